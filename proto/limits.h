@@ -1,0 +1,43 @@
+/*
+ * limits.h: every number that bounds what one side accepts from the other, with its reason.
+ */
+#pragma once
+
+/* Raised when a message changes its meaning; additions alone do not raise it. */
+#define PROTO_VERSION 1
+
+/* One packet. The kernel's default socket buffer (208 KiB) holds three of them. */
+#define PROTO_PACKET_MAX (64 * 1024)
+
+/* Memory that unpacking one packet may take, all allocations together: structures are larger than
+ * their wire form, at most about ten times for a packet of empty Ops. */
+#define PROTO_UNPACK_MAX (1024 * 1024)
+
+/* Names that are shown and logged: tasks, programs. Kernel names are C++ mangled and long. */
+#define PROTO_NAME_MAX	     64
+#define PROTO_KERNEL_NAME_MAX 4096
+#define PROTO_TEXT_MAX	     1024
+#define PROTO_PATH_MAX	     1024
+#define PROTO_FEATURES_MAX   32
+
+/* GPU SMs that a set can name: four 64-bit words. The largest GPU today has 160. */
+#define PROTO_SMS_MAX 256
+
+/* Records in one batch: 512 of at most 60 bytes fit into a packet with room to spare. */
+#define PROTO_OPS_MAX 512
+
+/* Kernels that one session may declare. The largest frameworks load about 20,000. */
+#define PROTO_KERNELS_MAX 65536
+
+/* Jobs of one session that may wait or run at once: one a thread in thread scope. */
+#define PROTO_JOBS_PER_SESSION 256
+
+/* Times from a client: up to ten years, so that sums of two never overflow. */
+#define PROTO_TIME_MAX_NS (10ull * 365 * 86400 * 1000000000ull)
+
+/* Declared periods, deadlines and offsets: up to a day. */
+#define PROTO_PERIOD_MAX_NS (86400ull * 1000000000ull)
+#define PROTO_PRIORITY_MIN  (-1000)
+#define PROTO_PRIORITY_MAX  1000
+
+#define PROTO_UUID_BYTES 16

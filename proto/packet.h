@@ -1,0 +1,52 @@
+/*
+ * packet.h: one protobuf message a SOCK_SEQPACKET packet, in and out, with bounds.
+ *
+ * Knows nothing of what messages mean (see validate.h) nor of event loops.
+ */
+#pragma once
+
+#include <protobuf-c/protobuf-c.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/*
+ * Packs @message and sends it as one packet.
+ * @fd: a connected SEQPACKET socket, blocking or not. @passed_fd: sent along by SCM_RIGHTS, or -1;
+ * stays the caller's.
+ * Return: 0; -EMSGSIZE above PROTO_PACKET_MAX; -EAGAIN if a non-blocking socket is full (nothing
+ * was sent); -EPIPE or another errno if the peer is gone. Never raises SIGPIPE.
+ */
+int packet_send(int fd, const ProtobufCMessage *message, int passed_fd);
+
+/*
+ * Receives one packet into @buffer of PROTO_PACKET_MAX bytes.
+ * Return: its length (> 0); 0 when the peer has closed; -EMSGSIZE when the packet was longer (it is
+ * consumed); -EAGAIN when there is none; or another negative errno.
+ * @ret_fd: NULL (descriptors that come along are closed), or receives one descriptor or -1, owned
+ * by the caller; more than one is -EPROTO.
+ */
+int packet_receive(int fd, void *buffer, int *ret_fd);
+
+/*
+ * Unpacks with an allocator that gives up at PROTO_UNPACK_MAX bytes.
+ * Return: 0; -EBADMSG if it does not parse; -ENOBUFS if it takes too much. @ret_message is owned by
+ * the caller, to be freed with packet_free().
+ */
+int packet_unpack(const ProtobufCMessageDescriptor *type, const void *packet, size_t n,
+		  ProtobufCMessage **ret_message);
+
+/* Takes NULL. */
+void packet_free(ProtobufCMessage *message);
+
+/*
+ * Connects to the socket at @path. Return: a CLOEXEC, blocking descriptor, or negative errno
+ * (-ENOENT, -ECONNREFUSED: no daemon; -EACCES; -ENAMETOOLONG).
+ */
+int packet_connect(const char *path);
+
+/* Where sbeetd listens: "shim.sock" or "control.sock" in $SBEET_RUNTIME_DIR, else in
+ * $XDG_RUNTIME_DIR/sbeet if that socket exists, else in /run/sbeet. For the daemon itself see
+ * daemon/. Writes a path of at most @size bytes; -ENAMETOOLONG if it does not fit. */
+int packet_socket_path(const char *socket_name, char *path, size_t size);

@@ -1,0 +1,30 @@
+/*
+ * units.h: the text form of times and counts, as users write and read them.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Nanoseconds. Absolute times are CLOCK_MONOTONIC. Never floating point, never wall clock. */
+typedef uint64_t nsec_t;
+
+#define NSEC_PER_USEC 1000ull
+#define NSEC_PER_MSEC 1000000ull
+#define NSEC_PER_SEC  1000000000ull
+
+/* CLOCK_MONOTONIC. The only function here that looks at the world. */
+nsec_t nsec_now(void);
+
+/*
+ * A duration with a unit: "33ms", "1.5s", "200us", "16ns", "2min", "1h". A number without a unit is
+ * refused, as are signs, exponents, and anything above PROTO_PERIOD_MAX_NS.
+ * Return: 0, -EINVAL (form), -ERANGE. @ret untouched on failure.
+ */
+int units_parse_nsec(const char *text, nsec_t *ret);
+
+/* Shortest exact or three-digit form: "33ms", "1.25s". Returns the length needed. */
+size_t units_print_nsec(nsec_t t, char *text, size_t size);
+
+/* A whole decimal number in [@min, @max], the whole of @text. Return: 0, -EINVAL, -ERANGE. */
+int units_parse_int(const char *text, int64_t min, int64_t max, int64_t *ret);

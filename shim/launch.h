@@ -1,0 +1,23 @@
+/*
+ * launch.h: one kernel launch as every launch function of the driver says it, so that jobs and
+ * enforcement see a single form.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+struct launch {
+	CUfunction function; /* or a CUkernel cast to it, as the driver allows */
+	unsigned grid[3];
+	unsigned block[3];
+	unsigned shared_bytes;
+	CUstream stream;	      /* as the program gave it, CU_STREAM_LEGACY and PER_THREAD included */
+	bool per_thread_default;      /* a _ptsz entry: stream 0 means the per-thread stream */
+	void **params;		      /* borrowed; NULL when extra is used or there are none */
+	void **extra;		      /* borrowed */
+	const CUlaunchConfig *config; /* cuLaunchKernelEx only, else NULL */
+	bool cooperative;
+};

@@ -1,0 +1,75 @@
+/*
+ * twin.h: what a transformed kernel (the "twin") and the code that launches it agree on.
+ *
+ * A twin takes the original's parameters and, last, one struct twin_arg by value. It is launched
+ * with a one-dimensional grid of n_workers blocks and the original's block size. The layouts are
+ * read by PTX text that transform.c emits: change both together.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/smset.h"
+
+/* The twin of kernel NAME is the entry TWIN_PREFIX + NAME. */
+#define TWIN_PREFIX "sbeet_twin_"
+
+/* .const array of u64 in a twin module: addresses, in the original module, of the module-scope
+ * variables that its kernels use. Filled in by the launcher before the first launch, in the order
+ * of struct twin_info.vars. */
+#define TWIN_VARS_NAME "sbeet_twin_vars"
+
+struct twin_arg {
+	uint64_t ctl;	     /* device address of a struct twin_ctl, 16-byte aligned */
+	uint64_t set;	     /* device address of a struct twin_set, 16-byte aligned */
+	uint64_t n_blocks;   /* of the virtual grid: grid_x * grid_y * grid_z */
+	uint32_t grid_x;     /* what the kernel sees as %nctaid */
+	uint32_t grid_y;
+	uint32_t grid_z;
+	uint32_t n_workers;  /* blocks launched */
+	uint32_t share;	     /* most workers on one SM: the kernel's occupancy, at least 1 */
+	uint32_t flags;	     /* 0 */
+};
+
+/* Which SMs may work. Written by the host, read by workers on arrival and at each claim; the host
+ * may change it while kernels run. */
+struct twin_set {
+	uint64_t sms[SMSET_WORDS]; /* by %smid */
+	uint32_t stop;		   /* not 0: claim nothing more */
+	uint32_t reserved[3];
+};
+
+/*
+ * One launch at a time uses a control block: the last worker to leave puts it back to its initial
+ * state, so the kernel that comes next on the same stream can use it and nobody has to clear it
+ * from the host. All zero at the start. n_workers slots follow it.
+ *
+ * When a launch was stopped (twin_set.stop, or every SM left the set), `next` keeps the first block
+ * that was not claimed and a launch with the same arguments goes on there.
+ */
+struct twin_ctl {
+	uint64_t next;	       /* first virtual block that is not claimed yet */
+	uint32_t arrived;      /* workers that have decided to work or to leave */
+	uint32_t working;      /* workers that decided to work */
+	uint32_t left;	       /* workers that are gone */
+	uint32_t reserved0;
+	uint64_t outside;      /* virtual blocks run outside the set; only ever counted up */
+	uint64_t launches;     /* launches that ran to the end of their grid; only ever counted up */
+	uint64_t reserved1[2];
+	uint32_t per_sm[PROTO_SMS_MAX]; /* workers on each SM */
+	/* struct twin_slot slots[n_workers] */
+};
+
+/* How the claiming thread tells the others of its block; double-buffered, so one barrier a claim. */
+struct twin_slot {
+	uint64_t claimed[2];
+};
+
+static inline size_t twin_ctl_size(uint32_t n_workers) {
+	return sizeof(struct twin_ctl) + (size_t)n_workers * sizeof(struct twin_slot);
+}
+
+_Static_assert(sizeof(struct twin_arg) == 48, "read by PTX");
+_Static_assert(offsetof(struct twin_ctl, per_sm) == 64, "read by PTX");
+_Static_assert(sizeof(struct twin_set) == 48, "read by PTX");

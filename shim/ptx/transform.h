@@ -24,6 +24,9 @@ struct twin_kernel {
 	unsigned block_multiple; /* block x size must be a multiple of this for the twin to be right;
 				  * 1: always right */
 	bool uses_barriers;	/* votes at barriers were needed */
+	const uint32_t *vars;	/* which of struct transform.vars it or its callees use; a kernel is only
+				 * refused for a variable of its own that has no address */
+	size_t n_vars;
 };
 
 struct transform {

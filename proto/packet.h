@@ -16,13 +16,15 @@
  * @fd: a connected SEQPACKET socket, blocking or not. @passed_fd: sent along by SCM_RIGHTS, or -1;
  * stays the caller's.
  * Return: 0; -EMSGSIZE above PROTO_PACKET_MAX; -EAGAIN if a non-blocking socket is full (nothing
- * was sent); -EPIPE or another errno if the peer is gone. Never raises SIGPIPE.
+ * was sent); -ENOMEM; -EPIPE or another errno if the peer is gone. Never raises
+ * SIGPIPE.
  */
 int packet_send(int fd, const ProtobufCMessage *message, int passed_fd);
 
 /*
  * Receives one packet into @buffer of PROTO_PACKET_MAX bytes.
- * Return: its length (> 0); 0 when the peer has closed; -EMSGSIZE when the packet was longer (it is
+ * Return: its length (> 0); 0 when the peer has closed, or sent an empty packet, which no message is;
+ * -EMSGSIZE when the packet was longer (it is
  * consumed); -EAGAIN when there is none; or another negative errno.
  * @ret_fd: NULL (descriptors that come along are closed), or receives one descriptor or -1, owned
  * by the caller; more than one is -EPROTO.
@@ -31,7 +33,7 @@ int packet_receive(int fd, void *buffer, int *ret_fd);
 
 /*
  * Unpacks with an allocator that gives up at PROTO_UNPACK_MAX bytes.
- * Return: 0; -EBADMSG if it does not parse; -ENOBUFS if it takes too much. @ret_message is owned by
+ * Return: 0; -EBADMSG if it does not parse; -ENOBUFS if it takes too much; -ENOMEM. @ret_message is owned by
  * the caller, to be freed with packet_free().
  */
 int packet_unpack(const ProtobufCMessageDescriptor *type, const void *packet, size_t n,

@@ -1,0 +1,224 @@
+/*
+ * packet.c: one protobuf message a packet, with bounds. See packet.h.
+ */
+#include "proto/packet.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/limits.h"
+
+/* Almost every message is smaller; the others are worth an allocation. Small, because this also
+ * runs on the stacks of threads that are not ours. */
+#define SMALL_PACKET 1024
+
+/* Descriptors that one packet may bring before the kernel drops the rest: one is allowed, a second
+ * must be seen to be refused. */
+#define PASSED_FDS_MAX 2
+
+static int send_bytes(int fd, void *bytes, size_t n, int passed_fd) {
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec iov = {.iov_base = bytes, .iov_len = n};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t r;
+
+	if (passed_fd >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &passed_fd, sizeof(int));
+	}
+	do {
+		r = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	} while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
+}
+
+int packet_send(int fd, const ProtobufCMessage *message, int passed_fd) {
+	size_t n = protobuf_c_message_get_packed_size(message);
+	uint8_t small[SMALL_PACKET], *large;
+	int r;
+
+	if (n > PROTO_PACKET_MAX) {
+		return -EMSGSIZE;
+	}
+	if (n <= sizeof(small)) {
+		protobuf_c_message_pack(message, small);
+		return send_bytes(fd, small, n, passed_fd);
+	}
+	large = malloc(n);
+	if (!large) {
+		return -ENOMEM;
+	}
+	protobuf_c_message_pack(message, large);
+	r = send_bytes(fd, large, n, passed_fd);
+	free(large);
+	return r;
+}
+
+/* Takes the descriptors out of @msg: the first into @ret_fd, all others closed. Returns how many
+ * there were. */
+static size_t take_fds(struct msghdr *msg, int *ret_fd) {
+	size_t n = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
+			continue;
+		}
+		for (size_t i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (n++ == 0) {
+				*ret_fd = fd;
+			} else {
+				close(fd);
+			}
+		}
+	}
+	return n;
+}
+
+int packet_receive(int fd, void *buffer, int *ret_fd) {
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(PASSED_FDS_MAX * sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = buffer, .iov_len = PROTO_PACKET_MAX};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	int passed = -1;
+	size_t n_passed;
+	ssize_t r;
+
+	/* Without room for control data the kernel closes what comes along by itself. */
+	if (ret_fd) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+	}
+	do {
+		r = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	} while (r < 0 && errno == EINTR);
+	if (r < 0) {
+		return -errno;
+	}
+	n_passed = ret_fd ? take_fds(&msg, &passed) : 0;
+	if (r > 0 && !(msg.msg_flags & MSG_TRUNC) && n_passed <= 1 &&
+	    !(ret_fd && (msg.msg_flags & MSG_CTRUNC))) {
+		if (ret_fd) {
+			*ret_fd = passed;
+		}
+		return (int)r;
+	}
+	if (passed >= 0) {
+		close(passed);
+	}
+	if (msg.msg_flags & MSG_TRUNC) {
+		return -EMSGSIZE;
+	}
+	return r == 0 ? 0 : -EPROTO;
+}
+
+/* Counts what it hands out and never takes back, so that a packet which makes the parser allocate
+ * and free in turns ends as well. */
+struct bounded {
+	size_t left;
+	int error;
+};
+
+static void *bounded_alloc(void *data, size_t size) {
+	struct bounded *b = data;
+
+	void *p = NULL;
+
+	if (size > b->left) {
+		b->error = -ENOBUFS;
+		return NULL;
+	}
+	b->left -= size;
+	p = malloc(size);
+	if (!p) {
+		b->error = -ENOMEM;
+	}
+	return p;
+}
+
+static void bounded_free(void *data, void *p) {
+	free(p);
+}
+
+int packet_unpack(const ProtobufCMessageDescriptor *type, const void *packet, size_t n,
+		  ProtobufCMessage **ret_message) {
+	struct bounded bounded = {.left = PROTO_UNPACK_MAX};
+	ProtobufCAllocator allocator = {bounded_alloc, bounded_free, &bounded};
+	ProtobufCMessage *m;
+
+	m = protobuf_c_message_unpack(type, &allocator, n, packet);
+	if (!m) {
+		return bounded.error ? bounded.error : -EBADMSG;
+	}
+	*ret_message = m;
+	return 0;
+}
+
+void packet_free(ProtobufCMessage *message) {
+	if (message) {
+		protobuf_c_message_free_unpacked(message, NULL); /* plain free(), as above */
+	}
+}
+
+int packet_connect(const char *path) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t n = strlen(path);
+	int fd, r;
+
+	if (n >= sizeof(address.sun_path)) {
+		return -ENAMETOOLONG;
+	}
+	memcpy(address.sun_path, path, n + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		return -errno;
+	}
+	do {
+		r = connect(fd, (struct sockaddr *)&address, sizeof(address));
+	} while (r < 0 && errno == EINTR);
+	if (r < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static int join_path(const char *directory, const char *middle, const char *name, char *path,
+		     size_t size) {
+	int n = snprintf(path, size, "%s%s/%s", directory, middle, name);
+
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+int packet_socket_path(const char *socket_name, char *path, size_t size) {
+	const char *directory = getenv("SBEET_RUNTIME_DIR");
+
+	if (directory && *directory) {
+		return join_path(directory, "", socket_name, path, size);
+	}
+	directory = getenv("XDG_RUNTIME_DIR");
+	if (directory && *directory &&
+	    join_path(directory, "/sbeet", socket_name, path, size) == 0 &&
+	    access(path, F_OK) == 0) {
+		return 0;
+	}
+	return join_path("/run", "/sbeet", socket_name, path, size);
+}

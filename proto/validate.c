@@ -1,0 +1,402 @@
+/*
+ * validate.c: the one place that judges what another process sent. See validate.h.
+ *
+ * One function a message, in the order of the .proto files; each checks the fields in the order of
+ * their numbers. What a newer peer may add without raising the protocol version (features, bits of
+ * a mask, error codes) passes; what would make a handler misbehave does not.
+ */
+#include "proto/validate.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/limits.h"
+#include "proto/smset.h"
+
+/* Where the reason goes. Filled by the first check that fails. */
+struct why {
+	char *text;
+	size_t size;
+};
+
+__attribute__((format(printf, 2, 3))) static int bad(struct why why, const char *format, ...) {
+	va_list args;
+
+	if (why.text && why.size > 0) {
+		va_start(args, format);
+		vsnprintf(why.text, why.size, format, args);
+		va_end(args);
+	}
+	return -EBADMSG;
+}
+
+/* Length of the UTF-8 character at @p, 0 if it is none or one that a terminal would act on.
+ * Overlong forms, surrogates and values above U+10FFFF are none. */
+static size_t utf8_printable(const unsigned char *p) {
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	uint32_t c = *p;
+	size_t n;
+
+	if (c < 0x80) {
+		return c >= 0x20 && c != 0x7f;
+	}
+	if (c >= 0xc2 && c <= 0xdf) {
+		n = 2;
+		c &= 0x1f;
+	} else if (c >= 0xe0 && c <= 0xef) {
+		n = 3;
+		c &= 0x0f;
+	} else if (c >= 0xf0 && c <= 0xf4) {
+		n = 4;
+		c &= 0x07;
+	} else {
+		return 0;
+	}
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80) {
+			return 0;
+		}
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) || c < 0xa0) {
+		return 0;
+	}
+	return n;
+}
+
+/* Printable UTF-8 of at most @max bytes, because texts end up on terminals and in JSON. */
+static int check_text(struct why why, const char *field, const char *text, size_t max) {
+	const unsigned char *p = (const unsigned char *)text;
+	size_t n = strlen(text);
+
+	if (n > max) {
+		return bad(why, "%s has %zu bytes, at most %zu are allowed", field, n, max);
+	}
+	while (*p) {
+		size_t step = utf8_printable(p);
+
+		if (step == 0) {
+			return bad(why, "%s has byte 0x%02x, expected printable UTF-8", field, *p);
+		}
+		p += step;
+	}
+	return 0;
+}
+
+static int check_path(struct why why, const char *field, const char *path) {
+	if (*path && *path != '/') {
+		return bad(why, "%s is not an absolute path", field);
+	}
+	return check_text(why, field, path, PROTO_PATH_MAX);
+}
+
+static int check_most(struct why why, const char *field, uint64_t value, uint64_t max) {
+	if (value > max) {
+		return bad(why, "%s is %llu, at most %llu is allowed", field,
+			   (unsigned long long)value, (unsigned long long)max);
+	}
+	return 0;
+}
+
+static int check_some(struct why why, const char *field, uint64_t value) {
+	return value == 0 ? bad(why, "%s is 0, expected a number from 1", field) : 0;
+}
+
+static int check_enum(struct why why, const char *field, int value,
+		      const ProtobufCEnumDescriptor *type) {
+	if (!protobuf_c_enum_descriptor_get_value(type, value)) {
+		return bad(why, "%s is %d, which is no %s", field, value, type->short_name);
+	}
+	return 0;
+}
+
+/* An operation is something: NONE means that the field was left out. */
+static int check_op_kind(struct why why, const char *field, int value) {
+	if (value == SBEET__OP_KIND__OP_KIND_NONE) {
+		return bad(why, "%s is missing", field);
+	}
+	return check_enum(why, field, value, &sbeet__op_kind__descriptor);
+}
+
+/* Everybody can run alone on a whole GPU, so that bit must be there; unknown bits are a newer
+ * shim's and count for nothing. */
+static int check_enforcement_mask(struct why why, const char *field, uint32_t mask) {
+	if (!(mask & (1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE))) {
+		return bad(why, "%s is 0x%x, expected at least 'whole' (0x%x)", field, mask,
+			   1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE);
+	}
+	return 0;
+}
+
+static int check_uuid(struct why why, const char *field, const ProtobufCBinaryData *uuid) {
+	if (uuid->len != PROTO_UUID_BYTES) {
+		return bad(why, "%s has %zu bytes, expected %d", field, uuid->len,
+			   PROTO_UUID_BYTES);
+	}
+	return 0;
+}
+
+/* A set of SMs below @n_sms. */
+static int check_sms(struct why why, const char *field, const ProtobufCBinaryData *bytes,
+		     unsigned n_sms) {
+	struct smset set, all = smset_range(0, n_sms);
+
+	if (smset_from_bytes(bytes->data, bytes->len, &set) < 0) {
+		return bad(why, "%s has %zu bytes, at most %zu are allowed", field, bytes->len,
+			   sizeof(set));
+	}
+	if (!smset_within(&set, &all)) {
+		return bad(why, "%s names SMs beyond the GPU's %u", field, n_sms);
+	}
+	return 0;
+}
+
+static int check_features(struct why why, char **features, size_t n) {
+	int r = check_most(why, "number of features", n, PROTO_FEATURES_MAX);
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = check_text(why, "feature", features[i], PROTO_NAME_MAX);
+	}
+	return r;
+}
+
+int validate_name(const char *name) {
+	static const char allowed[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789._@:+-";
+	size_t n = strspn(name, allowed);
+
+	if (n == 0 || n > PROTO_NAME_MAX || name[n] || *name == '.' || *name == '-') {
+		return -EBADMSG;
+	}
+	return 0;
+}
+
+/* Checks run in turn until one fails. */
+#define TRY(check)                    \
+	do {                          \
+		int try_r = (check);  \
+		if (try_r < 0) {      \
+			return try_r; \
+		}                     \
+	} while (0)
+
+static int check_task(struct why why, const Sbeet__TaskSpec *t) {
+	if (*t->name && validate_name(t->name) < 0) {
+		return bad(why, "task name is not 1 to %d of [A-Za-z0-9._@:+-]", PROTO_NAME_MAX);
+	}
+	TRY(check_enum(why, "task_class", (int)t->task_class, &sbeet__task_class__descriptor));
+	TRY(check_most(why, "period_ns", t->period_ns, PROTO_PERIOD_MAX_NS));
+	TRY(check_most(why, "deadline_ns", t->deadline_ns, PROTO_PERIOD_MAX_NS));
+	TRY(check_most(why, "offset_ns", t->offset_ns, PROTO_PERIOD_MAX_NS));
+	if (t->period_ns && t->deadline_ns > t->period_ns) {
+		return bad(why, "deadline_ns is %llu, beyond the period of %llu",
+			   (unsigned long long)t->deadline_ns, (unsigned long long)t->period_ns);
+	}
+	if (t->priority < PROTO_PRIORITY_MIN || t->priority > PROTO_PRIORITY_MAX) {
+		return bad(why, "priority is %d, expected %d to %d", t->priority,
+			   PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX);
+	}
+	return 0;
+}
+
+static int check_hello(struct why why, const Sbeet__Hello *m) {
+	TRY(check_features(why, m->features, m->n_features));
+	TRY(check_text(why, "program", m->program, PROTO_NAME_MAX));
+	if (m->task) {
+		TRY(check_task(why, m->task));
+	}
+	TRY(check_enum(why, "scope", (int)m->scope, &sbeet__scope__descriptor));
+	TRY(check_enforcement_mask(why, "enforcement_mask", m->enforcement_mask));
+	return check_text(why, "shim_version", m->shim_version, PROTO_NAME_MAX);
+}
+
+static int check_kernel(struct why why, const Sbeet__KernelDef *m) {
+	TRY(check_some(why, "kernel id", m->id));
+	TRY(check_text(why, "kernel name", m->name, PROTO_KERNEL_NAME_MAX));
+	TRY(check_enforcement_mask(why, "enforcement_mask", m->enforcement_mask));
+	return check_text(why, "refusal", m->refusal, PROTO_TEXT_MAX);
+}
+
+static int check_request(struct why why, const Sbeet__Request *m) {
+	TRY(check_some(why, "job", m->job));
+	TRY(check_uuid(why, "gpu_uuid", &m->gpu_uuid));
+	TRY(check_most(why, "release_ns", m->release_ns, PROTO_TIME_MAX_NS));
+	TRY(check_enforcement_mask(why, "enforcement_mask", m->enforcement_mask));
+	TRY(check_op_kind(why, "op", (int)m->op));
+	if (m->kernel && m->op != SBEET__OP_KIND__OP_KIND_LAUNCH) {
+		return bad(why, "kernel is %u in a request that is no launch", m->kernel);
+	}
+	return 0;
+}
+
+static int check_op(struct why why, const Sbeet__Op *op) {
+	TRY(check_op_kind(why, "kind of an operation", (int)op->kind));
+	TRY(check_most(why, "time_ns", op->time_ns, PROTO_TIME_MAX_NS));
+	return check_enum(why, "enforcement of an operation", (int)op->enforcement,
+			  &sbeet__enforcement__descriptor);
+}
+
+static int check_ops(struct why why, const Sbeet__OpBatch *m) {
+	TRY(check_some(why, "job", m->job));
+	TRY(check_most(why, "number of operations", m->n_ops, PROTO_OPS_MAX));
+	for (size_t i = 0; i < m->n_ops; i++) {
+		TRY(check_op(why, m->ops[i]));
+	}
+	return 0;
+}
+
+static int check_done(struct why why, const Sbeet__JobDone *m) {
+	TRY(check_some(why, "job", m->job));
+	TRY(check_most(why, "granted_ns", m->granted_ns, PROTO_TIME_MAX_NS));
+	return check_most(why, "finished_ns", m->finished_ns, PROTO_TIME_MAX_NS);
+}
+
+static int check_goodbye(struct why why, const Sbeet__Goodbye *m) {
+	return check_text(why, "reason", m->reason, PROTO_TEXT_MAX);
+}
+
+int validate_to_daemon(const Sbeet__ToDaemon *m, char *text, size_t size) {
+	struct why why = {text, size};
+
+	switch (m->body_case) {
+	case SBEET__TO_DAEMON__BODY_HELLO:
+		return check_hello(why, m->hello);
+	case SBEET__TO_DAEMON__BODY_KERNEL:
+		return check_kernel(why, m->kernel);
+	case SBEET__TO_DAEMON__BODY_REQUEST:
+		return check_request(why, m->request);
+	case SBEET__TO_DAEMON__BODY_OPS:
+		return check_ops(why, m->ops);
+	case SBEET__TO_DAEMON__BODY_DONE:
+		return check_done(why, m->done);
+	case SBEET__TO_DAEMON__BODY_GOODBYE:
+		return check_goodbye(why, m->goodbye);
+	default:
+		bad(why, "message type is not known");
+		return -ENOMSG;
+	}
+}
+
+static int check_welcome(struct why why, const Sbeet__Welcome *m) {
+	TRY(check_features(why, m->features, m->n_features));
+	TRY(check_some(why, "session", m->session));
+	if (validate_name(m->task) < 0) {
+		return bad(why, "task name is not 1 to %d of [A-Za-z0-9._@:+-]", PROTO_NAME_MAX);
+	}
+	TRY(check_most(why, "linger_ns", m->linger_ns, PROTO_PERIOD_MAX_NS));
+	TRY(check_path(why, "mps_pipe_directory", m->mps_pipe_directory));
+	return check_path(why, "mps_log_directory", m->mps_log_directory);
+}
+
+static int check_grant(struct why why, const Sbeet__Grant *m) {
+	TRY(check_some(why, "job", m->job));
+	TRY(check_uuid(why, "gpu_uuid", &m->gpu_uuid));
+	TRY(check_some(why, "gpu_sms", m->gpu_sms));
+	TRY(check_most(why, "gpu_sms", m->gpu_sms, PROTO_SMS_MAX));
+	TRY(check_sms(why, "sms", &m->sms, m->gpu_sms));
+	if (m->sms.len == 0) {
+		return bad(why, "sms is empty, expected at least one SM");
+	}
+	TRY(check_enum(why, "enforcement", (int)m->enforcement, &sbeet__enforcement__descriptor));
+	return check_most(why, "deadline_ns", m->deadline_ns, PROTO_TIME_MAX_NS);
+}
+
+static int check_error(struct why why, const Sbeet__Error *m) {
+	return check_text(why, "text", m->text, PROTO_TEXT_MAX);
+}
+
+int validate_to_shim(const Sbeet__ToShim *m, char *text, size_t size) {
+	struct why why = {text, size};
+
+	switch (m->body_case) {
+	case SBEET__TO_SHIM__BODY_WELCOME:
+		return check_welcome(why, m->welcome);
+	case SBEET__TO_SHIM__BODY_GRANT:
+		return check_grant(why, m->grant);
+	case SBEET__TO_SHIM__BODY_REVOKE:
+		TRY(check_some(why, "job", m->revoke->job));
+		return check_text(why, "reason", m->revoke->reason, PROTO_TEXT_MAX);
+	case SBEET__TO_SHIM__BODY_ERROR:
+		return check_error(why, m->error);
+	case SBEET__TO_SHIM__BODY_GOODBYE:
+		return check_goodbye(why, m->goodbye);
+	default:
+		bad(why, "message type is not known");
+		return -ENOMSG;
+	}
+}
+
+int validate_control_request(const Sbeet__Control__Request *m, char *text, size_t size) {
+	struct why why = {text, size};
+
+	switch (m->body_case) {
+	case SBEET__CONTROL__REQUEST__BODY_HELLO:
+		return check_features(why, m->hello->features, m->hello->n_features);
+	case SBEET__CONTROL__REQUEST__BODY_STATUS:
+		return 0;
+	default:
+		bad(why, "message type is not known");
+		return -ENOMSG;
+	}
+}
+
+static int check_gpu(struct why why, const Sbeet__Control__Gpu *m) {
+	TRY(check_uuid(why, "uuid of a GPU", &m->uuid));
+	TRY(check_text(why, "name of a GPU", m->name, PROTO_TEXT_MAX));
+	TRY(check_most(why, "sms of a GPU", m->sms, PROTO_SMS_MAX));
+	TRY(check_text(why, "sharing", m->sharing, PROTO_NAME_MAX));
+	return check_sms(why, "sms_busy", &m->sms_busy, m->sms);
+}
+
+static int check_session(struct why why, const Sbeet__Control__Session *m) {
+	TRY(check_text(why, "program", m->program, PROTO_NAME_MAX));
+	TRY(check_text(why, "task", m->task, PROTO_NAME_MAX));
+	TRY(check_enum(why, "task_class", (int)m->task_class, &sbeet__task_class__descriptor));
+	TRY(check_text(why, "state of a session", m->state, PROTO_NAME_MAX));
+	return check_enum(why, "scope", (int)m->scope, &sbeet__scope__descriptor);
+}
+
+static int check_job(struct why why, const Sbeet__Control__Job *m) {
+	TRY(check_text(why, "task of a job", m->task, PROTO_NAME_MAX));
+	TRY(check_text(why, "state of a job", m->state, PROTO_NAME_MAX));
+	TRY(check_sms(why, "sms of a job", &m->sms, PROTO_SMS_MAX));
+	return check_enum(why, "enforcement of a job", (int)m->enforcement,
+			  &sbeet__enforcement__descriptor);
+}
+
+static int check_status(struct why why, const Sbeet__Control__Status *m) {
+	if (m->service) {
+		TRY(check_text(why, "version", m->service->version, PROTO_NAME_MAX));
+		TRY(check_text(why, "policy", m->service->policy, PROTO_NAME_MAX));
+	}
+	for (size_t i = 0; i < m->n_gpus; i++) {
+		TRY(check_gpu(why, m->gpus[i]));
+	}
+	for (size_t i = 0; i < m->n_sessions; i++) {
+		TRY(check_session(why, m->sessions[i]));
+	}
+	for (size_t i = 0; i < m->n_jobs; i++) {
+		TRY(check_job(why, m->jobs[i]));
+	}
+	return 0;
+}
+
+int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t size) {
+	struct why why = {text, size};
+
+	switch (m->body_case) {
+	case SBEET__CONTROL__REPLY__BODY_HELLO:
+		return check_features(why, m->hello->features, m->hello->n_features);
+	case SBEET__CONTROL__REPLY__BODY_STATUS:
+		return check_status(why, m->status);
+	case SBEET__CONTROL__REPLY__BODY_ERROR:
+		return check_error(why, m->error);
+	default:
+		bad(why, "message type is not known");
+		return -ENOMSG;
+	}
+}

@@ -23,11 +23,11 @@ enum fatbin_kind {
 
 struct fatbin_entry {
 	enum fatbin_kind kind;
-	unsigned sm;	 /* 75 for sm_75; 0: not known */
-	char suffix;	 /* 'a': runs on exactly this architecture (sm_90a); 'f': on its family
-			  * (sm_100f); 0: PTX runs on all newer ones too */
-	unsigned image;	 /* which image of the file it belongs to, from 0 */
-	size_t size;	 /* unpacked; PTX: an upper bound, as padding is not counted out yet */
+	unsigned sm;	/* 75 for sm_75; 0: not known */
+	char suffix;	/* 'a': runs on exactly this architecture (sm_90a); 'f': on its family
+			 * (sm_100f); 0: PTX runs on all newer ones too */
+	unsigned image; /* which image of the file it belongs to, from 0 */
+	size_t size;	/* unpacked; PTX: an upper bound, as padding is not counted out yet */
 	bool compressed;
 };
 

@@ -1,0 +1,569 @@
+/*
+ * fatbin.c: reads fat binaries. See fatbin.h.
+ *
+ * The format as nvcc and fatbinary 13.0 write it, little-endian throughout:
+ *
+ * A container is a header and entries:
+ * - u32 magic 0xBA55ED50, u16 version 1, u16 header size 16, u64 size of what follows.
+ *
+ * An entry is a header and a payload:
+ * - u16 kind (1 PTX, 2 ELF, 8 NVVM), u16 version 0x101, u32 header size (64 and more, as names and
+ *   compiler options may follow), u64 payload size, padded to 8;
+ * - at 16 u32 size of the compressed bytes, 0 if they are not; at 56 u64 size when unpacked;
+ * - at 28 u32 architecture, 75 for sm_75;
+ * - at 40 u64 flags: 0x2000 LZ4 (one raw block), 0x8000 zstd (one frame), 0x10000 scrambled,
+ *   0x100000 architecture-specific (sm_90a), 0x200000 family-specific (sm_100f).
+ *
+ * Containers follow each other in a program's section .nv_fatbin, one for each source file, each
+ * on a multiple of 8 with zeros between them. Compiled programs pass the address of a descriptor,
+ * { u32 magic 0x466243b1, u32 version, void *container, void *names }, kept in .nvFatBinSegment.
+ */
+#include "shim/ptx/fatbin.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <lz4.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "shim/ptx/elf-file.h"
+
+#define FATBIN_MAGIC		  0xBA55ED50u
+#define FATBIN_VERSION		  1
+#define FATBIN_HEADER_SIZE	  16
+#define FATBIN_ENTRY_HEADER_SIZE  64
+#define FATBIN_WRAPPER_MAGIC	  0x466243b1u
+#define FATBIN_KIND_PTX		  1
+#define FATBIN_KIND_ELF		  2
+#define FATBIN_FLAG_LZ4		  0x2000u
+#define FATBIN_FLAG_ZSTD	  0x8000u
+#define FATBIN_FLAG_SCRAMBLED	  0x10000u
+#define FATBIN_FLAG_ARCH_SPECIFIC 0x100000u
+#define FATBIN_FLAG_FAMILY	  0x200000u
+
+/* LZ4 can't do better than this: a byte of a length stands for at most 255 bytes. */
+#define FATBIN_LZ4_RATIO_MAX 255
+
+struct wrapper {
+	uint32_t magic;
+	uint32_t version;
+	const void *container;
+	const void *names;
+};
+
+/* An entry as it is stored. */
+struct stored {
+	const uint8_t *bytes; /* borrowed from the input */
+	size_t size;
+	uint64_t flags;
+	uint8_t *unpacked; /* owned; NULL until asked for, or if bytes needs no unpacking */
+};
+
+/* What a struct fatbin really is: the public part comes first. */
+struct reader {
+	struct fatbin pub;
+	const uint8_t *input;	      /* borrowed; positions in messages count from here */
+	struct fatbin_entry *entries; /* owned; pub.entries */
+	struct stored *stored;	      /* owned; one for each entry */
+	size_t room;		      /* of both arrays */
+	uint64_t unpacked_total;
+	char *error;
+	size_t error_size;
+};
+
+__attribute__((format(printf, 3, 4))) static void say(char *error, size_t size, const char *format,
+						      ...) {
+	va_list args;
+
+	if (!error || !size) {
+		return;
+	}
+	va_start(args, format);
+	vsnprintf(error, size, format, args);
+	va_end(args);
+}
+
+static uint16_t load16(const uint8_t *p) {
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static uint32_t load32(const uint8_t *p) {
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static uint64_t load64(const uint8_t *p) {
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+struct fatbin *fatbin_free(struct fatbin *f) {
+	struct reader *r = (struct reader *)f;
+
+	if (!r) {
+		return NULL;
+	}
+	for (size_t i = 0; i < r->pub.n_entries; i++) {
+		free(r->stored[i].unpacked);
+	}
+	free(r->stored);
+	free(r->entries);
+	free(r);
+	return NULL;
+}
+
+static int reader_add(struct reader *r, const struct fatbin_entry *e, const struct stored *s) {
+	size_t n = r->pub.n_entries;
+
+	if (n == r->room) {
+		size_t room = r->room ? 2 * r->room : 8;
+		void *p;
+
+		if (n >= FATBIN_ENTRIES_MAX) {
+			say(r->error, r->error_size, "more than %u entries", FATBIN_ENTRIES_MAX);
+			return -E2BIG;
+		}
+		p = reallocarray(r->entries, room, sizeof(*r->entries));
+		if (!p) {
+			return -ENOMEM;
+		}
+		r->entries = p;
+		r->pub.entries = p;
+		p = reallocarray(r->stored, room, sizeof(*r->stored));
+		if (!p) {
+			return -ENOMEM;
+		}
+		r->stored = p;
+		r->room = room;
+	}
+	r->entries[n] = *e;
+	r->stored[n] = *s;
+	r->pub.n_entries++;
+	return 0;
+}
+
+/* White space and comments. Returns the rest. */
+static const char *text_skip(const char *p, const char *end) {
+	for (;;) {
+		while (p < end && strchr(" \t\r\n\v\f", *p) && *p) {
+			p++;
+		}
+		if (end - p >= 2 && p[0] == '/' && p[1] == '/') {
+			while (p < end && *p != '\n') {
+				p++;
+			}
+		} else if (end - p >= 2 && p[0] == '/' && p[1] == '*') {
+			const char *q = memmem(p + 2, (size_t)(end - p - 2), "*/", 2);
+
+			if (!q) {
+				return end;
+			}
+			p = q + 2;
+		} else {
+			return p;
+		}
+	}
+}
+
+static bool text_starts(const char *p, const char *end, const char *what) {
+	size_t n = strlen(what);
+
+	return (size_t)(end - p) >= n && !memcmp(p, what, n);
+}
+
+static bool text_is_ptx(const char *p, const char *end) {
+	return text_starts(text_skip(p, end), end, ".version");
+}
+
+/* From `.version 9.0 .target sm_90a`. Leaves @e alone if the text goes on otherwise. */
+static void text_target(const char *p, const char *end, struct fatbin_entry *e) {
+	unsigned sm = 0;
+
+	p = text_skip(p, end) + strlen(".version");
+	p = text_skip(p, end);
+	while (p < end && ((*p >= '0' && *p <= '9') || *p == '.')) {
+		p++;
+	}
+	p = text_skip(p, end);
+	if (!text_starts(p, end, ".target")) {
+		return;
+	}
+	p = text_skip(p + strlen(".target"), end);
+	if (!text_starts(p, end, "sm_")) {
+		return;
+	}
+	for (p += strlen("sm_"); p < end && *p >= '0' && *p <= '9' && sm < 1000; p++) {
+		sm = 10 * sm + (unsigned)(*p - '0');
+	}
+	e->sm = sm;
+	if (p < end && (*p == 'a' || *p == 'f')) {
+		e->suffix = *p;
+	}
+}
+
+static int read_text(struct reader *r, const uint8_t *bytes, size_t size) {
+	const char *text = (const char *)bytes;
+	struct fatbin_entry e = {.kind = FATBIN_PTX, .image = r->pub.n_images, .size = size};
+	struct stored s = {.bytes = bytes, .size = size};
+
+	text_target(text, text + size, &e);
+	r->pub.n_images++;
+	return reader_add(r, &e, &s);
+}
+
+static int read_cubin(struct reader *r, const struct elf *elf) {
+	struct fatbin_entry e = {
+		.kind = FATBIN_CUBIN,
+		.image = r->pub.n_images,
+		.size = elf->size,
+		.sm = elf_cuda_sm(elf),
+	};
+	struct stored s = {.bytes = elf->bytes, .size = elf->size};
+
+	r->pub.n_images++;
+	return reader_add(r, &e, &s);
+}
+
+/* One entry at @p, of which @left bytes remain. @ret_size: all of it. */
+static int read_entry(struct reader *r, const uint8_t *p, size_t left, size_t *ret_size) {
+	struct fatbin_entry e = {.kind = FATBIN_OTHER, .image = r->pub.n_images};
+	struct stored s = {0};
+	size_t at = (size_t)(p - r->input), header, whole;
+	uint64_t payload, unpacked;
+	uint32_t packed;
+
+	if (left < FATBIN_ENTRY_HEADER_SIZE) {
+		say(r->error, r->error_size, "byte %zu: a fat binary entry is cut short", at);
+		return -EINVAL;
+	}
+	header = load32(p + 4);
+	payload = load64(p + 8);
+	packed = load32(p + 16);
+	unpacked = load64(p + 56);
+	s.flags = load64(p + 40);
+	if (header < FATBIN_ENTRY_HEADER_SIZE || header > left || payload > left - header ||
+	    packed > payload) {
+		say(r->error, r->error_size,
+		    "byte %zu: a fat binary entry of %zu + %llu bytes, %u of them compressed, "
+		    "where %zu "
+		    "are left",
+		    at, header, (unsigned long long)payload, packed, left);
+		return -EINVAL;
+	}
+	whole = header + (size_t)payload;
+
+	if (load16(p) == FATBIN_KIND_PTX) {
+		e.kind = FATBIN_PTX;
+	} else if (load16(p) == FATBIN_KIND_ELF) {
+		e.kind = FATBIN_CUBIN;
+	}
+	e.sm = load32(p + 28);
+	if (s.flags & FATBIN_FLAG_ARCH_SPECIFIC) {
+		e.suffix = 'a';
+	} else if (s.flags & FATBIN_FLAG_FAMILY) {
+		e.suffix = 'f';
+	}
+	e.compressed = packed != 0;
+	s.bytes = p + header;
+	s.size = packed ? packed : (size_t)payload;
+	e.size = packed ? unpacked : s.size;
+	*ret_size = whole;
+	return reader_add(r, &e, &s);
+}
+
+/* Containers one after the other, zeros between them. */
+static int read_containers(struct reader *r, const uint8_t *p, size_t size) {
+	const uint8_t *end = p + size;
+	bool any = false;
+	int rc;
+
+	for (;;) {
+		const uint8_t *stop;
+		uint64_t body;
+		size_t n;
+
+		while (any && p < end && !*p) {
+			p++;
+		}
+		if (any && p == end) {
+			return 0;
+		}
+		if (end - p < FATBIN_HEADER_SIZE || load32(p) != FATBIN_MAGIC) {
+			say(r->error, r->error_size, "byte %td: no fat binary starts here",
+			    p - r->input);
+			return -EINVAL;
+		}
+		n = load16(p + 6);
+		body = load64(p + 8);
+		if (load16(p + 4) != FATBIN_VERSION || n < FATBIN_HEADER_SIZE ||
+		    n > (size_t)(end - p) || body > (size_t)(end - p) - n) {
+			say(r->error, r->error_size,
+			    "byte %td: a fat binary of version %u, %zu + %llu bytes, where %td are "
+			    "left",
+			    p - r->input, load16(p + 4), n, (unsigned long long)body, end - p);
+			return -EINVAL;
+		}
+		stop = p + n + body;
+		for (p += n; p < stop; p += n) {
+			rc = read_entry(r, p, (size_t)(stop - p), &n);
+			if (rc < 0) {
+				return rc;
+			}
+		}
+		r->pub.n_images++;
+		any = true;
+	}
+}
+
+/* An ELF file: a cubin, or a program with sections of containers. */
+static int read_elf(struct reader *r, const uint8_t *bytes, size_t size, bool programs) {
+	struct elf_section section;
+	const char *why = NULL;
+	struct elf elf;
+	int rc;
+
+	rc = elf_init(&elf, bytes, size, &why);
+	if (rc < 0) {
+		say(r->error, r->error_size, "%s", why);
+		return rc;
+	}
+	if (elf.machine == ELF_MACHINE_CUDA) {
+		return read_cubin(r, &elf);
+	}
+	if (!programs) {
+		say(r->error, r->error_size, "an ELF file for another machine than a GPU (%u)",
+		    elf.machine);
+		return -EINVAL;
+	}
+	for (uint64_t i = 0; i < elf.n_sections; i++) {
+		rc = elf_section(&elf, i, &section);
+		if (rc < 0) {
+			say(r->error, r->error_size, "ELF section %llu lies outside the file",
+			    (unsigned long long)i);
+			return rc;
+		}
+		if (section.size && !strcmp(section.name, ".nv_fatbin")) {
+			rc = read_containers(r, section.data, section.size);
+			if (rc < 0) {
+				return rc;
+			}
+		}
+	}
+	if (!r->pub.n_images) {
+		say(r->error, r->error_size, "no GPU code in it (no section .nv_fatbin)");
+		return -ENOENT;
+	}
+	return 0;
+}
+
+static int read_any(struct reader *r, const uint8_t *bytes, size_t size, bool programs) {
+	if (elf_is(bytes, size)) {
+		return read_elf(r, bytes, size, programs);
+	}
+	if (size >= 4 && load32(bytes) == FATBIN_MAGIC) {
+		return read_containers(r, bytes, size);
+	}
+	if (text_is_ptx((const char *)bytes, (const char *)bytes + size)) {
+		return read_text(r, bytes, size);
+	}
+	say(r->error, r->error_size, "neither a fat binary nor an ELF file nor PTX");
+	return -EINVAL;
+}
+
+static int reader_new(struct fatbin **ret, const void *bytes, size_t size, bool programs,
+		      char *error, size_t error_size) {
+	struct reader *r;
+	int rc;
+
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		say(error, error_size, "out of memory");
+		return -ENOMEM;
+	}
+	r->input = bytes;
+	r->error = error;
+	r->error_size = error_size;
+	rc = read_any(r, bytes, size, programs);
+	if (rc < 0) {
+		if (rc == -ENOMEM) {
+			say(error, error_size, "out of memory");
+		}
+		fatbin_free(&r->pub);
+		return rc;
+	}
+	r->error = NULL;
+	r->error_size = 0;
+	*ret = &r->pub;
+	return 0;
+}
+
+int fatbin_new(struct fatbin **ret, const void *image, size_t size, char *error,
+	       size_t error_size) {
+	return reader_new(ret, image, size, false, error, error_size);
+}
+
+int fatbin_new_from_file(struct fatbin **ret, const void *file, size_t size, char *error,
+			 size_t error_size) {
+	return reader_new(ret, file, size, true, error, error_size);
+}
+
+/* @dst has room for e->size bytes. */
+static int unpack_into(const struct stored *s, uint8_t *dst, size_t size) {
+	if (s->flags & FATBIN_FLAG_ZSTD) {
+		if (ZSTD_getFrameContentSize(s->bytes, s->size) != size) {
+			return -EINVAL;
+		}
+		return ZSTD_decompress(dst, size, s->bytes, s->size) == size ? 0 : -EINVAL;
+	}
+	return LZ4_decompress_safe((const char *)s->bytes, (char *)dst, (int)s->size, (int)size) ==
+			       (int)size
+		       ? 0
+		       : -EINVAL;
+}
+
+/* Unpacks entry @i, of which nothing is unpacked yet. */
+static int unpack_entry(struct reader *r, size_t i, char *error, size_t error_size) {
+	const struct fatbin_entry *e = &r->entries[i];
+	struct stored *s = &r->stored[i];
+	uint8_t *dst;
+	int rc;
+
+	if (!(s->flags & (FATBIN_FLAG_ZSTD | FATBIN_FLAG_LZ4)) ||
+	    s->flags & FATBIN_FLAG_SCRAMBLED) {
+		say(error, error_size, "entry %zu is packed in an unknown way (flags %#llx)", i,
+		    (unsigned long long)s->flags);
+		return -ENOTSUP;
+	}
+	if (e->size > FATBIN_ENTRY_MAX || r->unpacked_total + e->size > FATBIN_TOTAL_MAX) {
+		say(error, error_size, "entry %zu says it unpacks to %zu bytes, which is too much",
+		    i, e->size);
+		return -E2BIG;
+	}
+	if (!(s->flags & FATBIN_FLAG_ZSTD) &&
+	    (s->size > INT_MAX || e->size / FATBIN_LZ4_RATIO_MAX > s->size)) {
+		say(error, error_size, "entry %zu can't unpack to %zu bytes", i, e->size);
+		return -EINVAL;
+	}
+	dst = malloc(e->size ? e->size : 1);
+	if (!dst) {
+		say(error, error_size, "out of memory for %zu bytes", e->size);
+		return -ENOMEM;
+	}
+	rc = unpack_into(s, dst, e->size);
+	if (rc < 0) {
+		say(error, error_size, "entry %zu is damaged: it does not unpack to %zu bytes", i,
+		    e->size);
+		free(dst);
+		return rc;
+	}
+	s->unpacked = dst;
+	r->unpacked_total += e->size;
+	return 0;
+}
+
+int fatbin_unpack(struct fatbin *f, const struct fatbin_entry *entry, char *error,
+		  size_t error_size, const uint8_t **ret_data, size_t *ret_size) {
+	struct reader *r = (struct reader *)f;
+	size_t i = (size_t)(entry - r->entries), n = entry->size;
+	const uint8_t *data;
+	int rc;
+
+	if (entry->compressed && !r->stored[i].unpacked) {
+		rc = unpack_entry(r, i, error, error_size);
+		if (rc < 0) {
+			return rc;
+		}
+	}
+	data = entry->compressed ? r->stored[i].unpacked : r->stored[i].bytes;
+	if (entry->kind == FATBIN_PTX) {
+		while (n && !data[n - 1]) {
+			n--;
+		}
+	}
+	*ret_data = data;
+	*ret_size = n;
+	return 0;
+}
+
+/* May a GPU of @sm be given PTX of this entry? sm_100f runs on 10.x; the exact minor versions of a
+ * family are NVIDIA's to say, and the driver has the last word when the twin is loaded. */
+static bool entry_suits(const struct fatbin_entry *e, unsigned sm) {
+	if (e->kind != FATBIN_PTX) {
+		return false;
+	}
+	if (!sm) {
+		return true;
+	}
+	switch (e->suffix) {
+	case 'a':
+		return e->sm == sm;
+	case 'f':
+		return e->sm <= sm && e->sm / 10 == sm / 10;
+	default:
+		return e->sm <= sm;
+	}
+}
+
+const struct fatbin_entry *fatbin_best_ptx(const struct fatbin *f, unsigned image, unsigned sm) {
+	const struct fatbin_entry *best = NULL;
+
+	for (size_t i = 0; i < f->n_entries; i++) {
+		const struct fatbin_entry *e = &f->entries[i];
+
+		if (e->image != image || !entry_suits(e, sm)) {
+			continue;
+		}
+		/* Of two for the same architecture the more specific one. */
+		if (!best || e->sm > best->sm ||
+		    (e->sm == best->sm && e->suffix && !best->suffix)) {
+			best = e;
+		}
+	}
+	return best;
+}
+
+const void *fatbin_unwrap(const void *image) {
+	const uint8_t *p = image;
+	struct wrapper w;
+
+	/* Byte by byte: text may end before four. */
+	for (unsigned i = 0; i < sizeof(w.magic); i++) {
+		if (p[i] != (FATBIN_WRAPPER_MAGIC >> 8 * i & 0xFF)) {
+			return image;
+		}
+	}
+	memcpy(&w, image, sizeof(w));
+	return w.container ? w.container : image;
+}
+
+size_t fatbin_image_size(const void *image) {
+	const uint8_t *p = image;
+	size_t size;
+
+	if (p[0] == 0x7F) {
+		return p[1] == 'E' && p[2] == 'L' && p[3] == 'F' ? elf_extent(image) : 0;
+	}
+	if (p[0] == (FATBIN_MAGIC & 0xFF)) {
+		if (p[1] != (FATBIN_MAGIC >> 8 & 0xFF) || load32(p) != FATBIN_MAGIC ||
+		    __builtin_add_overflow(load64(p + 8), load16(p + 6), &size) ||
+		    size > PTRDIFF_MAX) {
+			return 0;
+		}
+		return size;
+	}
+	size = strnlen(image, FATBIN_ENTRY_MAX + 1ul);
+	if (size > FATBIN_ENTRY_MAX || !text_is_ptx(image, (const char *)image + size)) {
+		return 0;
+	}
+	return size;
+}

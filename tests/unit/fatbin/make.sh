@@ -1,0 +1,28 @@
+#!/bin/sh
+# usage: make.sh TOOLKIT_BIN_DIR OUTPUT_DIR
+# Makes the images that test-fatbin reads, with nvcc's own tools. Those next to this script were made by it
+# (CUDA 13.0), for machines without the tools.
+set -eu
+bin=$1 out=$2 here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$out"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+for sm in 75 90 90a; do
+	"$bin/nvcc" -ptx -arch="compute_$sm" "$here/scale.cu" -o "$tmp/scale-$sm.ptx"
+done
+"$bin/ptxas" -arch=sm_75 "$tmp/scale-75.ptx" -o "$tmp/scale-75.cubin"
+for mode in none default size speed balance; do
+	"$bin/fatbinary" --64 --compress-mode="$mode" --create "$out/$mode.fatbin" \
+		--image3="kind=ptx,sm=75,file=$tmp/scale-75.ptx" \
+		--image3="kind=elf,sm=75,file=$tmp/scale-75.cubin" \
+		--image3="kind=ptx,sm=90,file=$tmp/scale-90.ptx" \
+		--image3="kind=ptx,sm=90a,file=$tmp/scale-90a.ptx"
+done
+# A program of two source files: the same image twice, zeros between.
+"$bin/nvcc" -c -gencode arch=compute_75,code=compute_75 "$here/scale.cu" -o "$tmp/a.o"
+ld -r "$tmp/a.o" "$tmp/a.o" -z muldefs -o "$tmp/program.o"
+strip --strip-debug "$tmp/program.o"
+cp "$tmp/program.o" "$out/program.o"
+cp "$tmp/scale-75.cubin" "$out/scale.cubin"
+cp "$tmp/scale-90a.ptx" "$out/scale.ptx"

@@ -16,9 +16,9 @@
 #define BFS_BLOCK     128
 #define BFS_UNREACHED (-1)
 
-#define REDUCE_BLOCK  256 /* eight warps: the second stage is one more shuffle */
-#define REDUCE_GRID   32  /* partial sums; at most one block's threads */
-#define REDUCE_WARP   32
+#define REDUCE_BLOCK 256 /* eight warps: the second stage is one more shuffle */
+#define REDUCE_GRID  32	 /* partial sums; at most one block's threads */
+#define REDUCE_WARP  32
 
 #define EARLY_BLOCK 128
 

@@ -33,8 +33,9 @@ struct ptx_tokens {
 	size_t n;
 };
 
-/* Comments and white space are skipped. Return: 0; -EINVAL with @ret_line at a byte that starts no
- * token or a comment or string that does not end; -E2BIG; -ENOMEM. */
+/* Comments and white space are skipped; a NUL ends the text. Return: 0; -EINVAL with @ret_line (which
+ * may be NULL) at a byte that starts no token or a comment or string that does not end; -E2BIG above
+ * 256 MiB; -ENOMEM. */
 int ptx_tokens_init(struct ptx_tokens *t, const char *text, size_t size, unsigned *ret_line);
 void ptx_tokens_deinit(struct ptx_tokens *t);
 
@@ -46,5 +47,7 @@ bool ptx_token_is(const struct ptx_tokens *t, const struct ptx_token *k, const c
 /* Value of a PTX_TOKEN_INT as 64 bits. Return: 0, -ERANGE. */
 int ptx_token_int(const struct ptx_tokens *t, const struct ptx_token *k, uint64_t *ret);
 
-/* Bits of a PTX_TOKEN_FLOAT as a double; 0f and 0d forms exactly. @ret_is_f32: it was 0f. */
-int ptx_token_float(const struct ptx_tokens *t, const struct ptx_token *k, double *ret, bool *ret_is_f32);
+/* Value of a PTX_TOKEN_FLOAT as a double; 0f and 0d forms exactly (but for the payload of an f32
+ * NaN). @ret_is_f32: it was 0f. Return: 0; -ERANGE for one of more than 127 characters; -ENOMEM. */
+int ptx_token_float(const struct ptx_tokens *t, const struct ptx_token *k, double *ret,
+		    bool *ret_is_f32);

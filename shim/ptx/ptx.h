@@ -9,6 +9,8 @@
 
 #include "shim/ptx/lexer.h"
 
+struct ptx_names;
+
 /* A piece of the module's text. Not terminated. */
 struct ptx_name {
 	const char *s;
@@ -130,7 +132,7 @@ struct ptx_func {
 enum ptx_item_kind {
 	PTX_ITEM_VAR,
 	PTX_ITEM_FUNC,
-	PTX_ITEM_DIRECTIVE, /* .file, .section ..., .pragma, .alias */
+	PTX_ITEM_DIRECTIVE, /* .version, .target, .file, .section ..., .pragma, .alias */
 };
 
 struct ptx_item {
@@ -156,6 +158,7 @@ struct ptx_module {
 	size_t n_stmts;
 	struct ptx_operand *operands;
 	size_t n_operands;
+	struct ptx_names *func_names; /* owned; for ptx_module_func() */
 };
 
 /*

@@ -1,0 +1,86 @@
+#!/bin/sh
+# Sees to it that everything is there that building and testing sbeet needs. As root on a machine
+# with apt-get it installs what is missing (Debian 12, Ubuntu 24.04 and later); otherwise it says
+# what is missing and the command that installs it, and exits 1.
+#
+# usage: prepare.sh [-q]      -q: says nothing when nothing is missing
+set -eu
+
+missing_what=
+missing_packages=
+
+miss() { # WHAT PACKAGE
+	missing_what="$missing_what  $1
+"
+	case " $missing_packages " in
+	*" $2 "*) ;;
+	*) missing_packages="$missing_packages $2" ;;
+	esac
+}
+
+need_command() { # COMMAND PACKAGE
+	command -v "$1" >/dev/null 2>&1 || miss "command $1" "$2"
+}
+
+need_library() { # PKG-CONFIG-NAME PACKAGE
+	pkg-config --exists "$1" 2>/dev/null || miss "library $1" "$2"
+}
+
+look() {
+	missing_what=
+	missing_packages=
+	need_command cc gcc
+	echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1 || miss "C library headers" libc6-dev
+	need_command meson meson
+	need_command ninja ninja-build
+	need_command pkg-config pkg-config
+	need_command protoc-c protobuf-c-compiler
+	need_command groff groff
+	need_library libevent_core libevent-dev
+	need_library libprotobuf-c libprotobuf-c-dev
+	need_library libsystemd libsystemd-dev
+	need_library inih libinih-dev
+	need_library jansson libjansson-dev
+	need_library libzstd libzstd-dev
+	need_library liblz4 liblz4-dev
+	need_library ncursesw libncurses-dev
+	need_library cmocka libcmocka-dev
+	missing_packages=${missing_packages# }
+}
+
+look
+if [ -z "$missing_packages" ]; then
+	[ "${1:-}" = -q ] || echo "Nothing is missing."
+	exit 0
+fi
+
+install="apt-get install -y --no-install-recommends $missing_packages"
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+	{
+		echo "These are missing:"
+		printf %s "$missing_what"
+		echo "On Debian and Ubuntu this installs them:"
+		echo "  sudo $install"
+	} >&2
+	exit 1
+fi
+
+echo "Installing $missing_packages"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+# Package lists may be absent, as in a fresh container, or too old to install from.
+if ! $install >"$log" 2>&1 && ! { apt-get update >>"$log" 2>&1 && $install >>"$log" 2>&1; }; then
+	cat "$log" >&2
+	echo "Installing failed; the command was: $install" >&2
+	exit 1
+fi
+
+look
+if [ -n "$missing_packages" ]; then
+	{
+		echo "Still missing after installing:"
+		printf %s "$missing_what"
+	} >&2
+	exit 1
+fi

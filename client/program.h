@@ -1,0 +1,30 @@
+/*
+ * program.h: what can be known of an executable before it runs.
+ *
+ * Only to warn: nothing here decides whether a program is started.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct program {
+	char *path;	   /* owned: where execvp() would find it */
+	bool is_elf;	   /* else the fields below are unknown, but for `privileged` */
+	bool is_dynamic;   /* asks for the dynamic linker, which is what reads LD_PRELOAD */
+	uint8_t elf_class; /* ELFCLASS32, ELFCLASS64 */
+	uint16_t elf_machine;
+	bool privileged; /* gains rights when run by this user: LD_PRELOAD is ignored then */
+};
+
+/*
+ * Looks @name up as execvp() does and reads what is found; for a script ("#!") its interpreter.
+ * Return: 0; -ENOENT: there is no such program; -EACCES: there is, but it may not be executed; or
+ * another negative errno. @ret to be freed with program_deinit().
+ */
+int program_init(struct program *ret, const char *name);
+/* What the file at @path is; its `path` stays NULL. A file that cannot be read leaves @ret all
+ * zero. */
+void program_inspect(struct program *ret, const char *path);
+
+void program_deinit(struct program *p);

@@ -55,8 +55,10 @@ struct twin_ctl {
 	uint32_t left;	       /* workers that are gone */
 	uint32_t reserved0;
 	uint64_t outside;      /* virtual blocks run outside the set; only ever counted up */
-	uint64_t launches;     /* launches that ran to the end of their grid; only ever counted up */
-	uint64_t reserved1[2];
+	uint64_t launches;     /* launches that ran to the end of their grid; only ever counted up, by
+				* the last write that a launch makes here: the host knows by it that
+				* the block is back in its initial state */
+	uint64_t reserved1[3];
 	uint32_t per_sm[PROTO_SMS_MAX]; /* workers on each SM */
 	/* struct twin_slot slots[n_workers] */
 };

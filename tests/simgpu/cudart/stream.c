@@ -1,0 +1,81 @@
+/*
+ * stream.c: streams, events and waiting, of the stand-in runtime library: the driver's under other
+ * names.
+ */
+#include "state.h"
+
+/* Makes the context current, then gives what the driver call returns. */
+#define FORWARD(call)                                                               \
+	do {                                                                        \
+		const struct cudart_driver *d;                                      \
+		cudaError_t e = state_context(&d);                                  \
+                                                                                    \
+		return state_error(e == cudaSuccess ? state_error_of(d->call) : e); \
+	} while (0)
+
+cudaError_t cudaDeviceSynchronize(void) {
+	FORWARD(cuCtxSynchronize());
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *ret) {
+	FORWARD(cuStreamCreate(ret, CU_STREAM_DEFAULT));
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags) {
+	FORWARD(cuStreamCreate(ret, flags));
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+	FORWARD(cuStreamDestroy(stream));
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+	FORWARD(cuStreamSynchronize(stream));
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+	FORWARD(cuStreamWaitEvent(stream, event, flags));
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *ret) {
+	FORWARD(cuEventCreate(ret, CU_EVENT_DEFAULT));
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags) {
+	FORWARD(cuEventCreate(ret, flags));
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+	FORWARD(cuEventDestroy(event));
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+	FORWARD(cuEventRecord(event, stream));
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+	FORWARD(cuEventSynchronize(event));
+}
+
+cudaError_t cudaEventElapsedTime(float *ret_ms, cudaEvent_t start, cudaEvent_t end) {
+	FORWARD(cuEventElapsedTime(ret_ms, start, end));
+}
+
+/* "Not ready" is an answer and does not become the thread's last error. */
+static cudaError_t answer(cudaError_t e) {
+	return e == cudaErrorNotReady ? e : state_error(e);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+	const struct cudart_driver *d;
+	cudaError_t e = state_context(&d);
+
+	return answer(e == cudaSuccess ? state_error_of(d->cuStreamQuery(stream)) : e);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+	const struct cudart_driver *d;
+	cudaError_t e = state_context(&d);
+
+	return answer(e == cudaSuccess ? state_error_of(d->cuEventQuery(event)) : e);
+}

@@ -1,0 +1,25 @@
+/*
+ * policy.c: the table of policies. A new one is added here and nowhere else.
+ */
+#include "daemon/core/policy.h"
+
+#include <string.h>
+
+static const struct sched_policy *const policies[] = {
+	&policy_even,
+	&policy_fcfs,
+	NULL,
+};
+
+const struct sched_policy *const *sched_policies(void) {
+	return policies;
+}
+
+const struct sched_policy *sched_policy_find(const char *name) {
+	for (size_t i = 0; policies[i]; i++) {
+		if (strcmp(policies[i]->name, name) == 0) {
+			return policies[i];
+		}
+	}
+	return NULL;
+}

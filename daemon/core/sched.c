@@ -1,0 +1,233 @@
+/*
+ * sched.c: the state of the scheduler: GPUs, jobs, who waits and who holds what. See sched.h.
+ *
+ * Knows no policy; keeps the books that all of them need and asserts that they keep the rules.
+ */
+#include "daemon/core/sched.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/core/policy.h"
+
+struct sched {
+	const struct sched_policy *policy;
+	struct sched_gpu gpus[SCHED_GPUS_MAX];
+	size_t n_gpus;
+
+	struct sched_job *jobs; /* owned, max_jobs of them */
+	size_t max_jobs;
+	size_t n_touched; /* entries from here on were never used: their memory is untouched */
+
+	sched_job_id unused;	    /* list of entries given back, by next */
+	sched_job_id first_waiting; /* list in order of arrival, by next and prev */
+	sched_job_id last_waiting;
+	uint64_t next_order;
+};
+
+int sched_new(struct sched **ret, const struct sched_policy *policy, size_t max_jobs) {
+	struct sched *s;
+
+	if (!policy || max_jobs == 0 || max_jobs >= SCHED_JOB_NONE) {
+		return -EINVAL;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		return -ENOMEM;
+	}
+	s->jobs = calloc(max_jobs, sizeof(*s->jobs));
+	if (!s->jobs) {
+		free(s);
+		return -ENOMEM;
+	}
+	s->policy = policy;
+	s->max_jobs = max_jobs;
+	s->unused = s->first_waiting = s->last_waiting = SCHED_JOB_NONE;
+	*ret = s;
+	return 0;
+}
+
+struct sched *sched_free(struct sched *s) {
+	if (s) {
+		free(s->jobs);
+		free(s);
+	}
+	return NULL;
+}
+
+int sched_add_gpu(struct sched *s, unsigned n_sms, enum sched_sharing sharing) {
+	struct sched_gpu *gpu;
+
+	if (n_sms == 0 || n_sms > PROTO_SMS_MAX || (unsigned)sharing >= _SCHED_SHARING_N) {
+		return -EINVAL;
+	}
+	if (s->n_gpus == SCHED_GPUS_MAX) {
+		return -ENOSPC;
+	}
+	gpu = &s->gpus[s->n_gpus];
+	gpu->n_sms = n_sms;
+	gpu->sharing = sharing;
+	gpu->free = smset_range(0, n_sms);
+	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+		gpu->slots[i] = SCHED_JOB_NONE;
+	}
+	return (int)s->n_gpus++;
+}
+
+size_t sched_n_gpus(const struct sched *s) {
+	return s->n_gpus;
+}
+
+const struct sched_gpu *sched_gpu(const struct sched *s, size_t index) {
+	return index < s->n_gpus ? &s->gpus[index] : NULL;
+}
+
+const struct sched_policy *sched_get_policy(const struct sched *s) {
+	return s->policy;
+}
+
+void sched_set_policy(struct sched *s, const struct sched_policy *policy) {
+	s->policy = policy;
+}
+
+const struct sched_job *sched_job(const struct sched *s, sched_job_id id) {
+	return id < s->n_touched && s->jobs[id].state != SCHED_JOB_FREE ? &s->jobs[id] : NULL;
+}
+
+static sched_job_id take_unused(struct sched *s) {
+	sched_job_id id = s->unused;
+
+	if (id != SCHED_JOB_NONE) {
+		s->unused = s->jobs[id].next;
+		return id;
+	}
+	return s->n_touched < s->max_jobs ? (sched_job_id)s->n_touched++ : SCHED_JOB_NONE;
+}
+
+static void append_waiting(struct sched *s, sched_job_id id) {
+	s->jobs[id].next = SCHED_JOB_NONE;
+	s->jobs[id].prev = s->last_waiting;
+	if (s->last_waiting == SCHED_JOB_NONE) {
+		s->first_waiting = id;
+	} else {
+		s->jobs[s->last_waiting].next = id;
+	}
+	s->last_waiting = id;
+}
+
+static void remove_waiting(struct sched *s, sched_job_id id) {
+	sched_job_id next = s->jobs[id].next, prev = s->jobs[id].prev;
+
+	if (prev == SCHED_JOB_NONE) {
+		s->first_waiting = next;
+	} else {
+		s->jobs[prev].next = next;
+	}
+	if (next == SCHED_JOB_NONE) {
+		s->last_waiting = prev;
+	} else {
+		s->jobs[next].prev = prev;
+	}
+}
+
+int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret_id) {
+	struct sched_job *j;
+	sched_job_id id;
+
+	if (job->gpu_wanted >= (int)s->n_gpus) {
+		return -EINVAL;
+	}
+	id = take_unused(s);
+	if (id == SCHED_JOB_NONE) {
+		return -ENOSPC;
+	}
+	j = &s->jobs[id];
+	*j = (struct sched_job){
+		.state = SCHED_JOB_WAITING,
+		.owner = job->owner,
+		.order = s->next_order++,
+		.gpu_wanted = job->gpu_wanted < 0 ? -1 : job->gpu_wanted,
+		.divisible = job->divisible,
+		.job_class = job->job_class,
+		.priority = job->priority,
+		.release = job->release,
+		.deadline = job->deadline,
+		.gpu = -1,
+	};
+	append_waiting(s, id);
+	*ret_id = id;
+	return 0;
+}
+
+void sched_finish(struct sched *s, sched_job_id id) {
+	struct sched_job *job = &s->jobs[id];
+
+	assert(sched_job(s, id));
+	if (job->state == SCHED_JOB_WAITING) {
+		remove_waiting(s, id);
+	} else {
+		struct sched_gpu *gpu = &s->gpus[job->gpu];
+
+		assert(gpu->slots[job->slot] == id);
+		gpu->slots[job->slot] = SCHED_JOB_NONE;
+		gpu->free = smset_or(&gpu->free, &job->sms);
+	}
+	job->state = SCHED_JOB_FREE;
+	job->next = s->unused;
+	s->unused = id;
+}
+
+void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions) {
+	ret_actions->n = 0;
+	s->policy->decide(s, now, ret_actions);
+}
+
+sched_job_id policy_first_waiting(const struct sched *s) {
+	return s->first_waiting;
+}
+
+sched_job_id policy_next_waiting(const struct sched *s, sched_job_id id) {
+	assert(s->jobs[id].state == SCHED_JOB_WAITING);
+	return s->jobs[id].next;
+}
+
+bool policy_may_share(const struct sched *s, size_t index, const struct sched_job *job) {
+	const struct sched_gpu *gpu = &s->gpus[index];
+
+	if (gpu->sharing == SCHED_SHARING_MPS) {
+		return true;
+	}
+	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+		sched_job_id running = gpu->slots[i];
+
+		if (running != SCHED_JOB_NONE && s->jobs[running].owner != job->owner) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
+		  const struct smset *sms, nsec_t now, struct sched_actions *actions) {
+	struct sched_gpu *gpu = &s->gpus[index];
+	struct sched_job *job = &s->jobs[id];
+
+	assert(index < s->n_gpus && slot < SCHED_SLOTS_MAX && gpu->slots[slot] == SCHED_JOB_NONE);
+	assert(job->state == SCHED_JOB_WAITING);
+	assert(job->gpu_wanted < 0 || (size_t)job->gpu_wanted == index);
+	assert(!smset_empty(sms) && smset_within(sms, &gpu->free));
+	assert(job->divisible || smset_count(sms) == gpu->n_sms);
+	assert(policy_may_share(s, index, job));
+	assert(actions->n < sizeof(actions->list) / sizeof(actions->list[0]));
+
+	remove_waiting(s, id);
+	job->state = SCHED_JOB_RUNNING;
+	job->gpu = (int)index;
+	job->slot = slot;
+	job->sms = *sms;
+	job->granted = now;
+	gpu->slots[slot] = id;
+	gpu->free = smset_minus(&gpu->free, sms);
+	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_GRANT, id};
+}

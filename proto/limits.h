@@ -14,11 +14,11 @@
 #define PROTO_UNPACK_MAX (1024 * 1024)
 
 /* Names that are shown and logged: tasks, programs. Kernel names are C++ mangled and long. */
-#define PROTO_NAME_MAX	     64
+#define PROTO_NAME_MAX	      64
 #define PROTO_KERNEL_NAME_MAX 4096
-#define PROTO_TEXT_MAX	     1024
-#define PROTO_PATH_MAX	     1024
-#define PROTO_FEATURES_MAX   32
+#define PROTO_TEXT_MAX	      1024
+#define PROTO_PATH_MAX	      1024
+#define PROTO_FEATURES_MAX    32
 
 /* GPU SMs that a set can name: four 64-bit words. The largest GPU today has 160. */
 #define PROTO_SMS_MAX 256
@@ -26,7 +26,8 @@
 /* Records in one batch: 512 of at most 60 bytes fit into a packet with room to spare. */
 #define PROTO_OPS_MAX 512
 
-/* Kernels that one session may declare. The largest frameworks load about 20,000. */
+/* Kernels that one session may declare, and their highest id. The largest frameworks load about
+ * 20,000. */
 #define PROTO_KERNELS_MAX 65536
 
 /* Jobs of one session that may wait or run at once: one a thread in thread scope. */

@@ -90,21 +90,37 @@ static size_t take_fds(struct msghdr *msg, int *ret_fd) {
 	return n;
 }
 
+/* The common case: nothing comes along. Without room for control data the kernel itself closes
+ * descriptors that do. */
+static int receive_plain(int fd, void *buffer) {
+	ssize_t r;
+
+	do {
+		r = recv(fd, buffer, PROTO_PACKET_MAX,
+			 MSG_TRUNC); /* returns the packet's true length */
+	} while (r < 0 && errno == EINTR);
+	if (r < 0) {
+		return -errno;
+	}
+	return r > PROTO_PACKET_MAX ? -EMSGSIZE : (int)r;
+}
+
 int packet_receive(int fd, void *buffer, int *ret_fd) {
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(PASSED_FDS_MAX * sizeof(int))];
 	} control;
 	struct iovec iov = {.iov_base = buffer, .iov_len = PROTO_PACKET_MAX};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	int passed = -1;
 	size_t n_passed;
 	ssize_t r;
 
-	/* Without room for control data the kernel closes what comes along by itself. */
-	if (ret_fd) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
+	if (!ret_fd) {
+		return receive_plain(fd, buffer);
 	}
 	do {
 		r = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
@@ -112,12 +128,9 @@ int packet_receive(int fd, void *buffer, int *ret_fd) {
 	if (r < 0) {
 		return -errno;
 	}
-	n_passed = ret_fd ? take_fds(&msg, &passed) : 0;
-	if (r > 0 && !(msg.msg_flags & MSG_TRUNC) && n_passed <= 1 &&
-	    !(ret_fd && (msg.msg_flags & MSG_CTRUNC))) {
-		if (ret_fd) {
-			*ret_fd = passed;
-		}
+	n_passed = take_fds(&msg, &passed);
+	if (r > 0 && n_passed <= 1 && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+		*ret_fd = passed;
 		return (int)r;
 	}
 	if (passed >= 0) {
@@ -199,6 +212,15 @@ int packet_connect(const char *path) {
 		return r;
 	}
 	return fd;
+}
+
+void packet_close(int fd) {
+	char byte;
+
+	shutdown(fd, SHUT_RD);
+	while (recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) > 0) {
+	}
+	close(fd);
 }
 
 static int join_path(const char *directory, const char *middle, const char *name, char *path,

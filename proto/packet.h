@@ -23,9 +23,9 @@ int packet_send(int fd, const ProtobufCMessage *message, int passed_fd);
 
 /*
  * Receives one packet into @buffer of PROTO_PACKET_MAX bytes.
- * Return: its length (> 0); 0 when the peer has closed, or sent an empty packet, which no message is;
- * -EMSGSIZE when the packet was longer (it is
- * consumed); -EAGAIN when there is none; or another negative errno.
+ * Return: its length (> 0); 0 when the peer has closed, or sent an empty packet, which no message
+ * is; -EMSGSIZE when the packet was longer (it is consumed); -EAGAIN when there is none; or another
+ * negative errno.
  * @ret_fd: NULL (descriptors that come along are closed), or receives one descriptor or -1, owned
  * by the caller; more than one is -EPROTO.
  */
@@ -33,8 +33,8 @@ int packet_receive(int fd, void *buffer, int *ret_fd);
 
 /*
  * Unpacks with an allocator that gives up at PROTO_UNPACK_MAX bytes.
- * Return: 0; -EBADMSG if it does not parse; -ENOBUFS if it takes too much; -ENOMEM. @ret_message is owned by
- * the caller, to be freed with packet_free().
+ * Return: 0; -EBADMSG if it does not parse; -ENOBUFS if it takes too much; -ENOMEM. @ret_message is
+ * owned by the caller, to be freed with packet_free().
  */
 int packet_unpack(const ProtobufCMessageDescriptor *type, const void *packet, size_t n,
 		  ProtobufCMessage **ret_message);
@@ -47,6 +47,13 @@ void packet_free(ProtobufCMessage *message);
  * (-ENOENT, -ECONNREFUSED: no daemon; -EACCES; -ENAMETOOLONG).
  */
 int packet_connect(const char *path);
+
+/*
+ * Closes a socket so that the peer still reads what was sent to it. (With packets unread on our
+ * side it would see "connection reset" first, and may never look at our last words. So nothing more
+ * is let in, and what is there, bounded by the socket's buffer, is thrown away.)
+ */
+void packet_close(int fd);
 
 /* Where sbeetd listens: "shim.sock" or "control.sock" in $SBEET_RUNTIME_DIR, else in
  * $XDG_RUNTIME_DIR/sbeet if that socket exists, else in /run/sbeet. For the daemon itself see

@@ -62,5 +62,6 @@ int smset_parse(const char *text, struct smset *ret_set);
 /* Wire form: at most 32 bytes, trailing zero bytes may be missing. -EMSGSIZE if longer. */
 int smset_from_bytes(const void *bytes, size_t n, struct smset *ret_set);
 
-/* Bytes of @set up to the last one that is not zero. @bytes has room for 32. Returns their number. */
+/* Bytes of @set up to the last one that is not zero. @bytes has room for 32. Returns their number.
+ */
 size_t smset_to_bytes(const struct smset *set, uint8_t bytes[static 32]);

@@ -216,6 +216,7 @@ static int check_hello(struct why why, const Sbeet__Hello *m) {
 
 static int check_kernel(struct why why, const Sbeet__KernelDef *m) {
 	TRY(check_some(why, "kernel id", m->id));
+	TRY(check_most(why, "kernel id", m->id, PROTO_KERNELS_MAX));
 	TRY(check_text(why, "kernel name", m->name, PROTO_KERNEL_NAME_MAX));
 	TRY(check_enforcement_mask(why, "enforcement_mask", m->enforcement_mask));
 	return check_text(why, "refusal", m->refusal, PROTO_TEXT_MAX);

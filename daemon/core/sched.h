@@ -18,8 +18,9 @@
 #include "proto/smset.h"
 #include "proto/units.h"
 
-#define SCHED_GPUS_MAX	16
-#define SCHED_SLOTS_MAX 2 /* jobs on one GPU at once; section 2.4.2 of the dissertation argues for two */
+#define SCHED_GPUS_MAX 16
+#define SCHED_SLOTS_MAX \
+	2 /* jobs on one GPU at once; section 2.4.2 of the dissertation argues for two */
 
 typedef uint32_t sched_job_id; /* index into the state's job table; SCHED_JOB_NONE: none */
 #define SCHED_JOB_NONE UINT32_MAX
@@ -51,17 +52,17 @@ enum sched_job_state {
 
 struct sched_job {
 	enum sched_job_state state;
-	uint64_t owner;	     /* the process: two jobs of one owner share an address space */
-	uint64_t order;	     /* arrival number, set by sched_arrive(): ties are broken by it */
-	int gpu_wanted;	     /* GPU index that the job needs, or -1: any */
-	bool divisible;	     /* may get a part of a GPU; else the whole GPU or nothing */
+	uint64_t owner; /* the process: two jobs of one owner share an address space */
+	uint64_t order; /* arrival number, set by sched_arrive(): ties are broken by it */
+	int gpu_wanted; /* GPU index that the job needs, or -1: any */
+	bool divisible; /* may get a part of a GPU; else the whole GPU or nothing */
 	enum sched_class job_class;
-	int priority;	     /* higher is more urgent */
+	int priority; /* higher is more urgent */
 	nsec_t release;
-	nsec_t deadline;     /* absolute; 0: none */
+	nsec_t deadline; /* absolute; 0: none */
 
 	/* set by sched_decide() */
-	int gpu;	     /* -1 while waiting */
+	int gpu; /* -1 while waiting */
 	unsigned slot;
 	struct smset sms;
 	nsec_t granted;

@@ -1,0 +1,434 @@
+/*
+ * control.c: Hello and Status for sbeetctl. See control.h.
+ */
+#include "daemon/control.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/log.h"
+#include "daemon/quota.h"
+#include "daemon/server.h"
+#include "daemon/util.h"
+#include "proto/packet.h"
+#include "proto/validate.h"
+
+/* Sessions or jobs in one packet: at most some 400 bytes each, so it stays small enough for the
+ * socket's buffer to hold several. */
+#define ITEMS_PER_PACKET 32
+
+/* How long a peer may leave an answer unread. */
+static const struct timeval unread_max = {.tv_sec = 5};
+
+struct control_packet {
+	STAILQ_ENTRY(control_packet) link;
+	size_t n;
+	uint8_t bytes[];
+};
+
+static size_t charge_of(size_t n) {
+	return sizeof(struct control_packet) + n;
+}
+
+static void drop_unsent(struct control_client *client) {
+	struct control_packet *packet = STAILQ_FIRST(&client->unsent);
+
+	STAILQ_REMOVE_HEAD(&client->unsent, link);
+	quota_release(client->user, QUOTA_BYTES, charge_of(packet->n));
+	free(packet);
+}
+
+void control_client_end(struct control_client *client) {
+	if (!client->ended) {
+		client->ended = true;
+		event_del(&client->readable);
+		event_del(&client->writable);
+		server_client_ended(client->server, client);
+	}
+}
+
+static void give_up(struct control_client *client, const char *why) {
+	log_client(LOG_LEVEL_INFO, "A control connection is closed: %s", why);
+	control_client_end(client);
+}
+
+/* Keeps a packet until the peer reads. */
+static int keep_unsent(struct control_client *client, const ProtobufCMessage *m) {
+	size_t n = protobuf_c_message_get_packed_size(m);
+	struct control_packet *packet;
+
+	if (quota_charge(client->user, QUOTA_BYTES, charge_of(n))) {
+		return CONTROL_E_QUOTA;
+	}
+	packet = malloc(sizeof(*packet) + n);
+	if (!packet) {
+		quota_release(client->user, QUOTA_BYTES, charge_of(n));
+		return -ENOMEM;
+	}
+	packet->n = protobuf_c_message_pack(m, packet->bytes);
+	if (STAILQ_EMPTY(&client->unsent)) {
+		event_del(&client->readable);
+		event_add(&client->writable, &unread_max);
+	}
+	STAILQ_INSERT_TAIL(&client->unsent, packet, link);
+	return 0;
+}
+
+/* Now, or as soon as the peer has read what comes before. */
+static void send_reply(struct control_client *client, Sbeet__Control__Reply *reply) {
+	int r = -EAGAIN;
+
+	if (client->ended) {
+		return;
+	}
+	if (STAILQ_EMPTY(&client->unsent)) {
+		r = packet_send(client->fd, &reply->base, -1);
+	}
+	if (r == -EAGAIN) {
+		r = keep_unsent(client, &reply->base);
+	}
+	if (r) {
+		give_up(client, r == CONTROL_E_QUOTA ? "its user leaves too many answers unread"
+						     : strerror(-r));
+	}
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *userdata) {
+	struct control_client *client = userdata;
+
+	if (what & EV_TIMEOUT) {
+		give_up(client, "it does not read its answers");
+		return;
+	}
+	while (!STAILQ_EMPTY(&client->unsent)) {
+		struct control_packet *packet = STAILQ_FIRST(&client->unsent);
+
+		if (send(fd, packet->bytes, packet->n, MSG_NOSIGNAL) < 0) {
+			if (errno != EAGAIN && errno != EINTR) {
+				give_up(client, strerror(errno));
+			} else {
+				event_add(&client->writable, &unread_max);
+			}
+			return;
+		}
+		drop_unsent(client);
+	}
+	event_add(&client->readable, NULL);
+}
+
+static void send_error(struct control_client *client, uint32_t id, Sbeet__ErrorCode code,
+		       const char *text) {
+	Sbeet__Error error = SBEET__ERROR__INIT;
+	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
+
+	error.code = code;
+	error.text = (char *)text;
+	reply.id = id;
+	reply.last = true;
+	reply.body_case = SBEET__CONTROL__REPLY__BODY_ERROR;
+	reply.error = &error;
+	send_reply(client, &reply);
+}
+
+static void handle_hello(struct control_client *client, const Sbeet__Control__Request *request) {
+	Sbeet__Control__Hello hello = SBEET__CONTROL__HELLO__INIT;
+	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
+
+	if (request->hello->version != PROTO_VERSION) {
+		char text[160];
+
+		snprintf(text, sizeof(text),
+			 "sbeetctl speaks protocol %u, sbeetd %s speaks %d: install the same "
+			 "version "
+			 "of both",
+			 request->hello->version, SBEET_VERSION, PROTO_VERSION);
+		send_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_VERSION, text);
+		control_client_end(client);
+		return;
+	}
+	hello.version = PROTO_VERSION;
+	reply.id = request->id;
+	reply.last = true;
+	reply.body_case = SBEET__CONTROL__REPLY__BODY_HELLO;
+	reply.hello = &hello;
+	send_reply(client, &reply);
+}
+
+/* One packet of a status answer. */
+static void send_status(struct control_client *client, uint32_t id, bool last,
+			Sbeet__Control__Status *status) {
+	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
+
+	reply.id = id;
+	reply.last = last;
+	reply.body_case = SBEET__CONTROL__REPLY__BODY_STATUS;
+	reply.status = status;
+	send_reply(client, &reply);
+}
+
+static void fill_service(const struct server *server, nsec_t now,
+			 Sbeet__Control__Service *service) {
+	const struct engine_counters *counters = engine_counters(server->engine);
+
+	service->version = (char *)SBEET_VERSION;
+	service->protocol = PROTO_VERSION;
+	service->pid = (uint32_t)getpid();
+	service->uptime_ns = now - server->started;
+	service->policy = (char *)sched_get_policy(engine_sched(server->engine))->name;
+	service->grants = counters->grants;
+	service->jobs_done = counters->done;
+	service->jobs_abandoned = counters->abandoned;
+	service->launches = server->n_launches;
+	service->protocol_errors = server->n_protocol_errors;
+	service->now_ns = now;
+	service->stopping = server->stopping;
+}
+
+static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint8_t busy[static 32],
+		     Sbeet__Control__Gpu *ret) {
+	const struct inventory_gpu *gpu = inventory_gpu(server->inventory, index);
+	struct smset sms = engine_sms_busy(server->engine, index);
+
+	ret->index = (uint32_t)index;
+	ret->uuid.data = (uint8_t *)gpu->uuid;
+	ret->uuid.len = sizeof(gpu->uuid);
+	ret->name = (char *)gpu->name;
+	ret->sms = gpu->n_sms;
+	ret->sharing = (char *)(gpu->sharing == SCHED_SHARING_MPS ? "mps" : "exclusive");
+	ret->sms_busy.data = busy;
+	ret->sms_busy.len = smset_to_bytes(&sms, busy);
+	ret->power_mw = gpu->power_mw;
+	ret->energy_mj = gpu->energy_mj;
+	ret->memory_bytes = gpu->memory_bytes;
+	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;
+}
+
+/* The first packet: the service and its GPUs. */
+static void send_service(struct control_client *client, uint32_t id) {
+	struct server *server = client->server;
+	Sbeet__Control__Service service = SBEET__CONTROL__SERVICE__INIT;
+	Sbeet__Control__Status status = SBEET__CONTROL__STATUS__INIT;
+	Sbeet__Control__Gpu gpus[SCHED_GPUS_MAX], *pointers[SCHED_GPUS_MAX];
+	uint8_t busy[SCHED_GPUS_MAX][32];
+	nsec_t now = nsec_now();
+
+	fill_service(server, now, &service);
+	status.service = &service;
+	status.gpus = pointers;
+	status.n_gpus = inventory_n_gpus(server->inventory);
+	for (size_t i = 0; i < status.n_gpus; i++) {
+		sbeet__control__gpu__init(&gpus[i]);
+		fill_gpu(server, i, now, busy[i], &gpus[i]);
+		pointers[i] = &gpus[i];
+	}
+	send_status(client, id, false, &status);
+}
+
+static void fill_session(const struct session *s, Sbeet__Control__Session *ret) {
+	ret->id = s->id;
+	ret->pid = (uint32_t)s->cred.pid;
+	ret->uid = s->cred.uid;
+	ret->program = (char *)s->program;
+	ret->task = (char *)s->task.name;
+	ret->task_class = s->task.task_class;
+	ret->period_ns = s->task.period;
+	ret->deadline_ns = s->task.deadline;
+	ret->priority = s->task.priority;
+	ret->state = (char *)session_state_name(s->state);
+	ret->scope = s->scope;
+	ret->connected_ns = s->connected;
+	ret->jobs = s->counters.jobs;
+	ret->launches = s->counters.launches;
+	ret->copies = s->counters.copies;
+	ret->misses = s->counters.misses;
+	ret->kernels = s->n_kernels;
+	ret->kernels_confinable = s->n_confinable;
+	ret->outside_blocks = s->counters.outside_blocks;
+	ret->max_wait_ns = s->counters.max_wait;
+	ret->max_response_ns = s->counters.max_response;
+	ret->jobs_partition = s->counters.jobs_partition;
+}
+
+static void fill_job(const struct job *job, uint8_t sms[static 32], Sbeet__Control__Job *ret) {
+	ret->session = job->session->id;
+	ret->job = job->number;
+	ret->task = (char *)job->session->task.name;
+	ret->state = (char *)job_state_name(job->state);
+	ret->gpu = (uint32_t)job->gpu;
+	ret->release_ns = job->release;
+	ret->deadline_ns = job->deadline;
+	ret->launches = job->launches;
+	ret->pid = (uint32_t)job->session->cred.pid;
+	ret->tid = job->tid;
+	if (job->state == JOB_WAITING) {
+		return;
+	}
+	ret->slot = job->slot;
+	ret->sms.data = sms;
+	ret->sms.len = smset_to_bytes(&job->sms, sms);
+	ret->enforcement = job->enforcement;
+	ret->exact = job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ||
+		     job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
+		     job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+	ret->granted_ns = job->granted;
+	ret->sequence = job->sequence;
+}
+
+static void send_sessions(struct control_client *client, uint32_t id) {
+	Sbeet__Control__Session sessions[ITEMS_PER_PACKET], *pointers[ITEMS_PER_PACKET];
+	Sbeet__Control__Status status = SBEET__CONTROL__STATUS__INIT;
+	struct session *s;
+
+	status.sessions = pointers;
+	TAILQ_FOREACH(s, &client->server->sessions, link) {
+		size_t n = status.n_sessions++;
+
+		sbeet__control__session__init(&sessions[n]);
+		fill_session(s, &sessions[n]);
+		pointers[n] = &sessions[n];
+		if (status.n_sessions == ITEMS_PER_PACKET) {
+			send_status(client, id, false, &status);
+			status.n_sessions = 0;
+		}
+	}
+	if (status.n_sessions > 0) {
+		send_status(client, id, false, &status);
+	}
+}
+
+/* The last packets, with `last` set in the very last even if there are no jobs. */
+static void send_jobs(struct control_client *client, uint32_t id) {
+	Sbeet__Control__Job jobs[ITEMS_PER_PACKET], *pointers[ITEMS_PER_PACKET];
+	Sbeet__Control__Status status = SBEET__CONTROL__STATUS__INIT;
+	uint8_t sms[ITEMS_PER_PACKET][32];
+	struct session *s;
+	struct job *job;
+
+	status.jobs = pointers;
+	TAILQ_FOREACH(s, &client->server->sessions, link) {
+		TAILQ_FOREACH(job, &s->jobs, link) {
+			size_t n = status.n_jobs;
+
+			if (n == ITEMS_PER_PACKET) {
+				send_status(client, id, false, &status);
+				n = 0;
+			}
+			sbeet__control__job__init(&jobs[n]);
+			fill_job(job, sms[n], &jobs[n]);
+			pointers[n] = &jobs[n];
+			status.n_jobs = n + 1;
+		}
+	}
+	send_status(client, id, true, &status);
+}
+
+static void handle_status(struct control_client *client, const Sbeet__Control__Request *request) {
+	inventory_refresh(client->server->inventory, nsec_now());
+	send_service(client, request->id);
+	send_sessions(client, request->id);
+	send_jobs(client, request->id);
+}
+
+static void (*const handlers[])(struct control_client *, const Sbeet__Control__Request *) = {
+	[SBEET__CONTROL__REQUEST__BODY_HELLO] = handle_hello,
+	[SBEET__CONTROL__REQUEST__BODY_STATUS] = handle_status,
+};
+
+static void handle_packet(struct control_client *client, const void *bytes, size_t n) {
+	const Sbeet__Control__Request *request;
+	ProtobufCMessage *m = NULL;
+	char why[256] = "a packet is no protobuf message, or too large";
+	int r = packet_unpack(&sbeet__control__request__descriptor, bytes, n, &m);
+
+	request = (const Sbeet__Control__Request *)m;
+	if (r == 0) {
+		r = validate_control_request(request, why, sizeof(why));
+	}
+	if (r == 0) {
+		handlers[request->body_case](client, request);
+	} else if (r == -ENOMSG) {
+		send_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN,
+			   "sbeetd " SBEET_VERSION " does not know this request");
+	} else {
+		client->server->n_protocol_errors++;
+		send_error(client, request ? request->id : 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+			   why);
+		control_client_end(client);
+	}
+	packet_free(m);
+}
+
+/* One question an event: an answer is long. */
+static void on_readable(evutil_socket_t fd, short what, void *userdata) {
+	struct control_client *client = userdata;
+	int r = packet_receive(fd, client->server->buffer, NULL);
+
+	if (r > 0) {
+		handle_packet(client, client->server->buffer, (size_t)r);
+	} else if (r == -EMSGSIZE) {
+		client->server->n_protocol_errors++;
+		send_error(client, 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+			   "a packet is longer than 65536 bytes");
+		control_client_end(client);
+	} else if (r != -EAGAIN) {
+		control_client_end(client);
+	}
+}
+
+int control_client_new(struct control_client **ret, struct server *server, int fd) {
+	struct control_client *client;
+	struct quota_user *user;
+	struct ucred cred;
+	socklen_t size = sizeof(cred);
+	int r;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0) {
+		return -errno;
+	}
+	r = quota_user_ref(server->quota, cred.uid, &user);
+	if (r < 0) {
+		return r;
+	}
+	if (quota_charge(user, QUOTA_SESSIONS, 1)) {
+		quota_user_unref(user);
+		return CONTROL_E_QUOTA;
+	}
+	client = calloc(1, sizeof(*client));
+	if (client) {
+		client->server = server;
+		client->user = user;
+		client->fd = fd;
+		STAILQ_INIT(&client->unsent);
+		event_assign(&client->readable, server->base, fd, EV_READ | EV_PERSIST, on_readable,
+			     client);
+		event_assign(&client->writable, server->base, fd, EV_WRITE, on_writable, client);
+		if (event_add(&client->readable, NULL) == 0) {
+			*ret = client;
+			return 0;
+		}
+	}
+	free(client);
+	quota_release(user, QUOTA_SESSIONS, 1);
+	quota_user_unref(user);
+	return -ENOMEM;
+}
+
+struct control_client *control_client_free(struct control_client *client) {
+	if (client) {
+		assert(client->ended);
+		while (!STAILQ_EMPTY(&client->unsent)) {
+			drop_unsent(client);
+		}
+		packet_close(client->fd);
+		quota_release(client->user, QUOTA_SESSIONS, 1);
+		quota_user_unref(client->user);
+		free(client);
+	}
+	return NULL;
+}

@@ -1,0 +1,42 @@
+/*
+ * control.h: connections of sbeetctl: questions about the daemon's state.
+ *
+ * An answer is a snapshot, built at once, in as many packets as it takes. What the peer has not
+ * read yet is kept and charged to its user; no further question is read before. One that reads
+ * nothing for five seconds is disconnected.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+struct quota_user;
+struct server;
+
+struct control_packet; /* an answer's packet that waits to be sent */
+
+struct control_client {
+	TAILQ_ENTRY(control_client) link; /* the server's list */
+	struct server *server;		  /* borrowed, outlives us */
+	struct quota_user *user;	  /* reference */
+	int fd;				  /* owned */
+	struct event readable, writable;
+	STAILQ_HEAD(, control_packet) unsent; /* owned, charged */
+	bool ended;
+};
+
+TAILQ_HEAD(control_list, control_client);
+
+#define CONTROL_E_QUOTA 1
+
+/* Consumes @fd on success only. Return: 0, CONTROL_E_QUOTA, or negative errno. */
+int control_client_new(struct control_client **ret, struct server *server, int fd);
+
+/* Takes NULL. */
+struct control_client *control_client_free(struct control_client *client);
+
+/* Hears nothing more; the server will free it. */
+void control_client_end(struct control_client *client);

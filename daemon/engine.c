@@ -1,0 +1,168 @@
+/*
+ * engine.c: between jobs and the scheduling core. See engine.h.
+ */
+#include "daemon/engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/inventory.h"
+#include "daemon/job.h"
+#include "daemon/util.h"
+
+struct engine {
+	struct sched *sched; /* owned */
+	struct job **jobs;   /* owned array by sched_job_id; jobs are their sessions' */
+	engine_granted_fn granted;
+	struct engine_counters counters;
+	uint64_t next_sequence;
+	bool changed; /* since the last decision */
+	bool running, stopped;
+};
+
+int engine_new(struct engine **ret, const struct sched_policy *policy, engine_granted_fn granted) {
+	struct engine *engine = calloc(1, sizeof(*engine));
+	int r;
+
+	if (!engine) {
+		return -ENOMEM;
+	}
+	engine->jobs = calloc(ENGINE_JOBS_MAX, sizeof(struct job *));
+	r = engine->jobs ? sched_new(&engine->sched, policy, ENGINE_JOBS_MAX) : -ENOMEM;
+	if (r < 0) {
+		engine_free(engine);
+		return r;
+	}
+	engine->granted = granted;
+	engine->next_sequence = 1;
+	*ret = engine;
+	return 0;
+}
+
+struct engine *engine_free(struct engine *engine) {
+	if (engine) {
+		sched_free(engine->sched);
+		free(engine->jobs);
+		free(engine);
+	}
+	return NULL;
+}
+
+int engine_add_gpus(struct engine *engine, const struct inventory *inventory) {
+	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(inventory, i);
+		int r = sched_add_gpu(engine->sched, gpu->n_sms, gpu->sharing);
+
+		if (r < 0) {
+			return r;
+		}
+	}
+	return 0;
+}
+
+/*
+ * How a part of a GPU can be kept. In one process, SM numbers are the hardware's: exact. Between
+ * processes under MPS they are virtual, so only their number holds.
+ */
+static Sbeet__Enforcement partition_enforcement(enum sched_sharing sharing, uint32_t mask) {
+	Sbeet__Enforcement e = sharing == SCHED_SHARING_EXCLUSIVE
+				       ? SBEET__ENFORCEMENT__ENFORCEMENT_SMID
+				       : SBEET__ENFORCEMENT__ENFORCEMENT_COUNT;
+
+	return mask & BIT(e) ? e : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+}
+
+int engine_arrive(struct engine *engine, struct job *job) {
+	const struct sched_gpu *gpu = sched_gpu(engine->sched, job->gpu);
+	struct sched_job arrival = {
+		.owner = job->owner,
+		.gpu_wanted = (int)job->gpu,
+		.divisible = partition_enforcement(gpu->sharing, job->enforcement_mask) !=
+			     SBEET__ENFORCEMENT__ENFORCEMENT_NONE,
+		.job_class = job->job_class,
+		.priority = job->priority,
+		.release = job->release,
+		.deadline = job->deadline,
+	};
+	int r = sched_arrive(engine->sched, &arrival, &job->sched_id);
+
+	if (r < 0) {
+		assert(r == -ENOSPC);
+		return ENGINE_E_FULL;
+	}
+	engine->jobs[job->sched_id] = job;
+	engine->changed = true;
+	return 0;
+}
+
+void engine_finish(struct engine *engine, struct job *job, bool done) {
+	assert(engine->jobs[job->sched_id] == job);
+	sched_finish(engine->sched, job->sched_id);
+	engine->jobs[job->sched_id] = NULL;
+	job->sched_id = SCHED_JOB_NONE;
+	job_set_state(job, done ? JOB_DONE : JOB_ABANDONED);
+	engine->counters.done += done;
+	engine->counters.abandoned += !done;
+	engine->changed = true;
+}
+
+static void grant(struct engine *engine, struct job *job, nsec_t now) {
+	const struct sched_job *decided = sched_job(engine->sched, job->sched_id);
+	const struct sched_gpu *gpu = sched_gpu(engine->sched, (size_t)decided->gpu);
+
+	job->slot = decided->slot;
+	job->sms = decided->sms;
+	job->granted = now;
+	job->sequence = engine->next_sequence++;
+	job->enforcement = smset_count(&job->sms) == gpu->n_sms
+				   ? SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+				   : partition_enforcement(gpu->sharing, job->enforcement_mask);
+	assert(job->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_NONE);
+	job_set_state(job, JOB_RUNNING);
+	engine->counters.grants++;
+	engine->granted(job);
+}
+
+void engine_run(struct engine *engine) {
+	struct sched_actions actions;
+
+	/* A grant that can't be delivered ends jobs: that is a change for the next turn. */
+	assert(!engine->running);
+	engine->running = true;
+	while (engine->changed && !engine->stopped) {
+		nsec_t now = nsec_now();
+
+		engine->changed = false;
+		sched_decide(engine->sched, now, &actions);
+		for (size_t i = 0; i < actions.n; i++) {
+			struct job *job = engine->jobs[actions.list[i].job];
+
+			/* No policy revokes yet; NULL: ended by an earlier grant of this turn. */
+			assert(actions.list[i].kind == SCHED_ACTION_GRANT);
+			if (job) {
+				grant(engine, job, now);
+			}
+		}
+	}
+	engine->running = false;
+}
+
+void engine_stop(struct engine *engine) {
+	engine->stopped = true;
+}
+
+const struct engine_counters *engine_counters(const struct engine *engine) {
+	return &engine->counters;
+}
+
+const struct sched *engine_sched(const struct engine *engine) {
+	return engine->sched;
+}
+
+struct smset engine_sms_busy(const struct engine *engine, size_t index) {
+	const struct sched_gpu *gpu = sched_gpu(engine->sched, index);
+	struct smset all = smset_range(0, gpu->n_sms);
+
+	return smset_minus(&all, &gpu->free);
+}

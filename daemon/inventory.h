@@ -1,0 +1,71 @@
+/*
+ * inventory.h: which GPUs there are, and their power and energy.
+ *
+ * Either fixed (--gpus), or asked of NVML by one worker thread, because a reading takes
+ * milliseconds and the event loop has microseconds. The thread sleeps unless it is asked.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/core/sched.h"
+#include "proto/limits.h"
+
+struct event_base;
+struct inventory;
+
+struct inventory_gpu {
+	uint8_t uuid[PROTO_UUID_BYTES];
+	char name[96];
+	unsigned n_sms;
+	enum sched_sharing sharing;
+	uint64_t memory_bytes;
+
+	/* The last reading; 0: not known. */
+	uint64_t power_mw;
+	uint64_t energy_mj; /* since the daemon started */
+	nsec_t read_at;	    /* 0: never */
+};
+
+/* How GPUs are shared, as --sharing says. */
+struct inventory_sharing {
+	bool automatic[SCHED_GPUS_MAX];
+	enum sched_sharing mode[SCHED_GPUS_MAX]; /* where not automatic */
+};
+
+/* "auto", "mps", "exclusive", or a list "0=mps,1=exclusive" (others: auto). Return: 0, -EINVAL. */
+int inventory_sharing_parse(const char *text, struct inventory_sharing *ret);
+
+/* "80,40": SM counts. Return: how many there are; -EINVAL, -ERANGE (SMs), -E2BIG (GPUs). */
+int inventory_sms_parse(const char *text, unsigned ret_sms[static SCHED_GPUS_MAX]);
+
+/* Called from the loop: once when the GPUs are known (@error 0, or a negative errno with @why if
+ * NVML can't be used: the inventory is then empty), not after readings. */
+typedef void (*inventory_ready_fn)(void *userdata, int error, const char *why);
+
+/* GPUs of the given sizes; ready at once. UUIDs: first byte is the index + 1, the rest 0. */
+int inventory_new_fixed(struct inventory **ret, const unsigned *sms, size_t n,
+			const struct inventory_sharing *sharing);
+
+/* Starts the worker; @ready is called from @base's loop. Return: 0 or negative errno. */
+int inventory_new_nvml(struct inventory **ret, struct event_base *base,
+		       const struct inventory_sharing *sharing, inventory_ready_fn ready,
+		       void *userdata);
+
+/* Takes NULL. Does not wait for a worker that hangs in the driver. */
+struct inventory *inventory_free(struct inventory *inventory);
+
+size_t inventory_n_gpus(const struct inventory *inventory);
+const struct inventory_gpu *inventory_gpu(const struct inventory *inventory, size_t index);
+
+/* Index of the GPU, or -1. */
+int inventory_find(const struct inventory *inventory, const uint8_t uuid[static PROTO_UUID_BYTES]);
+
+/* Asks for new readings of power and energy if the last ones are older than a second. Returns at
+ * once; the readings are there some milliseconds later. */
+void inventory_refresh(struct inventory *inventory, nsec_t now);
+
+/* MPS's directories, or "" where there is no MPS. */
+const char *inventory_mps_pipe_directory(const struct inventory *inventory);
+const char *inventory_mps_log_directory(const struct inventory *inventory);

@@ -1,0 +1,49 @@
+/*
+ * job.c: states of a job. See job.h.
+ */
+#include "daemon/job.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "daemon/util.h"
+
+static const struct {
+	const char *name;
+	unsigned next;
+} states[_JOB_STATE_N] = {
+	[JOB_WAITING] = {"waiting", BIT(JOB_RUNNING) | BIT(JOB_ABANDONED)},
+	[JOB_RUNNING] = {"running", BIT(JOB_PREEMPTED) | BIT(JOB_DONE) | BIT(JOB_ABANDONED)},
+	[JOB_PREEMPTED] = {"preempted", BIT(JOB_RUNNING) | BIT(JOB_DONE) | BIT(JOB_ABANDONED)},
+	[JOB_DONE] = {"done", 0},
+	[JOB_ABANDONED] = {"abandoned", 0},
+};
+
+struct job *job_new(struct session *session, uint64_t number) {
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (job) {
+		job->session = session;
+		job->number = number;
+		job->state = JOB_WAITING;
+		job->sched_id = SCHED_JOB_NONE;
+	}
+	return job;
+}
+
+struct job *job_free(struct job *job) {
+	if (job) {
+		assert(job->sched_id == SCHED_JOB_NONE);
+		free(job);
+	}
+	return NULL;
+}
+
+void job_set_state(struct job *job, enum job_state state) {
+	assert(states[job->state].next & BIT(state));
+	job->state = state;
+}
+
+const char *job_state_name(enum job_state state) {
+	return states[state].name;
+}

@@ -1,0 +1,68 @@
+/*
+ * job.h: one job of a session, from its request to its end.
+ *
+ *	WAITING ---> RUNNING <--> PREEMPTED
+ *	   |            |             |
+ *	   |            +--> DONE <---+
+ *	   +----------> ABANDONED <---+  (from RUNNING too)
+ *
+ * The session owns its jobs and charges for them; the engine borrows those that wait or run.
+ */
+#pragma once
+
+#include <sys/queue.h>
+
+#include "daemon/core/sched.h"
+#include "sbeet.pb-c.h"
+
+struct session;
+
+enum job_state {
+	JOB_WAITING,   /* asked for, no SMs yet */
+	JOB_RUNNING,   /* holds SMs */
+	JOB_PREEMPTED, /* its SMs were taken back, it may finish what it had launched */
+	JOB_DONE,      /* complete */
+	JOB_ABANDONED, /* cancelled, or its process is gone */
+	_JOB_STATE_N,
+};
+
+struct job {
+	TAILQ_ENTRY(job) link;	 /* the session's list */
+	struct session *session; /* borrowed, outlives us */
+	enum job_state state;
+	uint64_t number; /* the shim's */
+	uint32_t tid;
+
+	/* What is asked for. */
+	uint64_t owner;
+	size_t gpu;
+	uint32_t enforcement_mask; /* 1 << Sbeet__Enforcement: what it can keep */
+	enum sched_class job_class;
+	int priority;
+	nsec_t release;
+	nsec_t deadline; /* absolute; 0: none */
+
+	/* What is granted: valid from RUNNING on. */
+	sched_job_id sched_id; /* SCHED_JOB_NONE: not in the engine */
+	unsigned slot;
+	struct smset sms;
+	Sbeet__Enforcement enforcement;
+	nsec_t granted;
+	uint64_t sequence;
+
+	uint64_t launches; /* recorded so far */
+};
+
+TAILQ_HEAD(job_list, job);
+
+/* A job that waits; all other fields are the caller's to fill. NULL: no memory. */
+struct job *job_new(struct session *session, uint64_t number);
+
+/* Takes NULL. Must be neither in a list nor in the engine. */
+struct job *job_free(struct job *job);
+
+/* Asserts that the table allows it. */
+void job_set_state(struct job *job, enum job_state state);
+
+/* "waiting", ... */
+const char *job_state_name(enum job_state state);

@@ -1,0 +1,206 @@
+/*
+ * main.c: sbeetd: puts the parts together, runs the loop, takes them apart.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "daemon/inventory.h"
+#include "daemon/log.h"
+#include "daemon/notify.h"
+#include "daemon/options.h"
+#include "daemon/runtime.h"
+#include "daemon/server.h"
+#include "daemon/util.h"
+
+struct daemon {
+	struct options options;
+	struct event_base *base;
+	struct runtime *runtime;
+	struct inventory *inventory;
+	struct server *server;
+	struct event *signals[2]; /* SIGTERM, SIGINT */
+	struct event *watchdog;	  /* NULL: not wanted */
+	bool failed;
+};
+
+/* Each session takes two descriptors. */
+static void raise_descriptor_limit(void) {
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static void on_signal(evutil_socket_t signal_number, short what, void *userdata) {
+	struct daemon *d = userdata;
+
+	log_info("Stopping on %s", signal_number == SIGINT ? "SIGINT" : "SIGTERM");
+	notify_stopping();
+	server_stop(d->server);
+	event_base_loopbreak(d->base);
+}
+
+static void on_watchdog(evutil_socket_t fd, short what, void *userdata) {
+	notify_watchdog();
+}
+
+static void on_inventory(void *userdata, int error, const char *why) {
+	struct daemon *d = userdata;
+	size_t n = inventory_n_gpus(d->inventory);
+	char status[128];
+	int r;
+
+	if (error < 0) {
+		log_warning(
+			"No GPUs: NVML can't be used (%s); programs will run unmanaged. Install "
+			"the driver, or name GPUs with --gpus",
+			why);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(d->inventory, i);
+
+		log_info("GPU %zu: %s, %u SMs, %s", i, gpu->name, gpu->n_sms,
+			 gpu->sharing == SCHED_SHARING_MPS ? "mps" : "exclusive");
+	}
+	r = server_start(d->server, d->inventory);
+	if (r < 0) {
+		log_error("Can't start: %s", strerror(-r));
+		d->failed = true;
+		event_base_loopbreak(d->base);
+		return;
+	}
+	snprintf(status, sizeof(status), "%zu GPUs, policy '%s'", n, d->options.policy->name);
+	log_info("Ready in '%s': %s", runtime_directory(d->runtime), status);
+	notify_ready(status);
+}
+
+static int listen_at(struct daemon *d, const char *name) {
+	char why[PROTO_TEXT_MAX];
+	int fd = notify_take_socket(name);
+
+	if (fd >= 0) {
+		return fd;
+	}
+	if (fd != -ENOENT) {
+		log_error(
+			"The socket '%s' of the service manager is not a listening SOCK_SEQPACKET "
+			"socket (ListenSequentialPacket=)",
+			name);
+		return fd;
+	}
+	fd = runtime_listen(d->runtime, name, why, sizeof(why));
+	if (fd < 0) {
+		log_error("%s", why);
+	}
+	return fd;
+}
+
+static int add_events(struct daemon *d) {
+	nsec_t interval = notify_watchdog_interval();
+
+	d->signals[0] = evsignal_new(d->base, SIGTERM, on_signal, d);
+	d->signals[1] = evsignal_new(d->base, SIGINT, on_signal, d);
+	for (size_t i = 0; i < 2; i++) {
+		if (!d->signals[i] || event_add(d->signals[i], NULL) < 0) {
+			return -ENOMEM;
+		}
+	}
+	if (interval > 0) {
+		struct timeval t = {.tv_sec = (time_t)(interval / NSEC_PER_SEC),
+				    .tv_usec = (suseconds_t)(interval % NSEC_PER_SEC / 1000)};
+
+		d->watchdog = event_new(d->base, -1, EV_PERSIST, on_watchdog, d);
+		if (!d->watchdog || event_add(d->watchdog, &t) < 0) {
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int start(struct daemon *d) {
+	_cleanup_close_ int shim_fd = -1, control_fd = -1;
+	const struct options *o = &d->options;
+	char why[PROTO_TEXT_MAX] = "no memory";
+	int r;
+
+	r = runtime_new(&d->runtime, o->runtime_dir, why, sizeof(why));
+	if (r < 0) {
+		log_error("%s", why);
+		return r;
+	}
+	shim_fd = listen_at(d, "shim");
+	control_fd = shim_fd >= 0 ? listen_at(d, "control") : -1;
+	if (control_fd < 0) {
+		return -1;
+	}
+	d->base = event_base_new();
+	r = d->base ? add_events(d) : -ENOMEM;
+	if (r == 0) {
+		r = server_new(&d->server, d->base, o->policy, o->linger, shim_fd, control_fd);
+	}
+	if (r < 0) {
+		log_error("Can't start: %s", strerror(-r));
+		return r;
+	}
+	TAKE_FD(shim_fd);
+	TAKE_FD(control_fd);
+	if (o->n_gpus > 0) {
+		r = inventory_new_fixed(&d->inventory, o->gpu_sms, o->n_gpus, &o->sharing);
+		if (r == 0) {
+			on_inventory(d, 0, NULL);
+		}
+	} else {
+		r = inventory_new_nvml(&d->inventory, d->base, &o->sharing, on_inventory, d);
+	}
+	if (r < 0) {
+		log_error("Can't list the GPUs: %s", strerror(-r));
+	}
+	return r;
+}
+
+static void stop(struct daemon *d) {
+	server_free(d->server);
+	inventory_free(d->inventory);
+	for (size_t i = 0; i < 2; i++) {
+		if (d->signals[i]) {
+			event_free(d->signals[i]);
+		}
+	}
+	if (d->watchdog) {
+		event_free(d->watchdog);
+	}
+	if (d->base) {
+		event_base_free(d->base);
+	}
+	runtime_free(d->runtime);
+}
+
+int main(int argc, char **argv) {
+	struct daemon d = {0};
+	int r;
+
+	switch (options_parse(argc, argv, &d.options)) {
+	case OPTIONS_RUN:
+		break;
+	case OPTIONS_DONE:
+		return 0;
+	case OPTIONS_WRONG:
+		return 2;
+	}
+	log_init(d.options.log_level);
+	signal(SIGPIPE, SIG_IGN);
+	raise_descriptor_limit();
+	r = start(&d);
+	if (r == 0 && !d.failed) {
+		r = event_base_dispatch(d.base);
+	}
+	stop(&d);
+	return r < 0 || d.failed ? 1 : 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * nvml.h: the few functions of NVML that sbeetd needs, by dlopen.
+ *
+ * Every call may take milliseconds and, with a sick driver, forever: for the worker thread only.
+ * The types are our own declarations of NVML's stable interface, so the build needs no toolkit.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nvml;
+
+struct nvml_gpu {
+	uint8_t uuid[16];
+	char name[96];
+	unsigned n_sms;
+	uint64_t memory_bytes;
+	int simulated_sharing; /* of a simulated GPU: 0 exclusive, 1 MPS; -1: a real GPU */
+};
+
+/* Loads and initialises. Return: 0; -ENOENT: no such library; -EIO: NVML refuses. @why: one line.
+ */
+int nvml_open(struct nvml **ret, char *why, size_t why_size);
+struct nvml *nvml_close(struct nvml *nvml);
+
+/* At most @max GPUs. Those that can't be read are left out and counted. Return: their number. */
+size_t nvml_list(struct nvml *nvml, struct nvml_gpu *gpus, size_t max, unsigned *ret_left_out);
+
+/* The @index-th of nvml_list(). 0 where NVML has no answer. Energy counts from some time before. */
+void nvml_read(struct nvml *nvml, size_t index, uint64_t *ret_power_mw, uint64_t *ret_energy_mj);

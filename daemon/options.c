@@ -1,0 +1,166 @@
+/*
+ * options.c: parses sbeetd's command line. See options.h.
+ */
+#include "daemon/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/notify.h"
+
+#define LINGER_DEFAULT (100 * NSEC_PER_USEC)
+
+enum {
+	OPTION_GPUS = 256,
+	OPTION_LINGER,
+	OPTION_LOG_LEVEL,
+	OPTION_POLICY,
+	OPTION_RUNTIME_DIR,
+	OPTION_SHARING,
+	OPTION_VERSION,
+};
+
+static const struct option long_options[] = {
+	{"gpus", required_argument, NULL, OPTION_GPUS},
+	{"help", no_argument, NULL, 'h'},
+	{"linger", required_argument, NULL, OPTION_LINGER},
+	{"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
+	{"policy", required_argument, NULL, OPTION_POLICY},
+	{"runtime-dir", required_argument, NULL, OPTION_RUNTIME_DIR},
+	{"sharing", required_argument, NULL, OPTION_SHARING},
+	{"verbose", no_argument, NULL, 'v'},
+	{"version", no_argument, NULL, OPTION_VERSION},
+	{NULL, 0, NULL, 0},
+};
+
+static void print_help(void) {
+	printf("Usage: sbeetd [OPTION]...\n"
+	       "Decides which CUDA program runs when, and on which SMs of the GPU.\n"
+	       "\n"
+	       "      --policy NAME      how jobs are placed (default: even)\n");
+	for (size_t i = 0; sched_policies()[i]; i++) {
+		printf("                           %s: %s\n", sched_policies()[i]->name,
+		       sched_policies()[i]->summary);
+	}
+	printf("      --gpus N[,N]...    GPUs of N SMs each instead of those that NVML finds\n"
+	       "      --sharing MODE     auto, mps or exclusive, or one for each GPU:\n"
+	       "                           0=mps,1=exclusive (default: auto)\n"
+	       "      --linger TIME      how long a program must be quiet for its job to end\n"
+	       "                           (default: 100us)\n"
+	       "      --runtime-dir DIR  where the sockets are (default: /run/sbeet for root,\n"
+	       "                           else $XDG_RUNTIME_DIR/sbeet)\n"
+	       "      --log-level LEVEL  error, warning, info or debug (default: info)\n"
+	       "  -v, --verbose          same as --log-level debug\n"
+	       "  -h, --help             show this help\n"
+	       "      --version          show version and features\n"
+	       "\n"
+	       "See sbeetd(8).\n");
+}
+
+static void print_version(void) {
+	printf("sbeetd %s\nprotocol %d\n%s\n", SBEET_VERSION, PROTO_VERSION, notify_feature);
+}
+
+__attribute__((format(printf, 1, 2))) static enum options_verdict wrong(const char *format, ...) {
+	va_list args;
+
+	va_start(args, format);
+	fputs("sbeetd: ", stderr);
+	vfprintf(stderr, format, args);
+	fputs("\nTry 'sbeetd --help'.\n", stderr);
+	va_end(args);
+	return OPTIONS_WRONG;
+}
+
+static enum options_verdict parse_policy(const char *name, struct options *options) {
+	options->policy = sched_policy_find(name);
+	if (!options->policy) {
+		return wrong("there is no policy '%s'", name);
+	}
+	return OPTIONS_RUN;
+}
+
+static enum options_verdict parse_gpus(const char *text, struct options *options) {
+	int n = inventory_sms_parse(text, options->gpu_sms);
+
+	if (n < 0) {
+		return wrong(
+			"--gpus '%s' is not a list of 1 to %d SM counts from 1 to %d, such as "
+			"'80,40'",
+			text, SCHED_GPUS_MAX, PROTO_SMS_MAX);
+	}
+	options->n_gpus = (size_t)n;
+	return OPTIONS_RUN;
+}
+
+static enum options_verdict parse_option(int option, const char *value, struct options *options) {
+	switch (option) {
+	case OPTION_POLICY:
+		return parse_policy(value, options);
+	case OPTION_GPUS:
+		return parse_gpus(value, options);
+	case OPTION_SHARING:
+		return inventory_sharing_parse(value, &options->sharing) < 0
+			       ? wrong("--sharing '%s' is none of auto, mps, exclusive, nor a list "
+				       "such as '0=mps,1=exclusive'",
+				       value)
+			       : OPTIONS_RUN;
+	case OPTION_LINGER:
+		return units_parse_nsec(value, &options->linger) < 0
+			       ? wrong("--linger '%s' is not a time with a unit, such as '100us'",
+				       value)
+			       : OPTIONS_RUN;
+	case OPTION_LOG_LEVEL:
+		return log_level_parse(value, &options->log_level) < 0
+			       ? wrong("--log-level '%s' is none of error, warning, info, debug",
+				       value)
+			       : OPTIONS_RUN;
+	case OPTION_RUNTIME_DIR:
+		if (*value != '/') {
+			return wrong("--runtime-dir '%s' is not an absolute path", value);
+		}
+		options->runtime_dir = value;
+		return OPTIONS_RUN;
+	case 'v':
+		options->log_level = LOG_LEVEL_DEBUG;
+		return OPTIONS_RUN;
+	case 'h':
+		print_help();
+		return OPTIONS_DONE;
+	case OPTION_VERSION:
+		print_version();
+		return OPTIONS_DONE;
+	case ':':
+		return wrong("%s needs a value", value);
+	default:
+		return wrong("%s is not an option of sbeetd", value);
+	}
+}
+
+enum options_verdict options_parse(int argc, char **argv, struct options *ret) {
+	struct options options = {
+		.policy = sched_policy_find("even"),
+		.linger = LINGER_DEFAULT,
+		.log_level = LOG_LEVEL_INFO,
+	};
+	int option;
+
+	inventory_sharing_parse("auto", &options.sharing);
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":hv", long_options, NULL)) >= 0) {
+		const char *value = option == ':' || option == '?' ? argv[optind - 1] : optarg;
+		enum options_verdict verdict = parse_option(option, value, &options);
+
+		if (verdict != OPTIONS_RUN) {
+			return verdict;
+		}
+	}
+	if (optind < argc) {
+		return wrong("'%s' is not expected: sbeetd takes options only", argv[optind]);
+	}
+	*ret = options;
+	return OPTIONS_RUN;
+}

@@ -1,0 +1,163 @@
+/*
+ * runtime.c: where the daemon's sockets stand, and that it is the only one there. See runtime.h.
+ */
+#include "daemon/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "daemon/util.h"
+#include "proto/limits.h"
+
+#define LOCK_NAME    "sbeetd.lock"
+#define SOCKETS_MAX  2
+#define LISTEN_QUEUE 1024 /* programs that start at once; the kernel's own limit is 4096 */
+
+struct runtime {
+	char directory[PROTO_PATH_MAX];
+	int lock_fd; /* owned; the lock goes with it */
+	char sockets[SOCKETS_MAX][sizeof(((struct sockaddr_un *)0)->sun_path)]; /* made by us */
+	size_t n_sockets;
+};
+
+/* The directory by name only. Return: 0, -ENAMETOOLONG, -ENOENT (none is known). */
+static int choose_directory(const char *option, char *directory, size_t size) {
+	const char *environment = getenv("SBEET_RUNTIME_DIR"),
+		   *systemd = getenv("RUNTIME_DIRECTORY");
+	const char *user = getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	if (environment && *environment) {
+		n = snprintf(directory, size, "%s", environment);
+	} else if (option) {
+		n = snprintf(directory, size, "%s", option);
+	} else if (systemd && *systemd) {
+		/* A list when the unit names several; the first is ours. */
+		n = snprintf(directory, size, "%.*s", (int)strcspn(systemd, ":"), systemd);
+	} else if (geteuid() == 0) {
+		n = snprintf(directory, size, "/run/sbeet");
+	} else if (user && *user) {
+		n = snprintf(directory, size, "%s/sbeet", user);
+	} else {
+		return -ENOENT;
+	}
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+static int take_lock(const char *directory, char *why, size_t why_size) {
+	_cleanup_close_ int fd = -1;
+	char path[PROTO_PATH_MAX + sizeof(LOCK_NAME) + 1], pid[24];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/" LOCK_NAME, directory);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0) {
+		int r = -errno;
+
+		snprintf(why, why_size, "can't open '%s': %s", path, strerror(-r));
+		return r;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		n = read(fd, pid, sizeof(pid) - 1);
+		pid[n > 0 ? n : 0] = '\0';
+		snprintf(why, why_size,
+			 "sbeetd runs there already (pid %.*s); stop it, or choose another "
+			 "directory "
+			 "with --runtime-dir",
+			 n > 0 ? (int)strcspn(pid, "\n") : 7, n > 0 ? pid : "unknown");
+		return -EBUSY;
+	}
+	/* For the message above only; the lock is what counts. */
+	n = snprintf(pid, sizeof(pid), "%d\n", getpid());
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
+		int r = -errno;
+
+		snprintf(why, why_size, "can't write '%s': %s", path, strerror(-r));
+		return r;
+	}
+	return TAKE_FD(fd);
+}
+
+int runtime_new(struct runtime **ret, const char *directory, char *why, size_t why_size) {
+	struct runtime *runtime = calloc(1, sizeof(*runtime));
+	int r;
+
+	if (!runtime) {
+		return -ENOMEM;
+	}
+	r = choose_directory(directory, runtime->directory, sizeof(runtime->directory));
+	if (r < 0) {
+		snprintf(why, why_size,
+			 r == -ENOENT
+				 ? "no runtime directory: XDG_RUNTIME_DIR is not set; name one "
+				   "with --runtime-dir"
+				 : "the name of the runtime directory is too long");
+		free(runtime);
+		return r;
+	}
+	if (mkdir(runtime->directory, geteuid() == 0 ? 0755 : 0700) < 0 && errno != EEXIST) {
+		r = -errno;
+		snprintf(why, why_size, "can't create the runtime directory '%s': %s",
+			 runtime->directory, strerror(-r));
+		free(runtime);
+		return r;
+	}
+	runtime->lock_fd = take_lock(runtime->directory, why, why_size);
+	if (runtime->lock_fd < 0) {
+		r = runtime->lock_fd;
+		free(runtime);
+		return r;
+	}
+	*ret = runtime;
+	return 0;
+}
+
+struct runtime *runtime_free(struct runtime *runtime) {
+	if (runtime) {
+		for (size_t i = 0; i < runtime->n_sockets; i++) {
+			unlink(runtime->sockets[i]);
+		}
+		close(runtime->lock_fd);
+		free(runtime);
+	}
+	return NULL;
+}
+
+const char *runtime_directory(const struct runtime *runtime) {
+	return runtime->directory;
+}
+
+int runtime_listen(struct runtime *runtime, const char *name, char *why, size_t why_size) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	_cleanup_close_ int fd = -1;
+	int n, r;
+
+	n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s.sock", runtime->directory,
+		     name);
+	if (n < 0 || (size_t)n >= sizeof(address.sun_path) || runtime->n_sockets == SOCKETS_MAX) {
+		snprintf(why, why_size,
+			 "the runtime directory's name is too long for a socket: '%s'",
+			 runtime->directory);
+		return -ENAMETOOLONG;
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* We hold the lock, so a socket that stands there belongs to nobody alive. */
+	if (fd < 0 || (unlink(address.sun_path) < 0 && errno != ENOENT) ||
+	    bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    /* Any program may ask; who it is, the kernel tells. In a user's own directory nobody
+	     * else comes this far. */
+	    chmod(address.sun_path, 0666) < 0 ||
+	    listen(fd, LISTEN_QUEUE) < 0) {
+		r = -errno;
+		snprintf(why, why_size, "can't listen at '%s': %s", address.sun_path, strerror(-r));
+		return r;
+	}
+	memcpy(runtime->sockets[runtime->n_sockets++], address.sun_path, sizeof(address.sun_path));
+	return TAKE_FD(fd);
+}

@@ -1,0 +1,168 @@
+/*
+ * server.c: sockets, sessions and their end. See server.h.
+ */
+#include "daemon/server.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/log.h"
+#include "daemon/quota.h"
+#include "daemon/util.h"
+
+/* A user's share. Sessions: more than a GPU's 48 contexts can ever be. Jobs: a quarter of the
+ * engine's room, so that no user can fill it alone. Bytes: 2,000 sessions with all their kernels,
+ * or some hundred unread status answers. */
+static const struct quota_limits limits = {
+	.most =
+		{
+			[QUOTA_SESSIONS] = 4096,
+			[QUOTA_JOBS] = ENGINE_JOBS_MAX / 4,
+			[QUOTA_BYTES] = 16 * 1024 * 1024,
+		},
+};
+
+static void on_reap(evutil_socket_t fd, short what, void *userdata) {
+	struct server *server = userdata;
+	struct control_client *client;
+	struct session *s;
+
+	while ((s = TAILQ_FIRST(&server->ended_sessions))) {
+		TAILQ_REMOVE(&server->ended_sessions, s, link);
+		session_free(s);
+	}
+	while ((client = TAILQ_FIRST(&server->ended_clients))) {
+		TAILQ_REMOVE(&server->ended_clients, client, link);
+		control_client_free(client);
+	}
+	if (server->inventory && !server->stopping) {
+		listener_resume(server->shim_listener);
+		listener_resume(server->control_listener);
+	}
+}
+
+void server_session_ended(struct server *server, struct session *s) {
+	TAILQ_REMOVE(&server->sessions, s, link);
+	TAILQ_INSERT_TAIL(&server->ended_sessions, s, link);
+	event_active(&server->reap, 0, 0);
+}
+
+void server_client_ended(struct server *server, struct control_client *client) {
+	TAILQ_REMOVE(&server->clients, client, link);
+	TAILQ_INSERT_TAIL(&server->ended_clients, client, link);
+	event_active(&server->reap, 0, 0);
+}
+
+static void on_shim(void *userdata, int fd) {
+	struct server *server = userdata;
+	struct session *s;
+	int r = session_new(&s, server, server->next_session, fd);
+
+	if (r) {
+		log_client(LOG_LEVEL_WARNING, "A program's connection is refused: %s",
+			   r == SESSION_E_QUOTA ? "its user has too many" : strerror(-r));
+		close(fd);
+		return;
+	}
+	server->next_session++;
+	TAILQ_INSERT_TAIL(&server->sessions, s, link);
+}
+
+static void on_control(void *userdata, int fd) {
+	struct server *server = userdata;
+	struct control_client *client;
+	int r = control_client_new(&client, server, fd);
+
+	if (r) {
+		log_client(LOG_LEVEL_WARNING, "A control connection is refused: %s",
+			   r == CONTROL_E_QUOTA ? "its user has too many" : strerror(-r));
+		close(fd);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&server->clients, client, link);
+}
+
+int server_new(struct server **ret, struct event_base *base, const struct sched_policy *policy,
+	       nsec_t linger, int shim_fd, int control_fd) {
+	struct server *server = calloc(1, sizeof(*server));
+	int r;
+
+	if (!server) {
+		return -ENOMEM;
+	}
+	server->base = base;
+	server->linger = linger;
+	server->started = nsec_now();
+	server->next_session = 1;
+	TAILQ_INIT(&server->sessions);
+	TAILQ_INIT(&server->ended_sessions);
+	TAILQ_INIT(&server->clients);
+	TAILQ_INIT(&server->ended_clients);
+	event_assign(&server->reap, base, -1, 0, on_reap, server);
+
+	server->buffer = malloc(PROTO_PACKET_MAX);
+	r = server->buffer ? 0 : -ENOMEM;
+	if (r == 0) {
+		r = quota_new(&server->quota, &limits);
+	}
+	if (r == 0) {
+		r = engine_new(&server->engine, policy, session_grant);
+	}
+	if (r == 0) {
+		r = listener_new(&server->shim_listener, base, shim_fd, on_shim, server);
+	}
+	if (r == 0) {
+		r = listener_new(&server->control_listener, base, control_fd, on_control, server);
+	}
+	if (r < 0) {
+		server_free(server);
+		return r;
+	}
+	*ret = server;
+	return 0;
+}
+
+struct server *server_free(struct server *server) {
+	if (server) {
+		server_stop(server);
+		event_del(&server->reap);
+		listener_free(server->shim_listener);
+		listener_free(server->control_listener);
+		engine_free(server->engine);
+		quota_free(server->quota);
+		free(server->buffer);
+		free(server);
+	}
+	return NULL;
+}
+
+int server_start(struct server *server, struct inventory *inventory) {
+	int r = engine_add_gpus(server->engine, inventory);
+
+	if (r < 0) {
+		return r;
+	}
+	server->inventory = inventory;
+	listener_resume(server->shim_listener);
+	listener_resume(server->control_listener);
+	return 0;
+}
+
+void server_stop(struct server *server) {
+	struct control_client *client;
+	struct session *s;
+
+	server->stopping = true;
+	if (server->engine) {
+		engine_stop(server->engine);
+	}
+	while ((s = TAILQ_FIRST(&server->sessions))) {
+		session_goodbye(s, "sbeetd stops");
+	}
+	while ((client = TAILQ_FIRST(&server->clients))) {
+		control_client_end(client);
+	}
+	on_reap(-1, 0, server);
+}

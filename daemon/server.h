@@ -1,0 +1,51 @@
+/*
+ * server.h: the daemon as a whole: listens on both sockets, owns sessions, control clients, engine
+ * and quotas, and frees what has ended.
+ */
+#pragma once
+
+#include "daemon/control.h"
+#include "daemon/listener.h"
+#include "daemon/session.h"
+
+struct engine;
+struct inventory;
+struct quota;
+
+struct server {
+	struct event_base *base;			   /* borrowed, outlives us */
+	struct inventory *inventory;			   /* borrowed, outlives us */
+	struct engine *engine;				   /* owned */
+	struct quota *quota;				   /* owned */
+	struct listener *shim_listener, *control_listener; /* owned */
+
+	struct session_list sessions, ended_sessions;
+	struct control_list clients, ended_clients;
+	struct event reap;
+	uint64_t next_session;
+
+	nsec_t started;
+	nsec_t linger; /* told to every shim */
+	uint64_t n_launches, n_protocol_errors;
+	bool stopping;
+
+	void *buffer; /* owned, PROTO_PACKET_MAX: every packet is received here and unpacked at once
+		       */
+};
+
+/* Takes over both listening sockets on success. Accepts nobody before server_start(). */
+int server_new(struct server **ret, struct event_base *base, const struct sched_policy *policy,
+	       nsec_t linger, int shim_fd, int control_fd);
+
+/* Takes NULL. */
+struct server *server_free(struct server *server);
+
+/* The GPUs are known: accept connections. Return: 0 or negative errno. */
+int server_start(struct server *server, struct inventory *inventory);
+
+/* Grants nothing more, says goodbye to everybody and closes all. */
+void server_stop(struct server *server);
+
+/* @s is CLOSED: free it when no callback of it runs, and accept again if that was stopped. */
+void server_session_ended(struct server *server, struct session *s);
+void server_client_ended(struct server *server, struct control_client *client);

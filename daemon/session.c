@@ -1,0 +1,591 @@
+/*
+ * session.c: what a shim may say when, and what becomes of it. See session.h.
+ */
+#include "daemon/session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/log.h"
+#include "daemon/quota.h"
+#include "daemon/server.h"
+#include "daemon/util.h"
+#include "proto/packet.h"
+#include "proto/validate.h"
+
+/* Packets of one session between two looks at the others. */
+#define PACKETS_PER_EVENT 16
+
+/* A release may lie this far back: the program was stopped or the machine busy. */
+#define RELEASE_AGE_MAX NSEC_PER_SEC
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+static const struct {
+	const char *name;
+	unsigned next;
+} states[_SESSION_STATE_N] = {
+	[SESSION_NEW] = {"new", BIT(SESSION_ACTIVE) | BIT(SESSION_CLOSED)},
+	[SESSION_ACTIVE] = {"active", BIT(SESSION_DRAINING) | BIT(SESSION_CLOSED)},
+	[SESSION_DRAINING] = {"draining", BIT(SESSION_CLOSED)},
+	[SESSION_CLOSED] = {"closed", 0},
+};
+
+static void session_set_state(struct session *s, enum session_state state) {
+	assert(states[s->state].next & BIT(state));
+	s->state = state;
+}
+
+const char *session_state_name(enum session_state state) {
+	return states[state].name;
+}
+
+/* Ends the session if the peer does not take the packet: nobody is waited for. */
+static void session_send(struct session *s, Sbeet__ToShim *m) {
+	int r;
+
+	if (s->state == SESSION_CLOSED) {
+		return;
+	}
+	s->answered = true;
+	r = packet_send(s->fd, &m->base, -1);
+	if (r < 0) {
+		log_client(LOG_LEVEL_INFO, "session %llu (pid %d, '%s') %s, disconnecting",
+			   (unsigned long long)s->id, s->cred.pid, s->task.name,
+			   r == -EAGAIN ? "does not read its answers" : strerror(-r));
+		session_end(s);
+	}
+}
+
+__attribute__((format(printf, 4, 0))) static void session_verror(struct session *s, uint64_t job,
+								 Sbeet__ErrorCode code,
+								 const char *format, va_list args) {
+	Sbeet__Error error = SBEET__ERROR__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+	char text[PROTO_TEXT_MAX / 2];
+
+	vsnprintf(text, sizeof(text), format, args);
+	log_client(code == SBEET__ERROR_CODE__ERROR_CODE_SHUTDOWN ? LOG_LEVEL_DEBUG
+								  : LOG_LEVEL_WARNING,
+		   "session %llu (pid %d, '%s'): %s", (unsigned long long)s->id, s->cred.pid,
+		   s->task.name, text);
+	error.code = code;
+	error.text = text;
+	error.job = job;
+	m.body_case = SBEET__TO_SHIM__BODY_ERROR;
+	m.error = &error;
+	session_send(s, &m);
+}
+
+/* An error that the session survives. */
+__attribute__((format(printf, 4, 5))) static void session_error(struct session *s, uint64_t job,
+								Sbeet__ErrorCode code,
+								const char *format, ...) {
+	va_list args;
+
+	va_start(args, format);
+	session_verror(s, job, code, format, args);
+	va_end(args);
+}
+
+/* An error that ends the session, and this session only. */
+__attribute__((format(printf, 3, 4))) static void session_fail(struct session *s,
+							       Sbeet__ErrorCode code,
+							       const char *format, ...) {
+	va_list args;
+
+	s->server->n_protocol_errors++;
+	va_start(args, format);
+	session_verror(s, 0, code, format, args);
+	va_end(args);
+	session_end(s);
+}
+
+static struct job *find_job(struct session *s, uint64_t number) {
+	struct job *job;
+
+	TAILQ_FOREACH(job, &s->jobs, link) {
+		if (job->number == number) {
+			return job;
+		}
+	}
+	return NULL;
+}
+
+/* Out of the engine, the list and the quota. */
+static void drop_job(struct session *s, struct job *job, bool done) {
+	engine_finish(s->server->engine, job, done);
+	TAILQ_REMOVE(&s->jobs, job, link);
+	s->n_jobs--;
+	quota_release(s->user, QUOTA_JOBS, 1);
+	job_free(job);
+}
+
+void session_end(struct session *s) {
+	struct job *job;
+
+	if (s->state == SESSION_CLOSED) {
+		return;
+	}
+	session_set_state(s, SESSION_CLOSED);
+	event_del(&s->readable);
+	if (s->pidfd >= 0) {
+		event_del(&s->dead);
+	}
+	while ((job = TAILQ_FIRST(&s->jobs))) {
+		s->counters.launches += job->launches;
+		s->server->n_launches += job->launches;
+		drop_job(s, job, false);
+	}
+	server_session_ended(s->server, s);
+}
+
+void session_goodbye(struct session *s, const char *reason) {
+	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	goodbye.reason = (char *)reason;
+	m.body_case = SBEET__TO_SHIM__BODY_GOODBYE;
+	m.goodbye = &goodbye;
+	session_send(s, &m);
+	session_end(s);
+}
+
+void session_grant(struct job *job) {
+	struct session *s = job->session;
+	const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, job->gpu);
+	Sbeet__Grant grant = SBEET__GRANT__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+	uint8_t sms[sizeof(struct smset)];
+
+	grant.job = job->number;
+	grant.gpu_uuid.data = (uint8_t *)gpu->uuid;
+	grant.gpu_uuid.len = sizeof(gpu->uuid);
+	grant.slot = job->slot;
+	grant.sms.data = sms;
+	grant.sms.len = smset_to_bytes(&job->sms, sms);
+	grant.enforcement = job->enforcement;
+	grant.sequence = job->sequence;
+	grant.gpu_sms = gpu->n_sms;
+	grant.deadline_ns = job->deadline;
+	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
+	m.grant = &grant;
+	session_send(s, &m);
+}
+
+static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__Hello *hello = packet->hello;
+	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	if (hello->version != PROTO_VERSION) {
+		session_fail(
+			s, SBEET__ERROR_CODE__ERROR_CODE_VERSION,
+			"the program's libsbeet.so %s speaks protocol %u, sbeetd %s speaks %d: "
+			"install the same version of both",
+			hello->shim_version, hello->version, SBEET_VERSION, PROTO_VERSION);
+		return;
+	}
+	snprintf(s->program, sizeof(s->program), "%s", hello->program);
+	task_init(&s->task, hello->task, hello->program, s->connected);
+	s->scope = hello->scope;
+	s->enforcement_mask = hello->enforcement_mask;
+	session_set_state(s, SESSION_ACTIVE);
+	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
+		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
+
+	welcome.version = PROTO_VERSION;
+	welcome.session = s->id;
+	welcome.task = s->task.name;
+	welcome.linger_ns = s->server->linger;
+	welcome.mps_pipe_directory = (char *)inventory_mps_pipe_directory(s->server->inventory);
+	welcome.mps_log_directory = (char *)inventory_mps_log_directory(s->server->inventory);
+	m.body_case = SBEET__TO_SHIM__BODY_WELCOME;
+	m.welcome = &welcome;
+	session_send(s, &m);
+}
+
+/* Room for the bit of kernel @id. Return: 0, -ENOMEM, SESSION_E_QUOTA. */
+static int reserve_kernel(struct session *s, uint32_t id) {
+	size_t bytes = s->kernels_bytes ? s->kernels_bytes : 64;
+	uint8_t *kernels;
+
+	while (bytes <= id / 8) {
+		bytes *= 2;
+	}
+	if (bytes == s->kernels_bytes) {
+		return 0;
+	}
+	if (quota_charge(s->user, QUOTA_BYTES, bytes - s->kernels_bytes)) {
+		return SESSION_E_QUOTA;
+	}
+	kernels = realloc(s->kernels, bytes);
+	if (!kernels) {
+		quota_release(s->user, QUOTA_BYTES, bytes - s->kernels_bytes);
+		return -ENOMEM;
+	}
+	memset(kernels + s->kernels_bytes, 0, bytes - s->kernels_bytes);
+	s->kernels = kernels;
+	s->kernels_bytes = bytes;
+	return 0;
+}
+
+static void handle_kernel(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__KernelDef *kernel = packet->kernel;
+	uint8_t bit = (uint8_t)BIT(kernel->id % 8);
+
+	if (reserve_kernel(s, kernel->id)) {
+		session_error(s, 0, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+			      "kernel %u is not recorded: no memory left for this user",
+			      kernel->id);
+		return;
+	}
+	if (s->kernels[kernel->id / 8] & bit) {
+		session_error(s, 0, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
+			      "kernel %u is declared already", kernel->id);
+		return;
+	}
+	s->kernels[kernel->id / 8] |= bit;
+	s->n_kernels++;
+	s->n_confinable += (kernel->enforcement_mask & s->enforcement_mask &
+			    ~BIT(SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)) != 0;
+}
+
+/* The time that the client claims, as far as it can be true. */
+static nsec_t clamp_release(nsec_t claimed, nsec_t now) {
+	if (claimed == 0 || claimed > now) {
+		return now;
+	}
+	return now - claimed > RELEASE_AGE_MAX ? now - RELEASE_AGE_MAX : claimed;
+}
+
+static struct job *open_job(struct session *s, const Sbeet__Request *request, size_t gpu) {
+	struct job *job = job_new(s, request->job);
+
+	if (!job) {
+		return NULL;
+	}
+	job->owner = s->id;
+	job->tid = request->tid;
+	job->gpu = gpu;
+	job->enforcement_mask = request->enforcement_mask & s->enforcement_mask;
+	job->job_class = s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME
+				 ? SCHED_CLASS_REALTIME
+				 : SCHED_CLASS_BEST_EFFORT;
+	job->priority = s->task.priority;
+	job->release = task_release(&s->task, clamp_release(request->release_ns, nsec_now()));
+	job->deadline = task_deadline(&s->task, job->release);
+	if (engine_arrive(s->server->engine, job)) {
+		return job_free(job);
+	}
+	TAILQ_INSERT_TAIL(&s->jobs, job, link);
+	s->n_jobs++;
+	return job;
+}
+
+static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__Request *request = packet->request;
+	int gpu = inventory_find(s->server->inventory, request->gpu_uuid.data);
+
+	if (gpu < 0) {
+		session_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_NO_GPU,
+			      "job %llu is for a GPU that sbeetd does not manage",
+			      (unsigned long long)request->job);
+	} else if (find_job(s, request->job)) {
+		session_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
+			      "job %llu exists already", (unsigned long long)request->job);
+	} else if (s->n_jobs == PROTO_JOBS_PER_SESSION) {
+		session_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+			      "this program has %d jobs already, and no more are allowed",
+			      PROTO_JOBS_PER_SESSION);
+	} else if (quota_charge(s->user, QUOTA_JOBS, 1)) {
+		session_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+			      "user %u has %llu jobs already, and no more are allowed", s->cred.uid,
+			      (unsigned long long)quota_limit(s->user, QUOTA_JOBS));
+	} else if (!open_job(s, request, (size_t)gpu)) {
+		quota_release(s->user, QUOTA_JOBS, 1);
+		session_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+			      "sbeetd has no room for more jobs");
+	}
+}
+
+/* Records may outlive their job by a moment, so those of an unknown one are no error. */
+static void handle_ops(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__OpBatch *batch = packet->ops;
+	struct job *job = find_job(s, batch->job);
+
+	for (size_t i = 0; job && i < batch->n_ops; i++) {
+		job->launches += batch->ops[i]->kind == SBEET__OP_KIND__OP_KIND_LAUNCH;
+	}
+}
+
+static void count_done(struct session *s, const struct job *job, const Sbeet__JobDone *done) {
+	struct session_counters *c = &s->counters;
+	nsec_t now = nsec_now(), finished = done->finished_ns;
+
+	if (finished < job->granted || finished > now) {
+		finished = now;
+	}
+	c->jobs++;
+	c->jobs_partition += job->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
+	c->launches += done->launches;
+	c->copies += done->copies;
+	c->outside_blocks += done->outside_blocks;
+	c->misses += job->deadline && finished > job->deadline;
+	if (job->granted > job->release && job->granted - job->release > c->max_wait) {
+		c->max_wait = job->granted - job->release;
+	}
+	if (finished > job->release && finished - job->release > c->max_response) {
+		c->max_response = finished - job->release;
+	}
+}
+
+static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__JobDone *done = packet->done;
+	struct job *job = find_job(s, done->job);
+
+	if (!job || (job->state == JOB_WAITING && !done->cancelled)) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+			     "job %llu is said to be done, but it does not run",
+			     (unsigned long long)done->job);
+		return;
+	}
+	if (!done->cancelled) {
+		count_done(s, job, done);
+		s->server->n_launches += done->launches;
+	}
+	drop_job(s, job, !done->cancelled);
+	if (s->state == SESSION_DRAINING && s->n_jobs == 0) {
+		session_end(s);
+	}
+}
+
+/* What waits is dropped; what runs may still report its end. */
+static void handle_goodbye(struct session *s, const Sbeet__ToDaemon *packet) {
+	struct job *job, *next;
+
+	log_debug("session %llu says goodbye: %s", (unsigned long long)s->id,
+		  packet->goodbye->reason);
+	for (job = TAILQ_FIRST(&s->jobs); job; job = next) {
+		next = TAILQ_NEXT(job, link);
+		if (job->state == JOB_WAITING) {
+			drop_job(s, job, false);
+		}
+	}
+	if (s->state == SESSION_ACTIVE && s->n_jobs > 0) {
+		session_set_state(s, SESSION_DRAINING);
+	} else {
+		session_end(s);
+	}
+}
+
+static const struct {
+	const char *name;
+	unsigned allowed; /* mask of session states */
+	void (*handle)(struct session *s, const Sbeet__ToDaemon *packet);
+} handlers[] = {
+	[SBEET__TO_DAEMON__BODY_HELLO] = {"hello", BIT(SESSION_NEW), handle_hello},
+	[SBEET__TO_DAEMON__BODY_KERNEL] = {"kernel", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					   handle_kernel},
+	[SBEET__TO_DAEMON__BODY_REQUEST] = {"request", BIT(SESSION_ACTIVE), handle_request},
+	[SBEET__TO_DAEMON__BODY_OPS] = {"records", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					handle_ops},
+	[SBEET__TO_DAEMON__BODY_DONE] = {"done", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					 handle_done},
+	[SBEET__TO_DAEMON__BODY_GOODBYE] = {"goodbye", BIT(SESSION_NEW) | BIT(SESSION_ACTIVE),
+					    handle_goodbye},
+};
+
+static void handle_message(struct session *s, const Sbeet__ToDaemon *m) {
+	char why[256];
+	int r = validate_to_daemon(m, why, sizeof(why));
+
+	if (r == -ENOMSG) {
+		session_error(s, 0, SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN,
+			      "sbeetd %s does not know this message", SBEET_VERSION);
+	} else if (r < 0) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID, "%s", why);
+	} else if (!(handlers[m->body_case].allowed & BIT(s->state))) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+			     "'%s' can't be said when the session is %s",
+			     handlers[m->body_case].name, states[s->state].name);
+	} else {
+		handlers[m->body_case].handle(s, m);
+	}
+}
+
+static void handle_packet(struct session *s, const void *packet, size_t n) {
+	ProtobufCMessage *m = NULL;
+	int r = packet_unpack(&sbeet__to_daemon__descriptor, packet, n, &m);
+
+	if (r < 0) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+			     r == -EBADMSG   ? "a packet is no protobuf message"
+			     : r == -ENOBUFS ? "a packet takes too much memory to unpack"
+					     : "no memory to unpack a packet");
+		return;
+	}
+	handle_message(s, (const Sbeet__ToDaemon *)m);
+	packet_free(m);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *userdata) {
+	struct session *s = userdata;
+	struct server *server = s->server;
+
+	/* Who was answered will think before the next packet: looking for one would be in vain. */
+	s->answered = false;
+	for (int i = 0; i < PACKETS_PER_EVENT && !s->answered; i++) {
+		int r = packet_receive(s->fd, server->buffer, NULL);
+
+		if (r == -EAGAIN) {
+			break;
+		}
+		if (r == -EMSGSIZE) {
+			session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+				     "a packet is longer than %d bytes", PROTO_PACKET_MAX);
+		} else if (r <= 0) {
+			log_debug("session %llu has closed: %s", (unsigned long long)s->id,
+				  r < 0 ? strerror(-r) : "end of file");
+			session_end(s);
+		} else {
+			handle_packet(s, server->buffer, (size_t)r);
+		}
+		if (s->state == SESSION_CLOSED) {
+			break;
+		}
+		engine_run(server->engine);
+	}
+	engine_run(server->engine);
+}
+
+static void on_dead(evutil_socket_t fd, short what, void *userdata) {
+	struct session *s = userdata;
+	struct engine *engine = s->server->engine;
+
+	log_debug("session %llu: process %d has ended", (unsigned long long)s->id, s->cred.pid);
+	session_end(s);
+	engine_run(engine);
+}
+
+/*
+ * A descriptor of the very process that connected; asked of the socket where the kernel can,
+ * because by number another process could be meant when that one has already died. Return: -1 where
+ * there are no such descriptors, -ESRCH if it is dead.
+ */
+static int open_pidfd(int fd, pid_t pid) {
+	socklen_t size = sizeof(int);
+	int pidfd = -1;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0) {
+		return pidfd;
+	}
+	if (errno == ENOPROTOOPT || errno == EOPNOTSUPP) {
+		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		if (pidfd >= 0) {
+			return pidfd;
+		}
+	}
+	return errno == ESRCH || errno == ENODATA ? -ESRCH : errno == EMFILE ? -EMFILE : -1;
+}
+
+static void refuse_quota(int fd, uint64_t limit) {
+	Sbeet__Error error = SBEET__ERROR__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "this user has %llu connections already, and no more are allowed",
+		 (unsigned long long)limit);
+	error.code = SBEET__ERROR_CODE__ERROR_CODE_QUOTA;
+	error.text = text;
+	m.body_case = SBEET__TO_SHIM__BODY_ERROR;
+	m.error = &error;
+	packet_send(fd, &m.base, -1);
+}
+
+static int watch(struct session *s, int fd) {
+	event_assign(&s->readable, s->server->base, fd, EV_READ | EV_PERSIST, on_readable, s);
+	if (event_add(&s->readable, NULL) < 0) {
+		return -ENOMEM;
+	}
+	if (s->pidfd >= 0) {
+		event_assign(&s->dead, s->server->base, s->pidfd, EV_READ, on_dead, s);
+		if (event_add(&s->dead, NULL) < 0) {
+			event_del(&s->readable);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int session_new(struct session **ret, struct server *server, uint64_t id, int fd) {
+	struct quota_user *user;
+	socklen_t size;
+	struct ucred cred;
+	struct session *s;
+	int r;
+
+	size = sizeof(cred);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0) {
+		return -errno;
+	}
+	r = quota_user_ref(server->quota, cred.uid, &user);
+	if (r < 0) {
+		return r;
+	}
+	if (quota_charge(user, QUOTA_SESSIONS, 1)) {
+		refuse_quota(fd, quota_limit(user, QUOTA_SESSIONS));
+		quota_user_unref(user);
+		return SESSION_E_QUOTA;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		quota_release(user, QUOTA_SESSIONS, 1);
+		quota_user_unref(user);
+		return -ENOMEM;
+	}
+	s->server = server;
+	s->user = user;
+	s->id = id;
+	s->cred = cred;
+	s->connected = nsec_now();
+	s->fd = -1;
+	TAILQ_INIT(&s->jobs);
+	s->pidfd = open_pidfd(fd, cred.pid);
+	r = s->pidfd < -1 ? s->pidfd : watch(s, fd);
+	if (r < 0) {
+		session_free(s);
+		return r;
+	}
+	s->fd = fd;
+	*ret = s;
+	return 0;
+}
+
+struct session *session_free(struct session *s) {
+	if (!s) {
+		return NULL;
+	}
+	assert(TAILQ_EMPTY(&s->jobs));
+	if (s->fd >= 0) {
+		packet_close(s->fd);
+	}
+	if (s->pidfd >= 0) {
+		close(s->pidfd);
+	}
+	quota_release(s->user, QUOTA_BYTES, s->kernels_bytes);
+	quota_release(s->user, QUOTA_SESSIONS, 1);
+	quota_user_unref(s->user);
+	free(s->kernels);
+	free(s);
+	return NULL;
+}

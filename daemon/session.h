@@ -1,0 +1,90 @@
+/*
+ * session.h: one connection of the shim: one process.
+ *
+ *	NEW ----> ACTIVE ----> DRAINING
+ *	  \          |            |
+ *	   +---------+------------+----> CLOSED
+ *
+ * Owns its descriptors, its jobs and every charge made for it. The server owns the session and
+ *frees it some time after it was CLOSED, outside any callback of the session's.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "daemon/job.h"
+#include "daemon/task.h"
+
+struct quota_user;
+struct server;
+
+enum session_state {
+	SESSION_NEW,	  /* credentials read, Hello not seen yet */
+	SESSION_ACTIVE,	  /* may declare kernels and ask for jobs */
+	SESSION_DRAINING, /* has said goodbye; its running jobs end */
+	SESSION_CLOSED,
+	_SESSION_STATE_N,
+};
+
+/* Counted over the session's life; of jobs that have ended. */
+struct session_counters {
+	uint64_t jobs, jobs_partition, launches, copies, misses, outside_blocks;
+	nsec_t max_wait, max_response;
+};
+
+struct session {
+	TAILQ_ENTRY(session) link; /* the server's list */
+	struct server *server;	   /* borrowed, outlives us */
+	struct quota_user *user;   /* reference */
+	enum session_state state;
+	uint64_t id;
+	struct ucred cred;
+	nsec_t connected;
+
+	int fd;	   /* owned */
+	int pidfd; /* owned; -1 where the kernel has none: then the socket alone tells of death */
+	struct event readable, dead;
+	bool answered; /* something was sent since the last packet was read */
+
+	/* from Hello */
+	char program[PROTO_NAME_MAX + 1];
+	struct task task;
+	Sbeet__Scope scope;
+	uint32_t enforcement_mask;
+
+	uint8_t *kernels;     /* owned, charged: bit mask of the ids declared */
+	size_t kernels_bytes; /* of it */
+	uint32_t n_kernels, n_confinable;
+
+	struct job_list jobs; /* waiting and running */
+	unsigned n_jobs;
+	struct session_counters counters;
+};
+
+TAILQ_HEAD(session_list, session);
+
+#define SESSION_E_QUOTA 1
+
+/*
+ * Reads the peer's credentials and starts to listen to it. Consumes @fd on success only.
+ * Return: 0, SESSION_E_QUOTA (this user has too many; the peer was told), or negative errno.
+ */
+int session_new(struct session **ret, struct server *server, uint64_t id, int fd);
+
+/* Takes NULL. Closes politely: what was sent stays readable for the peer. */
+struct session *session_free(struct session *s);
+
+/* Abandons all jobs and hears nothing more; the server will free it. */
+void session_end(struct session *s);
+
+/* Says why we leave, if the peer's buffer has room, and ends. */
+void session_goodbye(struct session *s, const char *reason);
+
+/* Sends the grant; for the engine. Ends the session if it can't take it. */
+void session_grant(struct job *job);
+
+/* "new", "active", ... */
+const char *session_state_name(enum session_state state);

@@ -1,0 +1,71 @@
+/*
+ * task.c: names and timing of tasks. See task.h.
+ */
+#include "daemon/task.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/validate.h"
+
+/* A name from an executable's: what is not allowed in names becomes '_'. */
+static void name_from_program(const char *program, char name[static PROTO_NAME_MAX + 1]) {
+	size_t n = 0;
+
+	for (const char *p = program; *p && n < PROTO_NAME_MAX; p++) {
+		char c[2] = {*p, '\0'};
+		bool inside = n > 0 && strchr(".-", *p);
+
+		name[n++] = inside || validate_name(c) == 0 ? *p : '_';
+	}
+	name[n] = '\0';
+	if (n == 0) {
+		snprintf(name, PROTO_NAME_MAX + 1, "unnamed");
+	}
+}
+
+void task_init(struct task *task, const Sbeet__TaskSpec *spec, const char *program, nsec_t now) {
+	*task = (struct task){0};
+	if (spec) {
+		task->task_class = spec->task_class;
+		task->period = spec->period_ns;
+		task->deadline = spec->deadline_ns ? spec->deadline_ns : spec->period_ns;
+		task->offset = spec->offset_ns;
+		task->priority = spec->priority;
+	}
+	if (spec && *spec->name) {
+		snprintf(task->name, sizeof(task->name), "%s", spec->name);
+	} else {
+		name_from_program(program, task->name);
+	}
+	if (task->period && task->offset) {
+		task->first_release = now + task->offset;
+		task->grid_known = task->grid_fixed = true;
+	}
+}
+
+nsec_t task_release(struct task *task, nsec_t opened) {
+	nsec_t into;
+
+	if (!task->period) {
+		return opened;
+	}
+	if (!task->grid_known) {
+		task->first_release = opened;
+		task->grid_known = true;
+	}
+	if (opened < task->first_release) {
+		/* Before its offset: the job is early, and is counted from where it is. */
+		return opened;
+	}
+	into = (opened - task->first_release) % task->period;
+	if (!task->grid_fixed && into >= task->period - task->period / 8) {
+		task->first_release = opened;
+		into = 0;
+	}
+	return opened - into;
+}
+
+nsec_t task_deadline(const struct task *task, nsec_t release) {
+	return task->deadline ? release + task->deadline : 0;
+}

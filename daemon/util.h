@@ -1,0 +1,38 @@
+/*
+ * util.h: the few macros that every file of the daemon uses: cleanup attributes and hand-over.
+ */
+#pragma once
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define BIT(n) (1u << (n))
+
+static inline void util_freep(void *p) {
+	free(*(void **)p);
+}
+
+static inline void util_closep(int *fd) {
+	if (*fd >= 0) {
+		close(*fd);
+	}
+}
+
+#define _cleanup_(f)	__attribute__((cleanup(f)))
+#define _cleanup_free_	_cleanup_(util_freep)
+#define _cleanup_close_ _cleanup_(util_closep)
+
+/* The value, and the variable emptied: ownership moves. */
+#define TAKE_PTR(p)                        \
+	({                                 \
+		__typeof__(p) take_ = (p); \
+		(p) = NULL;                \
+		take_;                     \
+	})
+
+#define TAKE_FD(fd)               \
+	({                        \
+		int take_ = (fd); \
+		(fd) = -1;        \
+		take_;            \
+	})

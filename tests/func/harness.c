@@ -1,0 +1,355 @@
+/*
+ * harness.c: starts sbeetd, talks to it. See harness.h.
+ */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proto/limits.h"
+#include "proto/packet.h"
+#include "proto/units.h"
+#include "proto/validate.h"
+
+/* Long enough for a loaded machine under valgrind; only a hang gets there. */
+#define HANG_MS 30000
+
+static void wait_readable(int fd) {
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	if (poll(&p, 1, HANG_MS) != 1) {
+		fail_msg("nothing came in %d s", HANG_MS / 1000);
+	}
+}
+
+/* Starts sbeetd with stderr in @errors_fd. */
+static pid_t spawn(const char *const *args, int errors_fd) {
+	char *argv[HARNESS_ARGS_MAX + 2] = {(char *)SBEETD};
+	pid_t pid;
+
+	for (size_t i = 0; args[i]; i++) {
+		assert_true(i < HARNESS_ARGS_MAX);
+		argv[i + 1] = (char *)args[i];
+	}
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		dup2(errors_fd, STDERR_FILENO);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	return pid;
+}
+
+void harness_start(struct harness *h, const char *const *args) {
+	char path[128];
+	nsec_t hang = nsec_now() + HANG_MS * NSEC_PER_MSEC;
+	int fd;
+
+	if (!*h->directory) {
+		snprintf(h->directory, sizeof(h->directory), "/tmp/sbeet-func-XXXXXX");
+		assert_non_null(mkdtemp(h->directory));
+		setenv("SBEET_RUNTIME_DIR", h->directory, 1);
+	}
+	h->pid = spawn(args, STDERR_FILENO);
+	snprintf(path, sizeof(path), "%s/control.sock", h->directory);
+	while ((fd = packet_connect(path)) < 0) {
+		assert_true(fd == -ENOENT || fd == -ECONNREFUSED);
+		assert_int_equal(waitpid(h->pid, NULL, WNOHANG), 0);
+		assert_true(nsec_now() < hang);
+		usleep(1000);
+	}
+	close(fd);
+}
+
+static int exit_code(pid_t pid) {
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0) {
+		assert_int_equal(errno, EINTR);
+	}
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int harness_run(struct harness *h, const char *const *args, char *errors, size_t size) {
+	size_t n = 0;
+	ssize_t r;
+	int fds[2], code;
+	pid_t pid;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pid = spawn(args, fds[1]);
+	close(fds[1]);
+	while (n < size - 1 && (r = read(fds[0], errors + n, size - 1 - n)) > 0) {
+		n += (size_t)r;
+	}
+	errors[n] = '\0';
+	code = exit_code(pid);
+	close(fds[0]);
+	return code;
+}
+
+int harness_stop(struct harness *h, int signal_number) {
+	pid_t pid = h->pid;
+
+	h->pid = 0;
+	assert_int_equal(kill(pid, signal_number), 0);
+	return exit_code(pid);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+	return remove(path);
+}
+
+void harness_clean(struct harness *h) {
+	if (h->pid > 0) {
+		kill(h->pid, SIGKILL);
+		exit_code(h->pid);
+	}
+	if (*h->directory) {
+		nftw(h->directory, remove_entry, 4, FTW_DEPTH | FTW_PHYS);
+	}
+	*h = (struct harness){0};
+}
+
+static int connect_to(const char *name) {
+	char path[PROTO_PATH_MAX];
+	int fd;
+
+	assert_int_equal(packet_socket_path(name, path, sizeof(path)), 0);
+	fd = packet_connect(path);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+int shim_connect(void) {
+	return connect_to("shim.sock");
+}
+
+void shim_send(int fd, const Sbeet__ToDaemon *m) {
+	assert_int_equal(packet_send(fd, &m->base, -1), 0);
+}
+
+Sbeet__ToShim *shim_receive(int fd) {
+	static uint8_t buffer[PROTO_PACKET_MAX];
+	ProtobufCMessage *m = NULL;
+	char why[256] = "";
+	int r;
+
+	wait_readable(fd);
+	r = packet_receive(fd, buffer, NULL);
+	if (r == 0 || r == -ECONNRESET) {
+		return NULL;
+	}
+	assert_true(r > 0);
+	assert_int_equal(packet_unpack(&sbeet__to_shim__descriptor, buffer, (size_t)r, &m), 0);
+	if (validate_to_shim((Sbeet__ToShim *)m, why, sizeof(why)) < 0) {
+		fail_msg("the daemon sent something invalid: %s", why);
+	}
+	return (Sbeet__ToShim *)m;
+}
+
+void shim_expect_silence(int fd) {
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	/* Everything that was sent before this question has been dealt with when it is answered. */
+	status_free(status_get());
+	if (poll(&p, 1, 0) != 0) {
+		fail_msg("the daemon sent something that it should not");
+	}
+}
+
+void shim_hello(int fd, const char *program, const Sbeet__TaskSpec *task, uint32_t mask) {
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	hello.version = PROTO_VERSION;
+	hello.program = (char *)(uintptr_t)program;
+	hello.task = (Sbeet__TaskSpec *)(uintptr_t)task;
+	hello.enforcement_mask = mask;
+	hello.shim_version = "test";
+	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	m.hello = &hello;
+	shim_send(fd, &m);
+}
+
+struct shim shim_open(const char *program, uint32_t mask) {
+	struct shim s = {.fd = shim_connect()};
+	Sbeet__ToShim *m;
+
+	shim_hello(s.fd, program, NULL, mask);
+	m = shim_receive(s.fd);
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_WELCOME);
+	assert_int_equal(m->welcome->version, PROTO_VERSION);
+	s.session = m->welcome->session;
+	packet_free(&m->base);
+	return s;
+}
+
+void shim_close(struct shim *s) {
+	close(s->fd);
+	s->fd = -1;
+}
+
+void shim_request(int fd, uint64_t job, unsigned gpu, uint32_t mask) {
+	Sbeet__Request request = SBEET__REQUEST__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	uint8_t uuid[PROTO_UUID_BYTES] = {(uint8_t)(gpu + 1)};
+
+	request.job = job;
+	request.gpu_uuid.data = uuid;
+	request.gpu_uuid.len = sizeof(uuid);
+	request.release_ns = nsec_now();
+	request.enforcement_mask = mask;
+	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH;
+	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
+	m.request = &request;
+	shim_send(fd, &m);
+}
+
+static void send_done(int fd, uint64_t job, bool cancelled) {
+	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	done.job = job;
+	done.cancelled = cancelled;
+	done.launches = cancelled ? 0 : 1;
+	done.finished_ns = nsec_now();
+	m.body_case = SBEET__TO_DAEMON__BODY_DONE;
+	m.done = &done;
+	shim_send(fd, &m);
+}
+
+void shim_done(int fd, uint64_t job) {
+	send_done(fd, job, false);
+}
+
+void shim_cancel(int fd, uint64_t job) {
+	send_done(fd, job, true);
+}
+
+struct grant shim_granted(int fd, uint64_t job) {
+	Sbeet__ToShim *m = shim_receive(fd);
+	struct grant g;
+
+	assert_non_null(m);
+	if (m->body_case == SBEET__TO_SHIM__BODY_ERROR) {
+		fail_msg("an error instead of a grant: %s", m->error->text);
+	}
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_GRANT);
+	assert_int_equal(m->grant->job, job);
+	g = (struct grant){
+		.enforcement = m->grant->enforcement,
+		.slot = m->grant->slot,
+		.gpu_sms = m->grant->gpu_sms,
+		.sequence = m->grant->sequence,
+		.deadline_ns = m->grant->deadline_ns,
+	};
+	assert_int_equal(smset_from_bytes(m->grant->sms.data, m->grant->sms.len, &g.sms), 0);
+	packet_free(&m->base);
+	return g;
+}
+
+void shim_error(int fd, uint64_t job, Sbeet__ErrorCode code) {
+	Sbeet__ToShim *m = shim_receive(fd);
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_ERROR);
+	assert_int_equal(m->error->code, code);
+	assert_int_equal(m->error->job, job);
+	assert_true(strlen(m->error->text) > 0);
+	packet_free(&m->base);
+}
+
+void shim_closed(int fd) {
+	assert_null(shim_receive(fd));
+}
+
+/* Moves @n pointers from one message to another, which frees them. */
+static void take(void ***to, size_t *n_to, void ***from, size_t *n_from) {
+	if (*n_from == 0) {
+		return;
+	}
+	*to = realloc(*to, (*n_to + *n_from) * sizeof(void *));
+	assert_non_null(*to);
+	memcpy(*to + *n_to, *from, *n_from * sizeof(void *));
+	*n_to += *n_from;
+	*n_from = 0;
+}
+
+static void merge(Sbeet__Control__Status *to, Sbeet__Control__Status *from) {
+	if (from->service) {
+		assert_null(to->service);
+		to->service = from->service;
+		from->service = NULL;
+	}
+	take((void ***)&to->gpus, &to->n_gpus, (void ***)&from->gpus, &from->n_gpus);
+	take((void ***)&to->sessions, &to->n_sessions, (void ***)&from->sessions,
+	     &from->n_sessions);
+	take((void ***)&to->jobs, &to->n_jobs, (void ***)&from->jobs, &from->n_jobs);
+}
+
+Sbeet__Control__Status *status_get(void) {
+	static uint8_t buffer[PROTO_PACKET_MAX];
+	Sbeet__Control__StatusRequest ask = SBEET__CONTROL__STATUS_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__Status *status = calloc(1, sizeof(*status));
+	int fd = connect_to("control.sock");
+	bool last = false;
+
+	assert_non_null(status);
+	sbeet__control__status__init(status);
+	request.id = 7;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_STATUS;
+	request.status = &ask;
+	assert_int_equal(packet_send(fd, &request.base, -1), 0);
+	while (!last) {
+		Sbeet__Control__Reply *reply;
+		ProtobufCMessage *m = NULL;
+		char why[256];
+		int n;
+
+		wait_readable(fd);
+		n = packet_receive(fd, buffer, NULL);
+		assert_true(n > 0);
+		assert_int_equal(
+			packet_unpack(&sbeet__control__reply__descriptor, buffer, (size_t)n, &m),
+			0);
+		reply = (Sbeet__Control__Reply *)m;
+		assert_int_equal(validate_control_reply(reply, why, sizeof(why)), 0);
+		assert_int_equal(reply->id, 7);
+		assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_STATUS);
+		merge(status, reply->status);
+		last = reply->last;
+		packet_free(m);
+	}
+	close(fd);
+	assert_non_null(status->service);
+	return status;
+}
+
+void status_free(Sbeet__Control__Status *status) {
+	packet_free(&status->base);
+}
+
+void status_until(bool (*holds)(const Sbeet__Control__Status *status, void *data), void *data) {
+	nsec_t hang = nsec_now() + HANG_MS * NSEC_PER_MSEC;
+	bool ok;
+
+	do {
+		Sbeet__Control__Status *status = status_get();
+
+		assert_true(nsec_now() < hang);
+		ok = holds(status, data);
+		status_free(status);
+	} while (!ok);
+}

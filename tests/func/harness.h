@@ -1,0 +1,96 @@
+/*
+ * harness.h: a real sbeetd in a directory of its own, and scripted clients that talk to it.
+ *
+ * All waits are for events, with a deadline that only a hang can reach; then the test fails.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+/* after the above, as cmocka demands */
+#include <cmocka.h>
+
+#include "control.pb-c.h"
+#include "proto/smset.h"
+#include "sbeet.pb-c.h"
+
+#define HARNESS_ARGS_MAX 16
+
+struct harness {
+	char directory[64]; /* temporary; $SBEET_RUNTIME_DIR of this process too */
+	pid_t pid;	    /* of sbeetd; 0: stopped */
+};
+
+/* Starts sbeetd with these arguments, terminated by NULL, and waits until it listens. */
+void harness_start(struct harness *h, const char *const *args);
+
+/* Runs sbeetd with these arguments to its end, in the same directory. Returns its exit code; what
+ * it wrote to stderr is in @errors. */
+int harness_run(struct harness *h, const char *const *args, char *errors, size_t size);
+
+/* Sends the signal; waits for the end; returns the exit code, or 128 + signal. */
+int harness_stop(struct harness *h, int signal_number);
+
+/* Kills what runs and removes the directory. */
+void harness_clean(struct harness *h);
+
+/* --- the shim's side ------------------------------------------------------------------------ */
+
+#define MASK_WHOLE (1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
+#define MASK_ALL                                                   \
+	(MASK_WHOLE | 1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID | \
+	 1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT)
+
+struct shim {
+	int fd;
+	uint64_t session;
+};
+
+int shim_connect(void); /* returns the descriptor */
+void shim_send(int fd, const Sbeet__ToDaemon *m);
+
+/* The next message; the caller frees it with packet_free(). NULL: the daemon has closed. */
+Sbeet__ToShim *shim_receive(int fd);
+
+/* Fails the test if a message is there, after a question that proves the daemon has had its turn.
+ */
+void shim_expect_silence(int fd);
+
+void shim_hello(int fd, const char *program, const Sbeet__TaskSpec *task, uint32_t mask);
+
+/* Connects, says hello, checks the welcome. */
+struct shim shim_open(const char *program, uint32_t mask);
+void shim_close(struct shim *s);
+
+void shim_request(int fd, uint64_t job, unsigned gpu, uint32_t mask);
+void shim_done(int fd, uint64_t job);
+void shim_cancel(int fd, uint64_t job);
+
+/* Waits for a grant of this job, checks it, and returns what it gives. */
+struct grant {
+	struct smset sms;
+	Sbeet__Enforcement enforcement;
+	unsigned slot, gpu_sms;
+	uint64_t sequence, deadline_ns;
+};
+struct grant shim_granted(int fd, uint64_t job);
+
+/* Waits for an error with this code and job. */
+void shim_error(int fd, uint64_t job, Sbeet__ErrorCode code);
+
+/* Waits for the end of the connection; nothing else may come. */
+void shim_closed(int fd);
+
+/* --- sbeetctl's side ------------------------------------------------------------------------ */
+
+/* All packets of a status answer, merged. Freed with status_free(). */
+Sbeet__Control__Status *status_get(void);
+void status_free(Sbeet__Control__Status *status);
+
+/* Asks for status until @holds, for what the daemon learns by itself (that a process has died).
+ * Fails the test if it never does. */
+void status_until(bool (*holds)(const Sbeet__Control__Status *status, void *data), void *data);

@@ -175,7 +175,7 @@ void shim_hello(int fd, const char *program, const Sbeet__TaskSpec *task, uint32
 	hello.program = (char *)(uintptr_t)program;
 	hello.task = (Sbeet__TaskSpec *)(uintptr_t)task;
 	hello.enforcement_mask = mask;
-	hello.shim_version = "test";
+	hello.shim_version = (char[]){"test"};
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;
 	shim_send(fd, &m);

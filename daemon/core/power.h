@@ -2,7 +2,8 @@
  * power.h: the power and energy model of chapters 2 and 3 (Eq. 2.1-2.5, 3.1-3.4).
  *
  * Units: milliwatts and nanoseconds, so energy comes in picojoules, in integers and exactly. A
- * system of 16 GPUs of 1 kW fills 64 bits after 13 days in one window: callers keep windows to a day.
+ * system of 16 GPUs of 1 kW fills 64 bits after 13 days in one window: callers keep windows to a
+ * day.
  */
 #pragma once
 

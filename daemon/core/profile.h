@@ -23,13 +23,13 @@
 
 /* One task on one type of GPU. Index m of the arrays is "m SMs"; index 0 is not used. */
 struct profile_table {
-	unsigned n_sms;	     /* tables reach from 1 to this */
-	nsec_t copy_in;	     /* G_hd: host to device */
-	nsec_t copy_out;     /* G_dh: device to host */
-	nsec_t exec[PROTO_SMS_MAX + 1];		/* G_e(m), worst case */
-	nsec_t exec_best[PROTO_SMS_MAX + 1];	/* shortest seen; equal to exec where not known */
-	uint32_t power_mw[PROTO_SMS_MAX + 1];	/* P_d(m), dynamic power on m SMs */
-	bool measured[PROTO_SMS_MAX + 1];	/* false: filled by profile_table_finish() */
+	unsigned n_sms;			      /* tables reach from 1 to this */
+	nsec_t copy_in;			      /* G_hd: host to device */
+	nsec_t copy_out;		      /* G_dh: device to host */
+	nsec_t exec[PROTO_SMS_MAX + 1];	      /* G_e(m), worst case */
+	nsec_t exec_best[PROTO_SMS_MAX + 1];  /* shortest seen; equal to exec where not known */
+	uint32_t power_mw[PROTO_SMS_MAX + 1]; /* P_d(m), dynamic power on m SMs */
+	bool measured[PROTO_SMS_MAX + 1];     /* false: filled by profile_table_finish() */
 };
 
 /* An empty table for a GPU of @n_sms (1 to 256, else -EINVAL). */
@@ -52,8 +52,8 @@ int profile_table_set(struct profile_table *t, unsigned m, nsec_t best, nsec_t w
  */
 int profile_table_finish(struct profile_table *t);
 
-/* A linear-speedup job: G_e(m) = @work / m rounded up, P_d(m) = m * @power_mw_per_sm (Eq. 2.3). Errors
- * as profile_table_init() and profile_table_set(). */
+/* A linear-speedup job: G_e(m) = @work / m rounded up, P_d(m) = m * @power_mw_per_sm (Eq. 2.3).
+ * Errors as profile_table_init() and profile_table_set(). */
 int profile_table_linear(struct profile_table *t, unsigned n_sms, nsec_t copy_in, nsec_t copy_out,
 			 nsec_t work, uint32_t power_mw_per_sm);
 

@@ -84,8 +84,8 @@ static void power_adds_overlapping_jobs(void **state) {
 		{.n_sms = 26, .dynamic_mw = 700, .start = 5, .end = 20},
 	};
 	nsec_t edges[4];
-	uint64_t expected = 5 * (46000 + 500 + 26 * 445) + 5 * (46000 + 1200) +
-			    10 * (46000 + 700 + 20 * 445);
+	uint64_t expected =
+		5 * (46000 + 500 + 26 * 445) + 5 * (46000 + 1200) + 10 * (46000 + 700 + 20 * 445);
 
 	assert_int_equal(power_energy_pj(&gpus[0], 0, s, 2, 0, 20, edges), expected);
 }
@@ -178,8 +178,8 @@ static void profile_tells_linear_from_not(void **state) {
 	assert_in_range(profile_nonlinearity_permille(&t), 990, 1001);
 }
 
-/* A linear-speedup job is cheapest on all SMs (idle SMs only cost); one that stops scaling at 8 SMs is
- * cheapest there when its power keeps growing. */
+/* A linear-speedup job is cheapest on all SMs (idle SMs only cost); one that stops scaling at 8 SMs
+ * is cheapest there when its power keeps growing. */
 static void profile_finds_m_opt(void **state) {
 	struct profile_table t;
 

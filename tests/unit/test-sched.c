@@ -29,7 +29,8 @@ static struct sched *make_one(const char *policy, unsigned sms, enum sched_shari
 }
 
 static sched_job_id arrive(struct sched *s, uint64_t owner, int gpu, bool divisible) {
-	struct sched_job job = {.owner = owner, .gpu_wanted = gpu, .divisible = divisible};
+	struct sched_job job = {
+		.task = SCHED_TASK_NONE, .owner = owner, .gpu_wanted = gpu, .divisible = divisible};
 	sched_job_id id;
 
 	assert_int_equal(sched_arrive(s, &job, &id), 0);
@@ -65,7 +66,7 @@ static void expect_sms(const struct sched *s, sched_job_id id, int gpu, const ch
 }
 
 static void sched_refuses_what_it_cannot_hold(void **state) {
-	struct sched_job job = {.gpu_wanted = 1};
+	struct sched_job job = {.task = SCHED_TASK_NONE, .gpu_wanted = 1};
 	struct sched *s;
 	sched_job_id id = 77;
 
@@ -357,6 +358,7 @@ static void decide(struct history *h) {
 
 static void random_arrival(struct history *h) {
 	struct sched_job job = {
+		.task = SCHED_TASK_NONE,
 		.owner = 1 + below(&h->seed, OWNERS),
 		.gpu_wanted = (int)below(&h->seed, GPUS + 1) - 1,
 		.divisible = below(&h->seed, 4) > 0,

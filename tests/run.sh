@@ -43,13 +43,7 @@ build() {
 	shift
 	mkdir -p "$folder"
 	log=$folder/run-build.log
-	if ! [ -f "$folder/build.ninja" ]; then
-		set -- meson setup "$folder" "$@"
-	else
-		# Also brings in options that this script may have changed since.
-		set -- meson setup --reconfigure "$folder" "$@"
-	fi
-	if "$@" >"$log" 2>&1 && ninja -C "$folder" >>"$log" 2>&1; then
+	if sh tests/configure.sh "$folder" "$@" >"$log" 2>&1 && ninja -C "$folder" >>"$log" 2>&1; then
 		return 0
 	fi
 	tail -n 60 "$log"

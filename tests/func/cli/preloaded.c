@@ -1,5 +1,5 @@
 /*
- * preloaded.c: a libsbeet.so that does nothing, for tests of what `sbeetctl run` does to the
- * environment.
+ * preloaded.c: a library that does nothing (libsbeet.so, libother.so), for tests of what `sbeetctl
+ * run` does to the environment.
  */
 __attribute__((visibility("default"))) int sbeet_test_preloaded;

@@ -2,15 +2,18 @@
 # Runs on a machine with a GPU, in the folder that bundle.sh made: the sample programs under the shim,
 # alone and three at a time; two threads on disjoint SM sets; what the shim costs a launch.
 #
-# A short table on stdout; everything else (each program's own summary, logs) under $OUT (./out).
-# Exit 0 if everything was as promised.
+# A short table on stdout and in $OUT/table.txt; everything else (each program's own summary, logs) in
+# $OUT/details.tar.gz. OUT is this folder's out/ if it is not set. Exit 0 if everything was as promised.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
-out=${OUT:-$here/out}
-mkdir -p "$out"
+results=${OUT:-$here/out}
+mkdir -p "$results"
 scratch=$(mktemp -d)
-export SBEET_RUNTIME_DIR="$scratch"
+out=$scratch/details
+mkdir "$out"
+export SBEET_RUNTIME_DIR="$scratch/run"
+mkdir -m 700 "$SBEET_RUNTIME_DIR"
 export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export SBEET_SHIM="$here/lib/libsbeet.so"
 ctl=$here/bin/sbeetctl
@@ -51,6 +54,8 @@ stop_mps() {
 clean_up() {
 	[ -n "$daemon" ] && kill "$daemon" 2>/dev/null
 	stop_mps
+	cp "$out/table.txt" "$results/"
+	tar -C "$scratch" -czf "$results/details.tar.gz" details
 	rm -rf "$scratch"
 }
 trap clean_up EXIT
@@ -76,6 +81,7 @@ start_daemon() {
 managed() {
 	name=$1
 	shift
+	# shellcheck disable=SC2086 # several words
 	"$ctl" run --task "$name" $run_options -- "$@" --json >"$out/$name.json" 2>"$out/$name.err"
 }
 
@@ -208,7 +214,9 @@ promised=$(awk '$1 == "set" { print $4 }' "$out/threads.seen" | sort -u)
 used=$(for turn in 1 2 3; do lane_sets "pair$turn"; done | sort -u)
 ok=no
 [ -n "$used" ] && [ "$promised" = "$used" ] && ok=yes
-row "SMs used are exactly the SMs granted" "$ok" "granted: $(echo $promised); used: $(echo $used)"
+# shellcheck disable=SC2086 # several words
+row "SMs used are exactly the SMs granted" "$ok" \
+	"granted: $(printf '%s ' $promised); used: $(printf '%s ' $used)"
 outside=$(awk '$1 == "task" { n += $6 } END { print n + 0 }' "$out/threads.seen")
 ok=no
 [ "$outside" -eq 0 ] && ok=yes

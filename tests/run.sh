@@ -19,6 +19,7 @@ case ${1:-} in
 	;;
 esac
 
+clang=$(command -v clang)
 passed=0
 failed=0
 skipped=0
@@ -94,8 +95,8 @@ if build build; then
 fi
 
 if [ "$quick" = false ]; then
-	step "build without the toolkit's cuda.h"
-	if build build-nocuda -Dcuda-header=disabled; then
+	step "build without the toolkit's cuda.h, warnings are errors${clang:+, with clang}"
+	if CC=${clang:-cc} build build-nocuda -Dcuda-header=disabled -Dwerror=true; then
 		passed=$((passed + 1))
 	fi
 	step "build for release (-O2, no asserts, warnings are errors)"

@@ -61,30 +61,28 @@ static char *beside_self(const char *rest) {
 
 int preload_find(const char *given, char **ret_path, char *error, size_t error_size) {
 	static const char *const beside[] = {"../shim/" SHIM_NAME, SBEET_SHIM_BESIDE};
-	"../" SBEET_LIBDIR "/" SHIM_NAME
-};
-const char *named = given ? given : getenv("SBEET_SHIM");
+	const char *named = given ? given : getenv("SBEET_SHIM");
 
-if (named && *named) {
-	return absolute(named, ret_path, error, error_size);
-}
-for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
-	char *path = beside_self(beside[i]);
-	bool there = path && access(path, F_OK) == 0;
-	int r = there ? absolute(path, ret_path, error, error_size) : 0;
-
-	free(path);
-	if (there) {
-		return r;
+	if (named && *named) {
+		return absolute(named, ret_path, error, error_size);
 	}
-}
-if (access(SBEET_SHIM_PATH, F_OK) == 0) {
-	return absolute(SBEET_SHIM_PATH, ret_path, error, error_size);
-}
-snprintf(error, error_size,
-	 "cannot find " SHIM_NAME " (looked beside sbeetctl and at " SBEET_SHIM_PATH
-	 "); name it with --shim or SBEET_SHIM");
-return -ENOENT;
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+		char *path = beside_self(beside[i]);
+		bool there = path && access(path, F_OK) == 0;
+		int r = there ? absolute(path, ret_path, error, error_size) : 0;
+
+		free(path);
+		if (there) {
+			return r;
+		}
+	}
+	if (access(SBEET_SHIM_PATH, F_OK) == 0) {
+		return absolute(SBEET_SHIM_PATH, ret_path, error, error_size);
+	}
+	snprintf(error, error_size,
+		 "cannot find " SHIM_NAME " (looked beside sbeetctl and at " SBEET_SHIM_PATH
+		 "); name it with --shim or SBEET_SHIM");
+	return -ENOENT;
 }
 
 static bool same_file(const char *a, const char *b) {

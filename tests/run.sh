@@ -19,7 +19,6 @@ case ${1:-} in
 	;;
 esac
 
-clang=$(command -v clang)
 passed=0
 failed=0
 skipped=0
@@ -44,7 +43,13 @@ build() {
 	shift
 	mkdir -p "$folder"
 	log=$folder/run-build.log
-	if sh tests/configure.sh "$folder" "$@" >"$log" 2>&1 && ninja -C "$folder" >>"$log" 2>&1; then
+	if ! [ -f "$folder/build.ninja" ]; then
+		set -- meson setup "$folder" "$@"
+	else
+		# Also brings in options that this script may have changed since.
+		set -- meson setup --reconfigure "$folder" "$@"
+	fi
+	if "$@" >"$log" 2>&1 && ninja -C "$folder" >>"$log" 2>&1; then
 		return 0
 	fi
 	tail -n 60 "$log"
@@ -95,8 +100,8 @@ if build build; then
 fi
 
 if [ "$quick" = false ]; then
-	step "build without the toolkit's cuda.h, warnings are errors${clang:+, with clang}"
-	if CC=${clang:-cc} build build-nocuda -Dcuda-header=disabled -Dwerror=true; then
+	step "build without the toolkit's cuda.h"
+	if build build-nocuda -Dcuda-header=disabled; then
 		passed=$((passed + 1))
 	fi
 	step "build for release (-O2, no asserts, warnings are errors)"

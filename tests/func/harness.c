@@ -157,16 +157,11 @@ Sbeet__ToShim *shim_receive(int fd) {
 	return (Sbeet__ToShim *)m;
 }
 
-/* The question's connection is accepted in one turn of the loop and read in a later one; what was
- * there before is handled by then. */
-void harness_settle(void) {
-	status_free(status_get());
-}
-
 void shim_expect_silence(int fd) {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	harness_settle();
+	/* Everything that was sent before this question has been dealt with when it is answered. */
+	status_free(status_get());
 	if (poll(&p, 1, 0) != 0) {
 		fail_msg("the daemon sent something that it should not");
 	}
@@ -180,7 +175,7 @@ void shim_hello(int fd, const char *program, const Sbeet__TaskSpec *task, uint32
 	hello.program = (char *)(uintptr_t)program;
 	hello.task = (Sbeet__TaskSpec *)(uintptr_t)task;
 	hello.enforcement_mask = mask;
-	hello.shim_version = (char[]){"test"};
+	hello.shim_version = "test";
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;
 	shim_send(fd, &m);

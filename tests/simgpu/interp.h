@@ -11,6 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * Generic addresses below INTERP_DEVICE_FIRST are the interpreter's: windows through which a thread
+ * sees its shared, local and parameter memory, and functions. Device memory must lie above. Constant
+ * memory is device memory.
+ */
+#define INTERP_SHARED_WINDOW  0x01000000ull
+#define INTERP_LOCAL_WINDOW   0x02000000ull
+#define INTERP_PARAM_WINDOW   0x03000000ull
+#define INTERP_WINDOW_SIZE    0x01000000ull
+#define INTERP_FUNCTION_FIRST 0x04000000ull
+#define INTERP_DEVICE_FIRST   0x10000000ull
+
 struct interp_module; /* decoded PTX; immutable once its variables have addresses */
 struct interp_kernel; /* one entry of a module */
 struct interp_block;  /* one resident thread block */

@@ -60,8 +60,7 @@ static char *beside_self(const char *rest) {
 }
 
 int preload_find(const char *given, char **ret_path, char *error, size_t error_size) {
-	static const char *const beside[] = {"../shim/" SHIM_NAME,
-					     "../" SBEET_LIBDIR "/" SHIM_NAME};
+	static const char *const beside[] = {"../shim/" SHIM_NAME, SBEET_SHIM_BESIDE};
 	const char *named = given ? given : getenv("SBEET_SHIM");
 
 	if (named && *named) {

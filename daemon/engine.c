@@ -76,6 +76,7 @@ static Sbeet__Enforcement partition_enforcement(enum sched_sharing sharing, uint
 int engine_arrive(struct engine *engine, struct job *job) {
 	const struct sched_gpu *gpu = sched_gpu(engine->sched, job->gpu);
 	struct sched_job arrival = {
+		.task = SCHED_TASK_NONE,
 		.owner = job->owner,
 		.gpu_wanted = (int)job->gpu,
 		.divisible = partition_enforcement(gpu->sharing, job->enforcement_mask) !=

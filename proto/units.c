@@ -110,6 +110,9 @@ static size_t print_three_digits(nsec_t t, const struct unit *unit, char *text, 
 		whole++;
 		rest = 0;
 	}
+	if (whole == 1000 && unit > units) { /* 999.9us */
+		return units_print_nsec(whole * unit->nsec, text, size);
+	}
 	while (decimals > 0 && rest % 10 == 0) {
 		rest /= 10;
 		decimals--;

@@ -19,6 +19,7 @@ case ${1:-} in
 	;;
 esac
 
+clang=$(command -v clang)
 passed=0
 failed=0
 skipped=0
@@ -43,13 +44,7 @@ build() {
 	shift
 	mkdir -p "$folder"
 	log=$folder/run-build.log
-	if ! [ -f "$folder/build.ninja" ]; then
-		set -- meson setup "$folder" "$@"
-	else
-		# Also brings in options that this script may have changed since.
-		set -- meson setup --reconfigure "$folder" "$@"
-	fi
-	if "$@" >"$log" 2>&1 && ninja -C "$folder" >>"$log" 2>&1; then
+	if sh tests/configure.sh "$folder" "$@" >"$log" 2>&1 && ninja -C "$folder" >>"$log" 2>&1; then
 		return 0
 	fi
 	tail -n 60 "$log"
@@ -100,8 +95,8 @@ if build build; then
 fi
 
 if [ "$quick" = false ]; then
-	step "build without the toolkit's cuda.h"
-	if build build-nocuda -Dcuda-header=disabled; then
+	step "build without the toolkit's cuda.h, warnings are errors${clang:+, with clang}"
+	if CC=${clang:-cc} build build-nocuda -Dcuda-header=disabled -Dwerror=true; then
 		passed=$((passed + 1))
 	fi
 	step "build for release (-O2, no asserts, warnings are errors)"

@@ -10,9 +10,12 @@
 #include <stdlib.h>
 
 #include "daemon/core/policy.h"
+#include "daemon/core/task.h"
 
 struct sched {
 	const struct sched_policy *policy;
+	struct sched_params params;
+	struct task_table tasks; /* owned */
 	struct sched_gpu gpus[SCHED_GPUS_MAX];
 	size_t n_gpus;
 
@@ -42,6 +45,7 @@ int sched_new(struct sched **ret, const struct sched_policy *policy, size_t max_
 		return -ENOMEM;
 	}
 	s->policy = policy;
+	sched_params_default(&s->params);
 	s->max_jobs = max_jobs;
 	s->unused = s->first_waiting = s->last_waiting = SCHED_JOB_NONE;
 	*ret = s;
@@ -50,6 +54,7 @@ int sched_new(struct sched **ret, const struct sched_policy *policy, size_t max_
 
 struct sched *sched_free(struct sched *s) {
 	if (s) {
+		task_table_deinit(&s->tasks);
 		free(s->jobs);
 		free(s);
 	}
@@ -67,6 +72,7 @@ int sched_add_gpu(struct sched *s, unsigned n_sms, enum sched_sharing sharing) {
 	}
 	gpu = &s->gpus[s->n_gpus];
 	gpu->n_sms = n_sms;
+	gpu->model = (struct sched_gpu_model){.power.n_sms = n_sms, .limit = n_sms, .step = 1};
 	gpu->sharing = sharing;
 	gpu->free = smset_range(0, n_sms);
 	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
@@ -89,6 +95,69 @@ const struct sched_policy *sched_get_policy(const struct sched *s) {
 
 void sched_set_policy(struct sched *s, const struct sched_policy *policy) {
 	s->policy = policy;
+}
+
+void sched_params_default(struct sched_params *ret) {
+	*ret = (struct sched_params){
+		.reading = SCHED_READING_FIT,
+		.queue = SCHED_QUEUE_EDF,
+		.window = SCHED_WINDOW_COMMON,
+		.jobs_per_gpu = SCHED_SLOTS_MAX,
+		.skip_hopeless = true,
+		.lookahead_depth = 6,
+	};
+}
+
+int sched_set_params(struct sched *s, const struct sched_params *params) {
+	if ((unsigned)params->reading >= _SCHED_READING_N ||
+	    (unsigned)params->queue >= _SCHED_QUEUE_N ||
+	    (unsigned)params->window >= _SCHED_WINDOW_N || params->jobs_per_gpu < 1 ||
+	    params->jobs_per_gpu > SCHED_SLOTS_MAX || params->migration_cost > PROFILE_TIME_MAX ||
+	    params->lookahead_depth > TASK_COMING_MAX) {
+		return -EINVAL;
+	}
+	s->params = *params;
+	return 0;
+}
+
+const struct sched_params *sched_get_params(const struct sched *s) {
+	return &s->params;
+}
+
+int sched_set_gpu_model(struct sched *s, size_t index, const struct sched_gpu_model *model) {
+	if (index >= s->n_gpus || model->power.n_sms != s->gpus[index].n_sms || model->limit < 1 ||
+	    model->limit > s->gpus[index].n_sms || model->step < 1) {
+		return -EINVAL;
+	}
+	s->gpus[index].model = *model;
+	return 0;
+}
+
+int sched_add_task(struct sched *s, const struct sched_task *task, sched_task_id *ret_id) {
+	return task_table_add(&s->tasks, task, s->gpus, s->n_gpus, ret_id);
+}
+
+void sched_remove_task(struct sched *s, sched_task_id id) {
+	assert(sched_task(s, id));
+	for (size_t i = 0; i < s->n_touched; i++) {
+		if (s->jobs[i].task == id) {
+			s->jobs[i].task = SCHED_TASK_NONE;
+		}
+	}
+	task_table_remove(&s->tasks, id);
+}
+
+const struct sched_task *sched_task(const struct sched *s, sched_task_id id) {
+	return task_table_get(&s->tasks, id);
+}
+
+void sched_distribute(struct sched *s) {
+	for (sched_task_id id = 0; id < s->tasks.n; id++) {
+		s->tasks.list[id].home = -1;
+	}
+	if (s->policy->distribute) {
+		s->policy->distribute(s);
+	}
 }
 
 const struct sched_job *sched_job(const struct sched *s, sched_job_id id) {
@@ -135,7 +204,8 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 	struct sched_job *j;
 	sched_job_id id;
 
-	if (job->gpu_wanted >= (int)s->n_gpus) {
+	if (job->gpu_wanted >= (int)s->n_gpus ||
+	    (job->task != SCHED_TASK_NONE && !sched_task(s, job->task))) {
 		return -EINVAL;
 	}
 	id = take_unused(s);
@@ -145,6 +215,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 	j = &s->jobs[id];
 	*j = (struct sched_job){
 		.state = SCHED_JOB_WAITING,
+		.task = job->task,
 		.owner = job->owner,
 		.order = s->next_order++,
 		.gpu_wanted = job->gpu_wanted < 0 ? -1 : job->gpu_wanted,
@@ -156,8 +227,23 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.gpu = -1,
 	};
 	append_waiting(s, id);
+	if (job->task != SCHED_TASK_NONE) {
+		task_table_released(&s->tasks, job->task, job->release);
+	}
 	*ret_id = id;
 	return 0;
+}
+
+void sched_release_sms(struct sched *s, sched_job_id id) {
+	struct sched_job *job = &s->jobs[id];
+	struct sched_gpu *gpu;
+
+	assert(sched_job(s, id) && job->state == SCHED_JOB_RUNNING && !job->sms_released);
+	gpu = &s->gpus[job->gpu];
+	assert(gpu->slots[job->slot] == id);
+	gpu->slots[job->slot] = SCHED_JOB_NONE;
+	gpu->free = smset_or(&gpu->free, &job->sms);
+	job->sms_released = true;
 }
 
 void sched_finish(struct sched *s, sched_job_id id) {
@@ -166,12 +252,8 @@ void sched_finish(struct sched *s, sched_job_id id) {
 	assert(sched_job(s, id));
 	if (job->state == SCHED_JOB_WAITING) {
 		remove_waiting(s, id);
-	} else {
-		struct sched_gpu *gpu = &s->gpus[job->gpu];
-
-		assert(gpu->slots[job->slot] == id);
-		gpu->slots[job->slot] = SCHED_JOB_NONE;
-		gpu->free = smset_or(&gpu->free, &job->sms);
+	} else if (!job->sms_released) {
+		sched_release_sms(s, id);
 	}
 	job->state = SCHED_JOB_FREE;
 	job->next = s->unused;

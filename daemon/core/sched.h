@@ -15,15 +15,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/core/power.h"
+#include "daemon/core/profile.h"
 #include "proto/smset.h"
 #include "proto/units.h"
 
 #define SCHED_GPUS_MAX 16
-#define SCHED_SLOTS_MAX \
-	2 /* jobs on one GPU at once; section 2.4.2 of the dissertation argues for two */
+
+/* Jobs on one GPU at once; section 2.4.2 of the dissertation argues for two. */
+#define SCHED_SLOTS_MAX 2
 
 typedef uint32_t sched_job_id; /* index into the state's job table; SCHED_JOB_NONE: none */
 #define SCHED_JOB_NONE UINT32_MAX
+
+typedef uint32_t sched_task_id; /* index into the state's task table; SCHED_TASK_NONE: none */
+#define SCHED_TASK_NONE UINT32_MAX
 
 /* How SM sets hold on a GPU. */
 enum sched_sharing {
@@ -37,8 +43,16 @@ enum sched_class {
 	SCHED_CLASS_REALTIME,
 };
 
+/* What energy-aware policies know of a GPU beside its size. */
+struct sched_gpu_model {
+	struct power_gpu power; /* power.n_sms: physical SMs, the GPU's n_sms */
+	unsigned limit;		/* M_limit: SMs that jobs may use together, 1 to n_sms */
+	unsigned step; /* SM counts are multiples of this (or the limit itself), at least 1 */
+};
+
 struct sched_gpu {
-	unsigned n_sms; /* 1 to 256 */
+	unsigned n_sms;		      /* 1 to 256 */
+	struct sched_gpu_model model; /* until set: no power, limit n_sms, step 1 */
 	enum sched_sharing sharing;
 	sched_job_id slots[SCHED_SLOTS_MAX]; /* running jobs, SCHED_JOB_NONE: free */
 	struct smset free;		     /* SMs that no running job holds */
@@ -50,12 +64,76 @@ enum sched_job_state {
 	SCHED_JOB_RUNNING,
 };
 
+/*
+ * A task as chapters 2 and 3 describe it: tau_i = (G_i, T_i, D_i). Jobs of tasks that are not
+ * declared here are best-effort: nothing about them can be predicted.
+ */
+struct sched_task {
+	nsec_t period;	 /* T, or the least time between two releases; 0: releases unknown */
+	nsec_t deadline; /* D, relative, at most T where there is one; 0: none */
+	nsec_t first_release;
+	int priority; /* higher is more urgent */
+	/* by GPU; borrowed, outlive the task; NULL: can't run there */
+	const struct profile_table *profiles[SCHED_GPUS_MAX];
+	int fixed_gpu; /* policy `fixed`: where its jobs go, or -1 */
+	struct smset fixed_sms;
+
+	/* set by the core */
+	int home;			    /* GPU that sched_distribute() chose; -1: none */
+	nsec_t next_release;		    /* earliest time of the next job */
+	uint16_t m_opt[SCHED_GPUS_MAX];	    /* Definition 10, within the GPU's limit and step */
+	uint64_t energy_pj[SCHED_GPUS_MAX]; /* alone on m_opt SMs, above static power */
+	uint8_t n_gpus;			    /* GPUs with a profile */
+	uint8_t order[SCHED_GPUS_MAX];	    /* those, least energy first (Pi_i of Alg. 4) */
+	uint32_t heap_index;		    /* in the queue of coming releases */
+	bool used;
+};
+
+_Static_assert(sizeof(struct sched_task) <= 1024, "1 KiB a task");
+
+/* How the text is read where it leaves room, or is known to go wrong. */
+enum sched_reading {
+	SCHED_READING_LITERAL, /* as printed */
+	SCHED_READING_AUTHORS, /* as the authors' published code behaves */
+	SCHED_READING_FIT,     /* Alg. 4 asks for the deadline too, Alg. 3 starts blocked jobs */
+	_SCHED_READING_N,
+};
+
+enum sched_queue_order {
+	SCHED_QUEUE_EDF,
+	SCHED_QUEUE_FCFS,
+	SCHED_QUEUE_PRIORITY,
+	_SCHED_QUEUE_N,
+};
+
+/* Over which time the energies of candidates are compared. */
+enum sched_window {
+	SCHED_WINDOW_OWN,    /* each over its own length, as printed */
+	SCHED_WINDOW_COMMON, /* all over the longest one */
+	_SCHED_WINDOW_N,
+};
+
+struct sched_params {
+	enum sched_reading reading;
+	enum sched_queue_order queue;
+	enum sched_window window;
+	unsigned jobs_per_gpu;	  /* 1 to SCHED_SLOTS_MAX */
+	bool line_16;		  /* keep the guard of Alg. 2, line 16 */
+	bool skip_hopeless;	  /* don't start a job that no GPU can finish in time */
+	bool free_at_kernel_end;  /* SMs come back when the kernel ends, not after the last copy */
+	nsec_t migration_cost;	  /* added to a job that leaves the GPU its task ran on last */
+	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 24 */
+};
+
+void sched_params_default(struct sched_params *ret);
+
 struct sched_job {
 	enum sched_job_state state;
-	uint64_t owner; /* the process: two jobs of one owner share an address space */
-	uint64_t order; /* arrival number, set by sched_arrive(): ties are broken by it */
-	int gpu_wanted; /* GPU index that the job needs, or -1: any */
-	bool divisible; /* may get a part of a GPU; else the whole GPU or nothing */
+	sched_task_id task; /* SCHED_TASK_NONE: of no declared task */
+	uint64_t owner;	    /* the process: two jobs of one owner share an address space */
+	uint64_t order;	    /* arrival number, set by sched_arrive(): ties are broken by it */
+	int gpu_wanted;	    /* GPU index that the job needs, or -1: any */
+	bool divisible;	    /* may get a part of a GPU; else the whole GPU or nothing */
 	enum sched_class job_class;
 	int priority; /* higher is more urgent */
 	nsec_t release;
@@ -66,6 +144,10 @@ struct sched_job {
 	unsigned slot;
 	struct smset sms;
 	nsec_t granted;
+	bool sms_released; /* sched_release_sms() was called */
+	bool overrun;	   /* it ran past its WCET */
+	nsec_t sms_end;	   /* predicted: when its SMs come free; 0: not predictable */
+	nsec_t finish;	   /* predicted: when it is complete; 0: not predictable */
 
 	sched_job_id next, prev; /* intrusive lists of the policy, owned by sched.c */
 };
@@ -93,6 +175,7 @@ struct sched_policy {
 	const char *name;
 	const char *summary; /* one line for `sbeetctl policy` */
 	void (*decide)(struct sched *s, nsec_t now, struct sched_actions *actions);
+	void (*distribute)(struct sched *s); /* NULL: no offline part */
 };
 
 /* NULL when there is none of this name. */
@@ -112,7 +195,33 @@ const struct sched_gpu *sched_gpu(const struct sched *s, size_t index);
 const struct sched_policy *sched_get_policy(const struct sched *s);
 void sched_set_policy(struct sched *s, const struct sched_policy *policy);
 
-/* A job is released. Of @job only owner to deadline are read. Return: 0, -ENOSPC, -EINVAL. */
+/* Return: 0; -EINVAL for no such GPU, a limit above its SMs or of 0, or a step of 0. Tasks that are
+ * there already keep what was derived for them: set models first. */
+int sched_set_gpu_model(struct sched *s, size_t gpu, const struct sched_gpu_model *model);
+
+/* Return: 0, or -EINVAL for a value outside its range. */
+int sched_set_params(struct sched *s, const struct sched_params *params);
+const struct sched_params *sched_get_params(const struct sched *s);
+
+/*
+ * Declares a task. Of @task only period to fixed_sms are read. Return: 0; -EINVAL (deadline beyond
+ * the period, a fixed place that is not on the GPU, a profile shorter than the GPU's limit);
+ * -ENOSPC; -ENOMEM. May allocate: not to be called while deciding.
+ */
+int sched_add_task(struct sched *s, const struct sched_task *task, sched_task_id *ret_id);
+
+/* Its jobs that still wait or run become jobs of no task. */
+void sched_remove_task(struct sched *s, sched_task_id id);
+const struct sched_task *sched_task(const struct sched *s, sched_task_id id);
+
+/* The policy's offline part (Alg. 4 for sbeet-mg, a partition for others): gives each task a home.
+ * To be called after tasks, GPUs or the policy changed. */
+void sched_distribute(struct sched *s);
+
+/* A running job's kernel is over: its slot and SMs are free, its last copy runs on outside. */
+void sched_release_sms(struct sched *s, sched_job_id id);
+
+/* A job is released. Of @job only task to deadline are read. Return: 0, -ENOSPC, -EINVAL. */
 int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret_id);
 
 /* A job is complete, cancelled or its process dead; its SMs are free from now on. */

@@ -532,6 +532,23 @@ const struct fatbin_entry *fatbin_best_ptx(const struct fatbin *f, unsigned imag
 	return best;
 }
 
+const struct fatbin_entry *fatbin_best_cubin(const struct fatbin *f, unsigned image, unsigned sm) {
+	const struct fatbin_entry *best = NULL;
+
+	for (size_t i = 0; i < f->n_entries; i++) {
+		const struct fatbin_entry *e = &f->entries[i];
+
+		if (e->image != image || e->kind != FATBIN_CUBIN || e->sm > sm ||
+		    e->sm / 10 != sm / 10 || (e->suffix == 'a' && e->sm != sm)) {
+			continue;
+		}
+		if (!best || e->sm > best->sm || (e->sm == best->sm && e->suffix && !best->suffix)) {
+			best = e;
+		}
+	}
+	return best;
+}
+
 const void *fatbin_unwrap(const void *image) {
 	const uint8_t *p = image;
 	struct wrapper w;

@@ -76,6 +76,11 @@ int fatbin_unpack(struct fatbin *f, const struct fatbin_entry *entry, char *erro
  * not above it (0: the highest of all). NULL if there is none. */
 const struct fatbin_entry *fatbin_best_ptx(const struct fatbin *f, unsigned image, unsigned sm);
 
+/* The machine code of image @image that a GPU of compute capability @sm would run, without looking
+ * at its PTX: that for the same major number with the highest minor one not above it. NULL if there
+ * is none; then the driver compiles the PTX. */
+const struct fatbin_entry *fatbin_best_cubin(const struct fatbin *f, unsigned image, unsigned sm);
+
 /*
  * For images in the program's own memory, as it passes them to the driver.
  *

@@ -157,11 +157,16 @@ Sbeet__ToShim *shim_receive(int fd) {
 	return (Sbeet__ToShim *)m;
 }
 
+/* The question's connection is accepted in one turn of the loop and read in a later one; what was
+ * there before is handled by then. */
+void harness_settle(void) {
+	status_free(status_get());
+}
+
 void shim_expect_silence(int fd) {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	/* Everything that was sent before this question has been dealt with when it is answered. */
-	status_free(status_get());
+	harness_settle();
 	if (poll(&p, 1, 0) != 0) {
 		fail_msg("the daemon sent something that it should not");
 	}
@@ -175,7 +180,7 @@ void shim_hello(int fd, const char *program, const Sbeet__TaskSpec *task, uint32
 	hello.program = (char *)(uintptr_t)program;
 	hello.task = (Sbeet__TaskSpec *)(uintptr_t)task;
 	hello.enforcement_mask = mask;
-	hello.shim_version = "test";
+	hello.shim_version = (char[]){"test"};
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;
 	shim_send(fd, &m);

@@ -157,6 +157,10 @@ static void fatbin_picks_what_the_driver_would(void **state) {
 	assert_ptr_equal(fatbin_best_ptx(f, 0, 120), &f->entries[2]);
 	assert_ptr_equal(fatbin_best_ptx(f, 0, 0), &f->entries[3]);
 	assert_null(fatbin_best_ptx(f, 1, 90));
+	assert_ptr_equal(fatbin_best_cubin(f, 0, 75), &f->entries[1]);
+	assert_null(fatbin_best_cubin(f, 0, 70));
+	assert_null(fatbin_best_cubin(f, 0, 80));
+	assert_null(fatbin_best_cubin(f, 1, 75));
 	fatbin_free(f);
 	free(b.p);
 }

@@ -1,5 +1,6 @@
 /*
- * runtime.h: what the runtime-API sample programs share: choosing the GPU, and giving up on an error.
+ * runtime.h: what the runtime-API sample programs share: choosing the GPU, and giving up on an
+ * error.
  */
 #pragma once
 
@@ -15,8 +16,8 @@
 
 static inline void runtime_check(cudaError_t result, const char *call, const char *file, int line) {
 	if (result != cudaSuccess) {
-		fprintf(stderr, "%s:%d: %s: %s (%d): %s\n", file, line, call, cudaGetErrorName(result),
-			(int)result, cudaGetErrorString(result));
+		fprintf(stderr, "%s:%d: %s: %s (%d): %s\n", file, line, call,
+			cudaGetErrorName(result), (int)result, cudaGetErrorString(result));
 		exit(1);
 	}
 }

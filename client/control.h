@@ -1,0 +1,34 @@
+/*
+ * control.h: the connection to sbeetd's control socket.
+ *
+ * Errors come as the exit code that fits (enum ctl_exit) and one line that says what, why and what
+ * to do next.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "control.pb-c.h"
+
+struct control;
+
+/* All packets of one answer. */
+struct control_answer {
+	Sbeet__Control__Reply **replies; /* owned */
+	size_t n_replies;
+};
+
+/*
+ * Connects and says hello. Every wait ends after $SBEET_TIMEOUT (5s if that is not set).
+ * Return: 0, or an enum ctl_exit with one line in @error; then *ret is untouched.
+ */
+int control_open(struct control **ret, char *error, size_t error_size);
+struct control *control_close(struct control *c); /* takes NULL, returns NULL */
+
+/*
+ * Sends @request (its id is set here) and collects the answer up to its last packet. After a
+ * failure the connection is of no more use. Return as control_open().
+ */
+int control_call(struct control *c, Sbeet__Control__Request *request, struct control_answer *ret,
+		 char *error, size_t error_size);
+void control_answer_deinit(struct control_answer *a);

@@ -1,0 +1,248 @@
+/*
+ * snapshot.c: see snapshot.h.
+ */
+#include "client/snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/ctl.h"
+#include "proto/limits.h"
+
+const char *enforcement_name(Sbeet__Enforcement e) {
+	switch (e) {
+	case SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE:
+		return "whole";
+	case SBEET__ENFORCEMENT__ENFORCEMENT_SMID:
+		return "smid";
+	case SBEET__ENFORCEMENT__ENFORCEMENT_COUNT:
+		return "count";
+	case SBEET__ENFORCEMENT__ENFORCEMENT_GREEN:
+		return "green";
+	default:
+		return "none";
+	}
+}
+
+/* The daemon's word is not enough: a count never names SMs, whatever else is said of it. */
+bool job_is_exact(const Sbeet__Control__Job *job) {
+	return job->exact && (job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ||
+			      job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
+			      job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN);
+}
+
+static struct smset set_of(const ProtobufCBinaryData *bytes) {
+	struct smset set = SMSET_EMPTY;
+
+	/* The length was checked when the packet arrived (validate.c). */
+	smset_from_bytes(bytes->data, bytes->len, &set);
+	return set;
+}
+
+struct smset job_sms(const Sbeet__Control__Job *job) {
+	return set_of(&job->sms);
+}
+
+bool job_is_running(const Sbeet__Control__Job *job) {
+	return job->sms.len > 0;
+}
+
+static int allocate(struct snapshot *s) {
+	s->gpus = calloc(s->n_gpus + 1, sizeof(*s->gpus));
+	s->sessions = calloc(s->n_sessions + 1, sizeof(*s->sessions));
+	s->jobs = calloc(s->n_jobs + 1, sizeof(*s->jobs));
+	return s->gpus && s->sessions && s->jobs ? 0 : -ENOMEM;
+}
+
+/* A long answer is cut into packets anywhere between two elements; here it becomes one again. */
+static int merge_packets(struct snapshot *s) {
+	size_t gpu = 0, session = 0, job = 0;
+
+	for (size_t i = 0; i < s->answer.n_replies; i++) {
+		const Sbeet__Control__Reply *reply = s->answer.replies[i];
+
+		if (reply->body_case != SBEET__CONTROL__REPLY__BODY_STATUS) {
+			return -EBADMSG;
+		}
+		s->service = reply->status->service ? reply->status->service : s->service;
+		s->n_gpus += reply->status->n_gpus;
+		s->n_sessions += reply->status->n_sessions;
+		s->n_jobs += reply->status->n_jobs;
+	}
+	if (!s->service) {
+		return -EBADMSG;
+	}
+	if (allocate(s) < 0) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->answer.n_replies; i++) {
+		const Sbeet__Control__Status *part = s->answer.replies[i]->status;
+
+		for (size_t k = 0; k < part->n_gpus; k++) {
+			s->gpus[gpu++] = part->gpus[k];
+		}
+		for (size_t k = 0; k < part->n_sessions; k++) {
+			s->sessions[session++] = part->sessions[k];
+		}
+		for (size_t k = 0; k < part->n_jobs; k++) {
+			s->jobs[job++] = part->jobs[k];
+		}
+	}
+	return 0;
+}
+
+int snapshot_init(struct snapshot *ret, struct control *control, char *error, size_t error_size) {
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__StatusRequest body = SBEET__CONTROL__STATUS_REQUEST__INIT;
+	struct snapshot s = {0};
+	int r;
+
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_STATUS;
+	request.status = &body;
+	r = control_call(control, &request, &s.answer, error, error_size);
+	if (r != 0) {
+		return r;
+	}
+	r = merge_packets(&s);
+	if (r < 0) {
+		snprintf(error, error_size, "sbeetd's status is not complete: %s", strerror(-r));
+		snapshot_deinit(&s);
+		return CTL_EXIT_FAILED;
+	}
+	*ret = s;
+	return 0;
+}
+
+void snapshot_deinit(struct snapshot *s) {
+	free(s->gpus);
+	free(s->sessions);
+	free(s->jobs);
+	control_answer_deinit(&s->answer);
+	*s = (struct snapshot){0};
+}
+
+/* As NVML prints it. */
+static json_t *uuid_json(const ProtobufCBinaryData *uuid) {
+	const uint8_t *u = uuid->data;
+	char text[64];
+
+	if (uuid->len != PROTO_UUID_BYTES) {
+		return json_null();
+	}
+	snprintf(text, sizeof(text),
+		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+		 u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+		 u[14], u[15]);
+	return json_text(text);
+}
+
+/* "0-22", null for the empty set. */
+static json_t *set_json(const struct smset *set) {
+	char text[SMSET_TEXT_MAX];
+
+	smset_print(set, text, sizeof(text));
+	return json_text(*text ? text : NULL);
+}
+
+static json_t *service_json(const Sbeet__Control__Service *s) {
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "version",
+		json_text(s->version), "protocol", json_u64(s->protocol), "pid", json_u64(s->pid),
+		"uptime_ns", json_u64(s->uptime_ns), "policy", json_text(s->policy), "stopping",
+		s->stopping, "grants", json_u64(s->grants), "jobs_done", json_u64(s->jobs_done),
+		"jobs_abandoned", json_u64(s->jobs_abandoned), "launches", json_u64(s->launches),
+		"protocol_errors", json_u64(s->protocol_errors), "now_ns", json_u64(s->now_ns));
+}
+
+static json_t *gpu_json(const Sbeet__Control__Gpu *g) {
+	struct smset busy = set_of(&g->sms_busy);
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "index",
+			 json_u64(g->index), "uuid", uuid_json(&g->uuid), "name",
+			 json_text(g->name), "sharing", json_text(g->sharing), "n_sms",
+			 json_u64(g->sms), "n_sms_busy", json_u64(smset_count(&busy)), "sms_busy",
+			 set_json(&busy), "memory_bytes", json_u64_known(g->memory_bytes),
+			 "power_mw", json_u64_known(g->power_mw), "power_age_ns",
+			 g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
+			 json_u64_known(g->energy_mj));
+}
+
+static json_t *session_json(const Sbeet__Control__Session *s) {
+	bool realtime = s->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+	bool thread = s->scope == SBEET__SCOPE__SCOPE_THREAD;
+	json_t *what, *counts;
+
+	what = json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:i, s:o}", "id",
+			 json_u64(s->id), "pid", json_u64(s->pid), "uid", json_u64(s->uid),
+			 "program", json_text(s->program), "task", json_text(s->task), "class",
+			 realtime ? "realtime" : "best-effort", "scope",
+			 thread ? "thread" : "process", "state", json_text(s->state), "period_ns",
+			 json_u64_known(s->period_ns), "deadline_ns",
+			 json_u64_known(s->deadline_ns), "priority", (int)s->priority,
+			 "connected_ns", json_u64(s->connected_ns));
+	counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "jobs",
+			   json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
+			   "launches", json_u64(s->launches), "copies", json_u64(s->copies),
+			   "misses", json_u64(s->misses), "kernels", json_u64(s->kernels),
+			   "kernels_confinable", json_u64(s->kernels_confinable), "outside_blocks",
+			   json_u64(s->outside_blocks), "max_wait_ns", json_u64(s->max_wait_ns),
+			   "max_response_ns", json_u64(s->max_response_ns));
+	if (!what || !counts || json_object_update(what, counts) < 0) {
+		json_decref(what);
+		what = NULL;
+	}
+	json_decref(counts);
+	return what;
+}
+
+static json_t *job_json(const Sbeet__Control__Job *j) {
+	bool running = job_is_running(j);
+	struct smset sms = job_sms(j);
+	char id[48];
+
+	snprintf(id, sizeof(id), "%llu.%llu", (unsigned long long)j->session,
+		 (unsigned long long)j->job);
+	return json_pack(
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o, s:o}",
+		"id", id, "session", json_u64(j->session), "job", json_u64(j->job), "task",
+		json_text(j->task), "pid", json_u64(j->pid), "tid", json_u64_known(j->tid), "state",
+		json_text(j->state), "gpu", running ? json_u64(j->gpu) : json_null(), "slot",
+		running ? json_u64(j->slot) : json_null(), "sms", set_json(&sms), "n_sms",
+		json_u64(smset_count(&sms)), "enforcement",
+		running ? json_text(enforcement_name(j->enforcement)) : json_null(), "exact",
+		running ? json_boolean(job_is_exact(j)) : json_null(), "release_ns",
+		json_u64(j->release_ns), "deadline_ns", json_u64_known(j->deadline_ns),
+		"granted_ns", json_u64_known(j->granted_ns), "launches", json_u64(j->launches),
+		"sequence", running ? json_u64(j->sequence) : json_null());
+}
+
+/* Adds @element, which may be NULL after a failed allocation, to @array. */
+static int append(json_t *array, json_t *element) {
+	return array ? json_array_append_new(array, element) : (json_decref(element), -1);
+}
+
+json_t *snapshot_json(const struct snapshot *s) {
+	json_t *gpus = json_array(), *sessions = json_array(), *jobs = json_array();
+	int r = 0;
+
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		r |= append(gpus, gpu_json(s->gpus[i]));
+	}
+	for (size_t i = 0; i < s->n_sessions; i++) {
+		r |= append(sessions, session_json(s->sessions[i]));
+	}
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		r |= append(jobs, job_json(s->jobs[i]));
+	}
+	if (r != 0) {
+		json_decref(gpus);
+		json_decref(sessions);
+		json_decref(jobs);
+		return NULL;
+	}
+	return json_pack("{s:o, s:o, s:o, s:o}", "service", service_json(s->service), "gpus", gpus,
+			 "sessions", sessions, "jobs", jobs);
+}

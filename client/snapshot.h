@@ -1,0 +1,38 @@
+/*
+ * snapshot.h: all that sbeetd tells about itself at one moment, and its JSON form.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/control.h"
+#include "client/json.h"
+#include "proto/smset.h"
+
+struct snapshot {
+	struct control_answer answer; /* owned; everything below points into it */
+	const Sbeet__Control__Service *service;
+	Sbeet__Control__Gpu **gpus; /* the arrays are owned, the elements not */
+	size_t n_gpus;
+	Sbeet__Control__Session **sessions;
+	size_t n_sessions;
+	Sbeet__Control__Job **jobs;
+	size_t n_jobs;
+};
+
+/* Return: 0, or an enum ctl_exit with one line in @error. */
+int snapshot_init(struct snapshot *ret, struct control *control, char *error, size_t error_size);
+void snapshot_deinit(struct snapshot *s);
+
+/* The object that sbeetctl(1) documents; NULL if memory ran out. */
+json_t *snapshot_json(const struct snapshot *s);
+
+/* "whole", "smid", "count", "green", "none". */
+const char *enforcement_name(Sbeet__Enforcement e);
+
+/* Whether the SMs of @job's set are the very ones that its kernels run on. Only then may the set be
+ * shown as such; else just their number means anything. */
+bool job_is_exact(const Sbeet__Control__Job *job);
+bool job_is_running(const Sbeet__Control__Job *job);
+struct smset job_sms(const Sbeet__Control__Job *job);

@@ -1,0 +1,54 @@
+/*
+ * table.h: aligned columns of text for people.
+ *
+ * Programs read JSON instead (json.h). Cells are added row by row, left to right; a failed
+ * allocation is remembered and reported by table_print().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct table_column {
+	const char *key; /* for --columns and --sort; the same name as in JSON where there is one */
+	const char *header; /* with the unit, if there is one */
+	bool right;	    /* numbers */
+	bool elastic;	    /* may be cut, with an ellipsis, to fit a terminal */
+	bool hidden;	    /* shown only when --columns asks for it */
+};
+
+struct table_style {
+	bool no_legend; /* no header */
+	bool colour;
+	unsigned width; /* of the terminal; 0: cut nothing */
+};
+
+struct table;
+
+/* @columns: borrowed, outlives the table. Return: 0 or -ENOMEM. */
+int table_new(struct table **ret, const struct table_column *columns, size_t n_columns);
+struct table *table_free(struct table *t); /* takes NULL, returns NULL */
+
+/* The next cell: text (NULL or "" is shown as "-"), or a number, with which sorting is by value. */
+void table_text(struct table *t, const char *text);
+void table_number(struct table *t, int64_t value);
+
+/* A cell shown as @format says and sorted by @value. */
+void table_value(struct table *t, int64_t value, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* A cell with a time in ms, one decimal; negative ones are in the past. */
+void table_msec(struct table *t, int64_t nsec);
+
+size_t table_rows(const struct table *t);
+
+/* @list: "a,b,c". Return: 0; -EINVAL with one line in @error. */
+int table_select(struct table *t, const char *list, char *error, size_t error_size);
+
+/* @key: a column, "-column" for descending order. Rows that are equal keep their order. */
+int table_sort(struct table *t, const char *key, char *error, size_t error_size);
+
+/* Return: 0, or -ENOMEM if the table is not complete; then nothing was printed. */
+int table_print(const struct table *t, const struct table_style *style, FILE *out);

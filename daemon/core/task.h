@@ -1,0 +1,51 @@
+/*
+ * task.h: the table of declared tasks and the queue of their coming releases; included by sched.c,
+ * policies and their tests only.
+ *
+ * Owns the tasks; knows neither jobs nor GPUs' state.
+ */
+#pragma once
+
+#include "daemon/core/sched.h"
+
+/* Most tasks: 20,000 are asked for; the bound keeps a mistake from taking all memory. */
+#define TASK_MAX 65536
+
+/* Most releases one look ahead can ask for. */
+#define TASK_COMING_MAX 32
+
+struct task_table {
+	struct sched_task *list; /* owned, n of them, also those no longer used */
+	size_t n, n_used, capacity;
+	sched_task_id *heap; /* owned: tasks with a known next release, soonest first */
+	size_t n_heap;
+};
+
+void task_table_deinit(struct task_table *t);
+
+/* Copies @task (what a caller sets, see sched.h) and derives m_opt, energies and their order from
+ * @gpus. Return: 0, -EINVAL, -ENOSPC, -ENOMEM. */
+int task_table_add(struct task_table *t, const struct sched_task *task,
+		   const struct sched_gpu *gpus, size_t n_gpus, sched_task_id *ret_id);
+void task_table_remove(struct task_table *t, sched_task_id id);
+
+/* NULL for a number that is not in use. */
+struct sched_task *task_table_get(const struct task_table *t, sched_task_id id);
+
+/* A job of the task was released at @release: the next one comes a period later. */
+void task_table_released(struct task_table *t, sched_task_id id, nsec_t release);
+
+/* A release that nobody has seen yet. */
+struct task_coming {
+	sched_task_id task;
+	nsec_t release;
+	nsec_t deadline; /* absolute; 0: none */
+};
+
+/*
+ * The next releases before @until, soonest first, at most @max of them and of TASK_COMING_MAX. A
+ * release that is overdue at @now is expected at @now, the task's following ones a period apart
+ * from there. O(k log k) for k results, however many tasks there are.
+ */
+size_t task_table_coming(const struct task_table *t, nsec_t now, nsec_t until,
+			 struct task_coming *ret, size_t max);

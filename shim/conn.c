@@ -1,0 +1,677 @@
+/*
+ * conn.c: connecting, sending, and handing out what arrives. See conn.h.
+ *
+ * One lock guards everything. One thread at a time reads: it is marked in `reading` and reads without
+ * the lock. Whoever waits for a grant and finds no reader reads for all; when its own grant is there
+ * it hands the role to the next who waits. So a grant wakes the thread it is for, and no other.
+ */
+#include "shim/conn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/packet.h"
+#include "proto/validate.h"
+#include "shim/env.h"
+#include "shim/job.h"
+#include "shim/kernel.h"
+#include "shim/log.h"
+#include "shim/state.h"
+
+/* Programs that close or reuse "all" descriptors count from 3: up here we are rarely in the way. */
+#define FD_MIN 256
+
+/* A daemon answers Hello in microseconds; one that is stopped must not hold up a program. */
+#define WELCOME_TIMEOUT_NS (2 * NSEC_PER_SEC)
+
+/* How long records may wait for room in the socket before the daemon counts as stuck. */
+#define SEND_TIMEOUT_NS (5 * NSEC_PER_SEC)
+
+/* Between attempts to connect. Doubled after each that timed out, for such a one costs a wait. */
+#define RETRY_MIN_NS (1 * NSEC_PER_SEC)
+#define RETRY_MAX_NS (60 * NSEC_PER_SEC)
+
+/* With SBEET_REQUIRE. */
+#define REQUIRE_POLL_NS (20 * NSEC_PER_MSEC)
+
+#define LINGER_DEFAULT_NS (100 * NSEC_PER_USEC)
+
+#define ENFORCEMENT_MASK                                                                           \
+	((1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) |                                           \
+	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID) |                                            \
+	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT))
+
+/* One thread that waits for an answer; on its stack. */
+struct waiter {
+	struct waiter *next;
+	uint64_t job;
+	bool answered;
+	int result; /* 0, CONN_E_REFUSED, or -ECONNRESET: the connection is gone */
+	struct enforce_grant grant;
+	pthread_cond_t changed; /* answered, or the reader's role is free */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	int fd; /* owned; -1: none */
+	dev_t device; /* which socket `fd` was when we made it */
+	ino_t inode;
+	bool reading;
+	bool close_pending; /* `fd` is given up but its reader has not come back yet */
+	pthread_cond_t quiet; /* nobody reads any more */
+	struct waiter *waiters;
+	nsec_t retry_ns; /* not before; 0: at once */
+	nsec_t backoff_ns;
+	uint8_t declared[PROTO_KERNELS_MAX / 8]; /* kernels, by number */
+} conn = {.lock = PTHREAD_MUTEX_INITIALIZER, .quiet = PTHREAD_COND_INITIALIZER, .fd = -1};
+
+static _Atomic uint32_t current; /* generation of the connection that is up; 0: none */
+static uint32_t generations;	 /* of all so far; under the lock */
+static _Atomic nsec_t retry_at;	 /* copy of conn.retry_ns for conn_worth_asking() */
+static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
+static uint8_t buffer[PROTO_PACKET_MAX]; /* the reader's */
+
+static bool is_up(void) {
+	return atomic_load_explicit(&current, memory_order_acquire) != 0;
+}
+
+static void set_retry(nsec_t t) {
+	conn.retry_ns = t;
+	atomic_store_explicit(&retry_at, t, memory_order_relaxed);
+}
+
+/* Whether `fd` is still the socket that we made: the program may have closed it, and opened something
+ * else in its place, which is not ours to touch. */
+static bool fd_is_ours(void) {
+	struct stat st;
+
+	return conn.fd >= 0 && fstat(conn.fd, &st) == 0 && st.st_dev == conn.device &&
+	       st.st_ino == conn.inode;
+}
+
+/* Takes the connection down; everyone who waits is told. */
+static void drop(void) {
+	atomic_store_explicit(&current, 0, memory_order_release);
+	if (fd_is_ours()) {
+		if (conn.reading) {
+			/* Closed by its reader: the number must not be reused under it. */
+			shutdown(conn.fd, SHUT_RDWR);
+			conn.close_pending = true;
+		} else {
+			close(conn.fd);
+		}
+	}
+	if (!conn.close_pending) {
+		conn.fd = -1;
+	}
+	for (struct waiter *w = conn.waiters; w; w = w->next) {
+		if (!w->answered) {
+			w->answered = true;
+			w->result = -ECONNRESET;
+			pthread_cond_signal(&w->changed);
+		}
+	}
+}
+
+static void reader_is_back(void) {
+	conn.reading = false;
+	if (conn.close_pending) {
+		conn.close_pending = false;
+		if (fd_is_ours()) {
+			close(conn.fd);
+		}
+		conn.fd = -1;
+	}
+	pthread_cond_broadcast(&conn.quiet);
+	for (struct waiter *w = conn.waiters; w; w = w->next) {
+		if (!w->answered) {
+			pthread_cond_signal(&w->changed); /* the next reader */
+			break;
+		}
+	}
+}
+
+static struct waiter *find_waiter(uint64_t job) {
+	for (struct waiter *w = conn.waiters; w; w = w->next) {
+		if (w->job == job && !w->answered) {
+			return w;
+		}
+	}
+	return NULL;
+}
+
+static void on_grant(const Sbeet__Grant *g) {
+	struct waiter *w = find_waiter(g->job);
+
+	if (!w || smset_from_bytes(g->sms.data, g->sms.len, &w->grant.sms) < 0) {
+		log_line(LOG_LEVEL_DEBUG, "Grant for job %llu, which nobody waits for, ignoring",
+			 (unsigned long long)g->job);
+		return;
+	}
+	w->grant.enforcement = g->enforcement;
+	w->grant.gpu_sms = g->gpu_sms;
+	w->answered = true;
+	w->result = 0;
+	pthread_cond_signal(&w->changed);
+}
+
+static void on_error(const Sbeet__Error *e) {
+	struct waiter *w = e->job ? find_waiter(e->job) : NULL;
+
+	log_once(LOG_LEVEL_WARN, "sbeetd refuses: %s; going on unmanaged", e->text);
+	if (w) {
+		w->answered = true;
+		w->result = CONN_E_REFUSED;
+		pthread_cond_signal(&w->changed);
+	} else if (e->job == 0 && e->code != SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN) {
+		drop();
+	}
+}
+
+/* Malformed packets end the connection; unknown ones are from a newer daemon and are skipped. */
+static void dispatch(const void *packet, int n) {
+	ProtobufCMessage *base = NULL;
+	const Sbeet__ToShim *m;
+	char why[256] = "it does not parse";
+	int r;
+
+	r = packet_unpack(&sbeet__to_shim__descriptor, packet, (size_t)n, &base);
+	m = (const Sbeet__ToShim *)base;
+	if (r == 0) {
+		r = validate_to_shim(m, why, sizeof(why));
+	}
+	if (r == -ENOMSG) {
+		log_line(LOG_LEVEL_DEBUG, "Message of an unknown type from sbeetd, ignoring");
+	} else if (r < 0) {
+		log_line(LOG_LEVEL_WARN, "Bad message from sbeetd (%s), going on unmanaged", why);
+		drop();
+	} else {
+		switch (m->body_case) {
+		case SBEET__TO_SHIM__BODY_GRANT:
+			on_grant(m->grant);
+			break;
+		case SBEET__TO_SHIM__BODY_REVOKE:
+			job_revoked(m->revoke->job);
+			break;
+		case SBEET__TO_SHIM__BODY_ERROR:
+			on_error(m->error);
+			break;
+		case SBEET__TO_SHIM__BODY_GOODBYE:
+			log_line(LOG_LEVEL_INFO, "sbeetd leaves: %s", m->goodbye->reason);
+			drop();
+			break;
+		default: /* Welcome: only as the first packet, see hello() */
+			break;
+		}
+	}
+	packet_free(base);
+}
+
+/* Reads one packet, with the lock released meanwhile. Only while nobody else does. */
+static void read_one(void) {
+	uint32_t before = atomic_load(&current);
+	int n;
+
+	conn.reading = true;
+	pthread_mutex_unlock(&conn.lock);
+	n = packet_receive(conn.fd, buffer, NULL);
+	pthread_mutex_lock(&conn.lock);
+	if (atomic_load(&current) == before && n != -EAGAIN) {
+		if (n > 0) {
+			dispatch(buffer, n);
+		} else {
+			log_line(LOG_LEVEL_DEBUG, "Connection to sbeetd lost");
+			drop();
+		}
+	}
+	reader_is_back();
+}
+
+/* ---- connecting ---- */
+
+static int open_socket(void) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *path = env_get()->socket;
+	int fd, high, r;
+
+	if (path) {
+		if (strlen(path) >= sizeof(address.sun_path)) {
+			return -ENAMETOOLONG;
+		}
+		strcpy(address.sun_path, path);
+	} else {
+		r = packet_socket_path("shim.sock", address.sun_path, sizeof(address.sun_path));
+		if (r < 0) {
+			return r;
+		}
+	}
+	/* Not blocking until connected: a daemon that no longer accepts would hold us up here. */
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) {
+		return -errno;
+	}
+	high = fcntl(fd, F_DUPFD_CLOEXEC, FD_MIN);
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	} /* else: fewer than 256 descriptors are allowed here */
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    fcntl(fd, F_SETFL, 0) < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static void set_timeout(int fd, int option, nsec_t t) {
+	struct timeval tv = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
+			     .tv_usec = (suseconds_t)(t % NSEC_PER_SEC / NSEC_PER_USEC)};
+
+	setsockopt(fd, SOL_SOCKET, option, &tv, sizeof(tv));
+}
+
+static int send_hello(int fd) {
+	const struct env *env = env_get();
+	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	char program[PROTO_NAME_MAX + 1];
+	const char *name = program_invocation_short_name;
+
+	/* For display. Names that the protocol does not take are said as "program". */
+	strncpy(program, name, PROTO_NAME_MAX);
+	program[PROTO_NAME_MAX] = '\0';
+	task.name = env->task ? (char *)env->task : (char *)"";
+	task.task_class = env->task_class;
+	task.period_ns = env->period_ns;
+	task.deadline_ns = env->deadline_ns;
+	task.offset_ns = env->offset_ns;
+	task.priority = env->priority;
+	hello.version = PROTO_VERSION;
+	hello.program = validate_name(program) == 0 ? program : (char *)"program";
+	hello.task = &task;
+	hello.scope = env->scope;
+	hello.enforcement_mask = ENFORCEMENT_MASK;
+	hello.shim_version = (char *)SBEET_VERSION;
+	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	m.hello = &hello;
+	return packet_send(fd, &m.base, -1);
+}
+
+static void set_variable(const char *name, const char *value) {
+	if (*value && !getenv(name)) {
+		setenv(name, value, 0);
+	}
+}
+
+/* @initial: before the driver is initialised, when MPS's directories still have an effect. */
+static int read_welcome(int fd, bool initial) {
+	ProtobufCMessage *base = NULL;
+	const Sbeet__ToShim *m;
+	char why[256] = "it does not parse";
+	int n, r;
+
+	n = packet_receive(fd, buffer, NULL);
+	if (n <= 0) {
+		return n == 0 ? -ECONNRESET : n;
+	}
+	r = packet_unpack(&sbeet__to_shim__descriptor, buffer, (size_t)n, &base);
+	m = (const Sbeet__ToShim *)base;
+	if (r == 0) {
+		r = validate_to_shim(m, why, sizeof(why));
+	}
+	if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_WELCOME) {
+		if (initial) {
+			set_variable("CUDA_MPS_PIPE_DIRECTORY", m->welcome->mps_pipe_directory);
+			set_variable("CUDA_MPS_LOG_DIRECTORY", m->welcome->mps_log_directory);
+		}
+		atomic_store(&linger, m->welcome->linger_ns);
+		log_line(LOG_LEVEL_INFO, "Session %llu of task '%s'",
+			 (unsigned long long)m->welcome->session, m->welcome->task);
+	} else if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_ERROR) {
+		log_once(LOG_LEVEL_WARN, "sbeetd refuses: %s", m->error->text);
+		r = -ECONNREFUSED;
+	} else {
+		log_line(LOG_LEVEL_DEBUG, "Unexpected answer to Hello from sbeetd (%s)",
+			 r < 0 ? why : "not a Welcome");
+		r = -EPROTO;
+	}
+	packet_free(base);
+	return r;
+}
+
+static int handshake(int fd, bool initial) {
+	int r;
+
+	set_timeout(fd, SO_SNDTIMEO, WELCOME_TIMEOUT_NS);
+	set_timeout(fd, SO_RCVTIMEO, WELCOME_TIMEOUT_NS);
+	r = send_hello(fd);
+	if (r == 0) {
+		conn.reading = true; /* the buffer is ours */
+		r = read_welcome(fd, initial);
+		conn.reading = false;
+	}
+	set_timeout(fd, SO_SNDTIMEO, SEND_TIMEOUT_NS);
+	set_timeout(fd, SO_RCVTIMEO, 0);
+	return r;
+}
+
+/* Makes sure that there is a connection, if it is time to try. Return: 0 or negative errno. */
+static int ensure(bool initial) {
+	nsec_t now;
+	struct stat st;
+	int fd, r;
+
+	if (is_up() && !fd_is_ours()) {
+		log_line(LOG_LEVEL_INFO, "The program closed our connection, making a new one");
+		drop();
+		set_retry(0);
+	}
+	while (!is_up() && conn.reading) {
+		pthread_cond_wait(&conn.quiet, &conn.lock); /* the last one's reader is on its way */
+	}
+	if (is_up()) {
+		return 0;
+	}
+	now = nsec_now();
+	if (now < conn.retry_ns) {
+		return -EAGAIN;
+	}
+	fd = open_socket();
+	r = fd < 0 ? fd : handshake(fd, initial);
+	if (r == 0 && fstat(fd, &st) < 0) {
+		r = -errno;
+	}
+	if (r < 0) {
+		if (fd >= 0) {
+			close(fd);
+		}
+		conn.backoff_ns = r != -EAGAIN		      ? RETRY_MIN_NS
+				  : conn.backoff_ns == 0      ? RETRY_MIN_NS
+				  : conn.backoff_ns < RETRY_MAX_NS ? conn.backoff_ns * 2
+							      : RETRY_MAX_NS;
+		set_retry(nsec_now() + conn.backoff_ns);
+		log_line(LOG_LEVEL_DEBUG, "Cannot reach sbeetd: %s", strerror(-r));
+		return r;
+	}
+	conn.fd = fd;
+	conn.device = st.st_dev;
+	conn.inode = st.st_ino;
+	conn.backoff_ns = 0;
+	set_retry(0);
+	memset(conn.declared, 0, sizeof(conn.declared));
+	atomic_store_explicit(&current, ++generations, memory_order_release);
+	return 0;
+}
+
+/* With SBEET_REQUIRE: tries until @deadline. */
+static int ensure_until(bool initial, nsec_t deadline) {
+	const struct timespec pause = {.tv_nsec = REQUIRE_POLL_NS};
+	int r;
+
+	while ((r = ensure(initial)) < 0 && nsec_now() < deadline) {
+		pthread_mutex_unlock(&conn.lock);
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(&conn.lock);
+		set_retry(0);
+	}
+	return r;
+}
+
+static void say_unmanaged(void) {
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)] = "?";
+	const struct env *env = env_get();
+
+	if (!env->socket) {
+		packet_socket_path("shim.sock", path, sizeof(path));
+	}
+	if (env->require) {
+		log_once(LOG_LEVEL_ERROR,
+			 "No sbeetd at %s and SBEET_REQUIRE is set: CUDA calls fail (start sbeetd, or "
+			 "unset SBEET_REQUIRE to run unmanaged)",
+			 env->socket ? env->socket : path);
+	} else {
+		log_once(LOG_LEVEL_WARN,
+			 "No sbeetd at %s: running unmanaged (start sbeetd; jobs are managed from "
+			 "then on)",
+			 env->socket ? env->socket : path);
+	}
+}
+
+int conn_start(void) {
+	const struct env *env = env_get();
+	int r;
+
+	pthread_mutex_lock(&conn.lock);
+	r = ensure_until(true, env->require ? nsec_now() + env->require_ns : 0);
+	pthread_mutex_unlock(&conn.lock);
+	if (r < 0) {
+		say_unmanaged();
+		return CONN_E_UNMANAGED;
+	}
+	return 0;
+}
+
+bool conn_worth_asking(void) {
+	return is_up() || env_get()->require ||
+	       nsec_now() >= atomic_load_explicit(&retry_at, memory_order_relaxed);
+}
+
+/* ---- sending ---- */
+
+/* @generation: of the connection it is meant for. Under the lock. */
+static int send_locked(uint32_t generation, const Sbeet__ToDaemon *m) {
+	int r;
+
+	if (generation == 0 || atomic_load(&current) != generation) {
+		return -ENOTCONN;
+	}
+	if (!fd_is_ours()) {
+		drop();
+		return -ENOTCONN;
+	}
+	r = packet_send(conn.fd, &m->base, -1);
+	if (r < 0) {
+		log_line(LOG_LEVEL_DEBUG, "Sending to sbeetd failed: %s", strerror(-r));
+		drop();
+		return -ENOTCONN;
+	}
+	return 0;
+}
+
+int conn_send(uint32_t generation, const Sbeet__ToDaemon *m) {
+	int r;
+
+	pthread_mutex_lock(&conn.lock);
+	r = send_locked(generation, m);
+	pthread_mutex_unlock(&conn.lock);
+	return r;
+}
+
+static uint32_t declare_locked(uint32_t generation, const struct kernel *k) {
+	uint32_t id = k ? kernel_id(k) : 0;
+	Sbeet__KernelDef def = SBEET__KERNEL_DEF__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	char why[PROTO_TEXT_MAX];
+	const char *refusal;
+
+	if (id == 0 || id >= PROTO_KERNELS_MAX || strlen(kernel_name(k)) > PROTO_KERNEL_NAME_MAX) {
+		return 0;
+	}
+	if (conn.declared[id / 8] & (1u << id % 8)) {
+		return id;
+	}
+	refusal = kernel_refusal(k);
+	snprintf(why, sizeof(why), "%s", refusal ? refusal : "");
+	def.id = id;
+	def.name = (char *)kernel_name(k);
+	def.enforcement_mask = refusal ? 1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+				       : ENFORCEMENT_MASK;
+	def.refusal = why;
+	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
+	m.kernel = &def;
+	if (send_locked(generation, &m) < 0) {
+		return 0;
+	}
+	conn.declared[id / 8] |= (uint8_t)(1u << id % 8);
+	return id;
+}
+
+uint32_t conn_declare(uint32_t generation, const struct kernel *k) {
+	uint32_t id;
+
+	if (!k) {
+		return 0;
+	}
+	pthread_mutex_lock(&conn.lock);
+	id = declare_locked(generation, k);
+	pthread_mutex_unlock(&conn.lock);
+	return id;
+}
+
+static int send_request(uint32_t generation, const struct conn_ask *ask) {
+	Sbeet__Request request = SBEET__REQUEST__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	request.job = ask->job;
+	request.gpu_uuid.data = (uint8_t *)ask->uuid;
+	request.gpu_uuid.len = sizeof(ask->uuid);
+	request.release_ns = ask->release_ns;
+	request.enforcement_mask = ask->enforcement_mask;
+	request.op = ask->kind;
+	request.kernel = declare_locked(generation, ask->kernel);
+	request.tid = ask->tid;
+	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
+	m.request = &request;
+	return send_locked(generation, &m);
+}
+
+/* ---- waiting for an answer ---- */
+
+static void remove_waiter(struct waiter *gone) {
+	for (struct waiter **w = &conn.waiters; *w; w = &(*w)->next) {
+		if (*w == gone) {
+			*w = gone->next;
+			return;
+		}
+	}
+}
+
+/* One attempt over the present connection. Return: 0, CONN_E_REFUSED, -ECONNRESET. */
+static int ask_once(const struct conn_ask *ask, struct conn_grant *ret) {
+	uint32_t generation = atomic_load(&current);
+	struct waiter self = {.job = ask->job, .changed = PTHREAD_COND_INITIALIZER};
+
+	self.next = conn.waiters;
+	conn.waiters = &self;
+	if (send_request(generation, ask) < 0 && !self.answered) {
+		self.answered = true;
+		self.result = -ECONNRESET;
+	}
+	while (!self.answered) {
+		if (conn.reading) {
+			pthread_cond_wait(&self.changed, &conn.lock);
+		} else {
+			read_one();
+		}
+	}
+	remove_waiter(&self);
+	pthread_cond_destroy(&self.changed);
+	if (self.result == 0 && !(ask->enforcement_mask & (1u << self.grant.enforcement))) {
+		log_once(LOG_LEVEL_WARN, "sbeetd granted what was not asked for; going on unmanaged");
+		drop();
+		return -ECONNRESET;
+	}
+	if (self.result == 0) {
+		*ret = (struct conn_grant){.grant = self.grant, .generation = generation};
+	}
+	return self.result;
+}
+
+int conn_request(const struct conn_ask *ask, struct conn_grant *ret) {
+	const struct env *env = env_get();
+	nsec_t deadline = env->require ? nsec_now() + env->require_ns : 0;
+	int r = -ECONNRESET;
+
+	pthread_mutex_lock(&conn.lock);
+	/* Twice: the first attempt may only show that the daemon was restarted meanwhile. */
+	for (int i = 0; r == -ECONNRESET && (i < 2 || nsec_now() < deadline); i++) {
+		if (ensure_until(false, deadline) < 0) {
+			break;
+		}
+		r = ask_once(ask, ret);
+	}
+	pthread_mutex_unlock(&conn.lock);
+	if (r < 0) {
+		say_unmanaged();
+		return CONN_E_UNMANAGED;
+	}
+	return r;
+}
+
+void conn_poll(void) {
+	struct pollfd p = {.events = POLLIN};
+
+	if (!is_up()) {
+		return;
+	}
+	pthread_mutex_lock(&conn.lock);
+	/* A bound, so that a daemon that talks without end can't keep us here. */
+	for (int i = 0; i < 16 && is_up() && !conn.reading; i++) {
+		if (!fd_is_ours()) {
+			drop();
+			break;
+		}
+		p.fd = conn.fd;
+		if (poll(&p, 1, 0) != 1) {
+			break;
+		}
+		read_one();
+	}
+	pthread_mutex_unlock(&conn.lock);
+}
+
+nsec_t conn_linger_ns(void) {
+	return atomic_load_explicit(&linger, memory_order_relaxed);
+}
+
+void conn_leave(void) {
+	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	if (!is_up() || pthread_mutex_trylock(&conn.lock) != 0) {
+		return;
+	}
+	if (fd_is_ours() && fcntl(conn.fd, F_SETFL, O_NONBLOCK) == 0) {
+		goodbye.reason = (char *)"exit";
+		m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;
+		m.goodbye = &goodbye;
+		packet_send(conn.fd, &m.base, -1);
+	}
+	pthread_mutex_unlock(&conn.lock);
+}
+
+void conn_after_fork(void) {
+	if (fd_is_ours()) {
+		close(conn.fd); /* the copy of it: the parent's connection stays */
+	}
+	memset(&conn, 0, sizeof(conn));
+	pthread_mutex_init(&conn.lock, NULL);
+	pthread_cond_init(&conn.quiet, NULL);
+	conn.fd = -1;
+	atomic_store(&current, 0);
+	atomic_store(&retry_at, 0);
+}

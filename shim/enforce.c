@@ -1,0 +1,224 @@
+/*
+ * enforce.c: see enforce.h. Everything on the launch path here reads tables, fills structures on
+ * the stack and calls the driver; it takes no lock and allocates nothing, but for a stream's first
+ * confined launch where no spare control block was left.
+ */
+#include "shim/real.h"
+
+#include "shim/enforce.h"
+
+#include <errno.h>
+
+#include "shim/context.h"
+#include "shim/image.h"
+#include "shim/kernel-twin.h"
+#include "shim/plan.h"
+#include "shim/twin.h"
+
+CUresult enforce_launch_original(const struct launch *l) {
+	const struct real *real = real_get();
+	bool ptsz = l->per_thread_default;
+
+	if (!real) {
+		return CUDA_ERROR_NOT_INITIALIZED;
+	}
+	if (l->config) {
+		return (ptsz ? real->cuLaunchKernelEx_ptsz
+			     : real->cuLaunchKernelEx)(l->config, l->function, l->params, l->extra);
+	}
+	if (l->cooperative) {
+		return (ptsz ? real->cuLaunchCooperativeKernel_ptsz
+			     : real->cuLaunchCooperativeKernel)(
+			l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+			l->block[2], l->shared_bytes, l->stream, l->params);
+	}
+	return (ptsz ? real->cuLaunchKernel_ptsz : real->cuLaunchKernel)(
+		l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+		l->block[2], l->shared_bytes, l->stream, l->params, l->extra);
+}
+
+static bool grant_confines(const struct enforce_grant *g) {
+	return (g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
+		g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_COUNT) &&
+	       smset_count(&g->sms) < g->gpu_sms;
+}
+
+static struct smset grant_set(const struct enforce_grant *g) {
+	return plan_set(&g->sms, g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_COUNT);
+}
+
+/* Launches @n_workers blocks of the twin, otherwise like @l. */
+static CUresult launch_twin(const struct twin *t, const struct launch *l, unsigned n_workers,
+			    void **params) {
+	const struct real *real = real_get();
+	CUlaunchConfig config;
+
+	if (!l->config) {
+		return real->cuLaunchKernel(t->handle, n_workers, 1, 1, l->block[0], l->block[1],
+					    l->block[2], l->shared_bytes, context_stream(l), params,
+					    NULL);
+	}
+	config = *l->config;
+	config.gridDimX = n_workers;
+	config.gridDimY = 1;
+	config.gridDimZ = 1;
+	config.hStream = context_stream(l);
+	return real->cuLaunchKernelEx(&config, t->handle, params, NULL);
+}
+
+/* Return: the driver's result; CUDA_ERROR_NOT_SUPPORTED if the launch can't be a twin's. */
+static CUresult launch_confined(const struct enforce_grant *g, const struct kernel *k,
+				const struct launch *l) {
+	struct context *c = context_current();
+	void *params[PLAN_PARAMS_MAX + 1];
+	struct smset set = grant_set(g);
+	struct control *control;
+	unsigned occupancy;
+	struct twin_arg arg;
+	CUdeviceptr sms;
+	struct plan plan;
+	struct twin *t;
+	CUresult rc;
+
+	t = c ? kernel_twin(k, c) : NULL;
+	if (!t || !twin_allows(t, c, l) || kernel_stream_is_capturing(l)) {
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	occupancy = twin_occupancy(t, c, l);
+	sms = context_find_set(c, &set);
+	if (!occupancy || !sms || smset_empty(&set) ||
+	    plan_make(&plan, l->grid, smset_count(&set), g->gpu_sms, occupancy,
+		      context_workers_max(c)) < 0) {
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	control = context_find_control(c, l);
+	if (!control) {
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	arg = (struct twin_arg){
+		.ctl = control->address,
+		.set = sms,
+		.n_blocks = plan.n_blocks,
+		.grid_x = l->grid[0],
+		.grid_y = l->grid[1],
+		.grid_z = l->grid[2],
+		.n_workers = plan.n_workers,
+		.share = plan.share,
+	};
+	plan_params(t->info, l, &arg, params);
+	rc = launch_twin(t, l, plan.n_workers, params);
+	if (rc == CUDA_SUCCESS) {
+		atomic_fetch_add_explicit(&control->launches_begun, 1, memory_order_relaxed);
+	}
+	return rc;
+}
+
+CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel *k,
+			const struct launch *l, Sbeet__Enforcement *ret_how) {
+	CUresult rc;
+
+	if (!grant_confines(grant)) {
+		/* The set is the whole GPU, or what holds it is not of our making. */
+		rc = enforce_launch_original(l);
+		*ret_how = smset_count(&grant->sms) >= grant->gpu_sms
+				   ? SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+				   : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+		return rc;
+	}
+	rc = k ? launch_confined(grant, k, l) : CUDA_ERROR_NOT_SUPPORTED;
+	if (rc == CUDA_SUCCESS) {
+		*ret_how = grant->enforcement;
+		return rc;
+	}
+	/* Whatever kept the twin from being launched: the program gets what it would get without
+	 * us, its errors included. */
+	rc = enforce_launch_original(l);
+	*ret_how = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+	return rc;
+}
+
+/* Runs with @context current. */
+static int prepare(const struct enforce_grant *grant) {
+	struct context *c = context_current();
+	struct smset set = grant_set(grant);
+	int r;
+
+	if (!c) {
+		return -ENOMEM;
+	}
+	r = context_prepare_set(c, &set);
+	if (!r) {
+		r = context_prepare_control(c);
+	}
+	return r < 0 ? -ENOMEM : 0;
+}
+
+/* Makes @context current if it is not. Return: 1 if it has to be popped, 0, or -EIO. */
+static int context_enter(const struct real *real, CUcontext context) {
+	CUcontext current = NULL;
+
+	if (real->cuCtxGetCurrent(&current) != CUDA_SUCCESS) {
+		return -EIO;
+	}
+	if (current == context) {
+		return 0;
+	}
+	return real->cuCtxPushCurrent_v2(context) == CUDA_SUCCESS ? 1 : -EIO;
+}
+
+static void context_exit(const struct real *real, int entered) {
+	CUcontext popped;
+
+	if (entered > 0) {
+		real->cuCtxPopCurrent_v2(&popped);
+	}
+}
+
+int enforce_prepare(CUcontext context, const struct enforce_grant *grant) {
+	const struct real *real = real_get();
+	int entered, r;
+
+	if (!grant_confines(grant)) {
+		return 0;
+	}
+	entered = real ? context_enter(real, context) : -EIO;
+	if (entered < 0) {
+		return -ENOMEM;
+	}
+	r = prepare(grant);
+	context_exit(real, entered);
+	return r;
+}
+
+uint64_t enforce_outside_blocks(CUcontext context) {
+	const struct real *real = real_get();
+	struct context *c;
+	uint64_t n = 0;
+	int entered;
+
+	entered = real ? context_enter(real, context) : -EIO;
+	if (entered < 0) {
+		return 0;
+	}
+	c = context_current();
+	if (c) {
+		n = context_read_outside(c);
+	}
+	context_exit(real, entered);
+	return n;
+}
+
+void enforce_stream_destroying(CUcontext context, CUstream stream) {
+	/* @context is the caller's current one, which need not be the stream's. */
+	context_stream_destroying(stream);
+}
+
+void enforce_context_destroying(CUcontext context) {
+	context_destroying(context);
+}
+
+void enforce_after_fork(void) {
+	context_after_fork();
+	kernel_after_fork();
+	image_after_fork();
+}

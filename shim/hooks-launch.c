@@ -1,0 +1,168 @@
+/*
+ * hooks-launch.c: every kernel launch function, brought to the one form of launch.h.
+ */
+#include "shim/enforce.h"
+#include "shim/hooks.h"
+#include "shim/job.h"
+#include "shim/kernel.h"
+#include "shim/launch.h"
+#include "shim/log.h"
+#include "shim/real.h"
+
+#define WHOLE SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+#define NONE  SBEET__ENFORCEMENT__ENFORCEMENT_NONE
+
+static CUresult launch_in_job(struct op *op) {
+	const struct enforce_grant *grant = job_grant(op);
+	Sbeet__Enforcement how = WHOLE;
+	CUresult rc;
+
+	if (grant->enforcement == WHOLE) {
+		rc = enforce_launch_original(op->launch);
+	} else if (op->unconfined) {
+		how = NONE;
+		rc = enforce_launch_original(op->launch);
+	} else {
+		rc = enforce_launch(grant, op->kernel, op->launch, &how);
+		if (how == NONE) {
+			log_once(LOG_LEVEL_WARN, "Kernel '%s' could not be confined to its SMs and "
+						 "ran on the whole GPU",
+				 kernel_name(op->kernel));
+		}
+	}
+	job_end(op, rc, how);
+	return rc;
+}
+
+static CUresult launch(const struct launch *l) {
+	CUresult rc = CUDA_SUCCESS;
+	struct op op = {
+		.kind = SBEET__OP_KIND__OP_KIND_LAUNCH,
+		.traits = l->per_thread_default ? OP_PER_THREAD : 0,
+		.stream = l->stream,
+		.launch = l,
+		.kernel = kernel_find(l->function),
+	};
+
+	switch (job_begin(&op, &rc)) {
+	case JOB_FAIL:
+		return rc;
+	case JOB_BYPASS:
+		return enforce_launch_original(l);
+	case JOB_GO:
+		break;
+	}
+	return launch_in_job(&op);
+}
+
+static bool is_cooperative(const CUlaunchConfig *config) {
+	for (unsigned i = 0; config->attrs && i < config->numAttrs; i++) {
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+		    config->attrs[i].value.cooperative) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct launch from_config(const CUlaunchConfig *config, CUfunction f, void **params,
+				 void **extra, bool per_thread) {
+	return (struct launch){
+		.function = f,
+		.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+		.block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+		.shared_bytes = config->sharedMemBytes,
+		.stream = config->hStream,
+		.per_thread_default = per_thread,
+		.params = params,
+		.extra = extra,
+		.config = config,
+		.cooperative = is_cooperative(config),
+	};
+}
+
+CUresult on_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+			   unsigned by, unsigned bz, unsigned shared, CUstream stream,
+			   void **params, void **extra) {
+	const struct launch l = {
+		.function = f,
+		.grid = {gx, gy, gz},
+		.block = {bx, by, bz},
+		.shared_bytes = shared,
+		.stream = stream,
+		.params = params,
+		.extra = extra,
+	};
+
+	return launch(&l);
+}
+
+CUresult on_cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+				unsigned by, unsigned bz, unsigned shared, CUstream stream,
+				void **params, void **extra) {
+	const struct launch l = {
+		.function = f,
+		.grid = {gx, gy, gz},
+		.block = {bx, by, bz},
+		.shared_bytes = shared,
+		.stream = stream,
+		.per_thread_default = true,
+		.params = params,
+		.extra = extra,
+	};
+
+	return launch(&l);
+}
+
+CUresult on_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
+			     void **extra) {
+	if (!config) {
+		return real_get()->cuLaunchKernelEx(config, f, params, extra);
+	}
+	const struct launch l = from_config(config, f, params, extra, false);
+
+	return launch(&l);
+}
+
+CUresult on_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **params,
+				  void **extra) {
+	if (!config) {
+		return real_get()->cuLaunchKernelEx_ptsz(config, f, params, extra);
+	}
+	const struct launch l = from_config(config, f, params, extra, true);
+
+	return launch(&l);
+}
+
+CUresult on_cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+				      unsigned bx, unsigned by, unsigned bz, unsigned shared,
+				      CUstream stream, void **params) {
+	const struct launch l = {
+		.function = f,
+		.grid = {gx, gy, gz},
+		.block = {bx, by, bz},
+		.shared_bytes = shared,
+		.stream = stream,
+		.params = params,
+		.cooperative = true,
+	};
+
+	return launch(&l);
+}
+
+CUresult on_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+					   unsigned bx, unsigned by, unsigned bz, unsigned shared,
+					   CUstream stream, void **params) {
+	const struct launch l = {
+		.function = f,
+		.grid = {gx, gy, gz},
+		.block = {bx, by, bz},
+		.shared_bytes = shared,
+		.stream = stream,
+		.per_thread_default = true,
+		.params = params,
+		.cooperative = true,
+	};
+
+	return launch(&l);
+}

@@ -1,0 +1,219 @@
+/*
+ * hooks-module.c: tells kernel.c of every module, library and kernel that the program loads or finds.
+ */
+#include "shim/hooks.h"
+#include "shim/kernel.h"
+#include "shim/link.h"
+#include "shim/real.h"
+#include "shim/records.h"
+#include "shim/state.h"
+
+/* kernel.c is told after the driver's success, with nested calls going straight on. */
+#define TELL(rc, condition, call)                                                                  \
+	do {                                                                                       \
+		if ((rc) == CUDA_SUCCESS && (condition)) {                                         \
+			int token_ = state_enter();                                                \
+			call;                                                                      \
+			state_leave(token_);                                                       \
+		}                                                                                  \
+	} while (0)
+
+/* ---- modules ---- */
+
+CUresult on_cuModuleLoad(CUmodule *module, const char *path) {
+	CUresult rc = real_get()->cuModuleLoad(module, path);
+
+	TELL(rc, module, kernel_module_loaded(*module, NULL, path));
+	return rc;
+}
+
+/* An image that the linker made has a PTX source that is better to work from, see link.h. */
+static void module_loaded(CUmodule module, const void *image) {
+	char *ptx = link_source_of(image);
+
+	kernel_module_loaded(module, ptx ? ptx : image, NULL);
+	link_source_free(ptx);
+}
+
+CUresult on_cuModuleLoadData(CUmodule *module, const void *image) {
+	CUresult rc = real_get()->cuModuleLoadData(module, image);
+
+	TELL(rc, module, module_loaded(*module, image));
+	return rc;
+}
+
+CUresult on_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
+			       CUjit_option *options, void **values) {
+	CUresult rc = real_get()->cuModuleLoadDataEx(module, image, n, options, values);
+
+	TELL(rc, module, module_loaded(*module, image));
+	return rc;
+}
+
+CUresult on_cuModuleLoadFatBinary(CUmodule *module, const void *image) {
+	CUresult rc = real_get()->cuModuleLoadFatBinary(module, image);
+
+	TELL(rc, module, module_loaded(*module, image));
+	return rc;
+}
+
+CUresult on_cuModuleUnload(CUmodule module) {
+	records_drain(); /* they name its kernels */
+	TELL(CUDA_SUCCESS, true, kernel_module_unloading(module));
+	return real_get()->cuModuleUnload(module);
+}
+
+CUresult on_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+	CUresult rc = real_get()->cuModuleGetFunction(function, module, name);
+
+	TELL(rc, function && name, kernel_function_found(module, *function, name));
+	return rc;
+}
+
+/* ---- libraries ---- */
+
+static void library_loaded(CUlibrary library, const void *image) {
+	char *ptx = link_source_of(image);
+
+	kernel_library_loaded(library, ptx ? ptx : image, NULL);
+	link_source_free(ptx);
+}
+
+CUresult on_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *jit_options,
+			      void **jit_values, unsigned n_jit, CUlibraryOption *options,
+			      void **values, unsigned n) {
+	CUresult rc = real_get()->cuLibraryLoadData(library, image, jit_options, jit_values, n_jit,
+						    options, values, n);
+
+	TELL(rc, library, library_loaded(*library, image));
+	return rc;
+}
+
+CUresult on_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit_options,
+				  void **jit_values, unsigned n_jit, CUlibraryOption *options,
+				  void **values, unsigned n) {
+	CUresult rc = real_get()->cuLibraryLoadFromFile(library, path, jit_options, jit_values,
+							n_jit, options, values, n);
+
+	TELL(rc, library, kernel_library_loaded(*library, NULL, path));
+	return rc;
+}
+
+CUresult on_cuLibraryUnload(CUlibrary library) {
+	records_drain();
+	TELL(CUDA_SUCCESS, true, kernel_library_unloading(library));
+	return real_get()->cuLibraryUnload(library);
+}
+
+CUresult on_cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
+	CUresult rc = real_get()->cuLibraryGetKernel(kernel, library, name);
+
+	TELL(rc, kernel && name, kernel_library_kernel_found(library, *kernel, name));
+	return rc;
+}
+
+CUresult on_cuLibraryGetModule(CUmodule *module, CUlibrary library) {
+	CUresult rc = real_get()->cuLibraryGetModule(module, library);
+
+	TELL(rc, module, kernel_library_module_found(library, *module));
+	return rc;
+}
+
+CUresult on_cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
+	CUresult rc = real_get()->cuKernelGetFunction(function, kernel);
+
+	TELL(rc, function, kernel_kernel_function_found(kernel, *function));
+	return rc;
+}
+
+/* ---- attributes that a twin must share ---- */
+
+CUresult on_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+				 CUdevice device) {
+	CUresult rc = real_get()->cuKernelSetAttribute(attribute, value, kernel, device);
+
+	TELL(rc, true, kernel_attribute_set((CUfunction)kernel, attribute, value));
+	return rc;
+}
+
+CUresult on_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device) {
+	CUresult rc = real_get()->cuKernelSetCacheConfig(kernel, config, device);
+
+	TELL(rc, true, kernel_cache_config_set((CUfunction)kernel, config));
+	return rc;
+}
+
+CUresult on_cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+	CUresult rc = real_get()->cuFuncSetAttribute(function, attribute, value);
+
+	TELL(rc, true, kernel_attribute_set(function, attribute, value));
+	return rc;
+}
+
+CUresult on_cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
+	CUresult rc = real_get()->cuFuncSetCacheConfig(function, config);
+
+	TELL(rc, true, kernel_cache_config_set(function, config));
+	return rc;
+}
+
+/* ---- the linker ---- */
+
+CUresult on_cuLinkCreate(unsigned n, CUjit_option *options, void **values, CUlinkState *state) {
+	CUresult rc = real_get()->cuLinkCreate(n, options, values, state);
+
+	TELL(rc, state, link_created(*state));
+	return rc;
+}
+
+CUresult on_cuLinkCreate_v2(unsigned n, CUjit_option *options, void **values, CUlinkState *state) {
+	CUresult rc = real_get()->cuLinkCreate_v2(n, options, values, state);
+
+	TELL(rc, state, link_created(*state));
+	return rc;
+}
+
+CUresult on_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			  const char *name, unsigned n, CUjit_option *options, void **values) {
+	CUresult rc = real_get()->cuLinkAddData(state, type, data, size, name, n, options, values);
+
+	TELL(rc, true, link_added(state, type == CU_JIT_INPUT_PTX ? data : NULL, size));
+	return rc;
+}
+
+CUresult on_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			     const char *name, unsigned n, CUjit_option *options, void **values) {
+	CUresult rc =
+		real_get()->cuLinkAddData_v2(state, type, data, size, name, n, options, values);
+
+	TELL(rc, true, link_added(state, type == CU_JIT_INPUT_PTX ? data : NULL, size));
+	return rc;
+}
+
+CUresult on_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, unsigned n,
+			  CUjit_option *options, void **values) {
+	CUresult rc = real_get()->cuLinkAddFile(state, type, path, n, options, values);
+
+	TELL(rc, true, link_added(state, NULL, 0));
+	return rc;
+}
+
+CUresult on_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned n,
+			     CUjit_option *options, void **values) {
+	CUresult rc = real_get()->cuLinkAddFile_v2(state, type, path, n, options, values);
+
+	TELL(rc, true, link_added(state, NULL, 0));
+	return rc;
+}
+
+CUresult on_cuLinkComplete(CUlinkState state, void **cubin, size_t *size) {
+	CUresult rc = real_get()->cuLinkComplete(state, cubin, size);
+
+	TELL(rc, cubin, link_completed(state, *cubin));
+	return rc;
+}
+
+CUresult on_cuLinkDestroy(CUlinkState state) {
+	link_destroyed(state);
+	return real_get()->cuLinkDestroy(state);
+}

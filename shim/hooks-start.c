@@ -1,0 +1,34 @@
+/*
+ * hooks-start.c: cuInit, and the driver's own way of being asked for its functions.
+ */
+#include "shim/conn.h"
+#include "shim/env.h"
+#include "shim/hooks.h"
+#include "shim/lookup.h"
+#include "shim/real.h"
+
+CUresult on_cuInit(unsigned flags) {
+	if (conn_start() != 0 && env_get()->require) {
+		return CUDA_ERROR_SYSTEM_NOT_READY;
+	}
+	return real_get()->cuInit(flags);
+}
+
+CUresult on_cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags) {
+	CUresult rc = real_get()->cuGetProcAddress(symbol, function, version, flags);
+
+	if (rc == CUDA_SUCCESS && function) {
+		*function = lookup_replace(*function);
+	}
+	return rc;
+}
+
+CUresult on_cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
+				CUdriverProcAddressQueryResult *status) {
+	CUresult rc = real_get()->cuGetProcAddress_v2(symbol, function, version, flags, status);
+
+	if (rc == CUDA_SUCCESS && function) {
+		*function = lookup_replace(*function);
+	}
+	return rc;
+}

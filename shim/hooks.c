@@ -1,0 +1,93 @@
+/*
+ * hooks.c: the exported wrappers, made from hooks.def.
+ */
+#include "shim/hooks.h"
+
+#include <errno.h>
+
+#include "shim/job.h"
+#include "shim/real.h"
+#include "shim/state.h"
+
+/* A program that calls what its driver does not have would not have started without us. */
+#define DRIVER_OR_RETURN(name)                                                                     \
+	const struct real *real = real_get();                                                      \
+	if (!real) {                                                                               \
+		return CUDA_ERROR_NO_DEVICE;                                                       \
+	}                                                                                          \
+	if (!real->name) {                                                                         \
+		return CUDA_ERROR_NOT_FOUND;                                                       \
+	}
+
+/* Sizes are for the account only: what the driver will refuse may be nonsense here. */
+static uint64_t hooks_bytes_2d(const CUDA_MEMCPY2D *copy) {
+	return copy ? copy->WidthInBytes * copy->Height : 0;
+}
+
+static uint64_t hooks_bytes_3d(const CUDA_MEMCPY3D *copy) {
+	return copy ? copy->WidthInBytes * copy->Height * copy->Depth : 0;
+}
+
+static uint64_t hooks_bytes_peer(const CUDA_MEMCPY3D_PEER *copy) {
+	return copy ? copy->WidthInBytes * copy->Height * copy->Depth : 0;
+}
+
+static uint64_t hooks_bytes_batch(const size_t *sizes, size_t n) {
+	uint64_t sum = 0;
+
+	for (size_t i = 0; sizes && i < n; i++) {
+		sum += sizes[i];
+	}
+	return sum;
+}
+
+/* Synchronous copies to the host return when they, and so what came before them, are complete. */
+static unsigned hooks_waits_2d(const CUDA_MEMCPY2D *copy) {
+	return copy && copy->dstMemoryType == CU_MEMORYTYPE_HOST ? OP_WAITS : 0;
+}
+
+static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
+	return copy && copy->dstMemoryType == CU_MEMORYTYPE_HOST ? OP_WAITS : 0;
+}
+
+#define OP(name, params, args, op_kind, n_bytes, op_stream, op_traits)                             \
+	SBEET_EXPORT CUresult name params {                                                        \
+		DRIVER_OR_RETURN(name)                                                             \
+		if (state_bypass()) {                                                              \
+			return real->name args;                                                    \
+		}                                                                                  \
+		struct op op = {                                                                   \
+			.kind = SBEET__OP_KIND__OP_KIND_##op_kind,                                 \
+			.bytes = (n_bytes),                                                        \
+			.stream = (op_stream),                                                     \
+			.traits = (op_traits),                                                     \
+		};                                                                                 \
+		CUresult rc = CUDA_SUCCESS;                                                        \
+                                                                                                   \
+		switch (job_begin(&op, &rc)) {                                                     \
+		case JOB_FAIL:                                                                     \
+			return rc;                                                                 \
+		case JOB_BYPASS:                                                                   \
+			return real->name args;                                                    \
+		case JOB_GO:                                                                       \
+			break;                                                                     \
+		}                                                                                  \
+		rc = real->name args;                                                              \
+		job_end(&op, rc, op.lane->grant.enforcement);                                      \
+		return rc;                                                                         \
+	}
+
+#define HOOK(name, params, args)                                                                   \
+	SBEET_EXPORT CUresult name params {                                                        \
+		DRIVER_OR_RETURN(name)                                                             \
+		if (state_bypass()) {                                                              \
+			return real->name args;                                                    \
+		}                                                                                  \
+		int saved = errno;                                                                 \
+		CUresult rc = on_##name args;                                                      \
+                                                                                                   \
+		errno = saved;                                                                     \
+		return rc;                                                                         \
+	}
+
+#include "shim/hooks.def"

@@ -1,0 +1,29 @@
+/*
+ * image.h: the twins of one code image that the program loads, for GPUs of one compute capability.
+ *
+ * Finds the PTX that the driver would use, transforms it, and remembers the answer as long as
+ * somebody has it: a program that loads the same image for each of its GPUs, or over and over, pays
+ * once. No driver calls.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "shim/ptx/transform.h"
+
+struct image {
+	const struct transform *transform; /* NULL: refused as a whole */
+	const char *refusal;		   /* why, else NULL */
+};
+
+/*
+ * The image as the program passed it, or the file at @path if @image is NULL; @sm: 90 for compute
+ * capability 9.0. Always an answer: what can't be used gives an image with a refusal. NULL: no
+ * memory.
+ */
+const struct image *image_get(const void *image, const char *path, unsigned sm);
+
+/* Takes NULL, returns NULL. */
+const struct image *image_put(const struct image *i);
+
+void image_after_fork(void);

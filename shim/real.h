@@ -1,0 +1,40 @@
+/*
+ * real.h: the driver's own functions, found by dlopen and dlsym on first use.
+ *
+ * libcuda is loaded only if the program has loaded it or calls one of its functions. Everything that
+ * the shim itself asks of the driver goes through here, so that it never meets its own wrappers.
+ * Include this before anything else that reads cuda.h: its internal mode declares every variant of a
+ * function under the name that is exported (cuMemAlloc_v2, cuLaunchKernel_ptsz).
+ */
+#pragma once
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#error "The shim is compiled with -D__CUDA_API_VERSION_INTERNAL (see shim/meson.build)"
+#endif
+
+#include <stddef.h>
+
+#include <cuda.h>
+
+/* NULL where the driver is older than the function. */
+struct real {
+#define OP(name, params, args, kind, bytes, stream, traits) __typeof__(name) *name;
+#define HOOK(name, params, args)			    __typeof__(name) *name;
+#include "shim/hooks.def"
+#define CALL(name) __typeof__(name) *name;
+#include "shim/real.def"
+};
+
+/*
+ * Loads the driver where needed. Return: NULL if there is none; else a table that is never freed.
+ * Takes no lock: threads that come together each look everything up and one result is kept.
+ */
+const struct real *real_get(void);
+
+/* The same, but only if the program has loaded the driver already. */
+const struct real *real_get_loaded(void);
+
+/* The C library's dlsym, whose name our own one takes. */
+typedef void *(*real_dlsym_fn)(void *handle, const char *name);
+real_dlsym_fn real_dlsym_get(void);
+void *real_dlsym(void *handle, const char *name);

@@ -1,0 +1,56 @@
+/*
+ * state.h: whether we take part at all, in this process and in this call.
+ *
+ * The constructor does the minimum; every entry point finds its own state, so hooks that are called
+ * before it (from another library's constructor) work as well.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define SBEET_EXPORT __attribute__((visibility("default")))
+
+/* libsbeet.so is loaded at start, where the static TLS block has room: one instruction, no call. */
+#define STATE_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+
+/* Above 0 while this thread is inside the driver or our own work: what comes back to our wrappers
+ * then goes straight on. */
+extern STATE_TLS unsigned state_depth;
+
+enum state_mode {
+	STATE_MODE_UNKNOWN, /* environment not read yet */
+	STATE_MODE_ON,
+	STATE_MODE_OFF,	    /* SBEET_DISABLE=1 */
+};
+extern _Atomic(enum state_mode) state_mode;
+
+/* Reads the environment. */
+enum state_mode state_find_mode(void);
+
+/* True: go straight to the driver. */
+static inline bool state_bypass(void) {
+	enum state_mode mode;
+
+	if (state_depth > 0) {
+		return true;
+	}
+	mode = atomic_load_explicit(&state_mode, memory_order_relaxed);
+	return (mode == STATE_MODE_UNKNOWN ? state_find_mode() : mode) == STATE_MODE_OFF;
+}
+
+/*
+ * Brackets around calls into the driver on our own account: they don't come back to our wrappers, and
+ * are allowed while some thread captures a stream. What it returns goes to state_leave().
+ */
+int state_enter(void);
+void state_leave(int token);
+
+/* For state that other modules keep: after fork the child starts anew. Called by state.c only. */
+void conn_after_fork(void);
+void job_after_fork(void);
+void link_after_fork(void);
+void records_after_fork(void);
+void track_after_fork(void);
+void wait_after_fork(void);
+void worker_after_fork(void);

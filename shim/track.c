@@ -1,0 +1,430 @@
+/*
+ * track.c: see track.h.
+ *
+ * The tracker asks the driver (cuStreamQuery, or an event where the stream can't be asked), which
+ * leaves nothing behind in the program's streams. It asks only when a job has been quiet for `linger`
+ * or must drain, less and less often the longer the answer is no, and never while the program
+ * captures. `asking` is odd during each such question: who takes a stream or a context away marks it
+ * first and then waits for the question to end, so the tracker never touches a dead handle. The
+ * tracker in turn waits for nobody while it asks.
+ */
+#include "shim/track.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/conn.h"
+#include "shim/job.h"
+#include "shim/log.h"
+#include "shim/real.h"
+#include "shim/records.h"
+#include "shim/state.h"
+#include "shim/wait.h"
+#include "shim/worker.h"
+
+/* What the driver needs for a query, generously. */
+#define STACK_BYTES (256 * 1024)
+
+/* The longest the tracker leaves an open job alone: rings fill in 2.7 ms at the fastest. */
+#define WATCH_MAX_NS (1 * NSEC_PER_MSEC)
+
+/* Between questions: a sixteenth of the time that the job has been quiet, within these. */
+#define ASK_MIN_NS	(20 * NSEC_PER_USEC)
+#define ASK_MAX_NS	(500 * NSEC_PER_USEC)
+#define ASK_WAITING_NS	(5 * NSEC_PER_MSEC) /* a thread waits itself and will tell us */
+#define INSIDE_NS	(1 * NSEC_PER_MSEC) /* an operation is under way: it will tell us */
+
+#define NEVER UINT64_MAX
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool kicked;
+	bool running;
+	_Atomic bool asleep; /* without a time-out */
+} track = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Atomic uint32_t asking; /* odd while a question is asked; a futex */
+static _Atomic unsigned settling;
+
+/* ---- questions ---- */
+
+static void asking_begins(void) {
+	atomic_fetch_add(&asking, 1);
+}
+
+static void asking_ends(void) {
+	atomic_fetch_add(&asking, 1);
+	if (atomic_load(&settling) > 0) {
+		syscall(SYS_futex, &asking, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	}
+}
+
+void track_settle(void) {
+	uint32_t now = atomic_load(&asking);
+
+	if (now % 2 == 0) {
+		return;
+	}
+	atomic_fetch_add(&settling, 1);
+	while (atomic_load(&asking) == now) {
+		syscall(SYS_futex, &asking, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+	}
+	atomic_fetch_sub(&settling, 1);
+}
+
+/* Another thread's own default stream can't be named from here. But the legacy one comes after it. */
+static CUresult mark_per_thread(struct stream_use *u, nsec_t now) {
+	const struct real *real = real_get();
+	CUevent event;
+	CUresult rc;
+
+	rc = real->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+	if (rc != CUDA_SUCCESS) {
+		return rc;
+	}
+	rc = real->cuEventRecord(event, CU_STREAM_LEGACY);
+	if (rc != CUDA_SUCCESS) {
+		real->cuEventDestroy_v2(event);
+		return rc;
+	}
+	atomic_store(&u->event_ns, now);
+	atomic_store(&u->event, event);
+	return CUDA_ERROR_NOT_READY;
+}
+
+/* With the use's context current. @ret_until: up to when everything is complete, on success. */
+static CUresult ask_driver(struct stream_use *u, nsec_t *ret_until) {
+	const struct real *real = real_get();
+	CUstream stream = atomic_load(&u->stream);
+	CUevent event = atomic_load(&u->event);
+	nsec_t now = nsec_now();
+	CUresult rc;
+
+	if (event) {
+		*ret_until = atomic_load(&u->event_ns);
+		rc = real->cuEventQuery(event);
+		if (rc == CUDA_SUCCESS) {
+			atomic_store(&u->event, NULL);
+			real->cuEventDestroy_v2(event);
+		}
+		return rc;
+	}
+	*ret_until = now;
+	if (stream == CU_STREAM_PER_THREAD) {
+		return mark_per_thread(u, now);
+	}
+	return stream ? real->cuStreamQuery(stream) : CUDA_SUCCESS;
+}
+
+/* Learns whether what @u stands for is complete, unless that would disturb the program. */
+static void ask(struct stream_use *u) {
+	const struct real *real = real_get();
+	nsec_t until = nsec_now();
+	CUresult rc = CUDA_ERROR_NOT_READY;
+	CUcontext context, popped;
+
+	asking_begins();
+	context = atomic_load(&u->context);
+	if (context && !wait_captures() && atomic_load(&state_mode) == STATE_MODE_ON) {
+		rc = real->cuCtxPushCurrent_v2(context);
+		if (rc == CUDA_SUCCESS) {
+			rc = ask_driver(u, &until);
+			real->cuCtxPopCurrent_v2(&popped);
+		}
+	}
+	asking_ends();
+	/* Any error but "not ready" means that nothing runs there any more. */
+	if (rc != CUDA_ERROR_NOT_READY && atomic_load(&u->done_ns) < until) {
+		atomic_store(&u->done_ns, until);
+	}
+}
+
+void track_drop_event(struct stream_use *u) {
+	CUevent event = atomic_exchange(&u->event, NULL);
+
+	if (event) {
+		track_settle();
+		real_get()->cuEventDestroy_v2(event);
+	}
+}
+
+/* ---- what goes ---- */
+
+/* Behind what still runs on @stream, in the context of @u. NULL: that can't be known. */
+static CUevent record_last(struct stream_use *u, CUstream stream) {
+	const struct real *real = real_get();
+	CUevent event = NULL;
+	CUcontext popped;
+
+	if (wait_captures() || real->cuCtxPushCurrent_v2(atomic_load(&u->context)) != CUDA_SUCCESS) {
+		return NULL;
+	}
+	if (real->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS &&
+	    real->cuEventRecord(event, stream) != CUDA_SUCCESS) {
+		real->cuEventDestroy_v2(event);
+		event = NULL;
+	}
+	real->cuCtxPopCurrent_v2(&popped);
+	return event;
+}
+
+void track_stream_going(CUstream stream) {
+	worker_for_each(w) {
+		worker_for_each_use(u, w) {
+			nsec_t last = atomic_load(&u->last_ns);
+
+			if (atomic_load(&u->stream) != stream || !atomic_load(&u->context)) {
+				continue;
+			}
+			if (job_is_current(atomic_load(&u->lane), atomic_load(&u->job)) &&
+			    last > atomic_load(&u->done_ns)) {
+				atomic_store(&u->event_ns, last);
+				atomic_store(&u->event, record_last(u, stream));
+			}
+			/* The handle may come back as another stream's. */
+			atomic_store(&u->key, 0);
+			atomic_store(&u->stream, NULL);
+		}
+	}
+	track_settle();
+}
+
+void track_context_going(CUcontext context) {
+	worker_for_each(w) {
+		worker_for_each_use(u, w) {
+			if (atomic_load(&u->context) == context) {
+				atomic_store(&u->key, 0);
+				atomic_store(&u->context, NULL);
+				atomic_store(&u->event, NULL); /* goes with the context */
+				atomic_store(&u->done_ns, NEVER);
+			}
+		}
+	}
+	track_settle();
+}
+
+/* ---- the thread ---- */
+
+static nsec_t clamp(nsec_t t, nsec_t low, nsec_t high) {
+	return t < low ? low : t > high ? high : t;
+}
+
+/* When the last operation of the lane's job was handed to the driver. */
+static nsec_t last_of(struct lane *lane, bool *ret_inside) {
+	uint64_t job = atomic_load(&lane->job);
+	nsec_t last = atomic_load(&lane->granted_ns);
+
+	*ret_inside = false;
+	worker_for_each(w) {
+		*ret_inside |= atomic_load(&w->inside) == lane;
+		worker_for_each_use(u, w) {
+			nsec_t t = atomic_load(&u->last_ns);
+
+			if (atomic_load(&u->job) == job && t > last) {
+				last = t;
+			}
+		}
+	}
+	return last;
+}
+
+static void ask_all(struct lane *lane) {
+	uint64_t job = atomic_load(&lane->job);
+
+	worker_for_each(w) {
+		worker_for_each_use(u, w) {
+			if (atomic_load(&u->job) == job && atomic_load(&u->lane) == lane &&
+			    atomic_load(&u->last_ns) > atomic_load(&u->done_ns)) {
+				ask(u);
+			}
+		}
+	}
+}
+
+/* Return: when to look again; NEVER if the job is over. */
+static nsec_t look(struct lane *lane, nsec_t now) {
+	nsec_t linger = conn_linger_ns(), last;
+	bool inside;
+
+	if (atomic_load(&lane->drain) && atomic_load(&lane->state) == LANE_OPEN) {
+		job_drain(lane); /* somebody looked whether it is over when we were told */
+	}
+	last = last_of(lane, &inside);
+	if (atomic_load(&lane->state) != LANE_DRAINING && now < last + linger) {
+		/* A program that keeps going is looked at less and less. */
+		lane->watch_ns = clamp(lane->watch_ns * 2, linger, WATCH_MAX_NS);
+		return now + lane->watch_ns;
+	}
+	lane->watch_ns = 0;
+	if (inside) {
+		return now + INSIDE_NS;
+	}
+	ask_all(lane);
+	if (job_is_complete(lane) && job_try_close(lane)) {
+		return NEVER;
+	}
+	return now + clamp((now - last) / 16, ASK_MIN_NS,
+			   atomic_load(&wait_threads) ? ASK_WAITING_NS : ASK_MAX_NS);
+}
+
+struct round {
+	nsec_t now;
+	nsec_t next;
+};
+
+static void look_at(struct lane *lane, void *data) {
+	struct round *round = data;
+	nsec_t next = look(lane, round->now);
+
+	if (next < round->next) {
+		round->next = next;
+	}
+}
+
+/* Nothing of its last thread is left: neither records nor a part in an open job. */
+static bool worker_idle(struct worker *w) {
+	if (atomic_load(&w->ring.head) != atomic_load(&w->ring.tail)) {
+		return false;
+	}
+	worker_for_each_use(u, w) {
+		uint64_t job = atomic_load(&u->job);
+
+		if (job != 0 && job_is_current(atomic_load(&u->lane), job)) {
+			return false;
+		}
+	}
+	for (unsigned i = 0; w->lanes && i < JOB_DEVICES_MAX; i++) {
+		if (atomic_load(&w->lanes[i].state) != LANE_IDLE) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Sleeps until @deadline, or a kick; NEVER: until a kick. */
+static void sleep_until(nsec_t deadline) {
+	struct timespec t = {.tv_sec = (time_t)(deadline / NSEC_PER_SEC),
+			     .tv_nsec = (long)(deadline % NSEC_PER_SEC)};
+	int r = 0;
+
+	pthread_mutex_lock(&track.lock);
+	if (deadline == NEVER) {
+		atomic_store(&track.asleep, true);
+		/* A job that opened before it could see the flag. */
+		while (!track.kicked && job_count() == 0) {
+			pthread_cond_wait(&track.wake, &track.lock);
+		}
+		atomic_store(&track.asleep, false);
+	}
+	while (deadline != NEVER && !track.kicked && r == 0) {
+		r = pthread_cond_timedwait(&track.wake, &track.lock, &t);
+	}
+	track.kicked = false;
+	pthread_mutex_unlock(&track.lock);
+}
+
+static void *run(void *data) {
+	bool napped = false;
+
+	(void)data;
+	pthread_setname_np(pthread_self(), "sbeet");
+	state_enter(); /* for good: whatever this thread calls is ours */
+	for (;;) {
+		struct round round = {.now = nsec_now(), .next = NEVER};
+
+		conn_poll();
+		records_drain();
+		job_for_each(look_at, &round);
+		worker_collect(worker_idle);
+		/* A short nap first: a program between two jobs then needs not wake us for the next. */
+		if (round.next == NEVER && !napped) {
+			napped = true;
+			round.next = round.now + WATCH_MAX_NS;
+		} else {
+			napped = false;
+		}
+		sleep_until(round.next);
+	}
+	return NULL;
+}
+
+/* ---- start and end ---- */
+
+void track_kick(void) {
+	pthread_mutex_lock(&track.lock);
+	track.kicked = true;
+	pthread_cond_signal(&track.wake);
+	pthread_mutex_unlock(&track.lock);
+}
+
+void track_job_opened(void) {
+	if (atomic_load(&track.asleep)) {
+		track_kick();
+	}
+}
+
+/* Registered after the driver's own handlers and so called before them: no question meets a driver
+ * that is being taken down. */
+static void at_exit(void) {
+	atomic_store(&state_mode, STATE_MODE_OFF);
+	track_settle();
+	records_drain();
+	conn_leave();
+}
+
+static bool start_locked(void) {
+	pthread_condattr_t clock;
+	pthread_attr_t attr;
+	sigset_t all, before;
+	pthread_t thread;
+	int r;
+
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&track.wake, &clock);
+	pthread_condattr_destroy(&clock);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all); /* signals are the program's */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, &attr, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (r != 0) {
+		log_once(LOG_LEVEL_WARN, "Cannot start a thread, running unmanaged");
+		return false;
+	}
+	atexit(at_exit);
+	return true;
+}
+
+bool track_start(void) {
+	bool running;
+
+	pthread_mutex_lock(&track.lock);
+	if (!track.running) {
+		track.running = start_locked();
+	}
+	running = track.running;
+	pthread_mutex_unlock(&track.lock);
+	return running;
+}
+
+void track_after_fork(void) {
+	track.kicked = false;
+	track.running = false;
+	pthread_mutex_init(&track.lock, NULL);
+	atomic_store(&track.asleep, false);
+	atomic_store(&asking, 0);
+	atomic_store(&settling, 0);
+}

@@ -1,0 +1,190 @@
+/*
+ * wait.c: see wait.h. Nothing here waits; the hooks do.
+ */
+#include "shim/wait.h"
+#include "shim/state.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "shim/real.h"
+#include "shim/worker.h"
+
+/* Where events were recorded last. An event that is pushed out by another one is only a wait that
+ * tells us nothing; the tracker finds out then. */
+#define EVENTS 1024
+
+struct event_mark {
+	_Atomic(CUevent) event;
+	_Atomic uint64_t key;
+	_Atomic(CUcontext) context;
+	_Atomic nsec_t at;
+};
+
+static struct event_mark marks[EVENTS];
+static _Atomic unsigned captures;
+_Atomic unsigned wait_threads;
+
+static CUcontext current_context(void) {
+	const struct real *real = real_get();
+	CUcontext context = NULL;
+
+	return real->cuCtxGetCurrent && real->cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context
+											: NULL;
+}
+
+/* Later knowledge is better knowledge; a race between two waits only loses some. */
+static void complete_until(struct stream_use *u, nsec_t until) {
+	if (atomic_load(&u->done_ns) < until) {
+		atomic_store(&u->done_ns, until);
+	}
+}
+
+static void covered_key(uint64_t key, CUcontext context, nsec_t until) {
+	worker_for_each(w) {
+		worker_for_each_use(u, w) {
+			if (atomic_load(&u->job) != 0 && atomic_load(&u->key) == key &&
+			    atomic_load(&u->context) == context) {
+				complete_until(u, until);
+			}
+		}
+	}
+}
+
+void wait_covered_stream(CUstream stream, bool per_thread, nsec_t until) {
+	CUcontext context = current_context();
+
+	if (job_count() > 0 && context) {
+		covered_key(worker_stream_key(worker_get(), context, stream, per_thread), context,
+			    until);
+	}
+}
+
+void wait_covered_context(CUcontext context, nsec_t until) {
+	context = context ? context : current_context();
+	if (job_count() == 0 || !context) {
+		return;
+	}
+	worker_for_each(w) {
+		worker_for_each_use(u, w) {
+			if (atomic_load(&u->context) == context) {
+				complete_until(u, until);
+			}
+		}
+	}
+}
+
+void wait_covered_by_copy(const struct op *op, nsec_t now) {
+	struct stream_use *use = op->use;
+
+	complete_until(use, now);
+	if (atomic_load(&use->stream) != CU_STREAM_LEGACY) {
+		return;
+	}
+	/* The legacy default stream lets nothing start before what the blocking streams had to do. */
+	worker_for_each(w) {
+		worker_for_each_use(u, w) {
+			if (atomic_load(&u->context) == atomic_load(&use->context) &&
+			    atomic_load(&u->blocking)) {
+				complete_until(u, op->begin_ns);
+			}
+		}
+	}
+}
+
+static struct event_mark *mark_of(CUevent event) {
+	return &marks[((uintptr_t)event >> 4) * 0x9E3779B1u % EVENTS];
+}
+
+void wait_event_recorded(CUevent event, CUstream stream, bool per_thread, nsec_t at) {
+	struct event_mark *m = mark_of(event);
+	CUcontext context = current_context();
+
+	if (job_count() == 0 || !context) {
+		wait_event_gone(event);
+		return;
+	}
+	atomic_store(&m->event, NULL);
+	atomic_store(&m->key, worker_stream_key(worker_get(), context, stream, per_thread));
+	atomic_store(&m->context, context);
+	atomic_store(&m->at, at);
+	atomic_store(&m->event, event);
+}
+
+void wait_event_gone(CUevent event) {
+	struct event_mark *m = mark_of(event);
+	CUevent expected = event;
+
+	atomic_compare_exchange_strong(&m->event, &expected, NULL);
+}
+
+void wait_event_complete(CUevent event) {
+	struct event_mark *m = mark_of(event);
+	CUcontext context;
+	uint64_t key;
+	nsec_t at;
+
+	if (job_count() == 0 || atomic_load(&m->event) != event) {
+		return;
+	}
+	key = atomic_load(&m->key);
+	context = atomic_load(&m->context);
+	at = atomic_load(&m->at);
+	if (atomic_load(&m->event) == event) { /* nobody wrote meanwhile */
+		covered_key(key, context, at);
+	}
+}
+
+static void close_if_complete(struct lane *lane, void *data) {
+	if (job_is_complete(lane)) {
+		job_try_close(lane);
+	}
+}
+
+void wait_done(void) {
+	if (job_count() > 0) {
+		job_for_each(close_if_complete, NULL);
+	}
+}
+
+void wait_capture_begins(void) {
+	atomic_fetch_add(&captures, 1);
+}
+
+void wait_capture_ends(void) {
+	unsigned n = atomic_load(&captures);
+
+	/* Never below 0: a capture may have begun before we looked. */
+	while (n > 0 && !atomic_compare_exchange_weak(&captures, &n, n - 1)) {
+	}
+}
+
+bool wait_captures(void) {
+	return atomic_load_explicit(&captures, memory_order_relaxed) > 0;
+}
+
+bool wait_is_capturing(CUstream stream, bool per_thread) {
+	const struct real *real = real_get();
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUresult rc;
+
+	if (!wait_captures()) {
+		return false;
+	}
+	if (per_thread && real->cuStreamIsCapturing_ptsz) {
+		rc = real->cuStreamIsCapturing_ptsz(stream, &status);
+	} else if (real->cuStreamIsCapturing) {
+		rc = real->cuStreamIsCapturing(stream, &status);
+	} else {
+		return false;
+	}
+	/* An error means that the default stream may not be used now: the driver tells the program. */
+	return rc != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void wait_after_fork(void) {
+	memset(marks, 0, sizeof(marks));
+	atomic_store(&captures, 0);
+	atomic_store(&wait_threads, 0);
+}

@@ -1,0 +1,103 @@
+/*
+ * worker.h: what the shim keeps for one thread of the program: where it is, which streams it has
+ * used, and its ring of records.
+ *
+ * Made at the thread's first operation, kept for reuse when it ends, never freed: others walk the list
+ * without a lock. Fields marked "own" are the thread's; the atomic ones are read by whoever closes or
+ * tracks a job.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "proto/units.h"
+#include "shim/records.h"
+
+#define WORKER_CACHE_LINE 64
+
+struct lane;
+
+/*
+ * The operations of one thread on one stream within one job. Coverage is told by time: everything up
+ * to last_ns was handed to the driver; everything up to done_ns is known to be complete. So it is
+ * harmless to say of the wrong entry that it was complete at some time in the past.
+ */
+struct stream_use {
+	_Atomic uint64_t job; /* 0: free */
+	_Atomic(struct lane *) lane;
+	_Atomic uint64_t key; /* see worker_stream_key(); 0: the stream is gone */
+	_Atomic(CUcontext) context;
+	_Atomic(CUstream) stream;
+	_Atomic bool blocking; /* ordered with the legacy default stream */
+	_Atomic nsec_t last_ns;
+	_Atomic nsec_t done_ns;
+	/* Recorded behind everything here when the stream can't be asked any more; NULL: ask the stream. */
+	_Atomic(CUevent) event;
+	_Atomic nsec_t event_ns;
+};
+
+#define WORKER_USES 16
+
+/* Programs rarely use more streams in one job than one chunk holds; further ones are chained. */
+struct use_chunk {
+	struct stream_use uses[WORKER_USES];
+	_Atomic(struct use_chunk *) next;
+};
+
+enum worker_life {
+	WORKER_FREE,
+	WORKER_LIVE,
+	WORKER_EXITED, /* its thread is gone, records or jobs may be left */
+};
+
+struct worker {
+	/* The job slot in which this thread is just now, NULL outside any operation. A line of its own: it
+	 * is the one word that each operation writes for others to see. */
+	_Atomic(struct lane *) inside __attribute__((aligned(WORKER_CACHE_LINE)));
+
+	struct worker *next __attribute__((aligned(WORKER_CACHE_LINE))); /* immutable */
+	_Atomic enum worker_life life;
+	uint32_t tid; /* of the present thread */
+
+	/* own: the context of the last operation and where its jobs are */
+	CUcontext context;
+	struct lane *lane;
+	uint32_t epoch;
+	struct stream_use *last_use;
+
+	struct use_chunk first_uses;
+	struct lane *lanes; /* thread scope: of JOB_DEVICES_MAX, else NULL */
+	struct ring ring;
+};
+
+/* All of them, newest first. */
+extern _Atomic(struct worker *) worker_list;
+#define worker_for_each(w) \
+	for (struct worker *w = atomic_load(&worker_list); w; w = w->next)
+
+#define worker_for_each_use(u, w)                                                                  \
+	for (struct use_chunk *chunk_ = &(w)->first_uses; chunk_; chunk_ = atomic_load(&chunk_->next)) \
+		for (struct stream_use *u = chunk_->uses; u < chunk_->uses + WORKER_USES; u++)
+
+/* The calling thread's; NULL if there is no memory. */
+struct worker *worker_get(void);
+
+/* Return: whether a worker whose thread is gone may be given to a new one. */
+typedef bool (*worker_idle_fn)(struct worker *w);
+
+/* Makes workers of gone threads reusable where @idle agrees. By the tracker. */
+void worker_collect(worker_idle_fn idle);
+
+/* How a stream is called for the comparison of uses with waits: handles are unique in the process,
+ * the default streams are not. @per_thread: stream 0 means the thread's own default stream. */
+uint64_t worker_stream_key(const struct worker *w, CUcontext context, CUstream stream,
+			   bool per_thread);
+
+/* The entry of @w for this stream in job number @job of @lane, made if need be; by its own thread,
+ * while inside. NULL if there is no memory. */
+struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job, CUcontext context,
+			      CUstream stream, bool per_thread);

@@ -1,0 +1,112 @@
+#!/bin/sh
+# What happens when something dies or is broken: results are those without the shim, sbeetd lives, SMs
+# come back, and somebody says what happened.
+#
+# usage: faults.sh CASE, see below
+. "$(dirname "$0")/lib.sh"
+
+
+case $1 in
+program-killed-while-running)
+	export SIMGPU=16:mps
+	start_daemon --policy fcfs
+	start victim "$apps/lanes" --lanes 1 --rounds 100000000 --frames 1 --json
+	victim=$pid
+	until_true "its job runs" status_is running victim -eq 1
+	start heir "$apps/vecadd" --frames 3 --json
+	until_true "another job waits for it" status_is waiting heir -eq 1
+	kill -9 "$victim"
+	ended_well heir "$pid"
+	status_is abandoned "" -ge 1 || fail "the dead program's job does not count as abandoned"
+	;;
+program-killed-while-waiting)
+	export SIMGPU=16:mps
+	start_daemon --policy fcfs
+	start holder "$apps/lanes" --lanes 1 --rounds 100000000 --frames 1 --json
+	holder=$pid
+	until_true "a job runs" status_is running holder -eq 1
+	start victim "$apps/vecadd" --frames 3 --json
+	until_true "another waits" status_is waiting victim -eq 1
+	kill -9 "$pid"
+	until_true "the waiting job is gone" status_is waiting "" -eq 0
+	until_true "its session is gone" status_is sessions victim -eq 0
+	status_is running holder -eq 1 || fail "the running job suffered"
+	kill -9 "$holder"
+	;;
+program-killed-between-jobs)
+	export SIMGPU=16:mps
+	start_daemon --policy even
+	start victim "$apps/vecadd" --frames 100 --period 600s --json
+	until_true "its first job is done" status_is done "" -ge 1
+	until_true "nothing runs" status_is busy "" -eq 0
+	kill -9 "$pid"
+	;;
+program-killed-again-and-again)
+	export SIMGPU=16:mps
+	start_daemon --policy even
+	for round in 1 2 3 4 5 6 7 8; do
+		start victim "$apps/hotspot" --frames 1000000 --json
+		until_true "round $round: it works" status_is jobs victim -ge "$round"
+		kill -9 "$pid"
+		until_true "round $round: its session is gone" status_is sessions victim -eq 0
+	done
+	;;
+daemon-killed-while-running)
+	export SIMGPU=16:mps
+	start_daemon --policy even
+	start survivor "$apps/lanes" --lanes 1 --frames 30 --rounds 2000 --json
+	until_true "a job runs" status_is running survivor -ge 1
+	kill -9 "$daemon"
+	wait "$daemon" 2>/dev/null
+	ended_well survivor "$pid"
+	grep -qi sbeetd "$scratch/survivor.err" || fail "the daemon is gone, and nobody says so"
+	start_daemon --policy even
+	;;
+daemon-killed-while-a-job-waits)
+	export SIMGPU=16:mps
+	start_daemon --policy fcfs
+	start holder "$apps/lanes" --lanes 1 --rounds 100000000 --frames 1 --json
+	holder=$pid
+	until_true "a job runs" status_is running holder -eq 1
+	start waiter "$apps/vecadd" --frames 3 --json
+	until_true "another waits" status_is waiting waiter -eq 1
+	kill -9 "$daemon"
+	wait "$daemon" 2>/dev/null
+	kill -9 "$holder"
+	ended_well waiter "$pid"
+	grep -qi sbeetd "$scratch/waiter.err" || fail "the daemon is gone, and nobody says so"
+	start_daemon --policy fcfs
+	;;
+daemon-stopped-while-running)
+	export SIMGPU=16:mps
+	start_daemon --policy even
+	start survivor "$apps/lanes" --lanes 1 --frames 30 --rounds 2000 --json
+	until_true "a job runs" status_is running survivor -ge 1
+	stop_daemon
+	ended_well survivor "$pid"
+	start_daemon --policy even
+	;;
+broken-images)
+	export SIMGPU=16:mps
+	"$apps/images" >"$scratch/bare.out" 2>"$scratch/bare.err" || fail "images without the shim: exit code $?"
+	start_daemon --policy even
+	start images "$apps/images"
+	wait "$pid" || fail "images under the shim: exit code $?"
+	cmp "$scratch/bare.out" "$scratch/images.out" ||
+		fail "the driver's answers are not those without the shim"
+	;;
+kernel-that-cannot-be-confined)
+	export SIMGPU=16:mps
+	start_daemon --policy even
+	start stubborn "$apps/stubborn" --frames 5 --json
+	ended_well stubborn "$pid"
+	grep -q stubborn "$scratch/stubborn.err" || fail "nobody says which kernel cannot be confined"
+	;;
+*)
+	say "unknown case: $1"
+	exit 2
+	;;
+esac
+all_is_free
+stop_daemon
+say "ok"

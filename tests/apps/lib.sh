@@ -1,0 +1,106 @@
+# lib.sh: what the shell tests that run sample programs on the simulated GPU share. Sourced by them;
+# $SBEET_BUILD is the build folder. Each test has simulated GPUs, sockets and files of its own.
+#
+# A condition is polled (until_true); a time-out is only there so that a hang ends in a message.
+set -u
+
+apps=$SBEET_BUILD/tests/apps/driver
+ctl=$SBEET_BUILD/client/sbeetctl
+ask=$SBEET_BUILD/tests/demo/ask
+scratch=$(mktemp -d)
+daemon=
+started= # processes of this test that may still run
+
+export SBEET_RUNTIME_DIR="$scratch/run"
+export SIMGPU_DIR="$scratch/simgpu"
+export LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu:$SBEET_BUILD/tests/simgpu/cudart${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+mkdir -m 700 "$SBEET_RUNTIME_DIR" "$SIMGPU_DIR"
+
+clean_up() {
+	for pid in $started $daemon; do
+		kill -9 "$pid" 2>/dev/null
+	done
+	rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 143' TERM INT
+
+say() {
+	printf '%s\n' "$*"
+}
+
+fail() {
+	say "FAILED: $*"
+	for f in "$scratch"/*.out "$scratch"/*.err "$scratch"/*.log; do
+		[ -s "$f" ] || continue
+		say "--- $(basename "$f")"
+		tail -n 40 "$f"
+	done
+	"$ctl" status 2>&1
+	exit 1
+}
+
+# WHAT COMMAND...: waits until the command succeeds.
+until_true() {
+	what=$1
+	shift
+	tries=0
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries + 1))
+		[ "$tries" -le 1200 ] || fail "waited in vain: $what"
+		sleep 0.05
+	done
+}
+
+# OPTIONS...: starts sbeetd and waits until it answers.
+start_daemon() {
+	"$SBEET_BUILD/daemon/sbeetd" --log-level debug "$@" >>"$scratch/sbeetd.log" 2>&1 &
+	daemon=$!
+	until_true "sbeetd answers" "$ctl" status --json
+}
+
+# The daemon says goodbye and leaves with exit code 0.
+stop_daemon() {
+	kill -TERM "$daemon" || fail "sbeetd does not live any more"
+	wait "$daemon"
+	code=$?
+	daemon=
+	[ "$code" -eq 0 ] || fail "sbeetd: exit code $code"
+}
+
+daemon_lives() {
+	kill -0 "$daemon" 2>/dev/null || fail "sbeetd does not live any more"
+}
+
+# NAME COMMAND...: starts it in the background under task NAME; $pid is its process.
+start() {
+	name=$1
+	shift
+	"$ctl" run --task "$name" --log info -- "$@" >"$scratch/$name.out" 2>"$scratch/$name.err" &
+	pid=$!
+	started="$started $pid"
+}
+
+# NAME PID: it ends with exit code 0 and says that its results are right.
+ended_well() {
+	wait "$2"
+	code=$?
+	[ "$code" -eq 0 ] || fail "$1: exit code $code"
+	results_ok "$1"
+}
+
+results_ok() { # NAME
+	grep -q '"ok":true' "$scratch/$1.out" || fail "$1: the results are not right, or not told"
+}
+
+# WHAT TASK OPERATOR NUMBER: a number of sbeetd's status compares so. TASK may be "".
+status_is() {
+	number=$("$ask" "$ctl" "$1" ${2:+"$2"}) && test "$number" "$3" "$4"
+}
+
+# What ends each test: nothing is held, and sbeetd goes in peace.
+all_is_free() {
+	daemon_lives
+	until_true "no session is left" status_is sessions "" -eq 0
+	until_true "all SMs are free" status_is busy "" -eq 0
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# Runs sample programs on the simulated GPU and looks at results and order.
+#
+# usage: suite.sh alone PROGRAM ARGS...            without the shim
+#        suite.sh shim POLICY MODE PROGRAM ARGS... under the shim; MODE: sharing mode of the GPU
+#        suite.sh three POLICY MODE                three programs at once
+#        suite.sh unmanaged PROGRAM ARGS...        under the shim, no daemon there
+. "$(dirname "$0")/lib.sh"
+
+verb=$1
+shift
+
+case $verb in
+alone)
+	export SIMGPU=16
+	"$@" --json >"$scratch/alone.out" 2>"$scratch/alone.err" || fail "exit code $?"
+	results_ok alone
+	;;
+unmanaged)
+	export SIMGPU=16
+	start lonely "$@" --json
+	ended_well lonely "$pid"
+	grep -qi sbeetd "$scratch/lonely.err" || fail "the program runs unmanaged, and nobody says so"
+	;;
+shim)
+	policy=$1
+	export SIMGPU="16:$2"
+	shift 2
+	start_daemon --policy "$policy"
+	start sample "$@" --json
+	ended_well sample "$pid"
+	until_true "jobs are counted" status_is done "" -ge 1
+	status_is abandoned "" -eq 0 || fail "jobs were abandoned"
+	all_is_free
+	stop_daemon
+	;;
+three)
+	policy=$1
+	export SIMGPU="16:$2"
+	start_daemon --policy "$policy"
+	start one "$apps/matmul" --frames 12 --json
+	one=$pid
+	start two "$apps/hotspot" --frames 6 --json
+	two=$pid
+	start three "$apps/histogram" --frames 20 --json
+	ended_well three "$pid"
+	ended_well two "$two"
+	ended_well one "$one"
+	status_is abandoned "" -eq 0 || fail "jobs were abandoned"
+	all_is_free
+	stop_daemon
+	;;
+*)
+	say "unknown: $verb"
+	exit 2
+	;;
+esac
+say "ok"

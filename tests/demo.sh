@@ -1,0 +1,227 @@
+#!/bin/sh
+# The main job, to be looked at: three CUDA programs that know nothing of sbeet run side by side under
+# the shim, each kernel on the SMs that sbeetd granted, and check their own results.
+#
+# Installs what is missing, builds, and uses this machine's GPU, or simulated ones where there is
+# none (or with DEMO_GPU=simulated). Exit 0 only if everything that is claimed was seen.
+set -u
+
+cd "$(dirname "$0")/.." || exit 1
+began=$(date +%s)
+build=build
+scratch=
+pids=
+
+say() {
+	printf '%s\n' "$*"
+}
+
+die() {
+	say "demo: $*" >&2
+	exit 1
+}
+
+# Ends what is still running, and only that.
+clean_up() {
+	for pid in $pids; do
+		kill "$pid" 2>/dev/null
+	done
+	[ -n "$pids" ] && wait 2>/dev/null
+	[ -n "$scratch" ] && rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+build_all() {
+	mkdir -p "$build"
+	log=$build/demo-build.log
+	sh tests/configure.sh "$build" >"$log" 2>&1 || { tail -n 30 "$log" && die "cannot configure, see $log"; }
+	ninja -C "$build" demo >"$log" 2>&1 &
+	maker=$!
+	shown=
+	while kill -0 "$maker" 2>/dev/null; do
+		sleep 1
+		now=$(tail -n 1 "$log" | sed -n 's/^\(\[[0-9]*\/[0-9]*\]\).*/\1/p')
+		if [ -n "$now" ] && [ "$now" != "$shown" ]; then
+			say "   $now"
+			shown=$now
+		fi
+	done
+	wait "$maker" || { tail -n 30 "$log" && die "building failed, see $log"; }
+}
+
+# NAME SBEETCTL-OPTIONS... -- COMMAND...: starts a program under the shim in the background.
+start() {
+	name=$1
+	shift
+	"$ctl" run --task "$name" "$@" >"$scratch/$name.json" 2>"$scratch/$name.err" 9>&- &
+	eval "pid_$name=$!"
+	pids="$pids $!"
+	say "   $name: sbeetctl run --task $name $(printf '%s ' "$@" | sed "s|$PWD/||g")"
+}
+
+# NAME KEY: a number or word of the program's summary line (the outermost object, before any array).
+field() {
+	sed -n "s/^[^[]*\"$2\":\\([a-z0-9]*\\).*/\\1/p" "$scratch/$1.json"
+}
+
+say "== what is needed"
+sh tests/prepare.sh -q || exit 1
+say "== build"
+build_all
+
+scratch=$(mktemp -d)
+ctl=$PWD/$build/client/sbeetctl
+apps=$PWD/$build/tests/apps/driver
+export SBEET_RUNTIME_DIR="$scratch/run"
+mkdir -m 700 "$scratch/run"
+
+if [ "${DEMO_GPU:-}" != simulated ] && name=$("$build/tests/demo/gpu-present"); then
+	say "== GPU: $name"
+	real=true
+	lanes_gpu=0
+else
+	real=false
+	lanes_gpu=1
+	export SIMGPU=rtx3070:mps,rtx3070:exclusive
+	export SIMGPU_DIR="$scratch/simgpu"
+	mkdir -m 700 "$scratch/simgpu"
+	export LD_LIBRARY_PATH="$PWD/$build/tests/simgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+	say "== no GPU in use: two simulated ones, the first shared by processes (MPS), the second not"
+fi
+
+say "== sbeetd --policy even"
+"$build/daemon/sbeetd" --policy even >"$scratch/sbeetd.log" 2>&1 &
+daemon=$!
+pids="$pids $daemon"
+tries=0
+until "$ctl" status --json >/dev/null 2>&1; do
+	kill -0 "$daemon" 2>/dev/null || { cat "$scratch/sbeetd.log" && die "sbeetd ended"; }
+	tries=$((tries + 1))
+	[ "$tries" -le 200 ] || { cat "$scratch/sbeetd.log" && die "sbeetd does not answer"; }
+	sleep 0.1
+done
+
+# The watcher ends when the pipe that it reads does: this shell holds the writing end.
+mkfifo "$scratch/watching"
+"$build/tests/demo/watch" "$ctl" 20 <"$scratch/watching" >"$scratch/seen" 2>"$scratch/watch.err" &
+watcher=$!
+pids="$pids $watcher"
+exec 9>"$scratch/watching"
+
+say "== three programs"
+if [ "$real" = true ]; then
+	start camera --period 100ms --deadline 100ms --priority 10 -- \
+		"$apps/lanes" --lanes 1 --size 2048 --rounds 1000000 --period 100ms --frames 100 --json
+	start planner --period 100ms --deadline 100ms -- \
+		"$apps/hotspot" --size 128 --launches 100 --period 100ms --frames 100 --json
+	start lanes --scope thread -- \
+		"$apps/lanes" --lanes 2 --size 2048 --rounds 1000000 --frames 150 --json
+else
+	start camera --period 60ms --deadline 60ms --priority 10 -- \
+		"$apps/matmul" --size 96 --period 60ms --frames 200 --json
+	start planner --period 100ms --deadline 100ms -- \
+		"$apps/hotspot" --size 96 --launches 8 --period 100ms --frames 120 --json
+	start lanes --scope thread --period 150ms --deadline 150ms -- \
+		"$apps/lanes" --gpu "$lanes_gpu" --lanes 2 --period 150ms --frames 80 --json
+fi
+programs="camera planner lanes"
+
+say ""
+for view in 1 2 3; do
+	sleep 2
+	alive=false
+	for p in $programs; do
+		eval "kill -0 \$pid_$p 2>/dev/null" && alive=true
+	done
+	[ "$alive" = true ] || break
+	say "== live view, $view of 3 (sbeetctl status)"
+	"$ctl" status
+	say ""
+done
+
+failed=0
+for p in $programs; do
+	eval "wait \$pid_$p"
+	code=$?
+	if [ "$code" -ne 0 ] || [ "$(field "$p" ok)" != true ]; then
+		say "$p: exit code $code"
+		cat "$scratch/$p.json" "$scratch/$p.err"
+		failed=1
+	elif [ -s "$scratch/$p.err" ]; then
+		cat "$scratch/$p.err"
+	fi
+done
+
+exec 9>&-
+wait "$watcher" || { cat "$scratch/watch.err" && failed=1; }
+kill -TERM "$daemon"
+wait "$daemon"
+code=$?
+pids=
+if [ "$code" -ne 0 ]; then
+	cat "$scratch/sbeetd.log"
+	say "sbeetd: exit code $code"
+	failed=1
+fi
+
+# "0-22 (count), 23-45 (count)": the sets that jobs of a task were seen on.
+sets_of() {
+	awk -v task="$1" '$1 == "set" && $2 == task { printf "%s%s (%s)", sep, $4, $5; sep = "; " }' \
+		"$scratch/seen"
+}
+
+say "== summary ($(awk '$1 == "polls" { print $2 }' "$scratch/seen") looks at sbeetctl status --json while they ran)"
+printf '%-9s %7s %9s %6s %7s  %-9s %s\n' PROGRAM FRAMES LAUNCHES JOBS MISSES RESULTS "SM SETS (HOW THEY ARE ENFORCED)"
+for p in $programs; do
+	counts=$(awk -v task="$p" '$1 == "task" && $2 == task { print $3, $5 }' "$scratch/seen")
+	if [ "$(field "$p" ok)" = true ]; then
+		results=verified
+	else
+		results=WRONG
+	fi
+	printf '%-9s %7s %9s %6s %7s  %-9s %s\n' "$p" "$(field "$p" frames)" "$(field "$p" launches)" \
+		"${counts% *}" "${counts#* }" "$results" "$(sets_of "$p")"
+done
+say ""
+
+# What must have been seen at one moment in one status, by the sharing mode of each GPU.
+demand() { # WHERE ENFORCEMENT GPU SENTENCE
+	pair=$(awk -v where="$1" -v how="$2" -v gpu="$3" \
+		'$1 == "pair" && $2 == where && $3 == gpu && $6 == how { print $4, $5, $7; exit }' "$scratch/seen")
+	if [ -z "$pair" ]; then
+		say "NOT SEEN: $4"
+		failed=1
+		return
+	fi
+	# shellcheck disable=SC2086 # three words
+	set -- "$4" $pair
+	say "seen: $1: $2 and $3 ($4 times)"
+}
+
+modes=$(awk '$1 == "gpu" { print $2, $3 }' "$scratch/seen")
+case $modes in
+*mps*)
+	gpu=$(printf '%s\n' "$modes" | awk '$2 == "mps" { print $1; exit }')
+	demand processes count "$gpu" "two processes side by side on GPU $gpu, each held to its number of SMs"
+	;;
+esac
+case $modes in
+*exclusive*)
+	gpu=$(printf '%s\n' "$modes" | awk '$2 == "exclusive" { print $1; exit }')
+	demand threads smid "$gpu" "two threads of one process side by side on GPU $gpu, each on exactly its SMs"
+	;;
+esac
+if grep -E '^(overlap|inexact) ' "$scratch/seen"; then
+	say "Two jobs were promised the same SM, or a number of SMs was shown as exact ones (above)"
+	failed=1
+fi
+
+say ""
+if [ "$failed" -eq 0 ]; then
+	say "The demonstration succeeded, in $(($(date +%s) - began)) s."
+else
+	say "The demonstration failed."
+fi
+exit "$failed"

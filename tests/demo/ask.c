@@ -1,0 +1,120 @@
+/*
+ * ask.c: one number out of `sbeetctl status --json`, for scripts.
+ *
+ * usage: ask SBEETCTL WHAT [TASK]
+ *
+ *	running, waiting   jobs in that state
+ *	sessions           connected programs
+ *	jobs, launches     of all sessions together, so far
+ *	busy               SMs that running jobs hold, on all GPUs
+ *	done, abandoned    jobs since the daemon started
+ *
+ * With TASK only that task's jobs and sessions count. Exit 0; 1 if there is no status; 2 usage.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_of(const json_t *object, const char *task) {
+	const char *name = json_string_value(json_object_get(object, "task"));
+
+	return !task || (name && strcmp(name, task) == 0);
+}
+
+static int64_t count_jobs(const json_t *status, const char *task, bool running) {
+	const json_t *job;
+	int64_t n = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "jobs"), i, job) {
+		n += is_of(job, task) && json_is_string(json_object_get(job, "sms")) == running;
+	}
+	return n;
+}
+
+/* Sum of @key over the sessions, or their number if it is NULL. */
+static int64_t sum_sessions(const json_t *status, const char *task, const char *key) {
+	const json_t *session;
+	int64_t n = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "sessions"), i, session) {
+		if (is_of(session, task)) {
+			n += key ? json_integer_value(json_object_get(session, key)) : 1;
+		}
+	}
+	return n;
+}
+
+static int64_t sum_busy(const json_t *status) {
+	const json_t *gpu;
+	int64_t n = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "gpus"), i, gpu) {
+		n += json_integer_value(json_object_get(gpu, "n_sms_busy"));
+	}
+	return n;
+}
+
+static int64_t of_service(const json_t *status, const char *key) {
+	return json_integer_value(json_object_get(json_object_get(status, "service"), key));
+}
+
+/* Return: -1 if @what is none of the words. */
+static int64_t answer(const json_t *status, const char *what, const char *task) {
+	if (strcmp(what, "running") == 0 || strcmp(what, "waiting") == 0) {
+		return count_jobs(status, task, what[0] == 'r');
+	}
+	if (strcmp(what, "sessions") == 0) {
+		return sum_sessions(status, task, NULL);
+	}
+	if (strcmp(what, "jobs") == 0 || strcmp(what, "launches") == 0) {
+		return sum_sessions(status, task, what);
+	}
+	if (strcmp(what, "busy") == 0) {
+		return sum_busy(status);
+	}
+	if (strcmp(what, "done") == 0) {
+		return of_service(status, "jobs_done");
+	}
+	if (strcmp(what, "abandoned") == 0) {
+		return of_service(status, "jobs_abandoned");
+	}
+	return -1;
+}
+
+int main(int argc, char **argv) {
+	char command[4096];
+	json_error_t error;
+	json_t *status;
+	int64_t n;
+	FILE *pipe;
+
+	if (argc < 3 || argc > 4 || strchr(argv[1], '\'') ||
+	    snprintf(command, sizeof(command), "'%s' status --json=short", argv[1]) >=
+		    (int)sizeof(command)) {
+		fprintf(stderr, "usage: ask SBEETCTL WHAT [TASK]\n");
+		return 2;
+	}
+	pipe = popen(command, "r");
+	if (!pipe) {
+		return 1;
+	}
+	status = json_loadf(pipe, 0, &error);
+	if (pclose(pipe) != 0 || !status) {
+		json_decref(status);
+		return 1;
+	}
+	n = answer(status, argv[2], argc == 4 ? argv[3] : NULL);
+	json_decref(status);
+	if (n < 0) {
+		fprintf(stderr, "ask: '%s' is nothing to ask for\n", argv[2]);
+		return 2;
+	}
+	printf("%" PRId64 "\n", n);
+	return 0;
+}

@@ -1,0 +1,341 @@
+/*
+ * test-cli-status.c: `sbeetctl status` against a double of sbeetd that answers right and wrong.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "double.h"
+#include "spawn.h"
+
+static const char *sbeetctl;
+
+static void assert_contains(const char *text, const char *part) {
+	if (!strstr(text, part)) {
+		fail_msg("expected '%s' in:\n%s", part, text);
+	}
+}
+
+static void assert_lacks(const char *text, const char *part) {
+	if (strstr(text, part)) {
+		fail_msg("did not expect '%s' in:\n%s", part, text);
+	}
+}
+
+/* sbeetctl with up to four arguments against a double of @kind. */
+static struct spawned against(enum double_kind kind, const char *a, const char *b, const char *c,
+			      const char *d) {
+	struct control_double server = double_start(kind);
+	char folder[128];
+	struct spawned s;
+
+	snprintf(folder, sizeof(folder), "SBEET_RUNTIME_DIR=%s", server.folder);
+	s = spawn(ARGS(sbeetctl, a, b, c, d), ARGS(folder, "SBEET_TIMEOUT=30s", "TERM=xterm"));
+	double_stop(&server);
+	return s;
+}
+
+static json_t *json_of(struct spawned *s) {
+	json_error_t error;
+	json_t *object;
+
+	assert_int_equal(s->code, 0);
+	assert_string_equal(s->err, "");
+	object = json_loads(s->out, JSON_REJECT_DUPLICATES, &error);
+	if (!object) {
+		fail_msg("%s in:\n%s", error.text, s->out);
+	}
+	spawned_deinit(s);
+	return object;
+}
+
+static json_t *item(const json_t *object, const char *list, size_t i, const char *key) {
+	json_t *value = json_object_get(json_array_get(json_object_get(object, list), i), key);
+
+	assert_non_null(value);
+	return value;
+}
+
+static void status_shows_everything_on_one_screen(void **state) {
+	struct spawned s = against(DOUBLE_RIGHT, "status", NULL, NULL, NULL);
+
+	assert_int_equal(s.code, 0);
+	assert_string_equal(s.err, "");
+	assert_contains(s.out, "sbeetd 0.1.0, pid 4242, up 3min 2s, policy even\n");
+	assert_contains(s.out, "37 jobs done, 1 abandoned, 1234 launches, 0 protocol errors\n");
+	assert_contains(s.out,
+			"NVIDIA RTX 3070 (simulated)  mps         46    46    120.3  "
+			"[aaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbb]\n");
+	assert_contains(s.out,
+			"NVIDIA H200                  exclusive  132    66        -  "
+			"[CCCCCCCCCCCCCCCCCCCCCC......................]\n");
+	assert_contains(s.out, "2 GPUs.\n");
+	assert_contains(s.out, "3 sessions.\n");
+	assert_contains(s.out, "4 jobs.\n");
+	assert_contains(s.out, "realtime");
+	assert_contains(s.out, "21.5");
+	spawned_deinit(&s);
+}
+
+static void status_is_what_sbeetctl_does_alone(void **state) {
+	struct spawned s = against(DOUBLE_RIGHT, NULL, NULL, NULL, NULL);
+	struct spawned t = against(DOUBLE_RIGHT, "status", NULL, NULL, NULL);
+
+	assert_int_equal(s.code, 0);
+	assert_string_equal(s.out, t.out);
+	spawned_deinit(&s);
+	spawned_deinit(&t);
+}
+
+static void status_names_only_sms_that_are_enforced(void **state) {
+	struct spawned s = against(DOUBLE_RIGHT, "status", NULL, NULL, NULL);
+
+	assert_contains(s.out, "any 23  count    no ");
+	assert_contains(s.out, "0-65    smid     yes");
+	assert_lacks(s.out, "0-22");
+	assert_lacks(s.out, "23-45");
+	spawned_deinit(&s);
+}
+
+static void status_believes_no_exact_count(void **state) {
+	struct spawned s = against(DOUBLE_LYING, "status", NULL, NULL, NULL);
+	json_t *o;
+
+	assert_lacks(s.out, "0-22");
+	spawned_deinit(&s);
+
+	s = against(DOUBLE_LYING, "status", "--json", NULL, NULL);
+	o = json_of(&s);
+	assert_true(json_is_false(item(o, "jobs", 0, "exact")));
+	json_decref(o);
+}
+
+static void status_json_has_all_of_it(void **state) {
+	struct spawned s = against(DOUBLE_RIGHT, "--json", "status", NULL, NULL);
+	json_t *o = json_of(&s);
+	json_t *service = json_object_get(o, "service");
+
+	assert_int_equal(json_integer_value(json_object_get(service, "pid")), 4242);
+	assert_string_equal(json_string_value(json_object_get(service, "policy")), "even");
+	assert_int_equal(json_array_size(json_object_get(o, "gpus")), 2);
+	assert_string_equal(json_string_value(item(o, "gpus", 0, "uuid")),
+			    "GPU-01000000-0000-0000-0000-000000000000");
+	assert_int_equal(json_integer_value(item(o, "gpus", 0, "power_mw")), 120345);
+	assert_true(json_is_null(item(o, "gpus", 1, "power_mw")));
+	assert_string_equal(json_string_value(item(o, "gpus", 1, "sms_busy")), "0-65");
+	assert_int_equal(json_array_size(json_object_get(o, "sessions")), 3);
+	assert_string_equal(json_string_value(item(o, "sessions", 0, "class")), "realtime");
+	assert_int_equal(json_integer_value(item(o, "sessions", 0, "deadline_ns")), 20000000);
+	assert_true(json_is_null(item(o, "sessions", 1, "deadline_ns")));
+	assert_string_equal(json_string_value(item(o, "sessions", 2, "scope")), "thread");
+	assert_int_equal(json_array_size(json_object_get(o, "jobs")), 4);
+	assert_string_equal(json_string_value(item(o, "jobs", 0, "id")), "1.31");
+	assert_string_equal(json_string_value(item(o, "jobs", 0, "sms")), "0-22");
+	assert_string_equal(json_string_value(item(o, "jobs", 1, "sms")), "23-45");
+	assert_int_equal(json_integer_value(item(o, "jobs", 1, "n_sms")), 23);
+	assert_string_equal(json_string_value(item(o, "jobs", 1, "enforcement")), "count");
+	assert_true(json_is_false(item(o, "jobs", 1, "exact")));
+	assert_true(json_is_true(item(o, "jobs", 2, "exact")));
+	assert_int_equal(json_integer_value(item(o, "jobs", 2, "tid")), 77);
+	assert_true(json_is_null(item(o, "jobs", 3, "sms")));
+	assert_true(json_is_null(item(o, "jobs", 3, "gpu")));
+	assert_true(json_is_null(item(o, "jobs", 3, "exact")));
+	json_decref(o);
+}
+
+static void status_joins_an_answer_of_many_packets(void **state) {
+	struct spawned whole = against(DOUBLE_RIGHT, "status", "--json=short", NULL, NULL);
+	struct spawned parts = against(DOUBLE_PARTS, "status", "--json=short", NULL, NULL);
+	struct spawned many = against(DOUBLE_MANY, "status", "--json=short", NULL, NULL);
+	json_t *o;
+
+	assert_string_equal(whole.out, parts.out);
+	spawned_deinit(&whole);
+	spawned_deinit(&parts);
+	o = json_of(&many);
+	assert_int_equal(json_array_size(json_object_get(o, "sessions")), 3000);
+	json_decref(o);
+}
+
+static void status_json_has_a_short_and_a_pretty_form(void **state) {
+	struct spawned s = against(DOUBLE_RIGHT, "-j", NULL, NULL, NULL);
+	struct spawned p = against(DOUBLE_RIGHT, "status", "--json=pretty", NULL, NULL);
+	struct spawned off = against(DOUBLE_RIGHT, "status", "--json", "--json=off", NULL);
+	json_t *a, *b;
+
+	assert_ptr_equal(strchr(s.out, '\n'), s.out + strlen(s.out) - 1);
+	assert_contains(p.out, "\n  \"service\": {\n");
+	assert_contains(off.out, "2 GPUs.\n");
+	spawned_deinit(&off);
+	a = json_of(&s);
+	b = json_of(&p);
+	assert_true(json_equal(a, b));
+	json_decref(a);
+	json_decref(b);
+}
+
+static void status_without_legend_has_only_rows(void **state) {
+	struct spawned s = against(DOUBLE_RIGHT, "status", "--no-legend", NULL, NULL);
+
+	assert_lacks(s.out, "SHARING");
+	assert_lacks(s.out, "3 sessions");
+	assert_contains(s.out, "any 23");
+	spawned_deinit(&s);
+}
+
+static void status_has_colour_only_when_asked(void **state) {
+	struct spawned s = against(DOUBLE_RIGHT, "status", NULL, NULL, NULL);
+	struct spawned c = against(DOUBLE_RIGHT, "status", "--color=always", NULL, NULL);
+
+	assert_lacks(s.out, "\033");
+	assert_contains(c.out, "\033[1m");
+	spawned_deinit(&s);
+	spawned_deinit(&c);
+}
+
+static void status_tells_when_there_is_nothing(void **state) {
+	struct spawned s = against(DOUBLE_IDLE, "status", NULL, NULL, NULL);
+
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "No program is connected; start one with 'sbeetctl run'.\n");
+	spawned_deinit(&s);
+	s = against(DOUBLE_NO_GPU, "status", NULL, NULL, NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "No GPU found.\n");
+	spawned_deinit(&s);
+}
+
+static void status_watch_goes_on_until_the_daemon_leaves(void **state) {
+	struct spawned s = against(DOUBLE_TWICE, "status", "--watch=0.1", "--json", NULL);
+	const char *second = strchr(s.out, '\n');
+
+	assert_int_equal(s.code, 3);
+	assert_contains(s.err, "closed the connection");
+	assert_non_null(second);
+	assert_ptr_equal(strchr(second + 1, '\n'), s.out + strlen(s.out) - 1);
+	spawned_deinit(&s);
+
+	s = against(DOUBLE_TWICE, "--watch=100ms", "status", NULL, NULL);
+	assert_int_equal(s.code, 3);
+	assert_contains(s.out, "\n-- ");
+	assert_lacks(s.out, "\033");
+	spawned_deinit(&s);
+}
+
+static void status_lets_no_name_steer_the_terminal(void **state) {
+	struct spawned s = against(DOUBLE_CONTROL, "status", NULL, NULL, NULL);
+
+	assert_lacks(s.out, "\033");
+	assert_lacks(s.err, "\033");
+	spawned_deinit(&s);
+}
+
+static void status_says_what_went_wrong_and_what_to_do(void **state) {
+	static const struct {
+		enum double_kind kind;
+		int code;
+		const char *what, *next;
+	} cases[] = {
+		{DOUBLE_OTHER_VERSION, 1, "speaks protocol 2, this sbeetctl 1", "install the same"},
+		{DOUBLE_REFUSES, 1, "sbeetd refuses: too many clients", ""},
+		{DOUBLE_STOPPING, 3, "sbeetd refuses: stopping", ""},
+		{DOUBLE_UNKNOWN, 1, "does not know this request", "install the same"},
+		{DOUBLE_HANGS_UP, 3, "closed the connection", "journalctl"},
+		{DOUBLE_GARBAGE, 1, "does not parse", ""},
+		{DOUBLE_EMPTY, 1, "does not understand", "install the same"},
+		{DOUBLE_WRONG_ID, 1, "answered request 9 when asked for 2", ""},
+		{DOUBLE_NO_SERVICE, 1, "not complete", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct spawned s = against(cases[i].kind, "status", NULL, NULL, NULL);
+
+		assert_int_equal(s.code, cases[i].code);
+		assert_string_equal(s.out, "");
+		assert_contains(s.err, cases[i].what);
+		assert_contains(s.err, cases[i].next);
+		/* one line */
+		assert_ptr_equal(strchr(s.err, '\n'), s.err + strlen(s.err) - 1);
+		spawned_deinit(&s);
+	}
+}
+
+static void status_gives_up_on_a_silent_daemon(void **state) {
+	struct control_double server = double_start(DOUBLE_SILENT);
+	char folder[128];
+	struct spawned s;
+
+	snprintf(folder, sizeof(folder), "SBEET_RUNTIME_DIR=%s", server.folder);
+	s = spawn(ARGS(sbeetctl), ARGS(folder, "SBEET_TIMEOUT=50ms"));
+	assert_int_equal(s.code, 6);
+	assert_contains(s.err, "did not answer within 50ms");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl), ARGS(folder, "SBEET_TIMEOUT=50"));
+	assert_int_equal(s.code, 2);
+	assert_contains(s.err, "bad SBEET_TIMEOUT");
+	spawned_deinit(&s);
+	double_stop(&server);
+}
+
+static void status_says_that_no_daemon_runs(void **state) {
+	char folder[] = "/tmp/sbeet-cli-XXXXXX", variable[128], path[128];
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct spawned s;
+	int fd;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(variable, sizeof(variable), "SBEET_RUNTIME_DIR=%s", folder);
+	s = spawn(ARGS(sbeetctl, "status"), ARGS(variable));
+	assert_int_equal(s.code, 3);
+	assert_contains(s.err, "no such socket; start it with 'systemctl start sbeetd', or run");
+	spawned_deinit(&s);
+
+	/* a socket that its daemon left behind */
+	snprintf(path, sizeof(path), "%s/control.sock", folder);
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+	s = spawn(ARGS(sbeetctl, "status"), ARGS(variable));
+	assert_int_equal(s.code, 3);
+	assert_contains(s.err, "nobody listens there any more");
+	spawned_deinit(&s);
+	unlink(path);
+	rmdir(folder);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(status_shows_everything_on_one_screen),
+		cmocka_unit_test(status_is_what_sbeetctl_does_alone),
+		cmocka_unit_test(status_names_only_sms_that_are_enforced),
+		cmocka_unit_test(status_believes_no_exact_count),
+		cmocka_unit_test(status_json_has_all_of_it),
+		cmocka_unit_test(status_joins_an_answer_of_many_packets),
+		cmocka_unit_test(status_json_has_a_short_and_a_pretty_form),
+		cmocka_unit_test(status_without_legend_has_only_rows),
+		cmocka_unit_test(status_has_colour_only_when_asked),
+		cmocka_unit_test(status_tells_when_there_is_nothing),
+		cmocka_unit_test(status_watch_goes_on_until_the_daemon_leaves),
+		cmocka_unit_test(status_lets_no_name_steer_the_terminal),
+		cmocka_unit_test(status_says_what_went_wrong_and_what_to_do),
+		cmocka_unit_test(status_gives_up_on_a_silent_daemon),
+		cmocka_unit_test(status_says_that_no_daemon_runs),
+	};
+
+	sbeetctl = getenv("SBEETCTL");
+	if (!sbeetctl) {
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

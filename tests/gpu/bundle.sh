@@ -1,0 +1,45 @@
+#!/bin/sh
+# Makes a folder that runs on another machine, one with a GPU: sbeetd, sbeetctl, libsbeet.so, the
+# sample programs as ordinary nvcc programs (static cudart), and the shared libraries that these need
+# beyond the C library. Needs nvcc here; the other machine needs no compiler and no package, only a
+# C library that is not older than this one's.
+#
+# usage: bundle.sh [FOLDER]     (bundle)        then there: sh FOLDER/run.sh
+set -eu
+
+cd "$(dirname "$0")/../.."
+bundle=${1:-bundle}
+build=build-bundle
+
+sh tests/prepare.sh -q
+mkdir -p "$build"
+log=$build/bundle.log
+# Without systemd: a library less to carry.
+if ! { sh tests/configure.sh "$build" -Dbuildtype=release -Dsystemd=disabled && ninja -C "$build" bundle; } >"$log" 2>&1; then
+	tail -n 40 "$log"
+	echo "bundle.sh: building failed, see $log (is nvcc there?)" >&2
+	exit 1
+fi
+
+rm -rf "$bundle"
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/apps"
+cp "$build/daemon/sbeetd" "$build/client/sbeetctl" "$build/tests/demo/watch" "$bundle/bin/"
+cp "$build/shim/libsbeet.so" "$bundle/lib/"
+for app in "$build"/tests/apps/runtime/*-static; do
+	cp "$app" "$bundle/apps/$(basename "$app" -static)"
+done
+cp tests/gpu/run.sh "$bundle/"
+
+# What they need and another machine may lack; the C library's own parts must be that machine's.
+for file in "$bundle"/bin/* "$bundle"/lib/* "$bundle"/apps/*; do
+	ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
+done | sort -u | while read -r library; do
+	case $(basename "$library") in
+	libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | libresolv.so.* | ld-linux*) ;;
+	libcuda.so.* | libnvidia-*) ;;
+	*) cp -L "$library" "$bundle/lib/" ;;
+	esac
+done
+
+du -sh "$bundle"
+echo "On the other machine: sh $bundle/run.sh"

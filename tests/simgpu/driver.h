@@ -1,0 +1,191 @@
+/*
+ * driver.h: what the files of the simulated libcuda.so.1 share. One file a topic (api-*.c) with the
+ * driver's functions as cuda.h declares them; this is what they stand on.
+ *
+ * Handles are pointers to the structures below, each with a tag in its first word by which a handle
+ * of the wrong kind is told (a pointer to nowhere crashes, as with the real driver). What they
+ * describe lives in simgpud, under a number. Handles may be used by any thread; destroying one while
+ * another thread uses it is the program's mistake, as ever.
+ */
+#pragma once
+
+#include <cuda.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/simgpu/client.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define DRIVER_VERSION 13000
+
+enum driver_tag {
+	DRIVER_CONTEXT = 0x53435458,
+	DRIVER_STREAM = 0x53535452,
+	DRIVER_EVENT = 0x53455654,
+	DRIVER_MODULE = 0x534d4f44,
+	DRIVER_FUNCTION = 0x5346554e,
+	DRIVER_LIBRARY = 0x534c4942,
+	DRIVER_KERNEL = 0x534b524e,
+};
+
+struct CUctx_st {
+	uint32_t tag;
+	uint32_t id;
+	uint32_t null_stream;
+	int device;
+	unsigned flags;
+	bool is_primary;
+	int fault; /* atomic: CUresult that every call gets from now on */
+	struct CUctx_st *next; /* in driver.contexts */
+	size_t limits[CU_LIMIT_MAX];
+};
+
+struct CUstream_st {
+	uint32_t tag;
+	uint32_t id;
+	CUcontext context;
+	unsigned flags;
+	int priority;
+};
+
+struct CUevent_st {
+	uint32_t tag;
+	uint32_t id;
+	CUcontext context;
+	unsigned flags;
+};
+
+struct CUmod_st {
+	uint32_t tag;
+	uint32_t id;
+	uint32_t n_kernels;
+	CUcontext context;
+	CUlibrary library; /* NULL, or whose it is */
+	struct CUfunc_st *functions; /* owned: those asked for so far; under driver.lock */
+};
+
+struct CUfunc_st {
+	uint32_t tag;
+	uint32_t index;
+	CUmodule module;
+	struct CUfunc_st *next;
+	unsigned regs, static_shared, local, max_threads;
+	int max_dynamic_shared;
+	int carveout;
+	size_t params_size;
+	size_t n_params;
+	struct {
+		uint32_t offset, size;
+	} *params; /* owned */
+	char *name; /* owned */
+};
+
+struct CUkern_st {
+	uint32_t tag;
+	CUlibrary library;
+	struct CUkern_st *next;
+	char *name; /* owned */
+};
+
+struct library_module {
+	struct library_module *next;
+	CUmodule module;
+};
+
+struct CUlib_st {
+	uint32_t tag;
+	char *ptx; /* owned */
+	size_t ptx_size;
+	struct library_module *modules; /* one for each context that has used it; under driver.lock */
+	struct CUkern_st *kernels;	/* under driver.lock */
+};
+
+struct driver {
+	pthread_mutex_t lock;	      /* guards what says so; held across calls to simgpud that
+				       * create things, never across waiting */
+	pthread_mutex_t list_lock;    /* guards contexts; held for moments only, as the thread that
+				       * reads simgpud's packets takes it */
+	struct CUctx_st *contexts;    /* alive */
+	CUcontext primary[8];
+	unsigned primary_refs[8];
+	unsigned primary_flags[8];
+};
+extern struct driver driver;
+
+/* ---- driver.c ---- */
+
+/* CUDA_SUCCESS once cuInit() was called and the process has not forked since. */
+CUresult driver_ready(void);
+/* The same, and a device number that exists. @ret_gpu: what it is. */
+CUresult driver_device(CUdevice device, const struct wire_gpu **ret_gpu);
+/* The same, and a current context. A context that has failed gives its error. */
+CUresult driver_current(CUcontext *ret);
+CUresult context_check(CUcontext context);
+const struct wire_gpu *context_gpu(CUcontext context);
+
+/* Requests. The answer's result, or CUDA_ERROR_DEVICE_UNAVAILABLE when simgpud is gone. */
+CUresult driver_call(void *request, size_t size, int fd, void *reply, size_t reply_size);
+CUresult driver_call2(const struct client_message *request, int fd,
+		      const struct client_message *reply);
+CUresult driver_post(void *request, size_t size);
+/* A request about one or two objects; @ret may be NULL. */
+CUresult driver_ask(enum wire_type type, uint32_t object, uint32_t other, uint64_t value,
+		    struct wire_value_reply *ret);
+
+/* Notes that @result came back from @context if it is one that stays. Returns it. */
+CUresult context_note(CUcontext context, CUresult result);
+
+/* A memfd with @size bytes of @text, or of zeros if it is NULL. Return: it, or -1. */
+int driver_memfd(const void *text, size_t size);
+
+/* ---- api-context.c ---- */
+
+CUcontext *context_slot(void); /* of this thread: where its current context stands; never NULL */
+CUresult context_new(int device, unsigned flags, bool is_primary, CUcontext *ret);
+void context_free(CUcontext context);
+
+/* ---- api-stream.c ---- */
+
+struct target {
+	CUcontext context;
+	uint32_t stream;
+};
+/* What @stream means to this thread. @per_thread: 0 is the thread's own stream. */
+CUresult stream_target(CUstream stream, bool per_thread, struct target *ret);
+
+/* ---- api-module.c ---- */
+
+/* The function behind a handle that may be a CUkernel, for @context. */
+CUresult function_resolve(CUfunction function, CUcontext context, CUfunction *ret);
+CUresult module_new(CUcontext context, const char *ptx, size_t size, CUlibrary library,
+		    CUmodule *ret, char *log, size_t log_size);
+void module_free(CUmodule module);
+CUresult module_function(CUmodule module, const char *name, uint32_t index, CUfunction *ret);
+CUresult module_global(CUmodule module, const char *name, CUdeviceptr *ret, size_t *ret_size);
+CUresult function_get_attribute(CUfunction f, CUfunction_attribute what, int *ret);
+CUresult function_set_attribute(CUfunction f, CUfunction_attribute what, int value);
+/* PTX text of an image, owned by the caller. @log: why not. */
+CUresult image_ptx(const void *image, size_t size, const struct wire_gpu *gpu, char **ret,
+		   size_t *ret_size, char *log, size_t log_size);
+/* Writes @log to where the load options want it, else to stderr. */
+void image_log(unsigned n, CUjit_option *options, void **values, const char *log);
+
+/* A whole file, terminated by a zero byte; owned by the caller. */
+CUresult file_read(const char *path, char **ret, size_t *ret_size);
+
+/* ---- api-library.c ---- */
+
+CUresult kernel_function(CUkernel kernel, CUcontext context, CUfunction *ret);
+
+/* ---- api-memory.c ---- */
+
+static inline bool memory_is_device(uint64_t addr) {
+	return addr >= WIRE_DEVICE_BASE(0);
+}
+/* Fresh memory that simgpud reaches by the same address. */
+CUresult memory_share(size_t size, void **ret);
+void memory_unshare(void *addr, size_t size);
+/* Whether @size bytes at @addr lie in memory that simgpud can reach. */
+bool memory_is_pinned(const void *addr, size_t size);

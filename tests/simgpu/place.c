@@ -1,0 +1,38 @@
+/* place.c: see place.h. */
+#include "tests/simgpu/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int place_dir(char *path, size_t size) {
+	const char *dir = getenv("SIMGPU_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+	int n;
+
+	if (dir && *dir) {
+		n = snprintf(path, size, "%s", dir);
+	} else if (runtime && *runtime) {
+		n = snprintf(path, size, "%s/simgpu", runtime);
+	} else {
+		n = snprintf(path, size, "/tmp/simgpu-%u", (unsigned)getuid());
+	}
+	if (n < 0 || (size_t)n >= size) {
+		return -ENAMETOOLONG;
+	}
+	if (mkdir(path, 0700) < 0 && errno != EEXIST) {
+		return -errno;
+	}
+	if (stat(path, &st) < 0) {
+		return -errno;
+	}
+	return st.st_uid == getuid() ? 0 : -EPERM;
+}
+
+int place_file(char *path, size_t size, const char *dir, const char *name) {
+	int n = snprintf(path, size, "%s/%s", dir, name);
+
+	return n < 0 || (size_t)n >= size || n >= 108 ? -ENAMETOOLONG : 0;
+}

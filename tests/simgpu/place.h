@@ -1,0 +1,14 @@
+/*
+ * place.h: where simgpud's socket stands: in $SIMGPU_DIR, else $XDG_RUNTIME_DIR/simgpu, else
+ * /tmp/simgpu-UID. Shared by simgpud and the client libraries.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/* Makes the folder (mode 0700) if it is missing. Return: 0; -ENAMETOOLONG; errno of mkdir; -EPERM if
+ * it is another user's. */
+int place_dir(char *path, size_t size);
+
+/* "DIR/NAME". Return: 0 or -ENAMETOOLONG, for what does not fit into a sockaddr_un either. */
+int place_file(char *path, size_t size, const char *dir, const char *name);

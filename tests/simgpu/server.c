@@ -1,0 +1,390 @@
+/*
+ * server.c: simgpud's loop: clients' packets in, slices of simulated work, replies out.
+ *
+ * Pacing: virtual time is the monotonic clock, except that a busy GPU may fall behind it (the
+ * interpreter is slower than a GPU) and never gets ahead of it: an event that is due later is waited
+ * for. Unpaced, time starts at 0 and passes only by work.
+ */
+#include "tests/simgpu/server.h"
+
+#include <cuda.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long simgpud stays when nobody is connected. */
+#define SERVER_LINGER_NS 3000000000ull
+/* Nobody came at all. */
+#define SERVER_FIRST_NS 20000000000ull
+/* Packets of one client in one round; then the others have their turn. */
+#define SERVER_BURST 16
+
+struct packet {
+	struct packet *next;
+	size_t n;
+	uint8_t bytes[];
+};
+
+static uint64_t server_clock_ns(void) {
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* ---- sending ---- */
+
+static void client_drop_output(struct client *c) {
+	while (c->out) {
+		struct packet *p = c->out;
+
+		c->out = p->next;
+		free(p);
+	}
+	c->out_last = &c->out;
+	c->out_bytes = 0;
+}
+
+/* Return: whether it was sent. */
+static bool client_try_send(struct client *c, const void *bytes, size_t n) {
+	if (send(c->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) {
+		return true;
+	}
+	if (errno != EAGAIN && errno != EINTR) {
+		c->broken = true;
+	}
+	return false;
+}
+
+static void client_flush(struct client *c) {
+	while (c->out && client_try_send(c, c->out->bytes, c->out->n)) {
+		struct packet *p = c->out;
+
+		c->out = p->next;
+		c->out_bytes -= p->n;
+		free(p);
+	}
+	if (!c->out) {
+		c->out_last = &c->out;
+	}
+}
+
+void client_send2(struct client *c, const void *head, size_t n, const void *data, size_t size) {
+	struct packet *p;
+
+	if (c->broken) {
+		return;
+	}
+	p = malloc(sizeof(*p) + n + size);
+	if (!p) {
+		c->broken = true;
+		return;
+	}
+	p->next = NULL;
+	p->n = n + size;
+	memcpy(p->bytes, head, n);
+	if (size > 0) {
+		memcpy(p->bytes + n, data, size);
+	}
+	*c->out_last = p;
+	c->out_last = &p->next;
+	c->out_bytes += p->n;
+	client_flush(c);
+}
+
+void client_send(struct client *c, const void *packet, size_t n) {
+	client_send2(c, packet, n, NULL, 0);
+}
+
+void client_reply(struct client *c, uint32_t id, int result) {
+	struct wire_reply reply = {.h = {.type = WIRE_REPLY, .id = id}, .result = result};
+
+	if (id) {
+		client_send(c, &reply, sizeof(reply));
+	}
+}
+
+/* ---- receiving ---- */
+
+static void server_accept(struct server *s) {
+	struct ucred cred = {0};
+	socklen_t size = sizeof(cred);
+	struct client *c;
+	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0) {
+		return;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0) {
+		free(c);
+		close(fd);
+		return;
+	}
+	c->server = s;
+	c->fd = fd;
+	c->pid = cred.pid;
+	c->out_last = &c->out;
+	c->host_last = &c->host_due;
+	c->next = s->clients;
+	s->clients = c;
+	s->had_client = true;
+}
+
+/* Return: a packet was handled. */
+static bool client_receive(struct client *c) {
+	static _Alignas(16) uint8_t bytes[WIRE_PACKET_MAX];
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	struct cmsghdr *h;
+	ssize_t n = recvmsg(c->fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	int fd = -1;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return false;
+	}
+	h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS) {
+		memcpy(&fd, CMSG_DATA(h), sizeof(fd));
+	}
+	if (n <= 0 || (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+		c->broken = true;
+		if (fd >= 0) {
+			close(fd);
+		}
+		return false;
+	}
+	session_handle(c, bytes, (size_t)n, fd);
+	return true;
+}
+
+/* ---- the loop ---- */
+
+static void server_drop_broken(struct server *s) {
+	for (struct client **p = &s->clients; *p;) {
+		struct client *c = *p;
+
+		if (c->broken) {
+			*p = c->next;
+			client_drop_output(c);
+			client_free(c);
+			s->moved = true;
+			s->alone_since_ns = server_clock_ns();
+		} else {
+			p = &c->next;
+		}
+	}
+}
+
+/* After operations were done: waits that are over, streams that waited for events elsewhere. */
+static void server_settle(struct server *s) {
+	while (s->moved) {
+		s->moved = false;
+		for (unsigned i = 0; i < s->config.n_gpus; i++) {
+			device_poke(s->gpus[i].device);
+		}
+		for (struct client *c = s->clients; c; c = c->next) {
+			session_settle(c);
+		}
+	}
+}
+
+/* When the next simulated event is due, on the monotonic clock. */
+static uint64_t server_next_ns(const struct server *s) {
+	uint64_t next = DEVICE_NEVER;
+
+	for (unsigned i = 0; i < s->config.n_gpus; i++) {
+		uint64_t ns = device_next_ns(s->gpus[i].device);
+
+		next = ns < next ? ns : next;
+	}
+	return next;
+}
+
+/* One event of each GPU that has one due. */
+static void server_work(struct server *s) {
+	uint64_t now = s->paced ? server_clock_ns() : DEVICE_NEVER - 1;
+
+	for (unsigned i = 0; i < s->config.n_gpus; i++) {
+		struct device *d = s->gpus[i].device;
+
+		if (s->paced) {
+			device_pass(d, now);
+		}
+		if (device_next_ns(d) <= now) {
+			device_step(d);
+		}
+	}
+}
+
+/* Milliseconds that poll() may sleep; 0: there is work. */
+static int server_timeout_ms(struct server *s) {
+	uint64_t now = server_clock_ns(), next = server_next_ns(s), until;
+
+	if (next != DEVICE_NEVER && (!s->paced || next <= now)) {
+		return 0;
+	}
+	until = s->alone_since_ns + (s->had_client ? SERVER_LINGER_NS : SERVER_FIRST_NS);
+	if (!s->clients && now >= until) {
+		s->stop = true;
+		return 0;
+	}
+	if (s->clients) {
+		until = DEVICE_NEVER;
+	}
+	until = next < until ? next : until;
+	if (until == DEVICE_NEVER) {
+		return -1;
+	}
+	/* Below a millisecond poll() cannot wait: the rest is spent looking. */
+	return (int)((until - now) / 1000000);
+}
+
+/* Waits for clients or the next event, and reads what has come. Return: 0 or negative errno. */
+static int server_poll(struct server *s) {
+	struct pollfd *fds;
+	size_t n = 1;
+	int r;
+
+	for (struct client *c = s->clients; c; c = c->next) {
+		n++;
+	}
+	fds = calloc(n, sizeof(*fds));
+	if (!fds) {
+		return -ENOMEM;
+	}
+	fds[0] = (struct pollfd){.fd = s->listen_fd, .events = POLLIN};
+	n = 1;
+	for (struct client *c = s->clients; c; c = c->next) {
+		fds[n++] = (struct pollfd){.fd = c->fd,
+					   .events = (short)(POLLIN | (c->out ? POLLOUT : 0))};
+	}
+	r = poll(fds, n, server_timeout_ms(s));
+	n = 1;
+	for (struct client *c = s->clients; c && r > 0; c = c->next, n++) {
+		if (fds[n].revents & POLLOUT) {
+			client_flush(c);
+		}
+		if (fds[n].revents & (POLLIN | POLLHUP | POLLERR)) {
+			for (int i = 0; i < SERVER_BURST && !c->broken && client_receive(c); i++) {
+			}
+		}
+	}
+	if (r > 0 && (fds[0].revents & POLLIN)) {
+		server_accept(s);
+	}
+	free(fds);
+	return 0;
+}
+
+int server_run(struct server *s) {
+	s->alone_since_ns = server_clock_ns();
+	while (!s->stop) {
+		int r = server_poll(s);
+
+		if (r < 0) {
+			return r;
+		}
+		server_drop_broken(s);
+		server_work(s);
+		server_settle(s);
+	}
+	return 0;
+}
+
+/* ---- beginning and end ---- */
+
+static int server_listen(struct server *s, const char *path) {
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+	s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->listen_fd < 0) {
+		return -errno;
+	}
+	strncpy(addr.sun_path, path, sizeof(addr.sun_path) - 1);
+	/* Who starts simgpud holds the lock beside the socket: one that is left over is dead. */
+	(void)unlink(path);
+	if (bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
+	    listen(s->listen_fd, 128) < 0) {
+		return -errno;
+	}
+	return 0;
+}
+
+static int server_add_gpu(struct server *s, unsigned i) {
+	struct gpu *g = &s->gpus[i];
+	int r;
+
+	g->server = s;
+	g->index = i;
+	g->config = &s->config.gpus[i];
+	r = memory_init(&g->memory, WIRE_DEVICE_BASE(i), g->config->memory_bytes);
+	if (r < 0) {
+		return r;
+	}
+	return device_new(&g->device, &g->config->device, s->paced ? server_clock_ns() : 0,
+			  &exec_backend, g);
+}
+
+int server_init(struct server *s, const char *config_text, const char *socket_path, bool paced,
+		const char *trace_path, char *error, size_t error_size) {
+	int r;
+
+	*s = (struct server){.listen_fd = -1, .paced = paced};
+	r = config_parse(config_text, &s->config, error, error_size);
+	if (r < 0) {
+		return r;
+	}
+	snprintf(s->config_text, sizeof(s->config_text), "%s", config_text);
+	if (trace_path) {
+		s->trace = fopen(trace_path, "ae");
+		if (!s->trace) {
+			r = -errno;
+			snprintf(error, error_size, "SIMGPU_TRACE: cannot open %s: %s", trace_path,
+				 strerror(-r));
+			return r;
+		}
+		setvbuf(s->trace, NULL, _IOLBF, 0);
+	}
+	for (unsigned i = 0; i < s->config.n_gpus; i++) {
+		r = server_add_gpu(s, i);
+		if (r < 0) {
+			snprintf(error, error_size, "cannot make GPU %u: %s", i, strerror(-r));
+			return r;
+		}
+	}
+	r = server_listen(s, socket_path);
+	if (r < 0) {
+		snprintf(error, error_size, "cannot listen on %s: %s", socket_path, strerror(-r));
+	}
+	return r;
+}
+
+void server_deinit(struct server *s) {
+	for (struct client *c = s->clients; c; c = c->next) {
+		c->broken = true;
+	}
+	server_drop_broken(s);
+	for (unsigned i = 0; i < s->config.n_gpus; i++) {
+		device_free(s->gpus[i].device);
+		memory_deinit(&s->gpus[i].memory);
+	}
+	if (s->listen_fd >= 0) {
+		close(s->listen_fd);
+	}
+	if (s->trace) {
+		fclose(s->trace);
+	}
+}

@@ -1,0 +1,173 @@
+/*
+ * server.h: what simgpud keeps: GPUs, the client processes and their objects.
+ *
+ * One thread, one loop (server.c). A client is a process; it owns contexts, and those own all else:
+ * streams, events, modules, memory. When its connection ends, all of that goes at once (session.c).
+ * Device models call back into exec.c, which runs blocks and moves bytes.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "tests/simgpu/config.h"
+#include "tests/simgpu/interp.h"
+#include "tests/simgpu/memory.h"
+#include "tests/simgpu/wire.h"
+
+/* Warp instructions that a block runs in one slice: the grain at which resident blocks interleave,
+ * and at which the loop looks at its clients. */
+#define SERVER_SLICE_INSTRUCTIONS 512
+
+/* Output of kernels that a client does not read is dropped above this, as CUDA's buffer does. */
+#define SERVER_PRINT_MAX (1024 * 1024)
+
+struct server;
+struct client;
+
+struct gpu {
+	struct server *server; /* borrowed, as all pointers upwards here */
+	unsigned index;
+	const struct config_gpu *config;
+	struct device *device;
+	struct memory memory;
+	unsigned n_contexts;
+};
+
+struct context {
+	struct client *client;
+	struct gpu *gpu;
+	uint32_t id;
+	struct device_space *space; /* owned */
+	struct interp_machine machine;
+	int fault; /* CUresult that every later call gets; 0: none */
+	char fault_text[512];
+};
+
+struct stream {
+	struct context *context;
+	struct device_stream *device; /* owned */
+};
+
+struct event {
+	struct context *context; /* NULL: its context is gone */
+	unsigned n_refs;	 /* the handle and every operation that uses it */
+	struct device_event device;
+};
+
+struct module {
+	struct context *context;
+	unsigned n_refs; /* the handle and every launch in flight */
+	struct interp_module *interp;
+	uint64_t *vars; /* owned: device addresses */
+};
+
+struct pinned {
+	uint64_t start, size; /* in the client's address space */
+	uint8_t *host;	      /* owned mapping */
+};
+
+enum object_type {
+	OBJECT_NONE,
+	OBJECT_CONTEXT,
+	OBJECT_STREAM,
+	OBJECT_EVENT,
+	OBJECT_MODULE,
+};
+
+struct object {
+	enum object_type type;
+	void *p;
+};
+
+struct packet; /* waits for room in a client's socket */
+
+/* A request whose reply waits for operations to be done. */
+struct wait {
+	struct wait *next;
+	uint32_t id;
+	struct context *context;
+	struct device_stream *stream; /* NULL: all of the context's */
+	uint64_t seq;
+	struct event *event; /* owned reference, or NULL: then the above counts */
+	uint64_t event_number;
+};
+
+struct client {
+	struct client *next;
+	struct server *server;
+	int fd; /* owned */
+	int pid;
+	bool said_hello;
+	bool broken; /* to be freed by the loop */
+	struct object *objects; /* owned; handle = index + 1 */
+	size_t n_objects;
+	struct pinned *pinned; /* owned */
+	size_t n_pinned;
+	struct packet *out, **out_last;
+	size_t out_bytes;
+	struct wait *waits;
+	struct op *host_due, **host_last; /* host functions that no thread has fetched yet */
+	uint32_t host_next_id;		  /* of the request that waits for one; 0: none waits */
+	struct op *host_running;	  /* the one that was fetched */
+};
+
+/* What a device operation means to the server. */
+struct op {
+	struct device_op base; /* first */
+	struct context *context;
+	uint32_t reply_id; /* answered when it is done; 0: not */
+	struct op *next;   /* host_due */
+	struct module *module;
+	struct interp_launch launch;
+	struct interp_kernel_info kernel;
+	struct wire_copy copy;
+	struct wire_fill fill;
+	struct event *event; /* owned reference */
+	uint64_t value;	     /* token of a host function, address to free */
+	uint8_t data[];	     /* parameters of a launch, bytes of a copy */
+};
+
+struct server {
+	struct config config;
+	char config_text[WIRE_CONFIG_MAX];
+	struct gpu gpus[CONFIG_GPUS_MAX];
+	struct client *clients;
+	int listen_fd; /* owned */
+	bool paced;
+	bool stop;
+	bool had_client;
+	bool moved; /* some operation was done: waits and other devices must look again */
+	uint64_t alone_since_ns;
+	FILE *trace; /* owned, or NULL */
+};
+
+/* server.c */
+int server_init(struct server *s, const char *config_text, const char *socket_path, bool paced,
+		const char *trace_path, char *error, size_t error_size);
+int server_run(struct server *s);
+void server_deinit(struct server *s);
+/* Sends or queues; a client that is gone is marked broken. */
+void client_send(struct client *c, const void *packet, size_t n);
+void client_send2(struct client *c, const void *head, size_t n, const void *data, size_t size);
+void client_reply(struct client *c, uint32_t id, int result);
+
+/* session.c */
+struct client *client_free(struct client *c);
+/* Handles one packet. @fd: came along, or -1; taken. */
+void session_handle(struct client *c, const void *packet, size_t n, int fd);
+/* Answers the waits that are over. */
+void session_settle(struct client *c);
+struct event *event_unref(struct event *e);
+struct module *module_unref(struct module *m);
+/* Hands the next due host function to the client if it waits for one. */
+void session_hand_host(struct client *c);
+
+/* exec.c */
+extern const struct device_backend exec_backend;
+void exec_context_init(struct context *c);
+/* Host address of a copy's row range as that side's place says; NULL if it is not the client's. */
+uint8_t *exec_resolve(struct context *c, uint64_t addr, uint64_t size, bool write);
+struct op *op_free(struct op *op);
+
+/* trace.c */
+void trace_block(FILE *f, const struct op *op, const struct device_block *b, uint64_t end_ns);

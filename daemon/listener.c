@@ -17,7 +17,6 @@ struct listener {
 	int fd; /* owned */
 	struct event readable, retry;
 	bool accepting;
-	bool complained; /* about missing descriptors, since we last could accept */
 	listener_accepted_fn accepted;
 	void *userdata;
 };
@@ -28,13 +27,11 @@ static void pause_accepting(struct listener *l, int error) {
 	event_del(&l->readable);
 	l->accepting = false;
 	event_add(&l->retry, &second);
-	if (!l->complained) {
-		log_warning(
-			"Can't accept connections: %s; waiting until one is closed "
-			"(raise LimitNOFILE= or ulimit -n)",
-			strerror(error));
-		l->complained = true;
-	}
+	log_client(
+		LOG_LEVEL_WARNING,
+		"Can't accept connections: %s; waiting until one is closed (raise LimitNOFILE= or "
+		"ulimit -n)",
+		strerror(error));
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
@@ -44,7 +41,6 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 		int peer = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (peer >= 0) {
-			l->complained = false;
 			l->accepted(l->userdata, peer);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 			   errno == ENOMEM) {

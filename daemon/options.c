@@ -78,7 +78,7 @@ __attribute__((format(printf, 1, 2))) static enum options_verdict wrong(const ch
 static enum options_verdict parse_policy(const char *name, struct options *options) {
 	options->policy = sched_policy_find(name);
 	if (!options->policy) {
-		return wrong("there is no policy '%s'", name);
+		return wrong("--policy '%s' is none of those that --help lists", name);
 	}
 	return OPTIONS_RUN;
 }

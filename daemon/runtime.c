@@ -152,8 +152,7 @@ int runtime_listen(struct runtime *runtime, const char *name, char *why, size_t 
 	    bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    /* Any program may ask; who it is, the kernel tells. In a user's own directory nobody
 	     * else comes this far. */
-	    chmod(address.sun_path, 0666) < 0 ||
-	    listen(fd, LISTEN_QUEUE) < 0) {
+	    chmod(address.sun_path, 0666) < 0 || listen(fd, LISTEN_QUEUE) < 0) {
 		r = -errno;
 		snprintf(why, why_size, "can't listen at '%s': %s", address.sun_path, strerror(-r));
 		return r;

@@ -479,7 +479,7 @@ static void on_dead(evutil_socket_t fd, short what, void *userdata) {
 /*
  * A descriptor of the very process that connected; asked of the socket where the kernel can,
  * because by number another process could be meant when that one has already died. Return: -1 where
- * there are no such descriptors, -ESRCH if it is dead.
+ * there is none to be had, -ESRCH if the process is dead.
  */
 static int open_pidfd(int fd, pid_t pid) {
 	socklen_t size = sizeof(int);
@@ -494,7 +494,7 @@ static int open_pidfd(int fd, pid_t pid) {
 			return pidfd;
 		}
 	}
-	return errno == ESRCH || errno == ENODATA ? -ESRCH : errno == EMFILE ? -EMFILE : -1;
+	return errno == ESRCH ? -ESRCH : -1;
 }
 
 static void refuse_quota(int fd, uint64_t limit) {

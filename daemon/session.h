@@ -45,7 +45,7 @@ struct session {
 	nsec_t connected;
 
 	int fd;	   /* owned */
-	int pidfd; /* owned; -1 where the kernel has none: then the socket alone tells of death */
+	int pidfd; /* owned; -1: there was none to be had; then the socket alone tells of death */
 	struct event readable, dead;
 	bool answered; /* something was sent since the last packet was read */
 

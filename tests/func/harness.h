@@ -56,8 +56,11 @@ void shim_send(int fd, const Sbeet__ToDaemon *m);
 /* The next message; the caller frees it with packet_free(). NULL: the daemon has closed. */
 Sbeet__ToShim *shim_receive(int fd);
 
-/* Fails the test if a message is there, after a question that proves the daemon has had its turn.
- */
+/* Returns when the daemon has dealt with everything that was sent before. (Packets of different
+ * sockets are otherwise handled in any order.) */
+void harness_settle(void);
+
+/* Settles; fails the test if a message is there then. */
 void shim_expect_silence(int fd);
 
 void shim_hello(int fd, const char *program, const Sbeet__TaskSpec *task, uint32_t mask);

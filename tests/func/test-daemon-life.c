@@ -1,0 +1,378 @@
+/*
+ * test-daemon-life.c: sbeetd's start, end and surroundings: command line, runtime directory,
+ * signals, descriptors, and what the control socket tells.
+ */
+#include "harness.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proto/limits.h"
+#include "proto/packet.h"
+
+static struct harness harness;
+static char errors[4096];
+
+static const char *const plain[] = {"--gpus", "80,40", "--sharing", "0=mps,1=exclusive", NULL};
+
+static int clean(void **state) {
+	harness_clean(&harness);
+	return 0;
+}
+
+#define RUN(...) \
+	harness_run(&harness, (const char *const[]){__VA_ARGS__, NULL}, errors, sizeof(errors))
+
+static void daemon_explains_wrong_options(void **state) {
+	static const struct {
+		const char *option, *value;
+	} wrong[] = {
+		{"--policy", "best"},
+		{"--gpus", "0"},
+		{"--gpus", "257"},
+		{"--gpus", ""},
+		{"--gpus", "8,"},
+		{"--gpus", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"},
+		{"--sharing", "some"},
+		{"--sharing", "16=mps"},
+		{"--sharing", "0=mps,"},
+		{"--linger", "100"},
+		{"--linger", "2d"},
+		{"--log-level", "loud"},
+		{"--runtime-dir", "here"},
+		{"--nonsense", "x"},
+		{"extra", "x"},
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(RUN(wrong[i].option, wrong[i].value), 2);
+		assert_non_null(strstr(errors, wrong[i].option));
+		assert_non_null(strstr(errors, "--help"));
+	}
+	assert_int_equal(RUN("--gpus"), 2);
+	assert_int_equal(RUN("--help"), 0);
+	assert_int_equal(RUN("--version"), 0);
+	assert_string_equal(errors, ""); /* both are answers, not messages */
+}
+
+static bool exists(const char *name) {
+	char path[128];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", harness.directory, name);
+	return stat(path, &st) == 0;
+}
+
+static void daemon_refuses_a_second_one_in_its_directory(void **state) {
+	char pid[16];
+
+	harness_start(&harness, plain);
+	snprintf(pid, sizeof(pid), "%d", harness.pid);
+	assert_int_equal(RUN("--gpus", "8"), 1);
+	assert_non_null(strstr(errors, pid));
+	assert_non_null(strstr(errors, "--runtime-dir"));
+	assert_true(exists("shim.sock"));
+	status_free(status_get()); /* the first one works on */
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void daemon_replaces_what_a_killed_one_left(void **state) {
+	struct shim s;
+
+	harness_start(&harness, plain);
+	assert_int_equal(harness_stop(&harness, SIGKILL), 128 + SIGKILL);
+	assert_true(exists("shim.sock") && exists("control.sock"));
+	harness_start(&harness, plain);
+	s = shim_open("s", MASK_ALL);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+	assert_false(exists("shim.sock") || exists("control.sock"));
+}
+
+static void daemon_explains_an_unusable_directory(void **state) {
+	harness_start(&harness, plain);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+	setenv("SBEET_RUNTIME_DIR", "/proc/none/sbeet", 1);
+	assert_int_equal(RUN("--gpus", "8"), 1);
+	assert_non_null(strstr(errors, "/proc/none/sbeet"));
+	setenv("SBEET_RUNTIME_DIR", harness.directory, 1);
+}
+
+static void daemon_says_goodbye_on(int signal_number) {
+	struct shim running, waiting, fresh;
+	Sbeet__ToShim *m;
+
+	harness_start(&harness, plain);
+	running = shim_open("running", MASK_ALL);
+	waiting = shim_open("waiting", MASK_ALL);
+	fresh = shim_open("fresh", MASK_ALL);
+	shim_request(running.fd, 1, 0, MASK_WHOLE);
+	shim_granted(running.fd, 1);
+	shim_request(waiting.fd, 1, 0, MASK_WHOLE);
+	harness_settle();
+	assert_int_equal(harness_stop(&harness, signal_number), 0);
+	for (int i = 0; i < 3; i++) {
+		int fd = i == 0 ? running.fd : i == 1 ? waiting.fd : fresh.fd;
+
+		m = shim_receive(fd); /* a goodbye, and no grant before it */
+		assert_non_null(m);
+		assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_GOODBYE);
+		packet_free(&m->base);
+		shim_closed(fd);
+		close(fd);
+	}
+	assert_false(exists("shim.sock") || exists("control.sock"));
+}
+
+static void daemon_says_goodbye_on_sigterm(void **state) {
+	daemon_says_goodbye_on(SIGTERM);
+}
+
+static void daemon_says_goodbye_on_sigint(void **state) {
+	daemon_says_goodbye_on(SIGINT);
+}
+
+/* With no descriptor left, connections wait; when some are given back, they are served. */
+static void daemon_resumes_when_descriptors_return(void **state) {
+	struct rlimit few = {24, 24};
+	int fds[40];
+	struct shim s;
+
+	harness_start(&harness, plain);
+	s = shim_open("before", MASK_ALL);
+	assert_int_equal(prlimit(harness.pid, RLIMIT_NOFILE, &few, NULL), 0);
+	for (size_t i = 0; i < 40; i++) {
+		fds[i] = shim_connect();
+	}
+	shim_request(s.fd, 1, 0, MASK_ALL); /* those who are in are served all the time */
+	shim_granted(s.fd, 1);
+	for (size_t i = 0; i < 40; i++) {
+		close(fds[i]);
+	}
+	shim_close(&s);
+	s = shim_open("after", MASK_ALL);
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	shim_granted(s.fd, 1);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static const Sbeet__Control__Job *find_job(const Sbeet__Control__Status *status, uint64_t session,
+					   uint64_t job) {
+	for (size_t i = 0; i < status->n_jobs; i++) {
+		if (status->jobs[i]->session == session && status->jobs[i]->job == job) {
+			return status->jobs[i];
+		}
+	}
+	fail_msg("the status has no such job");
+	return NULL;
+}
+
+static void assert_sms(const ProtobufCBinaryData *bytes, const char *expected) {
+	char text[SMSET_TEXT_MAX];
+	struct smset set;
+
+	assert_int_equal(smset_from_bytes(bytes->data, bytes->len, &set), 0);
+	smset_print(&set, text, sizeof(text));
+	assert_string_equal(text, expected);
+}
+
+static void status_tells_what_is_so(void **state) {
+	const Sbeet__Control__Job *job;
+	Sbeet__Control__Status *status;
+	struct shim a, b;
+
+	harness_start(&harness, plain);
+	a = shim_open("first", MASK_ALL);
+	b = shim_open("second one", MASK_ALL);
+	shim_request(a.fd, 1, 0, MASK_ALL);
+	shim_request(a.fd, 2, 1, MASK_ALL);
+	shim_granted(a.fd, 1);
+	shim_granted(a.fd, 2);
+	shim_request(b.fd, 1, 1, MASK_ALL);
+
+	status = status_get();
+	assert_string_equal(status->service->policy, "even");
+	assert_int_equal(status->service->pid, harness.pid);
+	assert_int_equal(status->service->grants, 2);
+	assert_int_equal(status->service->jobs_done, 0);
+	assert_false(status->service->stopping);
+	assert_int_equal(status->n_gpus, 2);
+	assert_int_equal(status->gpus[0]->sms, 80);
+	assert_string_equal(status->gpus[0]->sharing, "mps");
+	assert_sms(&status->gpus[0]->sms_busy, "0-39");
+	assert_string_equal(status->gpus[1]->sharing, "exclusive");
+	assert_sms(&status->gpus[1]->sms_busy, "0-19");
+
+	assert_int_equal(status->n_sessions, 2);
+	assert_int_equal(status->sessions[0]->id, a.session);
+	assert_int_equal(status->sessions[0]->pid, getpid());
+	assert_int_equal(status->sessions[0]->uid, getuid());
+	assert_string_equal(status->sessions[0]->state, "active");
+	assert_string_equal(status->sessions[1]->program, "second one");
+	assert_string_equal(status->sessions[1]->task, "second_one");
+
+	assert_int_equal(status->n_jobs, 3);
+	job = find_job(status, a.session, 1);
+	assert_string_equal(job->state, "running");
+	assert_int_equal(job->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_COUNT);
+	assert_false(job->exact);
+	assert_sms(&job->sms, "0-39");
+	job = find_job(status, a.session, 2);
+	assert_int_equal(job->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_SMID);
+	assert_true(job->exact);
+	assert_int_equal(job->gpu, 1);
+	job = find_job(status, b.session, 1);
+	assert_string_equal(job->state, "waiting");
+	assert_int_equal(job->sms.len, 0);
+	assert_int_equal(job->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_NONE);
+	status_free(status);
+
+	shim_done(a.fd, 1);
+	shim_cancel(a.fd, 2);
+	shim_granted(b.fd, 1);
+	status = status_get();
+	assert_int_equal(status->service->jobs_done, 1);
+	assert_int_equal(status->service->jobs_abandoned, 1);
+	assert_int_equal(status->service->launches, 1);
+	assert_int_equal(status->sessions[0]->jobs, 1);
+	assert_int_equal(status->sessions[0]->jobs_partition, 1);
+	assert_int_equal(status->sessions[0]->launches, 1);
+	assert_int_equal(status->gpus[0]->sms_busy.len, 0);
+	status_free(status);
+	shim_close(&a);
+	shim_close(&b);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void status_of_many_sessions_comes_in_parts(void **state) {
+	Sbeet__Control__Status *status;
+	struct shim shims[150];
+
+	harness_start(&harness, plain);
+	for (size_t i = 0; i < 150; i++) {
+		shims[i] = shim_open("one-of-many-with-a-name-as-long-as-names-may-be", MASK_ALL);
+		for (uint64_t job = 1; job <= 3; job++) {
+			shim_request(shims[i].fd, job, 0, MASK_ALL);
+		}
+	}
+	status = status_get();
+	assert_int_equal(status->n_sessions, 150);
+	assert_int_equal(status->n_jobs, 450);
+	for (size_t i = 0; i < 150; i++) {
+		assert_int_equal(status->sessions[i]->id, shims[i].session);
+		find_job(status, shims[i].session, 3);
+		shim_close(&shims[i]);
+	}
+	status_free(status);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* --- control connections that misbehave ----------------------------------------------------- */
+
+static int control_connect(void) {
+	char path[PROTO_PATH_MAX];
+	int fd;
+
+	assert_int_equal(packet_socket_path("control.sock", path, sizeof(path)), 0);
+	fd = packet_connect(path);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* What the daemon answers to these bytes: an error with this code; and whether it hangs up. */
+static void expect_control_error(const void *bytes, size_t n, Sbeet__ErrorCode code, bool closes) {
+	static uint8_t buffer[PROTO_PACKET_MAX];
+	int fd = control_connect(), length;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	Sbeet__Control__Reply *reply;
+	ProtobufCMessage *m = NULL;
+
+	assert_int_equal(send(fd, bytes, n, 0), n);
+	length = packet_receive(fd, buffer, NULL);
+	assert_true(length > 0);
+	assert_int_equal(
+		packet_unpack(&sbeet__control__reply__descriptor, buffer, (size_t)length, &m), 0);
+	reply = (Sbeet__Control__Reply *)m;
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_ERROR);
+	assert_int_equal(reply->error->code, code);
+	assert_true(reply->last);
+	packet_free(m);
+	if (closes) {
+		assert_int_equal(packet_receive(fd, buffer, NULL), 0);
+	} else {
+		harness_settle();
+		assert_int_equal(poll(&p, 1, 0), 0);
+	}
+	close(fd);
+}
+
+static void control_answers_bad_questions(void **state) {
+	char *large = calloc(1, PROTO_PACKET_MAX + 1);
+
+	assert_non_null(large);
+	harness_start(&harness, plain);
+	expect_control_error("\x08\x05", 2, SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN, false);
+	expect_control_error("\xff", 1, SBEET__ERROR_CODE__ERROR_CODE_INVALID, true);
+	expect_control_error("\x12\x05\x08", 3, SBEET__ERROR_CODE__ERROR_CODE_INVALID, true);
+	expect_control_error("\x12\x02\x08\x63", 4, SBEET__ERROR_CODE__ERROR_CODE_VERSION, true);
+	expect_control_error(large, PROTO_PACKET_MAX + 1, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+			     true);
+	free(large);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Its questions are left waiting, and everybody else is served. */
+static void control_does_not_wait_for_a_slow_reader(void **state) {
+	struct shim shims[64];
+	int slow;
+
+	harness_start(&harness, plain);
+	for (size_t i = 0; i < 64; i++) {
+		shims[i] = shim_open("many", MASK_ALL);
+	}
+	slow = control_connect();
+	for (int i = 0; i < 100000; i++) {
+		if (send(slow, "\x1a\x00", 2, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+			assert_int_equal(errno, EAGAIN);
+			break;
+		}
+	}
+	for (size_t i = 0; i < 64; i++) {
+		shim_close(&shims[i]);
+	}
+	shims[0] = shim_open("after", MASK_ALL);
+	shim_request(shims[0].fd, 1, 0, MASK_ALL);
+	shim_granted(shims[0].fd, 1);
+	shim_close(&shims[0]);
+	close(slow);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+#define CASE(test) cmocka_unit_test_teardown(test, clean)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(daemon_explains_wrong_options),
+		CASE(daemon_refuses_a_second_one_in_its_directory),
+		CASE(daemon_replaces_what_a_killed_one_left),
+		CASE(daemon_explains_an_unusable_directory),
+		CASE(daemon_says_goodbye_on_sigterm),
+		CASE(daemon_says_goodbye_on_sigint),
+		CASE(daemon_resumes_when_descriptors_return),
+		CASE(status_tells_what_is_so),
+		CASE(status_of_many_sessions_comes_in_parts),
+		CASE(control_answers_bad_questions),
+		CASE(control_does_not_wait_for_a_slow_reader),
+	};
+
+	return cmocka_run_group_tests_name("daemon-life", tests, NULL, NULL);
+}

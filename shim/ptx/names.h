@@ -8,7 +8,7 @@
 
 #include "shim/ptx/ptx.h"
 
-#define PTX_NAMES_NONE UINT32_MAX
+#define PTX_NAMES_NONE PTX_NONE
 
 struct ptx_names_entry {
 	struct ptx_name name;

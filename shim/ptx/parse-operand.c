@@ -25,7 +25,7 @@ static bool is_kind(const struct parser *p, uint32_t i, enum ptx_token_kind kind
 }
 
 /* %r7 of a `.reg .b32 %r<8>`: the declaration is found under the name without the number. */
-static bool in_reg_range(const struct parser *p, struct ptx_name n) {
+static uint32_t find_in_range(const struct parser *p, struct ptx_name n) {
 	uint32_t len = n.len, v, number = 0, scale = 1;
 
 	while (len > 0 && n.s[len - 1] >= '0' && n.s[len - 1] <= '9' && scale <= 100000000) {
@@ -33,15 +33,14 @@ static bool in_reg_range(const struct parser *p, struct ptx_name n) {
 		scale *= 10;
 	}
 	if (len == 0 || len == n.len) {
-		return false;
+		return PTX_NONE;
 	}
 	v = ptx_names_find(&p->names, (struct ptx_name){n.s, len});
-	return v != PTX_NAMES_NONE && number < p->m->vars[v].reg_range;
+	return v != PTX_NAMES_NONE && number < p->m->vars[v].reg_range ? v : PTX_NONE;
 }
 
-/* Registers by declaration; names that start with '%' and are declared nowhere are special
- * registers. A trailing ".x" selects an element. */
-static bool is_reg(const struct parser *p, struct ptx_name n) {
+/* The declaration that @n means here. A trailing ".x" selects an element. */
+static uint32_t find_var(const struct parser *p, struct ptx_name n) {
 	const char *dot = memchr(n.s, '.', n.len);
 	uint32_t v;
 
@@ -49,10 +48,13 @@ static bool is_reg(const struct parser *p, struct ptx_name n) {
 		n.len = (uint32_t)(dot - n.s);
 	}
 	v = ptx_names_find(&p->names, n);
-	if (v != PTX_NAMES_NONE) {
-		return p->m->vars[v].space == PTX_SPACE_REG;
-	}
-	return (n.len > 0 && n.s[0] == '%') || in_reg_range(p, n);
+	return v != PTX_NAMES_NONE ? v : find_in_range(p, n);
+}
+
+/* Registers by declaration; names that start with '%' and are declared nowhere are special
+ * registers. */
+static bool is_reg(const struct parser *p, struct ptx_name n, uint32_t var) {
+	return var != PTX_NONE ? p->m->vars[var].space == PTX_SPACE_REG : n.s[0] == '%';
 }
 
 /* "+4 - 0x10 ...", to the end of the tokens. Return: whether they have this form. */
@@ -80,23 +82,26 @@ static bool offsets(const struct parser *p, uint32_t at, uint32_t end, int64_t *
 
 static void match_word(const struct parser *p, struct ptx_operand *o) {
 	struct ptx_name n = parser_name(p, o->first);
-	uint32_t at = o->first + 1;
+	uint32_t at = o->first + 1, var = find_var(p, n);
 
 	if (o->end - at == 2 && parser_punct_at(p, at, '|') && is_kind(p, at + 1, PTX_TOKEN_WORD)) {
 		o->kind = ptx_name_is(n, "_") ? PTX_OPERAND_SINK : PTX_OPERAND_REG;
 		o->name = n;
+		o->var = var;
 		o->pair = parser_name(p, at + 1);
 	} else if (at == o->end && ptx_name_is(n, "_")) {
 		o->kind = PTX_OPERAND_SINK;
-	} else if (at == o->end && is_reg(p, n)) {
+	} else if (at == o->end && is_reg(p, n, var)) {
 		o->kind = PTX_OPERAND_REG;
 		o->name = n;
+		o->var = var;
 	} else if (at == o->end && ptx_name_is(n, "WARP_SZ")) {
 		o->kind = PTX_OPERAND_INT;
 		o->value = 32;
-	} else if (!is_reg(p, n) && n.s[0] != '.' && offsets(p, at, o->end, &o->value)) {
+	} else if (!is_reg(p, n, var) && n.s[0] != '.' && offsets(p, at, o->end, &o->value)) {
 		o->kind = PTX_OPERAND_SYMBOL;
 		o->name = n;
+		o->var = var;
 	}
 }
 
@@ -132,7 +137,8 @@ static void match_address(const struct parser *p, struct ptx_operand *o) {
 		if (n.s[0] != '.' && offsets(p, at + 1, end, &o->value)) {
 			o->kind = PTX_OPERAND_ADDR;
 			o->name = n;
-			o->base_is_reg = is_reg(p, n);
+			o->var = find_var(p, n);
+			o->base_is_reg = is_reg(p, n, o->var);
 		}
 	} else if (is_kind(p, at, PTX_TOKEN_INT) && at + 1 == end &&
 		   ptx_token_int(&p->m->tokens, &p->m->tokens.list[at], &v) == 0) {
@@ -146,10 +152,12 @@ static void match_simple(const struct parser *p, struct ptx_operand *o) {
 	uint32_t at = o->first;
 
 	o->kind = PTX_OPERAND_OTHER;
+	o->var = PTX_NONE;
 	if (parser_punct_at(p, at, '!') && o->end - at == 2 && is_kind(p, at + 1, PTX_TOKEN_WORD)) {
 		o->kind = PTX_OPERAND_REG;
 		o->negated = true;
 		o->name = parser_name(p, at + 1);
+		o->var = find_var(p, o->name);
 	} else if (is_kind(p, at, PTX_TOKEN_WORD)) {
 		match_word(p, o);
 	} else if (parser_punct_at(p, at, '[')) {
@@ -216,10 +224,12 @@ static int match(struct parser *p, bool is_call, struct ptx_operand *o) {
 
 	if (is_list && parser_punct_at(p, o->end - 1, ')')) {
 		o->kind = PTX_OPERAND_LIST;
+		o->var = PTX_NONE;
 		return match_group(p, o);
 	}
 	if (parser_punct_at(p, o->first, '{') && parser_punct_at(p, o->end - 1, '}')) {
 		o->kind = PTX_OPERAND_VECTOR;
+		o->var = PTX_NONE;
 		return match_group(p, o);
 	}
 	match_simple(p, o);

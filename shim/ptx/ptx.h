@@ -11,6 +11,9 @@
 
 struct ptx_names;
 
+/* An index that names nothing. */
+#define PTX_NONE UINT32_MAX
+
 /* A piece of the module's text. Not terminated. */
 struct ptx_name {
 	const char *s;
@@ -83,6 +86,8 @@ struct ptx_operand {
 	bool is_f32;	       /* FLOAT: written as 0f */
 	struct ptx_name name;  /* REG, SYMBOL, base of ADDR; empty if there is none */
 	bool base_is_reg;      /* ADDR: the base is a register */
+	uint32_t var;	       /* the declaration of `name` in the module's vars, inner scopes first;
+				* PTX_NONE: special registers, labels, functions */
 	struct ptx_name pair;  /* `%r1|%p1`: the part after the bar; empty if there is none */
 	int64_t value;	       /* INT, offset of SYMBOL and ADDR (bits of an unsigned one) */
 	double fvalue;

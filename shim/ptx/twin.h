@@ -17,14 +17,14 @@
 
 /* .const array of u64 in a twin module: addresses, in the original module, of the module-scope
  * variables that its kernels use. Filled in by the launcher before the first launch, in the order
- * of struct twin_info.vars. */
+ * of struct transform.vars. Absent if there are none. */
 #define TWIN_VARS_NAME "sbeet_twin_vars"
 
 struct twin_arg {
 	uint64_t ctl;	     /* device address of a struct twin_ctl, 16-byte aligned */
 	uint64_t set;	     /* device address of a struct twin_set, 16-byte aligned */
 	uint64_t n_blocks;   /* of the virtual grid: grid_x * grid_y * grid_z */
-	uint32_t grid_x;     /* what the kernel sees as %nctaid */
+	uint32_t grid_x;     /* what the kernel sees as %nctaid: at most 2^31 - 1, 65535, 65535 */
 	uint32_t grid_y;
 	uint32_t grid_z;
 	uint32_t n_workers;  /* blocks launched */
@@ -45,27 +45,28 @@ struct twin_set {
  * state, so the kernel that comes next on the same stream can use it and nobody has to clear it
  * from the host. All zero at the start. n_workers slots follow it.
  *
- * When a launch was stopped (twin_set.stop, or every SM left the set), `next` keeps the first block
- * that was not claimed and a launch with the same arguments goes on there.
+ * A launch runs its whole grid, whatever happens to the set: if every worker has left and blocks are
+ * left over, the last one runs them where it is, and counts them as outside. Only twin_set.stop or
+ * an empty set end it earlier: then `next` keeps the first block that was not claimed, `launches`
+ * does not count, and a launch with the same arguments goes on there.
  */
 struct twin_ctl {
 	uint64_t next;	       /* first virtual block that is not claimed yet */
-	uint32_t arrived;      /* workers that have decided to work or to leave */
-	uint32_t working;      /* workers that decided to work */
 	uint32_t left;	       /* workers that are gone */
-	uint32_t reserved0;
+	uint32_t reserved0[3];
 	uint64_t outside;      /* virtual blocks run outside the set; only ever counted up */
 	uint64_t launches;     /* launches that ran to the end of their grid; only ever counted up, by
-				* the last write that a launch makes here: the host knows by it that
+				* the last access that a launch makes here: the host knows by it that
 				* the block is back in its initial state */
 	uint64_t reserved1[3];
-	uint32_t per_sm[PROTO_SMS_MAX]; /* workers on each SM */
+	uint32_t per_sm[PROTO_SMS_MAX]; /* workers that came to each SM */
 	/* struct twin_slot slots[n_workers] */
 };
 
-/* How the claiming thread tells the others of its block; double-buffered, so one barrier a claim. */
+/* How the claiming thread tells the others of its block, a half for each claim in turn. Private to
+ * the twin; need not be cleared. */
 struct twin_slot {
-	uint64_t claimed[2];
+	uint32_t half[2][2]; /* x, or a leave mark; y and z in 16 bits each */
 };
 
 static inline size_t twin_ctl_size(uint32_t n_workers) {
@@ -73,5 +74,6 @@ static inline size_t twin_ctl_size(uint32_t n_workers) {
 }
 
 _Static_assert(sizeof(struct twin_arg) == 48, "read by PTX");
+_Static_assert(sizeof(struct twin_slot) == 16, "read by PTX");
 _Static_assert(offsetof(struct twin_ctl, per_sm) == 64, "read by PTX");
 _Static_assert(sizeof(struct twin_set) == 48, "read by PTX");

@@ -1,0 +1,376 @@
+/*
+ * emit.c: copies a kernel's statements into its twin and changes the few that have to be.
+ *
+ *	ret, exit		to the end of the virtual block
+ *	%ctaid, %nctaid		registers %sbeet_id<n>
+ *	variables of the module	through their addresses in TWIN_VARS_NAME
+ *	ld.const		ld.global: the addresses are those of the original's constants
+ *	barriers		votes, where threads may have ended
+ *	calls			the ids as further arguments, where the callee reads any
+ *
+ * What an instruction needs of its own stands in braces around it.
+ */
+#include "shim/ptx/emit.h"
+
+#include <string.h>
+
+#include "shim/ptx/opcodes.h"
+#include "shim/ptx/twin.h"
+#include "shim/ptx/worker.h"
+
+struct context {
+	const struct emit *e;
+	const struct ptx_module *m;
+	struct text *out;
+	bool is_kernel;
+	bool vote;
+};
+
+/* A token that is written differently. */
+struct change {
+	uint32_t first, end; /* tokens */
+	unsigned address;    /* number of the register %sbeet_a<n> that takes their place */
+};
+
+/* More names than any instruction takes; facts.c refuses vectors of symbols by their form. */
+#define CHANGES_MAX 8
+
+static const struct ptx_token *token(const struct ptx_module *m, uint32_t i) {
+	return &m->tokens.list[i];
+}
+
+static void add_name(struct text *out, struct ptx_name n) {
+	text_add(out, n.s, n.len);
+}
+
+void emit_tokens(const struct emit *e, uint32_t first, uint32_t end) {
+	const struct ptx_token *a = token(e->m, first), *b = &e->m->tokens.list[end] - 1;
+
+	if (first < end) {
+		/* a string's quotes belong to no token */
+		uint32_t from = a->offset - (a->kind == PTX_TOKEN_STRING);
+		uint32_t to = b->offset + b->len + (b->kind == PTX_TOKEN_STRING);
+
+		text_add(e->out, e->m->tokens.text + from, to - from);
+	}
+}
+
+/* %ctaid.x and its like to %sbeet_id<n>. Return: whether @n is one of them. */
+static bool emit_id(struct context *x, struct ptx_name n) {
+	const struct special *s;
+
+	if (n.s[0] != '%') {
+		return false;
+	}
+	s = special_find(n);
+	if ((s->kind != SPECIAL_CTAID && s->kind != SPECIAL_NCTAID) || special_axis(n) > 2) {
+		return false;
+	}
+	text_addf(x->out, "%%sbeet_id%u", special_axis(n) + (s->kind == SPECIAL_NCTAID ? 3 : 0));
+	return true;
+}
+
+/* The opcode, with .const turned to .global. */
+static void emit_opcode(struct context *x, struct ptx_name opcode) {
+	struct ptx_name part;
+
+	for (unsigned i = 0; (part = ptx_opcode_part(opcode, i)).len > 0; i++) {
+		text_adds(x->out, i ? "." : "");
+		if (ptx_name_is(part, "const") && ptx_name_is(ptx_opcode_part(opcode, 0), "ld")) {
+			text_adds(x->out, "global");
+		} else {
+			add_name(x->out, part);
+		}
+	}
+}
+
+/* An instruction's tokens from its opcode on, with @changes, which are in the order of the text. */
+static void emit_changed(struct context *x, const struct ptx_stmt *s, const struct change *changes,
+			 size_t n) {
+	const struct ptx_operand *o = &x->m->operands[s->operands];
+	uint32_t i = s->n_operands > 0 ? o[0].first : s->end - 1;
+
+	emit_opcode(x, s->opcode);
+	text_adds(x->out, " \t");
+	while (i < s->end) {
+		const struct ptx_token *k = token(x->m, i);
+		struct ptx_name name = {ptx_token_text(&x->m->tokens, k), k->len};
+
+		if (n > 0 && i == changes->first) {
+			text_addf(x->out, "%%sbeet_a%u", changes->address);
+			i = changes->end;
+			changes++;
+			n--;
+			continue;
+		}
+		if (k->kind != PTX_TOKEN_WORD || !emit_id(x, name)) {
+			add_name(x->out, name);
+		}
+		if (k->kind == PTX_TOKEN_PUNCT && (name.s[0] == ',' || name.s[0] == ';')) {
+			text_adds(x->out, name.s[0] == ',' ? " " : "\n");
+		}
+		i++;
+	}
+}
+
+static void emit_guard(struct context *x, const struct ptx_stmt *s) {
+	text_adds(x->out, "\t");
+	if (s->guard.len > 0) {
+		text_adds(x->out, s->guard_negated ? "@!" : "@");
+		add_name(x->out, s->guard);
+		text_adds(x->out, " ");
+	}
+}
+
+/* Puts the address of operand @o's variable into register %sbeet_a<@n>. */
+static void emit_address(struct context *x, const struct ptx_operand *o, unsigned n) {
+	text_addf(x->out,
+		  "\tld.const.u64 \t%%sbeet_a%u, [" TWIN_VARS_NAME
+		  "+%u];\n"
+		  "\tcvta.to.global.u64 \t%%sbeet_a%u, %%sbeet_a%u;\n",
+		  n, 8 * x->e->slots[o->var], n, n);
+	if (o->kind == PTX_OPERAND_SYMBOL && o->value != 0) {
+		text_addf(x->out, "\tadd.s64 \t%%sbeet_a%u, %%sbeet_a%u, %lld;\n", n, n,
+			  (long long)o->value);
+	}
+}
+
+/* Of an address only the name changes, its offset stays; a symbol changes whole. */
+static size_t find_changes(const struct context *x, const struct ptx_stmt *s,
+			   struct change changes[static CHANGES_MAX]) {
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->n_operands && n < CHANGES_MAX; i++) {
+		const struct ptx_operand *o = &x->m->operands[s->operands + i];
+		bool address = o->kind == PTX_OPERAND_ADDR;
+
+		if (facts_is_module_var(x->m, o) && !facts_is_private(&x->m->vars[o->var])) {
+			changes[n] = (struct change){.first = o->first + address,
+						     .end = address ? o->first + 2 : o->end,
+						     .address = (unsigned)n};
+			n++;
+		}
+	}
+	return n;
+}
+
+static void emit_plain(struct context *x, const struct ptx_stmt *s) {
+	struct change changes[CHANGES_MAX];
+	size_t n = find_changes(x, s, changes), k = 0;
+
+	if (n > 0) {
+		text_addf(x->out, "\t{\n\t.reg .b64 \t%%sbeet_a<%zu>;\n", n);
+		for (uint32_t i = 0; i < s->n_operands && k < n; i++) {
+			const struct ptx_operand *o = &x->m->operands[s->operands + i];
+
+			if (facts_is_module_var(x->m, o) &&
+			    !facts_is_private(&x->m->vars[o->var])) {
+				emit_address(x, o, (unsigned)k++);
+			}
+		}
+	}
+	emit_guard(x, s);
+	emit_changed(x, s, changes, n);
+	text_adds(x->out, n > 0 ? "\t}\n" : "");
+}
+
+static void emit_operand(struct context *x, const struct ptx_operand *o) {
+	emit_tokens(x->e, o->first, o->end);
+}
+
+/* "!%p" for "%p" and the reverse. */
+static void emit_inverse(struct context *x, const struct ptx_operand *o) {
+	text_adds(x->out, o->negated ? "" : "!");
+	add_name(x->out, o->name);
+}
+
+/* The count that follows a vote, and the kernel's own result from it. */
+static void emit_count(struct context *x, const struct ptx_stmt *s) {
+	const struct ptx_operand *o = &x->m->operands[s->operands];
+	enum barrier_kind kind = opcode_barrier_kind(s->opcode);
+
+	if (kind == BARRIER_SYNC) {
+		emit_guard(x, s);
+		text_addf(x->out, "barrier.red.popc.u32 \t%%sbeet_n, %u, !%%sbeet_v;\n",
+			  x->e->barrier);
+		return;
+	}
+	emit_guard(x, s);
+	text_addf(x->out, "barrier.red.popc.u32 \t%%sbeet_n, %u, ", x->e->barrier);
+	if (kind == BARRIER_AND) {
+		emit_inverse(x, &o[2]);
+	} else {
+		emit_operand(x, &o[2]);
+	}
+	text_adds(x->out, ";\n");
+	emit_guard(x, s);
+	text_adds(x->out, kind == BARRIER_POPC	? "mov.b32 \t"
+			  : kind == BARRIER_AND ? "setp.eq.u32 \t"
+						: "setp.ne.u32 \t");
+	emit_operand(x, &o[0]);
+	text_adds(x->out, kind == BARRIER_POPC ? ", %sbeet_n;\n" : ", %sbeet_n, 0;\n");
+}
+
+/* A thread at a barrier says that it runs; those that have ended say no, in worker.c. */
+static void emit_vote(struct context *x, const struct ptx_stmt *s) {
+	text_adds(x->out,
+		  "\t{\n\t.reg .pred \t%sbeet_v, %sbeet_w;\n\t.reg .b32 \t%sbeet_n;\n"
+		  "\tsetp.eq.u32 \t%sbeet_v, 0, 0;\n");
+	emit_guard(x, s);
+	text_addf(x->out, "barrier.red.or.pred \t%%sbeet_w, %u, %%sbeet_v;\n", x->e->barrier);
+	if (x->e->two_phases) {
+		emit_count(x, s);
+	}
+	text_adds(x->out, "\t}\n");
+}
+
+static void emit_call(struct context *x, const struct ptx_stmt *s) {
+	const struct ptx_operand *o = &x->m->operands[s->operands];
+	const struct ptx_operand *target = facts_call_target(x->m, s), *args = target + 1;
+	bool has_args = target + 1 < o + s->n_operands && args->kind == PTX_OPERAND_LIST;
+	const char *separator = "";
+
+	text_adds(x->out, "\t{\n");
+	for (unsigned i = 0; i < _FACTS_ID_N; i++) {
+		if (x->e->passed_ids & (1u << i)) {
+			text_addf(x->out, "\t.param .b32 \tsbeet_id%u;\n", i);
+			emit_guard(x, s);
+			text_addf(x->out, "st.param.b32 \t[sbeet_id%u], %%sbeet_id%u;\n", i, i);
+		}
+	}
+	emit_guard(x, s);
+	add_name(x->out, s->opcode);
+	text_adds(x->out, " \t");
+	if (target > o) {
+		emit_operand(x, o);
+		text_adds(x->out, ", ");
+	}
+	add_name(x->out, target->name);
+	text_adds(x->out, ", (");
+	if (has_args && args->n_elements > 0) {
+		emit_tokens(x->e, args->first + 1, args->end - 1);
+		separator = ", ";
+	}
+	for (unsigned i = 0; i < _FACTS_ID_N; i++) {
+		if (x->e->passed_ids & (1u << i)) {
+			text_addf(x->out, "%ssbeet_id%u", separator, i);
+			separator = ", ";
+		}
+	}
+	text_adds(x->out, ");\n\t}\n");
+}
+
+static void emit_insn(struct context *x, const struct ptx_stmt *s) {
+	const struct opcode *op = opcode_find(s->opcode);
+	const struct ptx_func *callee = NULL;
+
+	if (op->class == OPCODE_CALL) {
+		callee = ptx_module_func(x->m, facts_call_target(x->m, s)->name);
+	}
+	if (x->is_kernel && (op->class == OPCODE_RETURN || op->class == OPCODE_EXIT)) {
+		emit_guard(x, s);
+		text_adds(x->out, "bra \t" WORKER_END_LABEL ";\n");
+	} else if (x->vote && op->class == OPCODE_BARRIER &&
+		   s->n_operands == (op->n_results ? 3 : 1)) {
+		emit_vote(x, s);
+	} else if (callee && callee->has_body &&
+		   facts_ids(&x->e->facts->funcs[callee - x->m->funcs])) {
+		emit_call(x, s);
+	} else {
+		emit_plain(x, s);
+	}
+}
+
+static void emit_body(struct context *x, const struct ptx_func *f) {
+	for (uint32_t i = 0; i < f->n_stmts; i++) {
+		const struct ptx_stmt *s = &x->m->stmts[f->stmts + i];
+
+		if (s->kind == PTX_STMT_INSN) {
+			emit_insn(x, s);
+		} else if (s->kind != PTX_STMT_DIRECTIVE ||
+			   !ptx_token_is(&x->m->tokens, token(x->m, s->first), ".loc")) {
+			text_adds(x->out, s->kind == PTX_STMT_LABEL ? "" : "\t");
+			emit_tokens(x->e, s->first, s->end);
+			text_adds(x->out, "\n");
+		}
+	}
+}
+
+/* The declarations of @n parameters, joined by commas. */
+static void emit_params(const struct emit *e, uint32_t first, uint32_t n) {
+	for (uint32_t i = 0; i < n; i++) {
+		text_adds(e->out, i ? ",\n\t" : "\n\t");
+		emit_tokens(e, e->m->vars[first + i].first, e->m->vars[first + i].end);
+	}
+}
+
+void emit_kernel(const struct emit *e, const struct ptx_func *f, bool vote) {
+	const struct facts *facts = &e->facts->funcs[f - e->m->funcs];
+	struct context x = {.e = e, .m = e->m, .out = e->out, .is_kernel = true, .vote = vote};
+	struct worker w = {
+		.ids = facts->own_ids | (facts->callee_ids ? e->passed_ids : 0),
+		.barrier = e->barrier,
+		.vote = vote,
+		.two_phases = e->two_phases,
+		.drain = facts->has & FACTS_ASYNC,
+	};
+
+	text_adds(e->out, ".visible .entry " TWIN_PREFIX);
+	add_name(e->out, f->name);
+	text_adds(e->out, "(");
+	emit_params(e, f->params, f->n_params);
+	text_addf(e->out, "%s\n\t.param .align 8 .b8 sbeet_twin_arg[%zu]\n)\n",
+		  f->n_params ? "," : "", sizeof(struct twin_arg));
+	if (f->directives_first < f->directives_end) {
+		emit_tokens(e, f->directives_first, f->directives_end);
+		text_adds(e->out, "\n");
+	}
+	text_adds(e->out, "{\n");
+	worker_emit_begin(&w, e->out);
+	emit_body(&x, f);
+	worker_emit_end(&w, e->out);
+	text_adds(e->out, "}\n");
+}
+
+void emit_function(const struct emit *e, const struct ptx_func *f, bool prototype) {
+	const struct facts *facts = &e->facts->funcs[f - e->m->funcs];
+	struct context x = {.e = e, .m = e->m, .out = e->out, .vote = true};
+	bool given = f->has_body && facts_ids(facts) != 0;
+	uint32_t n = f->n_params;
+
+	text_adds(e->out, f->is_extern && !f->has_body ? ".extern .func " : ".func ");
+	if (f->n_rets > 0) {
+		text_adds(e->out, "(");
+		emit_params(e, f->rets, f->n_rets);
+		text_adds(e->out, "\n) ");
+	}
+	add_name(e->out, f->name);
+	text_adds(e->out, "(");
+	emit_params(e, f->params, f->n_params);
+	for (unsigned i = 0; given && i < _FACTS_ID_N; i++) {
+		if (e->passed_ids & (1u << i)) {
+			text_addf(e->out, "%s\n\t.param .b32 sbeet_given%u", n++ ? "," : "", i);
+		}
+	}
+	text_adds(e->out, "\n)\n");
+	if (f->directives_first < f->directives_end) {
+		emit_tokens(e, f->directives_first, f->directives_end);
+		text_adds(e->out, "\n");
+	}
+	if (prototype) {
+		text_adds(e->out, ";\n");
+		return;
+	}
+	text_adds(e->out, "{\n");
+	if (given) {
+		text_addf(e->out, "\t.reg .b32 \t%%sbeet_id<%d>;\n", _FACTS_ID_N);
+	}
+	for (unsigned i = 0; given && i < _FACTS_ID_N; i++) {
+		if (e->passed_ids & (1u << i)) {
+			text_addf(e->out, "\tld.param.b32 \t%%sbeet_id%u, [sbeet_given%u];\n", i,
+				  i);
+		}
+	}
+	emit_body(&x, f);
+	text_adds(e->out, "}\n");
+}

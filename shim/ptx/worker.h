@@ -1,0 +1,26 @@
+/*
+ * worker.h: the part of a twin that is the same for every kernel: arriving, claiming virtual
+ * blocks, leaving. Layouts are those of twin.h.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/ptx/text.h"
+
+struct worker {
+	uint32_t ids;	  /* enum facts_id: which registers %sbeet_id<n> the body reads */
+	unsigned barrier; /* number of the barrier at which the block meets */
+	bool vote;	  /* meeting means voting that no thread runs any more */
+	bool two_phases;  /* each vote is followed by a count */
+	bool drain;	  /* asynchronous copies may be under way at the end of a block */
+};
+
+/* Declarations, and everything up to the first instruction of the body. */
+void worker_emit_begin(const struct worker *w, struct text *out);
+
+/* The label to which a thread goes when its virtual block ends for it, and what follows. */
+void worker_emit_end(const struct worker *w, struct text *out);
+
+#define WORKER_END_LABEL "$sbeet_end"

@@ -1,0 +1,283 @@
+/*
+ * test-ptx-transform.c: what the rewriter makes of kernels, what it refuses and how it says so.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "shim/ptx/transform.h"
+#include "shim/ptx/twin.h"
+
+#define HEAD ".version 8.3\n.target sm_75\n.address_size 64\n"
+
+static struct transform *transform(const char *text) {
+	struct transform *t = NULL;
+	char error[200] = "";
+
+	if (transform_new(&t, text, strlen(text), error, sizeof(error)) < 0) {
+		fail_msg("%s", error);
+	}
+	return t;
+}
+
+/* The transform of one entry "k" with @body, after @before. */
+static struct transform *transform_body(const char *before, const char *body) {
+	char text[8192];
+	int n = snprintf(text, sizeof(text),
+			 HEAD
+			 "%s\n.visible .entry k(.param .u64 p)\n{\n"
+			 ".reg .b32 %%r<5>; .reg .b64 %%rd<5>; .reg .pred %%p<5>; "
+			 ".reg .f32 %%f<5>;\n%s\n}\n",
+			 before, body);
+
+	assert_true(n > 0 && (size_t)n < sizeof(text));
+	return transform(text);
+}
+
+static void assert_twin(const char *before, const char *body, bool votes) {
+	struct transform *t = transform_body(before, body);
+
+	assert_int_equal(t->n_kernels, 1);
+	if (!t->kernels[0].confinable) {
+		fail_msg("refused: %s (%s)", t->kernels[0].reason, t->kernels[0].instruction);
+	}
+	assert_null(t->kernels[0].reason);
+	assert_non_null(t->ptx);
+	assert_int_equal(t->kernels[0].uses_barriers, votes);
+	transform_free(t);
+}
+
+static void assert_refused(const char *before, const char *body, const char *instruction,
+			   const char *reason) {
+	struct transform *t = transform_body(before, body);
+
+	assert_int_equal(t->n_kernels, 1);
+	assert_false(t->kernels[0].confinable);
+	assert_non_null(t->kernels[0].reason);
+	if (!strstr(t->kernels[0].reason, reason)) {
+		fail_msg("refused because %s, not because %s", t->kernels[0].reason, reason);
+	}
+	if (instruction) {
+		assert_non_null(t->kernels[0].instruction);
+		assert_string_equal(t->kernels[0].instruction, instruction);
+		assert_true(t->kernels[0].line > 3);
+	}
+	assert_null(t->ptx);
+	transform_free(t);
+}
+
+/* Every @what, or none if @n is 0. */
+static void assert_occurs(const char *text, const char *what, unsigned n) {
+	unsigned found = 0;
+
+	for (const char *at = text; (at = strstr(at, what)); at++) {
+		found++;
+	}
+	if (found != n) {
+		fail_msg("'%s' stands %u times, not %u, in:\n%s", what, found, n, text);
+	}
+}
+
+static void transform_adds_one_parameter(void **state) {
+	struct transform *t = transform(
+		HEAD
+		".visible .entry a() { ret; }\n"
+		".visible .entry b(.param .u32 x, .param .align 16 .b8 y[20], .param .u8 z) "
+		".maxntid 128 { ret; }\n");
+
+	assert_int_equal(t->n_kernels, 2);
+	assert_string_equal(t->kernels[0].name, "a");
+	assert_int_equal(t->kernels[0].n_params, 0);
+	assert_int_equal(t->kernels[0].params_size, 0);
+	assert_int_equal(t->kernels[0].arg_offset, 0);
+	assert_int_equal(t->kernels[0].block_multiple, 1);
+	assert_int_equal(t->kernels[1].n_params, 3);
+	assert_int_equal(t->kernels[1].param_offsets[1], 16);
+	assert_int_equal(t->kernels[1].param_offsets[2], 36);
+	assert_int_equal(t->kernels[1].params_size, 37);
+	assert_int_equal(t->kernels[1].arg_offset, 40);
+	assert_occurs(t->ptx, ".visible .entry " TWIN_PREFIX "a(", 1);
+	assert_occurs(t->ptx, ".visible .entry " TWIN_PREFIX "b(", 1);
+	assert_occurs(t->ptx, ".param .align 8 .b8 sbeet_twin_arg[48]", 2);
+	assert_occurs(t->ptx, ".maxntid 128", 1);
+	assert_int_equal(strlen(t->ptx), t->ptx_size);
+	transform_free(t);
+}
+
+static void transform_replaces_block_ids(void **state) {
+	struct transform *t = transform_body("",
+					     "mov.u32 %r1, %ctaid.y;\n"
+					     "mad.lo.u32 %r2, %nctaid.z, %ntid.x, %tid.x; ret;");
+
+	assert_occurs(t->ptx, "mov.u32 \t%r1, %sbeet_id1;", 1);
+	assert_occurs(t->ptx, "mad.lo.u32 \t%r2, %sbeet_id5, %ntid.x, %tid.x;", 1);
+	assert_occurs(t->ptx, "%sbeet_id0,", 0);
+	assert_occurs(t->ptx, "%nctaid", 0);
+	transform_free(t);
+}
+
+static void transform_turns_every_end_into_a_branch(void **state) {
+	struct transform *t = transform_body("", "@%p1 ret;\n@!%p2 exit;\nret.uni;\n");
+
+	assert_occurs(t->ptx, "@%p1 bra \t$sbeet_end;", 1);
+	assert_occurs(t->ptx, "@!%p2 bra \t$sbeet_end;", 1);
+	assert_occurs(t->ptx, "\tret;", 1);
+	assert_occurs(t->ptx, "exit", 0);
+	transform_free(t);
+}
+
+static void transform_leaves_variables_where_they_are(void **state) {
+	struct transform *t = transform_body(
+		".global .align 4 .u32 g = 7; .const .align 4 .b8 c[64];\n"
+		".global .align 1 .b8 $str[3] = {104, 105};\n.shared .align 4 .b8 s[16];",
+		"ld.global.u32 %r1, [g+4];\nst.global.u32 [g], %r1;\nld.const.u32 %r2, [c+8];\n"
+		"mov.u64 %rd1, g+12;\nmov.u64 %rd2, $str;\nst.shared.u32 [s], %r1;\nret;");
+
+	assert_int_equal(t->n_vars, 2);
+	assert_string_equal(t->vars[0], "g");
+	assert_string_equal(t->vars[1], "c");
+	assert_int_equal(t->kernels[0].n_vars, 2);
+	assert_occurs(t->ptx, ".visible .const .align 8 .u64 " TWIN_VARS_NAME "[2];", 1);
+	assert_occurs(t->ptx, "ld.const.u64 \t%sbeet_a0, [" TWIN_VARS_NAME "+0];", 3);
+	assert_occurs(t->ptx, "ld.const.u64 \t%sbeet_a0, [" TWIN_VARS_NAME "+8];", 1);
+	assert_occurs(t->ptx, "ld.global.u32 \t%r1, [%sbeet_a0+4];", 1);
+	assert_occurs(t->ptx, "ld.global.u32 \t%r2, [%sbeet_a0+8];", 1);
+	assert_occurs(t->ptx, "add.s64 \t%sbeet_a0, %sbeet_a0, 12;", 1);
+	assert_occurs(t->ptx, ".global .align 1 .b8 $str[3]", 1);
+	assert_occurs(t->ptx, ".shared .align 4 .b8 s[16];", 1);
+	assert_occurs(t->ptx, ".u32 g", 0);
+	transform_free(t);
+}
+
+static void transform_hands_ids_to_functions(void **state) {
+	struct transform *t = transform_body(
+		".func inner(.param .b32 x);\n"
+		".func (.param .b32 r) outer() { .reg .b32 %r<2>; .param .b32 a; call inner, (a); "
+		"mov.u32 %r1, %nctaid.x; ret; }\n"
+		".func inner(.param .b32 x) { .reg .b32 %r<2>; mov.u32 %r1, %ctaid.z; ret; }\n"
+		".func other() { ret; }\n.func unused() { .reg .b32 %r<2>; mov.u32 %r1, %ctaid.y; "
+		"}\n",
+		"{ .param .b32 v; call.uni (v), outer; call other; } ret;");
+
+	assert_occurs(t->ptx, "call.uni \t(v), outer, (sbeet_id2, sbeet_id3);", 1);
+	assert_occurs(t->ptx, "call \tinner, (a, sbeet_id2, sbeet_id3);", 1);
+	assert_occurs(t->ptx, "call \tother;", 1);
+	assert_occurs(t->ptx, ".param .b32 sbeet_given2", 4);
+	assert_occurs(t->ptx, "unused", 0);
+	assert_occurs(t->ptx, "mov.u32 \t%r1, %sbeet_id2;", 1);
+	transform_free(t);
+}
+
+static void transform_drains_copies(void **state) {
+	struct transform *t = transform_body(
+		"", "cp.async.ca.shared.global [%r1], [%rd1], 16;\ncp.async.commit_group;\nret;");
+
+	assert_occurs(t->ptx, "$sbeet_end:\n\tcp.async.wait_all;", 1);
+	transform_free(t);
+}
+
+static void transform_refuses_what_it_does_not_know(void **state) {
+	static const struct {
+		const char *before, *body, *instruction, *reason;
+	} cases[] = {
+		{"", "frobnicate.u32 %r1;", "frobnicate.u32 %r1;", "not an instruction known"},
+		{"", "mov.u32 %r1, %gridid;", "mov.u32 %r1, %gridid;", "one launch from another"},
+		{"", "mov.b32 %r1, %envreg2;", "mov.b32 %r1, %envreg2;", "whole grid"},
+		{"", "mov.u32 %r1, %clusterid.x;", "mov.u32 %r1, %clusterid.x;", "cluster"},
+		{"", "mov.u32 %r1, %newreg;", "mov.u32 %r1, %newreg;", "special register"},
+		{"", "mov.u16 %r1, %ctaid.x;", "mov.u16 %r1, %ctaid.x;", "16-bit"},
+		{"", "mov.v4.u32 %r1, %ctaid;", "mov.v4.u32 %r1, %ctaid;", "vector"},
+		{"", "barrier.cluster.arrive;", "barrier.cluster.arrive;", "cluster"},
+		{"", "ld.shared::cluster.u32 %r1, [%r2];", "ld.shared::cluster.u32 %r1, [%r2];",
+		 "cluster"},
+		{"", "mbarrier.init.shared.b64 [%r1], %r2;", "mbarrier.init.shared.b64 [%r1], %r2;",
+		 "memory barriers"},
+		{"", "cp.async.bulk.commit_group;", "cp.async.bulk.commit_group;",
+		 "memory barriers"},
+		{"", "setmaxnreg.inc.sync.aligned.u32 64;", "setmaxnreg.inc.sync.aligned.u32 64;",
+		 "number of registers"},
+		{"", "griddepcontrol.wait;", "griddepcontrol.wait;", "other grids"},
+		{"", "bar.arrive 1, 64;", "bar.arrive 1, 64;", "left over"},
+		{"", "alloca.u64 %r1, %r2;", "alloca.u64 %r1, %r2;", "stack"},
+		{"", "isspacep.const %p1, %r1;", "isspacep.const %p1, %r1;", "other things"},
+		{"", "call (a), %r1, (b), proto;", "call (a), %r1, (b), proto;", "pointer"},
+		{".func f() { exit; }", "call f;", "exit;", "inside a function"},
+		{".func f() { call g; } .func g() { @p exit; call f; }", "call f;", "@p exit;",
+		 "inside a function"},
+		{".extern .func cudaLaunchDeviceV2();", "call cudaLaunchDeviceV2;",
+		 "call cudaLaunchDeviceV2;", "not in this module"},
+		{"", "call nobody;", "call nobody;", "not a function"},
+		{".func f() { ret; }", "mov.u64 %rd1, f;", "mov.u64 %rd1, f;",
+		 "address of a function"},
+		{".global .texref t;", "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1}];",
+		 "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1}];", "form"},
+		{".global .attribute(.managed) .u32 m;", "ld.global.u32 %r1, [m];",
+		 "ld.global.u32 %r1, [m];", "managed"},
+		{"", ".global .u32 inside;", ".global .u32 inside;", "inside a function"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_refused(cases[i].before, cases[i].body, cases[i].instruction,
+			       cases[i].reason);
+	}
+}
+
+static void transform_refuses_whole_modules(void **state) {
+	static const struct {
+		const char *text, *reason;
+	} cases[] = {
+		{".version 8.0\n.target sm_61\n.address_size 64\n.entry k() {}", "before sm_70"},
+		{".version 8.0\n.target sm_75\n.address_size 32\n.entry k() {}", "64 bits"},
+		{".version 6.2\n.target sm_70\n.address_size 64\n.entry k() {}", "below 6.3"},
+		{HEAD ".entry k() { .reg .b32 %sbeet_x; }", "sbeet_"},
+		{HEAD ".entry k() .reqnctapercluster 2 {}", "directive"},
+		{HEAD ".entry k(.param .b8 x[32740]) {}", "no room"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct transform *t = transform(cases[i].text);
+
+		assert_int_equal(t->n_kernels, 1);
+		assert_false(t->kernels[0].confinable);
+		assert_non_null(strstr(t->kernels[0].reason, cases[i].reason));
+		transform_free(t);
+	}
+}
+
+static void transform_says_why_text_does_not_parse(void **state) {
+	struct transform *t = NULL;
+	char error[100] = "";
+
+	assert_int_equal(transform_new(&t, "hello", 5, error, sizeof(error)), -EINVAL);
+	assert_null(t);
+	assert_string_equal(error, "line 1: expected .version, not 'hello'");
+}
+
+static void transform_votes_where_threads_leave_early(void **state) {
+	assert_twin("", "@%p1 ret; bar.sync 0; ret;", true);
+	assert_twin("", "ret;", false);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(transform_adds_one_parameter),
+		cmocka_unit_test(transform_replaces_block_ids),
+		cmocka_unit_test(transform_turns_every_end_into_a_branch),
+		cmocka_unit_test(transform_leaves_variables_where_they_are),
+		cmocka_unit_test(transform_hands_ids_to_functions),
+		cmocka_unit_test(transform_drains_copies),
+		cmocka_unit_test(transform_refuses_what_it_does_not_know),
+		cmocka_unit_test(transform_refuses_whole_modules),
+		cmocka_unit_test(transform_says_why_text_does_not_parse),
+		cmocka_unit_test(transform_votes_where_threads_leave_early),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -98,6 +98,11 @@ status_is() {
 	number=$("$ask" "$ctl" "$1" ${2:+"$2"}) && test "$number" "$3" "$4"
 }
 
+# Launches that program NAME told of in its summary.
+launches_of() {
+	sed -n 's/^[^[]*"launches":\([0-9]*\).*/\1/p' "$scratch/$1.out"
+}
+
 # What ends each test: nothing is held, and sbeetd goes in peace.
 all_is_free() {
 	daemon_lives

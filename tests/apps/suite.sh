@@ -29,8 +29,7 @@ shim)
 	start_daemon --policy "$policy"
 	start sample "$@" --json
 	ended_well sample "$pid"
-	until_true "jobs are counted" status_is done "" -ge 1
-	status_is abandoned "" -eq 0 || fail "jobs were abandoned"
+	until_true "each launch has reached sbeetd" status_is launched "" -eq "$(launches_of sample)"
 	all_is_free
 	stop_daemon
 	;;
@@ -46,7 +45,8 @@ three)
 	ended_well three "$pid"
 	ended_well two "$two"
 	ended_well one "$one"
-	status_is abandoned "" -eq 0 || fail "jobs were abandoned"
+	until_true "each launch has reached sbeetd" status_is launched "" -eq \
+		$(($(launches_of one) + $(launches_of two) + $(launches_of three)))
 	all_is_free
 	stop_daemon
 	;;

@@ -8,6 +8,7 @@
  *	jobs, launches     of all sessions together, so far
  *	busy               SMs that running jobs hold, on all GPUs
  *	done, abandoned    jobs since the daemon started
+ *	launched           launches since the daemon started
  *
  * With TASK only that task's jobs and sessions count. Exit 0; 1 if there is no status; 2 usage.
  */
@@ -83,6 +84,9 @@ static int64_t answer(const json_t *status, const char *what, const char *task) 
 	}
 	if (strcmp(what, "abandoned") == 0) {
 		return of_service(status, "jobs_abandoned");
+	}
+	if (strcmp(what, "launched") == 0) {
+		return of_service(status, "launches");
 	}
 	return -1;
 }

@@ -860,7 +860,9 @@ void device_step(struct device *d) {
 		device_step_copy(d);
 		return;
 	}
-	if (d->turn_end_ns <= next) {
+	/* Who ends with the turn does not wait for the next one. */
+	if (d->turn_end_ns <= next &&
+	    !((struct device_block *)d->active->blocks.entries[0].item)->ended) {
 		struct device_engine *e = device_next_turn(d);
 
 		if (e) {

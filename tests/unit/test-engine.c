@@ -1,0 +1,199 @@
+/*
+ * test-engine.c: jobs through the engine, without sockets: which enforcement a grant has, and what
+ * becomes of grants that can't be delivered.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+/* after the above, as cmocka demands */
+#include <cmocka.h>
+
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/job.h"
+#include "daemon/util.h"
+
+#define WHOLE BIT(SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
+#define SMID  BIT(SBEET__ENFORCEMENT__ENFORCEMENT_SMID)
+#define COUNT BIT(SBEET__ENFORCEMENT__ENFORCEMENT_COUNT)
+
+static struct engine *engine;
+static struct inventory *inventory;
+static struct job *granted[64];
+static size_t n_granted;
+static struct job *undeliverable; /* the grant of this one ends it, as a dead socket does */
+
+static void on_granted(struct job *job) {
+	assert_true(n_granted < 64);
+	granted[n_granted++] = job;
+	if (job == undeliverable) {
+		engine_finish(engine, job, false);
+	}
+}
+
+/* GPU 0: 8 SMs under MPS; GPU 1: 8 SMs exclusive. */
+static int setup(void **state) {
+	struct inventory_sharing sharing;
+
+	n_granted = 0;
+	undeliverable = NULL;
+	assert_int_equal(inventory_sharing_parse("0=mps,1=exclusive", &sharing), 0);
+	assert_int_equal(inventory_new_fixed(&inventory, (unsigned[]){8, 8}, 2, &sharing), 0);
+	assert_int_equal(engine_new(&engine, sched_policy_find("even"), on_granted), 0);
+	assert_int_equal(engine_add_gpus(engine, inventory), 0);
+	return 0;
+}
+
+static int teardown(void **state) {
+	engine_free(engine);
+	inventory_free(inventory);
+	return 0;
+}
+
+static struct job *arrive(uint64_t owner, size_t gpu, uint32_t mask) {
+	struct job *job = job_new(NULL, 1);
+
+	assert_non_null(job);
+	job->owner = owner;
+	job->gpu = gpu;
+	job->enforcement_mask = mask;
+	assert_int_equal(engine_arrive(engine, job), 0);
+	return job;
+}
+
+static void finish(struct job *job) {
+	if (job->sched_id != SCHED_JOB_NONE) {
+		engine_finish(engine, job, true);
+	}
+	job_free(job);
+}
+
+static void engine_never_promises_what_a_job_cannot_keep(void **state) {
+	static const struct {
+		size_t gpu;
+		uint32_t mask;
+		Sbeet__Enforcement expected;
+		unsigned n_sms;
+	} cases[] = {
+		{0, WHOLE, SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE, 8},
+		{0, WHOLE | SMID, SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE, 8},
+		{0, WHOLE | COUNT, SBEET__ENFORCEMENT__ENFORCEMENT_COUNT, 4},
+		{0, WHOLE | SMID | COUNT, SBEET__ENFORCEMENT__ENFORCEMENT_COUNT, 4},
+		{1, WHOLE, SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE, 8},
+		{1, WHOLE | COUNT, SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE, 8},
+		{1, WHOLE | SMID, SBEET__ENFORCEMENT__ENFORCEMENT_SMID, 4},
+		{1, WHOLE | SMID | COUNT, SBEET__ENFORCEMENT__ENFORCEMENT_SMID, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct job *job = arrive(1, cases[i].gpu, cases[i].mask);
+		struct smset busy;
+
+		engine_run(engine);
+		assert_int_equal(n_granted, i + 1);
+		assert_int_equal(job->state, JOB_RUNNING);
+		assert_int_equal(job->enforcement, cases[i].expected);
+		assert_int_equal(smset_count(&job->sms), cases[i].n_sms);
+		assert_int_equal(job->sequence, i + 1);
+		busy = engine_sms_busy(engine, cases[i].gpu);
+		assert_true(smset_equal(&busy, &job->sms));
+		finish(job);
+		busy = engine_sms_busy(engine, cases[i].gpu);
+		assert_true(smset_empty(&busy));
+	}
+	assert_int_equal(engine_counters(engine)->grants, 8);
+	assert_int_equal(engine_counters(engine)->done, 8);
+}
+
+static void engine_gives_on_what_cannot_be_delivered(void **state) {
+	struct job *a = arrive(1, 0, WHOLE), *b = arrive(2, 0, WHOLE);
+
+	undeliverable = a;
+	engine_run(engine);
+	assert_int_equal(n_granted, 2);
+	assert_int_equal(a->state, JOB_ABANDONED);
+	assert_int_equal(b->state, JOB_RUNNING);
+	assert_int_equal(engine_counters(engine)->abandoned, 1);
+	finish(a);
+	finish(b);
+}
+
+static void engine_grants_nothing_once_stopped(void **state) {
+	struct job *a = arrive(1, 0, WHOLE);
+
+	engine_stop(engine);
+	engine_run(engine);
+	assert_int_equal(n_granted, 0);
+	assert_int_equal(a->state, JOB_WAITING);
+	engine_finish(engine, a, false);
+	finish(a);
+}
+
+static void engine_says_when_it_is_full(void **state) {
+	struct job **jobs = calloc(ENGINE_JOBS_MAX, sizeof(struct job *)), *more = job_new(NULL, 1);
+
+	assert_non_null(jobs);
+	for (size_t i = 0; i < ENGINE_JOBS_MAX; i++) {
+		jobs[i] = arrive(1, 0, WHOLE);
+	}
+	assert_int_equal(engine_arrive(engine, more), ENGINE_E_FULL);
+	for (size_t i = 0; i < ENGINE_JOBS_MAX; i++) {
+		engine_finish(engine, jobs[i], false);
+		job_free(jobs[i]);
+	}
+	assert_int_equal(engine_arrive(engine, more), 0);
+	engine_run(engine);
+	assert_ptr_equal(granted[0], more);
+	finish(more);
+	free(jobs);
+}
+
+static void inventory_reads_sharing_modes(void **state) {
+	static const char *const bad[] = {
+		"",	  "MPS",    "mps ",  "0=",	  "=mps",   "0=mps,",	    "0=mps;1=mps",
+		"16=mps", "-1=mps", "x=mps", "0=mps,mps", "0==mps", "000000001=mps"};
+	struct inventory_sharing sharing = {.automatic = {true}};
+
+	assert_int_equal(inventory_sharing_parse("exclusive", &sharing), 0);
+	assert_false(sharing.automatic[0]);
+	assert_int_equal(sharing.mode[15], SCHED_SHARING_EXCLUSIVE);
+	assert_int_equal(inventory_sharing_parse("15=mps,2=exclusive", &sharing), 0);
+	assert_true(sharing.automatic[0]);
+	assert_false(sharing.automatic[15] || sharing.automatic[2]);
+	assert_int_equal(sharing.mode[15], SCHED_SHARING_MPS);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(inventory_sharing_parse(bad[i], &sharing), -EINVAL);
+		assert_int_equal(sharing.mode[15], SCHED_SHARING_MPS); /* untouched */
+	}
+}
+
+static void inventory_finds_gpus_by_uuid(void **state) {
+	uint8_t uuid[PROTO_UUID_BYTES] = {2};
+
+	assert_int_equal(inventory_n_gpus(inventory), 2);
+	assert_int_equal(inventory_find(inventory, uuid), 1);
+	uuid[15] = 1;
+	assert_int_equal(inventory_find(inventory, uuid), -1);
+	assert_null(inventory_gpu(inventory, 2));
+	inventory_refresh(inventory, nsec_now()); /* nothing to ask */
+	assert_int_equal(inventory_gpu(inventory, 0)->power_mw, 0);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(engine_never_promises_what_a_job_cannot_keep),
+		CASE(engine_gives_on_what_cannot_be_delivered),
+		CASE(engine_grants_nothing_once_stopped),
+		CASE(engine_says_when_it_is_full),
+		CASE(inventory_reads_sharing_modes),
+		CASE(inventory_finds_gpus_by_uuid),
+	};
+
+	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
+}

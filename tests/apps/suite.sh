@@ -4,6 +4,7 @@
 # usage: suite.sh alone PROGRAM ARGS...            without the shim
 #        suite.sh shim POLICY MODE PROGRAM ARGS... under the shim; MODE: sharing mode of the GPU
 #        suite.sh three POLICY MODE                three programs at once
+#        suite.sh beside MODE                      two jobs on halves of one GPU, as MODE enforces it
 #        suite.sh unmanaged PROGRAM ARGS...        under the shim, no daemon there
 . "$(dirname "$0")/lib.sh"
 
@@ -47,6 +48,25 @@ three)
 	ended_well one "$one"
 	until_true "each launch has reached sbeetd" status_is launched "" -eq \
 		$(($(launches_of one) + $(launches_of two) + $(launches_of three)))
+	all_is_free
+	stop_daemon
+	;;
+beside)
+	export SIMGPU="16:$1"
+	start_daemon --policy even
+	if [ "$1" = mps ]; then
+		start first "$apps/hotspot" --frames 100000000 --json
+		start second "$apps/lanes" --lanes 1 --frames 100000000 --json
+		how=count
+	else
+		export SBEET_SCOPE=thread
+		start both "$apps/lanes" --lanes 2 --frames 100000000 --json
+		how=smid
+	fi
+	until_true "two jobs run side by side, confined by $how" status_is side-by-side $how -ge 1
+	daemon_lives
+	# shellcheck disable=SC2086 # several processes
+	kill $started
 	all_is_free
 	stop_daemon
 	;;

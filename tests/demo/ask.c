@@ -9,6 +9,8 @@
  *	busy               SMs that running jobs hold, on all GPUs
  *	done, abandoned    jobs since the daemon started
  *	launched           launches since the daemon started
+ *	side-by-side       pairs of jobs that run on one GPU at once, both confined in the way that
+ *	                   TASK names here (smid, count), on disjoint sets
  *
  * With TASK only that task's jobs and sessions count. Exit 0; 1 if there is no status; 2 usage.
  */
@@ -18,6 +20,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "proto/smset.h"
 
 static bool is_of(const json_t *object, const char *task) {
 	const char *name = json_string_value(json_object_get(object, "task"));
@@ -65,6 +69,35 @@ static int64_t of_service(const json_t *status, const char *key) {
 	return json_integer_value(json_object_get(json_object_get(status, "service"), key));
 }
 
+/* Whether @job runs confined in the way @how; then on which SMs. */
+static bool is_confined(const json_t *job, const char *how, struct smset *ret) {
+	const char *enforcement = json_string_value(json_object_get(job, "enforcement"));
+	const char *sms = json_string_value(json_object_get(job, "sms"));
+
+	return enforcement && sms && how && strcmp(enforcement, how) == 0 &&
+	       smset_parse(sms, ret) == 0;
+}
+
+static int64_t count_pairs(const json_t *status, const char *how) {
+	const json_t *jobs = json_object_get(status, "jobs");
+	struct smset a, b;
+	int64_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(jobs); i++) {
+		const json_t *first = json_array_get(jobs, i);
+
+		for (size_t k = i + 1; k < json_array_size(jobs); k++) {
+			const json_t *second = json_array_get(jobs, k);
+
+			n += is_confined(first, how, &a) && is_confined(second, how, &b) &&
+			     json_equal(json_object_get(first, "gpu"),
+					json_object_get(second, "gpu")) &&
+			     smset_disjoint(&a, &b);
+		}
+	}
+	return n;
+}
+
 /* Return: -1 if @what is none of the words. */
 static int64_t answer(const json_t *status, const char *what, const char *task) {
 	if (strcmp(what, "running") == 0 || strcmp(what, "waiting") == 0) {
@@ -87,6 +120,9 @@ static int64_t answer(const json_t *status, const char *what, const char *task) 
 	}
 	if (strcmp(what, "launched") == 0) {
 		return of_service(status, "launches");
+	}
+	if (strcmp(what, "side-by-side") == 0) {
+		return count_pairs(status, task);
 	}
 	return -1;
 }

@@ -30,8 +30,27 @@ static void wait_readable(int fd) {
 	}
 }
 
+/* In the child: what sd_listen_fds(3) wants to see. */
+static void pass_sockets(const struct harness *h) {
+	char pid[16], n[16];
+	int above[2];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	snprintf(n, sizeof(n), "%d", h->n_passed);
+	setenv("LISTEN_PID", pid, 1);
+	setenv("LISTEN_FDS", n, 1);
+	setenv("LISTEN_FDNAMES", h->passed_names, 1);
+	for (int i = 0; i < h->n_passed; i++) {
+		above[i] = fcntl(h->passed[i], F_DUPFD, 100);
+	}
+	for (int i = 0; i < h->n_passed; i++) {
+		dup2(above[i], 3 + i);
+		close(above[i]);
+	}
+}
+
 /* Starts sbeetd with stderr in @errors_fd. */
-static pid_t spawn(const char *const *args, int errors_fd) {
+static pid_t spawn(const struct harness *h, const char *const *args, int errors_fd) {
 	char *argv[HARNESS_ARGS_MAX + 2] = {(char *)SBEETD};
 	pid_t pid;
 
@@ -43,10 +62,21 @@ static pid_t spawn(const char *const *args, int errors_fd) {
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		dup2(errors_fd, STDERR_FILENO);
+		if (h->n_passed > 0) {
+			pass_sockets(h);
+		}
 		execv(argv[0], argv);
 		_exit(127);
 	}
 	return pid;
+}
+
+void harness_prepare(struct harness *h) {
+	if (!*h->directory) {
+		snprintf(h->directory, sizeof(h->directory), "/tmp/sbeet-func-XXXXXX");
+		assert_non_null(mkdtemp(h->directory));
+		setenv("SBEET_RUNTIME_DIR", h->directory, 1);
+	}
 }
 
 void harness_start(struct harness *h, const char *const *args) {
@@ -54,12 +84,8 @@ void harness_start(struct harness *h, const char *const *args) {
 	nsec_t hang = nsec_now() + HANG_MS * NSEC_PER_MSEC;
 	int fd;
 
-	if (!*h->directory) {
-		snprintf(h->directory, sizeof(h->directory), "/tmp/sbeet-func-XXXXXX");
-		assert_non_null(mkdtemp(h->directory));
-		setenv("SBEET_RUNTIME_DIR", h->directory, 1);
-	}
-	h->pid = spawn(args, STDERR_FILENO);
+	harness_prepare(h);
+	h->pid = spawn(h, args, STDERR_FILENO);
 	snprintf(path, sizeof(path), "%s/control.sock", h->directory);
 	while ((fd = packet_connect(path)) < 0) {
 		assert_true(fd == -ENOENT || fd == -ECONNREFUSED);
@@ -86,7 +112,7 @@ int harness_run(struct harness *h, const char *const *args, char *errors, size_t
 	pid_t pid;
 
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-	pid = spawn(args, fds[1]);
+	pid = spawn(h, args, fds[1]);
 	close(fds[1]);
 	while (n < size - 1 && (r = read(fds[0], errors + n, size - 1 - n)) > 0) {
 		n += (size_t)r;
@@ -356,5 +382,8 @@ void status_until(bool (*holds)(const Sbeet__Control__Status *status, void *data
 		assert_true(nsec_now() < hang);
 		ok = holds(status, data);
 		status_free(status);
+		if (!ok) {
+			usleep(1000); /* between two looks, not in place of one */
+		}
 	} while (!ok);
 }

@@ -23,7 +23,16 @@
 struct harness {
 	char directory[64]; /* temporary; $SBEET_RUNTIME_DIR of this process too */
 	pid_t pid;	    /* of sbeetd; 0: stopped */
+
+	/* Sockets passed as a service manager does, as descriptors from 3 on; none if n_passed is
+	 * 0. */
+	int passed[2];
+	int n_passed;
+	const char *passed_names; /* LISTEN_FDNAMES */
 };
+
+/* Makes the directory. harness_start() does it too; to be called before where more goes into it. */
+void harness_prepare(struct harness *h);
 
 /* Starts sbeetd with these arguments, terminated by NULL, and waits until it listens. */
 void harness_start(struct harness *h, const char *const *args);

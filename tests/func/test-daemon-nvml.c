@@ -1,0 +1,96 @@
+/*
+ * test-daemon-nvml.c: what sbeetd learns through NVML, here that of the simulated GPU, and that it
+ * runs without.
+ */
+#include "harness.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/units.h"
+
+static struct harness harness;
+
+static const char *const automatic[] = {NULL};
+
+static int setup(void **state) {
+	harness_prepare(&harness);
+	setenv("SIMGPU", "rtx3070:mps,t400", 1);
+	setenv("SIMGPU_DIR", harness.directory, 1);
+	setenv("LD_LIBRARY_PATH", SIMGPU_LIBRARIES, 1);
+	return 0;
+}
+
+static int clean(void **state) {
+	harness_clean(&harness);
+	return 0;
+}
+
+static void daemon_lists_gpus_of_nvml(void **state) {
+	Sbeet__Control__Status *status;
+
+	harness_start(&harness, automatic);
+	status = status_get();
+	assert_int_equal(status->n_gpus, 2);
+	assert_int_equal(status->gpus[0]->sms, 46);
+	assert_string_equal(status->gpus[0]->sharing, "mps");
+	assert_true(strlen(status->gpus[0]->name) > 0);
+	assert_true(status->gpus[0]->memory_bytes > 0);
+	assert_int_equal(status->gpus[1]->sms, 6);
+	assert_string_equal(status->gpus[1]->sharing, "exclusive");
+	assert_memory_not_equal(status->gpus[0]->uuid.data, status->gpus[1]->uuid.data, 16);
+	assert_true(status->gpus[0]->power_mw > 0);
+	status_free(status);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* A reading is made anew when somebody asks and the last one is older than a second. */
+static bool is_younger(const Sbeet__Control__Status *status, void *data) {
+	uint64_t *oldest = data, age = status->gpus[0]->power_age_ns;
+
+	if (age < *oldest) {
+		return true;
+	}
+	*oldest = age;
+	return false;
+}
+
+static void daemon_reads_power_only_when_asked(void **state) {
+	uint64_t oldest = 0;
+
+	harness_start(&harness, automatic);
+	status_until(is_younger, &oldest);
+	assert_true(oldest >= NSEC_PER_SEC);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void daemon_runs_without_nvml(void **state) {
+	Sbeet__Control__Status *status;
+	struct shim s;
+
+	setenv("LD_LIBRARY_PATH", harness.directory, 1);
+	harness_start(&harness, automatic);
+	status = status_get();
+	assert_int_equal(status->n_gpus, 0);
+	status_free(status);
+	s = shim_open("s", MASK_ALL);
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	shim_error(s.fd, 1, SBEET__ERROR_CODE__ERROR_CODE_NO_GPU);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, clean)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(daemon_lists_gpus_of_nvml),
+		CASE(daemon_reads_power_only_when_asked),
+		CASE(daemon_runs_without_nvml),
+	};
+
+	return cmocka_run_group_tests_name("daemon-nvml", tests, NULL, NULL);
+}

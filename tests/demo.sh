@@ -119,12 +119,14 @@ if [ "$real" = true ]; then
 	start lanes --scope thread -- \
 		"$apps/lanes" --lanes 2 --size 2048 --rounds 1000000 --frames 150 --json
 else
-	start camera --period 60ms --deadline 60ms --priority 10 -- \
-		"$apps/matmul" --size 96 --period 60ms --frames 200 --json
-	start planner --period 100ms --deadline 100ms -- \
-		"$apps/hotspot" --size 96 --launches 8 --period 100ms --frames 120 --json
-	start lanes --scope thread --period 150ms --deadline 150ms -- \
-		"$apps/lanes" --gpu "$lanes_gpu" --lanes 2 --period 150ms --frames 80 --json
+	# Periods without a common divisor: sooner or later every phase of one meets every phase of the
+	# other.
+	start camera --period 130ms --deadline 130ms --priority 10 -- \
+		"$apps/matmul" --size 80 --period 130ms --frames 92 --json
+	start planner --period 310ms --deadline 310ms -- \
+		"$apps/hotspot" --size 80 --launches 8 --period 310ms --frames 39 --json
+	start lanes --scope thread --period 200ms --deadline 200ms -- \
+		"$apps/lanes" --gpu "$lanes_gpu" --lanes 2 --size 46 --period 200ms --frames 60 --json
 fi
 programs="camera planner lanes"
 
@@ -136,6 +138,12 @@ for view in 1 2 3; do
 		eval "kill -0 \$pid_$p 2>/dev/null" && alive=true
 	done
 	[ "$alive" = true ] || break
+	# A moment when something is to be seen, if it comes soon.
+	tries=0
+	until [ "$("$build/tests/demo/ask" "$ctl" running)" -ge 3 ] || [ "$tries" -ge 40 ]; do
+		tries=$((tries + 1))
+		sleep 0.02
+	done
 	say "== live view, $view of 3 (sbeetctl status)"
 	"$ctl" status
 	say ""
@@ -166,10 +174,10 @@ if [ "$code" -ne 0 ]; then
 	failed=1
 fi
 
-# "0-22 (count), 23-45 (count)": the sets that jobs of a task were seen on.
+# "0-22 (smid); 23-45 (smid)", or "any 23 (count)": what jobs of a task were seen to hold.
 sets_of() {
 	awk -v task="$1" '$1 == "set" && $2 == task { printf "%s%s (%s)", sep, $4, $5; sep = "; " }' \
-		"$scratch/seen"
+		"$scratch/seen" | sed 's/any-/any /g'
 }
 
 say "== summary ($(awk '$1 == "polls" { print $2 }' "$scratch/seen") looks at sbeetctl status --json while they ran)"
@@ -188,16 +196,21 @@ say ""
 
 # What must have been seen at one moment in one status, by the sharing mode of each GPU.
 demand() { # WHERE ENFORCEMENT GPU SENTENCE
-	pair=$(awk -v where="$1" -v how="$2" -v gpu="$3" \
-		'$1 == "pair" && $2 == where && $3 == gpu && $6 == how { print $4, $5, $7; exit }' "$scratch/seen")
+	pair=$(awk -v where="$1" -v how="$2" -v gpu="$3" '
+		function words(job, part) { # "any-23:camera", "0-22:lanes"
+			split(job, part, ":")
+			return part[2] " on " (sub(/^any-/, "any ", part[1]) ? part[1] " SMs" : "SMs " part[1])
+		}
+		$1 == "pair" && $2 == where && $3 == gpu && $6 == how {
+			printf "%s and %s, seen %d times", words($4), words($5), $7
+			exit
+		}' "$scratch/seen")
 	if [ -z "$pair" ]; then
 		say "NOT SEEN: $4"
 		failed=1
 		return
 	fi
-	# shellcheck disable=SC2086 # three words
-	set -- "$4" $pair
-	say "seen: $1: $2 and $3 ($4 times)"
+	say "$4: $pair"
 }
 
 modes=$(awk '$1 == "gpu" { print $2, $3 }' "$scratch/seen")

@@ -42,7 +42,7 @@ struct session {
 
 /* A line that is printed once, with how often it was so. */
 struct fact {
-	char text[512];
+	char text[2048];
 	uint64_t times;
 	bool show_times;
 };
@@ -126,6 +126,16 @@ static bool running(const json_t *job, struct smset *ret) {
 	return sms && smset_parse(sms, ret) == 0 && !smset_empty(ret);
 }
 
+/* The set as it may be shown: a number of SMs where nothing more is enforced. */
+static const char *shown_sms(const json_t *job, char text[static 600]) {
+	if (json_is_true(json_object_get(job, "exact"))) {
+		snprintf(text, 600, "%s", text_of(job, "sms"));
+	} else {
+		snprintf(text, 600, "any-%" PRId64, number_of(job, "n_sms"));
+	}
+	return text;
+}
+
 static bool confined(const char *enforcement) {
 	return strcmp(enforcement, "smid") == 0 || strcmp(enforcement, "count") == 0 ||
 	       strcmp(enforcement, "green") == 0;
@@ -136,14 +146,16 @@ static void see_pair(const json_t *a, const struct smset *sms_a, const json_t *b
 		     const struct smset *sms_b) {
 	const char *how = text_of(a, "enforcement");
 	bool one_process = number_of(a, "session") == number_of(b, "session");
+	char shown_a[600], shown_b[600];
 
 	if (!smset_disjoint(sms_a, sms_b)) {
 		note(true, "overlap %" PRId64 " %s:%s %s:%s", number_of(a, "gpu"),
 		     text_of(a, "sms"), text_of(a, "task"), text_of(b, "sms"), text_of(b, "task"));
 	} else if (strcmp(how, text_of(b, "enforcement")) == 0 && confined(how)) {
 		note(true, "pair %s %" PRId64 " %s:%s %s:%s %s",
-		     one_process ? "threads" : "processes", number_of(a, "gpu"), text_of(a, "sms"),
-		     text_of(a, "task"), text_of(b, "sms"), text_of(b, "task"), how);
+		     one_process ? "threads" : "processes", number_of(a, "gpu"),
+		     shown_sms(a, shown_a), text_of(a, "task"), shown_sms(b, shown_b),
+		     text_of(b, "task"), how);
 	}
 }
 
@@ -154,12 +166,13 @@ static void see_jobs(const json_t *status) {
 
 	json_array_foreach(jobs, i, a) {
 		struct smset sms_a, sms_b;
+		char shown[600];
 
 		if (!running(a, &sms_a)) {
 			continue;
 		}
 		note(true, "set %s %" PRId64 " %s %s", text_of(a, "task"), number_of(a, "gpu"),
-		     text_of(a, "sms"), text_of(a, "enforcement"));
+		     shown_sms(a, shown), text_of(a, "enforcement"));
 		if (strcmp(text_of(a, "enforcement"), "count") == 0 &&
 		    json_is_true(json_object_get(a, "exact"))) {
 			note(true, "inexact %s %" PRId64 " %s", text_of(a, "task"),

@@ -1,0 +1,342 @@
+/*
+ * verb-ptx.c: `sbeetctl ptx`: which kernels of a program can be confined to a set of SMs, why the
+ * others can't, and the rewritten PTX itself.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/ctl.h"
+#include "client/kernels.h"
+#include "client/options.h"
+#include "client/table.h"
+#include "client/verb.h"
+#include "proto/units.h"
+
+struct ptx_options {
+	const char *output;
+	unsigned sm;
+	int entry_plus_1; /* 0: not given */
+};
+
+static int parse_number(const char *text, int64_t max, int64_t *ret) {
+	return units_parse_int(text, 0, max, ret);
+}
+
+static int parse_entry(const char *text, void *target) {
+	int64_t n;
+	int r = parse_number(text, FATBIN_ENTRIES_MAX, &n);
+
+	if (r == 0) {
+		*(int *)target = (int)n + 1;
+	}
+	return r;
+}
+
+/* "75", "sm_75". */
+static int parse_sm(const char *text, void *target) {
+	int64_t n;
+	int r = parse_number(strncmp(text, "sm_", 3) == 0 ? text + 3 : text, 999, &n);
+
+	if (r == 0) {
+		*(unsigned *)target = (unsigned)n;
+	}
+	return r;
+}
+
+static const struct option ptx_options[] = {
+	{"output", 'o', OPTION_REQUIRED, "FILE", "write the rewritten PTX; - for standard output",
+	 option_string, offsetof(struct ptx_options, output), NULL},
+	{"entry", 0, OPTION_REQUIRED, "N", "look only at entry N of the fat binary", parse_entry,
+	 offsetof(struct ptx_options, entry_plus_1), "the number of an entry, from 0"},
+	{"sm", 0, OPTION_REQUIRED, "XX", "choose the code as for a GPU of sm_XX (default: newest)",
+	 parse_sm, offsetof(struct ptx_options, sm), "a compute capability, such as 75 or sm_90"},
+	{0},
+};
+
+static const char *kind_name(enum fatbin_kind kind) {
+	return kind == FATBIN_PTX ? "ptx" : kind == FATBIN_CUBIN ? "cubin" : "other";
+}
+
+static const char *target_name(const struct fatbin_entry *e, char text[16]) {
+	if (e->sm == 0) {
+		return "?";
+	}
+	snprintf(text, 16, "sm_%u%.1s", e->sm, e->suffix ? (char[]){e->suffix, 0} : "");
+	return text;
+}
+
+static size_t index_of(const struct kernels *k, const struct fatbin_entry *e) {
+	return (size_t)(e - k->fatbin->entries);
+}
+
+static json_t *entry_json(const struct kernels *k, const struct fatbin_entry *e) {
+	char target[16];
+
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:b}", "entry", json_u64(index_of(k, e)),
+			 "kind", kind_name(e->kind), "target",
+			 e->sm ? json_text(target_name(e, target)) : json_null(), "image",
+			 json_u64(e->image), "size_bytes", json_u64(e->size), "compressed",
+			 e->compressed);
+}
+
+static json_t *kernel_json(const struct kernels *k, const struct kernel_row *row) {
+	char target[16];
+
+	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "kernel", json_text(row->name),
+			 "entry", json_u64(index_of(k, row->entry)), "target",
+			 json_text(target_name(row->entry, target)), "confinable", row->confinable,
+			 "reason", json_text(row->reason), "line", json_u64_known(row->line),
+			 "instruction", json_text(row->instruction), "block_multiple",
+			 row->confinable ? json_u64(row->block_multiple) : json_null());
+}
+
+static json_t *error_json(const struct kernels *k, const struct kernel_unit *unit) {
+	return json_pack("{s:o, s:o}", "entry", json_u64(index_of(k, unit->entry)), "error",
+			 json_text(unit->error));
+}
+
+static json_t *ptx_json(const char *file, const struct kernels *k) {
+	json_t *entries = json_array(), *kernels = json_array(), *errors = json_array();
+
+	for (size_t i = 0; k->fatbin && i < k->fatbin->n_entries; i++) {
+		json_array_append_new(entries, entry_json(k, &k->fatbin->entries[i]));
+	}
+	for (size_t i = 0; i < k->n_rows; i++) {
+		json_array_append_new(kernels, kernel_json(k, &k->rows[i]));
+	}
+	for (size_t i = 0; i < k->n_units; i++) {
+		if (k->units[i].error) {
+			json_array_append_new(errors, error_json(k, &k->units[i]));
+		}
+	}
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "file", json_text(file), "n_kernels",
+			 json_u64(k->n_rows), "n_confinable", json_u64(k->n_confinable), "kernels",
+			 kernels, "errors", errors, "entries", entries);
+}
+
+static void add_row(struct table *t, const struct kernels *k, const struct kernel_row *row) {
+	char target[16], condition[64];
+
+	table_text(t, row->name);
+	table_text(t, target_name(row->entry, target));
+	table_text(t, row->confinable ? "yes" : "no");
+	if (row->line) {
+		table_number(t, row->line);
+	} else {
+		table_text(t, NULL);
+	}
+	table_text(t, row->instruction);
+	if (row->confinable && row->block_multiple > 1) {
+		snprintf(condition, sizeof(condition), "in blocks of a multiple of %u threads",
+			 row->block_multiple);
+		table_text(t, condition);
+	} else {
+		table_text(t, row->reason);
+	}
+	table_number(t, (int64_t)index_of(k, row->entry));
+}
+
+static int arrange(const struct ctl *ctl, struct table *t) {
+	char error[512];
+
+	if ((ctl->common.columns &&
+	     table_select(t, ctl->common.columns, error, sizeof(error)) < 0) ||
+	    (ctl->common.sort && table_sort(t, ctl->common.sort, error, sizeof(error)) < 0)) {
+		ctl_error("%s", error);
+		return CTL_EXIT_USAGE;
+	}
+	return CTL_EXIT_OK;
+}
+
+static int print_table(const struct ctl *ctl, const struct kernels *k) {
+	static const struct table_column columns[] = {
+		{"kernel", "KERNEL", .elastic = true},
+		{"target", "TARGET"},
+		{"confinable", "CONFINABLE"},
+		{"line", "LINE", .right = true},
+		{"instruction", "INSTRUCTION", .elastic = true},
+		{"reason", "REASON", .elastic = true},
+		{"entry", "ENTRY", .right = true, .hidden = true},
+	};
+	struct table_style style = {
+		.no_legend = ctl->common.no_legend,
+		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
+		.width = terminal_width(STDOUT_FILENO),
+	};
+	struct table *t;
+	int r;
+
+	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
+		ctl_error("cannot list the kernels: out of memory");
+		return CTL_EXIT_FAILED;
+	}
+	for (size_t i = 0; i < k->n_rows; i++) {
+		add_row(t, k, &k->rows[i]);
+	}
+	r = arrange(ctl, t);
+	if (r == CTL_EXIT_OK && k->n_rows > 0) {
+		if (table_print(t, &style, stdout) < 0) {
+			ctl_error("cannot list the kernels: out of memory");
+			r = CTL_EXIT_FAILED;
+		} else if (!ctl->common.no_legend) {
+			printf("%zu kernel%s, %zu confinable.\n", k->n_rows,
+			       k->n_rows == 1 ? "" : "s", k->n_confinable);
+		}
+	}
+	table_free(t);
+	return r;
+}
+
+/* The one unit whose PTX is to be written, or NULL after saying why there is none. */
+static const struct kernel_unit *choose(const struct ctl *ctl, const struct kernels *k) {
+	const struct kernel_unit *found = NULL;
+	char list[256] = "";
+	size_t n = 0, used = 0;
+
+	for (size_t i = 0; i < k->n_units; i++) {
+		const struct kernel_unit *unit = &k->units[i];
+
+		if (!unit->transform || !unit->transform->ptx) {
+			continue;
+		}
+		found = unit;
+		n++;
+		if (used < sizeof(list)) {
+			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%zu",
+						 n > 1 ? ", " : "", index_of(k, unit->entry));
+		}
+	}
+	if (n == 0) {
+		ctl_error("nothing to write: '%s' has no kernel that can be confined",
+			  ctl->args[0]);
+		return NULL;
+	}
+	if (n > 1) {
+		ctl_error("'%s' has kernels in several entries; choose one with --entry: %s%s",
+			  ctl->args[0], list, used < sizeof(list) ? "" : "...");
+		return NULL;
+	}
+	return found;
+}
+
+static int write_output(const struct ctl *ctl, const struct kernels *k, const char *path) {
+	const struct kernel_unit *unit = choose(ctl, k);
+	bool to_stdout = strcmp(path, "-") == 0;
+	FILE *out;
+	int r;
+
+	if (!unit) {
+		return CTL_EXIT_FAILED;
+	}
+	out = to_stdout ? stdout : fopen(path, "we");
+	if (!out) {
+		ctl_error("cannot write '%s': %s", path, strerror(errno));
+		return CTL_EXIT_FAILED;
+	}
+	fwrite(unit->transform->ptx, 1, unit->transform->ptx_size, out);
+	if (to_stdout) {
+		return CTL_EXIT_OK; /* main() says if that went wrong */
+	}
+	r = ferror(out);
+	if (fclose(out) == EOF || r) {
+		ctl_error("cannot write '%s': %s", path, strerror(errno));
+		return CTL_EXIT_FAILED;
+	}
+	return CTL_EXIT_OK;
+}
+
+static int report(const struct ctl *ctl, const struct kernels *k) {
+	const struct ptx_options *o = ctl->options;
+	bool show = !o->output || strcmp(o->output, "-") != 0;
+	int result = CTL_EXIT_OK, r = CTL_EXIT_OK;
+
+	for (size_t i = 0; i < k->n_units; i++) {
+		if (k->units[i].error) {
+			ctl_error("cannot read entry %zu of '%s': %s",
+				  index_of(k, k->units[i].entry), ctl->args[0], k->units[i].error);
+			result = CTL_EXIT_FAILED;
+		}
+	}
+	if (show && ctl->common.json != JSON_OFF) {
+		r = json_write(ptx_json(ctl->args[0], k), ctl->common.json, stdout) < 0
+			    ? CTL_EXIT_FAILED
+			    : CTL_EXIT_OK;
+	} else if (show) {
+		r = print_table(ctl, k);
+	}
+	if (k->n_rows == 0 && result == CTL_EXIT_OK && !ctl->common.quiet) {
+		fprintf(stderr,
+			k->fatbin ? "No kernels.\n"
+				  : "No GPU code in this file; kernels of a library are in the "
+				    "library's own file.\n");
+	}
+	if (r == CTL_EXIT_OK && o->output) {
+		r = write_output(ctl, k, o->output);
+	}
+	return r != CTL_EXIT_OK ? r : result;
+}
+
+static int open_failed(const char *path, int r) {
+	switch (-r) {
+	case ENODATA:
+		ctl_error("cannot read '%s': it is empty", path);
+		break;
+	case EFBIG:
+		ctl_error("cannot read '%s': too large (a file may have %llu MiB, a stream %u MiB)",
+			  path, INPUT_FILE_MAX / 1024 / 1024, INPUT_STREAM_MAX / 1024 / 1024);
+		break;
+	default:
+		ctl_error("cannot read '%s': %s", path, strerror(-r));
+		break;
+	}
+	return CTL_EXIT_FAILED;
+}
+
+static int ptx(const struct ctl *ctl) {
+	const struct ptx_options *o = ctl->options;
+	const char *path = ctl->args[0];
+	struct kernels kernels;
+	struct input in;
+	char error[512];
+	int r;
+
+	if (o->output && strcmp(o->output, "-") == 0 && ctl->common.json != JSON_OFF) {
+		ctl_error("options '--json' and '--output=-' both want standard output");
+		return CTL_EXIT_USAGE;
+	}
+	r = input_init(&in, path);
+	if (r < 0) {
+		return open_failed(path, r);
+	}
+	r = kernels_init(&kernels, &in, o->sm, o->entry_plus_1 - 1, error, sizeof(error));
+	if (r == 0) {
+		r = report(ctl, &kernels);
+		kernels_deinit(&kernels);
+	} else if (r == KERNELS_E_NO_ENTRY) {
+		ctl_error("'%s' has no entry %d; --json lists them", path, o->entry_plus_1 - 1);
+		r = CTL_EXIT_NO_OBJECT;
+	} else {
+		ctl_error("cannot read '%s': %s", path, error);
+		r = CTL_EXIT_FAILED;
+	}
+	input_deinit(&in);
+	return r;
+}
+
+const struct verb verb_ptx = {
+	.name = "ptx",
+	.args = "PROGRAM|FILE.ptx|FILE.cubin|FILE.fatbin",
+	.summary = "show which kernels can be confined to SMs, and why others can't",
+	.flags = VERB_READS | VERB_TABLE,
+	.min_args = 1,
+	.max_args = 1,
+	.options = ptx_options,
+	.options_size = sizeof(struct ptx_options),
+	.help = "Of each image in the file the PTX that a GPU would be given is looked at. Kernels "
+		"that\n"
+		"cannot be confined run on a whole GPU of their own; nothing else changes for "
+		"them.\n",
+	.function = ptx,
+};

@@ -1,0 +1,356 @@
+/*
+ * test-cli-ptx.c: `sbeetctl ptx` on good, bad, empty, corrupt and huge inputs.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "spawn.h"
+
+static const char *sbeetctl;
+static const char *images; /* folder with scale.ptx, scale.cubin and fat binaries of it */
+static char folder[] = "/tmp/sbeet-cli-XXXXXX";
+
+static const char grid_sync[] =
+	".version 7.8\n.target sm_90\n.address_size 64\n"
+	".visible .entry good(.param .u64 p)\n{\n\tret;\n}\n"
+	".visible .entry clustered(.param .u64 p)\n{\n"
+	"\tbarrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;\n\tret;\n}\n";
+
+static void assert_contains(const char *text, const char *part) {
+	if (!strstr(text, part)) {
+		fail_msg("expected '%s' in:\n%s", part, text);
+	}
+}
+
+/* The path of a file in our folder; good until the next call. */
+static const char *path_of(const char *name) {
+	static char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static const char *image(const char *name) {
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", images, name);
+	return path;
+}
+
+static const char *write_file(const char *name, const void *bytes, size_t n) {
+	const char *path = path_of(name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, n), n);
+	close(fd);
+	return path;
+}
+
+static char *read_file(const char *path, size_t *ret_n) {
+	FILE *f = fopen(path, "r");
+	char *bytes;
+
+	assert_non_null(f);
+	assert_int_equal(fseek(f, 0, SEEK_END), 0);
+	*ret_n = (size_t)ftell(f);
+	rewind(f);
+	bytes = calloc(1, *ret_n + 1);
+	assert_non_null(bytes);
+	assert_int_equal(fread(bytes, 1, *ret_n, f), *ret_n);
+	fclose(f);
+	return bytes;
+}
+
+static json_t *report(const char *path) {
+	struct spawned s = spawn(ARGS(sbeetctl, "ptx", "--json", path), NULL);
+	json_t *o;
+
+	assert_int_equal(s.code, 0);
+	assert_string_equal(s.err, "");
+	o = json_loads(s.out, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(o);
+	spawned_deinit(&s);
+	return o;
+}
+
+static json_t *kernel(const json_t *o, size_t i, const char *key) {
+	json_t *value = json_object_get(json_array_get(json_object_get(o, "kernels"), i), key);
+
+	assert_non_null(value);
+	return value;
+}
+
+static void ptx_tells_yes_and_no_with_line_and_instruction(void **state) {
+	const char *path = write_file("two.ptx", grid_sync, strlen(grid_sync));
+	json_t *o = report(path);
+	struct spawned s;
+
+	assert_int_equal(json_integer_value(json_object_get(o, "n_kernels")), 2);
+	assert_int_equal(json_integer_value(json_object_get(o, "n_confinable")), 1);
+	assert_string_equal(json_string_value(kernel(o, 0, "kernel")), "good");
+	assert_true(json_is_true(kernel(o, 0, "confinable")));
+	assert_true(json_is_null(kernel(o, 0, "reason")));
+	assert_string_equal(json_string_value(kernel(o, 1, "kernel")), "clustered");
+	assert_true(json_is_false(kernel(o, 1, "confinable")));
+	assert_true(json_is_string(kernel(o, 1, "reason")));
+	assert_int_equal(json_integer_value(kernel(o, 1, "line")), 10);
+	assert_contains(json_string_value(kernel(o, 1, "instruction")), "barrier.cluster.arrive");
+	assert_string_equal(json_string_value(kernel(o, 1, "target")), "sm_90");
+	json_decref(o);
+
+	s = spawn(ARGS(sbeetctl, "ptx", path), NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "2 kernels, 1 confinable.\n");
+	assert_contains(s.out, "barrier.cluster.arrive");
+	spawned_deinit(&s);
+}
+
+static void ptx_reads_every_kind_of_file(void **state) {
+	static const char *const names[] = {"scale.ptx",   "default.fatbin", "none.fatbin",
+					    "size.fatbin", "speed.fatbin",   "balance.fatbin"};
+	json_t *o;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		o = report(image(names[i]));
+		assert_int_equal(json_integer_value(json_object_get(o, "n_confinable")), 1);
+		assert_string_equal(json_string_value(kernel(o, 0, "kernel")), "scale");
+		json_decref(o);
+	}
+	o = report(image("scale.cubin"));
+	assert_string_equal(json_string_value(kernel(o, 0, "kernel")), "scale");
+	assert_string_equal(json_string_value(kernel(o, 0, "reason")),
+			    "machine code only, no PTX to rewrite");
+	json_decref(o);
+}
+
+static void ptx_reads_standard_input(void **state) {
+	char script[1200];
+	struct spawned s;
+
+	snprintf(script, sizeof(script), "cat %s | %s ptx -", image("default.fatbin"), sbeetctl);
+	s = spawn(ARGS("/bin/sh", "-c", script), NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "1 kernel, 1 confinable.\n");
+	spawned_deinit(&s);
+}
+
+static void ptx_writes_the_rewritten_text(void **state) {
+	char out[256];
+	struct spawned s, t;
+	size_t n;
+	char *text;
+
+	snprintf(out, sizeof(out), "%s", path_of("out.ptx"));
+	s = spawn(ARGS(sbeetctl, "ptx", "-o", out, image("scale.ptx")), NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "1 kernel, 1 confinable.\n");
+	text = read_file(out, &n);
+	assert_contains(text, ".entry sbeet_twin_scale");
+	spawned_deinit(&s);
+
+	/* to standard output: nothing else is there */
+	t = spawn(ARGS(sbeetctl, "ptx", "--output=-", image("scale.ptx")), NULL);
+	assert_int_equal(t.code, 0);
+	assert_string_equal(t.out, text);
+	spawned_deinit(&t);
+	free(text);
+
+	s = spawn(ARGS(sbeetctl, "ptx", "-o", "/dev/full", image("scale.ptx")), NULL);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "cannot write '/dev/full': No space left on device");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", "-o", "/no/such/folder/x", image("scale.ptx")), NULL);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "cannot write '/no/such/folder/x'");
+	spawned_deinit(&s);
+}
+
+static void ptx_writes_nothing_when_there_is_nothing(void **state) {
+	char out[256];
+	struct spawned s;
+
+	snprintf(out, sizeof(out), "%s", path_of("none.ptx"));
+	s = spawn(ARGS(sbeetctl, "ptx", "-o", out, image("scale.cubin")), NULL);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "nothing to write");
+	assert_int_equal(access(out, F_OK), -1);
+	spawned_deinit(&s);
+}
+
+static void ptx_chooses_columns_order_and_entry(void **state) {
+	const char *path = write_file("two.ptx", grid_sync, strlen(grid_sync));
+	struct spawned s = spawn(ARGS(sbeetctl, "ptx", "--columns=confinable,kernel",
+				      "--sort=kernel", "--no-legend", path),
+				 NULL);
+
+	assert_int_equal(s.code, 0);
+	assert_string_equal(s.out, "no   clustered\nyes  good\n");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", "--sort=-kernel", "--columns=kernel", path), NULL);
+	assert_string_equal(s.out, "KERNEL\ngood\nclustered\n2 kernels, 1 confinable.\n");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", "--columns=kernal", path), NULL);
+	assert_int_equal(s.code, 2);
+	assert_contains(s.err, "no column 'kernal'. Did you mean 'kernel'?");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", "--entry=0", path), NULL);
+	assert_int_equal(s.code, 0);
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", "--entry=7", path), NULL);
+	assert_int_equal(s.code, 4);
+	assert_contains(s.err, "has no entry 7");
+	spawned_deinit(&s);
+}
+
+static void ptx_says_when_there_is_nothing_to_list(void **state) {
+	static const char empty[] = ".version 7.8\n.target sm_75\n.address_size 64\n";
+	struct spawned s = spawn(ARGS(sbeetctl, "ptx", "/bin/true"), NULL);
+
+	assert_int_equal(s.code, 0);
+	assert_string_equal(s.out, "");
+	assert_contains(s.err, "No GPU code in this file");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", write_file("e.ptx", empty, strlen(empty))), NULL);
+	assert_int_equal(s.code, 0);
+	assert_string_equal(s.out, "");
+	assert_string_equal(s.err, "No kernels.\n");
+	spawned_deinit(&s);
+}
+
+static void ptx_says_why_it_cannot_read(void **state) {
+	static const char bad[] =
+		".version 7.8\n.target sm_75\n.address_size 64\n"
+		".visible .entry x(\n{{{ nonsense";
+	const struct {
+		const char *path, *why;
+	} cases[] = {
+		{"/no/such/file", "No such file or directory"},
+		{"/tmp", "Is a directory"},
+		{"/dev/null", "it is empty"},
+	};
+	struct spawned s;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		s = spawn(ARGS(sbeetctl, "ptx", cases[i].path), NULL);
+		assert_int_equal(s.code, 1);
+		assert_string_equal(s.out, "");
+		assert_contains(s.err, cases[i].why);
+		spawned_deinit(&s);
+	}
+	s = spawn(ARGS(sbeetctl, "ptx", write_file("text", "hello\n", 6)), NULL);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "cannot read '");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", write_file("empty", "", 0)), NULL);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "it is empty");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", write_file("bad.ptx", bad, strlen(bad))), NULL);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "line ");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx"), NULL);
+	assert_int_equal(s.code, 2);
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", "a", "b"), NULL);
+	assert_int_equal(s.code, 2);
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", "--json", "-o-", image("scale.ptx")), NULL);
+	assert_int_equal(s.code, 2);
+	assert_contains(s.err, "both want standard output");
+	spawned_deinit(&s);
+}
+
+/* An answer or a clear refusal, whatever is damaged. */
+static void ptx_survives_damaged_files(void **state) {
+	static const char *const names[] = {"default.fatbin", "scale.cubin", "scale.ptx"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t n;
+		char *bytes = read_file(image(names[i]), &n);
+
+		for (size_t k = 0; k < 48; k++) {
+			bool cut = k % 2 == 0;
+			size_t at = n * k / 48;
+			struct spawned s;
+
+			bytes[at] ^= (char)(cut ? 0 : 0x55);
+			s = spawn(ARGS(sbeetctl, "ptx", write_file("damaged", bytes, cut ? at : n)),
+				  NULL);
+			bytes[at] ^= (char)(cut ? 0 : 0x55);
+			assert_int_equal(s.signal, 0);
+			assert_in_range(s.code, 0, 1);
+			assert_true(s.code == 0 || *s.err != '\0');
+			spawned_deinit(&s);
+		}
+		free(bytes);
+	}
+}
+
+static void ptx_survives_huge_files(void **state) {
+	const char *path = write_file("huge", ".version 7.8\n", 13);
+	char script[700];
+	struct spawned s;
+
+	assert_int_equal(truncate(path, (off_t)1 << 36), 0); /* 64 GiB of nothing */
+	s = spawn(ARGS(sbeetctl, "ptx", path), NULL);
+	assert_int_equal(s.signal, 0);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "too large");
+	spawned_deinit(&s);
+	assert_int_equal(truncate(path, 0), 0);
+
+	snprintf(script, sizeof(script), "yes | %s ptx -", sbeetctl);
+	s = spawn(ARGS("/bin/sh", "-c", script), NULL);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "too large (a file may have 4096 MiB, a stream 256 MiB)");
+	spawned_deinit(&s);
+}
+
+static int make_folder(void **state) {
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+	static const char *const names[] = {"two.ptx", "out.ptx", "e.ptx",   "text",
+					    "empty",   "bad.ptx", "damaged", "huge"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		unlink(path_of(names[i]));
+	}
+	return rmdir(folder);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ptx_tells_yes_and_no_with_line_and_instruction),
+		cmocka_unit_test(ptx_reads_every_kind_of_file),
+		cmocka_unit_test(ptx_reads_standard_input),
+		cmocka_unit_test(ptx_writes_the_rewritten_text),
+		cmocka_unit_test(ptx_writes_nothing_when_there_is_nothing),
+		cmocka_unit_test(ptx_chooses_columns_order_and_entry),
+		cmocka_unit_test(ptx_says_when_there_is_nothing_to_list),
+		cmocka_unit_test(ptx_says_why_it_cannot_read),
+		cmocka_unit_test(ptx_survives_damaged_files),
+		cmocka_unit_test(ptx_survives_huge_files),
+	};
+
+	sbeetctl = getenv("SBEETCTL");
+	images = getenv("TEST_IMAGES");
+	if (!sbeetctl || !images) {
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

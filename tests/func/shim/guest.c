@@ -1,0 +1,288 @@
+/*
+ * guest.c: a CUDA program that does what it is told on standard input, under libsbeet.so and the fake
+ * driver. A line "@T COMMAND [N]" is run by thread T (0 to 3) of the program, which then writes
+ * "T COMMAND RESULT". The main thread only reads, so one thread may wait while others go on.
+ */
+#include <cuda.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/fake/fake.h"
+
+#define THREADS 4
+#define FILES	300
+#define ERRNO	4242
+
+struct guest_thread {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_t thread;
+	bool started;
+	char command[64]; /* empty: nothing to do */
+	int index;
+};
+
+static struct guest_thread threads[THREADS];
+static CUstream stream;
+static CUevent event;
+static CUcontext context;
+static CUgraph graph;
+static int files[FILES];
+
+static int do_init(int n) {
+	int rc = cuInit(0);
+
+	return rc ? rc : n;
+}
+
+/* Makes device @n's context current. */
+static int do_device(int n) {
+	int rc = cuDevicePrimaryCtxRetain(&context, n);
+
+	return rc ? rc : (int)cuCtxSetCurrent(context);
+}
+
+static int launch_on(CUstream s, int n) {
+	int rc = 0;
+
+	for (int i = 0; i < (n ? n : 1) && rc == 0; i++) {
+		rc = cuLaunchKernel((CUfunction)0x200, 2, 3, 4, 32, 2, 1, 0, s, NULL, NULL);
+	}
+	return rc;
+}
+
+static int do_launch(int n) {
+	return launch_on(NULL, n);
+}
+
+static int do_stream_launch(int n) {
+	return launch_on(stream, n);
+}
+
+static int do_copy(int n) {
+	char host[16] = {0};
+
+	return cuMemcpyHtoD(0x1000, host, sizeof(host));
+}
+
+static int do_fetch(int n) {
+	char host[16];
+
+	return cuMemcpyDtoH(host, 0x1000, sizeof(host));
+}
+
+static int do_sync(int n) {
+	return cuCtxSynchronize();
+}
+
+static int do_stream(int n) {
+	return cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+}
+
+static int do_stream_sync(int n) {
+	return cuStreamSynchronize(stream);
+}
+
+static int do_stream_query(int n) {
+	return cuStreamQuery(stream);
+}
+
+static int do_stream_destroy(int n) {
+	return cuStreamDestroy(stream);
+}
+
+static int do_event(int n) {
+	int rc = cuEventCreate(&event, CU_EVENT_DEFAULT);
+
+	return rc ? rc : (int)cuEventRecord(event, stream);
+}
+
+static int do_event_sync(int n) {
+	return cuEventSynchronize(event);
+}
+
+static int do_release(int n) {
+	return cuDevicePrimaryCtxRelease(n);
+}
+
+static int do_hold(int n) {
+	fake_hold(n);
+	return 0;
+}
+
+static int do_capture(int n) {
+	return cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+static int do_capture_end(int n) {
+	return cuStreamEndCapture(stream, &graph);
+}
+
+static int do_graph(int n) {
+	return cuGraphLaunch((CUgraphExec)0x300, stream);
+}
+
+static int do_launches(int n) {
+	return (int)fake_launches();
+}
+
+static int do_spoiled(int n) {
+	return (int)fake_spoiled();
+}
+
+/* errno as the program left it, after everything that may have gone on inside. */
+static int do_errno(int n) {
+	errno = ERRNO;
+	launch_on(NULL, 1);
+	cuCtxSynchronize();
+	return errno == ERRNO ? 0 : errno;
+}
+
+/* As programs do that turn into a daemon, and then many files of its own. */
+static int do_close_all(int n) {
+	closefrom(3);
+	for (int i = 0; i < FILES; i++) {
+		files[i] = open("/dev/null", O_RDONLY);
+	}
+	return files[FILES - 1] < 0;
+}
+
+static int do_check_files(int n) {
+	char byte;
+
+	for (int i = 0; i < FILES; i++) {
+		if (read(files[i], &byte, 1) != 0) {
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+static int do_fork(int n) {
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		int rc = cuInit(0);
+
+		rc = rc ? rc : do_device(0);
+		rc = rc ? rc : launch_on(NULL, 2);
+		exit(rc ? rc : (int)cuCtxSynchronize());
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static int do_environment(int n) {
+	const char *text = getenv("CUDA_MPS_PIPE_DIRECTORY");
+
+	return text && strcmp(text, "/tmp/pipe-of-test") == 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(int n);
+} commands[] = {
+	{"init", do_init},
+	{"device", do_device},
+	{"launch", do_launch},
+	{"stream-launch", do_stream_launch},
+	{"copy", do_copy},
+	{"fetch", do_fetch},
+	{"sync", do_sync},
+	{"stream", do_stream},
+	{"stream-sync", do_stream_sync},
+	{"stream-query", do_stream_query},
+	{"stream-destroy", do_stream_destroy},
+	{"event", do_event},
+	{"event-sync", do_event_sync},
+	{"release", do_release},
+	{"hold", do_hold},
+	{"capture", do_capture},
+	{"capture-end", do_capture_end},
+	{"graph", do_graph},
+	{"launches", do_launches},
+	{"spoiled", do_spoiled},
+	{"errno", do_errno},
+	{"close-all", do_close_all},
+	{"check-files", do_check_files},
+	{"fork", do_fork},
+	{"environment", do_environment},
+};
+
+static void run_command(int thread, const char *line) {
+	char name[32] = "", answer[96];
+	int n = 0;
+
+	sscanf(line, "%31s %d", name, &n);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		if (strcmp(commands[i].name, name) == 0) {
+			int rc = commands[i].run(n);
+			int length = snprintf(answer, sizeof(answer), "%d %s %d\n", thread, name, rc);
+
+			if (write(STDOUT_FILENO, answer, (size_t)length) != length) {
+				exit(3);
+			}
+			return;
+		}
+	}
+	fprintf(stderr, "guest: no command '%s'\n", name);
+	exit(2);
+}
+
+static void *run_thread(void *data) {
+	struct guest_thread *t = data;
+	char command[sizeof(t->command)];
+
+	for (;;) {
+		pthread_mutex_lock(&t->lock);
+		while (!*t->command) {
+			pthread_cond_wait(&t->changed, &t->lock);
+		}
+		strcpy(command, t->command);
+		*t->command = '\0';
+		pthread_mutex_unlock(&t->lock);
+		if (strcmp(command, "end") == 0) {
+			return NULL;
+		}
+		run_command(t->index, command);
+	}
+}
+
+static void hand_over(int index, const char *command) {
+	struct guest_thread *t = &threads[index];
+
+	if (!t->started) {
+		t->index = index;
+		t->started = true;
+		pthread_mutex_init(&t->lock, NULL);
+		pthread_cond_init(&t->changed, NULL);
+		if (pthread_create(&t->thread, NULL, run_thread, t) != 0) {
+			exit(4);
+		}
+	}
+	pthread_mutex_lock(&t->lock);
+	snprintf(t->command, sizeof(t->command), "%s", command);
+	pthread_cond_signal(&t->changed);
+	pthread_mutex_unlock(&t->lock);
+}
+
+int main(void) {
+	char line[64];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] != '@' || line[1] < '0' || line[1] >= '0' + THREADS) {
+			return 2;
+		}
+		hand_over(line[1] - '0', line + 3);
+	}
+	return 0;
+}

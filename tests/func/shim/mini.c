@@ -1,0 +1,319 @@
+/*
+ * mini.c: see mini.h.
+ */
+#include "mini.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "proto/limits.h"
+#include "proto/packet.h"
+
+void mini_init(struct mini *m) {
+	*m = (struct mini){.listener = -1, .to_guest = -1, .from_guest = -1};
+	strcpy(m->directory, "/tmp/sbeet-shim-XXXXXX");
+	assert_non_null(mkdtemp(m->directory));
+	snprintf(m->socket, sizeof(m->socket), "%s/shim.sock", m->directory);
+}
+
+static void remove_in(struct mini *m, const char *name) {
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", m->directory, name);
+	unlink(path);
+}
+
+void mini_deinit(struct mini *m) {
+	int status = -1;
+
+	close(m->to_guest); /* the guest reads the end and exits */
+	if (m->guest > 0) {
+		assert_int_equal(waitpid(m->guest, &status, 0), m->guest);
+		assert_int_equal(status, 0);
+	}
+	close(m->from_guest);
+	mini_unlisten(m);
+	remove_in(m, "stderr");
+	assert_int_equal(rmdir(m->directory), 0);
+}
+
+void mini_listen(struct mini *m) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	strcpy(address.sun_path, m->socket);
+	m->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_true(m->listener >= 0);
+	assert_int_equal(bind(m->listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(m->listener, 16), 0);
+}
+
+void mini_unlisten(struct mini *m) {
+	if (m->listener >= 0) {
+		close(m->listener);
+		unlink(m->socket);
+		m->listener = -1;
+	}
+}
+
+/* Never returns, and never comes back into the tests by cmocka's signal handlers. */
+static void be_guest(struct mini *m, const char *shim, const char *program,
+		     const char *const *environment, int in, int out) {
+	static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
+	char path[128], socket_variable[128];
+	int error;
+
+	for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++) {
+		signal(caught[i], SIG_DFL);
+	}
+
+	snprintf(path, sizeof(path), "%s/stderr", m->directory);
+	error = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	snprintf(socket_variable, sizeof(socket_variable), "SBEET_SOCKET=%s", m->socket);
+	putenv(socket_variable);
+	setenv("LD_PRELOAD", shim, 1);
+	for (; *environment; environment++) {
+		putenv((char *)*environment);
+	}
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(error, STDERR_FILENO);
+	execl(program, "guest", NULL);
+	_exit(127);
+}
+
+void mini_start(struct mini *m, const char *const *environment) {
+	const char *shim = getenv("SBEET_TEST_SHIM"), *program = getenv("SBEET_TEST_GUEST");
+	int in[2], out[2];
+
+	assert_non_null(shim);
+	assert_non_null(program);
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	m->guest = fork();
+	assert_true(m->guest >= 0);
+	if (m->guest == 0) {
+		be_guest(m, shim, program, environment, in[0], out[1]);
+	}
+	close(in[0]);
+	close(out[1]);
+	m->to_guest = in[1];
+	m->from_guest = out[0];
+}
+
+static bool readable(int fd, int timeout_ms) {
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int r;
+
+	do {
+		r = poll(&p, 1, timeout_ms);
+	} while (r < 0 && errno == EINTR);
+	return r == 1;
+}
+
+void mini_tell(struct mini *m, const char *line) {
+	dprintf(m->to_guest, "%s\n", line);
+}
+
+void mini_answers(struct mini *m, const char *line) {
+	char answer[128] = "";
+	size_t n = 0;
+
+	while (n < sizeof(answer) - 1 && (n == 0 || answer[n - 1] != '\n')) {
+		if (!readable(m->from_guest, MINI_TIMEOUT_MS) || read(m->from_guest, answer + n, 1) != 1) {
+			fail_msg("the guest does not answer '%s'", line);
+		}
+		n++;
+	}
+	answer[n - 1] = '\0';
+	assert_string_equal(answer, line);
+}
+
+void mini_do(struct mini *m, const char *line, int result) {
+	char answer[128], name[64];
+
+	assert_int_equal(sscanf(line + 3, "%63s", name), 1);
+	snprintf(answer, sizeof(answer), "%c %s %d", line[1], name, result);
+	mini_tell(m, line);
+	mini_answers(m, answer);
+}
+
+unsigned mini_said(struct mini *m, const char *text) {
+	char path[128], line[1024];
+	unsigned n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/stderr", m->directory);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		n += strstr(line, text) != NULL;
+	}
+	fclose(f);
+	return n;
+}
+
+int mini_accept_only(struct mini *m) {
+	int fd;
+
+	assert_true(readable(m->listener, MINI_TIMEOUT_MS));
+	fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+bool mini_is_called(struct mini *m) {
+	return readable(m->listener, 0);
+}
+
+int mini_accept(struct mini *m) {
+	int fd = mini_accept_only(m);
+	Sbeet__ToDaemon *hello = mini_expect(fd, SBEET__TO_DAEMON__BODY_HELLO);
+	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
+	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
+
+	assert_string_equal(hello->hello->program, "guest");
+	mini_free(hello);
+	welcome.version = 1;
+	welcome.session = 7;
+	welcome.task = (char *)"guest";
+	welcome.linger_ns = 100000;
+	welcome.mps_pipe_directory = (char *)"/tmp/pipe-of-test";
+	welcome.mps_log_directory = (char *)"/tmp/log-of-test";
+	answer.body_case = SBEET__TO_SHIM__BODY_WELCOME;
+	answer.welcome = &welcome;
+	mini_send(fd, &answer);
+	return fd;
+}
+
+Sbeet__ToDaemon *mini_expect(int fd, Sbeet__ToDaemon__BodyCase body) {
+	static uint8_t buffer[PROTO_PACKET_MAX];
+	ProtobufCMessage *base = NULL;
+	Sbeet__ToDaemon *m;
+	int n;
+
+	if (!readable(fd, MINI_TIMEOUT_MS)) {
+		fail_msg("no message (expected a body of kind %d)", body);
+	}
+	n = packet_receive(fd, buffer, NULL);
+	if (n <= 0) {
+		fail_msg("the connection ended (%d) instead of a body of kind %d", n, body);
+	}
+	assert_int_equal(packet_unpack(&sbeet__to_daemon__descriptor, buffer, (size_t)n, &base), 0);
+	m = (Sbeet__ToDaemon *)base;
+	assert_int_equal(m->body_case, body);
+	return m;
+}
+
+void mini_free(Sbeet__ToDaemon *m) {
+	packet_free(&m->base);
+}
+
+void mini_expect_end(int fd) {
+	uint8_t byte;
+
+	assert_true(readable(fd, MINI_TIMEOUT_MS));
+	assert_true(recv(fd, &byte, 1, 0) <= 0);
+}
+
+bool mini_is_quiet(int fd) {
+	return !readable(fd, 0);
+}
+
+void mini_send(int fd, const Sbeet__ToShim *m) {
+	assert_int_equal(packet_send(fd, &m->base, -1), 0);
+}
+
+uint64_t mini_request(int fd, uint32_t *ret_mask) {
+	Sbeet__ToDaemon *m = mini_expect(fd, SBEET__TO_DAEMON__BODY_REQUEST);
+	uint64_t job = m->request->job;
+
+	assert_int_equal(m->request->gpu_uuid.len, PROTO_UUID_BYTES);
+	if (ret_mask) {
+		*ret_mask = m->request->enforcement_mask;
+	}
+	mini_free(m);
+	return job;
+}
+
+void mini_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement) {
+	Sbeet__Grant grant = SBEET__GRANT__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+	uint8_t uuid[PROTO_UUID_BYTES] = {1}, sms[] = {0xff, 0xff, 0xff, 0xff, 0xff};
+
+	grant.job = job;
+	grant.gpu_uuid.data = uuid;
+	grant.gpu_uuid.len = sizeof(uuid);
+	grant.sms.data = sms;
+	grant.sms.len = sizeof(sms);
+	grant.enforcement = enforcement;
+	grant.sequence = job;
+	grant.gpu_sms = enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ? 40 : 80;
+	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
+	m.grant = &grant;
+	mini_send(fd, &m);
+}
+
+static void add_ops(const Sbeet__OpBatch *batch, uint64_t job, struct mini_sums *sums) {
+	assert_int_equal(batch->job, job);
+	assert_true(batch->n_ops > 0);
+	for (size_t i = 0; i < batch->n_ops; i++) {
+		Sbeet__OpKind kind = batch->ops[i]->kind;
+
+		if (kind == SBEET__OP_KIND__OP_KIND_LAUNCH) {
+			assert_int_equal(batch->ops[i]->blocks, 24);
+			assert_int_equal(batch->ops[i]->block_threads, 64);
+		}
+		if (kind == SBEET__OP_KIND__OP_KIND_LAUNCH || kind == SBEET__OP_KIND__OP_KIND_GRAPH) {
+			sums->launches++;
+		} else {
+			sums->copies++;
+		}
+	}
+}
+
+struct mini_sums mini_done(int fd, uint64_t job) {
+	static uint8_t buffer[PROTO_PACKET_MAX];
+	struct mini_sums sums = {0};
+
+	for (;;) {
+		ProtobufCMessage *base = NULL;
+		Sbeet__ToDaemon *m;
+		bool done;
+		int n;
+
+		assert_true(readable(fd, MINI_TIMEOUT_MS));
+		n = packet_receive(fd, buffer, NULL);
+		assert_true(n > 0);
+		assert_int_equal(packet_unpack(&sbeet__to_daemon__descriptor, buffer, (size_t)n, &base), 0);
+		m = (Sbeet__ToDaemon *)base;
+		done = m->body_case == SBEET__TO_DAEMON__BODY_DONE;
+		if (m->body_case == SBEET__TO_DAEMON__BODY_OPS) {
+			add_ops(m->ops, job, &sums);
+		} else {
+			assert_true(done);
+			assert_int_equal(m->done->job, job);
+			assert_int_equal(m->done->launches, sums.launches);
+			assert_int_equal(m->done->copies, sums.copies);
+			assert_true(m->done->finished_ns >= m->done->granted_ns);
+			sums.cancelled = m->done->cancelled;
+		}
+		mini_free(m);
+		if (done) {
+			return sums;
+		}
+	}
+}

@@ -1,0 +1,67 @@
+/*
+ * mini.h: a daemon that a test plays by hand, and a guest program that it tells what to do.
+ *
+ * Everything that waits gives up after MINI_TIMEOUT_MS and fails the test: long enough for any machine,
+ * never part of what is tested.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "sbeet.pb-c.h"
+
+#define MINI_TIMEOUT_MS 60000
+
+struct mini {
+	char directory[64]; /* owned: of the socket and the guest's standard error */
+	char socket[96];
+	int listener; /* -1: nobody listens */
+	pid_t guest;
+	int to_guest, from_guest;
+};
+
+/* Makes the directory. Nobody listens yet. */
+void mini_init(struct mini *m);
+
+/* Ends the guest, which must exit with 0, and removes everything. */
+void mini_deinit(struct mini *m);
+
+void mini_listen(struct mini *m);
+void mini_unlisten(struct mini *m);
+
+/* Starts the guest. @environment: "NAME=VALUE" strings, ends with NULL. */
+void mini_start(struct mini *m, const char *const *environment);
+void mini_tell(struct mini *m, const char *line);
+void mini_answers(struct mini *m, const char *line);
+
+/* Both: "@T COMMAND" and its answer "T COMMAND RESULT" with @result. */
+void mini_do(struct mini *m, const char *line, int result);
+
+/* How often @text stands in what the guest wrote to standard error so far. */
+unsigned mini_said(struct mini *m, const char *text);
+
+/* A new connection of the guest, Hello read and Welcome sent. */
+int mini_accept(struct mini *m);
+/* The same without any answer. */
+int mini_accept_only(struct mini *m);
+bool mini_is_called(struct mini *m); /* somebody is waiting to be accepted */
+
+/* The next message, which must be a @body; to be freed by mini_free(). */
+Sbeet__ToDaemon *mini_expect(int fd, Sbeet__ToDaemon__BodyCase body);
+void mini_free(Sbeet__ToDaemon *m);
+void mini_expect_end(int fd); /* the guest has closed */
+bool mini_is_quiet(int fd);   /* nothing has arrived so far */
+
+/* Waits for a Request and returns its number and mask (may be NULL). */
+uint64_t mini_request(int fd, uint32_t *ret_mask);
+void mini_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement);
+void mini_send(int fd, const Sbeet__ToShim *m);
+
+/* Reads records until the JobDone of @job, and checks that the batches hold what it sums up. Jobs of
+ * other numbers must not be mentioned. */
+struct mini_sums {
+	uint64_t launches, copies;
+	bool cancelled;
+};
+struct mini_sums mini_done(int fd, uint64_t job);

@@ -1,0 +1,641 @@
+/*
+ * test-shim.c: libsbeet.so in a program on the fake driver, against a daemon that is played by hand:
+ * every message in its order, every way in which a daemon can be missing, and what a guest must not do.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "mini.h"
+#include "proto/limits.h"
+
+#define WHOLE SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+#define COUNT SBEET__ENFORCEMENT__ENFORCEMENT_COUNT
+#define NOT_READY_CODE 802 /* CUDA_ERROR_SYSTEM_NOT_READY */
+
+static const char *const plain[] = {NULL};
+static const char *const by_thread[] = {"SBEET_SCOPE=thread", NULL};
+
+static int setup(void **state) {
+	static struct mini mini;
+
+	mini_init(&mini);
+	*state = &mini;
+	return 0;
+}
+
+static int teardown(void **state) {
+	mini_deinit(*state);
+	return 0;
+}
+
+/* A guest with a connection and a current context. Returns the connection. */
+static int begin(struct mini *m, const char *const *environment) {
+	int fd;
+
+	mini_listen(m);
+	mini_start(m, environment);
+	mini_tell(m, "@0 init");
+	fd = mini_accept(m);
+	mini_answers(m, "0 init 0");
+	mini_do(m, "@0 device", 0);
+	return fd;
+}
+
+/* Thread 0's launch opens a job, which is granted. Returns its number. */
+static uint64_t open_job(struct mini *m, int fd) {
+	uint64_t job;
+
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 launch 0");
+	return job;
+}
+
+/* ---- the ordinary way ---- */
+
+static void shim_tells_every_operation_of_a_job(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint32_t mask = 0;
+	struct mini_sums sums;
+	uint64_t job;
+
+	mini_tell(m, "@0 copy");
+	job = mini_request(fd, &mask);
+	assert_int_equal(mask, 1 << 1 | 1 << 2 | 1 << 3);
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 copy 0");
+	mini_do(m, "@0 launch 5000", 0);
+	mini_do(m, "@0 sync", 0);
+	sums = mini_done(fd, job);
+	assert_int_equal(sums.launches, 5000);
+	assert_int_equal(sums.copies, 1);
+	assert_false(sums.cancelled);
+	mini_do(m, "@0 launches", 5000);
+	close(fd);
+}
+
+static void shim_numbers_jobs_upwards(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint64_t before = 0;
+
+	for (int i = 0; i < 5; i++) {
+		uint64_t job = open_job(m, fd);
+
+		assert_true(job > before);
+		before = job;
+		mini_do(m, "@0 fetch", 0); /* a copy to the host waits for everything */
+		assert_int_equal(mini_done(fd, job).copies, 1);
+	}
+	close(fd);
+}
+
+static void shim_ends_job_of_program_that_does_nothing(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint64_t job = open_job(m, fd);
+
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	close(fd);
+}
+
+static void shim_keeps_job_while_work_is_under_way(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint64_t job;
+
+	mini_do(m, "@0 stream", 0);
+	mini_do(m, "@0 hold 1", 0);
+	mini_tell(m, "@0 stream-launch");
+	job = mini_request(fd, NULL);
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 stream-launch 0");
+	for (int i = 0; i < 100; i++) {
+		mini_do(m, "@0 stream-query", 600); /* not ready */
+	}
+	mini_do(m, "@0 hold 0", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	close(fd);
+}
+
+static void shim_ends_job_at_the_event_behind_it(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint64_t job;
+
+	mini_do(m, "@0 stream", 0);
+	mini_tell(m, "@0 stream-launch");
+	job = mini_request(fd, NULL);
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 stream-launch 0");
+	mini_do(m, "@0 event", 0);
+	mini_do(m, "@0 event-sync", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	close(fd);
+}
+
+static void shim_follows_streams_and_contexts_that_go(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint64_t job;
+
+	mini_do(m, "@0 stream", 0);
+	mini_do(m, "@0 hold 1", 0);
+	mini_tell(m, "@0 stream-launch");
+	job = mini_request(fd, NULL);
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 stream-launch 0");
+	mini_do(m, "@0 stream-destroy", 0);
+	mini_do(m, "@0 hold 0", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+
+	mini_do(m, "@0 hold 1", 0);
+	job = open_job(m, fd);
+	mini_do(m, "@0 release", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	close(fd);
+}
+
+static void shim_lets_threads_have_jobs_of_their_own(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, by_thread);
+	uint64_t jobs[2];
+
+	mini_do(m, "@1 device", 0);
+	for (int i = 0; i < 2; i++) {
+		Sbeet__ToDaemon *r;
+
+		mini_tell(m, i ? "@1 launch" : "@0 launch");
+		r = mini_expect(fd, SBEET__TO_DAEMON__BODY_REQUEST);
+		assert_true(r->request->tid != 0);
+		jobs[i] = r->request->job;
+		mini_free(r);
+	}
+	/* Both wait on one connection; the later one comes first. */
+	mini_grant(fd, jobs[1], WHOLE);
+	mini_answers(m, "1 launch 0");
+	mini_grant(fd, jobs[0], WHOLE);
+	mini_answers(m, "0 launch 0");
+	mini_do(m, "@0 sync", 0);
+	close(fd);
+}
+
+static void shim_has_one_job_a_process_otherwise(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint64_t job;
+
+	mini_do(m, "@1 device", 0);
+	mini_do(m, "@0 hold 1", 0);
+	job = open_job(m, fd);
+	mini_do(m, "@1 launch", 0);
+	mini_do(m, "@1 launch 10", 0);
+	mini_do(m, "@0 hold 0", 0);
+	assert_int_equal(mini_done(fd, job).launches, 12);
+	close(fd);
+}
+
+static void shim_has_jobs_on_each_gpu(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	Sbeet__ToDaemon *r;
+	uint64_t job;
+
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 launch 0");
+	mini_do(m, "@0 sync", 0);
+	mini_done(fd, job);
+	mini_do(m, "@1 device 1", 0);
+	mini_tell(m, "@0 launch"); /* waits, which does not keep the other GPU's job from coming */
+	job = mini_request(fd, NULL);
+	mini_tell(m, "@1 launch");
+	r = mini_expect(fd, SBEET__TO_DAEMON__BODY_REQUEST);
+	assert_int_equal(r->request->gpu_uuid.data[0], 2);
+	mini_grant(fd, r->request->job, WHOLE);
+	mini_free(r);
+	mini_answers(m, "1 launch 0");
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 launch 0");
+	close(fd);
+}
+
+static void shim_leaves_captures_alone(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint32_t mask = 0;
+	uint64_t job;
+
+	mini_do(m, "@0 stream", 0);
+	mini_do(m, "@0 capture", 0);
+	mini_do(m, "@0 stream-launch 3", 0); /* lines of a graph, not work: nobody is asked */
+	mini_do(m, "@0 capture-end", 0);
+	assert_true(mini_is_quiet(fd));
+	mini_tell(m, "@0 graph");
+	job = mini_request(fd, &mask);
+	assert_int_equal(mask, 1 << WHOLE);
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 graph 0");
+	mini_do(m, "@0 stream-sync", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+
+	/* A job is open and quiet while the program captures: the tracker must not ask. */
+	mini_do(m, "@0 hold 1", 0);
+	job = open_job(m, fd);
+	mini_do(m, "@0 capture", 0);
+	mini_do(m, "@0 stream-launch 2", 0);
+	mini_do(m, "@0 hold 0", 0);
+	mini_do(m, "@0 capture-end", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	mini_do(m, "@0 spoiled", 0);
+	close(fd);
+}
+
+/* ---- grants that do not fit, or are taken back ---- */
+
+static void shim_finishes_job_that_a_kernel_does_not_fit(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint32_t mask = 0;
+	uint64_t job;
+
+	mini_do(m, "@0 hold 1", 0);
+	mini_tell(m, "@0 copy");
+	job = mini_request(fd, &mask);
+	assert_true(mask & 1 << COUNT);
+	mini_grant(fd, job, COUNT);
+	mini_answers(m, "0 copy 0");
+	mini_tell(m, "@0 launch"); /* a kernel that nobody knows can't be confined */
+	mini_do(m, "@1 launches", 0);
+	mini_do(m, "@1 hold 0", 0);
+	assert_int_equal(mini_done(fd, job).copies, 1);
+	job = mini_request(fd, &mask);
+	assert_int_equal(mask, 1 << WHOLE);
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 launch 0");
+	mini_do(m, "@0 sync", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+
+	/* The pattern is known now: the copy before it asks for the whole GPU at once. */
+	mini_tell(m, "@0 copy");
+	job = mini_request(fd, &mask);
+	assert_int_equal(mask, 1 << WHOLE);
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 copy 0");
+	close(fd);
+}
+
+static void shim_starts_nothing_more_after_revoke(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	Sbeet__Revoke revoke = SBEET__REVOKE__INIT;
+	Sbeet__ToShim message = SBEET__TO_SHIM__INIT;
+	uint64_t job;
+
+	mini_do(m, "@0 hold 1", 0);
+	job = open_job(m, fd);
+	revoke.job = job;
+	revoke.reason = (char *)"test";
+	message.body_case = SBEET__TO_SHIM__BODY_REVOKE;
+	message.revoke = &revoke;
+	mini_send(fd, &message);
+	mini_do(m, "@1 hold 0", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	open_job(m, fd);
+	close(fd);
+}
+
+/* ---- daemons that are missing ---- */
+
+static void shim_runs_unmanaged_and_says_so_once(void **state) {
+	struct mini *m = *state;
+
+	mini_start(m, plain);
+	mini_do(m, "@0 init", 0);
+	mini_do(m, "@0 device", 0);
+	mini_do(m, "@0 launch 1000", 0);
+	mini_do(m, "@0 sync", 0);
+	mini_do(m, "@0 launches", 1000);
+	assert_int_equal(mini_said(m, "running unmanaged"), 1);
+	assert_int_equal(mini_said(m, "sbeet:"), 1);
+}
+
+static void shim_goes_on_when_daemon_dies_while_job_waits(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+
+	mini_tell(m, "@0 launch");
+	mini_request(fd, NULL);
+	mini_unlisten(m);
+	close(fd);
+	mini_answers(m, "0 launch 0");
+	mini_do(m, "@0 sync", 0);
+	mini_do(m, "@0 launches", 1);
+	assert_int_equal(mini_said(m, "running unmanaged"), 1);
+}
+
+static void shim_goes_on_when_daemon_dies_while_job_runs(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+
+	mini_do(m, "@0 hold 1", 0);
+	open_job(m, fd);
+	mini_unlisten(m);
+	close(fd);
+	mini_do(m, "@0 launch 100", 0);
+	mini_do(m, "@0 hold 0", 0);
+	mini_do(m, "@0 sync", 0);
+	mini_do(m, "@0 launch 100", 0);
+	mini_do(m, "@0 launches", 201);
+}
+
+static void shim_goes_on_when_daemon_dies_in_the_greeting(void **state) {
+	struct mini *m = *state;
+
+	mini_listen(m);
+	mini_start(m, plain);
+	mini_tell(m, "@0 init");
+	close(mini_accept_only(m));
+	mini_answers(m, "0 init 0");
+	mini_do(m, "@0 device", 0);
+	mini_unlisten(m);
+	mini_do(m, "@0 launch", 0);
+}
+
+static void shim_goes_on_when_daemon_never_answers(void **state) {
+	struct mini *m = *state;
+	int fd;
+
+	mini_listen(m);
+	mini_start(m, plain);
+	mini_tell(m, "@0 init");
+	fd = mini_accept_only(m);
+	mini_answers(m, "0 init 0");
+	mini_do(m, "@0 device", 0);
+	mini_do(m, "@0 launch", 0);
+	close(fd);
+}
+
+static void shim_asks_the_next_daemon(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+
+	close(fd); /* restarted while the program was idle: it still listens, or listens again */
+	mini_tell(m, "@0 launch");
+	fd = mini_accept(m);
+	mini_grant(fd, mini_request(fd, NULL), WHOLE);
+	mini_answers(m, "0 launch 0");
+	close(fd);
+}
+
+static void shim_goes_on_when_refused(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	Sbeet__Error error = SBEET__ERROR__INIT;
+	Sbeet__ToShim message = SBEET__TO_SHIM__INIT;
+
+	mini_tell(m, "@0 launch");
+	error.job = mini_request(fd, NULL);
+	error.code = SBEET__ERROR_CODE__ERROR_CODE_NO_GPU;
+	error.text = (char *)"no such GPU here";
+	message.body_case = SBEET__TO_SHIM__BODY_ERROR;
+	message.error = &error;
+	mini_send(fd, &message);
+	mini_answers(m, "0 launch 0");
+	assert_int_equal(mini_said(m, "no such GPU here"), 1);
+	close(fd);
+}
+
+static void shim_fails_clearly_when_daemon_is_required(void **state) {
+	static const char *const required[] = {"SBEET_REQUIRE=30ms", NULL};
+	struct mini *m = *state;
+
+	mini_start(m, required);
+	mini_do(m, "@0 init", NOT_READY_CODE);
+	assert_int_equal(mini_said(m, "SBEET_REQUIRE"), 1);
+}
+
+static void shim_waits_for_required_daemon(void **state) {
+	static const char *const required[] = {"SBEET_REQUIRE=5min", NULL};
+	struct mini *m = *state;
+	int fd;
+
+	mini_start(m, required);
+	mini_tell(m, "@0 init");
+	mini_listen(m);
+	fd = mini_accept(m);
+	mini_answers(m, "0 init 0");
+	mini_do(m, "@0 device", 0);
+	mini_tell(m, "@0 launch");
+	mini_request(fd, NULL);
+	close(fd); /* and dies; another one takes over */
+	fd = mini_accept(m);
+	mini_grant(fd, mini_request(fd, NULL), WHOLE);
+	mini_answers(m, "0 launch 0");
+	close(fd);
+}
+
+static void shim_fails_launch_when_required_daemon_stays_away(void **state) {
+	static const char *const required[] = {"SBEET_REQUIRE=30ms", NULL};
+	struct mini *m = *state;
+	int fd = -1;
+
+	mini_listen(m);
+	mini_start(m, required);
+	mini_tell(m, "@0 init");
+	fd = mini_accept(m);
+	mini_answers(m, "0 init 0");
+	mini_do(m, "@0 device", 0);
+	mini_tell(m, "@0 launch");
+	mini_request(fd, NULL);
+	mini_unlisten(m);
+	close(fd);
+	mini_answers(m, "0 launch 802");
+	mini_do(m, "@0 launches", 0);
+}
+
+/* ---- a guest ---- */
+
+static void shim_takes_no_offence_at_unknown_messages(void **state) {
+	/* A length-delimited field of number 99: a message that this build does not know. */
+	static const uint8_t unknown[] = {0x9a, 0x06, 0x02, 0x08, 0x01};
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint64_t job;
+
+	assert_int_equal(write(fd, unknown, sizeof(unknown)), (ssize_t)sizeof(unknown));
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	assert_int_equal(write(fd, unknown, sizeof(unknown)), (ssize_t)sizeof(unknown));
+	mini_grant(fd, job + 1000, WHOLE); /* for nobody */
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 launch 0");
+	close(fd);
+}
+
+static void shim_leaves_daemon_that_talks_nonsense(void **state) {
+	static const uint8_t nonsense[] = {0xff, 0xff, 0xff};
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+
+	mini_tell(m, "@0 launch");
+	mini_request(fd, NULL);
+	mini_unlisten(m);
+	assert_int_equal(write(fd, nonsense, sizeof(nonsense)), (ssize_t)sizeof(nonsense));
+	mini_answers(m, "0 launch 0");
+	mini_expect_end(fd);
+	close(fd);
+}
+
+static void shim_does_not_trust_what_it_did_not_ask_for(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint64_t job;
+
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	mini_unlisten(m);
+	mini_grant(fd, job, COUNT); /* a launch that can only run on the whole GPU */
+	mini_answers(m, "0 launch 0");
+	mini_expect_end(fd);
+	close(fd);
+}
+
+static void shim_keeps_errno(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+
+	mini_tell(m, "@0 errno");
+	mini_grant(fd, mini_request(fd, NULL), WHOLE);
+	mini_answers(m, "0 errno 0");
+	mini_unlisten(m);
+	close(fd);
+	mini_do(m, "@0 errno", 0);
+}
+
+static void shim_survives_a_program_that_closes_everything(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain), again;
+
+	mini_do(m, "@0 close-all", 0);
+	mini_tell(m, "@0 launch");
+	again = mini_accept(m);
+	mini_expect_end(fd);
+	mini_grant(again, mini_request(again, NULL), WHOLE);
+	mini_answers(m, "0 launch 0");
+	mini_do(m, "@0 sync", 0);
+	mini_do(m, "@0 check-files", 0);
+	close(fd);
+	close(again);
+}
+
+static void shim_lets_child_start_anew(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain), child;
+	uint64_t job;
+
+	mini_do(m, "@0 hold 1", 0);
+	job = open_job(m, fd);
+	mini_do(m, "@0 hold 0", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	mini_tell(m, "@0 fork");
+	child = mini_accept(m);
+	job = mini_request(child, NULL);
+	mini_grant(child, job, WHOLE);
+	assert_int_equal(mini_done(child, job).launches, 2);
+	mini_answers(m, "0 fork 0");
+	open_job(m, fd); /* the parent's connection is what it was */
+	close(child);
+	close(fd);
+}
+
+static void shim_passes_mps_directories_on(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+
+	mini_do(m, "@0 environment", 1);
+	close(fd);
+}
+
+static void shim_respects_mps_directories_of_the_program(void **state) {
+	static const char *const own[] = {"CUDA_MPS_PIPE_DIRECTORY=/mine", NULL};
+	struct mini *m = *state;
+	int fd = begin(m, own);
+
+	mini_do(m, "@0 environment", 0);
+	close(fd);
+}
+
+static void shim_does_nothing_when_disabled(void **state) {
+	static const char *const disabled[] = {"SBEET_DISABLE=1", NULL};
+	struct mini *m = *state;
+
+	mini_listen(m);
+	mini_start(m, disabled);
+	mini_do(m, "@0 init", 0);
+	mini_do(m, "@0 device", 0);
+	mini_do(m, "@0 launch 10", 0);
+	mini_do(m, "@0 sync", 0);
+	assert_false(mini_is_called(m));
+	assert_int_equal(mini_said(m, "sbeet:"), 0);
+}
+
+static void shim_complains_of_settings_and_goes_on(void **state) {
+	static const char *const wrong[] = {"SBEET_PERIOD=33", "SBEET_CLASS=fast", "SBEET_SCOPE=moon",
+					    "SBEET_PRIORITY=2000", "SBEET_TASK=a b", NULL};
+	struct mini *m = *state;
+	int fd = begin(m, wrong);
+
+	assert_int_equal(mini_said(m, "ignoring"), 5);
+	open_job(m, fd);
+	close(fd);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(shim_tells_every_operation_of_a_job),
+		CASE(shim_numbers_jobs_upwards),
+		CASE(shim_ends_job_of_program_that_does_nothing),
+		CASE(shim_keeps_job_while_work_is_under_way),
+		CASE(shim_ends_job_at_the_event_behind_it),
+		CASE(shim_follows_streams_and_contexts_that_go),
+		CASE(shim_lets_threads_have_jobs_of_their_own),
+		CASE(shim_has_one_job_a_process_otherwise),
+		CASE(shim_has_jobs_on_each_gpu),
+		CASE(shim_leaves_captures_alone),
+		CASE(shim_finishes_job_that_a_kernel_does_not_fit),
+		CASE(shim_starts_nothing_more_after_revoke),
+		CASE(shim_runs_unmanaged_and_says_so_once),
+		CASE(shim_goes_on_when_daemon_dies_while_job_waits),
+		CASE(shim_goes_on_when_daemon_dies_while_job_runs),
+		CASE(shim_goes_on_when_daemon_dies_in_the_greeting),
+		CASE(shim_goes_on_when_daemon_never_answers),
+		CASE(shim_asks_the_next_daemon),
+		CASE(shim_goes_on_when_refused),
+		CASE(shim_fails_clearly_when_daemon_is_required),
+		CASE(shim_waits_for_required_daemon),
+		CASE(shim_fails_launch_when_required_daemon_stays_away),
+		CASE(shim_takes_no_offence_at_unknown_messages),
+		CASE(shim_leaves_daemon_that_talks_nonsense),
+		CASE(shim_does_not_trust_what_it_did_not_ask_for),
+		CASE(shim_keeps_errno),
+		CASE(shim_survives_a_program_that_closes_everything),
+		CASE(shim_lets_child_start_anew),
+		CASE(shim_passes_mps_directories_on),
+		CASE(shim_respects_mps_directories_of_the_program),
+		CASE(shim_does_nothing_when_disabled),
+		CASE(shim_complains_of_settings_and_goes_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

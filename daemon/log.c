@@ -69,7 +69,8 @@ bool log_enabled(enum log_level level) {
 }
 
 /* One write a line, so that lines of several processes do not mix. */
-static void print_line(enum log_level level, const char *format, va_list args) {
+__attribute__((format(printf, 2, 0))) static void print_line(enum log_level level,
+							     const char *format, va_list args) {
 	char line[LINE_MAX_BYTES];
 	int n, room = (int)sizeof(line) - 1; /* for the newline */
 

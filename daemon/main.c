@@ -135,22 +135,24 @@ static int start(struct daemon *d) {
 		log_error("%s", why);
 		return r;
 	}
+	/* Signals first: whoever can connect may rely on a clean end. */
+	d->base = event_base_new();
+	r = d->base ? add_events(d) : -ENOMEM;
+	if (r < 0) {
+		log_error("Can't start: %s", strerror(-r));
+		return r;
+	}
 	shim_fd = listen_at(d, "shim");
 	control_fd = shim_fd >= 0 ? listen_at(d, "control") : -1;
 	if (control_fd < 0) {
 		return -1;
 	}
-	d->base = event_base_new();
-	r = d->base ? add_events(d) : -ENOMEM;
-	if (r == 0) {
-		r = server_new(&d->server, d->base, o->policy, o->linger, shim_fd, control_fd);
-	}
+	r = server_new(&d->server, d->base, o->policy, o->linger, TAKE_FD(shim_fd),
+		       TAKE_FD(control_fd));
 	if (r < 0) {
 		log_error("Can't start: %s", strerror(-r));
 		return r;
 	}
-	TAKE_FD(shim_fd);
-	TAKE_FD(control_fd);
 	if (o->n_gpus > 0) {
 		r = inventory_new_fixed(&d->inventory, o->gpu_sms, o->n_gpus, &o->sharing);
 		if (r == 0) {

@@ -85,7 +85,8 @@ static void on_control(void *userdata, int fd) {
 }
 
 int server_new(struct server **ret, struct event_base *base, const struct sched_policy *policy,
-	       nsec_t linger, int shim_fd, int control_fd) {
+	       nsec_t linger, int shim, int control) {
+	_cleanup_close_ int shim_fd = shim, control_fd = control;
 	struct server *server = calloc(1, sizeof(*server));
 	int r;
 
@@ -114,12 +115,14 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 		r = listener_new(&server->shim_listener, base, shim_fd, on_shim, server);
 	}
 	if (r == 0) {
+		TAKE_FD(shim_fd);
 		r = listener_new(&server->control_listener, base, control_fd, on_control, server);
 	}
 	if (r < 0) {
 		server_free(server);
 		return r;
 	}
+	TAKE_FD(control_fd);
 	*ret = server;
 	return 0;
 }

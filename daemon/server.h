@@ -33,9 +33,9 @@ struct server {
 		       */
 };
 
-/* Takes over both listening sockets on success. Accepts nobody before server_start(). */
+/* Takes over both listening sockets, even if it fails. Accepts nobody before server_start(). */
 int server_new(struct server **ret, struct event_base *base, const struct sched_policy *policy,
-	       nsec_t linger, int shim_fd, int control_fd);
+	       nsec_t linger, int shim, int control);
 
 /* Takes NULL. */
 struct server *server_free(struct server *server);

@@ -73,10 +73,8 @@ __attribute__((format(printf, 4, 0))) static void session_verror(struct session 
 	char text[PROTO_TEXT_MAX / 2];
 
 	vsnprintf(text, sizeof(text), format, args);
-	log_client(code == SBEET__ERROR_CODE__ERROR_CODE_SHUTDOWN ? LOG_LEVEL_DEBUG
-								  : LOG_LEVEL_WARNING,
-		   "session %llu (pid %d, '%s'): %s", (unsigned long long)s->id, s->cred.pid,
-		   s->task.name, text);
+	log_client(LOG_LEVEL_WARNING, "session %llu (pid %d, '%s'): %s", (unsigned long long)s->id,
+		   s->cred.pid, s->task.name, text);
 	error.code = code;
 	error.text = text;
 	error.job = job;

@@ -1,0 +1,150 @@
+/*
+ * client.c: a CUDA program by remote control, for test-processes.c: one command a line on stdin, one
+ * answer a line on stdout. It knows nothing of who else uses the GPU.
+ *
+ *   hold BLOCKS THREADS  launches blocks that stay until `release`
+ *   arrived              how many blocks have begun
+ *   release              lets them end
+ *   smids                the SM ids that the blocks saw, sorted, each once
+ *   sync                 waits for all work; the CUDA error as a number
+ *   fault                launches a kernel that writes out of bounds
+ *   alloc BYTES          device memory; the error
+ *   free                 how much device memory is free
+ *   add                  a whole small vector addition; "right" or "wrong"
+ */
+#include <cuda.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels.h"
+
+#define SMIDS 256
+
+static struct {
+	CUfunction wait, poke, add;
+	volatile uint32_t *words; /* pinned: gate, arrived, smids */
+	unsigned n_blocks;
+	CUstream stream;
+} client;
+
+static void check(CUresult r, const char *what) {
+	const char *name = "?";
+
+	if (r != CUDA_SUCCESS) {
+		(void)cuGetErrorName(r, &name);
+		fprintf(stderr, "client: %s: %s\n", what, name);
+		exit(1);
+	}
+}
+
+static void open_gpu(void) {
+	CUcontext context;
+	CUmodule module;
+
+	check(cuInit(0), "cuInit");
+	check(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
+	check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+	check(cuModuleLoadData(&module, kernels_ptx), "cuModuleLoadData");
+	check(cuModuleGetFunction(&client.wait, module, "wait"), "wait");
+	check(cuModuleGetFunction(&client.poke, module, "poke"), "poke");
+	check(cuModuleGetFunction(&client.add, module, "add"), "add");
+	check(cuMemAllocHost((void **)&client.words, 4 * (2 + SMIDS)), "cuMemAllocHost");
+	check(cuStreamCreate(&client.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+}
+
+static void hold(unsigned blocks, unsigned threads) {
+	uint64_t gate = (uintptr_t)client.words, arrived = gate + 4, smids = gate + 8;
+	void *params[] = {&gate, &arrived, &smids};
+
+	memset((void *)client.words, 0, 4 * (2 + SMIDS));
+	client.n_blocks = blocks;
+	check(cuLaunchKernel(client.wait, blocks, 1, 1, threads, 1, 1, 0, client.stream, params,
+			     NULL),
+	      "cuLaunchKernel");
+	printf("ok\n");
+}
+
+static void print_smids(void) {
+	const char *comma = "";
+
+	for (unsigned id = 0; id < SMIDS; id++) {
+		for (unsigned i = 0; i < client.n_blocks; i++) {
+			if (client.words[2 + i] == id) {
+				printf("%s%u", comma, id);
+				comma = ",";
+				break;
+			}
+		}
+	}
+	printf("\n");
+}
+
+static void fault(void) {
+	uint64_t nowhere = 0x100000000000ull;
+	unsigned value = 1;
+	void *params[] = {&nowhere, &value};
+
+	check(cuLaunchKernel(client.poke, 1, 1, 1, 1, 1, 1, 0, client.stream, params, NULL),
+	      "cuLaunchKernel");
+	printf("ok\n");
+}
+
+static void add(void) {
+	unsigned n = 1000, wrong = 0, *host = malloc(n * 4);
+	CUdeviceptr d;
+	void *params[] = {&d, &d, &d, &n};
+
+	for (unsigned i = 0; i < n; i++) {
+		host[i] = i;
+	}
+	check(cuMemAlloc(&d, n * 4), "cuMemAlloc");
+	check(cuMemcpyHtoDAsync(d, host, n * 4, client.stream), "cuMemcpyHtoD");
+	check(cuLaunchKernel(client.add, 8, 1, 1, 128, 1, 1, 0, client.stream, params, NULL),
+	      "cuLaunchKernel");
+	check(cuMemcpyDtoHAsync(host, d, n * 4, client.stream), "cuMemcpyDtoH");
+	for (unsigned i = 0; i < n; i++) {
+		wrong += host[i] != 2 * i;
+	}
+	check(cuMemFree(d), "cuMemFree");
+	free(host);
+	printf("%s\n", wrong ? "wrong" : "right");
+}
+
+int main(void) {
+	char line[128];
+	unsigned a, b;
+	size_t n, total;
+	CUdeviceptr d;
+
+	open_gpu();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("open\n");
+	while (fgets(line, sizeof(line), stdin)) {
+		if (sscanf(line, "hold %u %u", &a, &b) == 2 && a <= SMIDS) {
+			hold(a, b);
+		} else if (strcmp(line, "arrived\n") == 0) {
+			printf("%u\n", client.words[1]);
+		} else if (strcmp(line, "release\n") == 0) {
+			client.words[0] = 1;
+			printf("ok\n");
+		} else if (strcmp(line, "smids\n") == 0) {
+			print_smids();
+		} else if (strcmp(line, "sync\n") == 0) {
+			printf("%d\n", (int)cuStreamSynchronize(client.stream));
+		} else if (strcmp(line, "fault\n") == 0) {
+			fault();
+		} else if (sscanf(line, "alloc %u", &a) == 1) {
+			printf("%d\n", (int)cuMemAlloc(&d, a));
+		} else if (strcmp(line, "free\n") == 0) {
+			check(cuMemGetInfo(&n, &total), "cuMemGetInfo");
+			printf("%zu\n", n);
+		} else if (strcmp(line, "add\n") == 0) {
+			add();
+		} else {
+			printf("unknown command\n");
+		}
+	}
+	return 0;
+}

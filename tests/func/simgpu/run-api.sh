@@ -1,0 +1,11 @@
+#!/bin/sh
+# usage: run-api.sh TEST SIMGPUD: runs the test on simulated GPUs of its own.
+set -u
+SIMGPU_DIR=$(mktemp -d)
+SIMGPU=4,2
+export SIMGPU_DIR SIMGPU
+"$1"
+code=$?
+"$2" --stop
+rm -rf "$SIMGPU_DIR"
+exit $code

@@ -329,10 +329,10 @@ static bool absorb(struct facts *caller, const struct facts *callee) {
 }
 
 /*
- * Walks from callees to callers until nothing changes. A function comes back to the queue only when
+ * From callees to callers until nothing changes. A function comes back to the queue only when
  * one of its facts has changed, which each can do once, so recursion ends and time is linear.
  */
-static int propagate(struct module_facts *f) {
+int module_facts_propagate(struct module_facts *f) {
 	size_t n = f->m->n_funcs, head = 0, count = 0;
 	uint32_t *first = calloc(n + 2, sizeof(*first)); /* callers of i: callers[first[i]...] */
 	uint32_t *callers = reallocarray(NULL, f->n_calls + 1, sizeof(*callers));
@@ -427,7 +427,7 @@ int module_facts_init(struct module_facts *f, const struct ptx_module *m) {
 		}
 	}
 	if (r == 0) {
-		r = propagate(&out);
+		r = module_facts_propagate(&out);
 	}
 	if (r < 0) {
 		module_facts_deinit(&out);

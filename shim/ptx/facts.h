@@ -53,6 +53,9 @@ struct module_facts {
 int module_facts_init(struct module_facts *f, const struct ptx_module *m);
 void module_facts_deinit(struct module_facts *f);
 
+/* Lets callers know what has been found out about functions since. Return: 0, -ENOMEM. */
+int module_facts_propagate(struct module_facts *f);
+
 /* The function that a call names: the operand after the list of results. */
 const struct ptx_operand *facts_call_target(const struct ptx_module *m, const struct ptx_stmt *s);
 

@@ -1,9 +1,37 @@
 /*
  * hazards.c: barriers and warp-wide instructions against threads that have ended.
+ *
+ * Two arguments show that nobody can have ended who is still waited for:
+ *
+ *	control is uniform there: every thread of the block (of the warp) comes to the instruction
+ *	equally often, and one that has ended has been there each time;
+ *	behind it, on every way to the end, there is another meeting that all threads come to
+ *equally often and that lets nobody pass alone: one who has ended would have passed it before the
+ *	others came.
  */
 #include "shim/ptx/hazards.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/ptx/cfg.h"
 #include "shim/ptx/opcodes.h"
+#include "shim/ptx/uniform.h"
+
+struct judge {
+	const struct module_facts *facts;
+	const struct ptx_module *m;
+	const struct ptx_func *f;
+	struct cfg c;
+	struct uniform block; /* what the whole block has in common */
+	bool vote;
+};
+
+static const char warp_reason[] =
+	"it waits for threads of its warp that may have ended their block before";
+static const char count_reason[] =
+	"it waits for a number of threads, some of which may have ended their block before";
 
 unsigned hazards_free_barrier(const struct module_facts *facts) {
 	uint32_t used = 0;
@@ -18,16 +46,208 @@ unsigned hazards_free_barrier(const struct module_facts *facts) {
 	return number;
 }
 
+/* What block @b's event waits with: enum facts_has. */
+static uint32_t event_has(const struct judge *j, uint32_t b) {
+	const struct ptx_stmt *s;
+	const struct ptx_func *callee;
+
+	switch (j->c.blocks[b].event) {
+	case CFG_BARRIER:
+		return FACTS_BARRIER;
+	case CFG_BARRIER_COUNTED:
+		return FACTS_BARRIER_COUNTED;
+	case CFG_WARP:
+		return FACTS_WARP;
+	case CFG_CALL:
+		s = &j->m->stmts[j->c.blocks[b].last];
+		callee = ptx_module_func(j->m, facts_call_target(j->m, s)->name);
+		return j->facts->funcs[callee - j->m->funcs].has;
+	default:
+		return 0;
+	}
+}
+
+static bool is_guarded(const struct judge *j, uint32_t b) {
+	return j->m->stmts[j->c.blocks[b].last].guard.len > 0;
+}
+
+/* A meeting of the whole warp that no lane passes alone. */
+static bool is_full_warp(const struct judge *j, const struct full_masks *masks, uint32_t b) {
+	const struct ptx_stmt *s = &j->m->stmts[j->c.blocks[b].last];
+
+	return j->c.blocks[b].event == CFG_WARP && s->n_operands > 0 &&
+	       full_masks_has(masks, &j->m->operands[s->operands + s->n_operands - 1]);
+}
+
+/*
+ * Marks the blocks behind whose event someone may end without meeting the others again. @warp: the
+ * warp's own meetings count too. Return: 0, -ENOMEM.
+ */
+static int find_open_ends(const struct judge *j, const struct uniform *warp, bool *open) {
+	size_t n = (size_t)j->c.n_blocks + 1;
+	bool *barred = calloc(n, sizeof(*barred)), *reach = calloc(n, sizeof(*reach));
+	struct full_masks masks = {0};
+	int r = barred && reach ? full_masks_init(&masks, j->m, j->f) : -ENOMEM;
+
+	for (uint32_t b = 0; b < j->c.n_blocks && r == 0; b++) {
+		if (j->c.blocks[b].event == CFG_NONE || is_guarded(j, b)) {
+			continue;
+		}
+		/* while some barriers vote, a thread may be let through one by others at another */
+		barred[b] = (j->c.blocks[b].event == CFG_BARRIER && !j->vote &&
+			     !j->block.diverged[b]) ||
+			    (warp && !warp->diverged[b] && is_full_warp(j, &masks, b));
+	}
+	if (r == 0) {
+		r = cfg_reach_end(&j->c, barred, reach);
+	}
+	for (uint32_t b = 0; b < j->c.n_blocks && r == 0; b++) {
+		open[b] = false;
+		for (uint32_t i = 0; i < j->c.blocks[b].n_edges; i++) {
+			open[b] |= reach[j->c.edges[j->c.blocks[b].edges + i]];
+		}
+	}
+	full_masks_deinit(&masks);
+	free(barred);
+	free(reach);
+	return r;
+}
+
+/* The first event that waits with any of @has where control is diverged and the end is open; no
+ * reason if there is none. */
+static int find_unsafe(const struct judge *j, const struct uniform *u, uint32_t has,
+		       const char *reason, struct refusal *ret) {
+	bool *open = calloc((size_t)j->c.n_blocks + 1, sizeof(*open));
+	int r = open ? find_open_ends(j, u == &j->block ? NULL : u, open) : -ENOMEM;
+
+	*ret = (struct refusal){.stmt = PTX_NONE};
+	for (uint32_t b = 0; b < j->c.n_blocks && r == 0 && !ret->reason; b++) {
+		if ((event_has(j, b) & has) && u->diverged[b] && open[b]) {
+			*ret = (struct refusal){
+				.reason = reason,
+				.stmt = j->c.blocks[b].last,
+				.line = j->m->stmts[j->c.blocks[b].last].line,
+			};
+		}
+	}
+	free(open);
+	return r;
+}
+
+static int judge_init(struct judge *j, const struct module_facts *facts, const struct ptx_func *f) {
+	int r;
+
+	*j = (struct judge){.facts = facts, .m = facts->m, .f = f};
+	r = cfg_init(&j->c, facts, f);
+	if (r < 0) {
+		return r;
+	}
+	r = uniform_init(&j->block, &j->c, j->m, f, UNIFORM_BLOCK);
+	if (r < 0) {
+		cfg_deinit(&j->c);
+		return r;
+	}
+	for (uint32_t b = 0; b < j->c.n_blocks; b++) {
+		j->vote |= (event_has(j, b) & FACTS_BARRIER) &&
+			   (j->c.blocks[b].event == CFG_CALL || j->block.diverged[b]);
+	}
+	return 0;
+}
+
+static void judge_deinit(struct judge *j) {
+	uniform_deinit(&j->block);
+	cfg_deinit(&j->c);
+}
+
+/* Warp-wide instructions: by what is known of any block, else of one with whole warps in x. */
+static int judge_warps(const struct judge *j, bool rows, struct refusal *ret) {
+	struct uniform warp;
+	int r;
+
+	r = uniform_init(&warp, &j->c, j->m, j->f, rows ? UNIFORM_WARP_ROWS : UNIFORM_WARP);
+	if (r < 0) {
+		return r;
+	}
+	r = find_unsafe(j, &warp, FACTS_WARP, warp_reason, ret);
+	uniform_deinit(&warp);
+	return r;
+}
+
+static int judge_kernel(const struct judge *j, struct hazards *h) {
+	bool rows_given = j->f->reqntid[0] > 0 && j->f->reqntid[0] % 32 == 0;
+	int r;
+
+	r = find_unsafe(j, &j->block, FACTS_BARRIER_COUNTED, count_reason, &h->refusal);
+	if (r < 0 || h->refusal.reason) {
+		return r;
+	}
+	r = judge_warps(j, rows_given, &h->refusal);
+	if (r == 0 && h->refusal.reason && !rows_given) {
+		r = judge_warps(j, true, &h->refusal);
+		h->block_multiple = 32;
+	}
+	return r;
+}
+
 int hazards_judge(struct hazards *ret, const struct module_facts *facts, const struct ptx_func *f) {
 	const struct facts *k = &facts->funcs[f - facts->m->funcs];
-	struct hazards h = {.block_multiple = 1, .refusal = {.stmt = PTX_NONE, .line = f->line}};
+	struct hazards h = {.block_multiple = 1, .refusal = {.stmt = PTX_NONE}};
+	struct judge j;
+	int r;
 
-	h.vote = k->has & FACTS_BARRIER;
-	if (k->has & FACTS_WARP) {
-		h.refusal.reason = "threads of a warp may have ended where others wait for them";
-	} else if (k->has & FACTS_BARRIER_COUNTED) {
-		h.refusal.reason = "threads may have ended where others wait for a number of them";
+	if (!(k->has & (FACTS_BARRIER | FACTS_BARRIER_COUNTED | FACTS_WARP))) {
+		*ret = h;
+		return 0;
 	}
-	*ret = h;
-	return 0;
+	r = judge_init(&j, facts, f);
+	if (r < 0) {
+		return r;
+	}
+	r = judge_kernel(&j, &h);
+	h.vote = j.vote;
+	judge_deinit(&j);
+	if (r == 0) {
+		*ret = h;
+	}
+	return r;
+}
+
+/* Within a function nobody ends; but who has left it may end while others still wait in it. */
+static int judge_function(const struct module_facts *facts, const struct ptx_func *f,
+			  struct refusal *ret) {
+	struct judge j;
+	int r;
+
+	r = judge_init(&j, facts, f);
+	if (r < 0) {
+		return r;
+	}
+	j.vote = true; /* its callers may */
+	r = find_unsafe(&j, &j.block, FACTS_BARRIER_COUNTED, count_reason, ret);
+	if (r == 0 && !ret->reason) {
+		r = judge_warps(&j, false, ret);
+	}
+	judge_deinit(&j);
+	return r;
+}
+
+int hazards_judge_functions(struct module_facts *facts) {
+	for (size_t i = 0; i < facts->m->n_funcs; i++) {
+		const struct ptx_func *f = &facts->m->funcs[i];
+		struct refusal refusal;
+		int r;
+
+		if (!f->has_body || f->is_entry || facts->funcs[i].refusal.reason ||
+		    !(facts->funcs[i].has & (FACTS_BARRIER_COUNTED | FACTS_WARP))) {
+			continue;
+		}
+		r = judge_function(facts, f, &refusal);
+		if (r < 0) {
+			return r;
+		}
+		if (refusal.reason) {
+			facts->funcs[i].refusal = refusal;
+		}
+	}
+	return module_facts_propagate(facts);
 }

@@ -224,8 +224,12 @@ const struct opcode *opcode_find(struct ptx_name opcode) {
 	size_t best_len = 0;
 
 	for (size_t i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
-		size_t len = strlen(opcodes[i].prefix);
+		size_t len;
 
+		if (opcode.len == 0 || opcodes[i].prefix[0] != opcode.s[0]) {
+			continue;
+		}
+		len = strlen(opcodes[i].prefix);
 		if (len > best_len && has_prefix(opcode, opcodes[i].prefix, len)) {
 			best = &opcodes[i];
 			best_len = len;

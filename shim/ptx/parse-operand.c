@@ -39,8 +39,7 @@ static uint32_t find_in_range(const struct parser *p, struct ptx_name n) {
 	return v != PTX_NAMES_NONE && number < p->m->vars[v].reg_range ? v : PTX_NONE;
 }
 
-/* The declaration that @n means here. A trailing ".x" selects an element. */
-static uint32_t find_var(const struct parser *p, struct ptx_name n) {
+uint32_t parser_find_var(const struct parser *p, struct ptx_name n) {
 	const char *dot = memchr(n.s, '.', n.len);
 	uint32_t v;
 
@@ -82,13 +81,14 @@ static bool offsets(const struct parser *p, uint32_t at, uint32_t end, int64_t *
 
 static void match_word(const struct parser *p, struct ptx_operand *o) {
 	struct ptx_name n = parser_name(p, o->first);
-	uint32_t at = o->first + 1, var = find_var(p, n);
+	uint32_t at = o->first + 1, var = parser_find_var(p, n);
 
 	if (o->end - at == 2 && parser_punct_at(p, at, '|') && is_kind(p, at + 1, PTX_TOKEN_WORD)) {
 		o->kind = ptx_name_is(n, "_") ? PTX_OPERAND_SINK : PTX_OPERAND_REG;
 		o->name = n;
 		o->var = var;
 		o->pair = parser_name(p, at + 1);
+		o->pair_var = parser_find_var(p, o->pair);
 	} else if (at == o->end && ptx_name_is(n, "_")) {
 		o->kind = PTX_OPERAND_SINK;
 	} else if (at == o->end && is_reg(p, n, var)) {
@@ -137,7 +137,7 @@ static void match_address(const struct parser *p, struct ptx_operand *o) {
 		if (n.s[0] != '.' && offsets(p, at + 1, end, &o->value)) {
 			o->kind = PTX_OPERAND_ADDR;
 			o->name = n;
-			o->var = find_var(p, n);
+			o->var = parser_find_var(p, n);
 			o->base_is_reg = is_reg(p, n, o->var);
 		}
 	} else if (is_kind(p, at, PTX_TOKEN_INT) && at + 1 == end &&
@@ -157,7 +157,7 @@ static void match_simple(const struct parser *p, struct ptx_operand *o) {
 		o->kind = PTX_OPERAND_REG;
 		o->negated = true;
 		o->name = parser_name(p, at + 1);
-		o->var = find_var(p, o->name);
+		o->var = parser_find_var(p, o->name);
 	} else if (is_kind(p, at, PTX_TOKEN_WORD)) {
 		match_word(p, o);
 	} else if (parser_punct_at(p, at, '[')) {

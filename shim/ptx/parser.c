@@ -216,6 +216,7 @@ static int parse_insn(struct parser *p, struct ptx_stmt *s) {
 	int r;
 
 	s->kind = PTX_STMT_INSN;
+	s->guard_var = PTX_NONE;
 	if (parser_punct(p, '@')) {
 		p->at++;
 		s->guard_negated = parser_punct(p, '!');
@@ -224,6 +225,7 @@ static int parse_insn(struct parser *p, struct ptx_stmt *s) {
 		if (r < 0) {
 			return r;
 		}
+		s->guard_var = parser_find_var(p, s->guard);
 	}
 	r = parser_expect_name(p, &s->opcode);
 	if (r < 0) {

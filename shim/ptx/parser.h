@@ -73,5 +73,8 @@ int parser_vars(struct parser *p, const struct parser_linkage *linkage);
 /* "( decl, decl )", adding to m->vars and names. */
 int parser_params(struct parser *p, uint32_t *ret_first, uint32_t *ret_n);
 
+/* The declaration in m->vars that @n means here, or PTX_NONE. A trailing ".x" selects an element. */
+uint32_t parser_find_var(const struct parser *p, struct ptx_name n);
+
 /* Operands up to the ';', which is left. Adds to m->operands. */
 int parser_operands(struct parser *p, bool is_call, uint32_t *ret_first, uint32_t *ret_n);

@@ -89,6 +89,7 @@ struct ptx_operand {
 	uint32_t var;	       /* the declaration of `name` in the module's vars, inner scopes first;
 				* PTX_NONE: special registers, labels, functions */
 	struct ptx_name pair;  /* `%r1|%p1`: the part after the bar; empty if there is none */
+	uint32_t pair_var;     /* its declaration, or PTX_NONE */
 	int64_t value;	       /* INT, offset of SYMBOL and ADDR (bits of an unsigned one) */
 	double fvalue;
 	uint32_t n_elements;   /* VECTOR, LIST */
@@ -110,6 +111,7 @@ struct ptx_stmt {
 	enum ptx_stmt_kind kind;
 	struct ptx_name guard; /* INSN: name after '@', empty if there is none */
 	bool guard_negated;
+	uint32_t guard_var;    /* its declaration, or PTX_NONE */
 	struct ptx_name opcode; /* INSN: the whole "ld.global.u32"; LABEL and TABLE: the label */
 	uint32_t operands;     /* INSN: index of the first in the module's operands */
 	uint32_t n_operands;   /* top-level ones */

@@ -366,6 +366,7 @@ static int build(struct builder *b) {
 static int prepare(struct builder *b) {
 	const struct ptx_module *m = b->m;
 	size_t n = 0;
+	int r;
 
 	b->t = calloc(1, sizeof(*b->t));
 	b->kernels = calloc(m->n_funcs + 1, sizeof(*b->kernels));
@@ -396,7 +397,8 @@ static int prepare(struct builder *b) {
 			}
 		}
 	}
-	return module_facts_init(&b->facts, m);
+	r = module_facts_init(&b->facts, m);
+	return r < 0 ? r : hazards_judge_functions(&b->facts);
 }
 
 static void builder_deinit(struct builder *b) {

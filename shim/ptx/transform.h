@@ -21,8 +21,8 @@ struct twin_kernel {
 	const size_t *param_offsets; /* byte offset of each parameter in the `extra` buffer */
 	size_t params_size;	/* bytes of all parameters, without the twin's own */
 	size_t arg_offset;	/* where struct twin_arg stands in the twin's `extra` buffer */
-	unsigned block_multiple; /* block x size must be a multiple of this for the twin to be right,
-				  * or the block one-dimensional; 1: always right */
+	unsigned block_multiple; /* block x size must be a multiple of this for the twin to be right;
+				  * 1: always right */
 	bool uses_barriers;	/* votes at barriers were needed */
 	const uint32_t *vars;	/* which of struct transform.vars it or its callees use; a kernel is only
 				 * refused for a variable of its own that has no address */

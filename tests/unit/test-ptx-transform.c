@@ -33,7 +33,7 @@ static struct transform *transform_body(const char *before, const char *body) {
 	int n = snprintf(text, sizeof(text),
 			 HEAD
 			 "%s\n.visible .entry k(.param .u64 p)\n{\n"
-			 ".reg .b32 %%r<5>; .reg .b64 %%rd<5>; .reg .pred %%p<5>; "
+			 ".reg .b32 %%r<9>; .reg .b64 %%rd<5>; .reg .pred %%p<5>; "
 			 ".reg .f32 %%f<5>;\n%s\n}\n",
 			 before, body);
 
@@ -260,9 +260,166 @@ static void transform_says_why_text_does_not_parse(void **state) {
 	assert_string_equal(error, "line 1: expected .version, not 'hello'");
 }
 
-static void transform_votes_where_threads_leave_early(void **state) {
-	assert_twin("", "@%p1 ret; bar.sync 0; ret;", true);
-	assert_twin("", "ret;", false);
+/* What the body of a kernel may do between %p1, which differs from thread to thread, and %p2, which
+ * does not. */
+#define DIFFER "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5;\n"
+#define SAME   "ld.param.u32 %r2, [p]; setp.lt.u32 %p2, %r2, 5;\n"
+
+static void transform_votes_only_where_threads_may_be_missing(void **state) {
+	static const struct {
+		const char *body;
+		bool votes;
+	} cases[] = {
+		{"ret;", false},
+		{"bar.sync 0; ret;", false},
+		{DIFFER "@%p1 ret; bar.sync 0; ret;", true},
+		{SAME "@%p2 ret; bar.sync 0; ret;", false},
+		{"@%p3 ret; bar.sync 0; ret;", true}, /* %p3 holds anything */
+		{DIFFER "@%p1 bra A; st.u32 [%rd1], %r1; A: bar.sync 0; @%p1 ret; ret;", false},
+		{DIFFER "@%p1 bra A; bar.sync 0; A: ret;", true},
+		{DIFFER "@%p1 bra A; bar.sync 0; bra B; A: bar.sync 0; B: ret;", true},
+		{DIFFER "@%p1 barrier.sync 0; ret;", true},
+		{SAME "@%p2 bar.sync 0; ret;", false},
+		/* a loop that all threads leave together, and one that they do not */
+		{"mov.u32 %r1, 0; L: bar.sync 0; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; "
+		 "@%p1 bra L; ret;",
+		 false},
+		{"mov.u32 %r1, %tid.x; L: bar.sync 0; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, "
+		 "9; "
+		 "@%p1 bra L; ret;",
+		 true},
+		/* a counter that some threads raised more often than others */
+		{DIFFER "mov.u32 %r3, 0; A: add.u32 %r3, %r3, 1; add.u32 %r1, %r1, 1; "
+			"setp.lt.u32 %p1, %r1, 9; @%p1 bra A; setp.lt.u32 %p3, %r3, 2; @%p3 ret; "
+			"bar.sync 0; ret;",
+		 true},
+		{"bar.red.or.pred %p1, 0, %p2; @%p1 ret; bar.sync 0; ret;", false},
+		{"ld.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 ret; bar.sync 0; ret;",
+		 true},
+		/* no way out: the rest is never reached */
+		{DIFFER "@%p1 bra A; L: bra L; A: bar.sync 0; ret;", true},
+		/* the same label in two pairs of braces */
+		{"{ mov.u32 %r1, 0; W: setp.ne.u32 %p1, %r1, 0; @%p1 bra W; }\n"
+		 "{ mov.u32 %r1, 0; W: setp.ne.u32 %p1, %r1, 0; @%p1 bra W; } bar.sync 0; ret;",
+		 false},
+		{SAME "mov.u32 %r3, %r2; T: .branchtargets A, B; brx.idx %r3, T; A: bar.sync 0; "
+		      "B: ret;",
+		 false},
+		{"mov.u32 %r3, %tid.y; T: .branchtargets A, B; brx.idx %r3, T; A: bar.sync 0; "
+		 "B: ret;",
+		 true},
+		{"mov.u32 %r3, %laneid; setp.ge.u32 %p1, %r3, 0; @%p1 ret; bar.sync 0;", true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_twin("", cases[i].body, cases[i].votes);
+	}
+	assert_twin(".func f() { bar.sync 0; ret; }", "call f; ret;", true);
+}
+
+static void transform_gives_votes_their_form(void **state) {
+	struct transform *t = transform_body("", DIFFER "@%p1 ret; bar.sync 3; ret;");
+
+	assert_occurs(t->ptx, "barrier.red.or.pred \t%sbeet_w, 0, %sbeet_v;", 1);
+	assert_occurs(t->ptx, "@%sbeet_p1 bra \t$sbeet_sync;", 1);
+	assert_occurs(t->ptx, "popc", 0);
+	assert_occurs(t->ptx, "bar.sync 3", 0);
+	transform_free(t);
+
+	t = transform_body("", DIFFER
+			   "@%p1 ret; bar.sync 0; bar.red.and.pred %p2, 0, !%p3;\n"
+			   "@%p4 barrier.red.popc.u32 %r1, 1, %p3; ret;");
+	assert_occurs(t->ptx, "barrier.red.or.pred", 4);
+	assert_occurs(t->ptx, "barrier.red.popc.u32 \t%sbeet_n, 0, !%sbeet_v;", 1);
+	assert_occurs(t->ptx, "barrier.red.popc.u32 \t%sbeet_n, 0, %p3;", 2);
+	assert_occurs(t->ptx, "setp.eq.u32 \t%p2, %sbeet_n, 0;", 1);
+	assert_occurs(t->ptx, "\t@%p4 mov.b32 \t%r1, %sbeet_n;", 1);
+	assert_occurs(t->ptx, "barrier.red.popc.u32 \t%sbeet_r0, 0, %sbeet_p0;", 1);
+	transform_free(t);
+}
+
+static void transform_keeps_counted_barriers_apart(void **state) {
+	struct transform *t =
+		transform_body("", "bar.sync 0, 64; bar.sync 1, 64; bar.sync 2; ret;");
+
+	assert_true(t->kernels[0].confinable);
+	assert_occurs(t->ptx, "bar.sync \t0, 64;", 1);
+	assert_occurs(t->ptx, "bar.sync \t2;", 3); /* the kernel's, sync, over */
+	transform_free(t);
+	assert_refused("", DIFFER "@%p1 ret; bar.sync 1, 64; ret;", "bar.sync 1, 64;", "number of");
+	assert_twin("", DIFFER "@%p1 bra A; bar.sync 1, 64; A: bar.sync 0; ret;", false);
+	assert_refused("", "bar.sync %r1, 64; ret;", "bar.sync %r1, 64;", "not constant");
+}
+
+#define SHFL "shfl.sync.down.b32 %r3|%p4, %r4, 1, 31, -1;\n"
+
+static void transform_knows_when_a_warp_is_whole(void **state) {
+	static const struct {
+		const char *body;
+		unsigned block_multiple; /* 0: refused */
+	} cases[] = {
+		{SHFL "ret;", 1},
+		{DIFFER "@%p1 ret; " SHFL "ret;", 0},
+		{SAME "@%p2 ret; " SHFL "ret;", 1},
+		/* the usual reduction: the first warp goes on alone */
+		{"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 31; @%p1 ret; " SHFL "ret;", 32},
+		{"mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 64; @!%p1 ret; " SHFL "ret;", 32},
+		{"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 32; @%p1 ret; " SHFL "ret;", 0},
+		{"mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; setp.eq.u32 %p1, %r2, 3; @%p1 "
+		 "ret; " SHFL "ret;",
+		 32},
+		{"mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 4; setp.eq.u32 %p1, %r2, 3; @%p1 "
+		 "ret; " SHFL "ret;",
+		 0},
+		/* one warp a row of a matrix: block index * block size + thread, over 32 */
+		{"mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;\n"
+		 "mad.lo.s32 %r4, %r1, %r2, %r3; shr.s32 %r5, %r4, 5; ld.param.u32 %r6, [p];\n"
+		 "setp.ge.s32 %p1, %r4, %r1; @%p1 ret; shfl.sync.bfly.b32 %r1, %r1, 1, 31, -1; "
+		 "ret;",
+		 32},
+		{"mov.u32 %r1, %tid.y; setp.eq.u32 %p1, %r1, 3; @%p1 ret; " SHFL "ret;", 32},
+		/* all meet again behind it */
+		{DIFFER "@%p1 bra A; shfl.sync.down.b32 %r3, %r4, 1, 31, %r2; A: bar.sync 0; ret;",
+		 1},
+		{DIFFER "@%p1 bra A; shfl.sync.down.b32 %r3, %r4, 1, 31, %r2; A: " SHFL "ret;", 1},
+		{DIFFER "@%p1 bra A; " SHFL "A: ret;", 0},
+		{DIFFER "@%p1 bra A; activemask.b32 %r2; A: ret;", 1},
+		{DIFFER "@%p1 ret; mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 "
+			"{%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r1,%r2}, {%r1,%r2,%r3,%r4}; ret;",
+		 1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct transform *t = transform_body("", cases[i].body);
+
+		if (t->kernels[0].confinable != (cases[i].block_multiple > 0) ||
+		    (t->kernels[0].confinable &&
+		     t->kernels[0].block_multiple != cases[i].block_multiple)) {
+			fail_msg("case %zu: confinable %d, block multiple %u: %s", i,
+				 t->kernels[0].confinable, t->kernels[0].block_multiple,
+				 cases[i].body);
+		}
+		transform_free(t);
+	}
+	assert_twin(".func f() { shfl.sync.down.b32 a, b, 1, 31, -1; ret; }", "call f; ret;",
+		    false);
+	assert_refused(".func f() { shfl.sync.down.b32 a, b, 1, 31, -1; ret; }",
+		       DIFFER "@%p1 ret; call f; ret;", "call f;", "warp");
+	assert_refused(".func f() { @p bra A; shfl.sync.down.b32 a, b, 1, 31, -1; A: ret; }",
+		       "call f; ret;", "shfl.sync.down.b32 a, b, 1, 31, -1;", "warp");
+}
+
+/* A required block size needs no condition at launch. */
+static void transform_uses_the_block_size_given(void **state) {
+	struct transform *t =
+		transform(HEAD
+			  ".entry k() .reqntid 64 { .reg .b32 %r<5>; .reg .pred %p<3>;\n"
+			  "mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 31; @%p1 ret;\n"
+			  "shfl.sync.down.b32 %r3, %r4, 1, 31, -1; ret; }");
+
+	assert_true(t->kernels[0].confinable);
+	assert_int_equal(t->kernels[0].block_multiple, 1);
+	transform_free(t);
 }
 
 int main(void) {
@@ -276,7 +433,11 @@ int main(void) {
 		cmocka_unit_test(transform_refuses_what_it_does_not_know),
 		cmocka_unit_test(transform_refuses_whole_modules),
 		cmocka_unit_test(transform_says_why_text_does_not_parse),
-		cmocka_unit_test(transform_votes_where_threads_leave_early),
+		cmocka_unit_test(transform_votes_only_where_threads_may_be_missing),
+		cmocka_unit_test(transform_gives_votes_their_form),
+		cmocka_unit_test(transform_keeps_counted_barriers_apart),
+		cmocka_unit_test(transform_knows_when_a_warp_is_whole),
+		cmocka_unit_test(transform_uses_the_block_size_given),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,556 @@
+/*
+ * uniform.c: what threads have in common.
+ *
+ * Besides "uniform" two kinds of values are followed, because warps are told apart by them: uniform
+ * multiples of 32, and 32 * uniform + lane, such as %tid.x. The second becomes uniform when its low
+ * five bits are shifted out, masked away, or do not matter to a comparison.
+ */
+#include "shim/ptx/uniform.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "shim/ptx/names.h"
+#include "shim/ptx/opcodes.h"
+
+/* More rounds than any real function takes; then everything counts as diverged. */
+#define ROUNDS_MAX 64
+
+enum value {
+	VALUE_NONE, /* not computed yet */
+	VALUE_ROWS, /* uniform multiple of 32 */
+	VALUE_SAME, /* uniform */
+	VALUE_LANE, /* 32 * uniform + lane */
+	VALUE_ANY,
+};
+
+struct study {
+	const struct cfg *c;
+	const struct ptx_module *m;
+	const struct ptx_func *f;
+	enum uniform_scope scope;
+	uint32_t first_var, n_vars; /* of the module, declared in the function */
+	uint32_t *bases;	    /* owned: by variable, first of its registers in values */
+	uint8_t *values;	    /* owned: enum value */
+	size_t n_values;
+	bool *diverged;
+	struct full_masks masks;
+	bool changed;
+};
+
+static bool is_same(enum value v) {
+	return v == VALUE_ROWS || v == VALUE_SAME;
+}
+
+static enum value join(enum value a, enum value b) {
+	if (a == VALUE_NONE || a == b) {
+		return b;
+	}
+	if (b == VALUE_NONE) {
+		return a;
+	}
+	return is_same(a) && is_same(b) ? VALUE_SAME : VALUE_ANY;
+}
+
+/* Index of a register in the values, or PTX_NONE. */
+static uint32_t find_register(const struct study *u, struct ptx_name n, uint32_t var) {
+	const struct ptx_var *v;
+	uint32_t i, number = 0;
+
+	if (var == PTX_NONE || var < u->first_var || var - u->first_var >= u->n_vars) {
+		return PTX_NONE;
+	}
+	v = &u->m->vars[var];
+	if (v->space != PTX_SPACE_REG) {
+		return PTX_NONE;
+	}
+	for (i = v->name.len; v->reg_range > 0 && i < n.len && n.s[i] != '.'; i++) {
+		number = number * 10 + (uint32_t)(n.s[i] - '0');
+	}
+	return number < (v->reg_range ? v->reg_range : 1) ? u->bases[var - u->first_var] + number
+							  : PTX_NONE;
+}
+
+static enum value special_value(const struct study *u, struct ptx_name n) {
+	bool rows = u->scope == UNIFORM_WARP_ROWS;
+	enum special_kind kind = special_find(n)->kind;
+
+	if (kind == SPECIAL_CTAID || kind == SPECIAL_NCTAID) {
+		return VALUE_SAME;
+	}
+	if (ptx_name_is(n, "%ntid.x")) {
+		return rows ? VALUE_ROWS : VALUE_SAME;
+	}
+	if (ptx_name_is(n, "%ntid.y") || ptx_name_is(n, "%ntid.z") ||
+	    ptx_name_is(n, "%dynamic_smem_size") || ptx_name_is(n, "%total_smem_size")) {
+		return VALUE_SAME;
+	}
+	if (ptx_name_is(n, "%tid.x") && rows) {
+		return VALUE_LANE;
+	}
+	if ((ptx_name_is(n, "%tid.y") || ptx_name_is(n, "%tid.z")) && rows) {
+		return VALUE_SAME;
+	}
+	if (ptx_name_is(n, "%laneid") && u->scope != UNIFORM_BLOCK) {
+		return VALUE_LANE;
+	}
+	return VALUE_ANY;
+}
+
+static enum value name_value(const struct study *u, struct ptx_name n, uint32_t var) {
+	uint32_t i;
+
+	if (var == PTX_NONE) {
+		return special_value(u, n);
+	}
+	i = find_register(u, n, var);
+	return i == PTX_NONE ? VALUE_ANY : u->values[i];
+}
+
+static enum value operand_value(const struct study *u, const struct ptx_operand *o) {
+	enum value v = VALUE_NONE;
+
+	switch (o->kind) {
+	case PTX_OPERAND_REG:
+		return name_value(u, o->name, o->var);
+	case PTX_OPERAND_INT:
+		return o->value % 32 == 0 ? VALUE_ROWS : VALUE_SAME;
+	case PTX_OPERAND_FLOAT:
+	case PTX_OPERAND_SYMBOL:
+	case PTX_OPERAND_SINK:
+		return VALUE_SAME;
+	case PTX_OPERAND_ADDR:
+		return o->base_is_reg ? join(name_value(u, o->name, o->var), VALUE_SAME)
+				      : VALUE_SAME;
+	case PTX_OPERAND_VECTOR:
+		for (uint32_t i = 0; i < o->n_elements; i++) {
+			v = join(v, operand_value(u, &u->m->operands[o->elements + i]));
+		}
+		return v == VALUE_LANE ? VALUE_ANY : v;
+	default:
+		return VALUE_ANY;
+	}
+}
+
+/* What is uniform if all sources are. */
+static enum value all_same(const struct study *u, const struct ptx_operand *o, uint32_t n) {
+	enum value v = VALUE_SAME;
+
+	for (uint32_t i = 0; i < n; i++) {
+		enum value w = operand_value(u, &o[i]);
+
+		if (w == VALUE_NONE) {
+			return VALUE_NONE;
+		}
+		if (!is_same(w)) {
+			v = VALUE_ANY;
+		}
+	}
+	return v;
+}
+
+static enum value add_values(enum value a, enum value b) {
+	if (a == VALUE_NONE || b == VALUE_NONE) {
+		return VALUE_NONE;
+	}
+	if ((a == VALUE_LANE && b == VALUE_ROWS) || (a == VALUE_ROWS && b == VALUE_LANE)) {
+		return VALUE_LANE;
+	}
+	if (is_same(a) && is_same(b)) {
+		return a == VALUE_ROWS && b == VALUE_ROWS ? VALUE_ROWS : VALUE_SAME;
+	}
+	return VALUE_ANY;
+}
+
+static enum value multiply_values(enum value a, enum value b) {
+	if (a == VALUE_NONE || b == VALUE_NONE) {
+		return VALUE_NONE;
+	}
+	if (is_same(a) && is_same(b)) {
+		return a == VALUE_ROWS || b == VALUE_ROWS ? VALUE_ROWS : VALUE_SAME;
+	}
+	return VALUE_ANY;
+}
+
+static bool is_int(const struct ptx_operand *o, uint32_t n, uint32_t i) {
+	return i < n && o[i].kind == PTX_OPERAND_INT;
+}
+
+static bool is_whole_numbers(struct ptx_name opcode) {
+	static const char *const floats[] = {"f16",  "f16x2", "bf16", "bf16x2",
+					     "tf32", "f32",   "f64",  "sat"};
+
+	for (size_t i = 0; i < sizeof(floats) / sizeof(floats[0]); i++) {
+		if (ptx_opcode_has(opcode, floats[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* 32u + lane against 32k, or against a constant 32k + 31: only u and k matter. */
+static enum value compare(const struct study *u, const struct ptx_stmt *s,
+			  const struct ptx_operand *o, uint32_t n) {
+	static const char *const below[] = {"lt", "lo", "ge", "hs"}; /* a < 32k */
+	static const char *const above[] = {"gt", "hi", "le", "ls"}; /* a > 32k + 31 */
+	struct ptx_name op = ptx_opcode_part(s->opcode, 1);
+	enum value a, b;
+	bool is_below = false, is_above = false, helps;
+
+	if (n < 3 || !is_whole_numbers(s->opcode)) {
+		return all_same(u, o + 1, n - 1);
+	}
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+		is_below |= ptx_name_is(op, below[i]);
+		is_above |= ptx_name_is(op, above[i]);
+	}
+	a = operand_value(u, &o[1]);
+	b = operand_value(u, &o[2]);
+	if (a == VALUE_NONE || b == VALUE_NONE) {
+		return VALUE_NONE;
+	}
+	helps = (a == VALUE_LANE && b == VALUE_ROWS && is_below) ||
+		(a == VALUE_LANE && is_int(o, n, 2) && (o[2].value & 31) == 31 && is_above) ||
+		(a == VALUE_ROWS && b == VALUE_LANE && is_above) ||
+		(b == VALUE_LANE && is_int(o, n, 1) && (o[1].value & 31) == 31 && is_below);
+	return helps ? all_same(u, o + 3, n - 3) : all_same(u, o + 1, n - 1);
+}
+
+static enum value arithmetic(const struct study *u, const struct ptx_stmt *s,
+			     const struct ptx_operand *o, uint32_t n) {
+	struct ptx_name first = ptx_opcode_part(s->opcode, 0);
+	enum value v;
+
+	if (n < 2 || !is_whole_numbers(s->opcode)) {
+		return all_same(u, o + 1, n > 0 ? n - 1 : 0);
+	}
+	v = operand_value(u, &o[1]);
+	if (ptx_name_is(first, "mov") || ptx_name_is(first, "cvt") || ptx_name_is(first, "cvta")) {
+		return v;
+	}
+	if (n < 3) {
+		return all_same(u, o + 1, n - 1);
+	}
+	if (ptx_name_is(first, "add")) {
+		return add_values(v, operand_value(u, &o[2]));
+	}
+	if (ptx_name_is(first, "sub") && operand_value(u, &o[2]) != VALUE_LANE) {
+		return add_values(v, operand_value(u, &o[2]));
+	}
+	if (ptx_opcode_has(s->opcode, "lo") || ptx_opcode_has(s->opcode, "wide")) {
+		enum value product = multiply_values(v, operand_value(u, &o[2]));
+
+		if (ptx_name_is(first, "mul")) {
+			return product;
+		}
+		if (ptx_name_is(first, "mad") && n == 4) {
+			return add_values(product, operand_value(u, &o[3]));
+		}
+	}
+	if (is_int(o, n, 2)) {
+		int64_t k = o[2].value;
+
+		if (ptx_name_is(first, "shl") && k >= 5 && k < 64 && is_same(v)) {
+			return VALUE_ROWS;
+		}
+		if (ptx_name_is(first, "shr") && k >= 5 && v == VALUE_LANE) {
+			return VALUE_SAME;
+		}
+		if (ptx_name_is(first, "and") && (k & 31) == 0 && (v == VALUE_LANE || is_same(v))) {
+			return VALUE_ROWS;
+		}
+	}
+	return all_same(u, o + 1, n - 1);
+}
+
+static enum value load(const struct study *u, const struct ptx_stmt *s, const struct ptx_operand *o,
+		       uint32_t n) {
+	bool constant = ptx_opcode_has(s->opcode, "const") || ptx_opcode_has(s->opcode, "nc");
+
+	if (n < 2 || !ptx_name_is(ptx_opcode_part(s->opcode, 0), "ld")) {
+		return VALUE_ANY;
+	}
+	if (ptx_opcode_has(s->opcode, "param")) {
+		uint32_t v = o[1].var;
+
+		return u->f->is_entry && !o[1].base_is_reg && v != PTX_NONE && v >= u->f->params &&
+				       v < u->f->params + u->f->n_params
+			       ? VALUE_SAME
+			       : VALUE_ANY;
+	}
+	return constant ? all_same(u, o + 1, 1) : VALUE_ANY;
+}
+
+/* Of an instruction that all threads of the scope run together. */
+static enum value result(const struct study *u, const struct ptx_stmt *s, const struct opcode *op) {
+	const struct ptx_operand *o = &u->m->operands[s->operands];
+	struct ptx_name first = ptx_opcode_part(s->opcode, 0);
+	uint32_t n = s->n_operands;
+
+	switch (op->class) {
+	case OPCODE_PLAIN:
+		if (ptx_name_is(first, "addc") || ptx_name_is(first, "subc") ||
+		    ptx_name_is(first, "madc")) {
+			return VALUE_ANY; /* the carry comes from elsewhere */
+		}
+		return ptx_name_is(first, "setp") ? compare(u, s, o, n) : arithmetic(u, s, o, n);
+	case OPCODE_LOAD:
+		return load(u, s, o, n);
+	case OPCODE_BARRIER:
+		return n == 3 ? VALUE_SAME : VALUE_ANY;
+	case OPCODE_WARP:
+		return u->scope != UNIFORM_BLOCK && n > 0 &&
+				       (ptx_name_is(first, "vote") ||
+					ptx_name_is(first, "redux")) &&
+				       full_masks_has(&u->masks, &o[n - 1])
+			       ? VALUE_SAME
+			       : VALUE_ANY;
+	default:
+		return VALUE_ANY;
+	}
+}
+
+static void set_value(struct study *u, struct ptx_name n, uint32_t var, enum value v) {
+	uint32_t i = find_register(u, n, var);
+
+	if (i != PTX_NONE) {
+		v = join(u->values[i], v);
+		u->changed |= v != u->values[i];
+		u->values[i] = (uint8_t)v;
+	}
+}
+
+static void set_operand(struct study *u, const struct ptx_operand *o, enum value v) {
+	if (o->kind == PTX_OPERAND_REG) {
+		set_value(u, o->name, o->var, v);
+	}
+	for (uint32_t i = 0; i < o->n_elements; i++) {
+		const struct ptx_operand *e = &u->m->operands[o->elements + i];
+
+		if (e->kind == PTX_OPERAND_REG) {
+			set_value(u, e->name, e->var, v);
+		}
+	}
+	if (o->pair.len > 0) {
+		set_value(u, o->pair, o->pair_var, v);
+	}
+}
+
+static void study_insn(struct study *u, const struct ptx_stmt *s, bool diverged) {
+	const struct opcode *op = opcode_find(s->opcode);
+	const struct ptx_operand *o = &u->m->operands[s->operands];
+	enum value v, guard = VALUE_SAME;
+
+	if (op->class == OPCODE_CALL) {
+		/* results in registers, as in old code */
+		return s->n_operands > 0 && o->kind == PTX_OPERAND_LIST
+			       ? set_operand(u, o, VALUE_ANY)
+			       : 0;
+	}
+	if (op->n_results == 0 || s->n_operands == 0) {
+		return;
+	}
+	if (s->guard.len > 0) {
+		guard = name_value(u, s->guard, s->guard_var);
+	}
+	v = diverged || guard == VALUE_LANE || guard == VALUE_ANY ? VALUE_ANY : result(u, s, op);
+	set_operand(u, o, v);
+}
+
+/* Whether threads may part at the end of block @b: at its branch, or by skipping its event. */
+static bool parts(const struct study *u, uint32_t b) {
+	const struct cfg_block *k = &u->c->blocks[b];
+	const struct ptx_stmt *s;
+	enum value v = VALUE_SAME;
+
+	if (k->last == PTX_NONE) {
+		return false;
+	}
+	s = &u->m->stmts[k->last];
+	if (s->guard.len > 0) {
+		v = name_value(u, s->guard, s->guard_var);
+	}
+	if (v != VALUE_LANE && v != VALUE_ANY &&
+	    ptx_name_is(ptx_opcode_part(s->opcode, 0), "brx") && s->n_operands > 0) {
+		v = join(v, operand_value(u, &u->m->operands[s->operands]));
+	}
+	return v == VALUE_LANE || v == VALUE_ANY;
+}
+
+/* What a branch decides diverges with it, and with the branch's own block. */
+static void spread(struct study *u, uint32_t b) {
+	for (uint32_t i = u->c->control[b]; i < u->c->control[b + 1]; i++) {
+		uint32_t to = u->c->controlled[i];
+
+		u->changed |= !u->diverged[to];
+		u->diverged[to] = true;
+	}
+}
+
+static void study_round(struct study *u) {
+	u->changed = false;
+	for (uint32_t b = 0; b < u->c->n_blocks; b++) {
+		for (uint32_t i = u->c->blocks[b].first; i < u->c->blocks[b].end; i++) {
+			if (u->m->stmts[i].kind == PTX_STMT_INSN) {
+				study_insn(u, &u->m->stmts[i], u->diverged[b]);
+			}
+		}
+		if (parts(u, b) || u->diverged[b]) {
+			spread(u, b);
+		}
+	}
+}
+
+/* Registers that nothing computes hold anything. */
+static void give_up_on_unknown(struct study *u) {
+	for (size_t i = 0; i < u->n_values; i++) {
+		if (u->values[i] == VALUE_NONE) {
+			u->values[i] = VALUE_ANY;
+			u->changed = true;
+		}
+	}
+}
+
+/* One value for each register that the function declares. Return: 0; -ENOMEM; -E2BIG for more
+ * registers than its text can be about. */
+static int number_registers(struct study *u) {
+	size_t limit = 65536 + 64 * (size_t)u->f->n_stmts, n = 0;
+	uint32_t first = PTX_NONE, end = 0;
+
+	for (uint32_t i = u->f->stmts; i < u->f->stmts + u->f->n_stmts; i++) {
+		const struct ptx_stmt *s = &u->m->stmts[i];
+
+		if (s->kind == PTX_STMT_VAR) {
+			first = first == PTX_NONE ? s->var : first;
+			end = s->var + s->n_vars; /* in the order of the text, nothing between */
+		}
+	}
+	u->first_var = first == PTX_NONE ? 0 : first;
+	u->n_vars = first == PTX_NONE ? 0 : end - first;
+	u->bases = calloc((size_t)u->n_vars + 1, sizeof(*u->bases));
+	if (!u->bases) {
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < u->n_vars; i++) {
+		const struct ptx_var *v = &u->m->vars[u->first_var + i];
+
+		u->bases[i] = (uint32_t)n;
+		n += v->space != PTX_SPACE_REG ? 0 : v->reg_range ? v->reg_range : 1;
+		if (n > limit) {
+			return -E2BIG;
+		}
+	}
+	u->values = calloc(n + 1, sizeof(*u->values));
+	u->n_values = n;
+	return u->values ? 0 : -ENOMEM;
+}
+
+static void diverge_all(struct study *u) {
+	for (uint32_t b = 0; b < u->c->n_blocks; b++) {
+		u->diverged[b] = true;
+	}
+}
+
+static void run(struct study *u) {
+	for (unsigned rounds = 0; rounds < ROUNDS_MAX; rounds++) {
+		study_round(u);
+		if (!u->changed) {
+			give_up_on_unknown(u);
+		}
+		if (!u->changed) {
+			/* a guard on the event itself */
+			for (uint32_t b = 0; b < u->c->n_blocks; b++) {
+				u->diverged[b] |= u->c->blocks[b].event != CFG_NONE && parts(u, b);
+			}
+			return;
+		}
+	}
+	diverge_all(u);
+}
+
+int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module *m,
+		 const struct ptx_func *f, enum uniform_scope scope) {
+	struct study x = {.c = c, .m = m, .f = f, .scope = scope};
+	int r = -ENOMEM;
+
+	x.diverged = calloc((size_t)c->n_blocks + 1, sizeof(*x.diverged));
+	if (x.diverged) {
+		r = full_masks_init(&x.masks, m, f);
+	}
+	if (r == 0) {
+		r = c->control ? number_registers(&x) : -E2BIG;
+	}
+	if (r == 0) {
+		run(&x);
+	} else if (r == -E2BIG) {
+		diverge_all(&x);
+		r = 0;
+	}
+	full_masks_deinit(&x.masks);
+	free(x.bases);
+	free(x.values);
+	if (r < 0) {
+		free(x.diverged);
+		return r;
+	}
+	u->diverged = x.diverged;
+	return 0;
+}
+
+void uniform_deinit(struct uniform *u) {
+	free(u->diverged);
+	u->diverged = NULL;
+}
+
+/* Notes one more value of a register. */
+static int note_mask(struct full_masks *f, struct ptx_name n, bool full) {
+	uint32_t old = ptx_names_find(&f->names, n);
+
+	if (old == 0 || (old == 1 && full)) {
+		return 0;
+	}
+	return ptx_names_push(&f->names, n, full);
+}
+
+int full_masks_init(struct full_masks *f, const struct ptx_module *m, const struct ptx_func *func) {
+	struct full_masks out = {0};
+	int r = 0;
+
+	for (uint32_t i = func->stmts; i < func->stmts + func->n_stmts && r == 0; i++) {
+		const struct ptx_stmt *s = &m->stmts[i];
+		const struct ptx_operand *o = &m->operands[s->operands];
+		bool full;
+
+		if (s->kind != PTX_STMT_INSN || s->n_operands == 0) {
+			continue;
+		}
+		full = ptx_name_is(ptx_opcode_part(s->opcode, 0), "mov") && s->n_operands == 2 &&
+		       o[1].kind == PTX_OPERAND_INT && (uint32_t)o[1].value == UINT32_MAX;
+		if (o->kind == PTX_OPERAND_REG) {
+			r = note_mask(&out, o->name, full);
+		}
+		for (uint32_t k = 0; k < o->n_elements && r == 0; k++) {
+			r = note_mask(&out, m->operands[o->elements + k].name, false);
+		}
+		if (r == 0 && o->pair.len > 0) {
+			r = note_mask(&out, o->pair, false);
+		}
+	}
+	if (r < 0) {
+		full_masks_deinit(&out);
+		return r;
+	}
+	*f = out;
+	return 0;
+}
+
+void full_masks_deinit(struct full_masks *f) {
+	ptx_names_deinit(&f->names);
+}
+
+bool full_masks_has(const struct full_masks *f, const struct ptx_operand *mask) {
+	if (mask->kind == PTX_OPERAND_INT) {
+		return (uint32_t)mask->value == UINT32_MAX;
+	}
+	return mask->kind == PTX_OPERAND_REG && ptx_names_find(&f->names, mask->name) == 1;
+}

@@ -1,0 +1,35 @@
+/*
+ * uniform.h: which branches all threads of a block, or of a warp, take the same way.
+ *
+ * A register is uniform if all its values come from uniform ones, computed where control is
+ * uniform; control is uniform where no branch on anything else decides whether it gets there. Both
+ * are found together, starting from "everything is", until nothing more has to be taken back.
+ */
+#pragma once
+
+#include "shim/ptx/cfg.h"
+#include "shim/ptx/names.h"
+
+enum uniform_scope {
+	UNIFORM_BLOCK,
+	UNIFORM_WARP,
+	UNIFORM_WARP_ROWS, /* a warp, if the block's x size is a multiple of 32 */
+};
+
+struct uniform {
+	bool *diverged; /* owned: by block of the graph, threads of one scope may not all run it */
+};
+
+/* Return: 0, -ENOMEM. */
+int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module *m,
+		 const struct ptx_func *f, enum uniform_scope scope);
+void uniform_deinit(struct uniform *u);
+
+/* Whether a member mask is known to be all 32 lanes: a constant, or a register that is never
+ * anything else. */
+struct full_masks {
+	struct ptx_names names; /* register to 1 if every value is -1, else 0 */
+};
+int full_masks_init(struct full_masks *f, const struct ptx_module *m, const struct ptx_func *func);
+void full_masks_deinit(struct full_masks *f);
+bool full_masks_has(const struct full_masks *f, const struct ptx_operand *mask);

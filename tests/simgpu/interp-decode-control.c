@@ -257,7 +257,7 @@ static int sync_results(struct decoder *d, struct op *op) {
 		r = decode_dst(d, &op->o[0], &op->in.d[0]);
 	}
 	if (r == 0 && op->o[0].pair.len) {
-		r = decode_pred_name(d, op->o[0].pair, &op->in.d[1]);
+		r = decode_pred_dst(d, op->o[0].pair, op, 1);
 	}
 	return r;
 }
@@ -309,7 +309,7 @@ static int decode_vote(struct decoder *d, struct op *op) {
 	if (op->in.mode == SYNC_BALLOT) {
 		r = sync_results(d, op);
 	} else if (op->o[0].kind == PTX_OPERAND_REG) {
-		r = decode_pred_name(d, op->o[0].name, &op->in.d[1]);
+		r = decode_pred_dst(d, op->o[0].name, op, 1);
 	}
 	if (r == 0) {
 		r = decode_pred_src(d, &op->o[1], 0, op);
@@ -399,7 +399,7 @@ static int barrier_reduction(struct decoder *d, struct op *op, const char *what)
 	} else if (strcmp(what, "red.and") == 0 || strcmp(what, "red.or") == 0) {
 		op->in.mode = what[4] == 'a' ? BARRIER_AND : BARRIER_OR;
 		r = op->o[0].kind == PTX_OPERAND_REG
-			    ? decode_pred_name(d, op->o[0].name, &op->in.d[1])
+			    ? decode_pred_dst(d, op->o[0].name, op, 1)
 			    : -ENOTSUP;
 	} else {
 		return -ENOTSUP;

@@ -285,7 +285,13 @@ int decode_pred_name(struct decoder *d, struct ptx_name name, int32_t *ret) {
 	return 0;
 }
 
+int decode_pred_dst(struct decoder *d, struct ptx_name name, struct op *op, unsigned n) {
+	op->in.preds |= (uint8_t)(INSN_PRED_D << n);
+	return decode_pred_name(d, name, &op->in.d[n]);
+}
+
 int decode_pred_src(struct decoder *d, const struct ptx_operand *o, unsigned n, struct op *op) {
+	op->in.preds |= (uint8_t)(INSN_PRED_S << n);
 	if (o->kind == PTX_OPERAND_INT) {
 		op->in.s[n] = o->value ? PRED_TRUE : PRED_FALSE;
 		return 0;
@@ -541,7 +547,7 @@ static int decode_alu(struct decoder *d, struct op *op) {
 	op->in.exec = e->exec;
 	if (e->operands[0] == 'p') {
 		r = op->o[0].kind == PTX_OPERAND_REG
-			    ? decode_pred_name(d, op->o[0].name, &op->in.d[0])
+			    ? decode_pred_dst(d, op->o[0].name, op, 0)
 			    : -ENOTSUP;
 	} else {
 		r = decode_dst(d, &op->o[0], &op->in.d[0]);
@@ -669,10 +675,10 @@ static int decode_setp(struct decoder *d, struct op *op, bool is_set) {
 	} else if (op->o[0].kind == PTX_OPERAND_SINK) {
 		r = 0;
 	} else {
-		r = decode_pred_name(d, op->o[0].name, &op->in.d[0]);
+		r = decode_pred_dst(d, op->o[0].name, op, 0);
 	}
 	if (r == 0 && op->o[0].pair.len) {
-		r = decode_pred_name(d, op->o[0].pair, &op->in.d[1]);
+		r = decode_pred_dst(d, op->o[0].pair, op, 1);
 	}
 	for (unsigned i = 0; i < 2 && r == 0; i++) {
 		r = decode_src(d, &op->o[1 + i], type, &op->in.s[i]);

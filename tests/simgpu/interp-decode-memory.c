@@ -175,6 +175,7 @@ static int decode_cp_async(struct decoder *d, struct op *op) {
 	if (r == 0 && op->n == 4 && decode_pred_src(d, &op->o[3], 3, op) == -ENOTSUP) {
 		op->in.s[3] = PRED_FALSE;
 		op->in.flags &= (uint16_t)~INSN_NEGATE3;
+		op->in.preds = 0;
 		r = decode_src(d, &op->o[3], PTX_TYPE_U32, &op->in.s[2]);
 	}
 	return r < 0 ? r : decode_emit(d, &op->in);
@@ -204,7 +205,7 @@ static int decode_isspacep(struct decoder *d, struct op *op) {
 		return -ENOTSUP;
 	}
 	op->in.exec = mem_isspacep;
-	r = decode_pred_name(d, op->o[0].name, &op->in.d[0]);
+	r = decode_pred_dst(d, op->o[0].name, op, 0);
 	if (r == 0) {
 		r = decode_src(d, &op->o[1], PTX_TYPE_U64, &op->in.s[0]);
 	}

@@ -571,6 +571,31 @@ static int decode_stmt(struct decoder *d, const struct ptx_stmt *stmt) {
 	}
 }
 
+/* Which slots hold 64 bits is known by their declarations; temporaries do, to be safe. */
+static int estimate_registers(struct decoder *d, struct interp_kernel *k) {
+	const struct function *f = &d->functions[d->current];
+	uint64_t *wide = calloc((k->slots + 63) / 64, sizeof(*wide));
+	int r;
+
+	if (!wide) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < f->symbols.n; i++) {
+		const struct symbol *s = &f->symbols.list[i];
+		uint32_t n = s->range ? s->range : 1;
+
+		for (uint32_t j = 0; s->kind == SYMBOL_REG && s->size == 8 && j < n; j++) {
+			wide[(s->value + j) / 64] |= (uint64_t)1 << (s->value + j) % 64;
+		}
+	}
+	for (uint32_t slot = f->first_temp; slot < k->slots; slot++) {
+		wide[slot / 64] |= (uint64_t)1 << slot % 64;
+	}
+	r = live_estimate(d->m, k, wide);
+	free(wide);
+	return r;
+}
+
 static int decode_function(struct decoder *d, uint32_t index) {
 	struct interp_kernel *k = &d->m->funcs[index];
 	uint32_t opened = 0;
@@ -606,7 +631,7 @@ static int decode_function(struct decoder *d, uint32_t index) {
 	k->end = (uint32_t)d->m->n_insns;
 	k->slots = d->functions[index].first_temp + d->functions[index].max_temps;
 	k->frame = k->slots > k->preds ? k->slots : k->preds;
-	return live_estimate(d->m, k);
+	return estimate_registers(d, k);
 }
 
 static int decode_functions(struct decoder *d) {

@@ -127,6 +127,7 @@ uint32_t decode_temp(struct decoder *d);
 int decode_src(struct decoder *d, const struct ptx_operand *o, enum ptx_type type, int32_t *ret);
 int decode_dst(struct decoder *d, const struct ptx_operand *o, int32_t *ret);
 int decode_pred_src(struct decoder *d, const struct ptx_operand *o, unsigned n, struct op *op);
+int decode_pred_dst(struct decoder *d, struct ptx_name name, struct op *op, unsigned n);
 int decode_pred_name(struct decoder *d, struct ptx_name name, int32_t *ret);
 /* [base+offset]: op->in.s[@n], op->in.imm (if @n is 0), and the space if the opcode left it open. */
 int decode_address(struct decoder *d, const struct ptx_operand *o, struct op *op, unsigned n,
@@ -139,8 +140,9 @@ int decode_control(struct decoder *d, struct op *op, bool *ret_mine);
 /* Prologue: parameters that are registers. */
 int decode_reg_params(struct decoder *d);
 
-/* interp-live.c: registers live at once, in units of 32 bits, of function @f. */
-int live_estimate(struct interp_module *m, struct interp_kernel *f);
+/* interp-live.c: sets f->max_live, registers of 32 bits live at once. @wide: a bit for each slot, set
+ * if it holds 64 bits. */
+int live_estimate(struct interp_module *m, struct interp_kernel *f, const uint64_t *wide);
 
 bool op_key(const struct op *op, const char *key);
 bool op_has(const struct op *op, const char *part);

@@ -98,6 +98,9 @@ enum insn_atom {
 #define PRED_FALSE (-1)
 #define PRED_TRUE  (-2)
 
+#define INSN_PRED_D 1u
+#define INSN_PRED_S 16u
+
 struct insn {
 	exec_fn exec;
 	int32_t d[4];
@@ -116,6 +119,7 @@ struct insn {
 	uint8_t mode;	/* comparison, atomic operation, shuffle mode... */
 	uint8_t mode2;	/* boolean operator... */
 	uint8_t cost;	/* cycles, see interp-cost.c */
+	uint8_t preds;	/* INSN_PRED_D << i: d[i] is a predicate; INSN_PRED_S << i: s[i] is */
 };
 
 /* An argument or a return value at a call: @size bytes at @formal of the callee's local memory, and

@@ -1,6 +1,6 @@
 /*
- * api-context.c: contexts. Each thread has a stack of them, the top being the current one. A primary
- * context exists once a device and is counted; cuCtxCreate makes further ones.
+ * api-context.c: contexts. Each thread has a stack of them, the top being the current one. A
+ * primary context exists once a device and is counted; cuCtxCreate makes further ones.
  */
 #include <stdlib.h>
 #include <string.h>

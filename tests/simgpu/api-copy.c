@@ -2,10 +2,10 @@
  * api-copy.c: copies and memsets. Every form comes down to copy_rows() and fill_rows().
  *
  * Pinned host memory is read and written by simgpud itself, when the copy's turn comes. Pageable
- * memory is staged: small copies inside the request or its answer, larger ones through a buffer that
- * each thread shares with simgpud. So a copy from pageable memory has read its source when the call
- * returns, and one to pageable memory is complete then, asynchronous or not; that is what CUDA does
- * (API synchronization behavior in the driver API's manual).
+ * memory is staged: small copies inside the request or its answer, larger ones through a buffer
+ * that each thread shares with simgpud. So a copy from pageable memory has read its source when the
+ * call returns, and one to pageable memory is complete then, asynchronous or not; that is what CUDA
+ * does (API synchronization behavior in the driver API's manual).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +82,7 @@ struct rows {
 };
 
 static bool rows_pinned(uint64_t addr, uint64_t pitch, const struct rows *c) {
-	return memory_is_pinned((const void *)(uintptr_t)addr,
-				pitch * (c->height - 1) + c->width);
+	return memory_is_pinned((const void *)(uintptr_t)addr, pitch * (c->height - 1) + c->width);
 }
 
 static void rows_memcpy(uint64_t target, uint64_t target_pitch, uint64_t source,

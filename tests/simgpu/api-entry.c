@@ -126,7 +126,8 @@ static const struct {
 	CUresult error;
 	const char *name, *text;
 } errors[] = {
-#define E(error, text) {error, #error, text}
+#define E(error, text) \
+	{ error, #error, text }
 	E(CUDA_SUCCESS, "no error"),
 	E(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
 	E(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
@@ -157,9 +158,11 @@ static const struct {
 	E(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks in cooperative launch"),
 	E(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
 	E(CUDA_ERROR_SYSTEM_NOT_READY, "system not yet initialized"),
-	E(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "system has unsupported display driver / cuda driver "
-					     "combination"),
-	E(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"),
+	E(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+	  "system has unsupported display driver / cuda driver "
+	  "combination"),
+	E(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+	  "operation not permitted when stream is capturing"),
 	E(CUDA_ERROR_UNKNOWN, "unknown error"),
 #undef E
 };

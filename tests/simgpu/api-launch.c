@@ -1,8 +1,9 @@
 /*
  * api-launch.c: kernel launches and occupancy.
  *
- * A launch is checked here, against what simgpud told of the kernel, and posted: no answer is waited
- * for. What goes wrong while it runs is seen by the next call that waits, as with a real GPU.
+ * A launch is checked here, against what simgpud told of the kernel, and posted: no answer is
+ * waited for. What goes wrong while it runs is seen by the next call that waits, as with a real
+ * GPU.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,7 @@ static unsigned function_occupancy(CUfunction f, unsigned threads, size_t dynami
 	return device_occupancy(&gpu.device, &needs);
 }
 
-static CUresult occupancy(int *numBlocks, CUfunction func, int blockSize,
-			  size_t dynamicSMemSize) {
+static CUresult occupancy(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize) {
 	CUcontext c;
 	CUfunction f;
 	CUresult r = driver_current(&c);
@@ -253,7 +253,8 @@ static CUresult launch_attributes(const CUlaunchConfig *config, bool *ret_cooper
 			cooperative = a->value.cooperative != 0;
 			break;
 		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-			if (a->value.clusterDim.x * a->value.clusterDim.y * a->value.clusterDim.z > 1) {
+			if (a->value.clusterDim.x * a->value.clusterDim.y * a->value.clusterDim.z >
+			    1) {
 				return CUDA_ERROR_NOT_SUPPORTED;
 			}
 			break;
@@ -291,9 +292,8 @@ EXPORT CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsi
 				       unsigned int blockDimY, unsigned int blockDimZ,
 				       unsigned int sharedMemBytes, CUstream hStream,
 				       void **kernelParams, void **extra) {
-	struct shape s = {{gridDimX, gridDimY, gridDimZ},
-			  {blockDimX, blockDimY, blockDimZ},
-			  sharedMemBytes};
+	struct shape s = {
+		{gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
 
 	return launch(f, &s, hStream, false, kernelParams, extra, false);
 }
@@ -304,9 +304,8 @@ EXPORT CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX,
 					    unsigned int blockDimX, unsigned int blockDimY,
 					    unsigned int blockDimZ, unsigned int sharedMemBytes,
 					    CUstream hStream, void **kernelParams, void **extra) {
-	struct shape s = {{gridDimX, gridDimY, gridDimZ},
-			  {blockDimX, blockDimY, blockDimZ},
-			  sharedMemBytes};
+	struct shape s = {
+		{gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
 
 	return launch(f, &s, hStream, true, kernelParams, extra, false);
 }
@@ -322,13 +321,14 @@ EXPORT CUresult CUDAAPI cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfu
 	return launch_ex(config, f, kernelParams, extra, true);
 }
 
-EXPORT CUresult CUDAAPI cuLaunchCooperativeKernel(
-	CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-	unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-	unsigned int sharedMemBytes, CUstream hStream, void **kernelParams) {
-	struct shape s = {{gridDimX, gridDimY, gridDimZ},
-			  {blockDimX, blockDimY, blockDimZ},
-			  sharedMemBytes};
+EXPORT CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
+						  unsigned int gridDimY, unsigned int gridDimZ,
+						  unsigned int blockDimX, unsigned int blockDimY,
+						  unsigned int blockDimZ,
+						  unsigned int sharedMemBytes, CUstream hStream,
+						  void **kernelParams) {
+	struct shape s = {
+		{gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
 
 	return launch(f, &s, hStream, false, kernelParams, NULL, true);
 }
@@ -338,9 +338,8 @@ EXPORT CUresult CUDAAPI cuLaunchCooperativeKernel_ptsz(
 	CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
 	unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
 	unsigned int sharedMemBytes, CUstream hStream, void **kernelParams) {
-	struct shape s = {{gridDimX, gridDimY, gridDimZ},
-			  {blockDimX, blockDimY, blockDimZ},
-			  sharedMemBytes};
+	struct shape s = {
+		{gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
 
 	return launch(f, &s, hStream, true, kernelParams, NULL, true);
 }

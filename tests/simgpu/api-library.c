@@ -22,8 +22,8 @@ static CUresult library_new(CUlibrary *ret, const void *image, size_t size, unsi
 	}
 	/* The text is chosen by GPU 0, or that of the current context. */
 	r = image_ptx(image, size,
-		      &client_gpus()->gpus[*context_slot() ? (*context_slot())->device : 0], &l->ptx,
-		      &l->ptx_size, log, sizeof(log));
+		      &client_gpus()->gpus[*context_slot() ? (*context_slot())->device : 0],
+		      &l->ptx, &l->ptx_size, log, sizeof(log));
 	if (r != CUDA_SUCCESS) {
 		image_log(n_options, options, values, log);
 		free(l);

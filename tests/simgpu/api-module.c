@@ -1,6 +1,6 @@
 /*
- * api-module.c: modules and functions. An image of any kind is brought down to PTX text here; simgpud
- * gets the text in a memfd, parses it, and knows the module by number from then on.
+ * api-module.c: modules and functions. An image of any kind is brought down to PTX text here;
+ * simgpud gets the text in a memfd, parses it, and knows the module by number from then on.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -306,7 +306,8 @@ EXPORT CUresult CUDAAPI cuStreamGetId_ptsz(CUstream hStream, unsigned long long 
 
 /* ---- capture ---- */
 
-EXPORT CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus) {
+EXPORT CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream,
+					    CUstreamCaptureStatus *captureStatus) {
 	struct target t;
 	CUresult r = stream_target(hStream, false, &t);
 
@@ -333,6 +334,22 @@ EXPORT CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream, CUstreamCaptureMo
 EXPORT typeof(cuStreamBeginCapture_v2) cuStreamBeginCapture_v2_ptsz;
 EXPORT CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode) {
 	return cuStreamBeginCapture_v2(hStream, mode);
+}
+
+/* No capture ever began. */
+EXPORT CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph) {
+	struct target t;
+	CUresult r = stream_target(hStream, false, &t);
+
+	if (phGraph) {
+		*phGraph = NULL;
+	}
+	return r == CUDA_SUCCESS ? CUDA_ERROR_ILLEGAL_STATE : r;
+}
+
+EXPORT typeof(cuStreamEndCapture) cuStreamEndCapture_ptsz;
+EXPORT CUresult CUDAAPI cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph) {
+	return cuStreamEndCapture(hStream, phGraph);
 }
 
 EXPORT CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
@@ -370,10 +387,8 @@ EXPORT CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags) {
 		free(e);
 		return r;
 	}
-	*e = (struct CUevent_st){.tag = DRIVER_EVENT,
-				 .id = (uint32_t)reply.value,
-				 .context = c,
-				 .flags = Flags};
+	*e = (struct CUevent_st){
+		.tag = DRIVER_EVENT, .id = (uint32_t)reply.value, .context = c, .flags = Flags};
 	*phEvent = e;
 	return CUDA_SUCCESS;
 }
@@ -590,5 +605,6 @@ EXPORT CUresult CUDAAPI cuStreamAddCallback_ptsz(CUstream hStream, CUstreamCallb
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	return host_function(
-		(struct host_call){.callback = callback, .stream = hStream, .data = userData}, true);
+		(struct host_call){.callback = callback, .stream = hStream, .data = userData},
+		true);
 }

@@ -134,7 +134,7 @@ static int client_move_up(int fd) {
 
 /* Return: 0; -EBUSY; -EAGAIN when simgpud cannot be reached or went away meanwhile. */
 static int client_try(const char *path) {
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct sockaddr_un addr = place_address(path);
 	struct wire_hello hello = {.h = {.type = WIRE_HELLO, .id = 1}, .version = WIRE_VERSION};
 	const char *config = getenv("SIMGPU");
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -143,7 +143,6 @@ static int client_try(const char *path) {
 	if (fd < 0) {
 		return -errno;
 	}
-	strncpy(addr.sun_path, path, sizeof(addr.sun_path) - 1);
 	snprintf(hello.config, sizeof(hello.config), "%s", config ? config : "");
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
 	    send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) < 0) {
@@ -159,7 +158,8 @@ static int client_try(const char *path) {
 	}
 	if (client.hello.r.result != 0) {
 		fprintf(stderr,
-			"simgpu: the simgpud at %s runs with SIMGPU=%s, this program wants %s: stop it "
+			"simgpu: the simgpud at %s runs with SIMGPU=%s, this program wants %s: "
+			"stop it "
 			"with 'simgpud --stop' or use another SIMGPU_DIR\n",
 			path, client.hello.config, hello.config);
 		close(fd);

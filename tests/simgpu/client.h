@@ -15,8 +15,9 @@
 
 /*
  * Connects once, starting simgpud if none runs; later calls return at once.
- * Return: 0; -ECHILD in a child of a process that was connected; -ENOENT without simgpud beside this
- * library; -EBUSY when one with other GPUs runs; another errno. The reason goes to stderr once.
+ * Return: 0; -ECHILD in a child of a process that was connected; -ENOENT without simgpud beside
+ * this library; -EBUSY when one with other GPUs runs; another errno. The reason goes to stderr
+ * once.
  */
 int client_connect(void);
 

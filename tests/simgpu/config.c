@@ -25,20 +25,21 @@ static const struct config_gpu config_rtx3070 = {
 	.block_shared_optin_max = 99 * KIB,
 	.block_shared_reserved = KIB,
 	.l2_bytes = 4 * MIB,
-	.device = {
-		.n_sms = 46,
-		.sm_threads = 1536,
-		.sm_blocks = 16,
-		.sm_regs = 65536,
-		.sm_shared_bytes = 100 * KIB,
-		.copy_engines = 2,
-		.slice_ns = 2000000,
-		.launch_ns = 2000,
-		.copy_latency_ns = 1500,
-		.host_bytes_per_us = 25000,
-		.device_bytes_per_us = 400000,
-		.power = {.static_mw = 46000, .idle_sm_uw = 445000, .busy_sm_uw = 3770000},
-	},
+	.device =
+		{
+			.n_sms = 46,
+			.sm_threads = 1536,
+			.sm_blocks = 16,
+			.sm_regs = 65536,
+			.sm_shared_bytes = 100 * KIB,
+			.copy_engines = 2,
+			.slice_ns = 2000000,
+			.launch_ns = 2000,
+			.copy_latency_ns = 1500,
+			.host_bytes_per_us = 25000,
+			.device_bytes_per_us = 400000,
+			.power = {.static_mw = 46000, .idle_sm_uw = 445000, .busy_sm_uw = 3770000},
+		},
 };
 
 static const struct config_gpu config_t400 = {
@@ -55,20 +56,21 @@ static const struct config_gpu config_t400 = {
 	.block_shared_optin_max = 64 * KIB,
 	.block_shared_reserved = 0,
 	.l2_bytes = 512 * KIB,
-	.device = {
-		.n_sms = 6,
-		.sm_threads = 1024,
-		.sm_blocks = 16,
-		.sm_regs = 65536,
-		.sm_shared_bytes = 64 * KIB,
-		.copy_engines = 1,
-		.slice_ns = 2000000,
-		.launch_ns = 2500,
-		.copy_latency_ns = 2000,
-		.host_bytes_per_us = 12000,
-		.device_bytes_per_us = 70000,
-		.power = {.static_mw = 8000, .idle_sm_uw = 652000, .busy_sm_uw = 810000},
-	},
+	.device =
+		{
+			.n_sms = 6,
+			.sm_threads = 1024,
+			.sm_blocks = 16,
+			.sm_regs = 65536,
+			.sm_shared_bytes = 64 * KIB,
+			.copy_engines = 1,
+			.slice_ns = 2000000,
+			.launch_ns = 2500,
+			.copy_latency_ns = 2000,
+			.host_bytes_per_us = 12000,
+			.device_bytes_per_us = 70000,
+			.power = {.static_mw = 8000, .idle_sm_uw = 652000, .busy_sm_uw = 810000},
+		},
 };
 
 static const struct config_gpu config_h200 = {
@@ -85,20 +87,21 @@ static const struct config_gpu config_h200 = {
 	.block_shared_optin_max = 227 * KIB,
 	.block_shared_reserved = KIB,
 	.l2_bytes = 60 * MIB,
-	.device = {
-		.n_sms = 132,
-		.sm_threads = 2048,
-		.sm_blocks = 32,
-		.sm_regs = 65536,
-		.sm_shared_bytes = 228 * KIB,
-		.copy_engines = 2,
-		.slice_ns = 2000000,
-		.launch_ns = 1500,
-		.copy_latency_ns = 1200,
-		.host_bytes_per_us = 50000,
-		.device_bytes_per_us = 4000000,
-		.power = {.static_mw = 123500, .idle_sm_uw = 0, .busy_sm_uw = 1520000},
-	},
+	.device =
+		{
+			.n_sms = 132,
+			.sm_threads = 2048,
+			.sm_blocks = 32,
+			.sm_regs = 65536,
+			.sm_shared_bytes = 228 * KIB,
+			.copy_engines = 2,
+			.slice_ns = 2000000,
+			.launch_ns = 1500,
+			.copy_latency_ns = 1200,
+			.host_bytes_per_us = 50000,
+			.device_bytes_per_us = 4000000,
+			.power = {.static_mw = 123500, .idle_sm_uw = 0, .busy_sm_uw = 1520000},
+		},
 };
 
 static const struct {
@@ -174,7 +177,7 @@ static int config_parse_gpu(char *word, struct config_gpu *ret) {
 
 /* Stable from run to run, different for each index: "SIMGPU" and the index. */
 static void config_make_uuid(uint8_t uuid[16], unsigned index) {
-	static const uint8_t stem[16] = {'S', 'I', 'M', 'G', 'P', 'U', 0x40, 0x01,
+	static const uint8_t stem[16] = {'S',  'I',  'M',  'G',	 'P',  'U',  0x40, 0x01,
 					 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00};
 
 	memcpy(uuid, stem, sizeof(stem));

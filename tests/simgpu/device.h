@@ -1,15 +1,16 @@
 /*
  * device.h: the model of one simulated GPU: contexts (spaces), streams, the queues of the TX2 paper
- * (Amert et al., rules G, X, R, C, N and A), SMs, copy engines and virtual time. Pure logic: no I/O,
- * no clock, no threads; what a block computes and what a copy moves is behind struct device_backend.
+ * (Amert et al., rules G, X, R, C, N and A), SMs, copy engines and virtual time. Pure logic: no
+ * I/O, no clock, no threads; what a block computes and what a copy moves is behind struct
+ * device_backend.
  *
  * Queues. Each stream is a FIFO (G1). The head of a stream goes to the EE queue of its space and
  * priority (G2, A1) or to the FIFO of its copy engine (C1) as soon as the NULL stream's rules allow
- * (N1, N2: heads are compared by the order of submission; non-blocking streams are exempt). Only the
- * head of the highest non-empty EE queue of a space is assigned (X1, A2), block by block, to an SM
- * with room for its threads, registers, shared memory and block slots (R1-R3); it leaves the queue
- * when its last block is assigned (G3) and the stream when its last block is done (G4, C4). A copy
- * engine does one copy at a time in FIFO order (C2, C3).
+ * (N1, N2: heads are compared by the order of submission; non-blocking streams are exempt). Only
+ * the head of the highest non-empty EE queue of a space is assigned (X1, A2), block by block, to an
+ * SM with room for its threads, registers, shared memory and block slots (R1-R3); it leaves the
+ * queue when its last block is assigned (G3) and the stream when its last block is done (G4, C4). A
+ * copy engine does one copy at a time in FIFO order (C2, C3).
  *
  * Placement. A block goes to the SM that has room and the fewest resident threads; then the fewest
  * blocks, then the lowest index. That is breadth-first, as gpu-facts.md saw it.
@@ -20,11 +21,11 @@
  * virtual: the lowest number that the space does not use yet is given to an SM when the space's
  * first block comes to it, and is free again when its last block there is gone.
  *
- * Time. Virtual nanoseconds, never behind the last event. Each resident block has a clock; the block
- * with the earliest one runs a slice, and the backend says how long that took (sharing of the SM
- * included). Ties go by age. A block therefore ends at an event of its own, when its clock is the
- * earliest; its memory accesses come at most one slice early. Copies take latency plus size divided
- * by bandwidth. The first blocks of a kernel start config.launch_ns late.
+ * Time. Virtual nanoseconds, never behind the last event. Each resident block has a clock; the
+ * block with the earliest one runs a slice, and the backend says how long that took (sharing of the
+ * SM included). Ties go by age. A block therefore ends at an event of its own, when its clock is
+ * the earliest; its memory accesses come at most one slice early. Copies take latency plus size
+ * divided by bandwidth. The first blocks of a kernel start config.launch_ns late.
  *
  * Everything is deterministic given the order of calls and their times.
  */
@@ -62,13 +63,13 @@ struct device_stream;
 
 enum device_op_kind {
 	DEVICE_KERNEL,
-	DEVICE_COPY_IN,	  /* host to device */
-	DEVICE_COPY_OUT,  /* device to host */
+	DEVICE_COPY_IN,	   /* host to device */
+	DEVICE_COPY_OUT,   /* device to host */
 	DEVICE_COPY_LOCAL, /* within the device, memsets: needs no copy engine */
-	DEVICE_EVENT,	  /* records an event */
-	DEVICE_WAIT,	  /* waits for one */
-	DEVICE_HOST,	  /* a host function: done when device_op_complete() says so */
-	DEVICE_ACTION,	  /* takes no time: done as soon as it is reached */
+	DEVICE_EVENT,	   /* records an event */
+	DEVICE_WAIT,	   /* waits for one */
+	DEVICE_HOST,	   /* a host function: done when device_op_complete() says so */
+	DEVICE_ACTION,	   /* takes no time: done as soon as it is reached */
 };
 
 struct device_event {
@@ -86,7 +87,8 @@ struct device_kernel {
 
 enum device_op_state {
 	DEVICE_OP_QUEUED,  /* in its stream */
-	DEVICE_OP_PENDING, /* at the head; in an engine's queue, or waiting for an event or the host */
+	DEVICE_OP_PENDING, /* at the head; in an engine's queue, or waiting for an event or the host
+			    */
 	DEVICE_OP_RUNNING, /* blocks assigned, or on the copy engine */
 };
 
@@ -96,7 +98,7 @@ struct device_op {
 	struct device_kernel kernel; /* KERNEL */
 	uint64_t bytes;		     /* copies */
 	struct device_event *event;  /* EVENT, WAIT: borrowed until the op is done */
-	uint64_t event_number;	     /* EVENT, WAIT: which record; 0 for WAIT: nothing to wait for */
+	uint64_t event_number; /* EVENT, WAIT: which record; 0 for WAIT: nothing to wait for */
 	/* -------- */
 	enum device_op_state state;
 	uint64_t seq; /* order of submission on this device, from 1 */
@@ -111,8 +113,8 @@ struct device_op {
 struct device_block {
 	struct device_op *op;
 	uint64_t index;
-	unsigned sm;	  /* physical */
-	unsigned smid;	  /* what the block sees */
+	unsigned sm;   /* physical */
+	unsigned smid; /* what the block sees */
 	uint64_t start_ns;
 	void *state; /* the backend's */
 	/* -------- */
@@ -136,9 +138,9 @@ struct device_backend {
 	void (*block_end)(void *userdata, struct device_block *block, uint64_t end_ns);
 	/* A HOST operation is due. */
 	void (*host_due)(void *userdata, struct device_op *op);
-	/* @op is done: a copy's bytes are to be moved now, an event is recorded. @ok is false when it
-	 * was dropped because its space failed or is being freed. Gives @op back to the caller, which
-	 * may free it, and may not call device functions from here. */
+	/* @op is done: a copy's bytes are to be moved now, an event is recorded. @ok is false when
+	 * it was dropped because its space failed or is being freed. Gives @op back to the caller,
+	 * which may free it, and may not call device functions from here. */
 	void (*op_done)(void *userdata, struct device_op *op, bool ok);
 	/* The space has failed: later submissions are dropped. */
 	void (*space_failed)(void *userdata, struct device_space *space);
@@ -156,7 +158,7 @@ void *device_space_owner(const struct device_space *s);
 bool device_space_has_failed(const struct device_space *s);
 
 enum device_stream_kind {
-	DEVICE_STREAM_BLOCKING,	    /* ordered against the NULL stream */
+	DEVICE_STREAM_BLOCKING, /* ordered against the NULL stream */
 	DEVICE_STREAM_NON_BLOCKING,
 	DEVICE_STREAM_NULL,
 };

@@ -4,8 +4,8 @@
  *
  * Handles are pointers to the structures below, each with a tag in its first word by which a handle
  * of the wrong kind is told (a pointer to nowhere crashes, as with the real driver). What they
- * describe lives in simgpud, under a number. Handles may be used by any thread; destroying one while
- * another thread uses it is the program's mistake, as ever.
+ * describe lives in simgpud, under a number. Handles may be used by any thread; destroying one
+ * while another thread uses it is the program's mistake, as ever.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct CUctx_st {
 	int device;
 	unsigned flags;
 	bool is_primary;
-	int fault; /* atomic: CUresult that every call gets from now on */
+	int fault;	       /* atomic: CUresult that every call gets from now on */
 	struct CUctx_st *next; /* in driver.contexts */
 	size_t limits[CU_LIMIT_MAX];
 };
@@ -62,7 +62,7 @@ struct CUmod_st {
 	uint32_t id;
 	uint32_t n_kernels;
 	CUcontext context;
-	CUlibrary library; /* NULL, or whose it is */
+	CUlibrary library;	     /* NULL, or whose it is */
 	struct CUfunc_st *functions; /* owned: those asked for so far; under driver.lock */
 };
 
@@ -78,7 +78,7 @@ struct CUfunc_st {
 	size_t n_params;
 	struct {
 		uint32_t offset, size;
-	} *params; /* owned */
+	} * params; /* owned */
 	char *name; /* owned */
 };
 
@@ -98,16 +98,17 @@ struct CUlib_st {
 	uint32_t tag;
 	char *ptx; /* owned */
 	size_t ptx_size;
-	struct library_module *modules; /* one for each context that has used it; under driver.lock */
-	struct CUkern_st *kernels;	/* under driver.lock */
+	struct library_module
+		*modules;	   /* one for each context that has used it; under driver.lock */
+	struct CUkern_st *kernels; /* under driver.lock */
 };
 
 struct driver {
-	pthread_mutex_t lock;	      /* guards what says so; held across calls to simgpud that
-				       * create things, never across waiting */
-	pthread_mutex_t list_lock;    /* guards contexts; held for moments only, as the thread that
-				       * reads simgpud's packets takes it */
-	struct CUctx_st *contexts;    /* alive */
+	pthread_mutex_t lock;	   /* guards what says so; held across calls to simgpud that
+				    * create things, never across waiting */
+	pthread_mutex_t list_lock; /* guards contexts; held for moments only, as the thread that
+				    * reads simgpud's packets takes it */
+	struct CUctx_st *contexts; /* alive */
 	CUcontext primary[8];
 	unsigned primary_refs[8];
 	unsigned primary_flags[8];

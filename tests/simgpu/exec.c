@@ -2,9 +2,9 @@
  * exec.c: what the device models leave to others: running blocks in the interpreter, moving bytes,
  * and telling the client what happened.
  *
- * Cost model. An SM issues up to four warp instructions a cycle, and one warp one in four cycles, so
- * sixteen resident warps fill it; above that they share it evenly. A block of w warps on an SM with
- * W resident ones needs cycles * max(16, W) / (4 * w) cycles for what the interpreter counted.
+ * Cost model. An SM issues up to four warp instructions a cycle, and one warp one in four cycles,
+ * so sixteen resident warps fill it; above that they share it evenly. A block of w warps on an SM
+ * with W resident ones needs cycles * max(16, W) / (4 * w) cycles for what the interpreter counted.
  */
 #include <cuda.h>
 #include <errno.h>
@@ -111,8 +111,8 @@ static int exec_block_start(void *userdata, struct device_block *b) {
 
 	r = interp_block_new(&state, &op->launch, ctaid, place, &op->context->machine);
 	if (r < 0) {
-		op->context->fault = r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY
-						  : CUDA_ERROR_LAUNCH_FAILED;
+		op->context->fault =
+			r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_LAUNCH_FAILED;
 		snprintf(op->context->fault_text, sizeof(op->context->fault_text),
 			 "kernel %s: block %llu could not be started: %s", op->kernel.name,
 			 (unsigned long long)b->index, strerror(-r));
@@ -226,8 +226,7 @@ static int exec_fill(struct op *op) {
 }
 
 static void exec_reply(struct op *op, int result) {
-	struct wire_reply reply = {.h = {.type = WIRE_REPLY, .id = op->reply_id},
-				   .result = result};
+	struct wire_reply reply = {.h = {.type = WIRE_REPLY, .id = op->reply_id}, .result = result};
 	bool data = result == CUDA_SUCCESS && op->base.kind == DEVICE_COPY_OUT &&
 		    op->copy.to == WIRE_INLINE;
 

@@ -130,8 +130,8 @@ int memory_alloc(struct memory *m, uint64_t size, const void *owner, uint64_t *r
 		return -ENOMEM;
 	}
 	memmove(&m->allocs[i + 1], &m->allocs[i], (m->n_allocs - i) * sizeof(*m->allocs));
-	m->allocs[i] = (struct memory_alloc){
-		.start = at, .size = size, .pages = pages, .owner = owner};
+	m->allocs[i] =
+		(struct memory_alloc){.start = at, .size = size, .pages = pages, .owner = owner};
 	m->n_allocs++;
 	m->used += pages - MEMORY_PAGE;
 	m->rover = at + pages;

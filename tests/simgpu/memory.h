@@ -24,10 +24,11 @@ struct memory {
 	int fd;	       /* owned memfd behind it */
 	uint64_t base; /* device address of its first byte */
 	uint64_t size;
-	uint64_t used; /* bytes in allocations, without guards */
+	uint64_t used;		     /* bytes in allocations, without guards */
 	struct memory_alloc *allocs; /* owned, sorted by start */
 	size_t n_allocs, capacity;
-	uint64_t rover; /* next address to try: fresh addresses first, so that stale pointers fault */
+	uint64_t rover; /* next address to try: fresh addresses first, so that stale pointers fault
+			 */
 };
 
 /* Return: 0 or negative errno of memfd_create or mmap. Pages cost nothing before they are used. */

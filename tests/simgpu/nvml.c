@@ -73,7 +73,8 @@ EXPORT nvmlReturn_t nvmlInit_v2(void) {
 	return NVML_SUCCESS;
 }
 
-/* The connection stays: a GPU that nobody watches is simulated no further, and forgets its energy. */
+/* The connection stays: a GPU that nobody watches is simulated no further, and forgets its energy.
+ */
 EXPORT nvmlReturn_t nvmlShutdown(void) {
 	unsigned n = __atomic_load_n(&nvml_users, __ATOMIC_RELAXED);
 
@@ -163,9 +164,9 @@ EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned 
 	}
 	b = device->uuid;
 	n = snprintf(uuid, length,
-		     "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-		     b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-		     b[14], b[15]);
+		     "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		     b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
+		     b[12], b[13], b[14], b[15]);
 	return n >= (int)length ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
@@ -180,7 +181,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned 
 		       : NVML_SUCCESS;
 }
 
-EXPORT nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor) {
+EXPORT nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
+						       int *minor) {
 	nvmlReturn_t r = nvml_check(device, major);
 
 	if (r != NVML_SUCCESS || !minor) {
@@ -281,8 +283,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* Not NVML's: how processes share the GPU. 0: exclusive, 1: as under MPS; -1: no such GPU, or NVML is
- * not initialised. */
+/* Not NVML's: how processes share the GPU. 0: exclusive, 1: as under MPS; -1: no such GPU, or NVML
+ * is not initialised. */
 EXPORT int simgpuDeviceSharing(unsigned int index) {
 	if (nvml_ready() != NVML_SUCCESS || index >= client_gpus()->n_gpus) {
 		return -1;

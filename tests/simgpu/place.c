@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,5 +35,15 @@ int place_dir(char *path, size_t size) {
 int place_file(char *path, size_t size, const char *dir, const char *name) {
 	int n = snprintf(path, size, "%s/%s", dir, name);
 
-	return n < 0 || (size_t)n >= size || n >= 108 ? -ENAMETOOLONG : 0;
+	return n < 0 || (size_t)n >= size ||
+			       (size_t)n >= sizeof(((struct sockaddr_un *)0)->sun_path)
+		       ? -ENAMETOOLONG
+		       : 0;
+}
+
+struct sockaddr_un place_address(const char *path) {
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+	memcpy(addr.sun_path, path, strnlen(path, sizeof(addr.sun_path) - 1));
+	return addr;
 }

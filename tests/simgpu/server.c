@@ -2,8 +2,8 @@
  * server.c: simgpud's loop: clients' packets in, slices of simulated work, replies out.
  *
  * Pacing: virtual time is the monotonic clock, except that a busy GPU may fall behind it (the
- * interpreter is slower than a GPU) and never gets ahead of it: an event that is due later is waited
- * for. Unpaced, time starts at 0 and passes only by work.
+ * interpreter is slower than a GPU) and never gets ahead of it: an event that is due later is
+ * waited for. Unpaced, time starts at 0 and passes only by work.
  */
 #include "tests/simgpu/server.h"
 
@@ -16,6 +16,8 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tests/simgpu/place.h"
 
 /* How long simgpud stays when nobody is connected. */
 #define SERVER_LINGER_NS 3000000000ull
@@ -307,13 +309,12 @@ int server_run(struct server *s) {
 /* ---- beginning and end ---- */
 
 static int server_listen(struct server *s, const char *path) {
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct sockaddr_un addr = place_address(path);
 
 	s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listen_fd < 0) {
 		return -errno;
 	}
-	strncpy(addr.sun_path, path, sizeof(addr.sun_path) - 1);
 	/* Who starts simgpud holds the lock beside the socket: one that is left over is dead. */
 	(void)unlink(path);
 	if (bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||

@@ -98,7 +98,7 @@ struct client {
 	int fd; /* owned */
 	int pid;
 	bool said_hello;
-	bool broken; /* to be freed by the loop */
+	bool broken;		/* to be freed by the loop */
 	struct object *objects; /* owned; handle = index + 1 */
 	size_t n_objects;
 	struct pinned *pinned; /* owned */

@@ -24,12 +24,11 @@
 
 static int simgpud_stop(const char *socket_path) {
 	struct wire_header q = {.type = WIRE_STOP, .id = 1};
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct sockaddr_un addr = place_address(socket_path);
 	struct wire_reply reply;
 	char end;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	strncpy(addr.sun_path, socket_path, sizeof(addr.sun_path) - 1);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
 		return 0; /* none runs */
 	}

@@ -16,9 +16,9 @@
 /* Copies up to this size carry their bytes in the packet. CUDA stages as much at the call. */
 #define WIRE_INLINE_MAX (64 * 1024)
 /* CUDA's limit on kernel parameters. */
-#define WIRE_PARAMS_MAX 32764
-#define WIRE_NAME_MAX	4096
-#define WIRE_CONFIG_MAX 256
+#define WIRE_PARAMS_MAX	       32764
+#define WIRE_NAME_MAX	       4096
+#define WIRE_CONFIG_MAX	       256
 #define WIRE_KERNEL_PARAMS_MAX 4096
 
 /* Device addresses of GPU i start here and reach over WIRE_DEVICE_SPAN bytes: above every address
@@ -28,19 +28,19 @@
 
 enum wire_type {
 	WIRE_HELLO,
-	WIRE_STOP,	     /* ends simgpud */
+	WIRE_STOP, /* ends simgpud */
 	WIRE_GPU_STATE,
 	WIRE_CONTEXT_NEW,
 	WIRE_CONTEXT_FREE,
-	WIRE_CONTEXT_SYNC,   /* replies when everything submitted so far is done */
+	WIRE_CONTEXT_SYNC, /* replies when everything submitted so far is done */
 	WIRE_MEMORY_ALLOC,
-	WIRE_MEMORY_FREE,    /* stream 0: now; else as an operation of the stream */
+	WIRE_MEMORY_FREE, /* stream 0: now; else as an operation of the stream */
 	WIRE_MEMORY_RANGE,
-	WIRE_HOST_MAP,	     /* brings a memfd: pinned memory */
+	WIRE_HOST_MAP, /* brings a memfd: pinned memory */
 	WIRE_HOST_UNMAP,
-	WIRE_MODULE_LOAD,    /* brings a memfd with PTX text */
+	WIRE_MODULE_LOAD, /* brings a memfd with PTX text */
 	WIRE_MODULE_FREE,
-	WIRE_KERNEL_FIND,    /* by name, or by index when the name is empty */
+	WIRE_KERNEL_FIND, /* by name, or by index when the name is empty */
 	WIRE_GLOBAL_FIND,
 	WIRE_STREAM_NEW,
 	WIRE_STREAM_FREE,
@@ -49,20 +49,20 @@ enum wire_type {
 	WIRE_EVENT_NEW,
 	WIRE_EVENT_FREE,
 	WIRE_EVENT_RECORD,
-	WIRE_EVENT_WAIT,     /* a stream waits */
-	WIRE_EVENT_SYNC,     /* the caller waits */
+	WIRE_EVENT_WAIT, /* a stream waits */
+	WIRE_EVENT_SYNC, /* the caller waits */
 	WIRE_EVENT_QUERY,
 	WIRE_LAUNCH,
 	WIRE_COPY,
 	WIRE_FILL,
 	WIRE_HOST_FUNCTION,
-	WIRE_HOST_NEXT,	     /* replies when a host function is due */
+	WIRE_HOST_NEXT, /* replies when a host function is due */
 	WIRE_HOST_DONE,
 	_WIRE_REQUEST_N,
 	/* from simgpud */
 	WIRE_REPLY,
-	WIRE_FAULT,	     /* a context has failed */
-	WIRE_PRINT,	     /* a kernel has printed */
+	WIRE_FAULT, /* a context has failed */
+	WIRE_PRINT, /* a kernel has printed */
 };
 
 struct wire_header {
@@ -105,7 +105,7 @@ struct wire_hello_reply {
 	struct wire_gpu gpus[8];
 };
 
-struct wire_object {  /* requests that name one or two objects */
+struct wire_object { /* requests that name one or two objects */
 	struct wire_header h;
 	uint32_t object; /* context, stream, event, module, gpu index: as the type says */
 	uint32_t other;
@@ -143,7 +143,7 @@ struct wire_find {
 
 struct wire_kernel_reply {
 	struct wire_reply r;
-	uint32_t kernel; /* index in the module */
+	uint32_t kernel;    /* index in the module */
 	uint32_t n_kernels; /* of the module */
 	uint32_t n_params;
 	uint32_t params_size;

@@ -16,7 +16,7 @@
 #include "tests/simgpu/config.h"
 #include "tests/simgpu/device.h"
 
-#define MS 1000000ull
+#define MS  1000000ull
 #define KIB 1024u
 
 /* The TX2: two SMs, one copy engine; times of starting and copying are left out. */
@@ -55,7 +55,8 @@ struct world {
 
 /* ---- a backend that spins ---- */
 
-static void world_log(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void world_log(struct world *w, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 static void world_log(struct world *w, const char *format, ...) {
 	size_t n = strlen(w->log);
 	va_list args;
@@ -155,9 +156,9 @@ static void world_deinit(struct world *w) {
 
 static void world_set_priority(struct world *w, unsigned stream, unsigned priority) {
 	device_stream_free(w->streams[stream]);
-	assert_int_equal(device_stream_new(&w->streams[stream], w->space, DEVICE_STREAM_BLOCKING,
-					   priority),
-			 0);
+	assert_int_equal(
+		device_stream_new(&w->streams[stream], w->space, DEVICE_STREAM_BLOCKING, priority),
+		0);
 }
 
 /* Everything due up to @ms. */
@@ -224,29 +225,30 @@ static void device_reproduces_table_1(void **state) {
 	submit(&w, 2, &k6);
 	submit(&w, 2, &c6o);
 	world_run(&w);
-	assert_string_equal(w.log, "K1:0 sm0 0-1000\n" /* R2: four of six */
-				   "K1:1 sm1 0-1000\n"
-				   "K1:2 sm0 0-1000\n"
-				   "K1:3 sm1 0-1000\n"
-				   "K1:4 sm0 1000-2000\n"
-				   "K1:5 sm1 1000-2000\n"
-				   "K4:0 sm0 1000-2000\n" /* X1: not before K1 was dispatched */
-				   "K4:1 sm1 1000-2000\n"
-				   "K4:2 sm0 1000-2000\n"
-				   "K4:3 sm1 1000-2000\n"
-				   "K5:0 sm0 2000-3000\n" /* R3: shared memory */
-				   "K5:1 sm1 2000-3000\n"
-				   "K2:0 sm0 2000-3000\n"
-				   "K2:1 sm1 2000-3000\n"
-				   "C5o 3000-3200\n" /* C1-C4: one at a time, FIFO */
-				   "C2o 3200-3400\n"
-				   "C3i 3400-3600\n"
-				   "K6:0 sm0 2800-3800\n"
-				   "K6:1 sm1 2800-3800\n"
-				   "C6o 3800-4000\n"
-				   "K3:0 sm0 3600-4600\n"
-				   "K3:1 sm1 3600-4600\n"
-				   "C3o 4600-4800\n");
+	assert_string_equal(w.log,
+			    "K1:0 sm0 0-1000\n" /* R2: four of six */
+			    "K1:1 sm1 0-1000\n"
+			    "K1:2 sm0 0-1000\n"
+			    "K1:3 sm1 0-1000\n"
+			    "K1:4 sm0 1000-2000\n"
+			    "K1:5 sm1 1000-2000\n"
+			    "K4:0 sm0 1000-2000\n" /* X1: not before K1 was dispatched */
+			    "K4:1 sm1 1000-2000\n"
+			    "K4:2 sm0 1000-2000\n"
+			    "K4:3 sm1 1000-2000\n"
+			    "K5:0 sm0 2000-3000\n" /* R3: shared memory */
+			    "K5:1 sm1 2000-3000\n"
+			    "K2:0 sm0 2000-3000\n"
+			    "K2:1 sm1 2000-3000\n"
+			    "C5o 3000-3200\n" /* C1-C4: one at a time, FIFO */
+			    "C2o 3200-3400\n"
+			    "C3i 3400-3600\n"
+			    "K6:0 sm0 2800-3800\n"
+			    "K6:1 sm1 2800-3800\n"
+			    "C6o 3800-4000\n"
+			    "K3:0 sm0 3600-4600\n"
+			    "K3:1 sm1 3600-4600\n"
+			    "C3o 4600-4800\n");
 	world_deinit(&w);
 }
 
@@ -327,7 +329,8 @@ static void device_reproduces_table_4(void **state) {
 
 /* Table 5, Figure 8: a blocked kernel of high priority is not overtaken. */
 static void device_reproduces_table_5(void **state) {
-	struct test_op low[7], k8 = kernel("K8", 1, 1024, 0, 500), k9 = kernel("K9", 1, 512, 0, 1000);
+	struct test_op low[7], k8 = kernel("K8", 1, 1024, 0, 500),
+			       k9 = kernel("K9", 1, 512, 0, 1000);
 	struct world w;
 
 	world_init(&w, &tx2);
@@ -403,7 +406,9 @@ static void device_exempts_non_blocking_streams(void **state) {
 static void device_orders_streams_by_events(void **state) {
 	struct device_event event = {.recorded = 1};
 	struct test_op k1 = kernel("K1", 1, 32, 0, 10), k2 = kernel("K2", 1, 32, 0, 10),
-		       record = {.base = {.kind = DEVICE_EVENT, .event = &event, .event_number = 1}},
+		       record = {.base = {.kind = DEVICE_EVENT,
+					  .event = &event,
+					  .event_number = 1}},
 		       wait = {.base = {.kind = DEVICE_WAIT, .event = &event, .event_number = 1}};
 	struct world w;
 
@@ -473,8 +478,9 @@ static void device_takes_turns_when_exclusive(void **state) {
 	/* Each has the whole GPU for itself, for half of the time: slices of 2 ms. */
 	assert_int_equal(a.done_ns, 18 * MS);
 	assert_int_equal(b.done_ns, 20 * MS);
-	assert_string_equal(w.log, "A:0 sm0 0-18\nA:1 sm1 0-18\nA:2 sm0 0-18\nA:3 sm1 0-18\n"
-				   "B:0 sm0 2-20\nB:1 sm1 2-20\nB:2 sm0 2-20\nB:3 sm1 2-20\n");
+	assert_string_equal(w.log,
+			    "A:0 sm0 0-18\nA:1 sm1 0-18\nA:2 sm0 0-18\nA:3 sm1 0-18\n"
+			    "B:0 sm0 2-20\nB:1 sm1 2-20\nB:2 sm0 2-20\nB:3 sm1 2-20\n");
 	device_space_free(other.space);
 	world_deinit(&w);
 }
@@ -508,8 +514,9 @@ static void device_shares_sms_and_numbers_them_per_client_under_mps(void **state
 	submit(&w, 1, &a);
 	device_submit(other.stream, &b.base);
 	world_run(&w);
-	assert_string_equal(w.log, "A:0 sm0 0-10\nA:1 sm1 0-10\n"
-				   "B:0 sm2 as 0 0-10\nB:1 sm3 as 1 0-10\n");
+	assert_string_equal(w.log,
+			    "A:0 sm0 0-10\nA:1 sm1 0-10\n"
+			    "B:0 sm2 as 0 0-10\nB:1 sm3 as 1 0-10\n");
 	device_space_free(other.space);
 	world_deinit(&w);
 }
@@ -532,7 +539,8 @@ static void device_numbers_sms_anew_when_a_client_left_them(void **state) {
 	a.done = false;
 	submit(&w, 1, &a); /* on SM 1, its only one now: number 0 */
 	world_run(&w);
-	assert_string_equal(w.log, "A:0 sm0 0-10\nB:0 sm1 0-10\nA:0 sm1 as 0 20-30\nH:0 sm0 20-50\n");
+	assert_string_equal(w.log,
+			    "A:0 sm0 0-10\nB:0 sm1 0-10\nA:0 sm1 as 0 20-30\nH:0 sm0 20-50\n");
 	device_space_free(other.space);
 	world_deinit(&w);
 }
@@ -616,9 +624,9 @@ static void config_reads_models_counts_and_modes(void **state) {
 	struct config c;
 	char error[256];
 
-	assert_int_equal(config_parse("rtx3070,t400:mps,h200:exclusive,17:mps", &c, error,
-				      sizeof(error)),
-			 0);
+	assert_int_equal(
+		config_parse("rtx3070,t400:mps,h200:exclusive,17:mps", &c, error, sizeof(error)),
+		0);
 	assert_int_equal(c.n_gpus, 4);
 	assert_int_equal(c.gpus[0].device.n_sms, 46);
 	assert_int_equal(c.gpus[0].cc_major * 10 + c.gpus[0].cc_minor, 86);
@@ -633,9 +641,9 @@ static void config_reads_models_counts_and_modes(void **state) {
 }
 
 static void config_refuses_what_is_no_gpu(void **state) {
-	static const char *const bad[] = {"",	  "0",	   "257",     "99999999999", "rtx",
-					  "6:",	  "6:foo", "t400,",   "-1",	     " 6",
-					  "1,1,1,1,1,1,1,1,1"};
+	static const char *const bad[] = {
+		"",	 "0",  "257", "99999999999",	  "rtx", "6:", "6:foo",
+		"t400,", "-1", " 6",  "1,1,1,1,1,1,1,1,1"};
 	struct config c = {.n_gpus = 77};
 	char error[256];
 

@@ -1,6 +1,6 @@
 /*
- * client.c: a CUDA program by remote control, for test-processes.c: one command a line on stdin, one
- * answer a line on stdout. It knows nothing of who else uses the GPU.
+ * client.c: a CUDA program by remote control, for test-processes.c: one command a line on stdin,
+ * one answer a line on stdout. It knows nothing of who else uses the GPU.
  *
  *   hold BLOCKS THREADS  launches blocks that stay until `release`
  *   arrived              how many blocks have begun

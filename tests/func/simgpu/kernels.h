@@ -26,8 +26,8 @@ static const char kernels_ptx[] =
 	"done: ret;\n"
 	"}\n"
 
-	/* Each block tells its SM in smids[block], counts itself into *arrived, and stays until *gate
-	 * is not 0. */
+	/* Each block tells its SM in smids[block], counts itself into *arrived, and stays until
+	 * *gate is not 0. */
 	".visible .entry wait(.param .u64 gate, .param .u64 arrived, .param .u64 smids) {\n"
 	".reg .pred %p; .reg .b32 %r<6>; .reg .b64 %rd<6>;\n"
 	"ld.param.u64 %rd1, [gate]; ld.param.u64 %rd2, [arrived]; ld.param.u64 %rd3, [smids];\n"

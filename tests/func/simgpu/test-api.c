@@ -123,8 +123,8 @@ static void api_takes_parameters_in_a_buffer(void **state) {
 		uint32_t value;
 	} packed = {.value = 77};
 	size_t size = sizeof(packed);
-	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-			 CU_LAUNCH_PARAM_END};
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE,
+			 &size, CU_LAUNCH_PARAM_END};
 	unsigned got = 0;
 	size_t offset, param_size;
 
@@ -430,6 +430,7 @@ static void api_refuses_capture(void **state) {
 	OK(cuStreamIsCapturing(s, &status));
 	assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
 	assert_int_equal(cuStreamBeginCapture(s, mode), CUDA_ERROR_NOT_SUPPORTED);
+	assert_int_equal(cuStreamEndCapture(s, NULL), CUDA_ERROR_ILLEGAL_STATE);
 	OK(cuThreadExchangeStreamCaptureMode(&mode));
 	assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
 	OK(cuThreadExchangeStreamCaptureMode(&mode));

@@ -121,9 +121,9 @@ static size_t trace_read(const struct client *c, const char *kernel, struct bloc
 		json_int_t start, end;
 		struct block b;
 
-		assert_int_equal(json_unpack(j, "{s:i,s:i,s:s,s:i,s:i,s:i,s:i,s:I,s:I}", "gpu", &gpu,
-					     "pid", &b.pid, "kernel", &name, "launch", &launch,
-					     "block", &block, "sm", &b.sm, "smid", &b.smid,
+		assert_int_equal(json_unpack(j, "{s:i,s:i,s:s,s:i,s:i,s:i,s:i,s:I,s:I}", "gpu",
+					     &gpu, "pid", &b.pid, "kernel", &name, "launch",
+					     &launch, "block", &block, "sm", &b.sm, "smid", &b.smid,
 					     "start_ns", &start, "end_ns", &end),
 				 0);
 		b.start_ns = (uint64_t)start;

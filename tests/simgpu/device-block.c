@@ -1,0 +1,191 @@
+/*
+ * device-block.c: SMs and what is on them: room, placement, %smid, and the EE queues' heads.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tests/simgpu/device-internal.h"
+
+/* ---- SMs ---- */
+
+static bool sm_has_room(const struct device_config *c, const struct device_sm *sm,
+			const struct device_kernel *k) {
+	return sm->blocks < c->sm_blocks && k->threads <= c->sm_threads - sm->threads &&
+	       k->regs <= c->sm_regs - sm->regs &&
+	       k->shared_bytes <= c->sm_shared_bytes - sm->shared_bytes;
+}
+
+unsigned device_occupancy(const struct device_config *c, const struct device_kernel *k) {
+	struct device_sm sm = {0};
+	unsigned n = 0;
+
+	while (sm_has_room(c, &sm, k)) {
+		sm.blocks++;
+		sm.threads += k->threads;
+		sm.regs += k->regs;
+		sm.shared_bytes += k->shared_bytes;
+		n++;
+	}
+	return n;
+}
+
+/* R1-R3. Return: the SM, or -1. */
+static int engine_choose_sm(const struct device *d, const struct device_engine *e,
+			    const struct device_kernel *k) {
+	int best = -1;
+
+	for (unsigned i = 0; i < d->config.n_sms; i++) {
+		const struct device_sm *sm = &e->sms[i];
+
+		if (!sm_has_room(&d->config, sm, k)) {
+			continue;
+		}
+		if (best < 0 || sm->threads < e->sms[best].threads ||
+		    (sm->threads == e->sms[best].threads && sm->blocks < e->sms[best].blocks)) {
+			best = (int)i;
+		}
+	}
+	return best;
+}
+
+/* The number that @space sees for SM @sm, on which it is about to place a block. */
+static unsigned space_take_smid(struct device_space *s, unsigned sm) {
+	if (!s->device->config.shared) {
+		s->sm_blocks[sm]++;
+		return sm;
+	}
+	if (s->sm_blocks[sm]++ == 0) {
+		unsigned id = 0;
+
+		while (s->virtual_used[id]) {
+			id++;
+		}
+		s->virtual_used[id] = true;
+		s->sm_virtual[sm] = (uint16_t)id;
+	}
+	return s->sm_virtual[sm];
+}
+
+static void space_give_smid(struct device_space *s, unsigned sm) {
+	if (--s->sm_blocks[sm] == 0 && s->device->config.shared) {
+		s->virtual_used[s->sm_virtual[sm]] = false;
+	}
+}
+
+static void engine_take_sm(struct device *d, struct device_engine *e, unsigned i,
+			   const struct device_kernel *k) {
+	struct device_sm *sm = &e->sms[i];
+
+	if (sm->blocks++ == 0) {
+		e->busy_sms++;
+	}
+	sm->threads += k->threads;
+	sm->regs += k->regs;
+	sm->shared_bytes += k->shared_bytes;
+	device_update_power(d);
+}
+
+static void engine_give_sm(struct device *d, struct device_engine *e, unsigned i,
+			   const struct device_kernel *k) {
+	struct device_sm *sm = &e->sms[i];
+
+	if (--sm->blocks == 0) {
+		e->busy_sms--;
+	}
+	sm->threads -= k->threads;
+	sm->regs -= k->regs;
+	sm->shared_bytes -= k->shared_bytes;
+	device_update_power(d);
+}
+
+/* ---- blocks ---- */
+
+/* Takes the block off its SM and frees it. Its heap entry is the caller's business. */
+void device_block_release(struct device *d, struct device_block *b, uint64_t end_ns) {
+	struct device_space *s = b->op->stream->space;
+
+	d->backend->block_end(d->userdata, b, end_ns);
+	engine_give_sm(d, s->engine, b->sm, &b->op->kernel);
+	space_give_smid(s, b->sm);
+	free(b);
+}
+
+/* Puts the next block of @op on @sm. Return: 0 or negative errno. */
+static int block_place(struct device *d, struct device_op *op, unsigned sm) {
+	struct device_space *s = op->stream->space;
+	struct device_engine *e = s->engine;
+	uint64_t delay = op->state == DEVICE_OP_RUNNING && d->now_ns != op->start_ns
+				 ? 0
+				 : d->config.launch_ns;
+	struct device_block *b;
+	int r;
+
+	r = heap_reserve(&e->blocks, e->blocks.n + 1);
+	if (r < 0) {
+		return r;
+	}
+	b = calloc(1, sizeof(*b));
+	if (!b) {
+		return -ENOMEM;
+	}
+	if (op->state != DEVICE_OP_RUNNING) {
+		device_op_set_running(d, op);
+	}
+	*b = (struct device_block){.op = op, .index = op->next_block++, .sm = sm};
+	b->smid = space_take_smid(s, sm);
+	b->start_ns = d->now_ns + delay;
+	engine_take_sm(d, e, sm, &op->kernel);
+	r = d->backend->block_start(d->userdata, b);
+	if (r < 0) {
+		engine_give_sm(d, e, sm, &op->kernel);
+		space_give_smid(s, sm);
+		free(b);
+		return r;
+	}
+	heap_push(&e->blocks, (struct heap_entry){.ns = b->start_ns - e->epoch_ns,
+						  .order = d->order++,
+						  .item = b});
+	return 0;
+}
+
+/* A2: the head of the highest queue that is not empty. */
+struct device_queue *device_space_ee_queue(struct device_space *s) {
+	for (unsigned p = DEVICE_PRIORITIES; p > 0; p--) {
+		if (s->ee[p - 1].first) {
+			return &s->ee[p - 1];
+		}
+	}
+	return NULL;
+}
+
+/* Assigns one block of the space if X1 and R1-R3 let it. */
+static bool space_assign(struct device *d, struct device_space *s) {
+	struct device_queue *q = device_space_ee_queue(s);
+	struct device_op *op = q ? q->first : NULL;
+	int sm = op ? engine_choose_sm(d, s->engine, &op->kernel) : -1;
+
+	if (sm < 0) {
+		return false;
+	}
+	if (block_place(d, op, (unsigned)sm) < 0) {
+		device_space_fail(s);
+		return true;
+	}
+	if (op->next_block == op->kernel.n_blocks) {
+		device_queue_remove(q, op); /* G3 */
+	}
+	return true;
+}
+
+/* One block for each space in turn until nothing fits. */
+void device_dispatch(struct device *d) {
+	struct device_engine *e = d->active;
+	bool any = e != NULL;
+
+	while (any) {
+		any = false;
+		for (struct device_space *s = e->spaces; s; s = s->next) {
+			any |= space_assign(d, s);
+		}
+	}
+}

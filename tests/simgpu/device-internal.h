@@ -1,0 +1,110 @@
+/*
+ * device-internal.h: what the files of the device model share: device.c (turns, time, spaces),
+ * device-stream.c (streams, copy engines), device-block.c (SMs, EE queues, blocks). Not for others.
+ *
+ * An engine is a set of SMs in use: one for all spaces when the GPU is shared, one for each space
+ * when it is exclusive, and then only the active one runs.
+ */
+#pragma once
+
+#include "tests/simgpu/device.h"
+#include "tests/simgpu/heap.h"
+
+struct device_sm {
+	unsigned threads, blocks, regs, shared_bytes; /* in use */
+};
+
+struct device_engine {
+	struct device_engine *next;  /* in device->engines */
+	struct device_space *spaces; /* through space->next */
+	struct device_sm sms[DEVICE_SMS_MAX];
+	unsigned busy_sms;
+	struct heap blocks;    /* resident; times are the engine's own */
+	uint64_t epoch_ns;     /* device time = epoch + engine time, while active */
+	uint64_t suspended_ns; /* engine time, while not active */
+};
+
+struct device_queue {
+	struct device_op *first, **last;
+};
+
+struct device_space {
+	struct device_space *next; /* in engine->spaces */
+	struct device *device;
+	struct device_engine *engine;
+	void *owner;
+	bool failed;
+	struct device_stream *streams; /* through stream->next */
+	struct device_stream *null_stream;
+	struct device_queue ee[DEVICE_PRIORITIES];
+	uint16_t sm_blocks[DEVICE_SMS_MAX]; /* of this space on each SM */
+	uint16_t sm_virtual[DEVICE_SMS_MAX];
+	bool virtual_used[DEVICE_SMS_MAX];
+};
+
+struct device_stream {
+	struct device_stream *next;
+	struct device_space *space;
+	enum device_stream_kind kind;
+	unsigned priority;
+	bool closing;
+	struct device_op *first, **last;
+};
+
+struct device_copy_engine {
+	struct device_queue queue;
+	struct device_op *running;
+};
+
+struct device {
+	struct device_config config;
+	const struct device_backend *backend; /* borrowed */
+	void *userdata;
+	struct device_engine *engines;
+	struct device_engine *active; /* NULL: none yet */
+	uint64_t turn_end_ns;
+	struct device_copy_engine copy[2];
+	struct heap copies; /* running copies, engine or none */
+	uint64_t now_ns;
+	uint64_t seq, order;
+	unsigned running; /* ops in state RUNNING */
+	size_t n_copies;  /* submitted and not done */
+	bool heads_moved; /* heads of streams must be looked at */
+	struct power power;
+};
+
+/* ---- device.c ---- */
+
+/* The state has changed by which power is reckoned. */
+void device_update_power(struct device *d);
+/* Brings queues, turns and SMs up to date after any change. */
+void device_settle(struct device *d);
+void device_op_set_running(struct device *d, struct device_op *op);
+void device_op_unset_running(struct device *d, struct device_op *op);
+void device_space_fail(struct device_space *s);
+
+void device_queue_init(struct device_queue *q);
+void device_queue_append(struct device_queue *q, struct device_op *op);
+void device_queue_remove(struct device_queue *q, const struct device_op *op);
+
+/* ---- device-block.c ---- */
+
+/* A2: the highest queue that is not empty, or NULL. */
+struct device_queue *device_space_ee_queue(struct device_space *s);
+/* Assigns blocks to SMs, one for each space in turn, until nothing fits. */
+void device_dispatch(struct device *d);
+/* Takes the block off its SM and frees it. Its heap entry is the caller's business. */
+void device_block_release(struct device *d, struct device_block *b, uint64_t end_ns);
+
+/* ---- device-stream.c ---- */
+
+bool device_op_is_copy(const struct device_op *op);
+/* NULL: needs none. */
+struct device_copy_engine *device_copy_engine(struct device *d, const struct device_op *op);
+/* C2, C3. */
+void device_copy_engine_next(struct device *d, struct device_copy_engine *ce);
+/* G4, C4: the head of its stream is done. */
+void device_op_finish(struct device *d, struct device_op *op, bool ok);
+/* Advances heads until nothing moves, the operation that was submitted first always first. */
+void device_space_advance(struct device *d, struct device_space *s);
+void device_stream_unlink(struct device_stream *st);

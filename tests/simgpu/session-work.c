@@ -1,0 +1,372 @@
+/*
+ * session-work.c: requests about streams and events, and the operations that go into streams.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/simgpu/session-internal.h"
+
+/* ---- streams and events ---- */
+
+static void stream_drop(struct client *c, uint32_t handle) {
+	struct stream *st = session_object(c, handle, OBJECT_STREAM);
+
+	for (struct wait *w = c->waits; w; w = w->next) {
+		if (w->stream == st->device) {
+			w->stream = NULL; /* then the whole context is waited for */
+		}
+	}
+	device_stream_free(st->device);
+	free(st);
+	session_drop(c, handle);
+}
+
+void session_stream_new(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct context *ctx = session_object(c, q->object, OBJECT_CONTEXT);
+	struct stream *st = calloc(1, sizeof(*st));
+	uint32_t handle = 0;
+
+	if (!ctx || q->other > DEVICE_STREAM_NON_BLOCKING) {
+		free(st);
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_CONTEXT);
+		return;
+	}
+	if (st && device_stream_new(&st->device, ctx->space, q->other, (unsigned)q->value) == 0) {
+		st->context = ctx;
+		handle = session_add(c, OBJECT_STREAM, st);
+		if (!handle) {
+			device_stream_free(st->device);
+		}
+	}
+	if (!handle) {
+		free(st);
+		client_reply(c, q->h.id, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	session_reply_values(c, q->h.id, handle, 0, 0);
+}
+
+void session_stream_free(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+
+	if (!session_object(c, q->object, OBJECT_STREAM)) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
+		return;
+	}
+	stream_drop(c, q->object);
+	client_reply(c, q->h.id, CUDA_SUCCESS);
+}
+
+void session_stream_sync(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct stream *st = session_object(c, q->object, OBJECT_STREAM);
+
+	if (!st) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
+		return;
+	}
+	session_wait(c, &(struct wait){.id = q->h.id,
+				       .context = st->context,
+				       .stream = st->device,
+				       .seq = device_last_seq(st->context->gpu->device)});
+}
+
+void session_stream_query(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	const struct stream *st = session_object(c, q->object, OBJECT_STREAM);
+	int result = CUDA_ERROR_INVALID_HANDLE;
+
+	if (st) {
+		result = st->context->fault;
+		if (!result && !device_stream_passed(st->device, UINT64_MAX)) {
+			result = CUDA_ERROR_NOT_READY;
+		}
+	}
+	client_reply(c, q->h.id, result);
+}
+
+void session_event_new(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct context *ctx = session_object(c, q->object, OBJECT_CONTEXT);
+	struct event *e = ctx ? calloc(1, sizeof(*e)) : NULL;
+	uint32_t handle = e ? session_add(c, OBJECT_EVENT, e) : 0;
+
+	if (!handle) {
+		free(e);
+		client_reply(c, q->h.id,
+			     ctx ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT);
+		return;
+	}
+	e->context = ctx;
+	e->n_refs = 1;
+	session_reply_values(c, q->h.id, handle, 0, 0);
+}
+
+void session_event_free(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct event *e = session_object(c, q->object, OBJECT_EVENT);
+
+	if (!e) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
+		return;
+	}
+	session_drop(c, q->object);
+	event_unref(e);
+	client_reply(c, q->h.id, CUDA_SUCCESS);
+}
+
+/* Records, or lets a stream wait: object = event, other = stream. */
+static void event_submit(struct client *c, const struct wire_object *q, enum device_op_kind kind) {
+	struct event *e = session_object(c, q->object, OBJECT_EVENT);
+	struct stream *st = session_object(c, q->other, OBJECT_STREAM);
+	struct op *op;
+
+	if (!e || !st || (kind == DEVICE_EVENT && e->context != st->context)) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
+		return;
+	}
+	op = session_op_new(st->context, kind, 0);
+	if (!op) {
+		client_reply(c, q->h.id, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	op->event = e;
+	e->n_refs++;
+	op->base.event = &e->device;
+	op->base.event_number = kind == DEVICE_EVENT ? ++e->device.recorded : e->device.recorded;
+	client_reply(c, q->h.id, st->context->fault);
+	device_submit(st->device, &op->base);
+}
+
+void session_event_record(struct client *c, const void *packet, size_t n, int fd) {
+	event_submit(c, packet, DEVICE_EVENT);
+}
+
+void session_event_wait(struct client *c, const void *packet, size_t n, int fd) {
+	event_submit(c, packet, DEVICE_WAIT);
+}
+
+void session_event_sync(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct event *e = session_object(c, q->object, OBJECT_EVENT);
+
+	if (!e) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
+		return;
+	}
+	e->n_refs++;
+	session_wait(c, &(struct wait){.id = q->h.id,
+				       .context = e->context,
+				       .event = e,
+				       .event_number = e->device.recorded});
+}
+
+/* Reply: the time of the last record that was reached, and whether there is one. */
+void session_event_query(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	const struct event *e = session_object(c, q->object, OBJECT_EVENT);
+
+	if (!e || e->context->fault) {
+		client_reply(c, q->h.id, e ? e->context->fault : CUDA_ERROR_INVALID_HANDLE);
+	} else if (e->device.done < e->device.recorded) {
+		client_reply(c, q->h.id, CUDA_ERROR_NOT_READY);
+	} else {
+		session_reply_values(c, q->h.id, e->device.done_ns, e->device.recorded, 0);
+	}
+}
+
+/* ---- work ---- */
+
+void session_launch(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_launch *q = packet;
+	struct stream *st = session_object(c, q->stream, OBJECT_STREAM);
+	struct module *m = session_object(c, q->module, OBJECT_MODULE);
+	struct op *op;
+	const struct interp_kernel *kernel;
+	uint64_t threads, blocks;
+	unsigned shared;
+
+	if (!st || !m || q->params_size > n - sizeof(*q)) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
+		return;
+	}
+	kernel = q->kernel < interp_module_n_kernels(m->interp)
+			 ? interp_module_kernel(m->interp, q->kernel)
+			 : NULL;
+	op = kernel ? session_op_new(st->context, DEVICE_KERNEL, q->params_size) : NULL;
+	if (!op) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
+		return;
+	}
+	interp_kernel_get_info(kernel, &op->kernel);
+	memcpy(op->data, q->params, q->params_size);
+	op->launch = (struct interp_launch){
+		.kernel = kernel,
+		.grid = {q->grid[0], q->grid[1], q->grid[2]},
+		.block = {q->block[0], q->block[1], q->block[2]},
+		.dynamic_shared_bytes = q->shared_bytes,
+		.params = op->data,
+		.params_size = q->params_size,
+		.grid_id = device_last_seq(st->context->gpu->device) + 1,
+	};
+	threads = (uint64_t)q->block[0] * q->block[1] * q->block[2];
+	blocks = (uint64_t)q->grid[0] * q->grid[1] * q->grid[2];
+	shared = (unsigned)op->kernel.static_shared_bytes + q->shared_bytes;
+	if (threads > 0 && threads <= 1024 && q->params_size == op->kernel.params_size) {
+		op->base.kernel = config_block_needs(st->context->gpu->config, (unsigned)threads,
+						     op->kernel.regs_per_thread, shared);
+	}
+	op->base.kernel.n_blocks = blocks;
+	/* The client has checked all this against its own copy; a kernel that never fits would
+	 * stop the queue. */
+	if (blocks == 0 || op->base.kernel.threads == 0 ||
+	    device_occupancy(&st->context->gpu->config->device, &op->base.kernel) == 0) {
+		op_free(op);
+		client_reply(c, q->h.id, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+		return;
+	}
+	op->module = m;
+	m->n_refs++;
+	client_reply(c, q->h.id, st->context->fault);
+	device_submit(st->device, &op->base);
+}
+
+/* One side of a copy: the rows lie inside what the client may touch. */
+static bool copy_side_ok(struct context *ctx, enum wire_place place, uint64_t addr, uint64_t pitch,
+			 uint64_t width, uint64_t height, bool write) {
+	uint64_t size;
+
+	if (place == WIRE_INLINE) {
+		return true;
+	}
+	if (__builtin_mul_overflow(pitch, height - 1, &size) ||
+	    __builtin_add_overflow(size, width, &size)) {
+		return false;
+	}
+	return (place == WIRE_DEVICE) == (addr >= WIRE_DEVICE_BASE(0)) &&
+	       exec_resolve(ctx, addr, size, write);
+}
+
+void session_copy(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_copy *q = packet;
+	struct stream *st = session_object(c, q->stream, OBJECT_STREAM);
+	struct op *op = NULL;
+	uint64_t bytes;
+	size_t inline_bytes;
+	bool ok;
+
+	ok = st && q->width > 0 && q->height > 0 && q->from <= WIRE_DEVICE &&
+	     q->to <= WIRE_DEVICE && !__builtin_mul_overflow(q->width, q->height, &bytes);
+	ok = ok && (q->from != WIRE_INLINE || bytes == n - sizeof(*q)) &&
+	     (q->to != WIRE_INLINE || bytes <= WIRE_INLINE_MAX);
+	ok = ok &&
+	     copy_side_ok(st->context, q->from, q->source, q->source_pitch, q->width, q->height,
+			  false) &&
+	     copy_side_ok(st->context, q->to, q->target, q->target_pitch, q->width, q->height,
+			  true);
+	if (!ok) {
+		client_reply(c, q->h.id, st ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE);
+		return;
+	}
+	inline_bytes = q->from == WIRE_INLINE || q->to == WIRE_INLINE ? bytes : 0;
+	op = session_op_new(st->context,
+			    q->to != WIRE_DEVICE     ? DEVICE_COPY_OUT
+			    : q->from == WIRE_DEVICE ? DEVICE_COPY_LOCAL
+						     : DEVICE_COPY_IN,
+			    inline_bytes);
+	if (!op) {
+		client_reply(c, q->h.id, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	op->copy = *q;
+	op->base.bytes = bytes;
+	if (q->from == WIRE_INLINE) {
+		memcpy(op->data, q->data, inline_bytes);
+	}
+	if (q->wait) {
+		op->reply_id = q->h.id;
+	} else {
+		client_reply(c, q->h.id, st->context->fault);
+	}
+	device_submit(st->device, &op->base);
+}
+
+void session_fill(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_fill *q = packet;
+	struct stream *st = session_object(c, q->stream, OBJECT_STREAM);
+	struct op *op = NULL;
+	uint64_t row, bytes;
+	bool ok;
+
+	ok = st && q->width > 0 && q->height > 0 &&
+	     (q->element == 1 || q->element == 2 || q->element == 4) &&
+	     !__builtin_mul_overflow(q->width, q->element, &row) &&
+	     !__builtin_mul_overflow(row, q->height, &bytes) &&
+	     copy_side_ok(st->context, WIRE_DEVICE, q->target, q->pitch, row, q->height, true);
+	if (!ok) {
+		client_reply(c, q->h.id, st ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE);
+		return;
+	}
+	op = session_op_new(st->context, DEVICE_COPY_LOCAL, 0);
+	if (!op) {
+		client_reply(c, q->h.id, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	op->fill = *q;
+	op->base.bytes = bytes;
+	if (q->wait) {
+		op->reply_id = q->h.id;
+	} else {
+		client_reply(c, q->h.id, st->context->fault);
+	}
+	device_submit(st->device, &op->base);
+}
+
+/* ---- host functions ---- */
+
+void session_hand_host(struct client *c) {
+	struct op *op = c->host_due;
+
+	if (!op || !c->host_next_id) {
+		return;
+	}
+	c->host_due = op->next;
+	if (!c->host_due) {
+		c->host_last = &c->host_due;
+	}
+	c->host_running = op;
+	session_reply_values(c, c->host_next_id, op->value, 0, 0);
+	c->host_next_id = 0;
+}
+
+void session_host_function(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct stream *st = session_object(c, q->object, OBJECT_STREAM);
+	struct op *op = st ? session_op_new(st->context, DEVICE_HOST, 0) : NULL;
+
+	if (!op) {
+		client_reply(c, q->h.id, st ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_HANDLE);
+		return;
+	}
+	op->value = q->value;
+	client_reply(c, q->h.id, st->context->fault);
+	device_submit(st->device, &op->base);
+}
+
+void session_host_next(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+
+	c->host_next_id = q->h.id;
+	session_hand_host(c);
+}
+
+void session_host_done(struct client *c, const void *packet, size_t n, int fd) {
+	struct op *op = c->host_running;
+
+	/* NULL: its context has failed in the meantime, and dropped it. */
+	c->host_running = NULL;
+	if (op) {
+		device_op_complete(&op->base);
+	}
+}

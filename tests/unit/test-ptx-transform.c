@@ -374,7 +374,7 @@ static void transform_knows_when_a_warp_is_whole(void **state) {
 		/* one warp a row of a matrix: block index * block size + thread, over 32 */
 		{"mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;\n"
 		 "mad.lo.s32 %r4, %r1, %r2, %r3; shr.s32 %r5, %r4, 5; ld.param.u32 %r6, [p];\n"
-		 "setp.ge.s32 %p1, %r4, %r1; @%p1 ret; shfl.sync.bfly.b32 %r1, %r1, 1, 31, -1; "
+		 "setp.ge.s32 %p1, %r5, %r6; @%p1 ret; shfl.sync.bfly.b32 %r7, %r8, 1, 31, -1; "
 		 "ret;",
 		 32},
 		{"mov.u32 %r1, %tid.y; setp.eq.u32 %p1, %r1, 3; @%p1 ret; " SHFL "ret;", 32},

@@ -1,9 +1,10 @@
 /*
  * conn.c: connecting, sending, and handing out what arrives. See conn.h.
  *
- * One lock guards everything. One thread at a time reads: it is marked in `reading` and reads without
- * the lock. Whoever waits for a grant and finds no reader reads for all; when its own grant is there
- * it hands the role to the next who waits. So a grant wakes the thread it is for, and no other.
+ * One lock guards everything. One thread at a time reads: it is marked in `reading` and reads
+ * without the lock. Whoever waits for a grant and finds no reader reads for all; when its own grant
+ * is there it hands the role to the next who waits. So a grant wakes the thread it is for, and no
+ * other.
  */
 #include "shim/conn.h"
 
@@ -48,9 +49,9 @@
 
 #define LINGER_DEFAULT_NS (100 * NSEC_PER_USEC)
 
-#define ENFORCEMENT_MASK                                                                           \
-	((1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) |                                           \
-	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID) |                                            \
+#define ENFORCEMENT_MASK                                 \
+	((1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) | \
+	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID) |  \
 	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT))
 
 /* One thread that waits for an answer; on its stack. */
@@ -65,11 +66,11 @@ struct waiter {
 
 static struct {
 	pthread_mutex_t lock;
-	int fd; /* owned; -1: none */
+	int fd;	      /* owned; -1: none */
 	dev_t device; /* which socket `fd` was when we made it */
 	ino_t inode;
 	bool reading;
-	bool close_pending; /* `fd` is given up but its reader has not come back yet */
+	bool close_pending;   /* `fd` is given up but its reader has not come back yet */
 	pthread_cond_t quiet; /* nobody reads any more */
 	struct waiter *waiters;
 	nsec_t retry_ns; /* not before; 0: at once */
@@ -92,8 +93,8 @@ static void set_retry(nsec_t t) {
 	atomic_store_explicit(&retry_at, t, memory_order_relaxed);
 }
 
-/* Whether `fd` is still the socket that we made: the program may have closed it, and opened something
- * else in its place, which is not ours to touch. */
+/* Whether `fd` is still the socket that we made: the program may have closed it, and opened
+ * something else in its place, which is not ours to touch. */
 static bool fd_is_ours(void) {
 	struct stat st;
 
@@ -381,7 +382,8 @@ static int ensure(bool initial) {
 		set_retry(0);
 	}
 	while (!is_up() && conn.reading) {
-		pthread_cond_wait(&conn.quiet, &conn.lock); /* the last one's reader is on its way */
+		pthread_cond_wait(&conn.quiet,
+				  &conn.lock); /* the last one's reader is on its way */
 	}
 	if (is_up()) {
 		return 0;
@@ -399,10 +401,10 @@ static int ensure(bool initial) {
 		if (fd >= 0) {
 			close(fd);
 		}
-		conn.backoff_ns = r != -EAGAIN		      ? RETRY_MIN_NS
-				  : conn.backoff_ns == 0      ? RETRY_MIN_NS
+		conn.backoff_ns = r != -EAGAIN			   ? RETRY_MIN_NS
+				  : conn.backoff_ns == 0	   ? RETRY_MIN_NS
 				  : conn.backoff_ns < RETRY_MAX_NS ? conn.backoff_ns * 2
-							      : RETRY_MAX_NS;
+								   : RETRY_MAX_NS;
 		set_retry(nsec_now() + conn.backoff_ns);
 		log_line(LOG_LEVEL_DEBUG, "Cannot reach sbeetd: %s", strerror(-r));
 		return r;
@@ -440,7 +442,8 @@ static void say_unmanaged(void) {
 	}
 	if (env->require) {
 		log_once(LOG_LEVEL_ERROR,
-			 "No sbeetd at %s and SBEET_REQUIRE is set: CUDA calls fail (start sbeetd, or "
+			 "No sbeetd at %s and SBEET_REQUIRE is set: CUDA calls fail (start sbeetd, "
+			 "or "
 			 "unset SBEET_REQUIRE to run unmanaged)",
 			 env->socket ? env->socket : path);
 	} else {
@@ -518,8 +521,8 @@ static uint32_t declare_locked(uint32_t generation, const struct kernel *k) {
 	snprintf(why, sizeof(why), "%s", refusal ? refusal : "");
 	def.id = id;
 	def.name = (char *)kernel_name(k);
-	def.enforcement_mask = refusal ? 1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
-				       : ENFORCEMENT_MASK;
+	def.enforcement_mask =
+		refusal ? 1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE : ENFORCEMENT_MASK;
 	def.refusal = why;
 	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
 	m.kernel = &def;
@@ -591,7 +594,8 @@ static int ask_once(const struct conn_ask *ask, struct conn_grant *ret) {
 	remove_waiter(&self);
 	pthread_cond_destroy(&self.changed);
 	if (self.result == 0 && !(ask->enforcement_mask & (1u << self.grant.enforcement))) {
-		log_once(LOG_LEVEL_WARN, "sbeetd granted what was not asked for; going on unmanaged");
+		log_once(LOG_LEVEL_WARN,
+			 "sbeetd granted what was not asked for; going on unmanaged");
 		drop();
 		return -ECONNRESET;
 	}

@@ -38,8 +38,9 @@ struct conn_grant {
 };
 
 /*
- * At cuInit, before the driver's: connects, so that MPS's directories can be put into the environment
- * if they are not there. Return: 0, or CONN_E_UNMANAGED (said once unless @require then fails).
+ * At cuInit, before the driver's: connects, so that MPS's directories can be put into the
+ * environment if they are not there. Return: 0, or CONN_E_UNMANAGED (said once unless @require then
+ * fails).
  */
 int conn_start(void);
 

@@ -81,7 +81,8 @@ static void read_task(void) {
 	int64_t priority = 0;
 
 	if (text && validate_name(text) < 0) {
-		complain("SBEET_TASK", text, "a task name (letters, digits and ._@:+-, at most 64)");
+		complain("SBEET_TASK", text,
+			 "a task name (letters, digits and ._@:+-, at most 64)");
 		text = NULL;
 	}
 	env.task = text;

@@ -9,12 +9,12 @@
 #include "sbeet.pb-c.h"
 
 struct env {
-	bool disable;		    /* SBEET_DISABLE=1 */
-	bool require;		    /* SBEET_REQUIRE=1, or how long to wait for a daemon: "2s" */
+	bool disable; /* SBEET_DISABLE=1 */
+	bool require; /* SBEET_REQUIRE=1, or how long to wait for a daemon: "2s" */
 	nsec_t require_ns;
-	Sbeet__Scope scope;	    /* SBEET_SCOPE */
-	const char *socket;	    /* SBEET_SOCKET, NULL: where sbeetd listens by default */
-	const char *task;	    /* SBEET_TASK, NULL: none; valid as a name */
+	Sbeet__Scope scope;	     /* SBEET_SCOPE */
+	const char *socket;	     /* SBEET_SOCKET, NULL: where sbeetd listens by default */
+	const char *task;	     /* SBEET_TASK, NULL: none; valid as a name */
 	Sbeet__TaskClass task_class; /* SBEET_CLASS */
 	nsec_t period_ns, deadline_ns, offset_ns;
 	int priority;

@@ -25,8 +25,9 @@ static CUresult launch_in_job(struct op *op) {
 	} else {
 		rc = enforce_launch(grant, op->kernel, op->launch, &how);
 		if (how == NONE) {
-			log_once(LOG_LEVEL_WARN, "Kernel '%s' could not be confined to its SMs and "
-						 "ran on the whole GPU",
+			log_once(LOG_LEVEL_WARN,
+				 "Kernel '%s' could not be confined to its SMs and "
+				 "ran on the whole GPU",
 				 kernel_name(op->kernel));
 		}
 	}

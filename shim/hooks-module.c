@@ -1,5 +1,6 @@
 /*
- * hooks-module.c: tells kernel.c of every module, library and kernel that the program loads or finds.
+ * hooks-module.c: tells kernel.c of every module, library and kernel that the program loads or
+ * finds.
  */
 #include "shim/hooks.h"
 #include "shim/kernel.h"
@@ -9,13 +10,13 @@
 #include "shim/state.h"
 
 /* kernel.c is told after the driver's success, with nested calls going straight on. */
-#define TELL(rc, condition, call)                                                                  \
-	do {                                                                                       \
-		if ((rc) == CUDA_SUCCESS && (condition)) {                                         \
-			int token_ = state_enter();                                                \
-			call;                                                                      \
-			state_leave(token_);                                                       \
-		}                                                                                  \
+#define TELL(rc, condition, call)                          \
+	do {                                               \
+		if ((rc) == CUDA_SUCCESS && (condition)) { \
+			int token_ = state_enter();        \
+			call;                              \
+			state_leave(token_);               \
+		}                                          \
 	} while (0)
 
 /* ---- modules ---- */

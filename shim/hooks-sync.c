@@ -1,5 +1,6 @@
 /*
- * hooks-sync.c: the program's waits and questions, and what it takes away: streams, contexts, events.
+ * hooks-sync.c: the program's waits and questions, and what it takes away: streams, contexts,
+ * events.
  */
 #include <stdatomic.h>
 

@@ -10,13 +10,13 @@
 #include "shim/state.h"
 
 /* A program that calls what its driver does not have would not have started without us. */
-#define DRIVER_OR_RETURN(name)                                                                     \
-	const struct real *real = real_get();                                                      \
-	if (!real) {                                                                               \
-		return CUDA_ERROR_NO_DEVICE;                                                       \
-	}                                                                                          \
-	if (!real->name) {                                                                         \
-		return CUDA_ERROR_NOT_FOUND;                                                       \
+#define DRIVER_OR_RETURN(name)                \
+	const struct real *real = real_get(); \
+	if (!real) {                          \
+		return CUDA_ERROR_NO_DEVICE;  \
+	}                                     \
+	if (!real->name) {                    \
+		return CUDA_ERROR_NOT_FOUND;  \
 	}
 
 /* Sizes are for the account only: what the driver will refuse may be nonsense here. */
@@ -50,44 +50,44 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
 	return copy && copy->dstMemoryType == CU_MEMORYTYPE_HOST ? OP_WAITS : 0;
 }
 
-#define OP(name, params, args, op_kind, n_bytes, op_stream, op_traits)                             \
-	SBEET_EXPORT CUresult name params {                                                        \
-		DRIVER_OR_RETURN(name)                                                             \
-		if (state_bypass()) {                                                              \
-			return real->name args;                                                    \
-		}                                                                                  \
-		struct op op = {                                                                   \
-			.kind = SBEET__OP_KIND__OP_KIND_##op_kind,                                 \
-			.bytes = (n_bytes),                                                        \
-			.stream = (op_stream),                                                     \
-			.traits = (op_traits),                                                     \
-		};                                                                                 \
-		CUresult rc = CUDA_SUCCESS;                                                        \
-                                                                                                   \
-		switch (job_begin(&op, &rc)) {                                                     \
-		case JOB_FAIL:                                                                     \
-			return rc;                                                                 \
-		case JOB_BYPASS:                                                                   \
-			return real->name args;                                                    \
-		case JOB_GO:                                                                       \
-			break;                                                                     \
-		}                                                                                  \
-		rc = real->name args;                                                              \
-		job_end(&op, rc, op.lane->grant.enforcement);                                      \
-		return rc;                                                                         \
+#define OP(name, params, args, op_kind, n_bytes, op_stream, op_traits) \
+	SBEET_EXPORT CUresult name params {                            \
+		DRIVER_OR_RETURN(name)                                 \
+		if (state_bypass()) {                                  \
+			return real->name args;                        \
+		}                                                      \
+		struct op op = {                                       \
+			.kind = SBEET__OP_KIND__OP_KIND_##op_kind,     \
+			.bytes = (n_bytes),                            \
+			.stream = (op_stream),                         \
+			.traits = (op_traits),                         \
+		};                                                     \
+		CUresult rc = CUDA_SUCCESS;                            \
+                                                                       \
+		switch (job_begin(&op, &rc)) {                         \
+		case JOB_FAIL:                                         \
+			return rc;                                     \
+		case JOB_BYPASS:                                       \
+			return real->name args;                        \
+		case JOB_GO:                                           \
+			break;                                         \
+		}                                                      \
+		rc = real->name args;                                  \
+		job_end(&op, rc, op.lane->grant.enforcement);          \
+		return rc;                                             \
 	}
 
-#define HOOK(name, params, args)                                                                   \
-	SBEET_EXPORT CUresult name params {                                                        \
-		DRIVER_OR_RETURN(name)                                                             \
-		if (state_bypass()) {                                                              \
-			return real->name args;                                                    \
-		}                                                                                  \
-		int saved = errno;                                                                 \
-		CUresult rc = on_##name args;                                                      \
-                                                                                                   \
-		errno = saved;                                                                     \
-		return rc;                                                                         \
+#define HOOK(name, params, args)                \
+	SBEET_EXPORT CUresult name params {     \
+		DRIVER_OR_RETURN(name)          \
+		if (state_bypass()) {           \
+			return real->name args; \
+		}                               \
+		int saved = errno;              \
+		CUresult rc = on_##name args;   \
+                                                \
+		errno = saved;                  \
+		return rc;                      \
 	}
 
 #include "shim/hooks.def"

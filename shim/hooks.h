@@ -1,9 +1,9 @@
 /*
- * hooks.h: what hooks.c calls for each HOOK of hooks.def: on_NAME, in hooks-launch.c, hooks-module.c,
- * hooks-sync.c and hooks-start.c.
+ * hooks.h: what hooks.c calls for each HOOK of hooks.def: on_NAME, in hooks-launch.c,
+ * hooks-module.c, hooks-sync.c and hooks-start.c.
  *
- * on_NAME is called with state_bypass() false and the driver's function known to exist. It calls the
- * driver's function exactly once, with the program's own arguments, and returns its answer.
+ * on_NAME is called with state_bypass() false and the driver's function known to exist. It calls
+ * the driver's function exactly once, with the program's own arguments, and returns its answer.
  */
 #pragma once
 

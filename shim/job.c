@@ -26,15 +26,15 @@
 #include "shim/worker.h"
 
 #define WHOLE_MASK (1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
-#define ANY_MASK                                                                                   \
-	(WHOLE_MASK | 1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID |                                 \
+#define ANY_MASK                                                   \
+	(WHOLE_MASK | 1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID | \
 	 1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT)
 
 /* After so many jobs we see whether a program that needed more than a partition still does. */
 #define MASK_AGE_MAX 64
 
-/* A kernel that the grant does not fit waits for the open job to finish, but not for ever: that job's
- * kernels may in turn wait for something that this one brings. */
+/* A kernel that the grant does not fit waits for the open job to finish, but not for ever: that
+ * job's kernels may in turn wait for something that this one brings. */
 #define DRAIN_MAX_NS (10 * NSEC_PER_SEC)
 
 /* Before asking again after the daemon had no place for a job. */
@@ -49,11 +49,11 @@ static _Atomic unsigned n_open;
 static _Atomic uint32_t epoch = 1; /* of what workers remember about contexts */
 
 static const unsigned lane_edges[_LANE_STATE_N] = {
-	[LANE_IDLE]	= 1u << LANE_OPENING,
-	[LANE_OPENING]	= 1u << LANE_OPEN | 1u << LANE_IDLE,
-	[LANE_OPEN]	= 1u << LANE_CLOSING | 1u << LANE_DRAINING,
+	[LANE_IDLE] = 1u << LANE_OPENING,
+	[LANE_OPENING] = 1u << LANE_OPEN | 1u << LANE_IDLE,
+	[LANE_OPEN] = 1u << LANE_CLOSING | 1u << LANE_DRAINING,
 	[LANE_DRAINING] = 1u << LANE_CLOSING | 1u << LANE_OPEN,
-	[LANE_CLOSING]	= 1u << LANE_OPEN | 1u << LANE_DRAINING | 1u << LANE_IDLE,
+	[LANE_CLOSING] = 1u << LANE_OPEN | 1u << LANE_DRAINING | 1u << LANE_IDLE,
 };
 
 /* ---- the state word ---- */
@@ -222,8 +222,9 @@ static int open_job(struct lane *lane, const struct op *op) {
 	if (given.grant.enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) {
 		token = state_enter();
 		if (enforce_prepare(op->worker->context, &lane->grant) < 0) {
-			log_once(LOG_LEVEL_WARN, "No device memory for control blocks: kernels run "
-						 "unconfined");
+			log_once(LOG_LEVEL_WARN,
+				 "No device memory for control blocks: kernels run "
+				 "unconfined");
 		}
 		state_leave(token);
 	}
@@ -286,7 +287,8 @@ static bool wait_drained(struct lane *lane, nsec_t deadline) {
 		return true; /* it moved after all */
 	}
 	log_once(LOG_LEVEL_WARN,
-		 "A kernel has waited %llus for the other kernels of its job, which may be waiting for "
+		 "A kernel has waited %llus for the other kernels of its job, which may be waiting "
+		 "for "
 		 "it: it runs unconfined",
 		 DRAIN_MAX_NS / NSEC_PER_SEC);
 	return false;
@@ -351,8 +353,8 @@ enum job_verdict job_begin(struct op *op, CUresult *ret_rc) {
 	if (verdict != JOB_GO) {
 		return verdict;
 	}
-	op->use = worker_use(w, lane, atomic_load_explicit(&lane->job, memory_order_relaxed), context,
-			     op->stream, per_thread);
+	op->use = worker_use(w, lane, atomic_load_explicit(&lane->job, memory_order_relaxed),
+			     context, op->stream, per_thread);
 	if (!op->use) {
 		atomic_store_explicit(&w->inside, NULL, memory_order_release);
 		return JOB_BYPASS;

@@ -1,8 +1,8 @@
 /*
  * job.h: jobs of this process, and how an operation gets into one.
  *
- * A lane is a place for one job at a time: one per device, for the whole process or (thread scope) for
- * each thread. Its state is one word:
+ * A lane is a place for one job at a time: one per device, for the whole process or (thread scope)
+ *for each thread. Its state is one word:
  *
  *	IDLE      no job. The first operation takes it to OPENING.
  *	OPENING   that thread asks the daemon; others wait.
@@ -61,7 +61,7 @@ struct lane {
 	_Atomic uint32_t mask_wanted;
 	unsigned mask_age; /* jobs since then; of who opens */
 
-	_Atomic bool drain;	 /* a job that is OPEN or CLOSING goes to DRAINING */
+	_Atomic bool drain;	   /* a job that is OPEN or CLOSING goes to DRAINING */
 	_Atomic nsec_t refused_ns; /* until then nobody asks again */
 	struct job_sums sums;
 	nsec_t watch_ns; /* the tracker's: how long it left the lane alone last time */
@@ -69,7 +69,7 @@ struct lane {
 
 /* What makes an operation an operation; filled by the wrappers. */
 enum {
-	OP_WAITS = 1 << 0,	/* returns when it is complete: a point where the program has waited */
+	OP_WAITS = 1 << 0, /* returns when it is complete: a point where the program has waited */
 	OP_PER_THREAD = 1 << 1, /* stream 0 is the thread's own */
 	OP_WHOLE = 1 << 2,	/* can't be confined */
 };
@@ -105,10 +105,12 @@ void job_end(struct op *op, CUresult rc, Sbeet__Enforcement how);
 /* The grant under which @op runs; valid until job_end(). */
 const struct enforce_grant *job_grant(const struct op *op);
 
-/* Ends the job of @lane if all its operations are complete. Never waits for any. Return: whether. */
+/* Ends the job of @lane if all its operations are complete. Never waits for any. Return: whether.
+ */
 bool job_try_close(struct lane *lane);
 
-/* All operations are known to be complete, and nobody is inside. A glance, without excluding anyone. */
+/* All operations are known to be complete, and nobody is inside. A glance, without excluding
+ * anyone. */
 bool job_is_complete(struct lane *lane);
 
 /* Whether @job is the one that @lane has now. */

@@ -12,8 +12,8 @@
 struct link {
 	struct link *next;
 	CUlinkState state;
-	char *ptx; /* owned; the single input, with a final NUL */
-	bool mixed; /* something else went in */
+	char *ptx;	   /* owned; the single input, with a final NUL */
+	bool mixed;	   /* something else went in */
 	const void *cubin; /* the driver's, valid as long as the state */
 };
 

@@ -18,7 +18,7 @@ void link_added(CUlinkState state, const void *ptx, size_t size);
 void link_completed(CUlinkState state, const void *cubin);
 void link_destroyed(CUlinkState state);
 
-/* A copy of the PTX from which @image was linked, with a final NUL; NULL if there is none. To be freed
- * by link_source_free(), which takes NULL. */
+/* A copy of the PTX from which @image was linked, with a final NUL; NULL if there is none. To be
+ * freed by link_source_free(), which takes NULL. */
 char *link_source_of(const void *image);
 void link_source_free(char *ptx);

@@ -20,10 +20,10 @@ bool log_wants(enum log_level level);
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The first time only: a guest does not repeat itself. */
-#define log_once(level, ...)                                                   \
-	do {                                                                   \
-		static atomic_flag said = ATOMIC_FLAG_INIT;                    \
-		if (!atomic_flag_test_and_set(&said)) {                        \
-			log_line((level), __VA_ARGS__);                        \
-		}                                                              \
+#define log_once(level, ...)                                \
+	do {                                                \
+		static atomic_flag said = ATOMIC_FLAG_INIT; \
+		if (!atomic_flag_test_and_set(&said)) {     \
+			log_line((level), __VA_ARGS__);     \
+		}                                           \
 	} while (0)

@@ -24,7 +24,8 @@ enum {
 	_LOOKUP_N,
 };
 
-/* Sorted by address. Built once, like the table in real.c: without a lock, the first one is kept. */
+/* Sorted by address. Built once, like the table in real.c: without a lock, the first one is kept.
+ */
 struct pairs {
 	struct pair list[_LOOKUP_N];
 };
@@ -105,8 +106,8 @@ static __attribute__((noinline)) void *dlsym_driver(void *handle, const char *na
 	if (!found || state_bypass()) {
 		return found;
 	}
-	/* Who looks through the global scope meets our wrapper first, which the preload put there. He is
-	 * to find it only where he would have found the driver behind it. */
+	/* Who looks through the global scope meets our wrapper first, which the preload put there.
+	 * He is to find it only where he would have found the driver behind it. */
 	if (is_ours(found)) {
 		found = real_dlsym(RTLD_NEXT, name);
 	}

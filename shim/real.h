@@ -1,10 +1,10 @@
 /*
  * real.h: the driver's own functions, found by dlopen and dlsym on first use.
  *
- * libcuda is loaded only if the program has loaded it or calls one of its functions. Everything that
- * the shim itself asks of the driver goes through here, so that it never meets its own wrappers.
- * Include this before anything else that reads cuda.h: its internal mode declares every variant of a
- * function under the name that is exported (cuMemAlloc_v2, cuLaunchKernel_ptsz).
+ * libcuda is loaded only if the program has loaded it or calls one of its functions. Everything
+ * that the shim itself asks of the driver goes through here, so that it never meets its own
+ * wrappers. Include this before anything else that reads cuda.h: its internal mode declares every
+ * variant of a function under the name that is exported (cuMemAlloc_v2, cuLaunchKernel_ptsz).
  */
 #pragma once
 

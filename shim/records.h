@@ -1,8 +1,8 @@
 /*
  * records.h: from each operation to a batch at the daemon, without a lock on the way.
  *
- * Each thread writes into a ring of its own; whoever drains (the tracker, or who closes a job) takes
- * one lock, sends and adds up. Nothing is lost: a thread whose ring is full drains itself.
+ * Each thread writes into a ring of its own; whoever drains (the tracker, or who closes a job)
+ * takes one lock, sends and adds up. Nothing is lost: a thread whose ring is full drains itself.
  */
 #pragma once
 

@@ -43,8 +43,8 @@ void state_leave(int token) {
 	state_depth--;
 }
 
-/* The connection, the tracker and all jobs are the parent's. What the child had of them is forgotten,
- * not freed: locks and lists may have been copied in the middle of a change. */
+/* The connection, the tracker and all jobs are the parent's. What the child had of them is
+ * forgotten, not freed: locks and lists may have been copied in the middle of a change. */
 static void after_fork(void) {
 	state_depth = 0;
 	conn_after_fork();

@@ -21,7 +21,7 @@ extern STATE_TLS unsigned state_depth;
 enum state_mode {
 	STATE_MODE_UNKNOWN, /* environment not read yet */
 	STATE_MODE_ON,
-	STATE_MODE_OFF,	    /* SBEET_DISABLE=1 */
+	STATE_MODE_OFF, /* SBEET_DISABLE=1 */
 };
 extern _Atomic(enum state_mode) state_mode;
 
@@ -40,8 +40,8 @@ static inline bool state_bypass(void) {
 }
 
 /*
- * Brackets around calls into the driver on our own account: they don't come back to our wrappers, and
- * are allowed while some thread captures a stream. What it returns goes to state_leave().
+ * Brackets around calls into the driver on our own account: they don't come back to our wrappers,
+ * and are allowed while some thread captures a stream. What it returns goes to state_leave().
  */
 int state_enter(void);
 void state_leave(int token);

@@ -2,11 +2,11 @@
  * track.c: see track.h.
  *
  * The tracker asks the driver (cuStreamQuery, or an event where the stream can't be asked), which
- * leaves nothing behind in the program's streams. It asks only when a job has been quiet for `linger`
- * or must drain, less and less often the longer the answer is no, and never while the program
- * captures. `asking` is odd during each such question: who takes a stream or a context away marks it
- * first and then waits for the question to end, so the tracker never touches a dead handle. The
- * tracker in turn waits for nobody while it asks.
+ * leaves nothing behind in the program's streams. It asks only when a job has been quiet for
+ * `linger` or must drain, less and less often the longer the answer is no, and never while the
+ * program captures. `asking` is odd during each such question: who takes a stream or a context away
+ * marks it first and then waits for the question to end, so the tracker never touches a dead
+ * handle. The tracker in turn waits for nobody while it asks.
  */
 #include "shim/track.h"
 
@@ -37,10 +37,10 @@
 #define WATCH_MAX_NS (1 * NSEC_PER_MSEC)
 
 /* Between questions: a sixteenth of the time that the job has been quiet, within these. */
-#define ASK_MIN_NS	(20 * NSEC_PER_USEC)
-#define ASK_MAX_NS	(500 * NSEC_PER_USEC)
-#define ASK_WAITING_NS	(5 * NSEC_PER_MSEC) /* a thread waits itself and will tell us */
-#define INSIDE_NS	(1 * NSEC_PER_MSEC) /* an operation is under way: it will tell us */
+#define ASK_MIN_NS     (20 * NSEC_PER_USEC)
+#define ASK_MAX_NS     (500 * NSEC_PER_USEC)
+#define ASK_WAITING_NS (5 * NSEC_PER_MSEC) /* a thread waits itself and will tell us */
+#define INSIDE_NS      (1 * NSEC_PER_MSEC) /* an operation is under way: it will tell us */
 
 #define NEVER UINT64_MAX
 
@@ -81,7 +81,8 @@ void track_settle(void) {
 	atomic_fetch_sub(&settling, 1);
 }
 
-/* Another thread's own default stream can't be named from here. But the legacy one comes after it. */
+/* Another thread's own default stream can't be named from here. But the legacy one comes after it.
+ */
 static CUresult mark_per_thread(struct stream_use *u, nsec_t now) {
 	const struct real *real = real_get();
 	CUevent event;
@@ -165,7 +166,8 @@ static CUevent record_last(struct stream_use *u, CUstream stream) {
 	CUevent event = NULL;
 	CUcontext popped;
 
-	if (wait_captures() || real->cuCtxPushCurrent_v2(atomic_load(&u->context)) != CUDA_SUCCESS) {
+	if (wait_captures() ||
+	    real->cuCtxPushCurrent_v2(atomic_load(&u->context)) != CUDA_SUCCESS) {
 		return NULL;
 	}
 	if (real->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS &&
@@ -345,7 +347,8 @@ static void *run(void *data) {
 		records_drain();
 		job_for_each(look_at, &round);
 		worker_collect(worker_idle);
-		/* A short nap first: a program between two jobs then needs not wake us for the next. */
+		/* A short nap first: a program between two jobs then needs not wake us for the
+		 * next. */
 		if (round.next == NEVER && !napped) {
 			napped = true;
 			round.next = round.now + WATCH_MAX_NS;

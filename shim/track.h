@@ -8,10 +8,12 @@
 
 #include <cuda.h>
 
-/* Return: whether there is a tracker. Without one no job may be opened, for nothing would end it. */
+/* Return: whether there is a tracker. Without one no job may be opened, for nothing would end it.
+ */
 bool track_start(void);
 
-/* A job is open. Costs nothing while the tracker is up anyway, and comes again within a millisecond. */
+/* A job is open. Costs nothing while the tracker is up anyway, and comes again within a
+ * millisecond. */
 void track_job_opened(void);
 
 /* There is something to do now. */
@@ -19,8 +21,8 @@ void track_kick(void);
 
 /*
  * The stream, or all streams of the context, are about to go. When this returns the tracker has its
- * hands off them. What was still running on a stream is followed by an event from now on; what ran in
- * a context counts as complete.
+ * hands off them. What was still running on a stream is followed by an event from now on; what ran
+ * in a context counts as complete.
  */
 void track_stream_going(CUstream stream);
 void track_context_going(CUcontext context);

@@ -82,7 +82,8 @@ void wait_covered_by_copy(const struct op *op, nsec_t now) {
 	if (atomic_load(&use->stream) != CU_STREAM_LEGACY) {
 		return;
 	}
-	/* The legacy default stream lets nothing start before what the blocking streams had to do. */
+	/* The legacy default stream lets nothing start before what the blocking streams had to do.
+	 */
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->context) == atomic_load(&use->context) &&
@@ -179,7 +180,8 @@ bool wait_is_capturing(CUstream stream, bool per_thread) {
 	} else {
 		return false;
 	}
-	/* An error means that the default stream may not be used now: the driver tells the program. */
+	/* An error means that the default stream may not be used now: the driver tells the program.
+	 */
 	return rc != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

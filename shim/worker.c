@@ -158,9 +158,9 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 	atomic_store(&u->lane, lane);
 	atomic_store(&u->key, key);
 	atomic_store(&u->context, context);
-	atomic_store(&u->stream, stream		? stream
-				 : per_thread	? CU_STREAM_PER_THREAD
-						: CU_STREAM_LEGACY);
+	atomic_store(&u->stream, stream	      ? stream
+				 : per_thread ? CU_STREAM_PER_THREAD
+					      : CU_STREAM_LEGACY);
 	atomic_store(&u->blocking, find_blocking(stream));
 	atomic_store(&u->last_ns, 0);
 	atomic_store(&u->done_ns, 0);

@@ -2,9 +2,9 @@
  * worker.h: what the shim keeps for one thread of the program: where it is, which streams it has
  * used, and its ring of records.
  *
- * Made at the thread's first operation, kept for reuse when it ends, never freed: others walk the list
- * without a lock. Fields marked "own" are the thread's; the atomic ones are read by whoever closes or
- * tracks a job.
+ * Made at the thread's first operation, kept for reuse when it ends, never freed: others walk the
+ * list without a lock. Fields marked "own" are the thread's; the atomic ones are read by whoever
+ * closes or tracks a job.
  */
 #pragma once
 
@@ -22,9 +22,9 @@
 struct lane;
 
 /*
- * The operations of one thread on one stream within one job. Coverage is told by time: everything up
- * to last_ns was handed to the driver; everything up to done_ns is known to be complete. So it is
- * harmless to say of the wrong entry that it was complete at some time in the past.
+ * The operations of one thread on one stream within one job. Coverage is told by time: everything
+ * up to last_ns was handed to the driver; everything up to done_ns is known to be complete. So it
+ * is harmless to say of the wrong entry that it was complete at some time in the past.
  */
 struct stream_use {
 	_Atomic uint64_t job; /* 0: free */
@@ -35,7 +35,8 @@ struct stream_use {
 	_Atomic bool blocking; /* ordered with the legacy default stream */
 	_Atomic nsec_t last_ns;
 	_Atomic nsec_t done_ns;
-	/* Recorded behind everything here when the stream can't be asked any more; NULL: ask the stream. */
+	/* Recorded behind everything here when the stream can't be asked any more; NULL: ask the
+	 * stream. */
 	_Atomic(CUevent) event;
 	_Atomic nsec_t event_ns;
 };
@@ -55,8 +56,8 @@ enum worker_life {
 };
 
 struct worker {
-	/* The job slot in which this thread is just now, NULL outside any operation. A line of its own: it
-	 * is the one word that each operation writes for others to see. */
+	/* The job slot in which this thread is just now, NULL outside any operation. A line of its
+	 * own: it is the one word that each operation writes for others to see. */
 	_Atomic(struct lane *) inside __attribute__((aligned(WORKER_CACHE_LINE)));
 
 	struct worker *next __attribute__((aligned(WORKER_CACHE_LINE))); /* immutable */
@@ -76,11 +77,11 @@ struct worker {
 
 /* All of them, newest first. */
 extern _Atomic(struct worker *) worker_list;
-#define worker_for_each(w) \
-	for (struct worker *w = atomic_load(&worker_list); w; w = w->next)
+#define worker_for_each(w) for (struct worker *w = atomic_load(&worker_list); w; w = w->next)
 
-#define worker_for_each_use(u, w)                                                                  \
-	for (struct use_chunk *chunk_ = &(w)->first_uses; chunk_; chunk_ = atomic_load(&chunk_->next)) \
+#define worker_for_each_use(u, w)                                 \
+	for (struct use_chunk *chunk_ = &(w)->first_uses; chunk_; \
+	     chunk_ = atomic_load(&chunk_->next))                 \
 		for (struct stream_use *u = chunk_->uses; u < chunk_->uses + WORKER_USES; u++)
 
 /* The calling thread's; NULL if there is no memory. */

@@ -22,27 +22,29 @@ __attribute__((constructor)) static void start(void) {
 }
 
 /* In this mode too the tests need to find functions. */
-#define HAS_CODE(name) (codes && INDEX_##name != INDEX_cuGetProcAddress &&                         \
-			INDEX_##name != INDEX_cuGetProcAddress_v2)
+#define HAS_CODE(name)                                      \
+	(codes && INDEX_##name != INDEX_cuGetProcAddress && \
+	 INDEX_##name != INDEX_cuGetProcAddress_v2)
 
 #define OP(name, params, args, kind, bytes, stream, traits) HOOK(name, params, args)
-#define HOOK(name, params, args)                                                                   \
-	FAKE_EXPORT CUresult name params {                                                         \
-		if (HAS_CODE(name)) {                                                              \
-			return (CUresult)(FAKE_CODE + INDEX_##name);                               \
-		}                                                                                  \
-		return do_##name ? do_##name args : CUDA_SUCCESS;                                  \
+#define HOOK(name, params, args)                                     \
+	FAKE_EXPORT CUresult name params {                           \
+		if (HAS_CODE(name)) {                                \
+			return (CUresult)(FAKE_CODE + INDEX_##name); \
+		}                                                    \
+		return do_##name ? do_##name args : CUDA_SUCCESS;    \
 	}
 #include "shim/hooks.def"
 
-/* What only the shim calls has no parameters here: it passes on to do_NAME as it is. */
-#define CALL(name)                                                                                 \
-	FAKE_EXPORT __typeof__(name) name __attribute__((ifunc("resolve_" #name)));                \
-	static CUresult nothing_##name(void) {                                                     \
-		return CUDA_ERROR_NOT_SUPPORTED;                                                   \
-	}                                                                                          \
-	static void *resolve_##name(void) {                                                        \
-		return do_##name ? (void *)do_##name : (void *)nothing_##name;                     \
+/* What only the shim calls has no parameters here: the name stands for do_NAME itself. */
+static CUresult nothing(void) {
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+#define CALL(name)                                                                  \
+	FAKE_EXPORT __typeof__(name) name __attribute__((ifunc("resolve_" #name))); \
+	static __typeof__(name) *resolve_##name(void) {                             \
+		return do_##name ? do_##name : (__typeof__(name) *)(void *)nothing; \
 	}
 #include "shim/real.def"
 
@@ -76,7 +78,8 @@ CUresult exports_find(const char *symbol, void **function, int version, cuuint64
 	if (!symbol || !function) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	/* Which version brought which variant is the driver's business; here the second came with 5. */
+	/* Which version brought which variant is the driver's business; here the second came
+	 * with 5. */
 	for (int n = version < 5000 ? 3 : 0; n < 4; n++) {
 		for (int t = per_thread ? 0 : 2; t < 3; t++) {
 			snprintf(name, sizeof(name), "%s%s%s", symbol, numbers[n], threads[t]);

@@ -5,8 +5,8 @@
 
 #include "shim/real.h"
 
-/* As the driver: the newest variant of @symbol that @version knows, with per-thread default streams if
- * the flags ask for them. */
+/* As the driver: the newest variant of @symbol that @version knows, with per-thread default streams
+ * if the flags ask for them. */
 CUresult exports_find(const char *symbol, void **function, int version, cuuint64_t flags);
 
 /* Defined in fake.c where a function does more than nothing. */

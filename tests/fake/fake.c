@@ -1,6 +1,6 @@
 /*
- * fake.c: what the fake driver does where it is more than nothing: do_NAME for the function NAME. The
- * functions themselves are in exports.c.
+ * fake.c: what the fake driver does where it is more than nothing: do_NAME for the function NAME.
+ * The functions themselves are in exports.c.
  */
 #include "tests/fake/fake.h"
 
@@ -220,8 +220,7 @@ CUresult do_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, 
 			   unsigned by, unsigned bz, unsigned shared, CUstream stream,
 			   void **params, void **extra) {
 	/* Not atomic: this is the launch that benchmarks compare with. */
-	atomic_store_explicit(&launches,
-			      atomic_load_explicit(&launches, memory_order_relaxed) + 1,
+	atomic_store_explicit(&launches, atomic_load_explicit(&launches, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	return CUDA_SUCCESS;
 }

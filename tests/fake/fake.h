@@ -1,8 +1,8 @@
 /*
  * fake.h: what a test may ask the fake driver for, next to the functions of cuda.h.
  *
- * The fake driver (libcuda.so.1) computes nothing. It has contexts, streams, events and captures as far
- * as the shim looks at them, and 2 GPUs whose UUIDs are those of `sbeetd --gpus`.
+ * The fake driver (libcuda.so.1) computes nothing. It has contexts, streams, events and captures as
+ * far as the shim looks at them, and 2 GPUs whose UUIDs are those of `sbeetd --gpus`.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * guest.c: a CUDA program that does what it is told on standard input, under libsbeet.so and the fake
- * driver. A line "@T COMMAND [N]" is run by thread T (0 to 3) of the program, which then writes
- * "T COMMAND RESULT". The main thread only reads, so one thread may wait while others go on.
+ * guest.c: a CUDA program that does what it is told on standard input, under libsbeet.so and the
+ * fake driver. A line "@T COMMAND [N]" is run by thread T (0 to 3) of the program, which then
+ * writes "T COMMAND RESULT". The main thread only reads, so one thread may wait while others go on.
  */
 #include <cuda.h>
 #include <errno.h>
@@ -225,7 +225,8 @@ static void run_command(int thread, const char *line) {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
 		if (strcmp(commands[i].name, name) == 0) {
 			int rc = commands[i].run(n);
-			int length = snprintf(answer, sizeof(answer), "%d %s %d\n", thread, name, rc);
+			int length =
+				snprintf(answer, sizeof(answer), "%d %s %d\n", thread, name, rc);
 
 			if (write(STDOUT_FILENO, answer, (size_t)length) != length) {
 				exit(3);

@@ -133,7 +133,8 @@ void mini_answers(struct mini *m, const char *line) {
 	size_t n = 0;
 
 	while (n < sizeof(answer) - 1 && (n == 0 || answer[n - 1] != '\n')) {
-		if (!readable(m->from_guest, MINI_TIMEOUT_MS) || read(m->from_guest, answer + n, 1) != 1) {
+		if (!readable(m->from_guest, MINI_TIMEOUT_MS) ||
+		    read(m->from_guest, answer + n, 1) != 1) {
 			fail_msg("the guest does not answer '%s'", line);
 		}
 		n++;
@@ -277,7 +278,8 @@ static void add_ops(const Sbeet__OpBatch *batch, uint64_t job, struct mini_sums 
 			assert_int_equal(batch->ops[i]->blocks, 24);
 			assert_int_equal(batch->ops[i]->block_threads, 64);
 		}
-		if (kind == SBEET__OP_KIND__OP_KIND_LAUNCH || kind == SBEET__OP_KIND__OP_KIND_GRAPH) {
+		if (kind == SBEET__OP_KIND__OP_KIND_LAUNCH ||
+		    kind == SBEET__OP_KIND__OP_KIND_GRAPH) {
 			sums->launches++;
 		} else {
 			sums->copies++;
@@ -298,7 +300,8 @@ struct mini_sums mini_done(int fd, uint64_t job) {
 		assert_true(readable(fd, MINI_TIMEOUT_MS));
 		n = packet_receive(fd, buffer, NULL);
 		assert_true(n > 0);
-		assert_int_equal(packet_unpack(&sbeet__to_daemon__descriptor, buffer, (size_t)n, &base), 0);
+		assert_int_equal(
+			packet_unpack(&sbeet__to_daemon__descriptor, buffer, (size_t)n, &base), 0);
 		m = (Sbeet__ToDaemon *)base;
 		done = m->body_case == SBEET__TO_DAEMON__BODY_DONE;
 		if (m->body_case == SBEET__TO_DAEMON__BODY_OPS) {

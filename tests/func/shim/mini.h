@@ -1,8 +1,8 @@
 /*
  * mini.h: a daemon that a test plays by hand, and a guest program that it tells what to do.
  *
- * Everything that waits gives up after MINI_TIMEOUT_MS and fails the test: long enough for any machine,
- * never part of what is tested.
+ * Everything that waits gives up after MINI_TIMEOUT_MS and fails the test: long enough for any
+ * machine, never part of what is tested.
  */
 #pragma once
 
@@ -58,8 +58,8 @@ uint64_t mini_request(int fd, uint32_t *ret_mask);
 void mini_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement);
 void mini_send(int fd, const Sbeet__ToShim *m);
 
-/* Reads records until the JobDone of @job, and checks that the batches hold what it sums up. Jobs of
- * other numbers must not be mentioned. */
+/* Reads records until the JobDone of @job, and checks that the batches hold what it sums up. Jobs
+ * of other numbers must not be mentioned. */
 struct mini_sums {
 	uint64_t launches, copies;
 	bool cancelled;

@@ -1,6 +1,7 @@
 /*
- * test-shim.c: libsbeet.so in a program on the fake driver, against a daemon that is played by hand:
- * every message in its order, every way in which a daemon can be missing, and what a guest must not do.
+ * test-shim.c: libsbeet.so in a program on the fake driver, against a daemon that is played by
+ * hand: every message in its order, every way in which a daemon can be missing, and what a guest
+ * must not do.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +14,8 @@
 #include "mini.h"
 #include "proto/limits.h"
 
-#define WHOLE SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
-#define COUNT SBEET__ENFORCEMENT__ENFORCEMENT_COUNT
+#define WHOLE	       SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+#define COUNT	       SBEET__ENFORCEMENT__ENFORCEMENT_COUNT
 #define NOT_READY_CODE 802 /* CUDA_ERROR_SYSTEM_NOT_READY */
 
 static const char *const plain[] = {NULL};
@@ -589,8 +590,9 @@ static void shim_does_nothing_when_disabled(void **state) {
 }
 
 static void shim_complains_of_settings_and_goes_on(void **state) {
-	static const char *const wrong[] = {"SBEET_PERIOD=33", "SBEET_CLASS=fast", "SBEET_SCOPE=moon",
-					    "SBEET_PRIORITY=2000", "SBEET_TASK=a b", NULL};
+	static const char *const wrong[] = {"SBEET_PERIOD=33",	"SBEET_CLASS=fast",
+					    "SBEET_SCOPE=moon", "SBEET_PRIORITY=2000",
+					    "SBEET_TASK=a b",	NULL};
 	struct mini *m = *state;
 	int fd = begin(m, wrong);
 

@@ -29,6 +29,7 @@
 #define LAUNCHES_MAX   4
 
 #define SMID SBEET__ENFORCEMENT__ENFORCEMENT_SMID
+#define NONE SBEET__ENFORCEMENT__ENFORCEMENT_NONE
 
 /* The driver as enforce.c sees it. */
 
@@ -244,6 +245,10 @@ static bool launch(struct trial *t, CUstream stream, bool per_thread, unsigned w
 		TRY(t, enforce_launch_original(&l));
 		return true;
 	}
+	if (!s->confinable) {
+		TRY(t, enforce_launch(&t->grant, k, &l, &how));
+		return (how == NONE && k && kernel_refusal(k)) || wrong(t, "it was confined");
+	}
 	if (!(kernel_enforcement_mask(k, &l) & 1u << SMID)) {
 		return wrong(t, "it is not confinable: %s", k ? kernel_refusal(k) : "not known");
 	}
@@ -383,15 +388,6 @@ static bool round_of(CUcontext context, unsigned n_sms, size_t i, uint64_t seed)
 	return ok;
 }
 
-static bool is_named(const char *kernel, int argc, char **argv) {
-	for (int i = 3; i < argc; i++) {
-		if (!strcmp(argv[i], kernel)) {
-			return true;
-		}
-	}
-	return argc <= 3 && strcmp(kernel, "stubborn") != 0; /* which has no twin */
-}
-
 int main(int argc, char **argv) {
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : ROUNDS_DEFAULT, failed = 0;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : SEED_DEFAULT;
@@ -412,9 +408,6 @@ int main(int argc, char **argv) {
 	for (size_t i = 0; i < sample_count(); i++) {
 		unsigned long bad = 0;
 
-		if (!is_named(sample_name(i), argc, argv)) {
-			continue;
-		}
 		for (unsigned long n = 0; n < rounds; n++) {
 			bad += !round_of(context, (unsigned)n_sms, i, seed + n);
 		}

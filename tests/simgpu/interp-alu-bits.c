@@ -3,45 +3,45 @@
  */
 #include "tests/simgpu/interp-internal.h"
 
-#define BITS_UNARY(name, T, expr)                                                                  \
-	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) {       \
-		uint64_t *d = warp_dst(w, in->d[0]);                                               \
-		const uint64_t *pa = warp_src(w, in->s[0]);                                        \
-		FOR_LANES(mask, T a = (T)pa[i]; d[i] = (uint64_t)(expr));                          \
-		return EXEC_NEXT;                                                                  \
+#define BITS_UNARY(name, T, expr)                                                            \
+	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) { \
+		uint64_t *d = warp_dst(w, in->d[0]);                                         \
+		const uint64_t *pa = warp_src(w, in->s[0]);                                  \
+		FOR_LANES(mask, T a = (T)pa[i]; d[i] = (uint64_t)(expr));                    \
+		return EXEC_NEXT;                                                            \
 	}
 
 /* b, c and e are of 64 bits; expressions take what they need. */
-#define BITS_BINARY(name, T, expr)                                                                 \
-	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) {       \
-		uint64_t *d = warp_dst(w, in->d[0]);                                               \
-		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);           \
-		FOR_LANES(mask, T a = (T)pa[i]; uint64_t b = pb[i]; d[i] = (uint64_t)(expr));      \
-		return EXEC_NEXT;                                                                  \
+#define BITS_BINARY(name, T, expr)                                                            \
+	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) {  \
+		uint64_t *d = warp_dst(w, in->d[0]);                                          \
+		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);      \
+		FOR_LANES(mask, T a = (T)pa[i]; uint64_t b = pb[i]; d[i] = (uint64_t)(expr)); \
+		return EXEC_NEXT;                                                             \
 	}
 
-#define BITS_TERNARY(name, T, expr)                                                                \
-	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) {       \
-		uint64_t *d = warp_dst(w, in->d[0]);                                               \
-		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);           \
-		const uint64_t *pc = warp_src(w, in->s[2]);                                        \
-		FOR_LANES(mask, T a = (T)pa[i]; uint64_t b = pb[i]; uint64_t c = pc[i];            \
-			  d[i] = (uint64_t)(expr));                                                \
-		return EXEC_NEXT;                                                                  \
+#define BITS_TERNARY(name, T, expr)                                                          \
+	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) { \
+		uint64_t *d = warp_dst(w, in->d[0]);                                         \
+		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);     \
+		const uint64_t *pc = warp_src(w, in->s[2]);                                  \
+		FOR_LANES(mask, T a = (T)pa[i]; uint64_t b = pb[i]; uint64_t c = pc[i];      \
+			  d[i] = (uint64_t)(expr));                                          \
+		return EXEC_NEXT;                                                            \
 	}
 
-#define BITS_QUATERNARY(name, T, expr)                                                             \
-	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) {       \
-		uint64_t *d = warp_dst(w, in->d[0]);                                               \
-		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);           \
-		const uint64_t *pc = warp_src(w, in->s[2]), *pe = warp_src(w, in->s[3]);           \
-		FOR_LANES(mask, T a = (T)pa[i]; uint64_t b = pb[i]; uint64_t c = pc[i];            \
-			  uint64_t e = pe[i]; d[i] = (uint64_t)(expr));                            \
-		return EXEC_NEXT;                                                                  \
+#define BITS_QUATERNARY(name, T, expr)                                                       \
+	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) { \
+		uint64_t *d = warp_dst(w, in->d[0]);                                         \
+		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);     \
+		const uint64_t *pc = warp_src(w, in->s[2]), *pe = warp_src(w, in->s[3]);     \
+		FOR_LANES(mask, T a = (T)pa[i]; uint64_t b = pb[i]; uint64_t c = pc[i];      \
+			  uint64_t e = pe[i]; d[i] = (uint64_t)(expr));                      \
+		return EXEC_NEXT;                                                            \
 	}
 
 /* Bitwise operations need no type: what stands above the type's bits is never read. */
-BITS_BINARY(and_bits, uint64_t, a & b)
+BITS_BINARY(and_bits, uint64_t, a &b)
 BITS_BINARY(or_bits, uint64_t, a | b)
 BITS_BINARY(xor_bits, uint64_t, a ^ b)
 BITS_UNARY(not_bits, uint64_t, ~a)
@@ -285,15 +285,19 @@ static enum exec_result selp(struct warp *w, const struct insn *in, uint32_t mas
 	return EXEC_NEXT;
 }
 
-#define ANY_WIDTH(op, operands, handler)                                                           \
-	{op, PTX_TYPE_U16, operands, handler}, {op, PTX_TYPE_U32, operands, handler},              \
-		{op, PTX_TYPE_U64, operands, handler}
-#define WIDTHS_32_64(op, operands, handler)                                                        \
-	{op, PTX_TYPE_U32, operands, handler##_32}, {op, PTX_TYPE_U64, operands, handler##_64}
-#define SIGNS_32_64(op, operands, handler)                                                         \
-	{op, PTX_TYPE_U32, operands, handler##_u32}, {op, PTX_TYPE_U64, operands, handler##_u64},  \
-		{op, PTX_TYPE_S32, operands, handler##_s32},                                       \
-		{op, PTX_TYPE_S64, operands, handler##_s64}
+#define ANY_WIDTH(op, operands, handler)                                                \
+	{op, PTX_TYPE_U16, operands, handler}, {op, PTX_TYPE_U32, operands, handler}, { \
+		op, PTX_TYPE_U64, operands, handler                                     \
+	}
+#define WIDTHS_32_64(op, operands, handler)              \
+	{op, PTX_TYPE_U32, operands, handler##_32}, {    \
+		op, PTX_TYPE_U64, operands, handler##_64 \
+	}
+#define SIGNS_32_64(op, operands, handler)                                                        \
+	{op, PTX_TYPE_U32, operands, handler##_u32}, {op, PTX_TYPE_U64, operands, handler##_u64}, \
+		{op, PTX_TYPE_S32, operands, handler##_s32}, {                                    \
+		op, PTX_TYPE_S64, operands, handler##_s64                                         \
+	}
 
 const struct alu_entry alu_bits_table[] = {
 	ANY_WIDTH("and", "rrr", and_bits),

@@ -321,9 +321,9 @@ static enum exec_result fma_f64(struct warp *w, const struct insn *in, uint32_t 
 						   uint32_t mask) {                                \
 		const uint64_t *pa = warp_src(w, in->s[0]);                                        \
 		uint32_t out = 0;                                                                  \
-		FOR_LANES(mask, uint64_t m = pa[i] & ~F64_SIGN;                                    \
-			  uint64_t inf = 0x7ff0000000000000; uint64_t low = 0x0010000000000000;    \
-			  (void)low; (void)inf; out |= (uint32_t)(cond) << i);                     \
+		FOR_LANES(mask, uint64_t m = pa[i] & ~F64_SIGN; uint64_t inf = 0x7ff0000000000000; \
+			  uint64_t low = 0x0010000000000000; (void)low; (void)inf;                 \
+			  out |= (uint32_t)(cond) << i);                                           \
 		warp_set_pred(w, in->d[0], out, mask);                                             \
 		return EXEC_NEXT;                                                                  \
 	}
@@ -332,10 +332,12 @@ TESTP(infinite, m == inf)
 TESTP(number, m <= inf)
 TESTP(notanumber, m > inf)
 TESTP(normal, m >= low && m < inf)
-TESTP(subnormal, m && m < low)
+TESTP(subnormal, m &&m < low)
 
-#define FLOATS(op, operands, handler)                                                              \
-	{op, PTX_TYPE_F32, operands, handler##_f32}, {op, PTX_TYPE_F64, operands, handler##_f64}
+#define FLOATS(op, operands, handler)                     \
+	{op, PTX_TYPE_F32, operands, handler##_f32}, {    \
+		op, PTX_TYPE_F64, operands, handler##_f64 \
+	}
 
 const struct alu_entry alu_float_table[] = {
 	FLOATS("add", "rrr", add),

@@ -6,47 +6,47 @@
  */
 #include "tests/simgpu/interp-internal.h"
 
-#define UNARY(name, T, expr)                                                                       \
-	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) {       \
-		uint64_t *d = warp_dst(w, in->d[0]);                                               \
-		const uint64_t *pa = warp_src(w, in->s[0]);                                        \
-		FOR_LANES(mask, T a = (T)pa[i]; d[i] = (uint64_t)(expr));                          \
-		return EXEC_NEXT;                                                                  \
+#define UNARY(name, T, expr)                                                                 \
+	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) { \
+		uint64_t *d = warp_dst(w, in->d[0]);                                         \
+		const uint64_t *pa = warp_src(w, in->s[0]);                                  \
+		FOR_LANES(mask, T a = (T)pa[i]; d[i] = (uint64_t)(expr));                    \
+		return EXEC_NEXT;                                                            \
 	}
 
-#define BINARY(name, T, expr)                                                                      \
-	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) {       \
-		uint64_t *d = warp_dst(w, in->d[0]);                                               \
-		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);           \
-		FOR_LANES(mask, T a = (T)pa[i]; T b = (T)pb[i]; d[i] = (uint64_t)(expr));          \
-		return EXEC_NEXT;                                                                  \
+#define BINARY(name, T, expr)                                                                \
+	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) { \
+		uint64_t *d = warp_dst(w, in->d[0]);                                         \
+		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);     \
+		FOR_LANES(mask, T a = (T)pa[i]; T b = (T)pb[i]; d[i] = (uint64_t)(expr));    \
+		return EXEC_NEXT;                                                            \
 	}
 
-#define TERNARY(name, T, TC, expr)                                                                 \
-	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) {       \
-		uint64_t *d = warp_dst(w, in->d[0]);                                               \
-		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);           \
-		const uint64_t *pc = warp_src(w, in->s[2]);                                        \
-		FOR_LANES(mask, T a = (T)pa[i]; T b = (T)pb[i]; TC c = (TC)pc[i];                  \
-			  d[i] = (uint64_t)(expr));                                                \
-		return EXEC_NEXT;                                                                  \
+#define TERNARY(name, T, TC, expr)                                                           \
+	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) { \
+		uint64_t *d = warp_dst(w, in->d[0]);                                         \
+		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);     \
+		const uint64_t *pc = warp_src(w, in->s[2]);                                  \
+		FOR_LANES(mask, T a = (T)pa[i]; T b = (T)pb[i]; TC c = (TC)pc[i];            \
+			  d[i] = (uint64_t)(expr));                                          \
+		return EXEC_NEXT;                                                            \
 	}
 
 /* Division by zero gives what GPUs give: all ones, and the dividend as remainder. The one overflow
  * wraps. */
-#define DIVIDE(T, name)                                                                            \
-	static inline T name##_div(T a, T b) {                                                     \
-		return b ? (T)(a / b) : (T)-1;                                                     \
-	}                                                                                          \
-	static inline T name##_rem(T a, T b) {                                                     \
-		return b ? (T)(a % b) : a;                                                         \
+#define DIVIDE(T, name)                        \
+	static inline T name##_div(T a, T b) { \
+		return b ? (T)(a / b) : (T)-1; \
+	}                                      \
+	static inline T name##_rem(T a, T b) { \
+		return b ? (T)(a % b) : a;     \
 	}
-#define DIVIDE_SIGNED(T, UT, name)                                                                 \
-	static inline T name##_div(T a, T b) {                                                     \
-		return b == 0 ? (T)-1 : b == -1 ? (T)(0 - (UT)a) : (T)(a / b);                     \
-	}                                                                                          \
-	static inline T name##_rem(T a, T b) {                                                     \
-		return b == 0 ? a : b == -1 ? (T)0 : (T)(a % b);                                   \
+#define DIVIDE_SIGNED(T, UT, name)                                             \
+	static inline T name##_div(T a, T b) {                                 \
+		return b == 0 ? (T)-1 : b == -1 ? (T)(0 - (UT)a) : (T)(a / b); \
+	}                                                                      \
+	static inline T name##_rem(T a, T b) {                                 \
+		return b == 0 ? a : b == -1 ? (T)0 : (T)(a % b);               \
 	}
 DIVIDE(uint16_t, u16)
 DIVIDE(uint32_t, u32)
@@ -56,21 +56,21 @@ DIVIDE_SIGNED(int32_t, uint32_t, s32)
 DIVIDE_SIGNED(int64_t, uint64_t, s64)
 
 /* Operations whose low bits do not depend on the sign. */
-#define MODULAR(T, name)                                                                           \
-	BINARY(add_##name, T, (T)(a + b))                                                          \
-	BINARY(sub_##name, T, (T)(a - b))                                                          \
-	BINARY(mul_lo_##name, T, (T)((uint64_t)a * b))                                             \
-	TERNARY(mad_lo_##name, T, T, (T)((uint64_t)a * b + c))                                     \
+#define MODULAR(T, name)                                       \
+	BINARY(add_##name, T, (T)(a + b))                      \
+	BINARY(sub_##name, T, (T)(a - b))                      \
+	BINARY(mul_lo_##name, T, (T)((uint64_t)a * b))         \
+	TERNARY(mad_lo_##name, T, T, (T)((uint64_t)a * b + c)) \
 	UNARY(neg_##name, T, (T)(0 - (uint64_t)a))
 MODULAR(uint16_t, u16)
 MODULAR(uint32_t, u32)
 MODULAR(uint64_t, u64)
 
-#define ORDERED(T, UT, name)                                                                       \
-	BINARY(min_##name, T, a < b ? a : b)                                                       \
-	BINARY(max_##name, T, a > b ? a : b)                                                       \
-	BINARY(div_##name, T, name##_div(a, b))                                                    \
-	BINARY(rem_##name, T, name##_rem(a, b))                                                    \
+#define ORDERED(T, UT, name)                    \
+	BINARY(min_##name, T, a < b ? a : b)    \
+	BINARY(max_##name, T, a > b ? a : b)    \
+	BINARY(div_##name, T, name##_div(a, b)) \
+	BINARY(rem_##name, T, name##_rem(a, b)) \
 	TERNARY(sad_##name, T, UT, (UT)(c + (UT)(a < b ? (UT)b - (UT)a : (UT)a - (UT)b)))
 ORDERED(uint16_t, uint16_t, u16)
 ORDERED(uint32_t, uint32_t, u32)
@@ -87,8 +87,8 @@ BINARY(min_relu_s32, int32_t, (a < b ? a : b) > 0 ? (a < b ? a : b) : 0)
 BINARY(max_relu_s32, int32_t, (a > b ? a : b) > 0 ? (a > b ? a : b) : 0)
 
 /* High halves and double-width products. */
-#define WIDE_PRODUCT(T, TT, name, bits)                                                            \
-	BINARY(mul_hi_##name, T, (T)(((TT)a * (TT)b) >> (bits)))                                   \
+#define WIDE_PRODUCT(T, TT, name, bits)                          \
+	BINARY(mul_hi_##name, T, (T)(((TT)a * (TT)b) >> (bits))) \
 	TERNARY(mad_hi_##name, T, T, (uint64_t)(T)(((TT)a * (TT)b) >> (bits)) + (uint64_t)c)
 WIDE_PRODUCT(uint16_t, uint32_t, u16, 16)
 WIDE_PRODUCT(uint32_t, uint64_t, u32, 32)
@@ -96,14 +96,14 @@ WIDE_PRODUCT(uint64_t, unsigned __int128, u64, 64)
 WIDE_PRODUCT(int16_t, int32_t, s16, 16)
 WIDE_PRODUCT(int32_t, int64_t, s32, 32)
 WIDE_PRODUCT(int64_t, __int128, s64, 64)
-BINARY(mul_wide_u16, uint16_t, (uint32_t)a * b)
-BINARY(mul_wide_s16, int16_t, (uint32_t)((int32_t)a * b))
-BINARY(mul_wide_u32, uint32_t, (uint64_t)a * b)
-BINARY(mul_wide_s32, int32_t, (int64_t)a * b)
-TERNARY(mad_wide_u16, uint16_t, uint32_t, (uint32_t)a * b + c)
-TERNARY(mad_wide_s16, int16_t, uint32_t, (uint32_t)((int32_t)a * b) + c)
-TERNARY(mad_wide_u32, uint32_t, uint64_t, (uint64_t)a * b + c)
-TERNARY(mad_wide_s32, int32_t, uint64_t, (uint64_t)((int64_t)a * b) + c)
+BINARY(mul_wide_u16, uint16_t, (uint32_t)a *b)
+BINARY(mul_wide_s16, int16_t, (uint32_t)((int32_t)a *b))
+BINARY(mul_wide_u32, uint32_t, (uint64_t)a *b)
+BINARY(mul_wide_s32, int32_t, (int64_t)a *b)
+TERNARY(mad_wide_u16, uint16_t, uint32_t, (uint32_t)a *b + c)
+TERNARY(mad_wide_s16, int16_t, uint32_t, (uint32_t)((int32_t)a *b) + c)
+TERNARY(mad_wide_u32, uint32_t, uint64_t, (uint64_t)a *b + c)
+TERNARY(mad_wide_s32, int32_t, uint64_t, (uint64_t)((int64_t)a *b) + c)
 
 /* 24-bit multiplication: the low 24 bits of the operands. */
 static inline int64_t s24(uint64_t v) {
@@ -149,44 +149,44 @@ static enum exec_result max_s32_any(struct warp *w, const struct insn *in, uint3
  * Extended precision: CC.CF is a bit a lane. @TT holds sums of T exactly. Only the forms with .cc
  * write the flag (in->mode is 1 then), only addc, subc and madc read it (mode2 is 1).
  */
-#define EXTENDED(T, TT, bits, name)                                                                \
-	static enum exec_result carry_add_##name(struct warp *w, const struct insn *in,            \
-						 uint32_t mask) {                                  \
-		uint64_t *d = warp_dst(w, in->d[0]);                                               \
-		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);           \
-		uint32_t carry = in->mode2 ? w->carry : 0, out = 0;                                \
-		FOR_LANES(mask, TT v = (TT)(T)pa[i] + (T)pb[i] + (carry >> i & 1);                 \
-			  d[i] = (T)v; out |= (uint32_t)(v >> (bits) & 1) << i);                   \
-		w->carry = in->mode ? (w->carry & ~mask) | out : w->carry;                         \
-		return EXEC_NEXT;                                                                  \
-	}                                                                                          \
-	static enum exec_result carry_sub_##name(struct warp *w, const struct insn *in,            \
-						 uint32_t mask) {                                  \
-		uint64_t *d = warp_dst(w, in->d[0]);                                               \
-		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);           \
-		uint32_t carry = in->mode2 ? w->carry : 0, out = 0;                                \
-		FOR_LANES(mask, TT v = (TT)(T)pa[i] - (T)pb[i] - (carry >> i & 1);                 \
-			  d[i] = (T)v; out |= (uint32_t)(v >> (bits) & 1) << i);                   \
-		w->carry = in->mode ? (w->carry & ~mask) | out : w->carry;                         \
-		return EXEC_NEXT;                                                                  \
+#define EXTENDED(T, TT, bits, name)                                                             \
+	static enum exec_result carry_add_##name(struct warp *w, const struct insn *in,         \
+						 uint32_t mask) {                               \
+		uint64_t *d = warp_dst(w, in->d[0]);                                            \
+		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);        \
+		uint32_t carry = in->mode2 ? w->carry : 0, out = 0;                             \
+		FOR_LANES(mask, TT v = (TT)(T)pa[i] + (T)pb[i] + (carry >> i & 1); d[i] = (T)v; \
+			  out |= (uint32_t)(v >> (bits)&1) << i);                               \
+		w->carry = in->mode ? (w->carry & ~mask) | out : w->carry;                      \
+		return EXEC_NEXT;                                                               \
+	}                                                                                       \
+	static enum exec_result carry_sub_##name(struct warp *w, const struct insn *in,         \
+						 uint32_t mask) {                               \
+		uint64_t *d = warp_dst(w, in->d[0]);                                            \
+		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);        \
+		uint32_t carry = in->mode2 ? w->carry : 0, out = 0;                             \
+		FOR_LANES(mask, TT v = (TT)(T)pa[i] - (T)pb[i] - (carry >> i & 1); d[i] = (T)v; \
+			  out |= (uint32_t)(v >> (bits)&1) << i);                               \
+		w->carry = in->mode ? (w->carry & ~mask) | out : w->carry;                      \
+		return EXEC_NEXT;                                                               \
 	}
 EXTENDED(uint32_t, uint64_t, 32, u32)
 EXTENDED(uint64_t, unsigned __int128, 64, u64)
 
-#define EXTENDED_MAD(T, PT, TT, part, bits, name)                                                  \
-	static enum exec_result carry_mad_##name(struct warp *w, const struct insn *in,            \
-						 uint32_t mask) {                                  \
-		uint64_t *d = warp_dst(w, in->d[0]);                                               \
-		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);           \
-		const uint64_t *pc = warp_src(w, in->s[2]);                                        \
-		uint32_t carry = in->mode2 ? w->carry : 0, out = 0;                                \
-		FOR_LANES(mask, PT p = (PT)(T)pa[i] * (PT)(T)pb[i];                                \
-			  TT v = (TT)(TT)((TT)(p >> (part)) & (((TT)1 << (bits)) - 1)) +           \
-				 (((TT)pc[i]) & (((TT)1 << (bits)) - 1)) + (carry >> i & 1);       \
-			  d[i] = (uint64_t)v & (UINT64_MAX >> (64 - (bits)));                      \
-			  out |= (uint32_t)(v >> (bits) & 1) << i);                                \
-		w->carry = in->mode ? (w->carry & ~mask) | out : w->carry;                         \
-		return EXEC_NEXT;                                                                  \
+#define EXTENDED_MAD(T, PT, TT, part, bits, name)                                            \
+	static enum exec_result carry_mad_##name(struct warp *w, const struct insn *in,      \
+						 uint32_t mask) {                            \
+		uint64_t *d = warp_dst(w, in->d[0]);                                         \
+		const uint64_t *pa = warp_src(w, in->s[0]), *pb = warp_src(w, in->s[1]);     \
+		const uint64_t *pc = warp_src(w, in->s[2]);                                  \
+		uint32_t carry = in->mode2 ? w->carry : 0, out = 0;                          \
+		FOR_LANES(mask, PT p = (PT)(T)pa[i] * (PT)(T)pb[i];                          \
+			  TT v = (TT)(TT)((TT)(p >> (part)) & (((TT)1 << (bits)) - 1)) +     \
+				 (((TT)pc[i]) & (((TT)1 << (bits)) - 1)) + (carry >> i & 1); \
+			  d[i] = (uint64_t)v & (UINT64_MAX >> (64 - (bits)));                \
+			  out |= (uint32_t)(v >> (bits)&1) << i);                            \
+		w->carry = in->mode ? (w->carry & ~mask) | out : w->carry;                   \
+		return EXEC_NEXT;                                                            \
 	}
 EXTENDED_MAD(uint32_t, uint64_t, uint64_t, 0, 32, lo_u32)
 EXTENDED_MAD(uint32_t, uint64_t, uint64_t, 32, 32, hi_u32)
@@ -195,24 +195,31 @@ EXTENDED_MAD(uint64_t, unsigned __int128, unsigned __int128, 0, 64, lo_u64)
 EXTENDED_MAD(uint64_t, unsigned __int128, unsigned __int128, 64, 64, hi_u64)
 EXTENDED_MAD(int64_t, __int128, unsigned __int128, 64, 64, hi_s64)
 
-#define FOR_TYPES(op, handler)                                                                     \
-	{op, PTX_TYPE_U16, "rrr", handler##_u16}, {op, PTX_TYPE_U32, "rrr", handler##_u32},        \
-		{op, PTX_TYPE_U64, "rrr", handler##_u64}
-#define FOR_SIGNED(op, handler)                                                                    \
-	FOR_TYPES(op, handler), {op, PTX_TYPE_S16, "rrr", handler##_s16},                          \
-		{op, PTX_TYPE_S32, "rrr", handler##_s32}, {op, PTX_TYPE_S64, "rrr", handler##_s64}
-#define FOR_TYPES_3(op, handler)                                                                   \
-	{op, PTX_TYPE_U16, "rrrr", handler##_u16}, {op, PTX_TYPE_U32, "rrrr", handler##_u32},      \
-		{op, PTX_TYPE_U64, "rrrr", handler##_u64}
-#define FOR_CARRY(op, handler)                                                                     \
-	{op, PTX_TYPE_U32, "rrr", handler##_u32}, {op, PTX_TYPE_U64, "rrr", handler##_u64}
-#define FOR_CARRY_MAD(op)                                                                          \
-	{op ".lo", PTX_TYPE_U32, "rrrr", carry_mad_lo_u32},                                        \
-		{op ".lo", PTX_TYPE_U64, "rrrr", carry_mad_lo_u64},                                \
-		{op ".hi", PTX_TYPE_U32, "rrrr", carry_mad_hi_u32},                                \
-		{op ".hi", PTX_TYPE_S32, "rrrr", carry_mad_hi_s32},                                \
-		{op ".hi", PTX_TYPE_U64, "rrrr", carry_mad_hi_u64},                                \
-		{op ".hi", PTX_TYPE_S64, "rrrr", carry_mad_hi_s64}
+#define FOR_TYPES(op, handler)                                                                \
+	{op, PTX_TYPE_U16, "rrr", handler##_u16}, {op, PTX_TYPE_U32, "rrr", handler##_u32}, { \
+		op, PTX_TYPE_U64, "rrr", handler##_u64                                        \
+	}
+#define FOR_SIGNED(op, handler)                                           \
+	FOR_TYPES(op, handler), {op, PTX_TYPE_S16, "rrr", handler##_s16}, \
+		{op, PTX_TYPE_S32, "rrr", handler##_s32}, {               \
+		op, PTX_TYPE_S64, "rrr", handler##_s64                    \
+	}
+#define FOR_TYPES_3(op, handler)                                                                \
+	{op, PTX_TYPE_U16, "rrrr", handler##_u16}, {op, PTX_TYPE_U32, "rrrr", handler##_u32}, { \
+		op, PTX_TYPE_U64, "rrrr", handler##_u64                                         \
+	}
+#define FOR_CARRY(op, handler)                         \
+	{op, PTX_TYPE_U32, "rrr", handler##_u32}, {    \
+		op, PTX_TYPE_U64, "rrr", handler##_u64 \
+	}
+#define FOR_CARRY_MAD(op)                                             \
+	{op ".lo", PTX_TYPE_U32, "rrrr", carry_mad_lo_u32},           \
+		{op ".lo", PTX_TYPE_U64, "rrrr", carry_mad_lo_u64},   \
+		{op ".hi", PTX_TYPE_U32, "rrrr", carry_mad_hi_u32},   \
+		{op ".hi", PTX_TYPE_S32, "rrrr", carry_mad_hi_s32},   \
+		{op ".hi", PTX_TYPE_U64, "rrrr", carry_mad_hi_u64}, { \
+		op ".hi", PTX_TYPE_S64, "rrrr", carry_mad_hi_s64      \
+	}
 
 const struct alu_entry alu_int_table[] = {
 	{"add", PTX_TYPE_S32, "rrr", add_s32},

@@ -18,29 +18,29 @@ static uint32_t combine(const struct warp *w, const struct insn *in, uint32_t v,
 	}
 }
 
-#define COMPARE_LOOP(T, op)                                                                        \
-	FOR_LANES(mask, T a = (T)pa[i]; T b = (T)pb[i]; out |= (uint32_t)(a op b) << i);           \
+#define COMPARE_LOOP(T, op)                                                              \
+	FOR_LANES(mask, T a = (T)pa[i]; T b = (T)pb[i]; out |= (uint32_t)(a op b) << i); \
 	break
 
-#define COMPARE_INT(T, name)                                                                       \
-	static uint32_t compare_##name(const uint64_t *pa, const uint64_t *pb, uint32_t mask,      \
-				       unsigned how) {                                             \
-		uint32_t out = 0;                                                                  \
-		switch (how) {                                                                     \
-		case COMPARE_EQ:                                                                   \
-			COMPARE_LOOP(T, ==);                                                       \
-		case COMPARE_NE:                                                                   \
-			COMPARE_LOOP(T, !=);                                                       \
-		case COMPARE_LT:                                                                   \
-			COMPARE_LOOP(T, <);                                                        \
-		case COMPARE_LE:                                                                   \
-			COMPARE_LOOP(T, <=);                                                       \
-		case COMPARE_GT:                                                                   \
-			COMPARE_LOOP(T, >);                                                        \
-		default:                                                                           \
-			COMPARE_LOOP(T, >=);                                                       \
-		}                                                                                  \
-		return out;                                                                        \
+#define COMPARE_INT(T, name)                                                                  \
+	static uint32_t compare_##name(const uint64_t *pa, const uint64_t *pb, uint32_t mask, \
+				       unsigned how) {                                        \
+		uint32_t out = 0;                                                             \
+		switch (how) {                                                                \
+		case COMPARE_EQ:                                                              \
+			COMPARE_LOOP(T, ==);                                                  \
+		case COMPARE_NE:                                                              \
+			COMPARE_LOOP(T, !=);                                                  \
+		case COMPARE_LT:                                                              \
+			COMPARE_LOOP(T, <);                                                   \
+		case COMPARE_LE:                                                              \
+			COMPARE_LOOP(T, <=);                                                  \
+		case COMPARE_GT:                                                              \
+			COMPARE_LOOP(T, >);                                                   \
+		default:                                                                      \
+			COMPARE_LOOP(T, >=);                                                  \
+		}                                                                             \
+		return out;                                                                   \
 	}
 COMPARE_INT(uint16_t, u16)
 COMPARE_INT(uint32_t, u32)
@@ -202,23 +202,22 @@ enum exec_result alu_slct(struct warp *w, const struct insn *in, uint32_t mask) 
 	bool ftz = in->flags & INSN_FTZ;
 
 	FOR_LANES(mask, {
-		bool first = in->type2 == PTX_TYPE_F32
-				     ? float_value(pc[i], PTX_TYPE_F32, ftz) >= 0
-				     : (int32_t)pc[i] >= 0;
+		bool first = in->type2 == PTX_TYPE_F32 ? float_value(pc[i], PTX_TYPE_F32, ftz) >= 0
+						       : (int32_t)pc[i] >= 0;
 
 		d[i] = first ? pa[i] : pb[i];
 	});
 	return EXEC_NEXT;
 }
 
-#define PRED_HANDLER(name, expr)                                                                   \
-	static enum exec_result pred_##name(struct warp *w, const struct insn *in,                 \
-					    uint32_t mask) {                                       \
-		uint32_t a = warp_pred_src(w, in, 0);                                              \
-		uint32_t b = warp_pred_src(w, in, 1);                                              \
-		(void)b;                                                                           \
-		warp_set_pred(w, in->d[0], expr, mask);                                            \
-		return EXEC_NEXT;                                                                  \
+#define PRED_HANDLER(name, expr)                                                   \
+	static enum exec_result pred_##name(struct warp *w, const struct insn *in, \
+					    uint32_t mask) {                       \
+		uint32_t a = warp_pred_src(w, in, 0);                              \
+		uint32_t b = warp_pred_src(w, in, 1);                              \
+		(void)b;                                                           \
+		warp_set_pred(w, in->d[0], expr, mask);                            \
+		return EXEC_NEXT;                                                  \
 	}
 PRED_HANDLER(and, a &b)
 PRED_HANDLER(or, a | b)
@@ -235,8 +234,11 @@ static enum exec_result pred_selp(struct warp *w, const struct insn *in, uint32_
 }
 
 const struct alu_entry alu_pred_table[] = {
-	{"and", PTX_TYPE_PRED, "ppp", pred_and},   {"or", PTX_TYPE_PRED, "ppp", pred_or},
-	{"xor", PTX_TYPE_PRED, "ppp", pred_xor},   {"not", PTX_TYPE_PRED, "pp", pred_not},
-	{"mov", PTX_TYPE_PRED, "pp", pred_mov},	   {"selp", PTX_TYPE_PRED, "pppp", pred_selp},
+	{"and", PTX_TYPE_PRED, "ppp", pred_and},
+	{"or", PTX_TYPE_PRED, "ppp", pred_or},
+	{"xor", PTX_TYPE_PRED, "ppp", pred_xor},
+	{"not", PTX_TYPE_PRED, "pp", pred_not},
+	{"mov", PTX_TYPE_PRED, "pp", pred_mov},
+	{"selp", PTX_TYPE_PRED, "pppp", pred_selp},
 	{NULL},
 };

@@ -15,7 +15,9 @@ static uint64_t narrow(uint64_t v, unsigned type) {
 	case PTX_TYPE_S64:
 		return v;
 	default:
-		return ptx_type_bytes(type) == 8 ? v : v & (((uint64_t)1 << 8 * ptx_type_bytes(type)) - 1);
+		return ptx_type_bytes(type) == 8
+			       ? v
+			       : v & (((uint64_t)1 << 8 * ptx_type_bytes(type)) - 1);
 	}
 }
 
@@ -119,9 +121,9 @@ static uint64_t new_value(const struct insn *in, uint64_t old, uint64_t b, uint6
 #define ATOM_LOOP(T)                                                                               \
 	do {                                                                                       \
 		T *at = (T *)(void *)p, old = __atomic_load_n(at, __ATOMIC_SEQ_CST);               \
-		while (!__atomic_compare_exchange_n(                                               \
-			at, &old, (T)new_value(in, narrow(old, in->type), b, c), false,            \
-			__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {                                     \
+		while (!__atomic_compare_exchange_n(at, &old,                                      \
+						    (T)new_value(in, narrow(old, in->type), b, c), \
+						    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {  \
 		}                                                                                  \
 		return old;                                                                        \
 	} while (0)

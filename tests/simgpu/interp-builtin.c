@@ -22,8 +22,8 @@ static uint64_t argument(struct warp *w, const struct insn *in, unsigned lane, u
 		memcpy(&v, &warp_src(w, a->actual)[lane], a->size);
 	} else {
 		memcpy(&v,
-		       w->local + (size_t)lane * w->local_stride +
-			       warp_src(w, SLOT_LOCAL)[lane] + a->actual,
+		       w->local + (size_t)lane * w->local_stride + warp_src(w, SLOT_LOCAL)[lane] +
+			       a->actual,
 		       a->size);
 	}
 	return v;
@@ -93,7 +93,8 @@ static void print_out(struct printer *p, const char *text, size_t n) {
 /* The format is one conversion that print_conversion() has checked and written itself. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-static int print_value(struct printer *p, const char *spec, char conversion, bool wide, char *text) {
+static int print_value(struct printer *p, const char *spec, char conversion, bool wide,
+		       char *text) {
 	char string[PRINT_STRING_MAX];
 	double f;
 	uint64_t v;

@@ -32,13 +32,13 @@ static const struct {
 	const char *name;
 	enum cost cost;
 } costs[] = {
-	{"sin", COST_SFU},	 {"cos", COST_SFU},	{"ex2", COST_SFU},
-	{"lg2", COST_SFU},	 {"rcp", COST_SFU},	{"sqrt", COST_SFU},
-	{"rsqrt", COST_SFU},	 {"tanh", COST_SFU},	{"div", COST_SLOW},
-	{"rem", COST_SLOW},	 {"shfl", COST_SYNC},	{"vote", COST_SYNC},
-	{"match", COST_SYNC},	 {"redux", COST_SYNC},	{"bar", COST_SYNC},
-	{"barrier", COST_SYNC},	 {"atom", COST_ATOM},	{"red", COST_ATOM},
-	{"fence", COST_FENCE},	 {"membar", COST_FENCE}, {"nanosleep", COST_SLEEP},
+	{"sin", COST_SFU},	{"cos", COST_SFU},	{"ex2", COST_SFU},
+	{"lg2", COST_SFU},	{"rcp", COST_SFU},	{"sqrt", COST_SFU},
+	{"rsqrt", COST_SFU},	{"tanh", COST_SFU},	{"div", COST_SLOW},
+	{"rem", COST_SLOW},	{"shfl", COST_SYNC},	{"vote", COST_SYNC},
+	{"match", COST_SYNC},	{"redux", COST_SYNC},	{"bar", COST_SYNC},
+	{"barrier", COST_SYNC}, {"atom", COST_ATOM},	{"red", COST_ATOM},
+	{"fence", COST_FENCE},	{"membar", COST_FENCE}, {"nanosleep", COST_SLEEP},
 	{"call", COST_SYNC},
 };
 

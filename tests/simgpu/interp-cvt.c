@@ -221,8 +221,9 @@ static enum exec_result cvt_int_float(struct warp *w, const struct insn *in, uin
 	int mode = host_round(in->round);
 
 	if (in->type != PTX_TYPE_F32 && in->type != PTX_TYPE_F64) {
-		FOR_LANES(mask, d[i] = store_float(int_to_odd(extend(a[i], shift, is_signed), is_signed),
-						   in, in->type));
+		FOR_LANES(mask,
+			  d[i] = store_float(int_to_odd(extend(a[i], shift, is_signed), is_signed),
+					     in, in->type));
 		return EXEC_NEXT;
 	}
 	if (mode != FE_TONEAREST) {
@@ -237,7 +238,8 @@ static enum exec_result cvt_int_float(struct warp *w, const struct insn *in, uin
 		fesetround(FE_TONEAREST);
 	}
 	if (in->flags & INSN_SAT) {
-		FOR_LANES(mask, d[i] = store_float(load_float(d[i], in->type, false), in, in->type));
+		FOR_LANES(mask,
+			  d[i] = store_float(load_float(d[i], in->type, false), in, in->type));
 	}
 	return EXEC_NEXT;
 }

@@ -15,10 +15,10 @@ static int add_patch(struct decoder *d, bool in_targets, uint32_t index, struct 
 	}
 	r = decode_grow(&d->patches, d->n_patches, &d->cap_patches, sizeof(*d->patches));
 	if (r == 0) {
-		d->patches[d->n_patches++] = (struct patch){
-			.in_targets = in_targets,
-			.index = index,
-			.symbol = (uint32_t)(s - f->symbols.list)};
+		d->patches[d->n_patches++] =
+			(struct patch){.in_targets = in_targets,
+				       .index = index,
+				       .symbol = (uint32_t)(s - f->symbols.list)};
 	}
 	return r;
 }
@@ -137,7 +137,8 @@ static int call_split(const struct op *op, struct call_operands *ret) {
 
 static int call_args(struct decoder *d, const struct call_operands *c, struct call *call) {
 	struct interp_module *m = d->m;
-	const struct interp_kernel *to = call->callee == UINT32_MAX ? NULL : &m->funcs[call->callee];
+	const struct interp_kernel *to =
+		call->callee == UINT32_MAX ? NULL : &m->funcs[call->callee];
 	const struct ptx_operand *elements = m->ptx->operands;
 	uint32_t n_rets = c->rets ? c->rets->n_elements : 0;
 	uint32_t n_args = c->args ? c->args->n_elements : 0, at = 0;
@@ -398,9 +399,8 @@ static int barrier_reduction(struct decoder *d, struct op *op, const char *what)
 		r = decode_dst(d, &op->o[0], &op->in.d[0]);
 	} else if (strcmp(what, "red.and") == 0 || strcmp(what, "red.or") == 0) {
 		op->in.mode = what[4] == 'a' ? BARRIER_AND : BARRIER_OR;
-		r = op->o[0].kind == PTX_OPERAND_REG
-			    ? decode_pred_dst(d, op->o[0].name, op, 1)
-			    : -ENOTSUP;
+		r = op->o[0].kind == PTX_OPERAND_REG ? decode_pred_dst(d, op->o[0].name, op, 1)
+						     : -ENOTSUP;
 	} else {
 		return -ENOTSUP;
 	}
@@ -439,9 +439,8 @@ static int decode_barrier(struct decoder *d, struct op *op) {
 	}
 	r = decode_src(d, &op->o[first], PTX_TYPE_U32, &op->in.s[0]);
 	if (r == 0) {
-		r = end - first == 2
-			    ? decode_src(d, &op->o[first + 1], PTX_TYPE_U32, &op->in.s[1])
-			    : decode_constant(d, 0, UINT32_MAX, &op->in.s[1]);
+		r = end - first == 2 ? decode_src(d, &op->o[first + 1], PTX_TYPE_U32, &op->in.s[1])
+				     : decode_constant(d, 0, UINT32_MAX, &op->in.s[1]);
 	}
 	return r < 0 ? r : decode_emit(d, &op->in);
 }
@@ -477,12 +476,23 @@ static const struct {
 	const char *name;
 	int (*decode)(struct decoder *d, struct op *op);
 } controls[] = {
-	{"bra", decode_bra},	   {"brx", decode_brx},		{"call", decode_call},
-	{"ret", decode_ret},	   {"exit", decode_exit},	{"trap", decode_trap},
-	{"brkpt", decode_nop},	   {"pmevent", decode_nop},	{"nanosleep", decode_sleep},
-	{"shfl", decode_shfl},	   {"vote", decode_vote},	{"match", decode_match},
-	{"redux", decode_redux},   {"elect", decode_elect},	{"bar", decode_barrier},
-	{"barrier", decode_barrier}, {"activemask", decode_activemask},
+	{"bra", decode_bra},
+	{"brx", decode_brx},
+	{"call", decode_call},
+	{"ret", decode_ret},
+	{"exit", decode_exit},
+	{"trap", decode_trap},
+	{"brkpt", decode_nop},
+	{"pmevent", decode_nop},
+	{"nanosleep", decode_sleep},
+	{"shfl", decode_shfl},
+	{"vote", decode_vote},
+	{"match", decode_match},
+	{"redux", decode_redux},
+	{"elect", decode_elect},
+	{"bar", decode_barrier},
+	{"barrier", decode_barrier},
+	{"activemask", decode_activemask},
 };
 
 int decode_control(struct decoder *d, struct op *op, bool *ret_mine) {

@@ -87,7 +87,8 @@ static int constant_rehash(struct decoder *d) {
 }
 
 static int constant_append(struct interp_module *m, uint64_t value) {
-	int r = decode_grow(&m->constants, m->n_constants, &m->cap_constants, sizeof(*m->constants));
+	int r = decode_grow(&m->constants, m->n_constants, &m->cap_constants,
+			    sizeof(*m->constants));
 
 	if (r < 0) {
 		return r;
@@ -118,9 +119,8 @@ static int constant_of_var(struct decoder *d, uint64_t addend, uint32_t var, int
 	if (r < 0) {
 		return r;
 	}
-	m->fixups[m->n_fixups++] = (struct fixup){.constant = (uint32_t)m->n_constants - 1,
-						  .var = var,
-						  .addend = (int64_t)addend};
+	m->fixups[m->n_fixups++] = (struct fixup){
+		.constant = (uint32_t)m->n_constants - 1, .var = var, .addend = (int64_t)addend};
 	*ret = ~(int32_t)(m->n_constants - 1);
 	return 0;
 }
@@ -338,19 +338,19 @@ static const struct {
 	const char *name;
 	uint8_t round;
 } rounds[] = {
-	{"rn", ROUND_RN},   {"rz", ROUND_RZ},	{"rm", ROUND_RM},   {"rp", ROUND_RP},
-	{"rna", ROUND_RNA}, {"rni", ROUND_RNI}, {"rzi", ROUND_RZI}, {"rmi", ROUND_RMI},
-	{"rpi", ROUND_RPI},
+	{"rn", ROUND_RN},   {"rz", ROUND_RZ},	{"rm", ROUND_RM},
+	{"rp", ROUND_RP},   {"rna", ROUND_RNA}, {"rni", ROUND_RNI},
+	{"rzi", ROUND_RZI}, {"rmi", ROUND_RMI}, {"rpi", ROUND_RPI},
 };
 
 static const struct {
 	const char *name;
 	uint16_t flag;
 } flags[] = {
-	{"ftz", INSN_FTZ},	   {"sat", INSN_SAT},	      {"approx", INSN_APPROX},
-	{"full", INSN_APPROX},	   {"relu", INSN_RELU},	      {"NaN", INSN_NAN},
+	{"ftz", INSN_FTZ},	    {"sat", INSN_SAT},	       {"approx", INSN_APPROX},
+	{"full", INSN_APPROX},	    {"relu", INSN_RELU},       {"NaN", INSN_NAN},
 	{"volatile", INSN_ORDERED}, {"relaxed", INSN_ORDERED}, {"acquire", INSN_ORDERED},
-	{"release", INSN_ORDERED}, {"acq_rel", INSN_ORDERED}, {"mmio", INSN_ORDERED},
+	{"release", INSN_ORDERED},  {"acq_rel", INSN_ORDERED}, {"mmio", INSN_ORDERED},
 };
 
 static const struct {
@@ -365,8 +365,8 @@ static const struct {
 
 /* Parts that change nothing here: hints, scopes, forms. */
 static const char *const ignored[] = {
-	"weak", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "cta", "cluster", "gpu", "sys",
-	"uni", "aligned", "noftz", "gl", "sc", "proxy", "alias",
+	"weak",	   "ca",  "cg",	 "cs",	"lu",	   "cv",    "wb", "wt", "nc",	 "cta",
+	"cluster", "gpu", "sys", "uni", "aligned", "noftz", "gl", "sc", "proxy", "alias",
 };
 
 static bool op_take_part(struct op *op, struct ptx_name p) {
@@ -546,9 +546,8 @@ static int decode_alu(struct decoder *d, struct op *op) {
 	alu_carry(op);
 	op->in.exec = e->exec;
 	if (e->operands[0] == 'p') {
-		r = op->o[0].kind == PTX_OPERAND_REG
-			    ? decode_pred_dst(d, op->o[0].name, op, 0)
-			    : -ENOTSUP;
+		r = op->o[0].kind == PTX_OPERAND_REG ? decode_pred_dst(d, op->o[0].name, op, 0)
+						     : -ENOTSUP;
 	} else {
 		r = decode_dst(d, &op->o[0], &op->in.d[0]);
 	}
@@ -696,7 +695,8 @@ static int decode_cvt(struct decoder *d, struct op *op) {
 	if (!op_key(op, "cvt") || !op->in.exec || op->n < 2 || op->n > 3) {
 		return -ENOTSUP;
 	}
-	/* f32 to f32 of the same width with .rn etc. rounds to a whole number only with .rni etc. */
+	/* f32 to f32 of the same width with .rn etc. rounds to a whole number only with .rni etc.
+	 */
 	r = decode_dst(d, &op->o[0], &op->in.d[0]);
 	for (unsigned i = 1; i < op->n && r == 0; i++) {
 		r = decode_src(d, &op->o[i], op->types[1], &op->in.s[i - 1]);

@@ -6,7 +6,8 @@
 #include <errno.h>
 
 /* Elements of a scalar or vector operand into in->d: sources of a store, destinations of a load. */
-static int decode_elements(struct decoder *d, struct op *op, const struct ptx_operand *o, bool src) {
+static int decode_elements(struct decoder *d, struct op *op, const struct ptx_operand *o,
+			   bool src) {
 	const struct ptx_operand *e = o;
 	uint32_t n = 1;
 	int r = 0;
@@ -152,8 +153,7 @@ static int decode_cp_async(struct decoder *d, struct op *op) {
 		op->in.exec = control_nop; /* copies are done when they are issued */
 		return decode_emit(d, &op->in);
 	}
-	if (!op_key(op, "cp.async") || op->n < 3 || op->n > 4 ||
-	    op->o[2].kind != PTX_OPERAND_INT ||
+	if (!op_key(op, "cp.async") || op->n < 3 || op->n > 4 || op->o[2].kind != PTX_OPERAND_INT ||
 	    (op->o[2].value != 4 && op->o[2].value != 8 && op->o[2].value != 16)) {
 		return -ENOTSUP;
 	}

@@ -124,7 +124,8 @@ static int declare_functions(struct decoder *d) {
 	}
 	for (size_t i = 0; i < ptx->n_funcs; i++) {
 		const struct ptx_func *f = &ptx->funcs[i];
-		struct symbol s = {.name = f->name, .kind = SYMBOL_FUNC, .value = (uint32_t)m->n_funcs};
+		struct symbol s = {
+			.name = f->name, .kind = SYMBOL_FUNC, .value = (uint32_t)m->n_funcs};
 		struct interp_kernel *k = &m->funcs[m->n_funcs];
 
 		if (symbols_find(&d->globals, f->name, 0) >= 0) {
@@ -162,7 +163,8 @@ static int declare_entry_params(struct decoder *d, struct interp_kernel *k, stru
 	}
 	for (uint32_t i = 0; i < ptx->n_params; i++) {
 		const struct ptx_var *v = &d->m->ptx->vars[ptx->params + i];
-		struct symbol s = {.name = v->name, .kind = SYMBOL_ENTRY_PARAM, .size = var_size(v)};
+		struct symbol s = {
+			.name = v->name, .kind = SYMBOL_ENTRY_PARAM, .size = var_size(v)};
 
 		at = align_up(at, var_align(v));
 		if (s.size > INTERP_WINDOW_SIZE || at + s.size > INTERP_WINDOW_SIZE) {

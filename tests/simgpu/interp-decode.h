@@ -129,7 +129,8 @@ int decode_dst(struct decoder *d, const struct ptx_operand *o, int32_t *ret);
 int decode_pred_src(struct decoder *d, const struct ptx_operand *o, unsigned n, struct op *op);
 int decode_pred_dst(struct decoder *d, struct ptx_name name, struct op *op, unsigned n);
 int decode_pred_name(struct decoder *d, struct ptx_name name, int32_t *ret);
-/* [base+offset]: op->in.s[@n], op->in.imm (if @n is 0), and the space if the opcode left it open. */
+/* [base+offset]: op->in.s[@n], op->in.imm (if @n is 0), and the space if the opcode left it open.
+ */
 int decode_address(struct decoder *d, const struct ptx_operand *o, struct op *op, unsigned n,
 		   int64_t *ret_offset);
 
@@ -140,8 +141,8 @@ int decode_control(struct decoder *d, struct op *op, bool *ret_mine);
 /* Prologue: parameters that are registers. */
 int decode_reg_params(struct decoder *d);
 
-/* interp-live.c: sets f->max_live, registers of 32 bits live at once. @wide: a bit for each slot, set
- * if it holds 64 bits. */
+/* interp-live.c: sets f->max_live, registers of 32 bits live at once. @wide: a bit for each slot,
+ * set if it holds 64 bits. */
 int live_estimate(struct interp_module *m, struct interp_kernel *f, const uint64_t *wide);
 
 bool op_key(const struct op *op, const char *key);

@@ -77,7 +77,8 @@ static uint16_t small_from_double(double value, enum insn_round round,
 		scaled = ldexp(m, -exponent);
 		n = (uint32_t)scaled;
 		n += round_up(scaled - n, n & 1, negative, round);
-		/* n has fraction + 1 bits, or one fewer if denormal: adding carries over rightly. */
+		/* n has fraction + 1 bits, or one fewer if denormal: adding carries over rightly.
+		 */
 		n += (uint32_t)(exponent - least) << f->fraction;
 	}
 	if (n >= f->infinity) {
@@ -122,7 +123,15 @@ double half_sum_to_odd(double a, double b) {
 }
 
 enum half_op {
-	HALF_ADD, HALF_SUB, HALF_MUL, HALF_FMA, HALF_MIN, HALF_MAX, HALF_ABS, HALF_NEG, HALF_EX2,
+	HALF_ADD,
+	HALF_SUB,
+	HALF_MUL,
+	HALF_FMA,
+	HALF_MIN,
+	HALF_MAX,
+	HALF_ABS,
+	HALF_NEG,
+	HALF_EX2,
 	HALF_TANH,
 };
 
@@ -194,7 +203,8 @@ static enum exec_result half_exec(struct warp *w, const struct insn *in, uint32_
 
 	for (uint32_t left = mask; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
-		uint32_t v = half_lane(in, op, f, (uint16_t)pa[i], (uint16_t)pb[i], (uint16_t)pc[i]);
+		uint32_t v =
+			half_lane(in, op, f, (uint16_t)pa[i], (uint16_t)pb[i], (uint16_t)pc[i]);
 
 		if (pair) {
 			v |= (uint32_t)half_lane(in, op, f, (uint16_t)(pa[i] >> 16),
@@ -206,9 +216,9 @@ static enum exec_result half_exec(struct warp *w, const struct insn *in, uint32_
 	return EXEC_NEXT;
 }
 
-#define HALF_HANDLER(name, op)                                                                     \
-	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) {       \
-		return half_exec(w, in, mask, op);                                                 \
+#define HALF_HANDLER(name, op)                                                               \
+	static enum exec_result name(struct warp *w, const struct insn *in, uint32_t mask) { \
+		return half_exec(w, in, mask, op);                                           \
 	}
 HALF_HANDLER(half_add, HALF_ADD)
 HALF_HANDLER(half_sub, HALF_SUB)
@@ -221,15 +231,22 @@ HALF_HANDLER(half_neg, HALF_NEG)
 HALF_HANDLER(half_ex2, HALF_EX2)
 HALF_HANDLER(half_tanh, HALF_TANH)
 
-#define HALVES(op, operands, handler)                                                              \
-	{op, PTX_TYPE_F16, operands, handler}, {op, PTX_TYPE_F16X2, operands, handler},            \
-		{op, PTX_TYPE_BF16, operands, handler}, {op, PTX_TYPE_BF16X2, operands, handler}
+#define HALVES(op, operands, handler)                                                   \
+	{op, PTX_TYPE_F16, operands, handler}, {op, PTX_TYPE_F16X2, operands, handler}, \
+		{op, PTX_TYPE_BF16, operands, handler}, {                               \
+		op, PTX_TYPE_BF16X2, operands, handler                                  \
+	}
 
 const struct alu_entry alu_half_table[] = {
-	HALVES("add", "rrr", half_add), HALVES("sub", "rrr", half_sub),
-	HALVES("mul", "rrr", half_mul), HALVES("fma", "rrrr", half_fma),
-	HALVES("min", "rrr", half_min), HALVES("max", "rrr", half_max),
-	HALVES("abs", "rr", half_abs),	HALVES("neg", "rr", half_neg),
-	HALVES("ex2", "rr", half_ex2),	HALVES("tanh", "rr", half_tanh),
+	HALVES("add", "rrr", half_add),
+	HALVES("sub", "rrr", half_sub),
+	HALVES("mul", "rrr", half_mul),
+	HALVES("fma", "rrrr", half_fma),
+	HALVES("min", "rrr", half_min),
+	HALVES("max", "rrr", half_max),
+	HALVES("abs", "rr", half_abs),
+	HALVES("neg", "rr", half_neg),
+	HALVES("ex2", "rr", half_ex2),
+	HALVES("tanh", "rr", half_tanh),
 	{NULL},
 };

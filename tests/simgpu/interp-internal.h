@@ -76,9 +76,20 @@ enum insn_round {
 };
 
 enum insn_compare {
-	COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE,
-	COMPARE_EQU, COMPARE_NEU, COMPARE_LTU, COMPARE_LEU, COMPARE_GTU, COMPARE_GEU,
-	COMPARE_NUM, COMPARE_NAN,
+	COMPARE_EQ,
+	COMPARE_NE,
+	COMPARE_LT,
+	COMPARE_LE,
+	COMPARE_GT,
+	COMPARE_GE,
+	COMPARE_EQU,
+	COMPARE_NEU,
+	COMPARE_LTU,
+	COMPARE_LEU,
+	COMPARE_GTU,
+	COMPARE_GEU,
+	COMPARE_NUM,
+	COMPARE_NAN,
 };
 
 enum insn_bool {
@@ -89,8 +100,16 @@ enum insn_bool {
 };
 
 enum insn_atom {
-	ATOM_ADD, ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_CAS, ATOM_MIN, ATOM_MAX,
-	ATOM_INC, ATOM_DEC,
+	ATOM_ADD,
+	ATOM_AND,
+	ATOM_OR,
+	ATOM_XOR,
+	ATOM_EXCH,
+	ATOM_CAS,
+	ATOM_MIN,
+	ATOM_MAX,
+	ATOM_INC,
+	ATOM_DEC,
 };
 
 /* One decoded instruction. Source numbers: >= 0 a slot, < 0 the constant ~number. Predicate
@@ -111,15 +130,15 @@ struct insn {
 	uint32_t stmt;	 /* in the parsed module: line and text for messages */
 	uint16_t flags;
 	bool guard_negated;
-	uint8_t n;	/* elements of a vector */
-	uint8_t type;	/* enum ptx_type */
+	uint8_t n;    /* elements of a vector */
+	uint8_t type; /* enum ptx_type */
 	uint8_t type2;
-	uint8_t space;	/* enum ptx_space, PTX_SPACE_NONE: generic */
-	uint8_t round;	/* enum insn_round */
-	uint8_t mode;	/* comparison, atomic operation, shuffle mode... */
-	uint8_t mode2;	/* boolean operator... */
-	uint8_t cost;	/* cycles, see interp-cost.c */
-	uint8_t preds;	/* INSN_PRED_D << i: d[i] is a predicate; INSN_PRED_S << i: s[i] is */
+	uint8_t space; /* enum ptx_space, PTX_SPACE_NONE: generic */
+	uint8_t round; /* enum insn_round */
+	uint8_t mode;  /* comparison, atomic operation, shuffle mode... */
+	uint8_t mode2; /* boolean operator... */
+	uint8_t cost;  /* cycles, see interp-cost.c */
+	uint8_t preds; /* INSN_PRED_D << i: d[i] is a predicate; INSN_PRED_S << i: s[i] is */
 };
 
 /* An argument or a return value at a call: @size bytes at @formal of the callee's local memory, and
@@ -132,7 +151,7 @@ struct call_arg {
 };
 
 struct call {
-	uint32_t callee;      /* function, or UINT32_MAX: its address is in s[0] */
+	uint32_t callee; /* function, or UINT32_MAX: its address is in s[0] */
 	uint32_t caller;
 	uint32_t args, n_args; /* in module->call_args; n_rets more follow */
 	uint32_t n_rets;
@@ -146,22 +165,22 @@ struct formal {
 /* An entry or a .func, decoded. */
 struct interp_kernel {
 	const struct interp_module *module; /* borrowed, outlives us */
-	char *name;	     /* owned */
+	char *name;			    /* owned */
 	const struct ptx_func *ptx;
 	bool is_entry;
 	bool defined;
 	uint32_t start, end; /* instructions */
 	uint32_t slots;	     /* registers, the fixed ones and temporaries included */
 	uint32_t preds;
-	uint32_t frame;	     /* slots that a frame takes: max(slots, preds) */
-	uint32_t local_bytes; /* formals, .local and .param variables; a multiple of 16 */
-	uint32_t max_live;    /* registers live at once, in 32-bit units */
+	uint32_t frame;		/* slots that a frame takes: max(slots, preds) */
+	uint32_t local_bytes;	/* formals, .local and .param variables; a multiple of 16 */
+	uint32_t max_live;	/* registers live at once, in 32-bit units */
 	struct formal *formals; /* owned; returns first, then parameters; not of an entry */
 	size_t n_params, params_size;
 	size_t *param_offsets, *param_sizes; /* owned; of an entry */
 	uint32_t static_shared;
 	bool calls_indirectly;
-	char *unsupported;   /* owned; the first instruction that is not known, or NULL */
+	char *unsupported; /* owned; the first instruction that is not known, or NULL */
 };
 
 struct module_var {
@@ -214,26 +233,26 @@ struct lane_wait {
 
 struct warp {
 	struct interp_block *block; /* borrowed */
-	uint64_t *frame;  /* registers of the current frame: regs + base * WARP_LANES */
-	uint32_t *pframe; /* predicates of the current frame */
+	uint64_t *frame;	    /* registers of the current frame: regs + base * WARP_LANES */
+	uint32_t *pframe;	    /* predicates of the current frame */
 	const struct constant *constants;
-	uint32_t base;	 /* frame of the active threads, in slots */
+	uint32_t base; /* frame of the active threads, in slots */
 	uint32_t pc;
 	uint32_t limit;	 /* pc where the active threads meet or pass others of their frame */
 	uint32_t active; /* threads that execute now */
 	uint32_t alive;	 /* exist and have not exited */
 	uint32_t waiting;
-	uint32_t carry;	 /* CC.CF */
+	uint32_t carry;	  /* CC.CF */
 	bool catching_up; /* the active threads are those that waited longest, for a turn */
-	uint64_t alone;	 /* instructions since the last choice of who runs */
-	uint32_t polls;	 /* atomics, volatile loads and the like since the last regrouping */
+	uint64_t alone;	  /* instructions since the last choice of who runs */
+	uint32_t polls;	  /* atomics, volatile loads and the like since the last regrouping */
 	uint32_t index;
-	uint32_t slots;	 /* room in regs */
-	uint32_t local_stride; /* local memory of one thread, in bytes */
-	uint64_t *regs;	 /* owned */
-	uint32_t *preds; /* owned */
-	uint8_t *local;	 /* owned */
-	uint64_t clock;	 /* instructions of this warp */
+	uint32_t slots;		    /* room in regs */
+	uint32_t local_stride;	    /* local memory of one thread, in bytes */
+	uint64_t *regs;		    /* owned */
+	uint32_t *preds;	    /* owned */
+	uint8_t *local;		    /* owned */
+	uint64_t clock;		    /* instructions of this warp */
 	uint64_t key[WARP_LANES];   /* place of a thread that is not active, see warp_key() */
 	uint64_t stamp[WARP_LANES]; /* clock when it was put away */
 	struct lane_wait wait[WARP_LANES];
@@ -263,17 +282,17 @@ struct interp_block {
 	struct interp_place place;
 	uint32_t ctaid[3];
 	uint32_t n_threads, n_warps;
-	uint32_t turn;	      /* warp that is next */
+	uint32_t turn;		/* warp that is next */
 	uint32_t barriers_used; /* bit n: somebody has arrived at barrier n */
 	uint64_t cycles, instructions;
-	void *params;	      /* owned; a copy if the caller's buffer is not aligned, else NULL */
-	uint8_t *shared;      /* owned */
+	void *params;	 /* owned; a copy if the caller's buffer is not aligned, else NULL */
+	uint8_t *shared; /* owned */
 	uint32_t shared_size, dynamic_shared;
 	struct tlb_entry tlb[BLOCK_TLB];
 	unsigned tlb_next;
 	struct barrier barriers[BLOCK_BARRIERS];
 	uint32_t *barrier_arrived; /* owned; [barrier][warp]: threads that arrived */
-	struct warp *warps;   /* owned */
+	struct warp *warps;	   /* owned */
 	enum interp_fault_kind fault;
 	char fault_text[768];
 };
@@ -313,18 +332,18 @@ static inline void warp_set_pred(struct warp *w, int32_t number, uint32_t value,
 }
 
 /* Runs @body for every lane i of @mask; the full mask is a loop that compilers vectorise. */
-#define FOR_LANES(mask, ...)                                                                       \
-	do {                                                                                       \
-		if ((mask) == WARP_FULL) {                                                         \
-			for (unsigned i = 0; i < WARP_LANES; i++) {                                \
-				__VA_ARGS__;                                                       \
-			}                                                                          \
-		} else {                                                                           \
-			for (uint32_t left_ = (mask); left_; left_ &= left_ - 1) {                 \
-				unsigned i = (unsigned)__builtin_ctz(left_);                       \
-				__VA_ARGS__;                                                       \
-			}                                                                          \
-		}                                                                                  \
+#define FOR_LANES(mask, ...)                                                       \
+	do {                                                                       \
+		if ((mask) == WARP_FULL) {                                         \
+			for (unsigned i = 0; i < WARP_LANES; i++) {                \
+				__VA_ARGS__;                                       \
+			}                                                          \
+		} else {                                                           \
+			for (uint32_t left_ = (mask); left_; left_ &= left_ - 1) { \
+				unsigned i = (unsigned)__builtin_ctz(left_);       \
+				__VA_ARGS__;                                       \
+			}                                                          \
+		}                                                                  \
 	} while (0)
 
 /* Tables of handlers: opcode without type, rounding, .ftz, .sat, .approx and .full; the type (its
@@ -380,7 +399,8 @@ enum exec_result move_pack(struct warp *w, const struct insn *in, uint32_t mask)
 enum exec_result move_unpack(struct warp *w, const struct insn *in, uint32_t mask);
 enum exec_result move_special(struct warp *w, const struct insn *in, uint32_t mask);
 enum exec_result move_local(struct warp *w, const struct insn *in, uint32_t mask);
-/* Number of a special register (in->mode of move_special), -1 if it is none; *ret_type: PTX type. */
+/* Number of a special register (in->mode of move_special), -1 if it is none; *ret_type: PTX type.
+ */
 int move_special_number(struct ptx_name name);
 #define MOVE_DYNAMIC_SHARED 0 /* where dynamic shared memory begins */
 
@@ -401,8 +421,16 @@ exec_fn builtin_find(struct ptx_name name);
 
 /* interp-sync.c: operations in which threads wait for one another. */
 enum sync_op {
-	SYNC_WARP, SYNC_SHFL, SYNC_VOTE_ALL, SYNC_VOTE_ANY, SYNC_VOTE_UNI, SYNC_BALLOT,
-	SYNC_MATCH_ANY, SYNC_MATCH_ALL, SYNC_REDUX, SYNC_ELECT,
+	SYNC_WARP,
+	SYNC_SHFL,
+	SYNC_VOTE_ALL,
+	SYNC_VOTE_ANY,
+	SYNC_VOTE_UNI,
+	SYNC_BALLOT,
+	SYNC_MATCH_ANY,
+	SYNC_MATCH_ALL,
+	SYNC_REDUX,
+	SYNC_ELECT,
 };
 enum shfl_mode { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
 enum barrier_op { BARRIER_SYNC, BARRIER_ARRIVE, BARRIER_POPC, BARRIER_AND, BARRIER_OR };

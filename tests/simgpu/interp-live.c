@@ -2,8 +2,8 @@
  * interp-live.c: how many registers a function needs: the most that are live at once.
  *
  * PTX has as many registers as a program likes; this estimates what the assembler would make of
- * them, since occupancy depends on it. Liveness by iteration over the instructions, backwards, until
- * nothing changes; sets are bits by slot.
+ * them, since occupancy depends on it. Liveness by iteration over the instructions, backwards,
+ * until nothing changes; sets are bits by slot.
  */
 #include "tests/simgpu/interp-decode.h"
 

@@ -181,12 +181,14 @@ static inline void order(struct warp *w, const struct insn *in) {
 	}
 }
 
-/* Scalars of device memory that is hit in one allocation, all lanes: the loop that kernels live in. */
-#define LOAD_RUN(T)                                                                                \
-	FOR_LANES(mask, uint64_t a = base[i] + offset; if (a - t->start > room || (a & (sizeof(T) - 1))) {       \
-		return false;                                                                      \
-	} d[i] = __atomic_load_n((const T *)(const void *)(t->host + (a - t->start)),              \
-				 __ATOMIC_RELAXED));                                               \
+/* Scalars of device memory that is hit in one allocation, all lanes: the loop that kernels live in.
+ */
+#define LOAD_RUN(T)                                                                          \
+	FOR_LANES(                                                                           \
+		mask, uint64_t a = base[i] + offset;                                         \
+		if (a - t->start > room || (a & (sizeof(T) - 1))) { return false; } d[i] =   \
+			__atomic_load_n((const T *)(const void *)(t->host + (a - t->start)), \
+					__ATOMIC_RELAXED));                                  \
 	return true
 
 /* Return: whether all was done; if not, the general way does it again, with all checks. */
@@ -255,8 +257,8 @@ enum exec_result mem_st(struct warp *w, const struct insn *in, uint32_t mask) {
 	order(w, in);
 	for (uint32_t left = mask; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
-		uint8_t *p = mem_address(w, in, i, base[i] + (uint64_t)in->imm, bytes * n, bytes * n,
-					 true);
+		uint8_t *p = mem_address(w, in, i, base[i] + (uint64_t)in->imm, bytes * n,
+					 bytes * n, true);
 
 		if (!p) {
 			return EXEC_FAULT;

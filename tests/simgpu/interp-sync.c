@@ -1,6 +1,6 @@
 /*
- * interp-sync.c: operations in which threads wait for one another: those of a warp (shuffles, votes,
- * matches, reductions) and the barriers of a block.
+ * interp-sync.c: operations in which threads wait for one another: those of a warp (shuffles,
+ * votes, matches, reductions) and the barriers of a block.
  *
  * A .sync operation happens when every member that has not exited has arrived, be it from another
  * program counter: what each brought is kept in warp->wait, and each gets its result by its own

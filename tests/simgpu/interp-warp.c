@@ -4,8 +4,8 @@
  * Threads are scheduled one by one, as on GPUs since Volta: each has its own place (frame and pc).
  * The threads that run together are those at the smallest place, deeper calls first; running the
  * one that is furthest behind makes diverged threads meet again. That alone would starve the holder
- * of a lock behind those who spin for it, so a diverged group that polls memory, or runs for long, is
- * set aside once in a while for the one that has waited longest.
+ * of a lock behind those who spin for it, so a diverged group that polls memory, or runs for long,
+ * is set aside once in a while for the one that has waited longest.
  */
 #include "tests/simgpu/interp-internal.h"
 
@@ -144,7 +144,8 @@ void warp_park(struct warp *w, uint32_t mask, uint32_t pc) {
 	}
 }
 
-/* Makes the threads at @key the active ones; the limit is where they meet the next of their frame. */
+/* Makes the threads at @key the active ones; the limit is where they meet the next of their frame.
+ */
 static void warp_activate(struct warp *w, uint32_t runnable, uint64_t key) {
 	uint32_t base = warp_key_base(key), limit = UINT32_MAX;
 
@@ -330,9 +331,9 @@ enum exec_result warp_fault(struct warp *w, const struct insn *in, unsigned lane
 	b->fault = kind;
 	n = fault_where(w, in, b->fault_text, size);
 	at = n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
-	n = snprintf(b->fault_text + at, size - at, ", block (%u,%u,%u), thread (%u,%u,%u): ",
-		     b->ctaid[0], b->ctaid[1], b->ctaid[2], w->tid[0][lane], w->tid[1][lane],
-		     w->tid[2][lane]);
+	n = snprintf(b->fault_text + at, size - at,
+		     ", block (%u,%u,%u), thread (%u,%u,%u): ", b->ctaid[0], b->ctaid[1],
+		     b->ctaid[2], w->tid[0][lane], w->tid[1][lane], w->tid[2][lane]);
 	at += n < 0 ? 0 : (size_t)n < size - at ? (size_t)n : size - at - 1;
 	va_start(args, format);
 	vsnprintf(b->fault_text + at, size - at, format, args);

@@ -138,7 +138,8 @@ static void new_blocks(struct harness *h, const struct interp_launch *launch,
 		uint32_t ctaid[3] = {(uint32_t)i % x, (uint32_t)i / x % y, (uint32_t)i / x / y};
 		struct interp_place place = {.smid = (uint32_t)i % 8, .nsmid = 8};
 
-		assert_int_equal(interp_block_new(&blocks[i], launch, ctaid, place, &h->machine), 0);
+		assert_int_equal(interp_block_new(&blocks[i], launch, ctaid, place, &h->machine),
+				 0);
 	}
 }
 

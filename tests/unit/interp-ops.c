@@ -37,11 +37,13 @@ static void make_ptx(const struct ops_case *c, char *ptx, size_t size) {
 			       "mad.wide.u32 %%rd1, %%r0, 8, %%rd1;\n");
 	for (unsigned i = 0; i < 3; i++) {
 		if (c->bits[i]) {
-			at += (size_t)snprintf(ptx + at, size - at, "ld.global.b%u %c, [%%rd0+%u];\n",
-					       c->bits[i], names[i], 8 * i);
+			at += (size_t)snprintf(ptx + at, size - at,
+					       "ld.global.b%u %c, [%%rd0+%u];\n", c->bits[i],
+					       names[i], 8 * i);
 		}
 	}
-	snprintf(ptx + at, size - at, "%s\nst.global.b%u [%%rd1], d;\nret;\n}\n", c->insn, c->bits[3]);
+	snprintf(ptx + at, size - at, "%s\nst.global.b%u [%%rd1], d;\nret;\n}\n", c->insn,
+		 c->bits[3]);
 }
 
 static bool close_enough(uint64_t got, uint64_t want, uint64_t ulps) {
@@ -55,9 +57,10 @@ static void check(const struct ops_case *c, const uint64_t *in, const uint64_t *
 		uint64_t want = cut(c->want(x, y, z), c->bits[3]);
 
 		if (!close_enough(out[i], want, c->ulps)) {
-			fail_msg("%s with a=0x%llx b=0x%llx c=0x%llx: 0x%llx, wanted 0x%llx", c->insn,
-				 (unsigned long long)x, (unsigned long long)y, (unsigned long long)z,
-				 (unsigned long long)out[i], (unsigned long long)want);
+			fail_msg("%s with a=0x%llx b=0x%llx c=0x%llx: 0x%llx, wanted 0x%llx",
+				 c->insn, (unsigned long long)x, (unsigned long long)y,
+				 (unsigned long long)z, (unsigned long long)out[i],
+				 (unsigned long long)want);
 		}
 	}
 }

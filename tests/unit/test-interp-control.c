@@ -1,6 +1,6 @@
 /*
- * test-interp-control.c: divergence, calls, barriers, warp operations, atomics and faults of the PTX
- * interpreter.
+ * test-interp-control.c: divergence, calls, barriers, warp operations, atomics and faults of the
+ * PTX interpreter.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,10 +17,10 @@
  * A kernel `k` with one parameter, a buffer of u32: %out is the address of this thread's element,
  * %buf that of the first, %t its %tid.x. The body must end by storing and returning.
  */
-#define KERNEL(body)                                                                               \
-	HEAD ".visible .entry k(.param .u64 k_buf)\n{\n"                                           \
-	     ".reg .b32 %t, %x, %r<16>;\n.reg .b64 %buf, %out, %rd<16>;\n.reg .pred %p<8>;\n"      \
-	     "ld.param.u64 %buf, [k_buf];\nmov.u32 %t, %tid.x;\n"                                  \
+#define KERNEL(body)                                                                          \
+	HEAD ".visible .entry k(.param .u64 k_buf)\n{\n"                                      \
+	     ".reg .b32 %t, %x, %r<16>;\n.reg .b64 %buf, %out, %rd<16>;\n.reg .pred %p<8>;\n" \
+	     "ld.param.u64 %buf, [k_buf];\nmov.u32 %t, %tid.x;\n"                             \
 	     "mad.wide.u32 %out, %t, 4, %buf;\n" body "\n}\n"
 
 #define THREADS_MAX 256u
@@ -89,20 +89,21 @@ static void control_branch_table_goes_to_each_target(void **state) {
 static void control_calls_recurse_and_return(void **state) {
 	uint32_t w[THREADS_MAX];
 
-	run_kernel(HEAD ".func (.param .b32 r) fib(.param .b32 n);\n"
-			".func (.param .b32 r) fib(.param .b32 n)\n{\n.reg .b32 %r<8>;\n"
-			".reg .pred %p;\nld.param.u32 %r1, [n];\nsetp.lt.u32 %p, %r1, 2;\n"
-			"mov.u32 %r2, %r1;\n@%p bra E;\n"
-			"{ .param .b32 a; .param .b32 v; sub.u32 %r3, %r1, 1; st.param.b32 [a], %r3;\n"
-			"call.uni (v), fib, (a); ld.param.b32 %r4, [v]; }\n"
-			"{ .param .b32 a; .param .b32 v; sub.u32 %r3, %r1, 2; st.param.b32 [a], %r3;\n"
-			"call (v), fib, (a); ld.param.b32 %r5, [v]; }\n"
-			"add.u32 %r2, %r4, %r5;\nE: st.param.b32 [r], %r2;\nret;\n}\n"
-			".visible .entry k(.param .u64 k_buf)\n{\n.reg .b32 %r<4>;\n"
-			".reg .b64 %rd<3>;\nld.param.u64 %rd1, [k_buf];\nmov.u32 %r1, %tid.x;\n"
-			"{ .param .b32 a; .param .b32 v; st.param.b32 [a], %r1;\n"
-			"call.uni (v), fib, (a); ld.param.b32 %r2, [v]; }\n"
-			"mad.wide.u32 %rd2, %r1, 4, %rd1;\nst.global.u32 [%rd2], %r2;\nret;\n}\n",
+	run_kernel(HEAD
+		   ".func (.param .b32 r) fib(.param .b32 n);\n"
+		   ".func (.param .b32 r) fib(.param .b32 n)\n{\n.reg .b32 %r<8>;\n"
+		   ".reg .pred %p;\nld.param.u32 %r1, [n];\nsetp.lt.u32 %p, %r1, 2;\n"
+		   "mov.u32 %r2, %r1;\n@%p bra E;\n"
+		   "{ .param .b32 a; .param .b32 v; sub.u32 %r3, %r1, 1; st.param.b32 [a], %r3;\n"
+		   "call.uni (v), fib, (a); ld.param.b32 %r4, [v]; }\n"
+		   "{ .param .b32 a; .param .b32 v; sub.u32 %r3, %r1, 2; st.param.b32 [a], %r3;\n"
+		   "call (v), fib, (a); ld.param.b32 %r5, [v]; }\n"
+		   "add.u32 %r2, %r4, %r5;\nE: st.param.b32 [r], %r2;\nret;\n}\n"
+		   ".visible .entry k(.param .u64 k_buf)\n{\n.reg .b32 %r<4>;\n"
+		   ".reg .b64 %rd<3>;\nld.param.u64 %rd1, [k_buf];\nmov.u32 %r1, %tid.x;\n"
+		   "{ .param .b32 a; .param .b32 v; st.param.b32 [a], %r1;\n"
+		   "call.uni (v), fib, (a); ld.param.b32 %r2, [v]; }\n"
+		   "mad.wide.u32 %rd2, %r1, 4, %rd1;\nst.global.u32 [%rd2], %r2;\nret;\n}\n",
 		   16, w);
 	for (uint32_t t = 0, a = 0, b = 1; t < 16; t++) {
 		uint32_t next = a + b;
@@ -113,8 +114,8 @@ static void control_calls_recurse_and_return(void **state) {
 	}
 }
 
-#define TWO_FUNCS                                                                                  \
-	".func (.reg .b32 r) twice(.reg .b32 v) { add.u32 r, v, v; ret; }\n"                       \
+#define TWO_FUNCS                                                            \
+	".func (.reg .b32 r) twice(.reg .b32 v) { add.u32 r, v, v; ret; }\n" \
 	".func (.reg .b32 r) square(.reg .b32 v) { mul.lo.u32 r, v, v; ret; }\n"
 static void control_calls_through_registers_reach_their_functions(void **state) {
 	uint32_t w[THREADS_MAX];
@@ -137,8 +138,9 @@ static void control_calls_through_registers_reach_their_functions(void **state) 
 static void control_endless_recursion_faults(void **state) {
 	char text[1024];
 
-	assert_int_equal(run_fault(HEAD ".func f()\n{\n.local .b8 big[256];\ncall.uni f;\nret;\n}\n"
-					".visible .entry k(.param .u64 b)\n{\ncall.uni f;\nret;\n}\n",
+	assert_int_equal(run_fault(HEAD
+				   ".func f()\n{\n.local .b8 big[256];\ncall.uni f;\nret;\n}\n"
+				   ".visible .entry k(.param .u64 b)\n{\ncall.uni f;\nret;\n}\n",
 				   32, text),
 			 INTERP_FAULT_INSTRUCTION);
 	assert_non_null(strstr(text, "call stack overflow"));
@@ -191,11 +193,12 @@ static void control_barrier_completes_when_the_last_exits(void **state) {
 	uint32_t w[THREADS_MAX];
 
 	/* Warp 0 waits before warp 1 exits, which it does after a long loop. */
-	run_kernel(KERNEL("setp.ge.u32 %p1, %t, 32;\n@%p1 bra X;\nbar.sync 0;\n"
-			  "st.global.u32 [%out], 1;\nret;\n"
-			  "X: mov.u32 %r1, 0;\nL: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, 20000;\n"
-			  "@%p2 bra L;\nexit;"),
-		   64, w);
+	run_kernel(
+		KERNEL("setp.ge.u32 %p1, %t, 32;\n@%p1 bra X;\nbar.sync 0;\n"
+		       "st.global.u32 [%out], 1;\nret;\n"
+		       "X: mov.u32 %r1, 0;\nL: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, 20000;\n"
+		       "@%p2 bra L;\nexit;"),
+		64, w);
 	assert_int_equal(w[0], 1);
 	assert_int_equal(w[31], 1);
 	assert_int_equal(w[32], 0);
@@ -226,7 +229,8 @@ static void control_named_barriers_count_warps(void **state) {
 	run_kernel(KERNEL(".shared .u32 s[4];\nsetp.ge.u32 %p1, %t, 128;\n@%p1 bra X;\n"
 			  "shr.u32 %r1, %t, 5;\nshl.b32 %r2, %r1, 2;\nmov.u32 %r3, s;\n"
 			  "add.u32 %r3, %r3, %r2;\nsetp.ge.u32 %p2, %t, 64;\n@%p2 bra P;\n"
-			  "barrier.sync 3, 128;\nld.shared.u32 %r4, [s+8];\nld.shared.u32 %r5, [s+12];\n"
+			  "barrier.sync 3, 128;\nld.shared.u32 %r4, [s+8];\nld.shared.u32 %r5, "
+			  "[s+12];\n"
 			  "add.u32 %x, %r4, %r5;\nst.global.u32 [%out], %x;\nret;\n"
 			  "P: st.shared.u32 [%r3], %r1;\nbarrier.arrive 3, 128;\n"
 			  "st.global.u32 [%out], 1;\nX: ret;"),
@@ -239,10 +243,11 @@ static void control_named_barriers_count_warps(void **state) {
 static void control_missing_thread_is_a_hang(void **state) {
 	char text[1024];
 
-	assert_int_equal(run_fault(KERNEL("setp.ge.u32 %p1, %t, 32;\n@%p1 bra B;\nbar.sync 0;\nret;\n"
-					  "B: bar.sync 1;\nret;"),
-				   64, text),
-			 INTERP_FAULT_HANG);
+	assert_int_equal(
+		run_fault(KERNEL("setp.ge.u32 %p1, %t, 32;\n@%p1 bra B;\nbar.sync 0;\nret;\n"
+				 "B: bar.sync 1;\nret;"),
+			  64, text),
+		INTERP_FAULT_HANG);
 	assert_non_null(strstr(text, "kernel 'k', line"));
 	assert_non_null(strstr(text, "bar.sync 0"));
 }
@@ -274,14 +279,15 @@ static void control_shuffles_move_values(void **state) {
 static void control_shuffle_waits_for_its_members(void **state) {
 	uint32_t w[THREADS_MAX];
 
-	run_kernel(KERNEL("setp.ge.u32 %p1, %t, 16;\n@%p1 bra B;\n"
-			  "shfl.sync.bfly.b32 %r1, %t, 1, 31, 0x0000ffff;\nadd.u32 %r1, %r1, 100;\n"
-			  "shfl.sync.idx.b32 %r2, %r1, 20, 31, 0xffffffff;\nbra E;\n"
-			  "B: shfl.sync.bfly.b32 %r1, %t, 2, 31, 0xffff0000;\nadd.u32 %r1, %r1, 200;\n"
-			  "shfl.sync.idx.b32 %r2, %r1, 3, 31, 0xffffffff;\n"
-			  "E: bar.warp.sync 0xffffffff;\nmad.lo.u32 %x, %r1, 1000, %r2;\n"
-			  "st.global.u32 [%out], %x;\nret;"),
-		   32, w);
+	run_kernel(
+		KERNEL("setp.ge.u32 %p1, %t, 16;\n@%p1 bra B;\n"
+		       "shfl.sync.bfly.b32 %r1, %t, 1, 31, 0x0000ffff;\nadd.u32 %r1, %r1, 100;\n"
+		       "shfl.sync.idx.b32 %r2, %r1, 20, 31, 0xffffffff;\nbra E;\n"
+		       "B: shfl.sync.bfly.b32 %r1, %t, 2, 31, 0xffff0000;\nadd.u32 %r1, %r1, 200;\n"
+		       "shfl.sync.idx.b32 %r2, %r1, 3, 31, 0xffffffff;\n"
+		       "E: bar.warp.sync 0xffffffff;\nmad.lo.u32 %x, %r1, 1000, %r2;\n"
+		       "st.global.u32 [%out], %x;\nret;"),
+		32, w);
 	for (uint32_t t = 0; t < 32; t++) {
 		uint32_t own = t < 16 ? 100 + (t ^ 1) : 200 + (t ^ 2);
 		uint32_t other = t < 16 ? 200 + (20 ^ 2) : 100 + (3 ^ 1);
@@ -293,20 +299,21 @@ static void control_shuffle_waits_for_its_members(void **state) {
 static void control_votes_matches_and_reductions(void **state) {
 	uint32_t w[THREADS_MAX];
 
-	run_kernel(KERNEL("setp.lt.u32 %p1, %t, 5;\nvote.sync.ballot.b32 %r1, %p1, -1;\n"
-			  "vote.sync.any.pred %p2, %p1, -1;\nvote.sync.all.pred %p3, %p1, -1;\n"
-			  "vote.sync.uni.pred %p4, !%p1, -1;\n"
-			  "selp.u32 %r2, 0x100, 0, %p2;\nselp.u32 %r3, 0x200, 0, %p3;\n"
-			  "selp.u32 %r4, 0x400, 0, %p4;\nadd.u32 %x, %r1, %r2;\nadd.u32 %x, %x, %r3;\n"
-			  "add.u32 %x, %x, %r4;\nst.global.u32 [%out], %x;\n"
-			  "and.b32 %r5, %t, 3;\nmatch.any.sync.b32 %r6, %r5, -1;\n"
-			  "st.global.u32 [%out+128], %r6;\n"
-			  "match.all.sync.b32 %r7|%p5, 9, -1;\nselp.u32 %r8, %r7, 0, %p5;\n"
-			  "st.global.u32 [%out+256], %r8;\n"
-			  "sub.s32 %r9, %t, 7;\nredux.sync.min.s32 %r10, %r9, -1;\n"
-			  "redux.sync.add.u32 %r11, %t, -1;\nadd.u32 %r10, %r10, %r11;\n"
-			  "st.global.u32 [%out+384], %r10;\nret;"),
-		   32, w);
+	run_kernel(
+		KERNEL("setp.lt.u32 %p1, %t, 5;\nvote.sync.ballot.b32 %r1, %p1, -1;\n"
+		       "vote.sync.any.pred %p2, %p1, -1;\nvote.sync.all.pred %p3, %p1, -1;\n"
+		       "vote.sync.uni.pred %p4, !%p1, -1;\n"
+		       "selp.u32 %r2, 0x100, 0, %p2;\nselp.u32 %r3, 0x200, 0, %p3;\n"
+		       "selp.u32 %r4, 0x400, 0, %p4;\nadd.u32 %x, %r1, %r2;\nadd.u32 %x, %x, %r3;\n"
+		       "add.u32 %x, %x, %r4;\nst.global.u32 [%out], %x;\n"
+		       "and.b32 %r5, %t, 3;\nmatch.any.sync.b32 %r6, %r5, -1;\n"
+		       "st.global.u32 [%out+128], %r6;\n"
+		       "match.all.sync.b32 %r7|%p5, 9, -1;\nselp.u32 %r8, %r7, 0, %p5;\n"
+		       "st.global.u32 [%out+256], %r8;\n"
+		       "sub.s32 %r9, %t, 7;\nredux.sync.min.s32 %r10, %r9, -1;\n"
+		       "redux.sync.add.u32 %r11, %t, -1;\nadd.u32 %r10, %r10, %r11;\n"
+		       "st.global.u32 [%out+384], %r10;\nret;"),
+		32, w);
 	for (uint32_t t = 0; t < 32; t++) {
 		assert_int_equal(w[t], 0x1f + 0x100);
 		assert_int_equal(w[32 + t], 0x11111111u << (t & 3));
@@ -335,21 +342,22 @@ static void control_special_registers_say_where(void **state) {
 static void control_memory_spaces_and_generic_addresses(void **state) {
 	uint32_t w[THREADS_MAX];
 
-	run_kernel(KERNEL(".shared .align 16 .b8 s[1024];\n.local .align 8 .b8 l[32];\n"
-			  /* shared through a generic address, and back */
-			  "mov.u64 %rd1, s;\nmad.wide.u32 %rd1, %t, 4, %rd1;\n"
-			  "cvta.shared.u64 %rd2, %rd1;\nmul.lo.u32 %r1, %t, 3;\n"
-			  "st.u32 [%rd2], %r1;\nld.shared.u32 %r2, [%rd1];\n"
-			  "isspacep.shared %p1, %rd2;\nisspacep.global %p2, %rd2;\n"
-			  "cvta.to.shared.u64 %rd5, %rd2;\nsub.u64 %rd5, %rd5, %rd1;\n"
-			  /* local likewise, with vectors */
-			  "mov.u64 %rd3, l;\ncvta.local.u64 %rd4, %rd3;\n"
-			  "st.local.v2.u32 [l+8], {%t, %r2};\nld.v2.u32 {%r3, %r4}, [%rd4+8];\n"
-			  "add.u32 %x, %r3, %r4;\nselp.u32 %r5, 1000, 0, %p1;\n"
-			  "selp.u32 %r6, 5000, 0, %p2;\nadd.u32 %x, %x, %r5;\nadd.u32 %x, %x, %r6;\n"
-			  "cvt.u32.u64 %r7, %rd5;\nadd.u32 %x, %x, %r7;\n"
-			  "st.u32 [%out], %x;\nret;"),
-		   64, w);
+	run_kernel(
+		KERNEL(".shared .align 16 .b8 s[1024];\n.local .align 8 .b8 l[32];\n"
+		       /* shared through a generic address, and back */
+		       "mov.u64 %rd1, s;\nmad.wide.u32 %rd1, %t, 4, %rd1;\n"
+		       "cvta.shared.u64 %rd2, %rd1;\nmul.lo.u32 %r1, %t, 3;\n"
+		       "st.u32 [%rd2], %r1;\nld.shared.u32 %r2, [%rd1];\n"
+		       "isspacep.shared %p1, %rd2;\nisspacep.global %p2, %rd2;\n"
+		       "cvta.to.shared.u64 %rd5, %rd2;\nsub.u64 %rd5, %rd5, %rd1;\n"
+		       /* local likewise, with vectors */
+		       "mov.u64 %rd3, l;\ncvta.local.u64 %rd4, %rd3;\n"
+		       "st.local.v2.u32 [l+8], {%t, %r2};\nld.v2.u32 {%r3, %r4}, [%rd4+8];\n"
+		       "add.u32 %x, %r3, %r4;\nselp.u32 %r5, 1000, 0, %p1;\n"
+		       "selp.u32 %r6, 5000, 0, %p2;\nadd.u32 %x, %x, %r5;\nadd.u32 %x, %x, %r6;\n"
+		       "cvt.u32.u64 %r7, %rd5;\nadd.u32 %x, %x, %r7;\n"
+		       "st.u32 [%out], %x;\nret;"),
+		64, w);
 	for (uint32_t t = 0; t < 64; t++) {
 		assert_int_equal(w[t], 4 * t + 1000);
 	}
@@ -360,15 +368,16 @@ static void control_dynamic_shared_follows_static(void **state) {
 	uint32_t *host;
 	uint64_t buffer;
 
-	harness_init(&h, HEAD ".extern .shared .align 16 .b8 dyn[];\n"
-			      ".visible .entry k(.param .u64 b)\n{\n.shared .u32 fixed[5];\n"
-			      ".reg .b32 %r<5>;\n.reg .b64 %rd<3>;\nld.param.u64 %rd1, [b];\n"
-			      "mov.u32 %r1, %tid.x;\nmov.u32 %r2, dyn;\nmad.lo.u32 %r2, %r1, 4, %r2;\n"
-			      "st.shared.u32 [%r2], %r1;\nst.shared.u32 [fixed+16], 77;\nbar.sync 0;\n"
-			      "ld.shared.u32 %r3, [dyn+8];\nmov.u32 %r4, %dynamic_smem_size;\n"
-			      "add.u32 %r3, %r3, %r4;\nld.shared.u32 %r4, [%r2];\n"
-			      "add.u32 %r3, %r3, %r4;\nmad.wide.u32 %rd2, %r1, 4, %rd1;\n"
-			      "st.global.u32 [%rd2], %r3;\nret;\n}\n");
+	harness_init(&h, HEAD
+		     ".extern .shared .align 16 .b8 dyn[];\n"
+		     ".visible .entry k(.param .u64 b)\n{\n.shared .u32 fixed[5];\n"
+		     ".reg .b32 %r<5>;\n.reg .b64 %rd<3>;\nld.param.u64 %rd1, [b];\n"
+		     "mov.u32 %r1, %tid.x;\nmov.u32 %r2, dyn;\nmad.lo.u32 %r2, %r1, 4, %r2;\n"
+		     "st.shared.u32 [%r2], %r1;\nst.shared.u32 [fixed+16], 77;\nbar.sync 0;\n"
+		     "ld.shared.u32 %r3, [dyn+8];\nmov.u32 %r4, %dynamic_smem_size;\n"
+		     "add.u32 %r3, %r3, %r4;\nld.shared.u32 %r4, [%r2];\n"
+		     "add.u32 %r3, %r3, %r4;\nmad.wide.u32 %rd2, %r1, 4, %rd1;\n"
+		     "st.global.u32 [%rd2], %r3;\nret;\n}\n");
 	buffer = harness_alloc(&h, 256, &host);
 	harness_run_ok(&h, &(struct harness_launch){.kernel = "k",
 						    .block = {64},
@@ -391,22 +400,24 @@ static void control_struct_parameters_and_constants_are_read(void **state) {
 	struct harness h;
 	uint64_t *host;
 
-	harness_init(&h, HEAD ".const .align 8 .u64 numbers[3] = {7, 8, 9};\n"
-			      ".global .align 4 .f32 half = 0f3F000000;\n"
-			      ".global .align 8 .u64 pointers[2] = {numbers, generic(half)+4};\n"
-			      ".global .align 1 .b8 text[4] = {72, 105, 33};\n"
-			      ".visible .entry k(.param .u64 b, .param .u32 small,"
-			      " .param .align 8 .b8 arg[48])\n{\n"
-			      ".reg .b64 %rd<9>;\n.reg .b32 %r<4>;\n"
-			      "ld.param.u64 %rd1, [b];\nld.param.u64 %rd2, [arg+40];\n"
-			      "ld.param.v2.u32 {%r1, %r2}, [arg+8];\nld.param.u32 %r3, [small];\n"
-			      "ld.const.u64 %rd3, [numbers+16];\nadd.u64 %rd2, %rd2, %rd3;\n"
-			      "cvt.u64.u32 %rd4, %r1;\nadd.u64 %rd2, %rd2, %rd4;\n"
-			      "cvt.u64.u32 %rd4, %r3;\nadd.u64 %rd2, %rd2, %rd4;\n"
-			      "st.global.u64 [%rd1], %rd2;\nret;\n}\n");
+	harness_init(&h, HEAD
+		     ".const .align 8 .u64 numbers[3] = {7, 8, 9};\n"
+		     ".global .align 4 .f32 half = 0f3F000000;\n"
+		     ".global .align 8 .u64 pointers[2] = {numbers, generic(half)+4};\n"
+		     ".global .align 1 .b8 text[4] = {72, 105, 33};\n"
+		     ".visible .entry k(.param .u64 b, .param .u32 small,"
+		     " .param .align 8 .b8 arg[48])\n{\n"
+		     ".reg .b64 %rd<9>;\n.reg .b32 %r<4>;\n"
+		     "ld.param.u64 %rd1, [b];\nld.param.u64 %rd2, [arg+40];\n"
+		     "ld.param.v2.u32 {%r1, %r2}, [arg+8];\nld.param.u32 %r3, [small];\n"
+		     "ld.const.u64 %rd3, [numbers+16];\nadd.u64 %rd2, %rd2, %rd3;\n"
+		     "cvt.u64.u32 %rd4, %r1;\nadd.u64 %rd2, %rd2, %rd4;\n"
+		     "cvt.u64.u32 %rd4, %r3;\nadd.u64 %rd2, %rd2, %rd4;\n"
+		     "st.global.u64 [%rd1], %rd2;\nret;\n}\n");
 	params.buffer = harness_alloc(&h, 64, &host);
-	harness_run_ok(&h, &(struct harness_launch){
-				   .kernel = "k", .params = &params, .params_size = sizeof(params)});
+	harness_run_ok(&h, &(struct harness_launch){.kernel = "k",
+						    .params = &params,
+						    .params_size = sizeof(params)});
 	assert_int_equal(host[0], 66 + 9 + 22 + 5);
 	{
 		uint64_t numbers, half, *pointers = harness_var(&h, "pointers", NULL);
@@ -425,11 +436,13 @@ static void control_atomics_keep_every_update(void **state) {
 	float sum;
 
 	run_kernel(KERNEL("atom.global.add.u32 %r1, [%buf], 1;\nred.global.max.s32 [%buf+4], %t;\n"
-			  "atom.global.inc.u32 %r2, [%buf+8], 9;\natom.global.dec.u32 %r2, [%buf+12], 4;\n"
+			  "atom.global.inc.u32 %r2, [%buf+8], 9;\natom.global.dec.u32 %r2, "
+			  "[%buf+12], 4;\n"
 			  "shl.b32 %r3, 1, %t;\nred.global.or.b32 [%buf+16], %r3;\n"
 			  "red.global.add.f32 [%buf+20], 0f3F000000;\n"
 			  "red.global.xor.b32 [%buf+24], %t;\n"
-			  "cvt.u64.u32 %rd1, %t;\natom.acq_rel.gpu.global.add.u64 %rd2, [%buf+32], %rd1;\n"
+			  "cvt.u64.u32 %rd1, %t;\natom.acq_rel.gpu.global.add.u64 %rd2, [%buf+32], "
+			  "%rd1;\n"
 			  "atom.global.min.u32 %r4, [%buf+40], %t;\n"
 			  "atom.global.exch.b32 _, [%buf+44], 6;\n"
 			  "add.u64 %rd3, %buf, 512;\nmad.wide.u32 %rd3, %r1, 4, %rd3;\n"
@@ -438,7 +451,8 @@ static void control_atomics_keep_every_update(void **state) {
 	assert_int_equal(w[0], 96);
 	assert_int_equal(w[1], 95);
 	assert_int_equal(w[2], 96 % 10);
-	assert_int_equal(w[3], 4); /* 0 wraps to 4, ..., back to 4 after each 5 more: 96 = 1 + 19 * 5 */
+	assert_int_equal(w[3],
+			 4); /* 0 wraps to 4, ..., back to 4 after each 5 more: 96 = 1 + 19 * 5 */
 	assert_int_equal(w[4], 0xffffffff);
 	memcpy(&sum, &w[5], sizeof(sum));
 	assert_true(sum == 48.0f);
@@ -465,8 +479,9 @@ static void control_faults_say_where(void **state) {
 			 INTERP_FAULT_ALIGNMENT);
 	assert_int_equal(run_fault(KERNEL("ld.global.u32 %x, [%buf+1024];\nret;"), 1, text),
 			 INTERP_FAULT_ADDRESS);
-	assert_int_equal(run_fault(KERNEL(".shared .u32 s;\nld.shared.u32 %x, [s+64];\nret;"), 1, text),
-			 INTERP_FAULT_ADDRESS);
+	assert_int_equal(
+		run_fault(KERNEL(".shared .u32 s;\nld.shared.u32 %x, [s+64];\nret;"), 1, text),
+		INTERP_FAULT_ADDRESS);
 	assert_int_equal(run_fault(KERNEL("trap;"), 1, text), INTERP_FAULT_INSTRUCTION);
 }
 

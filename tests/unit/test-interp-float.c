@@ -13,10 +13,10 @@
 
 #include "tests/unit/interp-ops.h"
 
-#define WANT(name, expr)                                                                           \
-	static uint64_t name(uint64_t a, uint64_t b, uint64_t c) {                                 \
-		(void)a, (void)b, (void)c;                                                         \
-		return (uint64_t)(expr);                                                           \
+#define WANT(name, expr)                                           \
+	static uint64_t name(uint64_t a, uint64_t b, uint64_t c) { \
+		(void)a, (void)b, (void)c;                         \
+		return (uint64_t)(expr);                           \
 	}
 
 static float f(uint64_t bits) {
@@ -55,19 +55,41 @@ static uint64_t flush(uint64_t bits) {
 }
 
 static const uint64_t f32s[] = {
-	0, 0x80000000, 0x3f800000, 0xbf800000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff,
-	0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x3f7fffff, 0x3f800001,
-	0x4b800000, 0x4b000001, 0x33800000, 0x40490fdb, 0x3eaaaaab, 0xc2f6e979, 0x4f000000,
-	0x4effffff, 0xcf000000, 0x5f000000, 0x3f000000, 0x3fc00000, 0xbfc00000, 0x42fffffe,
+	0,	    0x80000000, 0x3f800000, 0xbf800000, 1,	    0x80000001,
+	0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
+	0x7fc00000, 0xffc12345, 0x3f7fffff, 0x3f800001, 0x4b800000, 0x4b000001,
+	0x33800000, 0x40490fdb, 0x3eaaaaab, 0xc2f6e979, 0x4f000000, 0x4effffff,
+	0xcf000000, 0x5f000000, 0x3f000000, 0x3fc00000, 0xbfc00000, 0x42fffffe,
 };
-static const uint64_t f32_some[] = {0, 0x80000000, 0x3f800000, 0xb3800001, 0x7f7fffff, 0x7f800000, 1, 0x7fc00000};
+static const uint64_t f32_some[] = {0,		0x80000000, 0x3f800000, 0xb3800001,
+				    0x7f7fffff, 0x7f800000, 1,		0x7fc00000};
 static const uint64_t f64s[] = {
-	0, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000, 1, 0x000fffffffffffff,
-	0x0010000000000000, 0x7fefffffffffffff, 0x7ff0000000000000, 0xfff0000000000000,
-	0x7ff8000000000000, 0x3fefffffffffffff, 0x3ff0000000000001, 0x400921fb54442d18,
-	0xc05edd2f1a9fbe77, 0x41dfffffffc00000, 0x41e0000000000000, 0xc1e0000000200000,
-	0x43e0000000000000, 0x3fe0000000000000, 0x3ff8000000000000, 0x47efffffe0000000,
-	0x47effffff0000000, 0x36a0000000000000, 0x3810000000000000, 0x3ca0000000000000,
+	0,
+	0x8000000000000000,
+	0x3ff0000000000000,
+	0xbff0000000000000,
+	1,
+	0x000fffffffffffff,
+	0x0010000000000000,
+	0x7fefffffffffffff,
+	0x7ff0000000000000,
+	0xfff0000000000000,
+	0x7ff8000000000000,
+	0x3fefffffffffffff,
+	0x3ff0000000000001,
+	0x400921fb54442d18,
+	0xc05edd2f1a9fbe77,
+	0x41dfffffffc00000,
+	0x41e0000000000000,
+	0xc1e0000000200000,
+	0x43e0000000000000,
+	0x3fe0000000000000,
+	0x3ff8000000000000,
+	0x47efffffe0000000,
+	0x47effffff0000000,
+	0x36a0000000000000,
+	0x3810000000000000,
+	0x3ca0000000000000,
 };
 #define N(x) (sizeof(x) / sizeof(*(x)))
 static const struct ops_values singles = {f32s, f32s, f32_some, N(f32s), N(f32s), N(f32_some)};
@@ -106,7 +128,8 @@ WANT(testp_sub, (a & 0x7f800000) == 0 && (a & 0x7fffff))
 static double sum_to_odd(double x, double y) {
 	double s = x + y, t = s - x, e = (x - (s - t)) + (y - t);
 
-	return e != 0 && isfinite(s) && !(db(s) & 1) ? nextafter(s, e > 0 ? INFINITY : -INFINITY) : s;
+	return e != 0 && isfinite(s) && !(db(s) & 1) ? nextafter(s, e > 0 ? INFINITY : -INFINITY)
+						     : s;
 }
 
 /* @v to f32: up: 1 upwards, -1 downwards, 0 towards zero. */
@@ -126,9 +149,9 @@ static float directed(double v, int up) {
 }
 /* An exact zero sum of opposite values is -0 when rounding down. */
 static double zero_sum(double x, double y, int up) {
-	return x + y == 0 && x != 0 && up < 0 ? -0.0
+	return x + y == 0 && x != 0 && up < 0		      ? -0.0
 	       : x == 0 && y == 0 && signbit(x) != signbit(y) ? (up < 0 ? -0.0 : 0.0)
-							       : sum_to_odd(x, y);
+							      : sum_to_odd(x, y);
 }
 WANT(add_rz, fb(directed(zero_sum(f(a), f(b), 0), 0)))
 WANT(add_rm, fb(directed(zero_sum(f(a), f(b), -1), -1)))
@@ -218,7 +241,7 @@ static const struct ops_case comparisons[] = {
 static int64_t to_s(double v, unsigned bits) {
 	double top = ldexp(1, (int)bits - 1);
 
-	return v >= top ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1)
+	return v >= top	  ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1)
 	       : v < -top ? -(int64_t)(((uint64_t)1 << (bits - 1)) - 1) - 1
 			  : (int64_t)v;
 }
@@ -267,9 +290,28 @@ static const struct ops_case from_double[] = {
 };
 
 static const uint64_t integers[] = {
-	0, 1, 2, 3, 0xffffff, 0x1000000, 0x1000001, 0x1000003, 0x7fffffff, 0x80000000, 0xffffffff,
-	0x7fffffbfffffffff, 0x7fffffc000000001, 0x7fffffffffffffff, 0x8000000000000000,
-	0xffffffffffffffff, 0x20000000000001, 0x20000000000003, 0xfffffffffffffbff, 2049, 65519, 65520,
+	0,
+	1,
+	2,
+	3,
+	0xffffff,
+	0x1000000,
+	0x1000001,
+	0x1000003,
+	0x7fffffff,
+	0x80000000,
+	0xffffffff,
+	0x7fffffbfffffffff,
+	0x7fffffc000000001,
+	0x7fffffffffffffff,
+	0x8000000000000000,
+	0xffffffffffffffff,
+	0x20000000000001,
+	0x20000000000003,
+	0xfffffffffffffbff,
+	2049,
+	65519,
+	65520,
 };
 static const struct ops_values whole = {integers, integers, integers, N(integers), 1, 1};
 
@@ -298,9 +340,7 @@ static const struct ops_case from_int[] = {
 /* Halves: found by trying, among all 65536, which one is nearest. Slow and beyond doubt. */
 static double half_value(uint64_t bits) {
 	int e = (int)(bits >> 10 & 31), m = (int)(bits & 1023);
-	double v = e == 31 ? (m ? NAN : INFINITY)
-		   : e     ? ldexp(1024 + m, e - 25)
-			   : ldexp(m, -24);
+	double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
 
 	return bits & 0x8000 ? -v : v;
 }
@@ -324,15 +364,16 @@ static uint64_t half_nearest(double v) {
 	return sign | best;
 }
 static const uint64_t halves[] = {
-	0, 0x8000, 1, 0x3ff, 0x400, 0x3c00, 0x3c01, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00,
-	0x3555, 0x1400, 0x6400, 0x3bff,
+	0,	0x8000, 1,	0x3ff,	0x400,	0x3c00, 0x3c01, 0xbc00, 0x7bff,
+	0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x3555, 0x1400, 0x6400, 0x3bff,
 };
 static const struct ops_values half_values = {halves, halves, halves, N(halves), N(halves), 3};
 WANT(f32_f16, fb((float)half_value(a)))
 WANT(add_f16, half_nearest(half_value(a) + half_value(b)))
 WANT(mul_f16, half_nearest(half_value(a) * half_value(b)))
 WANT(fma_f16, half_nearest(half_value(a) * half_value(b) + half_value(c)))
-WANT(add_f16x2, half_nearest(half_value(a) + half_value(b)) << 16 | half_nearest(half_value(b) + half_value(b)))
+WANT(add_f16x2, half_nearest(half_value(a) + half_value(b)) << 16 |
+			half_nearest(half_value(b) + half_value(b)))
 WANT(lt_f16, half_value(a) < half_value(b))
 WANT(f16_f32, half_nearest(f(a)))
 static const struct ops_case half_cases[] = {
@@ -341,7 +382,8 @@ static const struct ops_case half_cases[] = {
 	{"mul.rn.f16 d, a, b;", {16, 16, 0, 16}, mul_f16},
 	{"fma.rn.f16 d, a, b, c;", {16, 16, 16, 16}, fma_f16},
 	{"{ .reg .b32 x, y; mov.b32 x, {b, a}; mov.b32 y, {b, b}; add.rn.f16x2 d, x, y; }",
-	 {16, 16, 0, 32}, add_f16x2},
+	 {16, 16, 0, 32},
+	 add_f16x2},
 	{"setp.lt.f16 p, a, b; selp.u32 d, 1, 0, p;", {16, 16, 0, 32}, lt_f16},
 };
 static const struct ops_case to_half[] = {

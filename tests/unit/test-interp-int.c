@@ -11,10 +11,10 @@
 
 #include "tests/unit/interp-ops.h"
 
-#define WANT(name, expr)                                                                           \
-	static uint64_t name(uint64_t a, uint64_t b, uint64_t c) {                                 \
-		(void)a, (void)b, (void)c;                                                         \
-		return (uint64_t)(expr);                                                           \
+#define WANT(name, expr)                                           \
+	static uint64_t name(uint64_t a, uint64_t b, uint64_t c) { \
+		(void)a, (void)b, (void)c;                         \
+		return (uint64_t)(expr);                           \
 	}
 #define S16(x) ((int64_t)(int16_t)(x))
 #define S32(x) ((int64_t)(int32_t)(x))
@@ -22,11 +22,34 @@
 #define U32(x) ((uint64_t)(uint32_t)(x))
 
 static const uint64_t edges[] = {
-	0, 1, 2, 3, 31, 32, 33, 63, 64, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff,
-	0x80000000, 0xfffffffe, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000,
-	0xffffffffffffffff, 0x123456789abcdef0, 0xdeadbeefcafef00d,
+	0,
+	1,
+	2,
+	3,
+	31,
+	32,
+	33,
+	63,
+	64,
+	0x7f,
+	0x80,
+	0xff,
+	0x7fff,
+	0x8000,
+	0xffff,
+	0x7fffffff,
+	0x80000000,
+	0xfffffffe,
+	0xffffffff,
+	0x100000000,
+	0x7fffffffffffffff,
+	0x8000000000000000,
+	0xffffffffffffffff,
+	0x123456789abcdef0,
+	0xdeadbeefcafef00d,
 };
-static const uint64_t some[] = {0, 1, 5, 31, 32, 64, 0xffffffff, 0x8000000000000000, 0xcafef00d12345678};
+static const uint64_t some[] = {
+	0, 1, 5, 31, 32, 64, 0xffffffff, 0x8000000000000000, 0xcafef00d12345678};
 #define N(x) (sizeof(x) / sizeof(*(x)))
 static const struct ops_values values = {edges, edges, some, N(edges), N(edges), N(some)};
 
@@ -132,8 +155,10 @@ static const struct ops_case arithmetic[] = {
 };
 
 /* Chains of two: what stands in the carry between them must come through. */
-WANT(add_128_high, (uint64_t)((((unsigned __int128)c << 64 | a) + ((unsigned __int128)c << 64 | b)) >> 64))
-WANT(sub_128_high, (uint64_t)((((unsigned __int128)c << 64 | a) - ((unsigned __int128)1 << 64 | b)) >> 64))
+WANT(add_128_high,
+     (uint64_t)((((unsigned __int128)c << 64 | a) + ((unsigned __int128)c << 64 | b)) >> 64))
+WANT(sub_128_high,
+     (uint64_t)((((unsigned __int128)c << 64 | a) - ((unsigned __int128)1 << 64 | b)) >> 64))
 WANT(add_64_high, ((c << 32 | a) + (c << 32 | b)) >> 32)
 WANT(sub_64_high, ((c << 32 | a) - (c << 32 | b)) >> 32)
 /* (a * b + c) of 64 bits out of 32-bit halves; the result is the upper half. */
@@ -145,7 +170,8 @@ static const struct ops_case carries[] = {
 	{"{ .reg .b32 t; add.cc.u32 t, a, b; addc.u32 d, c, c; }", {32, 32, 32, 32}, add_64_high},
 	{"{ .reg .b32 t; sub.cc.u32 t, a, b; subc.u32 d, c, c; }", {32, 32, 32, 32}, sub_64_high},
 	{"{ .reg .b32 t; mad.lo.cc.u32 t, a, b, c; madc.hi.u32 d, a, b, c; }",
-	 {32, 32, 32, 32}, mad_64_high},
+	 {32, 32, 32, 32},
+	 mad_64_high},
 };
 
 WANT(and_, a &b)
@@ -336,7 +362,7 @@ WANT(le_s16, S16(a) <= S16(b))
 WANT(hi_u32, a > b)
 WANT(eq, a == b)
 WANT(ne_and, a != b && c > 5)
-WANT(lt_or_not, a<b || !(c > 5))
+WANT(lt_or_not, a < b || !(c > 5))
 WANT(gt_xor, (S32(a) > S32(b)) ^ (c > 5))
 WANT(not_lt, !(a < b))
 WANT(set_, a < b ? UINT64_MAX : 0)
@@ -351,11 +377,14 @@ static const struct ops_case compares[] = {
 	{"setp.hi.u32 p, a, b; selp.u32 d, 1, 0, p;", {32, 32, 0, 32}, hi_u32},
 	{"setp.eq.b64 p, a, b; selp.u32 d, 1, 0, p;", {64, 64, 0, 32}, eq},
 	{"setp.gt.u32 q, c, 5; setp.ne.and.s32 p, a, b, q; selp.u32 d, 1, 0, p;",
-	 {32, 32, 32, 32}, ne_and},
+	 {32, 32, 32, 32},
+	 ne_and},
 	{"setp.gt.u32 q, c, 5; setp.lt.or.u32 p, a, b, !q; selp.u32 d, 1, 0, p;",
-	 {32, 32, 32, 32}, lt_or_not},
+	 {32, 32, 32, 32},
+	 lt_or_not},
 	{"setp.gt.u32 q, c, 5; setp.gt.xor.s32 p, a, b, q; selp.u32 d, 1, 0, p;",
-	 {32, 32, 32, 32}, gt_xor},
+	 {32, 32, 32, 32},
+	 gt_xor},
 	{"setp.lt.u32 p|q, a, b; selp.u32 d, 1, 0, q;", {32, 32, 0, 32}, not_lt},
 	{"set.lt.u32.u32 d, a, b;", {32, 32, 0, 32}, set_},
 	{"set.lt.f32.u32 d, a, b;", {32, 32, 0, 32}, set_f32},
@@ -398,9 +427,9 @@ static const struct ops_case moves[] = {
 	{"{ .reg .b32 a; cvt.u32.u64 a, %rd0; } mov.b32 d, a;", {32, 0, 0, 32}, same},
 };
 
-#define GROUP(name, table)                                                                         \
-	static void name(void **state) {                                                           \
-		ops_run(table, N(table), &values);                                                 \
+#define GROUP(name, table)                         \
+	static void name(void **state) {           \
+		ops_run(table, N(table), &values); \
 	}
 GROUP(int_arithmetic_is_right_on_edges, arithmetic)
 GROUP(int_carries_come_through, carries)

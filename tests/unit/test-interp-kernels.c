@@ -88,8 +88,9 @@ static void kernels_scan_by_shuffles(void **state) {
 	for (int i = 0; i < 512; i++) {
 		in[i] = i * 7 % 23 - 9;
 	}
-	harness_run_ok(&h, &(struct harness_launch){
-				   .kernel = "scan", .block = {512}, .params = &p, .params_size = 16});
+	harness_run_ok(&h,
+		       &(struct harness_launch){
+			       .kernel = "scan", .block = {512}, .params = &p, .params_size = 16});
 	for (int i = 0; i < 512; i++) {
 		sum += in[i];
 		assert_int_equal(out[i], sum);
@@ -246,8 +247,9 @@ static void kernels_halves_multiply_and_add(void **state) {
 	for (int i = 0; i < 40; i++) {
 		in[i] = (float)(i - 8) * 0.5f;
 	}
-	harness_run_ok(&h, &(struct harness_launch){
-				   .kernel = "halves", .block = {32}, .params = &p, .params_size = 20});
+	harness_run_ok(&h,
+		       &(struct harness_launch){
+			       .kernel = "halves", .block = {32}, .params = &p, .params_size = 20});
 	for (int i = 0; i < 40; i++) {
 		/* All of these are exact in half precision: compare the values. */
 		float want = (float)(i - 8) * 0.75f - 0.25f, got;
@@ -272,8 +274,9 @@ static void kernels_cooperative_groups_reduce_tiles(void **state) {
 	for (int i = 0; i < 128; i++) {
 		in[i] = i;
 	}
-	harness_run_ok(&h, &(struct harness_launch){
-				   .kernel = "groups", .block = {128}, .params = &p, .params_size = 16});
+	harness_run_ok(
+		&h, &(struct harness_launch){
+			    .kernel = "groups", .block = {128}, .params = &p, .params_size = 16});
 	for (int i = 0; i < 16; i++) {
 		assert_int_equal(out[i], 64 * i + 28 + 4000);
 	}
@@ -287,8 +290,9 @@ static void kernels_print(void **state) {
 	open_suite(&h, state);
 	harness_run_ok(&h, &(struct harness_launch){
 				   .kernel = "say", .block = {32}, .params = &n, .params_size = 4});
-	assert_string_equal(h.printed, "thread 0 of say: 10.50 7 1099511627776%\n"
-				       "thread 1 of say: 10.50 7 1099511627776%\n");
+	assert_string_equal(h.printed,
+			    "thread 0 of say: 10.50 7 1099511627776%\n"
+			    "thread 1 of say: 10.50 7 1099511627776%\n");
 	harness_deinit(&h);
 }
 
@@ -322,9 +326,10 @@ static void kernels_loops_of_different_lengths(void **state) {
 	harness_deinit(&h);
 }
 
-#define BOTH(name)                                                                                 \
-	{#name " -O3", name, NULL, NULL, (void *)(uintptr_t)"interp-suite.ptx"},                   \
-		{#name " -G", name, NULL, NULL, (void *)(uintptr_t)"interp-suite-debug.ptx"}
+#define BOTH(name)                                                                          \
+	{#name " -O3", name, NULL, NULL, (void *)(uintptr_t) "interp-suite.ptx"}, {         \
+#name " -G", name, NULL, NULL, (void *)(uintptr_t) "interp-suite-debug.ptx" \
+	}
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BOTH(kernels_matmul_through_shared_memory),

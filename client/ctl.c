@@ -6,6 +6,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+static void print_line(const char *kind, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
 /* Names come from files and from the daemon: none of them may steer the terminal. */
 static void print_line(const char *kind, const char *format, va_list args) {
 	char text[4096];

@@ -2,8 +2,11 @@
  * bench-daemon-memory.c: sbeetd's resident memory with no session and with 1,000, and how often it
  * wakes up when nobody asks it anything. Prints lines of JSON.
  *
- * Usage: bench-daemon-memory [SESSIONS [IDLE_SECONDS]]
+ * Usage: bench-daemon-memory [SESSIONS [IDLE_SECONDS [SBEETD_OPTION...]]]
+ *
+ * SBEETD_OPTIONs stand in for "--gpus 80"; with "--" alone, NVML is asked.
  */
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,30 +16,47 @@
 #include "bench.h"
 #include "proto/units.h"
 
-/* The number behind "@field:" in /proc/PID/status. */
-static unsigned long long read_status(pid_t pid, const char *field) {
-	char path[64], line[256];
+/* The number behind "@field:" in a status file of /proc; 0 if the thread is gone. */
+static unsigned long long read_field(const char *path, const char *field) {
 	unsigned long long value = 0;
 	size_t n = strlen(field);
-	FILE *f;
+	char line[256];
+	FILE *f = fopen(path, "re");
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	if (!f) {
-		bench_die(path);
-	}
-	while (fgets(line, sizeof(line), f)) {
+	while (f && fgets(line, sizeof(line), f)) {
 		if (strncmp(line, field, n) == 0 && line[n] == ':') {
 			value = strtoull(line + n + 1, NULL, 10);
 		}
 	}
-	fclose(f);
+	if (f) {
+		fclose(f);
+	}
 	return value;
 }
 
+static unsigned long long read_rss_kib(pid_t pid) {
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	return read_field(path, "VmRSS");
+}
+
+/* Of all threads. */
 static unsigned long long read_switches(pid_t pid) {
-	return read_status(pid, "voluntary_ctxt_switches") +
-	       read_status(pid, "nonvoluntary_ctxt_switches");
+	unsigned long long n = 0;
+	glob_t threads;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/*/status", pid);
+	if (glob(path, 0, NULL, &threads) != 0) {
+		bench_die(path);
+	}
+	for (size_t i = 0; i < threads.gl_pathc; i++) {
+		n += read_field(threads.gl_pathv[i], "voluntary_ctxt_switches");
+		n += read_field(threads.gl_pathv[i], "nonvoluntary_ctxt_switches");
+	}
+	globfree(&threads);
+	return n;
 }
 
 static void raise_descriptor_limit(void) {
@@ -49,7 +69,8 @@ static void raise_descriptor_limit(void) {
 }
 
 int main(int argc, char **argv) {
-	static const char *const args[] = {"--gpus", "80", "--log-level", "error", NULL};
+	static const char *const fixed[] = {"--gpus", "80", "--log-level", "error", NULL};
+	const char *const *args = argc > 3 ? (const char *const *)argv + 3 : fixed;
 	int n_sessions = argc > 1 ? atoi(argv[1]) : 1000, seconds = argc > 2 ? atoi(argv[2]) : 3;
 	unsigned long long rss_none, rss_all, switches_none, switches_all;
 	struct bench_daemon daemon;
@@ -58,7 +79,7 @@ int main(int argc, char **argv) {
 	bench_daemon_start(&daemon, args);
 	close(bench_session_open()); /* the first one touches what all of them share */
 	usleep(200000);
-	rss_none = read_status(daemon.pid, "VmRSS");
+	rss_none = read_rss_kib(daemon.pid);
 	switches_none = read_switches(daemon.pid);
 	sleep((unsigned)seconds);
 	switches_none = read_switches(daemon.pid) - switches_none;
@@ -67,7 +88,7 @@ int main(int argc, char **argv) {
 		bench_session_open();
 	}
 	usleep(200000);
-	rss_all = read_status(daemon.pid, "VmRSS");
+	rss_all = read_rss_kib(daemon.pid);
 	switches_all = read_switches(daemon.pid);
 	sleep((unsigned)seconds);
 	switches_all = read_switches(daemon.pid) - switches_all;

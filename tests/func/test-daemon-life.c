@@ -185,8 +185,27 @@ static void assert_sms(const ProtobufCBinaryData *bytes, const char *expected) {
 	assert_string_equal(text, expected);
 }
 
-static void status_tells_what_is_so(void **state) {
+/* Session @a runs jobs 1 and 2, one on each GPU; @b waits for the second. */
+static void check_jobs(const Sbeet__Control__Status *status, uint64_t a, uint64_t b) {
 	const Sbeet__Control__Job *job;
+
+	assert_int_equal(status->n_jobs, 3);
+	job = find_job(status, a, 1);
+	assert_string_equal(job->state, "running");
+	assert_int_equal(job->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_COUNT);
+	assert_false(job->exact);
+	assert_sms(&job->sms, "0-39");
+	job = find_job(status, a, 2);
+	assert_int_equal(job->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_SMID);
+	assert_true(job->exact);
+	assert_int_equal(job->gpu, 1);
+	job = find_job(status, b, 1);
+	assert_string_equal(job->state, "waiting");
+	assert_int_equal(job->sms.len, 0);
+	assert_int_equal(job->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_NONE);
+}
+
+static void status_tells_what_is_so(void **state) {
 	Sbeet__Control__Status *status;
 	struct shim a, b;
 
@@ -220,20 +239,7 @@ static void status_tells_what_is_so(void **state) {
 	assert_string_equal(status->sessions[1]->program, "second one");
 	assert_string_equal(status->sessions[1]->task, "second_one");
 
-	assert_int_equal(status->n_jobs, 3);
-	job = find_job(status, a.session, 1);
-	assert_string_equal(job->state, "running");
-	assert_int_equal(job->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_COUNT);
-	assert_false(job->exact);
-	assert_sms(&job->sms, "0-39");
-	job = find_job(status, a.session, 2);
-	assert_int_equal(job->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_SMID);
-	assert_true(job->exact);
-	assert_int_equal(job->gpu, 1);
-	job = find_job(status, b.session, 1);
-	assert_string_equal(job->state, "waiting");
-	assert_int_equal(job->sms.len, 0);
-	assert_int_equal(job->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_NONE);
+	check_jobs(status, a.session, b.session);
 	status_free(status);
 
 	shim_done(a.fd, 1);

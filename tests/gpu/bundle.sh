@@ -1,8 +1,9 @@
 #!/bin/sh
 # Makes a folder that runs on another machine, one with a GPU: sbeetd, sbeetctl, libsbeet.so, the
-# sample programs as ordinary nvcc programs (static cudart), and the shared libraries that these need
-# beyond the C library. Needs nvcc here; the other machine needs no compiler and no package, only a
-# C library that is not older than this one's.
+# sample programs as ordinary nvcc programs (static cudart), their kernels' PTX with the program that
+# compares each kernel with its twin, and the shared libraries that these need beyond the C library.
+# Needs nvcc here; the other machine needs no compiler and no package, only a C library that is not
+# older than this one's.
 #
 # usage: bundle.sh [FOLDER]     (bundle)        then there: sh FOLDER/run.sh
 set -eu
@@ -23,7 +24,9 @@ fi
 
 rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/apps"
-cp "$build/daemon/sbeetd" "$build/client/sbeetctl" "$build/tests/demo/watch" "$bundle/bin/"
+cp "$build/daemon/sbeetd" "$build/client/sbeetctl" "$build/tests/demo/watch" \
+	"$build/tests/func/twin/test-twin-driver" "$bundle/bin/"
+cp -r tests/apps/ptx "$bundle/"
 cp "$build/shim/libsbeet.so" "$bundle/lib/"
 for app in "$build"/tests/apps/runtime/*-static; do
 	cp "$app" "$bundle/apps/$(basename "$app" -static)"

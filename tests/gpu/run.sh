@@ -161,6 +161,11 @@ for app in $all; do
 	right "bare-$app" || row "$app without the shim" no "see bare-$app.err"
 done
 
+# Each kernel against its twin: random grids and SM sets, memory byte for byte, each block once.
+ok=yes
+SBEET_TEST_PTX="$here/ptx" "$here/bin/test-twin-driver" 20 >"$out/twins.txt" 2>&1 || ok=no
+row "kernels and twins give the same memory" "$ok" "$(grep -c ' 0 failed' "$out/twins.txt") of $(grep -c ' failed$' "$out/twins.txt") kernels"
+
 start_daemon --policy even --sharing exclusive
 for app in $all; do
 	ok=yes

@@ -204,8 +204,8 @@ rate() {
 solo=$(rate solo 0)
 for l in 0 1; do
 	both=$(rate pair $l)
-	percent=$(awk -v a="${both:-0}" -v b="${solo:-0}" 'BEGIN { printf "%.1f", b > 0 ? 100 * a / b : 0 }')
-	ok=$(awk -v p="$percent" 'BEGIN { print p >= 97 ? "yes" : "no" }')
+	percent=$(awk -v a="${both:-0}" -v b="${solo:-0}" 'BEGIN { printf "%.1f", (b > 0 ? 100 * a / b : 0) }')
+	ok=$(awk -v p="$percent" 'BEGIN { print (p >= 97 ? "yes" : "no") }')
 	row "thread $l beside the other, rate against solo" "$ok" "$percent % of $solo blocks/s"
 done
 ok=yes
@@ -245,8 +245,8 @@ for policy in fcfs even; do
 	stop_daemon
 	bare=$(rate rate-bare 0)
 	shim=$(rate "rate-$policy" 0)
-	percent=$(awk -v a="${shim:-0}" -v b="${bare:-0}" 'BEGIN { printf "%.1f", b > 0 ? 100 * a / b : 0 }')
-	ok=$(awk -v p="$percent" 'BEGIN { print p >= 95 ? "yes" : "no" }')
+	percent=$(awk -v a="${shim:-0}" -v b="${bare:-0}" 'BEGIN { printf "%.1f", (b > 0 ? 100 * a / b : 0) }')
+	ok=$(awk -v p="$percent" 'BEGIN { print (p >= 95 ? "yes" : "no") }')
 	row "launches inside a job ($policy), rate against bare" "$ok" "$percent % of $bare launches/s"
 done
 

@@ -57,9 +57,10 @@ void context_free(CUcontext context) {
 			break;
 		}
 	}
+	context->next = driver.destroyed;
+	driver.destroyed = context;
 	pthread_mutex_unlock(&driver.list_lock);
 	(void)driver_ask(WIRE_CONTEXT_FREE, context->id, 0, 0, NULL);
-	/* Kept as a tombstone: programs ask for a destroyed current context, and must be told. */
 	context->tag = 0;
 }
 

@@ -114,6 +114,10 @@ CUresult module_new(CUcontext context, const char *ptx, size_t size, CUlibrary l
 			       .n_kernels = (uint32_t)reply.values.value2,
 			       .context = context,
 			       .library = library};
+	pthread_mutex_lock(&driver.list_lock);
+	m->next = context->modules;
+	context->modules = m;
+	pthread_mutex_unlock(&driver.list_lock);
 	*ret = m;
 	return CUDA_SUCCESS;
 }
@@ -130,6 +134,14 @@ void module_free(CUmodule module) {
 		(void)driver_ask(WIRE_CONTEXT_SYNC, module->context->id, 0, 0, NULL);
 		(void)driver_ask(WIRE_MODULE_FREE, module->id, 0, 0, NULL);
 	}
+	pthread_mutex_lock(&driver.list_lock);
+	for (CUmodule *p = &module->context->modules; *p; p = &(*p)->next) {
+		if (*p == module) {
+			*p = module->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&driver.list_lock);
 	while (module->functions) {
 		CUfunction f = module->functions;
 

@@ -37,8 +37,9 @@ struct CUctx_st {
 	int device;
 	unsigned flags;
 	bool is_primary;
-	int fault;	       /* atomic: CUresult that every call gets from now on */
-	struct CUctx_st *next; /* in driver.contexts */
+	int fault;		  /* atomic: CUresult that every call gets from now on */
+	struct CUctx_st *next;	  /* in driver.contexts or driver.destroyed */
+	struct CUmod_st *modules; /* under driver.list_lock */
 	size_t limits[CU_LIMIT_MAX];
 };
 
@@ -63,6 +64,7 @@ struct CUmod_st {
 	uint32_t n_kernels;
 	CUcontext context;
 	CUlibrary library;	     /* NULL, or whose it is */
+	struct CUmod_st *next;	     /* in context->modules */
 	struct CUfunc_st *functions; /* owned: those asked for so far; under driver.lock */
 };
 
@@ -104,11 +106,13 @@ struct CUlib_st {
 };
 
 struct driver {
-	pthread_mutex_t lock;	   /* guards what says so; held across calls to simgpud that
-				    * create things, never across waiting */
-	pthread_mutex_t list_lock; /* guards contexts; held for moments only, as the thread that
-				    * reads simgpud's packets takes it */
-	struct CUctx_st *contexts; /* alive */
+	pthread_mutex_t lock;	    /* guards what says so; held across calls to simgpud that
+				     * create things, never across waiting */
+	pthread_mutex_t list_lock;  /* guards contexts; held for moments only, as the thread that
+				     * reads simgpud's packets takes it */
+	struct CUctx_st *contexts;  /* alive */
+	struct CUctx_st *destroyed; /* kept: programs ask for a destroyed current context, or
+				     * unload its modules, and must be told */
 	CUcontext primary[8];
 	unsigned primary_refs[8];
 	unsigned primary_flags[8];

@@ -282,7 +282,7 @@ void session_copy(struct client *c, const void *packet, size_t n, int fd) {
 	op->copy = *q;
 	op->base.bytes = bytes;
 	if (q->from == WIRE_INLINE) {
-		memcpy(op->data, q->data, inline_bytes);
+		memcpy(op->data, q + 1, inline_bytes);
 	}
 	if (q->wait) {
 		op->reply_id = q->h.id;

@@ -177,7 +177,7 @@ enum wire_place {
 };
 
 /* Rows of @width bytes, @height of them. With id not 0 the reply comes when the copy is done
- * (@wait) or when it is known to be possible. */
+ * (@wait) or when it is known to be possible. The bytes of an inline source follow. */
 struct wire_copy {
 	struct wire_header h;
 	uint32_t stream;
@@ -186,7 +186,6 @@ struct wire_copy {
 	uint64_t source, target;
 	uint64_t source_pitch, target_pitch;
 	uint64_t width, height;
-	uint8_t data[];
 };
 
 /* Sets @height rows of @width elements of @element bytes. Bounds are replied to, as above. */

@@ -207,11 +207,17 @@ CUresult do_cuEventDestroy_v2(CUevent event) {
 /* ---- code ---- */
 
 CUresult do_cuModuleLoadData(CUmodule *module, const void *image) {
+	if (!module) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	*module = (CUmodule)0x100;
 	return CUDA_SUCCESS;
 }
 
 CUresult do_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+	if (!function) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	*function = (CUfunction)0x200;
 	return CUDA_SUCCESS;
 }

@@ -116,7 +116,7 @@ static void prepare(enum double_kind kind) {
 		jobs[0].exact = 1;
 	}
 	if (kind == DOUBLE_CONTROL) {
-		/* what the protocol's check lets through must be harmless, too: C1 in UTF-8, DEL */
+
 		gpus[0].name = (char *)"bad\033[2Jname";
 	}
 	for (size_t i = 0; i < N(gpus); i++) {

@@ -77,6 +77,27 @@ daemon-killed-while-a-job-waits)
 	grep -qi sbeetd "$scratch/waiter.err" || fail "the daemon is gone, and nobody says so"
 	start_daemon --policy fcfs
 	;;
+daemon-restarted)
+	export SIMGPU=16:mps
+	start_daemon --policy even
+	start survivor "$apps/lanes" --lanes 1 --frames 100000000 --json
+	until_true "its first job is done" status_is done "" -ge 1
+	kill -9 "$daemon"
+	wait "$daemon" 2>/dev/null
+	start_daemon --policy even
+	until_true "it is back, and its jobs are managed" status_is jobs survivor -ge 3
+	kill -9 "$pid"
+	;;
+daemon-required-but-absent)
+	export SIMGPU=16:mps
+	export SBEET_REQUIRE=1
+	start needy "$apps/vecadd" --frames 3 --json
+	wait "$pid" && fail "it ran although there is no sbeetd"
+	grep -q SBEET_REQUIRE "$scratch/needy.err" || fail "nobody says why"
+	grep -q '"ok":true' "$scratch/needy.out" && fail "it computed something"
+	unset SBEET_REQUIRE
+	start_daemon --policy even
+	;;
 daemon-stopped-while-running)
 	export SIMGPU=16:mps
 	start_daemon --policy even
@@ -94,6 +115,27 @@ broken-images)
 	wait "$pid" || fail "images under the shim: exit code $?"
 	cmp "$scratch/bare.out" "$scratch/images.out" ||
 		fail "the driver's answers are not those without the shim"
+	;;
+corrupt-program)
+	# An ordinary nvcc program whose fat binary was damaged on its way here: the second argument.
+	export SIMGPU=16:mps
+	program=$2
+	# Offset and size of the section, of which the second half is overwritten.
+	section=$(readelf -SW "$program" | sed -n \
+		's/.*\.nv_fatbin *PROGBITS *[0-9a-f]* *\([0-9a-f]*\) *\([0-9a-f]*\) .*/\1 \2/p')
+	[ -n "$section" ] || fail "'$program' has no section .nv_fatbin"
+	half=$((0x${section#* } / 2))
+	cp "$program" "$scratch/corrupt"
+	head -c "$half" /dev/zero | tr '\0' '\252' |
+		dd of="$scratch/corrupt" bs=1 seek=$((0x${section% *} + half)) conv=notrunc 2>/dev/null
+	"$scratch/corrupt" --frames 1 >"$scratch/bare.out" 2>"$scratch/bare.err" &&
+		fail "it runs, damaged or not: the test is wrong"
+	start_daemon --policy even
+	start corrupt "$scratch/corrupt" --frames 1
+	wait "$pid" && fail "it runs under the shim only"
+	cmp "$scratch/bare.out" "$scratch/corrupt.out" || fail "its output is not that without the shim"
+	grep -v '^sbeet: ' "$scratch/corrupt.err" | cmp - "$scratch/bare.err" ||
+		fail "its messages are not those without the shim"
 	;;
 kernel-that-cannot-be-confined)
 	export SIMGPU=16:mps

@@ -109,9 +109,9 @@ static void see_sessions(const json_t *status) {
 		if (k == n_sessions) {
 			n_sessions++;
 			sessions[k].id = id;
-			snprintf(sessions[k].task, sizeof(sessions[k].task), "%s",
-				 text_of(s, "task"));
 		}
+		/* Not known before the session's first packet. */
+		snprintf(sessions[k].task, sizeof(sessions[k].task), "%s", text_of(s, "task"));
 		sessions[k].jobs = number_of(s, "jobs");
 		sessions[k].launches = number_of(s, "launches");
 		sessions[k].misses = number_of(s, "misses");

@@ -43,7 +43,7 @@ static CUresult nothing(void) {
 
 #define CALL(name)                                                                  \
 	FAKE_EXPORT __typeof__(name) name __attribute__((ifunc("resolve_" #name))); \
-	static __typeof__(name) *resolve_##name(void) {                             \
+	static __attribute__((used)) __typeof__(name) *resolve_##name(void) {                             \
 		return do_##name ? do_##name : (__typeof__(name) *)(void *)nothing; \
 	}
 #include "shim/real.def"

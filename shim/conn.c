@@ -530,6 +530,11 @@ static uint32_t declare_locked(uint32_t generation, const struct kernel *k) {
 		return 0;
 	}
 	conn.declared[id / 8] |= (uint8_t)(1u << id % 8);
+	if (refusal) {
+		log_line(LOG_LEVEL_INFO,
+			 "Kernel '%s' can't be confined to SMs, its jobs wait for a whole GPU: %s",
+			 kernel_name(k), refusal);
+	}
 	return id;
 }
 

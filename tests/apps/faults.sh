@@ -142,7 +142,8 @@ kernel-that-cannot-be-confined)
 	start_daemon --policy even
 	start stubborn "$apps/stubborn" --frames 5 --json
 	ended_well stubborn "$pid"
-	grep -q stubborn "$scratch/stubborn.err" || fail "nobody says which kernel cannot be confined"
+	grep -q "'stubborn' can't be confined" "$scratch/stubborn.err" ||
+		fail "nobody says which kernel cannot be confined"
 	;;
 *)
 	say "unknown case: $1"

@@ -37,14 +37,17 @@ CUresult enforce_launch_original(const struct launch *l) {
 		l->block[2], l->shared_bytes, l->stream, l->params, l->extra);
 }
 
-static bool grant_confines(const struct enforce_grant *g) {
+/* @n_sms: how many SMs it has, which callers on the launch path count once. */
+static bool grant_confines(const struct enforce_grant *g, unsigned n_sms) {
 	return (g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
 		g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_COUNT) &&
-	       smset_count(&g->sms) < g->gpu_sms;
+	       n_sms < g->gpu_sms;
 }
 
-static struct smset grant_set(const struct enforce_grant *g) {
-	return plan_set(&g->sms, g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_COUNT);
+/* The SM set that the grant means on the GPU: itself, or as many SMs from 0 on. */
+static struct smset grant_set(const struct enforce_grant *g, unsigned n_sms) {
+	return g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_COUNT ? smset_range(0, n_sms)
+								       : g->sms;
 }
 
 /* Launches @n_workers blocks of the twin, otherwise like @l. */
@@ -67,11 +70,11 @@ static CUresult launch_twin(const struct twin *t, const struct launch *l, unsign
 }
 
 /* Return: the driver's result; CUDA_ERROR_NOT_SUPPORTED if the launch can't be a twin's. */
-static CUresult launch_confined(const struct enforce_grant *g, const struct kernel *k,
-				const struct launch *l) {
+static CUresult launch_confined(const struct enforce_grant *g, unsigned n_sms,
+				const struct kernel *k, const struct launch *l) {
 	struct context *c = context_current();
 	void *params[PLAN_PARAMS_MAX + 1];
-	struct smset set = grant_set(g);
+	struct smset set = grant_set(g, n_sms);
 	struct control *control;
 	unsigned occupancy;
 	struct twin_arg arg;
@@ -86,9 +89,8 @@ static CUresult launch_confined(const struct enforce_grant *g, const struct kern
 	}
 	occupancy = twin_occupancy(t, c, l);
 	sms = context_find_set(c, &set);
-	if (!occupancy || !sms || smset_empty(&set) ||
-	    plan_make(&plan, l->grid, smset_count(&set), g->gpu_sms, occupancy,
-		      context_workers_max(c)) < 0) {
+	if (!occupancy || !sms || !n_sms ||
+	    plan_make(&plan, l->grid, n_sms, g->gpu_sms, occupancy, context_workers_max(c)) < 0) {
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	control = context_find_control(c, l);
@@ -115,9 +117,10 @@ static CUresult launch_confined(const struct enforce_grant *g, const struct kern
 
 CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel *k,
 			const struct launch *l, Sbeet__Enforcement *ret_how) {
+	unsigned n_sms = smset_count(&grant->sms);
 	CUresult rc;
 
-	if (!grant_confines(grant)) {
+	if (!grant_confines(grant, n_sms)) {
 		/* The set is the whole GPU, or what holds it is not of our making. */
 		rc = enforce_launch_original(l);
 		*ret_how = smset_count(&grant->sms) >= grant->gpu_sms
@@ -125,7 +128,7 @@ CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel *
 				   : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
 		return rc;
 	}
-	rc = k ? launch_confined(grant, k, l) : CUDA_ERROR_NOT_SUPPORTED;
+	rc = k ? launch_confined(grant, n_sms, k, l) : CUDA_ERROR_NOT_SUPPORTED;
 	if (rc == CUDA_SUCCESS) {
 		*ret_how = grant->enforcement;
 		return rc;
@@ -138,9 +141,9 @@ CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel *
 }
 
 /* Runs with @context current. */
-static int prepare(const struct enforce_grant *grant) {
+static int prepare(const struct enforce_grant *grant, unsigned n_sms) {
 	struct context *c = context_current();
-	struct smset set = grant_set(grant);
+	struct smset set = grant_set(grant, n_sms);
 	int r;
 
 	if (!c) {
@@ -175,17 +178,18 @@ static void context_exit(const struct real *real, int entered) {
 }
 
 int enforce_prepare(CUcontext context, const struct enforce_grant *grant) {
+	unsigned n_sms = smset_count(&grant->sms);
 	const struct real *real = real_get();
 	int entered, r;
 
-	if (!grant_confines(grant)) {
+	if (!grant_confines(grant, n_sms)) {
 		return 0;
 	}
 	entered = real ? context_enter(real, context) : -EIO;
 	if (entered < 0) {
 		return -ENOMEM;
 	}
-	r = prepare(grant);
+	r = prepare(grant, n_sms);
 	context_exit(real, entered);
 	return r;
 }

@@ -143,7 +143,3 @@ void plan_params(const struct twin_kernel *twin, const struct launch *l, struct 
 	}
 	params[twin->n_params] = arg;
 }
-
-struct smset plan_set(const struct smset *granted, bool by_count) {
-	return by_count ? smset_range(0, smset_count(granted)) : *granted;
-}

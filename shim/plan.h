@@ -9,7 +9,6 @@
 
 #include <cuda.h>
 
-#include "proto/smset.h"
 #include "shim/launch.h"
 #include "shim/ptx/transform.h"
 #include "shim/ptx/twin.h"
@@ -51,6 +50,3 @@ bool plan_launch_allows(const struct twin_kernel *twin, const struct launch *l);
  */
 void plan_params(const struct twin_kernel *twin, const struct launch *l, struct twin_arg *arg,
 		 void **params);
-
-/* The SM set that a grant means on the GPU: itself, or as many SMs from 0 on. */
-struct smset plan_set(const struct smset *granted, bool by_count);

@@ -200,16 +200,6 @@ static void plan_leaves_wrong_launches_to_the_driver(void **state) {
 	assert_false(plan_launch_allows(&warps, &l));
 }
 
-static void plan_counts_from_0_where_sms_have_no_names(void **state) {
-	struct smset granted = smset_range(40, 6), s;
-
-	s = plan_set(&granted, false);
-	assert_true(smset_equal(&s, &granted));
-	s = plan_set(&granted, true);
-	granted = smset_range(0, 6);
-	assert_true(smset_equal(&s, &granted));
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan_fills_every_sm_with_a_margin),
@@ -222,7 +212,6 @@ int main(void) {
 		cmocka_unit_test(plan_finds_parameters_in_a_buffer),
 		cmocka_unit_test(plan_passes_its_own_parameter_alone),
 		cmocka_unit_test(plan_leaves_wrong_launches_to_the_driver),
-		cmocka_unit_test(plan_counts_from_0_where_sms_have_no_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

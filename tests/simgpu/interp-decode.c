@@ -342,11 +342,10 @@ static int declare_function(struct decoder *d, uint32_t index) {
 	return 0;
 }
 
-/* Who mentions whom: edges[f] are the functions that f names. */
+/* Who mentions whom. */
 struct graph {
-	uint8_t *edge; /* [from][to] would be large: kept as lists instead */
-	uint32_t *list;
-	size_t *first; /* list entries of function f: first[f] to first[f + 1] */
+	uint32_t *list; /* functions */
+	size_t *first;	/* those that f names: list entries first[f] to first[f + 1] */
 	size_t n, cap;
 };
 
@@ -691,7 +690,6 @@ static void decoder_deinit(struct decoder *d) {
 
 int decode_module(struct interp_module *m, char *error, size_t error_size) {
 	struct decoder d = {.m = m};
-	const char *what = "too large";
 	int r;
 
 	r = declare_functions(&d);
@@ -700,24 +698,20 @@ int decode_module(struct interp_module *m, char *error, size_t error_size) {
 	}
 	for (uint32_t f = 0; f < m->n_funcs && r == 0; f++) {
 		r = declare_function(&d, f);
-		if (r == -ENOTSUP) {
-			what = "has parameters that are not supported";
-		}
-		if (r < 0 && r != -ENOMEM && error) {
+		if ((r == -ENOTSUP || r == -E2BIG) && error) {
 			snprintf(error, error_size, "line %u: '%s' %s", m->funcs[f].ptx->line,
-				 m->funcs[f].name, r == -E2BIG ? "declares too much memory" : what);
-			r = -EINVAL;
+				 m->funcs[f].name,
+				 r == -E2BIG ? "declares too much memory"
+					     : "has parameters that are not supported");
+			error = NULL; /* told */
 		}
 	}
 	if (r == 0) {
 		r = decode_functions(&d);
 	}
 	decoder_deinit(&d);
-	if (r == -E2BIG) {
-		if (error) {
-			snprintf(error, error_size, "a variable is %s", what);
-		}
-		r = -EINVAL;
+	if (r == -E2BIG && error) {
+		snprintf(error, error_size, "a variable is too large");
 	}
-	return r;
+	return r == -ENOTSUP || r == -E2BIG ? -EINVAL : r;
 }

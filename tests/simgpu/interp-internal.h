@@ -252,7 +252,8 @@ struct warp {
 	uint64_t *regs;		    /* owned */
 	uint32_t *preds;	    /* owned */
 	uint8_t *local;		    /* owned */
-	uint64_t clock;		    /* instructions of this warp */
+	uint64_t clock;		    /* cycles of this warp */
+	uint64_t clock_ahead;	    /* the block's cycles less ours, when we began to run */
 	uint64_t key[WARP_LANES];   /* place of a thread that is not active, see warp_key() */
 	uint64_t stamp[WARP_LANES]; /* clock when it was put away */
 	struct lane_wait wait[WARP_LANES];
@@ -261,7 +262,6 @@ struct warp {
 
 struct barrier {
 	uint32_t expected; /* threads; 0: all of the block */
-	uint32_t arrived;  /* warps with somebody there: only to see quickly whether it is in use */
 	uint32_t popc;	   /* barrier.red: predicates that were true... */
 	uint32_t total;	   /* ...of so many */
 };

@@ -196,10 +196,9 @@ static uint64_t special_uniform(const struct warp *w, enum special number) {
 		return b->launch.grid_id;
 	case SPECIAL_CLOCK:
 	case SPECIAL_CLOCK64:
-		/* Counts within a stretch too: two readings must differ. */
-		return b->cycles + w->clock + w->pc;
+		return w->clock_ahead + w->clock;
 	case SPECIAL_CLOCK_HI:
-		return (b->cycles + w->clock) >> 32;
+		return (w->clock_ahead + w->clock) >> 32;
 	case SPECIAL_TIMER:
 	case SPECIAL_TIMER_LO:
 		return globaltimer(b);

@@ -201,18 +201,18 @@ static bool warp_diverged(const struct warp *w) {
  * Runs the active threads for at most @n instructions, until they end, wait, meet others or may be
  * spinning. Returns the last handler's answer.
  */
-static enum exec_result warp_run_group(struct warp *w, uint64_t n, uint64_t *ret_done,
-				       uint64_t *cycles) {
+static enum exec_result warp_run_group(struct warp *w, uint64_t n, uint64_t *ret_done) {
 	const struct insn *insns = w->block->module->insns;
 	enum exec_result r = EXEC_NEXT;
-	uint64_t done = 0, cost = 0;
+	uint64_t done = 0;
 
+	w->clock_ahead = w->block->cycles - w->clock;
 	while (done < n) {
 		const struct insn *in = insns + w->pc;
 		uint32_t mask = w->active;
 
 		done++;
-		cost += in->cost;
+		w->clock += in->cost;
 		if (in->guard >= 0) {
 			uint32_t p = w->pframe[in->guard];
 
@@ -239,8 +239,7 @@ static enum exec_result warp_run_group(struct warp *w, uint64_t n, uint64_t *ret
 			break;
 		}
 	}
-	w->clock += done;
-	*cycles += cost;
+	w->block->cycles = w->clock_ahead + w->clock;
 	*ret_done = done;
 	return r;
 }
@@ -281,7 +280,7 @@ bool warp_run(struct warp *w, uint64_t budget, uint64_t *ret_done) {
 
 			n = n < most ? n : most;
 		}
-		r = warp_run_group(w, n, &done, &w->block->cycles);
+		r = warp_run_group(w, n, &done);
 		total += done;
 		w->alone += done;
 		if (r == EXEC_FAULT) {

@@ -13,8 +13,8 @@
 
 /*
  * Generic addresses below INTERP_DEVICE_FIRST are the interpreter's: windows through which a thread
- * sees its shared, local and parameter memory, and functions. Device memory must lie above. Constant
- * memory is device memory.
+ * sees its shared, local and parameter memory, and functions. Device memory must lie above.
+ * Constant memory is device memory.
  */
 #define INTERP_SHARED_WINDOW  0x01000000ull
 #define INTERP_LOCAL_WINDOW   0x02000000ull
@@ -47,9 +47,10 @@ struct interp_machine {
 	void (*print)(void *userdata, const char *text, size_t n); /* output of vprintf */
 };
 
-/* Parses and decodes. Return: 0; -EINVAL with @error telling the line; -ENOTSUP for a module whose
- * every kernel has an unknown instruction (a kernel with one is kept and fails when it is launched);
- * -ENOMEM. @text is copied. */
+/* Parses and decodes. A kernel with an instruction that is not known is kept, see
+ * interp_kernel_info.unsupported. Return: 0; -EINVAL with @error telling what and where; -E2BIG;
+ * -ENOMEM.
+ * @text is copied. */
 int interp_module_new(struct interp_module **ret, const char *text, size_t size, char *error,
 		      size_t error_size);
 struct interp_module *interp_module_free(struct interp_module *m);
@@ -84,7 +85,8 @@ struct interp_launch {
 	const struct interp_kernel *kernel;
 	uint32_t grid[3], block[3];
 	uint32_t dynamic_shared_bytes;
-	const void *params; /* the packed parameter buffer, borrowed until the last block is freed */
+	const void
+		*params; /* the packed parameter buffer, borrowed until the last block is freed */
 	size_t params_size;
 	uint64_t grid_id;
 };
@@ -95,16 +97,18 @@ struct interp_place {
 	uint32_t nsmid;
 };
 
+/* Return: 0; -ENOTSUP for a kernel with an unknown instruction; -EINVAL for a grid or block that no
+ * GPU takes or too few parameters; -E2BIG for a kernel of too many registers; -ENOMEM. */
 int interp_block_new(struct interp_block **ret, const struct interp_launch *launch,
 		     const uint32_t ctaid[3], struct interp_place place,
 		     const struct interp_machine *machine);
 struct interp_block *interp_block_free(struct interp_block *b);
 
 enum interp_result {
-	INTERP_DONE,   /* every thread has exited */
-	INTERP_MORE,   /* the budget is used up; call again */
-	INTERP_FAULT,  /* see interp_block_fault() */
-	INTERP_HANG,   /* all threads wait at barriers that can never complete */
+	INTERP_DONE,  /* every thread has exited */
+	INTERP_MORE,  /* the budget is used up; call again */
+	INTERP_FAULT, /* see interp_block_fault() */
+	INTERP_HANG,  /* all threads wait at barriers that can never complete */
 };
 
 /*
@@ -117,7 +121,7 @@ enum interp_result interp_block_run(struct interp_block *b, uint64_t budget,
 
 enum interp_fault_kind {
 	INTERP_FAULT_NONE,
-	INTERP_FAULT_ADDRESS,	  /* outside any allocation of the context, or of shared/local/param */
+	INTERP_FAULT_ADDRESS, /* outside any allocation of the context, or of shared/local/param */
 	INTERP_FAULT_ALIGNMENT,
 	INTERP_FAULT_INSTRUCTION, /* not supported, trap, or an illegal use */
 	INTERP_FAULT_ASSERT,

@@ -2,6 +2,8 @@
  * test-interp-control.c: divergence, calls, barriers, warp operations, atomics and faults of the
  * PTX interpreter.
  */
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -465,6 +467,93 @@ static void control_atomics_keep_every_update(void **state) {
 	}
 }
 
+/* As the copies that kernels make through cp.async: whole, cut by a size, ignored. */
+static void control_async_copies_arrive(void **state) {
+	uint32_t w[THREADS_MAX];
+
+	run_kernel(KERNEL(".shared .align 16 .b8 s[1024];\nmov.u32 %r1, s;\n"
+			  "mad.lo.u32 %r1, %t, 16, %r1;\nadd.u32 %r2, %t, 7;\n"
+			  "mad.wide.u32 %rd1, %t, 16, %buf;\n"
+			  "st.global.v4.u32 [%rd1], {%r2, %r2, %r2, %r2};\n"
+			  "mov.u32 %r3, 8;\nst.shared.u32 [%r1+12], %r3;\n"
+			  "cp.async.cg.shared.global.L2::128B [%r1], [%rd1], 16, %r3;\n"
+			  "cp.async.commit_group;\ncp.async.wait_group 0;\n"
+			  "ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [%r1];\n"
+			  "add.u32 %x, %r4, %r5;\nadd.u32 %x, %x, %r6;\nadd.u32 %x, %x, %r7;\n"
+			  "bar.sync 0;\nst.global.u32 [%out], %x;\nret;"),
+		   32, w);
+	for (uint32_t t = 0; t < 32; t++) {
+		assert_int_equal(w[t], 2 * (t + 7)); /* 8 of 16 bytes, the rest zeros */
+	}
+}
+
+static void control_clock_never_goes_back(void **state) {
+	uint32_t w[THREADS_MAX];
+
+	run_kernel(KERNEL("mov.u32 %x, 0;\nmov.u64 %rd1, %clock64;\nmov.u32 %r1, 0;\n"
+			  "L: mov.u64 %rd2, %clock64;\nsetp.le.u64 %p1, %rd2, %rd1;\n"
+			  "@%p1 add.u32 %x, %x, 1;\nmov.u64 %rd1, %rd2;\nadd.u32 %r1, %r1, 1;\n"
+			  "setp.lt.u32 %p2, %r1, 3000;\n@%p2 bra L;\n"
+			  "st.global.u32 [%out], %x;\nret;"),
+		   96, w);
+	for (uint32_t t = 0; t < 96; t++) {
+		assert_int_equal(w[t], 0);
+	}
+}
+
+/* Blocks in host threads of their own, on the same memory. */
+struct parallel {
+	struct harness *h;
+	uint64_t buffer;
+	enum interp_result result;
+};
+
+static void *parallel_run(void *userdata) {
+	struct parallel *p = userdata;
+	struct interp_launch l = {.kernel = interp_module_find(p->h->module, "k"),
+				  .grid = {1, 1, 1},
+				  .block = {64, 1, 1},
+				  .params = &p->buffer,
+				  .params_size = 8};
+	const uint32_t zero[3] = {0};
+	struct interp_block *b = NULL;
+	uint64_t instructions, cycles;
+
+	p->result = INTERP_FAULT;
+	if (interp_block_new(&b, &l, zero, (struct interp_place){0, 1}, &p->h->machine) == 0) {
+		do {
+			p->result = interp_block_run(b, 1000, &instructions, &cycles);
+		} while (p->result == INTERP_MORE);
+	}
+	interp_block_free(b);
+	return NULL;
+}
+
+static void control_atomics_hold_between_host_threads(void **state) {
+	struct parallel p[4];
+	pthread_t threads[4];
+	struct harness h;
+	uint32_t *host;
+	uint64_t buffer;
+
+	harness_init(&h,
+		     KERNEL("mov.u32 %r1, 0;\nL: red.global.add.u32 [%buf], 1;\n"
+			    "atom.global.add.f32 %r2, [%buf+4], 0f3F800000;\n"
+			    "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 500;\n@%p1 bra L;\nret;"));
+	buffer = harness_alloc(&h, 64, &host);
+	for (unsigned i = 0; i < 4; i++) {
+		p[i] = (struct parallel){.h = &h, .buffer = buffer};
+		assert_int_equal(pthread_create(&threads[i], NULL, parallel_run, &p[i]), 0);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_int_equal(p[i].result, INTERP_DONE);
+	}
+	assert_int_equal(host[0], 4 * 64 * 500);
+	assert_true(*(float *)(void *)(host + 1) == 4 * 64 * 500);
+	harness_deinit(&h);
+}
+
 static void control_faults_say_where(void **state) {
 	char text[1024];
 
@@ -499,7 +588,7 @@ static void control_unknown_instruction_keeps_the_kernel(void **state) {
 	assert_non_null(strstr(info.unsupported, "wmma.frobnicate.f32"));
 	l.params = zero;
 	assert_int_equal(interp_block_new(&b, &l, zero, (struct interp_place){0, 1}, &h.machine),
-			 -95);
+			 -ENOTSUP);
 	assert_null(b);
 	harness_deinit(&h);
 }
@@ -550,6 +639,9 @@ int main(void) {
 		TEST(control_dynamic_shared_follows_static),
 		TEST(control_struct_parameters_and_constants_are_read),
 		TEST(control_atomics_keep_every_update),
+		TEST(control_async_copies_arrive),
+		TEST(control_clock_never_goes_back),
+		TEST(control_atomics_hold_between_host_threads),
 		TEST(control_faults_say_where),
 		TEST(control_unknown_instruction_keeps_the_kernel),
 		TEST(control_blocks_resume_at_every_instruction),

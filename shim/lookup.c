@@ -1,16 +1,14 @@
 /*
- * lookup.c: from the driver's addresses to our wrappers, and the interposed dlsym.
+ * lookup.c: from the driver's addresses to our wrappers.
  */
 #include "shim/lookup.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "shim/real.h"
-#include "shim/state.h"
 
 struct pair {
 	uintptr_t driver;
@@ -85,7 +83,7 @@ void *lookup_replace(void *address) {
 	return address;
 }
 
-static bool is_ours(const void *address) {
+bool lookup_is_ours(const void *address) {
 	static const void *const list[] = {
 #define OP(name, params, args, kind, bytes, stream, traits) (const void *)name,
 #define HOOK(name, params, args)			    (const void *)name,
@@ -98,41 +96,4 @@ static bool is_ours(const void *address) {
 		}
 	}
 	return false;
-}
-
-static __attribute__((noinline)) void *dlsym_driver(void *handle, const char *name) {
-	void *found = real_dlsym(handle, name);
-
-	if (!found || state_bypass()) {
-		return found;
-	}
-	/* Who looks through the global scope meets our wrapper first, which the preload put there.
-	 * He is to find it only where he would have found the driver behind it. */
-	if (is_ours(found)) {
-		found = real_dlsym(RTLD_NEXT, name);
-	}
-	return lookup_replace(found);
-}
-
-/* For RTLD_NEXT the C library looks at who called: the call must be a jump, so that it sees the
- * program and not us, in debug builds too. */
-#ifdef __clang__
-#define TAIL_CALLS
-#define TAIL_RETURN __attribute__((musttail)) return
-#else
-#define TAIL_CALLS  __attribute__((optimize("O2")))
-#define TAIL_RETURN return
-#endif
-
-SBEET_EXPORT TAIL_CALLS void *dlsym(void *restrict handle, const char *restrict name) {
-	real_dlsym_fn f;
-
-	if (handle != RTLD_NEXT && name[0] == 'c' && name[1] == 'u') {
-		TAIL_RETURN dlsym_driver(handle, name);
-	}
-	f = real_dlsym_get();
-	if (!f) {
-		return NULL;
-	}
-	TAIL_RETURN f(handle, name);
 }

@@ -4,9 +4,14 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 /*
  * Return: the wrapper of the function of the driver that starts at @address, else @address (NULL
  * included). The address tells the exact variant, so there is no table of names, versions and
  * flags.
  */
 void *lookup_replace(void *address);
+
+/* Whether @address is one of our wrappers. */
+bool lookup_is_ours(const void *address);

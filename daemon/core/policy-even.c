@@ -9,12 +9,13 @@
 
 /* The SMs that are a slot's. One SM can't be split: then there is slot 0 alone. */
 static struct smset slot_sms(const struct sched_gpu *gpu, unsigned slot) {
-	unsigned low = gpu->n_sms / 2;
+	unsigned limit = gpu->model.limit;
+	unsigned low = limit / 2;
 
 	if (slot == 0) {
-		return smset_range(0, low > 0 ? low : gpu->n_sms);
+		return smset_range(0, low > 0 ? low : limit);
 	}
-	return low > 0 ? smset_range(low, gpu->n_sms - low) : SMSET_EMPTY;
+	return low > 0 ? smset_range(low, limit - low) : SMSET_EMPTY;
 }
 
 /* Where on this GPU the job could start now. */

@@ -30,9 +30,13 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 
 		next = policy_next_waiting(s, id);
 		if (gpu >= 0) {
-			struct smset all = sched_gpu(s, (size_t)gpu)->free;
+			const struct sched_gpu *g = sched_gpu(s, (size_t)gpu);
+			struct smset sms = g->free;
 
-			policy_grant(s, id, (size_t)gpu, 0, &all, now, actions);
+			if (sched_job(s, id)->divisible) {
+				sms = smset_lowest(&sms, g->model.limit);
+			}
+			policy_grant(s, id, (size_t)gpu, 0, &sms, now, actions);
 			n_idle--;
 		}
 	}

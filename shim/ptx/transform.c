@@ -171,6 +171,13 @@ static int judge(struct builder *b, size_t i) {
 	if (facts->refusal.reason) {
 		return refuse(b, k, &facts->refusal);
 	}
+	if (b->facts.const_escapes && (facts->has & FACTS_GENERIC)) {
+		return refuse_whole(b, k, f,
+				    "it may meet addresses of constants, which differ in a twin");
+	}
+	if (hazards_free_barrier(&b->facts) > 15) {
+		return refuse_whole(b, k, f, "its module leaves no barrier to its twin");
+	}
 	r = hazards_judge(&b->hazards[i], &b->facts, f);
 	if (r < 0) {
 		return r;
@@ -190,7 +197,7 @@ static int use_var(struct builder *b, size_t kernel, uint32_t v, size_t *n_vars)
 
 	b->used[v] = true;
 	if ((var->space != PTX_SPACE_GLOBAL && var->space != PTX_SPACE_CONST) ||
-	    facts_is_private(var) || b->var_seen[v] == kernel + 1) {
+	    facts_is_private(b->m, var) || b->var_seen[v] == kernel + 1) {
 		return 0;
 	}
 	if (b->slots[v] == PTX_NONE) {
@@ -285,7 +292,7 @@ static void emit_vars(struct builder *b, const struct emit *e) {
 			const struct ptx_var *var = &b->m->vars[v];
 
 			if (b->used[v] &&
-			    (var->space == PTX_SPACE_SHARED || facts_is_private(var))) {
+			    (var->space == PTX_SPACE_SHARED || facts_is_private(b->m, var))) {
 				emit_tokens(e, var->first, var->end);
 				text_adds(e->out, "\n");
 				break; /* one declaration may have several names */

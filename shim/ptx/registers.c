@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 int registers_init(struct registers *r, const struct ptx_module *m, const struct ptx_func *f) {
-	uint64_t limit = 65536 + 64 * (uint64_t)f->n_stmts, n = 0;
+	uint64_t limit = 4096 + 64 * (uint64_t)f->n_stmts, n = 0;
 	uint32_t first = PTX_NONE, end = 0;
 	uint32_t *bases;
 

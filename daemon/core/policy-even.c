@@ -7,15 +7,17 @@
  */
 #include "daemon/core/policy.h"
 
-/* The SMs that are a slot's. One SM can't be split: then there is slot 0 alone. */
+/* The SMs that are a slot's, within the GPU's limit. One SM can't be split: then there is slot 0
+ * alone. */
 static struct smset slot_sms(const struct sched_gpu *gpu, unsigned slot) {
-	unsigned limit = gpu->model.limit;
-	unsigned low = limit / 2;
+	const struct sched_gpu_model *model = &gpu->model;
+	unsigned low = sched_whole_steps(model, model->limit / 2);
 
 	if (slot == 0) {
-		return smset_range(0, low > 0 ? low : limit);
+		return smset_range(0, low > 0 ? low : model->limit);
 	}
-	return low > 0 ? smset_range(low, limit - low) : SMSET_EMPTY;
+	return low > 0 ? smset_range(low, sched_whole_steps(model, model->limit - low))
+		       : SMSET_EMPTY;
 }
 
 /* Where on this GPU the job could start now. */
@@ -27,7 +29,7 @@ static bool find_place(const struct sched *s, size_t index, const struct sched_j
 		return false;
 	}
 	if (!job->divisible) {
-		if (smset_count(&gpu->free) < gpu->n_sms) {
+		if (smset_count(&gpu->free) < gpu->n_sms || gpu->model.limit < gpu->n_sms) {
 			return false;
 		}
 		*ret_slot = 0;

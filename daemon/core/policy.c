@@ -6,9 +6,8 @@
 #include <string.h>
 
 static const struct sched_policy *const policies[] = {
-	&policy_even,
-	&policy_fcfs,
-	NULL,
+	&policy_even, &policy_fcfs, &policy_rm,	       &policy_load_dist,
+	&policy_bcf,  &policy_lcf,  &policy_lookahead, NULL,
 };
 
 const struct sched_policy *const *sched_policies(void) {

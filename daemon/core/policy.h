@@ -8,14 +8,28 @@
 #pragma once
 
 #include "daemon/core/sched.h"
+#include "daemon/core/task.h"
 
+extern const struct sched_policy policy_bcf;
 extern const struct sched_policy policy_even;
 extern const struct sched_policy policy_fcfs;
+extern const struct sched_policy policy_lcf;
+extern const struct sched_policy policy_load_dist;
+extern const struct sched_policy policy_lookahead;
+extern const struct sched_policy policy_rm;
 
 /* Waiting jobs in the order of their arrival. SCHED_JOB_NONE at the end. A job's successor must be
  * read before the job is granted. */
 sched_job_id policy_first_waiting(const struct sched *s);
 sched_job_id policy_next_waiting(const struct sched *s, sched_job_id id);
+
+/* The order of the ready queue, as params.queue says; ties in order of arrival. */
+bool policy_goes_before(const struct sched *s, const struct sched_job *a,
+			const struct sched_job *b);
+
+/* The declared tasks and the queue of their releases. Only distribute() changes anything there: the
+ * tasks' homes. */
+struct task_table *policy_tasks(struct sched *s);
 
 /* Whether the sharing mode lets @job run beside what runs on this GPU now. */
 bool policy_may_share(const struct sched *s, size_t gpu, const struct sched_job *job);
@@ -24,6 +38,29 @@ bool policy_may_share(const struct sched *s, size_t gpu, const struct sched_job 
  * Gives @sms of @gpu to the waiting job @id and adds the action.
  * @slot must be free, @sms not empty and free, the sharing mode kept; a job that is not divisible
  * gets the whole GPU. All this is asserted: a policy that errs is our bug, never a client's.
+ * The job's end is predicted where its task has a profile.
  */
 void policy_grant(struct sched *s, sched_job_id id, size_t gpu, unsigned slot,
 		  const struct smset *sms, nsec_t now, struct sched_actions *actions);
+
+/* The number of SMs that jobs may still be given on a GPU, within its limit and in whole steps. */
+unsigned policy_room(const struct sched *s, size_t gpu);
+
+/* A slot of the GPU that may be used, within params.jobs_per_gpu, or -1. */
+int policy_free_slot(const struct sched *s, size_t gpu);
+
+/*
+ * policy_grant() for @n_sms SMs, at most policy_room(). Which ones: slot 0 takes the lowest free
+ * SMs within the GPU's limit, slot 1 the highest, so each job's are contiguous, and what is left
+ * between them too.
+ */
+void policy_start(struct sched *s, sched_job_id id, size_t gpu, unsigned slot, unsigned n_sms,
+		  nsec_t now, struct sched_actions *actions);
+
+/*
+ * Starts jobs about which nothing is known, in order of arrival, on GPUs where no job with a
+ * deadline wants to go: @wanted[k] says that one waits for GPU k. As such a job may run for long,
+ * it gets at most half of a GPU as long as real-time tasks are declared, unless it can't be
+ * divided.
+ */
+void policy_fill(struct sched *s, const bool *wanted, nsec_t now, struct sched_actions *actions);

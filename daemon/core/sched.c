@@ -124,6 +124,10 @@ const struct sched_params *sched_get_params(const struct sched *s) {
 	return &s->params;
 }
 
+unsigned sched_whole_steps(const struct sched_gpu_model *model, unsigned n) {
+	return n >= model->limit ? model->limit : n - n % model->step;
+}
+
 int sched_set_gpu_model(struct sched *s, size_t index, const struct sched_gpu_model *model) {
 	if (index >= s->n_gpus || model->power.n_sms != s->gpus[index].n_sms || model->limit < 1 ||
 	    model->limit > s->gpus[index].n_sms || model->step < 1) {
@@ -228,6 +232,11 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 	};
 	append_waiting(s, id);
 	if (job->task != SCHED_TASK_NONE) {
+		struct sched_task *task = &s->tasks.list[job->task];
+
+		task->gpu_wanted = j->gpu_wanted;
+		task->divisible = j->divisible;
+		task->owner = j->owner;
 		task_table_released(&s->tasks, job->task, job->release);
 	}
 	*ret_id = id;
@@ -274,6 +283,20 @@ sched_job_id policy_next_waiting(const struct sched *s, sched_job_id id) {
 	return s->jobs[id].next;
 }
 
+bool policy_goes_before(const struct sched *s, const struct sched_job *a,
+			const struct sched_job *b) {
+	nsec_t x = a->deadline ? a->deadline : UINT64_MAX;
+	nsec_t y = b->deadline ? b->deadline : UINT64_MAX;
+
+	if (s->params.queue == SCHED_QUEUE_PRIORITY && a->priority != b->priority) {
+		return a->priority > b->priority;
+	}
+	if (s->params.queue != SCHED_QUEUE_FCFS && x != y) {
+		return x < y;
+	}
+	return a->order < b->order;
+}
+
 bool policy_may_share(const struct sched *s, size_t index, const struct sched_job *job) {
 	const struct sched_gpu *gpu = &s->gpus[index];
 
@@ -288,6 +311,63 @@ bool policy_may_share(const struct sched *s, size_t index, const struct sched_jo
 		}
 	}
 	return true;
+}
+
+struct task_table *policy_tasks(struct sched *s) {
+	return &s->tasks;
+}
+
+unsigned policy_room(const struct sched *s, size_t index) {
+	const struct sched_gpu *gpu = &s->gpus[index];
+	unsigned taken = gpu->n_sms - smset_count(&gpu->free);
+
+	return taken < gpu->model.limit ? sched_whole_steps(&gpu->model, gpu->model.limit - taken)
+					: 0;
+}
+
+int policy_free_slot(const struct sched *s, size_t index) {
+	unsigned busy = 0;
+	int found = -1;
+
+	for (int i = SCHED_SLOTS_MAX - 1; i >= 0; i--) {
+		if (s->gpus[index].slots[i] == SCHED_JOB_NONE) {
+			found = i;
+		} else {
+			busy++;
+		}
+	}
+	return busy < s->params.jobs_per_gpu ? found : -1;
+}
+
+/* See policy_start(). Jobs granted by a policy that knows no limit may hold SMs beyond it; what
+ * they hold counts all the same, so enough are left within it. */
+static struct smset pick_sms(const struct sched_gpu *gpu, unsigned slot, unsigned n) {
+	struct smset within = smset_range(0, gpu->model.limit);
+	struct smset lowest;
+
+	within = smset_and(&within, &gpu->free);
+	if (slot == 0) {
+		return smset_lowest(&within, n);
+	}
+	lowest = smset_lowest(&within, smset_count(&within) - n);
+	return smset_minus(&within, &lowest);
+}
+
+/* What a grant means for the job's task, and when it will be over: known of declared tasks only. */
+static void predict(struct sched *s, struct sched_job *job) {
+	struct sched_task *task = task_table_get(&s->tasks, job->task);
+	struct task_times times;
+
+	if (!task) {
+		return;
+	}
+	if (task->profiles[job->gpu]) {
+		times = task_times(task, &s->params, (unsigned)job->gpu, smset_count(&job->sms),
+				   job->granted);
+		job->sms_end = times.sms_end;
+		job->finish = times.finish;
+	}
+	task->last_gpu = job->gpu;
 }
 
 void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
@@ -311,5 +391,15 @@ void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	job->granted = now;
 	gpu->slots[slot] = id;
 	gpu->free = smset_minus(&gpu->free, sms);
+	predict(s, job);
 	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_GRANT, id};
+}
+
+void policy_start(struct sched *s, sched_job_id id, size_t index, unsigned slot, unsigned n_sms,
+		  nsec_t now, struct sched_actions *actions) {
+	struct smset sms;
+
+	assert(n_sms > 0 && n_sms <= policy_room(s, index));
+	sms = pick_sms(&s->gpus[index], slot, n_sms);
+	policy_grant(s, id, index, slot, &sms, now, actions);
 }

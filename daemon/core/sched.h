@@ -50,6 +50,9 @@ struct sched_gpu_model {
 	unsigned step; /* SM counts are multiples of this (or the limit itself), at least 1 */
 };
 
+/* The most SMs a job can be given when @n are left: a multiple of the step, or the limit. */
+unsigned sched_whole_steps(const struct sched_gpu_model *model, unsigned n);
+
 struct sched_gpu {
 	unsigned n_sms;		      /* 1 to 256 */
 	struct sched_gpu_model model; /* until set: no power, limit n_sms, step 1 */
@@ -69,19 +72,24 @@ enum sched_job_state {
  * declared here are best-effort: nothing about them can be predicted.
  */
 struct sched_task {
-	nsec_t period;	 /* T, or the least time between two releases; 0: releases unknown */
-	nsec_t deadline; /* D, relative, at most T where there is one; 0: none */
-	nsec_t first_release;
-	int priority; /* higher is more urgent */
+	nsec_t period;	      /* T, or the least time between two releases; 0: releases unknown */
+	nsec_t deadline;      /* D, relative, at most T where there is one; 0: none */
+	nsec_t first_release; /* offset */
+	int priority;	      /* higher is more urgent */
 	/* by GPU; borrowed, outlive the task; NULL: can't run there */
 	const struct profile_table *profiles[SCHED_GPUS_MAX];
 	int fixed_gpu; /* policy `fixed`: where its jobs go, or -1 */
 	struct smset fixed_sms;
 
 	/* set by the core */
+	int gpu_wanted;			    /* as of its last job; -1: any */
+	bool divisible;			    /* as of its last job */
+	uint64_t owner;			    /* of its last job; 0: no job yet */
 	int home;			    /* GPU that sched_distribute() chose; -1: none */
+	int last_gpu;			    /* where its last job was granted; -1: none yet */
 	nsec_t next_release;		    /* earliest time of the next job */
 	uint16_t m_opt[SCHED_GPUS_MAX];	    /* Definition 10, within the GPU's limit and step */
+	nsec_t fastest[SCHED_GPUS_MAX];	    /* least G(m) */
 	uint64_t energy_pj[SCHED_GPUS_MAX]; /* alone on m_opt SMs, above static power */
 	uint8_t n_gpus;			    /* GPUs with a profile */
 	uint8_t order[SCHED_GPUS_MAX];	    /* those, least energy first (Pi_i of Alg. 4) */

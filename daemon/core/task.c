@@ -126,6 +126,17 @@ static int check(const struct sched_task *task, const struct sched_gpu *gpus, si
 	return 0;
 }
 
+static nsec_t fastest(const struct profile_table *p, const struct sched_gpu_model *model) {
+	nsec_t least = profile_total(p, model->limit);
+
+	for (unsigned m = model->step; m < model->limit; m += model->step) {
+		nsec_t total = profile_total(p, m);
+
+		least = total < least ? total : least;
+	}
+	return least;
+}
+
 /* m_opt on each GPU, and the GPUs by the energy a job needs there: insertion keeps equal ones in
  * the GPUs' own order. */
 static void derive(struct sched_task *task, const struct sched_gpu *gpus, size_t n_gpus) {
@@ -139,6 +150,7 @@ static void derive(struct sched_task *task, const struct sched_gpu *gpus, size_t
 		}
 		task->m_opt[k] =
 			(uint16_t)profile_m_opt(p, &model->power, model->limit, model->step);
+		task->fastest[k] = fastest(p, model);
 		task->energy_pj[k] = profile_energy_alone_pj(p, &model->power, task->m_opt[k]);
 		for (; i > 0 && task->energy_pj[task->order[i - 1]] > task->energy_pj[k]; i--) {
 			task->order[i] = task->order[i - 1];
@@ -175,7 +187,10 @@ int task_table_add(struct task_table *t, const struct sched_task *task,
 		.priority = task->priority,
 		.fixed_gpu = task->fixed_gpu < 0 ? -1 : task->fixed_gpu,
 		.fixed_sms = task->fixed_sms,
+		.gpu_wanted = -1,
+		.divisible = true,
 		.home = -1,
+		.last_gpu = -1,
 		.next_release = task->first_release,
 		.heap_index = NOT_IN_HEAP,
 		.used = true,
@@ -270,4 +285,17 @@ size_t task_table_coming(const struct task_table *t, nsec_t now, nsec_t until,
 		frontier_add(&f, release + task->period, id, SIZE_MAX);
 	}
 	return n;
+}
+
+struct task_times task_times(const struct sched_task *task, const struct sched_params *params,
+			     unsigned gpu, unsigned n_sms, nsec_t start) {
+	const struct profile_table *p = task->profiles[gpu];
+	bool moves = task->last_gpu >= 0 && task->last_gpu != (int)gpu;
+	struct task_times t;
+
+	t.kernel_start = start + (moves ? params->migration_cost : 0) + p->copy_in;
+	t.kernel_end = t.kernel_start + p->exec[n_sms];
+	t.finish = t.kernel_end + p->copy_out;
+	t.sms_end = params->free_at_kernel_end ? t.kernel_end : t.finish;
+	return t;
 }

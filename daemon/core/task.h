@@ -49,3 +49,13 @@ struct task_coming {
  */
 size_t task_table_coming(const struct task_table *t, nsec_t now, nsec_t until,
 			 struct task_coming *ret, size_t max);
+
+/* What a grant of @n_sms SMs of GPU @gpu at @start leads to by the task's profile there. */
+struct task_times {
+	nsec_t kernel_start, kernel_end;
+	nsec_t sms_end; /* the SMs come free */
+	nsec_t finish;	/* the last copy is done */
+};
+
+struct task_times task_times(const struct sched_task *task, const struct sched_params *params,
+			     unsigned gpu, unsigned n_sms, nsec_t start);

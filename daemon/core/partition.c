@@ -1,0 +1,159 @@
+/* partition.c: see partition.h. */
+#include "daemon/core/partition.h"
+
+#include "daemon/core/task.h"
+
+/* Utilisations are parts of this. */
+#define WHOLE 1000000000ull
+
+/* U_i(m, k) = G_i(m, k) / T_i. A task whose releases are unknown counts as using nothing. */
+static uint64_t utilisation_at(const struct sched_task *task, size_t gpu, unsigned m) {
+	return task->period ? profile_total(task->profiles[gpu], m) * WHOLE / task->period : 0;
+}
+
+/* U_i(k): the mean over all SM counts that the limit allows (2.2.2, 3.3.2). */
+static uint64_t utilisation_mean(const struct sched *s, const struct sched_task *task, size_t gpu) {
+	unsigned limit = sched_gpu(s, gpu)->model.limit;
+	uint64_t sum = 0;
+
+	for (unsigned m = 1; m <= limit; m++) {
+		sum += utilisation_at(task, gpu, m);
+	}
+	return sum / limit;
+}
+
+/* By the reference GPU; by the task's cheapest one if it can't run there. */
+static uint64_t utilisation_of(const struct sched *s, const struct sched_task *task,
+			       size_t reference) {
+	return utilisation_mean(s, task, task->profiles[reference] ? reference : task->order[0]);
+}
+
+/* The GPU that @rule offers before another. */
+static bool offered_before(const struct sched *s, enum partition_rule rule, const uint64_t *used,
+			   size_t a, size_t b) {
+	unsigned x = sched_gpu(s, a)->model.limit, y = sched_gpu(s, b)->model.limit;
+
+	switch (rule) {
+	case PARTITION_BIGGEST:
+		return x > y;
+	case PARTITION_LITTLEST:
+		return x < y;
+	case PARTITION_BEST_FIT:
+		return used[a] > used[b];
+	case PARTITION_WORST_FIT:
+		return used[a] < used[b];
+	default:
+		return false;
+	}
+}
+
+static void place_by_size(struct sched *s, enum partition_rule rule, struct sched_task *task,
+			  uint64_t size, uint64_t *used) {
+	int fits = -1, least = -1;
+
+	for (size_t k = 0; k < sched_n_gpus(s); k++) {
+		if (!task->profiles[k]) {
+			continue;
+		}
+		if (least < 0 || used[k] < used[least]) {
+			least = (int)k;
+		}
+		if (used[k] + size <= WHOLE &&
+		    (fits < 0 || offered_before(s, rule, used, k, (size_t)fits))) {
+			fits = (int)k;
+		}
+	}
+	task->home = fits >= 0 ? fits : least;
+	used[task->home] += size;
+}
+
+/* The tasks that can run somewhere are taken in turn, each once, by their homes: not yet placed is
+ * -1. Quadratic in the tasks, but not part of a decision. */
+void partition_by_size(struct sched *s, enum partition_rule rule) {
+	struct task_table *tasks = policy_tasks(s);
+	uint64_t used[SCHED_GPUS_MAX] = {0};
+	size_t reference = 0;
+
+	for (size_t k = 1; k < sched_n_gpus(s); k++) {
+		if (sched_gpu(s, k)->n_sms > sched_gpu(s, reference)->n_sms) {
+			reference = k;
+		}
+	}
+	for (;;) {
+		struct sched_task *largest = NULL;
+		uint64_t size = 0;
+
+		for (sched_task_id id = 0; id < tasks->n; id++) {
+			struct sched_task *task = task_table_get(tasks, id);
+			uint64_t u;
+
+			if (!task || task->n_gpus == 0 || task->home >= 0) {
+				continue;
+			}
+			u = utilisation_of(s, task, reference);
+			if (!largest || u > size) {
+				largest = task;
+				size = u;
+			}
+		}
+		if (!largest) {
+			return;
+		}
+		place_by_size(s, rule, largest, size, used);
+	}
+}
+
+/* Alg. 4, lines 4 to 10, for one task. */
+static void place_by_energy(struct sched_task *task, bool fit, uint64_t *used) {
+	bool some_fit = false;
+	int least = -1;
+	uint64_t least_used = 0;
+
+	for (size_t i = 0; fit && i < task->n_gpus; i++) {
+		size_t k = task->order[i];
+
+		some_fit |= profile_total(task->profiles[k], task->m_opt[k]) <= task->deadline;
+	}
+	for (size_t i = 0; i < task->n_gpus; i++) {
+		size_t k = task->order[i];
+		uint64_t u = utilisation_at(task, k, task->m_opt[k]);
+
+		if (some_fit && profile_total(task->profiles[k], task->m_opt[k]) > task->deadline) {
+			continue;
+		}
+		if (used[k] + u <= WHOLE) { /* line 6 */
+			task->home = (int)k;
+			used[k] += u;
+			return;
+		}
+		if (least < 0 || used[k] + u < least_used) {
+			least = (int)k;
+			least_used = used[k] + u;
+		}
+	}
+	task->home = least; /* line 10 */
+	used[least] = least_used;
+}
+
+void partition_by_energy(struct sched *s) {
+	struct task_table *tasks = policy_tasks(s);
+	bool fit = sched_get_params(s)->reading == SCHED_READING_FIT;
+	uint64_t used[SCHED_GPUS_MAX] = {0};
+
+	for (;;) {
+		struct sched_task *first = NULL;
+
+		for (sched_task_id id = 0; id < tasks->n; id++) {
+			struct sched_task *task = task_table_get(tasks, id);
+
+			if (task && task->n_gpus > 0 && task->home < 0 &&
+			    (!first || task->priority > first->priority)) {
+				first = task;
+			}
+		}
+		if (!first) {
+			return;
+		}
+		place_by_energy(first, fit, used);
+	}
+}

@@ -1,0 +1,32 @@
+/*
+ * partition.h: which GPU each task lives on, found before anything runs: the policies' offline
+ * parts. Sets the tasks' homes; used by policies only.
+ */
+#pragma once
+
+#include "daemon/core/policy.h"
+
+/* Which GPU a task is offered first, of those with capacity left. */
+enum partition_rule {
+	PARTITION_BIGGEST,   /* most SMs: BCF */
+	PARTITION_LITTLEST,  /* fewest SMs: LCF */
+	PARTITION_FIRST_FIT, /* lowest index: FFD */
+	PARTITION_BEST_FIT,  /* least capacity left: BFD */
+	PARTITION_WORST_FIT, /* most capacity left: WFD */
+};
+
+/*
+ * Largest task first, by the utilisation U_i on the reference GPU, which stands for the task on all
+ * of them (3.6.1: U_i(pi_k) = U_i(pi_0)); each to the first GPU by @rule on which the sum stays
+ * within 1, else to the one where the sum becomes least. The reference is the GPU with most SMs.
+ */
+void partition_by_size(struct sched *s, enum partition_rule rule);
+
+/*
+ * Alg. 4: tasks by priority; each to the cheapest GPU (Pi_i) on which the sum of U_i(m_opt) stays
+ * within 1, else to the one where the sum becomes least.
+ *
+ * As printed it puts tasks on GPUs where they can never be in time. But for the literal reading, a
+ * GPU is considered only if G_i(m_opt) <= D_i there, unless that holds on no GPU.
+ */
+void partition_by_energy(struct sched *s);

@@ -1,0 +1,269 @@
+/*
+ * policy-lookahead.c: our own policy.
+ *
+ * For each ready job, most urgent first, it tries to start it now, on every GPU with a few SM
+ * counts, and not to start it before the next event. It follows each choice by one list schedule of
+ * the next few known jobs and takes the one with fewest misses, then with least energy. The list
+ * schedule is what tells a good start from one that a coming job will pay for.
+ *
+ * A job that is late already starts only where that makes no known job late.
+ */
+#include "daemon/core/ready.h"
+
+/* SM counts that are compared on one GPU. */
+#define COUNTS_MAX 5
+
+struct plan {
+	struct sched *s;
+	const struct sched_params *params;
+	nsec_t now;
+	nsec_t next_event; /* 0: none is known */
+	struct ready ready;
+	bool started[READY_MAX];
+	size_t n_coming;
+	struct timeline_job coming[TASK_COMING_MAX];
+	struct timeline base; /* what runs and what this decision has granted */
+};
+
+/* A choice and what follows from it. */
+struct outcome {
+	bool start; /* else wait */
+	struct timeline_place place;
+	unsigned misses;
+	int64_t energy_pj;
+};
+
+/* The SM counts worth trying when @n_free are free: the least that meets the deadline, quarters of
+ * the GPU, and m_opt; none above m_opt or @n_free. Returns how many, each once. */
+static size_t candidate_counts(const struct plan *p, const struct timeline_job *job, unsigned gpu,
+			       unsigned n_free, unsigned ret[static COUNTS_MAX]) {
+	const struct sched_gpu_model *model = &sched_gpu(p->s, gpu)->model;
+	unsigned most = job->task->m_opt[gpu] < n_free ? job->task->m_opt[gpu] : n_free;
+	unsigned wanted[COUNTS_MAX] = {
+		most,
+		timeline_least(&p->base, p->params, job, gpu, most),
+		model->limit * 3 / 4,
+		model->limit / 2,
+		model->limit / 4,
+	};
+	size_t n = 0;
+
+	if (!job->divisible) {
+		ret[0] = n_free;
+		return 1;
+	}
+	for (size_t i = 0; i < COUNTS_MAX; i++) {
+		unsigned m = wanted[i] == most ? most : wanted[i] - wanted[i] % model->step;
+		size_t j = 0;
+
+		while (j < n && ret[j] != m) {
+			j++;
+		}
+		if (j == n && m > 0 && m <= most) {
+			ret[n++] = m;
+		}
+	}
+	return n;
+}
+
+/* The better of two places for one job: in time before late; then cheaper, or sooner if late. */
+static bool place_better(const struct timeline_job *job, const struct timeline_place *a,
+			 const struct timeline_place *b) {
+	bool a_late = job->deadline && a->finish > job->deadline;
+	bool b_late = job->deadline && b->finish > job->deadline;
+
+	if (a_late != b_late) {
+		return b_late;
+	}
+	return a_late ? a->finish < b->finish : a->energy_pj < b->energy_pj;
+}
+
+/* One step of the list schedule: the job goes where it is in time at the least energy, either as
+ * soon as it gets any SM or as soon as it gets m_opt. */
+static void list_one(const struct plan *p, struct timeline *t, const struct timeline_job *job) {
+	struct timeline_place best = {0};
+	bool found = false;
+
+	for (unsigned k = 0; k < t->n_gpus; k++) {
+		unsigned m_opt = job->task->m_opt[k];
+		unsigned least[2] = {1, m_opt};
+
+		for (size_t i = 0; i < 2; i++) {
+			struct timeline_place place;
+
+			if (!timeline_earliest(t, p->params, job, k, least[i], &place)) {
+				continue;
+			}
+			if (job->divisible && place.n_sms > m_opt) {
+				place.n_sms = m_opt;
+			}
+			timeline_predict(t, p->params, job, &place);
+			if (!found || place_better(job, &place, &best)) {
+				best = place;
+				found = true;
+			}
+			if (place.n_sms == m_opt) {
+				break; /* waiting can't give it more */
+			}
+		}
+	}
+	if (found) {
+		timeline_take(t, job, &best);
+	}
+}
+
+/* What is known to compete for the SMs: the other ready jobs that may be in time, then releases. */
+static void list_rest(const struct plan *p, struct timeline *t, size_t index) {
+	unsigned left = p->params->lookahead_depth;
+
+	for (size_t i = 0; i < p->ready.n_timely && left > 0; i++) {
+		if (i != index && !p->started[i]) {
+			list_one(p, t, &p->ready.list[i].job);
+			left--;
+		}
+	}
+	for (size_t i = 0; i < p->n_coming && left > 0; i++, left--) {
+		list_one(p, t, &p->coming[i]);
+	}
+}
+
+/* Fewer misses, then less energy. */
+static bool outcome_better(const struct outcome *a, const struct outcome *b) {
+	return a->misses != b->misses ? a->misses < b->misses : a->energy_pj < b->energy_pj;
+}
+
+/* The best start on any GPU now. Return: false if there is none. */
+static bool try_start(const struct plan *p, size_t index, struct outcome *ret) {
+	const struct timeline_job *job = &p->ready.list[index].job;
+	bool found = false;
+
+	for (unsigned gpu = 0; gpu < p->base.n_gpus; gpu++) {
+		struct timeline_place place;
+		unsigned counts[COUNTS_MAX];
+		size_t n;
+
+		if (!timeline_earliest(&p->base, p->params, job, gpu, 1, &place) ||
+		    place.start > p->now) {
+			continue;
+		}
+		n = candidate_counts(p, job, gpu, place.n_sms, counts);
+		for (size_t i = 0; i < n; i++) {
+			struct timeline t = p->base;
+			struct outcome o = {.start = true, .place = place};
+
+			o.place.n_sms = counts[i];
+			timeline_predict(&t, p->params, job, &o.place);
+			timeline_take(&t, job, &o.place);
+			list_rest(p, &t, index);
+			o.misses = t.misses;
+			o.energy_pj = t.energy_pj;
+			if (!found || outcome_better(&o, ret)) {
+				*ret = o;
+				found = true;
+			}
+		}
+	}
+	return found;
+}
+
+/* The job is not released before the next event. */
+static struct outcome try_wait(const struct plan *p, size_t index) {
+	struct timeline_job job = p->ready.list[index].job;
+	struct timeline t = p->base;
+
+	job.release = p->next_event;
+	list_one(p, &t, &job);
+	list_rest(p, &t, index);
+	return (struct outcome){.misses = t.misses, .energy_pj = t.energy_pj};
+}
+
+/* The job never runs. */
+static struct outcome try_never(const struct plan *p, size_t index) {
+	struct timeline t = p->base;
+
+	list_rest(p, &t, index);
+	return (struct outcome){.misses = t.misses, .energy_pj = t.energy_pj};
+}
+
+/*
+ * Whether to start the job so rather than to wait for the next event. One that is late starts only
+ * if it was late before this decision, so that no GPU could help it, and costs nobody else the
+ * deadline; a job that is late only because the GPUs are busy had better wait for that.
+ */
+static bool worth_starting(const struct plan *p, size_t index, const struct outcome *start) {
+	const struct timeline_job *job = &p->ready.list[index].job;
+	struct outcome wait;
+
+	if (p->params->skip_hopeless && job->deadline && start->place.finish > job->deadline) {
+		if (index < p->ready.n_timely) {
+			return false;
+		}
+		wait = try_never(p, index);
+		return start->misses <= wait.misses + 1; /* its own */
+	}
+	if (p->next_event <= p->now) {
+		return true;
+	}
+	wait = try_wait(p, index);
+	return !outcome_better(&wait, start);
+}
+
+/* Releases up to the latest deadline in the queue: later ones can't compete with what waits. */
+static void collect_coming(struct plan *p) {
+	nsec_t until = p->now;
+
+	for (size_t i = 0; i < p->ready.n; i++) {
+		if (p->ready.list[i].job.deadline > until) {
+			until = p->ready.list[i].job.deadline;
+		}
+	}
+	p->n_coming = ready_coming(p->s, p->now, until, p->coming, p->params->lookahead_depth);
+}
+
+/* When to look again: the next release or the next end of what runs. */
+static nsec_t find_next_event(const struct plan *p) {
+	nsec_t end = timeline_next_end(&p->base);
+	struct task_coming next;
+
+	if (task_table_coming(policy_tasks(p->s), p->now + 1, end ? end : UINT64_MAX, &next, 1) ==
+	    1) {
+		return next.release;
+	}
+	return end;
+}
+
+static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
+	struct plan p = {.s = s, .params = sched_get_params(s), .now = now};
+	bool wanted[SCHED_GPUS_MAX];
+
+	ready_collect(&p.ready, s, now);
+	if (p.ready.n > 0) {
+		timeline_init(&p.base, s, now);
+		collect_coming(&p);
+		p.next_event = find_next_event(&p);
+	}
+	for (size_t i = 0; i < p.ready.n; i++) {
+		struct ready_job *ready = &p.ready.list[i];
+		struct outcome start;
+
+		if (!try_start(&p, i, &start)) {
+			continue;
+		}
+		if (worth_starting(&p, i, &start)) {
+			p.started[i] = true;
+			timeline_take(&p.base, &ready->job, &start.place);
+			policy_start(s, ready->id, start.place.gpu, start.place.slot,
+				     start.place.n_sms, now, actions);
+		} else {
+			ready->job.release = p.next_event;
+		}
+	}
+	ready_wanted(s, wanted);
+	policy_fill(s, wanted, now, actions);
+}
+
+const struct sched_policy policy_lookahead = {
+	.name = "lookahead",
+	.summary = "fewest predicted misses, then least energy, over the next few known jobs",
+	.decide = decide,
+};

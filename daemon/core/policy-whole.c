@@ -1,0 +1,170 @@
+/*
+ * policy-whole.c: the policies without spatial multitasking: one job at a time on a GPU, on all the
+ * SMs that its limit allows. They differ in who goes first and in where a job may go.
+ *
+ *  fcfs       any idle GPU, in order of arrival (2.5.5)
+ *  rm         any idle GPU, shortest period first (2.5.5)
+ *  load-dist  any idle GPU, as params.queue says (3.4.3: an idle GPU first, most SMs first)
+ *  bcf, lcf   the GPU of the task's home, as params.queue says; load concentration (3.6)
+ */
+#include "daemon/core/partition.h"
+#include "daemon/core/policy.h"
+
+struct rule {
+	bool (*before)(const struct sched *s, const struct sched_job *a, const struct sched_job *b);
+	bool at_home; /* tasks stay where sched_distribute() put them */
+};
+
+static bool may_use(const struct sched *s, const struct rule *rule, const struct sched_job *job,
+		    size_t gpu) {
+	const struct sched_task *task = sched_task(s, job->task);
+
+	if (job->gpu_wanted >= 0) {
+		return job->gpu_wanted == (int)gpu;
+	}
+	if (!task || task->n_gpus == 0) {
+		return true;
+	}
+	if (rule->at_home && task->home >= 0) {
+		return task->home == (int)gpu;
+	}
+	return task->profiles[gpu] != NULL;
+}
+
+/* The idle GPU with most SMs that @job may use, or -1. */
+static int find_gpu(const struct sched *s, const struct rule *rule, const struct sched_job *job) {
+	unsigned most = 0;
+	int found = -1;
+
+	for (size_t k = 0; k < sched_n_gpus(s); k++) {
+		const struct sched_gpu *gpu = sched_gpu(s, k);
+		unsigned n = gpu->model.limit;
+
+		if (n > most && smset_count(&gpu->free) == gpu->n_sms &&
+		    (job->divisible || n == gpu->n_sms) && may_use(s, rule, job, k)) {
+			most = n;
+			found = (int)k;
+		}
+	}
+	return found;
+}
+
+static size_t count_idle(const struct sched *s) {
+	size_t n = 0;
+
+	for (size_t k = 0; k < sched_n_gpus(s); k++) {
+		n += smset_count(&sched_gpu(s, k)->free) == sched_gpu(s, k)->n_sms;
+	}
+	return n;
+}
+
+/* One walk over the waiting jobs for each idle GPU. */
+static void decide(struct sched *s, const struct rule *rule, nsec_t now,
+		   struct sched_actions *actions) {
+	for (size_t n_idle = count_idle(s); n_idle > 0; n_idle--) {
+		sched_job_id first = SCHED_JOB_NONE;
+		int place = -1;
+
+		for (sched_job_id id = policy_first_waiting(s); id != SCHED_JOB_NONE;
+		     id = policy_next_waiting(s, id)) {
+			const struct sched_job *job = sched_job(s, id);
+			int gpu = -1;
+
+			if (first == SCHED_JOB_NONE || rule->before(s, job, sched_job(s, first))) {
+				gpu = find_gpu(s, rule, job);
+			}
+			if (gpu >= 0) {
+				first = id;
+				place = gpu;
+			}
+		}
+		if (first == SCHED_JOB_NONE) {
+			return;
+		}
+		policy_start(s, first, (size_t)place, 0, sched_gpu(s, (size_t)place)->model.limit,
+			     now, actions);
+	}
+}
+
+static bool arrived_before(const struct sched *s, const struct sched_job *a,
+			   const struct sched_job *b) {
+	(void)s;
+	return a->order < b->order;
+}
+
+static nsec_t period_of(const struct sched *s, const struct sched_job *job) {
+	const struct sched_task *task = sched_task(s, job->task);
+
+	return task && task->period ? task->period : UINT64_MAX;
+}
+
+static bool period_before(const struct sched *s, const struct sched_job *a,
+			  const struct sched_job *b) {
+	nsec_t x = period_of(s, a), y = period_of(s, b);
+
+	return x != y ? x < y : a->order < b->order;
+}
+
+static void decide_fcfs(struct sched *s, nsec_t now, struct sched_actions *actions) {
+	static const struct rule rule = {arrived_before, false};
+
+	decide(s, &rule, now, actions);
+}
+
+static void decide_rm(struct sched *s, nsec_t now, struct sched_actions *actions) {
+	static const struct rule rule = {period_before, false};
+
+	decide(s, &rule, now, actions);
+}
+
+static void decide_queue(struct sched *s, nsec_t now, struct sched_actions *actions) {
+	static const struct rule rule = {policy_goes_before, false};
+
+	decide(s, &rule, now, actions);
+}
+
+static void decide_at_home(struct sched *s, nsec_t now, struct sched_actions *actions) {
+	static const struct rule rule = {policy_goes_before, true};
+
+	decide(s, &rule, now, actions);
+}
+
+static void distribute_bcf(struct sched *s) {
+	partition_by_size(s, PARTITION_BIGGEST);
+}
+
+static void distribute_lcf(struct sched *s) {
+	partition_by_size(s, PARTITION_LITTLEST);
+}
+
+const struct sched_policy policy_fcfs = {
+	.name = "fcfs",
+	.summary = "first come, first served: the whole GPU to one job at a time",
+	.decide = decide_fcfs,
+};
+
+const struct sched_policy policy_rm = {
+	.name = "rm",
+	.summary = "rate monotonic: the whole GPU to the ready job of the shortest period",
+	.decide = decide_rm,
+};
+
+const struct sched_policy policy_load_dist = {
+	.name = "load-dist",
+	.summary = "load distribution: the most urgent job to the biggest idle GPU, whole",
+	.decide = decide_queue,
+};
+
+const struct sched_policy policy_bcf = {
+	.name = "bcf",
+	.summary = "load concentration: largest task first, to the biggest GPU with capacity",
+	.decide = decide_at_home,
+	.distribute = distribute_bcf,
+};
+
+const struct sched_policy policy_lcf = {
+	.name = "lcf",
+	.summary = "load concentration: largest task first, to the littlest GPU with capacity",
+	.decide = decide_at_home,
+	.distribute = distribute_lcf,
+};

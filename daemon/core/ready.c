@@ -1,0 +1,122 @@
+/* ready.c: see ready.h. */
+#include "daemon/core/ready.h"
+
+/* The GPUs that could start something now. */
+static void find_open(const struct sched *s, bool ret[static SCHED_GPUS_MAX]) {
+	for (size_t k = 0; k < sched_n_gpus(s); k++) {
+		ret[k] = policy_free_slot(s, k) >= 0 && policy_room(s, k) > 0;
+	}
+}
+
+static bool can_start(const struct sched *s, const bool *open, const struct sched_task *task,
+		      const struct sched_job *job) {
+	for (size_t k = 0; k < sched_n_gpus(s); k++) {
+		if (open[k] && task->profiles[k] &&
+		    (job->gpu_wanted < 0 || job->gpu_wanted == (int)k) &&
+		    (job->divisible || policy_room(s, k) == sched_gpu(s, k)->n_sms) &&
+		    policy_may_share(s, k, job)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* No GPU that the job may use could finish it in time even if it were idle. */
+static bool is_late(const struct sched *s, const struct sched_task *task,
+		    const struct sched_job *job, nsec_t now) {
+	for (size_t k = 0; job->deadline && k < sched_n_gpus(s); k++) {
+		if (task->profiles[k] && (job->gpu_wanted < 0 || job->gpu_wanted == (int)k) &&
+		    now + task->fastest[k] <= job->deadline) {
+			return false;
+		}
+	}
+	return job->deadline != 0;
+}
+
+static bool order_before(const struct sched *s, const struct ready_job *a,
+			 const struct ready_job *b) {
+	if (a->late != b->late) {
+		return b->late;
+	}
+	return policy_goes_before(s, sched_job(s, a->id), sched_job(s, b->id));
+}
+
+void ready_collect(struct ready *ret, struct sched *s, nsec_t now) {
+	bool skip = sched_get_params(s)->skip_hopeless;
+	bool open[SCHED_GPUS_MAX];
+
+	ret->n = ret->n_timely = 0;
+	find_open(s, open);
+	for (sched_job_id id = policy_first_waiting(s); id != SCHED_JOB_NONE;
+	     id = policy_next_waiting(s, id)) {
+		const struct sched_job *job = sched_job(s, id);
+		const struct sched_task *task = sched_task(s, job->task);
+		struct ready_job new = {.id = id};
+		size_t i = ret->n;
+
+		if (!task || !can_start(s, open, task, job)) {
+			continue;
+		}
+		new.late = skip &&is_late(s, task, job, now);
+		if (i == READY_MAX) {
+			if (!order_before(s, &new, &ret->list[i - 1])) {
+				continue;
+			}
+			i--;
+			ret->n_timely -= !ret->list[i].late;
+		}
+		new.job = (struct timeline_job){
+			.task = task,
+			.gpu_wanted = job->gpu_wanted,
+			.divisible = job->divisible,
+			.owner = job->owner,
+			.release = now,
+			.deadline = job->deadline,
+		};
+		ret->n = i + 1;
+		ret->n_timely += !new.late;
+		for (; i > 0 && order_before(s, &new, &ret->list[i - 1]); i--) {
+			ret->list[i] = ret->list[i - 1];
+		}
+		ret->list[i] = new;
+	}
+}
+
+size_t ready_coming(struct sched *s, nsec_t now, nsec_t until, struct timeline_job *ret,
+		    size_t max) {
+	struct task_coming coming[TASK_COMING_MAX];
+	size_t n = task_table_coming(policy_tasks(s), now, until, coming, max);
+	size_t n_known = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct sched_task *task = sched_task(s, coming[i].task);
+
+		if (task->n_gpus > 0) {
+			ret[n_known++] = (struct timeline_job){
+				.task = task,
+				.gpu_wanted = task->gpu_wanted,
+				.divisible = task->divisible,
+				.owner = task->owner,
+				.release = coming[i].release,
+				.deadline = coming[i].deadline,
+			};
+		}
+	}
+	return n_known;
+}
+
+void ready_wanted(struct sched *s, bool ret_wanted[static SCHED_GPUS_MAX]) {
+	for (size_t k = 0; k < SCHED_GPUS_MAX; k++) {
+		ret_wanted[k] = false;
+	}
+	for (sched_job_id id = policy_first_waiting(s); id != SCHED_JOB_NONE;
+	     id = policy_next_waiting(s, id)) {
+		const struct sched_job *job = sched_job(s, id);
+		const struct sched_task *task = sched_task(s, job->task);
+
+		for (size_t k = 0; task && k < sched_n_gpus(s); k++) {
+			ret_wanted[k] |= task->profiles[k] &&
+					 (job->gpu_wanted < 0 || job->gpu_wanted == (int)k);
+		}
+	}
+}

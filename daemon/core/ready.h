@@ -1,0 +1,39 @@
+/*
+ * ready.h: the jobs that a decision is about: those that wait and have a profile, most urgent
+ * first, and those whose release is expected. Used by policies only.
+ *
+ * Both are bounded, so that a decision costs no more with thousands of jobs waiting than with a
+ * few; the rest of the queue is looked at when these have gone.
+ */
+#pragma once
+
+#include "daemon/core/policy.h"
+#include "daemon/core/timeline.h"
+
+/* Waiting jobs considered in one decision. */
+#define READY_MAX 16
+
+struct ready_job {
+	sched_job_id id;
+	bool late;
+	struct timeline_job job;
+};
+
+struct ready {
+	size_t n;
+	size_t n_timely; /* the first ones can still be in time on an idle GPU; the others come last
+			  */
+	struct ready_job list[READY_MAX];
+};
+
+/* Waiting jobs with a profile that a GPU with room could take now, in the order of params.queue;
+ * the first READY_MAX of them. With params.skip_hopeless those that no GPU can finish in time come
+ * last. One walk over all waiting jobs. */
+void ready_collect(struct ready *ret, struct sched *s, nsec_t now);
+
+/* The releases expected before @until, soonest first, at most @max of them; how many. */
+size_t ready_coming(struct sched *s, nsec_t now, nsec_t until, struct timeline_job *ret,
+		    size_t max);
+
+/* Whether a job with a profile waits for which GPU: see policy_fill(). */
+void ready_wanted(struct sched *s, bool ret_wanted[static SCHED_GPUS_MAX]);

@@ -1,0 +1,87 @@
+/*
+ * timeline.h: what is expected to happen on the GPUs from now on, as far as a policy has decided or
+ * supposes it. A plain value: copied to try something, thrown away after.
+ *
+ * On each GPU placements come in order of their start, so its state is what its slots hold last,
+ * and energy adds up as they come: see timeline_place(). Used by policies only.
+ */
+#pragma once
+
+#include "daemon/core/sched.h"
+
+/* The last placement in a slot; all zero: none yet. */
+struct timeline_slot {
+	nsec_t until;			 /* its SMs are taken up to here */
+	nsec_t kernel_start, kernel_end; /* the GPU is active */
+	unsigned n_sms;
+	uint64_t owner;
+};
+
+struct timeline_gpu {
+	const struct sched_gpu *gpu; /* borrowed */
+	nsec_t floor;		     /* no placement before this: start of the last one */
+	unsigned n_slots;
+	struct timeline_slot slots[SCHED_SLOTS_MAX];
+};
+
+struct timeline {
+	nsec_t now;
+	size_t n_gpus;
+	struct timeline_gpu gpus[SCHED_GPUS_MAX];
+	int64_t energy_pj; /* above static power, that the placements add */
+	unsigned misses;   /* placements that end after their deadline */
+	nsec_t latest;	   /* latest finish of a placement */
+};
+
+/* A job to be placed: one that waits, or a release still to come. Of an owner 0 nothing is known:
+ * it may be anybody's. */
+struct timeline_job {
+	const struct sched_task *task; /* borrowed; has a profile on each GPU it may be placed on */
+	int gpu_wanted;		       /* -1: any */
+	bool divisible;
+	uint64_t owner;
+	nsec_t release;
+	nsec_t deadline; /* 0: none */
+};
+
+/* Where a job could go. */
+struct timeline_place {
+	unsigned gpu;
+	unsigned slot;
+	unsigned n_sms;
+	nsec_t start;
+	nsec_t kernel_start, kernel_end;
+	nsec_t sms_end;	   /* its SMs come free */
+	nsec_t finish;	   /* it is complete */
+	int64_t energy_pj; /* that it adds; below zero where its SMs would else idle expensively */
+};
+
+/* From the running jobs of @s at @now. A job past its prediction is expected to go on for an eighth
+ * of the time that it has run; one without a prediction, for as long as it has run. */
+void timeline_init(struct timeline *t, const struct sched *s, nsec_t now);
+
+/*
+ * The first moment from @job's release on at which GPU @gpu has a slot and at least @least SMs for
+ * it. @ret->start and slot are set, and n_sms to the SMs free then (a multiple of the GPU's step).
+ * Return: false if it can't run there at all.
+ */
+bool timeline_earliest(const struct timeline *t, const struct sched_params *params,
+		       const struct timeline_job *job, unsigned gpu, unsigned least,
+		       struct timeline_place *ret);
+
+/* Fills in the times and the energy for @place->n_sms SMs from @place->start on: Eq. 2.5, as the
+ * difference that the job makes. */
+void timeline_predict(const struct timeline *t, const struct sched_params *params,
+		      const struct timeline_job *job, struct timeline_place *place);
+
+/* The fewest SMs, up to @most, with which @job is in time if it starts on GPU @gpu now; @most if no
+ * number is enough or it has no deadline. */
+unsigned timeline_least(const struct timeline *t, const struct sched_params *params,
+			const struct timeline_job *job, unsigned gpu, unsigned most);
+
+/* Takes the place. Its start must not lie before the last one of that GPU. */
+void timeline_take(struct timeline *t, const struct timeline_job *job,
+		   const struct timeline_place *place);
+
+/* The next moment at which something that is placed frees SMs, after now; 0: never. */
+nsec_t timeline_next_end(const struct timeline *t);

@@ -1,0 +1,153 @@
+/* test-policies.c: every policy on random task sets in virtual time, each step checked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+/* after the above, as cmocka demands */
+#include <cmocka.h>
+
+#include "core-sim.h"
+
+#define PROFILES 5
+#define GPUS	 3
+
+/* Tables that are neither linear nor monotone, for GPUs of 16, 16 and 5 SMs. */
+static struct profile_table profiles[PROFILES][GPUS];
+static const unsigned gpu_sms[GPUS] = {16, 16, 5};
+
+static void make_profiles(void) {
+	for (unsigned i = 0; i < PROFILES; i++) {
+		for (unsigned k = 0; k < GPUS; k++) {
+			struct profile_table *p = &profiles[i][k];
+			nsec_t work = (40 + 37 * i) * (k == 2 ? 3 : 1) * NSEC_PER_MSEC;
+
+			assert_int_equal(profile_table_init(p, gpu_sms[k], (i + 1) * NSEC_PER_MSEC,
+							    NSEC_PER_MSEC),
+					 0);
+			for (unsigned m = 1; m <= gpu_sms[k]; m++) {
+				nsec_t t = work / m + (m * (i + 3)) % 5 * NSEC_PER_MSEC / 2;
+
+				assert_int_equal(
+					profile_table_set(p, m, t / 2, t, m * (500 + 300 * i)), 0);
+			}
+			assert_int_equal(profile_table_finish(p), 0);
+		}
+	}
+}
+
+static struct sched *make(const struct sched_policy *policy, size_t n_gpus, unsigned step,
+			  unsigned spare) {
+	struct sched *s;
+
+	assert_int_equal(sched_new(&s, policy, CORE_SIM_JOBS_MAX), 0);
+	for (size_t k = 0; k < n_gpus; k++) {
+		struct sched_gpu_model model = {
+			.power = {gpu_sms[k], k == 2 ? 8000 : 40000, k == 2 ? 600 : 400},
+			.limit = gpu_sms[k] - (k == 2 ? 0 : spare),
+			.step = k == 2 ? 1 : step,
+		};
+
+		assert_int_equal(sched_add_gpu(s, gpu_sms[k], SCHED_SHARING_MPS), k);
+		assert_int_equal(sched_set_gpu_model(s, k, &model), 0);
+	}
+	return s;
+}
+
+/* The same task set for the same @seed, @load in percent of a GPU. */
+static void add_tasks(struct core_sim *sim, size_t n, unsigned load, size_t n_gpus) {
+	for (size_t i = 0; i < n; i++) {
+		size_t app = core_sim_random(sim, PROFILES);
+		nsec_t g = profile_total(&profiles[app][0], 8);
+		nsec_t period = g * n * 100 / load + core_sim_random(sim, g);
+		struct sched_task task = {
+			.period = period,
+			.deadline = period / 2 + core_sim_random(sim, period / 2),
+			.first_release = core_sim_random(sim, period / 2),
+			.priority = (int)(NSEC_PER_SEC * 10 / period),
+			.fixed_gpu = 0,
+			.fixed_sms = smset_range((unsigned)i % 8, 3),
+		};
+
+		for (size_t k = 0; k < n_gpus; k++) {
+			task.profiles[k] = &profiles[app][k];
+		}
+		core_sim_add(sim, &task);
+	}
+	sched_distribute(sim->s);
+}
+
+static struct core_sim sim; /* too big for a stack */
+
+/* core-sim.c asserts the rules: see start() there. */
+static void run_random(const struct sched_policy *policy, uint64_t seed,
+		       const struct sched_params *params) {
+	size_t n_gpus = 1 + seed % GPUS;
+	struct sched *s = make(policy, n_gpus, 1 + seed % 2, seed % 5 ? 0 : 4);
+
+	assert_int_equal(sched_set_params(s, params), 0);
+	core_sim_init(&sim, s, seed);
+	sim.best_permille = seed % 3 ? 1000 : 600;
+	sim.drop_late = seed % 4 == 0;
+	add_tasks(&sim, 2 + seed % 7, 40 + seed % 5 * 40, n_gpus);
+	core_sim_run(&sim, 2 * NSEC_PER_SEC);
+	assert_true(sim.released > 0);
+	sched_free(s);
+}
+
+static void params_of(uint64_t seed, struct sched_params *ret) {
+	sched_params_default(ret);
+	ret->reading = seed / 2 % _SCHED_READING_N;
+	ret->queue = seed % _SCHED_QUEUE_N;
+	ret->window = seed / 3 % _SCHED_WINDOW_N;
+	ret->jobs_per_gpu = seed % 7 ? 2 : 1;
+	ret->line_16 = seed % 2;
+	ret->skip_hopeless = seed / 4 % 2;
+	ret->free_at_kernel_end = seed / 8 % 2;
+	ret->migration_cost = seed % 3 * NSEC_PER_MSEC;
+	ret->lookahead_depth = (unsigned)(seed % 9);
+}
+
+static void policies_keep_the_rules_and_repeat_themselves(void **state) {
+	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
+		for (uint64_t seed = 1; seed <= 60; seed++) {
+			struct sched_params params;
+			uint64_t fingerprint, energy;
+
+			params_of(seed, &params);
+			run_random(*p, seed, &params);
+			fingerprint = sim.fingerprint;
+			energy = sim.energy_pj;
+			run_random(*p, seed, &params);
+			assert_int_equal(sim.fingerprint, fingerprint);
+			assert_int_equal(sim.energy_pj, energy);
+		}
+	}
+}
+
+/* With one task alone, and time enough, nobody misses, whatever the policy. */
+static void policies_serve_a_lone_task(void **state) {
+	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
+		struct sched *s = make(*p, 1, 1, 0);
+		struct sched_params params;
+
+		sched_params_default(&params);
+		assert_int_equal(sched_set_params(s, &params), 0);
+		core_sim_init(&sim, s, 1);
+		add_tasks(&sim, 1, 15, 1);
+		core_sim_run(&sim, 10 * NSEC_PER_SEC);
+		assert_true(sim.completed > 5);
+		assert_int_equal(sim.missed, 0);
+		sched_free(s);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(policies_keep_the_rules_and_repeat_themselves),
+		cmocka_unit_test(policies_serve_a_lone_task),
+	};
+
+	make_profiles();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

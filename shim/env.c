@@ -23,6 +23,11 @@ static const char *find(const char *name) {
 	return text && *text ? text : NULL;
 }
 
+/* Kept for good: programs that set their title write over the environment. */
+static const char *keep(const char *text) {
+	return text ? strdup(text) : NULL;
+}
+
 static void complain(const char *name, const char *text, const char *expected) {
 	log_line(LOG_LEVEL_WARN, "%s='%s' is not %s, ignoring", name, text, expected);
 }
@@ -85,7 +90,7 @@ static void read_task(void) {
 			 "a task name (letters, digits and ._@:+-, at most 64)");
 		text = NULL;
 	}
-	env.task = text;
+	env.task = keep(text);
 	env.task_class = (Sbeet__TaskClass)read_word("SBEET_CLASS", classes, 2,
 						     "'realtime' or 'best-effort'");
 	env.period_ns = read_nsec("SBEET_PERIOD");
@@ -107,7 +112,7 @@ static void read_all(void) {
 	}
 	read_require();
 	env.scope = (Sbeet__Scope)read_word("SBEET_SCOPE", scopes, 2, "'process' or 'thread'");
-	env.socket = find("SBEET_SOCKET");
+	env.socket = keep(find("SBEET_SOCKET"));
 	read_task();
 }
 

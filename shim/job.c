@@ -155,6 +155,16 @@ unsigned job_count(void) {
 	return atomic_load(&n_open);
 }
 
+static void settle(struct lane *lane, void *data) {
+	if (atomic_load(&lane->state) == LANE_CLOSING) {
+		lane_wait(lane, LANE_CLOSING, *(const nsec_t *)data);
+	}
+}
+
+void job_settle(nsec_t deadline) {
+	job_for_each(settle, &deadline);
+}
+
 /* ---- opening ---- */
 
 static uint32_t op_mask(const struct op *op) {
@@ -435,7 +445,8 @@ bool job_is_complete(struct lane *lane) {
 	return !anyone_inside(lane) && all_complete(lane);
 }
 
-/* Blocks that ran outside the grant, in every context that the job used. */
+/* Blocks that ran outside the grant, in every context that the job used and that is still there:
+ * see job_settle(). While CLOSING. */
 static uint64_t outside_blocks(struct lane *lane) {
 	const struct real *real = real_get();
 	uint64_t job = atomic_load(&lane->job), n = 0;
@@ -446,6 +457,7 @@ static uint64_t outside_blocks(struct lane *lane) {
 		worker_for_each_use(u, w) {
 			context = atomic_load(&u->context);
 			if (atomic_load(&u->job) != job || !context || context == last ||
+			    atomic_load(&state_mode) != STATE_MODE_ON ||
 			    real->cuCtxPushCurrent_v2(context) != CUDA_SUCCESS) {
 				continue;
 			}

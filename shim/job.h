@@ -129,6 +129,13 @@ void job_for_each(job_visit_fn visit, void *data);
 /* Number of lanes that are not IDLE. */
 unsigned job_count(void);
 
+/*
+ * Waits until nobody is in the middle of CLOSING a job, or until @deadline if it is not 0. Who
+ * closes reads the counters of the contexts that the job used: first take away what he would find
+ * there, then call this, and he has his hands off it.
+ */
+void job_settle(nsec_t deadline);
+
 /* A context is gone or may be: what was cached about contexts counts no longer. */
 void job_forget_contexts(void);
 

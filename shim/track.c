@@ -42,6 +42,9 @@
 #define ASK_WAITING_NS (5 * NSEC_PER_MSEC) /* a thread waits itself and will tell us */
 #define INSIDE_NS      (1 * NSEC_PER_MSEC) /* an operation is under way: it will tell us */
 
+/* How long the end of the process waits for a job that is just being closed. */
+#define EXIT_MAX_NS (1 * NSEC_PER_SEC)
+
 #define NEVER UINT64_MAX
 
 static struct {
@@ -212,6 +215,7 @@ void track_context_going(CUcontext context) {
 		}
 	}
 	track_settle();
+	job_settle(0);
 }
 
 /* ---- the thread ---- */
@@ -380,6 +384,9 @@ void track_job_opened(void) {
 static void at_exit(void) {
 	atomic_store(&state_mode, STATE_MODE_OFF);
 	track_settle();
+	/* Not for ever: whoever calls exit() may do so from a signal handler, in the middle of it.
+	 */
+	job_settle(nsec_now() + EXIT_MAX_NS);
 	records_drain();
 	conn_leave();
 }

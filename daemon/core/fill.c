@@ -20,16 +20,13 @@ static bool runs_unknown(const struct sched *s, const struct sched_gpu *gpu) {
 /* How many SMs of the GPU the job may have now; 0: none. */
 static unsigned share_of(struct sched *s, size_t index, const struct sched_job *job) {
 	const struct sched_gpu *gpu = sched_gpu(s, index);
-	unsigned room = policy_room(s, index);
+	unsigned room = policy_offer(s, index, job);
 	unsigned half = sched_whole_steps(&gpu->model, (gpu->model.limit + 1) / 2);
 
 	if (policy_free_slot(s, index) < 0 || !policy_may_share(s, index, job)) {
 		return 0;
 	}
-	if (!job->divisible) {
-		return room == gpu->n_sms ? room : 0;
-	}
-	if (policy_tasks(s)->n_used == 0 || half == 0) {
+	if (!job->divisible || policy_tasks(s)->n_used == 0 || half == 0) {
 		return room;
 	}
 	if (runs_unknown(s, gpu)) {

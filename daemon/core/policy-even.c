@@ -29,7 +29,7 @@ static bool find_place(const struct sched *s, size_t index, const struct sched_j
 		return false;
 	}
 	if (!job->divisible) {
-		if (smset_count(&gpu->free) < gpu->n_sms || gpu->model.limit < gpu->n_sms) {
+		if (smset_count(&gpu->free) < gpu->n_sms) {
 			return false;
 		}
 		*ret_slot = 0;

@@ -38,10 +38,9 @@ static int find_gpu(const struct sched *s, const struct rule *rule, const struct
 
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
 		const struct sched_gpu *gpu = sched_gpu(s, k);
-		unsigned n = gpu->model.limit;
+		unsigned n = policy_offer(s, k, job);
 
-		if (n > most && smset_count(&gpu->free) == gpu->n_sms &&
-		    (job->divisible || n == gpu->n_sms) && may_use(s, rule, job, k)) {
+		if (n > most && smset_count(&gpu->free) == gpu->n_sms && may_use(s, rule, job, k)) {
 			most = n;
 			found = (int)k;
 		}
@@ -81,8 +80,8 @@ static void decide(struct sched *s, const struct rule *rule, nsec_t now,
 		if (first == SCHED_JOB_NONE) {
 			return;
 		}
-		policy_start(s, first, (size_t)place, 0, sched_gpu(s, (size_t)place)->model.limit,
-			     now, actions);
+		policy_start(s, first, (size_t)place, 0,
+			     policy_offer(s, (size_t)place, sched_job(s, first)), now, actions);
 	}
 }
 

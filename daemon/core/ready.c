@@ -4,7 +4,7 @@
 /* The GPUs that could start something now. */
 static void find_open(const struct sched *s, bool ret[static SCHED_GPUS_MAX]) {
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
-		ret[k] = policy_free_slot(s, k) >= 0 && policy_room(s, k) > 0;
+		ret[k] = policy_free_slot(s, k) >= 0;
 	}
 }
 
@@ -13,8 +13,7 @@ static bool can_start(const struct sched *s, const bool *open, const struct sche
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
 		if (open[k] && task->profiles[k] &&
 		    (job->gpu_wanted < 0 || job->gpu_wanted == (int)k) &&
-		    (job->divisible || policy_room(s, k) == sched_gpu(s, k)->n_sms) &&
-		    policy_may_share(s, k, job)) {
+		    policy_offer(s, k, job) > 0 && policy_may_share(s, k, job)) {
 			return true;
 		}
 	}

@@ -325,6 +325,15 @@ unsigned policy_room(const struct sched *s, size_t index) {
 					: 0;
 }
 
+unsigned policy_offer(const struct sched *s, size_t index, const struct sched_job *job) {
+	const struct sched_gpu *gpu = &s->gpus[index];
+
+	if (job->divisible) {
+		return policy_room(s, index);
+	}
+	return smset_count(&gpu->free) == gpu->n_sms ? gpu->n_sms : 0;
+}
+
 int policy_free_slot(const struct sched *s, size_t index) {
 	unsigned busy = 0;
 	int found = -1;
@@ -399,7 +408,8 @@ void policy_start(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 		  nsec_t now, struct sched_actions *actions) {
 	struct smset sms;
 
-	assert(n_sms > 0 && n_sms <= policy_room(s, index));
-	sms = pick_sms(&s->gpus[index], slot, n_sms);
+	assert(n_sms > 0 && n_sms <= policy_offer(s, index, &s->jobs[id]));
+	sms = n_sms == s->gpus[index].n_sms ? s->gpus[index].free
+					    : pick_sms(&s->gpus[index], slot, n_sms);
 	policy_grant(s, id, index, slot, &sms, now, actions);
 }

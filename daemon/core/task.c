@@ -294,7 +294,7 @@ struct task_times task_times(const struct sched_task *task, const struct sched_p
 	struct task_times t;
 
 	t.kernel_start = start + (moves ? params->migration_cost : 0) + p->copy_in;
-	t.kernel_end = t.kernel_start + p->exec[n_sms];
+	t.kernel_end = t.kernel_start + profile_exec(p, n_sms);
 	t.finish = t.kernel_end + p->copy_out;
 	t.sms_end = params->free_at_kernel_end ? t.kernel_end : t.finish;
 	return t;

@@ -24,6 +24,7 @@ static void init_slot(struct timeline_slot *slot, const struct sched *s,
 	const struct sched_task *task = sched_task(s, job->task);
 	const struct profile_table *p = task ? task->profiles[job->gpu] : NULL;
 	nsec_t until = running_until(job, now);
+	nsec_t exec;
 
 	slot->until = slot->kernel_end = until;
 	slot->kernel_start = now;
@@ -32,8 +33,9 @@ static void init_slot(struct timeline_slot *slot, const struct sched *s,
 	if (p && job->sms_end == job->finish && until > now + p->copy_out) {
 		slot->kernel_end = until - p->copy_out;
 	}
-	if (p && slot->kernel_end > now + p->exec[slot->n_sms]) {
-		slot->kernel_start = slot->kernel_end - p->exec[slot->n_sms];
+	exec = p ? profile_exec(p, slot->n_sms) : 0;
+	if (exec && slot->kernel_end > now + exec) {
+		slot->kernel_start = slot->kernel_end - exec;
 	}
 }
 
@@ -89,6 +91,15 @@ static struct gap look(const struct timeline_gpu *g, uint64_t owner, nsec_t at) 
 	return gap;
 }
 
+/* As policy_offer(), with @taken SMs in use. */
+static unsigned left(const struct sched_gpu *gpu, const struct timeline_job *job, unsigned taken) {
+	if (!job->divisible) {
+		return taken == 0 ? gpu->n_sms : 0;
+	}
+	return taken < gpu->model.limit ? sched_whole_steps(&gpu->model, gpu->model.limit - taken)
+					: 0;
+}
+
 bool timeline_earliest(const struct timeline *t, const struct sched_params *params,
 		       const struct timeline_job *job, unsigned gpu, unsigned least,
 		       struct timeline_place *ret) {
@@ -99,24 +110,16 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 	if (!job->task->profiles[gpu] || (job->gpu_wanted >= 0 && job->gpu_wanted != (int)gpu)) {
 		return false;
 	}
-	if (!job->divisible) {
-		least = g->gpu->n_sms;
-		if (model->limit < least) {
-			return false;
-		}
-	}
-	if (least > model->limit) {
+	if (job->divisible && least > model->limit) {
 		return false;
 	}
 	least = least > 1 ? least : 1;
 	/* Now, or when a slot ends: one more moment than there are slots. */
 	for (;;) {
 		struct gap gap = look(g, job->owner, at);
-		unsigned n = gap.taken < model->limit
-				     ? sched_whole_steps(model, model->limit - gap.taken)
-				     : 0;
+		unsigned n = left(g->gpu, job, gap.taken);
 
-		if (gap.slot >= 0 && n >= least) {
+		if (gap.slot >= 0 && n >= (job->divisible ? least : 1)) {
 			ret->gpu = gpu;
 			ret->slot = (unsigned)gap.slot;
 			ret->start = at;
@@ -166,7 +169,8 @@ void timeline_predict(const struct timeline *t, const struct sched_params *param
 		task_times(job->task, params, place->gpu, place->n_sms, place->start);
 	nsec_t newly_active = alone(g, place->slot, times.kernel_start, times.kernel_end);
 	int64_t idle_mw = power->idle_mw_per_sm;
-	int64_t own_mw = (int64_t)p->power_mw[place->n_sms] - idle_mw * place->n_sms;
+	unsigned m = place->n_sms < p->n_sms ? place->n_sms : p->n_sms;
+	int64_t own_mw = (int64_t)p->power_mw[m] - idle_mw * place->n_sms;
 
 	place->kernel_start = times.kernel_start;
 	place->kernel_end = times.kernel_end;
@@ -174,8 +178,8 @@ void timeline_predict(const struct timeline *t, const struct sched_params *param
 	place->finish = times.finish;
 	/* Its own power while it runs, less the idle power that its SMs no longer draw, and the
 	 * idle power of all SMs for as long as it alone keeps the GPU active. */
-	place->energy_pj = own_mw * (int64_t)p->exec[place->n_sms] +
-			   idle_mw * power->n_sms * (int64_t)newly_active;
+	place->energy_pj =
+		own_mw * (int64_t)p->exec[m] + idle_mw * power->n_sms * (int64_t)newly_active;
 }
 
 void timeline_take(struct timeline *t, const struct timeline_job *job,

@@ -122,8 +122,14 @@ static int split_blocks(struct maker *k) {
 	return r;
 }
 
+/* Tables and labels used over and over could make more edges than any program has. */
 static int add_edge(struct maker *k, uint32_t to) {
-	int r = grow(&k->c.edges, k->c.n_edges, &k->edges_capacity, sizeof(*k->c.edges));
+	int r;
+
+	if (k->c.n_edges > 4096 + 64 * (size_t)k->f->n_stmts) {
+		return -E2BIG;
+	}
+	r = grow(&k->c.edges, k->c.n_edges, &k->edges_capacity, sizeof(*k->c.edges));
 
 	if (r == 0) {
 		k->c.edges[k->c.n_edges++] = to;

@@ -35,7 +35,8 @@ struct cfg {
 /*
  * Of a function with a body. Labels that are declared more than once (in different braces) are
  * taken to be any of them, branches to nowhere to end the function: more ways than there are, never
- * fewer. Return: 0, -ENOMEM. Time and memory linear in the function, whatever it is.
+ * fewer. Return: 0; -E2BIG for a function with far more ways than instructions; -ENOMEM. Time and
+ * memory linear in the function, whatever it is.
  */
 int cfg_init(struct cfg *c, const struct module_facts *facts, const struct ptx_func *f);
 void cfg_deinit(struct cfg *c);

@@ -144,7 +144,7 @@ static size_t find_changes(const struct context *x, const struct ptx_stmt *s,
 		const struct ptx_operand *o = &x->m->operands[s->operands + i];
 		bool address = o->kind == PTX_OPERAND_ADDR;
 
-		if (facts_is_module_var(x->m, o) && !facts_is_private(&x->m->vars[o->var])) {
+		if (facts_is_module_var(x->m, o) && !facts_is_private(x->m, &x->m->vars[o->var])) {
 			changes[n] = (struct change){.first = o->first + address,
 						     .end = address ? o->first + 2 : o->end,
 						     .address = (unsigned)n};
@@ -164,7 +164,7 @@ static void emit_plain(struct context *x, const struct ptx_stmt *s) {
 			const struct ptx_operand *o = &x->m->operands[s->operands + i];
 
 			if (facts_is_module_var(x->m, o) &&
-			    !facts_is_private(&x->m->vars[o->var])) {
+			    !facts_is_private(x->m, &x->m->vars[o->var])) {
 				emit_address(x, o, (unsigned)k++);
 			}
 		}

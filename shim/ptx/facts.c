@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/ptx/constants.h"
+#include "shim/ptx/names.h"
 #include "shim/ptx/opcodes.h"
 
 struct scan {
@@ -46,12 +48,17 @@ bool facts_is_system(struct ptx_name name) {
 	return false;
 }
 
-bool facts_is_private(const struct ptx_var *v) {
+bool facts_is_private(const struct ptx_module *m, const struct ptx_var *v) {
 	static const char *const prefixes[] = {"$str", "__unnamed_", "__cudart_"};
 
 	if (v->space != PTX_SPACE_GLOBAL || ptx_type_bytes(v->type) != 1 || !v->has_init ||
 	    v->is_visible || v->is_extern || v->is_weak || v->is_common) {
 		return false;
+	}
+	for (uint32_t i = v->init_first; i < v->init_end; i++) {
+		if (m->tokens.list[i].kind == PTX_TOKEN_WORD) {
+			return false; /* an address: not a text */
+		}
 	}
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		size_t n = strlen(prefixes[i]);
@@ -120,7 +127,9 @@ static void scan_symbol(struct scan *x, const struct ptx_operand *o) {
 		return;
 	}
 	v = &x->m->vars[o->var];
-	if (v->space == PTX_SPACE_TEX) {
+	if (v->space == PTX_SPACE_LOCAL && v->first < x->func->first) {
+		refuse(x, "it uses a variable that each thread of the module has for itself");
+	} else if (v->space == PTX_SPACE_TEX) {
 		refuse(x, "it uses a texture, surface or sampler reference of its module");
 	} else if (facts_is_module_var(x->m, o)) {
 		struct ptx_name opcode = x->m->stmts[x->stmt].opcode;
@@ -138,6 +147,7 @@ static void scan_symbol(struct scan *x, const struct ptx_operand *o) {
 
 static void scan_operand(struct scan *x, const struct ptx_operand *o) {
 	const struct ptx_token *list = x->m->tokens.list;
+	enum special_kind kind;
 
 	switch (o->kind) {
 	case PTX_OPERAND_REG:
@@ -164,14 +174,32 @@ static void scan_operand(struct scan *x, const struct ptx_operand *o) {
 			if (list[i].kind != PTX_TOKEN_WORD) {
 				continue;
 			}
-			if (n.s[0] != '%' || special_find(n)->kind == SPECIAL_CTAID ||
-			    special_find(n)->kind == SPECIAL_NCTAID) {
+			kind = special_find(n)->kind;
+			if (n.s[0] != '%' || kind == SPECIAL_CTAID || kind == SPECIAL_NCTAID ||
+			    kind == SPECIAL_REFUSED) {
 				refuse(x, "an operand has a form that is not known to be safe");
 			}
 		}
 		break;
 	default:
 		break;
+	}
+}
+
+/* Arguments are parameters or registers of the function. */
+static void scan_arguments(struct scan *x, const struct ptx_stmt *s) {
+	for (uint32_t i = 0; i < s->n_operands; i++) {
+		const struct ptx_operand *list = &x->m->operands[s->operands + i];
+
+		for (uint32_t k = 0; k < list->n_elements; k++) {
+			const struct ptx_operand *o = &x->m->operands[list->elements + k];
+
+			if (o->kind == PTX_OPERAND_OTHER || facts_is_module_var(x->m, o) ||
+			    (o->kind != PTX_OPERAND_INT && o->kind != PTX_OPERAND_FLOAT &&
+			     o->kind != PTX_OPERAND_SINK && o->var == PTX_NONE)) {
+				refuse(x, "an argument has a form that is not known to be safe");
+			}
+		}
 	}
 }
 
@@ -184,10 +212,17 @@ static int scan_call(struct scan *x, const struct ptx_stmt *s) {
 		refuse(x, "it calls through a pointer, so the function can't be told");
 		return 0;
 	}
+	scan_arguments(x, s);
 	callee = ptx_module_func(x->m, target->name);
 	if (!callee || callee->is_entry) {
 		refuse(x, "it calls something that is not a function of this module");
 		return 0;
+	}
+	for (uint32_t i = 0; i < callee->n_params; i++) {
+		if (x->m->vars[callee->params + i].space != PTX_SPACE_PARAM) {
+			refuse(x, "it calls a function that takes its arguments in registers");
+			return 0;
+		}
 	}
 	if (!callee->has_body) {
 		if (!facts_is_system(target->name)) {
@@ -230,6 +265,23 @@ static void scan_barrier(struct scan *x, const struct ptx_stmt *s, const struct 
 	}
 }
 
+/* Memory by addresses of any kind. */
+static bool is_generic(struct ptx_name opcode) {
+	static const char *const spaces[] = {"global", "shared", "local", "param", "const"};
+	struct ptx_name part;
+
+	for (unsigned i = 1; (part = ptx_opcode_part(opcode, i)).len > 0; i++) {
+		for (size_t k = 0; k < sizeof(spaces) / sizeof(spaces[0]); k++) {
+			size_t n = strlen(spaces[k]);
+
+			if (part.len >= n && memcmp(part.s, spaces[k], n) == 0) {
+				return false; /* "shared::cta" too */
+			}
+		}
+	}
+	return true;
+}
+
 static int scan_insn(struct scan *x, const struct ptx_stmt *s) {
 	const struct opcode *op = opcode_find(s->opcode);
 	const struct ptx_operand *o = &x->m->operands[s->operands];
@@ -250,6 +302,13 @@ static int scan_insn(struct scan *x, const struct ptx_stmt *s) {
 	if (op->class == OPCODE_BARRIER) {
 		scan_barrier(x, s, op);
 	}
+	if ((op->class == OPCODE_LOAD || op->class == OPCODE_ATOMIC) && is_generic(s->opcode)) {
+		x->f->own_has |= FACTS_GENERIC;
+	}
+	if (ptx_name_is(first, "cvta") && ptx_opcode_has(s->opcode, "const")) {
+		x->out->const_escapes = true;
+		refuse(x, "it makes a constant's address one that other kernels may use");
+	}
 	if (ptx_name_is(first, "isspacep") &&
 	    !(ptx_opcode_has(s->opcode, "global") || ptx_opcode_has(s->opcode, "shared") ||
 	      ptx_opcode_has(s->opcode, "local"))) {
@@ -265,7 +324,14 @@ static int scan_insn(struct scan *x, const struct ptx_stmt *s) {
 	for (uint32_t i = 0; i < s->n_operands; i++) {
 		scan_operand(x, &o[i]);
 		for (uint32_t k = 0; k < o[i].n_elements; k++) {
-			scan_operand(x, &x->m->operands[o[i].elements + k]);
+			const struct ptx_operand *e = &x->m->operands[o[i].elements + k];
+
+			scan_operand(x, e);
+			if (facts_is_module_var(x->m, e)) {
+				refuse(x,
+				       "it uses a variable's address in a form not known to be "
+				       "safe");
+			}
 		}
 	}
 	return 0;
@@ -307,6 +373,9 @@ static int scan_func(struct scan *x) {
 		} else if (s->kind == PTX_STMT_DIRECTIVE) {
 			scan_directive(x, s);
 		}
+	}
+	if (r == 0 && !x->f->refusal.reason) {
+		r = constants_check(x->m, x->func, &x->f->refusal);
 	}
 	x->f->n_calls = (uint32_t)x->out->n_calls - x->f->calls;
 	x->f->has = x->f->own_has;
@@ -393,9 +462,35 @@ static bool has_our_names(const struct ptx_module *m) {
 	return false;
 }
 
+/* "generic(c)" of a constant in the initial value of a variable. */
+static bool has_const_pointers(const struct ptx_module *m) {
+	struct ptx_names constants = {0};
+	bool found = false;
+
+	for (size_t i = 0; i < m->n_vars; i++) {
+		if (m->vars[i].space == PTX_SPACE_CONST &&
+		    ptx_names_push(&constants, m->vars[i].name, 1) < 0) {
+			found = true; /* no memory to tell: take the worst */
+		}
+	}
+	for (size_t i = 0; i < m->n_vars && !found; i++) {
+		for (uint32_t k = m->vars[i].init_first; k < m->vars[i].init_end && !found; k++) {
+			const struct ptx_token *t = &m->tokens.list[k];
+
+			found = t->kind == PTX_TOKEN_WORD &&
+				ptx_names_find(&constants,
+					       (struct ptx_name){ptx_token_text(&m->tokens, t),
+								 t->len}) != PTX_NAMES_NONE;
+		}
+	}
+	ptx_names_deinit(&constants);
+	return found;
+}
+
 static void check_module(struct module_facts *f) {
 	const struct ptx_module *m = f->m;
 
+	f->const_escapes = has_const_pointers(m);
 	f->refusal.stmt = PTX_NONE;
 	if (m->address_size != 64) {
 		f->refusal.reason = "its addresses are not 64 bits wide";

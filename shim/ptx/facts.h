@@ -24,7 +24,7 @@ enum facts_has {
 	FACTS_BARRIER_COUNTED = 1 << 2, /* with a number of threads */
 	FACTS_WARP = 1 << 3,		/* waits for other threads of the warp */
 	FACTS_ASYNC = 1 << 4,		/* cp.async */
-	FACTS_GENERIC = 1 << 5,		/* memory by generic addresses */
+	FACTS_GENERIC = 1 << 5,		/* reads memory by generic addresses */
 };
 
 struct refusal {
@@ -46,6 +46,7 @@ struct module_facts {
 	struct facts *funcs;	    /* owned; as m->funcs; only those with a body are filled in */
 	uint32_t *calls;	    /* owned */
 	size_t n_calls;
+	bool const_escapes;	/* addresses of constants may be found in memory, as generic ones */
 	struct refusal refusal; /* of every kernel of the module */
 };
 
@@ -64,7 +65,7 @@ bool facts_is_system(struct ptx_name name);
 
 /* String literals and tables that the compiler made: nobody can write to them or tell one copy from
  * another, so a twin may have its own. */
-bool facts_is_private(const struct ptx_var *v);
+bool facts_is_private(const struct ptx_module *m, const struct ptx_var *v);
 
 /* Block ids that a function reads, by itself or by callees. */
 static inline uint32_t facts_ids(const struct facts *f) {

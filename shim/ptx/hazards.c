@@ -33,6 +33,8 @@ static const char warp_reason[] =
 static const char count_reason[] =
 	"it waits for a number of threads, some of which may have ended their block before";
 
+static const char entangled_reason[] = "its control flow is too entangled to be followed";
+
 unsigned hazards_free_barrier(const struct module_facts *facts) {
 	uint32_t used = 0;
 	unsigned number = 0;
@@ -200,6 +202,12 @@ int hazards_judge(struct hazards *ret, const struct module_facts *facts, const s
 		return 0;
 	}
 	r = judge_init(&j, facts, f);
+	if (r == -E2BIG) {
+		h.refusal = (struct refusal){
+			.reason = entangled_reason, .stmt = PTX_NONE, .line = f->line};
+		*ret = h;
+		return 0;
+	}
 	if (r < 0) {
 		return r;
 	}
@@ -219,6 +227,11 @@ static int judge_function(const struct module_facts *facts, const struct ptx_fun
 	int r;
 
 	r = judge_init(&j, facts, f);
+	if (r == -E2BIG) {
+		*ret = (struct refusal){
+			.reason = entangled_reason, .stmt = PTX_NONE, .line = f->line};
+		return 0;
+	}
 	if (r < 0) {
 		return r;
 	}

@@ -208,6 +208,7 @@ static const struct {
 	{"mbarrier::complete_tx::bytes", REFUSED("", mbarrier)},
 	{"cluster", REFUSED("", cluster)},
 	{"tensormap::generic", REFUSED("", bulk)},
+	{"tensormap", REFUSED("", bulk)},
 };
 
 #undef PLAIN

@@ -18,7 +18,10 @@
 #define PARAMS_MAX     32764
 #define PARAMS_MAX_OLD 4096
 /* TWIN_VARS_NAME has to fit into constant memory, beside nothing else. */
-#define VARS_MAX	4096
+#define VARS_MAX 4096
+/* A twin is some kilobytes longer than its original; more of them in one module come from nowhere
+ * but an attempt to use up memory. */
+#define TWINS_MAX	16384
 #define INSTRUCTION_MAX 160
 
 /* Following every kernel's calls apart is the one step that is not linear in the text; a module
@@ -40,6 +43,8 @@ struct builder {
 	uint32_t *kernel_vars; /* owned: scratch, slots of one kernel's variables */
 	uint32_t *var_seen;    /* owned: by variable, last kernel that used it, plus one */
 	size_t steps;
+	unsigned barrier; /* number at which twins meet; 16: none is free */
+	size_t n_twins;
 };
 
 static char *copy_name(struct ptx_name n) {
@@ -171,6 +176,13 @@ static int judge(struct builder *b, size_t i) {
 	if (facts->refusal.reason) {
 		return refuse(b, k, &facts->refusal);
 	}
+	if (b->facts.const_escapes && (facts->has & FACTS_GENERIC)) {
+		return refuse_whole(b, k, f,
+				    "it may meet addresses of constants, which differ in a twin");
+	}
+	if (b->barrier > 15) {
+		return refuse_whole(b, k, f, "its module leaves no barrier to its twin");
+	}
 	r = hazards_judge(&b->hazards[i], &b->facts, f);
 	if (r < 0) {
 		return r;
@@ -190,7 +202,7 @@ static int use_var(struct builder *b, size_t kernel, uint32_t v, size_t *n_vars)
 
 	b->used[v] = true;
 	if ((var->space != PTX_SPACE_GLOBAL && var->space != PTX_SPACE_CONST) ||
-	    facts_is_private(var) || b->var_seen[v] == kernel + 1) {
+	    facts_is_private(b->m, var) || b->var_seen[v] == kernel + 1) {
 		return 0;
 	}
 	if (b->slots[v] == PTX_NONE) {
@@ -285,7 +297,7 @@ static void emit_vars(struct builder *b, const struct emit *e) {
 			const struct ptx_var *var = &b->m->vars[v];
 
 			if (b->used[v] &&
-			    (var->space == PTX_SPACE_SHARED || facts_is_private(var))) {
+			    (var->space == PTX_SPACE_SHARED || facts_is_private(b->m, var))) {
 				emit_tokens(e, var->first, var->end);
 				text_adds(e->out, "\n");
 				break; /* one declaration may have several names */
@@ -327,7 +339,7 @@ static int emit_all(struct builder *b) {
 	struct emit e = {.m = b->m, .facts = &b->facts, .slots = b->slots, .out = &out};
 	char *ptx;
 
-	e.barrier = hazards_free_barrier(&b->facts);
+	e.barrier = b->barrier;
 	for (size_t i = 0; i < b->m->n_funcs; i++) {
 		if (b->needed[i]) {
 			e.two_phases |= (b->facts.funcs[i].own_has & FACTS_BARRIER_RESULT) != 0;
@@ -349,7 +361,7 @@ static int build(struct builder *b) {
 	for (size_t i = 0; i < n; i++) {
 		r = judge(b, i);
 		if (r == 0 && b->kernels[i].confinable) {
-			r = follow(b, i);
+			r = b->n_twins++ < TWINS_MAX ? follow(b, i) : -E2BIG;
 			if (r == -E2BIG) {
 				r = refuse_whole(b, &b->kernels[i], b->entries[i],
 						 "its module is too large to be followed");
@@ -398,7 +410,11 @@ static int prepare(struct builder *b) {
 		}
 	}
 	r = module_facts_init(&b->facts, m);
-	return r < 0 ? r : hazards_judge_functions(&b->facts);
+	if (r < 0) {
+		return r;
+	}
+	b->barrier = hazards_free_barrier(&b->facts);
+	return hazards_judge_functions(&b->facts);
 }
 
 static void builder_deinit(struct builder *b) {

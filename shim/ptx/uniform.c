@@ -12,6 +12,7 @@
 
 #include "shim/ptx/names.h"
 #include "shim/ptx/opcodes.h"
+#include "shim/ptx/registers.h"
 
 /* More rounds than any real function takes; then everything counts as diverged. */
 #define ROUNDS_MAX 64
@@ -29,10 +30,8 @@ struct study {
 	const struct ptx_module *m;
 	const struct ptx_func *f;
 	enum uniform_scope scope;
-	uint32_t first_var, n_vars; /* of the module, declared in the function */
-	uint32_t *bases;	    /* owned: by variable, first of its registers in values */
-	uint8_t *values;	    /* owned: enum value */
-	size_t n_values;
+	struct registers registers;
+	uint8_t *values; /* owned: enum value, by register */
 	bool *diverged;
 	struct full_masks masks;
 	bool changed;
@@ -50,25 +49,6 @@ static enum value join(enum value a, enum value b) {
 		return a;
 	}
 	return is_same(a) && is_same(b) ? VALUE_SAME : VALUE_ANY;
-}
-
-/* Index of a register in the values, or PTX_NONE. */
-static uint32_t find_register(const struct study *u, struct ptx_name n, uint32_t var) {
-	const struct ptx_var *v;
-	uint32_t i, number = 0;
-
-	if (var == PTX_NONE || var < u->first_var || var - u->first_var >= u->n_vars) {
-		return PTX_NONE;
-	}
-	v = &u->m->vars[var];
-	if (v->space != PTX_SPACE_REG) {
-		return PTX_NONE;
-	}
-	for (i = v->name.len; v->reg_range > 0 && i < n.len && n.s[i] != '.'; i++) {
-		number = number * 10 + (uint32_t)(n.s[i] - '0');
-	}
-	return number < (v->reg_range ? v->reg_range : 1) ? u->bases[var - u->first_var] + number
-							  : PTX_NONE;
 }
 
 static enum value special_value(const struct study *u, struct ptx_name n) {
@@ -103,7 +83,7 @@ static enum value name_value(const struct study *u, struct ptx_name n, uint32_t 
 	if (var == PTX_NONE) {
 		return special_value(u, n);
 	}
-	i = find_register(u, n, var);
+	i = registers_find(&u->registers, n, var);
 	return i == PTX_NONE ? VALUE_ANY : u->values[i];
 }
 
@@ -311,7 +291,7 @@ static enum value result(const struct study *u, const struct ptx_stmt *s, const 
 }
 
 static void set_value(struct study *u, struct ptx_name n, uint32_t var, enum value v) {
-	uint32_t i = find_register(u, n, var);
+	uint32_t i = registers_find(&u->registers, n, var);
 
 	if (i != PTX_NONE) {
 		v = join(u->values[i], v);
@@ -403,46 +383,12 @@ static void study_round(struct study *u) {
 
 /* Registers that nothing computes hold anything. */
 static void give_up_on_unknown(struct study *u) {
-	for (size_t i = 0; i < u->n_values; i++) {
+	for (uint32_t i = 0; i < u->registers.n; i++) {
 		if (u->values[i] == VALUE_NONE) {
 			u->values[i] = VALUE_ANY;
 			u->changed = true;
 		}
 	}
-}
-
-/* One value for each register that the function declares. Return: 0; -ENOMEM; -E2BIG for more
- * registers than its text can be about. */
-static int number_registers(struct study *u) {
-	size_t limit = 65536 + 64 * (size_t)u->f->n_stmts, n = 0;
-	uint32_t first = PTX_NONE, end = 0;
-
-	for (uint32_t i = u->f->stmts; i < u->f->stmts + u->f->n_stmts; i++) {
-		const struct ptx_stmt *s = &u->m->stmts[i];
-
-		if (s->kind == PTX_STMT_VAR) {
-			first = first == PTX_NONE ? s->var : first;
-			end = s->var + s->n_vars; /* in the order of the text, nothing between */
-		}
-	}
-	u->first_var = first == PTX_NONE ? 0 : first;
-	u->n_vars = first == PTX_NONE ? 0 : end - first;
-	u->bases = calloc((size_t)u->n_vars + 1, sizeof(*u->bases));
-	if (!u->bases) {
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < u->n_vars; i++) {
-		const struct ptx_var *v = &u->m->vars[u->first_var + i];
-
-		u->bases[i] = (uint32_t)n;
-		n += v->space != PTX_SPACE_REG ? 0 : v->reg_range ? v->reg_range : 1;
-		if (n > limit) {
-			return -E2BIG;
-		}
-	}
-	u->values = calloc(n + 1, sizeof(*u->values));
-	u->n_values = n;
-	return u->values ? 0 : -ENOMEM;
 }
 
 static void diverge_all(struct study *u) {
@@ -478,7 +424,11 @@ int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module
 		r = full_masks_init(&x.masks, m, f);
 	}
 	if (r == 0) {
-		r = c->control ? number_registers(&x) : -E2BIG;
+		r = c->control ? registers_init(&x.registers, m, f) : -E2BIG;
+	}
+	if (r == 0) {
+		x.values = calloc((size_t)x.registers.n + 1, sizeof(*x.values));
+		r = x.values ? 0 : -ENOMEM;
 	}
 	if (r == 0) {
 		run(&x);
@@ -487,7 +437,7 @@ int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module
 		r = 0;
 	}
 	full_masks_deinit(&x.masks);
-	free(x.bases);
+	registers_deinit(&x.registers);
 	free(x.values);
 	if (r < 0) {
 		free(x.diverged);

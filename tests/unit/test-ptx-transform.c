@@ -220,6 +220,14 @@ static void transform_refuses_what_it_does_not_know(void **state) {
 		 "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1}];", "form"},
 		{".global .attribute(.managed) .u32 m;", "ld.global.u32 %r1, [m];",
 		 "ld.global.u32 %r1, [m];", "managed"},
+		{".local .b32 l;", "ld.local.u32 %r1, [l];", "ld.local.u32 %r1, [l];",
+		 "for itself"},
+		{".func f(.param .b32 a) { ret; }", "call f, (%ctaid.x);", "call f, (%ctaid.x);",
+		 "argument"},
+		{".func f(.reg .b32 a) { ret; }", "call f, (%r1);", "call f, (%r1);", "registers"},
+		{".global .b32 g;", "mov.v2.u64 {%rd1, %rd2}, {g, %rd3};",
+		 "mov.v2.u64 {%rd1, %rd2}, {g, %rd3};", "form"},
+		{".global .b32 g;", "st.global.u64 [%rd1], g;", "st.global.u64 [%rd1], g;", "form"},
 		{"", ".global .u32 inside;", ".global .u32 inside;", "inside a function"},
 	};
 
@@ -227,6 +235,39 @@ static void transform_refuses_what_it_does_not_know(void **state) {
 		assert_refused(cases[i].before, cases[i].body, cases[i].instruction,
 			       cases[i].reason);
 	}
+}
+
+static void transform_follows_addresses_of_constants(void **state) {
+	static const char c[] = ".const .align 4 .b8 c[64];";
+	struct transform *t = transform_body(
+		c, "mov.u64 %rd1, c+4; add.s64 %rd2, %rd1, 8; ld.const.u32 %r1, [%rd2+4]; ret;");
+
+	assert_occurs(t->ptx, "ld.global.u32 \t%r1, [%rd2+4];", 1);
+	transform_free(t);
+	/* around a loop */
+	assert_twin(c,
+		    "mov.u64 %rd1, c; L: ld.const.u32 %r1, [%rd1]; add.s64 %rd2, %rd1, 4; "
+		    "mov.u64 %rd1, %rd2; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; ret;",
+		    false);
+	assert_refused(c, "ld.const.u32 %r1, [%rd1]; ret;", "ld.const.u32 %r1, [%rd1];",
+		       "followed");
+	assert_refused(c, "ld.const.u32 %r1, [16]; ret;", "ld.const.u32 %r1, [16];", "followed");
+	assert_refused(c,
+		       "mov.u64 %rd1, c; @%p1 mov.u64 %rd1, %rd2; ld.const.u32 %r1, [%rd1]; ret;",
+		       "ld.const.u32 %r1, [%rd1];", "followed");
+	assert_refused(c, "mov.u64 %rd1, c; st.global.u64 [%rd2], %rd1; ret;",
+		       "st.global.u64 [%rd2], %rd1;", "followed");
+	assert_refused(c, "mov.u64 %rd1, c; ld.u32 %r1, [%rd1]; ret;", "ld.u32 %r1, [%rd1];",
+		       "followed");
+	assert_refused(c, "{ .reg .b64 %rd1; mov.u64 %rd1, c; } ld.const.u32 %r1, [%rd1]; ret;",
+		       "ld.const.u32 %r1, [%rd1];", "followed");
+	assert_refused(c, "mov.u64 %rd1, c; cvta.const.u64 %rd2, %rd1; ret;",
+		       "cvta.const.u64 %rd2, %rd1;", "other kernels");
+	/* another kernel may leave such an address in memory */
+	assert_refused(".const .b32 c; .global .u64 g = generic(c);", "ld.u32 %r1, [%rd1]; ret;",
+		       NULL, "may meet");
+	assert_twin(".const .b32 c; .global .u64 g = generic(c);",
+		    "ld.global.u32 %r1, [%rd1]; ret;", false);
 }
 
 static void transform_refuses_whole_modules(void **state) {
@@ -348,6 +389,12 @@ static void transform_keeps_counted_barriers_apart(void **state) {
 	transform_free(t);
 	assert_refused("", DIFFER "@%p1 ret; bar.sync 1, 64; ret;", "bar.sync 1, 64;", "number of");
 	assert_twin("", DIFFER "@%p1 bra A; bar.sync 1, 64; A: bar.sync 0; ret;", false);
+	assert_refused("",
+		       "bar.sync 0, 32; bar.sync 1, 32; bar.sync 2, 32; bar.sync 3, 32;\n"
+		       "bar.sync 4, 32; bar.sync 5, 32; bar.sync 6, 32; bar.sync 7, 32;\n"
+		       "bar.sync 8, 32; bar.sync 9, 32; bar.sync 10, 32; bar.sync 11, 32;\n"
+		       "bar.sync 12, 32; bar.sync 13, 32; bar.sync 14, 32; bar.sync 15, 32; ret;",
+		       NULL, "no barrier");
 	assert_refused("", "bar.sync %r1, 64; ret;", "bar.sync %r1, 64;", "not constant");
 }
 
@@ -431,6 +478,7 @@ int main(void) {
 		cmocka_unit_test(transform_hands_ids_to_functions),
 		cmocka_unit_test(transform_drains_copies),
 		cmocka_unit_test(transform_refuses_what_it_does_not_know),
+		cmocka_unit_test(transform_follows_addresses_of_constants),
 		cmocka_unit_test(transform_refuses_whole_modules),
 		cmocka_unit_test(transform_says_why_text_does_not_parse),
 		cmocka_unit_test(transform_votes_only_where_threads_may_be_missing),

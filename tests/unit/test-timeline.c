@@ -69,8 +69,9 @@ static void timeline_finds_the_first_moment_with_room(void **state) {
 	/* 2 SMs are left, less than a step */
 	assert_true(timeline_earliest(&t, params, &job, 0, 1, &place));
 	assert_int_equal(place.start, 18);
-	job.divisible = false; /* would need all 12 */
-	assert_false(timeline_earliest(&t, params, &job, 0, 1, &place));
+	job.divisible = false; /* the whole GPU, whatever its limit */
+	assert_true(timeline_earliest(&t, params, &job, 0, 1, &place));
+	assert_int_equal(place.n_sms, GPU_SMS);
 	job.divisible = true;
 	assert_false(timeline_earliest(&t, params, &job, 0, 11, &place));
 	job.gpu_wanted = 1;

@@ -32,7 +32,6 @@ struct guest_thread {
 static struct guest_thread threads[THREADS];
 static CUstream stream;
 static CUevent event;
-static CUcontext context;
 static CUgraph graph;
 static int files[FILES];
 
@@ -44,6 +43,7 @@ static int do_init(int n) {
 
 /* Makes device @n's context current. */
 static int do_device(int n) {
+	CUcontext context = NULL;
 	int rc = cuDevicePrimaryCtxRetain(&context, n);
 
 	return rc ? rc : (int)cuCtxSetCurrent(context);

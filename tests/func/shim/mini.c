@@ -24,7 +24,8 @@
 #include "proto/packet.h"
 
 void mini_init(struct mini *m) {
-	*m = (struct mini){.listener = -1, .to_guest = -1, .from_guest = -1};
+	*m = (struct mini){
+		.listener = -1, .to_guest = -1, .from_guest = -1, .linger_ns = MINI_LINGER_LONG_NS};
 	strcpy(m->directory, "/tmp/sbeet-shim-XXXXXX");
 	assert_non_null(mkdtemp(m->directory));
 	snprintf(m->socket, sizeof(m->socket), "%s/shim.sock", m->directory);
@@ -191,7 +192,7 @@ int mini_accept(struct mini *m) {
 	welcome.version = 1;
 	welcome.session = 7;
 	welcome.task = (char *)"guest";
-	welcome.linger_ns = 100000;
+	welcome.linger_ns = m->linger_ns;
 	welcome.mps_pipe_directory = (char *)"/tmp/pipe-of-test";
 	welcome.mps_log_directory = (char *)"/tmp/log-of-test";
 	answer.body_case = SBEET__TO_SHIM__BODY_WELCOME;

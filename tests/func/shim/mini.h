@@ -13,10 +13,16 @@
 
 #define MINI_TIMEOUT_MS 60000
 
+/* How long a quiet program keeps its job. Long: only its own waits end a job, however slow the
+ * machine is. Short: the tracker ends it; such a test holds the driver while the job is to stay. */
+#define MINI_LINGER_LONG_NS  (3600ull * 1000000000ull)
+#define MINI_LINGER_SHORT_NS 100000ull
+
 struct mini {
 	char directory[64]; /* owned: of the socket and the guest's standard error */
 	char socket[96];
-	int listener; /* -1: nobody listens */
+	int listener;	    /* -1: nobody listens */
+	uint64_t linger_ns; /* that Welcome tells */
 	pid_t guest;
 	int to_guest, from_guest;
 };

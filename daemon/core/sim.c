@@ -1,0 +1,640 @@
+/* sim.c: see sim.h. */
+#include "daemon/core/sim.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* At one moment, in this order: what ends frees SMs before anything new asks for them, and a job
+ * that ends at its deadline is in time. */
+enum event_kind {
+	EVENT_KERNEL_START,
+	EVENT_KERNEL_END,
+	EVENT_FINISH,
+	EVENT_DEADLINE, /* only with SIM_LATE_DROP */
+	EVENT_RELEASE,
+};
+
+struct event {
+	nsec_t at;
+	enum event_kind kind;
+	uint32_t index; /* of the task for EVENT_RELEASE, else of the job */
+	uint64_t order; /* of the job: its number in the table may be another job's by now */
+};
+
+struct event_queue {
+	struct event *heap; /* owned */
+	size_t n, capacity;
+};
+
+/* Beside sched.h's own record of a job. Same index. */
+struct sim_job {
+	size_t task;
+	uint64_t number;
+	uint64_t order;
+	bool live;
+	nsec_t kernel_start, kernel_end, finish; /* once granted */
+	uint32_t dynamic_mw;
+};
+
+/* What is being measured of a task. */
+struct sim_task {
+	uint64_t next; /* number of the next job */
+	uint64_t n_max;
+	int last_gpu;
+	nsec_t *responses; /* borrowed part of struct sim.responses */
+};
+
+/* A GPU's power as it is now, integrated up to `since`. */
+struct sim_meter {
+	unsigned busy;
+	uint64_t dynamic_mw;
+	nsec_t since;
+};
+
+/* 16 cells an octave. */
+#define COST_CELLS (64 * 16)
+
+struct sim {
+	const struct sim_setup *setup;
+	struct sched *sched; /* owned */
+	struct event_queue events;
+	struct sim_job *jobs; /* owned, n_jobs of them */
+	size_t n_jobs;
+	uint64_t next_order;
+	struct sim_task *tasks; /* owned */
+	sched_task_id *ids;	/* owned: of the tasks in sched */
+	nsec_t *responses;	/* owned */
+	struct sim_meter meters[SCHED_GPUS_MAX];
+	uint64_t *cost_cells; /* owned; NULL without a clock */
+	nsec_t now;
+	struct sim_result result;
+};
+
+uint64_t sim_random(uint64_t *state) {
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+unsigned sim_miss_ppm(const struct sim_count *count) {
+	uint64_t judged = count->released - count->open;
+
+	return judged ? (unsigned)(count->missed * 1000000 / judged) : 0;
+}
+
+static bool event_before(const struct event *a, const struct event *b) {
+	if (a->at != b->at) {
+		return a->at < b->at;
+	}
+	if (a->kind != b->kind) {
+		return a->kind < b->kind;
+	}
+	return a->order != b->order ? a->order < b->order : a->index < b->index;
+}
+
+static int event_push(struct event_queue *q, struct event event) {
+	size_t i;
+
+	if (q->n == q->capacity) {
+		size_t capacity = q->capacity ? 2 * q->capacity : 64;
+		struct event *heap = reallocarray(q->heap, capacity, sizeof(*heap));
+
+		if (!heap) {
+			return -ENOMEM;
+		}
+		q->heap = heap;
+		q->capacity = capacity;
+	}
+	for (i = q->n++; i > 0 && event_before(&event, &q->heap[(i - 1) / 2]); i = (i - 1) / 2) {
+		q->heap[i] = q->heap[(i - 1) / 2];
+	}
+	q->heap[i] = event;
+	return 0;
+}
+
+static struct event event_pop(struct event_queue *q) {
+	struct event first = q->heap[0], last = q->heap[--q->n];
+	size_t i = 0;
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child + 1 < q->n && event_before(&q->heap[child + 1], &q->heap[child])) {
+			child++;
+		}
+		if (child >= q->n || !event_before(&q->heap[child], &last)) {
+			break;
+		}
+		q->heap[i] = q->heap[child];
+		i = child;
+	}
+	q->heap[i] = last;
+	return first;
+}
+
+/* Integrates a GPU's power up to now, before it changes. */
+static void meter_advance(struct sim *s, unsigned gpu) {
+	struct sim_meter *meter = &s->meters[gpu];
+	nsec_t passed = s->now - meter->since;
+
+	s->result.energy_pj[gpu] +=
+		passed * power_now_mw(&s->setup->gpus[gpu].power, meter->busy, meter->dynamic_mw);
+	s->result.active[gpu] += meter->busy ? passed : 0;
+	meter->since = s->now;
+}
+
+static void kernel_starts(struct sim *s, sched_job_id id) {
+	const struct sched_job *job = sched_job(s->sched, id);
+	struct sim_meter *meter = &s->meters[job->gpu];
+
+	meter_advance(s, (unsigned)job->gpu);
+	meter->busy += smset_count(&job->sms);
+	meter->dynamic_mw += s->jobs[id].dynamic_mw;
+}
+
+static void kernel_ends(struct sim *s, sched_job_id id) {
+	const struct sched_job *job = sched_job(s->sched, id);
+	struct sim_meter *meter = &s->meters[job->gpu];
+
+	meter_advance(s, (unsigned)job->gpu);
+	meter->busy -= smset_count(&job->sms);
+	meter->dynamic_mw -= s->jobs[id].dynamic_mw;
+}
+
+static nsec_t earlier(nsec_t a, nsec_t b) {
+	return a < b ? a : b;
+}
+
+/* The job's SMs come free now (or the window ends). */
+static void emit_segment(struct sim *s, sched_job_id id) {
+	const struct sched_job *job = sched_job(s->sched, id);
+	const struct sim_job *j = &s->jobs[id];
+
+	if (s->setup->on_segment) {
+		struct sim_segment segment = {
+			.gpu = (unsigned)job->gpu,
+			.sms = job->sms,
+			.task = j->task,
+			.job = j->number,
+			.start = job->granted,
+			.end = s->now,
+			.kernel_start = earlier(j->kernel_start, s->now),
+			.kernel_end = earlier(j->kernel_end, s->now),
+			.dynamic_mw = j->dynamic_mw,
+		};
+
+		s->setup->on_segment(s->setup->userdata, &segment);
+	}
+}
+
+/* The same number for a job whatever the policy did before it, in [0, 2^20]. */
+static uint64_t job_luck(const struct sim_setup *setup, const struct sim_job *job) {
+	uint64_t state = setup->seed;
+
+	state = sim_random(&state) + job->task;
+	state = sim_random(&state) + job->number;
+	return sim_random(&state) % ((1u << 20) + 1);
+}
+
+static nsec_t draw_exec(const struct sim_setup *setup, const struct profile_table *p, unsigned m,
+			const struct sim_job *job) {
+	nsec_t worst = p->exec[m], best = worst;
+
+	if (setup->exec == SIM_EXEC_DRAWN) {
+		best = p->exec_best[m];
+	} else if (setup->exec == SIM_EXEC_SHARE) {
+		best = worst / 1000 * setup->exec_share_permille +
+		       worst % 1000 * setup->exec_share_permille / 1000;
+	}
+	/* worst is below 2^42, luck below 2^21 */
+	return best == worst ? worst : best + (((worst - best) * job_luck(setup, job)) >> 20);
+}
+
+static int start_job(struct sim *s, sched_job_id id) {
+	const struct sched_job *job = sched_job(s->sched, id);
+	struct sim_job *j = &s->jobs[id];
+	struct sim_task *task = &s->tasks[j->task];
+	const struct profile_table *p = s->setup->tasks[j->task].profiles[job->gpu];
+	unsigned m = smset_count(&job->sms);
+	nsec_t moved = task->last_gpu >= 0 && task->last_gpu != job->gpu
+			       ? s->setup->params.migration_cost
+			       : 0;
+
+	if (!p) {
+		return -EINVAL; /* a policy gave a job to a GPU that can't run it */
+	}
+	m = m < p->n_sms ? m : p->n_sms; /* the table ends at the GPU's limit */
+	task->last_gpu = job->gpu;
+	j->kernel_start = s->now + moved + p->copy_in;
+	j->kernel_end = j->kernel_start + draw_exec(s->setup, p, m, j);
+	j->finish = j->kernel_end + p->copy_out;
+	j->dynamic_mw = p->power_mw[m];
+	s->result.grants++;
+	return event_push(&s->events, (struct event){.at = j->kernel_start,
+						     .kind = EVENT_KERNEL_START,
+						     .index = id,
+						     .order = j->order});
+}
+
+static void count_cost(struct sim *s, nsec_t cost) {
+	unsigned octave = cost < 16 ? 0 : 63 - (unsigned)__builtin_clzll(cost);
+	unsigned cell =
+		octave < 4 ? (unsigned)cost : octave * 16 + (unsigned)((cost >> (octave - 4)) & 15);
+
+	s->cost_cells[cell]++;
+	s->result.cost.total += cost;
+	s->result.cost.max = cost > s->result.cost.max ? cost : s->result.cost.max;
+}
+
+/* Upper end of the cell in which the @permille-th cost lies. */
+static nsec_t cost_percentile(const struct sim *s, unsigned permille) {
+	uint64_t wanted = s->result.decisions * permille / 1000, seen = 0;
+
+	for (unsigned cell = 0; cell < COST_CELLS; cell++) {
+		seen += s->cost_cells[cell];
+		if (seen > wanted) {
+			unsigned octave = cell / 16;
+
+			return octave < 4 ? cell : (nsec_t)(16 + cell % 16 + 1) << (octave - 4);
+		}
+	}
+	return s->result.cost.max;
+}
+
+static int decide(struct sim *s) {
+	const struct sim_setup *setup = s->setup;
+	struct sched_actions actions;
+	nsec_t before = s->cost_cells ? setup->clock(setup->userdata) : 0;
+	int r = 0;
+
+	sched_decide(s->sched, s->now, &actions);
+	s->result.decisions++;
+	if (s->cost_cells) {
+		count_cost(s, setup->clock(setup->userdata) - before);
+	}
+	for (size_t i = 0; i < actions.n && r == 0; i++) {
+		assert(actions.list[i].kind == SCHED_ACTION_GRANT);
+		r = start_job(s, actions.list[i].job);
+	}
+	return r;
+}
+
+static int make_room(struct sim *s, sched_job_id id) {
+	size_t n = s->n_jobs ? 2 * s->n_jobs : 64;
+	struct sim_job *jobs;
+
+	if (id < s->n_jobs) {
+		return 0;
+	}
+	jobs = reallocarray(s->jobs, n, sizeof(*jobs));
+	if (!jobs) {
+		return -ENOMEM;
+	}
+	memset(jobs + s->n_jobs, 0, (n - s->n_jobs) * sizeof(*jobs));
+	s->jobs = jobs;
+	s->n_jobs = n;
+	return 0;
+}
+
+/* Releases are counted from the offset, never from the time of the last one: no drift. */
+static int push_release(struct sim *s, size_t index) {
+	const struct sched_task *task = &s->setup->tasks[index];
+	uint64_t number = s->tasks[index].next;
+
+	if (number == s->tasks[index].n_max) {
+		return 0;
+	}
+	return event_push(&s->events,
+			  (struct event){.at = task->first_release + number * task->period,
+					 .kind = EVENT_RELEASE,
+					 .index = (uint32_t)index,
+					 .order = index});
+}
+
+static int release_job(struct sim *s, size_t index) {
+	const struct sched_task *task = &s->setup->tasks[index];
+	struct sched_job job = {
+		.task = s->ids[index],
+		.owner = index + 1,
+		.gpu_wanted = -1,
+		.divisible = true,
+		.job_class = task->deadline ? SCHED_CLASS_REALTIME : SCHED_CLASS_BEST_EFFORT,
+		.priority = task->priority,
+		.release = s->now,
+		.deadline = task->deadline ? s->now + task->deadline : 0,
+	};
+	sched_job_id id;
+	int r;
+
+	r = sched_arrive(s->sched, &job, &id);
+	if (r == 0) {
+		r = make_room(s, id);
+	}
+	if (r < 0) {
+		return r;
+	}
+	s->jobs[id] = (struct sim_job){.task = index,
+				       .number = s->tasks[index].next++,
+				       .order = s->next_order++,
+				       .live = true};
+	s->result.tasks[index].count.released++;
+	if (s->setup->late == SIM_LATE_DROP && job.deadline) {
+		r = event_push(&s->events, (struct event){.at = job.deadline,
+							  .kind = EVENT_DEADLINE,
+							  .index = id,
+							  .order = s->jobs[id].order});
+	}
+	return r < 0 ? r : push_release(s, index);
+}
+
+static void finish_job(struct sim *s, sched_job_id id) {
+	const struct sched_job *job = sched_job(s->sched, id);
+	struct sim_task_result *task = &s->result.tasks[s->jobs[id].task];
+
+	s->tasks[s->jobs[id].task].responses[task->count.completed++] = s->now - job->release;
+	if (job->deadline) {
+		int64_t lateness = (int64_t)(s->now - job->deadline);
+
+		task->lateness_max = lateness > task->lateness_max ? lateness : task->lateness_max;
+		task->count.missed += lateness > 0;
+	}
+	if (!job->sms_released) {
+		emit_segment(s, id);
+	}
+	s->jobs[id].live = false;
+	sched_finish(s->sched, id);
+}
+
+/* A job whose deadline is now and that still waits is given up. Return: whether it was. */
+static bool drop_job(struct sim *s, const struct event *event) {
+	struct sim_job *j = &s->jobs[event->index];
+
+	if (!j->live || j->order != event->order ||
+	    sched_job(s->sched, event->index)->state != SCHED_JOB_WAITING) {
+		return false;
+	}
+	s->result.tasks[j->task].count.missed++;
+	j->live = false;
+	sched_finish(s->sched, event->index);
+	return true;
+}
+
+/* Lets one event happen. *decide is set when the policy must look again. */
+static int happen(struct sim *s, const struct event *event, bool *decide) {
+	sched_job_id id = event->index;
+	struct event next = *event;
+
+	switch (event->kind) {
+	case EVENT_KERNEL_START:
+		kernel_starts(s, id);
+		next.at = s->jobs[id].kernel_end;
+		next.kind = EVENT_KERNEL_END;
+		return event_push(&s->events, next);
+	case EVENT_KERNEL_END:
+		kernel_ends(s, id);
+		if (s->setup->params.free_at_kernel_end) {
+			emit_segment(s, id);
+			sched_release_sms(s->sched, id);
+			*decide = true;
+		}
+		next.at = s->jobs[id].finish;
+		next.kind = EVENT_FINISH;
+		return event_push(&s->events, next);
+	case EVENT_FINISH:
+		*decide |= !sched_job(s->sched, id)->sms_released;
+		finish_job(s, id);
+		return 0;
+	case EVENT_DEADLINE:
+		*decide |= drop_job(s, event);
+		return 0;
+	case EVENT_RELEASE:
+		*decide = true;
+		return release_job(s, id);
+	}
+	return -EINVAL;
+}
+
+static int run_events(struct sim *s) {
+	int r = 0;
+
+	while (r == 0 && s->events.n > 0 && s->events.heap[0].at < s->setup->duration) {
+		bool wanted = false;
+
+		s->now = s->events.heap[0].at;
+		while (r == 0 && s->events.n > 0 && s->events.heap[0].at == s->now) {
+			struct event event = event_pop(&s->events);
+
+			r = happen(s, &event, &wanted);
+		}
+		if (r == 0 && wanted) {
+			r = decide(s);
+		}
+	}
+	return r;
+}
+
+/* What ends exactly with the window has ended in it; the rest is cut and judged. */
+static int close_window(struct sim *s) {
+	s->now = s->setup->duration;
+	while (s->events.n > 0 && s->events.heap[0].at == s->now &&
+	       s->events.heap[0].kind < EVENT_DEADLINE) {
+		struct event event = event_pop(&s->events);
+		bool ignored = false;
+		int r = happen(s, &event, &ignored);
+
+		if (r < 0) {
+			return r;
+		}
+	}
+	for (sched_job_id id = 0; id < s->n_jobs; id++) {
+		const struct sched_job *job = s->jobs[id].live ? sched_job(s->sched, id) : NULL;
+		struct sim_count *count = &s->result.tasks[s->jobs[id].task].count;
+
+		if (!job) {
+			continue;
+		}
+		if (job->state == SCHED_JOB_RUNNING && !job->sms_released) {
+			emit_segment(s, id);
+		}
+		if (job->deadline && job->deadline <= s->now) {
+			count->missed++;
+		} else {
+			count->open++;
+		}
+	}
+	for (unsigned k = 0; k < s->setup->n_gpus; k++) {
+		meter_advance(s, k);
+	}
+	return 0;
+}
+
+static int compare_times(const void *a, const void *b) {
+	nsec_t x = *(const nsec_t *)a, y = *(const nsec_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static struct sim_times sum_up(nsec_t *times, uint64_t n) {
+	struct sim_times t = {0};
+	nsec_t total = 0; /* a million jobs of a day each still fit */
+
+	if (n == 0) {
+		return t;
+	}
+	qsort(times, n, sizeof(*times), compare_times);
+	for (uint64_t i = 0; i < n; i++) {
+		total += times[i] / n;
+		t.mean += times[i] % n;
+	}
+	t.mean = total + t.mean / n;
+	t.min = times[0];
+	t.p99 = times[(n - 1) * 99 / 100];
+	t.max = times[n - 1];
+	return t;
+}
+
+static void conclude(struct sim *s) {
+	struct sim_result *result = &s->result;
+
+	for (size_t i = 0; i < result->n_tasks; i++) {
+		struct sim_task_result *task = &result->tasks[i];
+
+		task->response = sum_up(s->tasks[i].responses, task->count.completed);
+		task->home = sched_task(s->sched, s->ids[i])->home;
+		result->count.released += task->count.released;
+		result->count.completed += task->count.completed;
+		result->count.missed += task->count.missed;
+		result->count.open += task->count.open;
+	}
+	for (size_t k = 0; k < s->setup->n_gpus; k++) {
+		result->energy_total_pj += result->energy_pj[k];
+	}
+	if (s->cost_cells) {
+		result->cost.p50 = cost_percentile(s, 500);
+		result->cost.p99 = cost_percentile(s, 990);
+	}
+}
+
+/* Jobs of a task that are released before the end of the window. */
+static uint64_t jobs_of(const struct sched_task *task, nsec_t duration) {
+	if (task->first_release >= duration) {
+		return 0;
+	}
+	return task->period ? (duration - task->first_release - 1) / task->period + 1 : 1;
+}
+
+static int prepare_tasks(struct sim *s) {
+	const struct sim_setup *setup = s->setup;
+	nsec_t *responses = s->responses;
+
+	for (size_t i = 0; i < setup->n_tasks; i++) {
+		int r = sched_add_task(s->sched, &setup->tasks[i], &s->ids[i]);
+
+		if (r < 0) {
+			return r;
+		}
+		s->tasks[i].last_gpu = -1;
+		s->tasks[i].n_max = jobs_of(&setup->tasks[i], setup->duration);
+		s->tasks[i].responses = responses;
+		responses += s->tasks[i].n_max;
+		s->result.tasks[i].lateness_max = INT64_MIN;
+		r = push_release(s, i);
+		if (r < 0) {
+			return r;
+		}
+	}
+	sched_distribute(s->sched);
+	return 0;
+}
+
+static int prepare(struct sim *s) {
+	const struct sim_setup *setup = s->setup;
+	uint64_t n_jobs = 0;
+	int r;
+
+	for (size_t i = 0; i < setup->n_tasks; i++) {
+		n_jobs += jobs_of(&setup->tasks[i], setup->duration);
+	}
+	if (n_jobs > SIM_JOBS_MAX) {
+		return -E2BIG;
+	}
+	r = sched_new(&s->sched, setup->policy, n_jobs + 1);
+	if (r == 0) {
+		r = sched_set_params(s->sched, &setup->params);
+	}
+	for (size_t k = 0; r == 0 && k < setup->n_gpus; k++) {
+		r = sched_add_gpu(s->sched, setup->gpus[k].power.n_sms, SCHED_SHARING_MPS);
+		r = r < 0 ? r : sched_set_gpu_model(s->sched, k, &setup->gpus[k]);
+	}
+	if (r < 0) {
+		return r;
+	}
+	s->tasks = calloc(setup->n_tasks + 1, sizeof(*s->tasks));
+	s->ids = calloc(setup->n_tasks + 1, sizeof(*s->ids));
+	s->responses = calloc(n_jobs + 1, sizeof(*s->responses));
+	s->result.tasks = calloc(setup->n_tasks + 1, sizeof(*s->result.tasks));
+	s->result.n_tasks = setup->n_tasks;
+	if (setup->clock) {
+		s->cost_cells = calloc(COST_CELLS, sizeof(*s->cost_cells));
+	}
+	if (!s->tasks || !s->ids || !s->responses || !s->result.tasks ||
+	    (setup->clock && !s->cost_cells)) {
+		return -ENOMEM;
+	}
+	return prepare_tasks(s);
+}
+
+static bool valid(const struct sim_setup *setup) {
+	for (size_t i = 0; i < setup->n_tasks; i++) {
+		/* sums of times below stay far from overflow */
+		if (setup->tasks[i].period > SIM_DURATION_MAX ||
+		    setup->tasks[i].deadline > SIM_DURATION_MAX ||
+		    setup->tasks[i].first_release > SIM_DURATION_MAX) {
+			return false;
+		}
+	}
+	return setup->policy && setup->n_gpus >= 1 && setup->n_gpus <= SCHED_GPUS_MAX &&
+	       setup->duration >= 1 && setup->duration <= SIM_DURATION_MAX &&
+	       (unsigned)setup->exec < _SIM_EXEC_N && (unsigned)setup->late < _SIM_LATE_N &&
+	       (setup->exec != SIM_EXEC_SHARE ||
+		(setup->exec_share_permille >= 1 && setup->exec_share_permille <= 1000));
+}
+
+int sim_run(const struct sim_setup *setup, struct sim_result *ret) {
+	struct sim s = {.setup = setup};
+	int r;
+
+	if (!valid(setup)) {
+		return -EINVAL;
+	}
+	r = prepare(&s);
+	if (r == 0) {
+		r = run_events(&s);
+	}
+	if (r == 0) {
+		r = close_window(&s);
+	}
+	if (r == 0) {
+		conclude(&s);
+		*ret = s.result;
+	} else {
+		sim_result_deinit(&s.result);
+	}
+	sched_free(s.sched);
+	free(s.events.heap);
+	free(s.jobs);
+	free(s.tasks);
+	free(s.ids);
+	free(s.responses);
+	free(s.cost_cells);
+	return r;
+}
+
+void sim_result_deinit(struct sim_result *r) {
+	free(r->tasks);
+	*r = (struct sim_result){0};
+}

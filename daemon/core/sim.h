@@ -1,0 +1,122 @@
+/*
+ * sim.h: a discrete-event simulation of tasks, GPUs and a policy, in virtual time.
+ *
+ * Pure: no I/O, no clock of its own, no globals; the same setup gives the same result. It drives
+ * the very scheduler that the daemon uses (sched.h) with arrivals and completions.
+ *
+ * A job of task i is released at offset + j * T, for each such time before the end of the window
+ * (once, if T is 0). When it is granted SMs it moves its task's data if that last ran on another
+ * GPU (migration cost), copies in, runs its kernel, copies out; copies of different jobs do not
+ * slow each other down. Its SMs are its own from the grant until the last copy is over, or, with
+ * free_at_kernel_end, until the kernel is over.
+ *
+ * Power follows Eq. 3.2: a job counts as running while its kernel runs. Copies and a slot that
+ * merely is held draw nothing, as in the definitions of E in chapters 2 and 3.
+ */
+#pragma once
+
+#include "daemon/core/sched.h"
+
+/* Jobs in one run: some hundred bytes each at most. */
+#define SIM_JOBS_MAX 4000000u
+
+/* Longest window: a day, so that energies stay within 64 bits (see power.h). */
+#define SIM_DURATION_MAX (86400ull * NSEC_PER_SEC)
+
+/* How long kernels really run. */
+enum sim_exec {
+	SIM_EXEC_WORST, /* G_e(m), always */
+	SIM_EXEC_DRAWN, /* even between the profile's best and worst time */
+	SIM_EXEC_SHARE, /* even between exec_share_permille of the worst time and the worst time */
+	_SIM_EXEC_N,
+};
+
+/* What becomes of a job that has not started when its deadline comes. */
+enum sim_late {
+	SIM_LATE_RUN,  /* it keeps waiting, as under the daemon */
+	SIM_LATE_DROP, /* it is given up: it counts as missed and takes no more time */
+	_SIM_LATE_N,
+};
+
+/* What a job did on a GPU. A job that the end of the window cuts ends there. */
+struct sim_segment {
+	unsigned gpu;
+	struct smset sms;
+	size_t task;			 /* index into the setup's tasks */
+	uint64_t job;			 /* j, from 0 */
+	nsec_t start, end;		 /* it held the SMs */
+	nsec_t kernel_start, kernel_end; /* within that; both are `end` if no kernel ran */
+	uint32_t dynamic_mw;		 /* drawn while the kernel ran */
+};
+
+struct sim_setup {
+	const struct sched_gpu_model *gpus;
+	size_t n_gpus; /* 1 to SCHED_GPUS_MAX */
+	/* What sched_add_task() reads of them; at least one profile or none that is asked for. */
+	const struct sched_task *tasks;
+	size_t n_tasks;
+	const struct sched_policy *policy;
+	struct sched_params params;
+	nsec_t duration;
+	enum sim_exec exec;
+	unsigned exec_share_permille; /* 1 to 1000 */
+	enum sim_late late;
+	uint64_t seed; /* of the execution times; the same for every policy */
+
+	/* NULL, or called for each segment in the order of its end. */
+	void (*on_segment)(void *userdata, const struct sim_segment *segment);
+	/* NULL, or any clock in nanoseconds: the cost of decisions is measured with it. */
+	nsec_t (*clock)(void *userdata);
+	void *userdata;
+};
+
+struct sim_times {
+	nsec_t min, mean, p99, max; /* 0 when nothing was counted */
+};
+
+/*
+ * How jobs are counted. released: r < duration. completed: done by the end of the window. missed:
+ * done after its deadline, given up, or its deadline has passed by the end of the window and it is
+ * not done. open: not done, but its deadline (if any) lies beyond the window, so nobody can tell;
+ * the miss ratio is missed / (released - open).
+ */
+struct sim_count {
+	uint64_t released, completed, missed, open;
+};
+
+struct sim_task_result {
+	struct sim_count count;
+	struct sim_times response; /* from release to the end of the last copy; completed jobs */
+	int64_t lateness_max; /* largest finish - deadline of a completed job; INT64_MIN: none */
+	int home;	      /* GPU of the policy's offline part; -1: none */
+};
+
+struct sim_result {
+	struct sim_count count;
+	uint64_t energy_pj[SCHED_GPUS_MAX]; /* over [0, duration) */
+	uint64_t energy_total_pj;
+	nsec_t active[SCHED_GPUS_MAX]; /* time with at least one kernel running */
+	struct sim_task_result *tasks; /* owned, n_tasks of them */
+	size_t n_tasks;
+	uint64_t decisions; /* calls of sched_decide() */
+	uint64_t grants;
+	struct {
+		nsec_t total, p50, p99, max; /* percentiles within 1/16; 0 without a clock */
+	} cost;
+};
+
+/*
+ * Runs the window [0, duration). Return: 0; -EINVAL for a setup out of range or tasks that
+ * sched_add_task() refuses; -E2BIG for more than SIM_JOBS_MAX jobs; -ENOMEM.
+ */
+int sim_run(const struct sim_setup *setup, struct sim_result *ret);
+void sim_result_deinit(struct sim_result *r);
+
+/* Missed jobs in parts per million; 0 if none was to be judged. */
+unsigned sim_miss_ppm(const struct sim_count *count);
+
+/*
+ * The generator of everything random here and in task sets (SplitMix64): the next number of the
+ * sequence in *state. Any start value is good; neighbouring ones give unrelated sequences.
+ */
+uint64_t sim_random(uint64_t *state);

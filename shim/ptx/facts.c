@@ -171,6 +171,10 @@ static void scan_operand(struct scan *x, const struct ptx_operand *o) {
 		for (uint32_t i = o->first; i < o->end; i++) {
 			struct ptx_name n = {ptx_token_text(&x->m->tokens, &list[i]), list[i].len};
 
+			if (i > o->first && list[i].kind != PTX_TOKEN_PUNCT &&
+			    list[i - 1].kind != PTX_TOKEN_PUNCT) {
+				refuse(x, "an operand has a form that is not known to be safe");
+			}
 			if (list[i].kind != PTX_TOKEN_WORD) {
 				continue;
 			}
@@ -314,12 +318,15 @@ static int scan_insn(struct scan *x, const struct ptx_stmt *s) {
 	      ptx_opcode_has(s->opcode, "local"))) {
 		refuse(x, "it asks for a memory in which a twin has other things");
 	}
-	if (op->class == OPCODE_BRANCH || op->class == OPCODE_CALL) {
-		return op->class == OPCODE_CALL ? scan_call(x, s) : 0;
+	if (s->guard.len > 0 && s->guard_var == PTX_NONE) {
+		refuse(x, "its guard is not declared");
 	}
-	if (s->guard.len > 0 && s->guard.s[0] == '%' &&
-	    special_find(s->guard)->kind != SPECIAL_UNKNOWN) {
-		refuse(x, "a special register guards it");
+	if (op->class == OPCODE_CALL) {
+		return scan_call(x, s);
+	}
+	if (op->class == OPCODE_BRANCH &&
+	    (s->n_operands == 0 || o[s->n_operands - 1].kind != PTX_OPERAND_SYMBOL)) {
+		refuse(x, "it goes to something that is not a label");
 	}
 	for (uint32_t i = 0; i < s->n_operands; i++) {
 		scan_operand(x, &o[i]);

@@ -55,7 +55,7 @@ static char *copy_name(struct ptx_name n) {
 static char *copy_instruction(const struct ptx_module *m, const struct ptx_stmt *s) {
 	const struct ptx_token *a = &m->tokens.list[s->first], *b = &m->tokens.list[s->end - 1];
 	const char *from = ptx_token_text(&m->tokens, a), *to = ptx_token_text(&m->tokens, b);
-	char out[INSTRUCTION_MAX + 4];
+	char out[INSTRUCTION_MAX + sizeof(" ...")]; /* a blank may come on top */
 	size_t n = 0;
 	bool blank = false;
 

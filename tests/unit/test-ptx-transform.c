@@ -209,7 +209,7 @@ static void transform_refuses_what_it_does_not_know(void **state) {
 		{"", "isspacep.const %p1, %r1;", "isspacep.const %p1, %r1;", "other things"},
 		{"", "call (a), %r1, (b), proto;", "call (a), %r1, (b), proto;", "pointer"},
 		{".func f() { exit; }", "call f;", "exit;", "inside a function"},
-		{".func f() { call g; } .func g() { @p exit; call f; }", "call f;", "@p exit;",
+		{".func f() { call g; } .func g() { exit; call f; }", "call f;", "exit;",
 		 "inside a function"},
 		{".extern .func cudaLaunchDeviceV2();", "call cudaLaunchDeviceV2;",
 		 "call cudaLaunchDeviceV2;", "not in this module"},
@@ -228,6 +228,9 @@ static void transform_refuses_what_it_does_not_know(void **state) {
 		{".global .b32 g;", "mov.v2.u64 {%rd1, %rd2}, {g, %rd3};",
 		 "mov.v2.u64 {%rd1, %rd2}, {g, %rd3};", "form"},
 		{".global .b32 g;", "st.global.u64 [%rd1], g;", "st.global.u64 [%rd1], g;", "form"},
+		{"", "bra 0 L;", "bra 0 L;", "not a label"},
+		{"", "@%p9 ret;", "@%p9 ret;", "guard"},
+		{"", "mov.u32 %r1 %r2;", "mov.u32 %r1 %r2;", "form"},
 		{"", ".global .u32 inside;", ".global .u32 inside;", "inside a function"},
 	};
 
@@ -268,6 +271,21 @@ static void transform_follows_addresses_of_constants(void **state) {
 		       NULL, "may meet");
 	assert_twin(".const .b32 c; .global .u64 g = generic(c);",
 		    "ld.global.u32 %r1, [%rd1]; ret;", false);
+}
+
+/* Found by the fuzzer: a blank where the text is cut. */
+static void transform_cuts_long_instructions(void **state) {
+	for (size_t n = 100; n < 400; n++) {
+		char body[500];
+		struct transform *t;
+
+		snprintf(body, sizeof(body), "unknown %%%0*d, %%r1 , %%r2 ,%%r3;", (int)n, 0);
+		t = transform_body("", body);
+		assert_non_null(t->kernels[0].instruction);
+		assert_true(strlen(t->kernels[0].instruction) <= 164);
+		assert_memory_equal(t->kernels[0].instruction, "unknown %00", 11);
+		transform_free(t);
+	}
 }
 
 static void transform_refuses_whole_modules(void **state) {
@@ -452,8 +470,9 @@ static void transform_knows_when_a_warp_is_whole(void **state) {
 		    false);
 	assert_refused(".func f() { shfl.sync.down.b32 a, b, 1, 31, -1; ret; }",
 		       DIFFER "@%p1 ret; call f; ret;", "call f;", "warp");
-	assert_refused(".func f() { @p bra A; shfl.sync.down.b32 a, b, 1, 31, -1; A: ret; }",
-		       "call f; ret;", "shfl.sync.down.b32 a, b, 1, 31, -1;", "warp");
+	assert_refused(
+		".func f() { .reg .pred p; @p bra A; shfl.sync.down.b32 a, b, 1, 31, -1; A: ret; }",
+		"call f; ret;", "shfl.sync.down.b32 a, b, 1, 31, -1;", "warp");
 }
 
 /* A required block size needs no condition at launch. */
@@ -479,6 +498,7 @@ int main(void) {
 		cmocka_unit_test(transform_drains_copies),
 		cmocka_unit_test(transform_refuses_what_it_does_not_know),
 		cmocka_unit_test(transform_follows_addresses_of_constants),
+		cmocka_unit_test(transform_cuts_long_instructions),
 		cmocka_unit_test(transform_refuses_whole_modules),
 		cmocka_unit_test(transform_says_why_text_does_not_parse),
 		cmocka_unit_test(transform_votes_only_where_threads_may_be_missing),

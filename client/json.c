@@ -28,16 +28,16 @@ int json_mode_parse(const char *text, enum json_mode *ret) {
 }
 
 int json_write(json_t *object, enum json_mode mode, FILE *out) {
-	size_t flags = JSON_COMPACT;
+	size_t form = JSON_COMPACT;
 	int r;
 
 	if (!object) {
 		return -ENOMEM;
 	}
 	if (mode == JSON_PRETTY || (mode == JSON_AUTO && isatty(fileno(out)))) {
-		flags = JSON_INDENT(2);
+		form = JSON_INDENT(2);
 	}
-	r = json_dumpf(object, out, flags);
+	r = json_dumpf(object, out, form | JSON_REAL_PRECISION(12));
 	json_decref(object);
 	return r < 0 || putc('\n', out) == EOF ? -EIO : 0;
 }

@@ -28,7 +28,7 @@ struct verb {
 	int (*function)(const struct ctl *ctl); /* returns an enum ctl_exit */
 };
 
-extern const struct verb verb_help, verb_ptx, verb_run, verb_status, verb_version;
+extern const struct verb verb_help, verb_ptx, verb_run, verb_simulate, verb_status, verb_version;
 
 /* All verbs of sbeetctl, NULL at the end. The first one is what a bare `sbeetctl` does. */
 extern const struct verb *const verbs[];

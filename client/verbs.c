@@ -6,7 +6,7 @@
 #include <string.h>
 
 const struct verb *const verbs[] = {
-	&verb_status, &verb_run, &verb_ptx, &verb_version, &verb_help, NULL,
+	&verb_status, &verb_run, &verb_ptx, &verb_simulate, &verb_version, &verb_help, NULL,
 };
 
 const struct verb *verb_find(const struct verb *const *table, const char *word, const char *next,

@@ -250,19 +250,22 @@ static void count_cost(struct sim *s, nsec_t cost) {
 	s->result.cost.max = cost > s->result.cost.max ? cost : s->result.cost.max;
 }
 
-/* Upper end of the cell in which the @permille-th cost lies. */
+/* Upper end of the cell in which the @permille-th cost lies; the longest one ends the last cell. */
 static nsec_t cost_percentile(const struct sim *s, unsigned permille) {
 	uint64_t wanted = s->result.decisions * permille / 1000, seen = 0;
+	nsec_t longest = s->result.cost.max;
 
 	for (unsigned cell = 0; cell < COST_CELLS; cell++) {
 		seen += s->cost_cells[cell];
 		if (seen > wanted) {
 			unsigned octave = cell / 16;
+			nsec_t end =
+				octave < 4 ? cell : (nsec_t)(16 + cell % 16 + 1) << (octave - 4);
 
-			return octave < 4 ? cell : (nsec_t)(16 + cell % 16 + 1) << (octave - 4);
+			return end < longest ? end : longest;
 		}
 	}
-	return s->result.cost.max;
+	return longest;
 }
 
 static int decide(struct sim *s) {

@@ -1,0 +1,71 @@
+/*
+ * book.h: measured profiles by name and type of GPU, as files hold them: raw points, before they
+ * are laid out for GPUs of a certain size (daemon/core/profile.h does that).
+ *
+ * Read from JSON and from pairs of CSV files, written in both forms.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/reader.h"
+#include "daemon/core/profile.h"
+
+/* More than any collection of kernels; keeps mistakes from taking all memory. */
+#define BOOK_PROFILES_MAX 4096
+#define BOOK_TYPES_MAX	  64 /* types of GPU in one profile */
+
+struct book_point {
+	unsigned n_sms;
+	nsec_t best, worst;
+	uint32_t power_mw; /* of all SMs together */
+};
+
+/* One profile on one type of GPU. */
+struct book_table {
+	char *type; /* owned */
+	nsec_t copy_in, copy_out;
+	nsec_t linear_work;	   /* not 0: G_e(m) = work / m, no points */
+	uint32_t power_mw_per_sm;  /* of a linear one */
+	struct book_point *points; /* owned; by SM count */
+	size_t n_points;
+	bool complete; /* of CSV files: both had it */
+};
+
+struct book_profile {
+	char *name;		   /* owned */
+	struct book_table *tables; /* owned */
+	size_t n_tables;
+};
+
+struct book {
+	struct book_profile *profiles; /* owned */
+	size_t n_profiles;
+};
+
+void book_deinit(struct book *b);
+
+const struct book_profile *book_find(const struct book *b, const char *name);
+const struct book_table *book_table(const struct book_profile *p, const char *type);
+
+/* Adds the profiles of the array @at ("profiles" of a file). Return: 0; -EINVAL with the reader's
+ * error; -ENOMEM. What was added before a failure stays. */
+int book_read(struct book *b, const struct reader *r, const struct reader_node *at);
+
+/* An entry that is not there yet. Return: 0, -EEXIST, -ENOMEM; *ret good until the next addition.
+ */
+int book_add_profile(struct book *b, const char *name, struct book_profile **ret);
+int book_add_table(struct book_profile *p, const char *type, struct book_table **ret);
+
+/* Return: 0; -ERANGE: out of profile.h's bounds; -EEXIST; -ENOMEM. */
+int book_add_point(struct book_table *t, const struct book_point *point);
+
+/* {"profiles": [...]}, a new reference; NULL: no memory. */
+json_t *book_json(const struct book *b);
+
+/*
+ * Lays @t out for a GPU of @n_sms. Return: 0; -ERANGE: a point has more SMs than the GPU, or a
+ * linear one is out of profile.h's bounds there.
+ */
+int book_lay_out(const struct book_table *t, unsigned n_sms, struct profile_table *ret);

@@ -1,0 +1,26 @@
+/*
+ * simulation.h: one run of a scenario under one policy, with the schedule that came out.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "client/params.h"
+#include "client/scenario.h"
+
+struct simulation {
+	const struct sched_policy *policy;
+	struct params params;
+	nsec_t duration;
+	uint64_t seed;
+	struct sim_result result;     /* owned */
+	struct sim_segment *segments; /* owned; in the order of their ends */
+	size_t n_segments;
+};
+
+/* Policy, params, duration and seed of @s are set; runs. Return: as sim_run(). */
+int simulation_run(struct simulation *s, const struct scenario *scenario);
+void simulation_deinit(struct simulation *s);
+
+/* What `sbeetctl simulate --json` shows of it; NULL: no memory. */
+json_t *simulation_json(const struct simulation *s, const struct scenario *scenario);

@@ -1,0 +1,343 @@
+/*
+ * verb-simulate.c: `sbeetctl simulate`: what policies make of a scenario, without daemon or GPU.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/ctl.h"
+#include "client/options.h"
+#include "client/scenario-file.h"
+#include "client/select.h"
+#include "client/simulation.h"
+#include "client/table.h"
+#include "client/verb.h"
+
+/* If neither the scenario nor the command line says how long. */
+#define DURATION_DEFAULT (1 * NSEC_PER_SEC)
+
+struct simulate_options {
+	struct select_words policies;
+	struct select_words params;
+	nsec_t duration;
+	uint64_t seed;
+};
+
+static int parse_duration(const char *text, void *target) {
+	nsec_t t;
+	int r = units_parse_nsec(text, &t);
+
+	if (r == 0 && (t == 0 || t > SIM_DURATION_MAX)) {
+		return -ERANGE;
+	}
+	if (r == 0) {
+		*(nsec_t *)target = t;
+	}
+	return r;
+}
+
+static int parse_seed(const char *text, void *target) {
+	int64_t n;
+	int r = units_parse_int(text, 0, INT64_MAX, &n);
+
+	if (r == 0) {
+		*(uint64_t *)target = (uint64_t)n;
+	}
+	return r;
+}
+
+static const struct option simulate_options[] = {
+	{"policy", 'p', OPTION_REQUIRED, "NAME", "this policy; repeat it, or say 'all'",
+	 select_parse, offsetof(struct simulate_options, policies), SELECT_EXPECTED},
+	{"duration", 'd', OPTION_REQUIRED, "TIME", "how much time to simulate (default: 1s)",
+	 parse_duration, offsetof(struct simulate_options, duration),
+	 "a time from 1ns to 24h, such as 15s"},
+	{"seed", 0, OPTION_REQUIRED, "N", "of everything that is drawn (default: 0)", parse_seed,
+	 offsetof(struct simulate_options, seed), "a whole number from 0"},
+	{"param", 0, OPTION_REQUIRED, "NAME=VALUE", "set a parameter; 'sbeetctl policy' lists them",
+	 select_parse, offsetof(struct simulate_options, params), SELECT_EXPECTED},
+	{0},
+};
+
+/* All that one call simulates. */
+struct batch {
+	struct scenario scenario;
+	struct simulation *runs; /* owned */
+	size_t n_runs;
+};
+
+static void batch_deinit(struct batch *b) {
+	for (size_t i = 0; i < b->n_runs; i++) {
+		simulation_deinit(&b->runs[i]);
+	}
+	free(b->runs);
+	scenario_deinit(&b->scenario);
+}
+
+static int run_failed(const struct ctl *ctl, const struct simulation *s, int r) {
+	if (r == -E2BIG) {
+		ctl_error("cannot simulate '%s': more than %u jobs; choose a shorter --duration",
+			  ctl->args[0], SIM_JOBS_MAX);
+	} else {
+		ctl_error("cannot simulate '%s' under '%s': %s", ctl->args[0], s->policy->name,
+			  strerror(-r));
+	}
+	return CTL_EXIT_FAILED;
+}
+
+static int batch_run(const struct ctl *ctl, struct batch *b) {
+	const struct simulate_options *o = ctl->options;
+	const struct sched_policy *policies[SELECT_MAX];
+	struct params params;
+	size_t n = 0;
+	int r;
+
+	r = select_policies(&o->policies, policies, &n);
+	if (r == CTL_EXIT_OK) {
+		r = select_params(&o->params, &params);
+	}
+	if (r != CTL_EXIT_OK) {
+		return r;
+	}
+	b->runs = calloc(n, sizeof(*b->runs));
+	if (!b->runs) {
+		ctl_error("cannot simulate '%s': out of memory", ctl->args[0]);
+		return CTL_EXIT_FAILED;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct simulation *s = &b->runs[i];
+
+		s->policy = policies[i];
+		s->params = params;
+		s->duration = o->duration	     ? o->duration
+			      : b->scenario.duration ? b->scenario.duration
+						     : DURATION_DEFAULT;
+		s->seed = o->seed;
+		r = simulation_run(s, &b->scenario);
+		if (r < 0) {
+			return run_failed(ctl, s, r);
+		}
+		b->n_runs++;
+	}
+	return CTL_EXIT_OK;
+}
+
+static json_t *gpus_json(const struct scenario *s) {
+	json_t *gpus = json_array();
+
+	for (size_t k = 0; k < s->n_gpus; k++) {
+		const struct scenario_gpu *g = &s->gpus[k];
+
+		json_array_append_new(gpus,
+				      json_pack("{s:o, s:o, s:i, s:i, s:i}", "gpu",
+						json_text(g->name), "type", json_text(g->type),
+						"n_sms", (int)g->model.power.n_sms, "limit",
+						(int)g->model.limit, "step", (int)g->model.step));
+	}
+	return gpus;
+}
+
+static json_t *tasks_json(const struct scenario *s) {
+	json_t *tasks = json_array();
+
+	for (size_t i = 0; i < s->n_tasks; i++) {
+		const struct sched_task *t = &s->tasks[i];
+
+		json_array_append_new(
+			tasks, json_pack("{s:o, s:o, s:o, s:o, s:o, s:i}", "task",
+					 json_text(s->task_names[i]), "profile",
+					 json_text(s->profiles[s->task_profiles[i]].name),
+					 "period_ns", json_u64_known(t->period), "deadline_ns",
+					 json_u64_known(t->deadline), "offset_ns",
+					 json_u64(t->first_release), "priority", t->priority));
+	}
+	return tasks;
+}
+
+static json_t *batch_json(const struct ctl *ctl, const struct batch *b) {
+	json_t *runs = json_array();
+
+	for (size_t i = 0; i < b->n_runs; i++) {
+		json_array_append_new(runs, simulation_json(&b->runs[i], &b->scenario));
+	}
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "scenario", json_text(ctl->args[0]),
+			 "duration_ns", json_u64(b->runs[0].duration), "seed",
+			 json_u64(b->runs[0].seed), "gpus", gpus_json(&b->scenario), "tasks",
+			 tasks_json(&b->scenario), "runs", runs);
+}
+
+/* Counts and ratio, the cells that policies and tasks share. */
+static void add_count(struct table *t, const struct sim_count *count) {
+	unsigned ppm = sim_miss_ppm(count);
+
+	table_number(t, (int64_t)count->released);
+	table_number(t, (int64_t)count->completed);
+	table_number(t, (int64_t)count->missed);
+	table_number(t, (int64_t)count->open);
+	table_value(t, ppm, "%u.%02u", ppm / 10000, ppm % 10000 / 100);
+}
+
+static int show_table(const struct ctl *ctl, struct table *t) {
+	struct table_style style = {
+		.no_legend = ctl->common.no_legend,
+		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
+		.width = terminal_width(STDOUT_FILENO),
+	};
+
+	if (table_print(t, &style, stdout) < 0) {
+		ctl_error("cannot show the results: out of memory");
+		return CTL_EXIT_FAILED;
+	}
+	return CTL_EXIT_OK;
+}
+
+static int print_policies(const struct ctl *ctl, const struct batch *b) {
+	static const struct table_column columns[] = {
+		{"policy", "POLICY"},
+		{"released", "RELEASED", .right = true},
+		{"completed", "COMPLETED", .right = true},
+		{"missed", "MISSED", .right = true},
+		{"open", "OPEN", .right = true, .hidden = true},
+		{"miss_ratio", "MISSES %", .right = true},
+		{"energy_j", "ENERGY J", .right = true},
+		{"decisions", "DECISIONS", .right = true},
+		{"decision_cost_ns", "COST us", .right = true},
+	};
+	char error[512];
+	struct table *t;
+	int r = CTL_EXIT_OK;
+
+	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
+		ctl_error("cannot show the results: out of memory");
+		return CTL_EXIT_FAILED;
+	}
+	for (size_t i = 0; i < b->n_runs; i++) {
+		const struct sim_result *result = &b->runs[i].result;
+		uint64_t mj =
+			(result->energy_total_pj + POWER_PJ_PER_J / 2000) / (POWER_PJ_PER_J / 1000);
+
+		table_text(t, b->runs[i].policy->name);
+		add_count(t, &result->count);
+		table_value(t, (int64_t)mj, "%" PRIu64 ".%03u", mj / 1000, (unsigned)(mj % 1000));
+		table_number(t, (int64_t)result->decisions);
+		table_value(t, (int64_t)result->cost.p50, "%u.%01u",
+			    (unsigned)(result->cost.p50 / 1000),
+			    (unsigned)(result->cost.p50 % 1000 / 100));
+	}
+	if ((ctl->common.columns &&
+	     table_select(t, ctl->common.columns, error, sizeof(error)) < 0) ||
+	    (ctl->common.sort && table_sort(t, ctl->common.sort, error, sizeof(error)) < 0)) {
+		ctl_error("%s", error);
+		r = CTL_EXIT_USAGE;
+	}
+	if (r == CTL_EXIT_OK) {
+		r = show_table(ctl, t);
+	}
+	table_free(t);
+	return r;
+}
+
+/* With one policy there is room for its tasks. */
+static int print_tasks(const struct ctl *ctl, const struct batch *b) {
+	static const struct table_column columns[] = {
+		{"task", "TASK", .elastic = true},
+		{"home", "HOME"},
+		{"released", "RELEASED", .right = true},
+		{"completed", "COMPLETED", .right = true},
+		{"missed", "MISSED", .right = true},
+		{"open", "OPEN", .right = true, .hidden = true},
+		{"miss_ratio", "MISSES %", .right = true},
+		{"mean", "MEAN RESP ms", .right = true},
+		{"p99", "P99 ms", .right = true},
+		{"max", "MAX ms", .right = true},
+		{"lateness", "LATENESS ms", .right = true},
+	};
+	const struct sim_result *result = &b->runs[0].result;
+	struct table *t;
+	int r;
+
+	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
+		ctl_error("cannot show the results: out of memory");
+		return CTL_EXIT_FAILED;
+	}
+	for (size_t i = 0; i < result->n_tasks; i++) {
+		const struct sim_task_result *task = &result->tasks[i];
+
+		table_text(t, b->scenario.task_names[i]);
+		table_text(t, task->home < 0 ? NULL : b->scenario.gpus[task->home].name);
+		add_count(t, &task->count);
+		if (task->count.completed == 0) {
+			for (int column = 0; column < 4; column++) {
+				table_text(t, NULL);
+			}
+			continue;
+		}
+		table_msec(t, (int64_t)task->response.mean);
+		table_msec(t, (int64_t)task->response.p99);
+		table_msec(t, (int64_t)task->response.max);
+		if (task->lateness_max == INT64_MIN) {
+			table_text(t, NULL);
+		} else {
+			table_msec(t, task->lateness_max);
+		}
+	}
+	printf("\n");
+	r = show_table(ctl, t);
+	table_free(t);
+	return r;
+}
+
+static int report(const struct ctl *ctl, const struct batch *b) {
+	int r;
+
+	if (ctl->common.json != JSON_OFF) {
+		return json_write(batch_json(ctl, b), ctl->common.json, stdout) < 0
+			       ? CTL_EXIT_FAILED
+			       : CTL_EXIT_OK;
+	}
+	r = print_policies(ctl, b);
+	if (r == CTL_EXIT_OK && b->n_runs == 1 && !ctl->common.columns) {
+		r = print_tasks(ctl, b);
+	}
+	return r;
+}
+
+static int simulate(const struct ctl *ctl) {
+	struct batch b = {0};
+	char error[1024];
+	int r;
+
+	if (scenario_file_init(&b.scenario, ctl->args[0], error, sizeof(error)) < 0) {
+		ctl_error("%s", error);
+		return CTL_EXIT_FAILED;
+	}
+	if (b.scenario.n_tasks == 0) {
+		ctl_error("nothing to simulate: '%s' has no tasks", ctl->args[0]);
+		batch_deinit(&b);
+		return CTL_EXIT_FAILED;
+	}
+	r = batch_run(ctl, &b);
+	if (r == CTL_EXIT_OK) {
+		r = report(ctl, &b);
+	}
+	batch_deinit(&b);
+	return r;
+}
+
+const struct verb verb_simulate = {
+	.name = "simulate",
+	.args = "SCENARIO.json",
+	.summary = "show what policies make of GPUs and tasks, without any",
+	.flags = VERB_READS | VERB_TABLE,
+	.min_args = 1,
+	.max_args = 1,
+	.options = simulate_options,
+	.options_size = sizeof(struct simulate_options),
+	.help = "The scheduler is the daemon's own; only the time is not real. sbeetctl(1) tells "
+		"what\n"
+		"a scenario is made of.\n",
+	.function = simulate,
+};

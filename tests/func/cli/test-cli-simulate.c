@@ -1,0 +1,168 @@
+/*
+ * test-cli-simulate.c: `sbeetctl simulate` and the verbs around it, as users run them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "spawn.h"
+
+static const char *sbeetctl;
+static const char *scenarios;
+
+static const char *scenario(const char *name) {
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s.json", scenarios, name);
+	return path;
+}
+
+static void assert_contains(const char *text, const char *part) {
+	if (!strstr(text, part)) {
+		fail_msg("expected '%s' in:\n%s", part, text);
+	}
+}
+
+/* The one run of a call that has one. */
+static json_t *run_of(const char *const *argv) {
+	struct spawned s = spawn(argv, NULL);
+	json_t *o, *run;
+
+	assert_string_equal(s.err, "");
+	assert_int_equal(s.code, 0);
+	o = json_loads(s.out, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(o);
+	run = json_incref(json_array_get(json_object_get(o, "runs"), 0));
+	assert_non_null(run);
+	json_decref(o);
+	spawned_deinit(&s);
+	return run;
+}
+
+static double number(const json_t *o, const char *key) {
+	const json_t *value = json_object_get(o, key);
+
+	assert_true(json_is_number(value));
+	return json_number_value(value);
+}
+
+static void simulate_misses_without_spatial_multitasking(void **state) {
+	static const struct {
+		const char *name;
+		int missed;
+	} examples[] = {{"example-4", 1}, {"example-5", 2}};
+
+	for (size_t i = 0; i < 2; i++) {
+		json_t *run = run_of(ARGS(sbeetctl, "simulate", "--json", "-p", "fcfs",
+					  scenario(examples[i].name)));
+
+		assert_int_equal((int)number(run, "missed"), examples[i].missed);
+		json_decref(run);
+	}
+}
+
+static void simulate_shows_tables(void **state) {
+	struct spawned s =
+		spawn(ARGS(sbeetctl, "simulate", "-p", "fcfs", scenario("example-4")), NULL);
+
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "fcfs           2          2       1     50.00");
+	assert_contains(s.out, "tau_2");
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "simulate", "-p", "all", "--columns=policy", "--no-legend",
+		       scenario("example-4")),
+		  NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "even\n");
+	assert_contains(s.out, "fcfs\n");
+	spawned_deinit(&s);
+}
+
+/* The result without what depends on the machine's speed. */
+static char *stable(const char *const *argv) {
+	json_t *run = run_of(argv);
+	char *text;
+
+	json_object_del(run, "decision_cost_ns");
+	text = json_dumps(run, JSON_SORT_KEYS);
+	assert_non_null(text);
+	json_decref(run);
+	return text;
+}
+
+static void simulate_repeats_itself_by_seed(void **state) {
+	const char *path = scenario("example-5");
+	char *a = stable(ARGS(sbeetctl, "simulate", "-j", "--param", "exec=50%", "--seed=7", path));
+	char *b = stable(ARGS(sbeetctl, "simulate", "-j", "--param", "exec=50%", "--seed=7", path));
+	char *c = stable(ARGS(sbeetctl, "simulate", "-j", "--param", "exec=50%", "--seed=8", path));
+
+	assert_string_equal(a, b);
+	assert_string_not_equal(a, c);
+	free(a);
+	free(b);
+	free(c);
+}
+
+static const struct {
+	const char *argv[6];
+	int code;
+	const char *expected;
+} refused[] = {
+	{{"simulate", NULL}, 2, "'simulate' needs SCENARIO.json"},
+	{{"simulate", "/nonexistent.json", NULL},
+	 1,
+	 "cannot read '/nonexistent.json': No such file or directory"},
+	{{"simulate", "/dev/null", NULL}, 1, "cannot read '/dev/null': it is empty"},
+	{{"simulate", "@", "-p", "fcsf", NULL}, 4, "no policy 'fcsf'. Did you mean 'fcfs'?"},
+	{{"simulate", "@", "--param", "jobs_per_gpu=3", NULL},
+	 2,
+	 "bad value '3' of parameter 'jobs_per_gpu': expected 1 or 2"},
+	{{"simulate", "@", "--param", "reeding=fit", NULL}, 2, "Did you mean 'reading'?"},
+	{{"simulate", "@", "--duration", "0s", NULL}, 2, "value out of range '0s'"},
+	{{"simulate", "@", "--duration", "5", NULL}, 2, "bad value '5' of option '--duration'"},
+	{{"simulate", "@", "--seed=-1", NULL}, 2, "option '--seed'"},
+	{{"simulate", "@", "--columns=x", NULL}, 2, "no column 'x'"},
+};
+
+static void bad_calls_are_told_what_was_expected(void **state) {
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		const char *argv[8] = {sbeetctl};
+		struct spawned s;
+
+		for (size_t k = 0; refused[i].argv[k]; k++) {
+			const char *word = refused[i].argv[k];
+
+			argv[k + 1] = strcmp(word, "@") == 0 ? scenario("example-4") : word;
+		}
+		s = spawn(argv, NULL);
+		assert_contains(s.err, refused[i].expected);
+		assert_int_equal(s.code, refused[i].code);
+		assert_string_equal(s.out, "");
+		spawned_deinit(&s);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(simulate_misses_without_spatial_multitasking),
+		cmocka_unit_test(simulate_shows_tables),
+		cmocka_unit_test(simulate_repeats_itself_by_seed),
+		cmocka_unit_test(bad_calls_are_told_what_was_expected),
+	};
+
+	sbeetctl = getenv("SBEETCTL");
+	scenarios = getenv("TEST_SCENARIOS");
+	if (!sbeetctl || !scenarios) {
+		return 77;
+	}
+	return cmocka_run_group_tests_name("cli-simulate", tests, NULL, NULL);
+}

@@ -31,7 +31,7 @@ cp "$build/shim/libsbeet.so" "$bundle/lib/"
 for app in "$build"/tests/apps/runtime/*-static; do
 	cp "$app" "$bundle/apps/$(basename "$app" -static)"
 done
-cp tests/gpu/run.sh "$bundle/"
+cp -r tests/gpu/run.sh tests/gpu/frameworks.sh tests/gpu/frameworks "$bundle/"
 
 # What they need and another machine may lack; the C library's own parts must be that machine's.
 for file in "$bundle"/bin/* "$bundle"/lib/* "$bundle"/apps/*; do

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "tests/fake/exports.h"
@@ -19,6 +20,7 @@ struct CUctx_st {
 
 struct CUstream_st {
 	_Atomic int capturing;
+	_Atomic bool launched; /* there are kernels on it: copies alone are never held up */
 	unsigned flags;
 };
 
@@ -30,7 +32,9 @@ static struct CUctx_st primaries[N_DEVICES] = {{0}, {1}};
 static _Thread_local CUcontext stack[16];
 static _Thread_local int depth;
 static _Atomic bool is_held;
-static _Atomic unsigned launches, spoiled;
+static _Atomic unsigned launches, twin_launches, spoiled, questions;
+static _Atomic bool gate_closed;
+static _Atomic unsigned at_gate, trampled;
 
 void fake_hold(bool held) {
 	atomic_store(&is_held, held);
@@ -44,6 +48,42 @@ unsigned fake_spoiled(void) {
 	return atomic_load(&spoiled);
 }
 
+unsigned fake_twin_launches(void) {
+	return atomic_load(&twin_launches);
+}
+
+unsigned fake_questions(void) {
+	return atomic_load(&questions);
+}
+
+unsigned fake_trampled(void) {
+	return atomic_load(&trampled);
+}
+
+static void nap(void) {
+	const struct timespec pause = {.tv_nsec = 100000};
+
+	nanosleep(&pause, NULL);
+}
+
+void fake_gate(bool closed) {
+	atomic_store(&gate_closed, closed);
+}
+
+void fake_gate_wait(void) {
+	while (!atomic_load(&at_gate)) {
+		nap();
+	}
+}
+
+static void pass_gate(void) {
+	atomic_fetch_add(&at_gate, 1);
+	while (atomic_load(&gate_closed)) {
+		nap();
+	}
+	atomic_fetch_sub(&at_gate, 1);
+}
+
 static bool is_stream(CUstream s) {
 	return s && s != CU_STREAM_LEGACY && s != CU_STREAM_PER_THREAD;
 }
@@ -55,16 +95,20 @@ static void touch(CUstream s) {
 	}
 }
 
-static CUresult wait_released(void) {
-	const struct timespec pause = {.tv_nsec = 100000};
+/* Whether anything that can be held up has been handed to @s. */
+static bool has_work(CUstream s) {
+	return !is_stream(s) || atomic_load(&s->launched);
+}
 
+static CUresult wait_released(void) {
 	while (atomic_load(&is_held)) {
-		nanosleep(&pause, NULL);
+		nap();
 	}
 	return CUDA_SUCCESS;
 }
 
 static CUresult query(void) {
+	atomic_fetch_add(&questions, 1);
 	return atomic_load(&is_held) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
@@ -84,6 +128,21 @@ CUresult do_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
 	return CUDA_SUCCESS;
 }
 
+CUresult do_cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device) {
+	switch (which) {
+	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+		*value = device == 0 ? 80 : 40;
+		break;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+		*value = 9;
+		break;
+	default:
+		*value = 0;
+		break;
+	}
+	return CUDA_SUCCESS;
+}
+
 /* ---- contexts ---- */
 
 CUresult do_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
@@ -92,6 +151,23 @@ CUresult do_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 	}
 	*context = &primaries[device];
 	return CUDA_SUCCESS;
+}
+
+static CUresult context_ends(void) {
+	atomic_fetch_add(&trampled, atomic_load(&at_gate) > 0);
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+	return context_ends();
+}
+
+CUresult do_cuDevicePrimaryCtxReset_v2(CUdevice device) {
+	return context_ends();
+}
+
+CUresult do_cuCtxDestroy_v2(CUcontext context) {
+	return context_ends();
 }
 
 CUresult do_cuCtxGetCurrent(CUcontext *context) {
@@ -130,7 +206,7 @@ CUresult do_cuCtxSynchronize(void) {
 
 CUresult do_cuStreamSynchronize(CUstream stream) {
 	touch(stream);
-	return wait_released();
+	return has_work(stream) ? wait_released() : CUDA_SUCCESS;
 }
 
 CUresult do_cuStreamQuery(CUstream stream) {
@@ -153,6 +229,42 @@ CUresult do_cuEventRecord(CUevent event, CUstream stream) {
 
 CUresult do_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t n) {
 	return wait_released();
+}
+
+/* ---- memory: the host's ---- */
+
+CUresult do_cuMemAlloc_v2(CUdeviceptr *ret, size_t n) {
+	void *p = malloc(n);
+
+	*ret = (CUdeviceptr)(uintptr_t)p;
+	return p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult do_cuMemFree_v2(CUdeviceptr p) {
+	free((void *)(uintptr_t)p);
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t n, CUstream stream) {
+	if (dst) {
+		memset((void *)(uintptr_t)dst, value, n);
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, CUstream stream) {
+	if (dst) {
+		memcpy((void *)(uintptr_t)dst, src, n);
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, CUstream stream) {
+	pass_gate();
+	if (dst) {
+		memcpy(dst, (void *)(uintptr_t)src, n);
+	}
+	return CUDA_SUCCESS;
 }
 
 /* ---- streams and events ---- */
@@ -214,17 +326,42 @@ CUresult do_cuModuleLoadData(CUmodule *module, const void *image) {
 	return CUDA_SUCCESS;
 }
 
+/* This is how the shim loads twins. */
+CUresult do_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
+			       CUjit_option *options, void **values) {
+	if (!module) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	*module = (CUmodule)0x110;
+	return CUDA_SUCCESS;
+}
+
 CUresult do_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
 	if (!function) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	*function = (CUfunction)0x200;
+	*function = module == (CUmodule)0x110 ? FAKE_TWIN : FAKE_KERNEL;
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction function, int threads,
+							size_t shared) {
+	*n = 2;
 	return CUDA_SUCCESS;
 }
 
 CUresult do_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 			   unsigned by, unsigned bz, unsigned shared, CUstream stream,
 			   void **params, void **extra) {
+	if (is_stream(stream) && !atomic_load_explicit(&stream->launched, memory_order_relaxed)) {
+		atomic_store(&stream->launched, true);
+	}
+	if (f == FAKE_TWIN) {
+		atomic_store_explicit(
+			&twin_launches,
+			atomic_load_explicit(&twin_launches, memory_order_relaxed) + 1,
+			memory_order_relaxed);
+	}
 	/* Not atomic: this is the launch that benchmarks compare with. */
 	atomic_store_explicit(&launches, atomic_load_explicit(&launches, memory_order_relaxed) + 1,
 			      memory_order_relaxed);

@@ -1,8 +1,9 @@
 /*
  * fake.h: what a test may ask the fake driver for, next to the functions of cuda.h.
  *
- * The fake driver (libcuda.so.1) computes nothing. It has contexts, streams, events and captures as
- * far as the shim looks at them, and 2 GPUs whose UUIDs are those of `sbeetd --gpus`.
+ * The fake driver (libcuda.so.1) computes nothing. It has contexts, streams, events, captures, memory
+ * and modules as far as the shim looks at them, and 2 GPUs whose sizes and UUIDs are those of `sbeetd
+ * --gpus 80,40`.
  */
 #pragma once
 
@@ -12,6 +13,15 @@
 
 #define FAKE_EXPORT __attribute__((visibility("default")))
 
+/* A gate before copies from the device on a stream: while it is closed, who comes stays there. */
+FAKE_EXPORT void fake_gate(bool closed);
+
+/* Waits until somebody stands at the gate. */
+FAKE_EXPORT void fake_gate_wait(void);
+
+/* Contexts that were taken down while somebody stood at the gate, in the middle of a call. */
+FAKE_EXPORT unsigned fake_trampled(void);
+
 /* While held, nothing that was handed over completes. */
 FAKE_EXPORT void fake_hold(bool held);
 
@@ -20,6 +30,16 @@ FAKE_EXPORT unsigned fake_launches(void);
 
 /* Questions about or records on a stream while it was being captured: spoils the capture. */
 FAKE_EXPORT unsigned fake_spoiled(void);
+
+/* The kernel of the program's modules, and that of the modules which the shim loads beside them. */
+#define FAKE_KERNEL ((CUfunction)0x200)
+#define FAKE_TWIN   ((CUfunction)0x210)
+
+/* Launches of FAKE_TWIN. */
+FAKE_EXPORT unsigned fake_twin_launches(void);
+
+/* Questions that reached the driver whether work is complete, by anybody. */
+FAKE_EXPORT unsigned fake_questions(void);
 
 /* With FAKE_CODES=1 every function does nothing but return its own number: this plus its place in
  * hooks.def. */

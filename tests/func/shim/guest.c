@@ -53,7 +53,7 @@ static int launch_on(CUstream s, int n) {
 	int rc = 0;
 
 	for (int i = 0; i < (n ? n : 1) && rc == 0; i++) {
-		rc = cuLaunchKernel((CUfunction)0x200, 2, 3, 4, 32, 2, 1, 0, s, NULL, NULL);
+		rc = cuLaunchKernel(FAKE_KERNEL, 2, 3, 4, 32, 2, 1, 0, s, NULL, NULL);
 	}
 	return rc;
 }
@@ -110,6 +110,42 @@ static int do_event_sync(int n) {
 
 static int do_release(int n) {
 	return cuDevicePrimaryCtxRelease(n);
+}
+
+static int do_context_destroy(int n) {
+	CUcontext context = NULL;
+	int rc = cuCtxGetCurrent(&context);
+
+	return rc ? rc : (int)cuCtxDestroy(context);
+}
+
+/* From now on the kernel that is launched is one which has a twin. */
+static int do_module(int n) {
+	static const char text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+				   ".visible .entry nothing() { ret; }\n";
+	CUmodule module;
+	CUfunction function;
+	int rc = cuModuleLoadData(&module, text);
+
+	return rc ? rc : (int)cuModuleGetFunction(&function, module, "nothing");
+}
+
+static int do_twin_launches(int n) {
+	return (int)fake_twin_launches();
+}
+
+static int do_gate(int n) {
+	fake_gate(n);
+	return 0;
+}
+
+static int do_gate_wait(int n) {
+	fake_gate_wait();
+	return 0;
+}
+
+static int do_trampled(int n) {
+	return (int)fake_trampled();
 }
 
 static int do_hold(int n) {
@@ -204,6 +240,12 @@ static const struct {
 	{"event", do_event},
 	{"event-sync", do_event_sync},
 	{"release", do_release},
+	{"context-destroy", do_context_destroy},
+	{"module", do_module},
+	{"twin-launches", do_twin_launches},
+	{"gate", do_gate},
+	{"gate-wait", do_gate_wait},
+	{"trampled", do_trampled},
 	{"hold", do_hold},
 	{"capture", do_capture},
 	{"capture-end", do_capture_end},

@@ -160,6 +160,13 @@ static void dlsym_next_is_seen_from_the_caller(void **state) {
 	assert_non_null(strstr(file_of(dlsym(RTLD_NEXT, "dlsym")), "libsbeet.so"));
 }
 
+/* A program that loads it by itself can't get rid of it: a thread may run in it. */
+static bool stays_loaded(const char *shim) {
+	void *handle = dlopen(shim, RTLD_NOW);
+
+	return handle && dlclose(handle) == 0 && dlopen(shim, RTLD_NOW | RTLD_NOLOAD);
+}
+
 int main(int argc, char **argv) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hooks_are_reached_as_symbols),
@@ -170,6 +177,10 @@ int main(int argc, char **argv) {
 	};
 
 	if (!getenv("LD_PRELOAD")) {
+		if (!stays_loaded(getenv("SBEET_TEST_SHIM"))) {
+			fprintf(stderr, "libsbeet.so can be unloaded\n");
+			return 1;
+		}
 		setenv("LD_PRELOAD", getenv("SBEET_TEST_SHIM"), 1);
 		setenv("SBEET_SOCKET", "/nonexistent/shim.sock", 1);
 		setenv("SBEET_LOG", "error", 1);

@@ -171,6 +171,44 @@ static void shim_follows_streams_and_contexts_that_go(void **state) {
 	close(fd);
 }
 
+/* A confined job is over, and the tracker is reading what its twins counted, while the program takes
+ * the context down by @command: it must wait, or the tracker reads memory that is gone. */
+static void check_context_waits(struct mini *m, const char *command, const char *answer) {
+	uint64_t job;
+	int fd;
+
+	m->linger_ns = MINI_LINGER_SHORT_NS;
+	fd = begin(m, plain);
+	mini_do(m, "@0 module", 0);
+	mini_do(m, "@1 device", 0);
+	mini_do(m, "@1 release", 0); /* retained twice: the next release is the last */
+	mini_do(m, "@0 gate 1", 0);
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	mini_grant(fd, job, COUNT);
+	mini_answers(m, "0 launch 0");
+	mini_do(m, "@0 twin-launches", 1);
+	mini_do(m, "@0 gate-wait", 0);
+	mini_tell(m, command);
+	/* Time enough for one that does not wait. */
+	for (int i = 0; i < 1000; i++) {
+		mini_do(m, "@0 trampled", 0);
+	}
+	mini_do(m, "@0 gate 0", 0);
+	mini_answers(m, answer);
+	mini_do(m, "@0 trampled", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	close(fd);
+}
+
+static void shim_keeps_released_context_until_its_job_is_closed(void **state) {
+	check_context_waits(*state, "@1 release", "1 release 0");
+}
+
+static void shim_keeps_destroyed_context_until_its_job_is_closed(void **state) {
+	check_context_waits(*state, "@1 context-destroy", "1 context-destroy 0");
+}
+
 static void shim_lets_threads_have_jobs_of_their_own(void **state) {
 	struct mini *m = *state;
 	int fd = begin(m, by_thread);
@@ -620,6 +658,8 @@ int main(void) {
 		CASE(shim_keeps_job_while_work_is_under_way),
 		CASE(shim_ends_job_at_the_event_behind_it),
 		CASE(shim_follows_streams_and_contexts_that_go),
+		CASE(shim_keeps_released_context_until_its_job_is_closed),
+		CASE(shim_keeps_destroyed_context_until_its_job_is_closed),
 		CASE(shim_lets_threads_have_jobs_of_their_own),
 		CASE(shim_has_one_job_a_process_otherwise),
 		CASE(shim_has_jobs_on_each_gpu),

@@ -32,6 +32,7 @@ CUresult on_cuModuleLoad(CUmodule *module, const char *path) {
 static void module_loaded(CUmodule module, const void *image) {
 	char *ptx = link_source_of(image);
 
+	records_drain(); /* they may name kernels of one whose handle it has, that went unseen */
 	kernel_module_loaded(module, ptx ? ptx : image, NULL);
 	link_source_free(ptx);
 }
@@ -76,6 +77,7 @@ CUresult on_cuModuleGetFunction(CUfunction *function, CUmodule module, const cha
 static void library_loaded(CUlibrary library, const void *image) {
 	char *ptx = link_source_of(image);
 
+	records_drain();
 	kernel_library_loaded(library, ptx ? ptx : image, NULL);
 	link_source_free(ptx);
 }

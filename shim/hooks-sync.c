@@ -316,10 +316,12 @@ static bool primary_goes(CUdevice device, bool all) {
 	}
 	context = atomic_load(&primaries[device].context);
 	held = atomic_load(&primaries[device].held);
-	if (!context || (!all && held > 1)) {
-		if (held > 1) {
-			atomic_fetch_sub(&primaries[device].held, 1);
+	while (!all && held > 1) {
+		if (atomic_compare_exchange_weak(&primaries[device].held, &held, held - 1)) {
+			return false; /* others have it still */
 		}
+	}
+	if (!context) {
 		return false;
 	}
 	context_goes(context);

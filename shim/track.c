@@ -116,8 +116,9 @@ static CUresult ask_driver(struct stream_use *u, nsec_t *ret_until) {
 	if (event) {
 		*ret_until = atomic_load(&u->event_ns);
 		rc = real->cuEventQuery(event);
-		if (rc == CUDA_SUCCESS) {
-			atomic_store(&u->event, NULL);
+		/* Who takes it out destroys it: see track_release(). */
+		if (rc == CUDA_SUCCESS &&
+		    atomic_compare_exchange_strong(&u->event, &(CUevent){event}, NULL)) {
 			real->cuEventDestroy_v2(event);
 		}
 		return rc;
@@ -129,8 +130,8 @@ static CUresult ask_driver(struct stream_use *u, nsec_t *ret_until) {
 	return stream ? real->cuStreamQuery(stream) : CUDA_SUCCESS;
 }
 
-/* Learns whether what @u stands for is complete, unless that would disturb the program. */
-static void ask(struct stream_use *u) {
+/* Learns whether what @u has of @job is complete, unless that would disturb the program. */
+static void ask(struct stream_use *u, uint64_t job) {
 	const struct real *real = real_get();
 	nsec_t until = nsec_now();
 	CUresult rc = CUDA_ERROR_NOT_READY;
@@ -138,25 +139,29 @@ static void ask(struct stream_use *u) {
 
 	asking_begins();
 	context = atomic_load(&u->context);
-	if (context && !wait_captures() && atomic_load(&state_mode) == STATE_MODE_ON) {
+	/* Who makes the entry another job's waits for us first, see track_release(). */
+	if (atomic_load(&u->job) == job && context && !wait_captures() &&
+	    atomic_load(&state_mode) == STATE_MODE_ON) {
 		rc = real->cuCtxPushCurrent_v2(context);
 		if (rc == CUDA_SUCCESS) {
 			rc = ask_driver(u, &until);
 			real->cuCtxPopCurrent_v2(&popped);
 		}
 	}
-	asking_ends();
 	/* Any error but "not ready" means that nothing runs there any more. */
 	if (rc != CUDA_ERROR_NOT_READY && atomic_load(&u->done_ns) < until) {
 		atomic_store(&u->done_ns, until);
 	}
+	asking_ends();
 }
 
-void track_drop_event(struct stream_use *u) {
-	CUevent event = atomic_exchange(&u->event, NULL);
+void track_release(struct stream_use *u) {
+	CUevent event;
 
+	atomic_store(&u->job, 0);
+	track_settle();
+	event = atomic_exchange(&u->event, NULL);
 	if (event) {
-		track_settle();
 		real_get()->cuEventDestroy_v2(event);
 	}
 }
@@ -250,7 +255,7 @@ static void ask_all(struct lane *lane) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->job) == job && atomic_load(&u->lane) == lane &&
 			    atomic_load(&u->last_ns) > atomic_load(&u->done_ns)) {
-				ask(u);
+				ask(u, job);
 			}
 		}
 	}

@@ -27,9 +27,9 @@ void track_kick(void);
 void track_stream_going(CUstream stream);
 void track_context_going(CUcontext context);
 
-/* The event of @u, if there is one, is not needed any more. */
+/* @u belongs to no job from now on, and the tracker has its hands off it. */
 struct stream_use;
-void track_drop_event(struct stream_use *u);
+void track_release(struct stream_use *u);
 
 /* Waits for the tracker to finish the questions that it is asking the driver just now. */
 void track_settle(void);

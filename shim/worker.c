@@ -153,8 +153,7 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 	if (!u) {
 		return NULL;
 	}
-	atomic_store(&u->job, 0);
-	track_drop_event(u);
+	track_release(u);
 	atomic_store(&u->lane, lane);
 	atomic_store(&u->key, key);
 	atomic_store(&u->context, context);

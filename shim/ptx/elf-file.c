@@ -114,6 +114,8 @@ int elf_section(const struct elf *e, uint64_t i, struct elf_section *ret) {
 		.name = s.sh_name < e->names_size ? e->names + s.sh_name : "",
 		.data = e->bytes + s.sh_offset,
 		.size = s.sh_size,
+		.is_data = s.sh_type == SHT_PROGBITS &&
+			   (s.sh_flags & (SHF_ALLOC | SHF_EXECINSTR)) == SHF_ALLOC,
 	};
 	return 0;
 }

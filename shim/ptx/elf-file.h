@@ -29,6 +29,7 @@ struct elf_section {
 	const char *name; /* terminated, within the file; "" if it has none */
 	const uint8_t *data;
 	size_t size;
+	bool is_data; /* loaded with the program, and not its code: constants, variables */
 };
 
 bool elf_is(const void *bytes, size_t size);

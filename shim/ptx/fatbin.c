@@ -30,6 +30,7 @@
 #include <zstd.h>
 
 #include "shim/ptx/elf-file.h"
+#include "shim/ptx/header.h"
 
 #define FATBIN_MAGIC		  0xBA55ED50u
 #define FATBIN_VERSION		  1
@@ -152,73 +153,45 @@ static int reader_add(struct reader *r, const struct fatbin_entry *e, const stru
 	return 0;
 }
 
-/* White space and comments. Returns the rest. */
-static const char *text_skip(const char *p, const char *end) {
-	for (;;) {
-		while (p < end && strchr(" \t\r\n\v\f", *p) && *p) {
-			p++;
-		}
-		if (end - p >= 2 && p[0] == '/' && p[1] == '/') {
-			while (p < end && *p != '\n') {
-				p++;
-			}
-		} else if (end - p >= 2 && p[0] == '/' && p[1] == '*') {
-			const char *q = memmem(p + 2, (size_t)(end - p - 2), "*/", 2);
-
-			if (!q) {
-				return end;
-			}
-			p = q + 2;
-		} else {
-			return p;
-		}
-	}
+/* How much of @size bytes may be looked at for the first lines of a text. */
+static size_t text_bound(size_t size) {
+	return size < FATBIN_ENTRY_MAX ? size : FATBIN_ENTRY_MAX;
 }
 
-static bool text_starts(const char *p, const char *end, const char *what) {
-	size_t n = strlen(what);
+static bool text_is_ptx(const void *bytes, size_t size) {
+	struct header h;
 
-	return (size_t)(end - p) >= n && !memcmp(p, what, n);
-}
-
-static bool text_is_ptx(const char *p, const char *end) {
-	return text_starts(text_skip(p, end), end, ".version");
-}
-
-/* From `.version 9.0 .target sm_90a`. Leaves @e alone if the text goes on otherwise. */
-static void text_target(const char *p, const char *end, struct fatbin_entry *e) {
-	unsigned sm = 0;
-
-	p = text_skip(p, end) + strlen(".version");
-	p = text_skip(p, end);
-	while (p < end && ((*p >= '0' && *p <= '9') || *p == '.')) {
-		p++;
-	}
-	p = text_skip(p, end);
-	if (!text_starts(p, end, ".target")) {
-		return;
-	}
-	p = text_skip(p + strlen(".target"), end);
-	if (!text_starts(p, end, "sm_")) {
-		return;
-	}
-	for (p += strlen("sm_"); p < end && *p >= '0' && *p <= '9' && sm < 1000; p++) {
-		sm = 10 * sm + (unsigned)(*p - '0');
-	}
-	e->sm = sm;
-	if (p < end && (*p == 'a' || *p == 'f')) {
-		e->suffix = *p;
-	}
+	return header_read(bytes, (const char *)bytes + text_bound(size), &h);
 }
 
 static int read_text(struct reader *r, const uint8_t *bytes, size_t size) {
-	const char *text = (const char *)bytes;
 	struct fatbin_entry e = {.kind = FATBIN_PTX, .image = r->pub.n_images, .size = size};
 	struct stored s = {.bytes = bytes, .size = size};
+	struct header h = {0};
 
-	text_target(text, text + size, &e);
+	if (size > FATBIN_ENTRY_MAX) {
+		say(r->error, r->error_size, "a PTX text of %zu MiB, where %u are the limit",
+		    size >> 20, FATBIN_ENTRY_MAX >> 20);
+		return -E2BIG;
+	}
+	header_read((const char *)bytes, (const char *)bytes + size, &h);
+	e.sm = h.sm;
+	e.suffix = h.suffix;
 	r->pub.n_images++;
 	return reader_add(r, &e, &s);
+}
+
+/* Programs that load PTX by themselves carry it as strings among their constants. */
+static int read_texts(struct reader *r, const uint8_t *data, size_t size) {
+	struct header_scan scan = {(const char *)data, (const char *)data + size};
+	const char *text;
+	size_t n;
+	int rc = 0;
+
+	while (rc == 0 && header_scan_next(&scan, &text, &n)) {
+		rc = n > FATBIN_ENTRY_MAX ? 0 : read_text(r, (const uint8_t *)text, n);
+	}
+	return rc;
 }
 
 static int read_cubin(struct reader *r, const struct elf *elf) {
@@ -325,9 +298,46 @@ static int read_containers(struct reader *r, const uint8_t *p, size_t size) {
 	}
 }
 
-/* An ELF file: a cubin, or a program with sections of containers. */
-static int read_elf(struct reader *r, const uint8_t *bytes, size_t size, bool programs) {
+/* What a program's section holds. */
+static int read_section(struct reader *r, const struct elf_section *section) {
+	if (section->size && !strcmp(section->name, ".nv_fatbin")) {
+		return read_containers(r, section->data, section->size);
+	}
+	return section->is_data ? read_texts(r, section->data, section->size) : 0;
+}
+
+/* All sections of a program. No two of them share bytes in a file that a linker made; where they
+ * do, reading every one could take as long as the square of the file's size. */
+static int read_sections(struct reader *r, const struct elf *elf) {
 	struct elf_section section;
+	size_t left = elf->size;
+	int rc;
+
+	for (uint64_t i = 0; i < elf->n_sections; i++) {
+		rc = elf_section(elf, i, &section);
+		if (rc < 0) {
+			say(r->error, r->error_size, "ELF section %llu lies outside the file",
+			    (unsigned long long)i);
+			return rc;
+		}
+		if (section.size > left) {
+			say(r->error, r->error_size,
+			    "ELF section %llu overlaps with others: all together are larger than "
+			    "the file",
+			    (unsigned long long)i);
+			return -EINVAL;
+		}
+		left -= section.size;
+		rc = read_section(r, &section);
+		if (rc < 0) {
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* An ELF file: a cubin, or a program with images in its sections. */
+static int read_elf(struct reader *r, const uint8_t *bytes, size_t size, bool programs) {
 	const char *why = NULL;
 	struct elf elf;
 	int rc;
@@ -345,22 +355,13 @@ static int read_elf(struct reader *r, const uint8_t *bytes, size_t size, bool pr
 		    elf.machine);
 		return -EINVAL;
 	}
-	for (uint64_t i = 0; i < elf.n_sections; i++) {
-		rc = elf_section(&elf, i, &section);
-		if (rc < 0) {
-			say(r->error, r->error_size, "ELF section %llu lies outside the file",
-			    (unsigned long long)i);
-			return rc;
-		}
-		if (section.size && !strcmp(section.name, ".nv_fatbin")) {
-			rc = read_containers(r, section.data, section.size);
-			if (rc < 0) {
-				return rc;
-			}
-		}
+	rc = read_sections(r, &elf);
+	if (rc < 0) {
+		return rc;
 	}
 	if (!r->pub.n_images) {
-		say(r->error, r->error_size, "no GPU code in it (no section .nv_fatbin)");
+		say(r->error, r->error_size,
+		    "no GPU code in it (neither a section .nv_fatbin nor PTX among its data)");
 		return -ENOENT;
 	}
 	return 0;
@@ -373,7 +374,7 @@ static int read_any(struct reader *r, const uint8_t *bytes, size_t size, bool pr
 	if (size >= 4 && load32(bytes) == FATBIN_MAGIC) {
 		return read_containers(r, bytes, size);
 	}
-	if (text_is_ptx((const char *)bytes, (const char *)bytes + size)) {
+	if (text_is_ptx(bytes, size)) {
 		return read_text(r, bytes, size);
 	}
 	say(r->error, r->error_size, "neither a fat binary nor an ELF file nor PTX");
@@ -542,7 +543,8 @@ const struct fatbin_entry *fatbin_best_cubin(const struct fatbin *f, unsigned im
 		    e->sm / 10 != sm / 10 || (e->suffix == 'a' && e->sm != sm)) {
 			continue;
 		}
-		if (!best || e->sm > best->sm || (e->sm == best->sm && e->suffix && !best->suffix)) {
+		if (!best || e->sm > best->sm ||
+		    (e->sm == best->sm && e->suffix && !best->suffix)) {
 			best = e;
 		}
 	}
@@ -579,7 +581,7 @@ size_t fatbin_image_size(const void *image) {
 		return size;
 	}
 	size = strnlen(image, FATBIN_ENTRY_MAX + 1ul);
-	if (size > FATBIN_ENTRY_MAX || !text_is_ptx(image, (const char *)image + size)) {
+	if (size > FATBIN_ENTRY_MAX || !text_is_ptx(image, size)) {
 		return 0;
 	}
 	return size;

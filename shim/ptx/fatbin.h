@@ -57,8 +57,9 @@ int fatbin_new(struct fatbin **ret, const void *image, size_t size, char *error,
 struct fatbin *fatbin_free(struct fatbin *f);
 
 /*
- * Every image in a program or library file (ELF section .nv_fatbin), or the file itself if it is an
- * image. Errors as fatbin_new(); -ENOENT: an ELF file without any image.
+ * Every image in a program or library file (ELF section .nv_fatbin, and PTX texts among constants
+ * and variables, each an image of its own), or the file itself if it is an image. Errors as
+ * fatbin_new(); -ENOENT: an ELF file without any image.
  */
 int fatbin_new_from_file(struct fatbin **ret, const void *file, size_t size, char *error,
 			 size_t error_size);

@@ -3,12 +3,14 @@
  * SBEET_TEST_IMAGES, see fatbin/make.sh) and on damaged ones. Damaged copies stand in memory of
  * exactly their size, so that a sanitizer or valgrind sees any byte read outside.
  */
+#include <elf.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -261,6 +263,154 @@ static void fatbin_says_when_a_program_has_no_image(void **state) {
 	assert_null(f);
 }
 
+/* A program of two sections, its data and the names; @n_again: headers more for the same data. */
+static struct bytes program_make(const void *data, size_t n, uint32_t type, uint64_t flags,
+				 unsigned n_again) {
+	static const char names[] = "\0.rodata\0.shstrtab";
+	Elf64_Ehdr h = {.e_ident = {0x7F, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			.e_machine = EM_X86_64,
+			.e_shoff = sizeof(h),
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shnum = (Elf64_Half)(3 + n_again),
+			.e_shstrndx = 1};
+	size_t at = sizeof(h) + h.e_shnum * sizeof(Elf64_Shdr);
+	Elf64_Shdr s[3 + 8] = {
+		[1] = {.sh_name = 9,
+		       .sh_type = SHT_STRTAB,
+		       .sh_offset = at,
+		       .sh_size = sizeof(names)},
+	};
+	struct bytes b = {.n = at + sizeof(names) + n};
+
+	assert_true(n_again <= 8);
+	for (unsigned i = 0; i <= n_again; i++) {
+		s[2 + i] = (Elf64_Shdr){.sh_name = 1,
+					.sh_type = type,
+					.sh_flags = flags,
+					.sh_offset = at + sizeof(names),
+					.sh_size = n};
+	}
+	b.p = malloc(b.n);
+	assert_non_null(b.p);
+	memcpy(b.p, &h, sizeof(h));
+	memcpy(b.p + sizeof(h), s, h.e_shnum * sizeof(s[0]));
+	memcpy(b.p + at, names, sizeof(names));
+	memcpy(b.p + at + sizeof(names), data, n);
+	return b;
+}
+
+/* The texts that a program with these bytes among its constants carries. */
+static void texts_are(const void *data, size_t n, const char *const *expected, size_t n_expected) {
+	struct bytes b = program_make(data, n, SHT_PROGBITS, SHF_ALLOC, 0);
+	struct fatbin *f = NULL;
+	char error[256] = "";
+	const uint8_t *text;
+	size_t size;
+	int rc;
+
+	rc = fatbin_new_from_file(&f, b.p, b.n, error, sizeof(error));
+	assert_int_equal(rc, n_expected ? 0 : -ENOENT);
+	assert_int_equal(f ? f->n_entries : 0, n_expected);
+	for (size_t i = 0; i < n_expected; i++) {
+		assert_int_equal(f->entries[i].kind, FATBIN_PTX);
+		assert_int_equal(f->entries[i].image, i);
+		assert_int_equal(fatbin_unpack(f, &f->entries[i], NULL, 0, &text, &size), 0);
+		assert_int_equal(size, strlen(expected[i]));
+		assert_memory_equal(text, expected[i], size);
+	}
+	fatbin_free(f);
+	free(b.p);
+}
+
+#define TEXTS(data, ...)                                                  \
+	texts_are(data, sizeof(data), (const char *const[]){__VA_ARGS__}, \
+		  sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+static void fatbin_finds_texts_among_constants(void **state) {
+	TEXTS(".version 8.0\n.target sm_75\n", ".version 8.0\n.target sm_75\n");
+	TEXTS("hello\0\n// of .version 1\n/* x */ .version 8.0 .target sm_90a, debug\0bye",
+	      "\n// of .version 1\n/* x */ .version 8.0 .target sm_90a, debug");
+	TEXTS("\1\2.version 8.0\n.target sm_75\0\0\0.version 7.0 /**/ .target\tsm_80\n",
+	      ".version 8.0\n.target sm_75", ".version 7.0 /**/ .target\tsm_80\n");
+	TEXTS("say .version 8.0 /* .version 8.1 */ .version 8.2 .target sm_75",
+	      ".version 8.2 .target sm_75");
+}
+
+static void fatbin_takes_no_other_text_for_ptx(void **state) {
+	static const char *const none[] = {
+		".version",
+		".version %u.%u\n.target sm_%u\n",
+		".version 8.0\n.address_size 64\n",
+		".version 8\n.target sm_75\n",
+		".version 8.0\n.target gfx900\n",
+		"/* .version 8.0 .target sm_",
+		".version 8.0 /* .target sm_75",
+		".versions 8.0\n.target sm_75\n",
+	};
+
+	for (size_t i = 0; i < N_OF(none); i++) {
+		texts_are(none[i], strlen(none[i]) + 1, NULL, 0);
+	}
+	/* does not end */
+	texts_are(".version 8.0\n.target sm_75\n", 27, NULL, 0);
+}
+
+static void fatbin_finds_texts_in_data_only(void **state) {
+	static const char text[] = ".version 8.0\n.target sm_75\n";
+	static const struct {
+		uint32_t type;
+		uint64_t flags;
+		int rc;
+	} cases[] = {
+		{SHT_PROGBITS, SHF_ALLOC, 0},
+		{SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 0},
+		{SHT_PROGBITS, SHF_ALLOC | SHF_MERGE | SHF_STRINGS, 0},
+		{SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, -ENOENT},
+		{SHT_PROGBITS, 0, -ENOENT}, /* debugging information */
+		{SHT_NOTE, SHF_ALLOC, -ENOENT},
+	};
+	char error[256] = "";
+
+	for (size_t i = 0; i < N_OF(cases); i++) {
+		struct bytes b = program_make(text, sizeof(text), cases[i].type, cases[i].flags, 0);
+		struct fatbin *f = NULL;
+
+		assert_int_equal(fatbin_new_from_file(&f, b.p, b.n, error, sizeof(error)),
+				 cases[i].rc);
+		assert_int_equal(f ? f->entries[0].sm : 75, 75);
+		fatbin_free(f);
+		free(b.p);
+	}
+}
+
+/* Else a file of sections that are all of it would take the square of its size to read. */
+static void fatbin_refuses_sections_over_each_other(void **state) {
+	static char data[4096] = ".version 8.0\n.target sm_75\n";
+	struct bytes b = program_make(data, sizeof(data), SHT_PROGBITS, SHF_ALLOC, 8);
+	struct fatbin *f = NULL;
+	char error[256] = "";
+
+	assert_int_equal(fatbin_new_from_file(&f, b.p, b.n, error, sizeof(error)), -EINVAL);
+	assert_null(f);
+	assert_non_null(strstr(error, "overlaps with others"));
+	free(b.p);
+}
+
+static void fatbin_refuses_texts_beyond_all_measure(void **state) {
+	size_t n = FATBIN_ENTRY_MAX + 4096ul;
+	struct fatbin *f = NULL;
+	char error[256] = "", *text;
+
+	text = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		    -1, 0);
+	assert_true(text != MAP_FAILED);
+	strcpy(text, ".version 8.0\n.target sm_75\n");
+	assert_int_equal(fatbin_new(&f, text, n, error, sizeof(error)), -E2BIG);
+	assert_null(f);
+	assert_non_null(strstr(error, "512 are the limit"));
+	munmap(text, n);
+}
+
 /* Everything that can be done with @n bytes at @p. Return: what reading said. */
 static int exercise(const uint8_t *p, size_t n) {
 	uint8_t *copy = malloc(n ? n : 1);
@@ -416,6 +566,11 @@ int main(void) {
 		cmocka_unit_test(fatbin_reads_text_and_cubin),
 		cmocka_unit_test(fatbin_reads_all_images_of_a_program),
 		cmocka_unit_test(fatbin_says_when_a_program_has_no_image),
+		cmocka_unit_test(fatbin_finds_texts_among_constants),
+		cmocka_unit_test(fatbin_takes_no_other_text_for_ptx),
+		cmocka_unit_test(fatbin_finds_texts_in_data_only),
+		cmocka_unit_test(fatbin_refuses_sections_over_each_other),
+		cmocka_unit_test(fatbin_refuses_texts_beyond_all_measure),
 		cmocka_unit_test(fatbin_refuses_every_truncation),
 		cmocka_unit_test(fatbin_survives_damage),
 		cmocka_unit_test(fatbin_refuses_bombs_and_unknown_packing),

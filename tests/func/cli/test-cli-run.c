@@ -3,6 +3,7 @@
  */
 #include <elf.h>
 #include <fcntl.h>
+#include <errno.h>
 #include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -170,7 +171,10 @@ static void run_leaves_the_terminal_alone(void **state) {
 	ssize_t got;
 	pid_t pid;
 
-	assert_int_equal(openpty(&terminal, &program, NULL, NULL, NULL), 0);
+	if (openpty(&terminal, &program, NULL, NULL, NULL) < 0) {
+		print_message("no pseudo-terminal to be had here: %s\n", strerror(errno));
+		skip();
+	}
 	assert_int_equal(tcgetattr(program, &before), 0);
 	pid = fork();
 	assert_true(pid >= 0);

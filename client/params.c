@@ -21,6 +21,7 @@ static const char *const readings[] = {"literal", "authors", "fit", NULL};
 static const char *const orders[] = {"edf", "fcfs", "priority", NULL};
 static const char *const windows[] = {"own", "common", NULL};
 static const char *const switches[] = {"off", "on", NULL};
+static const char *const powers[] = {"held", "kernel", NULL};
 static const char *const lates[] = {"run", "drop", NULL};
 
 /* Parameters that are a word out of a list, and switches: they only differ in name and place. */
@@ -44,6 +45,7 @@ PARAM_WORD(line_16, sched.line_16, switches, bool)
 PARAM_WORD(skip_hopeless, sched.skip_hopeless, switches, bool)
 PARAM_WORD(free_at_kernel_end, sched.free_at_kernel_end, switches, bool)
 PARAM_WORD(late, late, lates, enum sim_late)
+PARAM_WORD(power, power, powers, enum sim_power)
 #undef PARAM_WORD
 
 static int parse_jobs_per_gpu(const char *text, struct params *p) {
@@ -152,6 +154,9 @@ const struct param params_table[] = {
 	{"late", "run or drop",
 	 "a job that waits when its deadline comes keeps waiting, or is given up", parse_late,
 	 json_late},
+	{"power", "held or kernel",
+	 "when a job draws power: while it holds SMs, or only while its kernel runs", parse_power,
+	 json_power},
 	{0},
 };
 

@@ -14,6 +14,7 @@ struct params {
 	enum sim_exec exec;
 	unsigned exec_share_permille;
 	enum sim_late late;
+	enum sim_power power;
 };
 
 struct param {

@@ -53,6 +53,7 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 		.exec = s->params.exec,
 		.exec_share_permille = s->params.exec_share_permille,
 		.late = s->params.late,
+		.power = s->params.power,
 		.seed = s->seed,
 		.on_segment = collect,
 		.clock = cpu_time,

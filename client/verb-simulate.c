@@ -11,20 +11,11 @@
 #include "client/ctl.h"
 #include "client/options.h"
 #include "client/scenario-file.h"
-#include "client/select.h"
+#include "client/simulate.h"
 #include "client/simulation.h"
+#include "client/sweep.h"
 #include "client/table.h"
 #include "client/verb.h"
-
-/* If neither the scenario nor the command line says how long. */
-#define DURATION_DEFAULT (1 * NSEC_PER_SEC)
-
-struct simulate_options {
-	struct select_words policies;
-	struct select_words params;
-	nsec_t duration;
-	uint64_t seed;
-};
 
 static int parse_duration(const char *text, void *target) {
 	nsec_t t;
@@ -49,6 +40,36 @@ static int parse_seed(const char *text, void *target) {
 	return r;
 }
 
+static int parse_count(const char *text, int64_t max, unsigned *ret) {
+	int64_t n;
+	int r = units_parse_int(text, 1, max, &n);
+
+	if (r == 0) {
+		*ret = (unsigned)n;
+	}
+	return r;
+}
+
+static int parse_tasksets(const char *text, void *target) {
+	return parse_count(text, SWEEP_TASKSETS_MAX, target);
+}
+
+static int parse_tasks(const char *text, void *target) {
+	return parse_count(text, TASKSET_MAX, target);
+}
+
+static int parse_sms(const char *text, void *target) {
+	return parse_count(text, PROTO_SMS_MAX, target);
+}
+
+static int parse_workers(const char *text, void *target) {
+	return parse_count(text, SWEEP_WORKERS_MAX, target);
+}
+
+static int parse_percent(const char *text, void *target) {
+	return parse_count(text, 100, target);
+}
+
 static const struct option simulate_options[] = {
 	{"policy", 'p', OPTION_REQUIRED, "NAME", "this policy; repeat it, or say 'all'",
 	 select_parse, offsetof(struct simulate_options, policies), SELECT_EXPECTED},
@@ -59,6 +80,24 @@ static const struct option simulate_options[] = {
 	 offsetof(struct simulate_options, seed), "a whole number from 0"},
 	{"param", 0, OPTION_REQUIRED, "NAME=VALUE", "set a parameter; 'sbeetctl policy' lists them",
 	 select_parse, offsetof(struct simulate_options, params), SELECT_EXPECTED},
+	{"sweep", 0, OPTION_REQUIRED, "LOW:HIGH:STEP",
+	 "random task sets of these utilisations, of the scenario's profiles", simulate_parse_range,
+	 offsetof(struct simulate_options, sweep), "a range of utilisations, such as 0.2:2.0:0.2"},
+	{"tasksets", 0, OPTION_REQUIRED, "N", "so many at each utilisation (default: 100)",
+	 parse_tasksets, offsetof(struct simulate_options, n_tasksets), "1 to 100000"},
+	{"tasks", 0, OPTION_REQUIRED, "N", "in a task set (default: 6)", parse_tasks,
+	 offsetof(struct simulate_options, n_tasks), "1 to 256"},
+	{"deadlines", 0, OPTION_REQUIRED, "PERCENT", "of their periods (default: 50)",
+	 parse_percent, offsetof(struct simulate_options, deadline_percent), "1 to 100"},
+	{"reference-sms", 0, OPTION_REQUIRED, "N",
+	 "utilisations are means over 1 to N SMs of the first GPU (default: its limit)", parse_sms,
+	 offsetof(struct simulate_options, reference_sms), "1 to 256"},
+	{"without", 0, OPTION_REQUIRED, "PROFILE", "don't draw this one; may be repeated",
+	 select_parse, offsetof(struct simulate_options, without), SELECT_EXPECTED},
+	{"workers", 0, OPTION_REQUIRED, "N", "threads of a sweep (default: one a core)",
+	 parse_workers, offsetof(struct simulate_options, n_workers), "1 to 256"},
+	{"csv", 0, OPTION_REQUIRED, "FILE", "write the sweep's results; - for standard output",
+	 option_string, offsetof(struct simulate_options, csv), NULL},
 	{0},
 };
 
@@ -114,7 +153,7 @@ static int batch_run(const struct ctl *ctl, struct batch *b) {
 		s->params = params;
 		s->duration = o->duration	     ? o->duration
 			      : b->scenario.duration ? b->scenario.duration
-						     : DURATION_DEFAULT;
+						     : SIMULATE_DURATION_DEFAULT;
 		s->seed = o->seed;
 		r = simulation_run(s, &b->scenario);
 		if (r < 0) {
@@ -313,6 +352,11 @@ static int simulate(const struct ctl *ctl) {
 	if (scenario_file_init(&b.scenario, ctl->args[0], error, sizeof(error)) < 0) {
 		ctl_error("%s", error);
 		return CTL_EXIT_FAILED;
+	}
+	if (((const struct simulate_options *)ctl->options)->sweep.step) {
+		r = simulate_sweep(ctl, &b.scenario);
+		batch_deinit(&b);
+		return r;
 	}
 	if (b.scenario.n_tasks == 0) {
 		ctl_error("nothing to simulate: '%s' has no tasks", ctl->args[0]);

@@ -147,7 +147,7 @@ static void meter_advance(struct sim *s, unsigned gpu) {
 	meter->since = s->now;
 }
 
-static void kernel_starts(struct sim *s, sched_job_id id) {
+static void power_starts(struct sim *s, sched_job_id id) {
 	const struct sched_job *job = sched_job(s->sched, id);
 	struct sim_meter *meter = &s->meters[job->gpu];
 
@@ -156,7 +156,7 @@ static void kernel_starts(struct sim *s, sched_job_id id) {
 	meter->dynamic_mw += s->jobs[id].dynamic_mw;
 }
 
-static void kernel_ends(struct sim *s, sched_job_id id) {
+static void power_ends(struct sim *s, sched_job_id id) {
 	const struct sched_job *job = sched_job(s->sched, id);
 	struct sim_meter *meter = &s->meters[job->gpu];
 
@@ -234,6 +234,9 @@ static int start_job(struct sim *s, sched_job_id id) {
 	j->finish = j->kernel_end + p->copy_out;
 	j->dynamic_mw = p->power_mw[m];
 	s->result.grants++;
+	if (s->setup->power == SIM_POWER_HELD) {
+		power_starts(s, id);
+	}
 	return event_push(&s->events, (struct event){.at = j->kernel_start,
 						     .kind = EVENT_KERNEL_START,
 						     .index = id,
@@ -354,6 +357,14 @@ static int release_job(struct sim *s, size_t index) {
 	return r < 0 ? r : push_release(s, index);
 }
 
+/* The job's SMs come free. */
+static void free_sms(struct sim *s, sched_job_id id) {
+	if (s->setup->power == SIM_POWER_HELD) {
+		power_ends(s, id);
+	}
+	emit_segment(s, id);
+}
+
 static void finish_job(struct sim *s, sched_job_id id) {
 	const struct sched_job *job = sched_job(s->sched, id);
 	struct sim_task_result *task = &s->result.tasks[s->jobs[id].task];
@@ -366,7 +377,7 @@ static void finish_job(struct sim *s, sched_job_id id) {
 		task->count.missed += lateness > 0;
 	}
 	if (!job->sms_released) {
-		emit_segment(s, id);
+		free_sms(s, id);
 	}
 	s->jobs[id].live = false;
 	sched_finish(s->sched, id);
@@ -393,14 +404,18 @@ static int happen(struct sim *s, const struct event *event, bool *decide) {
 
 	switch (event->kind) {
 	case EVENT_KERNEL_START:
-		kernel_starts(s, id);
+		if (s->setup->power == SIM_POWER_KERNEL) {
+			power_starts(s, id);
+		}
 		next.at = s->jobs[id].kernel_end;
 		next.kind = EVENT_KERNEL_END;
 		return event_push(&s->events, next);
 	case EVENT_KERNEL_END:
-		kernel_ends(s, id);
+		if (s->setup->power == SIM_POWER_KERNEL) {
+			power_ends(s, id);
+		}
 		if (s->setup->params.free_at_kernel_end) {
-			emit_segment(s, id);
+			free_sms(s, id);
 			sched_release_sms(s->sched, id);
 			*decide = true;
 		}
@@ -603,6 +618,7 @@ static bool valid(const struct sim_setup *setup) {
 	return setup->policy && setup->n_gpus >= 1 && setup->n_gpus <= SCHED_GPUS_MAX &&
 	       setup->duration >= 1 && setup->duration <= SIM_DURATION_MAX &&
 	       (unsigned)setup->exec < _SIM_EXEC_N && (unsigned)setup->late < _SIM_LATE_N &&
+	       (unsigned)setup->power < _SIM_POWER_N &&
 	       (setup->exec != SIM_EXEC_SHARE ||
 		(setup->exec_share_permille >= 1 && setup->exec_share_permille <= 1000));
 }

@@ -10,8 +10,8 @@
  * slow each other down. Its SMs are its own from the grant until the last copy is over, or, with
  * free_at_kernel_end, until the kernel is over.
  *
- * Power follows Eq. 3.2: a job counts as running while its kernel runs. Copies and a slot that
- * merely is held draw nothing, as in the definitions of E in chapters 2 and 3.
+ * Power follows Eq. 3.2. A job counts as running on a GPU while it holds SMs there, its copies
+ * included, or only while its kernel runs: see enum sim_power.
  */
 #pragma once
 
@@ -38,6 +38,13 @@ enum sim_late {
 	_SIM_LATE_N,
 };
 
+/* When a job draws its dynamic power and keeps its GPU active. */
+enum sim_power {
+	SIM_POWER_HELD,	  /* while it holds SMs */
+	SIM_POWER_KERNEL, /* while its kernel runs: copies cost nothing */
+	_SIM_POWER_N,
+};
+
 /* What a job did on a GPU. A job that the end of the window cuts ends there. */
 struct sim_segment {
 	unsigned gpu;
@@ -46,7 +53,7 @@ struct sim_segment {
 	uint64_t job;			 /* j, from 0 */
 	nsec_t start, end;		 /* it held the SMs */
 	nsec_t kernel_start, kernel_end; /* within that; both are `end` if no kernel ran */
-	uint32_t dynamic_mw;		 /* drawn while the kernel ran */
+	uint32_t dynamic_mw;		 /* drawn while it held the SMs, or while the kernel ran */
 };
 
 struct sim_setup {
@@ -61,6 +68,7 @@ struct sim_setup {
 	enum sim_exec exec;
 	unsigned exec_share_permille; /* 1 to 1000 */
 	enum sim_late late;
+	enum sim_power power;
 	uint64_t seed; /* of the execution times; the same for every policy */
 
 	/* NULL, or called for each segment in the order of its end. */
@@ -95,7 +103,8 @@ struct sim_result {
 	struct sim_count count;
 	uint64_t energy_pj[SCHED_GPUS_MAX]; /* over [0, duration) */
 	uint64_t energy_total_pj;
-	nsec_t active[SCHED_GPUS_MAX]; /* time with at least one kernel running */
+	nsec_t active[SCHED_GPUS_MAX]; /* time with at least one job running, in the sense of power
+					*/
 	struct sim_task_result *tasks; /* owned, n_tasks of them */
 	size_t n_tasks;
 	uint64_t decisions; /* calls of sched_decide() */

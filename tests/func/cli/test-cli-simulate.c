@@ -112,6 +112,35 @@ static void simulate_repeats_itself_by_seed(void **state) {
 	free(c);
 }
 
+/* What a sweep says, with this many workers. */
+static char *sweep(const char *workers, const char *seed) {
+	struct spawned s = spawn(ARGS(sbeetctl, "simulate", "--sweep=0.4:1.2:0.4", "--tasksets=9",
+				      "-p", "all", "--csv=-", workers, seed, scenario("example-5")),
+				 NULL);
+	char *out;
+
+	assert_string_equal(s.err, "");
+	assert_int_equal(s.code, 0);
+	out = strdup(s.out);
+	assert_non_null(out);
+	spawned_deinit(&s);
+	return out;
+}
+
+static void sweep_does_not_depend_on_workers(void **state) {
+	char *one = sweep("--workers=1", "--seed=3"), *many = sweep("--workers=7", "--seed=3");
+	char *other = sweep("--workers=2", "--seed=4");
+
+	assert_contains(one, "policy,utilisation,tasksets,released,");
+	assert_contains(one, "\nfcfs,0.4,9,");
+	assert_contains(one, "\nfcfs,1.2,9,");
+	assert_string_equal(one, many);
+	assert_string_not_equal(one, other);
+	free(one);
+	free(many);
+	free(other);
+}
+
 static const struct {
 	const char *argv[6];
 	int code;
@@ -131,6 +160,11 @@ static const struct {
 	{{"simulate", "@", "--duration", "5", NULL}, 2, "bad value '5' of option '--duration'"},
 	{{"simulate", "@", "--seed=-1", NULL}, 2, "option '--seed'"},
 	{{"simulate", "@", "--columns=x", NULL}, 2, "no column 'x'"},
+	{{"simulate", "@", "--sweep=2:1:0.1", NULL}, 2, "value out of range '2:1:0.1'"},
+	{{"simulate", "@", "--sweep=1:2", NULL}, 2, "expected a range of utilisations"},
+	{{"simulate", "@", "--sweep=5", NULL}, 1, "utilisations of 6 tasks between 0.01 and 0.5"},
+	{{"simulate", "@", "--sweep=1", "--without=x", NULL}, 4, "no profile 'x' in the scenario"},
+	{{"simulate", "@", "--sweep=1", "--reference-sms=9", NULL}, 2, "has only 8 SMs"},
 };
 
 static void bad_calls_are_told_what_was_expected(void **state) {
@@ -156,6 +190,7 @@ int main(void) {
 		cmocka_unit_test(simulate_misses_without_spatial_multitasking),
 		cmocka_unit_test(simulate_shows_tables),
 		cmocka_unit_test(simulate_repeats_itself_by_seed),
+		cmocka_unit_test(sweep_does_not_depend_on_workers),
 		cmocka_unit_test(bad_calls_are_told_what_was_expected),
 	};
 

@@ -1,0 +1,33 @@
+/*
+ * simulate.h: what the two halves of `sbeetctl simulate` share: single runs (verb-simulate.c) and
+ * sweeps (simulate-sweep.c).
+ */
+#pragma once
+
+#include "client/ctl.h"
+#include "client/scenario.h"
+#include "client/select.h"
+
+/* If neither the scenario nor the command line says how long. */
+#define SIMULATE_DURATION_DEFAULT (1 * NSEC_PER_SEC)
+
+/* LOW:HIGH:STEP, in thousandths. */
+struct simulate_range {
+	unsigned low, high, step; /* step 0: not given */
+};
+
+struct simulate_options {
+	struct select_words policies;
+	struct select_words params;
+	struct select_words without;
+	struct simulate_range sweep;
+	const char *gantt, *csv, *plot;
+	nsec_t duration;
+	uint64_t seed;
+	unsigned n_tasksets, n_tasks, n_workers, deadline_percent, reference_sms; /* 0: not given */
+};
+
+int simulate_parse_range(const char *text, void *target);
+
+/* The sweep that the options ask for. Return: an enum ctl_exit, after an error on stderr. */
+int simulate_sweep(const struct ctl *ctl, const struct scenario *scenario);

@@ -19,8 +19,8 @@ struct kernel_row {
 	const struct fatbin_entry *entry;
 	bool confinable;
 	const char *reason;	 /* why not; NULL */
-	unsigned line;		 /* of the PTX; 0: no single one */
-	const char *instruction; /* there, or NULL */
+	unsigned line;		 /* of the PTX: the instruction's, or the kernel's; 0: no PTX */
+	const char *instruction; /* there; NULL: the reason is in the kernel as a whole */
 	unsigned block_multiple; /* confinable if a block's size is a multiple of this */
 };
 

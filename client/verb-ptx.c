@@ -127,7 +127,7 @@ static void add_row(struct table *t, const struct kernels *k, const struct kerne
 	} else {
 		table_text(t, NULL);
 	}
-	table_text(t, row->instruction);
+	table_text(t, row->instruction || row->confinable ? row->instruction : "(whole kernel)");
 	if (row->confinable && row->block_multiple > 1) {
 		snprintf(condition, sizeof(condition), "in blocks of a multiple of %u threads",
 			 row->block_multiple);

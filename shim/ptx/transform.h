@@ -15,7 +15,7 @@ struct twin_kernel {
 	const char *name;	/* as in the PTX: mangled */
 	bool confinable;	/* has a twin */
 	const char *reason;	/* NULL, or why not, in a sentence without a full stop */
-	unsigned line;		/* of the instruction that is the reason; 0: no single one */
+	unsigned line;		/* of the instruction that is the reason, or of the kernel */
 	const char *instruction; /* that instruction's text, or NULL */
 	size_t n_params;	/* of the original */
 	const size_t *param_offsets; /* byte offset of each parameter in the `extra` buffer */

@@ -82,6 +82,9 @@ bool plan_attributes_allow(const CUlaunchConfig *config) {
 	if (!config) {
 		return true;
 	}
+	if (config->numAttrs && !config->attrs) {
+		return false; /* the driver refuses it */
+	}
 	for (unsigned i = 0; i < config->numAttrs; i++) {
 		if (!attribute_allows(&config->attrs[i])) {
 			return false;

@@ -105,7 +105,10 @@ static void cluster_2(CUlaunchAttributeValue *v) {
 }
 
 static void plan_knows_which_attributes_a_twin_can_have(void **state) {
+	const CUlaunchConfig no_list = {.numAttrs = 3};
+
 	assert_true(plan_attributes_allow(NULL));
+	assert_false(plan_attributes_allow(&no_list));
 	assert_true(allowed(CU_LAUNCH_ATTRIBUTE_PRIORITY, NULL));
 	assert_true(allowed(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, NULL));
 	assert_true(allowed(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, NULL));

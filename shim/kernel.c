@@ -45,6 +45,8 @@ struct kernel {
 struct key {
 	struct table *table;
 	uintptr_t handle;
+	void *value; /* what it finds, as long as the driver does not give the handle away anew */
+	CUcontext context; /* with which the driver forgets it; NULL: with the owner */
 	struct key *next;
 };
 
@@ -97,15 +99,21 @@ static struct owner *owner_free(struct owner *o, bool in_driver) {
 	return NULL;
 }
 
-/* Makes @value be found in @table by @handle as long as @o lives. Under the lock. */
-static bool owner_add_key(struct owner *o, struct table *table, void *handle, void *value) {
+/* Makes @value be found in @table by @handle as long as @o and, unless it is NULL, @context live.
+ * Under the lock. */
+static bool owner_add_key(struct owner *o, struct table *table, void *handle, void *value,
+			  CUcontext context) {
 	struct key *key = malloc(sizeof(*key));
 
 	if (!key || table_put(table, (uintptr_t)handle, value)) {
 		free(key);
 		return false;
 	}
-	*key = (struct key){.table = table, .handle = (uintptr_t)handle, .next = o->keys};
+	*key = (struct key){.table = table,
+			    .handle = (uintptr_t)handle,
+			    .value = value,
+			    .context = context,
+			    .next = o->keys};
 	o->keys = key;
 	return true;
 }
@@ -120,6 +128,13 @@ static struct owner *owner_new(void *handle, bool is_library) {
 	return o;
 }
 
+/* The handle may find something newer by now. Under the lock. */
+static void key_hide(const struct key *key) {
+	if (table_get(key->table, key->handle) == key->value) {
+		table_take(key->table, key->handle);
+	}
+}
+
 /* Nobody finds @o or anything of it any more. Under the lock. */
 static void owner_hide(struct owner *o) {
 	for (struct owner **at = &owner_list; *at; at = &(*at)->next) {
@@ -129,7 +144,25 @@ static void owner_hide(struct owner *o) {
 		}
 	}
 	for (const struct key *key = o->keys; key; key = key->next) {
-		table_take(key->table, key->handle);
+		key_hide(key);
+	}
+}
+
+/* The driver may give to something else what it used for @o in @context. Under the lock. */
+static void owner_forget_context(struct owner *o, CUcontext context) {
+	struct key **at = &o->keys, *key;
+
+	while ((key = *at)) {
+		if (key->context != context) {
+			at = &key->next;
+			continue;
+		}
+		key_hide(key);
+		*at = key->next;
+		free(key);
+	}
+	for (unsigned i = 0; i < o->n_builds; i++) {
+		build_forget_context(&o->builds[i], context);
 	}
 }
 
@@ -140,10 +173,13 @@ static void owner_publish(struct owner *o) {
 	pthread_mutex_lock(&lock);
 	/* One that went without a word, as with a context that the driver took down. */
 	old = table_get(&owners, (uintptr_t)o->handle);
+	if (old && old->handle != o->handle) {
+		old = NULL; /* a library by what was its module in a context that is gone */
+	}
 	if (old) {
 		owner_hide(old);
 	}
-	ok = owner_add_key(o, &owners, o->handle, o);
+	ok = owner_add_key(o, &owners, o->handle, o, NULL);
 	if (ok) {
 		o->next = owner_list;
 		owner_list = o;
@@ -242,16 +278,22 @@ void kernel_library_unloading(CUlibrary library) {
 	unloading(library);
 }
 
+/* With which context the driver will forget a handle that it has just given away. */
+static CUcontext context_of_handle(void) {
+	const struct real *real = real_get();
+	CUcontext context = NULL;
+
+	return real && real->cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
+}
+
 void kernel_library_module_found(CUlibrary library, CUmodule module) {
+	CUcontext context = context_of_handle();
 	struct owner *o;
 
-	if (table_get(&owners, (uintptr_t)module)) {
-		return;
-	}
 	pthread_mutex_lock(&lock);
 	o = table_get(&owners, (uintptr_t)library);
-	if (o && !table_get(&owners, (uintptr_t)module)) {
-		owner_add_key(o, &owners, module, o);
+	if (o && table_get(&owners, (uintptr_t)module) != o) {
+		owner_add_key(o, &owners, module, o, context);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -284,21 +326,34 @@ static struct kernel *owner_kernel(const struct owner *o, const char *name) {
 	return NULL;
 }
 
-/* @handle is the kernel @name of the module or library @of. */
-static void found(void *of, void *handle, const char *name) {
+/* The kernel that @handle is known to be. If that is not @name of @o, the driver has given away
+ * anew the handle of something that is gone: then nobody finds that by it any more. Under the lock.
+ */
+static struct kernel *kernel_known(const struct owner *o, const void *handle, const char *name) {
+	struct kernel *k = table_get(&kernels, (uintptr_t)handle);
+
+	if (k && (k->owner != o || strcmp(k->name, name) != 0)) {
+		table_take(&kernels, (uintptr_t)handle);
+		k = NULL;
+	}
+	return k;
+}
+
+/* @handle is the kernel @name of the module or library @of; a library's until @context ends. */
+static void found(void *of, void *handle, const char *name, CUcontext context) {
 	struct kernel *k, *known;
 	struct owner *o;
 
-	if (table_get(&kernels, (uintptr_t)handle)) {
-		return;
-	}
 	pthread_mutex_lock(&lock);
 	o = table_get(&owners, (uintptr_t)of);
+	known = kernel_known(o, handle, name);
 	/* Another handle of a library's kernel; a module gives the same handle for the same name.
 	 */
-	known = o && o->is_library ? owner_kernel(o, name) : NULL;
-	if (known) {
-		owner_add_key(o, &kernels, handle, known);
+	if (!known && o && o->is_library) {
+		known = owner_kernel(o, name);
+		if (known) {
+			owner_add_key(o, &kernels, handle, known, context);
+		}
 	}
 	pthread_mutex_unlock(&lock);
 	if (!o || known) {
@@ -312,7 +367,7 @@ static void found(void *of, void *handle, const char *name) {
 	pthread_mutex_lock(&lock);
 	if (!table_get(&kernels, (uintptr_t)handle)) {
 		k->id = atomic_fetch_add(&last_id, 1) + 1;
-		if (owner_add_key(o, &kernels, handle, k)) {
+		if (owner_add_key(o, &kernels, handle, k, context)) {
 			k->next = o->kernels;
 			o->kernels = k;
 			k = NULL;
@@ -323,23 +378,23 @@ static void found(void *of, void *handle, const char *name) {
 }
 
 void kernel_function_found(CUmodule module, CUfunction function, const char *name) {
-	found(module, function, name);
+	found(module, function, name, context_of_handle());
 }
 
 void kernel_library_kernel_found(CUlibrary library, CUkernel kernel, const char *name) {
-	found(library, kernel, name);
+	found(library, kernel, name, NULL);
 }
 
 void kernel_kernel_function_found(CUkernel kernel, CUfunction function) {
+	CUcontext context = context_of_handle();
 	struct kernel *k;
 
-	if (table_get(&kernels, (uintptr_t)function)) {
-		return;
-	}
 	pthread_mutex_lock(&lock);
 	k = table_get(&kernels, (uintptr_t)kernel);
-	if (k) {
-		owner_add_key(k->owner, &kernels, function, k);
+	if (k && table_get(&kernels, (uintptr_t)function) != k) {
+		owner_add_key(k->owner, &kernels, function, k, context);
+	} else if (!k) {
+		table_take(&kernels, (uintptr_t)function);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -413,10 +468,9 @@ void kernel_context_destroying(CUcontext context) {
 	pthread_mutex_lock(&lock);
 	for (o = owner_list; o; o = next) {
 		next = o->next;
-		for (unsigned i = 0; o->is_library && i < o->n_builds; i++) {
-			build_forget_context(&o->builds[i], context);
-		}
-		if (!o->is_library && o->context == context) {
+		if (o->is_library) {
+			owner_forget_context(o, context);
+		} else if (o->context == context) {
 			owner_hide(o);
 			o->next = gone;
 			gone = o;

@@ -881,6 +881,47 @@ static void kernel_follows_a_library_to_every_gpu(void **state) {
 	assert_null(kernel_find(other));
 }
 
+/* The driver gives handles away again once their context is gone, whether or not we were told. */
+static void kernel_is_what_the_handle_stands_for_now(void **state) {
+	CUfunction add = (CUfunction)function_of(&program, "add"), handle;
+	struct fake_module other = {0};
+	struct launch l = launch_of("add");
+
+	kernel_library_loaded((CUlibrary)&program, PROGRAM, NULL);
+	kernel_library_kernel_found((CUlibrary)&program, (CUkernel)add, "add");
+	handle = (CUfunction)function_of(&other, "any");
+	kernel_kernel_function_found((CUkernel)add, handle);
+	kernel_library_module_found((CUlibrary)&program, (CUmodule)&other);
+
+	kernel_module_loaded((CUmodule)&other, PROGRAM_90, NULL);
+	kernel_function_found((CUmodule)&other, handle, "grid_sync");
+	assert_string_equal(kernel_name(kernel_find(handle)), "grid_sync");
+	assert_string_equal(kernel_name(kernel_find(add)), "add"); /* the library is still there */
+
+	kernel_kernel_function_found((CUkernel)add, handle);
+	assert_ptr_equal(kernel_find(handle), kernel_find(add));
+	kernel_module_unloading((CUmodule)&other);
+	assert_ptr_equal(kernel_find(handle), kernel_find(add));
+	assert_int_equal(enforce_prepare(CONTEXT(0), &half), 0);
+	launch_gives(&half, &l, SMID, TWIN_PREFIX "add");
+}
+
+static void kernel_of_a_library_leaves_with_the_context(void **state) {
+	CUfunction add = (CUfunction)function_of(&program, "add"), here, there;
+
+	kernel_library_loaded((CUlibrary)&program, PROGRAM, NULL);
+	kernel_library_kernel_found((CUlibrary)&program, (CUkernel)add, "add");
+	here = (CUfunction)function_of(&program, "in context 0");
+	kernel_kernel_function_found((CUkernel)add, here);
+	fake.current = &fake.contexts[1];
+	there = (CUfunction)function_of(&program, "in context 1");
+	kernel_kernel_function_found((CUkernel)add, there);
+	kernel_context_destroying(CONTEXT(1));
+	assert_null(kernel_find(there));
+	assert_non_null(kernel_find(here));
+	assert_non_null(kernel_find(add));
+}
+
 static void kernel_gives_twins_the_attributes_of_the_original(void **state) {
 	CUfunction f = (CUfunction)function_of(&program, "add");
 
@@ -946,6 +987,8 @@ int main(void) {
 		TEST(kernel_forgets_what_a_context_had),
 		TEST(kernel_transforms_an_image_once),
 		TEST(kernel_follows_a_library_to_every_gpu),
+		TEST(kernel_is_what_the_handle_stands_for_now),
+		TEST(kernel_of_a_library_leaves_with_the_context),
 		TEST(kernel_gives_twins_the_attributes_of_the_original),
 		TEST(kernel_numbers_are_never_used_twice),
 		TEST(enforce_forgets_after_fork),

@@ -99,6 +99,8 @@ static void control_leave(struct context *c, uintptr_t key) {
 static void thread_ended(void *p) {
 	struct thread_number *t = p;
 
+	/* What other destructors of the thread still launch must not meet its successor. */
+	thread_self = NULL;
 	pthread_mutex_lock(&lock);
 	for (struct context *c = context_list; c; c = c->next) {
 		control_leave(c, key_of_thread(t));
@@ -498,6 +500,18 @@ int context_prepare_control(struct context *c) {
 	}
 	control_put_spare(c, b);
 	return 0;
+}
+
+bool context_has_stream(struct context *c, const struct launch *l) {
+	CUstream s = context_stream(l);
+	const struct real *real = real_get();
+	CUcontext of = NULL;
+
+	/* The default streams are the current context's, and so is what has a control block. A
+	 * driver that can't say has no libraries, whose kernels alone run in other contexts. */
+	return s == CU_STREAM_LEGACY || s == CU_STREAM_PER_THREAD ||
+	       table_get(&c->streams, key_explicit(s)) || !real->cuStreamGetCtx ||
+	       (real->cuStreamGetCtx(s, &of) == CUDA_SUCCESS && of == c->handle);
 }
 
 struct control *context_find_control(struct context *c, const struct launch *l) {

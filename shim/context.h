@@ -49,6 +49,9 @@ CUdeviceptr context_find_set(const struct context *c, const struct smset *set);
 /* Return: 0; -ENOMEM (device or host); -ENOSPC above CONTEXT_SETS_MAX. */
 int context_prepare_set(struct context *c, const struct smset *set);
 
+/* Does the launch run in @c, which is current? A library's kernel runs where its stream is. */
+bool context_has_stream(struct context *c, const struct launch *l);
+
 /* The control block of the launch's stream. A stream that was not seen before gets a spare one;
  * only without one memory is allocated. NULL: no memory. */
 struct control *context_find_control(struct context *c, const struct launch *l);

@@ -66,8 +66,8 @@ void twin_deinit(struct twin *t) {
 }
 
 bool twin_allows(struct twin *t, struct context *c, const struct launch *l) {
-	return t->handle && plan_launch_allows(t->info, l) && build_make_ready(t->build, c) &&
-	       !build_misses_variable(t->build, t->info);
+	return t->handle && plan_launch_allows(t->info, l) && context_has_stream(c, l) &&
+	       build_make_ready(t->build, c) && !build_misses_variable(t->build, t->info);
 }
 
 static unsigned ask_occupancy(const struct twin *t, int threads, unsigned shared) {

@@ -102,6 +102,7 @@ struct fake_context {
 
 static struct {
 	struct fake_context contexts[2], *current;
+	struct fake_context *stream_context; /* of all streams; NULL: the current one */
 	int sm[2];
 	struct fake_function functions[64];
 	unsigned n_functions;
@@ -277,6 +278,11 @@ static CUresult fake_StreamCreate(CUstream *s, unsigned flags) {
 	return CUDA_SUCCESS;
 }
 
+static CUresult fake_StreamGetCtx(CUstream s, CUcontext *c) {
+	*c = (CUcontext)(fake.stream_context ? fake.stream_context : fake.current);
+	return CUDA_SUCCESS;
+}
+
 static CUresult fake_StreamDestroy(CUstream s) {
 	return CUDA_SUCCESS;
 }
@@ -395,6 +401,7 @@ static const struct real real_table = {
 	.cuGetErrorName = fake_GetErrorName,
 	.cuStreamCreate = fake_StreamCreate,
 	.cuStreamDestroy_v2 = fake_StreamDestroy,
+	.cuStreamGetCtx = fake_StreamGetCtx,
 	.cuStreamSynchronize = fake_StreamSynchronize,
 	.cuStreamIsCapturing = fake_StreamIsCapturing,
 	.cuMemAlloc_v2 = fake_MemAlloc,
@@ -749,6 +756,57 @@ static void enforce_keeps_streams_apart(void **state) {
 	assert_true(other && other != mine && other != legacy);
 }
 
+struct late {
+	CUdeviceptr mine, other;
+};
+
+/* A destructor of the program's that runs after the shim's own, as any library may have one. */
+static void launch_late(void *p) {
+	struct late *late = p;
+	pthread_t thread;
+
+	late->mine = control_of(NULL, true);
+	assert_int_equal(pthread_create(&thread, NULL, control_of_a_thread, &late->other), 0);
+	pthread_join(thread, NULL);
+}
+
+static void *thread_with_destructor(void *p) {
+	pthread_key_t key;
+
+	control_of(NULL, true); /* the shim's key is there, so this one is behind it */
+	assert_int_equal(pthread_key_create(&key, launch_late), 0);
+	pthread_setspecific(key, p);
+	return NULL;
+}
+
+static void enforce_keeps_a_thread_that_ends_apart(void **state) {
+	struct late late = {0};
+	pthread_t thread;
+
+	load("add");
+	enforce_prepare(CONTEXT(0), &half);
+	assert_int_equal(pthread_create(&thread, NULL, thread_with_destructor, &late), 0);
+	pthread_join(thread, NULL);
+	assert_true(late.mine && late.other);
+	assert_true(late.mine != late.other);
+}
+
+/* A library's kernel runs where its stream is, and device memory of the current context is not
+ * there. */
+static void enforce_leaves_streams_of_other_contexts_alone(void **state) {
+	struct launch l = launch_of("add");
+
+	load("add");
+	enforce_prepare(CONTEXT(0), &half);
+	l.stream = (CUstream)&fake.n_copies;
+	fake.stream_context = &fake.contexts[1];
+	assert_int_equal(kernel_enforcement_mask(kernel_find(l.function), &l), WHOLE);
+	launch_gives(&half, &l, NONE, "add");
+	fake.stream_context = &fake.contexts[0];
+	assert_int_equal(kernel_enforcement_mask(kernel_find(l.function), &l), WHOLE | CONFINED);
+	launch_gives(&half, &l, SMID, TWIN_PREFIX "add");
+}
+
 static void enforce_reuses_control_blocks_that_are_done(void **state) {
 	CUstream a = (CUstream)&fake.n_copies;
 	CUdeviceptr first, second;
@@ -980,6 +1038,8 @@ int main(void) {
 		TEST(kernel_mask_depends_on_the_launch),
 		TEST(enforce_passes_the_configuration_on),
 		TEST(enforce_keeps_streams_apart),
+		TEST(enforce_keeps_a_thread_that_ends_apart),
+		TEST(enforce_leaves_streams_of_other_contexts_alone),
 		TEST(enforce_reuses_control_blocks_that_are_done),
 		TEST(enforce_allocates_nothing_on_later_launches),
 		TEST(enforce_reports_blocks_outside),

@@ -3,21 +3,18 @@
 
 #include "daemon/core/task.h"
 
-/* Utilisations are parts of this. */
-#define WHOLE 1000000000ull
-
-/* U_i(m, k) = G_i(m, k) / T_i. A task whose releases are unknown counts as using nothing. */
-static uint64_t utilisation_at(const struct sched_task *task, size_t gpu, unsigned m) {
-	return task->period ? profile_total(task->profiles[gpu], m) * WHOLE / task->period : 0;
+uint64_t partition_utilisation_at(const struct sched_task *task, size_t gpu, unsigned m) {
+	return task->period ? profile_total(task->profiles[gpu], m) * PARTITION_WHOLE / task->period
+			    : 0;
 }
 
-/* U_i(k): the mean over all SM counts that the limit allows (2.2.2, 3.3.2). */
-static uint64_t utilisation_mean(const struct sched *s, const struct sched_task *task, size_t gpu) {
+uint64_t partition_utilisation_mean(const struct sched *s, const struct sched_task *task,
+				    size_t gpu) {
 	unsigned limit = sched_gpu(s, gpu)->model.limit;
 	uint64_t sum = 0;
 
 	for (unsigned m = 1; m <= limit; m++) {
-		sum += utilisation_at(task, gpu, m);
+		sum += partition_utilisation_at(task, gpu, m);
 	}
 	return sum / limit;
 }
@@ -25,7 +22,8 @@ static uint64_t utilisation_mean(const struct sched *s, const struct sched_task 
 /* By the reference GPU; by the task's cheapest one if it can't run there. */
 static uint64_t utilisation_of(const struct sched *s, const struct sched_task *task,
 			       size_t reference) {
-	return utilisation_mean(s, task, task->profiles[reference] ? reference : task->order[0]);
+	return partition_utilisation_mean(s, task,
+					  task->profiles[reference] ? reference : task->order[0]);
 }
 
 /* The GPU that @rule offers before another. */
@@ -58,7 +56,7 @@ static void place_by_size(struct sched *s, enum partition_rule rule, struct sche
 		if (least < 0 || used[k] < used[least]) {
 			least = (int)k;
 		}
-		if (used[k] + size <= WHOLE &&
+		if (used[k] + size <= PARTITION_WHOLE &&
 		    (fits < 0 || offered_before(s, rule, used, k, (size_t)fits))) {
 			fits = (int)k;
 		}
@@ -103,25 +101,30 @@ void partition_by_size(struct sched *s, enum partition_rule rule) {
 	}
 }
 
+static bool in_time_at(const struct sched_task *task, size_t gpu) {
+	return profile_total(task->profiles[gpu], task->m_opt[gpu]) <= task->deadline;
+}
+
 /* Alg. 4, lines 4 to 10, for one task. */
-static void place_by_energy(struct sched_task *task, bool fit, uint64_t *used) {
-	bool some_fit = false;
+static void place_by_energy(const struct sched *s, struct sched_task *task, uint64_t *used) {
+	enum sched_reading reading = sched_get_params(s)->reading;
+	bool only_fitting = false;
 	int least = -1;
 	uint64_t least_used = 0;
 
-	for (size_t i = 0; fit && i < task->n_gpus; i++) {
-		size_t k = task->order[i];
-
-		some_fit |= profile_total(task->profiles[k], task->m_opt[k]) <= task->deadline;
+	for (size_t i = 0; reading == SCHED_READING_FIT && i < task->n_gpus; i++) {
+		only_fitting |= in_time_at(task, task->order[i]);
 	}
 	for (size_t i = 0; i < task->n_gpus; i++) {
 		size_t k = task->order[i];
-		uint64_t u = utilisation_at(task, k, task->m_opt[k]);
+		uint64_t u = reading == SCHED_READING_AUTHORS
+				     ? partition_utilisation_mean(s, task, k)
+				     : partition_utilisation_at(task, k, task->m_opt[k]);
 
-		if (some_fit && profile_total(task->profiles[k], task->m_opt[k]) > task->deadline) {
+		if (only_fitting && !in_time_at(task, k)) {
 			continue;
 		}
-		if (used[k] + u <= WHOLE) { /* line 6 */
+		if (used[k] + u <= PARTITION_WHOLE) { /* line 6 */
 			task->home = (int)k;
 			used[k] += u;
 			return;
@@ -137,7 +140,6 @@ static void place_by_energy(struct sched_task *task, bool fit, uint64_t *used) {
 
 void partition_by_energy(struct sched *s) {
 	struct task_table *tasks = policy_tasks(s);
-	bool fit = sched_get_params(s)->reading == SCHED_READING_FIT;
 	uint64_t used[SCHED_GPUS_MAX] = {0};
 
 	for (;;) {
@@ -154,6 +156,6 @@ void partition_by_energy(struct sched *s) {
 		if (!first) {
 			return;
 		}
-		place_by_energy(first, fit, used);
+		place_by_energy(s, first, used);
 	}
 }

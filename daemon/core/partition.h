@@ -26,7 +26,18 @@ void partition_by_size(struct sched *s, enum partition_rule rule);
  * Alg. 4: tasks by priority; each to the cheapest GPU (Pi_i) on which the sum of U_i(m_opt) stays
  * within 1, else to the one where the sum becomes least.
  *
- * As printed it puts tasks on GPUs where they can never be in time. But for the literal reading, a
- * GPU is considered only if G_i(m_opt) <= D_i there, unless that holds on no GPU.
+ * As printed (literal) it puts tasks on GPUs where they can never be in time. The authors' code
+ * uses the mean U_i(k) instead, which is so large on small GPUs that few tasks end there. The fit
+ * reading considers a GPU only if G_i(m_opt) <= D_i there, unless that holds on none.
  */
 void partition_by_energy(struct sched *s);
+
+/* Utilisations are parts of this. */
+#define PARTITION_WHOLE 1000000000ull
+
+/* U_i(m, k) = G_i(m, k) / T_i. A task whose releases are unknown counts as using nothing. */
+uint64_t partition_utilisation_at(const struct sched_task *task, size_t gpu, unsigned m);
+
+/* U_i(k): the mean over all SM counts that the limit allows (2.2.2, 3.3.2). */
+uint64_t partition_utilisation_mean(const struct sched *s, const struct sched_task *task,
+				    size_t gpu);

@@ -258,7 +258,7 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 			ready->job.release = p.next_event;
 		}
 	}
-	ready_wanted(s, wanted);
+	policy_wanted(s, wanted);
 	policy_fill(s, wanted, now, actions);
 }
 

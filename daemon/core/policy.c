@@ -5,10 +5,26 @@
 
 #include <string.h>
 
+/* clang-format off */
 static const struct sched_policy *const policies[] = {
-	&policy_even, &policy_fcfs, &policy_rm,	       &policy_load_dist,
-	&policy_bcf,  &policy_lcf,  &policy_lookahead, NULL,
+	&policy_even,
+	&policy_fcfs,
+	&policy_rm,
+	&policy_stgm,
+	&policy_load_dist,
+	&policy_bcf,
+	&policy_lcf,
+	&policy_sbeet,
+	&policy_bfd_sbeet,
+	&policy_ffd_sbeet,
+	&policy_wfd_sbeet,
+	&policy_sbeet_mg,
+	&policy_sbeet_mg_offline,
+	&policy_lookahead,
+	&policy_fixed,
+	NULL,
 };
+/* clang-format on */
 
 const struct sched_policy *const *sched_policies(void) {
 	return policies;

@@ -11,12 +11,20 @@
 #include "daemon/core/task.h"
 
 extern const struct sched_policy policy_bcf;
+extern const struct sched_policy policy_bfd_sbeet;
 extern const struct sched_policy policy_even;
 extern const struct sched_policy policy_fcfs;
+extern const struct sched_policy policy_ffd_sbeet;
+extern const struct sched_policy policy_fixed;
 extern const struct sched_policy policy_lcf;
 extern const struct sched_policy policy_load_dist;
 extern const struct sched_policy policy_lookahead;
 extern const struct sched_policy policy_rm;
+extern const struct sched_policy policy_sbeet;
+extern const struct sched_policy policy_sbeet_mg;
+extern const struct sched_policy policy_sbeet_mg_offline;
+extern const struct sched_policy policy_stgm;
+extern const struct sched_policy policy_wfd_sbeet;
 
 /* Waiting jobs in the order of their arrival. SCHED_JOB_NONE at the end. A job's successor must be
  * read before the job is granted. */
@@ -68,3 +76,6 @@ void policy_start(struct sched *s, sched_job_id id, size_t gpu, unsigned slot, u
  * divided.
  */
 void policy_fill(struct sched *s, const bool *wanted, nsec_t now, struct sched_actions *actions);
+
+/* Whether a job with a profile waits for each GPU: see policy_fill(). */
+void policy_wanted(struct sched *s, bool ret_wanted[static SCHED_GPUS_MAX]);

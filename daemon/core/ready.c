@@ -103,19 +103,3 @@ size_t ready_coming(struct sched *s, nsec_t now, nsec_t until, struct timeline_j
 	}
 	return n_known;
 }
-
-void ready_wanted(struct sched *s, bool ret_wanted[static SCHED_GPUS_MAX]) {
-	for (size_t k = 0; k < SCHED_GPUS_MAX; k++) {
-		ret_wanted[k] = false;
-	}
-	for (sched_job_id id = policy_first_waiting(s); id != SCHED_JOB_NONE;
-	     id = policy_next_waiting(s, id)) {
-		const struct sched_job *job = sched_job(s, id);
-		const struct sched_task *task = sched_task(s, job->task);
-
-		for (size_t k = 0; task && k < sched_n_gpus(s); k++) {
-			ret_wanted[k] |= task->profiles[k] &&
-					 (job->gpu_wanted < 0 || job->gpu_wanted == (int)k);
-		}
-	}
-}

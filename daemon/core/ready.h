@@ -34,6 +34,3 @@ void ready_collect(struct ready *ret, struct sched *s, nsec_t now);
 /* The releases expected before @until, soonest first, at most @max of them; how many. */
 size_t ready_coming(struct sched *s, nsec_t now, nsec_t until, struct timeline_job *ret,
 		    size_t max);
-
-/* Whether a job with a profile waits for which GPU: see policy_fill(). */
-void ready_wanted(struct sched *s, bool ret_wanted[static SCHED_GPUS_MAX]);

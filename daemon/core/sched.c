@@ -158,6 +158,7 @@ const struct sched_task *sched_task(const struct sched *s, sched_task_id id) {
 void sched_distribute(struct sched *s) {
 	for (sched_task_id id = 0; id < s->tasks.n; id++) {
 		s->tasks.list[id].home = -1;
+		s->tasks.list[id].n_sms = 0;
 	}
 	if (s->policy->distribute) {
 		s->policy->distribute(s);

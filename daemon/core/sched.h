@@ -82,12 +82,13 @@ struct sched_task {
 	struct smset fixed_sms;
 
 	/* set by the core */
-	int gpu_wanted;			    /* as of its last job; -1: any */
-	bool divisible;			    /* as of its last job */
-	uint64_t owner;			    /* of its last job; 0: no job yet */
-	int home;			    /* GPU that sched_distribute() chose; -1: none */
-	int last_gpu;			    /* where its last job was granted; -1: none yet */
-	nsec_t next_release;		    /* earliest time of the next job */
+	int gpu_wanted;	     /* as of its last job; -1: any */
+	bool divisible;	     /* as of its last job */
+	uint64_t owner;	     /* of its last job; 0: no job yet */
+	int home;	     /* GPU that sched_distribute() chose; -1: none */
+	uint16_t n_sms;	     /* that sched_distribute() gave its jobs there; 0: as decided */
+	int last_gpu;	     /* where its last job was granted; -1: none yet */
+	nsec_t next_release; /* earliest time of the next job */
 	uint16_t m_opt[SCHED_GPUS_MAX];	    /* Definition 10, within the GPU's limit and step */
 	nsec_t fastest[SCHED_GPUS_MAX];	    /* least G(m) */
 	uint64_t energy_pj[SCHED_GPUS_MAX]; /* alone on m_opt SMs, above static power */

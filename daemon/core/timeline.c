@@ -9,6 +9,25 @@ static nsec_t later(nsec_t a, nsec_t b) {
 	return a > b ? a : b;
 }
 
+static nsec_t sooner(nsec_t a, nsec_t b) {
+	return a < b ? a : b;
+}
+
+/* The length of what two intervals have in common. */
+static nsec_t overlap(nsec_t a_start, nsec_t a_end, nsec_t b_start, nsec_t b_end) {
+	nsec_t start = later(a_start, b_start), end = sooner(a_end, b_end);
+
+	return end > start ? end - start : 0;
+}
+
+/* Dynamic power less the idle power that the same SMs would draw. */
+static int64_t own_power(const struct profile_table *p, const struct power_gpu *power,
+			 unsigned n_sms) {
+	unsigned m = n_sms < p->n_sms ? n_sms : p->n_sms;
+
+	return (int64_t)p->power_mw[m] - (int64_t)power->idle_mw_per_sm * n_sms;
+}
+
 /* When the SMs of a running job are expected back. */
 static nsec_t running_until(const struct sched_job *job, nsec_t now) {
 	nsec_t ran = now - job->granted;
@@ -33,16 +52,19 @@ static void init_slot(struct timeline_slot *slot, const struct sched *s,
 	if (p && job->sms_end == job->finish && until > now + p->copy_out) {
 		slot->kernel_end = until - p->copy_out;
 	}
-	exec = p ? profile_exec(p, slot->n_sms) : 0;
-	if (exec && slot->kernel_end > now + exec) {
-		slot->kernel_start = slot->kernel_end - exec;
+	if (p) {
+		exec = profile_exec(p, slot->n_sms);
+		slot->kernel_start = slot->kernel_end > now + exec ? slot->kernel_end - exec : now;
+		slot->own_mw =
+			own_power(p, &sched_gpu(s, (size_t)job->gpu)->model.power, slot->n_sms);
 	}
 }
 
 void timeline_init(struct timeline *t, const struct sched *s, nsec_t now) {
 	const struct sched_params *params = sched_get_params(s);
 
-	*t = (struct timeline){.now = now, .n_gpus = sched_n_gpus(s), .latest = now};
+	*t = (struct timeline){
+		.now = now, .n_gpus = sched_n_gpus(s), .horizon = UINT64_MAX, .latest = now};
 	for (size_t k = 0; k < t->n_gpus; k++) {
 		struct timeline_gpu *g = &t->gpus[k];
 
@@ -145,41 +167,49 @@ unsigned timeline_least(const struct timeline *t, const struct sched_params *par
 	return most;
 }
 
-static nsec_t sooner(nsec_t a, nsec_t b) {
-	return a < b ? a : b;
-}
-
-/* How much of a kernel's time no other kernel shares with it. As placements come in the order of
- * their starts, only the last one of the other slot can overlap. */
-static nsec_t alone(const struct timeline_gpu *g, unsigned slot, nsec_t start, nsec_t end) {
-	const struct timeline_slot *other = &g->slots[1 - slot];
-	nsec_t from = later(start, other->kernel_start), to = sooner(end, other->kernel_end);
-
-	return end - start - (to > from ? to - from : 0);
-}
-
-_Static_assert(SCHED_SLOTS_MAX == 2, "alone() looks at one other slot");
+_Static_assert(SCHED_SLOTS_MAX == 2, "a kernel overlaps with that of one other slot");
 
 void timeline_predict(const struct timeline *t, const struct sched_params *params,
 		      const struct timeline_job *job, struct timeline_place *place) {
 	const struct timeline_gpu *g = &t->gpus[place->gpu];
-	const struct profile_table *p = job->task->profiles[place->gpu];
+	const struct timeline_slot *other = &g->slots[1 - place->slot];
 	const struct power_gpu *power = &g->gpu->model.power;
 	struct task_times times =
 		task_times(job->task, params, place->gpu, place->n_sms, place->start);
-	nsec_t newly_active = alone(g, place->slot, times.kernel_start, times.kernel_end);
-	int64_t idle_mw = power->idle_mw_per_sm;
-	unsigned m = place->n_sms < p->n_sms ? place->n_sms : p->n_sms;
-	int64_t own_mw = (int64_t)p->power_mw[m] - idle_mw * place->n_sms;
+	nsec_t end = sooner(times.kernel_end, t->horizon);
+	nsec_t ran = end > times.kernel_start ? end - times.kernel_start : 0;
+	/* as placements come in the order of their starts, nothing else overlaps */
+	nsec_t shared = overlap(times.kernel_start, end, other->kernel_start, other->kernel_end);
 
 	place->kernel_start = times.kernel_start;
 	place->kernel_end = times.kernel_end;
 	place->sms_end = times.sms_end;
 	place->finish = times.finish;
+	place->own_mw = own_power(job->task->profiles[place->gpu], power, place->n_sms);
 	/* Its own power while it runs, less the idle power that its SMs no longer draw, and the
 	 * idle power of all SMs for as long as it alone keeps the GPU active. */
-	place->energy_pj =
-		own_mw * (int64_t)p->exec[m] + idle_mw * power->n_sms * (int64_t)newly_active;
+	place->energy_pj = place->own_mw * (int64_t)ran +
+			   (int64_t)power->idle_mw_per_sm * power->n_sms * (int64_t)(ran - shared);
+}
+
+int64_t timeline_running_pj(const struct timeline *t, nsec_t until) {
+	int64_t pj = 0;
+
+	for (size_t k = 0; k < t->n_gpus; k++) {
+		const struct timeline_slot *a = &t->gpus[k].slots[0], *b = &t->gpus[k].slots[1];
+		const struct power_gpu *power = &t->gpus[k].gpu->model.power;
+		nsec_t ran_a = overlap(a->kernel_start, a->kernel_end, t->now, until);
+		nsec_t ran_b = overlap(b->kernel_start, b->kernel_end, t->now, until);
+		nsec_t shared =
+			overlap(later(a->kernel_start, t->now), sooner(a->kernel_end, until),
+				b->kernel_start, b->kernel_end);
+
+		pj += a->own_mw * (int64_t)ran_a + b->own_mw * (int64_t)ran_b;
+		pj += (int64_t)power->idle_mw_per_sm * power->n_sms *
+		      (int64_t)(ran_a + ran_b - shared);
+		pj += (int64_t)power->static_mw * (int64_t)(until - t->now);
+	}
+	return pj;
 }
 
 void timeline_take(struct timeline *t, const struct timeline_job *job,
@@ -193,6 +223,7 @@ void timeline_take(struct timeline *t, const struct timeline_job *job,
 		.kernel_start = place->kernel_start,
 		.kernel_end = place->kernel_end,
 		.n_sms = place->n_sms,
+		.own_mw = place->own_mw,
 		.owner = job->owner,
 	};
 	t->energy_pj += place->energy_pj;

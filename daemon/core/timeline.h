@@ -14,6 +14,7 @@ struct timeline_slot {
 	nsec_t until;			 /* its SMs are taken up to here */
 	nsec_t kernel_start, kernel_end; /* the GPU is active */
 	unsigned n_sms;
+	int64_t own_mw; /* dynamic power less the idle power of its SMs */
 	uint64_t owner;
 };
 
@@ -28,6 +29,7 @@ struct timeline {
 	nsec_t now;
 	size_t n_gpus;
 	struct timeline_gpu gpus[SCHED_GPUS_MAX];
+	nsec_t horizon;	   /* energy counts up to here; the end of time until changed */
 	int64_t energy_pj; /* above static power, that the placements add */
 	unsigned misses;   /* placements that end after their deadline */
 	nsec_t latest;	   /* latest finish of a placement */
@@ -53,6 +55,7 @@ struct timeline_place {
 	nsec_t kernel_start, kernel_end;
 	nsec_t sms_end;	   /* its SMs come free */
 	nsec_t finish;	   /* it is complete */
+	int64_t own_mw;	   /* dynamic power less the idle power of its SMs */
 	int64_t energy_pj; /* that it adds; below zero where its SMs would else idle expensively */
 };
 
@@ -82,6 +85,9 @@ unsigned timeline_least(const struct timeline *t, const struct sched_params *par
 /* Takes the place. Its start must not lie before the last one of that GPU. */
 void timeline_take(struct timeline *t, const struct timeline_job *job,
 		   const struct timeline_place *place);
+
+/* Eq. 3.4 over [now, until) of the running jobs alone, with static power. @t without placements. */
+int64_t timeline_running_pj(const struct timeline *t, nsec_t until);
 
 /* The next moment at which something that is placed frees SMs, after now; 0: never. */
 nsec_t timeline_next_end(const struct timeline *t);

@@ -122,6 +122,7 @@ static void start(struct core_sim *sim, sched_job_id id) {
 	assert_true(taken <= gpu->model.limit);
 	exec = p->exec[n];
 	exec -= exec * core_sim_random(sim, 1001 - sim->best_permille) / 1000;
+	sim->tasks[j->task].n_sms = n;
 	j->running = true;
 	j->kernel_start = sim->now + p->copy_in;
 	j->kernel_end = j->kernel_start + exec;

@@ -16,6 +16,7 @@ struct core_sim_task {
 	nsec_t period, deadline;
 	nsec_t next; /* release */
 	unsigned released, missed;
+	unsigned n_sms; /* that its last job got */
 	nsec_t worst_response;
 };
 

@@ -66,7 +66,7 @@ static void add_tasks(struct core_sim *sim, size_t n, unsigned load, size_t n_gp
 			.first_release = core_sim_random(sim, period / 2),
 			.priority = (int)(NSEC_PER_SEC * 10 / period),
 			.fixed_gpu = 0,
-			.fixed_sms = smset_range((unsigned)i % 8, 3),
+			.fixed_sms = smset_range((unsigned)i % 8, 4),
 		};
 
 		for (size_t k = 0; k < n_gpus; k++) {
@@ -125,6 +125,70 @@ static void policies_keep_the_rules_and_repeat_themselves(void **state) {
 	}
 }
 
+/*
+ * Examples 4 and 5 (Tables 2.1 and 2.2; 1 s is 1 ms here): tasks of linear speed-up on 8 SMs.
+ * Without spatial multitasking tau_2 misses; sbeet and lookahead give tau_1 3/4 of the SMs and
+ * nobody does.
+ */
+struct example {
+	nsec_t deadline, exec_all, copy_in, copy_out, offset;
+};
+
+static void run_example(const char *policy, const struct example *tasks, size_t n) {
+	static struct profile_table tables[3];
+	struct sched_gpu_model model = {.power = {8, 2000, 200}, .limit = 8, .step = 1};
+	struct sched_params params;
+	struct sched *s;
+
+	assert_int_equal(sched_new(&s, sched_policy_find(policy), CORE_SIM_JOBS_MAX), 0);
+	assert_int_equal(sched_add_gpu(s, 8, SCHED_SHARING_MPS), 0);
+	assert_int_equal(sched_set_gpu_model(s, 0, &model), 0);
+	sched_params_default(&params);
+	params.free_at_kernel_end = true; /* Example 5 comes out only so */
+	assert_int_equal(sched_set_params(s, &params), 0);
+	core_sim_init(&sim, s, 1);
+	for (size_t i = 0; i < n; i++) {
+		struct sched_task task = {.period = 1000 * NSEC_PER_MSEC,
+					  .deadline = tasks[i].deadline * NSEC_PER_MSEC,
+					  .first_release = tasks[i].offset * NSEC_PER_MSEC,
+					  .fixed_gpu = -1};
+
+		assert_int_equal(profile_table_linear(&tables[i], 8,
+						      tasks[i].copy_in * NSEC_PER_MSEC,
+						      tasks[i].copy_out * NSEC_PER_MSEC,
+						      tasks[i].exec_all * 8 * NSEC_PER_MSEC, 1000),
+				 0);
+		task.profiles[0] = &tables[i];
+		core_sim_add(&sim, &task);
+	}
+	sched_distribute(s);
+	core_sim_run(&sim, 500 * NSEC_PER_MSEC);
+	assert_int_equal(sim.completed, n);
+	sched_free(s);
+}
+
+static void policies_schedule_examples_4_and_5(void **state) {
+	static const struct example example_4[] = {{12, 6, 1, 1, 0}, {7, 1, 1, 1, 1}};
+	static const struct example example_5[] = {
+		{14, 6, 1, 1, 0}, {7, 1, 1, 1, 1}, {10, 1, 1, 1, 2}};
+	static const char *const whole[] = {"fcfs", "rm", "load-dist", "bcf"};
+	static const char *const spatial[] = {"sbeet", "lookahead"};
+
+	for (size_t n = 2; n <= 3; n++) {
+		const struct example *tasks = n == 2 ? example_4 : example_5;
+
+		for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+			run_example(whole[i], tasks, n);
+			assert_int_equal(sim.tasks[1].missed, 1);
+		}
+		for (size_t i = 0; i < sizeof(spatial) / sizeof(spatial[0]); i++) {
+			run_example(spatial[i], tasks, n);
+			assert_int_equal(sim.missed, 0);
+			assert_int_equal(sim.tasks[0].n_sms, 6);
+		}
+	}
+}
+
 /* With one task alone, and time enough, nobody misses, whatever the policy. */
 static void policies_serve_a_lone_task(void **state) {
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
@@ -145,6 +209,7 @@ static void policies_serve_a_lone_task(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policies_keep_the_rules_and_repeat_themselves),
+		cmocka_unit_test(policies_schedule_examples_4_and_5),
 		cmocka_unit_test(policies_serve_a_lone_task),
 	};
 

@@ -1,0 +1,128 @@
+/*
+ * policy-sbeet-mg.c: sBEET-mg: tasks distributed offline (Alg. 4), jobs moved at run time (Alg. 5).
+ */
+#include "daemon/core/partition.h"
+#include "daemon/core/sbeet.h"
+
+/* A job on its way through Alg. 5. */
+struct migration {
+	const struct sbeet *b;
+	size_t index;
+	const struct timeline_job *job;
+	unsigned home; /* pi_x */
+};
+
+/* The place on GPU pi_x as soon as @n_sms are free there. */
+static bool place_at_home(const struct migration *m, unsigned n_sms, struct timeline_place *ret) {
+	if (!timeline_earliest(&m->b->base, m->b->params, m->job, m->home, n_sms, ret)) {
+		return false;
+	}
+	if (m->job->divisible) {
+		ret->n_sms = n_sms;
+	}
+	return true;
+}
+
+/* sBEET on every other GPU of Pi_i that is not full, and not idle if only active ones count; the
+ * one of least energy (lines 10 to 15 and 33 to 36; line 35 prints pi_x for pi_k). */
+static struct sbeet_choice elsewhere(const struct migration *m, bool active_only) {
+	struct sbeet_choice best = {.found = false};
+
+	for (size_t i = 0; i < m->job->task->n_gpus; i++) {
+		unsigned k = m->job->task->order[i];
+		struct sbeet_choice c;
+
+		if (k == m->home || sbeet_full(m->b, k) || (active_only && sbeet_idle(m->b, k)) ||
+		    (m->job->gpu_wanted >= 0 && m->job->gpu_wanted != (int)k)) {
+			continue;
+		}
+		c = sbeet_allocate(m->b, m->index, k);
+		if (m->b->params->reading == SCHED_READING_FIT && !c.feasible) {
+			c.found = false; /* Alg. 2 returns an idle GPU's least bad schedule too */
+		}
+		if (sbeet_cheaper(&c, &best)) {
+			best = c;
+		}
+	}
+	return best;
+}
+
+/* Lines 2 to 20. */
+static struct sbeet_choice from_idle_home(const struct migration *m) {
+	struct sbeet_choice home = {.found = false}, other;
+	struct timeline_place place;
+
+	if (place_at_home(m, m->job->task->m_opt[m->home], &place)) {
+		home = sbeet_generate(m->b, m->index, &place);
+		home.found = home.feasible;
+	}
+	other = elsewhere(m, true);
+	if (sbeet_cheaper(&other, &home)) {
+		return other;
+	}
+	if (!home.found && !sbeet_is_late(m->b, m->index) &&
+	    place_at_home(m, sched_gpu(m->b->s, m->home)->model.limit, &place)) {
+		home = sbeet_generate(m->b, m->index, &place); /* line 17 */
+	}
+	return home;
+}
+
+/* Lines 24 to 38: nothing is found where it is better to wait for m_opt SMs at home. */
+static struct sbeet_choice from_full_home(const struct migration *m) {
+	struct sbeet_choice wait = {.found = false}, other;
+	struct timeline_place place;
+
+	if (place_at_home(m, m->job->task->m_opt[m->home], &place)) {
+		wait = sbeet_generate(m->b, m->index, &place);
+		wait.found = wait.feasible;
+	}
+	other = elsewhere(m, false);
+	if (!sbeet_cheaper(&other, &wait)) {
+		other.found = false;
+	}
+	return other;
+}
+
+/* Alg. 5. */
+static struct sbeet_choice migrate(const struct sbeet *b, size_t index) {
+	const struct timeline_job *job = &b->ready->list[index].job;
+	struct migration m = {.b = b, .index = index, .job = job, .home = sbeet_home(job)};
+
+	if (sbeet_idle(b, m.home)) {
+		return from_idle_home(&m);
+	}
+	if (sbeet_full(b, m.home)) {
+		return from_full_home(&m);
+	}
+	return sbeet_allocate(b, index, m.home); /* lines 21 to 23 */
+}
+
+static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
+	bool started[READY_MAX] = {false}, wanted[SCHED_GPUS_MAX];
+	struct ready ready;
+	struct sbeet b;
+
+	ready_collect(&ready, s, now);
+	if (ready.n > 0) {
+		sbeet_init(&b, s, &ready, started, now);
+	}
+	for (size_t i = 0; i < ready.n; i++) {
+		struct sbeet_choice c = migrate(&b, i);
+
+		if (c.found) {
+			started[i] = true;
+			timeline_take(&b.base, &ready.list[i].job, &c.place);
+			policy_start(s, ready.list[i].id, c.place.gpu, c.place.slot, c.place.n_sms,
+				     now, actions);
+		}
+	}
+	policy_wanted(s, wanted);
+	policy_fill(s, wanted, now, actions);
+}
+
+const struct sched_policy policy_sbeet_mg = {
+	.name = "sbeet-mg",
+	.summary = "sbeet on several GPUs: tasks have a home, jobs move where that saves energy",
+	.decide = decide,
+	.distribute = partition_by_energy,
+};

@@ -1,0 +1,86 @@
+/*
+ * policy-sbeet.c: sBEET (Alg. 1-3), each job on the GPU it belongs to. The policies of this file
+ * differ only in how tasks are given their GPUs before anything runs:
+ *
+ *  sbeet            the energy-preferred GPU of each task (Definition 11); with one GPU, chapter 2
+ *  sbeet-mg-offline Alg. 4 (3.6: "sBEET-mg Offline Only")
+ *  bfd-, ffd-, wfd-sbeet  bin packing, largest task first (3.6.1)
+ */
+#include "daemon/core/partition.h"
+#include "daemon/core/sbeet.h"
+
+/* Alg. 1: through the ready queue until no SM is free or all were visited. */
+static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
+	bool started[READY_MAX] = {false}, wanted[SCHED_GPUS_MAX];
+	struct ready ready;
+	struct sbeet b;
+
+	ready_collect(&ready, s, now);
+	if (ready.n > 0) {
+		sbeet_init(&b, s, &ready, started, now);
+	}
+	for (size_t i = 0; i < ready.n; i++) {
+		const struct timeline_job *job = &ready.list[i].job;
+		unsigned home = sbeet_home(job);
+		struct sbeet_choice c;
+
+		if (sbeet_full(&b, home)) {
+			continue;
+		}
+		c = sbeet_allocate(&b, i, home);
+		if (c.found) {
+			started[i] = true;
+			timeline_take(&b.base, job, &c.place);
+			policy_start(s, ready.list[i].id, c.place.gpu, c.place.slot, c.place.n_sms,
+				     now, actions);
+		}
+	}
+	policy_wanted(s, wanted);
+	policy_fill(s, wanted, now, actions);
+}
+
+static void distribute_bfd(struct sched *s) {
+	partition_by_size(s, PARTITION_BEST_FIT);
+}
+
+static void distribute_ffd(struct sched *s) {
+	partition_by_size(s, PARTITION_FIRST_FIT);
+}
+
+static void distribute_wfd(struct sched *s) {
+	partition_by_size(s, PARTITION_WORST_FIT);
+}
+
+const struct sched_policy policy_sbeet = {
+	.name = "sbeet",
+	.summary = "balances energy and deadlines on the GPU that each task prefers",
+	.decide = decide,
+};
+
+const struct sched_policy policy_bfd_sbeet = {
+	.name = "bfd-sbeet",
+	.summary = "sbeet on each GPU, tasks packed by best fit decreasing",
+	.decide = decide,
+	.distribute = distribute_bfd,
+};
+
+const struct sched_policy policy_ffd_sbeet = {
+	.name = "ffd-sbeet",
+	.summary = "sbeet on each GPU, tasks packed by first fit decreasing",
+	.decide = decide,
+	.distribute = distribute_ffd,
+};
+
+const struct sched_policy policy_wfd_sbeet = {
+	.name = "wfd-sbeet",
+	.summary = "sbeet on each GPU, tasks packed by worst fit decreasing",
+	.decide = decide,
+	.distribute = distribute_wfd,
+};
+
+const struct sched_policy policy_sbeet_mg_offline = {
+	.name = "sbeet-mg-offline",
+	.summary = "sbeet on each GPU, tasks distributed by energy and utilisation",
+	.decide = decide,
+	.distribute = partition_by_energy,
+};

@@ -1,0 +1,202 @@
+/* sbeet.c: see sbeet.h. */
+#include "daemon/core/sbeet.h"
+
+void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready, const bool *started,
+		nsec_t now) {
+	b->s = s;
+	b->params = sched_get_params(s);
+	b->now = now;
+	b->ready = ready;
+	b->started = started;
+	timeline_init(&b->base, s, now);
+	b->n_coming = ready_coming(s, now, UINT64_MAX, b->coming, TASK_COMING_MAX);
+}
+
+unsigned sbeet_home(const struct timeline_job *job) {
+	if (job->gpu_wanted >= 0) {
+		return (unsigned)job->gpu_wanted;
+	}
+	return job->task->home >= 0 ? (unsigned)job->task->home : job->task->order[0];
+}
+
+bool sbeet_is_late(const struct sbeet *b, size_t index) {
+	return index >= b->ready->n_timely;
+}
+
+bool sbeet_idle(const struct sbeet *b, unsigned gpu) {
+	const struct sched_gpu *g = sched_gpu(b->s, gpu);
+
+	return smset_count(&g->free) == g->n_sms;
+}
+
+bool sbeet_full(const struct sbeet *b, unsigned gpu) {
+	return policy_free_slot(b->s, gpu) < 0 || policy_room(b->s, gpu) == 0;
+}
+
+/* One schedule while it is generated: of a single GPU, as all the others go on as they are. */
+struct generation {
+	const struct sbeet *b;
+	struct timeline t;
+	unsigned gpu;
+	nsec_t fin; /* t_fin = f(m') */
+	unsigned left;
+	bool done;
+};
+
+/* Alg. 3, lines 11 to 18, for one job of Q^w: it starts at the next completion with min(remaining,
+ * m_opt) SMs. */
+static void add(struct generation *g, const struct timeline_job *job) {
+	const struct sched_params *params = g->b->params;
+	struct timeline_place place;
+
+	if (!timeline_earliest(&g->t, params, job, g->gpu, 1, &place)) {
+		return;
+	}
+	if (params->reading == SCHED_READING_LITERAL) {
+		nsec_t asked = job->release > g->t.gpus[g->gpu].floor ? job->release
+								      : g->t.gpus[g->gpu].floor;
+
+		if (place.start > asked || place.start >= g->fin) {
+			return; /* line 13: no remaining SM at that time; line 17: after t_fin */
+		}
+	}
+	if (job->divisible && place.n_sms > job->task->m_opt[g->gpu]) {
+		place.n_sms = job->task->m_opt[g->gpu];
+	}
+	timeline_predict(&g->t, params, job, &place);
+	timeline_take(&g->t, job, &place);
+	g->done = --g->left == 0;
+}
+
+/* Q^w: jobs of other tasks that belong to this GPU, in ascending order of release; those that wait
+ * have been released before all others. */
+static void add_others(struct generation *g, size_t index) {
+	const struct ready *ready = g->b->ready;
+	const struct sched_task *own = ready->list[index].job.task;
+
+	for (size_t i = 0; i < ready->n && !g->done; i++) {
+		const struct timeline_job *job = &ready->list[i].job;
+
+		if (i != index && !g->b->started[i] && job->task != own && i < ready->n_timely &&
+		    sbeet_home(job) == g->gpu) {
+			add(g, job);
+		}
+	}
+	for (size_t i = 0; i < g->b->n_coming && !g->done; i++) {
+		const struct timeline_job *job = &g->b->coming[i];
+
+		if (job->release >= g->fin) {
+			break;
+		}
+		if (job->task != own && sbeet_home(job) == g->gpu) {
+			add(g, job);
+		}
+	}
+}
+
+struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
+				   const struct timeline_place *place) {
+	const struct timeline_job *job = &b->ready->list[index].job;
+	struct generation g = {.b = b, .t = b->base, .gpu = place->gpu, .left = SBEET_KNOWN_MAX};
+	struct sbeet_choice c = {.found = true, .place = *place};
+
+	timeline_predict(&g.t, b->params, job, &c.place);
+	if (b->params->window == SCHED_WINDOW_OWN) {
+		g.t.horizon = c.place.finish;
+		timeline_predict(&g.t, b->params, job, &c.place);
+	}
+	timeline_take(&g.t, job, &c.place);
+	g.fin = c.place.finish;
+	if (sbeet_is_late(b, index)) {
+		g.t.misses = 0; /* its own can't be helped */
+	}
+	if (b->params->reading != SCHED_READING_AUTHORS) {
+		add_others(&g, index);
+	}
+	c.feasible = g.t.misses == 0;
+	c.energy_pj = c.place.energy_pj;
+	if (b->params->window == SCHED_WINDOW_OWN) { /* line 8 */
+		c.energy_pj = g.t.energy_pj + timeline_running_pj(&b->base, g.fin);
+	}
+	return c;
+}
+
+bool sbeet_cheaper(const struct sbeet_choice *a, const struct sbeet_choice *than) {
+	return a->found && (!than->found || a->energy_pj < than->energy_pj);
+}
+
+/* Lines 3 to 13: every distinct m' = min(m, m_opt). */
+static struct sbeet_choice allocate_idle(const struct sbeet *b, size_t index,
+					 const struct timeline_place *whole) {
+	const struct timeline_job *job = &b->ready->list[index].job;
+	const struct sched_gpu_model *model = &sched_gpu(b->s, whole->gpu)->model;
+	unsigned step = model->step;
+	unsigned most = job->task->m_opt[whole->gpu];
+	struct sbeet_choice best = {.found = false};
+
+	if (!job->divisible) {
+		return sbeet_generate(b, index, whole);
+	}
+	if (b->params->reading == SCHED_READING_AUTHORS) {
+		step = step < 4 ? 4 : step;
+	}
+	for (unsigned m = most;; m = m % step ? m - m % step : m - step) {
+		struct timeline_place place = *whole;
+		struct sbeet_choice c;
+
+		if (m == 0) {
+			break;
+		}
+		place.n_sms = m;
+		c = sbeet_generate(b, index, &place);
+		if (!best.found || (c.feasible && !best.feasible) ||
+		    (c.feasible == best.feasible && sbeet_cheaper(&c, &best))) {
+			best = c;
+		}
+	}
+	return best;
+}
+
+/* When what runs on the GPU is over: f_{q,r}. */
+static nsec_t running_finish(const struct sbeet *b, unsigned gpu) {
+	const struct timeline_gpu *g = &b->base.gpus[gpu];
+	nsec_t last = b->now;
+
+	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+		last = g->slots[i].until > last ? g->slots[i].until : last;
+	}
+	return last;
+}
+
+/* Line 16: to wait for all SMs would be over sooner. The printed line forgets the copies of the job
+ * that waits. */
+static bool better_wait(const struct sbeet *b, const struct timeline_job *job,
+			const struct sbeet_choice *c) {
+	unsigned gpu = c->place.gpu, limit = sched_gpu(b->s, gpu)->model.limit;
+	const struct profile_table *p = job->task->profiles[gpu];
+	nsec_t waited = b->params->reading == SCHED_READING_FIT ? profile_total(p, limit)
+								: profile_exec(p, limit);
+
+	return b->params->line_16 && c->place.finish > running_finish(b, gpu) + waited;
+}
+
+struct sbeet_choice sbeet_allocate(const struct sbeet *b, size_t index, unsigned gpu) {
+	const struct timeline_job *job = &b->ready->list[index].job;
+	struct sbeet_choice c = {.found = false};
+	struct timeline_place place;
+
+	if (!timeline_earliest(&b->base, b->params, job, gpu, 1, &place) || place.start > b->now) {
+		return c;
+	}
+	if (sbeet_idle(b, gpu)) {
+		c = allocate_idle(b, index, &place);
+		c.found = c.feasible || !sbeet_is_late(b, index);
+		return c;
+	}
+	if (job->divisible && place.n_sms > job->task->m_opt[gpu]) { /* line 15 */
+		place.n_sms = job->task->m_opt[gpu];
+	}
+	c = sbeet_generate(b, index, &place);
+	c.found = c.feasible && !better_wait(b, job, &c); /* lines 16 to 24 */
+	return c;
+}

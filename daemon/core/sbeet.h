@@ -1,0 +1,67 @@
+/*
+ * sbeet.h: SM allocation and schedule generation of sBEET (Alg. 2 and 3), on one GPU for one job,
+ * as sbeet and sbeet-mg use them.
+ *
+ * What the text leaves open is decided by params.reading:
+ *
+ *  literal  As printed. Q^w holds the jobs that wait and those released before f(m'). One that
+ *           finds no free SM is ignored, and generation ends at t_fin.
+ *  authors  As the authors' published code behaves: it reads the occupied count of an empty slot,
+ *           so no job of Q^w ever enters the schedule, and SM counts are tried in steps of 4.
+ *  fit      Jobs that find no SM start when SMs come free, also after t_fin, and count: what is
+ *           ignored in the text includes everybody behind a job on all SMs, and Example 5 fails.
+ */
+#pragma once
+
+#include "daemon/core/ready.h"
+
+/* Jobs of Q^w that one schedule takes in. */
+#define SBEET_KNOWN_MAX 12
+
+/* What all calls of one decision share. Re-made after each grant. */
+struct sbeet {
+	struct sched *s;
+	const struct sched_params *params;
+	nsec_t now;
+	struct timeline base; /* what runs */
+	const struct ready *ready;
+	const bool *started; /* of the ready jobs: no longer in Q^w */
+	size_t n_coming;
+	struct timeline_job coming[TASK_COMING_MAX]; /* by release */
+};
+
+void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready, const bool *started,
+		nsec_t now);
+
+/* S^cfg and E. */
+struct sbeet_choice {
+	bool found; /* else S^cfg is empty and E infinite */
+	bool feasible;
+	struct timeline_place place;
+	/*
+	 * E, to be compared with that of other choices of the same decision. As printed
+	 * (SCHED_WINDOW_OWN): Eq. 3.4 over [now, f(m')), so that a short window is cheap. Over a
+	 * common window what does not depend on the choice cancels out: what the job itself adds.
+	 */
+	int64_t energy_pj;
+};
+
+/* The lower E; nothing found is infinite. */
+bool sbeet_cheaper(const struct sbeet_choice *a, const struct sbeet_choice *than);
+
+/* Alg. 2: the allocation on GPU @gpu for the ready job number @index, to start now. */
+struct sbeet_choice sbeet_allocate(const struct sbeet *b, size_t index, unsigned gpu);
+
+/* Alg. 3 and Eq. 2.5 for one given place, which may lie in the future (Alg. 5, line 26). */
+struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
+				   const struct timeline_place *place);
+
+/* Whether a GPU runs nothing; whether no job can be added to what it runs. */
+bool sbeet_idle(const struct sbeet *b, unsigned gpu);
+bool sbeet_full(const struct sbeet *b, unsigned gpu);
+
+/* The GPU a job belongs to: the one it asks for, else its task's home, else its cheapest one. */
+unsigned sbeet_home(const struct timeline_job *job);
+
+/* A job that no GPU can finish in time is started only where that makes nobody else late. */
+bool sbeet_is_late(const struct sbeet *b, size_t index);

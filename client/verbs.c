@@ -6,7 +6,19 @@
 #include <string.h>
 
 const struct verb *const verbs[] = {
-	&verb_status, &verb_run, &verb_ptx, &verb_simulate, &verb_version, &verb_help, NULL,
+	&verb_status,
+	&verb_run,
+	&verb_ptx,
+	&verb_simulate,
+	&verb_plan,
+	&verb_policy,
+	&verb_profile_list,
+	&verb_profile_show,
+	&verb_profile_import,
+	&verb_profile_export,
+	&verb_version,
+	&verb_help,
+	NULL,
 };
 
 const struct verb *verb_find(const struct verb *const *table, const char *word, const char *next,

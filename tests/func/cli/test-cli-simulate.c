@@ -141,6 +141,61 @@ static void sweep_does_not_depend_on_workers(void **state) {
 	free(other);
 }
 
+static void plan_gives_a_verdict_for_each_task(void **state) {
+	struct spawned s = spawn(ARGS(sbeetctl, "plan", "-p", "fcfs", scenario("example-4")), NULL);
+
+	/* twice the period after the largest offset */
+	assert_contains(s.out, "fcfs over 41ms: some jobs are late.\n");
+	assert_contains(s.out, "in time\n");
+	assert_contains(s.out, "late\n");
+	assert_int_equal(s.code, 3);
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "plan", "-p", "lookahead", "-j", scenario("example-4")), NULL);
+	assert_contains(s.out, "\"in_time\":true");
+	assert_int_equal(s.code, 0);
+	spawned_deinit(&s);
+}
+
+static void policy_lists_all(void **state) {
+	struct spawned s = spawn(ARGS(sbeetctl, "policy"), NULL);
+
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "lookahead  ");
+	assert_contains(s.out, "jobs_per_gpu  ");
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "policy", "--json"), NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "\"policy\":\"fcfs\"");
+	assert_contains(s.out, "\"default\":\"worst\"");
+	spawned_deinit(&s);
+}
+
+/* Profiles out of the example, as CSV, and back. */
+static void profile_goes_through_csv(void **state) {
+	static const char *const steps[] = {
+		"\"$SBEETCTL\" profile export \"$0\" wcet -o wcet.csv",
+		"\"$SBEETCTL\" profile export \"$0\" apps >apps.csv",
+		"\"$SBEETCTL\" profile import wcet.csv apps.csv -o again.json",
+		"\"$SBEETCTL\" profile show --json again.json Hotspot >one",
+		"\"$SBEETCTL\" profile show --json \"$0\" Hotspot >other",
+		"cmp one other",
+		"\"$SBEETCTL\" profile list again.json",
+	};
+	char script[2048] = "d=$(mktemp -d) && trap 'rm -r $d' EXIT && cd $d";
+	struct spawned s;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		strcat(strcat(script, " && "), steps[i]);
+	}
+	s = spawn(ARGS("/bin/sh", "-c", script, scenario("example-8-distribution")), NULL);
+	assert_string_equal(s.err, "");
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "MatrixMul");
+	spawned_deinit(&s);
+}
+
 static const struct {
 	const char *argv[6];
 	int code;
@@ -161,6 +216,11 @@ static const struct {
 	{{"simulate", "@", "--seed=-1", NULL}, 2, "option '--seed'"},
 	{{"simulate", "@", "--columns=x", NULL}, 2, "no column 'x'"},
 	{{"simulate", "@", "--sweep=2:1:0.1", NULL}, 2, "value out of range '2:1:0.1'"},
+	{{"plan", "@", "-p", "all", NULL}, 2, "a plan has one policy"},
+	{{"profile", "list", "/dev/null", NULL}, 1, "cannot read '/dev/null': it is empty"},
+	{{"profile", "show", "@", "lng", NULL}, 4, "no profile 'lng' in"},
+	{{"profile", "export", "@", "x", NULL}, 2, "cannot export 'x': expected wcet or apps"},
+	{{"profile", "import", "@", "@", NULL}, 1, "the column 'gpu' is missing"},
 	{{"simulate", "@", "--sweep=1:2", NULL}, 2, "expected a range of utilisations"},
 	{{"simulate", "@", "--sweep=5", NULL}, 1, "utilisations of 6 tasks between 0.01 and 0.5"},
 	{{"simulate", "@", "--sweep=1", "--without=x", NULL}, 4, "no profile 'x' in the scenario"},
@@ -191,6 +251,9 @@ int main(void) {
 		cmocka_unit_test(simulate_shows_tables),
 		cmocka_unit_test(simulate_repeats_itself_by_seed),
 		cmocka_unit_test(sweep_does_not_depend_on_workers),
+		cmocka_unit_test(plan_gives_a_verdict_for_each_task),
+		cmocka_unit_test(policy_lists_all),
+		cmocka_unit_test(profile_goes_through_csv),
 		cmocka_unit_test(bad_calls_are_told_what_was_expected),
 	};
 

@@ -25,7 +25,7 @@ FAKE_EXPORT unsigned fake_trampled(void);
 /* While held, nothing that was handed over completes. */
 FAKE_EXPORT void fake_hold(bool held);
 
-/* Calls to kernel launch functions that reached the driver. */
+/* Launches that reached the driver, of all kernels but FAKE_TWIN. */
 FAKE_EXPORT unsigned fake_launches(void);
 
 /* Questions about or records on a stream while it was being captured: spoils the capture. */

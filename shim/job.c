@@ -380,18 +380,17 @@ static void record(const struct op *op, nsec_t now, Sbeet__Enforcement how) {
 		.job = atomic_load_explicit(&op->lane->job, memory_order_relaxed),
 		.lane = op->lane,
 		.kernel = op->kernel,
-		.time_ns = op->begin_ns ? op->begin_ns : now,
 		.bytes = op->bytes,
 		.stream = (uint64_t)(uintptr_t)op->stream,
-		.kind = (uint8_t)op->kind,
-		.enforcement = (uint8_t)how,
+		.kind = (uint16_t)op->kind,
+		.enforcement = (uint16_t)how,
 	};
 
 	if (l) {
 		r.blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 		r.block_threads = l->block[0] * l->block[1] * l->block[2];
 	}
-	records_push(op->worker, &r);
+	records_push(op->worker, &r, op->begin_ns ? op->begin_ns : now);
 }
 
 void job_end(struct op *op, CUresult rc, Sbeet__Enforcement how) {

@@ -534,7 +534,7 @@ uint32_t kernel_enforcement_mask(const struct kernel *k, const struct launch *l)
 	t = c ? kernel_twin(k, c) : NULL;
 	/* A set has no place for SMs from PROTO_SMS_MAX on. */
 	if (!t || context_n_sms(c) > PROTO_SMS_MAX || !twin_allows(t, c, l) ||
-	    !twin_occupancy(t, c, l) || kernel_stream_is_capturing(l)) {
+	    !twin_occupancy(t, c, l)) {
 		return MASK_WHOLE;
 	}
 	return MASK_WHOLE | MASK_CONFINED;

@@ -43,7 +43,8 @@ struct kernel *kernel_find(CUfunction function);
 uint32_t kernel_id(const struct kernel *k);
 const char *kernel_name(const struct kernel *k);
 
-/* Mask of 1 << Sbeet__Enforcement: what a launch of @k with this block can keep. @k may be NULL. */
+/* Mask of 1 << Sbeet__Enforcement: what a launch of @k with this block can keep, into a stream that is
+ * not being captured. @k may be NULL. */
 uint32_t kernel_enforcement_mask(const struct kernel *k, const struct launch *l);
 
 /* Why it can't be confined, or NULL. */

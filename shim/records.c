@@ -6,11 +6,21 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "proto/limits.h"
 #include "shim/conn.h"
 #include "shim/job.h"
 #include "shim/worker.h"
+
+/* In the word of the time: no record follows, it is like the one before. */
+#define AGAIN 1u
+
+_Static_assert(sizeof(struct record) == RECORD_WORDS * sizeof(uint64_t) &&
+		       offsetof(struct record, enforcement) + sizeof(uint16_t) ==
+			       sizeof(struct record),
+	       "whole words, no padding");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* consumer side of all rings */
 
@@ -36,13 +46,21 @@ static void flush(uint64_t job, uint32_t generation) {
 	n_ops = 0;
 }
 
-static void append(const struct record *r, uint32_t generation) {
+/* In line, for it is on the way of each launch. */
+static inline bool record_is(const struct record *a, const struct record *b) {
+	return a->job == b->job && a->lane == b->lane && a->kernel == b->kernel &&
+	       a->blocks == b->blocks && a->bytes == b->bytes && a->stream == b->stream &&
+	       a->block_threads == b->block_threads && a->kind == b->kind &&
+	       a->enforcement == b->enforcement;
+}
+
+static void append(const struct record *r, nsec_t time, uint32_t kernel) {
 	Sbeet__Op *op = &ops[n_ops];
 
 	sbeet__op__init(op);
 	op->kind = (Sbeet__OpKind)r->kind;
-	op->time_ns = r->time_ns;
-	op->kernel = conn_declare(generation, r->kernel);
+	op->time_ns = time;
+	op->kernel = kernel;
 	op->blocks = r->blocks;
 	op->block_threads = r->block_threads;
 	op->bytes = r->bytes;
@@ -62,25 +80,52 @@ static void add_up(const struct record *r) {
 	}
 }
 
+/* The operation at @at, into ring->read. Return: where the next one is. */
+static uint32_t read_one(struct ring *ring, uint32_t at, nsec_t *ret_time) {
+	uint64_t first = ring->words[at++ % RING_WORDS], words[RECORD_WORDS];
+
+	*ret_time = first >> 1;
+	if (first & AGAIN) {
+		return at;
+	}
+	for (size_t i = 0; i < RECORD_WORDS; i++) {
+		words[i] = ring->words[at++ % RING_WORDS];
+	}
+	memcpy(&ring->read, words, sizeof(words));
+	return at;
+}
+
 static void drain_ring(struct ring *ring) {
-	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+	uint32_t at = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 	uint32_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+	const struct record *r = &ring->read;
+	const struct kernel *kernel = NULL;
+	uint32_t generation = 0, id = 0;
 	uint64_t job = 0;
-	uint32_t generation = 0;
+	nsec_t time;
 
-	for (; tail != head; tail++) {
-		const struct record *r = &ring->list[tail % RING_RECORDS];
-
-		if (r->job != job || n_ops == PROTO_OPS_MAX) {
+	while (at != head) {
+		at = read_one(ring, at, &time);
+		if (r->job != job) {
 			flush(job, generation);
 			job = r->job;
 			generation = r->lane->generation;
+			kernel = NULL;
+			id = 0;
+		} else if (n_ops == PROTO_OPS_MAX) {
+			flush(job, generation);
 		}
-		append(r, generation);
+		/* Said before the batch that names it. The same address is the same kernel within
+		 * one turn: whoever takes kernels away drains first. */
+		if (r->kernel != kernel) {
+			kernel = r->kernel;
+			id = conn_declare(generation, kernel);
+		}
+		append(r, time, id);
 		add_up(r);
 	}
 	flush(job, generation);
-	atomic_store_explicit(&ring->tail, tail, memory_order_release);
+	atomic_store_explicit(&ring->tail, at, memory_order_release);
 }
 
 void records_drain(void) {
@@ -91,15 +136,26 @@ void records_drain(void) {
 	pthread_mutex_unlock(&lock);
 }
 
-void records_push(struct worker *w, const struct record *record) {
+void records_push(struct worker *w, const struct record *record, nsec_t time) {
 	struct ring *ring = &w->ring;
 	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint64_t words[RECORD_WORDS];
 
-	if (head - atomic_load_explicit(&ring->tail, memory_order_acquire) == RING_RECORDS) {
+	if (head - atomic_load_explicit(&ring->tail, memory_order_acquire) >
+	    RING_WORDS - RECORD_WORDS - 1) {
 		records_drain();
 	}
-	ring->list[head % RING_RECORDS] = *record;
-	atomic_store_explicit(&ring->head, head + 1, memory_order_release);
+	if (record_is(record, &ring->written)) {
+		ring->words[head++ % RING_WORDS] = time << 1 | AGAIN;
+	} else {
+		ring->written = *record;
+		memcpy(words, record, sizeof(words));
+		ring->words[head++ % RING_WORDS] = time << 1;
+		for (size_t i = 0; i < RECORD_WORDS; i++) {
+			ring->words[head++ % RING_WORDS] = words[i];
+		}
+	}
+	atomic_store_explicit(&ring->head, head, memory_order_release);
 }
 
 void records_after_fork(void) {

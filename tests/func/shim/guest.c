@@ -121,8 +121,9 @@ static int do_context_destroy(int n) {
 
 /* From now on the kernel that is launched is one which has a twin. */
 static int do_module(int n) {
-	static const char text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
-				   ".visible .entry nothing() { ret; }\n";
+	static const char text[] =
+		".version 7.0\n.target sm_75\n.address_size 64\n"
+		".visible .entry nothing() { ret; }\n";
 	CUmodule module;
 	CUfunction function;
 	int rc = cuModuleLoadData(&module, text);

@@ -171,8 +171,8 @@ static void shim_follows_streams_and_contexts_that_go(void **state) {
 	close(fd);
 }
 
-/* A confined job is over, and the tracker is reading what its twins counted, while the program takes
- * the context down by @command: it must wait, or the tracker reads memory that is gone. */
+/* A confined job is over, and the tracker is reading what its twins counted, while the program
+ * takes the context down by @command: it must wait, or the tracker reads memory that is gone. */
 static void check_context_waits(struct mini *m, const char *command, const char *answer) {
 	uint64_t job;
 	int fd;

@@ -12,8 +12,8 @@
 
 #define MACHINE_BASE 0x7F0000000000ull
 #define MACHINE_GAP  4096 /* between allocations, so that a stray access hits none */
-#define ALLOCS_MAX   64
-#define VARS_MAX     32
+#define ALLOCS_MAX   160
+#define VARS_MAX     64
 
 /* Warp instructions of one grid: far above what the samples need. */
 #define INSTRUCTIONS_MAX 200000000ull
@@ -28,6 +28,7 @@ struct variable {
 	const struct interp_module *module;
 	const char *name;
 	uint64_t address;
+	size_t size;
 };
 
 struct machine {
@@ -40,6 +41,7 @@ struct machine {
 	struct variable vars[VARS_MAX];
 	unsigned n_vars;
 	struct interp_machine interp;
+	uint64_t printed;
 	char error[512];
 };
 
@@ -72,7 +74,19 @@ static uint64_t clock_ns(void *userdata) {
 	return m->now_ns += 32;
 }
 
-static void drop_text(void *userdata, const char *text, size_t n) {
+/* Texts come in any order, so their hashes (FNV-1a) are added. */
+static void add_text(void *userdata, const char *text, size_t n) {
+	struct machine *m = userdata;
+	uint64_t h = 0xCBF29CE484222325ull;
+
+	for (size_t i = 0; i < n; i++) {
+		h = (h ^ (uint8_t)text[i]) * 0x100000001B3ull;
+	}
+	m->printed += h;
+}
+
+uint64_t machine_printed(const struct machine *m) {
+	return m->printed;
 }
 
 struct machine *machine_new(unsigned n_sms, uint64_t seed) {
@@ -88,7 +102,7 @@ struct machine *machine_new(unsigned n_sms, uint64_t seed) {
 		.memory = {.userdata = m, .resolve = resolve},
 		.userdata = m,
 		.globaltimer_ns = clock_ns,
-		.print = drop_text,
+		.print = add_text,
 	};
 	return m;
 }
@@ -139,7 +153,7 @@ int machine_load(struct machine *m, struct interp_module *module) {
 		if (m->n_vars == VARS_MAX) {
 			errx(1, "more than %d variables", VARS_MAX);
 		}
-		m->vars[m->n_vars] = (struct variable){module, name, machine_alloc(m, size)};
+		m->vars[m->n_vars] = (struct variable){module, name, machine_alloc(m, size), size};
 		interp_module_set_var_addr(module, i, m->vars[m->n_vars].address);
 		m->n_vars++;
 	}
@@ -153,6 +167,36 @@ uint64_t machine_variable(struct machine *m, const struct interp_module *module,
 		}
 	}
 	return 0;
+}
+
+size_t machine_save(struct machine *m, const struct interp_module *module, uint8_t **to) {
+	size_t n = 0;
+
+	for (unsigned pass = 0; pass < 2; pass++) {
+		n = 0;
+		for (unsigned i = 0; i < m->n_vars; i++) {
+			if (m->vars[i].module == module) {
+				if (pass) {
+					memcpy(*to + n, machine_at(m, m->vars[i].address),
+					       m->vars[i].size);
+				}
+				n += m->vars[i].size;
+			}
+		}
+		if (!*to && !(*to = malloc(n ? n : 1))) {
+			err(1, "malloc");
+		}
+	}
+	return n;
+}
+
+void machine_restore(struct machine *m, const struct interp_module *module, const uint8_t *from) {
+	for (unsigned i = 0; i < m->n_vars; i++) {
+		if (m->vars[i].module == module) {
+			memcpy(machine_at(m, m->vars[i].address), from, m->vars[i].size);
+			from += m->vars[i].size;
+		}
+	}
 }
 
 /* A grid on its way. */

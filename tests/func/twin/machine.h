@@ -43,6 +43,13 @@ int machine_load(struct machine *m, struct interp_module *module);
 /* Device address of a module's variable; 0 if it has none by that name. */
 uint64_t machine_variable(struct machine *m, const struct interp_module *module, const char *name);
 
+/* The contents of all variables of a module, in *@to, allocated if it is NULL. Return: bytes. */
+size_t machine_save(struct machine *m, const struct interp_module *module, uint8_t **to);
+void machine_restore(struct machine *m, const struct interp_module *module, const uint8_t *from);
+
+/* A sum over all text that was printed so far: the same for the same texts in any order. */
+uint64_t machine_printed(const struct machine *m);
+
 /* Runs a grid to its end. Return: NULL, or what went wrong (valid until the next call). */
 const char *machine_run(struct machine *m, const struct machine_grid *g, machine_event event,
 			void *userdata);

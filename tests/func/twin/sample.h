@@ -11,6 +11,7 @@
 
 #define SAMPLE_BUFFERS_MAX 8
 #define SAMPLE_PARAMS_MAX  8
+#define SAMPLE_VALUE_MAX   3600
 
 struct sample_buffer {
 	uint8_t *init; /* owned */
@@ -20,7 +21,7 @@ struct sample_buffer {
 
 struct sample_param {
 	int buffer; /* index, or -1: the bytes */
-	uint8_t bytes[16];
+	uint8_t bytes[SAMPLE_VALUE_MAX];
 	size_t size;
 };
 

@@ -1,0 +1,195 @@
+/* warp.cu: lanes that wait for each other. */
+#include <cooperative_groups.h>
+
+#include "common.cuh"
+
+#define FULL 0xffffffffu
+
+namespace cg = cooperative_groups;
+
+__device__ static inline u32 warp_sum(u32 v) {
+	for (int i = 16; i > 0; i /= 2) {
+		v += __shfl_down_sync(FULL, v, i);
+	}
+	return v;
+}
+
+KERNEL shuffles(u32 *out, const u32 *in, u32 *marks) {
+	u32 v = IN(in, self());
+
+	mark(marks);
+	out[4 * self()] = __shfl_sync(FULL, v, v % 32);
+	out[4 * self() + 1] = __shfl_up_sync(FULL, v, 3);
+	out[4 * self() + 2] = __shfl_xor_sync(FULL, v, 9, 16);
+	out[4 * self() + 3] = __shfl_down_sync(FULL, v, 5, 8);
+}
+
+KERNEL votes(u32 *out, const u32 *in) {
+	u32 v = IN(in, self());
+
+	out[4 * self()] = __ballot_sync(FULL, v & 1);
+	out[4 * self() + 1] = __any_sync(FULL, v % 64 == 5);
+	out[4 * self() + 2] = __all_sync(FULL, v % 64 != 5);
+	out[4 * self() + 3] = __match_any_sync(FULL, v % 3);
+}
+
+KERNEL block_sum(u32 *out, const u32 *in, u32 *marks) {
+	__shared__ u32 sums[32];
+	u32 t = threadIdx.x, v;
+
+	mark(marks);
+	v = warp_sum(IN(in, self()));
+	if (t % 32 == 0) {
+		sums[t / 32] = v;
+	}
+	__syncthreads();
+	if (t < 32) {
+		v = warp_sum(t < blockDim.x / 32 ? sums[t] : 0);
+		if (t == 0) {
+			out[block_number()] = v;
+		}
+	}
+}
+
+/* As most programs have it: the guard around the load, not around the shuffle. */
+KERNEL guarded_sum(u32 *out, const u32 *in, u32 total) {
+	u32 v = self() < total ? IN(in, self()) : 0;
+
+	v = warp_sum(v);
+	if (threadIdx.x % 32 == 0) {
+		out[self()] = v;
+	}
+}
+
+KERNEL strided_sum(u32 *out, const u32 *in, u32 total) {
+	u32 v = 0;
+
+	for (u32 i = self(); i < total; i += gridDim.x * blockDim.x) {
+		v += IN(in, i);
+	}
+	v = warp_sum(v);
+	if (threadIdx.x % 32 == 0) {
+		out[self()] = v;
+	}
+}
+
+/* Whole warps leave, the others wait for all their lanes. */
+KERNEL warps_leave_then_shuffle(u32 *out, const u32 *in, u32 k) {
+	if (threadIdx.x / 32 % 2 == (k & 1)) {
+		return;
+	}
+	out[self()] = warp_sum(IN(in, self()));
+}
+
+KERNEL row_per_warp(u32 *out, const u32 *in, u32 n) {
+	u32 row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32, v = 0;
+
+	if (row >= n % 64) {
+		return;
+	}
+	for (u32 i = lane; i < 100; i += 32) {
+		v += IN(in, row * 100 + i);
+	}
+	v = warp_sum(v);
+	if (lane == 0) {
+		out[row] = v;
+	}
+}
+
+/* A warp's vote is the same in all its lanes: they leave together. */
+KERNEL leave_by_vote(u32 *out, const u32 *in) {
+	u32 v = IN(in, self());
+
+	if (__any_sync(FULL, v % 64 == 7)) {
+		return;
+	}
+	out[self()] = warp_sum(v);
+}
+
+/* Lanes leave, and the others name them in their mask. */
+KERNEL lanes_leave_then_shuffle(u32 *out, const u32 *in, u32 total) {
+	if (self() >= total) {
+		return;
+	}
+	out[self()] = __shfl_xor_sync(FULL, IN(in, self()), 1);
+}
+
+KERNEL shuffle_in_guard(u32 *out, const u32 *in, u32 total) {
+	if (self() < total) {
+		out[self()] = __shfl_xor_sync(__activemask(), IN(in, self()), 0);
+	}
+}
+
+KERNEL ballot_mask(u32 *out, const u32 *in, u32 total) {
+	u32 i = self(), mask = __ballot_sync(FULL, i < total);
+
+	if (i < total) {
+		out[i] = __shfl_sync(mask, IN(in, i), __ffs(mask) - 1);
+	}
+}
+
+/* Where the lanes meet again before they end, masks may be of any kind. */
+KERNEL meet_again(u32 *out, const u32 *in) {
+	u32 v = IN(in, self());
+
+	if (threadIdx.x & 1) {
+		v += __shfl_xor_sync(0xaaaaaaaau, v, 2);
+	} else {
+		v -= __shfl_xor_sync(0x55555555u, v, 4);
+	}
+	__syncwarp();
+	out[self()] = v;
+}
+
+KERNEL meet_at_barrier(u32 *out, const u32 *in) {
+	u32 v = IN(in, self());
+
+	if (threadIdx.x % 32 < 8) {
+		v += __shfl_xor_sync(0xffu, v, 2);
+	}
+	__syncthreads();
+	out[self()] = v;
+}
+
+KERNEL tiles(u32 *out, const u32 *in) {
+	auto block = cg::this_thread_block();
+	auto t32 = cg::tiled_partition<32>(block);
+	u32 v = IN(in, self());
+
+	v += t32.shfl_xor(v, 1);
+	v ^= t32.ballot(v & 1);
+	t32.sync();
+	out[self()] = v + t32.meta_group_rank();
+}
+
+KERNEL small_tiles(u32 *out, const u32 *in) {
+	auto tile = cg::tiled_partition<4>(cg::this_thread_block());
+	u32 v = IN(in, self());
+
+	for (u32 i = tile.size() / 2; i > 0; i /= 2) {
+		v += tile.shfl_down(v, i);
+	}
+	out[self()] = v + tile.any(v % 16 == 3);
+}
+
+KERNEL coalesced(u32 *out, const u32 *in, u32 *count) {
+	u32 v = IN(in, self());
+
+	if (v & 1) {
+		auto g = cg::coalesced_threads();
+		u32 first = 0;
+
+		if (g.thread_rank() == 0) {
+			first = atomicAdd(count, g.size());
+		}
+		g.shfl(first, 0);
+	}
+}
+
+__device__ __noinline__ u32 sum_in_function(u32 v) {
+	return warp_sum(v) + blockIdx.x;
+}
+
+KERNEL shuffle_in_function(u32 *out, const u32 *in) {
+	out[self()] = sum_in_function(IN(in, self()));
+}

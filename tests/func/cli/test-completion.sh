@@ -1,0 +1,109 @@
+#!/bin/sh
+# test-completion.sh SBEETCTL COMPLETION_DIR: what Tab offers, in bash and in zsh.
+set -eu
+
+sbeetctl=$1
+dir=$2
+command -v bash >/dev/null || { echo "no bash here"; exit 77; }
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+: >kernel.ptx
+: >"two words.ptx"
+mkdir folder
+ln -s "$sbeetctl" sbeetctl
+
+cat >complete.bash <<'END'
+# complete.bash SCRIPT WORD...: the candidates for the last word, in bash's own splitting.
+source "$1"
+shift
+COMP_WORDS=(./sbeetctl "$@")
+COMP_CWORD=$#
+_sbeetctl ./sbeetctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\n' "${COMPREPLY[@]}"
+END
+
+failed=0
+# offers WHAT WORD...: the candidates, in one line, are exactly these.
+offers() {
+	want=$1
+	shift
+	got=$(bash complete.bash "$dir/sbeetctl.bash" "$@" 2>&1 | sort | tr '\n' ' ' | sed 's/ $//')
+	[ "$got" = "$want" ] || { echo "sbeetctl $*: expected '$want', got '$got'"; failed=1; }
+}
+# offers_also WHAT WORD...: this is one of the candidates.
+offers_also() {
+	want=$1
+	shift
+	bash complete.bash "$dir/sbeetctl.bash" "$@" 2>&1 | grep -qxF -e "$want" ||
+		{ echo "sbeetctl $*: '$want' is not offered"; failed=1; }
+}
+
+# Verbs: all of them, from the table.
+offers status st
+offers "$("$sbeetctl" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  .*/\1/p' | sort | tr '\n' ' ' |
+	sed 's/ $//')" ''
+offers run --quiet ru
+offers 'ptx' --color = never pt
+offers '' nonsense ''
+offers version help v
+
+# Every option of every verb, as the help has it.
+for verb in $("$sbeetctl" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  .*/\1/p'); do
+	for option in $("$sbeetctl" help "$verb" | sed -nE 's/^  (-., |    )(--[a-z-]+=?).*/\2/p'); do
+		offers_also "$option" "$verb" "$option"
+	done
+done
+offers '--watch' status --w
+offers '--period= --priority=' run --p
+offers '--quiet' --qu
+offers '-o' ptx -o
+
+# Values.
+offers 'off pretty short' status --json =
+offers 'pretty' status --json = p
+offers 'never' status --color n
+offers 'best-effort realtime' run --class ''
+offers 'thread' run --task = x --scope = t
+offers 'kernel.ptx' ptx --output ker
+offers 'kernel.ptx' ptx -o ker
+offers '' ptx --entry = k
+
+# Files: programs and texts, names with spaces too.
+offers 'kernel.ptx' ptx k
+offers 'two words.ptx' ptx --json two
+offers '' status k
+offers 'folder' run ./sbeetctl fold
+offers 'folder' run --task x -- ./sbeetctl fold
+offers_also sort run sor
+offers '' run ./sbeetctl --qu
+
+# The values that the scripts know are values that sbeetctl takes.
+for value in short pretty off; do
+	"$sbeetctl" version --json="$value" >/dev/null || failed=1
+done
+for value in auto always never; do
+	"$sbeetctl" version --color="$value" >/dev/null || failed=1
+done
+for pair in class=realtime class=best-effort scope=process scope=thread log=error log=warn log=info \
+	log=debug; do
+	"$sbeetctl" run --quiet --dry-run "--$pair" /bin/true >/dev/null 2>"$scratch/said" ||
+		! grep -q 'bad value' "$scratch/said" || { cat "$scratch/said"; failed=1; }
+done
+
+# zsh: the script parses, and hands every verb and option on to _arguments.
+if command -v zsh >/dev/null; then
+	zsh -n "$dir/_sbeetctl" || failed=1
+	sed '/^_sbeetctl "/d' "$dir/_sbeetctl" >functions.zsh
+	for verb in $("$sbeetctl" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  .*/\1/p'); do
+		zsh -fc '. ./functions.zsh; _sbeetctl_verbs ./sbeetctl' | grep -q "^$verb:[a-z]" ||
+			{ echo "zsh: no verb '$verb'"; failed=1; }
+		zsh -fc ". ./functions.zsh; _sbeetctl_options ./sbeetctl $verb" >specs
+		for option in $("$sbeetctl" help "$verb" | sed -nE 's/^  (-., |    )(--[a-z-]+).*/\2/p'); do
+			grep -qE -e "^$option(=-?)?\[.+\]" specs ||
+				{ echo "zsh: '$verb' has no '$option'"; failed=1; }
+		done
+	done
+fi
+exit $failed

@@ -50,6 +50,15 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
 	return copy && copy->dstMemoryType == CU_MEMORYTYPE_HOST ? OP_WAITS : 0;
 }
 
+/* How it was confined. What is no launch of one kernel is as confined as the job that it is in. */
+static Sbeet__Enforcement hooks_how(const struct op *op) {
+	Sbeet__Enforcement granted = job_grant(op)->enforcement;
+
+	return op->unconfined && granted != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+		       ? SBEET__ENFORCEMENT__ENFORCEMENT_NONE
+		       : granted;
+}
+
 #define OP(name, params, args, op_kind, n_bytes, op_stream, op_traits) \
 	SBEET_EXPORT CUresult name params {                            \
 		DRIVER_OR_RETURN(name)                                 \
@@ -63,17 +72,19 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
 			.traits = (op_traits),                         \
 		};                                                     \
 		CUresult rc = CUDA_SUCCESS;                            \
+		int saved = errno;                                     \
+		enum job_verdict verdict = job_begin(&op, &rc);        \
                                                                        \
-		switch (job_begin(&op, &rc)) {                         \
-		case JOB_FAIL:                                         \
+		errno = saved;                                         \
+		if (verdict == JOB_FAIL) {                             \
 			return rc;                                     \
-		case JOB_BYPASS:                                       \
-			return real->name args;                        \
-		case JOB_GO:                                           \
-			break;                                         \
 		}                                                      \
 		rc = real->name args;                                  \
-		job_end(&op, rc, op.lane->grant.enforcement);          \
+		if (verdict == JOB_GO) {                               \
+			saved = errno;                                 \
+			job_end(&op, rc, hooks_how(&op));              \
+			errno = saved;                                 \
+		}                                                      \
 		return rc;                                             \
 	}
 

@@ -177,6 +177,10 @@ static int do_spoiled(int n) {
 /* errno as the program left it, after everything that may have gone on inside. */
 static int do_errno(int n) {
 	errno = ERRNO;
+	do_copy(0);
+	if (errno != ERRNO) {
+		return errno;
+	}
 	launch_on(NULL, 1);
 	cuCtxSynchronize();
 	return errno == ERRNO ? 0 : errno;

@@ -272,10 +272,10 @@ static void fill_job(const struct job *job, uint8_t sms[static 32], Sbeet__Contr
 	ret->slot = job->slot;
 	ret->sms.data = sms;
 	ret->sms.len = smset_to_bytes(&job->sms, sms);
-	ret->enforcement = job->enforcement;
-	ret->exact = job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ||
-		     job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
-		     job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+	ret->enforcement = job_enforcement(job);
+	ret->exact = ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ||
+		     ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
+		     ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
 	ret->granted_ns = job->granted;
 	ret->sequence = job->sequence;
 }

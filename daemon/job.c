@@ -44,6 +44,12 @@ void job_set_state(struct job *job, enum job_state state) {
 	job->state = state;
 }
 
+Sbeet__Enforcement job_enforcement(const struct job *job) {
+	return job->unconfined && job->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+		       ? SBEET__ENFORCEMENT__ENFORCEMENT_NONE
+		       : job->enforcement;
+}
+
 const char *job_state_name(enum job_state state) {
 	return states[state].name;
 }

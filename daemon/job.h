@@ -51,6 +51,7 @@ struct job {
 	uint64_t sequence;
 
 	uint64_t launches; /* recorded so far */
+	bool unconfined;   /* one of them could not be kept to its part of the GPU */
 };
 
 TAILQ_HEAD(job_list, job);
@@ -63,6 +64,9 @@ struct job *job_free(struct job *job);
 
 /* Asserts that the table allows it. */
 void job_set_state(struct job *job, enum job_state state);
+
+/* How its SM set is really held: as granted, until a launch says that it was not. */
+Sbeet__Enforcement job_enforcement(const struct job *job);
 
 /* "waiting", ... */
 const char *job_state_name(enum job_state state);

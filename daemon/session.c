@@ -321,7 +321,13 @@ static void handle_ops(struct session *s, const Sbeet__ToDaemon *packet) {
 	struct job *job = find_job(s, batch->job);
 
 	for (size_t i = 0; job && i < batch->n_ops; i++) {
-		job->launches += batch->ops[i]->kind == SBEET__OP_KIND__OP_KIND_LAUNCH;
+		const Sbeet__Op *op = batch->ops[i];
+
+		job->launches += op->kind == SBEET__OP_KIND__OP_KIND_LAUNCH;
+		if (op->kind == SBEET__OP_KIND__OP_KIND_LAUNCH ||
+		    op->kind == SBEET__OP_KIND__OP_KIND_GRAPH) {
+			job->unconfined |= op->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+		}
 	}
 }
 
@@ -333,7 +339,7 @@ static void count_done(struct session *s, const struct job *job, const Sbeet__Jo
 		finished = now;
 	}
 	c->jobs++;
-	c->jobs_partition += job->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
+	c->jobs_partition += job_enforcement(job) > SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
 	c->launches += done->launches;
 	c->copies += done->copies;
 	c->outside_blocks += done->outside_blocks;

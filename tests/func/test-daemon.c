@@ -105,6 +105,51 @@ static void daemon_runs_two_processes_side_by_side_under_mps(void **state) {
 	finish();
 }
 
+/* One launch of @job, which was confined @how. */
+static void send_launch(int fd, uint64_t job, Sbeet__Enforcement how) {
+	Sbeet__Op op = SBEET__OP__INIT, *list[] = {&op};
+	Sbeet__OpBatch batch = SBEET__OP_BATCH__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	op.kind = SBEET__OP_KIND__OP_KIND_LAUNCH;
+	op.enforcement = how;
+	batch.job = job;
+	batch.ops = list;
+	batch.n_ops = 1;
+	m.body_case = SBEET__TO_DAEMON__BODY_OPS;
+	m.ops = &batch;
+	shim_send(fd, &m);
+}
+
+/* Status of the only job. */
+static void assert_held(Sbeet__Enforcement how, bool exact) {
+	Sbeet__Control__Status *status;
+
+	harness_settle();
+	status = status_get();
+	assert_int_equal(status->n_jobs, 1);
+	assert_int_equal(status->jobs[0]->enforcement, how);
+	assert_int_equal(status->jobs[0]->exact, exact);
+	status_free(status);
+}
+
+static void daemon_shows_no_set_as_held_that_is_not(void **state) {
+	struct shim a;
+
+	harness_start(&harness, exclusive);
+	a = shim_open("a", MASK_ALL);
+	shim_request(a.fd, 1, 0, MASK_ALL);
+	assert_int_equal(shim_granted(a.fd, 1).enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_SMID);
+	send_launch(a.fd, 1, SBEET__ENFORCEMENT__ENFORCEMENT_SMID);
+	assert_held(SBEET__ENFORCEMENT__ENFORCEMENT_SMID, true);
+	send_launch(a.fd, 1, SBEET__ENFORCEMENT__ENFORCEMENT_NONE);
+	send_launch(a.fd, 1, SBEET__ENFORCEMENT__ENFORCEMENT_SMID);
+	assert_held(SBEET__ENFORCEMENT__ENFORCEMENT_NONE, false);
+	shim_done(a.fd, 1);
+	shim_close(&a);
+	finish();
+}
+
 static void daemon_lets_one_process_at_a_time_on_an_exclusive_gpu(void **state) {
 	struct shim a, b;
 	struct grant g1, g2;
@@ -555,6 +600,7 @@ int main(void) {
 		CASE(daemon_grants_whole_gpu_under_fcfs),
 		CASE(daemon_runs_two_processes_side_by_side_under_mps),
 		CASE(daemon_lets_one_process_at_a_time_on_an_exclusive_gpu),
+		CASE(daemon_shows_no_set_as_held_that_is_not),
 		CASE(daemon_gives_a_job_that_cannot_be_split_the_whole_gpu),
 		CASE(daemon_takes_back_what_is_cancelled),
 		CASE(daemon_lets_jobs_end_after_goodbye),

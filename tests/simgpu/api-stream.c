@@ -225,66 +225,6 @@ static bool stream_is_own(CUstream stream) {
 	return stream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
 }
 
-EXPORT CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority) {
-	struct target t;
-	CUresult r = stream_target(hStream, false, &t);
-
-	if (r == CUDA_SUCCESS) {
-		*priority = stream_is_own(hStream) ? hStream->priority : 0;
-	}
-	return r;
-}
-
-EXPORT typeof(cuStreamGetPriority) cuStreamGetPriority_ptsz;
-EXPORT CUresult CUDAAPI cuStreamGetPriority_ptsz(CUstream hStream, int *priority) {
-	return cuStreamGetPriority(hStream, priority);
-}
-
-EXPORT CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags) {
-	struct target t;
-	CUresult r = stream_target(hStream, false, &t);
-
-	if (r == CUDA_SUCCESS) {
-		*flags = stream_is_own(hStream) ? hStream->flags : 0;
-	}
-	return r;
-}
-
-EXPORT typeof(cuStreamGetFlags) cuStreamGetFlags_ptsz;
-EXPORT CUresult CUDAAPI cuStreamGetFlags_ptsz(CUstream hStream, unsigned int *flags) {
-	return cuStreamGetFlags(hStream, flags);
-}
-
-EXPORT CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx) {
-	struct target t;
-	CUresult r = stream_target(hStream, false, &t);
-
-	if (r == CUDA_SUCCESS) {
-		*pctx = t.context;
-	}
-	return r;
-}
-
-EXPORT typeof(cuStreamGetCtx) cuStreamGetCtx_ptsz;
-EXPORT CUresult CUDAAPI cuStreamGetCtx_ptsz(CUstream hStream, CUcontext *pctx) {
-	return cuStreamGetCtx(hStream, pctx);
-}
-
-EXPORT CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device) {
-	struct target t;
-	CUresult r = stream_target(hStream, false, &t);
-
-	if (r == CUDA_SUCCESS) {
-		*device = t.context->device;
-	}
-	return r;
-}
-
-EXPORT typeof(cuStreamGetDevice) cuStreamGetDevice_ptsz;
-EXPORT CUresult CUDAAPI cuStreamGetDevice_ptsz(CUstream hStream, CUdevice *device) {
-	return cuStreamGetDevice(hStream, device);
-}
-
 static CUresult stream_get_id(CUstream stream, unsigned long long *ret, bool per_thread) {
 	struct target t;
 	CUresult r = stream_target(stream, per_thread, &t);
@@ -294,6 +234,29 @@ static CUresult stream_get_id(CUstream stream, unsigned long long *ret, bool per
 	}
 	return r;
 }
+
+/* What is the same for both kinds of default stream. @own: not a default stream; @t: its target. */
+#define STREAM_GET(name, type, value)                                     \
+	EXPORT CUresult CUDAAPI name(CUstream stream, type *ret) {        \
+		bool own = stream_is_own(stream);                         \
+		struct target t;                                          \
+		CUresult r = stream_target(stream, false, &t);            \
+                                                                          \
+		(void)own;                                                \
+		if (r == CUDA_SUCCESS) {                                  \
+			*ret = (value);                                   \
+		}                                                         \
+		return r;                                                 \
+	}                                                                 \
+	EXPORT typeof(name) name##_ptsz;                                  \
+	EXPORT CUresult CUDAAPI name##_ptsz(CUstream stream, type *ret) { \
+		return name(stream, ret);                                 \
+	}
+STREAM_GET(cuStreamGetPriority, int, own ? stream->priority : 0)
+STREAM_GET(cuStreamGetFlags, unsigned int, own ? stream->flags : 0)
+STREAM_GET(cuStreamGetCtx, CUcontext, t.context)
+STREAM_GET(cuStreamGetDevice, CUdevice, t.context->device)
+#undef STREAM_GET
 
 EXPORT CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId) {
 	return stream_get_id(hStream, streamId, false);

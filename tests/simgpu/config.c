@@ -20,8 +20,6 @@ static const struct config_gpu config_rtx3070 = {
 	.sm_clock_khz = 1725000,
 	.memory_clock_khz = 7001000,
 	.bus_width_bits = 256,
-	.block_threads_max = 1024,
-	.block_shared_max = 48 * KIB,
 	.block_shared_optin_max = 99 * KIB,
 	.block_shared_reserved = KIB,
 	.l2_bytes = 4 * MIB,
@@ -30,10 +28,8 @@ static const struct config_gpu config_rtx3070 = {
 			.n_sms = 46,
 			.sm_threads = 1536,
 			.sm_blocks = 16,
-			.sm_regs = 65536,
 			.sm_shared_bytes = 100 * KIB,
 			.copy_engines = 2,
-			.slice_ns = 2000000,
 			.launch_ns = 2000,
 			.copy_latency_ns = 1500,
 			.host_bytes_per_us = 25000,
@@ -51,8 +47,6 @@ static const struct config_gpu config_t400 = {
 	.sm_clock_khz = 1425000,
 	.memory_clock_khz = 5001000,
 	.bus_width_bits = 64,
-	.block_threads_max = 1024,
-	.block_shared_max = 48 * KIB,
 	.block_shared_optin_max = 64 * KIB,
 	.block_shared_reserved = 0,
 	.l2_bytes = 512 * KIB,
@@ -61,10 +55,8 @@ static const struct config_gpu config_t400 = {
 			.n_sms = 6,
 			.sm_threads = 1024,
 			.sm_blocks = 16,
-			.sm_regs = 65536,
 			.sm_shared_bytes = 64 * KIB,
 			.copy_engines = 1,
-			.slice_ns = 2000000,
 			.launch_ns = 2500,
 			.copy_latency_ns = 2000,
 			.host_bytes_per_us = 12000,
@@ -82,8 +74,6 @@ static const struct config_gpu config_h200 = {
 	.sm_clock_khz = 1980000,
 	.memory_clock_khz = 3201000,
 	.bus_width_bits = 6144,
-	.block_threads_max = 1024,
-	.block_shared_max = 48 * KIB,
 	.block_shared_optin_max = 227 * KIB,
 	.block_shared_reserved = KIB,
 	.l2_bytes = 60 * MIB,
@@ -92,10 +82,8 @@ static const struct config_gpu config_h200 = {
 			.n_sms = 132,
 			.sm_threads = 2048,
 			.sm_blocks = 32,
-			.sm_regs = 65536,
 			.sm_shared_bytes = 228 * KIB,
 			.copy_engines = 2,
-			.slice_ns = 2000000,
 			.launch_ns = 1500,
 			.copy_latency_ns = 1200,
 			.host_bytes_per_us = 50000,
@@ -112,6 +100,14 @@ static const struct {
 	{"t400", &config_t400},
 	{"h200", &config_h200},
 };
+
+/* What is the same in every GPU since compute capability 7.0, and the time slice of our model. */
+static void config_common(struct config_gpu *g) {
+	g->block_threads_max = 1024;
+	g->block_shared_max = 48 * KIB;
+	g->device.sm_regs = 65536;
+	g->device.slice_ns = 2000000;
+}
 
 /* An H200 cut down to @n_sms: static power, memory bandwidth in proportion, 8 GiB. */
 static void config_from_count(struct config_gpu *g, unsigned n_sms) {
@@ -168,6 +164,7 @@ static int config_parse_gpu(char *word, struct config_gpu *ret) {
 		}
 		config_from_count(ret, n);
 	}
+	config_common(ret);
 	if (mode && strcmp(mode, "mps") != 0 && strcmp(mode, "exclusive") != 0) {
 		return -EINVAL;
 	}

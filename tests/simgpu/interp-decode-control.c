@@ -395,10 +395,10 @@ static int barrier_reduction(struct decoder *d, struct op *op, const char *what)
 		return -ENOTSUP;
 	}
 	if (strcmp(what, "red.popc") == 0) {
-		op->in.mode = BARRIER_POPC;
+		op->in.mode = BAR_POPC;
 		r = decode_dst(d, &op->o[0], &op->in.d[0]);
 	} else if (strcmp(what, "red.and") == 0 || strcmp(what, "red.or") == 0) {
-		op->in.mode = what[4] == 'a' ? BARRIER_AND : BARRIER_OR;
+		op->in.mode = what[4] == 'a' ? BAR_AND : BAR_OR;
 		r = op->o[0].kind == PTX_OPERAND_REG ? decode_pred_dst(d, op->o[0].name, op, 1)
 						     : -ENOTSUP;
 	} else {
@@ -424,9 +424,9 @@ static int decode_barrier(struct decoder *d, struct op *op) {
 	}
 	op->in.exec = sync_barrier;
 	if (!what && op->sync) {
-		op->in.mode = BARRIER_SYNC;
+		op->in.mode = BAR_SYNC;
 	} else if (what && strcmp(what, ".arrive") == 0 && op->n == 2) {
-		op->in.mode = BARRIER_ARRIVE;
+		op->in.mode = BAR_ARRIVE;
 	} else if (what && strncmp(what, ".red.", 5) == 0) {
 		r = barrier_reduction(d, op, what + 1);
 		first = 1;

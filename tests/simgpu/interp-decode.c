@@ -13,10 +13,6 @@
 
 #define VAR_SIZE_MAX ((uint64_t)1 << 40)
 
-static uint64_t align_up(uint64_t v, uint64_t align) {
-	return align > 1 ? (v + align - 1) / align * align : v;
-}
-
 static char *name_dup(struct ptx_name n) {
 	return strndup(n.s, n.len);
 }
@@ -166,7 +162,7 @@ static int declare_entry_params(struct decoder *d, struct interp_kernel *k, stru
 		struct symbol s = {
 			.name = v->name, .kind = SYMBOL_ENTRY_PARAM, .size = var_size(v)};
 
-		at = align_up(at, var_align(v));
+		at = decode_align_up(at, var_align(v));
 		if (s.size > INTERP_WINDOW_SIZE || at + s.size > INTERP_WINDOW_SIZE) {
 			return -E2BIG;
 		}
@@ -187,7 +183,7 @@ static int declare_entry_params(struct decoder *d, struct interp_kernel *k, stru
 static int declare_local(const struct ptx_var *v, struct function *f, uint32_t scope) {
 	struct symbol s = {
 		.name = v->name, .scope = scope, .kind = SYMBOL_LOCAL, .size = var_size(v)};
-	uint64_t at = align_up(f->local, var_align(v));
+	uint64_t at = decode_align_up(f->local, var_align(v));
 
 	if (s.size > INTERP_WINDOW_SIZE || at + s.size > INTERP_WINDOW_SIZE) {
 		return -E2BIG;
@@ -223,7 +219,7 @@ static int declare_reg(struct interp_kernel *k, const struct ptx_var *v, struct 
 static int declare_formal(struct decoder *d, struct interp_kernel *k, struct function *f,
 			  const struct ptx_var *v, struct formal *ret_formal,
 			  struct reg_formal *regs, size_t *n_regs) {
-	uint64_t size = var_size(v), at = align_up(f->local, var_align(v));
+	uint64_t size = var_size(v), at = decode_align_up(f->local, var_align(v));
 
 	if (v->type == PTX_TYPE_PRED || size > INTERP_WINDOW_SIZE) {
 		return -ENOTSUP;
@@ -338,183 +334,7 @@ static int declare_function(struct decoder *d, uint32_t index) {
 		return r;
 	}
 	f->first_temp = k->slots;
-	k->local_bytes = (uint32_t)align_up(f->local, 16);
-	return 0;
-}
-
-/* Who mentions whom. */
-struct graph {
-	uint32_t *list; /* functions */
-	size_t *first;	/* those that f names: list entries first[f] to first[f + 1] */
-	size_t n, cap;
-};
-
-static int mention(struct decoder *d, struct graph *g, struct ptx_name name, uint8_t *uses_shared) {
-	const struct symbol *s = name.len ? decode_lookup(d, name, NULL) : NULL;
-	int r;
-
-	if (s && s->kind == SYMBOL_SHARED) {
-		uses_shared[s->value] = 1;
-	}
-	if (!s || s->kind != SYMBOL_FUNC) {
-		return 0;
-	}
-	r = decode_grow(&g->list, g->n, &g->cap, sizeof(*g->list));
-	if (r == 0) {
-		g->list[g->n++] = s->value;
-	}
-	return r;
-}
-
-static int mention_operands(struct decoder *d, struct graph *g, uint32_t first, uint32_t n,
-			    uint8_t *uses_shared) {
-	const struct ptx_operand *o = d->m->ptx->operands + first;
-	int r = 0;
-
-	for (uint32_t i = 0; i < n && r == 0; i++) {
-		bool group = o[i].kind == PTX_OPERAND_VECTOR || o[i].kind == PTX_OPERAND_LIST;
-
-		for (uint32_t k = 0; group && k < o[i].n_elements && r == 0; k++) {
-			r = mention(d, g, d->m->ptx->operands[o[i].elements + k].name, uses_shared);
-		}
-		if (!group && (o[i].kind == PTX_OPERAND_SYMBOL ||
-			       (o[i].kind == PTX_OPERAND_ADDR && !o[i].base_is_reg))) {
-			r = mention(d, g, o[i].name, uses_shared);
-		}
-	}
-	return r;
-}
-
-/* What one function mentions. A call through a register may reach any function. */
-static int graph_function(struct decoder *d, struct graph *g, uint32_t index, uint8_t *uses) {
-	const struct interp_kernel *k = &d->m->funcs[index];
-	const struct ptx_module *ptx = d->m->ptx;
-	uint32_t opened = 0;
-	int r = 0;
-
-	d->current = index;
-	d->scope = 0;
-	for (uint32_t i = 0; k->defined && i < k->ptx->n_stmts && r == 0; i++) {
-		const struct ptx_stmt *s = &ptx->stmts[k->ptx->stmts + i];
-
-		if (s->kind == PTX_STMT_OPEN) {
-			d->scope = ++opened;
-		} else if (s->kind == PTX_STMT_CLOSE) {
-			d->scope = d->functions[index].parents[d->scope];
-		} else if (s->kind == PTX_STMT_INSN) {
-			r = mention_operands(d, g, s->operands, s->n_operands, uses);
-			for (uint32_t o = 0; o < s->n_operands; o++) {
-				if (ptx_name_is(ptx_opcode_part(s->opcode, 0), "call") &&
-				    ptx->operands[s->operands + o].kind == PTX_OPERAND_REG) {
-					d->m->funcs[index].calls_indirectly = true;
-				}
-			}
-		}
-	}
-	for (uint32_t f = 0; r == 0 && k->calls_indirectly && f < d->m->n_funcs; f++) {
-		if (d->m->funcs[f].defined && !d->m->funcs[f].is_entry) {
-			r = decode_grow(&g->list, g->n, &g->cap, sizeof(*g->list));
-			if (r == 0) {
-				g->list[g->n++] = f;
-			}
-		}
-	}
-	return r;
-}
-
-/* Marks in @reached what @from reaches, itself included. @stack: as many as there are functions. */
-static void graph_reach(const struct graph *g, uint32_t from, uint8_t *reached, uint32_t *stack) {
-	size_t depth = 0;
-
-	stack[depth++] = from;
-	reached[from] = 1;
-	while (depth > 0) {
-		uint32_t f = stack[--depth];
-
-		for (size_t e = g->first[f]; e < g->first[f + 1]; e++) {
-			if (!reached[g->list[e]]) {
-				reached[g->list[e]] = 1;
-				stack[depth++] = g->list[e];
-			}
-		}
-	}
-}
-
-/*
- * A shared variable stands at one offset for all kernels that reach it, so that functions need not
- * know who called them: behind everything that any of these kernels has already.
- */
-static void place_shared(struct decoder *d) {
-	struct interp_module *m = d->m;
-
-	for (size_t v = 0; v < d->n_shared; v++) {
-		struct shared_var *var = &d->shared[v];
-		uint64_t at = 0;
-
-		for (size_t e = 0; e < m->n_entries; e++) {
-			const struct interp_kernel *k = &m->funcs[m->entries[e]];
-
-			if (var->users[e] && k->static_shared > at) {
-				at = k->static_shared;
-			}
-		}
-		at = align_up(at, var->align);
-		var->offset = (uint32_t)at;
-		for (size_t e = 0; e < m->n_entries && !var->dynamic; e++) {
-			if (var->users[e]) {
-				m->funcs[m->entries[e]].static_shared = at + var->size;
-			}
-		}
-	}
-}
-
-/* uses: [function][shared variable]. */
-static int reach_shared(struct decoder *d, struct graph *g, const uint8_t *uses, uint8_t *reached,
-			uint32_t *stack) {
-	struct interp_module *m = d->m;
-
-	for (size_t e = 0; e < m->n_entries; e++) {
-		memset(reached, 0, m->n_funcs);
-		graph_reach(g, m->entries[e], reached, stack);
-		for (size_t f = 0; f < m->n_funcs; f++) {
-			for (size_t v = 0; reached[f] && v < d->n_shared; v++) {
-				d->shared[v].users[e] |= uses[f * d->n_shared + v];
-			}
-		}
-	}
-	place_shared(d);
-	for (size_t e = 0; e < m->n_entries; e++) {
-		if (m->funcs[m->entries[e]].static_shared > INTERP_WINDOW_SIZE / 2) {
-			return -E2BIG;
-		}
-	}
-	return 0;
-}
-
-/* A kernel lacks what any function that it reaches lacks. */
-static int inherit_unsupported(struct decoder *d, struct graph *g, uint8_t *reached,
-			       uint32_t *stack) {
-	struct interp_module *m = d->m;
-
-	for (size_t e = 0; e < m->n_entries; e++) {
-		struct interp_kernel *k = &m->funcs[m->entries[e]];
-
-		memset(reached, 0, m->n_funcs);
-		graph_reach(g, m->entries[e], reached, stack);
-		for (size_t f = 0; f < m->n_funcs && !k->unsupported; f++) {
-			if (reached[f] && m->funcs[f].unsupported) {
-				k->unsupported = strdup(m->funcs[f].unsupported);
-				if (!k->unsupported) {
-					return -ENOMEM;
-				}
-			}
-		}
-		for (size_t f = 0; f < m->n_funcs; f++) {
-			if (reached[f] && m->funcs[f].max_live > k->max_live) {
-				k->max_live = m->funcs[f].max_live;
-			}
-		}
-	}
+	k->local_bytes = (uint32_t)decode_align_up(f->local, 16);
 	return 0;
 }
 
@@ -561,6 +381,9 @@ static int decode_stmt(struct decoder *d, const struct ptx_stmt *stmt) {
 		d->stmt = (uint32_t)(stmt - d->m->ptx->stmts);
 		d->temps = 0;
 		r = decode_insn(d, stmt);
+		if (r == -ENOTSUP) {
+			r = check_insn(d, stmt) < 0 ? -EINVAL : -ENOTSUP;
+		}
 		if (r != -ENOTSUP) {
 			return r;
 		}
@@ -637,37 +460,18 @@ static int decode_function(struct decoder *d, uint32_t index) {
 
 static int decode_functions(struct decoder *d) {
 	struct interp_module *m = d->m;
-	size_t n = m->n_funcs;
-	struct graph g = {0};
-	uint8_t *uses = calloc(n + 1, d->n_shared + 1), *reached = calloc(n + 1, 1);
-	uint32_t *stack = calloc(n + 1, sizeof(*stack));
-	int r = 0;
+	struct reach *reach = NULL;
+	int r = reach_new(&reach, d);
 
-	g.first = calloc(n + 1, sizeof(*g.first));
-	if (!uses || !reached || !stack || !g.first) {
-		r = -ENOMEM;
-	}
-	for (uint32_t f = 0; f < n && r == 0; f++) {
-		g.first[f] = g.n;
-		r = graph_function(d, &g, f, uses + f * d->n_shared);
-		g.first[f + 1] = g.n;
-	}
-	if (r == 0) {
-		r = reach_shared(d, &g, uses, reached, stack);
-	}
-	for (uint32_t f = 0; f < n && r == 0; f++) {
+	for (uint32_t f = 0; f < m->n_funcs && r == 0; f++) {
 		if (m->funcs[f].defined) {
 			r = decode_function(d, f);
 		}
 	}
 	if (r == 0) {
-		r = inherit_unsupported(d, &g, reached, stack);
+		r = reach_inherit(reach, d);
 	}
-	free(uses);
-	free(reached);
-	free(stack);
-	free(g.first);
-	free(g.list);
+	reach_free(reach);
 	return r;
 }
 
@@ -689,7 +493,7 @@ static void decoder_deinit(struct decoder *d) {
 }
 
 int decode_module(struct interp_module *m, char *error, size_t error_size) {
-	struct decoder d = {.m = m};
+	struct decoder d = {.m = m, .error = error, .error_size = error_size};
 	int r;
 
 	r = declare_functions(&d);

@@ -86,6 +86,8 @@ struct decoder {
 	uint32_t scope;
 	uint32_t stmt;
 	uint32_t temps; /* used by the current instruction */
+	char *error;	/* borrowed, or NULL */
+	size_t error_size;
 };
 
 /* One instruction, its opcode taken apart. */
@@ -106,6 +108,10 @@ struct op {
 	bool sync;
 	struct insn in; /* being filled: guard, flags, type, space, cost are set */
 };
+
+static inline uint64_t decode_align_up(uint64_t v, uint64_t align) {
+	return align > 1 ? (v + align - 1) / align * align : v;
+}
 
 /* Makes room for one more. Return: 0 or -ENOMEM. */
 int decode_grow(void *array, size_t n, size_t *cap, size_t size);
@@ -140,6 +146,18 @@ int decode_memory(struct decoder *d, struct op *op, bool *ret_mine);
 int decode_control(struct decoder *d, struct op *op, bool *ret_mine);
 /* Prologue: parameters that are registers. */
 int decode_reg_params(struct decoder *d);
+
+/* interp-check.c: of an instruction that could not be decoded: 0 if it is PTX all the same, -EINVAL
+ * if a driver would refuse it too; then the decoder's error tells why. */
+int check_insn(struct decoder *d, const struct ptx_stmt *stmt);
+
+/* interp-reach.c: walks every body and places the shared variables; then, once everything is
+ * decoded, passes on to each kernel what a function that it reaches lacks or needs.
+ * Return: 0, -E2BIG, -ENOMEM. */
+struct reach;
+int reach_new(struct reach **ret, struct decoder *d);
+int reach_inherit(struct reach *reach, struct decoder *d);
+struct reach *reach_free(struct reach *reach);
 
 /* interp-live.c: sets f->max_live, registers of 32 bits live at once. @wide: a bit for each slot,
  * set if it holds 64 bits. */

@@ -433,7 +433,7 @@ enum sync_op {
 	SYNC_ELECT,
 };
 enum shfl_mode { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
-enum barrier_op { BARRIER_SYNC, BARRIER_ARRIVE, BARRIER_POPC, BARRIER_AND, BARRIER_OR };
+enum barrier_op { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR };
 enum exec_result sync_warp(struct warp *w, const struct insn *in, uint32_t mask);
 enum exec_result sync_warp_unsynced(struct warp *w, const struct insn *in, uint32_t mask);
 enum exec_result sync_activemask(struct warp *w, const struct insn *in, uint32_t mask);

@@ -306,10 +306,10 @@ static void barrier_release_warp(struct warp *w, unsigned id, const struct barri
 		if (w->wait[i].barrier != (int32_t)id) {
 			continue;
 		}
-		if (in->mode == BARRIER_POPC && in->d[0] >= 0) {
+		if (in->mode == BAR_POPC && in->d[0] >= 0) {
 			w->regs[((size_t)base + (uint32_t)in->d[0]) * WARP_LANES + i] = done->popc;
-		} else if (in->mode >= BARRIER_AND && in->d[1] >= 0) {
-			bool v = in->mode == BARRIER_AND ? done->popc == done->total : done->popc;
+		} else if (in->mode >= BAR_AND && in->d[1] >= 0) {
+			bool v = in->mode == BAR_AND ? done->popc == done->total : done->popc;
 			uint32_t *p = &w->preds[base + (uint32_t)in->d[1]];
 
 			*p = (*p & ~(1u << i)) | (uint32_t)v << i;
@@ -345,11 +345,11 @@ static void barrier_try(struct interp_block *b, unsigned id, const struct warp *
 enum exec_result sync_barrier(struct warp *w, const struct insn *in, uint32_t mask) {
 	struct interp_block *b = w->block;
 	const uint64_t *ids = warp_src(w, in->s[0]), *counts = warp_src(w, in->s[1]);
-	uint32_t pred = in->mode >= BARRIER_POPC ? warp_pred_src(w, in, 2) : 0;
+	uint32_t pred = in->mode >= BAR_POPC ? warp_pred_src(w, in, 2) : 0;
 	uint32_t used = 0;
 
 	warp_park(w, w->active & ~mask, w->pc + 1);
-	warp_park(w, mask, in->mode == BARRIER_ARRIVE ? w->pc + 1 : w->pc);
+	warp_park(w, mask, in->mode == BAR_ARRIVE ? w->pc + 1 : w->pc);
 	for (uint32_t l = mask; l; l &= l - 1) {
 		unsigned i = (unsigned)__builtin_ctz(l);
 		uint32_t id = (uint32_t)ids[i], count = (uint32_t)counts[i];
@@ -369,7 +369,7 @@ enum exec_result sync_barrier(struct warp *w, const struct insn *in, uint32_t ma
 		used |= 1u << id;
 		w->wait[i].barrier = (int32_t)id;
 	}
-	if (in->mode != BARRIER_ARRIVE) {
+	if (in->mode != BAR_ARRIVE) {
 		w->waiting |= mask;
 	}
 	b->barriers_used |= used;

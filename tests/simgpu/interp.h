@@ -47,7 +47,8 @@ struct interp_machine {
 	void (*print)(void *userdata, const char *text, size_t n); /* output of vprintf */
 };
 
-/* Parses and decodes. A kernel with an instruction that is not known is kept, see
+/* Parses and decodes. What no driver would take is refused: unknown instructions, names that are
+ * not declared. A kernel with an instruction that exists but is not simulated is kept, see
  * interp_kernel_info.unsupported. Return: 0; -EINVAL with @error telling what and where; -E2BIG;
  * -ENOMEM.
  * @text is copied. */

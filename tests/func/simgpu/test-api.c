@@ -476,7 +476,21 @@ static void api_runs_kernels_of_libraries(void **state) {
 }
 
 static void api_refuses_bad_images_with_a_log(void **state) {
-	char log[256] = "";
+	static const struct {
+		const char *text, *told;
+	} bodies[] = {
+		{"add.u32 %r0, %r1, %r2;", "%r2"}, /* one beyond the range */
+		{"add.u32 %x, %r1, %r1;", "%x"},
+		{"@%q add.u32 %r0, %r1, %r1;", "%q"},
+		{"setp.eq.u32 %p|%q, %r0, %r1;", "%q"},
+		{"st.global.v2.u32 [%rd1], {%r0, %r1};", "%rd1"},
+		{"st.shared.v2.u32 [0], {%r0, %y};", "%y"},
+		{"mov.u32 %r0, %nobody.x;", "%nobody"},
+		{"mov.u32 %r0, nowhere;", "nowhere"},
+		{"bra nowhere;", "nowhere"},
+		{"frobnicate.u32 %r0, %r1;", "frobnicate"},
+	};
+	char log[256] = "", ptx[512];
 	CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
 	void *values[] = {log, (void *)sizeof(log)};
 	CUmodule m;
@@ -487,6 +501,17 @@ static void api_refuses_bad_images_with_a_log(void **state) {
 					    2, options, values),
 			 CUDA_ERROR_INVALID_PTX);
 	assert_non_null(strstr(log, "4"));
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
+		snprintf(ptx, sizeof(ptx),
+			 ".version 7.5\n.target sm_75\n.address_size 64\n.entry x() {\n"
+			 ".reg .b32 %%r<2>; .reg .pred %%p;\n%s\nret;\n}\n",
+			 bodies[i].text);
+		log[0] = '\0';
+		assert_int_equal(cuModuleLoadDataEx(&m, ptx, 2, options, values),
+				 CUDA_ERROR_INVALID_PTX);
+		assert_non_null(strstr(log, "line 6"));
+		assert_non_null(strstr(log, bodies[i].told));
+	}
 	assert_int_equal(cuModuleLoad(&m, "/nowhere"), CUDA_ERROR_FILE_NOT_FOUND);
 	assert_int_equal(cuModuleLoadData(&m, NULL), CUDA_ERROR_INVALID_VALUE);
 }

@@ -1,0 +1,231 @@
+/*
+ * interp-reach.c: which functions a kernel reaches: where its shared variables stand, and what it
+ * lacks because a function that it reaches lacks it.
+ */
+#include "tests/simgpu/interp-decode.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Who mentions whom. */
+struct graph {
+	uint32_t *list; /* functions */
+	size_t *first;	/* those that f names: list entries first[f] to first[f + 1] */
+	size_t n, cap;
+};
+
+struct reach {
+	struct graph graph;
+	uint8_t *reached; /* owned, as below: one for each function, for walks */
+	uint32_t *stack;
+};
+
+static int mention(struct decoder *d, struct graph *g, struct ptx_name name, uint8_t *uses_shared) {
+	const struct symbol *s = name.len ? decode_lookup(d, name, NULL) : NULL;
+	int r;
+
+	if (s && s->kind == SYMBOL_SHARED) {
+		uses_shared[s->value] = 1;
+	}
+	if (!s || s->kind != SYMBOL_FUNC) {
+		return 0;
+	}
+	r = decode_grow(&g->list, g->n, &g->cap, sizeof(*g->list));
+	if (r == 0) {
+		g->list[g->n++] = s->value;
+	}
+	return r;
+}
+
+static int mention_operands(struct decoder *d, struct graph *g, uint32_t first, uint32_t n,
+			    uint8_t *uses_shared) {
+	const struct ptx_operand *o = d->m->ptx->operands + first;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		bool group = o[i].kind == PTX_OPERAND_VECTOR || o[i].kind == PTX_OPERAND_LIST;
+
+		for (uint32_t k = 0; group && k < o[i].n_elements && r == 0; k++) {
+			r = mention(d, g, d->m->ptx->operands[o[i].elements + k].name, uses_shared);
+		}
+		if (!group && (o[i].kind == PTX_OPERAND_SYMBOL ||
+			       (o[i].kind == PTX_OPERAND_ADDR && !o[i].base_is_reg))) {
+			r = mention(d, g, o[i].name, uses_shared);
+		}
+	}
+	return r;
+}
+
+/* What one function mentions. A call through a register may reach any function. */
+static int graph_function(struct decoder *d, struct graph *g, uint32_t index, uint8_t *uses) {
+	const struct interp_kernel *k = &d->m->funcs[index];
+	const struct ptx_module *ptx = d->m->ptx;
+	uint32_t opened = 0;
+	int r = 0;
+
+	d->current = index;
+	d->scope = 0;
+	for (uint32_t i = 0; k->defined && i < k->ptx->n_stmts && r == 0; i++) {
+		const struct ptx_stmt *s = &ptx->stmts[k->ptx->stmts + i];
+
+		if (s->kind == PTX_STMT_OPEN) {
+			d->scope = ++opened;
+		} else if (s->kind == PTX_STMT_CLOSE) {
+			d->scope = d->functions[index].parents[d->scope];
+		} else if (s->kind == PTX_STMT_INSN) {
+			r = mention_operands(d, g, s->operands, s->n_operands, uses);
+			for (uint32_t o = 0; o < s->n_operands; o++) {
+				if (ptx_name_is(ptx_opcode_part(s->opcode, 0), "call") &&
+				    ptx->operands[s->operands + o].kind == PTX_OPERAND_REG) {
+					d->m->funcs[index].calls_indirectly = true;
+				}
+			}
+		}
+	}
+	for (uint32_t f = 0; r == 0 && k->calls_indirectly && f < d->m->n_funcs; f++) {
+		if (d->m->funcs[f].defined && !d->m->funcs[f].is_entry) {
+			r = decode_grow(&g->list, g->n, &g->cap, sizeof(*g->list));
+			if (r == 0) {
+				g->list[g->n++] = f;
+			}
+		}
+	}
+	return r;
+}
+
+/* Marks in @reached what @from reaches, itself included. @stack: as many as there are functions. */
+static void graph_reach(const struct graph *g, uint32_t from, uint8_t *reached, uint32_t *stack) {
+	size_t depth = 0;
+
+	stack[depth++] = from;
+	reached[from] = 1;
+	while (depth > 0) {
+		uint32_t f = stack[--depth];
+
+		for (size_t e = g->first[f]; e < g->first[f + 1]; e++) {
+			if (!reached[g->list[e]]) {
+				reached[g->list[e]] = 1;
+				stack[depth++] = g->list[e];
+			}
+		}
+	}
+}
+
+/*
+ * A shared variable stands at one offset for all kernels that reach it, so that functions need not
+ * know who called them: behind everything that any of these kernels has already.
+ */
+static void place_shared(struct decoder *d) {
+	struct interp_module *m = d->m;
+
+	for (size_t v = 0; v < d->n_shared; v++) {
+		struct shared_var *var = &d->shared[v];
+		uint64_t at = 0;
+
+		for (size_t e = 0; e < m->n_entries; e++) {
+			const struct interp_kernel *k = &m->funcs[m->entries[e]];
+
+			if (var->users[e] && k->static_shared > at) {
+				at = k->static_shared;
+			}
+		}
+		at = decode_align_up(at, var->align);
+		var->offset = (uint32_t)at;
+		for (size_t e = 0; e < m->n_entries && !var->dynamic; e++) {
+			if (var->users[e]) {
+				m->funcs[m->entries[e]].static_shared = at + var->size;
+			}
+		}
+	}
+}
+
+/* uses: [function][shared variable]. */
+static int reach_shared(struct reach *reach, struct decoder *d, const uint8_t *uses) {
+	struct interp_module *m = d->m;
+	uint8_t *reached = reach->reached;
+
+	for (size_t e = 0; e < m->n_entries; e++) {
+		memset(reached, 0, m->n_funcs);
+		graph_reach(&reach->graph, m->entries[e], reached, reach->stack);
+		for (size_t f = 0; f < m->n_funcs; f++) {
+			for (size_t v = 0; reached[f] && v < d->n_shared; v++) {
+				d->shared[v].users[e] |= uses[f * d->n_shared + v];
+			}
+		}
+	}
+	place_shared(d);
+	for (size_t e = 0; e < m->n_entries; e++) {
+		if (m->funcs[m->entries[e]].static_shared > INTERP_WINDOW_SIZE / 2) {
+			return -E2BIG;
+		}
+	}
+	return 0;
+}
+
+struct reach *reach_free(struct reach *reach) {
+	if (!reach) {
+		return NULL;
+	}
+	free(reach->graph.first);
+	free(reach->graph.list);
+	free(reach->reached);
+	free(reach->stack);
+	free(reach);
+	return NULL;
+}
+
+int reach_new(struct reach **ret, struct decoder *d) {
+	size_t n = d->m->n_funcs;
+	struct reach *reach = calloc(1, sizeof(*reach));
+	uint8_t *uses = calloc(n + 1, d->n_shared + 1);
+	int r = -ENOMEM;
+
+	if (reach && uses) {
+		reach->reached = calloc(n + 1, 1);
+		reach->stack = calloc(n + 1, sizeof(*reach->stack));
+		reach->graph.first = calloc(n + 1, sizeof(*reach->graph.first));
+		r = reach->reached && reach->stack && reach->graph.first ? 0 : -ENOMEM;
+	}
+	for (uint32_t f = 0; f < n && r == 0; f++) {
+		reach->graph.first[f] = reach->graph.n;
+		r = graph_function(d, &reach->graph, f, uses + f * d->n_shared);
+		reach->graph.first[f + 1] = reach->graph.n;
+	}
+	if (r == 0) {
+		r = reach_shared(reach, d, uses);
+	}
+	free(uses);
+	if (r < 0) {
+		reach_free(reach);
+		return r;
+	}
+	*ret = reach;
+	return 0;
+}
+
+/* A kernel lacks what any function that it reaches lacks. */
+int reach_inherit(struct reach *reach, struct decoder *d) {
+	struct interp_module *m = d->m;
+	uint8_t *reached = reach->reached;
+
+	for (size_t e = 0; e < m->n_entries; e++) {
+		struct interp_kernel *k = &m->funcs[m->entries[e]];
+
+		memset(reached, 0, m->n_funcs);
+		graph_reach(&reach->graph, m->entries[e], reached, reach->stack);
+		for (size_t f = 0; f < m->n_funcs && !k->unsupported; f++) {
+			if (reached[f] && m->funcs[f].unsupported) {
+				k->unsupported = strdup(m->funcs[f].unsupported);
+				if (!k->unsupported) {
+					return -ENOMEM;
+				}
+			}
+		}
+		for (size_t f = 0; f < m->n_funcs; f++) {
+			if (reached[f] && m->funcs[f].max_live > k->max_live) {
+				k->max_live = m->funcs[f].max_live;
+			}
+		}
+	}
+	return 0;
+}

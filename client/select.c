@@ -57,7 +57,10 @@ int select_policies(const struct select_words *words,
 			return fail_unknown(words->list[i]);
 		}
 		for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
-			add(ret_policies, &n, *p);
+			/* of use only for tasks that say where they go */
+			if (strcmp((*p)->name, "fixed") != 0) {
+				add(ret_policies, &n, *p);
+			}
 		}
 	}
 	if (n == 0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/plot.h"
 #include "client/simulate.h"
 #include "client/sweep.h"
 #include "client/table.h"
@@ -261,17 +262,23 @@ static void write_csv(const struct sweep *s, const struct sweep_result *result, 
 	}
 }
 
-static int save_csv(const char *path, const struct sweep *s, const struct sweep_result *result) {
-	bool failed;
+static bool to_stdout(const char *path) {
+	return path && strcmp(path, "-") == 0;
+}
+
+/* @write into the file at @path, or standard output for "-". */
+static int save(const char *path, const struct sweep *s, const struct sweep_result *result,
+		void (*write)(const struct sweep *, const struct sweep_result *, FILE *)) {
+	bool failed = false;
 	FILE *out;
 
-	if (strcmp(path, "-") == 0) {
-		write_csv(s, result, stdout);
+	if (to_stdout(path)) {
+		write(s, result, stdout);
 		return CTL_EXIT_OK; /* main() says if that went wrong */
 	}
 	out = fopen(path, "we");
 	if (out) {
-		write_csv(s, result, out);
+		write(s, result, out);
 		failed = ferror(out);
 		failed |= fclose(out) == EOF;
 	}
@@ -290,11 +297,14 @@ static int report(const struct ctl *ctl, const struct sweep *s, const struct swe
 		if (json_write(sweep_json(ctl, s, result), ctl->common.json, stdout) < 0) {
 			r = CTL_EXIT_FAILED;
 		}
-	} else if (!o->csv || strcmp(o->csv, "-") != 0) {
+	} else if (!to_stdout(o->csv) && !to_stdout(o->plot)) {
 		r = print_matrix(ctl, s, result);
 	}
 	if (r == CTL_EXIT_OK && o->csv) {
-		r = save_csv(o->csv, s, result);
+		r = save(o->csv, s, result, write_csv);
+	}
+	if (r == CTL_EXIT_OK && o->plot) {
+		r = save(o->plot, s, result, plot_write);
 	}
 	return r;
 }

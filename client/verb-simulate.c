@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client/ctl.h"
+#include "client/gantt.h"
 #include "client/options.h"
 #include "client/scenario-file.h"
 #include "client/simulate.h"
@@ -98,6 +99,10 @@ static const struct option simulate_options[] = {
 	 parse_workers, offsetof(struct simulate_options, n_workers), "1 to 256"},
 	{"csv", 0, OPTION_REQUIRED, "FILE", "write the sweep's results; - for standard output",
 	 option_string, offsetof(struct simulate_options, csv), NULL},
+	{"plot", 0, OPTION_REQUIRED, "FILE", "draw the sweep: misses and energy over utilisation",
+	 option_string, offsetof(struct simulate_options, plot), NULL},
+	{"gantt", 0, OPTION_REQUIRED, "FILE", "draw the schedule of the one policy", option_string,
+	 offsetof(struct simulate_options, gantt), NULL},
 	{0},
 };
 
@@ -329,9 +334,41 @@ static int print_tasks(const struct ctl *ctl, const struct batch *b) {
 	return r;
 }
 
+static int draw(const struct batch *b, const char *path) {
+	bool failed;
+	FILE *out;
+
+	if (strcmp(path, "-") == 0) {
+		gantt_write(&b->runs[0], &b->scenario, stdout);
+		return CTL_EXIT_OK; /* main() says if that went wrong */
+	}
+	out = fopen(path, "we");
+	if (out) {
+		gantt_write(&b->runs[0], &b->scenario, out);
+		failed = ferror(out);
+		failed |= fclose(out) == EOF;
+	}
+	if (!out || failed) {
+		ctl_error("cannot write '%s': %s", path, strerror(errno));
+		return CTL_EXIT_FAILED;
+	}
+	return CTL_EXIT_OK;
+}
+
 static int report(const struct ctl *ctl, const struct batch *b) {
+	const struct simulate_options *o = ctl->options;
 	int r;
 
+	if (o->gantt && b->n_runs > 1) {
+		ctl_error("option '--gantt' draws one policy, not %zu", b->n_runs);
+		return CTL_EXIT_USAGE;
+	}
+	if (o->gantt) {
+		r = draw(b, o->gantt);
+		if (r != CTL_EXIT_OK || strcmp(o->gantt, "-") == 0) {
+			return r;
+		}
+	}
 	if (ctl->common.json != JSON_OFF) {
 		return json_write(batch_json(ctl, b), ctl->common.json, stdout) < 0
 			       ? CTL_EXIT_FAILED
@@ -344,28 +381,50 @@ static int report(const struct ctl *ctl, const struct batch *b) {
 	return r;
 }
 
+/* Options of the other half of the verb would do nothing: say so. */
+static int check_options(const struct simulate_options *o) {
+	const char *alone = o->gantt ? "gantt" : NULL;
+	const char *with = o->csv		 ? "csv"
+			   : o->plot		 ? "plot"
+			   : o->n_tasksets	 ? "tasksets"
+			   : o->n_tasks		 ? "tasks"
+			   : o->without.n	 ? "without"
+			   : o->reference_sms	 ? "reference-sms"
+			   : o->deadline_percent ? "deadlines"
+						 : NULL;
+
+	if (o->sweep.step ? !alone : !with) {
+		return CTL_EXIT_OK;
+	}
+	ctl_error("option '--%s' %s", o->sweep.step ? alone : with,
+		  o->sweep.step ? "draws one schedule, not a sweep" : "needs --sweep");
+	return CTL_EXIT_USAGE;
+}
+
 static int simulate(const struct ctl *ctl) {
+	const struct simulate_options *o = ctl->options;
 	struct batch b = {0};
 	char error[1024];
 	int r;
 
+	r = check_options(o);
+	if (r != CTL_EXIT_OK) {
+		return r;
+	}
 	if (scenario_file_init(&b.scenario, ctl->args[0], error, sizeof(error)) < 0) {
 		ctl_error("%s", error);
 		return CTL_EXIT_FAILED;
 	}
-	if (((const struct simulate_options *)ctl->options)->sweep.step) {
+	if (o->sweep.step) {
 		r = simulate_sweep(ctl, &b.scenario);
-		batch_deinit(&b);
-		return r;
-	}
-	if (b.scenario.n_tasks == 0) {
+	} else if (b.scenario.n_tasks == 0) {
 		ctl_error("nothing to simulate: '%s' has no tasks", ctl->args[0]);
-		batch_deinit(&b);
-		return CTL_EXIT_FAILED;
-	}
-	r = batch_run(ctl, &b);
-	if (r == CTL_EXIT_OK) {
-		r = report(ctl, &b);
+		r = CTL_EXIT_FAILED;
+	} else {
+		r = batch_run(ctl, &b);
+		if (r == CTL_EXIT_OK) {
+			r = report(ctl, &b);
+		}
 	}
 	batch_deinit(&b);
 	return r;

@@ -69,6 +69,53 @@ static void simulate_misses_without_spatial_multitasking(void **state) {
 	}
 }
 
+/* The dissertation's four energies; two of them are printed 0.01 higher or lower. */
+static void simulate_gives_the_energies_of_examples_8_and_9(void **state) {
+	static const struct {
+		const char *name;
+		double joules;
+	} examples[] = {
+		{"example-8-distribution", 7.34},
+		{"example-8-concentration", 7.24},
+		{"example-9-concentration", 7.30},
+		{"example-9-distribution", 7.20},
+	};
+
+	for (size_t i = 0; i < 4; i++) {
+		json_t *run = run_of(ARGS(sbeetctl, "simulate", "--json", "-p", "fixed",
+					  scenario(examples[i].name)));
+		double off = number(run, "energy_j") - examples[i].joules;
+
+		assert_true(off > -0.01 && off < 0.01);
+		assert_int_equal((int)number(run, "completed"), 2);
+		json_decref(run);
+	}
+}
+
+/* As the figures draw it: tau_1 leaves a quarter of the SMs and nobody is late. */
+static void sbeet_schedules_examples_4_and_5_as_drawn(void **state) {
+	static const char *const names[] = {"example-4", "example-5"};
+
+	for (size_t i = 0; i < 2; i++) {
+		json_t *run = run_of(ARGS(sbeetctl, "simulate", "--json", "-p", "sbeet", "--param",
+					  "free_at_kernel_end=on", scenario(names[i])));
+		const json_t *segments = json_object_get(run, "segments"), *segment;
+		size_t index;
+		int found = 0;
+
+		assert_int_equal((int)number(run, "missed"), 0);
+		json_array_foreach(segments, index, segment) {
+			if (strcmp(json_string_value(json_object_get(segment, "task")), "tau_1") ==
+			    0) {
+				assert_int_equal((int)number(segment, "n_sms"), 6);
+				found++;
+			}
+		}
+		assert_int_equal(found, 1);
+		json_decref(run);
+	}
+}
+
 static void simulate_shows_tables(void **state) {
 	struct spawned s =
 		spawn(ARGS(sbeetctl, "simulate", "-p", "fcfs", scenario("example-4")), NULL);
@@ -157,6 +204,50 @@ static void plan_gives_a_verdict_for_each_task(void **state) {
 	spawned_deinit(&s);
 }
 
+static size_t count_of(const char *text, const char *part) {
+	size_t n = 0;
+
+	for (const char *at = text; (at = strstr(at, part)); at += strlen(part)) {
+		n++;
+	}
+	return n;
+}
+
+/* Pictures are XML, whatever tasks are called, with a box for each job and an arrow for each
+ * release and deadline. */
+static void pictures_have_all_that_they_show(void **state) {
+	static const char text[] =
+		"{\"gpus\": [{\"name\": \"<&>\", \"sms\": 4, \"static_w\": 1, "
+		"\"idle_w_per_sm\": 1}], \"profiles\": [{\"name\": \"p\", \"on\": {\"<&>\": "
+		"{\"linear\": \"4ms\", \"watts_per_sm\": 1}}}], \"tasks\": [{\"name\": "
+		"\"a<b&c\", \"profile\": \"p\", \"period\": \"10ms\"}]}";
+	struct spawned s;
+	char script[1024];
+
+	snprintf(script, sizeof(script),
+		 "printf %%s '%s' | \"$SBEETCTL\" simulate -p fcfs -d 30ms --gantt - -", text);
+	s = spawn(ARGS("/bin/sh", "-c", script), NULL);
+	assert_string_equal(s.err, "");
+	assert_int_equal(s.code, 0);
+	assert_int_equal(strncmp(s.out, "<?xml", 5), 0);
+	assert_contains(s.out, "a&lt;b&amp;c");
+	assert_null(strstr(s.out, "a<b"));
+	assert_int_equal(count_of(s.out, "fill=\"url(#p0)\""), 3 + 1); /* jobs and legend */
+	assert_int_equal(count_of(s.out, "stroke-width=\"1\" fill=\"none\""), 3 + 3);
+	assert_contains(s.out, "</svg>\n");
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "simulate", "--sweep=0.4:1.2:0.4", "--tasksets=2", "-p", "fcfs",
+		       "-p", "rm", "--plot=-", scenario("example-5")),
+		  NULL);
+	assert_string_equal(s.err, "");
+	assert_int_equal(s.code, 0);
+	/* two panels and the legend, a curve for each policy */
+	assert_int_equal(count_of(s.out, "stroke-dasharray"), 3 * 2);
+	assert_contains(s.out, ">rm</text>");
+	spawned_deinit(&s);
+}
+
 static void policy_lists_all(void **state) {
 	struct spawned s = spawn(ARGS(sbeetctl, "policy"), NULL);
 
@@ -216,6 +307,10 @@ static const struct {
 	{{"simulate", "@", "--seed=-1", NULL}, 2, "option '--seed'"},
 	{{"simulate", "@", "--columns=x", NULL}, 2, "no column 'x'"},
 	{{"simulate", "@", "--sweep=2:1:0.1", NULL}, 2, "value out of range '2:1:0.1'"},
+	{{"simulate", "@", "--gantt=x.svg", "-p", "all", NULL}, 2, "draws one policy, not"},
+	{{"simulate", "@", "--gantt=x.svg", "--sweep=1", NULL}, 2, "draws one schedule, not a"},
+	{{"simulate", "@", "--plot=x.svg", NULL}, 2, "option '--plot' needs --sweep"},
+	{{"simulate", "@", "--gantt=/nonexistent/x", NULL}, 1, "cannot write '/nonexistent/x'"},
 	{{"plan", "@", "-p", "all", NULL}, 2, "a plan has one policy"},
 	{{"profile", "list", "/dev/null", NULL}, 1, "cannot read '/dev/null': it is empty"},
 	{{"profile", "show", "@", "lng", NULL}, 4, "no profile 'lng' in"},
@@ -248,10 +343,13 @@ static void bad_calls_are_told_what_was_expected(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(simulate_misses_without_spatial_multitasking),
+		cmocka_unit_test(simulate_gives_the_energies_of_examples_8_and_9),
+		cmocka_unit_test(sbeet_schedules_examples_4_and_5_as_drawn),
 		cmocka_unit_test(simulate_shows_tables),
 		cmocka_unit_test(simulate_repeats_itself_by_seed),
 		cmocka_unit_test(sweep_does_not_depend_on_workers),
 		cmocka_unit_test(plan_gives_a_verdict_for_each_task),
+		cmocka_unit_test(pictures_have_all_that_they_show),
 		cmocka_unit_test(policy_lists_all),
 		cmocka_unit_test(profile_goes_through_csv),
 		cmocka_unit_test(bad_calls_are_told_what_was_expected),

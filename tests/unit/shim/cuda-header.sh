@@ -34,6 +34,6 @@ table)
 		}' "$2"
 	;;
 declarations)
-	sed -n '/^CUresult CUDAAPI/,/;/p' "$2"
+	awk '/^CUresult CUDAAPI/ { inside = 1 } inside { print } /;/ { inside = 0 }' "$2"
 	;;
 esac

@@ -2,6 +2,7 @@
 #include "tests/simgpu/driver.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -167,9 +168,10 @@ CUresult context_note(CUcontext context, CUresult result) {
 }
 
 int driver_memfd(const void *text, size_t size) {
-	int fd = memfd_create("simgpu", MFD_CLOEXEC);
+	int fd = memfd_create("simgpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (fd < 0 || ftruncate(fd, (off_t)size) < 0) {
+	/* simgpud maps no file that could be cut short under it. */
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0) {
 		goto fail;
 	}
 	for (size_t done = 0; text && done < size;) {

@@ -2,6 +2,7 @@
  * session-memory.c: requests about memory and modules.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,11 +10,13 @@
 
 #include "tests/simgpu/session-internal.h"
 
-/* Touching a mapping beyond its file kills. */
+/* Touching a mapping beyond its file kills: the file must be long enough, and stay so. */
 static bool fd_holds(int fd, uint64_t size) {
 	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
 
-	return fd >= 0 && size > 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size >= size;
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && size > 0 && fstat(fd, &st) == 0 &&
+	       (uint64_t)st.st_size >= size;
 }
 
 /* ---- memory ---- */
@@ -46,6 +49,10 @@ void session_memory_free(struct client *c, const void *packet, size_t n, int fd)
 		int r = memory_free(&ctx->gpu->memory, q->value, ctx);
 
 		client_reply(c, q->h.id, r < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+		return;
+	}
+	if (st->context != ctx) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
 		return;
 	}
 	op = session_op_new(ctx, DEVICE_ACTION, 0);

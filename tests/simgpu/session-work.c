@@ -187,7 +187,8 @@ void session_launch(struct client *c, const void *packet, size_t n, int fd) {
 	uint64_t threads, blocks;
 	unsigned shared;
 
-	if (!st || !m || q->params_size > n - sizeof(*q)) {
+	/* A module's memory is its context's, and goes with it. */
+	if (!st || !m || m->context != st->context || q->params_size > n - sizeof(*q)) {
 		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
 		return;
 	}
@@ -232,7 +233,8 @@ void session_launch(struct client *c, const void *packet, size_t n, int fd) {
 	device_submit(st->device, &op->base);
 }
 
-/* One side of a copy: the rows lie inside what the client may touch. */
+/* One side of a copy: the rows lie beside each other, so that their bytes bound the time that they
+ * take, and inside what the client may touch. */
 static bool copy_side_ok(struct context *ctx, enum wire_place place, uint64_t addr, uint64_t pitch,
 			 uint64_t width, uint64_t height, bool write) {
 	uint64_t size;
@@ -240,7 +242,7 @@ static bool copy_side_ok(struct context *ctx, enum wire_place place, uint64_t ad
 	if (place == WIRE_INLINE) {
 		return true;
 	}
-	if (__builtin_mul_overflow(pitch, height - 1, &size) ||
+	if ((height > 1 && pitch < width) || __builtin_mul_overflow(pitch, height - 1, &size) ||
 	    __builtin_add_overflow(size, width, &size)) {
 		return false;
 	}

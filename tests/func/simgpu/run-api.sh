@@ -1,10 +1,10 @@
 #!/bin/sh
-# usage: run-api.sh TEST SIMGPUD: runs the test on simulated GPUs of its own.
+# usage: run-api.sh TEST SIMGPUD: runs the test, which is told SIMGPUD, on simulated GPUs of its own.
 set -u
 SIMGPU_DIR=$(mktemp -d)
 SIMGPU=4,2
 export SIMGPU_DIR SIMGPU
-"$1"
+"$1" "$2"
 code=$?
 "$2" --stop
 rm -rf "$SIMGPU_DIR"

@@ -301,6 +301,9 @@ static void set_value(struct study *u, struct ptx_name n, uint32_t var, enum val
 }
 
 static void set_operand(struct study *u, const struct ptx_operand *o, enum value v) {
+	/* Of a value that is taken apart, only sameness holds for each of its parts. */
+	enum value part = is_same(v) ? VALUE_SAME : v == VALUE_LANE ? VALUE_ANY : v;
+
 	if (o->kind == PTX_OPERAND_REG) {
 		set_value(u, o->name, o->var, v);
 	}
@@ -308,7 +311,7 @@ static void set_operand(struct study *u, const struct ptx_operand *o, enum value
 		const struct ptx_operand *e = &u->m->operands[o->elements + i];
 
 		if (e->kind == PTX_OPERAND_REG) {
-			set_value(u, e->name, e->var, v);
+			set_value(u, e->name, e->var, part);
 		}
 	}
 	if (o->pair.len > 0) {

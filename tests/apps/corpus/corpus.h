@@ -18,7 +18,7 @@ enum corpus_shape {
 };
 
 struct corpus_kernel {
-	const char *file;   /* kernels/FILE.cu, ptx/FILE.ptx */
+	const char *file;   /* ptx/FILE.ptx, of kernels/FILE.cu unless written by hand */
 	const char *kernel; /* mangled */
 	enum corpus_shape shape;
 	/*

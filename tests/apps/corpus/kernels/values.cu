@@ -137,18 +137,18 @@ KERNEL carries(u32 *out, const u32 *in) {
 	out[self()] = c ^ d * 3 ^ e * 5;
 }
 
-/* Block ids inside inline PTX, in braces, guarded, as operands of arithmetic and of a vector. */
+/* Block ids inside inline PTX: in braces, guarded, twice. */
 KERNEL inline_ids(u32 *out) {
 	u32 a, b, c;
 
-	asm volatile("{\n\t.reg .u32 x;\n\tmov.u32 x, %%ctaid.x;\n\tmad.lo.u32 %0, x, %%nctaid.x, "
-		     "%%ctaid.y;\n\t}"
+	asm volatile("{\n\t.reg .u32 x, y;\n\tmov.u32 x, %%ctaid.x;\n\tmov.b32 y, %%nctaid.x;\n\t"
+		     "mad.lo.u32 %0, x, y, 1;\n\t}"
 		     : "=r"(a));
-	asm volatile("{\n\t.reg .pred p;\n\tsetp.gt.u32 p, %%ctaid.x, 2;\n\tmov.u32 %0, 5;\n\t@p mov.u32 "
-		     "%0, %%nctaid.y;\n\t}"
+	asm volatile("{\n\t.reg .pred p;\n\t.reg .u32 x;\n\tmov.u32 x, %%ctaid.y;\n\tsetp.gt.u32 p, "
+		     "x, 2;\n\tmov.u32 %0, 5;\n\t@p mov.u32 %0, %%nctaid.y;\n\t@!p mov.s32 %0, "
+		     "%%ctaid.x;\n\t}"
 		     : "=r"(b));
-	asm volatile("{\n\t.reg .u64 w;\n\tmov.b64 w, {%%ctaid.x, %%ctaid.z};\n\tcvt.u32.u64 %0, w;\n\t}"
-		     : "=r"(c));
+	asm volatile("mov.u32 %0, %%ctaid.z;\n\tcvt.u32.u32 %0, %0;" : "=r"(c));
 	out[self()] = a + b * 7 + c * 31;
 }
 
@@ -174,7 +174,7 @@ KERNEL inline_labels(u32 *out, const u32 *in) {
 	asm volatile("{\n\t.reg .pred p;\n\tbra done;\nagain:\n\tadd.u32 %0, %0, 3;\n\tsub.u32 %1, %1, "
 		     "1;\ndone:\n\tsetp.gt.u32 p, %1, 0;\n\t@p bra again;\n\t}"
 		     : "+r"(n), "+r"(v));
-	asm volatile("{\n\t.reg .pred p;\n\tbra done;\nagain:\n\tadd.u32 %0, %0, %%ctaid.x;\ndone:\n\t"
+	asm volatile("{\n\t.reg .pred p;\n\tbra done;\nagain:\n\tadd.u32 %0, %0, 2;\ndone:\n\t"
 		     "setp.lt.u32 p, %0, 20;\n\t@p bra more;\n\tbra last;\nmore:\n\tadd.u32 %0, %0, 1;\n\t"
 		     "bra again;\nlast:\n\t}"
 		     : "+r"(n));

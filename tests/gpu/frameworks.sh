@@ -24,7 +24,8 @@ tool() {
 
 # POLICY
 start_daemon() {
-	tool "$here/bin/sbeetd" --policy "$1" --sharing exclusive >"$scratch/sbeetd.log" 2>&1 &
+	LD_LIBRARY_PATH="$here/lib" "$here/bin/sbeetd" --policy "$1" --sharing exclusive \
+		>"$scratch/sbeetd.log" 2>&1 &
 	daemon=$!
 	until tool "$here/bin/sbeetctl" status >/dev/null 2>&1; do
 		kill -0 "$daemon" || {

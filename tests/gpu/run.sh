@@ -259,8 +259,15 @@ for policy in fcfs even; do
 	percent=$(awk '{ printf "%.1f\n", $3 }' "$out/ratios-$policy.txt" | middle)
 	bare=$(awk '{ printf "%.0f\n", $1 }' "$out/ratios-$policy.txt" | middle)
 	added=$(awk '{ printf "%.0f\n", $2 - $1 }' "$out/ratios-$policy.txt" | middle)
+	detail="$percent % (bare $bare ns, added $added ns)"
+	if [ $policy = even ]; then
+		# An empty kernel is the worst case of a twin: its blocks cost more to claim than to run. A
+		# figure to know, with no promise about it.
+		say "$(printf '%-44s %-7s %s' "confined empty kernels, rate against bare" - "$detail")"
+		continue
+	fi
 	ok=$(awk -v p="$percent" 'BEGIN { print (p >= 95 ? "yes" : "no") }')
-	row "launches inside a job ($policy), rate against bare" "$ok" "$percent % (bare $bare ns, added $added ns)"
+	row "launches inside a job, rate against bare" "$ok" "$detail"
 done
 
 # Between processes, under MPS, where the machine has it.

@@ -28,6 +28,7 @@ struct table {
 	size_t n_cells, allocated;
 	size_t *shown; /* owned: indices of columns, in the order of display */
 	size_t n_shown;
+	bool chosen;	 /* the user asked for these columns, so all of them are shown */
 	bool incomplete; /* an allocation failed */
 };
 
@@ -89,6 +90,10 @@ static void add(struct table *t, struct cell cell) {
 
 void table_text(struct table *t, const char *text) {
 	add(t, (struct cell){.text = strdup(text && *text ? text : "-")});
+}
+
+void table_blank(struct table *t) {
+	add(t, (struct cell){.text = strdup("")});
 }
 
 void table_value(struct table *t, int64_t value, const char *format, ...) {
@@ -171,6 +176,7 @@ int table_select(struct table *t, const char *list, char *error, size_t error_si
 	free(t->shown);
 	t->shown = shown;
 	t->n_shown = n;
+	t->chosen = true;
 	return 0;
 }
 
@@ -231,30 +237,80 @@ int table_sort(struct table *t, const char *key, char *error, size_t error_size)
 	return 0;
 }
 
-/* Makes the widest elastic columns narrower until a line fits. */
-static void fit(const struct table *t, size_t *widths, unsigned width) {
-	for (;;) {
-		size_t total = 0, widest = SIZE_MAX;
+/* What is printed: columns, by their index in the table, and how wide they are. */
+struct layout {
+	size_t *columns; /* owned */
+	size_t *widths;	 /* owned */
+	size_t n;
+};
 
-		for (size_t i = 0; i < t->n_shown; i++) {
-			total += widths[i] + (i > 0 ? GAP : 0);
-			if (t->columns[t->shown[i]].elastic && widths[i] > ELASTIC_MIN &&
-			    (widest == SIZE_MAX || widths[i] > widths[widest])) {
+static size_t line_width(const struct layout *l) {
+	size_t total = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		total += l->widths[i] + (i > 0 ? GAP : 0);
+	}
+	return total;
+}
+
+/* How far a line can be cut: the narrowest it can be with all of its columns. */
+static size_t line_width_min(const struct table *t, const struct layout *l) {
+	size_t total = line_width(l);
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (t->columns[l->columns[i]].elastic && l->widths[i] > ELASTIC_MIN) {
+			total -= l->widths[i] - ELASTIC_MIN;
+		}
+	}
+	return total;
+}
+
+/* Leaves out what can best be done without. Return: whether there was anything. */
+static bool drop_one(const struct table *t, struct layout *l) {
+	size_t first = SIZE_MAX;
+
+	for (size_t i = 0; i < l->n; i++) {
+		unsigned drop = t->columns[l->columns[i]].drop;
+
+		if (drop > 0 && (first == SIZE_MAX || drop > t->columns[l->columns[first]].drop)) {
+			first = i;
+		}
+	}
+	if (first == SIZE_MAX) {
+		return false;
+	}
+	l->n--;
+	memmove(&l->columns[first], &l->columns[first + 1], (l->n - first) * sizeof(size_t));
+	memmove(&l->widths[first], &l->widths[first + 1], (l->n - first) * sizeof(size_t));
+	return true;
+}
+
+/* Leaves columns out until the others can be made to fit, then makes the widest ones narrower. */
+static void fit(const struct table *t, struct layout *l, unsigned width) {
+	while (!t->chosen && line_width_min(t, l) > width && drop_one(t, l)) {
+	}
+	for (size_t total = line_width(l); total > width; total--) {
+		size_t widest = SIZE_MAX;
+
+		for (size_t i = 0; i < l->n; i++) {
+			if (t->columns[l->columns[i]].elastic && l->widths[i] > ELASTIC_MIN &&
+			    (widest == SIZE_MAX || l->widths[i] > l->widths[widest])) {
 				widest = i;
 			}
 		}
-		if (total <= width || widest == SIZE_MAX) {
+		if (widest == SIZE_MAX) {
 			return;
 		}
-		widths[widest]--;
+		l->widths[widest]--;
 	}
 }
 
-static void print_cell(const struct table *t, size_t i, size_t width, const char *text, FILE *out) {
-	size_t len = terminal_text_width(text);
+static void print_cell(const struct table *t, const struct layout *l, size_t i, const char *text,
+		       FILE *out) {
+	size_t len = terminal_text_width(text), width = l->widths[i];
 	size_t pad = len < width ? width - len : 0;
 
-	if (t->columns[t->shown[i]].right) {
+	if (t->columns[l->columns[i]].right) {
 		fprintf(out, "%*s", (int)pad, "");
 		pad = 0;
 	}
@@ -265,52 +321,60 @@ static void print_cell(const struct table *t, size_t i, size_t width, const char
 		fputs(text, out);
 	}
 	/* No spaces at the end of a line. */
-	if (i + 1 < t->n_shown) {
+	if (i + 1 < l->n) {
 		fprintf(out, "%*s", (int)pad + GAP, "");
 	}
 }
 
-static void measure(const struct table *t, const struct table_style *style, size_t *widths) {
-	for (size_t i = 0; i < t->n_shown; i++) {
-		size_t c = t->shown[i];
+static void measure(const struct table *t, const struct table_style *style, struct layout *l) {
+	for (size_t i = 0; i < l->n; i++) {
+		size_t c = l->columns[i];
 
-		widths[i] = style->no_legend ? 0 : terminal_text_width(t->columns[c].header);
+		l->widths[i] = style->no_legend ? 0 : terminal_text_width(t->columns[c].header);
 		for (size_t row = 0; row < table_rows(t); row++) {
 			size_t n = terminal_text_width(t->cells[row * t->n_columns + c].text);
 
-			widths[i] = n > widths[i] ? n : widths[i];
+			l->widths[i] = n > l->widths[i] ? n : l->widths[i];
 		}
 	}
 	if (style->width > 0) {
-		fit(t, widths, style->width);
+		fit(t, l, style->width);
 	}
 }
 
-int table_print(const struct table *t, const struct table_style *style, FILE *out) {
-	size_t *widths;
-
-	if (t->incomplete) {
-		return -ENOMEM;
-	}
-	widths = calloc(t->n_shown, sizeof(*widths));
-	if (!widths) {
-		return -ENOMEM;
-	}
-	measure(t, style, widths);
+static void print_rows(const struct table *t, const struct table_style *style,
+		       const struct layout *l, FILE *out) {
 	if (!style->no_legend) {
 		fputs(style->colour ? "\033[1m" : "", out);
-		for (size_t i = 0; i < t->n_shown; i++) {
-			print_cell(t, i, widths[i], t->columns[t->shown[i]].header, out);
+		for (size_t i = 0; i < l->n; i++) {
+			print_cell(t, l, i, t->columns[l->columns[i]].header, out);
 		}
 		fputs(style->colour ? "\033[0m\n" : "\n", out);
 	}
 	for (size_t row = 0; row < table_rows(t); row++) {
-		for (size_t i = 0; i < t->n_shown; i++) {
-			print_cell(t, i, widths[i], t->cells[row * t->n_columns + t->shown[i]].text,
-				   out);
+		for (size_t i = 0; i < l->n; i++) {
+			print_cell(t, l, i, t->cells[row * t->n_columns + l->columns[i]].text, out);
 		}
 		fputc('\n', out);
 	}
-	free(widths);
-	return 0;
+}
+
+int table_print(const struct table *t, const struct table_style *style, FILE *out) {
+	struct layout l = {.n = t->n_shown};
+	int r = -ENOMEM;
+
+	if (t->incomplete) {
+		return -ENOMEM;
+	}
+	l.columns = calloc(t->n_shown, sizeof(*l.columns));
+	l.widths = calloc(t->n_shown, sizeof(*l.widths));
+	if (l.columns && l.widths) {
+		memcpy(l.columns, t->shown, t->n_shown * sizeof(*l.columns));
+		measure(t, style, &l);
+		print_rows(t, style, &l, out);
+		r = 0;
+	}
+	free(l.columns);
+	free(l.widths);
+	return r;
 }

@@ -17,6 +17,8 @@ struct table_column {
 	bool right;	    /* numbers */
 	bool elastic;	    /* may be cut, with an ellipsis, to fit a terminal */
 	bool hidden;	    /* shown only when --columns asks for it */
+	unsigned drop;	    /* where a terminal is too narrow even so, the column with the highest
+			     * number is left out first; 0: never */
 };
 
 struct table_style {
@@ -34,6 +36,9 @@ struct table *table_free(struct table *t); /* takes NULL, returns NULL */
 /* The next cell: text (NULL or "" is shown as "-"), or a number, with which sorting is by value. */
 void table_text(struct table *t, const char *text);
 void table_number(struct table *t, int64_t value);
+
+/* Nothing at all, for the rest of a row that only goes on with one of its cells. */
+void table_blank(struct table *t);
 
 /* A cell shown as @format says and sorted by @value. */
 void table_value(struct table *t, int64_t value, const char *format, ...)

@@ -19,8 +19,17 @@
 #include "client/verb.h"
 #include "proto/units.h"
 
-/* Columns of the picture of a GPU's SMs; larger GPUs have several SMs a column. */
-#define MAP_WIDTH 48
+/* The picture of a GPU's SMs: so many letters a line, with as many lines as it takes. On a terminal
+ * with no room for MAP_MIN it is one line of MAP_MIN, where a letter stands for several SMs. */
+#define MAP_MAX 64
+#define MAP_MIN 16
+
+/* What the map leaves to the other columns of its table: names are cut before the map is. */
+#define MAP_BESIDE 41
+#define MAP_NAME   16
+
+/* A reading of the power that is older than this is shown with its age. */
+#define POWER_FRESH_NS (3 * NSEC_PER_SEC)
 
 #define WATCH_DEFAULT_NS (2 * NSEC_PER_SEC)
 #define WATCH_MIN_NS	 (100 * NSEC_PER_MSEC)
@@ -89,17 +98,46 @@ static char map_column(const struct snapshot *s, unsigned gpu, unsigned first, u
 	return letter;
 }
 
-static void map_print(const struct snapshot *s, const Sbeet__Control__Gpu *gpu,
-		      char text[MAP_WIDTH + 3]) {
-	unsigned per_column = (gpu->sms + MAP_WIDTH - 1) / MAP_WIDTH;
+struct map {
+	unsigned per_letter; /* SMs */
+	unsigned per_line;   /* letters */
+	unsigned n_lines;
+};
+
+/* How to show @n_sms SMs on a terminal of @width columns (0: none). */
+static struct map map_plan(unsigned n_sms, unsigned width, size_t longest_name) {
+	unsigned beside =
+		MAP_BESIDE + (unsigned)(longest_name < MAP_NAME ? longest_name : MAP_NAME);
+	unsigned room = width == 0 ? MAP_MAX : width > beside ? width - beside : 0;
+	struct map m = {.per_letter = 1, .n_lines = 1};
+
+	if (room < MAP_MIN) {
+		m.per_letter = (n_sms + MAP_MIN - 1) / MAP_MIN;
+		m.per_line = MAP_MIN;
+		return m;
+	}
+	room = room > MAP_MAX ? MAP_MAX : room;
+	m.n_lines = n_sms > room ? (n_sms + room - 1) / room : 1;
+	/* Lines of one length, but for the last. */
+	m.per_line = (n_sms + m.n_lines - 1) / m.n_lines;
+	return m;
+}
+
+/* Line @line of the map: "[aaaaa", " aabbb", " bb...]". */
+static void map_print(const struct snapshot *s, const Sbeet__Control__Gpu *gpu, struct map map,
+		      unsigned line, char text[MAP_MAX + 3]) {
+	unsigned sm = line * map.per_line * map.per_letter;
 	size_t n = 0;
 
-	text[n++] = '[';
-	for (unsigned sm = 0; sm < gpu->sms; sm += per_column) {
-		text[n++] = map_column(s, gpu->index, sm,
-				       gpu->sms - sm < per_column ? gpu->sms - sm : per_column);
+	text[n++] = line == 0 ? '[' : ' ';
+	for (unsigned i = 0; i < map.per_line && sm < gpu->sms; i++, sm += map.per_letter) {
+		text[n++] =
+			map_column(s, gpu->index, sm,
+				   gpu->sms - sm < map.per_letter ? gpu->sms - sm : map.per_letter);
 	}
-	text[n++] = ']';
+	if (sm >= gpu->sms) {
+		text[n++] = ']';
+	}
 	text[n] = '\0';
 }
 
@@ -107,14 +145,20 @@ static void map_print(const struct snapshot *s, const Sbeet__Control__Gpu *gpu,
 struct page {
 	FILE *out;
 	struct table_style style;
+	size_t rows_max; /* of the tables of sessions and of jobs; 0: no limit */
 };
 
-static int finish_table(struct table *t, const struct page *page, const char *noun) {
+/* Prints and frees @t, which shows @shown of @n things. */
+static int finish_table(struct table *t, const struct page *page, size_t shown, size_t n,
+			const char *noun) {
 	int r = table_print(t, &page->style, page->out);
 
 	if (r == 0 && !page->style.no_legend) {
-		fprintf(page->out, "%zu %s%s.\n\n", table_rows(t), noun,
-			table_rows(t) == 1 ? "" : "s");
+		fprintf(page->out, "%zu %s%s", n, noun, n == 1 ? "" : "s");
+		if (shown < n) {
+			fprintf(page->out, ", %zu shown", shown);
+		}
+		fputs(".\n\n", page->out);
 	}
 	table_free(t);
 	return r;
@@ -135,27 +179,112 @@ static void print_uptime(nsec_t t, char *text, size_t size) {
 	}
 }
 
-static void print_service(const Sbeet__Control__Service *s, const struct page *page) {
-	char uptime[32];
+/* Prints what belongs together, a line as long as the terminal allows. */
+static void print_parts(const struct page *page, const char *const *parts) {
+	size_t used = 0;
 
-	print_uptime(s->uptime_ns, uptime, sizeof(uptime));
-	fprintf(page->out, "sbeetd %s, pid %u, up %s, policy %s%s\n", s->version, s->pid, uptime,
-		s->policy, s->stopping ? ", stopping: grants nothing more" : "");
-	fprintf(page->out,
-		"%llu jobs done, %llu abandoned, %llu launches, %llu protocol errors\n\n",
-		(unsigned long long)s->jobs_done, (unsigned long long)s->jobs_abandoned,
-		(unsigned long long)s->launches, (unsigned long long)s->protocol_errors);
+	for (; *parts; parts++) {
+		size_t n = terminal_text_width(*parts);
+
+		if (used > 0 && page->style.width > 0 && used + 2 + n + 1 > page->style.width) {
+			fputs(",\n", page->out);
+			used = 0;
+		} else if (used > 0) {
+			fputs(", ", page->out);
+			used += 2;
+		}
+		fputs(*parts, page->out);
+		used += n;
+	}
+	fputc('\n', page->out);
+}
+
+static void print_service(const Sbeet__Control__Service *s, const struct page *page) {
+	char version[64], pid[32], age[32], up[48], policy[64];
+	char done[48], abandoned[48], launches[48], errors[48];
+	const char *const first[] = {
+		version, pid, up, policy, s->stopping ? "stopping: grants nothing more" : NULL,
+		NULL};
+	const char *const second[] = {done, abandoned, launches, errors, NULL};
+
+	print_uptime(s->uptime_ns, age, sizeof(age));
+	snprintf(version, sizeof(version), "sbeetd %s", s->version);
+	snprintf(pid, sizeof(pid), "pid %u", s->pid);
+	snprintf(up, sizeof(up), "up %s", age);
+	snprintf(policy, sizeof(policy), "policy %s", s->policy);
+	terminal_clean(version);
+	terminal_clean(policy);
+	print_parts(page, first);
+	snprintf(done, sizeof(done), "%llu jobs done", (unsigned long long)s->jobs_done);
+	snprintf(abandoned, sizeof(abandoned), "%llu abandoned",
+		 (unsigned long long)s->jobs_abandoned);
+	snprintf(launches, sizeof(launches), "%llu launches", (unsigned long long)s->launches);
+	snprintf(errors, sizeof(errors), "%llu protocol errors",
+		 (unsigned long long)s->protocol_errors);
+	print_parts(page, second);
+	fputc('\n', page->out);
+}
+
+/* "46.0", or "46.0 (12s old)" where nobody has looked for a while. */
+static void add_power(struct table *t, const Sbeet__Control__Gpu *g) {
+	unsigned long long tenths = g->power_mw / 100;
+	char age[32];
+
+	if (!g->power_mw) {
+		table_text(t, NULL);
+	} else if (g->power_age_ns < POWER_FRESH_NS) {
+		table_value(t, (int64_t)g->power_mw, "%llu.%llu", tenths / 10, tenths % 10);
+	} else {
+		print_uptime(g->power_age_ns, age, sizeof(age));
+		table_value(t, (int64_t)g->power_mw, "%llu.%llu (%s old)", tenths / 10, tenths % 10,
+			    age);
+	}
+}
+
+static size_t longest_name(const struct snapshot *s) {
+	size_t longest = 0;
+
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		size_t n = terminal_text_width(s->gpus[i]->name);
+
+		longest = n > longest ? n : longest;
+	}
+	return longest;
+}
+
+static void add_gpu(struct table *t, const struct snapshot *s, const Sbeet__Control__Gpu *g,
+		    unsigned width) {
+	struct map map = map_plan(g->sms, width, longest_name(s));
+	struct smset busy = SMSET_EMPTY;
+	char text[MAP_MAX + 3];
+
+	smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
+	table_number(t, g->index);
+	table_text(t, g->name);
+	table_text(t, g->sharing);
+	table_number(t, g->sms);
+	table_number(t, smset_count(&busy));
+	add_power(t, g);
+	map_print(s, g, map, 0, text);
+	table_text(t, text);
+	for (unsigned line = 1; line < map.n_lines; line++) {
+		for (unsigned i = 0; i < 6; i++) {
+			table_blank(t);
+		}
+		map_print(s, g, map, line, text);
+		table_text(t, text);
+	}
 }
 
 static int print_gpus(const struct snapshot *s, const struct page *page) {
 	static const struct table_column columns[] = {
 		{"index", "GPU", .right = true},
-		{"name", "NAME", .elastic = true},
-		{"sharing", "SHARING"},
-		{"n_sms", "SMS", .right = true},
-		{"n_sms_busy", "BUSY", .right = true},
-		{"power", "POWER W", .right = true},
-		{"map", "SM MAP"},
+		{"name", "NAME", .elastic = true, .drop = 2},
+		{"sharing", "SHARING", .drop = 4},
+		{"n_sms", "SMS", .right = true, .drop = 1},
+		{"n_sms_busy", "BUSY", .right = true, .drop = 3},
+		{"power", "POWER W", .right = true, .drop = 5},
+		{"map", "SM MAP", .drop = 1},
 	};
 	struct table *t;
 
@@ -167,43 +296,55 @@ static int print_gpus(const struct snapshot *s, const struct page *page) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < s->n_gpus; i++) {
-		const Sbeet__Control__Gpu *g = s->gpus[i];
-		struct smset busy = SMSET_EMPTY;
-		char map[MAP_WIDTH + 3];
-
-		smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
-		map_print(s, g, map);
-		table_number(t, g->index);
-		table_text(t, g->name);
-		table_text(t, g->sharing);
-		table_number(t, g->sms);
-		table_number(t, smset_count(&busy));
-		if (g->power_mw) {
-			table_value(t, (int64_t)g->power_mw, "%llu.%llu",
-				    (unsigned long long)g->power_mw / 1000,
-				    (unsigned long long)g->power_mw % 1000 / 100);
-		} else {
-			table_text(t, NULL);
-		}
-		table_text(t, map);
+		add_gpu(t, s, s->gpus[i], page->style.width);
 	}
-	return finish_table(t, page, "GPU");
+	return finish_table(t, page, s->n_gpus, s->n_gpus, "GPU");
+}
+
+static void add_session(struct table *t, const Sbeet__Control__Session *e) {
+	table_number(t, (int64_t)e->id);
+	table_text(t, e->task);
+	table_number(t, e->pid);
+	table_text(t, e->program);
+	table_text(t, e->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME ? "realtime"
+									      : "best-effort");
+	table_text(t, e->state);
+	table_number(t, (int64_t)e->jobs);
+	table_number(t, (int64_t)e->launches);
+	table_value(t, e->kernels_confinable, "%u/%u", e->kernels_confinable, e->kernels);
+	table_msec(t, (int64_t)e->max_response_ns);
+	table_number(t, (int64_t)e->misses);
+}
+
+static bool has_job(const struct snapshot *s, uint64_t session) {
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		if (s->jobs[i]->session == session) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* How many of @n rows are shown. */
+static size_t rows_of(const struct page *page, size_t n) {
+	return page->rows_max > 0 && n > page->rows_max ? page->rows_max : n;
 }
 
 static int print_sessions(const struct snapshot *s, const struct page *page) {
 	static const struct table_column columns[] = {
 		{"id", "SESSION", .right = true},
 		{"task", "TASK", .elastic = true},
-		{"pid", "PID", .right = true},
-		{"program", "PROGRAM", .elastic = true},
-		{"class", "CLASS"},
-		{"state", "STATE"},
-		{"jobs", "JOBS", .right = true},
-		{"launches", "LAUNCHES", .right = true},
-		{"confinable", "CONFINABLE", .right = true},
-		{"max_response", "MAX RESP ms", .right = true},
-		{"misses", "MISSES", .right = true},
+		{"pid", "PID", .right = true, .drop = 5},
+		{"program", "PROGRAM", .elastic = true, .drop = 7},
+		{"class", "CLASS", .drop = 4},
+		{"state", "STATE", .drop = 6},
+		{"jobs", "JOBS", .right = true, .drop = 2},
+		{"launches", "LAUNCHES", .right = true, .drop = 8},
+		{"confinable", "CONFINABLE", .right = true, .drop = 9},
+		{"max_response", "MAX RESP ms", .right = true, .drop = 3},
+		{"misses", "MISSES", .right = true, .drop = 1},
 	};
+	size_t limit = rows_of(page, s->n_sessions), shown = 0;
 	struct table *t;
 
 	if (s->n_sessions == 0) {
@@ -213,24 +354,18 @@ static int print_sessions(const struct snapshot *s, const struct page *page) {
 	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < s->n_sessions; i++) {
-		const Sbeet__Control__Session *e = s->sessions[i];
+	/* Where not all are shown, those that are at work come first. */
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < s->n_sessions && shown < limit; i++) {
+			bool works = has_job(s, s->sessions[i]->id);
 
-		table_number(t, (int64_t)e->id);
-		table_text(t, e->task);
-		table_number(t, e->pid);
-		table_text(t, e->program);
-		table_text(t, e->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME
-				      ? "realtime"
-				      : "best-effort");
-		table_text(t, e->state);
-		table_number(t, (int64_t)e->jobs);
-		table_number(t, (int64_t)e->launches);
-		table_value(t, e->kernels_confinable, "%u/%u", e->kernels_confinable, e->kernels);
-		table_msec(t, (int64_t)e->max_response_ns);
-		table_number(t, (int64_t)e->misses);
+			if (limit == s->n_sessions ? pass == 0 : works == (pass == 0)) {
+				add_session(t, s->sessions[i]);
+				shown++;
+			}
+		}
 	}
-	return finish_table(t, page, "session");
+	return finish_table(t, page, shown, s->n_sessions, "session");
 }
 
 /* "0-22" where that is what holds, "any 23" where only the number does. */
@@ -272,14 +407,20 @@ static void add_times(struct table *t, const Sbeet__Control__Job *job, uint64_t 
 
 static int print_jobs(const struct snapshot *s, const struct page *page) {
 	static const struct table_column columns[] = {
-		{"id", "JOB", .right = true},	      {"map", "MAP"},
-		{"task", "TASK", .elastic = true},    {"state", "STATE"},
-		{"gpu", "GPU", .right = true},	      {"sms", "SMS", .elastic = true},
-		{"enforcement", "HELD BY"},	      {"exact", "EXACT"},
-		{"wait", "WAITED ms", .right = true}, {"run", "RUN ms", .right = true},
-		{"left", "LEFT ms", .right = true},   {"launches", "LAUNCHES", .right = true},
+		{"id", "JOB", .right = true},
+		{"map", "MAP", .drop = 6},
+		{"task", "TASK", .elastic = true, .drop = 1},
+		{"state", "STATE", .drop = 5},
+		{"gpu", "GPU", .right = true, .drop = 2},
+		{"sms", "SMS", .elastic = true, .drop = 3},
+		{"enforcement", "HELD BY", .drop = 4},
+		{"exact", "EXACT", .drop = 9},
+		{"wait", "WAITED ms", .right = true, .drop = 8},
+		{"run", "RUN ms", .right = true, .drop = 7},
+		{"left", "LEFT ms", .right = true, .drop = 4},
+		{"launches", "LAUNCHES", .right = true, .drop = 10},
 	};
-	size_t running = 0;
+	size_t limit = rows_of(page, s->n_jobs), running = 0;
 	struct table *t;
 
 	if (s->n_jobs == 0) {
@@ -288,7 +429,7 @@ static int print_jobs(const struct snapshot *s, const struct page *page) {
 	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < s->n_jobs; i++) {
+	for (size_t i = 0; i < limit; i++) {
 		const Sbeet__Control__Job *j = s->jobs[i];
 
 		table_value(t, (int64_t)j->session, "%llu.%llu", (unsigned long long)j->session,
@@ -311,15 +452,17 @@ static int print_jobs(const struct snapshot *s, const struct page *page) {
 		add_times(t, j, s->service->now_ns);
 		table_number(t, (int64_t)j->launches);
 	}
-	return finish_table(t, page, "job");
+	return finish_table(t, page, limit, s->n_jobs, "job");
 }
 
 /* The whole screen as text, so that it can be sent, or cut to a terminal, in one piece. */
-static int render(const struct ctl *ctl, const struct snapshot *s, char **ret_text) {
+static int render(const struct ctl *ctl, const struct snapshot *s, size_t rows_max,
+		  char **ret_text) {
 	struct page page = {
 		.style = {.no_legend = ctl->common.no_legend,
 			  .colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
 			  .width = terminal_width(STDOUT_FILENO)},
+		.rows_max = rows_max,
 	};
 	char *text = NULL;
 	size_t size;
@@ -345,7 +488,8 @@ static int render(const struct ctl *ctl, const struct snapshot *s, char **ret_te
 	return 0;
 }
 
-/* Draws over what is there, line by line, so that nothing flickers. */
+/* Draws over what is there, line by line, so that nothing flickers. A line is cleared before it is
+ * written, and only the last row has no line feed, else the terminal would scroll. */
 static void redraw(const char *text) {
 	unsigned rows = terminal_height(STDOUT_FILENO);
 
@@ -353,14 +497,49 @@ static void redraw(const char *text) {
 	for (unsigned row = 1; *text; row++) {
 		size_t len = strcspn(text, "\n");
 
-		if (rows > 1 && row >= rows && text[len] && text[len + 1]) {
-			fputs("... (more than the terminal has lines for)\033[K", stdout);
-			break;
+		if (row == rows && text[len] && text[len + 1]) {
+			fputs("\033[K...", stdout);
+			return;
 		}
-		printf("%.*s\033[K\n", (int)len, text);
+		printf("\033[K%.*s", (int)len, text);
+		if (row == rows) {
+			return;
+		}
+		fputc('\n', stdout);
 		text += len + (text[len] == '\n');
 	}
 	fputs("\033[J", stdout);
+}
+
+static size_t count_lines(const char *text) {
+	size_t n = 0;
+
+	for (; *text; text++) {
+		n += *text == '\n';
+	}
+	return n;
+}
+
+/* As render(), with as many sessions and jobs as the terminal has lines for. */
+static int render_screen(const struct ctl *ctl, const struct snapshot *s, char **ret_text) {
+	size_t rows = terminal_height(STDOUT_FILENO), limit = rows, lines;
+	char *text;
+
+	for (;;) {
+		if (render(ctl, s, limit, &text) < 0) {
+			return -ENOMEM;
+		}
+		lines = count_lines(text);
+		if (lines <= rows || limit <= 1) {
+			break;
+		}
+		/* Both tables may have to give way. */
+		limit -= lines - rows > 2 ? (lines - rows) / 2 : 1;
+		limit = limit < 1 || limit > rows ? 1 : limit;
+		free(text);
+	}
+	*ret_text = text;
+	return 0;
 }
 
 static void print_time(void) {
@@ -377,15 +556,16 @@ static int show(const struct ctl *ctl, const struct snapshot *s, bool watching) 
 	/* A stream has one object a line. */
 	enum json_mode json =
 		watching && ctl->common.json == JSON_AUTO ? JSON_SHORT : ctl->common.json;
+	bool screen = watching && terminal_height(STDOUT_FILENO) > 0;
 	char *text;
 
 	if (json != JSON_OFF) {
 		return json_write(snapshot_json(s), json, stdout);
 	}
-	if (render(ctl, s, &text) < 0) {
+	if ((screen ? render_screen(ctl, s, &text) : render(ctl, s, 0, &text)) < 0) {
 		return -ENOMEM;
 	}
-	if (watching && isatty(STDOUT_FILENO)) {
+	if (screen) {
 		redraw(text);
 	} else {
 		if (watching) {
@@ -432,7 +612,7 @@ static int status(const struct ctl *ctl) {
 		ctl_error("%s", error);
 		return r;
 	}
-	if (o->watch && ctl->common.json == JSON_OFF && isatty(STDOUT_FILENO)) {
+	if (o->watch && ctl->common.json == JSON_OFF && terminal_height(STDOUT_FILENO) > 0) {
 		fputs("\033[2J", stdout);
 	}
 	do {
@@ -451,6 +631,7 @@ const struct verb verb_status = {
 	.options_size = sizeof(struct status_options),
 	.help = "The SM map has a letter for each running job: a capital where its kernels run on "
 		"these\n"
-		"very SMs, a small one where only their number holds; '.' is free.\n",
+		"very SMs, a small one where only their number holds; '.' is free.\n"
+		"On a narrow terminal columns are left out; --json has all of them.\n",
 	.function = status,
 };

@@ -115,6 +115,14 @@ static void prepare(enum double_kind kind) {
 	if (kind == DOUBLE_LYING) {
 		jobs[0].exact = 1;
 	}
+	if (kind == DOUBLE_LONG) {
+		gpus[0].name = (char *)"A GPU whose makers could not agree on a name and took all";
+		gpus[0].sms = 256;
+		gpus[0].power_age_ns = 75000000000ull;
+		sessions[0].task = jobs[0].task =
+			(char *)"front-camera-of-the-left-arm-while-nobody-is-in-the-cell";
+		sessions[0].program = (char *)"detect-with-a-model-that-is-much-too-large";
+	}
 	if (kind == DOUBLE_CONTROL) {
 
 		gpus[0].name = (char *)"bad\033[2Jname";
@@ -182,6 +190,28 @@ static void send_many(int fd, uint32_t id) {
 	}
 }
 
+/* 1,000 sessions, the jobs with the last packet. */
+static void send_crowd(int fd, uint32_t id) {
+	Sbeet__Control__Status part = SBEET__CONTROL__STATUS__INIT;
+	Sbeet__Control__Session *list[50], crowd[50];
+
+	part.sessions = list;
+	part.n_sessions = N(list);
+	for (unsigned i = 0; i < 20; i++) {
+		for (unsigned k = 0; k < N(list); k++) {
+			crowd[k] = sessions[1];
+			crowd[k].id = 1000 - (50 * i + k);
+			list[k] = &crowd[k];
+		}
+		part.service = i == 0 ? &service : NULL;
+		part.gpus = gpu_list;
+		part.n_gpus = i == 0 ? N(gpus) : 0;
+		part.jobs = job_list;
+		part.n_jobs = i == 19 ? N(jobs) : 0;
+		reply_status(fd, id, &part, i == 19);
+	}
+}
+
 static void send_error(int fd, uint32_t id, Sbeet__ErrorCode code, const char *text) {
 	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
 	Sbeet__Error error = SBEET__ERROR__INIT;
@@ -214,6 +244,9 @@ static void answer_status(int fd, uint32_t id, enum double_kind kind) {
 		break;
 	case DOUBLE_MANY:
 		send_many(fd, id);
+		break;
+	case DOUBLE_CROWD:
+		send_crowd(fd, id);
 		break;
 	case DOUBLE_REFUSES:
 		send_error(fd, id, SBEET__ERROR_CODE__ERROR_CODE_QUOTA, "too many clients");
@@ -285,7 +318,7 @@ static void serve(int listener, enum double_kind kind) {
 			}
 		} else {
 			answer_status(fd, request->id, kind);
-			if (kind == DOUBLE_TWICE && ++n_status == 2) {
+			if ((kind == DOUBLE_TWICE || kind == DOUBLE_CROWD) && ++n_status == 2) {
 				return;
 			}
 		}

@@ -13,6 +13,8 @@ enum double_kind {
 	DOUBLE_LYING,	      /* says `exact` of a job that is held by count */
 	DOUBLE_CONTROL,	      /* names with control characters in them */
 	DOUBLE_MANY,	      /* 3,000 sessions, 50 a packet */
+	DOUBLE_CROWD,	      /* 1,000 sessions and four jobs; two answers, then hangs up */
+	DOUBLE_LONG,	      /* very long names, 256 SMs, an old reading of the power */
 	DOUBLE_TWICE,	      /* answers two requests for status, then hangs up */
 	DOUBLE_OTHER_VERSION, /* another protocol version in Hello */
 	DOUBLE_REFUSES,	      /* Error with a text */

@@ -1,6 +1,7 @@
 /*
  * test-cli-status.c: `sbeetctl status` against a double of sbeetd that answers right and wrong.
  */
+#include <pty.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,6 +47,73 @@ static struct spawned against(enum double_kind kind, const char *a, const char *
 	return s;
 }
 
+/* The same on a terminal of @columns by @rows: all that it was sent. NULL: no terminal to be had.
+ */
+static char *on_terminal(enum double_kind kind, unsigned columns, unsigned rows, const char *option,
+			 int *ret_code) {
+	struct winsize size = {.ws_col = (unsigned short)columns, .ws_row = (unsigned short)rows};
+	struct control_double server = double_start(kind);
+	size_t used = 0, room = 1 << 20;
+	char *text = calloc(1, room);
+	ssize_t n;
+	int terminal, status;
+	pid_t pid;
+
+	assert_non_null(text);
+	pid = forkpty(&terminal, NULL, NULL, &size);
+	if (pid == 0) {
+		setenv("SBEET_RUNTIME_DIR", server.folder, 1);
+		setenv("TERM", "xterm", 1);
+		setenv("NO_COLOR", "1", 1);
+		alarm(60);
+		execl(sbeetctl, sbeetctl, "status", option, NULL);
+		_exit(99);
+	}
+	if (pid < 0) {
+		free(text);
+		double_stop(&server);
+		return NULL;
+	}
+	while (used < room - 1 && (n = read(terminal, text + used, room - 1 - used)) > 0) {
+		used += (size_t)n;
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	*ret_code = WEXITSTATUS(status);
+	close(terminal);
+	double_stop(&server);
+	/* A terminal makes "\r\n" of each line feed. */
+	for (size_t i = 0, k = 0; i <= used; i++) {
+		if (text[i] != '\r') {
+			text[k++] = text[i];
+		}
+	}
+	return text;
+}
+
+static char *on_terminal_or_skip(enum double_kind kind, unsigned columns, unsigned rows,
+				 const char *option, int *ret_code) {
+	char *text = on_terminal(kind, columns, rows, option, ret_code);
+
+	if (!text) {
+		print_message("no pseudo-terminal to be had here\n");
+		skip();
+	}
+	return text;
+}
+
+static size_t longest_line(const char *text) {
+	size_t longest = 0;
+
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+
+		longest = n > longest ? n : longest;
+		text += n + (text[n] == '\n');
+	}
+	return longest;
+}
+
 static json_t *json_of(struct spawned *s) {
 	json_error_t error;
 	json_t *object;
@@ -78,7 +147,9 @@ static void status_shows_everything_on_one_screen(void **state) {
 			"[aaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbb]\n");
 	assert_contains(s.out,
 			"NVIDIA H200                  exclusive  132    66        -  "
-			"[CCCCCCCCCCCCCCCCCCCCCC......................]\n");
+			"[CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC\n");
+	assert_contains(s.out, "  CCCCCCCCCCCCCCCCCCCCCC......................\n");
+	assert_contains(s.out, "  ............................................]\n");
 	assert_contains(s.out, "2 GPUs.\n");
 	assert_contains(s.out, "3 sessions.\n");
 	assert_contains(s.out, "4 jobs.\n");
@@ -232,6 +303,106 @@ static void status_watch_goes_on_until_the_daemon_leaves(void **state) {
 	spawned_deinit(&s);
 }
 
+static void status_fits_every_terminal(void **state) {
+	static const enum double_kind kinds[] = {DOUBLE_RIGHT, DOUBLE_LONG};
+
+	for (size_t i = 0; i < 2; i++) {
+		for (unsigned columns = 40; columns <= 160; columns += 7) {
+			int code;
+			char *text = on_terminal_or_skip(kinds[i], columns, 50, NULL, &code);
+
+			assert_int_equal(code, 0);
+			if (longest_line(text) > columns) {
+				fail_msg("wider than %u columns:\n%s", columns, text);
+			}
+			/* What is asked most is there on the narrowest. */
+			assert_contains(text, "SESSION  TASK");
+			assert_contains(text, "MISSES");
+			assert_contains(text, "3 sessions.\n");
+			assert_contains(text, "SM MAP");
+			free(text);
+		}
+	}
+}
+
+static void status_cuts_nothing_without_a_terminal(void **state) {
+	struct spawned s = against(DOUBLE_LONG, "status", NULL, NULL, NULL);
+
+	assert_contains(s.out, "A GPU whose makers could not agree on a name and took all");
+	assert_contains(s.out, "front-camera-of-the-left-arm-while-nobody-is-in-the-cell");
+	assert_contains(s.out, "detect-with-a-model-that-is-much-too-large");
+	assert_contains(s.out, "  120.3 (1min 15s old)  ");
+	spawned_deinit(&s);
+}
+
+/* Four lines of 64 letters, each SM one of them. */
+static void status_draws_256_sms_one_by_one(void **state) {
+	struct spawned s = against(DOUBLE_LONG, "status", NULL, NULL, NULL);
+	const char *map = strchr(s.out, '[');
+	size_t letters[256] = {0}, lines = 1;
+
+	assert_non_null(map);
+	for (map++; *map != ']'; map++) {
+		assert_true(*map);
+		lines += *map == '\n';
+		letters[(unsigned char)*map]++;
+	}
+	assert_int_equal(lines, 4);
+	assert_int_equal(letters['a'], 23);
+	assert_int_equal(letters['b'], 23);
+	assert_int_equal(letters['.'], 256 - 46);
+	spawned_deinit(&s);
+}
+
+static void status_watch_keeps_to_the_screen(void **state) {
+	static const unsigned rows[] = {5, 24, 60};
+
+	for (size_t i = 0; i < 3; i++) {
+		int code;
+		char *text = on_terminal_or_skip(DOUBLE_CROWD, 100, rows[i], "--watch=0.1", &code);
+		char *first = strstr(text, "\033[H"), *second, *end;
+		size_t lines = 0;
+
+		assert_int_equal(code, 3);
+		assert_non_null(first);
+		second = strstr(first + 1, "\033[H");
+		assert_non_null(second);
+		end = strstr(second, "sbeetctl: ");
+		assert_non_null(end);
+		/* Nothing has changed between the two. */
+		assert_int_equal(end - second >= second - first, 1);
+		assert_memory_equal(first, second, second - first);
+		*second = '\0';
+		/* No line feed more than the screen can take: it would scroll. */
+		for (const char *c = first; *c; c++) {
+			lines += *c == '\n';
+		}
+		assert_in_range(lines, 1, rows[i] - 1);
+		if (rows[i] >= 24) {
+			/* Who is at work comes first, and the jobs are on the screen. */
+			assert_contains(first, "1000 sessions, ");
+			assert_contains(first, "4 jobs");
+			assert_contains(first, "\033[K      3  train");
+		}
+		free(text);
+	}
+}
+
+static void status_keeps_1000_sessions_in_line(void **state) {
+	struct spawned s = against(DOUBLE_CROWD, "status", "--no-legend", NULL, NULL);
+	const char *line = strstr(s.out, "1000  train");
+	size_t width;
+
+	assert_non_null(line);
+	width = strcspn(line, "\n");
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(strcspn(line, "\n"), width);
+		line += width + 1;
+	}
+	assert_int_equal(s.code, 0);
+	spawned_deinit(&s);
+}
+
 static void status_lets_no_name_steer_the_terminal(void **state) {
 	struct spawned s = against(DOUBLE_CONTROL, "status", NULL, NULL, NULL);
 
@@ -327,6 +498,11 @@ int main(void) {
 		cmocka_unit_test(status_has_colour_only_when_asked),
 		cmocka_unit_test(status_tells_when_there_is_nothing),
 		cmocka_unit_test(status_watch_goes_on_until_the_daemon_leaves),
+		cmocka_unit_test(status_fits_every_terminal),
+		cmocka_unit_test(status_cuts_nothing_without_a_terminal),
+		cmocka_unit_test(status_draws_256_sms_one_by_one),
+		cmocka_unit_test(status_watch_keeps_to_the_screen),
+		cmocka_unit_test(status_keeps_1000_sessions_in_line),
 		cmocka_unit_test(status_lets_no_name_steer_the_terminal),
 		cmocka_unit_test(status_says_what_went_wrong_and_what_to_do),
 		cmocka_unit_test(status_gives_up_on_a_silent_daemon),

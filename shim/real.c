@@ -33,6 +33,9 @@ void *real_dlsym(void *handle, const char *name) {
 	return f ? f(handle, name) : NULL;
 }
 
+static struct real first_table;
+static atomic_flag first_taken = ATOMIC_FLAG_INIT;
+
 static const struct real *fill(int flags) {
 	void *driver = dlopen(DRIVER_NAME, RTLD_NOW | flags);
 	const struct real *first = NULL;
@@ -41,7 +44,8 @@ static const struct real *fill(int flags) {
 	if (!driver) {
 		return NULL;
 	}
-	r = calloc(1, sizeof(*r));
+	/* The first who comes, nearly always the only one, needs no memory. */
+	r = atomic_flag_test_and_set(&first_taken) ? calloc(1, sizeof(*r)) : &first_table;
 	if (!r) {
 		dlclose(driver);
 		return NULL;
@@ -53,7 +57,7 @@ static const struct real *fill(int flags) {
 #include "shim/real.def"
 	/* The handle is kept: the driver must not go away under the table. */
 	if (!atomic_compare_exchange_strong(&table, &first, r)) {
-		free(r);
+		free(r == &first_table ? NULL : r);
 		return first;
 	}
 	return r;

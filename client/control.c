@@ -283,9 +283,10 @@ int control_open(struct control **ret, char *error, size_t error_size) {
 			    "cannot name sbeetd's socket: %s (see SBEET_RUNTIME_DIR)",
 			    strerror(-r));
 	}
-	c->fd = packet_connect(c->path);
+	c->fd = packet_connect(c->path, c->timeout);
 	if (c->fd < 0) {
-		r = fail_connect(c->path, c->fd, error, error_size);
+		r = c->fd == -EAGAIN ? fail_transfer(c, c->fd, error, error_size)
+				     : fail_connect(c->path, c->fd, error, error_size);
 		control_close(c);
 		return r;
 	}

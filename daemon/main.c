@@ -23,7 +23,7 @@ struct daemon {
 	struct runtime *runtime;
 	struct inventory *inventory;
 	struct server *server;
-	struct event *signals[2]; /* SIGTERM, SIGINT */
+	struct event *signals[3]; /* SIGTERM, SIGINT, SIGHUP */
 	struct event *watchdog;	  /* NULL: not wanted */
 	bool failed;
 };
@@ -41,6 +41,10 @@ static void raise_descriptor_limit(void) {
 static void on_signal(evutil_socket_t signal_number, short what, void *userdata) {
 	struct daemon *d = userdata;
 
+	if (signal_number == SIGHUP) {
+		log_info("There is nothing to reload, ignoring SIGHUP");
+		return;
+	}
 	log_info("Stopping on %s", signal_number == SIGINT ? "SIGINT" : "SIGTERM");
 	notify_stopping();
 	server_stop(d->server);
@@ -107,7 +111,8 @@ static int add_events(struct daemon *d) {
 
 	d->signals[0] = evsignal_new(d->base, SIGTERM, on_signal, d);
 	d->signals[1] = evsignal_new(d->base, SIGINT, on_signal, d);
-	for (size_t i = 0; i < 2; i++) {
+	d->signals[2] = evsignal_new(d->base, SIGHUP, on_signal, d);
+	for (size_t i = 0; i < 3; i++) {
 		if (!d->signals[i] || event_add(d->signals[i], NULL) < 0) {
 			return -ENOMEM;
 		}
@@ -147,7 +152,7 @@ static int start(struct daemon *d) {
 	if (control_fd < 0) {
 		return -1;
 	}
-	r = server_new(&d->server, d->base, o->policy, o->linger, TAKE_FD(shim_fd),
+	r = server_new(&d->server, d->base, o->policy, o->linger, o->drain, TAKE_FD(shim_fd),
 		       TAKE_FD(control_fd));
 	if (r < 0) {
 		log_error("Can't start: %s", strerror(-r));
@@ -170,7 +175,7 @@ static int start(struct daemon *d) {
 static void stop(struct daemon *d) {
 	server_free(d->server);
 	inventory_free(d->inventory);
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		if (d->signals[i]) {
 			event_free(d->signals[i]);
 		}

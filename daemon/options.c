@@ -13,8 +13,12 @@
 
 #define LINGER_DEFAULT (100 * NSEC_PER_USEC)
 
+/* Longer than kernels take, short enough for others to wait. */
+#define DRAIN_DEFAULT (60 * NSEC_PER_SEC)
+
 enum {
-	OPTION_GPUS = 256,
+	OPTION_DRAIN = 256,
+	OPTION_GPUS,
 	OPTION_LINGER,
 	OPTION_LOG_LEVEL,
 	OPTION_POLICY,
@@ -24,6 +28,7 @@ enum {
 };
 
 static const struct option long_options[] = {
+	{"drain", required_argument, NULL, OPTION_DRAIN},
 	{"gpus", required_argument, NULL, OPTION_GPUS},
 	{"help", no_argument, NULL, 'h'},
 	{"linger", required_argument, NULL, OPTION_LINGER},
@@ -50,6 +55,9 @@ static void print_help(void) {
 	       "                           0=mps,1=exclusive (default: auto)\n"
 	       "      --linger TIME      how long a program must be quiet for its job to end\n"
 	       "                           (default: 100us)\n"
+	       "      --drain TIME       how long a running program that has hung up keeps its "
+	       "SMs\n"
+	       "                           (default: 1min)\n"
 	       "      --runtime-dir DIR  where the sockets are (default: /run/sbeet for root,\n"
 	       "                           else $XDG_RUNTIME_DIR/sbeet)\n"
 	       "      --log-level LEVEL  error, warning, info or debug (default: info)\n"
@@ -113,6 +121,12 @@ static enum options_verdict parse_option(int option, const char *value, struct o
 			       ? wrong("--linger '%s' is not a time with a unit, such as '100us'",
 				       value)
 			       : OPTIONS_RUN;
+	case OPTION_DRAIN:
+		return units_parse_nsec(value, &options->drain) < 0 || options->drain == 0
+			       ? wrong("--drain '%s' is not a time above 0 with a unit, such as "
+				       "'1min'",
+				       value)
+			       : OPTIONS_RUN;
 	case OPTION_LOG_LEVEL:
 		return log_level_parse(value, &options->log_level) < 0
 			       ? wrong("--log-level '%s' is none of error, warning, info, debug",
@@ -144,6 +158,7 @@ enum options_verdict options_parse(int argc, char **argv, struct options *ret) {
 	struct options options = {
 		.policy = sched_policy_find("even"),
 		.linger = LINGER_DEFAULT,
+		.drain = DRAIN_DEFAULT,
 		.log_level = LOG_LEVEL_INFO,
 	};
 	int option;

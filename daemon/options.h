@@ -11,7 +11,7 @@ struct options {
 	unsigned gpu_sms[SCHED_GPUS_MAX];
 	size_t n_gpus; /* 0: ask NVML */
 	struct inventory_sharing sharing;
-	nsec_t linger;
+	nsec_t linger, drain;
 	const char *runtime_dir; /* borrowed from argv; NULL: not given */
 	enum log_level log_level;
 };

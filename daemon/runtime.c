@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,6 +17,7 @@
 #include "proto/limits.h"
 
 #define LOCK_NAME    "sbeetd.lock"
+#define GROUP_NAME   "sbeet"
 #define SOCKETS_MAX  2
 #define LISTEN_QUEUE 1024 /* programs that start at once; the kernel's own limit is 4096 */
 
@@ -133,6 +135,20 @@ const char *runtime_directory(const struct runtime *runtime) {
 	return runtime->directory;
 }
 
+/*
+ * Who may connect, as with the sockets that systemd makes: members of the group, if root's own
+ * daemon finds it, else the daemon's user alone. Nobody can connect before listen(). Return: 0, or
+ * -1 with errno.
+ */
+static int restrict_socket(const char *path) {
+	const struct group *group = geteuid() == 0 ? getgrnam(GROUP_NAME) : NULL;
+
+	if (group && chown(path, (uid_t)-1, group->gr_gid) < 0) {
+		return -1;
+	}
+	return chmod(path, group ? 0660 : 0600);
+}
+
 int runtime_listen(struct runtime *runtime, const char *name, char *why, size_t why_size) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	_cleanup_close_ int fd = -1;
@@ -150,9 +166,7 @@ int runtime_listen(struct runtime *runtime, const char *name, char *why, size_t 
 	/* We hold the lock, so a socket that stands there belongs to nobody alive. */
 	if (fd < 0 || (unlink(address.sun_path) < 0 && errno != ENOENT) ||
 	    bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    /* Any program may ask; who it is, the kernel tells. In a user's own directory nobody
-	     * else comes this far. */
-	    chmod(address.sun_path, 0666) < 0 || listen(fd, LISTEN_QUEUE) < 0) {
+	    restrict_socket(address.sun_path) < 0 || listen(fd, LISTEN_QUEUE) < 0) {
 		r = -errno;
 		snprintf(why, why_size, "can't listen at '%s': %s", address.sun_path, strerror(-r));
 		return r;

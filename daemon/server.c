@@ -85,7 +85,7 @@ static void on_control(void *userdata, int fd) {
 }
 
 int server_new(struct server **ret, struct event_base *base, const struct sched_policy *policy,
-	       nsec_t linger, int shim, int control) {
+	       nsec_t linger, nsec_t drain, int shim, int control) {
 	_cleanup_close_ int shim_fd = shim, control_fd = control;
 	struct server *server = calloc(1, sizeof(*server));
 	int r;
@@ -95,6 +95,7 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 	}
 	server->base = base;
 	server->linger = linger;
+	server->drain = drain;
 	server->started = nsec_now();
 	server->next_session = 1;
 	TAILQ_INIT(&server->sessions);

@@ -26,6 +26,7 @@ struct server {
 
 	nsec_t started;
 	nsec_t linger; /* told to every shim */
+	nsec_t drain;  /* how long SMs stay with a process that hung up while it runs jobs */
 	uint64_t n_launches, n_protocol_errors;
 	bool stopping;
 
@@ -35,7 +36,7 @@ struct server {
 
 /* Takes over both listening sockets, even if it fails. Accepts nobody before server_start(). */
 int server_new(struct server **ret, struct event_base *base, const struct sched_policy *policy,
-	       nsec_t linger, int shim, int control);
+	       nsec_t linger, nsec_t drain, int shim, int control);
 
 /* Takes NULL. */
 struct server *server_free(struct server *server);

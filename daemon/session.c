@@ -39,6 +39,8 @@ static const struct {
 	[SESSION_CLOSED] = {"closed", 0},
 };
 
+static void session_hang_up(struct session *s);
+
 static void session_set_state(struct session *s, enum session_state state) {
 	assert(states[s->state].next & BIT(state));
 	s->state = state;
@@ -52,7 +54,7 @@ const char *session_state_name(enum session_state state) {
 static void session_send(struct session *s, Sbeet__ToShim *m) {
 	int r;
 
-	if (s->state == SESSION_CLOSED) {
+	if (s->fd < 0) {
 		return;
 	}
 	s->answered = true;
@@ -61,7 +63,7 @@ static void session_send(struct session *s, Sbeet__ToShim *m) {
 		log_client(LOG_LEVEL_INFO, "session %llu (pid %d, '%s') %s, disconnecting",
 			   (unsigned long long)s->id, s->cred.pid, s->task.name,
 			   r == -EAGAIN ? "does not read its answers" : strerror(-r));
-		session_end(s);
+		session_hang_up(s);
 	}
 }
 
@@ -94,7 +96,7 @@ __attribute__((format(printf, 4, 5))) static void session_error(struct session *
 	va_end(args);
 }
 
-/* An error that ends the session, and this session only. */
+/* An error that ends the connection, and this one only. */
 __attribute__((format(printf, 3, 4))) static void session_fail(struct session *s,
 							       Sbeet__ErrorCode code,
 							       const char *format, ...) {
@@ -104,7 +106,7 @@ __attribute__((format(printf, 3, 4))) static void session_fail(struct session *s
 	va_start(args, format);
 	session_verror(s, 0, code, format, args);
 	va_end(args);
-	session_end(s);
+	session_hang_up(s);
 }
 
 static struct job *find_job(struct session *s, uint64_t number) {
@@ -120,6 +122,10 @@ static struct job *find_job(struct session *s, uint64_t number) {
 
 /* Out of the engine, the list and the quota. */
 static void drop_job(struct session *s, struct job *job, bool done) {
+	if (!done) {
+		s->counters.launches += job->launches;
+		s->server->n_launches += job->launches;
+	}
 	engine_finish(s->server->engine, job, done);
 	TAILQ_REMOVE(&s->jobs, job, link);
 	s->n_jobs--;
@@ -127,23 +133,63 @@ static void drop_job(struct session *s, struct job *job, bool done) {
 	job_free(job);
 }
 
-void session_end(struct session *s) {
+static void drop_waiting(struct session *s) {
+	struct job *job, *next;
+
+	for (job = TAILQ_FIRST(&s->jobs); job; job = next) {
+		next = TAILQ_NEXT(job, link);
+		if (job->state == JOB_WAITING) {
+			drop_job(s, job, false);
+		}
+	}
+}
+
+static void close_socket(struct session *s) {
+	if (s->fd >= 0) {
+		event_del(&s->readable);
+		packet_close(s->fd);
+		s->fd = -1;
+	}
+}
+
+/* Abandons all jobs and hears nothing more; the server will free it. */
+static void session_end(struct session *s) {
 	struct job *job;
 
 	if (s->state == SESSION_CLOSED) {
 		return;
 	}
 	session_set_state(s, SESSION_CLOSED);
-	event_del(&s->readable);
+	close_socket(s);
+	event_del(&s->drained);
 	if (s->pidfd >= 0) {
 		event_del(&s->dead);
 	}
 	while ((job = TAILQ_FIRST(&s->jobs))) {
-		s->counters.launches += job->launches;
-		s->server->n_launches += job->launches;
 		drop_job(s, job, false);
 	}
 	server_session_ended(s->server, s);
+}
+
+/* Ends the connection. The session lives on while jobs run whose kernels may do so too. */
+static void session_hang_up(struct session *s) {
+	nsec_t t = s->server->drain;
+	struct timeval drain = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
+				.tv_usec = (suseconds_t)(t % NSEC_PER_SEC / NSEC_PER_USEC)};
+
+	if (s->fd < 0) {
+		return;
+	}
+	drop_waiting(s);
+	/* Without a pidfd nobody would tell of the process's death: then the socket's end is it. */
+	if (s->n_jobs == 0 || s->pidfd < 0 || event_add(&s->drained, &drain) < 0) {
+		session_end(s);
+		return;
+	}
+	close_socket(s);
+	if (s->state == SESSION_ACTIVE) {
+		session_set_state(s, SESSION_DRAINING);
+	}
 }
 
 void session_goodbye(struct session *s, const char *reason) {
@@ -177,6 +223,10 @@ void session_grant(struct job *job) {
 	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
 	m.grant = &grant;
 	session_send(s, &m);
+	/* Other jobs of a session that was cut off just now may run. This one never will. */
+	if (s->state == SESSION_DRAINING && s->fd < 0) {
+		drop_job(s, job, false);
+	}
 }
 
 static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
@@ -374,16 +424,9 @@ static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {
 
 /* What waits is dropped; what runs may still report its end. */
 static void handle_goodbye(struct session *s, const Sbeet__ToDaemon *packet) {
-	struct job *job, *next;
-
 	log_debug("session %llu says goodbye: %s", (unsigned long long)s->id,
 		  packet->goodbye->reason);
-	for (job = TAILQ_FIRST(&s->jobs); job; job = next) {
-		next = TAILQ_NEXT(job, link);
-		if (job->state == JOB_WAITING) {
-			drop_job(s, job, false);
-		}
-	}
+	drop_waiting(s);
 	if (s->state == SESSION_ACTIVE && s->n_jobs > 0) {
 		session_set_state(s, SESSION_DRAINING);
 	} else {
@@ -459,11 +502,11 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 		} else if (r <= 0) {
 			log_debug("session %llu has closed: %s", (unsigned long long)s->id,
 				  r < 0 ? strerror(-r) : "end of file");
-			session_end(s);
+			session_hang_up(s);
 		} else {
 			handle_packet(s, server->buffer, (size_t)r);
 		}
-		if (s->state == SESSION_CLOSED) {
+		if (s->fd < 0) {
 			break;
 		}
 		engine_run(server->engine);
@@ -476,6 +519,18 @@ static void on_dead(evutil_socket_t fd, short what, void *userdata) {
 	struct engine *engine = s->server->engine;
 
 	log_debug("session %llu: process %d has ended", (unsigned long long)s->id, s->cred.pid);
+	session_end(s);
+	engine_run(engine);
+}
+
+static void on_drained(evutil_socket_t fd, short what, void *userdata) {
+	struct session *s = userdata;
+	struct engine *engine = s->server->engine;
+
+	log_client(LOG_LEVEL_WARNING,
+		   "session %llu: process %d hung up while %u jobs ran, and lives; their SMs are "
+		   "given to others now (see --drain)",
+		   (unsigned long long)s->id, s->cred.pid, s->n_jobs);
 	session_end(s);
 	engine_run(engine);
 }
@@ -564,6 +619,7 @@ int session_new(struct session **ret, struct server *server, uint64_t id, int fd
 	s->connected = nsec_now();
 	s->fd = -1;
 	TAILQ_INIT(&s->jobs);
+	event_assign(&s->drained, server->base, -1, EV_TIMEOUT, on_drained, s);
 	s->pidfd = open_pidfd(fd, cred.pid);
 	r = s->pidfd < -1 ? s->pidfd : watch(s, fd);
 	if (r < 0) {

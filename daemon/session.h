@@ -6,7 +6,11 @@
  *	   +---------+------------+----> CLOSED
  *
  * Owns its descriptors, its jobs and every charge made for it. The server owns the session and
- *frees it some time after it was CLOSED, outside any callback of the session's.
+ * frees it some time after it was CLOSED, outside any callback of the session's.
+ *
+ * A process that hangs up while its jobs run may live on, and so may its kernels: their SMs stay
+ * its own until the process is dead, or for the server's drain time, after which whatever ran is
+ * taken to be over.
  */
 #pragma once
 
@@ -24,7 +28,7 @@ struct server;
 enum session_state {
 	SESSION_NEW,	  /* credentials read, Hello not seen yet */
 	SESSION_ACTIVE,	  /* may declare kernels and ask for jobs */
-	SESSION_DRAINING, /* has said goodbye; its running jobs end */
+	SESSION_DRAINING, /* has said goodbye or hung up; its running jobs end */
 	SESSION_CLOSED,
 	_SESSION_STATE_N,
 };
@@ -44,9 +48,9 @@ struct session {
 	struct ucred cred;
 	nsec_t connected;
 
-	int fd;	   /* owned */
+	int fd;	   /* owned; -1: the peer has hung up, or was */
 	int pidfd; /* owned; -1: there was none to be had; then the socket alone tells of death */
-	struct event readable, dead;
+	struct event readable, dead, drained;
 	bool answered; /* something was sent since the last packet was read */
 
 	/* from Hello */
@@ -77,10 +81,8 @@ int session_new(struct session **ret, struct server *server, uint64_t id, int fd
 /* Takes NULL. Closes politely: what was sent stays readable for the peer. */
 struct session *session_free(struct session *s);
 
-/* Abandons all jobs and hears nothing more; the server will free it. */
-void session_end(struct session *s);
-
-/* Says why we leave, if the peer's buffer has room, and ends. */
+/* Says why we leave, if the peer's buffer has room, and ends: all jobs are abandoned, nothing more
+ * is heard, the server will free it. */
 void session_goodbye(struct session *s, const char *reason);
 
 /* Sends the grant; for the engine. Ends the session if it can't take it. */

@@ -190,8 +190,12 @@ void packet_free(ProtobufCMessage *message) {
 	}
 }
 
-int packet_connect(const char *path) {
+int packet_connect(const char *path, nsec_t timeout) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	/* At least a microsecond: 0 would be for ever. */
+	struct timeval tv = {.tv_sec = (time_t)(timeout / NSEC_PER_SEC),
+			     .tv_usec = (suseconds_t)(timeout % NSEC_PER_SEC / NSEC_PER_USEC) +
+					(timeout > 0 && timeout < NSEC_PER_USEC)};
 	size_t n = strlen(path);
 	int fd, r;
 
@@ -203,9 +207,12 @@ int packet_connect(const char *path) {
 	if (fd < 0) {
 		return -errno;
 	}
-	do {
-		r = connect(fd, (struct sockaddr *)&address, sizeof(address));
-	} while (r < 0 && errno == EINTR);
+	r = setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	if (r == 0) {
+		do {
+			r = connect(fd, (struct sockaddr *)&address, sizeof(address));
+		} while (r < 0 && errno == EINTR);
+	}
 	if (r < 0) {
 		r = -errno;
 		close(fd);

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "proto/units.h"
+
 /*
  * Packs @message and sends it as one packet.
  * @fd: a connected SEQPACKET socket, blocking or not. @passed_fd: sent along by SCM_RIGHTS, or -1;
@@ -43,10 +45,12 @@ int packet_unpack(const ProtobufCMessageDescriptor *type, const void *packet, si
 void packet_free(ProtobufCMessage *message);
 
 /*
- * Connects to the socket at @path. Return: a CLOEXEC, blocking descriptor, or negative errno
- * (-ENOENT, -ECONNREFUSED: no daemon; -EACCES; -ENAMETOOLONG).
+ * Connects to the socket at @path, waiting at most @timeout (0: for ever) where the daemon accepts
+ * nobody and its queue is full. Return: a CLOEXEC, blocking descriptor, whose sends time out too,
+ * or negative errno (-ENOENT, -ECONNREFUSED: no daemon; -EAGAIN: timed out; -EACCES;
+ * -ENAMETOOLONG).
  */
-int packet_connect(const char *path);
+int packet_connect(const char *path, nsec_t timeout);
 
 /*
  * Closes a socket so that the peer still reads what was sent to it. (With packets unread on our

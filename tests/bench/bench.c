@@ -39,7 +39,7 @@ void bench_daemon_start(struct bench_daemon *daemon, const char *const *args) {
 		_exit(127);
 	}
 	packet_socket_path("control.sock", path, sizeof(path));
-	while ((fd = packet_connect(path)) < 0) {
+	while ((fd = packet_connect(path, 0)) < 0) {
 		if (waitpid(daemon->pid, NULL, WNOHANG) != 0) {
 			bench_die("start of sbeetd");
 		}
@@ -66,7 +66,7 @@ int bench_session_open(void) {
 	int fd;
 
 	packet_socket_path("shim.sock", path, sizeof(path));
-	fd = packet_connect(path);
+	fd = packet_connect(path, 0);
 	hello.version = PROTO_VERSION;
 	hello.program = (char[]){"bench"};
 	hello.enforcement_mask = BENCH_MASK;

@@ -87,7 +87,7 @@ void harness_start(struct harness *h, const char *const *args) {
 	harness_prepare(h);
 	h->pid = spawn(h, args, STDERR_FILENO);
 	snprintf(path, sizeof(path), "%s/control.sock", h->directory);
-	while ((fd = packet_connect(path)) < 0) {
+	while ((fd = packet_connect(path, 0)) < 0) {
 		assert_true(fd == -ENOENT || fd == -ECONNREFUSED);
 		assert_int_equal(waitpid(h->pid, NULL, WNOHANG), 0);
 		assert_true(nsec_now() < hang);
@@ -151,7 +151,7 @@ static int connect_to(const char *name) {
 	int fd;
 
 	assert_int_equal(packet_socket_path(name, path, sizeof(path)), 0);
-	fd = packet_connect(path);
+	fd = packet_connect(path, 0);
 	assert_true(fd >= 0);
 	return fd;
 }

@@ -5,6 +5,7 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -289,7 +290,7 @@ static int control_connect(void) {
 	int fd;
 
 	assert_int_equal(packet_socket_path("control.sock", path, sizeof(path)), 0);
-	fd = packet_connect(path);
+	fd = packet_connect(path, 0);
 	assert_true(fd >= 0);
 	return fd;
 }
@@ -363,6 +364,37 @@ static void control_does_not_wait_for_a_slow_reader(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static void daemon_goes_on_after_sighup(void **state) {
+	struct shim s;
+
+	harness_start(&harness, plain);
+	s = shim_open("app", MASK_ALL);
+	assert_int_equal(kill(harness.pid, SIGHUP), 0);
+	harness_settle();
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	shim_granted(s.fd, 1);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* As with the sockets that systemd makes: for the group, or for nobody else. */
+static void daemon_lets_only_its_group_connect(void **state) {
+	const struct group *group = geteuid() == 0 ? getgrnam("sbeet") : NULL;
+	static const char *const names[] = {"shim.sock", "control.sock"};
+
+	harness_start(&harness, plain);
+	for (size_t i = 0; i < 2; i++) {
+		char path[128];
+		struct stat st;
+
+		snprintf(path, sizeof(path), "%s/%s", harness.directory, names[i]);
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 07777, group ? 0660 : 0600);
+		assert_int_equal(st.st_gid, group ? group->gr_gid : getegid());
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 #define CASE(test) cmocka_unit_test_teardown(test, clean)
 
 int main(void) {
@@ -373,6 +405,8 @@ int main(void) {
 		CASE(daemon_explains_an_unusable_directory),
 		CASE(daemon_says_goodbye_on_sigterm),
 		CASE(daemon_says_goodbye_on_sigint),
+		CASE(daemon_goes_on_after_sighup),
+		CASE(daemon_lets_only_its_group_connect),
 		CASE(daemon_resumes_when_descriptors_return),
 		CASE(status_tells_what_is_so),
 		CASE(status_of_many_sessions_comes_in_parts),

@@ -19,9 +19,16 @@
 
 static struct harness harness;
 
-static const char *const mps[] = {"--gpus", "80,40", "--sharing", "mps", NULL};
-static const char *const exclusive[] = {"--gpus", "80,40", "--sharing", "exclusive", NULL};
-static const char *const fcfs[] = {"--gpus", "80", "--policy", "fcfs", NULL};
+/* One process plays several here: those that it hangs up are not to wait for its death. */
+#define NO_DRAIN "--drain", "1ms"
+
+static const char *const mps[] = {"--gpus", "80,40", "--sharing", "mps", NO_DRAIN, NULL};
+static const char *const exclusive[] = {"--gpus",    "80,40",  "--sharing",
+					"exclusive", NO_DRAIN, NULL};
+static const char *const fcfs[] = {"--gpus", "80", "--policy", "fcfs", NO_DRAIN, NULL};
+
+/* For real processes that die. */
+static const char *const patient[] = {"--gpus", "80", "--policy", "fcfs", NULL};
 
 static int clean(void **state) {
 	harness_clean(&harness);
@@ -252,8 +259,14 @@ static void daemon_lets_jobs_end_after_goodbye(void **state) {
 /* --- death ---------------------------------------------------------------------------------- */
 
 /* A process that opens a session, asks for @n jobs, takes as many grants as @n_granted, tells us,
- * and waits to be killed. @keeper: a child of it keeps the socket open beyond its death. */
-static pid_t start_victim(uint64_t n, uint64_t n_granted, bool keeper, int *ret_keeper_pipe) {
+ * and waits to be killed. */
+enum victim {
+	VICTIM_PLAIN,
+	VICTIM_KEPT,	 /* a child of it keeps the socket open beyond its death */
+	VICTIM_HANGS_UP, /* it closes the socket, and lives on */
+};
+
+static pid_t start_victim(uint64_t n, uint64_t n_granted, enum victim kind, int *ret_keeper_pipe) {
 	int ready[2], keep[2];
 	char byte;
 	pid_t pid;
@@ -272,7 +285,10 @@ static pid_t start_victim(uint64_t n, uint64_t n_granted, bool keeper, int *ret_
 		for (uint64_t job = 1; job <= n_granted; job++) {
 			shim_granted(s.fd, job);
 		}
-		if (keeper && fork() == 0) {
+		if (kind == VICTIM_HANGS_UP) {
+			shim_close(&s);
+		}
+		if (kind == VICTIM_KEPT && fork() == 0) {
 			close(ready[1]);
 			_exit(read(keep[0], &byte, 1) < 0); /* until our parent's parent lets go */
 		}
@@ -298,9 +314,9 @@ static void daemon_takes_back_sms_of_the_dead_while_running(void **state) {
 	int pipe_fd;
 	pid_t pid;
 
-	harness_start(&harness, fcfs);
+	harness_start(&harness, patient);
 	other = shim_open("other", MASK_ALL);
-	pid = start_victim(1, 1, false, &pipe_fd);
+	pid = start_victim(1, 1, VICTIM_PLAIN, &pipe_fd);
 	shim_request(other.fd, 1, 0, MASK_ALL);
 	shim_expect_silence(other.fd);
 	kill_victim(pid);
@@ -321,7 +337,7 @@ static void daemon_forgets_the_dead_while_waiting(void **state) {
 	other = shim_open("other", MASK_ALL);
 	shim_request(other.fd, 1, 0, MASK_ALL);
 	shim_granted(other.fd, 1);
-	pid = start_victim(3, 0, false, &pipe_fd);
+	pid = start_victim(3, 0, VICTIM_PLAIN, &pipe_fd);
 	status_until(n_jobs_is, &(size_t){4});
 	kill_victim(pid);
 	status_until(n_jobs_is, &(size_t){1});
@@ -340,7 +356,7 @@ static void daemon_forgets_the_dead_between_jobs(void **state) {
 
 	harness_start(&harness, fcfs);
 	other = shim_open("other", MASK_ALL);
-	pid = start_victim(0, 0, false, &pipe_fd);
+	pid = start_victim(0, 0, VICTIM_PLAIN, &pipe_fd);
 	kill_victim(pid);
 	status_until(no_jobs_and_one_session, NULL);
 	close(pipe_fd);
@@ -356,12 +372,84 @@ static void daemon_notices_death_though_the_socket_stays_open(void **state) {
 
 	harness_start(&harness, fcfs);
 	other = shim_open("other", MASK_ALL);
-	pid = start_victim(1, 1, true, &pipe_fd);
+	pid = start_victim(1, 1, VICTIM_KEPT, &pipe_fd);
 	shim_request(other.fd, 1, 0, MASK_ALL);
 	shim_expect_silence(other.fd);
 	kill_victim(pid);
 	shim_granted(other.fd, 1);
 	close(pipe_fd);
+	shim_close(&other);
+	finish();
+}
+
+static bool one_draining(const Sbeet__Control__Status *status, void *data) {
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		if (strcmp(status->sessions[i]->state, "draining") == 0) {
+			return status->n_jobs == *(size_t *)data;
+		}
+	}
+	return false;
+}
+
+/* Its kernels may still run: nobody else may have their SMs, and what it waits for is dropped. */
+static void daemon_keeps_sms_of_a_program_that_hangs_up_until_it_dies(void **state) {
+	struct shim other;
+	int pipe_fd;
+	pid_t pid;
+
+	harness_start(&harness, patient);
+	other = shim_open("other", MASK_ALL);
+	pid = start_victim(3, 1, VICTIM_HANGS_UP, &pipe_fd);
+	status_until(one_draining, &(size_t){1});
+	shim_request(other.fd, 1, 0, MASK_ALL);
+	shim_expect_silence(other.fd);
+	kill_victim(pid);
+	shim_granted(other.fd, 1);
+	shim_done(other.fd, 1);
+	status_until(no_jobs_and_one_session, NULL);
+	close(pipe_fd);
+	shim_close(&other);
+	finish();
+}
+
+static void daemon_keeps_sms_of_a_misbehaving_program_too(void **state) {
+	struct shim other;
+	pid_t pid;
+
+	harness_start(&harness, patient);
+	other = shim_open("other", MASK_ALL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct shim s = shim_open("victim", MASK_ALL);
+
+		shim_request(s.fd, 1, 0, MASK_ALL);
+		shim_granted(s.fd, 1);
+		shim_done(s.fd, 99); /* no such job: the connection ends */
+		_exit(pause());
+	}
+	status_until(one_draining, &(size_t){1});
+	shim_request(other.fd, 1, 0, MASK_ALL);
+	shim_expect_silence(other.fd);
+	kill_victim(pid);
+	shim_granted(other.fd, 1);
+	shim_done(other.fd, 1);
+	shim_close(&other);
+	finish();
+}
+
+static void daemon_gives_sms_of_a_program_that_hangs_up_back_in_the_end(void **state) {
+	struct shim other, gone;
+
+	harness_start(&harness, fcfs);
+	other = shim_open("other", MASK_ALL);
+	gone = shim_open("gone", MASK_ALL);
+	shim_request(gone.fd, 1, 0, MASK_ALL);
+	shim_granted(gone.fd, 1);
+	shim_request(other.fd, 1, 0, MASK_ALL);
+	shim_expect_silence(other.fd);
+	shim_close(&gone);
+	shim_granted(other.fd, 1);
 	shim_close(&other);
 	finish();
 }
@@ -430,6 +518,7 @@ static void daemon_refuses_oversized_packets(void **state) {
 	shim_closed(s.fd);
 	shim_close(&s);
 	free(bytes);
+	status_until(n_jobs_is, &(size_t){1}); /* it may still have run, until --drain */
 	finish_with_witness(&witness, 1);
 }
 
@@ -608,6 +697,9 @@ int main(void) {
 		CASE(daemon_forgets_the_dead_while_waiting),
 		CASE(daemon_forgets_the_dead_between_jobs),
 		CASE(daemon_notices_death_though_the_socket_stays_open),
+		CASE(daemon_keeps_sms_of_a_program_that_hangs_up_until_it_dies),
+		CASE(daemon_keeps_sms_of_a_misbehaving_program_too),
+		CASE(daemon_gives_sms_of_a_program_that_hangs_up_back_in_the_end),
 		CASE(daemon_refuses_packets_cut_short),
 		CASE(daemon_refuses_oversized_packets),
 		CASE(daemon_answers_unknown_messages_and_goes_on),

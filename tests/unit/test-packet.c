@@ -321,22 +321,26 @@ static void packet_unpack_survives_every_cut_and_flip(void **state) {
 static void packet_connect_says_why_not(void **state) {
 	char directory[] = "/tmp/sbeet-packet-XXXXXX", path[64], too_long[200];
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd, peer;
+	int fd, peer, n;
 
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/s", directory);
-	assert_int_equal(packet_connect(path), -ENOENT);
+	assert_int_equal(packet_connect(path, 0), -ENOENT);
 	memset(too_long, 'a', sizeof(too_long) - 1);
 	too_long[sizeof(too_long) - 1] = '\0';
-	assert_int_equal(packet_connect(too_long), -ENAMETOOLONG);
+	assert_int_equal(packet_connect(too_long, 0), -ENAMETOOLONG);
 
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(packet_connect(path), -ECONNREFUSED);
+	assert_int_equal(packet_connect(path, 0), -ECONNREFUSED);
 	assert_int_equal(listen(fd, 1), 0);
-	peer = packet_connect(path);
+	peer = packet_connect(path, 0);
 	assert_true(peer >= 0);
+	/* The queue of one that accepts nobody takes a few, and then it is full. */
+	for (int i = 0; (n = packet_connect(path, NSEC_PER_MSEC)) >= 0 && i < 100; i++) {
+	}
+	assert_int_equal(n, -EAGAIN);
 	assert_true(fcntl(peer, F_GETFD) & FD_CLOEXEC);
 	assert_false(fcntl(peer, F_GETFL) & O_NONBLOCK);
 	close(peer);

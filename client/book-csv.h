@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "client/book.h"
+#include "daemon/book/book.h"
 
 struct book_csv {
 	const char *name; /* for errors */

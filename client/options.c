@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/suggest.h"
+#include "daemon/book/suggest.h"
 #include "proto/units.h"
 
 int option_flag(const char *text, void *target) {

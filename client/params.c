@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/suggest.h"
+#include "daemon/book/suggest.h"
 
 static int parse_word(const char *text, const char *const *words, int *ret) {
 	for (int i = 0; words[i]; i++) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "client/book-csv.h"
-#include "client/suggest.h"
+#include "daemon/book/suggest.h"
 
 /* Watts that no GPU draws: 10 kW. */
 #define WATTS_MAX_MW 10000000u

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client/book.h"
+#include "daemon/book/book.h"
 #include "daemon/core/sched.h"
 
 /* More tasks than any use of a simulation; B's scaling test has 20,000. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/ctl.h"
-#include "client/suggest.h"
+#include "daemon/book/suggest.h"
 
 int select_parse(const char *text, void *target) {
 	struct select_words *words = target;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/suggest.h"
 #include "client/terminal.h"
+#include "daemon/book/suggest.h"
 
 #define GAP	    2
 #define ELLIPSIS    "..."

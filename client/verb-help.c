@@ -7,8 +7,8 @@
 #include "client/ctl.h"
 #include "client/help.h"
 #include "client/options.h"
-#include "client/suggest.h"
 #include "client/verb.h"
+#include "daemon/book/suggest.h"
 
 /* Where the texts of options begin. */
 #define HELP_COLUMN 26

@@ -12,9 +12,9 @@
 #include "client/ctl.h"
 #include "client/options.h"
 #include "client/scenario-file.h"
-#include "client/suggest.h"
 #include "client/table.h"
 #include "client/verb.h"
+#include "daemon/book/suggest.h"
 
 struct profile_options {
 	const char *output;

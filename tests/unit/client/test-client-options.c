@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "client/options.h"
-#include "client/suggest.h"
+#include "daemon/book/suggest.h"
 #include "proto/units.h"
 
 struct sample {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/reader.h"
+#include "daemon/book/reader.h"
 #include "daemon/core/profile.h"
 
 /* More than any collection of kernels; keeps mistakes from taking all memory. */

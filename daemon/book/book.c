@@ -1,5 +1,5 @@
 /* book.c: see book.h. */
-#include "client/book.h"
+#include "daemon/book/book.h"
 
 #include <errno.h>
 #include <stdlib.h>

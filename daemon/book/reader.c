@@ -1,12 +1,12 @@
 /* reader.c: see reader.h. */
-#include "client/reader.h"
+#include "daemon/book/reader.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client/suggest.h"
+#include "daemon/book/suggest.h"
 #include "proto/limits.h"
 
 int reader_parse(const struct reader *r, const char *text, size_t size, json_t **ret) {

@@ -1,7 +1,7 @@
 /*
  * suggest.c: edit distance with transpositions (restricted Damerau-Levenshtein); see suggest.h.
  */
-#include "client/suggest.h"
+#include "daemon/book/suggest.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -24,10 +24,10 @@ struct work {
 	size_t n_units;		  /* task sets in all */
 	atomic_size_t next;	  /* unit that nobody has taken yet */
 	atomic_int error;	  /* first one; ends all workers */
-	pthread_mutex_t lock;	  /* of done */
-	pthread_cond_t changed;
-	size_t done;
-	size_t running; /* workers */
+	pthread_mutex_t lock;	  /* of what follows */
+	pthread_cond_t ended;	  /* running became 0 */
+	size_t done;		  /* units */
+	size_t running;		  /* workers */
 };
 
 /* Task sets of one seed are unrelated to each other and to those of neighbouring seeds. */
@@ -84,7 +84,9 @@ static void report(struct work *w, size_t done, size_t running) {
 	pthread_mutex_lock(&w->lock);
 	w->done += done;
 	w->running -= running;
-	pthread_cond_signal(&w->changed);
+	if (w->running == 0) {
+		pthread_cond_signal(&w->ended);
+	}
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -119,7 +121,7 @@ static void watch(struct work *w) {
 				     .tv_nsec = (long)(until % NSEC_PER_SEC)};
 		size_t done;
 
-		pthread_cond_clockwait(&w->changed, &w->lock, CLOCK_MONOTONIC, &t);
+		pthread_cond_clockwait(&w->ended, &w->lock, CLOCK_MONOTONIC, &t);
 		done = w->done;
 		if (s->on_progress) {
 			pthread_mutex_unlock(&w->lock);
@@ -214,7 +216,7 @@ int sweep_run(const struct sweep *s, struct sweep_result *ret) {
 		.sweep = s,
 		.n_units = s->n_points * s->n_tasksets,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.changed = PTHREAD_COND_INITIALIZER,
+		.ended = PTHREAD_COND_INITIALIZER,
 	};
 	int r;
 

@@ -236,7 +236,7 @@ stop_daemon
 # speed changes from one second to the next by more than what is measured: so many short turns, and
 # the middle one of the ratios within each.
 launches="--lanes 1 --size 1 --rounds 0 --launches 20000 --frames 2"
-turns="1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"
+turns="1 2 3 4 5 6 7 8 9 10 11"
 middle() {
 	sort -n | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : 0 }'
 }
@@ -266,8 +266,14 @@ for policy in fcfs even; do
 		say "$(printf '%-44s %-7s %s' "confined empty kernels, rate against bare" - "$detail")"
 		continue
 	fi
-	ok=$(awk -v p="$percent" 'BEGIN { print (p >= 95 ? "yes" : "no") }')
-	row "launches inside a job, rate against bare" "$ok" "$detail"
+	what="$percent % of the bare rate (bare $bare ns a launch, added $added ns)"
+	if [ $policy = fcfs ]; then
+		ok=$(awk -v p="$percent" 'BEGIN { print (p >= 95 ? "yes" : "no") }')
+		row "launches inside a job on the whole GPU" "$ok" "$what"
+	else
+		# Not judged: an empty kernel that is confined runs longer on the GPU than a launch takes.
+		say "  confined to half of the SMs: $what"
+	fi
 done
 
 # Between processes, under MPS, where the machine has it.

@@ -82,36 +82,40 @@ static struct launch from_config(const CUlaunchConfig *config, CUfunction f, voi
 	};
 }
 
+/* Of the functions that take everything as arguments. */
+static struct launch from_arguments(CUfunction f, const unsigned grid[3], const unsigned block[3],
+				    unsigned shared, CUstream stream, void **params,
+				    bool per_thread) {
+	return (struct launch){
+		.function = f,
+		.grid = {grid[0], grid[1], grid[2]},
+		.block = {block[0], block[1], block[2]},
+		.shared_bytes = shared,
+		.stream = stream,
+		.per_thread_default = per_thread,
+		.params = params,
+	};
+}
+
+#define DIM(x, y, z) ((const unsigned[]){x, y, z})
+
 CUresult on_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 			   unsigned by, unsigned bz, unsigned shared, CUstream stream,
 			   void **params, void **extra) {
-	const struct launch l = {
-		.function = f,
-		.grid = {gx, gy, gz},
-		.block = {bx, by, bz},
-		.shared_bytes = shared,
-		.stream = stream,
-		.params = params,
-		.extra = extra,
-	};
+	struct launch l =
+		from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared, stream, params, false);
 
+	l.extra = extra;
 	return launch(&l);
 }
 
 CUresult on_cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 				unsigned by, unsigned bz, unsigned shared, CUstream stream,
 				void **params, void **extra) {
-	const struct launch l = {
-		.function = f,
-		.grid = {gx, gy, gz},
-		.block = {bx, by, bz},
-		.shared_bytes = shared,
-		.stream = stream,
-		.per_thread_default = true,
-		.params = params,
-		.extra = extra,
-	};
+	struct launch l =
+		from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared, stream, params, true);
 
+	l.extra = extra;
 	return launch(&l);
 }
 
@@ -138,32 +142,19 @@ CUresult on_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, vo
 CUresult on_cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 				      unsigned bx, unsigned by, unsigned bz, unsigned shared,
 				      CUstream stream, void **params) {
-	const struct launch l = {
-		.function = f,
-		.grid = {gx, gy, gz},
-		.block = {bx, by, bz},
-		.shared_bytes = shared,
-		.stream = stream,
-		.params = params,
-		.cooperative = true,
-	};
+	struct launch l =
+		from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared, stream, params, false);
 
+	l.cooperative = true;
 	return launch(&l);
 }
 
 CUresult on_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 					   unsigned bx, unsigned by, unsigned bz, unsigned shared,
 					   CUstream stream, void **params) {
-	const struct launch l = {
-		.function = f,
-		.grid = {gx, gy, gz},
-		.block = {bx, by, bz},
-		.shared_bytes = shared,
-		.stream = stream,
-		.per_thread_default = true,
-		.params = params,
-		.cooperative = true,
-	};
+	struct launch l =
+		from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared, stream, params, true);
 
+	l.cooperative = true;
 	return launch(&l);
 }

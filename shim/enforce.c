@@ -1,7 +1,7 @@
 /*
  * enforce.c: see enforce.h. Everything on the launch path here reads tables, fills structures on
  * the stack and calls the driver; it takes no lock and allocates nothing, but for a stream's first
- * confined launch where no spare control block was left.
+ * confined launch where no spare control block was left, and a set's first in another context.
  */
 #include "shim/real.h"
 
@@ -69,6 +69,17 @@ static CUresult launch_twin(const struct twin *t, const struct launch *l, unsign
 	return real->cuLaunchKernelEx(&config, t->handle, params, NULL);
 }
 
+/* Where the SM set is in the memory of @c. Made ready with the job, but only in the context that
+ * opened it: others of the same GPU are met here. 0: no memory. */
+static CUdeviceptr find_set(struct context *c, const struct smset *set) {
+	CUdeviceptr sms = context_find_set(c, set);
+
+	if (!sms && !context_prepare_set(c, set)) {
+		sms = context_find_set(c, set);
+	}
+	return sms;
+}
+
 /* Return: the driver's result; CUDA_ERROR_NOT_SUPPORTED if the launch can't be a twin's. */
 static CUresult launch_confined(const struct enforce_grant *g, unsigned n_sms,
 				const struct kernel *k, const struct launch *l) {
@@ -88,7 +99,7 @@ static CUresult launch_confined(const struct enforce_grant *g, unsigned n_sms,
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	occupancy = twin_occupancy(t, c, l);
-	sms = context_find_set(c, &set);
+	sms = find_set(c, &set);
 	if (!occupancy || !sms || !n_sms ||
 	    plan_make(&plan, l->grid, n_sms, g->gpu_sms, occupancy, context_workers_max(c)) < 0) {
 		return CUDA_ERROR_NOT_SUPPORTED;

@@ -963,6 +963,18 @@ static void kernel_is_what_the_handle_stands_for_now(void **state) {
 	launch_gives(&half, &l, SMID, TWIN_PREFIX "add");
 }
 
+/* A job is the GPU's, and made ready in the context that opened it. */
+static void enforce_confines_in_every_context_of_a_job(void **state) {
+	CUfunction add = (CUfunction)function_of(&program, "add");
+	struct launch l = launch_of("add");
+
+	kernel_library_loaded((CUlibrary)&program, PROGRAM, NULL);
+	kernel_library_kernel_found((CUlibrary)&program, (CUkernel)add, "add");
+	assert_int_equal(enforce_prepare(CONTEXT(0), &half), 0);
+	fake.current = &fake.contexts[1];
+	launch_gives(&half, &l, SMID, TWIN_PREFIX "add");
+}
+
 static void kernel_of_a_library_leaves_with_the_context(void **state) {
 	CUfunction add = (CUfunction)function_of(&program, "add"), here, there;
 
@@ -1048,6 +1060,7 @@ int main(void) {
 		TEST(kernel_follows_a_library_to_every_gpu),
 		TEST(kernel_is_what_the_handle_stands_for_now),
 		TEST(kernel_of_a_library_leaves_with_the_context),
+		TEST(enforce_confines_in_every_context_of_a_job),
 		TEST(kernel_gives_twins_the_attributes_of_the_original),
 		TEST(kernel_numbers_are_never_used_twice),
 		TEST(enforce_forgets_after_fork),

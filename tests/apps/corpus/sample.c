@@ -31,17 +31,17 @@ static struct sample_buffer *add_buffer(struct sample *s, size_t size) {
 	return b;
 }
 
-static void *add_value(struct sample *s, size_t size) {
+static void *add_value(struct sample *s, size_t size, size_t align) {
 	struct sample_param *p = &s->params[s->n_params++];
 
-	*p = (struct sample_param){.buffer = -1, .size = size};
+	*p = (struct sample_param){.buffer = -1, .size = size, .align = align};
 	return p->bytes;
 }
 
 static void add_word(struct sample *s, uint64_t value) {
 	uint32_t v = (uint32_t)value;
 
-	memcpy(add_value(s, sizeof(v)), &v, sizeof(v));
+	memcpy(add_value(s, sizeof(v), 4), &v, sizeof(v));
 }
 
 static void add_argument(struct sample *s, char letter, uint64_t *seed) {
@@ -73,19 +73,19 @@ static void add_argument(struct sample *s, char letter, uint64_t *seed) {
 		add_word(s, sample_below(seed, threads + threads / 8 + 2));
 		break;
 	case 'b':
-		random_bytes(add_value(s, 1), 1, seed);
+		random_bytes(add_value(s, 1, 1), 1, seed);
 		break;
 	case 'h':
-		random_bytes(add_value(s, 2), 2, seed);
+		random_bytes(add_value(s, 2, 2), 2, seed);
 		break;
 	case 'q':
-		random_bytes(add_value(s, 8), 8, seed);
+		random_bytes(add_value(s, 8, 8), 8, seed);
 		break;
 	case 'L':
-		random_bytes(add_value(s, SAMPLE_VALUE_MAX), SAMPLE_VALUE_MAX, seed);
+		random_bytes(add_value(s, SAMPLE_VALUE_MAX, 4), SAMPLE_VALUE_MAX, seed);
 		break;
 	case 'S':
-		random_bytes(add_value(s, 32), 32, seed);
+		random_bytes(add_value(s, 32, 8), 32, seed);
 		break;
 	default:
 		errx(1, "%s: no argument '%c'", s->kernel, letter);
@@ -96,7 +96,17 @@ static unsigned from(uint64_t *seed, unsigned first, unsigned last) {
 	return first + (unsigned)sample_below(seed, last - first + 1);
 }
 
+/* An interpreter wants few, a GPU with many SMs takes more. */
+static unsigned blocks_max(void) {
+	const char *text = getenv("SBEET_CORPUS_BLOCKS");
+	unsigned long n = text ? strtoul(text, NULL, 10) : BLOCKS_MAX;
+
+	return n > 0 && n <= 500 ? (unsigned)n : BLOCKS_MAX;
+}
+
 static void choose_shape(struct sample *s, enum corpus_shape shape, uint64_t *seed) {
+	unsigned blocks = blocks_max();
+
 	for (unsigned i = 0; i < 3; i++) {
 		s->grid[i] = s->block[i] = 1;
 	}
@@ -105,9 +115,9 @@ static void choose_shape(struct sample *s, enum corpus_shape shape, uint64_t *se
 		s->block[0] = from(seed, 1, THREADS_MAX);
 		s->block[1] = from(seed, 1, THREADS_MAX / s->block[0]);
 		s->block[2] = from(seed, 1, THREADS_MAX / s->block[0] / s->block[1]);
-		s->grid[0] = from(seed, 1, BLOCKS_MAX);
-		s->grid[1] = from(seed, 1, BLOCKS_MAX / s->grid[0]);
-		s->grid[2] = from(seed, 1, BLOCKS_MAX / s->grid[0] / s->grid[1]);
+		s->grid[0] = from(seed, 1, blocks);
+		s->grid[1] = from(seed, 1, blocks / s->grid[0]);
+		s->grid[2] = from(seed, 1, blocks / s->grid[0] / s->grid[1]);
 		return;
 	case CORPUS_LINE:
 		s->block[0] = from(seed, 1, THREADS_MAX);
@@ -122,7 +132,7 @@ static void choose_shape(struct sample *s, enum corpus_shape shape, uint64_t *se
 		s->block[0] = 128;
 		break;
 	}
-	s->grid[0] = from(seed, 1, BLOCKS_MAX);
+	s->grid[0] = from(seed, 1, blocks);
 }
 
 void corpus_sample(struct sample *s, const struct corpus_kernel *k, const char *file,

@@ -23,6 +23,7 @@ struct sample_param {
 	int buffer; /* index, or -1: the bytes */
 	uint8_t bytes[SAMPLE_VALUE_MAX];
 	size_t size;
+	size_t align; /* 0: 8 if it has 8 bytes, else 4 */
 };
 
 /* A module-scope variable of the kernel's. */
@@ -51,6 +52,7 @@ struct sample {
 uint64_t sample_random(uint64_t *seed);
 uint64_t sample_below(uint64_t *seed, uint64_t n); /* 0 to n - 1 */
 
+/* The list: sample-apps.c, or the corpus's own. */
 size_t sample_count(void);
 const char *sample_name(size_t i);
 

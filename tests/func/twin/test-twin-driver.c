@@ -27,6 +27,7 @@
 #define SEED_DEFAULT   0x5BEE7
 #define SKIPPED	       77
 #define LAUNCHES_MAX   4
+#define PARAMS_BYTES   4096
 
 #define SMID SBEET__ENFORCEMENT__ENFORCEMENT_SMID
 #define NONE SBEET__ENFORCEMENT__ENFORCEMENT_NONE
@@ -191,7 +192,7 @@ static size_t pack(const struct trial *t, uint8_t *buffer) {
 
 	for (unsigned i = 0; i < t->sample->n_params; i++) {
 		const struct sample_param *p = &t->sample->params[i];
-		size_t align = p->size == 8 ? 8 : 4;
+		size_t align = p->align ? p->align : p->size == 8 ? 8 : 4;
 
 		at = (at + align - 1) / align * align;
 		memcpy(buffer + at, p->buffer < 0 ? (const void *)p->bytes : &t->buffers[p->buffer],
@@ -204,7 +205,7 @@ static size_t pack(const struct trial *t, uint8_t *buffer) {
 static bool launch(struct trial *t, CUstream stream, bool per_thread, unsigned way) {
 	const struct sample *s = t->sample;
 	void *params[SAMPLE_PARAMS_MAX];
-	uint8_t buffer[SAMPLE_PARAMS_MAX * 16];
+	uint8_t buffer[PARAMS_BYTES];
 	size_t size = pack(t, buffer);
 	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
 			 CU_LAUNCH_PARAM_END};
@@ -362,6 +363,16 @@ static bool trial(struct trial *t, const char *ptx) {
 	return compare(t);
 }
 
+/* Whether the arguments, from the third on, name the kernel, or none at all. */
+static bool is_wanted(int argc, char **argv, const char *name) {
+	for (int i = 3; i < argc; i++) {
+		if (!strcmp(argv[i], name)) {
+			return true;
+		}
+	}
+	return argc <= 3;
+}
+
 /* Return: did it go well? */
 static bool round_of(CUcontext context, unsigned n_sms, size_t i, uint64_t seed) {
 	struct trial t = {.context = context, .n_sms = n_sms, .seed = seed};
@@ -408,6 +419,9 @@ int main(int argc, char **argv) {
 	for (size_t i = 0; i < sample_count(); i++) {
 		unsigned long bad = 0;
 
+		if (!is_wanted(argc, argv, sample_name(i))) {
+			continue;
+		}
 		for (unsigned long n = 0; n < rounds; n++) {
 			bad += !round_of(context, (unsigned)n_sms, i, seed + n);
 		}

@@ -61,7 +61,7 @@ KERNEL ordered(u32 *out, const u32 *in, u32 *count, u32 *marks) {
 	__threadfence();
 	__syncthreads();
 	if (t == 0) {
-		*turn = b + 1;
+		*turn = b + 1 < gridDim.x * gridDim.y * gridDim.z ? b + 1 : 0;
 	}
 }
 

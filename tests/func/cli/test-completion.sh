@@ -24,6 +24,10 @@ _sbeetctl ./sbeetctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
 printf '%s\n' "${COMPREPLY[@]}"
 END
 
+# One a line; some are two words.
+"$sbeetctl" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z][a-z -]*[a-z]\)  .*/\1/p' >verbs
+[ "$(wc -l <verbs)" -ge 6 ]
+
 failed=0
 # offers WHAT WORD...: the candidates, in one line, are exactly these.
 offers() {
@@ -42,19 +46,20 @@ offers_also() {
 
 # Verbs: all of them, from the table.
 offers status st
-offers "$("$sbeetctl" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  .*/\1/p' | sort | tr '\n' ' ' |
-	sed 's/ $//')" ''
+offers "$(sed 's/ .*//' verbs | sort -u | tr '\n' ' ' | sed 's/ $//')" ''
 offers run --quiet ru
 offers 'ptx' --color = never pt
 offers '' nonsense ''
 offers version help v
+offers "$(sed -n 's/^profile //p' verbs | sort | tr '\n' ' ' | sed 's/ $//')" profile ''
+offers show profile sh
 
 # Every option of every verb, as the help has it.
-for verb in $("$sbeetctl" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  .*/\1/p'); do
-	for option in $("$sbeetctl" help "$verb" | sed -nE 's/^  (-., |    )(--[a-z-]+=?).*/\2/p'); do
-		offers_also "$option" "$verb" "$option"
-	done
-done
+while read -r verb; do
+	# shellcheck disable=SC2086
+	offers "$("$sbeetctl" help $verb | sed -nE 's/^  (-., |    )(--[a-z-]+=?).*/\2/p' | sort |
+		tr '\n' ' ' | sed 's/ $//')" $verb --
+done <verbs
 offers '--watch' status --w
 offers '--period= --priority=' run --p
 offers '--quiet' --qu
@@ -96,14 +101,15 @@ done
 if command -v zsh >/dev/null; then
 	zsh -n "$dir/_sbeetctl" || failed=1
 	sed '/^_sbeetctl "/d' "$dir/_sbeetctl" >functions.zsh
-	for verb in $("$sbeetctl" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  .*/\1/p'); do
-		zsh -fc '. ./functions.zsh; _sbeetctl_verbs ./sbeetctl' | grep -q "^$verb:[a-z]" ||
-			{ echo "zsh: no verb '$verb'"; failed=1; }
-		zsh -fc ". ./functions.zsh; _sbeetctl_options ./sbeetctl $verb" >specs
-		for option in $("$sbeetctl" help "$verb" | sed -nE 's/^  (-., |    )(--[a-z-]+).*/\2/p'); do
+	zsh -fc '. ./functions.zsh; _sbeetctl_verbs ./sbeetctl' >described
+	while read -r verb; do
+		grep -q "^$verb:[a-z]" described || { echo "zsh: no verb '$verb'"; failed=1; }
+		zsh -fc '. ./functions.zsh; _sbeetctl_options ./sbeetctl "$1"' - "$verb" >specs
+		# shellcheck disable=SC2086
+		for option in $("$sbeetctl" help $verb | sed -nE 's/^  (-., |    )(--[a-z-]+).*/\2/p'); do
 			grep -qE -e "^$option(=-?)?\[.+\]" specs ||
 				{ echo "zsh: '$verb' has no '$option'"; failed=1; }
 		done
-	done
+	done <verbs
 fi
 exit $failed

@@ -30,11 +30,13 @@ struct work {
 	size_t running;		  /* workers */
 };
 
-/* Task sets of one seed are unrelated to each other and to those of neighbouring seeds. */
+/* Depends on the seed, the utilisation and the number of the task set there, and on nothing else:
+ * another range or number of task sets leaves those that both have as they are. */
 static uint64_t unit_seed(const struct sweep *s, size_t unit) {
 	uint64_t state = s->seed;
 
-	state = sim_random(&state) + unit;
+	state = sim_random(&state) + (uint64_t)llround(s->u[unit / s->n_tasksets] * 1e6);
+	state = sim_random(&state) + unit % s->n_tasksets;
 	return sim_random(&state);
 }
 

@@ -1,0 +1,59 @@
+#!/bin/sh
+# figures.sh SBEETCTL DATA OUT: the sweeps behind FIGURES.md.
+#
+# DATA: folder with the measured profiles, wcet_profiles.csv and app_params.csv. OUT: folder for
+# tables (.txt), numbers (.csv) and pictures (.svg). Takes some minutes.
+set -eu
+
+sbeetctl=$1
+data=$(cd "$2" && pwd)
+mkdir -p "$3"
+cd "$3"
+
+small='{"name": "t400", "sms": 6, "static_w": 8, "idle_w_per_sm": 0.652}'
+import="\"import\": [{\"wcet\": \"$data/wcet_profiles.csv\", \"apps\": \"$data/app_params.csv\"}]"
+
+big() { # NAME LIMIT
+	printf '{"name": "%s", "type": "rtx3070", "sms": 46, "limit": %s, ' "$1" "$2"
+	printf '"static_w": 46, "idle_w_per_sm": 0.445}'
+}
+for limit in 24 12 6; do
+	echo "{\"gpus\": [$(big a $limit), $small], $import}" >system-$limit.json
+done
+echo "{\"gpus\": [$(big a 12), $(big b 12), $small], $import}" >system-two.json
+echo "{\"gpus\": [$(big a 8)], $import}" >system-one.json
+
+# The same task sets for all systems: utilisations are means over 24 SMs.
+sweep() { # NAME SYSTEM RANGE OPTION...
+	name=$1 system=$2 range=$3
+	shift 3
+	"$sbeetctl" simulate "system-$system.json" --sweep "$range" --tasksets 100 -d 15s \
+		--without hist --without hist2 --csv "$name.csv" --plot "$name.svg" "$@" >"$name.txt"
+	echo "$name"
+}
+
+all=0.2:2.0:0.2
+mean="--reference-sms 24"
+fig37="-p load-dist -p bcf -p lcf -p sbeet-mg -p sbeet-mg-offline -p lookahead"
+as_printed="-p sbeet-mg --param window=own --param line_16=on --param skip_hopeless=off"
+
+sweep all-24 24 $all $mean -p all
+sweep figure-3.7-3.8-24 24 $all $mean $fig37
+sweep figure-3.7-3.8-12 12 $all $mean $fig37
+sweep figure-3.7-3.8-6 6 $all $mean $fig37
+sweep figure-3.10 24 $all $mean -p bfd-sbeet -p ffd-sbeet -p wfd-sbeet -p sbeet-mg \
+	-p sbeet-mg-offline
+sweep figure-3.13 two $all $mean $fig37
+sweep figure-2.8 one 0.2:1.4:0.2 --deadlines 100 -p fcfs -p rm -p stgm -p sbeet -p lookahead
+for reading in literal authors fit; do
+	sweep reading-$reading-24 24 $all $mean $as_printed --param reading=$reading
+	sweep reading-$reading-12 12 1.4 $mean $as_printed --param reading=$reading
+	sweep reading-$reading-6 6 1.0 $mean $as_printed --param reading=$reading
+	sweep reading-$reading-two two 2.0 $mean $as_printed --param reading=$reading
+done
+two="-p sbeet-mg -p lookahead"
+sweep one-job 24 $all $mean $two --param jobs_per_gpu=1
+sweep free 24 $all $mean $two --param free_at_kernel_end=on
+sweep drop 24 $all $mean $two --param late=drop
+sweep drop-6 6 $all $mean $two -p load-dist --param late=drop
+sweep exec-60 24 $all $mean $two --param exec=60%

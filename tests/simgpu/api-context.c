@@ -110,6 +110,7 @@ EXPORT CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice dev) {
 	return r;
 }
 
+/* Whoever holds it still does, as on a real GPU. */
 EXPORT CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev) {
 	const struct wire_gpu *gpu;
 	CUresult r = driver_device(dev, &gpu);
@@ -117,7 +118,6 @@ EXPORT CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev) {
 	if (r == CUDA_SUCCESS) {
 		pthread_mutex_lock(&driver.lock);
 		primary_reset(dev);
-		driver.primary_refs[dev] = 0;
 		pthread_mutex_unlock(&driver.lock);
 	}
 	return r;

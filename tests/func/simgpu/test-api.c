@@ -692,9 +692,30 @@ static void api_does_not_work_after_fork(void **state) {
 	OK(cuCtxSynchronize()); /* the parent goes on */
 }
 
+/* As measured on a real driver: what was retained before a reset has to be released after it. */
+static void api_counts_holders_of_a_context_through_a_reset(void **state) {
+	CUcontext context;
+	unsigned flags;
+	int active;
+
+	OK(cuDevicePrimaryCtxRetain(&context, 1));
+	OK(cuDevicePrimaryCtxRetain(&context, 1));
+	OK(cuDevicePrimaryCtxReset(1));
+	OK(cuDevicePrimaryCtxGetState(1, &flags, &active));
+	assert_int_equal(active, 0);
+	OK(cuDevicePrimaryCtxRetain(&context, 1));
+	for (int i = 2; i >= 0; i--) {
+		OK(cuDevicePrimaryCtxRelease(1));
+		OK(cuDevicePrimaryCtxGetState(1, &flags, &active));
+		assert_int_equal(active, i > 0);
+	}
+	assert_int_equal(cuDevicePrimaryCtxRelease(1), CUDA_ERROR_INVALID_CONTEXT);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(api_adds_small_and_large_vectors),
+		cmocka_unit_test(api_counts_holders_of_a_context_through_a_reset),
 		cmocka_unit_test(api_takes_parameters_in_a_buffer),
 		cmocka_unit_test(api_copies_rectangles),
 		cmocka_unit_test(api_sets_memory),

@@ -162,7 +162,9 @@ void wait_capture_ends(void) {
 }
 
 bool wait_captures(void) {
-	return atomic_load_explicit(&captures, memory_order_relaxed) > 0;
+	/* In the order that all see: who begins a capture says so, then waits for the tracker's
+	 * question; the tracker begins its question, then looks here. */
+	return atomic_load(&captures) > 0;
 }
 
 bool wait_is_capturing(CUstream stream, bool per_thread) {

@@ -32,7 +32,7 @@ static struct CUctx_st primaries[N_DEVICES] = {{0}, {1}};
 static _Thread_local CUcontext stack[16];
 static _Thread_local int depth;
 static _Atomic bool is_held;
-static _Atomic unsigned spoiled, questions;
+static _Atomic unsigned spoiled, questions, event_questions, events;
 
 /* Of one thread, so that threads which launch side by side don't meet here; never freed. */
 struct tally {
@@ -92,6 +92,16 @@ void fake_gate_wait(void) {
 	while (!atomic_load(&at_gate)) {
 		nap();
 	}
+}
+
+void fake_events_wait(void) {
+	while (!atomic_load(&event_questions)) {
+		nap();
+	}
+}
+
+unsigned fake_events(void) {
+	return atomic_load(&events);
 }
 
 static void pass_gate(void) {
@@ -237,6 +247,7 @@ CUresult do_cuEventSynchronize(CUevent event) {
 }
 
 CUresult do_cuEventQuery(CUevent event) {
+	atomic_fetch_add(&event_questions, 1);
 	return query();
 }
 
@@ -325,11 +336,13 @@ CUresult do_cuStreamEndCapture(CUstream stream, CUgraph *graph) {
 }
 
 CUresult do_cuEventCreate(CUevent *event, unsigned flags) {
+	atomic_fetch_add(&events, 1);
 	*event = calloc(1, sizeof(**event));
 	return CUDA_SUCCESS;
 }
 
 CUresult do_cuEventDestroy_v2(CUevent event) {
+	atomic_fetch_sub(&events, event != NULL);
 	free(event);
 	return CUDA_SUCCESS;
 }

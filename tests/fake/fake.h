@@ -38,6 +38,10 @@ FAKE_EXPORT unsigned fake_spoiled(void);
 /* Launches of FAKE_TWIN. */
 FAKE_EXPORT unsigned fake_twin_launches(void);
 
+/* Waits until somebody has asked about an event; events that there are. */
+FAKE_EXPORT void fake_events_wait(void);
+FAKE_EXPORT unsigned fake_events(void);
+
 /* Questions that reached the driver whether work is complete, by anybody. */
 FAKE_EXPORT unsigned fake_questions(void);
 

@@ -66,6 +66,10 @@ static int do_stream_launch(int n) {
 	return launch_on(stream, n);
 }
 
+static int do_thread_launch(int n) {
+	return launch_on(CU_STREAM_PER_THREAD, n);
+}
+
 static int do_copy(int n) {
 	char host[16] = {0};
 
@@ -147,6 +151,15 @@ static int do_gate_wait(int n) {
 
 static int do_trampled(int n) {
 	return (int)fake_trampled();
+}
+
+static int do_events_wait(int n) {
+	fake_events_wait();
+	return 0;
+}
+
+static int do_events(int n) {
+	return (int)fake_events();
 }
 
 static int do_hold(int n) {
@@ -235,6 +248,7 @@ static const struct {
 	{"device", do_device},
 	{"launch", do_launch},
 	{"stream-launch", do_stream_launch},
+	{"thread-launch", do_thread_launch},
 	{"copy", do_copy},
 	{"fetch", do_fetch},
 	{"sync", do_sync},
@@ -251,6 +265,8 @@ static const struct {
 	{"gate", do_gate},
 	{"gate-wait", do_gate_wait},
 	{"trampled", do_trampled},
+	{"events-wait", do_events_wait},
+	{"events", do_events},
 	{"hold", do_hold},
 	{"capture", do_capture},
 	{"capture-end", do_capture_end},

@@ -147,6 +147,27 @@ static void shim_ends_job_at_the_event_behind_it(void **state) {
 	close(fd);
 }
 
+/* Nobody else can ask about a thread's own default stream: the tracker marks the end of it on the
+ * legacy one, which comes after it. */
+static void shim_follows_the_default_stream_of_a_thread(void **state) {
+	struct mini *m = *state;
+	uint64_t job;
+	int fd;
+
+	m->linger_ns = MINI_LINGER_SHORT_NS;
+	fd = begin(m, plain);
+	mini_do(m, "@0 hold 1", 0);
+	mini_tell(m, "@0 thread-launch");
+	job = mini_request(fd, NULL);
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 thread-launch 0");
+	mini_do(m, "@0 events-wait", 0); /* it has asked for the mark, in vain */
+	mini_do(m, "@0 hold 0", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	mini_do(m, "@0 events", 0);
+	close(fd);
+}
+
 static void shim_follows_streams_and_contexts_that_go(void **state) {
 	struct mini *m = *state;
 	int fd;
@@ -657,6 +678,7 @@ int main(void) {
 		CASE(shim_ends_job_of_program_that_does_nothing),
 		CASE(shim_keeps_job_while_work_is_under_way),
 		CASE(shim_ends_job_at_the_event_behind_it),
+		CASE(shim_follows_the_default_stream_of_a_thread),
 		CASE(shim_follows_streams_and_contexts_that_go),
 		CASE(shim_keeps_released_context_until_its_job_is_closed),
 		CASE(shim_keeps_destroyed_context_until_its_job_is_closed),

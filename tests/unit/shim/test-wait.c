@@ -1,0 +1,180 @@
+/*
+ * test-wait.c: what each kind of wait tells about which operations. On the fake driver, whose
+ * contexts and streams are asked for; that a job is open is pretended (the linker's --wrap).
+ */
+#include "shim/real.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "shim/wait.h"
+#include "shim/worker.h"
+
+#define JOB 5
+
+unsigned __wrap_job_count(void);
+
+unsigned __wrap_job_count(void) {
+	return 1;
+}
+
+static struct lane lane;
+static CUcontext contexts[2];
+static CUstream blocking, own, event_stream;
+
+static int setup(void **state) {
+	const struct real *real = real_get();
+
+	assert_non_null(real);
+	atomic_store(&lane.job, JOB); /* or its entries would be free for others */
+	atomic_store(&lane.state, LANE_OPEN);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(real->cuDevicePrimaryCtxRetain(&contexts[i], i), CUDA_SUCCESS);
+	}
+	assert_int_equal(real->cuCtxSetCurrent(contexts[0]), CUDA_SUCCESS);
+	assert_int_equal(real->cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+	assert_int_equal(real->cuStreamCreate(&own, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	assert_int_equal(real->cuStreamCreate(&event_stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	return 0;
+}
+
+static int teardown(void **state) {
+	const struct real *real = real_get();
+
+	real->cuStreamDestroy_v2(blocking);
+	real->cuStreamDestroy_v2(own);
+	real->cuStreamDestroy_v2(event_stream);
+	return 0;
+}
+
+/* The calling thread's operations on the stream, none of them complete. */
+static struct stream_use *use(CUcontext context, CUstream stream, bool per_thread) {
+	struct stream_use *u = worker_use(worker_get(), &lane, JOB, context, stream, per_thread);
+
+	assert_non_null(u);
+	atomic_store(&u->done_ns, 0);
+	return u;
+}
+
+static void wait_for_stream_covers_that_stream(void **state) {
+	struct stream_use *there = use(contexts[0], own, false);
+	struct stream_use *beside = use(contexts[0], blocking, false);
+	struct stream_use *legacy = use(contexts[0], NULL, false);
+	struct stream_use *other = use(contexts[1], NULL, false);
+
+	wait_covered_stream(own, false, 100);
+	assert_int_equal(there->done_ns, 100);
+	assert_int_equal(beside->done_ns, 0);
+	wait_covered_stream(own, false, 90); /* later knowledge is not lost */
+	assert_int_equal(there->done_ns, 100);
+	wait_covered_stream(NULL, false, 110);
+	assert_int_equal(legacy->done_ns, 110);
+	assert_int_equal(other->done_ns, 0); /* has the same handle in its own context */
+	wait_covered_stream(CU_STREAM_LEGACY, true, 120);
+	assert_int_equal(legacy->done_ns, 120);
+}
+
+static void wait_for_context_covers_all_of_it(void **state) {
+	struct stream_use *first = use(contexts[0], own, false);
+	struct stream_use *second = use(contexts[0], NULL, true);
+	struct stream_use *other = use(contexts[1], NULL, false);
+
+	wait_covered_context(NULL, 200); /* the current one */
+	assert_int_equal(first->done_ns, 200);
+	assert_int_equal(second->done_ns, 200);
+	assert_int_equal(other->done_ns, 0);
+	wait_covered_context(contexts[1], 210);
+	assert_int_equal(first->done_ns, 200);
+	assert_int_equal(other->done_ns, 210);
+}
+
+static void *wait_for_own_default_stream(void *data) {
+	real_get()->cuCtxSetCurrent(contexts[0]);
+	wait_covered_stream(NULL, true, 300);
+	wait_covered_stream(CU_STREAM_PER_THREAD, false, 300);
+	return NULL;
+}
+
+static void wait_for_per_thread_stream_covers_that_threads(void **state) {
+	struct stream_use *mine = use(contexts[0], NULL, true);
+	pthread_t thread;
+
+	assert_ptr_equal(use(contexts[0], CU_STREAM_PER_THREAD, false), mine);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_own_default_stream, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(mine->done_ns, 0);
+	wait_for_own_default_stream(NULL);
+	assert_int_equal(mine->done_ns, 300);
+}
+
+static void wait_for_event_covers_what_came_before_it(void **state) {
+	const CUevent event = (CUevent)0x1230, stranger = (CUevent)0x4560;
+	struct stream_use *there = use(contexts[0], event_stream, false);
+	struct stream_use *beside = use(contexts[0], own, false);
+
+	wait_event_complete(event); /* never recorded: nothing is known */
+	assert_int_equal(there->done_ns, 0);
+	wait_event_recorded(event, event_stream, false, 400);
+	wait_event_complete(stranger);
+	assert_int_equal(there->done_ns, 0);
+	wait_event_complete(event);
+	assert_int_equal(there->done_ns, 400);
+	assert_int_equal(beside->done_ns, 0);
+	wait_event_recorded(event, own, false, 410); /* recorded again, elsewhere */
+	wait_event_complete(event);
+	assert_int_equal(there->done_ns, 400);
+	assert_int_equal(beside->done_ns, 410);
+	wait_event_recorded(event, own, false, 420);
+	wait_event_gone(event);
+	wait_event_complete(event);
+	assert_int_equal(beside->done_ns, 410);
+}
+
+static void copy_on_legacy_stream_covers_blocking_streams(void **state) {
+	struct stream_use *legacy = use(contexts[0], NULL, false);
+	struct stream_use *ordered = use(contexts[0], blocking, false);
+	struct stream_use *free_of_it = use(contexts[0], own, false);
+	struct stream_use *other = use(contexts[1], NULL, false);
+	struct op op = {.use = legacy, .begin_ns = 500};
+
+	wait_covered_by_copy(&op, 550);
+	assert_int_equal(legacy->done_ns, 550);
+	assert_int_equal(ordered->done_ns, 500); /* what came before the copy began */
+	assert_int_equal(free_of_it->done_ns, 0);
+	assert_int_equal(other->done_ns, 0);
+	op = (struct op){.use = free_of_it, .begin_ns = 600};
+	wait_covered_by_copy(&op, 650);
+	assert_int_equal(free_of_it->done_ns, 650);
+	assert_int_equal(ordered->done_ns, 500);
+}
+
+static void captures_are_counted_from_zero(void **state) {
+	assert_false(wait_captures());
+	wait_capture_ends(); /* one that began before we looked */
+	wait_capture_begins();
+	assert_true(wait_captures());
+	wait_capture_begins();
+	wait_capture_ends();
+	assert_true(wait_captures());
+	wait_capture_ends();
+	assert_false(wait_captures());
+	assert_false(wait_is_capturing(own, false));
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wait_for_stream_covers_that_stream),
+		cmocka_unit_test(wait_for_context_covers_all_of_it),
+		cmocka_unit_test(wait_for_per_thread_stream_covers_that_threads),
+		cmocka_unit_test(wait_for_event_covers_what_came_before_it),
+		cmocka_unit_test(copy_on_legacy_stream_covers_blocking_streams),
+		cmocka_unit_test(captures_are_counted_from_zero),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

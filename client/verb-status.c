@@ -368,7 +368,8 @@ static int print_sessions(const struct snapshot *s, const struct page *page) {
 	return finish_table(t, page, shown, s->n_sessions, "session");
 }
 
-/* "0-22" where that is what holds, "any 23" where only the number does. */
+/* "0-22" where that is what holds, "any 23" where only the number does, "all" where nothing holds.
+ */
 static void add_sms(struct table *t, const Sbeet__Control__Job *job) {
 	struct smset sms = job_sms(job);
 	char text[SMSET_TEXT_MAX];
@@ -382,6 +383,8 @@ static void add_sms(struct table *t, const Sbeet__Control__Job *job) {
 	smset_print(&sms, text, sizeof(text));
 	if (job_is_exact(job)) {
 		table_text(t, text);
+	} else if (job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_NONE) {
+		table_text(t, "all");
 	} else {
 		table_value(t, smset_count(&sms), "any %u", smset_count(&sms));
 	}

@@ -115,6 +115,9 @@ static void prepare(enum double_kind kind) {
 	if (kind == DOUBLE_LYING) {
 		jobs[0].exact = 1;
 	}
+	if (kind == DOUBLE_UNHELD) {
+		jobs[1].enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+	}
 	if (kind == DOUBLE_LONG) {
 		gpus[0].name = (char *)"A GPU whose makers could not agree on a name and took all";
 		gpus[0].sms = 256;

@@ -11,6 +11,7 @@ enum double_kind {
 	DOUBLE_IDLE,	      /* a GPU and nobody */
 	DOUBLE_NO_GPU,	      /* not even that */
 	DOUBLE_LYING,	      /* says `exact` of a job that is held by count */
+	DOUBLE_UNHELD,	      /* a job whose set does not hold */
 	DOUBLE_CONTROL,	      /* names with control characters in them */
 	DOUBLE_MANY,	      /* 3,000 sessions, 50 a packet */
 	DOUBLE_CROWD,	      /* 1,000 sessions and four jobs; two answers, then hangs up */

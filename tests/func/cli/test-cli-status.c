@@ -191,6 +191,15 @@ static void status_believes_no_exact_count(void **state) {
 	json_decref(o);
 }
 
+static void status_promises_nothing_where_nothing_holds(void **state) {
+	struct spawned s = against(DOUBLE_UNHELD, "status", NULL, NULL, NULL);
+
+	assert_contains(s.out, "all     none     no ");
+	assert_lacks(s.out, "23-45");
+	assert_lacks(s.out, "any 23  none");
+	spawned_deinit(&s);
+}
+
 static void status_json_has_all_of_it(void **state) {
 	struct spawned s = against(DOUBLE_RIGHT, "--json", "status", NULL, NULL);
 	json_t *o = json_of(&s);
@@ -491,6 +500,7 @@ int main(void) {
 		cmocka_unit_test(status_is_what_sbeetctl_does_alone),
 		cmocka_unit_test(status_names_only_sms_that_are_enforced),
 		cmocka_unit_test(status_believes_no_exact_count),
+		cmocka_unit_test(status_promises_nothing_where_nothing_holds),
 		cmocka_unit_test(status_json_has_all_of_it),
 		cmocka_unit_test(status_joins_an_answer_of_many_packets),
 		cmocka_unit_test(status_json_has_a_short_and_a_pretty_form),

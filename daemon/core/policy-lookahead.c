@@ -1,17 +1,27 @@
 /*
  * policy-lookahead.c: our own policy.
  *
- * For each ready job, most urgent first, it tries to start it now, on every GPU with a few SM
+ * For each ready job, most urgent first, it tries to start it now, on every GPU with some SM
  * counts, and not to start it before the next event. It follows each choice by one list schedule of
- * the next few known jobs and takes the one with fewest misses, then with least energy. The list
+ * the next few known jobs and takes the one with least loss, then with least energy. The list
  * schedule is what tells a good start from one that a coming job will pay for.
+ *
+ * The further a job lies ahead, the less its predicted miss counts: the list schedule is cruder
+ * than the decisions to come, which may yet save it, and a sure miss now is a high price for a
+ * doubtful one later.
  *
  * A job that is late already starts only where that makes no known job late.
  */
 #include "daemon/core/ready.h"
 
-/* SM counts that are compared on one GPU. */
-#define COUNTS_MAX 5
+/* SM counts that are compared on one GPU: parts of what the job can use, and the least in time. */
+#define PARTS	   8
+#define COUNTS_MAX (PARTS + 1)
+
+/* What a miss costs: of the job that is decided about, and of those planned after it by their place
+ * in the list schedule, the last for all further ones. */
+#define OWN_WEIGHT 8
+static const unsigned weights[] = {8, 6, 4, 2, 1};
 
 struct plan {
 	struct sched *s;
@@ -29,39 +39,35 @@ struct plan {
 struct outcome {
 	bool start; /* else wait */
 	struct timeline_place place;
-	unsigned misses;
+	unsigned loss; /* misses, weighed */
 	int64_t energy_pj;
 };
 
-/* The SM counts worth trying when @n_free are free: the least that meets the deadline, quarters of
- * the GPU, and m_opt; none above m_opt or @n_free. Returns how many, each once. */
+/* The SM counts worth trying when @n_free are free, none above m_opt. Returns how many, each once.
+ */
 static size_t candidate_counts(const struct plan *p, const struct timeline_job *job, unsigned gpu,
 			       unsigned n_free, unsigned ret[static COUNTS_MAX]) {
 	const struct sched_gpu_model *model = &sched_gpu(p->s, gpu)->model;
 	unsigned most = job->task->m_opt[gpu] < n_free ? job->task->m_opt[gpu] : n_free;
-	unsigned wanted[COUNTS_MAX] = {
-		most,
-		timeline_least(&p->base, p->params, job, gpu, most),
-		model->limit * 3 / 4,
-		model->limit / 2,
-		model->limit / 4,
-	};
+	unsigned least, last = 0;
 	size_t n = 0;
 
 	if (!job->divisible) {
 		ret[0] = n_free;
 		return 1;
 	}
-	for (size_t i = 0; i < COUNTS_MAX; i++) {
-		unsigned m = wanted[i] == most ? most : wanted[i] - wanted[i] % model->step;
-		size_t j = 0;
+	least = timeline_least(&p->base, p->params, job, gpu, most);
+	for (unsigned i = 1; i <= PARTS; i++) {
+		unsigned m = most * i / PARTS;
 
-		while (j < n && ret[j] != m) {
-			j++;
+		m = i == PARTS ? most : m - m % model->step;
+		if (last < least && least < m) {
+			ret[n++] = least;
 		}
-		if (j == n && m > 0 && m <= most) {
+		if (m > last) {
 			ret[n++] = m;
 		}
+		last = m;
 	}
 	return n;
 }
@@ -112,24 +118,76 @@ static void list_one(const struct plan *p, struct timeline *t, const struct time
 	}
 }
 
-/* What is known to compete for the SMs: the other ready jobs that may be in time, then releases. */
-static void list_rest(const struct plan *p, struct timeline *t, size_t index) {
-	unsigned left = p->params->lookahead_depth;
+/* What is known to compete for the SMs: the other ready jobs that may be in time, then releases, up
+ * to params.lookahead_depth of them. Returns how many. */
+static size_t collect_known(const struct plan *p, size_t index,
+			    const struct timeline_job *ret[static TASK_COMING_MAX]) {
+	size_t n = 0;
 
-	for (size_t i = 0; i < p->ready.n_timely && left > 0; i++) {
+	for (size_t i = 0; i < p->ready.n_timely && n < p->params->lookahead_depth; i++) {
 		if (i != index && !p->started[i]) {
-			list_one(p, t, &p->ready.list[i].job);
-			left--;
+			ret[n++] = &p->ready.list[i].job;
 		}
 	}
-	for (size_t i = 0; i < p->n_coming && left > 0; i++, left--) {
-		list_one(p, t, &p->coming[i]);
+	for (size_t i = 0; i < p->n_coming && n < p->params->lookahead_depth; i++) {
+		ret[n++] = &p->coming[i];
 	}
+	return n;
 }
 
-/* Fewer misses, then less energy. */
+/* The most urgent of the jobs that are released when the next GPU has room, or if there are none,
+ * of the first ones after. */
+static size_t pick_next(const struct timeline *t, const struct timeline_job *const *known,
+			size_t n) {
+	nsec_t at = UINT64_MAX, first = UINT64_MAX, least = UINT64_MAX;
+	size_t best = 0;
+
+	for (unsigned k = 0; k < t->n_gpus; k++) {
+		nsec_t opens = timeline_opens(t, k);
+
+		at = opens < at ? opens : at;
+	}
+	for (size_t i = 0; i < n; i++) {
+		first = known[i]->release < first ? known[i]->release : first;
+	}
+	at = first > at ? first : at;
+	for (size_t i = 0; i < n; i++) {
+		nsec_t deadline = known[i]->deadline ? known[i]->deadline : UINT64_MAX;
+
+		if (known[i]->release <= at && (deadline < least || known[best]->release > at)) {
+			least = deadline;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* The list schedule of what is known, after @t. Returns the weighed misses in it. */
+static unsigned list_known(const struct plan *p, struct timeline *t, size_t index) {
+	const struct timeline_job *known[TASK_COMING_MAX];
+	size_t n = collect_known(p, index, known);
+	size_t n_weights = sizeof(weights) / sizeof(weights[0]);
+	unsigned loss = 0;
+
+	for (size_t place = 0; n > 0; place++) {
+		size_t next = pick_next(t, known, n);
+		unsigned misses = t->misses;
+
+		list_one(p, t, known[next]);
+		if (t->misses > misses) {
+			loss += weights[place < n_weights ? place : n_weights - 1];
+		}
+		n--;
+		for (size_t i = next; i < n; i++) {
+			known[i] = known[i + 1];
+		}
+	}
+	return loss;
+}
+
+/* Less loss, then less energy. */
 static bool outcome_better(const struct outcome *a, const struct outcome *b) {
-	return a->misses != b->misses ? a->misses < b->misses : a->energy_pj < b->energy_pj;
+	return a->loss != b->loss ? a->loss < b->loss : a->energy_pj < b->energy_pj;
 }
 
 /* The best start on any GPU now. Return: false if there is none. */
@@ -154,8 +212,8 @@ static bool try_start(const struct plan *p, size_t index, struct outcome *ret) {
 			o.place.n_sms = counts[i];
 			timeline_predict(&t, p->params, job, &o.place);
 			timeline_take(&t, job, &o.place);
-			list_rest(p, &t, index);
-			o.misses = t.misses;
+			o.loss = (t.misses - p->base.misses) * OWN_WEIGHT;
+			o.loss += list_known(p, &t, index);
 			o.energy_pj = t.energy_pj;
 			if (!found || outcome_better(&o, ret)) {
 				*ret = o;
@@ -170,19 +228,24 @@ static bool try_start(const struct plan *p, size_t index, struct outcome *ret) {
 static struct outcome try_wait(const struct plan *p, size_t index) {
 	struct timeline_job job = p->ready.list[index].job;
 	struct timeline t = p->base;
+	struct outcome o = {.start = false};
 
 	job.release = p->next_event;
 	list_one(p, &t, &job);
-	list_rest(p, &t, index);
-	return (struct outcome){.misses = t.misses, .energy_pj = t.energy_pj};
+	o.loss = (t.misses - p->base.misses) * OWN_WEIGHT;
+	o.loss += list_known(p, &t, index);
+	o.energy_pj = t.energy_pj;
+	return o;
 }
 
 /* The job never runs. */
 static struct outcome try_never(const struct plan *p, size_t index) {
 	struct timeline t = p->base;
+	struct outcome o = {.start = false};
 
-	list_rest(p, &t, index);
-	return (struct outcome){.misses = t.misses, .energy_pj = t.energy_pj};
+	o.loss = OWN_WEIGHT + list_known(p, &t, index);
+	o.energy_pj = t.energy_pj;
+	return o;
 }
 
 /*
@@ -199,7 +262,7 @@ static bool worth_starting(const struct plan *p, size_t index, const struct outc
 			return false;
 		}
 		wait = try_never(p, index);
-		return start->misses <= wait.misses + 1; /* its own */
+		return start->loss <= wait.loss;
 	}
 	if (p->next_event <= p->now) {
 		return true;

@@ -245,3 +245,17 @@ nsec_t timeline_next_end(const struct timeline *t) {
 	}
 	return next;
 }
+
+nsec_t timeline_opens(const struct timeline *t, unsigned gpu) {
+	const struct timeline_gpu *g = &t->gpus[gpu];
+	nsec_t at = g->floor;
+
+	for (;;) {
+		struct gap gap = look(g, 0, at);
+
+		if ((gap.slot >= 0 && gap.taken < g->gpu->model.limit) || gap.next == 0) {
+			return at;
+		}
+		at = gap.next;
+	}
+}

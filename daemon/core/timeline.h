@@ -72,6 +72,9 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 		       const struct timeline_job *job, unsigned gpu, unsigned least,
 		       struct timeline_place *ret);
 
+/* When GPU @gpu has a slot and an SM for a further placement. */
+nsec_t timeline_opens(const struct timeline *t, unsigned gpu);
+
 /* Fills in the times and the energy for @place->n_sms SMs from @place->start on: Eq. 2.5, as the
  * difference that the job makes. */
 void timeline_predict(const struct timeline *t, const struct sched_params *params,

@@ -89,7 +89,14 @@ typedef enum cudaError_enum {
 	CUDA_ERROR_SYSTEM_NOT_READY = 802,
 	CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803,
 	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+	CUDA_ERROR_STREAM_CAPTURE_MERGE = 902,
 	CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903,
+	CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904,
+	CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
+	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
+	CUDA_ERROR_CAPTURED_EVENT = 907,
+	CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
 	CUDA_ERROR_UNKNOWN = 999,
 } CUresult;
 
@@ -229,6 +236,12 @@ typedef enum CUstreamCaptureMode_enum {
 	CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
 	CU_STREAM_CAPTURE_MODE_RELAXED = 2,
 } CUstreamCaptureMode;
+
+typedef enum CUgraphNodeType_enum {
+	CU_GRAPH_NODE_TYPE_KERNEL = 0,
+	CU_GRAPH_NODE_TYPE_MEMCPY = 1,
+	CU_GRAPH_NODE_TYPE_MEMSET = 2,
+} CUgraphNodeType;
 
 typedef enum CUlaunchAttributeID_enum {
 	CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
@@ -468,8 +481,13 @@ CUresult CUDAAPI cuGetErrorName(CUresult, const char **);
 CUresult CUDAAPI cuGetErrorString(CUresult, const char **);
 CUresult CUDAAPI cuGetProcAddress_v2(const char *, void **, int, cuuint64_t,
 				     CUdriverProcAddressQueryResult *);
+CUresult CUDAAPI cuGraphDestroy(CUgraph);
+CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec);
+CUresult CUDAAPI cuGraphGetNodes(CUgraph, CUgraphNode *, size_t *);
+CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long);
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec, CUstream);
+CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode, CUgraphNodeType *);
 CUresult CUDAAPI cuInit(unsigned);
 CUresult CUDAAPI cuKernelGetAttribute(int *, CUfunction_attribute, CUkernel, CUdevice);
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *, CUkernel);

@@ -273,6 +273,9 @@ EXPORT CUresult CUDAAPI cuCtxSynchronize(void) {
 	CUcontext c;
 	CUresult r = driver_current(&c);
 
+	if (r == CUDA_SUCCESS) {
+		r = capture_check_thread();
+	}
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}

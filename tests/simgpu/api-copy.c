@@ -97,9 +97,17 @@ static CUresult copy_send(const struct target *t, struct wire_copy *q, void *dat
 	struct wire_reply reply;
 	struct client_message out = {.head = q, .head_size = sizeof(*q)};
 	struct client_message in = {.head = &reply, .head_size = sizeof(reply)};
+	bool taken;
+	CUresult r;
 
 	q->h.type = WIRE_COPY;
 	q->stream = t->stream;
+	if (q->from != WIRE_INLINE && q->to != WIRE_INLINE) {
+		r = capture_take(t, &out, &taken);
+		if (r != CUDA_SUCCESS || taken) {
+			return r;
+		}
+	}
 	if (q->from == WIRE_INLINE) {
 		out.data = data;
 		out.data_size = n;
@@ -253,12 +261,17 @@ static CUresult copy_rows(CUstream stream, bool per_thread, bool wait, const str
 	if (from_device && to_device) {
 		return copy_direct(&t, c, false);
 	}
+	if ((from_device || to_device) &&
+	    (from_device ? rows_pinned(c->target, c->target_pitch, c)
+			 : rows_pinned(c->source, c->source_pitch, c))) {
+		return copy_direct(&t, c, wait);
+	}
+	r = capture_refuse(&t); /* what is copied by the caller cannot be copied again */
+	if (r != CUDA_SUCCESS) {
+		return r;
+	}
 	if (!from_device && !to_device) {
 		return copy_host(&t, c);
-	}
-	if (from_device ? rows_pinned(c->target, c->target_pitch, c)
-			: rows_pinned(c->source, c->source_pitch, c)) {
-		return copy_direct(&t, c, wait);
 	}
 	if (bytes <= WIRE_INLINE_MAX) {
 		return from_device ? copy_out_small(&t, c) : copy_in_small(&t, c);

@@ -195,6 +195,7 @@ static CUresult launch(CUfunction function, const struct shape *s, CUstream stre
 	struct client_message m = {.head = &q, .head_size = sizeof(q)};
 	uint8_t small[1024], *buffer = small;
 	struct target t;
+	bool taken = false;
 	CUfunction f;
 	CUresult r = stream_target(stream, per_thread, &t);
 
@@ -225,6 +226,9 @@ static CUresult launch(CUfunction function, const struct shape *s, CUstream stre
 		q.params_size = (uint32_t)f->params_size;
 		m.data = buffer;
 		m.data_size = f->params_size;
+		r = capture_take(&t, &m, &taken);
+	}
+	if (r == CUDA_SUCCESS && !taken) {
 		r = client_post(&m) < 0 ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_SUCCESS;
 	}
 	if (buffer != small) {

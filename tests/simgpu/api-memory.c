@@ -69,6 +69,9 @@ EXPORT CUresult CUDAAPI cuMemAlloc(CUdeviceptr *dptr, size_t bytesize) {
 	CUcontext c;
 	CUresult r = driver_current(&c);
 
+	if (r == CUDA_SUCCESS) {
+		r = capture_check_thread();
+	}
 	if (r != CUDA_SUCCESS || !dptr) {
 		return r != CUDA_SUCCESS ? r : CUDA_ERROR_INVALID_VALUE;
 	}
@@ -102,6 +105,9 @@ EXPORT CUresult CUDAAPI cuMemFree(CUdeviceptr dptr) {
 	CUcontext c;
 	CUresult r = driver_current(&c);
 
+	if (r == CUDA_SUCCESS) {
+		r = capture_check_thread();
+	}
 	if (r != CUDA_SUCCESS || dptr == 0) {
 		return r;
 	}
@@ -119,6 +125,9 @@ static CUresult memory_free_async(CUdeviceptr dptr, CUstream stream, bool per_th
 	struct target t;
 	CUresult r = stream_target(stream, per_thread, &t);
 
+	if (r == CUDA_SUCCESS) {
+		r = capture_refuse(&t); /* no memory nodes are simulated */
+	}
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}
@@ -130,6 +139,9 @@ EXPORT CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUst
 	struct target t;
 	CUresult r = stream_target(hStream, false, &t);
 
+	if (r == CUDA_SUCCESS) {
+		r = capture_refuse(&t);
+	}
 	return r == CUDA_SUCCESS ? cuMemAlloc(dptr, bytesize) : r;
 }
 

@@ -16,7 +16,9 @@ static CUresult fill_rows(CUstream stream, bool per_thread, CUdeviceptr target, 
 		.value = value,
 	};
 	struct wire_reply reply;
+	struct client_message m = {.head = &q, .head_size = sizeof(q)};
 	struct target t;
+	bool taken;
 	CUresult r = stream_target(stream, per_thread, &t);
 
 	if (r != CUDA_SUCCESS || width == 0 || height == 0) {
@@ -24,6 +26,10 @@ static CUresult fill_rows(CUstream stream, bool per_thread, CUdeviceptr target, 
 	}
 	if (target % element != 0 || (height > 1 && pitch < width * element)) {
 		return CUDA_ERROR_INVALID_VALUE;
+	}
+	r = capture_take(&t, &m, &taken);
+	if (r != CUDA_SUCCESS || taken) {
+		return r;
 	}
 	q.stream = t.stream;
 	return context_note(t.context, driver_call(&q, sizeof(q), -1, &reply, sizeof(reply)));

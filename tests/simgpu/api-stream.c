@@ -1,7 +1,5 @@
 /*
- * api-stream.c: streams, events, host functions.
- *
- * Stream capture is not simulated: beginning one is refused, and no stream is ever capturing.
+ * api-stream.c: streams, events, host functions. Capture is in api-graph.c.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -159,6 +157,12 @@ static CUresult stream_synchronize(CUstream stream, bool per_thread) {
 	struct target t;
 	CUresult r = stream_target(stream, per_thread, &t);
 
+	if (r == CUDA_SUCCESS) {
+		r = capture_refuse(&t);
+	}
+	if (r == CUDA_SUCCESS) {
+		r = capture_check_thread();
+	}
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}
@@ -169,6 +173,12 @@ static CUresult stream_query(CUstream stream, bool per_thread) {
 	struct target t;
 	CUresult r = stream_target(stream, per_thread, &t);
 
+	if (r == CUDA_SUCCESS) {
+		r = capture_refuse(&t);
+	}
+	if (r == CUDA_SUCCESS) {
+		r = capture_check_thread();
+	}
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}
@@ -178,6 +188,7 @@ static CUresult stream_query(CUstream stream, bool per_thread) {
 static CUresult stream_wait_event(CUstream stream, CUevent event, bool per_thread) {
 	struct wire_object q = {.h = {.type = WIRE_EVENT_WAIT}};
 	struct target t;
+	bool taken;
 	CUresult r = stream_target(stream, per_thread, &t);
 
 	if (r != CUDA_SUCCESS) {
@@ -185,6 +196,10 @@ static CUresult stream_wait_event(CUstream stream, CUevent event, bool per_threa
 	}
 	if (!event || event->tag != DRIVER_EVENT) {
 		return CUDA_ERROR_INVALID_HANDLE;
+	}
+	r = capture_wait(&t, event, &taken);
+	if (r != CUDA_SUCCESS || taken) {
+		return r;
 	}
 	q.object = event->id;
 	q.other = t.stream;
@@ -267,66 +282,6 @@ EXPORT CUresult CUDAAPI cuStreamGetId_ptsz(CUstream hStream, unsigned long long 
 	return stream_get_id(hStream, streamId, true);
 }
 
-/* ---- capture ---- */
-
-EXPORT CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream,
-					    CUstreamCaptureStatus *captureStatus) {
-	struct target t;
-	CUresult r = stream_target(hStream, false, &t);
-
-	if (r == CUDA_SUCCESS && captureStatus) {
-		*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-	}
-	return r == CUDA_SUCCESS && !captureStatus ? CUDA_ERROR_INVALID_VALUE : r;
-}
-
-EXPORT typeof(cuStreamIsCapturing) cuStreamIsCapturing_ptsz;
-EXPORT CUresult CUDAAPI cuStreamIsCapturing_ptsz(CUstream hStream,
-						 CUstreamCaptureStatus *captureStatus) {
-	return cuStreamIsCapturing(hStream, captureStatus);
-}
-
-EXPORT CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream, CUstreamCaptureMode mode) {
-	struct target t;
-	CUresult r = stream_target(hStream, false, &t);
-
-	(void)mode;
-	return r == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : r;
-}
-
-EXPORT typeof(cuStreamBeginCapture_v2) cuStreamBeginCapture_v2_ptsz;
-EXPORT CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode) {
-	return cuStreamBeginCapture_v2(hStream, mode);
-}
-
-/* No capture ever began. */
-EXPORT CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph) {
-	struct target t;
-	CUresult r = stream_target(hStream, false, &t);
-
-	if (phGraph) {
-		*phGraph = NULL;
-	}
-	return r == CUDA_SUCCESS ? CUDA_ERROR_ILLEGAL_STATE : r;
-}
-
-EXPORT typeof(cuStreamEndCapture) cuStreamEndCapture_ptsz;
-EXPORT CUresult CUDAAPI cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph) {
-	return cuStreamEndCapture(hStream, phGraph);
-}
-
-EXPORT CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
-	static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-	CUstreamCaptureMode old = current;
-
-	if (!mode) {
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	current = *mode;
-	*mode = old;
-	return CUDA_SUCCESS;
-}
-
 /* ---- events ---- */
 
 EXPORT CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags) {
@@ -389,6 +344,7 @@ EXPORT CUresult CUDAAPI cuEventDestroy(CUevent hEvent) {
 static CUresult event_record(CUevent event, CUstream stream, bool per_thread) {
 	struct wire_object q = {.h = {.type = WIRE_EVENT_RECORD}};
 	struct target t;
+	bool taken;
 	CUresult r = event_check(event);
 
 	if (r == CUDA_SUCCESS) {
@@ -399,6 +355,10 @@ static CUresult event_record(CUevent event, CUstream stream, bool per_thread) {
 	}
 	if (t.context != event->context) {
 		return CUDA_ERROR_INVALID_HANDLE;
+	}
+	r = capture_record(&t, event, &taken);
+	if (r != CUDA_SUCCESS || taken) {
+		return r;
 	}
 	q.object = event->id;
 	q.other = t.stream;
@@ -428,6 +388,9 @@ EXPORT CUresult CUDAAPI cuEventRecordWithFlags_ptsz(CUevent hEvent, CUstream hSt
 EXPORT CUresult CUDAAPI cuEventQuery(CUevent hEvent) {
 	CUresult r = event_check(hEvent);
 
+	if (r == CUDA_SUCCESS) {
+		r = capture_check_event(hEvent);
+	}
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}
@@ -437,6 +400,9 @@ EXPORT CUresult CUDAAPI cuEventQuery(CUevent hEvent) {
 EXPORT CUresult CUDAAPI cuEventSynchronize(CUevent hEvent) {
 	CUresult r = event_check(hEvent);
 
+	if (r == CUDA_SUCCESS) {
+		r = capture_check_event(hEvent);
+	}
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}
@@ -528,6 +494,10 @@ static CUresult host_function(struct host_call template, bool per_thread) {
 	}
 	if (!template.function && !template.callback) {
 		return CUDA_ERROR_INVALID_VALUE;
+	}
+	r = capture_refuse(&t);
+	if (r != CUDA_SUCCESS) {
+		return r;
 	}
 	pthread_once(&host_thread_once, host_thread_start);
 	call = host_thread_runs ? malloc(sizeof(*call)) : NULL;

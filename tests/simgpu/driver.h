@@ -28,6 +28,8 @@ enum driver_tag {
 	DRIVER_FUNCTION = 0x5346554e,
 	DRIVER_LIBRARY = 0x534c4942,
 	DRIVER_KERNEL = 0x534b524e,
+	DRIVER_GRAPH = 0x53475248,
+	DRIVER_GRAPH_EXEC = 0x53475845,
 };
 
 struct CUctx_st {
@@ -56,6 +58,8 @@ struct CUevent_st {
 	uint32_t id;
 	CUcontext context;
 	unsigned flags;
+	uint64_t capture; /* in which it was last recorded, and where there; 0: none */
+	unsigned branch, n_changes;
 };
 
 struct CUmod_st {
@@ -159,6 +163,23 @@ struct target {
 };
 /* What @stream means to this thread. @per_thread: 0 is the thread's own stream. */
 CUresult stream_target(CUstream stream, bool per_thread, struct target *ret);
+
+/* ---- api-graph.c ---- */
+
+/*
+ * Before an operation goes to simgpud: if @t's stream is capturing, the request goes into the graph
+ * instead (*ret_taken) or there is an error. The stream in the request does not count.
+ */
+CUresult capture_take(const struct target *t, const struct client_message *m, bool *ret_taken);
+/* The same for what cannot stand in a graph: it spoils the capture. */
+CUresult capture_refuse(const struct target *t);
+/* Recording of events, and waiting for them: marks between the streams of a capture. */
+CUresult capture_record(const struct target *t, CUevent event, bool *ret_taken);
+CUresult capture_wait(const struct target *t, CUevent event, bool *ret_taken);
+/* Before calls that CUDA calls unsafe while a capture goes on: they spoil it unless the thread has
+ * chosen a mode that lets them be. */
+CUresult capture_check_thread(void);
+CUresult capture_check_event(CUevent event);
 
 /* ---- api-module.c ---- */
 

@@ -108,6 +108,8 @@ void client_reply(struct client *c, uint32_t id, int result) {
 
 	if (id) {
 		client_send(c, &reply, sizeof(reply));
+	} else if (result) {
+		c->unasked = result;
 	}
 }
 

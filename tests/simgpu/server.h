@@ -109,6 +109,7 @@ struct client {
 	struct op *host_due, **host_last; /* host functions that no thread has fetched yet */
 	uint32_t host_next_id;		  /* of the request that waits for one; 0: none waits */
 	struct op *host_running;	  /* the one that was fetched */
+	int unasked; /* result of the last request that wanted no reply and failed */
 };
 
 /* What a device operation means to the server. */

@@ -43,6 +43,7 @@ void session_event_query(struct client *c, const void *packet, size_t n, int fd)
 void session_launch(struct client *c, const void *packet, size_t n, int fd);
 void session_copy(struct client *c, const void *packet, size_t n, int fd);
 void session_fill(struct client *c, const void *packet, size_t n, int fd);
+void session_batch(struct client *c, const void *packet, size_t n, int fd);
 void session_host_function(struct client *c, const void *packet, size_t n, int fd);
 void session_host_next(struct client *c, const void *packet, size_t n, int fd);
 void session_host_done(struct client *c, const void *packet, size_t n, int fd);

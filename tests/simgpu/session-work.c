@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/simgpu/session-internal.h"
 
@@ -323,6 +324,56 @@ void session_fill(struct client *c, const void *packet, size_t n, int fd) {
 		client_reply(c, q->h.id, st->context->fault);
 	}
 	device_submit(st->device, &op->base);
+}
+
+/* ---- graphs ---- */
+
+/* All three begin so. */
+_Static_assert(offsetof(struct wire_launch, stream) == sizeof(struct wire_header) &&
+		       offsetof(struct wire_copy, stream) == sizeof(struct wire_header) &&
+		       offsetof(struct wire_fill, stream) == sizeof(struct wire_header),
+	       "the stream stands behind the header");
+
+/* One request of a batch, its stream filled in. Return: 0 or a CUresult. */
+static int batch_request(struct client *c, uint32_t stream, int fd, uint64_t at, uint64_t size) {
+	struct wire_header *h = calloc(1, size);
+	int result = CUDA_ERROR_INVALID_VALUE;
+
+	if (!h) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (pread(fd, h, size, (off_t)at) == (ssize_t)size &&
+	    (h->type == WIRE_LAUNCH || h->type == WIRE_COPY || h->type == WIRE_FILL)) {
+		h->id = 0;
+		memcpy(h + 1, &stream, sizeof(stream));
+		c->unasked = 0;
+		session_handle(c, h, size, -1);
+		result = c->unasked;
+	}
+	free(h);
+	return result;
+}
+
+/* What stands before a request that cannot be done is done, as with a graph whose node fails. */
+void session_batch(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	int result = session_object(c, q->object, OBJECT_STREAM) && fd >= 0
+			     ? CUDA_SUCCESS
+			     : CUDA_ERROR_INVALID_HANDLE;
+	uint64_t size, at = 0;
+
+	while (result == CUDA_SUCCESS && !c->broken && at < q->value) {
+		if (pread(fd, &size, sizeof(size), (off_t)at) != (ssize_t)sizeof(size) ||
+		    size < sizeof(struct wire_header) + sizeof(uint32_t) ||
+		    size > WIRE_PACKET_MAX) {
+			result = CUDA_ERROR_INVALID_VALUE;
+			break;
+		}
+		at += sizeof(size);
+		result = batch_request(c, q->object, fd, at, size);
+		at += WIRE_BATCH_ROUND(size);
+	}
+	client_reply(c, q->h.id, result);
 }
 
 /* ---- host functions ---- */

@@ -372,6 +372,7 @@ static const struct {
 	[WIRE_LAUNCH] = {sizeof(struct wire_launch), false, session_launch},
 	[WIRE_COPY] = {sizeof(struct wire_copy), false, session_copy},
 	[WIRE_FILL] = {sizeof(struct wire_fill), false, session_fill},
+	[WIRE_BATCH] = {sizeof(struct wire_object), false, session_batch},
 	[WIRE_HOST_FUNCTION] = {sizeof(struct wire_object), false, session_host_function},
 	[WIRE_HOST_NEXT] = {sizeof(struct wire_object), false, session_host_next},
 	[WIRE_HOST_DONE] = {sizeof(struct wire_object), false, session_host_done},

@@ -55,6 +55,7 @@ enum wire_type {
 	WIRE_LAUNCH,
 	WIRE_COPY,
 	WIRE_FILL,
+	WIRE_BATCH, /* brings a memfd with launches, copies and fills: a graph */
 	WIRE_HOST_FUNCTION,
 	WIRE_HOST_NEXT, /* replies when a host function is due */
 	WIRE_HOST_DONE,
@@ -131,6 +132,11 @@ struct wire_gpu_state_reply {
 
 /* WIRE_STREAM_NEW: object = context, other = enum device_stream_kind, value = priority level. */
 /* WIRE_MODULE_LOAD: object = context, value = bytes. Reply: module, or a text after the reply. */
+/* WIRE_BATCH: object = stream, in the place of those that the requests name; value = bytes. Each
+ * request stands behind its size in 8 bytes and is padded to a multiple of that. No other request
+ * comes in between. */
+#define WIRE_BATCH_ROUND(size) (((size) + 7) & ~(size_t)7)
+
 /* WIRE_HOST_MAP: value = the client's address, value2 = bytes. */
 /* WIRE_HOST_FUNCTION: object = stream, value = token, handed back by WIRE_HOST_NEXT. */
 

@@ -5,6 +5,7 @@
 #        suite.sh shim POLICY MODE PROGRAM ARGS... under the shim; MODE: sharing mode of the GPU
 #        suite.sh three POLICY MODE                three programs at once
 #        suite.sh beside MODE                      two jobs on halves of one GPU, as MODE enforces it
+#        suite.sh whole PROGRAM                    its jobs can only be given the whole GPU
 #        suite.sh unmanaged PROGRAM ARGS...        under the shim, no daemon there
 . "$(dirname "$0")/lib.sh"
 
@@ -67,6 +68,17 @@ beside)
 	daemon_lives
 	# shellcheck disable=SC2086 # several processes
 	kill $started
+	all_is_free
+	stop_daemon
+	;;
+whole)
+	export SIMGPU=16:mps
+	start_daemon --policy even
+	start sample "$1" --frames 100000000 --json
+	until_true "a job has the whole GPU" status_is whole sample -ge 1
+	status_is confined sample -eq 0 || fail "a job that cannot be confined is said to be"
+	daemon_lives
+	kill "$pid"
 	all_is_free
 	stop_daemon
 	;;

@@ -4,6 +4,7 @@
  * usage: ask SBEETCTL WHAT [TASK]
  *
  *	running, waiting   jobs in that state
+ *	whole, confined    running jobs that hold a whole GPU, or a part of one
  *	sessions           connected programs
  *	jobs, launches     of all sessions together, so far
  *	busy               SMs that running jobs hold, on all GPUs
@@ -36,6 +37,20 @@ static int64_t count_jobs(const json_t *status, const char *task, bool running) 
 
 	json_array_foreach(json_object_get(status, "jobs"), i, job) {
 		n += is_of(job, task) && json_is_string(json_object_get(job, "sms")) == running;
+	}
+	return n;
+}
+
+static int64_t count_held(const json_t *status, const char *task, bool whole) {
+	const json_t *job;
+	int64_t n = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "jobs"), i, job) {
+		const char *how = json_string_value(json_object_get(job, "enforcement"));
+
+		n += is_of(job, task) && json_is_string(json_object_get(job, "sms")) && how &&
+		     (strcmp(how, "whole") == 0) == whole;
 	}
 	return n;
 }
@@ -102,6 +117,9 @@ static int64_t count_pairs(const json_t *status, const char *how) {
 static int64_t answer(const json_t *status, const char *what, const char *task) {
 	if (strcmp(what, "running") == 0 || strcmp(what, "waiting") == 0) {
 		return count_jobs(status, task, what[0] == 'r');
+	}
+	if (strcmp(what, "whole") == 0 || strcmp(what, "confined") == 0) {
+		return count_held(status, task, what[0] == 'w');
 	}
 	if (strcmp(what, "sessions") == 0) {
 		return sum_sessions(status, task, NULL);

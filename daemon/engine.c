@@ -9,6 +9,7 @@
 
 #include "daemon/inventory.h"
 #include "daemon/job.h"
+#include "daemon/profiles.h"
 #include "daemon/util.h"
 
 struct engine {
@@ -17,7 +18,9 @@ struct engine {
 	engine_granted_fn granted;
 	struct engine_counters counters;
 	uint64_t next_sequence;
-	bool changed; /* since the last decision */
+	size_t n_held; /* waiting jobs of tasks */
+	bool changed;  /* since the last decision */
+	bool tasks_changed;
 	bool running, stopped;
 };
 
@@ -30,6 +33,14 @@ int engine_new(struct engine **ret, const struct sched_policy *policy, engine_gr
 	}
 	engine->jobs = calloc(ENGINE_JOBS_MAX, sizeof(struct job *));
 	r = engine->jobs ? sched_new(&engine->sched, policy, ENGINE_JOBS_MAX) : -ENOMEM;
+	if (r == 0) {
+		struct sched_params params;
+
+		/* A program waits for its grant, however late it is: none is ever given up. */
+		sched_params_default(&params);
+		params.skip_hopeless = false;
+		r = sched_set_params(engine->sched, &params);
+	}
 	if (r < 0) {
 		engine_free(engine);
 		return r;
@@ -49,16 +60,53 @@ struct engine *engine_free(struct engine *engine) {
 	return NULL;
 }
 
-int engine_add_gpus(struct engine *engine, const struct inventory *inventory) {
+int engine_add_gpus(struct engine *engine, const struct inventory *inventory,
+		    const struct profiles *profiles) {
 	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
 		const struct inventory_gpu *gpu = inventory_gpu(inventory, i);
-		int r = sched_add_gpu(engine->sched, gpu->n_sms, gpu->sharing);
+		int index = sched_add_gpu(engine->sched, gpu->n_sms, gpu->sharing);
+		struct sched_gpu_model model;
 
-		if (r < 0) {
-			return r;
+		if (index < 0) {
+			return index;
+		}
+		if (profiles && profiles_model(profiles, gpu->name, gpu->n_sms, &model)) {
+			int r = sched_set_gpu_model(engine->sched, (size_t)index, &model);
+
+			if (r < 0) {
+				return r;
+			}
 		}
 	}
 	return 0;
+}
+
+int engine_add_task(struct engine *engine, const struct sched_task *task, sched_task_id *ret) {
+	int r = sched_add_task(engine->sched, task, ret);
+
+	if (r == 0) {
+		engine->changed = engine->tasks_changed = true;
+	}
+	return r;
+}
+
+void engine_remove_task(struct engine *engine, sched_task_id task) {
+	sched_remove_task(engine->sched, task);
+	engine->changed = engine->tasks_changed = true;
+}
+
+void engine_set_policy(struct engine *engine, const struct sched_policy *policy) {
+	sched_set_policy(engine->sched, policy);
+	engine->changed = engine->tasks_changed = true;
+}
+
+bool engine_holds_back(const struct engine *engine) {
+	return engine->n_held > 0 && !engine->stopped;
+}
+
+void engine_retry(struct engine *engine) {
+	engine->changed = true;
+	engine_run(engine);
 }
 
 /*
@@ -76,7 +124,7 @@ static Sbeet__Enforcement partition_enforcement(enum sched_sharing sharing, uint
 int engine_arrive(struct engine *engine, struct job *job) {
 	const struct sched_gpu *gpu = sched_gpu(engine->sched, job->gpu);
 	struct sched_job arrival = {
-		.task = SCHED_TASK_NONE,
+		.task = job->task,
 		.owner = job->owner,
 		.gpu_wanted = (int)job->gpu,
 		.divisible = partition_enforcement(gpu->sharing, job->enforcement_mask) !=
@@ -93,12 +141,14 @@ int engine_arrive(struct engine *engine, struct job *job) {
 		return ENGINE_E_FULL;
 	}
 	engine->jobs[job->sched_id] = job;
+	engine->n_held += job->task != SCHED_TASK_NONE;
 	engine->changed = true;
 	return 0;
 }
 
 void engine_finish(struct engine *engine, struct job *job, bool done) {
 	assert(engine->jobs[job->sched_id] == job);
+	engine->n_held -= job->task != SCHED_TASK_NONE && job->state == JOB_WAITING;
 	sched_finish(engine->sched, job->sched_id);
 	engine->jobs[job->sched_id] = NULL;
 	job->sched_id = SCHED_JOB_NONE;
@@ -120,6 +170,7 @@ static void grant(struct engine *engine, struct job *job, nsec_t now) {
 				   ? SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
 				   : partition_enforcement(gpu->sharing, job->enforcement_mask);
 	assert(job->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_NONE);
+	engine->n_held -= job->task != SCHED_TASK_NONE;
 	job_set_state(job, JOB_RUNNING);
 	engine->counters.grants++;
 	engine->granted(job);
@@ -135,6 +186,10 @@ void engine_run(struct engine *engine) {
 		nsec_t now = nsec_now();
 
 		engine->changed = false;
+		if (engine->tasks_changed) {
+			engine->tasks_changed = false;
+			sched_distribute(engine->sched);
+		}
 		sched_decide(engine->sched, now, &actions);
 		for (size_t i = 0; i < actions.n; i++) {
 			struct job *job = engine->jobs[actions.list[i].job];

@@ -10,6 +10,7 @@
 struct inventory;
 struct job;
 struct engine;
+struct profiles;
 
 /* Waiting and running jobs of all sessions together. Untouched entries cost no memory. */
 #define ENGINE_JOBS_MAX 65536
@@ -26,8 +27,24 @@ struct engine_counters {
 int engine_new(struct engine **ret, const struct sched_policy *policy, engine_granted_fn granted);
 struct engine *engine_free(struct engine *engine);
 
-/* To be called once, when the GPUs are known. */
-int engine_add_gpus(struct engine *engine, const struct inventory *inventory);
+/* To be called once, when the GPUs are known. @profiles: for their models; or NULL. */
+int engine_add_gpus(struct engine *engine, const struct inventory *inventory,
+		    const struct profiles *profiles);
+
+/* A task whose times are known comes: its jobs are no longer best effort. Errors as
+ * sched_add_task(). */
+int engine_add_task(struct engine *engine, const struct sched_task *task, sched_task_id *ret);
+
+/* It goes; its jobs must have ended. */
+void engine_remove_task(struct engine *engine, sched_task_id task);
+
+/* From the next engine_run() on. */
+void engine_set_policy(struct engine *engine, const struct sched_policy *policy);
+
+/* Jobs wait that the policy holds back for an event of its plan, which nobody reports: decide again
+ * within a millisecond, by engine_retry(). */
+bool engine_holds_back(const struct engine *engine);
+void engine_retry(struct engine *engine);
 
 /* A job arrives; it must stay in place until engine_finish(). Return: 0 or ENGINE_E_FULL. */
 int engine_arrive(struct engine *engine, struct job *job);

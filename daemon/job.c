@@ -27,6 +27,7 @@ struct job *job_new(struct session *session, uint64_t number) {
 		job->number = number;
 		job->state = JOB_WAITING;
 		job->sched_id = SCHED_JOB_NONE;
+		job->task = SCHED_TASK_NONE;
 	}
 	return job;
 }

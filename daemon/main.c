@@ -13,6 +13,7 @@
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
+#include "daemon/profiles.h"
 #include "daemon/runtime.h"
 #include "daemon/server.h"
 #include "daemon/util.h"
@@ -22,6 +23,7 @@ struct daemon {
 	struct event_base *base;
 	struct runtime *runtime;
 	struct inventory *inventory;
+	struct profiles *profiles;
 	struct server *server;
 	struct event *signals[3]; /* SIGTERM, SIGINT, SIGHUP */
 	struct event *watchdog;	  /* NULL: not wanted */
@@ -55,6 +57,35 @@ static void on_watchdog(evutil_socket_t fd, short what, void *userdata) {
 	notify_watchdog();
 }
 
+static void warn(const char *why) {
+	log_warning("%s, ignoring", why);
+}
+
+/* Return: 0, or a negative errno, logged. */
+static int load_profiles(struct daemon *d) {
+	const char *directory = d->options.profile_dir, *config = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+	char path[PROTO_PATH_MAX] = "/etc/sbeet/profiles";
+	int r;
+
+	if (!directory && geteuid() != 0 && ((config && *config) || (home && *home))) {
+		bool own = config && *config;
+
+		snprintf(path, sizeof(path), "%s%s/sbeet/profiles", own ? config : home,
+			 own ? "" : "/.config");
+	}
+	if (!directory) {
+		directory = path;
+	}
+	r = profiles_new(&d->profiles, directory, !d->options.profile_dir, warn);
+	if (r < 0) {
+		log_error("Can't read the profiles in '%s': %s", directory, strerror(-r));
+	} else if (profiles_count(d->profiles) > 0) {
+		log_info("%zu profiles in '%s'", profiles_count(d->profiles), directory);
+	}
+	return r;
+}
+
 static void on_inventory(void *userdata, int error, const char *why) {
 	struct daemon *d = userdata;
 	size_t n = inventory_n_gpus(d->inventory);
@@ -73,7 +104,10 @@ static void on_inventory(void *userdata, int error, const char *why) {
 		log_info("GPU %zu: %s, %u SMs, %s", i, gpu->name, gpu->n_sms,
 			 gpu->sharing == SCHED_SHARING_MPS ? "mps" : "exclusive");
 	}
-	r = server_start(d->server, d->inventory);
+	r = profiles_lay_out(d->profiles, d->inventory, warn);
+	if (r == 0) {
+		r = server_start(d->server, d->inventory, d->profiles);
+	}
 	if (r < 0) {
 		log_error("Can't start: %s", strerror(-r));
 		d->failed = true;
@@ -140,6 +174,10 @@ static int start(struct daemon *d) {
 		log_error("%s", why);
 		return r;
 	}
+	r = load_profiles(d);
+	if (r < 0) {
+		return r;
+	}
 	/* Signals first: whoever can connect may rely on a clean end. */
 	d->base = event_base_new();
 	r = d->base ? add_events(d) : -ENOMEM;
@@ -175,6 +213,7 @@ static int start(struct daemon *d) {
 static void stop(struct daemon *d) {
 	server_free(d->server);
 	inventory_free(d->inventory);
+	profiles_free(d->profiles);
 	for (size_t i = 0; i < 3; i++) {
 		if (d->signals[i]) {
 			event_free(d->signals[i]);

@@ -22,6 +22,7 @@ enum {
 	OPTION_LINGER,
 	OPTION_LOG_LEVEL,
 	OPTION_POLICY,
+	OPTION_PROFILE_DIR,
 	OPTION_RUNTIME_DIR,
 	OPTION_SHARING,
 	OPTION_VERSION,
@@ -34,6 +35,7 @@ static const struct option long_options[] = {
 	{"linger", required_argument, NULL, OPTION_LINGER},
 	{"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
 	{"policy", required_argument, NULL, OPTION_POLICY},
+	{"profile-dir", required_argument, NULL, OPTION_PROFILE_DIR},
 	{"runtime-dir", required_argument, NULL, OPTION_RUNTIME_DIR},
 	{"sharing", required_argument, NULL, OPTION_SHARING},
 	{"verbose", no_argument, NULL, 'v'},
@@ -58,6 +60,9 @@ static void print_help(void) {
 	       "      --drain TIME       how long a running program that has hung up keeps its "
 	       "SMs\n"
 	       "                           (default: 1min)\n"
+	       "      --profile-dir DIR  profiles of tasks and GPUs, *.json (default:\n"
+	       "                           /etc/sbeet/profiles for root, else\n"
+	       "                           $XDG_CONFIG_HOME/sbeet/profiles)\n"
 	       "      --runtime-dir DIR  where the sockets are (default: /run/sbeet for root,\n"
 	       "                           else $XDG_RUNTIME_DIR/sbeet)\n"
 	       "      --log-level LEVEL  error, warning, info or debug (default: info)\n"
@@ -132,6 +137,9 @@ static enum options_verdict parse_option(int option, const char *value, struct o
 			       ? wrong("--log-level '%s' is none of error, warning, info, debug",
 				       value)
 			       : OPTIONS_RUN;
+	case OPTION_PROFILE_DIR:
+		options->profile_dir = value;
+		return OPTIONS_RUN;
 	case OPTION_RUNTIME_DIR:
 		if (*value != '/') {
 			return wrong("--runtime-dir '%s' is not an absolute path", value);

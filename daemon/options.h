@@ -12,6 +12,7 @@ struct options {
 	size_t n_gpus; /* 0: ask NVML */
 	struct inventory_sharing sharing;
 	nsec_t linger, drain;
+	const char *profile_dir; /* NULL: the default one, which may be missing */
 	const char *runtime_dir; /* borrowed from argv; NULL: not given */
 	enum log_level log_level;
 };

@@ -132,6 +132,9 @@ struct server *server_free(struct server *server) {
 	if (server) {
 		server_stop(server);
 		event_del(&server->reap);
+		if (server->inventory) {
+			event_del(&server->retry);
+		}
 		listener_free(server->shim_listener);
 		listener_free(server->control_listener);
 		engine_free(server->engine);
@@ -142,13 +145,32 @@ struct server *server_free(struct server *server) {
 	return NULL;
 }
 
-int server_start(struct server *server, struct inventory *inventory) {
-	int r = engine_add_gpus(server->engine, inventory);
+void server_decide(struct server *server) {
+	static const struct timeval soon = {.tv_usec = 1000};
+
+	engine_run(server->engine);
+	if (engine_holds_back(server->engine) && !event_pending(&server->retry, EV_TIMEOUT, NULL)) {
+		event_add(&server->retry, &soon); /* without memory: at the next event */
+	}
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *userdata) {
+	struct server *server = userdata;
+
+	engine_retry(server->engine);
+	server_decide(server);
+}
+
+int server_start(struct server *server, struct inventory *inventory,
+		 const struct profiles *profiles) {
+	int r = engine_add_gpus(server->engine, inventory, profiles);
 
 	if (r < 0) {
 		return r;
 	}
 	server->inventory = inventory;
+	server->profiles = profiles;
+	event_assign(&server->retry, server->base, -1, EV_TIMEOUT, on_retry, server);
 	listener_resume(server->shim_listener);
 	listener_resume(server->control_listener);
 	return 0;

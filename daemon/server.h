@@ -10,18 +10,20 @@
 
 struct engine;
 struct inventory;
+struct profiles;
 struct quota;
 
 struct server {
 	struct event_base *base;			   /* borrowed, outlives us */
 	struct inventory *inventory;			   /* borrowed, outlives us */
 	struct engine *engine;				   /* owned */
+	const struct profiles *profiles;		   /* borrowed, outlive us */
 	struct quota *quota;				   /* owned */
 	struct listener *shim_listener, *control_listener; /* owned */
 
 	struct session_list sessions, ended_sessions;
 	struct control_list clients, ended_clients;
-	struct event reap;
+	struct event reap, retry;
 	uint64_t next_session;
 
 	nsec_t started;
@@ -42,7 +44,11 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 struct server *server_free(struct server *server);
 
 /* The GPUs are known: accept connections. Return: 0 or negative errno. */
-int server_start(struct server *server, struct inventory *inventory);
+int server_start(struct server *server, struct inventory *inventory,
+		 const struct profiles *profiles);
+
+/* Lets the engine decide. Every callback that may have changed something ends with this. */
+void server_decide(struct server *server);
 
 /* Grants nothing more, says goodbye to everybody and closes all. */
 void server_stop(struct server *server);

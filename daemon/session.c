@@ -13,6 +13,7 @@
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
+#include "daemon/profiles.h"
 #include "daemon/quota.h"
 #include "daemon/server.h"
 #include "daemon/util.h"
@@ -168,6 +169,10 @@ static void session_end(struct session *s) {
 	while ((job = TAILQ_FIRST(&s->jobs))) {
 		drop_job(s, job, false);
 	}
+	if (s->sched_task != SCHED_TASK_NONE) {
+		engine_remove_task(s->server->engine, s->sched_task);
+		s->sched_task = SCHED_TASK_NONE;
+	}
 	server_session_ended(s->server, s);
 }
 
@@ -229,6 +234,33 @@ void session_grant(struct job *job) {
 	}
 }
 
+/* A task with times to keep, whose profile is known, is one for the policies to plan with. Without
+ * memory for it, it is as good as unknown. */
+static void declare_task(struct session *s) {
+	struct sched_task task = {
+		.period = s->task.period,
+		.deadline = s->task.deadline,
+		.first_release = s->task.grid_fixed ? s->task.first_release : nsec_now(),
+		.priority = s->task.priority,
+		.fixed_gpu = -1,
+	};
+	sched_task_id id;
+	int r;
+
+	if (s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME || !task.deadline ||
+	    profiles_find(s->server->profiles, s->task.name, task.profiles) == 0) {
+		return;
+	}
+	r = engine_add_task(s->server->engine, &task, &id);
+	if (r == 0) {
+		s->sched_task = id;
+		return;
+	}
+	log_client(LOG_LEVEL_INFO, "session %llu (pid %d): task '%s' is not planned with: %s",
+		   (unsigned long long)s->id, s->cred.pid, s->task.name,
+		   r == -EINVAL ? "its deadline is beyond its period" : strerror(-r));
+}
+
 static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Hello *hello = packet->hello;
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
@@ -247,6 +279,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	s->scope = hello->scope;
 	s->enforcement_mask = hello->enforcement_mask;
 	session_set_state(s, SESSION_ACTIVE);
+	declare_task(s);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 
@@ -322,6 +355,7 @@ static struct job *open_job(struct session *s, const Sbeet__Request *request, si
 		return NULL;
 	}
 	job->owner = s->id;
+	job->task = s->sched_task;
 	job->tid = request->tid;
 	job->gpu = gpu;
 	job->enforcement_mask = request->enforcement_mask & s->enforcement_mask;
@@ -509,30 +543,30 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 		if (s->fd < 0) {
 			break;
 		}
-		engine_run(server->engine);
+		server_decide(server);
 	}
-	engine_run(server->engine);
+	server_decide(server);
 }
 
 static void on_dead(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
-	struct engine *engine = s->server->engine;
+	struct server *server = s->server;
 
 	log_debug("session %llu: process %d has ended", (unsigned long long)s->id, s->cred.pid);
 	session_end(s);
-	engine_run(engine);
+	server_decide(server);
 }
 
 static void on_drained(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
-	struct engine *engine = s->server->engine;
+	struct server *server = s->server;
 
 	log_client(LOG_LEVEL_WARNING,
 		   "session %llu: process %d hung up while %u jobs ran, and lives; their SMs are "
 		   "given to others now (see --drain)",
 		   (unsigned long long)s->id, s->cred.pid, s->n_jobs);
 	session_end(s);
-	engine_run(engine);
+	server_decide(server);
 }
 
 /*
@@ -618,6 +652,7 @@ int session_new(struct session **ret, struct server *server, uint64_t id, int fd
 	s->cred = cred;
 	s->connected = nsec_now();
 	s->fd = -1;
+	s->sched_task = SCHED_TASK_NONE;
 	TAILQ_INIT(&s->jobs);
 	event_assign(&s->drained, server->base, -1, EV_TIMEOUT, on_drained, s);
 	s->pidfd = open_pidfd(fd, cred.pid);

@@ -56,6 +56,7 @@ struct session {
 	/* from Hello */
 	char program[PROTO_NAME_MAX + 1];
 	struct task task;
+	sched_task_id sched_task; /* SCHED_TASK_NONE: no profile is known */
 	Sbeet__Scope scope;
 	uint32_t enforcement_mask;
 

@@ -44,7 +44,7 @@ static int setup(void **state) {
 	assert_int_equal(inventory_sharing_parse("0=mps,1=exclusive", &sharing), 0);
 	assert_int_equal(inventory_new_fixed(&inventory, (unsigned[]){8, 8}, 2, &sharing), 0);
 	assert_int_equal(engine_new(&engine, sched_policy_find("even"), on_granted), 0);
-	assert_int_equal(engine_add_gpus(engine, inventory), 0);
+	assert_int_equal(engine_add_gpus(engine, inventory, NULL), 0);
 	return 0;
 }
 

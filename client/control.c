@@ -97,6 +97,10 @@ static int fail_remote(const Sbeet__Error *e, char *error, size_t size) {
 		code = CTL_EXIT_NOT_RUNNING;
 	} else if (e->code == SBEET__ERROR_CODE__ERROR_CODE_NO_GPU) {
 		code = CTL_EXIT_NO_OBJECT;
+	} else if (e->code == SBEET__ERROR_CODE__ERROR_CODE_NO_POLICY) {
+		code = CTL_EXIT_NO_OBJECT;
+	} else if (e->code == SBEET__ERROR_CODE__ERROR_CODE_DENIED) {
+		code = CTL_EXIT_DENIED;
 	} else if (e->code == SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN) {
 		return fail(error, size, code,
 			    "sbeetd does not know this request (%s): it is older than this "

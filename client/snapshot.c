@@ -182,13 +182,14 @@ static json_t *session_json(const Sbeet__Control__Session *s) {
 			 json_u64_known(s->period_ns), "deadline_ns",
 			 json_u64_known(s->deadline_ns), "priority", (int)s->priority,
 			 "connected_ns", json_u64(s->connected_ns));
-	counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "jobs",
+	counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "jobs",
 			   json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
 			   "launches", json_u64(s->launches), "copies", json_u64(s->copies),
 			   "misses", json_u64(s->misses), "kernels", json_u64(s->kernels),
 			   "kernels_confinable", json_u64(s->kernels_confinable), "outside_blocks",
 			   json_u64(s->outside_blocks), "max_wait_ns", json_u64(s->max_wait_ns),
-			   "max_response_ns", json_u64(s->max_response_ns));
+			   "max_response_ns", json_u64(s->max_response_ns), "planned",
+			   (int)s->planned);
 	if (!what || !counts || json_object_update(what, counts) < 0) {
 		json_decref(what);
 		what = NULL;
@@ -206,7 +207,7 @@ static json_t *job_json(const Sbeet__Control__Job *j) {
 		 (unsigned long long)j->job);
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o}",
+		"s:o, s:o, s:o, s:b}",
 		"id", id, "session", json_u64(j->session), "job", json_u64(j->job), "task",
 		json_text(j->task), "pid", json_u64(j->pid), "tid", json_u64_known(j->tid), "state",
 		json_text(j->state), "gpu", running ? json_u64(j->gpu) : json_null(), "slot",
@@ -216,7 +217,8 @@ static json_t *job_json(const Sbeet__Control__Job *j) {
 		running ? json_boolean(job_is_exact(j)) : json_null(), "release_ns",
 		json_u64(j->release_ns), "deadline_ns", json_u64_known(j->deadline_ns),
 		"granted_ns", json_u64_known(j->granted_ns), "launches", json_u64(j->launches),
-		"sequence", running ? json_u64(j->sequence) : json_null());
+		"sequence", running ? json_u64(j->sequence) : json_null(), "predicted_finish_ns",
+		json_u64_known(j->predicted_finish_ns), "overrun", (int)j->overrun);
 }
 
 /* Adds @element, which may be NULL after a failed allocation, to @array. */

@@ -1,14 +1,17 @@
 /*
- * verb-policy.c: `sbeetctl policy`: the policies there are, and the parameters that they read.
+ * verb-policy.c: `sbeetctl policy`: the policies there are, and the parameters that they read; with
+ * a name, sets the one that sbeetd follows from now on.
  */
 #include <stdio.h>
 #include <unistd.h>
 
+#include "client/control.h"
 #include "client/ctl.h"
 #include "client/options.h"
 #include "client/params.h"
 #include "client/table.h"
 #include "client/verb.h"
+#include "daemon/book/suggest.h"
 
 static json_t *policies_json(void) {
 	json_t *policies = json_array(), *params = json_array(), *defaults;
@@ -63,12 +66,50 @@ static int print(const struct ctl *ctl, const struct table_column columns[2], bo
 	return r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
 }
 
+static int set(char *name) {
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__PolicyRequest wanted = SBEET__CONTROL__POLICY_REQUEST__INIT;
+	struct control_answer answer;
+	struct control *control;
+	char error[512];
+	int r;
+
+	if (!sched_policy_find(name)) {
+		struct suggest s = suggest_start(name);
+
+		for (const struct sched_policy *const *i = sched_policies(); *i; i++) {
+			suggest_offer(&s, (*i)->name);
+		}
+		ctl_error("no policy '%.64s'%s%s%s", name, s.best ? ". Did you mean '" : "",
+			  s.best ? s.best : "", s.best ? "'?" : "");
+		return CTL_EXIT_NO_OBJECT;
+	}
+	r = control_open(&control, error, sizeof(error));
+	if (r == 0) {
+		wanted.name = name;
+		request.body_case = SBEET__CONTROL__REQUEST__BODY_POLICY;
+		request.policy = &wanted;
+		r = control_call(control, &request, &answer, error, sizeof(error));
+		if (r == 0) {
+			control_answer_deinit(&answer);
+		}
+		control_close(control);
+	}
+	if (r != 0) {
+		ctl_error("%s", error);
+	}
+	return r;
+}
+
 static int policy(const struct ctl *ctl) {
 	static const struct table_column policies[] = {{"policy", "POLICY"},
 						       {"summary", "WHAT IT DOES"}};
 	static const struct table_column params[] = {{"param", "PARAMETER"}, {"summary", "VALUES"}};
 	int r;
 
+	if (ctl->n_args > 0) {
+		return set(ctl->args[0]);
+	}
 	if (ctl->common.json != JSON_OFF) {
 		return json_write(policies_json(), ctl->common.json, stdout) < 0 ? CTL_EXIT_FAILED
 										 : CTL_EXIT_OK;
@@ -83,8 +124,9 @@ static int policy(const struct ctl *ctl) {
 
 const struct verb verb_policy = {
 	.name = "policy",
-	.args = "",
-	.summary = "list the scheduling policies and their parameters",
+	.args = "[NAME]",
+	.summary = "list the scheduling policies and their parameters, or set sbeetd's",
+	.max_args = 1,
 	.flags = VERB_READS,
 	.function = policy,
 };

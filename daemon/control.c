@@ -253,6 +253,15 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->max_wait_ns = s->counters.max_wait;
 	ret->max_response_ns = s->counters.max_response;
 	ret->jobs_partition = s->counters.jobs_partition;
+	ret->planned = s->sched_task != SCHED_TASK_NONE;
+}
+
+static void fill_prediction(const struct job *job, Sbeet__Control__Job *ret) {
+	const struct sched *sched = engine_sched(job->session->server->engine);
+	nsec_t finish = sched_job(sched, job->sched_id)->finish;
+
+	ret->predicted_finish_ns = finish;
+	ret->overrun = finish && nsec_now() > finish;
 }
 
 static void fill_job(const struct job *job, uint8_t sms[static 32], Sbeet__Control__Job *ret) {
@@ -277,6 +286,7 @@ static void fill_job(const struct job *job, uint8_t sms[static 32], Sbeet__Contr
 		     ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
 		     ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
 	ret->granted_ns = job->granted;
+	fill_prediction(job, ret);
 	ret->sequence = job->sequence;
 }
 
@@ -335,9 +345,42 @@ static void handle_status(struct control_client *client, const Sbeet__Control__R
 	send_jobs(client, request->id);
 }
 
+static void handle_policy(struct control_client *client, const Sbeet__Control__Request *request) {
+	Sbeet__Control__Policy policy = SBEET__CONTROL__POLICY__INIT;
+	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
+	struct engine *engine = client->server->engine;
+	const char *name = request->policy->name;
+
+	if (*name) {
+		const struct sched_policy *wanted = engine_find_policy(name);
+
+		if (client->uid != 0 && client->uid != geteuid()) {
+			send_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+				   "only root and the user that sbeetd runs as may set the policy");
+			return;
+		}
+		if (!wanted) {
+			send_error(
+				client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_POLICY,
+				"there is no policy of this name, or it is for simulations only");
+			return;
+		}
+		log_info("Policy '%s', set by user %u", wanted->name, client->uid);
+		engine_set_policy(engine, wanted);
+		server_decide(client->server);
+	}
+	policy.name = (char *)sched_get_policy(engine_sched(engine))->name;
+	reply.id = request->id;
+	reply.last = true;
+	reply.body_case = SBEET__CONTROL__REPLY__BODY_POLICY;
+	reply.policy = &policy;
+	send_reply(client, &reply);
+}
+
 static void (*const handlers[])(struct control_client *, const Sbeet__Control__Request *) = {
 	[SBEET__CONTROL__REQUEST__BODY_HELLO] = handle_hello,
 	[SBEET__CONTROL__REQUEST__BODY_STATUS] = handle_status,
+	[SBEET__CONTROL__REQUEST__BODY_POLICY] = handle_policy,
 };
 
 static void handle_packet(struct control_client *client, const void *bytes, size_t n) {
@@ -403,6 +446,7 @@ int control_client_new(struct control_client **ret, struct server *server, int f
 	if (client) {
 		client->server = server;
 		client->user = user;
+		client->uid = cred.uid;
 		client->fd = fd;
 		STAILQ_INIT(&client->unsent);
 		event_assign(&client->readable, server->base, fd, EV_READ | EV_PERSIST, on_readable,

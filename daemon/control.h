@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 struct quota_user;
 struct server;
@@ -22,7 +23,8 @@ struct control_client {
 	TAILQ_ENTRY(control_client) link; /* the server's list */
 	struct server *server;		  /* borrowed, outlives us */
 	struct quota_user *user;	  /* reference */
-	int fd;				  /* owned */
+	uid_t uid;
+	int fd; /* owned */
 	struct event readable, writable;
 	STAILQ_HEAD(, control_packet) unsent; /* owned, charged */
 	bool ended;

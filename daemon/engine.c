@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/inventory.h"
 #include "daemon/job.h"
@@ -93,6 +94,10 @@ int engine_add_task(struct engine *engine, const struct sched_task *task, sched_
 void engine_remove_task(struct engine *engine, sched_task_id task) {
 	sched_remove_task(engine->sched, task);
 	engine->changed = engine->tasks_changed = true;
+}
+
+const struct sched_policy *engine_find_policy(const char *name) {
+	return strcmp(name, "fixed") == 0 ? NULL : sched_policy_find(name);
 }
 
 void engine_set_policy(struct engine *engine, const struct sched_policy *policy) {

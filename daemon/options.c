@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/book/suggest.h"
+#include "daemon/engine.h"
 #include "daemon/notify.h"
 
 #define LINGER_DEFAULT (100 * NSEC_PER_USEC)
@@ -49,8 +51,12 @@ static void print_help(void) {
 	       "\n"
 	       "      --policy NAME      how jobs are placed (default: even)\n");
 	for (size_t i = 0; sched_policies()[i]; i++) {
-		printf("                           %s: %s\n", sched_policies()[i]->name,
-		       sched_policies()[i]->summary);
+		const struct sched_policy *policy = sched_policies()[i];
+
+		if (engine_find_policy(policy->name)) {
+			printf("                           %s: %s\n", policy->name,
+			       policy->summary);
+		}
 	}
 	printf("      --gpus N[,N]...    GPUs of N SMs each instead of those that NVML finds\n"
 	       "      --sharing MODE     auto, mps or exclusive, or one for each GPU:\n"
@@ -83,15 +89,22 @@ __attribute__((format(printf, 1, 2))) static enum options_verdict wrong(const ch
 	va_start(args, format);
 	fputs("sbeetd: ", stderr);
 	vfprintf(stderr, format, args);
-	fputs("\nTry 'sbeetd --help'.\n", stderr);
+	fputs(" (see 'sbeetd --help')\n", stderr);
 	va_end(args);
 	return OPTIONS_WRONG;
 }
 
 static enum options_verdict parse_policy(const char *name, struct options *options) {
-	options->policy = sched_policy_find(name);
+	options->policy = engine_find_policy(name);
 	if (!options->policy) {
-		return wrong("--policy '%s' is none of those that --help lists", name);
+		struct suggest s = suggest_start(name);
+
+		for (size_t i = 0; sched_policies()[i]; i++) {
+			suggest_offer(&s, sched_policies()[i]->name);
+		}
+		return wrong("--policy '%s' is none of those that --help lists%s%s%s", name,
+			     s.best ? ". Did you mean '" : "", s.best ? s.best : "",
+			     s.best ? "'?" : "");
 	}
 	return OPTIONS_RUN;
 }
@@ -107,6 +120,17 @@ static enum options_verdict parse_gpus(const char *text, struct options *options
 	}
 	options->n_gpus = (size_t)n;
 	return OPTIONS_RUN;
+}
+
+/* @option as typed, with its dashes. */
+static enum options_verdict wrong_option(const char *option) {
+	struct suggest s = suggest_start(option + strspn(option, "-"));
+
+	for (size_t i = 0; long_options[i].name && strncmp(option, "--", 2) == 0; i++) {
+		suggest_offer(&s, long_options[i].name);
+	}
+	return wrong("%s is not an option of sbeetd%s%s%s", option,
+		     s.best ? ". Did you mean '--" : "", s.best ? s.best : "", s.best ? "'?" : "");
 }
 
 static enum options_verdict parse_option(int option, const char *value, struct options *options) {
@@ -158,7 +182,7 @@ static enum options_verdict parse_option(int option, const char *value, struct o
 	case ':':
 		return wrong("%s needs a value", value);
 	default:
-		return wrong("%s is not an option of sbeetd", value);
+		return wrong_option(value);
 	}
 }
 

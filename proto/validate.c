@@ -339,6 +339,8 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 		return check_features(why, m->hello->features, m->hello->n_features);
 	case SBEET__CONTROL__REQUEST__BODY_STATUS:
 		return 0;
+	case SBEET__CONTROL__REQUEST__BODY_POLICY:
+		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
 	default:
 		bad(why, "message type is not known");
 		return -ENOMSG;
@@ -394,6 +396,8 @@ int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t si
 		return check_features(why, m->hello->features, m->hello->n_features);
 	case SBEET__CONTROL__REPLY__BODY_STATUS:
 		return check_status(why, m->status);
+	case SBEET__CONTROL__REPLY__BODY_POLICY:
+		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
 	case SBEET__CONTROL__REPLY__BODY_ERROR:
 		return check_error(why, m->error);
 	default:

@@ -329,6 +329,35 @@ static void merge(Sbeet__Control__Status *to, Sbeet__Control__Status *from) {
 	take((void ***)&to->jobs, &to->n_jobs, (void ***)&from->jobs, &from->n_jobs);
 }
 
+void policy_set(const char *name, Sbeet__ErrorCode error) {
+	static uint8_t buffer[PROTO_PACKET_MAX];
+	Sbeet__Control__PolicyRequest policy = SBEET__CONTROL__POLICY_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__Reply *reply;
+	ProtobufCMessage *m = NULL;
+	int n, fd = connect_to("control.sock");
+
+	policy.name = (char *)(uintptr_t)name;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_POLICY;
+	request.policy = &policy;
+	assert_int_equal(packet_send(fd, &request.base, -1), 0);
+	wait_readable(fd);
+	n = packet_receive(fd, buffer, NULL);
+	assert_true(n > 0);
+	assert_int_equal(packet_unpack(&sbeet__control__reply__descriptor, buffer, (size_t)n, &m),
+			 0);
+	reply = (Sbeet__Control__Reply *)m;
+	if (error == SBEET__ERROR_CODE__ERROR_CODE_NONE) {
+		assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_POLICY);
+		assert_string_equal(reply->policy->name, name);
+	} else {
+		assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_ERROR);
+		assert_int_equal(reply->error->code, error);
+	}
+	packet_free(m);
+	close(fd);
+}
+
 Sbeet__Control__Status *status_get(void) {
 	static uint8_t buffer[PROTO_PACKET_MAX];
 	Sbeet__Control__StatusRequest ask = SBEET__CONTROL__STATUS_REQUEST__INIT;

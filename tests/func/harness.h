@@ -103,6 +103,9 @@ void shim_closed(int fd);
 Sbeet__Control__Status *status_get(void);
 void status_free(Sbeet__Control__Status *status);
 
+/* Sets the policy; expects this error, or ERROR_CODE_NONE. */
+void policy_set(const char *name, Sbeet__ErrorCode error);
+
 /* Asks for status until @holds, for what the daemon learns by itself (that a process has died).
  * Fails the test if it never does. */
 void status_until(bool (*holds)(const Sbeet__Control__Status *status, void *data), void *data);

@@ -59,6 +59,14 @@ static void daemon_explains_wrong_options(void **state) {
 		assert_non_null(strstr(errors, "--help"));
 	}
 	assert_int_equal(RUN("--gpus"), 2);
+	assert_int_equal(RUN("--polcy", "even"), 2);
+	assert_string_equal(errors,
+			    "sbeetd: --polcy is not an option of sbeetd. Did you mean "
+			    "'--policy'? (see 'sbeetd --help')\n");
+	assert_int_equal(RUN("--policy", "sbeet-gm"), 2);
+	assert_non_null(strstr(errors, "Did you mean 'sbeet-mg'?"));
+	/* Nobody would name the places of live tasks. */
+	assert_int_equal(RUN("--policy", "fixed"), 2);
 	assert_int_equal(RUN("--help"), 0);
 	assert_int_equal(RUN("--version"), 0);
 	assert_string_equal(errors, ""); /* both are answers, not messages */

@@ -1,0 +1,286 @@
+/*
+ * test-daemon-plan.c: policies that plan with profiles, in a real sbeetd: from files to grants, and
+ * what status tells of it. The programs are scripted, so their work takes as long as the test says.
+ */
+#include "harness.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proto/limits.h"
+#include "proto/packet.h"
+#include "proto/units.h"
+
+/* Alone on the GPU each meets its deadline with ease. More than half of the GPU gains the long one
+ * next to nothing. */
+#define LONG_DEADLINE  (10 * NSEC_PER_SEC)
+#define SHORT_DEADLINE (2 * NSEC_PER_SEC)
+
+static const char profiles[] =
+	"{\"gpus\": [{\"name\": \"fixed\", \"static_w\": 10, \"idle_w_per_sm\": 0.5}],\n"
+	" \"profiles\": [\n"
+	"  {\"name\": \"long\", \"on\": {\"fixed\": {\"watts_per_sm\": 1, \"points\": [\n"
+	"    {\"sms\": 1, \"worst\": \"16s\"}, {\"sms\": 2, \"worst\": \"8s\"},\n"
+	"    {\"sms\": 4, \"worst\": \"4s\"}, {\"sms\": 8, \"worst\": \"3.9s\"}]}}},\n"
+	"  {\"name\": \"b\", \"on\": {\"fixed\": {\"linear\": \"800ms\", \"watts_per_sm\": 1}}},\n"
+	"  {\"name\": \"c\", \"on\": {\"fixed\": {\"linear\": \"800ms\", \"watts_per_sm\": "
+	"1}}}]}\n";
+
+static struct harness harness;
+static char directory[128];
+
+static void write_profiles(const char *text) {
+	char file[256];
+	FILE *f;
+
+	harness_prepare(&harness);
+	snprintf(directory, sizeof(directory), "%s/profiles", harness.directory);
+	snprintf(file, sizeof(file), "%s/all.json", directory);
+	assert_int_equal(mkdir(directory, 0700), 0);
+	f = fopen(file, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int clean(void **state) {
+	harness_clean(&harness);
+	return 0;
+}
+
+static void start(const char *policy) {
+	write_profiles(profiles);
+	harness_start(&harness,
+		      (const char *[]){"--gpus", "8", "--sharing", "mps", "--drain", "1ms",
+				       "--policy", policy, "--profile-dir", directory, NULL});
+}
+
+static nsec_t long_time(unsigned n_sms) {
+	return n_sms >= 4 ? 4 * NSEC_PER_SEC : n_sms >= 2 ? 8 * NSEC_PER_SEC : 16 * NSEC_PER_SEC;
+}
+
+static struct shim open_task(const char *name, nsec_t deadline) {
+	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+	struct shim s = {.fd = shim_connect()};
+
+	task.name = (char *)(uintptr_t)name;
+	task.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+	task.period_ns = 2 * deadline;
+	task.deadline_ns = deadline;
+	shim_hello(s.fd, "app", &task, MASK_ALL);
+	packet_free(&shim_receive(s.fd)->base);
+	return s;
+}
+
+/* Of all sessions together. */
+static uint64_t count_misses(void) {
+	Sbeet__Control__Status *status = status_get();
+	uint64_t misses = 0;
+
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		misses += status->sessions[i]->misses;
+	}
+	status_free(status);
+	return misses;
+}
+
+static void wait_until(uint64_t time) {
+	while (nsec_now() <= time) {
+		usleep(10000);
+	}
+}
+
+/* While the long job runs, b and c have their deadlines. */
+static uint64_t misses_under(const char *policy, bool side_by_side) {
+	struct shim a, b, c;
+	struct grant g;
+	uint64_t misses;
+
+	start(policy);
+	a = open_task("long", LONG_DEADLINE);
+	b = open_task("b", SHORT_DEADLINE);
+	c = open_task("c", SHORT_DEADLINE);
+	shim_request(a.fd, 1, 0, MASK_ALL);
+	g = shim_granted(a.fd, 1);
+	assert_int_equal(smset_count(&g.sms) < 8, side_by_side);
+	shim_request(b.fd, 1, 0, MASK_ALL);
+	if (side_by_side) {
+		struct grant other = shim_granted(b.fd, 1);
+
+		other.sms = smset_and(&other.sms, &g.sms);
+		assert_true(smset_empty(&other.sms));
+		shim_done(b.fd, 1);
+		shim_request(c.fd, 1, 0, MASK_ALL);
+		shim_granted(c.fd, 1);
+		shim_done(c.fd, 1);
+	} else {
+		shim_request(c.fd, 1, 0, MASK_ALL);
+		harness_settle();
+		wait_until(nsec_now() + SHORT_DEADLINE);
+	}
+	shim_done(a.fd, 1);
+	if (!side_by_side) {
+		shim_granted(b.fd, 1);
+		shim_done(b.fd, 1);
+		shim_granted(c.fd, 1);
+		shim_done(c.fd, 1);
+	}
+	harness_settle();
+	misses = count_misses();
+	shim_close(&a);
+	shim_close(&b);
+	shim_close(&c);
+	assert_int_equal(harness_stop(&harness, 15), 0);
+	return misses;
+}
+
+static void fcfs_misses_what_waits_for_a_long_job(void **state) {
+	assert_int_equal(misses_under("fcfs", false), 2);
+}
+
+static void sbeet_meets_deadlines_that_fcfs_misses(void **state) {
+	assert_int_equal(misses_under("sbeet", true), 0);
+}
+
+static void sbeet_mg_meets_deadlines_that_fcfs_misses(void **state) {
+	assert_int_equal(misses_under("sbeet-mg", true), 0);
+}
+
+static void lookahead_meets_deadlines_that_fcfs_misses(void **state) {
+	assert_int_equal(misses_under("lookahead", true), 0);
+}
+
+/* However late: the program waits. */
+static void no_policy_gives_up_a_late_job(void **state) {
+	static const char *const policies[] = {"even",
+					       "fcfs",
+					       "rm",
+					       "stgm",
+					       "load-dist",
+					       "bcf",
+					       "lcf",
+					       "sbeet",
+					       "bfd-sbeet",
+					       "ffd-sbeet",
+					       "wfd-sbeet",
+					       "sbeet-mg",
+					       "sbeet-mg-offline",
+					       "lookahead"};
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct shim a, b;
+
+		start(policies[i]);
+		a = open_task("long", 1); /* can't be met by anything */
+		b = open_task("b", 1);
+		shim_request(a.fd, 1, 0, MASK_ALL);
+		shim_request(b.fd, 1, 0, MASK_ALL);
+		/* Side by side or one after the other, in either order. */
+		for (int turn = 0; turn < 2; turn++) {
+			struct pollfd p[] = {{a.fd, POLLIN, 0}, {b.fd, POLLIN, 0}};
+			int fd;
+
+			assert_true(poll(p, 2, 30000) > 0);
+			fd = p[0].revents ? a.fd : b.fd;
+			shim_granted(fd, 1);
+			shim_done(fd, 1);
+		}
+		shim_close(&a);
+		shim_close(&b);
+		assert_int_equal(harness_stop(&harness, 15), 0);
+		clean(NULL);
+	}
+}
+
+static void status_tells_what_is_predicted(void **state) {
+	Sbeet__Control__Status *status;
+	struct shim a, b;
+	struct grant g;
+
+	start("sbeet");
+	a = open_task("long", LONG_DEADLINE);
+	b = open_task("nobody-knows", LONG_DEADLINE);
+	shim_request(a.fd, 1, 0, MASK_ALL);
+	g = shim_granted(a.fd, 1);
+	assert_true(smset_count(&g.sms) < 8);
+	status = status_get();
+	assert_int_equal(status->n_sessions, 2);
+	assert_true(status->sessions[0]->planned);
+	assert_false(status->sessions[1]->planned);
+	assert_int_equal(status->n_jobs, 1);
+	assert_int_equal(status->jobs[0]->predicted_finish_ns - status->jobs[0]->granted_ns,
+			 long_time(smset_count(&g.sms)));
+	assert_false(status->jobs[0]->overrun);
+	status_free(status);
+	shim_close(&a);
+	shim_close(&b);
+	assert_int_equal(harness_stop(&harness, 15), 0);
+}
+
+/* Nothing that runs is disturbed, and what waits is decided anew. */
+static void policy_can_be_set_while_jobs_run(void **state) {
+	Sbeet__Control__Status *status;
+	struct shim a, b;
+
+	start("fcfs");
+	a = open_task("b", SHORT_DEADLINE);
+	b = open_task("c", SHORT_DEADLINE);
+	shim_request(a.fd, 1, 0, MASK_ALL);
+	shim_granted(a.fd, 1);
+	shim_request(b.fd, 1, 0, MASK_ALL);
+	policy_set("sbeet-mg", SBEET__ERROR_CODE__ERROR_CODE_NONE);
+	policy_set("nonsense", SBEET__ERROR_CODE__ERROR_CODE_NO_POLICY);
+	shim_expect_silence(b.fd);
+	shim_done(a.fd, 1);
+	shim_granted(b.fd, 1);
+	status = status_get();
+	assert_string_equal(status->service->policy, "sbeet-mg");
+	status_free(status);
+	shim_close(&a);
+	shim_close(&b);
+	assert_int_equal(harness_stop(&harness, 15), 0);
+}
+
+static void wrong_profiles_are_said_and_left_out(void **state) {
+	struct shim s;
+
+	write_profiles("{\"profiles\": [{\"name\": 1}]}");
+	harness_start(&harness, (const char *[]){"--gpus", "8", "--profile-dir", directory, NULL});
+	s = shim_open("app", MASK_ALL);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, 15), 0);
+}
+
+static void a_missing_folder_is_refused(void **state) {
+	char errors[1024];
+
+	harness_prepare(&harness);
+	assert_int_equal(
+		harness_run(&harness,
+			    (const char *[]){"--gpus", "8", "--profile-dir", "/nonexistent", NULL},
+			    errors, sizeof(errors)),
+		1);
+	assert_non_null(strstr(errors, "'/nonexistent': No such file"));
+}
+
+#define CASE(test) cmocka_unit_test_teardown(test, clean)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(fcfs_misses_what_waits_for_a_long_job),
+		CASE(sbeet_meets_deadlines_that_fcfs_misses),
+		CASE(sbeet_mg_meets_deadlines_that_fcfs_misses),
+		CASE(lookahead_meets_deadlines_that_fcfs_misses),
+		CASE(no_policy_gives_up_a_late_job),
+		CASE(status_tells_what_is_predicted),
+		CASE(policy_can_be_set_while_jobs_run),
+		CASE(wrong_profiles_are_said_and_left_out),
+		CASE(a_missing_folder_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("daemon-plan", tests, NULL, NULL);
+}

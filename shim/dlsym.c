@@ -36,7 +36,9 @@ static __attribute__((noinline)) void *dlsym_driver(void *handle, const char *na
 SBEET_EXPORT TAIL_CALLS void *dlsym(void *restrict handle, const char *restrict name) {
 	real_dlsym_fn f;
 
-	if (handle != RTLD_NEXT && name[0] == 'c' && name[1] == 'u') {
+	/* The driver's names go on with a capital; cuda..., cublas... and curl... are others'. */
+	if (handle != RTLD_NEXT && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' &&
+	    name[2] <= 'Z') {
 		TAIL_RETURN dlsym_driver(handle, name);
 	}
 	f = real_dlsym_get();

@@ -160,6 +160,17 @@ static void dlsym_next_is_seen_from_the_caller(void **state) {
 	assert_non_null(strstr(file_of(dlsym(RTLD_NEXT, "dlsym")), "libsbeet.so"));
 }
 
+static void dlsym_finds_what_only_the_caller_sees(void **state) {
+	void *plugin = dlopen(getenv("SBEET_TEST_PLUGIN"), RTLD_NOW | RTLD_LOCAL);
+	void *(*find)(void);
+
+	assert_non_null(plugin);
+	find = (void *(*)(void))dlsym(plugin, "plugin_find");
+	assert_non_null(find);
+	assert_non_null(find());
+	dlclose(plugin);
+}
+
 /* A program that loads it by itself can't get rid of it: a thread may run in it. */
 static bool stays_loaded(const char *shim) {
 	void *handle = dlopen(shim, RTLD_NOW);
@@ -174,6 +185,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test(hooks_are_reached_by_get_proc_address),
 		cmocka_unit_test(null_parameters_are_the_drivers_business),
 		cmocka_unit_test(dlsym_next_is_seen_from_the_caller),
+		cmocka_unit_test(dlsym_finds_what_only_the_caller_sees),
 	};
 
 	if (!getenv("LD_PRELOAD")) {

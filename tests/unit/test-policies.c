@@ -189,6 +189,60 @@ static void policies_schedule_examples_4_and_5(void **state) {
 	}
 }
 
+/*
+ * Theorem 1: for jobs of linear speed-up no spatial schedule uses less energy than the sequential
+ * one on all SMs. Random tasks without deadlines that matter; both serve the same jobs.
+ */
+static uint64_t energy_of(const char *policy, uint64_t seed, unsigned *ret_completed) {
+	static struct profile_table tables[4];
+	struct sched_gpu_model model = {.power = {12, 5000, 300}, .limit = 12, .step = 1};
+	struct sched *s;
+	uint64_t energy;
+
+	assert_int_equal(sched_new(&s, sched_policy_find(policy), CORE_SIM_JOBS_MAX), 0);
+	assert_int_equal(sched_add_gpu(s, 12, SCHED_SHARING_MPS), 0);
+	assert_int_equal(sched_set_gpu_model(s, 0, &model), 0);
+	core_sim_init(&sim, s, seed);
+	for (size_t i = 0; i < 4; i++) {
+		struct sched_task task = {.period = 60 * NSEC_PER_SEC,
+					  .deadline = 30 * NSEC_PER_SEC,
+					  .first_release =
+						  core_sim_random(&sim, 100 * NSEC_PER_MSEC),
+					  .fixed_gpu = 0,
+					  .fixed_sms = smset_range((unsigned)i % 2 * 6, 6)};
+
+		assert_int_equal(
+			profile_table_linear(&tables[i], 12, 0, 0,
+					     (1 + core_sim_random(&sim, 500)) * 12 * NSEC_PER_MSEC,
+					     300 + (uint32_t)core_sim_random(&sim, 2000)),
+			0);
+		task.profiles[0] = &tables[i];
+		core_sim_add(&sim, &task);
+	}
+	sched_distribute(s);
+	core_sim_run(&sim, 40 * NSEC_PER_SEC);
+	*ret_completed = sim.completed;
+	energy = sim.energy_pj;
+	sched_free(s);
+	return energy;
+}
+
+static void policies_obey_theorem_1(void **state) {
+	static const char *const spatial[] = {"fixed", "stgm", "sbeet", "lookahead"};
+
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		unsigned completed, n;
+		uint64_t sequential = energy_of("fcfs", seed, &completed);
+
+		assert_int_equal(completed, 4);
+		for (size_t i = 0; i < sizeof(spatial) / sizeof(spatial[0]); i++) {
+			/* G_e(m) is rounded up to whole nanoseconds: a few uJ at most */
+			assert_true(energy_of(spatial[i], seed, &n) + 10000000 >= sequential);
+			assert_int_equal(n, 4);
+		}
+	}
+}
+
 /* With one task alone, and time enough, nobody misses, whatever the policy. */
 static void policies_serve_a_lone_task(void **state) {
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
@@ -210,6 +264,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policies_keep_the_rules_and_repeat_themselves),
 		cmocka_unit_test(policies_schedule_examples_4_and_5),
+		cmocka_unit_test(policies_obey_theorem_1),
 		cmocka_unit_test(policies_serve_a_lone_task),
 	};
 

@@ -94,6 +94,10 @@ static void list_one(const struct plan *p, struct timeline *t, const struct time
 		unsigned m_opt = job->task->m_opt[k];
 		unsigned least[2] = {1, m_opt};
 
+		if (timeline_repeats(t, p->params, job, k)) {
+			continue;
+		}
+
 		for (size_t i = 0; i < 2; i++) {
 			struct timeline_place place;
 
@@ -200,15 +204,17 @@ static bool try_start(const struct plan *p, size_t index, struct outcome *ret) {
 		unsigned counts[COUNTS_MAX];
 		size_t n;
 
-		if (!timeline_earliest(&p->base, p->params, job, gpu, 1, &place) ||
+		if (timeline_repeats(&p->base, p->params, job, gpu) ||
+		    !timeline_earliest(&p->base, p->params, job, gpu, 1, &place) ||
 		    place.start > p->now) {
 			continue;
 		}
 		n = candidate_counts(p, job, gpu, place.n_sms, counts);
 		for (size_t i = 0; i < n; i++) {
-			struct timeline t = p->base;
 			struct outcome o = {.start = true, .place = place};
+			struct timeline t;
 
+			timeline_copy(&t, &p->base);
 			o.place.n_sms = counts[i];
 			timeline_predict(&t, p->params, job, &o.place);
 			timeline_take(&t, job, &o.place);
@@ -227,9 +233,10 @@ static bool try_start(const struct plan *p, size_t index, struct outcome *ret) {
 /* The job is not released before the next event. */
 static struct outcome try_wait(const struct plan *p, size_t index) {
 	struct timeline_job job = p->ready.list[index].job;
-	struct timeline t = p->base;
 	struct outcome o = {.start = false};
+	struct timeline t;
 
+	timeline_copy(&t, &p->base);
 	job.release = p->next_event;
 	list_one(p, &t, &job);
 	o.loss = (t.misses - p->base.misses) * OWN_WEIGHT;
@@ -240,9 +247,10 @@ static struct outcome try_wait(const struct plan *p, size_t index) {
 
 /* The job never runs. */
 static struct outcome try_never(const struct plan *p, size_t index) {
-	struct timeline t = p->base;
 	struct outcome o = {.start = false};
+	struct timeline t;
 
+	timeline_copy(&t, &p->base);
 	o.loss = OWN_WEIGHT + list_known(p, &t, index);
 	o.energy_pj = t.energy_pj;
 	return o;

@@ -97,9 +97,14 @@ static void add_others(struct generation *g, size_t index) {
 struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 				   const struct timeline_place *place) {
 	const struct timeline_job *job = &b->ready->list[index].job;
-	struct generation g = {.b = b, .t = b->base, .gpu = place->gpu, .left = SBEET_KNOWN_MAX};
 	struct sbeet_choice c = {.found = true, .place = *place};
+	struct generation g;
 
+	timeline_copy(&g.t, &b->base);
+	g.b = b;
+	g.gpu = place->gpu;
+	g.left = SBEET_KNOWN_MAX;
+	g.done = false;
 	timeline_predict(&g.t, b->params, job, &c.place);
 	if (b->params->window == SCHED_WINDOW_OWN) {
 		g.t.horizon = c.place.finish;

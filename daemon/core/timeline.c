@@ -2,6 +2,7 @@
 #include "daemon/core/timeline.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "daemon/core/task.h"
 
@@ -60,6 +61,26 @@ static void init_slot(struct timeline_slot *slot, const struct sched *s,
 	}
 }
 
+void timeline_copy(struct timeline *ret, const struct timeline *t) {
+	memcpy(ret, t, offsetof(struct timeline, gpus) + t->n_gpus * sizeof(t->gpus[0]));
+}
+
+static unsigned find_like(const struct sched *s, unsigned gpu) {
+	const struct sched_gpu *a = sched_gpu(s, gpu);
+
+	for (unsigned k = 0; k < gpu; k++) {
+		const struct sched_gpu *b = sched_gpu(s, k);
+
+		if (a->sharing == b->sharing && a->model.power.n_sms == b->model.power.n_sms &&
+		    a->model.power.static_mw == b->model.power.static_mw &&
+		    a->model.power.idle_mw_per_sm == b->model.power.idle_mw_per_sm &&
+		    a->model.limit == b->model.limit && a->model.step == b->model.step) {
+			return k;
+		}
+	}
+	return gpu;
+}
+
 void timeline_init(struct timeline *t, const struct sched *s, nsec_t now) {
 	const struct sched_params *params = sched_get_params(s);
 
@@ -70,6 +91,7 @@ void timeline_init(struct timeline *t, const struct sched *s, nsec_t now) {
 
 		g->gpu = sched_gpu(s, k);
 		g->floor = now;
+		g->like = find_like(s, (unsigned)k);
 		g->n_slots = params->jobs_per_gpu;
 		for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
 			const struct sched_job *job = sched_job(s, g->gpu->slots[i]);
@@ -258,4 +280,33 @@ nsec_t timeline_opens(const struct timeline *t, unsigned gpu) {
 		}
 		at = gap.next;
 	}
+}
+
+static bool is_empty_at(const struct timeline_gpu *g, nsec_t at) {
+	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+		if (g->slots[i].until > at || g->slots[i].kernel_end > at) {
+			return false;
+		}
+	}
+	return g->floor <= at;
+}
+
+bool timeline_repeats(const struct timeline *t, const struct sched_params *params,
+		      const struct timeline_job *job, unsigned gpu) {
+	const struct timeline_gpu *g = &t->gpus[gpu];
+	int last = job->task->last_gpu;
+
+	if (g->like == gpu || job->gpu_wanted >= 0 || !is_empty_at(g, job->release) ||
+	    (params->migration_cost && last == (int)gpu)) {
+		return false;
+	}
+	for (unsigned k = g->like; k < gpu; k++) {
+		if (t->gpus[k].like == g->like &&
+		    job->task->profiles[k] == job->task->profiles[gpu] &&
+		    (!params->migration_cost || last != (int)k) &&
+		    is_empty_at(&t->gpus[k], job->release)) {
+			return true;
+		}
+	}
+	return false;
 }

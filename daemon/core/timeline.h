@@ -23,16 +23,17 @@ struct timeline_gpu {
 	nsec_t floor;		     /* no placement before this: start of the last one */
 	unsigned n_slots;
 	struct timeline_slot slots[SCHED_SLOTS_MAX];
+	unsigned like; /* the first GPU of the same size and model: itself, or one before it */
 };
 
 struct timeline {
 	nsec_t now;
 	size_t n_gpus;
-	struct timeline_gpu gpus[SCHED_GPUS_MAX];
 	nsec_t horizon;	   /* energy counts up to here; the end of time until changed */
 	int64_t energy_pj; /* above static power, that the placements add */
 	unsigned misses;   /* placements that end after their deadline */
 	nsec_t latest;	   /* latest finish of a placement */
+	struct timeline_gpu gpus[SCHED_GPUS_MAX]; /* last: only n_gpus of them are copied */
 };
 
 /* A job to be placed: one that waits, or a release still to come. Of an owner 0 nothing is known:
@@ -63,6 +64,9 @@ struct timeline_place {
  * of the time that it has run; one without a prediction, for as long as it has run. */
 void timeline_init(struct timeline *t, const struct sched *s, nsec_t now);
 
+/* A copy to try something on. */
+void timeline_copy(struct timeline *ret, const struct timeline *t);
+
 /*
  * The first moment from @job's release on at which GPU @gpu has a slot and at least @least SMs for
  * it. @ret->start and slot are set, and n_sms to the SMs free then (a multiple of the GPU's step).
@@ -71,6 +75,14 @@ void timeline_init(struct timeline *t, const struct sched *s, nsec_t now);
 bool timeline_earliest(const struct timeline *t, const struct sched_params *params,
 		       const struct timeline_job *job, unsigned gpu, unsigned least,
 		       struct timeline_place *ret);
+
+/*
+ * Whether an earlier GPU would serve @job in the same way as GPU @gpu: both are of one kind,
+ * nothing is placed there at or after the job's release, and moving costs nothing or is the same.
+ * Trying one of them is enough.
+ */
+bool timeline_repeats(const struct timeline *t, const struct sched_params *params,
+		      const struct timeline_job *job, unsigned gpu);
 
 /* When GPU @gpu has a slot and an SM for a further placement. */
 nsec_t timeline_opens(const struct timeline *t, unsigned gpu);

@@ -579,6 +579,10 @@ int ptx_module_new(struct ptx_module **ret, const char *text, size_t size, char 
 			"line %u: expected PTX, not these bytes, or a comment or string has no end",
 			line);
 	}
+	/* Never NULL, so that the place of no operands at all can be named too. */
+	if (r == 0) {
+		r = parser_grow(&p.m->operands, 0, &p.operands_capacity, sizeof(*p.m->operands));
+	}
 	if (r == 0) {
 		r = parse_module(&p);
 	}

@@ -163,7 +163,7 @@ struct ptx_module {
 	size_t n_funcs;
 	struct ptx_stmt *stmts;
 	size_t n_stmts;
-	struct ptx_operand *operands;
+	struct ptx_operand *operands; /* never NULL */
 	size_t n_operands;
 	struct ptx_names *func_names; /* owned; for ptx_module_func() */
 };

@@ -212,6 +212,32 @@ int config_parse(const char *text, struct config *ret, char *error, size_t error
 	return 0;
 }
 
+int config_parse_place(const char *text, struct config *config) {
+	static const char mode[] = "adversarial:";
+	const char *digit = text + sizeof(mode) - 1;
+	uint64_t seed = 0;
+
+	if (*text == '\0') {
+		return 0;
+	}
+	if (strncmp(text, mode, sizeof(mode) - 1) != 0 || !*digit) {
+		return -EINVAL;
+	}
+	for (; *digit; digit++) {
+		if (*digit < '0' || *digit > '9' || __builtin_mul_overflow(seed, 10, &seed) ||
+		    __builtin_add_overflow(seed, (uint64_t)(*digit - '0'), &seed)) {
+			return -EINVAL;
+		}
+	}
+	if (seed == 0 || seed > UINT64_MAX - CONFIG_GPUS_MAX) {
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < config->n_gpus; i++) {
+		config->gpus[i].device.place_seed = seed + i;
+	}
+	return 0;
+}
+
 static unsigned round_up(unsigned n, unsigned unit) {
 	return (n + unit - 1) / unit * unit;
 }

@@ -40,6 +40,10 @@ struct config {
  */
 int config_parse(const char *text, struct config *ret, char *error, size_t error_size);
 
+/* "" (as the hardware is known to place) or "adversarial:SEED", a number from 1 on. For all GPUs.
+ * Return: 0 or -EINVAL. */
+int config_parse_place(const char *text, struct config *config);
+
 /* What a block of a kernel takes of an SM, rounded as the hardware does. */
 struct device_kernel config_block_needs(const struct config_gpu *g, unsigned threads,
 					unsigned regs_per_thread, unsigned shared_bytes);

@@ -29,11 +29,43 @@ unsigned device_occupancy(const struct device_config *c, const struct device_ker
 	return n;
 }
 
+/* xorshift64: the same seed, the same placement. */
+static uint64_t device_random(struct device *d) {
+	d->place_random ^= d->place_random << 13;
+	d->place_random ^= d->place_random >> 7;
+	d->place_random ^= d->place_random << 17;
+	return d->place_random;
+}
+
+/* No GPU promises anything about placement: for half of the blocks the fullest SM that has room, so
+ * that others stay empty as long as they can, else the next from a random one on. */
+static int engine_choose_unkindly(struct device *d, const struct device_engine *e,
+				  const struct device_kernel *k) {
+	unsigned n = d->config.n_sms, start = (unsigned)(device_random(d) % n);
+	bool fullest = device_random(d) % 2;
+	int best = -1;
+
+	for (unsigned j = 0; j < n; j++) {
+		unsigned i = (start + j) % n;
+
+		if (!sm_has_room(&d->config, &e->sms[i], k)) {
+			continue;
+		}
+		if (best < 0 || (fullest && e->sms[i].threads > e->sms[best].threads)) {
+			best = (int)i;
+		}
+	}
+	return best;
+}
+
 /* R1-R3. Return: the SM, or -1. */
-static int engine_choose_sm(const struct device *d, const struct device_engine *e,
+static int engine_choose_sm(struct device *d, const struct device_engine *e,
 			    const struct device_kernel *k) {
 	int best = -1;
 
+	if (d->place_random) {
+		return engine_choose_unkindly(d, e, k);
+	}
 	for (unsigned i = 0; i < d->config.n_sms; i++) {
 		const struct device_sm *sm = &e->sms[i];
 

@@ -67,6 +67,7 @@ struct device {
 	struct heap copies; /* running copies, engine or none */
 	uint64_t now_ns;
 	uint64_t seq, order;
+	uint64_t place_random; /* state of the generator; 0: not used */
 	unsigned running; /* ops in state RUNNING */
 	size_t n_copies;  /* submitted and not done */
 	bool heads_moved; /* heads of streams must be looked at */

@@ -378,6 +378,7 @@ int device_new(struct device **ret, const struct device_config *config, uint64_t
 		return -ENOMEM;
 	}
 	d->config = *config;
+	d->place_random = config->place_seed;
 	d->now_ns = now_ns;
 	d->backend = backend;
 	d->userdata = userdata;

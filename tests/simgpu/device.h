@@ -49,6 +49,7 @@ struct device_config {
 	unsigned sm_shared_bytes;
 	unsigned copy_engines; /* 1: both directions; 2: one each */
 	bool shared;	       /* MPS */
+	uint64_t place_seed;   /* not 0: any SM with room takes a block, unkindly, not R1-R3 */
 	uint64_t slice_ns;
 	uint64_t launch_ns;
 	uint64_t copy_latency_ns;

@@ -342,12 +342,20 @@ static int server_add_gpu(struct server *s, unsigned i) {
 }
 
 int server_init(struct server *s, const char *config_text, const char *socket_path, bool paced,
-		const char *trace_path, char *error, size_t error_size) {
+		const char *trace_path, const char *place, char *error, size_t error_size) {
 	int r;
 
 	*s = (struct server){.listen_fd = -1, .paced = paced};
 	r = config_parse(config_text, &s->config, error, error_size);
 	if (r < 0) {
+		return r;
+	}
+	r = config_parse_place(place ? place : "", &s->config);
+	if (r < 0) {
+		snprintf(error, error_size,
+			 "SIMGPU_PLACE: '%s' is no placement: expected adversarial:SEED with a seed "
+			 "from 1 on",
+			 place);
 		return r;
 	}
 	snprintf(s->config_text, sizeof(s->config_text), "%s", config_text);

@@ -144,7 +144,7 @@ struct server {
 
 /* server.c */
 int server_init(struct server *s, const char *config_text, const char *socket_path, bool paced,
-		const char *trace_path, char *error, size_t error_size);
+		const char *trace_path, const char *place, char *error, size_t error_size);
 int server_run(struct server *s);
 void server_deinit(struct server *s);
 /* Sends or queues; a client that is gone is marked broken. */

@@ -6,7 +6,8 @@
  * client, or by --stop.
  *
  * Environment: SIMGPU (config.h), SIMGPU_DIR (place.h), SIMGPU_PACE=0: do not wait for the wall
- * clock, SIMGPU_TRACE=FILE (trace.c).
+ * clock, SIMGPU_TRACE=FILE (trace.c), SIMGPU_PLACE=adversarial:SEED: blocks go to SMs as unkindly
+ * as chance with that seed will have it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +94,7 @@ int main(int argc, char **argv) {
 	}
 	signal(SIGPIPE, SIG_IGN);
 	r = server_init(&server, text && *text ? text : CONFIG_DEFAULT, path,
-			!(pace && strcmp(pace, "0") == 0), getenv("SIMGPU_TRACE"), error,
+			!(pace && strcmp(pace, "0") == 0), getenv("SIMGPU_TRACE"), getenv("SIMGPU_PLACE"), error,
 			sizeof(error));
 	if (r < 0) {
 		fprintf(stderr, "simgpud: %s\n", error);

@@ -640,6 +640,55 @@ static void config_reads_models_counts_and_modes(void **state) {
 	assert_memory_not_equal(c.gpus[0].uuid, c.gpus[1].uuid, 16);
 }
 
+static void run_placed(uint64_t seed, char log[LOG_MAX]) {
+	struct device_config config = tx2;
+	struct test_op k = kernel("K", 64, 256, 0, 10);
+	struct world w;
+
+	config.n_sms = 16;
+	config.place_seed = seed;
+	world_init(&w, &config);
+	submit(&w, 1, &k);
+	world_run(&w);
+	assert_true(k.done && k.ok); /* each block has run, all of them */
+	memcpy(log, w.log, LOG_MAX);
+	world_deinit(&w);
+}
+
+static void device_places_unkindly_by_seed(void **state) {
+	static char kind[LOG_MAX], one[LOG_MAX], again[LOG_MAX], two[LOG_MAX];
+
+	run_placed(0, kind);
+	run_placed(1, one);
+	run_placed(1, again);
+	run_placed(2, two);
+	assert_string_equal(one, again);
+	assert_string_not_equal(one, two);
+	assert_string_not_equal(one, kind);
+}
+
+static void config_reads_placements(void **state) {
+	static const char *const bad[] = {"adversarial",
+					  "adversarial:",
+					  "adversarial:0",
+					  "adversarial:-1",
+					  "adversarial:x",
+					  "kind:1",
+					  "adversarial:99999999999999999999"};
+	struct config c;
+	char error[256];
+
+	assert_int_equal(config_parse("2,3", &c, error, sizeof(error)), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(config_parse_place(bad[i], &c), -EINVAL);
+	}
+	assert_int_equal(config_parse_place("", &c), 0);
+	assert_int_equal(c.gpus[0].device.place_seed, 0);
+	assert_int_equal(config_parse_place("adversarial:7", &c), 0);
+	assert_int_equal(c.gpus[0].device.place_seed, 7);
+	assert_int_equal(c.gpus[1].device.place_seed, 8);
+}
+
 static void config_refuses_what_is_no_gpu(void **state) {
 	static const char *const bad[] = {
 		"",	 "0",  "257", "99999999999",	  "rtx", "6:", "6:foo",
@@ -676,7 +725,9 @@ int main(void) {
 		cmocka_unit_test(device_returns_what_a_freed_space_held),
 		cmocka_unit_test(device_integrates_energy_over_time),
 		cmocka_unit_test(config_reads_models_counts_and_modes),
+		cmocka_unit_test(config_reads_placements),
 		cmocka_unit_test(config_refuses_what_is_no_gpu),
+		cmocka_unit_test(device_places_unkindly_by_seed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,7 @@ struct sched_params {
 	bool skip_hopeless;	  /* don't start a job that no GPU can finish in time */
 	bool free_at_kernel_end;  /* SMs come back when the kernel ends, not after the last copy */
 	nsec_t migration_cost;	  /* added to a job that leaves the GPU its task ran on last */
-	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 24 */
+	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 32 */
 };
 
 void sched_params_default(struct sched_params *ret);

@@ -178,49 +178,13 @@ static void emit_operand(struct context *x, const struct ptx_operand *o) {
 	emit_tokens(x->e, o->first, o->end);
 }
 
-/* "!%p" for "%p" and the reverse. */
-static void emit_inverse(struct context *x, const struct ptx_operand *o) {
-	text_adds(x->out, o->negated ? "" : "!");
-	add_name(x->out, o->name);
-}
-
-/* The count that follows a vote, and the kernel's own result from it. */
-static void emit_count(struct context *x, const struct ptx_stmt *s) {
-	const struct ptx_operand *o = &x->m->operands[s->operands];
-	enum barrier_kind kind = opcode_barrier_kind(s->opcode);
-
-	if (kind == BARRIER_SYNC) {
-		emit_guard(x, s);
-		text_addf(x->out, "barrier.red.popc.u32 \t%%sbeet_n, %u, !%%sbeet_v;\n",
-			  x->e->barrier);
-		return;
-	}
-	emit_guard(x, s);
-	text_addf(x->out, "barrier.red.popc.u32 \t%%sbeet_n, %u, ", x->e->barrier);
-	if (kind == BARRIER_AND) {
-		emit_inverse(x, &o[2]);
-	} else {
-		emit_operand(x, &o[2]);
-	}
-	text_adds(x->out, ";\n");
-	emit_guard(x, s);
-	text_adds(x->out, kind == BARRIER_POPC	? "mov.b32 \t"
-			  : kind == BARRIER_AND ? "setp.eq.u32 \t"
-						: "setp.ne.u32 \t");
-	emit_operand(x, &o[0]);
-	text_adds(x->out, kind == BARRIER_POPC ? ", %sbeet_n;\n" : ", %sbeet_n, 0;\n");
-}
-
 /* A thread at a barrier says that it runs; those that have ended say no, in worker.c. */
 static void emit_vote(struct context *x, const struct ptx_stmt *s) {
 	text_adds(x->out,
-		  "\t{\n\t.reg .pred \t%sbeet_v, %sbeet_w;\n\t.reg .b32 \t%sbeet_n;\n"
+		  "\t{\n\t.reg .pred \t%sbeet_v, %sbeet_w;\n"
 		  "\tsetp.eq.u32 \t%sbeet_v, 0, 0;\n");
 	emit_guard(x, s);
 	text_addf(x->out, "barrier.red.or.pred \t%%sbeet_w, %u, %%sbeet_v;\n", x->e->barrier);
-	if (x->e->two_phases) {
-		emit_count(x, s);
-	}
 	text_adds(x->out, "\t}\n");
 }
 
@@ -270,8 +234,7 @@ static void emit_insn(struct context *x, const struct ptx_stmt *s) {
 	if (x->is_kernel && (op->class == OPCODE_RETURN || op->class == OPCODE_EXIT)) {
 		emit_guard(x, s);
 		text_adds(x->out, "bra \t" WORKER_END_LABEL ";\n");
-	} else if (x->vote && op->class == OPCODE_BARRIER &&
-		   s->n_operands == (op->n_results ? 3 : 1)) {
+	} else if (x->vote && op->class == OPCODE_BARRIER && s->n_operands == 1) {
 		emit_vote(x, s);
 	} else if (callee && callee->has_body &&
 		   facts_ids(&x->e->facts->funcs[callee - x->m->funcs])) {
@@ -311,7 +274,6 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, bool vote) {
 		.ids = facts->own_ids | (facts->callee_ids ? e->passed_ids : 0),
 		.barrier = e->barrier,
 		.vote = vote,
-		.two_phases = e->two_phases,
 		.drain = facts->has & FACTS_ASYNC,
 	};
 

@@ -14,7 +14,6 @@ struct emit {
 	const uint32_t *slots; /* borrowed: by index in m->vars, place in TWIN_VARS_NAME */
 	uint32_t passed_ids;   /* enum facts_id: what functions that read any are given */
 	unsigned barrier;      /* number of the barrier at which twins meet */
-	bool two_phases;       /* votes are followed by a count, for bar.red */
 	struct text *out;      /* borrowed */
 };
 

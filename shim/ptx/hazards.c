@@ -33,6 +33,14 @@ static const char warp_reason[] =
 static const char count_reason[] =
 	"it waits for a number of threads, some of which may have ended their block before";
 
+/*
+ * A vote can't be followed by the kernel's own reduction at once: on a real GPU, a warp of which
+ * some lanes are at the one and some that have ended are at the other gets the result of the wrong
+ * one.
+ */
+static const char result_reason[] =
+	"it asks all threads of its block, some of which may have ended their block before";
+
 static const char entangled_reason[] = "its control flow is too entangled to be followed";
 
 unsigned hazards_free_barrier(const struct module_facts *facts) {
@@ -175,9 +183,32 @@ static int judge_warps(const struct judge *j, bool rows, struct refusal *ret) {
 	return r;
 }
 
+/* The first barrier of a voting kernel that has a result, or a call of a function with one. */
+static struct refusal find_result(const struct judge *j) {
+	for (uint32_t b = 0; b < j->c.n_blocks; b++) {
+		uint32_t last = j->c.blocks[b].last;
+		const struct ptx_stmt *s = last == PTX_NONE ? NULL : &j->m->stmts[last];
+
+		if (s && ((event_has(j, b) & FACTS_BARRIER_RESULT) ||
+			  (j->c.blocks[b].event == CFG_BARRIER &&
+			   opcode_find(s->opcode)->n_results > 0))) {
+			return (struct refusal){
+				.reason = result_reason, .stmt = last, .line = s->line};
+		}
+	}
+	return (struct refusal){.stmt = PTX_NONE};
+}
+
 static int judge_kernel(const struct judge *j, struct hazards *h) {
 	bool rows_given = j->f->reqntid[0] > 0 && j->f->reqntid[0] % 32 == 0;
 	int r;
+
+	if (j->vote) {
+		h->refusal = find_result(j);
+		if (h->refusal.reason) {
+			return 0;
+		}
+	}
 
 	r = find_unsafe(j, &j->block, FACTS_BARRIER_COUNTED, count_reason, &h->refusal);
 	if (r < 0 || h->refusal.reason) {

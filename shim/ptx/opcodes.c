@@ -244,15 +244,6 @@ const struct opcode *opcode_find(struct ptx_name opcode) {
 	return best;
 }
 
-enum barrier_kind opcode_barrier_kind(struct ptx_name opcode) {
-	if (!ptx_opcode_has(opcode, "red")) {
-		return BARRIER_SYNC;
-	}
-	return ptx_opcode_has(opcode, "popc")  ? BARRIER_POPC
-	       : ptx_opcode_has(opcode, "and") ? BARRIER_AND
-					       : BARRIER_OR;
-}
-
 static const char grid_id[] = "it tells one launch from another";
 static const char environment[] =
 	"it reads a driver-defined register, as kernels do that wait for the whole grid";

@@ -35,15 +35,6 @@ struct opcode {
 /* Never NULL: what is not in the table is OPCODE_UNKNOWN, with a reason. */
 const struct opcode *opcode_find(struct ptx_name opcode);
 
-/* bar.sync, barrier.sync, bar.red...: which of them. */
-enum barrier_kind {
-	BARRIER_SYNC,
-	BARRIER_POPC,
-	BARRIER_AND,
-	BARRIER_OR,
-};
-enum barrier_kind opcode_barrier_kind(struct ptx_name opcode);
-
 enum special_kind {
 	SPECIAL_UNKNOWN,
 	SPECIAL_REFUSED,

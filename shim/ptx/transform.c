@@ -341,10 +341,7 @@ static int emit_all(struct builder *b) {
 
 	e.barrier = b->barrier;
 	for (size_t i = 0; i < b->m->n_funcs; i++) {
-		if (b->needed[i]) {
-			e.two_phases |= (b->facts.funcs[i].own_has & FACTS_BARRIER_RESULT) != 0;
-			e.passed_ids |= b->facts.funcs[i].callee_ids;
-		}
+		e.passed_ids |= b->needed[i] ? b->facts.funcs[i].callee_ids : 0;
 	}
 	emit_module(b, &e);
 	ptx = text_take(&out, &b->t->ptx_size);

@@ -199,16 +199,7 @@ static void emit_meet(const struct worker *w, struct text *out) {
 		  "\tsetp.ne.u32 \t%%sbeet_p0, 0, 0;\n"
 		  "\tbarrier.red.or.pred \t%%sbeet_p1, %u, %%sbeet_p0;\n",
 		  w->barrier);
-	if (!w->two_phases) {
-		text_adds(out, "\t@%sbeet_p1 bra \t$sbeet_sync;\n");
-		return;
-	}
-	text_addf(out,
-		  "\t@!%%sbeet_p1 bra \t$sbeet_met;\n"
-		  "\tbarrier.red.popc.u32 \t%%sbeet_r0, %u, %%sbeet_p0;\n"
-		  "\tbra \t$sbeet_sync;\n"
-		  "$sbeet_met:\n",
-		  w->barrier);
+	text_adds(out, "\t@%sbeet_p1 bra \t$sbeet_sync;\n");
 }
 
 static void emit_start(const struct worker *w, struct text *out) {

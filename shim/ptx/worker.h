@@ -13,7 +13,6 @@ struct worker {
 	uint32_t ids;	  /* enum facts_id: which registers %sbeet_id<n> the body reads */
 	unsigned barrier; /* number of the barrier at which the block meets */
 	bool vote;	  /* meeting means voting that no thread runs any more */
-	bool two_phases;  /* each vote is followed by a count */
 	bool drain;	  /* asynchronous copies may be under way at the end of a block */
 };
 

@@ -384,16 +384,15 @@ static void transform_gives_votes_their_form(void **state) {
 	assert_occurs(t->ptx, "popc", 0);
 	assert_occurs(t->ptx, "bar.sync 3", 0);
 	transform_free(t);
+}
 
-	t = transform_body("", DIFFER
-			   "@%p1 ret; bar.sync 0; bar.red.and.pred %p2, 0, !%p3;\n"
-			   "@%p4 barrier.red.popc.u32 %r1, 1, %p3; ret;");
-	assert_occurs(t->ptx, "barrier.red.or.pred", 4);
-	assert_occurs(t->ptx, "barrier.red.popc.u32 \t%sbeet_n, 0, !%sbeet_v;", 1);
-	assert_occurs(t->ptx, "barrier.red.popc.u32 \t%sbeet_n, 0, %p3;", 2);
-	assert_occurs(t->ptx, "setp.eq.u32 \t%p2, %sbeet_n, 0;", 1);
-	assert_occurs(t->ptx, "\t@%p4 mov.b32 \t%r1, %sbeet_n;", 1);
-	assert_occurs(t->ptx, "barrier.red.popc.u32 \t%sbeet_r0, 0, %sbeet_p0;", 1);
+static void transform_refuses_results_of_votes(void **state) {
+	struct transform *t = transform_body(
+		"", DIFFER "@%p1 ret; bar.sync 0; bar.red.and.pred %p2, 0, !%p3; ret;");
+
+	assert_false(t->kernels[0].confinable);
+	assert_non_null(strstr(t->kernels[0].reason, "asks all threads of its block"));
+	assert_string_equal(t->kernels[0].instruction, "bar.red.and.pred %p2, 0, !%p3;");
 	transform_free(t);
 }
 
@@ -503,6 +502,7 @@ int main(void) {
 		cmocka_unit_test(transform_says_why_text_does_not_parse),
 		cmocka_unit_test(transform_votes_only_where_threads_may_be_missing),
 		cmocka_unit_test(transform_gives_votes_their_form),
+		cmocka_unit_test(transform_refuses_results_of_votes),
 		cmocka_unit_test(transform_keeps_counted_barriers_apart),
 		cmocka_unit_test(transform_knows_when_a_warp_is_whole),
 		cmocka_unit_test(transform_uses_the_block_size_given),

@@ -8,6 +8,7 @@
 #define GENERIC	 "it may meet addresses of constants"
 #define LANES	 "it waits for threads of its warp that may have ended"
 #define NARROW	 "it reads block ids as a vector or as 16-bit numbers"
+#define RESULT	 "it asks all threads of its block"
 #define POINTER	 "it takes the address of a function"
 
 const struct corpus_kernel corpus[] = {
@@ -38,12 +39,12 @@ const struct corpus_kernel corpus[] = {
 	{"barrier", "leave_at_depths", CORPUS_ANY, "oim"},
 	{"barrier", "leave_in_loop", CORPUS_ANY, "oim"},
 	{"barrier", "nested_loops", CORPUS_ANY, "oik"},
-	{"barrier", "counts", CORPUS_ANY, "oim"},
-	{"barrier", "vote_loop", CORPUS_ANY, "oi"},
-	{"barrier", "vote_loop_leave", CORPUS_ANY, "oi"},
+	{"barrier", "counts", CORPUS_ANY, "oim", RESULT},
+	{"barrier", "vote_loop", CORPUS_ANY, "oi", NULL, RESULT},
+	{"barrier", "vote_loop_leave", CORPUS_ANY, "oi", RESULT},
 	{"barrier", "warps_leave", CORPUS_WARPS, "oik"},
 	{"barrier", "barrier_in_function", CORPUS_ANY, "oim"},
-	{"barrier", "leave_before_function", CORPUS_ANY, "oi"},
+	{"barrier", "leave_before_function", CORPUS_ANY, "oi", RESULT},
 	{"barrier", "group_sync", CORPUS_ANY, "oi"},
 	{"barrier", "named", CORPUS_THREADS_128, "oim",
 	 "it is a barrier for a number of threads whose own number is not constant"},
@@ -110,7 +111,7 @@ const struct corpus_kernel corpus[] = {
 	{"raw", "bare", CORPUS_ANY, ""},
 	{"raw", "hiding", CORPUS_LINE, "o"},
 	{"raw", "addresses", CORPUS_LINE, "o"},
-	{"raw", "meetings", CORPUS_LINE, "oi"},
+	{"raw", "meetings", CORPUS_LINE, "oi", RESULT},
 	{"raw", "table", CORPUS_LINE, "ok"},
 	{"raw", "own_table", CORPUS_LINE, "o"},
 	{"raw", "module_shared", CORPUS_LINE, "o"},

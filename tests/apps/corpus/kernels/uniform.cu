@@ -55,17 +55,19 @@ KERNEL lane_by_half_word(u32 *out, const u32 *in, u32 k, u32 n) {
 	out[self()] = v + n + k;
 }
 
-/* The same, for the block: those that stay wait at a barrier, and count who is there. */
+/* The same, for the block: those that stay wait at a barrier. */
 #define LEAVE_BLOCK(name, ...)                                                                     \
 	KERNEL name(u32 *out, const u32 *__restrict__ in, u32 k, u32 n) {                          \
+		__shared__ u32 all[1024];                                                          \
 		u32 x = threadIdx.x, leave;                                                        \
                                                                                                    \
+		all[x] = x + k;                                                                    \
 		__VA_ARGS__;                                                                       \
 		if (leave) {                                                                       \
 			return;                                                                    \
 		}                                                                                  \
 		__syncthreads();                                                                   \
-		out[self()] = __syncthreads_count((x + k) & 1);                                    \
+		out[self()] = all[blockDim.x - 1 - x];                                             \
 	}
 
 __constant__ u32 table[8] = {0, 1, 1, 0, 1, 0, 0, 1};
@@ -95,7 +97,7 @@ LEAVE_BLOCK(thread_by_guard, asm volatile("{\n\t.reg .pred p;\n\tmov.u32 %0, 0;\
 					  "%2;\n\t@p mov.u32 %0, 1;\n\t}"
 					  : "=r"(leave)
 					  : "r"(x), "r"(n % 64)))
-LEAVE_BLOCK(thread_by_shared, __shared__ u32 s[1024]; s[x] = x; leave = s[x ^ 1] > n % 64)
+LEAVE_BLOCK(thread_by_shared, __shared__ u32 s[1024]; s[x] = x; __syncthreads(); leave = s[x / 2] > n % 64)
 LEAVE_BLOCK(thread_by_carry, asm volatile("{\n\t.reg .u32 t;\n\tadd.cc.u32 t, %1, %2;\n\taddc.u32 %0, "
 					  "0, 0;\n\t}"
 					  : "=r"(leave)

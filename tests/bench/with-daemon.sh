@@ -5,7 +5,7 @@ sbeetd=$1 shim=$2
 shift 2
 SBEET_RUNTIME_DIR=$(mktemp -d)
 export SBEET_RUNTIME_DIR
-"$sbeetd" --gpus 80,40 --policy even --sharing exclusive 2>"$SBEET_RUNTIME_DIR/log" &
+"$sbeetd" --gpus 80,40 --policy even --sharing exclusive --drain 1ms 2>"$SBEET_RUNTIME_DIR/log" &
 daemon=$!
 trap 'kill $daemon 2>/dev/null; wait $daemon 2>/dev/null || :; rm -rf "$SBEET_RUNTIME_DIR"' EXIT
 until [ -S "$SBEET_RUNTIME_DIR/shim.sock" ]; do

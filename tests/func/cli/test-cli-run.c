@@ -2,8 +2,8 @@
  * test-cli-run.c: `sbeetctl run`, help and usage errors: what users type, what they get.
  */
 #include <elf.h>
-#include <fcntl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pty.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -36,8 +36,8 @@ const struct corpus_kernel corpus[] = {
 	{"shared", "shared_pointer", CORPUS_ANY, "oik"},
 
 	{"barrier", "leave_before", CORPUS_ANY, "oinm"},
-	{"barrier", "leave_at_depths", CORPUS_ANY, "oim"},
-	{"barrier", "leave_in_loop", CORPUS_ANY, "oim"},
+	{"barrier", "leave_at_depths", CORPUS_ANY, "oim", .interpreter_only = true},
+	{"barrier", "leave_in_loop", CORPUS_ANY, "oim", .interpreter_only = true},
 	{"barrier", "nested_loops", CORPUS_ANY, "oik"},
 	{"barrier", "counts", CORPUS_ANY, "oim", RESULT},
 	{"barrier", "vote_loop", CORPUS_ANY, "oi", NULL, RESULT},
@@ -108,13 +108,13 @@ const struct corpus_kernel corpus[] = {
 	{"uniform", "thread_by_clock", CORPUS_LINE, "oikn"},
 	{"uniform", "thread_by_local", CORPUS_LINE, "oikn"},
 
-	{"raw", "bare", CORPUS_ANY, ""},
-	{"raw", "hiding", CORPUS_LINE, "o"},
-	{"raw", "addresses", CORPUS_LINE, "o"},
+	{"raw", "bare", CORPUS_ANY, "", .interpreter_only = true},
+	{"raw", "hiding", CORPUS_LINE, "o", .interpreter_only = true},
+	{"raw", "addresses", CORPUS_LINE, "o", .interpreter_only = true},
 	{"raw", "meetings", CORPUS_LINE, "oi", RESULT},
-	{"raw", "table", CORPUS_LINE, "ok"},
-	{"raw", "own_table", CORPUS_LINE, "o"},
-	{"raw", "module_shared", CORPUS_LINE, "o"},
+	{"raw", "table", CORPUS_LINE, "ok", .interpreter_only = true},
+	{"raw", "own_table", CORPUS_LINE, "o", .interpreter_only = true},
+	{"raw", "module_shared", CORPUS_LINE, "o", .interpreter_only = true},
 
 	{"func", "ids_in_function", CORPUS_ANY, "om"},
 	{"func", "recursive", CORPUS_ANY, "oi"},
@@ -196,7 +196,7 @@ const struct corpus_kernel corpus[] = {
 	{"hopper", "dependent", CORPUS_LINE, "o", "it depends on other grids"},
 	{"hopper", "elected", CORPUS_WARPS, "o"},
 
-	{"launch", "child", CORPUS_ANY, "o"},
+	{"launch", "child", CORPUS_ANY, "o", .interpreter_only = true},
 	{"launch", "parent", CORPUS_ANY, "o", POINTER},
 };
 

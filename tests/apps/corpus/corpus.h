@@ -38,6 +38,7 @@ struct corpus_kernel {
 	const char *debug_reason; /* the same for FILE-debug.ptx, if that differs */
 	bool dynamic_shared;	  /* a word for each thread */
 	bool verdict_only;	  /* the interpreter can't run it */
+	bool interpreter_only;	  /* a GPU hangs in it, or its compiler does not take the file */
 };
 
 extern const struct corpus_kernel corpus[];

@@ -8,7 +8,8 @@
 
 static const struct corpus_kernel *nth(size_t n) {
 	for (size_t i = 0; i < corpus_n; i++) {
-		if (!corpus[i].reason && !corpus[i].verdict_only && n-- == 0) {
+		if (!corpus[i].reason && !corpus[i].verdict_only && !corpus[i].interpreter_only &&
+		    n-- == 0) {
 			return &corpus[i];
 		}
 	}

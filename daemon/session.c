@@ -234,6 +234,18 @@ void session_grant(struct job *job) {
 	}
 }
 
+/* The process is back: what it had before is over for it, or it would wait for itself. */
+static void end_predecessors(struct session *s) {
+	struct session *other, *next;
+
+	for (other = TAILQ_FIRST(&s->server->sessions); other; other = next) {
+		next = TAILQ_NEXT(other, link);
+		if (other->fd < 0 && other->cred.pid == s->cred.pid) {
+			session_end(other);
+		}
+	}
+}
+
 /* A task with times to keep, whose profile is known, is one for the policies to plan with. Without
  * memory for it, it is as good as unknown. */
 static void declare_task(struct session *s) {
@@ -279,6 +291,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	s->scope = hello->scope;
 	s->enforcement_mask = hello->enforcement_mask;
 	session_set_state(s, SESSION_ACTIVE);
+	end_predecessors(s);
 	declare_task(s);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);

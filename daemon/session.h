@@ -9,8 +9,8 @@
  * frees it some time after it was CLOSED, outside any callback of the session's.
  *
  * A process that hangs up while its jobs run may live on, and so may its kernels: their SMs stay
- * its own until the process is dead, or for the server's drain time, after which whatever ran is
- * taken to be over.
+ * its own until the process is dead, connects again, or for the server's drain time, after which
+ * whatever ran is taken to be over.
  */
 #pragma once
 

@@ -454,6 +454,22 @@ static void daemon_gives_sms_of_a_program_that_hangs_up_back_in_the_end(void **s
 	finish();
 }
 
+static void daemon_lets_a_program_that_comes_back_go_on(void **state) {
+	struct shim s;
+
+	harness_start(&harness, patient);
+	s = shim_open("app", MASK_ALL);
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	shim_granted(s.fd, 1);
+	shim_close(&s);
+	status_until(one_draining, &(size_t){1});
+	s = shim_open("app", MASK_ALL);
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	shim_granted(s.fd, 1);
+	shim_close(&s);
+	finish();
+}
+
 /* --- bad packets ---------------------------------------------------------------------------- */
 
 /* A witness that must notice nothing. */
@@ -699,6 +715,7 @@ int main(void) {
 		CASE(daemon_notices_death_though_the_socket_stays_open),
 		CASE(daemon_keeps_sms_of_a_program_that_hangs_up_until_it_dies),
 		CASE(daemon_keeps_sms_of_a_misbehaving_program_too),
+		CASE(daemon_lets_a_program_that_comes_back_go_on),
 		CASE(daemon_gives_sms_of_a_program_that_hangs_up_back_in_the_end),
 		CASE(daemon_refuses_packets_cut_short),
 		CASE(daemon_refuses_oversized_packets),

@@ -25,6 +25,7 @@
 struct run_options {
 	const char *task, *class, *period, *deadline, *offset, *priority, *scope, *log;
 	const char *shim;
+	bool whole;
 	bool require;
 	bool dry_run;
 };
@@ -118,6 +119,8 @@ static const struct option run_option_table[] = {
 	 parse_priority, AT(priority), "a whole number from -1000 to 1000"},
 	{"scope", 0, OPTION_REQUIRED, "SCOPE", "who shares a job: process or thread", parse_scope,
 	 AT(scope), "process or thread"},
+	{"whole", 0, OPTION_FLAG, NULL, "give its jobs whole GPUs only; no kernel is rewritten",
+	 option_flag, AT(whole), NULL},
 	{"require", 0, OPTION_FLAG, NULL,
 	 "wait for sbeetd, then fail, instead of running unmanaged", option_flag, AT(require),
 	 NULL},
@@ -171,6 +174,12 @@ static int set_environment(const struct run_options *o, const char *preload) {
 			continue;
 		}
 		r = set(o->dry_run, settings[i].variable, value);
+		if (r < 0) {
+			return r;
+		}
+	}
+	if (o->whole) {
+		r = set(o->dry_run, "SBEET_WHOLE", "1");
 		if (r < 0) {
 			return r;
 		}

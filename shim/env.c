@@ -110,6 +110,7 @@ static void read_all(void) {
 	if (env.disable) {
 		return;
 	}
+	env.whole = read_flag("SBEET_WHOLE");
 	read_require();
 	env.scope = (Sbeet__Scope)read_word("SBEET_SCOPE", scopes, 2, "'process' or 'thread'");
 	env.socket = keep(find("SBEET_SOCKET"));

@@ -10,6 +10,7 @@
 
 struct env {
 	bool disable; /* SBEET_DISABLE=1 */
+	bool whole;   /* SBEET_WHOLE=1: every job asks for a whole GPU, so no kernel is rewritten */
 	bool require; /* SBEET_REQUIRE=1, or how long to wait for a daemon: "2s" */
 	nsec_t require_ns;
 	Sbeet__Scope scope;	     /* SBEET_SCOPE */

@@ -203,7 +203,8 @@ static void job_ask(struct lane *lane, const struct op *op, struct conn_ask *ask
 	}
 	ask->job = atomic_fetch_add(&last_job, 1) + 1;
 	ask->release_ns = nsec_now();
-	ask->enforcement_mask = op_mask(op) & atomic_load(&lane->mask_wanted);
+	ask->enforcement_mask =
+		env_get()->whole ? WHOLE_MASK : op_mask(op) & atomic_load(&lane->mask_wanted);
 	ask->kind = op->kind;
 	ask->kernel = op->kernel;
 	ask->tid = lane->owner ? op->worker->tid : 0;

@@ -33,7 +33,7 @@ static bool in_child(const char *const *variables, bool (*holds)(const struct en
 }
 
 static bool is_default(const struct env *e) {
-	return !e->disable && !e->require && e->scope == SBEET__SCOPE__SCOPE_PROCESS &&
+	return !e->disable && !e->whole && !e->require && e->scope == SBEET__SCOPE__SCOPE_PROCESS &&
 	       !e->socket && !e->task &&
 	       e->task_class == SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT && e->period_ns == 0 &&
 	       e->deadline_ns == 0 && e->offset_ns == 0 && e->priority == 0;
@@ -49,7 +49,7 @@ static void env_is_unset_by_default(void **state) {
 }
 
 static bool is_full(const struct env *e) {
-	return e->require && e->require_ns == 2 * NSEC_PER_SEC &&
+	return e->whole && e->require && e->require_ns == 2 * NSEC_PER_SEC &&
 	       e->scope == SBEET__SCOPE__SCOPE_THREAD && strcmp(e->socket, "/tmp/s.sock") == 0 &&
 	       strcmp(e->task, "camera.1") == 0 &&
 	       e->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME &&
@@ -58,7 +58,9 @@ static bool is_full(const struct env *e) {
 }
 
 static void env_reads_everything(void **state) {
-	const char *const all[] = {"SBEET_REQUIRE",
+	const char *const all[] = {"SBEET_WHOLE",
+				   "1",
+				   "SBEET_REQUIRE",
 				   "2s",
 				   "SBEET_SCOPE",
 				   "thread",

@@ -214,7 +214,7 @@ int reader_string(const struct reader *r, const struct reader_node *at, const ch
 }
 
 int reader_name(const struct reader *r, const struct reader_node *at, const char **ret) {
-	const char *text;
+	const char *text = NULL; /* set when reader_string() succeeds; gcc can't see it */
 	int e = reader_string(r, at, &text);
 
 	if (e < 0) {

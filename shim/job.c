@@ -220,6 +220,9 @@ static int open_job(struct lane *lane, const struct op *op) {
 		return CONN_E_REFUSED;
 	}
 	job_ask(lane, op, &ask);
+	/* Before anybody can answer: the tracker may read a Revoke right behind the Grant. */
+	atomic_store(&lane->drain, false);
+	atomic_store(&lane->job, ask.job);
 	r = conn_request(&ask, &given);
 	if (r != 0) {
 		return r;
@@ -228,8 +231,6 @@ static int open_job(struct lane *lane, const struct op *op) {
 	lane->generation = given.generation;
 	lane->sums = (struct job_sums){0};
 	atomic_store(&lane->granted_ns, nsec_now());
-	atomic_store(&lane->drain, false);
-	atomic_store(&lane->job, ask.job);
 	if (given.grant.enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) {
 		token = state_enter();
 		if (enforce_prepare(op->worker->context, &lane->grant) < 0) {

@@ -383,30 +383,6 @@ static void shim_starts_nothing_more_after_revoke(void **state) {
 	close(fd);
 }
 
-/* Grant and Revoke in one breath: whoever reads the second must know the job of the first. */
-static void shim_heeds_a_revoke_right_behind_the_grant(void **state) {
-	struct mini *m = *state;
-	int fd = begin(m, plain);
-
-	for (int i = 0; i < 30; i++) {
-		Sbeet__Revoke revoke = SBEET__REVOKE__INIT;
-		Sbeet__ToShim message = SBEET__TO_SHIM__INIT;
-		uint64_t job;
-
-		mini_tell(m, "@0 launch");
-		job = mini_request(fd, NULL);
-		revoke.job = job;
-		revoke.reason = (char *)"test";
-		message.body_case = SBEET__TO_SHIM__BODY_REVOKE;
-		message.revoke = &revoke;
-		mini_grant(fd, job, WHOLE);
-		mini_send(fd, &message);
-		mini_answers(m, "0 launch 0");
-		assert_int_equal(mini_done(fd, job).launches, 1);
-	}
-	close(fd);
-}
-
 /* ---- daemons that are missing ---- */
 
 static void shim_runs_unmanaged_and_says_so_once(void **state) {
@@ -712,7 +688,6 @@ int main(void) {
 		CASE(shim_leaves_captures_alone),
 		CASE(shim_finishes_job_that_a_kernel_does_not_fit),
 		CASE(shim_starts_nothing_more_after_revoke),
-		CASE(shim_heeds_a_revoke_right_behind_the_grant),
 		CASE(shim_runs_unmanaged_and_says_so_once),
 		CASE(shim_goes_on_when_daemon_dies_while_job_waits),
 		CASE(shim_goes_on_when_daemon_dies_while_job_runs),

@@ -67,14 +67,23 @@ static bool any_open(const struct sched *s, const bool *wanted) {
 void policy_fill(struct sched *s, const bool *wanted, nsec_t now, struct sched_actions *actions) {
 	sched_job_id id, next;
 
-	for (id = policy_first_waiting(s); id != SCHED_JOB_NONE && any_open(s, wanted); id = next) {
+	for (id = policy_first_waiting(s);
+	     id != SCHED_JOB_NONE && (any_open(s, wanted) || policy_explain(s)); id = next) {
 		const struct sched_job *job = sched_job(s, id);
 		const struct sched_task *task = sched_task(s, job->task);
 		struct timeline_place place;
 
 		next = policy_next_waiting(s, id);
-		if ((!task || task->n_gpus == 0) && find_place(s, job, wanted, &place)) {
+		if (task && task->n_gpus > 0) {
+			continue;
+		}
+		if (find_place(s, job, wanted, &place)) {
+			explain_begin(policy_explain(s), job->order);
+			explain_because(policy_explain(s), EXPLAIN_START_FILLER);
+			policy_try_place(s, id, place.gpu, place.n_sms, now);
 			policy_start(s, id, place.gpu, place.slot, place.n_sms, now, actions);
+		} else if (policy_explain(s) && policy_obstacle(s, job) == EXPLAIN_WAIT_TURN) {
+			policy_wait(s, id, EXPLAIN_WAIT_DEADLINES, now);
 		}
 	}
 }

@@ -33,6 +33,7 @@ struct plan {
 	size_t n_coming;
 	struct timeline_job coming[TASK_COMING_MAX];
 	struct timeline base; /* what runs and what this decision has granted */
+	struct explain *explain;
 };
 
 /* A choice and what follows from it. */
@@ -85,8 +86,9 @@ static bool place_better(const struct timeline_job *job, const struct timeline_p
 }
 
 /* One step of the list schedule: the job goes where it is in time at the least energy, either as
- * soon as it gets any SM or as soon as it gets m_opt. */
-static void list_one(const struct plan *p, struct timeline *t, const struct timeline_job *job) {
+ * soon as it gets any SM or as soon as it gets m_opt. @ret: NULL, or where; all zero: nowhere. */
+static void list_one(const struct plan *p, struct timeline *t, const struct timeline_job *job,
+		     struct timeline_place *ret) {
 	struct timeline_place best = {0};
 	bool found = false;
 
@@ -119,6 +121,9 @@ static void list_one(const struct plan *p, struct timeline *t, const struct time
 	}
 	if (found) {
 		timeline_take(t, job, &best);
+	}
+	if (ret) {
+		*ret = best;
 	}
 }
 
@@ -177,7 +182,7 @@ static unsigned list_known(const struct plan *p, struct timeline *t, size_t inde
 		size_t next = pick_next(t, known, n);
 		unsigned misses = t->misses;
 
-		list_one(p, t, known[next]);
+		list_one(p, t, known[next], NULL);
 		if (t->misses > misses) {
 			loss += weights[place < n_weights ? place : n_weights - 1];
 		}
@@ -192,6 +197,22 @@ static unsigned list_known(const struct plan *p, struct timeline *t, size_t inde
 /* Less loss, then less energy. */
 static bool outcome_better(const struct outcome *a, const struct outcome *b) {
 	return a->loss != b->loss ? a->loss < b->loss : a->energy_pj < b->energy_pj;
+}
+
+static void explain_outcome(const struct plan *p, size_t index, const struct outcome *o) {
+	const struct timeline_job *job = &p->ready.list[index].job;
+
+	explain_try(p->explain,
+		    &(struct explain_try){
+			    .wait = !o->start,
+			    .feasible = o->loss == 0 && o->place.finish != 0 &&
+					(!job->deadline || o->place.finish <= job->deadline),
+			    .gpu = (uint8_t)o->place.gpu,
+			    .n_sms = (uint16_t)o->place.n_sms,
+			    .loss = o->loss,
+			    .start = o->place.start,
+			    .finish = o->place.finish,
+			    .energy_pj = o->energy_pj - p->base.energy_pj});
 }
 
 /* The best start on any GPU now. Return: false if there is none. */
@@ -221,6 +242,9 @@ static bool try_start(const struct plan *p, size_t index, struct outcome *ret) {
 			o.loss = (t.misses - p->base.misses) * OWN_WEIGHT;
 			o.loss += list_known(p, &t, index);
 			o.energy_pj = t.energy_pj;
+			if (p->explain) {
+				explain_outcome(p, index, &o);
+			}
 			if (!found || outcome_better(&o, ret)) {
 				*ret = o;
 				found = true;
@@ -238,10 +262,13 @@ static struct outcome try_wait(const struct plan *p, size_t index) {
 
 	timeline_copy(&t, &p->base);
 	job.release = p->next_event;
-	list_one(p, &t, &job);
+	list_one(p, &t, &job, &o.place);
 	o.loss = (t.misses - p->base.misses) * OWN_WEIGHT;
 	o.loss += list_known(p, &t, index);
 	o.energy_pj = t.energy_pj;
+	if (p->explain) {
+		explain_outcome(p, index, &o);
+	}
 	return o;
 }
 
@@ -253,6 +280,9 @@ static struct outcome try_never(const struct plan *p, size_t index) {
 	timeline_copy(&t, &p->base);
 	o.loss = OWN_WEIGHT + list_known(p, &t, index);
 	o.energy_pj = t.energy_pj;
+	if (p->explain) {
+		explain_outcome(p, index, &o);
+	}
 	return o;
 }
 
@@ -277,6 +307,14 @@ static bool worth_starting(const struct plan *p, size_t index, const struct outc
 	}
 	wait = try_wait(p, index);
 	return !outcome_better(&wait, start);
+}
+
+static enum explain_reason start_reason(const struct plan *p, size_t index,
+					const struct outcome *start) {
+	if (index >= p->ready.n_timely) {
+		return EXPLAIN_START_LATE;
+	}
+	return start->loss == 0 ? EXPLAIN_START_CHEAPEST : EXPLAIN_START_FEWEST_MISSES;
 }
 
 /* Releases up to the latest deadline in the queue: later ones can't compete with what waits. */
@@ -304,7 +342,8 @@ static nsec_t find_next_event(const struct plan *p) {
 }
 
 static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	struct plan p = {.s = s, .params = sched_get_params(s), .now = now};
+	struct plan p = {
+		.s = s, .params = sched_get_params(s), .now = now, .explain = policy_explain(s)};
 	bool wanted[SCHED_GPUS_MAX];
 
 	ready_collect(&p.ready, s, now);
@@ -317,9 +356,11 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 		struct ready_job *ready = &p.ready.list[i];
 		struct outcome start;
 
+		explain_begin(p.explain, sched_job(s, ready->id)->order);
 		if (!try_start(&p, i, &start)) {
 			continue;
 		}
+		explain_because(p.explain, start_reason(&p, i, &start));
 		if (worth_starting(&p, i, &start)) {
 			p.started[i] = true;
 			timeline_take(&p.base, &ready->job, &start.place);
@@ -327,6 +368,9 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 				     start.place.n_sms, now, actions);
 		} else {
 			ready->job.release = p.next_event;
+			policy_wait(s, ready->id,
+				    i < p.ready.n_timely ? EXPLAIN_WAIT_BETTER : EXPLAIN_WAIT_LATE,
+				    now);
 		}
 	}
 	policy_wanted(s, wanted);

@@ -97,6 +97,21 @@ static struct sbeet_choice migrate(const struct sbeet *b, size_t index) {
 	return sbeet_allocate(b, index, m.home); /* lines 21 to 23 */
 }
 
+static enum explain_reason reason_of(const struct sbeet *b, size_t index,
+				     const struct sbeet_choice *c) {
+	const struct timeline_job *job = &b->ready->list[index].job;
+	unsigned home = sbeet_home(job);
+
+	if (c->found && c->place.gpu != home) {
+		return EXPLAIN_START_AWAY;
+	}
+	if (c->found && !c->feasible && !sbeet_is_late(b, index)) {
+		return EXPLAIN_START_WHOLE;
+	}
+	/* Alg. 5 leaves a full home only for what is cheaper than to wait there. */
+	return !c->found && sbeet_full(b, home) ? EXPLAIN_WAIT_BETTER : sbeet_reason(b, index, c);
+}
+
 static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 	bool started[READY_MAX] = {false}, wanted[SCHED_GPUS_MAX];
 	struct ready ready;
@@ -107,13 +122,20 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 		sbeet_init(&b, s, &ready, started, now);
 	}
 	for (size_t i = 0; i < ready.n; i++) {
-		struct sbeet_choice c = migrate(&b, i);
+		enum explain_reason reason;
+		struct sbeet_choice c;
 
+		explain_begin(b.explain, sched_job(s, ready.list[i].id)->order);
+		c = migrate(&b, i);
+		reason = reason_of(&b, i, &c);
+		explain_because(b.explain, reason);
 		if (c.found) {
 			started[i] = true;
 			timeline_take(&b.base, &ready.list[i].job, &c.place);
 			policy_start(s, ready.list[i].id, c.place.gpu, c.place.slot, c.place.n_sms,
 				     now, actions);
+		} else {
+			policy_wait(s, ready.list[i].id, reason, now);
 		}
 	}
 	policy_wanted(s, wanted);

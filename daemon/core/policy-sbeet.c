@@ -27,12 +27,16 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 		if (sbeet_full(&b, home)) {
 			continue;
 		}
+		explain_begin(b.explain, sched_job(s, ready.list[i].id)->order);
 		c = sbeet_allocate(&b, i, home);
+		explain_because(b.explain, sbeet_reason(&b, i, &c));
 		if (c.found) {
 			started[i] = true;
 			timeline_take(&b.base, job, &c.place);
 			policy_start(s, ready.list[i].id, c.place.gpu, c.place.slot, c.place.n_sms,
 				     now, actions);
+		} else {
+			policy_wait(s, ready.list[i].id, sbeet_reason(&b, i, &c), now);
 		}
 	}
 	policy_wanted(s, wanted);

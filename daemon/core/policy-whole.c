@@ -57,6 +57,22 @@ static size_t count_idle(const struct sched *s) {
 	return n;
 }
 
+/* The idle GPUs that the job could have. */
+static void explain_places(struct sched *s, const struct rule *rule, sched_job_id id, nsec_t now) {
+	const struct sched_job *job = sched_job(s, id);
+
+	explain_begin(policy_explain(s), job->order);
+	explain_because(policy_explain(s), EXPLAIN_START_NEXT);
+	for (size_t k = 0; policy_explain(s) && k < sched_n_gpus(s); k++) {
+		unsigned n = policy_offer(s, k, job);
+
+		if (n > 0 && smset_count(&sched_gpu(s, k)->free) == sched_gpu(s, k)->n_sms &&
+		    may_use(s, rule, job, k)) {
+			policy_try_place(s, id, k, n, now);
+		}
+	}
+}
+
 /* One walk over the waiting jobs for each idle GPU. */
 static void decide(struct sched *s, const struct rule *rule, nsec_t now,
 		   struct sched_actions *actions) {
@@ -80,6 +96,7 @@ static void decide(struct sched *s, const struct rule *rule, nsec_t now,
 		if (first == SCHED_JOB_NONE) {
 			return;
 		}
+		explain_places(s, rule, first, now);
 		policy_start(s, first, (size_t)place, 0,
 			     policy_offer(s, (size_t)place, sched_job(s, first)), now, actions);
 	}

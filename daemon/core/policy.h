@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "daemon/core/explain.h"
 #include "daemon/core/sched.h"
 #include "daemon/core/task.h"
 
@@ -68,6 +69,22 @@ int policy_free_slot(const struct sched *s, size_t gpu);
  */
 void policy_start(struct sched *s, sched_job_id id, size_t gpu, unsigned slot, unsigned n_sms,
 		  nsec_t now, struct sched_actions *actions);
+
+/* ---- explanations; all of it does nothing unless somebody has asked for them ---- */
+
+/* For explain_begin() and the like; NULL: nobody has asked. */
+struct explain *policy_explain(const struct sched *s);
+
+/* The job is left waiting. The first reason given in a decision counts; a policy need not give any:
+ * then it is policy_obstacle(). */
+void policy_wait(struct sched *s, sched_job_id id, enum explain_reason reason, nsec_t now);
+
+/* What keeps @job from being started now, as far as GPUs tell: EXPLAIN_WAIT_FULL, _OWNER, or if
+ * there is room _TURN. */
+enum explain_reason policy_obstacle(const struct sched *s, const struct sched_job *job);
+
+/* As explain_try(), with what is predicted of the job if it starts there now and nothing after. */
+void policy_try_place(struct sched *s, sched_job_id id, size_t gpu, unsigned n_sms, nsec_t now);
 
 /*
  * Starts jobs about which nothing is known, in order of arrival, on GPUs where no job with a

@@ -8,6 +8,7 @@ void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready, con
 	b->now = now;
 	b->ready = ready;
 	b->started = started;
+	b->explain = policy_explain(s);
 	timeline_init(&b->base, s, now);
 	b->n_coming = ready_coming(s, now, UINT64_MAX, b->coming, TASK_COMING_MAX);
 }
@@ -94,6 +95,20 @@ static void add_others(struct generation *g, size_t index) {
 	}
 }
 
+static void explain_choice(const struct sbeet *b, const struct timeline_job *job,
+			   const struct sbeet_choice *c, unsigned misses) {
+	bool in_time = !job->deadline || c->place.finish <= job->deadline;
+
+	explain_try(b->explain, &(struct explain_try){.wait = c->place.start > b->now,
+						      .feasible = c->feasible && in_time,
+						      .gpu = (uint8_t)c->place.gpu,
+						      .n_sms = (uint16_t)c->place.n_sms,
+						      .loss = misses,
+						      .start = c->place.start,
+						      .finish = c->place.finish,
+						      .energy_pj = c->energy_pj});
+}
+
 struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 				   const struct timeline_place *place) {
 	const struct timeline_job *job = &b->ready->list[index].job;
@@ -123,7 +138,24 @@ struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 	if (b->params->window == SCHED_WINDOW_OWN) { /* line 8 */
 		c.energy_pj = g.t.energy_pj + timeline_running_pj(&b->base, g.fin);
 	}
+	if (b->explain) {
+		explain_choice(b, job, &c, g.t.misses);
+	}
 	return c;
+}
+
+enum explain_reason sbeet_reason(const struct sbeet *b, size_t index,
+				 const struct sbeet_choice *c) {
+	bool late = sbeet_is_late(b, index);
+
+	if (c->found) {
+		return late	     ? EXPLAIN_START_LATE
+		       : c->feasible ? EXPLAIN_START_CHEAPEST
+				     : EXPLAIN_START_LEAST_BAD;
+	}
+	return late	     ? EXPLAIN_WAIT_LATE
+	       : c->feasible ? EXPLAIN_WAIT_BETTER
+			     : EXPLAIN_WAIT_INFEASIBLE;
 }
 
 bool sbeet_cheaper(const struct sbeet_choice *a, const struct sbeet_choice *than) {

@@ -28,6 +28,7 @@ struct sbeet {
 	const bool *started; /* of the ready jobs: no longer in Q^w */
 	size_t n_coming;
 	struct timeline_job coming[TASK_COMING_MAX]; /* by release */
+	struct explain *explain;		     /* NULL: nobody asked */
 };
 
 void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready, const bool *started,
@@ -65,3 +66,6 @@ unsigned sbeet_home(const struct timeline_job *job);
 
 /* A job that no GPU can finish in time is started only where that makes nobody else late. */
 bool sbeet_is_late(const struct sbeet *b, size_t index);
+
+/* Why sbeet_allocate() has chosen so. */
+enum explain_reason sbeet_reason(const struct sbeet *b, size_t index, const struct sbeet_choice *c);

@@ -7,10 +7,16 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/core/explain.h"
 #include "daemon/core/policy.h"
 #include "daemon/core/task.h"
+
+/* Jobs found waiting that one decision explains at most: explanations cost time too, and thousands
+ * of them would push out all others. */
+#define EXPLAIN_WAITING_MAX 32
 
 struct sched {
 	const struct sched_policy *policy;
@@ -27,6 +33,10 @@ struct sched {
 	sched_job_id first_waiting; /* list in order of arrival, by next and prev */
 	sched_job_id last_waiting;
 	uint64_t next_order;
+
+	struct explain *explain; /* owned; NULL: nobody asked */
+	uint64_t n_decisions;	 /* counted while there is one */
+	unsigned n_explained;	 /* waiting jobs, in this decision */
 };
 
 int sched_new(struct sched **ret, const struct sched_policy *policy, size_t max_jobs) {
@@ -55,6 +65,7 @@ int sched_new(struct sched **ret, const struct sched_policy *policy, size_t max_
 struct sched *sched_free(struct sched *s) {
 	if (s) {
 		task_table_deinit(&s->tasks);
+		explain_free(s->explain);
 		free(s->jobs);
 		free(s);
 	}
@@ -229,6 +240,8 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.priority = job->priority,
 		.release = job->release,
 		.deadline = job->deadline,
+		.tag = job->tag,
+		.label = job->label,
 		.gpu = -1,
 	};
 	append_waiting(s, id);
@@ -270,9 +283,88 @@ void sched_finish(struct sched *s, sched_job_id id) {
 	s->unused = id;
 }
 
+void sched_finish_at(struct sched *s, sched_job_id id, nsec_t now, bool completed) {
+	if (s->explain) {
+		explain_ended(s->explain, s->jobs[id].explained, now, completed);
+	}
+	sched_finish(s, id);
+}
+
+int sched_set_explain(struct sched *s, size_t n) {
+	struct explain *e = NULL;
+	int r = n > 0 ? explain_new(&e, n) : 0;
+
+	if (r == 0) {
+		s->explain = explain_free(s->explain);
+		s->explain = e;
+		for (size_t i = 0; i < s->n_touched; i++) {
+			s->jobs[i].explained = 0;
+		}
+	}
+	return r;
+}
+
+const struct explain *sched_explain(const struct sched *s) {
+	return s->explain;
+}
+
+struct explain *policy_explain(const struct sched *s) {
+	return s->explain;
+}
+
+/* The draft of this decision about the job, or just the outcome, into the explanations. */
+static void explain_job(struct sched *s, struct sched_job *job, enum explain_reason reason,
+			nsec_t now) {
+	struct explain_entry entry = {
+		.order = job->order,
+		.owner = job->owner,
+		.tag = job->tag,
+		.release = job->release,
+		.deadline = job->deadline,
+		.policy = s->policy->name,
+		.last = now,
+		.reason = reason,
+		.gpu = job->gpu,
+		.sms = job->sms,
+		.finish = job->finish,
+	};
+
+	if (job->label) {
+		snprintf(entry.label, sizeof(entry.label), "%s", job->label);
+	}
+	job->explained = explain_commit(s->explain, &entry, job->explained);
+	job->explained_in = s->n_decisions;
+}
+
+void policy_wait(struct sched *s, sched_job_id id, enum explain_reason reason, nsec_t now) {
+	struct sched_job *job = &s->jobs[id];
+
+	if (!s->explain || job->explained_in == s->n_decisions ||
+	    s->n_explained == EXPLAIN_WAITING_MAX) {
+		return;
+	}
+	s->n_explained++;
+	explain_choose(s->explain, true, 0, 0);
+	explain_job(s, job, reason, now);
+}
+
+/* What no policy has spoken about. */
+static void explain_rest(struct sched *s, nsec_t now) {
+	for (sched_job_id id = s->first_waiting;
+	     id != SCHED_JOB_NONE && s->n_explained < EXPLAIN_WAITING_MAX; id = s->jobs[id].next) {
+		policy_wait(s, id, policy_obstacle(s, &s->jobs[id]), now);
+	}
+}
+
 void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions) {
 	ret_actions->n = 0;
+	s->n_decisions++;
+	s->n_explained = 0;
+	explain_begin(s->explain, UINT64_MAX);
 	s->policy->decide(s, now, ret_actions);
+	if (s->explain) {
+		explain_rest(s, now);
+	}
 }
 
 sched_job_id policy_first_waiting(const struct sched *s) {
@@ -380,6 +472,21 @@ static void predict(struct sched *s, struct sched_job *job) {
 	task->last_gpu = job->gpu;
 }
 
+/* It has been granted just now. */
+static void explain_start(struct sched *s, sched_job_id id, nsec_t now) {
+	struct sched_job *job = &s->jobs[id];
+	enum explain_reason reason = explain_drafted(s->explain, job->order);
+	unsigned n_sms = smset_count(&job->sms);
+
+	if (reason == EXPLAIN_NONE) {
+		explain_begin(s->explain, job->order);
+		policy_try_place(s, id, (size_t)job->gpu, n_sms, now);
+		reason = EXPLAIN_START_NEXT;
+	}
+	explain_choose(s->explain, false, (unsigned)job->gpu, n_sms);
+	explain_job(s, job, reason, now);
+}
+
 void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 		  const struct smset *sms, nsec_t now, struct sched_actions *actions) {
 	struct sched_gpu *gpu = &s->gpus[index];
@@ -402,6 +509,9 @@ void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	gpu->slots[slot] = id;
 	gpu->free = smset_minus(&gpu->free, sms);
 	predict(s, job);
+	if (s->explain) {
+		explain_start(s, id, now);
+	}
 	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_GRANT, id};
 }
 

@@ -31,6 +31,8 @@ typedef uint32_t sched_job_id; /* index into the state's job table; SCHED_JOB_NO
 typedef uint32_t sched_task_id; /* index into the state's task table; SCHED_TASK_NONE: none */
 #define SCHED_TASK_NONE UINT32_MAX
 
+struct explain;
+
 /* How SM sets hold on a GPU. */
 enum sched_sharing {
 	SCHED_SHARING_EXCLUSIVE, /* one owner (process) at a time; its jobs may split the SMs */
@@ -148,6 +150,10 @@ struct sched_job {
 	nsec_t release;
 	nsec_t deadline; /* absolute; 0: none */
 
+	/* The caller's number and name for it, for explanations only. */
+	uint64_t tag;
+	const char *label; /* borrowed while the job is here; NULL: none */
+
 	/* set by sched_decide() */
 	int gpu; /* -1 while waiting */
 	unsigned slot;
@@ -159,6 +165,8 @@ struct sched_job {
 	nsec_t finish;	   /* predicted: when it is complete; 0: not predictable */
 
 	sched_job_id next, prev; /* intrusive lists of the policy, owned by sched.c */
+	uint64_t explained;	 /* number of its last entry in the explanations; 0: none */
+	uint64_t explained_in;	 /* decision in which that was written */
 };
 
 enum sched_action_kind {
@@ -230,11 +238,21 @@ void sched_distribute(struct sched *s);
 /* A running job's kernel is over: its slot and SMs are free, its last copy runs on outside. */
 void sched_release_sms(struct sched *s, sched_job_id id);
 
-/* A job is released. Of @job only task to deadline are read. Return: 0, -ENOSPC, -EINVAL. */
+/* A job is released. Of @job only task to label are read. Return: 0, -ENOSPC, -EINVAL. */
 int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret_id);
 
 /* A job is complete, cancelled or its process dead; its SMs are free from now on. */
 void sched_finish(struct sched *s, sched_job_id id);
+
+/* The same, and the explanations tell when it ended and whether it was complete. */
+void sched_finish_at(struct sched *s, sched_job_id id, nsec_t now, bool completed);
+
+/* Keeps the last @n decisions about jobs with their reasons (explain.h) from now on; 0: none any
+ * more. Has no effect on decisions. Return: 0, -ENOMEM. */
+int sched_set_explain(struct sched *s, size_t n);
+
+/* NULL if none are kept. */
+const struct explain *sched_explain(const struct sched *s);
 
 /* NULL for a number that is not in use. */
 const struct sched_job *sched_job(const struct sched *s, sched_job_id id);

@@ -332,6 +332,7 @@ static int release_job(struct sim *s, size_t index) {
 		.priority = task->priority,
 		.release = s->now,
 		.deadline = task->deadline ? s->now + task->deadline : 0,
+		.tag = s->tasks[index].next,
 	};
 	sched_job_id id;
 	int r;
@@ -380,7 +381,7 @@ static void finish_job(struct sim *s, sched_job_id id) {
 		free_sms(s, id);
 	}
 	s->jobs[id].live = false;
-	sched_finish(s->sched, id);
+	sched_finish_at(s->sched, id, s->now, true);
 }
 
 /* A job whose deadline is now and that still waits is given up. Return: whether it was. */
@@ -393,7 +394,7 @@ static bool drop_job(struct sim *s, const struct event *event) {
 	}
 	s->result.tasks[j->task].count.missed++;
 	j->live = false;
-	sched_finish(s->sched, event->index);
+	sched_finish_at(s->sched, event->index, s->now, false);
 	return true;
 }
 
@@ -537,6 +538,14 @@ static void conclude(struct sim *s) {
 	}
 }
 
+static void tell_explained(const struct sim *s) {
+	const struct explain *e = sched_explain(s->sched);
+
+	for (size_t i = 0; e && i < explain_count(e); i++) {
+		s->setup->on_explained(s->setup->userdata, explain_get(e, i));
+	}
+}
+
 /* Jobs of a task that are released before the end of the window. */
 static uint64_t jobs_of(const struct sched_task *task, nsec_t duration) {
 	if (task->first_release >= duration) {
@@ -583,6 +592,9 @@ static int prepare(struct sim *s) {
 	r = sched_new(&s->sched, setup->policy, n_jobs + 1);
 	if (r == 0) {
 		r = sched_set_params(s->sched, &setup->params);
+	}
+	if (r == 0) {
+		r = sched_set_explain(s->sched, setup->n_explain);
 	}
 	for (size_t k = 0; r == 0 && k < setup->n_gpus; k++) {
 		r = sched_add_gpu(s->sched, setup->gpus[k].power.n_sms, SCHED_SHARING_MPS);
@@ -639,6 +651,7 @@ int sim_run(const struct sim_setup *setup, struct sim_result *ret) {
 	}
 	if (r == 0) {
 		conclude(&s);
+		tell_explained(&s);
 		*ret = s.result;
 	} else {
 		sim_result_deinit(&s.result);

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "daemon/core/explain.h"
 #include "daemon/core/sched.h"
 
 /* Jobs in one run: some hundred bytes each at most. */
@@ -73,6 +74,10 @@ struct sim_setup {
 
 	/* NULL, or called for each segment in the order of its end. */
 	void (*on_segment)(void *userdata, const struct sim_segment *segment);
+	/* The last so many decisions are kept; each is told after the run, oldest first. Its owner
+	 * is the task's index + 1, its tag the job's number. */
+	size_t n_explain;
+	void (*on_explained)(void *userdata, const struct explain_entry *entry);
 	/* NULL, or any clock in nanoseconds: the cost of decisions is measured with it. */
 	nsec_t (*clock)(void *userdata);
 	void *userdata;

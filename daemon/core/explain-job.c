@@ -1,0 +1,58 @@
+/*
+ * explain-job.c: what can be said of a job whatever the policy: see policy_obstacle() and
+ * policy_try_place() in policy.h.
+ */
+#include "daemon/core/policy.h"
+#include "daemon/core/timeline.h"
+
+enum explain_reason policy_obstacle(const struct sched *s, const struct sched_job *job) {
+	const struct sched_task *task = sched_task(s, job->task);
+	enum explain_reason reason = EXPLAIN_WAIT_OWNER;
+
+	for (size_t k = 0; k < sched_n_gpus(s); k++) {
+		if ((job->gpu_wanted >= 0 && job->gpu_wanted != (int)k) ||
+		    (task && task->n_gpus > 0 && !task->profiles[k]) ||
+		    !policy_may_share(s, k, job)) {
+			continue;
+		}
+		if (policy_free_slot(s, k) >= 0 && policy_offer(s, k, job) > 0) {
+			return EXPLAIN_WAIT_TURN;
+		}
+		reason = EXPLAIN_WAIT_FULL;
+	}
+	return reason;
+}
+
+void policy_try_place(struct sched *s, sched_job_id id, size_t gpu, unsigned n_sms, nsec_t now) {
+	const struct sched_job *job = sched_job(s, id);
+	const struct sched_task *task = sched_task(s, job->task);
+	struct timeline_place place = {.gpu = (unsigned)gpu, .n_sms = n_sms, .start = now};
+	struct explain_try try = {.gpu = (uint8_t)gpu,
+				  .n_sms = (uint16_t)n_sms,
+				  .start = now,
+				  .feasible = !job->deadline || now <= job->deadline};
+	struct timeline t;
+
+	if (!policy_explain(s)) {
+		return;
+	}
+	if (task && task->profiles[gpu]) {
+		const struct timeline_job predicted = {.task = task,
+						       .gpu_wanted = job->gpu_wanted,
+						       .divisible = job->divisible,
+						       .owner = job->owner,
+						       .release = now,
+						       .deadline = job->deadline};
+
+		timeline_init(&t, s, now);
+		if (job->gpu >= 0) { /* it holds its slot already: what is predicted is its own */
+			t.gpus[gpu].slots[job->slot] = (struct timeline_slot){0};
+			place.slot = job->slot;
+		}
+		timeline_predict(&t, sched_get_params(s), &predicted, &place);
+		try.finish = place.finish;
+		try.energy_pj = place.energy_pj;
+		try.feasible = !job->deadline || place.finish <= job->deadline;
+	}
+	explain_try(policy_explain(s), &try);
+}

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/core/explain.h"
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
@@ -377,10 +378,90 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 	send_reply(client, &reply);
 }
 
+static void fill_try(const struct explain_try *try, Sbeet__Control__Try *ret) {
+	sbeet__control__try__init(ret);
+	ret->wait = try->wait;
+	ret->gpu = try->gpu;
+	ret->sms = try->n_sms;
+	ret->start_ns = try->start;
+	ret->finish_ns = try->finish;
+	ret->feasible = try->feasible;
+	ret->loss = try->loss;
+	ret->energy_pj = try->energy_pj;
+	ret->chosen = try->chosen;
+}
+
+/* One packet with one decision: with all that was tried it is some kilobytes. */
+static void send_decision(struct control_client *client, uint32_t id,
+			  const struct explain_entry *e) {
+	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
+	Sbeet__Control__Explanation explanation = SBEET__CONTROL__EXPLANATION__INIT;
+	Sbeet__Control__Decision d = SBEET__CONTROL__DECISION__INIT, *decisions[] = {&d};
+	Sbeet__Control__Try tries[EXPLAIN_TRIES_MAX], *pointers[EXPLAIN_TRIES_MAX];
+	uint8_t sms[sizeof(struct smset)];
+
+	for (size_t i = 0; i < e->n_tries; i++) {
+		fill_try(&e->tries[i], &tries[i]);
+		pointers[i] = &tries[i];
+	}
+	d.number = e->number;
+	d.session = e->owner;
+	d.job = e->tag;
+	d.task = (char *)e->label;
+	d.policy = (char *)e->policy;
+	d.first_ns = e->first;
+	d.last_ns = e->last;
+	d.times = e->times;
+	d.starts = e->gpu >= 0;
+	d.gpu = e->gpu >= 0 ? (uint32_t)e->gpu : 0;
+	d.sms.data = sms;
+	d.sms.len = smset_to_bytes(&e->sms, sms);
+	d.release_ns = e->release;
+	d.deadline_ns = e->deadline;
+	d.predicted_finish_ns = e->finish;
+	d.ended_ns = e->ended;
+	d.completed = e->completed;
+	d.reason = (char *)explain_reason_name(e->reason);
+	d.text = (char *)explain_reason_text(e->reason);
+	d.tries = pointers;
+	d.n_tries = e->n_tries;
+	d.tries_left_out = (uint32_t)e->n_left_out;
+	explanation.decisions = decisions;
+	explanation.n_decisions = 1;
+	reply.id = id;
+	reply.body_case = SBEET__CONTROL__REPLY__BODY_EXPLANATION;
+	reply.explanation = &explanation;
+	send_reply(client, &reply);
+}
+
+static void handle_explain(struct control_client *client, const Sbeet__Control__Request *request) {
+	const Sbeet__Control__ExplainRequest *wanted = request->explain;
+	const struct explain *e = sched_explain(engine_sched(client->server->engine));
+	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
+	Sbeet__Control__Explanation last = SBEET__CONTROL__EXPLANATION__INIT;
+	size_t n = e ? explain_count(e) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct explain_entry *entry = explain_get(e, i);
+
+		if ((wanted->session == 0 || wanted->session == entry->owner) &&
+		    (wanted->job == 0 || wanted->job == entry->tag)) {
+			send_decision(client, request->id, entry);
+		}
+	}
+	last.complete = n == 0 || explain_get(e, 0)->number == 1;
+	reply.id = request->id;
+	reply.last = true;
+	reply.body_case = SBEET__CONTROL__REPLY__BODY_EXPLANATION;
+	reply.explanation = &last;
+	send_reply(client, &reply);
+}
+
 static void (*const handlers[])(struct control_client *, const Sbeet__Control__Request *) = {
 	[SBEET__CONTROL__REQUEST__BODY_HELLO] = handle_hello,
 	[SBEET__CONTROL__REQUEST__BODY_STATUS] = handle_status,
 	[SBEET__CONTROL__REQUEST__BODY_POLICY] = handle_policy,
+	[SBEET__CONTROL__REQUEST__BODY_EXPLAIN] = handle_explain,
 };
 
 static void handle_packet(struct control_client *client, const void *bytes, size_t n) {

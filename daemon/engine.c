@@ -42,6 +42,9 @@ int engine_new(struct engine **ret, const struct sched_policy *policy, engine_gr
 		params.skip_hopeless = false;
 		r = sched_set_params(engine->sched, &params);
 	}
+	if (r == 0) {
+		r = sched_set_explain(engine->sched, ENGINE_DECISIONS_KEPT);
+	}
 	if (r < 0) {
 		engine_free(engine);
 		return r;
@@ -138,6 +141,8 @@ int engine_arrive(struct engine *engine, struct job *job) {
 		.priority = job->priority,
 		.release = job->release,
 		.deadline = job->deadline,
+		.tag = job->number,
+		.label = job->label,
 	};
 	int r = sched_arrive(engine->sched, &arrival, &job->sched_id);
 
@@ -154,7 +159,7 @@ int engine_arrive(struct engine *engine, struct job *job) {
 void engine_finish(struct engine *engine, struct job *job, bool done) {
 	assert(engine->jobs[job->sched_id] == job);
 	engine->n_held -= job->task != SCHED_TASK_NONE && job->state == JOB_WAITING;
-	sched_finish(engine->sched, job->sched_id);
+	sched_finish_at(engine->sched, job->sched_id, nsec_now(), done);
 	engine->jobs[job->sched_id] = NULL;
 	job->sched_id = SCHED_JOB_NONE;
 	job_set_state(job, done ? JOB_DONE : JOB_ABANDONED);

@@ -15,6 +15,9 @@ struct profiles;
 /* Waiting and running jobs of all sessions together. Untouched entries cost no memory. */
 #define ENGINE_JOBS_MAX 65536
 
+/* Decisions that the core keeps to explain: see explain.h. 800 KiB, once they are used. */
+#define ENGINE_DECISIONS_KEPT 256
+
 #define ENGINE_E_FULL 1
 
 /* A job has its SMs: tell its process. May end jobs, this one included. */

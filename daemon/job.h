@@ -35,6 +35,7 @@ struct job {
 
 	/* What is asked for. */
 	uint64_t owner;
+	const char *label;  /* borrowed from the session: its task's name; NULL: none */
 	sched_task_id task; /* SCHED_TASK_NONE: nothing is known of its times */
 	size_t gpu;
 	uint32_t enforcement_mask; /* 1 << Sbeet__Enforcement: what it can keep */

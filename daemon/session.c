@@ -368,6 +368,7 @@ static struct job *open_job(struct session *s, const Sbeet__Request *request, si
 		return NULL;
 	}
 	job->owner = s->id;
+	job->label = s->task.name;
 	job->task = s->sched_task;
 	job->tid = request->tid;
 	job->gpu = gpu;

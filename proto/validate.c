@@ -341,6 +341,8 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 		return 0;
 	case SBEET__CONTROL__REQUEST__BODY_POLICY:
 		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
+	case SBEET__CONTROL__REQUEST__BODY_EXPLAIN:
+		return 0;
 	default:
 		bad(why, "message type is not known");
 		return -ENOMSG;
@@ -388,6 +390,19 @@ static int check_status(struct why why, const Sbeet__Control__Status *m) {
 	return 0;
 }
 
+static int check_explanation(struct why why, const Sbeet__Control__Explanation *m) {
+	for (size_t i = 0; i < m->n_decisions; i++) {
+		const Sbeet__Control__Decision *d = m->decisions[i];
+
+		TRY(check_text(why, "task of a decision", d->task, PROTO_NAME_MAX));
+		TRY(check_text(why, "policy of a decision", d->policy, PROTO_NAME_MAX));
+		TRY(check_sms(why, "sms of a decision", &d->sms, PROTO_SMS_MAX));
+		TRY(check_text(why, "reason", d->reason, PROTO_NAME_MAX));
+		TRY(check_text(why, "text of a reason", d->text, PROTO_TEXT_MAX));
+	}
+	return 0;
+}
+
 int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t size) {
 	struct why why = {text, size};
 
@@ -398,6 +413,8 @@ int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t si
 		return check_status(why, m->status);
 	case SBEET__CONTROL__REPLY__BODY_POLICY:
 		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
+	case SBEET__CONTROL__REPLY__BODY_EXPLANATION:
+		return check_explanation(why, m->explanation);
 	case SBEET__CONTROL__REPLY__BODY_ERROR:
 		return check_error(why, m->error);
 	default:

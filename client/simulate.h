@@ -24,6 +24,7 @@ struct simulate_options {
 	const char *gantt, *csv, *plot;
 	nsec_t duration;
 	uint64_t seed;
+	unsigned n_explain; /* decisions to tell of; 0: not asked for */
 	unsigned n_tasksets, n_tasks, n_workers, deadline_percent, reference_sms; /* 0: not given */
 };
 

@@ -31,6 +31,12 @@ static void collect(void *userdata, const struct sim_segment *segment) {
 	s->segments[s->n_segments++] = *segment;
 }
 
+static void collect_decision(void *userdata, const struct explain_entry *entry) {
+	struct collector *c = userdata;
+
+	c->s->explained[c->s->n_explained++] = *entry;
+}
+
 /* CPU time: what else the machine does is not the policy's cost. */
 static nsec_t cpu_time(void *userdata) {
 	struct timespec t;
@@ -56,6 +62,8 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 		.power = s->params.power,
 		.seed = s->seed,
 		.on_segment = collect,
+		.n_explain = s->n_explain,
+		.on_explained = collect_decision,
 		.clock = cpu_time,
 		.userdata = &c,
 	};
@@ -66,6 +74,11 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 	}
 	s->segments = NULL;
 	s->n_segments = 0;
+	s->explained = calloc(s->n_explain + 1, sizeof(*s->explained));
+	s->n_explained = 0;
+	if (!s->explained) {
+		return -ENOMEM;
+	}
 	r = sim_run(&setup, &s->result);
 	if (r == 0 && c.failed) {
 		sim_result_deinit(&s->result);
@@ -73,8 +86,10 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 	}
 	if (r < 0) {
 		free(s->segments);
+		free(s->explained);
 		s->segments = NULL;
-		s->n_segments = 0;
+		s->explained = NULL;
+		s->n_segments = s->n_explained = 0;
 	}
 	return r;
 }
@@ -82,6 +97,7 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 void simulation_deinit(struct simulation *s) {
 	sim_result_deinit(&s->result);
 	free(s->segments);
+	free(s->explained);
 	*s = (struct simulation){0};
 }
 
@@ -132,6 +148,42 @@ static json_t *segment_json(const struct scenario *scenario, const struct sim_se
 			 json_u64(s->kernel_end));
 }
 
+struct decision simulation_decision(const struct simulation *s, const struct scenario *scenario,
+				    const char *const *gpu_names, size_t i, char job[static 96]) {
+	const struct explain_entry *e = &s->explained[i];
+
+	snprintf(job, 96, "%s.%llu", scenario->task_names[e->owner - 1],
+		 (unsigned long long)e->tag);
+	return (struct decision){.job = job,
+				 .reason = explain_reason_name(e->reason),
+				 .text = explain_reason_text(e->reason),
+				 .gpu_names = gpu_names,
+				 .entry = e,
+				 .absolute = true};
+}
+
+static json_t *decisions_json(const struct simulation *s, const struct scenario *scenario) {
+	const char *gpus[SCHED_GPUS_MAX];
+	json_t *list = json_array();
+
+	for (size_t k = 0; k < scenario->n_gpus; k++) {
+		gpus[k] = scenario->gpus[k].name;
+	}
+	for (size_t i = 0; i < s->n_explained; i++) {
+		char job[96];
+		struct decision d = simulation_decision(s, scenario, gpus, i, job);
+		json_t *o;
+
+		d.task = scenario->task_names[s->explained[i].owner - 1];
+		o = decision_json(&d);
+		if (json_array_append_new(list, o) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
 json_t *simulation_json(const struct simulation *s, const struct scenario *scenario) {
 	const struct sim_result *r = &s->result;
 	json_t *gpus = json_array(), *tasks = json_array(), *segments = json_array();
@@ -162,5 +214,8 @@ json_t *simulation_json(const struct simulation *s, const struct scenario *scena
 				      "p50", json_u64(r->cost.p50), "p99", json_u64(r->cost.p99),
 				      "max", json_u64(r->cost.max)));
 	json_object_set_new(o, "segments", segments);
+	if (s->n_explain > 0) {
+		json_object_set_new(o, "explained", decisions_json(s, scenario));
+	}
 	return o;
 }

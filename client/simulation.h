@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "client/decision.h"
 #include "client/params.h"
 #include "client/scenario.h"
 
@@ -16,11 +17,18 @@ struct simulation {
 	struct sim_result result;     /* owned */
 	struct sim_segment *segments; /* owned; in the order of their ends */
 	size_t n_segments;
+	size_t n_explain;		 /* keep the last so many decisions */
+	struct explain_entry *explained; /* owned; oldest first */
+	size_t n_explained;
 };
 
-/* Policy, params, duration and seed of @s are set; runs. Return: as sim_run(). */
+/* Policy, params, duration, seed and n_explain of @s are set; runs. Return: as sim_run(). */
 int simulation_run(struct simulation *s, const struct scenario *scenario);
 void simulation_deinit(struct simulation *s);
+
+/* The @i-th decision that was kept; @job: room for the job's name. */
+struct decision simulation_decision(const struct simulation *s, const struct scenario *scenario,
+				    const char *const *gpu_names, size_t i, char job[static 96]);
 
 /* What `sbeetctl simulate --json` shows of it; NULL: no memory. */
 json_t *simulation_json(const struct simulation *s, const struct scenario *scenario);

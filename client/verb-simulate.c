@@ -18,6 +18,8 @@
 #include "client/table.h"
 #include "client/verb.h"
 
+#define EXPLAIN_MAX 10000
+
 static int parse_duration(const char *text, void *target) {
 	nsec_t t;
 	int r = units_parse_nsec(text, &t);
@@ -71,6 +73,11 @@ static int parse_percent(const char *text, void *target) {
 	return parse_count(text, 100, target);
 }
 
+/* Without a number as many as the daemon keeps. */
+static int parse_explain(const char *text, void *target) {
+	return parse_count(text ? text : "256", EXPLAIN_MAX, target);
+}
+
 static const struct option simulate_options[] = {
 	{"policy", 'p', OPTION_REQUIRED, "NAME", "this policy; repeat it, or say 'all'",
 	 select_parse, offsetof(struct simulate_options, policies), SELECT_EXPECTED},
@@ -101,6 +108,9 @@ static const struct option simulate_options[] = {
 	 option_string, offsetof(struct simulate_options, csv), NULL},
 	{"plot", 0, OPTION_REQUIRED, "FILE", "draw the sweep: misses and energy over utilisation",
 	 option_string, offsetof(struct simulate_options, plot), NULL},
+	{"explain", 0, OPTION_OPTIONAL, "N",
+	 "say why, of the last N decisions about jobs (default: 256)", parse_explain,
+	 offsetof(struct simulate_options, n_explain), "1 to 10000"},
 	{"gantt", 0, OPTION_REQUIRED, "FILE", "draw the schedule of the one policy", option_string,
 	 offsetof(struct simulate_options, gantt), NULL},
 	{0},
@@ -160,6 +170,7 @@ static int batch_run(const struct ctl *ctl, struct batch *b) {
 			      : b->scenario.duration ? b->scenario.duration
 						     : SIMULATE_DURATION_DEFAULT;
 		s->seed = o->seed;
+		s->n_explain = o->n_explain;
 		r = simulation_run(s, &b->scenario);
 		if (r < 0) {
 			return run_failed(ctl, s, r);
@@ -334,6 +345,28 @@ static int print_tasks(const struct ctl *ctl, const struct batch *b) {
 	return r;
 }
 
+static int print_decisions(const struct ctl *ctl, const struct batch *b) {
+	const char *gpus[SCHED_GPUS_MAX];
+
+	for (size_t k = 0; k < b->scenario.n_gpus; k++) {
+		gpus[k] = b->scenario.gpus[k].name;
+	}
+	for (size_t i = 0; i < b->n_runs; i++) {
+		for (size_t j = 0; j < b->runs[i].n_explained; j++) {
+			char job[96];
+			struct decision d =
+				simulation_decision(&b->runs[i], &b->scenario, gpus, j, job);
+
+			printf("\n");
+			if (decision_print(ctl, &d, stdout) < 0) {
+				ctl_error("cannot show the results: out of memory");
+				return CTL_EXIT_FAILED;
+			}
+		}
+	}
+	return CTL_EXIT_OK;
+}
+
 static int draw(const struct batch *b, const char *path) {
 	bool failed;
 	FILE *out;
@@ -378,12 +411,12 @@ static int report(const struct ctl *ctl, const struct batch *b) {
 	if (r == CTL_EXIT_OK && b->n_runs == 1 && !ctl->common.columns) {
 		r = print_tasks(ctl, b);
 	}
-	return r;
+	return r == CTL_EXIT_OK ? print_decisions(ctl, b) : r;
 }
 
 /* Options of the other half of the verb would do nothing: say so. */
 static int check_options(const struct simulate_options *o) {
-	const char *alone = o->gantt ? "gantt" : NULL;
+	const char *alone = o->gantt ? "gantt" : o->n_explain ? "explain" : NULL;
 	const char *with = o->csv		 ? "csv"
 			   : o->plot		 ? "plot"
 			   : o->n_tasksets	 ? "tasksets"
@@ -397,7 +430,7 @@ static int check_options(const struct simulate_options *o) {
 		return CTL_EXIT_OK;
 	}
 	ctl_error("option '--%s' %s", o->sweep.step ? alone : with,
-		  o->sweep.step ? "draws one schedule, not a sweep" : "needs --sweep");
+		  o->sweep.step ? "is about one schedule, not a sweep" : "needs --sweep");
 	return CTL_EXIT_USAGE;
 }
 

@@ -28,7 +28,7 @@ struct verb {
 	int (*function)(const struct ctl *ctl); /* returns an enum ctl_exit */
 };
 
-extern const struct verb verb_help, verb_plan, verb_policy, verb_profile_export,
+extern const struct verb verb_help, verb_job_explain, verb_plan, verb_policy, verb_profile_export,
 	verb_profile_import, verb_profile_list, verb_profile_show, verb_ptx, verb_run,
 	verb_simulate, verb_status, verb_version;
 

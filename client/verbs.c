@@ -8,6 +8,7 @@
 const struct verb *const verbs[] = {
 	&verb_status,
 	&verb_run,
+	&verb_job_explain,
 	&verb_ptx,
 	&verb_simulate,
 	&verb_plan,

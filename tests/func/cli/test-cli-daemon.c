@@ -139,11 +139,94 @@ static void status_tells_when_the_daemon_has_stopped(void **state) {
 	harness_clean(&h);
 }
 
+static json_t *explain_json(const char *id) {
+	struct spawned s = spawn(ARGS(sbeetctl, "job", "explain", "--json", id), NULL);
+	json_t *o, *decisions;
+
+	assert_string_equal(s.err, "");
+	assert_int_equal(s.code, 0);
+	o = json_loads(s.out, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(o);
+	assert_true(json_is_true(json_object_get(o, "complete")));
+	decisions = json_incref(json_object_get(o, "decisions"));
+	json_decref(o);
+	spawned_deinit(&s);
+	return decisions;
+}
+
+static const char *reason(const json_t *decisions, size_t i) {
+	return json_string_value(json_object_get(json_array_get(decisions, i), "reason"));
+}
+
+/* A job that waits for another, starts, and ends. */
+static void job_explain_tells_why(void **state) {
+	static const char *const args[] = {"--gpus", "8", "--policy", "fcfs", NULL};
+	struct harness h = {0};
+	struct shim a, b;
+	struct spawned s;
+	json_t *o, *last;
+	char id[48];
+
+	harness_start(&h, args);
+	a = shim_open("first", MASK_ALL);
+	b = shim_open("second", MASK_ALL);
+	shim_request(a.fd, 5, 0, MASK_ALL);
+	shim_granted(a.fd, 5);
+	shim_request(b.fd, 6, 0, MASK_ALL);
+	shim_expect_silence(b.fd);
+	snprintf(id, sizeof(id), "%llu.6", (unsigned long long)b.session);
+	o = explain_json(id);
+	assert_int_equal(json_array_size(o), 1);
+	assert_string_equal(reason(o, 0), "wait-owner");
+	json_decref(o);
+
+	shim_done(a.fd, 5);
+	shim_granted(b.fd, 6);
+	shim_done(b.fd, 6);
+	harness_settle();
+	o = explain_json(id);
+	assert_int_equal(json_array_size(o), 2);
+	assert_string_equal(reason(o, 1), "start-next");
+	last = json_array_get(o, 1);
+	assert_string_equal(json_string_value(json_object_get(last, "task")), "second");
+	assert_string_equal(json_string_value(json_object_get(last, "sms")), "0-7");
+	assert_true(json_is_true(json_object_get(last, "completed")));
+	json_decref(o);
+
+	s = spawn(ARGS(sbeetctl, "job", "explain", id), NULL);
+	assert_contains(s.out, "another process runs on the GPU");
+	assert_contains(s.out, "it starts on GPU 0 with 8 SMs (0-7):");
+	assert_contains(s.out, "; it ended after ");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "job", "explain", "77"), NULL);
+	assert_int_equal(s.code, 4);
+	assert_contains(s.err, "there was no such job");
+	spawned_deinit(&s);
+	shim_close(&a);
+	shim_close(&b);
+	harness_stop(&h, SIGTERM);
+	harness_clean(&h);
+}
+
+static void job_explain_says_what_an_id_is(void **state) {
+	static const char *const wrong[] = {"x", "1.", ".1", "1.x", "0", "1.2.3", ""};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct spawned s = spawn(ARGS(sbeetctl, "job", "explain", wrong[i]), NULL);
+
+		assert_int_equal(s.code, 2);
+		assert_contains(s.err, "expected SESSION.JOB");
+		spawned_deinit(&s);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(status_shows_jobs_side_by_side),
 		cmocka_unit_test(status_shows_exact_sets_in_one_process),
 		cmocka_unit_test(status_tells_when_the_daemon_has_stopped),
+		cmocka_unit_test(job_explain_tells_why),
+		cmocka_unit_test(job_explain_says_what_an_id_is),
 	};
 
 	sbeetctl = getenv("SBEETCTL");

@@ -79,15 +79,6 @@ bool facts_is_module_var(const struct ptx_module *m, const struct ptx_operand *o
 	       m->vars[o->var].space == PTX_SPACE_CONST;
 }
 
-static bool is_declaration_attributed(const struct ptx_module *m, const struct ptx_var *v) {
-	for (uint32_t i = v->first; i < v->end; i++) {
-		if (ptx_token_is(&m->tokens, &m->tokens.list[i], ".attribute")) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* mov.u16 may read a special register of 32 bits, but no other register of 32 bits. */
 static bool is_narrow_mov(const struct scan *x) {
 	struct ptx_name opcode = x->m->stmts[x->stmt].opcode;
@@ -135,11 +126,9 @@ static void scan_symbol(struct scan *x, const struct ptx_operand *o) {
 		struct ptx_name opcode = x->m->stmts[x->stmt].opcode;
 		struct ptx_name first = ptx_opcode_part(opcode, 0);
 
-		if (is_declaration_attributed(x->m, v)) {
-			refuse(x, "it uses a variable in managed memory");
-		} else if (o->kind == PTX_OPERAND_SYMBOL &&
-			   !((ptx_name_is(first, "mov") || ptx_name_is(first, "cvta")) &&
-			     is_wide(opcode))) {
+		if (o->kind == PTX_OPERAND_SYMBOL &&
+		    !((ptx_name_is(first, "mov") || ptx_name_is(first, "cvta")) &&
+		      is_wide(opcode))) {
 			refuse(x, "it uses a variable's address in a form not known to be safe");
 		}
 	}

@@ -172,6 +172,11 @@ static const struct opcode opcodes[] = {
 	WARP("redux", 1),
 	WARP("shfl.sync", 1),
 	WARP("vote.sync", 1),
+	/* the order of an earlier manual, which ptxas takes and libraries use */
+	WARP("vote.all.sync", 1),
+	WARP("vote.any.sync", 1),
+	WARP("vote.ballot.sync", 1),
+	WARP("vote.uni.sync", 1),
 	WARP("elect.sync", 1),
 
 	ALIGNED("ldmatrix", 1),

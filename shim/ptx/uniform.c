@@ -19,8 +19,10 @@
 
 enum value {
 	VALUE_NONE, /* not computed yet */
+	VALUE_ZERO,
 	VALUE_ROWS, /* uniform multiple of 32 */
 	VALUE_SAME, /* uniform */
+	VALUE_TID,  /* 32 * uniform + lane, in 32 bits, with a sign bit of 0 */
 	VALUE_LANE, /* 32 * uniform + lane */
 	VALUE_ANY,
 };
@@ -31,14 +33,32 @@ struct study {
 	const struct ptx_func *f;
 	enum uniform_scope scope;
 	struct registers registers;
-	uint8_t *values; /* owned: enum value, by register */
+	uint8_t *values; /* owned: enum value, by register: of all its values */
+	/* What the latest value is, where it is sure to be that: in one block, and in the next if
+	 * nothing else leads there. Good where local_epoch is epoch. Owned, like values. */
+	uint8_t *local;
+	uint32_t *local_epoch, epoch;
+	bool *only_next; /* owned: by block, is only come to from the one before */
+	bool *parted;	 /* owned: by block, threads may part at its end */
 	bool *diverged;
 	struct full_masks masks;
 	bool changed;
 };
 
+static bool is_rows(enum value v) {
+	return v == VALUE_ZERO || v == VALUE_ROWS;
+}
+
 static bool is_same(enum value v) {
-	return v == VALUE_ROWS || v == VALUE_SAME;
+	return is_rows(v) || v == VALUE_SAME;
+}
+
+static bool is_lane(enum value v) {
+	return v == VALUE_TID || v == VALUE_LANE;
+}
+
+static bool differs(enum value v) {
+	return is_lane(v) || v == VALUE_ANY;
 }
 
 static enum value join(enum value a, enum value b) {
@@ -47,6 +67,12 @@ static enum value join(enum value a, enum value b) {
 	}
 	if (b == VALUE_NONE) {
 		return a;
+	}
+	if (is_rows(a) && is_rows(b)) {
+		return VALUE_ROWS;
+	}
+	if (is_lane(a) && is_lane(b)) {
+		return VALUE_LANE;
 	}
 	return is_same(a) && is_same(b) ? VALUE_SAME : VALUE_ANY;
 }
@@ -66,13 +92,13 @@ static enum value special_value(const struct study *u, struct ptx_name n) {
 		return VALUE_SAME;
 	}
 	if (ptx_name_is(n, "%tid.x") && rows) {
-		return VALUE_LANE;
+		return VALUE_TID;
 	}
 	if ((ptx_name_is(n, "%tid.y") || ptx_name_is(n, "%tid.z")) && rows) {
 		return VALUE_SAME;
 	}
 	if (ptx_name_is(n, "%laneid") && u->scope != UNIFORM_BLOCK) {
-		return VALUE_LANE;
+		return VALUE_TID;
 	}
 	return VALUE_ANY;
 }
@@ -84,7 +110,10 @@ static enum value name_value(const struct study *u, struct ptx_name n, uint32_t 
 		return special_value(u, n);
 	}
 	i = registers_find(&u->registers, n, var);
-	return i == PTX_NONE ? VALUE_ANY : u->values[i];
+	if (i == PTX_NONE) {
+		return VALUE_ANY;
+	}
+	return u->local_epoch[i] == u->epoch ? u->local[i] : u->values[i];
 }
 
 static enum value operand_value(const struct study *u, const struct ptx_operand *o) {
@@ -94,7 +123,7 @@ static enum value operand_value(const struct study *u, const struct ptx_operand 
 	case PTX_OPERAND_REG:
 		return name_value(u, o->name, o->var);
 	case PTX_OPERAND_INT:
-		return o->value % 32 == 0 ? VALUE_ROWS : VALUE_SAME;
+		return o->value == 0 ? VALUE_ZERO : o->value % 32 == 0 ? VALUE_ROWS : VALUE_SAME;
 	case PTX_OPERAND_FLOAT:
 	case PTX_OPERAND_SYMBOL:
 	case PTX_OPERAND_SINK:
@@ -106,7 +135,7 @@ static enum value operand_value(const struct study *u, const struct ptx_operand 
 		for (uint32_t i = 0; i < o->n_elements; i++) {
 			v = join(v, operand_value(u, &u->m->operands[o->elements + i]));
 		}
-		return v == VALUE_LANE ? VALUE_ANY : v;
+		return is_lane(v) ? VALUE_ANY : v;
 	default:
 		return VALUE_ANY;
 	}
@@ -133,11 +162,14 @@ static enum value add_values(enum value a, enum value b) {
 	if (a == VALUE_NONE || b == VALUE_NONE) {
 		return VALUE_NONE;
 	}
-	if ((a == VALUE_LANE && b == VALUE_ROWS) || (a == VALUE_ROWS && b == VALUE_LANE)) {
+	if (a == VALUE_ZERO || b == VALUE_ZERO) {
+		return a == VALUE_ZERO ? b : a;
+	}
+	if ((is_lane(a) && is_rows(b)) || (is_rows(a) && is_lane(b))) {
 		return VALUE_LANE;
 	}
 	if (is_same(a) && is_same(b)) {
-		return a == VALUE_ROWS && b == VALUE_ROWS ? VALUE_ROWS : VALUE_SAME;
+		return is_rows(a) && is_rows(b) ? VALUE_ROWS : VALUE_SAME;
 	}
 	return VALUE_ANY;
 }
@@ -147,7 +179,7 @@ static enum value multiply_values(enum value a, enum value b) {
 		return VALUE_NONE;
 	}
 	if (is_same(a) && is_same(b)) {
-		return a == VALUE_ROWS || b == VALUE_ROWS ? VALUE_ROWS : VALUE_SAME;
+		return is_rows(a) || is_rows(b) ? VALUE_ROWS : VALUE_SAME;
 	}
 	return VALUE_ANY;
 }
@@ -189,11 +221,41 @@ static enum value compare(const struct study *u, const struct ptx_stmt *s,
 	if (a == VALUE_NONE || b == VALUE_NONE) {
 		return VALUE_NONE;
 	}
-	helps = (a == VALUE_LANE && b == VALUE_ROWS && is_below) ||
-		(a == VALUE_LANE && is_int(o, n, 2) && (o[2].value & 31) == 31 && is_above) ||
-		(a == VALUE_ROWS && b == VALUE_LANE && is_above) ||
-		(b == VALUE_LANE && is_int(o, n, 1) && (o[1].value & 31) == 31 && is_below);
+	helps = (is_lane(a) && is_rows(b) && is_below) ||
+		(is_lane(a) && is_int(o, n, 2) && (o[2].value & 31) == 31 && is_above) ||
+		(is_rows(a) && is_lane(b) && is_above) ||
+		(is_lane(b) && is_int(o, n, 1) && (o[1].value & 31) == 31 && is_below);
 	return helps ? all_same(u, o + 3, n - 3) : all_same(u, o + 1, n - 1);
+}
+
+/* A copy of 32 bits. */
+static bool is_word_mov(struct ptx_name opcode) {
+	return ptx_name_is(ptx_opcode_part(opcode, 0), "mov") &&
+	       ptx_type_bytes(ptx_type_from_name(ptx_opcode_part(opcode, 1))) == 4;
+}
+
+/* @v shifted by, or masked with, the number @k. VALUE_ANY: nothing special. */
+static enum value shift_or_mask(struct ptx_name opcode, enum value v, int64_t k) {
+	struct ptx_name first = ptx_opcode_part(opcode, 0);
+	bool right = ptx_name_is(first, "shr");
+
+	if (v == VALUE_ZERO && (right || ptx_name_is(first, "shl") || ptx_name_is(first, "and"))) {
+		return VALUE_ZERO;
+	}
+	/* The sign of a thread number, as signed divisions by 32 look at it. */
+	if (right && v == VALUE_TID && k >= 31 && ptx_name_is(ptx_opcode_part(opcode, 1), "s32")) {
+		return VALUE_ZERO;
+	}
+	if (ptx_name_is(first, "shl") && k >= 5 && k < 64 && is_same(v)) {
+		return VALUE_ROWS;
+	}
+	if (right && k >= 5 && is_lane(v)) {
+		return VALUE_SAME;
+	}
+	if (ptx_name_is(first, "and") && (k & 31) == 0 && (is_lane(v) || is_same(v))) {
+		return VALUE_ROWS;
+	}
+	return VALUE_ANY;
 }
 
 static enum value arithmetic(const struct study *u, const struct ptx_stmt *s,
@@ -206,7 +268,7 @@ static enum value arithmetic(const struct study *u, const struct ptx_stmt *s,
 	}
 	v = operand_value(u, &o[1]);
 	if (ptx_name_is(first, "mov") || ptx_name_is(first, "cvt") || ptx_name_is(first, "cvta")) {
-		return v;
+		return v == VALUE_TID && !is_word_mov(s->opcode) ? VALUE_LANE : v;
 	}
 	if (n < 3) {
 		return all_same(u, o + 1, n - 1);
@@ -214,7 +276,7 @@ static enum value arithmetic(const struct study *u, const struct ptx_stmt *s,
 	if (ptx_name_is(first, "add")) {
 		return add_values(v, operand_value(u, &o[2]));
 	}
-	if (ptx_name_is(first, "sub") && operand_value(u, &o[2]) != VALUE_LANE) {
+	if (ptx_name_is(first, "sub") && !is_lane(operand_value(u, &o[2])) && v != VALUE_ZERO) {
 		return add_values(v, operand_value(u, &o[2]));
 	}
 	if (ptx_opcode_has(s->opcode, "lo") || ptx_opcode_has(s->opcode, "wide")) {
@@ -228,16 +290,10 @@ static enum value arithmetic(const struct study *u, const struct ptx_stmt *s,
 		}
 	}
 	if (is_int(o, n, 2)) {
-		int64_t k = o[2].value;
+		enum value w = shift_or_mask(s->opcode, v, o[2].value);
 
-		if (ptx_name_is(first, "shl") && k >= 5 && k < 64 && is_same(v)) {
-			return VALUE_ROWS;
-		}
-		if (ptx_name_is(first, "shr") && k >= 5 && v == VALUE_LANE) {
-			return VALUE_SAME;
-		}
-		if (ptx_name_is(first, "and") && (k & 31) == 0 && (v == VALUE_LANE || is_same(v))) {
-			return VALUE_ROWS;
+		if (w != VALUE_ANY) {
+			return w;
 		}
 	}
 	return all_same(u, o + 1, n - 1);
@@ -290,32 +346,35 @@ static enum value result(const struct study *u, const struct ptx_stmt *s, const 
 	}
 }
 
-static void set_value(struct study *u, struct ptx_name n, uint32_t var, enum value v) {
+static void set_value(struct study *u, struct ptx_name n, uint32_t var, enum value v, bool sure) {
 	uint32_t i = registers_find(&u->registers, n, var);
 
 	if (i != PTX_NONE) {
+		u->local[i] = (uint8_t)(sure ? v : join(name_value(u, n, var), v));
+		u->local_epoch[i] = u->epoch;
 		v = join(u->values[i], v);
 		u->changed |= v != u->values[i];
 		u->values[i] = (uint8_t)v;
 	}
 }
 
-static void set_operand(struct study *u, const struct ptx_operand *o, enum value v) {
+/* @sure: the instruction is not skipped. */
+static void set_operand(struct study *u, const struct ptx_operand *o, enum value v, bool sure) {
 	/* Of a value that is taken apart, only sameness holds for each of its parts. */
-	enum value part = is_same(v) ? VALUE_SAME : v == VALUE_LANE ? VALUE_ANY : v;
+	enum value part = is_same(v) ? VALUE_SAME : is_lane(v) ? VALUE_ANY : v;
 
 	if (o->kind == PTX_OPERAND_REG) {
-		set_value(u, o->name, o->var, v);
+		set_value(u, o->name, o->var, v, sure);
 	}
 	for (uint32_t i = 0; i < o->n_elements; i++) {
 		const struct ptx_operand *e = &u->m->operands[o->elements + i];
 
 		if (e->kind == PTX_OPERAND_REG) {
-			set_value(u, e->name, e->var, part);
+			set_value(u, e->name, e->var, part, sure);
 		}
 	}
 	if (o->pair.len > 0) {
-		set_value(u, o->pair, o->pair_var, v);
+		set_value(u, o->pair, o->pair_var, v, sure);
 	}
 }
 
@@ -327,7 +386,7 @@ static void study_insn(struct study *u, const struct ptx_stmt *s, bool diverged)
 	if (op->class == OPCODE_CALL) {
 		/* results in registers, as in old code */
 		return s->n_operands > 0 && o->kind == PTX_OPERAND_LIST
-			       ? set_operand(u, o, VALUE_ANY)
+			       ? set_operand(u, o, VALUE_ANY, true)
 			       : 0;
 	}
 	if (op->n_results == 0 || s->n_operands == 0) {
@@ -336,8 +395,8 @@ static void study_insn(struct study *u, const struct ptx_stmt *s, bool diverged)
 	if (s->guard.len > 0) {
 		guard = name_value(u, s->guard, s->guard_var);
 	}
-	v = diverged || guard == VALUE_LANE || guard == VALUE_ANY ? VALUE_ANY : result(u, s, op);
-	set_operand(u, o, v);
+	v = diverged || differs(guard) ? VALUE_ANY : result(u, s, op);
+	set_operand(u, o, v, s->guard.len == 0);
 }
 
 /* Whether threads may part at the end of block @b: at its branch, or by skipping its event. */
@@ -353,11 +412,10 @@ static bool parts(const struct study *u, uint32_t b) {
 	if (s->guard.len > 0) {
 		v = name_value(u, s->guard, s->guard_var);
 	}
-	if (v != VALUE_LANE && v != VALUE_ANY &&
-	    ptx_name_is(ptx_opcode_part(s->opcode, 0), "brx") && s->n_operands > 0) {
+	if (!differs(v) && ptx_name_is(ptx_opcode_part(s->opcode, 0), "brx") && s->n_operands > 0) {
 		v = join(v, operand_value(u, &u->m->operands[s->operands]));
 	}
-	return v == VALUE_LANE || v == VALUE_ANY;
+	return differs(v);
 }
 
 /* What a branch decides diverges with it, and with the branch's own block. */
@@ -373,12 +431,14 @@ static void spread(struct study *u, uint32_t b) {
 static void study_round(struct study *u) {
 	u->changed = false;
 	for (uint32_t b = 0; b < u->c->n_blocks; b++) {
+		u->epoch += !u->only_next[b];
 		for (uint32_t i = u->c->blocks[b].first; i < u->c->blocks[b].end; i++) {
 			if (u->m->stmts[i].kind == PTX_STMT_INSN) {
 				study_insn(u, &u->m->stmts[i], u->diverged[b]);
 			}
 		}
-		if (parts(u, b) || u->diverged[b]) {
+		u->parted[b] = parts(u, b);
+		if (u->parted[b] || u->diverged[b]) {
 			spread(u, b);
 		}
 	}
@@ -390,6 +450,21 @@ static void give_up_on_unknown(struct study *u) {
 		if (u->values[i] == VALUE_NONE) {
 			u->values[i] = VALUE_ANY;
 			u->changed = true;
+		}
+	}
+}
+
+static void find_only_next(struct study *u) {
+	const struct cfg *c = u->c;
+
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		for (uint32_t b = 0; b < c->n_blocks; b++) {
+			for (uint32_t i = 0; i < c->blocks[b].n_edges; i++) {
+				uint32_t to = c->edges[c->blocks[b].edges + i];
+
+				u->only_next[to] =
+					pass == 0 ? to > 0 : u->only_next[to] && to == b + 1;
+			}
 		}
 	}
 }
@@ -409,12 +484,34 @@ static void run(struct study *u) {
 		if (!u->changed) {
 			/* a guard on the event itself */
 			for (uint32_t b = 0; b < u->c->n_blocks; b++) {
-				u->diverged[b] |= u->c->blocks[b].event != CFG_NONE && parts(u, b);
+				u->diverged[b] |= u->c->blocks[b].event != CFG_NONE && u->parted[b];
 			}
 			return;
 		}
 	}
 	diverge_all(u);
+}
+
+static int study_alloc(struct study *u) {
+	size_t n_registers = (size_t)u->registers.n + 1, n_blocks = (size_t)u->c->n_blocks + 1;
+
+	u->values = calloc(n_registers, sizeof(*u->values));
+	u->local = calloc(n_registers, sizeof(*u->local));
+	u->local_epoch = calloc(n_registers, sizeof(*u->local_epoch));
+	u->only_next = calloc(n_blocks, sizeof(*u->only_next));
+	u->parted = calloc(n_blocks, sizeof(*u->parted));
+	return u->values && u->local && u->local_epoch && u->only_next && u->parted ? 0 : -ENOMEM;
+}
+
+/* All but the result. */
+static void study_deinit(struct study *u) {
+	full_masks_deinit(&u->masks);
+	registers_deinit(&u->registers);
+	free(u->values);
+	free(u->local);
+	free(u->local_epoch);
+	free(u->only_next);
+	free(u->parted);
 }
 
 int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module *m,
@@ -430,18 +527,16 @@ int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module
 		r = c->control ? registers_init(&x.registers, m, f) : -E2BIG;
 	}
 	if (r == 0) {
-		x.values = calloc((size_t)x.registers.n + 1, sizeof(*x.values));
-		r = x.values ? 0 : -ENOMEM;
+		r = study_alloc(&x);
 	}
 	if (r == 0) {
+		find_only_next(&x);
 		run(&x);
 	} else if (r == -E2BIG) {
 		diverge_all(&x);
 		r = 0;
 	}
-	full_masks_deinit(&x.masks);
-	registers_deinit(&x.registers);
-	free(x.values);
+	study_deinit(&x);
 	if (r < 0) {
 		free(x.diverged);
 		return r;

@@ -218,8 +218,6 @@ static void transform_refuses_what_it_does_not_know(void **state) {
 		 "address of a function"},
 		{".global .texref t;", "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1}];",
 		 "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1}];", "form"},
-		{".global .attribute(.managed) .u32 m;", "ld.global.u32 %r1, [m];",
-		 "ld.global.u32 %r1, [m];", "managed"},
 		{".local .b32 l;", "ld.local.u32 %r1, [l];", "ld.local.u32 %r1, [l];",
 		 "for itself"},
 		{".func f(.param .b32 a) { ret; }", "call f, (%ctaid.x);", "call f, (%ctaid.x);",

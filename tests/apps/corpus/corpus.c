@@ -55,6 +55,7 @@ const struct corpus_kernel corpus[] = {
 
 	{"warp", "shuffles", CORPUS_WARPS, "oim"},
 	{"warp", "votes", CORPUS_ANY, "oi"},
+	{"warp", "old_votes", CORPUS_ANY, "oi"},
 	{"warp", "block_sum", CORPUS_WARPS, "oim"},
 	{"warp", "guarded_sum", CORPUS_WARPS, "oit"},
 	{"warp", "strided_sum", CORPUS_WARPS, "oit"},
@@ -80,6 +81,9 @@ const struct corpus_kernel corpus[] = {
 	{"uniform", "warp_by_load", CORPUS_WARPS, "oikn"},
 	{"uniform", "warp_by_row", CORPUS_WARPS, "oikn"},
 	{"uniform", "warp_by_thread", CORPUS_WARPS, "oikn"},
+	{"uniform", "warp_by_signed", CORPUS_WARPS, "oikn"},
+	{"uniform", "lane_by_signed", CORPUS_WARPS, "oikn", LANES},
+	{"uniform", "warp_by_early_register", CORPUS_WARPS, "oikn"},
 	{"uniform", "lane_by_limit", CORPUS_WARPS, "oikn", LANES},
 	{"uniform", "lane_by_bound", CORPUS_WARPS, "oikn", LANES},
 	{"uniform", "lane_by_last", CORPUS_WARPS, "oikn", LANES},
@@ -164,7 +168,7 @@ const struct corpus_kernel corpus[] = {
 	{"vars", "constant_loop", CORPUS_ANY, "on", NULL, CONSTANT},
 	{"vars", "pointer_in_constant", CORPUS_ANY, "o", NULL, CONSTANT},
 	{"vars", "constant_escapes", CORPUS_ANY, "oik", CONSTANT},
-	{"vars", "managed_variable", CORPUS_ANY, "o", "it uses a variable in managed memory"},
+	{"vars", "managed_variable", CORPUS_ANY, "o", NULL, GENERIC},
 	{"vars", "static_in_kernel", CORPUS_ANY, "o", NULL, GENERIC},
 
 	{"output", "prints", CORPUS_ANY, "oi"},

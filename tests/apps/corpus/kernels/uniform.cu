@@ -27,6 +27,8 @@ LEAVE_WARP(warp_by_block, blockIdx.x % 3 == k)
 LEAVE_WARP(warp_by_load, IN(in, blockIdx.x * 5 + x / 32) & 1)
 LEAVE_WARP(warp_by_row, blockIdx.x * (blockDim.x / 32) + (x >> 5) >= n % 64)
 LEAVE_WARP(warp_by_thread, blockIdx.x * blockDim.x + x >= n / 32 * 32)
+LEAVE_WARP(warp_by_signed, (int)x / 32 == (int)k)
+LEAVE_WARP(lane_by_signed, ((int)x - 64) / 32 == 0)
 LEAVE_WARP(lane_by_limit, x >= n % 160)
 LEAVE_WARP(lane_by_bound, x >= 65)
 LEAVE_WARP(lane_by_last, x > 94)
@@ -53,6 +55,23 @@ KERNEL lane_by_half_word(u32 *out, const u32 *in, u32 k, u32 n) {
 		v += __shfl_xor_sync(0xffffffffu, x + blockIdx.x, i);
 	}
 	out[self()] = v + n + k;
+}
+
+/* A register is used again for something that is not the same in all: that counts where it may be. */
+KERNEL warp_by_early_register(u32 *out, const u32 *in, u32 k, u32 n) {
+	u32 v = 0, x;
+
+	asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+	if (x / 32 == k) {
+		return;
+	}
+	for (int i = 16; i > 0; i /= 2) {
+		v += __shfl_xor_sync(0xffffffffu, v + x, i);
+	}
+	for (; x < n; x += 1 + IN(in, x) % 64) {
+		v += x;
+	}
+	out[self()] = v;
 }
 
 /* The same, for the block: those that stay wait at a barrier. */

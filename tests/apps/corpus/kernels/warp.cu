@@ -33,6 +33,19 @@ KERNEL votes(u32 *out, const u32 *in) {
 	out[4 * self() + 3] = __match_any_sync(FULL, v % 3);
 }
 
+/* The words of the opcode in the order of an earlier manual, as libraries write them. */
+KERNEL old_votes(u32 *out, const u32 *in) {
+	u32 v = IN(in, self()), all;
+
+	asm volatile("{\n\t.reg .pred p, q;\n\tsetp.gt.u32 p, %1, 9;\n\t"
+		     "vote.ballot.sync.b32 %0, p, 0xffffffff;\n\t"
+		     "vote.any.sync.pred q, p, 0xffffffff;\n\t"
+		     "@q add.u32 %0, %0, 1;\n\t}"
+		     : "=r"(all)
+		     : "r"(v % 40));
+	out[self()] = all;
+}
+
 KERNEL block_sum(u32 *out, const u32 *in, u32 *marks) {
 	__shared__ u32 sums[32];
 	u32 t = threadIdx.x, v;

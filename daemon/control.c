@@ -15,7 +15,9 @@
 #include "daemon/inventory.h"
 #include "daemon/log.h"
 #include "daemon/quota.h"
+#include "daemon/report.h"
 #include "daemon/server.h"
+#include "daemon/subscriber.h"
 #include "daemon/util.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
@@ -50,6 +52,7 @@ void control_client_end(struct control_client *client) {
 		client->ended = true;
 		event_del(&client->readable);
 		event_del(&client->writable);
+		client->subscriber = subscriber_free(client->subscriber);
 		server_client_ended(client->server, client);
 	}
 }
@@ -81,8 +84,7 @@ static int keep_unsent(struct control_client *client, const ProtobufCMessage *m)
 	return 0;
 }
 
-/* Now, or as soon as the peer has read what comes before. */
-static void send_reply(struct control_client *client, Sbeet__Control__Reply *reply) {
+void control_client_send(struct control_client *client, Sbeet__Control__Reply *reply) {
 	int r = -EAGAIN;
 
 	if (client->ended) {
@@ -121,6 +123,18 @@ static void on_writable(evutil_socket_t fd, short what, void *userdata) {
 		drop_unsent(client);
 	}
 	event_add(&client->readable, NULL);
+	if (client->subscriber) {
+		subscriber_resume(client->subscriber);
+	}
+}
+
+bool control_client_is_idle(const struct control_client *client) {
+	return !client->ended && STAILQ_EMPTY(&client->unsent);
+}
+
+/* Without a time limit: nothing is kept for it. */
+void control_client_wait_writable(struct control_client *client) {
+	event_add(&client->writable, NULL);
 }
 
 static void send_error(struct control_client *client, uint32_t id, Sbeet__ErrorCode code,
@@ -134,7 +148,7 @@ static void send_error(struct control_client *client, uint32_t id, Sbeet__ErrorC
 	reply.last = true;
 	reply.body_case = SBEET__CONTROL__REPLY__BODY_ERROR;
 	reply.error = &error;
-	send_reply(client, &reply);
+	control_client_send(client, &reply);
 }
 
 static void handle_hello(struct control_client *client, const Sbeet__Control__Request *request) {
@@ -158,7 +172,7 @@ static void handle_hello(struct control_client *client, const Sbeet__Control__Re
 	reply.last = true;
 	reply.body_case = SBEET__CONTROL__REPLY__BODY_HELLO;
 	reply.hello = &hello;
-	send_reply(client, &reply);
+	control_client_send(client, &reply);
 }
 
 /* One packet of a status answer. */
@@ -170,7 +184,7 @@ static void send_status(struct control_client *client, uint32_t id, bool last,
 	reply.last = last;
 	reply.body_case = SBEET__CONTROL__REPLY__BODY_STATUS;
 	reply.status = status;
-	send_reply(client, &reply);
+	control_client_send(client, &reply);
 }
 
 static void fill_service(const struct server *server, nsec_t now,
@@ -368,6 +382,7 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 		}
 		log_info("Policy '%s', set by user %u", wanted->name, client->uid);
 		engine_set_policy(engine, wanted);
+		report_policy(client->server);
 		server_decide(client->server);
 	}
 	policy.name = (char *)sched_get_policy(engine_sched(engine))->name;
@@ -375,7 +390,23 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 	reply.last = true;
 	reply.body_case = SBEET__CONTROL__REPLY__BODY_POLICY;
 	reply.policy = &policy;
-	send_reply(client, &reply);
+	control_client_send(client, &reply);
+}
+
+static void handle_events(struct control_client *client, const Sbeet__Control__Request *request) {
+	int r;
+
+	if (client->subscriber) {
+		send_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+			   "this connection is told already what happens");
+		return;
+	}
+	r = subscriber_new(&client->subscriber, client, request->id);
+	if (r) {
+		send_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+			   r < 0 ? "no memory left to tell what happens"
+				 : "too many are told already what happens");
+	}
 }
 
 static void fill_try(const struct explain_try *try, Sbeet__Control__Try *ret) {
@@ -431,7 +462,7 @@ static void send_decision(struct control_client *client, uint32_t id,
 	reply.id = id;
 	reply.body_case = SBEET__CONTROL__REPLY__BODY_EXPLANATION;
 	reply.explanation = &explanation;
-	send_reply(client, &reply);
+	control_client_send(client, &reply);
 }
 
 static void handle_explain(struct control_client *client, const Sbeet__Control__Request *request) {
@@ -454,7 +485,7 @@ static void handle_explain(struct control_client *client, const Sbeet__Control__
 	reply.last = true;
 	reply.body_case = SBEET__CONTROL__REPLY__BODY_EXPLANATION;
 	reply.explanation = &last;
-	send_reply(client, &reply);
+	control_client_send(client, &reply);
 }
 
 static void (*const handlers[])(struct control_client *, const Sbeet__Control__Request *) = {
@@ -462,6 +493,7 @@ static void (*const handlers[])(struct control_client *, const Sbeet__Control__R
 	[SBEET__CONTROL__REQUEST__BODY_STATUS] = handle_status,
 	[SBEET__CONTROL__REQUEST__BODY_POLICY] = handle_policy,
 	[SBEET__CONTROL__REQUEST__BODY_EXPLAIN] = handle_explain,
+	[SBEET__CONTROL__REQUEST__BODY_EVENTS] = handle_events,
 };
 
 static void handle_packet(struct control_client *client, const void *bytes, size_t n) {

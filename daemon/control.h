@@ -14,8 +14,11 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "control.pb-c.h"
+
 struct quota_user;
 struct server;
+struct subscriber;
 
 struct control_packet; /* an answer's packet that waits to be sent */
 
@@ -27,6 +30,7 @@ struct control_client {
 	int fd; /* owned */
 	struct event readable, writable;
 	STAILQ_HEAD(, control_packet) unsent; /* owned, charged */
+	struct subscriber *subscriber;	      /* owned; NULL: is not told what happens */
 	bool ended;
 };
 
@@ -39,6 +43,13 @@ int control_client_new(struct control_client **ret, struct server *server, int f
 
 /* Takes NULL. */
 struct control_client *control_client_free(struct control_client *client);
+
+/* A packet of an answer: now, or as soon as the peer has read what comes before. */
+void control_client_send(struct control_client *client, Sbeet__Control__Reply *reply);
+
+/* For its subscriber: whether no answer waits to be sent; to be told when the socket has room. */
+bool control_client_is_idle(const struct control_client *client);
+void control_client_wait_writable(struct control_client *client);
 
 /* Hears nothing more; the server will free it. */
 void control_client_end(struct control_client *client);

@@ -103,9 +103,11 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 	TAILQ_INIT(&server->clients);
 	TAILQ_INIT(&server->ended_clients);
 	event_assign(&server->reap, base, -1, 0, on_reap, server);
+	subscribers_init(&server->subscribers, server);
 
 	server->buffer = malloc(PROTO_PACKET_MAX);
-	r = server->buffer ? 0 : -ENOMEM;
+	r = server->buffer ? feed_init(&server->feed, subscribers_wake, &server->subscribers)
+			   : -ENOMEM;
 	if (r == 0) {
 		r = quota_new(&server->quota, &limits);
 	}
@@ -137,6 +139,8 @@ struct server *server_free(struct server *server) {
 		}
 		listener_free(server->shim_listener);
 		listener_free(server->control_listener);
+		subscribers_deinit(&server->subscribers);
+		feed_deinit(&server->feed);
 		engine_free(server->engine);
 		quota_free(server->quota);
 		free(server->buffer);

@@ -5,8 +5,10 @@
 #pragma once
 
 #include "daemon/control.h"
+#include "daemon/feed.h"
 #include "daemon/listener.h"
 #include "daemon/session.h"
+#include "daemon/subscriber.h"
 
 struct engine;
 struct inventory;
@@ -24,6 +26,8 @@ struct server {
 	struct session_list sessions, ended_sessions;
 	struct control_list clients, ended_clients;
 	struct event reap, retry;
+	struct feed feed; /* what happens, for the subscribers */
+	struct subscribers subscribers;
 	uint64_t next_session;
 
 	nsec_t started;

@@ -15,6 +15,7 @@
 #include "daemon/log.h"
 #include "daemon/profiles.h"
 #include "daemon/quota.h"
+#include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/util.h"
 #include "proto/packet.h"
@@ -22,6 +23,8 @@
 
 /* Packets of one session between two looks at the others. */
 #define PACKETS_PER_EVENT 16
+
+#define EVENT(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 
 /* A release may lie this far back: the program was stopped or the machine busy. */
 #define RELEASE_AGE_MAX NSEC_PER_SEC
@@ -124,6 +127,7 @@ static struct job *find_job(struct session *s, uint64_t number) {
 /* Out of the engine, the list and the quota. */
 static void drop_job(struct session *s, struct job *job, bool done) {
 	if (!done) {
+		report_job(job, EVENT(JOB_ABANDON));
 		s->counters.launches += job->launches;
 		s->server->n_launches += job->launches;
 	}
@@ -156,10 +160,12 @@ static void close_socket(struct session *s) {
 /* Abandons all jobs and hears nothing more; the server will free it. */
 static void session_end(struct session *s) {
 	struct job *job;
+	bool known;
 
 	if (s->state == SESSION_CLOSED) {
 		return;
 	}
+	known = s->state != SESSION_NEW;
 	session_set_state(s, SESSION_CLOSED);
 	close_socket(s);
 	event_del(&s->drained);
@@ -172,6 +178,9 @@ static void session_end(struct session *s) {
 	if (s->sched_task != SCHED_TASK_NONE) {
 		engine_remove_task(s->server->engine, s->sched_task);
 		s->sched_task = SCHED_TASK_NONE;
+	}
+	if (known) {
+		report_session(s, EVENT(SESSION_END));
 	}
 	server_session_ended(s->server, s);
 }
@@ -215,6 +224,7 @@ void session_grant(struct job *job) {
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 	uint8_t sms[sizeof(struct smset)];
 
+	report_job(job, EVENT(JOB_GRANT));
 	grant.job = job->number;
 	grant.gpu_uuid.data = (uint8_t *)gpu->uuid;
 	grant.gpu_uuid.len = sizeof(gpu->uuid);
@@ -291,6 +301,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	s->scope = hello->scope;
 	s->enforcement_mask = hello->enforcement_mask;
 	session_set_state(s, SESSION_ACTIVE);
+	report_session(s, EVENT(SESSION_START));
 	end_predecessors(s);
 	declare_task(s);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
@@ -384,6 +395,7 @@ static struct job *open_job(struct session *s, const Sbeet__Request *request, si
 	}
 	TAILQ_INSERT_TAIL(&s->jobs, job, link);
 	s->n_jobs++;
+	report_job(job, EVENT(JOB_REQUEST));
 	return job;
 }
 
@@ -448,6 +460,7 @@ static void count_done(struct session *s, const struct job *job, const Sbeet__Jo
 	if (finished > job->release && finished - job->release > c->max_response) {
 		c->max_response = finished - job->release;
 	}
+	report_job_done(job, finished, done->launches);
 }
 
 static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {

@@ -338,6 +338,7 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 	case SBEET__CONTROL__REQUEST__BODY_HELLO:
 		return check_features(why, m->hello->features, m->hello->n_features);
 	case SBEET__CONTROL__REQUEST__BODY_STATUS:
+	case SBEET__CONTROL__REQUEST__BODY_EVENTS:
 		return 0;
 	case SBEET__CONTROL__REQUEST__BODY_POLICY:
 		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
@@ -403,6 +404,29 @@ static int check_explanation(struct why why, const Sbeet__Control__Explanation *
 	return 0;
 }
 
+static int check_event(struct why why, const Sbeet__Control__Event *m) {
+	TRY(check_text(why, "task of an event", m->task, PROTO_NAME_MAX));
+	TRY(check_sms(why, "sms of an event", &m->sms, PROTO_SMS_MAX));
+	TRY(check_enum(why, "enforcement of an event", (int)m->enforcement,
+		       &sbeet__enforcement__descriptor));
+	TRY(check_enum(why, "task_class", (int)m->task_class, &sbeet__task_class__descriptor));
+	TRY(check_most(why, "sms of a GPU", m->gpu_sms, PROTO_SMS_MAX));
+	TRY(check_text(why, "sharing", m->sharing, PROTO_NAME_MAX));
+	return check_text(why, "text of an event", m->text, PROTO_TEXT_MAX);
+}
+
+/* Kinds that a newer daemon may have are left to the reader. */
+static int check_events(struct why why, const Sbeet__Control__Events *m) {
+	if (m->start) {
+		TRY(check_text(why, "version", m->start->version, PROTO_NAME_MAX));
+		TRY(check_text(why, "policy", m->start->policy, PROTO_NAME_MAX));
+	}
+	for (size_t i = 0; i < m->n_events; i++) {
+		TRY(check_event(why, m->events[i]));
+	}
+	return 0;
+}
+
 int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t size) {
 	struct why why = {text, size};
 
@@ -415,6 +439,8 @@ int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t si
 		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
 	case SBEET__CONTROL__REPLY__BODY_EXPLANATION:
 		return check_explanation(why, m->explanation);
+	case SBEET__CONTROL__REPLY__BODY_EVENTS:
+		return check_events(why, m->events);
 	case SBEET__CONTROL__REPLY__BODY_ERROR:
 		return check_error(why, m->error);
 	default:

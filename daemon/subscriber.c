@@ -1,0 +1,285 @@
+/*
+ * subscriber.c: see subscriber.h.
+ */
+#include "daemon/subscriber.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/report.h"
+#include "daemon/server.h"
+#include "proto/packet.h"
+
+/* Of at most some 350 bytes each: a packet has room for these. */
+#define EVENTS_PER_PACKET 128
+
+/* From the first event to the packet that has it. With PACKETS_PER_SEND this is 100,000 events a
+ * second for each subscriber, more than there are at 20,000 jobs a second. */
+static const struct timeval send_after = {.tv_usec = 10000};
+#define PACKETS_PER_SEND 8
+
+/* Between two readings of power while somebody watches. */
+static const struct timeval power_every = {.tv_sec = 1, .tv_usec = 100000};
+
+struct subscriber {
+	TAILQ_ENTRY(subscriber) link;
+	struct subscribers *all;       /* borrowed, outlives us */
+	struct control_client *client; /* borrowed, owns us */
+	struct feed_reader reader;
+	uint32_t id;
+	bool full; /* its socket was: control_client tells when there is room */
+};
+
+/* A packet in the making. */
+struct batch {
+	Sbeet__Control__Events events;
+	Sbeet__Control__Event list[EVENTS_PER_PACKET], *pointers[EVENTS_PER_PACKET];
+	struct feed_event copies[EVENTS_PER_PACKET];
+	uint8_t sms[EVENTS_PER_PACKET][32];
+};
+
+static void batch_init(struct batch *b) {
+	sbeet__control__events__init(&b->events);
+	b->events.events = b->pointers;
+}
+
+static void batch_add(struct batch *b, const struct feed_event *event) {
+	size_t n = b->events.n_events++;
+	struct feed_event *e = &b->copies[n];
+	Sbeet__Control__Event *m = &b->list[n];
+
+	*e = *event;
+	b->pointers[n] = m;
+	sbeet__control__event__init(m);
+	m->kind = e->kind;
+	m->time_ns = e->time;
+	m->before = e->before;
+	m->session = e->session;
+	m->job = e->job;
+	m->task = e->task;
+	m->gpu = e->gpu;
+	m->slot = e->slot;
+	m->sms.data = b->sms[n];
+	m->sms.len = smset_to_bytes(&e->sms, b->sms[n]);
+	m->enforcement = e->enforcement;
+	m->release_ns = e->release;
+	m->deadline_ns = e->deadline;
+	m->granted_ns = e->granted;
+	m->finished_ns = e->finished;
+	m->predicted_finish_ns = e->predicted_finish;
+	m->launches = e->launches;
+	m->pid = e->pid;
+	m->uid = e->uid;
+	m->tid = e->tid;
+	m->task_class = e->task_class;
+	m->period_ns = e->period;
+	m->gpu_sms = e->gpu_sms;
+	m->sharing = e->sharing ? (char *)e->sharing : m->sharing;
+	m->power_mw = e->power_mw;
+	m->energy_mj = e->energy_mj;
+	m->text = e->text;
+}
+
+static void reply_init(Sbeet__Control__Reply *reply, uint32_t id, struct batch *b) {
+	sbeet__control__reply__init(reply);
+	reply->id = id;
+	reply->body_case = SBEET__CONTROL__REPLY__BODY_EVENTS;
+	reply->events = &b->events;
+}
+
+/* Part of the description of what there is: like any answer, it waits until the peer reads. */
+static void describe(struct control_client *client, uint32_t id, struct batch *b,
+		     const struct feed_event *event) {
+	Sbeet__Control__Reply reply;
+
+	if (event) {
+		batch_add(b, event);
+		b->copies[b->events.n_events - 1].before = true;
+		b->list[b->events.n_events - 1].before = true;
+	}
+	if (b->events.n_events == EVENTS_PER_PACKET || !event) {
+		reply_init(&reply, id, b);
+		control_client_send(client, &reply);
+		b->events.start = NULL;
+		b->events.n_events = 0;
+	}
+}
+
+/* May end @client, and its subscription with it. */
+static void describe_all(struct control_client *client, uint32_t id, struct batch *b) {
+	struct server *server = client->server;
+	struct feed_event event;
+	struct session *session;
+	struct job *job;
+
+	for (size_t i = 0; i < inventory_n_gpus(server->inventory); i++) {
+		report_fill_gpu(server, i, &event);
+		describe(client, id, b, &event);
+	}
+	TAILQ_FOREACH(session, &server->sessions, link) {
+		if (session->state == SESSION_NEW) {
+			continue; /* its Hello will be told of */
+		}
+		report_fill_session(session, &event);
+		describe(client, id, b, &event);
+		TAILQ_FOREACH(job, &session->jobs, link) {
+			report_fill_job(job, &event);
+			describe(client, id, b, &event);
+		}
+	}
+	describe(client, id, b, NULL);
+}
+
+static int64_t wall_offset(nsec_t now) {
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (int64_t)wall.tv_sec * (int64_t)NSEC_PER_SEC + wall.tv_nsec - (int64_t)now;
+}
+
+/* Takes up to a packet's worth from the ring and sends it. Return: whether there may be more. */
+static bool send_packet(struct subscriber *s, struct batch *b) {
+	const struct feed_event *event;
+	struct feed_reader before = s->reader;
+	Sbeet__Control__Reply reply;
+	int r;
+
+	batch_init(b);
+	while (b->events.n_events < EVENTS_PER_PACKET &&
+	       (event = feed_read(&s->all->server->feed, &s->reader))) {
+		batch_add(b, event);
+	}
+	if (b->events.n_events == 0) {
+		return false;
+	}
+	b->events.lost = feed_take_lost(&s->reader);
+	reply_init(&reply, s->id, b);
+	r = packet_send(s->client->fd, &reply.base, -1);
+	if (r == -EAGAIN || r == -ENOMEM) {
+		/* Nothing was sent: these are still to be read, unless they are overwritten first.
+		 */
+		s->reader = before;
+		s->full = true;
+		control_client_wait_writable(s->client);
+	} else if (r < 0) {
+		control_client_end(s->client);
+	}
+	return r == 0 && b->events.n_events == EVENTS_PER_PACKET;
+}
+
+/* Return: whether there may be more to send, when others have had their turn. */
+static bool send_some(struct subscriber *s) {
+	struct batch b;
+	bool more = true;
+
+	for (int i = 0; i < PACKETS_PER_SEND && more; i++) {
+		more = control_client_is_idle(s->client) && !s->full && send_packet(s, &b);
+	}
+	return more;
+}
+
+static void on_send(evutil_socket_t fd, short what, void *userdata) {
+	struct subscribers *all = userdata;
+	struct subscriber *s, *next;
+	bool more = false;
+
+	feed_rest(&all->server->feed);
+	for (s = TAILQ_FIRST(&all->list); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		more |= send_some(s);
+	}
+	if (more) {
+		event_add(&all->send, &send_after);
+	}
+}
+
+void subscribers_wake(void *userdata) {
+	struct subscribers *all = userdata;
+
+	event_add(&all->send, &send_after);
+}
+
+/* Reports the readings that have come since the last time, and asks for the next ones. */
+static void on_power(evutil_socket_t fd, short what, void *userdata) {
+	struct subscribers *all = userdata;
+	struct server *server = all->server;
+	nsec_t now = nsec_now();
+
+	for (size_t i = 0; i < inventory_n_gpus(server->inventory); i++) {
+		if (inventory_gpu(server->inventory, i)->read_at > all->power_seen) {
+			report_gpu(server, i);
+		}
+	}
+	all->power_seen = now;
+	inventory_refresh(server->inventory, now);
+	if (all->n > 0) {
+		event_add(&all->power, &power_every);
+	}
+}
+
+void subscribers_init(struct subscribers *all, struct server *server) {
+	all->server = server;
+	all->n = 0;
+	TAILQ_INIT(&all->list);
+	event_assign(&all->send, server->base, -1, 0, on_send, all);
+	event_assign(&all->power, server->base, -1, 0, on_power, all);
+}
+
+void subscribers_deinit(struct subscribers *all) {
+	event_del(&all->send);
+	event_del(&all->power);
+}
+
+int subscriber_new(struct subscriber **ret, struct control_client *client, uint32_t id) {
+	struct server *server = client->server;
+	Sbeet__Control__EventsStart start = SBEET__CONTROL__EVENTS_START__INIT;
+	struct subscriber *s;
+	struct batch b;
+
+	if (server->subscribers.n == SUBSCRIBERS_MAX) {
+		return SUBSCRIBER_E_TOO_MANY;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		return -ENOMEM;
+	}
+	s->all = &server->subscribers;
+	s->client = client;
+	s->id = id;
+	start.now_ns = nsec_now();
+	start.wall_offset_ns = wall_offset(start.now_ns);
+	start.version = (char *)SBEET_VERSION;
+	start.policy = (char *)sched_get_policy(engine_sched(server->engine))->name;
+	batch_init(&b);
+	b.events.start = &start;
+	feed_attach(&server->feed, &s->reader);
+	TAILQ_INSERT_TAIL(&s->all->list, s, link);
+	if (s->all->n++ == 0) {
+		s->all->power_seen = start.now_ns;
+		event_add(&s->all->power, &power_every);
+	}
+	*ret = s;
+	describe_all(client, id, &b);
+	return 0;
+}
+
+struct subscriber *subscriber_free(struct subscriber *s) {
+	if (s) {
+		feed_detach(&s->all->server->feed, &s->reader);
+		TAILQ_REMOVE(&s->all->list, s, link);
+		s->all->n--;
+		free(s);
+	}
+	return NULL;
+}
+
+void subscriber_resume(struct subscriber *s) {
+	s->full = false;
+	if (send_some(s)) {
+		event_add(&s->all->send, &send_after);
+	}
+}

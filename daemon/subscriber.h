@@ -1,0 +1,49 @@
+/*
+ * subscriber.h: control connections that are told what happens.
+ *
+ * Events go out in packets some milliseconds after they happened, outside the callbacks in which
+ * they did. A peer that does not read is not waited for and nothing is kept for it: it loses
+ * events, and is told how many with the next ones that it reads.
+ */
+#pragma once
+
+#include <event2/event_struct.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "proto/units.h"
+
+struct control_client;
+struct server;
+struct subscriber;
+
+TAILQ_HEAD(subscriber_list, subscriber);
+
+/* All of them; part of the server. */
+struct subscribers {
+	struct server *server; /* borrowed, outlives us */
+	struct subscriber_list list;
+	struct event send;  /* timer */
+	struct event power; /* timer */
+	nsec_t power_seen;  /* readings up to this time have been reported */
+	unsigned n;
+};
+
+/* At most so many at once: each costs the loop the packing of every event. */
+#define SUBSCRIBERS_MAX 32
+
+#define SUBSCRIBER_E_TOO_MANY 1
+
+void subscribers_init(struct subscribers *subscribers, struct server *server);
+void subscribers_deinit(struct subscribers *subscribers);
+
+/* For struct feed: something has happened. @userdata: the struct subscribers. */
+void subscribers_wake(void *userdata);
+
+/* Subscribes @client, which must not be subscribed yet, and sends it what there is; @id is its
+ * request's. Return: 0, SUBSCRIBER_E_TOO_MANY, -ENOMEM. */
+int subscriber_new(struct subscriber **ret, struct control_client *client, uint32_t id);
+struct subscriber *subscriber_free(struct subscriber *subscriber); /* takes NULL */
+
+/* The client's socket has room again. */
+void subscriber_resume(struct subscriber *subscriber);

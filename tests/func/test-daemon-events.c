@@ -1,0 +1,263 @@
+/*
+ * test-daemon-events.c: a real sbeetd tells what happens: everything, in order; to who reads too
+ * slowly, how much it missed; and to nobody at the cost of others.
+ */
+#include "harness.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/feed.h"
+#include "daemon/subscriber.h"
+#include "proto/packet.h"
+#include "proto/validate.h"
+
+#define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
+
+static const char *const args[] = {"--gpus", "46", "--sharing", "mps", "--drain", "1ms", NULL};
+static struct harness harness;
+
+static int start(void **state) {
+	harness = (struct harness){0};
+	harness_start(&harness, args);
+	return 0;
+}
+
+static int clean(void **state) {
+	harness_clean(&harness);
+	return 0;
+}
+
+static int subscribe(void) {
+	Sbeet__Control__EventsRequest ask = SBEET__CONTROL__EVENTS_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	char path[128];
+	int fd;
+
+	assert_int_equal(packet_socket_path("control.sock", path, sizeof(path)), 0);
+	fd = packet_connect(path, 0);
+	assert_true(fd >= 0);
+	request.id = 5;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_EVENTS;
+	request.events = &ask;
+	assert_int_equal(packet_send(fd, &request.base, -1), 0);
+	return fd;
+}
+
+static Sbeet__Control__Reply *receive(int fd) {
+	static uint8_t buffer[PROTO_PACKET_MAX];
+	ProtobufCMessage *m = NULL;
+	Sbeet__Control__Reply *reply;
+	char why[256];
+	int n = packet_receive(fd, buffer, NULL);
+
+	assert_true(n > 0);
+	assert_int_equal(packet_unpack(&sbeet__control__reply__descriptor, buffer, (size_t)n, &m),
+			 0);
+	reply = (Sbeet__Control__Reply *)m;
+	if (validate_control_reply(reply, why, sizeof(why)) != 0) {
+		fail_msg("%s", why);
+	}
+	assert_int_equal(reply->id, 5);
+	assert_false(reply->last);
+	return reply;
+}
+
+/* One event after the other, across packets. */
+struct reading {
+	int fd;
+	Sbeet__Control__Reply *reply;
+	size_t next;
+	uint64_t lost;
+};
+
+static const Sbeet__Control__Event *next_event(struct reading *r) {
+	while (!r->reply || r->next == r->reply->events->n_events) {
+		if (r->reply) {
+			packet_free(&r->reply->base);
+		}
+		r->reply = receive(r->fd);
+		assert_int_equal(r->reply->body_case, SBEET__CONTROL__REPLY__BODY_EVENTS);
+		r->lost += r->reply->events->lost;
+		r->next = 0;
+	}
+	return r->reply->events->events[r->next++];
+}
+
+static struct reading reading_start(void) {
+	struct reading r = {.fd = subscribe()};
+
+	assert_int_equal(next_event(&r)->kind, KIND(GPU));
+	assert_non_null(r.reply->events->start);
+	assert_string_equal(r.reply->events->start->policy, "even");
+	assert_int_equal(r.reply->events->events[0]->gpu_sms, 46);
+	return r;
+}
+
+static void reading_end(struct reading *r) {
+	if (r->reply) {
+		packet_free(&r->reply->base);
+	}
+	close(r->fd);
+}
+
+static void expect(struct reading *r, Sbeet__Control__EventKind kind, const char *task,
+		   uint64_t job) {
+	const Sbeet__Control__Event *e = next_event(r);
+
+	assert_int_equal(e->kind, kind);
+	assert_string_equal(e->task, task);
+	assert_int_equal(e->job, job);
+	assert_false(e->before);
+}
+
+static void a_watcher_sees_a_program_from_start_to_end(void **state) {
+	struct reading r = reading_start();
+	struct shim s = shim_open("camera", MASK_ALL);
+	const Sbeet__Control__Event *e;
+
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	shim_granted(s.fd, 1);
+	shim_done(s.fd, 1);
+	shim_request(s.fd, 2, 0, MASK_ALL);
+	shim_granted(s.fd, 2);
+	shim_close(&s);
+	policy_set("fcfs", SBEET__ERROR_CODE__ERROR_CODE_NONE);
+
+	expect(&r, KIND(SESSION_START), "camera", 0);
+	expect(&r, KIND(JOB_REQUEST), "camera", 1);
+	e = next_event(&r);
+	assert_int_equal(e->kind, KIND(JOB_GRANT));
+	assert_int_equal(e->sms.len, 3); /* 23 SMs */
+	assert_int_equal(e->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_COUNT);
+	assert_true(e->granted_ns >= e->release_ns);
+	e = next_event(&r);
+	assert_int_equal(e->kind, KIND(JOB_DONE));
+	assert_true(e->finished_ns >= e->granted_ns);
+	expect(&r, KIND(JOB_REQUEST), "camera", 2);
+	expect(&r, KIND(JOB_GRANT), "camera", 2);
+	/* the harness's policy_set() and the program's end come in either order */
+	e = next_event(&r);
+	if (e->kind == KIND(POLICY)) {
+		assert_string_equal(e->text, "fcfs");
+		e = next_event(&r);
+	}
+	assert_int_equal(e->kind, KIND(JOB_ABANDON));
+	expect(&r, KIND(SESSION_END), "camera", 0);
+	assert_int_equal(r.lost, 0);
+	reading_end(&r);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void a_late_watcher_is_told_what_there_is(void **state) {
+	struct shim a = shim_open("first", MASK_ALL), b = shim_open("second", MASK_ALL);
+	struct reading r;
+	const Sbeet__Control__Event *e;
+
+	shim_request(a.fd, 1, 0, MASK_WHOLE);
+	shim_granted(a.fd, 1);
+	shim_request(b.fd, 7, 0, MASK_WHOLE);
+	harness_settle();
+	r = reading_start();
+	for (int i = 0; i < 4; i++) {
+		static const struct {
+			Sbeet__Control__EventKind kind;
+			const char *task;
+		} expected[] = {{KIND(SESSION_START), "first"},
+				{KIND(JOB_GRANT), "first"},
+				{KIND(SESSION_START), "second"},
+				{KIND(JOB_REQUEST), "second"}};
+
+		e = next_event(&r);
+		assert_int_equal(e->kind, expected[i].kind);
+		assert_string_equal(e->task, expected[i].task);
+		assert_true(e->before);
+	}
+	shim_done(a.fd, 1);
+	expect(&r, KIND(JOB_DONE), "first", 1);
+	expect(&r, KIND(JOB_GRANT), "second", 7);
+	reading_end(&r);
+	shim_close(&a);
+	shim_close(&b);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Jobs enough to fill the ring several times; the watcher reads none of it until they are over. */
+static void a_watcher_that_sleeps_loses_events_and_nothing_else(void **state) {
+	enum { N_JOBS = 4 * FEED_EVENTS };
+	struct reading r = reading_start();
+	struct shim s = shim_open("busy", MASK_ALL);
+	const Sbeet__Control__Event *e;
+	uint64_t n = 0, last = 0;
+
+	for (uint64_t job = 1; job <= N_JOBS; job++) {
+		shim_request(s.fd, job, 0, MASK_ALL);
+		shim_granted(s.fd, job);
+		shim_done(s.fd, job);
+	}
+	harness_settle();
+	/* What was sent before it stopped to read comes first, then the newest ones. */
+	do {
+		e = next_event(&r);
+		assert_true(e->job >= last);
+		last = e->job;
+		n += e->kind != KIND(GPU);
+	} while (e->job != N_JOBS || e->kind != KIND(JOB_DONE));
+	assert_true(r.lost > 0);
+	/* request, grant and done of each job, and the session's start */
+	assert_int_equal(n + r.lost, 3 * N_JOBS + 1);
+	reading_end(&r);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void no_more_watchers_than_allowed(void **state) {
+	int fds[SUBSCRIBERS_MAX], fd;
+	Sbeet__Control__Reply *reply;
+	struct reading r;
+
+	for (size_t i = 0; i < SUBSCRIBERS_MAX; i++) {
+		fds[i] = subscribe();
+		packet_free(&receive(fds[i])->base);
+	}
+	fd = subscribe();
+	{
+		static uint8_t buffer[PROTO_PACKET_MAX];
+		ProtobufCMessage *m = NULL;
+		int n = packet_receive(fd, buffer, NULL);
+
+		assert_true(n > 0);
+		assert_int_equal(
+			packet_unpack(&sbeet__control__reply__descriptor, buffer, (size_t)n, &m),
+			0);
+		reply = (Sbeet__Control__Reply *)m;
+		assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_ERROR);
+		assert_int_equal(reply->error->code, SBEET__ERROR_CODE__ERROR_CODE_QUOTA);
+		packet_free(m);
+	}
+	close(fd);
+	for (size_t i = 0; i < SUBSCRIBERS_MAX; i++) {
+		close(fds[i]);
+	}
+	harness_settle();
+	r = reading_start();
+	reading_end(&r);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_watcher_sees_a_program_from_start_to_end, start,
+						clean),
+		cmocka_unit_test_setup_teardown(a_late_watcher_is_told_what_there_is, start, clean),
+		cmocka_unit_test_setup_teardown(a_watcher_that_sleeps_loses_events_and_nothing_else,
+						start, clean),
+		cmocka_unit_test_setup_teardown(no_more_watchers_than_allowed, start, clean),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -4,6 +4,7 @@
 #include "client/control.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -237,6 +238,44 @@ void control_answer_deinit(struct control_answer *a) {
 	}
 	free(a->replies);
 	*a = (struct control_answer){0};
+}
+
+int control_send(struct control *c, Sbeet__Control__Request *request, char *error,
+		 size_t error_size) {
+	int r;
+
+	request->id = ++c->last_id;
+	r = packet_send(c->fd, &request->base, -1);
+	return r < 0 ? fail_transfer(c, r, error, error_size) : 0;
+}
+
+int control_next(struct control *c, nsec_t timeout, Sbeet__Control__Reply **ret, char *error,
+		 size_t error_size) {
+	struct pollfd p = {.fd = c->fd, .events = POLLIN};
+	struct timespec limit = {.tv_sec = (time_t)(timeout / NSEC_PER_SEC),
+				 .tv_nsec = (long)(timeout % NSEC_PER_SEC)};
+	Sbeet__Control__Reply *reply;
+	int r;
+
+	r = ppoll(&p, 1, timeout == CONTROL_FOREVER ? NULL : &limit, NULL);
+	if (r == 0 || (r < 0 && errno == EINTR)) {
+		*ret = NULL;
+		return 0;
+	}
+	if (r < 0) {
+		return fail_transfer(c, -errno, error, error_size);
+	}
+	r = receive(c, &reply, error, error_size);
+	if (r != 0) {
+		return r;
+	}
+	if (reply->body_case == SBEET__CONTROL__REPLY__BODY_ERROR) {
+		r = fail_remote(reply->error, error, error_size);
+		packet_free(&reply->base);
+		return r;
+	}
+	*ret = reply;
+	return 0;
 }
 
 static int say_hello(struct control *c, char *error, size_t size) {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "control.pb-c.h"
+#include "proto/units.h"
 
 struct control;
 
@@ -32,3 +33,16 @@ struct control *control_close(struct control *c); /* takes NULL, returns NULL */
 int control_call(struct control *c, Sbeet__Control__Request *request, struct control_answer *ret,
 		 char *error, size_t error_size);
 void control_answer_deinit(struct control_answer *a);
+
+/* For answers that do not end: sends @request. Return as control_open(). */
+int control_send(struct control *c, Sbeet__Control__Request *request, char *error,
+		 size_t error_size);
+
+#define CONTROL_FOREVER UINT64_MAX
+
+/*
+ * The next packet of such an answer, to be freed with packet_free(); NULL if there was none within
+ * @timeout, or a signal came. Return as control_open().
+ */
+int control_next(struct control *c, nsec_t timeout, Sbeet__Control__Reply **ret, char *error,
+		 size_t error_size);

@@ -26,11 +26,15 @@ const char *enforcement_name(Sbeet__Enforcement e) {
 	}
 }
 
+bool enforcement_is_exact(Sbeet__Enforcement e) {
+	return e == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ||
+	       e == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
+	       e == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+}
+
 /* The daemon's word is not enough: a count never names SMs, whatever else is said of it. */
 bool job_is_exact(const Sbeet__Control__Job *job) {
-	return job->exact && (job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ||
-			      job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
-			      job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN);
+	return job->exact && enforcement_is_exact(job->enforcement);
 }
 
 static struct smset set_of(const ProtobufCBinaryData *bytes) {

@@ -31,6 +31,9 @@ json_t *snapshot_json(const struct snapshot *s);
 /* "whole", "smid", "count", "green", "none". */
 const char *enforcement_name(Sbeet__Enforcement e);
 
+/* Whether a set that is held so names the very SMs. */
+bool enforcement_is_exact(Sbeet__Enforcement e);
+
 /* Whether the SMs of @job's set are the very ones that its kernels run on. Only then may the set be
  * shown as such; else just their number means anything. */
 bool job_is_exact(const Sbeet__Control__Job *job);

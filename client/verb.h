@@ -28,9 +28,20 @@ struct verb {
 	int (*function)(const struct ctl *ctl); /* returns an enum ctl_exit */
 };
 
-extern const struct verb verb_help, verb_job_explain, verb_plan, verb_policy, verb_profile_export,
-	verb_profile_import, verb_profile_list, verb_profile_show, verb_ptx, verb_run,
-	verb_simulate, verb_status, verb_version;
+extern const struct verb verb_help;
+extern const struct verb verb_job_explain;
+extern const struct verb verb_monitor;
+extern const struct verb verb_plan;
+extern const struct verb verb_policy;
+extern const struct verb verb_profile_export;
+extern const struct verb verb_profile_import;
+extern const struct verb verb_profile_list;
+extern const struct verb verb_profile_show;
+extern const struct verb verb_ptx;
+extern const struct verb verb_run;
+extern const struct verb verb_simulate;
+extern const struct verb verb_status;
+extern const struct verb verb_version;
 
 /* All verbs of sbeetctl, NULL at the end. The first one is what a bare `sbeetctl` does. */
 extern const struct verb *const verbs[];

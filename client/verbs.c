@@ -7,6 +7,7 @@
 
 const struct verb *const verbs[] = {
 	&verb_status,
+	&verb_monitor,
 	&verb_run,
 	&verb_job_explain,
 	&verb_ptx,

@@ -403,31 +403,26 @@ int context_prepare_set(struct context *c, const struct smset *set) {
 	return 0;
 }
 
-/* What of a control block counts up. Return: 0, -EIO. */
-static int control_read(struct context *c, struct control *b, uint64_t *ret_launches,
-			uint64_t *ret_outside) {
-	struct {
-		uint64_t outside, launches;
-	} counters;
-	int r;
+/*
+ * Are all launches on a control block complete? Looks twice: when the counters say so some thread
+ * may be about to read what its block was told last, which takes it a few instructions; the second
+ * look is a copy later.
+ */
+static bool control_is_idle(struct context *c, struct control *b) {
+	struct twin_ctl ctl;
 
-	_Static_assert(offsetof(struct twin_ctl, launches) ==
-			       offsetof(struct twin_ctl, outside) + sizeof(uint64_t),
-		       "both counters are read at once");
-	r = context_read(c, &counters, b->address + offsetof(struct twin_ctl, outside),
-			 sizeof(counters));
-	if (r < 0) {
-		return r;
+	for (unsigned look = 0; look < 2; look++) {
+		if (context_read(c, &ctl, b->address, sizeof(ctl)) < 0 || ctl.next ||
+		    ctl.launches != atomic_load(&b->launches_begun)) {
+			return false;
+		}
 	}
-	*ret_launches = counters.launches;
-	*ret_outside = counters.outside;
-	return 0;
+	return true;
 }
 
 /* One that a gone stream left behind, if all launches on it are complete. */
 static struct control *control_reuse(struct context *c) {
 	struct control *b;
-	uint64_t launches, outside;
 
 	for (unsigned i = 0; i < LEFT_TRIES; i++) {
 		pthread_mutex_lock(&lock);
@@ -442,8 +437,7 @@ static struct control *control_reuse(struct context *c) {
 		if (!b) {
 			return NULL;
 		}
-		if (!control_read(c, b, &launches, &outside) &&
-		    launches == atomic_load(&b->launches_begun)) {
+		if (control_is_idle(c, b)) {
 			return b;
 		}
 		pthread_mutex_lock(&lock);
@@ -545,18 +539,19 @@ struct control *context_find_control(struct context *c, const struct launch *l) 
 }
 
 uint64_t context_read_outside(struct context *c) {
-	uint64_t launches, outside, sum = 0, before;
+	uint64_t sum = 0, before;
+	struct twin_ctl ctl;
 
 	for (struct control *b = atomic_load_explicit(&c->all, memory_order_acquire); b;
 	     b = b->next_of_all) {
 		/* Nothing new: no copy. */
 		if (atomic_load(&b->launches_begun) == atomic_load(&b->launches_seen) ||
-		    control_read(c, b, &launches, &outside) < 0) {
+		    context_read(c, &ctl, b->address, sizeof(ctl)) < 0) {
 			continue;
 		}
-		before = atomic_exchange(&b->outside_seen, outside);
-		sum += outside > before ? outside - before : 0;
-		atomic_store(&b->launches_seen, launches);
+		before = atomic_exchange(&b->outside_seen, ctl.outside);
+		sum += ctl.outside > before ? ctl.outside - before : 0;
+		atomic_store(&b->launches_seen, ctl.launches);
 	}
 	return sum;
 }

@@ -116,7 +116,6 @@ static CUresult launch_confined(const struct enforce_grant *g, unsigned n_sms,
 		.grid_y = l->grid[1],
 		.grid_z = l->grid[2],
 		.n_workers = plan.n_workers,
-		.share = plan.share,
 	};
 	plan_params(t->info, l, &arg, params);
 	rc = launch_twin(t, l, plan.n_workers, params);

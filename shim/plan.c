@@ -12,8 +12,7 @@
 
 /*
  * With exactly SMs x occupancy workers an SM was given 5-6 of 8, because surplus workers go to SMs
- * that outsiders have already left. With a quarter more, and each SM taking its share only, it was
- * given 8 of 8.
+ * that outsiders have already left. With a quarter more it was given 8 of 8.
  */
 static uint64_t with_margin(uint64_t n) {
 	return n + (n + 3) / 4;
@@ -28,6 +27,9 @@ int plan_make(struct plan *ret, const unsigned grid[3], unsigned set_sms, unsign
 		return -EINVAL;
 	}
 	n_blocks = (uint64_t)grid[0] * grid[1] * grid[2]; /* below 2^63 */
+	if (n_blocks > TWIN_BLOCKS_MAX) {
+		return -E2BIG;
+	}
 
 	/* A small grid needs few workers on each SM of the set; but which SM a worker lands on is
 	 * the hardware's choice, so there are as many for each SM of the GPU: those of the set get
@@ -43,7 +45,6 @@ int plan_make(struct plan *ret, const unsigned grid[3], unsigned set_sms, unsign
 	*ret = (struct plan){
 		.n_blocks = n_blocks,
 		.n_workers = (uint32_t)n,
-		.share = occupancy,
 	};
 	return 0;
 }
@@ -51,7 +52,7 @@ int plan_make(struct plan *ret, const unsigned grid[3], unsigned set_sms, unsign
 unsigned plan_workers_max(unsigned gpu_sms, unsigned blocks_per_sm) {
 	uint64_t n = with_margin((uint64_t)gpu_sms * blocks_per_sm);
 
-	return n > PLAN_WORKERS_MAX ? PLAN_WORKERS_MAX : (unsigned)n;
+	return n > TWIN_WORKERS_MAX ? TWIN_WORKERS_MAX : (unsigned)n;
 }
 
 static bool attribute_allows(const CUlaunchAttribute *a) {

@@ -17,19 +17,16 @@
  * drivers, are at most this many of four bytes. */
 #define PLAN_PARAMS_MAX 1024
 
-/* Blocks of one launch of workers: the hardware's limit for x, far above SMs x blocks. */
-#define PLAN_WORKERS_MAX 65536
-
 struct plan {
 	uint64_t n_blocks; /* of the virtual grid */
 	uint32_t n_workers;
-	uint32_t share; /* workers that one SM takes */
 };
 
 /*
  * Workers that fill @set_sms SMs of a GPU with @gpu_sms, where @occupancy blocks of the twin fit on
  * one SM. All arguments at least 1. @n_workers_max: what the control block has slots for.
- * Return: 0; -EINVAL: the grid is not one that a driver would take.
+ * Return: 0; -EINVAL: the grid is not one that a driver would take; -E2BIG: it is larger than
+ * TWIN_BLOCKS_MAX.
  */
 int plan_make(struct plan *ret, const unsigned grid[3], unsigned set_sms, unsigned gpu_sms,
 	      unsigned occupancy, unsigned n_workers_max);

@@ -21,15 +21,14 @@
 #define TWIN_VARS_NAME "sbeet_twin_vars"
 
 struct twin_arg {
-	uint64_t ctl;	     /* device address of a struct twin_ctl, 16-byte aligned */
-	uint64_t set;	     /* device address of a struct twin_set, 16-byte aligned */
-	uint64_t n_blocks;   /* of the virtual grid: grid_x * grid_y * grid_z */
-	uint32_t grid_x;     /* what the kernel sees as %nctaid: at most 2^31 - 1, 65535, 65535 */
+	uint64_t ctl;	   /* device address of a struct twin_ctl, 16-byte aligned */
+	uint64_t set;	   /* device address of a struct twin_set, 16-byte aligned */
+	uint64_t n_blocks; /* of the virtual grid: grid_x * grid_y * grid_z */
+	uint32_t grid_x;   /* what the kernel sees as %nctaid: at most 2^31 - 1, 65535, 65535 */
 	uint32_t grid_y;
 	uint32_t grid_z;
-	uint32_t n_workers;  /* blocks launched */
-	uint32_t share;	     /* most workers on one SM: the kernel's occupancy, at least 1 */
-	uint32_t flags;	     /* 0 */
+	uint32_t n_workers;   /* blocks launched */
+	uint32_t reserved[2]; /* 0 */
 };
 
 /* Which SMs may work. Written by the host, read by workers on arrival and at each claim; the host
@@ -45,28 +44,33 @@ struct twin_set {
  * state, so the kernel that comes next on the same stream can use it and nobody has to clear it
  * from the host. All zero at the start. n_workers slots follow it.
  *
- * A launch runs its whole grid, whatever happens to the set: if every worker has left and blocks are
- * left over, the last one runs them where it is, and counts them as outside. Only twin_set.stop or
- * an empty set end it earlier: then `next` keeps the first block that was not claimed, `launches`
- * does not count, and a launch with the same arguments goes on there.
+ * A launch runs its whole grid, whatever happens to the set: if every worker has left and blocks
+ * are left over, the last one runs them where it is, and counts them as outside. Only twin_set.stop
+ * or an empty set end it earlier: then `next` keeps the first block that was not claimed,
+ * `launches` does not count, and a launch with the same arguments goes on there.
+ *
+ * The host may give the block to another stream once `launches` is the number of launches begun and
+ * `next` is 0.
  */
 struct twin_ctl {
-	uint64_t next;	       /* first virtual block that is not claimed yet */
-	uint32_t left;	       /* workers that are gone */
-	uint32_t reserved0[3];
-	uint64_t outside;      /* virtual blocks run outside the set; only ever counted up */
-	uint64_t launches;     /* launches that ran to the end of their grid; only ever counted up, by
-				* the last access that a launch makes here: the host knows by it that
-				* the block is back in its initial state */
-	uint64_t reserved1[3];
-	uint32_t per_sm[PROTO_SMS_MAX]; /* workers that came to each SM */
+	/* In the low TWIN_NEXT_BITS the first virtual block that is not claimed yet, and above the
+	 * grid's end one more for each worker that found none; in the rest, workers that left
+	 * before the end. So every worker counts here once when it goes. */
+	uint64_t next;
+	uint64_t outside;  /* virtual blocks run outside the set; only ever counted up */
+	uint64_t launches; /* launches that ran to the end of their grid; only ever counted up */
+	uint64_t reserved;
 	/* struct twin_slot slots[n_workers] */
 };
+
+#define TWIN_NEXT_BITS	 48
+#define TWIN_BLOCKS_MAX	 (1ull << 47) /* a day and a half, at one block a nanosecond */
+#define TWIN_WORKERS_MAX 65535u
 
 /* How the claiming thread tells the others of its block, a half for each claim in turn. Private to
  * the twin; need not be cleared. */
 struct twin_slot {
-	uint32_t half[2][2]; /* x, or a leave mark; y and z in 16 bits each */
+	uint32_t half[2][2]; /* x; y and z in 16 bits each */
 };
 
 static inline size_t twin_ctl_size(uint32_t n_workers) {
@@ -75,5 +79,5 @@ static inline size_t twin_ctl_size(uint32_t n_workers) {
 
 _Static_assert(sizeof(struct twin_arg) == 48, "read by PTX");
 _Static_assert(sizeof(struct twin_slot) == 16, "read by PTX");
-_Static_assert(offsetof(struct twin_ctl, per_sm) == 64, "read by PTX");
+_Static_assert(sizeof(struct twin_ctl) == 32, "read by PTX");
 _Static_assert(sizeof(struct twin_set) == 48, "read by PTX");

@@ -20,7 +20,6 @@ static void plan_fills_every_sm_with_a_margin(void **state) {
 	assert_int_equal(plan_make(&p, grid, 66, 132, 8, plan_workers_max(132, 32)), 0);
 	assert_int_equal(p.n_blocks, 100000);
 	assert_int_equal(p.n_workers, 1320);
-	assert_int_equal(p.share, 8);
 }
 
 static void plan_sends_few_workers_for_few_blocks(void **state) {
@@ -29,7 +28,6 @@ static void plan_sends_few_workers_for_few_blocks(void **state) {
 
 	assert_int_equal(plan_make(&p, ten, 40, 80, 8, 10000), 0);
 	assert_int_equal(p.n_workers, 100); /* one for each SM, and a quarter */
-	assert_int_equal(p.share, 8);
 	assert_int_equal(plan_make(&p, one, 1, 1, 8, 10000), 0);
 	assert_int_equal(p.n_workers, 2);
 	assert_int_equal(plan_make(&p, hundred, 40, 80, 8, 10000), 0);
@@ -57,11 +55,13 @@ static void plan_reaches_each_sm_and_never_more_than_there_are_slots(void **stat
 }
 
 static void plan_counts_the_largest_grid(void **state) {
-	const unsigned largest[3] = {0x7FFFFFFF, 0xFFFF, 0xFFFF};
+	const unsigned largest[3] = {0x7FFFFFFF, 0xFFFF, 1}, beyond[3] = {0x7FFFFFFF, 0xFFFF, 2};
 	struct plan p = {.n_blocks = 77};
 
+	assert_int_equal(plan_make(&p, beyond, 1, 1, 1, 10), -E2BIG);
+	assert_int_equal(p.n_blocks, 77);
 	assert_int_equal(plan_make(&p, largest, 1, 1, 1, 10), 0);
-	assert_true(p.n_blocks == 0x7FFFFFFFull * 0xFFFF * 0xFFFF);
+	assert_true(p.n_blocks == 0x7FFFFFFFull * 0xFFFF);
 }
 
 static void plan_refuses_grids_that_no_driver_takes(void **state) {

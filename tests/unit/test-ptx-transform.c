@@ -128,7 +128,7 @@ static void transform_turns_every_end_into_a_branch(void **state) {
 
 	assert_occurs(t->ptx, "@%p1 bra \t$sbeet_end;", 1);
 	assert_occurs(t->ptx, "@!%p2 bra \t$sbeet_end;", 1);
-	assert_occurs(t->ptx, "\tret;", 1);
+	assert_occurs(t->ptx, "ret;", 1); /* of who leaves */
 	assert_occurs(t->ptx, "exit", 0);
 	transform_free(t);
 }
@@ -400,7 +400,8 @@ static void transform_keeps_counted_barriers_apart(void **state) {
 
 	assert_true(t->kernels[0].confinable);
 	assert_occurs(t->ptx, "bar.sync \t0, 64;", 1);
-	assert_occurs(t->ptx, "bar.sync \t2;", 3); /* the kernel's, sync, over */
+	assert_occurs(t->ptx, "bar.sync \t2;", 1); /* the kernel's */
+	assert_occurs(t->ptx, "bar.red.or.pred \t%sbeet_p0, 2,", 1);
 	transform_free(t);
 	assert_refused("", DIFFER "@%p1 ret; bar.sync 1, 64; ret;", "bar.sync 1, 64;", "number of");
 	assert_twin("", DIFFER "@%p1 bra A; bar.sync 1, 64; A: bar.sync 0; ret;", false);

@@ -18,7 +18,7 @@
 	".reg .b64 %rd<9>;\n.reg .pred %p<3>;\n.shared .b32 s[256];\n"                    \
 	"ld.param.u64 %rd1, [b];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, 0;\n"                \
 	"mad.wide.u32 %rd2, %r1, 4, %rd1;\nmov.u32 %r3, %r1;\nmov.f32 %f1, 0f3F800000;\n" \
-	"mov.u32 %r6, s;\nmad.lo.u32 %r6, %r1, 4, %r6;\nL:\n"
+	"mov.u32 %r6, s;\nmad.lo.u32 %r6, %r1, 4, %r6;\nst.shared.u32 [%r6], %r2;\nL:\n"
 #define TAIL                                                               \
 	"add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 5000;\n@%p1 bra L;\n" \
 	"st.global.u32 [%rd2], %r3;\nst.global.f32 [%rd2+4096], %f1;\nret;\n}\n"

@@ -134,6 +134,8 @@ static int exec_fault_result(enum interp_fault_kind kind) {
 		return CUDA_ERROR_ASSERT;
 	case INTERP_FAULT_HANG:
 		return CUDA_ERROR_LAUNCH_TIMEOUT;
+	case INTERP_FAULT_UNINITIALISED:
+	case INTERP_FAULT_UNDEFINED:
 	case INTERP_FAULT_NONE:
 		break;
 	}

@@ -145,12 +145,14 @@ static uint64_t atom_one(const struct insn *in, uint8_t *p, uint64_t b, uint64_t
 enum exec_result mem_atom(struct warp *w, const struct insn *in, uint32_t mask) {
 	const uint64_t *base = warp_src(w, in->s[0]), *b = warp_src(w, in->s[1]);
 	const uint64_t *c = warp_src(w, in->s[2]);
+	enum mem_access access = in->mode == ATOM_EXCH ? MEM_WRITE : MEM_UPDATE;
 	unsigned bytes = ptx_type_bytes(in->type);
 
 	w->polls++;
 	for (uint32_t left = mask; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
-		uint8_t *p = mem_address(w, in, i, base[i] + (uint64_t)in->imm, bytes, bytes, true);
+		uint8_t *p =
+			mem_address(w, in, i, base[i] + (uint64_t)in->imm, bytes, bytes, access);
 		uint64_t old;
 
 		if (!p) {

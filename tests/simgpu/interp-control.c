@@ -176,8 +176,7 @@ enum exec_result control_call_return(struct warp *w, const struct insn *in, uint
 enum exec_result control_exit(struct warp *w, const struct insn *in, uint32_t mask) {
 	warp_park(w, w->active & ~mask, w->pc + 1);
 	w->alive &= ~mask;
-	sync_after_exit(w);
-	return EXEC_REGROUP;
+	return barrier_after_exit(w);
 }
 
 enum exec_result control_ret(struct warp *w, const struct insn *in, uint32_t mask) {

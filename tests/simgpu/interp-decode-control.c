@@ -422,7 +422,10 @@ static int decode_barrier(struct decoder *d, struct op *op) {
 	if (op_has(op, "cluster")) {
 		return -ENOTSUP;
 	}
-	op->in.exec = sync_barrier;
+	op->in.exec = barrier_exec;
+	if (ptx_name_is(op->part[0], "bar") || op_has(op, "aligned")) {
+		op->in.flags |= INSN_ALIGNED;
+	}
 	if (!what && op->sync) {
 		op->in.mode = BAR_SYNC;
 	} else if (what && strcmp(what, ".arrive") == 0 && op->n == 2) {

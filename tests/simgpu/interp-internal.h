@@ -59,7 +59,8 @@ enum insn_flag {
 	INSN_NEGATE2 = 1 << 6,
 	INSN_NEGATE3 = 1 << 7,
 	INSN_RELU = 1 << 8,
-	INSN_NAN = 1 << 9, /* min/max: a NaN operand gives NaN */
+	INSN_NAN = 1 << 9,	/* min/max: a NaN operand gives NaN */
+	INSN_ALIGNED = 1 << 10, /* barrier: by all threads of a warp together */
 };
 
 enum insn_round {
@@ -262,6 +263,7 @@ struct warp {
 
 struct barrier {
 	uint32_t expected; /* threads; 0: all of the block */
+	uint8_t kind;	   /* enum barrier_op: .sync (and .arrive), or which reduction */
 	uint32_t popc;	   /* barrier.red: predicates that were true... */
 	uint32_t total;	   /* ...of so many */
 };
@@ -286,7 +288,8 @@ struct interp_block {
 	uint32_t barriers_used; /* bit n: somebody has arrived at barrier n */
 	uint64_t cycles, instructions;
 	void *params;	 /* owned; a copy if the caller's buffer is not aligned, else NULL */
-	uint8_t *shared; /* owned */
+	uint8_t *shared; /* owned, as is which of its bytes somebody has written */
+	uint8_t *shared_written;
 	uint32_t shared_size, dynamic_shared;
 	struct tlb_entry tlb[BLOCK_TLB];
 	unsigned tlb_next;
@@ -304,6 +307,11 @@ static inline uint64_t warp_key(uint32_t base, uint32_t pc) {
 
 static inline uint32_t warp_key_base(uint64_t key) {
 	return UINT32_MAX - (uint32_t)(key >> 32);
+}
+
+/* The instruction at which a thread that is not active stands. */
+static inline const struct insn *warp_lane_insn(const struct warp *w, unsigned lane) {
+	return &w->block->module->insns[(uint32_t)w->key[lane]];
 }
 
 static inline uint64_t *warp_dst(struct warp *w, int32_t number) {
@@ -383,10 +391,11 @@ enum exec_result mem_cp_async(struct warp *w, const struct insn *in, uint32_t ma
 enum exec_result mem_cvta(struct warp *w, const struct insn *in, uint32_t mask);
 enum exec_result mem_isspacep(struct warp *w, const struct insn *in, uint32_t mask);
 
+enum mem_access { MEM_READ, MEM_WRITE, MEM_UPDATE };
 /* Host address of @size bytes at @addr as thread @lane sees it, or NULL with the fault set.
  * @align: a power of two. @in->space says the state space. */
 uint8_t *mem_address(struct warp *w, const struct insn *in, unsigned lane, uint64_t addr,
-		     unsigned size, unsigned align, bool write);
+		     unsigned size, unsigned align, enum mem_access access);
 /* For builtins: @size bytes at a generic address, to read, or NULL without a fault. */
 uint8_t *mem_try(struct warp *w, unsigned lane, uint64_t addr, size_t size);
 
@@ -419,7 +428,7 @@ enum exec_result control_unsupported(struct warp *w, const struct insn *in, uint
 /* interp-builtin.c: functions that the device runtime defines. NULL if @name is none. */
 exec_fn builtin_find(struct ptx_name name);
 
-/* interp-sync.c: operations in which threads wait for one another. */
+/* interp-sync.c: operations in which threads of a warp wait for one another. */
 enum sync_op {
 	SYNC_WARP,
 	SYNC_SHFL,
@@ -437,9 +446,20 @@ enum barrier_op { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR };
 enum exec_result sync_warp(struct warp *w, const struct insn *in, uint32_t mask);
 enum exec_result sync_warp_unsynced(struct warp *w, const struct insn *in, uint32_t mask);
 enum exec_result sync_activemask(struct warp *w, const struct insn *in, uint32_t mask);
-enum exec_result sync_barrier(struct warp *w, const struct insn *in, uint32_t mask);
-/* After threads of @w have exited: those who waited for them go on. */
-void sync_after_exit(struct warp *w);
+/* Lets the warp operations happen at which @lanes wait and all of whose members are there. */
+void sync_try_all(struct warp *w, uint32_t lanes);
+/* Return: false, with the fault set, if the threads of @w wait for each other for ever. */
+bool sync_check_deadlock(struct warp *w);
+/* For messages: for whom thread @lane waits at a warp operation. */
+void sync_tell_wait(const struct warp *w, unsigned lane, char *text, size_t size);
+
+/* interp-barrier.c */
+enum exec_result barrier_exec(struct warp *w, const struct insn *in, uint32_t mask);
+/* After threads of @w have exited: those who waited for them go on. Return: EXEC_REGROUP, or
+ * EXEC_FAULT. */
+enum exec_result barrier_after_exit(struct warp *w);
+/* For messages: for whom thread @lane waits at a barrier. */
+void barrier_tell_wait(const struct warp *w, unsigned lane, char *text, size_t size);
 
 /* interp-warp.c */
 int warp_init(struct warp *w, struct interp_block *b, uint32_t index);

@@ -98,8 +98,49 @@ static inline uint8_t *space_address(struct warp *w, unsigned lane, unsigned spa
 	}
 }
 
+/* Eight bytes at most, all written: the usual question. */
+static inline bool all_written(const uint8_t *written, unsigned size) {
+	uint64_t eight = 0;
+	uint32_t four;
+
+	if (size == 4) {
+		memcpy(&four, written, 4);
+		return four == 0x01010101u;
+	}
+	if (size <= 8) {
+		memcpy(&eight, written, size);
+		return eight == (0x0101010101010101ull & (UINT64_MAX >> (64 - 8 * size)));
+	}
+	for (unsigned i = 0; i < size; i++) {
+		if (!written[i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Shared memory holds nothing before somebody writes it: who reads it then has come too early, or
+ * somebody else forgot to write. Return: false after a fault. */
+static bool shared_touch(struct warp *w, const struct insn *in, unsigned lane, uint64_t at,
+			 unsigned size, enum mem_access access) {
+	uint8_t *written = w->block->shared_written + at;
+
+	if (access != MEM_WRITE && !all_written(written, size)) {
+		warp_fault(w, in, lane, INTERP_FAULT_UNINITIALISED,
+			   "read of %u bytes at 0x%llx of shared memory that no thread of the "
+			   "block has written yet",
+			   size, (unsigned long long)at);
+		return false;
+	}
+	if (access != MEM_READ) {
+		memset(written, 1, size);
+	}
+	return true;
+}
+
 uint8_t *mem_address(struct warp *w, const struct insn *in, unsigned lane, uint64_t addr,
-		     unsigned size, unsigned align, bool write) {
+		     unsigned size, unsigned align, enum mem_access access) {
+	bool write = access != MEM_READ;
 	unsigned space = in->space;
 	uint64_t inside = addr;
 	uint8_t *host;
@@ -116,7 +157,13 @@ uint8_t *mem_address(struct warp *w, const struct insn *in, unsigned lane, uint6
 		return NULL;
 	}
 	host = space_address(w, lane, space, inside, size, write);
-	return host ? host : address_fault(w, in, lane, addr, size, write, space);
+	if (!host) {
+		return address_fault(w, in, lane, addr, size, write, space);
+	}
+	if (space == PTX_SPACE_SHARED && !shared_touch(w, in, lane, inside, size, access)) {
+		return NULL;
+	}
+	return host;
 }
 
 uint8_t *mem_try(struct warp *w, unsigned lane, uint64_t addr, size_t size) {
@@ -233,7 +280,7 @@ enum exec_result mem_ld(struct warp *w, const struct insn *in, uint32_t mask) {
 	for (uint32_t left = mask; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
 		const uint8_t *p = mem_address(w, in, i, base[i] + (uint64_t)in->imm, bytes * n,
-					       bytes * n, false);
+					       bytes * n, MEM_READ);
 
 		if (!p) {
 			return EXEC_FAULT;
@@ -258,7 +305,7 @@ enum exec_result mem_st(struct warp *w, const struct insn *in, uint32_t mask) {
 	for (uint32_t left = mask; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
 		uint8_t *p = mem_address(w, in, i, base[i] + (uint64_t)in->imm, bytes * n,
-					 bytes * n, true);
+					 bytes * n, MEM_WRITE);
 
 		if (!p) {
 			return EXEC_FAULT;
@@ -307,11 +354,13 @@ enum exec_result mem_cp_async(struct warp *w, const struct insn *in, uint32_t ma
 		unsigned i = (unsigned)__builtin_ctz(left), size = in->n;
 		unsigned read = ignore >> i & 1 ? 0 : (uint32_t)limit[i];
 		const uint8_t *source = NULL;
-		uint8_t *p = mem_address(w, &here, i, to[i] + (uint64_t)in->imm, size, size, true);
+		uint8_t *p =
+			mem_address(w, &here, i, to[i] + (uint64_t)in->imm, size, size, MEM_WRITE);
 
 		read = read > size ? size : read;
 		if (p && read) {
-			source = mem_address(w, &there, i, from[i] + in->target, read, size, false);
+			source = mem_address(w, &there, i, from[i] + in->target, read, size,
+					     MEM_READ);
 		}
 		if (!p || (read && !source)) {
 			return EXEC_FAULT;

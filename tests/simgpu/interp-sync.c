@@ -1,12 +1,23 @@
 /*
- * interp-sync.c: operations in which threads wait for one another: those of a warp (shuffles,
- * votes, matches, reductions) and the barriers of a block.
+ * interp-sync.c: operations in which threads of a warp wait for one another: bar.warp.sync,
+ * shuffles, votes, matches, reductions. Barriers of a block are in interp-barrier.c.
  *
  * A .sync operation happens when every member that has not exited has arrived, be it from another
  * program counter: what each brought is kept in warp->wait, and each gets its result by its own
  * instruction. Usually all members arrive at once, and nobody waits.
+ *
+ * Strictly by the PTX ISA: members wait for one another only at the same operation with the same
+ * qualifiers and the same mask. What the ISA leaves undefined ends the kernel with a message: a
+ * thread that is not in its own mask, and members that wait at different operations, which can
+ * never meet. What a shuffle reads from a thread that does not take part is an undefined value, no
+ * undefined behaviour: real kernels throw it away. It is a value here that spoils a result.
  */
 #include "tests/simgpu/interp-internal.h"
+
+#include <stdio.h>
+
+/* What a shuffle gives that reads from a thread that does not take part. */
+#define SHFL_UNDEFINED 0xbad5bad5u
 
 /* What the members of a warp operation brought, and what each gets. */
 struct exchange {
@@ -64,11 +75,10 @@ static void exchange_shfl(struct exchange *x, enum shfl_mode mode) {
 			inside = from <= last;
 			break;
 		}
-		/* Reading a thread that does not take part is undefined; one gets one's own. */
-		if (!inside || !(x->lanes >> from & 1)) {
+		if (!inside) {
 			from = i;
 		}
-		x->out[i] = (uint32_t)x->value[from];
+		x->out[i] = x->lanes >> from & 1 ? (uint32_t)x->value[from] : SHFL_UNDEFINED;
 		x->out_pred |= (uint32_t)inside << i;
 	});
 }
@@ -170,18 +180,14 @@ static void exchange_deliver(const struct insn *in, const struct exchange *x, ui
 	}
 }
 
-static const struct insn *lane_insn(const struct warp *w, unsigned lane) {
-	return &w->block->module->insns[(uint32_t)w->key[lane]];
-}
-
 /* Threads that wait at the same kind of operation for the same members as thread @lane. */
 static uint32_t waiting_with(const struct warp *w, unsigned lane) {
-	const struct insn *in = lane_insn(w, lane);
+	const struct insn *in = warp_lane_insn(w, lane);
 	uint32_t with = 0;
 
 	for (uint32_t l = w->waiting; l; l &= l - 1) {
 		unsigned i = (unsigned)__builtin_ctz(l);
-		const struct insn *other = lane_insn(w, i);
+		const struct insn *other = warp_lane_insn(w, i);
 
 		if (w->wait[i].barrier < 0 && w->wait[i].members == w->wait[lane].members &&
 		    other->mode == in->mode && other->mode2 == in->mode2 &&
@@ -204,18 +210,18 @@ static void sync_try(struct warp *w, unsigned lane) {
 		x.b[i] = w->wait[i].b;
 		x.c[i] = w->wait[i].c;
 	});
-	exchange_compute(lane_insn(w, lane), &x);
+	exchange_compute(warp_lane_insn(w, lane), &x);
 	FOR_LANES(x.lanes, {
 		uint32_t base = warp_key_base(w->key[i]);
 
-		exchange_deliver(lane_insn(w, i), &x, w->regs + (size_t)base * WARP_LANES,
+		exchange_deliver(warp_lane_insn(w, i), &x, w->regs + (size_t)base * WARP_LANES,
 				 w->preds + base, 1u << i);
 		w->key[i]++;
 	});
 	w->waiting &= ~x.lanes;
 }
 
-static void sync_try_all(struct warp *w, uint32_t lanes) {
+void sync_try_all(struct warp *w, uint32_t lanes) {
 	for (uint32_t l = lanes; l; l &= l - 1) {
 		unsigned i = (unsigned)__builtin_ctz(l);
 
@@ -239,8 +245,18 @@ enum exec_result sync_warp(struct warp *w, const struct insn *in, uint32_t mask)
 	}
 	warp_park(w, w->active & ~mask, w->pc + 1);
 	warp_park(w, mask, w->pc);
+	for (uint32_t l = mask; l; l &= l - 1) {
+		unsigned i = (unsigned)__builtin_ctz(l);
+
+		if (!((uint32_t)members[i] >> i & 1)) {
+			return warp_fault(w, in, i, INTERP_FAULT_UNDEFINED,
+					  "lane %u is not in its own mask 0x%08x: undefined by the "
+					  "PTX ISA",
+					  i, (uint32_t)members[i]);
+		}
+	}
 	FOR_LANES(mask, {
-		w->wait[i] = (struct lane_wait){.members = (uint32_t)members[i] | 1u << i,
+		w->wait[i] = (struct lane_wait){.members = (uint32_t)members[i],
 						.barrier = -1,
 						.value = x.value[i],
 						.b = x.b[i],
@@ -268,120 +284,37 @@ enum exec_result sync_activemask(struct warp *w, const struct insn *in, uint32_t
 	return EXEC_NEXT;
 }
 
-static uint32_t *barrier_arrived(const struct interp_block *b, unsigned id) {
-	return b->barrier_arrived + (size_t)id * b->n_warps;
+/* A member that @lane waits for, and that is not at the same operation. */
+static unsigned missing_member(const struct warp *w, unsigned lane) {
+	uint32_t missing = w->wait[lane].members & w->alive & ~waiting_with(w, lane);
+
+	return (unsigned)__builtin_ctz(missing ? missing : 1u << lane);
 }
 
-/*
- * Without a count all threads that have not exited must arrive. With one, hardware counts whole
- * warps: a warp of which every living thread has arrived counts as 32.
- */
-static bool barrier_complete(const struct interp_block *b, unsigned id) {
-	const uint32_t *arrived = barrier_arrived(b, id);
-	uint32_t count = 0;
+void sync_tell_wait(const struct warp *w, unsigned lane, char *text, size_t size) {
+	unsigned other = missing_member(w, lane);
 
-	for (uint32_t k = 0; k < b->n_warps; k++) {
-		bool whole = (arrived[k] | ~b->warps[k].alive) == WARP_FULL;
-
-		if (b->barriers[id].expected == 0) {
-			if (!whole) {
-				return false;
-			}
-		} else if (arrived[k]) {
-			count += whole ? WARP_LANES : (uint32_t)__builtin_popcount(arrived[k]);
-		}
-	}
-	return count >= b->barriers[id].expected;
+	snprintf(text, size,
+		 "waits with mask 0x%08x for thread (%u,%u,%u) of its warp, which waits at line %u",
+		 w->wait[lane].members, w->tid[0][other], w->tid[1][other], w->tid[2][other],
+		 w->block->module->ptx->stmts[warp_lane_insn(w, other)->stmt].line);
 }
 
-/* Threads of @w that wait at barrier @id go on, each with the result that its instruction wants. */
-static void barrier_release_warp(struct warp *w, unsigned id, const struct barrier *done) {
-	uint32_t released = 0;
+bool sync_check_deadlock(struct warp *w) {
+	char text[160];
+	unsigned lane;
 
-	for (uint32_t l = w->waiting; l; l &= l - 1) {
-		unsigned i = (unsigned)__builtin_ctz(l);
-		const struct insn *in = lane_insn(w, i);
-		uint32_t base = warp_key_base(w->key[i]);
-
-		if (w->wait[i].barrier != (int32_t)id) {
-			continue;
+	if (!w->alive || w->alive != w->waiting) {
+		return true;
+	}
+	for (uint32_t l = w->alive; l; l &= l - 1) {
+		if (w->wait[__builtin_ctz(l)].barrier >= 0) {
+			return true; /* other warps may let it go on */
 		}
-		if (in->mode == BAR_POPC && in->d[0] >= 0) {
-			w->regs[((size_t)base + (uint32_t)in->d[0]) * WARP_LANES + i] = done->popc;
-		} else if (in->mode >= BAR_AND && in->d[1] >= 0) {
-			bool v = in->mode == BAR_AND ? done->popc == done->total : done->popc;
-			uint32_t *p = &w->preds[base + (uint32_t)in->d[1]];
-
-			*p = (*p & ~(1u << i)) | (uint32_t)v << i;
-		}
-		w->key[i]++;
-		released |= 1u << i;
 	}
-	w->waiting &= ~released;
-}
-
-/* @running: the warp that executes now; its active threads have been put away already. */
-static void barrier_try(struct interp_block *b, unsigned id, const struct warp *running) {
-	struct barrier done = b->barriers[id];
-
-	if (!barrier_complete(b, id)) {
-		return;
-	}
-	b->barriers[id] = (struct barrier){0};
-	memset(barrier_arrived(b, id), 0, b->n_warps * sizeof(uint32_t));
-	b->barriers_used &= ~(1u << id);
-	for (uint32_t k = 0; k < b->n_warps; k++) {
-		struct warp *w = &b->warps[k];
-
-		/* Who goes on may stand behind those that run: choose anew. */
-		if (w != running && w->active) {
-			warp_park(w, w->active, w->pc);
-			w->active = 0;
-		}
-		barrier_release_warp(w, id, &done);
-	}
-}
-
-enum exec_result sync_barrier(struct warp *w, const struct insn *in, uint32_t mask) {
-	struct interp_block *b = w->block;
-	const uint64_t *ids = warp_src(w, in->s[0]), *counts = warp_src(w, in->s[1]);
-	uint32_t pred = in->mode >= BAR_POPC ? warp_pred_src(w, in, 2) : 0;
-	uint32_t used = 0;
-
-	warp_park(w, w->active & ~mask, w->pc + 1);
-	warp_park(w, mask, in->mode == BAR_ARRIVE ? w->pc + 1 : w->pc);
-	for (uint32_t l = mask; l; l &= l - 1) {
-		unsigned i = (unsigned)__builtin_ctz(l);
-		uint32_t id = (uint32_t)ids[i], count = (uint32_t)counts[i];
-
-		if (id >= BLOCK_BARRIERS || count % WARP_LANES) {
-			return warp_fault(w, in, i, INTERP_FAULT_INSTRUCTION,
-					  id >= BLOCK_BARRIERS
-						  ? "barrier %u of 16"
-						  : "barrier %u for %u threads, which is no "
-						    "multiple of 32",
-					  id, count);
-		}
-		b->barriers[id].expected = count;
-		b->barriers[id].total++;
-		b->barriers[id].popc += pred >> i & 1;
-		barrier_arrived(b, id)[w->index] |= 1u << i;
-		used |= 1u << id;
-		w->wait[i].barrier = (int32_t)id;
-	}
-	if (in->mode != BAR_ARRIVE) {
-		w->waiting |= mask;
-	}
-	b->barriers_used |= used;
-	for (; used; used &= used - 1) {
-		barrier_try(b, (unsigned)__builtin_ctz(used), w);
-	}
-	return EXEC_REGROUP;
-}
-
-void sync_after_exit(struct warp *w) {
-	sync_try_all(w, w->waiting);
-	for (uint32_t used = w->block->barriers_used; used; used &= used - 1) {
-		barrier_try(w->block, (unsigned)__builtin_ctz(used), w);
-	}
+	lane = (unsigned)__builtin_ctz(w->alive);
+	sync_tell_wait(w, lane, text, sizeof(text));
+	warp_fault(w, warp_lane_insn(w, lane), lane, INTERP_FAULT_UNDEFINED,
+		   "%s at another operation or for others: undefined by the PTX ISA", text);
+	return false;
 }

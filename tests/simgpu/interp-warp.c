@@ -272,7 +272,8 @@ bool warp_run(struct warp *w, uint64_t budget, uint64_t *ret_done) {
 
 		if (!w->active) {
 			if (!warp_pick(w)) {
-				break;
+				*ret_done = total;
+				return sync_check_deadlock(w);
 			}
 		}
 		if (warp_diverged(w)) {

@@ -168,7 +168,8 @@ static int block_init(struct interp_block *b) {
 	b->warps = calloc(b->n_warps, sizeof(*b->warps));
 	b->barrier_arrived = calloc((size_t)b->n_warps * BLOCK_BARRIERS, sizeof(uint32_t));
 	b->shared = calloc(1, b->shared_size + 16u);
-	if (!b->warps || !b->barrier_arrived || !b->shared) {
+	b->shared_written = calloc(1, b->shared_size + 16u);
+	if (!b->warps || !b->barrier_arrived || !b->shared || !b->shared_written) {
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < b->n_warps; i++) {
@@ -224,6 +225,7 @@ struct interp_block *interp_block_free(struct interp_block *b) {
 	free(b->warps);
 	free(b->barrier_arrived);
 	free(b->shared);
+	free(b->shared_written);
 	free(b->params);
 	free(b);
 	return NULL;
@@ -231,14 +233,17 @@ struct interp_block *interp_block_free(struct interp_block *b) {
 
 /* Nobody can run: done, or the first thread that waits tells where the block hangs. */
 static enum interp_result block_end(struct interp_block *b) {
+	char text[160];
+
 	for (uint32_t k = 0; k < b->n_warps; k++) {
 		struct warp *w = &b->warps[k];
 
 		if (w->alive) {
 			unsigned i = (unsigned)__builtin_ctz(w->alive);
 
-			warp_fault(w, &b->module->insns[(uint32_t)w->key[i]], i, INTERP_FAULT_HANG,
-				   "waits for threads that never arrive");
+			(w->wait[i].barrier >= 0 ? barrier_tell_wait
+						 : sync_tell_wait)(w, i, text, sizeof(text));
+			warp_fault(w, warp_lane_insn(w, i), i, INTERP_FAULT_HANG, "%s", text);
 			return INTERP_HANG;
 		}
 	}

@@ -126,6 +126,9 @@ enum interp_fault_kind {
 	INTERP_FAULT_ALIGNMENT,
 	INTERP_FAULT_INSTRUCTION, /* not supported, trap, or an illegal use */
 	INTERP_FAULT_ASSERT,
+	INTERP_FAULT_UNINITIALISED, /* read of shared memory that nobody has written */
+	INTERP_FAULT_UNDEFINED, /* what the PTX ISA leaves undefined: see interp-sync.c, -barrier.c
+				 */
 	INTERP_FAULT_HANG,
 };
 

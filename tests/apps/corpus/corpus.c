@@ -36,8 +36,10 @@ const struct corpus_kernel corpus[] = {
 	{"shared", "shared_pointer", CORPUS_ANY, "oik"},
 
 	{"barrier", "leave_before", CORPUS_ANY, "oinm"},
-	{"barrier", "leave_at_depths", CORPUS_ANY, "oim", .interpreter_only = true},
-	{"barrier", "leave_in_loop", CORPUS_ANY, "oim", .interpreter_only = true},
+	{"barrier", "leave_at_depths", CORPUS_ANY, "oim", .interpreter_only = true,
+	 .undefined = true},
+	{"barrier", "leave_in_loop", CORPUS_ANY, "oim", .interpreter_only = true,
+	 .undefined = true},
 	{"barrier", "nested_loops", CORPUS_ANY, "oik"},
 	{"barrier", "counts", CORPUS_ANY, "oim", RESULT},
 	{"barrier", "vote_loop", CORPUS_ANY, "oi", NULL, RESULT},
@@ -51,7 +53,7 @@ const struct corpus_kernel corpus[] = {
 	{"barrier", "named_constant", CORPUS_THREADS_128, "oim"},
 	{"barrier", "named_leave", CORPUS_THREADS_128, "oi", "it waits for a number of threads"},
 	{"barrier", "arrive", CORPUS_THREADS_128, "oi", "an arrival at a barrier"},
-	{"barrier", "switched", CORPUS_ANY, "oik"},
+	{"barrier", "switched", CORPUS_WARPS, "oik"},
 
 	{"warp", "shuffles", CORPUS_WARPS, "oim"},
 	{"warp", "votes", CORPUS_ANY, "oi"},

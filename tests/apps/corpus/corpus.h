@@ -39,6 +39,7 @@ struct corpus_kernel {
 	bool dynamic_shared;	  /* a word for each thread */
 	bool verdict_only;	  /* the interpreter can't run it */
 	bool interpreter_only;	  /* a GPU hangs in it, or its compiler does not take the file */
+	bool undefined;		  /* see struct sample */
 };
 
 extern const struct corpus_kernel corpus[];

@@ -141,6 +141,7 @@ void corpus_sample(struct sample *s, const struct corpus_kernel *k, const char *
 		.file = file,
 		.kernel = k->kernel,
 		.confinable = true,
+		.undefined = k->undefined,
 		.marks = -1,
 		.sm_hits = -1,
 	};

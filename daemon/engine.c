@@ -23,6 +23,8 @@ struct engine {
 	bool changed;  /* since the last decision */
 	bool tasks_changed;
 	bool running, stopped;
+	unsigned green_step[SCHED_GPUS_MAX]; /* parts are made of whole groups of so many SMs; 0: no
+					      * green contexts there */
 };
 
 int engine_new(struct engine **ret, const struct sched_policy *policy, engine_granted_fn granted) {
@@ -64,25 +66,53 @@ struct engine *engine_free(struct engine *engine) {
 	return NULL;
 }
 
+/* Between processes only green contexts are exact, and they come in groups of SMs: then parts of
+ * the GPU are made of whole groups. A GPU that the groups don't divide is shared without. */
+static unsigned find_step(const struct inventory_gpu *gpu) {
+	return gpu->sharing == SCHED_SHARING_MPS && gpu->green_step > 0 &&
+			       gpu->n_sms % gpu->green_step == 0
+		       ? gpu->green_step
+		       : 0;
+}
+
+static int add_gpu(struct engine *engine, const struct inventory_gpu *gpu,
+		   const struct profiles *profiles) {
+	int index = sched_add_gpu(engine->sched, gpu->n_sms, gpu->sharing);
+	struct sched_gpu_model model;
+	unsigned step;
+
+	if (index < 0) {
+		return index;
+	}
+	model = sched_gpu(engine->sched, (size_t)index)->model;
+	if (profiles) {
+		profiles_model(profiles, gpu->name, gpu->n_sms, &model);
+	}
+	step = engine->green_step[index] = find_step(gpu);
+	if (step > 0) {
+		model.step += (step - model.step % step) % step;
+		model.limit = model.limit < step ? step : model.limit - model.limit % step;
+	}
+	return sched_set_gpu_model(engine->sched, (size_t)index, &model);
+}
+
 int engine_add_gpus(struct engine *engine, const struct inventory *inventory,
 		    const struct profiles *profiles) {
-	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
-		const struct inventory_gpu *gpu = inventory_gpu(inventory, i);
-		int index = sched_add_gpu(engine->sched, gpu->n_sms, gpu->sharing);
-		struct sched_gpu_model model;
+	int r = 0;
 
-		if (index < 0) {
-			return index;
-		}
-		if (profiles && profiles_model(profiles, gpu->name, gpu->n_sms, &model)) {
-			int r = sched_set_gpu_model(engine->sched, (size_t)index, &model);
+	for (size_t i = 0; r == 0 && i < inventory_n_gpus(inventory); i++) {
+		r = add_gpu(engine, inventory_gpu(inventory, i), profiles);
+	}
+	return r;
+}
 
-			if (r < 0) {
-				return r;
-			}
+bool engine_cuts_green(const struct engine *engine) {
+	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
+		if (engine->green_step[i] > 0) {
+			return true;
 		}
 	}
-	return 0;
+	return false;
 }
 
 int engine_add_task(struct engine *engine, const struct sched_task *task, sched_task_id *ret) {
@@ -119,23 +149,28 @@ void engine_retry(struct engine *engine) {
 
 /*
  * How a part of a GPU can be kept. In one process, SM numbers are the hardware's: exact. Between
- * processes under MPS they are virtual, so only their number holds.
+ * processes under MPS they are virtual: a green context is exact, else only their number holds.
  */
-static Sbeet__Enforcement partition_enforcement(enum sched_sharing sharing, uint32_t mask) {
-	Sbeet__Enforcement e = sharing == SCHED_SHARING_EXCLUSIVE
-				       ? SBEET__ENFORCEMENT__ENFORCEMENT_SMID
-				       : SBEET__ENFORCEMENT__ENFORCEMENT_COUNT;
+static Sbeet__Enforcement partition_enforcement(const struct engine *engine, const struct job *job,
+						size_t gpu) {
+	unsigned step = engine->green_step[gpu];
+	Sbeet__Enforcement e = SBEET__ENFORCEMENT__ENFORCEMENT_COUNT;
 
-	return mask & BIT(e) ? e : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+	if (sched_gpu(engine->sched, gpu)->sharing == SCHED_SHARING_EXCLUSIVE) {
+		e = SBEET__ENFORCEMENT__ENFORCEMENT_SMID;
+	} else if (job->enforcement_mask & BIT(SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) && step > 0 &&
+		   job->sm_step > 0 && step % job->sm_step == 0) {
+		e = SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+	}
+	return job->enforcement_mask & BIT(e) ? e : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
 }
 
 int engine_arrive(struct engine *engine, struct job *job) {
-	const struct sched_gpu *gpu = sched_gpu(engine->sched, job->gpu);
 	struct sched_job arrival = {
 		.task = job->task,
 		.owner = job->owner,
 		.gpu_wanted = (int)job->gpu,
-		.divisible = partition_enforcement(gpu->sharing, job->enforcement_mask) !=
+		.divisible = partition_enforcement(engine, job, job->gpu) !=
 			     SBEET__ENFORCEMENT__ENFORCEMENT_NONE,
 		.job_class = job->job_class,
 		.priority = job->priority,
@@ -178,7 +213,7 @@ static void grant(struct engine *engine, struct job *job, nsec_t now) {
 	job->sequence = engine->next_sequence++;
 	job->enforcement = smset_count(&job->sms) == gpu->n_sms
 				   ? SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
-				   : partition_enforcement(gpu->sharing, job->enforcement_mask);
+				   : partition_enforcement(engine, job, (size_t)decided->gpu);
 	assert(job->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_NONE);
 	engine->n_held -= job->task != SCHED_TASK_NONE;
 	job_set_state(job, JOB_RUNNING);

@@ -34,6 +34,9 @@ struct engine *engine_free(struct engine *engine);
 int engine_add_gpus(struct engine *engine, const struct inventory *inventory,
 		    const struct profiles *profiles);
 
+/* Whether jobs may be granted green contexts, on some GPU. */
+bool engine_cuts_green(const struct engine *engine);
+
 /* A task whose times are known comes: its jobs are no longer best effort. Errors as
  * sched_add_task(). */
 int engine_add_task(struct engine *engine, const struct sched_task *task, sched_task_id *ret);

@@ -338,6 +338,7 @@ static void take_list(struct inventory *inventory, const struct worker *w) {
 		memcpy(gpu->uuid, from->uuid, sizeof(gpu->uuid));
 		memcpy(gpu->name, from->name, sizeof(gpu->name));
 		gpu->n_sms = from->n_sms;
+		gpu->green_step = from->green_step;
 		gpu->memory_bytes = from->memory_bytes;
 		gpu->sharing = sharing_of(inventory, i, from->simulated_sharing);
 		inventory->first_energy_mj[i] = w->readings[i].energy_mj;

@@ -20,6 +20,7 @@ struct inventory_gpu {
 	char name[96];
 	unsigned n_sms;
 	enum sched_sharing sharing;
+	unsigned green_step; /* SMs in the smallest green context; 0: none can be made */
 	uint64_t memory_bytes;
 
 	/* The last reading; 0: not known. */

@@ -39,6 +39,7 @@ struct job {
 	sched_task_id task; /* SCHED_TASK_NONE: nothing is known of its times */
 	size_t gpu;
 	uint32_t enforcement_mask; /* 1 << Sbeet__Enforcement: what it can keep */
+	unsigned sm_step;	   /* with ENFORCEMENT_GREEN: of how many SMs its groups are */
 	enum sched_class job_class;
 	int priority;
 	nsec_t release;

@@ -126,6 +126,22 @@ static unsigned cores_per_sm(int major, int minor) {
 	return 128;
 }
 
+/* The smallest part that the driver cuts out of a GPU for a green context: documented with
+ * cuDevSmResourceSplitByCount, for Hopper as measured when co-scheduling is ignored. Programs tell
+ * what their driver says, and get no green context if that is something else. */
+static unsigned green_step(int major) {
+	switch (major) {
+	case 0 ... 5:
+		return 0;
+	case 6:
+		return 1;
+	case 8:
+		return 4;
+	default:
+		return 2;
+	}
+}
+
 static int read_gpu(struct nvml *nvml, unsigned index, struct nvml_gpu *ret, nvml_device *device) {
 	char uuid[NVML_UUID_BYTES];
 	struct nvml_memory memory = {0};
@@ -142,6 +158,7 @@ static int read_gpu(struct nvml *nvml, unsigned index, struct nvml_gpu *ret, nvm
 	if (gpu.n_sms == 0 || gpu.n_sms > PROTO_SMS_MAX) {
 		return -EIO;
 	}
+	gpu.green_step = green_step(major);
 	if (nvml->name(*device, gpu.name, sizeof(gpu.name)) != 0) {
 		snprintf(gpu.name, sizeof(gpu.name), "unknown");
 	}

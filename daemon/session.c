@@ -286,6 +286,7 @@ static void declare_task(struct session *s) {
 static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Hello *hello = packet->hello;
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
+	char *green = (char *)"green";
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 
 	if (hello->version != PROTO_VERSION) {
@@ -311,6 +312,8 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	welcome.session = s->id;
 	welcome.task = s->task.name;
 	welcome.linger_ns = s->server->linger;
+	welcome.features = &green;
+	welcome.n_features = engine_cuts_green(s->server->engine);
 	welcome.mps_pipe_directory = (char *)inventory_mps_pipe_directory(s->server->inventory);
 	welcome.mps_log_directory = (char *)inventory_mps_log_directory(s->server->inventory);
 	m.body_case = SBEET__TO_SHIM__BODY_WELCOME;
@@ -384,6 +387,7 @@ static struct job *open_job(struct session *s, const Sbeet__Request *request, si
 	job->tid = request->tid;
 	job->gpu = gpu;
 	job->enforcement_mask = request->enforcement_mask & s->enforcement_mask;
+	job->sm_step = request->sm_step;
 	job->job_class = s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME
 				 ? SCHED_CLASS_REALTIME
 				 : SCHED_CLASS_BEST_EFFORT;

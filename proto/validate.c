@@ -228,6 +228,7 @@ static int check_request(struct why why, const Sbeet__Request *m) {
 	TRY(check_most(why, "release_ns", m->release_ns, PROTO_TIME_MAX_NS));
 	TRY(check_enforcement_mask(why, "enforcement_mask", m->enforcement_mask));
 	TRY(check_op_kind(why, "op", (int)m->op));
+	TRY(check_most(why, "sm_step", m->sm_step, PROTO_SMS_MAX));
 	if (m->kernel && m->op != SBEET__OP_KIND__OP_KIND_LAUNCH) {
 		return bad(why, "kernel is %u in a request that is no launch", m->kernel);
 	}

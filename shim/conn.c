@@ -29,6 +29,8 @@
 #include "shim/job.h"
 #include "shim/kernel.h"
 #include "shim/log.h"
+#include "shim/place.h"
+#include "shim/real.h"
 #include "shim/state.h"
 
 /* Programs that close or reuse "all" descriptors count from 3: up here we are rarely in the way. */
@@ -284,6 +286,17 @@ static void set_timeout(int fd, int option, nsec_t t) {
 	setsockopt(fd, SOL_SOCKET, option, &tv, sizeof(tv));
 }
 
+/* What this shim and this driver can keep. */
+static uint32_t enforcement_mask(void) {
+	const struct real *real = real_get();
+	uint32_t mask = ENFORCEMENT_MASK;
+
+	if (real && real->cuGreenCtxCreate) {
+		mask |= 1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+	}
+	return mask;
+}
+
 static int send_hello(int fd) {
 	const struct env *env = env_get();
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
@@ -305,7 +318,7 @@ static int send_hello(int fd) {
 	hello.program = validate_name(program) == 0 ? program : (char *)"program";
 	hello.task = &task;
 	hello.scope = env->scope;
-	hello.enforcement_mask = ENFORCEMENT_MASK;
+	hello.enforcement_mask = enforcement_mask();
 	hello.shim_version = (char *)SBEET_VERSION;
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;
@@ -316,6 +329,15 @@ static void set_variable(const char *name, const char *value) {
 	if (*value && !getenv(name)) {
 		setenv(name, value, 0);
 	}
+}
+
+static bool has_feature(const Sbeet__Welcome *welcome, const char *name) {
+	for (size_t i = 0; i < welcome->n_features; i++) {
+		if (strcmp(welcome->features[i], name) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* @initial: before the driver is initialised, when MPS's directories still have an effect. */
@@ -340,6 +362,9 @@ static int read_welcome(int fd, bool initial) {
 			set_variable("CUDA_MPS_LOG_DIRECTORY", m->welcome->mps_log_directory);
 		}
 		atomic_store(&linger, m->welcome->linger_ns);
+		if (enforcement_mask() != ENFORCEMENT_MASK && has_feature(m->welcome, "green")) {
+			place_activate();
+		}
 		log_line(LOG_LEVEL_INFO, "Session %llu of task '%s'",
 			 (unsigned long long)m->welcome->session, m->welcome->task);
 	} else if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_ERROR) {
@@ -523,6 +548,9 @@ static uint32_t declare_locked(uint32_t generation, const struct kernel *k) {
 	def.name = (char *)kernel_name(k);
 	def.enforcement_mask =
 		refusal ? 1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE : ENFORCEMENT_MASK;
+	if (place_active()) {
+		def.enforcement_mask |= 1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+	}
 	def.refusal = why;
 	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
 	m.kernel = &def;
@@ -530,7 +558,7 @@ static uint32_t declare_locked(uint32_t generation, const struct kernel *k) {
 		return 0;
 	}
 	conn.declared[id / 8] |= (uint8_t)(1u << id % 8);
-	if (refusal) {
+	if (refusal && !place_active()) {
 		log_line(LOG_LEVEL_INFO,
 			 "Kernel '%s' can't be confined to SMs, its jobs wait for a whole GPU: %s",
 			 kernel_name(k), refusal);
@@ -562,6 +590,7 @@ static int send_request(uint32_t generation, const struct conn_ask *ask) {
 	request.op = ask->kind;
 	request.kernel = declare_locked(generation, ask->kernel);
 	request.tid = ask->tid;
+	request.sm_step = ask->sm_step;
 	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
 	m.request = &request;
 	return send_locked(generation, &m);

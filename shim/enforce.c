@@ -10,12 +10,22 @@
 #include <errno.h>
 
 #include "shim/context.h"
+#include "shim/green.h"
 #include "shim/image.h"
 #include "shim/kernel-twin.h"
 #include "shim/plan.h"
 #include "shim/twin.h"
 
-CUresult enforce_launch_original(const struct launch *l) {
+static CUresult launch_config(const struct launch *l, CUstream at) {
+	const struct real *real = real_get();
+	CUlaunchConfig config = *l->config;
+
+	config.hStream = at;
+	return (l->per_thread_default ? real->cuLaunchKernelEx_ptsz : real->cuLaunchKernelEx)(
+		at == l->stream ? l->config : &config, l->function, l->params, l->extra);
+}
+
+CUresult enforce_launch_at(const struct launch *l, CUstream at) {
 	const struct real *real = real_get();
 	bool ptsz = l->per_thread_default;
 
@@ -23,18 +33,21 @@ CUresult enforce_launch_original(const struct launch *l) {
 		return CUDA_ERROR_NOT_INITIALIZED;
 	}
 	if (l->config) {
-		return (ptsz ? real->cuLaunchKernelEx_ptsz
-			     : real->cuLaunchKernelEx)(l->config, l->function, l->params, l->extra);
+		return launch_config(l, at);
 	}
 	if (l->cooperative) {
 		return (ptsz ? real->cuLaunchCooperativeKernel_ptsz
 			     : real->cuLaunchCooperativeKernel)(
 			l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-			l->block[2], l->shared_bytes, l->stream, l->params);
+			l->block[2], l->shared_bytes, at, l->params);
 	}
 	return (ptsz ? real->cuLaunchKernel_ptsz : real->cuLaunchKernel)(
 		l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-		l->block[2], l->shared_bytes, l->stream, l->params, l->extra);
+		l->block[2], l->shared_bytes, at, l->params, l->extra);
+}
+
+CUresult enforce_launch_original(const struct launch *l) {
+	return enforce_launch_at(l, l->stream);
 }
 
 /* @n_sms: how many SMs it has, which callers on the launch path count once. */
@@ -187,6 +200,19 @@ static void context_exit(const struct real *real, int entered) {
 	}
 }
 
+unsigned enforce_step(CUcontext context) {
+	const struct green *g = green_get(context);
+
+	return g ? green_step(g) : 0;
+}
+
+struct partition *enforce_partition(CUcontext context, const struct enforce_grant *grant) {
+	struct green *g = green_get(context);
+
+	return g && green_make(g, &grant->sms, grant->gpu_sms) == 0 ? green_find(g, &grant->sms)
+								    : NULL;
+}
+
 int enforce_prepare(CUcontext context, const struct enforce_grant *grant) {
 	unsigned n_sms = smset_count(&grant->sms);
 	const struct real *real = real_get();
@@ -229,10 +255,12 @@ void enforce_stream_destroying(CUcontext context, CUstream stream) {
 
 void enforce_context_destroying(CUcontext context) {
 	context_destroying(context);
+	green_context_destroying(context);
 }
 
 void enforce_after_fork(void) {
 	context_after_fork();
+	green_after_fork();
 	kernel_after_fork();
 	image_after_fork();
 }

@@ -2,7 +2,8 @@
  * enforce.h: makes a grant true for one launch.
  *
  * `whole` runs the original. `smid` and `count` run the twin, with the set's SMs, or its number of
- * SMs from 0 on. Nothing here asks the daemon or waits for it.
+ * SMs from 0 on. `green` runs the original in a stream of the set's green context: which stream
+ * that is, place.h knows. Nothing here asks the daemon or waits for it.
  */
 #pragma once
 
@@ -16,6 +17,8 @@ struct enforce_grant {
 	Sbeet__Enforcement enforcement;
 	struct smset sms;
 	unsigned gpu_sms; /* of the whole GPU */
+	struct partition
+		*partition; /* ENFORCEMENT_GREEN: where the work goes; NULL: not to be had */
 };
 
 /*
@@ -32,6 +35,17 @@ CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel *
 
 /* The original, by the very function that the program called. */
 CUresult enforce_launch_original(const struct launch *l);
+
+/* The same into the stream @at, whatever @l says. */
+CUresult enforce_launch_at(const struct launch *l, CUstream at);
+
+/* How many SMs a set in @context is made of at the least, with ENFORCEMENT_GREEN; 0: none can be.
+ */
+unsigned enforce_step(CUcontext context);
+
+/* The partition that a grant of ENFORCEMENT_GREEN means in @context, made if need be: when a job
+ * opens, never on the launch path. NULL: can't be had. */
+struct partition *enforce_partition(CUcontext context, const struct enforce_grant *grant);
 
 /* Device memory (control blocks, sets) for a context, ahead of the first confined launch; called
  * when a job opens, never on the launch path. Return: 0 or -ENOMEM (then launches run as NONE). */

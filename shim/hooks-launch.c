@@ -10,7 +10,34 @@
 #include "shim/real.h"
 
 #define WHOLE SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+#define GREEN SBEET__ENFORCEMENT__ENFORCEMENT_GREEN
 #define NONE  SBEET__ENFORCEMENT__ENFORCEMENT_NONE
+
+/* Kernels that say only now how much of the GPU they need: clusters, grids that are launched whole.
+ */
+static bool is_too_small(CUresult rc) {
+	return rc == CUDA_ERROR_INVALID_CLUSTER_SIZE ||
+	       rc == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+static CUresult launch_green(struct op *op, const struct partition *p,
+			     Sbeet__Enforcement *ret_how) {
+	CUresult rc = enforce_launch_at(op->launch, op->place.at);
+
+	*ret_how = place_is_in(&op->place, p) ? GREEN : NONE;
+	if (is_too_small(rc) && *ret_how == GREEN) {
+		job_unconfine(op);
+		rc = enforce_launch_at(op->launch, op->place.at);
+		*ret_how = NONE;
+	}
+	if (rc == CUDA_SUCCESS && *ret_how == NONE) {
+		log_once(LOG_LEVEL_WARN,
+			 "Kernel '%s' could not be confined to its green context and ran on the "
+			 "whole GPU",
+			 op->kernel ? kernel_name(op->kernel) : "?");
+	}
+	return rc;
+}
 
 static CUresult launch_in_job(struct op *op) {
 	const struct enforce_grant *grant = job_grant(op);
@@ -18,10 +45,12 @@ static CUresult launch_in_job(struct op *op) {
 	CUresult rc;
 
 	if (grant->enforcement == WHOLE) {
-		rc = enforce_launch_original(op->launch);
+		rc = enforce_launch_at(op->launch, op->place.at);
 	} else if (op->unconfined) {
 		how = NONE;
-		rc = enforce_launch_original(op->launch);
+		rc = enforce_launch_at(op->launch, op->place.at);
+	} else if (grant->enforcement == GREEN) {
+		rc = launch_green(op, grant->partition, &how);
 	} else {
 		rc = enforce_launch(grant, op->kernel, op->launch, &how);
 		if (how == NONE) {
@@ -49,7 +78,9 @@ static CUresult launch(const struct launch *l) {
 	case JOB_FAIL:
 		return rc;
 	case JOB_BYPASS:
-		return enforce_launch_original(l);
+		rc = enforce_launch_at(l, op.place.at);
+		job_bypassed(&op);
+		return rc;
 	case JOB_GO:
 		break;
 	}

@@ -1,6 +1,5 @@
 /*
- * hooks-sync.c: the program's waits and questions, and what it takes away: streams, contexts,
- * events.
+ * hooks-sync.c: the program's waits and questions, events, and the end of contexts.
  */
 #include <stdatomic.h>
 
@@ -8,6 +7,7 @@
 #include "shim/hooks.h"
 #include "shim/job.h"
 #include "shim/kernel.h"
+#include "shim/place.h"
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
@@ -20,6 +20,10 @@ static nsec_t wait_begin(void) {
 	atomic_fetch_add(&wait_threads, 1);
 	state_depth++;
 	return nsec_now();
+}
+
+static CUstream where(CUstream stream, bool per_thread) {
+	return place_active() ? place_where(stream, per_thread) : stream;
 }
 
 static void wait_end(void) {
@@ -53,7 +57,7 @@ CUresult on_cuCtxSynchronize_v2(CUcontext context) {
 
 CUresult on_cuStreamSynchronize(CUstream stream) {
 	nsec_t t = wait_begin();
-	CUresult rc = real_get()->cuStreamSynchronize(stream);
+	CUresult rc = real_get()->cuStreamSynchronize(where(stream, false));
 
 	wait_end();
 	if (rc == CUDA_SUCCESS) {
@@ -65,7 +69,7 @@ CUresult on_cuStreamSynchronize(CUstream stream) {
 
 CUresult on_cuStreamSynchronize_ptsz(CUstream stream) {
 	nsec_t t = wait_begin();
-	CUresult rc = real_get()->cuStreamSynchronize_ptsz(stream);
+	CUresult rc = real_get()->cuStreamSynchronize_ptsz(where(stream, true));
 
 	wait_end();
 	if (rc == CUDA_SUCCESS) {
@@ -92,7 +96,7 @@ CUresult on_cuEventSynchronize(CUevent event) {
 
 CUresult on_cuStreamQuery(CUstream stream) {
 	nsec_t t = nsec_now();
-	CUresult rc = real_get()->cuStreamQuery(stream);
+	CUresult rc = real_get()->cuStreamQuery(where(stream, false));
 
 	if (rc == CUDA_SUCCESS) {
 		wait_covered_stream(stream, false, t);
@@ -102,7 +106,7 @@ CUresult on_cuStreamQuery(CUstream stream) {
 
 CUresult on_cuStreamQuery_ptsz(CUstream stream) {
 	nsec_t t = nsec_now();
-	CUresult rc = real_get()->cuStreamQuery_ptsz(stream);
+	CUresult rc = real_get()->cuStreamQuery_ptsz(where(stream, true));
 
 	if (rc == CUDA_SUCCESS) {
 		wait_covered_stream(stream, true, t);
@@ -121,42 +125,56 @@ CUresult on_cuEventQuery(CUevent event) {
 
 /* ---- events ---- */
 
-static void recorded(CUresult rc, CUevent event, CUstream stream, bool per_thread, nsec_t at) {
-	if (rc == CUDA_SUCCESS && !wait_is_capturing(stream, per_thread)) {
-		wait_event_recorded(event, stream, per_thread, at);
+struct recording {
+	struct place_use use;
+	nsec_t at;
+};
+
+static struct recording recording_begin(CUstream stream, bool per_thread) {
+	struct recording r = {
+		.use = {.stream = stream, .per_thread = per_thread, .at = stream},
+		.at = nsec_now(),
+	};
+
+	if (place_active()) {
+		place_follow(&r.use);
 	}
+	return r;
+}
+
+static CUresult recording_end(struct recording *r, CUevent event, CUresult rc) {
+	if (place_active()) {
+		place_leave(&r->use);
+	}
+	if (rc == CUDA_SUCCESS && !wait_is_capturing(r->use.stream, r->use.per_thread)) {
+		wait_event_recorded(event, r->use.stream, r->use.per_thread, r->at);
+	}
+	return rc;
 }
 
 CUresult on_cuEventRecord(CUevent event, CUstream stream) {
-	nsec_t at = nsec_now();
-	CUresult rc = real_get()->cuEventRecord(event, stream);
+	struct recording r = recording_begin(stream, false);
 
-	recorded(rc, event, stream, false, at);
-	return rc;
+	return recording_end(&r, event, real_get()->cuEventRecord(event, r.use.at));
 }
 
 CUresult on_cuEventRecord_ptsz(CUevent event, CUstream stream) {
-	nsec_t at = nsec_now();
-	CUresult rc = real_get()->cuEventRecord_ptsz(event, stream);
+	struct recording r = recording_begin(stream, true);
 
-	recorded(rc, event, stream, true, at);
-	return rc;
+	return recording_end(&r, event, real_get()->cuEventRecord_ptsz(event, r.use.at));
 }
 
 CUresult on_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
-	nsec_t at = nsec_now();
-	CUresult rc = real_get()->cuEventRecordWithFlags(event, stream, flags);
+	struct recording r = recording_begin(stream, false);
 
-	recorded(rc, event, stream, false, at);
-	return rc;
+	return recording_end(&r, event, real_get()->cuEventRecordWithFlags(event, r.use.at, flags));
 }
 
 CUresult on_cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned flags) {
-	nsec_t at = nsec_now();
-	CUresult rc = real_get()->cuEventRecordWithFlags_ptsz(event, stream, flags);
+	struct recording r = recording_begin(stream, true);
 
-	recorded(rc, event, stream, true, at);
-	return rc;
+	return recording_end(&r, event,
+			     real_get()->cuEventRecordWithFlags_ptsz(event, r.use.at, flags));
 }
 
 CUresult on_cuEventDestroy(CUevent event) {
@@ -167,99 +185,6 @@ CUresult on_cuEventDestroy(CUevent event) {
 CUresult on_cuEventDestroy_v2(CUevent event) {
 	wait_event_gone(event);
 	return real_get()->cuEventDestroy_v2(event);
-}
-
-/* ---- streams ---- */
-
-static void stream_goes(CUstream stream) {
-	const struct real *real = real_get();
-	CUcontext context = NULL;
-	int token = state_enter();
-
-	track_stream_going(stream);
-	if (real->cuCtxGetCurrent) {
-		real->cuCtxGetCurrent(&context);
-	}
-	enforce_stream_destroying(context, stream);
-	state_leave(token);
-}
-
-CUresult on_cuStreamDestroy(CUstream stream) {
-	stream_goes(stream);
-	return real_get()->cuStreamDestroy(stream);
-}
-
-CUresult on_cuStreamDestroy_v2(CUstream stream) {
-	stream_goes(stream);
-	return real_get()->cuStreamDestroy_v2(stream);
-}
-
-/* The tracker must not ask a stream that is being captured: it would spoil the capture. */
-static void capture_begins(void) {
-	wait_capture_begins();
-	track_settle();
-}
-
-static CUresult capture_began(CUresult rc) {
-	if (rc != CUDA_SUCCESS) {
-		wait_capture_ends();
-	}
-	return rc;
-}
-
-CUresult on_cuStreamBeginCapture(CUstream stream) {
-	capture_begins();
-	return capture_began(real_get()->cuStreamBeginCapture(stream));
-}
-
-CUresult on_cuStreamBeginCapture_ptsz(CUstream stream) {
-	capture_begins();
-	return capture_began(real_get()->cuStreamBeginCapture_ptsz(stream));
-}
-
-CUresult on_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
-	capture_begins();
-	return capture_began(real_get()->cuStreamBeginCapture_v2(stream, mode));
-}
-
-CUresult on_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
-	capture_begins();
-	return capture_began(real_get()->cuStreamBeginCapture_v2_ptsz(stream, mode));
-}
-
-CUresult on_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
-					const CUgraphNode *dependencies,
-					const CUgraphEdgeData *edges, size_t n,
-					CUstreamCaptureMode mode) {
-	capture_begins();
-	return capture_began(real_get()->cuStreamBeginCaptureToGraph(stream, graph, dependencies,
-								     edges, n, mode));
-}
-
-CUresult on_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
-					     const CUgraphNode *dependencies,
-					     const CUgraphEdgeData *edges, size_t n,
-					     CUstreamCaptureMode mode) {
-	capture_begins();
-	return capture_began(real_get()->cuStreamBeginCaptureToGraph_ptsz(
-		stream, graph, dependencies, edges, n, mode));
-}
-
-/* Whatever it returns, a capture that there was is over, unless the stream was not the one it began
- * on; such a program gets an error and our tracker a holiday until the capture ends. */
-static CUresult capture_ended(CUresult rc) {
-	if (rc != CUDA_ERROR_ILLEGAL_STATE && rc != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) {
-		wait_capture_ends();
-	}
-	return rc;
-}
-
-CUresult on_cuStreamEndCapture(CUstream stream, CUgraph *graph) {
-	return capture_ended(real_get()->cuStreamEndCapture(stream, graph));
-}
-
-CUresult on_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph) {
-	return capture_ended(real_get()->cuStreamEndCapture_ptsz(stream, graph));
 }
 
 /* ---- contexts ---- */
@@ -275,6 +200,9 @@ static void context_goes(CUcontext context) {
 
 	records_drain(); /* they name kernels of the context */
 	track_context_going(context);
+	if (place_active()) {
+		place_context_destroying(context);
+	}
 	enforce_context_destroying(context);
 	kernel_context_destroying(context);
 	state_leave(token);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "shim/job.h"
+#include "shim/place.h"
 #include "shim/real.h"
 #include "shim/state.h"
 
@@ -59,33 +60,65 @@ static Sbeet__Enforcement hooks_how(const struct op *op) {
 		       : granted;
 }
 
-#define OP(name, params, args, op_kind, n_bytes, op_stream, op_traits) \
-	SBEET_EXPORT CUresult name params {                            \
-		DRIVER_OR_RETURN(name)                                 \
-		if (state_bypass()) {                                  \
-			return real->name args;                        \
-		}                                                      \
-		struct op op = {                                       \
-			.kind = SBEET__OP_KIND__OP_KIND_##op_kind,     \
-			.bytes = (n_bytes),                            \
-			.stream = (op_stream),                         \
-			.traits = (op_traits),                         \
-		};                                                     \
-		CUresult rc = CUDA_SUCCESS;                            \
-		int saved = errno;                                     \
-		enum job_verdict verdict = job_begin(&op, &rc);        \
-                                                                       \
-		errno = saved;                                         \
-		if (verdict == JOB_FAIL) {                             \
-			return rc;                                     \
-		}                                                      \
-		rc = real->name args;                                  \
-		if (verdict == JOB_GO) {                               \
-			saved = errno;                                 \
-			job_end(&op, rc, hooks_how(&op));              \
-			errno = saved;                                 \
-		}                                                      \
-		return rc;                                             \
+/* Where the function names its stream, the stream is where the job's work goes. */
+#define HOOKS_TRAITS_0	      OP_UNNAMED
+#define HOOKS_TRAITS_stream   0
+#define HOOKS_NAME_0(op)      (void)0
+#define HOOKS_NAME_stream(op) (stream = (op).place.at)
+
+#define OP(name, params, args, op_kind, n_bytes, op_stream, op_traits)    \
+	SBEET_EXPORT CUresult name params {                               \
+		DRIVER_OR_RETURN(name)                                    \
+		if (state_bypass()) {                                     \
+			return real->name args;                           \
+		}                                                         \
+		struct op op = {                                          \
+			.kind = SBEET__OP_KIND__OP_KIND_##op_kind,        \
+			.bytes = (n_bytes),                               \
+			.stream = (op_stream),                            \
+			.traits = (op_traits) | HOOKS_TRAITS_##op_stream, \
+		};                                                        \
+		CUresult rc = CUDA_SUCCESS;                               \
+		int saved = errno;                                        \
+		enum job_verdict verdict = job_begin(&op, &rc);           \
+                                                                          \
+		errno = saved;                                            \
+		if (verdict == JOB_FAIL) {                                \
+			return rc;                                        \
+		}                                                         \
+		HOOKS_NAME_##op_stream(op);                               \
+		rc = real->name args;                                     \
+		saved = errno;                                            \
+		if (verdict == JOB_GO) {                                  \
+			job_end(&op, rc, hooks_how(&op));                 \
+		} else {                                                  \
+			job_bypassed(&op);                                \
+		}                                                         \
+		errno = saved;                                            \
+		return rc;                                                \
+	}
+
+#define FOLLOW(name, params, args, by_thread)                                         \
+	SBEET_EXPORT CUresult name params {                                           \
+		DRIVER_OR_RETURN(name)                                                \
+		if (state_bypass()) {                                                 \
+			return real->name args;                                       \
+		}                                                                     \
+		struct place_use use = {.stream = stream, .per_thread = (by_thread)}; \
+		int saved = errno;                                                    \
+                                                                                      \
+		if (place_active()) {                                                 \
+			place_follow(&use);                                           \
+			stream = use.at;                                              \
+		}                                                                     \
+		errno = saved;                                                        \
+		CUresult rc = real->name args;                                        \
+		saved = errno;                                                        \
+		if (place_active()) {                                                 \
+			place_leave(&use);                                            \
+		}                                                                     \
+		errno = saved;                                                        \
+		return rc;                                                            \
 	}
 
 #define HOOK(name, params, args)                \

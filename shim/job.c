@@ -26,9 +26,10 @@
 #include "shim/worker.h"
 
 #define WHOLE_MASK (1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
+#define GREEN_MASK (1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN)
 #define ANY_MASK                                                   \
 	(WHOLE_MASK | 1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID | \
-	 1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT)
+	 1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT | GREEN_MASK)
 
 /* After so many jobs we see whether a program that needed more than a partition still does. */
 #define MASK_AGE_MAX 64
@@ -167,9 +168,32 @@ void job_settle(nsec_t deadline) {
 
 /* ---- opening ---- */
 
+/* Blocks that need each other are counted, or placed, for the whole GPU. */
+static bool needs_whole(const struct launch *l) {
+	if (l->cooperative) {
+		return true;
+	}
+	for (unsigned i = 0; l->config && l->config->attrs && i < l->config->numAttrs; i++) {
+		if (l->config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint32_t launch_mask(const struct op *op) {
+	uint32_t mask = kernel_enforcement_mask(op->kernel, op->launch) | WHOLE_MASK;
+
+	if (place_active() && !needs_whole(op->launch) &&
+	    place_can_move(op->worker->context, op->place.stream, op->place.per_thread)) {
+		mask |= GREEN_MASK;
+	}
+	return mask;
+}
+
 static uint32_t op_mask(const struct op *op) {
 	if (op->launch) {
-		return kernel_enforcement_mask(op->kernel, op->launch) | WHOLE_MASK;
+		return launch_mask(op);
 	}
 	return op->traits & OP_WHOLE ? WHOLE_MASK : ANY_MASK;
 }
@@ -205,6 +229,10 @@ static void job_ask(struct lane *lane, const struct op *op, struct conn_ask *ask
 	ask->release_ns = nsec_now();
 	ask->enforcement_mask =
 		env_get()->whole ? WHOLE_MASK : op_mask(op) & atomic_load(&lane->mask_wanted);
+	if (!place_active()) {
+		ask->enforcement_mask &= ~GREEN_MASK;
+	}
+	ask->sm_step = ask->enforcement_mask & GREEN_MASK ? enforce_step(op->worker->context) : 0;
 	ask->kind = op->kind;
 	ask->kernel = op->kernel;
 	ask->tid = lane->owner ? op->worker->tid : 0;
@@ -228,6 +256,10 @@ static int open_job(struct lane *lane, const struct op *op) {
 		return r;
 	}
 	lane->grant = given.grant;
+	lane->grant.partition = NULL;
+	if (given.grant.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
+		lane->grant.partition = enforce_partition(op->worker->context, &given.grant);
+	}
 	lane->generation = given.generation;
 	lane->sums = (struct job_sums){0};
 	atomic_store(&lane->granted_ns, nsec_now());
@@ -342,7 +374,8 @@ static enum job_verdict enter(struct lane *lane, struct op *op, CUresult *ret_rc
 	}
 }
 
-enum job_verdict job_begin(struct op *op, CUresult *ret_rc) {
+/* Into the lane's job, and to the stream of its partition. */
+static enum job_verdict begin(struct op *op, CUresult *ret_rc) {
 	const struct real *real = real_get();
 	struct worker *w = worker_get();
 	bool per_thread = op->traits & OP_PER_THREAD;
@@ -365,8 +398,14 @@ enum job_verdict job_begin(struct op *op, CUresult *ret_rc) {
 	if (verdict != JOB_GO) {
 		return verdict;
 	}
+	if (place_active()) {
+		place_enter(&op->place, context,
+			    op->unconfined || op->traits & (OP_UNNAMED | OP_WHOLE)
+				    ? NULL
+				    : lane->grant.partition);
+	}
 	op->use = worker_use(w, lane, atomic_load_explicit(&lane->job, memory_order_relaxed),
-			     context, op->stream, per_thread);
+			     context, &op->place);
 	if (!op->use) {
 		atomic_store_explicit(&w->inside, NULL, memory_order_release);
 		return JOB_BYPASS;
@@ -374,6 +413,35 @@ enum job_verdict job_begin(struct op *op, CUresult *ret_rc) {
 	op->begin_ns = op->traits & OP_WAITS ? nsec_now() : 0;
 	state_depth++;
 	return JOB_GO;
+}
+
+enum job_verdict job_begin(struct op *op, CUresult *ret_rc) {
+	enum job_verdict verdict;
+
+	op->place = (struct place_use){
+		.stream = op->stream,
+		.per_thread = op->traits & OP_PER_THREAD,
+		.at = op->stream,
+	};
+	verdict = begin(op, ret_rc);
+	if (verdict == JOB_BYPASS && place_active()) {
+		if (op->traits & OP_UNNAMED) {
+			place_return(op->stream, op->place.per_thread);
+		} else {
+			place_follow(&op->place);
+		}
+	}
+	return verdict;
+}
+
+void job_bypassed(struct op *op) {
+	if (place_active()) {
+		place_leave(&op->place);
+	}
+}
+
+void job_unconfine(struct op *op) {
+	place_enter(&op->place, op->worker->context, NULL);
 }
 
 static void record(const struct op *op, nsec_t now, Sbeet__Enforcement how) {
@@ -400,6 +468,9 @@ void job_end(struct op *op, CUresult rc, Sbeet__Enforcement how) {
 	nsec_t now = nsec_now();
 
 	state_depth--;
+	if (place_active()) {
+		place_leave(&op->place);
+	}
 	atomic_store_explicit(&op->use->last_ns, now, memory_order_relaxed);
 	if (rc == CUDA_SUCCESS) {
 		record(op, now, how);

@@ -26,6 +26,7 @@
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
 #include "shim/enforce.h"
+#include "shim/place.h"
 
 #define JOB_DEVICES_MAX 16
 
@@ -72,6 +73,7 @@ enum {
 	OP_WAITS = 1 << 0, /* returns when it is complete: a point where the program has waited */
 	OP_PER_THREAD = 1 << 1, /* stream 0 is the thread's own */
 	OP_WHOLE = 1 << 2,	/* can't be confined */
+	OP_UNNAMED = 1 << 3, /* the function names no stream: it goes to the default one itself */
 };
 
 struct op {
@@ -86,12 +88,13 @@ struct op {
 	struct worker *worker;
 	struct lane *lane;
 	struct stream_use *use;
-	nsec_t begin_ns; /* OP_WAITS */
+	struct place_use place; /* place.at: the stream to name to the driver; after any verdict */
+	nsec_t begin_ns;	/* OP_WAITS */
 	bool unconfined; /* joins a job whose grant it can't keep: the original runs, and says so */
 };
 
 enum job_verdict {
-	JOB_BYPASS, /* to the driver, as if we were not there */
+	JOB_BYPASS, /* to the driver, as if we were not there; then job_bypassed() */
 	JOB_GO,	    /* to the driver under op->lane's grant, then job_end() */
 	JOB_FAIL,   /* SBEET_REQUIRE, and there is no daemon: *ret_rc is the answer */
 };
@@ -101,6 +104,12 @@ enum job_verdict job_begin(struct op *op, CUresult *ret_rc);
 
 /* @rc: the driver's answer. @how: how a launch was confined. */
 void job_end(struct op *op, CUresult rc, Sbeet__Enforcement how);
+
+/* After JOB_BYPASS, when the driver has answered. */
+void job_bypassed(struct op *op);
+
+/* Between job_begin() and job_end(): the operation goes to the program's own stream after all. */
+void job_unconfine(struct op *op);
 
 /* The grant under which @op runs; valid until job_end(). */
 const struct enforce_grant *job_grant(const struct op *op);

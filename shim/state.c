@@ -54,6 +54,7 @@ static void after_fork(void) {
 	link_after_fork();
 	wait_after_fork();
 	worker_after_fork();
+	place_after_fork();
 	enforce_after_fork();
 }
 

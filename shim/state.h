@@ -50,6 +50,7 @@ void state_leave(int token);
 void conn_after_fork(void);
 void job_after_fork(void);
 void link_after_fork(void);
+void place_after_fork(void);
 void records_after_fork(void);
 void track_after_fork(void);
 void wait_after_fork(void);

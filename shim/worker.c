@@ -10,6 +10,7 @@
 
 #include "shim/env.h"
 #include "shim/job.h"
+#include "shim/place.h"
 #include "shim/real.h"
 #include "shim/state.h"
 #include "shim/track.h"
@@ -146,8 +147,13 @@ static struct stream_use *find_free(struct worker *w) {
 	return more->uses;
 }
 
+/* By a name that says which default stream is meant. */
+static CUstream stream_at(const struct place_use *use) {
+	return use->at ? use->at : use->per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
 static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t job, uint64_t key,
-				   CUcontext context, CUstream stream, bool per_thread) {
+				   CUcontext context, const struct place_use *use) {
 	struct stream_use *u = find_free(w);
 
 	if (!u) {
@@ -157,10 +163,8 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 	atomic_store(&u->lane, lane);
 	atomic_store(&u->key, key);
 	atomic_store(&u->context, context);
-	atomic_store(&u->stream, stream	      ? stream
-				 : per_thread ? CU_STREAM_PER_THREAD
-					      : CU_STREAM_LEGACY);
-	atomic_store(&u->blocking, find_blocking(stream));
+	atomic_store(&u->stream, stream_at(use));
+	atomic_store(&u->blocking, find_blocking(use->stream));
 	atomic_store(&u->last_ns, 0);
 	atomic_store(&u->done_ns, 0);
 	atomic_store(&u->event_ns, 0);
@@ -168,23 +172,28 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 	return u;
 }
 
-struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job, CUcontext context,
-			      CUstream stream, bool per_thread) {
-	uint64_t key = worker_stream_key(w, context, stream, per_thread);
-	struct stream_use *u = w->last_use;
+static bool use_is(const struct stream_use *u, uint64_t job, uint64_t key, CUstream at) {
+	return atomic_load_explicit(&u->key, memory_order_relaxed) == key &&
+	       atomic_load_explicit(&u->job, memory_order_relaxed) == job &&
+	       atomic_load_explicit(&u->stream, memory_order_relaxed) == at;
+}
 
-	if (u && atomic_load_explicit(&u->key, memory_order_relaxed) == key &&
-	    atomic_load_explicit(&u->job, memory_order_relaxed) == job) {
+struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job, CUcontext context,
+			      const struct place_use *use) {
+	uint64_t key = worker_stream_key(w, context, use->stream, use->per_thread);
+	struct stream_use *u = w->last_use;
+	CUstream at = stream_at(use);
+
+	if (u && use_is(u, job, key, at)) {
 		return u;
 	}
 	worker_for_each_use(v, w) {
-		if (atomic_load_explicit(&v->job, memory_order_relaxed) == job &&
-		    atomic_load_explicit(&v->key, memory_order_relaxed) == key) {
+		if (use_is(v, job, key, at)) {
 			w->last_use = v;
 			return v;
 		}
 	}
-	u = make_use(w, lane, job, key, context, stream, per_thread);
+	u = make_use(w, lane, job, key, context, use);
 	w->last_use = u;
 	return u;
 }

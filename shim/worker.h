@@ -20,6 +20,7 @@
 #define WORKER_CACHE_LINE 64
 
 struct lane;
+struct place_use;
 
 /*
  * The operations of one thread on one stream within one job. Coverage is told by time: everything
@@ -31,6 +32,8 @@ struct stream_use {
 	_Atomic(struct lane *) lane;
 	_Atomic uint64_t key; /* see worker_stream_key(); 0: the stream is gone */
 	_Atomic(CUcontext) context;
+	/* Where the work is, and so which one to ask: the stream, or one that backs it in a
+	 * partition; default streams by their names. */
 	_Atomic(CUstream) stream;
 	_Atomic bool blocking; /* ordered with the legacy default stream */
 	_Atomic nsec_t last_ns;
@@ -99,6 +102,6 @@ uint64_t worker_stream_key(const struct worker *w, CUcontext context, CUstream s
 			   bool per_thread);
 
 /* The entry of @w for this stream in job number @job of @lane, made if need be; by its own thread,
- * while inside. NULL if there is no memory. */
+ * while inside. @use->at: where the work goes. NULL if there is no memory. */
 struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job, CUcontext context,
-			      CUstream stream, bool per_thread);
+			      const struct place_use *use);

@@ -33,11 +33,20 @@ typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUgreenCtx_st *CUgreenCtx;
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
+typedef struct CUextSemaphore_st *CUexternalSemaphore;
+typedef struct CUgraphicsResource_st *CUgraphicsResource;
 
 /* Only pointers to these are passed on. */
+typedef struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS;
+typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
+typedef struct CUarrayMapInfo_st CUarrayMapInfo;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
+typedef struct CUmemDecompressParams_st CUmemDecompressParams;
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
+typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;
 typedef struct CUDA_MEMCPY3D_BATCH_OP_st CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CUDA_LAUNCH_PARAMS_st CUDA_LAUNCH_PARAMS;
 typedef int CUlibraryOption;
@@ -97,6 +106,7 @@ typedef enum cudaError_enum {
 	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 	CUDA_ERROR_CAPTURED_EVENT = 907,
 	CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
+	CUDA_ERROR_INVALID_CLUSTER_SIZE = 912,
 	CUDA_ERROR_UNKNOWN = 999,
 } CUresult;
 
@@ -301,6 +311,51 @@ typedef struct CUlaunchConfig_st {
 	unsigned numAttrs;
 } CUlaunchConfig;
 
+typedef CUlaunchAttributeID CUstreamAttrID;
+typedef CUlaunchAttributeValue CUstreamAttrValue;
+
+#define CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW   (CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
+#define CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY (CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
+#define CU_STREAM_ATTRIBUTE_PRIORITY		   (CU_LAUNCH_ATTRIBUTE_PRIORITY)
+#define CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP	   (CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)
+#define CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN	   (CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)
+
+typedef enum CUmemLocationType_enum {
+	CU_MEM_LOCATION_TYPE_INVALID = 0,
+	CU_MEM_LOCATION_TYPE_DEVICE = 1,
+	CU_MEM_LOCATION_TYPE_HOST = 2,
+} CUmemLocationType;
+
+typedef struct CUmemLocation_st {
+	CUmemLocationType type;
+	int id;
+} CUmemLocation;
+
+typedef enum {
+	CU_DEV_RESOURCE_TYPE_INVALID = 0,
+	CU_DEV_RESOURCE_TYPE_SM = 1,
+} CUdevResourceType;
+
+typedef struct CUdevSmResource_st {
+	unsigned smCount, minSmPartitionSize, smCoscheduledAlignment;
+} CUdevSmResource;
+
+typedef struct CUdevResource_st {
+	CUdevResourceType type;
+	unsigned char internal_pad[92];
+	CUdevSmResource sm;
+	unsigned char rest_pad[48 - sizeof(CUdevSmResource)];
+} CUdevResource;
+
+typedef enum {
+	CU_GREEN_CTX_DEFAULT_STREAM = 1,
+} CUgreenCtxCreate_flags;
+
+typedef enum {
+	CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING = 1,
+	CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 2,
+} CUdevSmResourceSplit_flags;
+
 typedef struct CUDA_MEMCPY2D_st {
 	size_t srcXInBytes, srcY;
 	CUmemorytype srcMemoryType;
@@ -376,6 +431,7 @@ typedef struct CUDA_MEMCPY3D_PEER_st {
 #define cuMemGetAddressRange	   cuMemGetAddressRange_v2
 #define cuMemGetInfo		   cuMemGetInfo_v2
 #define cuMemHostGetDevicePointer  cuMemHostGetDevicePointer_v2
+#define cuMemPrefetchAsync	   cuMemPrefetchAsync_v2
 #define cuMemcpy2D		   cuMemcpy2D_v2
 #define cuMemcpy2DAsync		   cuMemcpy2DAsync_v2
 #define cuMemcpy2DUnaligned	   cuMemcpy2DUnaligned_v2
@@ -403,8 +459,13 @@ typedef struct CUDA_MEMCPY3D_PEER_st {
 #define cuMemsetD32		   cuMemsetD32_v2
 #define cuMemsetD8		   cuMemsetD8_v2
 #define cuModuleGetGlobal	   cuModuleGetGlobal_v2
+#define cuStreamBatchMemOp	   cuStreamBatchMemOp_v2
 #define cuStreamBeginCapture	   cuStreamBeginCapture_v2
 #define cuStreamDestroy		   cuStreamDestroy_v2
+#define cuStreamWaitValue32	   cuStreamWaitValue32_v2
+#define cuStreamWaitValue64	   cuStreamWaitValue64_v2
+#define cuStreamWriteValue32	   cuStreamWriteValue32_v2
+#define cuStreamWriteValue64	   cuStreamWriteValue64_v2
 #else
 CUresult CUDAAPI cuCtxDestroy(CUcontext);
 CUresult CUDAAPI cuDeviceGetUuid(CUuuid *, CUdevice);
@@ -417,18 +478,25 @@ CUresult CUDAAPI cuLinkAddData(CUlinkState, CUjitInputType, void *, size_t, cons
 CUresult CUDAAPI cuLinkAddFile(CUlinkState, CUjitInputType, const char *, unsigned, CUjit_option *,
 			       void **);
 CUresult CUDAAPI cuLinkCreate(unsigned, CUjit_option *, void **, CUlinkState *);
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);
 CUresult CUDAAPI cuMemcpy3DBatchAsync(size_t, CUDA_MEMCPY3D_BATCH_OP *, size_t *,
 				      unsigned long long, CUstream);
 CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *, CUdeviceptr *, size_t *, size_t,
 				    CUmemcpyAttributes *, size_t *, size_t, size_t *, CUstream);
+CUresult CUDAAPI cuStreamBatchMemOp(CUstream, unsigned, CUstreamBatchMemOpParams *, unsigned);
 CUresult CUDAAPI cuStreamBeginCapture(CUstream);
 CUresult CUDAAPI cuStreamDestroy(CUstream);
+CUresult CUDAAPI cuStreamWaitValue32(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+CUresult CUDAAPI cuStreamWaitValue64(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+CUresult CUDAAPI cuStreamWriteValue32(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+CUresult CUDAAPI cuStreamWriteValue64(CUstream, CUdeviceptr, cuuint64_t, unsigned);
 #endif
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *, CUexecAffinityParam *, int, unsigned, CUdevice);
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *, CUctxCreateParams *, unsigned, CUdevice);
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext);
+CUresult CUDAAPI cuCtxFromGreenCtx(CUcontext *, CUgreenCtx);
 CUresult CUDAAPI cuCtxGetApiVersion(CUcontext, unsigned *);
 CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *);
 CUresult CUDAAPI cuCtxGetCurrent(CUcontext *);
@@ -444,12 +512,16 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext);
 CUresult CUDAAPI cuCtxSetLimit(CUlimit, size_t);
 CUresult CUDAAPI cuCtxSynchronize(void);
 CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext);
+CUresult CUDAAPI cuDevResourceGenerateDesc(CUdevResourceDesc *, CUdevResource *, unsigned);
+CUresult CUDAAPI cuDevSmResourceSplitByCount(CUdevResource *, unsigned *, const CUdevResource *,
+					     CUdevResource *, unsigned, unsigned);
 CUresult CUDAAPI cuDeviceCanAccessPeer(int *, CUdevice, CUdevice);
 CUresult CUDAAPI cuDeviceComputeCapability(int *, int *, CUdevice);
 CUresult CUDAAPI cuDeviceGet(CUdevice *, int);
 CUresult CUDAAPI cuDeviceGetAttribute(int *, CUdevice_attribute, CUdevice);
 CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *, const char *);
 CUresult CUDAAPI cuDeviceGetCount(int *);
+CUresult CUDAAPI cuDeviceGetDevResource(CUdevice, CUdevResource *, CUdevResourceType);
 CUresult CUDAAPI cuDeviceGetName(char *, int, CUdevice);
 CUresult CUDAAPI cuDeviceGetPCIBusId(char *, int, CUdevice);
 CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid *, CUdevice);
@@ -488,6 +560,16 @@ CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned lo
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode, CUgraphNodeType *);
+CUresult CUDAAPI cuGraphUpload(CUgraphExec, CUstream);
+CUresult CUDAAPI cuGraphUpload_ptsz(CUgraphExec, CUstream);
+CUresult CUDAAPI cuGraphicsMapResources(unsigned, CUgraphicsResource *, CUstream);
+CUresult CUDAAPI cuGraphicsMapResources_ptsz(unsigned, CUgraphicsResource *, CUstream);
+CUresult CUDAAPI cuGraphicsUnmapResources(unsigned, CUgraphicsResource *, CUstream);
+CUresult CUDAAPI cuGraphicsUnmapResources_ptsz(unsigned, CUgraphicsResource *, CUstream);
+CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned);
+CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx);
+CUresult CUDAAPI cuGreenCtxGetDevResource(CUgreenCtx, CUdevResource *, CUdevResourceType);
+CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *, CUgreenCtx, unsigned, int);
 CUresult CUDAAPI cuInit(unsigned);
 CUresult CUDAAPI cuKernelGetAttribute(int *, CUfunction_attribute, CUkernel, CUdevice);
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *, CUkernel);
@@ -531,10 +613,25 @@ CUresult CUDAAPI cuLinkCreate_v2(unsigned, CUjit_option *, void **, CUlinkState 
 CUresult CUDAAPI cuLinkDestroy(CUlinkState);
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *, size_t, CUstream);
 CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *, size_t, CUstream);
+CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
+CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
 CUresult CUDAAPI cuMemAllocHost_v2(void **, size_t);
 CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *, size_t *, size_t, size_t, unsigned);
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *, size_t);
+CUresult CUDAAPI cuMemBatchDecompressAsync(CUmemDecompressParams *, size_t, unsigned, size_t *,
+					   CUstream);
+CUresult CUDAAPI cuMemBatchDecompressAsync_ptsz(CUmemDecompressParams *, size_t, unsigned, size_t *,
+						CUstream);
+CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *, size_t *, size_t, CUmemLocation *,
+						   size_t *, size_t, unsigned long long, CUstream);
+CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync_ptsz(CUdeviceptr *, size_t *, size_t,
+							CUmemLocation *, size_t *, size_t,
+							unsigned long long, CUstream);
+CUresult CUDAAPI cuMemDiscardBatchAsync(CUdeviceptr *, size_t *, size_t, unsigned long long,
+					CUstream);
+CUresult CUDAAPI cuMemDiscardBatchAsync_ptsz(CUdeviceptr *, size_t *, size_t, unsigned long long,
+					     CUstream);
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr, CUstream);
 CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr, CUstream);
 CUresult CUDAAPI cuMemFreeHost(void *);
@@ -544,6 +641,15 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *, size_t *);
 CUresult CUDAAPI cuMemHostAlloc(void **, size_t, unsigned);
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *, void *, unsigned);
 CUresult CUDAAPI cuMemHostGetFlags(unsigned *, void *);
+CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *, unsigned, CUstream);
+CUresult CUDAAPI cuMemMapArrayAsync_ptsz(CUarrayMapInfo *, unsigned, CUstream);
+CUresult CUDAAPI cuMemPrefetchAsync_ptsz(CUdeviceptr, size_t, CUdevice, CUstream);
+CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr, size_t, CUmemLocation, unsigned, CUstream);
+CUresult CUDAAPI cuMemPrefetchAsync_v2_ptsz(CUdeviceptr, size_t, CUmemLocation, unsigned, CUstream);
+CUresult CUDAAPI cuMemPrefetchBatchAsync(CUdeviceptr *, size_t *, size_t, CUmemLocation *, size_t *,
+					 size_t, unsigned long long, CUstream);
+CUresult CUDAAPI cuMemPrefetchBatchAsync_ptsz(CUdeviceptr *, size_t *, size_t, CUmemLocation *,
+					      size_t *, size_t, unsigned long long, CUstream);
 CUresult CUDAAPI cuMemcpy(CUdeviceptr, CUdeviceptr, size_t);
 CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *, CUstream);
 CUresult CUDAAPI cuMemcpy2DAsync_v2_ptsz(const CUDA_MEMCPY2D *, CUstream);
@@ -653,8 +759,20 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *, int *, CUfunct
 							   unsigned);
 CUresult CUDAAPI cuPointerGetAttribute(void *, CUpointer_attribute, CUdeviceptr);
 CUresult CUDAAPI cuPointerGetAttributes(unsigned, CUpointer_attribute *, void **, CUdeviceptr);
+CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *,
+						 const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *,
+						 unsigned, CUstream);
+CUresult CUDAAPI cuSignalExternalSemaphoresAsync_ptsz(const CUexternalSemaphore *,
+						      const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *,
+						      unsigned, CUstream);
 CUresult CUDAAPI cuStreamAddCallback(CUstream, CUstreamCallback, void *, unsigned);
 CUresult CUDAAPI cuStreamAddCallback_ptsz(CUstream, CUstreamCallback, void *, unsigned);
+CUresult CUDAAPI cuStreamAttachMemAsync(CUstream, CUdeviceptr, size_t, unsigned);
+CUresult CUDAAPI cuStreamAttachMemAsync_ptsz(CUstream, CUdeviceptr, size_t, unsigned);
+CUresult CUDAAPI cuStreamBatchMemOp_ptsz(CUstream, unsigned, CUstreamBatchMemOpParams *, unsigned);
+CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream, unsigned, CUstreamBatchMemOpParams *, unsigned);
+CUresult CUDAAPI cuStreamBatchMemOp_v2_ptsz(CUstream, unsigned, CUstreamBatchMemOpParams *,
+					    unsigned);
 CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream, CUgraph, const CUgraphNode *,
 					     const CUgraphEdgeData *, size_t, CUstreamCaptureMode);
 CUresult CUDAAPI cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode *,
@@ -663,17 +781,22 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgra
 CUresult CUDAAPI cuStreamBeginCapture_ptsz(CUstream);
 CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
 CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(CUstream, CUstreamCaptureMode);
+CUresult CUDAAPI cuStreamCopyAttributes(CUstream, CUstream);
+CUresult CUDAAPI cuStreamCopyAttributes_ptsz(CUstream, CUstream);
 CUresult CUDAAPI cuStreamCreate(CUstream *, unsigned);
 CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *, unsigned, int);
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream);
 CUresult CUDAAPI cuStreamEndCapture(CUstream, CUgraph *);
 CUresult CUDAAPI cuStreamEndCapture_ptsz(CUstream, CUgraph *);
+CUresult CUDAAPI cuStreamGetAttribute(CUstream, CUstreamAttrID, CUstreamAttrValue *);
+CUresult CUDAAPI cuStreamGetAttribute_ptsz(CUstream, CUstreamAttrID, CUstreamAttrValue *);
 CUresult CUDAAPI cuStreamGetCtx(CUstream, CUcontext *);
 CUresult CUDAAPI cuStreamGetCtx_ptsz(CUstream, CUcontext *);
 CUresult CUDAAPI cuStreamGetDevice(CUstream, CUdevice *);
 CUresult CUDAAPI cuStreamGetDevice_ptsz(CUstream, CUdevice *);
 CUresult CUDAAPI cuStreamGetFlags(CUstream, unsigned *);
 CUresult CUDAAPI cuStreamGetFlags_ptsz(CUstream, unsigned *);
+CUresult CUDAAPI cuStreamGetGreenCtx(CUstream, CUgreenCtx *);
 CUresult CUDAAPI cuStreamGetId(CUstream, unsigned long long *);
 CUresult CUDAAPI cuStreamGetId_ptsz(CUstream, unsigned long long *);
 CUresult CUDAAPI cuStreamGetPriority(CUstream, int *);
@@ -682,10 +805,30 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream, CUstreamCaptureStatus *);
 CUresult CUDAAPI cuStreamIsCapturing_ptsz(CUstream, CUstreamCaptureStatus *);
 CUresult CUDAAPI cuStreamQuery(CUstream);
 CUresult CUDAAPI cuStreamQuery_ptsz(CUstream);
+CUresult CUDAAPI cuStreamSetAttribute(CUstream, CUstreamAttrID, const CUstreamAttrValue *);
+CUresult CUDAAPI cuStreamSetAttribute_ptsz(CUstream, CUstreamAttrID, const CUstreamAttrValue *);
 CUresult CUDAAPI cuStreamSynchronize(CUstream);
 CUresult CUDAAPI cuStreamSynchronize_ptsz(CUstream);
 CUresult CUDAAPI cuStreamWaitEvent(CUstream, CUevent, unsigned);
 CUresult CUDAAPI cuStreamWaitEvent_ptsz(CUstream, CUevent, unsigned);
+CUresult CUDAAPI cuStreamWaitValue32_ptsz(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+CUresult CUDAAPI cuStreamWaitValue32_v2(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+CUresult CUDAAPI cuStreamWaitValue32_v2_ptsz(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+CUresult CUDAAPI cuStreamWaitValue64_ptsz(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+CUresult CUDAAPI cuStreamWaitValue64_v2(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+CUresult CUDAAPI cuStreamWaitValue64_v2_ptsz(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+CUresult CUDAAPI cuStreamWriteValue32_ptsz(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+CUresult CUDAAPI cuStreamWriteValue32_v2(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+CUresult CUDAAPI cuStreamWriteValue32_v2_ptsz(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+CUresult CUDAAPI cuStreamWriteValue64_ptsz(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+CUresult CUDAAPI cuStreamWriteValue64_v2(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+CUresult CUDAAPI cuStreamWriteValue64_v2_ptsz(CUstream, CUdeviceptr, cuuint64_t, unsigned);
 CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *);
+CUresult CUDAAPI cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *,
+					       const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *,
+					       unsigned, CUstream);
+CUresult CUDAAPI cuWaitExternalSemaphoresAsync_ptsz(const CUexternalSemaphore *,
+						    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *,
+						    unsigned, CUstream);
 
 #endif

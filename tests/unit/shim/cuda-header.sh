@@ -22,7 +22,7 @@ table)
 			}
 			n = 0
 		}
-		/^\t[^\t].*;$/ && inside && !/ pad\[/ {
+		/^\t[^\t].*;$/ && inside && !/[ _]pad\[/ {
 			sub(/ __attribute__.*/, ";")
 			sub(/;$/, "")
 			count = split($0, part, ",")

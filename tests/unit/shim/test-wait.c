@@ -57,7 +57,8 @@ static int teardown(void **state) {
 
 /* The calling thread's operations on the stream, none of them complete. */
 static struct stream_use *use(CUcontext context, CUstream stream, bool per_thread) {
-	struct stream_use *u = worker_use(worker_get(), &lane, JOB, context, stream, per_thread);
+	const struct place_use place = {.stream = stream, .per_thread = per_thread, .at = stream};
+	struct stream_use *u = worker_use(worker_get(), &lane, JOB, context, &place);
 
 	assert_non_null(u);
 	atomic_store(&u->done_ns, 0);

@@ -1,0 +1,246 @@
+/*
+ * green.c: see green.h.
+ */
+#include "shim/green.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "shim/state.h"
+#include "shim/table.h"
+
+/* The driver rounds up to what the GPU can: 2 on Hopper, 4 on Ampere. */
+#define SMALLEST_GROUP 2
+
+struct partition {
+	struct smset set;
+	CUgreenCtx handle;
+	struct partition *next; /* of the context; only ever added to */
+};
+
+struct green {
+	CUcontext context;
+	CUdevice device;
+	unsigned n_sms;
+	unsigned step;
+	unsigned n_groups;
+	CUdevResource groups[PROTO_SMS_MAX / SMALLEST_GROUP];
+	_Atomic(struct partition *) partitions; /* owned */
+	unsigned n_partitions;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct table greens; /* by context; of `uncut` where nothing can be cut */
+static struct green uncut;
+
+/* Primary contexts are what the driver hands out for a device, and nothing else tells. */
+static bool is_primary(const struct real *real, CUcontext context, CUdevice device) {
+	CUcontext primary = NULL;
+
+	if (real->cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS) {
+		return false;
+	}
+	real->cuDevicePrimaryCtxRelease_v2(device);
+	return primary == context;
+}
+
+static bool driver_can(const struct real *real) {
+	return real->cuDeviceGetDevResource && real->cuDevSmResourceSplitByCount &&
+	       real->cuDevResourceGenerateDesc && real->cuGreenCtxCreate &&
+	       real->cuGreenCtxDestroy && real->cuGreenCtxStreamCreate &&
+	       real->cuDevicePrimaryCtxRetain && real->cuDevicePrimaryCtxRelease_v2;
+}
+
+/* The groups, as small as they come. What is left over when they don't divide the GPU belongs to
+ * no partition. Return: 0 or -EIO. */
+static int cut(const struct real *real, struct green *g) {
+	unsigned n = sizeof(g->groups) / sizeof(g->groups[0]);
+	CUdevResource all, rest;
+
+	if (real->cuDeviceGetDevResource(g->device, &all, CU_DEV_RESOURCE_TYPE_SM) !=
+		    CUDA_SUCCESS ||
+	    real->cuDevSmResourceSplitByCount(g->groups, &n, &all, &rest,
+					      CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING,
+					      SMALLEST_GROUP) != CUDA_SUCCESS ||
+	    n == 0) {
+		return -EIO;
+	}
+	g->n_sms = all.sm.smCount;
+	g->step = g->groups[0].sm.smCount;
+	for (g->n_groups = 0; g->n_groups < n; g->n_groups++) {
+		if (g->groups[g->n_groups].sm.smCount != g->step) {
+			break;
+		}
+	}
+	return g->step > 0 ? 0 : -EIO;
+}
+
+/* NULL: nothing can be cut, or there is no memory. */
+static struct green *green_new(const struct real *real, CUcontext context) {
+	struct green *g;
+
+	if (!driver_can(real)) {
+		return NULL;
+	}
+	g = calloc(1, sizeof(*g));
+	if (!g) {
+		return NULL;
+	}
+	g->context = context;
+	if (real->cuCtxGetDevice(&g->device) != CUDA_SUCCESS ||
+	    !is_primary(real, context, g->device) || cut(real, g) < 0) {
+		free(g);
+		return NULL;
+	}
+	return g;
+}
+
+static struct green *green_meet(CUcontext context) {
+	const struct real *real = real_get();
+	int token = state_enter();
+	struct green *g = NULL;
+	CUcontext popped;
+
+	pthread_mutex_lock(&lock);
+	g = table_get(&greens, (uintptr_t)context);
+	if (!g && real->cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {
+		g = green_new(real, context);
+		real->cuCtxPopCurrent_v2(&popped);
+		g = g ? g : &uncut;
+		if (table_put(&greens, (uintptr_t)context, g) < 0 && g != &uncut) {
+			free(g);
+			g = NULL;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	state_leave(token);
+	return g ? g : &uncut;
+}
+
+struct green *green_get(CUcontext context) {
+	struct green *g = table_get(&greens, (uintptr_t)context);
+
+	g = g ? g : green_meet(context);
+	return g == &uncut ? NULL : g;
+}
+
+unsigned green_step(const struct green *g) {
+	return g->step;
+}
+
+struct partition *green_find(const struct green *g, const struct smset *set) {
+	struct partition *p = atomic_load_explicit(&g->partitions, memory_order_acquire);
+
+	while (p && !smset_equal(&p->set, set)) {
+		p = p->next;
+	}
+	return p;
+}
+
+/* The groups of @set. Return: their number, -EINVAL if it takes a part of one. */
+static int choose_groups(const struct green *g, const struct smset *set, CUdevResource *ret) {
+	struct smset left = *set;
+	int n = 0;
+
+	for (unsigned i = 0; i < g->n_groups; i++) {
+		struct smset group = smset_range(i * g->step, g->step);
+
+		if (smset_within(&group, &left)) {
+			left = smset_minus(&left, &group);
+			ret[n++] = g->groups[i];
+		}
+	}
+	return n > 0 && smset_empty(&left) ? n : -EINVAL;
+}
+
+/* With the lock held. */
+static int partition_new(struct green *g, const struct smset *set) {
+	CUdevResource groups[PROTO_SMS_MAX / SMALLEST_GROUP];
+	const struct real *real = real_get();
+	int n = choose_groups(g, set, groups);
+	CUdevResourceDesc desc;
+	struct partition *p;
+
+	if (n < 0) {
+		return n;
+	}
+	if (g->n_partitions >= GREEN_PARTITIONS_MAX) {
+		return -ENOSPC;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		return -ENOMEM;
+	}
+	if (real->cuDevResourceGenerateDesc(&desc, groups, (unsigned)n) != CUDA_SUCCESS ||
+	    real->cuGreenCtxCreate(&p->handle, desc, g->device, CU_GREEN_CTX_DEFAULT_STREAM) !=
+		    CUDA_SUCCESS) {
+		free(p);
+		return -EIO;
+	}
+	p->set = *set;
+	p->next = atomic_load_explicit(&g->partitions, memory_order_relaxed);
+	atomic_store_explicit(&g->partitions, p, memory_order_release);
+	g->n_partitions++;
+	return 0;
+}
+
+int green_make(struct green *g, const struct smset *set, unsigned gpu_sms) {
+	int token, r;
+
+	if (gpu_sms != g->n_sms) {
+		return -EINVAL; /* the program sees a part of the GPU, whose order is another */
+	}
+	if (green_find(g, set)) {
+		return 0;
+	}
+	token = state_enter();
+	pthread_mutex_lock(&lock);
+	r = green_find(g, set) ? 0 : partition_new(g, set);
+	pthread_mutex_unlock(&lock);
+	state_leave(token);
+	return r;
+}
+
+CUstream green_stream_new(struct partition *p, int priority) {
+	CUstream s = NULL;
+	int token = state_enter();
+
+	pthread_mutex_lock(&lock);
+	if (real_get()->cuGreenCtxStreamCreate(&s, p->handle, CU_STREAM_NON_BLOCKING, priority) !=
+	    CUDA_SUCCESS) {
+		s = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	state_leave(token);
+	return s;
+}
+
+void green_context_destroying(CUcontext context) {
+	const struct real *real = real_get();
+	struct partition *p, *next;
+	struct green *g;
+	int token;
+
+	token = state_enter();
+	pthread_mutex_lock(&lock);
+	g = table_take(&greens, (uintptr_t)context);
+	for (p = g ? atomic_load(&g->partitions) : NULL; p; p = next) {
+		next = p->next;
+		real->cuGreenCtxDestroy(p->handle);
+		free(p);
+	}
+	if (g != &uncut) {
+		free(g);
+	}
+	pthread_mutex_unlock(&lock);
+	state_leave(token);
+}
+
+void green_after_fork(void) {
+	/* What the parent knows is left where it is: the driver is not there any more to give it
+	 * back to. */
+	pthread_mutex_init(&lock, NULL);
+	greens = TABLE_NULL;
+}

@@ -1,0 +1,56 @@
+/*
+ * green.h: partitions of a GPU as green contexts: a set of SMs, exact, and the same SMs in every
+ * process that shares the GPU, which %smid under MPS is not.
+ *
+ * The driver cuts a GPU into groups of a few SMs, always in the same order. Number the SMs by that
+ * order, and group i of size `step` is {i * step .. i * step + step - 1}: that is what the sets of
+ * a grant with ENFORCEMENT_GREEN mean. A partition is the union of whole groups. It costs about a
+ * millisecond and 5.5 MiB of device memory to make (H200), so it is made once, when a job is first
+ * granted its set, and kept.
+ *
+ * Only primary contexts can be cut. Where the driver is too old, or the context the program's own,
+ * green_get() says so and jobs don't offer it.
+ *
+ * Not for the launch path but for green_get() and green_find(), which take no lock. One lock of
+ * this file guards changes and is held across calls into the driver, which wants one thread at a
+ * time for a green context.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "shim/real.h"
+
+#include "proto/smset.h"
+
+/* More than any policy needs: halves, prefixes and suffixes of the order. */
+#define GREEN_PARTITIONS_MAX 48
+
+struct green;
+struct partition;
+
+/* What can be cut out of @context; made on first sight. NULL: nothing. */
+struct green *green_get(CUcontext context);
+
+/* Sets of whole multiples of so many SMs, from 0 on, are possible. */
+unsigned green_step(const struct green *g);
+
+/* The partition that green_make() made for @set. NULL: there is none. Takes no lock. */
+struct partition *green_find(const struct green *g, const struct smset *set);
+
+/*
+ * Makes the partition of @set, of a GPU with @gpu_sms SMs, if there is none yet. Return: 0; -EINVAL
+ * for a set that is not made of whole groups, or a GPU of another size; -ENOSPC above
+ * GREEN_PARTITIONS_MAX; -ENOMEM; -EIO for anything else that the driver says.
+ */
+int green_make(struct green *g, const struct smset *set, unsigned gpu_sms);
+
+/* A new stream of @p, non-blocking as all of its streams; owned by the caller. NULL: the driver
+ * refuses. */
+CUstream green_stream_new(struct partition *p, int priority);
+
+/* Gives the partitions of @context back: no stream of theirs is left. */
+void green_context_destroying(CUcontext context);
+
+/* After fork, in the child: forget everything without calling the driver. */
+void green_after_fork(void);

@@ -1,0 +1,227 @@
+/*
+ * hooks-stream.c: what the program does with its streams beside giving them work: making one wait
+ * for another, callbacks, attributes, captures, their end.
+ */
+#include <stdlib.h>
+
+#include "shim/enforce.h"
+#include "shim/hooks.h"
+#include "shim/place.h"
+#include "shim/real.h"
+#include "shim/state.h"
+#include "shim/track.h"
+#include "shim/wait.h"
+
+/* ---- order ---- */
+
+static struct place_use follow(CUstream stream, bool per_thread) {
+	struct place_use use = {.stream = stream, .per_thread = per_thread, .at = stream};
+
+	if (place_active()) {
+		/* The event may be of a capture, which the stream joins by this. */
+		if (wait_captures() && !wait_is_capturing(stream, per_thread)) {
+			place_return(stream, per_thread);
+		}
+		place_follow(&use);
+	}
+	return use;
+}
+
+static CUresult followed(struct place_use *use, CUresult rc) {
+	if (place_active()) {
+		place_leave(use);
+	}
+	return rc;
+}
+
+CUresult on_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+	struct place_use use = follow(stream, false);
+
+	return followed(&use, real_get()->cuStreamWaitEvent(use.at, event, flags));
+}
+
+CUresult on_cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned flags) {
+	struct place_use use = follow(stream, true);
+
+	return followed(&use, real_get()->cuStreamWaitEvent_ptsz(use.at, event, flags));
+}
+
+/* A callback is told its stream: the one that the program knows. */
+struct callback {
+	CUstreamCallback function;
+	CUstream stream;
+	void *data;
+};
+
+static void CUDA_CB call_back(CUstream stream, CUresult status, void *data) {
+	struct callback c = *(struct callback *)data;
+
+	(void)stream;
+	free(data);
+	c.function(c.stream, status, c.data);
+}
+
+typedef CUresult(CUDAAPI *add_callback_fn)(CUstream, CUstreamCallback, void *, unsigned);
+
+static CUresult add_callback(add_callback_fn add, CUstream stream, bool per_thread,
+			     CUstreamCallback function, void *data, unsigned flags) {
+	struct place_use use = follow(stream, per_thread);
+	struct callback *c;
+	CUresult rc;
+
+	if (use.at == stream || !function) {
+		return followed(&use, add(use.at, function, data, flags));
+	}
+	c = malloc(sizeof(*c));
+	if (!c) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*c = (struct callback){.function = function, .stream = stream, .data = data};
+	rc = add(use.at, call_back, c, flags);
+	if (rc != CUDA_SUCCESS) {
+		free(c);
+	}
+	return followed(&use, rc);
+}
+
+CUresult on_cuStreamAddCallback(CUstream stream, CUstreamCallback function, void *data,
+				unsigned flags) {
+	return add_callback(real_get()->cuStreamAddCallback, stream, false, function, data, flags);
+}
+
+CUresult on_cuStreamAddCallback_ptsz(CUstream stream, CUstreamCallback function, void *data,
+				     unsigned flags) {
+	return add_callback(real_get()->cuStreamAddCallback_ptsz, stream, true, function, data,
+			    flags);
+}
+
+/* ---- attributes ---- */
+
+static CUresult attributes_set(CUresult rc, CUstream stream, bool per_thread) {
+	if (rc == CUDA_SUCCESS && place_active()) {
+		place_attributes_set(stream, per_thread);
+	}
+	return rc;
+}
+
+CUresult on_cuStreamSetAttribute(CUstream stream, CUstreamAttrID which,
+				 const CUstreamAttrValue *value) {
+	return attributes_set(real_get()->cuStreamSetAttribute(stream, which, value), stream,
+			      false);
+}
+
+CUresult on_cuStreamSetAttribute_ptsz(CUstream stream, CUstreamAttrID which,
+				      const CUstreamAttrValue *value) {
+	return attributes_set(real_get()->cuStreamSetAttribute_ptsz(stream, which, value), stream,
+			      true);
+}
+
+CUresult on_cuStreamCopyAttributes(CUstream to, CUstream from) {
+	return attributes_set(real_get()->cuStreamCopyAttributes(to, from), to, false);
+}
+
+CUresult on_cuStreamCopyAttributes_ptsz(CUstream to, CUstream from) {
+	return attributes_set(real_get()->cuStreamCopyAttributes_ptsz(to, from), to, true);
+}
+
+/* ---- their end ---- */
+
+static void stream_goes(CUstream stream) {
+	const struct real *real = real_get();
+	CUcontext context = NULL;
+	int token = state_enter();
+
+	track_stream_going(stream);
+	if (place_active()) {
+		place_stream_destroying(stream);
+	}
+	if (real->cuCtxGetCurrent) {
+		real->cuCtxGetCurrent(&context);
+	}
+	enforce_stream_destroying(context, stream);
+	state_leave(token);
+}
+
+CUresult on_cuStreamDestroy(CUstream stream) {
+	stream_goes(stream);
+	return real_get()->cuStreamDestroy(stream);
+}
+
+CUresult on_cuStreamDestroy_v2(CUstream stream) {
+	stream_goes(stream);
+	return real_get()->cuStreamDestroy_v2(stream);
+}
+
+/* ---- captures ---- */
+
+/* The tracker must not ask a stream that is being captured: it would spoil the capture. And what is
+ * captured has no place but the stream itself. */
+static void capture_begins(CUstream stream, bool per_thread) {
+	if (place_active() && !wait_is_capturing(stream, per_thread)) {
+		place_return(stream, per_thread);
+	}
+	wait_capture_begins();
+	track_settle();
+}
+
+static CUresult capture_began(CUresult rc) {
+	if (rc != CUDA_SUCCESS) {
+		wait_capture_ends();
+	}
+	return rc;
+}
+
+CUresult on_cuStreamBeginCapture(CUstream stream) {
+	capture_begins(stream, false);
+	return capture_began(real_get()->cuStreamBeginCapture(stream));
+}
+
+CUresult on_cuStreamBeginCapture_ptsz(CUstream stream) {
+	capture_begins(stream, true);
+	return capture_began(real_get()->cuStreamBeginCapture_ptsz(stream));
+}
+
+CUresult on_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+	capture_begins(stream, false);
+	return capture_began(real_get()->cuStreamBeginCapture_v2(stream, mode));
+}
+
+CUresult on_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
+	capture_begins(stream, true);
+	return capture_began(real_get()->cuStreamBeginCapture_v2_ptsz(stream, mode));
+}
+
+CUresult on_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
+					const CUgraphNode *dependencies,
+					const CUgraphEdgeData *edges, size_t n,
+					CUstreamCaptureMode mode) {
+	capture_begins(stream, false);
+	return capture_began(real_get()->cuStreamBeginCaptureToGraph(stream, graph, dependencies,
+								     edges, n, mode));
+}
+
+CUresult on_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
+					     const CUgraphNode *dependencies,
+					     const CUgraphEdgeData *edges, size_t n,
+					     CUstreamCaptureMode mode) {
+	capture_begins(stream, true);
+	return capture_began(real_get()->cuStreamBeginCaptureToGraph_ptsz(
+		stream, graph, dependencies, edges, n, mode));
+}
+
+/* Whatever it returns, a capture that there was is over, unless the stream was not the one it began
+ * on; such a program gets an error and our tracker a holiday until the capture ends. */
+static CUresult capture_ended(CUresult rc) {
+	if (rc != CUDA_ERROR_ILLEGAL_STATE && rc != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) {
+		wait_capture_ends();
+	}
+	return rc;
+}
+
+CUresult on_cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+	return capture_ended(real_get()->cuStreamEndCapture(stream, graph));
+}
+
+CUresult on_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph) {
+	return capture_ended(real_get()->cuStreamEndCapture_ptsz(stream, graph));
+}

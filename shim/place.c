@@ -1,0 +1,597 @@
+/*
+ * place.c: see place.h.
+ *
+ * Who owns what: `places` maps stream keys to places; a realm (one per context) lists its blocking
+ * places; a place owns its event and its backing streams. Places of destroyed streams are kept and
+ * used again, so that a late reader finds memory.
+ */
+#include "shim/place.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "shim/green.h"
+#include "shim/log.h"
+#include "shim/state.h"
+#include "shim/table.h"
+#include "shim/wait.h"
+#include "shim/worker.h"
+
+/* The stream of a place in one partition. */
+struct backing {
+	struct partition *partition;
+	CUstream stream;
+	struct backing *next;
+};
+
+enum place_kind {
+	PLACE_FREE_ORDER, /* a non-blocking stream */
+	PLACE_BLOCKING,	  /* ordered against the legacy stream */
+	PLACE_LEGACY,
+};
+
+struct realm;
+
+struct place {
+	/* constant while the stream lives */
+	struct realm *realm;
+	CUstream own;
+	uintptr_t key;
+	enum place_kind kind;
+	bool fixed; /* can't go into a partition */
+	int priority;
+
+	/* changed under the lock, read without */
+	_Atomic(CUstream) at;
+	_Atomic(struct partition *) partition; /* of `at`; NULL: it is `own` */
+
+	/* legacy and blocking: how much was handed over, and of the other side's count how much
+	 * this one waits for */
+	_Atomic uint64_t handed;
+	_Atomic uint64_t waited;
+
+	/* under the lock */
+	uint64_t legacy_waited; /* of this place's `handed`, by the legacy stream */
+	CUevent event;		/* owned; NULL: not made yet */
+	struct backing *backings;
+	struct place *next; /* of the realm's blocking ones, or free */
+	struct place *next_of_realm;
+};
+
+/* The streams of one context. Never freed: contexts are few. */
+struct realm {
+	CUcontext context;
+	_Atomic(struct place *) legacy;
+	_Atomic uint64_t handed; /* sum of what was handed to the blocking places */
+	struct place *blocking;	 /* under the lock, as the next two */
+	struct place *all;
+	struct realm *next;
+};
+
+_Atomic bool place_is_active;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct table places; /* by worker_stream_key(); changed under the lock, as is all below */
+static struct realm *realms;
+static struct place *free_places;
+
+void place_activate(void) {
+	atomic_store(&place_is_active, true);
+}
+
+/* ---- waiting for each other; all with the lock held, inside state_enter(), and the realm's
+ * context current ---- */
+
+/* @later waits for what was handed to @earlier, a stream of @p. */
+static CUresult bridge(struct place *p, CUstream earlier, CUstream later) {
+	const struct real *real = real_get();
+	CUresult rc = CUDA_SUCCESS;
+
+	if (earlier == later) {
+		return CUDA_SUCCESS;
+	}
+	if (!p->event) {
+		rc = real->cuEventCreate(&p->event, CU_EVENT_DISABLE_TIMING);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = real->cuEventRecord(p->event, earlier);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = real->cuStreamWaitEvent(later, p->event, 0);
+	}
+	return rc;
+}
+
+/* The legacy place waits for all blocking ones. */
+static void legacy_waits(struct place *legacy) {
+	struct realm *realm = legacy->realm;
+	uint64_t all = atomic_load(&realm->handed);
+	CUstream at = atomic_load(&legacy->at);
+
+	/* What is in the program's own streams: the driver orders its own legacy stream behind it.
+	 */
+	if (at != legacy->own) {
+		bridge(legacy, legacy->own, at);
+	}
+	for (struct place *p = realm->blocking; p; p = p->next) {
+		uint64_t handed = atomic_load(&p->handed);
+
+		if (handed != p->legacy_waited && atomic_load(&p->partition)) {
+			bridge(p, atomic_load(&p->at), at);
+		}
+		p->legacy_waited = handed;
+	}
+	atomic_store(&legacy->waited, all);
+}
+
+/* A blocking place waits for the legacy one. */
+static void blocking_waits(struct place *p) {
+	struct place *legacy = atomic_load(&p->realm->legacy);
+	uint64_t handed = atomic_load(&legacy->handed);
+
+	if (atomic_load(&legacy->partition) || atomic_load(&p->partition)) {
+		bridge(legacy, atomic_load(&legacy->at), atomic_load(&p->at));
+	}
+	atomic_store(&p->waited, handed);
+}
+
+/* ---- entering the driver for that ---- */
+
+struct visit {
+	int token;
+	bool pushed;
+};
+
+/* Return: false if the context can't be made current. */
+static bool visit_begin(struct visit *v, CUcontext context) {
+	const struct real *real = real_get();
+	CUcontext current = NULL;
+
+	v->token = state_enter();
+	v->pushed = false;
+	if (real->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != context) {
+		v->pushed = real->cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
+		if (!v->pushed) {
+			state_leave(v->token);
+			return false;
+		}
+	}
+	pthread_mutex_lock(&lock);
+	return true;
+}
+
+static void visit_end(struct visit *v) {
+	CUcontext popped;
+
+	pthread_mutex_unlock(&lock);
+	if (v->pushed) {
+		real_get()->cuCtxPopCurrent_v2(&popped);
+	}
+	state_leave(v->token);
+}
+
+static bool order_is_due(const struct place *p) {
+	struct place *legacy;
+
+	switch (p->kind) {
+	case PLACE_LEGACY:
+		return atomic_load(&p->realm->handed) != atomic_load(&p->waited);
+	case PLACE_BLOCKING:
+		legacy = atomic_load(&p->realm->legacy);
+		return legacy && atomic_load(&legacy->handed) != atomic_load(&p->waited);
+	case PLACE_FREE_ORDER:
+		break;
+	}
+	return false;
+}
+
+/* Before something is handed to @p. */
+static void order(struct place *p) {
+	struct visit v;
+
+	if (!order_is_due(p) || !visit_begin(&v, p->realm->context)) {
+		return;
+	}
+	if (p->kind == PLACE_LEGACY) {
+		legacy_waits(p);
+	} else {
+		blocking_waits(p);
+	}
+	visit_end(&v);
+}
+
+/* ---- moving ---- */
+
+/* One by one: the driver copies all at once only within a context. */
+static void copy_attributes(CUstream to, CUstream from) {
+	static const CUstreamAttrID list[] = {
+		CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+		CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY,
+		CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+		CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN,
+	};
+	const struct real *real = real_get();
+	CUstreamAttrValue value;
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		if (real->cuStreamGetAttribute && real->cuStreamSetAttribute &&
+		    real->cuStreamGetAttribute(from, list[i], &value) == CUDA_SUCCESS) {
+			real->cuStreamSetAttribute(to, list[i], &value);
+		}
+	}
+}
+
+/* The stream of @p in @to, made if need be. NULL: the driver refuses. */
+static CUstream find_backing(struct place *p, struct partition *to) {
+	struct backing *b = p->backings;
+
+	while (b && b->partition != to) {
+		b = b->next;
+	}
+	if (b) {
+		return b->stream;
+	}
+	b = calloc(1, sizeof(*b));
+	if (!b) {
+		return NULL;
+	}
+	b->partition = to;
+	b->stream = green_stream_new(to, p->priority);
+	if (!b->stream) {
+		free(b);
+		return NULL;
+	}
+	copy_attributes(b->stream, p->own);
+	b->next = p->backings;
+	p->backings = b;
+	return b->stream;
+}
+
+static void move(struct place *p, struct partition *to) {
+	CUstream target;
+	struct visit v;
+
+	if (p->fixed || !visit_begin(&v, p->realm->context)) {
+		return;
+	}
+	target = to ? find_backing(p, to) : p->own;
+	if (atomic_load(&p->partition) != to && target &&
+	    bridge(p, atomic_load(&p->at), target) == CUDA_SUCCESS) {
+		atomic_store(&p->at, target);
+		atomic_store(&p->partition, to);
+	}
+	visit_end(&v);
+}
+
+/* ---- places ---- */
+
+static struct realm *find_realm(CUcontext context) {
+	struct realm *r = realms;
+
+	while (r && r->context != context) {
+		r = r->next;
+	}
+	if (!r) {
+		r = calloc(1, sizeof(*r));
+		if (r) {
+			r->context = context;
+			r->next = realms;
+			realms = r;
+		}
+	}
+	return r;
+}
+
+/* Whose the stream is, where that is not the current context. */
+static CUcontext context_of(CUstream own, CUcontext current) {
+	const struct real *real = real_get();
+	CUcontext context;
+
+	if (own == CU_STREAM_LEGACY || own == CU_STREAM_PER_THREAD || !real->cuStreamGetCtx ||
+	    real->cuStreamGetCtx(own, &context) != CUDA_SUCCESS) {
+		return current;
+	}
+	return context;
+}
+
+/* What the stream is. For the default streams all is known. */
+static void describe(struct place *p) {
+	const struct real *real = real_get();
+	CUgreenCtx green = NULL;
+	unsigned flags = 0;
+
+	p->kind = p->own == CU_STREAM_LEGACY ? PLACE_LEGACY : PLACE_BLOCKING;
+	if (p->own != CU_STREAM_LEGACY && p->own != CU_STREAM_PER_THREAD) {
+		if (real->cuStreamGetFlags(p->own, &flags) != CUDA_SUCCESS ||
+		    (flags & CU_STREAM_NON_BLOCKING)) {
+			p->kind = PLACE_FREE_ORDER;
+		}
+		if (real->cuStreamGetPriority) {
+			real->cuStreamGetPriority(p->own, &p->priority);
+		}
+		if (real->cuStreamGetGreenCtx) {
+			real->cuStreamGetGreenCtx(p->own, &green);
+		}
+	}
+	p->fixed = green || !green_get(p->realm->context);
+}
+
+/* With the lock held. */
+static struct place *place_new(uintptr_t key, CUcontext current, CUstream own) {
+	struct realm *realm = find_realm(context_of(own, current));
+	struct place *p = free_places;
+
+	if (p) {
+		free_places = p->next;
+	} else {
+		p = calloc(1, sizeof(*p));
+	}
+	if (p) {
+		*p = (struct place){.realm = realm, .own = own, .key = key, .at = own};
+	}
+	if (p && realm) {
+		describe(p);
+	}
+	if (!p || !realm || table_put(&places, key, p) < 0) {
+		free(p);
+		return NULL;
+	}
+	p->next_of_realm = realm->all;
+	realm->all = p;
+	if (p->kind == PLACE_BLOCKING) {
+		p->next = realm->blocking;
+		realm->blocking = p;
+	} else if (p->kind == PLACE_LEGACY) {
+		atomic_store(&realm->legacy, p);
+	}
+	return p;
+}
+
+/* NULL: no memory. */
+static struct place *place_find(CUcontext context, CUstream stream, bool per_thread) {
+	const struct worker *w = worker_get();
+	struct place *p;
+	uintptr_t key;
+	int token;
+
+	if (!w) {
+		return NULL;
+	}
+	key = (uintptr_t)worker_stream_key(w, context, stream, per_thread);
+	p = table_get(&places, key);
+	if (p) {
+		return p;
+	}
+	token = state_enter();
+	pthread_mutex_lock(&lock);
+	p = table_get(&places, key);
+	p = p ? p
+	      : place_new(key, context,
+			  stream       ? stream
+			  : per_thread ? CU_STREAM_PER_THREAD
+				       : CU_STREAM_LEGACY);
+	pthread_mutex_unlock(&lock);
+	state_leave(token);
+	return p;
+}
+
+/* ---- using them ---- */
+
+static struct place *find_current(CUstream stream, bool per_thread) {
+	const struct real *real = real_get();
+	CUcontext context = NULL;
+
+	if (!real->cuCtxGetCurrent || real->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context) {
+		return NULL; /* the driver tells the program */
+	}
+	return place_find(context, stream, per_thread);
+}
+
+/* In its own place the stream is named as the program named it. */
+static void use_begin(struct place_use *use, struct place *p) {
+	use->place = p;
+	use->at = p && atomic_load(&p->partition) ? atomic_load(&p->at) : use->stream;
+}
+
+void place_enter(struct place_use *use, CUcontext context, struct partition *to) {
+	struct place *p = place_find(context, use->stream, use->per_thread);
+
+	/* Back to its own stream it may go at any time: nothing else could be named. */
+	if (p && atomic_load(&p->partition) != to && (!to || !wait_captures())) {
+		move(p, to);
+	}
+	if (p) {
+		order(p);
+	}
+	use_begin(use, p);
+}
+
+void place_follow(struct place_use *use) {
+	struct place *p = NULL;
+
+	if (!wait_is_capturing(use->stream, use->per_thread)) {
+		p = find_current(use->stream, use->per_thread);
+	}
+	if (p) {
+		order(p);
+	}
+	use_begin(use, p);
+}
+
+CUstream place_where(CUstream stream, bool per_thread) {
+	struct place_use use = {.stream = stream, .per_thread = per_thread};
+	struct place *p = NULL;
+
+	if (!wait_is_capturing(stream, per_thread)) {
+		p = find_current(stream, per_thread);
+	}
+	if (p && p->kind == PLACE_LEGACY) {
+		order(p);
+	}
+	use_begin(&use, p);
+	return use.at;
+}
+
+bool place_is_in(const struct place_use *use, const struct partition *p) {
+	return p && use->place && use->at != use->stream &&
+	       atomic_load(&use->place->partition) == p;
+}
+
+/* Something was handed to @used, which the place had left before: the stream where it is now waits
+ * for that. */
+static void repair(struct place *p, CUstream used) {
+	struct visit v;
+
+	if (visit_begin(&v, p->realm->context)) {
+		bridge(p, used, atomic_load(&p->at));
+		visit_end(&v);
+	}
+}
+
+void place_leave(struct place_use *use) {
+	struct place *p = use->place;
+	CUstream used;
+
+	if (!p) {
+		use->at = use->stream;
+		p = wait_is_capturing(use->stream, use->per_thread)
+			    ? NULL
+			    : find_current(use->stream, use->per_thread);
+	}
+	if (!p) {
+		return;
+	}
+	used = use->at == use->stream ? p->own : use->at;
+	if (p->kind != PLACE_FREE_ORDER) {
+		atomic_fetch_add(&p->handed, 1);
+	}
+	if (p->kind == PLACE_BLOCKING) {
+		atomic_fetch_add(&p->realm->handed, 1);
+	}
+	if (atomic_load(&p->at) != used) {
+		repair(p, used);
+	}
+}
+
+void place_return(CUstream stream, bool per_thread) {
+	struct place *p = find_current(stream, per_thread);
+
+	if (p && atomic_load(&p->partition)) {
+		move(p, NULL);
+	}
+	if (p) {
+		order(p);
+	}
+}
+
+bool place_can_move(CUcontext context, CUstream stream, bool per_thread) {
+	const struct place *p = place_find(context, stream, per_thread);
+
+	return p && !p->fixed;
+}
+
+void place_attributes_set(CUstream stream, bool per_thread) {
+	struct place *p = find_current(stream, per_thread);
+	struct visit v;
+
+	if (p && visit_begin(&v, p->realm->context)) {
+		for (struct backing *b = p->backings; b; b = b->next) {
+			copy_attributes(b->stream, p->own);
+		}
+		visit_end(&v);
+	}
+}
+
+/* ---- what ends ---- */
+
+static void take_from(struct place **list, struct place *p, bool of_realm) {
+	for (; *list; list = of_realm ? &(*list)->next_of_realm : &(*list)->next) {
+		if (*list == p) {
+			*list = of_realm ? p->next_of_realm : p->next;
+			return;
+		}
+	}
+}
+
+/* Its streams and its event go; what is under way in them goes on. */
+static void empty(struct place *p) {
+	const struct real *real = real_get();
+	struct backing *b, *next;
+
+	for (b = p->backings; b; b = next) {
+		next = b->next;
+		real->cuStreamDestroy_v2(b->stream);
+		free(b);
+	}
+	if (p->event) {
+		real->cuEventDestroy_v2(p->event);
+	}
+	p->backings = NULL;
+	p->event = NULL;
+	atomic_store(&p->at, p->own);
+	atomic_store(&p->partition, NULL);
+}
+
+void place_stream_destroying(CUstream stream) {
+	struct place *p = NULL;
+	struct visit v;
+
+	if (stream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD) {
+		p = table_get(&places, (uintptr_t)stream);
+	}
+	if (!p || !visit_begin(&v, p->realm->context)) {
+		return;
+	}
+	/* The legacy stream stays ordered behind what a gone stream had to do: by way of that
+	 * stream itself, of which the driver remembers. */
+	bridge(p, atomic_load(&p->at), p->own);
+	if (p->kind == PLACE_BLOCKING) {
+		atomic_fetch_add(&p->realm->handed, 1);
+		take_from(&p->realm->blocking, p, false);
+	}
+	empty(p);
+	table_take(&places, p->key);
+	take_from(&p->realm->all, p, true);
+	p->next = free_places;
+	free_places = p;
+	visit_end(&v);
+}
+
+void place_context_destroying(CUcontext context) {
+	const struct real *real = real_get();
+	struct realm *r, **link = &realms;
+	struct place *p, *next;
+	struct visit v;
+
+	if (!visit_begin(&v, context)) {
+		return;
+	}
+	while (*link && (*link)->context != context) {
+		link = &(*link)->next;
+	}
+	r = *link;
+	for (p = r ? r->all : NULL; p; p = next) {
+		next = p->next_of_realm;
+		for (struct backing *b = p->backings; b; b = b->next) {
+			real->cuStreamSynchronize(b->stream); /* as the end of a context waits */
+		}
+		empty(p);
+		table_take(&places, p->key);
+		p->next = free_places;
+		free_places = p;
+	}
+	if (r) {
+		*link = r->next;
+	}
+	visit_end(&v);
+}
+
+void place_after_fork(void) {
+	/* What the parent knows is left where it is. */
+	pthread_mutex_init(&lock, NULL);
+	places = TABLE_NULL;
+	realms = NULL;
+	free_places = NULL;
+	atomic_store(&place_is_active, false);
+}

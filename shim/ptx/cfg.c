@@ -230,7 +230,7 @@ static int reverse_init(struct reverse *v, const struct cfg *c) {
 	return 0;
 }
 
-int cfg_reach_end(const struct cfg *c, const bool *barred, bool *ret) {
+int cfg_reach(const struct cfg *c, const bool *targets, const bool *barred, bool *ret) {
 	struct reverse v;
 	uint32_t *stack = reallocarray(NULL, (size_t)c->n_blocks + 1, sizeof(*stack));
 	size_t n = 0;
@@ -239,9 +239,12 @@ int cfg_reach_end(const struct cfg *c, const bool *barred, bool *ret) {
 		free(stack);
 		return -ENOMEM;
 	}
-	memset(ret, 0, ((size_t)c->n_blocks + 1) * sizeof(*ret));
-	ret[c->n_blocks] = true;
-	stack[n++] = c->n_blocks;
+	for (uint32_t b = 0; b <= c->n_blocks; b++) {
+		ret[b] = targets[b];
+		if (ret[b]) {
+			stack[n++] = b;
+		}
+	}
 	while (n > 0) {
 		uint32_t at = stack[--n];
 
@@ -257,6 +260,18 @@ int cfg_reach_end(const struct cfg *c, const bool *barred, bool *ret) {
 	reverse_deinit(&v);
 	free(stack);
 	return 0;
+}
+
+int cfg_reach_end(const struct cfg *c, const bool *barred, bool *ret) {
+	bool *targets = calloc((size_t)c->n_blocks + 1, sizeof(*targets));
+	int r = -ENOMEM;
+
+	if (targets) {
+		targets[c->n_blocks] = true;
+		r = cfg_reach(c, targets, barred, ret);
+		free(targets);
+	}
+	return r;
 }
 
 /* Loops without a way out get one, to the end, from each of their blocks: a way more, never fewer,

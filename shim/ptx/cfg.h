@@ -41,6 +41,11 @@ struct cfg {
 int cfg_init(struct cfg *c, const struct module_facts *facts, const struct ptx_func *f);
 void cfg_deinit(struct cfg *c);
 
+/* Marks in @ret from where a block of @targets (or the end, if that is marked) can be reached, the
+ * block itself included, without running a block of @barred (NULL: none) before. All have n_blocks
+ * + 1 entries. Return: 0, -ENOMEM. */
+int cfg_reach(const struct cfg *c, const bool *targets, const bool *barred, bool *ret);
+
 /* Marks in @ret (n_blocks + 1 entries) from where the end can be reached without running a block
  * that is marked in @barred. Return: 0, -ENOMEM. */
 int cfg_reach_end(const struct cfg *c, const bool *barred, bool *ret);

@@ -6,6 +6,8 @@
  *	variables of the module	through their addresses in TWIN_VARS_NAME
  *	ld.const		ld.global: the addresses are those of the original's constants
  *	barriers		votes, where threads may have ended
+ *	branches by which lanes of a warp leave, one by one	those who stay are counted
+ *	masks behind them	cut to those who stay
  *	calls			the ids as further arguments, where the callee reads any
  *
  * What an instruction needs of its own stands in braces around it.
@@ -14,6 +16,7 @@
 
 #include <string.h>
 
+#include "shim/ptx/hazards.h"
 #include "shim/ptx/opcodes.h"
 #include "shim/ptx/twin.h"
 #include "shim/ptx/worker.h"
@@ -24,12 +27,15 @@ struct context {
 	struct text *out;
 	bool is_kernel;
 	bool vote;
+	const struct leave *leaves, *end; /* of the kernel's, those still to come */
+	bool count;			  /* there are some */
 };
 
 /* A token that is written differently. */
 struct change {
-	uint32_t first, end; /* tokens */
-	unsigned address;    /* number of the register %sbeet_a<n> that takes their place */
+	uint32_t first, end;   /* tokens */
+	const char *registers; /* with this number: what takes their place */
+	unsigned number;
 };
 
 /* More names than any instruction takes; facts.c refuses vectors of symbols by their form. */
@@ -97,7 +103,7 @@ static void emit_changed(struct context *x, const struct ptx_stmt *s, const stru
 		struct ptx_name name = {ptx_token_text(&x->m->tokens, k), k->len};
 
 		if (n > 0 && i == changes->first) {
-			text_addf(x->out, "%%sbeet_a%u", changes->address);
+			text_addf(x->out, "%s%u", changes->registers, changes->number);
 			i = changes->end;
 			changes++;
 			n--;
@@ -147,7 +153,8 @@ static size_t find_changes(const struct context *x, const struct ptx_stmt *s,
 		if (facts_is_module_var(x->m, o) && !facts_is_private(x->m, &x->m->vars[o->var])) {
 			changes[n] = (struct change){.first = o->first + address,
 						     .end = address ? o->first + 2 : o->end,
-						     .address = (unsigned)n};
+						     .registers = "%sbeet_a",
+						     .number = (unsigned)n};
 			n++;
 		}
 	}
@@ -172,6 +179,29 @@ static void emit_plain(struct context *x, const struct ptx_stmt *s) {
 	emit_guard(x, s);
 	emit_changed(x, s, changes, n);
 	text_adds(x->out, n > 0 ? "\t}\n" : "");
+}
+
+/* An instruction that waits for the lanes of its mask, which is the last operand: for those that
+ * are left. */
+static void emit_meeting(struct context *x, const struct ptx_stmt *s) {
+	const struct ptx_operand *mask = &x->m->operands[s->operands + s->n_operands - 1];
+	const struct change change = {
+		.first = mask->first, .end = mask->end, .registers = "%sbeet_m", .number = 0};
+
+	text_adds(x->out, "\t{\n\t.reg .b32 \t%sbeet_m<1>;\n\tand.b32 \t%sbeet_m0, ");
+	emit_tokens(x->e, mask->first, mask->end);
+	text_adds(x->out, ", %sbeet_live;\n");
+	emit_guard(x, s);
+	emit_changed(x, s, &change, 1);
+	text_adds(x->out, "\t}\n");
+}
+
+/* In front of the branch by which lanes leave. */
+static void emit_leave(struct context *x, const struct leave *l) {
+	const struct ptx_stmt *s = &x->m->stmts[l->stmt];
+
+	text_addf(x->out, "\tvote.sync.ballot.b32 \t%%sbeet_live, %s%.*s, %%sbeet_live;\n",
+		  l->stay_negated ? "!" : "", (int)s->guard.len, s->guard.s);
 }
 
 static void emit_operand(struct context *x, const struct ptx_operand *o) {
@@ -228,6 +258,9 @@ static void emit_insn(struct context *x, const struct ptx_stmt *s) {
 	const struct opcode *op = opcode_find(s->opcode);
 	const struct ptx_func *callee = NULL;
 
+	if (x->leaves < x->end && x->leaves->stmt == (uint32_t)(s - x->m->stmts)) {
+		emit_leave(x, x->leaves++);
+	}
 	if (op->class == OPCODE_CALL) {
 		callee = ptx_module_func(x->m, facts_call_target(x->m, s)->name);
 	}
@@ -236,6 +269,8 @@ static void emit_insn(struct context *x, const struct ptx_stmt *s) {
 		text_adds(x->out, "bra \t" WORKER_END_LABEL ";\n");
 	} else if (x->vote && op->class == OPCODE_BARRIER && s->n_operands == 1) {
 		emit_vote(x, s);
+	} else if (x->count && op->class == OPCODE_WARP) {
+		emit_meeting(x, s);
 	} else if (callee && callee->has_body &&
 		   facts_ids(&x->e->facts->funcs[callee - x->m->funcs])) {
 		emit_call(x, s);
@@ -267,13 +302,22 @@ static void emit_params(const struct emit *e, uint32_t first, uint32_t n) {
 	}
 }
 
-void emit_kernel(const struct emit *e, const struct ptx_func *f, bool vote) {
+void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct hazards *h) {
 	const struct facts *facts = &e->facts->funcs[f - e->m->funcs];
-	struct context x = {.e = e, .m = e->m, .out = e->out, .is_kernel = true, .vote = vote};
+	struct context x = {
+		.e = e,
+		.m = e->m,
+		.out = e->out,
+		.is_kernel = true,
+		.vote = h->vote,
+		.leaves = h->leaves,
+		.end = h->leaves + h->n_leaves,
+		.count = h->n_leaves > 0,
+	};
 	struct worker w = {
 		.ids = facts->own_ids | (facts->callee_ids ? e->passed_ids : 0),
 		.barrier = e->barrier,
-		.vote = vote,
+		.vote = h->vote,
 		.drain = facts->has & FACTS_ASYNC,
 	};
 
@@ -289,6 +333,10 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, bool vote) {
 	}
 	text_adds(e->out, "{\n");
 	worker_emit_begin(&w, e->out);
+	if (x.count) {
+		/* for each virtual block anew */
+		text_adds(e->out, "\t.reg .b32 \t%sbeet_live;\n\tmov.b32 \t%sbeet_live, -1;\n");
+	}
 	emit_body(&x, f);
 	worker_emit_end(&w, e->out);
 	text_adds(e->out, "}\n");

@@ -8,6 +8,8 @@
 #include "shim/ptx/facts.h"
 #include "shim/ptx/text.h"
 
+struct hazards;
+
 struct emit {
 	const struct ptx_module *m;	  /* borrowed */
 	const struct module_facts *facts; /* borrowed */
@@ -17,8 +19,8 @@ struct emit {
 	struct text *out;      /* borrowed */
 };
 
-/* The twin of entry @f. @vote: threads may have ended while others wait at a barrier. */
-void emit_kernel(const struct emit *e, const struct ptx_func *f, bool vote);
+/* The twin of entry @f, of which @h was found. */
+void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct hazards *h);
 
 /* A function that twins call. @prototype: its declaration only. */
 void emit_function(const struct emit *e, const struct ptx_func *f, bool prototype);

@@ -7,7 +7,10 @@
  *	equally often, and one that has ended has been there each time;
  *	behind it, on every way to the end, there is another meeting that all threads come to
  *equally often and that lets nobody pass alone: one who has ended would have passed it before the
- *	others came.
+ *	others came;
+ *	the mask is that of an activemask just before.
+ *
+ * Where that is not enough, lanes of a warp may still be counted as they leave: see leavers.h.
  */
 #include "shim/ptx/hazards.h"
 
@@ -123,21 +126,23 @@ static int find_open_ends(const struct judge *j, const struct uniform *warp, boo
 	return r;
 }
 
-/* The first event that waits with any of @has where control is diverged and the end is open; no
- * reason if there is none. */
+static struct refusal refuse_block(const struct judge *j, uint32_t b, const char *reason) {
+	uint32_t last = j->c.blocks[b].last;
+
+	return (struct refusal){.reason = reason, .stmt = last, .line = j->m->stmts[last].line};
+}
+
+/* The first event that waits with any of @has where control is diverged and the end is open, but
+ * for those marked in @own (NULL: none); no reason if there is none. */
 static int find_unsafe(const struct judge *j, const struct uniform *u, uint32_t has,
-		       const char *reason, struct refusal *ret) {
+		       const bool *own, const char *reason, struct refusal *ret) {
 	bool *open = calloc((size_t)j->c.n_blocks + 1, sizeof(*open));
 	int r = open ? find_open_ends(j, u == &j->block ? NULL : u, open) : -ENOMEM;
 
 	*ret = (struct refusal){.stmt = PTX_NONE};
 	for (uint32_t b = 0; b < j->c.n_blocks && r == 0 && !ret->reason; b++) {
-		if ((event_has(j, b) & has) && u->diverged[b] && open[b]) {
-			*ret = (struct refusal){
-				.reason = reason,
-				.stmt = j->c.blocks[b].last,
-				.line = j->m->stmts[j->c.blocks[b].last].line,
-			};
+		if ((event_has(j, b) & has) && u->diverged[b] && open[b] && !(own && own[b])) {
+			*ret = refuse_block(j, b, reason);
 		}
 	}
 	free(open);
@@ -152,7 +157,7 @@ static int judge_init(struct judge *j, const struct module_facts *facts, const s
 	if (r < 0) {
 		return r;
 	}
-	r = uniform_init(&j->block, &j->c, j->m, f, UNIFORM_BLOCK);
+	r = uniform_init(&j->block, &j->c, j->m, f, UNIFORM_BLOCK, NULL);
 	if (r < 0) {
 		cfg_deinit(&j->c);
 		return r;
@@ -171,15 +176,19 @@ static void judge_deinit(struct judge *j) {
 
 /* Warp-wide instructions: by what is known of any block, else of one with whole warps in x. */
 static int judge_warps(const struct judge *j, bool rows, struct refusal *ret) {
-	struct uniform warp;
-	int r;
+	bool *own = calloc((size_t)j->c.n_blocks + 1, sizeof(*own));
+	struct uniform warp = {0};
+	int r = own ? leavers_find_own_masks(&j->c, j->m, j->f, NULL, own) : -ENOMEM;
 
-	r = uniform_init(&warp, &j->c, j->m, j->f, rows ? UNIFORM_WARP_ROWS : UNIFORM_WARP);
-	if (r < 0) {
-		return r;
+	if (r == 0) {
+		r = uniform_init(&warp, &j->c, j->m, j->f, rows ? UNIFORM_WARP_ROWS : UNIFORM_WARP,
+				 NULL);
 	}
-	r = find_unsafe(j, &warp, FACTS_WARP, warp_reason, ret);
+	if (r == 0) {
+		r = find_unsafe(j, &warp, FACTS_WARP, own, warp_reason, ret);
+	}
 	uniform_deinit(&warp);
+	free(own);
 	return r;
 }
 
@@ -192,15 +201,117 @@ static struct refusal find_result(const struct judge *j) {
 		if (s && ((event_has(j, b) & FACTS_BARRIER_RESULT) ||
 			  (j->c.blocks[b].event == CFG_BARRIER &&
 			   opcode_find(s->opcode)->n_results > 0))) {
-			return (struct refusal){
-				.reason = result_reason, .stmt = last, .line = s->line};
+			return refuse_block(j, b, result_reason);
 		}
 	}
 	return (struct refusal){.stmt = PTX_NONE};
 }
 
-static int judge_kernel(const struct judge *j, struct hazards *h) {
+/* By block. */
+struct shrinking {
+	uint8_t *leavers; /* owned: enum leavers */
+	bool *meets;	  /* owned: lanes wait for each other */
+	bool *votes;	  /* owned: those who stay are counted at its end */
+	bool *own;	  /* owned: the mask holds no leaver anyway */
+	struct uniform warp;
+};
+
+static void shrinking_deinit(struct shrinking *s) {
+	free(s->leavers);
+	free(s->meets);
+	free(s->votes);
+	free(s->own);
+	uniform_deinit(&s->warp);
+}
+
+static int shrinking_init(struct shrinking *s, const struct judge *j, enum uniform_scope scope) {
+	size_t n = (size_t)j->c.n_blocks + 1;
+	int r;
+
+	*s = (struct shrinking){
+		.leavers = calloc(n, sizeof(*s->leavers)),
+		.meets = calloc(n, sizeof(*s->meets)),
+		.votes = calloc(n, sizeof(*s->votes)),
+		.own = calloc(n, sizeof(*s->own)),
+	};
+	if (!s->leavers || !s->meets || !s->votes || !s->own) {
+		return -ENOMEM;
+	}
+	for (uint32_t b = 0; b < j->c.n_blocks; b++) {
+		s->meets[b] = event_has(j, b) & FACTS_WARP;
+	}
+	r = leavers_find(&j->c, j->m, s->meets, s->leavers);
+	if (r == 0) {
+		r = uniform_init(&s->warp, &j->c, j->m, j->f, scope, s->leavers);
+	}
+	for (uint32_t b = 0; b < j->c.n_blocks && r == 0; b++) {
+		s->votes[b] = s->leavers[b] != LEAVERS_NONE && s->warp.parted[b];
+	}
+	return r == 0 ? leavers_find_own_masks(&j->c, j->m, j->f, s->votes, s->own) : r;
+}
+
+/* Whether all who are left come to each vote and each meeting, so that they agree who is left. */
+static bool all_come(const struct judge *j, const struct shrinking *s) {
+	for (uint32_t b = 0; b < j->c.n_blocks; b++) {
+		if ((s->votes[b] && s->warp.diverged[b]) ||
+		    (s->meets[b] &&
+		     (j->c.blocks[b].event == CFG_CALL || (s->warp.diverged[b] && !s->own[b])))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Lanes that leave are taken out of the masks. Return: 1; 0: that can't be done; -ENOMEM. */
+static int count_leavers(const struct judge *j, enum uniform_scope scope, struct hazards *h) {
+	struct shrinking s;
+	int r = shrinking_init(&s, j, scope);
+
+	if (r == 0 && all_come(j, &s)) {
+		h->leaves = calloc((size_t)j->c.n_blocks + 1, sizeof(*h->leaves));
+		r = h->leaves ? 1 : -ENOMEM;
+	}
+	for (uint32_t b = 0; b < j->c.n_blocks && r == 1; b++) {
+		uint32_t last = j->c.blocks[b].last;
+
+		if (s.votes[b]) {
+			h->leaves[h->n_leaves++] = (struct leave){
+				.stmt = last,
+				.stay_negated = (s.leavers[b] == LEAVERS_JUMP) !=
+						j->m->stmts[last].guard_negated,
+			};
+		}
+	}
+	shrinking_deinit(&s);
+	return r;
+}
+
+/* The less is asked of blocks and done at run time, the better. */
+static int judge_kernel_warps(const struct judge *j, struct hazards *h) {
 	bool rows_given = j->f->reqntid[0] > 0 && j->f->reqntid[0] % 32 == 0;
+	int r = judge_warps(j, rows_given, &h->refusal);
+
+	if (r == 0 && h->refusal.reason && !rows_given) {
+		r = judge_warps(j, true, &h->refusal);
+		h->block_multiple = 32;
+	}
+	if (r < 0 || !h->refusal.reason) {
+		return r;
+	}
+	r = count_leavers(j, rows_given ? UNIFORM_WARP_ROWS : UNIFORM_WARP, h);
+	if (r == 1) {
+		h->block_multiple = 1;
+	} else if (r == 0 && !rows_given) {
+		r = count_leavers(j, UNIFORM_WARP_ROWS, h);
+	}
+	if (r == 1) {
+		h->refusal = (struct refusal){.stmt = PTX_NONE};
+		r = 0;
+	}
+	return r;
+}
+
+static int judge_kernel(const struct judge *j, struct hazards *h) {
 	int r;
 
 	if (j->vote) {
@@ -209,17 +320,16 @@ static int judge_kernel(const struct judge *j, struct hazards *h) {
 			return 0;
 		}
 	}
-
-	r = find_unsafe(j, &j->block, FACTS_BARRIER_COUNTED, count_reason, &h->refusal);
+	r = find_unsafe(j, &j->block, FACTS_BARRIER_COUNTED, NULL, count_reason, &h->refusal);
 	if (r < 0 || h->refusal.reason) {
 		return r;
 	}
-	r = judge_warps(j, rows_given, &h->refusal);
-	if (r == 0 && h->refusal.reason && !rows_given) {
-		r = judge_warps(j, true, &h->refusal);
-		h->block_multiple = 32;
-	}
-	return r;
+	return judge_kernel_warps(j, h);
+}
+
+void hazards_deinit(struct hazards *h) {
+	free(h->leaves);
+	h->leaves = NULL;
 }
 
 int hazards_judge(struct hazards *ret, const struct module_facts *facts, const struct ptx_func *f) {
@@ -245,10 +355,12 @@ int hazards_judge(struct hazards *ret, const struct module_facts *facts, const s
 	r = judge_kernel(&j, &h);
 	h.vote = j.vote;
 	judge_deinit(&j);
-	if (r == 0) {
-		*ret = h;
+	if (r < 0) {
+		hazards_deinit(&h);
+		return r;
 	}
-	return r;
+	*ret = h;
+	return 0;
 }
 
 /* Within a function nobody ends; but who has left it may end while others still wait in it. */
@@ -267,7 +379,7 @@ static int judge_function(const struct module_facts *facts, const struct ptx_fun
 		return r;
 	}
 	j.vote = true; /* its callers may */
-	r = find_unsafe(&j, &j.block, FACTS_BARRIER_COUNTED, count_reason, ret);
+	r = find_unsafe(&j, &j.block, FACTS_BARRIER_COUNTED, NULL, count_reason, ret);
 	if (r == 0 && !ret->reason) {
 		r = judge_warps(&j, false, ret);
 	}

@@ -328,7 +328,7 @@ static void emit_module(struct builder *b, const struct emit *e) {
 	}
 	for (size_t i = 0; i < b->t->n_kernels; i++) {
 		if (b->kernels[i].confinable) {
-			emit_kernel(e, b->entries[i], b->hazards[i].vote);
+			emit_kernel(e, b->entries[i], &b->hazards[i]);
 		}
 	}
 }
@@ -415,6 +415,9 @@ static int prepare(struct builder *b) {
 }
 
 static void builder_deinit(struct builder *b) {
+	for (size_t i = 0; b->hazards && i < b->m->n_funcs; i++) {
+		hazards_deinit(&b->hazards[i]);
+	}
 	transform_free(b->t);
 	if (!b->t) {
 		free(b->kernels);

@@ -38,9 +38,9 @@ struct study {
 	 * nothing else leads there. Good where local_epoch is epoch. Owned, like values. */
 	uint8_t *local;
 	uint32_t *local_epoch, epoch;
-	bool *only_next; /* owned: by block, is only come to from the one before */
-	bool *parted;	 /* owned: by block, threads may part at its end */
-	bool *diverged;
+	bool *only_next;	 /* owned: by block, is only come to from the one before */
+	bool *diverged, *parted; /* as in struct uniform */
+	const uint8_t *leavers;	 /* borrowed, or NULL */
 	struct full_masks masks;
 	bool changed;
 };
@@ -438,7 +438,7 @@ static void study_round(struct study *u) {
 			}
 		}
 		u->parted[b] = parts(u, b);
-		if (u->parted[b] || u->diverged[b]) {
+		if ((u->parted[b] && !(u->leavers && u->leavers[b])) || u->diverged[b]) {
 			spread(u, b);
 		}
 	}
@@ -471,7 +471,7 @@ static void find_only_next(struct study *u) {
 
 static void diverge_all(struct study *u) {
 	for (uint32_t b = 0; b < u->c->n_blocks; b++) {
-		u->diverged[b] = true;
+		u->diverged[b] = u->parted[b] = true;
 	}
 }
 
@@ -499,8 +499,7 @@ static int study_alloc(struct study *u) {
 	u->local = calloc(n_registers, sizeof(*u->local));
 	u->local_epoch = calloc(n_registers, sizeof(*u->local_epoch));
 	u->only_next = calloc(n_blocks, sizeof(*u->only_next));
-	u->parted = calloc(n_blocks, sizeof(*u->parted));
-	return u->values && u->local && u->local_epoch && u->only_next && u->parted ? 0 : -ENOMEM;
+	return u->values && u->local && u->local_epoch && u->only_next ? 0 : -ENOMEM;
 }
 
 /* All but the result. */
@@ -511,16 +510,16 @@ static void study_deinit(struct study *u) {
 	free(u->local);
 	free(u->local_epoch);
 	free(u->only_next);
-	free(u->parted);
 }
 
 int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module *m,
-		 const struct ptx_func *f, enum uniform_scope scope) {
-	struct study x = {.c = c, .m = m, .f = f, .scope = scope};
+		 const struct ptx_func *f, enum uniform_scope scope, const uint8_t *leavers) {
+	struct study x = {.c = c, .m = m, .f = f, .scope = scope, .leavers = leavers};
 	int r = -ENOMEM;
 
 	x.diverged = calloc((size_t)c->n_blocks + 1, sizeof(*x.diverged));
-	if (x.diverged) {
+	x.parted = calloc((size_t)c->n_blocks + 1, sizeof(*x.parted));
+	if (x.diverged && x.parted) {
 		r = full_masks_init(&x.masks, m, f);
 	}
 	if (r == 0) {
@@ -539,15 +538,18 @@ int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module
 	study_deinit(&x);
 	if (r < 0) {
 		free(x.diverged);
+		free(x.parted);
 		return r;
 	}
 	u->diverged = x.diverged;
+	u->parted = x.parted;
 	return 0;
 }
 
 void uniform_deinit(struct uniform *u) {
 	free(u->diverged);
-	u->diverged = NULL;
+	free(u->parted);
+	*u = (struct uniform){0};
 }
 
 /* Notes one more value of a register. */

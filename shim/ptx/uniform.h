@@ -18,11 +18,15 @@ enum uniform_scope {
 
 struct uniform {
 	bool *diverged; /* owned: by block of the graph, threads of one scope may not all run it */
+	bool *parted;	/* owned: by block, they may not all take the same way at its end */
 };
 
-/* Return: 0, -ENOMEM. */
+/*
+ * @leavers: NULL, or by block (enum leavers of leavers.h) where some leave for good: what is found
+ * is then true of those that stay. Return: 0, -ENOMEM.
+ */
 int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module *m,
-		 const struct ptx_func *f, enum uniform_scope scope);
+		 const struct ptx_func *f, enum uniform_scope scope, const uint8_t *leavers);
 void uniform_deinit(struct uniform *u);
 
 /* Whether a member mask is known to be all 32 lanes: a constant, or a register that is never

@@ -414,26 +414,28 @@ static void transform_keeps_counted_barriers_apart(void **state) {
 	assert_refused("", "bar.sync %r1, 64; ret;", "bar.sync %r1, 64;", "not constant");
 }
 
-#define SHFL "shfl.sync.down.b32 %r3|%p4, %r4, 1, 31, -1;\n"
+#define SHFL_TEXT "shfl.sync.down.b32 %r3|%p4, %r4, 1, 31, -1;"
+#define SHFL	  "shfl.sync.down.b32 %r3|%p4, %r4, 1, 31, -1;\n"
 
 static void transform_knows_when_a_warp_is_whole(void **state) {
 	static const struct {
 		const char *body;
-		unsigned block_multiple; /* 0: refused */
+		unsigned block_multiple;
+		unsigned leaves; /* branches at which those who stay are counted */
 	} cases[] = {
 		{SHFL "ret;", 1},
-		{DIFFER "@%p1 ret; " SHFL "ret;", 0},
+		{DIFFER "@%p1 ret; " SHFL "ret;", 1, 1},
 		{SAME "@%p2 ret; " SHFL "ret;", 1},
 		/* the usual reduction: the first warp goes on alone */
 		{"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 31; @%p1 ret; " SHFL "ret;", 32},
 		{"mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 64; @!%p1 ret; " SHFL "ret;", 32},
-		{"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 32; @%p1 ret; " SHFL "ret;", 0},
+		{"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 32; @%p1 ret; " SHFL "ret;", 1, 1},
 		{"mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; setp.eq.u32 %p1, %r2, 3; @%p1 "
 		 "ret; " SHFL "ret;",
 		 32},
 		{"mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 4; setp.eq.u32 %p1, %r2, 3; @%p1 "
 		 "ret; " SHFL "ret;",
-		 0},
+		 1, 1},
 		/* one warp a row of a matrix: block index * block size + thread, over 32 */
 		{"mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;\n"
 		 "mad.lo.s32 %r4, %r1, %r2, %r3; shr.s32 %r5, %r4, 5; ld.param.u32 %r6, [p];\n"
@@ -445,7 +447,7 @@ static void transform_knows_when_a_warp_is_whole(void **state) {
 		{DIFFER "@%p1 bra A; shfl.sync.down.b32 %r3, %r4, 1, 31, %r2; A: bar.sync 0; ret;",
 		 1},
 		{DIFFER "@%p1 bra A; shfl.sync.down.b32 %r3, %r4, 1, 31, %r2; A: " SHFL "ret;", 1},
-		{DIFFER "@%p1 bra A; " SHFL "A: ret;", 0},
+		{DIFFER "@%p1 bra A; " SHFL "A: ret;", 1, 1},
 		{DIFFER "@%p1 bra A; activemask.b32 %r2; A: ret;", 1},
 		{DIFFER "@%p1 ret; mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 "
 			"{%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r1,%r2}, {%r1,%r2,%r3,%r4}; ret;",
@@ -455,13 +457,13 @@ static void transform_knows_when_a_warp_is_whole(void **state) {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct transform *t = transform_body("", cases[i].body);
 
-		if (t->kernels[0].confinable != (cases[i].block_multiple > 0) ||
-		    (t->kernels[0].confinable &&
-		     t->kernels[0].block_multiple != cases[i].block_multiple)) {
+		if (!t->kernels[0].confinable ||
+		    t->kernels[0].block_multiple != cases[i].block_multiple) {
 			fail_msg("case %zu: confinable %d, block multiple %u: %s", i,
 				 t->kernels[0].confinable, t->kernels[0].block_multiple,
 				 cases[i].body);
 		}
+		assert_occurs(t->ptx, "vote.sync.ballot", cases[i].leaves);
 		transform_free(t);
 	}
 	assert_twin(".func f() { shfl.sync.down.b32 a, b, 1, 31, -1; ret; }", "call f; ret;",
@@ -474,6 +476,70 @@ static void transform_knows_when_a_warp_is_whole(void **state) {
 }
 
 /* A required block size needs no condition at launch. */
+static void transform_counts_those_who_stay(void **state) {
+	struct transform *t = transform_body(
+		"", DIFFER
+		"@%p1 ret; @!%p3 bra A; bra B; A: vote.sync.any.pred %p4, %p2, %r7;\n"
+		"@%p2 bra C; B: ret; C: bar.warp.sync 255; bra B;");
+
+	assert_true(t->kernels[0].confinable);
+	assert_occurs(t->ptx, "mov.b32 \t%sbeet_live, -1;", 1);
+	assert_occurs(t->ptx, "vote.sync.ballot.b32 \t%sbeet_live, !%p1, %sbeet_live;\n\t@%p1 bra ",
+		      1);
+	assert_occurs(t->ptx,
+		      "vote.sync.ballot.b32 \t%sbeet_live, !%p3, %sbeet_live;\n\t@!%p3 bra ", 1);
+	assert_occurs(t->ptx, "vote.sync.ballot.b32 \t%sbeet_live, %p2, %sbeet_live;\n\t@%p2 bra ",
+		      1);
+	assert_occurs(t->ptx,
+		      "and.b32 \t%sbeet_m0, %r7, %sbeet_live;\n\tvote.sync.any.pred "
+		      "\t%p4, %p2, %sbeet_m0;",
+		      1);
+	assert_occurs(t->ptx,
+		      "and.b32 \t%sbeet_m0, 255, %sbeet_live;\n\tbar.warp.sync \t%sbeet_m0;", 1);
+	transform_free(t);
+
+	/* not all lanes come to where some leave */
+	assert_refused("", DIFFER "@%p1 bra A; @%p2 ret; A: " SHFL "ret;", SHFL_TEXT, "warp");
+	/* a table of ways is no branch */
+	assert_refused("", DIFFER "T: .branchtargets A, B; brx.idx %r1, T; A: " SHFL "B: ret;",
+		       SHFL_TEXT, "warp");
+	/* counted in functions, nobody could tell the caller */
+	assert_refused(".func f() { shfl.sync.down.b32 a, b, 1, 31, -1; ret; }",
+		       DIFFER "@%p1 ret; " SHFL "call f; ret;", SHFL_TEXT, "warp");
+}
+
+static void transform_trusts_masks_of_those_who_come(void **state) {
+#define OWN "vote.sync.any.pred %p4, %p2, %r2;"
+	assert_twin("", DIFFER "A: @%p1 bra B; activemask.b32 %r2; " OWN " B: @%p3 bra A; ret;",
+		    false);
+	assert_twin("",
+		    DIFFER
+		    "A: @%p1 bra B; activemask.b32 %r2; @%p2 bra C; add.u32 %r3, %r3, 1;\n"
+		    "C: " OWN " B: @%p3 bra A; ret;",
+		    false);
+	/* passed by, waited at twice, or of another origin too */
+	assert_refused("",
+		       DIFFER "A: @%p1 bra B; activemask.b32 %r2; @%p2 bra B; " OWN
+			      " B: @%p3 bra A; ret;",
+		       OWN, "warp");
+	assert_refused("",
+		       DIFFER "A: @%p1 bra B; activemask.b32 %r2; C: " OWN
+			      " @%p2 bra C;\n"
+			      "B: @%p3 bra A; ret;",
+		       OWN, "warp");
+	assert_refused("",
+		       DIFFER "A: @%p1 bra B; activemask.b32 %r2; @%p2 mov.b32 %r2, -1; " OWN
+			      " B: @%p3 bra A; ret;",
+		       OWN, "warp");
+	assert_refused("",
+		       DIFFER "A: @%p1 bra B; @%p2 activemask.b32 %r2; " OWN " B: @%p3 bra A; ret;",
+		       OWN, "warp");
+	assert_refused("",
+		       DIFFER "A: @%p1 bra B; activemask.b32 %r2; @%p2 " OWN " B: @%p3 bra A; ret;",
+		       "@%p2 " OWN, "warp");
+#undef OWN
+}
+
 static void transform_uses_the_block_size_given(void **state) {
 	struct transform *t =
 		transform(HEAD
@@ -504,6 +570,8 @@ int main(void) {
 		cmocka_unit_test(transform_refuses_results_of_votes),
 		cmocka_unit_test(transform_keeps_counted_barriers_apart),
 		cmocka_unit_test(transform_knows_when_a_warp_is_whole),
+		cmocka_unit_test(transform_counts_those_who_stay),
+		cmocka_unit_test(transform_trusts_masks_of_those_who_come),
 		cmocka_unit_test(transform_uses_the_block_size_given),
 	};
 

@@ -206,3 +206,126 @@ __device__ __noinline__ u32 sum_in_function(u32 v) {
 KERNEL shuffle_in_function(u32 *out, const u32 *in) {
 	out[self()] = sum_in_function(IN(in, self()));
 }
+
+/* Leavers in several steps; who is left must be known at each. */
+KERNEL leave_twice(u32 *out, const u32 *in, u32 total) {
+	u32 i = self(), v = IN(in, i), b;
+
+	if (i >= total) {
+		return;
+	}
+	b = __ballot_sync(FULL, v & 1);
+	if (v % 5 == 0) {
+		out[4 * i] = b;
+		return;
+	}
+	b += __ballot_sync(FULL, v & 2);
+	if (v % 7 != 1) {
+		out[4 * i + 1] = b + __any_sync(FULL, v % 3 == 0);
+	}
+}
+
+/* Each lane has its own number of rounds, and ends with the loop. */
+KERNEL leave_by_rounds(u32 *out, const u32 *in) {
+	u32 rounds = IN(in, self()) % 6, v = 0;
+
+#pragma unroll 1
+	for (u32 i = 0; i < rounds; i++) {
+		u32 left = __ballot_sync(FULL, 1);
+
+		v = v * 5 + __popc(left) + __shfl_sync(FULL, threadIdx.x, __ffs(left) - 1);
+		out[self()] = v;
+	}
+}
+
+/* Those behind the branch go, those who take it stay. */
+KERNEL leave_by_going_on(u32 *out, const u32 *in) {
+	u32 i = self(), v = IN(in, i);
+
+	if (v % 4) {
+		v = __match_any_sync(FULL, v % 3) + __all_sync(FULL, v % 8 != 1);
+		__syncwarp();
+		out[i] = v;
+	} else {
+		out[i] = 7;
+	}
+}
+
+/* Here and there are different lanes: nobody can count those who leave. */
+KERNEL leave_in_part(u32 *out, const u32 *in) {
+	u32 i = self(), v = IN(in, i);
+
+	if (v & 1) {
+		out[i] = v;
+		if (v & 2) {
+			return;
+		}
+		out[i] = 2 * v;
+	}
+	v = __ballot_sync(FULL, v & 4);
+	out[i] += v;
+}
+
+/* The function's masks can't be cut. */
+KERNEL leave_then_call(u32 *out, const u32 *in, u32 total) {
+	u32 i = self();
+
+	if (i >= total) {
+		return;
+	}
+	out[i] = sum_in_function(IN(in, i)) & 0;
+}
+
+/* The same mask in several rounds, some of which not all of its lanes run. */
+KERNEL own_mask_in_loop(u32 *out, const u32 *in) {
+	u32 i = self(), v = IN(in, i), n = 0;
+
+#pragma unroll 1
+	for (u32 rounds = v % 8; rounds > 0; rounds--, v = v * 5 + 1) {
+		if (v & 1) {
+			u32 mask = __activemask();
+
+#pragma unroll 1
+			for (u32 k = 0; k < v % 4; k++) {
+				n += __any_sync(mask, v > k);
+			}
+		}
+	}
+	out[i] = n;
+}
+
+/* Lanes may pass by where the others wait. */
+KERNEL own_mask_passed_by(u32 *out, const u32 *in) {
+	u32 i = self(), v = IN(in, i), n = 0;
+
+#pragma unroll 1
+	for (u32 rounds = v % 8; rounds > 0; rounds--, v = v * 5 + 1) {
+		if (v & 1) {
+			u32 mask = __activemask();
+
+			if (v & 2) {
+				n += __any_sync(mask, v > 9);
+			}
+		}
+	}
+	out[i] = n;
+}
+
+/* Groups of the lanes that happen to be there, in loops and behind leavers. */
+KERNEL filter(u32 *out, const u32 *in, u32 *count, u32 total) {
+	for (u32 i = self(); i < total; i += gridDim.x * blockDim.x) {
+		u32 v = IN(in, i);
+
+		if (v % 3) {
+			auto g = cg::coalesced_threads();
+
+			if (g.thread_rank() == 0) {
+				atomicAdd(count, g.size());
+			}
+			atomicAdd(&count[1], g.shfl(v, g.thread_rank()) == v);
+			if (i < 4 * gridDim.x * blockDim.x) {
+				out[i] = v;
+			}
+		}
+	}
+}

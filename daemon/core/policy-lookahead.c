@@ -10,8 +10,12 @@
  * than the decisions to come, which may yet save it, and a sure miss now is a high price for a
  * doubtful one later.
  *
- * A job that is late already starts only where that makes no known job late.
+ * No job starts that costs others more than it is worth itself: in overload some must be given up
+ * for the rest to be in time. A job that is late already, or has no deadline, starts only where
+ * that makes no known job late.
  */
+#include <limits.h>
+
 #include "daemon/core/ready.h"
 
 /* SM counts that are compared on one GPU: parts of what the job can use, and the least in time. */
@@ -21,7 +25,7 @@
 /* What a miss costs: of the job that is decided about, and of those planned after it by their place
  * in the list schedule, the last for all further ones. */
 #define OWN_WEIGHT 8
-static const unsigned weights[] = {8, 6, 4, 2, 1};
+static const unsigned weights[] = {7, 6, 5, 4, 3, 2};
 
 struct plan {
 	struct sched *s;
@@ -86,7 +90,8 @@ static bool place_better(const struct timeline_job *job, const struct timeline_p
 }
 
 /* One step of the list schedule: the job goes where it is in time at the least energy, either as
- * soon as it gets any SM or as soon as it gets m_opt. @ret: NULL, or where; all zero: nowhere. */
+ * soon as it gets any SM or as soon as it gets m_opt. One that can't be in time takes no place: it
+ * will run when nobody else needs the SMs. @ret: NULL, or where; all zero: nowhere. */
 static void list_one(const struct plan *p, struct timeline *t, const struct timeline_job *job,
 		     struct timeline_place *ret) {
 	struct timeline_place best = {0};
@@ -119,8 +124,10 @@ static void list_one(const struct plan *p, struct timeline *t, const struct time
 			}
 		}
 	}
-	if (found) {
+	if (found && (!job->deadline || best.finish <= job->deadline)) {
 		timeline_take(t, job, &best);
+	} else {
+		t->misses += job->deadline != 0;
 	}
 	if (ret) {
 		*ret = best;
@@ -152,9 +159,7 @@ static size_t pick_next(const struct timeline *t, const struct timeline_job *con
 	size_t best = 0;
 
 	for (unsigned k = 0; k < t->n_gpus; k++) {
-		nsec_t opens = timeline_opens(t, k);
-
-		at = opens < at ? opens : at;
+		at = t->gpus[k].opens < at ? t->gpus[k].opens : at;
 	}
 	for (size_t i = 0; i < n; i++) {
 		first = known[i]->release < first ? known[i]->release : first;
@@ -172,13 +177,13 @@ static size_t pick_next(const struct timeline *t, const struct timeline_job *con
 }
 
 /* The list schedule of what is known, after @t. Returns the weighed misses in it. */
-static unsigned list_known(const struct plan *p, struct timeline *t, size_t index) {
+static unsigned list_known(const struct plan *p, struct timeline *t, size_t index, unsigned bound) {
 	const struct timeline_job *known[TASK_COMING_MAX];
 	size_t n = collect_known(p, index, known);
 	size_t n_weights = sizeof(weights) / sizeof(weights[0]);
 	unsigned loss = 0;
 
-	for (size_t place = 0; n > 0; place++) {
+	for (size_t place = 0; n > 0 && loss <= bound; place++) {
 		size_t next = pick_next(t, known, n);
 		unsigned misses = t->misses;
 
@@ -215,47 +220,77 @@ static void explain_outcome(const struct plan *p, size_t index, const struct out
 			    .energy_pj = o->energy_pj - p->base.energy_pj});
 }
 
-/* The best start on any GPU now. Return: false if there is none. */
+/* The rest of what is known follows @t, in which the job has its place, or none. A loss above
+ * @bound need not be exact, but where it is shown to people. */
+static void follow(const struct plan *p, struct timeline *t, size_t index, unsigned bound,
+		   struct outcome *o) {
+	bool missed = t->misses > p->base.misses;
+
+	if (p->explain) {
+		bound = UINT_MAX;
+	}
+	o->loss = missed ? OWN_WEIGHT : 0;
+	o->loss += list_known(p, t, index, bound > o->loss ? bound - o->loss : 0);
+	o->energy_pj = t->energy_pj;
+	if (p->explain) {
+		explain_outcome(p, index, o);
+	}
+}
+
+/* Starts with the SM counts that are worth trying when @place is open, or with those among them
+ * that an earlier pass left out. The best one so far is in @ret if *@found. */
+static void try_counts(const struct plan *p, size_t index, const struct timeline_place *place,
+		       int pass, bool *found, struct outcome *ret) {
+	const struct timeline_job *job = &p->ready.list[index].job;
+	unsigned counts[COUNTS_MAX];
+	size_t n = candidate_counts(p, job, place->gpu, place->n_sms, counts);
+
+	for (size_t i = 0; i < n; i++) {
+		bool first = i == 0 || i == n / 2 || i == n - 1;
+		struct outcome o = {.start = true, .place = *place};
+		struct timeline t;
+
+		if (first != (pass == 0)) {
+			continue;
+		}
+		timeline_copy(&t, &p->base);
+		o.place.n_sms = counts[i];
+		timeline_predict(&t, p->params, job, &o.place);
+		timeline_take(&t, job, &o.place);
+		follow(p, &t, index, *found ? ret->loss : UINT_MAX, &o);
+		if (!*found || outcome_better(&o, ret)) {
+			*ret = o;
+			*found = true;
+		}
+	}
+}
+
+/*
+ * The best start on any GPU now. Return: false if there is none.
+ *
+ * First the fewest, a middling and the largest number of SMs on every GPU; then all other numbers
+ * on the GPU that was best.
+ */
 static bool try_start(const struct plan *p, size_t index, struct outcome *ret) {
 	const struct timeline_job *job = &p->ready.list[index].job;
+	struct timeline_place place;
 	bool found = false;
 
 	for (unsigned gpu = 0; gpu < p->base.n_gpus; gpu++) {
-		struct timeline_place place;
-		unsigned counts[COUNTS_MAX];
-		size_t n;
-
-		if (timeline_repeats(&p->base, p->params, job, gpu) ||
-		    !timeline_earliest(&p->base, p->params, job, gpu, 1, &place) ||
-		    place.start > p->now) {
-			continue;
+		if (!timeline_repeats(&p->base, p->params, job, gpu) &&
+		    timeline_earliest(&p->base, p->params, job, gpu, 1, &place) &&
+		    place.start <= p->now) {
+			try_counts(p, index, &place, 0, &found, ret);
 		}
-		n = candidate_counts(p, job, gpu, place.n_sms, counts);
-		for (size_t i = 0; i < n; i++) {
-			struct outcome o = {.start = true, .place = place};
-			struct timeline t;
-
-			timeline_copy(&t, &p->base);
-			o.place.n_sms = counts[i];
-			timeline_predict(&t, p->params, job, &o.place);
-			timeline_take(&t, job, &o.place);
-			o.loss = (t.misses - p->base.misses) * OWN_WEIGHT;
-			o.loss += list_known(p, &t, index);
-			o.energy_pj = t.energy_pj;
-			if (p->explain) {
-				explain_outcome(p, index, &o);
-			}
-			if (!found || outcome_better(&o, ret)) {
-				*ret = o;
-				found = true;
-			}
-		}
+	}
+	if (found && timeline_earliest(&p->base, p->params, job, ret->place.gpu, 1, &place)) {
+		try_counts(p, index, &place, 1, &found, ret);
 	}
 	return found;
 }
 
 /* The job is not released before the next event. */
-static struct outcome try_wait(const struct plan *p, size_t index) {
+static struct outcome try_wait(const struct plan *p, size_t index, unsigned bound) {
 	struct timeline_job job = p->ready.list[index].job;
 	struct outcome o = {.start = false};
 	struct timeline t;
@@ -263,49 +298,49 @@ static struct outcome try_wait(const struct plan *p, size_t index) {
 	timeline_copy(&t, &p->base);
 	job.release = p->next_event;
 	list_one(p, &t, &job, &o.place);
-	o.loss = (t.misses - p->base.misses) * OWN_WEIGHT;
-	o.loss += list_known(p, &t, index);
-	o.energy_pj = t.energy_pj;
-	if (p->explain) {
-		explain_outcome(p, index, &o);
-	}
+	follow(p, &t, index, bound, &o);
 	return o;
 }
 
-/* The job never runs. */
-static struct outcome try_never(const struct plan *p, size_t index) {
+/* The job never runs. Without a deadline it misses none. */
+static struct outcome try_never(const struct plan *p, size_t index, unsigned bound) {
 	struct outcome o = {.start = false};
 	struct timeline t;
 
 	timeline_copy(&t, &p->base);
-	o.loss = OWN_WEIGHT + list_known(p, &t, index);
-	o.energy_pj = t.energy_pj;
-	if (p->explain) {
-		explain_outcome(p, index, &o);
-	}
+	t.misses += p->ready.list[index].job.deadline != 0;
+	follow(p, &t, index, bound, &o);
 	return o;
 }
 
 /*
- * Whether to start the job so rather than to wait for the next event. One that is late starts only
- * if it was late before this decision, so that no GPU could help it, and costs nobody else the
- * deadline; a job that is late only because the GPUs are busy had better wait for that.
+ * Whether to start the job so rather than to leave it and look again at the next event.
+ *
+ * No job starts that costs others more than itself. One that is late starts only if it was late
+ * before this decision, so that no GPU could help it; a job that is late only because the GPUs are
+ * busy had better wait for that.
  */
 static bool worth_starting(const struct plan *p, size_t index, const struct outcome *start) {
 	const struct timeline_job *job = &p->ready.list[index].job;
 	struct outcome wait;
 
-	if (p->params->skip_hopeless && job->deadline && start->place.finish > job->deadline) {
-		if (index < p->ready.n_timely) {
+	if (p->params->skip_hopeless) {
+		bool late = job->deadline && start->place.finish > job->deadline;
+
+		if (late && index < p->ready.n_timely) {
 			return false;
 		}
-		wait = try_never(p, index);
-		return start->loss <= wait.loss;
+		if (start->loss > 0 && try_never(p, index, start->loss).loss < start->loss) {
+			return false;
+		}
+		if (late) {
+			return true;
+		}
 	}
 	if (p->next_event <= p->now) {
 		return true;
 	}
-	wait = try_wait(p, index);
+	wait = try_wait(p, index, start->loss);
 	return !outcome_better(&wait, start);
 }
 
@@ -315,18 +350,6 @@ static enum explain_reason start_reason(const struct plan *p, size_t index,
 		return EXPLAIN_START_LATE;
 	}
 	return start->loss == 0 ? EXPLAIN_START_CHEAPEST : EXPLAIN_START_FEWEST_MISSES;
-}
-
-/* Releases up to the latest deadline in the queue: later ones can't compete with what waits. */
-static void collect_coming(struct plan *p) {
-	nsec_t until = p->now;
-
-	for (size_t i = 0; i < p->ready.n; i++) {
-		if (p->ready.list[i].job.deadline > until) {
-			until = p->ready.list[i].job.deadline;
-		}
-	}
-	p->n_coming = ready_coming(p->s, p->now, until, p->coming, p->params->lookahead_depth);
 }
 
 /* When to look again: the next release or the next end of what runs. */
@@ -349,7 +372,8 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 	ready_collect(&p.ready, s, now);
 	if (p.ready.n > 0) {
 		timeline_init(&p.base, s, now);
-		collect_coming(&p);
+		/* as far as the depth reaches: a late job, too, may be in the way of what comes */
+		p.n_coming = ready_coming(s, now, UINT64_MAX, p.coming, p.params->lookahead_depth);
 		p.next_event = find_next_event(&p);
 	}
 	for (size_t i = 0; i < p.ready.n; i++) {

@@ -98,10 +98,6 @@ int profile_table_linear(struct profile_table *t, unsigned n_sms, nsec_t copy_in
 	return 0;
 }
 
-nsec_t profile_exec(const struct profile_table *t, unsigned m) {
-	return t->exec[m < t->n_sms ? m : t->n_sms];
-}
-
 nsec_t profile_total(const struct profile_table *t, unsigned m) {
 	return t->copy_in + t->exec[m] + t->copy_out;
 }

@@ -58,7 +58,9 @@ int profile_table_linear(struct profile_table *t, unsigned n_sms, nsec_t copy_in
 			 nsec_t work, uint32_t power_mw_per_sm);
 
 /* G_e(m), and for more SMs than the table has, what it says of the most. @m at least 1. */
-nsec_t profile_exec(const struct profile_table *t, unsigned m);
+static inline nsec_t profile_exec(const struct profile_table *t, unsigned m) {
+	return t->exec[m < t->n_sms ? m : t->n_sms];
+}
 
 /* G(m) = G_hd + G_e(m) + G_dh. @m from 1 to n_sms. */
 nsec_t profile_total(const struct profile_table *t, unsigned m);

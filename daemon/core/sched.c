@@ -135,10 +135,6 @@ const struct sched_params *sched_get_params(const struct sched *s) {
 	return &s->params;
 }
 
-unsigned sched_whole_steps(const struct sched_gpu_model *model, unsigned n) {
-	return n >= model->limit ? model->limit : n - n % model->step;
-}
-
 int sched_set_gpu_model(struct sched *s, size_t index, const struct sched_gpu_model *model) {
 	if (index >= s->n_gpus || model->power.n_sms != s->gpus[index].n_sms || model->limit < 1 ||
 	    model->limit > s->gpus[index].n_sms || model->step < 1) {

@@ -53,7 +53,9 @@ struct sched_gpu_model {
 };
 
 /* The most SMs a job can be given when @n are left: a multiple of the step, or the limit. */
-unsigned sched_whole_steps(const struct sched_gpu_model *model, unsigned n);
+static inline unsigned sched_whole_steps(const struct sched_gpu_model *model, unsigned n) {
+	return n >= model->limit ? model->limit : n - n % model->step;
+}
 
 struct sched_gpu {
 	unsigned n_sms;		      /* 1 to 256 */

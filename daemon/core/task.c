@@ -286,16 +286,3 @@ size_t task_table_coming(const struct task_table *t, nsec_t now, nsec_t until,
 	}
 	return n;
 }
-
-struct task_times task_times(const struct sched_task *task, const struct sched_params *params,
-			     unsigned gpu, unsigned n_sms, nsec_t start) {
-	const struct profile_table *p = task->profiles[gpu];
-	bool moves = task->last_gpu >= 0 && task->last_gpu != (int)gpu;
-	struct task_times t;
-
-	t.kernel_start = start + (moves ? params->migration_cost : 0) + p->copy_in;
-	t.kernel_end = t.kernel_start + profile_exec(p, n_sms);
-	t.finish = t.kernel_end + p->copy_out;
-	t.sms_end = params->free_at_kernel_end ? t.kernel_end : t.finish;
-	return t;
-}

@@ -81,28 +81,6 @@ static unsigned find_like(const struct sched *s, unsigned gpu) {
 	return gpu;
 }
 
-void timeline_init(struct timeline *t, const struct sched *s, nsec_t now) {
-	const struct sched_params *params = sched_get_params(s);
-
-	*t = (struct timeline){
-		.now = now, .n_gpus = sched_n_gpus(s), .horizon = UINT64_MAX, .latest = now};
-	for (size_t k = 0; k < t->n_gpus; k++) {
-		struct timeline_gpu *g = &t->gpus[k];
-
-		g->gpu = sched_gpu(s, k);
-		g->floor = now;
-		g->like = find_like(s, (unsigned)k);
-		g->n_slots = params->jobs_per_gpu;
-		for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
-			const struct sched_job *job = sched_job(s, g->gpu->slots[i]);
-
-			if (job) {
-				init_slot(&g->slots[i], s, job, now);
-			}
-		}
-	}
-}
-
 /* What a GPU has left at one moment. */
 struct gap {
 	unsigned taken; /* SMs */
@@ -133,6 +111,42 @@ static struct gap look(const struct timeline_gpu *g, uint64_t owner, nsec_t at) 
 		gap.slot = -1;
 	}
 	return gap;
+}
+
+static nsec_t find_opening(const struct timeline_gpu *g) {
+	nsec_t at = g->floor;
+
+	for (;;) {
+		struct gap gap = look(g, 0, at);
+
+		if ((gap.slot >= 0 && gap.taken < g->gpu->model.limit) || gap.next == 0) {
+			return at;
+		}
+		at = gap.next;
+	}
+}
+
+void timeline_init(struct timeline *t, const struct sched *s, nsec_t now) {
+	const struct sched_params *params = sched_get_params(s);
+
+	*t = (struct timeline){
+		.now = now, .n_gpus = sched_n_gpus(s), .horizon = UINT64_MAX, .latest = now};
+	for (size_t k = 0; k < t->n_gpus; k++) {
+		struct timeline_gpu *g = &t->gpus[k];
+
+		g->gpu = sched_gpu(s, k);
+		g->floor = now;
+		g->like = find_like(s, (unsigned)k);
+		g->n_slots = params->jobs_per_gpu;
+		for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+			const struct sched_job *job = sched_job(s, g->gpu->slots[i]);
+
+			if (job) {
+				init_slot(&g->slots[i], s, job, now);
+			}
+		}
+		g->opens = find_opening(g);
+	}
 }
 
 /* As policy_offer(), with @taken SMs in use. */
@@ -248,6 +262,7 @@ void timeline_take(struct timeline *t, const struct timeline_job *job,
 		.own_mw = place->own_mw,
 		.owner = job->owner,
 	};
+	g->opens = find_opening(g);
 	t->energy_pj += place->energy_pj;
 	t->misses += job->deadline && place->finish > job->deadline;
 	t->latest = later(t->latest, place->finish);
@@ -266,20 +281,6 @@ nsec_t timeline_next_end(const struct timeline *t) {
 		}
 	}
 	return next;
-}
-
-nsec_t timeline_opens(const struct timeline *t, unsigned gpu) {
-	const struct timeline_gpu *g = &t->gpus[gpu];
-	nsec_t at = g->floor;
-
-	for (;;) {
-		struct gap gap = look(g, 0, at);
-
-		if ((gap.slot >= 0 && gap.taken < g->gpu->model.limit) || gap.next == 0) {
-			return at;
-		}
-		at = gap.next;
-	}
 }
 
 static bool is_empty_at(const struct timeline_gpu *g, nsec_t at) {

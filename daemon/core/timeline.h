@@ -21,6 +21,7 @@ struct timeline_slot {
 struct timeline_gpu {
 	const struct sched_gpu *gpu; /* borrowed */
 	nsec_t floor;		     /* no placement before this: start of the last one */
+	nsec_t opens;		     /* when it has a slot and an SM for a further placement */
 	unsigned n_slots;
 	struct timeline_slot slots[SCHED_SLOTS_MAX];
 	unsigned like; /* the first GPU of the same size and model: itself, or one before it */
@@ -83,9 +84,6 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
  */
 bool timeline_repeats(const struct timeline *t, const struct sched_params *params,
 		      const struct timeline_job *job, unsigned gpu);
-
-/* When GPU @gpu has a slot and an SM for a further placement. */
-nsec_t timeline_opens(const struct timeline *t, unsigned gpu);
 
 /* Fills in the times and the energy for @place->n_sms SMs from @place->start on: Eq. 2.5, as the
  * difference that the job makes. */

@@ -8,6 +8,7 @@
  */
 #include <cuda.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,12 @@ void exec_context_init(struct context *c) {
 
 /* ---- blocks ---- */
 
+/* A block on an SM. */
+struct exec_block {
+	struct interp_block *interp; /* owned */
+	unsigned row;		     /* in the trace */
+};
+
 static int exec_block_start(void *userdata, struct device_block *b) {
 	struct gpu *gpu = userdata;
 	struct op *op = (struct op *)b->op;
@@ -106,11 +113,14 @@ static int exec_block_start(void *userdata, struct device_block *b) {
 		(uint32_t)(b->index / plane),
 	};
 	struct interp_place place = {.smid = b->smid, .nsmid = gpu->config->device.n_sms};
-	struct interp_block *state;
-	int r;
+	struct exec_block *eb = calloc(1, sizeof(*eb));
+	int r = -ENOMEM;
 
-	r = interp_block_new(&state, &op->launch, ctaid, place, &op->context->machine);
+	if (eb) {
+		r = interp_block_new(&eb->interp, &op->launch, ctaid, place, &op->context->machine);
+	}
 	if (r < 0) {
+		free(eb);
 		op->context->fault =
 			r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_LAUNCH_FAILED;
 		snprintf(op->context->fault_text, sizeof(op->context->fault_text),
@@ -118,7 +128,8 @@ static int exec_block_start(void *userdata, struct device_block *b) {
 			 (unsigned long long)b->index, strerror(-r));
 		return r;
 	}
-	b->state = state;
+	eb->row = gpu->server->trace ? trace_take_row(gpu->server->trace, gpu->index, b->sm) : 0;
+	b->state = eb;
 	return 0;
 }
 
@@ -147,13 +158,14 @@ static enum device_result exec_block_run(void *userdata, struct device_block *b,
 	struct gpu *gpu = userdata;
 	struct op *op = (struct op *)b->op;
 	struct context *c = op->context;
+	struct exec_block *eb = b->state;
 	uint64_t instructions = 0, cycles = 0, warps = op->base.kernel.threads / 32;
 	uint64_t sm_warps = sm_threads / 32;
 	enum interp_result r;
 	const char *text = "";
 
 	(void)now_ns;
-	r = interp_block_run(b->state, SERVER_SLICE_INSTRUCTIONS, &instructions, &cycles);
+	r = interp_block_run(eb->interp, SERVER_SLICE_INSTRUCTIONS, &instructions, &cycles);
 	if (sm_warps < EXEC_WARPS_TO_FILL) {
 		sm_warps = EXEC_WARPS_TO_FILL;
 	}
@@ -164,18 +176,32 @@ static enum device_result exec_block_run(void *userdata, struct device_block *b,
 	if (r == INTERP_MORE) {
 		return DEVICE_MORE;
 	}
-	c->fault = exec_fault_result(interp_block_fault(b->state, &text));
+	c->fault = exec_fault_result(interp_block_fault(eb->interp, &text));
 	snprintf(c->fault_text, sizeof(c->fault_text), "%s", text);
 	return DEVICE_FAULT;
 }
 
 static void exec_block_end(void *userdata, struct device_block *b, uint64_t end_ns) {
 	struct gpu *gpu = userdata;
+	struct op *op = (struct op *)b->op;
+	struct trace *trace = gpu->server->trace;
+	struct exec_block *eb = b->state;
 
-	if (gpu->server->trace && end_ns != DEVICE_NEVER) {
-		trace_block(gpu->server->trace, (struct op *)b->op, b, end_ns);
+	if (trace && end_ns != DEVICE_NEVER) {
+		trace_write(trace, &(struct trace_block){.gpu = gpu->index,
+							 .pid = op->context->client->pid,
+							 .kernel = op->kernel.name,
+							 .launch = op->base.seq,
+							 .block = b,
+							 .row = eb->row,
+							 .end_ns = end_ns});
 	}
-	b->state = interp_block_free(b->state);
+	if (trace) {
+		trace_give_row(trace, gpu->index, b->sm, eb->row);
+	}
+	interp_block_free(eb->interp);
+	free(eb);
+	b->state = NULL;
 }
 
 /* ---- the other operations ---- */

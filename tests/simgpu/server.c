@@ -10,6 +10,7 @@
 #include <cuda.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -352,22 +353,21 @@ int server_init(struct server *s, const char *config_text, const char *socket_pa
 	}
 	r = config_parse_place(place ? place : "", &s->config);
 	if (r < 0) {
-		snprintf(error, error_size,
-			 "SIMGPU_PLACE: '%s' is no placement: expected adversarial:SEED with a seed "
-			 "from 1 on",
-			 place);
+		snprintf(
+			error, error_size,
+			"SIMGPU_PLACE: '%s' is no placement: expected adversarial:SEED with a seed "
+			"from 1 on",
+			place);
 		return r;
 	}
 	snprintf(s->config_text, sizeof(s->config_text), "%s", config_text);
 	if (trace_path) {
-		s->trace = fopen(trace_path, "ae");
-		if (!s->trace) {
-			r = -errno;
+		r = trace_new(&s->trace, trace_path, &s->config);
+		if (r < 0) {
 			snprintf(error, error_size, "SIMGPU_TRACE: cannot open %s: %s", trace_path,
 				 strerror(-r));
 			return r;
 		}
-		setvbuf(s->trace, NULL, _IOLBF, 0);
 	}
 	for (unsigned i = 0; i < s->config.n_gpus; i++) {
 		r = server_add_gpu(s, i);
@@ -395,7 +395,5 @@ void server_deinit(struct server *s) {
 	if (s->listen_fd >= 0) {
 		close(s->listen_fd);
 	}
-	if (s->trace) {
-		fclose(s->trace);
-	}
+	s->trace = trace_free(s->trace);
 }

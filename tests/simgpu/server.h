@@ -7,11 +7,10 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "tests/simgpu/config.h"
 #include "tests/simgpu/interp.h"
 #include "tests/simgpu/memory.h"
+#include "tests/simgpu/trace.h"
 #include "tests/simgpu/wire.h"
 
 /* Warp instructions that a block runs in one slice: the grain at which resident blocks interleave,
@@ -139,7 +138,7 @@ struct server {
 	bool had_client;
 	bool moved; /* some operation was done: waits and other devices must look again */
 	uint64_t alone_since_ns;
-	FILE *trace; /* owned, or NULL */
+	struct trace *trace; /* owned, or NULL */
 };
 
 /* server.c */
@@ -169,6 +168,3 @@ void exec_context_init(struct context *c);
 /* Host address of a copy's row range as that side's place says; NULL if it is not the client's. */
 uint8_t *exec_resolve(struct context *c, uint64_t addr, uint64_t size, bool write);
 struct op *op_free(struct op *op);
-
-/* trace.c */
-void trace_block(FILE *f, const struct op *op, const struct device_block *b, uint64_t end_ns);

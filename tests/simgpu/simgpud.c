@@ -6,7 +6,7 @@
  * client, or by --stop.
  *
  * Environment: SIMGPU (config.h), SIMGPU_DIR (place.h), SIMGPU_PACE=0: do not wait for the wall
- * clock, SIMGPU_TRACE=FILE (trace.c), SIMGPU_PLACE=adversarial:SEED: blocks go to SMs as unkindly
+ * clock, SIMGPU_TRACE=FILE (trace.h), SIMGPU_PLACE=adversarial:SEED: blocks go to SMs as unkindly
  * as chance with that seed will have it.
  */
 #include <errno.h>

@@ -103,53 +103,104 @@ struct block {
 	int pid;
 	char kernel[32];
 	int sm, smid;
+	int track, row; /* of the trace */
 	uint64_t start_ns, end_ns;
 };
+
+/* The array of events. simgpud closes it when it ends: before that, we do. */
+static json_t *trace_load(void) {
+	FILE *f = fopen(trace_path, "r");
+	static char text[1 << 16];
+	size_t n;
+	json_t *events;
+
+	assert_non_null(f);
+	n = fread(text, 1, sizeof(text) - 2, f);
+	assert_true(n < sizeof(text) - 2);
+	fclose(f);
+	strcpy(text + n, n > 2 && strcmp(text + n - 2, "]\n") == 0 ? "" : "]");
+	events = json_loads(text, 0, NULL);
+	assert_true(json_is_array(events));
+	return events;
+}
 
 /* Blocks of @kernel of client @c; all fields must be there. */
 static size_t trace_read(const struct client *c, const char *kernel, struct block *blocks,
 			 size_t max) {
-	FILE *f = fopen(trace_path, "r");
-	char line[512];
-	size_t n = 0;
+	json_t *events = trace_load(), *j;
+	size_t n = 0, i;
 
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f)) {
-		json_t *j = json_loads(line, 0, NULL);
+	json_array_foreach(events, i, j) {
 		int gpu, block, launch;
-		const char *name;
+		const char *name, *phase;
 		json_int_t start, end;
+		double ts, duration;
 		struct block b;
 
-		assert_int_equal(json_unpack(j, "{s:i,s:i,s:s,s:i,s:i,s:i,s:i,s:I,s:I}", "gpu",
-					     &gpu, "pid", &b.pid, "kernel", &name, "launch",
-					     &launch, "block", &block, "sm", &b.sm, "smid", &b.smid,
-					     "start_ns", &start, "end_ns", &end),
+		assert_int_equal(json_unpack(j, "{s:s,s:s,s:i}", "ph", &phase, "name", &name, "pid",
+					     &b.track),
+				 0);
+		if (strcmp(phase, "M") == 0) {
+			continue;
+		}
+		assert_string_equal(phase, "X");
+		assert_int_equal(json_unpack(j, "{s:i,s:F,s:F,s:{s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I}}",
+					     "tid", &b.row, "ts", &ts, "dur", &duration, "args",
+					     "gpu", &gpu, "pid", &b.pid, "launch", &launch, "block",
+					     &block, "sm", &b.sm, "smid", &b.smid, "start_ns",
+					     &start, "end_ns", &end),
 				 0);
 		b.start_ns = (uint64_t)start;
 		b.end_ns = (uint64_t)end;
 		assert_true(b.start_ns <= b.end_ns);
+		assert_true(ts >= (double)start / 1000 - 1 && ts <= (double)start / 1000 + 1);
 		if (b.pid == c->pid && strcmp(name, kernel) == 0 && n < max) {
 			blocks[n++] = b;
 		}
-		json_decref(j);
 	}
-	fclose(f);
+	json_decref(events);
 	return n;
+}
+
+/* The number of the track that the trace names "GPU 0 SM @sm". */
+static int trace_track(int sm) {
+	json_t *events = trace_load(), *j;
+	char wanted[32];
+	int found = -1;
+	size_t i;
+
+	snprintf(wanted, sizeof(wanted), "GPU 0 SM %d", sm);
+	json_array_foreach(events, i, j) {
+		const char *name;
+		int track;
+
+		if (json_unpack(j, "{s:i,s:{s:s}}", "pid", &track, "args", "name", &name) == 0 &&
+		    strcmp(name, wanted) == 0) {
+			found = track;
+		}
+	}
+	json_decref(events);
+	return found;
 }
 
 /* ---- a simgpud for each case ---- */
 
-static int stop_simgpud(void **state) {
+static int run_simgpud_stop(void) {
 	char *argv[] = {(char *)simgpud_path, (char *)"--stop", NULL};
 	int status;
 	pid_t pid;
 
-	unlink(trace_path);
 	if (posix_spawn(&pid, simgpud_path, NULL, NULL, argv, environ) != 0 ||
 	    waitpid(pid, &status, 0) != pid) {
 		return -1;
 	}
+	return status;
+}
+
+static int stop_simgpud(void **state) {
+	int status = run_simgpud_stop();
+
+	unlink(trace_path);
 	return status;
 }
 
@@ -253,6 +304,40 @@ static void exclusive_gives_processes_turns(void **state) {
 	assert_int_equal(trace_read(&b, "wait", of_b, 4), 2);
 	assert_true(of_b[0].start_ns < of_a[0].end_ns);
 	assert_int_equal(of_b[0].sm, 0);
+}
+
+/* ---- the trace itself ---- */
+
+/* Blocks that are on an SM at once are beside each other on the track of that SM. */
+static void trace_has_a_track_for_each_sm(void **state) {
+	struct block blocks[8];
+	struct client a;
+	json_t *events;
+	size_t n;
+
+	use_gpus("2");
+	client_start(&a, NULL);
+	client_ask(&a, "hold 4 1024");
+	client_until(&a, "arrived", "4");
+	client_ask(&a, "release");
+	assert_string_equal(client_ask(&a, "sync"), "0");
+	client_end(&a, 0);
+	n = trace_read(&a, "wait", blocks, 8);
+	assert_int_equal(n, 4);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(blocks[i].track, trace_track(blocks[i].sm));
+		for (size_t k = 0; k < i; k++) {
+			assert_true(blocks[i].track != blocks[k].track ||
+				    blocks[i].row != blocks[k].row);
+		}
+	}
+	assert_true(trace_track(0) > 0 && trace_track(1) > 0 && trace_track(2) < 0);
+	/* Closed by the end of simgpud, the file is one JSON text. */
+	assert_int_equal(run_simgpud_stop(), 0);
+	events = json_load_file(trace_path, 0, NULL);
+	assert_true(json_is_array(events));
+	assert_int_equal(json_array_size(events), 2 * 2 + 4);
+	json_decref(events);
 }
 
 /* ---- dying and failing ---- */
@@ -417,6 +502,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_teardown(mps_numbers_sms_from_0_for_each_client, stop_simgpud),
 		cmocka_unit_test_teardown(mps_makes_processes_wait_for_room, stop_simgpud),
 		cmocka_unit_test_teardown(exclusive_gives_processes_turns, stop_simgpud),
+		cmocka_unit_test_teardown(trace_has_a_track_for_each_sm, stop_simgpud),
 		cmocka_unit_test_teardown(a_killed_client_leaves_nothing_behind, stop_simgpud),
 		cmocka_unit_test_teardown(a_killed_client_ends_its_turn, stop_simgpud),
 		cmocka_unit_test_teardown(a_fault_stays_in_its_process, stop_simgpud),

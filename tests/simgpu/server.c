@@ -83,7 +83,7 @@ void client_send2(struct client *c, const void *head, size_t n, const void *data
 	if (c->broken) {
 		return;
 	}
-	p = malloc(sizeof(*p) + n + size);
+	p = c->out_bytes + n + size <= WIRE_UNREAD_MAX ? malloc(sizeof(*p) + n + size) : NULL;
 	if (!p) {
 		c->broken = true;
 		return;
@@ -173,6 +173,15 @@ static bool client_receive(struct client *c) {
 	}
 	session_handle(c, bytes, (size_t)n, fd);
 	return true;
+}
+
+static bool client_is_heard(const struct client *c) {
+	return !c->broken && c->out_bytes <= WIRE_UNREAD_PAUSE;
+}
+
+static void client_receive_burst(struct client *c) {
+	for (int i = 0; i < SERVER_BURST && client_is_heard(c) && client_receive(c); i++) {
+	}
 }
 
 /* ---- the loop ---- */
@@ -274,7 +283,8 @@ static int server_poll(struct server *s) {
 	n = 1;
 	for (struct client *c = s->clients; c; c = c->next) {
 		fds[n++] = (struct pollfd){.fd = c->fd,
-					   .events = (short)(POLLIN | (c->out ? POLLOUT : 0))};
+					   .events = (short)((client_is_heard(c) ? POLLIN : 0) |
+							     (c->out ? POLLOUT : 0))};
 	}
 	r = poll(fds, n, server_timeout_ms(s));
 	n = 1;
@@ -283,8 +293,7 @@ static int server_poll(struct server *s) {
 			client_flush(c);
 		}
 		if (fds[n].revents & (POLLIN | POLLHUP | POLLERR)) {
-			for (int i = 0; i < SERVER_BURST && !c->broken && client_receive(c); i++) {
-			}
+			client_receive_burst(c);
 		}
 	}
 	if (r > 0 && (fds[0].revents & POLLIN)) {

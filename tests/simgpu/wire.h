@@ -15,6 +15,12 @@
 #define WIRE_PACKET_MAX (96 * 1024)
 /* Copies up to this size carry their bytes in the packet. CUDA stages as much at the call. */
 #define WIRE_INLINE_MAX (64 * 1024)
+
+/* Packets that simgpud keeps for a client that does not read. Above the first number of bytes it
+ * does not listen to the client until that has read; above the second it lets it go. Both lie above
+ * what kernels may have printed (SERVER_PRINT_MAX): who only sends launches need never read. */
+#define WIRE_UNREAD_PAUSE (4u * 1024 * 1024)
+#define WIRE_UNREAD_MAX	  (16u * 1024 * 1024)
 /* CUDA's limit on kernel parameters. */
 #define WIRE_PARAMS_MAX	       32764
 #define WIRE_NAME_MAX	       4096

@@ -11,14 +11,18 @@
 
 #include <cmocka.h>
 #include <cuda.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/simgpu/client.h"
+#include "tests/simgpu/place.h"
 
 #define PAGE 4096
 
@@ -174,6 +178,111 @@ static void simgpud_refuses_files_that_can_shrink(void **state) {
 	assert_int_equal(ask_object(WIRE_HOST_UNMAP, &q, -1, &reply), 0);
 }
 
+/* ---- who does not read ---- */
+
+/* A connection of its own, which has said hello. */
+static int connect_raw(void) {
+	struct wire_hello hello = {.h = {.type = WIRE_HELLO, .id = 1}, .version = WIRE_VERSION};
+	struct wire_hello_reply reply;
+	struct sockaddr_un addr;
+	char dir[200], path[256];
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(place_dir(dir, sizeof(dir)), 0);
+	assert_int_equal(place_file(path, sizeof(path), dir, "simgpud.sock"), 0);
+	addr = place_address(path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
+	assert_int_equal(recv(fd, &reply, sizeof(reply), 0), sizeof(reply));
+	assert_int_equal(reply.r.result, 0);
+	return fd;
+}
+
+/* Answers on our proper connection: simgpud has looked at every other one meanwhile. */
+static void simgpud_goes_round(void) {
+	struct wire_value_reply reply;
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(
+			ask_object(WIRE_GPU_STATE, &(struct wire_object){.object = 0}, -1, &reply),
+			0);
+	}
+}
+
+/* Return: whether the packet went out, if need be after simgpud had its turn. */
+static bool send_patiently(int fd, const void *packet, size_t n) {
+	if (send(fd, packet, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n) {
+		return true;
+	}
+	simgpud_goes_round();
+	return send(fd, packet, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+static void simgpud_stops_listening_to_who_does_not_read(void **state) {
+	struct wire_object q = {.h = {.type = WIRE_GPU_STATE, .id = 2}};
+	struct wire_gpu_state_reply reply;
+	unsigned sent = 0, read = 0;
+	int fd = connect_raw();
+
+	while (send_patiently(fd, &q, sizeof(q))) {
+		sent++;
+		assert_true(sent < 1000000);
+	}
+	/* And listens again when it does. */
+	for (; read < sent; read++) {
+		assert_int_equal(recv(fd, &reply, sizeof(reply), 0), sizeof(reply));
+		assert_int_equal(reply.r.h.id, 2);
+	}
+	assert_int_equal(send(fd, &q, sizeof(q), 0), sizeof(q));
+	assert_int_equal(recv(fd, &reply, sizeof(reply), 0), sizeof(reply));
+	close(fd);
+}
+
+static void send_all(int fd, const void *packet, size_t n) {
+	assert_int_equal(send(fd, packet, n, 0), n);
+}
+
+/* Copies that are all answered at once, when the host function before them is done. */
+static void simgpud_lets_go_who_lets_answers_pile_up(void **state) {
+	struct wire_object q = {.h = {.type = WIRE_CONTEXT_NEW, .id = 2}};
+	struct wire_copy copy = {.h = {.type = WIRE_COPY, .id = 3},
+				 .wait = 1,
+				 .from = WIRE_DEVICE,
+				 .to = WIRE_INLINE,
+				 .width = WIRE_INLINE_MAX,
+				 .height = 1};
+	struct wire_value_reply reply;
+	int fd = connect_raw();
+	ssize_t n;
+
+	send_all(fd, &q, sizeof(q));
+	assert_int_equal(recv(fd, &reply, sizeof(reply), 0), sizeof(reply));
+	copy.stream = (uint32_t)reply.value2;
+	q = (struct wire_object){.h = {.type = WIRE_MEMORY_ALLOC, .id = 2},
+				 .object = (uint32_t)reply.value,
+				 .value = WIRE_INLINE_MAX};
+	send_all(fd, &q, sizeof(q));
+	assert_int_equal(recv(fd, &reply, sizeof(reply), 0), sizeof(reply));
+	copy.source = reply.value;
+	q = (struct wire_object){.h = {.type = WIRE_HOST_FUNCTION}, .object = copy.stream};
+	send_all(fd, &q, sizeof(q));
+	for (unsigned i = 0; i < WIRE_UNREAD_MAX / WIRE_INLINE_MAX + 100; i++) {
+		send_all(fd, &copy, sizeof(copy));
+	}
+	q = (struct wire_object){.h = {.type = WIRE_HOST_NEXT, .id = 4}};
+	send_all(fd, &q, sizeof(q));
+	assert_true(recv(fd, &reply, sizeof(reply), 0) >= (ssize_t)sizeof(reply.r));
+	q = (struct wire_object){.h = {.type = WIRE_HOST_DONE}};
+	send_all(fd, &q, sizeof(q));
+	do {
+		simgpud_goes_round();
+		n = send(fd, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL);
+	} while (n >= 0 || errno == EAGAIN);
+	assert_true(errno == EPIPE || errno == ECONNRESET);
+	close(fd);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(int argc, char **argv) {
@@ -182,6 +291,8 @@ int main(int argc, char **argv) {
 		TEST(simgpud_refuses_to_free_in_another_contexts_stream),
 		TEST(simgpud_refuses_rows_that_overlap),
 		TEST(simgpud_refuses_files_that_can_shrink),
+		TEST(simgpud_stops_listening_to_who_does_not_read),
+		TEST(simgpud_lets_go_who_lets_answers_pile_up),
 	};
 	pid_t pid;
 	int status;

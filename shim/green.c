@@ -38,8 +38,12 @@ static struct green uncut;
 /* Primary contexts are what the driver hands out for a device, and nothing else tells. */
 static bool is_primary(const struct real *real, CUcontext context, CUdevice device) {
 	CUcontext primary = NULL;
+	unsigned flags;
+	int active = 0;
 
-	if (real->cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS) {
+	/* Without asking first, this would make one. */
+	if (real->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || !active ||
+	    real->cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS) {
 		return false;
 	}
 	real->cuDevicePrimaryCtxRelease_v2(device);
@@ -50,7 +54,8 @@ static bool driver_can(const struct real *real) {
 	return real->cuDeviceGetDevResource && real->cuDevSmResourceSplitByCount &&
 	       real->cuDevResourceGenerateDesc && real->cuGreenCtxCreate &&
 	       real->cuGreenCtxDestroy && real->cuGreenCtxStreamCreate &&
-	       real->cuDevicePrimaryCtxRetain && real->cuDevicePrimaryCtxRelease_v2;
+	       real->cuDevicePrimaryCtxGetState && real->cuDevicePrimaryCtxRetain &&
+	       real->cuDevicePrimaryCtxRelease_v2;
 }
 
 /* The groups, as small as they come. What is left over when they don't divide the GPU belongs to

@@ -4,7 +4,7 @@
 # usage: suite.sh alone PROGRAM ARGS...            without the shim
 #        suite.sh shim POLICY MODE PROGRAM ARGS... under the shim; MODE: sharing mode of the GPU
 #        suite.sh three POLICY MODE                three programs at once
-#        suite.sh beside MODE                      two jobs on halves of one GPU, as MODE enforces it
+#        suite.sh beside HOW                       two jobs on halves of one GPU: green, count, smid
 #        suite.sh whole PROGRAM                    its jobs can only be given the whole GPU
 #        suite.sh unmanaged PROGRAM ARGS...        under the shim, no daemon there
 . "$(dirname "$0")/lib.sh"
@@ -53,16 +53,19 @@ three)
 	stop_daemon
 	;;
 beside)
-	export SIMGPU="16:$1"
+	how=$1
+	case $how in
+	green) export SIMGPU=16:mps ;;
+	count) export SIMGPU=rtx3070:mps ;; # of whose 46 SMs no groups of 4 make a half
+	smid) export SIMGPU=16:exclusive ;;
+	esac
 	start_daemon --policy even
-	if [ "$1" = mps ]; then
-		start first "$apps/hotspot" --frames 100000000 --json
-		start second "$apps/lanes" --lanes 1 --frames 100000000 --json
-		how=count
-	else
+	if [ "$how" = smid ]; then
 		export SBEET_SCOPE=thread
 		start both "$apps/lanes" --lanes 2 --frames 100000000 --json
-		how=smid
+	else
+		start first "$apps/hotspot" --frames 100000000 --json
+		start second "$apps/lanes" --lanes 1 --frames 100000000 --json
 	fi
 	until_true "two jobs run side by side, confined by $how" status_is side-by-side $how -ge 1
 	daemon_lives

@@ -164,7 +164,13 @@ static CUresult params_pack(CUfunction f, void **params, void **extra, uint8_t *
 
 /* ---- launches ---- */
 
-static CUresult shape_check(CUfunction f, const struct shape *s, bool cooperative) {
+/* SMs that the blocks of a launch into @stream can be on. */
+static unsigned stream_sms(CUstream stream, const struct wire_gpu *gpu) {
+	return stream_is_default(stream) || !stream->green ? gpu->n_sms : stream->green->n_sms;
+}
+
+static CUresult shape_check(CUfunction f, const struct shape *s, CUstream stream,
+			    bool cooperative) {
 	const struct wire_gpu *gpu = context_gpu(f->module->context);
 	uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
 	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
@@ -183,7 +189,7 @@ static CUresult shape_check(CUfunction f, const struct shape *s, bool cooperativ
 	if (occupancy_now == 0) {
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	}
-	if (cooperative && blocks > (uint64_t)occupancy_now * gpu->n_sms) {
+	if (cooperative && blocks > (uint64_t)occupancy_now * stream_sms(stream, gpu)) {
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	}
 	return CUDA_SUCCESS;
@@ -203,7 +209,7 @@ static CUresult launch(CUfunction function, const struct shape *s, CUstream stre
 		r = function_resolve(function, t.context, &f);
 	}
 	if (r == CUDA_SUCCESS) {
-		r = shape_check(f, s, cooperative);
+		r = shape_check(f, s, stream, cooperative);
 	}
 	if (r != CUDA_SUCCESS) {
 		return r;

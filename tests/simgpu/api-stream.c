@@ -94,12 +94,42 @@ CUresult stream_target(CUstream stream, bool per_thread, struct target *ret) {
 
 /* ---- streams ---- */
 
+bool stream_is_default(CUstream stream) {
+	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+CUresult stream_new(CUcontext context, CUgreenCtx green, unsigned flags, int priority,
+		    CUstream *ret) {
+	enum device_stream_kind kind = flags & CU_STREAM_NON_BLOCKING ? DEVICE_STREAM_NON_BLOCKING
+								      : DEVICE_STREAM_BLOCKING;
+	struct wire_value_reply reply;
+	CUstream s = calloc(1, sizeof(*s));
+	CUresult r;
+
+	if (!s) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	/* Out of range means the nearest, as cuda.h says. */
+	priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+	r = driver_ask(WIRE_STREAM_NEW, green ? green->id : context->id, kind, (uint64_t)-priority,
+		       &reply);
+	if (r != CUDA_SUCCESS) {
+		free(s);
+		return r;
+	}
+	*s = (struct CUstream_st){.tag = DRIVER_STREAM,
+				  .id = (uint32_t)reply.value,
+				  .context = context,
+				  .green = green,
+				  .flags = flags,
+				  .priority = priority};
+	*ret = s;
+	return CUDA_SUCCESS;
+}
+
 EXPORT CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags,
 						   int priority) {
-	struct wire_value_reply reply;
-	enum device_stream_kind kind = DEVICE_STREAM_BLOCKING;
 	CUcontext c;
-	CUstream s;
 	CUresult r = driver_current(&c);
 
 	if (r != CUDA_SUCCESS) {
@@ -108,27 +138,7 @@ EXPORT CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned 
 	if (!phStream || (flags & ~(unsigned)CU_STREAM_NON_BLOCKING)) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (flags & CU_STREAM_NON_BLOCKING) {
-		kind = DEVICE_STREAM_NON_BLOCKING;
-	}
-	/* Out of range means the nearest, as cuda.h says. */
-	priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	r = driver_ask(WIRE_STREAM_NEW, c->id, kind, (uint64_t)-priority, &reply);
-	if (r != CUDA_SUCCESS) {
-		free(s);
-		return r;
-	}
-	*s = (struct CUstream_st){.tag = DRIVER_STREAM,
-				  .id = (uint32_t)reply.value,
-				  .context = c,
-				  .flags = flags,
-				  .priority = priority};
-	*phStream = s;
-	return CUDA_SUCCESS;
+	return stream_new(c, NULL, flags, priority, phStream);
 }
 
 EXPORT CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags) {

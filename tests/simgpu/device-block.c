@@ -40,7 +40,7 @@ static uint64_t device_random(struct device *d) {
 /* No GPU promises anything about placement: for half of the blocks the fullest SM that has room, so
  * that others stay empty as long as they can, else the next from a random one on. */
 static int engine_choose_unkindly(struct device *d, const struct device_engine *e,
-				  const struct device_kernel *k) {
+				  const struct device_part *p, const struct device_kernel *k) {
 	unsigned n = d->config.n_sms, start = (unsigned)(device_random(d) % n);
 	bool fullest = device_random(d) % 2;
 	int best = -1;
@@ -48,7 +48,7 @@ static int engine_choose_unkindly(struct device *d, const struct device_engine *
 	for (unsigned j = 0; j < n; j++) {
 		unsigned i = (start + j) % n;
 
-		if (!sm_has_room(&d->config, &e->sms[i], k)) {
+		if (p->shuts_out[i] || !sm_has_room(&d->config, &e->sms[i], k)) {
 			continue;
 		}
 		if (best < 0 || (fullest && e->sms[i].threads > e->sms[best].threads)) {
@@ -60,16 +60,16 @@ static int engine_choose_unkindly(struct device *d, const struct device_engine *
 
 /* R1-R3. Return: the SM, or -1. */
 static int engine_choose_sm(struct device *d, const struct device_engine *e,
-			    const struct device_kernel *k) {
+			    const struct device_part *p, const struct device_kernel *k) {
 	int best = -1;
 
 	if (d->place_random) {
-		return engine_choose_unkindly(d, e, k);
+		return engine_choose_unkindly(d, e, p, k);
 	}
 	for (unsigned i = 0; i < d->config.n_sms; i++) {
 		const struct device_sm *sm = &e->sms[i];
 
-		if (!sm_has_room(&d->config, sm, k)) {
+		if (p->shuts_out[i] || !sm_has_room(&d->config, sm, k)) {
 			continue;
 		}
 		if (best < 0 || sm->threads < e->sms[best].threads ||
@@ -80,27 +80,27 @@ static int engine_choose_sm(struct device *d, const struct device_engine *e,
 	return best;
 }
 
-/* The number that @space sees for SM @sm, on which it is about to place a block. */
-static unsigned space_take_smid(struct device_space *s, unsigned sm) {
-	if (!s->device->config.shared) {
-		s->sm_blocks[sm]++;
+/* The number that @p sees for SM @sm, on which it is about to place a block. */
+static unsigned part_take_smid(struct device_part *p, unsigned sm) {
+	if (!p->space->device->config.shared) {
+		p->sm_blocks[sm]++;
 		return sm;
 	}
-	if (s->sm_blocks[sm]++ == 0) {
+	if (p->sm_blocks[sm]++ == 0) {
 		unsigned id = 0;
 
-		while (s->virtual_used[id]) {
+		while (p->virtual_used[id]) {
 			id++;
 		}
-		s->virtual_used[id] = true;
-		s->sm_virtual[sm] = (uint16_t)id;
+		p->virtual_used[id] = true;
+		p->sm_virtual[sm] = (uint16_t)id;
 	}
-	return s->sm_virtual[sm];
+	return p->sm_virtual[sm];
 }
 
-static void space_give_smid(struct device_space *s, unsigned sm) {
-	if (--s->sm_blocks[sm] == 0 && s->device->config.shared) {
-		s->virtual_used[s->sm_virtual[sm]] = false;
+static void part_give_smid(struct device_part *p, unsigned sm) {
+	if (--p->sm_blocks[sm] == 0 && p->space->device->config.shared) {
+		p->virtual_used[p->sm_virtual[sm]] = false;
 	}
 }
 
@@ -138,7 +138,7 @@ void device_block_release(struct device *d, struct device_block *b, uint64_t end
 
 	d->backend->block_end(d->userdata, b, end_ns);
 	engine_give_sm(d, s->engine, b->sm, &b->op->kernel);
-	space_give_smid(s, b->sm);
+	part_give_smid(b->op->stream->part, b->sm);
 	free(b);
 }
 
@@ -164,13 +164,13 @@ static int block_place(struct device *d, struct device_op *op, unsigned sm) {
 		device_op_set_running(d, op);
 	}
 	*b = (struct device_block){.op = op, .index = op->next_block++, .sm = sm};
-	b->smid = space_take_smid(s, sm);
+	b->smid = part_take_smid(op->stream->part, sm);
 	b->start_ns = d->now_ns + delay;
 	engine_take_sm(d, e, sm, &op->kernel);
 	r = d->backend->block_start(d->userdata, b);
 	if (r < 0) {
 		engine_give_sm(d, e, sm, &op->kernel);
-		space_give_smid(s, sm);
+		part_give_smid(op->stream->part, sm);
 		free(b);
 		return r;
 	}
@@ -181,26 +181,26 @@ static int block_place(struct device *d, struct device_op *op, unsigned sm) {
 }
 
 /* A2: the head of the highest queue that is not empty. */
-struct device_queue *device_space_ee_queue(struct device_space *s) {
-	for (unsigned p = DEVICE_PRIORITIES; p > 0; p--) {
-		if (s->ee[p - 1].first) {
-			return &s->ee[p - 1];
+struct device_queue *device_part_ee_queue(struct device_part *p) {
+	for (unsigned i = DEVICE_PRIORITIES; i > 0; i--) {
+		if (p->ee[i - 1].first) {
+			return &p->ee[i - 1];
 		}
 	}
 	return NULL;
 }
 
-/* Assigns one block of the space if X1 and R1-R3 let it. */
-static bool space_assign(struct device *d, struct device_space *s) {
-	struct device_queue *q = device_space_ee_queue(s);
+/* Assigns one block of the part if X1 and R1-R3 let it. */
+static bool part_assign(struct device *d, struct device_part *p) {
+	struct device_queue *q = device_part_ee_queue(p);
 	struct device_op *op = q ? q->first : NULL;
-	int sm = op ? engine_choose_sm(d, s->engine, &op->kernel) : -1;
+	int sm = op ? engine_choose_sm(d, p->space->engine, p, &op->kernel) : -1;
 
 	if (sm < 0) {
 		return false;
 	}
 	if (block_place(d, op, (unsigned)sm) < 0) {
-		device_space_fail(s);
+		device_space_fail(p->space);
 		return true;
 	}
 	if (op->next_block == op->kernel.n_blocks) {
@@ -209,7 +209,16 @@ static bool space_assign(struct device *d, struct device_space *s) {
 	return true;
 }
 
-/* One block for each space in turn until nothing fits. */
+static bool space_assign(struct device *d, struct device_space *s) {
+	bool any = false;
+
+	for (struct device_part *p = s->parts; p; p = p->next) {
+		any |= part_assign(d, p);
+	}
+	return any;
+}
+
+/* One block for each part of each space in turn until nothing fits. */
 void device_dispatch(struct device *d) {
 	struct device_engine *e = d->active;
 	bool any = e != NULL;

@@ -28,6 +28,17 @@ struct device_queue {
 	struct device_op *first, **last;
 };
 
+/* SMs that a space uses by queues of their own: all of them, or a green context's. */
+struct device_part {
+	struct device_part *next; /* in space->parts */
+	struct device_space *space;
+	bool shuts_out[DEVICE_SMS_MAX]; /* SMs that are not its own */
+	struct device_queue ee[DEVICE_PRIORITIES];
+	uint16_t sm_blocks[DEVICE_SMS_MAX]; /* of this part on each SM */
+	uint16_t sm_virtual[DEVICE_SMS_MAX];
+	bool virtual_used[DEVICE_SMS_MAX];
+};
+
 struct device_space {
 	struct device_space *next; /* in engine->spaces */
 	struct device *device;
@@ -36,15 +47,14 @@ struct device_space {
 	bool failed;
 	struct device_stream *streams; /* through stream->next */
 	struct device_stream *null_stream;
-	struct device_queue ee[DEVICE_PRIORITIES];
-	uint16_t sm_blocks[DEVICE_SMS_MAX]; /* of this space on each SM */
-	uint16_t sm_virtual[DEVICE_SMS_MAX];
-	bool virtual_used[DEVICE_SMS_MAX];
+	struct device_part whole;
+	struct device_part *parts; /* all of them, `whole` first */
 };
 
 struct device_stream {
 	struct device_stream *next;
 	struct device_space *space;
+	struct device_part *part;
 	enum device_stream_kind kind;
 	unsigned priority;
 	bool closing;
@@ -68,9 +78,9 @@ struct device {
 	uint64_t now_ns;
 	uint64_t seq, order;
 	uint64_t place_random; /* state of the generator; 0: not used */
-	unsigned running; /* ops in state RUNNING */
-	size_t n_copies;  /* submitted and not done */
-	bool heads_moved; /* heads of streams must be looked at */
+	unsigned running;      /* ops in state RUNNING */
+	size_t n_copies;       /* submitted and not done */
+	bool heads_moved;      /* heads of streams must be looked at */
 	struct power power;
 };
 
@@ -91,7 +101,7 @@ void device_queue_remove(struct device_queue *q, const struct device_op *op);
 /* ---- device-block.c ---- */
 
 /* A2: the highest queue that is not empty, or NULL. */
-struct device_queue *device_space_ee_queue(struct device_space *s);
+struct device_queue *device_part_ee_queue(struct device_part *p);
 /* Assigns blocks to SMs, one for each space in turn, until nothing fits. */
 void device_dispatch(struct device *d);
 /* Takes the block off its SM and frees it. Its heap entry is the caller's business. */

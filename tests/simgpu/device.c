@@ -68,8 +68,10 @@ static bool engine_has_work(const struct device_engine *e) {
 		return true;
 	}
 	for (struct device_space *s = e->spaces; s; s = s->next) {
-		if (device_space_ee_queue(s)) {
-			return true;
+		for (struct device_part *p = s->parts; p; p = p->next) {
+			if (device_part_ee_queue(p)) {
+				return true;
+			}
 		}
 	}
 	return false;
@@ -145,14 +147,20 @@ static bool copy_is_of_space(void *item, void *userdata) {
 	return op->stream->space == userdata;
 }
 
+static void part_clear(struct device_part *p) {
+	for (unsigned i = 0; i < DEVICE_PRIORITIES; i++) {
+		device_queue_init(&p->ee[i]);
+	}
+}
+
 /* Ends everything that the space runs or has queued. */
 static void space_drop(struct device_space *s) {
 	struct device *d = s->device;
 
 	heap_filter(&s->engine->blocks, block_drop, s);
 	heap_filter(&d->copies, copy_is_of_space, s);
-	for (unsigned p = 0; p < DEVICE_PRIORITIES; p++) {
-		device_queue_init(&s->ee[p]);
+	for (struct device_part *p = s->parts; p; p = p->next) {
+		part_clear(p);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		struct device_copy_engine *ce = &d->copy[i];
@@ -222,9 +230,9 @@ int device_space_new(struct device_space **ret, struct device *d, void *owner) {
 	}
 	s->device = d;
 	s->owner = owner;
-	for (unsigned p = 0; p < DEVICE_PRIORITIES; p++) {
-		device_queue_init(&s->ee[p]);
-	}
+	s->whole.space = s;
+	s->parts = &s->whole;
+	part_clear(&s->whole);
 	if (d->config.shared && d->engines) {
 		s->engine = d->engines;
 	} else {
@@ -262,9 +270,30 @@ struct device_space *device_space_free(struct device_space *s) {
 	if (!s->engine->spaces) {
 		engine_free(d, s->engine);
 	}
+	for (struct device_part *p = s->whole.next, *next; p; p = next) {
+		next = p->next;
+		free(p);
+	}
 	free(s);
 	device_settle(d);
 	return NULL;
+}
+
+int device_part_new(struct device_part **ret, struct device_space *s, const uint64_t *sms) {
+	struct device_part *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		return -ENOMEM;
+	}
+	p->space = s;
+	part_clear(p);
+	for (unsigned i = 0; i < s->device->config.n_sms; i++) {
+		p->shuts_out[i] = !(sms[i / 64] >> i % 64 & 1);
+	}
+	p->next = s->whole.next;
+	s->whole.next = p;
+	*ret = p;
+	return 0;
 }
 
 void *device_space_owner(const struct device_space *s) {

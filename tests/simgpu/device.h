@@ -12,6 +12,9 @@
  * queue when its last block is assigned (G3) and the stream when its last block is done (G4, C4). A
  * copy engine does one copy at a time in FIFO order (C2, C3).
  *
+ * Parts. A green context of a space has queues of its own and only its SMs; its streams are
+ * non-blocking. SMs that several parts have are shared block by block, as between spaces.
+ *
  * Placement. A block goes to the SM that has room and the fewest resident threads; then the fewest
  * blocks, then the lowest index. That is breadth-first, as gpu-facts.md saw it.
  *
@@ -60,6 +63,7 @@ struct device_config {
 
 struct device;
 struct device_space;
+struct device_part;
 struct device_stream;
 
 enum device_op_kind {
@@ -158,6 +162,13 @@ struct device_space *device_space_free(struct device_space *s);
 void *device_space_owner(const struct device_space *s);
 bool device_space_has_failed(const struct device_space *s);
 
+/*
+ * A green context: some SMs of the GPU, @sms as a bit mask of DEVICE_SMS_MAX bits, with EE queues
+ * and virtual %smid of its own, in the memory of the space. Lives as long as the space. Return: 0,
+ * -ENOMEM.
+ */
+int device_part_new(struct device_part **ret, struct device_space *s, const uint64_t *sms);
+
 enum device_stream_kind {
 	DEVICE_STREAM_BLOCKING, /* ordered against the NULL stream */
 	DEVICE_STREAM_NON_BLOCKING,
@@ -166,6 +177,8 @@ enum device_stream_kind {
 
 int device_stream_new(struct device_stream **ret, struct device_space *s,
 		      enum device_stream_kind kind, unsigned priority);
+/* Its kernels run on the SMs of @p, of the same space; before anything is submitted. */
+void device_stream_set_part(struct device_stream *st, struct device_part *p);
 /* What is queued still runs; the stream is freed after its last operation. */
 struct device_stream *device_stream_free(struct device_stream *st);
 struct device_space *device_stream_space(const struct device_stream *st);

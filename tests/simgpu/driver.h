@@ -22,6 +22,7 @@
 
 enum driver_tag {
 	DRIVER_CONTEXT = 0x53435458,
+	DRIVER_GREEN = 0x5347524e,
 	DRIVER_STREAM = 0x53535452,
 	DRIVER_EVENT = 0x53455654,
 	DRIVER_MODULE = 0x534d4f44,
@@ -45,10 +46,19 @@ struct CUctx_st {
 	size_t limits[CU_LIMIT_MAX];
 };
 
+struct CUgreenCtx_st {
+	uint32_t tag;
+	uint32_t id;
+	CUcontext context; /* the primary one, of which it holds a reference */
+	CUdevice device;
+	unsigned n_sms;
+};
+
 struct CUstream_st {
 	uint32_t tag;
 	uint32_t id;
 	CUcontext context;
+	CUgreenCtx green; /* NULL: of the context itself */
 	unsigned flags;
 	int priority;
 };
@@ -161,6 +171,10 @@ struct target {
 	CUcontext context;
 	uint32_t stream;
 };
+/* A stream of @context, or of @green in it if that is not NULL. */
+CUresult stream_new(CUcontext context, CUgreenCtx green, unsigned flags, int priority,
+		    CUstream *ret);
+bool stream_is_default(CUstream stream);
 /* What @stream means to this thread. @per_thread: 0 is the thread's own stream. */
 CUresult stream_target(CUstream stream, bool per_thread, struct target *ret);
 

@@ -42,6 +42,12 @@ struct context {
 	char fault_text[512];
 };
 
+/* A green context. */
+struct part {
+	struct context *context;
+	struct device_part *device; /* the space's */
+};
+
 struct stream {
 	struct context *context;
 	struct device_stream *device; /* owned */
@@ -68,6 +74,7 @@ struct pinned {
 enum object_type {
 	OBJECT_NONE,
 	OBJECT_CONTEXT,
+	OBJECT_PART,
 	OBJECT_STREAM,
 	OBJECT_EVENT,
 	OBJECT_MODULE,

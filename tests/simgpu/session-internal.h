@@ -30,6 +30,8 @@ void session_module_load(struct client *c, const void *packet, size_t n, int fd)
 void session_module_free(struct client *c, const void *packet, size_t n, int fd);
 void session_kernel_find(struct client *c, const void *packet, size_t n, int fd);
 void session_global_find(struct client *c, const void *packet, size_t n, int fd);
+void session_part_new(struct client *c, const void *packet, size_t n, int fd);
+void session_part_free(struct client *c, const void *packet, size_t n, int fd);
 void session_stream_new(struct client *c, const void *packet, size_t n, int fd);
 void session_stream_free(struct client *c, const void *packet, size_t n, int fd);
 void session_stream_sync(struct client *c, const void *packet, size_t n, int fd);

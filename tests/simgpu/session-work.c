@@ -7,6 +7,44 @@
 
 #include "tests/simgpu/session-internal.h"
 
+/* ---- green contexts ---- */
+
+void session_part_new(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_part *q = packet;
+	struct context *ctx = session_object(c, q->context, OBJECT_CONTEXT);
+	struct part *p = ctx ? calloc(1, sizeof(*p)) : NULL;
+	uint32_t handle = 0;
+
+	if (!ctx) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_CONTEXT);
+		return;
+	}
+	if (p && device_part_new(&p->device, ctx->space, q->sms) == 0) {
+		p->context = ctx;
+		handle = session_add(c, OBJECT_PART, p);
+	}
+	if (!handle) {
+		free(p);
+		client_reply(c, q->h.id, CUDA_ERROR_OUT_OF_MEMORY);
+		return;
+	}
+	session_reply_values(c, q->h.id, handle, 0, 0);
+}
+
+/* Streams that are left go on. */
+void session_part_free(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct part *p = session_object(c, q->object, OBJECT_PART);
+
+	if (!p) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_CONTEXT);
+		return;
+	}
+	free(p);
+	session_drop(c, q->object);
+	client_reply(c, q->h.id, CUDA_SUCCESS);
+}
+
 /* ---- streams and events ---- */
 
 static void stream_drop(struct client *c, uint32_t handle) {
@@ -24,17 +62,22 @@ static void stream_drop(struct client *c, uint32_t handle) {
 
 void session_stream_new(struct client *c, const void *packet, size_t n, int fd) {
 	const struct wire_object *q = packet;
-	struct context *ctx = session_object(c, q->object, OBJECT_CONTEXT);
+	struct part *part = session_object(c, q->object, OBJECT_PART);
+	struct context *ctx = part ? part->context : session_object(c, q->object, OBJECT_CONTEXT);
 	struct stream *st = calloc(1, sizeof(*st));
 	uint32_t handle = 0;
 
-	if (!ctx || q->other > DEVICE_STREAM_NON_BLOCKING) {
+	if (!ctx || q->other > DEVICE_STREAM_NON_BLOCKING ||
+	    (part && q->other != DEVICE_STREAM_NON_BLOCKING)) {
 		free(st);
 		client_reply(c, q->h.id, CUDA_ERROR_INVALID_CONTEXT);
 		return;
 	}
 	if (st && device_stream_new(&st->device, ctx->space, q->other, (unsigned)q->value) == 0) {
 		st->context = ctx;
+		if (part) {
+			device_stream_set_part(st->device, part->device);
+		}
 		handle = session_add(c, OBJECT_STREAM, st);
 		if (!handle) {
 			device_stream_free(st->device);

@@ -91,6 +91,9 @@ static void context_drop(struct client *c, uint32_t handle) {
 		if (o->type == OBJECT_STREAM && ((struct stream *)o->p)->context == ctx) {
 			free(o->p); /* its device stream goes with the space */
 			session_drop(c, i);
+		} else if (o->type == OBJECT_PART && ((struct part *)o->p)->context == ctx) {
+			free(o->p); /* its SMs too */
+			session_drop(c, i);
 		} else if (o->type == OBJECT_EVENT && ((struct event *)o->p)->context == ctx) {
 			((struct event *)o->p)->context = NULL;
 			event_unref(o->p);
@@ -359,6 +362,8 @@ static const struct {
 	[WIRE_MODULE_FREE] = {sizeof(struct wire_object), false, session_module_free},
 	[WIRE_KERNEL_FIND] = {sizeof(struct wire_find) + 1, true, session_kernel_find},
 	[WIRE_GLOBAL_FIND] = {sizeof(struct wire_find) + 1, true, session_global_find},
+	[WIRE_PART_NEW] = {sizeof(struct wire_part), false, session_part_new},
+	[WIRE_PART_FREE] = {sizeof(struct wire_object), false, session_part_free},
 	[WIRE_STREAM_NEW] = {sizeof(struct wire_object), false, session_stream_new},
 	[WIRE_STREAM_FREE] = {sizeof(struct wire_object), false, session_stream_free},
 	[WIRE_STREAM_SYNC] = {sizeof(struct wire_object), false, session_stream_sync},

@@ -32,6 +32,8 @@
 #define WIRE_DEVICE_BASE(i) ((1ull << 48) + ((uint64_t)(i) << 40))
 #define WIRE_DEVICE_SPAN    (1ull << 40)
 
+#define WIRE_SMS_MAX 256
+
 enum wire_type {
 	WIRE_HELLO,
 	WIRE_STOP, /* ends simgpud */
@@ -48,6 +50,8 @@ enum wire_type {
 	WIRE_MODULE_FREE,
 	WIRE_KERNEL_FIND, /* by name, or by index when the name is empty */
 	WIRE_GLOBAL_FIND,
+	WIRE_PART_NEW, /* a green context */
+	WIRE_PART_FREE,
 	WIRE_STREAM_NEW,
 	WIRE_STREAM_FREE,
 	WIRE_STREAM_SYNC,
@@ -136,7 +140,16 @@ struct wire_gpu_state_reply {
 	uint32_t n_processes;
 };
 
-/* WIRE_STREAM_NEW: object = context, other = enum device_stream_kind, value = priority level. */
+/* A green context. Reply: its number. */
+struct wire_part {
+	struct wire_header h;
+	uint32_t context;
+	uint32_t reserved;
+	uint64_t sms[WIRE_SMS_MAX / 64];
+};
+
+/* WIRE_STREAM_NEW: object = context or green context, other = enum device_stream_kind, value =
+ * priority level. */
 /* WIRE_MODULE_LOAD: object = context, value = bytes. Reply: module, or a text after the reply. */
 /* WIRE_BATCH: object = stream, in the place of those that the requests name; value = bytes. Each
  * request stands behind its size in 8 bytes and is padded to a multiple of that. No other request

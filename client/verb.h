@@ -28,6 +28,7 @@ struct verb {
 	int (*function)(const struct ctl *ctl); /* returns an enum ctl_exit */
 };
 
+extern const struct verb verb_config;
 extern const struct verb verb_help;
 extern const struct verb verb_job_explain;
 extern const struct verb verb_monitor;
@@ -38,6 +39,7 @@ extern const struct verb verb_profile_import;
 extern const struct verb verb_profile_list;
 extern const struct verb verb_profile_show;
 extern const struct verb verb_ptx;
+extern const struct verb verb_reload;
 extern const struct verb verb_run;
 extern const struct verb verb_simulate;
 extern const struct verb verb_status;

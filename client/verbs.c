@@ -14,6 +14,8 @@ const struct verb *const verbs[] = {
 	&verb_simulate,
 	&verb_plan,
 	&verb_policy,
+	&verb_config,
+	&verb_reload,
 	&verb_profile_list,
 	&verb_profile_show,
 	&verb_profile_import,

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/admin.h"
 #include "daemon/core/explain.h"
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
@@ -137,8 +138,8 @@ void control_client_wait_writable(struct control_client *client) {
 	event_add(&client->writable, NULL);
 }
 
-static void send_error(struct control_client *client, uint32_t id, Sbeet__ErrorCode code,
-		       const char *text) {
+void control_client_error(struct control_client *client, uint32_t id, Sbeet__ErrorCode code,
+			  const char *text) {
 	Sbeet__Error error = SBEET__ERROR__INIT;
 	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
 
@@ -163,7 +164,8 @@ static void handle_hello(struct control_client *client, const Sbeet__Control__Re
 			 "version "
 			 "of both",
 			 request->hello->version, SBEET_VERSION, PROTO_VERSION);
-		send_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_VERSION, text);
+		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_VERSION,
+				     text);
 		control_client_end(client);
 		return;
 	}
@@ -370,12 +372,13 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 		const struct sched_policy *wanted = engine_find_policy(name);
 
 		if (client->uid != 0 && client->uid != geteuid()) {
-			send_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
-				   "only root and the user that sbeetd runs as may set the policy");
+			control_client_error(
+				client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+				"only root and the user that sbeetd runs as may set the policy");
 			return;
 		}
 		if (!wanted) {
-			send_error(
+			control_client_error(
 				client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_POLICY,
 				"there is no policy of this name, or it is for simulations only");
 			return;
@@ -397,15 +400,15 @@ static void handle_events(struct control_client *client, const Sbeet__Control__R
 	int r;
 
 	if (client->subscriber) {
-		send_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_STATE,
-			   "this connection is told already what happens");
+		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+				     "this connection is told already what happens");
 		return;
 	}
 	r = subscriber_new(&client->subscriber, client, request->id);
 	if (r) {
-		send_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
-			   r < 0 ? "no memory left to tell what happens"
-				 : "too many are told already what happens");
+		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+				     r < 0 ? "no memory left to tell what happens"
+					   : "too many are told already what happens");
 	}
 }
 
@@ -494,6 +497,7 @@ static void (*const handlers[])(struct control_client *, const Sbeet__Control__R
 	[SBEET__CONTROL__REQUEST__BODY_POLICY] = handle_policy,
 	[SBEET__CONTROL__REQUEST__BODY_EXPLAIN] = handle_explain,
 	[SBEET__CONTROL__REQUEST__BODY_EVENTS] = handle_events,
+	[SBEET__CONTROL__REQUEST__BODY_CONFIG] = admin_config,
 };
 
 static void handle_packet(struct control_client *client, const void *bytes, size_t n) {
@@ -509,12 +513,12 @@ static void handle_packet(struct control_client *client, const void *bytes, size
 	if (r == 0) {
 		handlers[request->body_case](client, request);
 	} else if (r == -ENOMSG) {
-		send_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN,
-			   "sbeetd " SBEET_VERSION " does not know this request");
+		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN,
+				     "sbeetd " SBEET_VERSION " does not know this request");
 	} else {
 		client->server->n_protocol_errors++;
-		send_error(client, request ? request->id : 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
-			   why);
+		control_client_error(client, request ? request->id : 0,
+				     SBEET__ERROR_CODE__ERROR_CODE_INVALID, why);
 		control_client_end(client);
 	}
 	packet_free(m);
@@ -529,8 +533,8 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 		handle_packet(client, client->server->buffer, (size_t)r);
 	} else if (r == -EMSGSIZE) {
 		client->server->n_protocol_errors++;
-		send_error(client, 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
-			   "a packet is longer than 65536 bytes");
+		control_client_error(client, 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+				     "a packet is longer than 65536 bytes");
 		control_client_end(client);
 	} else if (r != -EAGAIN) {
 		control_client_end(client);

@@ -47,6 +47,10 @@ struct control_client *control_client_free(struct control_client *client);
 /* A packet of an answer: now, or as soon as the peer has read what comes before. */
 void control_client_send(struct control_client *client, Sbeet__Control__Reply *reply);
 
+/* An answer that is an error. */
+void control_client_error(struct control_client *client, uint32_t id, Sbeet__ErrorCode code,
+			  const char *text);
+
 /* For its subscriber: whether no answer waits to be sent; to be told when the socket has room. */
 bool control_client_is_idle(const struct control_client *client);
 void control_client_wait_writable(struct control_client *client);

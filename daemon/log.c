@@ -54,6 +54,10 @@ void log_init(enum log_level level) {
 	logger.journal = stderr_is_journal();
 }
 
+void log_set_level(enum log_level level) {
+	logger.level = level;
+}
+
 int log_level_parse(const char *name, enum log_level *ret) {
 	for (int i = 0; i < _LOG_LEVEL_N; i++) {
 		if (strcmp(name, levels[i].name) == 0) {

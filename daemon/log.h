@@ -19,6 +19,8 @@ enum log_level {
 /* Finds out whether stderr is the journal. Until then: level info, plain lines. */
 void log_init(enum log_level level);
 
+void log_set_level(enum log_level level);
+
 /* Return: 0, or -EINVAL if @name is none of error, warning, info, debug. */
 int log_level_parse(const char *name, enum log_level *ret);
 

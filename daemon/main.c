@@ -14,12 +14,14 @@
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/profiles.h"
+#include "daemon/reload.h"
 #include "daemon/runtime.h"
 #include "daemon/server.h"
 #include "daemon/util.h"
 
 struct daemon {
 	struct options options;
+	struct reload reload;
 	struct event_base *base;
 	struct runtime *runtime;
 	struct inventory *inventory;
@@ -44,7 +46,9 @@ static void on_signal(evutil_socket_t signal_number, short what, void *userdata)
 	struct daemon *d = userdata;
 
 	if (signal_number == SIGHUP) {
-		log_info("There is nothing to reload, ignoring SIGHUP");
+		char why[PROTO_TEXT_MAX];
+
+		reload_now(&d->reload, why, sizeof(why)); /* which tells of a failure */
 		return;
 	}
 	log_info("Stopping on %s", signal_number == SIGINT ? "SIGINT" : "SIGTERM");
@@ -63,21 +67,17 @@ static void warn(const char *why) {
 
 /* Return: 0, or a negative errno, logged. */
 static int load_profiles(struct daemon *d) {
-	const char *directory = d->options.profile_dir, *config = getenv("XDG_CONFIG_HOME");
-	const char *home = getenv("HOME");
-	char path[PROTO_PATH_MAX] = "/etc/sbeet/profiles";
+	const struct config *config = d->reload.config;
+	const char *given = config->settings.profile_dir;
+	char directory[PROTO_PATH_MAX + sizeof("/profiles")];
 	int r;
 
-	if (!directory && geteuid() != 0 && ((config && *config) || (home && *home))) {
-		bool own = config && *config;
-
-		snprintf(path, sizeof(path), "%s%s/sbeet/profiles", own ? config : home,
-			 own ? "" : "/.config");
+	if (*given) {
+		snprintf(directory, sizeof(directory), "%s", given);
+	} else {
+		snprintf(directory, sizeof(directory), "%s/profiles", config->directory);
 	}
-	if (!directory) {
-		directory = path;
-	}
-	r = profiles_new(&d->profiles, directory, !d->options.profile_dir, warn);
+	r = profiles_new(&d->profiles, directory, !*given, warn);
 	if (r < 0) {
 		log_error("Can't read the profiles in '%s': %s", directory, strerror(-r));
 	} else if (profiles_count(d->profiles) > 0) {
@@ -114,7 +114,8 @@ static void on_inventory(void *userdata, int error, const char *why) {
 		event_base_loopbreak(d->base);
 		return;
 	}
-	snprintf(status, sizeof(status), "%zu GPUs, policy '%s'", n, d->options.policy->name);
+	snprintf(status, sizeof(status), "%zu GPUs, policy '%s'", n,
+		 d->reload.config->settings.policy->name);
 	log_info("Ready in '%s': %s", runtime_directory(d->runtime), status);
 	notify_ready(status);
 }
@@ -165,11 +166,11 @@ static int add_events(struct daemon *d) {
 
 static int start(struct daemon *d) {
 	_cleanup_close_ int shim_fd = -1, control_fd = -1;
-	const struct options *o = &d->options;
+	const struct settings *o = &d->reload.config->settings;
 	char why[PROTO_TEXT_MAX] = "no memory";
 	int r;
 
-	r = runtime_new(&d->runtime, o->runtime_dir, why, sizeof(why));
+	r = runtime_new(&d->runtime, *o->runtime_dir ? o->runtime_dir : NULL, why, sizeof(why));
 	if (r < 0) {
 		log_error("%s", why);
 		return r;
@@ -196,6 +197,8 @@ static int start(struct daemon *d) {
 		log_error("Can't start: %s", strerror(-r));
 		return r;
 	}
+	d->server->reload = &d->reload;
+	d->reload.server = d->server;
 	if (o->n_gpus > 0) {
 		r = inventory_new_fixed(&d->inventory, o->gpu_sms, o->n_gpus, &o->sharing);
 		if (r == 0) {
@@ -226,10 +229,12 @@ static void stop(struct daemon *d) {
 		event_base_free(d->base);
 	}
 	runtime_free(d->runtime);
+	reload_deinit(&d->reload);
 }
 
 int main(int argc, char **argv) {
 	struct daemon d = {0};
+	char why[PROTO_TEXT_MAX];
 	int r;
 
 	switch (options_parse(argc, argv, &d.options)) {
@@ -240,7 +245,12 @@ int main(int argc, char **argv) {
 	case OPTIONS_WRONG:
 		return 2;
 	}
-	log_init(d.options.log_level);
+	log_init(LOG_LEVEL_INFO);
+	if (reload_init(&d.reload, &d.options, why, sizeof(why)) < 0) {
+		log_error("%s", why);
+		return 2;
+	}
+	log_set_level(d.reload.config->settings.log_level);
 	signal(SIGPIPE, SIG_IGN);
 	raise_descriptor_limit();
 	r = start(&d);

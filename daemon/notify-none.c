@@ -20,6 +20,12 @@ void notify_status(const char *status) {
 void notify_stopping(void) {
 }
 
+void notify_reloading(void) {
+}
+
+void notify_reloaded(void) {
+}
+
 nsec_t notify_watchdog_interval(void) {
 	return 0;
 }

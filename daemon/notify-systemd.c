@@ -60,6 +60,15 @@ void notify_stopping(void) {
 	sd_notify(0, "STOPPING=1\nSTATUS=Stopping");
 }
 
+void notify_reloading(void) {
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		   (unsigned long long)(nsec_now() / NSEC_PER_USEC));
+}
+
+void notify_reloaded(void) {
+	sd_notify(0, "READY=1");
+}
+
 nsec_t notify_watchdog_interval(void) {
 	uint64_t usec;
 

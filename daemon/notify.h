@@ -16,6 +16,10 @@ void notify_ready(const char *status);
 void notify_status(const char *status);
 void notify_stopping(void);
 
+/* Around the reading of a new configuration. */
+void notify_reloading(void);
+void notify_reloaded(void);
+
 /* How often WATCHDOG=1 is expected, half of the unit's WatchdogSec=; 0: never. */
 nsec_t notify_watchdog_interval(void);
 void notify_watchdog(void);

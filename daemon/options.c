@@ -13,70 +13,90 @@
 #include "daemon/engine.h"
 #include "daemon/notify.h"
 
-#define LINGER_DEFAULT (100 * NSEC_PER_USEC)
-
-/* Longer than kernels take, short enough for others to wait. */
-#define DRAIN_DEFAULT (60 * NSEC_PER_SEC)
+/* Where the texts of --help begin. */
+#define HELP_COLUMN 25
 
 enum {
-	OPTION_DRAIN = 256,
-	OPTION_GPUS,
-	OPTION_LINGER,
-	OPTION_LOG_LEVEL,
-	OPTION_POLICY,
-	OPTION_PROFILE_DIR,
-	OPTION_RUNTIME_DIR,
-	OPTION_SHARING,
+	OPTION_SETTING = 256, /* this one and those that follow: by enum setting_id */
+	OPTION_CONFIG_DIR = OPTION_SETTING + _SETTING_N,
 	OPTION_VERSION,
 };
 
-static const struct option long_options[] = {
-	{"drain", required_argument, NULL, OPTION_DRAIN},
-	{"gpus", required_argument, NULL, OPTION_GPUS},
+/* Beside those of the settings. */
+static const struct option other_options[] = {
+	{"config-dir", required_argument, NULL, OPTION_CONFIG_DIR},
 	{"help", no_argument, NULL, 'h'},
-	{"linger", required_argument, NULL, OPTION_LINGER},
-	{"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
-	{"policy", required_argument, NULL, OPTION_POLICY},
-	{"profile-dir", required_argument, NULL, OPTION_PROFILE_DIR},
-	{"runtime-dir", required_argument, NULL, OPTION_RUNTIME_DIR},
-	{"sharing", required_argument, NULL, OPTION_SHARING},
 	{"verbose", no_argument, NULL, 'v'},
 	{"version", no_argument, NULL, OPTION_VERSION},
-	{NULL, 0, NULL, 0},
 };
 
-static void print_help(void) {
-	printf("Usage: sbeetd [OPTION]...\n"
-	       "Decides which CUDA program runs when, and on which SMs of the GPU.\n"
-	       "\n"
-	       "      --policy NAME      how jobs are placed (default: even)\n");
+#define N_OTHER (sizeof(other_options) / sizeof(other_options[0]))
+
+/* For getopt_long(): the settings that have an option, the others, the end. */
+static void fill_options(struct option ret[static _SETTING_N + N_OTHER + 1]) {
+	size_t n = 0;
+
+	for (int i = 0; i < _SETTING_N; i++) {
+		if (settings_table[i].value_name) {
+			ret[n++] = (struct option){settings_table[i].key, required_argument, NULL,
+						   OPTION_SETTING + i};
+		}
+	}
+	memcpy(ret + n, other_options, sizeof(other_options));
+	ret[n + N_OTHER] = (struct option){0};
+}
+
+static void print_setting(const struct setting *row) {
+	char left[64];
+	const char *line = row->help;
+	int n = snprintf(left, sizeof(left), "      --%s %s", row->key, row->value_name);
+
+	printf("%-*s", HELP_COLUMN, left);
+	if (n + 1 > HELP_COLUMN) {
+		printf("\n%*s", HELP_COLUMN, "");
+	}
+	while (*line) {
+		size_t length = strcspn(line, "\n");
+
+		printf("%.*s", (int)length, line);
+		line += length;
+		if (*line == '\n') {
+			printf("\n%*s", HELP_COLUMN + 2, "");
+			line++;
+		}
+	}
+	printf(*row->fallback ? " (default: %s)\n" : "\n", row->fallback);
+}
+
+static void print_policies(void) {
 	for (size_t i = 0; sched_policies()[i]; i++) {
 		const struct sched_policy *policy = sched_policies()[i];
 
 		if (engine_find_policy(policy->name)) {
-			printf("                           %s: %s\n", policy->name,
-			       policy->summary);
+			printf("%*s%s: %s\n", HELP_COLUMN + 2, "", policy->name, policy->summary);
 		}
 	}
-	printf("      --gpus N[,N]...    GPUs of N SMs each instead of those that NVML finds\n"
-	       "      --sharing MODE     auto, mps or exclusive, or one for each GPU:\n"
-	       "                           0=mps,1=exclusive (default: auto)\n"
-	       "      --linger TIME      how long a program must be quiet for its job to end\n"
-	       "                           (default: 100us)\n"
-	       "      --drain TIME       how long a running program that has hung up keeps its "
-	       "SMs\n"
-	       "                           (default: 1min)\n"
-	       "      --profile-dir DIR  profiles of tasks and GPUs, *.json (default:\n"
-	       "                           /etc/sbeet/profiles for root, else\n"
-	       "                           $XDG_CONFIG_HOME/sbeet/profiles)\n"
-	       "      --runtime-dir DIR  where the sockets are (default: /run/sbeet for root,\n"
-	       "                           else $XDG_RUNTIME_DIR/sbeet)\n"
-	       "      --log-level LEVEL  error, warning, info or debug (default: info)\n"
+}
+
+static void print_help(void) {
+	printf("Usage: sbeetd [OPTION]...\n"
+	       "Decides which CUDA program runs when, and on which SMs of the GPU.\n"
+	       "\n");
+	for (int i = 0; i < _SETTING_N; i++) {
+		if (settings_table[i].value_name) {
+			print_setting(&settings_table[i]);
+		}
+		if (i == SETTING_POLICY) {
+			print_policies();
+		}
+	}
+	printf("      --config-dir DIR   where sbeetd.conf and tasks.d/ are (default: /etc/sbeet\n"
+	       "                           for root, else $XDG_CONFIG_HOME/sbeet)\n"
 	       "  -v, --verbose          same as --log-level debug\n"
 	       "  -h, --help             show this help\n"
 	       "      --version          show version and features\n"
 	       "\n"
-	       "See sbeetd(8).\n");
+	       "See sbeetd(8) and sbeetd.conf(5).\n");
 }
 
 static void print_version(void) {
@@ -94,84 +114,39 @@ __attribute__((format(printf, 1, 2))) static enum options_verdict wrong(const ch
 	return OPTIONS_WRONG;
 }
 
-static enum options_verdict parse_policy(const char *name, struct options *options) {
-	options->policy = engine_find_policy(name);
-	if (!options->policy) {
-		struct suggest s = suggest_start(name);
-
-		for (size_t i = 0; sched_policies()[i]; i++) {
-			suggest_offer(&s, sched_policies()[i]->name);
-		}
-		return wrong("--policy '%s' is none of those that --help lists%s%s%s", name,
-			     s.best ? ". Did you mean '" : "", s.best ? s.best : "",
-			     s.best ? "'?" : "");
-	}
-	return OPTIONS_RUN;
-}
-
-static enum options_verdict parse_gpus(const char *text, struct options *options) {
-	int n = inventory_sms_parse(text, options->gpu_sms);
-
-	if (n < 0) {
-		return wrong(
-			"--gpus '%s' is not a list of 1 to %d SM counts from 1 to %d, such as "
-			"'80,40'",
-			text, SCHED_GPUS_MAX, PROTO_SMS_MAX);
-	}
-	options->n_gpus = (size_t)n;
-	return OPTIONS_RUN;
-}
-
 /* @option as typed, with its dashes. */
-static enum options_verdict wrong_option(const char *option) {
+static enum options_verdict wrong_option(const char *option, const struct option *known) {
 	struct suggest s = suggest_start(option + strspn(option, "-"));
 
-	for (size_t i = 0; long_options[i].name && strncmp(option, "--", 2) == 0; i++) {
-		suggest_offer(&s, long_options[i].name);
+	for (; known->name && strncmp(option, "--", 2) == 0; known++) {
+		suggest_offer(&s, known->name);
 	}
 	return wrong("%s is not an option of sbeetd%s%s%s", option,
 		     s.best ? ". Did you mean '--" : "", s.best ? s.best : "", s.best ? "'?" : "");
 }
 
-static enum options_verdict parse_option(int option, const char *value, struct options *options) {
+static enum options_verdict take_setting(enum setting_id id, const char *text,
+					 struct options *options) {
+	struct settings scratch;
+	char why[512];
+
+	settings_init(&scratch);
+	if (settings_set(&scratch, id, text, SETTING_COMMAND_LINE, 0) < 0) {
+		settings_complain(id, text, why, sizeof(why));
+		return wrong("--%s", why);
+	}
+	options->texts[id] = text;
+	return OPTIONS_RUN;
+}
+
+static enum options_verdict take_option(int option, const char *value, const struct option *known,
+					struct options *options) {
 	switch (option) {
-	case OPTION_POLICY:
-		return parse_policy(value, options);
-	case OPTION_GPUS:
-		return parse_gpus(value, options);
-	case OPTION_SHARING:
-		return inventory_sharing_parse(value, &options->sharing) < 0
-			       ? wrong("--sharing '%s' is none of auto, mps, exclusive, nor a list "
-				       "such as '0=mps,1=exclusive'",
-				       value)
-			       : OPTIONS_RUN;
-	case OPTION_LINGER:
-		return units_parse_nsec(value, &options->linger) < 0
-			       ? wrong("--linger '%s' is not a time with a unit, such as '100us'",
-				       value)
-			       : OPTIONS_RUN;
-	case OPTION_DRAIN:
-		return units_parse_nsec(value, &options->drain) < 0 || options->drain == 0
-			       ? wrong("--drain '%s' is not a time above 0 with a unit, such as "
-				       "'1min'",
-				       value)
-			       : OPTIONS_RUN;
-	case OPTION_LOG_LEVEL:
-		return log_level_parse(value, &options->log_level) < 0
-			       ? wrong("--log-level '%s' is none of error, warning, info, debug",
-				       value)
-			       : OPTIONS_RUN;
-	case OPTION_PROFILE_DIR:
-		options->profile_dir = value;
-		return OPTIONS_RUN;
-	case OPTION_RUNTIME_DIR:
-		if (*value != '/') {
-			return wrong("--runtime-dir '%s' is not an absolute path", value);
-		}
-		options->runtime_dir = value;
+	case OPTION_CONFIG_DIR:
+		options->config_dir = value;
 		return OPTIONS_RUN;
 	case 'v':
-		options->log_level = LOG_LEVEL_DEBUG;
+		options->texts[SETTING_LOG_LEVEL] = "debug";
 		return OPTIONS_RUN;
 	case 'h':
 		print_help();
@@ -181,25 +156,23 @@ static enum options_verdict parse_option(int option, const char *value, struct o
 		return OPTIONS_DONE;
 	case ':':
 		return wrong("%s needs a value", value);
+	case '?':
+		return wrong_option(value, known);
 	default:
-		return wrong_option(value);
+		return take_setting((enum setting_id)(option - OPTION_SETTING), value, options);
 	}
 }
 
 enum options_verdict options_parse(int argc, char **argv, struct options *ret) {
-	struct options options = {
-		.policy = sched_policy_find("even"),
-		.linger = LINGER_DEFAULT,
-		.drain = DRAIN_DEFAULT,
-		.log_level = LOG_LEVEL_INFO,
-	};
+	struct option known[_SETTING_N + N_OTHER + 1];
+	struct options options = {0};
 	int option;
 
-	inventory_sharing_parse("auto", &options.sharing);
+	fill_options(known);
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":hv", long_options, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, ":hv", known, NULL)) >= 0) {
 		const char *value = option == ':' || option == '?' ? argv[optind - 1] : optarg;
-		enum options_verdict verdict = parse_option(option, value, &options);
+		enum options_verdict verdict = take_option(option, value, known, &options);
 
 		if (verdict != OPTIONS_RUN) {
 			return verdict;

@@ -1,20 +1,13 @@
 /*
- * options.h: sbeetd's command line.
+ * options.h: sbeetd's command line: what was given, by the rows of settings.h.
  */
 #pragma once
 
-#include "daemon/inventory.h"
-#include "daemon/log.h"
+#include "daemon/settings.h"
 
 struct options {
-	const struct sched_policy *policy;
-	unsigned gpu_sms[SCHED_GPUS_MAX];
-	size_t n_gpus; /* 0: ask NVML */
-	struct inventory_sharing sharing;
-	nsec_t linger, drain;
-	const char *profile_dir; /* NULL: the default one, which may be missing */
-	const char *runtime_dir; /* borrowed from argv; NULL: not given */
-	enum log_level log_level;
+	const char *config_dir;	       /* NULL: the default one */
+	const char *texts[_SETTING_N]; /* borrowed from argv; NULL: not given */
 };
 
 enum options_verdict {
@@ -23,4 +16,5 @@ enum options_verdict {
 	OPTIONS_WRONG, /* what is wrong was printed: exit 2 */
 };
 
+/* Every text in @ret is one that settings_set() takes. */
 enum options_verdict options_parse(int argc, char **argv, struct options *ret);

@@ -14,12 +14,14 @@ struct engine;
 struct inventory;
 struct profiles;
 struct quota;
+struct reload;
 
 struct server {
 	struct event_base *base;			   /* borrowed, outlives us */
 	struct inventory *inventory;			   /* borrowed, outlives us */
 	struct engine *engine;				   /* owned */
 	const struct profiles *profiles;		   /* borrowed, outlive us */
+	struct reload *reload;				   /* borrowed, outlives us */
 	struct quota *quota;				   /* owned */
 	struct listener *shim_listener, *control_listener; /* owned */
 

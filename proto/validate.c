@@ -86,6 +86,10 @@ static int check_text(struct why why, const char *field, const char *text, size_
 	return 0;
 }
 
+int validate_text(const char *text, size_t max) {
+	return check_text((struct why){0}, "text", text, max);
+}
+
 static int check_path(struct why why, const char *field, const char *path) {
 	if (*path && *path != '/') {
 		return bad(why, "%s is not an absolute path", field);
@@ -339,6 +343,8 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 	case SBEET__CONTROL__REQUEST__BODY_HELLO:
 		return check_features(why, m->hello->features, m->hello->n_features);
 	case SBEET__CONTROL__REQUEST__BODY_STATUS:
+	case SBEET__CONTROL__REQUEST__BODY_CONFIG:
+		return 0;
 	case SBEET__CONTROL__REQUEST__BODY_EVENTS:
 		return 0;
 	case SBEET__CONTROL__REQUEST__BODY_POLICY:
@@ -428,6 +434,19 @@ static int check_events(struct why why, const Sbeet__Control__Events *m) {
 	return 0;
 }
 
+static int check_config(struct why why, const Sbeet__Control__Config *m) {
+	for (size_t i = 0; i < m->n_values; i++) {
+		const Sbeet__Control__ConfigValue *v = m->values[i];
+
+		TRY(check_text(why, "section", v->section, PROTO_TEXT_MAX));
+		TRY(check_text(why, "key", v->key, PROTO_NAME_MAX));
+		TRY(check_text(why, "value", v->value, PROTO_TEXT_MAX));
+		TRY(check_text(why, "source", v->source, PROTO_NAME_MAX));
+		TRY(check_text(why, "file", v->file, 2 * PROTO_PATH_MAX));
+	}
+	return check_text(why, "directory", m->directory, PROTO_PATH_MAX);
+}
+
 int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t size) {
 	struct why why = {text, size};
 
@@ -440,6 +459,8 @@ int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t si
 		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
 	case SBEET__CONTROL__REPLY__BODY_EXPLANATION:
 		return check_explanation(why, m->explanation);
+	case SBEET__CONTROL__REPLY__BODY_CONFIG:
+		return check_config(why, m->config);
 	case SBEET__CONTROL__REPLY__BODY_EVENTS:
 		return check_events(why, m->events);
 	case SBEET__CONTROL__REPLY__BODY_ERROR:

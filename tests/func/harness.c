@@ -76,6 +76,7 @@ void harness_prepare(struct harness *h) {
 		snprintf(h->directory, sizeof(h->directory), "/tmp/sbeet-func-XXXXXX");
 		assert_non_null(mkdtemp(h->directory));
 		setenv("SBEET_RUNTIME_DIR", h->directory, 1);
+		setenv("SBEET_CONFIG_DIR", h->directory, 1); /* not this machine's */
 	}
 }
 
@@ -329,24 +330,32 @@ static void merge(Sbeet__Control__Status *to, Sbeet__Control__Status *from) {
 	take((void ***)&to->jobs, &to->n_jobs, (void ***)&from->jobs, &from->n_jobs);
 }
 
-void policy_set(const char *name, Sbeet__ErrorCode error) {
+Sbeet__Control__Reply *control_ask(Sbeet__Control__Request *request) {
 	static uint8_t buffer[PROTO_PACKET_MAX];
-	Sbeet__Control__PolicyRequest policy = SBEET__CONTROL__POLICY_REQUEST__INIT;
-	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
-	Sbeet__Control__Reply *reply;
 	ProtobufCMessage *m = NULL;
+	char why[256];
 	int n, fd = connect_to("control.sock");
 
-	policy.name = (char *)(uintptr_t)name;
-	request.body_case = SBEET__CONTROL__REQUEST__BODY_POLICY;
-	request.policy = &policy;
-	assert_int_equal(packet_send(fd, &request.base, -1), 0);
+	assert_int_equal(packet_send(fd, &request->base, -1), 0);
 	wait_readable(fd);
 	n = packet_receive(fd, buffer, NULL);
 	assert_true(n > 0);
 	assert_int_equal(packet_unpack(&sbeet__control__reply__descriptor, buffer, (size_t)n, &m),
 			 0);
-	reply = (Sbeet__Control__Reply *)m;
+	assert_int_equal(validate_control_reply((Sbeet__Control__Reply *)m, why, sizeof(why)), 0);
+	close(fd);
+	return (Sbeet__Control__Reply *)m;
+}
+
+void policy_set(const char *name, Sbeet__ErrorCode error) {
+	Sbeet__Control__PolicyRequest policy = SBEET__CONTROL__POLICY_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__Reply *reply;
+
+	policy.name = (char *)(uintptr_t)name;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_POLICY;
+	request.policy = &policy;
+	reply = control_ask(&request);
 	if (error == SBEET__ERROR_CODE__ERROR_CODE_NONE) {
 		assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_POLICY);
 		assert_string_equal(reply->policy->name, name);
@@ -354,8 +363,7 @@ void policy_set(const char *name, Sbeet__ErrorCode error) {
 		assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_ERROR);
 		assert_int_equal(reply->error->code, error);
 	}
-	packet_free(m);
-	close(fd);
+	packet_free(&reply->base);
 }
 
 Sbeet__Control__Status *status_get(void) {

@@ -21,7 +21,7 @@
 #define HARNESS_ARGS_MAX 16
 
 struct harness {
-	char directory[64]; /* temporary; $SBEET_RUNTIME_DIR of this process too */
+	char directory[64]; /* temporary; $SBEET_RUNTIME_DIR and $SBEET_CONFIG_DIR too */
 	pid_t pid;	    /* of sbeetd; 0: stopped */
 
 	/* Sockets passed as a service manager does, as descriptors from 3 on; none if n_passed is
@@ -102,6 +102,9 @@ void shim_closed(int fd);
 /* All packets of a status answer, merged. Freed with status_free(). */
 Sbeet__Control__Status *status_get(void);
 void status_free(Sbeet__Control__Status *status);
+
+/* Asks on a connection of its own; the first packet of the answer, freed with packet_free(). */
+Sbeet__Control__Reply *control_ask(Sbeet__Control__Request *request);
 
 /* Sets the policy; expects this error, or ERROR_CODE_NONE. */
 void policy_set(const char *name, Sbeet__ErrorCode error);

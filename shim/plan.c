@@ -12,9 +12,15 @@
 
 /*
  * With exactly SMs x occupancy workers an SM was given 5-6 of 8, because surplus workers go to SMs
- * that outsiders have already left. With a quarter more it was given 8 of 8.
+ * that outsiders have already left, and those leave at once; with a quarter more 61 of 66 SMs were
+ * given 8 of 8.
  */
 static uint64_t with_margin(uint64_t n) {
+	return 2 * n;
+}
+
+/* A small grid does not need full SMs, only some worker in the set. */
+static uint64_t with_small_margin(uint64_t n) {
 	return n + (n + 3) / 4;
 }
 
@@ -35,10 +41,8 @@ int plan_make(struct plan *ret, const unsigned grid[3], unsigned set_sms, unsign
 	 * the hardware's choice, so there are as many for each SM of the GPU: those of the set get
 	 * theirs, and the others leave at once. */
 	per_sm = (n_blocks - 1) / set_sms + 1;
-	if (per_sm > occupancy) {
-		per_sm = occupancy;
-	}
-	n = with_margin(gpu_sms * per_sm);
+	n = per_sm < occupancy ? with_small_margin(gpu_sms * per_sm)
+			       : with_margin((uint64_t)gpu_sms * occupancy);
 	if (n > n_workers_max) {
 		n = n_workers_max;
 	}

@@ -34,9 +34,15 @@
 
 #define ARG "sbeet_twin_arg"
 
-/* Bits of %sbeet_state. */
-#define STATE_HALF  1 /* half of the slot that is written next */
-#define STATE_DRAIN 2 /* the last to leave, running what the others left */
+/*
+ * %sbeet_state is made once, as special registers are slow: bits of its own, and where in the slots
+ * this worker writes next, a number of bytes.
+ */
+#define STATE_DRAIN 1 /* the last to leave, running what the others left */
+#define STATE_FIRST 2 /* thread 0 */
+#define STATE_SLOT  (~7u)
+#define STATE_HALF  8
+_Static_assert(sizeof(struct twin_slot) == 2 * STATE_HALF, "halves alternate in one bit");
 
 #define CTAID_ANY (FACTS_CTAID_X | FACTS_CTAID_Y | FACTS_CTAID_Z)
 
@@ -44,17 +50,28 @@
 #define ARG_(field) (int)offsetof(struct twin_arg, field)
 #define SET(field)  (int)offsetof(struct twin_set, field)
 
+static void emit_state(struct text *out) {
+	text_addf(out,
+		  "\tmov.u32 \t%%sbeet_r0, %%tid.x;\n"
+		  "\tmov.u32 \t%%sbeet_r1, %%tid.y;\n"
+		  "\tmov.u32 \t%%sbeet_r2, %%tid.z;\n"
+		  "\tor.b32 \t%%sbeet_r0, %%sbeet_r0, %%sbeet_r1;\n"
+		  "\tor.b32 \t%%sbeet_r0, %%sbeet_r0, %%sbeet_r2;\n"
+		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r0, 0;\n"
+		  "\tmov.u32 \t%%sbeet_r0, %%ctaid.x;\n"
+		  "\tmul.lo.u32 \t%%sbeet_state, %%sbeet_r0, %d;\n"
+		  "\t@%%sbeet_p0 or.b32 \t%%sbeet_state, %%sbeet_state, %d;\n",
+		  (int)sizeof(struct twin_slot), STATE_FIRST);
+}
+
 /* All threads but the one that deals with the other workers go to $sbeet_sync. */
 static void emit_elect(struct text *out) {
-	text_adds(out,
-		  "\tsetp.ne.u32 \t%sbeet_p2, 0, 0;\n"
-		  "\tmov.u32 \t%sbeet_r0, %tid.x;\n"
-		  "\tmov.u32 \t%sbeet_r1, %tid.y;\n"
-		  "\tmov.u32 \t%sbeet_r2, %tid.z;\n"
-		  "\tor.b32 \t%sbeet_r0, %sbeet_r0, %sbeet_r1;\n"
-		  "\tor.b32 \t%sbeet_r0, %sbeet_r0, %sbeet_r2;\n"
-		  "\tsetp.ne.u32 \t%sbeet_p0, %sbeet_r0, 0;\n"
-		  "\t@%sbeet_p0 bra \t$sbeet_sync;\n");
+	text_addf(out,
+		  "\tsetp.ne.u32 \t%%sbeet_p2, 0, 0;\n"
+		  "\tand.b32 \t%%sbeet_r0, %%sbeet_state, %d;\n"
+		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r0, 0;\n"
+		  "\t@%%sbeet_p0 bra \t$sbeet_sync;\n",
+		  STATE_FIRST);
 }
 
 /* %sbeet_r1 to 1 when this SM is in the set, else 0; %sbeet_r2 to the stop flag. One look at both,
@@ -154,13 +171,10 @@ static void emit_slot(struct text *out) {
 	text_addf(out,
 		  "\tld.param.u64 \t%%sbeet_d0, [" ARG
 		  "+%d];\n"
-		  "\tmov.u32 \t%%sbeet_r0, %%ctaid.x;\n"
-		  "\tmul.wide.u32 \t%%sbeet_d1, %%sbeet_r0, %d;\n"
-		  "\tadd.s64 \t%%sbeet_d0, %%sbeet_d0, %%sbeet_d1;\n"
-		  "\tand.b32 \t%%sbeet_r0, %%sbeet_state, %d;\n"
-		  "\tmul.wide.u32 \t%%sbeet_d1, %%sbeet_r0, 8;\n"
+		  "\tand.b32 \t%%sbeet_r0, %%sbeet_state, 0x%x;\n"
+		  "\tcvt.u64.u32 \t%%sbeet_d1, %%sbeet_r0;\n"
 		  "\tadd.s64 \t%%sbeet_d0, %%sbeet_d0, %%sbeet_d1;\n",
-		  ARG_(ctl), (int)sizeof(struct twin_slot), STATE_HALF);
+		  ARG_(ctl), STATE_SLOT);
 }
 
 /* Nothing to tell where the body does not ask which block it is. */
@@ -310,9 +324,9 @@ void worker_emit_begin(const struct worker *w, struct text *out) {
 	text_addf(out,
 		  "\t.reg .pred \t%%sbeet_p<3>;\n"
 		  "\t.reg .b32 \t%%sbeet_state, %%sbeet_r<5>, %%sbeet_id<%d>;\n"
-		  "\t.reg .b64 \t%%sbeet_d<5>;\n"
-		  "\tmov.b32 \t%%sbeet_state, 0;\n",
+		  "\t.reg .b64 \t%%sbeet_d<5>;\n",
 		  _FACTS_ID_N);
+	emit_state(out);
 	emit_elect(out);
 	emit_claim(out);
 	emit_tell(w, out);

@@ -12,6 +12,7 @@ cd "$(dirname "$0")/../.."
 bundle=${1:-bundle}
 build=build-bundle
 
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 sh tests/prepare.sh -q
 mkdir -p "$build"
 log=$build/bundle.log
@@ -25,13 +26,16 @@ fi
 rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/apps"
 cp "$build/daemon/sbeetd" "$build/client/sbeetctl" "$build/tests/demo/watch" \
-	"$build/tests/func/twin/test-twin-driver" "$bundle/bin/"
+	"$build/tests/func/twin/test-twin-driver" "$build/tests/apps/corpus/test-corpus-driver" \
+	"$build/tests/gpu/measure-twins" "$build/tests/gpu/launch-parts" "$bundle/bin/"
 cp -r tests/apps/ptx "$bundle/"
+cp -r tests/apps/corpus/ptx "$bundle/corpus"
+"$nvcc" -ptx -O3 -arch=compute_75 -o "$bundle/rates.ptx" tests/gpu/rates.cu
 cp "$build/shim/libsbeet.so" "$bundle/lib/"
 for app in "$build"/tests/apps/runtime/*-static; do
 	cp "$app" "$bundle/apps/$(basename "$app" -static)"
 done
-cp -r tests/gpu/run.sh tests/gpu/frameworks.sh tests/gpu/frameworks "$bundle/"
+cp -r tests/gpu/run.sh tests/gpu/twins.sh tests/gpu/frameworks.sh tests/gpu/frameworks "$bundle/"
 
 # What they need and another machine may lack; the C library's own parts must be that machine's.
 for file in "$bundle"/bin/* "$bundle"/lib/* "$bundle"/apps/*; do

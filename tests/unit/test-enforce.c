@@ -524,7 +524,7 @@ static void enforce_launches_the_twin(void **state) {
 	assert_int_equal(fake.arg.grid_x, 100);
 	assert_int_equal(fake.arg.grid_y, 3);
 	assert_int_equal(fake.arg.grid_z, 2);
-	assert_int_equal(fake.arg.n_workers, N_SMS * OCCUPANCY * 5 / 4);
+	assert_int_equal(fake.arg.n_workers, N_SMS * OCCUPANCY * 2);
 	assert_int_equal(fake.grid[0], fake.arg.n_workers);
 	assert_int_equal(fake.grid[1], 1);
 	assert_int_equal(fake.grid[2], 1);

@@ -16,10 +16,10 @@ static void plan_fills_every_sm_with_a_margin(void **state) {
 	const unsigned grid[3] = {100000, 1, 1};
 	struct plan p;
 
-	/* gpu-facts.md: 132 SMs, 8 blocks each, a quarter more. */
+	/* gpu-facts.md: 132 SMs, 8 blocks each, and as many again. */
 	assert_int_equal(plan_make(&p, grid, 66, 132, 8, plan_workers_max(132, 32)), 0);
 	assert_int_equal(p.n_blocks, 100000);
-	assert_int_equal(p.n_workers, 1320);
+	assert_int_equal(p.n_workers, 2112);
 }
 
 static void plan_sends_few_workers_for_few_blocks(void **state) {

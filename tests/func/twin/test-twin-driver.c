@@ -12,7 +12,6 @@
  */
 #include "shim/real.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 
 #include "shim/enforce.h"
 #include "shim/kernel.h"
-#include "shim/state.h"
+#include "tests/func/twin/plain-driver.h"
 #include "tests/func/twin/sample.h"
 
 #define ROUNDS_DEFAULT 6
@@ -31,40 +30,6 @@
 
 #define SMID SBEET__ENFORCEMENT__ENFORCEMENT_SMID
 #define NONE SBEET__ENFORCEMENT__ENFORCEMENT_NONE
-
-/* The driver as enforce.c sees it. */
-
-STATE_TLS unsigned state_depth;
-static struct real driver;
-
-int state_enter(void) {
-	return 0;
-}
-
-void state_leave(int token) {
-}
-
-const struct real *real_get(void) {
-	return &driver;
-}
-
-const struct real *real_get_loaded(void) {
-	return &driver;
-}
-
-static bool driver_load(void) {
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
-
-	if (!lib) {
-		return false;
-	}
-#define OP(name, params, args, kind, bytes, stream, traits) CALL(name)
-#define HOOK(name, params, args)			    CALL(name)
-#define CALL(name)					    driver.name = (__typeof__(driver.name))dlsym(lib, #name);
-#include "shim/hooks.def"
-#include "shim/real.def"
-	return driver.cuInit && driver.cuInit(0) == CUDA_SUCCESS;
-}
 
 /* One kernel, both ways. */
 struct trial {
@@ -103,9 +68,9 @@ __attribute__((format(printf, 2, 3))) static bool wrong(struct trial *t, const c
 
 /* As a program would, and as the hooks would tell of it. */
 static bool load_module(struct trial *t, const char *ptx) {
-	TRY(t, driver.cuModuleLoadData(&t->module, ptx));
+	TRY(t, plain_driver.cuModuleLoadData(&t->module, ptx));
 	kernel_module_loaded(t->module, ptx, NULL);
-	TRY(t, driver.cuModuleGetFunction(&t->function, t->module, t->sample->kernel));
+	TRY(t, plain_driver.cuModuleGetFunction(&t->function, t->module, t->sample->kernel));
 	kernel_function_found(t->module, t->function, t->sample->kernel);
 	return true;
 }
@@ -113,13 +78,13 @@ static bool load_module(struct trial *t, const char *ptx) {
 static bool load_library(struct trial *t, const char *ptx) {
 	CUkernel kernel;
 
-	TRY(t, driver.cuLibraryLoadData(&t->library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+	TRY(t, plain_driver.cuLibraryLoadData(&t->library, ptx, NULL, NULL, 0, NULL, NULL, 0));
 	kernel_library_loaded(t->library, ptx, NULL);
-	TRY(t, driver.cuLibraryGetKernel(&kernel, t->library, t->sample->kernel));
+	TRY(t, plain_driver.cuLibraryGetKernel(&kernel, t->library, t->sample->kernel));
 	kernel_library_kernel_found(t->library, kernel, t->sample->kernel);
 	t->function = (CUfunction)kernel;
 	if (sample_below(&t->seed, 2)) {
-		TRY(t, driver.cuKernelGetFunction(&t->function, kernel));
+		TRY(t, plain_driver.cuKernelGetFunction(&t->function, kernel));
 		kernel_kernel_function_found(kernel, t->function);
 	}
 	return true;
@@ -128,11 +93,11 @@ static bool load_library(struct trial *t, const char *ptx) {
 static void unload(struct trial *t) {
 	if (t->module) {
 		kernel_module_unloading(t->module);
-		driver.cuModuleUnload(t->module);
+		plain_driver.cuModuleUnload(t->module);
 	}
 	if (t->library) {
 		kernel_library_unloading(t->library);
-		driver.cuLibraryUnload(t->library);
+		plain_driver.cuLibraryUnload(t->library);
 	}
 }
 
@@ -140,9 +105,11 @@ static bool variable(struct trial *t, CUdeviceptr *ret) {
 	size_t size;
 
 	if (t->module) {
-		TRY(t, driver.cuModuleGetGlobal_v2(ret, &size, t->module, t->sample->var.name));
+		TRY(t,
+		    plain_driver.cuModuleGetGlobal_v2(ret, &size, t->module, t->sample->var.name));
 	} else {
-		TRY(t, driver.cuLibraryGetGlobal(ret, &size, t->library, t->sample->var.name));
+		TRY(t,
+		    plain_driver.cuLibraryGetGlobal(ret, &size, t->library, t->sample->var.name));
 	}
 	return true;
 }
@@ -152,17 +119,17 @@ static bool write_input(struct trial *t) {
 	CUdeviceptr var;
 
 	for (unsigned i = 0; i < s->n_buffers; i++) {
-		TRY(t,
-		    driver.cuMemcpyHtoD_v2(t->buffers[i], s->buffers[i].init, s->buffers[i].size));
+		TRY(t, plain_driver.cuMemcpyHtoD_v2(t->buffers[i], s->buffers[i].init,
+						    s->buffers[i].size));
 	}
 	if (s->var.name) {
 		if (!variable(t, &var)) {
 			return false;
 		}
-		TRY(t, driver.cuMemcpyHtoD_v2(var, s->var.init, s->var.size));
+		TRY(t, plain_driver.cuMemcpyHtoD_v2(var, s->var.init, s->var.size));
 	}
 	/* A copy may still be on its way, and non-blocking streams don't wait for it. */
-	TRY(t, driver.cuCtxSynchronize());
+	TRY(t, plain_driver.cuCtxSynchronize());
 	return true;
 }
 
@@ -175,13 +142,14 @@ static bool read_output(struct trial *t, unsigned way) {
 		if (!t->after[way][i]) {
 			return wrong(t, "out of memory");
 		}
-		TRY(t, driver.cuMemcpyDtoH_v2(t->after[way][i], t->buffers[i], s->buffers[i].size));
+		TRY(t, plain_driver.cuMemcpyDtoH_v2(t->after[way][i], t->buffers[i],
+						    s->buffers[i].size));
 	}
 	if (s->var.name) {
 		if (!variable(t, &var)) {
 			return false;
 		}
-		TRY(t, driver.cuMemcpyDtoH_v2(t->var[way], var, s->var.size));
+		TRY(t, plain_driver.cuMemcpyDtoH_v2(t->var[way], var, s->var.size));
 	}
 	return true;
 }
@@ -261,7 +229,7 @@ static bool run(struct trial *t, unsigned way) {
 	CUstream own = NULL, stream;
 	bool per_thread = sample_below(&t->seed, 2);
 
-	TRY(t, driver.cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+	TRY(t, plain_driver.cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
 	switch (sample_below(&t->seed, 4)) {
 	case 0:
 		stream = NULL;
@@ -284,9 +252,9 @@ static bool run(struct trial *t, unsigned way) {
 			return false;
 		}
 	}
-	TRY(t, driver.cuCtxSynchronize());
+	TRY(t, plain_driver.cuCtxSynchronize());
 	enforce_stream_destroying(t->context, own);
-	TRY(t, driver.cuStreamDestroy_v2(own));
+	TRY(t, plain_driver.cuStreamDestroy_v2(own));
 	return read_output(t, way);
 }
 
@@ -358,7 +326,7 @@ static bool trial(struct trial *t, const char *ptx) {
 		return false;
 	}
 	for (unsigned i = 0; i < t->sample->n_buffers; i++) {
-		TRY(t, driver.cuMemAlloc_v2(&t->buffers[i], t->sample->buffers[i].size));
+		TRY(t, plain_driver.cuMemAlloc_v2(&t->buffers[i], t->sample->buffers[i].size));
 	}
 	if (enforce_prepare(t->context, &t->grant) < 0) {
 		return wrong(t, "it can't be prepared");
@@ -397,7 +365,7 @@ static bool round_of(CUcontext context, unsigned n_sms, size_t i, uint64_t seed)
 	}
 	unload(&t);
 	for (unsigned b = 0; b < s.n_buffers; b++) {
-		driver.cuMemFree_v2(t.buffers[b]);
+		plain_driver.cuMemFree_v2(t.buffers[b]);
 		free(t.after[0][b]);
 		free(t.after[1][b]);
 	}
@@ -412,14 +380,14 @@ int main(int argc, char **argv) {
 	CUcontext context;
 	int n_sms = 0;
 
-	if (!driver_load()) {
+	if (!plain_driver_load()) {
 		printf("There is no driver.\n");
 		return SKIPPED;
 	}
-	if (driver.cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
-	    driver.cuCtxSetCurrent(context) != CUDA_SUCCESS ||
-	    driver.cuDeviceGetAttribute(&n_sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0) !=
-		    CUDA_SUCCESS) {
+	if (plain_driver.cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+	    plain_driver.cuCtxSetCurrent(context) != CUDA_SUCCESS ||
+	    plain_driver.cuDeviceGetAttribute(&n_sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+					      0) != CUDA_SUCCESS) {
 		printf("There is no context.\n");
 		return 1;
 	}
@@ -437,6 +405,6 @@ int main(int argc, char **argv) {
 	}
 	kernel_context_destroying(context);
 	enforce_context_destroying(context);
-	driver.cuDevicePrimaryCtxRelease_v2(0);
+	plain_driver.cuDevicePrimaryCtxRelease_v2(0);
 	return failed ? 1 : 0;
 }

@@ -275,7 +275,8 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 
 static void fill_prediction(const struct job *job, Sbeet__Control__Job *ret) {
 	const struct sched *sched = engine_sched(job->session->server->engine);
-	nsec_t finish = sched_job(sched, job->sched_id)->finish;
+	const struct sched_job *decided = sched_job(sched, job->sched_id);
+	nsec_t finish = decided ? decided->finish : 0;
 
 	ret->predicted_finish_ns = finish;
 	ret->overrun = finish && nsec_now() > finish;

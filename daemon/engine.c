@@ -22,7 +22,7 @@ struct engine {
 	size_t n_held; /* waiting jobs of tasks */
 	bool changed;  /* since the last decision */
 	bool tasks_changed;
-	bool running, stopped;
+	bool running, stopped, on_hold;
 	unsigned green_step[SCHED_GPUS_MAX]; /* parts are made of whole groups of so many SMs; 0: no
 					      * green contexts there */
 };
@@ -165,8 +165,8 @@ static Sbeet__Enforcement partition_enforcement(const struct engine *engine, con
 	return job->enforcement_mask & BIT(e) ? e : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
 }
 
-int engine_arrive(struct engine *engine, struct job *job) {
-	struct sched_job arrival = {
+static struct sched_job describe(const struct engine *engine, const struct job *job) {
+	return (struct sched_job){
 		.task = job->task,
 		.owner = job->owner,
 		.gpu_wanted = (int)job->gpu,
@@ -179,6 +179,10 @@ int engine_arrive(struct engine *engine, struct job *job) {
 		.tag = job->number,
 		.label = job->label,
 	};
+}
+
+int engine_arrive(struct engine *engine, struct job *job) {
+	struct sched_job arrival = describe(engine, job);
 	int r = sched_arrive(engine->sched, &arrival, &job->sched_id);
 
 	if (r < 0) {
@@ -189,6 +193,35 @@ int engine_arrive(struct engine *engine, struct job *job) {
 	engine->n_held += job->task != SCHED_TASK_NONE;
 	engine->changed = true;
 	return 0;
+}
+
+int engine_adopt(struct engine *engine, struct job *job) {
+	struct sched_job running = describe(engine, job);
+	int r;
+
+	running.gpu = (int)job->gpu;
+	running.slot = job->slot;
+	running.sms = job->sms;
+	running.granted = job->granted;
+	r = sched_adopt(engine->sched, &running, &job->sched_id);
+	if (r < 0) {
+		return r == -ENOSPC ? ENGINE_E_FULL : ENGINE_E_TAKEN;
+	}
+	engine->jobs[job->sched_id] = job;
+	if (job->sequence >= engine->next_sequence) {
+		engine->next_sequence = job->sequence + 1;
+	}
+	job_set_state(job, JOB_RUNNING);
+	return 0;
+}
+
+void engine_moved(struct engine *engine, struct job *job) {
+	sched_set_owner(engine->sched, job->sched_id, job->owner, job->label);
+}
+
+void engine_hold(struct engine *engine, bool hold) {
+	engine->on_hold = hold;
+	engine->changed = true;
 }
 
 void engine_finish(struct engine *engine, struct job *job, bool done) {
@@ -227,7 +260,7 @@ void engine_run(struct engine *engine) {
 	/* A grant that can't be delivered ends jobs: that is a change for the next turn. */
 	assert(!engine->running);
 	engine->running = true;
-	while (engine->changed && !engine->stopped) {
+	while (engine->changed && !engine->stopped && !engine->on_hold) {
 		nsec_t now = nsec_now();
 
 		engine->changed = false;

@@ -18,7 +18,8 @@ struct profiles;
 /* Decisions that the core keeps to explain: see explain.h. 800 KiB, once they are used. */
 #define ENGINE_DECISIONS_KEPT 256
 
-#define ENGINE_E_FULL 1
+#define ENGINE_E_FULL  1
+#define ENGINE_E_TAKEN 2
 
 /* A job has its SMs: tell its process. May end jobs, this one included. */
 typedef void (*engine_granted_fn)(struct job *job);
@@ -58,6 +59,17 @@ void engine_retry(struct engine *engine);
 
 /* A job arrives; it must stay in place until engine_finish(). Return: 0 or ENGINE_E_FULL. */
 int engine_arrive(struct engine *engine, struct job *job);
+
+/* The same for a job that runs already, granted by another daemon: its gpu, slot, sms, enforcement,
+ * granted and sequence are set. Return: 0; ENGINE_E_FULL; ENGINE_E_TAKEN: that place is not free.
+ */
+int engine_adopt(struct engine *engine, struct job *job);
+
+/* It is another session's from now on: owner and label have changed, and it is of no task. */
+void engine_moved(struct engine *engine, struct job *job);
+
+/* While held, nothing is granted: jobs of before may still be told of. */
+void engine_hold(struct engine *engine, bool hold);
 
 /* The job has ended, in whatever state; its SMs are free. Sets JOB_DONE or JOB_ABANDONED. */
 void engine_finish(struct engine *engine, struct job *job, bool done);

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "daemon/inventory.h"
+#include "daemon/ledger.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
@@ -26,6 +27,7 @@ struct daemon {
 	struct runtime *runtime;
 	struct inventory *inventory;
 	struct profiles *profiles;
+	struct ledger *ledger;
 	struct server *server;
 	struct event *signals[3]; /* SIGTERM, SIGINT, SIGHUP */
 	struct event *watchdog;	  /* NULL: not wanted */
@@ -106,7 +108,7 @@ static void on_inventory(void *userdata, int error, const char *why) {
 	}
 	r = profiles_lay_out(d->profiles, d->inventory, warn);
 	if (r == 0) {
-		r = server_start(d->server, d->inventory, d->profiles);
+		r = server_start(d->server, d->inventory, d->profiles, d->ledger);
 	}
 	if (r < 0) {
 		log_error("Can't start: %s", strerror(-r));
@@ -175,6 +177,14 @@ static int start(struct daemon *d) {
 		log_error("%s", why);
 		return r;
 	}
+	r = ledger_new(&d->ledger, runtime_directory(d->runtime), why, sizeof(why));
+	if (r < 0) {
+		log_error("Can't start: %s", strerror(-r));
+		return r;
+	}
+	if (*why) {
+		log_warning("%s", why);
+	}
 	r = load_profiles(d);
 	if (r < 0) {
 		return r;
@@ -215,6 +225,7 @@ static int start(struct daemon *d) {
 
 static void stop(struct daemon *d) {
 	server_free(d->server);
+	ledger_free(d->ledger);
 	inventory_free(d->inventory);
 	profiles_free(d->profiles);
 	for (size_t i = 0; i < 3; i++) {

@@ -8,8 +8,10 @@
 
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
+#include "daemon/ledger.h"
 #include "daemon/log.h"
 #include "daemon/quota.h"
+#include "daemon/resume.h"
 #include "daemon/util.h"
 
 /* A user's share. Sessions: more than a GPU's 48 contexts can ever be. Jobs: a quarter of the
@@ -136,6 +138,7 @@ struct server *server_free(struct server *server) {
 		event_del(&server->reap);
 		if (server->inventory) {
 			event_del(&server->retry);
+			event_del(&server->trusted);
 		}
 		listener_free(server->shim_listener);
 		listener_free(server->control_listener);
@@ -165,8 +168,30 @@ static void on_retry(evutil_socket_t fd, short what, void *userdata) {
 	server_decide(server);
 }
 
+static void on_trusted(evutil_socket_t fd, short what, void *userdata) {
+	struct server *server = userdata;
+
+	server->trusting = false;
+	engine_hold(server->engine, false);
+	server_decide(server);
+}
+
+/* Gives programs time to tell what they hold, since nobody else knows. */
+static void trust(struct server *server) {
+	static const struct timeval grace = {.tv_usec = RESUME_GRACE_MS * 1000};
+
+	log_warning(
+		"What jobs ran under the sbeetd before is not known; nothing is granted for "
+		"%d ms, so that programs can tell",
+		RESUME_GRACE_MS);
+	if (event_add(&server->trusted, &grace) == 0) {
+		server->trusting = true;
+		engine_hold(server->engine, true);
+	}
+}
+
 int server_start(struct server *server, struct inventory *inventory,
-		 const struct profiles *profiles) {
+		 const struct profiles *profiles, struct ledger *ledger) {
 	int r = engine_add_gpus(server->engine, inventory, profiles);
 
 	if (r < 0) {
@@ -174,6 +199,13 @@ int server_start(struct server *server, struct inventory *inventory,
 	}
 	server->inventory = inventory;
 	server->profiles = profiles;
+	server->ledger = ledger;
+	event_assign(&server->trusted, server->base, -1, EV_TIMEOUT, on_trusted, server);
+	if (ledger_past(ledger) == LEDGER_PAST_UNKNOWN) {
+		trust(server);
+	}
+	resume_absent(server);
+	ledger_commit(ledger);
 	event_assign(&server->retry, server->base, -1, EV_TIMEOUT, on_retry, server);
 	listener_resume(server->shim_listener);
 	listener_resume(server->control_listener);

@@ -12,6 +12,7 @@
 
 struct engine;
 struct inventory;
+struct ledger;
 struct profiles;
 struct quota;
 struct reload;
@@ -22,12 +23,13 @@ struct server {
 	struct engine *engine;				   /* owned */
 	const struct profiles *profiles;		   /* borrowed, outlive us */
 	struct reload *reload;				   /* borrowed, outlives us */
+	struct ledger *ledger;				   /* borrowed, outlives us */
 	struct quota *quota;				   /* owned */
 	struct listener *shim_listener, *control_listener; /* owned */
 
 	struct session_list sessions, ended_sessions;
 	struct control_list clients, ended_clients;
-	struct event reap, retry;
+	struct event reap, retry, trusted;
 	struct feed feed; /* what happens, for the subscribers */
 	struct subscribers subscribers;
 	uint64_t next_session;
@@ -36,6 +38,7 @@ struct server {
 	nsec_t linger; /* told to every shim */
 	nsec_t drain;  /* how long SMs stay with a process that hung up while it runs jobs */
 	uint64_t n_launches, n_protocol_errors;
+	bool trusting; /* nobody knows who held what: programs are asked, and nothing is granted */
 	bool stopping;
 
 	void *buffer; /* owned, PROTO_PACKET_MAX: every packet is received here and unpacked at once
@@ -49,9 +52,10 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 /* Takes NULL. */
 struct server *server_free(struct server *server);
 
-/* The GPUs are known: accept connections. Return: 0 or negative errno. */
+/* The GPUs are known: what @ledger says of the daemon before is taken over, and connections are
+ * accepted. Return: 0 or negative errno. */
 int server_start(struct server *server, struct inventory *inventory,
-		 const struct profiles *profiles);
+		 const struct profiles *profiles, struct ledger *ledger);
 
 /* Lets the engine decide. Every callback that may have changed something ends with this. */
 void server_decide(struct server *server);

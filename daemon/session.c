@@ -16,6 +16,7 @@
 #include "daemon/profiles.h"
 #include "daemon/quota.h"
 #include "daemon/report.h"
+#include "daemon/resume.h"
 #include "daemon/server.h"
 #include "daemon/util.h"
 #include "proto/packet.h"
@@ -131,7 +132,12 @@ static void drop_job(struct session *s, struct job *job, bool done) {
 		s->counters.launches += job->launches;
 		s->server->n_launches += job->launches;
 	}
-	engine_finish(s->server->engine, job, done);
+	resume_forget(job);
+	if (job->sched_id != SCHED_JOB_NONE) {
+		engine_finish(s->server->engine, job, done);
+	} else {
+		job_set_state(job, done ? JOB_DONE : JOB_ABANDONED); /* SMs that were not its */
+	}
 	TAILQ_REMOVE(&s->jobs, job, link);
 	s->n_jobs--;
 	quota_release(s->user, QUOTA_JOBS, 1);
@@ -157,8 +163,7 @@ static void close_socket(struct session *s) {
 	}
 }
 
-/* Abandons all jobs and hears nothing more; the server will free it. */
-static void session_end(struct session *s) {
+void session_end(struct session *s) {
 	struct job *job;
 	bool known;
 
@@ -185,18 +190,23 @@ static void session_end(struct session *s) {
 	server_session_ended(s->server, s);
 }
 
-/* Ends the connection. The session lives on while jobs run whose kernels may do so too. */
-static void session_hang_up(struct session *s) {
+/* From now on it has the server's drain time. Return: 0 or -ENOMEM. */
+static int begin_drain(struct session *s) {
 	nsec_t t = s->server->drain;
 	struct timeval drain = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
 				.tv_usec = (suseconds_t)(t % NSEC_PER_SEC / NSEC_PER_USEC)};
 
+	return event_add(&s->drained, &drain) < 0 ? -ENOMEM : 0;
+}
+
+/* Ends the connection. The session lives on while jobs run whose kernels may do so too. */
+static void session_hang_up(struct session *s) {
 	if (s->fd < 0) {
 		return;
 	}
 	drop_waiting(s);
 	/* Without a pidfd nobody would tell of the process's death: then the socket's end is it. */
-	if (s->n_jobs == 0 || s->pidfd < 0 || event_add(&s->drained, &drain) < 0) {
+	if (s->n_jobs == 0 || s->pidfd < 0 || begin_drain(s) < 0) {
 		session_end(s);
 		return;
 	}
@@ -237,6 +247,7 @@ void session_grant(struct job *job) {
 	grant.deadline_ns = job->deadline;
 	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
 	m.grant = &grant;
+	resume_note(job);
 	session_send(s, &m);
 	/* Other jobs of a session that was cut off just now may run. This one never will. */
 	if (s->state == SESSION_DRAINING && s->fd < 0) {
@@ -244,16 +255,15 @@ void session_grant(struct job *job) {
 	}
 }
 
-/* The process is back: what it had before is over for it, or it would wait for itself. */
-static void end_predecessors(struct session *s) {
-	struct session *other, *next;
+void session_revoke(struct session *s, uint64_t job, const char *reason) {
+	Sbeet__Revoke revoke = SBEET__REVOKE__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 
-	for (other = TAILQ_FIRST(&s->server->sessions); other; other = next) {
-		next = TAILQ_NEXT(other, link);
-		if (other->fd < 0 && other->cred.pid == s->cred.pid) {
-			session_end(other);
-		}
-	}
+	revoke.job = job;
+	revoke.reason = (char *)reason;
+	m.body_case = SBEET__TO_SHIM__BODY_REVOKE;
+	m.revoke = &revoke;
+	session_send(s, &m);
 }
 
 /* A task with times to keep, whose profile is known, is one for the policies to plan with. Without
@@ -286,8 +296,8 @@ static void declare_task(struct session *s) {
 static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Hello *hello = packet->hello;
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
-	char *green = (char *)"green";
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+	char *features[] = {(char *)PROTO_FEATURE_RESUME, (char *)"green"};
 
 	if (hello->version != PROTO_VERSION) {
 		session_fail(
@@ -303,7 +313,6 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	s->enforcement_mask = hello->enforcement_mask;
 	session_set_state(s, SESSION_ACTIVE);
 	report_session(s, EVENT(SESSION_START));
-	end_predecessors(s);
 	declare_task(s);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
@@ -312,13 +321,16 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	welcome.session = s->id;
 	welcome.task = s->task.name;
 	welcome.linger_ns = s->server->linger;
-	welcome.features = &green;
-	welcome.n_features = engine_cuts_green(s->server->engine);
+	welcome.features = features;
+	welcome.n_features = 1u + engine_cuts_green(s->server->engine);
 	welcome.mps_pipe_directory = (char *)inventory_mps_pipe_directory(s->server->inventory);
 	welcome.mps_log_directory = (char *)inventory_mps_log_directory(s->server->inventory);
 	m.body_case = SBEET__TO_SHIM__BODY_WELCOME;
 	m.welcome = &welcome;
 	session_send(s, &m);
+	if (s->fd >= 0) {
+		resume_session(s, hello);
+	}
 }
 
 /* Room for the bit of kernel @id. Return: 0, -ENOMEM, SESSION_E_QUOTA. */
@@ -373,6 +385,15 @@ static nsec_t clamp_release(nsec_t claimed, nsec_t now) {
 		return now;
 	}
 	return now - claimed > RELEASE_AGE_MAX ? now - RELEASE_AGE_MAX : claimed;
+}
+
+int session_add_job(struct session *s, struct job *job) {
+	if (quota_charge(s->user, QUOTA_JOBS, 1)) {
+		return SESSION_E_QUOTA;
+	}
+	TAILQ_INSERT_TAIL(&s->jobs, job, link);
+	s->n_jobs++;
+	return 0;
 }
 
 static struct job *open_job(struct session *s, const Sbeet__Request *request, size_t gpu) {
@@ -602,17 +623,18 @@ static void on_drained(evutil_socket_t fd, short what, void *userdata) {
 
 /*
  * A descriptor of the very process that connected; asked of the socket where the kernel can,
- * because by number another process could be meant when that one has already died. Return: -1 where
+ * because by number another process could be meant when that one has already died. @fd: -1: there
+ * is only the number. Return: -1 where
  * there is none to be had, -ESRCH if the process is dead.
  */
 static int open_pidfd(int fd, pid_t pid) {
 	socklen_t size = sizeof(int);
 	int pidfd = -1;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0) {
+	if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0) {
 		return pidfd;
 	}
-	if (errno == ENOPROTOOPT || errno == EOPNOTSUPP) {
+	if (fd < 0 || errno == ENOPROTOOPT || errno == EOPNOTSUPP) {
 		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		if (pidfd >= 0) {
 			return pidfd;
@@ -636,38 +658,40 @@ static void refuse_quota(int fd, uint64_t limit) {
 	packet_send(fd, &m.base, -1);
 }
 
+static int watch_process(struct session *s) {
+	if (s->pidfd < 0) {
+		return 0;
+	}
+	event_assign(&s->dead, s->server->base, s->pidfd, EV_READ, on_dead, s);
+	return event_add(&s->dead, NULL) < 0 ? -ENOMEM : 0;
+}
+
 static int watch(struct session *s, int fd) {
 	event_assign(&s->readable, s->server->base, fd, EV_READ | EV_PERSIST, on_readable, s);
 	if (event_add(&s->readable, NULL) < 0) {
 		return -ENOMEM;
 	}
-	if (s->pidfd >= 0) {
-		event_assign(&s->dead, s->server->base, s->pidfd, EV_READ, on_dead, s);
-		if (event_add(&s->dead, NULL) < 0) {
-			event_del(&s->readable);
-			return -ENOMEM;
-		}
+	if (watch_process(s) < 0) {
+		event_del(&s->readable);
+		return -ENOMEM;
 	}
 	return 0;
 }
 
-int session_new(struct session **ret, struct server *server, uint64_t id, int fd) {
+/* Charged, and of a living process as far as that is known. */
+static int make(struct session **ret, struct server *server, uint64_t id, const struct ucred *cred,
+		int fd) {
 	struct quota_user *user;
-	socklen_t size;
-	struct ucred cred;
 	struct session *s;
-	int r;
+	int r = quota_user_ref(server->quota, cred->uid, &user);
 
-	size = sizeof(cred);
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0) {
-		return -errno;
-	}
-	r = quota_user_ref(server->quota, cred.uid, &user);
 	if (r < 0) {
 		return r;
 	}
 	if (quota_charge(user, QUOTA_SESSIONS, 1)) {
-		refuse_quota(fd, quota_limit(user, QUOTA_SESSIONS));
+		if (fd >= 0) {
+			refuse_quota(fd, quota_limit(user, QUOTA_SESSIONS));
+		}
 		quota_user_unref(user);
 		return SESSION_E_QUOTA;
 	}
@@ -680,19 +704,64 @@ int session_new(struct session **ret, struct server *server, uint64_t id, int fd
 	s->server = server;
 	s->user = user;
 	s->id = id;
-	s->cred = cred;
+	s->cred = *cred;
 	s->connected = nsec_now();
 	s->fd = -1;
 	s->sched_task = SCHED_TASK_NONE;
 	TAILQ_INIT(&s->jobs);
 	event_assign(&s->drained, server->base, -1, EV_TIMEOUT, on_drained, s);
-	s->pidfd = open_pidfd(fd, cred.pid);
-	r = s->pidfd < -1 ? s->pidfd : watch(s, fd);
+	s->pidfd = open_pidfd(fd, cred->pid);
+	if (s->pidfd < -1) {
+		r = s->pidfd;
+		session_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+int session_new(struct session **ret, struct server *server, uint64_t id, int fd) {
+	struct session *s;
+	struct ucred cred;
+	socklen_t size = sizeof(cred);
+	int r;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0) {
+		return -errno;
+	}
+	r = make(&s, server, id, &cred, fd);
+	if (r) {
+		return r;
+	}
+	r = watch(s, fd);
 	if (r < 0) {
 		session_free(s);
 		return r;
 	}
 	s->fd = fd;
+	*ret = s;
+	return 0;
+}
+
+int session_new_absent(struct session **ret, struct server *server, uint64_t id,
+		       const struct ucred *cred) {
+	struct session *s;
+	int r = make(&s, server, id, cred, -1);
+
+	if (r) {
+		return r;
+	}
+	r = begin_drain(s);
+	if (r == 0) {
+		r = watch_process(s);
+	}
+	if (r < 0) {
+		event_del(&s->drained);
+		session_free(s);
+		return r;
+	}
+	session_set_state(s, SESSION_ACTIVE);
+	session_set_state(s, SESSION_DRAINING);
 	*ret = s;
 	return 0;
 }

@@ -10,7 +10,8 @@
  *
  * A process that hangs up while its jobs run may live on, and so may its kernels: their SMs stay
  * its own until the process is dead, connects again, or for the server's drain time, after which
- * whatever ran is taken to be over.
+ * whatever ran is taken to be over. When it connects again it says which jobs it still has: see
+ * resume.h, where sessions that a daemon before this one had come from too.
  */
 #pragma once
 
@@ -79,12 +80,26 @@ TAILQ_HEAD(session_list, session);
  */
 int session_new(struct session **ret, struct server *server, uint64_t id, int fd);
 
+/* The session of a process that was connected to the daemon before this one: DRAINING from its
+ * start. Return: as session_new(); -ESRCH: it is dead. */
+int session_new_absent(struct session **ret, struct server *server, uint64_t id,
+		       const struct ucred *cred);
+
 /* Takes NULL. Closes politely: what was sent stays readable for the peer. */
 struct session *session_free(struct session *s);
 
 /* Says why we leave, if the peer's buffer has room, and ends: all jobs are abandoned, nothing more
  * is heard, the server will free it. */
 void session_goodbye(struct session *s, const char *reason);
+
+/* Ends without a word. */
+void session_end(struct session *s);
+
+/* A job comes into the list and under the user's quota. Return: 0 or SESSION_E_QUOTA. */
+int session_add_job(struct session *s, struct job *job);
+
+/* Finish what runs and start nothing more, if the peer's buffer has room for that. */
+void session_revoke(struct session *s, uint64_t job, const char *reason);
 
 /* Sends the grant; for the engine. Ends the session if it can't take it. */
 void session_grant(struct job *job);

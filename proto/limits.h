@@ -20,6 +20,9 @@
 #define PROTO_PATH_MAX	      1024
 #define PROTO_FEATURES_MAX    32
 
+/* Feature of the daemon: jobs that were granted before are taken over, see Hello.held. */
+#define PROTO_FEATURE_RESUME "resume"
+
 /* GPU SMs that a set can name: four 64-bit words. The largest GPU today has 160. */
 #define PROTO_SMS_MAX 256
 

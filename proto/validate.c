@@ -207,6 +207,20 @@ static int check_task(struct why why, const Sbeet__TaskSpec *t) {
 	return 0;
 }
 
+static int check_held(struct why why, const Sbeet__Held *m) {
+	TRY(check_some(why, "held job", m->job));
+	TRY(check_uuid(why, "gpu_uuid", &m->gpu_uuid));
+	TRY(check_sms(why, "sms", &m->sms, PROTO_SMS_MAX));
+	if (m->sms.len == 0) {
+		return bad(why, "sms is empty, expected at least one SM");
+	}
+	TRY(check_enum(why, "enforcement", (int)m->enforcement, &sbeet__enforcement__descriptor));
+	TRY(check_most(why, "deadline_ns", m->deadline_ns, PROTO_TIME_MAX_NS));
+	TRY(check_most(why, "release_ns", m->release_ns, PROTO_TIME_MAX_NS));
+	TRY(check_enforcement_mask(why, "enforcement_mask", m->enforcement_mask));
+	return check_most(why, "granted_ns", m->granted_ns, PROTO_TIME_MAX_NS);
+}
+
 static int check_hello(struct why why, const Sbeet__Hello *m) {
 	TRY(check_features(why, m->features, m->n_features));
 	TRY(check_text(why, "program", m->program, PROTO_NAME_MAX));
@@ -215,7 +229,12 @@ static int check_hello(struct why why, const Sbeet__Hello *m) {
 	}
 	TRY(check_enum(why, "scope", (int)m->scope, &sbeet__scope__descriptor));
 	TRY(check_enforcement_mask(why, "enforcement_mask", m->enforcement_mask));
-	return check_text(why, "shim_version", m->shim_version, PROTO_NAME_MAX);
+	TRY(check_text(why, "shim_version", m->shim_version, PROTO_NAME_MAX));
+	TRY(check_most(why, "number of held jobs", m->n_held, PROTO_JOBS_PER_SESSION));
+	for (size_t i = 0; i < m->n_held; i++) {
+		TRY(check_held(why, m->held[i]));
+	}
+	return 0;
 }
 
 static int check_kernel(struct why why, const Sbeet__KernelDef *m) {

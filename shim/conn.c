@@ -26,6 +26,7 @@
 #include "proto/packet.h"
 #include "proto/validate.h"
 #include "shim/env.h"
+#include "shim/held.h"
 #include "shim/job.h"
 #include "shim/kernel.h"
 #include "shim/log.h"
@@ -46,6 +47,11 @@
 #define RETRY_MIN_NS (1 * NSEC_PER_SEC)
 #define RETRY_MAX_NS (60 * NSEC_PER_SEC)
 
+/* The same after a daemon has vanished; a random part of up to a half is taken off, lest a thousand
+ * programs come at once. Held jobs must be told of within the daemon's RESUME_GRACE_MS. */
+#define RESTART_MIN_NS (2 * NSEC_PER_MSEC)
+#define RESTART_MAX_NS (100 * NSEC_PER_MSEC)
+
 /* With SBEET_REQUIRE. */
 #define REQUIRE_POLL_NS (20 * NSEC_PER_MSEC)
 
@@ -62,6 +68,7 @@ struct waiter {
 	uint64_t job;
 	bool answered;
 	int result; /* 0, CONN_E_REFUSED, or -ECONNRESET: the connection is gone */
+	const struct conn_ask *ask;
 	struct enforce_grant grant;
 	pthread_cond_t changed; /* answered, or the reader's role is free */
 };
@@ -77,17 +84,25 @@ static struct {
 	struct waiter *waiters;
 	nsec_t retry_ns; /* not before; 0: at once */
 	nsec_t backoff_ns;
+	bool owes; /* jobs were held when the connection was lost: a daemon is to be told of their
+		      fate */
 	uint8_t declared[PROTO_KERNELS_MAX / 8]; /* kernels, by number */
 } conn = {.lock = PTHREAD_MUTEX_INITIALIZER, .quiet = PTHREAD_COND_INITIALIZER, .fd = -1};
 
-static _Atomic uint32_t current; /* generation of the connection that is up; 0: none */
-static uint32_t generations;	 /* of all so far; under the lock */
-static _Atomic nsec_t retry_at;	 /* copy of conn.retry_ns for conn_worth_asking() */
+static _Atomic uint32_t current;   /* number of the connection that is up; 0: none */
+static uint32_t generations;	   /* of all so far; under the lock */
+static _Atomic nsec_t retry_at;	   /* copy of conn.retry_ns for conn_worth_asking() */
+static _Atomic nsec_t restart_end; /* until then the daemon that vanished is waited for */
 static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
 static uint8_t buffer[PROTO_PACKET_MAX]; /* the reader's */
 
 static bool is_up(void) {
 	return atomic_load_explicit(&current, memory_order_acquire) != 0;
+}
+
+/* Whether the daemon has vanished and may be back any moment. */
+static bool is_restarting(void) {
+	return !is_up() && nsec_now() < atomic_load_explicit(&restart_end, memory_order_relaxed);
 }
 
 static void set_retry(nsec_t t) {
@@ -106,6 +121,7 @@ static bool fd_is_ours(void) {
 
 /* Takes the connection down; everyone who waits is told. */
 static void drop(void) {
+	conn.owes |= is_up() && held_any();
 	atomic_store_explicit(&current, 0, memory_order_release);
 	if (fd_is_ours()) {
 		if (conn.reading) {
@@ -126,6 +142,18 @@ static void drop(void) {
 			pthread_cond_signal(&w->changed);
 		}
 	}
+}
+
+/* The same when the daemon went without a word. */
+static void drop_lost(void) {
+	if (is_up()) {
+		log_line(LOG_LEVEL_INFO, "sbeetd is gone without a goodbye; waiting %llus for it",
+			 CONN_RESTART_WAIT_NS / NSEC_PER_SEC);
+		atomic_store(&restart_end, nsec_now() + CONN_RESTART_WAIT_NS);
+		set_retry(0);
+		conn.backoff_ns = 0;
+	}
+	drop();
 }
 
 static void reader_is_back(void) {
@@ -167,6 +195,13 @@ static void on_grant(const Sbeet__Grant *g) {
 	w->grant.gpu_sms = g->gpu_sms;
 	w->answered = true;
 	w->result = 0;
+	if (!(w->ask->enforcement_mask & (1u << g->enforcement)) ||
+	    !held_add(w->ask, g, nsec_now())) {
+		log_once(LOG_LEVEL_WARN,
+			 "sbeetd granted what was not asked for; going on unmanaged");
+		w->result = CONN_E_REFUSED;
+		drop();
+	}
 	pthread_cond_signal(&w->changed);
 }
 
@@ -235,8 +270,7 @@ static void read_one(void) {
 		if (n > 0) {
 			dispatch(buffer, n);
 		} else {
-			log_line(LOG_LEVEL_DEBUG, "Connection to sbeetd lost");
-			drop();
+			drop_lost();
 		}
 	}
 	reader_is_back();
@@ -320,6 +354,7 @@ static int send_hello(int fd) {
 	hello.scope = env->scope;
 	hello.enforcement_mask = enforcement_mask();
 	hello.shim_version = (char *)SBEET_VERSION;
+	held_declare(&hello);
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;
 	return packet_send(fd, &m.base, -1);
@@ -365,6 +400,9 @@ static int read_welcome(int fd, bool initial) {
 		if (enforcement_mask() != ENFORCEMENT_MASK && has_feature(m->welcome, "green")) {
 			place_activate();
 		}
+		if (!has_feature(m->welcome, PROTO_FEATURE_RESUME)) {
+			held_clear(); /* an older one, which knows nothing of them */
+		}
 		log_line(LOG_LEVEL_INFO, "Session %llu of task '%s'",
 			 (unsigned long long)m->welcome->session, m->welcome->task);
 	} else if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_ERROR) {
@@ -395,9 +433,23 @@ static int handshake(int fd, bool initial) {
 	return r;
 }
 
+/* When to try again after this error. */
+static void back_off(int error) {
+	nsec_t now = nsec_now(), *t = &conn.backoff_ns;
+
+	if (error != -EAGAIN && (is_restarting() || (conn.owes && held_any()))) {
+		*t = *t == 0 ? RESTART_MIN_NS : *t < RESTART_MAX_NS ? *t * 2 : RESTART_MAX_NS;
+		set_retry(now + *t - (now ^ (nsec_t)getpid() * 2654435761u) % (*t / 2));
+		return;
+	}
+	*t = error != -EAGAIN || *t < RETRY_MIN_NS ? RETRY_MIN_NS
+	     : *t < RETRY_MAX_NS		   ? *t * 2
+						   : RETRY_MAX_NS;
+	set_retry(now + *t);
+}
+
 /* Makes sure that there is a connection, if it is time to try. Return: 0 or negative errno. */
 static int ensure(bool initial) {
-	nsec_t now;
 	struct stat st;
 	int fd, r;
 
@@ -413,8 +465,7 @@ static int ensure(bool initial) {
 	if (is_up()) {
 		return 0;
 	}
-	now = nsec_now();
-	if (now < conn.retry_ns) {
+	if (nsec_now() < conn.retry_ns) {
 		return -EAGAIN;
 	}
 	fd = open_socket();
@@ -426,11 +477,7 @@ static int ensure(bool initial) {
 		if (fd >= 0) {
 			close(fd);
 		}
-		conn.backoff_ns = r != -EAGAIN			   ? RETRY_MIN_NS
-				  : conn.backoff_ns == 0	   ? RETRY_MIN_NS
-				  : conn.backoff_ns < RETRY_MAX_NS ? conn.backoff_ns * 2
-								   : RETRY_MAX_NS;
-		set_retry(nsec_now() + conn.backoff_ns);
+		back_off(r);
 		log_line(LOG_LEVEL_DEBUG, "Cannot reach sbeetd: %s", strerror(-r));
 		return r;
 	}
@@ -438,7 +485,9 @@ static int ensure(bool initial) {
 	conn.device = st.st_dev;
 	conn.inode = st.st_ino;
 	conn.backoff_ns = 0;
+	conn.owes = false;
 	set_retry(0);
+	atomic_store(&restart_end, 0);
 	memset(conn.declared, 0, sizeof(conn.declared));
 	atomic_store_explicit(&current, ++generations, memory_order_release);
 	return 0;
@@ -494,17 +543,16 @@ int conn_start(void) {
 }
 
 bool conn_worth_asking(void) {
-	return is_up() || env_get()->require ||
+	return is_up() || env_get()->require || is_restarting() ||
 	       nsec_now() >= atomic_load_explicit(&retry_at, memory_order_relaxed);
 }
 
 /* ---- sending ---- */
 
-/* @generation: of the connection it is meant for. Under the lock. */
-static int send_locked(uint32_t generation, const Sbeet__ToDaemon *m) {
+static int send_locked(const Sbeet__ToDaemon *m) {
 	int r;
 
-	if (generation == 0 || atomic_load(&current) != generation) {
+	if (!is_up()) {
 		return -ENOTCONN;
 	}
 	if (!fd_is_ours()) {
@@ -514,22 +562,29 @@ static int send_locked(uint32_t generation, const Sbeet__ToDaemon *m) {
 	r = packet_send(conn.fd, &m->base, -1);
 	if (r < 0) {
 		log_line(LOG_LEVEL_DEBUG, "Sending to sbeetd failed: %s", strerror(-r));
-		drop();
+		if (r == -EAGAIN) {
+			drop(); /* it lives, but is stuck */
+		} else {
+			drop_lost();
+		}
 		return -ENOTCONN;
 	}
 	return 0;
 }
 
-int conn_send(uint32_t generation, const Sbeet__ToDaemon *m) {
+int conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
 	int r;
 
 	pthread_mutex_lock(&conn.lock);
-	r = send_locked(generation, m);
+	r = held_has(job) ? send_locked(m) : -ENOTCONN;
+	if (m->body_case == SBEET__TO_DAEMON__BODY_DONE) {
+		held_remove(job);
+	}
 	pthread_mutex_unlock(&conn.lock);
 	return r;
 }
 
-static uint32_t declare_locked(uint32_t generation, const struct kernel *k) {
+static uint32_t declare_locked(const struct kernel *k) {
 	uint32_t id = k ? kernel_id(k) : 0;
 	Sbeet__KernelDef def = SBEET__KERNEL_DEF__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -554,7 +609,7 @@ static uint32_t declare_locked(uint32_t generation, const struct kernel *k) {
 	def.refusal = why;
 	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
 	m.kernel = &def;
-	if (send_locked(generation, &m) < 0) {
+	if (send_locked(&m) < 0) {
 		return 0;
 	}
 	conn.declared[id / 8] |= (uint8_t)(1u << id % 8);
@@ -566,19 +621,19 @@ static uint32_t declare_locked(uint32_t generation, const struct kernel *k) {
 	return id;
 }
 
-uint32_t conn_declare(uint32_t generation, const struct kernel *k) {
+uint32_t conn_declare(uint64_t job, const struct kernel *k) {
 	uint32_t id;
 
 	if (!k) {
 		return 0;
 	}
 	pthread_mutex_lock(&conn.lock);
-	id = declare_locked(generation, k);
+	id = held_has(job) && is_up() ? declare_locked(k) : 0;
 	pthread_mutex_unlock(&conn.lock);
 	return id;
 }
 
-static int send_request(uint32_t generation, const struct conn_ask *ask) {
+static int send_request(const struct conn_ask *ask) {
 	Sbeet__Request request = SBEET__REQUEST__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
@@ -588,12 +643,12 @@ static int send_request(uint32_t generation, const struct conn_ask *ask) {
 	request.release_ns = ask->release_ns;
 	request.enforcement_mask = ask->enforcement_mask;
 	request.op = ask->kind;
-	request.kernel = declare_locked(generation, ask->kernel);
+	request.kernel = declare_locked(ask->kernel);
 	request.tid = ask->tid;
 	request.sm_step = ask->sm_step;
 	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
 	m.request = &request;
-	return send_locked(generation, &m);
+	return send_locked(&m);
 }
 
 /* ---- waiting for an answer ---- */
@@ -608,13 +663,12 @@ static void remove_waiter(struct waiter *gone) {
 }
 
 /* One attempt over the present connection. Return: 0, CONN_E_REFUSED, -ECONNRESET. */
-static int ask_once(const struct conn_ask *ask, struct conn_grant *ret) {
-	uint32_t generation = atomic_load(&current);
-	struct waiter self = {.job = ask->job, .changed = PTHREAD_COND_INITIALIZER};
+static int ask_once(const struct conn_ask *ask, struct enforce_grant *ret) {
+	struct waiter self = {.job = ask->job, .ask = ask, .changed = PTHREAD_COND_INITIALIZER};
 
 	self.next = conn.waiters;
 	conn.waiters = &self;
-	if (send_request(generation, ask) < 0 && !self.answered) {
+	if (send_request(ask) < 0 && !self.answered) {
 		self.answered = true;
 		self.result = -ECONNRESET;
 	}
@@ -627,30 +681,45 @@ static int ask_once(const struct conn_ask *ask, struct conn_grant *ret) {
 	}
 	remove_waiter(&self);
 	pthread_cond_destroy(&self.changed);
-	if (self.result == 0 && !(ask->enforcement_mask & (1u << self.grant.enforcement))) {
-		log_once(LOG_LEVEL_WARN,
-			 "sbeetd granted what was not asked for; going on unmanaged");
-		drop();
-		return -ECONNRESET;
-	}
 	if (self.result == 0) {
-		*ret = (struct conn_grant){.grant = self.grant, .generation = generation};
+		*ret = self.grant;
 	}
 	return self.result;
 }
 
-int conn_request(const struct conn_ask *ask, struct conn_grant *ret) {
+/* Until the next attempt is due. */
+static void pause_locked(void) {
+	nsec_t now = nsec_now(), t = RESTART_MIN_NS;
+	struct timespec pause;
+
+	if (conn.retry_ns > now + t) {
+		t = conn.retry_ns - now;
+	}
+	t = t > RESTART_MAX_NS ? RESTART_MAX_NS : t;
+	pause.tv_sec = 0;
+	pause.tv_nsec = (long)t;
+	pthread_mutex_unlock(&conn.lock);
+	nanosleep(&pause, NULL);
+	pthread_mutex_lock(&conn.lock);
+}
+
+int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 	const struct env *env = env_get();
 	nsec_t deadline = env->require ? nsec_now() + env->require_ns : 0;
-	int r = -ECONNRESET;
+	unsigned left = 0; /* how often a daemon has sent us away */
+	int r;
 
 	pthread_mutex_lock(&conn.lock);
-	/* Twice: the first attempt may only show that the daemon was restarted meanwhile. */
-	for (int i = 0; r == -ECONNRESET && (i < 2 || nsec_now() < deadline); i++) {
-		if (ensure_until(false, deadline) < 0) {
-			break;
+	while ((r = ensure_until(false, deadline)) == 0 || is_restarting()) {
+		if (r == 0) {
+			r = ask_once(ask, ret);
+			if (r >= 0 || (!is_up() && !is_restarting() && ++left == 2)) {
+				break;
+			}
 		}
-		r = ask_once(ask, ret);
+		if (is_restarting()) {
+			pause_locked();
+		}
 	}
 	pthread_mutex_unlock(&conn.lock);
 	if (r < 0) {
@@ -660,12 +729,21 @@ int conn_request(const struct conn_ask *ask, struct conn_grant *ret) {
 	return r;
 }
 
-void conn_poll(void) {
+/* Tells a new daemon of what is held. Return: when to try again. */
+static nsec_t tell_again(void) {
+	nsec_t next = UINT64_MAX;
+
+	pthread_mutex_lock(&conn.lock);
+	if (!is_up() && conn.owes && ensure(false) < 0) {
+		next = conn.retry_ns;
+	}
+	pthread_mutex_unlock(&conn.lock);
+	return next;
+}
+
+nsec_t conn_poll(void) {
 	struct pollfd p = {.events = POLLIN};
 
-	if (!is_up()) {
-		return;
-	}
 	pthread_mutex_lock(&conn.lock);
 	/* A bound, so that a daemon that talks without end can't keep us here. */
 	for (int i = 0; i < 16 && is_up() && !conn.reading; i++) {
@@ -680,6 +758,7 @@ void conn_poll(void) {
 		read_one();
 	}
 	pthread_mutex_unlock(&conn.lock);
+	return tell_again();
 }
 
 nsec_t conn_linger_ns(void) {
@@ -712,4 +791,6 @@ void conn_after_fork(void) {
 	conn.fd = -1;
 	atomic_store(&current, 0);
 	atomic_store(&retry_at, 0);
+	atomic_store(&restart_end, 0);
+	held_clear();
 }

@@ -3,8 +3,12 @@
  *
  * Thread-safe. No call here goes into the driver. A connection that fails, that the program closed
  * ("close all descriptors") or that says something malformed is given up and a new one is made when
- * the next job opens, at most about every second; generations tell them apart, so that nothing said
- * to one daemon is repeated to the next.
+ * the next job opens, at most about every second.
+ *
+ * A daemon that vanishes without a goodbye is likely to be restarted: requests wait for the next
+ * one for CONN_RESTART_WAIT_NS, after which the program goes on unmanaged. The next daemon is told
+ * of the jobs that are held, whether or not the program asks for anything; each then goes on as if
+ * nothing had happened, and its messages go to that daemon.
  */
 #pragma once
 
@@ -22,6 +26,9 @@ enum {
 	CONN_E_REFUSED,	      /* the daemon has no place for this job; said once */
 };
 
+/* Longer than a restart takes, with NVML to be initialised. */
+#define CONN_RESTART_WAIT_NS (3 * NSEC_PER_SEC)
+
 struct conn_ask {
 	uint64_t job;
 	uint8_t uuid[PROTO_UUID_BYTES];
@@ -31,11 +38,6 @@ struct conn_ask {
 	Sbeet__OpKind kind;
 	const struct kernel *kernel; /* NULL if no launch, or not known */
 	uint32_t tid;
-};
-
-struct conn_grant {
-	struct enforce_grant grant;
-	uint32_t generation; /* of the connection that gave it */
 };
 
 /*
@@ -49,20 +51,24 @@ int conn_start(void);
 bool conn_worth_asking(void);
 
 /*
- * Asks for a job and waits for the answer, however long the daemon takes; no longer than the daemon
- * lives. With SBEET_REQUIRE it waits for a new daemon for that long. Return: 0 or CONN_E_*.
+ * Asks for a job and waits for the answer, however long the daemon takes; when that one is gone,
+ * for the next one as told above, or with SBEET_REQUIRE for as long as that says. The job is held
+ * until its JobDone is sent. Return: 0 or CONN_E_*.
  */
-int conn_request(const struct conn_ask *ask, struct conn_grant *ret);
+int conn_request(const struct conn_ask *ask, struct enforce_grant *ret);
 
-/* To the daemon of @generation. Return: 0, or -ENOTCONN when that one is gone. */
-int conn_send(uint32_t generation, const Sbeet__ToDaemon *message);
+/* Something about the held job @job; if it is its JobDone the job is held no more. Return: 0, or
+ * -ENOTCONN when no daemon knows the job. */
+int conn_send(uint64_t job, const Sbeet__ToDaemon *message);
 
-/* Declares @k to the daemon of @generation before it is named. Returns the number to name it by: 0
- * if @k is NULL or beyond the limit. */
-uint32_t conn_declare(uint32_t generation, const struct kernel *k);
+/* Declares @k before a message about the held job @job names it. Returns the number to name it by:
+ * 0 if @k is NULL or beyond the limit, or no daemon knows the job. */
+uint32_t conn_declare(uint64_t job, const struct kernel *k);
 
-/* Reads what has arrived, unless a thread that waits for a grant does so. Never waits. */
-void conn_poll(void);
+/* Reads what has arrived, unless a thread that waits for a grant does so, or connects again if that
+ * is due. Waits for a daemon's greeting at most. Return: when to call again at the latest;
+ * UINT64_MAX: whenever. */
+nsec_t conn_poll(void);
 
 /* How long a quiet program keeps a job, as the daemon wishes. */
 nsec_t conn_linger_ns(void);

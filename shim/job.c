@@ -240,7 +240,7 @@ static void job_ask(struct lane *lane, const struct op *op, struct conn_ask *ask
 
 /* The lane is OPENING and ours. Return: as conn_request(). */
 static int open_job(struct lane *lane, const struct op *op) {
-	struct conn_grant given;
+	struct enforce_grant given;
 	struct conn_ask ask;
 	int r, token;
 
@@ -255,15 +255,14 @@ static int open_job(struct lane *lane, const struct op *op) {
 	if (r != 0) {
 		return r;
 	}
-	lane->grant = given.grant;
+	lane->grant = given;
 	lane->grant.partition = NULL;
-	if (given.grant.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
-		lane->grant.partition = enforce_partition(op->worker->context, &given.grant);
+	if (given.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
+		lane->grant.partition = enforce_partition(op->worker->context, &given);
 	}
-	lane->generation = given.generation;
 	lane->sums = (struct job_sums){0};
 	atomic_store(&lane->granted_ns, nsec_now());
-	if (given.grant.enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) {
+	if (given.enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) {
 		token = state_enter();
 		if (enforce_prepare(op->worker->context, &lane->grant) < 0) {
 			log_once(LOG_LEVEL_WARN,
@@ -556,7 +555,7 @@ static void report(struct lane *lane, uint64_t outside) {
 	done.cancelled = done.launches + done.copies == 0;
 	m.body_case = SBEET__TO_DAEMON__BODY_DONE;
 	m.done = &done;
-	conn_send(lane->generation, &m); /* a daemon that is gone needs no account */
+	conn_send(done.job, &m); /* a daemon that is gone needs no account */
 }
 
 bool job_try_close(struct lane *lane) {

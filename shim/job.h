@@ -55,7 +55,6 @@ struct lane {
 	/* written while OPENING, constant until IDLE */
 	_Atomic uint64_t job;
 	struct enforce_grant grant;
-	uint32_t generation;
 	_Atomic nsec_t granted_ns;
 
 	/* what later jobs should ask for: see job_learn() in job.c */

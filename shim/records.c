@@ -29,7 +29,7 @@ static Sbeet__Op ops[PROTO_OPS_MAX];
 static Sbeet__Op *op_list[PROTO_OPS_MAX];
 static size_t n_ops;
 
-static void flush(uint64_t job, uint32_t generation) {
+static void flush(uint64_t job) {
 	Sbeet__OpBatch batch = SBEET__OP_BATCH__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
@@ -42,7 +42,7 @@ static void flush(uint64_t job, uint32_t generation) {
 	m.body_case = SBEET__TO_DAEMON__BODY_OPS;
 	m.ops = &batch;
 	/* -ENOTCONN: the daemon that this was for is gone, and its account with it. */
-	conn_send(generation, &m);
+	conn_send(job, &m);
 	n_ops = 0;
 }
 
@@ -100,31 +100,30 @@ static void drain_ring(struct ring *ring) {
 	uint32_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
 	const struct record *r = &ring->read;
 	const struct kernel *kernel = NULL;
-	uint32_t generation = 0, id = 0;
+	uint32_t id = 0;
 	uint64_t job = 0;
 	nsec_t time;
 
 	while (at != head) {
 		at = read_one(ring, at, &time);
 		if (r->job != job) {
-			flush(job, generation);
+			flush(job);
 			job = r->job;
-			generation = r->lane->generation;
 			kernel = NULL;
 			id = 0;
 		} else if (n_ops == PROTO_OPS_MAX) {
-			flush(job, generation);
+			flush(job);
 		}
 		/* Said before the batch that names it. The same address is the same kernel within
 		 * one turn: whoever takes kernels away drains first. */
 		if (r->kernel != kernel) {
 			kernel = r->kernel;
-			id = conn_declare(generation, kernel);
+			id = conn_declare(job, kernel);
 		}
 		append(r, time, id);
 		add_up(r);
 	}
-	flush(job, generation);
+	flush(job);
 	atomic_store_explicit(&ring->tail, at, memory_order_release);
 }
 

@@ -350,9 +350,9 @@ static void *run(void *data) {
 	pthread_setname_np(pthread_self(), "sbeet");
 	state_enter(); /* for good: whatever this thread calls is ours */
 	for (;;) {
+		nsec_t again = conn_poll();
 		struct round round = {.now = nsec_now(), .next = NEVER};
 
-		conn_poll();
 		records_drain();
 		job_for_each(look_at, &round);
 		worker_collect(worker_idle);
@@ -364,7 +364,7 @@ static void *run(void *data) {
 		} else {
 			napped = false;
 		}
-		sleep_until(round.next);
+		sleep_until(again < round.next ? again : round.next);
 	}
 	return NULL;
 }

@@ -483,6 +483,52 @@ static void explain_start(struct sched *s, sched_job_id id, nsec_t now) {
 	explain_job(s, job, reason, now);
 }
 
+/* From waiting to running: the books only. */
+static void place(struct sched *s, sched_job_id id, size_t index, unsigned slot,
+		  const struct smset *sms, nsec_t now) {
+	struct sched_gpu *gpu = &s->gpus[index];
+	struct sched_job *job = &s->jobs[id];
+
+	remove_waiting(s, id);
+	job->state = SCHED_JOB_RUNNING;
+	job->gpu = (int)index;
+	job->slot = slot;
+	job->sms = *sms;
+	job->granted = now;
+	gpu->slots[slot] = id;
+	gpu->free = smset_minus(&gpu->free, sms);
+	predict(s, job);
+}
+
+int sched_adopt(struct sched *s, const struct sched_job *job, sched_job_id *ret_id) {
+	const struct sched_gpu *gpu;
+	sched_job_id id;
+	int r;
+
+	if (job->gpu < 0 || (size_t)job->gpu >= s->n_gpus || job->slot >= SCHED_SLOTS_MAX ||
+	    smset_empty(&job->sms)) {
+		return -EINVAL;
+	}
+	gpu = &s->gpus[job->gpu];
+	if (gpu->slots[job->slot] != SCHED_JOB_NONE || !smset_within(&job->sms, &gpu->free) ||
+	    !policy_may_share(s, (size_t)job->gpu, job)) {
+		return -EBUSY;
+	}
+	r = sched_arrive(s, job, &id);
+	if (r < 0) {
+		return r;
+	}
+	place(s, id, (size_t)job->gpu, job->slot, &job->sms, job->granted);
+	*ret_id = id;
+	return 0;
+}
+
+void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label) {
+	assert(sched_job(s, id));
+	s->jobs[id].owner = owner;
+	s->jobs[id].label = label;
+}
+
 void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 		  const struct smset *sms, nsec_t now, struct sched_actions *actions) {
 	struct sched_gpu *gpu = &s->gpus[index];
@@ -496,15 +542,7 @@ void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	assert(policy_may_share(s, index, job));
 	assert(actions->n < sizeof(actions->list) / sizeof(actions->list[0]));
 
-	remove_waiting(s, id);
-	job->state = SCHED_JOB_RUNNING;
-	job->gpu = (int)index;
-	job->slot = slot;
-	job->sms = *sms;
-	job->granted = now;
-	gpu->slots[slot] = id;
-	gpu->free = smset_minus(&gpu->free, sms);
-	predict(s, job);
+	place(s, id, index, slot, sms, now);
 	if (s->explain) {
 		explain_start(s, id, now);
 	}

@@ -243,6 +243,17 @@ void sched_release_sms(struct sched *s, sched_job_id id);
 /* A job is released. Of @job only task to label are read. Return: 0, -ENOSPC, -EINVAL. */
 int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret_id);
 
+/*
+ * A job comes that was granted before, by a scheduler that is no more: it runs from now on, on just
+ * these SMs. Of @job what sched_arrive() reads, and gpu, slot, sms and granted.
+ * Return: 0; -EBUSY: the slot or an SM is taken, or the GPU may not be shared so; else as
+ * sched_arrive().
+ */
+int sched_adopt(struct sched *s, const struct sched_job *job, sched_job_id *ret_id);
+
+/* The job is another owner's from now on, with this label. */
+void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label);
+
 /* A job is complete, cancelled or its process dead; its SMs are free from now on. */
 void sched_finish(struct sched *s, sched_job_id id);
 

@@ -33,11 +33,11 @@ static struct {
 	size_t n, batches, declared;
 } sent;
 
-int __wrap_conn_send(uint32_t generation, const Sbeet__ToDaemon *m);
-uint32_t __wrap_conn_declare(uint32_t generation, const struct kernel *k);
+int __wrap_conn_send(uint64_t job, const Sbeet__ToDaemon *m);
+uint32_t __wrap_conn_declare(uint64_t job, const struct kernel *k);
 
-int __wrap_conn_send(uint32_t generation, const Sbeet__ToDaemon *m) {
-	assert_int_equal(generation, 7);
+int __wrap_conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
+	assert_true(job > 0);
 	assert_int_equal(m->body_case, SBEET__TO_DAEMON__BODY_OPS);
 	assert_in_range(m->ops->n_ops, 1, PROTO_OPS_MAX);
 	for (size_t i = 0; i < m->ops->n_ops; i++) {
@@ -56,7 +56,7 @@ int __wrap_conn_send(uint32_t generation, const Sbeet__ToDaemon *m) {
 }
 
 /* Kernels are numbers here. */
-uint32_t __wrap_conn_declare(uint32_t generation, const struct kernel *k) {
+uint32_t __wrap_conn_declare(uint64_t job, const struct kernel *k) {
 	sent.declared++;
 	return (uint32_t)(uintptr_t)k;
 }
@@ -66,7 +66,6 @@ static struct lane lane;
 static int setup(void **state) {
 	memset(&sent, 0, sizeof(sent));
 	lane.sums = (struct job_sums){0};
-	lane.generation = 7;
 	return 0;
 }
 

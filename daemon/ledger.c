@@ -1,0 +1,213 @@
+/*
+ * ledger.c: the file of running jobs. See ledger.h.
+ */
+#include "daemon/ledger.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "daemon/core/sched.h"
+#include "daemon/util.h"
+#include "proto/validate.h"
+#include "sbeet.pb-c.h"
+
+#define FILE_NAME "sbeetd.jobs"
+#define N_ENTRIES (SCHED_GPUS_MAX * SCHED_SLOTS_MAX)
+#define BOOT_ID	  "/proc/sys/kernel/random/boot_id"
+
+struct file {
+	char magic[8];
+	uint32_t version;
+	uint32_t entry_bytes;
+	char boot[40]; /* times and process ids of another boot mean nothing */
+	struct ledger_entry entries[N_ENTRIES];
+};
+
+static const char magic[8] = "sbeetjob";
+
+struct ledger {
+	char path[PROTO_PATH_MAX], next_path[PROTO_PATH_MAX];
+	struct file *file; /* mapped; private memory if there is no room for a file */
+	bool on_disk;
+	enum ledger_past past;
+	struct ledger_entry left[N_ENTRIES];
+	size_t n_left;
+};
+
+/* FNV-1a: against files that are cut or scribbled over, not against malice. */
+static uint64_t checksum(const struct ledger_entry *entry) {
+	const uint8_t *p = (const uint8_t *)entry + sizeof(entry->checksum);
+	const uint8_t *end = (const uint8_t *)entry + offsetof(struct ledger_entry, used);
+	uint64_t sum = 0xcbf29ce484222325;
+
+	for (; p < end; p++) {
+		sum = (sum ^ *p) * 0x100000001b3;
+	}
+	return sum;
+}
+
+static void read_boot(char boot[static 40]) {
+	_cleanup_close_ int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+
+	memset(boot, 0, 40);
+	if (fd >= 0 && read(fd, boot, 36) != 36) {
+		memset(boot, 0, 40);
+	}
+}
+
+static bool is_name(const char *text, size_t size) {
+	return memchr(text, '\0', size) && validate_name(text) == 0;
+}
+
+static bool is_sound(const struct ledger_entry *e) {
+	nsec_t now = nsec_now();
+
+	return e->used == 1 && e->checksum == checksum(e) && e->job > 0 && e->pid > 0 &&
+	       e->pid <= INT32_MAX && e->slot < SCHED_SLOTS_MAX && !smset_empty(&e->sms) &&
+	       e->granted <= now && e->release <= now && e->deadline <= PROTO_TIME_MAX_NS &&
+	       e->enforcement <= SBEET__ENFORCEMENT__ENFORCEMENT_GREEN &&
+	       e->job_class <= SCHED_CLASS_REALTIME && e->priority >= PROTO_PRIORITY_MIN &&
+	       e->priority <= PROTO_PRIORITY_MAX && e->sequence < UINT64_MAX / 2 &&
+	       is_name(e->task, sizeof(e->task)) && memchr(e->program, '\0', sizeof(e->program));
+}
+
+static void read_past(struct ledger *ledger) {
+	_cleanup_close_ int fd = open(ledger->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	_cleanup_free_ struct file *file = calloc(1, sizeof(*file));
+	char boot[40];
+
+	if (fd < 0 && errno == ENOENT) {
+		return;
+	}
+	ledger->past = LEDGER_PAST_UNKNOWN;
+	read_boot(boot);
+	if (fd < 0 || !file || read(fd, file, sizeof(*file)) != sizeof(*file) ||
+	    memcmp(file->magic, magic, sizeof(magic)) != 0 || file->version != LEDGER_VERSION ||
+	    file->entry_bytes != sizeof(struct ledger_entry)) {
+		return;
+	}
+	ledger->past = LEDGER_PAST_KNOWN;
+	for (size_t i = 0; i < N_ENTRIES && memcmp(file->boot, boot, sizeof(boot)) == 0; i++) {
+		if (is_sound(&file->entries[i])) {
+			ledger->left[ledger->n_left++] = file->entries[i];
+		} else if (file->entries[i].used) {
+			ledger->past = LEDGER_PAST_UNKNOWN;
+		}
+	}
+}
+
+/* Return: 0, or negative errno. */
+static int map_file(struct ledger *ledger) {
+	_cleanup_close_ int fd = -1;
+	void *p;
+	int r;
+
+	unlink(ledger->next_path);
+	fd = open(ledger->next_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		return -errno;
+	}
+	/* All its blocks now: a write into a hole on a full disk would be a SIGBUS. */
+	r = -posix_fallocate(fd, 0, sizeof(struct file));
+	if (r == 0) {
+		p = mmap(NULL, sizeof(struct file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		r = p == MAP_FAILED ? -errno : 0;
+	}
+	if (r < 0) {
+		unlink(ledger->next_path);
+		return r;
+	}
+	ledger->file = p;
+	ledger->on_disk = true;
+	return 0;
+}
+
+int ledger_new(struct ledger **ret, const char *directory, char *why, size_t why_size) {
+	struct ledger *ledger = calloc(1, sizeof(*ledger));
+	int r;
+
+	if (!ledger) {
+		return -ENOMEM;
+	}
+	*why = '\0';
+	snprintf(ledger->path, sizeof(ledger->path), "%s/" FILE_NAME, directory);
+	snprintf(ledger->next_path, sizeof(ledger->next_path), "%s/" FILE_NAME ".new", directory);
+	read_past(ledger);
+	r = map_file(ledger);
+	if (r < 0) {
+		snprintf(why, why_size,
+			 "Can't keep the list of running jobs in '%s': %s; if sbeetd is killed, "
+			 "they are known again only if their programs tell",
+			 directory, strerror(-r));
+		ledger->file = calloc(1, sizeof(*ledger->file));
+		if (!ledger->file) {
+			free(ledger);
+			return -ENOMEM;
+		}
+	}
+	memcpy(ledger->file->magic, magic, sizeof(magic));
+	ledger->file->version = LEDGER_VERSION;
+	ledger->file->entry_bytes = sizeof(struct ledger_entry);
+	read_boot(ledger->file->boot);
+	*ret = ledger;
+	return 0;
+}
+
+struct ledger *ledger_free(struct ledger *ledger) {
+	if (!ledger) {
+		return NULL;
+	}
+	if (ledger->on_disk) {
+		munmap(ledger->file, sizeof(*ledger->file));
+		unlink(ledger->next_path); /* if it was never committed */
+	} else {
+		free(ledger->file);
+	}
+	free(ledger);
+	return NULL;
+}
+
+enum ledger_past ledger_past(const struct ledger *ledger) {
+	return ledger->past;
+}
+
+const struct ledger_entry *ledger_left(const struct ledger *ledger, size_t i) {
+	return i < ledger->n_left ? &ledger->left[i] : NULL;
+}
+
+void ledger_commit(struct ledger *ledger) {
+	if (!ledger->on_disk) {
+		/* What it says is no longer so; an empty file tells that there was something. */
+		if (truncate(ledger->path, 0) < 0) {
+			unlink(ledger->path);
+		}
+	} else if (rename(ledger->next_path, ledger->path) < 0) {
+		unlink(ledger->path);
+	}
+}
+
+void ledger_write(struct ledger *ledger, size_t gpu, unsigned slot,
+		  const struct ledger_entry *entry) {
+	struct ledger_entry *e;
+
+	assert(gpu < SCHED_GPUS_MAX && slot < SCHED_SLOTS_MAX);
+	e = &ledger->file->entries[gpu * SCHED_SLOTS_MAX + slot];
+	ledger_erase(ledger, gpu, slot);
+	memcpy(e, entry, offsetof(struct ledger_entry, used));
+	e->slot = slot;
+	e->checksum = checksum(e);
+	__atomic_store_n(&e->used, 1,
+			 __ATOMIC_RELEASE); /* whoever is killed before: nobody was told */
+}
+
+void ledger_erase(struct ledger *ledger, size_t gpu, unsigned slot) {
+	__atomic_store_n(&ledger->file->entries[gpu * SCHED_SLOTS_MAX + slot].used, 0,
+			 __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,68 @@
+/*
+ * ledger.h: who holds which SMs, in a file that outlives the daemon, kill -9 included.
+ *
+ * One entry for each job slot of each GPU, mapped into memory: an entry is written before its Grant
+ * is sent and erased when the job has ended, so the file knows every job that any program may
+ * believe to have. What a dead daemon left is read once, judged like anything that comes from
+ * outside, and then replaced. Knows neither sessions nor sockets.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/limits.h"
+#include "proto/smset.h"
+#include "proto/units.h"
+
+/* Raised when the meaning of the file changes: another version's is not read. */
+#define LEDGER_VERSION 1
+
+/* All of fixed size, for it is the file's format too. */
+struct ledger_entry {
+	uint64_t checksum; /* of all that follows; set by ledger_write() */
+	uint64_t job;
+	uint64_t sequence;
+	nsec_t release, deadline, granted;
+	struct smset sms;
+	uint32_t pid, uid;
+	uint32_t slot, enforcement, enforcement_mask, session_mask;
+	uint32_t job_class, tid;
+	int32_t priority;
+	uint8_t uuid[PROTO_UUID_BYTES];
+	char task[PROTO_NAME_MAX + 4], program[PROTO_NAME_MAX + 4];
+	uint32_t used;
+};
+
+enum ledger_past {
+	LEDGER_PAST_NONE,    /* no daemon has run here before */
+	LEDGER_PAST_KNOWN,   /* the entries are all there was */
+	LEDGER_PAST_UNKNOWN, /* there was one, of another version or a broken file */
+};
+
+struct ledger;
+
+/*
+ * Reads what is in @directory and begins a new file beside it; the old one stays until
+ * ledger_commit(). Without room for a file (@why says so, else it is empty) all works but for what
+ * it is for. Return: 0 or -ENOMEM.
+ */
+int ledger_new(struct ledger **ret, const char *directory, char *why, size_t why_size);
+
+/* Takes NULL. The file stays for the next daemon. */
+struct ledger *ledger_free(struct ledger *ledger);
+
+enum ledger_past ledger_past(const struct ledger *ledger);
+
+/* What the daemon before left; NULL from the last one on. */
+const struct ledger_entry *ledger_left(const struct ledger *ledger, size_t i);
+
+/* The new file takes the old one's place. */
+void ledger_commit(struct ledger *ledger);
+
+/* The job in this slot of this GPU. */
+void ledger_write(struct ledger *ledger, size_t gpu, unsigned slot,
+		  const struct ledger_entry *entry);
+void ledger_erase(struct ledger *ledger, size_t gpu, unsigned slot);

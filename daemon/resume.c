@@ -1,0 +1,297 @@
+/*
+ * resume.c: what outlives connections and daemons. See resume.h.
+ */
+#include "daemon/resume.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/ledger.h"
+#include "daemon/log.h"
+#include "daemon/report.h"
+#include "daemon/server.h"
+#include "daemon/util.h"
+
+void resume_note(const struct job *job) {
+	const struct session *s = job->session;
+	struct ledger_entry e = {
+		.job = job->number,
+		.sequence = job->sequence,
+		.release = job->release,
+		.deadline = job->deadline,
+		.granted = job->granted,
+		.sms = job->sms,
+		.pid = (uint32_t)s->cred.pid,
+		.uid = s->cred.uid,
+		.slot = job->slot,
+		.enforcement = (uint32_t)job->enforcement,
+		.enforcement_mask = job->enforcement_mask,
+		.job_class = (uint32_t)job->job_class,
+		.tid = job->tid,
+		.priority = job->priority,
+	};
+
+	memcpy(e.uuid, inventory_gpu(s->server->inventory, job->gpu)->uuid, sizeof(e.uuid));
+	snprintf(e.task, sizeof(e.task), "%s", s->task.name);
+	snprintf(e.program, sizeof(e.program), "%s", s->program);
+	ledger_write(s->server->ledger, job->gpu, job->slot, &e);
+}
+
+void resume_forget(const struct job *job) {
+	const struct server *server = job->session->server;
+
+	/* When we stop, jobs run on: the next daemon is to know of them. */
+	if (job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE && !server->stopping) {
+		ledger_erase(server->ledger, job->gpu, job->slot);
+	}
+}
+
+/* ---- from the ledger ---- */
+
+/* Return: NULL if there is no room, or the place is taken. */
+static struct job *adopt(struct session *s, struct job *job) {
+	int r;
+
+	job->owner = s->id;
+	job->label = s->task.name;
+	if (session_add_job(s, job)) {
+		return job_free(job);
+	}
+	r = engine_adopt(s->server->engine, job);
+	if (r) {
+		job_set_state(job, JOB_RUNNING); /* which it does, on SMs that are not its own */
+		job_set_state(job, JOB_PREEMPTED);
+		return NULL;
+	}
+	resume_note(job);
+	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_GRANT);
+	return job;
+}
+
+static struct job *job_of_entry(struct session *s, const struct ledger_entry *e, size_t gpu) {
+	struct job *job = job_new(s, e->job);
+
+	if (job) {
+		job->tid = e->tid;
+		job->gpu = gpu;
+		job->enforcement_mask = e->enforcement_mask;
+		job->job_class = (enum sched_class)e->job_class;
+		job->priority = e->priority;
+		job->release = e->release;
+		job->deadline = e->deadline;
+		job->slot = e->slot;
+		job->sms = e->sms;
+		job->enforcement = (Sbeet__Enforcement)e->enforcement;
+		job->granted = e->granted;
+		job->sequence = e->sequence;
+	}
+	return job;
+}
+
+/* The session of this process that is not connected, NULL: none. */
+static struct session *find_absent(struct server *server, pid_t pid, uid_t uid) {
+	struct session *s;
+
+	TAILQ_FOREACH(s, &server->sessions, link) {
+		if (s->fd < 0 && s->cred.pid == pid && s->cred.uid == uid) {
+			return s;
+		}
+	}
+	return NULL;
+}
+
+/* Return: NULL if its process is dead, or there is no room. */
+static struct session *absent_session(struct server *server, const struct ledger_entry *e) {
+	struct ucred cred = {.pid = (pid_t)e->pid, .uid = e->uid, .gid = (gid_t)-1};
+	struct session *s = find_absent(server, cred.pid, cred.uid);
+
+	if (s || session_new_absent(&s, server, server->next_session, &cred)) {
+		return s;
+	}
+	server->next_session++;
+	snprintf(s->program, sizeof(s->program), "%.*s", PROTO_NAME_MAX, e->program);
+	snprintf(s->task.name, sizeof(s->task.name), "%.*s", PROTO_NAME_MAX, e->task);
+	TAILQ_INSERT_TAIL(&server->sessions, s, link);
+	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_START);
+	return s;
+}
+
+static bool restore(struct server *server, const struct ledger_entry *e) {
+	int gpu = inventory_find(server->inventory, e->uuid);
+	struct session *s;
+	struct smset all;
+	struct job *job;
+
+	if (gpu < 0) {
+		return false;
+	}
+	all = smset_range(0, inventory_gpu(server->inventory, (size_t)gpu)->n_sms);
+	s = smset_within(&e->sms, &all) ? absent_session(server, e) : NULL;
+	job = s ? job_of_entry(s, e, (size_t)gpu) : NULL;
+	return job && adopt(s, job);
+}
+
+void resume_absent(struct server *server) {
+	const struct ledger_entry *e;
+	struct session *s, *next;
+	unsigned n = 0;
+
+	for (size_t i = 0; (e = ledger_left(server->ledger, i)); i++) {
+		n += restore(server, e);
+	}
+	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		if (s->n_jobs == 0) {
+			session_end(s);
+		}
+	}
+	if (n > 0) {
+		log_info("%u jobs run since before this start; their SMs stay theirs", n);
+	}
+}
+
+/* ---- from a Hello ---- */
+
+static bool is_same(const struct job *job, const Sbeet__Held *held, int gpu) {
+	struct smset sms;
+
+	return job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE &&
+	       job->number == held->job && (int)job->gpu == gpu && job->slot == held->slot &&
+	       smset_from_bytes(held->sms.data, held->sms.len, &sms) == 0 &&
+	       smset_equal(&sms, &job->sms);
+}
+
+/* The job that is meant, among those of the process's sessions that are gone. */
+static struct job *find_held(const struct session *s, const Sbeet__Held *held, int gpu) {
+	struct session *other;
+	struct job *job;
+
+	TAILQ_FOREACH(other, &s->server->sessions, link) {
+		if (other->fd >= 0 || other->cred.pid != s->cred.pid ||
+		    other->cred.uid != s->cred.uid) {
+			continue;
+		}
+		TAILQ_FOREACH(job, &other->jobs, link) {
+			if (is_same(job, held, gpu)) {
+				return job;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* Both sessions are the same user's, so no charge moves. */
+static void move(struct job *job, struct session *to) {
+	struct session *from = job->session;
+
+	TAILQ_REMOVE(&from->jobs, job, link);
+	from->n_jobs--;
+	TAILQ_INSERT_TAIL(&to->jobs, job, link);
+	to->n_jobs++;
+	job->session = to;
+	job->owner = to->id;
+	job->label = to->task.name;
+	job->task = SCHED_TASK_NONE; /* its session's, which ends */
+	engine_moved(to->server->engine, job);
+	resume_note(job);
+	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_GRANT);
+}
+
+/* What @held says, as far as it can be true on this GPU. NULL: it can't, or there is no memory. */
+static struct job *job_of_claim(struct session *s, const Sbeet__Held *held, size_t index) {
+	const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, index);
+	struct smset sms, all = smset_range(0, gpu->n_sms);
+	nsec_t now = nsec_now();
+	struct job *job;
+	bool whole;
+
+	if (smset_from_bytes(held->sms.data, held->sms.len, &sms) < 0 || smset_empty(&sms) ||
+	    !smset_within(&sms, &all) || held->sequence >= UINT64_MAX / 2) {
+		return NULL;
+	}
+	whole = smset_equal(&sms, &all);
+	if (whole != (held->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) ||
+	    !(held->enforcement_mask & BIT(held->enforcement))) {
+		return NULL;
+	}
+	job = job_new(s, held->job);
+	if (job) {
+		job->tid = held->tid;
+		job->gpu = index;
+		job->enforcement_mask = held->enforcement_mask & s->enforcement_mask;
+		job->release = held->release_ns < now ? held->release_ns : now;
+		job->deadline = held->deadline_ns;
+		job->slot = held->slot;
+		job->sms = sms;
+		job->enforcement = held->enforcement;
+		job->granted = held->granted_ns < now ? held->granted_ns : now;
+		job->sequence = held->sequence;
+	}
+	return job;
+}
+
+/* It runs, but not here any more: it is told to end, and may report that. */
+static void disown(struct session *s, const Sbeet__Held *held, size_t gpu, struct job *job) {
+	log_client(LOG_LEVEL_WARNING,
+		   "session %llu (pid %d, '%s'): job %llu says that it holds SMs of GPU %zu, which "
+		   "it was not granted or which are another's by now; it is told to end",
+		   (unsigned long long)s->id, s->cred.pid, s->task.name,
+		   (unsigned long long)held->job, gpu);
+	if (!job) {
+		job = job_new(s, held->job);
+		if (job && session_add_job(s, job)) {
+			job = job_free(job);
+		}
+		if (job) {
+			job->gpu = gpu;
+			job_set_state(job, JOB_RUNNING);
+			job_set_state(job, JOB_PREEMPTED);
+		}
+	}
+	session_revoke(s, held->job, "its SMs are not its own since sbeetd was restarted");
+}
+
+static struct job *find_own(const struct session *s, uint64_t number) {
+	struct job *job;
+
+	TAILQ_FOREACH(job, &s->jobs, link) {
+		if (job->number == number) {
+			return job;
+		}
+	}
+	return NULL;
+}
+
+static void take_over(struct session *s, const Sbeet__Held *held) {
+	int gpu = inventory_find(s->server->inventory, held->gpu_uuid.data);
+	struct job *job = find_held(s, held, gpu);
+
+	if (find_own(s, held->job)) {
+		return; /* named twice */
+	}
+	if (job) {
+		move(job, s);
+		return;
+	}
+	job = gpu >= 0 && s->server->trusting ? job_of_claim(s, held, (size_t)gpu) : NULL;
+	if (!job || !adopt(s, job)) {
+		disown(s, held, gpu < 0 ? 0 : (size_t)gpu, find_own(s, held->job));
+	}
+}
+
+void resume_session(struct session *s, const Sbeet__Hello *hello) {
+	struct session *other, *next;
+
+	for (size_t i = 0; i < hello->n_held && s->fd >= 0; i++) {
+		take_over(s, hello->held[i]);
+	}
+	for (other = TAILQ_FIRST(&s->server->sessions); other; other = next) {
+		next = TAILQ_NEXT(other, link);
+		if (other != s && other->fd < 0 && other->cred.pid == s->cred.pid) {
+			session_end(other);
+		}
+	}
+}

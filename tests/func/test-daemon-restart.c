@@ -1,0 +1,372 @@
+/*
+ * test-daemon-restart.c: sbeetd is killed and started again: what ran under the first one keeps its
+ * SMs under the second, and nobody gets what is not his.
+ *
+ * All clients here are one process, so the first that connects again speaks for all of them.
+ */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proto/limits.h"
+#include "proto/packet.h"
+#include "proto/units.h"
+
+static struct harness harness;
+
+static const char *const plain[] = {"--gpus", "8", "--sharing", "mps", "--drain", "1h", NULL};
+
+static int clean(void **state) {
+	harness_clean(&harness);
+	return 0;
+}
+
+static void restart(void) {
+	assert_int_equal(harness_stop(&harness, SIGKILL), 128 + SIGKILL);
+	harness_start(&harness, plain);
+}
+
+/* One job as a Hello tells of it. */
+struct claim {
+	Sbeet__Held held;
+	uint8_t uuid[PROTO_UUID_BYTES], sms[sizeof(struct smset)];
+};
+
+static void claim_init(struct claim *c, uint64_t job, const struct grant *g) {
+	*c = (struct claim){.held = SBEET__HELD__INIT, .uuid = {1}};
+	c->held.job = job;
+	c->held.gpu_uuid.data = c->uuid;
+	c->held.gpu_uuid.len = sizeof(c->uuid);
+	c->held.sms.data = c->sms;
+	c->held.sms.len = smset_to_bytes(&g->sms, c->sms);
+	c->held.slot = g->slot;
+	c->held.enforcement = g->enforcement;
+	c->held.sequence = g->sequence;
+	c->held.enforcement_mask = MASK_ALL;
+	c->held.release_ns = c->held.granted_ns = nsec_now();
+}
+
+/* Connects again; names the @n claims. */
+static int come_back(struct claim *claims, size_t n) {
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	Sbeet__Held *list[4];
+	Sbeet__ToShim *answer;
+	int fd = shim_connect();
+
+	for (size_t i = 0; i < n; i++) {
+		list[i] = &claims[i].held;
+	}
+	hello.version = PROTO_VERSION;
+	hello.program = (char[]){"again"};
+	hello.shim_version = (char[]){"test"};
+	hello.enforcement_mask = MASK_ALL;
+	hello.held = list;
+	hello.n_held = n;
+	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	m.hello = &hello;
+	shim_send(fd, &m);
+	answer = shim_receive(fd);
+	assert_non_null(answer);
+	assert_int_equal(answer->body_case, SBEET__TO_SHIM__BODY_WELCOME);
+	assert_int_equal(answer->welcome->n_features, 1);
+	assert_string_equal(answer->welcome->features[0], PROTO_FEATURE_RESUME);
+	packet_free(&answer->base);
+	return fd;
+}
+
+static void expect_revoke(int fd, uint64_t job) {
+	Sbeet__ToShim *m = shim_receive(fd);
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_REVOKE);
+	assert_int_equal(m->revoke->job, job);
+	packet_free(&m->base);
+}
+
+static unsigned busy(void) {
+	Sbeet__Control__Status *status = status_get();
+	struct smset sms;
+	unsigned n;
+
+	assert_int_equal(status->n_gpus, 1);
+	assert_int_equal(smset_from_bytes(status->gpus[0]->sms_busy.data,
+					  status->gpus[0]->sms_busy.len, &sms),
+			 0);
+	n = smset_count(&sms);
+	status_free(status);
+	return n;
+}
+
+static struct grant start_with_job(uint64_t job, uint32_t mask, int *ret_fd) {
+	struct shim s;
+	struct grant g;
+
+	harness_start(&harness, plain);
+	s = shim_open("before", MASK_ALL);
+	shim_request(s.fd, job, 0, mask);
+	g = shim_granted(s.fd, job);
+	*ret_fd = s.fd;
+	return g;
+}
+
+/* Nobody else gets the SMs, neither before nor after the process is back, until its job ends. */
+static void daemon_keeps_sms_of_running_jobs(void **state) {
+	struct claim claim;
+	struct shim other;
+	struct grant g, whole;
+	int fd;
+
+	g = start_with_job(7, MASK_ALL, &fd);
+	assert_int_equal(smset_count(&g.sms), 4);
+	restart();
+	shim_closed(fd);
+	close(fd);
+	assert_int_equal(busy(), 4);
+	claim_init(&claim, 7, &g);
+	fd = come_back(&claim, 1);
+	assert_int_equal(busy(), 4);
+	other = shim_open("other", MASK_ALL);
+	shim_request(other.fd, 1, 0, MASK_WHOLE);
+	shim_expect_silence(other.fd);
+	shim_expect_silence(fd);
+	shim_done(fd, 7);
+	whole = shim_granted(other.fd, 1);
+	assert_int_equal(smset_count(&whole.sms), 8);
+	shim_close(&other);
+	close(fd);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Through several daemons, and one that stops in peace. */
+static void daemon_hands_jobs_on_and_on(void **state) {
+	struct claim claim;
+	struct grant g;
+	int fd;
+
+	g = start_with_job(1, MASK_WHOLE, &fd);
+	for (int i = 0; i < 5; i++) {
+		if (i % 2) {
+			assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+			harness_start(&harness, plain);
+		} else {
+			restart();
+		}
+		close(fd);
+		assert_int_equal(busy(), 8);
+		if (i % 3 < 2) { /* else nobody comes before the next one */
+			claim_init(&claim, 1, &g);
+			fd = come_back(&claim, 1);
+		} else {
+			fd = shim_connect();
+		}
+	}
+	shim_done(fd, 1);
+	harness_settle();
+	assert_int_equal(busy(), 0);
+	close(fd);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void daemon_frees_what_is_not_named_again(void **state) {
+	struct shim s;
+	int fd;
+
+	start_with_job(1, MASK_WHOLE, &fd);
+	restart();
+	close(fd);
+	s = shim_open("again", MASK_ALL);
+	shim_request(s.fd, 2, 0, MASK_WHOLE);
+	shim_granted(s.fd, 2);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void daemon_frees_sms_of_who_died_meanwhile(void **state) {
+	struct shim s;
+	int ready[2];
+	char c;
+	pid_t pid;
+
+	harness_start(&harness, plain);
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		s = shim_open("mortal", MASK_ALL);
+		shim_request(s.fd, 1, 0, MASK_WHOLE);
+		shim_granted(s.fd, 1);
+		assert_int_equal(write(ready[1], "", 1), 1);
+		for (;;) {
+			pause();
+		}
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	restart();
+	assert_int_equal(busy(), 8); /* it lives */
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	s = shim_open("heir", MASK_ALL);
+	shim_request(s.fd, 1, 0, MASK_WHOLE);
+	shim_granted(s.fd, 1);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Whoever says that he holds what he was not granted is told to end, and hurts nobody. */
+static void daemon_believes_no_claim_that_it_does_not_know(void **state) {
+	struct claim claims[3];
+	struct grant g, wrong;
+	int fd;
+
+	g = start_with_job(7, MASK_ALL, &fd);
+	wrong = g;
+	wrong.sms = smset_range(0, 8);
+	wrong.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
+	restart();
+	close(fd);
+	claim_init(&claims[0], 8, &g);	   /* another job */
+	claim_init(&claims[1], 9, &wrong); /* all the SMs */
+	claim_init(&claims[2], 7, &g);
+	fd = come_back(claims, 3);
+	expect_revoke(fd, 8);
+	expect_revoke(fd, 9);
+	shim_expect_silence(fd);
+	assert_int_equal(busy(), 4);
+	shim_done(fd, 8);
+	shim_done(fd, 7);
+	shim_expect_silence(fd);
+	assert_int_equal(busy(), 0);
+	close(fd);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Also without any restart: who closes his connection and comes back keeps his jobs. */
+static void daemon_resumes_a_connection_that_broke(void **state) {
+	struct claim claim;
+	struct grant g;
+	int fd;
+
+	g = start_with_job(3, MASK_ALL, &fd);
+	close(fd);
+	claim_init(&claim, 3, &g);
+	fd = come_back(&claim, 1);
+	assert_int_equal(busy(), 4);
+	shim_done(fd, 3);
+	shim_expect_silence(fd);
+	assert_int_equal(busy(), 0);
+	close(fd);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void spoil(size_t offset, const void *bytes, size_t n) {
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/sbeetd.jobs", harness.directory);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	if (n == 0) {
+		assert_int_equal(ftruncate(fd, (off_t)offset), 0);
+	} else {
+		assert_int_equal(pwrite(fd, bytes, n, (off_t)offset), n);
+	}
+	close(fd);
+}
+
+/* Return: false if we came too late to be believed, which a slow machine can do. */
+static bool is_believed(int fd) {
+	Sbeet__ToShim *m = shim_receive(fd);
+	uint64_t job;
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_REVOKE);
+	job = m->revoke->job;
+	packet_free(&m->base);
+	return job == 6;
+}
+
+/* The file is of no use: programs are believed as long as what they say fits together. */
+static void check_spoilt(size_t offset, const void *bytes, size_t n) {
+	struct claim claims[2];
+	struct grant g, whole;
+	struct shim other;
+	bool believed;
+	int fd;
+
+	do {
+		g = start_with_job(5, MASK_ALL, &fd);
+		assert_int_equal(harness_stop(&harness, SIGKILL), 128 + SIGKILL);
+		close(fd);
+		spoil(offset, bytes, n);
+		harness_start(&harness, plain);
+		claim_init(&claims[0], 5, &g);
+		claim_init(&claims[1], 6, &g);
+		fd = come_back(claims, 2);
+		believed = is_believed(fd);
+		if (!believed) {
+			close(fd);
+			harness_clean(&harness);
+		}
+	} while (!believed);
+	other = shim_open("other", MASK_ALL);
+	shim_request(other.fd, 1, 0, MASK_WHOLE);
+	shim_expect_silence(other.fd);
+	shim_done(fd, 5);
+	whole = shim_granted(other.fd, 1);
+	assert_int_equal(smset_count(&whole.sms), 8);
+	shim_close(&other);
+	close(fd);
+	harness_clean(&harness);
+}
+
+static void daemon_asks_programs_when_its_file_is_unusable(void **state) {
+	static const uint8_t newer[4] = {99}, noise[64] = {[0 ... 63] = 0xa5};
+
+	check_spoilt(0, NULL, 0);	       /* empty */
+	check_spoilt(100, NULL, 0);	       /* cut */
+	check_spoilt(0, noise, 8);	       /* something else */
+	check_spoilt(8, newer, sizeof(newer)); /* of a later sbeetd */
+	check_spoilt(56 + 20, noise, 16);      /* an entry scribbled over */
+}
+
+static void daemon_starts_when_it_cannot_write_its_file(void **state) {
+	char path[128];
+	struct shim s;
+
+	harness_prepare(&harness);
+	snprintf(path, sizeof(path), "%s/sbeetd.jobs.new", harness.directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	harness_start(&harness, plain);
+	s = shim_open("s", MASK_ALL);
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	shim_granted(s.fd, 1);
+	shim_done(s.fd, 1);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+#define CASE(test) cmocka_unit_test_teardown(test, clean)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(daemon_keeps_sms_of_running_jobs),
+		CASE(daemon_hands_jobs_on_and_on),
+		CASE(daemon_frees_what_is_not_named_again),
+		CASE(daemon_frees_sms_of_who_died_meanwhile),
+		CASE(daemon_believes_no_claim_that_it_does_not_know),
+		CASE(daemon_resumes_a_connection_that_broke),
+		CASE(daemon_asks_programs_when_its_file_is_unusable),
+		CASE(daemon_starts_when_it_cannot_write_its_file),
+	};
+
+	return cmocka_run_group_tests_name("daemon-restart", tests, NULL, NULL);
+}

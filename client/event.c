@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/snapshot.h"
+#include "client/enforcement.h"
 #include "client/terminal.h"
 
 #define WIRE(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name

@@ -11,27 +11,6 @@
 #include "client/ctl.h"
 #include "proto/limits.h"
 
-const char *enforcement_name(Sbeet__Enforcement e) {
-	switch (e) {
-	case SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE:
-		return "whole";
-	case SBEET__ENFORCEMENT__ENFORCEMENT_SMID:
-		return "smid";
-	case SBEET__ENFORCEMENT__ENFORCEMENT_COUNT:
-		return "count";
-	case SBEET__ENFORCEMENT__ENFORCEMENT_GREEN:
-		return "green";
-	default:
-		return "none";
-	}
-}
-
-bool enforcement_is_exact(Sbeet__Enforcement e) {
-	return e == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ||
-	       e == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
-	       e == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
-}
-
 /* The daemon's word is not enough: a count never names SMs, whatever else is said of it. */
 bool job_is_exact(const Sbeet__Control__Job *job) {
 	return job->exact && enforcement_is_exact(job->enforcement);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "client/control.h"
+#include "client/enforcement.h"
 #include "client/json.h"
 #include "proto/smset.h"
 
@@ -27,12 +28,6 @@ void snapshot_deinit(struct snapshot *s);
 
 /* The object that sbeetctl(1) documents; NULL if memory ran out. */
 json_t *snapshot_json(const struct snapshot *s);
-
-/* "whole", "smid", "count", "green", "none". */
-const char *enforcement_name(Sbeet__Enforcement e);
-
-/* Whether a set that is held so names the very SMs. */
-bool enforcement_is_exact(Sbeet__Enforcement e);
 
 /* Whether the SMs of @job's set are the very ones that its kernels run on. Only then may the set be
  * shown as such; else just their number means anything. */

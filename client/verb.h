@@ -43,6 +43,8 @@ extern const struct verb verb_reload;
 extern const struct verb verb_run;
 extern const struct verb verb_simulate;
 extern const struct verb verb_status;
+extern const struct verb verb_trace_export;
+extern const struct verb verb_trace_record;
 extern const struct verb verb_version;
 
 /* All verbs of sbeetctl, NULL at the end. The first one is what a bare `sbeetctl` does. */

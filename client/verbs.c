@@ -8,6 +8,8 @@
 const struct verb *const verbs[] = {
 	&verb_status,
 	&verb_monitor,
+	&verb_trace_record,
+	&verb_trace_export,
 	&verb_run,
 	&verb_job_explain,
 	&verb_ptx,

@@ -1,0 +1,158 @@
+#!/bin/sh
+# test-timeline.sh SBEETCTL TRACE: the page of 'trace export --html' in a real browser draws exactly
+# the segments that the trace has: at first, where its address says, and after keys were pressed.
+set -eu
+
+sbeetctl=$1
+trace=$2
+browser=
+for name in chromium chromium-browser google-chrome; do
+	browser=${browser:-$(command -v $name || true)}
+done
+[ -n "$browser" ] || { echo "no Chromium here"; exit 77; }
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+# dump FILE[#VIEW]: the document after its scripts have run.
+dump() {
+	HOME=$scratch timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+		--no-first-run --disable-extensions --user-data-dir="$scratch/profile" --window-size=1280,800 \
+		--virtual-time-budget=4000 --dump-dom "file://$scratch/$1" 2>"$scratch/browser.err"
+}
+echo '<!DOCTYPE html><p>it works' >empty.html
+dump empty.html | grep -q 'it works' || { cat browser.err; echo "Chromium does not run here"; exit 77; }
+
+"$sbeetctl" trace export --format=csv --output=jobs.csv "$trace"
+"$sbeetctl" trace export --html --output=page.html "$trace"
+grep -Eq '(src|href)="?(https?:)?//' page.html && { echo "the page needs the network"; exit 1; }
+
+# One attribute a line of each segment, and of the chart.
+cat >segments.awk <<'END'
+function attribute(tag, name) {
+	return match(tag, " " name "=\"[^\"]*\"") ? substr(tag, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : ""
+}
+{
+	gsub(/</, "\n<")
+	n = split($0, tags, "\n")
+	for (i = 1; i <= n; i++) {
+		t = tags[i]
+		if (t ~ /^<svg id="chart"/) {
+			printf "view %s %s %s %s %s %s\n", attribute(t, "data-from"), attribute(t, "data-to"),
+				attribute(t, "data-left"), attribute(t, "data-right"), attribute(t, "data-origin"),
+				attribute(t, "data-merged")
+		} else if (t ~ /^<rect class="seg[^>]* data-job="[0-9]/) {
+			printf "seg %s %s %s %s %s %s %s %s\n", attribute(t, "data-job"), attribute(t, "data-gpu"),
+				attribute(t, "data-sm"), attribute(t, "data-n"), attribute(t, "data-from"),
+				attribute(t, "data-to"), attribute(t, "x"), attribute(t, "width")
+		}
+	}
+}
+END
+
+# Against the table: the same segments in the view, and each where its times belong.
+cat >check.awk <<'END'
+function fail(text) {
+	print "wrong: " text
+	bad = 1
+}
+FILENAME == "drawn" && $1 == "view" { from = $2; to = $3; left = $4; right = $5; origin = $6; merged = $7 }
+FILENAME == "drawn" && $1 == "seg" {
+	key = $2 " " $3 " " $4 " " $5 " " $6 " " $7
+	if (seen[key]++) {
+		fail("drawn twice: " key)
+	}
+	n_drawn++
+	a = left + ($6 - from) / (to - from) * (right - left)
+	b = left + ($7 - from) / (to - from) * (right - left)
+	a = a < left ? left : a
+	b = b > right ? right : b
+	w = b - a < 0.8 ? 0.8 : b - a
+	if ($8 - a > 0.02 || a - $8 > 0.02 || $9 - w > 0.02 || w - $9 > 0.02) {
+		fail("job " $2 " is drawn at " $8 " with width " $9 ", expected " a " with " w)
+	}
+}
+FILENAME != "drawn" && FNR > 1 {
+	# session,job,"task",state,gpu,slot,"sms",n_sms,enforcement,exact,release,granted,finished,...
+	line = $0
+	gsub(/"[^"]*"/, "&", line)
+	match(line, /,"[0-9,-]*",/)
+	sms = substr(line, RSTART + 2, RLENGTH - 4)
+	head = substr(line, 1, RSTART)
+	tail = substr(line, RSTART + RLENGTH)
+	split(head, h, ",")
+	split(tail, t, ",")
+	# tail: n_sms,enforcement,exact,release,granted,finished,...
+	if (t[5] == "" || t[6] == "") {
+		next
+	}
+	begin = t[5] - origin
+	end = t[6] - origin
+	if (end < from || begin > to) {
+		next
+	}
+	n = split(sms, parts, ",")
+	for (i = 1; i <= n; i++) {
+		m = split(parts[i], p, "-")
+		n_expected++
+		key = sprintf("%s.%s %s %d %d %.0f %.0f", h[1], h[2], h[5], p[1], m > 1 ? p[2] - p[1] + 1 : 1,
+			begin, end)
+		if (!seen[key]) {
+			n_missing++
+			missing = missing "\n" key
+		}
+	}
+}
+END {
+	if (n_drawn == 0 || n_drawn > n_expected) {
+		fail(n_drawn + 0 " segments are drawn, the trace has " n_expected " there")
+	}
+	# Of those narrower than a pixel one may stand for several; the page says for how many.
+	if (n_missing + 0 != merged + 0) {
+		fail(n_missing + 0 " are missing, " merged " are said to be merged:" missing)
+	}
+	printf "%s to %s: %d segments drawn, %d merged\n", from, to, n_drawn, merged
+	exit bad
+}
+END
+failed=0
+check() { # PAGE: and nothing else may be wrong with it
+	dump "$1" >dom
+	awk -f segments.awk dom >drawn
+	grep -q '^view [-0-9.]* [-0-9.]* ' drawn || { echo "$1: there is no chart"; exit 1; }
+	awk -f check.awk drawn jobs.csv || { echo "in $1"; failed=1; }
+}
+
+check page.html
+cp drawn whole
+span() {
+	awk '$1 == "view" { printf "%.0f\n", $3 - $2 }' "$1"
+}
+
+check 'page.html#v=200000000,420000000'
+[ "$(awk '$1 == "view" { print $2, $3 }' drawn)" = "200000000 420000000" ] || { echo "the address is not followed"; failed=1; }
+awk '$1 == "view" && $7 != 0 { exit 1 }' drawn || { echo "segments are merged that are wide"; failed=1; }
+
+# Keys, as a user presses them: two steps closer, one to the right.
+sed 's|</body>||; s|</html>||' page.html >keys.html
+cat >>keys.html <<'END'
+<script>
+for (const key of ["+", "+", "ArrowRight"]) {
+	window.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+}
+</script>
+END
+check keys.html
+[ $(($(span drawn) * 100 / $(span whole))) -eq 36 ] || [ $(($(span drawn) * 100 / $(span whole))) -eq 35 ] ||
+	{ echo "zoomed to $(span drawn) of $(span whole), expected 36 %"; failed=1; }
+
+# Hiding a task takes its segments away, and only these.
+sed 's|</body>||; s|</html>||' page.html >hide.html
+echo '<script>document.querySelector(".chip").click();</script>' >>hide.html
+dump hide.html >dom
+awk -f segments.awk dom >drawn
+task=$(sed -n '2s/.*,"\([a-z]*\)",.*/\1/p' jobs.csv)
+[ "$(grep -c ^seg drawn)" -lt "$(grep -c ^seg whole)" ] || { echo "task $task is not hidden"; failed=1; }
+
+exit $failed

@@ -10,6 +10,7 @@
 #include "client/ctl.h"
 #include "client/kernels.h"
 #include "client/options.h"
+#include "client/ptx-stats.h"
 #include "client/table.h"
 #include "client/verb.h"
 #include "proto/units.h"
@@ -18,6 +19,7 @@ struct ptx_options {
 	const char *output;
 	unsigned sm;
 	int entry_plus_1; /* 0: not given */
+	bool stats;
 };
 
 static int parse_number(const char *text, int64_t max, int64_t *ret) {
@@ -52,6 +54,8 @@ static const struct option ptx_options[] = {
 	 offsetof(struct ptx_options, entry_plus_1), "the number of an entry, from 0"},
 	{"sm", 0, OPTION_REQUIRED, "XX", "choose the code as for a GPU of sm_XX (default: newest)",
 	 parse_sm, offsetof(struct ptx_options, sm), "a compute capability, such as 75 or sm_90"},
+	{"stats", 0, OPTION_FLAG, NULL, "show what rewritten kernels need more (asks ptxas)",
+	 option_flag, offsetof(struct ptx_options, stats), NULL},
 	{0},
 };
 
@@ -97,8 +101,10 @@ static json_t *error_json(const struct kernels *k, const struct kernel_unit *uni
 			 json_text(unit->error));
 }
 
-static json_t *ptx_json(const char *file, const struct kernels *k) {
+/* @stats: NULL if not asked for. */
+static json_t *ptx_json(const char *file, const struct kernels *k, const struct ptx_stats *stats) {
 	json_t *entries = json_array(), *kernels = json_array(), *errors = json_array();
+	json_t *o;
 
 	for (size_t i = 0; k->fatbin && i < k->fatbin->n_entries; i++) {
 		json_array_append_new(entries, entry_json(k, &k->fatbin->entries[i]));
@@ -111,9 +117,13 @@ static json_t *ptx_json(const char *file, const struct kernels *k) {
 			json_array_append_new(errors, error_json(k, &k->units[i]));
 		}
 	}
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "file", json_text(file), "n_kernels",
-			 json_u64(k->n_rows), "n_confinable", json_u64(k->n_confinable), "kernels",
-			 kernels, "errors", errors, "entries", entries);
+	o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "file", json_text(file), "n_kernels",
+		      json_u64(k->n_rows), "n_confinable", json_u64(k->n_confinable), "kernels",
+		      kernels, "errors", errors, "entries", entries);
+	if (stats) {
+		json_object_set_new(o, "stats", ptx_stats_json(stats));
+	}
+	return o;
 }
 
 static void add_row(struct table *t, const struct kernels *k, const struct kernel_row *row) {
@@ -150,7 +160,12 @@ static int arrange(const struct ctl *ctl, struct table *t) {
 	return CTL_EXIT_OK;
 }
 
-static int print_table(const struct ctl *ctl, const struct kernels *k) {
+static int out_of_memory(void) {
+	ctl_error("cannot list the kernels: out of memory");
+	return CTL_EXIT_FAILED;
+}
+
+static int make_table(struct table **ret, const struct kernels *k) {
 	static const struct table_column columns[] = {
 		{"kernel", "KERNEL", .elastic = true},
 		{"target", "TARGET"},
@@ -160,6 +175,16 @@ static int print_table(const struct ctl *ctl, const struct kernels *k) {
 		{"reason", "REASON", .elastic = true},
 		{"entry", "ENTRY", .right = true, .hidden = true},
 	};
+	int r = table_new(ret, columns, sizeof(columns) / sizeof(columns[0]));
+
+	for (size_t i = 0; r == 0 && i < k->n_rows; i++) {
+		add_row(*ret, k, &k->rows[i]);
+	}
+	return r;
+}
+
+static int print_table(const struct ctl *ctl, const struct kernels *k,
+		       const struct ptx_stats *stats) {
 	struct table_style style = {
 		.no_legend = ctl->common.no_legend,
 		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
@@ -168,18 +193,17 @@ static int print_table(const struct ctl *ctl, const struct kernels *k) {
 	struct table *t;
 	int r;
 
-	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
-		ctl_error("cannot list the kernels: out of memory");
-		return CTL_EXIT_FAILED;
-	}
-	for (size_t i = 0; i < k->n_rows; i++) {
-		add_row(t, k, &k->rows[i]);
+	if ((stats ? ptx_stats_table(&t, stats) : make_table(&t, k)) < 0) {
+		return out_of_memory();
 	}
 	r = arrange(ctl, t);
-	if (r == CTL_EXIT_OK && k->n_rows > 0) {
+	if (r == CTL_EXIT_OK && table_rows(t) > 0) {
 		if (table_print(t, &style, stdout) < 0) {
-			ctl_error("cannot list the kernels: out of memory");
-			r = CTL_EXIT_FAILED;
+			r = out_of_memory();
+		} else if (stats && !ctl->common.no_legend) {
+			printf("%zu rewritten, at the median %+g registers and %+g bytes of shared "
+			       "memory.\n",
+			       stats->n, stats->median_registers, stats->median_shared);
 		} else if (!ctl->common.no_legend) {
 			printf("%zu kernel%s, %zu confinable.\n", k->n_rows,
 			       k->n_rows == 1 ? "" : "s", k->n_confinable);
@@ -247,9 +271,30 @@ static int write_output(const struct ctl *ctl, const struct kernels *k, const ch
 	return CTL_EXIT_OK;
 }
 
+/* What stands on standard output instead of PTX. */
+static int show(const struct ctl *ctl, const struct kernels *k) {
+	const struct ptx_options *o = ctl->options;
+	struct ptx_stats stats = {0}, *asked = o->stats ? &stats : NULL;
+	char error[512];
+	int r;
+
+	if (asked && ptx_stats_init(asked, k, o->sm, error, sizeof(error)) < 0) {
+		ctl_error("cannot tell what the kernels of '%s' need: %s", ctl->args[0], error);
+		return CTL_EXIT_FAILED;
+	}
+	if (ctl->common.json == JSON_OFF) {
+		r = print_table(ctl, k, asked);
+	} else {
+		r = json_write(ptx_json(ctl->args[0], k, asked), ctl->common.json, stdout) < 0
+			    ? CTL_EXIT_FAILED
+			    : CTL_EXIT_OK;
+	}
+	ptx_stats_deinit(&stats);
+	return r;
+}
+
 static int report(const struct ctl *ctl, const struct kernels *k) {
 	const struct ptx_options *o = ctl->options;
-	bool show = !o->output || strcmp(o->output, "-") != 0;
 	int result = CTL_EXIT_OK, r = CTL_EXIT_OK;
 
 	for (size_t i = 0; i < k->n_units; i++) {
@@ -259,12 +304,8 @@ static int report(const struct ctl *ctl, const struct kernels *k) {
 			result = CTL_EXIT_FAILED;
 		}
 	}
-	if (show && ctl->common.json != JSON_OFF) {
-		r = json_write(ptx_json(ctl->args[0], k), ctl->common.json, stdout) < 0
-			    ? CTL_EXIT_FAILED
-			    : CTL_EXIT_OK;
-	} else if (show) {
-		r = print_table(ctl, k);
+	if (!o->output || strcmp(o->output, "-") != 0) {
+		r = show(ctl, k);
 	}
 	if (k->n_rows == 0 && result == CTL_EXIT_OK && !ctl->common.quiet) {
 		fprintf(stderr,

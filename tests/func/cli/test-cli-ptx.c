@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -333,6 +334,62 @@ static int remove_folder(void **state) {
 	return rmdir(folder);
 }
 
+/* An assembler that finds 10 registers in each kernel, and 17 in twins, for sm_80. */
+static const char assembler[] =
+	"#!/bin/sh\n"
+	"[ \"$2\" = -arch=sm_80 ] || { echo 'ptxas fatal   : no such GPU' >&2; exit 1; }\n"
+	"sed -n \"s/.*\\.entry \\([a-z_]*\\).*/"
+	"ptxas info    : Compiling entry function '\\1' for 'sm_80'\\n"
+	"    0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads\\n"
+	"ptxas info    : Used 10 registers, used 1 barriers, 96 bytes smem (\\1)/p\" \"$3\" |\n"
+	"sed '/sbeet_twin/s/Used 10/Used 17/' >&2\n";
+
+static void ptx_tells_what_twins_need_more(void **state) {
+	char path[512], home[512];
+	const char *const environment[] = {path, home, NULL};
+	char file[256];
+	struct spawned s;
+	json_t *o, *row;
+
+	(void)state;
+	snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", folder);
+	snprintf(home, sizeof(home), "CUDA_HOME=%s/nowhere", folder);
+	snprintf(file, sizeof(file), "%s", write_file("stats.ptx", grid_sync, strlen(grid_sync)));
+	s = spawn(ARGS(sbeetctl, "ptx", "--stats", file), environment);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "no ptxas along PATH, nor ");
+	assert_contains(s.err, "/nowhere/bin/ptxas; it comes with the CUDA toolkit");
+	assert_string_equal(s.out, "");
+	spawned_deinit(&s);
+
+	assert_int_equal(chmod(write_file("ptxas", assembler, strlen(assembler)), 0755), 0);
+	s = spawn(ARGS(sbeetctl, "ptx", "--stats", file), environment);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "does not take it for sm_90: ptxas fatal   : no such GPU");
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "ptx", "--stats", "--sm=80", "--entry=0", file), environment);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "1 rewritten, at the median +7 registers and +0 bytes");
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "ptx", "--stats", "--sm=80", "--entry=0", "--json", file),
+		  environment);
+	assert_int_equal(s.code, 0);
+	o = json_loads(s.out, 0, NULL);
+	assert_non_null(o);
+	row = json_array_get(json_object_get(json_object_get(o, "stats"), "kernels"), 0);
+	assert_string_equal(json_string_value(json_object_get(row, "kernel")), "good");
+	assert_int_equal(json_integer_value(json_object_get(row, "registers")), 10);
+	assert_int_equal(json_integer_value(json_object_get(row, "twin_registers")), 17);
+	assert_int_equal(json_integer_value(json_object_get(row, "shared_bytes")), 96);
+	assert_int_equal(json_integer_value(json_object_get(row, "twin_spill_bytes")), 8);
+	json_decref(o);
+	spawned_deinit(&s);
+	unlink(file);
+	unlink(path_of("ptxas"));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ptx_tells_yes_and_no_with_line_and_instruction),
@@ -343,6 +400,7 @@ int main(void) {
 		cmocka_unit_test(ptx_chooses_columns_order_and_entry),
 		cmocka_unit_test(ptx_says_when_there_is_nothing_to_list),
 		cmocka_unit_test(ptx_says_why_it_cannot_read),
+		cmocka_unit_test(ptx_tells_what_twins_need_more),
 		cmocka_unit_test(ptx_survives_damaged_files),
 		cmocka_unit_test(ptx_survives_huge_files),
 	};

@@ -25,7 +25,7 @@ CUresult context_new(int device, unsigned flags, bool is_primary, CUcontext *ret
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (c) {
-		r = driver_ask(WIRE_CONTEXT_NEW, (uint32_t)device, 0, 0, &reply);
+		r = driver_ask(WIRE_CONTEXT_NEW, driver_gpu_index(device), 0, 0, &reply);
 	}
 	if (r != CUDA_SUCCESS) {
 		free(c);

@@ -10,7 +10,7 @@ EXPORT CUresult CUDAAPI cuDeviceGetCount(int *count) {
 	if (r != CUDA_SUCCESS || !count) {
 		return r != CUDA_SUCCESS ? r : CUDA_ERROR_INVALID_VALUE;
 	}
-	*count = (int)client_gpus()->n_gpus;
+	*count = (int)driver_n_devices();
 	return CUDA_SUCCESS;
 }
 

@@ -10,6 +10,7 @@
 static CUresult library_new(CUlibrary *ret, const void *image, size_t size, unsigned n_options,
 			    CUjit_option *options, void **values) {
 	char log[640] = "";
+	const struct wire_gpu *gpu;
 	CUlibrary l;
 	CUresult r = driver_ready();
 
@@ -20,10 +21,13 @@ static CUresult library_new(CUlibrary *ret, const void *image, size_t size, unsi
 	if (!l) {
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	/* The text is chosen by GPU 0, or that of the current context. */
-	r = image_ptx(image, size,
-		      &client_gpus()->gpus[*context_slot() ? (*context_slot())->device : 0],
-		      &l->ptx, &l->ptx_size, log, sizeof(log));
+	/* The text is chosen by device 0, or that of the current context. */
+	r = driver_device(*context_slot() ? (*context_slot())->device : 0, &gpu);
+	if (r != CUDA_SUCCESS) {
+		free(l);
+		return r;
+	}
+	r = image_ptx(image, size, gpu, &l->ptx, &l->ptx_size, log, sizeof(log));
 	if (r != CUDA_SUCCESS) {
 		image_log(n_options, options, values, log);
 		free(l);

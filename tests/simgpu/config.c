@@ -143,14 +143,35 @@ static int config_parse_count(const char *word, unsigned *ret) {
 	return 0;
 }
 
-/* @word: "t400:mps", changed. */
+/* "50khz". Return: 0 or -EINVAL. */
+static int config_parse_clock(const char *text, unsigned *ret_khz) {
+	unsigned khz = 0;
+
+	for (; *text >= '0' && *text <= '9' && khz < 10000000; text++) {
+		khz = khz * 10 + (unsigned)(*text - '0');
+	}
+	if (khz == 0 || khz > 10000000 || strcmp(text, "khz") != 0) {
+		return -EINVAL;
+	}
+	*ret_khz = khz;
+	return 0;
+}
+
+/* @word: "t400@50khz:mps", changed. */
 static int config_parse_gpu(char *word, struct config_gpu *ret) {
-	char *mode = strchr(word, ':');
+	char *mode = strchr(word, ':'), *clock;
 	bool found = false;
-	unsigned n;
+	unsigned n, khz = 0;
 
 	if (mode) {
 		*mode++ = '\0';
+	}
+	clock = strchr(word, '@');
+	if (clock) {
+		*clock++ = '\0';
+		if (config_parse_clock(clock, &khz) < 0) {
+			return -EINVAL;
+		}
 	}
 	for (size_t i = 0; i < sizeof(config_models) / sizeof(*config_models); i++) {
 		if (strcmp(word, config_models[i].word) == 0) {
@@ -165,6 +186,7 @@ static int config_parse_gpu(char *word, struct config_gpu *ret) {
 		config_from_count(ret, n);
 	}
 	config_common(ret);
+	ret->sm_clock_khz = khz ? khz : ret->sm_clock_khz;
 	if (mode && strcmp(mode, "mps") != 0 && strcmp(mode, "exclusive") != 0) {
 		return -EINVAL;
 	}
@@ -199,7 +221,8 @@ int config_parse(const char *text, struct config *ret, char *error, size_t error
 		if (config_parse_gpu(word, &c.gpus[c.n_gpus]) < 0) {
 			snprintf(error, error_size,
 				 "SIMGPU: '%s' is no GPU: expected rtx3070, t400, h200 or a number "
-				 "of SMs from 1 to %d, then nothing, ':mps' or ':exclusive'",
+				 "of SMs from 1 to %d, then nothing or a clock such as '@50khz', "
+				 "then nothing, ':mps' or ':exclusive'",
 				 shown, DEVICE_SMS_MAX);
 			free(copy);
 			return -EINVAL;

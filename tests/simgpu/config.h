@@ -35,7 +35,9 @@ struct config {
 };
 
 /*
- * "rtx3070,t400:mps,16": models and SM counts (1-256), each with ":mps" or ":exclusive" (default).
+ * "rtx3070,t400:mps,16@50khz": models and SM counts (1-256), each with ":mps" or ":exclusive"
+ * (default). A clock before that replaces the model's: a slow GPU makes long kernels of few
+ * instructions, whose simulated times then don't depend on how fast this machine is.
  * Return: 0 or -EINVAL with @error telling which word and what is allowed. @ret untouched then.
  */
 int config_parse(const char *text, struct config *ret, char *error, size_t error_size);

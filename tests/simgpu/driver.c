@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -40,7 +41,60 @@ static void driver_forked(void) {
 	pthread_mutex_init(&driver.list_lock, NULL);
 }
 
+/* The devices that this process sees, by GPU. */
+#define VISIBLE_MAX 8
+static unsigned visible[VISIBLE_MAX], n_visible;
+
+/* The GPU that a word of $CUDA_VISIBLE_DEVICES names: its number or the beginning of its UUID. -1:
+ * none. */
+static int find_gpu(const char *word) {
+	const struct wire_hello_reply *all = client_gpus();
+	char uuid[64], *end;
+	unsigned long n = strtoul(word, &end, 10);
+
+	if (end > word && !*end) {
+		return n < all->n_gpus ? (int)n : -1;
+	}
+	for (unsigned i = 0; i < all->n_gpus; i++) {
+		const uint8_t *b = all->gpus[i].uuid;
+
+		snprintf(uuid, sizeof(uuid),
+			 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+			 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
+			 b[12], b[13], b[14], b[15]);
+		if (strlen(word) > 4 && strncmp(uuid, word, strlen(word)) == 0) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+/* As the CUDA programming guide says: the list ends before the first word that names nothing. */
+static void find_visible(void) {
+	const char *list = getenv("CUDA_VISIBLE_DEVICES");
+	char *copy = list ? strdup(list) : NULL, *rest = copy, *word;
+	int gpu;
+
+	for (unsigned i = 0; !list && i < client_gpus()->n_gpus; i++) {
+		visible[n_visible++] = i;
+	}
+	while (rest && (word = strsep(&rest, ",")) && n_visible < VISIBLE_MAX &&
+	       (gpu = find_gpu(word)) >= 0) {
+		visible[n_visible++] = (unsigned)gpu;
+	}
+	free(copy);
+}
+
+unsigned driver_gpu_index(CUdevice device) {
+	return visible[device];
+}
+
+unsigned driver_n_devices(void) {
+	return n_visible;
+}
+
 static void driver_at_first(void) {
+	find_visible();
 	pthread_atfork(NULL, NULL, driver_forked);
 }
 
@@ -85,10 +139,10 @@ CUresult driver_device(CUdevice device, const struct wire_gpu **ret_gpu) {
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}
-	if (device < 0 || (unsigned)device >= client_gpus()->n_gpus) {
+	if (device < 0 || (unsigned)device >= n_visible) {
 		return CUDA_ERROR_INVALID_DEVICE;
 	}
-	*ret_gpu = &client_gpus()->gpus[device];
+	*ret_gpu = &client_gpus()->gpus[visible[device]];
 	return CUDA_SUCCESS;
 }
 
@@ -118,7 +172,7 @@ CUresult driver_current(CUcontext *ret) {
 }
 
 const struct wire_gpu *context_gpu(CUcontext context) {
-	return &client_gpus()->gpus[context->device];
+	return &client_gpus()->gpus[visible[context->device]];
 }
 
 CUresult driver_call2(const struct client_message *request, int fd,

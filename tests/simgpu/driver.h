@@ -135,6 +135,10 @@ extern struct driver driver;
 
 /* ---- driver.c ---- */
 
+/* The number of a device among all GPUs of simgpud, of which $CUDA_VISIBLE_DEVICES may hide some. */
+unsigned driver_gpu_index(CUdevice device);
+unsigned driver_n_devices(void);
+
 /* CUDA_SUCCESS once cuInit() was called and the process has not forked since. */
 CUresult driver_ready(void);
 /* The same, and a device number that exists. @ret_gpu: what it is. */

@@ -266,6 +266,13 @@ static int server_timeout_ms(struct server *s) {
 	return (int)((until - now) / 1000000);
 }
 
+/* Before anybody is heard: who asks or submits does so now, not when the last event was. */
+static void server_pass(struct server *s) {
+	for (unsigned i = 0; s->paced && i < s->config.n_gpus; i++) {
+		device_pass(s->gpus[i].device, server_clock_ns());
+	}
+}
+
 /* Waits for clients or the next event, and reads what has come. Return: 0 or negative errno. */
 static int server_poll(struct server *s) {
 	struct pollfd *fds;
@@ -287,6 +294,7 @@ static int server_poll(struct server *s) {
 							     (c->out ? POLLOUT : 0))};
 	}
 	r = poll(fds, n, server_timeout_ms(s));
+	server_pass(s);
 	n = 1;
 	for (struct client *c = s->clients; c && r > 0; c = c->next, n++) {
 		if (fds[n].revents & POLLOUT) {

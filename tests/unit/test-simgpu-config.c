@@ -16,10 +16,12 @@ static void config_reads_models_counts_and_modes(void **state) {
 	struct config c;
 	char error[256];
 
-	assert_int_equal(
-		config_parse("rtx3070,t400:mps,h200:exclusive,17:mps", &c, error, sizeof(error)),
-		0);
+	assert_int_equal(config_parse("rtx3070,t400@50khz:mps,h200:exclusive,17:mps", &c, error,
+				      sizeof(error)),
+			 0);
 	assert_int_equal(c.n_gpus, 4);
+	assert_int_equal(c.gpus[0].sm_clock_khz, 1725000);
+	assert_int_equal(c.gpus[1].sm_clock_khz, 50);
 	assert_int_equal(c.gpus[0].device.n_sms, 46);
 	assert_int_equal(c.gpus[0].cc_major * 10 + c.gpus[0].cc_minor, 86);
 	assert_false(c.gpus[0].device.shared);
@@ -30,6 +32,18 @@ static void config_reads_models_counts_and_modes(void **state) {
 	assert_int_equal(c.gpus[3].device.n_sms, 17);
 	assert_true(c.gpus[3].device.shared);
 	assert_memory_not_equal(c.gpus[0].uuid, c.gpus[1].uuid, 16);
+}
+
+static void config_refuses_clocks_that_are_none(void **state) {
+	static const char *const wrong[] = {"8@",     "8@khz",	 "8@0khz",	  "8@5",
+					    "8@5mhz", "8@-1khz", "8@99999999khz", "8:mps@5khz"};
+	struct config c;
+	char error[256];
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(config_parse(wrong[i], &c, error, sizeof(error)), -EINVAL);
+		assert_non_null(strstr(error, "@50khz"));
+	}
 }
 
 static void config_reads_placements(void **state) {
@@ -112,6 +126,7 @@ static void config_fills_sms_as_their_architecture_does(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(config_reads_models_counts_and_modes),
+		cmocka_unit_test(config_refuses_clocks_that_are_none),
 		cmocka_unit_test(config_reads_placements),
 		cmocka_unit_test(config_refuses_what_is_no_gpu),
 		cmocka_unit_test(config_fills_sms_as_their_architecture_does),

@@ -23,6 +23,7 @@ void decision_from_message(const Sbeet__Control__Decision *m, struct explain_ent
 		.times = m->times,
 		.gpu = m->starts ? (int)m->gpu : -1,
 		.finish = m->predicted_finish_ns,
+		.energy_pj = m->energy_pj,
 		.ended = m->ended_ns,
 		.completed = m->completed,
 		.n_tries = m->n_tries < EXPLAIN_TRIES_MAX ? m->n_tries : EXPLAIN_TRIES_MAX,
@@ -101,7 +102,8 @@ static void print_end(const struct decision *d, FILE *out) {
 		return;
 	}
 	if (e->finish) {
-		fprintf(out, "  predicted to end after %s ms", since_release(d, e->finish).text);
+		fprintf(out, "  predicted to end after %s ms, for %.3f mJ",
+			since_release(d, e->finish).text, (double)e->energy_pj / PJ_PER_MJ);
 	} else {
 		fprintf(out, "  nobody can tell when it ends");
 	}
@@ -234,7 +236,7 @@ json_t *decision_json(const struct decision *d) {
 	smset_print(&e->sms, sms, sizeof(sms));
 	return json_pack(
 		"{s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:s, s:s, s:o, s:o}",
+		"s:o, s:o, s:s, s:s, s:o, s:o}",
 		"number", json_u64(e->number), "job", d->job, "task",
 		json_text(d->task && *d->task ? d->task : NULL), "policy", e->policy, "release_ns",
 		json_u64(e->release), "deadline_ns", json_u64_known(e->deadline), "first_ns",
@@ -242,7 +244,10 @@ json_t *decision_json(const struct decision *d) {
 		"starts", (int)starts, "gpu", gpu_json(d, e->gpu), "sms",
 		starts ? json_text(sms) : json_null(), "n_sms",
 		starts ? json_u64(smset_count(&e->sms)) : json_null(), "predicted_finish_ns",
-		json_u64_known(e->finish), "ended_ns", json_u64_known(e->ended), "completed",
+		json_u64_known(e->finish), "energy_j",
+		starts && e->finish ? json_real((double)e->energy_pj / POWER_PJ_PER_J)
+				    : json_null(),
+		"ended_ns", json_u64_known(e->ended), "completed",
 		e->ended ? json_boolean(e->completed) : json_null(), "missed",
 		e->ended && e->deadline ? json_boolean(e->ended > e->deadline) : json_null(),
 		"reason", d->reason, "text", d->text, "tries", tries, "tries_left_out",

@@ -202,6 +202,7 @@ static void fill_service(const struct server *server, nsec_t now,
 	service->jobs_done = counters->done;
 	service->jobs_abandoned = counters->abandoned;
 	service->launches = server->n_launches;
+	service->misses = server->n_misses;
 	service->protocol_errors = server->n_protocol_errors;
 	service->now_ns = now;
 	service->stopping = server->stopping;
@@ -454,6 +455,7 @@ static void send_decision(struct control_client *client, uint32_t id,
 	d.release_ns = e->release;
 	d.deadline_ns = e->deadline;
 	d.predicted_finish_ns = e->finish;
+	d.energy_pj = e->energy_pj;
 	d.ended_ns = e->ended;
 	d.completed = e->completed;
 	d.reason = (char *)explain_reason_name(e->reason);

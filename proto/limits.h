@@ -45,3 +45,7 @@
 #define PROTO_PRIORITY_MAX  1000
 
 #define PROTO_UUID_BYTES 16
+
+/* Features of Hello. The program has no context yet and doesn't say which GPUs it sees: the daemon
+ * may choose the one that it will see. */
+#define PROTO_FEATURE_CHOOSE_GPU "choose-gpu"

@@ -314,7 +314,8 @@ static int check_welcome(struct why why, const Sbeet__Welcome *m) {
 	}
 	TRY(check_most(why, "linger_ns", m->linger_ns, PROTO_PERIOD_MAX_NS));
 	TRY(check_path(why, "mps_pipe_directory", m->mps_pipe_directory));
-	return check_path(why, "mps_log_directory", m->mps_log_directory);
+	TRY(check_path(why, "mps_log_directory", m->mps_log_directory));
+	return m->gpu_uuid.len ? check_uuid(why, "gpu_uuid", &m->gpu_uuid) : 0;
 }
 
 static int check_grant(struct why why, const Sbeet__Grant *m) {

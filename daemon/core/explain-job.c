@@ -23,7 +23,8 @@ enum explain_reason policy_obstacle(const struct sched *s, const struct sched_jo
 	return reason;
 }
 
-void policy_try_place(struct sched *s, sched_job_id id, size_t gpu, unsigned n_sms, nsec_t now) {
+struct explain_try policy_predict_place(const struct sched *s, sched_job_id id, size_t gpu,
+					unsigned n_sms, nsec_t now) {
 	const struct sched_job *job = sched_job(s, id);
 	const struct sched_task *task = sched_task(s, job->task);
 	struct timeline_place place = {.gpu = (unsigned)gpu, .n_sms = n_sms, .start = now};
@@ -31,28 +32,33 @@ void policy_try_place(struct sched *s, sched_job_id id, size_t gpu, unsigned n_s
 				  .n_sms = (uint16_t)n_sms,
 				  .start = now,
 				  .feasible = !job->deadline || now <= job->deadline};
+	struct timeline_job predicted = {.task = task,
+					 .gpu_wanted = job->gpu_wanted,
+					 .divisible = job->divisible,
+					 .owner = job->owner,
+					 .release = now,
+					 .deadline = job->deadline};
 	struct timeline t;
 
-	if (!policy_explain(s)) {
-		return;
+	if (!task || !task->profiles[gpu]) {
+		return try;
 	}
-	if (task && task->profiles[gpu]) {
-		const struct timeline_job predicted = {.task = task,
-						       .gpu_wanted = job->gpu_wanted,
-						       .divisible = job->divisible,
-						       .owner = job->owner,
-						       .release = now,
-						       .deadline = job->deadline};
+	timeline_init(&t, s, now);
+	if (job->gpu >= 0) { /* it holds its slot already: what is predicted is its own */
+		t.gpus[gpu].slots[job->slot] = (struct timeline_slot){0};
+		place.slot = job->slot;
+	}
+	timeline_predict(&t, sched_get_params(s), &predicted, &place);
+	try.finish = place.finish;
+	try.energy_pj = place.energy_pj;
+	try.feasible = !job->deadline || place.finish <= job->deadline;
+	return try;
+}
 
-		timeline_init(&t, s, now);
-		if (job->gpu >= 0) { /* it holds its slot already: what is predicted is its own */
-			t.gpus[gpu].slots[job->slot] = (struct timeline_slot){0};
-			place.slot = job->slot;
-		}
-		timeline_predict(&t, sched_get_params(s), &predicted, &place);
-		try.finish = place.finish;
-		try.energy_pj = place.energy_pj;
-		try.feasible = !job->deadline || place.finish <= job->deadline;
+void policy_try_place(struct sched *s, sched_job_id id, size_t gpu, unsigned n_sms, nsec_t now) {
+	if (policy_explain(s)) {
+		struct explain_try try = policy_predict_place(s, id, gpu, n_sms, now);
+
+		explain_try(policy_explain(s), &try);
 	}
-	explain_try(policy_explain(s), &try);
 }

@@ -81,9 +81,10 @@ struct explain_entry {
 	enum explain_reason reason;
 	int gpu; /* where it starts; -1: it waits */
 	struct smset sms;
-	nsec_t finish;	/* predicted; 0: nobody can tell */
-	nsec_t ended;	/* when it was reported over; 0: not yet, or not known */
-	bool completed; /* else cancelled, or its process died */
+	nsec_t finish;	   /* predicted; 0: nobody can tell */
+	int64_t energy_pj; /* the same: of this job alone, above static power */
+	nsec_t ended;	   /* when it was reported over; 0: not yet, or not known */
+	bool completed;	   /* else cancelled, or its process died */
 
 	size_t n_tries, n_left_out;
 	struct explain_try tries[EXPLAIN_TRIES_MAX]; /* of the last time */

@@ -65,6 +65,21 @@ static void place_by_size(struct sched *s, enum partition_rule rule, struct sche
 	used[task->home] += size;
 }
 
+/* The tasks whose GPU is given. */
+static void place_given(struct sched *s, uint64_t *used) {
+	struct task_table *tasks = policy_tasks(s);
+
+	for (sched_task_id id = 0; id < tasks->n; id++) {
+		struct sched_task *task = task_table_get(tasks, id);
+		int k = task ? task->gpu_wanted : -1;
+
+		if (k >= 0 && task->profiles[k]) {
+			task->home = k;
+			used[k] += partition_utilisation_at(task, (size_t)k, task->m_opt[k]);
+		}
+	}
+}
+
 /* The tasks that can run somewhere are taken in turn, each once, by their homes: not yet placed is
  * -1. Quadratic in the tasks, but not part of a decision. */
 void partition_by_size(struct sched *s, enum partition_rule rule) {
@@ -77,6 +92,7 @@ void partition_by_size(struct sched *s, enum partition_rule rule) {
 			reference = k;
 		}
 	}
+	place_given(s, used);
 	for (;;) {
 		struct sched_task *largest = NULL;
 		uint64_t size = 0;
@@ -138,10 +154,18 @@ static void place_by_energy(const struct sched *s, struct sched_task *task, uint
 	used[least] = least_used;
 }
 
+void partition_one(struct sched *s, struct sched_task *task) {
+	uint64_t used[SCHED_GPUS_MAX] = {0};
+
+	place_given(s, used);
+	place_by_energy(s, task, used);
+}
+
 void partition_by_energy(struct sched *s) {
 	struct task_table *tasks = policy_tasks(s);
 	uint64_t used[SCHED_GPUS_MAX] = {0};
 
+	place_given(s, used);
 	for (;;) {
 		struct sched_task *first = NULL;
 

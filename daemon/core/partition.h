@@ -16,6 +16,9 @@ enum partition_rule {
 };
 
 /*
+ * A task whose jobs can run on one GPU only (gpu_wanted) has its home there in any case, and counts
+ * before all others.
+ *
  * Largest task first, by the utilisation U_i on the reference GPU, which stands for the task on all
  * of them (3.6.1: U_i(pi_k) = U_i(pi_0)); each to the first GPU by @rule on which the sum stays
  * within 1, else to the one where the sum becomes least. The reference is the GPU with most SMs.
@@ -31,6 +34,9 @@ void partition_by_size(struct sched *s, enum partition_rule rule);
  * reading considers a GPU only if G_i(m_opt) <= D_i there, unless that holds on none.
  */
 void partition_by_energy(struct sched *s);
+
+/* Alg. 4 for this task alone; all others count where they have been placed. */
+void partition_one(struct sched *s, struct sched_task *task);
 
 /* Utilisations are parts of this. */
 #define PARTITION_WHOLE 1000000000ull

@@ -405,4 +405,5 @@ const struct sched_policy policy_lookahead = {
 	.name = "lookahead",
 	.summary = "fewest predicted misses, then least energy, over the next few known jobs",
 	.decide = decide,
+	.places = true,
 };

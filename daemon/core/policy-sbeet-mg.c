@@ -147,4 +147,5 @@ const struct sched_policy policy_sbeet_mg = {
 	.summary = "sbeet on several GPUs: tasks have a home, jobs move where that saves energy",
 	.decide = decide,
 	.distribute = partition_by_energy,
+	.places = true,
 };

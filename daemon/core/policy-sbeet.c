@@ -59,6 +59,7 @@ const struct sched_policy policy_sbeet = {
 	.name = "sbeet",
 	.summary = "balances energy and deadlines on the GPU that each task prefers",
 	.decide = decide,
+	.places = true,
 };
 
 const struct sched_policy policy_bfd_sbeet = {
@@ -66,6 +67,7 @@ const struct sched_policy policy_bfd_sbeet = {
 	.summary = "sbeet on each GPU, tasks packed by best fit decreasing",
 	.decide = decide,
 	.distribute = distribute_bfd,
+	.places = true,
 };
 
 const struct sched_policy policy_ffd_sbeet = {
@@ -73,6 +75,7 @@ const struct sched_policy policy_ffd_sbeet = {
 	.summary = "sbeet on each GPU, tasks packed by first fit decreasing",
 	.decide = decide,
 	.distribute = distribute_ffd,
+	.places = true,
 };
 
 const struct sched_policy policy_wfd_sbeet = {
@@ -80,6 +83,7 @@ const struct sched_policy policy_wfd_sbeet = {
 	.summary = "sbeet on each GPU, tasks packed by worst fit decreasing",
 	.decide = decide,
 	.distribute = distribute_wfd,
+	.places = true,
 };
 
 const struct sched_policy policy_sbeet_mg_offline = {
@@ -87,4 +91,5 @@ const struct sched_policy policy_sbeet_mg_offline = {
 	.summary = "sbeet on each GPU, tasks distributed by energy and utilisation",
 	.decide = decide,
 	.distribute = partition_by_energy,
+	.places = true,
 };

@@ -163,4 +163,5 @@ const struct sched_policy policy_stgm = {
 	.summary = "a fixed number of SMs for each task, as few as utilisation allows",
 	.decide = decide,
 	.distribute = distribute,
+	.places = true,
 };

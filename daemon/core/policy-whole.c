@@ -169,6 +169,7 @@ const struct sched_policy policy_load_dist = {
 	.name = "load-dist",
 	.summary = "load distribution: the most urgent job to the biggest idle GPU, whole",
 	.decide = decide_queue,
+	.places = true,
 };
 
 const struct sched_policy policy_bcf = {
@@ -176,6 +177,7 @@ const struct sched_policy policy_bcf = {
 	.summary = "load concentration: largest task first, to the biggest GPU with capacity",
 	.decide = decide_at_home,
 	.distribute = distribute_bcf,
+	.places = true,
 };
 
 const struct sched_policy policy_lcf = {
@@ -183,4 +185,5 @@ const struct sched_policy policy_lcf = {
 	.summary = "load concentration: largest task first, to the littlest GPU with capacity",
 	.decide = decide_at_home,
 	.distribute = distribute_lcf,
+	.places = true,
 };

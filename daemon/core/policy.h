@@ -83,7 +83,11 @@ void policy_wait(struct sched *s, sched_job_id id, enum explain_reason reason, n
  * there is room _TURN. */
 enum explain_reason policy_obstacle(const struct sched *s, const struct sched_job *job);
 
-/* As explain_try(), with what is predicted of the job if it starts there now and nothing after. */
+/* What is predicted of the job if it starts there now and nothing after. */
+struct explain_try policy_predict_place(const struct sched *s, sched_job_id id, size_t gpu,
+					unsigned n_sms, nsec_t now);
+
+/* explain_try() with that. */
 void policy_try_place(struct sched *s, sched_job_id id, size_t gpu, unsigned n_sms, nsec_t now);
 
 /*

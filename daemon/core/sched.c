@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "daemon/core/explain.h"
+#include "daemon/core/partition.h"
 #include "daemon/core/policy.h"
 #include "daemon/core/task.h"
 
@@ -172,6 +173,20 @@ void sched_distribute(struct sched *s) {
 	}
 }
 
+int sched_place(struct sched *s, sched_task_id id) {
+	struct sched_task *task = task_table_get(&s->tasks, id);
+
+	if (!s->policy->places || task->n_gpus == 0 || task->gpu_wanted >= 0) {
+		return -1;
+	}
+	sched_distribute(s);
+	if (task->home < 0) {
+		partition_one(s, task);
+	}
+	task->gpu_wanted = task->home;
+	return task->home;
+}
+
 const struct sched_job *sched_job(const struct sched *s, sched_job_id id) {
 	return id < s->n_touched && s->jobs[id].state != SCHED_JOB_FREE ? &s->jobs[id] : NULL;
 }
@@ -310,7 +325,7 @@ struct explain *policy_explain(const struct sched *s) {
 
 /* The draft of this decision about the job, or just the outcome, into the explanations. */
 static void explain_job(struct sched *s, struct sched_job *job, enum explain_reason reason,
-			nsec_t now) {
+			int64_t energy_pj, nsec_t now) {
 	struct explain_entry entry = {
 		.order = job->order,
 		.owner = job->owner,
@@ -323,6 +338,7 @@ static void explain_job(struct sched *s, struct sched_job *job, enum explain_rea
 		.gpu = job->gpu,
 		.sms = job->sms,
 		.finish = job->finish,
+		.energy_pj = energy_pj,
 	};
 
 	if (job->label) {
@@ -341,7 +357,7 @@ void policy_wait(struct sched *s, sched_job_id id, enum explain_reason reason, n
 	}
 	s->n_explained++;
 	explain_choose(s->explain, true, 0, 0);
-	explain_job(s, job, reason, now);
+	explain_job(s, job, reason, 0, now);
 }
 
 /* What no policy has spoken about. */
@@ -474,13 +490,15 @@ static void explain_start(struct sched *s, sched_job_id id, nsec_t now) {
 	enum explain_reason reason = explain_drafted(s->explain, job->order);
 	unsigned n_sms = smset_count(&job->sms);
 
+	struct explain_try own = policy_predict_place(s, id, (size_t)job->gpu, n_sms, now);
+
 	if (reason == EXPLAIN_NONE) {
 		explain_begin(s->explain, job->order);
-		policy_try_place(s, id, (size_t)job->gpu, n_sms, now);
+		explain_try(s->explain, &own);
 		reason = EXPLAIN_START_NEXT;
 	}
 	explain_choose(s->explain, false, (unsigned)job->gpu, n_sms);
-	explain_job(s, job, reason, now);
+	explain_job(s, job, reason, own.energy_pj, now);
 }
 
 /* From waiting to running: the books only. */

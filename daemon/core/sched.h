@@ -195,6 +195,7 @@ struct sched_policy {
 	const char *summary; /* one line for `sbeetctl policy` */
 	void (*decide)(struct sched *s, nsec_t now, struct sched_actions *actions);
 	void (*distribute)(struct sched *s); /* NULL: no offline part */
+	bool places; /* which GPU a task's jobs go to is its affair: see sched_place() */
 };
 
 /* NULL when there is none of this name. */
@@ -236,6 +237,14 @@ const struct sched_task *sched_task(const struct sched *s, sched_task_id id);
 /* The policy's offline part (Alg. 4 for sbeet-mg, a partition for others): gives each task a home.
  * To be called after tasks, GPUs or the policy changed. */
 void sched_distribute(struct sched *s);
+
+/*
+ * For tasks whose jobs can't move: chooses the GPU for all jobs of @id, by the policy's offline
+ * part, or where it has none by Alg. 4. Tasks that have been placed, or whose last job asked for a
+ * GPU, stay there and count. Return: the GPU, on which the task's jobs are expected from now on; -1
+ * if the policy leaves that to the programs, or the task has no profile or a job already.
+ */
+int sched_place(struct sched *s, sched_task_id id);
 
 /* A running job's kernel is over: its slot and SMs are free, its last copy runs on outside. */
 void sched_release_sms(struct sched *s, sched_job_id id);

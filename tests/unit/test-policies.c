@@ -260,12 +260,51 @@ static void policies_serve_a_lone_task(void **state) {
 	}
 }
 
+/* Tasks come one at a time, as programs do, and none moves once it has its place. */
+static void policies_place_tasks_that_cannot_move(void **state) {
+	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
+		struct sched *s = make(*p, 3, 1, 0);
+		sched_task_id ids[6];
+		int places[6];
+
+		for (size_t i = 0; i < 6; i++) {
+			nsec_t g = profile_total(&profiles[0][0], 16);
+			struct sched_task task = {.period = 3 * g,
+						  .deadline = 3 * g,
+						  .priority = (int)i, /* later, more urgent */
+						  .profiles = {&profiles[0][0], &profiles[0][1]},
+						  .fixed_gpu = -1};
+
+			assert_int_equal(sched_add_task(s, &task, &ids[i]), 0);
+			places[i] = sched_place(s, ids[i]);
+			assert_int_equal(places[i] >= 0, (*p)->places);
+			assert_int_equal(sched_place(s, ids[i]), -1); /* it has one */
+		}
+		sched_distribute(s);
+		for (size_t i = 0; i < 6 && (*p)->places; i++) {
+			assert_true(places[i] < 2); /* where it has a profile */
+			assert_int_equal(sched_task(s, ids[i])->gpu_wanted, places[i]);
+			if ((*p)->distribute) {
+				assert_int_equal(sched_task(s, ids[i])->home, places[i]);
+			}
+		}
+		if (strcmp((*p)->name, "sbeet-mg") == 0) {
+			/* Alg. 4: the first three fill GPU 0, the others go to its twin */
+			for (size_t i = 0; i < 6; i++) {
+				assert_int_equal(places[i], places[0] ^ (i >= 3));
+			}
+		}
+		sched_free(s);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policies_keep_the_rules_and_repeat_themselves),
 		cmocka_unit_test(policies_schedule_examples_4_and_5),
 		cmocka_unit_test(policies_obey_theorem_1),
 		cmocka_unit_test(policies_serve_a_lone_task),
+		cmocka_unit_test(policies_place_tasks_that_cannot_move),
 	};
 
 	make_profiles();

@@ -131,12 +131,12 @@ static json_t *set_json(const struct smset *set) {
 
 static json_t *service_json(const Sbeet__Control__Service *s) {
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "version",
+		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version",
 		json_text(s->version), "protocol", json_u64(s->protocol), "pid", json_u64(s->pid),
 		"uptime_ns", json_u64(s->uptime_ns), "policy", json_text(s->policy), "stopping",
 		s->stopping, "grants", json_u64(s->grants), "jobs_done", json_u64(s->jobs_done),
 		"jobs_abandoned", json_u64(s->jobs_abandoned), "launches", json_u64(s->launches),
-		"protocol_errors", json_u64(s->protocol_errors), "now_ns", json_u64(s->now_ns));
+		"misses", json_u64(s->misses), "protocol_errors", json_u64(s->protocol_errors), "now_ns", json_u64(s->now_ns));
 }
 
 static json_t *gpu_json(const Sbeet__Control__Gpu *g) {

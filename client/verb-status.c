@@ -201,11 +201,11 @@ static void print_parts(const struct page *page, const char *const *parts) {
 
 static void print_service(const Sbeet__Control__Service *s, const struct page *page) {
 	char version[64], pid[32], age[32], up[48], policy[64];
-	char done[48], abandoned[48], launches[48], errors[48];
+	char done[48], missed[48], abandoned[48], launches[48], errors[48];
 	const char *const first[] = {
 		version, pid, up, policy, s->stopping ? "stopping: grants nothing more" : NULL,
 		NULL};
-	const char *const second[] = {done, abandoned, launches, errors, NULL};
+	const char *const second[] = {done, missed, abandoned, launches, errors, NULL};
 
 	print_uptime(s->uptime_ns, age, sizeof(age));
 	snprintf(version, sizeof(version), "sbeetd %s", s->version);
@@ -216,6 +216,7 @@ static void print_service(const Sbeet__Control__Service *s, const struct page *p
 	terminal_clean(policy);
 	print_parts(page, first);
 	snprintf(done, sizeof(done), "%llu jobs done", (unsigned long long)s->jobs_done);
+	snprintf(missed, sizeof(missed), "%llu too late", (unsigned long long)s->misses);
 	snprintf(abandoned, sizeof(abandoned), "%llu abandoned",
 		 (unsigned long long)s->jobs_abandoned);
 	snprintf(launches, sizeof(launches), "%llu launches", (unsigned long long)s->launches);

@@ -124,6 +124,10 @@ int engine_add_task(struct engine *engine, const struct sched_task *task, sched_
 	return r;
 }
 
+int engine_place(struct engine *engine, sched_task_id task) {
+	return sched_place(engine->sched, task);
+}
+
 void engine_remove_task(struct engine *engine, sched_task_id task) {
 	sched_remove_task(engine->sched, task);
 	engine->changed = engine->tasks_changed = true;

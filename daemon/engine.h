@@ -42,6 +42,9 @@ bool engine_cuts_green(const struct engine *engine);
  * sched_add_task(). */
 int engine_add_task(struct engine *engine, const struct sched_task *task, sched_task_id *ret);
 
+/* The GPU for all jobs of this task, from now on: sched_place(). -1: its program may choose. */
+int engine_place(struct engine *engine, sched_task_id task);
+
 /* It goes; its jobs must have ended. */
 void engine_remove_task(struct engine *engine, sched_task_id task);
 

@@ -37,7 +37,7 @@ struct server {
 	nsec_t started;
 	nsec_t linger; /* told to every shim */
 	nsec_t drain;  /* how long SMs stay with a process that hung up while it runs jobs */
-	uint64_t n_launches, n_protocol_errors;
+	uint64_t n_launches, n_misses, n_protocol_errors;
 	bool trusting; /* nobody knows who held what: programs are asked, and nothing is granted */
 	bool stopping;
 

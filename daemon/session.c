@@ -293,9 +293,27 @@ static void declare_task(struct session *s) {
 		   r == -EINVAL ? "its deadline is beyond its period" : strerror(-r));
 }
 
+/* The program's GPU, where it is for us to choose. */
+static const struct inventory_gpu *choose_gpu(struct session *s, const Sbeet__Hello *hello) {
+	int gpu = -1;
+
+	for (size_t i = 0; i < hello->n_features && s->sched_task != SCHED_TASK_NONE; i++) {
+		if (strcmp(hello->features[i], PROTO_FEATURE_CHOOSE_GPU) == 0) {
+			gpu = engine_place(s->server->engine, s->sched_task);
+		}
+	}
+	if (gpu < 0) {
+		return NULL;
+	}
+	log_debug("session %llu: GPU %d is chosen for task '%s'", (unsigned long long)s->id, gpu,
+		  s->task.name);
+	return inventory_gpu(s->server->inventory, (size_t)gpu);
+}
+
 static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Hello *hello = packet->hello;
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
+	const struct inventory_gpu *gpu;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 	char *features[] = {(char *)PROTO_FEATURE_RESUME, (char *)"green"};
 
@@ -314,6 +332,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	session_set_state(s, SESSION_ACTIVE);
 	report_session(s, EVENT(SESSION_START));
 	declare_task(s);
+	gpu = choose_gpu(s, hello);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 
@@ -325,6 +344,10 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	welcome.n_features = 1u + engine_cuts_green(s->server->engine);
 	welcome.mps_pipe_directory = (char *)inventory_mps_pipe_directory(s->server->inventory);
 	welcome.mps_log_directory = (char *)inventory_mps_log_directory(s->server->inventory);
+	if (gpu) {
+		welcome.gpu_uuid.data = (uint8_t *)gpu->uuid;
+		welcome.gpu_uuid.len = sizeof(gpu->uuid);
+	}
 	m.body_case = SBEET__TO_SHIM__BODY_WELCOME;
 	m.welcome = &welcome;
 	session_send(s, &m);
@@ -479,6 +502,7 @@ static void count_done(struct session *s, const struct job *job, const Sbeet__Jo
 	c->copies += done->copies;
 	c->outside_blocks += done->outside_blocks;
 	c->misses += job->deadline && finished > job->deadline;
+	s->server->n_misses += job->deadline && finished > job->deadline;
 	if (job->granted > job->release && job->granted - job->release > c->max_wait) {
 		c->max_wait = job->granted - job->release;
 	}

@@ -8,10 +8,14 @@
 #include "shim/real.h"
 
 CUresult on_cuInit(unsigned flags) {
+	CUresult rc;
+
 	if (conn_start() != 0 && env_get()->require) {
 		return CUDA_ERROR_SYSTEM_NOT_READY;
 	}
-	return real_get()->cuInit(flags);
+	rc = real_get()->cuInit(flags);
+	conn_started();
+	return rc;
 }
 
 CUresult on_cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags) {

@@ -8,7 +8,7 @@
  *	sessions           connected programs
  *	jobs, launches     of all sessions together, so far
  *	busy               SMs that running jobs hold, on all GPUs
- *	done, abandoned    jobs since the daemon started
+ *	done, missed, abandoned  jobs since the daemon started
  *	launched           launches since the daemon started
  *	side-by-side       pairs of jobs that run on one GPU at once, both confined in the way that
  *	                   TASK names here (smid, count), on disjoint sets
@@ -132,6 +132,9 @@ static int64_t answer(const json_t *status, const char *what, const char *task) 
 	}
 	if (strcmp(what, "done") == 0) {
 		return of_service(status, "jobs_done");
+	}
+	if (strcmp(what, "missed") == 0) {
+		return of_service(status, "misses");
 	}
 	if (strcmp(what, "abandoned") == 0) {
 		return of_service(status, "jobs_abandoned");

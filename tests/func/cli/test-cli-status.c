@@ -141,7 +141,7 @@ static void status_shows_everything_on_one_screen(void **state) {
 	assert_int_equal(s.code, 0);
 	assert_string_equal(s.err, "");
 	assert_contains(s.out, "sbeetd 0.1.0, pid 4242, up 3min 2s, policy even\n");
-	assert_contains(s.out, "37 jobs done, 1 abandoned, 1234 launches, 0 protocol errors\n");
+	assert_contains(s.out, "37 jobs done, 0 too late, 1 abandoned, 1234 launches, 0 protocol errors\n");
 	assert_contains(s.out,
 			"NVIDIA RTX 3070 (simulated)  mps         46    46    120.3  "
 			"[aaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbb]\n");

@@ -322,11 +322,10 @@ static struct outcome try_never(const struct plan *p, size_t index, unsigned bou
  */
 static bool worth_starting(const struct plan *p, size_t index, const struct outcome *start) {
 	const struct timeline_job *job = &p->ready.list[index].job;
+	bool late = job->deadline && start->place.finish > job->deadline;
 	struct outcome wait;
 
 	if (p->params->skip_hopeless) {
-		bool late = job->deadline && start->place.finish > job->deadline;
-
 		if (late && index < p->ready.n_timely) {
 			return false;
 		}
@@ -341,6 +340,10 @@ static bool worth_starting(const struct plan *p, size_t index, const struct outc
 		return true;
 	}
 	wait = try_wait(p, index, start->loss);
+	if (late) {
+		/* Where it waits, the plan has no place for it, so that looks cheap for ever. */
+		return start->loss <= wait.loss;
+	}
 	return !outcome_better(&wait, start);
 }
 

@@ -100,6 +100,7 @@ void exec_context_init(struct context *c) {
 struct exec_block {
 	struct interp_block *interp; /* owned */
 	unsigned row;		     /* in the trace */
+	struct ahead_block ahead;    /* of an independent kernel */
 };
 
 static int exec_block_start(void *userdata, struct device_block *b) {
@@ -130,6 +131,10 @@ static int exec_block_start(void *userdata, struct device_block *b) {
 	}
 	eb->row = gpu->server->trace ? trace_take_row(gpu->server->trace, gpu->index, b->sm) : 0;
 	b->state = eb;
+	if (op->kernel.independent) {
+		eb->ahead.interp = eb->interp;
+		ahead_add(gpu->server->ahead, &eb->ahead);
+	}
 	return 0;
 }
 
@@ -159,21 +164,25 @@ static enum device_result exec_block_run(void *userdata, struct device_block *b,
 	struct op *op = (struct op *)b->op;
 	struct context *c = op->context;
 	struct exec_block *eb = b->state;
-	uint64_t instructions = 0, cycles = 0, warps = op->base.kernel.threads / 32;
-	uint64_t sm_warps = sm_threads / 32;
-	enum interp_result r;
+	uint64_t instructions, warps = op->base.kernel.threads / 32, sm_warps = sm_threads / 32;
+	struct ahead_slice s;
 	const char *text = "";
 
 	(void)now_ns;
-	r = interp_block_run(eb->interp, SERVER_SLICE_INSTRUCTIONS, &instructions, &cycles);
+	if (op->kernel.independent) {
+		s = ahead_take(gpu->server->ahead, &eb->ahead);
+	} else {
+		s.result = interp_block_run(eb->interp, SERVER_SLICE_INSTRUCTIONS, &instructions,
+					    &s.cycles);
+	}
 	if (sm_warps < EXEC_WARPS_TO_FILL) {
 		sm_warps = EXEC_WARPS_TO_FILL;
 	}
-	*ret_ns = cycles * sm_warps * 1000000 / (EXEC_ISSUE * warps * gpu->config->sm_clock_khz);
-	if (r == INTERP_DONE) {
+	*ret_ns = s.cycles * sm_warps * 1000000 / (EXEC_ISSUE * warps * gpu->config->sm_clock_khz);
+	if (s.result == INTERP_DONE) {
 		return DEVICE_DONE;
 	}
-	if (r == INTERP_MORE) {
+	if (s.result == INTERP_MORE) {
 		return DEVICE_MORE;
 	}
 	c->fault = exec_fault_result(interp_block_fault(eb->interp, &text));
@@ -198,6 +207,9 @@ static void exec_block_end(void *userdata, struct device_block *b, uint64_t end_
 	}
 	if (trace) {
 		trace_give_row(trace, gpu->index, b->sm, eb->row);
+	}
+	if (op->kernel.independent) {
+		ahead_remove(gpu->server->ahead, &eb->ahead);
 	}
 	interp_block_free(eb->interp);
 	free(eb);
@@ -274,7 +286,9 @@ static void exec_op_done(void *userdata, struct device_op *base, bool ok) {
 	} else if (base->kind >= DEVICE_COPY_IN && base->kind <= DEVICE_COPY_LOCAL) {
 		result = exec_copy(op);
 	} else if (base->kind == DEVICE_ACTION) {
+		ahead_pause(gpu->server->ahead);
 		(void)memory_free(&gpu->memory, op->value, op->context);
+		ahead_resume(gpu->server->ahead);
 	}
 	if (op->reply_id) {
 		exec_reply(op, result);

@@ -182,6 +182,7 @@ struct interp_kernel {
 	uint32_t static_shared;
 	bool calls_indirectly;
 	char *unsupported; /* owned; the first instruction that is not known, or NULL */
+	bool dependent;	   /* on how far other blocks are, see interp.h */
 };
 
 struct module_var {
@@ -411,6 +412,8 @@ enum exec_result move_local(struct warp *w, const struct insn *in, uint32_t mask
 /* Number of a special register (in->mode of move_special), -1 if it is none; *ret_type: PTX type.
  */
 int move_special_number(struct ptx_name name);
+/* The instruction reads the time that all blocks share. */
+bool move_reads_timer(const struct insn *in);
 #define MOVE_DYNAMIC_SHARED 0 /* where dynamic shared memory begins */
 
 /* interp-control.c */

@@ -159,6 +159,11 @@ int move_special_number(struct ptx_name name) {
 	return -1;
 }
 
+bool move_reads_timer(const struct insn *in) {
+	return in->exec == move_special && in->mode >= SPECIAL_TIMER &&
+	       in->mode <= SPECIAL_TIMER_HI;
+}
+
 static uint64_t globaltimer(const struct interp_block *b) {
 	const struct interp_machine *m = &b->machine;
 

@@ -203,11 +203,38 @@ int reach_new(struct reach **ret, struct decoder *d) {
 	return 0;
 }
 
+/* Whether the instruction can tell a block how far others are, or tells the world how far it is. */
+static bool insn_is_dependent(const struct insn *in) {
+	bool own = in->space == PTX_SPACE_SHARED || in->space == PTX_SPACE_LOCAL ||
+		   in->space == PTX_SPACE_PARAM || in->space == PTX_SPACE_CONST;
+
+	if (in->exec == mem_atom) {
+		return in->space != PTX_SPACE_SHARED;
+	}
+	if (in->exec == mem_ld || in->exec == mem_st) {
+		return (in->flags & INSN_ORDERED) && !own;
+	}
+	return in->exec == mem_fence || move_reads_timer(in) ||
+	       in->exec == builtin_find((struct ptx_name){"vprintf", 7});
+}
+
+static bool func_is_dependent(const struct interp_module *m, const struct interp_kernel *f) {
+	for (uint32_t pc = f->start; pc < f->end; pc++) {
+		if (insn_is_dependent(&m->insns[pc])) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* A kernel lacks what any function that it reaches lacks. */
 int reach_inherit(struct reach *reach, struct decoder *d) {
 	struct interp_module *m = d->m;
 	uint8_t *reached = reach->reached;
 
+	for (size_t f = 0; f < m->n_funcs; f++) {
+		m->funcs[f].dependent = func_is_dependent(m, &m->funcs[f]);
+	}
 	for (size_t e = 0; e < m->n_entries; e++) {
 		struct interp_kernel *k = &m->funcs[m->entries[e]];
 
@@ -225,6 +252,7 @@ int reach_inherit(struct reach *reach, struct decoder *d) {
 			if (reached[f] && m->funcs[f].max_live > k->max_live) {
 				k->max_live = m->funcs[f].max_live;
 			}
+			k->dependent |= reached[f] && m->funcs[f].dependent;
 		}
 	}
 	return 0;

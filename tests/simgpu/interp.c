@@ -135,6 +135,7 @@ void interp_kernel_get_info(const struct interp_kernel *k, struct interp_kernel_
 		.regs_per_thread = k->max_live,
 		.max_threads = kernel_max_threads(k->ptx),
 		.unsupported = k->unsupported,
+		.independent = !k->dependent,
 	};
 }
 

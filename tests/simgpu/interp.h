@@ -79,6 +79,11 @@ struct interp_kernel_info {
 	unsigned regs_per_thread; /* estimate from the declared registers, at most 255 */
 	unsigned max_threads;	  /* of .maxntid / .reqntid, else 1024 */
 	const char *unsupported;  /* NULL, or the instruction that is not known */
+	/* No block can notice how far any other is: no atomics, fences, ordered or volatile
+	 * accesses but to shared memory, no %globaltimer, no output. Blocks of such a kernel may
+	 * run in any interleaving, and in several host threads at once, and do the same (unless
+	 * they race). */
+	bool independent;
 };
 void interp_kernel_get_info(const struct interp_kernel *k, struct interp_kernel_info *ret);
 

@@ -171,7 +171,9 @@ static bool client_receive(struct client *c) {
 		}
 		return false;
 	}
+	ahead_pause(c->server->ahead);
 	session_handle(c, bytes, (size_t)n, fd);
+	ahead_resume(c->server->ahead);
 	return true;
 }
 
@@ -193,7 +195,9 @@ static void server_drop_broken(struct server *s) {
 		if (c->broken) {
 			*p = c->next;
 			client_drop_output(c);
+			ahead_pause(s->ahead);
 			client_free(c);
+			ahead_resume(s->ahead);
 			s->moved = true;
 			s->alone_since_ns = server_clock_ns();
 		} else {
@@ -312,18 +316,19 @@ static int server_poll(struct server *s) {
 }
 
 int server_run(struct server *s) {
-	s->alone_since_ns = server_clock_ns();
-	while (!s->stop) {
-		int r = server_poll(s);
+	int r = ahead_new(&s->ahead, s->n_threads > 1 ? s->n_threads - 1 : 0,
+			  SERVER_SLICE_INSTRUCTIONS);
 
-		if (r < 0) {
-			return r;
+	s->alone_since_ns = server_clock_ns();
+	while (r >= 0 && !s->stop) {
+		r = server_poll(s);
+		if (r == 0) {
+			server_drop_broken(s);
+			server_work(s);
+			server_settle(s);
 		}
-		server_drop_broken(s);
-		server_work(s);
-		server_settle(s);
 	}
-	return 0;
+	return r;
 }
 
 /* ---- beginning and end ---- */
@@ -413,4 +418,5 @@ void server_deinit(struct server *s) {
 		close(s->listen_fd);
 	}
 	s->trace = trace_free(s->trace);
+	s->ahead = ahead_free(s->ahead);
 }

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "tests/simgpu/ahead.h"
 #include "tests/simgpu/config.h"
 #include "tests/simgpu/interp.h"
 #include "tests/simgpu/memory.h"
@@ -146,6 +147,8 @@ struct server {
 	bool moved; /* some operation was done: waits and other devices must look again */
 	uint64_t alone_since_ns;
 	struct trace *trace; /* owned, or NULL */
+	unsigned n_threads;  /* that interpret, the loop's included */
+	struct ahead *ahead; /* owned, while server_run() runs */
 };
 
 /* server.c */

@@ -57,11 +57,15 @@ struct event *event_unref(struct event *e) {
 
 struct module *module_unref(struct module *m) {
 	if (m && --m->n_refs == 0) {
+		struct ahead *ahead = m->context->gpu->server->ahead;
+
+		ahead_pause(ahead);
 		for (size_t i = 0; m->vars && i < interp_module_n_vars(m->interp); i++) {
 			if (m->vars[i]) {
 				(void)memory_free(&m->context->gpu->memory, m->vars[i], m->context);
 			}
 		}
+		ahead_resume(ahead);
 		interp_module_free(m->interp);
 		free(m->vars);
 		free(m);

@@ -6,11 +6,13 @@
  * client, or by --stop.
  *
  * Environment: SIMGPU (config.h), SIMGPU_DIR (place.h), SIMGPU_PACE=0: do not wait for the wall
- * clock, SIMGPU_TRACE=FILE (trace.h), SIMGPU_PLACE=adversarial:SEED: blocks go to SMs as unkindly
+ * clock, SIMGPU_TRACE=FILE (trace.h), SIMGPU_THREADS=N: cores to interpret
+ * on (ahead.h), SIMGPU_PLACE=adversarial:SEED: blocks go to SMs as unkindly
  * as chance with that seed will have it.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,8 @@
 
 #include "tests/simgpu/place.h"
 #include "tests/simgpu/server.h"
+
+#define THREADS_MAX 16
 
 static int simgpud_stop(const char *socket_path) {
 	struct wire_header q = {.type = WIRE_STOP, .id = 1};
@@ -56,6 +60,21 @@ static void simgpud_detach(void) {
 		}
 	}
 	setsid();
+}
+
+/* $SIMGPU_THREADS, else one for each core that we may use. */
+static unsigned simgpud_threads(void) {
+	const char *text = getenv("SIMGPU_THREADS");
+	unsigned n = 0;
+	cpu_set_t cores;
+
+	for (; text && *text >= '0' && *text <= '9' && n < THREADS_MAX; text++) {
+		n = n * 10 + (unsigned)(*text - '0');
+	}
+	if (n == 0 && sched_getaffinity(0, sizeof(cores), &cores) == 0) {
+		n = (unsigned)CPU_COUNT(&cores);
+	}
+	return n == 0 ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
 }
 
 int main(int argc, char **argv) {
@@ -94,8 +113,8 @@ int main(int argc, char **argv) {
 	}
 	signal(SIGPIPE, SIG_IGN);
 	r = server_init(&server, text && *text ? text : CONFIG_DEFAULT, path,
-			!(pace && strcmp(pace, "0") == 0), getenv("SIMGPU_TRACE"), getenv("SIMGPU_PLACE"), error,
-			sizeof(error));
+			!(pace && strcmp(pace, "0") == 0), getenv("SIMGPU_TRACE"),
+			getenv("SIMGPU_PLACE"), error, sizeof(error));
 	if (r < 0) {
 		fprintf(stderr, "simgpud: %s\n", error);
 		server_deinit(&server);
@@ -109,6 +128,7 @@ int main(int argc, char **argv) {
 		}
 		simgpud_detach();
 	}
+	server.n_threads = simgpud_threads();
 	r = server_run(&server);
 	(void)unlink(path);
 	server_deinit(&server);

@@ -23,7 +23,7 @@
 #define SMIDS 256
 
 static struct {
-	CUfunction wait, poke, add;
+	CUfunction wait, poke, add, churn;
 	volatile uint32_t *words; /* pinned: gate, arrived, smids */
 	unsigned n_blocks;
 	CUstream stream;
@@ -50,6 +50,7 @@ static void open_gpu(void) {
 	check(cuModuleGetFunction(&client.wait, module, "wait"), "wait");
 	check(cuModuleGetFunction(&client.poke, module, "poke"), "poke");
 	check(cuModuleGetFunction(&client.add, module, "add"), "add");
+	check(cuModuleGetFunction(&client.churn, module, "churn"), "churn");
 	check(cuMemAllocHost((void **)&client.words, 4 * (2 + SMIDS)), "cuMemAllocHost");
 	check(cuStreamCreate(&client.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
 }
@@ -89,6 +90,23 @@ static void fault(void) {
 	check(cuLaunchKernel(client.poke, 1, 1, 1, 1, 1, 1, 0, client.stream, params, NULL),
 	      "cuLaunchKernel");
 	printf("ok\n");
+}
+
+static void churn(unsigned blocks) {
+	unsigned n = blocks * 64, sum = 0, *host = malloc(n * 4);
+	CUdeviceptr d;
+	void *params[] = {&d};
+
+	check(cuMemAlloc(&d, n * 4), "cuMemAlloc");
+	check(cuLaunchKernel(client.churn, blocks, 1, 1, 64, 1, 1, 0, client.stream, params, NULL),
+	      "cuLaunchKernel");
+	check(cuMemcpyDtoHAsync(host, d, n * 4, client.stream), "cuMemcpyDtoH");
+	for (unsigned i = 0; i < n; i++) {
+		sum = sum * 31 + host[i];
+	}
+	check(cuMemFree(d), "cuMemFree");
+	free(host);
+	printf("%u\n", sum);
 }
 
 static void add(void) {
@@ -142,6 +160,8 @@ int main(void) {
 			printf("%zu\n", n);
 		} else if (strcmp(line, "add\n") == 0) {
 			add();
+		} else if (sscanf(line, "churn %u", &a) == 1 && a > 0) {
+			churn(a);
 		} else {
 			printf("unknown command\n");
 		}

@@ -45,6 +45,19 @@ static const char kernels_ptx[] =
 	"ret;\n"
 	"}\n"
 
+	/* out[thread] = something that takes block n longer than block n - 1 */
+	".visible .entry churn(.param .u64 out) {\n"
+	".reg .pred %p; .reg .b32 %r<6>; .reg .b64 %rd<3>;\n"
+	"ld.param.u64 %rd1, [out];\n"
+	"mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;\n"
+	"mad.lo.s32 %r3, %r1, %r2, %r3; mad.lo.s32 %r1, %r1, 50, 300; mov.u32 %r4, %r3;\n"
+	"again: mad.lo.u32 %r4, %r4, 1664525, 1013904223; bar.sync 0;\n"
+	"sub.u32 %r1, %r1, 1; setp.ne.u32 %p, %r1, 0;\n"
+	"@%p bra again;\n"
+	"mad.wide.u32 %rd2, %r3, 4, %rd1; st.global.u32 [%rd2], %r4;\n"
+	"ret;\n"
+	"}\n"
+
 	/* *where = value */
 	".visible .entry poke(.param .u64 where, .param .u32 value) {\n"
 	".reg .b32 %r1; .reg .b64 %rd1;\n"

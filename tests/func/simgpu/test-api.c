@@ -598,7 +598,7 @@ static void api_runs_kernels_of_libraries(void **state) {
 
 	OK(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
 	OK(cuLibraryGetKernelCount(&n, library));
-	assert_int_equal(n, 4);
+	assert_int_equal(n, 5);
 	OK(cuLibraryGetKernel(&kernel, library, "poke"));
 	OK(cuKernelGetName(&name, kernel));
 	assert_string_equal(name, "poke");

@@ -135,7 +135,7 @@ static size_t trace_read(const struct client *c, const char *kernel, struct bloc
 		const char *name, *phase;
 		json_int_t start, end;
 		double ts, duration;
-		struct block b;
+		struct block b = {0};
 
 		assert_int_equal(json_unpack(j, "{s:s,s:s,s:i}", "ph", &phase, "name", &name, "pid",
 					     &b.track),
@@ -340,6 +340,39 @@ static void trace_has_a_track_for_each_sm(void **state) {
 	json_decref(events);
 }
 
+/* ---- several cores ---- */
+
+/* Virtual time, placement and results do not depend on how many threads interpret. */
+static void threads_change_nothing_but_speed(void **state) {
+	static struct block alone[40], several[40];
+	struct client a;
+	char answer[sizeof(a.answer)];
+
+	use_gpus("3");
+	setenv("SIMGPU_PACE", "0", 1);
+	for (unsigned threads = 1; threads <= 4; threads += 3) {
+		struct block *blocks = threads == 1 ? alone : several;
+
+		setenv("SIMGPU_THREADS", threads == 1 ? "1" : "4", 1);
+		client_start(&a, NULL);
+		client_ask(&a, "churn 40");
+		if (threads == 1) {
+			strcpy(answer, a.answer);
+		}
+		assert_string_equal(a.answer, answer);
+		client_end(&a, 0);
+		assert_int_equal(trace_read(&a, "churn", blocks, 40), 40);
+		assert_int_equal(stop_simgpud(state), 0);
+	}
+	unsetenv("SIMGPU_THREADS");
+	unsetenv("SIMGPU_PACE");
+	assert_true(alone[0].end_ns < alone[39].end_ns);
+	for (unsigned i = 0; i < 40; i++) {
+		several[i].pid = alone[i].pid;
+	}
+	assert_memory_equal(several, alone, sizeof(alone));
+}
+
 /* ---- dying and failing ---- */
 
 static void a_killed_client_leaves_nothing_behind(void **state) {
@@ -503,6 +536,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_teardown(mps_makes_processes_wait_for_room, stop_simgpud),
 		cmocka_unit_test_teardown(exclusive_gives_processes_turns, stop_simgpud),
 		cmocka_unit_test_teardown(trace_has_a_track_for_each_sm, stop_simgpud),
+		cmocka_unit_test_teardown(threads_change_nothing_but_speed, stop_simgpud),
 		cmocka_unit_test_teardown(a_killed_client_leaves_nothing_behind, stop_simgpud),
 		cmocka_unit_test_teardown(a_killed_client_ends_its_turn, stop_simgpud),
 		cmocka_unit_test_teardown(a_fault_stays_in_its_process, stop_simgpud),

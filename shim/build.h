@@ -1,7 +1,9 @@
 /*
  * build.h: the twin module of one module or library of the program, for one compute capability.
  *
- * Loads the twins' PTX beside the original and tells them where the original's variables are. Has
+ * Loads the twins' PTX beside the original and tells them where the original's variables are. At
+ * once, even where the driver loads lazily: the image may be gone when the program's call returns,
+ * and a compilation later on would come out of the time of the first job. Has
  * no lock: what changes after build_init() is atomic. See kernel.c for who may call when.
  */
 #pragma once

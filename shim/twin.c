@@ -9,13 +9,17 @@
 
 #include "shim/plan.h"
 
-/* A remembered shape is one word, so that it is read and written at once: from the lowest bit on 1
- * bit (known), 8 bits blocks an SM, 11 bits threads, 21 bits dynamic shared memory, 8 bits device.
+/*
+ * A remembered shape is one word, so that it is read and written at once: from the lowest bit on 1
+ * bit (known), 8 bits blocks an SM, 11 bits threads, 21 bits dynamic shared memory, 8 bits device,
+ * 15 bits age. One of another age than the twin's counts for nothing: a thread that asked the
+ * driver before an attribute changed may write its answer after the others were forgotten.
  */
 #define SHAPE_THREADS_MAX 1024u
 #define SHAPE_SHARED_MAX  ((1u << 21) - 1)
 #define SHAPE_DEVICE_MAX  255
 #define SHAPE_BLOCKS_MAX  255u
+#define SHAPE_AGE_BITS	  15
 
 static char *explain(const struct twin_kernel *k) {
 	const char *reason = k->reason ? k->reason : "it has no rewritten form";
@@ -84,7 +88,7 @@ static unsigned ask_occupancy(const struct twin *t, int threads, unsigned shared
 
 unsigned twin_occupancy(struct twin *t, const struct context *c, const struct launch *l) {
 	CUdevice device = context_device(c);
-	uint64_t threads, shape, known, blocks;
+	uint64_t threads, shape, known, blocks, age;
 	_Atomic(uint64_t) *at;
 
 	if (!l->block[0] || !l->block[1] || !l->block[2] || l->block[0] > SHAPE_THREADS_MAX ||
@@ -96,8 +100,10 @@ unsigned twin_occupancy(struct twin *t, const struct context *c, const struct la
 	    device > SHAPE_DEVICE_MAX) {
 		return 0;
 	}
+	age = atomic_load(&t->age) & ((1u << SHAPE_AGE_BITS) - 1);
 	shape = threads | (uint64_t)l->shared_bytes << 11 | (uint64_t)device << 32;
 	at = &t->shapes[(shape * 0x9E3779B97F4A7C15ull >> 32) % TWIN_SHAPES];
+	shape |= age << 40;
 	known = atomic_load_explicit(at, memory_order_relaxed);
 	if (known & 1 && known >> 9 == shape) {
 		return known >> 1 & SHAPE_BLOCKS_MAX;
@@ -108,7 +114,9 @@ unsigned twin_occupancy(struct twin *t, const struct context *c, const struct la
 }
 
 void twin_forget_shapes(struct twin *t) {
+	atomic_fetch_add(&t->age, 1);
 	for (size_t i = 0; i < TWIN_SHAPES; i++) {
+		/* for when ages begin again */
 		atomic_store_explicit(&t->shapes[i], 0, memory_order_relaxed);
 	}
 }

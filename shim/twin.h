@@ -24,6 +24,7 @@ struct twin {
 	CUfunction handle;		/* NULL: it can't be confined, and why is in refusal */
 	char *refusal;			/* owned, or NULL */
 	_Atomic(uint64_t) shapes[TWIN_SHAPES];
+	_Atomic(uint32_t) age; /* of what shapes may say */
 };
 
 /* @t is all zero before. @name as the program asks for the kernel. */

@@ -406,6 +406,8 @@ int server_init(struct server *s, const char *config_text, const char *socket_pa
 }
 
 void server_deinit(struct server *s) {
+	/* The end of its connection tells --stop that all is done. */
+	s->trace = trace_free(s->trace);
 	for (struct client *c = s->clients; c; c = c->next) {
 		c->broken = true;
 	}
@@ -417,6 +419,5 @@ void server_deinit(struct server *s) {
 	if (s->listen_fd >= 0) {
 		close(s->listen_fd);
 	}
-	s->trace = trace_free(s->trace);
 	s->ahead = ahead_free(s->ahead);
 }

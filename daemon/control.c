@@ -280,7 +280,7 @@ static void fill_prediction(const struct job *job, Sbeet__Control__Job *ret) {
 	nsec_t finish = decided ? decided->finish : 0;
 
 	ret->predicted_finish_ns = finish;
-	ret->overrun = finish && nsec_now() > finish;
+	ret->overrun = decided && decided->overrun;
 }
 
 static void fill_job(const struct job *job, uint8_t sms[static 32], Sbeet__Control__Job *ret) {

@@ -286,6 +286,15 @@ void engine_run(struct engine *engine) {
 	engine->running = false;
 }
 
+nsec_t engine_next_overrun(const struct engine *engine) {
+	return engine->stopped ? 0 : sched_next_overrun(engine->sched);
+}
+
+void engine_mark_overruns(struct engine *engine) {
+	engine->changed |= sched_mark_overruns(engine->sched, nsec_now());
+	engine_run(engine);
+}
+
 void engine_stop(struct engine *engine) {
 	engine->stopped = true;
 }

@@ -81,6 +81,13 @@ void engine_finish(struct engine *engine, struct job *job, bool done);
  * the event loop that may have changed something ends with this. */
 void engine_run(struct engine *engine);
 
+/* When a running job will have run longer than predicted, if it has not ended until then; 0: of
+ * none can that be said. */
+nsec_t engine_next_overrun(const struct engine *engine);
+
+/* Marks those for which it is so, and decides again. */
+void engine_mark_overruns(struct engine *engine);
+
 /* From now on nothing is granted. */
 void engine_stop(struct engine *engine);
 

@@ -93,6 +93,14 @@ void report_job(const struct job *job, Sbeet__Control__EventKind kind) {
 	}
 }
 
+/* Marked by the engine's timer, or so late that it has not come to that. */
+static bool is_overrun(const struct job *job, nsec_t finished) {
+	const struct sched_job *decided =
+		sched_job(engine_sched(job->session->server->engine), job->sched_id);
+
+	return decided && (decided->overrun || (decided->finish && finished > decided->finish));
+}
+
 void report_job_done(const struct job *job, nsec_t finished, uint64_t launches) {
 	struct feed *feed = &job->session->server->feed;
 	struct feed_event event;
@@ -110,7 +118,7 @@ void report_job_done(const struct job *job, nsec_t finished, uint64_t launches) 
 		event.kind = KIND(JOB_MISS);
 		feed_write(feed, &event);
 	}
-	if (event.predicted_finish && finished > event.predicted_finish) {
+	if (is_overrun(job, finished)) {
 		event.kind = KIND(JOB_OVERRUN);
 		feed_write(feed, &event);
 	}

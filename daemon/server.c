@@ -57,6 +57,8 @@ void server_client_ended(struct server *server, struct control_client *client) {
 	event_active(&server->reap, 0, 0);
 }
 
+static void on_overrun(evutil_socket_t fd, short what, void *userdata);
+
 static void on_shim(void *userdata, int fd) {
 	struct server *server = userdata;
 	struct session *s;
@@ -105,6 +107,7 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 	TAILQ_INIT(&server->clients);
 	TAILQ_INIT(&server->ended_clients);
 	event_assign(&server->reap, base, -1, 0, on_reap, server);
+	event_assign(&server->overrun, base, -1, EV_TIMEOUT, on_overrun, server);
 	subscribers_init(&server->subscribers, server);
 
 	server->buffer = malloc(PROTO_PACKET_MAX);
@@ -136,6 +139,7 @@ struct server *server_free(struct server *server) {
 	if (server) {
 		server_stop(server);
 		event_del(&server->reap);
+		event_del(&server->overrun);
 		if (server->inventory) {
 			event_del(&server->retry);
 			event_del(&server->trusted);
@@ -152,10 +156,37 @@ struct server *server_free(struct server *server) {
 	return NULL;
 }
 
+/* Sets the timer to the next predicted end. One that is set too early does no harm: it looks, and
+ * is set again. */
+static void watch_overruns(struct server *server) {
+	nsec_t next = engine_next_overrun(server->engine), now, left;
+	struct timeval t;
+
+	if (next == 0 || (server->overrun_at && server->overrun_at <= next)) {
+		return;
+	}
+	now = nsec_now();
+	left = next > now ? next - now : 0;
+	t.tv_sec = (time_t)(left / NSEC_PER_SEC);
+	t.tv_usec = (suseconds_t)(left % NSEC_PER_SEC / NSEC_PER_USEC + 1);
+	if (event_add(&server->overrun, &t) == 0) {
+		server->overrun_at = next;
+	}
+}
+
+static void on_overrun(evutil_socket_t fd, short what, void *userdata) {
+	struct server *server = userdata;
+
+	server->overrun_at = 0;
+	engine_mark_overruns(server->engine);
+	server_decide(server);
+}
+
 void server_decide(struct server *server) {
 	static const struct timeval soon = {.tv_usec = 1000};
 
 	engine_run(server->engine);
+	watch_overruns(server);
 	if (engine_holds_back(server->engine) && !event_pending(&server->retry, EV_TIMEOUT, NULL)) {
 		event_add(&server->retry, &soon); /* without memory: at the next event */
 	}

@@ -29,6 +29,8 @@ struct server {
 
 	struct session_list sessions, ended_sessions;
 	struct control_list clients, ended_clients;
+	struct event overrun; /* at the next predicted end of a job that runs */
+	nsec_t overrun_at;    /* when that is due; 0: it is not set */
 	struct event reap, retry, trusted;
 	struct feed feed; /* what happens, for the subscribers */
 	struct subscribers subscribers;

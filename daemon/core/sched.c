@@ -301,6 +301,40 @@ void sched_finish_at(struct sched *s, sched_job_id id, nsec_t now, bool complete
 	sched_finish(s, id);
 }
 
+static struct sched_job *running_in(const struct sched *s, size_t gpu, size_t slot) {
+	sched_job_id id = s->gpus[gpu].slots[slot];
+
+	return id != SCHED_JOB_NONE ? &s->jobs[id] : NULL;
+}
+
+nsec_t sched_next_overrun(const struct sched *s) {
+	nsec_t next = 0;
+
+	for (size_t i = 0; i < s->n_gpus * SCHED_SLOTS_MAX; i++) {
+		const struct sched_job *job =
+			running_in(s, i / SCHED_SLOTS_MAX, i % SCHED_SLOTS_MAX);
+
+		if (job && job->finish && (next == 0 || job->finish < next)) {
+			next = job->finish;
+		}
+	}
+	return next;
+}
+
+bool sched_mark_overruns(struct sched *s, nsec_t now) {
+	bool marked = false;
+
+	for (size_t i = 0; i < s->n_gpus * SCHED_SLOTS_MAX; i++) {
+		struct sched_job *job = running_in(s, i / SCHED_SLOTS_MAX, i % SCHED_SLOTS_MAX);
+
+		if (job && job->finish && job->finish < now) {
+			job->overrun = marked = true;
+			job->finish = job->sms_end = now + 1 + (now - job->granted) / 8;
+		}
+	}
+	return marked;
+}
+
 int sched_set_explain(struct sched *s, size_t n) {
 	struct explain *e = NULL;
 	int r = n > 0 ? explain_new(&e, n) : 0;

@@ -273,6 +273,14 @@ void sched_finish_at(struct sched *s, sched_job_id id, nsec_t now, bool complete
  * more. Has no effect on decisions. Return: 0, -ENOMEM. */
 int sched_set_explain(struct sched *s, size_t n);
 
+/* When the next job that holds SMs reaches its predicted end; 0: none has a prediction. */
+nsec_t sched_next_overrun(const struct sched *s);
+
+/* Marks the jobs that hold SMs and are past their predicted ends at @now: they keep their SMs, and
+ * are expected to go on for an eighth of the time that they have run. Return: whether any was
+ * marked or put off again: then sched_decide() has something new to consider. */
+bool sched_mark_overruns(struct sched *s, nsec_t now);
+
 /* NULL if none are kept. */
 const struct explain *sched_explain(const struct sched *s);
 

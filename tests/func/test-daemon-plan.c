@@ -221,6 +221,45 @@ static void status_tells_what_is_predicted(void **state) {
 	assert_int_equal(harness_stop(&harness, 15), 0);
 }
 
+static bool is_marked(const Sbeet__Control__Status *status, void *data) {
+	return status->n_jobs == 1 && status->jobs[0]->overrun;
+}
+
+/* The daemon itself finds out; the job keeps its SMs, and what is predicted moves on. */
+static void a_job_beyond_its_time_is_marked_and_keeps_its_sms(void **state) {
+	Sbeet__Control__Status *status;
+	struct shim a, b;
+	struct grant g, h;
+	uint64_t predicted;
+
+	start("sbeet");
+	a = open_task("b", SHORT_DEADLINE);
+	b = open_task("c", SHORT_DEADLINE);
+	shim_request(a.fd, 1, 0, MASK_ALL);
+	g = shim_granted(a.fd, 1);
+	status = status_get();
+	assert_false(status->jobs[0]->overrun);
+	predicted = status->jobs[0]->predicted_finish_ns;
+	status_free(status);
+	status_until(is_marked, NULL);
+	status = status_get();
+	assert_true(status->jobs[0]->predicted_finish_ns > predicted);
+	assert_int_equal(
+		smset_from_bytes(status->jobs[0]->sms.data, status->jobs[0]->sms.len, &h.sms), 0);
+	assert_true(smset_equal(&h.sms, &g.sms));
+	status_free(status);
+	if (smset_count(&g.sms) < 8) { /* others go on beside it */
+		shim_request(b.fd, 1, 0, MASK_ALL);
+		h = shim_granted(b.fd, 1);
+		h.sms = smset_and(&h.sms, &g.sms);
+		assert_true(smset_empty(&h.sms));
+	}
+	shim_done(a.fd, 1);
+	shim_close(&a);
+	shim_close(&b);
+	assert_int_equal(harness_stop(&harness, 15), 0);
+}
+
 /* Nothing that runs is disturbed, and what waits is decided anew. */
 static void policy_can_be_set_while_jobs_run(void **state) {
 	Sbeet__Control__Status *status;
@@ -277,6 +316,7 @@ int main(void) {
 		CASE(lookahead_meets_deadlines_that_fcfs_misses),
 		CASE(no_policy_gives_up_a_late_job),
 		CASE(status_tells_what_is_predicted),
+		CASE(a_job_beyond_its_time_is_marked_and_keeps_its_sms),
 		CASE(policy_can_be_set_while_jobs_run),
 		CASE(wrong_profiles_are_said_and_left_out),
 		CASE(a_missing_folder_is_refused),

@@ -163,7 +163,8 @@ EXPORT CUresult CUDAAPI cuStreamDestroy(CUstream hStream) {
 	return r;
 }
 
-static CUresult stream_synchronize(CUstream stream, bool per_thread) {
+/* WIRE_STREAM_SYNC or WIRE_STREAM_QUERY. */
+static CUresult stream_ask(CUstream stream, enum wire_type type, bool per_thread) {
 	struct target t;
 	CUresult r = stream_target(stream, per_thread, &t);
 
@@ -176,23 +177,7 @@ static CUresult stream_synchronize(CUstream stream, bool per_thread) {
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}
-	return context_note(t.context, driver_ask(WIRE_STREAM_SYNC, t.stream, 0, 0, NULL));
-}
-
-static CUresult stream_query(CUstream stream, bool per_thread) {
-	struct target t;
-	CUresult r = stream_target(stream, per_thread, &t);
-
-	if (r == CUDA_SUCCESS) {
-		r = capture_refuse(&t);
-	}
-	if (r == CUDA_SUCCESS) {
-		r = capture_check_thread();
-	}
-	if (r != CUDA_SUCCESS) {
-		return r;
-	}
-	return context_note(t.context, driver_ask(WIRE_STREAM_QUERY, t.stream, 0, 0, NULL));
+	return context_note(t.context, driver_ask(type, t.stream, 0, 0, NULL));
 }
 
 static CUresult stream_wait_event(CUstream stream, CUevent event, bool per_thread) {
@@ -217,21 +202,21 @@ static CUresult stream_wait_event(CUstream stream, CUevent event, bool per_threa
 }
 
 EXPORT CUresult CUDAAPI cuStreamSynchronize(CUstream hStream) {
-	return stream_synchronize(hStream, false);
+	return stream_ask(hStream, WIRE_STREAM_SYNC, false);
 }
 
 EXPORT typeof(cuStreamSynchronize) cuStreamSynchronize_ptsz;
 EXPORT CUresult CUDAAPI cuStreamSynchronize_ptsz(CUstream hStream) {
-	return stream_synchronize(hStream, true);
+	return stream_ask(hStream, WIRE_STREAM_SYNC, true);
 }
 
 EXPORT CUresult CUDAAPI cuStreamQuery(CUstream hStream) {
-	return stream_query(hStream, false);
+	return stream_ask(hStream, WIRE_STREAM_QUERY, false);
 }
 
 EXPORT typeof(cuStreamQuery) cuStreamQuery_ptsz;
 EXPORT CUresult CUDAAPI cuStreamQuery_ptsz(CUstream hStream) {
-	return stream_query(hStream, true);
+	return stream_ask(hStream, WIRE_STREAM_QUERY, true);
 }
 
 EXPORT CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {

@@ -1,0 +1,157 @@
+/*
+ * test-api-stream.c: the simulated driver, as one process sees it: streams, events, host functions
+ * and threads.
+ */
+#include "api.h"
+
+#include <pthread.h>
+
+static void api_keeps_streams_apart_and_null_stream_between(void **state) {
+	struct fixture *f = *state;
+	CUstream held, free_one, blocking;
+	struct gate g;
+	CUdeviceptr d;
+	unsigned value;
+
+	gate_close(&g);
+	OK(cuMemAlloc(&d, 4));
+	OK(cuMemsetD32(d, 0, 1));
+	OK(cuCtxSynchronize());
+	OK(cuStreamCreate(&held, 0));
+	OK(cuStreamCreate(&blocking, 0));
+	OK(cuStreamCreate(&free_one, CU_STREAM_NON_BLOCKING));
+	gate_launch(&g, f->wait, held, 1);
+	assert_int_equal(cuStreamQuery(held), CUDA_ERROR_NOT_READY);
+	poke(f, free_one, d, 1);
+	OK(cuStreamSynchronize(free_one)); /* runs beside it */
+	poke(f, NULL, d, 2);		   /* after held */
+	poke(f, blocking, d, 3);	   /* after the NULL stream */
+	assert_int_equal(cuStreamQuery(blocking), CUDA_ERROR_NOT_READY);
+	assert_int_equal(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+	OK(cuMemcpyDtoHAsync(&value, d, 4, free_one));
+	assert_int_equal(value, 1);
+	gate_open(&g);
+	OK(cuStreamSynchronize(blocking));
+	OK(cuStreamQuery(held));
+	OK(cuMemcpyDtoH(&value, d, 4));
+	assert_int_equal(value, 3);
+	OK(cuStreamDestroy(held));
+	OK(cuStreamDestroy(blocking));
+	OK(cuStreamDestroy(free_one));
+	OK(cuMemFree(d));
+	OK(cuMemFreeHost((void *)g.words));
+}
+
+static void api_orders_and_times_by_events(void **state) {
+	struct fixture *f = *state;
+	CUevent start, end, untimed;
+	CUstream a, b;
+	struct gate g;
+	float ms = -1;
+
+	gate_close(&g);
+	OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&start, 0));
+	OK(cuEventCreate(&end, 0));
+	OK(cuEventCreate(&untimed, CU_EVENT_DISABLE_TIMING));
+	OK(cuEventQuery(start)); /* never recorded: complete */
+	assert_int_equal(cuEventElapsedTime(&ms, start, end), CUDA_ERROR_INVALID_HANDLE);
+	OK(cuEventRecord(start, a));
+	gate_launch(&g, f->wait, a, 1);
+	OK(cuEventRecord(end, a));
+	OK(cuStreamWaitEvent(b, end, 0));
+	OK(cuEventRecord(untimed, b));
+	assert_int_equal(cuEventQuery(end), CUDA_ERROR_NOT_READY);
+	assert_int_equal(cuEventQuery(untimed), CUDA_ERROR_NOT_READY);
+	assert_int_equal(cuEventElapsedTime(&ms, start, end), CUDA_ERROR_NOT_READY);
+	gate_open(&g);
+	OK(cuEventSynchronize(untimed));
+	OK(cuEventQuery(end));
+	OK(cuEventElapsedTime(&ms, start, end));
+	assert_true(ms > 0);
+	assert_int_equal(cuEventElapsedTime(&ms, start, untimed), CUDA_ERROR_INVALID_HANDLE);
+	OK(cuEventDestroy(start));
+	OK(cuEventDestroy(end));
+	OK(cuEventDestroy(untimed));
+	OK(cuStreamDestroy(a));
+	OK(cuStreamDestroy(b));
+	OK(cuMemFreeHost((void *)g.words));
+}
+
+struct called {
+	int n;
+	int order[2];
+};
+
+static void CUDA_CB call_first(void *data) {
+	struct called *c = data;
+
+	c->order[c->n++] = 1;
+}
+
+static void CUDA_CB call_second(CUstream stream, CUresult status, void *data) {
+	struct called *c = data;
+
+	c->order[c->n++] = status == CUDA_SUCCESS ? 2 : -1;
+}
+
+static void api_calls_host_functions_in_the_order_of_the_stream(void **state) {
+	struct called called = {0};
+	CUstream s;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuLaunchHostFunc(s, call_first, &called));
+	OK(cuStreamAddCallback(s, call_second, &called, 0));
+	OK(cuStreamSynchronize(s));
+	assert_int_equal(called.n, 2);
+	assert_int_equal(called.order[0], 1);
+	assert_int_equal(called.order[1], 2);
+	OK(cuStreamDestroy(s));
+}
+
+static void *thread_adds(void *arg) {
+	struct fixture *f = arg;
+	CUstream s;
+
+	OK(cuCtxSetCurrent(f->context));
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (unsigned i = 0; i < 8; i++) {
+		run_add(f->add, s, 2000 + i, i);
+	}
+	OK(cuStreamDestroy(s));
+	return NULL;
+}
+
+static void api_serves_many_threads(void **state) {
+	struct fixture *f = *state;
+	pthread_t threads[6];
+	struct gate g;
+	CUstream s;
+
+	/* One of them waits for long: the others get their answers meanwhile. */
+	gate_close(&g);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (unsigned i = 0; i < 6; i++) {
+		assert_int_equal(pthread_create(&threads[i], NULL, thread_adds, f), 0);
+	}
+	gate_launch(&g, f->wait, s, 1);
+	gate_open(&g);
+	OK(cuStreamSynchronize(s));
+	for (unsigned i = 0; i < 6; i++) {
+		pthread_join(threads[i], NULL);
+	}
+	OK(cuStreamDestroy(s));
+	OK(cuMemFreeHost((void *)g.words));
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(api_keeps_streams_apart_and_null_stream_between),
+		cmocka_unit_test(api_orders_and_times_by_events),
+		cmocka_unit_test(api_calls_host_functions_in_the_order_of_the_stream),
+		cmocka_unit_test(api_serves_many_threads),
+	};
+
+	return cmocka_run_group_tests(tests, api_setup, api_teardown);
+}

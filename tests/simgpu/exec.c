@@ -19,7 +19,7 @@
 
 struct op *op_free(struct op *op) {
 	if (op) {
-		event_unref(op->event);
+		mark_unref(op->mark);
 		module_unref(op->module);
 		free(op);
 	}

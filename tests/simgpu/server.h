@@ -54,10 +54,17 @@ struct stream {
 	struct device_stream *device; /* owned */
 };
 
-struct event {
-	struct context *context; /* NULL: its context is gone */
-	unsigned n_refs;	 /* the handle and every operation that uses it */
+/* One recording of an event. Who waits for it goes on when it is reached, wherever the event is
+ * recorded after that. */
+struct mark {
+	unsigned n_refs; /* the event and every operation that uses it */
 	struct device_event device;
+};
+
+struct event {
+	struct context *context;
+	struct mark *mark; /* the last recording; never NULL */
+	uint64_t n_marks;
 };
 
 struct module {
@@ -95,8 +102,7 @@ struct wait {
 	struct context *context;
 	struct device_stream *stream; /* NULL: all of the context's */
 	uint64_t seq;
-	struct event *event; /* owned reference, or NULL: then the above counts */
-	uint64_t event_number;
+	struct mark *mark; /* owned reference, or NULL: then the above counts */
 };
 
 struct client {
@@ -130,7 +136,7 @@ struct op {
 	struct interp_kernel_info kernel;
 	struct wire_copy copy;
 	struct wire_fill fill;
-	struct event *event; /* owned reference */
+	struct mark *mark; /* owned reference */
 	uint64_t value;	     /* token of a host function, address to free */
 	uint8_t data[];	     /* parameters of a launch, bytes of a copy */
 };
@@ -167,7 +173,7 @@ struct client *client_free(struct client *c);
 void session_handle(struct client *c, const void *packet, size_t n, int fd);
 /* Answers the waits that are over. */
 void session_settle(struct client *c);
-struct event *event_unref(struct event *e);
+struct mark *mark_unref(struct mark *m);
 struct module *module_unref(struct module *m);
 /* Hands the next due host function to the client if it waits for one. */
 void session_hand_host(struct client *c);

@@ -134,16 +134,19 @@ void session_event_new(struct client *c, const void *packet, size_t n, int fd) {
 	const struct wire_object *q = packet;
 	struct context *ctx = session_object(c, q->object, OBJECT_CONTEXT);
 	struct event *e = ctx ? calloc(1, sizeof(*e)) : NULL;
-	uint32_t handle = e ? session_add(c, OBJECT_EVENT, e) : 0;
+	struct mark *mark = calloc(1, sizeof(*mark));
+	uint32_t handle = e && mark ? session_add(c, OBJECT_EVENT, e) : 0;
 
 	if (!handle) {
+		free(mark);
 		free(e);
 		client_reply(c, q->h.id,
 			     ctx ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT);
 		return;
 	}
+	mark->n_refs = 1;
 	e->context = ctx;
-	e->n_refs = 1;
+	e->mark = mark;
 	session_reply_values(c, q->h.id, handle, 0, 0);
 }
 
@@ -156,8 +159,23 @@ void session_event_free(struct client *c, const void *packet, size_t n, int fd) 
 		return;
 	}
 	session_drop(c, q->object);
-	event_unref(e);
+	mark_unref(e->mark);
+	free(e);
 	client_reply(c, q->h.id, CUDA_SUCCESS);
+}
+
+/* Return: whether there was memory for it. */
+static bool event_mark(struct event *e) {
+	struct mark *mark = calloc(1, sizeof(*mark));
+
+	if (mark) {
+		mark_unref(e->mark);
+		mark->n_refs = 1;
+		mark->device.recorded = 1;
+		e->mark = mark;
+		e->n_marks++;
+	}
+	return mark;
 }
 
 /* Records, or lets a stream wait: object = event, other = stream. */
@@ -171,14 +189,15 @@ static void event_submit(struct client *c, const struct wire_object *q, enum dev
 		return;
 	}
 	op = session_op_new(st->context, kind, 0);
-	if (!op) {
+	if (!op || (kind == DEVICE_EVENT && !event_mark(e))) {
+		op_free(op);
 		client_reply(c, q->h.id, CUDA_ERROR_OUT_OF_MEMORY);
 		return;
 	}
-	op->event = e;
-	e->n_refs++;
-	op->base.event = &e->device;
-	op->base.event_number = kind == DEVICE_EVENT ? ++e->device.recorded : e->device.recorded;
+	op->mark = e->mark;
+	op->mark->n_refs++;
+	op->base.event = &op->mark->device;
+	op->base.event_number = op->mark->device.recorded;
 	client_reply(c, q->h.id, st->context->fault);
 	device_submit(st->device, &op->base);
 }
@@ -199,11 +218,8 @@ void session_event_sync(struct client *c, const void *packet, size_t n, int fd) 
 		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
 		return;
 	}
-	e->n_refs++;
-	session_wait(c, &(struct wait){.id = q->h.id,
-				       .context = e->context,
-				       .event = e,
-				       .event_number = e->device.recorded});
+	e->mark->n_refs++;
+	session_wait(c, &(struct wait){.id = q->h.id, .context = e->context, .mark = e->mark});
 }
 
 /* Reply: the time of the last record that was reached, and whether there is one. */
@@ -213,10 +229,10 @@ void session_event_query(struct client *c, const void *packet, size_t n, int fd)
 
 	if (!e || e->context->fault) {
 		client_reply(c, q->h.id, e ? e->context->fault : CUDA_ERROR_INVALID_HANDLE);
-	} else if (e->device.done < e->device.recorded) {
+	} else if (e->mark->device.done < e->mark->device.recorded) {
 		client_reply(c, q->h.id, CUDA_ERROR_NOT_READY);
 	} else {
-		session_reply_values(c, q->h.id, e->device.done_ns, e->device.recorded, 0);
+		session_reply_values(c, q->h.id, e->mark->device.done_ns, e->n_marks, 0);
 	}
 }
 

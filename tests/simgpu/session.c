@@ -48,9 +48,9 @@ void session_drop(struct client *c, uint32_t handle) {
 	c->objects[handle - 1] = (struct object){0};
 }
 
-struct event *event_unref(struct event *e) {
-	if (e && --e->n_refs == 0) {
-		free(e);
+struct mark *mark_unref(struct mark *m) {
+	if (m && --m->n_refs == 0) {
+		free(m);
 	}
 	return NULL;
 }
@@ -83,7 +83,7 @@ static void context_drop(struct client *c, uint32_t handle) {
 		if (w->context == ctx) {
 			client_reply(c, w->id, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 			*p = w->next;
-			event_unref(w->event);
+			mark_unref(w->mark);
 			free(w);
 		} else {
 			p = &w->next;
@@ -99,8 +99,8 @@ static void context_drop(struct client *c, uint32_t handle) {
 			free(o->p); /* its SMs too */
 			session_drop(c, i);
 		} else if (o->type == OBJECT_EVENT && ((struct event *)o->p)->context == ctx) {
-			((struct event *)o->p)->context = NULL;
-			event_unref(o->p);
+			mark_unref(((struct event *)o->p)->mark);
+			free(o->p);
 			session_drop(c, i);
 		}
 	}
@@ -141,8 +141,8 @@ struct client *client_free(struct client *c) {
 /* ---- waits ---- */
 
 static bool wait_is_over(const struct wait *w) {
-	if (w->event) {
-		return w->event->device.done >= w->event_number;
+	if (w->mark) {
+		return w->mark->device.done >= w->mark->device.recorded;
 	}
 	return w->stream ? device_stream_passed(w->stream, w->seq)
 			 : device_space_passed(w->context->space, w->seq);
@@ -155,7 +155,7 @@ void session_settle(struct client *c) {
 		if (w->context->fault || wait_is_over(w)) {
 			client_reply(c, w->id, w->context->fault);
 			*p = w->next;
-			event_unref(w->event);
+			mark_unref(w->mark);
 			free(w);
 		} else {
 			p = &w->next;
@@ -163,19 +163,19 @@ void session_settle(struct client *c) {
 	}
 }
 
-/* Takes the reference of @template->event. */
+/* Takes the reference of @template->mark. */
 void session_wait(struct client *c, const struct wait *template) {
 	struct wait *w;
 
 	if (template->context->fault || wait_is_over(template)) {
 		client_reply(c, template->id, template->context->fault);
-		event_unref(template->event);
+		mark_unref(template->mark);
 		return;
 	}
 	w = malloc(sizeof(*w));
 	if (!w) {
 		client_reply(c, template->id, CUDA_ERROR_OUT_OF_MEMORY);
-		event_unref(template->event);
+		mark_unref(template->mark);
 		return;
 	}
 	*w = *template;

@@ -102,10 +102,13 @@ static void decide(struct sched *s, const struct rule *rule, nsec_t now,
 	}
 }
 
-static bool arrived_before(const struct sched *s, const struct sched_job *a,
-			   const struct sched_job *b) {
+/* The order in which they wait. */
+static bool waits_before(const struct sched *s, const struct sched_job *a,
+			 const struct sched_job *b) {
 	(void)s;
-	return a->order < b->order;
+	(void)a;
+	(void)b;
+	return false; /* what comes first in the walk has come first */
 }
 
 static nsec_t period_of(const struct sched *s, const struct sched_job *job) {
@@ -122,7 +125,7 @@ static bool period_before(const struct sched *s, const struct sched_job *a,
 }
 
 static void decide_fcfs(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	static const struct rule rule = {arrived_before, false};
+	static const struct rule rule = {waits_before, false};
 
 	decide(s, &rule, now, actions);
 }

@@ -27,8 +27,8 @@ extern const struct sched_policy policy_sbeet_mg_offline;
 extern const struct sched_policy policy_stgm;
 extern const struct sched_policy policy_wfd_sbeet;
 
-/* Waiting jobs in the order of their arrival. SCHED_JOB_NONE at the end. A job's successor must be
- * read before the job is granted. */
+/* Waiting jobs in the order of their arrival, best-effort owners in turn (see sched_arrive()).
+ * SCHED_JOB_NONE at the end. A job's successor must be read before the job is granted. */
 sched_job_id policy_first_waiting(const struct sched *s);
 sched_job_id policy_next_waiting(const struct sched *s, sched_job_id id);
 

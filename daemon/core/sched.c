@@ -34,6 +34,7 @@ struct sched {
 	sched_job_id first_waiting; /* list in order of arrival, by next and prev */
 	sched_job_id last_waiting;
 	uint64_t next_order;
+	uint64_t turn; /* of the best-effort job granted last */
 
 	struct explain *explain; /* owned; NULL: nobody asked */
 	uint64_t n_decisions;	 /* counted while there is one */
@@ -201,15 +202,50 @@ static sched_job_id take_unused(struct sched *s) {
 	return s->n_touched < s->max_jobs ? (sched_job_id)s->n_touched++ : SCHED_JOB_NONE;
 }
 
-static void append_waiting(struct sched *s, sched_job_id id) {
-	s->jobs[id].next = SCHED_JOB_NONE;
-	s->jobs[id].prev = s->last_waiting;
-	if (s->last_waiting == SCHED_JOB_NONE) {
+/* Behind @prev; SCHED_JOB_NONE: at the head. */
+static void insert_waiting(struct sched *s, sched_job_id id, sched_job_id prev) {
+	sched_job_id next = prev == SCHED_JOB_NONE ? s->first_waiting : s->jobs[prev].next;
+
+	s->jobs[id].prev = prev;
+	s->jobs[id].next = next;
+	if (prev == SCHED_JOB_NONE) {
 		s->first_waiting = id;
 	} else {
-		s->jobs[s->last_waiting].next = id;
+		s->jobs[prev].next = id;
 	}
-	s->last_waiting = id;
+	if (next == SCHED_JOB_NONE) {
+		s->last_waiting = id;
+	} else {
+		s->jobs[next].prev = id;
+	}
+}
+
+/* One walk over what waits, at most. */
+static void take_turn(struct sched *s, struct sched_job *job) {
+	job->turn = s->turn;
+	for (sched_job_id id = s->last_waiting; id != SCHED_JOB_NONE; id = s->jobs[id].prev) {
+		const struct sched_job *other = &s->jobs[id];
+
+		if (other->owner == job->owner && other->job_class == SCHED_CLASS_BEST_EFFORT) {
+			job->turn = other->turn + 1 > s->turn ? other->turn + 1 : s->turn;
+			return;
+		}
+	}
+}
+
+static void add_waiting(struct sched *s, sched_job_id id) {
+	struct sched_job *job = &s->jobs[id];
+	sched_job_id prev = s->last_waiting;
+
+	if (job->job_class == SCHED_CLASS_BEST_EFFORT) {
+		take_turn(s, job);
+		while (prev != SCHED_JOB_NONE &&
+		       s->jobs[prev].job_class == SCHED_CLASS_BEST_EFFORT &&
+		       s->jobs[prev].turn > job->turn) {
+			prev = s->jobs[prev].prev;
+		}
+	}
+	insert_waiting(s, id, prev);
 }
 
 static void remove_waiting(struct sched *s, sched_job_id id) {
@@ -255,7 +291,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.label = job->label,
 		.gpu = -1,
 	};
-	append_waiting(s, id);
+	add_waiting(s, id);
 	if (job->task != SCHED_TASK_NONE) {
 		struct sched_task *task = &s->tasks.list[job->task];
 
@@ -542,6 +578,9 @@ static void place(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	struct sched_job *job = &s->jobs[id];
 
 	remove_waiting(s, id);
+	if (job->job_class == SCHED_CLASS_BEST_EFFORT && job->turn > s->turn) {
+		s->turn = job->turn;
+	}
 	job->state = SCHED_JOB_RUNNING;
 	job->gpu = (int)index;
 	job->slot = slot;

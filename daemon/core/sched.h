@@ -166,6 +166,7 @@ struct sched_job {
 	nsec_t sms_end;	   /* predicted: when its SMs come free; 0: not predictable */
 	nsec_t finish;	   /* predicted: when it is complete; 0: not predictable */
 
+	uint64_t turn;		 /* among best-effort jobs: see sched_arrive() */
 	sched_job_id next, prev; /* intrusive lists of the policy, owned by sched.c */
 	uint64_t explained;	 /* number of its last entry in the explanations; 0: none */
 	uint64_t explained_in;	 /* decision in which that was written */
@@ -249,7 +250,16 @@ int sched_place(struct sched *s, sched_task_id id);
 /* A running job's kernel is over: its slot and SMs are free, its last copy runs on outside. */
 void sched_release_sms(struct sched *s, sched_job_id id);
 
-/* A job is released. Of @job only task to label are read. Return: 0, -ENOSPC, -EINVAL. */
+/*
+ * A job is released. Of @job only task to label are read. Return: 0, -ENOSPC, -EINVAL.
+ *
+ * Jobs wait in order of arrival, but for best-effort jobs of several owners: they take turns
+ * (start-time fair queueing, each job a turn). A job's turn is that of the last best-effort job
+ * granted, or one more than that of the last job of its owner that waits, whichever is more; it
+ * goes before best-effort jobs of later turns, not before real-time ones. So who asks for hundreds
+ * of jobs at once is served one job later by each other owner's, and nobody waits for more than one
+ * job of each owner and what is ahead of him in his own.
+ */
 int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret_id);
 
 /*

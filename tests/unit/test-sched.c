@@ -265,6 +265,7 @@ struct known {
 	unsigned since;	 /* step of the arrival, then of the grant */
 	unsigned length; /* steps that it will run */
 	unsigned ahead;	 /* jobs in the system when it arrived */
+	bool realtime;
 };
 
 struct history {
@@ -326,11 +327,15 @@ static void check_waiting(const struct history *h, size_t index) {
 	}
 }
 
-/* Nobody who came later got the GPU that an earlier one still waits for. */
+/* Nobody who came later got the GPU that an earlier job of the same owner, or a real-time one,
+ * still waits for. */
 static void check_order(const struct history *h, const struct known *granted, int gpu) {
 	for (size_t i = 0; i < JOBS; i++) {
-		assert_false(h->jobs[i].state == SCHED_JOB_WAITING &&
-			     h->jobs[i].gpu_wanted == gpu && h->jobs[i].arrival < granted->arrival);
+		const struct known *job = &h->jobs[i];
+
+		assert_false(job->state == SCHED_JOB_WAITING && job->gpu_wanted == gpu &&
+			     job->arrival < granted->arrival &&
+			     (job->owner == granted->owner || job->realtime));
 	}
 }
 
@@ -377,9 +382,15 @@ static void random_arrival(struct history *h) {
 	assert_int_equal(r, h->n_jobs == JOBS ? -ENOSPC : 0);
 	if (r == 0) {
 		assert_int_equal(h->jobs[id].state, SCHED_JOB_FREE);
-		h->jobs[id] =
-			(struct known){SCHED_JOB_WAITING, job.owner, h->arrivals++, job.gpu_wanted,
-				       job.divisible,	  h->step,   length,	    h->n_jobs};
+		h->jobs[id] = (struct known){SCHED_JOB_WAITING,
+					     job.owner,
+					     h->arrivals++,
+					     job.gpu_wanted,
+					     job.divisible,
+					     h->step,
+					     length,
+					     h->n_jobs,
+					     job.job_class == SCHED_CLASS_REALTIME};
 		h->n_jobs++;
 	}
 }
@@ -450,8 +461,93 @@ static void same_history_same_decisions(void **state) {
 	assert_true(even != run_history("fcfs", 99, false));
 }
 
+/* Owner 1 asks for many jobs; the others come later, and are served in turn all the same. */
+static void sched_lets_best_effort_owners_take_turns(void **state) {
+	static const char *const policies[] = {"fcfs", "even", "lookahead"};
+	static const uint64_t expected[] = {1, 1, 2, 3, 1, 3, 1, 1};
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct sched *s = make_one(policies[i], 8, SCHED_SHARING_MPS);
+		sched_job_id running = arrive(s, 1, 0, false);
+		struct sched_actions actions;
+
+		sched_decide(s, 1, &actions);
+		assert_int_equal(actions.n, 1);
+		for (size_t k = 0; k < 20; k++) {
+			arrive(s, 1, 0, false);
+		}
+		arrive(s, 2, 0, false);
+		arrive(s, 3, 0, false);
+		arrive(s, 3, 0, false);
+		for (size_t k = 0; k < sizeof(expected) / sizeof(expected[0]); k++) {
+			assert_int_equal(sched_job(s, running)->owner, expected[k]);
+			sched_finish(s, running);
+			sched_decide(s, 2 + k, &actions);
+			assert_int_equal(actions.n, 1);
+			running = actions.list[0].job;
+		}
+		sched_free(s);
+	}
+}
+
+/* Who has been served long ago has saved up nothing. */
+static void sched_gives_no_credit_for_idle_time(void **state) {
+	static const uint64_t expected[] = {2, 1, 2, 1, 2, 2};
+	struct sched *s = make_one("fcfs", 8, SCHED_SHARING_MPS);
+	sched_job_id running = arrive(s, 1, 0, false);
+	struct sched_actions actions;
+
+	for (size_t k = 0; k < 9; k++) {
+		arrive(s, 1, 0, false);
+	}
+	sched_decide(s, 1, &actions);
+	for (size_t k = 0; k < 7; k++) { /* seven are done, one runs, two wait */
+		sched_finish(s, running);
+		sched_decide(s, 2 + k, &actions);
+		running = actions.list[0].job;
+	}
+	for (size_t k = 0; k < 4; k++) {
+		arrive(s, 2, 0, false);
+	}
+	for (size_t k = 0; k < sizeof(expected) / sizeof(expected[0]); k++) {
+		sched_finish(s, running);
+		sched_decide(s, 20 + k, &actions);
+		assert_int_equal(actions.n, 1);
+		running = actions.list[0].job;
+		assert_int_equal(sched_job(s, running)->owner, expected[k]);
+	}
+	sched_free(s);
+}
+
+/* Nobody overtakes a real-time job by taking turns. */
+static void sched_keeps_real_time_jobs_in_their_place(void **state) {
+	struct sched *s = make_one("fcfs", 8, SCHED_SHARING_MPS);
+	struct sched_job urgent = {.task = SCHED_TASK_NONE,
+				   .owner = 9,
+				   .gpu_wanted = 0,
+				   .job_class = SCHED_CLASS_REALTIME};
+	static const uint64_t expected[] = {1, 1, 9, 2};
+	struct sched_actions actions;
+	sched_job_id id;
+
+	arrive(s, 1, 0, false);
+	arrive(s, 1, 0, false);
+	assert_int_equal(sched_arrive(s, &urgent, &id), 0);
+	arrive(s, 2, 0, false);
+	for (size_t k = 0; k < 4; k++) {
+		sched_decide(s, 1 + k, &actions);
+		assert_int_equal(actions.n, 1);
+		assert_int_equal(sched_job(s, actions.list[0].job)->owner, expected[k]);
+		sched_finish(s, actions.list[0].job);
+	}
+	sched_free(s);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sched_lets_best_effort_owners_take_turns),
+		cmocka_unit_test(sched_gives_no_credit_for_idle_time),
+		cmocka_unit_test(sched_keeps_real_time_jobs_in_their_place),
 		cmocka_unit_test(sched_refuses_what_it_cannot_hold),
 		cmocka_unit_test(fcfs_gives_the_whole_gpu_in_order),
 		cmocka_unit_test(fcfs_does_not_let_one_gpu_hold_up_another),

@@ -31,6 +31,8 @@ struct daemon {
 	struct server *server;
 	struct event *signals[3]; /* SIGTERM, SIGINT, SIGHUP */
 	struct event *watchdog;	  /* NULL: not wanted */
+	struct event *status;	  /* NULL: nobody to tell */
+	char told[160];		  /* as status, so far */
 	bool failed;
 };
 
@@ -63,6 +65,18 @@ static void on_watchdog(evutil_socket_t fd, short what, void *userdata) {
 	notify_watchdog();
 }
 
+/* What the service manager shows, when it has changed. */
+static void on_status(evutil_socket_t fd, short what, void *userdata) {
+	struct daemon *d = userdata;
+	char status[sizeof(d->told)];
+
+	server_describe(d->server, status, sizeof(status));
+	if (strcmp(status, d->told) != 0) {
+		memcpy(d->told, status, sizeof(status));
+		notify_status(status);
+	}
+}
+
 static void warn(const char *why) {
 	log_warning("%s, ignoring", why);
 }
@@ -91,7 +105,6 @@ static int load_profiles(struct daemon *d) {
 static void on_inventory(void *userdata, int error, const char *why) {
 	struct daemon *d = userdata;
 	size_t n = inventory_n_gpus(d->inventory);
-	char status[128];
 	int r;
 
 	if (error < 0) {
@@ -116,10 +129,15 @@ static void on_inventory(void *userdata, int error, const char *why) {
 		event_base_loopbreak(d->base);
 		return;
 	}
-	snprintf(status, sizeof(status), "%zu GPUs, policy '%s'", n,
-		 d->reload.config->settings.policy->name);
-	log_info("Ready in '%s': %s", runtime_directory(d->runtime), status);
-	notify_ready(status);
+	server_describe(d->server, d->told, sizeof(d->told));
+	log_info("Ready in '%s': %s", runtime_directory(d->runtime), d->told);
+	notify_ready(d->told);
+	if (notify_is_heard()) {
+		d->status = event_new(d->base, -1, EV_PERSIST, on_status, d);
+		if (d->status) {
+			event_add(d->status, &(struct timeval){.tv_sec = 1});
+		}
+	}
 }
 
 static int listen_at(struct daemon *d, const char *name) {
@@ -235,6 +253,9 @@ static void stop(struct daemon *d) {
 	}
 	if (d->watchdog) {
 		event_free(d->watchdog);
+	}
+	if (d->status) {
+		event_free(d->status);
 	}
 	if (d->base) {
 		event_base_free(d->base);

@@ -11,6 +11,28 @@ int notify_take_socket(const char *name) {
 	return -ENOENT;
 }
 
+bool notify_is_heard(void) {
+	return false;
+}
+
+bool notify_can_store(void) {
+	return false;
+}
+
+int notify_store(int fd, const char *name) {
+	return -ENOTSUP;
+}
+
+int notify_take_stored(const char *name) {
+	return -ENOENT;
+}
+
+void notify_drop_stored(void) {
+}
+
+void notify_barrier(void) {
+}
+
 void notify_ready(const char *status) {
 }
 

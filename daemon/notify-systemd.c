@@ -3,12 +3,17 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 
 #include "daemon/notify.h"
 #include "daemon/util.h"
+
+/* A service manager answers in milliseconds; a stuck one must not keep us from stopping. */
+#define BARRIER_USEC (2 * 1000 * 1000)
 
 const char notify_feature[] = "+systemd";
 
@@ -46,6 +51,69 @@ int notify_take_socket(const char *name) {
 		return fd;
 	}
 	return -ENOENT;
+}
+
+bool notify_is_heard(void) {
+	return getenv("NOTIFY_SOCKET");
+}
+
+bool notify_can_store(void) {
+	const char *store = getenv("FDSTORE"); /* its size; not told by systemd before 254 */
+
+	return notify_is_heard() && !(store && strcmp(store, "0") == 0);
+}
+
+int notify_store(int fd, const char *name) {
+	char state[128];
+	int r;
+
+	snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=%s", name);
+	r = sd_pid_notify_with_fds(0, 0, state, &fd, 1);
+	return r < 0 ? r : r == 0 ? -ENOTCONN : 0;
+}
+
+/* Names that the units give to sockets; all others are the store's. */
+static bool is_listening(const char *name) {
+	return strcmp(name, "shim") == 0 || strcmp(name, "control") == 0;
+}
+
+int notify_take_stored(const char *name) {
+	int n, flags;
+	char **names = passed_names(&n);
+
+	for (int i = 0; i < n; i++) {
+		int fd = SD_LISTEN_FDS_START + i;
+
+		if (is_listening(names[i]) || strcmp(names[i], name) != 0) {
+			continue;
+		}
+		names[i][0] = '\0'; /* taken */
+		sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+		flags = fcntl(fd, F_GETFL);
+		if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+		    fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
+			return -errno;
+		}
+		return fd;
+	}
+	return -ENOENT;
+}
+
+void notify_drop_stored(void) {
+	int n;
+	char **names = passed_names(&n);
+
+	for (int i = 0; i < n; i++) {
+		if (names[i][0] && !is_listening(names[i])) {
+			sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", names[i]);
+			close(SD_LISTEN_FDS_START + i);
+			names[i][0] = '\0';
+		}
+	}
+}
+
+void notify_barrier(void) {
+	sd_notify_barrier(0, BARRIER_USEC);
 }
 
 void notify_ready(const char *status) {

@@ -5,12 +5,33 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "proto/units.h"
 
 /* A listening SEQPACKET socket that the service manager passed under this FileDescriptorName=,
  * CLOEXEC and non-blocking, owned by the caller. Return: -ENOENT if there is none; -EINVAL: it is
  * of another kind. */
 int notify_take_socket(const char *name);
+
+/* Whether there is a service manager that wants to be told anything. */
+bool notify_is_heard(void);
+
+/* The service manager's store of descriptors, which outlives us: whether there may be one. */
+bool notify_can_store(void);
+
+/* Leaves a copy of @fd there under @name. Return: 0 or negative errno. */
+int notify_store(int fd, const char *name);
+
+/* What was stored under @name by the process before us, owned by the caller, CLOEXEC and
+ * non-blocking; it is in the store no more. Return: -ENOENT if there is nothing. */
+int notify_take_stored(const char *name);
+
+/* Empties the store of what is not taken. */
+void notify_drop_stored(void);
+
+/* Returns when the service manager has dealt with all that it was told, or after some seconds. */
+void notify_barrier(void);
 
 void notify_ready(const char *status);
 void notify_status(const char *status);

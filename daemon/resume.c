@@ -282,16 +282,39 @@ static void take_over(struct session *s, const Sbeet__Held *held) {
 	}
 }
 
-void resume_session(struct session *s, const Sbeet__Hello *hello) {
+/* What the process had before, over connections that are gone. */
+static void end_predecessors(const struct session *s) {
 	struct session *other, *next;
 
-	for (size_t i = 0; i < hello->n_held && s->fd >= 0; i++) {
-		take_over(s, hello->held[i]);
-	}
 	for (other = TAILQ_FIRST(&s->server->sessions); other; other = next) {
 		next = TAILQ_NEXT(other, link);
 		if (other != s && other->fd < 0 && other->cred.pid == s->cred.pid) {
 			session_end(other);
+		}
+	}
+}
+
+void resume_session(struct session *s, const Sbeet__Hello *hello) {
+	for (size_t i = 0; i < hello->n_held && s->fd >= 0; i++) {
+		take_over(s, hello->held[i]);
+	}
+	if (!s->replayed) {
+		end_predecessors(s);
+	}
+}
+
+void resume_replayed(struct server *server) {
+	struct session *s, *next, *of;
+
+	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		for (of = s->fd < 0 ? TAILQ_FIRST(&server->sessions) : NULL; of;
+		     of = TAILQ_NEXT(of, link)) {
+			if (of->fd >= 0 && of->state != SESSION_NEW &&
+			    of->cred.pid == s->cred.pid) {
+				session_end(s);
+				break;
+			}
 		}
 	}
 }

@@ -28,6 +28,9 @@ void resume_absent(struct server *server);
  * and ends what its process had before and does not name. */
 void resume_session(struct session *s, const Sbeet__Hello *hello);
 
+/* All of a handover have said theirs: a process may have several connections. */
+void resume_replayed(struct server *server);
+
 /* The job has its SMs, and its process will be told now. */
 void resume_note(const struct job *job);
 

@@ -4,9 +4,11 @@
 #include "daemon/server.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/engine.h"
+#include "daemon/handover.h"
 #include "daemon/inventory.h"
 #include "daemon/ledger.h"
 #include "daemon/log.h"
@@ -182,6 +184,25 @@ static void on_overrun(evutil_socket_t fd, short what, void *userdata) {
 	server_decide(server);
 }
 
+void server_describe(const struct server *server, char *text, size_t size) {
+	size_t n_gpus = inventory_n_gpus(server->inventory), sessions = 0, jobs = 0, running = 0;
+	const struct sched *sched = engine_sched(server->engine);
+	const struct session *s;
+
+	TAILQ_FOREACH(s, &server->sessions, link) {
+		sessions += s->fd >= 0;
+		jobs += s->n_jobs;
+	}
+	for (size_t i = 0; i < n_gpus; i++) {
+		for (size_t slot = 0; slot < SCHED_SLOTS_MAX; slot++) {
+			running += sched_gpu(sched, i)->slots[slot] != SCHED_JOB_NONE;
+		}
+	}
+	snprintf(text, size, "%zu GPUs, policy '%s', %zu programs, %zu jobs run, %zu wait", n_gpus,
+		 sched_get_policy(sched)->name, sessions, running,
+		 jobs > running ? jobs - running : 0);
+}
+
 void server_decide(struct server *server) {
 	static const struct timeval soon = {.tv_usec = 1000};
 
@@ -223,6 +244,7 @@ static void trust(struct server *server) {
 
 int server_start(struct server *server, struct inventory *inventory,
 		 const struct profiles *profiles, struct ledger *ledger) {
+	struct handover *handover;
 	int r = engine_add_gpus(server->engine, inventory, profiles);
 
 	if (r < 0) {
@@ -235,7 +257,9 @@ int server_start(struct server *server, struct inventory *inventory,
 	if (ledger_past(ledger) == LEDGER_PAST_UNKNOWN) {
 		trust(server);
 	}
+	handover = handover_begin(server);
 	resume_absent(server);
+	handover_finish(handover);
 	ledger_commit(ledger);
 	event_assign(&server->retry, server->base, -1, EV_TIMEOUT, on_retry, server);
 	listener_resume(server->shim_listener);
@@ -251,6 +275,7 @@ void server_stop(struct server *server) {
 	if (server->engine) {
 		engine_stop(server->engine);
 	}
+	handover_save(server);
 	while ((s = TAILQ_FIRST(&server->sessions))) {
 		session_goodbye(s, "sbeetd stops");
 	}

@@ -59,6 +59,9 @@ struct server *server_free(struct server *server);
 int server_start(struct server *server, struct inventory *inventory,
 		 const struct profiles *profiles, struct ledger *ledger);
 
+/* One line of live numbers, for the service manager. */
+void server_describe(const struct server *server, char *text, size_t size);
+
 /* Lets the engine decide. Every callback that may have changed something ends with this. */
 void server_decide(struct server *server);
 

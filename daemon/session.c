@@ -190,6 +190,13 @@ void session_end(struct session *s) {
 	server_session_ended(s->server, s);
 }
 
+void session_hand_over(struct session *s) {
+	event_del(&s->readable);
+	close(s->fd);
+	s->fd = -1;
+	session_end(s);
+}
+
 /* From now on it has the server's drain time. Return: 0 or -ENOMEM. */
 static int begin_drain(struct session *s) {
 	nsec_t t = s->server->drain;
@@ -403,11 +410,11 @@ static void handle_kernel(struct session *s, const Sbeet__ToDaemon *packet) {
 }
 
 /* The time that the client claims, as far as it can be true. */
-static nsec_t clamp_release(nsec_t claimed, nsec_t now) {
+static nsec_t clamp_release(const struct session *s, nsec_t claimed, nsec_t now) {
 	if (claimed == 0 || claimed > now) {
 		return now;
 	}
-	return now - claimed > RELEASE_AGE_MAX ? now - RELEASE_AGE_MAX : claimed;
+	return !s->replayed && now - claimed > RELEASE_AGE_MAX ? now - RELEASE_AGE_MAX : claimed;
 }
 
 int session_add_job(struct session *s, struct job *job) {
@@ -436,7 +443,7 @@ static struct job *open_job(struct session *s, const Sbeet__Request *request, si
 				 ? SCHED_CLASS_REALTIME
 				 : SCHED_CLASS_BEST_EFFORT;
 	job->priority = s->task.priority;
-	job->release = task_release(&s->task, clamp_release(request->release_ns, nsec_now()));
+	job->release = task_release(&s->task, clamp_release(s, request->release_ns, nsec_now()));
 	job->deadline = task_deadline(&s->task, job->release);
 	if (engine_arrive(s->server->engine, job)) {
 		return job_free(job);
@@ -561,7 +568,7 @@ static const struct {
 					    handle_goodbye},
 };
 
-static void handle_message(struct session *s, const Sbeet__ToDaemon *m) {
+void session_hear(struct session *s, const Sbeet__ToDaemon *m) {
 	char why[256];
 	int r = validate_to_daemon(m, why, sizeof(why));
 
@@ -590,7 +597,7 @@ static void handle_packet(struct session *s, const void *packet, size_t n) {
 					     : "no memory to unpack a packet");
 		return;
 	}
-	handle_message(s, (const Sbeet__ToDaemon *)m);
+	session_hear(s, (const Sbeet__ToDaemon *)m);
 	packet_free(m);
 }
 

@@ -52,6 +52,7 @@ struct session {
 	int fd;	   /* owned; -1: the peer has hung up, or was */
 	int pidfd; /* owned; -1: there was none to be had; then the socket alone tells of death */
 	struct event readable, dead, drained;
+	bool replayed; /* what it says now was said to the daemon before this one */
 	bool answered; /* something was sent since the last packet was read */
 
 	/* from Hello */
@@ -94,6 +95,12 @@ void session_goodbye(struct session *s, const char *reason);
 
 /* Ends without a word. */
 void session_end(struct session *s);
+
+/* The same, but the connection goes on: somebody else has its socket. */
+void session_hand_over(struct session *s);
+
+/* What its process says, from whatever source; it is validated here. */
+void session_hear(struct session *s, const Sbeet__ToDaemon *m);
 
 /* A job comes into the list and under the user's quota. Return: 0 or SESSION_E_QUOTA. */
 int session_add_job(struct session *s, struct job *job);

@@ -33,7 +33,7 @@ static void wait_readable(int fd) {
 /* In the child: what sd_listen_fds(3) wants to see. */
 static void pass_sockets(const struct harness *h) {
 	char pid[16], n[16];
-	int above[2];
+	int above[HARNESS_PASSED_MAX];
 
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	snprintf(n, sizeof(n), "%d", h->n_passed);

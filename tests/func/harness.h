@@ -18,7 +18,8 @@
 #include "proto/smset.h"
 #include "sbeet.pb-c.h"
 
-#define HARNESS_ARGS_MAX 16
+#define HARNESS_ARGS_MAX   16
+#define HARNESS_PASSED_MAX 16
 
 struct harness {
 	char directory[64]; /* temporary; $SBEET_RUNTIME_DIR and $SBEET_CONFIG_DIR too */
@@ -26,7 +27,7 @@ struct harness {
 
 	/* Sockets passed as a service manager does, as descriptors from 3 on; none if n_passed is
 	 * 0. */
-	int passed[2];
+	int passed[HARNESS_PASSED_MAX];
 	int n_passed;
 	const char *passed_names; /* LISTEN_FDNAMES */
 };

@@ -12,10 +12,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "proto/packet.h"
 
 static struct harness harness;
 static int notify_fd;
+static char store_names[HARNESS_PASSED_MAX * 32]; /* LISTEN_FDNAMES of what is stored */
 
 static const char *const plain[] = {"--gpus", "8", NULL};
 
@@ -46,6 +50,7 @@ static int teardown(void **state) {
 	for (int i = 0; i < harness.n_passed; i++) {
 		close(harness.passed[i]);
 	}
+	store_names[0] = '\0';
 	harness_clean(&harness);
 	return 0;
 }
@@ -70,6 +75,47 @@ static void daemon_tells_the_service_manager(void **state) {
 	expect_notification("READY=1");
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 	expect_notification("STOPPING=1");
+}
+
+static void daemon_tells_live_numbers(void **state) {
+	struct shim a, b;
+
+	harness_start(&harness, plain);
+	expect_notification("0 programs, 0 jobs run, 0 wait");
+	a = shim_open("a", MASK_ALL);
+	b = shim_open("b", MASK_ALL);
+	shim_request(a.fd, 1, 0, MASK_WHOLE);
+	shim_granted(a.fd, 1);
+	shim_request(b.fd, 1, 0, MASK_WHOLE);
+	expect_notification("STATUS=1 GPUs, policy 'even', 2 programs, 1 jobs run, 1 wait");
+	shim_done(a.fd, 1);
+	shim_granted(b.fd, 1);
+	shim_done(b.fd, 1);
+	shim_close(&a);
+	shim_close(&b);
+	expect_notification("0 programs, 0 jobs run, 0 wait");
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* The beats come from the loop that schedules: when that stands still, so do they. */
+static void daemon_that_is_stuck_beats_no_more(void **state) {
+	struct pollfd p = {.fd = notify_fd, .events = POLLIN};
+	char message[512];
+	int status;
+
+	setenv("WATCHDOG_USEC", "20000", 1);
+	harness_start(&harness, plain);
+	expect_notification("WATCHDOG=1");
+	assert_int_equal(kill(harness.pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(harness.pid, &status, WUNTRACED), harness.pid);
+	assert_true(WIFSTOPPED(status));
+	while (poll(&p, 1, 0) == 1) {
+		assert_true(recv(notify_fd, message, sizeof(message), 0) > 0);
+	}
+	assert_int_equal(poll(&p, 1, 200), 0); /* ten beats long */
+	assert_int_equal(kill(harness.pid, SIGCONT), 0);
+	expect_notification("WATCHDOG=1");
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
 static void daemon_beats_for_the_watchdog(void **state) {
@@ -103,6 +149,234 @@ static void daemon_takes_sockets_that_are_passed(void **state) {
 	assert_int_equal(stat(path, &st), 0); /* the service manager's, not ours to remove */
 }
 
+/* ---- the store of descriptors ---- */
+
+static void keep(const char *message, int fd) {
+	const char *name = strstr(message, "FDNAME=");
+	int i = harness.n_passed;
+
+	assert_non_null(name);
+	assert_true(fd >= 0 && i < HARNESS_PASSED_MAX);
+	harness.passed[i] = fd;
+	harness.n_passed++;
+	snprintf(store_names + strlen(store_names), sizeof(store_names) - strlen(store_names),
+		 "%s%.*s", i ? ":" : "", (int)strcspn(name + 7, "\n"), name + 7);
+	harness.passed_names = store_names;
+}
+
+/* One message; what comes with it is kept if it asks for that. Return: whether it is the barrier.
+ */
+static bool hear_notification(void) {
+	char message[512], control[CMSG_SPACE(sizeof(int) * 4)];
+	struct iovec iov = {message, sizeof(message) - 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof(control)};
+	struct pollfd p = {.fd = notify_fd, .events = POLLIN};
+	const struct cmsghdr *c;
+	int fd = -1;
+	ssize_t n;
+
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	n = recvmsg(notify_fd, &m, MSG_CMSG_CLOEXEC);
+	assert_true(n >= 0);
+	message[n] = '\0';
+	c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	}
+	if (strstr(message, "FDSTORE=1")) {
+		keep(message, fd);
+	} else if (fd >= 0) {
+		close(fd);
+	}
+	return strncmp(message, "BARRIER=1", 9) == 0;
+}
+
+static void forget_passed(void) {
+	for (int i = 0; i < harness.n_passed; i++) {
+		close(harness.passed[i]);
+	}
+	harness.n_passed = 0;
+	store_names[0] = '\0';
+}
+
+/* As systemctl restart: the store is passed to the next daemon, which then owns it. */
+static void restart(void (*meddle)(void)) {
+	int status;
+
+	assert_int_equal(kill(harness.pid, SIGTERM), 0);
+	while (!hear_notification()) {
+	}
+	assert_int_equal(waitpid(harness.pid, &status, 0), harness.pid);
+	harness.pid = 0;
+	assert_int_equal(status, 0);
+	if (meddle) {
+		meddle();
+	}
+	harness_start(&harness, plain);
+	forget_passed();
+}
+
+static void expect_welcome(struct shim *s) {
+	Sbeet__ToShim *m = shim_receive(s->fd);
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_WELCOME);
+	assert_int_equal(m->welcome->session, s->session);
+	packet_free(&m->base);
+}
+
+static Sbeet__Control__Status *status_of(uint64_t session, size_t *ret_index) {
+	Sbeet__Control__Status *status = status_get();
+
+	for (*ret_index = 0; *ret_index < status->n_sessions; ++*ret_index) {
+		if (status->sessions[*ret_index]->id == session) {
+			return status;
+		}
+	}
+	fail_msg("the session is gone");
+	return status;
+}
+
+/* Who runs, who waits and who is quiet goes on over the same connection, in the same order. */
+static void daemon_hands_connections_to_the_next(void **state) {
+	struct shim running, first, second, fresh;
+	Sbeet__Control__Status *status;
+	size_t i;
+
+	harness_start(&harness, plain);
+	second = shim_open("second", MASK_ALL);
+	running = shim_open("running", MASK_ALL);
+	first = shim_open("first", MASK_ALL);
+	fresh.fd = shim_connect();
+	shim_request(running.fd, 1, 0, MASK_ALL);
+	shim_granted(running.fd, 1);
+	shim_done(running.fd, 1);
+	shim_request(running.fd, 2, 0, MASK_WHOLE);
+	shim_granted(running.fd, 2);
+	shim_request(first.fd, 1, 0, MASK_WHOLE);
+	harness_settle();
+	shim_request(second.fd, 1, 0, MASK_WHOLE);
+	harness_settle();
+	for (int times = 0; times < 3; times++) {
+		restart(NULL);
+		expect_welcome(&running);
+		expect_welcome(&first);
+		expect_welcome(&second);
+		shim_expect_silence(first.fd);
+		shim_expect_silence(second.fd);
+	}
+	status = status_of(running.session, &i);
+	assert_int_equal(status->sessions[i]->jobs, 1);
+	assert_int_equal(status->n_sessions, 4);
+	assert_int_equal(status->n_jobs, 3);
+	status_free(status);
+	shim_done(running.fd, 2);
+	shim_granted(first.fd, 1);
+	shim_expect_silence(second.fd);
+	shim_done(first.fd, 1);
+	shim_granted(second.fd, 1);
+	shim_hello(fresh.fd, "fresh", NULL, MASK_ALL);
+	fresh.session = 4;
+	expect_welcome(&fresh);
+	shim_close(&running);
+	shim_close(&first);
+	shim_close(&second);
+	shim_close(&fresh);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* What the old daemon did not read any more is read by the next. */
+static void daemon_reads_what_was_sent_meanwhile(void **state) {
+	struct shim s;
+
+	harness_start(&harness, plain);
+	s = shim_open("s", MASK_ALL);
+	shim_request(s.fd, 1, 0, MASK_WHOLE);
+	shim_granted(s.fd, 1);
+	assert_int_equal(kill(harness.pid, SIGSTOP), 0);
+	shim_done(s.fd, 1); /* unread when it goes on, to stop */
+	shim_request(s.fd, 2, 0, MASK_WHOLE);
+	assert_int_equal(kill(harness.pid, SIGTERM), 0);
+	assert_int_equal(kill(harness.pid, SIGCONT), 0);
+	restart(NULL);
+	for (;;) {
+		Sbeet__ToShim *m = shim_receive(s.fd);
+		bool granted = m && m->body_case == SBEET__TO_SHIM__BODY_GRANT;
+
+		assert_non_null(m);
+		packet_free(&m->base);
+		if (granted) {
+			break;
+		}
+	}
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static int sessions_file(void) {
+	struct stat st;
+
+	for (int i = 0; i < harness.n_passed; i++) {
+		if (fstat(harness.passed[i], &st) == 0 && S_ISREG(st.st_mode)) {
+			return harness.passed[i];
+		}
+	}
+	fail_msg("there is no file in the store");
+	return -1;
+}
+
+static void meddle_version(void) {
+	assert_int_equal(pwrite(sessions_file(), "\x63", 1, 8), 1);
+}
+
+static void meddle_bytes(void) {
+	assert_int_equal(pwrite(sessions_file(), "\xff\xff\xff\xff", 4, 48), 4);
+}
+
+static void meddle_length(void) {
+	assert_int_equal(ftruncate(sessions_file(), 30), 0);
+}
+
+static void meddle_socket(void) {
+	int fd = sessions_file();
+
+	for (int i = 0; i < harness.n_passed; i++) {
+		if (harness.passed[i] != fd) {
+			assert_true(dup2(notify_fd, harness.passed[i]) >= 0);
+		}
+	}
+}
+
+/* The connection is lost then, but not the job: its process connects again. */
+static void daemon_drops_connections_it_knows_nothing_of(void **state) {
+	static void (*const meddle[])(void) = {meddle_version, meddle_bytes, meddle_length,
+					       meddle_socket};
+	Sbeet__Control__Status *status;
+	struct shim s;
+
+	for (size_t i = 0; i < sizeof(meddle) / sizeof(meddle[0]); i++) {
+		harness_start(&harness, plain);
+		s = shim_open("s", MASK_ALL);
+		shim_request(s.fd, 1, 0, MASK_WHOLE);
+		shim_granted(s.fd, 1);
+		restart(meddle[i]);
+		shim_closed(s.fd);
+		close(s.fd);
+		status = status_get();
+		assert_int_equal(status->n_jobs, 1);
+		assert_string_equal(status->jobs[0]->state, "running");
+		status_free(status);
+		s = shim_open("again", MASK_ALL); /* which does not name it */
+		shim_request(s.fd, 2, 0, MASK_WHOLE);
+		shim_granted(s.fd, 2);
+		shim_close(&s);
+		assert_int_equal(harness_stop(&harness, SIGKILL), 128 + SIGKILL);
+	}
+}
+
 static void daemon_refuses_a_socket_of_another_kind(void **state) {
 	char errors[1024];
 
@@ -119,9 +393,14 @@ static void daemon_refuses_a_socket_of_another_kind(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(daemon_tells_the_service_manager),
+		CASE(daemon_tells_live_numbers),
 		CASE(daemon_beats_for_the_watchdog),
+		CASE(daemon_that_is_stuck_beats_no_more),
 		CASE(daemon_takes_sockets_that_are_passed),
 		CASE(daemon_refuses_a_socket_of_another_kind),
+		CASE(daemon_hands_connections_to_the_next),
+		CASE(daemon_reads_what_was_sent_meanwhile),
+		CASE(daemon_drops_connections_it_knows_nothing_of),
 	};
 
 	return cmocka_run_group_tests_name("daemon-systemd", tests, NULL, NULL);

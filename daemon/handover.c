@@ -1,0 +1,444 @@
+/*
+ * handover.c: what goes from one daemon to the next. See handover.h.
+ */
+#include "daemon/handover.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/log.h"
+#include "daemon/notify.h"
+#include "daemon/quota.h"
+#include "daemon/resume.h"
+#include "daemon/server.h"
+#include "daemon/util.h"
+#include "proto/packet.h"
+#include "proto/validate.h"
+#include "state.pb-c.h"
+
+#define FILE_NAME   "sessions"
+#define SOCKET_NAME "shim-%llu"
+
+/* More than any daemon ever writes: 4096 sessions of 64 KiB. */
+#define FILE_MAX (256u * 1024 * 1024)
+
+static const char magic[8] = "sbeetses";
+
+struct header {
+	char magic[8];
+	uint32_t version;
+	uint32_t reserved;
+	uint64_t next_session;
+	uint64_t bytes;	   /* that follow: records, each behind its length in 4 bytes */
+	uint64_t checksum; /* of them */
+};
+
+static uint64_t checksum(const uint8_t *p, size_t n) {
+	uint64_t sum = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < n; i++) {
+		sum = (sum ^ p[i]) * 0x100000001b3;
+	}
+	return sum;
+}
+
+/* ---- saving ---- */
+
+struct writer {
+	uint8_t *bytes; /* owned */
+	size_t n, room;
+	bool failed;
+};
+
+static void write_record(struct writer *w, const Sbeet__State__Record *record) {
+	size_t size = sbeet__state__record__get_packed_size(record);
+	uint32_t n = (uint32_t)size;
+
+	if (size > PROTO_PACKET_MAX || w->failed) {
+		w->failed = true;
+		return;
+	}
+	if (w->room - w->n < sizeof(n) + size) {
+		size_t room = w->room ? w->room * 2 : 4 * PROTO_PACKET_MAX;
+		uint8_t *bytes = realloc(w->bytes, room);
+
+		if (!bytes) {
+			w->failed = true;
+			return;
+		}
+		w->bytes = bytes;
+		w->room = room;
+	}
+	memcpy(w->bytes + w->n, &n, sizeof(n));
+	w->n += sizeof(n) + sbeet__state__record__pack(record, w->bytes + w->n + sizeof(n));
+}
+
+static void fill_held(const struct job *job, uint8_t sms[static 32], Sbeet__Held *ret) {
+	const struct inventory_gpu *gpu = inventory_gpu(job->session->server->inventory, job->gpu);
+
+	sbeet__held__init(ret);
+	ret->job = job->number;
+	ret->gpu_uuid.data = (uint8_t *)gpu->uuid;
+	ret->gpu_uuid.len = sizeof(gpu->uuid);
+	ret->sms.data = sms;
+	ret->sms.len = smset_to_bytes(&job->sms, sms);
+	ret->slot = job->slot;
+	ret->enforcement = job->enforcement;
+	ret->sequence = job->sequence;
+	ret->deadline_ns = job->deadline;
+	ret->release_ns = job->release;
+	ret->enforcement_mask = job->enforcement_mask;
+	ret->tid = job->tid;
+	ret->granted_ns = job->granted;
+}
+
+static void write_session(struct writer *w, const struct session *s) {
+	static Sbeet__Held held[PROTO_JOBS_PER_SESSION], *list[PROTO_JOBS_PER_SESSION];
+	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
+	const struct session_counters *c = &s->counters;
+	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__State__Counters counters = SBEET__STATE__COUNTERS__INIT;
+	Sbeet__State__Session session = SBEET__STATE__SESSION__INIT;
+	Sbeet__State__Record record = SBEET__STATE__RECORD__INIT;
+	const struct job *job;
+
+	TAILQ_FOREACH(job, &s->jobs, link) {
+		if (job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE) {
+			fill_held(job, sms[hello.n_held], &held[hello.n_held]);
+			list[hello.n_held] = &held[hello.n_held];
+			hello.n_held++;
+		}
+	}
+	task.name = (char *)s->task.name;
+	task.task_class = s->task.task_class;
+	task.period_ns = s->task.period;
+	task.deadline_ns = s->task.deadline;
+	task.offset_ns = s->task.offset;
+	task.priority = s->task.priority;
+	hello.version = PROTO_VERSION;
+	hello.program = (char *)s->program;
+	hello.task = &task;
+	hello.scope = s->scope;
+	hello.enforcement_mask = s->enforcement_mask;
+	hello.held = list;
+	counters.jobs = c->jobs;
+	counters.jobs_partition = c->jobs_partition;
+	counters.launches = c->launches;
+	counters.copies = c->copies;
+	counters.misses = c->misses;
+	counters.outside_blocks = c->outside_blocks;
+	counters.max_wait_ns = c->max_wait;
+	counters.max_response_ns = c->max_response;
+	session.id = s->id;
+	session.hello = s->state == SESSION_NEW ? NULL : &hello;
+	session.connected_ns = s->connected;
+	session.kernels.data = s->kernels;
+	session.kernels.len = s->kernels_bytes;
+	session.n_kernels = s->n_kernels;
+	session.n_confinable = s->n_confinable;
+	session.counters = &counters;
+	session.first_release_ns = s->task.grid_known ? s->task.first_release : 0;
+	record.body_case = SBEET__STATE__RECORD__BODY_SESSION;
+	record.session = &session;
+	write_record(w, &record);
+}
+
+static int compare_order(const void *a, const void *b) {
+	const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+	const struct sched *sched = engine_sched(x->session->server->engine);
+	uint64_t i = sched_job(sched, x->sched_id)->order, k = sched_job(sched, y->sched_id)->order;
+
+	return (i > k) - (i < k);
+}
+
+static void write_waiting(struct writer *w, const struct server *server, const struct job *job) {
+	const struct inventory_gpu *gpu = inventory_gpu(server->inventory, job->gpu);
+	Sbeet__Request request = SBEET__REQUEST__INIT;
+	Sbeet__State__Waiting waiting = SBEET__STATE__WAITING__INIT;
+	Sbeet__State__Record record = SBEET__STATE__RECORD__INIT;
+
+	request.job = job->number;
+	request.gpu_uuid.data = (uint8_t *)gpu->uuid;
+	request.gpu_uuid.len = sizeof(gpu->uuid);
+	request.release_ns = job->release;
+	request.enforcement_mask = job->enforcement_mask;
+	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH; /* nobody asks again which it was */
+	request.tid = job->tid;
+	request.sm_step = job->sm_step;
+	waiting.session = job->session->id;
+	waiting.request = &request;
+	record.body_case = SBEET__STATE__RECORD__BODY_WAITING;
+	record.waiting = &waiting;
+	write_record(w, &record);
+}
+
+static void write_all_waiting(struct writer *w, struct server *server) {
+	_cleanup_free_ struct job **list = calloc(ENGINE_JOBS_MAX, sizeof(*list));
+	struct session *s;
+	struct job *job;
+	size_t n = 0;
+
+	TAILQ_FOREACH(s, &server->sessions, link) {
+		TAILQ_FOREACH(job, &s->jobs, link) {
+			if (list && s->fd >= 0 && job->state == JOB_WAITING) {
+				list[n++] = job;
+			}
+		}
+	}
+	if (!list) {
+		w->failed = true;
+		return;
+	}
+	qsort(list, n, sizeof(*list), compare_order);
+	for (size_t i = 0; i < n; i++) {
+		write_waiting(w, server, list[i]);
+	}
+}
+
+/* Return: a memory file with all that is to be known, or negative errno. */
+static int make_file(struct server *server) {
+	_cleanup_close_ int fd = memfd_create("sbeetd-" FILE_NAME, MFD_CLOEXEC);
+	struct header header = {.version = HANDOVER_VERSION, .next_session = server->next_session};
+	struct writer w = {0};
+	struct session *s;
+	bool written;
+
+	if (fd < 0) {
+		return -errno;
+	}
+	TAILQ_FOREACH(s, &server->sessions, link) {
+		if (s->fd >= 0) {
+			write_session(&w, s);
+		}
+	}
+	write_all_waiting(&w, server);
+	memcpy(header.magic, magic, sizeof(magic));
+	header.bytes = w.n;
+	header.checksum = checksum(w.bytes, w.n);
+	written = !w.failed && write(fd, &header, sizeof(header)) == sizeof(header) &&
+		  (w.n == 0 || write(fd, w.bytes, w.n) == (ssize_t)w.n);
+	free(w.bytes);
+	return written ? TAKE_FD(fd) : -ENOMEM;
+}
+
+bool handover_save(struct server *server) {
+	_cleanup_close_ int fd = -1;
+	struct session *s, *next;
+	unsigned n = 0;
+	char name[32];
+
+	if (!server->inventory || TAILQ_EMPTY(&server->sessions) || !notify_can_store()) {
+		return false;
+	}
+	fd = make_file(server);
+	if (fd < 0 || notify_store(fd, FILE_NAME) < 0) {
+		log_warning("Can't hand the connections over: %s; programs connect again",
+			    strerror(fd < 0 ? -fd : EIO));
+		return false;
+	}
+	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		snprintf(name, sizeof(name), SOCKET_NAME, (unsigned long long)s->id);
+		if (s->fd >= 0 && notify_store(s->fd, name) == 0) {
+			session_hand_over(s);
+			n++;
+		}
+	}
+	notify_barrier(); /* before we are gone, the service manager must have seen it all */
+	log_info("%u connections are kept for the next sbeetd", n);
+	return true;
+}
+
+/* ---- restoring ---- */
+
+struct handover {
+	struct server *server; /* borrowed */
+	uint8_t *file;	       /* mapped */
+	size_t size;
+};
+
+/* Return: NULL, and why not. */
+static struct handover *open_file(struct server *server, int fd, const char **why) {
+	struct handover *h = calloc(1, sizeof(*h));
+	struct header header;
+	struct stat st;
+	void *p;
+
+	*why = "it is no file of sbeetd's";
+	if (!h || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size < (off_t)sizeof(header) || st.st_size > FILE_MAX) {
+		free(h);
+		return NULL;
+	}
+	h->server = server;
+	h->size = (size_t)st.st_size;
+	p = mmap(NULL, h->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED) {
+		free(h);
+		return NULL;
+	}
+	h->file = p;
+	memcpy(&header, p, sizeof(header));
+	if (memcmp(header.magic, magic, sizeof(magic)) == 0 && header.version != HANDOVER_VERSION) {
+		*why = "it is of another version";
+	} else if (memcmp(header.magic, magic, sizeof(magic)) == 0 &&
+		   header.bytes == h->size - sizeof(header) &&
+		   header.checksum ==
+			   checksum(h->file + sizeof(header), h->size - sizeof(header)) &&
+		   header.next_session < UINT64_MAX / 2) {
+		if (header.next_session > server->next_session) {
+			server->next_session = header.next_session;
+		}
+		return h;
+	}
+	munmap(h->file, h->size);
+	free(h);
+	return NULL;
+}
+
+static int restore_kernels(struct session *s, const Sbeet__State__Session *saved) {
+	size_t n = saved->kernels.len;
+
+	if (n == 0) {
+		return 0;
+	}
+	if (n > PROTO_KERNELS_MAX / 8 * 2 || quota_charge(s->user, QUOTA_BYTES, n)) {
+		return SESSION_E_QUOTA;
+	}
+	s->kernels = malloc(n);
+	if (!s->kernels) {
+		quota_release(s->user, QUOTA_BYTES, n);
+		return -ENOMEM;
+	}
+	memcpy(s->kernels, saved->kernels.data, n);
+	s->kernels_bytes = n;
+	s->n_kernels = saved->n_kernels;
+	s->n_confinable = saved->n_confinable;
+	return 0;
+}
+
+static void restore_counters(struct session *s, const Sbeet__State__Counters *saved) {
+	s->counters = (struct session_counters){
+		.jobs = saved->jobs,
+		.jobs_partition = saved->jobs_partition,
+		.launches = saved->launches,
+		.copies = saved->copies,
+		.misses = saved->misses,
+		.outside_blocks = saved->outside_blocks,
+		.max_wait = saved->max_wait_ns,
+		.max_response = saved->max_response_ns,
+	};
+}
+
+/* As if its process had just connected and said what is saved. */
+static void restore_session(struct server *server, Sbeet__State__Session *saved) {
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	nsec_t now = nsec_now();
+	struct session *s;
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), SOCKET_NAME, (unsigned long long)saved->id);
+	fd = notify_take_stored(name);
+	if (fd < 0) {
+		return;
+	}
+	if (session_new(&s, server, saved->id, fd)) {
+		close(fd);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&server->sessions, s, link);
+	s->connected = saved->connected_ns < now ? saved->connected_ns : now;
+	if (saved->counters) {
+		restore_counters(s, saved->counters);
+	}
+	if (restore_kernels(s, saved)) {
+		session_end(s); /* its process connects again, and declares them again */
+		return;
+	}
+	if (!saved->hello) {
+		return;
+	}
+	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	m.hello = saved->hello;
+	s->replayed = true;
+	session_hear(s, &m);
+	s->replayed = false;
+	if (saved->first_release_ns && saved->first_release_ns < now) {
+		s->task.first_release = saved->first_release_ns;
+		s->task.grid_known = true;
+	}
+}
+
+static void restore_waiting(struct server *server, Sbeet__State__Waiting *saved) {
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	struct session *s;
+
+	TAILQ_FOREACH(s, &server->sessions, link) {
+		if (s->id == saved->session && s->fd >= 0 && saved->request) {
+			m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
+			m.request = saved->request;
+			s->replayed = true;
+			session_hear(s, &m);
+			s->replayed = false;
+			return;
+		}
+	}
+}
+
+static void restore_record(struct server *server, const uint8_t *bytes, size_t n) {
+	ProtobufCMessage *m = NULL;
+	Sbeet__State__Record *record;
+
+	if (packet_unpack(&sbeet__state__record__descriptor, bytes, n, &m) < 0) {
+		return;
+	}
+	record = (Sbeet__State__Record *)m;
+	if (record->body_case == SBEET__STATE__RECORD__BODY_SESSION) {
+		restore_session(server, record->session);
+	} else if (record->body_case == SBEET__STATE__RECORD__BODY_WAITING) {
+		restore_waiting(server, record->waiting);
+	}
+	packet_free(m);
+}
+
+struct handover *handover_begin(struct server *server) {
+	_cleanup_close_ int fd = notify_take_stored(FILE_NAME);
+	struct handover *h;
+	const char *why;
+
+	if (fd < 0) {
+		return NULL;
+	}
+	h = open_file(server, fd, &why);
+	if (!h) {
+		log_warning("What the sbeetd before left is not used: %s; programs connect again",
+			    why);
+	}
+	return h;
+}
+
+void handover_finish(struct handover *h) {
+	uint32_t n;
+
+	for (size_t at = sizeof(struct header); h && h->size - at > sizeof(n); at += n) {
+		memcpy(&n, h->file + at, sizeof(n));
+		at += sizeof(n);
+		if (n > PROTO_PACKET_MAX || n > h->size - at) {
+			break;
+		}
+		restore_record(h->server, h->file + at, n);
+	}
+	if (h) {
+		resume_replayed(h->server);
+		munmap(h->file, h->size);
+		free(h);
+	}
+	notify_drop_stored(); /* what nobody took: their programs connect again */
+}

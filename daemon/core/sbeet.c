@@ -109,17 +109,34 @@ static void explain_choice(const struct sbeet *b, const struct timeline_job *job
 						      .energy_pj = c->energy_pj});
 }
 
+/* A schedule from what runs and has been granted, up to @fin. */
+static void begin(struct generation *g, const struct sbeet *b, unsigned gpu, nsec_t fin) {
+	timeline_copy(&g->t, &b->base);
+	g->t.misses = 0; /* those of jobs granted in this decision can't be helped any more */
+	g->b = b;
+	g->gpu = gpu;
+	g->fin = fin;
+	g->left = SBEET_KNOWN_MAX;
+	g->done = false;
+}
+
+/* Jobs of Q^w that are late if the GPU is left as it is. */
+static unsigned misses_without(const struct sbeet *b, size_t index, unsigned gpu, nsec_t fin) {
+	struct generation g;
+
+	begin(&g, b, gpu, fin);
+	add_others(&g, index);
+	return g.t.misses;
+}
+
 struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 				   const struct timeline_place *place) {
 	const struct timeline_job *job = &b->ready->list[index].job;
 	struct sbeet_choice c = {.found = true, .place = *place};
+	bool late = sbeet_is_late(b, index);
 	struct generation g;
 
-	timeline_copy(&g.t, &b->base);
-	g.b = b;
-	g.gpu = place->gpu;
-	g.left = SBEET_KNOWN_MAX;
-	g.done = false;
+	begin(&g, b, place->gpu, 0);
 	timeline_predict(&g.t, b->params, job, &c.place);
 	if (b->params->window == SCHED_WINDOW_OWN) {
 		g.t.horizon = c.place.finish;
@@ -127,13 +144,14 @@ struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 	}
 	timeline_take(&g.t, job, &c.place);
 	g.fin = c.place.finish;
-	if (sbeet_is_late(b, index)) {
+	if (late) {
 		g.t.misses = 0; /* its own can't be helped */
 	}
 	if (b->params->reading != SCHED_READING_AUTHORS) {
 		add_others(&g, index);
 	}
-	c.feasible = g.t.misses == 0;
+	c.feasible = g.t.misses == 0 ||
+		     (late && g.t.misses <= misses_without(b, index, place->gpu, g.fin));
 	c.energy_pj = c.place.energy_pj;
 	if (b->params->window == SCHED_WINDOW_OWN) { /* line 8 */
 		c.energy_pj = g.t.energy_pj + timeline_running_pj(&b->base, g.fin);

@@ -26,7 +26,8 @@ static uint64_t utilisation_of(const struct sched *s, const struct sched_task *t
 					  task->profiles[reference] ? reference : task->order[0]);
 }
 
-/* The GPU that @rule offers before another. */
+/* The GPU that @rule offers before another. Where it does not say, the bigger one: the order in
+ * which GPUs are listed matters to first fit alone. */
 static bool offered_before(const struct sched *s, enum partition_rule rule, const uint64_t *used,
 			   size_t a, size_t b) {
 	unsigned x = sched_gpu(s, a)->model.limit, y = sched_gpu(s, b)->model.limit;
@@ -37,9 +38,9 @@ static bool offered_before(const struct sched *s, enum partition_rule rule, cons
 	case PARTITION_LITTLEST:
 		return x < y;
 	case PARTITION_BEST_FIT:
-		return used[a] > used[b];
+		return used[a] != used[b] ? used[a] > used[b] : x > y;
 	case PARTITION_WORST_FIT:
-		return used[a] < used[b];
+		return used[a] != used[b] ? used[a] < used[b] : x > y;
 	default:
 		return false;
 	}
@@ -53,7 +54,7 @@ static void place_by_size(struct sched *s, enum partition_rule rule, struct sche
 		if (!task->profiles[k]) {
 			continue;
 		}
-		if (least < 0 || used[k] < used[least]) {
+		if (least < 0 || offered_before(s, PARTITION_WORST_FIT, used, k, (size_t)least)) {
 			least = (int)k;
 		}
 		if (used[k] + size <= PARTITION_WHOLE &&

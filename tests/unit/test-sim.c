@@ -261,6 +261,118 @@ static void sim_repeats_itself(void **state) {
 	for_all(check_repeat);
 }
 
+/* Whether anything holds SMs of the GPU at a moment. */
+static bool is_busy(const struct world *w, unsigned gpu, nsec_t at) {
+	for (size_t i = 0; i < w->n_segments; i++) {
+		const struct sim_segment *s = &w->segments[i];
+
+		if (s->gpu == gpu && s->start <= at && at < s->end) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* While a job waits that may go anywhere, no GPU is idle: neither at its release nor when a job
+ * that ran there has ended. */
+static void check_work_conserved(const struct world *w, const struct sim_result *result) {
+	for (size_t i = 0; i < w->n_segments; i++) {
+		const struct sim_segment *s = &w->segments[i];
+		const struct sched_task *task = &w->tasks[s->task];
+		nsec_t release = task->first_release + s->job * task->period;
+
+		for (unsigned k = 0; release < s->start && k < GPUS; k++) {
+			assert_true(is_busy(w, k, release));
+			for (size_t j = 0; j < w->n_segments; j++) {
+				nsec_t end = w->segments[j].end;
+
+				assert_true(end < release || end >= s->start || is_busy(w, k, end));
+			}
+		}
+	}
+}
+
+static void sim_conserves_work_where_the_policy_does(void **state) {
+	static const char *const names[] = {"fcfs", "rm", "load-dist"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+			struct sim_result result;
+			struct world w;
+
+			make_world(&w, sched_policy_find(names[i]), seed);
+			assert_int_equal(sim_run(&w.setup, &result), 0);
+			check_work_conserved(&w, &result);
+			sim_result_deinit(&result);
+			free_world(&w);
+		}
+	}
+}
+
+#define MANY 3
+
+/* The world's first GPU twice and its second once, at the places that @order names. */
+static void run_in_order(struct world *w, const unsigned *order, struct sim_result *ret) {
+	static struct sched_gpu_model gpus[MANY];
+
+	for (size_t k = 0; k < MANY; k++) {
+		gpus[order[k]] = w->gpus[k / 2];
+		for (size_t i = 0; i < w->setup.n_tasks; i++) {
+			w->tasks[i].profiles[order[k]] = &w->profiles[i][k / 2];
+		}
+	}
+	for (size_t i = 0; i < w->setup.n_tasks; i++) {
+		size_t k = i % MANY;
+
+		w->tasks[i].fixed_gpu = (int)order[k];
+		w->tasks[i].fixed_sms = smset_range(0, w->gpus[k / 2].limit);
+	}
+	w->setup.gpus = gpus;
+	w->setup.n_gpus = MANY;
+	assert_int_equal(sim_run(&w->setup, ret), 0);
+}
+
+/* An equal GPU further down the list is as good: nothing changes but its number. First fit is about
+ * the order of the list, so it is left out. */
+static void sim_does_not_care_where_an_equal_gpu_stands(void **state) {
+	static const unsigned orders[][MANY] = {{0, 1, 2}, {0, 2, 1}};
+
+	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
+		for (uint64_t seed = 1; seed <= ROUNDS && strcmp((*p)->name, "ffd-sbeet"); seed++) {
+			struct world worlds[2];
+			struct sim_result results[2];
+
+			for (size_t n = 0; n < 2; n++) {
+				make_world(&worlds[n], *p, seed);
+				worlds[n].setup.userdata = &worlds[n];
+				run_in_order(&worlds[n], orders[n], &results[n]);
+			}
+			for (size_t n = 1; n < 2; n++) {
+				assert_memory_equal(&results[n].count, &results[0].count,
+						    sizeof(results[0].count));
+				assert_int_equal(worlds[n].n_segments, worlds[0].n_segments);
+				for (size_t i = 0; i < worlds[0].n_segments; i++) {
+					const struct sim_segment *a = &worlds[0].segments[i];
+					const struct sim_segment *b = &worlds[n].segments[i];
+
+					assert_int_equal(b->gpu, orders[n][a->gpu]);
+					assert_int_equal(b->task, a->task);
+					assert_int_equal(b->start, a->start);
+					assert_int_equal(b->end, a->end);
+				}
+				for (size_t k = 0; k < MANY; k++) {
+					assert_int_equal(results[n].energy_pj[orders[n][k]],
+							 results[0].energy_pj[k]);
+				}
+			}
+			for (size_t n = 0; n < 2; n++) {
+				sim_result_deinit(&results[n]);
+				free_world(&worlds[n]);
+			}
+		}
+	}
+}
+
 /* One task, all by hand: two jobs of 1 + 8 + 1 ms with a period of 20 ms in a window of 25 ms. */
 static void make_single(struct world *w, nsec_t exec) {
 	memset(w, 0, sizeof(*w));
@@ -420,6 +532,8 @@ int main(void) {
 		cmocka_unit_test(sim_starts_no_job_before_its_release),
 		cmocka_unit_test(sim_counts_every_job_once),
 		cmocka_unit_test(sim_repeats_itself),
+		cmocka_unit_test(sim_conserves_work_where_the_policy_does),
+		cmocka_unit_test(sim_does_not_care_where_an_equal_gpu_stands),
 		cmocka_unit_test(sim_times_and_judges_by_hand),
 		cmocka_unit_test(sim_gives_up_late_jobs_when_asked),
 		cmocka_unit_test(sim_measures_decisions_with_the_callers_clock),

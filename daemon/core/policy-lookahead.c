@@ -20,7 +20,7 @@
 
 /* SM counts that are compared on one GPU: parts of what the job can use, and the least in time. */
 #define PARTS	   8
-#define COUNTS_MAX (PARTS + 1)
+#define COUNTS_MAX (PARTS + 2)
 
 /* What a miss costs: of the job that is decided about, and of those planned after it by their place
  * in the list schedule, the last for all further ones. */
@@ -74,14 +74,20 @@ static size_t candidate_counts(const struct plan *p, const struct timeline_job *
 		}
 		last = m;
 	}
+	if (n_free > most && least == most) {
+		ret[n++] = n_free;
+	}
 	return n;
+}
+
+static bool place_late(const struct timeline_job *job, const struct timeline_place *place) {
+	return job->deadline && place->finish > job->deadline;
 }
 
 /* The better of two places for one job: in time before late; then cheaper, or sooner if late. */
 static bool place_better(const struct timeline_job *job, const struct timeline_place *a,
 			 const struct timeline_place *b) {
-	bool a_late = job->deadline && a->finish > job->deadline;
-	bool b_late = job->deadline && b->finish > job->deadline;
+	bool a_late = place_late(job, a), b_late = place_late(job, b);
 
 	if (a_late != b_late) {
 		return b_late;
@@ -107,19 +113,25 @@ static void list_one(const struct plan *p, struct timeline *t, const struct time
 
 		for (size_t i = 0; i < 2; i++) {
 			struct timeline_place place;
+			unsigned n_free;
 
 			if (!timeline_earliest(t, p->params, job, k, least[i], &place)) {
 				continue;
 			}
-			if (job->divisible && place.n_sms > m_opt) {
+			n_free = place.n_sms;
+			if (job->divisible && n_free > m_opt) {
 				place.n_sms = m_opt;
 			}
 			timeline_predict(t, p->params, job, &place);
+			if (n_free > place.n_sms && place_late(job, &place)) {
+				place.n_sms = n_free;
+				timeline_predict(t, p->params, job, &place);
+			}
 			if (!found || place_better(job, &place, &best)) {
 				best = place;
 				found = true;
 			}
-			if (place.n_sms == m_opt) {
+			if (place.n_sms >= m_opt) {
 				break; /* waiting can't give it more */
 			}
 		}

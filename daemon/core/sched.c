@@ -117,7 +117,7 @@ void sched_params_default(struct sched_params *ret) {
 		.window = SCHED_WINDOW_COMMON,
 		.jobs_per_gpu = SCHED_SLOTS_MAX,
 		.skip_hopeless = true,
-		.lookahead_depth = 8,
+		.lookahead_depth = 6,
 	};
 }
 

@@ -195,6 +195,8 @@ static struct {
 	_Atomic unsigned held;
 } primaries[JOB_DEVICES_MAX];
 
+/* Before the driver is asked, for afterwards nothing of it may be touched. Should the driver refuse,
+ * the context is met anew, without twins for what is loaded. */
 static void context_goes(CUcontext context) {
 	int token = state_enter();
 
@@ -214,6 +216,16 @@ static CUresult context_gone(CUresult rc) {
 	return rc;
 }
 
+CUresult on_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+	CUresult rc = real_get()->cuDevicePrimaryCtxRetain(context, device);
+
+	if (rc == CUDA_SUCCESS && context && device >= 0 && device < JOB_DEVICES_MAX) {
+		atomic_store(&primaries[device].context, *context);
+		atomic_fetch_add(&primaries[device].held, 1);
+	}
+	return rc;
+}
+
 CUresult on_cuCtxDestroy(CUcontext context) {
 	context_goes(context);
 	return context_gone(real_get()->cuCtxDestroy(context));
@@ -224,14 +236,15 @@ CUresult on_cuCtxDestroy_v2(CUcontext context) {
 	return context_gone(real_get()->cuCtxDestroy_v2(context));
 }
 
-CUresult on_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
-	CUresult rc = real_get()->cuDevicePrimaryCtxRetain(context, device);
+/* One of the program's own. */
+CUresult on_cuGreenCtxDestroy(CUgreenCtx green) {
+	CUcontext context;
 
-	if (rc == CUDA_SUCCESS && context && device >= 0 && device < JOB_DEVICES_MAX) {
-		atomic_store(&primaries[device].context, *context);
-		atomic_fetch_add(&primaries[device].held, 1);
+	if (real_get()->cuCtxFromGreenCtx &&
+	    real_get()->cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS) {
+		context_goes(context);
 	}
-	return rc;
+	return context_gone(real_get()->cuGreenCtxDestroy(green));
 }
 
 /* @all: whoever holds it. Return: whether the primary context of @device goes. */

@@ -168,13 +168,18 @@ void track_release(struct stream_use *u) {
 
 /* ---- what goes ---- */
 
-/* Behind what still runs on @stream, in the context of @u. NULL: that can't be known. */
-static CUevent record_last(struct stream_use *u, CUstream stream) {
+/*
+ * Behind what still runs where the work of @u is. By somebody inside state_enter(), so that captures
+ * in other streams mind neither. NULL: that can't be known, because this very stream is being
+ * captured.
+ */
+static CUevent record_last(struct stream_use *u) {
 	const struct real *real = real_get();
+	CUstream stream = atomic_load(&u->stream);
 	CUevent event = NULL;
 	CUcontext popped;
 
-	if (wait_captures() ||
+	if (wait_is_capturing(stream, false) ||
 	    real->cuCtxPushCurrent_v2(atomic_load(&u->context)) != CUDA_SUCCESS) {
 		return NULL;
 	}
@@ -188,17 +193,22 @@ static CUevent record_last(struct stream_use *u, CUstream stream) {
 }
 
 void track_stream_going(CUstream stream) {
+	/* The driver won't do that to a default stream. */
+	if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
+		return;
+	}
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			nsec_t last = atomic_load(&u->last_ns);
 
-			if (atomic_load(&u->stream) != stream || !atomic_load(&u->context)) {
+			if (atomic_load(&u->key) != worker_stream_key(w, NULL, stream, false) ||
+			    !atomic_load(&u->context)) {
 				continue;
 			}
 			if (job_is_current(atomic_load(&u->lane), atomic_load(&u->job)) &&
 			    last > atomic_load(&u->done_ns)) {
 				atomic_store(&u->event_ns, last);
-				atomic_store(&u->event, record_last(u, stream));
+				atomic_store(&u->event, record_last(u));
 			}
 			/* The handle may come back as another stream's. */
 			atomic_store(&u->key, 0);

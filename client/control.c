@@ -100,6 +100,8 @@ static int fail_remote(const Sbeet__Error *e, char *error, size_t size) {
 		code = CTL_EXIT_NO_OBJECT;
 	} else if (e->code == SBEET__ERROR_CODE__ERROR_CODE_NO_POLICY) {
 		code = CTL_EXIT_NO_OBJECT;
+	} else if (e->code == SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT) {
+		code = CTL_EXIT_NO_OBJECT;
 	} else if (e->code == SBEET__ERROR_CODE__ERROR_CODE_DENIED) {
 		code = CTL_EXIT_DENIED;
 	} else if (e->code == SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN) {

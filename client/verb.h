@@ -29,6 +29,8 @@ struct verb {
 };
 
 extern const struct verb verb_config;
+extern const struct verb verb_gpu_drain;
+extern const struct verb verb_gpu_resume;
 extern const struct verb verb_help;
 extern const struct verb verb_job_explain;
 extern const struct verb verb_monitor;
@@ -41,10 +43,12 @@ extern const struct verb verb_profile_show;
 extern const struct verb verb_ptx;
 extern const struct verb verb_reload;
 extern const struct verb verb_run;
+extern const struct verb verb_session_kill;
 extern const struct verb verb_simulate;
 extern const struct verb verb_status;
 extern const struct verb verb_trace_export;
 extern const struct verb verb_trace_record;
+extern const struct verb verb_task_set;
 extern const struct verb verb_version;
 
 /* All verbs of sbeetctl, NULL at the end. The first one is what a bare `sbeetctl` does. */

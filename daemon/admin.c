@@ -4,15 +4,52 @@
 #include "daemon/admin.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/admission.h"
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/log.h"
 #include "daemon/reload.h"
 #include "daemon/server.h"
+#include "daemon/session-task.h"
 #include "daemon/util.h"
 
-static bool is_admin(const struct control_client *client) {
-	return client->uid == 0 || client->uid == geteuid();
+bool admin_may(const struct control_client *client) {
+	struct peer peer;
+
+	return peer_read(client->fd, &peer) == 0 &&
+	       access_is_admin(&client->server->reload->config->access, &peer);
+}
+
+static bool may_change(const struct control_client *client, const struct session *s) {
+	return client->uid == s->cred.uid || admin_may(client);
+}
+
+static void send_done(struct control_client *client, uint32_t id, uint32_t changed) {
+	Sbeet__Control__Done done = SBEET__CONTROL__DONE__INIT;
+	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
+
+	done.changed = changed;
+	reply.id = id;
+	reply.last = true;
+	reply.body_case = SBEET__CONTROL__REPLY__BODY_DONE;
+	reply.done = &done;
+	control_client_send(client, &reply);
+}
+
+__attribute__((format(printf, 4, 5))) static void refuse(struct control_client *client, uint32_t id,
+							 Sbeet__ErrorCode code, const char *format,
+							 ...) {
+	char text[PROTO_TEXT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	control_client_error(client, id, code, text);
 }
 
 static void send_config(struct control_client *client, uint32_t id, bool last,
@@ -26,46 +63,262 @@ static void send_config(struct control_client *client, uint32_t id, bool last,
 	control_client_send(client, &reply);
 }
 
-static void fill_setting(const struct reload *reload, int id, const char *file,
-			 Sbeet__Control__ConfigValue *ret) {
+/* Values on their way to the peer, in packets of some. */
+#define VALUES_PER_PACKET 32
+
+struct values {
+	struct control_client *client;
+	uint32_t id;
+	Sbeet__Control__Config config;
+	Sbeet__Control__ConfigValue list[VALUES_PER_PACKET], *pointers[VALUES_PER_PACKET];
+	struct {
+		char section[PROTO_NAME_MAX + 16], file[2 * PROTO_PATH_MAX];
+	} texts[VALUES_PER_PACKET];
+};
+
+/* The next value, all defaults, with its own room for texts. */
+static Sbeet__Control__ConfigValue *next_value(struct values *v, const char *section,
+					       const char *name, const char *file) {
+	size_t n = v->config.n_values;
+	const char *directory = v->client->server->reload->config->directory;
+
+	if (n == VALUES_PER_PACKET) {
+		send_config(v->client, v->id, false, &v->config);
+		v->config.n_values = n = 0;
+	}
+	snprintf(v->texts[n].section, sizeof(v->texts[n].section), "%s%s%s", section,
+		 *name ? " " : "", name);
+	snprintf(v->texts[n].file, sizeof(v->texts[n].file), *file ? "%s/%s" : "", directory, file);
+	sbeet__control__config_value__init(&v->list[n]);
+	v->list[n].section = v->texts[n].section;
+	v->list[n].file = v->texts[n].file;
+	v->list[n].live = true;
+	v->pointers[n] = &v->list[n];
+	v->config.n_values++;
+	return &v->list[n];
+}
+
+static void add_settings(struct values *values, const struct reload *reload) {
 	const struct settings *s = &reload->config->settings;
 
-	sbeet__control__config_value__init(ret);
-	ret->section = (char *)"sbeetd";
-	ret->key = (char *)settings_table[id].key;
-	ret->value = (char *)s->origin[id].text;
-	ret->source = (char *)settings_source_name(s->origin[id].source);
-	ret->file = (char *)(s->origin[id].source == SETTING_FILE ? file : "");
-	ret->line = s->origin[id].line;
-	ret->live = settings_table[id].live;
-	ret->pending = reload->pending[id];
-	ret->help = (char *)settings_table[id].help;
+	for (int i = 0; i < _SETTING_N; i++) {
+		bool from_file = s->origin[i].source == SETTING_FILE;
+		Sbeet__Control__ConfigValue *v =
+			next_value(values, "sbeetd", "", from_file ? CONFIG_FILE : "");
+
+		v->key = (char *)settings_table[i].key;
+		v->value = (char *)s->origin[i].text;
+		v->source = (char *)settings_source_name(s->origin[i].source);
+		v->line = s->origin[i].line;
+		v->live = settings_table[i].live;
+		v->pending = reload->pending[i];
+		v->help = (char *)settings_table[i].help;
+	}
+}
+
+static void add_access(struct values *values, const struct access *access) {
+	for (size_t i = 0; i < access->n_rules; i++) {
+		const struct access_rule *rule = &access->rules[i];
+
+		for (int k = 0; k < _ACCESS_KEY_N; k++) {
+			unsigned line = rule->values[k].line;
+			Sbeet__Control__ConfigValue *v;
+
+			if (!rule->values[k].set) {
+				continue;
+			}
+			v = next_value(values, rule->section, "", line ? CONFIG_FILE : "");
+			v->key = (char *)access_table[k].key;
+			v->value = (char *)rule->values[k].text;
+			v->source =
+				(char *)settings_source_name(line ? SETTING_FILE : SETTING_DEFAULT);
+			v->line = line;
+			v->help = (char *)access_table[k].help;
+		}
+	}
+}
+
+static void add_task(struct values *values, const struct taskfile *task) {
+	char file[sizeof(CONFIG_TASKS) + sizeof(task->file)];
+
+	snprintf(file, sizeof(file), CONFIG_TASKS "/%s", task->file);
+	for (int k = 0; k < _TASKFILE_KEY_N; k++) {
+		Sbeet__Control__ConfigValue *v;
+
+		if (!task->values[k].set) {
+			continue;
+		}
+		v = next_value(values, "task", task->name, file);
+		v->key = (char *)taskfile_table[k].key;
+		v->value = (char *)task->values[k].text;
+		v->source = (char *)settings_source_name(SETTING_FILE);
+		v->line = task->values[k].line;
+		v->help = (char *)taskfile_table[k].help;
+	}
 }
 
 void admin_config(struct control_client *client, const Sbeet__Control__Request *request) {
 	struct reload *reload = client->server->reload;
-	Sbeet__Control__ConfigValue values[_SETTING_N], *pointers[_SETTING_N];
-	Sbeet__Control__Config config = SBEET__CONTROL__CONFIG__INIT;
-	char file[PROTO_PATH_MAX + sizeof(CONFIG_FILE) + 1], why[PROTO_TEXT_MAX];
+	struct values values = {.client = client, .id = request->id};
+	char why[PROTO_TEXT_MAX];
 
-	if (request->config->reload && !is_admin(client)) {
-		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
-				     "only admins may make sbeetd read its configuration again");
+	if (request->config->reload && !admin_may(client)) {
+		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+		       "only admins may make sbeetd read its configuration again");
 		return;
 	}
 	if (request->config->reload && reload_now(reload, why, sizeof(why)) < 0) {
-		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_CONFIG,
-				     why);
+		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_CONFIG, "%s", why);
 		return;
 	}
-	snprintf(file, sizeof(file), "%s/" CONFIG_FILE, reload->config->directory);
-	for (int i = 0; i < _SETTING_N; i++) {
-		fill_setting(reload, i, file, &values[i]);
-		pointers[i] = &values[i];
+	sbeet__control__config__init(&values.config);
+	values.config.values = values.pointers;
+	add_settings(&values, reload);
+	add_access(&values, &reload->config->access);
+	for (size_t i = 0; i < reload->config->n_tasks; i++) {
+		add_task(&values, &reload->config->tasks[i]);
 	}
-	config.values = pointers;
-	config.n_values = _SETTING_N;
-	config.directory = reload->config->directory;
-	config.found = reload->config->found;
-	send_config(client, request->id, true, &config);
+	values.config.directory = reload->config->directory;
+	values.config.found = reload->config->found;
+	send_config(client, request->id, true, &values.config);
+}
+
+/* 1 << field number, as in message TaskChange. */
+enum {
+	CHANGE_CLASS = 1 << 3,
+	CHANGE_PERIOD = 1 << 4,
+	CHANGE_DEADLINE = 1 << 5,
+	CHANGE_PRIORITY = 1 << 6,
+};
+
+static void change(const Sbeet__Control__TaskChange *wanted, struct task *task, nsec_t now) {
+	if (wanted->mask & CHANGE_CLASS) {
+		task->task_class = wanted->task_class;
+	}
+	if (wanted->mask & CHANGE_PERIOD) {
+		task->period = wanted->period_ns;
+		task_start(task, now);
+	}
+	if (wanted->mask & CHANGE_DEADLINE) {
+		task->deadline = wanted->deadline_ns;
+	}
+	if (wanted->mask & CHANGE_PRIORITY) {
+		task->priority = wanted->priority;
+	}
+}
+
+/* Why this session's task may not become @task; false: it may. */
+static bool object(struct control_client *client, uint32_t id, const struct session *s,
+		   const struct task *task) {
+	const struct config *config = client->server->reload->config;
+	struct task copy = *task;
+	struct peer peer;
+
+	if (task->period && task->deadline > task->period) {
+		refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+		       "the deadline of task '%s' in session %llu would be beyond its period",
+		       task->name, (unsigned long long)s->id);
+		return true;
+	}
+	if (!admin_may(client) &&
+	    (peer_read(client->fd, &peer) < 0 || admission_limit(config, &peer, &copy))) {
+		refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+		       "user %u may not have this class or priority (see 'sbeetctl config')",
+		       client->uid);
+		return true;
+	}
+	return false;
+}
+
+/* All sessions or none: a first turn looks for objections. */
+void admin_change_task(struct control_client *client, const Sbeet__Control__Request *request) {
+	const Sbeet__Control__TaskChange *wanted = request->task_change;
+	uint32_t n_found = 0, n_changed = 0;
+	nsec_t now = nsec_now();
+	struct session *s;
+
+	for (int turn = 0; turn < 2; turn++) {
+		TAILQ_FOREACH(s, &client->server->sessions, link) {
+			struct task task = s->task;
+
+			if (s->state != SESSION_ACTIVE || strcmp(task.name, wanted->task) != 0) {
+				continue;
+			}
+			n_found++;
+			if (!may_change(client, s)) {
+				continue;
+			}
+			change(wanted, &task, now);
+			if (turn == 0) {
+				if (object(client, request->id, s, &task)) {
+					return;
+				}
+			} else {
+				session_task_set(s, &task);
+				n_changed++;
+			}
+		}
+	}
+	if (n_changed == 0) {
+		refuse(client, request->id,
+		       n_found > 0 ? SBEET__ERROR_CODE__ERROR_CODE_DENIED
+				   : SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
+		       n_found > 0 ? "task '%s' is another user's: only admins may change it"
+				   : "no program of a task '%s' is connected",
+		       wanted->task);
+		return;
+	}
+	log_info("Task '%s' is changed in %u sessions by user %u", wanted->task, n_changed,
+		 client->uid);
+	send_done(client, request->id, n_changed);
+}
+
+void admin_kill_session(struct control_client *client, const Sbeet__Control__Request *request) {
+	uint64_t id = request->session_kill->session;
+	struct session *s;
+
+	TAILQ_FOREACH(s, &client->server->sessions, link) {
+		if (s->id == id) {
+			break;
+		}
+	}
+	if (!s) {
+		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
+		       "there is no session %llu", (unsigned long long)id);
+	} else if (!may_change(client, s)) {
+		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+		       "session %llu is another user's: only admins may end it",
+		       (unsigned long long)id);
+	} else {
+		log_info("Session %llu (pid %d, '%s') is ended by user %u", (unsigned long long)id,
+			 s->cred.pid, s->task.name, client->uid);
+		session_dismiss(s, "an administrator or its user ended the session");
+		server_decide(client->server);
+		send_done(client, request->id, 1);
+	}
+}
+
+void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Request *request) {
+	const Sbeet__Control__GpuDrain *wanted = request->gpu_drain;
+	struct server *server = client->server;
+	bool changed;
+
+	if (!admin_may(client)) {
+		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+		       "only admins may drain or resume a GPU");
+		return;
+	}
+	if (wanted->gpu >= inventory_n_gpus(server->inventory)) {
+		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
+		       "there is no GPU %u", wanted->gpu);
+		return;
+	}
+	changed = sched_gpu(engine_sched(server->engine), wanted->gpu)->drained == wanted->resume;
+	if (changed) {
+		log_info("GPU %u is %s by user %u", wanted->gpu,
+			 wanted->resume ? "resumed" : "drained", client->uid);
+		engine_drain_gpu(server->engine, wanted->gpu, !wanted->resume);
+		server_decide(server);
+	}
+	send_done(client, request->id, changed);
 }

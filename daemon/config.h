@@ -7,15 +7,21 @@
  */
 #pragma once
 
+#include "daemon/access.h"
 #include "daemon/options.h"
 #include "daemon/settings.h"
+#include "daemon/taskfile.h"
 
-#define CONFIG_FILE "sbeetd.conf"
+#define CONFIG_FILE  "sbeetd.conf"
+#define CONFIG_TASKS "tasks.d"
 
 struct config {
 	char directory[PROTO_PATH_MAX]; /* where the files are */
 	bool found;			/* there is a sbeetd.conf */
 	struct settings settings;
+	struct access access;
+	struct taskfile *tasks; /* owned; in the order of their names */
+	size_t n_tasks;
 };
 
 /* One line about a key that is not known, with file and line. */
@@ -33,6 +39,14 @@ int config_new(struct config **ret, const struct options *options, config_warn_f
 /* Takes NULL. */
 struct config *config_free(struct config *config);
 
-/* The text of sbeetd.conf over *s; @file is for messages. For config_new() and the fuzzer. */
-int config_read(struct settings *s, const char *file, const char *text, size_t n,
+/* All defaults, no file. */
+void config_init(struct config *config);
+void config_deinit(struct config *config);
+
+/* The text of sbeetd.conf over what is there; @file is for messages. For config_new() and tests. */
+int config_read(struct config *config, const char *file, const char *text, size_t n,
 		config_warn_fn warn, char *why, size_t why_size);
+
+/* The same for the text of tasks.d/NAME.conf, which adds a task. */
+int config_read_task(struct config *config, const char *name, const char *file, const char *text,
+		     size_t n, config_warn_fn warn, char *why, size_t why_size);

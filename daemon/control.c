@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "daemon/admin.h"
+#include "daemon/admission.h"
 #include "daemon/core/explain.h"
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
 #include "daemon/quota.h"
+#include "daemon/reload.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/subscriber.h"
@@ -224,6 +226,7 @@ static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint
 	ret->power_mw = gpu->power_mw;
 	ret->energy_mj = gpu->energy_mj;
 	ret->memory_bytes = gpu->memory_bytes;
+	ret->drained = sched_gpu(engine_sched(server->engine), index)->drained;
 	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;
 }
 
@@ -373,7 +376,7 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 	if (*name) {
 		const struct sched_policy *wanted = engine_find_policy(name);
 
-		if (client->uid != 0 && client->uid != geteuid()) {
+		if (!admin_may(client)) {
 			control_client_error(
 				client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
 				"only root and the user that sbeetd runs as may set the policy");
@@ -501,6 +504,9 @@ static void (*const handlers[])(struct control_client *, const Sbeet__Control__R
 	[SBEET__CONTROL__REQUEST__BODY_EXPLAIN] = handle_explain,
 	[SBEET__CONTROL__REQUEST__BODY_EVENTS] = handle_events,
 	[SBEET__CONTROL__REQUEST__BODY_CONFIG] = admin_config,
+	[SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE] = admin_change_task,
+	[SBEET__CONTROL__REQUEST__BODY_SESSION_KILL] = admin_kill_session,
+	[SBEET__CONTROL__REQUEST__BODY_GPU_DRAIN] = admin_drain_gpu,
 };
 
 static void handle_packet(struct control_client *client, const void *bytes, size_t n) {
@@ -547,17 +553,17 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 int control_client_new(struct control_client **ret, struct server *server, int fd) {
 	struct control_client *client;
 	struct quota_user *user;
-	struct ucred cred;
-	socklen_t size = sizeof(cred);
-	int r;
+	struct peer peer;
+	int r = peer_read(fd, &peer);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0) {
-		return -errno;
-	}
-	r = quota_user_ref(server->quota, cred.uid, &user);
 	if (r < 0) {
 		return r;
 	}
+	r = quota_user_ref(server->quota, peer.cred.uid, &user);
+	if (r < 0) {
+		return r;
+	}
+	admission_user(server->reload->config, &peer, user);
 	if (quota_charge(user, QUOTA_SESSIONS, 1)) {
 		quota_user_unref(user);
 		return CONTROL_E_QUOTA;
@@ -566,7 +572,7 @@ int control_client_new(struct control_client **ret, struct server *server, int f
 	if (client) {
 		client->server = server;
 		client->user = user;
-		client->uid = cred.uid;
+		client->uid = peer.cred.uid;
 		client->fd = fd;
 		STAILQ_INIT(&client->unsent);
 		event_assign(&client->readable, server->base, fd, EV_READ | EV_PERSIST, on_readable,

@@ -177,12 +177,18 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 		.divisible = partition_enforcement(engine, job, job->gpu) !=
 			     SBEET__ENFORCEMENT__ENFORCEMENT_NONE,
 		.job_class = job->job_class,
+		.max_sms = job->max_sms,
 		.priority = job->priority,
 		.release = job->release,
 		.deadline = job->deadline,
 		.tag = job->number,
 		.label = job->label,
 	};
+}
+
+void engine_drain_gpu(struct engine *engine, size_t gpu, bool drain) {
+	sched_drain_gpu(engine->sched, gpu, drain);
+	engine->changed = true;
 }
 
 int engine_arrive(struct engine *engine, struct job *job) {

@@ -60,6 +60,10 @@ void engine_set_policy(struct engine *engine, const struct sched_policy *policy)
 bool engine_holds_back(const struct engine *engine);
 void engine_retry(struct engine *engine);
 
+/* From now on nothing is granted on this GPU, or things are granted again. What runs there goes on.
+ */
+void engine_drain_gpu(struct engine *engine, size_t gpu, bool drain);
+
 /* A job arrives; it must stay in place until engine_finish(). Return: 0 or ENGINE_E_FULL. */
 int engine_arrive(struct engine *engine, struct job *job);
 

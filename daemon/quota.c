@@ -15,6 +15,8 @@ struct quota_user {
 	uid_t uid;
 	unsigned n_refs;
 	uint64_t charged[_QUOTA_KIND_N];
+	struct quota_limits limits;
+	nsec_t paid_until; /* the packets that came take their time of the rate up to here */
 };
 
 struct quota {
@@ -62,6 +64,7 @@ int quota_user_ref(struct quota *quota, uid_t uid, struct quota_user **ret) {
 	}
 	user->quota = quota;
 	user->uid = uid;
+	user->limits = quota->limits;
 	user->n_refs = 1;
 	LIST_INSERT_HEAD(&quota->users, user, link);
 	*ret = user;
@@ -80,8 +83,25 @@ struct quota_user *quota_user_unref(struct quota_user *user) {
 	return NULL;
 }
 
+void quota_user_set_limits(struct quota_user *user, const struct quota_limits *limits) {
+	user->limits = *limits;
+}
+
+nsec_t quota_packet(struct quota_user *user, nsec_t now) {
+	if (user->limits.rate == 0) {
+		return 0;
+	}
+	if (user->paid_until + NSEC_PER_SEC < now) {
+		user->paid_until = now - NSEC_PER_SEC;
+	}
+	user->paid_until += NSEC_PER_SEC / user->limits.rate;
+	return user->paid_until > now ? user->paid_until - now : 0;
+}
+
 int quota_charge(struct quota_user *user, enum quota_kind kind, uint64_t n) {
-	if (n > user->quota->limits.most[kind] - user->charged[kind]) {
+	uint64_t most = user->limits.most[kind];
+
+	if (user->charged[kind] > most || n > most - user->charged[kind]) {
 		return QUOTA_E_EXCEEDED;
 	}
 	user->charged[kind] += n;
@@ -98,5 +118,5 @@ uint64_t quota_charged(const struct quota_user *user, enum quota_kind kind) {
 }
 
 uint64_t quota_limit(const struct quota_user *user, enum quota_kind kind) {
-	return user->quota->limits.most[kind];
+	return user->limits.most[kind];
 }

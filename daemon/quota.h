@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proto/units.h"
+
 enum quota_kind {
 	QUOTA_SESSIONS, /* connections, to either socket */
 	QUOTA_JOBS,	/* waiting and running */
@@ -21,6 +23,7 @@ enum quota_kind {
 
 struct quota_limits {
 	uint64_t most[_QUOTA_KIND_N];
+	uint64_t rate; /* packets a second, all sessions together; 0: no limit */
 };
 
 struct quota; /* all users */
@@ -36,6 +39,13 @@ bool quota_empty(const struct quota *quota);
 
 /* Holds the user @uid. Return: 0, -ENOMEM. */
 int quota_user_ref(struct quota *quota, uid_t uid, struct quota_user **ret);
+
+/* Replaces the limits of this user. What is charged above them stays so. */
+void quota_user_set_limits(struct quota_user *user, const struct quota_limits *limits);
+
+/* One packet of this user has come. Return: how long nothing more should be read of the user's
+ * sessions; mostly 0. A second's worth may come at once. */
+nsec_t quota_packet(struct quota_user *user, nsec_t now);
 
 /* Takes NULL. What was charged must have been given back by the last holder. */
 struct quota_user *quota_user_unref(struct quota_user *user);

@@ -16,18 +16,6 @@
 #include "daemon/resume.h"
 #include "daemon/util.h"
 
-/* A user's share. Sessions: more than a GPU's 48 contexts can ever be. Jobs: a quarter of the
- * engine's room, so that no user can fill it alone. Bytes: 2,000 sessions with all their kernels,
- * or some hundred unread status answers. */
-static const struct quota_limits limits = {
-	.most =
-		{
-			[QUOTA_SESSIONS] = 4096,
-			[QUOTA_JOBS] = ENGINE_JOBS_MAX / 4,
-			[QUOTA_BYTES] = 16 * 1024 * 1024,
-		},
-};
-
 static void on_reap(evutil_socket_t fd, short what, void *userdata) {
 	struct server *server = userdata;
 	struct control_client *client;
@@ -116,7 +104,8 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 	r = server->buffer ? feed_init(&server->feed, subscribers_wake, &server->subscribers)
 			   : -ENOMEM;
 	if (r == 0) {
-		r = quota_new(&server->quota, &limits);
+		/* Each connection tells its user's. */
+		r = quota_new(&server->quota, &(struct quota_limits){0});
 	}
 	if (r == 0) {
 		r = engine_new(&server->engine, policy, session_grant);

@@ -8,16 +8,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
+#include "daemon/admission.h"
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
-#include "daemon/profiles.h"
 #include "daemon/quota.h"
+#include "daemon/reload.h"
 #include "daemon/report.h"
 #include "daemon/resume.h"
 #include "daemon/server.h"
+#include "daemon/session-task.h"
 #include "daemon/util.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
@@ -29,10 +30,6 @@
 
 /* A release may lie this far back: the program was stopped or the machine busy. */
 #define RELEASE_AGE_MAX NSEC_PER_SEC
-
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5 */
-#endif
 
 static const struct {
 	const char *name;
@@ -158,6 +155,7 @@ static void drop_waiting(struct session *s) {
 static void close_socket(struct session *s) {
 	if (s->fd >= 0) {
 		event_del(&s->readable);
+		event_del(&s->resumed);
 		packet_close(s->fd);
 		s->fd = -1;
 	}
@@ -223,7 +221,7 @@ static void session_hang_up(struct session *s) {
 	}
 }
 
-void session_goodbye(struct session *s, const char *reason) {
+static void say_goodbye(struct session *s, const char *reason) {
 	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 
@@ -231,7 +229,16 @@ void session_goodbye(struct session *s, const char *reason) {
 	m.body_case = SBEET__TO_SHIM__BODY_GOODBYE;
 	m.goodbye = &goodbye;
 	session_send(s, &m);
+}
+
+void session_goodbye(struct session *s, const char *reason) {
+	say_goodbye(s, reason);
 	session_end(s);
+}
+
+void session_dismiss(struct session *s, const char *reason) {
+	say_goodbye(s, reason);
+	session_hang_up(s);
 }
 
 void session_grant(struct job *job) {
@@ -273,50 +280,6 @@ void session_revoke(struct session *s, uint64_t job, const char *reason) {
 	session_send(s, &m);
 }
 
-/* A task with times to keep, whose profile is known, is one for the policies to plan with. Without
- * memory for it, it is as good as unknown. */
-static void declare_task(struct session *s) {
-	struct sched_task task = {
-		.period = s->task.period,
-		.deadline = s->task.deadline,
-		.first_release = s->task.grid_fixed ? s->task.first_release : nsec_now(),
-		.priority = s->task.priority,
-		.fixed_gpu = -1,
-	};
-	sched_task_id id;
-	int r;
-
-	if (s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME || !task.deadline ||
-	    profiles_find(s->server->profiles, s->task.name, task.profiles) == 0) {
-		return;
-	}
-	r = engine_add_task(s->server->engine, &task, &id);
-	if (r == 0) {
-		s->sched_task = id;
-		return;
-	}
-	log_client(LOG_LEVEL_INFO, "session %llu (pid %d): task '%s' is not planned with: %s",
-		   (unsigned long long)s->id, s->cred.pid, s->task.name,
-		   r == -EINVAL ? "its deadline is beyond its period" : strerror(-r));
-}
-
-/* The program's GPU, where it is for us to choose. */
-static const struct inventory_gpu *choose_gpu(struct session *s, const Sbeet__Hello *hello) {
-	int gpu = -1;
-
-	for (size_t i = 0; i < hello->n_features && s->sched_task != SCHED_TASK_NONE; i++) {
-		if (strcmp(hello->features[i], PROTO_FEATURE_CHOOSE_GPU) == 0) {
-			gpu = engine_place(s->server->engine, s->sched_task);
-		}
-	}
-	if (gpu < 0) {
-		return NULL;
-	}
-	log_debug("session %llu: GPU %d is chosen for task '%s'", (unsigned long long)s->id, gpu,
-		  s->task.name);
-	return inventory_gpu(s->server->inventory, (size_t)gpu);
-}
-
 static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Hello *hello = packet->hello;
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
@@ -333,13 +296,13 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 		return;
 	}
 	snprintf(s->program, sizeof(s->program), "%s", hello->program);
-	task_init(&s->task, hello->task, hello->program, s->connected);
+	session_task_admit(s, hello);
 	s->scope = hello->scope;
 	s->enforcement_mask = hello->enforcement_mask;
 	session_set_state(s, SESSION_ACTIVE);
 	report_session(s, EVENT(SESSION_START));
-	declare_task(s);
-	gpu = choose_gpu(s, hello);
+	session_task_declare(s);
+	gpu = session_task_choose_gpu(s, hello);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 
@@ -432,6 +395,7 @@ static struct job *open_job(struct session *s, const Sbeet__Request *request, si
 	if (!job) {
 		return NULL;
 	}
+	session_task_refresh(s);
 	job->owner = s->id;
 	job->label = s->task.name;
 	job->task = s->sched_task;
@@ -443,6 +407,7 @@ static struct job *open_job(struct session *s, const Sbeet__Request *request, si
 				 ? SCHED_CLASS_REALTIME
 				 : SCHED_CLASS_BEST_EFFORT;
 	job->priority = s->task.priority;
+	job->max_sms = s->task.max_sms;
 	job->release = task_release(&s->task, clamp_release(s, request->release_ns, nsec_now()));
 	job->deadline = task_deadline(&s->task, job->release);
 	if (engine_arrive(s->server->engine, job)) {
@@ -462,6 +427,10 @@ static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
 		session_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_NO_GPU,
 			      "job %llu is for a GPU that sbeetd does not manage",
 			      (unsigned long long)request->job);
+	} else if (s->task.gpu >= 0 && s->task.gpu != gpu) {
+		session_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+			      "job %llu is for GPU %d, but task '%s' may use GPU %d alone",
+			      (unsigned long long)request->job, gpu, s->task.name, s->task.gpu);
 	} else if (find_job(s, request->job)) {
 		session_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
 			      "job %llu exists already", (unsigned long long)request->job);
@@ -601,6 +570,25 @@ static void handle_packet(struct session *s, const void *packet, size_t n) {
 	packet_free(m);
 }
 
+static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
+	struct session *s = userdata;
+
+	event_add(&s->readable, NULL);
+}
+
+/* Its user sends more than allowed: then nothing is read of it for a while. */
+static bool is_too_fast(struct session *s) {
+	nsec_t wait = quota_packet(s->user, nsec_now());
+	struct timeval t = {.tv_sec = (time_t)(wait / NSEC_PER_SEC),
+			    .tv_usec = (suseconds_t)(wait % NSEC_PER_SEC / NSEC_PER_USEC)};
+
+	if (wait == 0 || event_add(&s->resumed, &t) < 0) {
+		return false;
+	}
+	event_del(&s->readable);
+	return true;
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
 	struct server *server = s->server;
@@ -623,7 +611,7 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 		} else {
 			handle_packet(s, server->buffer, (size_t)r);
 		}
-		if (s->fd < 0) {
+		if (s->fd < 0 || is_too_fast(s)) {
 			break;
 		}
 		server_decide(server);
@@ -650,28 +638,6 @@ static void on_drained(evutil_socket_t fd, short what, void *userdata) {
 		   (unsigned long long)s->id, s->cred.pid, s->n_jobs);
 	session_end(s);
 	server_decide(server);
-}
-
-/*
- * A descriptor of the very process that connected; asked of the socket where the kernel can,
- * because by number another process could be meant when that one has already died. @fd: -1: there
- * is only the number. Return: -1 where
- * there is none to be had, -ESRCH if the process is dead.
- */
-static int open_pidfd(int fd, pid_t pid) {
-	socklen_t size = sizeof(int);
-	int pidfd = -1;
-
-	if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0) {
-		return pidfd;
-	}
-	if (fd < 0 || errno == ENOPROTOOPT || errno == EOPNOTSUPP) {
-		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-		if (pidfd >= 0) {
-			return pidfd;
-		}
-	}
-	return errno == ESRCH ? -ESRCH : -1;
 }
 
 static void refuse_quota(int fd, uint64_t limit) {
@@ -710,15 +676,16 @@ static int watch(struct session *s, int fd) {
 }
 
 /* Charged, and of a living process as far as that is known. */
-static int make(struct session **ret, struct server *server, uint64_t id, const struct ucred *cred,
+static int make(struct session **ret, struct server *server, uint64_t id, const struct peer *peer,
 		int fd) {
 	struct quota_user *user;
 	struct session *s;
-	int r = quota_user_ref(server->quota, cred->uid, &user);
+	int r = quota_user_ref(server->quota, peer->cred.uid, &user);
 
 	if (r < 0) {
 		return r;
 	}
+	admission_user(server->reload->config, peer, user);
 	if (quota_charge(user, QUOTA_SESSIONS, 1)) {
 		if (fd >= 0) {
 			refuse_quota(fd, quota_limit(user, QUOTA_SESSIONS));
@@ -735,13 +702,14 @@ static int make(struct session **ret, struct server *server, uint64_t id, const 
 	s->server = server;
 	s->user = user;
 	s->id = id;
-	s->cred = *cred;
+	s->cred = peer->cred;
 	s->connected = nsec_now();
 	s->fd = -1;
 	s->sched_task = SCHED_TASK_NONE;
 	TAILQ_INIT(&s->jobs);
 	event_assign(&s->drained, server->base, -1, EV_TIMEOUT, on_drained, s);
-	s->pidfd = open_pidfd(fd, cred->pid);
+	event_assign(&s->resumed, server->base, -1, EV_TIMEOUT, on_resumed, s);
+	s->pidfd = peer_open_process(fd, peer->cred.pid);
 	if (s->pidfd < -1) {
 		r = s->pidfd;
 		session_free(s);
@@ -753,14 +721,13 @@ static int make(struct session **ret, struct server *server, uint64_t id, const 
 
 int session_new(struct session **ret, struct server *server, uint64_t id, int fd) {
 	struct session *s;
-	struct ucred cred;
-	socklen_t size = sizeof(cred);
-	int r;
+	struct peer peer;
+	int r = peer_read(fd, &peer);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0) {
-		return -errno;
+	if (r < 0) {
+		return r;
 	}
-	r = make(&s, server, id, &cred, fd);
+	r = make(&s, server, id, &peer, fd);
 	if (r) {
 		return r;
 	}
@@ -777,7 +744,8 @@ int session_new(struct session **ret, struct server *server, uint64_t id, int fd
 int session_new_absent(struct session **ret, struct server *server, uint64_t id,
 		       const struct ucred *cred) {
 	struct session *s;
-	int r = make(&s, server, id, cred, -1);
+	const struct peer peer = {.cred = *cred};
+	int r = make(&s, server, id, &peer, -1);
 
 	if (r) {
 		return r;

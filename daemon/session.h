@@ -52,13 +52,15 @@ struct session {
 	int fd;	   /* owned; -1: the peer has hung up, or was */
 	int pidfd; /* owned; -1: there was none to be had; then the socket alone tells of death */
 	struct event readable, dead, drained;
-	bool replayed; /* what it says now was said to the daemon before this one */
-	bool answered; /* something was sent since the last packet was read */
+	struct event resumed; /* pending: its user sends too much, nothing is read until then */
+	bool replayed;	      /* what it says now was said to the daemon before this one */
+	bool answered;	      /* something was sent since the last packet was read */
 
 	/* from Hello */
 	char program[PROTO_NAME_MAX + 1];
 	struct task task;
 	sched_task_id sched_task; /* SCHED_TASK_NONE: no profile is known */
+	bool task_changed;	  /* sched_task is not of this task any more */
 	Sbeet__Scope scope;
 	uint32_t enforcement_mask;
 
@@ -88,6 +90,10 @@ int session_new_absent(struct session **ret, struct server *server, uint64_t id,
 
 /* Takes NULL. Closes politely: what was sent stays readable for the peer. */
 struct session *session_free(struct session *s);
+
+/* Says why and hangs up: the program goes on unmanaged. What it runs keeps its SMs as after any
+ * other end of a connection. */
+void session_dismiss(struct session *s, const char *reason);
 
 /* Says why we leave, if the peer's buffer has room, and ends: all jobs are abandoned, nothing more
  * is heard, the server will free it. */

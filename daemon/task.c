@@ -25,7 +25,7 @@ static void name_from_program(const char *program, char name[static PROTO_NAME_M
 }
 
 void task_init(struct task *task, const Sbeet__TaskSpec *spec, const char *program, nsec_t now) {
-	*task = (struct task){0};
+	*task = (struct task){.gpu = -1};
 	if (spec) {
 		task->task_class = spec->task_class;
 		task->period = spec->period_ns;
@@ -38,10 +38,12 @@ void task_init(struct task *task, const Sbeet__TaskSpec *spec, const char *progr
 	} else {
 		name_from_program(program, task->name);
 	}
-	if (task->period && task->offset) {
-		task->first_release = now + task->offset;
-		task->grid_known = task->grid_fixed = true;
-	}
+	task_start(task, now);
+}
+
+void task_start(struct task *task, nsec_t now) {
+	task->grid_known = task->grid_fixed = task->period && task->offset;
+	task->first_release = task->grid_fixed ? now + task->offset : 0;
 }
 
 nsec_t task_release(struct task *task, nsec_t opened) {

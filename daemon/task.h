@@ -17,6 +17,9 @@ struct task {
 	nsec_t deadline; /* relative; 0: none */
 	nsec_t offset;
 	int priority;
+	char profile[PROTO_NAME_MAX + 1]; /* to plan with; "": that of its name */
+	int gpu;			  /* the only one that it may use; -1: any */
+	unsigned max_sms;		  /* the most that a job gets; 0: all */
 
 	nsec_t first_release; /* of the grid first_release + k * period */
 	bool grid_known;
@@ -28,6 +31,9 @@ struct task {
  * @now: the session's start, from which an offset counts.
  */
 void task_init(struct task *task, const Sbeet__TaskSpec *spec, const char *program, nsec_t now);
+
+/* Begins the grid of releases anew, as the offset says; for a task that has changed. */
+void task_start(struct task *task, nsec_t now);
 
 /*
  * The release of a job that was opened at @opened.

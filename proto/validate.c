@@ -356,6 +356,20 @@ int validate_to_shim(const Sbeet__ToShim *m, char *text, size_t size) {
 	}
 }
 
+static int check_task_change(struct why why, const Sbeet__Control__TaskChange *m) {
+	if (validate_name(m->task) < 0) {
+		return bad(why, "task name is not 1 to %d of [A-Za-z0-9._@:+-]", PROTO_NAME_MAX);
+	}
+	TRY(check_enum(why, "task_class", (int)m->task_class, &sbeet__task_class__descriptor));
+	TRY(check_most(why, "period_ns", m->period_ns, PROTO_PERIOD_MAX_NS));
+	TRY(check_most(why, "deadline_ns", m->deadline_ns, PROTO_PERIOD_MAX_NS));
+	if (m->priority < PROTO_PRIORITY_MIN || m->priority > PROTO_PRIORITY_MAX) {
+		return bad(why, "priority is %d, expected %d to %d", m->priority,
+			   PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX);
+	}
+	return 0;
+}
+
 int validate_control_request(const Sbeet__Control__Request *m, char *text, size_t size) {
 	struct why why = {text, size};
 
@@ -364,7 +378,12 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 		return check_features(why, m->hello->features, m->hello->n_features);
 	case SBEET__CONTROL__REQUEST__BODY_STATUS:
 	case SBEET__CONTROL__REQUEST__BODY_CONFIG:
+	case SBEET__CONTROL__REQUEST__BODY_GPU_DRAIN:
 		return 0;
+	case SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE:
+		return check_task_change(why, m->task_change);
+	case SBEET__CONTROL__REQUEST__BODY_SESSION_KILL:
+		return check_some(why, "session", m->session_kill->session);
 	case SBEET__CONTROL__REQUEST__BODY_EVENTS:
 		return 0;
 	case SBEET__CONTROL__REQUEST__BODY_POLICY:
@@ -479,6 +498,8 @@ int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t si
 		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
 	case SBEET__CONTROL__REPLY__BODY_EXPLANATION:
 		return check_explanation(why, m->explanation);
+	case SBEET__CONTROL__REPLY__BODY_DONE:
+		return 0;
 	case SBEET__CONTROL__REPLY__BODY_CONFIG:
 		return check_config(why, m->config);
 	case SBEET__CONTROL__REPLY__BODY_EVENTS:

@@ -283,6 +283,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.order = s->next_order++,
 		.gpu_wanted = job->gpu_wanted < 0 ? -1 : job->gpu_wanted,
 		.divisible = job->divisible,
+		.max_sms = job->max_sms,
 		.job_class = job->job_class,
 		.priority = job->priority,
 		.release = job->release,
@@ -475,6 +476,9 @@ bool policy_goes_before(const struct sched *s, const struct sched_job *a,
 bool policy_may_share(const struct sched *s, size_t index, const struct sched_job *job) {
 	const struct sched_gpu *gpu = &s->gpus[index];
 
+	if (gpu->drained) {
+		return false;
+	}
 	if (gpu->sharing == SCHED_SHARING_MPS) {
 		return true;
 	}
@@ -503,6 +507,9 @@ unsigned policy_room(const struct sched *s, size_t index) {
 unsigned policy_offer(const struct sched *s, size_t index, const struct sched_job *job) {
 	const struct sched_gpu *gpu = &s->gpus[index];
 
+	if (gpu->drained) {
+		return 0;
+	}
 	if (job->divisible) {
 		return policy_room(s, index);
 	}
@@ -620,10 +627,31 @@ void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const cha
 	s->jobs[id].label = label;
 }
 
+/* At most what the job may have, from the slot's end of the set. */
+static struct smset cut_sms(const struct sched_gpu *gpu, const struct sched_job *job, unsigned slot,
+			    const struct smset *sms) {
+	unsigned most = sched_whole_steps(&gpu->model, job->max_sms), n = smset_count(sms);
+	struct smset rest;
+
+	if (!job->divisible || most == 0 || n <= most) {
+		return *sms;
+	}
+	if (slot == 0) {
+		return smset_lowest(sms, most);
+	}
+	rest = smset_lowest(sms, n - most);
+	return smset_minus(sms, &rest);
+}
+
+void sched_drain_gpu(struct sched *s, size_t gpu, bool drain) {
+	s->gpus[gpu].drained = drain;
+}
+
 void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 		  const struct smset *sms, nsec_t now, struct sched_actions *actions) {
 	struct sched_gpu *gpu = &s->gpus[index];
 	struct sched_job *job = &s->jobs[id];
+	struct smset cut;
 
 	assert(index < s->n_gpus && slot < SCHED_SLOTS_MAX && gpu->slots[slot] == SCHED_JOB_NONE);
 	assert(job->state == SCHED_JOB_WAITING);
@@ -633,7 +661,8 @@ void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	assert(policy_may_share(s, index, job));
 	assert(actions->n < sizeof(actions->list) / sizeof(actions->list[0]));
 
-	place(s, id, index, slot, sms, now);
+	cut = cut_sms(gpu, job, slot, sms);
+	place(s, id, index, slot, &cut, now);
 	if (s->explain) {
 		explain_start(s, id, now);
 	}

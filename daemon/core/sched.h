@@ -63,6 +63,7 @@ struct sched_gpu {
 	enum sched_sharing sharing;
 	sched_job_id slots[SCHED_SLOTS_MAX]; /* running jobs, SCHED_JOB_NONE: free */
 	struct smset free;		     /* SMs that no running job holds */
+	bool drained;			     /* nothing starts here: see sched_drain_gpu() */
 };
 
 enum sched_job_state {
@@ -147,6 +148,7 @@ struct sched_job {
 	uint64_t order;	    /* arrival number, set by sched_arrive(): ties are broken by it */
 	int gpu_wanted;	    /* GPU index that the job needs, or -1: any */
 	bool divisible;	    /* may get a part of a GPU; else the whole GPU or nothing */
+	unsigned max_sms;   /* the most that it gets if it is divisible; 0: no bound */
 	enum sched_class job_class;
 	int priority; /* higher is more urgent */
 	nsec_t release;
@@ -219,6 +221,9 @@ void sched_set_policy(struct sched *s, const struct sched_policy *policy);
 /* Return: 0; -EINVAL for no such GPU, a limit above its SMs or of 0, or a step of 0. Tasks that are
  * there already keep what was derived for them: set models first. */
 int sched_set_gpu_model(struct sched *s, size_t gpu, const struct sched_gpu_model *model);
+
+/* From now on no job starts on this GPU, or jobs start again. What runs there goes on. */
+void sched_drain_gpu(struct sched *s, size_t gpu, bool drain);
 
 /* Return: 0, or -EINVAL for a value outside its range. */
 int sched_set_params(struct sched *s, const struct sched_params *params);

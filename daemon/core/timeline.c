@@ -165,7 +165,8 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 	const struct sched_gpu_model *model = &g->gpu->model;
 	nsec_t at = later(job->release, g->floor);
 
-	if (!job->task->profiles[gpu] || (job->gpu_wanted >= 0 && job->gpu_wanted != (int)gpu)) {
+	if (g->gpu->drained || !job->task->profiles[gpu] ||
+	    (job->gpu_wanted >= 0 && job->gpu_wanted != (int)gpu)) {
 		return false;
 	}
 	if (job->divisible && least > model->limit) {

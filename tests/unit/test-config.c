@@ -25,35 +25,35 @@ static void warn(const char *text) {
 	snprintf(warnings + n, sizeof(warnings) - n, "%s\n", text);
 }
 
-static int read_n(struct settings *s, const char *text, size_t n) {
-	settings_init(s);
+static int read_n(struct config *c, const char *text, size_t n) {
+	config_init(c);
 	warnings[0] = why[0] = '\0';
-	return config_read(s, "F", text, n, warn, why, sizeof(why));
+	return config_read(c, "F", text, n, warn, why, sizeof(why));
 }
 
-static int read_text(struct settings *s, const char *text) {
-	return read_n(s, text, strlen(text));
+static int read_text(struct config *c, const char *text) {
+	return read_n(c, text, strlen(text));
 }
 
 static void config_has_defaults_for_everything(void **state) {
-	struct settings s;
+	struct config c;
 
-	assert_int_equal(read_text(&s, ""), 0);
-	assert_string_equal(s.policy->name, "even");
-	assert_int_equal(s.linger, 100 * NSEC_PER_USEC);
-	assert_int_equal(s.drain, 60 * NSEC_PER_SEC);
-	assert_int_equal(s.n_gpus, 0);
-	assert_int_equal(s.log_level, LOG_LEVEL_INFO);
+	assert_int_equal(read_text(&c, ""), 0);
+	assert_string_equal(c.settings.policy->name, "even");
+	assert_int_equal(c.settings.linger, 100 * NSEC_PER_USEC);
+	assert_int_equal(c.settings.drain, 60 * NSEC_PER_SEC);
+	assert_int_equal(c.settings.n_gpus, 0);
+	assert_int_equal(c.settings.log_level, LOG_LEVEL_INFO);
 	for (int i = 0; i < _SETTING_N; i++) {
-		assert_int_equal(s.origin[i].source, SETTING_DEFAULT);
-		assert_string_equal(s.origin[i].text, settings_table[i].fallback);
+		assert_int_equal(c.settings.origin[i].source, SETTING_DEFAULT);
+		assert_string_equal(c.settings.origin[i].text, settings_table[i].fallback);
 	}
 }
 
 static void config_takes_values_and_remembers_lines(void **state) {
-	struct settings s;
+	struct config c;
 
-	assert_int_equal(read_text(&s,
+	assert_int_equal(read_text(&c,
 				   "# comment\n"
 				   "[sbeetd]\r\n"
 				   "  policy = fcfs ; why not\n"
@@ -61,23 +61,23 @@ static void config_takes_values_and_remembers_lines(void **state) {
 				   "gpus=80,40"),
 			 0);
 	assert_string_equal(warnings, "");
-	assert_string_equal(s.policy->name, "fcfs");
-	assert_int_equal(s.linger, 3 * NSEC_PER_MSEC);
-	assert_int_equal(s.n_gpus, 2);
-	assert_int_equal(s.gpu_sms[1], 40);
-	assert_int_equal(s.origin[SETTING_POLICY].line, 3);
-	assert_int_equal(s.origin[SETTING_GPUS].line, 5);
-	assert_int_equal(s.origin[SETTING_GPUS].source, SETTING_FILE);
+	assert_string_equal(c.settings.policy->name, "fcfs");
+	assert_int_equal(c.settings.linger, 3 * NSEC_PER_MSEC);
+	assert_int_equal(c.settings.n_gpus, 2);
+	assert_int_equal(c.settings.gpu_sms[1], 40);
+	assert_int_equal(c.settings.origin[SETTING_POLICY].line, 3);
+	assert_int_equal(c.settings.origin[SETTING_GPUS].line, 5);
+	assert_int_equal(c.settings.origin[SETTING_GPUS].source, SETTING_FILE);
 }
 
 static void config_warns_of_what_it_does_not_know(void **state) {
-	struct settings s;
+	struct config c;
 
-	assert_int_equal(read_text(&s, "[sbeetd]\nliger = 3ms\n[sbetd]\ndrain = 1s\n"), 0);
+	assert_int_equal(read_text(&c, "[sbeetd]\nliger = 3ms\n[sbetd]\ndrain = 1s\n"), 0);
 	assert_string_equal(warnings,
 			    "F:2: unknown key 'liger' (did you mean 'linger'?)\n"
 			    "F:4: unknown section 'sbetd' (did you mean 'sbeetd'?)\n");
-	assert_int_equal(s.drain, 60 * NSEC_PER_SEC);
+	assert_int_equal(c.settings.drain, 60 * NSEC_PER_SEC);
 }
 
 static void config_refuses_bad_values_with_their_line(void **state) {
@@ -101,9 +101,9 @@ static void config_refuses_bad_values_with_their_line(void **state) {
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct settings s;
+		struct config c;
 
-		assert_int_equal(read_text(&s, bad[i].text), -EINVAL);
+		assert_int_equal(read_text(&c, bad[i].text), -EINVAL);
 		if (strncmp(why, bad[i].why, strlen(bad[i].why)) != 0) {
 			fail_msg("'%s', expected '%s'", why, bad[i].why);
 		}
@@ -112,18 +112,163 @@ static void config_refuses_bad_values_with_their_line(void **state) {
 
 static void config_bounds_lines_and_files(void **state) {
 	static char text[INIFILE_SIZE_MAX + 1];
-	struct settings s;
+	struct config c;
 
 	memset(text, '#', sizeof(text));
-	assert_int_equal(read_n(&s, text, 4000), -EINVAL);
+	assert_int_equal(read_n(&c, text, 4000), -EINVAL);
 	assert_non_null(strstr(why, "F:1: the line has 4000 bytes"));
 	for (size_t i = 99; i < sizeof(text); i += 100) {
 		text[i] = '\n';
 	}
-	assert_int_equal(read_n(&s, text, INIFILE_SIZE_MAX), 0);
-	assert_int_equal(read_n(&s, text, INIFILE_SIZE_MAX + 1), -EINVAL);
-	assert_int_equal(read_n(&s, "[sbeetd]\npolicy = fcfs\0\n", 24), -EINVAL);
+	assert_int_equal(read_n(&c, text, INIFILE_SIZE_MAX), 0);
+	assert_int_equal(read_n(&c, text, INIFILE_SIZE_MAX + 1), -EINVAL);
+	assert_int_equal(read_n(&c, "[sbeetd]\npolicy = fcfs\0\n", 24), -EINVAL);
 	assert_non_null(strstr(why, "F:2: the line has a NUL byte"));
+}
+
+static void config_takes_rights_of_users_and_groups(void **state) {
+	struct config c;
+	struct access_rights rights;
+	struct peer peer = {.cred = {.uid = 70001, .gid = 70002}, .groups = {70003}, .n_groups = 1};
+
+	assert_int_equal(read_text(&c,
+				   "[user 70001]\njobs = 5\n"
+				   "[users]\njobs = 9\nrealtime = no\nrate = 100\n"
+				   "[group 70003]\njobs = 7\nrealtime = yes\nbytes = 2M\n"
+				   "[group 70004]\npriority-max = 3\n"
+				   "[user no-such-user]\njobs = 1\n"),
+			 0);
+	assert_string_equal(warnings,
+			    "F:14: unknown user or group in section 'user "
+			    "no-such-user'\n");
+	access_rights(&c.access, &peer, &rights);
+	assert_int_equal(rights.limits.most[QUOTA_JOBS], 5);
+	assert_int_equal(rights.limits.most[QUOTA_SESSIONS], 4096);
+	assert_int_equal(rights.limits.most[QUOTA_BYTES], 2 * 1024 * 1024);
+	assert_int_equal(rights.limits.rate, 100);
+	assert_true(rights.realtime);
+	assert_int_equal(rights.priority_max, 1000);
+
+	peer.cred.uid = 70009;
+	peer.n_groups = 0;
+	peer.cred.gid = 70004;
+	access_rights(&c.access, &peer, &rights);
+	assert_int_equal(rights.limits.most[QUOTA_JOBS], 9);
+	assert_false(rights.realtime);
+	assert_int_equal(rights.priority_max, 3);
+}
+
+static void config_knows_admins(void **state) {
+	struct config c;
+	struct peer peer = {.cred = {.uid = 70001, .gid = 70002}, .groups = {70003}, .n_groups = 1};
+
+	assert_int_equal(read_text(&c, "[sbeetd]\nadmins = 70005 no-such-user @70003\n"), 0);
+	assert_string_equal(warnings, "F:2: unknown user or group 'no-such-user'\n");
+	assert_true(access_is_admin(&c.access, &peer));
+	peer.n_groups = 0;
+	assert_false(access_is_admin(&c.access, &peer));
+	peer.cred.uid = 70005;
+	assert_true(access_is_admin(&c.access, &peer));
+	peer.cred.uid = 0;
+	assert_true(access_is_admin(&c.access, &peer));
+}
+
+static int read_task(struct config *c, const char *text) {
+	config_init(c);
+	warnings[0] = why[0] = '\0';
+	return config_read_task(c, "camera", "T", text, strlen(text), warn, why, sizeof(why));
+}
+
+static bool matches(const char *match, const char *executable, const char *name,
+		    const char *cgroup) {
+	struct taskfile_program program = {executable, name, cgroup};
+	struct config c;
+	bool yes;
+
+	assert_int_equal(read_task(&c, match), 0);
+	yes = taskfile_matches(&c.tasks[0], &program);
+	config_deinit(&c);
+	return yes;
+}
+
+static void task_files_match_programs(void **state) {
+	static const char unit[] = "[match]\nunit = cam@*.service\n";
+	static const char both[] = "[match]\nexecutable = /opt/*/cam\nname = c*\n";
+
+	assert_true(matches("", "/x", "camera", ""));
+	assert_false(matches("", "/x", "cam", ""));
+	assert_true(matches(unit, "", "x", "/system.slice/cam@1.service/payload"));
+	assert_false(matches(unit, "", "x", "/system.slice/cam.service"));
+	assert_true(matches(both, "/opt/a/cam", "c1", ""));
+	assert_false(matches(both, "/opt/a/b/cam", "c1", ""));
+	assert_false(matches(both, "/opt/a/cam", "d", ""));
+	assert_true(matches("[match]\ncgroup = /a.slice\n", "", "x", "/a.slice/b.scope"));
+	assert_false(matches("[match]\ncgroup = /a.slice\n", "", "x", "/a.slicer"));
+}
+
+static void task_files_beat_what_programs_say(void **state) {
+	struct config c;
+	struct task task;
+
+	assert_int_equal(read_task(&c,
+				   "[task]\nclass = realtime\nperiod = 33ms\n"
+				   "priority = 7\nprofile = p\ngpu = 1\nmax-sms = 12\n"),
+			 0);
+	task_init(&task, NULL, "prog", 1);
+	task.deadline = 50 * NSEC_PER_MSEC;
+	taskfile_apply(&c.tasks[0], &task);
+	assert_string_equal(task.name, "camera");
+	assert_int_equal(task.task_class, SBEET__TASK_CLASS__TASK_CLASS_REALTIME);
+	assert_int_equal(task.period, 33 * NSEC_PER_MSEC);
+	assert_int_equal(task.deadline, 33 * NSEC_PER_MSEC); /* its own was beyond the period */
+	assert_int_equal(task.priority, 7);
+	assert_string_equal(task.profile, "p");
+	assert_int_equal(task.gpu, 1);
+	assert_int_equal(task.max_sms, 12);
+	config_deinit(&c);
+}
+
+static void task_files_are_refused_with_their_line(void **state) {
+	struct config c;
+
+	assert_int_equal(read_task(&c, "[task]\nmax-sms = 0\n"), -EINVAL);
+	assert_string_equal(why, "T:2: max-sms '0': expected a number from 1 to 256");
+	config_deinit(&c);
+	assert_int_equal(read_task(&c, "[task]\nperiod = 1ms\ndeadline = 2ms\n"), -EINVAL);
+	assert_string_equal(why, "T:3: deadline '2ms': expected at most the period, 1ms");
+	config_deinit(&c);
+	assert_int_equal(read_task(&c, "[task]\nperoid = 1ms\n"), 0);
+	assert_string_equal(warnings, "T:2: unknown key 'peroid' (did you mean 'period'?)\n");
+	config_deinit(&c);
+}
+
+static void quota_slows_down_who_sends_too_much(void **state) {
+	struct quota_limits limits = {.most = {1, 1, 1}, .rate = 10};
+	struct quota_user *user;
+	struct quota *quota;
+	nsec_t now = 100 * NSEC_PER_SEC;
+
+	assert_int_equal(quota_new(&quota, &limits), 0);
+	assert_int_equal(quota_user_ref(quota, 1, &user), 0);
+	for (int i = 0; i < 10; i++) { /* a second's worth at once */
+		assert_int_equal(quota_packet(user, now), 0);
+	}
+	assert_int_equal(quota_packet(user, now), NSEC_PER_SEC / 10);
+	assert_int_equal(quota_packet(user, now + NSEC_PER_SEC / 5), 0);
+	limits.rate = 0;
+	quota_user_set_limits(user, &limits);
+	assert_int_equal(quota_packet(user, now), 0);
+	quota_user_unref(user);
+	quota_free(quota);
+}
+
+static void expect_item(const char *page, const char *key, const char *after) {
+	char item[64];
+
+	snprintf(item, sizeof(item), "\n.It Cm %s\n%s", key, after);
+	if (!strstr(page, item)) {
+		fail_msg("sbeetd.conf(5) has no item '%s'", item);
+	}
 }
 
 /* A page that misses a key would fail here: it lists each as ".It Cm KEY". */
@@ -135,13 +280,14 @@ static void man_page_tells_of_every_key(void **state) {
 	assert_non_null(f);
 	assert_true(getdelim(&page, &size, '\0', f) > 0);
 	for (int i = 0; i < _SETTING_N; i++) {
-		char item[64];
-
-		snprintf(item, sizeof(item), "\n.It Cm %s\n%s", settings_table[i].key,
-			 settings_table[i].live ? "" : ".Pq restart\n");
-		if (!strstr(page, item)) {
-			fail_msg("sbeetd.conf(5) has no item '%s'", item);
-		}
+		expect_item(page, settings_table[i].key,
+			    settings_table[i].live ? "" : ".Pq restart\n");
+	}
+	for (int i = 0; i < _ACCESS_KEY_N; i++) {
+		expect_item(page, access_table[i].key, "");
+	}
+	for (int i = 0; i < _TASKFILE_KEY_N; i++) {
+		expect_item(page, taskfile_table[i].key, "");
 	}
 	free(page);
 	fclose(f);
@@ -154,6 +300,12 @@ int main(void) {
 		cmocka_unit_test(config_warns_of_what_it_does_not_know),
 		cmocka_unit_test(config_refuses_bad_values_with_their_line),
 		cmocka_unit_test(config_bounds_lines_and_files),
+		cmocka_unit_test(config_takes_rights_of_users_and_groups),
+		cmocka_unit_test(config_knows_admins),
+		cmocka_unit_test(task_files_match_programs),
+		cmocka_unit_test(task_files_beat_what_programs_say),
+		cmocka_unit_test(task_files_are_refused_with_their_line),
+		cmocka_unit_test(quota_slows_down_who_sends_too_much),
 		cmocka_unit_test(man_page_tells_of_every_key),
 	};
 

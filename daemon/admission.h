@@ -1,0 +1,23 @@
+/*
+ * admission.h: what a program that connects is taken for: its own words, the administrator's file
+ * over them, and what its user may.
+ */
+#pragma once
+
+#include "daemon/config.h"
+#include "daemon/peer.h"
+#include "daemon/task.h"
+
+/* What the user's rights did not allow. */
+#define ADMISSION_REALTIME (1u << 0) /* it is best effort now */
+#define ADMISSION_PRIORITY (1u << 1) /* its priority is the highest allowed */
+
+/* @task: as its program describes it; @now: the session's start. Return: mask of the above. */
+unsigned admission_task(const struct config *config, const struct peer *peer, struct task *task,
+			nsec_t now);
+
+/* Sets the limits of @user to those of this peer. */
+void admission_user(const struct config *config, const struct peer *peer, struct quota_user *user);
+
+/* Cuts @task down to what the user may. Return: mask of the above. */
+unsigned admission_limit(const struct config *config, const struct peer *peer, struct task *task);

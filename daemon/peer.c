@@ -1,0 +1,100 @@
+/*
+ * peer.c: see peer.h.
+ */
+#include "daemon/peer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "daemon/util.h"
+#include "proto/validate.h"
+
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59 /* Linux 4.13 */
+#endif
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+int peer_read(int fd, struct peer *ret) {
+	struct peer peer = {0};
+	socklen_t size = sizeof(peer.cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer.cred, &size) < 0) {
+		return -errno;
+	}
+	size = sizeof(peer.groups);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer.groups, &size) == 0) {
+		peer.n_groups = size / sizeof(gid_t);
+	}
+	*ret = peer;
+	return 0;
+}
+
+int peer_open_process(int fd, pid_t pid) {
+	socklen_t size = sizeof(int);
+	int pidfd = -1;
+
+	if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0) {
+		return pidfd;
+	}
+	if (fd < 0 || errno == ENOPROTOOPT || errno == EOPNOTSUPP) {
+		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		if (pidfd >= 0) {
+			return pidfd;
+		}
+	}
+	return errno == ESRCH ? -ESRCH : -1;
+}
+
+bool peer_in_group(const struct peer *peer, gid_t gid) {
+	for (size_t i = 0; i < peer->n_groups; i++) {
+		if (peer->groups[i] == gid) {
+			return true;
+		}
+	}
+	return peer->cred.gid == gid;
+}
+
+/* Such texts are compared and logged: only printable ones are good for that. */
+static void keep_printable(char *text) {
+	if (validate_text(text, PROTO_PATH_MAX) < 0) {
+		*text = '\0';
+	}
+}
+
+void peer_executable(const struct peer *peer, char ret[static PROTO_PATH_MAX]) {
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", peer->cred.pid);
+	n = readlink(link, ret, PROTO_PATH_MAX - 1);
+	ret[n > 0 ? n : 0] = '\0';
+	keep_printable(ret);
+}
+
+void peer_cgroup(const struct peer *peer, char ret[static PROTO_PATH_MAX]) {
+	char path[64], line[PROTO_PATH_MAX + 64];
+	FILE *f;
+
+	ret[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", peer->cred.pid);
+	f = fopen(path, "re");
+	/* "0::/path" is the unified hierarchy; without it, systemd's own of the old ones. */
+	while (f && !*ret && fgets(line, sizeof(line), f)) {
+		const char *at =
+			strncmp(line, "0::", 3) == 0 ? line + 3 : strstr(line, ":name=systemd:");
+
+		if (at) {
+			at = strchr(at, '/');
+			snprintf(ret, PROTO_PATH_MAX, "%.*s", at ? (int)strcspn(at, "\n") : 0,
+				 at ? at : "");
+		}
+	}
+	if (f) {
+		fclose(f);
+	}
+	keep_printable(ret);
+}

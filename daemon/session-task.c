@@ -1,0 +1,98 @@
+/*
+ * session-task.c: see session-task.h.
+ */
+#include "daemon/session-task.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/admission.h"
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/log.h"
+#include "daemon/profiles.h"
+#include "daemon/reload.h"
+#include "daemon/server.h"
+
+/* A task with times to keep, whose profile is known, is one for the policies to plan with. Without
+ * memory for it, it is as good as unknown. */
+void session_task_declare(struct session *s) {
+	struct sched_task task = {
+		.period = s->task.period,
+		.deadline = s->task.deadline,
+		.first_release = s->task.grid_fixed ? s->task.first_release : nsec_now(),
+		.priority = s->task.priority,
+		.fixed_gpu = -1,
+	};
+	sched_task_id id;
+	int r;
+
+	if (s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME || !task.deadline ||
+	    profiles_find(s->server->profiles, *s->task.profile ? s->task.profile : s->task.name,
+			  task.profiles) == 0) {
+		return;
+	}
+	r = engine_add_task(s->server->engine, &task, &id);
+	if (r == 0) {
+		s->sched_task = id;
+		return;
+	}
+	log_client(LOG_LEVEL_INFO, "session %llu (pid %d): task '%s' is not planned with: %s",
+		   (unsigned long long)s->id, s->cred.pid, s->task.name,
+		   r == -EINVAL ? "its deadline is beyond its period" : strerror(-r));
+}
+
+void session_task_set(struct session *s, const struct task *task) {
+	s->task = *task;
+	s->task_changed = true;
+}
+
+/* To the policies it is a new task. The old one stays as long as jobs of it are there. */
+void session_task_refresh(struct session *s) {
+	if (s->task_changed && s->n_jobs == 0) {
+		s->task_changed = false;
+		if (s->sched_task != SCHED_TASK_NONE) {
+			engine_remove_task(s->server->engine, s->sched_task);
+			s->sched_task = SCHED_TASK_NONE;
+		}
+		session_task_declare(s);
+	}
+}
+
+/* Its name, class and timing: its own words, the files, its user's rights. */
+void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
+	struct peer peer = {.cred = s->cred};
+	unsigned cut;
+
+	task_init(&s->task, hello->task, hello->program, s->connected);
+	peer_read(s->fd, &peer); /* or without its groups */
+	cut = admission_task(s->server->reload->config, &peer, &s->task, s->connected);
+	if (cut) {
+		log_client(LOG_LEVEL_WARNING,
+			   "session %llu (pid %d, '%s'): user %u may have no %s, which is ignored",
+			   (unsigned long long)s->id, s->cred.pid, s->task.name, s->cred.uid,
+			   cut & ADMISSION_REALTIME ? "task of the real-time class"
+						    : "priority as high as this");
+	}
+}
+
+const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbeet__Hello *hello) {
+	int gpu = -1;
+
+	for (size_t i = 0; i < hello->n_features; i++) {
+		if (strcmp(hello->features[i], PROTO_FEATURE_CHOOSE_GPU) != 0) {
+			continue;
+		}
+		if (s->task.gpu >= 0) {
+			gpu = s->task.gpu;
+		} else if (s->sched_task != SCHED_TASK_NONE) {
+			gpu = engine_place(s->server->engine, s->sched_task);
+		}
+	}
+	if (gpu < 0 || (size_t)gpu >= inventory_n_gpus(s->server->inventory)) {
+		return NULL;
+	}
+	log_debug("session %llu: GPU %d is chosen for task '%s'", (unsigned long long)s->id, gpu,
+		  s->task.name);
+	return inventory_gpu(s->server->inventory, (size_t)gpu);
+}

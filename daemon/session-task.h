@@ -1,0 +1,24 @@
+/*
+ * session-task.h: which task a session is, and what the policies know of it.
+ */
+#pragma once
+
+#include "daemon/session.h"
+
+struct inventory_gpu;
+
+/* Its name, class and timing: its own words, the administrator's files, its user's rights. */
+void session_task_admit(struct session *s, const Sbeet__Hello *hello);
+
+/* A task with times to keep, whose profile is known, is one for the policies to plan with. */
+void session_task_declare(struct session *s);
+
+/* The program's GPU, where it is for us to choose and it can be told; else NULL. */
+const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbeet__Hello *hello);
+
+/* Its task is this one from now on; jobs that it has stay as they are. */
+void session_task_set(struct session *s, const struct task *task);
+
+/* To be called before a job is made: declares a task that was set anew, once no job of the old one
+ * is left. */
+void session_task_refresh(struct session *s);

@@ -306,6 +306,9 @@ static enum job_verdict enter_idle(struct lane *lane, const struct op *op, CUres
 	}
 	atomic_fetch_add(&n_open, 1);
 	lane_set_state(lane, LANE_OPENING, LANE_OPEN);
+	if (atomic_load(&lane->drain)) {
+		job_drain(lane); /* it was revoked before it was open */
+	}
 	track_job_opened();
 	return JOB_GO;
 }

@@ -129,19 +129,37 @@ void mini_tell(struct mini *m, const char *line) {
 	dprintf(m->to_guest, "%s\n", line);
 }
 
-void mini_answers(struct mini *m, const char *line) {
-	char answer[128] = "";
+void mini_answer(struct mini *m, char answer[static MINI_ANSWER_MAX]) {
 	size_t n = 0;
 
-	while (n < sizeof(answer) - 1 && (n == 0 || answer[n - 1] != '\n')) {
+	while (n < MINI_ANSWER_MAX - 1 && (n == 0 || answer[n - 1] != '\n')) {
 		if (!readable(m->from_guest, MINI_TIMEOUT_MS) ||
 		    read(m->from_guest, answer + n, 1) != 1) {
-			fail_msg("the guest does not answer '%s'", line);
+			fail_msg("the guest does not answer");
 		}
 		n++;
 	}
 	answer[n - 1] = '\0';
+}
+
+void mini_answers(struct mini *m, const char *line) {
+	char answer[MINI_ANSWER_MAX];
+
+	mini_answer(m, answer);
 	assert_string_equal(answer, line);
+}
+
+bool mini_wait(struct mini *m, int fd) {
+	struct pollfd p[] = {{.fd = m->from_guest, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+	int r;
+
+	do {
+		r = poll(p, 2, MINI_TIMEOUT_MS);
+	} while (r < 0 && errno == EINTR);
+	if (r < 1) {
+		fail_msg("neither an answer nor a message");
+	}
+	return p[0].revents != 0;
 }
 
 void mini_do(struct mini *m, const char *line, int result) {
@@ -292,36 +310,37 @@ static void add_ops(const Sbeet__OpBatch *batch, uint64_t job, struct mini_sums 
 	}
 }
 
-struct mini_sums mini_done(int fd, uint64_t job) {
+bool mini_read(int fd, uint64_t job, struct mini_sums *sums) {
 	static uint8_t buffer[PROTO_PACKET_MAX];
+	ProtobufCMessage *base = NULL;
+	Sbeet__ToDaemon *m;
+	bool done;
+	int n;
+
+	assert_true(readable(fd, MINI_TIMEOUT_MS));
+	n = packet_receive(fd, buffer, NULL);
+	assert_true(n > 0);
+	assert_int_equal(packet_unpack(&sbeet__to_daemon__descriptor, buffer, (size_t)n, &base), 0);
+	m = (Sbeet__ToDaemon *)base;
+	done = m->body_case == SBEET__TO_DAEMON__BODY_DONE;
+	if (m->body_case == SBEET__TO_DAEMON__BODY_OPS) {
+		add_ops(m->ops, job, sums);
+	} else if (m->body_case != SBEET__TO_DAEMON__BODY_KERNEL) {
+		assert_true(done);
+		assert_int_equal(m->done->job, job);
+		assert_int_equal(m->done->launches, sums->launches);
+		assert_int_equal(m->done->copies, sums->copies);
+		assert_true(m->done->finished_ns >= m->done->granted_ns);
+		sums->cancelled = m->done->cancelled;
+	}
+	mini_free(m);
+	return done;
+}
+
+struct mini_sums mini_done(int fd, uint64_t job) {
 	struct mini_sums sums = {0};
 
-	for (;;) {
-		ProtobufCMessage *base = NULL;
-		Sbeet__ToDaemon *m;
-		bool done;
-		int n;
-
-		assert_true(readable(fd, MINI_TIMEOUT_MS));
-		n = packet_receive(fd, buffer, NULL);
-		assert_true(n > 0);
-		assert_int_equal(
-			packet_unpack(&sbeet__to_daemon__descriptor, buffer, (size_t)n, &base), 0);
-		m = (Sbeet__ToDaemon *)base;
-		done = m->body_case == SBEET__TO_DAEMON__BODY_DONE;
-		if (m->body_case == SBEET__TO_DAEMON__BODY_OPS) {
-			add_ops(m->ops, job, &sums);
-		} else if (m->body_case != SBEET__TO_DAEMON__BODY_KERNEL) {
-			assert_true(done);
-			assert_int_equal(m->done->job, job);
-			assert_int_equal(m->done->launches, sums.launches);
-			assert_int_equal(m->done->copies, sums.copies);
-			assert_true(m->done->finished_ns >= m->done->granted_ns);
-			sums.cancelled = m->done->cancelled;
-		}
-		mini_free(m);
-		if (done) {
-			return sums;
-		}
+	while (!mini_read(fd, job, &sums)) {
 	}
+	return sums;
 }

@@ -13,6 +13,8 @@
 
 #define MINI_TIMEOUT_MS 60000
 
+#define MINI_ANSWER_MAX 128
+
 /* How long a quiet program keeps its job. Long: only its own waits end a job, however slow the
  * machine is. Short: the tracker ends it; such a test holds the driver while the job is to stay. */
 #define MINI_LINGER_LONG_NS  (3600ull * 1000000000ull)
@@ -40,6 +42,11 @@ void mini_unlisten(struct mini *m);
 void mini_start(struct mini *m, const char *const *environment);
 void mini_tell(struct mini *m, const char *line);
 void mini_answers(struct mini *m, const char *line);
+void mini_answer(struct mini *m, char answer[static MINI_ANSWER_MAX]); /* whatever it is */
+
+/* Waits until the guest has answered something, or said something to the daemon. Return: is it an
+ * answer? */
+bool mini_wait(struct mini *m, int fd);
 
 /* Both: "@T COMMAND" and its answer "T COMMAND RESULT" with @result. */
 void mini_do(struct mini *m, const char *line, int result);
@@ -71,3 +78,6 @@ struct mini_sums {
 	bool cancelled;
 };
 struct mini_sums mini_done(int fd, uint64_t job);
+
+/* One message of those, added to @sums. Return: was it the JobDone? */
+bool mini_read(int fd, uint64_t job, struct mini_sums *sums);

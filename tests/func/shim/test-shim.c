@@ -363,23 +363,87 @@ static void shim_finishes_job_that_a_kernel_does_not_fit(void **state) {
 	close(fd);
 }
 
-static void shim_starts_nothing_more_after_revoke(void **state) {
-	struct mini *m = *state;
-	int fd = begin(m, plain);
+static void send_revoke(int fd, uint64_t job) {
 	Sbeet__Revoke revoke = SBEET__REVOKE__INIT;
 	Sbeet__ToShim message = SBEET__TO_SHIM__INIT;
-	uint64_t job;
 
-	mini_do(m, "@0 hold 1", 0);
-	job = open_job(m, fd);
 	revoke.job = job;
 	revoke.reason = (char *)"test";
 	message.body_case = SBEET__TO_SHIM__BODY_REVOKE;
 	message.revoke = &revoke;
 	mini_send(fd, &message);
+}
+
+static void send_refusal(int fd, uint64_t job, const char *why) {
+	Sbeet__Error error = SBEET__ERROR__INIT;
+	Sbeet__ToShim message = SBEET__TO_SHIM__INIT;
+
+	error.job = job;
+	error.code = SBEET__ERROR_CODE__ERROR_CODE_NO_GPU;
+	error.text = (char *)why;
+	message.body_case = SBEET__TO_SHIM__BODY_ERROR;
+	message.error = &error;
+	mini_send(fd, &message);
+}
+
+static void shim_starts_nothing_more_after_revoke(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint64_t job;
+
+	mini_do(m, "@0 hold 1", 0);
+	job = open_job(m, fd);
+	send_revoke(fd, job);
 	mini_do(m, "@1 hold 0", 0);
 	assert_int_equal(mini_done(fd, job).launches, 1);
 	open_job(m, fd);
+	close(fd);
+}
+
+/*
+ * Grant and Revoke in one breath: whoever reads the second must know the job of the first. Thread
+ * 0's launch may enter that job before the second is read, or find it closed and ask again; what it
+ * launches after that must not enter it. Messages are read in their order, so the refusal's effect
+ * on thread 1 tells that the Revoke was read.
+ */
+static void shim_heeds_a_revoke_right_behind_the_grant(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, by_thread);
+	bool launched = false, over = false, read = false;
+	struct mini_sums sums = {0};
+	char answer[MINI_ANSWER_MAX];
+	uint64_t first, other;
+
+	mini_do(m, "@1 device", 0);
+	mini_do(m, "@0 hold 1", 0);
+	mini_tell(m, "@1 launch");
+	other = mini_request(fd, NULL);
+	mini_tell(m, "@0 launch");
+	first = mini_request(fd, NULL);
+	mini_grant(fd, first, WHOLE);
+	send_revoke(fd, first);
+	send_refusal(fd, other, "test");
+	while (!read || (!launched && !over)) {
+		if (mini_wait(m, fd)) {
+			mini_answer(m, answer);
+			assert_string_equal(answer + 1, " launch 0");
+			*(answer[0] == '0' ? &launched : &read) = true;
+		} else {
+			over = mini_read(fd, first, &sums);
+		}
+	}
+	if (launched) {
+		mini_tell(m, "@0 launch");
+		mini_do(m, "@1 hold 0", 0);
+		while (!mini_read(fd, first, &sums)) {
+		}
+		assert_int_equal(sums.launches, 1);
+	} else {
+		assert_true(sums.cancelled);
+		mini_do(m, "@1 hold 0", 0);
+	}
+	mini_grant(fd, mini_request(fd, NULL), WHOLE);
+	mini_answers(m, "0 launch 0");
 	close(fd);
 }
 
@@ -469,16 +533,9 @@ static void shim_asks_the_next_daemon(void **state) {
 static void shim_goes_on_when_refused(void **state) {
 	struct mini *m = *state;
 	int fd = begin(m, plain);
-	Sbeet__Error error = SBEET__ERROR__INIT;
-	Sbeet__ToShim message = SBEET__TO_SHIM__INIT;
 
 	mini_tell(m, "@0 launch");
-	error.job = mini_request(fd, NULL);
-	error.code = SBEET__ERROR_CODE__ERROR_CODE_NO_GPU;
-	error.text = (char *)"no such GPU here";
-	message.body_case = SBEET__TO_SHIM__BODY_ERROR;
-	message.error = &error;
-	mini_send(fd, &message);
+	send_refusal(fd, mini_request(fd, NULL), "no such GPU here");
 	mini_answers(m, "0 launch 0");
 	assert_int_equal(mini_said(m, "no such GPU here"), 1);
 	close(fd);
@@ -688,6 +745,7 @@ int main(void) {
 		CASE(shim_leaves_captures_alone),
 		CASE(shim_finishes_job_that_a_kernel_does_not_fit),
 		CASE(shim_starts_nothing_more_after_revoke),
+		CASE(shim_heeds_a_revoke_right_behind_the_grant),
 		CASE(shim_runs_unmanaged_and_says_so_once),
 		CASE(shim_goes_on_when_daemon_dies_while_job_waits),
 		CASE(shim_goes_on_when_daemon_dies_while_job_runs),

@@ -297,10 +297,12 @@ if command -v nvidia-cuda-mps-control >/dev/null 2>&1; then
 			say "  $p: $(awk -v a="${a:-0}" -v t="${t:-1}" -v s="${solo:-1}" \
 				'BEGIN { printf "%.1f %% of the solo rate on one half", 100 * a / t * 1e9 / s }')"
 		done
-		pair=$(awk '$1 == "pair" && $2 == "processes" && $6 == "count" { print $4, $5; exit }' "$out/mps.seen")
+		# By green contexts, or by numbers of SMs where the driver has none.
+		pair=$(awk '$1 == "pair" && $2 == "processes" && ($6 == "green" || $6 == "count") {
+			print $6, $4, $5; exit }' "$out/mps.seen")
 		ok=no
 		[ -n "$pair" ] && ok=yes
-		row "two processes side by side, count" "$ok" "$pair"
+		row "two processes side by side" "$ok" "$pair"
 		stop_daemon
 		stop_mps
 	else

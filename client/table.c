@@ -10,6 +10,7 @@
 
 #include "client/terminal.h"
 #include "daemon/book/suggest.h"
+#include "proto/units.h"
 
 #define GAP	    2
 #define ELLIPSIS    "..."
@@ -118,6 +119,29 @@ void table_msec(struct table *t, int64_t nsec) {
 
 	table_value(t, nsec, "%s%llu.%llu", nsec < 0 ? "-" : "", (unsigned long long)tenths / 10,
 		    (unsigned long long)tenths % 10);
+}
+
+void table_time(struct table *t, int64_t nsec) {
+	static const struct {
+		nsec_t from, unit;
+		const char *name;
+	} units[] = {{10 * NSEC_PER_SEC, NSEC_PER_SEC, "s"},
+		     {NSEC_PER_MSEC, NSEC_PER_MSEC, "ms"},
+		     {NSEC_PER_USEC, NSEC_PER_USEC, "us"}};
+	uint64_t size = nsec < 0 ? -(uint64_t)nsec : (uint64_t)nsec;
+	const char *sign = nsec < 0 ? "-" : "";
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		nsec_t unit = units[i].unit;
+		uint64_t tenths = size / unit * 10 + (size % unit * 10 + unit / 2) / unit;
+
+		if (size >= units[i].from) {
+			table_value(t, nsec, "%s%llu.%llu%s", sign, (unsigned long long)tenths / 10,
+				    (unsigned long long)tenths % 10, units[i].name);
+			return;
+		}
+	}
+	table_value(t, nsec, "%s%lluns", sign, (unsigned long long)size);
 }
 
 size_t table_rows(const struct table *t) {

@@ -134,11 +134,11 @@ static void add_home(struct table *t, const struct scenario *s, size_t task, int
 static int print_table(const struct ctl *ctl, const struct scenario *s,
 		       const struct simulation *sim) {
 	static const struct table_column columns[] = {
-		{"task", "TASK", .elastic = true},	{"home", "HOME"},
-		{"m_opt", "M OPT", .right = true},	{"utilisation", "U", .right = true},
-		{"period", "PERIOD ms", .right = true}, {"deadline", "DEADLINE ms", .right = true},
-		{"max", "MAX RESP ms", .right = true},	{"jobs", "JOBS", .right = true},
-		{"missed", "MISSED", .right = true},	{"verdict", "VERDICT"},
+		{"task", "TASK", .elastic = true},   {"home", "HOME"},
+		{"m_opt", "M OPT", .right = true},   {"utilisation", "U", .right = true},
+		{"period", "PERIOD", .right = true}, {"deadline", "DEADLINE", .right = true},
+		{"max", "MAX RESP", .right = true},  {"jobs", "JOBS", .right = true},
+		{"missed", "MISSED", .right = true}, {"verdict", "VERDICT"},
 	};
 	struct table_style style = {
 		.no_legend = ctl->common.no_legend,
@@ -157,9 +157,9 @@ static int print_table(const struct ctl *ctl, const struct scenario *s,
 
 		table_text(t, s->task_names[i]);
 		add_home(t, s, i, task->home);
-		table_msec(t, (int64_t)s->tasks[i].period);
-		table_msec(t, (int64_t)s->tasks[i].deadline);
-		table_msec(t, (int64_t)task->response.max);
+		table_time(t, (int64_t)s->tasks[i].period);
+		table_time(t, (int64_t)s->tasks[i].deadline);
+		table_time(t, (int64_t)task->response.max);
 		table_number(t, (int64_t)task->count.released);
 		table_number(t, (int64_t)task->count.missed);
 		table_text(t, in_time(task) ? "in time" : "late");

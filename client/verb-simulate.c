@@ -305,10 +305,10 @@ static int print_tasks(const struct ctl *ctl, const struct batch *b) {
 		{"missed", "MISSED", .right = true},
 		{"open", "OPEN", .right = true, .hidden = true},
 		{"miss_ratio", "MISSES %", .right = true},
-		{"mean", "MEAN RESP ms", .right = true},
-		{"p99", "P99 ms", .right = true},
-		{"max", "MAX ms", .right = true},
-		{"lateness", "LATENESS ms", .right = true},
+		{"mean", "MEAN RESP", .right = true},
+		{"p99", "P99", .right = true},
+		{"max", "MAX", .right = true},
+		{"lateness", "LATENESS", .right = true},
 	};
 	const struct sim_result *result = &b->runs[0].result;
 	struct table *t;
@@ -330,13 +330,13 @@ static int print_tasks(const struct ctl *ctl, const struct batch *b) {
 			}
 			continue;
 		}
-		table_msec(t, (int64_t)task->response.mean);
-		table_msec(t, (int64_t)task->response.p99);
-		table_msec(t, (int64_t)task->response.max);
+		table_time(t, (int64_t)task->response.mean);
+		table_time(t, (int64_t)task->response.p99);
+		table_time(t, (int64_t)task->response.max);
 		if (task->lateness_max == INT64_MIN) {
 			table_text(t, NULL);
 		} else {
-			table_msec(t, task->lateness_max);
+			table_time(t, task->lateness_max);
 		}
 	}
 	printf("\n");

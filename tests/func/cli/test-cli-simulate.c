@@ -204,6 +204,27 @@ static void plan_gives_a_verdict_for_each_task(void **state) {
 	spawned_deinit(&s);
 }
 
+/* A scenario of microseconds is as readable as one of seconds. */
+static void plan_shows_times_in_units_of_their_size(void **state) {
+	static const char text[] =
+		"{\"gpus\": [{\"name\": \"g\", \"sms\": 4, \"static_w\": 1, "
+		"\"idle_w_per_sm\": 1}], \"profiles\": [{\"name\": \"p\", \"on\": {\"g\": "
+		"{\"linear\": \"1600ns\", \"watts_per_sm\": 1}}}], \"tasks\": [{\"name\": "
+		"\"t\", \"profile\": \"p\", \"period\": \"20us\", \"deadline\": \"1500ns\"}]}";
+	struct spawned s;
+	char script[1024];
+
+	snprintf(script, sizeof(script), "printf %%s '%s' | \"$SBEETCTL\" plan -p fcfs -d 100us -",
+		 text);
+	s = spawn(ARGS("/bin/sh", "-c", script), NULL);
+	assert_string_equal(s.err, "");
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, " 20.0us ");
+	assert_contains(s.out, " 1.5us ");
+	assert_contains(s.out, " 400ns ");
+	spawned_deinit(&s);
+}
+
 static size_t count_of(const char *text, const char *part) {
 	size_t n = 0;
 
@@ -351,6 +372,7 @@ int main(void) {
 		cmocka_unit_test(simulate_repeats_itself_by_seed),
 		cmocka_unit_test(sweep_does_not_depend_on_workers),
 		cmocka_unit_test(plan_gives_a_verdict_for_each_task),
+		cmocka_unit_test(plan_shows_times_in_units_of_their_size),
 		cmocka_unit_test(pictures_have_all_that_they_show),
 		cmocka_unit_test(policy_lists_all),
 		cmocka_unit_test(profile_goes_through_csv),

@@ -110,7 +110,7 @@ static int split_blocks(struct maker *k) {
 		} else if (s->kind == PTX_STMT_TABLE) {
 			r = ptx_names_push(&k->tables, s->opcode, i);
 		} else if (s->kind == PTX_STMT_INSN) {
-			op = opcode_find(s->opcode);
+			op = s->op;
 			b->event = event_of(k, s, op);
 			if (b->event != CFG_NONE || op->class == OPCODE_BRANCH ||
 			    op->class == OPCODE_RETURN || op->class == OPCODE_EXIT) {
@@ -177,7 +177,7 @@ static int add_edges(struct maker *k) {
 	for (uint32_t i = 0; i < k->c.n_blocks && r == 0; i++) {
 		struct cfg_block *b = &k->c.blocks[i];
 		const struct ptx_stmt *s = b->last == PTX_NONE ? NULL : &k->m->stmts[b->last];
-		enum opcode_class class = s ? opcode_find(s->opcode)->class : OPCODE_PLAIN;
+		enum opcode_class class = s ? s->op->class : OPCODE_PLAIN;
 		bool goes_on = true;
 
 		b->edges = (uint32_t)k->c.n_edges;

@@ -80,12 +80,12 @@ static void hold(struct follower *x, struct ptx_name n, uint32_t var, uint8_t wh
 static bool passes_on(const struct ptx_stmt *s) {
 	struct ptx_name first = ptx_opcode_part(s->opcode, 0);
 
-	return opcode_find(s->opcode)->class == OPCODE_PLAIN && !ptx_name_is(first, "setp") &&
+	return s->op->class == OPCODE_PLAIN && !ptx_name_is(first, "setp") &&
 	       !ptx_name_is(first, "set");
 }
 
 static void follow(struct follower *x, const struct ptx_stmt *s) {
-	const struct opcode *op = opcode_find(s->opcode);
+	const struct opcode *op = s->op;
 	const struct ptx_operand *o = &x->m->operands[s->operands];
 	uint8_t what = HOLDS_OTHER;
 	uint32_t results = op->class == OPCODE_CALL ? 1 : op->n_results;
@@ -117,7 +117,7 @@ static bool is_load_const(const struct ptx_stmt *s) {
 
 /* Allowed: arithmetic, comparisons, and the address of ld.const, which must be nothing else. */
 static void check(struct follower *x, const struct ptx_stmt *s) {
-	const struct opcode *op = opcode_find(s->opcode);
+	const struct opcode *op = s->op;
 	const struct ptx_operand *o = &x->m->operands[s->operands];
 
 	if (is_load_const(s)) {

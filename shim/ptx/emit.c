@@ -78,11 +78,14 @@ static bool emit_id(struct context *x, struct ptx_name n) {
 
 /* The opcode, with .const turned to .global. */
 static void emit_opcode(struct context *x, struct ptx_name opcode) {
-	struct ptx_name part;
+	struct ptx_name rest = opcode, part = ptx_opcode_next(&rest);
+	bool load = ptx_name_is(part, "ld");
 
-	for (unsigned i = 0; (part = ptx_opcode_part(opcode, i)).len > 0; i++) {
-		text_adds(x->out, i ? "." : "");
-		if (ptx_name_is(part, "const") && ptx_name_is(ptx_opcode_part(opcode, 0), "ld")) {
+	add_name(x->out, part);
+	while (rest.len > 0) {
+		part = ptx_opcode_next(&rest);
+		text_adds(x->out, ".");
+		if (load && ptx_name_is(part, "const")) {
 			text_adds(x->out, "global");
 		} else {
 			add_name(x->out, part);
@@ -255,7 +258,7 @@ static void emit_call(struct context *x, const struct ptx_stmt *s) {
 }
 
 static void emit_insn(struct context *x, const struct ptx_stmt *s) {
-	const struct opcode *op = opcode_find(s->opcode);
+	const struct opcode *op = s->op;
 	const struct ptx_func *callee = NULL;
 
 	if (x->leaves < x->end && x->leaves->stmt == (uint32_t)(s - x->m->stmts)) {

@@ -261,9 +261,10 @@ static void scan_barrier(struct scan *x, const struct ptx_stmt *s, const struct 
 /* Memory by addresses of any kind. */
 static bool is_generic(struct ptx_name opcode) {
 	static const char *const spaces[] = {"global", "shared", "local", "param", "const"};
-	struct ptx_name part;
+	ptx_opcode_next(&opcode);
+	while (opcode.len > 0) {
+		struct ptx_name part = ptx_opcode_next(&opcode);
 
-	for (unsigned i = 1; (part = ptx_opcode_part(opcode, i)).len > 0; i++) {
 		for (size_t k = 0; k < sizeof(spaces) / sizeof(spaces[0]); k++) {
 			size_t n = strlen(spaces[k]);
 
@@ -276,7 +277,7 @@ static bool is_generic(struct ptx_name opcode) {
 }
 
 static int scan_insn(struct scan *x, const struct ptx_stmt *s) {
-	const struct opcode *op = opcode_find(s->opcode);
+	const struct opcode *op = s->op;
 	const struct ptx_operand *o = &x->m->operands[s->operands];
 	struct ptx_name first = ptx_opcode_part(s->opcode, 0);
 

@@ -199,8 +199,7 @@ static struct refusal find_result(const struct judge *j) {
 		const struct ptx_stmt *s = last == PTX_NONE ? NULL : &j->m->stmts[last];
 
 		if (s && ((event_has(j, b) & FACTS_BARRIER_RESULT) ||
-			  (j->c.blocks[b].event == CFG_BARRIER &&
-			   opcode_find(s->opcode)->n_results > 0))) {
+			  (j->c.blocks[b].event == CFG_BARRIER && s->op->n_results > 0))) {
 			return refuse_block(j, b, result_reason);
 		}
 	}

@@ -26,7 +26,7 @@ static bool is_guarded_jump(const struct ptx_module *m, const struct cfg_block *
 		return false;
 	}
 	s = &m->stmts[k->last];
-	class = opcode_find(s->opcode)->class;
+	class = s->op->class;
 	return s->guard.len > 0 &&
 	       (class == OPCODE_RETURN || class == OPCODE_EXIT ||
 		(class == OPCODE_BRANCH && !ptx_name_is(ptx_opcode_part(s->opcode, 0), "brx")));
@@ -129,7 +129,7 @@ static void find_sources(struct sources *x, const struct ptx_module *m, const st
 		if (s->kind != PTX_STMT_INSN || s->n_operands == 0) {
 			continue;
 		}
-		op = opcode_find(s->opcode);
+		op = s->op;
 		if (op->n_results == 0 && op->class != OPCODE_CALL) {
 			continue;
 		}

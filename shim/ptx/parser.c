@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/ptx/opcodes.h"
+
 int parser_grow(void *list, size_t n, size_t *capacity, size_t size) {
 	void *old, *grown;
 
@@ -231,6 +233,7 @@ static int parse_insn(struct parser *p, struct ptx_stmt *s) {
 	if (r < 0) {
 		return r;
 	}
+	s->op = opcode_find(s->opcode);
 	r = parser_operands(p, ptx_name_is(ptx_opcode_part(s->opcode, 0), "call"), &s->operands,
 			    &s->n_operands);
 	return r < 0 ? r : parser_expect(p, ';');

@@ -66,11 +66,24 @@ struct ptx_name ptx_opcode_part(struct ptx_name opcode, unsigned index) {
 	}
 }
 
-bool ptx_opcode_has(struct ptx_name opcode, const char *part) {
-	struct ptx_name p;
+struct ptx_name ptx_opcode_next(struct ptx_name *rest) {
+	const char *dot = rest->len > 0 ? memchr(rest->s, '.', rest->len) : NULL;
+	uint32_t len = dot ? (uint32_t)(dot - rest->s) : rest->len, skip = len + (dot ? 1 : 0);
+	struct ptx_name part = {rest->s, len};
 
-	for (unsigned i = 1; (p = ptx_opcode_part(opcode, i)).len > 0; i++) {
-		if (ptx_name_is(p, part)) {
+	rest->s += skip;
+	rest->len -= skip;
+	return part;
+}
+
+bool ptx_opcode_has(struct ptx_name opcode, const char *part) {
+	size_t len = strlen(part);
+
+	ptx_opcode_next(&opcode);
+	while (opcode.len > 0) {
+		struct ptx_name p = ptx_opcode_next(&opcode);
+
+		if (p.len == len && memcmp(p.s, part, len) == 0) {
 			return true;
 		}
 	}

@@ -97,6 +97,8 @@ struct ptx_operand {
 	uint32_t first, end;   /* tokens */
 };
 
+struct opcode;
+
 enum ptx_stmt_kind {
 	PTX_STMT_INSN,
 	PTX_STMT_LABEL,
@@ -113,6 +115,7 @@ struct ptx_stmt {
 	bool guard_negated;
 	uint32_t guard_var;    /* its declaration, or PTX_NONE */
 	struct ptx_name opcode; /* INSN: the whole "ld.global.u32"; LABEL and TABLE: the label */
+	const struct opcode *op; /* INSN: what opcodes.h knows of it */
 	uint32_t operands;     /* INSN: index of the first in the module's operands */
 	uint32_t n_operands;   /* top-level ones */
 	uint32_t var;	       /* VAR: index of the first in the module's vars */
@@ -182,3 +185,5 @@ const struct ptx_func *ptx_module_func(const struct ptx_module *m, struct ptx_na
 /* The part of a dotted opcode: 0 is "ld" of "ld.global.u32", 1 "global"; empty beyond the last. */
 struct ptx_name ptx_opcode_part(struct ptx_name opcode, unsigned index);
 bool ptx_opcode_has(struct ptx_name opcode, const char *part); /* any part but the first */
+/* Takes the first part off @rest. Empty when there is none: the way to see all in linear time. */
+struct ptx_name ptx_opcode_next(struct ptx_name *rest);

@@ -379,7 +379,7 @@ static void set_operand(struct study *u, const struct ptx_operand *o, enum value
 }
 
 static void study_insn(struct study *u, const struct ptx_stmt *s, bool diverged) {
-	const struct opcode *op = opcode_find(s->opcode);
+	const struct opcode *op = s->op;
 	const struct ptx_operand *o = &u->m->operands[s->operands];
 	enum value v, guard = VALUE_SAME;
 

@@ -301,6 +301,14 @@ void engine_mark_overruns(struct engine *engine) {
 	engine_run(engine);
 }
 
+bool engine_any_waits(const struct engine *engine) {
+	return !engine->stopped && sched_any_waits(engine->sched, -1);
+}
+
+bool engine_waits_for(const struct engine *engine, size_t gpu) {
+	return sched_any_waits(engine->sched, (int)gpu);
+}
+
 void engine_stop(struct engine *engine) {
 	engine->stopped = true;
 }

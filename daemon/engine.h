@@ -92,6 +92,10 @@ nsec_t engine_next_overrun(const struct engine *engine);
 /* Marks those for which it is so, and decides again. */
 void engine_mark_overruns(struct engine *engine);
 
+/* Whether any job waits; whether one waits that this GPU could serve. */
+bool engine_any_waits(const struct engine *engine);
+bool engine_waits_for(const struct engine *engine, size_t gpu);
+
 /* From now on nothing is granted. */
 void engine_stop(struct engine *engine);
 

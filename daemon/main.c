@@ -227,6 +227,7 @@ static int start(struct daemon *d) {
 	}
 	d->server->reload = &d->reload;
 	d->reload.server = d->server;
+	d->server->max_hold = o->max_hold;
 	if (o->n_gpus > 0) {
 		r = inventory_new_fixed(&d->inventory, o->gpu_sms, o->n_gpus, &o->sharing);
 		if (r == 0) {

@@ -59,6 +59,7 @@ static void put_in_force(struct reload *reload, const struct settings *old) {
 	}
 	server->linger = new->linger;
 	server->drain = new->drain;
+	server->max_hold = new->max_hold;
 	/* One that was set by `sbeetctl policy` stays, unless the file says something new. */
 	if (changed(old, new, SETTING_POLICY)) {
 		engine_set_policy(server->engine, new->policy);

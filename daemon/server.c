@@ -9,6 +9,7 @@
 
 #include "daemon/engine.h"
 #include "daemon/handover.h"
+#include "daemon/hold.h"
 #include "daemon/inventory.h"
 #include "daemon/ledger.h"
 #include "daemon/log.h"
@@ -97,6 +98,7 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 	TAILQ_INIT(&server->clients);
 	TAILQ_INIT(&server->ended_clients);
 	event_assign(&server->reap, base, -1, 0, on_reap, server);
+	hold_init(server);
 	event_assign(&server->overrun, base, -1, EV_TIMEOUT, on_overrun, server);
 	subscribers_init(&server->subscribers, server);
 
@@ -130,6 +132,7 @@ struct server *server_free(struct server *server) {
 	if (server) {
 		server_stop(server);
 		event_del(&server->reap);
+		hold_deinit(server);
 		event_del(&server->overrun);
 		if (server->inventory) {
 			event_del(&server->retry);
@@ -197,6 +200,7 @@ void server_decide(struct server *server) {
 
 	engine_run(server->engine);
 	watch_overruns(server);
+	hold_watch(server);
 	if (engine_holds_back(server->engine) && !event_pending(&server->retry, EV_TIMEOUT, NULL)) {
 		event_add(&server->retry, &soon); /* without memory: at the next event */
 	}

@@ -29,6 +29,7 @@ struct server {
 
 	struct session_list sessions, ended_sessions;
 	struct control_list clients, ended_clients;
+	struct event hold;    /* see hold.h */
 	struct event overrun; /* at the next predicted end of a job that runs */
 	nsec_t overrun_at;    /* when that is due; 0: it is not set */
 	struct event reap, retry, trusted;
@@ -37,8 +38,9 @@ struct server {
 	uint64_t next_session;
 
 	nsec_t started;
-	nsec_t linger; /* told to every shim */
-	nsec_t drain;  /* how long SMs stay with a process that hung up while it runs jobs */
+	nsec_t linger;	 /* told to every shim */
+	nsec_t max_hold; /* see hold.h; 0: no limit */
+	nsec_t drain;	 /* how long SMs stay with a process that hung up while it runs jobs */
 	uint64_t n_launches, n_misses, n_protocol_errors;
 	bool trusting; /* nobody knows who held what: programs are asked, and nothing is granted */
 	bool stopping;

@@ -269,6 +269,16 @@ void session_grant(struct job *job) {
 	}
 }
 
+void session_ping(struct session *s) {
+	Sbeet__Ping ping = SBEET__PING__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	ping.number = s->pinged;
+	m.body_case = SBEET__TO_SHIM__BODY_PING;
+	m.ping = &ping;
+	session_send(s, &m);
+}
+
 void session_revoke(struct session *s, uint64_t job, const char *reason) {
 	Sbeet__Revoke revoke = SBEET__REVOKE__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
@@ -303,6 +313,9 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	report_session(s, EVENT(SESSION_START));
 	session_task_declare(s);
 	gpu = session_task_choose_gpu(s, hello);
+	for (size_t i = 0; i < hello->n_features; i++) {
+		s->answers_pings |= strcmp(hello->features[i], PROTO_FEATURE_PING) == 0;
+	}
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 
@@ -520,6 +533,12 @@ static void handle_goodbye(struct session *s, const Sbeet__ToDaemon *packet) {
 	}
 }
 
+static void handle_pong(struct session *s, const Sbeet__ToDaemon *packet) {
+	if (packet->pong->number == s->pinged) {
+		s->pinged = 0;
+	}
+}
+
 static const struct {
 	const char *name;
 	unsigned allowed; /* mask of session states */
@@ -535,6 +554,8 @@ static const struct {
 					 handle_done},
 	[SBEET__TO_DAEMON__BODY_GOODBYE] = {"goodbye", BIT(SESSION_NEW) | BIT(SESSION_ACTIVE),
 					    handle_goodbye},
+	[SBEET__TO_DAEMON__BODY_PONG] = {"pong", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					 handle_pong},
 };
 
 void session_hear(struct session *s, const Sbeet__ToDaemon *m) {

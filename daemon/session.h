@@ -52,6 +52,8 @@ struct session {
 	int fd;	   /* owned; -1: the peer has hung up, or was */
 	int pidfd; /* owned; -1: there was none to be had; then the socket alone tells of death */
 	struct event readable, dead, drained;
+	bool answers_pings;
+	nsec_t pinged; /* when it was asked whether it is there, and has not answered; 0: it has */
 	struct event resumed; /* pending: its user sends too much, nothing is read until then */
 	bool replayed;	      /* what it says now was said to the daemon before this one */
 	bool answered;	      /* something was sent since the last packet was read */
@@ -116,6 +118,9 @@ void session_revoke(struct session *s, uint64_t job, const char *reason);
 
 /* Sends the grant; for the engine. Ends the session if it can't take it. */
 void session_grant(struct job *job);
+
+/* Asks whether it is there; see hold.h. */
+void session_ping(struct session *s);
 
 /* "new", "active", ... */
 const char *session_state_name(enum session_state state);

@@ -96,6 +96,11 @@ const struct setting settings_table[_SETTING_N] = {
 				 "where the sockets are (default: /run/sbeet for root,\nelse "
 				 "$XDG_RUNTIME_DIR/sbeet)",
 				 false, parse_path, TARGET(runtime_dir)},
+	[SETTING_MAX_HOLD] = {"max-hold", "TIME", "10s",
+			      "a time with a unit, such as 10s; 0s: no limit",
+			      "how long a job keeps SMs that others wait for before its\n"
+			      "program may start nothing more under it; 0s: no limit",
+			      true, parse_time, TARGET(max_hold)},
 	[SETTING_LOG_LEVEL] = {"log-level", "LEVEL", "info", "error, warning, info or debug",
 			       "error, warning, info or debug", true, parse_log_level,
 			       TARGET(log_level)},

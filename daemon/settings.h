@@ -21,6 +21,7 @@ enum setting_id {
 	SETTING_GPUS,
 	SETTING_LINGER,
 	SETTING_LOG_LEVEL,
+	SETTING_MAX_HOLD,
 	SETTING_POLICY,
 	SETTING_PROFILE_DIR,
 	SETTING_RUNTIME_DIR,
@@ -40,7 +41,7 @@ struct settings {
 	unsigned gpu_sms[SCHED_GPUS_MAX];
 	size_t n_gpus; /* 0: ask NVML */
 	struct inventory_sharing sharing;
-	nsec_t linger, drain;
+	nsec_t linger, drain, max_hold;
 	char profile_dir[SETTINGS_TEXT_MAX]; /* "": the default one, which may be missing */
 	char runtime_dir[SETTINGS_TEXT_MAX]; /* "": see runtime.h */
 	char admins[SETTINGS_TEXT_MAX];	     /* users and @groups, separated by spaces */

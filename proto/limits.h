@@ -46,6 +46,9 @@
 
 #define PROTO_UUID_BYTES 16
 
-/* Features of Hello. The program has no context yet and doesn't say which GPUs it sees: the daemon
+/* Features of Hello. */
+#define PROTO_FEATURE_PING "ping" /* it answers a Ping */
+
+/* The program has no context yet and doesn't say which GPUs it sees: the daemon
  * may choose the one that it will see. */
 #define PROTO_FEATURE_CHOOSE_GPU "choose-gpu"

@@ -300,6 +300,8 @@ int validate_to_daemon(const Sbeet__ToDaemon *m, char *text, size_t size) {
 		return check_done(why, m->done);
 	case SBEET__TO_DAEMON__BODY_GOODBYE:
 		return check_goodbye(why, m->goodbye);
+	case SBEET__TO_DAEMON__BODY_PONG:
+		return 0;
 	default:
 		bad(why, "message type is not known");
 		return -ENOMSG;
@@ -350,6 +352,8 @@ int validate_to_shim(const Sbeet__ToShim *m, char *text, size_t size) {
 		return check_error(why, m->error);
 	case SBEET__TO_SHIM__BODY_GOODBYE:
 		return check_goodbye(why, m->goodbye);
+	case SBEET__TO_SHIM__BODY_PING:
+		return 0;
 	default:
 		bad(why, "message type is not known");
 		return -ENOMSG;

@@ -218,6 +218,18 @@ static void on_error(const Sbeet__Error *e) {
 	}
 }
 
+static int send_locked(const Sbeet__ToDaemon *m);
+
+static void on_ping(const Sbeet__Ping *ping) {
+	Sbeet__Pong pong = SBEET__PONG__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	pong.number = ping->number;
+	m.body_case = SBEET__TO_DAEMON__BODY_PONG;
+	m.pong = &pong;
+	send_locked(&m);
+}
+
 /* Malformed packets end the connection; unknown ones are from a newer daemon and are skipped. */
 static void dispatch(const void *packet, int n) {
 	ProtobufCMessage *base = NULL;
@@ -245,6 +257,9 @@ static void dispatch(const void *packet, int n) {
 			break;
 		case SBEET__TO_SHIM__BODY_ERROR:
 			on_error(m->error);
+			break;
+		case SBEET__TO_SHIM__BODY_PING:
+			on_ping(m->ping);
 			break;
 		case SBEET__TO_SHIM__BODY_GOODBYE:
 			log_line(LOG_LEVEL_INFO, "sbeetd leaves: %s", m->goodbye->reason);
@@ -365,7 +380,8 @@ static int send_hello(int fd, bool initial) {
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 	char program[PROTO_NAME_MAX + 1];
 	const char *name = program_invocation_short_name;
-	char choose[] = PROTO_FEATURE_CHOOSE_GPU, *features[] = {choose};
+	char ping[] = PROTO_FEATURE_PING, choose[] = PROTO_FEATURE_CHOOSE_GPU;
+	char *features[] = {ping, choose};
 
 	/* For display. Names that the protocol does not take are said as "program". */
 	strncpy(program, name, PROTO_NAME_MAX);
@@ -378,7 +394,7 @@ static int send_hello(int fd, bool initial) {
 	task.priority = env->priority;
 	hello.version = PROTO_VERSION;
 	hello.features = features;
-	hello.n_features = initial && !getenv(VISIBLE_DEVICES);
+	hello.n_features = 1 + (initial && !getenv(VISIBLE_DEVICES));
 	hello.program = validate_name(program) == 0 ? program : (char *)"program";
 	hello.task = &task;
 	hello.scope = env->scope;

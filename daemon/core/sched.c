@@ -344,6 +344,17 @@ static struct sched_job *running_in(const struct sched *s, size_t gpu, size_t sl
 	return id != SCHED_JOB_NONE ? &s->jobs[id] : NULL;
 }
 
+bool sched_any_waits(const struct sched *s, int gpu) {
+	for (sched_job_id id = s->first_waiting; id != SCHED_JOB_NONE; id = s->jobs[id].next) {
+		int wanted = s->jobs[id].gpu_wanted;
+
+		if (gpu < 0 || wanted < 0 || wanted == gpu) {
+			return true;
+		}
+	}
+	return false;
+}
+
 nsec_t sched_next_overrun(const struct sched *s) {
 	nsec_t next = 0;
 

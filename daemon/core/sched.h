@@ -288,6 +288,9 @@ void sched_finish_at(struct sched *s, sched_job_id id, nsec_t now, bool complete
  * more. Has no effect on decisions. Return: 0, -ENOMEM. */
 int sched_set_explain(struct sched *s, size_t n);
 
+/* Whether a job waits that may run on GPU @gpu; -1: any job at all. */
+bool sched_any_waits(const struct sched *s, int gpu);
+
 /* When the next job that holds SMs reaches its predicted end; 0: none has a prediction. */
 nsec_t sched_next_overrun(const struct sched *s);
 

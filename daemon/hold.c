@@ -1,0 +1,98 @@
+/* hold.c: see hold.h. */
+#include "daemon/hold.h"
+
+#include "daemon/engine.h"
+#include "daemon/log.h"
+#include "daemon/server.h"
+#include "daemon/util.h"
+
+/* Between two looks at most. */
+#define LOOK_MAX (1 * NSEC_PER_SEC)
+
+static bool holds_too_long(const struct server *server, const struct job *job, nsec_t now) {
+	return (job->state == JOB_RUNNING || job->state == JOB_PREEMPTED) &&
+	       now - job->granted > server->max_hold && engine_waits_for(server->engine, job->gpu);
+}
+
+static void take_back(struct session *s, struct job *job, nsec_t now) {
+	log_client(
+		LOG_LEVEL_WARNING,
+		"session %llu (pid %d, '%s'): job %llu has held %u SMs of GPU %zu for %llu ms and "
+		"others wait: it may start nothing more (see --max-hold)",
+		(unsigned long long)s->id, s->cred.pid, s->task.name,
+		(unsigned long long)job->number, smset_count(&job->sms), job->gpu,
+		(unsigned long long)((now - job->granted) / NSEC_PER_MSEC));
+	job_set_state(job, JOB_PREEMPTED);
+	session_revoke(s, job->number, "it has held its SMs for too long, and others wait");
+}
+
+/* Whether the program is still there. May end the session. */
+static void ask(struct session *s, nsec_t now) {
+	if (!s->answers_pings || s->fd < 0) {
+		return;
+	}
+	if (s->pinged == 0) {
+		s->pinged = now;
+		session_ping(s);
+	} else if (now - s->pinged > HOLD_ANSWER_MAX) {
+		log_client(
+			LOG_LEVEL_WARNING,
+			"session %llu (pid %d, '%s') holds SMs that others wait for and does not "
+			"answer: its session ends, and its SMs go to others. Look whether the "
+			"process is stopped; it connects again when it goes on",
+			(unsigned long long)s->id, s->cred.pid, s->task.name);
+		session_goodbye(s, "the program does not answer while others wait for its SMs");
+	}
+}
+
+static void look_at(struct session *s, nsec_t now) {
+	bool too_long = false;
+	struct job *job;
+
+	TAILQ_FOREACH(job, &s->jobs, link) {
+		if (!holds_too_long(s->server, job, now)) {
+			continue;
+		}
+		too_long = true;
+		if (job->state == JOB_RUNNING) {
+			take_back(s, job, now);
+		}
+		if (s->fd < 0) {
+			return; /* it did not take the message: its end is under way */
+		}
+	}
+	if (too_long) {
+		ask(s, now);
+	}
+}
+
+static void on_hold(evutil_socket_t fd, short what, void *userdata) {
+	struct server *server = userdata;
+	nsec_t now = nsec_now();
+	struct session *s, *next;
+
+	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		look_at(s, now);
+	}
+	server_decide(server);
+}
+
+void hold_init(struct server *server) {
+	event_assign(&server->hold, server->base, -1, EV_TIMEOUT, on_hold, server);
+}
+
+void hold_deinit(struct server *server) {
+	event_del(&server->hold);
+}
+
+void hold_watch(struct server *server) {
+	nsec_t pause = server->max_hold / 2 < LOOK_MAX ? server->max_hold / 2 : LOOK_MAX;
+	struct timeval t = {.tv_sec = (time_t)(pause / NSEC_PER_SEC),
+			    .tv_usec = (suseconds_t)(pause % NSEC_PER_SEC / NSEC_PER_USEC + 1)};
+
+	if (server->max_hold > 0 && engine_any_waits(server->engine) &&
+	    !event_pending(&server->hold, EV_TIMEOUT, NULL)) {
+		event_add(&server->hold, &t); /* without memory: at the next event */
+	}
+}

@@ -1,0 +1,175 @@
+/*
+ * test-daemon-hold.c: programs that hold SMs for longer than --max-hold, in a real sbeetd. See
+ * daemon/hold.h for what may become of them, and what may not.
+ */
+#include "harness.h"
+
+#include <string.h>
+
+#include "proto/limits.h"
+#include "proto/packet.h"
+
+static struct harness harness;
+
+static int setup(void **state) {
+	harness_start(&harness, (const char *[]){"--gpus", "8,8", "--policy", "fcfs", "--max-hold",
+						 "20ms", NULL});
+	return 0;
+}
+
+static int teardown(void **state) {
+	assert_int_equal(harness_stop(&harness, 15), 0);
+	harness_clean(&harness);
+	memset(&harness, 0, sizeof(harness));
+	return 0;
+}
+
+/* A program whose library answers pings, or not. */
+static int open_program(bool pings) {
+	char ping[] = PROTO_FEATURE_PING, *features[] = {ping}, name[] = "app", version[] = "test";
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	int fd = shim_connect();
+
+	hello.version = PROTO_VERSION;
+	hello.features = features;
+	hello.n_features = pings;
+	hello.program = name;
+	hello.shim_version = version;
+	hello.enforcement_mask = MASK_ALL;
+	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	m.hello = &hello;
+	shim_send(fd, &m);
+	packet_free(&shim_receive(fd)->base);
+	return fd;
+}
+
+static void close_program(int fd) {
+	struct shim s = {.fd = fd};
+
+	shim_close(&s);
+}
+
+static void expect_revoke(int fd, uint64_t job) {
+	Sbeet__ToShim *m = shim_receive(fd);
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_REVOKE);
+	assert_int_equal(m->revoke->job, job);
+	packet_free(&m->base);
+}
+
+static void answer_ping(int fd) {
+	Sbeet__ToShim *m = shim_receive(fd);
+	Sbeet__Pong pong = SBEET__PONG__INIT;
+	Sbeet__ToDaemon answer = SBEET__TO_DAEMON__INIT;
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_PING);
+	pong.number = m->ping->number;
+	answer.body_case = SBEET__TO_DAEMON__BODY_PONG;
+	answer.pong = &pong;
+	shim_send(fd, &answer);
+	packet_free(&m->base);
+}
+
+static bool is_preempted(const Sbeet__Control__Status *status, void *data) {
+	for (size_t i = 0; i < status->n_jobs; i++) {
+		if (strcmp(status->jobs[i]->state, "preempted") == 0) {
+			return status->jobs[i]->sms.len > 0; /* it keeps its SMs till it ends */
+		}
+	}
+	return false;
+}
+
+/* It answers, again and again, so it may finish, however long it takes. */
+static void a_long_job_is_revoked_and_may_finish(void **state) {
+	int a = open_program(true), b = open_program(true);
+
+	shim_request(a, 1, 0, MASK_ALL);
+	shim_granted(a, 1);
+	shim_request(b, 1, 0, MASK_ALL);
+	expect_revoke(a, 1);
+	for (int i = 0; i < 20; i++) {
+		answer_ping(a);
+	}
+	status_until(is_preempted, NULL);
+	shim_done(a, 1);
+	shim_granted(b, 1);
+	close_program(a);
+	close_program(b);
+}
+
+/* Many times the limit, by the pings that the other GPU's program gets meanwhile. */
+static void nobody_is_bothered_while_nobody_waits(void **state) {
+	int a = open_program(true), b = open_program(true), c = open_program(true);
+
+	shim_request(a, 1, 1, MASK_ALL);
+	shim_granted(a, 1);
+	shim_request(b, 1, 0, MASK_ALL);
+	shim_granted(b, 1);
+	shim_request(c, 1, 0, MASK_ALL); /* waits for GPU 0 only */
+	expect_revoke(b, 1);
+	for (int i = 0; i < 20; i++) {
+		answer_ping(b);
+	}
+	shim_expect_silence(a);
+	close_program(a);
+	close_program(b);
+	close_program(c);
+}
+
+static void who_does_not_answer_loses_its_session(void **state) {
+	int a = open_program(true), b = open_program(true);
+	Sbeet__ToShim *m;
+
+	shim_request(a, 1, 0, MASK_ALL);
+	shim_granted(a, 1);
+	shim_request(b, 1, 0, MASK_ALL);
+	expect_revoke(a, 1);
+	m = shim_receive(a);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_PING);
+	packet_free(&m->base);
+	m = shim_receive(a);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_GOODBYE);
+	packet_free(&m->base);
+	shim_closed(a);
+	shim_granted(b, 1);
+	close_program(b);
+}
+
+/* An older library can't answer: its silence says nothing. */
+static void who_cannot_answer_is_never_judged(void **state) {
+	int a = open_program(false), b = open_program(true), c = open_program(true);
+
+	shim_request(a, 1, 0, MASK_ALL);
+	shim_granted(a, 1);
+	shim_request(b, 1, 1, MASK_ALL);
+	shim_granted(b, 1);
+	shim_request(c, 1, 0, MASK_ALL);
+	shim_request(c, 2, 1, MASK_ALL);
+	expect_revoke(a, 1);
+	expect_revoke(b, 1);
+	for (int i = 0; i < 20; i++) {
+		answer_ping(b);
+	}
+	shim_expect_silence(a);
+	shim_done(a, 1);
+	shim_granted(c, 1);
+	close_program(a);
+	close_program(b);
+	close_program(c);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(a_long_job_is_revoked_and_may_finish),
+		CASE(nobody_is_bothered_while_nobody_waits),
+		CASE(who_does_not_answer_loses_its_session),
+		CASE(who_cannot_answer_is_never_judged),
+	};
+
+	return cmocka_run_group_tests_name("daemon-hold", tests, NULL, NULL);
+}

@@ -84,22 +84,23 @@ static bool place_late(const struct timeline_job *job, const struct timeline_pla
 	return job->deadline && place->finish > job->deadline;
 }
 
-/* The better of two places for one job: in time before late; then cheaper, or sooner if late. */
-static bool place_better(const struct timeline_job *job, const struct timeline_place *a,
-			 const struct timeline_place *b) {
+/* The better of two places for one job: in time before late; then cheaper, or sooner if late or if
+ * the list is one of soonest ends. */
+static bool place_better(const struct timeline_job *job, bool soonest,
+			 const struct timeline_place *a, const struct timeline_place *b) {
 	bool a_late = place_late(job, a), b_late = place_late(job, b);
 
 	if (a_late != b_late) {
 		return b_late;
 	}
-	return a_late ? a->finish < b->finish : a->energy_pj < b->energy_pj;
+	return a_late || soonest ? a->finish < b->finish : a->energy_pj < b->energy_pj;
 }
 
 /* One step of the list schedule: the job goes where it is in time at the least energy, either as
  * soon as it gets any SM or as soon as it gets m_opt. One that can't be in time takes no place: it
  * will run when nobody else needs the SMs. @ret: NULL, or where; all zero: nowhere. */
 static void list_one(const struct plan *p, struct timeline *t, const struct timeline_job *job,
-		     struct timeline_place *ret) {
+		     bool soonest, struct timeline_place *ret) {
 	struct timeline_place best = {0};
 	bool found = false;
 
@@ -127,7 +128,7 @@ static void list_one(const struct plan *p, struct timeline *t, const struct time
 				place.n_sms = n_free;
 				timeline_predict(t, p->params, job, &place);
 			}
-			if (!found || place_better(job, &place, &best)) {
+			if (!found || place_better(job, soonest, &place, &best)) {
 				best = place;
 				found = true;
 			}
@@ -189,7 +190,8 @@ static size_t pick_next(const struct timeline *t, const struct timeline_job *con
 }
 
 /* The list schedule of what is known, after @t. Returns the weighed misses in it. */
-static unsigned list_known(const struct plan *p, struct timeline *t, size_t index, unsigned bound) {
+static unsigned list_known(const struct plan *p, struct timeline *t, size_t index, bool soonest,
+			   unsigned bound) {
 	const struct timeline_job *known[TASK_COMING_MAX];
 	size_t n = collect_known(p, index, known);
 	size_t n_weights = sizeof(weights) / sizeof(weights[0]);
@@ -199,7 +201,7 @@ static unsigned list_known(const struct plan *p, struct timeline *t, size_t inde
 		size_t next = pick_next(t, known, n);
 		unsigned misses = t->misses;
 
-		list_one(p, t, known[next], NULL);
+		list_one(p, t, known[next], soonest, NULL);
 		if (t->misses > misses) {
 			loss += weights[place < n_weights ? place : n_weights - 1];
 		}
@@ -232,18 +234,27 @@ static void explain_outcome(const struct plan *p, size_t index, const struct out
 			    .energy_pj = o->energy_pj - p->base.energy_pj});
 }
 
-/* The rest of what is known follows @t, in which the job has its place, or none. A loss above
+/* The rest of what is known follows @t, in which the job has its place, or none: each job where it
+ * is cheapest, and if that makes any late, where it ends soonest, if that is better. A loss above
  * @bound need not be exact, but where it is shown to people. */
 static void follow(const struct plan *p, struct timeline *t, size_t index, unsigned bound,
 		   struct outcome *o) {
-	bool missed = t->misses > p->base.misses;
+	unsigned own = t->misses > p->base.misses ? OWN_WEIGHT : 0, loss;
+	struct timeline other;
 
-	if (p->explain) {
-		bound = UINT_MAX;
-	}
-	o->loss = missed ? OWN_WEIGHT : 0;
-	o->loss += list_known(p, t, index, bound > o->loss ? bound - o->loss : 0);
+	bound = p->explain ? UINT_MAX : bound > own ? bound - own : 0;
+	timeline_copy(&other, t);
+	loss = list_known(p, t, index, false, bound);
 	o->energy_pj = t->energy_pj;
+	if (loss > 0) {
+		unsigned loss_soonest = list_known(p, &other, index, true, loss - 1);
+
+		if (loss_soonest < loss) {
+			loss = loss_soonest;
+			o->energy_pj = other.energy_pj;
+		}
+	}
+	o->loss = own + loss;
 	if (p->explain) {
 		explain_outcome(p, index, o);
 	}
@@ -309,7 +320,7 @@ static struct outcome try_wait(const struct plan *p, size_t index, unsigned boun
 
 	timeline_copy(&t, &p->base);
 	job.release = p->next_event;
-	list_one(p, &t, &job, &o.place);
+	list_one(p, &t, &job, false, &o.place);
 	follow(p, &t, index, bound, &o);
 	return o;
 }

@@ -4,6 +4,7 @@
  */
 #include "tests/fake/fake.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@ struct CUstream_st {
 	_Atomic int capturing;
 	_Atomic bool launched; /* there are kernels on it: copies alone are never held up */
 	unsigned flags;
+	CUcontext owner;
+	CUstream next; /* of all streams */
 };
 
 struct CUevent_st {
@@ -29,6 +32,9 @@ struct CUevent_st {
 };
 
 static struct CUctx_st primaries[N_DEVICES] = {{0}, {1}};
+static unsigned retained[N_DEVICES]; /* under the lock, as the streams */
+static CUstream streams;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local CUcontext stack[16];
 static _Thread_local int depth;
 static _Atomic bool is_held;
@@ -177,25 +183,60 @@ CUresult do_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 	if (device < 0 || device >= N_DEVICES || !context) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
+	pthread_mutex_lock(&lock);
+	retained[device]++;
+	pthread_mutex_unlock(&lock);
 	*context = &primaries[device];
 	return CUDA_SUCCESS;
 }
 
-static CUresult context_ends(void) {
+/* Frees the stream @wanted, or, if that is NULL, those of the context, which takes them with it.
+ * Return: whether there was one. Under the lock. */
+static bool streams_drop(CUcontext owner, CUstream wanted) {
+	bool any = false;
+
+	for (CUstream *p = &streams; *p;) {
+		CUstream s = *p;
+
+		if (wanted ? s == wanted : s->owner == owner) {
+			*p = s->next;
+			free(s);
+			any = true;
+		} else {
+			p = &s->next;
+		}
+	}
+	return any;
+}
+
+static CUresult context_ends(CUcontext context) {
 	atomic_fetch_add(&trampled, atomic_load(&at_gate) > 0);
+	pthread_mutex_lock(&lock);
+	if (context) {
+		streams_drop(context, NULL);
+	}
+	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
 }
 
 CUresult do_cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-	return context_ends();
+	bool last;
+
+	if (device < 0 || device >= N_DEVICES) {
+		return context_ends(NULL);
+	}
+	pthread_mutex_lock(&lock);
+	last = retained[device] > 0 && --retained[device] == 0;
+	pthread_mutex_unlock(&lock);
+	return context_ends(last ? &primaries[device] : NULL);
 }
 
 CUresult do_cuDevicePrimaryCtxReset_v2(CUdevice device) {
-	return context_ends();
+	return context_ends(device < 0 || device >= N_DEVICES ? NULL : &primaries[device]);
 }
 
 CUresult do_cuCtxDestroy_v2(CUcontext context) {
-	return context_ends();
+	return context_ends(context);
 }
 
 CUresult do_cuCtxGetCurrent(CUcontext *context) {
@@ -305,14 +346,31 @@ CUresult do_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, CUstream 
 /* ---- streams and events ---- */
 
 CUresult do_cuStreamCreate(CUstream *stream, unsigned flags) {
-	*stream = calloc(1, sizeof(**stream));
-	(*stream)->flags = flags;
+	CUstream s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	s->flags = flags;
+	s->owner = stack[depth];
+	pthread_mutex_lock(&lock);
+	s->next = streams;
+	streams = s;
+	pthread_mutex_unlock(&lock);
+	*stream = s;
 	return CUDA_SUCCESS;
 }
 
 CUresult do_cuStreamDestroy_v2(CUstream stream) {
-	free(is_stream(stream) ? stream : NULL);
-	return CUDA_SUCCESS;
+	bool known;
+
+	if (!is_stream(stream)) {
+		return CUDA_SUCCESS;
+	}
+	pthread_mutex_lock(&lock);
+	known = streams_drop(NULL, stream);
+	pthread_mutex_unlock(&lock);
+	return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult do_cuStreamGetFlags(CUstream stream, unsigned *flags) {

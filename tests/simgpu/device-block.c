@@ -166,6 +166,9 @@ static int block_place(struct device *d, struct device_op *op, unsigned sm) {
 	*b = (struct device_block){.op = op, .index = op->next_block++, .sm = sm};
 	b->smid = part_take_smid(op->stream->part, sm);
 	b->start_ns = d->now_ns + delay;
+	if (b->start_ns < e->resumes_ns) {
+		b->start_ns = e->resumes_ns;
+	}
 	engine_take_sm(d, e, sm, &op->kernel);
 	r = d->backend->block_start(d->userdata, b);
 	if (r < 0) {

@@ -22,6 +22,7 @@ struct device_engine {
 	struct heap blocks;    /* resident; times are the engine's own */
 	uint64_t epoch_ns;     /* device time = epoch + engine time, while active */
 	uint64_t suspended_ns; /* engine time, while not active */
+	uint64_t resumes_ns;   /* device time when its turn begins, after the switch */
 };
 
 struct device_queue {

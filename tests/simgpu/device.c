@@ -78,12 +78,15 @@ static bool engine_has_work(const struct device_engine *e) {
 }
 
 static void engine_activate(struct device *d, struct device_engine *e) {
+	bool saves = d->active && engine_has_work(d->active);
+
 	if (d->active) {
 		d->active->suspended_ns = d->now_ns - d->active->epoch_ns;
 	}
 	d->active = e;
-	e->epoch_ns = d->now_ns - e->suspended_ns;
-	d->turn_end_ns = d->now_ns + d->config.slice_ns;
+	e->resumes_ns = d->now_ns + (saves ? d->config.switch_ns : 0);
+	e->epoch_ns = e->resumes_ns - e->suspended_ns;
+	d->turn_end_ns = e->resumes_ns + d->config.slice_ns;
 	device_update_power(d);
 }
 

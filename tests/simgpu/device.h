@@ -19,7 +19,8 @@
  * blocks, then the lowest index. That is breadth-first, as gpu-facts.md saw it.
  *
  * Sharing. Exclusive: each space has the SMs for itself while it is its turn; turns end after
- * config.slice_ns when another space has work. Blocks of the others stand still, their clocks too.
+ * config.slice_ns when another space has work. Blocks of the others stand still, their clocks too,
+ * and for config.switch_ns after the change everybody's.
  * Shared (MPS): all spaces place blocks on the same SMs, one block each in turn, and %smid is
  * virtual: the lowest number that the space does not use yet is given to an SM when the space's
  * first block comes to it, and is free again when its last block there is gone.
@@ -31,6 +32,32 @@
  * divided by bandwidth. The first blocks of a kernel start config.launch_ns late.
  *
  * Everything is deterministic given the order of calls and their times.
+ *
+ * What was measured on real GPUs, and whether this one does so ("unkind": under place_seed too):
+ *
+ * | fact                                                    | here                               |
+ * | one process: %smid is physical, masks by it are exact   | yes                                |
+ * | processes without MPS: time-sliced, 46 % of solo each   | yes: slice_ns, and switch_ns lost  |
+ * | ... disjoint masks of SMs do not help                   | yes                                |
+ * | MPS: kernels overlap; %smid virtual, lowest first       | yes                                |
+ * | ... a mask [66, 132) beside a client that fills starves | yes: the ids do not come up        |
+ * | green contexts: the same SMs in every process           | yes: parts                         |
+ * | a block lands where there is room, not where asked      | yes; unkind                        |
+ * | SMs x occupancy blocks leave a target SM at 5-6 of 8    | no: all are placed at once, before |
+ * |   because surplus goes where others have left           |   any can leave; unkind does it    |
+ * | a stop flag is seen at the next claim; claimed = run    | yes                                |
+ * | a flag in host memory slows 250 times                   | no: memory has no distance         |
+ * | 2.7 us a launch, 2.6 us a memset before it              | 1.5 us and 1.2 us on the device;   |
+ * |                                                         |   the host's part is simgpud's own |
+ * | NVML: energy anew each 100 ms, power each 50 ms; slow   | no: exact at any time, at once     |
+ * | memory of two GPUs, mapping at the same address         | no such functions                  |
+ * | kill -9 under MPS can make a neighbour's kernel fail    | no: neighbours go on               |
+ * | MPS: a fault reaches all clients of the GPU             | no: it stays in its process        |
+ * | MPS: at most 48 client contexts a GPU                   | no limit                           |
+ * | cuGetProcAddress gives the exported symbol's address    | yes                                |
+ * | private export tables; static cudart needs them         | none, and it gives up              |
+ * | compute-bound power: a line, 123.5 W + 1.52 W an SM     | yes, for h200                      |
+ * | memory-bound power follows bandwidth                    | no: it follows SMs                 |
  */
 #pragma once
 
@@ -54,6 +81,7 @@ struct device_config {
 	bool shared;	       /* MPS */
 	uint64_t place_seed;   /* not 0: any SM with room takes a block, unkindly, not R1-R3 */
 	uint64_t slice_ns;
+	uint64_t switch_ns; /* lost when blocks of one space make room for another's */
 	uint64_t launch_ns;
 	uint64_t copy_latency_ns;
 	uint64_t host_bytes_per_us;   /* over the bus */

@@ -278,6 +278,7 @@ void engine_run(struct engine *engine) {
 			engine->tasks_changed = false;
 			sched_distribute(engine->sched);
 		}
+		engine->counters.decisions++;
 		sched_decide(engine->sched, now, &actions);
 		for (size_t i = 0; i < actions.n; i++) {
 			struct job *job = engine->jobs[actions.list[i].job];

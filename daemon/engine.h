@@ -25,7 +25,7 @@ struct profiles;
 typedef void (*engine_granted_fn)(struct job *job);
 
 struct engine_counters {
-	uint64_t grants, done, abandoned;
+	uint64_t grants, done, abandoned, decisions;
 };
 
 int engine_new(struct engine **ret, const struct sched_policy *policy, engine_granted_fn granted);

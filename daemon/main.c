@@ -12,6 +12,8 @@
 #include "daemon/inventory.h"
 #include "daemon/ledger.h"
 #include "daemon/log.h"
+#include "daemon/metrics-http.h"
+#include "daemon/metrics.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/profiles.h"
@@ -29,10 +31,12 @@ struct daemon {
 	struct profiles *profiles;
 	struct ledger *ledger;
 	struct server *server;
-	struct event *signals[3]; /* SIGTERM, SIGINT, SIGHUP */
-	struct event *watchdog;	  /* NULL: not wanted */
-	struct event *status;	  /* NULL: nobody to tell */
-	char told[160];		  /* as status, so far */
+	struct metrics *metrics;	   /* NULL: off */
+	struct metrics_http *metrics_http; /* likewise */
+	struct event *signals[3];	   /* SIGTERM, SIGINT, SIGHUP */
+	struct event *watchdog;		   /* NULL: not wanted */
+	struct event *status;		   /* NULL: nobody to tell */
+	char told[160];			   /* as status, so far */
 	bool failed;
 };
 
@@ -102,6 +106,26 @@ static int load_profiles(struct daemon *d) {
 	return r;
 }
 
+/* Return: 0, or a negative errno, logged. */
+static int start_metrics(struct daemon *d) {
+	const char *where = d->reload.config->settings.metrics;
+	char why[PROTO_TEXT_MAX] = "no memory";
+	int r;
+
+	if (strcmp(where, "off") == 0) {
+		return 0;
+	}
+	r = metrics_new(&d->metrics);
+	if (r == 0) {
+		d->server->metrics = d->metrics;
+		r = metrics_http_new(&d->metrics_http, d->server, where, why, sizeof(why));
+	}
+	if (r < 0) {
+		log_error("%s", why);
+	}
+	return r;
+}
+
 static void on_inventory(void *userdata, int error, const char *why) {
 	struct daemon *d = userdata;
 	size_t n = inventory_n_gpus(d->inventory);
@@ -122,6 +146,9 @@ static void on_inventory(void *userdata, int error, const char *why) {
 	r = profiles_lay_out(d->profiles, d->inventory, warn);
 	if (r == 0) {
 		r = server_start(d->server, d->inventory, d->profiles, d->ledger);
+	}
+	if (r == 0) {
+		r = start_metrics(d);
 	}
 	if (r < 0) {
 		log_error("Can't start: %s", strerror(-r));
@@ -243,7 +270,9 @@ static int start(struct daemon *d) {
 }
 
 static void stop(struct daemon *d) {
+	metrics_http_free(d->metrics_http);
 	server_free(d->server);
+	metrics_free(d->metrics);
 	ledger_free(d->ledger);
 	inventory_free(d->inventory);
 	profiles_free(d->profiles);

@@ -13,6 +13,7 @@
 #include "daemon/inventory.h"
 #include "daemon/ledger.h"
 #include "daemon/log.h"
+#include "daemon/metrics.h"
 #include "daemon/quota.h"
 #include "daemon/resume.h"
 #include "daemon/util.h"
@@ -195,10 +196,31 @@ void server_describe(const struct server *server, char *text, size_t size) {
 		 jobs > running ? jobs - running : 0);
 }
 
+static void decide_measured(struct server *server) {
+	const struct engine_counters *counters = engine_counters(server->engine);
+	uint64_t before = counters->decisions;
+	nsec_t began = nsec_now(), now;
+
+	engine_run(server->engine);
+	now = nsec_now();
+	if (counters->decisions != before) {
+		metrics_decision(server->metrics, now - began);
+		for (size_t i = 0; i < sched_n_gpus(engine_sched(server->engine)); i++) {
+			struct smset busy = engine_sms_busy(server->engine, i);
+
+			metrics_occupancy(server->metrics, i, smset_count(&busy), now);
+		}
+	}
+}
+
 void server_decide(struct server *server) {
 	static const struct timeval soon = {.tv_usec = 1000};
 
-	engine_run(server->engine);
+	if (server->metrics) {
+		decide_measured(server);
+	} else {
+		engine_run(server->engine);
+	}
 	watch_overruns(server);
 	hold_watch(server);
 	if (engine_holds_back(server->engine) && !event_pending(&server->retry, EV_TIMEOUT, NULL)) {

@@ -12,6 +12,7 @@
 
 struct engine;
 struct inventory;
+struct metrics;
 struct ledger;
 struct profiles;
 struct quota;
@@ -22,6 +23,7 @@ struct server {
 	struct inventory *inventory;			   /* borrowed, outlives us */
 	struct engine *engine;				   /* owned */
 	const struct profiles *profiles;		   /* borrowed, outlive us */
+	struct metrics *metrics;			   /* borrowed, outlives us; NULL: off */
 	struct reload *reload;				   /* borrowed, outlives us */
 	struct ledger *ledger;				   /* borrowed, outlives us */
 	struct quota *quota;				   /* owned */
@@ -41,7 +43,7 @@ struct server {
 	nsec_t linger;	 /* told to every shim */
 	nsec_t max_hold; /* see hold.h; 0: no limit */
 	nsec_t drain;	 /* how long SMs stay with a process that hung up while it runs jobs */
-	uint64_t n_launches, n_misses, n_protocol_errors;
+	uint64_t n_launches, n_misses, n_protocol_errors, n_records_dropped;
 	bool trusting; /* nobody knows who held what: programs are asked, and nothing is granted */
 	bool stopping;
 

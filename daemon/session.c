@@ -13,6 +13,7 @@
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
+#include "daemon/metrics.h"
 #include "daemon/quota.h"
 #include "daemon/reload.h"
 #include "daemon/report.h"
@@ -498,6 +499,10 @@ static void count_done(struct session *s, const struct job *job, const Sbeet__Jo
 	if (finished > job->release && finished - job->release > c->max_response) {
 		c->max_response = finished - job->release;
 	}
+	metrics_job(s->server->metrics, s->task.name,
+		    job->granted > job->release ? job->granted - job->release : 0,
+		    finished > job->release ? finished - job->release : 0,
+		    job->deadline && finished > job->deadline);
 	report_job_done(job, finished, done->launches);
 }
 

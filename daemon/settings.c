@@ -9,6 +9,7 @@
 
 #include "daemon/book/suggest.h"
 #include "daemon/engine.h"
+#include "daemon/metrics-http.h"
 
 static int parse_time(const char *text, void *target) {
 	return units_parse_nsec(text, target);
@@ -64,6 +65,14 @@ static int parse_path(const char *text, void *target) {
 	return 0;
 }
 
+static int parse_metrics(const char *text, void *target) {
+	if (metrics_http_check(text) < 0) {
+		return -EINVAL;
+	}
+	snprintf(target, SETTINGS_TEXT_MAX, "%s", text);
+	return 0;
+}
+
 static int parse_text(const char *text, void *target) {
 	snprintf(target, SETTINGS_TEXT_MAX, "%s", text);
 	return 0;
@@ -104,6 +113,11 @@ const struct setting settings_table[_SETTING_N] = {
 	[SETTING_LOG_LEVEL] = {"log-level", "LEVEL", "info", "error, warning, info or debug",
 			       "error, warning, info or debug", true, parse_log_level,
 			       TARGET(log_level)},
+	[SETTING_METRICS] =
+		{"metrics", "WHERE", "off",
+		 "off, unix:/PATH, or a loopback address such as 127.0.0.1:9400",
+		 "where OpenMetrics are served over HTTP: unix:/PATH or\n127.0.0.1:PORT", false,
+		 parse_metrics, TARGET(metrics)},
 	[SETTING_ADMINS] = {"admins", NULL, "", "names or numbers of users and @groups",
 			    "who may change what is others': users and @groups", true, parse_text,
 			    TARGET(admins)},

@@ -22,6 +22,7 @@ enum setting_id {
 	SETTING_LINGER,
 	SETTING_LOG_LEVEL,
 	SETTING_MAX_HOLD,
+	SETTING_METRICS,
 	SETTING_POLICY,
 	SETTING_PROFILE_DIR,
 	SETTING_RUNTIME_DIR,
@@ -44,6 +45,7 @@ struct settings {
 	nsec_t linger, drain, max_hold;
 	char profile_dir[SETTINGS_TEXT_MAX]; /* "": the default one, which may be missing */
 	char runtime_dir[SETTINGS_TEXT_MAX]; /* "": see runtime.h */
+	char metrics[SETTINGS_TEXT_MAX];     /* "off", or as metrics_http_new() wants it */
 	char admins[SETTINGS_TEXT_MAX];	     /* users and @groups, separated by spaces */
 	enum log_level log_level;
 

@@ -167,6 +167,8 @@ static bool send_packet(struct subscriber *s, struct batch *b) {
 		control_client_wait_writable(s->client);
 	} else if (r < 0) {
 		control_client_end(s->client);
+	} else {
+		s->client->server->n_records_dropped += b->events.lost;
 	}
 	return r == 0 && b->events.n_events == EVENTS_PER_PACKET;
 }

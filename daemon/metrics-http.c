@@ -1,0 +1,189 @@
+/*
+ * metrics-http.c: around libevent's evhttp. See metrics-http.h.
+ */
+#include "daemon/metrics-http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/util.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "daemon/inventory.h"
+#include "daemon/metrics.h"
+#include "daemon/server.h"
+#include "daemon/util.h"
+
+/* A scrape has few headers and no body; who is slower than this has gone. */
+#define HEADERS_MAX 4096
+#define TIMEOUT_S   5
+
+struct metrics_http {
+	struct server *server;					/* borrowed, outlives us */
+	struct evhttp *http;					/* owned, and its socket */
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* made by us; "": none */
+};
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_un un;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+static int parse_address(const char *where, union address *ret, socklen_t *ret_size) {
+	int size = sizeof(*ret);
+
+	*ret = (union address){0};
+	if (strncmp(where, "unix:", 5) == 0) {
+		if (where[5] != '/' || strlen(where + 5) >= sizeof(ret->un.sun_path)) {
+			return -EINVAL;
+		}
+		ret->un.sun_family = AF_UNIX;
+		strcpy(ret->un.sun_path, where + 5);
+		*ret_size = sizeof(ret->un);
+		return 0;
+	}
+	if (evutil_parse_sockaddr_port(where, &ret->any, &size) < 0) {
+		return -EINVAL;
+	}
+	*ret_size = (socklen_t)size;
+	/* Nobody is asked who they are there: not for other machines. */
+	if (ret->any.sa_family == AF_INET) {
+		return ret->in.sin_port && ntohl(ret->in.sin_addr.s_addr) >> 24 == 127 ? 0
+										       : -EINVAL;
+	}
+	return ret->in6.sin6_port && IN6_IS_ADDR_LOOPBACK(&ret->in6.sin6_addr) ? 0 : -EINVAL;
+}
+
+int metrics_http_check(const char *where) {
+	union address address;
+	socklen_t size;
+
+	return strcmp(where, "off") == 0 ? 0 : parse_address(where, &address, &size);
+}
+
+static int print(const struct server *server, struct evbuffer *to) {
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+	bool ok = out != NULL;
+
+	if (out) {
+		metrics_print(server->metrics, server, nsec_now(), out);
+		ok = fclose(out) == 0 && evbuffer_add(to, text, n) == 0;
+	}
+	free(text);
+	return ok ? 0 : -ENOMEM;
+}
+
+static void on_request(struct evhttp_request *request, void *userdata) {
+	struct metrics_http *http = userdata;
+	struct evbuffer *body = evhttp_request_get_output_buffer(request);
+
+	inventory_refresh(http->server->inventory, nsec_now());
+	if (print(http->server, body) < 0) {
+		evhttp_send_error(request, HTTP_SERVUNAVAIL, "no memory");
+		return;
+	}
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
+			  "application/openmetrics-text; version=1.0.0; charset=utf-8");
+	evhttp_send_reply(request, HTTP_OK, "OK", NULL);
+}
+
+/* Return: the socket, or -1 with errno. */
+static int listen_at(const union address *address, socklen_t size) {
+	_cleanup_close_ int fd =
+		socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1;
+
+	if (fd < 0) {
+		return -1;
+	}
+	if (address->any.sa_family == AF_UNIX) {
+		struct stat st;
+
+		/* Left by one that was killed; anything else there is not ours to remove. */
+		if (lstat(address->un.sun_path, &st) == 0 && S_ISSOCK(st.st_mode)) {
+			unlink(address->un.sun_path);
+		}
+	} else if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0) {
+		return -1;
+	}
+	if (bind(fd, &address->any, size) < 0 ||
+	    (address->any.sa_family == AF_UNIX && chmod(address->un.sun_path, 0660) < 0) ||
+	    listen(fd, 16) < 0) {
+		return -1;
+	}
+	return TAKE_FD(fd);
+}
+
+static int start(struct metrics_http *http, const union address *address, socklen_t size) {
+	_cleanup_close_ int fd = listen_at(address, size);
+
+	if (fd < 0) {
+		return -errno;
+	}
+	if (address->any.sa_family == AF_UNIX) {
+		snprintf(http->path, sizeof(http->path), "%s", address->un.sun_path);
+	}
+	http->http = evhttp_new(http->server->base);
+	if (!http->http) {
+		return -ENOMEM;
+	}
+	evhttp_set_allowed_methods(http->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+	evhttp_set_max_headers_size(http->http, HEADERS_MAX);
+	evhttp_set_max_body_size(http->http, 0);
+	evhttp_set_timeout(http->http, TIMEOUT_S);
+	if (evhttp_set_cb(http->http, "/metrics", on_request, http) < 0 ||
+	    !evhttp_accept_socket_with_handle(http->http, fd)) {
+		return -ENOMEM;
+	}
+	TAKE_FD(fd);
+	return 0;
+}
+
+int metrics_http_new(struct metrics_http **ret, struct server *server, const char *where, char *why,
+		     size_t why_size) {
+	struct metrics_http *http = calloc(1, sizeof(*http));
+	union address address;
+	socklen_t size = 0;
+	int r;
+
+	if (!http) {
+		snprintf(why, why_size, "no memory");
+		return -ENOMEM;
+	}
+	http->server = server;
+	r = parse_address(where, &address, &size);
+	if (r == 0) {
+		r = start(http, &address, size);
+	}
+	if (r < 0) {
+		snprintf(why, why_size, "can't serve metrics at '%s': %s", where, strerror(-r));
+		metrics_http_free(http);
+		return r;
+	}
+	*ret = http;
+	return 0;
+}
+
+struct metrics_http *metrics_http_free(struct metrics_http *http) {
+	if (http) {
+		if (http->http) {
+			evhttp_free(http->http);
+		}
+		if (*http->path) {
+			unlink(http->path);
+		}
+		free(http);
+	}
+	return NULL;
+}

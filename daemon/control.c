@@ -377,9 +377,11 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 		const struct sched_policy *wanted = engine_find_policy(name);
 
 		if (!admin_may(client)) {
-			control_client_error(
-				client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
-				"only root and the user that sbeetd runs as may set the policy");
+			control_client_error(client, request->id,
+					     SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+					     "only root, the user that sbeetd runs as and its "
+					     "admins may set the "
+					     "policy");
 			return;
 		}
 		if (!wanted) {

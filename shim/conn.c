@@ -33,6 +33,7 @@
 #include "shim/place.h"
 #include "shim/real.h"
 #include "shim/state.h"
+#include "shim/visible.h"
 
 /* Programs that close or reuse "all" descriptors count from 3: up here we are rarely in the way. */
 #define FD_MIN 256
@@ -346,33 +347,6 @@ static uint32_t enforcement_mask(void) {
 	return mask;
 }
 
-#define VISIBLE_DEVICES "CUDA_VISIBLE_DEVICES"
-
-static _Atomic bool gpu_chosen; /* VISIBLE_DEVICES is ours */
-
-/* A program that is told nothing else sees the one GPU that the daemon has chosen. */
-static void choose_gpu(const ProtobufCBinaryData *uuid) {
-	const uint8_t *u = uuid->data;
-	char text[64];
-
-	if (uuid->len != PROTO_UUID_BYTES || getenv(VISIBLE_DEVICES)) {
-		return;
-	}
-	snprintf(text, sizeof(text),
-		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
-		 u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-		 u[14], u[15]);
-	setenv(VISIBLE_DEVICES, text, 0);
-	atomic_store(&gpu_chosen, true);
-	log_line(LOG_LEVEL_INFO, "sbeetd has chosen %s", text);
-}
-
-void conn_started(void) {
-	if (atomic_exchange(&gpu_chosen, false)) {
-		unsetenv(VISIBLE_DEVICES);
-	}
-}
-
 static int send_hello(int fd, bool initial) {
 	const struct env *env = env_get();
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
@@ -394,7 +368,7 @@ static int send_hello(int fd, bool initial) {
 	task.priority = env->priority;
 	hello.version = PROTO_VERSION;
 	hello.features = features;
-	hello.n_features = 1 + (initial && !getenv(VISIBLE_DEVICES));
+	hello.n_features = 1 + (initial && !visible_is_set());
 	hello.program = validate_name(program) == 0 ? program : (char *)"program";
 	hello.task = &task;
 	hello.scope = env->scope;
@@ -441,7 +415,7 @@ static int read_welcome(int fd, bool initial) {
 		if (initial) {
 			set_variable("CUDA_MPS_PIPE_DIRECTORY", m->welcome->mps_pipe_directory);
 			set_variable("CUDA_MPS_LOG_DIRECTORY", m->welcome->mps_log_directory);
-			choose_gpu(&m->welcome->gpu_uuid);
+			visible_choose(&m->welcome->gpu_uuid);
 		}
 		atomic_store(&linger, m->welcome->linger_ns);
 		if (enforcement_mask() != ENFORCEMENT_MASK && has_feature(m->welcome, "green")) {

@@ -42,15 +42,11 @@ struct conn_ask {
 
 /*
  * At cuInit, before the driver's: connects, so that MPS's directories can be put into the
- * environment if they are not there, and so can, under CUDA_VISIBLE_DEVICES, the GPU that the daemon
- * has chosen. That variable is for the driver alone: conn_started() takes it away again, so that the
- * program's children choose for themselves. Return: 0, or CONN_E_UNMANAGED (said once unless @require then
+ * environment if they are not there, and so can, under CUDA_VISIBLE_DEVICES, the GPU that the
+ * daemon has chosen: see visible.h. Return: 0, or CONN_E_UNMANAGED (said once unless @require then
  * fails).
  */
 int conn_start(void);
-
-/* The driver has read the environment. */
-void conn_started(void);
 
 /* Whether conn_request() would be more than a waste of time. One atomic load when connected. */
 bool conn_worth_asking(void);

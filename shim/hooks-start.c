@@ -6,6 +6,7 @@
 #include "shim/hooks.h"
 #include "shim/lookup.h"
 #include "shim/real.h"
+#include "shim/visible.h"
 
 CUresult on_cuInit(unsigned flags) {
 	CUresult rc;
@@ -14,7 +15,7 @@ CUresult on_cuInit(unsigned flags) {
 		return CUDA_ERROR_SYSTEM_NOT_READY;
 	}
 	rc = real_get()->cuInit(flags);
-	conn_started();
+	visible_end(); /* it has read the environment */
 	return rc;
 }
 

@@ -149,6 +149,16 @@ static Sbeet__ErrorCode reload(void) {
 	return ask(&request);
 }
 
+static Sbeet__ErrorCode set_policy(const char *name) {
+	Sbeet__Control__PolicyRequest policy = SBEET__CONTROL__POLICY_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+
+	policy.name = (char *)(uintptr_t)name;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_POLICY;
+	request.policy = &policy;
+	return ask(&request);
+}
+
 #define NONE   SBEET__ERROR_CODE__ERROR_CODE_NONE
 #define DENIED SBEET__ERROR_CODE__ERROR_CODE_DENIED
 #define NO_ONE SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT
@@ -235,6 +245,8 @@ static void other_may_do_nothing(void *data) {
 	check(kill_session(*(uint64_t *)data) == DENIED, "end another user's session");
 	check(drain_gpu(0, false) == DENIED, "drain a GPU");
 	check(reload() == DENIED, "reload");
+	check(set_policy("fcfs") == DENIED, "set the policy");
+	check(set_policy("") == NONE, "ask for the policy"); /* everybody may */
 }
 
 static void admin_may_do_all(void *data) {
@@ -242,6 +254,8 @@ static void admin_may_do_all(void *data) {
 	check(drain_gpu(0, false) == NONE, "drain a GPU");
 	check(drain_gpu(0, true) == NONE, "resume a GPU");
 	check(reload() == NONE, "reload");
+	check(set_policy("fcfs") == NONE, "set the policy");
+	check(set_policy("even") == NONE, "set the policy back");
 	check(kill_session(*(uint64_t *)data) == NONE, "end a session");
 }
 

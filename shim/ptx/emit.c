@@ -314,7 +314,7 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct ha
 		.is_kernel = true,
 		.vote = h->vote,
 		.leaves = h->leaves,
-		.end = h->leaves + h->n_leaves,
+		.end = h->n_leaves > 0 ? h->leaves + h->n_leaves : NULL,
 		.count = h->n_leaves > 0,
 	};
 	struct worker w = {

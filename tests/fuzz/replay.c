@@ -1,8 +1,9 @@
 /*
  * replay.c: gives every file of the folders named to a fuzz target, without a fuzzer: also cut
- * short at each of its first bytes, and with each of them changed.
+ * short at each of its first bytes, and with each of them changed; after --plain only as it is.
  */
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
+static bool plain;
+
 static void try_all(const uint8_t *bytes, size_t size) {
 	static const uint8_t others[] = {0, '\n', '=', '[', 0xff};
 	uint8_t *copy = malloc(size + 1); /* of its own, so that sanitizers see its end */
@@ -22,7 +25,7 @@ static void try_all(const uint8_t *bytes, size_t size) {
 	}
 	LLVMFuzzerTestOneInput(bytes, size);
 	memcpy(copy, bytes, size);
-	for (size_t i = 0; i < size && i < CHANGED_MAX; i++) {
+	for (size_t i = 0; i < size && i < CHANGED_MAX && !plain; i++) {
 		LLVMFuzzerTestOneInput(copy, i);
 		for (size_t j = 0; j < sizeof(others); j++) {
 			copy[i] = others[j];
@@ -64,8 +67,13 @@ static int replay_folder(const char *folder) {
 
 int main(int argc, char **argv) {
 	for (int i = 1; i < argc; i++) {
-		int n = replay_folder(argv[i]);
+		int n;
 
+		if (!strcmp(argv[i], "--plain")) {
+			plain = true;
+			continue;
+		}
+		n = replay_folder(argv[i]);
 		printf("%s: %d files\n", argv[i], n);
 		if (n == 0) {
 			return 1;

@@ -261,6 +261,10 @@ static void enforce_reuses_control_blocks_that_are_done(void **state) {
 	second = control_of(a, false);
 	assert_true(second != first);
 	complete(&arg, 0);
+	/* Counted as complete, but not put back yet. */
+	((struct twin_ctl *)(uintptr_t)first)->next = 1;
+	assert_true(control_of((CUstream)&fake.n_loads, false) != first);
+	((struct twin_ctl *)(uintptr_t)first)->next = 0;
 	enforce_stream_destroying(NULL, (CUstream)&fake.n_allocs); /* not known: nothing happens */
 	assert_true(control_of((CUstream)&fake.n_allocs, false) == first);
 }

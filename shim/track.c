@@ -282,7 +282,8 @@ static nsec_t look(struct lane *lane, nsec_t now) {
 	last = last_of(lane, &inside);
 	if (atomic_load(&lane->state) != LANE_DRAINING && now < last + linger) {
 		/* A program that keeps going is looked at less and less. */
-		lane->watch_ns = clamp(lane->watch_ns * 2, linger, WATCH_MAX_NS);
+		lane->watch_ns = clamp(lane->watch_ns * 2,
+				       linger < WATCH_MAX_NS ? linger : WATCH_MAX_NS, WATCH_MAX_NS);
 		return now + lane->watch_ns;
 	}
 	lane->watch_ns = 0;

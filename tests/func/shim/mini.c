@@ -200,17 +200,30 @@ bool mini_is_called(struct mini *m) {
 }
 
 int mini_accept(struct mini *m) {
+	return mini_accept_held(m, 0);
+}
+
+int mini_accept_held(struct mini *m, uint64_t job) {
 	int fd = mini_accept_only(m);
 	Sbeet__ToDaemon *hello = mini_expect(fd, SBEET__TO_DAEMON__BODY_HELLO);
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
 	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
 
+	char *features[] = {(char *)PROTO_FEATURE_RESUME};
+
 	assert_string_equal(hello->hello->program, "guest");
+	assert_int_equal(hello->hello->n_held, job != 0);
+	if (job) {
+		assert_int_equal(hello->hello->held[0]->job, job);
+		assert_int_equal(hello->hello->held[0]->sms.len, 5); /* as mini_grant() said */
+	}
 	mini_free(hello);
 	welcome.version = 1;
 	welcome.session = 7;
 	welcome.task = (char *)"guest";
 	welcome.linger_ns = m->linger_ns;
+	welcome.features = features;
+	welcome.n_features = m->resumes;
 	welcome.mps_pipe_directory = (char *)"/tmp/pipe-of-test";
 	welcome.mps_log_directory = (char *)"/tmp/log-of-test";
 	answer.body_case = SBEET__TO_SHIM__BODY_WELCOME;
@@ -328,7 +341,9 @@ bool mini_read(int fd, uint64_t job, struct mini_sums *sums) {
 	} else if (m->body_case != SBEET__TO_DAEMON__BODY_KERNEL) {
 		assert_true(done);
 		assert_int_equal(m->done->job, job);
-		assert_int_equal(m->done->launches, sums->launches);
+		assert_in_range(m->done->launches, sums->launches,
+				sums->launches + sums->elsewhere);
+		sums->launches = m->done->launches;
 		assert_int_equal(m->done->copies, sums->copies);
 		assert_true(m->done->finished_ns >= m->done->granted_ns);
 		sums->cancelled = m->done->cancelled;
@@ -337,10 +352,14 @@ bool mini_read(int fd, uint64_t job, struct mini_sums *sums) {
 	return done;
 }
 
-struct mini_sums mini_done(int fd, uint64_t job) {
-	struct mini_sums sums = {0};
+struct mini_sums mini_done_after(int fd, uint64_t job, uint64_t before) {
+	struct mini_sums sums = {.elsewhere = before};
 
 	while (!mini_read(fd, job, &sums)) {
 	}
 	return sums;
+}
+
+struct mini_sums mini_done(int fd, uint64_t job) {
+	return mini_done_after(fd, job, 0);
 }

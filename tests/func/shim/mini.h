@@ -25,6 +25,7 @@ struct mini {
 	char socket[96];
 	int listener;	    /* -1: nobody listens */
 	uint64_t linger_ns; /* that Welcome tells */
+	bool resumes;	    /* Welcome has the feature "resume"; else it is an older daemon's */
 	pid_t guest;
 	int to_guest, from_guest;
 };
@@ -56,6 +57,8 @@ unsigned mini_said(struct mini *m, const char *text);
 
 /* A new connection of the guest, Hello read and Welcome sent. */
 int mini_accept(struct mini *m);
+/* The same; the Hello must name @job, and no other, as held. 0: none. */
+int mini_accept_held(struct mini *m, uint64_t job);
 /* The same without any answer. */
 int mini_accept_only(struct mini *m);
 bool mini_is_called(struct mini *m); /* somebody is waiting to be accepted */
@@ -75,9 +78,12 @@ void mini_send(int fd, const Sbeet__ToShim *m);
  * of other numbers must not be mentioned. */
 struct mini_sums {
 	uint64_t launches, copies;
+	uint64_t elsewhere; /* launches that may have been told over another connection */
 	bool cancelled;
 };
 struct mini_sums mini_done(int fd, uint64_t job);
 
 /* One message of those, added to @sums. Return: was it the JobDone? */
 bool mini_read(int fd, uint64_t job, struct mini_sums *sums);
+/* The same, when up to @before launches may have been told over another connection. */
+struct mini_sums mini_done_after(int fd, uint64_t job, uint64_t before);

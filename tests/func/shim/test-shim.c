@@ -530,6 +530,103 @@ static void shim_asks_the_next_daemon(void **state) {
 	close(fd);
 }
 
+/* The job that runs is another daemon's before it ends, though the program asks for nothing. */
+static void shim_tells_the_next_daemon_what_it_holds(void **state) {
+	struct mini *m = *state;
+	int fd;
+	uint64_t job;
+
+	m->resumes = true;
+	fd = begin(m, plain);
+	mini_do(m, "@0 hold 1", 0);
+	job = open_job(m, fd);
+	for (int i = 0; i < 3; i++) {
+		close(fd);
+		fd = mini_accept_held(m, job);
+	}
+	mini_do(m, "@0 launch 10", 0);
+	mini_do(m, "@0 hold 0", 0);
+	mini_do(m, "@0 sync", 0);
+	assert_int_equal(mini_done_after(fd, job, 1).launches, 11);
+	close(fd);
+	mini_tell(m, "@0 launch");
+	fd = mini_accept(m); /* nothing is held any more */
+	mini_grant(fd, mini_request(fd, NULL), WHOLE);
+	mini_answers(m, "0 launch 0");
+	close(fd);
+	assert_int_equal(mini_said(m, "unmanaged"), 0);
+}
+
+/* Who waits asks the next one again. */
+static void shim_waits_on_at_the_next_daemon(void **state) {
+	struct mini *m = *state;
+	uint64_t job;
+	int fd;
+
+	m->resumes = true;
+	fd = begin(m, plain);
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	for (int i = 0; i < 3; i++) {
+		mini_unlisten(m);
+		close(fd);
+		mini_listen(m);
+		fd = mini_accept(m);
+		assert_int_equal(mini_request(fd, NULL), job);
+	}
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 launch 0");
+	assert_int_equal(mini_said(m, "unmanaged"), 0);
+	close(fd);
+}
+
+/* An older daemon is told nothing about a job that it does not know. */
+static void shim_asks_an_older_daemon_as_ever(void **state) {
+	struct mini *m = *state;
+	uint64_t job;
+	int fd;
+
+	m->resumes = true;
+	fd = begin(m, plain);
+	mini_do(m, "@0 hold 1", 0);
+	job = open_job(m, fd);
+	m->resumes = false;
+	close(fd);
+	fd = mini_accept_held(m, job);
+	mini_do(m, "@0 hold 0", 0);
+	mini_do(m, "@0 sync", 0);
+	mini_tell(m, "@0 launch");
+	mini_grant(fd, mini_request(fd, NULL), WHOLE); /* the first that it says */
+	mini_answers(m, "0 launch 0");
+	close(fd);
+}
+
+/* What another version of sbeetd answers reaches the user, once, and the program runs. */
+static void shim_says_that_versions_differ(void **state) {
+	struct mini *m = *state;
+	Sbeet__Error error = SBEET__ERROR__INIT;
+	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
+	int fd;
+
+	mini_listen(m);
+	mini_start(m, plain);
+	mini_tell(m, "@0 init");
+	fd = mini_accept_only(m);
+	mini_free(mini_expect(fd, SBEET__TO_DAEMON__BODY_HELLO));
+	error.code = SBEET__ERROR_CODE__ERROR_CODE_VERSION;
+	error.text = (char *)"this sbeetd speaks protocol 99: install the same version of both";
+	answer.body_case = SBEET__TO_SHIM__BODY_ERROR;
+	answer.error = &error;
+	mini_send(fd, &answer);
+	close(fd);
+	mini_unlisten(m);
+	mini_answers(m, "0 init 0");
+	mini_do(m, "@0 device", 0);
+	mini_do(m, "@0 launch 10", 0);
+	mini_do(m, "@0 launches", 10);
+	assert_int_equal(mini_said(m, "install the same version of both"), 1);
+}
+
 static void shim_goes_on_when_refused(void **state) {
 	struct mini *m = *state;
 	int fd = begin(m, plain);
@@ -752,6 +849,10 @@ int main(void) {
 		CASE(shim_goes_on_when_daemon_dies_in_the_greeting),
 		CASE(shim_goes_on_when_daemon_never_answers),
 		CASE(shim_asks_the_next_daemon),
+		CASE(shim_tells_the_next_daemon_what_it_holds),
+		CASE(shim_waits_on_at_the_next_daemon),
+		CASE(shim_asks_an_older_daemon_as_ever),
+		CASE(shim_says_that_versions_differ),
 		CASE(shim_goes_on_when_refused),
 		CASE(shim_fails_clearly_when_daemon_is_required),
 		CASE(shim_waits_for_required_daemon),

@@ -16,8 +16,8 @@ struct graph {
 
 struct reach {
 	struct graph graph;
-	uint8_t *reached; /* owned, as below: one for each function, for walks */
-	uint32_t *stack;
+	uint8_t *seen; /* owned, as below: one for each function; all 0 between walks */
+	uint32_t *list;
 };
 
 static int mention(struct decoder *d, struct graph *g, struct ptx_name name, uint8_t *uses_shared) {
@@ -93,22 +93,28 @@ static int graph_function(struct decoder *d, struct graph *g, uint32_t index, ui
 	return r;
 }
 
-/* Marks in @reached what @from reaches, itself included. @stack: as many as there are functions. */
-static void graph_reach(const struct graph *g, uint32_t from, uint8_t *reached, uint32_t *stack) {
-	size_t depth = 0;
+/* Puts into reach->list what @from reaches, itself first. What it costs depends on those alone: a
+ * module may have many kernels. Return: how many. */
+static size_t graph_reach(struct reach *reach, uint32_t from) {
+	const struct graph *g = &reach->graph;
+	size_t n = 0;
 
-	stack[depth++] = from;
-	reached[from] = 1;
-	while (depth > 0) {
-		uint32_t f = stack[--depth];
+	reach->list[n++] = from;
+	reach->seen[from] = 1;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t f = reach->list[i];
 
 		for (size_t e = g->first[f]; e < g->first[f + 1]; e++) {
-			if (!reached[g->list[e]]) {
-				reached[g->list[e]] = 1;
-				stack[depth++] = g->list[e];
+			if (!reach->seen[g->list[e]]) {
+				reach->seen[g->list[e]] = 1;
+				reach->list[n++] = g->list[e];
 			}
 		}
 	}
+	for (size_t i = 0; i < n; i++) {
+		reach->seen[reach->list[i]] = 0;
+	}
+	return n;
 }
 
 /*
@@ -142,14 +148,13 @@ static void place_shared(struct decoder *d) {
 /* uses: [function][shared variable]. */
 static int reach_shared(struct reach *reach, struct decoder *d, const uint8_t *uses) {
 	struct interp_module *m = d->m;
-	uint8_t *reached = reach->reached;
 
-	for (size_t e = 0; e < m->n_entries; e++) {
-		memset(reached, 0, m->n_funcs);
-		graph_reach(&reach->graph, m->entries[e], reached, reach->stack);
-		for (size_t f = 0; f < m->n_funcs; f++) {
-			for (size_t v = 0; reached[f] && v < d->n_shared; v++) {
-				d->shared[v].users[e] |= uses[f * d->n_shared + v];
+	for (size_t e = 0; e < m->n_entries && d->n_shared > 0; e++) {
+		size_t n = graph_reach(reach, m->entries[e]);
+
+		for (size_t i = 0; i < n; i++) {
+			for (size_t v = 0; v < d->n_shared; v++) {
+				d->shared[v].users[e] |= uses[reach->list[i] * d->n_shared + v];
 			}
 		}
 	}
@@ -168,8 +173,8 @@ struct reach *reach_free(struct reach *reach) {
 	}
 	free(reach->graph.first);
 	free(reach->graph.list);
-	free(reach->reached);
-	free(reach->stack);
+	free(reach->seen);
+	free(reach->list);
 	free(reach);
 	return NULL;
 }
@@ -181,10 +186,10 @@ int reach_new(struct reach **ret, struct decoder *d) {
 	int r = -ENOMEM;
 
 	if (reach && uses) {
-		reach->reached = calloc(n + 1, 1);
-		reach->stack = calloc(n + 1, sizeof(*reach->stack));
+		reach->seen = calloc(n + 1, 1);
+		reach->list = calloc(n + 1, sizeof(*reach->list));
 		reach->graph.first = calloc(n + 1, sizeof(*reach->graph.first));
-		r = reach->reached && reach->stack && reach->graph.first ? 0 : -ENOMEM;
+		r = reach->seen && reach->list && reach->graph.first ? 0 : -ENOMEM;
 	}
 	for (uint32_t f = 0; f < n && r == 0; f++) {
 		reach->graph.first[f] = reach->graph.n;
@@ -227,33 +232,34 @@ static bool func_is_dependent(const struct interp_module *m, const struct interp
 	return false;
 }
 
-/* A kernel lacks what any function that it reaches lacks. */
+/* A kernel lacks what the function @f, which it reaches, lacks. */
+static int inherit(struct interp_kernel *k, const struct interp_kernel *f) {
+	if (f->unsupported && !k->unsupported) {
+		k->unsupported = strdup(f->unsupported);
+		if (!k->unsupported) {
+			return -ENOMEM;
+		}
+	}
+	if (f->max_live > k->max_live) {
+		k->max_live = f->max_live;
+	}
+	k->dependent |= f->dependent;
+	return 0;
+}
+
 int reach_inherit(struct reach *reach, struct decoder *d) {
 	struct interp_module *m = d->m;
-	uint8_t *reached = reach->reached;
+	int r = 0;
 
 	for (size_t f = 0; f < m->n_funcs; f++) {
 		m->funcs[f].dependent = func_is_dependent(m, &m->funcs[f]);
 	}
-	for (size_t e = 0; e < m->n_entries; e++) {
-		struct interp_kernel *k = &m->funcs[m->entries[e]];
+	for (size_t e = 0; e < m->n_entries && r == 0; e++) {
+		size_t n = graph_reach(reach, m->entries[e]);
 
-		memset(reached, 0, m->n_funcs);
-		graph_reach(&reach->graph, m->entries[e], reached, reach->stack);
-		for (size_t f = 0; f < m->n_funcs && !k->unsupported; f++) {
-			if (reached[f] && m->funcs[f].unsupported) {
-				k->unsupported = strdup(m->funcs[f].unsupported);
-				if (!k->unsupported) {
-					return -ENOMEM;
-				}
-			}
-		}
-		for (size_t f = 0; f < m->n_funcs; f++) {
-			if (reached[f] && m->funcs[f].max_live > k->max_live) {
-				k->max_live = m->funcs[f].max_live;
-			}
-			k->dependent |= reached[f] && m->funcs[f].dependent;
+		for (size_t i = 0; i < n && r == 0; i++) {
+			r = inherit(&m->funcs[m->entries[e]], &m->funcs[reach->list[i]]);
 		}
 	}
-	return 0;
+	return r;
 }

@@ -5,6 +5,7 @@
  * else their number is shown.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,26 +14,22 @@
 
 #include "client/control.h"
 #include "client/ctl.h"
+#include "client/map.h"
 #include "client/options.h"
 #include "client/snapshot.h"
 #include "client/table.h"
 #include "client/verb.h"
 #include "proto/units.h"
 
-/* The picture of a GPU's SMs: so many letters a line, with as many lines as it takes. On a terminal
- * with no room for MAP_MIN it is one line of MAP_MIN, where a letter stands for several SMs. */
-#define MAP_MAX 64
-#define MAP_MIN 16
-
-/* What the map leaves to the other columns of its table: names are cut before the map is. */
-#define MAP_BESIDE 41
-#define MAP_NAME   16
-
 /* A reading of the power that is older than this is shown with its age. */
 #define POWER_FRESH_NS (3 * NSEC_PER_SEC)
 
 #define WATCH_DEFAULT_NS (2 * NSEC_PER_SEC)
 #define WATCH_MIN_NS	 (100 * NSEC_PER_MSEC)
+
+/* What the map leaves to the other columns of its table: names are cut before the map is. */
+#define MAP_BESIDE 41
+#define MAP_NAME   16
 
 struct status_options {
 	nsec_t watch; /* 0: once */
@@ -65,81 +62,6 @@ static const struct option status_options[] = {
 	 offsetof(struct status_options, watch), "seconds, at least 0.1, such as 2, 0.5 or 500ms"},
 	{0},
 };
-
-/* The letter that stands for the @n-th running job: a capital if its SMs are the very ones. */
-static char map_letter(size_t n, const Sbeet__Control__Job *job) {
-	if (n >= 26) {
-		return '+';
-	}
-	return (char)((job_is_exact(job) ? 'A' : 'a') + n);
-}
-
-/* Which running job holds most of the SMs [@first, @first + @n) of GPU @gpu; '.' if none does. */
-static char map_column(const struct snapshot *s, unsigned gpu, unsigned first, unsigned n) {
-	struct smset part = smset_range(first, n);
-	unsigned most = 0;
-	size_t running = 0;
-	char letter = '.';
-
-	for (size_t i = 0; i < s->n_jobs; i++) {
-		const Sbeet__Control__Job *job = s->jobs[i];
-		struct smset sms = job_sms(job);
-		struct smset here = smset_and(&sms, &part);
-
-		if (!job_is_running(job)) {
-			continue;
-		}
-		if (job->gpu == gpu && smset_count(&here) > most) {
-			most = smset_count(&here);
-			letter = map_letter(running, job);
-		}
-		running++;
-	}
-	return letter;
-}
-
-struct map {
-	unsigned per_letter; /* SMs */
-	unsigned per_line;   /* letters */
-	unsigned n_lines;
-};
-
-/* How to show @n_sms SMs on a terminal of @width columns (0: none). */
-static struct map map_plan(unsigned n_sms, unsigned width, size_t longest_name) {
-	unsigned beside =
-		MAP_BESIDE + (unsigned)(longest_name < MAP_NAME ? longest_name : MAP_NAME);
-	unsigned room = width == 0 ? MAP_MAX : width > beside ? width - beside : 0;
-	struct map m = {.per_letter = 1, .n_lines = 1};
-
-	if (room < MAP_MIN) {
-		m.per_letter = (n_sms + MAP_MIN - 1) / MAP_MIN;
-		m.per_line = MAP_MIN;
-		return m;
-	}
-	room = room > MAP_MAX ? MAP_MAX : room;
-	m.n_lines = n_sms > room ? (n_sms + room - 1) / room : 1;
-	/* Lines of one length, but for the last. */
-	m.per_line = (n_sms + m.n_lines - 1) / m.n_lines;
-	return m;
-}
-
-/* Line @line of the map: "[aaaaa", " aabbb", " bb...]". */
-static void map_print(const struct snapshot *s, const Sbeet__Control__Gpu *gpu, struct map map,
-		      unsigned line, char text[MAP_MAX + 3]) {
-	unsigned sm = line * map.per_line * map.per_letter;
-	size_t n = 0;
-
-	text[n++] = line == 0 ? '[' : ' ';
-	for (unsigned i = 0; i < map.per_line && sm < gpu->sms; i++, sm += map.per_letter) {
-		text[n++] =
-			map_column(s, gpu->index, sm,
-				   gpu->sms - sm < map.per_letter ? gpu->sms - sm : map.per_letter);
-	}
-	if (sm >= gpu->sms) {
-		text[n++] = ']';
-	}
-	text[n] = '\0';
-}
 
 /* What `status` prints to; the same for each of its tables. */
 struct page {
@@ -253,11 +175,18 @@ static size_t longest_name(const struct snapshot *s) {
 	return longest;
 }
 
+/* Columns that the map may take on a terminal of @width (0: none). */
+static unsigned map_room(unsigned width, size_t longest) {
+	unsigned beside = MAP_BESIDE + (unsigned)(longest < MAP_NAME ? longest : MAP_NAME);
+
+	return width == 0 ? UINT_MAX : width > beside ? width - beside : 0;
+}
+
 static void add_gpu(struct table *t, const struct snapshot *s, const Sbeet__Control__Gpu *g,
 		    unsigned width) {
-	struct map map = map_plan(g->sms, width, longest_name(s));
+	struct map map = map_plan(g->sms, map_room(width, longest_name(s)));
 	struct smset busy = SMSET_EMPTY;
-	char text[MAP_MAX + 3];
+	char text[MAP_TEXT];
 
 	smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
 	table_number(t, g->index);

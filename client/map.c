@@ -50,6 +50,13 @@ struct map map_plan(unsigned n_sms, unsigned room) {
 	return m;
 }
 
+struct map map_plan_line(unsigned n_sms) {
+	unsigned per_letter = (n_sms + MAP_MAX - 1) / MAP_MAX;
+
+	per_letter = per_letter ? per_letter : 1;
+	return (struct map){.per_letter = per_letter, .per_line = MAP_MAX, .n_lines = 1};
+}
+
 void map_print(const struct snapshot *s, const Sbeet__Control__Gpu *gpu, struct map map,
 	       unsigned line, char text[MAP_TEXT]) {
 	unsigned sm = line * map.per_line * map.per_letter;

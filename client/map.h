@@ -21,6 +21,9 @@ struct map {
 /* How to show @n_sms SMs in @room columns; UINT_MAX: as many as there are. */
 struct map map_plan(unsigned n_sms, unsigned room);
 
+/* The same on one line of at most MAP_MAX letters. */
+struct map map_plan_line(unsigned n_sms);
+
 /* Line @line of the map: "[aaaaa", " aabbb", " bb...]". */
 void map_print(const struct snapshot *s, const Sbeet__Control__Gpu *gpu, struct map map,
 	       unsigned line, char text[MAP_TEXT]);

@@ -36,7 +36,59 @@ static int allocate(struct snapshot *s) {
 	s->gpus = calloc(s->n_gpus + 1, sizeof(*s->gpus));
 	s->sessions = calloc(s->n_sessions + 1, sizeof(*s->sessions));
 	s->jobs = calloc(s->n_jobs + 1, sizeof(*s->jobs));
-	return s->gpus && s->sessions && s->jobs ? 0 : -ENOMEM;
+	s->running = calloc(s->n_jobs + 1, sizeof(*s->running));
+	s->tasks = calloc(s->n_sessions + 1, sizeof(*s->tasks));
+	return s->gpus && s->sessions && s->jobs && s->running && s->tasks ? 0 : -ENOMEM;
+}
+
+static struct snapshot_task *find_task(struct snapshot *s, const char *name) {
+	for (size_t i = 0; i < s->n_tasks; i++) {
+		if (strcmp(s->tasks[i].name, name) == 0) {
+			return &s->tasks[i];
+		}
+	}
+	return NULL;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+	return a > b ? a : b;
+}
+
+/* A task is its sessions taken together; what it declares is what the last one did. */
+static void sum_tasks(struct snapshot *s) {
+	for (size_t i = 0; i < s->n_sessions; i++) {
+		const Sbeet__Control__Session *e = s->sessions[i];
+		struct snapshot_task *t = find_task(s, e->task);
+
+		t = t ? t : &s->tasks[s->n_tasks++];
+		t->name = e->task;
+		t->task_class = e->task_class;
+		t->period = e->period_ns;
+		t->deadline = e->deadline_ns;
+		t->priority = e->priority;
+		t->n_sessions++;
+		t->jobs += e->jobs;
+		t->launches += e->launches;
+		t->misses += e->misses;
+		t->max_wait = larger(t->max_wait, e->max_wait_ns);
+		t->max_response = larger(t->max_response, e->max_response_ns);
+	}
+}
+
+static void count_jobs(struct snapshot *s) {
+	size_t running = 0;
+
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		struct snapshot_task *t = find_task(s, s->jobs[i]->task);
+		bool runs = job_is_running(s->jobs[i]);
+
+		s->running[i] = running;
+		running += runs;
+		if (t) {
+			t->n_running += runs;
+			t->n_waiting += !runs;
+		}
+	}
 }
 
 /* A long answer is cut into packets anywhere between two elements; here it becomes one again. */
@@ -73,6 +125,8 @@ static int merge_packets(struct snapshot *s) {
 			s->jobs[job++] = part->jobs[k];
 		}
 	}
+	sum_tasks(s);
+	count_jobs(s);
 	return 0;
 }
 
@@ -102,6 +156,8 @@ void snapshot_deinit(struct snapshot *s) {
 	free(s->gpus);
 	free(s->sessions);
 	free(s->jobs);
+	free(s->running);
+	free(s->tasks);
 	control_answer_deinit(&s->answer);
 	*s = (struct snapshot){0};
 }
@@ -139,7 +195,8 @@ static json_t *service_json(const Sbeet__Control__Service *s) {
 		"misses", json_u64(s->misses), "protocol_errors", json_u64(s->protocol_errors), "now_ns", json_u64(s->now_ns));
 }
 
-static json_t *gpu_json(const Sbeet__Control__Gpu *g) {
+json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
+	const Sbeet__Control__Gpu *g = s->gpus[i];
 	struct smset busy = set_of(&g->sms_busy);
 
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "index",
@@ -152,7 +209,8 @@ static json_t *gpu_json(const Sbeet__Control__Gpu *g) {
 			 json_u64_known(g->energy_mj));
 }
 
-static json_t *session_json(const Sbeet__Control__Session *s) {
+json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
+	const Sbeet__Control__Session *s = snapshot->sessions[i];
 	bool realtime = s->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
 	bool thread = s->scope == SBEET__SCOPE__SCOPE_THREAD;
 	json_t *what, *counts;
@@ -181,7 +239,8 @@ static json_t *session_json(const Sbeet__Control__Session *s) {
 	return what;
 }
 
-static json_t *job_json(const Sbeet__Control__Job *j) {
+json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
+	const Sbeet__Control__Job *j = s->jobs[i];
 	bool running = job_is_running(j);
 	struct smset sms = job_sms(j);
 	char id[48];
@@ -204,6 +263,20 @@ static json_t *job_json(const Sbeet__Control__Job *j) {
 		json_u64_known(j->predicted_finish_ns), "overrun", (int)j->overrun);
 }
 
+json_t *snapshot_task_json(const struct snapshot *s, size_t i) {
+	const struct snapshot_task *t = &s->tasks[i];
+	bool realtime = t->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+
+	return json_pack(
+		"{s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "task",
+		json_text(t->name), "class", realtime ? "realtime" : "best-effort", "period_ns",
+		json_u64_known(t->period), "deadline_ns", json_u64_known(t->deadline), "priority",
+		(int)t->priority, "sessions", json_u64(t->n_sessions), "jobs_running",
+		json_u64(t->n_running), "jobs_waiting", json_u64(t->n_waiting), "jobs",
+		json_u64(t->jobs), "launches", json_u64(t->launches), "misses", json_u64(t->misses),
+		"max_wait_ns", json_u64(t->max_wait), "max_response_ns", json_u64(t->max_response));
+}
+
 /* Adds @element, which may be NULL after a failed allocation, to @array. */
 static int append(json_t *array, json_t *element) {
 	return array ? json_array_append_new(array, element) : (json_decref(element), -1);
@@ -214,13 +287,13 @@ json_t *snapshot_json(const struct snapshot *s) {
 	int r = 0;
 
 	for (size_t i = 0; i < s->n_gpus; i++) {
-		r |= append(gpus, gpu_json(s->gpus[i]));
+		r |= append(gpus, snapshot_gpu_json(s, i));
 	}
 	for (size_t i = 0; i < s->n_sessions; i++) {
-		r |= append(sessions, session_json(s->sessions[i]));
+		r |= append(sessions, snapshot_session_json(s, i));
 	}
 	for (size_t i = 0; i < s->n_jobs; i++) {
-		r |= append(jobs, job_json(s->jobs[i]));
+		r |= append(jobs, snapshot_job_json(s, i));
 	}
 	if (r != 0) {
 		json_decref(gpus);

@@ -11,6 +11,16 @@
 #include "client/json.h"
 #include "proto/smset.h"
 
+/* All sessions of one name. */
+struct snapshot_task {
+	const char *name; /* borrowed from a session */
+	Sbeet__TaskClass task_class;
+	uint64_t period, deadline; /* ns */
+	int32_t priority;
+	uint64_t n_sessions, n_running, n_waiting, jobs, launches, misses;
+	uint64_t max_wait, max_response; /* ns */
+};
+
 struct snapshot {
 	struct control_answer answer; /* owned; everything below points into it */
 	const Sbeet__Control__Service *service;
@@ -20,6 +30,9 @@ struct snapshot {
 	size_t n_sessions;
 	Sbeet__Control__Job **jobs;
 	size_t n_jobs;
+	size_t *running;	     /* owned: of each running job, how many run before it */
+	struct snapshot_task *tasks; /* owned */
+	size_t n_tasks;
 };
 
 /* Return: 0, or an enum ctl_exit with one line in @error. */
@@ -28,6 +41,12 @@ void snapshot_deinit(struct snapshot *s);
 
 /* The object that sbeetctl(1) documents; NULL if memory ran out. */
 json_t *snapshot_json(const struct snapshot *s);
+
+/* The @i-th one alone; likewise. */
+json_t *snapshot_gpu_json(const struct snapshot *s, size_t i);
+json_t *snapshot_session_json(const struct snapshot *s, size_t i);
+json_t *snapshot_task_json(const struct snapshot *s, size_t i);
+json_t *snapshot_job_json(const struct snapshot *s, size_t i);
 
 /* Whether the SMs of @job's set are the very ones that its kernels run on. Only then may the set be
  * shown as such; else just their number means anything. */

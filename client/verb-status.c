@@ -15,14 +15,12 @@
 #include "client/control.h"
 #include "client/ctl.h"
 #include "client/map.h"
+#include "client/objects.h"
 #include "client/options.h"
 #include "client/snapshot.h"
 #include "client/table.h"
 #include "client/verb.h"
 #include "proto/units.h"
-
-/* A reading of the power that is older than this is shown with its age. */
-#define POWER_FRESH_NS (3 * NSEC_PER_SEC)
 
 #define WATCH_DEFAULT_NS (2 * NSEC_PER_SEC)
 #define WATCH_MIN_NS	 (100 * NSEC_PER_MSEC)
@@ -86,21 +84,6 @@ static int finish_table(struct table *t, const struct page *page, size_t shown, 
 	return r;
 }
 
-/* The two largest units: "3min 2s", "5d 4h". */
-static void print_uptime(nsec_t t, char *text, size_t size) {
-	unsigned long long s = t / NSEC_PER_SEC;
-
-	if (s >= 86400) {
-		snprintf(text, size, "%llud %lluh", s / 86400, s % 86400 / 3600);
-	} else if (s >= 3600) {
-		snprintf(text, size, "%lluh %llumin", s / 3600, s % 3600 / 60);
-	} else if (s >= 60) {
-		snprintf(text, size, "%llumin %llus", s / 60, s % 60);
-	} else {
-		snprintf(text, size, "%llus", s);
-	}
-}
-
 /* Prints what belongs together, a line as long as the terminal allows. */
 static void print_parts(const struct page *page, const char *const *parts) {
 	size_t used = 0;
@@ -129,7 +112,7 @@ static void print_service(const Sbeet__Control__Service *s, const struct page *p
 		NULL};
 	const char *const second[] = {done, missed, abandoned, launches, errors, NULL};
 
-	print_uptime(s->uptime_ns, age, sizeof(age));
+	object_print_age(s->uptime_ns, age, sizeof(age));
 	snprintf(version, sizeof(version), "sbeetd %s", s->version);
 	snprintf(pid, sizeof(pid), "pid %u", s->pid);
 	snprintf(up, sizeof(up), "up %s", age);
@@ -146,22 +129,6 @@ static void print_service(const Sbeet__Control__Service *s, const struct page *p
 		 (unsigned long long)s->protocol_errors);
 	print_parts(page, second);
 	fputc('\n', page->out);
-}
-
-/* "46.0", or "46.0 (12s old)" where nobody has looked for a while. */
-static void add_power(struct table *t, const Sbeet__Control__Gpu *g) {
-	unsigned long long tenths = g->power_mw / 100;
-	char age[32];
-
-	if (!g->power_mw) {
-		table_text(t, NULL);
-	} else if (g->power_age_ns < POWER_FRESH_NS) {
-		table_value(t, (int64_t)g->power_mw, "%llu.%llu", tenths / 10, tenths % 10);
-	} else {
-		print_uptime(g->power_age_ns, age, sizeof(age));
-		table_value(t, (int64_t)g->power_mw, "%llu.%llu (%s old)", tenths / 10, tenths % 10,
-			    age);
-	}
 }
 
 static size_t longest_name(const struct snapshot *s) {
@@ -182,68 +149,21 @@ static unsigned map_room(unsigned width, size_t longest) {
 	return width == 0 ? UINT_MAX : width > beside ? width - beside : 0;
 }
 
-static void add_gpu(struct table *t, const struct snapshot *s, const Sbeet__Control__Gpu *g,
-		    unsigned width) {
-	struct map map = map_plan(g->sms, map_room(width, longest_name(s)));
-	struct smset busy = SMSET_EMPTY;
-	char text[MAP_TEXT];
-
-	smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
-	table_number(t, g->index);
-	table_text(t, g->name);
-	table_text(t, g->sharing);
-	table_number(t, g->sms);
-	table_number(t, smset_count(&busy));
-	add_power(t, g);
-	map_print(s, g, map, 0, text);
-	table_text(t, text);
-	for (unsigned line = 1; line < map.n_lines; line++) {
-		for (unsigned i = 0; i < 6; i++) {
-			table_blank(t);
-		}
-		map_print(s, g, map, line, text);
-		table_text(t, text);
-	}
-}
-
 static int print_gpus(const struct snapshot *s, const struct page *page) {
-	static const struct table_column columns[] = {
-		{"index", "GPU", .right = true},
-		{"name", "NAME", .elastic = true, .drop = 2},
-		{"sharing", "SHARING", .drop = 4},
-		{"n_sms", "SMS", .right = true, .drop = 1},
-		{"n_sms_busy", "BUSY", .right = true, .drop = 3},
-		{"power", "POWER W", .right = true, .drop = 5},
-		{"map", "SM MAP", .drop = 1},
-	};
+	unsigned room = map_room(page->style.width, longest_name(s));
 	struct table *t;
 
 	if (s->n_gpus == 0) {
 		fprintf(page->out, "No GPU found.\n\n");
 		return 0;
 	}
-	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
+	if (table_new(&t, object_gpu.columns, object_gpu.n_columns) < 0) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < s->n_gpus; i++) {
-		add_gpu(t, s, s->gpus[i], page->style.width);
+		object_add_gpu(t, s, s->gpus[i], map_plan(s->gpus[i]->sms, room));
 	}
 	return finish_table(t, page, s->n_gpus, s->n_gpus, "GPU");
-}
-
-static void add_session(struct table *t, const Sbeet__Control__Session *e) {
-	table_number(t, (int64_t)e->id);
-	table_text(t, e->task);
-	table_number(t, e->pid);
-	table_text(t, e->program);
-	table_text(t, e->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME ? "realtime"
-									      : "best-effort");
-	table_text(t, e->state);
-	table_number(t, (int64_t)e->jobs);
-	table_number(t, (int64_t)e->launches);
-	table_value(t, e->kernels_confinable, "%u/%u", e->kernels_confinable, e->kernels);
-	table_msec(t, (int64_t)e->max_response_ns);
-	table_number(t, (int64_t)e->misses);
 }
 
 static bool has_job(const struct snapshot *s, uint64_t session) {
@@ -261,19 +181,6 @@ static size_t rows_of(const struct page *page, size_t n) {
 }
 
 static int print_sessions(const struct snapshot *s, const struct page *page) {
-	static const struct table_column columns[] = {
-		{"id", "SESSION", .right = true},
-		{"task", "TASK", .elastic = true},
-		{"pid", "PID", .right = true, .drop = 5},
-		{"program", "PROGRAM", .elastic = true, .drop = 7},
-		{"class", "CLASS", .drop = 4},
-		{"state", "STATE", .drop = 6},
-		{"jobs", "JOBS", .right = true, .drop = 2},
-		{"launches", "LAUNCHES", .right = true, .drop = 8},
-		{"confinable", "CONFINABLE", .right = true, .drop = 9},
-		{"max_response", "MAX RESP ms", .right = true, .drop = 3},
-		{"misses", "MISSES", .right = true, .drop = 1},
-	};
 	size_t limit = rows_of(page, s->n_sessions), shown = 0;
 	struct table *t;
 
@@ -281,7 +188,7 @@ static int print_sessions(const struct snapshot *s, const struct page *page) {
 		fprintf(page->out, "No program is connected; start one with 'sbeetctl run'.\n");
 		return 0;
 	}
-	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
+	if (table_new(&t, object_session.columns, object_session.n_columns) < 0) {
 		return -ENOMEM;
 	}
 	/* Where not all are shown, those that are at work come first. */
@@ -290,7 +197,7 @@ static int print_sessions(const struct snapshot *s, const struct page *page) {
 			bool works = has_job(s, s->sessions[i]->id);
 
 			if (limit == s->n_sessions ? pass == 0 : works == (pass == 0)) {
-				add_session(t, s->sessions[i]);
+				object_session.add(t, s, i);
 				shown++;
 			}
 		}
@@ -298,92 +205,18 @@ static int print_sessions(const struct snapshot *s, const struct page *page) {
 	return finish_table(t, page, shown, s->n_sessions, "session");
 }
 
-/* "0-22" where that is what holds, "any 23" where only the number does, "all" where nothing holds.
- */
-static void add_sms(struct table *t, const Sbeet__Control__Job *job) {
-	struct smset sms = job_sms(job);
-	char text[SMSET_TEXT_MAX];
-
-	if (!job_is_running(job)) {
-		table_text(t, NULL);
-		table_text(t, NULL);
-		table_text(t, NULL);
-		return;
-	}
-	smset_print(&sms, text, sizeof(text));
-	if (job_is_exact(job)) {
-		table_text(t, text);
-	} else if (job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_NONE) {
-		table_text(t, "all");
-	} else {
-		table_value(t, smset_count(&sms), "any %u", smset_count(&sms));
-	}
-	table_text(t, enforcement_name(job->enforcement));
-	table_text(t, job_is_exact(job) ? "yes" : "no");
-}
-
-static void add_times(struct table *t, const Sbeet__Control__Job *job, uint64_t now) {
-	bool running = job_is_running(job);
-
-	table_msec(t, (int64_t)((running ? job->granted_ns : now) - job->release_ns));
-	if (running) {
-		table_msec(t, (int64_t)(now - job->granted_ns));
-	} else {
-		table_text(t, NULL);
-	}
-	if (job->deadline_ns) {
-		table_msec(t, (int64_t)(job->deadline_ns - now));
-	} else {
-		table_text(t, NULL);
-	}
-}
-
 static int print_jobs(const struct snapshot *s, const struct page *page) {
-	static const struct table_column columns[] = {
-		{"id", "JOB", .right = true},
-		{"map", "MAP", .drop = 6},
-		{"task", "TASK", .elastic = true, .drop = 1},
-		{"state", "STATE", .drop = 5},
-		{"gpu", "GPU", .right = true, .drop = 2},
-		{"sms", "SMS", .elastic = true, .drop = 3},
-		{"enforcement", "HELD BY", .drop = 4},
-		{"exact", "EXACT", .drop = 9},
-		{"wait", "WAITED ms", .right = true, .drop = 8},
-		{"run", "RUN ms", .right = true, .drop = 7},
-		{"left", "LEFT ms", .right = true, .drop = 4},
-		{"launches", "LAUNCHES", .right = true, .drop = 10},
-	};
-	size_t limit = rows_of(page, s->n_jobs), running = 0;
+	size_t limit = rows_of(page, s->n_jobs);
 	struct table *t;
 
 	if (s->n_jobs == 0) {
 		return 0;
 	}
-	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
+	if (table_new(&t, object_job.columns, object_job.n_columns) < 0) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < limit; i++) {
-		const Sbeet__Control__Job *j = s->jobs[i];
-
-		table_value(t, (int64_t)j->session, "%llu.%llu", (unsigned long long)j->session,
-			    (unsigned long long)j->job);
-		if (job_is_running(j)) {
-			char letter[2] = {map_letter(running++, j)};
-
-			table_text(t, letter);
-		} else {
-			table_text(t, NULL);
-		}
-		table_text(t, j->task);
-		table_text(t, j->state);
-		if (job_is_running(j)) {
-			table_number(t, j->gpu);
-		} else {
-			table_text(t, NULL);
-		}
-		add_sms(t, j);
-		add_times(t, j, s->service->now_ns);
-		table_number(t, (int64_t)j->launches);
+		object_job.add(t, s, i);
 	}
 	return finish_table(t, page, limit, s->n_jobs, "job");
 }

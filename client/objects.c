@@ -1,0 +1,319 @@
+/*
+ * objects.c: see objects.h.
+ */
+#include "client/objects.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "client/enforcement.h"
+
+/* A reading of the power that is older than this is shown with its age. */
+#define POWER_FRESH_NS (3 * NSEC_PER_SEC)
+
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The two largest units: "3min 2s", "5d 4h". */
+void object_print_age(nsec_t t, char *text, size_t size) {
+	unsigned long long s = t / NSEC_PER_SEC;
+
+	if (s >= 86400) {
+		snprintf(text, size, "%llud %lluh", s / 86400, s % 86400 / 3600);
+	} else if (s >= 3600) {
+		snprintf(text, size, "%lluh %llumin", s / 3600, s % 3600 / 60);
+	} else if (s >= 60) {
+		snprintf(text, size, "%llumin %llus", s / 60, s % 60);
+	} else {
+		snprintf(text, size, "%llus", s);
+	}
+}
+
+static const char *class_name(Sbeet__TaskClass task_class) {
+	return task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME ? "realtime" : "best-effort";
+}
+
+/* A time that may not be set. */
+static void add_msec_known(struct table *t, uint64_t nsec) {
+	if (nsec) {
+		table_msec(t, (int64_t)nsec);
+	} else {
+		table_text(t, NULL);
+	}
+}
+
+/* --- GPUs ----------------------------------------------------------------------------------- */
+
+static const struct table_column gpu_columns[] = {
+	{"index", "GPU", .right = true},
+	{"name", "NAME", .elastic = true, .drop = 2},
+	{"sharing", "SHARING", .drop = 4},
+	{"n_sms", "SMS", .right = true, .drop = 1},
+	{"n_sms_busy", "BUSY", .right = true, .drop = 3},
+	{"power", "POWER W", .right = true, .drop = 5},
+	{"map", "SM MAP", .drop = 1},
+	{"energy", "ENERGY J", .right = true, .hidden = true},
+	{"memory", "MEMORY MiB", .right = true, .hidden = true},
+};
+
+/* "46.0", or "46.0 (12s old)" where nobody has looked for a while. */
+static void add_power(struct table *t, const Sbeet__Control__Gpu *g) {
+	unsigned long long tenths = g->power_mw / 100;
+	char age[32];
+
+	if (!g->power_mw) {
+		table_text(t, NULL);
+	} else if (g->power_age_ns < POWER_FRESH_NS) {
+		table_value(t, (int64_t)g->power_mw, "%llu.%llu", tenths / 10, tenths % 10);
+	} else {
+		object_print_age(g->power_age_ns, age, sizeof(age));
+		table_value(t, (int64_t)g->power_mw, "%llu.%llu (%s old)", tenths / 10, tenths % 10,
+			    age);
+	}
+}
+
+void object_add_gpu(struct table *t, const struct snapshot *s, const Sbeet__Control__Gpu *g,
+		    struct map map) {
+	struct smset busy = SMSET_EMPTY;
+	char text[MAP_TEXT];
+
+	smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
+	table_number(t, g->index);
+	table_text(t, g->name);
+	table_text(t, g->sharing);
+	table_number(t, g->sms);
+	table_number(t, smset_count(&busy));
+	add_power(t, g);
+	map_print(s, g, map, 0, text);
+	table_text(t, text);
+	table_number(t, (int64_t)(g->energy_mj / 1000));
+	table_number(t, (int64_t)(g->memory_bytes >> 20));
+	for (unsigned line = 1; line < map.n_lines; line++) {
+		map_print(s, g, map, line, text);
+		for (size_t i = 0; i < N_OF(gpu_columns); i++) {
+			if (strcmp(gpu_columns[i].key, "map") == 0) {
+				table_text(t, text);
+			} else {
+				table_blank(t);
+			}
+		}
+	}
+}
+
+static size_t gpu_count(const struct snapshot *s) {
+	return s->n_gpus;
+}
+
+static void gpu_add(struct table *t, const struct snapshot *s, size_t i) {
+	object_add_gpu(t, s, s->gpus[i], map_plan_line(s->gpus[i]->sms));
+}
+
+static void gpu_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]) {
+	snprintf(text, OBJECT_ID_MAX, "%u", s->gpus[i]->index);
+}
+
+const struct object object_gpu = {"gpu",	   gpu_columns,	     N_OF(gpu_columns),
+				  "No GPU found.", gpu_count,	     gpu_add,
+				  gpu_id,	   snapshot_gpu_json};
+
+/* --- sessions ------------------------------------------------------------------------------- */
+
+static const struct table_column session_columns[] = {
+	{"id", "SESSION", .right = true},
+	{"task", "TASK", .elastic = true},
+	{"pid", "PID", .right = true, .drop = 5},
+	{"program", "PROGRAM", .elastic = true, .drop = 7},
+	{"class", "CLASS", .drop = 4},
+	{"state", "STATE", .drop = 6},
+	{"jobs", "JOBS", .right = true, .drop = 2},
+	{"launches", "LAUNCHES", .right = true, .drop = 8},
+	{"confinable", "CONFINABLE", .right = true, .drop = 9},
+	{"max_response", "MAX RESP ms", .right = true, .drop = 3},
+	{"misses", "MISSES", .right = true, .drop = 1},
+	{"uid", "UID", .right = true, .hidden = true},
+	{"scope", "SCOPE", .hidden = true},
+	{"priority", "PRIORITY", .right = true, .hidden = true},
+	{"period", "PERIOD ms", .right = true, .hidden = true},
+	{"deadline", "DEADLINE ms", .right = true, .hidden = true},
+	{"copies", "COPIES", .right = true, .hidden = true},
+	{"max_wait", "MAX WAIT ms", .right = true, .hidden = true},
+	{"planned", "PLANNED", .hidden = true},
+};
+
+static size_t session_count(const struct snapshot *s) {
+	return s->n_sessions;
+}
+
+static void session_add(struct table *t, const struct snapshot *s, size_t i) {
+	const Sbeet__Control__Session *e = s->sessions[i];
+
+	table_number(t, (int64_t)e->id);
+	table_text(t, e->task);
+	table_number(t, e->pid);
+	table_text(t, e->program);
+	table_text(t, class_name(e->task_class));
+	table_text(t, e->state);
+	table_number(t, (int64_t)e->jobs);
+	table_number(t, (int64_t)e->launches);
+	table_value(t, e->kernels_confinable, "%u/%u", e->kernels_confinable, e->kernels);
+	table_msec(t, (int64_t)e->max_response_ns);
+	table_number(t, (int64_t)e->misses);
+	table_number(t, e->uid);
+	table_text(t, e->scope == SBEET__SCOPE__SCOPE_THREAD ? "thread" : "process");
+	table_number(t, e->priority);
+	add_msec_known(t, e->period_ns);
+	add_msec_known(t, e->deadline_ns);
+	table_number(t, (int64_t)e->copies);
+	table_msec(t, (int64_t)e->max_wait_ns);
+	table_text(t, e->planned ? "yes" : "no");
+}
+
+static void session_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]) {
+	snprintf(text, OBJECT_ID_MAX, "%llu", (unsigned long long)s->sessions[i]->id);
+}
+
+#define NOBODY "No program is connected; start one with 'sbeetctl run'."
+
+const struct object object_session = {"session",  session_columns,	N_OF(session_columns),
+				      NOBODY,	  session_count,	session_add,
+				      session_id, snapshot_session_json};
+
+/* --- tasks: their sessions taken together --------------------------------------------------- */
+
+static const struct table_column task_columns[] = {
+	{"task", "TASK", .elastic = true},
+	{"class", "CLASS", .drop = 6},
+	{"sessions", "SESSIONS", .right = true, .drop = 5},
+	{"running", "RUNNING", .right = true, .drop = 7},
+	{"waiting", "WAITING", .right = true, .drop = 7},
+	{"period", "PERIOD ms", .right = true, .drop = 8},
+	{"deadline", "DEADLINE ms", .right = true, .drop = 3},
+	{"jobs", "JOBS", .right = true, .drop = 2},
+	{"max_wait", "MAX WAIT ms", .right = true, .drop = 9},
+	{"max_response", "MAX RESP ms", .right = true, .drop = 4},
+	{"misses", "MISSES", .right = true, .drop = 1},
+	{"priority", "PRIORITY", .right = true, .hidden = true},
+	{"launches", "LAUNCHES", .right = true, .hidden = true},
+};
+
+static size_t task_count(const struct snapshot *s) {
+	return s->n_tasks;
+}
+
+static void task_add(struct table *t, const struct snapshot *s, size_t i) {
+	const struct snapshot_task *e = &s->tasks[i];
+
+	table_text(t, e->name);
+	table_text(t, class_name(e->task_class));
+	table_number(t, (int64_t)e->n_sessions);
+	table_number(t, (int64_t)e->n_running);
+	table_number(t, (int64_t)e->n_waiting);
+	add_msec_known(t, e->period);
+	add_msec_known(t, e->deadline);
+	table_number(t, (int64_t)e->jobs);
+	table_msec(t, (int64_t)e->max_wait);
+	table_msec(t, (int64_t)e->max_response);
+	table_number(t, (int64_t)e->misses);
+	table_number(t, e->priority);
+	table_number(t, (int64_t)e->launches);
+}
+
+static void task_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]) {
+	snprintf(text, OBJECT_ID_MAX, "%s", s->tasks[i].name);
+}
+
+const struct object object_task = {"task",   task_columns, N_OF(task_columns), NOBODY, task_count,
+				   task_add, task_id,	   snapshot_task_json};
+
+/* --- jobs ----------------------------------------------------------------------------------- */
+
+static const struct table_column job_columns[] = {
+	{"id", "JOB", .right = true},
+	{"map", "MAP", .drop = 6},
+	{"task", "TASK", .elastic = true, .drop = 1},
+	{"state", "STATE", .drop = 5},
+	{"gpu", "GPU", .right = true, .drop = 2},
+	{"sms", "SMS", .elastic = true, .drop = 3},
+	{"enforcement", "HELD BY", .drop = 4},
+	{"exact", "EXACT", .drop = 9},
+	{"wait", "WAITED ms", .right = true, .drop = 8},
+	{"run", "RUN ms", .right = true, .drop = 7},
+	{"left", "LEFT ms", .right = true, .drop = 4},
+	{"launches", "LAUNCHES", .right = true, .drop = 10},
+	{"pid", "PID", .right = true, .hidden = true},
+	{"tid", "TID", .right = true, .hidden = true},
+};
+
+/* "0-22" where that is what holds, "any 23" where only the number does, "all" where nothing holds.
+ */
+static void add_sms(struct table *t, const Sbeet__Control__Job *job) {
+	struct smset sms = job_sms(job);
+	char text[SMSET_TEXT_MAX];
+
+	if (!job_is_running(job)) {
+		table_text(t, NULL);
+		table_text(t, NULL);
+		table_text(t, NULL);
+		return;
+	}
+	smset_print(&sms, text, sizeof(text));
+	if (job_is_exact(job)) {
+		table_text(t, text);
+	} else if (job->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_NONE) {
+		table_text(t, "all");
+	} else {
+		table_value(t, smset_count(&sms), "any %u", smset_count(&sms));
+	}
+	table_text(t, enforcement_name(job->enforcement));
+	table_text(t, job_is_exact(job) ? "yes" : "no");
+}
+
+static void add_times(struct table *t, const Sbeet__Control__Job *job, uint64_t now) {
+	bool running = job_is_running(job);
+
+	table_msec(t, (int64_t)((running ? job->granted_ns : now) - job->release_ns));
+	if (running) {
+		table_msec(t, (int64_t)(now - job->granted_ns));
+	} else {
+		table_text(t, NULL);
+	}
+	if (job->deadline_ns) {
+		table_msec(t, (int64_t)(job->deadline_ns - now));
+	} else {
+		table_text(t, NULL);
+	}
+}
+
+static size_t job_count(const struct snapshot *s) {
+	return s->n_jobs;
+}
+
+static void job_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]) {
+	snprintf(text, OBJECT_ID_MAX, "%llu.%llu", (unsigned long long)s->jobs[i]->session,
+		 (unsigned long long)s->jobs[i]->job);
+}
+
+static void job_add(struct table *t, const struct snapshot *s, size_t i) {
+	const Sbeet__Control__Job *j = s->jobs[i];
+	bool running = job_is_running(j);
+	char id[OBJECT_ID_MAX], letter[2] = {running ? map_letter(s->running[i], j) : '\0'};
+
+	job_id(s, i, id);
+	table_value(t, (int64_t)j->session, "%s", id);
+	table_text(t, letter);
+	table_text(t, j->task);
+	table_text(t, j->state);
+	if (running) {
+		table_number(t, j->gpu);
+	} else {
+		table_text(t, NULL);
+	}
+	add_sms(t, j);
+	add_times(t, j, s->service->now_ns);
+	table_number(t, (int64_t)j->launches);
+	table_number(t, j->pid);
+	table_number(t, j->tid);
+}
+
+const struct object object_job = {
+	"job",	 job_columns, N_OF(job_columns), "No job runs or waits.", job_count,
+	job_add, job_id,      snapshot_job_json};

@@ -402,3 +402,37 @@ int table_print(const struct table *t, const struct table_style *style, FILE *ou
 	free(l.widths);
 	return r;
 }
+
+void table_keep_row(struct table *t, size_t row) {
+	for (size_t i = 0; i < t->n_cells; i++) {
+		if (i / t->n_columns != row) {
+			free(t->cells[i].text);
+		}
+	}
+	if (row < table_rows(t)) {
+		memmove(t->cells, &t->cells[row * t->n_columns], t->n_columns * sizeof(*t->cells));
+		t->n_cells = t->n_columns;
+	} else {
+		t->n_cells = 0;
+	}
+}
+
+int table_print_fields(const struct table *t, FILE *out) {
+	size_t width = 0;
+
+	if (t->incomplete) {
+		return -ENOMEM;
+	}
+	for (size_t c = 0; c < t->n_columns; c++) {
+		size_t n = terminal_text_width(t->columns[c].header);
+
+		width = n > width ? n : width;
+	}
+	for (size_t row = 0; row < table_rows(t); row++) {
+		for (size_t c = 0; c < t->n_columns; c++) {
+			fprintf(out, "%*s  %s\n", (int)width, t->columns[c].header,
+				t->cells[row * t->n_columns + c].text);
+		}
+	}
+	return 0;
+}

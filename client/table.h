@@ -58,5 +58,12 @@ int table_select(struct table *t, const char *list, char *error, size_t error_si
 /* @key: a column, "-column" for descending order. Rows that are equal keep their order. */
 int table_sort(struct table *t, const char *key, char *error, size_t error_size);
 
+/* Keeps the row @row only. */
+void table_keep_row(struct table *t, size_t row);
+
+/* All columns of all rows, also those that are hidden, a line each: its key and its value. Return
+ * as table_print(). */
+int table_print_fields(const struct table *t, FILE *out);
+
 /* Return: 0, or -ENOMEM if the table is not complete; then nothing was printed. */
 int table_print(const struct table *t, const struct table_style *style, FILE *out);

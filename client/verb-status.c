@@ -9,10 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "client/control.h"
 #include "client/ctl.h"
 #include "client/map.h"
 #include "client/objects.h"
@@ -20,10 +18,8 @@
 #include "client/snapshot.h"
 #include "client/table.h"
 #include "client/verb.h"
+#include "client/watch.h"
 #include "proto/units.h"
-
-#define WATCH_DEFAULT_NS (2 * NSEC_PER_SEC)
-#define WATCH_MIN_NS	 (100 * NSEC_PER_MSEC)
 
 /* What the map leaves to the other columns of its table: names are cut before the map is. */
 #define MAP_BESIDE 41
@@ -33,31 +29,9 @@ struct status_options {
 	nsec_t watch; /* 0: once */
 };
 
-/* "2", "0.5": seconds; "500ms": as it says. */
-static int parse_watch(const char *text, void *target) {
-	char seconds[32];
-	nsec_t t = WATCH_DEFAULT_NS;
-	int r = 0;
-
-	if (text) {
-		r = units_parse_nsec(text, &t);
-		if (r == -EINVAL &&
-		    snprintf(seconds, sizeof(seconds), "%ss", text) < (int)sizeof(seconds)) {
-			r = units_parse_nsec(seconds, &t);
-		}
-	}
-	if (r == 0 && t < WATCH_MIN_NS) {
-		return -ERANGE;
-	}
-	if (r == 0) {
-		*(nsec_t *)target = t;
-	}
-	return r;
-}
-
 static const struct option status_options[] = {
-	{"watch", 'w', OPTION_OPTIONAL, "SEC", "again every SEC seconds (default: 2)", parse_watch,
-	 offsetof(struct status_options, watch), "seconds, at least 0.1, such as 2, 0.5 or 500ms"},
+	{"watch", 'w', OPTION_OPTIONAL, "SEC", OPTION_WATCH_SUMMARY, option_watch,
+	 offsetof(struct status_options, watch), OPTION_WATCH_EXPECTED},
 	{0},
 };
 
@@ -254,29 +228,6 @@ static int render(const struct ctl *ctl, const struct snapshot *s, size_t rows_m
 	return 0;
 }
 
-/* Draws over what is there, line by line, so that nothing flickers. A line is cleared before it is
- * written, and only the last row has no line feed, else the terminal would scroll. */
-static void redraw(const char *text) {
-	unsigned rows = terminal_height(STDOUT_FILENO);
-
-	fputs("\033[H", stdout);
-	for (unsigned row = 1; *text; row++) {
-		size_t len = strcspn(text, "\n");
-
-		if (row == rows && text[len] && text[len + 1]) {
-			fputs("\033[K...", stdout);
-			return;
-		}
-		printf("\033[K%.*s", (int)len, text);
-		if (row == rows) {
-			return;
-		}
-		fputc('\n', stdout);
-		text += len + (text[len] == '\n');
-	}
-	fputs("\033[J", stdout);
-}
-
 static size_t count_lines(const char *text) {
 	size_t n = 0;
 
@@ -287,8 +238,9 @@ static size_t count_lines(const char *text) {
 }
 
 /* As render(), with as many sessions and jobs as the terminal has lines for. */
-static int render_screen(const struct ctl *ctl, const struct snapshot *s, char **ret_text) {
-	size_t rows = terminal_height(STDOUT_FILENO), limit = rows, lines;
+static int render_screen(const struct ctl *ctl, const struct snapshot *s, size_t rows,
+			 char **ret_text) {
+	size_t limit = rows, lines;
 	char *text;
 
 	for (;;) {
@@ -308,84 +260,27 @@ static int render_screen(const struct ctl *ctl, const struct snapshot *s, char *
 	return 0;
 }
 
-static void print_time(void) {
-	time_t now = time(NULL);
-	struct tm tm;
-	char text[64];
+static int status_text(const struct ctl *ctl, const struct snapshot *s, unsigned rows,
+		       char **ret_text) {
+	int r = rows > 0 ? render_screen(ctl, s, rows, ret_text) : render(ctl, s, 0, ret_text);
 
-	if (localtime_r(&now, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm)) {
-		printf("-- %s\n", text);
-	}
-}
-
-static int show(const struct ctl *ctl, const struct snapshot *s, bool watching) {
-	/* A stream has one object a line. */
-	enum json_mode json =
-		watching && ctl->common.json == JSON_AUTO ? JSON_SHORT : ctl->common.json;
-	bool screen = watching && terminal_height(STDOUT_FILENO) > 0;
-	char *text;
-
-	if (json != JSON_OFF) {
-		return json_write(snapshot_json(s), json, stdout);
-	}
-	if ((screen ? render_screen(ctl, s, &text) : render(ctl, s, 0, &text)) < 0) {
-		return -ENOMEM;
-	}
-	if (screen) {
-		redraw(text);
-	} else {
-		if (watching) {
-			print_time();
-		}
-		fputs(text, stdout);
-	}
-	free(text);
-	return 0;
-}
-
-static int show_once(const struct ctl *ctl, struct control *control, bool watching) {
-	struct snapshot snapshot;
-	char error[512];
-	int r;
-
-	r = snapshot_init(&snapshot, control, error, sizeof(error));
-	if (r != 0) {
-		ctl_error("%s", error);
-		return r;
-	}
-	r = show(ctl, &snapshot, watching);
-	snapshot_deinit(&snapshot);
-	if (r == -ENOMEM) {
+	if (r < 0) {
 		ctl_error("cannot show sbeetd's status: out of memory");
-		return CTL_EXIT_FAILED;
 	}
-	if (fflush(stdout) == EOF || r < 0) {
-		return CTL_EXIT_FAILED; /* main() says what is wrong with stdout */
-	}
+	return r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
+}
+
+static int status_json(const struct ctl *ctl, const struct snapshot *s, json_t **ret) {
+	(void)ctl;
+	*ret = snapshot_json(s);
 	return CTL_EXIT_OK;
 }
 
 static int status(const struct ctl *ctl) {
+	static const struct watch_view view = {.json = status_json, .text = status_text};
 	const struct status_options *o = ctl->options;
-	struct timespec pause = {.tv_sec = (time_t)(o->watch / NSEC_PER_SEC),
-				 .tv_nsec = (long)(o->watch % NSEC_PER_SEC)};
-	struct control *control;
-	char error[512];
-	int r;
 
-	r = control_open(&control, error, sizeof(error));
-	if (r != 0) {
-		ctl_error("%s", error);
-		return r;
-	}
-	if (o->watch && ctl->common.json == JSON_OFF && terminal_height(STDOUT_FILENO) > 0) {
-		fputs("\033[2J", stdout);
-	}
-	do {
-		r = show_once(ctl, control, o->watch != 0);
-	} while (r == CTL_EXIT_OK && o->watch && nanosleep(&pause, NULL) == 0);
-	control_close(control);
-	return r;
+	return watch_run(ctl, o->watch, &view);
 }
 
 const struct verb verb_status = {

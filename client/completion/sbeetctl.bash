@@ -27,6 +27,11 @@ _sbeetctl_values() {
 	esac
 }
 
+# The ids of the objects $2 that the daemon has now: the first column of their list.
+_sbeetctl_ids() {
+	"$1" "$2" list --quiet --no-legend 2>/dev/null | sed 's/^ *\([^ ]*\).*/\1/'
+}
+
 # Sets COMPREPLY to the candidates in $1 (words) that begin with $2.
 _sbeetctl_reply() {
 	local word
@@ -120,6 +125,8 @@ _sbeetctl() {
 		_sbeetctl_reply "$(sed 's/ .*//' <<<"$verbs" | sort -u)" "$cur"
 	elif ((n_plain % 1000 == 0)) && grep -q "^$verb " <<<"$verbs"; then
 		_sbeetctl_reply "$(sed -n "s/^$verb //p" <<<"$verbs")" "$cur"
+	elif [[ $usage == *' ID' || $usage == *' SESSION'* ]]; then
+		_sbeetctl_reply "$(_sbeetctl_ids "$program" "${verb%% *}")" "$cur"
 	elif [[ $usage == *'[VERB]'* ]]; then
 		_sbeetctl_reply "$(sed 's/ .*//' <<<"$verbs" | sort -u)" "$cur"
 	elif [[ $usage == *' [--] '* ]]; then

@@ -220,6 +220,139 @@ static void job_explain_says_what_an_id_is(void **state) {
 	}
 }
 
+/* Runs sbeetctl, which must end with @code. */
+static struct spawned run(int code, const char *const *argv) {
+	struct spawned s = spawn(argv, NULL);
+
+	if (s.code != code) {
+		fail_msg("%s %s: exit code %d, expected %d: %s", argv[1], argv[2] ? argv[2] : "",
+			 s.code, code, s.err);
+	}
+	return s;
+}
+
+static void expect_out(const char *out, const char *const *argv) {
+	struct spawned s = run(0, argv);
+
+	assert_string_equal(s.out, out);
+	assert_string_equal(s.err, "");
+	spawned_deinit(&s);
+}
+
+static void expect_error(int code, const char *part, const char *const *argv) {
+	struct spawned s = run(code, argv);
+
+	assert_string_equal(s.out, "");
+	assert_contains(s.err, part);
+	spawned_deinit(&s);
+}
+
+static json_t *run_json(const char *const *argv) {
+	struct spawned s = run(0, argv);
+	json_t *o = json_loads(s.out, JSON_REJECT_DUPLICATES, NULL);
+
+	assert_non_null(o);
+	spawned_deinit(&s);
+	return o;
+}
+
+/* Each noun's list and show, for people and as JSON, and what is wrong with a command line. */
+static void lists_tell_of_each_kind_of_object(void **state) {
+	static const char *const args[] = {"--gpus", "46,6", "--sharing", "mps", NULL};
+	struct harness h = {0};
+	struct shim a, b;
+	struct spawned s;
+	json_t *o;
+
+	harness_start(&h, args);
+	expect_error(0, "No program is connected", ARGS(sbeetctl, "session", "list"));
+	expect_out("", ARGS(sbeetctl, "job", "list", "-q"));
+	a = shim_open("first", MASK_ALL);
+	b = shim_open("second", MASK_ALL);
+	shim_request(a.fd, 1, 0, MASK_WHOLE);
+	shim_granted(a.fd, 1);
+	shim_request(b.fd, 7, 0, MASK_WHOLE);
+	harness_settle();
+
+	expect_out("GPU  SMS  BUSY\n  0   46    46\n  1    6     0\n2 GPUs.\n",
+		   ARGS(sbeetctl, "gpu", "list", "--columns=index,n_sms,n_sms_busy"));
+	expect_out("1\n0\n", ARGS(sbeetctl, "gpu", "list", "--columns=index", "--sort=-index",
+				  "--no-legend"));
+	expect_out(
+		"TASK    RUNNING  WAITING\nfirst         1        0\nsecond        0        1\n"
+		"2 tasks.\n",
+		ARGS(sbeetctl, "task", "list", "--columns=task,running,waiting"));
+	expect_out("JOB  STATE    SMS\n1.1  running  0-45\n2.7  waiting  -\n2 jobs.\n",
+		   ARGS(sbeetctl, "job", "list", "--columns=id,state,sms"));
+	s = run(0, ARGS(sbeetctl, "session", "show", "2"));
+	assert_contains(s.out, "       TASK  second\n");
+	assert_contains(s.out, "      SCOPE  process\n");
+	spawned_deinit(&s);
+
+	o = run_json(ARGS(sbeetctl, "session", "list", "--json"));
+	assert_int_equal(json_array_size(o), 2);
+	json_decref(o);
+	o = run_json(ARGS(sbeetctl, "task", "show", "second", "--json"));
+	assert_int_equal(json_integer_value(json_object_get(o, "jobs_waiting")), 1);
+	json_decref(o);
+	o = run_json(ARGS(sbeetctl, "job", "show", "1.1", "--json"));
+	assert_string_equal(json_string_value(json_object_get(o, "sms")), "0-45");
+	json_decref(o);
+
+	expect_error(4, "no session '9'; 'sbeetctl session list' shows which there are",
+		     ARGS(sbeetctl, "session", "show", "9"));
+	expect_error(4, "no job '1'", ARGS(sbeetctl, "job", "show", "1"));
+	expect_error(4, "no gpu 'x'", ARGS(sbeetctl, "gpu", "show", "x", "--json"));
+	expect_error(4, "no task 'secon'", ARGS(sbeetctl, "task", "show", "secon"));
+	expect_error(2, "task", ARGS(sbeetctl, "task", "list", "--columns=tusk"));
+	expect_error(2, "task", ARGS(sbeetctl, "task", "list", "--sort=tusk"));
+	expect_error(2, "", ARGS(sbeetctl, "gpu", "show"));
+	shim_close(&a);
+	shim_close(&b);
+	harness_stop(&h, SIGTERM);
+	expect_error(3, "cannot reach sbeetd", ARGS(sbeetctl, "job", "list"));
+	harness_clean(&h);
+}
+
+/* What is recorded while a program works is what `trace export` makes a table of. */
+static void traces_have_what_happened(void **state) {
+	static const char *const args[] = {"--gpus", "46", "--sharing", "mps", NULL};
+	char path[128], missing[160];
+	struct harness h = {0};
+	struct spawned s;
+	struct shim a;
+
+	harness_start(&h, args);
+	a = shim_open("first", MASK_ALL);
+	shim_request(a.fd, 1, 0, MASK_ALL);
+	shim_granted(a.fd, 1);
+	harness_settle();
+	snprintf(path, sizeof(path), "%s/trace", h.directory);
+	s = run(0, ARGS(sbeetctl, "trace", "record", "-d", "50ms", path));
+	assert_contains(s.err, "4 events, 0 jobs done.\n"); /* start, GPU, session, grant */
+	spawned_deinit(&s);
+	s = run(0, ARGS(sbeetctl, "trace", "export", "--format=csv", path));
+	assert_contains(s.out, "\n1,1,\"first\",running,0,0,\"0-22\",23,count,0,");
+	spawned_deinit(&s);
+	s = run(0, ARGS(sbeetctl, "monitor", "--json", "--kind=job", "--number=1"));
+	assert_contains(s.out, "{\"event\":\"job-grant\",");
+	spawned_deinit(&s);
+
+	snprintf(missing, sizeof(missing), "%s/none/x", h.directory);
+	expect_error(1, "cannot write", ARGS(sbeetctl, "trace", "record", "-d", "1ms", missing));
+	expect_error(4, "cannot read", ARGS(sbeetctl, "trace", "export", missing));
+	expect_error(2, "expected chrome, csv or html",
+		     ARGS(sbeetctl, "trace", "export", "-f", "pdf", path));
+	expect_error(1, "line 1", ARGS(sbeetctl, "trace", "export", sbeetctl));
+	expect_error(2, "Did you mean 'job-miss'?", ARGS(sbeetctl, "monitor", "-k", "job-mis"));
+	expect_error(2, "", ARGS(sbeetctl, "monitor", "--gpu=16"));
+	shim_close(&a);
+	harness_stop(&h, SIGTERM);
+	expect_error(3, "cannot reach sbeetd", ARGS(sbeetctl, "monitor"));
+	expect_error(3, "cannot reach sbeetd", ARGS(sbeetctl, "trace", "record", missing));
+	harness_clean(&h);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(status_shows_jobs_side_by_side),
@@ -227,6 +360,8 @@ int main(void) {
 		cmocka_unit_test(status_tells_when_the_daemon_has_stopped),
 		cmocka_unit_test(job_explain_tells_why),
 		cmocka_unit_test(job_explain_says_what_an_id_is),
+		cmocka_unit_test(lists_tell_of_each_kind_of_object),
+		cmocka_unit_test(traces_have_what_happened),
 	};
 
 	sbeetctl = getenv("SBEETCTL");

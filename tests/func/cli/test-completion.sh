@@ -75,6 +75,26 @@ offers 'kernel.ptx' ptx --output ker
 offers 'kernel.ptx' ptx -o ker
 offers '' ptx --entry = k
 
+# Ids that the daemon has now.
+cat >live <<'END'
+#!/bin/sh
+case "$1 $2" in
+'session list') printf '%s\n' '    1  camera  4711' '   12  train   4712' ;;
+'job list') printf '%s\n' ' 1.18  a  camera' '12.3   -  train' ;;
+*) exec "$REAL_SBEETCTL" "$@" ;;
+esac
+END
+chmod +x live
+REAL_SBEETCTL=$sbeetctl
+export REAL_SBEETCTL
+mv sbeetctl real && mv live sbeetctl
+offers '1 12' session show ''
+offers '12' session show 12
+offers '1.18 12.3' job explain ''
+offers '1.18' job show 1.
+offers '' gpu show ''
+mv real sbeetctl
+
 # Files: programs and texts, names with spaces too.
 offers 'kernel.ptx' ptx k
 offers 'two words.ptx' ptx --json two
@@ -101,6 +121,9 @@ done
 if command -v zsh >/dev/null; then
 	zsh -n "$dir/_sbeetctl" || failed=1
 	sed '/^_sbeetctl "/d' "$dir/_sbeetctl" >functions.zsh
+	printf '#!/bin/sh\necho "  7  camera"\n' >live
+	chmod +x live
+	[ "$(zsh -fc '. ./functions.zsh; _sbeetctl_ids ./live session')" = 7 ] || { echo "zsh: no ids"; failed=1; }
 	zsh -fc '. ./functions.zsh; _sbeetctl_verbs ./sbeetctl' >described
 	while read -r verb; do
 		grep -q "^$verb:[a-z]" described || { echo "zsh: no verb '$verb'"; failed=1; }

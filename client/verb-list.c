@@ -1,0 +1,221 @@
+/*
+ * verb-list.c: `sbeetctl gpu|task|session|job list|show`: objects.h has all that differs.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/objects.h"
+#include "client/options.h"
+#include "client/verb.h"
+#include "client/watch.h"
+
+struct list_options {
+	nsec_t watch; /* 0: once */
+};
+
+static const struct option list_options[] = {
+	{"watch", 'w', OPTION_OPTIONAL, "SEC", OPTION_WATCH_SUMMARY, option_watch,
+	 offsetof(struct list_options, watch), OPTION_WATCH_EXPECTED},
+	{0},
+};
+
+/* "session list" is about sessions. */
+static const struct object *object_of(const struct ctl *ctl) {
+	static const struct object *const objects[] = {&object_gpu, &object_task, &object_session,
+						       &object_job};
+	const char *name = ctl->verb->name;
+	size_t i = 0;
+
+	while (strncmp(objects[i]->noun, name, strcspn(name, " ")) != 0) {
+		i++;
+	}
+	return objects[i];
+}
+
+static int out_of_memory(const struct object *o) {
+	ctl_error("cannot show what was asked of each %s: out of memory", o->noun);
+	return CTL_EXIT_FAILED;
+}
+
+/* Which one @id is. Return: 0 or CTL_EXIT_NO_OBJECT, after an error on stderr. */
+static int find(const struct object *o, const struct snapshot *s, const char *id, size_t *ret) {
+	for (size_t i = 0; i < o->count(s); i++) {
+		char text[OBJECT_ID_MAX];
+
+		o->id(s, i, text);
+		if (strcmp(text, id) == 0) {
+			*ret = i;
+			return 0;
+		}
+	}
+	ctl_error("no %s '%.64s'; 'sbeetctl %s list' shows which there are", o->noun, id, o->noun);
+	return CTL_EXIT_NO_OBJECT;
+}
+
+static int fill(const struct object *o, const struct snapshot *s, struct table **ret) {
+	if (table_new(ret, o->columns, o->n_columns) < 0) {
+		return out_of_memory(o);
+	}
+	for (size_t i = 0; i < o->count(s); i++) {
+		o->add(*ret, s, i);
+	}
+	return 0;
+}
+
+/* As --columns and --sort say. */
+static int arrange(const struct ctl *ctl, struct table *t) {
+	const struct ctl_common *c = &ctl->common;
+	char error[256];
+
+	if ((c->columns && table_select(t, c->columns, error, sizeof(error)) < 0) ||
+	    (c->sort && table_sort(t, c->sort, error, sizeof(error)) < 0)) {
+		ctl_error("%s", error);
+		return CTL_EXIT_USAGE;
+	}
+	return 0;
+}
+
+static void print_footer(const struct ctl *ctl, const struct object *o, size_t n, FILE *out) {
+	if (!ctl->common.no_legend) {
+		bool shouts = strcmp(o->noun, "gpu") == 0;
+
+		fprintf(out, "%zu %s%s.\n", n, shouts ? "GPU" : o->noun, n == 1 ? "" : "s");
+	}
+}
+
+static int list_text(const struct ctl *ctl, const struct snapshot *s, unsigned rows,
+		     char **ret_text) {
+	const struct object *o = object_of(ctl);
+	struct table_style style = {
+		.no_legend = ctl->common.no_legend,
+		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
+		.width = terminal_width(STDOUT_FILENO),
+	};
+	struct table *t;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+	int r = fill(o, s, &t);
+
+	(void)rows;
+	r = r ? r : arrange(ctl, t);
+	if (r) {
+		table_free(t);
+		return r;
+	}
+	out = open_memstream(&text, &size);
+	if (out && o->count(s) > 0) {
+		r = table_print(t, &style, out);
+		print_footer(ctl, o, o->count(s), out);
+	} else if (out && !ctl->common.quiet) {
+		fprintf(stderr, "%s\n", o->none);
+	}
+	table_free(t);
+	if (!out || fclose(out) == EOF || r < 0) {
+		free(text);
+		return out_of_memory(o);
+	}
+	*ret_text = text;
+	return CTL_EXIT_OK;
+}
+
+static int list_json(const struct ctl *ctl, const struct snapshot *s, json_t **ret) {
+	const struct object *o = object_of(ctl);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < o->count(s); i++) {
+		if (json_array_append_new(list, o->json(s, i)) < 0) {
+			json_decref(list);
+			return out_of_memory(o);
+		}
+	}
+	*ret = list;
+	return CTL_EXIT_OK;
+}
+
+static int show_text(const struct ctl *ctl, const struct snapshot *s, unsigned rows,
+		     char **ret_text) {
+	const struct object *o = object_of(ctl);
+	struct table *t = NULL;
+	char *text = NULL;
+	size_t size, i;
+	FILE *out;
+	int r;
+
+	(void)rows;
+	r = find(o, s, ctl->args[0], &i);
+	r = r ? r : fill(o, s, &t);
+	if (r) {
+		return r;
+	}
+	table_keep_row(t, i);
+	out = open_memstream(&text, &size);
+	r = out ? table_print_fields(t, out) : -ENOMEM;
+	table_free(t);
+	if (!out || fclose(out) == EOF || r < 0) {
+		free(text);
+		return out_of_memory(o);
+	}
+	*ret_text = text;
+	return CTL_EXIT_OK;
+}
+
+static int show_json(const struct ctl *ctl, const struct snapshot *s, json_t **ret) {
+	const struct object *o = object_of(ctl);
+	size_t i;
+	int r = find(o, s, ctl->args[0], &i);
+
+	if (r == 0) {
+		*ret = o->json(s, i);
+	}
+	return r;
+}
+
+static int list(const struct ctl *ctl) {
+	static const struct watch_view view = {.json = list_json, .text = list_text};
+	const struct list_options *o = ctl->options;
+
+	return watch_run(ctl, o->watch, &view);
+}
+
+static int show(const struct ctl *ctl) {
+	static const struct watch_view view = {.json = show_json, .text = show_text};
+	const struct list_options *o = ctl->options;
+
+	return watch_run(ctl, o->watch, &view);
+}
+
+/* The two verbs of a noun. */
+#define VERBS_OF(noun_, list_summary, show_summary, list_help) \
+	const struct verb verb_##noun_##_list = {              \
+		.name = #noun_ " list",                        \
+		.args = "",                                    \
+		.summary = list_summary,                       \
+		.flags = VERB_READS | VERB_TABLE,              \
+		.options = list_options,                       \
+		.options_size = sizeof(struct list_options),   \
+		.help = list_help,                             \
+		.function = list,                              \
+	};                                                     \
+	const struct verb verb_##noun_##_show = {              \
+		.name = #noun_ " show",                        \
+		.args = "ID",                                  \
+		.summary = show_summary,                       \
+		.flags = VERB_READS,                           \
+		.min_args = 1,                                 \
+		.max_args = 1,                                 \
+		.options = list_options,                       \
+		.options_size = sizeof(struct list_options),   \
+		.function = show,                              \
+	}
+
+VERBS_OF(gpu, "list GPUs: SMs, who holds them, power", "show all of one GPU",
+	 "More columns: energy, memory.\n");
+VERBS_OF(task, "list tasks: their sessions taken together", "show all of one task",
+	 "More columns: priority, launches.\n");
+VERBS_OF(session, "list sessions: the programs that are connected", "show all of one session",
+	 "More columns: uid, scope, priority, period, deadline, copies, max_wait, planned.\n");
+VERBS_OF(job, "list the jobs that run or wait", "show all of one job", "More columns: pid, tid.\n");

@@ -1,0 +1,204 @@
+/*
+ * bench-soak.c: sbeetd over a long life: its memory and descriptors after many requests, and how
+ * soon a dead program's SMs are another's.
+ *
+ * A program asks, is granted and reports the end, again and again; after every 1000 jobs it leaves
+ * and another comes. Exit 1 if the daemon has more descriptors at the end than after the first
+ * tenth or has grown by more than 256 KiB: that is a leak, and no matter of speed. Prints JSON
+ * lines.
+ *
+ * Usage: bench-soak [REQUESTS]     default 200000, or $SBEET_SOAK; 10000000 stand for a day
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "proto/limits.h"
+#include "proto/packet.h"
+#include "proto/units.h"
+
+#define JOBS_PER_PROGRAM 1000
+#define DEATHS		 200
+#define GROWTH_MAX_KIB	 256
+
+static uint8_t buffer[PROTO_PACKET_MAX];
+
+static void ask(int fd, uint64_t job) {
+	Sbeet__Request request = SBEET__REQUEST__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	uint8_t uuid[PROTO_UUID_BYTES] = {1};
+
+	request.job = job;
+	request.gpu_uuid.data = uuid;
+	request.gpu_uuid.len = sizeof(uuid);
+	request.release_ns = nsec_now();
+	request.enforcement_mask = 1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
+	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH;
+	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
+	m.request = &request;
+	if (packet_send(fd, &m.base, -1) < 0) {
+		bench_die("sending a request");
+	}
+}
+
+static void hear_grant(int fd) {
+	ProtobufCMessage *m = NULL;
+	int n = packet_receive(fd, buffer, NULL);
+
+	if (n <= 0 || packet_unpack(&sbeet__to_shim__descriptor, buffer, (size_t)n, &m) < 0 ||
+	    ((Sbeet__ToShim *)m)->body_case != SBEET__TO_SHIM__BODY_GRANT) {
+		bench_die("waiting for a grant");
+	}
+	packet_free(m);
+}
+
+static void end(int fd, uint64_t job) {
+	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	done.job = job;
+	done.launches = 1;
+	m.body_case = SBEET__TO_DAEMON__BODY_DONE;
+	m.done = &done;
+	if (packet_send(fd, &m.base, -1) < 0) {
+		bench_die("sending the end of a job");
+	}
+}
+
+struct size {
+	long kib;
+	unsigned descriptors;
+};
+
+static struct size measure(pid_t pid) {
+	struct size size = {0};
+	char path[64], line[128];
+	struct dirent *entry;
+	DIR *directory;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "VmRSS:", 6) == 0) {
+			size.kib = strtol(line + 6, NULL, 10);
+		}
+	}
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	directory = opendir(path);
+	if (!file || !directory) {
+		bench_die("looking at the daemon");
+	}
+	while ((entry = readdir(directory))) {
+		size.descriptors += entry->d_name[0] != '.';
+	}
+	closedir(directory);
+	fclose(file);
+	return size;
+}
+
+/* Return: whether the daemon has stayed as it was. */
+static bool soak(pid_t daemon, uint64_t requests) {
+	struct size begin = {0}, now;
+	nsec_t start = nsec_now();
+	int fd = bench_session_open();
+
+	for (uint64_t i = 1; i <= requests; i++) {
+		if (i % JOBS_PER_PROGRAM == 0) {
+			close(fd);
+			fd = bench_session_open();
+		}
+		ask(fd, i);
+		hear_grant(fd);
+		end(fd, i);
+		if (i == requests / 10) {
+			begin = measure(daemon);
+		}
+	}
+	now = measure(daemon);
+	close(fd);
+	printf("{\"bench\":\"soak\",\"requests\":%llu,\"seconds\":%.1f,\"kib_after_a_tenth\":%ld,"
+	       "\"kib\":%ld,\"descriptors_after_a_tenth\":%u,\"descriptors\":%u}\n",
+	       (unsigned long long)requests, (double)(nsec_now() - start) / 1e9, begin.kib, now.kib,
+	       begin.descriptors, now.descriptors);
+	return now.kib <= begin.kib + GROWTH_MAX_KIB && now.descriptors <= begin.descriptors;
+}
+
+/* A process that has the whole GPU, and one that is killed. */
+static pid_t start_holder(void) {
+	int ready[2];
+	char c;
+	pid_t pid;
+
+	if (pipe(ready) < 0 || (pid = fork()) < 0) {
+		bench_die("starting a program");
+	}
+	if (pid == 0) {
+		int fd = bench_session_open();
+
+		ask(fd, 1);
+		hear_grant(fd);
+		if (write(ready[1], "", 1) != 1) {
+			_exit(1);
+		}
+		for (;;) {
+			pause();
+		}
+	}
+	if (read(ready[0], &c, 1) != 1) {
+		bench_die("waiting for a program");
+	}
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void deaths(void) {
+	static nsec_t times[DEATHS];
+	nsec_t p50, p99;
+	int fd = bench_session_open();
+
+	for (unsigned i = 0; i < DEATHS; i++) {
+		pid_t pid = start_holder();
+		nsec_t killed;
+
+		ask(fd, i + 1);
+		usleep(1000); /* so that it surely waits */
+		killed = nsec_now();
+		kill(pid, SIGKILL);
+		hear_grant(fd);
+		times[i] = nsec_now() - killed;
+		end(fd, i + 1);
+		waitpid(pid, NULL, 0);
+	}
+	close(fd);
+	p50 = bench_quantile(times, DEATHS, 50);
+	p99 = bench_quantile(times, DEATHS, 99);
+	printf("{\"bench\":\"death\",\"deaths\":%d,\"kill_to_grant_us_p50\":%.1f,\"p99\":%.1f,"
+	       "\"max\":%.1f}\n",
+	       DEATHS, (double)p50 / 1e3, (double)p99 / 1e3,
+	       (double)times[DEATHS - 1] / 1e3); /* sorted by now */
+}
+
+int main(int argc, char **argv) {
+	const char *text = argc > 1 ? argv[1] : getenv("SBEET_SOAK");
+	uint64_t requests = text ? strtoull(text, NULL, 10) : 200000;
+	struct bench_daemon daemon;
+	bool ok;
+
+	if (requests < 10000) {
+		fprintf(stderr, "bench-soak: '%s' is not a number from 10000\n", text);
+		return 2;
+	}
+	bench_daemon_start(&daemon, (const char *[]){"--gpus", "8", NULL});
+	deaths();
+	fflush(stdout);
+	ok = soak(daemon.pid, requests);
+	bench_daemon_stop(&daemon);
+	return ok ? 0 : 1;
+}

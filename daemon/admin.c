@@ -268,8 +268,11 @@ void admin_change_task(struct control_client *client, const Sbeet__Control__Requ
 		       wanted->task);
 		return;
 	}
-	log_info("Task '%s' is changed in %u sessions by user %u", wanted->task, n_changed,
-		 client->uid);
+	log_event(LOG_LEVEL_INFO,
+		  &(struct log_about){
+			  .id = LOG_ID_CHANGE, .task = wanted->task, .gpu = -1, .uid = client->uid},
+		  "Task '%s' is changed in %u sessions by user %u", wanted->task, n_changed,
+		  client->uid);
 	send_done(client, request->id, n_changed);
 }
 
@@ -290,8 +293,13 @@ void admin_kill_session(struct control_client *client, const Sbeet__Control__Req
 		       "session %llu is another user's: only admins may end it",
 		       (unsigned long long)id);
 	} else {
-		log_info("Session %llu (pid %d, '%s') is ended by user %u", (unsigned long long)id,
-			 s->cred.pid, s->task.name, client->uid);
+		log_event(LOG_LEVEL_INFO,
+			  &(struct log_about){.id = LOG_ID_CHANGE,
+					      .task = s->task.name,
+					      .gpu = -1,
+					      .uid = client->uid},
+			  "Session %llu (pid %d, '%s') is ended by user %u", (unsigned long long)id,
+			  s->cred.pid, s->task.name, client->uid);
 		session_dismiss(s, "an administrator or its user ended the session");
 		server_decide(client->server);
 		send_done(client, request->id, 1);
@@ -315,8 +323,11 @@ void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Reques
 	}
 	changed = sched_gpu(engine_sched(server->engine), wanted->gpu)->drained == wanted->resume;
 	if (changed) {
-		log_info("GPU %u is %s by user %u", wanted->gpu,
-			 wanted->resume ? "resumed" : "drained", client->uid);
+		log_event(LOG_LEVEL_INFO,
+			  &(struct log_about){
+				  .id = LOG_ID_CHANGE, .gpu = (int)wanted->gpu, .uid = client->uid},
+			  "GPU %u is %s by user %u", wanted->gpu,
+			  wanted->resume ? "resumed" : "drained", client->uid);
 		engine_drain_gpu(server->engine, wanted->gpu, !wanted->resume);
 		server_decide(server);
 	}

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/notify.h"
 #include "proto/units.h"
 
 #define CLIENT_BURST	20
@@ -123,18 +124,76 @@ static bool client_may_log(void) {
 	return true;
 }
 
-void log_client(enum log_level level, const char *format, ...) {
-	va_list args;
-
+/* Whether a line that a client causes may be printed; tells first of those that might not. */
+static bool begin_client_line(enum log_level level) {
 	if (!log_enabled(level) || !client_may_log()) {
-		return;
+		return false;
 	}
 	if (logger.client_suppressed > 0) {
 		log_print(level, "%u messages about clients were left out",
 			  logger.client_suppressed);
 		logger.client_suppressed = 0;
 	}
+	return true;
+}
+
+void log_client(enum log_level level, const char *format, ...) {
+	va_list args;
+
+	if (begin_client_line(level)) {
+		va_start(args, format);
+		print_line(level, format, args);
+		va_end(args);
+	}
+}
+
+__attribute__((format(printf, 2, 3))) static void add_field(struct log_fields *fields,
+							    const char *format, ...) {
+	char *text = fields->texts[fields->n];
+	va_list args;
+
 	va_start(args, format);
-	print_line(level, format, args);
+	vsnprintf(text, sizeof(fields->texts[0]), format, args);
 	va_end(args);
+	fields->list[fields->n].iov_base = text;
+	fields->list[fields->n++].iov_len = strlen(text);
+}
+
+void log_fields_init(struct log_fields *fields, enum log_level level, const struct log_about *about,
+		     const char *message) {
+	fields->n = 0;
+	add_field(fields, "MESSAGE=%s", message);
+	add_field(fields, "PRIORITY=%d", levels[level].syslog);
+	add_field(fields, "SYSLOG_IDENTIFIER=sbeetd");
+	add_field(fields, "MESSAGE_ID=%s", about->id);
+	add_field(fields, "SBEET_UID=%u", about->uid);
+	if (about->task) {
+		add_field(fields, "SBEET_TASK=%s", about->task);
+	}
+	if (about->gpu >= 0) {
+		add_field(fields, "SBEET_GPU=%d", about->gpu);
+	}
+	if (about->job > 0) {
+		add_field(fields, "SBEET_JOB=%llu", (unsigned long long)about->job);
+	}
+}
+
+void log_event(enum log_level level, const struct log_about *about, const char *format, ...) {
+	char message[LINE_MAX_BYTES];
+	struct log_fields fields;
+	va_list args;
+
+	if (!begin_client_line(level)) {
+		return;
+	}
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	if (logger.journal) {
+		log_fields_init(&fields, level, about, message);
+		if (notify_journal(fields.list, fields.n) == 0) {
+			return;
+		}
+	}
+	log_print(level, "%s", message);
 }

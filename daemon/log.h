@@ -7,6 +7,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
 
 enum log_level {
 	LOG_LEVEL_ERROR,
@@ -32,6 +35,35 @@ void log_print(enum log_level level, const char *format, ...) __attribute__((for
  * fills the disk; what was left out is counted and said. */
 void log_client(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* MESSAGE_ID= of the journal; systemd/sbeet.catalog explains each. */
+#define LOG_ID_PEER   "6d8a1f0b3c5e4972a1d40e7b92c6f358" /* a program did something wrong */
+#define LOG_ID_CHANGE "b27e94c05f1d4a6c8e3072d1fa9b5c46" /* sbeetctl changed something */
+
+/* What a line is about, as fields of the journal: SBEET_TASK and so on. */
+struct log_about {
+	const char *id;	  /* LOG_ID_* */
+	const char *task; /* NULL: no certain one */
+	int gpu;	  /* -1: no certain one */
+	uint64_t job;	  /* 0: no certain one */
+	uint32_t uid;	  /* of the user who is the cause */
+};
+
+#define LOG_FIELDS_MAX 8
+
+struct log_fields {
+	char texts[LOG_FIELDS_MAX][1024 + 16];
+	struct iovec list[LOG_FIELDS_MAX];
+	int n;
+};
+
+/* The fields of one line, as the journal takes them. */
+void log_fields_init(struct log_fields *fields, enum log_level level, const struct log_about *about,
+		     const char *message);
+
+/* As log_client(), with fields where the journal reads. */
+void log_event(enum log_level level, const struct log_about *about, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #define log_error(...)	 log_print(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_print(LOG_LEVEL_WARNING, __VA_ARGS__)

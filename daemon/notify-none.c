@@ -42,6 +42,10 @@ void notify_status(const char *status) {
 void notify_stopping(void) {
 }
 
+int notify_journal(const struct iovec *fields, int n) {
+	return -ENOSYS;
+}
+
 void notify_reloading(void) {
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
+#include <systemd/sd-journal.h>
 
 #include "daemon/notify.h"
 #include "daemon/util.h"
@@ -126,6 +127,10 @@ void notify_status(const char *status) {
 
 void notify_stopping(void) {
 	sd_notify(0, "STOPPING=1\nSTATUS=Stopping");
+}
+
+int notify_journal(const struct iovec *fields, int n) {
+	return sd_journal_sendv(fields, n);
 }
 
 void notify_reloading(void) {

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include <sys/uio.h>
+
 #include "proto/units.h"
 
 /* A listening SEQPACKET socket that the service manager passed under this FileDescriptorName=,
@@ -40,6 +42,9 @@ void notify_stopping(void);
 /* Around the reading of a new configuration. */
 void notify_reloading(void);
 void notify_reloaded(void);
+
+/* A line with fields for the journal. Return: 0, or a negative errno: it did not get there. */
+int notify_journal(const struct iovec *fields, int n);
 
 /* How often WATCHDOG=1 is expected, half of the unit's WatchdogSec=; 0: never. */
 nsec_t notify_watchdog_interval(void);

@@ -78,8 +78,14 @@ __attribute__((format(printf, 4, 0))) static void session_verror(struct session 
 	char text[PROTO_TEXT_MAX / 2];
 
 	vsnprintf(text, sizeof(text), format, args);
-	log_client(LOG_LEVEL_WARNING, "session %llu (pid %d, '%s'): %s", (unsigned long long)s->id,
-		   s->cred.pid, s->task.name, text);
+	log_event(LOG_LEVEL_WARNING,
+		  &(struct log_about){.id = LOG_ID_PEER,
+				      .task = *s->task.name ? s->task.name : NULL,
+				      .gpu = -1,
+				      .job = job,
+				      .uid = s->cred.uid},
+		  "session %llu (pid %d, '%s'): %s", (unsigned long long)s->id, s->cred.pid,
+		  s->task.name, text);
 	error.code = code;
 	error.text = text;
 	error.job = job;

@@ -88,7 +88,8 @@ static Sbeet__Control__ConfigValue *next_value(struct values *v, const char *sec
 	}
 	snprintf(v->texts[n].section, sizeof(v->texts[n].section), "%s%s%s", section,
 		 *name ? " " : "", name);
-	snprintf(v->texts[n].file, sizeof(v->texts[n].file), *file ? "%s/%s" : "", directory, file);
+	snprintf(v->texts[n].file, sizeof(v->texts[n].file), "%s%s%s", *file ? directory : "",
+		 *file ? "/" : "", file);
 	sbeet__control__config_value__init(&v->list[n]);
 	v->list[n].section = v->texts[n].section;
 	v->list[n].file = v->texts[n].file;

@@ -54,6 +54,7 @@ extern const struct verb verb_simulate;
 extern const struct verb verb_status;
 extern const struct verb verb_task_list;
 extern const struct verb verb_task_show;
+extern const struct verb verb_top;
 extern const struct verb verb_trace_export;
 extern const struct verb verb_trace_record;
 extern const struct verb verb_task_set;

@@ -16,6 +16,7 @@ const struct verb *const verbs[] = {
 	&verb_job_list,
 	&verb_job_show,
 	&verb_job_explain,
+	&verb_top,
 	&verb_monitor,
 	&verb_trace_record,
 	&verb_trace_export,

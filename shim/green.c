@@ -222,6 +222,16 @@ CUstream green_stream_new(struct partition *p, int priority) {
 	return s;
 }
 
+CUcontext green_context(struct partition *p) {
+	const struct real *real = real_get();
+	CUcontext context;
+
+	return real->cuCtxFromGreenCtx &&
+			       real->cuCtxFromGreenCtx(&context, p->handle) == CUDA_SUCCESS
+		       ? context
+		       : NULL;
+}
+
 void green_context_destroying(CUcontext context) {
 	const struct real *real = real_get();
 	struct partition *p, *next;

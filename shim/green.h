@@ -49,6 +49,10 @@ int green_make(struct green *g, const struct smset *set, unsigned gpu_sms);
  * refuses. */
 CUstream green_stream_new(struct partition *p, int priority);
 
+/* The partition as a context, to be made current by one thread at a time. NULL: the driver refuses.
+ */
+CUcontext green_context(struct partition *p);
+
 /* Gives the partitions of @context back: no stream of theirs is left. */
 void green_context_destroying(CUcontext context);
 

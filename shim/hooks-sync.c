@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "shim/enforce.h"
+#include "shim/graph.h"
 #include "shim/hooks.h"
 #include "shim/job.h"
 #include "shim/kernel.h"
@@ -205,6 +206,7 @@ static void context_goes(CUcontext context) {
 	if (place_active()) {
 		place_context_destroying(context);
 	}
+	graph_context_destroying();
 	enforce_context_destroying(context);
 	kernel_context_destroying(context);
 	state_leave(token);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "shim/graph.h"
 #include "shim/job.h"
 #include "shim/place.h"
 #include "shim/real.h"
@@ -119,6 +120,20 @@ static Sbeet__Enforcement hooks_how(const struct op *op) {
 		}                                                                     \
 		errno = saved;                                                        \
 		return rc;                                                            \
+	}
+
+#define CHANGE(name, params, args)                           \
+	SBEET_EXPORT CUresult name params {                  \
+		DRIVER_OR_RETURN(name)                       \
+		CUresult rc = real->name args;               \
+                                                             \
+		if (rc == CUDA_SUCCESS && !state_bypass()) { \
+			int saved = errno;                   \
+                                                             \
+			graph_updated(exec, NULL);           \
+			errno = saved;                       \
+		}                                            \
+		return rc;                                   \
 	}
 
 #define HOOK(name, params, args)                \

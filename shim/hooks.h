@@ -1,5 +1,5 @@
 /*
- * hooks.h: what hooks.c calls for each HOOK of hooks.def: on_NAME, in hooks-launch.c,
+ * hooks.h: what hooks.c calls for each HOOK of hooks.def: on_NAME, in hooks-graph.c, hooks-launch.c,
  * hooks-module.c, hooks-stream.c, hooks-sync.c and hooks-start.c.
  *
  * on_NAME is called with state_bypass() false and the driver's function known to exist. It calls
@@ -11,5 +11,6 @@
 
 #define OP(name, params, args, kind, bytes, stream, traits)
 #define FOLLOW(name, params, args, per_thread)
+#define CHANGE(name, params, args)
 #define HOOK(name, params, args) CUresult on_##name params;
 #include "shim/hooks.def"

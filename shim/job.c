@@ -195,6 +195,9 @@ static uint32_t op_mask(const struct op *op) {
 	if (op->launch) {
 		return launch_mask(op);
 	}
+	if (op->traits & OP_GREEN) {
+		return WHOLE_MASK | GREEN_MASK;
+	}
 	return op->traits & OP_WHOLE ? WHOLE_MASK : ANY_MASK;
 }
 

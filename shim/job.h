@@ -72,7 +72,8 @@ enum {
 	OP_WAITS = 1 << 0, /* returns when it is complete: a point where the program has waited */
 	OP_PER_THREAD = 1 << 1, /* stream 0 is the thread's own */
 	OP_WHOLE = 1 << 2,	/* can't be confined */
-	OP_UNNAMED = 1 << 3, /* the function names no stream: it goes to the default one itself */
+	OP_GREEN = 1 << 3,	/* a whole GPU, or a partition by a green context */
+	OP_UNNAMED = 1 << 4, /* the function names no stream: it goes to the default one itself */
 };
 
 struct op {

@@ -55,6 +55,7 @@ static void after_fork(void) {
 	wait_after_fork();
 	worker_after_fork();
 	place_after_fork();
+	graph_after_fork();
 	enforce_after_fork();
 }
 

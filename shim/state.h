@@ -48,6 +48,7 @@ void state_leave(int token);
 
 /* For state that other modules keep: after fork the child starts anew. Called by state.c only. */
 void conn_after_fork(void);
+void graph_after_fork(void);
 void job_after_fork(void);
 void link_after_fork(void);
 void place_after_fork(void);

@@ -42,6 +42,14 @@ typedef struct CUgraphicsResource_st *CUgraphicsResource;
 typedef struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS;
 typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
 typedef struct CUarrayMapInfo_st CUarrayMapInfo;
+typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st CUDA_BATCH_MEM_OP_NODE_PARAMS;
+typedef struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st CUDA_EXT_SEM_SIGNAL_NODE_PARAMS;
+typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_st CUDA_EXT_SEM_WAIT_NODE_PARAMS;
+typedef struct CUDA_HOST_NODE_PARAMS_st CUDA_HOST_NODE_PARAMS;
+typedef struct CUDA_KERNEL_NODE_PARAMS_st CUDA_KERNEL_NODE_PARAMS_v1;
+typedef struct CUDA_MEMSET_NODE_PARAMS_st CUDA_MEMSET_NODE_PARAMS;
+typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
+typedef struct CUgraphNodeParams_st CUgraphNodeParams;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
 typedef struct CUmemDecompressParams_st CUmemDecompressParams;
@@ -253,7 +261,40 @@ typedef enum CUgraphNodeType_enum {
 	CU_GRAPH_NODE_TYPE_KERNEL = 0,
 	CU_GRAPH_NODE_TYPE_MEMCPY = 1,
 	CU_GRAPH_NODE_TYPE_MEMSET = 2,
+	CU_GRAPH_NODE_TYPE_HOST = 3,
+	CU_GRAPH_NODE_TYPE_GRAPH = 4,
+	CU_GRAPH_NODE_TYPE_EMPTY = 5,
+	CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
+	CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+	CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL = 8,
+	CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT = 9,
+	CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+	CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+	CU_GRAPH_NODE_TYPE_BATCH_MEM_OP = 12,
+	CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,
 } CUgraphNodeType;
+
+typedef enum CUgraphInstantiate_flags_enum {
+	CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
+	CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
+	CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4,
+	CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8,
+} CUgraphInstantiate_flags;
+
+typedef enum CUgraphInstantiateResult_enum {
+	CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
+} CUgraphInstantiateResult;
+
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
+	cuuint64_t flags;
+	CUstream hUploadStream;
+	CUgraphNode hErrNode_out;
+	CUgraphInstantiateResult result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
+
+typedef enum CUgraphExecUpdateResult_enum {
+	CU_GRAPH_EXEC_UPDATE_SUCCESS = 0,
+} CUgraphExecUpdateResult;
 
 typedef enum CUlaunchAttributeID_enum {
 	CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
@@ -312,6 +353,17 @@ typedef struct CUlaunchConfig_st {
 	CUlaunchAttribute *attrs;
 	unsigned numAttrs;
 } CUlaunchConfig;
+
+typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
+	CUfunction func;
+	unsigned gridDimX, gridDimY, gridDimZ;
+	unsigned blockDimX, blockDimY, blockDimZ;
+	unsigned sharedMemBytes;
+	void **kernelParams;
+	void **extra;
+	CUkernel kern;
+	CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
 
 typedef CUlaunchAttributeID CUstreamAttrID;
 typedef CUlaunchAttributeValue CUstreamAttrValue;
@@ -411,63 +463,68 @@ typedef struct CUDA_MEMCPY3D_PEER_st {
 } CUDA_MEMCPY3D_PEER;
 
 #ifndef __CUDA_API_VERSION_INTERNAL
-#define cuCtxCreate		   cuCtxCreate_v4
-#define cuCtxDestroy		   cuCtxDestroy_v2
-#define cuCtxPopCurrent		   cuCtxPopCurrent_v2
-#define cuCtxPushCurrent	   cuCtxPushCurrent_v2
-#define cuDeviceGetUuid		   cuDeviceGetUuid_v2
-#define cuDevicePrimaryCtxRelease  cuDevicePrimaryCtxRelease_v2
-#define cuDevicePrimaryCtxReset	   cuDevicePrimaryCtxReset_v2
-#define cuDevicePrimaryCtxSetFlags cuDevicePrimaryCtxSetFlags_v2
-#define cuDeviceTotalMem	   cuDeviceTotalMem_v2
-#define cuEventDestroy		   cuEventDestroy_v2
-#define cuEventElapsedTime	   cuEventElapsedTime_v2
-#define cuGetProcAddress	   cuGetProcAddress_v2
-#define cuLinkAddData		   cuLinkAddData_v2
-#define cuLinkAddFile		   cuLinkAddFile_v2
-#define cuLinkCreate		   cuLinkCreate_v2
-#define cuMemAlloc		   cuMemAlloc_v2
-#define cuMemAllocHost		   cuMemAllocHost_v2
-#define cuMemAllocPitch		   cuMemAllocPitch_v2
-#define cuMemFree		   cuMemFree_v2
-#define cuMemGetAddressRange	   cuMemGetAddressRange_v2
-#define cuMemGetInfo		   cuMemGetInfo_v2
-#define cuMemHostGetDevicePointer  cuMemHostGetDevicePointer_v2
-#define cuMemPrefetchAsync	   cuMemPrefetchAsync_v2
-#define cuMemcpy2D		   cuMemcpy2D_v2
-#define cuMemcpy2DAsync		   cuMemcpy2DAsync_v2
-#define cuMemcpy2DUnaligned	   cuMemcpy2DUnaligned_v2
-#define cuMemcpy3D		   cuMemcpy3D_v2
-#define cuMemcpy3DAsync		   cuMemcpy3DAsync_v2
-#define cuMemcpy3DBatchAsync	   cuMemcpy3DBatchAsync_v2
-#define cuMemcpyAtoA		   cuMemcpyAtoA_v2
-#define cuMemcpyAtoD		   cuMemcpyAtoD_v2
-#define cuMemcpyAtoH		   cuMemcpyAtoH_v2
-#define cuMemcpyAtoHAsync	   cuMemcpyAtoHAsync_v2
-#define cuMemcpyBatchAsync	   cuMemcpyBatchAsync_v2
-#define cuMemcpyDtoA		   cuMemcpyDtoA_v2
-#define cuMemcpyDtoD		   cuMemcpyDtoD_v2
-#define cuMemcpyDtoDAsync	   cuMemcpyDtoDAsync_v2
-#define cuMemcpyDtoH		   cuMemcpyDtoH_v2
-#define cuMemcpyDtoHAsync	   cuMemcpyDtoHAsync_v2
-#define cuMemcpyHtoA		   cuMemcpyHtoA_v2
-#define cuMemcpyHtoAAsync	   cuMemcpyHtoAAsync_v2
-#define cuMemcpyHtoD		   cuMemcpyHtoD_v2
-#define cuMemcpyHtoDAsync	   cuMemcpyHtoDAsync_v2
-#define cuMemsetD16		   cuMemsetD16_v2
-#define cuMemsetD2D16		   cuMemsetD2D16_v2
-#define cuMemsetD2D32		   cuMemsetD2D32_v2
-#define cuMemsetD2D8		   cuMemsetD2D8_v2
-#define cuMemsetD32		   cuMemsetD32_v2
-#define cuMemsetD8		   cuMemsetD8_v2
-#define cuModuleGetGlobal	   cuModuleGetGlobal_v2
-#define cuStreamBatchMemOp	   cuStreamBatchMemOp_v2
-#define cuStreamBeginCapture	   cuStreamBeginCapture_v2
-#define cuStreamDestroy		   cuStreamDestroy_v2
-#define cuStreamWaitValue32	   cuStreamWaitValue32_v2
-#define cuStreamWaitValue64	   cuStreamWaitValue64_v2
-#define cuStreamWriteValue32	   cuStreamWriteValue32_v2
-#define cuStreamWriteValue64	   cuStreamWriteValue64_v2
+#define cuCtxCreate		       cuCtxCreate_v4
+#define cuCtxDestroy		       cuCtxDestroy_v2
+#define cuCtxPopCurrent		       cuCtxPopCurrent_v2
+#define cuCtxPushCurrent	       cuCtxPushCurrent_v2
+#define cuDeviceGetUuid		       cuDeviceGetUuid_v2
+#define cuDevicePrimaryCtxRelease      cuDevicePrimaryCtxRelease_v2
+#define cuDevicePrimaryCtxReset	       cuDevicePrimaryCtxReset_v2
+#define cuDevicePrimaryCtxSetFlags     cuDevicePrimaryCtxSetFlags_v2
+#define cuDeviceTotalMem	       cuDeviceTotalMem_v2
+#define cuEventDestroy		       cuEventDestroy_v2
+#define cuEventElapsedTime	       cuEventElapsedTime_v2
+#define cuGetProcAddress	       cuGetProcAddress_v2
+#define cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2
+#define cuGraphExecUpdate	       cuGraphExecUpdate_v2
+#define cuGraphInstantiate	       cuGraphInstantiateWithFlags
+#define cuGraphKernelNodeGetParams     cuGraphKernelNodeGetParams_v2
+#define cuGraphKernelNodeSetParams     cuGraphKernelNodeSetParams_v2
+#define cuLinkAddData		       cuLinkAddData_v2
+#define cuLinkAddFile		       cuLinkAddFile_v2
+#define cuLinkCreate		       cuLinkCreate_v2
+#define cuMemAlloc		       cuMemAlloc_v2
+#define cuMemAllocHost		       cuMemAllocHost_v2
+#define cuMemAllocPitch		       cuMemAllocPitch_v2
+#define cuMemFree		       cuMemFree_v2
+#define cuMemGetAddressRange	       cuMemGetAddressRange_v2
+#define cuMemGetInfo		       cuMemGetInfo_v2
+#define cuMemHostGetDevicePointer      cuMemHostGetDevicePointer_v2
+#define cuMemPrefetchAsync	       cuMemPrefetchAsync_v2
+#define cuMemcpy2D		       cuMemcpy2D_v2
+#define cuMemcpy2DAsync		       cuMemcpy2DAsync_v2
+#define cuMemcpy2DUnaligned	       cuMemcpy2DUnaligned_v2
+#define cuMemcpy3D		       cuMemcpy3D_v2
+#define cuMemcpy3DAsync		       cuMemcpy3DAsync_v2
+#define cuMemcpy3DBatchAsync	       cuMemcpy3DBatchAsync_v2
+#define cuMemcpyAtoA		       cuMemcpyAtoA_v2
+#define cuMemcpyAtoD		       cuMemcpyAtoD_v2
+#define cuMemcpyAtoH		       cuMemcpyAtoH_v2
+#define cuMemcpyAtoHAsync	       cuMemcpyAtoHAsync_v2
+#define cuMemcpyBatchAsync	       cuMemcpyBatchAsync_v2
+#define cuMemcpyDtoA		       cuMemcpyDtoA_v2
+#define cuMemcpyDtoD		       cuMemcpyDtoD_v2
+#define cuMemcpyDtoDAsync	       cuMemcpyDtoDAsync_v2
+#define cuMemcpyDtoH		       cuMemcpyDtoH_v2
+#define cuMemcpyDtoHAsync	       cuMemcpyDtoHAsync_v2
+#define cuMemcpyHtoA		       cuMemcpyHtoA_v2
+#define cuMemcpyHtoAAsync	       cuMemcpyHtoAAsync_v2
+#define cuMemcpyHtoD		       cuMemcpyHtoD_v2
+#define cuMemcpyHtoDAsync	       cuMemcpyHtoDAsync_v2
+#define cuMemsetD16		       cuMemsetD16_v2
+#define cuMemsetD2D16		       cuMemsetD2D16_v2
+#define cuMemsetD2D32		       cuMemsetD2D32_v2
+#define cuMemsetD2D8		       cuMemsetD2D8_v2
+#define cuMemsetD32		       cuMemsetD32_v2
+#define cuMemsetD8		       cuMemsetD8_v2
+#define cuModuleGetGlobal	       cuModuleGetGlobal_v2
+#define cuStreamBatchMemOp	       cuStreamBatchMemOp_v2
+#define cuStreamBeginCapture	       cuStreamBeginCapture_v2
+#define cuStreamDestroy		       cuStreamDestroy_v2
+#define cuStreamWaitValue32	       cuStreamWaitValue32_v2
+#define cuStreamWaitValue64	       cuStreamWaitValue64_v2
+#define cuStreamWriteValue32	       cuStreamWriteValue32_v2
+#define cuStreamWriteValue64	       cuStreamWriteValue64_v2
 #else
 CUresult CUDAAPI cuCtxDestroy(CUcontext);
 CUresult CUDAAPI cuDeviceGetUuid(CUuuid *, CUdevice);
@@ -475,6 +532,10 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice);
 CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice);
 CUresult CUDAAPI cuEventDestroy(CUevent);
 CUresult CUDAAPI cuGetProcAddress(const char *, void **, int, cuuint64_t);
+CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode,
+						const CUDA_KERNEL_NODE_PARAMS_v1 *);
+CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode *, CUgraphExecUpdateResult *);
+CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
 CUresult CUDAAPI cuLinkAddData(CUlinkState, CUjitInputType, void *, size_t, const char *, unsigned,
 			       CUjit_option *, void **);
 CUresult CUDAAPI cuLinkAddFile(CUlinkState, CUjitInputType, const char *, unsigned, CUjit_option *,
@@ -555,13 +616,42 @@ CUresult CUDAAPI cuGetErrorName(CUresult, const char **);
 CUresult CUDAAPI cuGetErrorString(CUresult, const char **);
 CUresult CUDAAPI cuGetProcAddress_v2(const char *, void **, int, cuuint64_t,
 				     CUdriverProcAddressQueryResult *);
+CUresult CUDAAPI cuGraphChildGraphNodeGetGraph(CUgraphNode, CUgraph *);
+CUresult CUDAAPI cuGraphClone(CUgraph *, CUgraph);
 CUresult CUDAAPI cuGraphDestroy(CUgraph);
+CUresult CUDAAPI cuGraphExecBatchMemOpNodeSetParams(CUgraphExec, CUgraphNode,
+						    const CUDA_BATCH_MEM_OP_NODE_PARAMS *);
+CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgraph);
 CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec);
+CUresult CUDAAPI cuGraphExecEventRecordNodeSetEvent(CUgraphExec, CUgraphNode, CUevent);
+CUresult CUDAAPI cuGraphExecEventWaitNodeSetEvent(CUgraphExec, CUgraphNode, CUevent);
+CUresult CUDAAPI cuGraphExecExternalSemaphoresSignalNodeSetParams(
+	CUgraphExec, CUgraphNode, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *);
+CUresult CUDAAPI cuGraphExecExternalSemaphoresWaitNodeSetParams(
+	CUgraphExec, CUgraphNode, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *);
+CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec, CUgraphNode,
+					      const CUDA_HOST_NODE_PARAMS *);
+CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode,
+						   const CUDA_KERNEL_NODE_PARAMS *);
+CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D *,
+						CUcontext);
+CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec, CUgraphNode,
+						const CUDA_MEMSET_NODE_PARAMS *, CUcontext);
+CUresult CUDAAPI cuGraphExecNodeSetParams(CUgraphExec, CUgraphNode, CUgraphNodeParams *);
+CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo *);
 CUresult CUDAAPI cuGraphGetNodes(CUgraph, CUgraphNode *, size_t *);
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long);
+CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *, CUgraph,
+					      CUDA_GRAPH_INSTANTIATE_PARAMS *);
+CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec *, CUgraph,
+						   CUDA_GRAPH_INSTANTIATE_PARAMS *);
+CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
+CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
+CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *);
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode, CUgraphNodeType *);
+CUresult CUDAAPI cuGraphNodeSetEnabled(CUgraphExec, CUgraphNode, unsigned);
 CUresult CUDAAPI cuGraphUpload(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphUpload_ptsz(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphicsMapResources(unsigned, CUgraphicsResource *, CUstream);

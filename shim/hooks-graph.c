@@ -1,0 +1,135 @@
+/*
+ * hooks-graph.c: graphs: instantiated, changed, launched.
+ */
+#include "shim/graph.h"
+#include "shim/hooks.h"
+#include "shim/job.h"
+#include "shim/log.h"
+#include "shim/real.h"
+
+static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph,
+			     unsigned long long flags) {
+	if (rc == CUDA_SUCCESS && exec && graph) {
+		graph_instantiated(*exec, graph, flags);
+	}
+	return rc;
+}
+
+CUresult on_cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *failed, char *log,
+			       size_t size) {
+	return instantiated(real_get()->cuGraphInstantiate(exec, graph, failed, log, size), exec,
+			    graph, 0);
+}
+
+CUresult on_cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *failed, char *log,
+				  size_t size) {
+	return instantiated(real_get()->cuGraphInstantiate_v2(exec, graph, failed, log, size), exec,
+			    graph, 0);
+}
+
+CUresult on_cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
+					unsigned long long flags) {
+	return instantiated(real_get()->cuGraphInstantiateWithFlags(exec, graph, flags), exec,
+			    graph, flags);
+}
+
+CUresult on_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
+					 CUDA_GRAPH_INSTANTIATE_PARAMS *params) {
+	CUresult rc = real_get()->cuGraphInstantiateWithParams(exec, graph, params);
+
+	return instantiated(rc, exec, graph, rc == CUDA_SUCCESS && params ? params->flags : 0);
+}
+
+CUresult on_cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
+					      CUDA_GRAPH_INSTANTIATE_PARAMS *params) {
+	CUresult rc = real_get()->cuGraphInstantiateWithParams_ptsz(exec, graph, params);
+
+	return instantiated(rc, exec, graph, rc == CUDA_SUCCESS && params ? params->flags : 0);
+}
+
+CUresult on_cuGraphExecDestroy(CUgraphExec exec) {
+	graph_exec_destroying(exec);
+	return real_get()->cuGraphExecDestroy(exec);
+}
+
+static CUresult updated(CUresult rc, CUgraphExec exec, CUgraph graph) {
+	if (rc == CUDA_SUCCESS) {
+		graph_updated(exec, graph);
+	}
+	return rc;
+}
+
+CUresult on_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *failed,
+			      CUgraphExecUpdateResult *result) {
+	return updated(real_get()->cuGraphExecUpdate(exec, graph, failed, result), exec, graph);
+}
+
+CUresult on_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
+				 CUgraphExecUpdateResultInfo *result) {
+	return updated(real_get()->cuGraphExecUpdate_v2(exec, graph, result), exec, graph);
+}
+
+/* ---- launches ---- */
+
+typedef CUresult(CUDAAPI *launch_fn)(CUgraphExec, CUstream);
+
+/* In the partition of the job, if the graph can be had for it. */
+static CUresult launch_green(struct op *op, CUgraphExec exec, launch_fn launch,
+			     Sbeet__Enforcement *ret_how) {
+	struct partition *p = job_grant(op)->partition;
+	CUgraphExec moved = place_is_in(&op->place, p) ? graph_in_partition(exec, p) : NULL;
+	CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
+
+	if (moved) {
+		*ret_how = SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+		rc = launch(moved, op->place.at);
+	}
+	if (rc != CUDA_SUCCESS) {
+		log_once(LOG_LEVEL_WARN,
+			 "A graph could not be confined to its green context and "
+			 "ran on the whole GPU");
+		*ret_how = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+		job_unconfine(op);
+		rc = launch(exec, op->place.at);
+	}
+	return rc;
+}
+
+static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread, launch_fn launch) {
+	Sbeet__Enforcement how = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
+	CUresult rc = CUDA_SUCCESS;
+	struct op op = {
+		.kind = SBEET__OP_KIND__OP_KIND_GRAPH,
+		.traits = (per_thread ? OP_PER_THREAD : 0) |
+			  (graph_can_move(exec) ? OP_GREEN : OP_WHOLE),
+		.stream = stream,
+	};
+
+	switch (job_begin(&op, &rc)) {
+	case JOB_FAIL:
+		return rc;
+	case JOB_BYPASS:
+		rc = launch(exec, op.place.at);
+		job_bypassed(&op);
+		return rc;
+	case JOB_GO:
+		break;
+	}
+	if (job_grant(&op)->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN &&
+	    !op.unconfined) {
+		rc = launch_green(&op, exec, launch, &how);
+	} else {
+		rc = launch(exec, op.place.at);
+		how = op.unconfined ? SBEET__ENFORCEMENT__ENFORCEMENT_NONE : how;
+	}
+	job_end(&op, rc, how);
+	return rc;
+}
+
+CUresult on_cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+	return launch_graph(exec, stream, false, real_get()->cuGraphLaunch);
+}
+
+CUresult on_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
+	return launch_graph(exec, stream, true, real_get()->cuGraphLaunch_ptsz);
+}

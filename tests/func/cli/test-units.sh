@@ -27,5 +27,9 @@ if printf '%s' "$said" | grep -E '(sbeetd.*(Unknown|Failed|Invalid|ignor))'; the
 fi
 
 # In tenths: 10 is 1.0.
-systemd-analyze security --offline=true --threshold=10 --no-pager "$dir/system/sbeetd.service" |
-	tail -n 1
+if ! systemd-analyze security --offline=true --threshold=10 --no-pager \
+	"$dir/system/sbeetd.service" >"$dir/said"; then
+	cat "$dir/said"
+	exit 1
+fi
+tail -n 1 "$dir/said"

@@ -1,0 +1,74 @@
+#!/bin/sh
+# pictures.sh: makes the README's pictures from what the programs really show; not part of the build.
+#
+# usage: tmux capture-pane -p -e | pictures.sh top >top.svg        a screen of `sbeetctl top`
+#        pictures.sh timeline PAGE.html[#v=FROM,TO] >timeline.svg  the chart of a page, by Chromium
+set -eu
+
+case ${1:-} in
+top)
+	# Text with SGR colours to lines of SVG: runs of equal attributes, each at its column.
+	awk '
+	function esc(s) { gsub(/&/, "\\&amp;", s); gsub(/</, "\\&lt;", s); gsub(/>/, "\\&gt;", s); return s }
+	function flush_run(	x, y, f, b) {
+		if (run == "") { return }
+		x = 12 + start * 8.4; y = 26 + NR * 18
+		f = colour; b = ""
+		if (reverse) { b = colour; f = "#16191d" }
+		if (b != "") { body = body sprintf("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"18\" fill=\"%s\"/>\n", x, y - 13.5, length(run) * 8.4, b) }
+		body = body sprintf("<text x=\"%.1f\" y=\"%d\" fill=\"%s\"%s textLength=\"%.1f\" xml:space=\"preserve\">%s</text>\n", x, y, f, bold ? " font-weight=\"bold\"" : "", length(run) * 8.4, esc(run))
+		start += length(run); run = ""
+	}
+	function sgr(codes,	n, c, i) {
+		n = split(codes == "" ? "0" : codes, c, ";")
+		for (i = 1; i <= n; i++) {
+			if (c[i] + 0 == 0) { colour = "#d8dde3"; bold = reverse = 0 }
+			else if (c[i] == 1) { bold = 1 } else if (c[i] == 2) { colour = "#6b7480" } else if (c[i] == 7) { reverse = 1 }
+			else if (c[i] == 27) { reverse = 0 } else if (c[i] == 22) { bold = 0 } else if (c[i] == 39) { colour = "#d8dde3" }
+			else if (c[i] in hue) { colour = hue[c[i]] }
+		}
+	}
+	BEGIN {
+		hue[31] = "#ff5d6c"; hue[32] = "#4fc98f"; hue[33] = "#e9b44c"; hue[34] = "#6ea8ff"; hue[35] = "#d98be0"; hue[36] = "#56c7d8"; hue[37] = "#eef1f4"
+		sgr("0")
+	}
+	{
+		start = 0; run = ""; line = $0
+		while (match(line, /\033\[[0-9;]*m|\017|\016|\033\([B0]/)) {
+			if (RSTART > 1) { run = run substr(line, 1, RSTART - 1) }
+			flush_run()
+			code = substr(line, RSTART, RLENGTH)
+			if (code ~ /m$/) { sgr(substr(code, 3, length(code) - 3)) }
+			line = substr(line, RSTART + RLENGTH)
+		}
+		run = run line
+		flush_run()
+	}
+	END {
+		printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"696\" height=\"%d\" viewBox=\"0 0 696 %d\">\n<rect width=\"100%%\" height=\"100%%\" rx=\"8\" fill=\"#16191d\"/>\n<g font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"14\">\n%s</g>\n</svg>\n", 44 + NR * 18, 44 + NR * 18, body
+	}'
+	;;
+timeline)
+	dom=$(mktemp)
+	trap 'rm -f "$dom"' EXIT
+	chromium --headless --no-sandbox --disable-gpu --window-size=1120,640 --virtual-time-budget=3000 \
+		--dump-dom "file://$(realpath "${2%%#*}")#${2#*#}" >"$dom" 2>/dev/null
+	# The chart of the document, with the page's colours written out.
+	awk '
+	/^	--[a-z]+:/ && !dark { n = split($0, v, ";"); for (i = 1; i < n; i++) { split(v[i], p, ": *"); sub(/^[ \t]*/, "", p[1]); if (!(p[1] in value)) { value[p[1]] = p[2] } } }
+	/^:root.dark/ { dark = 1 }
+	match($0, /<svg id="chart".*<\/svg><?/) && !seen {
+		seen = 1
+		s = substr($0, RSTART)
+		s = substr(s, 1, index(s, "</svg>") + 5)
+		for (name in value) { while (k = index(s, "var(" name ")")) { s = substr(s, 1, k - 1) value[name] substr(s, k + length(name) + 5) } }
+		sub(/<svg id="chart"/, "<svg xmlns=\"http://www.w3.org/2000/svg\" font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\" font-size=\"11\" fill=\"" value["--ink"] "\"", s)
+		sub(/>/, "><style>.soft{fill:" value["--soft"] "}.name{font-weight:600}.loose{stroke-dasharray:4 2.5}.late{fill:" value["--hot"] "}</style><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>", s)
+		print s
+	}' "$dom"
+	;;
+*)
+	sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,6p >&2
+	exit 2
+	;;
+esac

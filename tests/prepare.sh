@@ -36,6 +36,7 @@ look() {
 	need_command pkg-config pkg-config
 	need_command protoc-c protobuf-c-compiler
 	need_command groff groff
+	need_command tmux tmux
 	need_library libevent_core libevent-dev
 	need_library libprotobuf-c libprotobuf-c-dev
 	need_library libsystemd libsystemd-dev

@@ -126,19 +126,24 @@ static unsigned cores_per_sm(int major, int minor) {
 	return 128;
 }
 
-/* The smallest part that the driver cuts out of a GPU for a green context: documented with
- * cuDevSmResourceSplitByCount, for Hopper as measured when co-scheduling is ignored. Programs tell
- * what their driver says, and get no green context if that is something else. */
+/*
+ * The groups of SMs in which the driver cuts a GPU for green contexts, as documented with
+ * cuDevSmResourceSplitByCount. On Hopper 2 would do, but then no kernel with thread-block clusters
+ * runs in a part of the GPU, and cuBLAS has many. Programs tell what their driver says, and get no
+ * green context if that is something else.
+ */
 static unsigned green_step(int major) {
 	switch (major) {
 	case 0 ... 5:
 		return 0;
 	case 6:
 		return 1;
+	case 7:
+		return 2;
 	case 8:
 		return 4;
 	default:
-		return 2;
+		return 8;
 	}
 }
 

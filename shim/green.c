@@ -11,7 +11,7 @@
 #include "shim/state.h"
 #include "shim/table.h"
 
-/* The driver rounds up to what the GPU can: 2 on Hopper, 4 on Ampere. */
+/* The driver rounds up to what the GPU can: 8 on Hopper, 4 on Ampere. */
 #define SMALLEST_GROUP 2
 
 struct partition {
@@ -25,8 +25,9 @@ struct green {
 	CUdevice device;
 	unsigned n_sms;
 	unsigned step;
-	unsigned n_groups;
-	CUdevResource groups[PROTO_SMS_MAX / SMALLEST_GROUP];
+	unsigned n_groups; /* of `step` SMs; one more for what is left over, if there is any */
+	unsigned n_left;
+	CUdevResource groups[PROTO_SMS_MAX / SMALLEST_GROUP + 1];
 	_Atomic(struct partition *) partitions; /* owned */
 	unsigned n_partitions;
 };
@@ -58,28 +59,24 @@ static bool driver_can(const struct real *real) {
 	       real->cuDevicePrimaryCtxRelease_v2;
 }
 
-/* The groups, as small as they come. What is left over when they don't divide the GPU belongs to
- * no partition. Return: 0 or -EIO. */
+/* The groups, as small as they come without taking clusters apart. Return: 0 or -EIO. */
 static int cut(const struct real *real, struct green *g) {
-	unsigned n = sizeof(g->groups) / sizeof(g->groups[0]);
+	unsigned n = PROTO_SMS_MAX / SMALLEST_GROUP;
 	CUdevResource all, rest;
 
 	if (real->cuDeviceGetDevResource(g->device, &all, CU_DEV_RESOURCE_TYPE_SM) !=
 		    CUDA_SUCCESS ||
-	    real->cuDevSmResourceSplitByCount(g->groups, &n, &all, &rest,
-					      CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING,
-					      SMALLEST_GROUP) != CUDA_SUCCESS ||
+	    real->cuDevSmResourceSplitByCount(g->groups, &n, &all, &rest, 0, SMALLEST_GROUP) !=
+		    CUDA_SUCCESS ||
 	    n == 0) {
 		return -EIO;
 	}
 	g->n_sms = all.sm.smCount;
 	g->step = g->groups[0].sm.smCount;
-	for (g->n_groups = 0; g->n_groups < n; g->n_groups++) {
-		if (g->groups[g->n_groups].sm.smCount != g->step) {
-			break;
-		}
-	}
-	return g->step > 0 ? 0 : -EIO;
+	g->n_groups = n;
+	g->n_left = rest.sm.smCount;
+	g->groups[n] = rest;
+	return g->step > 0 && n * g->step + g->n_left == g->n_sms ? 0 : -EIO;
 }
 
 /* NULL: nothing can be cut, or there is no memory. */
@@ -149,10 +146,11 @@ static int choose_groups(const struct green *g, const struct smset *set, CUdevRe
 	struct smset left = *set;
 	int n = 0;
 
-	for (unsigned i = 0; i < g->n_groups; i++) {
-		struct smset group = smset_range(i * g->step, g->step);
+	for (unsigned i = 0; i <= g->n_groups; i++) {
+		struct smset group =
+			smset_range(i * g->step, i < g->n_groups ? g->step : g->n_left);
 
-		if (smset_within(&group, &left)) {
+		if (!smset_empty(&group) && smset_within(&group, &left)) {
 			left = smset_minus(&left, &group);
 			ret[n++] = g->groups[i];
 		}
@@ -162,7 +160,7 @@ static int choose_groups(const struct green *g, const struct smset *set, CUdevRe
 
 /* With the lock held. */
 static int partition_new(struct green *g, const struct smset *set) {
-	CUdevResource groups[PROTO_SMS_MAX / SMALLEST_GROUP];
+	CUdevResource groups[PROTO_SMS_MAX / SMALLEST_GROUP + 1];
 	const struct real *real = real_get();
 	int n = choose_groups(g, set, groups);
 	CUdevResourceDesc desc;

@@ -3,10 +3,14 @@
  * process that shares the GPU, which %smid under MPS is not.
  *
  * The driver cuts a GPU into groups of a few SMs, always in the same order. Number the SMs by that
- * order, and group i of size `step` is {i * step .. i * step + step - 1}: that is what the sets of
- * a grant with ENFORCEMENT_GREEN mean. A partition is the union of whole groups. It costs about a
- * millisecond and 5.5 MiB of device memory to make (H200), so it is made once, when a job is first
- * granted its set, and kept.
+ * order, and group i of size `step` is {i * step .. i * step + step - 1}, and what is left over
+ * comes last: that is what the sets of a grant with ENFORCEMENT_GREEN mean. A partition is the
+ * union of whole groups. It costs about a millisecond and 5.5 MiB of device memory to make (H200),
+ * so it is made once, when a job is first granted its set, and kept.
+ *
+ * Groups of 8 on Hopper: finer ones can be had if the driver is told to ignore which SMs can hold a
+ * thread-block cluster together, but then kernels with clusters run in no part of the GPU (measured
+ * on an H200, driver 580), and cuBLAS is full of them.
  *
  * Only primary contexts can be cut. Where the driver is too old, or the context the program's own,
  * green_get() says so and jobs don't offer it.
@@ -32,7 +36,7 @@ struct partition;
 /* What can be cut out of @context; made on first sight. NULL: nothing. */
 struct green *green_get(CUcontext context);
 
-/* Sets of whole multiples of so many SMs, from 0 on, are possible. */
+/* Sets are made of groups of so many SMs, from SM 0 on. */
 unsigned green_step(const struct green *g);
 
 /* The partition that green_make() made for @set. NULL: there is none. Takes no lock. */

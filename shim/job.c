@@ -168,23 +168,12 @@ void job_settle(nsec_t deadline) {
 
 /* ---- opening ---- */
 
-/* Blocks that need each other are counted, or placed, for the whole GPU. */
-static bool needs_whole(const struct launch *l) {
-	if (l->cooperative) {
-		return true;
-	}
-	for (unsigned i = 0; l->config && l->config->attrs && i < l->config->numAttrs; i++) {
-		if (l->config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static uint32_t launch_mask(const struct op *op) {
 	uint32_t mask = kernel_enforcement_mask(op->kernel, op->launch) | WHOLE_MASK;
 
-	if (place_active() && !needs_whole(op->launch) &&
+	/* The grid of a cooperative launch is made for all SMs. Clusters that a partition can't hold
+	 * show when they are launched. */
+	if (place_active() && !op->launch->cooperative &&
 	    place_can_move(op->worker->context, op->place.stream, op->place.per_thread)) {
 		mask |= GREEN_MASK;
 	}

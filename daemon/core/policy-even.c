@@ -12,11 +12,14 @@
 static struct smset slot_sms(const struct sched_gpu *gpu, unsigned slot) {
 	const struct sched_gpu_model *model = &gpu->model;
 	unsigned low = sched_whole_steps(model, model->limit / 2);
+	struct smset rest;
 
 	if (slot == 0) {
 		return smset_range(0, low > 0 ? low : model->limit);
 	}
-	return low > 0 ? smset_range(low, sched_whole_steps(model, model->limit - low))
+	rest = smset_range(low, model->limit - low);
+	return low > 0 ? sched_pick_sms(model, &rest, sched_whole_steps(model, model->limit - low),
+					false)
 		       : SMSET_EMPTY;
 }
 

@@ -139,7 +139,10 @@ const struct sched_params *sched_get_params(const struct sched *s) {
 
 int sched_set_gpu_model(struct sched *s, size_t index, const struct sched_gpu_model *model) {
 	if (index >= s->n_gpus || model->power.n_sms != s->gpus[index].n_sms || model->limit < 1 ||
-	    model->limit > s->gpus[index].n_sms || model->step < 1) {
+	    model->limit > s->gpus[index].n_sms || model->step < 1 ||
+	    (model->last_group > 0 &&
+	     (model->last_group < model->step || model->last_group > s->gpus[index].n_sms ||
+	      (s->gpus[index].n_sms - model->last_group) % model->step > 0))) {
 		return -EINVAL;
 	}
 	s->gpus[index].model = *model;
@@ -541,18 +544,51 @@ int policy_free_slot(const struct sched *s, size_t index) {
 	return busy < s->params.jobs_per_gpu ? found : -1;
 }
 
+/* Group @i of a GPU that is divided into groups; empty beyond the last. */
+static struct smset group_sms(const struct sched_gpu_model *model, unsigned i) {
+	unsigned n_sms = model->power.n_sms, first = i * model->step;
+
+	if (first + model->last_group > n_sms) {
+		return SMSET_EMPTY;
+	}
+	return smset_range(first,
+			   first + model->last_group == n_sms ? model->last_group : model->step);
+}
+
+static struct smset pick_any(const struct smset *from, unsigned n, bool high) {
+	unsigned all = smset_count(from);
+	struct smset lowest = smset_lowest(from, high && n < all ? all - n : n);
+
+	return high && n < all ? smset_minus(from, &lowest) : high ? *from : lowest;
+}
+
+struct smset sched_pick_sms(const struct sched_gpu_model *model, const struct smset *from,
+			    unsigned n, bool high) {
+	unsigned n_groups, taken = 0;
+	struct smset picked = SMSET_EMPTY;
+
+	if (model->last_group == 0) {
+		return pick_any(from, n, high);
+	}
+	n_groups = (model->power.n_sms - model->last_group) / model->step + 1;
+	for (unsigned i = 0; i < n_groups && taken < n; i++) {
+		struct smset group = group_sms(model, high ? n_groups - 1 - i : i);
+
+		if (smset_within(&group, from)) {
+			picked = smset_or(&picked, &group);
+			taken += smset_count(&group);
+		}
+	}
+	return picked;
+}
+
 /* See policy_start(). Jobs granted by a policy that knows no limit may hold SMs beyond it; what
  * they hold counts all the same, so enough are left within it. */
 static struct smset pick_sms(const struct sched_gpu *gpu, unsigned slot, unsigned n) {
 	struct smset within = smset_range(0, gpu->model.limit);
-	struct smset lowest;
 
 	within = smset_and(&within, &gpu->free);
-	if (slot == 0) {
-		return smset_lowest(&within, n);
-	}
-	lowest = smset_lowest(&within, smset_count(&within) - n);
-	return smset_minus(&within, &lowest);
+	return sched_pick_sms(&gpu->model, &within, n, slot > 0);
 }
 
 /* What a grant means for the job's task, and when it will be over: known of declared tasks only. */
@@ -642,16 +678,11 @@ void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const cha
 static struct smset cut_sms(const struct sched_gpu *gpu, const struct sched_job *job, unsigned slot,
 			    const struct smset *sms) {
 	unsigned most = sched_whole_steps(&gpu->model, job->max_sms), n = smset_count(sms);
-	struct smset rest;
 
 	if (!job->divisible || most == 0 || n <= most) {
 		return *sms;
 	}
-	if (slot == 0) {
-		return smset_lowest(sms, most);
-	}
-	rest = smset_lowest(sms, n - most);
-	return smset_minus(sms, &rest);
+	return sched_pick_sms(&gpu->model, sms, most, slot > 0);
 }
 
 void sched_drain_gpu(struct sched *s, size_t gpu, bool drain) {

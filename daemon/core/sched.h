@@ -50,12 +50,20 @@ struct sched_gpu_model {
 	struct power_gpu power; /* power.n_sms: physical SMs, the GPU's n_sms */
 	unsigned limit;		/* M_limit: SMs that jobs may use together, 1 to n_sms */
 	unsigned step; /* SM counts are multiples of this (or the limit itself), at least 1 */
+	/* Sets are made of whole groups of `step` SMs, from SM 0 on; the last group has so many, and
+	 * a job that gets it for fewer has the rest of it besides. 0: of any SMs. */
+	unsigned last_group;
 };
 
 /* The most SMs a job can be given when @n are left: a multiple of the step, or the limit. */
 static inline unsigned sched_whole_steps(const struct sched_gpu_model *model, unsigned n) {
 	return n >= model->limit ? model->limit : n - n % model->step;
 }
+
+/* At least @n SMs of @from in whole groups, from its low or from its high end; all whole groups if
+ * they are fewer. */
+struct smset sched_pick_sms(const struct sched_gpu_model *model, const struct smset *from,
+			    unsigned n, bool high);
 
 struct sched_gpu {
 	unsigned n_sms;		      /* 1 to 256 */

@@ -26,7 +26,7 @@ unmanaged)
 	;;
 shim)
 	policy=$1
-	export SIMGPU="16:$2"
+	export SIMGPU="32:$2"
 	shift 2
 	start_daemon --policy "$policy"
 	start sample "$@" --json
@@ -37,7 +37,7 @@ shim)
 	;;
 three)
 	policy=$1
-	export SIMGPU="16:$2"
+	export SIMGPU="32:$2"
 	start_daemon --policy "$policy"
 	start one "$apps/matmul" --frames 12 --json
 	one=$pid
@@ -55,8 +55,8 @@ three)
 beside)
 	how=$1
 	case $how in
-	green) export SIMGPU=16:mps ;;
-	count) export SIMGPU=rtx3070:mps ;; # of whose 46 SMs no groups of 4 make a half
+	green) export SIMGPU=32:mps ;;
+	count) export SIMGPU=t400:mps ;; # too small for groups of SMs
 	smid) export SIMGPU=16:exclusive ;;
 	esac
 	start_daemon --policy even
@@ -75,7 +75,7 @@ beside)
 	stop_daemon
 	;;
 whole)
-	export SIMGPU=16:mps
+	export SIMGPU=32:mps
 	start_daemon --policy even
 	start sample "$1" --frames 100000000 --json
 	until_true "a job has the whole GPU" status_is whole sample -ge 1

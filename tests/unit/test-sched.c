@@ -339,6 +339,20 @@ static void check_order(const struct history *h, const struct known *granted, in
 	}
 }
 
+/* Parts of a GPU that comes in groups have each group or none of it. */
+static void check_groups(const struct history *h, const struct sched_job *job) {
+	const struct sched_gpu *gpu = sched_gpu(h->s, (size_t)job->gpu);
+	const struct sched_gpu_model *model = &gpu->model;
+
+	for (unsigned first = 0; model->last_group > 0 && first < gpu->n_sms;) {
+		bool last = first + model->last_group == gpu->n_sms;
+		struct smset group = smset_range(first, last ? model->last_group : model->step);
+
+		assert_true(smset_within(&group, &job->sms) || smset_disjoint(&group, &job->sms));
+		first += smset_count(&group);
+	}
+}
+
 static void decide(struct history *h) {
 	struct sched_actions actions;
 
@@ -355,6 +369,7 @@ static void decide(struct history *h) {
 			check_order(h, job, sched_job(h->s, id)->gpu);
 		}
 		assert_int_equal(sched_job(h->s, id)->granted, h->step);
+		check_groups(h, sched_job(h->s, id));
 		h->digest = (h->digest ^ id ^ (uint64_t)sched_job(h->s, id)->gpu << 8 ^
 			     sched_job(h->s, id)->sms.words[0] << 16 ^ h->step) *
 			    0x100000001b3;
@@ -416,6 +431,20 @@ static void random_step(struct history *h) {
 	}
 }
 
+/* Some of the GPUs: 1 to 8 SMs a group, the last one takes what is left over, and more. */
+static void divide_into_groups(struct history *h) {
+	for (size_t i = 0; i < GPUS; i++) {
+		struct sched_gpu_model model = sched_gpu(h->s, i)->model;
+		unsigned n = sched_gpu(h->s, i)->n_sms;
+
+		model.step = 1 + below(&h->seed, 8);
+		model.last_group = model.step + n % model.step;
+		if (below(&h->seed, 2) == 0 && n >= 4 * model.step) {
+			assert_int_equal(sched_set_gpu_model(h->s, i, &model), 0);
+		}
+	}
+}
+
 /* @switching: between policies, all the time. Returns a digest of all decisions. */
 static uint64_t run_history(const char *policy, uint64_t seed, bool switching) {
 	struct history h = {.seed = seed};
@@ -428,6 +457,7 @@ static uint64_t run_history(const char *policy, uint64_t seed, bool switching) {
 					       (enum sched_sharing)below(&h.seed, 2)),
 				 i);
 	}
+	divide_into_groups(&h);
 	while (h.step < STEPS) {
 		random_step(&h);
 		if (switching && below(&h.seed, 10) == 0) {

@@ -67,6 +67,7 @@ static struct smset grant_set(const struct enforce_grant *g, unsigned n_sms) {
 static CUresult launch_twin(const struct twin *t, const struct launch *l, unsigned n_workers,
 			    void **params) {
 	const struct real *real = real_get();
+	CUlaunchAttribute attributes[PLAN_ATTRIBUTES_MAX];
 	CUlaunchConfig config;
 
 	if (!l->config) {
@@ -79,6 +80,8 @@ static CUresult launch_twin(const struct twin *t, const struct launch *l, unsign
 	config.gridDimY = 1;
 	config.gridDimZ = 1;
 	config.hStream = context_stream(l);
+	config.attrs = attributes;
+	config.numAttrs = plan_attributes(l->config, attributes);
 	return real->cuLaunchKernelEx(&config, t->handle, params, NULL);
 }
 

@@ -67,12 +67,11 @@ static bool attribute_allows(const CUlaunchAttribute *a) {
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* left out of twins' launches
+								     */
 		return true;
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
 		return !a->value.cooperative;
-	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-		/* The next launch could start before this one has put the control block back. */
-		return !a->value.programmaticStreamSerializationAllowed;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
 		return a->value.clusterDim.x <= 1 && a->value.clusterDim.y <= 1 &&
 		       a->value.clusterDim.z <= 1;
@@ -90,12 +89,30 @@ bool plan_attributes_allow(const CUlaunchConfig *config) {
 	if (config->numAttrs && !config->attrs) {
 		return false; /* the driver refuses it */
 	}
+	if (config->numAttrs > PLAN_ATTRIBUTES_MAX) {
+		return false;
+	}
 	for (unsigned i = 0; i < config->numAttrs; i++) {
 		if (!attribute_allows(&config->attrs[i])) {
 			return false;
 		}
 	}
 	return true;
+}
+
+/*
+ * Programmatic serialization lets a launch start before the one in front of it on its stream is
+ * complete, which has put its control block back only then: see hazards.h.
+ */
+unsigned plan_attributes(const CUlaunchConfig *config, CUlaunchAttribute *ret) {
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < config->numAttrs; i++) {
+		if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+			ret[n++] = config->attrs[i];
+		}
+	}
+	return n;
 }
 
 /* The parameter buffer in the program's `extra`, or NULL. */

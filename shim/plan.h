@@ -17,6 +17,9 @@
  * drivers, are at most this many of four bytes. */
 #define PLAN_PARAMS_MAX 1024
 
+/* Attributes of a launch that its twin is launched with; there are fewer kinds of them. */
+#define PLAN_ATTRIBUTES_MAX 32
+
 struct plan {
 	uint64_t n_blocks; /* of the virtual grid */
 	uint32_t n_workers;
@@ -36,6 +39,10 @@ unsigned plan_workers_max(unsigned gpu_sms, unsigned blocks_per_sm);
 
 /* May a launch with these attributes run as a twin? NULL is a launch without any. */
 bool plan_attributes_allow(const CUlaunchConfig *config);
+
+/* Those of the attributes, which plan_attributes_allow(), that the twin is launched with too: all
+ * but leave to start early. @ret has room for PLAN_ATTRIBUTES_MAX. Return: how many. */
+unsigned plan_attributes(const CUlaunchConfig *config, CUlaunchAttribute *ret);
 
 /* May a launch like this run as @twin at all? Shape and parameters only. */
 bool plan_launch_allows(const struct twin_kernel *twin, const struct launch *l);

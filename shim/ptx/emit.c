@@ -8,6 +8,7 @@
  *	barriers		votes, where threads may have ended
  *	branches by which lanes of a warp leave, one by one	those who stay are counted
  *	masks behind them	cut to those who stay
+ *	griddepcontrol		left out
  *	calls			the ids as further arguments, where the callee reads any
  *
  * What an instruction needs of its own stands in braces around it.
@@ -266,6 +267,9 @@ static void emit_insn(struct context *x, const struct ptx_stmt *s) {
 	}
 	if (op->class == OPCODE_CALL) {
 		callee = ptx_module_func(x->m, facts_call_target(x->m, s)->name);
+	}
+	if (op->class == OPCODE_OTHER_GRIDS) {
+		return; /* a twin's grid runs after what stands before it, and before what comes */
 	}
 	if (x->is_kernel && (op->class == OPCODE_RETURN || op->class == OPCODE_EXIT)) {
 		emit_guard(x, s);

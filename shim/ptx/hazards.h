@@ -21,6 +21,22 @@
  *twin's module has others (facts.c)
  *	grids that wait for each other, all of	a twin's blocks do not run at the same time, and its
  *	 their blocks, or their clusters	grid is not the program's
+ *
+ * What is left out of twins, and why that is right: griddepcontrol, by which a kernel that was
+ * launched with programmatic stream serialization starts before the one in front of it is complete.
+ *
+ *	the twin is launched without that attribute	so it starts when all in front of it is
+ *		(plan.c)				complete and its memory visible: .wait has
+ *							nothing to wait for. It must be so, for two
+ *							twins of a stream share a control block,
+ *which the first puts back at its end. .launch_dependents is not in it			so the
+ *kernel behind it, if that is an original with the attribute, starts when all workers have ended,
+ *that is, all virtual blocks. With it, that would be when each worker has run it once, in his first
+ *block.
+ *
+ * Both only make kernels start later. That they overlap is a leave, never a promise: a program that
+ * can't do without would hang on a full GPU too. A launch with an event in the middle of its grid
+ * is no twin's (plan.c).
  */
 #pragma once
 

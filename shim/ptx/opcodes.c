@@ -11,7 +11,6 @@
 static const char cluster[] = "it works with thread block clusters, which place blocks together";
 static const char bulk[] = "it uses asynchronous copies that complete through memory barriers";
 static const char mbarrier[] = "it uses memory barriers, whose state outlives a block";
-static const char grid[] = "it depends on other grids";
 static const char tensor_memory[] = "it uses tensor memory, which belongs to the real block";
 
 #define PLAIN(p) \
@@ -190,7 +189,7 @@ static const struct opcode opcodes[] = {
 	REFUSED("clusterlaunchcontrol", cluster),
 	REFUSED("getctarank", cluster),
 	REFUSED("mapa", cluster),
-	REFUSED("griddepcontrol", grid),
+	{"griddepcontrol", OPCODE_OTHER_GRIDS, NULL, 0},
 	REFUSED("mbarrier", mbarrier),
 	REFUSED("multimem", "it works on memory of several GPUs at once"),
 	REFUSED("setmaxnreg", "it changes the number of registers for the rest of the kernel"),

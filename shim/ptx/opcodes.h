@@ -19,8 +19,9 @@ enum opcode_class {
 	OPCODE_CALL,
 	OPCODE_RETURN, /* ret */
 	OPCODE_EXIT,
-	OPCODE_BARRIER, /* bar and barrier of the block, all forms but .arrive */
-	OPCODE_WARP,	/* waits for the other threads of a member mask */
+	OPCODE_BARRIER,	    /* bar and barrier of the block, all forms but .arrive */
+	OPCODE_WARP,	    /* waits for the other threads of a member mask */
+	OPCODE_OTHER_GRIDS, /* waits for grids or lets them start: left out of twins (hazards.h) */
 	OPCODE_ALIGNED, /* the whole warp must run it together: a thread of it that had ended would
 			 * be an error in the original already */
 };

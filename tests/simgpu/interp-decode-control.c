@@ -487,6 +487,7 @@ static const struct {
 	{"trap", decode_trap},
 	{"brkpt", decode_nop},
 	{"pmevent", decode_nop},
+	{"griddepcontrol", decode_nop}, /* kernels of a stream never overlap here */
 	{"nanosleep", decode_sleep},
 	{"shfl", decode_shfl},
 	{"vote", decode_vote},

@@ -316,6 +316,8 @@ static CUresult fake_LaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsign
 static CUresult fake_LaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params,
 				    void **extra) {
 	fake.n_launches_ex++;
+	fake.n_attributes = c->numAttrs;
+	fake.first_attribute = c->numAttrs ? c->attrs[0].id : CU_LAUNCH_ATTRIBUTE_IGNORE;
 	return fake_LaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
 				 c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream, params,
 				 extra);

@@ -57,6 +57,8 @@ extern struct fake {
 	struct fake_function *launched;
 	unsigned grid[3];
 	CUstream stream;
+	unsigned n_attributes;
+	CUlaunchAttributeID first_attribute;
 	struct twin_arg arg;
 	void *params[3];
 	unsigned n_launches, n_launches_ex, attribute_calls;

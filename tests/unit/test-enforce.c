@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "shim/plan.h"
+
 /* The device's side of a launch that ran to its end. */
 static void complete(const struct twin_arg *arg, uint64_t outside) {
 	struct twin_ctl *ctl = (struct twin_ctl *)(uintptr_t)arg->ctl;
@@ -152,8 +154,41 @@ static void enforce_passes_the_configuration_on(void **state) {
 	assert_int_equal(fake.n_launches_ex, 1);
 	assert_int_equal(fake.grid[0], fake.arg.n_workers);
 	assert_int_equal(config.gridDimX, 100);
+	assert_int_equal(fake.n_attributes, 1);
 	priority.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
 	fake_launch_gives(&fake_half, &l, NONE, "add");
+}
+
+/* The twin behind another on a stream has its control block: it must not start early. */
+static void enforce_never_starts_a_twin_early(void **state) {
+	CUlaunchAttribute attributes[PLAN_ATTRIBUTES_MAX + 1] = {
+		{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+		 .value.programmaticStreamSerializationAllowed = 1},
+		{.id = CU_LAUNCH_ATTRIBUTE_PRIORITY},
+	};
+	CUlaunchConfig config = {
+		.gridDimX = 100,
+		.gridDimY = 3,
+		.gridDimZ = 2,
+		.blockDimX = 256,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.attrs = attributes,
+		.numAttrs = 2,
+	};
+	struct launch l = fake_launch_of("add");
+
+	l.config = &config;
+	fake_load("add");
+	enforce_prepare(CONTEXT(0), &fake_half);
+	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
+	assert_int_equal(fake.n_attributes, 1);
+	assert_int_equal(fake.first_attribute, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+	assert_int_equal(config.numAttrs, 2);
+	/* more than there are kinds: the driver's to judge */
+	config.numAttrs = PLAN_ATTRIBUTES_MAX + 1;
+	fake_launch_gives(&fake_half, &l, NONE, "add");
+	assert_int_equal(fake.n_attributes, PLAN_ATTRIBUTES_MAX + 1);
 }
 
 static CUdeviceptr control_of(CUstream s, bool per_thread) {
@@ -346,6 +381,7 @@ int main(void) {
 		TEST(enforce_runs_the_original_without_memory),
 		TEST(enforce_keeps_the_errors_of_the_original),
 		TEST(enforce_passes_the_configuration_on),
+		TEST(enforce_never_starts_a_twin_early),
 		TEST(enforce_keeps_streams_apart),
 		TEST(enforce_keeps_a_thread_that_ends_apart),
 		TEST(enforce_leaves_streams_of_other_contexts_alone),

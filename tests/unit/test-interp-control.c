@@ -167,11 +167,11 @@ static void control_instruction_not_simulated_keeps_the_kernel(void **state) {
 	uint32_t zero[3] = {0};
 	struct harness h;
 
-	harness_init(&h, KERNEL("ret;\ngriddepcontrol.wait;\nret;"));
+	harness_init(&h, KERNEL("ret;\nsetmaxnreg.inc.sync.aligned.u32 64;\nret;"));
 	l.kernel = interp_module_find(h.module, "k");
 	interp_kernel_get_info(l.kernel, &info);
 	assert_non_null(info.unsupported);
-	assert_non_null(strstr(info.unsupported, "griddepcontrol.wait"));
+	assert_non_null(strstr(info.unsupported, "setmaxnreg"));
 	l.params = zero;
 	assert_int_equal(interp_block_new(&b, &l, zero, (struct interp_place){0, 1}, &h.machine),
 			 -ENOTSUP);

@@ -114,7 +114,7 @@ static void plan_knows_which_attributes_a_twin_can_have(void **state) {
 	assert_true(allowed(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, NULL));
 	assert_false(allowed(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, cooperative));
 	assert_true(allowed(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, NULL));
-	assert_false(allowed(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, serialization));
+	assert_true(allowed(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, serialization));
 	assert_true(allowed(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cluster_1));
 	assert_false(allowed(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cluster_2));
 	assert_false(allowed(CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, NULL));

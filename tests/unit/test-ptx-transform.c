@@ -175,6 +175,19 @@ static void transform_hands_ids_to_functions(void **state) {
 	transform_free(t);
 }
 
+static void transform_leaves_other_grids_out(void **state) {
+	struct transform *t = transform_body("",
+					     "griddepcontrol.wait;\n"
+					     "@%p1 griddepcontrol.launch_dependents;\n"
+					     "mov.u32 %r1, %r2; ret;");
+
+	assert_true(t->kernels[0].confinable);
+	assert_occurs(t->ptx, "griddepcontrol", 0);
+	assert_occurs(t->ptx, "\tmov.u32 \t%r1, %r2;", 1);
+	assert_occurs(t->ptx, "%p1", 0);
+	transform_free(t);
+}
+
 static void transform_drains_copies(void **state) {
 	struct transform *t = transform_body(
 		"", "cp.async.ca.shared.global [%r1], [%rd1], 16;\ncp.async.commit_group;\nret;");
@@ -203,7 +216,6 @@ static void transform_refuses_what_it_does_not_know(void **state) {
 		 "memory barriers"},
 		{"", "setmaxnreg.inc.sync.aligned.u32 64;", "setmaxnreg.inc.sync.aligned.u32 64;",
 		 "number of registers"},
-		{"", "griddepcontrol.wait;", "griddepcontrol.wait;", "other grids"},
 		{"", "bar.arrive 1, 64;", "bar.arrive 1, 64;", "left over"},
 		{"", "alloca.u64 %r1, %r2;", "alloca.u64 %r1, %r2;", "stack"},
 		{"", "isspacep.const %p1, %r1;", "isspacep.const %p1, %r1;", "other things"},
@@ -559,6 +571,7 @@ int main(void) {
 		cmocka_unit_test(transform_turns_every_end_into_a_branch),
 		cmocka_unit_test(transform_leaves_variables_where_they_are),
 		cmocka_unit_test(transform_hands_ids_to_functions),
+		cmocka_unit_test(transform_leaves_other_grids_out),
 		cmocka_unit_test(transform_drains_copies),
 		cmocka_unit_test(transform_refuses_what_it_does_not_know),
 		cmocka_unit_test(transform_follows_addresses_of_constants),

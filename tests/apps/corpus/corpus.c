@@ -207,7 +207,7 @@ const struct corpus_kernel corpus[] = {
 	{"hopper", "memory_barrier", CORPUS_LINE, "o", "it uses memory barriers"},
 	{"hopper", "bulk_copy", CORPUS_LINE, "oi", "it uses asynchronous copies"},
 	{"hopper", "registers", CORPUS_LINE, "o", "it changes the number of registers"},
-	{"hopper", "dependent", CORPUS_LINE, "o", "it depends on other grids"},
+	{"hopper", "dependent", CORPUS_LINE, "o"},
 	{"hopper", "elected", CORPUS_WARPS, "o"},
 
 	{"launch", "child", CORPUS_ANY, "o", .interpreter_only = true},

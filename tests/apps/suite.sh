@@ -6,6 +6,7 @@
 #        suite.sh three POLICY MODE                three programs at once
 #        suite.sh beside HOW                       two jobs on halves of one GPU: green, count, smid
 #        suite.sh whole PROGRAM                    its jobs can only be given the whole GPU
+#        suite.sh part PROGRAM                     its jobs are given a part of it, as a green context
 #        suite.sh unmanaged PROGRAM ARGS...        under the shim, no daemon there
 . "$(dirname "$0")/lib.sh"
 
@@ -74,8 +75,19 @@ beside)
 	all_is_free
 	stop_daemon
 	;;
-whole)
+part)
 	export SIMGPU=32:mps
+	start_daemon --policy even
+	start sample "$1" --frames 100000000 --json
+	until_true "a job has a part of the GPU" status_is confined sample -ge 1
+	daemon_lives
+	kill "$pid"
+	all_is_free
+	grep -q "could not be confined" "$scratch/sample.err" && fail "something ran on the whole GPU"
+	stop_daemon
+	;;
+whole)
+	export SIMGPU=t400:mps # too small for green contexts
 	start_daemon --policy even
 	start sample "$1" --frames 100000000 --json
 	until_true "a job has the whole GPU" status_is whole sample -ge 1

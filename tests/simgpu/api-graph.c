@@ -9,6 +9,7 @@
  * Recorded are kernels, memsets, and copies between device and pinned memory. What CUDA forbids
  * while capturing (waiting, asking, allocating) is refused and spoils the capture, as there.
  * Not simulated: host functions and pageable memory in graphs, graphs made node by node, updates.
+ * Nodes one by one are in api-node.c.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,19 +17,6 @@
 #include <unistd.h>
 
 #include "tests/simgpu/driver.h"
-
-struct CUgraphNode_st {
-	CUgraphNode next;
-	CUgraphNodeType type;
-	size_t size;
-	_Alignas(8) uint8_t packet[];
-};
-
-struct CUgraph_st {
-	uint32_t tag;
-	size_t n_nodes;
-	CUgraphNode nodes, *last; /* owned */
-};
 
 struct CUgraphExec_st {
 	uint32_t tag;
@@ -68,7 +56,7 @@ static bool captures_any(void) {
 
 /* ---- graphs ---- */
 
-static CUgraph graph_free(CUgraph g) {
+CUgraph graph_free(CUgraph g) {
 	if (!g) {
 		return NULL;
 	}
@@ -76,6 +64,7 @@ static CUgraph graph_free(CUgraph g) {
 		CUgraphNode node = g->nodes;
 
 		g->nodes = node->next;
+		free(node->params);
 		free(node);
 	}
 	g->tag = 0;
@@ -100,6 +89,7 @@ static CUresult graph_add(CUgraph g, const struct client_message *m) {
 		memcpy(node->packet + m->head_size, m->data, m->data_size);
 	}
 	node->size = m->head_size + m->data_size;
+	node->function = m->function;
 	node->type = node_type(((const struct wire_header *)m->head)->type);
 	*g->last = node;
 	g->last = &node->next;
@@ -491,35 +481,6 @@ EXPORT CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *m
 }
 
 /* ---- graphs, made and run ---- */
-
-EXPORT CUresult CUDAAPI cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes) {
-	size_t n = 0;
-
-	if (!hGraph || hGraph->tag != DRIVER_GRAPH || !numNodes) {
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	for (CUgraphNode node = hGraph->nodes; nodes && node && n < *numNodes; node = node->next) {
-		nodes[n++] = node;
-	}
-	*numNodes = nodes ? n : hGraph->n_nodes;
-	return CUDA_SUCCESS;
-}
-
-EXPORT CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type) {
-	if (!hNode || !type) {
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	*type = hNode->type;
-	return CUDA_SUCCESS;
-}
-
-EXPORT CUresult CUDAAPI cuGraphDestroy(CUgraph hGraph) {
-	if (!hGraph || hGraph->tag != DRIVER_GRAPH) {
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	graph_free(hGraph);
-	return CUDA_SUCCESS;
-}
 
 /* A memfd with all requests of @g, as WIRE_BATCH has them. */
 static int graph_write(CUgraph g, size_t *ret_size) {

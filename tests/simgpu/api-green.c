@@ -237,7 +237,32 @@ EXPORT CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx hCtx) {
 		cuDevicePrimaryCtxRelease(hCtx->device);
 	}
 	hCtx->tag = 0;
+	free(hCtx->alias);
 	free(hCtx);
+	return r;
+}
+
+EXPORT CUresult CUDAAPI cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx) {
+	CUresult r = driver_ready();
+
+	if (r != CUDA_SUCCESS) {
+		return r;
+	}
+	if (!pContext || !hCtx || hCtx->tag != DRIVER_GREEN) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	r = context_check(hCtx->context);
+	pthread_mutex_lock(&driver.lock);
+	if (r == CUDA_SUCCESS && !hCtx->alias) {
+		hCtx->alias = malloc(sizeof(*hCtx->alias));
+		r = hCtx->alias ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+		if (hCtx->alias) {
+			*hCtx->alias = *hCtx->context;
+			hCtx->alias->green = hCtx;
+		}
+	}
+	pthread_mutex_unlock(&driver.lock);
+	*pContext = hCtx->alias;
 	return r;
 }
 

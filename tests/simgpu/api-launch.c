@@ -224,6 +224,7 @@ static CUresult launch(CUfunction function, const struct shape *s, CUstream stre
 	r = params_pack(f, params, extra, buffer);
 	if (r == CUDA_SUCCESS) {
 		q.stream = t.stream;
+		q.part = stream_is_default(stream) || !stream->green ? 0 : stream->green->id;
 		q.module = f->module->id;
 		q.kernel = f->index;
 		q.shared_bytes = s->shared_bytes;
@@ -232,6 +233,7 @@ static CUresult launch(CUfunction function, const struct shape *s, CUstream stre
 		q.params_size = (uint32_t)f->params_size;
 		m.data = buffer;
 		m.data_size = f->params_size;
+		m.function = f;
 		r = capture_take(&t, &m, &taken);
 	}
 	if (r == CUDA_SUCCESS && !taken) {

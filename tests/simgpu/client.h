@@ -34,6 +34,7 @@ struct client_message {
 	size_t head_size;
 	void *data; /* may be NULL */
 	size_t data_size;
+	void *function; /* of a launch: what a graph's node keeps beside; else NULL */
 };
 
 /* Sends without wanting an answer. Return: 0 or -EPIPE when simgpud is gone. */

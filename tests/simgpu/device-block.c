@@ -80,6 +80,10 @@ static int engine_choose_sm(struct device *d, const struct device_engine *e,
 	return best;
 }
 
+struct device_part *device_op_part(const struct device_op *op) {
+	return op->part ? op->part : &op->stream->space->whole;
+}
+
 /* The number that @p sees for SM @sm, on which it is about to place a block. */
 static unsigned part_take_smid(struct device_part *p, unsigned sm) {
 	if (!p->space->device->config.shared) {
@@ -138,7 +142,7 @@ void device_block_release(struct device *d, struct device_block *b, uint64_t end
 
 	d->backend->block_end(d->userdata, b, end_ns);
 	engine_give_sm(d, s->engine, b->sm, &b->op->kernel);
-	part_give_smid(b->op->stream->part, b->sm);
+	part_give_smid(device_op_part(b->op), b->sm);
 	free(b);
 }
 
@@ -164,7 +168,7 @@ static int block_place(struct device *d, struct device_op *op, unsigned sm) {
 		device_op_set_running(d, op);
 	}
 	*b = (struct device_block){.op = op, .index = op->next_block++, .sm = sm};
-	b->smid = part_take_smid(op->stream->part, sm);
+	b->smid = part_take_smid(device_op_part(op), sm);
 	b->start_ns = d->now_ns + delay;
 	if (b->start_ns < e->resumes_ns) {
 		b->start_ns = e->resumes_ns;
@@ -173,7 +177,7 @@ static int block_place(struct device *d, struct device_op *op, unsigned sm) {
 	r = d->backend->block_start(d->userdata, b);
 	if (r < 0) {
 		engine_give_sm(d, e, sm, &op->kernel);
-		part_give_smid(op->stream->part, sm);
+		part_give_smid(device_op_part(op), sm);
 		free(b);
 		return r;
 	}

@@ -55,7 +55,6 @@ struct device_space {
 struct device_stream {
 	struct device_stream *next;
 	struct device_space *space;
-	struct device_part *part;
 	enum device_stream_kind kind;
 	unsigned priority;
 	bool closing;
@@ -101,6 +100,7 @@ void device_queue_remove(struct device_queue *q, const struct device_op *op);
 
 /* ---- device-block.c ---- */
 
+struct device_part *device_op_part(const struct device_op *op);
 /* A2: the highest queue that is not empty, or NULL. */
 struct device_queue *device_part_ee_queue(struct device_part *p);
 /* Assigns blocks to SMs, one for each space in turn, until nothing fits. */

@@ -131,7 +131,7 @@ static void stream_advance(struct device *d, struct device_stream *st) {
 	op->state = DEVICE_OP_PENDING;
 	switch (op->kind) {
 	case DEVICE_KERNEL:
-		device_queue_append(&st->part->ee[st->priority], op); /* G2, A1 */
+		device_queue_append(&device_op_part(op)->ee[st->priority], op); /* G2, A1 */
 		break;
 	case DEVICE_COPY_IN:
 	case DEVICE_COPY_OUT:
@@ -187,7 +187,6 @@ int device_stream_new(struct device_stream **ret, struct device_space *s,
 		return -ENOMEM;
 	}
 	st->space = s;
-	st->part = &s->whole;
 	st->kind = kind;
 	st->priority = priority < DEVICE_PRIORITIES ? priority : DEVICE_PRIORITIES - 1;
 	st->last = &st->first;
@@ -199,11 +198,6 @@ int device_stream_new(struct device_stream **ret, struct device_space *s,
 	}
 	*ret = st;
 	return 0;
-}
-
-void device_stream_set_part(struct device_stream *st, struct device_part *p) {
-	assert(!st->first && p->space == st->space);
-	st->part = p;
 }
 
 struct device_stream *device_stream_free(struct device_stream *st) {

@@ -12,8 +12,8 @@
  * queue when its last block is assigned (G3) and the stream when its last block is done (G4, C4). A
  * copy engine does one copy at a time in FIFO order (C2, C3).
  *
- * Parts. A green context of a space has queues of its own and only its SMs; its streams are
- * non-blocking. SMs that several parts have are shared block by block, as between spaces.
+ * Parts. A green context of a space has queues of its own and only its SMs. SMs that several parts
+ * have are shared block by block, as between spaces.
  *
  * Placement. A block goes to the SM that has room and the fewest resident threads; then the fewest
  * blocks, then the lowest index. That is breadth-first, as gpu-facts.md saw it.
@@ -129,6 +129,7 @@ enum device_op_state {
 struct device_op {
 	enum device_op_kind kind;
 	struct device_kernel kernel; /* KERNEL */
+	struct device_part *part;    /* KERNEL: on whose SMs; of the stream's space; NULL: on all */
 	uint64_t bytes;		     /* copies */
 	struct device_event *event;  /* EVENT, WAIT: borrowed until the op is done */
 	uint64_t event_number; /* EVENT, WAIT: which record; 0 for WAIT: nothing to wait for */
@@ -205,8 +206,6 @@ enum device_stream_kind {
 
 int device_stream_new(struct device_stream **ret, struct device_space *s,
 		      enum device_stream_kind kind, unsigned priority);
-/* Its kernels run on the SMs of @p, of the same space; before anything is submitted. */
-void device_stream_set_part(struct device_stream *st, struct device_part *p);
 /* What is queued still runs; the stream is freed after its last operation. */
 struct device_stream *device_stream_free(struct device_stream *st);
 struct device_space *device_stream_space(const struct device_stream *st);

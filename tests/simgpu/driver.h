@@ -40,7 +40,9 @@ struct CUctx_st {
 	int device;
 	unsigned flags;
 	bool is_primary;
-	int fault;		  /* atomic: CUresult that every call gets from now on */
+	CUgreenCtx
+		green; /* NULL, or of which it is the alias; then all else is the primary one's */
+	int fault;     /* atomic: CUresult that every call gets from now on */
 	struct CUctx_st *next;	  /* in driver.contexts or driver.destroyed */
 	struct CUmod_st *modules; /* under driver.list_lock */
 	size_t limits[CU_LIMIT_MAX];
@@ -50,6 +52,7 @@ struct CUgreenCtx_st {
 	uint32_t tag;
 	uint32_t id;
 	CUcontext context; /* the primary one, of which it holds a reference */
+	CUcontext alias;   /* owned: what stands for it as a context; NULL: not asked for yet */
 	CUdevice device;
 	unsigned n_sms;
 };
@@ -119,6 +122,22 @@ struct CUlib_st {
 	struct CUkern_st *kernels; /* under driver.lock */
 };
 
+struct CUgraphNode_st {
+	CUgraphNode next;
+	CUgraphNodeType type;
+	CUfunction function; /* of kernel nodes */
+	CUcontext context;   /* of kernel nodes: as set by hand; NULL: the function's */
+	void **params;	     /* owned: where the parameters are, as the program was told last */
+	size_t size;
+	_Alignas(8) uint8_t packet[];
+};
+
+struct CUgraph_st {
+	uint32_t tag;
+	size_t n_nodes;
+	CUgraphNode nodes, *last; /* owned */
+};
+
 struct driver {
 	pthread_mutex_t lock;	    /* guards what says so; held across calls to simgpud that
 				     * create things, never across waiting */
@@ -135,7 +154,8 @@ extern struct driver driver;
 
 /* ---- driver.c ---- */
 
-/* The number of a device among all GPUs of simgpud, of which $CUDA_VISIBLE_DEVICES may hide some. */
+/* The number of a device among all GPUs of simgpud, of which $CUDA_VISIBLE_DEVICES may hide some.
+ */
 unsigned driver_gpu_index(CUdevice device);
 unsigned driver_n_devices(void);
 
@@ -183,6 +203,8 @@ bool stream_is_default(CUstream stream);
 CUresult stream_target(CUstream stream, bool per_thread, struct target *ret);
 
 /* ---- api-graph.c ---- */
+
+CUgraph graph_free(CUgraph g);
 
 /*
  * Before an operation goes to simgpud: if @t's stream is capturing, the request goes into the graph

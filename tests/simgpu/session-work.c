@@ -75,9 +75,6 @@ void session_stream_new(struct client *c, const void *packet, size_t n, int fd) 
 	}
 	if (st && device_stream_new(&st->device, ctx->space, q->other, (unsigned)q->value) == 0) {
 		st->context = ctx;
-		if (part) {
-			device_stream_set_part(st->device, part->device);
-		}
 		handle = session_add(c, OBJECT_STREAM, st);
 		if (!handle) {
 			device_stream_free(st->device);
@@ -242,13 +239,15 @@ void session_launch(struct client *c, const void *packet, size_t n, int fd) {
 	const struct wire_launch *q = packet;
 	struct stream *st = session_object(c, q->stream, OBJECT_STREAM);
 	struct module *m = session_object(c, q->module, OBJECT_MODULE);
+	struct part *part = session_object(c, q->part, OBJECT_PART);
 	struct op *op;
 	const struct interp_kernel *kernel;
 	uint64_t threads, blocks;
 	unsigned shared;
 
 	/* A module's memory is its context's, and goes with it. */
-	if (!st || !m || m->context != st->context || q->params_size > n - sizeof(*q)) {
+	if (!st || !m || m->context != st->context || q->params_size > n - sizeof(*q) ||
+	    (q->part != 0 && (!part || part->context != st->context))) {
 		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
 		return;
 	}
@@ -279,6 +278,7 @@ void session_launch(struct client *c, const void *packet, size_t n, int fd) {
 						     op->kernel.regs_per_thread, shared);
 	}
 	op->base.kernel.n_blocks = blocks;
+	op->base.part = part ? part->device : NULL;
 	/* The client has checked all this against its own copy; a kernel that never fits would
 	 * stop the queue. */
 	if (blocks == 0 || op->base.kernel.threads == 0 ||

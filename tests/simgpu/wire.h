@@ -191,7 +191,7 @@ struct wire_launch {
 	uint32_t grid[3];
 	uint32_t block[3];
 	uint32_t params_size;
-	uint32_t reserved;
+	uint32_t part; /* green context on whose SMs it runs, whatever the stream; 0: on all */
 	uint8_t params[];
 };
 

@@ -1,0 +1,130 @@
+/*
+ * api-node.c: what a graph consists of: listing nodes, copying graphs, and the parameters of kernel
+ * nodes, of which the context can be changed and nothing else.
+ *
+ * As measured on an H200 with driver 580, a kernel node keeps to the SMs of a green context only if
+ * that is both what the parameters name and the current context when they are set.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/simgpu/driver.h"
+
+EXPORT CUresult CUDAAPI cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes) {
+	size_t n = 0;
+
+	if (!hGraph || hGraph->tag != DRIVER_GRAPH || !numNodes) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	for (CUgraphNode node = hGraph->nodes; nodes && node && n < *numNodes; node = node->next) {
+		nodes[n++] = node;
+	}
+	*numNodes = nodes ? n : hGraph->n_nodes;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type) {
+	if (!hNode || !type) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	*type = hNode->type;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuGraphDestroy(CUgraph hGraph) {
+	if (!hGraph || hGraph->tag != DRIVER_GRAPH) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	graph_free(hGraph);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph) {
+	CUgraph g;
+
+	if (!phGraphClone || !originalGraph || originalGraph->tag != DRIVER_GRAPH) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	g = calloc(1, sizeof(*g));
+	if (!g) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	g->tag = DRIVER_GRAPH;
+	g->last = &g->nodes;
+	for (CUgraphNode from = originalGraph->nodes; from; from = from->next) {
+		CUgraphNode node = malloc(sizeof(*node) + from->size);
+
+		if (!node) {
+			graph_free(g);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		memcpy(node, from, sizeof(*node) + from->size);
+		node->next = NULL;
+		node->params = NULL;
+		*g->last = node;
+		g->last = &node->next;
+		g->n_nodes++;
+	}
+	*phGraphClone = g;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph) {
+	(void)hNode, (void)phGraph;
+	return CUDA_ERROR_INVALID_VALUE; /* no graphs in graphs */
+}
+
+EXPORT CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode hNode,
+						   CUDA_KERNEL_NODE_PARAMS *nodeParams) {
+	struct wire_launch *q;
+
+	if (!hNode || hNode->type != CU_GRAPH_NODE_TYPE_KERNEL || !nodeParams) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	q = (struct wire_launch *)hNode->packet;
+	if (!hNode->params) {
+		hNode->params = calloc(hNode->function->n_params + 1, sizeof(*hNode->params));
+		if (!hNode->params) {
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	for (size_t i = 0; i < hNode->function->n_params; i++) {
+		hNode->params[i] = q->params + hNode->function->params[i].offset;
+	}
+	*nodeParams = (CUDA_KERNEL_NODE_PARAMS){
+		.func = hNode->function,
+		.gridDimX = q->grid[0],
+		.gridDimY = q->grid[1],
+		.gridDimZ = q->grid[2],
+		.blockDimX = q->block[0],
+		.blockDimY = q->block[1],
+		.blockDimZ = q->block[2],
+		.sharedMemBytes = q->shared_bytes,
+		.kernelParams = hNode->params,
+		.ctx = hNode->context ? hNode->context : hNode->function->module->context,
+	};
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode,
+						   const CUDA_KERNEL_NODE_PARAMS *nodeParams) {
+	CUDA_KERNEL_NODE_PARAMS now;
+	struct wire_launch *q;
+	CUcontext current;
+	CUresult r = driver_current(&current);
+
+	if (r == CUDA_SUCCESS) {
+		r = cuGraphKernelNodeGetParams(hNode, &now);
+	}
+	if (r != CUDA_SUCCESS || !nodeParams) {
+		return r != CUDA_SUCCESS ? r : CUDA_ERROR_INVALID_VALUE;
+	}
+	now.ctx = nodeParams->ctx;
+	if (memcmp(&now, nodeParams, sizeof(now)) != 0) {
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	q = (struct wire_launch *)hNode->packet;
+	hNode->context = nodeParams->ctx ? nodeParams->ctx : current;
+	q->part = hNode->context == current && current->green ? current->green->id : 0;
+	return CUDA_SUCCESS;
+}

@@ -26,27 +26,32 @@ static const char *error_name(const struct real *real, CUresult rc) {
 	return name;
 }
 
-static CUresult load(struct build *b, const struct real *real, const char *ptx, char *log) {
-	CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-	void *values[] = {log, (void *)(uintptr_t)BUILD_LOG_BYTES};
+static CUresult load(struct build *b, const struct real *real, const char *ptx,
+		     const struct jit *jit, char *log) {
+	CUjit_option options[2 + JIT_OPTIONS_MAX] = {CU_JIT_ERROR_LOG_BUFFER,
+						     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+	void *values[2 + JIT_OPTIONS_MAX] = {log, (void *)(uintptr_t)BUILD_LOG_BYTES};
+	unsigned n = 2 + jit->n;
 	CUresult rc;
 
+	memcpy(options + 2, jit->options, jit->n * sizeof(*options));
+	memcpy(values + 2, jit->values, jit->n * sizeof(*values));
 	log[0] = '\0';
 	if (!b->is_library) {
-		rc = real->cuModuleLoadDataEx(&b->module, ptx, 2, options, values);
+		rc = real->cuModuleLoadDataEx(&b->module, ptx, n, options, values);
 		if (rc != CUDA_SUCCESS) {
 			b->module = NULL;
 		}
 		return rc;
 	}
-	rc = real->cuLibraryLoadData(&b->library, ptx, options, values, 2, NULL, NULL, 0);
+	rc = real->cuLibraryLoadData(&b->library, ptx, options, values, n, NULL, NULL, 0);
 	if (rc != CUDA_SUCCESS) {
 		b->library = NULL;
 	}
 	return rc;
 }
 
-static void build_load(struct build *b) {
+static void build_load(struct build *b, const struct jit *jit) {
 	const struct transform *t = b->image->transform;
 	const struct real *real = real_get();
 	char log[BUILD_LOG_BYTES];
@@ -54,7 +59,7 @@ static void build_load(struct build *b) {
 	int token;
 
 	token = state_enter();
-	rc = load(b, real, t->ptx, log);
+	rc = load(b, real, t->ptx, jit, log);
 	state_leave(token);
 	if (rc != CUDA_SUCCESS) {
 		log[BUILD_LOG_BYTES - 1] = '\0';
@@ -67,7 +72,7 @@ static void build_load(struct build *b) {
 }
 
 void build_init(struct build *b, bool is_library, void *original, const void *image,
-		const char *path, unsigned sm) {
+		const char *path, const struct jit *jit, unsigned sm) {
 	const struct transform *t;
 
 	*b = (struct build){.sm = sm, .is_library = is_library, .original = original};
@@ -85,7 +90,7 @@ void build_init(struct build *b, bool is_library, void *original, const void *im
 		}
 	}
 	if (t->ptx) {
-		build_load(b);
+		build_load(b, jit);
 	}
 }
 

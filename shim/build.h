@@ -16,6 +16,7 @@
 
 #include "shim/context.h"
 #include "shim/image.h"
+#include "shim/jit.h"
 
 /* Contexts that one library's twins are made ready for at once: a machine's GPUs. */
 #define BUILD_CONTEXTS_MAX 16
@@ -34,10 +35,10 @@ struct build {
 	_Atomic(unsigned) next_ready;
 };
 
-/* @image, @path as in image_get(). @original is loaded already; for a module its context is
- * current. Never fails: what can't be had is a refusal. */
+/* @image, @path as in image_get(). @jit: what the original was compiled with. @original is loaded
+ * already; for a module its context is current. Never fails: what can't be had is a refusal. */
 void build_init(struct build *b, bool is_library, void *original, const void *image,
-		const char *path, unsigned sm);
+		const char *path, const struct jit *jit, unsigned sm);
 
 /* The twins' module is unloaded if @in_driver; false: its context or the process is gone. */
 void build_deinit(struct build *b, bool in_driver);

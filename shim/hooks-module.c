@@ -24,38 +24,48 @@
 CUresult on_cuModuleLoad(CUmodule *module, const char *path) {
 	CUresult rc = real_get()->cuModuleLoad(module, path);
 
-	TELL(rc, module, kernel_module_loaded(*module, NULL, path));
+	TELL(rc, module, kernel_module_loaded(*module, NULL, path, NULL));
 	return rc;
 }
 
-/* An image that the linker made has a PTX source that is better to work from, see link.h. */
-static void module_loaded(CUmodule module, const void *image) {
-	char *ptx = link_source_of(image);
+/* The options that the twins of what is being loaded are compiled with. */
+static struct jit options_of(unsigned n, const CUjit_option *options, void *const *values) {
+	struct jit jit = {0};
+
+	jit_add(&jit, n, options, values);
+	return jit;
+}
+
+/* An image that the linker made has a PTX source that is better to work from, see link.h; and was
+ * compiled by the linker. */
+static void module_loaded(CUmodule module, const void *image, struct jit jit) {
+	char *ptx = link_source_of(image, &jit);
 
 	records_drain(); /* they may name kernels of one whose handle it has, that went unseen */
-	kernel_module_loaded(module, ptx ? ptx : image, NULL);
+	kernel_module_loaded(module, ptx ? ptx : image, NULL, &jit);
 	link_source_free(ptx);
 }
 
 CUresult on_cuModuleLoadData(CUmodule *module, const void *image) {
 	CUresult rc = real_get()->cuModuleLoadData(module, image);
 
-	TELL(rc, module, module_loaded(*module, image));
+	TELL(rc, module, module_loaded(*module, image, options_of(0, NULL, NULL)));
 	return rc;
 }
 
 CUresult on_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
 			       CUjit_option *options, void **values) {
+	struct jit jit = options_of(n, options, values);
 	CUresult rc = real_get()->cuModuleLoadDataEx(module, image, n, options, values);
 
-	TELL(rc, module, module_loaded(*module, image));
+	TELL(rc, module, module_loaded(*module, image, jit));
 	return rc;
 }
 
 CUresult on_cuModuleLoadFatBinary(CUmodule *module, const void *image) {
 	CUresult rc = real_get()->cuModuleLoadFatBinary(module, image);
 
-	TELL(rc, module, module_loaded(*module, image));
+	TELL(rc, module, module_loaded(*module, image, options_of(0, NULL, NULL)));
 	return rc;
 }
 
@@ -74,31 +84,33 @@ CUresult on_cuModuleGetFunction(CUfunction *function, CUmodule module, const cha
 
 /* ---- libraries ---- */
 
-static void library_loaded(CUlibrary library, const void *image) {
-	char *ptx = link_source_of(image);
+static void library_loaded(CUlibrary library, const void *image, struct jit jit) {
+	char *ptx = link_source_of(image, &jit);
 
 	records_drain();
-	kernel_library_loaded(library, ptx ? ptx : image, NULL);
+	kernel_library_loaded(library, ptx ? ptx : image, NULL, &jit);
 	link_source_free(ptx);
 }
 
 CUresult on_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *jit_options,
 			      void **jit_values, unsigned n_jit, CUlibraryOption *options,
 			      void **values, unsigned n) {
+	struct jit jit = options_of(n_jit, jit_options, jit_values);
 	CUresult rc = real_get()->cuLibraryLoadData(library, image, jit_options, jit_values, n_jit,
 						    options, values, n);
 
-	TELL(rc, library, library_loaded(*library, image));
+	TELL(rc, library, library_loaded(*library, image, jit));
 	return rc;
 }
 
 CUresult on_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit_options,
 				  void **jit_values, unsigned n_jit, CUlibraryOption *options,
 				  void **values, unsigned n) {
+	struct jit jit = options_of(n_jit, jit_options, jit_values);
 	CUresult rc = real_get()->cuLibraryLoadFromFile(library, path, jit_options, jit_values,
 							n_jit, options, values, n);
 
-	TELL(rc, library, kernel_library_loaded(*library, NULL, path));
+	TELL(rc, library, kernel_library_loaded(*library, NULL, path, &jit));
 	return rc;
 }
 
@@ -163,33 +175,37 @@ CUresult on_cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
 /* ---- the linker ---- */
 
 CUresult on_cuLinkCreate(unsigned n, CUjit_option *options, void **values, CUlinkState *state) {
+	struct jit jit = options_of(n, options, values);
 	CUresult rc = real_get()->cuLinkCreate(n, options, values, state);
 
-	TELL(rc, state, link_created(*state));
+	TELL(rc, state, link_created(*state, &jit));
 	return rc;
 }
 
 CUresult on_cuLinkCreate_v2(unsigned n, CUjit_option *options, void **values, CUlinkState *state) {
+	struct jit jit = options_of(n, options, values);
 	CUresult rc = real_get()->cuLinkCreate_v2(n, options, values, state);
 
-	TELL(rc, state, link_created(*state));
+	TELL(rc, state, link_created(*state, &jit));
 	return rc;
 }
 
 CUresult on_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
 			  const char *name, unsigned n, CUjit_option *options, void **values) {
+	struct jit jit = options_of(n, options, values);
 	CUresult rc = real_get()->cuLinkAddData(state, type, data, size, name, n, options, values);
 
-	TELL(rc, true, link_added(state, type == CU_JIT_INPUT_PTX ? data : NULL, size));
+	TELL(rc, true, link_added(state, type == CU_JIT_INPUT_PTX ? data : NULL, size, &jit));
 	return rc;
 }
 
 CUresult on_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
 			     const char *name, unsigned n, CUjit_option *options, void **values) {
+	struct jit jit = options_of(n, options, values);
 	CUresult rc =
 		real_get()->cuLinkAddData_v2(state, type, data, size, name, n, options, values);
 
-	TELL(rc, true, link_added(state, type == CU_JIT_INPUT_PTX ? data : NULL, size));
+	TELL(rc, true, link_added(state, type == CU_JIT_INPUT_PTX ? data : NULL, size, &jit));
 	return rc;
 }
 
@@ -197,7 +213,7 @@ CUresult on_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *pa
 			  CUjit_option *options, void **values) {
 	CUresult rc = real_get()->cuLinkAddFile(state, type, path, n, options, values);
 
-	TELL(rc, true, link_added(state, NULL, 0));
+	TELL(rc, true, link_added(state, NULL, 0, NULL));
 	return rc;
 }
 
@@ -205,7 +221,7 @@ CUresult on_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char 
 			     CUjit_option *options, void **values) {
 	CUresult rc = real_get()->cuLinkAddFile_v2(state, type, path, n, options, values);
 
-	TELL(rc, true, link_added(state, NULL, 0));
+	TELL(rc, true, link_added(state, NULL, 0, NULL));
 	return rc;
 }
 

@@ -193,18 +193,23 @@ static void owner_publish(struct owner *o) {
 	}
 }
 
-static void owner_build(struct owner *o, const void *image, const char *path, unsigned sm) {
+static void owner_build(struct owner *o, const void *image, const char *path, const struct jit *jit,
+			unsigned sm) {
+	static const struct jit none;
+
 	for (unsigned i = 0; i < o->n_builds; i++) {
 		if (o->builds[i].sm == sm) {
 			return;
 		}
 	}
 	if (o->n_builds < OWNER_BUILDS_MAX) {
-		build_init(&o->builds[o->n_builds++], o->is_library, o->handle, image, path, sm);
+		build_init(&o->builds[o->n_builds++], o->is_library, o->handle, image, path,
+			   jit ? jit : &none, sm);
 	}
 }
 
-void kernel_module_loaded(CUmodule module, const void *image, const char *path) {
+void kernel_module_loaded(CUmodule module, const void *image, const char *path,
+			  const struct jit *jit) {
 	struct context *c = context_current();
 	struct owner *o;
 
@@ -216,13 +221,14 @@ void kernel_module_loaded(CUmodule module, const void *image, const char *path) 
 		return;
 	}
 	o->context = context_handle(c);
-	owner_build(o, image, path, context_sm(c));
+	owner_build(o, image, path, jit, context_sm(c));
 	/* Now, so that launches find all done. What can't be filled in is asked for again then. */
 	build_make_ready(&o->builds[0], c);
 	owner_publish(o);
 }
 
-void kernel_library_loaded(CUlibrary library, const void *image, const char *path) {
+void kernel_library_loaded(CUlibrary library, const void *image, const char *path,
+			   const struct jit *jit) {
 	const struct real *real = real_get();
 	int n = 0, major, minor;
 	struct context *c;
@@ -244,7 +250,7 @@ void kernel_library_loaded(CUlibrary library, const void *image, const char *pat
 					       device) == CUDA_SUCCESS &&
 		    real->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
 					       device) == CUDA_SUCCESS) {
-			owner_build(o, image, path, (unsigned)(10 * major + minor));
+			owner_build(o, image, path, jit, (unsigned)(10 * major + minor));
 		}
 	}
 	c = context_current();

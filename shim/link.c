@@ -13,6 +13,7 @@ struct link {
 	struct link *next;
 	CUlinkState state;
 	char *ptx;	   /* owned; the single input, with a final NUL */
+	struct jit jit;	   /* what it is compiled with */
 	bool mixed;	   /* something else went in */
 	const void *cubin; /* the driver's, valid as long as the state */
 };
@@ -29,20 +30,21 @@ static struct link *find(CUlinkState state) {
 	return l;
 }
 
-void link_created(CUlinkState state) {
+void link_created(CUlinkState state, const struct jit *jit) {
 	struct link *l = calloc(1, sizeof(*l));
 
 	if (!l) {
 		return; /* then its cubin has no source */
 	}
 	l->state = state;
+	l->jit = *jit;
 	pthread_mutex_lock(&lock);
 	l->next = links;
 	links = l;
 	pthread_mutex_unlock(&lock);
 }
 
-void link_added(CUlinkState state, const void *ptx, size_t size) {
+void link_added(CUlinkState state, const void *ptx, size_t size, const struct jit *jit) {
 	char *copy = ptx ? malloc(size + 1) : NULL;
 	struct link *l;
 
@@ -55,6 +57,9 @@ void link_added(CUlinkState state, const void *ptx, size_t size) {
 	if (l && copy && !l->mixed && !l->ptx) {
 		l->ptx = copy;
 		copy = NULL;
+		if (jit) {
+			jit_add(&l->jit, jit->n, jit->options, jit->values);
+		}
 	} else if (l) {
 		l->mixed = true;
 	}
@@ -91,13 +96,16 @@ void link_destroyed(CUlinkState state) {
 	}
 }
 
-char *link_source_of(const void *image) {
+char *link_source_of(const void *image, struct jit *ret_jit) {
 	char *ptx = NULL;
 
 	pthread_mutex_lock(&lock);
 	for (struct link *l = links; image && l; l = l->next) {
 		if (l->cubin == image && l->ptx && !l->mixed) {
 			ptx = strdup(l->ptx);
+			if (ptx) {
+				*ret_jit = l->jit;
+			}
 			break;
 		}
 	}

@@ -11,14 +11,18 @@
 
 #include <cuda.h>
 
-void link_created(CUlinkState state);
+#include "shim/jit.h"
 
-/* @ptx: @size bytes of PTX text; NULL: anything else, and then there is no single source. */
-void link_added(CUlinkState state, const void *ptx, size_t size);
+/* @jit: the options for all that goes in. */
+void link_created(CUlinkState state, const struct jit *jit);
+
+/* @ptx: @size bytes of PTX text; NULL: anything else, and then there is no single source. @jit: the
+ * options for this alone, which come before the others; NULL for none. */
+void link_added(CUlinkState state, const void *ptx, size_t size, const struct jit *jit);
 void link_completed(CUlinkState state, const void *cubin);
 void link_destroyed(CUlinkState state);
 
-/* A copy of the PTX from which @image was linked, with a final NUL; NULL if there is none. To be
- * freed by link_source_free(), which takes NULL. */
-char *link_source_of(const void *image);
+/* A copy of the PTX from which @image was linked, with a final NUL, and in @ret_jit what it was
+ * compiled with; NULL if there is none. To be freed by link_source_free(), which takes NULL. */
+char *link_source_of(const void *image, struct jit *ret_jit);
 void link_source_free(char *ptx);

@@ -47,6 +47,7 @@ struct tally {
 };
 static _Atomic(struct tally *) tallies;
 static _Thread_local struct tally *tally;
+static _Atomic unsigned twin_registers;
 static _Atomic bool gate_closed;
 static _Atomic unsigned at_gate, trampled;
 
@@ -74,6 +75,10 @@ unsigned fake_twin_launches(void) {
 		n += atomic_load(&t->twin_launches);
 	}
 	return n;
+}
+
+unsigned fake_twin_registers(void) {
+	return atomic_load(&twin_registers);
 }
 
 unsigned fake_questions(void) {
@@ -421,13 +426,23 @@ CUresult do_cuModuleLoadData(CUmodule *module, const void *image) {
 	return CUDA_SUCCESS;
 }
 
-/* This is how the shim loads twins. */
+/* The shim loads twins by this, and asks for a log of errors first. */
 CUresult do_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
 			       CUjit_option *options, void **values) {
+	bool twins = n > 0 && options && options[0] == CU_JIT_ERROR_LOG_BUFFER;
+
 	if (!module) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	*module = (CUmodule)0x110;
+	if (twins) {
+		atomic_store(&twin_registers, 0);
+	}
+	for (unsigned i = 0; twins && i < n; i++) {
+		if (options[i] == CU_JIT_MAX_REGISTERS) {
+			atomic_store(&twin_registers, (unsigned)(uintptr_t)values[i]);
+		}
+	}
+	*module = twins ? (CUmodule)0x110 : (CUmodule)0x100;
 	return CUDA_SUCCESS;
 }
 

@@ -1,8 +1,9 @@
 /*
  * fake.h: what a test may ask the fake driver for, next to the functions of cuda.h.
  *
- * The fake driver (libcuda.so.1) computes nothing. It has contexts, streams, events, captures, memory
- * and modules as far as the shim looks at them, and 2 GPUs whose sizes and UUIDs are those of `sbeetd
+ * The fake driver (libcuda.so.1) computes nothing. It has contexts, streams, events, captures,
+ * memory and modules as far as the shim looks at them, and 2 GPUs whose sizes and UUIDs are those
+ * of `sbeetd
  * --gpus 80,40`.
  */
 #pragma once
@@ -37,6 +38,9 @@ FAKE_EXPORT unsigned fake_spoiled(void);
 
 /* Launches of FAKE_TWIN. */
 FAKE_EXPORT unsigned fake_twin_launches(void);
+
+/* CU_JIT_MAX_REGISTERS of the last module that the shim loaded; 0: not given. */
+FAKE_EXPORT unsigned fake_twin_registers(void);
 
 /* Waits until somebody has asked about an event; events that there are. */
 FAKE_EXPORT void fake_events_wait(void);

@@ -460,7 +460,7 @@ int main(int argc, char **argv) {
 	ptx = read_file(argv[1]);
 	start();
 	CHECK(plain_driver.cuModuleLoadData(&module, ptx));
-	kernel_module_loaded(module, ptx, NULL);
+	kernel_module_loaded(module, ptx, NULL, NULL);
 	burn = brief = work_of(module, "burn");
 	copy = work_of(module, "copy");
 	mark = work_of(module, "mark");

@@ -33,6 +33,7 @@ static CUresult library_new(CUlibrary *ret, const void *image, size_t size, unsi
 		free(l);
 		return r;
 	}
+	l->regs_max = image_regs_max(n_options, options, values);
 	l->tag = DRIVER_LIBRARY;
 	*ret = l;
 	return CUDA_SUCCESS;
@@ -61,8 +62,8 @@ static CUresult library_module(CUlibrary library, CUcontext context, CUmodule *r
 	}
 	if (!m) {
 		m = calloc(1, sizeof(*m));
-		r = m ? module_new(context, library->ptx, library->ptx_size, library, &m->module,
-				   log, sizeof(log))
+		r = m ? module_new(context, library->ptx, library->ptx_size, library->regs_max,
+				   library, &m->module, log, sizeof(log))
 		      : CUDA_ERROR_OUT_OF_MEMORY;
 		if (r == CUDA_SUCCESS) {
 			m->next = library->modules;

@@ -67,6 +67,15 @@ CUresult image_ptx(const void *image, size_t size, const struct wire_gpu *gpu, c
 	return r;
 }
 
+unsigned image_regs_max(unsigned n, const CUjit_option *options, void *const *values) {
+	for (unsigned i = 0; options && i < n; i++) {
+		if (options[i] == CU_JIT_MAX_REGISTERS) {
+			return (unsigned)(uintptr_t)values[i];
+		}
+	}
+	return 0;
+}
+
 void image_log(unsigned n, CUjit_option *options, void **values, const char *log) {
 	char *buffer = NULL;
 	size_t size = 0;
@@ -87,10 +96,12 @@ void image_log(unsigned n, CUjit_option *options, void **values, const char *log
 
 /* ---- modules ---- */
 
-CUresult module_new(CUcontext context, const char *ptx, size_t size, CUlibrary library,
-		    CUmodule *ret, char *log, size_t log_size) {
-	struct wire_object q = {
-		.h = {.type = WIRE_MODULE_LOAD}, .object = context->id, .value = size};
+CUresult module_new(CUcontext context, const char *ptx, size_t size, unsigned regs_max,
+		    CUlibrary library, CUmodule *ret, char *log, size_t log_size) {
+	struct wire_object q = {.h = {.type = WIRE_MODULE_LOAD},
+				.object = context->id,
+				.other = regs_max,
+				.value = size};
 	union {
 		struct wire_reply head;
 		struct wire_value_reply values;
@@ -164,7 +175,8 @@ static CUresult module_load(CUmodule *ret, const void *image, size_t size, unsig
 	}
 	r = image_ptx(image, size, context_gpu(c), &ptx, &ptx_size, log, sizeof(log));
 	if (r == CUDA_SUCCESS) {
-		r = module_new(c, ptx, ptx_size, NULL, ret, log, sizeof(log));
+		r = module_new(c, ptx, ptx_size, image_regs_max(n_options, options, values), NULL,
+			       ret, log, sizeof(log));
 	}
 	free(ptx);
 	if (r != CUDA_SUCCESS) {

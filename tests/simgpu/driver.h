@@ -117,6 +117,7 @@ struct CUlib_st {
 	uint32_t tag;
 	char *ptx; /* owned */
 	size_t ptx_size;
+	unsigned regs_max;
 	struct library_module
 		*modules;	   /* one for each context that has used it; under driver.lock */
 	struct CUkern_st *kernels; /* under driver.lock */
@@ -225,13 +226,16 @@ CUresult capture_check_event(CUevent event);
 
 /* The function behind a handle that may be a CUkernel, for @context. */
 CUresult function_resolve(CUfunction function, CUcontext context, CUfunction *ret);
-CUresult module_new(CUcontext context, const char *ptx, size_t size, CUlibrary library,
-		    CUmodule *ret, char *log, size_t log_size);
+/* @regs_max: 0 is any number. */
+CUresult module_new(CUcontext context, const char *ptx, size_t size, unsigned regs_max,
+		    CUlibrary library, CUmodule *ret, char *log, size_t log_size);
 void module_free(CUmodule module);
 CUresult module_function(CUmodule module, const char *name, uint32_t index, CUfunction *ret);
 CUresult module_global(CUmodule module, const char *name, CUdeviceptr *ret, size_t *ret_size);
 CUresult function_get_attribute(CUfunction f, CUfunction_attribute what, int *ret);
 CUresult function_set_attribute(CUfunction f, CUfunction_attribute what, int value);
+/* CU_JIT_MAX_REGISTERS, or 0. */
+unsigned image_regs_max(unsigned n, const CUjit_option *options, void *const *values);
 /* PTX text of an image, owned by the caller. @log: why not. */
 CUresult image_ptx(const void *image, size_t size, const struct wire_gpu *gpu, char **ret,
 		   size_t *ret_size, char *log, size_t log_size);

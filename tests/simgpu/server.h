@@ -71,7 +71,8 @@ struct module {
 	struct context *context;
 	unsigned n_refs; /* the handle and every launch in flight */
 	struct interp_module *interp;
-	uint64_t *vars; /* owned: device addresses */
+	unsigned regs_max; /* a thread's; 0: any number */
+	uint64_t *vars;	   /* owned: device addresses */
 };
 
 struct pinned {
@@ -137,8 +138,8 @@ struct op {
 	struct wire_copy copy;
 	struct wire_fill fill;
 	struct mark *mark; /* owned reference */
-	uint64_t value;	     /* token of a host function, address to free */
-	uint8_t data[];	     /* parameters of a launch, bytes of a copy */
+	uint64_t value;	   /* token of a host function, address to free */
+	uint8_t data[];	   /* parameters of a launch, bytes of a copy */
 };
 
 struct server {
@@ -175,6 +176,9 @@ void session_handle(struct client *c, const void *packet, size_t n, int fd);
 void session_settle(struct client *c);
 struct mark *mark_unref(struct mark *m);
 struct module *module_unref(struct module *m);
+/* As interp_kernel_get_info(), with no more registers than the module was compiled for. */
+void module_kernel_info(const struct module *m, const struct interp_kernel *kernel,
+			struct interp_kernel_info *ret);
 /* Hands the next due host function to the client if it waits for one. */
 void session_hand_host(struct client *c);
 

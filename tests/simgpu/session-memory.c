@@ -159,6 +159,7 @@ void session_module_load(struct client *c, const void *packet, size_t n, int fd)
 	}
 	m->n_refs = 1;
 	m->context = ctx;
+	m->regs_max = q->other;
 	r = interp_module_new(&m->interp, text, q->value, error, sizeof(error));
 	munmap(text, q->value);
 	if (r == 0) {
@@ -190,12 +191,20 @@ void session_module_free(struct client *c, const void *packet, size_t n, int fd)
 	client_reply(c, q->h.id, CUDA_SUCCESS);
 }
 
+void module_kernel_info(const struct module *m, const struct interp_kernel *kernel,
+			struct interp_kernel_info *ret) {
+	interp_kernel_get_info(kernel, ret);
+	if (m->regs_max && ret->regs_per_thread > m->regs_max) {
+		ret->regs_per_thread = m->regs_max;
+	}
+}
+
 static void reply_kernel(struct client *c, uint32_t id, const struct module *m, uint32_t index) {
 	struct interp_kernel_info info;
 	struct wire_kernel_reply *reply;
 	size_t size;
 
-	interp_kernel_get_info(interp_module_kernel(m->interp, index), &info);
+	module_kernel_info(m, interp_module_kernel(m->interp, index), &info);
 	size = sizeof(*reply) + info.n_params * sizeof(reply->params[0]);
 	reply = calloc(1, size);
 	if (!reply || info.n_params > WIRE_KERNEL_PARAMS_MAX ||

@@ -259,7 +259,7 @@ void session_launch(struct client *c, const void *packet, size_t n, int fd) {
 		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
 		return;
 	}
-	interp_kernel_get_info(kernel, &op->kernel);
+	module_kernel_info(m, kernel, &op->kernel);
 	memcpy(op->data, q->params, q->params_size);
 	op->launch = (struct interp_launch){
 		.kernel = kernel,

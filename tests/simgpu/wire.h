@@ -150,7 +150,8 @@ struct wire_part {
 
 /* WIRE_STREAM_NEW: object = context or green context, other = enum device_stream_kind, value =
  * priority level. */
-/* WIRE_MODULE_LOAD: object = context, value = bytes. Reply: module, or a text after the reply. */
+/* WIRE_MODULE_LOAD: object = context, value = bytes, other = most registers a thread, 0: any.
+ * Reply: module, or a text after the reply. */
 /* WIRE_BATCH: object = stream, in the place of those that the requests name; value = bytes. Each
  * request stands behind its size in 8 bytes and is padded to a multiple of that. No other request
  * comes in between. */

@@ -149,6 +149,18 @@ static CUresult module_new(void **ret) {
 	return CUDA_SUCCESS;
 }
 
+/* Notes what the twins are compiled with. */
+static void keep_options(unsigned n, const CUjit_option *options, void *const *values) {
+	fake.jit = (struct jit){0};
+	for (unsigned i = 0; i < n; i++) {
+		if (options[i] != CU_JIT_ERROR_LOG_BUFFER &&
+		    options[i] != CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
+			fake.jit.options[fake.jit.n] = options[i];
+			fake.jit.values[fake.jit.n++] = values[i];
+		}
+	}
+}
+
 static CUresult fake_ModuleLoadDataEx(CUmodule *m, const void *image, unsigned n,
 				      CUjit_option *options, void **values) {
 	assert_true(state_depth > 0);
@@ -156,12 +168,14 @@ static CUresult fake_ModuleLoadDataEx(CUmodule *m, const void *image, unsigned n
 	if (fake.no_loads) {
 		snprintf(values[0], 20, "no compiler\nmore");
 	}
+	keep_options(n, options, values);
 	return module_new((void **)m);
 }
 
 static CUresult fake_LibraryLoadData(CUlibrary *l, const void *image, CUjit_option *jo, void **jv,
 				     unsigned nj, CUlibraryOption *lo, void **lv, unsigned nl) {
 	assert_string_equal(image, TWIN_TEXT);
+	keep_options(nj, jo, jv);
 	return module_new((void **)l);
 }
 
@@ -423,7 +437,7 @@ struct kernel *fake_kernel_of(const char *name) {
 }
 
 struct kernel *fake_load(const char *name) {
-	kernel_module_loaded((CUmodule)&fake_program, PROGRAM, NULL);
+	kernel_module_loaded((CUmodule)&fake_program, PROGRAM, NULL, NULL);
 	return fake_kernel_of(name);
 }
 

@@ -51,6 +51,7 @@ extern struct fake {
 	struct fake_function functions[64];
 	unsigned n_functions;
 	unsigned n_loads, n_unloads, n_allocs, n_copies;
+	struct jit jit; /* of the last load, but for the log */
 	bool no_memory, no_loads, no_twin_launch, capturing;
 	CUresult launch_result;
 	/* the last launch */

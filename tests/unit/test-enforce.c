@@ -344,7 +344,7 @@ static void enforce_confines_in_every_context_of_a_job(void **state) {
 	CUfunction add = (CUfunction)fake_function_of(&fake_program, "add");
 	struct launch l = fake_launch_of("add");
 
-	kernel_library_loaded((CUlibrary)&fake_program, PROGRAM, NULL);
+	kernel_library_loaded((CUlibrary)&fake_program, PROGRAM, NULL, NULL);
 	kernel_library_kernel_found((CUlibrary)&fake_program, (CUkernel)add, "add");
 	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half), 0);
 	fake.current = &fake.contexts[1];

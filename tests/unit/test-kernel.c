@@ -62,12 +62,39 @@ static void kernel_refuses_images_that_it_cannot_read(void **state) {
 	};
 
 	for (size_t i = 0; i < 3; i++) {
-		kernel_module_loaded((CUmodule)&fake_program, cases[i].image, NULL);
+		kernel_module_loaded((CUmodule)&fake_program, cases[i].image, NULL, NULL);
 		assert_string_equal(kernel_refusal(fake_kernel_of("add")), cases[i].refusal);
 		kernel_module_unloading((CUmodule)&fake_program);
 	}
-	kernel_module_loaded((CUmodule)&fake_program, NULL, "/nonexistent/file");
+	kernel_module_loaded((CUmodule)&fake_program, NULL, "/nonexistent/file", NULL);
 	assert_non_null(strstr(kernel_refusal(fake_kernel_of("add")), "No such file"));
+}
+
+static void kernel_compiles_twins_as_the_program_wants(void **state) {
+	CUjit_option options[] = {CU_JIT_LOG_VERBOSE,	   CU_JIT_MAX_REGISTERS,
+				  CU_JIT_ERROR_LOG_BUFFER, CU_JIT_OPTIMIZATION_LEVEL,
+				  CU_JIT_CACHE_MODE,	   CU_JIT_MAX_REGISTERS};
+	void *values[] = {(void *)1, (void *)24, NULL, (void *)0, (void *)1, (void *)32};
+	struct jit jit = {0};
+
+	jit_add(&jit, 6, options, values);
+	for (unsigned library = 0; library < 2; library++) {
+		if (library) {
+			kernel_library_loaded((CUlibrary)&fake_program, PROGRAM, NULL, &jit);
+		} else {
+			kernel_module_loaded((CUmodule)&fake_program, PROGRAM, NULL, &jit);
+		}
+		assert_int_equal(fake.jit.n, 3);
+		assert_int_equal(fake.jit.options[0], CU_JIT_MAX_REGISTERS);
+		assert_int_equal((uintptr_t)fake.jit.values[0], 32); /* the last one holds */
+		assert_int_equal(fake.jit.options[1], CU_JIT_OPTIMIZATION_LEVEL);
+		assert_int_equal((uintptr_t)fake.jit.values[1], 0);
+		assert_int_equal(fake.jit.options[2], CU_JIT_CACHE_MODE);
+		kernel_module_unloading((CUmodule)&fake_program);
+		kernel_library_unloading((CUlibrary)&fake_program);
+	}
+	jit_add(&jit, 3, NULL, NULL); /* what a driver refuses */
+	assert_int_equal(jit.n, 3);
 }
 
 static void kernel_mask_depends_on_the_launch(void **state) {
@@ -114,7 +141,7 @@ static void kernel_transforms_an_image_once(void **state) {
 	struct fake_module copies[3] = {{0}};
 
 	for (unsigned i = 0; i < 3; i++) {
-		kernel_module_loaded((CUmodule)&copies[i], PROGRAM, NULL);
+		kernel_module_loaded((CUmodule)&copies[i], PROGRAM, NULL, NULL);
 	}
 	assert_int_equal(fake_n_transforms, 1);
 	assert_int_equal(fake.n_loads, 3);
@@ -122,7 +149,7 @@ static void kernel_transforms_an_image_once(void **state) {
 		kernel_module_unloading((CUmodule)&copies[i]);
 	}
 	assert_int_equal(fake.n_unloads, 3);
-	kernel_module_loaded((CUmodule)&copies[0], PROGRAM, NULL);
+	kernel_module_loaded((CUmodule)&copies[0], PROGRAM, NULL, NULL);
 	assert_int_equal(fake_n_transforms, 2);
 	kernel_module_unloading((CUmodule)&copies[0]);
 }
@@ -134,7 +161,7 @@ static void kernel_follows_a_library_to_every_gpu(void **state) {
 
 	fake.sm[1] = 90;
 	fake.current = NULL; /* libraries are loaded without a context */
-	kernel_library_loaded((CUlibrary)&fake_program, PROGRAM, NULL);
+	kernel_library_loaded((CUlibrary)&fake_program, PROGRAM, NULL, NULL);
 	assert_int_equal(fake.n_loads, 2);
 	assert_int_equal(fake_n_transforms, 1);
 	kernel_library_kernel_found((CUlibrary)&fake_program, (CUkernel)kernel, "add");
@@ -172,13 +199,13 @@ static void kernel_is_what_the_handle_stands_for_now(void **state) {
 	struct fake_module other = {0};
 	struct launch l = fake_launch_of("add");
 
-	kernel_library_loaded((CUlibrary)&fake_program, PROGRAM, NULL);
+	kernel_library_loaded((CUlibrary)&fake_program, PROGRAM, NULL, NULL);
 	kernel_library_kernel_found((CUlibrary)&fake_program, (CUkernel)add, "add");
 	handle = (CUfunction)fake_function_of(&other, "any");
 	kernel_kernel_function_found((CUkernel)add, handle);
 	kernel_library_module_found((CUlibrary)&fake_program, (CUmodule)&other);
 
-	kernel_module_loaded((CUmodule)&other, PROGRAM_90, NULL);
+	kernel_module_loaded((CUmodule)&other, PROGRAM_90, NULL, NULL);
 	kernel_function_found((CUmodule)&other, handle, "grid_sync");
 	assert_string_equal(kernel_name(kernel_find(handle)), "grid_sync");
 	assert_string_equal(kernel_name(kernel_find(add)), "add"); /* the library is still there */
@@ -194,7 +221,7 @@ static void kernel_is_what_the_handle_stands_for_now(void **state) {
 static void kernel_of_a_library_leaves_with_the_context(void **state) {
 	CUfunction add = (CUfunction)fake_function_of(&fake_program, "add"), here, there;
 
-	kernel_library_loaded((CUlibrary)&fake_program, PROGRAM, NULL);
+	kernel_library_loaded((CUlibrary)&fake_program, PROGRAM, NULL, NULL);
 	kernel_library_kernel_found((CUlibrary)&fake_program, (CUkernel)add, "add");
 	here = (CUfunction)fake_function_of(&fake_program, "in context 0");
 	kernel_kernel_function_found((CUkernel)add, here);
@@ -233,6 +260,7 @@ int main(void) {
 		TEST(kernel_refuses_users_of_unknown_variables_only),
 		TEST(kernel_lives_on_when_the_driver_takes_no_twin),
 		TEST(kernel_refuses_images_that_it_cannot_read),
+		TEST(kernel_compiles_twins_as_the_program_wants),
 		TEST(kernel_mask_depends_on_the_launch),
 		TEST(kernel_forgets_what_is_unloaded),
 		TEST(kernel_forgets_what_a_context_had),

@@ -135,6 +135,19 @@ static int do_module(int n) {
 	return rc ? rc : (int)cuModuleGetFunction(&function, module, "nothing");
 }
 
+/* The same with at most @n registers a thread. Tells how many its twin may take. */
+static int do_module_of(int n) {
+	static const char text[] =
+		".version 7.0\n.target sm_75\n.address_size 64\n"
+		".visible .entry nothing() { ret; }\n";
+	CUjit_option options[] = {CU_JIT_LOG_VERBOSE, CU_JIT_MAX_REGISTERS};
+	void *values[] = {(void *)1, (void *)(uintptr_t)n};
+	CUmodule module;
+	int rc = cuModuleLoadDataEx(&module, text, 2, options, values);
+
+	return rc ? -rc : (int)fake_twin_registers();
+}
+
 static int do_twin_launches(int n) {
 	return (int)fake_twin_launches();
 }
@@ -261,6 +274,7 @@ static const struct {
 	{"release", do_release},
 	{"context-destroy", do_context_destroy},
 	{"module", do_module},
+	{"module-of", do_module_of},
 	{"twin-launches", do_twin_launches},
 	{"gate", do_gate},
 	{"gate-wait", do_gate_wait},

@@ -82,6 +82,16 @@ static void shim_tells_every_operation_of_a_job(void **state) {
 	close(fd);
 }
 
+/* It loads them beside the program's code, which says how it is to be compiled. */
+static void shim_compiles_twins_as_the_program_wants(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+
+	mini_do(m, "@0 module-of 24", 24);
+	mini_do(m, "@0 module-of 40", 40);
+	close(fd);
+}
+
 static void shim_numbers_jobs_upwards(void **state) {
 	struct mini *m = *state;
 	int fd = begin(m, plain);
@@ -828,6 +838,7 @@ static void shim_complains_of_settings_and_goes_on(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(shim_tells_every_operation_of_a_job),
+		CASE(shim_compiles_twins_as_the_program_wants),
 		CASE(shim_numbers_jobs_upwards),
 		CASE(shim_ends_job_of_program_that_does_nothing),
 		CASE(shim_keeps_job_while_work_is_under_way),

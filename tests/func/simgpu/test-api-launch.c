@@ -42,6 +42,42 @@ static void api_takes_parameters_in_a_buffer(void **state) {
 	OK(cuMemFree(packed.where));
 }
 
+static void api_compiles_for_fewer_registers(void **state) {
+	char text[8192] =
+		".version 7.0\n.target sm_75\n.address_size 64\n"
+		".visible .entry big() .maxntid 512 { .reg .b32 %r<80>;\n";
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	void *value = (void *)32;
+	int any, few, n_any, n_few;
+	CUmodule modules[2];
+	CUfunction f[2];
+
+	/* all alive at once */
+	for (int i = 0; i < 160; i++) {
+		sprintf(text + strlen(text),
+			i < 80 ? "mov.u32 %%r%d, %%clock;\n" : "add.u32 %%r0, %%r0, %%r%d;\n",
+			i % 80);
+	}
+	strcat(text, "ret; }\n");
+	OK(cuModuleLoadData(&modules[0], text));
+	OK(cuModuleLoadDataEx(&modules[1], text, 1, &option, &value));
+	for (int i = 0; i < 2; i++) {
+		OK(cuModuleGetFunction(&f[i], modules[i], "big"));
+	}
+	OK(cuFuncGetAttribute(&any, CU_FUNC_ATTRIBUTE_NUM_REGS, f[0]));
+	OK(cuFuncGetAttribute(&few, CU_FUNC_ATTRIBUTE_NUM_REGS, f[1]));
+	assert_true(any >= 80);
+	assert_int_equal(few, 32);
+	OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&n_any, f[0], 512, 0));
+	OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&n_few, f[1], 512, 0));
+	assert_true(n_few > n_any);
+	for (int i = 0; i < 2; i++) {
+		OK(cuLaunchKernel(f[i], 10, 1, 1, 512, 1, 1, 0, NULL, NULL, NULL));
+		OK(cuCtxSynchronize());
+		OK(cuModuleUnload(modules[i]));
+	}
+}
+
 static void api_runs_kernels_of_libraries(void **state) {
 	struct fixture *f = *state;
 	CUlibrary library;
@@ -228,6 +264,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(api_adds_small_and_large_vectors),
 		cmocka_unit_test(api_takes_parameters_in_a_buffer),
+		cmocka_unit_test(api_compiles_for_fewer_registers),
 		cmocka_unit_test(api_runs_kernels_of_libraries),
 		cmocka_unit_test(api_refuses_bad_images_with_a_log),
 		cmocka_unit_test(api_checks_launches),

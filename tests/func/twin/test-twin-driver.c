@@ -68,8 +68,13 @@ __attribute__((format(printf, 2, 3))) static bool wrong(struct trial *t, const c
 
 /* As a program would, and as the hooks would tell of it. */
 static bool load_module(struct trial *t, const char *ptx) {
-	TRY(t, plain_driver.cuModuleLoadData(&t->module, ptx));
-	kernel_module_loaded(t->module, ptx, NULL);
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	void *value = (void *)(uintptr_t)(32 + 32 * sample_below(&t->seed, 2));
+	struct jit jit = {0};
+
+	jit_add(&jit, 1, &option, &value);
+	TRY(t, plain_driver.cuModuleLoadDataEx(&t->module, ptx, 1, &option, &value));
+	kernel_module_loaded(t->module, ptx, NULL, &jit);
 	TRY(t, plain_driver.cuModuleGetFunction(&t->function, t->module, t->sample->kernel));
 	kernel_function_found(t->module, t->function, t->sample->kernel);
 	return true;
@@ -79,7 +84,7 @@ static bool load_library(struct trial *t, const char *ptx) {
 	CUkernel kernel;
 
 	TRY(t, plain_driver.cuLibraryLoadData(&t->library, ptx, NULL, NULL, 0, NULL, NULL, 0));
-	kernel_library_loaded(t->library, ptx, NULL);
+	kernel_library_loaded(t->library, ptx, NULL, NULL);
 	TRY(t, plain_driver.cuLibraryGetKernel(&kernel, t->library, t->sample->kernel));
 	kernel_library_kernel_found(t->library, kernel, t->sample->kernel);
 	t->function = (CUfunction)kernel;

@@ -235,16 +235,18 @@ static struct context *context_new(const struct real *real, CUcontext handle) {
 	return first;
 }
 
+struct context *context_of(CUcontext current) {
+	struct context *c = current ? table_get(&contexts, (uintptr_t)current) : NULL;
+	const struct real *real = c ? NULL : real_get();
+
+	return c || !current || !real ? c : context_new(real, current);
+}
+
 struct context *context_current(void) {
 	const struct real *real = real_get();
 	CUcontext handle = NULL;
-	struct context *c;
 
-	if (!real || real->cuCtxGetCurrent(&handle) != CUDA_SUCCESS || !handle) {
-		return NULL;
-	}
-	c = table_get(&contexts, (uintptr_t)handle);
-	return c ? c : context_new(real, handle);
+	return real && real->cuCtxGetCurrent(&handle) == CUDA_SUCCESS ? context_of(handle) : NULL;
 }
 
 CUcontext context_handle(const struct context *c) {

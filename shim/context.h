@@ -37,6 +37,9 @@ struct context;
 /* The calling thread's current context; made known on first sight. NULL: none, or no memory. */
 struct context *context_current(void);
 
+/* The same for who knows which it is. */
+struct context *context_of(CUcontext current);
+
 CUcontext context_handle(const struct context *c);
 unsigned context_sm(const struct context *c); /* 90 for compute capability 9.0 */
 CUdevice context_device(const struct context *c);

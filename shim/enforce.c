@@ -12,7 +12,7 @@
 #include "shim/context.h"
 #include "shim/green.h"
 #include "shim/image.h"
-#include "shim/kernel-twin.h"
+#include "shim/kernel.h"
 #include "shim/plan.h"
 #include "shim/twin.h"
 
@@ -98,26 +98,20 @@ static CUdeviceptr find_set(struct context *c, const struct smset *set) {
 
 /* Return: the driver's result; CUDA_ERROR_NOT_SUPPORTED if the launch can't be a twin's. */
 static CUresult launch_confined(const struct enforce_grant *g, unsigned n_sms,
-				const struct kernel *k, const struct launch *l) {
-	struct context *c = context_current();
+				const struct kernel_use *use, const struct launch *l) {
 	void *params[PLAN_PARAMS_MAX + 1];
 	struct smset set = grant_set(g, n_sms);
+	struct context *c = use->context;
 	struct control *control;
-	unsigned occupancy;
 	struct twin_arg arg;
 	CUdeviceptr sms;
 	struct plan plan;
-	struct twin *t;
 	CUresult rc;
 
-	t = c ? kernel_twin(k, c) : NULL;
-	if (!t || !twin_allows(t, c, l) || kernel_stream_is_capturing(l)) {
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
-	occupancy = twin_occupancy(t, c, l);
 	sms = find_set(c, &set);
-	if (!occupancy || !sms || !n_sms ||
-	    plan_make(&plan, l->grid, n_sms, g->gpu_sms, occupancy, context_workers_max(c)) < 0) {
+	if (!sms || !n_sms ||
+	    plan_make(&plan, l->grid, n_sms, g->gpu_sms, use->occupancy, context_workers_max(c)) <
+		    0) {
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	control = context_find_control(c, l);
@@ -133,15 +127,15 @@ static CUresult launch_confined(const struct enforce_grant *g, unsigned n_sms,
 		.grid_z = l->grid[2],
 		.n_workers = plan.n_workers,
 	};
-	plan_params(t->info, l, &arg, params);
-	rc = launch_twin(t, l, plan.n_workers, params);
+	plan_params(use->twin->info, l, &arg, params);
+	rc = launch_twin(use->twin, l, plan.n_workers, params);
 	if (rc == CUDA_SUCCESS) {
 		atomic_fetch_add_explicit(&control->launches_begun, 1, memory_order_relaxed);
 	}
 	return rc;
 }
 
-CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel *k,
+CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel_use *use,
 			const struct launch *l, Sbeet__Enforcement *ret_how) {
 	unsigned n_sms = smset_count(&grant->sms);
 	CUresult rc;
@@ -154,7 +148,7 @@ CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel *
 				   : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
 		return rc;
 	}
-	rc = k ? launch_confined(grant, n_sms, k, l) : CUDA_ERROR_NOT_SUPPORTED;
+	rc = use->twin ? launch_confined(grant, n_sms, use, l) : CUDA_ERROR_NOT_SUPPORTED;
 	if (rc == CUDA_SUCCESS) {
 		*ret_how = grant->enforcement;
 		return rc;

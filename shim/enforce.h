@@ -23,14 +23,14 @@ struct enforce_grant {
 
 /*
  * Launches @l under @grant. The caller has made sure that kernel_enforcement_mask() allows
- * grant->enforcement.
+ * grant->enforcement, by which @use is filled, on this thread, with the same context current; and
+ * that the stream is not being captured.
  * @ret_how: how it was really confined: grant->enforcement; ENFORCEMENT_WHOLE when the original ran
  * because the grant is the whole GPU; ENFORCEMENT_NONE when a confined launch could not be made for
- * want of device memory or because the stream is being captured, and the original ran (the caller
- * reports that).
+ * want of device memory, and the original ran (the caller reports that).
  * Return: the driver's result.
  */
-CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel *k,
+CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel_use *use,
 			const struct launch *l, Sbeet__Enforcement *ret_how);
 
 /* The original, by the very function that the program called. */

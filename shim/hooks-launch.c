@@ -52,7 +52,7 @@ static CUresult launch_in_job(struct op *op) {
 	} else if (grant->enforcement == GREEN) {
 		rc = launch_green(op, grant->partition, &how);
 	} else {
-		rc = enforce_launch(grant, op->kernel, op->launch, &how);
+		rc = enforce_launch(grant, &op->kernel_use, op->launch, &how);
 		if (how == NONE) {
 			log_once(LOG_LEVEL_WARN,
 				 "Kernel '%s' could not be confined to its SMs and "

@@ -168,11 +168,12 @@ void job_settle(nsec_t deadline) {
 
 /* ---- opening ---- */
 
-static uint32_t launch_mask(const struct op *op) {
-	uint32_t mask = kernel_enforcement_mask(op->kernel, op->launch) | WHOLE_MASK;
+static uint32_t launch_mask(struct op *op) {
+	uint32_t mask = kernel_enforcement_mask(op->kernel, op->launch, op->worker->context,
+						&op->kernel_use);
 
-	/* The grid of a cooperative launch is made for all SMs. Clusters that a partition can't hold
-	 * show when they are launched. */
+	/* The grid of a cooperative launch is made for all SMs. Clusters that a partition can't
+	 * hold show when they are launched. */
 	if (place_active() && !op->launch->cooperative &&
 	    place_can_move(op->worker->context, op->place.stream, op->place.per_thread)) {
 		mask |= GREEN_MASK;
@@ -180,7 +181,7 @@ static uint32_t launch_mask(const struct op *op) {
 	return mask;
 }
 
-static uint32_t op_mask(const struct op *op) {
+static uint32_t op_mask(struct op *op) {
 	if (op->launch) {
 		return launch_mask(op);
 	}
@@ -212,7 +213,7 @@ static void job_learn(struct lane *lane, uint32_t mask) {
 	lane->mask_age = 0;
 }
 
-static void job_ask(struct lane *lane, const struct op *op, struct conn_ask *ask) {
+static void job_ask(struct lane *lane, struct op *op, struct conn_ask *ask) {
 	if (++lane->mask_age > MASK_AGE_MAX) {
 		atomic_store(&lane->mask_wanted, ANY_MASK);
 		lane->mask_age = 0;
@@ -231,7 +232,7 @@ static void job_ask(struct lane *lane, const struct op *op, struct conn_ask *ask
 }
 
 /* The lane is OPENING and ours. Return: as conn_request(). */
-static int open_job(struct lane *lane, const struct op *op) {
+static int open_job(struct lane *lane, struct op *op) {
 	struct enforce_grant given;
 	struct conn_ask ask;
 	int r, token;
@@ -278,7 +279,7 @@ static enum job_verdict cannot_open(struct lane *lane, int r, CUresult *ret_rc) 
 }
 
 /* The lane is IDLE. JOB_GO: try to enter again. */
-static enum job_verdict enter_idle(struct lane *lane, const struct op *op, CUresult *ret_rc) {
+static enum job_verdict enter_idle(struct lane *lane, struct op *op, CUresult *ret_rc) {
 	int r;
 
 	if (!conn_worth_asking() ||
@@ -307,7 +308,8 @@ static enum job_verdict enter_idle(struct lane *lane, const struct op *op, CUres
 
 /* ---- entering ---- */
 
-static bool op_fits(const struct op *op, const struct lane *lane) {
+/* A launch that fits into a confined job is made by what was looked up here. */
+static bool op_fits(struct op *op, const struct lane *lane) {
 	Sbeet__Enforcement e = lane->grant.enforcement;
 
 	return e == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE || (op_mask(op) & (1u << e));

@@ -88,6 +88,7 @@ struct op {
 	struct worker *worker;
 	struct lane *lane;
 	struct stream_use *use;
+	struct kernel_use kernel_use; /* of a launch whose job is confined */
 	struct place_use place; /* place.at: the stream to name to the driver; after any verdict */
 	nsec_t begin_ns;	/* OP_WAITS */
 	bool unconfined; /* joins a job whose grant it can't keep: the original runs, and says so */

@@ -20,7 +20,6 @@
 #include "shim/build.h"
 #include "shim/context.h"
 #include "shim/image.h"
-#include "shim/kernel-twin.h"
 #include "shim/state.h"
 #include "shim/table.h"
 #include "shim/twin.h"
@@ -508,7 +507,8 @@ const char *kernel_name(const struct kernel *k) {
 	return k->name;
 }
 
-struct twin *kernel_twin(const struct kernel *k, const struct context *c) {
+/* The twin for the GPU of @c; may have no handle. NULL: none was built. */
+static struct twin *find_twin(const struct kernel *k, const struct context *c) {
 	unsigned sm = context_sm(c);
 
 	for (unsigned i = 0; i < k->n_twins; i++) {
@@ -519,31 +519,17 @@ struct twin *kernel_twin(const struct kernel *k, const struct context *c) {
 	return NULL;
 }
 
-bool kernel_stream_is_capturing(const struct launch *l) {
-	const struct real *real = real_get();
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
-	/* An error is for the program to meet, in its own launch. */
-	return real->cuStreamIsCapturing &&
-	       (real->cuStreamIsCapturing(context_stream(l), &status) != CUDA_SUCCESS ||
-		status != CU_STREAM_CAPTURE_STATUS_NONE);
-}
-
-uint32_t kernel_enforcement_mask(const struct kernel *k, const struct launch *l) {
-	struct context *c;
-	struct twin *t;
-
-	if (!k) {
-		return MASK_WHOLE;
-	}
-	c = context_current();
-	t = c ? kernel_twin(k, c) : NULL;
+uint32_t kernel_enforcement_mask(const struct kernel *k, const struct launch *l, CUcontext context,
+				 struct kernel_use *ret) {
+	struct context *c = k ? context_of(context) : NULL;
+	struct twin *t = c ? find_twin(k, c) : NULL;
 	/* A set has no place for SMs from PROTO_SMS_MAX on. */
-	if (!t || context_n_sms(c) > PROTO_SMS_MAX || !twin_allows(t, c, l) ||
-	    !twin_occupancy(t, c, l)) {
-		return MASK_WHOLE;
-	}
-	return MASK_WHOLE | MASK_CONFINED;
+	bool fits = t && context_n_sms(c) <= PROTO_SMS_MAX && twin_allows(t, c, l);
+	unsigned occupancy = fits ? twin_occupancy(t, c, l) : 0;
+
+	*ret = (struct kernel_use){
+		.context = c, .twin = occupancy ? t : NULL, .occupancy = occupancy};
+	return occupancy ? MASK_WHOLE | MASK_CONFINED : MASK_WHOLE;
 }
 
 const char *kernel_refusal(const struct kernel *k) {

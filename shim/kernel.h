@@ -50,9 +50,19 @@ struct kernel *kernel_find(CUfunction function);
 uint32_t kernel_id(const struct kernel *k);
 const char *kernel_name(const struct kernel *k);
 
+/* What is looked up of a launch before it is let in, for the launch itself. */
+struct kernel_use {
+	struct context *context;
+	struct twin *twin; /* NULL: it can't be confined */
+	unsigned occupancy;
+};
+
 /* Mask of 1 << Sbeet__Enforcement: what a launch of @k with this block can keep, into a stream that
- * is not being captured. @k may be NULL. */
-uint32_t kernel_enforcement_mask(const struct kernel *k, const struct launch *l);
+ * is not being captured. @context is the current one. @k may be NULL. */
+uint32_t kernel_enforcement_mask(const struct kernel *k, const struct launch *l, CUcontext context,
+				 struct kernel_use *ret);
 
 /* Why it can't be confined, or NULL. */
 const char *kernel_refusal(const struct kernel *k);
+
+void kernel_after_fork(void);

@@ -118,8 +118,12 @@ static struct enforce_grant grant_of(unsigned sms) {
 static void launch_twin(struct work *w, const struct enforce_grant *g, unsigned n_blocks) {
 	struct launch l = launch_of(w, n_blocks, stream);
 	Sbeet__Enforcement how;
+	struct kernel_use use;
+	CUcontext current;
 
-	CHECK(enforce_launch(g, w->kernel, &l, &how));
+	CHECK(plain_driver.cuCtxGetCurrent(&current));
+	kernel_enforcement_mask(w->kernel, &l, current, &use);
+	CHECK(enforce_launch(g, &use, &l, &how));
 	if (how != SMID) {
 		errx(1, "%s was not confined", kernel_name(w->kernel));
 	}

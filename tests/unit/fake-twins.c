@@ -259,11 +259,6 @@ static CUresult fake_StreamSynchronize(CUstream s) {
 	return CUDA_SUCCESS;
 }
 
-static CUresult fake_StreamIsCapturing(CUstream s, CUstreamCaptureStatus *status) {
-	*status = fake.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-	return CUDA_SUCCESS;
-}
-
 static CUresult fake_MemAlloc(CUdeviceptr *p, size_t n) {
 	void *m = fake.no_memory ? NULL : malloc(n);
 
@@ -373,7 +368,6 @@ static const struct real real_table = {
 	.cuStreamDestroy_v2 = fake_StreamDestroy,
 	.cuStreamGetCtx = fake_StreamGetCtx,
 	.cuStreamSynchronize = fake_StreamSynchronize,
-	.cuStreamIsCapturing = fake_StreamIsCapturing,
 	.cuMemAlloc_v2 = fake_MemAlloc,
 	.cuMemsetD8Async = fake_MemsetD8Async,
 	.cuMemcpyHtoDAsync_v2 = fake_MemcpyHtoDAsync,
@@ -450,11 +444,25 @@ struct launch fake_launch_of(const char *name) {
 	};
 }
 
+uint32_t fake_mask(const struct kernel *k, const struct launch *l) {
+	struct kernel_use use;
+
+	return kernel_enforcement_mask(k, l, (CUcontext)fake.current, &use);
+}
+
+CUresult fake_launch(const struct enforce_grant *g, const struct launch *l,
+		     Sbeet__Enforcement *ret_how) {
+	struct kernel_use use;
+
+	kernel_enforcement_mask(kernel_find(l->function), l, (CUcontext)fake.current, &use);
+	return enforce_launch(g, &use, l, ret_how);
+}
+
 void fake_launch_gives(const struct enforce_grant *g, const struct launch *l,
 		       Sbeet__Enforcement expected, const char *function) {
 	Sbeet__Enforcement how = SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
 
-	assert_int_equal(enforce_launch(g, kernel_find(l->function), l, &how), CUDA_SUCCESS);
+	assert_int_equal(fake_launch(g, l, &how), CUDA_SUCCESS);
 	assert_int_equal(how, expected);
 	assert_string_equal(fake.launched->name, function);
 }

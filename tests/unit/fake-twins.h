@@ -52,7 +52,7 @@ extern struct fake {
 	unsigned n_functions;
 	unsigned n_loads, n_unloads, n_allocs, n_copies;
 	struct jit jit; /* of the last load, but for the log */
-	bool no_memory, no_loads, no_twin_launch, capturing;
+	bool no_memory, no_loads, no_twin_launch;
 	CUresult launch_result;
 	/* the last launch */
 	struct fake_function *launched;
@@ -85,6 +85,11 @@ struct kernel *fake_kernel_of(const char *name);
 struct kernel *fake_load(const char *name);
 
 struct launch fake_launch_of(const char *name);
+
+/* Asks, or launches, in the context that is current. */
+uint32_t fake_mask(const struct kernel *k, const struct launch *l);
+CUresult fake_launch(const struct enforce_grant *g, const struct launch *l,
+		     Sbeet__Enforcement *ret_how);
 
 /* Launches, and checks which function was launched and in which way. */
 void fake_launch_gives(const struct enforce_grant *g, const struct launch *l,

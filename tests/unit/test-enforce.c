@@ -32,7 +32,7 @@ static void enforce_launches_the_twin(void **state) {
 	assert_non_null(k);
 	assert_string_equal(kernel_name(k), "add");
 	assert_null(kernel_refusal(k));
-	assert_int_equal(kernel_enforcement_mask(k, &l), WHOLE | CONFINED);
+	assert_int_equal(fake_mask(k, &l), WHOLE | CONFINED);
 	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half), 0);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 
@@ -97,15 +97,6 @@ static void enforce_takes_parameters_from_a_buffer(void **state) {
 	assert_ptr_equal(fake.params[1], buffer + 8);
 }
 
-static void enforce_leaves_captures_alone(void **state) {
-	struct launch l = fake_launch_of("add");
-
-	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
-	fake.capturing = true;
-	fake_launch_gives(&fake_half, &l, NONE, "add");
-}
-
 static void enforce_runs_the_original_without_memory(void **state) {
 	struct launch l = fake_launch_of("add");
 
@@ -124,12 +115,10 @@ static void enforce_keeps_the_errors_of_the_original(void **state) {
 	fake.no_twin_launch = true;
 	fake_launch_gives(&fake_half, &l, NONE, "add");
 	fake.launch_result = CUDA_ERROR_LAUNCH_FAILED;
-	assert_int_equal(enforce_launch(&fake_half, kernel_find(l.function), &l, &how),
-			 CUDA_ERROR_LAUNCH_FAILED);
+	assert_int_equal(fake_launch(&fake_half, &l, &how), CUDA_ERROR_LAUNCH_FAILED);
 	l.grid[1] = 0; /* for the driver to refuse */
 	fake.no_twin_launch = false;
-	assert_int_equal(enforce_launch(&fake_half, kernel_find(l.function), &l, &how),
-			 CUDA_ERROR_LAUNCH_FAILED);
+	assert_int_equal(fake_launch(&fake_half, &l, &how), CUDA_ERROR_LAUNCH_FAILED);
 	assert_string_equal(fake.launched->name, "add");
 }
 
@@ -274,10 +263,10 @@ static void enforce_leaves_streams_of_other_contexts_alone(void **state) {
 	enforce_prepare(CONTEXT(0), &fake_half);
 	l.stream = (CUstream)&fake.n_copies;
 	fake.stream_context = &fake.contexts[1];
-	assert_int_equal(kernel_enforcement_mask(kernel_find(l.function), &l), WHOLE);
+	assert_int_equal(fake_mask(kernel_find(l.function), &l), WHOLE);
 	fake_launch_gives(&fake_half, &l, NONE, "add");
 	fake.stream_context = &fake.contexts[0];
-	assert_int_equal(kernel_enforcement_mask(kernel_find(l.function), &l), WHOLE | CONFINED);
+	assert_int_equal(fake_mask(kernel_find(l.function), &l), WHOLE | CONFINED);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 }
 
@@ -377,7 +366,6 @@ int main(void) {
 		TEST(enforce_runs_the_original_on_the_whole_gpu),
 		TEST(enforce_counts_sms_from_0),
 		TEST(enforce_takes_parameters_from_a_buffer),
-		TEST(enforce_leaves_captures_alone),
 		TEST(enforce_runs_the_original_without_memory),
 		TEST(enforce_keeps_the_errors_of_the_original),
 		TEST(enforce_passes_the_configuration_on),

@@ -17,8 +17,8 @@ static void kernel_says_why_it_is_not_confined(void **state) {
 
 	assert_string_equal(kernel_refusal(k),
 			    "it waits for the whole grid (line 12: barrier.cluster.arrive;)");
-	assert_int_equal(kernel_enforcement_mask(k, &l), WHOLE);
-	assert_int_equal(kernel_enforcement_mask(NULL, &l), WHOLE);
+	assert_int_equal(fake_mask(k, &l), WHOLE);
+	assert_int_equal(fake_mask(NULL, &l), WHOLE);
 	k = fake_kernel_of("nowhere");
 	assert_string_equal(kernel_refusal(k), "it is not in the image's PTX");
 }
@@ -29,10 +29,10 @@ static void kernel_refuses_users_of_unknown_variables_only(void **state) {
 	struct fake_module *twins;
 
 	assert_null(kernel_refusal(k));
-	assert_int_equal(kernel_enforcement_mask(k, &l), WHOLE | CONFINED);
+	assert_int_equal(fake_mask(k, &l), WHOLE | CONFINED);
 	k = fake_kernel_of("reads_unknown");
 	assert_non_null(strstr(kernel_refusal(k), "variable"));
-	assert_int_equal(kernel_enforcement_mask(k, &l), WHOLE);
+	assert_int_equal(fake_mask(k, &l), WHOLE);
 	twins = fake_function_of(&fake_program, "reads_known")[1].module;
 	assert_true(twins->twins);
 	assert_true(twins->vars[0] == (uintptr_t)&fake_program.known);
@@ -48,7 +48,7 @@ static void kernel_lives_on_when_the_driver_takes_no_twin(void **state) {
 	assert_string_equal(kernel_refusal(k),
 			    "the driver does not take its rewritten form: "
 			    "CUDA_ERROR_JIT_COMPILER_NOT_FOUND: no compiler");
-	assert_int_equal(kernel_enforcement_mask(k, &l), WHOLE);
+	assert_int_equal(fake_mask(k, &l), WHOLE);
 	fake_launch_gives(&fake_half, &l, NONE, "add");
 }
 
@@ -102,15 +102,15 @@ static void kernel_mask_depends_on_the_launch(void **state) {
 	struct kernel *k = fake_load("add");
 
 	l.block[0] = 1024; /* more than fits */
-	assert_int_equal(kernel_enforcement_mask(k, &l), WHOLE);
+	assert_int_equal(fake_mask(k, &l), WHOLE);
 	l.block[0] = 0x10000;
-	assert_int_equal(kernel_enforcement_mask(k, &l), WHOLE);
+	assert_int_equal(fake_mask(k, &l), WHOLE);
 	l.block[0] = 64;
 	l.cooperative = true;
-	assert_int_equal(kernel_enforcement_mask(k, &l), WHOLE);
+	assert_int_equal(fake_mask(k, &l), WHOLE);
 	l.cooperative = false;
 	l.params = NULL;
-	assert_int_equal(kernel_enforcement_mask(k, &l), WHOLE);
+	assert_int_equal(fake_mask(k, &l), WHOLE);
 }
 
 static void kernel_forgets_what_is_unloaded(void **state) {
@@ -179,8 +179,7 @@ static void kernel_follows_a_library_to_every_gpu(void **state) {
 
 		fake.current = &fake.contexts[i];
 		assert_int_equal(enforce_prepare(CONTEXT(i), &fake_half), 0);
-		assert_int_equal(kernel_enforcement_mask(kernel_find(kernel), &l),
-				 WHOLE | CONFINED);
+		assert_int_equal(fake_mask(kernel_find(kernel), &l), WHOLE | CONFINED);
 		fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 		assert_ptr_not_equal(fake.launched, before);
 	}

@@ -200,6 +200,9 @@ static bool launch(struct trial *t, CUstream stream, bool per_thread, unsigned w
 	};
 	struct kernel *k = kernel_find(t->function);
 	Sbeet__Enforcement how = SMID;
+	struct kernel_use use;
+	CUcontext context;
+	uint32_t mask;
 
 	memcpy(l.grid, s->grid, sizeof(l.grid));
 	memcpy(l.block, s->block, sizeof(l.block));
@@ -219,14 +222,16 @@ static bool launch(struct trial *t, CUstream stream, bool per_thread, unsigned w
 		TRY(t, enforce_launch_original(&l));
 		return true;
 	}
+	TRY(t, plain_driver.cuCtxGetCurrent(&context));
+	mask = kernel_enforcement_mask(k, &l, context, &use);
 	if (!s->confinable) {
-		TRY(t, enforce_launch(&t->grant, k, &l, &how));
+		TRY(t, enforce_launch(&t->grant, &use, &l, &how));
 		return (how == NONE && k && kernel_refusal(k)) || wrong(t, "it was confined");
 	}
-	if (!(kernel_enforcement_mask(k, &l) & 1u << SMID)) {
+	if (!(mask & 1u << SMID)) {
 		return wrong(t, "it is not confinable: %s", k ? kernel_refusal(k) : "not known");
 	}
-	TRY(t, enforce_launch(&t->grant, k, &l, &how));
+	TRY(t, enforce_launch(&t->grant, &use, &l, &how));
 	return how == t->grant.enforcement || wrong(t, "it ran in way %d", how);
 }
 

@@ -76,3 +76,6 @@ nsec_t conn_linger_ns(void);
 
 /* At the program's end: says goodbye if that can be done without waiting. */
 void conn_leave(void);
+
+/* After fork, in the child: forget everything without calling the driver. */
+void conn_after_fork(void);

@@ -153,3 +153,6 @@ void job_forget_contexts(void);
 struct lane *job_lane(struct worker *w, CUdevice device);
 
 void job_lanes_init(struct lane *lanes, struct worker *owner);
+
+/* After fork, in the child: forget everything without calling the driver. */
+void job_after_fork(void);

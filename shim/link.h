@@ -26,3 +26,6 @@ void link_destroyed(CUlinkState state);
  * compiled with; NULL if there is none. To be freed by link_source_free(), which takes NULL. */
 char *link_source_of(const void *image, struct jit *ret_jit);
 void link_source_free(char *ptx);
+
+/* After fork, in the child: forget everything without calling the driver. */
+void link_after_fork(void);

@@ -57,3 +57,6 @@ void records_push(struct worker *w, const struct record *record, nsec_t time);
 
 /* Sends everything that has been written before the call. */
 void records_drain(void);
+
+/* After fork, in the child: forget everything without calling the driver. */
+void records_after_fork(void);

@@ -1,12 +1,10 @@
 /*
- * state.c: start, fork, and the depth counter. See state.h.
+ * state.c: the mode and the depth counter. See state.h.
  */
 #include "shim/state.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
-#include "shim/enforce.h"
 #include "shim/env.h"
 #include "shim/real.h"
 
@@ -41,24 +39,4 @@ void state_leave(int token) {
 		real_get_loaded()->cuThreadExchangeStreamCaptureMode(&mode);
 	}
 	state_depth--;
-}
-
-/* The connection, the tracker and all jobs are the parent's. What the child had of them is
- * forgotten, not freed: locks and lists may have been copied in the middle of a change. */
-static void after_fork(void) {
-	state_depth = 0;
-	conn_after_fork();
-	track_after_fork();
-	records_after_fork();
-	job_after_fork();
-	link_after_fork();
-	wait_after_fork();
-	worker_after_fork();
-	place_after_fork();
-	graph_after_fork();
-	enforce_after_fork();
-}
-
-__attribute__((constructor)) static void start(void) {
-	pthread_atfork(NULL, NULL, after_fork);
 }

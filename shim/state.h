@@ -45,14 +45,3 @@ static inline bool state_bypass(void) {
  */
 int state_enter(void);
 void state_leave(int token);
-
-/* For state that other modules keep: after fork the child starts anew. Called by state.c only. */
-void conn_after_fork(void);
-void graph_after_fork(void);
-void job_after_fork(void);
-void link_after_fork(void);
-void place_after_fork(void);
-void records_after_fork(void);
-void track_after_fork(void);
-void wait_after_fork(void);
-void worker_after_fork(void);

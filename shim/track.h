@@ -33,3 +33,6 @@ void track_release(struct stream_use *u);
 
 /* Waits for the tracker to finish the questions that it is asking the driver just now. */
 void track_settle(void);
+
+/* After fork, in the child: forget everything without calling the driver. */
+void track_after_fork(void);

@@ -37,3 +37,6 @@ bool wait_captures(void);
 
 /* Whether an operation on the stream goes into a graph. Free of cost while nobody captures. */
 bool wait_is_capturing(CUstream stream, bool per_thread);
+
+/* After fork, in the child: forget everything without calling the driver. */
+void wait_after_fork(void);

@@ -105,3 +105,6 @@ uint64_t worker_stream_key(const struct worker *w, CUcontext context, CUstream s
  * while inside. @use->at: where the work goes. NULL if there is no memory. */
 struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job, CUcontext context,
 			      const struct place_use *use);
+
+/* After fork, in the child: forget everything without calling the driver. */
+void worker_after_fork(void);

@@ -1,0 +1,38 @@
+/*
+ * fork.c: a child of the program starts anew. The connection, the tracker and all jobs are the
+ * parent's, and the driver does not work in the child. What the child had of all that is forgotten,
+ * not freed: locks and lists may have been copied in the middle of a change.
+ */
+#include "shim/real.h"
+
+#include <pthread.h>
+
+#include "shim/conn.h"
+#include "shim/enforce.h"
+#include "shim/graph.h"
+#include "shim/job.h"
+#include "shim/link.h"
+#include "shim/place.h"
+#include "shim/records.h"
+#include "shim/state.h"
+#include "shim/track.h"
+#include "shim/wait.h"
+#include "shim/worker.h"
+
+static void after_fork(void) {
+	state_depth = 0;
+	conn_after_fork();
+	track_after_fork();
+	records_after_fork();
+	job_after_fork();
+	link_after_fork();
+	wait_after_fork();
+	worker_after_fork();
+	place_after_fork();
+	graph_after_fork();
+	enforce_after_fork();
+}
+
+__attribute__((constructor)) static void start(void) {
+	pthread_atfork(NULL, NULL, after_fork);
+}

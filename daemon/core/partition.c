@@ -1,6 +1,9 @@
 /* partition.c: see partition.h. */
 #include "daemon/core/partition.h"
 
+#include <limits.h>
+#include <stdlib.h>
+
 #include "daemon/core/task.h"
 
 uint64_t partition_utilisation_at(const struct sched_task *task, size_t gpu, unsigned m) {
@@ -81,40 +84,58 @@ static void place_given(struct sched *s, uint64_t *used) {
 	}
 }
 
-/* The tasks that can run somewhere are taken in turn, each once, by their homes: not yet placed is
- * -1. Quadratic in the tasks, but not part of a decision. */
+static int rank_compare(const void *a, const void *b) {
+	const struct task_rank *x = a, *y = b;
+
+	return x->key != y->key ? (x->key < y->key ? 1 : -1) : x->task < y->task ? -1 : 1;
+}
+
+/* Sorts the tasks that are left to be placed by @key, greatest first, those of equal keys by their
+ * numbers. Returns how many; they are in tasks->ranks. */
+static size_t rank_tasks(struct sched *s, uint64_t (*key)(const void *, const struct sched_task *),
+			 const void *userdata) {
+	struct task_table *tasks = policy_tasks(s);
+	size_t n = 0;
+
+	for (sched_task_id id = 0; id < tasks->n; id++) {
+		const struct sched_task *task = task_table_get(tasks, id);
+
+		if (task && task->n_gpus > 0 && task->home < 0) {
+			tasks->ranks[n++] = (struct task_rank){key(userdata, task), id};
+		}
+	}
+	qsort(tasks->ranks, n, sizeof(tasks->ranks[0]), rank_compare);
+	return n;
+}
+
+/* The GPU that utilisations are measured on. */
+struct measure {
+	const struct sched *s;
+	size_t reference;
+};
+
+static uint64_t size_key(const void *userdata, const struct sched_task *task) {
+	const struct measure *m = userdata;
+
+	return utilisation_of(m->s, task, m->reference);
+}
+
 void partition_by_size(struct sched *s, enum partition_rule rule) {
 	struct task_table *tasks = policy_tasks(s);
 	uint64_t used[SCHED_GPUS_MAX] = {0};
-	size_t reference = 0;
+	struct measure m = {.s = s};
+	size_t n;
 
 	for (size_t k = 1; k < sched_n_gpus(s); k++) {
-		if (sched_gpu(s, k)->n_sms > sched_gpu(s, reference)->n_sms) {
-			reference = k;
+		if (sched_gpu(s, k)->n_sms > sched_gpu(s, m.reference)->n_sms) {
+			m.reference = k;
 		}
 	}
 	place_given(s, used);
-	for (;;) {
-		struct sched_task *largest = NULL;
-		uint64_t size = 0;
-
-		for (sched_task_id id = 0; id < tasks->n; id++) {
-			struct sched_task *task = task_table_get(tasks, id);
-			uint64_t u;
-
-			if (!task || task->n_gpus == 0 || task->home >= 0) {
-				continue;
-			}
-			u = utilisation_of(s, task, reference);
-			if (!largest || u > size) {
-				largest = task;
-				size = u;
-			}
-		}
-		if (!largest) {
-			return;
-		}
-		place_by_size(s, rule, largest, size, used);
+	n = rank_tasks(s, size_key, &m);
+	for (size_t i = 0; i < n; i++) {
+		place_by_size(s, rule, task_table_get(tasks, tasks->ranks[i].task),
+			      tasks->ranks[i].key, used);
 	}
 }
 
@@ -162,25 +183,19 @@ void partition_one(struct sched *s, struct sched_task *task) {
 	place_by_energy(s, task, used);
 }
 
+static uint64_t priority_key(const void *userdata, const struct sched_task *task) {
+	(void)userdata;
+	return (uint64_t)((int64_t)task->priority - INT_MIN);
+}
+
 void partition_by_energy(struct sched *s) {
 	struct task_table *tasks = policy_tasks(s);
 	uint64_t used[SCHED_GPUS_MAX] = {0};
+	size_t n;
 
 	place_given(s, used);
-	for (;;) {
-		struct sched_task *first = NULL;
-
-		for (sched_task_id id = 0; id < tasks->n; id++) {
-			struct sched_task *task = task_table_get(tasks, id);
-
-			if (task && task->n_gpus > 0 && task->home < 0 &&
-			    (!first || task->priority > first->priority)) {
-				first = task;
-			}
-		}
-		if (!first) {
-			return;
-		}
-		place_by_energy(s, first, used);
+	n = rank_tasks(s, priority_key, NULL);
+	for (size_t i = 0; i < n; i++) {
+		place_by_energy(s, task_table_get(tasks, tasks->ranks[i].task), used);
 	}
 }

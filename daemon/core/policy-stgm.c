@@ -72,18 +72,19 @@ static void share_out(struct sched *s, size_t gpu) {
 			total += partition_utilisation_mean(s, task, gpu);
 		}
 	}
-	do {
-		gainer = find_gainer(s, gpu, &sum);
-		if (sum > PARTITION_WHOLE && gainer) {
-			gainer->n_sms = (uint16_t)next_count(model, gainer->n_sms);
-		}
-	} while (sum > PARTITION_WHOLE && gainer);
 	for (sched_task_id id = 0; total > PARTITION_WHOLE && id < tasks->n; id++) {
 		struct sched_task *task = task_table_get(tasks, id);
 
 		if (task && task->home == (int)gpu) {
 			task->n_sms = (uint16_t)model->limit;
 		}
+	}
+	while (total <= PARTITION_WHOLE) {
+		gainer = find_gainer(s, gpu, &sum);
+		if (sum <= PARTITION_WHOLE || !gainer) {
+			break;
+		}
+		gainer->n_sms = (uint16_t)next_count(model, gainer->n_sms);
 	}
 }
 

@@ -10,6 +10,7 @@
 void task_table_deinit(struct task_table *t) {
 	free(t->list);
 	free(t->heap);
+	free(t->ranks);
 	*t = (struct task_table){0};
 }
 
@@ -79,6 +80,7 @@ static void heap_remove(struct task_table *t, sched_task_id id) {
 static int grow(struct task_table *t) {
 	size_t capacity = t->capacity ? 2 * t->capacity : 16;
 	struct sched_task *list;
+	struct task_rank *ranks;
 	sched_task_id *heap;
 
 	list = reallocarray(t->list, capacity, sizeof(*list));
@@ -91,6 +93,11 @@ static int grow(struct task_table *t) {
 		return -ENOMEM;
 	}
 	t->heap = heap;
+	ranks = reallocarray(t->ranks, capacity, sizeof(*ranks));
+	if (!ranks) {
+		return -ENOMEM;
+	}
+	t->ranks = ranks;
 	t->capacity = capacity;
 	return 0;
 }

@@ -14,11 +14,18 @@
 /* Most releases one look ahead can ask for. */
 #define TASK_COMING_MAX 32
 
+/* A task's place in an order. */
+struct task_rank {
+	uint64_t key;
+	sched_task_id task;
+};
+
 struct task_table {
 	struct sched_task *list; /* owned, n of them, also those no longer used */
 	size_t n, n_used, capacity;
 	sched_task_id *heap; /* owned: tasks with a known next release, soonest first */
 	size_t n_heap;
+	struct task_rank *ranks; /* owned: room for every task, for whoever sorts them */
 };
 
 void task_table_deinit(struct task_table *t);

@@ -2,6 +2,8 @@
  * bench-decide.c: what one decision costs: a JSON line for each policy and number of tasks, in
  * microseconds, over all decisions of a simulated run on 4 GPUs of 132 SMs given out in pairs.
  * The load stays the same as tasks are added, so the curve shows what their number costs.
+ *
+ * And what it costs to give all tasks their homes, which the daemon does when one comes or goes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,14 +103,51 @@ static int run(const char *policy, size_t n) {
 	return 0;
 }
 
+static int distribute(const char *policy, size_t n) {
+	struct sched_task *tasks = calloc(n, sizeof(*tasks));
+	struct sched *s = NULL;
+	sched_task_id id;
+	nsec_t begin;
+	int r = tasks ? sched_new(&s, sched_policy_find(policy), 1) : -1;
+
+	for (size_t k = 0; r == 0 && k < GPUS; k++) {
+		struct sched_gpu_model model = {{SMS, 100000, 300}, .limit = SMS, .step = 2};
+
+		sched_add_gpu(s, SMS, SCHED_SHARING_MPS);
+		r = sched_set_gpu_model(s, k, &model);
+	}
+	if (r == 0) {
+		make_tasks(tasks, n);
+	}
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = sched_add_task(s, &tasks[i], &id);
+	}
+	if (r == 0) {
+		begin = read_clock(NULL);
+		sched_distribute(s);
+		printf("{\"bench\": \"distribute\", \"policy\": \"%s\", \"tasks\": %zu, "
+		       "\"ms\": %.3f}\n",
+		       policy, n, (double)(read_clock(NULL) - begin) / NSEC_PER_MSEC);
+	}
+	sched_free(s);
+	free(tasks);
+	return r;
+}
+
 int main(void) {
 	static const char *const policies[] = {"sbeet-mg", "lookahead"};
+	static const char *const partitions[] = {"sbeet-mg", "bfd-sbeet", "stgm"};
 	static const size_t counts[] = {20, 200, 2000, 20000};
 	int r = make_profiles();
 
 	for (size_t i = 0; r == 0 && i < sizeof(policies) / sizeof(policies[0]); i++) {
 		for (size_t j = 0; r == 0 && j < sizeof(counts) / sizeof(counts[0]); j++) {
 			r = run(policies[i], counts[j]);
+		}
+	}
+	for (size_t i = 0; r == 0 && i < sizeof(partitions) / sizeof(partitions[0]); i++) {
+		for (size_t j = 0; r == 0 && j < sizeof(counts) / sizeof(counts[0]); j++) {
+			r = distribute(partitions[i], counts[j]);
 		}
 	}
 	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -224,6 +224,7 @@ static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint
 	ret->sms_busy.data = busy;
 	ret->sms_busy.len = smset_to_bytes(&sms, busy);
 	ret->power_mw = gpu->power_mw;
+	ret->power_limit_mw = gpu->power_limit_mw;
 	ret->energy_mj = gpu->energy_mj;
 	ret->memory_bytes = gpu->memory_bytes;
 	ret->drained = sched_gpu(engine_sched(server->engine), index)->drained;
@@ -273,6 +274,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->outside_blocks = s->counters.outside_blocks;
 	ret->max_wait_ns = s->counters.max_wait;
 	ret->max_response_ns = s->counters.max_response;
+	ret->last_response_ns = s->counters.last_response;
 	ret->jobs_partition = s->counters.jobs_partition;
 	ret->planned = s->sched_task != SCHED_TASK_NONE;
 }

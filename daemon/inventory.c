@@ -340,6 +340,7 @@ static void take_list(struct inventory *inventory, const struct worker *w) {
 		gpu->n_sms = from->n_sms;
 		gpu->green_step = from->green_step;
 		gpu->memory_bytes = from->memory_bytes;
+		gpu->power_limit_mw = from->power_limit_mw;
 		gpu->sharing = sharing_of(inventory, i, from->simulated_sharing);
 		inventory->first_energy_mj[i] = w->readings[i].energy_mj;
 	}

@@ -22,6 +22,7 @@ struct inventory_gpu {
 	enum sched_sharing sharing;
 	unsigned green_step; /* SMs in the smallest green context; 0: none can be made */
 	uint64_t memory_bytes;
+	uint64_t power_limit_mw; /* 0: not known */
 
 	/* The last reading; 0: not known. */
 	uint64_t power_mw;

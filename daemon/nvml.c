@@ -34,6 +34,7 @@ struct nvml_memory {
 	X(cores, "nvmlDeviceGetNumGpuCores", int, (nvml_device, unsigned *), true)                 \
 	X(memory, "nvmlDeviceGetMemoryInfo", int, (nvml_device, struct nvml_memory *), true)       \
 	X(power, "nvmlDeviceGetPowerUsage", int, (nvml_device, unsigned *), false)                 \
+	X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", int, (nvml_device, unsigned *), false)   \
 	X(energy, "nvmlDeviceGetTotalEnergyConsumption", int, (nvml_device, unsigned long long *), \
 	  false)                                                                                   \
 	X(simulated_sharing, "simgpuDeviceSharing", int, (unsigned), false)
@@ -151,7 +152,7 @@ static int read_gpu(struct nvml *nvml, unsigned index, struct nvml_gpu *ret, nvm
 	char uuid[NVML_UUID_BYTES];
 	struct nvml_memory memory = {0};
 	struct nvml_gpu gpu = {.simulated_sharing = -1};
-	unsigned cores = 0;
+	unsigned cores = 0, limit_mw = 0;
 	int major = 0, minor = 0;
 
 	if (nvml->handle(index, device) != 0 || nvml->uuid(*device, uuid, sizeof(uuid)) != 0 ||
@@ -170,6 +171,9 @@ static int read_gpu(struct nvml *nvml, unsigned index, struct nvml_gpu *ret, nvm
 	gpu.name[sizeof(gpu.name) - 1] = '\0';
 	if (nvml->memory(*device, &memory) == 0) {
 		gpu.memory_bytes = memory.total;
+	}
+	if (nvml->power_limit && nvml->power_limit(*device, &limit_mw) == 0) {
+		gpu.power_limit_mw = limit_mw;
 	}
 	if (nvml->simulated_sharing) {
 		gpu.simulated_sharing = nvml->simulated_sharing(index);

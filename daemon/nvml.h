@@ -17,6 +17,7 @@ struct nvml_gpu {
 	char name[96];
 	unsigned n_sms;
 	uint64_t memory_bytes;
+	uint64_t power_limit_mw; /* 0: not known */
 	unsigned green_step;   /* SMs in the smallest green context; 0: none can be made */
 	int simulated_sharing; /* of a simulated GPU: 0 exclusive, 1 MPS; -1: a real GPU */
 };

@@ -502,12 +502,12 @@ static void count_done(struct session *s, const struct job *job, const Sbeet__Jo
 	if (job->granted > job->release && job->granted - job->release > c->max_wait) {
 		c->max_wait = job->granted - job->release;
 	}
-	if (finished > job->release && finished - job->release > c->max_response) {
-		c->max_response = finished - job->release;
+	c->last_response = finished > job->release ? finished - job->release : 0;
+	if (c->last_response > c->max_response) {
+		c->max_response = c->last_response;
 	}
 	metrics_job(s->server->metrics, s->task.name,
-		    job->granted > job->release ? job->granted - job->release : 0,
-		    finished > job->release ? finished - job->release : 0,
+		    job->granted > job->release ? job->granted - job->release : 0, c->last_response,
 		    job->deadline && finished > job->deadline);
 	report_job_done(job, finished, done->launches);
 }

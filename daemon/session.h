@@ -38,6 +38,7 @@ enum session_state {
 struct session_counters {
 	uint64_t jobs, jobs_partition, launches, copies, misses, outside_blocks;
 	nsec_t max_wait, max_response;
+	nsec_t last_response; /* of the job that ended last */
 };
 
 struct session {

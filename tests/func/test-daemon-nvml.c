@@ -43,6 +43,7 @@ static void daemon_lists_gpus_of_nvml(void **state) {
 	assert_string_equal(status->gpus[1]->sharing, "exclusive");
 	assert_memory_not_equal(status->gpus[0]->uuid.data, status->gpus[1]->uuid.data, 16);
 	assert_true(status->gpus[0]->power_mw > 0);
+	assert_true(status->gpus[0]->power_limit_mw > status->gpus[0]->power_mw);
 	status_free(status);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }

@@ -207,6 +207,8 @@ struct op *session_op_new(struct context *ctx, enum device_op_kind kind, size_t 
 static void describe_gpu(const struct config_gpu *g, struct wire_gpu *ret) {
 	*ret = (struct wire_gpu){
 		.memory_bytes = g->memory_bytes,
+		.power_limit_mw = g->device.power.static_mw +
+				  (uint64_t)g->device.power.busy_sm_uw * g->device.n_sms / 1000,
 		.cc_major = g->cc_major,
 		.cc_minor = g->cc_minor,
 		.n_sms = g->device.n_sms,

@@ -99,6 +99,7 @@ struct wire_gpu {
 	char name[64];
 	uint8_t uuid[16];
 	uint64_t memory_bytes;
+	uint64_t power_limit_mw; /* what it draws with all SMs busy */
 	uint32_t cc_major, cc_minor;
 	uint32_t n_sms, cores_per_sm;
 	uint32_t sm_threads, sm_blocks, sm_regs, sm_shared_bytes;

@@ -35,43 +35,32 @@ const Sbeet__Control__Job *map_holder(const struct snapshot *s, unsigned gpu, un
 	return holder;
 }
 
-struct map map_plan(unsigned n_sms, unsigned room) {
-	struct map m = {.per_letter = 1, .n_lines = 1};
+char map_free(const Sbeet__Control__Gpu *gpu) {
+	return gpu->drained ? '-' : '.';
+}
 
-	if (room < MAP_MIN) {
-		m.per_letter = (n_sms + MAP_MIN - 1) / MAP_MIN;
-		m.per_line = MAP_MIN;
-		return m;
+struct map map_plan(unsigned n_sms, unsigned room) {
+	struct map m = {.per_letter = 1};
+
+	room = room < MAP_MIN ? MAP_MIN : room;
+	if (n_sms > room) {
+		m.per_letter = (n_sms + room - 1) / room;
 	}
-	room = room > MAP_MAX ? MAP_MAX : room;
-	m.n_lines = n_sms > room ? (n_sms + room - 1) / room : 1;
-	/* Lines of one length, but for the last. */
-	m.per_line = (n_sms + m.n_lines - 1) / m.n_lines;
+	m.n_letters = (n_sms + m.per_letter - 1) / m.per_letter;
 	return m;
 }
 
-struct map map_plan_line(unsigned n_sms) {
-	unsigned per_letter = (n_sms + MAP_MAX - 1) / MAP_MAX;
-
-	per_letter = per_letter ? per_letter : 1;
-	return (struct map){.per_letter = per_letter, .per_line = MAP_MAX, .n_lines = 1};
-}
-
 void map_print(const struct snapshot *s, const Sbeet__Control__Gpu *gpu, struct map map,
-	       unsigned line, char text[MAP_TEXT]) {
-	unsigned sm = line * map.per_line * map.per_letter;
+	       char text[MAP_TEXT]) {
 	size_t n = 0, running;
 
-	text[n++] = line == 0 ? '[' : ' ';
-	for (unsigned i = 0; i < map.per_line && sm < gpu->sms; i++, sm += map.per_letter) {
-		unsigned rest = gpu->sms - sm;
-		const Sbeet__Control__Job *holder = map_holder(
-			s, gpu->index, sm, rest < map.per_letter ? rest : map.per_letter, &running);
+	text[n++] = '[';
+	for (unsigned i = 0; i < map.n_letters; i++) {
+		const Sbeet__Control__Job *holder =
+			map_holder(s, gpu->index, i * map.per_letter, map.per_letter, &running);
 
-		text[n++] = holder ? map_letter(running, holder) : '.';
+		text[n++] = holder ? map_letter(running, holder) : map_free(gpu);
 	}
-	if (sm >= gpu->sms) {
-		text[n++] = ']';
-	}
+	text[n++] = ']';
 	text[n] = '\0';
 }

@@ -3,10 +3,12 @@
  */
 #include "client/objects.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "client/enforcement.h"
+#include "client/terminal.h"
 
 /* A reading of the power that is older than this is shown with its age. */
 #define POWER_FRESH_NS (3 * NSEC_PER_SEC)
@@ -45,34 +47,73 @@ static void add_msec_known(struct table *t, uint64_t nsec) {
 
 static const struct table_column gpu_columns[] = {
 	{"index", "GPU", .right = true},
-	{"name", "NAME", .elastic = true, .drop = 2},
+	{"name", "NAME", .elastic = true, .drop = 5},
 	{"sharing", "SHARING", .drop = 4},
+	{"state", "STATE", .drop = 3},
 	{"n_sms", "SMS", .right = true, .drop = 1},
-	{"n_sms_busy", "BUSY", .right = true, .drop = 3},
-	{"power", "POWER W", .right = true, .drop = 5},
+	{"n_sms_busy", "BUSY", .right = true, .drop = 2},
+	{"power", "POWER W", .right = true, .drop = 6},
 	{"map", "SM MAP", .drop = 1},
 	{"energy", "ENERGY J", .right = true, .hidden = true},
 	{"memory", "MEMORY MiB", .right = true, .hidden = true},
 };
 
-/* "46.0", or "46.0 (12s old)" where nobody has looked for a while. */
-static void add_power(struct table *t, const Sbeet__Control__Gpu *g) {
-	unsigned long long tenths = g->power_mw / 100;
-	char age[32];
+/* What the map leaves to the other columns: names are cut before the map is. */
+#define MAP_BESIDE 49
+#define MAP_NAME   8
+
+void object_print_power(const Sbeet__Control__Gpu *g, char *text, size_t size) {
+	unsigned long long tenths = g->power_mw / 100, limit = (g->power_limit_mw + 500) / 1000;
 
 	if (!g->power_mw) {
-		table_text(t, NULL);
-	} else if (g->power_age_ns < POWER_FRESH_NS) {
-		table_value(t, (int64_t)g->power_mw, "%llu.%llu", tenths / 10, tenths % 10);
+		*text = '\0';
+	} else if (!limit) {
+		snprintf(text, size, "%llu.%llu", tenths / 10, tenths % 10);
 	} else {
-		object_print_age(g->power_age_ns, age, sizeof(age));
-		table_value(t, (int64_t)g->power_mw, "%llu.%llu (%s old)", tenths / 10, tenths % 10,
-			    age);
+		snprintf(text, size, "%llu.%llu/%llu", tenths / 10, tenths % 10, limit);
 	}
 }
 
-void object_add_gpu(struct table *t, const struct snapshot *s, const Sbeet__Control__Gpu *g,
-		    struct map map) {
+/* "46.0", or "46.0 (12s old)" where nobody has looked for a while. */
+static void add_power(struct table *t, const Sbeet__Control__Gpu *g) {
+	char age[32], power[48];
+
+	object_print_power(g, power, sizeof(power));
+	if (!g->power_mw) {
+		table_text(t, NULL);
+	} else if (g->power_age_ns < POWER_FRESH_NS) {
+		table_value(t, (int64_t)g->power_mw, "%s", power);
+	} else {
+		object_print_age(g->power_age_ns, age, sizeof(age));
+		table_value(t, (int64_t)g->power_mw, "%s (%s old)", power, age);
+	}
+}
+
+static size_t longest_name(const struct snapshot *s) {
+	size_t longest = 0;
+
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		size_t n = terminal_text_width(s->gpus[i]->name);
+
+		longest = n > longest ? n : longest;
+	}
+	return longest;
+}
+
+/* Columns that the map may take on a terminal of @width; UINT_MAX: as many as it wants. */
+static unsigned map_room(const struct snapshot *s, unsigned width) {
+	size_t longest = longest_name(s);
+	unsigned beside = MAP_BESIDE + (unsigned)(longest < MAP_NAME ? longest : MAP_NAME);
+
+	return width == 0 ? UINT_MAX : width > beside ? width - beside : 0;
+}
+
+static size_t gpu_count(const struct snapshot *s) {
+	return s->n_gpus;
+}
+
+static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigned width) {
+	const Sbeet__Control__Gpu *g = s->gpus[i];
 	struct smset busy = SMSET_EMPTY;
 	char text[MAP_TEXT];
 
@@ -80,31 +121,14 @@ void object_add_gpu(struct table *t, const struct snapshot *s, const Sbeet__Cont
 	table_number(t, g->index);
 	table_text(t, g->name);
 	table_text(t, g->sharing);
+	table_text(t, g->drained ? "drained" : "active");
 	table_number(t, g->sms);
 	table_number(t, smset_count(&busy));
 	add_power(t, g);
-	map_print(s, g, map, 0, text);
+	map_print(s, g, map_plan(g->sms, map_room(s, width)), text);
 	table_text(t, text);
 	table_number(t, (int64_t)(g->energy_mj / 1000));
 	table_number(t, (int64_t)(g->memory_bytes >> 20));
-	for (unsigned line = 1; line < map.n_lines; line++) {
-		map_print(s, g, map, line, text);
-		for (size_t i = 0; i < N_OF(gpu_columns); i++) {
-			if (strcmp(gpu_columns[i].key, "map") == 0) {
-				table_text(t, text);
-			} else {
-				table_blank(t);
-			}
-		}
-	}
-}
-
-static size_t gpu_count(const struct snapshot *s) {
-	return s->n_gpus;
-}
-
-static void gpu_add(struct table *t, const struct snapshot *s, size_t i) {
-	object_add_gpu(t, s, s->gpus[i], map_plan_line(s->gpus[i]->sms));
 }
 
 static void gpu_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]) {
@@ -135,6 +159,7 @@ static const struct table_column session_columns[] = {
 	{"period", "PERIOD ms", .right = true, .hidden = true},
 	{"deadline", "DEADLINE ms", .right = true, .hidden = true},
 	{"copies", "COPIES", .right = true, .hidden = true},
+	{"last_response", "LAST RESP ms", .right = true, .hidden = true},
 	{"max_wait", "MAX WAIT ms", .right = true, .hidden = true},
 	{"planned", "PLANNED", .hidden = true},
 };
@@ -143,9 +168,10 @@ static size_t session_count(const struct snapshot *s) {
 	return s->n_sessions;
 }
 
-static void session_add(struct table *t, const struct snapshot *s, size_t i) {
+static void session_add(struct table *t, const struct snapshot *s, size_t i, unsigned width) {
 	const Sbeet__Control__Session *e = s->sessions[i];
 
+	(void)width;
 	table_number(t, (int64_t)e->id);
 	table_text(t, e->task);
 	table_number(t, e->pid);
@@ -163,6 +189,7 @@ static void session_add(struct table *t, const struct snapshot *s, size_t i) {
 	add_msec_known(t, e->period_ns);
 	add_msec_known(t, e->deadline_ns);
 	table_number(t, (int64_t)e->copies);
+	add_msec_known(t, e->last_response_ns);
 	table_msec(t, (int64_t)e->max_wait_ns);
 	table_text(t, e->planned ? "yes" : "no");
 }
@@ -189,6 +216,7 @@ static const struct table_column task_columns[] = {
 	{"deadline", "DEADLINE ms", .right = true, .drop = 3},
 	{"jobs", "JOBS", .right = true, .drop = 2},
 	{"max_wait", "MAX WAIT ms", .right = true, .drop = 9},
+	{"last_response", "LAST RESP ms", .right = true, .drop = 8},
 	{"max_response", "MAX RESP ms", .right = true, .drop = 4},
 	{"misses", "MISSES", .right = true, .drop = 1},
 	{"priority", "PRIORITY", .right = true, .hidden = true},
@@ -199,9 +227,10 @@ static size_t task_count(const struct snapshot *s) {
 	return s->n_tasks;
 }
 
-static void task_add(struct table *t, const struct snapshot *s, size_t i) {
+static void task_add(struct table *t, const struct snapshot *s, size_t i, unsigned width) {
 	const struct snapshot_task *e = &s->tasks[i];
 
+	(void)width;
 	table_text(t, e->name);
 	table_text(t, class_name(e->task_class));
 	table_number(t, (int64_t)e->n_sessions);
@@ -211,6 +240,7 @@ static void task_add(struct table *t, const struct snapshot *s, size_t i) {
 	add_msec_known(t, e->deadline);
 	table_number(t, (int64_t)e->jobs);
 	table_msec(t, (int64_t)e->max_wait);
+	add_msec_known(t, e->last_response);
 	table_msec(t, (int64_t)e->max_response);
 	table_number(t, (int64_t)e->misses);
 	table_number(t, e->priority);
@@ -292,11 +322,12 @@ static void job_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX])
 		 (unsigned long long)s->jobs[i]->job);
 }
 
-static void job_add(struct table *t, const struct snapshot *s, size_t i) {
+static void job_add(struct table *t, const struct snapshot *s, size_t i, unsigned width) {
 	const Sbeet__Control__Job *j = s->jobs[i];
 	bool running = job_is_running(j);
 	char id[OBJECT_ID_MAX], letter[2] = {running ? map_letter(s->running[i], j) : '\0'};
 
+	(void)width;
 	job_id(s, i, id);
 	table_value(t, (int64_t)j->session, "%s", id);
 	table_text(t, letter);

@@ -18,8 +18,8 @@ struct object {
 	const char *none; /* said where there is none */
 	size_t (*count)(const struct snapshot *s);
 
-	/* Adds the row of the @i-th one. */
-	void (*add)(struct table *t, const struct snapshot *s, size_t i);
+	/* Adds the row of the @i-th one, for a terminal of @width columns; 0: there is none. */
+	void (*add)(struct table *t, const struct snapshot *s, size_t i, unsigned width);
 
 	/* What `show` and the completion call it. */
 	void (*id)(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]);
@@ -30,9 +30,8 @@ struct object {
 
 extern const struct object object_gpu, object_task, object_session, object_job;
 
-/* The row of a GPU with the first line of @map, and the rows with its other lines. */
-void object_add_gpu(struct table *t, const struct snapshot *s, const Sbeet__Control__Gpu *g,
-		    struct map map);
+/* "46.0", "46.0/220" with what the GPU may draw; empty if the driver gives no power. */
+void object_print_power(const Sbeet__Control__Gpu *g, char *text, size_t size);
 
 /* "3min 2s", "5d 4h": the two largest units. */
 void object_print_age(nsec_t t, char *text, size_t size);

@@ -55,12 +55,13 @@ static int find(const struct object *o, const struct snapshot *s, const char *id
 	return CTL_EXIT_NO_OBJECT;
 }
 
-static int fill(const struct object *o, const struct snapshot *s, struct table **ret) {
+static int fill(const struct object *o, const struct snapshot *s, unsigned width,
+		struct table **ret) {
 	if (table_new(ret, o->columns, o->n_columns) < 0) {
 		return out_of_memory(o);
 	}
 	for (size_t i = 0; i < o->count(s); i++) {
-		o->add(*ret, s, i);
+		o->add(*ret, s, i, width);
 	}
 	return 0;
 }
@@ -98,7 +99,7 @@ static int list_text(const struct ctl *ctl, const struct snapshot *s, unsigned r
 	char *text = NULL;
 	size_t size;
 	FILE *out;
-	int r = fill(o, s, &t);
+	int r = fill(o, s, style.width, &t);
 
 	(void)rows;
 	r = r ? r : arrange(ctl, t);
@@ -147,7 +148,7 @@ static int show_text(const struct ctl *ctl, const struct snapshot *s, unsigned r
 
 	(void)rows;
 	r = find(o, s, ctl->args[0], &i);
-	r = r ? r : fill(o, s, &t);
+	r = r ? r : fill(o, s, 0, &t);
 	if (r) {
 		return r;
 	}
@@ -217,5 +218,5 @@ VERBS_OF(gpu, "list GPUs: SMs, who holds them, power", "show all of one GPU",
 VERBS_OF(task, "list tasks: their sessions taken together", "show all of one task",
 	 "More columns: priority, launches.\n");
 VERBS_OF(session, "list sessions: the programs that are connected", "show all of one session",
-	 "More columns: uid, scope, priority, period, deadline, copies, max_wait, planned.\n");
+	 "More columns: uid, scope, priority, period, deadline, copies, last_response,\nmax_wait, planned.\n");
 VERBS_OF(job, "list the jobs that run or wait", "show all of one job", "More columns: pid, tid.\n");

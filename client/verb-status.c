@@ -5,14 +5,12 @@
  * else their number is shown.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "client/ctl.h"
-#include "client/map.h"
 #include "client/objects.h"
 #include "client/options.h"
 #include "client/snapshot.h"
@@ -20,10 +18,6 @@
 #include "client/verb.h"
 #include "client/watch.h"
 #include "proto/units.h"
-
-/* What the map leaves to the other columns of its table: names are cut before the map is. */
-#define MAP_BESIDE 41
-#define MAP_NAME   16
 
 struct status_options {
 	nsec_t watch; /* 0: once */
@@ -105,26 +99,7 @@ static void print_service(const Sbeet__Control__Service *s, const struct page *p
 	fputc('\n', page->out);
 }
 
-static size_t longest_name(const struct snapshot *s) {
-	size_t longest = 0;
-
-	for (size_t i = 0; i < s->n_gpus; i++) {
-		size_t n = terminal_text_width(s->gpus[i]->name);
-
-		longest = n > longest ? n : longest;
-	}
-	return longest;
-}
-
-/* Columns that the map may take on a terminal of @width (0: none). */
-static unsigned map_room(unsigned width, size_t longest) {
-	unsigned beside = MAP_BESIDE + (unsigned)(longest < MAP_NAME ? longest : MAP_NAME);
-
-	return width == 0 ? UINT_MAX : width > beside ? width - beside : 0;
-}
-
 static int print_gpus(const struct snapshot *s, const struct page *page) {
-	unsigned room = map_room(page->style.width, longest_name(s));
 	struct table *t;
 
 	if (s->n_gpus == 0) {
@@ -135,7 +110,7 @@ static int print_gpus(const struct snapshot *s, const struct page *page) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < s->n_gpus; i++) {
-		object_add_gpu(t, s, s->gpus[i], map_plan(s->gpus[i]->sms, room));
+		object_gpu.add(t, s, i, page->style.width);
 	}
 	return finish_table(t, page, s->n_gpus, s->n_gpus, "GPU");
 }
@@ -171,7 +146,7 @@ static int print_sessions(const struct snapshot *s, const struct page *page) {
 			bool works = has_job(s, s->sessions[i]->id);
 
 			if (limit == s->n_sessions ? pass == 0 : works == (pass == 0)) {
-				object_session.add(t, s, i);
+				object_session.add(t, s, i, page->style.width);
 				shown++;
 			}
 		}
@@ -190,7 +165,7 @@ static int print_jobs(const struct snapshot *s, const struct page *page) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < limit; i++) {
-		object_job.add(t, s, i);
+		object_job.add(t, s, i, page->style.width);
 	}
 	return finish_table(t, page, limit, s->n_jobs, "job");
 }
@@ -292,7 +267,9 @@ const struct verb verb_status = {
 	.options_size = sizeof(struct status_options),
 	.help = "The SM map has a letter for each running job: a capital where its kernels run on "
 		"these\n"
-		"very SMs, a small one where only their number holds; '.' is free.\n"
-		"On a narrow terminal columns are left out; --json has all of them.\n",
+		"very SMs, a small one where only their number holds; '.' is free, '-' free\n"
+		"on a GPU that is drained. On a narrow terminal a letter stands for several SMs "
+		"and\n"
+		"columns are left out; --json has all of them.\n",
 	.function = status,
 };

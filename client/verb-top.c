@@ -1,9 +1,6 @@
 /*
- * verb-top.c: `sbeetctl top`: the live view on a full screen.
- *
- * Everything is drawn anew from one snapshot; tables and letters are those of `status`. Colours
- * help to find a task, letters and words carry the meaning. The terminal is given back on every way
- * out.
+ * verb-top.c: `sbeetctl top`: the live view on a full screen: looks, keys, and the terminal, which
+ * is given back on every way out. top-draw.c draws.
  */
 #include <curses.h>
 #include <errno.h>
@@ -13,17 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/control.h"
-#include "client/objects.h"
+#include "client/blocks.h"
 #include "client/options.h"
 #include "client/stop.h"
+#include "client/top.h"
 #include "client/verb.h"
 #include "client/watch.h"
 
 #define DEFAULT_NS NSEC_PER_SEC
 
-/* Colour pairs: of tasks from 1 on. */
-#define N_COLOURS 6
+#define CANNOT_DRAW "this terminal (TERM) can't be drawn on; use 'sbeetctl --watch'"
 
 struct top_options {
 	nsec_t interval; /* 0: DEFAULT_NS */
@@ -33,15 +29,6 @@ static const struct option top_options[] = {
 	{"interval", 'i', OPTION_REQUIRED, "SEC", "look every SEC seconds (default: 1)",
 	 option_watch, offsetof(struct top_options, interval), OPTION_WATCH_EXPECTED},
 	{0},
-};
-
-struct top {
-	struct control *control; /* owned; NULL: sbeetd is away */
-	struct snapshot s;	 /* owned; the last one there was */
-	char error[512];	 /* why there is no newer one; empty: there is */
-	char filter[PROTO_NAME_MAX + 1];
-	unsigned sort;
-	bool paused, help, typing, colour;
 };
 
 /* Orders of tasks, for the key 's'; all but the name largest first. */
@@ -57,7 +44,7 @@ static const struct {
 
 #define N_ORDERS (sizeof(orders) / sizeof(orders[0]))
 
-static unsigned order; /* of the comparison that qsort() makes now */
+static unsigned order; /* the one that is chosen; here for qsort() */
 
 static int compare_tasks(const void *left, const void *right) {
 	const struct snapshot_task *a = left, *b = right;
@@ -70,167 +57,9 @@ static int compare_tasks(const void *left, const void *right) {
 	return x != y ? (x < y) - (x > y) : strcmp(a->name, b->name);
 }
 
-/* A task keeps its colour whatever the order. */
-static attr_t attributes(const struct top *t, const char *task) {
-	unsigned hash = 0;
-
-	for (const char *c = task; *c; c++) {
-		hash = hash * 31 + (unsigned char)*c;
-	}
-	return t->colour ? (attr_t)COLOR_PAIR(1 + hash % N_COLOURS) : A_NORMAL;
-}
-
-/* Text from (y, x) on, cut at the edge. */
-static void put(int y, int x, attr_t attr, const char *text) {
-	if (y >= 0 && y < LINES && x < COLS) {
-		attrset(attr);
-		mvaddnstr(y, x, text, (int)terminal_text_cut(text, (size_t)(COLS - x)));
-		attrset(A_NORMAL);
-	}
-}
-
-static void bar(int y, const char *text) {
-	attrset(A_REVERSE);
-	mvhline(y, 0, ' ', COLS);
-	put(y, 1, A_REVERSE, text);
-}
-
-static void draw_title(const struct top *t) {
-	const Sbeet__Control__Service *s = t->s.service;
-	uint64_t misses = 0;
-	char text[256], age[48];
-
-	for (size_t i = 0; i < t->s.n_tasks; i++) {
-		misses += t->s.tasks[i].misses;
-	}
-	object_print_age(s->uptime_ns, age, sizeof(age));
-	snprintf(text, sizeof(text), "sbeet top  policy %s  up %s  %llu jobs done  %llu missed%s",
-		 s->policy, age, (unsigned long long)s->jobs_done, (unsigned long long)misses,
-		 t->paused ? "  PAUSED" : "");
-	terminal_clean(text);
-	bar(0, text);
-}
-
-/* The map of one GPU, a cell an SM. Return: the line below. */
-static int draw_gpu(const struct top *t, const Sbeet__Control__Gpu *g, int y) {
-	int per_line = COLS > 12 ? COLS - 4 : 8;
-	char text[256], power[32] = "";
-	struct smset busy = SMSET_EMPTY;
-
-	smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
-	if (g->power_mw) {
-		snprintf(power, sizeof(power), "  %llu.%llu W",
-			 (unsigned long long)g->power_mw / 1000,
-			 (unsigned long long)g->power_mw / 100 % 10);
-	}
-	snprintf(text, sizeof(text), "GPU %u  %s  %s  %u of %u SMs busy%s%s", g->index, g->name,
-		 g->sharing, smset_count(&busy), g->sms, power, g->drained ? "  DRAINED" : "");
-	terminal_clean(text);
-	put(y++, 0, A_BOLD, text);
-	for (unsigned sm = 0; sm < g->sms; sm++) {
-		size_t running = 0;
-		const Sbeet__Control__Job *job = map_holder(&t->s, g->index, sm, 1, &running);
-		char cell[2] = {job ? map_letter(running, job) : '.', '\0'};
-		attr_t attr = job ? attributes(t, job->task) | A_REVERSE : A_DIM;
-
-		put(y + (int)sm / per_line, 2 + (int)sm % per_line, attr, cell);
-	}
-	return y + ((int)g->sms + per_line - 1) / per_line;
-}
-
-static bool is_shown(const struct top *t, const char *task) {
-	return strstr(task, t->filter) != NULL;
-}
-
-/* The objects of one kind whose task is looked for, from line @y to @end. Return: the line below.
- */
-static int draw_table(const struct top *t, const struct object *o, int y, int end,
-		      const char *(*task_of)(const struct snapshot *s, size_t i)) {
-	struct table_style style = {.width = (unsigned)COLS};
-	struct table *table;
-	char *text = NULL, *line, *rest = NULL;
-	size_t size, n = o->count(&t->s);
-	attr_t attrs[256] = {A_BOLD};
-	size_t rows = 0;
-	FILE *out;
-
-	if (y >= end || table_new(&table, o->columns, o->n_columns) < 0) {
-		return y;
-	}
-	for (size_t i = 0; i < n && rows + 1 < (size_t)(end - y) && rows + 1 < 256; i++) {
-		if (is_shown(t, task_of(&t->s, i))) {
-			o->add(table, &t->s, i);
-			attrs[++rows] = attributes(t, task_of(&t->s, i));
-		}
-	}
-	out = open_memstream(&text, &size);
-	if (out && table_print(table, &style, out) == 0 && fflush(out) == 0) {
-		rows = 0;
-		for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-			put(y++, 0, attrs[rows++], line);
-		}
-	}
-	if (out) {
-		fclose(out);
-	}
-	free(text);
-	table_free(table);
-	return y;
-}
-
-static const char *task_of_task(const struct snapshot *s, size_t i) {
-	return s->tasks[i].name;
-}
-
-static const char *task_of_job(const struct snapshot *s, size_t i) {
-	return s->jobs[i]->task;
-}
-
-static void draw_help(void) {
-	static const char *const lines[] = {
-		"q        leave",
-		"p space  pause, go on",
-		"s        order of tasks: name, jobs, misses, response",
-		"/        show only tasks whose name has this text; empty: all",
-		"h ?      this help; any key goes back",
-		"",
-		"The map has a letter for each SM: that of the job in the table below.",
-		"A capital: the job runs on these very SMs. A small one: only their",
-		"number holds, the hardware picks which. '.' is free.",
-	};
-
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		put(2 + (int)i, 2, A_NORMAL, lines[i]);
-	}
-}
-
-static void draw(const struct top *t) {
-	char text[640];
-	int y = 2, half;
-
-	erase();
-	draw_title(t);
-	if (t->help) {
-		draw_help();
-	}
-	for (size_t i = 0; i < t->s.n_gpus && !t->help && y < LINES - 4; i++) {
-		y = draw_gpu(t, t->s.gpus[i], y) + 1;
-	}
-	if (!t->help) {
-		half = y + (LINES - 1 - y) / 2;
-		y = draw_table(t, &object_task, y, half, task_of_task);
-		draw_table(t, &object_job, y + 1, LINES - 1, task_of_job);
-	}
-	if (t->typing) {
-		snprintf(text, sizeof(text), "tasks with: %s_", t->filter);
-	} else if (*t->error) {
-		snprintf(text, sizeof(text), "%s", t->error);
-	} else {
-		snprintf(text, sizeof(text), "q quit  p pause  s order: %s  / filter%s%s  h help",
-			 orders[t->sort].name, *t->filter ? ": " : "", t->filter);
-	}
-	bar(LINES - 1, text);
-	refresh();
+static void sort_tasks(struct top *t) {
+	t->order = orders[order].name;
+	qsort(t->s.tasks, t->s.n_tasks, sizeof(*t->s.tasks), compare_tasks);
 }
 
 /* Looks anew; without sbeetd what was last seen stays, with the reason below it. */
@@ -251,9 +80,11 @@ static int look(struct top *t) {
 		snapshot_deinit(&t->s);
 		t->s = s;
 		t->error[0] = '\0';
+		sort_tasks(t);
+		if (history_add(&t->history, &t->s) < 0) {
+			snprintf(t->error, sizeof(t->error), "out of memory");
+		}
 	}
-	order = t->sort;
-	qsort(t->s.tasks, t->s.n_tasks, sizeof(*t->s.tasks), compare_tasks);
 	return r;
 }
 
@@ -273,6 +104,33 @@ static void type_filter(struct top *t, int key) {
 	}
 }
 
+/* Moves the pane that has the focus; top_draw() keeps it within what there is. */
+static void scroll_pane(struct top *t, int key) {
+	size_t *first = &t->first[t->focus], page = t->shown[t->focus] > 1 ? t->shown[t->focus] : 1;
+	size_t step = key == KEY_PPAGE || key == KEY_NPAGE ? page : 1;
+
+	switch (key) {
+	case KEY_UP:
+	case 'k':
+	case KEY_PPAGE:
+		*first -= *first < step ? *first : step;
+		break;
+	case KEY_DOWN:
+	case 'j':
+	case KEY_NPAGE:
+		*first += step;
+		break;
+	case KEY_HOME:
+		*first = 0;
+		break;
+	case KEY_END:
+		*first = SIZE_MAX;
+		break;
+	default:
+		break;
+	}
+}
+
 /* Return: whether to go on. */
 static bool press(struct top *t, int key) {
 	if (t->typing) {
@@ -284,13 +142,16 @@ static bool press(struct top *t, int key) {
 	} else if (key == 'p' || key == ' ') {
 		t->paused = !t->paused;
 	} else if (key == 's') {
-		t->sort = (t->sort + 1) % N_ORDERS;
-		order = t->sort;
-		qsort(t->s.tasks, t->s.n_tasks, sizeof(*t->s.tasks), compare_tasks);
+		order = (order + 1) % N_ORDERS;
+		sort_tasks(t);
 	} else if (key == '/') {
 		t->typing = true;
 	} else if (key == 'h' || key == '?') {
 		t->help = true;
+	} else if (key == '\t') {
+		t->focus = (t->focus + 1) % _TOP_PANE_N;
+	} else {
+		scroll_pane(t, key);
 	}
 	return true;
 }
@@ -310,7 +171,7 @@ static void follow(struct top *t, nsec_t interval) {
 			next = nsec_now() + interval;
 			continue;
 		}
-		draw(t);
+		top_draw(t);
 		timeout((int)((next - now) / NSEC_PER_MSEC) + 1);
 		key = getch();
 		if (key == ERR && !isatty(STDIN_FILENO)) {
@@ -320,37 +181,52 @@ static void follow(struct top *t, nsec_t interval) {
 	}
 }
 
+/* Return: whether the terminal can be drawn on. */
 static bool screen_open(const struct ctl *ctl, struct top *t) {
-	static const short colours[N_COLOURS] = {COLOR_CYAN,	COLOR_YELLOW, COLOR_GREEN,
-						 COLOR_MAGENTA, COLOR_BLUE,   COLOR_WHITE};
+	static const short colours[TOP_TASK_COLOURS] = {COLOR_CYAN,    COLOR_YELLOW, COLOR_GREEN,
+							COLOR_MAGENTA, COLOR_BLUE,   COLOR_WHITE};
 
 	setlocale(LC_CTYPE, ""); /* numbers keep their point */
+	t->utf8 = blocks_utf8();
 	if (!newterm(NULL, stdout, stdin)) {
 		return false;
 	}
 	cbreak();
 	noecho();
 	keypad(stdscr, TRUE);
+	set_escdelay(25);
 	curs_set(0);
 	t->colour = terminal_colour(ctl->common.colour, STDOUT_FILENO) && has_colors();
 	if (t->colour) {
 		start_color();
 		use_default_colors();
-		for (short i = 0; i < N_COLOURS; i++) {
+		for (short i = 0; i < TOP_TASK_COLOURS; i++) {
 			init_pair((short)(i + 1), colours[i], -1);
 		}
+		init_pair(TOP_LATE, COLOR_RED, -1);
 	}
 	return true;
 }
 
+/* A terminal that can't move its cursor shows nothing but a mess. */
+static bool is_dumb(void) {
+	const char *term = getenv("TERM");
+
+	return !term || !*term || strcmp(term, "dumb") == 0;
+}
+
 static int top(const struct ctl *ctl) {
 	const struct top_options *o = ctl->options;
-	struct top t = {0};
+	struct top t = {.focus = TOP_TASKS};
 	int r;
 
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
 		ctl_error("top needs a terminal; use 'sbeetctl --watch' or 'sbeetctl monitor'");
 		return CTL_EXIT_USAGE;
+	}
+	if (is_dumb()) {
+		ctl_error(CANNOT_DRAW);
+		return CTL_EXIT_FAILED;
 	}
 	r = look(&t);
 	if (r != 0) {
@@ -362,11 +238,12 @@ static int top(const struct ctl *ctl) {
 		follow(&t, o->interval ? o->interval : DEFAULT_NS);
 		endwin();
 	} else {
-		ctl_error("this terminal (TERM) can't be drawn on; use 'sbeetctl --watch'");
+		ctl_error(CANNOT_DRAW);
 		r = CTL_EXIT_FAILED;
 	}
 	control_close(t.control);
 	snapshot_deinit(&t.s);
+	history_deinit(&t.history);
 	return r;
 }
 
@@ -376,6 +253,6 @@ const struct verb verb_top = {
 	.summary = "show GPUs, tasks and jobs live, on the full screen",
 	.options = top_options,
 	.options_size = sizeof(struct top_options),
-	.help = "Keys: q quit, p pause, s order, / filter, h help.\n",
+	.help = "Keys: q quit, p pause, s order, / filter, tab and arrows scroll, h help.\n",
 	.function = top,
 };

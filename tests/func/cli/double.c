@@ -61,7 +61,7 @@ static Sbeet__Control__Service service = {
 static Sbeet__Control__Gpu gpus[] = {
 	{PROTOBUF_C_MESSAGE_INIT(&sbeet__control__gpu__descriptor), .index = 0,
 	 .name = (char *)"NVIDIA RTX 3070 (simulated)", .sms = 46, .sharing = (char *)"mps",
-	 .power_mw = 120345, .energy_mj = 77, .memory_bytes = 8589934592, .power_age_ns = 5},
+	 .power_mw = 120345, .power_limit_mw = 220000, .energy_mj = 77, .memory_bytes = 8589934592, .power_age_ns = 5},
 	{PROTOBUF_C_MESSAGE_INIT(&sbeet__control__gpu__descriptor), .index = 1,
 	 .name = (char *)"NVIDIA H200", .sms = 132, .sharing = (char *)"exclusive"},
 };
@@ -76,7 +76,8 @@ static Sbeet__Control__Gpu gpus[] = {
 static Sbeet__Control__Session sessions[] = {
 	SESSION(1, "camera", SBEET__TASK_CLASS__TASK_CLASS_REALTIME, .period_ns = 33000000,
 		.deadline_ns = 20000000, .priority = 10, .jobs = 30, .launches = 900, .misses = 2,
-		.kernels = 7, .kernels_confinable = 6, .max_response_ns = 21500000),
+		.kernels = 7, .kernels_confinable = 6, .max_response_ns = 21500000,
+		.last_response_ns = 7500000),
 	SESSION(2, "train", SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT, .jobs = 7, .launches = 334),
 	SESSION(3, "planner", SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT,
 		.scope = SBEET__SCOPE__SCOPE_THREAD),
@@ -119,6 +120,7 @@ static void prepare(enum double_kind kind) {
 		jobs[1].enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
 	}
 	if (kind == DOUBLE_LONG) {
+		gpus[0].drained = 1;
 		gpus[0].name = (char *)"A GPU whose makers could not agree on a name and took all";
 		gpus[0].sms = 256;
 		gpus[0].power_age_ns = 75000000000ull;

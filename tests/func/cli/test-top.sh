@@ -1,59 +1,83 @@
 #!/bin/sh
-# test-top.sh SBEETCTL SBEETD: `sbeetctl top` in a terminal of 80 by 24, driven by keys.
+# test-top.sh SBEETCTL SBEETD SIMGPU APP: `sbeetctl top` in a terminal, driven by keys: first with
+# nobody connected, then with programs on simulated GPUs (SIMGPU: folder of their libraries; APP: a
+# sample program).
 set -eu
 
 sbeetctl=$1
 sbeetd=$2
+simgpu=$3
+app=$4
 command -v tmux >/dev/null || { echo "no tmux here"; exit 77; }
 scratch=$(mktemp -d)
-daemon=
+pids=
 clean_up() {
 	tmux -S "$scratch/tmux" kill-server 2>/dev/null || true
-	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
+	for pid in $pids; do
+		kill "$pid" 2>/dev/null || true
+	done
+	wait
 	rm -rf "$scratch"
 }
 trap clean_up EXIT
 export SBEET_RUNTIME_DIR="$scratch"
 
-# sees TEXT: waits until it is on the screen; hides TEXT: until it is gone.
-look() { # WANTED TEXT
+# look WANTED TEXT: waits until the text (a basic regular expression) is on the
+# screen, or is not.
+look() {
 	tries=0
 	while :; do
 		tmux -S "$scratch/tmux" capture-pane -p >"$scratch/screen"
 		found=no
-		grep -qF -e "$2" "$scratch/screen" && found=yes
+		LC_ALL=C grep -q -e "$2" "$scratch/screen" && found=yes
 		[ "$found" != "$1" ] || return 0
 		tries=$((tries + 1))
-		[ "$tries" -lt 200 ] || { echo "'$2' on the screen: expected $1"; cat "$scratch/screen"; exit 1; }
+		[ "$tries" -lt 300 ] || { echo "'$2' on the screen: expected $1"; cat "$scratch/screen"; exit 1; }
 		sleep 0.1
 	done
 }
 sees() { look yes "$1"; }
 hides() { look no "$1"; }
 press() { tmux -S "$scratch/tmux" send-keys "$@"; }
+resize() { tmux -S "$scratch/tmux" resize-window -x "$1" -y "$2"; }
+
+# start_daemon OPTION...: waits until it answers.
+start_daemon() {
+	"$sbeetd" "$@" 2>"$scratch/log" &
+	daemon=$!
+	pids="$pids $daemon"
+	tries=0
+	until "$sbeetctl" --json >/dev/null 2>&1; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 200 ] || { echo "sbeetd does not answer"; cat "$scratch/log"; exit 1; }
+		sleep 0.1
+	done
+}
+
+# start_top LOCALE SETTING: in a terminal of 80 by 24; tmux itself understands UTF-8.
+start_top() {
+	tmux -u -S "$scratch/tmux" -f /dev/null new-session -d -x 80 -y 24 \
+		"env LC_ALL=$1 $2 '$sbeetctl' top -i 0.1; echo code \$?; stty -a | grep -c -e ' icanon .* echo ' | sed s/1/restored/; read -r rest"
+}
 
 "$sbeetctl" top </dev/null >/dev/null 2>"$scratch/err" && exit 1
 grep -q 'needs a terminal' "$scratch/err"
 
-"$sbeetd" --gpus 46,6 2>/dev/null &
-daemon=$!
-tries=0
-until "$sbeetctl" --json >/dev/null 2>&1; do
-	tries=$((tries + 1))
-	[ "$tries" -lt 200 ] || { echo "sbeetd does not answer"; exit 1; }
-	sleep 0.1
-done
-tmux -S "$scratch/tmux" -f /dev/null new-session -d -x 80 -y 24 \
-	"'$sbeetctl' top -i 0.1; echo code \$?; stty -a | grep -c -e ' icanon .* echo ' | sed s/1/restored/; read -r rest"
+start_daemon --gpus 46,6
+start_top C.UTF-8 A=b
 sees 'sbeet top  policy even'
-sees 'GPU 0'
-sees '0 of 46 SMs busy'
-sees '..............................................'
-sees '0 of 6 SMs busy'
+sees 'GPU 0  0 of 46 SMs busy'
+sees '^  \.\{46\}$'
+sees 'GPU 1  0 of 6 SMs busy'
+sees '─ no program is connected ─'
 press h
-sees 'q        leave'
+sees 'q  *leave'
 press x
 sees '0 of 46 SMs busy'
+press '?'
+sees 'q  *leave'
+press x
+hides 'q  *leave'
 press p
 sees PAUSED
 press p
@@ -62,11 +86,87 @@ press s
 sees 'order: jobs'
 press / x y Enter
 sees '/ filter: xy'
-tmux -S "$scratch/tmux" resize-window -x 40 -y 12
+press / Escape
+hides 'filter: xy'
+"$sbeetctl" gpu drain 0
+sees 'GPU 0 DRAINED'
+sees '^  -\{46\}$'
+"$sbeetctl" gpu resume 0
+hides DRAINED
+resize 40 12
 sees 'sbeet top  policy even'
+sees '^  \.\{36\}$'
+sees '^  \.\{10\}$'
+resize 40 10
+# Not each SM has room for a letter on its own any more.
+sees '^  \.\{23\}$'
+resize 39 12
+sees 'terminal too small'
+sees 'needs 40 x 10, has 39 x 12'
+resize 80 9
+sees 'needs 40 x 10, has 80 x 9'
+resize 80 24
+sees '^  \.\{46\}$'
 kill -9 "$daemon"
-daemon=
 sees 'cannot reach sbeetd'
+sees 'NOT LIVE'
 press q
 sees 'code 0'
-sees 'restored'
+sees restored
+tmux -S "$scratch/tmux" kill-server
+
+# What can't be drawn on is refused with what to do instead.
+start_daemon --gpus 46,46,46,46,46,46,46,46
+start_top C.UTF-8 TERM=dumb
+sees "use 'sbeetctl --watch'"
+sees 'code 1'
+sees restored
+tmux -S "$scratch/tmux" kill-server
+
+# In ASCII without colours; more GPUs than there is room for.
+start_top C NO_COLOR=1
+resize 80 14
+sees '^-- GPUs 1-3 of 8 -'
+sees '^-- no program is connected -'
+press Tab Tab
+sees 'GPUs 1-3 of 8 (arrows scroll)'
+press Down
+sees 'GPUs 2-4 of 8'
+sees '^GPU 3'
+hides '^GPU 0'
+press End
+sees 'GPUs 6-8 of 8'
+press PageUp
+sees 'GPUs 3-5 of 8'
+press Home
+sees 'GPUs 1-3 of 8'
+tmux -S "$scratch/tmux" capture-pane -p -e >"$scratch/screen"
+LC_ALL=C grep -q '[;[]3[0-7][;m]' "$scratch/screen" && { echo "there are colours"; exit 1; }
+press q
+sees 'code 0'
+tmux -S "$scratch/tmux" kill-server
+kill "$daemon"
+wait "$daemon" || true
+
+# Programs on the screen: one is always late, one has no deadline.
+export SIMGPU=rtx3070:mps SIMGPU_DIR="$scratch" LD_LIBRARY_PATH="$simgpu"
+start_daemon
+"$sbeetctl" run --task hurried --period 100ms --deadline 1us -- \
+	"$app" --lanes 1 --size 64 --rounds 10 --period 100ms --frames 100000 >/dev/null 2>&1 &
+pids="$pids $!"
+"$sbeetctl" run --task calm -- "$app" --lanes 1 --size 256 --rounds 1000 --frames 100000 >/dev/null 2>&1 &
+pids="$pids $!"
+start_top C.UTF-8 A=b
+sees '^TASK .*LAST ms .*DEADLINE ms .*LAST OF DEADLINE .*MISSES  NEW'
+sees '^calm .* -  -  *0$'
+sees '^hurried .* 0\.0  ████████ .* %  *[1-9][0-9]*  *+[1-9]'
+sees '^ *[1-9][0-9.]*  [A-Za-z]  *[a-z]*  *running  *0 '
+sees '[1-9][0-9]* of 46 SMs busy  mps .* W [▁▂▃▄▅▆▇█]'
+press s s
+sees 'order: misses'
+sees '^hurried'
+press / c a l m Enter
+hides '^hurried'
+sees '^calm'
+press q
+sees 'code 0'

@@ -419,6 +419,9 @@ enum job_verdict job_begin(struct op *op, CUresult *ret_rc) {
 		.per_thread = op->traits & OP_PER_THREAD,
 		.at = op->stream,
 	};
+	if (op->traits & OP_PEER && place_active()) {
+		place_settle();
+	}
 	verdict = begin(op, ret_rc);
 	if (verdict == JOB_BYPASS && place_active()) {
 		if (op->traits & OP_UNNAMED) {
@@ -430,10 +433,17 @@ enum job_verdict job_begin(struct op *op, CUresult *ret_rc) {
 	return verdict;
 }
 
-void job_bypassed(struct op *op) {
+static void op_leave(struct op *op) {
 	if (place_active()) {
 		place_leave(&op->place);
 	}
+	if (op->traits & OP_PEER && place_active()) {
+		place_settle();
+	}
+}
+
+void job_bypassed(struct op *op) {
+	op_leave(op);
 }
 
 void job_unconfine(struct op *op) {
@@ -464,9 +474,7 @@ void job_end(struct op *op, CUresult rc, Sbeet__Enforcement how) {
 	nsec_t now = nsec_now();
 
 	state_depth--;
-	if (place_active()) {
-		place_leave(&op->place);
-	}
+	op_leave(op);
 	atomic_store_explicit(&op->use->last_ns, now, memory_order_relaxed);
 	if (rc == CUDA_SUCCESS) {
 		record(op, now, how);

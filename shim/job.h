@@ -73,6 +73,7 @@ enum {
 	OP_PER_THREAD = 1 << 1, /* stream 0 is the thread's own */
 	OP_WHOLE = 1 << 2,	/* can't be confined */
 	OP_GREEN = 1 << 3,	/* a whole GPU, or a partition by a green context */
+	OP_PEER = 1 << 5,    /* comes after and before all work of all contexts that it touches */
 	OP_UNNAMED = 1 << 4, /* the function names no stream: it goes to the default one itself */
 };
 

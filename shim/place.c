@@ -474,6 +474,27 @@ void place_leave(struct place_use *use) {
 	}
 }
 
+void place_settle(void) {
+	const struct real *real = real_get();
+	CUcontext list[16], popped;
+	int n = 0, token;
+
+	pthread_mutex_lock(&lock);
+	for (struct realm *r = realms; r && n < (int)(sizeof(list) / sizeof(list[0]));
+	     r = r->next) {
+		list[n++] = r->context;
+	}
+	pthread_mutex_unlock(&lock);
+	token = state_enter();
+	while (n > 0) {
+		if (real->cuCtxPushCurrent_v2(list[--n]) == CUDA_SUCCESS) {
+			real->cuCtxSynchronize();
+			real->cuCtxPopCurrent_v2(&popped);
+		}
+	}
+	state_leave(token);
+}
+
 void place_return(CUstream stream, bool per_thread) {
 	struct place *p = find_current(stream, per_thread);
 

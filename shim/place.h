@@ -72,6 +72,10 @@ CUstream place_where(CUstream stream, bool per_thread);
  * a stream while place_active(), also where the use began before that was so (place is NULL). */
 void place_leave(struct place_use *use);
 
+/* Waits until all that was handed to any stream of any context is done: for the few functions that
+ * are ordered against everything in several contexts. */
+void place_settle(void);
+
 /* Whether use->at is the stream of @p. */
 bool place_is_in(const struct place_use *use, const struct partition *p);
 

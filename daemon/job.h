@@ -56,6 +56,7 @@ struct job {
 
 	uint64_t launches; /* recorded so far */
 	bool unconfined;   /* one of them could not be kept to its part of the GPU */
+	bool inherited;	   /* granted by the daemon before this one */
 };
 
 TAILQ_HEAD(job_list, job);

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "daemon/inventory.h"
+#include "daemon/learn-store.h"
 #include "daemon/ledger.h"
 #include "daemon/log.h"
 #include "daemon/metrics-http.h"
@@ -29,6 +30,7 @@ struct daemon {
 	struct runtime *runtime;
 	struct inventory *inventory;
 	struct profiles *profiles;
+	struct learn_store *learn; /* NULL: off */
 	struct ledger *ledger;
 	struct server *server;
 	struct metrics *metrics;	   /* NULL: off */
@@ -85,19 +87,27 @@ static void warn(const char *why) {
 	log_warning("%s, ignoring", why);
 }
 
-/* Return: 0, or a negative errno, logged. */
-static int load_profiles(struct daemon *d) {
+#define DIRECTORY_MAX (PROTO_PATH_MAX + sizeof("/profiles"))
+
+static void profile_directory(const struct daemon *d, char ret[static DIRECTORY_MAX]) {
 	const struct config *config = d->reload.config;
 	const char *given = config->settings.profile_dir;
-	char directory[PROTO_PATH_MAX + sizeof("/profiles")];
-	int r;
 
 	if (*given) {
-		snprintf(directory, sizeof(directory), "%s", given);
+		snprintf(ret, DIRECTORY_MAX, "%s", given);
 	} else {
-		snprintf(directory, sizeof(directory), "%s/profiles", config->directory);
+		snprintf(ret, DIRECTORY_MAX, "%s/profiles", config->directory);
 	}
-	r = profiles_new(&d->profiles, directory, !*given, warn);
+}
+
+/* Return: 0, or a negative errno, logged. */
+static int load_profiles(struct daemon *d) {
+	bool optional = !*d->reload.config->settings.profile_dir;
+	char directory[DIRECTORY_MAX];
+	int r;
+
+	profile_directory(d, directory);
+	r = profiles_new(&d->profiles, directory, optional, warn);
 	if (r < 0) {
 		log_error("Can't read the profiles in '%s': %s", directory, strerror(-r));
 	} else if (profiles_count(d->profiles) > 0) {
@@ -124,6 +134,29 @@ static int start_metrics(struct daemon *d) {
 		log_error("%s", why);
 	}
 	return r;
+}
+
+/* Where the service manager lets us keep things, else beside the profiles. Return: 0, or a negative
+ * errno, logged. */
+static int start_learning(struct daemon *d) {
+	const char *state = getenv("STATE_DIRECTORY");
+	char directory[DIRECTORY_MAX];
+	int r;
+
+	if (!d->reload.config->settings.learn) {
+		return 0;
+	}
+	profile_directory(d, directory);
+	if (state && *state) {
+		snprintf(directory, sizeof(directory), "%.*s", (int)strcspn(state, ":"), state);
+	}
+	r = learn_store_new(&d->learn, d->base, directory);
+	if (r < 0) {
+		log_error("Can't learn times (learn = yes) in '%s': %s", directory, strerror(-r));
+		return r;
+	}
+	d->server->learn = learn_store_get(d->learn);
+	return 0;
 }
 
 static void on_inventory(void *userdata, int error, const char *why) {
@@ -255,6 +288,10 @@ static int start(struct daemon *d) {
 	d->server->reload = &d->reload;
 	d->reload.server = d->server;
 	d->server->max_hold = o->max_hold;
+	r = start_learning(d);
+	if (r < 0) {
+		return r;
+	}
 	if (o->n_gpus > 0) {
 		r = inventory_new_fixed(&d->inventory, o->gpu_sms, o->n_gpus, &o->sharing);
 		if (r == 0) {
@@ -272,6 +309,7 @@ static int start(struct daemon *d) {
 static void stop(struct daemon *d) {
 	metrics_http_free(d->metrics_http);
 	server_free(d->server);
+	learn_store_free(d->learn);
 	metrics_free(d->metrics);
 	ledger_free(d->ledger);
 	inventory_free(d->inventory);

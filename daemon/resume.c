@@ -57,6 +57,7 @@ static struct job *adopt(struct session *s, struct job *job) {
 
 	job->owner = s->id;
 	job->label = s->task.name;
+	job->inherited = true;
 	if (session_add_job(s, job)) {
 		return job_free(job);
 	}

@@ -13,6 +13,7 @@
 struct engine;
 struct inventory;
 struct metrics;
+struct learn;
 struct ledger;
 struct profiles;
 struct quota;
@@ -26,6 +27,7 @@ struct server {
 	struct metrics *metrics;			   /* borrowed, outlives us; NULL: off */
 	struct reload *reload;				   /* borrowed, outlives us */
 	struct ledger *ledger;				   /* borrowed, outlives us */
+	struct learn *learn;				   /* borrowed, outlives us; NULL: off */
 	struct quota *quota;				   /* owned */
 	struct listener *shim_listener, *control_listener; /* owned */
 

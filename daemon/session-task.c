@@ -4,15 +4,51 @@
 #include "daemon/session-task.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/admission.h"
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
+#include "daemon/learn.h"
 #include "daemon/log.h"
 #include "daemon/profiles.h"
 #include "daemon/reload.h"
 #include "daemon/server.h"
+
+/* What the profiles are called that are known of it. */
+static const char *profile_name(const struct session *s) {
+	return *s->task.profile ? s->task.profile : s->task.name;
+}
+
+static void forget_learnt(struct session *s) {
+	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
+		free(s->learnt[i]);
+		s->learnt[i] = NULL;
+	}
+}
+
+/* Puts what was learnt over what files say. Return: on how many GPUs anything is known. */
+static size_t find_profiles(struct session *s, struct sched_task *task) {
+	const struct inventory *inventory = s->server->inventory;
+	size_t n = profiles_find(s->server->profiles, profile_name(s), task->profiles);
+
+	forget_learnt(s);
+	for (size_t i = 0; s->server->learn && i < inventory_n_gpus(inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(inventory, i);
+		struct learn_place place = {s->cred.uid, profile_name(s), gpu->name, gpu->n_sms};
+		struct profile_table *table = malloc(sizeof(*table));
+
+		if (!table || !learn_apply(s->server->learn, &place, task->profiles[i], table)) {
+			free(table);
+			continue;
+		}
+		n += task->profiles[i] == NULL;
+		s->learnt[i] = table;
+		task->profiles[i] = table;
+	}
+	return n;
+}
 
 /* A task with times to keep, whose profile is known, is one for the policies to plan with. Without
  * memory for it, it is as good as unknown. */
@@ -28,8 +64,7 @@ void session_task_declare(struct session *s) {
 	int r;
 
 	if (s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME || !task.deadline ||
-	    profiles_find(s->server->profiles, *s->task.profile ? s->task.profile : s->task.name,
-			  task.profiles) == 0) {
+	    find_profiles(s, &task) == 0) {
 		return;
 	}
 	r = engine_add_task(s->server->engine, &task, &id);
@@ -40,6 +75,39 @@ void session_task_declare(struct session *s) {
 	log_client(LOG_LEVEL_INFO, "session %llu (pid %d): task '%s' is not planned with: %s",
 		   (unsigned long long)s->id, s->cred.pid, s->task.name,
 		   r == -EINVAL ? "its deadline is beyond its period" : strerror(-r));
+}
+
+/* A job that held something else than it was granted, or was hindered, says nothing of its task. */
+static bool is_typical(const struct job *job, const Sbeet__JobDone *done) {
+	return job->state == JOB_RUNNING && !job->inherited && !job->unconfined &&
+	       done->outside_blocks == 0 && done->launches > 0;
+}
+
+void session_task_learn(struct session *s, const struct job *job, const Sbeet__JobDone *done,
+			nsec_t finished) {
+	struct learn_place place = {.uid = s->cred.uid, .profile = profile_name(s)};
+	struct session *other;
+
+	if (!s->server->learn || s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME ||
+	    !s->task.deadline || !is_typical(job, done) || finished <= job->granted) {
+		return;
+	}
+	place.gpu = inventory_gpu(s->server->inventory, job->gpu)->name;
+	place.n_sms = smset_count(&job->sms);
+	if (!learn_note(s->server->learn, &place, finished - job->granted)) {
+		return;
+	}
+	TAILQ_FOREACH(other, &s->server->sessions, link) {
+		other->task_changed |= other->cred.uid == s->cred.uid &&
+				       strcmp(profile_name(other), place.profile) == 0;
+	}
+	log_debug("task '%s' was seen to take %llu us on %u SMs of GPU %zu", place.profile,
+		  (unsigned long long)((finished - job->granted) / NSEC_PER_USEC), place.n_sms,
+		  job->gpu);
+}
+
+void session_task_free(struct session *s) {
+	forget_learnt(s);
 }
 
 void session_task_set(struct session *s, const struct task *task) {

@@ -22,3 +22,11 @@ void session_task_set(struct session *s, const struct task *task);
 /* To be called before a job is made: declares a task that was set anew, once no job of the old one
  * is left. */
 void session_task_refresh(struct session *s);
+
+/* A job of its has ended: its time is learnt where `learn = yes` and the rules of learn.h ask for
+ * it. */
+void session_task_learn(struct session *s, const struct job *job, const Sbeet__JobDone *done,
+			nsec_t finished);
+
+/* To be called at its end, when sched_task is gone. */
+void session_task_free(struct session *s);

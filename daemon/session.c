@@ -509,6 +509,7 @@ static void count_done(struct session *s, const struct job *job, const Sbeet__Jo
 	metrics_job(s->server->metrics, s->task.name,
 		    job->granted > job->release ? job->granted - job->release : 0, c->last_response,
 		    job->deadline && finished > job->deadline);
+	session_task_learn(s, job, done, finished);
 	report_job_done(job, finished, done->launches);
 }
 
@@ -811,6 +812,7 @@ struct session *session_free(struct session *s) {
 	quota_release(s->user, QUOTA_BYTES, s->kernels_bytes);
 	quota_release(s->user, QUOTA_SESSIONS, 1);
 	quota_user_unref(s->user);
+	session_task_free(s);
 	free(s->kernels);
 	free(s);
 	return NULL;

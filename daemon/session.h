@@ -64,6 +64,8 @@ struct session {
 	struct task task;
 	sched_task_id sched_task; /* SCHED_TASK_NONE: no profile is known */
 	bool task_changed;	  /* sched_task is not of this task any more */
+	struct profile_table
+		*learnt[SCHED_GPUS_MAX]; /* owned: of sched_task, where something was */
 	Sbeet__Scope scope;
 	uint32_t enforcement_mask;
 

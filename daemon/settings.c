@@ -73,6 +73,16 @@ static int parse_metrics(const char *text, void *target) {
 	return 0;
 }
 
+static int parse_yes(const char *text, void *target) {
+	bool yes = strcmp(text, "yes") == 0;
+
+	if (!yes && strcmp(text, "no") != 0) {
+		return -EINVAL;
+	}
+	*(bool *)target = yes;
+	return 0;
+}
+
 static int parse_text(const char *text, void *target) {
 	snprintf(target, SETTINGS_TEXT_MAX, "%s", text);
 	return 0;
@@ -91,6 +101,9 @@ const struct setting settings_table[_SETTING_N] = {
 			     "auto, mps, exclusive, or a list such as '0=mps,1=exclusive'",
 			     "auto, mps or exclusive, or one for each GPU:\n0=mps,1=exclusive",
 			     false, parse_sharing, TARGET(sharing)},
+	[SETTING_LEARN] = {"learn", "YES|NO", "no", "yes or no",
+			   "whether the times of completed jobs lengthen or make up\nprofiles",
+			   false, parse_yes, TARGET(learn)},
 	[SETTING_LINGER] = {"linger", "TIME", "100us", "a time with a unit, such as 100us",
 			    "how long a program must be quiet for its job to end", true, parse_time,
 			    TARGET(linger)},

@@ -19,6 +19,7 @@
 enum setting_id {
 	SETTING_DRAIN,
 	SETTING_GPUS,
+	SETTING_LEARN,
 	SETTING_LINGER,
 	SETTING_LOG_LEVEL,
 	SETTING_MAX_HOLD,
@@ -47,6 +48,7 @@ struct settings {
 	char runtime_dir[SETTINGS_TEXT_MAX]; /* "": see runtime.h */
 	char metrics[SETTINGS_TEXT_MAX];     /* "off", or as metrics_http_new() wants it */
 	char admins[SETTINGS_TEXT_MAX];	     /* users and @groups, separated by spaces */
+	bool learn;
 	enum log_level log_level;
 
 	/* As it was written, and where. */

@@ -415,7 +415,7 @@ static bool control_is_idle(struct context *c, struct control *b) {
 
 	for (unsigned look = 0; look < 2; look++) {
 		if (context_read(c, &ctl, b->address, sizeof(ctl)) < 0 || ctl.next ||
-		    ctl.launches != atomic_load(&b->launches_begun)) {
+		    ctl.launches + ctl.stops != atomic_load(&b->launches_begun)) {
 			return false;
 		}
 	}
@@ -553,7 +553,7 @@ uint64_t context_read_outside(struct context *c) {
 		}
 		before = atomic_exchange(&b->outside_seen, ctl.outside);
 		sum += ctl.outside > before ? ctl.outside - before : 0;
-		atomic_store(&b->launches_seen, ctl.launches);
+		atomic_store(&b->launches_seen, ctl.launches + ctl.stops);
 	}
 	return sum;
 }

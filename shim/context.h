@@ -22,11 +22,12 @@
 /* Different SM sets that one context can hold; a policy has far fewer. */
 #define CONTEXT_SETS_MAX 4096
 
-/* A control block. @launches_begun is the host's side of twin_ctl.launches. */
+/* A control block. @launches_begun is the host's side of twin_ctl's launches and
+ * stops. */
 struct control {
 	CUdeviceptr address;
 	_Atomic(uint64_t) launches_begun;
-	_Atomic(uint64_t) launches_seen; /* twin_ctl.launches and .outside when last read */
+	_Atomic(uint64_t) launches_seen; /* twin_ctl's when last read, as is outside_seen */
 	_Atomic(uint64_t) outside_seen;
 	struct control *next; /* among the context's spare or left ones */
 	struct control *next_of_all;

@@ -46,11 +46,13 @@ struct twin_set {
  *
  * A launch runs its whole grid, whatever happens to the set: if every worker has left and blocks
  * are left over, the last one runs them where it is, and counts them as outside. Only twin_set.stop
- * or an empty set end it earlier: then `next` keeps the first block that was not claimed,
- * `launches` does not count, and a launch with the same arguments goes on there.
+ * or an empty set end it earlier: then `next` keeps the first block that was not claimed, `stops`
+ * counts instead of `launches`, and a launch with the same arguments goes on there. So nothing else
+ * may be launched with the same control block before that: who stops must have one launch in flight
+ * on each stream whose set it is.
  *
- * The host may give the block to another stream once `launches` is the number of launches begun and
- * `next` is 0.
+ * The host may give the block to another stream once `launches` and `stops` together are the number
+ * of launches begun and `next` is 0.
  */
 struct twin_ctl {
 	/* In the low TWIN_NEXT_BITS the first virtual block that is not claimed yet, and above the
@@ -59,8 +61,8 @@ struct twin_ctl {
 	uint64_t next;
 	uint64_t outside;  /* virtual blocks run outside the set; only ever counted up */
 	uint64_t launches; /* launches that ran to the end of their grid; only ever counted up */
-	uint64_t reserved;
-	/* struct twin_slot slots[n_workers] */
+	uint64_t stops;	   /* launches that ended before it; only ever counted up */
+			   /* struct twin_slot slots[n_workers] */
 };
 
 #define TWIN_NEXT_BITS	 48

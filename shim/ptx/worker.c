@@ -270,9 +270,10 @@ static void emit_last(struct text *out) {
 		  "\tbra \t$sbeet_claim;\n"
 		  "$sbeet_keep:\n"
 		  "\tst.relaxed.gpu.global.u64 \t[%%sbeet_d0+%d], %%sbeet_d2;\n"
+		  "\tred.relaxed.gpu.global.add.u64 \t[%%sbeet_d0+%d], 1;\n"
 		  "$sbeet_leave:\n"
 		  "\tsetp.eq.u32 \t%%sbeet_p2, 0, 0;\n",
-		  STATE_DRAIN, CTL(next));
+		  STATE_DRAIN, CTL(next), CTL(stops));
 }
 
 /*

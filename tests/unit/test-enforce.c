@@ -293,6 +293,26 @@ static void enforce_reuses_control_blocks_that_are_done(void **state) {
 	assert_true(control_of((CUstream)&fake.n_allocs, false) == first);
 }
 
+/* A launch that was stopped, and the one that went on where it had ended. */
+static void enforce_reuses_control_blocks_that_were_stopped(void **state) {
+	CUstream a = (CUstream)&fake.n_copies;
+	CUdeviceptr first;
+	struct twin_ctl *ctl;
+
+	fake_load("add");
+	enforce_prepare(CONTEXT(0), &fake_half);
+	first = control_of(a, false);
+	ctl = (struct twin_ctl *)(uintptr_t)first;
+	ctl->next = 7;
+	ctl->stops = 1;
+	assert_true(control_of(a, false) == first);
+	enforce_stream_destroying(CONTEXT(0), a);
+	assert_true(control_of((CUstream)&fake.n_loads, false) != first); /* it still goes on */
+	ctl->next = 0;
+	ctl->launches = 1;
+	assert_true(control_of((CUstream)&fake.n_allocs, false) == first);
+}
+
 static void enforce_allocates_nothing_on_later_launches(void **state) {
 	struct launch l = fake_launch_of("add");
 	unsigned allocs, copies;
@@ -374,6 +394,7 @@ int main(void) {
 		TEST(enforce_keeps_a_thread_that_ends_apart),
 		TEST(enforce_leaves_streams_of_other_contexts_alone),
 		TEST(enforce_reuses_control_blocks_that_are_done),
+		TEST(enforce_reuses_control_blocks_that_were_stopped),
 		TEST(enforce_allocates_nothing_on_later_launches),
 		TEST(enforce_reports_blocks_outside),
 		TEST(enforce_confines_in_every_context_of_a_job),

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/book/suggest.h"
+#include "daemon/files.h"
 #include "daemon/inifile.h"
 #include "daemon/util.h"
 #include "proto/validate.h"
@@ -196,33 +197,8 @@ int config_read_task(struct config *config, const char *name, const char *file, 
 	return r;
 }
 
-/* Return: 0, -ENAMETOOLONG, or -ENOENT: there is none. */
-static int choose_directory(const char *option, char *directory, size_t size) {
-	const char *environment = getenv("SBEET_CONFIG_DIR");
-	const char *systemd = getenv("CONFIGURATION_DIRECTORY");
-	const char *user = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	int n;
-
-	if (environment && *environment) {
-		n = snprintf(directory, size, "%s", environment);
-	} else if (option) {
-		n = snprintf(directory, size, "%s", option);
-	} else if (systemd && *systemd) {
-		n = snprintf(directory, size, "%.*s", (int)strcspn(systemd, ":"), systemd);
-	} else if (geteuid() == 0) {
-		n = snprintf(directory, size, "/etc/sbeet");
-	} else if (user && *user) {
-		n = snprintf(directory, size, "%s/sbeet", user);
-	} else if (home && *home) {
-		n = snprintf(directory, size, "%s/.config/sbeet", home);
-	} else {
-		return -ENOENT;
-	}
-	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-}
-
 static int load(const char *file, char **ret_text, size_t *ret_n, char *why, size_t why_size) {
-	int r = inifile_load(AT_FDCWD, file, ret_text, ret_n);
+	int r = files_read(AT_FDCWD, file, INIFILE_SIZE_MAX, ret_text, ret_n);
 
 	if (r < 0 && r != -ENOENT) {
 		snprintf(why, why_size, "can't read '%s': %s", file,
@@ -304,6 +280,14 @@ static int read_tasks(struct config *config, config_warn_fn warn, char *why, siz
 
 int config_new(struct config **ret, const struct options *options, config_warn_fn warn, char *why,
 	       size_t why_size) {
+	const struct files_places places = {
+		.variable = "SBEET_CONFIG_DIR",
+		.option = options->config_dir,
+		.systemd = "CONFIGURATION_DIRECTORY",
+		.root = "/etc/sbeet",
+		.user = "XDG_CONFIG_HOME",
+		.home = ".config/sbeet",
+	};
 	struct config *config = malloc(sizeof(*config));
 	int r;
 
@@ -312,7 +296,7 @@ int config_new(struct config **ret, const struct options *options, config_warn_f
 		return -ENOMEM;
 	}
 	config_init(config);
-	r = choose_directory(options->config_dir, config->directory, sizeof(config->directory));
+	r = files_choose(&places, config->directory, sizeof(config->directory));
 	if (r == -ENAMETOOLONG) {
 		snprintf(why, why_size, "the name of the configuration's folder is too long");
 	} else if (r == 0) {

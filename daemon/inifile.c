@@ -4,13 +4,11 @@
 #include "daemon/inifile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ini.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "daemon/util.h"
 #include "proto/validate.h"
@@ -115,37 +113,4 @@ int inifile_read(const char *text, size_t n, inifile_entry_fn entry, void *userd
 		fail(&s, line > 0 ? -EBADMSG : -ENOMEM, "expected '[section]' or 'key = value'");
 	}
 	return s.r;
-}
-
-int inifile_load(int directory, const char *name, char **ret, size_t *ret_n) {
-	/* Without O_NONBLOCK a FIFO would hold us up. */
-	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	_cleanup_free_ char *text = NULL;
-	struct stat st;
-	size_t n = 0;
-	ssize_t got;
-
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		return -errno;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		return -EINVAL;
-	}
-	text = malloc(INIFILE_SIZE_MAX + 2);
-	if (!text) {
-		return -ENOMEM;
-	}
-	while ((got = read(fd, text + n, INIFILE_SIZE_MAX + 1 - n)) > 0) {
-		n += (size_t)got;
-	}
-	if (got < 0) {
-		return -errno;
-	}
-	if (n > INIFILE_SIZE_MAX) {
-		return -EFBIG;
-	}
-	text[n] = '\0';
-	*ret = TAKE_PTR(text);
-	*ret_n = n;
-	return 0;
 }

@@ -22,7 +22,3 @@ typedef int (*inifile_entry_fn)(void *userdata, const char *section, const char 
  */
 int inifile_read(const char *text, size_t n, inifile_entry_fn entry, void *userdata, char *why,
 		 size_t why_size);
-
-/* The whole file, NUL-terminated, owned by the caller. Return: 0; -EFBIG: above INIFILE_SIZE_MAX;
- * -EINVAL: not a regular file; or another negative errno. */
-int inifile_load(int directory, const char *name, char **ret, size_t *ret_n);

@@ -31,12 +31,23 @@ static char **passed_names(int *ret_n) {
 	return names;
 }
 
+/* Ours from now on. Return: it, or a negative errno. */
+static int take(int fd) {
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+	    fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
+		return -errno;
+	}
+	return fd;
+}
+
 int notify_take_socket(const char *name) {
 	int n;
 	char **names = passed_names(&n);
 
 	for (int i = 0; i < n; i++) {
-		int fd = SD_LISTEN_FDS_START + i, flags;
+		int fd = SD_LISTEN_FDS_START + i;
 
 		if (strcmp(names[i], name) != 0) {
 			continue;
@@ -44,12 +55,7 @@ int notify_take_socket(const char *name) {
 		if (sd_is_socket(fd, AF_UNIX, SOCK_SEQPACKET, 1) <= 0) {
 			return -EINVAL;
 		}
-		flags = fcntl(fd, F_GETFL);
-		if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
-		    fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
-			return -errno;
-		}
-		return fd;
+		return take(fd);
 	}
 	return -ENOENT;
 }
@@ -90,12 +96,7 @@ int notify_take_stored(const char *name) {
 		}
 		names[i][0] = '\0'; /* taken */
 		sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
-		flags = fcntl(fd, F_GETFL);
-		if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
-		    fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
-			return -errno;
-		}
-		return fd;
+		return take(fd);
 	}
 	return -ENOENT;
 }

@@ -8,9 +8,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "daemon/book/book.h"
+#include "daemon/files.h"
 #include "daemon/inventory.h"
 #include "daemon/util.h"
 
@@ -94,39 +94,6 @@ static int read_document(struct profiles *p, const struct reader *r,
 	return e;
 }
 
-/* Return: 0 and the text, owned by the caller; or a negative errno. */
-static int read_text(int directory, const char *name, char **ret, size_t *ret_size) {
-	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	_cleanup_free_ char *text = NULL;
-	struct stat st;
-	size_t n = 0;
-	ssize_t got;
-
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		return -errno;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		return -EINVAL;
-	}
-	if (st.st_size > (off_t)READER_SIZE_MAX) {
-		return -EFBIG;
-	}
-	text = malloc((size_t)st.st_size + 1);
-	if (!text) {
-		return -ENOMEM;
-	}
-	while (n < (size_t)st.st_size && (got = read(fd, text + n, (size_t)st.st_size - n)) != 0) {
-		if (got < 0) {
-			return -errno;
-		}
-		n += (size_t)got;
-	}
-	text[n] = '\0';
-	*ret = TAKE_PTR(text);
-	*ret_size = n;
-	return 0;
-}
-
 /* Return: 0, -ENOMEM, or -EINVAL with a line in @error. */
 static int read_file(struct profiles *p, int directory, const char *name, char *error,
 		     size_t error_size) {
@@ -134,7 +101,7 @@ static int read_file(struct profiles *p, int directory, const char *name, char *
 	_cleanup_free_ char *text = NULL;
 	struct reader_node root = {0};
 	size_t size = 0;
-	int e = read_text(directory, name, &text, &size);
+	int e = files_read(directory, name, READER_SIZE_MAX, &text, &size);
 
 	if (e < 0) {
 		snprintf(error, error_size, "%s: %s", name, strerror(-e));

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "daemon/files.h"
 #include "daemon/util.h"
 #include "proto/limits.h"
 
@@ -27,30 +28,6 @@ struct runtime {
 	char sockets[SOCKETS_MAX][sizeof(((struct sockaddr_un *)0)->sun_path)]; /* made by us */
 	size_t n_sockets;
 };
-
-/* The directory by name only. Return: 0, -ENAMETOOLONG, -ENOENT (none is known). */
-static int choose_directory(const char *option, char *directory, size_t size) {
-	const char *environment = getenv("SBEET_RUNTIME_DIR"),
-		   *systemd = getenv("RUNTIME_DIRECTORY");
-	const char *user = getenv("XDG_RUNTIME_DIR");
-	int n;
-
-	if (environment && *environment) {
-		n = snprintf(directory, size, "%s", environment);
-	} else if (option) {
-		n = snprintf(directory, size, "%s", option);
-	} else if (systemd && *systemd) {
-		/* A list when the unit names several; the first is ours. */
-		n = snprintf(directory, size, "%.*s", (int)strcspn(systemd, ":"), systemd);
-	} else if (geteuid() == 0) {
-		n = snprintf(directory, size, "/run/sbeet");
-	} else if (user && *user) {
-		n = snprintf(directory, size, "%s/sbeet", user);
-	} else {
-		return -ENOENT;
-	}
-	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-}
 
 static int take_lock(const char *directory, char *why, size_t why_size) {
 	_cleanup_close_ int fd = -1;
@@ -87,13 +64,20 @@ static int take_lock(const char *directory, char *why, size_t why_size) {
 }
 
 int runtime_new(struct runtime **ret, const char *directory, char *why, size_t why_size) {
+	const struct files_places places = {
+		.variable = "SBEET_RUNTIME_DIR",
+		.option = directory,
+		.systemd = "RUNTIME_DIRECTORY",
+		.root = "/run/sbeet",
+		.user = "XDG_RUNTIME_DIR",
+	};
 	struct runtime *runtime = calloc(1, sizeof(*runtime));
 	int r;
 
 	if (!runtime) {
 		return -ENOMEM;
 	}
-	r = choose_directory(directory, runtime->directory, sizeof(runtime->directory));
+	r = files_choose(&places, runtime->directory, sizeof(runtime->directory));
 	if (r < 0) {
 		snprintf(why, why_size,
 			 r == -ENOENT

@@ -85,7 +85,7 @@ static bool is_listening(const char *name) {
 }
 
 int notify_take_stored(const char *name) {
-	int n, flags;
+	int n;
 	char **names = passed_names(&n);
 
 	for (int i = 0; i < n; i++) {

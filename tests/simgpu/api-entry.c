@@ -158,6 +158,8 @@ static const struct {
 	E(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks in cooperative launch"),
 	E(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
 	E(CUDA_ERROR_SYSTEM_NOT_READY, "system not yet initialized"),
+	E(CUDA_ERROR_MPS_MAX_CLIENTS_REACHED, "MPS has no room for one more client"),
+	E(CUDA_ERROR_MPS_CLIENT_TERMINATED, "the MPS client has been terminated"),
 	E(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
 	  "system has unsupported display driver / cuda driver "
 	  "combination"),

@@ -234,6 +234,15 @@ void client_listen(const struct client_listener *listener) {
 	client.listener = listener;
 }
 
+/* Not when it is killed: under MPS that is another matter, see device.h. */
+__attribute__((destructor)) static void client_leave(void) {
+	struct wire_header leave = {.type = WIRE_LEAVE};
+
+	if (client.connected && !client.forked && client.fd >= 0) {
+		(void)!send(client.fd, &leave, sizeof(leave), MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+}
+
 /* ---- talking ---- */
 
 static int client_send(const struct client_message *request, int fd) {

@@ -194,6 +194,21 @@ void device_space_fail(struct device_space *s) {
 	}
 }
 
+void device_space_stop(struct device_space *s) {
+	device_space_fail(s);
+	device_settle(s->device);
+}
+
+bool device_space_runs_kernel(const struct device_space *s) {
+	for (const struct device_stream *st = s->streams; st; st = st->next) {
+		if (st->first && st->first->kind == DEVICE_KERNEL &&
+		    st->first->state == DEVICE_OP_RUNNING) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int engine_new(struct device *d, struct device_engine **ret) {
 	struct device_engine *e = calloc(1, sizeof(*e)), **last = &d->engines;
 

@@ -51,9 +51,10 @@
  * |                                                         |   the host's part is simgpud's own |
  * | NVML: energy anew each 100 ms, power each 50 ms; slow   | no: exact at any time, at once     |
  * | memory of two GPUs, mapping at the same address         | no such functions                  |
- * | kill -9 under MPS can make a neighbour's kernel fail    | no: neighbours go on               |
- * | MPS: a fault reaches all clients of the GPU             | no: it stays in its process        |
- * | MPS: at most 48 client contexts a GPU                   | no limit                           |
+ * | kill -9 under MPS can make a neighbour's kernel fail    | yes, where a kernel was running    |
+ * | MPS: a fault reaches all clients of the GPU             | yes (not: SIMGPU_FAULTS=contained) |
+ * | MPS: at most 48 client contexts a GPU                   | yes                                |
+ * | terminate_client ends a client, neighbours go on        | yes: mps-control.c                 |
  * | cuGetProcAddress gives the exported symbol's address    | yes                                |
  * | private export tables; static cudart needs them         | none, and it gives up              |
  * | compute-bound power: a line, 123.5 W + 1.52 W an SM     | yes, for h200                      |
@@ -189,6 +190,10 @@ int device_space_new(struct device_space **ret, struct device *d, void *owner);
 /* Stops its blocks, drops its operations (op_done with ok false), frees its streams. */
 struct device_space *device_space_free(struct device_space *s);
 void *device_space_owner(const struct device_space *s);
+/* Fails it from outside, as a fault of one of its blocks does. */
+void device_space_stop(struct device_space *s);
+/* A kernel of it has begun and is not done. */
+bool device_space_runs_kernel(const struct device_space *s);
 bool device_space_has_failed(const struct device_space *s);
 
 /*

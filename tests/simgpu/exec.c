@@ -187,6 +187,7 @@ static enum device_result exec_block_run(void *userdata, struct device_block *b,
 	}
 	c->fault = exec_fault_result(interp_block_fault(eb->interp, &text));
 	snprintf(c->fault_text, sizeof(c->fault_text), "%s", text);
+	gpu->faulty = c;
 	return DEVICE_FAULT;
 }
 
@@ -336,6 +337,40 @@ static void exec_space_failed(void *userdata, struct device_space *space) {
 	}
 	head.result = c->fault;
 	client_send2(c->client, &head, sizeof(head), c->fault_text, strlen(c->fault_text) + 1);
+}
+
+void exec_fail(struct context *c, int result, const char *text) {
+	c->fault = result;
+	snprintf(c->fault_text, sizeof(c->fault_text), "%s", text);
+	device_space_stop(c->space);
+	c->gpu->server->moved = true;
+}
+
+void exec_spread(struct context *c, int result, const char *text) {
+	struct server *s = c->gpu->server;
+
+	for (struct client *o = s->contained ? NULL : s->clients; o; o = o->next) {
+		for (size_t i = 0; i < o->n_objects; i++) {
+			struct context *other = o->objects[i].p;
+
+			if (o->objects[i].type == OBJECT_CONTEXT && other != c &&
+			    other->gpu == c->gpu && !other->fault) {
+				exec_fail(other, result, text);
+			}
+		}
+	}
+}
+
+void exec_settle_faults(struct gpu *gpu) {
+	struct context *c = gpu->faulty;
+	char text[sizeof(c->fault_text) + 32];
+
+	gpu->faulty = NULL;
+	if (c && gpu->config->device.shared) {
+		snprintf(text, sizeof(text), "a fault of process %d: %s", c->client->pid,
+			 c->fault_text);
+		exec_spread(c, c->fault, text);
+	}
 }
 
 const struct device_backend exec_backend = {

@@ -243,6 +243,11 @@ static void server_work(struct server *s) {
 		}
 		if (device_next_ns(d) <= now) {
 			device_step(d);
+			if (s->gpus[i].faulty) {
+				ahead_pause(s->ahead);
+				exec_settle_faults(&s->gpus[i]);
+				ahead_resume(s->ahead);
+			}
 		}
 	}
 }

@@ -21,6 +21,9 @@
 /* Output of kernels that a client does not read is dropped above this, as CUDA's buffer does. */
 #define SERVER_PRINT_MAX (1024 * 1024)
 
+/* Contexts that a shared GPU serves at a time, as the hardware does under MPS. */
+#define SERVER_MPS_CONTEXTS_MAX 48
+
 struct server;
 struct client;
 
@@ -31,6 +34,7 @@ struct gpu {
 	struct device *device;
 	struct memory memory;
 	unsigned n_contexts;
+	struct context *faulty; /* its fault is to reach all others; NULL: none */
 };
 
 struct context {
@@ -113,6 +117,7 @@ struct client {
 	int pid;
 	bool said_hello;
 	bool broken;		/* to be freed by the loop */
+	bool leaves;		/* it ends in good order */
 	struct object *objects; /* owned; handle = index + 1 */
 	size_t n_objects;
 	struct pinned *pinned; /* owned */
@@ -149,6 +154,7 @@ struct server {
 	struct client *clients;
 	int listen_fd; /* owned */
 	bool paced;
+	bool contained; /* faults of a client stay in it, unlike under MPS */
 	bool stop;
 	bool had_client;
 	bool moved; /* some operation was done: waits and other devices must look again */
@@ -185,6 +191,12 @@ void session_hand_host(struct client *c);
 /* exec.c */
 extern const struct device_backend exec_backend;
 void exec_context_init(struct context *c);
+/* What befalls @c reaches every other context of its GPU. */
+void exec_spread(struct context *c, int result, const char *text);
+/* The same for faults of kernels on shared GPUs, some time after they happened. */
+void exec_settle_faults(struct gpu *gpu);
+/* Ends all that the context runs; every later call of its client gets @result. */
+void exec_fail(struct context *c, int result, const char *text);
 /* Host address of a copy's row range as that side's place says; NULL if it is not the client's. */
 uint8_t *exec_resolve(struct context *c, uint64_t addr, uint64_t size, bool write);
 struct op *op_free(struct op *op);

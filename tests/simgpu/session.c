@@ -119,10 +119,24 @@ static void context_drop(struct client *c, uint32_t handle) {
 	session_drop(c, handle);
 }
 
+/* Whoever dies in the middle of a kernel takes its neighbours under MPS with it. */
+static void client_harm(const struct client *c) {
+	for (size_t i = 0; i < c->n_objects && !c->leaves; i++) {
+		struct context *ctx = c->objects[i].p;
+
+		if (c->objects[i].type == OBJECT_CONTEXT && ctx->gpu->config->device.shared &&
+		    !ctx->fault && device_space_runs_kernel(ctx->space)) {
+			exec_spread(ctx, CUDA_ERROR_ILLEGAL_ADDRESS,
+				    "another client of MPS died in the middle of a kernel");
+		}
+	}
+}
+
 struct client *client_free(struct client *c) {
 	if (!c) {
 		return NULL;
 	}
+	client_harm(c);
 	for (uint32_t i = 1; i <= c->n_objects; i++) {
 		if (c->objects[i - 1].type == OBJECT_CONTEXT) {
 			context_drop(c, i);
@@ -287,6 +301,11 @@ static void session_context_new(struct client *c, const void *packet, size_t n, 
 		client_reply(c, q->h.id, CUDA_ERROR_INVALID_DEVICE);
 		return;
 	}
+	if (c->server->gpus[q->object].config->device.shared &&
+	    c->server->gpus[q->object].n_contexts >= SERVER_MPS_CONTEXTS_MAX) {
+		client_reply(c, q->h.id, CUDA_ERROR_MPS_MAX_CLIENTS_REACHED);
+		return;
+	}
 	ctx = calloc(1, sizeof(*ctx));
 	st = calloc(1, sizeof(*st));
 	if (!ctx || !st) {
@@ -346,6 +365,61 @@ static void session_context_sync(struct client *c, const void *packet, size_t n,
 				       .seq = device_last_seq(ctx->gpu->device)});
 }
 
+/* ---- MPS ---- */
+
+static void session_leave(struct client *c, const void *packet, size_t n, int fd) {
+	(void)packet;
+	(void)n;
+	(void)fd;
+	c->leaves = true;
+}
+
+static bool is_mps_client(const struct client *c) {
+	for (size_t i = 0; i < c->n_objects; i++) {
+		if (c->objects[i].type == OBJECT_CONTEXT &&
+		    ((struct context *)c->objects[i].p)->gpu->config->device.shared) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void session_mps_clients(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct wire_mps_reply reply = {.r = {.h = {.type = WIRE_REPLY, .id = q->h.id}},
+				       .server = (uint32_t)getpid()};
+
+	(void)n;
+	(void)fd;
+	for (const struct client *o = c->server->clients; o; o = o->next) {
+		if (is_mps_client(o) && reply.n_clients < WIRE_MPS_CLIENTS_MAX) {
+			reply.clients[reply.n_clients++] = (uint32_t)o->pid;
+		}
+	}
+	client_send(c, &reply, sizeof(reply));
+}
+
+static void session_mps_terminate(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	uint64_t ended = 0;
+
+	(void)n;
+	(void)fd;
+	for (struct client *o = c->server->clients; o; o = o->next) {
+		for (size_t i = 0; (uint64_t)o->pid == q->value && i < o->n_objects; i++) {
+			struct context *ctx = o->objects[i].p;
+
+			if (o->objects[i].type == OBJECT_CONTEXT &&
+			    ctx->gpu->config->device.shared && !ctx->fault) {
+				exec_fail(ctx, CUDA_ERROR_MPS_CLIENT_TERMINATED,
+					  "the MPS client has been terminated");
+				ended++;
+			}
+		}
+	}
+	session_reply_values(c, q->h.id, (uint64_t)getpid(), ended, 0);
+}
+
 /* ---- the table ---- */
 
 static const struct {
@@ -387,6 +461,9 @@ static const struct {
 	[WIRE_HOST_FUNCTION] = {sizeof(struct wire_object), false, session_host_function},
 	[WIRE_HOST_NEXT] = {sizeof(struct wire_object), false, session_host_next},
 	[WIRE_HOST_DONE] = {sizeof(struct wire_object), false, session_host_done},
+	[WIRE_LEAVE] = {sizeof(struct wire_header), false, session_leave},
+	[WIRE_MPS_CLIENTS] = {sizeof(struct wire_object), false, session_mps_clients},
+	[WIRE_MPS_TERMINATE] = {sizeof(struct wire_object), false, session_mps_terminate},
 };
 
 void session_handle(struct client *c, const void *packet, size_t n, int fd) {

@@ -8,7 +8,8 @@
  * Environment: SIMGPU (config.h), SIMGPU_DIR (place.h), SIMGPU_PACE=0: do not wait for the wall
  * clock, SIMGPU_TRACE=FILE (trace.h), SIMGPU_THREADS=N: cores to interpret
  * on (ahead.h), SIMGPU_PLACE=adversarial:SEED: blocks go to SMs as unkindly
- * as chance with that seed will have it.
+ * as chance with that seed will have it. SIMGPU_FAULTS=contained: on a shared GPU the fault of one
+ * process, or its death in the middle of a kernel, does not reach the others.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,6 +81,7 @@ static unsigned simgpud_threads(void) {
 int main(int argc, char **argv) {
 	static struct server server;
 	const char *text = getenv("SIMGPU"), *pace = getenv("SIMGPU_PACE");
+	const char *faults = getenv("SIMGPU_FAULTS");
 	char dir[256], path[300], lock_path[300], error[512] = "";
 	bool foreground = argc == 2 && strcmp(argv[1], "--foreground") == 0;
 	bool stop = argc == 2 && strcmp(argv[1], "--stop") == 0;
@@ -129,6 +131,7 @@ int main(int argc, char **argv) {
 		simgpud_detach();
 	}
 	server.n_threads = simgpud_threads();
+	server.contained = faults && strcmp(faults, "contained") == 0;
 	r = server_run(&server);
 	(void)unlink(path);
 	server_deinit(&server);

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 /* Largest packet, data included; well below the default socket buffer. */
 #define WIRE_PACKET_MAX (96 * 1024)
@@ -69,6 +69,9 @@ enum wire_type {
 	WIRE_HOST_FUNCTION,
 	WIRE_HOST_NEXT, /* replies when a host function is due */
 	WIRE_HOST_DONE,
+	WIRE_LEAVE,	    /* the process ends by itself, and not in the middle of something */
+	WIRE_MPS_CLIENTS,   /* who has contexts on shared GPUs */
+	WIRE_MPS_TERMINATE, /* ends a client of those; see wire_value_reply */
 	_WIRE_REQUEST_N,
 	/* from simgpud */
 	WIRE_REPLY,
@@ -131,6 +134,18 @@ struct wire_value_reply {
 	uint64_t value2;
 	uint64_t value3;
 };
+
+#define WIRE_MPS_CLIENTS_MAX 256
+
+struct wire_mps_reply {
+	struct wire_reply r;
+	uint32_t server; /* simgpud's process */
+	uint32_t n_clients;
+	uint32_t clients[WIRE_MPS_CLIENTS_MAX]; /* processes */
+};
+
+/* WIRE_MPS_TERMINATE: value = process. Reply: value = simgpud's process, value2 = contexts that
+ * were ended. */
 
 struct wire_gpu_state_reply {
 	struct wire_reply r;

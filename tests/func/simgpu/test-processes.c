@@ -53,7 +53,7 @@ static const char *client_ask(struct client *c, const char *command) {
 	return client_read(c);
 }
 
-static void client_start(struct client *c, const char *stderr_path) {
+static void client_spawn(struct client *c, const char *stderr_path) {
 	char *argv[] = {(char *)client_path, NULL};
 	posix_spawn_file_actions_t actions;
 	int in[2], out[2];
@@ -73,6 +73,10 @@ static void client_start(struct client *c, const char *stderr_path) {
 	close(out[1]);
 	c->in = fdopen(in[1], "w");
 	c->out = fdopen(out[0], "r");
+}
+
+static void client_start(struct client *c, const char *stderr_path) {
+	client_spawn(c, stderr_path);
 	assert_string_equal(client_read(c), "open");
 }
 
@@ -205,6 +209,7 @@ static int stop_simgpud(void **state) {
 }
 
 static void use_gpus(const char *simgpu) {
+	unsetenv("SIMGPU_FAULTS");
 	setenv("SIMGPU", simgpu, 1);
 }
 
@@ -380,6 +385,7 @@ static void a_killed_client_leaves_nothing_behind(void **state) {
 	char before[128];
 
 	use_gpus("2:mps");
+	setenv("SIMGPU_FAULTS", "contained", 1);
 	client_start(&b, NULL);
 	strcpy(before, client_ask(&b, "free"));
 	client_start(&a, NULL);
@@ -409,12 +415,90 @@ static void a_killed_client_ends_its_turn(void **state) {
 	client_end(&b, 0);
 }
 
+/* As measured: the neighbour's kernel fails. Between kernels nothing happens to it. */
+static void a_kill_in_mid_kernel_fails_neighbours_under_mps(void **state) {
+	struct client a, b;
+
+	use_gpus("4:mps");
+	client_start(&a, NULL);
+	client_start(&b, NULL);
+	client_ask(&b, "hold 2 1024");
+	client_until(&b, "arrived", "2");
+	client_kill(&a); /* nothing of it ran */
+	client_ask(&b, "release");
+	assert_string_equal(client_ask(&b, "sync"), "0");
+	client_start(&a, NULL);
+	client_ask(&a, "hold 2 1024");
+	client_until(&a, "arrived", "2");
+	client_ask(&b, "hold 2 1024");
+	client_kill(&a);
+	assert_string_equal(client_ask(&b, "sync"), "700");
+	client_end(&b, 0);
+}
+
+static void a_fault_reaches_neighbours_under_mps(void **state) {
+	struct client a, b;
+
+	use_gpus("4:mps");
+	client_start(&a, NULL);
+	client_start(&b, NULL);
+	client_ask(&b, "hold 2 1024");
+	client_until(&b, "arrived", "2");
+	client_ask(&a, "fault");
+	assert_string_equal(client_ask(&a, "sync"), "700");
+	assert_string_equal(client_ask(&b, "sync"), "700");
+	client_end(&a, 0);
+	client_end(&b, 0);
+}
+
+static void a_fault_stays_in_its_process_without_mps(void **state) {
+	struct client a, b;
+
+	use_gpus("4");
+	client_start(&a, NULL);
+	client_start(&b, NULL);
+	client_ask(&a, "fault");
+	assert_string_equal(client_ask(&a, "sync"), "700");
+	assert_string_equal(client_ask(&b, "add"), "right");
+	client_end(&a, 0);
+	client_end(&b, 0);
+}
+
+static void mps_serves_48_contexts(void **state) {
+	struct client c[48], one_more;
+	char path[80], text[512] = "";
+	FILE *f;
+
+	use_gpus("4:mps");
+	for (size_t i = 0; i < 48; i++) {
+		client_start(&c[i], NULL);
+		assert_string_equal(client_ask(&c[i], "add"), "right");
+	}
+	snprintf(path, sizeof(path), "%s/stderr", dir);
+	client_spawn(&one_more, path);
+	client_end(&one_more, 1 << 8);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
+	fclose(f);
+	unlink(path);
+	assert_non_null(strstr(text, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED"));
+	client_end(&c[0], 0);
+	client_start(&one_more, NULL);
+	assert_string_equal(client_ask(&one_more, "add"), "right");
+	client_end(&one_more, 0);
+	for (size_t i = 1; i < 48; i++) {
+		client_end(&c[i], 0);
+	}
+}
+
 static void a_fault_stays_in_its_process(void **state) {
 	struct client a, b;
 	char path[80], text[512] = "";
 	FILE *f;
 
 	use_gpus("4:mps");
+	setenv("SIMGPU_FAULTS", "contained", 1);
 	snprintf(path, sizeof(path), "%s/stderr", dir);
 	client_start(&a, path);
 	client_start(&b, NULL);
@@ -539,6 +623,11 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_teardown(threads_change_nothing_but_speed, stop_simgpud),
 		cmocka_unit_test_teardown(a_killed_client_leaves_nothing_behind, stop_simgpud),
 		cmocka_unit_test_teardown(a_killed_client_ends_its_turn, stop_simgpud),
+		cmocka_unit_test_teardown(a_kill_in_mid_kernel_fails_neighbours_under_mps,
+					  stop_simgpud),
+		cmocka_unit_test_teardown(a_fault_reaches_neighbours_under_mps, stop_simgpud),
+		cmocka_unit_test_teardown(a_fault_stays_in_its_process_without_mps, stop_simgpud),
+		cmocka_unit_test_teardown(mps_serves_48_contexts, stop_simgpud),
 		cmocka_unit_test_teardown(a_fault_stays_in_its_process, stop_simgpud),
 		cmocka_unit_test_teardown(simgpud_refuses_other_gpus_than_it_has, stop_simgpud),
 		cmocka_unit_test_teardown(nvml_tells_what_the_gpus_do, stop_simgpud),

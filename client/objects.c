@@ -56,7 +56,43 @@ static const struct table_column gpu_columns[] = {
 	{"map", "SM MAP", .drop = 1},
 	{"energy", "ENERGY J", .right = true, .hidden = true},
 	{"memory", "MEMORY MiB", .right = true, .hidden = true},
+	{"programs", "PROGRAMS", .right = true, .hidden = true},
+	{"mps", "MPS", .hidden = true},
 };
+
+void object_print_mps(const Sbeet__Control__Mps *m, char *text, size_t size) {
+	char clients[64] = "", percent[48] = "", restarts[48] = "";
+
+	if (m->counted) {
+		snprintf(clients, sizeof(clients), ", %u client%s", m->clients,
+			 m->clients == 1 ? "" : "s");
+	}
+	if (m->thread_percent > 0 && m->thread_percent < 100) {
+		snprintf(percent, sizeof(percent), ", at most %u %% of the threads each",
+			 m->thread_percent);
+	}
+	if (m->restarts > 0) {
+		snprintf(restarts, sizeof(restarts), ", restarted %u time%s", m->restarts,
+			 m->restarts == 1 ? "" : "s");
+	}
+	snprintf(text, size, "%s%s%s%s%s%s", m->state, clients, percent, restarts,
+		 *m->note ? ": " : "", m->note);
+	terminal_clean(text);
+}
+
+/* What MPS is to this GPU: how many of those it can serve there are, and how it is itself. */
+static void add_mps(struct table *t, const struct snapshot *s, const Sbeet__Control__Gpu *g) {
+	char text[PROTO_TEXT_MAX], place[48];
+
+	table_number(t, g->programs);
+	if (!s->mps || strcmp(g->sharing, "mps") != 0) {
+		table_text(t, NULL);
+		return;
+	}
+	snprintf(place, sizeof(place), "%u of %u places taken; ", g->programs, s->mps->clients_max);
+	object_print_mps(s->mps, text, sizeof(text));
+	table_value(t, g->programs, "%s%s", place, text);
+}
 
 /* What the map leaves to the other columns: names are cut before the map is. */
 #define MAP_BESIDE 49
@@ -129,6 +165,7 @@ static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 	table_text(t, text);
 	table_number(t, (int64_t)(g->energy_mj / 1000));
 	table_number(t, (int64_t)(g->memory_bytes >> 20));
+	add_mps(t, s, g);
 }
 
 static void gpu_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]) {

@@ -33,5 +33,8 @@ extern const struct object object_gpu, object_task, object_session, object_job;
 /* "46.0", "46.0/220" with what the GPU may draw; empty if the driver gives no power. */
 void object_print_power(const Sbeet__Control__Gpu *g, char *text, size_t size);
 
+/* "up, 3 clients". */
+void object_print_mps(const Sbeet__Control__Mps *m, char *text, size_t size);
+
 /* "3min 2s", "5d 4h": the two largest units. */
 void object_print_age(nsec_t t, char *text, size_t size);

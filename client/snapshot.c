@@ -103,6 +103,7 @@ static int merge_packets(struct snapshot *s) {
 			return -EBADMSG;
 		}
 		s->service = reply->status->service ? reply->status->service : s->service;
+		s->mps = reply->status->mps ? reply->status->mps : s->mps;
 		s->n_gpus += reply->status->n_gpus;
 		s->n_sessions += reply->status->n_sessions;
 		s->n_jobs += reply->status->n_jobs;
@@ -197,11 +198,29 @@ static json_t *service_json(const Sbeet__Control__Service *s) {
 			 "now_ns", json_u64(s->now_ns));
 }
 
+static json_t *known_text(const char *text) {
+	return json_text(*text ? text : NULL);
+}
+
+static json_t *mps_json(const Sbeet__Control__Mps *m) {
+	if (!m) {
+		return json_null();
+	}
+	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "state",
+			 json_text(m->state), "pipe_directory", known_text(m->pipe_directory),
+			 "log_directory", known_text(m->log_directory), "ours", m->ours, "owner",
+			 *m->pipe_directory ? json_u64(m->owner) : json_null(), "clients",
+			 m->counted ? json_u64(m->clients) : json_null(), "clients_max",
+			 json_u64(m->clients_max), "thread_percent",
+			 json_u64_known(m->thread_percent), "restarts", json_u64(m->restarts),
+			 "note", known_text(m->note));
+}
+
 json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 	const Sbeet__Control__Gpu *g = s->gpus[i];
 	struct smset busy = set_of(&g->sms_busy);
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
 			 "index", json_u64(g->index), "uuid", uuid_json(&g->uuid), "name",
 			 json_text(g->name), "sharing", json_text(g->sharing), "n_sms",
 			 json_u64(g->sms), "n_sms_busy", json_u64(smset_count(&busy)), "sms_busy",
@@ -209,7 +228,8 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 			 "power_mw", json_u64_known(g->power_mw), "power_age_ns",
 			 g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
 			 json_u64_known(g->energy_mj), "power_limit_mw",
-			 json_u64_known(g->power_limit_mw), "drained", (int)g->drained);
+			 json_u64_known(g->power_limit_mw), "drained", (int)g->drained, "programs",
+			 json_u64(g->programs));
 }
 
 json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
@@ -305,6 +325,6 @@ json_t *snapshot_json(const struct snapshot *s) {
 		json_decref(jobs);
 		return NULL;
 	}
-	return json_pack("{s:o, s:o, s:o, s:o}", "service", service_json(s->service), "gpus", gpus,
-			 "sessions", sessions, "jobs", jobs);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "service", service_json(s->service), "mps",
+			 mps_json(s->mps), "gpus", gpus, "sessions", sessions, "jobs", jobs);
 }

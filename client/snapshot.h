@@ -25,7 +25,8 @@ struct snapshot_task {
 struct snapshot {
 	struct control_answer answer; /* owned; everything below points into it */
 	const Sbeet__Control__Service *service;
-	Sbeet__Control__Gpu **gpus; /* the arrays are owned, the elements not */
+	const Sbeet__Control__Mps *mps; /* NULL: an older sbeetd */
+	Sbeet__Control__Gpu **gpus;	/* the arrays are owned, the elements not */
 	size_t n_gpus;
 	Sbeet__Control__Session **sessions;
 	size_t n_sessions;

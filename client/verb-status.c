@@ -99,6 +99,16 @@ static void print_service(const Sbeet__Control__Service *s, const struct page *p
 	fputc('\n', page->out);
 }
 
+/* Nothing where there is none. */
+static void print_mps(const Sbeet__Control__Mps *m, const struct page *page) {
+	char text[PROTO_TEXT_MAX];
+
+	if (m && strcmp(m->state, "off") != 0 && strcmp(m->state, "absent") != 0) {
+		object_print_mps(m, text, sizeof(text));
+		fprintf(page->out, "MPS %s\n\n", text);
+	}
+}
+
 static int print_gpus(const struct snapshot *s, const struct page *page) {
 	struct table *t;
 
@@ -188,6 +198,7 @@ static int render(const struct ctl *ctl, const struct snapshot *s, size_t rows_m
 		return -ENOMEM;
 	}
 	print_service(s->service, &page);
+	print_mps(s->mps, &page);
 	r = print_gpus(s, &page);
 	r = r < 0 ? r : print_sessions(s, &page);
 	r = r < 0 ? r : print_jobs(s, &page);

@@ -16,10 +16,12 @@
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
+#include "daemon/mps.h"
 #include "daemon/quota.h"
 #include "daemon/reload.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
+#include "daemon/session-mps.h"
 #include "daemon/subscriber.h"
 #include "daemon/util.h"
 #include "proto/packet.h"
@@ -228,20 +230,39 @@ static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint
 	ret->energy_mj = gpu->energy_mj;
 	ret->memory_bytes = gpu->memory_bytes;
 	ret->drained = sched_gpu(engine_sched(server->engine), index)->drained;
+	ret->programs = session_mps_programs(server, index);
 	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;
 }
 
-/* The first packet: the service and its GPUs. */
+static void fill_mps(const struct mps_info *mps, Sbeet__Control__Mps *ret) {
+	ret->state = (char *)mps_state_name(mps->state);
+	ret->pipe_directory = (char *)mps->pipe_directory;
+	ret->log_directory = (char *)mps->log_directory;
+	ret->ours = mps->ours;
+	ret->owner = mps->owner;
+	ret->counted = mps->counted;
+	ret->clients = mps->n_clients;
+	ret->thread_percent = mps->thread_percent;
+	ret->restarts = mps->n_restarts;
+	ret->clients_max = MPS_CLIENTS_MAX;
+	ret->note = (char *)mps->note;
+}
+
+/* The first packet: the service, its GPUs, MPS. */
 static void send_service(struct control_client *client, uint32_t id) {
 	struct server *server = client->server;
 	Sbeet__Control__Service service = SBEET__CONTROL__SERVICE__INIT;
 	Sbeet__Control__Status status = SBEET__CONTROL__STATUS__INIT;
+	Sbeet__Control__Mps mps = SBEET__CONTROL__MPS__INIT;
+	struct mps_info info = mps_info(server->mps);
 	Sbeet__Control__Gpu gpus[SCHED_GPUS_MAX], *pointers[SCHED_GPUS_MAX];
 	uint8_t busy[SCHED_GPUS_MAX][32];
 	nsec_t now = nsec_now();
 
 	fill_service(server, now, &service);
+	fill_mps(&info, &mps);
 	status.service = &service;
+	status.mps = &mps;
 	status.gpus = pointers;
 	status.n_gpus = inventory_n_gpus(server->inventory);
 	for (size_t i = 0; i < status.n_gpus; i++) {
@@ -364,6 +385,7 @@ static void send_jobs(struct control_client *client, uint32_t id) {
 
 static void handle_status(struct control_client *client, const Sbeet__Control__Request *request) {
 	inventory_refresh(client->server->inventory, nsec_now());
+	mps_refresh(client->server->mps);
 	send_service(client, request->id);
 	send_sessions(client, request->id);
 	send_jobs(client, request->id);

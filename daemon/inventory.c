@@ -49,8 +49,6 @@ struct inventory {
 	size_t n_gpus;
 	struct inventory_sharing sharing;
 	uint64_t first_energy_mj[SCHED_GPUS_MAX];
-	char mps_pipe_directory[PROTO_PATH_MAX];
-	char mps_log_directory[PROTO_PATH_MAX];
 
 	struct worker *worker; /* shared with the thread; NULL: fixed */
 	struct event *event;   /* owned */
@@ -145,30 +143,11 @@ int inventory_sms_parse(const char *text, unsigned ret_sms[static SCHED_GPUS_MAX
 	return n;
 }
 
-/* MPS runs where its control pipe stands. Fills the directories if so. */
-static void find_mps(struct inventory *inventory) {
-	const char *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY"),
-		   *log = getenv("CUDA_MPS_LOG_DIRECTORY");
-	char control[PROTO_PATH_MAX];
-	int n;
-
-	pipe = pipe && *pipe ? pipe : "/tmp/nvidia-mps";
-	log = log && *log ? log : "/var/log/nvidia-mps";
-	n = snprintf(control, sizeof(control), "%s/control", pipe);
-	if (n < 0 || (size_t)n >= sizeof(control) || strlen(log) >= PROTO_PATH_MAX ||
-	    access(control, F_OK) < 0) {
-		return;
-	}
-	snprintf(inventory->mps_pipe_directory, PROTO_PATH_MAX, "%s", pipe);
-	snprintf(inventory->mps_log_directory, PROTO_PATH_MAX, "%s", log);
-}
-
 static struct inventory *inventory_new(const struct inventory_sharing *sharing) {
 	struct inventory *inventory = calloc(1, sizeof(*inventory));
 
 	if (inventory) {
 		inventory->sharing = *sharing;
-		find_mps(inventory);
 	}
 	return inventory;
 }
@@ -182,7 +161,7 @@ static enum sched_sharing sharing_of(const struct inventory *inventory, size_t i
 	if (simulated >= 0) {
 		return simulated == 1 ? SCHED_SHARING_MPS : SCHED_SHARING_EXCLUSIVE;
 	}
-	return *inventory->mps_pipe_directory ? SCHED_SHARING_MPS : SCHED_SHARING_EXCLUSIVE;
+	return inventory->sharing.mps_is_up ? SCHED_SHARING_MPS : SCHED_SHARING_EXCLUSIVE;
 }
 
 int inventory_new_fixed(struct inventory **ret, const unsigned *sms, size_t n,
@@ -463,12 +442,4 @@ void inventory_refresh(struct inventory *inventory, nsec_t now) {
 	w->refresh = true;
 	pthread_cond_signal(&w->wanted);
 	pthread_mutex_unlock(&w->lock);
-}
-
-const char *inventory_mps_pipe_directory(const struct inventory *inventory) {
-	return inventory->mps_pipe_directory;
-}
-
-const char *inventory_mps_log_directory(const struct inventory *inventory) {
-	return inventory->mps_log_directory;
 }

@@ -34,6 +34,7 @@ struct inventory_gpu {
 struct inventory_sharing {
 	bool automatic[SCHED_GPUS_MAX];
 	enum sched_sharing mode[SCHED_GPUS_MAX]; /* where not automatic */
+	bool mps_is_up;				 /* decides for real GPUs where automatic */
 };
 
 /* "auto", "mps", "exclusive", or a list "0=mps,1=exclusive" (others: auto). Return: 0, -EINVAL. */
@@ -67,7 +68,3 @@ int inventory_find(const struct inventory *inventory, const uint8_t uuid[static 
 /* Asks for new readings of power and energy if the last ones are older than a second. Returns at
  * once; the readings are there some milliseconds later. */
 void inventory_refresh(struct inventory *inventory, nsec_t now);
-
-/* MPS's directories, or "" where there is no MPS. */
-const char *inventory_mps_pipe_directory(const struct inventory *inventory);
-const char *inventory_mps_log_directory(const struct inventory *inventory);

@@ -15,6 +15,7 @@
 #include "daemon/log.h"
 #include "daemon/metrics-http.h"
 #include "daemon/metrics.h"
+#include "daemon/mps.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/profiles.h"
@@ -28,6 +29,7 @@ struct daemon {
 	struct reload reload;
 	struct event_base *base;
 	struct runtime *runtime;
+	struct mps *mps;
 	struct inventory *inventory;
 	struct profiles *profiles;
 	struct learn_store *learn; /* NULL: off */
@@ -40,6 +42,7 @@ struct daemon {
 	struct event *status;		   /* NULL: nobody to tell */
 	char told[160];			   /* as status, so far */
 	bool failed;
+	bool in_use; /* programs were connected when we stopped */
 };
 
 /* Each session takes two descriptors. */
@@ -63,6 +66,7 @@ static void on_signal(evutil_socket_t signal_number, short what, void *userdata)
 	}
 	log_info("Stopping on %s", signal_number == SIGINT ? "SIGINT" : "SIGTERM");
 	notify_stopping();
+	d->in_use = !TAILQ_EMPTY(&d->server->sessions);
 	server_stop(d->server);
 	event_base_loopbreak(d->base);
 }
@@ -244,6 +248,29 @@ static int add_events(struct daemon *d) {
 	return 0;
 }
 
+/* It is known whether there is MPS, on which the sharing of GPUs depends. */
+static void on_mps(void *userdata) {
+	struct daemon *d = userdata;
+	const struct settings *o = &d->reload.config->settings;
+	struct inventory_sharing sharing = o->sharing;
+	int r;
+
+	sharing.mps_is_up = mps_info(d->mps).state == MPS_UP;
+	if (o->n_gpus > 0) {
+		r = inventory_new_fixed(&d->inventory, o->gpu_sms, o->n_gpus, &sharing);
+		if (r == 0) {
+			on_inventory(d, 0, NULL);
+		}
+	} else {
+		r = inventory_new_nvml(&d->inventory, d->base, &sharing, on_inventory, d);
+	}
+	if (r < 0) {
+		log_error("Can't list the GPUs: %s", strerror(-r));
+		d->failed = true;
+		event_base_loopbreak(d->base);
+	}
+}
+
 static int start(struct daemon *d) {
 	_cleanup_close_ int shim_fd = -1, control_fd = -1;
 	const struct settings *o = &d->reload.config->settings;
@@ -292,18 +319,14 @@ static int start(struct daemon *d) {
 	if (r < 0) {
 		return r;
 	}
-	if (o->n_gpus > 0) {
-		r = inventory_new_fixed(&d->inventory, o->gpu_sms, o->n_gpus, &o->sharing);
-		if (r == 0) {
-			on_inventory(d, 0, NULL);
-		}
-	} else {
-		r = inventory_new_nvml(&d->inventory, d->base, &o->sharing, on_inventory, d);
-	}
+	r = mps_new(&d->mps, d->base, o->mps, runtime_directory(d->runtime));
 	if (r < 0) {
-		log_error("Can't list the GPUs: %s", strerror(-r));
+		log_error("Can't start: %s", strerror(-r));
+		return r;
 	}
-	return r;
+	d->server->mps = d->mps;
+	mps_start(d->mps, on_mps, d);
+	return 0;
 }
 
 static void stop(struct daemon *d) {
@@ -312,6 +335,7 @@ static void stop(struct daemon *d) {
 	learn_store_free(d->learn);
 	metrics_free(d->metrics);
 	ledger_free(d->ledger);
+	mps_free(d->mps, d->in_use);
 	inventory_free(d->inventory);
 	profiles_free(d->profiles);
 	for (size_t i = 0; i < 3; i++) {

@@ -14,6 +14,7 @@
 #include "daemon/ledger.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
+#include "daemon/mps.h"
 #include "daemon/quota.h"
 #include "daemon/resume.h"
 #include "daemon/util.h"
@@ -180,6 +181,7 @@ static void on_overrun(evutil_socket_t fd, short what, void *userdata) {
 void server_describe(const struct server *server, char *text, size_t size) {
 	size_t n_gpus = inventory_n_gpus(server->inventory), sessions = 0, jobs = 0, running = 0;
 	const struct sched *sched = engine_sched(server->engine);
+	enum mps_state mps = mps_info(server->mps).state;
 	const struct session *s;
 
 	TAILQ_FOREACH(s, &server->sessions, link) {
@@ -191,9 +193,10 @@ void server_describe(const struct server *server, char *text, size_t size) {
 			running += sched_gpu(sched, i)->slots[slot] != SCHED_JOB_NONE;
 		}
 	}
-	snprintf(text, size, "%zu GPUs, policy '%s', %zu programs, %zu jobs run, %zu wait", n_gpus,
-		 sched_get_policy(sched)->name, sessions, running,
-		 jobs > running ? jobs - running : 0);
+	snprintf(text, size, "%zu GPUs, policy '%s', %zu programs, %zu jobs run, %zu wait%s%s",
+		 n_gpus, sched_get_policy(sched)->name, sessions, running,
+		 jobs > running ? jobs - running : 0, mps > MPS_ABSENT ? ", MPS " : "",
+		 mps > MPS_ABSENT ? mps_state_name(mps) : "");
 }
 
 static void decide_measured(struct server *server) {

@@ -14,6 +14,7 @@ struct engine;
 struct inventory;
 struct metrics;
 struct learn;
+struct mps;
 struct ledger;
 struct profiles;
 struct quota;
@@ -26,6 +27,7 @@ struct server {
 	const struct profiles *profiles;		   /* borrowed, outlive us */
 	struct metrics *metrics;			   /* borrowed, outlives us; NULL: off */
 	struct reload *reload;				   /* borrowed, outlives us */
+	struct mps *mps;				   /* borrowed, outlives us; NULL: off */
 	struct ledger *ledger;				   /* borrowed, outlives us */
 	struct learn *learn;				   /* borrowed, outlives us; NULL: off */
 	struct quota *quota;				   /* owned */

@@ -19,6 +19,7 @@
 #include "daemon/report.h"
 #include "daemon/resume.h"
 #include "daemon/server.h"
+#include "daemon/session-mps.h"
 #include "daemon/session-task.h"
 #include "daemon/util.h"
 #include "proto/packet.h"
@@ -301,6 +302,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Hello *hello = packet->hello;
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
 	const struct inventory_gpu *gpu;
+	struct session_mps mps;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 	char *features[] = {(char *)PROTO_FEATURE_RESUME, (char *)"green"};
 
@@ -332,8 +334,10 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	welcome.linger_ns = s->server->linger;
 	welcome.features = features;
 	welcome.n_features = 1u + engine_cuts_green(s->server->engine);
-	welcome.mps_pipe_directory = (char *)inventory_mps_pipe_directory(s->server->inventory);
-	welcome.mps_log_directory = (char *)inventory_mps_log_directory(s->server->inventory);
+	session_mps_welcome(s, gpu, &mps);
+	welcome.mps_pipe_directory = (char *)mps.pipe_directory;
+	welcome.mps_log_directory = (char *)mps.log_directory;
+	welcome.notice = mps.notice;
 	if (gpu) {
 		welcome.gpu_uuid.data = (uint8_t *)gpu->uuid;
 		welcome.gpu_uuid.len = sizeof(gpu->uuid);
@@ -421,6 +425,7 @@ static struct job *open_job(struct session *s, const Sbeet__Request *request, si
 	job->task = s->sched_task;
 	job->tid = request->tid;
 	job->gpu = gpu;
+	s->gpus |= BIT(gpu);
 	job->enforcement_mask = request->enforcement_mask & s->enforcement_mask;
 	job->sm_step = request->sm_step;
 	job->job_class = s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME

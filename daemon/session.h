@@ -68,6 +68,7 @@ struct session {
 		*learnt[SCHED_GPUS_MAX]; /* owned: of sched_task, where something was */
 	Sbeet__Scope scope;
 	uint32_t enforcement_mask;
+	uint32_t gpus; /* bit mask of those it was told to use, or has used */
 
 	uint8_t *kernels;     /* owned, charged: bit mask of the ids declared */
 	size_t kernels_bytes; /* of it */

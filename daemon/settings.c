@@ -57,6 +57,10 @@ static int parse_sharing(const char *text, void *target) {
 	return inventory_sharing_parse(text, target);
 }
 
+static int parse_mps(const char *text, void *target) {
+	return mps_mode_parse(text, target);
+}
+
 static int parse_path(const char *text, void *target) {
 	if (*text && *text != '/') {
 		return -EINVAL;
@@ -104,6 +108,10 @@ const struct setting settings_table[_SETTING_N] = {
 	[SETTING_LEARN] = {"learn", "YES|NO", "no", "yes or no",
 			   "whether the times of completed jobs lengthen or make up\nprofiles",
 			   false, parse_yes, TARGET(learn)},
+	[SETTING_MPS] = {"mps", "MODE", "auto", "auto, start or off",
+			 "use an MPS control daemon that runs (auto), run one\n(start), or use "
+			 "none (off)",
+			 false, parse_mps, TARGET(mps)},
 	[SETTING_LINGER] = {"linger", "TIME", "100us", "a time with a unit, such as 100us",
 			    "how long a program must be quiet for its job to end", true, parse_time,
 			    TARGET(linger)},

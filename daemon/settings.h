@@ -12,6 +12,7 @@
 
 #include "daemon/inventory.h"
 #include "daemon/log.h"
+#include "daemon/mps.h"
 #include "proto/limits.h"
 
 #define SETTINGS_TEXT_MAX 256
@@ -24,6 +25,7 @@ enum setting_id {
 	SETTING_LOG_LEVEL,
 	SETTING_MAX_HOLD,
 	SETTING_METRICS,
+	SETTING_MPS,
 	SETTING_POLICY,
 	SETTING_PROFILE_DIR,
 	SETTING_RUNTIME_DIR,
@@ -43,6 +45,7 @@ struct settings {
 	unsigned gpu_sms[SCHED_GPUS_MAX];
 	size_t n_gpus; /* 0: ask NVML */
 	struct inventory_sharing sharing;
+	enum mps_mode mps;
 	nsec_t linger, drain, max_hold;
 	char profile_dir[SETTINGS_TEXT_MAX]; /* "": the default one, which may be missing */
 	char runtime_dir[SETTINGS_TEXT_MAX]; /* "": see runtime.h */

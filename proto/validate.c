@@ -317,6 +317,7 @@ static int check_welcome(struct why why, const Sbeet__Welcome *m) {
 	TRY(check_most(why, "linger_ns", m->linger_ns, PROTO_PERIOD_MAX_NS));
 	TRY(check_path(why, "mps_pipe_directory", m->mps_pipe_directory));
 	TRY(check_path(why, "mps_log_directory", m->mps_log_directory));
+	TRY(check_text(why, "notice", m->notice, PROTO_TEXT_MAX));
 	return m->gpu_uuid.len ? check_uuid(why, "gpu_uuid", &m->gpu_uuid) : 0;
 }
 
@@ -424,7 +425,17 @@ static int check_job(struct why why, const Sbeet__Control__Job *m) {
 			  &sbeet__enforcement__descriptor);
 }
 
+static int check_mps(struct why why, const Sbeet__Control__Mps *m) {
+	TRY(check_text(why, "state of MPS", m->state, PROTO_NAME_MAX));
+	TRY(check_path(why, "pipe_directory", m->pipe_directory));
+	TRY(check_path(why, "log_directory", m->log_directory));
+	return check_text(why, "note", m->note, PROTO_TEXT_MAX);
+}
+
 static int check_status(struct why why, const Sbeet__Control__Status *m) {
+	if (m->mps) {
+		TRY(check_mps(why, m->mps));
+	}
 	if (m->service) {
 		TRY(check_text(why, "version", m->service->version, PROTO_NAME_MAX));
 		TRY(check_text(why, "policy", m->service->policy, PROTO_NAME_MAX));

@@ -426,6 +426,9 @@ static int read_welcome(int fd, bool initial) {
 		}
 		log_line(LOG_LEVEL_INFO, "Session %llu of task '%s'",
 			 (unsigned long long)m->welcome->session, m->welcome->task);
+		if (*m->welcome->notice) {
+			log_once(LOG_LEVEL_WARN, "%s", m->welcome->notice);
+		}
 	} else if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_ERROR) {
 		log_once(LOG_LEVEL_WARN, "sbeetd refuses: %s", m->error->text);
 		r = -ECONNREFUSED;

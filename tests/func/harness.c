@@ -324,6 +324,11 @@ static void merge(Sbeet__Control__Status *to, Sbeet__Control__Status *from) {
 		to->service = from->service;
 		from->service = NULL;
 	}
+	if (from->mps) {
+		assert_null(to->mps);
+		to->mps = from->mps;
+		from->mps = NULL;
+	}
 	take((void ***)&to->gpus, &to->n_gpus, (void ***)&from->gpus, &from->n_gpus);
 	take((void ***)&to->sessions, &to->n_sessions, (void ***)&from->sessions,
 	     &from->n_sessions);

@@ -1,0 +1,93 @@
+/*
+ * session-mps.c: see session-mps.h.
+ */
+#include "daemon/session-mps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/inventory.h"
+#include "daemon/log.h"
+#include "daemon/mps.h"
+#include "daemon/server.h"
+#include "daemon/util.h"
+
+unsigned session_mps_programs(const struct server *server, size_t gpu) {
+	bool only = inventory_n_gpus(server->inventory) == 1;
+	const struct session *s;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(s, &server->sessions, link) {
+		n += s->state != SESSION_NEW && (only || (s->gpus >> gpu & 1));
+	}
+	return n;
+}
+
+/* The first GPU that this program may come to and that has no room, or -1. */
+static int find_full(const struct session *s, const struct inventory_gpu *chosen) {
+	const struct server *server = s->server;
+
+	for (size_t i = 0; i < inventory_n_gpus(server->inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(server->inventory, i);
+		unsigned own = inventory_n_gpus(server->inventory) == 1 || (s->gpus >> i & 1);
+
+		if (gpu->sharing == SCHED_SHARING_MPS && (!chosen || gpu == chosen) &&
+		    session_mps_programs(server, i) - own >= MPS_CLIENTS_MAX) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+static bool any_shared(const struct session *s, const struct inventory_gpu *chosen) {
+	for (size_t i = 0; i < inventory_n_gpus(s->server->inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, i);
+
+		if (gpu->sharing == SCHED_SHARING_MPS && (!chosen || gpu == chosen)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void session_mps_welcome(struct session *s, const struct inventory_gpu *chosen,
+			 struct session_mps *ret) {
+	struct mps *mps = s->server->mps;
+	struct mps_info info;
+	int full;
+
+	*ret = (struct session_mps){.pipe_directory = "", .log_directory = ""};
+	for (size_t i = 0; chosen && i < inventory_n_gpus(s->server->inventory); i++) {
+		s->gpus |= chosen == inventory_gpu(s->server->inventory, i) ? BIT(i) : 0;
+	}
+	mps_look(mps);
+	info = mps_info(mps);
+	full = find_full(s, chosen);
+	if (mps_serves(mps, s->cred.uid)) {
+		ret->pipe_directory = info.pipe_directory;
+		ret->log_directory = info.log_directory;
+	}
+	if (full >= 0) {
+		snprintf(
+			ret->notice, sizeof(ret->notice),
+			"GPU %d has %u programs, and MPS serves %d at a time: CUDA may refuse this "
+			"one (CUDA_ERROR_MPS_MAX_CLIENTS_REACHED); start it again when another "
+			"has ended",
+			full, session_mps_programs(s->server, (size_t)full) - 1, MPS_CLIENTS_MAX);
+	} else if (info.state == MPS_UP && *info.pipe_directory && !*ret->pipe_directory &&
+		   any_shared(s, chosen)) {
+		snprintf(ret->notice, sizeof(ret->notice),
+			 "MPS serves user %u only, so this program takes turns with the others; "
+			 "root's serves everybody (sbeet-mps.service)",
+			 info.owner);
+	} else if ((info.state == MPS_DOWN || info.state == MPS_STARTING) &&
+		   any_shared(s, chosen)) {
+		snprintf(ret->notice, sizeof(ret->notice),
+			 "MPS is %s, so this program takes turns with the others",
+			 mps_state_name(info.state));
+	}
+	if (*ret->notice) {
+		log_client(LOG_LEVEL_WARNING, "session %llu (pid %d, '%s') is told: %s",
+			   (unsigned long long)s->id, s->cred.pid, s->task.name, ret->notice);
+	}
+}

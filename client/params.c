@@ -48,33 +48,25 @@ PARAM_WORD(late, late, lates, enum sim_late)
 PARAM_WORD(power, power, powers, enum sim_power)
 #undef PARAM_WORD
 
-static int parse_jobs_per_gpu(const char *text, struct params *p) {
-	int64_t n;
-
-	if (units_parse_int(text, 1, SCHED_SLOTS_MAX, &n) < 0) {
-		return -EINVAL;
+/* A parameter that is a number from @least to @most. */
+#define PARAM_COUNT(name, field, least, most)                         \
+	static int parse_##name(const char *text, struct params *p) { \
+		int64_t n;                                            \
+                                                                      \
+		if (units_parse_int(text, least, most, &n) < 0) {     \
+			return -EINVAL;                               \
+		}                                                     \
+		p->field = (unsigned)n;                               \
+		return 0;                                             \
+	}                                                             \
+	static json_t *json_##name(const struct params *p) {          \
+		return json_integer(p->field);                        \
 	}
-	p->sched.jobs_per_gpu = (unsigned)n;
-	return 0;
-}
 
-static json_t *json_jobs_per_gpu(const struct params *p) {
-	return json_integer(p->sched.jobs_per_gpu);
-}
-
-static int parse_depth(const char *text, struct params *p) {
-	int64_t n;
-
-	if (units_parse_int(text, 0, 24, &n) < 0) {
-		return -EINVAL;
-	}
-	p->sched.lookahead_depth = (unsigned)n;
-	return 0;
-}
-
-static json_t *json_depth(const struct params *p) {
-	return json_integer(p->sched.lookahead_depth);
-}
+PARAM_COUNT(jobs_per_gpu, sched.jobs_per_gpu, 1, SCHED_SLOTS_MAX)
+PARAM_COUNT(depth, sched.lookahead_depth, 0, 24)
+PARAM_COUNT(max_wait, sched.max_wait, 0, 1000)
+#undef PARAM_COUNT
 
 static int parse_migration(const char *text, struct params *p) {
 	nsec_t t;
@@ -147,6 +139,10 @@ const struct param params_table[] = {
 	 "added to a job on another GPU than its task's last one", parse_migration, json_migration},
 	{"lookahead_depth", "0 to 24", "known jobs that 'lookahead' plans ahead", parse_depth,
 	 json_depth},
+	{"max_wait", "0 to 1000",
+	 "periods after which a job that 'lookahead', 'sbeet' and their like pass over goes first; "
+	 "0: never",
+	 parse_max_wait, json_max_wait},
 	{"exec", "worst, drawn, or a share such as 60%",
 	 "how long kernels really take: always their worst time, between the profile's best and "
 	 "worst, or between that share of the worst and the worst",

@@ -42,6 +42,9 @@ static const struct {
 		 "it gets all SMs of its home"},
 	[EXPLAIN_START_FILLER] =
 		{"start-filler", "no job with a known profile waits for this GPU"},
+	[EXPLAIN_START_OVERDUE] =
+		{"start-overdue",
+		 "it has been passed over for as many periods as it may be (max_wait), so it goes first"},
 	[EXPLAIN_WAIT_FULL] =
 		{"wait-full", "no GPU that it may use has a free slot and SMs enough"},
 	[EXPLAIN_WAIT_OWNER] =

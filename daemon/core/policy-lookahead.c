@@ -432,4 +432,5 @@ const struct sched_policy policy_lookahead = {
 	.summary = "fewest predicted misses, then least energy, over the next few known jobs",
 	.decide = decide,
 	.places = true,
+	.overdue = SCHED_OVERDUE_ANYWHERE,
 };

@@ -148,4 +148,5 @@ const struct sched_policy policy_sbeet_mg = {
 	.decide = decide,
 	.distribute = partition_by_energy,
 	.places = true,
+	.overdue = SCHED_OVERDUE_ANYWHERE,
 };

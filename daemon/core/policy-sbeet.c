@@ -60,6 +60,7 @@ const struct sched_policy policy_sbeet = {
 	.summary = "balances energy and deadlines on the GPU that each task prefers",
 	.decide = decide,
 	.places = true,
+	.overdue = SCHED_OVERDUE_AT_HOME,
 };
 
 const struct sched_policy policy_bfd_sbeet = {
@@ -68,6 +69,7 @@ const struct sched_policy policy_bfd_sbeet = {
 	.decide = decide,
 	.distribute = distribute_bfd,
 	.places = true,
+	.overdue = SCHED_OVERDUE_AT_HOME,
 };
 
 const struct sched_policy policy_ffd_sbeet = {
@@ -76,6 +78,7 @@ const struct sched_policy policy_ffd_sbeet = {
 	.decide = decide,
 	.distribute = distribute_ffd,
 	.places = true,
+	.overdue = SCHED_OVERDUE_AT_HOME,
 };
 
 const struct sched_policy policy_wfd_sbeet = {
@@ -84,6 +87,7 @@ const struct sched_policy policy_wfd_sbeet = {
 	.decide = decide,
 	.distribute = distribute_wfd,
 	.places = true,
+	.overdue = SCHED_OVERDUE_AT_HOME,
 };
 
 const struct sched_policy policy_sbeet_mg_offline = {
@@ -92,4 +96,5 @@ const struct sched_policy policy_sbeet_mg_offline = {
 	.decide = decide,
 	.distribute = partition_by_energy,
 	.places = true,
+	.overdue = SCHED_OVERDUE_AT_HOME,
 };

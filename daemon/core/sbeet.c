@@ -14,10 +14,7 @@ void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready, con
 }
 
 unsigned sbeet_home(const struct timeline_job *job) {
-	if (job->gpu_wanted >= 0) {
-		return (unsigned)job->gpu_wanted;
-	}
-	return job->task->home >= 0 ? (unsigned)job->task->home : job->task->order[0];
+	return task_home(job->task, job->gpu_wanted);
 }
 
 bool sbeet_is_late(const struct sbeet *b, size_t index) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "daemon/core/explain.h"
+#include "daemon/core/overdue.h"
 #include "daemon/core/partition.h"
 #include "daemon/core/policy.h"
 #include "daemon/core/task.h"
@@ -117,6 +118,7 @@ void sched_params_default(struct sched_params *ret) {
 		.window = SCHED_WINDOW_COMMON,
 		.jobs_per_gpu = SCHED_SLOTS_MAX,
 		.skip_hopeless = true,
+		.max_wait = 16,
 		.lookahead_depth = 6,
 	};
 }
@@ -454,13 +456,24 @@ static void explain_rest(struct sched *s, nsec_t now) {
 }
 
 void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions) {
+	bool drained = false;
+	int keep;
+
 	ret_actions->n = 0;
 	s->n_decisions++;
 	s->n_explained = 0;
 	explain_begin(s->explain, UINT64_MAX);
+	keep = overdue_start(s, now, ret_actions);
+	if (keep >= 0) {
+		drained = s->gpus[keep].drained;
+		s->gpus[keep].drained = true; /* for what is decided now */
+	}
 	s->policy->decide(s, now, ret_actions);
 	if (s->explain) {
 		explain_rest(s, now);
+	}
+	if (keep >= 0) {
+		s->gpus[keep].drained = drained;
 	}
 }
 
@@ -606,6 +619,7 @@ static void predict(struct sched *s, struct sched_job *job) {
 		job->finish = times.finish;
 	}
 	task->last_gpu = job->gpu;
+	task->last_start = job->granted;
 }
 
 /* It has been granted just now. */

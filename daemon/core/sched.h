@@ -50,8 +50,8 @@ struct sched_gpu_model {
 	struct power_gpu power; /* power.n_sms: physical SMs, the GPU's n_sms */
 	unsigned limit;		/* M_limit: SMs that jobs may use together, 1 to n_sms */
 	unsigned step; /* SM counts are multiples of this (or the limit itself), at least 1 */
-	/* Sets are made of whole groups of `step` SMs, from SM 0 on; the last group has so many, and
-	 * a job that gets it for fewer has the rest of it besides. 0: of any SMs. */
+	/* Sets are made of whole groups of `step` SMs, from SM 0 on; the last group has so many,
+	 * and a job that gets it for fewer has the rest of it besides. 0: of any SMs. */
 	unsigned last_group;
 };
 
@@ -101,6 +101,7 @@ struct sched_task {
 	int home;	     /* GPU that sched_distribute() chose; -1: none */
 	uint16_t n_sms;	     /* that sched_distribute() gave its jobs there; 0: as decided */
 	int last_gpu;	     /* where its last job was granted; -1: none yet */
+	nsec_t last_start;   /* and when */
 	nsec_t next_release; /* earliest time of the next job */
 	uint16_t m_opt[SCHED_GPUS_MAX];	    /* Definition 10, within the GPU's limit and step */
 	nsec_t fastest[SCHED_GPUS_MAX];	    /* least G(m) */
@@ -139,11 +140,12 @@ struct sched_params {
 	enum sched_reading reading;
 	enum sched_queue_order queue;
 	enum sched_window window;
-	unsigned jobs_per_gpu;	  /* 1 to SCHED_SLOTS_MAX */
-	bool line_16;		  /* keep the guard of Alg. 2, line 16 */
-	bool skip_hopeless;	  /* don't start a job that no GPU can finish in time */
-	bool free_at_kernel_end;  /* SMs come back when the kernel ends, not after the last copy */
-	nsec_t migration_cost;	  /* added to a job that leaves the GPU its task ran on last */
+	unsigned jobs_per_gpu;	 /* 1 to SCHED_SLOTS_MAX */
+	bool line_16;		 /* keep the guard of Alg. 2, line 16 */
+	bool skip_hopeless;	 /* don't start a job that no GPU can finish in time */
+	bool free_at_kernel_end; /* SMs come back when the kernel ends, not after the last copy */
+	nsec_t migration_cost;	 /* added to a job that leaves the GPU its task ran on last */
+	unsigned max_wait;	 /* periods after which a job goes first: see overdue.h; 0: never */
 	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 32 */
 };
 
@@ -200,6 +202,14 @@ struct sched_actions {
 
 struct sched; /* opaque to callers but for the accessors below */
 
+/* What becomes of a job that has waited for params.max_wait periods: see overdue.h. */
+enum sched_overdue {
+	SCHED_OVERDUE_WAITS,	/* as any other: the policy's order lets nobody pass for ever, or is
+				   meant so */
+	SCHED_OVERDUE_AT_HOME,	/* it goes first, on its own GPU */
+	SCHED_OVERDUE_ANYWHERE, /* it goes first */
+};
+
 /* A policy: picks among waiting jobs. One object of these per policy, see policy-*.c. */
 struct sched_policy {
 	const char *name;
@@ -207,6 +217,7 @@ struct sched_policy {
 	void (*decide)(struct sched *s, nsec_t now, struct sched_actions *actions);
 	void (*distribute)(struct sched *s); /* NULL: no offline part */
 	bool places; /* which GPU a task's jobs go to is its affair: see sched_place() */
+	enum sched_overdue overdue;
 };
 
 /* NULL when there is none of this name. */

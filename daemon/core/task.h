@@ -57,6 +57,15 @@ struct task_coming {
 size_t task_table_coming(const struct task_table *t, nsec_t now, nsec_t until,
 			 struct task_coming *ret, size_t max);
 
+/* The GPU that a task's jobs belong to: the one they ask for (-1: none), else its home, else its
+ * cheapest one. */
+static inline unsigned task_home(const struct sched_task *task, int gpu_wanted) {
+	if (gpu_wanted >= 0) {
+		return (unsigned)gpu_wanted;
+	}
+	return task->home >= 0 ? (unsigned)task->home : task->order[0];
+}
+
 /* What a grant of @n_sms SMs of GPU @gpu at @start leads to by the task's profile there. */
 struct task_times {
 	nsec_t kernel_start, kernel_end;

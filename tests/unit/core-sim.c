@@ -28,6 +28,15 @@ void core_sim_add(struct core_sim *sim, const struct sched_task *task) {
 	assert_int_equal(sched_add_task(sim->s, task, &t->id), 0);
 }
 
+static bool has_waiting(const struct core_sim *sim, size_t task) {
+	for (size_t i = 0; i < CORE_SIM_JOBS_MAX; i++) {
+		if (sim->jobs[i].used && !sim->jobs[i].running && sim->jobs[i].task == task) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void release_due(struct core_sim *sim, nsec_t until) {
 	for (size_t i = 0; i < sim->n_tasks; i++) {
 		struct core_sim_task *t = &sim->tasks[i];
@@ -37,7 +46,7 @@ static void release_due(struct core_sim *sim, nsec_t until) {
 				.task = t->id,
 				.owner = i + 1,
 				.gpu_wanted = -1,
-				.divisible = true,
+				.divisible = !t->whole,
 				.job_class = SCHED_CLASS_REALTIME,
 				.priority = sched_task(sim->s, t->id)->priority,
 				.release = t->next,
@@ -45,6 +54,10 @@ static void release_due(struct core_sim *sim, nsec_t until) {
 			};
 			sched_job_id id;
 
+			if (sim->one_waits && has_waiting(sim, i)) {
+				t->next += t->period;
+				continue;
+			}
 			assert_int_equal(sched_arrive(sim->s, &job, &id), 0);
 			assert_true(id < CORE_SIM_JOBS_MAX);
 			sim->jobs[id] = (struct core_sim_job){.used = true,
@@ -111,6 +124,7 @@ static void start(struct core_sim *sim, sched_job_id id) {
 	assert_true(j->used && !j->running && sim->now >= j->release);
 	assert_non_null(p);
 	assert_true(n > 0 && (n % gpu->model.step == 0 || n == gpu->model.limit));
+	assert_true(job->divisible || n == gpu->n_sms);
 	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
 		const struct sched_job *other = sched_job(sim->s, gpu->slots[i]);
 
@@ -123,12 +137,28 @@ static void start(struct core_sim *sim, sched_job_id id) {
 	exec = p->exec[n];
 	exec -= exec * core_sim_random(sim, 1001 - sim->best_permille) / 1000;
 	sim->tasks[j->task].n_sms = n;
+	sim->tasks[j->task].last_start = sim->now;
 	j->running = true;
 	j->kernel_start = sim->now + p->copy_in;
 	j->kernel_end = j->kernel_start + exec;
 	j->finish = j->kernel_end + p->copy_out;
 	sim->fingerprint = (sim->fingerprint * 1099511628211u) ^ (sim->now + id) ^
 			   ((uint64_t)job->gpu << 40) ^ ((uint64_t)n << 48);
+}
+
+static void note_waits(struct core_sim *sim) {
+	for (size_t i = 0; i < CORE_SIM_JOBS_MAX; i++) {
+		const struct core_sim_job *job = &sim->jobs[i];
+		struct core_sim_task *t = &sim->tasks[job->task];
+
+		if (job->used && !job->running) {
+			nsec_t since = job->release > t->last_start ? job->release : t->last_start;
+
+			if (sim->now - since > t->passed_over) {
+				t->passed_over = sim->now - since;
+			}
+		}
+	}
 }
 
 static nsec_t sooner(nsec_t a, nsec_t b) {
@@ -193,6 +223,7 @@ void core_sim_run(struct core_sim *sim, nsec_t until) {
 
 		end_due(sim, until);
 		release_due(sim, until);
+		note_waits(sim);
 		sched_decide(sim->s, sim->now, &actions);
 		sim->decisions++;
 		for (size_t i = 0; i < actions.n; i++) {

@@ -18,6 +18,9 @@ struct core_sim_task {
 	unsigned released, missed;
 	unsigned n_sms; /* that its last job got */
 	nsec_t worst_response;
+	nsec_t last_start;  /* of a job; 0: none yet */
+	nsec_t passed_over; /* the longest that a job waited and none was granted */
+	bool whole;	    /* its jobs can't be divided */
 };
 
 struct core_sim_job {
@@ -34,7 +37,8 @@ struct core_sim {
 	struct core_sim_task tasks[CORE_SIM_TASKS_MAX];
 	struct core_sim_job jobs[CORE_SIM_JOBS_MAX]; /* by the core's number */
 	unsigned best_permille; /* actual times are drawn from [this, 1000] of the worst */
-	bool drop_late;		/* a job that still waits at its deadline is given up */
+	bool one_waits; /* a task with a job that waits skips its releases, as a program does */
+	bool drop_late; /* a job that still waits at its deadline is given up */
 	uint64_t random;
 	unsigned released, missed, completed, decisions;
 	uint64_t energy_pj;

@@ -298,12 +298,93 @@ static void policies_place_tasks_that_cannot_move(void **state) {
 	}
 }
 
+/* Tasks that are often due, and some that can't be in time at all or need a whole GPU: these are
+ * passed over gladly. Their jobs take at most twice as long on one SM as on all. Returns how long a
+ * job may have to wait beyond its patience, for what runs already and for others that are overdue:
+ * twice the longest job for each task. */
+static nsec_t add_hard_tasks(struct sched *s, uint64_t seed) {
+	static struct profile_table tables[8];
+	size_t n = 3 + seed % 6;
+	nsec_t longest = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool hard = core_sim_random(&sim, 3) == 0;
+		nsec_t g = (2 + core_sim_random(&sim, hard ? 38 : 8)) * NSEC_PER_MSEC;
+		nsec_t period = g * n + core_sim_random(&sim, g * n / 4);
+		struct sched_task task = {.period = period,
+					  .deadline = hard ? g / 2 : g + core_sim_random(&sim, g),
+					  .first_release = core_sim_random(&sim, period),
+					  .fixed_gpu = -1};
+
+		assert_int_equal(profile_table_init(&tables[i], gpu_sms[0], 0, 0), 0);
+		for (unsigned m = 1; m <= gpu_sms[0]; m++) {
+			nsec_t t = g + g / m;
+
+			assert_int_equal(profile_table_set(&tables[i], m, t, t, m * 500), 0);
+		}
+		assert_int_equal(profile_table_finish(&tables[i]), 0);
+		for (size_t k = 0; k < sched_n_gpus(s); k++) {
+			task.profiles[k] = &tables[i];
+		}
+		longest = 2 * g > longest ? 2 * g : longest;
+		core_sim_add(&sim, &task);
+		sim.tasks[i].whole = core_sim_random(&sim, 4) == 0;
+	}
+	sched_distribute(s);
+	return 2 * (n + 1) * longest;
+}
+
+/* Returns whether every task was served as often as @max_wait asks for, which with 0 is what 4
+ * would ask for. */
+static bool serves_all(const struct sched_policy *policy, uint64_t seed, unsigned max_wait) {
+	struct sched *s;
+	struct sched_params params;
+	bool all = true;
+	nsec_t slack;
+
+	assert_int_equal(sched_new(&s, policy, CORE_SIM_JOBS_MAX), 0);
+	for (size_t k = 0; k < 1 + seed % 2; k++) {
+		assert_int_equal(
+			sched_add_gpu(s, gpu_sms[k],
+				      seed % 3 ? SCHED_SHARING_MPS : SCHED_SHARING_EXCLUSIVE),
+			k);
+	}
+	params_of(seed, &params);
+	params.max_wait = max_wait;
+	assert_int_equal(sched_set_params(s, &params), 0);
+	core_sim_init(&sim, s, seed);
+	sim.one_waits = true;
+	slack = add_hard_tasks(s, seed);
+	core_sim_run(&sim, 6 * NSEC_PER_SEC);
+	for (size_t i = 0; i < sim.n_tasks; i++) {
+		nsec_t patience = (max_wait ? max_wait : 4) * sim.tasks[i].period;
+
+		all &= sim.tasks[i].passed_over <= patience + slack;
+	}
+	sched_free(s);
+	return all;
+}
+
+static void policies_let_no_job_wait_for_ever(void **state) {
+	unsigned starved = 0;
+
+	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
+		for (uint64_t seed = 1; seed <= 60 && (*p)->overdue != SCHED_OVERDUE_WAITS;
+		     seed++) {
+			assert_true(serves_all(*p, seed, 4));
+			starved += !serves_all(*p, seed, 0);
+		}
+	}
+	assert_true(starved > 0); /* or there would be nothing to prove */
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policies_keep_the_rules_and_repeat_themselves),
 		cmocka_unit_test(policies_schedule_examples_4_and_5),
 		cmocka_unit_test(policies_obey_theorem_1),
 		cmocka_unit_test(policies_serve_a_lone_task),
+		cmocka_unit_test(policies_let_no_job_wait_for_ever),
 		cmocka_unit_test(policies_place_tasks_that_cannot_move),
 	};
 

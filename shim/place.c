@@ -568,7 +568,6 @@ void place_stream_destroying(CUstream stream) {
 	 * stream itself, of which the driver remembers. */
 	bridge(p, atomic_load(&p->at), p->own);
 	if (p->kind == PLACE_BLOCKING) {
-		atomic_fetch_add(&p->realm->handed, 1);
 		take_from(&p->realm->blocking, p, false);
 	}
 	empty(p);

@@ -1,0 +1,338 @@
+/*
+ * test-place.c: that no order which CUDA promises is lost when work moves between a stream and
+ * those that back it in partitions. Nothing runs here: a driver of sets tells for each stream which
+ * operations are done before its next one begins, by what was handed to it, by events, and by the
+ * legacy stream's rules among the program's own streams. Random programs are checked operation by
+ * operation against what their streams promise.
+ */
+#include "shim/real.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "shim/green.h"
+#include "shim/place.h"
+#include "shim/worker.h"
+
+#define OPS 512
+
+/* Operations, by number. */
+struct set {
+	uint64_t words[OPS / 64];
+};
+
+static void set_join(struct set *to, const struct set *from) {
+	for (size_t i = 0; i < OPS / 64; i++) {
+		to->words[i] |= from->words[i];
+	}
+}
+
+static void set_add(struct set *s, unsigned op) {
+	s->words[op / 64] |= 1ull << op % 64;
+}
+
+static bool set_within(const struct set *part, const struct set *whole) {
+	for (size_t i = 0; i < OPS / 64; i++) {
+		if (part->words[i] & ~whole->words[i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- the driver ---- */
+
+enum kind { FREE_ORDER, BLOCKING, LEGACY };
+
+/* What the driver has: a stream of the program, or one of a partition. */
+struct stream {
+	enum kind kind;
+	bool gone;
+	struct set done; /* before its next operation begins, as far as it was told */
+	struct stream *next;
+};
+
+static struct {
+	struct stream *streams; /* also those that are gone: their work goes on */
+	struct stream *legacy, *own;
+	struct set events[64];
+	unsigned n_events;
+	struct real table;
+} driver;
+
+static struct stream *stream_of(CUstream s) {
+	return s == CU_STREAM_LEGACY || !s ? driver.legacy
+	       : s == CU_STREAM_PER_THREAD ? driver.own
+					   : (struct stream *)s;
+}
+
+static struct stream *stream_new(enum kind kind) {
+	struct stream *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	s->kind = kind;
+	s->next = driver.streams;
+	driver.streams = s;
+	return s;
+}
+
+/* An operation of @s begins: the legacy stream and the blocking ones wait for each other. */
+static struct set *begin(struct stream *s) {
+	assert_false(s->gone);
+	for (struct stream *o = driver.streams; o; o = o->next) {
+		if ((s->kind == LEGACY && o->kind == BLOCKING) ||
+		    (s->kind == BLOCKING && o->kind == LEGACY)) {
+			set_join(&s->done, &o->done);
+		}
+	}
+	return &s->done;
+}
+
+static CUresult event_create(CUevent *ret, unsigned flags) {
+	(void)flags;
+	assert_true(driver.n_events < sizeof(driver.events) / sizeof(driver.events[0]));
+	*ret = (CUevent)(uintptr_t)++driver.n_events;
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_destroy(CUevent e) {
+	(void)e;
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_record(CUevent e, CUstream s) {
+	driver.events[(uintptr_t)e - 1] = *begin(stream_of(s));
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_wait_event(CUstream s, CUevent e, unsigned flags) {
+	(void)flags;
+	set_join(begin(stream_of(s)), &driver.events[(uintptr_t)e - 1]);
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_destroy(CUstream s) {
+	stream_of(s)->gone = true;
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_synchronize(CUstream s) {
+	(void)s;
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_get_flags(CUstream s, unsigned *ret) {
+	*ret = stream_of(s)->kind == BLOCKING ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING;
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_current(CUcontext *ret) {
+	*ret = (CUcontext)0x1000;
+	return CUDA_SUCCESS;
+}
+
+static CUresult push_current(CUcontext c) {
+	(void)c;
+	return CUDA_SUCCESS;
+}
+
+static CUresult pop_current(CUcontext *ret) {
+	return get_current(ret);
+}
+
+const struct real *__wrap_real_get(void);
+struct green *__wrap_green_get(CUcontext context);
+CUstream __wrap_green_stream_new(struct partition *p, int priority);
+
+const struct real *__wrap_real_get(void) {
+	return &driver.table;
+}
+
+struct green *__wrap_green_get(CUcontext context) {
+	return (struct green *)context; /* there is one; nothing looks inside */
+}
+
+CUstream __wrap_green_stream_new(struct partition *p, int priority) {
+	(void)p, (void)priority;
+	return (CUstream)stream_new(FREE_ORDER);
+}
+
+/* ---- the program ---- */
+
+/* The default streams come first. */
+enum { S_LEGACY, S_OWN, S_BLOCKING_A, S_BLOCKING_B, S_FREE, STREAMS };
+
+static struct {
+	uint64_t random;
+	unsigned n_ops;
+	CUstream streams[STREAMS];
+	struct set promised[STREAMS]; /* done before the next operation begins, without the rules */
+	struct set gone;	      /* of destroyed blocking streams */
+	struct set event;
+	CUevent recorded; /* the program's own */
+} program;
+
+static unsigned below(unsigned n) {
+	program.random = program.random * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(program.random >> 33) % n;
+}
+
+static bool is_blocking(unsigned s) {
+	return s == S_OWN || s == S_BLOCKING_A || s == S_BLOCKING_B;
+}
+
+static struct set promised_before(unsigned s) {
+	struct set p = program.promised[s];
+
+	for (unsigned t = 0; t < STREAMS; t++) {
+		if ((s == S_LEGACY && is_blocking(t)) || (is_blocking(s) && t == S_LEGACY)) {
+			set_join(&p, &program.promised[t]);
+		}
+	}
+	if (s == S_LEGACY) {
+		set_join(&p, &program.gone);
+	}
+	return p;
+}
+
+/* The driver is handed the next operation of @s, at @use->at: all that was promised comes first. */
+static void hand(struct place_use *use, unsigned s) {
+	struct set promised = promised_before(s), *done = begin(stream_of(use->at));
+
+	assert_true(set_within(&promised, done));
+	set_add(done, program.n_ops);
+	set_add(&promised, program.n_ops++);
+	program.promised[s] = promised;
+	place_leave(use);
+}
+
+static struct place_use use_of(unsigned s) {
+	return (struct place_use){.stream = program.streams[s]};
+}
+
+static void run_kernel(unsigned s) {
+	static struct partition *const parts[] = {NULL, (struct partition *)0x10,
+						  (struct partition *)0x20};
+	struct place_use use = use_of(s);
+
+	place_enter(&use, (CUcontext)0x1000, parts[below(3)]);
+	hand(&use, s);
+}
+
+static void follow(unsigned s) {
+	struct place_use use = use_of(s);
+
+	place_follow(&use);
+	hand(&use, s);
+}
+
+static void record(unsigned s) {
+	struct place_use use = use_of(s);
+
+	place_follow(&use);
+	event_record(program.recorded, use.at);
+	hand(&use, s);
+	program.event = program.promised[s];
+	set_add(&driver.events[(uintptr_t)program.recorded - 1], program.n_ops - 1);
+}
+
+static void wait_event(unsigned s) {
+	struct place_use use = use_of(s);
+
+	place_follow(&use);
+	stream_wait_event(use.at, program.recorded, 0);
+	hand(&use, s);
+	set_join(&program.promised[s], &program.event);
+}
+
+/* A copy that names no stream. */
+static void copy(unsigned s) {
+	struct place_use use = use_of(S_LEGACY);
+
+	(void)s;
+	place_enter(&use, (CUcontext)0x1000, NULL);
+	assert_true(stream_of(use.at) == driver.legacy);
+	hand(&use, S_LEGACY);
+}
+
+static void give_back(unsigned s) {
+	place_return(program.streams[s], false);
+}
+
+static void replace(unsigned s) {
+	if (s <= S_OWN) {
+		return;
+	}
+	place_stream_destroying(program.streams[s]);
+	stream_destroy(program.streams[s]);
+	if (is_blocking(s)) {
+		set_join(&program.gone, &program.promised[s]);
+	}
+	program.streams[s] = (CUstream)stream_new(is_blocking(s) ? BLOCKING : FREE_ORDER);
+	memset(&program.promised[s], 0, sizeof(program.promised[s]));
+}
+
+static void run_program(uint64_t seed) {
+	static void (*const acts[])(unsigned s) = {run_kernel, run_kernel, run_kernel, run_kernel,
+						   follow,     record,	   wait_event, copy,
+						   give_back,  replace};
+
+	memset(&program, 0, sizeof(program));
+	program.random = seed;
+	driver.legacy = stream_new(LEGACY);
+	driver.own = stream_new(BLOCKING);
+	program.streams[S_LEGACY] = CU_STREAM_LEGACY;
+	program.streams[S_OWN] = CU_STREAM_PER_THREAD;
+	for (unsigned s = S_BLOCKING_A; s < STREAMS; s++) {
+		program.streams[s] = (CUstream)stream_new(is_blocking(s) ? BLOCKING : FREE_ORDER);
+	}
+	event_create(&program.recorded, 0);
+	for (unsigned i = 0; i < 200; i++) {
+		acts[below(sizeof(acts) / sizeof(acts[0]))](below(STREAMS));
+	}
+	place_context_destroying((CUcontext)0x1000);
+	while (driver.streams) {
+		struct stream *next = driver.streams->next;
+
+		free(driver.streams);
+		driver.streams = next;
+	}
+	driver.n_events = 0;
+}
+
+static void place_keeps_what_streams_promise(void **state) {
+	(void)state;
+	for (uint64_t seed = 1; seed <= 300; seed++) {
+		run_program(seed);
+	}
+}
+
+static int setup(void **state) {
+	(void)state;
+	driver.table.cuCtxGetCurrent = get_current;
+	driver.table.cuCtxPushCurrent_v2 = push_current;
+	driver.table.cuCtxPopCurrent_v2 = pop_current;
+	driver.table.cuEventCreate = event_create;
+	driver.table.cuEventDestroy_v2 = event_destroy;
+	driver.table.cuEventRecord = event_record;
+	driver.table.cuStreamWaitEvent = stream_wait_event;
+	driver.table.cuStreamDestroy_v2 = stream_destroy;
+	driver.table.cuStreamGetFlags = stream_get_flags;
+	driver.table.cuStreamSynchronize = stream_synchronize;
+	place_activate();
+	return 0;
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(place_keeps_what_streams_promise),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

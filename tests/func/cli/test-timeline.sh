@@ -100,7 +100,7 @@ FILENAME != "drawn" && FNR > 1 {
 			begin, end)
 		if (!seen[key]) {
 			n_missing++
-			missing = missing "\n" key
+			missing = n_missing > 20 ? missing : missing "\n" key
 		}
 	}
 }
@@ -134,6 +134,43 @@ check 'page.html#v=200000000,420000000'
 [ "$(awk '$1 == "view" { print $2, $3 }' drawn)" = "200000000 420000000" ] || { echo "the address is not followed"; failed=1; }
 awk '$1 == "view" && $7 != 0 { exit 1 }' drawn || { echo "segments are merged that are wide"; failed=1; }
 
+# Every miss in the view has its mark, at the deadline and not where the job ended.
+cat >misses.awk <<'END'
+FILENAME == "drawn" && $1 == "view" { from = $2; to = $3; left = $4; right = $5; origin = $6 }
+FILENAME == "marks" { drawn[NR_marks++] = $1 }
+FILENAME == "jobs.csv" && FNR > 1 {
+	line = $0
+	match(line, /,"[0-9,-]*",/)
+	split(substr(line, RSTART + RLENGTH), t, ",")
+	n = split(substr(line, RSTART + 2, RLENGTH - 4), parts, ",")
+	deadline = t[7] - origin
+	if (t[6] != "" && t[7] != "" && t[6] > t[7] && deadline >= from && deadline <= to) {
+		for (i = 0; i < n; i++) {
+			n_expected++
+			expected = left + (deadline - from) / (to - from) * (right - left)
+			found = 0
+			for (k = 0; k < NR_marks; k++) {
+				found += drawn[k] - expected < 0.1 && expected - drawn[k] < 0.1
+			}
+			if (!found) {
+				print "no mark at " expected " for: " line
+				bad = 1
+			}
+		}
+	}
+}
+END {
+	if (NR_marks + 0 != n_expected || !n_expected) {
+		print NR_marks + 0 " misses are marked, the trace has " n_expected + 0 " there"
+		bad = 1
+	}
+	exit bad
+}
+END
+tr '<' '\n' <dom | sed -n 's/^path class="due" d="\([^"]*\)"><*$/\1/p' | head -n 1 | tr M '\n' |
+	sed -n 's/^\([0-9.]*\) .*/\1/p' >marks
+awk -f misses.awk drawn marks jobs.csv || failed=1
+
 # Keys, as a user presses them: two steps closer, one to the right.
 sed 's|</body>||; s|</html>||' page.html >keys.html
 cat >>keys.html <<'END'
@@ -155,4 +192,36 @@ awk -f segments.awk dom >drawn
 task=$(sed -n '2s/.*,"\([a-z]*\)",.*/\1/p' jobs.csv)
 [ "$(grep -c ^seg drawn)" -lt "$(grep -c ^seg whole)" ] || { echo "task $task is not hidden"; failed=1; }
 
+# 100,000 segments: all are there, but only as many are drawn as a screen can show.
+awk '
+function whole(v) { return sprintf("%.0f", v) }
+function event(kind, time, rest) { printf "{\"event\":\"%s\",\"time_ns\":%s,%s}\n", kind, whole(time), rest }
+BEGIN {
+	t = 1000000000000
+	print "{\"event\":\"start\",\"sbeet_trace\":1,\"time_ns\":" whole(t) ",\"wall_offset_ns\":0,\"version\":\"0\",\"policy\":\"even\"}"
+	event("gpu", t, "\"before\":true,\"gpu\":0,\"name\":\"GPU\",\"n_sms\":132,\"sharing\":\"mps\"")
+	for (n = 1; n <= 50000; n++) {
+		for (k = 0; k < 2; k++) {
+			job[k] = "\"session\":" k + 1 ",\"job\":" n ",\"task\":\"task" (n + k) % 5 "\",\"pid\":1,\"gpu\":0,\"release_ns\":" \
+				whole(t) ",\"deadline_ns\":" whole(t + 700000)
+			event("job-request", t, job[k])
+		}
+		for (k = 0; k < 2; k++) {
+			job[k] = job[k] ",\"slot\":" k ",\"sms\":\"" (k ? "66-131" : "0-65") "\",\"enforcement\":\"smid\",\"granted_ns\":" \
+				whole(t + n % 7 * 10000)
+			event("job-grant", t + 100000, job[k])
+		}
+		for (k = 0; k < 2; k++) {
+			event("job-done", t + 900000, job[k] ",\"finished_ns\":" whole(t + 300000 + n * 37 % 500000))
+		}
+		t += 1000000
+	}
+}' >many.trace
+"$sbeetctl" trace export --format=csv --output=jobs.csv many.trace
+[ "$(wc -l <jobs.csv)" -eq 100001 ]
+"$sbeetctl" trace export --html --output=many.html many.trace
+check many.html
+[ "$(grep -c ^seg drawn)" -lt 5000 ] || { echo "$(grep -c ^seg drawn) segments are drawn at once"; failed=1; }
+check 'many.html#v=20000000000,20020000000'
+[ "$(grep -c ^seg drawn)" -eq 40 ] || { echo "$(grep -c ^seg drawn) of 40 segments are drawn"; failed=1; }
 exit $failed

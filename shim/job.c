@@ -182,13 +182,17 @@ static uint32_t launch_mask(struct op *op) {
 }
 
 static uint32_t op_mask(struct op *op) {
+	uint32_t mask;
+
 	if (op->launch) {
 		return launch_mask(op);
 	}
+	/* A context of the program's own has no parts: its kernels would not fit. */
+	mask = place_active() && enforce_step(op->worker->context) ? GREEN_MASK : 0;
 	if (op->traits & OP_GREEN) {
-		return WHOLE_MASK | GREEN_MASK;
+		return WHOLE_MASK | mask;
 	}
-	return op->traits & OP_WHOLE ? WHOLE_MASK : ANY_MASK;
+	return op->traits & OP_WHOLE ? WHOLE_MASK : (ANY_MASK & ~GREEN_MASK) | mask;
 }
 
 static bool find_uuid(const struct lane *lane, uint8_t uuid[PROTO_UUID_BYTES]) {
@@ -222,9 +226,6 @@ static void job_ask(struct lane *lane, struct op *op, struct conn_ask *ask) {
 	ask->release_ns = nsec_now();
 	ask->enforcement_mask =
 		env_get()->whole ? WHOLE_MASK : op_mask(op) & atomic_load(&lane->mask_wanted);
-	if (!place_active()) {
-		ask->enforcement_mask &= ~GREEN_MASK;
-	}
 	ask->sm_step = ask->enforcement_mask & GREEN_MASK ? enforce_step(op->worker->context) : 0;
 	ask->kind = op->kind;
 	ask->kernel = op->kernel;
@@ -252,6 +253,9 @@ static int open_job(struct lane *lane, struct op *op) {
 	lane->grant.partition = NULL;
 	if (given.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
 		lane->grant.partition = enforce_partition(op->worker->context, &given);
+		if (!lane->grant.partition) {
+			job_learn(lane, ~GREEN_MASK); /* what can't be had is not asked for again */
+		}
 	}
 	lane->sums = (struct job_sums){0};
 	atomic_store(&lane->granted_ns, nsec_now());

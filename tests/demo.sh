@@ -217,7 +217,11 @@ modes=$(awk '$1 == "gpu" { print $2, $3 }' "$scratch/seen")
 case $modes in
 *mps*)
 	gpu=$(printf '%s\n' "$modes" | awk '$2 == "mps" { print $1; exit }')
-	demand processes count "$gpu" "two processes side by side on GPU $gpu, each held to its number of SMs"
+	if grep -q '^pair processes .* green ' "$scratch/seen"; then
+		demand processes green "$gpu" "two processes side by side on GPU $gpu, each on exactly its SMs"
+	else # where there are no green contexts
+		demand processes count "$gpu" "two processes side by side on GPU $gpu, each held to its number of SMs"
+	fi
 	;;
 esac
 case $modes in

@@ -355,3 +355,22 @@ struct control *control_close(struct control *c) {
 	free(c);
 	return NULL;
 }
+
+int control_change(Sbeet__Control__Request *request) {
+	struct control_answer answer;
+	struct control *control;
+	char error[2048];
+	int r = control_open(&control, error, sizeof(error));
+
+	if (r == 0) {
+		r = control_call(control, request, &answer, error, sizeof(error));
+		if (r == 0) {
+			control_answer_deinit(&answer);
+		}
+		control_close(control);
+	}
+	if (r != 0) {
+		ctl_error("%s", error);
+	}
+	return r;
+}

@@ -34,6 +34,10 @@ int control_call(struct control *c, Sbeet__Control__Request *request, struct con
 		 char *error, size_t error_size);
 void control_answer_deinit(struct control_answer *a);
 
+/* Asks for a change that is answered with success or an error only, over a connection of its own.
+ * Return: an enum ctl_exit, after an error on stderr. */
+int control_change(Sbeet__Control__Request *request);
+
 /* For answers that do not end: sends @request. Return as control_open(). */
 int control_send(struct control *c, Sbeet__Control__Request *request, char *error,
 		 size_t error_size);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/output.h"
 #include "client/plot.h"
 #include "client/simulate.h"
 #include "client/sweep.h"
@@ -262,31 +263,16 @@ static void write_csv(const struct sweep *s, const struct sweep_result *result, 
 	}
 }
 
-static bool to_stdout(const char *path) {
-	return path && strcmp(path, "-") == 0;
-}
-
 /* @write into the file at @path, or standard output for "-". */
 static int save(const char *path, const struct sweep *s, const struct sweep_result *result,
 		void (*write)(const struct sweep *, const struct sweep_result *, FILE *)) {
-	bool failed = false;
-	FILE *out;
+	FILE *out = output_open(path);
 
-	if (to_stdout(path)) {
-		write(s, result, stdout);
-		return CTL_EXIT_OK; /* main() says if that went wrong */
-	}
-	out = fopen(path, "we");
-	if (out) {
-		write(s, result, out);
-		failed = ferror(out);
-		failed |= fclose(out) == EOF;
-	}
-	if (!out || failed) {
-		ctl_error("cannot write '%s': %s", path, strerror(errno));
+	if (!out) {
 		return CTL_EXIT_FAILED;
 	}
-	return CTL_EXIT_OK;
+	write(s, result, out);
+	return output_close(out, path);
 }
 
 static int report(const struct ctl *ctl, const struct sweep *s, const struct sweep_result *result) {
@@ -297,7 +283,8 @@ static int report(const struct ctl *ctl, const struct sweep *s, const struct swe
 		if (json_write(sweep_json(ctl, s, result), ctl->common.json, stdout) < 0) {
 			r = CTL_EXIT_FAILED;
 		}
-	} else if (!to_stdout(o->csv) && !to_stdout(o->plot)) {
+	} else if (!(o->csv && output_is_stdout(o->csv)) &&
+		   !(o->plot && output_is_stdout(o->plot))) {
 		r = print_matrix(ctl, s, result);
 	}
 	if (r == CTL_EXIT_OK && o->csv) {

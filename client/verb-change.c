@@ -13,25 +13,6 @@
 #include "proto/units.h"
 #include "proto/validate.h"
 
-static int perform(Sbeet__Control__Request *request) {
-	struct control_answer answer;
-	struct control *control;
-	char error[2048];
-	int r = control_open(&control, error, sizeof(error));
-
-	if (r == 0) {
-		r = control_call(control, request, &answer, error, sizeof(error));
-		if (r == 0) {
-			control_answer_deinit(&answer);
-		}
-		control_close(control);
-	}
-	if (r != 0) {
-		ctl_error("%s", error);
-	}
-	return r;
-}
-
 /* What `task set` is told: a mask of message TaskChange, and its values. */
 struct change {
 	uint32_t mask_class, mask_period, mask_deadline, mask_priority; /* 0, or the bit */
@@ -123,7 +104,7 @@ static int task_set(const struct ctl *ctl) {
 	change.priority = c->priority;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
 	request.task_change = &change;
-	return perform(&request);
+	return control_change(&request);
 }
 
 static int session_kill(const struct ctl *ctl) {
@@ -139,7 +120,7 @@ static int session_kill(const struct ctl *ctl) {
 	kill.session = (uint64_t)id;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_SESSION_KILL;
 	request.session_kill = &kill;
-	return perform(&request);
+	return control_change(&request);
 }
 
 static int drain(const struct ctl *ctl, bool resume) {
@@ -156,7 +137,7 @@ static int drain(const struct ctl *ctl, bool resume) {
 	drain.resume = resume;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_GPU_DRAIN;
 	request.gpu_drain = &drain;
-	return perform(&request);
+	return control_change(&request);
 }
 
 static int gpu_drain(const struct ctl *ctl) {

@@ -69,10 +69,6 @@ static int print(const struct ctl *ctl, const struct table_column columns[2], bo
 static int set(char *name) {
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 	Sbeet__Control__PolicyRequest wanted = SBEET__CONTROL__POLICY_REQUEST__INIT;
-	struct control_answer answer;
-	struct control *control;
-	char error[512];
-	int r;
 
 	if (!sched_policy_find(name)) {
 		struct suggest s = suggest_start(name);
@@ -84,21 +80,10 @@ static int set(char *name) {
 			  s.best ? s.best : "", s.best ? "'?" : "");
 		return CTL_EXIT_NO_OBJECT;
 	}
-	r = control_open(&control, error, sizeof(error));
-	if (r == 0) {
-		wanted.name = name;
-		request.body_case = SBEET__CONTROL__REQUEST__BODY_POLICY;
-		request.policy = &wanted;
-		r = control_call(control, &request, &answer, error, sizeof(error));
-		if (r == 0) {
-			control_answer_deinit(&answer);
-		}
-		control_close(control);
-	}
-	if (r != 0) {
-		ctl_error("%s", error);
-	}
-	return r;
+	wanted.name = name;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_POLICY;
+	request.policy = &wanted;
+	return control_change(&request);
 }
 
 static int policy(const struct ctl *ctl) {

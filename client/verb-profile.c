@@ -11,6 +11,7 @@
 #include "client/book-csv.h"
 #include "client/ctl.h"
 #include "client/options.h"
+#include "client/output.h"
 #include "client/scenario-file.h"
 #include "client/table.h"
 #include "client/verb.h"
@@ -213,28 +214,14 @@ static int profile_show(const struct ctl *ctl) {
 /* Standard output, or the file of --output. */
 static FILE *open_output(const struct ctl *ctl) {
 	const struct profile_options *o = ctl->options;
-	FILE *out = o->output ? fopen(o->output, "we") : stdout;
 
-	if (!out) {
-		ctl_error("cannot write '%s': %s", o->output, strerror(errno));
-	}
-	return out;
+	return output_open(o->output);
 }
 
-/* main() looks after standard output. */
 static int close_output(const struct ctl *ctl, FILE *out) {
 	const struct profile_options *o = ctl->options;
-	bool failed;
 
-	if (out == stdout) {
-		return CTL_EXIT_OK;
-	}
-	failed = ferror(out);
-	failed |= fclose(out) == EOF;
-	if (failed) {
-		ctl_error("cannot write '%s': %s", o->output, strerror(errno));
-	}
-	return failed ? CTL_EXIT_FAILED : CTL_EXIT_OK;
+	return output_close(out, o->output);
 }
 
 static int profile_import(const struct ctl *ctl) {

@@ -10,6 +10,7 @@
 #include "client/ctl.h"
 #include "client/kernels.h"
 #include "client/options.h"
+#include "client/output.h"
 #include "client/ptx-stats.h"
 #include "client/table.h"
 #include "client/verb.h"
@@ -247,28 +248,13 @@ static const struct kernel_unit *choose(const struct ctl *ctl, const struct kern
 
 static int write_output(const struct ctl *ctl, const struct kernels *k, const char *path) {
 	const struct kernel_unit *unit = choose(ctl, k);
-	bool to_stdout = strcmp(path, "-") == 0;
-	FILE *out;
-	int r;
+	FILE *out = unit ? output_open(path) : NULL;
 
-	if (!unit) {
-		return CTL_EXIT_FAILED;
-	}
-	out = to_stdout ? stdout : fopen(path, "we");
 	if (!out) {
-		ctl_error("cannot write '%s': %s", path, strerror(errno));
 		return CTL_EXIT_FAILED;
 	}
 	fwrite(unit->transform->ptx, 1, unit->transform->ptx_size, out);
-	if (to_stdout) {
-		return CTL_EXIT_OK; /* main() says if that went wrong */
-	}
-	r = ferror(out);
-	if (fclose(out) == EOF || r) {
-		ctl_error("cannot write '%s': %s", path, strerror(errno));
-		return CTL_EXIT_FAILED;
-	}
-	return CTL_EXIT_OK;
+	return output_close(out, path);
 }
 
 /* What stands on standard output instead of PTX. */

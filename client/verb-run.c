@@ -107,7 +107,7 @@ static const struct option run_option_table[] = {
 	{"task", 't', OPTION_REQUIRED, "NAME", "name of the task (default: the program's name)",
 	 parse_task, AT(task), "1 to 64 of A-Z a-z 0-9 . _ @ : + -, not starting with . or -"},
 	{"class", 0, OPTION_REQUIRED, "CLASS",
-	 "realtime or best-effort (default: realtime if a period or deadline is given)",
+	 "realtime or best-effort (default: by --period, --deadline)",
 	 parse_class, AT(class), "realtime or best-effort"},
 	{"period", 0, OPTION_REQUIRED, "TIME", "time between two releases: 33ms", parse_positive,
 	 AT(period), EXPECTED_TIME},

@@ -11,6 +11,7 @@
 #include "client/ctl.h"
 #include "client/gantt.h"
 #include "client/options.h"
+#include "client/output.h"
 #include "client/scenario-file.h"
 #include "client/simulate.h"
 #include "client/simulation.h"
@@ -98,7 +99,7 @@ static const struct option simulate_options[] = {
 	{"deadlines", 0, OPTION_REQUIRED, "PERCENT", "of their periods (default: 50)",
 	 parse_percent, offsetof(struct simulate_options, deadline_percent), "1 to 100"},
 	{"reference-sms", 0, OPTION_REQUIRED, "N",
-	 "utilisations are means over 1 to N SMs of the first GPU (default: its limit)", parse_sms,
+	 "utilisations are means over 1 to N SMs of GPU 0 (default: its limit)", parse_sms,
 	 offsetof(struct simulate_options, reference_sms), "1 to 256"},
 	{"without", 0, OPTION_REQUIRED, "PROFILE", "don't draw this one; may be repeated",
 	 select_parse, offsetof(struct simulate_options, without), SELECT_EXPECTED},
@@ -368,24 +369,13 @@ static int print_decisions(const struct ctl *ctl, const struct batch *b) {
 }
 
 static int draw(const struct batch *b, const char *path) {
-	bool failed;
-	FILE *out;
+	FILE *out = output_open(path);
 
-	if (strcmp(path, "-") == 0) {
-		gantt_write(&b->runs[0], &b->scenario, stdout);
-		return CTL_EXIT_OK; /* main() says if that went wrong */
-	}
-	out = fopen(path, "we");
-	if (out) {
-		gantt_write(&b->runs[0], &b->scenario, out);
-		failed = ferror(out);
-		failed |= fclose(out) == EOF;
-	}
-	if (!out || failed) {
-		ctl_error("cannot write '%s': %s", path, strerror(errno));
+	if (!out) {
 		return CTL_EXIT_FAILED;
 	}
-	return CTL_EXIT_OK;
+	gantt_write(&b->runs[0], &b->scenario, out);
+	return output_close(out, path);
 }
 
 static int report(const struct ctl *ctl, const struct batch *b) {

@@ -11,6 +11,7 @@
 
 #include "client/ctl.h"
 #include "client/options.h"
+#include "client/output.h"
 #include "client/stop.h"
 #include "client/stream.h"
 #include "client/trace-export.h"
@@ -92,7 +93,7 @@ static int finish(struct recording *r, int code) {
 
 static int record(const struct ctl *ctl) {
 	const struct record_options *o = ctl->options;
-	struct recording r = {.out = stdout, .path = ctl->args[0]};
+	struct recording r = {.path = ctl->args[0]};
 	struct stream stream;
 	char error[512];
 	int code;
@@ -103,11 +104,8 @@ static int record(const struct ctl *ctl) {
 		ctl_error("%s", error);
 		return code;
 	}
-	if (!is_standard(r.path)) {
-		r.out = fopen(r.path, "we");
-	}
+	r.out = output_open(r.path);
 	if (!r.out) {
-		ctl_error("cannot write '%s': %s", r.path, strerror(errno));
 		stream_deinit(&stream);
 		return CTL_EXIT_FAILED;
 	}
@@ -210,23 +208,18 @@ static int write_format(const struct trace *t, enum format format, const char *t
 static int write_trace(const struct trace *t, const struct export_options *o, const char *path) {
 	const char *slash = strrchr(path, '/');
 	const char *title = slash ? slash + 1 : is_standard(path) ? "standard input" : path;
-	bool standard = !o->output || is_standard(o->output);
-	FILE *out = standard ? stdout : fopen(o->output, "we");
-	bool failed;
+	FILE *out = output_open(o->output);
+	int r;
 
 	if (!out) {
-		ctl_error("cannot write '%s': %s", o->output, strerror(errno));
 		return CTL_EXIT_FAILED;
 	}
-	failed = write_format(t, o->format, title, out) < 0;
-	if (failed) {
+	r = write_format(t, o->format, title, out);
+	if (r < 0) {
 		ctl_error("cannot export the trace: out of memory");
 	}
-	if (!standard && fclose(out) == EOF && !failed) {
-		ctl_error("cannot write '%s': %s", o->output, strerror(errno));
-		failed = true;
-	}
-	return failed ? CTL_EXIT_FAILED : CTL_EXIT_OK;
+	return output_close(out, o->output) == CTL_EXIT_OK && r == 0 ? CTL_EXIT_OK
+								     : CTL_EXIT_FAILED;
 }
 
 static int export(const struct ctl *ctl) {

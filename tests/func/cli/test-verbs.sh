@@ -1,0 +1,159 @@
+#!/bin/sh
+# test-verbs.sh SBEETCTL SBEETD SCENARIO TRACE PTX: what holds for every verb that 'sbeetctl help'
+# names, whatever it does: help, wrong options, wrong arguments, a daemon that is not there, and for
+# those that read, JSON.
+set -eu
+
+sbeetctl=$1
+sbeetd=$2
+scenario=$3
+trace=$4
+ptx=$5
+scratch=$(mktemp -d)
+daemon=
+clean_up() {
+	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
+	wait
+	rm -rf "$scratch"
+}
+trap clean_up EXIT
+cd "$scratch"
+mkdir -m 700 run
+export SBEET_RUNTIME_DIR="$scratch/run" SBEET_TIMEOUT=20s
+failed=0
+wrong() {
+	echo "$*"
+	[ ! -s err ] || sed 's/^/    /' err
+	failed=1
+}
+
+# ends CODE ARGUMENT...: what it says is in out and err.
+ends() {
+	want=$1
+	shift
+	code=0
+	"$sbeetctl" "$@" >out 2>err </dev/null || code=$?
+	[ "$code" -eq "$want" ] || wrong "sbeetctl $*: exit code $code, expected $want"
+}
+
+# says TEXT: on stderr, in one line, and nothing on stdout.
+says() {
+	[ ! -s out ] || wrong "$verb: writes to stdout although it failed"
+	[ "$(wc -l <err)" -eq 1 ] || wrong "$verb: expected one line"
+	grep -q -e "^sbeetctl: .*$1" err || wrong "$verb: does not say '$1'"
+}
+
+"$sbeetctl" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z][a-z -]*[a-z]\)  .*/\1/p' >verbs
+[ "$(wc -l <verbs)" -ge 30 ] || { echo "where are the verbs?"; exit 1; }
+
+# Arguments with which a verb has all it needs; a daemon is asked about its GPU 0.
+arguments() {
+	case $1 in
+	'gpu show' | 'gpu drain' | 'gpu resume') echo 0 ;;
+	'task show') echo nobody ;;
+	'task set') echo nobody --priority 1 ;;
+	'session show' | 'session kill' | 'job explain') echo 7 ;;
+	'job show') echo 7.7 ;;
+	'trace record') echo -d 100ms recorded ;;
+	'trace export') echo "$trace" ;;
+	run) echo --require true ;;
+	ptx) echo "$ptx" ;;
+	simulate | plan) echo "$scenario" ;;
+	'profile list') echo profiles.json ;;
+	'profile show') echo profiles.json first ;;
+	'profile import') echo wcet.csv apps.csv ;;
+	'profile export') echo profiles.json wcet ;;
+	monitor) echo -d 100ms ;;
+	esac
+}
+cat >profiles.json <<'END'
+{"profiles": [{"name": "first", "on": {"card": {"points": [{"sms": 4, "worst": "2ms", "watts": 3}]}}}]}
+END
+printf 'gpu,app,sm,min_ms,max_ms\ncard,first,4,1,2\n' >wcet.csv
+printf 'app,gpu,power_dynamic_w_per_sm,ghd_ms,gdh_ms\nfirst,card,1,0,0\n' >apps.csv
+
+# Verbs that ask the daemon, and what they then end with: 0, 4 where there is no such object, 1 where
+# the screen is missing.
+asks() {
+	case $1 in
+	status | 'gpu list' | 'gpu show' | 'task list' | 'session list' | 'job list' | monitor | config | \
+		reload | 'gpu drain' | 'gpu resume' | 'trace record') echo 0 ;;
+	'task show' | 'session show' | 'job show' | 'task set' | 'session kill' | 'job explain') echo 4 ;;
+	esac
+}
+# Verbs that give JSON, with what they need.
+reads() {
+	"$sbeetctl" help "$@" | grep -q '^  -j, --json'
+}
+
+while read -r verb; do
+	# a verb may be two words, arguments are
+	# shellcheck disable=SC2046,SC2086
+	{
+		ends 0 $verb --help
+		[ ! -s err ] || wrong "$verb --help: writes to stderr"
+		head -n 1 out | grep -q -e "^Usage: sbeetctl $verb \[OPTION" || wrong "$verb --help: no usage"
+		cp out help
+		ends 0 help $verb
+		cmp -s out help || wrong "help $verb: is not what $verb --help is"
+		ends 0 --help $verb
+		cmp -s out help || wrong "--help $verb: is not what $verb --help is"
+		awk 'length > 100 { exit 1 }' help || wrong "$verb --help: a line is longer than 100"
+
+		ends 2 $verb --no-such-option $(arguments "$verb")
+		says "sbeetctl $verb --help'\|Did you mean '--"
+		ends 2 $verb --hepl $(arguments "$verb")
+		says "Did you mean '--help'"
+		ends 2 $verb --color=maybe $(arguments "$verb")
+		says 'auto, always or never'
+		if [ "$verb" != run ]; then
+			ends 2 $verb a b c d e f g h
+			says "'"
+		fi
+		if head -n 1 help | grep -q '\] [A-Z]' && [ -n "$(arguments "$verb")" ]; then
+			ends 2 $verb
+			says "$verb --help'\|needs"
+		fi
+		if [ -n "$(asks "$verb")" ]; then
+			ends 3 $verb $(arguments "$verb")
+			says 'sbeetd'
+		fi
+		if reads $verb; then
+			ends 2 $verb --json=nonsense $(arguments "$verb")
+			says 'short, pretty or off'
+		fi
+	}
+done <verbs
+
+"$sbeetd" --gpus 46,6 2>log &
+daemon=$!
+tries=0
+until "$sbeetctl" --json >/dev/null 2>&1; do
+	tries=$((tries + 1))
+	[ "$tries" -lt 200 ] || { echo "sbeetd does not answer"; cat log; exit 1; }
+	sleep 0.1
+done
+
+# json FILE: every line is an object or a list; monitor has several.
+json() {
+	[ -s "$1" ] && ! grep -q -v '^[[{].*[]}]$' "$1"
+}
+n_read=0
+while read -r verb; do
+	want=$(asks "$verb")
+	# shellcheck disable=SC2046,SC2086
+	if [ -n "$want" ]; then
+		ends "$want" $verb $(arguments "$verb")
+		[ "$want" -eq 0 ] || says '[0-9a-z]'
+	fi
+	# shellcheck disable=SC2046,SC2086
+	if reads $verb; then
+		n_read=$((n_read + 1))
+		ends "${want:-0}" $verb --json=short $(arguments "$verb")
+		[ "${want:-0}" -ne 0 ] || json out || wrong "$verb --json=short: this is no JSON: $(head -c 200 out)"
+		ends "${want:-0}" $verb --json=off $(arguments "$verb")
+		! json out || wrong "$verb --json=off: this is JSON"
+	fi
+done <verbs
+[ "$n_read" -ge 15 ] || wrong "only $n_read verbs give JSON"
+exit $failed

@@ -7,11 +7,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/core/explain.h"
 #include "daemon/core/overdue.h"
+#include "daemon/core/owners.h"
 #include "daemon/core/partition.h"
 #include "daemon/core/policy.h"
 #include "daemon/core/task.h"
@@ -35,7 +36,8 @@ struct sched {
 	sched_job_id first_waiting; /* list in order of arrival, by next and prev */
 	sched_job_id last_waiting;
 	uint64_t next_order;
-	uint64_t turn; /* of the best-effort job granted last */
+	uint64_t turn;	      /* of the best-effort job granted last */
+	struct owners owners; /* of best-effort jobs that wait */
 
 	struct explain *explain; /* owned; NULL: nobody asked */
 	uint64_t n_decisions;	 /* counted while there is one */
@@ -225,16 +227,12 @@ static void insert_waiting(struct sched *s, sched_job_id id, sched_job_id prev) 
 	}
 }
 
-/* One walk over what waits, at most. */
 static void take_turn(struct sched *s, struct sched_job *job) {
-	job->turn = s->turn;
-	for (sched_job_id id = s->last_waiting; id != SCHED_JOB_NONE; id = s->jobs[id].prev) {
-		const struct sched_job *other = &s->jobs[id];
+	sched_job_id last = owners_last(&s->owners, s->jobs, job->owner);
 
-		if (other->owner == job->owner && other->job_class == SCHED_CLASS_BEST_EFFORT) {
-			job->turn = other->turn + 1 > s->turn ? other->turn + 1 : s->turn;
-			return;
-		}
+	job->turn = s->turn;
+	if (last != SCHED_JOB_NONE && s->jobs[last].turn + 1 > s->turn) {
+		job->turn = s->jobs[last].turn + 1;
 	}
 }
 
@@ -249,6 +247,7 @@ static void add_waiting(struct sched *s, sched_job_id id) {
 		       s->jobs[prev].turn > job->turn) {
 			prev = s->jobs[prev].prev;
 		}
+		owners_add(&s->owners, s->jobs, id);
 	}
 	insert_waiting(s, id, prev);
 }
@@ -256,6 +255,9 @@ static void add_waiting(struct sched *s, sched_job_id id) {
 static void remove_waiting(struct sched *s, sched_job_id id) {
 	sched_job_id next = s->jobs[id].next, prev = s->jobs[id].prev;
 
+	if (s->jobs[id].job_class == SCHED_CLASS_BEST_EFFORT) {
+		owners_remove(&s->owners, s->jobs, id);
+	}
 	if (prev == SCHED_JOB_NONE) {
 		s->first_waiting = next;
 	} else {
@@ -429,7 +431,7 @@ static void explain_job(struct sched *s, struct sched_job *job, enum explain_rea
 	};
 
 	if (job->label) {
-		snprintf(entry.label, sizeof(entry.label), "%s", job->label);
+		strncpy(entry.label, job->label, sizeof(entry.label) - 1); /* zeros follow */
 	}
 	job->explained = explain_commit(s->explain, &entry, job->explained);
 	job->explained_in = s->n_decisions;
@@ -683,7 +685,7 @@ int sched_adopt(struct sched *s, const struct sched_job *job, sched_job_id *ret_
 }
 
 void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label) {
-	assert(sched_job(s, id));
+	assert(sched_job(s, id) && s->jobs[id].state == SCHED_JOB_RUNNING);
 	s->jobs[id].owner = owner;
 	s->jobs[id].label = label;
 }

@@ -178,10 +178,11 @@ struct sched_job {
 	nsec_t sms_end;	   /* predicted: when its SMs come free; 0: not predictable */
 	nsec_t finish;	   /* predicted: when it is complete; 0: not predictable */
 
-	uint64_t turn;		 /* among best-effort jobs: see sched_arrive() */
-	sched_job_id next, prev; /* intrusive lists of the policy, owned by sched.c */
-	uint64_t explained;	 /* number of its last entry in the explanations; 0: none */
-	uint64_t explained_in;	 /* decision in which that was written */
+	uint64_t turn;			 /* among best-effort jobs: see sched_arrive() */
+	sched_job_id next, prev;	 /* intrusive lists of the policy, owned by sched.c */
+	sched_job_id own_next, own_prev; /* of its owner's that wait: see owners.h */
+	uint64_t explained;		 /* number of its last entry in the explanations; 0: none */
+	uint64_t explained_in;		 /* decision in which that was written */
 };
 
 enum sched_action_kind {
@@ -294,7 +295,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
  */
 int sched_adopt(struct sched *s, const struct sched_job *job, sched_job_id *ret_id);
 
-/* The job is another owner's from now on, with this label. */
+/* The running job is another owner's from now on, with this label. */
 void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label);
 
 /* A job is complete, cancelled or its process dead; its SMs are free from now on. */

@@ -1,0 +1,252 @@
+/*
+ * bench-hostile.c: what a client that misbehaves does to others.
+ *
+ * Well-behaved programs take turns on GPU 1 while one process does something else to sbeetd, on GPU
+ * 0 where it needs one, so that it takes nothing of theirs but the daemon's time. Their time from
+ * request to grant is compared with that beside a process that burns as much processor as it can
+ * without sbeetd; both are measured in turns, the other one stopped. Each grant is checked: see
+ * load.h. Prints a JSON line for each kind.
+ *
+ * Usage: bench-hostile [check|KIND]      check: correctness alone, and nothing about time
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "control.pb-c.h"
+#include "load.h"
+#include "proto/limits.h"
+#include "proto/packet.h"
+
+#define VICTIMS	    10
+#define TURNS	    20
+#define TRIPS	    500 /* a turn */
+#define CHECK_TURNS 2
+#define DESCRIPTORS 4096
+#define SKIPPED	    77
+
+static uint8_t buffer[PROTO_PACKET_MAX];
+
+/* ---- what a hostile process does, again and again ---- */
+
+static size_t pack_request(uint64_t job, uint8_t *bytes) {
+	uint8_t uuid[PROTO_UUID_BYTES] = {1};
+	Sbeet__Request request = SBEET__REQUEST__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	request.job = job;
+	request.gpu_uuid.data = uuid;
+	request.gpu_uuid.len = sizeof(uuid);
+	request.enforcement_mask = BENCH_MASK;
+	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH;
+	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
+	m.request = &request;
+	return protobuf_c_message_pack(&m.base, bytes);
+}
+
+/* The processor, and the kernel's sockets, but not sbeetd. */
+static void burn(void) {
+	static int pair[2];
+	uint8_t bytes[128];
+
+	if (pair[0] == pair[1] && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0) {
+		bench_die("socketpair");
+	}
+	if (send(pair[0], bytes, pack_request(1, bytes), 0) < 0 ||
+	    recv(pair[1], buffer, sizeof(buffer), 0) < 0) {
+		bench_die("talking to myself");
+	}
+}
+
+static int reopened = -1; /* its connection; gone at times */
+
+static int connection(void) {
+	if (reopened < 0) {
+		reopened = bench_session_open();
+	}
+	return reopened;
+}
+
+/* Sends, without waiting for room; over a new connection next time if this one is closed. */
+static void throw(const uint8_t *bytes, size_t n) {
+	if (send(connection(), bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) {
+		close(reopened);
+		reopened = -1;
+	}
+}
+
+/* Every request has an answer (there is such a job already), which is never read. */
+static void never_read(void) {
+	uint8_t bytes[128];
+
+	throw(bytes, pack_request(1, bytes));
+}
+
+static void send_garbage(void) {
+	uint8_t bytes[512];
+
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		bytes[i] = (uint8_t)rand();
+	}
+	throw(bytes, sizeof(bytes));
+}
+
+/* As many requests as it may have, and more; what it is granted it keeps until the end of the
+ * round. */
+static void flood(void) {
+	static uint64_t job;
+	uint8_t bytes[128];
+
+	throw(bytes, pack_request(++job, bytes));
+	while (reopened >= 0 && recv(reopened, buffer, sizeof(buffer), MSG_DONTWAIT) > 0) {
+	}
+	if (job % (4ull * PROTO_JOBS_PER_SESSION) == 0) {
+		close(reopened);
+		reopened = -1;
+	}
+}
+
+static void come_and_go(void) {
+	close(bench_session_open());
+}
+
+/* Connects, says nothing, goes. */
+static void knock(void) {
+	char path[PROTO_PATH_MAX];
+	int fd;
+
+	packet_socket_path("shim.sock", path, sizeof(path));
+	fd = packet_connect(path, 0);
+	if (fd < 0) {
+		bench_die("connecting");
+	}
+	close(fd);
+}
+
+/* The longest answer that there is, without reading it. */
+static void ask_status(void) {
+	static int fd = -1;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__StatusRequest status = SBEET__CONTROL__STATUS_REQUEST__INIT;
+	char path[PROTO_PATH_MAX];
+
+	if (fd < 0) {
+		packet_socket_path("control.sock", path, sizeof(path));
+		fd = packet_connect(path, 0);
+		if (fd < 0) {
+			bench_die("connecting");
+		}
+	}
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_STATUS;
+	request.status = &status;
+	if (packet_send(fd, &request.base, -1) < 0) {
+		close(fd);
+		fd = -1;
+		return;
+	}
+	while (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) > 0) {
+	}
+}
+
+static const struct kind {
+	const char *name;
+	void (*act)(void);
+} kinds[] = {
+	{"never-read", never_read},   {"garbage", send_garbage}, {"flood", flood},
+	{"come-and-go", come_and_go}, {"knock", knock},		 {"status", ask_status},
+};
+
+/* ---- beside whom others work ---- */
+
+static pid_t start_acting(void (*act)(void)) {
+	pid_t pid = fork();
+
+	if (pid < 0) {
+		bench_die("fork");
+	}
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		raise(SIGSTOP);
+		for (;;) {
+			act();
+		}
+	}
+	/* It stops itself. */
+	if (waitpid(pid, NULL, WUNTRACED) != pid) {
+		bench_die("waiting for a process to stop");
+	}
+	return pid;
+}
+
+static void stop_acting(pid_t pid) {
+	int status;
+
+	kill(pid, SIGKILL);
+	if (waitpid(pid, &status, 0) != pid || WTERMSIG(status) != SIGKILL) {
+		fprintf(stderr, "bench-hostile: the hostile process has ended by itself\n");
+		exit(1);
+	}
+}
+
+static void stroll_beside(struct load *load, pid_t pid, nsec_t *times) {
+	kill(pid, SIGCONT);
+	load_stroll(load, TRIPS, times);
+	kill(pid, SIGSTOP);
+	if (waitpid(pid, NULL, WUNTRACED) != pid) {
+		bench_die("waiting for a process to stop");
+	}
+}
+
+static void print_line(const char *name, nsec_t *beside, nsec_t *calm, size_t n) {
+	nsec_t b50 = bench_quantile(beside, n, 50), c50 = bench_quantile(calm, n, 50);
+	nsec_t b99 = bench_quantile(beside, n, 99), c99 = bench_quantile(calm, n, 99);
+
+	printf("{\"bench\":\"hostile\",\"kind\":\"%s\",\"p50_us\":%.1f,\"p50_ratio\":%.2f,"
+	       "\"p99_us\":%.1f,\"p99_ratio\":%.2f,\"requests\":%zu}\n",
+	       name, (double)b50 / 1e3, (double)b50 / (double)c50, (double)b99 / 1e3,
+	       (double)b99 / (double)c99, n);
+	fflush(stdout);
+}
+
+static void run(const struct kind *kind, unsigned turns, bool check) {
+	static const char *const args[] = {"--gpus",	  "80,80", "--sharing", "mps",
+					   "--log-level", "error", NULL};
+	static nsec_t beside[TURNS * TRIPS], calm[TURNS * TRIPS];
+	pid_t hostile, burner;
+	struct load load;
+
+	load_init(&load, args, VICTIMS, 1, 2ull * turns * TRIPS, false);
+	hostile = start_acting(kind->act);
+	burner = start_acting(burn);
+	for (unsigned i = 0; i < turns; i++) {
+		stroll_beside(&load, burner, calm + (size_t)i * TRIPS);
+		stroll_beside(&load, hostile, beside + (size_t)i * TRIPS);
+	}
+	stop_acting(hostile);
+	stop_acting(burner);
+	load_deinit(&load);
+	if (!check) {
+		print_line(kind->name, beside, calm, (size_t)turns * TRIPS);
+	}
+}
+
+int main(int argc, char **argv) {
+	bool check = argc > 1 && strcmp(argv[1], "check") == 0;
+
+	if (!load_raise_limit(DESCRIPTORS)) {
+		fprintf(stderr, "bench-hostile: %d open files are too many here\n", DESCRIPTORS);
+		return SKIPPED;
+	}
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (argc < 2 || check || strcmp(argv[1], kinds[i].name) == 0) {
+			run(&kinds[i], check ? CHECK_TURNS : TURNS, check);
+		}
+	}
+	return 0;
+}

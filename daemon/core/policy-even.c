@@ -64,13 +64,14 @@ static bool find_gpu(const struct sched *s, const bool *open, const struct sched
 
 	*ret_gpu = -1;
 	for (size_t i = 0; i < sched_n_gpus(s); i++) {
-		unsigned slot, n_free = smset_count(&sched_gpu(s, i)->free);
+		unsigned slot, n_free;
 		struct smset sms;
 		bool now;
 
 		if (!open[i] || (job->gpu_wanted >= 0 && job->gpu_wanted != (int)i)) {
 			continue;
 		}
+		n_free = smset_count(&sched_gpu(s, i)->free);
 		now = find_place(s, i, job, &slot, &sms);
 		if (*ret_gpu >= 0 && (now < found || (now == found && n_free <= most))) {
 			continue;
@@ -92,7 +93,7 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 	size_t n_open = 0;
 
 	for (size_t i = 0; i < sched_n_gpus(s); i++) {
-		open[i] = !smset_empty(&sched_gpu(s, i)->free);
+		open[i] = !smset_empty(&sched_gpu(s, i)->free) && sched_any_waits(s, (int)i);
 		n_open += open[i];
 	}
 	for (id = policy_first_waiting(s); id != SCHED_JOB_NONE && n_open > 0; id = next) {
@@ -103,7 +104,8 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 		next = policy_next_waiting(s, id);
 		if (find_gpu(s, open, sched_job(s, id), &gpu, &slot, &sms)) {
 			policy_grant(s, id, (size_t)gpu, slot, &sms, now, actions);
-			if (!smset_empty(&sched_gpu(s, (size_t)gpu)->free)) {
+			if (!smset_empty(&sched_gpu(s, (size_t)gpu)->free) &&
+			    sched_any_waits(s, gpu)) {
 				continue;
 			}
 		}

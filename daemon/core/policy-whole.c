@@ -12,7 +12,8 @@
 
 struct rule {
 	bool (*before)(const struct sched *s, const struct sched_job *a, const struct sched_job *b);
-	bool at_home; /* tasks stay where sched_distribute() put them */
+	bool at_home;  /* tasks stay where sched_distribute() put them */
+	bool in_order; /* of waiting: who comes first in the walk goes first */
 };
 
 static bool may_use(const struct sched *s, const struct rule *rule, const struct sched_job *job,
@@ -91,6 +92,9 @@ static void decide(struct sched *s, const struct rule *rule, nsec_t now,
 			if (gpu >= 0) {
 				first = id;
 				place = gpu;
+				if (rule->in_order) {
+					break;
+				}
 			}
 		}
 		if (first == SCHED_JOB_NONE) {
@@ -125,25 +129,25 @@ static bool period_before(const struct sched *s, const struct sched_job *a,
 }
 
 static void decide_fcfs(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	static const struct rule rule = {waits_before, false};
+	static const struct rule rule = {waits_before, false, true};
 
 	decide(s, &rule, now, actions);
 }
 
 static void decide_rm(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	static const struct rule rule = {period_before, false};
+	static const struct rule rule = {period_before, false, false};
 
 	decide(s, &rule, now, actions);
 }
 
 static void decide_queue(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	static const struct rule rule = {policy_goes_before, false};
+	static const struct rule rule = {policy_goes_before, false, false};
 
 	decide(s, &rule, now, actions);
 }
 
 static void decide_at_home(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	static const struct rule rule = {policy_goes_before, true};
+	static const struct rule rule = {policy_goes_before, true, false};
 
 	decide(s, &rule, now, actions);
 }

@@ -36,8 +36,9 @@ struct sched {
 	sched_job_id first_waiting; /* list in order of arrival, by next and prev */
 	sched_job_id last_waiting;
 	uint64_t next_order;
-	uint64_t turn;	      /* of the best-effort job granted last */
-	struct owners owners; /* of best-effort jobs that wait */
+	uint64_t turn;			      /* of the best-effort job granted last */
+	struct owners owners;		      /* of best-effort jobs that wait */
+	size_t n_waiting[SCHED_GPUS_MAX + 1]; /* by the GPU that they need; the last: any */
 
 	struct explain *explain; /* owned; NULL: nobody asked */
 	uint64_t n_decisions;	 /* counted while there is one */
@@ -209,11 +210,17 @@ static sched_job_id take_unused(struct sched *s) {
 	return s->n_touched < s->max_jobs ? (sched_job_id)s->n_touched++ : SCHED_JOB_NONE;
 }
 
+/* How many wait for the same GPU as this job, or for any. */
+static size_t *count_of(struct sched *s, const struct sched_job *job) {
+	return &s->n_waiting[job->gpu_wanted < 0 ? SCHED_GPUS_MAX : job->gpu_wanted];
+}
+
 /* Behind @prev; SCHED_JOB_NONE: at the head. */
 static void insert_waiting(struct sched *s, sched_job_id id, sched_job_id prev) {
 	sched_job_id next = prev == SCHED_JOB_NONE ? s->first_waiting : s->jobs[prev].next;
 
 	s->jobs[id].prev = prev;
+	++*count_of(s, &s->jobs[id]);
 	s->jobs[id].next = next;
 	if (prev == SCHED_JOB_NONE) {
 		s->first_waiting = id;
@@ -258,6 +265,7 @@ static void remove_waiting(struct sched *s, sched_job_id id) {
 	if (s->jobs[id].job_class == SCHED_CLASS_BEST_EFFORT) {
 		owners_remove(&s->owners, s->jobs, id);
 	}
+	--*count_of(s, &s->jobs[id]);
 	if (prev == SCHED_JOB_NONE) {
 		s->first_waiting = next;
 	} else {
@@ -352,14 +360,8 @@ static struct sched_job *running_in(const struct sched *s, size_t gpu, size_t sl
 }
 
 bool sched_any_waits(const struct sched *s, int gpu) {
-	for (sched_job_id id = s->first_waiting; id != SCHED_JOB_NONE; id = s->jobs[id].next) {
-		int wanted = s->jobs[id].gpu_wanted;
-
-		if (gpu < 0 || wanted < 0 || wanted == gpu) {
-			return true;
-		}
-	}
-	return false;
+	return gpu < 0 ? s->first_waiting != SCHED_JOB_NONE
+		       : s->n_waiting[gpu] + s->n_waiting[SCHED_GPUS_MAX] > 0;
 }
 
 nsec_t sched_next_overrun(const struct sched *s) {
@@ -457,20 +459,32 @@ static void explain_rest(struct sched *s, nsec_t now) {
 	}
 }
 
+/* Whether anything could start, under whatever policy: else none needs to look at what waits. */
+static bool any_may_start(const struct sched *s) {
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		if (!smset_empty(&s->gpus[i].free) && sched_any_waits(s, (int)i)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions) {
-	bool drained = false;
+	bool drained = false, look = any_may_start(s);
 	int keep;
 
 	ret_actions->n = 0;
 	s->n_decisions++;
 	s->n_explained = 0;
 	explain_begin(s->explain, UINT64_MAX);
-	keep = overdue_start(s, now, ret_actions);
+	keep = look ? overdue_start(s, now, ret_actions) : -1;
 	if (keep >= 0) {
 		drained = s->gpus[keep].drained;
 		s->gpus[keep].drained = true; /* for what is decided now */
 	}
-	s->policy->decide(s, now, ret_actions);
+	if (look) {
+		s->policy->decide(s, now, ret_actions);
+	}
 	if (s->explain) {
 		explain_rest(s, now);
 	}

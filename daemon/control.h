@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "control.pb-c.h"
+#include "daemon/pace.h"
 
 struct quota_user;
 struct server;
@@ -29,6 +30,8 @@ struct control_client {
 	uid_t uid;
 	int fd; /* owned */
 	struct event readable, writable;
+	struct event resumed; /* pending: it has asked a lot, nothing is read until then */
+	struct pace pace;
 	STAILQ_HEAD(, control_packet) unsent; /* owned, charged */
 	struct subscriber *subscriber;	      /* owned; NULL: is not told what happens */
 	bool ended;

@@ -88,8 +88,7 @@ void hold_deinit(struct server *server) {
 
 void hold_watch(struct server *server) {
 	nsec_t pause = server->max_hold / 2 < LOOK_MAX ? server->max_hold / 2 : LOOK_MAX;
-	struct timeval t = {.tv_sec = (time_t)(pause / NSEC_PER_SEC),
-			    .tv_usec = (suseconds_t)(pause % NSEC_PER_SEC / NSEC_PER_USEC + 1)};
+	struct timeval t = util_timeval(pause + 1);
 
 	if (server->max_hold > 0 && engine_any_waits(server->engine) &&
 	    !event_pending(&server->hold, EV_TIMEOUT, NULL)) {

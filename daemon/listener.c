@@ -11,7 +11,8 @@
 #include "daemon/log.h"
 #include "daemon/util.h"
 
-#define ACCEPTS_PER_EVENT 16
+/* Connections between two looks at the programs: a connection costs as much as some requests. */
+#define ACCEPTS_PER_EVENT 1
 
 struct listener {
 	int fd; /* owned */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "daemon/pace.h"
+
 /* Users are few; a list is searched once a connection. */
 struct quota_user {
 	LIST_ENTRY(quota_user) link;
@@ -16,7 +18,7 @@ struct quota_user {
 	unsigned n_refs;
 	uint64_t charged[_QUOTA_KIND_N];
 	struct quota_limits limits;
-	nsec_t paid_until; /* the packets that came take their time of the rate up to here */
+	struct pace packets;
 };
 
 struct quota {
@@ -91,11 +93,7 @@ nsec_t quota_packet(struct quota_user *user, nsec_t now) {
 	if (user->limits.rate == 0) {
 		return 0;
 	}
-	if (user->paid_until + NSEC_PER_SEC < now) {
-		user->paid_until = now - NSEC_PER_SEC;
-	}
-	user->paid_until += NSEC_PER_SEC / user->limits.rate;
-	return user->paid_until > now ? user->paid_until - now : 0;
+	return pace_add(&user->packets, NSEC_PER_SEC / user->limits.rate, NSEC_PER_SEC, now);
 }
 
 int quota_charge(struct quota_user *user, enum quota_kind kind, uint64_t n) {

@@ -163,8 +163,7 @@ static void watch_overruns(struct server *server) {
 	}
 	now = nsec_now();
 	left = next > now ? next - now : 0;
-	t.tv_sec = (time_t)(left / NSEC_PER_SEC);
-	t.tv_usec = (suseconds_t)(left % NSEC_PER_SEC / NSEC_PER_USEC + 1);
+	t = util_timeval(left + 1);
 	if (event_add(&server->overrun, &t) == 0) {
 		server->overrun_at = next;
 	}

@@ -28,6 +28,10 @@
 /* Packets of one session between two looks at the others. */
 #define PACKETS_PER_EVENT 16
 
+/* A program is told what it did wrong a hundred times at once and a thousand times a second. */
+#define ERROR_COST  NSEC_PER_MSEC
+#define ERROR_BURST (100 * NSEC_PER_MSEC)
+
 #define EVENT(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 
 /* A release may lie this far back: the program was stopped or the machine busy. */
@@ -87,6 +91,7 @@ __attribute__((format(printf, 4, 0))) static void session_verror(struct session 
 				      .uid = s->cred.uid},
 		  "session %llu (pid %d, '%s'): %s", (unsigned long long)s->id, s->cred.pid,
 		  s->task.name, text);
+	s->penance = pace_add(&s->errors, ERROR_COST, ERROR_BURST, nsec_now());
 	error.code = code;
 	error.text = text;
 	error.job = job;
@@ -205,9 +210,7 @@ void session_hand_over(struct session *s) {
 
 /* From now on it has the server's drain time. Return: 0 or -ENOMEM. */
 static int begin_drain(struct session *s) {
-	nsec_t t = s->server->drain;
-	struct timeval drain = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
-				.tv_usec = (suseconds_t)(t % NSEC_PER_SEC / NSEC_PER_USEC)};
+	struct timeval drain = util_timeval(s->server->drain);
 
 	return event_add(&s->drained, &drain) < 0 ? -ENOMEM : 0;
 }
@@ -614,12 +617,15 @@ static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 	event_add(&s->readable, NULL);
 }
 
-/* Its user sends more than allowed: then nothing is read of it for a while. */
+/* Its user sends more than allowed, or it makes mistakes: then nothing is read of it for a while.
+ */
 static bool is_too_fast(struct session *s) {
 	nsec_t wait = quota_packet(s->user, nsec_now());
-	struct timeval t = {.tv_sec = (time_t)(wait / NSEC_PER_SEC),
-			    .tv_usec = (suseconds_t)(wait % NSEC_PER_SEC / NSEC_PER_USEC)};
+	struct timeval t;
 
+	wait = s->penance > wait ? s->penance : wait;
+	s->penance = 0;
+	t = util_timeval(wait);
 	if (wait == 0 || event_add(&s->resumed, &t) < 0) {
 		return false;
 	}

@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 
 #include "daemon/job.h"
+#include "daemon/pace.h"
 #include "daemon/task.h"
 
 struct quota_user;
@@ -55,6 +56,8 @@ struct session {
 	struct event readable, dead, drained;
 	bool answers_pings;
 	nsec_t pinged; /* when it was asked whether it is there, and has not answered; 0: it has */
+	struct pace errors;   /* that it was told of */
+	nsec_t penance;	      /* for the last of them nothing should be read for so long */
 	struct event resumed; /* pending: its user sends too much, nothing is read until then */
 	bool replayed;	      /* what it says now was said to the daemon before this one */
 	bool answered;	      /* something was sent since the last packet was read */

@@ -1,6 +1,6 @@
 /*
- * verb-change.c: the verbs that change what runs: `task set`, `session kill`, `gpu drain` and `gpu
- * resume`. Quiet on success; sbeetd decides who may.
+ * verb-change.c: the verbs that change what runs: `task set`, `gpu drain` and `gpu resume`. Quiet
+ * on success; sbeetd decides who may.
  */
 #include <errno.h>
 #include <string.h>
@@ -107,22 +107,6 @@ static int task_set(const struct ctl *ctl) {
 	return control_change(&request);
 }
 
-static int session_kill(const struct ctl *ctl) {
-	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
-	Sbeet__Control__SessionKill kill = SBEET__CONTROL__SESSION_KILL__INIT;
-	int64_t id;
-
-	if (units_parse_int(ctl->args[0], 1, INT64_MAX, &id) < 0) {
-		ctl_error("'%.64s' is no session: expected a number, as 'sbeetctl status' shows",
-			  ctl->args[0]);
-		return CTL_EXIT_USAGE;
-	}
-	kill.session = (uint64_t)id;
-	request.body_case = SBEET__CONTROL__REQUEST__BODY_SESSION_KILL;
-	request.session_kill = &kill;
-	return control_change(&request);
-}
-
 static int drain(const struct ctl *ctl, bool resume) {
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 	Sbeet__Control__GpuDrain drain = SBEET__CONTROL__GPU_DRAIN__INIT;
@@ -157,15 +141,6 @@ const struct verb verb_task_set = {
 	.options = set_options,
 	.options_size = sizeof(struct change),
 	.function = task_set,
-};
-
-const struct verb verb_session_kill = {
-	.name = "session kill",
-	.args = "ID",
-	.summary = "end a session: its program goes on unmanaged",
-	.min_args = 1,
-	.max_args = 1,
-	.function = session_kill,
 };
 
 const struct verb verb_gpu_drain = {

@@ -12,6 +12,7 @@
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
+#include "daemon/mps.h"
 #include "daemon/reload.h"
 #include "daemon/server.h"
 #include "daemon/session-task.h"
@@ -28,16 +29,21 @@ static bool may_change(const struct control_client *client, const struct session
 	return client->uid == s->cred.uid || admin_may(client);
 }
 
-static void send_done(struct control_client *client, uint32_t id, uint32_t changed) {
-	Sbeet__Control__Done done = SBEET__CONTROL__DONE__INIT;
+static void reply_done(struct control_client *client, uint32_t id, Sbeet__Control__Done *done) {
 	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
 
-	done.changed = changed;
 	reply.id = id;
 	reply.last = true;
 	reply.body_case = SBEET__CONTROL__REPLY__BODY_DONE;
-	reply.done = &done;
+	reply.done = done;
 	control_client_send(client, &reply);
+}
+
+static void send_done(struct control_client *client, uint32_t id, uint32_t changed) {
+	Sbeet__Control__Done done = SBEET__CONTROL__DONE__INIT;
+
+	done.changed = changed;
+	reply_done(client, id, &done);
 }
 
 __attribute__((format(printf, 4, 5))) static void refuse(struct control_client *client, uint32_t id,
@@ -277,6 +283,76 @@ void admin_change_task(struct control_client *client, const Sbeet__Control__Requ
 	send_done(client, request->id, n_changed);
 }
 
+/* The answer to a question that prepared the end of a program. */
+static void send_terminated(struct control_client *client, uint32_t id, uint32_t pid, bool done,
+			    const char *note) {
+	Sbeet__Control__Done body = SBEET__CONTROL__DONE__INIT;
+
+	body.changed = done;
+	body.pid = pid;
+	body.note = (char *)note;
+	reply_done(client, id, &body);
+}
+
+static void on_terminated(void *userdata, bool terminated, const char *why) {
+	struct control_client *client = userdata;
+	uint32_t pid = client->kill_pid;
+	char note[PROTO_TEXT_MAX] = "";
+
+	client->kill_pid = 0;
+	if (terminated) {
+		log_info("MPS has ended its client %u", pid);
+	} else if (!strstr(why, "is no client")) {
+		snprintf(
+			note, sizeof(note),
+			"MPS did not end process %u as its client (%s): others on its GPU may fail "
+			"with it",
+			pid, why);
+		log_warning("%s", note);
+	}
+	send_terminated(client, client->kill_id, pid, terminated, note);
+}
+
+/* Whether a GPU that it may have contexts on is shared by MPS. */
+static bool is_shared(const struct session *s) {
+	const struct inventory *inventory = s->server->inventory;
+
+	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
+		if (inventory_gpu(inventory, i)->sharing == SCHED_SHARING_MPS &&
+		    (s->gpus == 0 || s->gpus & BIT(i))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void terminate(struct control_client *client, uint32_t id, const struct session *s) {
+	uint32_t pid = (uint32_t)s->cred.pid;
+	char note[PROTO_TEXT_MAX];
+	int r;
+
+	if (!is_shared(s)) {
+		send_terminated(client, id, pid, false, "");
+		return;
+	}
+	if (client->kill_pid) {
+		refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+		       "this connection waits for the end of another program");
+		return;
+	}
+	r = mps_terminate(client->server->mps, s->cred.pid, on_terminated, client);
+	if (r == 0) {
+		client->kill_pid = pid;
+		client->kill_id = id;
+		return;
+	}
+	snprintf(note, sizeof(note),
+		 "MPS can't be asked to end process %u as its client (%s): others on its GPU may "
+		 "fail with it",
+		 pid, r == -EAGAIN ? "too many are ending" : "no control daemon answers");
+	send_terminated(client, id, pid, false, note);
+}
+
 void admin_kill_session(struct control_client *client, const Sbeet__Control__Request *request) {
 	uint64_t id = request->session_kill->session;
 	struct session *s;
@@ -289,22 +365,27 @@ void admin_kill_session(struct control_client *client, const Sbeet__Control__Req
 	if (!s) {
 		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
 		       "there is no session %llu", (unsigned long long)id);
-	} else if (!may_change(client, s)) {
+		return;
+	}
+	if (!may_change(client, s)) {
 		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
 		       "session %llu is another user's: only admins may end it",
 		       (unsigned long long)id);
-	} else {
-		log_event(LOG_LEVEL_INFO,
-			  &(struct log_about){.id = LOG_ID_CHANGE,
-					      .task = s->task.name,
-					      .gpu = -1,
-					      .uid = client->uid},
-			  "Session %llu (pid %d, '%s') is ended by user %u", (unsigned long long)id,
-			  s->cred.pid, s->task.name, client->uid);
-		session_dismiss(s, "an administrator or its user ended the session");
-		server_decide(client->server);
-		send_done(client, request->id, 1);
+		return;
 	}
+	log_event(LOG_LEVEL_INFO,
+		  &(struct log_about){
+			  .id = LOG_ID_CHANGE, .task = s->task.name, .gpu = -1, .uid = client->uid},
+		  "Session %llu (pid %d, '%s') is ended by user %u%s", (unsigned long long)id,
+		  s->cred.pid, s->task.name, client->uid,
+		  request->session_kill->terminate ? ", and its program" : "");
+	if (request->session_kill->terminate) {
+		terminate(client, request->id, s);
+		return;
+	}
+	session_dismiss(s, "an administrator or its user ended the session");
+	server_decide(client->server);
+	send_done(client, request->id, 1);
 }
 
 void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Request *request) {

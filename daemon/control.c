@@ -64,6 +64,7 @@ void control_client_end(struct control_client *client) {
 		event_del(&client->resumed);
 		event_del(&client->writable);
 		client->subscriber = subscriber_free(client->subscriber);
+		mps_forget(client->server->mps, client);
 		server_client_ended(client->server, client);
 	}
 }

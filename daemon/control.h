@@ -35,6 +35,10 @@ struct control_client {
 	STAILQ_HEAD(, control_packet) unsent; /* owned, charged */
 	struct subscriber *subscriber;	      /* owned; NULL: is not told what happens */
 	bool ended;
+
+	/* A question that waits for MPS: its session's process, and its id; pid 0: there is none.
+	 */
+	uint32_t kill_pid, kill_id;
 };
 
 TAILQ_HEAD(control_list, control_client);

@@ -179,6 +179,7 @@ int inventory_new_fixed(struct inventory **ret, const unsigned *sms, size_t n,
 		snprintf(gpu->name, sizeof(gpu->name), "fixed");
 		gpu->n_sms = sms[i];
 		gpu->sharing = sharing_of(inventory, i, -1);
+		gpu->fixed = true;
 	}
 	*ret = inventory;
 	return 0;
@@ -321,6 +322,7 @@ static void take_list(struct inventory *inventory, const struct worker *w) {
 		gpu->memory_bytes = from->memory_bytes;
 		gpu->power_limit_mw = from->power_limit_mw;
 		gpu->sharing = sharing_of(inventory, i, from->simulated_sharing);
+		gpu->simulated = from->simulated_sharing >= 0;
 		inventory->first_energy_mj[i] = w->readings[i].energy_mj;
 	}
 }

@@ -20,7 +20,8 @@ struct inventory_gpu {
 	char name[96];
 	unsigned n_sms;
 	enum sched_sharing sharing;
-	unsigned green_step; /* SMs in the smallest green context; 0: none can be made */
+	bool simulated, fixed; /* of simgpu; not of NVML at all, but named by its SMs */
+	unsigned green_step;   /* SMs in the smallest green context; 0: none can be made */
 	uint64_t memory_bytes;
 	uint64_t power_limit_mw; /* 0: not known */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "daemon/gpu-lock.h"
 #include "daemon/inventory.h"
 #include "daemon/learn-store.h"
 #include "daemon/ledger.h"
@@ -31,6 +32,8 @@ struct daemon {
 	struct runtime *runtime;
 	struct mps *mps;
 	struct inventory *inventory;
+	int gpu_locks[SCHED_GPUS_MAX]; /* owned; n of them */
+	size_t n_gpu_locks;
 	struct profiles *profiles;
 	struct learn_store *learn; /* NULL: off */
 	struct ledger *ledger;
@@ -163,6 +166,37 @@ static int start_learning(struct daemon *d) {
 	return 0;
 }
 
+/* Two that grant one GPU would each believe in SMs that the other one gives away. Where there can
+ * be no lock, one alone is believed to be there. Return: 0, or -EBUSY, logged. */
+static int lock_gpus(struct daemon *d) {
+	const char *simulated = getenv("SIMGPU_DIR"), *real = getenv("SBEET_LOCK_DIR");
+
+	for (size_t i = 0; i < inventory_n_gpus(d->inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(d->inventory, i);
+		const char *directory = gpu->simulated	? simulated
+					: real && *real ? real
+							: GPU_LOCK_DIRECTORY;
+		char why[PROTO_TEXT_MAX];
+		int fd;
+
+		if (gpu->fixed || !directory) {
+			continue;
+		}
+		fd = gpu_lock(directory, gpu->uuid, why, sizeof(why));
+		if (fd == -EBUSY) {
+			log_error("GPU %zu: %s; stop that one, or this one", i, why);
+			return fd;
+		}
+		if (fd < 0) {
+			log_warning("GPU %zu: %s; a second sbeetd on it would go unnoticed", i,
+				    why);
+			continue;
+		}
+		d->gpu_locks[d->n_gpu_locks++] = fd;
+	}
+	return 0;
+}
+
 static void on_inventory(void *userdata, int error, const char *why) {
 	struct daemon *d = userdata;
 	size_t n = inventory_n_gpus(d->inventory);
@@ -179,6 +213,11 @@ static void on_inventory(void *userdata, int error, const char *why) {
 
 		log_info("GPU %zu: %s, %u SMs, %s", i, gpu->name, gpu->n_sms,
 			 gpu->sharing == SCHED_SHARING_MPS ? "mps" : "exclusive");
+	}
+	if (lock_gpus(d) < 0) {
+		d->failed = true;
+		event_base_loopbreak(d->base);
+		return;
 	}
 	r = profiles_lay_out(d->profiles, d->inventory, warn);
 	if (r == 0) {
@@ -337,6 +376,9 @@ static void stop(struct daemon *d) {
 	ledger_free(d->ledger);
 	mps_free(d->mps, d->in_use);
 	inventory_free(d->inventory);
+	while (d->n_gpu_locks > 0) {
+		close(d->gpu_locks[--d->n_gpu_locks]);
+	}
 	profiles_free(d->profiles);
 	for (size_t i = 0; i < 3; i++) {
 		if (d->signals[i]) {

@@ -514,7 +514,7 @@ int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t si
 	case SBEET__CONTROL__REPLY__BODY_EXPLANATION:
 		return check_explanation(why, m->explanation);
 	case SBEET__CONTROL__REPLY__BODY_DONE:
-		return 0;
+		return check_text(why, "note", m->done->note, PROTO_TEXT_MAX);
 	case SBEET__CONTROL__REPLY__BODY_CONFIG:
 		return check_config(why, m->config);
 	case SBEET__CONTROL__REPLY__BODY_EVENTS:

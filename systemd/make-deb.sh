@@ -52,7 +52,7 @@ cat >"$root/DEBIAN/prerm" <<'END'
 #!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]; then
-	systemctl --no-reload disable --now sbeetd.service sbeetd.socket sbeetd-control.socket || true
+	systemctl --no-reload disable --now sbeetd.service sbeetd.socket sbeetd-control.socket sbeet-mps.service || true
 fi
 END
 cat >"$root/DEBIAN/postrm" <<'END'

@@ -44,6 +44,43 @@ program-killed-between-jobs)
 	until_true "nothing runs" status_is busy "" -eq 0
 	kill -9 "$pid"
 	;;
+program-ended-by-sbeetctl)
+	# In the middle of its kernel, beside another: MPS ends it as a client, so the other goes on.
+	export SIMGPU=16:mps SIMGPU_FAULTS=spread CUDA_MPS_PIPE_DIRECTORY="$scratch/mps"
+	export PATH="$SBEET_BUILD/tests/simgpu/mps:$PATH"
+	nvidia-cuda-mps-control -f >"$scratch/mps.log" 2>&1 &
+	started="$started $!"
+	until_true "MPS answers" eval "echo get_server_list | nvidia-cuda-mps-control"
+	start_daemon --policy even
+	start victim "$apps/lanes" --lanes 1 --rounds 100000000 --frames 1 --json
+	victim=$pid
+	until_true "its job runs" status_is running victim -eq 1
+	start neighbour "$apps/vecadd" --frames 120 --json
+	neighbour=$pid
+	until_true "another runs beside it" status_is running neighbour -eq 1
+	"$ctl" status | grep -q '^MPS up' || fail "status does not show MPS"
+	session=$("$ctl" session list --no-legend --columns id,pid | awk -v pid="$victim" '$2 == pid { print $1 }')
+	[ -n "$session" ] || fail "the victim's session is not listed"
+	"$ctl" session kill "$session" >"$scratch/kill.out" 2>&1 || fail "session kill: exit code $?"
+	[ -s "$scratch/kill.out" ] && fail "session kill has something to complain about"
+	wait "$victim" && fail "the victim has ended well"
+	ended_well neighbour "$neighbour"
+	grep -q "MPS has ended its client $victim" "$scratch/sbeetd.log" || fail "MPS was not asked"
+	;;
+program-killed-beside-another)
+	# What sbeetctl is for: as measured, such a death reaches the neighbour, who is told by CUDA.
+	export SIMGPU=16:mps SIMGPU_FAULTS=spread
+	start_daemon --policy even
+	start victim "$apps/lanes" --lanes 1 --rounds 100000000 --frames 1 --json
+	victim=$pid
+	until_true "its job runs" status_is running victim -eq 1
+	start neighbour "$apps/lanes" --lanes 1 --rounds 100000000 --frames 1 --json
+	neighbour=$pid
+	until_true "another runs beside it" status_is running neighbour -eq 1
+	kill -9 "$victim"
+	wait "$neighbour" && fail "the neighbour has not noticed"
+	grep -q "another client of MPS died" "$scratch/neighbour.err" || fail "nobody says why"
+	;;
 program-killed-again-and-again)
 	export SIMGPU=16:mps
 	start_daemon --policy even

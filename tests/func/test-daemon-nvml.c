@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/units.h"
@@ -68,6 +69,26 @@ static void daemon_reads_power_only_when_asked(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Wherever the second one has its sockets. What a dead one left behind keeps nobody out. */
+static void one_daemon_a_gpu(void **state) {
+	char other[80], first[sizeof(harness.directory)], errors[2048];
+
+	harness_start(&harness, automatic);
+	status_free(status_get());
+	snprintf(first, sizeof(first), "%s", harness.directory);
+	snprintf(other, sizeof(other), "%s/other", first);
+	assert_int_equal(mkdir(other, 0700), 0);
+	setenv("SBEET_RUNTIME_DIR", other, 1);
+	assert_int_equal(harness_run(&harness, automatic, errors, sizeof(errors)), 1);
+	assert_non_null(strstr(errors, "another sbeetd has it (pid "));
+	setenv("SBEET_RUNTIME_DIR", first, 1);
+	status_free(status_get()); /* the first one has not noticed */
+	assert_int_equal(harness_stop(&harness, SIGKILL), 128 + SIGKILL);
+	harness_start(&harness, automatic);
+	status_free(status_get());
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void daemon_runs_without_nvml(void **state) {
 	Sbeet__Control__Status *status;
 	struct shim s;
@@ -90,6 +111,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(daemon_lists_gpus_of_nvml),
 		CASE(daemon_reads_power_only_when_asked),
+		CASE(one_daemon_a_gpu),
 		CASE(daemon_runs_without_nvml),
 	};
 

@@ -91,6 +91,7 @@ static const struct field fields[] = {
 	{"predicted_finish_ns", FIELD_NUMBER, FIELD(predicted_finish), IN_GRANTED,
 	 PROTO_TIME_MAX_NS},
 	{"finished_ns", FIELD_NUMBER, FIELD(finished), IN_ENDS, PROTO_TIME_MAX_NS},
+	{"launched_ns", FIELD_NUMBER, FIELD(launched), IN(JOB_DONE), PROTO_TIME_MAX_NS},
 	{"launches", FIELD_NUMBER, FIELD(launches), IN_ENDS, INT64_MAX},
 };
 
@@ -136,6 +137,7 @@ int event_from_wire(const Sbeet__Control__Event *m, struct event *ret) {
 		.release = m->release_ns,
 		.granted = m->granted_ns,
 		.finished = m->finished_ns,
+		.launched = m->launched_ns,
 		.predicted_finish = m->predicted_finish_ns,
 		.deadline = m->deadline_ns,
 		.launches = m->launches,

@@ -60,6 +60,7 @@ struct event {
 	struct smset sms;
 	Sbeet__Enforcement enforcement;
 	nsec_t release, granted, finished, predicted_finish;
+	nsec_t launched; /* the first kernel; 0: not known */
 	nsec_t deadline; /* of jobs absolute, of sessions relative */
 	uint64_t launches;
 

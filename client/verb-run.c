@@ -23,7 +23,7 @@
 
 /* Checked text as it was typed: the shim reads the same forms from its environment. */
 struct run_options {
-	const char *task, *class, *period, *deadline, *offset, *priority, *scope, *log;
+	const char *task, *class, *period, *deadline, *offset, *priority, *scope, *log, *max_sms;
 	const char *shim;
 	bool whole;
 	bool require;
@@ -40,6 +40,7 @@ static const struct {
 	{"SBEET_DEADLINE", offsetof(struct run_options, deadline)},
 	{"SBEET_OFFSET", offsetof(struct run_options, offset)},
 	{"SBEET_PRIORITY", offsetof(struct run_options, priority)},
+	{"SBEET_MAX_SMS", offsetof(struct run_options, max_sms)},
 	{"SBEET_SCOPE", offsetof(struct run_options, scope)},
 	{"SBEET_LOG", offsetof(struct run_options, log)},
 };
@@ -77,6 +78,12 @@ static int parse_priority(const char *text, void *target) {
 
 	return keep(text, target,
 		    units_parse_int(text, PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX, &n));
+}
+
+static int parse_max_sms(const char *text, void *target) {
+	int64_t n;
+
+	return keep(text, target, units_parse_int(text, 1, PROTO_SMS_MAX, &n));
 }
 
 static int one_of(const char *text, void *target, const char *const *names) {
@@ -117,6 +124,9 @@ static const struct option run_option_table[] = {
 	 parse_offset, AT(offset), "a time with a unit, such as 5ms, at most a day"},
 	{"priority", 0, OPTION_REQUIRED, "N", "-1000 to 1000, higher is more urgent (default: 0)",
 	 parse_priority, AT(priority), "a whole number from -1000 to 1000"},
+	{"max-sms", 0, OPTION_REQUIRED, "N",
+	 "the most SMs for a job, where it can be divided", parse_max_sms, AT(max_sms),
+	 "a whole number from 1 to 256"},
 	{"scope", 0, OPTION_REQUIRED, "SCOPE", "who shares a job: process or thread", parse_scope,
 	 AT(scope), "process or thread"},
 	{"whole", 0, OPTION_FLAG, NULL, "give its jobs whole GPUs only; no kernel is rewritten",

@@ -29,6 +29,7 @@ struct verb {
 };
 
 extern const struct verb verb_config;
+extern const struct verb verb_gpu_calibrate;
 extern const struct verb verb_gpu_drain;
 extern const struct verb verb_gpu_resume;
 extern const struct verb verb_gpu_list;
@@ -43,6 +44,7 @@ extern const struct verb verb_policy;
 extern const struct verb verb_profile_export;
 extern const struct verb verb_profile_import;
 extern const struct verb verb_profile_list;
+extern const struct verb verb_profile_run;
 extern const struct verb verb_profile_show;
 extern const struct verb verb_ptx;
 extern const struct verb verb_reload;

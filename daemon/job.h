@@ -55,6 +55,7 @@ struct job {
 	uint64_t sequence;
 
 	uint64_t launches; /* recorded so far */
+	nsec_t launched;   /* when the first one was, of those; 0: none yet */
 	bool unconfined;   /* one of them could not be kept to its part of the GPU */
 	bool inherited;	   /* granted by the daemon before this one */
 };

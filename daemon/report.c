@@ -112,6 +112,7 @@ void report_job_done(const struct job *job, nsec_t finished, uint64_t launches) 
 	event.kind = KIND(JOB_DONE);
 	event.time = nsec_now();
 	event.finished = finished;
+	event.launched = job->launched;
 	event.launches = launches;
 	feed_write(feed, &event);
 	if (event.deadline && finished > event.deadline) {

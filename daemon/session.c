@@ -489,6 +489,9 @@ static void handle_ops(struct session *s, const Sbeet__ToDaemon *packet) {
 		if (op->kind == SBEET__OP_KIND__OP_KIND_LAUNCH ||
 		    op->kind == SBEET__OP_KIND__OP_KIND_GRAPH) {
 			job->unconfined |= op->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+			if (!job->launched || op->time_ns < job->launched) {
+				job->launched = op->time_ns;
+			}
 		}
 	}
 }

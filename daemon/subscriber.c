@@ -69,6 +69,7 @@ static void batch_add(struct batch *b, const struct feed_event *event) {
 	m->release_ns = e->release;
 	m->deadline_ns = e->deadline;
 	m->granted_ns = e->granted;
+	m->launched_ns = e->launched;
 	m->finished_ns = e->finished;
 	m->predicted_finish_ns = e->predicted_finish;
 	m->launches = e->launches;

@@ -202,6 +202,9 @@ void taskfile_apply(const struct taskfile *t, struct task *task) {
 		task->gpu = number(t, TASKFILE_GPU);
 	}
 	if (t->values[TASKFILE_MAX_SMS].set) {
-		task->max_sms = (unsigned)number(t, TASKFILE_MAX_SMS);
+		unsigned most = (unsigned)number(t, TASKFILE_MAX_SMS);
+
+		/* A program may want less than it may have. */
+		task->max_sms = task->max_sms > 0 && task->max_sms < most ? task->max_sms : most;
 	}
 }

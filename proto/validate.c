@@ -204,7 +204,7 @@ static int check_task(struct why why, const Sbeet__TaskSpec *t) {
 		return bad(why, "priority is %d, expected %d to %d", t->priority,
 			   PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX);
 	}
-	return 0;
+	return check_most(why, "max_sms", t->max_sms, PROTO_SMS_MAX);
 }
 
 static int check_held(struct why why, const Sbeet__Held *m) {

@@ -83,7 +83,7 @@ static void read_require(void) {
 static void read_task(void) {
 	static const char *const classes[] = {"best-effort", "realtime"};
 	const char *text = find("SBEET_TASK");
-	int64_t priority = 0;
+	int64_t priority = 0, max_sms = 0;
 
 	if (text && validate_name(text) < 0) {
 		complain("SBEET_TASK", text,
@@ -101,6 +101,12 @@ static void read_task(void) {
 		complain("SBEET_PRIORITY", text, "a whole number from -1000 to 1000");
 	}
 	env.priority = (int)priority;
+	text = find("SBEET_MAX_SMS");
+	if (text && units_parse_int(text, 1, PROTO_SMS_MAX, &max_sms) < 0) {
+		complain("SBEET_MAX_SMS", text, "a number of SMs from 1 to 256");
+		max_sms = 0;
+	}
+	env.max_sms = (unsigned)max_sms;
 }
 
 static void read_all(void) {

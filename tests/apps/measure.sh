@@ -1,0 +1,123 @@
+#!/bin/sh
+# sbeetctl profile run and gpu calibrate on a simulated GPU, whose times and power are known.
+#
+# usage: measure.sh calibrate|profile|resume|failures
+#
+# The GPU's clock is so slow that kernels take tenths of a second: times are the model's, whatever this
+# machine does meanwhile. matmul --size 96 has 36 blocks that are all alike, so 2, 3 and 6 SMs are busy
+# to the end of each kernel, as the model of power wants it.
+. "$(dirname "$0")/lib.sh"
+
+export SIMGPU=t400@100khz:mps
+load="$apps/matmul --size 96"
+
+# FILE KEY: the number of this key in a JSON file with a line for each.
+number_of() {
+	sed -n "s/.*\"$2\": *\"\{0,1\}\([0-9.]*\).*/\1/p" "$1" | head -n 1
+}
+
+# WHAT VALUE TRUTH PER_CENT
+is_near() {
+	awk "BEGIN { d = $2 - $3; exit !(d * d <= ($3 * $4 / 100) ^ 2) }" ||
+		fail "$1 is $2, more than $4 % from $3"
+	say "$1: $2 (within $4 % of $3)"
+}
+
+# The shortest time on so many SMs in a profile, in ms.
+best_on() { # FILE SMS
+	awk -v want="$2," '$1 == "\"sms\":" { sms = $2 }
+		$1 == "\"best\":" && sms == want { gsub(/[",]/, "", $2); print $2 }' "$1" |
+		sed -n 's/ms$//p'
+}
+
+# MESSAGE EXIT-CODE OPTIONS... -- PROGRAM...: profile run ends so.
+fails_with() {
+	message=$1
+	wanted=$2
+	shift 2
+	"$ctl" profile run --task t --power-time 100ms "$@" >"$scratch/run.out" 2>"$scratch/run.err"
+	code=$?
+	[ "$code" -eq "$wanted" ] || fail "$*: exit code $code, expected $wanted"
+	grep -q "$message" "$scratch/run.err" || fail "$*: says nothing of '$message'"
+	[ ! -s "$scratch/run.out" ] || fail "$*: there is a result"
+}
+
+case $1 in
+calibrate)
+	start_daemon --policy fcfs
+	# shellcheck disable=SC2086 # words
+	"$ctl" gpu calibrate --sms 2,3,6 --runs 3 --json=pretty -o "$scratch/gpu.json" -- $load --frames 4 \
+		>"$scratch/model.out" 2>"$scratch/model.err" || fail "not calibrated"
+	# What tests/simgpu/config.c gives this GPU.
+	is_near "static power" "$(number_of "$scratch/gpu.json" static_w)" 8 5
+	is_near "power of an unused SM" "$(number_of "$scratch/gpu.json" idle_w_per_sm)" 0.652 5
+	is_near "power of a busy SM" "$(number_of "$scratch/model.out" load_w_per_sm)" 0.81 5
+	[ ! -e "$scratch/gpu.json.part" ] || fail "what was kept meanwhile is still there"
+	stop_daemon
+	mkdir "$scratch/profiles"
+	mv "$scratch/gpu.json" "$scratch/profiles"
+	start_daemon --profile-dir "$scratch/profiles"
+	grep -q "ignoring" "$scratch/sbeetd.log" && fail "sbeetd can't read what was written"
+	;;
+profile)
+	start_daemon --policy fcfs
+	# shellcheck disable=SC2086 # words
+	"$ctl" profile run --task mm --sms 2,3,6 --runs 4 --idle-w-per-sm 0.652 --power-time 1s \
+		-o "$scratch/mm.json" -- $load --frames 5 >"$scratch/mm.out" 2>"$scratch/mm.err" ||
+		fail "not measured"
+	grep -q "^  *2  " "$scratch/mm.out" && grep -q "m_opt" "$scratch/mm.out" || fail "no table"
+	for sms in 2 3 6; do
+		# By the program's own clock, in a run of its own.
+		# shellcheck disable=SC2086 # words
+		"$ctl" run --task alone --max-sms $sms -- $load --frames 3 --json >"$scratch/own.out" ||
+			fail "the program can't be run on $sms SMs"
+		ns=$(sed -n 's/.*"elapsed_ns":\([0-9]*\).*/\1/p' "$scratch/own.out")
+		is_near "ms on $sms SMs" "$(best_on "$scratch/mm.json" $sms)" $((ns / 3000000)) 10
+	done
+	"$ctl" profile show "$scratch/mm.json" mm >"$scratch/show.out" || fail "the profile can't be read"
+	;;
+resume)
+	start_daemon --policy fcfs
+	command="$ctl profile run --task mm --sms 2,3,6 --runs 3 --power-time 1s -o $scratch/mm.json -- $load"
+	$command --frames 4 >"$scratch/1.out" 2>"$scratch/1.err" &
+	pid=$!
+	started="$started $pid"
+	until_true "one number of SMs is measured" test -e "$scratch/mm.json.part"
+	kill -TERM $pid
+	wait $pid && fail "an interrupted run ends well"
+	[ ! -e "$scratch/mm.json" ] || fail "an interrupted run has a result"
+	# its copy comes before
+	first=$(sed -n 's/.*"min_ns": \([0-9]*\).*/\1/p' "$scratch/mm.json.part" | sed -n 2p)
+	$command --frames 3 2>"$scratch/other.err" && fail "another program goes on"
+	grep -q "of another run" "$scratch/other.err" || fail "it is not said why"
+	$command --frames 4 >"$scratch/2.out" 2>"$scratch/2.err" || fail "it does not go on"
+	grep -q "going on" "$scratch/2.err" || fail "it does not say that it goes on"
+	[ ! -e "$scratch/mm.json.part" ] || fail "what was kept meanwhile is still there"
+	[ "$(grep -c '"sms"' "$scratch/mm.json")" -eq 3 ] || fail "there are not three points"
+	[ -n "$(best_on "$scratch/mm.json" 6)" ] || fail "the last point is missing"
+	# all digits: the first point was not measured again
+	is_near "the first point" "$(best_on "$scratch/mm.json" 2)" "$(echo "$first" | awk '{ printf "%.6f", $1 / 1e6 }')" 0.0001
+	;;
+failures)
+	start_daemon --policy fcfs
+	fails_with "failed with exit code 3" 1 --sms 3 -- sh -c 'exit 3'
+	fails_with "ended by signal 9" 1 --sms 3 -- sh -c 'kill -9 $$'
+	fails_with "cannot find the program" 127 --sms 3 -- "$scratch/nothing"
+	fails_with "has no GPU job" 1 --sms 3 -- true
+	fails_with "time limit" 6 --sms 3 --time-limit 500ms -- sleep 1000
+	fails_with "cannot be confined" 1 --sms 3 --runs 1 -- "$apps/stubborn" --frames 2
+	fails_with "has 6 SMs" 2 --sms 7 -- true
+	fails_with "expected rising numbers" 2 --sms 3,2 -- true
+	fails_with "there is no GPU 1" 4 --gpu 1 -- true
+	fails_with "no program of task 'x' runs" 4 --beside x -- true
+	"$ctl" policy even || fail "the policy can't be set"
+	fails_with "3 SMs where 6 were asked for, under policy 'even'" 1 --sms 6 --runs 1 -- \
+		"$apps/vecadd" --size 4096 --frames 2
+	;;
+*)
+	fail "no such case: $1"
+	;;
+esac
+all_is_free
+stop_daemon
+say "ok"

@@ -5,7 +5,9 @@
  * Both are measured in turns of a few hundred round trips, so that what else the machine does hits
  * both alike, and with the processes pinned in the same way: on one CPU, where every instruction of
  * the other side counts, and on two, where waking the other CPU counts most. Between two requests
- * the daemon has dealt with the end of the job before. Prints one line of JSON a placement.
+ * the daemon has dealt with the end of the job before. Then from the end of a job to the Grant of
+ * one that waits for its SMs: an upper bound of when they are in the daemon's hands again. Prints
+ * two lines of JSON a placement.
  *
  * Usage: bench-grant [ROUND_TRIPS]
  */
@@ -49,10 +51,18 @@ static size_t pack_request(uint64_t job, uint8_t *bytes) {
 	return protobuf_c_message_pack(&m.base, bytes);
 }
 
+/* Until the other side has taken what was sent. */
+static void wait_until_read(int fd) {
+	int unread;
+
+	while (ioctl(fd, SIOCOUTQ, &unread) == 0 && unread > 0) {
+		sched_yield();
+	}
+}
+
 static void send_done(int fd, uint64_t job) {
 	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	int unread;
 
 	done.job = job;
 	done.launches = 1;
@@ -61,9 +71,7 @@ static void send_done(int fd, uint64_t job) {
 	if (packet_send(fd, &m.base, -1) < 0) {
 		bench_die("send");
 	}
-	while (ioctl(fd, SIOCOUTQ, &unread) == 0 && unread > 0) {
-		sched_yield();
-	}
+	wait_until_read(fd);
 }
 
 /* One round trip. Returns the time; the answer's length in @ret_n. */
@@ -174,6 +182,54 @@ static void print_line(int n_cpus, struct samples *samples) {
 	       (unsigned long long)bench_quantile(samples->bare, samples->n, 99), samples->n);
 }
 
+static void expect_grant(int fd) {
+	ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
+
+	if (n <= 0) {
+		bench_die("grant");
+	}
+	check_grant((size_t)n);
+}
+
+/* Two sessions hand all SMs to each other: the end of one's job is the other's grant. */
+static void run_handover(int client_cpu, int server_cpu, struct samples *samples) {
+	static const char *const args[] = {"--gpus",	  "80",	   "--policy", "fcfs",
+					   "--log-level", "error", NULL};
+	struct bench_daemon daemon;
+	uint8_t bytes[256];
+	size_t n_answer, n = samples->n;
+	int fds[2];
+
+	pin_to(server_cpu);
+	bench_daemon_start(&daemon, args);
+	fds[0] = bench_session_open();
+	fds[1] = bench_session_open();
+	pin_to(client_cpu);
+	round_trip(fds[0], bytes, pack_request(1, bytes), &n_answer);
+	check_grant(n_answer);
+	for (size_t i = 0; i < n; i++) {
+		int holder = fds[i % 2], waiter = fds[(i + 1) % 2];
+		nsec_t start;
+
+		if (send(waiter, bytes, pack_request(i + 2, bytes), MSG_NOSIGNAL) < 0) {
+			bench_die("request");
+		}
+		wait_until_read(waiter);
+		start = nsec_now();
+		send_done(holder, i + 1);
+		expect_grant(waiter);
+		samples->grant[i] = nsec_now() - start;
+	}
+	close(fds[0]);
+	close(fds[1]);
+	bench_daemon_stop(&daemon);
+	printf("{\"bench\":\"handover\",\"cpus\":%d,\"median_ns\":%llu,\"p99_ns\":%llu,"
+	       "\"round_trips\":%zu}\n",
+	       client_cpu == server_cpu ? 1 : 2,
+	       (unsigned long long)bench_quantile(samples->grant, n, 50),
+	       (unsigned long long)bench_quantile(samples->grant, n, 99), n);
+}
+
 /* Client on @client_cpu, daemon and ping-pong on @server_cpu. */
 static void run(int client_cpu, int server_cpu, struct samples *samples) {
 	static const char *const args[] = {"--gpus", "80", "--log-level", "error", NULL};
@@ -219,8 +275,10 @@ int main(int argc, char **argv) {
 	for (second = first + 1; second < CPU_SETSIZE && !CPU_ISSET(second, &usable); second++) {
 	}
 	run(first, first, &samples);
+	run_handover(first, first, &samples);
 	if (second < CPU_SETSIZE) {
 		run(first, second, &samples);
+		run_handover(first, second, &samples);
 	}
 	free(samples.grant);
 	free(samples.bare);

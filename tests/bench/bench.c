@@ -21,7 +21,8 @@ void bench_die(const char *what) {
 }
 
 void bench_daemon_start(struct bench_daemon *daemon, const char *const *args) {
-	char *argv[16] = {(char *)(uintptr_t)SBEETD}, path[PROTO_PATH_MAX];
+	const char *program = getenv("SBEETD"); /* on a machine to which only programs were taken */
+	char *argv[16] = {(char *)(uintptr_t)(program ? program : SBEETD)}, path[PROTO_PATH_MAX];
 	int fd;
 
 	for (size_t i = 0; args[i] && i < 14; i++) {

@@ -12,4 +12,4 @@ step = jax.jit(lambda x: jnp.tanh(x @ x.T) * 2)
 x = jax.random.normal(jax.random.PRNGKey(0), (512, 512))
 for _ in range(20):
     x = step(x)
-print(hashlib.sha256(numpy.asarray(x).tobytes()).hexdigest()[:16])
+print("report", "a jitted function", hashlib.sha256(numpy.asarray(x).tobytes()).hexdigest()[:16], "-")

@@ -70,4 +70,5 @@ with torch.no_grad():
         model(frame).cpu()
         times.append(time.perf_counter() - start)
 times.sort()
-print(digest.hexdigest()[:16], "inference p50 %.0f us p99 %.0f us" % (times[100] * 1e6, times[198] * 1e6))
+print("report", "training, streams, a CUDA graph", digest.hexdigest()[:16], "-")
+print("inference p50 %.0f us p99 %.0f us" % (times[100] * 1e6, times[198] * 1e6))

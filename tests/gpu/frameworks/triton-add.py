@@ -22,4 +22,4 @@ for _ in range(50):
     scale_add[(triton.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)
 torch.cuda.synchronize()
 assert (out == x * 2 + y).all()
-print(hashlib.sha256(out.cpu().numpy().tobytes()).hexdigest()[:16])
+print("report", "a kernel compiled at run time", hashlib.sha256(out.cpu().numpy().tobytes()).hexdigest()[:16], "-")

@@ -1,0 +1,100 @@
+"""Does one thing over and over for some seconds and prints how long each took, as one JSON object.
+
+usage: speed.py infer|train|copy|multiply SECONDS [READY GO]
+READY GO: writes the file READY when warm and begins when the file GO is there, so that several
+programs begin together. STARTED_NS, if set, is when the program was started: start-up reaches from
+there to the first result.
+"""
+import json
+import os
+import pathlib
+import sys
+import time
+
+import torch
+from torch.nn import functional
+
+from models import resnet18, resnet50
+
+mode, seconds = sys.argv[1], float(sys.argv[2])
+imported = time.time_ns()
+torch.backends.cudnn.benchmark = True
+torch.manual_seed(1)
+torch.zeros(1, device="cuda").cpu()
+context = time.time_ns()
+
+
+def make_infer():
+    model, x = resnet50().cuda().eval(), torch.randn(8, 3, 224, 224, device="cuda")
+
+    @torch.no_grad()
+    def step():
+        model(x)
+        torch.cuda.synchronize()
+
+    return step
+
+
+def make_train():
+    model = resnet18().cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    x, y = torch.randn(64, 3, 224, 224, device="cuda"), torch.randint(0, 1000, (64,), device="cuda")
+
+    def step():
+        optimizer.zero_grad()
+        functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        torch.cuda.synchronize()
+
+    return step
+
+
+def make_copy():
+    x = torch.randn(1 << 28, device="cuda")
+    y = torch.empty_like(x)
+
+    def step():
+        for _ in range(10):
+            y.copy_(x)
+        torch.cuda.synchronize()
+
+    return step
+
+
+def make_multiply():
+    a = torch.randn(8192, 8192, device="cuda")
+
+    def step():
+        a @ a
+        torch.cuda.synchronize()
+
+    return step
+
+
+step = {"infer": make_infer, "train": make_train, "copy": make_copy, "multiply": make_multiply}[mode]()
+step()
+first = time.time_ns()
+for _ in range(20):
+    step()
+if len(sys.argv) > 3:
+    pathlib.Path(sys.argv[3]).touch()
+    while not pathlib.Path(sys.argv[4]).exists():
+        time.sleep(0.01)
+times = []
+end = time.perf_counter() + seconds
+while (start := time.perf_counter()) < end:
+    step()
+    times.append(time.perf_counter() - start)
+count, total = len(times), sum(times)
+times.sort()
+started = int(os.environ.get("STARTED_NS", imported))
+print(json.dumps({
+    "mode": mode,
+    "steps": count,
+    "per_s": round(count / total, 3),
+    "p50_ms": round(times[count // 2] * 1e3, 3),
+    "p99_ms": round(times[min(count - 1, count * 99 // 100)] * 1e3, 3),
+    "import_ms": (imported - started) // 1000000,
+    "context_ms": (context - imported) // 1000000,
+    "start_up_ms": (first - started) // 1000000,
+}), flush=True)

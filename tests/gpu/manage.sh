@@ -1,0 +1,91 @@
+# manage.sh: what the scripts share that run programs of others' making under the shim on a real GPU:
+# MPS, sbeetd and traces of their own. Sourced with $here, the bundle's folder, set.
+#
+# The tools have all of the bundle's libraries; programs only libsbeet.so and libprotobuf-c.
+
+PATH=$PATH:/usr/local/nvidia/bin
+scratch=$(mktemp -d)
+out=${OUT:-$here/out}
+ctl=$here/bin/sbeetctl
+daemon=
+recorder=
+mps=false
+mkdir -p "$out" "$scratch/lib" "$scratch/mps" "$scratch/mps-log"
+cp "$here"/lib/libsbeet.so "$here"/lib/libprotobuf-c.so.* "$scratch/lib/"
+export SBEET_RUNTIME_DIR="$scratch/run" SBEET_SHIM="$scratch/lib/libsbeet.so"
+mkdir -m 700 "$SBEET_RUNTIME_DIR"
+
+clean_up() {
+	for pid in $recorder $daemon; do
+		kill "$pid" 2>/dev/null
+		wait "$pid"
+	done
+	stop_mps
+	rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 143' TERM INT
+
+tools_path=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
+tool() {
+	LD_LIBRARY_PATH="$tools_path" "$@"
+}
+
+# OPTIONS... -- COMMAND...: under the shim; sbeetctl has our libraries, the command has not.
+managed() {
+	options=
+	while [ "$1" != -- ]; do
+		options="$options $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # several words
+	tool "$ctl" run $options -- \
+		env LD_LIBRARY_PATH="$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" timeout 170 "$@"
+}
+
+start_mps() {
+	command -v nvidia-cuda-mps-control >/dev/null || return 0
+	export CUDA_MPS_PIPE_DIRECTORY="$scratch/mps" CUDA_MPS_LOG_DIRECTORY="$scratch/mps-log"
+	nvidia-cuda-mps-control -d || exit 1
+	mps=true
+}
+
+stop_mps() {
+	[ "$mps" = true ] || return 0
+	echo quit | nvidia-cuda-mps-control
+	mps=false
+	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+}
+
+# OPTIONS...
+start_daemon() {
+	# Not by tool(): the signals must reach it, not a shell between.
+	env LD_LIBRARY_PATH="$tools_path" "$here/bin/sbeetd" "$@" >"$scratch/sbeetd.log" 2>&1 &
+	daemon=$!
+	until tool "$ctl" status >/dev/null 2>&1; do
+		kill -0 "$daemon" 2>/dev/null || {
+			cat "$scratch/sbeetd.log"
+			exit 1
+		}
+		sleep 0.05
+	done
+}
+
+stop_daemon() {
+	kill -TERM "$daemon"
+	wait "$daemon" || echo "DIFFERENT exit code of sbeetd"
+	daemon=
+}
+
+record_trace() { # FILE
+	env LD_LIBRARY_PATH="$tools_path" "$ctl" trace record "$1" >"$scratch/record.log" 2>&1 &
+	recorder=$!
+}
+
+stop_trace() {
+	kill -TERM "$recorder"
+	wait "$recorder"
+	recorder=
+}

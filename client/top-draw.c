@@ -14,9 +14,9 @@
 #include "client/terminal.h"
 #include "client/top.h"
 
-/* Cells of the bar beside a task, and of a GPU's past power. */
+/* Cells of the bar beside a task, and which part of a line a GPU's past power may take. */
 #define BAR_CELLS   8
-#define POWER_CELLS 30
+#define POWER_SHARE 6
 
 /* Lines of a pane of which not all is shown: title, header and one row; a GPU and its map. */
 #define TABLE_MIN 3
@@ -123,20 +123,17 @@ static void draw_gpu_line(const struct top *t, size_t i, int y) {
 	const Sbeet__Control__Gpu *g = t->s.gpus[i];
 	struct smset busy = SMSET_EMPTY;
 	char text[256], power[BLOCKS_TEXT + 64];
-	size_t used;
+	int x;
 
 	smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
-	snprintf(text, sizeof(text), "GPU %u%s  %u of %u SMs busy  %s  %.*s", g->index,
-		 g->drained ? " DRAINED" : "", smset_count(&busy), g->sms, g->sharing,
-		 COLS < 80 ? 12 : 40, g->name);
+	snprintf(text, sizeof(text), "GPU %u%s  %u of %u SMs busy  %s", g->index,
+		 g->drained ? " DRAINED" : "", smset_count(&busy), g->sms, g->sharing);
 	put(t, y, 0, A_BOLD, text);
-	used = terminal_text_width(text) + 2;
-	if (used + 12 < (size_t)COLS) {
-		size_t room = (size_t)COLS - used - 12;
-
-		print_power(t, i, room > POWER_CELLS ? POWER_CELLS : room, power, sizeof(power));
-		put(t, y, (int)used, A_NORMAL, power);
-	}
+	x = (int)terminal_text_width(text) + 2;
+	print_power(t, i, (size_t)COLS / POWER_SHARE, power, sizeof(power));
+	put(t, y, x, A_NORMAL, power);
+	x += *power ? (int)terminal_text_width(power) + 2 : 0;
+	put(t, y, x, A_DIM, g->name);
 }
 
 /* A letter for @per_cell SMs each. Return: the line below. */

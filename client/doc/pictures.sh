@@ -8,16 +8,17 @@ set -eu
 case ${1:-} in
 top)
 	# Text with SGR colours to lines of SVG: runs of equal attributes, each at its column.
-	awk '
+	LC_ALL=C awk '
+	function width(s) { gsub(/[\200-\277]/, "", s); return length(s) } # of UTF-8
 	function esc(s) { gsub(/&/, "\\&amp;", s); gsub(/</, "\\&lt;", s); gsub(/>/, "\\&gt;", s); return s }
 	function flush_run(	x, y, f, b) {
 		if (run == "") { return }
 		x = 12 + start * 8.4; y = 26 + NR * 18
 		f = colour; b = ""
 		if (reverse) { b = colour; f = "#16191d" }
-		if (b != "") { body = body sprintf("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"18\" fill=\"%s\"/>\n", x, y - 13.5, length(run) * 8.4, b) }
-		body = body sprintf("<text x=\"%.1f\" y=\"%d\" fill=\"%s\"%s textLength=\"%.1f\" xml:space=\"preserve\">%s</text>\n", x, y, f, bold ? " font-weight=\"bold\"" : "", length(run) * 8.4, esc(run))
-		start += length(run); run = ""
+		if (b != "") { body = body sprintf("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"18\" fill=\"%s\"/>\n", x, y - 13.5, width(run) * 8.4, b) }
+		body = body sprintf("<text x=\"%.1f\" y=\"%d\" fill=\"%s\"%s textLength=\"%.1f\" xml:space=\"preserve\">%s</text>\n", x, y, f, bold ? " font-weight=\"bold\"" : "", width(run) * 8.4, esc(run))
+		start += width(run); run = ""
 	}
 	function sgr(codes,	n, c, i) {
 		n = split(codes == "" ? "0" : codes, c, ";")
@@ -42,6 +43,8 @@ top)
 			line = substr(line, RSTART + RLENGTH)
 		}
 		run = run line
+		# tmux leaves spaces at the end out, also those of a bar across the screen
+		if (reverse && colour == "#d8dde3") { run = sprintf("%-" 80 - start "s", run) }
 		flush_run()
 	}
 	END {
@@ -51,7 +54,7 @@ top)
 timeline)
 	dom=$(mktemp)
 	trap 'rm -f "$dom"' EXIT
-	chromium --headless --no-sandbox --disable-gpu --window-size=1120,640 --virtual-time-budget=3000 \
+	chromium --headless --no-sandbox --disable-gpu --window-size=1120,760 --virtual-time-budget=3000 \
 		--dump-dom "file://$(realpath "${2%%#*}")#${2#*#}" >"$dom" 2>/dev/null
 	# The chart of the document, with the page's colours written out.
 	awk '
@@ -63,7 +66,7 @@ timeline)
 		s = substr(s, 1, index(s, "</svg>") + 5)
 		for (name in value) { while (k = index(s, "var(" name ")")) { s = substr(s, 1, k - 1) value[name] substr(s, k + length(name) + 5) } }
 		sub(/<svg id="chart"/, "<svg xmlns=\"http://www.w3.org/2000/svg\" font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\" font-size=\"11\" fill=\"" value["--ink"] "\"", s)
-		sub(/>/, "><style>.soft{fill:" value["--soft"] "}.name{font-weight:600}.loose{stroke-dasharray:4 2.5}.late{fill:" value["--hot"] "}</style><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>", s)
+		sub(/>/, "><style>.soft{fill:" value["--soft"] "}.name{font-weight:600}.loose{stroke-dasharray:4 2.5}.late{fill:" value["--hot"] "}.due{stroke:" value["--hot"] ";stroke-width:1.4;fill:none}.rel{stroke:" value["--soft"] ";fill:none}.end{stroke:" value["--ink"] ";fill:none}</style><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>", s)
 		print s
 	}' "$dom"
 	;;

@@ -80,15 +80,24 @@ static size_t count_shown(const struct top *t, enum top_pane pane) {
 	return pane == TOP_GPUS ? t->s.n_gpus : n;
 }
 
+/* "  MPS up"; nothing where there is none. */
+static void print_mps(const Sbeet__Control__Mps *m, char *text, size_t size) {
+	*text = '\0';
+	if (m && strcmp(m->state, "off") != 0 && strcmp(m->state, "absent") != 0) {
+		snprintf(text, size, "  MPS %s", m->state);
+	}
+}
+
 static void draw_title(const struct top *t) {
 	const Sbeet__Control__Service *s = t->s.service;
-	char text[256], age[48];
+	char text[320], age[48], mps[48];
 
+	print_mps(t->s.mps, mps, sizeof(mps));
 	object_print_age(s->uptime_ns, age, sizeof(age));
 	snprintf(text, sizeof(text),
-		 "sbeet top  policy %s  up %s  %llu jobs done  %llu too late%s%s", s->policy, age,
-		 (unsigned long long)s->jobs_done, (unsigned long long)s->misses,
-		 t->paused ? "  PAUSED" : "", *t->error ? "  NOT LIVE" : "");
+		 "sbeet top%s%s  policy %s  up %s  %llu jobs done  %llu too late%s",
+		 t->paused ? "  PAUSED" : "", *t->error ? "  NOT LIVE" : "", s->policy, age,
+		 (unsigned long long)s->jobs_done, (unsigned long long)s->misses, mps);
 	put_bar(t, 0, text);
 }
 

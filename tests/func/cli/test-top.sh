@@ -12,7 +12,9 @@ command -v tmux >/dev/null || { echo "no tmux here"; exit 77; }
 scratch=$(mktemp -d)
 pids=
 clean_up() {
-	tmux -S "$scratch/tmux" kill-server 2>/dev/null || true
+	for socket in "$scratch"/tmux.*; do
+		tmux -S "$socket" kill-server 2>/dev/null || true
+	done
 	for pid in $pids; do
 		kill "$pid" 2>/dev/null || true
 	done
@@ -27,7 +29,7 @@ export SBEET_RUNTIME_DIR="$scratch"
 look() {
 	tries=0
 	while :; do
-		tmux -S "$scratch/tmux" capture-pane -p >"$scratch/screen"
+		tmux -S "$terminal" capture-pane -p >"$scratch/screen"
 		found=no
 		LC_ALL=C grep -q -e "$2" "$scratch/screen" && found=yes
 		[ "$found" != "$1" ] || return 0
@@ -38,8 +40,8 @@ look() {
 }
 sees() { look yes "$1"; }
 hides() { look no "$1"; }
-press() { tmux -S "$scratch/tmux" send-keys "$@"; }
-resize() { tmux -S "$scratch/tmux" resize-window -x "$1" -y "$2"; }
+press() { tmux -S "$terminal" send-keys "$@"; }
+resize() { tmux -S "$terminal" resize-window -x "$1" -y "$2"; }
 
 # start_daemon OPTION...: waits until it answers.
 start_daemon() {
@@ -56,7 +58,9 @@ start_daemon() {
 
 # start_top LOCALE SETTING: in a terminal of 80 by 24; tmux itself understands UTF-8.
 start_top() {
-	tmux -u -S "$scratch/tmux" -f /dev/null new-session -d -x 80 -y 24 \
+	# a socket each: a server that leaves would take the next one with it
+	terminal=$scratch/tmux.$(($(find "$scratch" -name "tmux.*" | wc -l) + 1))
+	tmux -u -S "$terminal" -f /dev/null new-session -d -x 80 -y 24 \
 		"env LC_ALL=$1 $2 '$sbeetctl' top -i 0.1; echo code \$?; stty -a | grep -c -e ' icanon .* echo ' | sed s/1/restored/; read -r rest"
 }
 
@@ -113,7 +117,6 @@ sees 'NOT LIVE'
 press q
 sees 'code 0'
 sees restored
-tmux -S "$scratch/tmux" kill-server
 
 # What can't be drawn on is refused with what to do instead.
 start_daemon --gpus 46,46,46,46,46,46,46,46
@@ -121,7 +124,6 @@ start_top C.UTF-8 TERM=dumb
 sees "use 'sbeetctl --watch'"
 sees 'code 1'
 sees restored
-tmux -S "$scratch/tmux" kill-server
 
 # In ASCII without colours; more GPUs than there is room for.
 start_top C NO_COLOR=1
@@ -140,11 +142,10 @@ press PageUp
 sees 'GPUs 3-5 of 8'
 press Home
 sees 'GPUs 1-3 of 8'
-tmux -S "$scratch/tmux" capture-pane -p -e >"$scratch/screen"
+tmux -S "$terminal" capture-pane -p -e >"$scratch/screen"
 LC_ALL=C grep -q '[;[]3[0-7][;m]' "$scratch/screen" && { echo "there are colours"; exit 1; }
 press q
 sees 'code 0'
-tmux -S "$scratch/tmux" kill-server
 kill "$daemon"
 wait "$daemon" || true
 

@@ -57,6 +57,8 @@ arguments() {
 	'trace record') echo -d 100ms recorded ;;
 	'trace export') echo "$trace" ;;
 	run) echo --require true ;;
+	'gpu calibrate') echo --runs 1 true ;;
+	'profile run') echo --task nobody true ;;
 	ptx) echo "$ptx" ;;
 	simulate | plan) echo "$scenario" ;;
 	'profile list') echo profiles.json ;;
@@ -81,7 +83,11 @@ asks() {
 	'task show' | 'session show' | 'job show' | 'task set' | 'session kill' | 'job explain') echo 4 ;;
 	esac
 }
-# Verbs that give JSON, with what they need.
+# Verbs that run a program: its words are no arguments of theirs.
+runs() {
+	"$sbeetctl" help "$@" | head -n 1 | grep -q ' \[--\] '
+}
+# Verbs that give JSON.
 reads() {
 	"$sbeetctl" help "$@" | grep -q '^  -j, --json'
 }
@@ -106,7 +112,7 @@ while read -r verb; do
 		says "Did you mean '--help'"
 		ends 2 $verb --color=maybe $(arguments "$verb")
 		says 'auto, always or never'
-		if [ "$verb" != run ]; then
+		if ! runs $verb; then
 			ends 2 $verb a b c d e f g h
 			says "'"
 		fi
@@ -147,7 +153,7 @@ while read -r verb; do
 		[ "$want" -eq 0 ] || says '[0-9a-z]'
 	fi
 	# shellcheck disable=SC2046,SC2086
-	if reads $verb; then
+	if reads $verb && ! runs $verb; then
 		n_read=$((n_read + 1))
 		ends "${want:-0}" $verb --json=short $(arguments "$verb")
 		[ "${want:-0}" -ne 0 ] || json out || wrong "$verb --json=short: this is no JSON: $(head -c 200 out)"

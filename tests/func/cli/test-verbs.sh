@@ -1,7 +1,7 @@
 #!/bin/sh
-# test-verbs.sh SBEETCTL SBEETD SCENARIO TRACE PTX: what holds for every verb that 'sbeetctl help'
+# test-verbs.sh SBEETCTL SBEETD SCENARIO TRACE PTX SBEETCTL.1: what holds for every verb that 'sbeetctl help'
 # names, whatever it does: help, wrong options, wrong arguments, a daemon that is not there, and for
-# those that read, JSON.
+# those that read, JSON; and that the man page has an example of it, which runs.
 set -eu
 
 sbeetctl=$1
@@ -9,6 +9,7 @@ sbeetd=$2
 scenario=$3
 trace=$4
 ptx=$5
+page=$6
 scratch=$(mktemp -d)
 daemon=
 clean_up() {
@@ -162,4 +163,41 @@ while read -r verb; do
 	fi
 done <verbs
 [ "$n_read" -ge 15 ] || wrong "only $n_read verbs give JSON"
+
+# The examples of the man page, in a folder that has what they name. No program of theirs uses a GPU,
+# so that there is nothing to be measured, and no session.
+sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\.Dl \$ sbeetctl *//p' "$page" >examples
+while read -r verb; do
+	grep -q -e "^$verb\( \|\$\)" examples || wrong "$verb: no example in the man page"
+done <verbs
+printf '#!/bin/sh\nexit 0\n' >detect
+chmod +x detect
+: >train.py
+cp "$ptx" kernel.ptx
+cp "$scenario" scenario.json
+cp profiles.json camera.json
+sed -i 's/"first"/"camera"/' camera.json
+mkdir bin
+ln -s "$(command -v true)" bin/python3
+ln -s "$sbeetctl" bin/sbeetctl
+PATH=$scratch/bin:$PATH
+# What goes on for ever, or long, is cut short; what is behind a pipe is somebody else's.
+sed -i 's/ | .*//; s/-d 10s/-d 100ms/; s/-d 15s --sweep [^ ]*/-d 1s --sweep 0.4:0.4:1 --tasksets 1/' examples
+n_run=0
+while read -r example; do
+	case $example in
+	top*) continue ;; # it needs a terminal, test-top.sh has one
+	ptx\ --sort*) example="ptx --sort=confinable kernel.ptx" ;;
+	esac
+	code=0
+	eval "timeout 3 sbeetctl $example" >out 2>err </dev/null || code=$?
+	n_run=$((n_run + 1))
+	case $code,$example in
+	0,* | 4,*show* | 4,*explain* | 4,task\ set* | 4,session\ kill*) ;;
+	124,monitor* | 124,status\ --watch*) ;;
+	1,profile\ run* | 124,profile\ run* | 1,gpu\ calibrate* | 124,gpu\ calibrate*) ;;
+	*) wrong "example 'sbeetctl $example': exit code $code" ;;
+	esac
+done <examples
+[ "$n_run" -ge 35 ] || wrong "only $n_run examples were run"
 exit $failed

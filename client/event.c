@@ -29,13 +29,20 @@ static const struct {
 	[EVENT_JOB_MISS] = {"job-miss", WIRE(JOB_MISS)},
 	[EVENT_JOB_OVERRUN] = {"job-overrun", WIRE(JOB_OVERRUN)},
 	[EVENT_POLICY] = {"policy", WIRE(POLICY)},
+	[EVENT_CONFIG] = {"config", WIRE(CONFIG)},
+	[EVENT_GPU_DRAIN] = {"gpu-drain", WIRE(GPU_DRAIN)},
+	[EVENT_GPU_RESUME] = {"gpu-resume", WIRE(GPU_RESUME)},
+	[EVENT_SESSION_KILL] = {"session-kill", WIRE(SESSION_KILL)},
+	[EVENT_JOB_REVOKE] = {"job-revoke", WIRE(JOB_REVOKE)},
+	[EVENT_JOB_RESUME] = {"job-resume", WIRE(JOB_RESUME)},
 };
 
 #define IN(kind)    (1u << EVENT_##kind)
 #define IN_ALL	    ((1u << _EVENT_KIND_N) - 1)
-#define IN_SESSIONS (IN(SESSION_START) | IN(SESSION_END))
+#define IN_SESSIONS (IN(SESSION_START) | IN(SESSION_END) | IN(SESSION_KILL))
+#define IN_DRAINS   (IN(GPU_DRAIN) | IN(GPU_RESUME))
 #define IN_ENDS	    (IN(JOB_DONE) | IN(JOB_MISS) | IN(JOB_OVERRUN))
-#define IN_GRANTED  (IN(JOB_GRANT) | IN(JOB_ABANDON) | IN_ENDS)
+#define IN_GRANTED  (IN(JOB_GRANT) | IN(JOB_ABANDON) | IN(JOB_REVOKE) | IN(JOB_RESUME) | IN_ENDS)
 #define IN_JOBS	    (IN(JOB_REQUEST) | IN_GRANTED)
 
 enum field_type {
@@ -75,7 +82,7 @@ static const struct field fields[] = {
 	{"pid", FIELD_NUMBER, FIELD(pid), IN_SESSIONS | IN_JOBS, UINT32_MAX},
 	{"uid", FIELD_INDEX, FIELD(uid), IN_SESSIONS, UINT32_MAX},
 	{"tid", FIELD_NUMBER, FIELD(tid), IN_JOBS, UINT32_MAX},
-	{"gpu", FIELD_INDEX, FIELD(gpu), IN(GPU) | IN_JOBS, EVENT_GPUS_MAX - 1},
+	{"gpu", FIELD_INDEX, FIELD(gpu), IN(GPU) | IN_DRAINS | IN_JOBS, EVENT_GPUS_MAX - 1},
 	{"name", FIELD_TEXT, FIELD(name), IN(GPU), 0},
 	{"n_sms", FIELD_NUMBER, FIELD(gpu_sms), IN(GPU), PROTO_SMS_MAX},
 	{"sharing", FIELD_TEXT, FIELD(sharing), IN(GPU), 0},
@@ -414,13 +421,18 @@ void event_describe(const struct event *e, char *text, size_t size) {
 		break;
 	case EVENT_SESSION_START:
 	case EVENT_SESSION_END:
+	case EVENT_SESSION_KILL:
 		snprintf(text, size, "%s, pid %llu, %s", e->name, (unsigned long long)e->pid,
 			 classes[e->task_class]);
 		break;
+	case EVENT_GPU_DRAIN:
+	case EVENT_GPU_RESUME:
 	case EVENT_JOB_REQUEST:
 		snprintf(text, size, "GPU %llu", (unsigned long long)e->gpu);
 		break;
 	case EVENT_JOB_GRANT:
+	case EVENT_JOB_REVOKE:
+	case EVENT_JOB_RESUME:
 		describe_grant(e, text, size);
 		break;
 	case EVENT_JOB_ABANDON:

@@ -117,8 +117,9 @@ static bool is_wanted(const struct monitor_options *o, unsigned kinds, const str
 	if (o->task && strcmp(o->task, e->task) != 0) {
 		return false;
 	}
-	return !o->gpu ||
-	       ((event_is_job(e->kind) || e->kind == EVENT_GPU) && e->gpu + 1 == (uint64_t)o->gpu);
+	return !o->gpu || ((event_is_job(e->kind) || e->kind == EVENT_GPU ||
+			    e->kind == EVENT_GPU_DRAIN || e->kind == EVENT_GPU_RESUME) &&
+			   e->gpu + 1 == (uint64_t)o->gpu);
 }
 
 static const char *colour_of(const struct event *e) {
@@ -128,6 +129,7 @@ static const char *colour_of(const struct event *e) {
 		return "\033[1;31m";
 	case EVENT_JOB_OVERRUN:
 	case EVENT_JOB_ABANDON:
+	case EVENT_JOB_REVOKE:
 		return "\033[33m";
 	case EVENT_JOB_GRANT:
 		return "\033[32m";
@@ -255,7 +257,10 @@ const struct verb verb_monitor = {
 	.options_size = sizeof(struct monitor_options),
 	.help = "First come the GPUs, sessions and jobs that there are already.\n"
 		"Kinds: start, lost, gpu, session-start, session-end, job-request, job-grant,\n"
-		"job-done, job-abandon, job-miss, job-overrun, policy; 'job' stands for all of "
-		"jobs.\n",
+		"job-done, job-abandon, job-miss, job-overrun, job-revoke, job-resume, "
+		"session-kill,\n"
+		"gpu-drain, gpu-resume, config, policy; 'job' stands for all of jobs, 'gpu' for "
+		"all\n"
+		"of GPUs.\n",
 	.function = monitor,
 };

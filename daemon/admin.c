@@ -14,6 +14,7 @@
 #include "daemon/log.h"
 #include "daemon/mps.h"
 #include "daemon/reload.h"
+#include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-task.h"
 #include "daemon/util.h"
@@ -379,6 +380,7 @@ void admin_kill_session(struct control_client *client, const Sbeet__Control__Req
 		  "Session %llu (pid %d, '%s') is ended by user %u%s", (unsigned long long)id,
 		  s->cred.pid, s->task.name, client->uid,
 		  request->session_kill->terminate ? ", and its program" : "");
+	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_KILL);
 	if (request->session_kill->terminate) {
 		terminate(client, request->id, s);
 		return;
@@ -411,6 +413,7 @@ void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Reques
 			  "GPU %u is %s by user %u", wanted->gpu,
 			  wanted->resume ? "resumed" : "drained", client->uid);
 		engine_drain_gpu(server->engine, wanted->gpu, !wanted->resume);
+		report_drain(server, wanted->gpu, !wanted->resume);
 		server_decide(server);
 	}
 	send_done(client, request->id, changed);

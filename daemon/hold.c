@@ -3,6 +3,7 @@
 
 #include "daemon/engine.h"
 #include "daemon/log.h"
+#include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/util.h"
 
@@ -15,14 +16,20 @@ static bool holds_too_long(const struct server *server, const struct job *job, n
 }
 
 static void take_back(struct session *s, struct job *job, nsec_t now) {
-	log_client(
+	log_event(
 		LOG_LEVEL_WARNING,
+		&(struct log_about){.id = LOG_ID_HOLD,
+				    .task = s->task.name,
+				    .gpu = (int)job->gpu,
+				    .job = job->number,
+				    .uid = s->cred.uid},
 		"session %llu (pid %d, '%s'): job %llu has held %u SMs of GPU %zu for %llu ms and "
 		"others wait: it may start nothing more (see --max-hold)",
 		(unsigned long long)s->id, s->cred.pid, s->task.name,
 		(unsigned long long)job->number, smset_count(&job->sms), job->gpu,
 		(unsigned long long)((now - job->granted) / NSEC_PER_MSEC));
 	job_set_state(job, JOB_PREEMPTED);
+	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_REVOKE);
 	session_revoke(s, job->number, "it has held its SMs for too long, and others wait");
 }
 
@@ -35,12 +42,15 @@ static void ask(struct session *s, nsec_t now) {
 		s->pinged = now;
 		session_ping(s);
 	} else if (now - s->pinged > HOLD_ANSWER_MAX) {
-		log_client(
-			LOG_LEVEL_WARNING,
-			"session %llu (pid %d, '%s') holds SMs that others wait for and does not "
-			"answer: its session ends, and its SMs go to others. Look whether the "
-			"process is stopped; it connects again when it goes on",
-			(unsigned long long)s->id, s->cred.pid, s->task.name);
+		log_event(LOG_LEVEL_WARNING,
+			  &(struct log_about){.id = LOG_ID_HOLD,
+					      .task = s->task.name,
+					      .gpu = -1,
+					      .uid = s->cred.uid},
+			  "session %llu (pid %d, '%s') holds SMs that others wait for and does not "
+			  "answer: its session ends, and its SMs go to others. Look whether the "
+			  "process is stopped; it connects again when it goes on",
+			  (unsigned long long)s->id, s->cred.pid, s->task.name);
 		session_goodbye(s, "the program does not answer while others wait for its SMs");
 	}
 }

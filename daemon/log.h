@@ -39,6 +39,8 @@ void log_client(enum log_level level, const char *format, ...)
 /* MESSAGE_ID= of the journal; systemd/sbeet.catalog explains each. */
 #define LOG_ID_PEER   "6d8a1f0b3c5e4972a1d40e7b92c6f358" /* a program did something wrong */
 #define LOG_ID_CHANGE "b27e94c05f1d4a6c8e3072d1fa9b5c46" /* sbeetctl changed something */
+#define LOG_ID_HOLD   "e04d7a3f9b2846c1b5f86c1d2a90e7b3" /* a program held SMs that others wait for \
+							  */
 
 /* What a line is about, as fields of the journal: SBEET_TASK and so on. */
 struct log_about {

@@ -10,6 +10,7 @@
 #include "daemon/engine.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
+#include "daemon/report.h"
 #include "daemon/server.h"
 
 static void warn(const char *why) {
@@ -63,6 +64,7 @@ static void put_in_force(struct reload *reload, const struct settings *old) {
 	/* One that was set by `sbeetctl policy` stays, unless the file says something new. */
 	if (changed(old, new, SETTING_POLICY)) {
 		engine_set_policy(server->engine, new->policy);
+		report_policy(server);
 		server_decide(server);
 	}
 }
@@ -81,6 +83,9 @@ int reload_now(struct reload *reload, char *why, size_t why_size) {
 	keep_what_is_fixed(reload, &old->settings, &new->settings);
 	reload->config = new;
 	put_in_force(reload, &old->settings);
+	if (reload->server) {
+		report_config(reload->server);
+	}
 	config_free(old);
 	log_info("The configuration in '%s' is read again", new->directory);
 	notify_reloaded();

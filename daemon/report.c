@@ -135,6 +135,24 @@ void report_policy(struct server *server) {
 	}
 }
 
+void report_config(struct server *server) {
+	struct feed_event event = {.kind = KIND(CONFIG), .time = nsec_now()};
+
+	if (feed_wanted(&server->feed)) {
+		feed_write(&server->feed, &event);
+	}
+}
+
+void report_drain(struct server *server, size_t index, bool drained) {
+	struct feed_event event = {.kind = drained ? KIND(GPU_DRAIN) : KIND(GPU_RESUME),
+				   .time = nsec_now(),
+				   .gpu = (uint32_t)index};
+
+	if (feed_wanted(&server->feed)) {
+		feed_write(&server->feed, &event);
+	}
+}
+
 void report_gpu(struct server *server, size_t index) {
 	struct feed_event event;
 

@@ -13,10 +13,10 @@ struct job;
 struct server;
 struct session;
 
-/* @kind: SESSION_START or SESSION_END, now. */
+/* @kind: SESSION_START, SESSION_KILL or SESSION_END, now. */
 void report_session(const struct session *s, Sbeet__Control__EventKind kind);
 
-/* JOB_REQUEST, _GRANT, _ABANDON, now. */
+/* JOB_REQUEST, _GRANT, _REVOKE, _RESUME, _ABANDON, now. */
 void report_job(const struct job *job, Sbeet__Control__EventKind kind);
 
 /* JOB_DONE, and JOB_MISS and JOB_OVERRUN where that is so, now. @finished: when its work was. */
@@ -24,6 +24,12 @@ void report_job_done(const struct job *job, nsec_t finished, uint64_t launches);
 
 /* The policy in force has changed. */
 void report_policy(struct server *server);
+
+/* The configuration was read again. */
+void report_config(struct server *server);
+
+/* The GPU @index grants nothing more; not @drained: it grants again. */
+void report_drain(struct server *server, size_t index, bool drained);
 
 /* The GPU @index has a new reading of its power. */
 void report_gpu(struct server *server, size_t index);

@@ -51,6 +51,11 @@ void resume_forget(const struct job *job) {
 
 /* ---- from the ledger ---- */
 
+static void report_resume(const struct job *job) {
+	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_RESUME);
+	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_GRANT);
+}
+
 /* Return: NULL if there is no room, or the place is taken. */
 static struct job *adopt(struct session *s, struct job *job) {
 	int r;
@@ -68,7 +73,7 @@ static struct job *adopt(struct session *s, struct job *job) {
 		return NULL;
 	}
 	resume_note(job);
-	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_GRANT);
+	report_resume(job);
 	return job;
 }
 
@@ -198,7 +203,7 @@ static void move(struct job *job, struct session *to) {
 	job->task = SCHED_TASK_NONE; /* its session's, which ends */
 	engine_moved(to->server->engine, job);
 	resume_note(job);
-	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_GRANT);
+	report_resume(job);
 }
 
 /* What @held says, as far as it can be true on this GPU. NULL: it can't, or there is no memory. */
@@ -236,11 +241,16 @@ static struct job *job_of_claim(struct session *s, const Sbeet__Held *held, size
 
 /* It runs, but not here any more: it is told to end, and may report that. */
 static void disown(struct session *s, const Sbeet__Held *held, size_t gpu, struct job *job) {
-	log_client(LOG_LEVEL_WARNING,
-		   "session %llu (pid %d, '%s'): job %llu says that it holds SMs of GPU %zu, which "
-		   "it was not granted or which are another's by now; it is told to end",
-		   (unsigned long long)s->id, s->cred.pid, s->task.name,
-		   (unsigned long long)held->job, gpu);
+	log_event(LOG_LEVEL_WARNING,
+		  &(struct log_about){.id = LOG_ID_PEER,
+				      .task = s->task.name,
+				      .gpu = (int)gpu,
+				      .job = held->job,
+				      .uid = s->cred.uid},
+		  "session %llu (pid %d, '%s'): job %llu says that it holds SMs of GPU %zu, which "
+		  "it was not granted or which are another's by now; it is told to end",
+		  (unsigned long long)s->id, s->cred.pid, s->task.name,
+		  (unsigned long long)held->job, gpu);
 	if (!job) {
 		job = job_new(s, held->job);
 		if (job && session_add_job(s, job)) {

@@ -153,6 +153,45 @@ static void a_watcher_sees_a_program_from_start_to_end(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static void change(Sbeet__Control__Request__BodyCase body, void *message) {
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__Reply *reply;
+
+	request.body_case = body;
+	request.config = message; /* all of the union are pointers */
+	reply = control_ask(&request);
+	assert_int_not_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_ERROR);
+	packet_free(&reply->base);
+}
+
+static void a_watcher_sees_what_is_changed(void **state) {
+	Sbeet__Control__ConfigRequest reload = SBEET__CONTROL__CONFIG_REQUEST__INIT;
+	Sbeet__Control__SessionKill end = SBEET__CONTROL__SESSION_KILL__INIT;
+	Sbeet__Control__GpuDrain drain = SBEET__CONTROL__GPU_DRAIN__INIT;
+	struct shim s = shim_open("camera", MASK_ALL);
+	struct reading r = reading_start();
+	const Sbeet__Control__Event *e = next_event(&r);
+
+	assert_true(e->before && e->kind == KIND(SESSION_START));
+	change(SBEET__CONTROL__REQUEST__BODY_GPU_DRAIN, &drain);
+	change(SBEET__CONTROL__REQUEST__BODY_GPU_DRAIN, &drain); /* is so already */
+	drain.resume = true;
+	change(SBEET__CONTROL__REQUEST__BODY_GPU_DRAIN, &drain);
+	reload.reload = true;
+	change(SBEET__CONTROL__REQUEST__BODY_CONFIG, &reload);
+	end.session = s.session;
+	change(SBEET__CONTROL__REQUEST__BODY_SESSION_KILL, &end);
+
+	expect(&r, KIND(GPU_DRAIN), "", 0);
+	expect(&r, KIND(GPU_RESUME), "", 0);
+	expect(&r, KIND(CONFIG), "", 0);
+	expect(&r, KIND(SESSION_KILL), "camera", 0);
+	expect(&r, KIND(SESSION_END), "camera", 0);
+	reading_end(&r);
+	close(s.fd);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void a_late_watcher_is_told_what_there_is(void **state) {
 	struct shim a = shim_open("first", MASK_ALL), b = shim_open("second", MASK_ALL);
 	struct reading r;
@@ -253,6 +292,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_watcher_sees_a_program_from_start_to_end, start,
 						clean),
+		cmocka_unit_test_setup_teardown(a_watcher_sees_what_is_changed, start, clean),
 		cmocka_unit_test_setup_teardown(a_late_watcher_is_told_what_there_is, start, clean),
 		cmocka_unit_test_setup_teardown(a_watcher_that_sleeps_loses_events_and_nothing_else,
 						start, clean),

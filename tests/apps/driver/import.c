@@ -8,11 +8,15 @@
 	void name(void) {                                       \
 	}
 
+IMPORT(cuCtxCreate_v2)
+IMPORT(cuCtxCreate_v4)
+IMPORT(cuCtxDestroy_v2)
 IMPORT(cuCtxSetCurrent)
 IMPORT(cuCtxSynchronize)
 IMPORT(cuDeviceGet)
 IMPORT(cuDeviceGetCount)
 IMPORT(cuDevicePrimaryCtxRelease_v2)
+IMPORT(cuDevicePrimaryCtxReset_v2)
 IMPORT(cuDevicePrimaryCtxRetain)
 IMPORT(cuEventCreate)
 IMPORT(cuEventDestroy_v2)

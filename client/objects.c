@@ -157,7 +157,7 @@ static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 	table_number(t, g->index);
 	table_text(t, g->name);
 	table_text(t, g->sharing);
-	table_text(t, g->drained ? "drained" : "active");
+	table_text(t, g->lost ? "lost" : g->drained ? "drained" : "active");
 	table_number(t, g->sms);
 	table_number(t, smset_count(&busy));
 	add_power(t, g);

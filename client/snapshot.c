@@ -221,14 +221,16 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 	struct smset busy = set_of(&g->sms_busy);
 
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "index",
-		json_u64(g->index), "uuid", uuid_json(&g->uuid), "name", json_text(g->name),
-		"sharing", json_text(g->sharing), "n_sms", json_u64(g->sms), "n_sms_busy",
-		json_u64(smset_count(&busy)), "sms_busy", set_json(&busy), "memory_bytes",
-		json_u64_known(g->memory_bytes), "power_mw", json_u64_known(g->power_mw),
-		"power_age_ns", g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b}",
+		"index", json_u64(g->index), "uuid", uuid_json(&g->uuid), "name",
+		json_text(g->name), "sharing", json_text(g->sharing), "n_sms", json_u64(g->sms),
+		"n_sms_busy", json_u64(smset_count(&busy)), "sms_busy", set_json(&busy),
+		"memory_bytes", json_u64_known(g->memory_bytes), "power_mw",
+		json_u64_known(g->power_mw), "power_age_ns",
+		g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
 		json_u64_known(g->energy_mj), "power_limit_mw", json_u64_known(g->power_limit_mw),
-		"drained", (int)g->drained, "programs", json_u64(g->programs));
+		"drained", (int)g->drained, "programs", json_u64(g->programs), "lost",
+		(int)g->lost);
 }
 
 json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {

@@ -136,7 +136,10 @@ static void draw_gpu_line(const struct top *t, size_t i, int y) {
 
 	smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
 	snprintf(text, sizeof(text), "GPU %u%s  %u of %u SMs busy  %s", g->index,
-		 g->drained ? " DRAINED" : "", smset_count(&busy), g->sms, g->sharing);
+		 g->lost      ? " LOST"
+		 : g->drained ? " DRAINED"
+			      : "",
+		 smset_count(&busy), g->sms, g->sharing);
 	put(t, y, 0, A_BOLD, text);
 	x = (int)terminal_text_width(text) + 2;
 	print_power(t, i, (size_t)COLS / POWER_SHARE, power, sizeof(power));

@@ -239,6 +239,7 @@ static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint
 	ret->energy_mj = gpu->energy_mj;
 	ret->memory_bytes = gpu->memory_bytes;
 	ret->drained = sched_gpu(engine_sched(server->engine), index)->drained;
+	ret->lost = gpu->lost;
 	ret->programs = session_mps_programs(server, index);
 	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;
 }

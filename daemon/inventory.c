@@ -23,6 +23,7 @@
 
 struct reading {
 	uint64_t power_mw, energy_mj;
+	bool lost;
 };
 
 struct worker {
@@ -213,7 +214,8 @@ static void worker_read(struct worker *w, struct nvml *nvml, size_t n) {
 	struct reading readings[SCHED_GPUS_MAX] = {0};
 
 	for (size_t i = 0; i < n; i++) {
-		nvml_read(nvml, i, &readings[i].power_mw, &readings[i].energy_mj);
+		readings[i].lost = nvml_read(nvml, i, &readings[i].power_mw,
+					     &readings[i].energy_mj) == -ENODEV;
 	}
 	pthread_mutex_lock(&w->lock);
 	memcpy(w->readings, readings, sizeof(readings));
@@ -336,6 +338,16 @@ static void take_readings(struct inventory *inventory, const struct worker *w) {
 		gpu->power_mw = reading->power_mw;
 		gpu->energy_mj = reading->energy_mj > first ? reading->energy_mj - first : 0;
 		gpu->read_at = w->read_at;
+		if (reading->lost && !gpu->lost) {
+			/* Its jobs go on being granted: the driver tells programs at once, and a
+			 * job that waits would wait for ever. */
+			log_error(
+				"GPU %zu is lost: the driver can't reach it. Programs on it get "
+				"errors from CUDA; see the kernel's log for 'Xid', reset or "
+				"replace the GPU, and restart sbeetd",
+				i);
+		}
+		gpu->lost = reading->lost;
 	}
 }
 

@@ -29,6 +29,7 @@ struct inventory_gpu {
 	uint64_t power_mw;
 	uint64_t energy_mj; /* since the daemon started */
 	nsec_t read_at;	    /* 0: never */
+	bool lost;	    /* the driver can't reach it */
 };
 
 /* How GPUs are shared, as --sharing says. */

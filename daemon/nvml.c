@@ -18,7 +18,8 @@ struct nvml_memory {
 	unsigned long long total, free, used;
 };
 
-#define NVML_UUID_BYTES 96
+#define NVML_UUID_BYTES	 96
+#define NVML_GPU_IS_LOST 15
 
 /* Name of the function, result of its absence: the ones without which we can't list GPUs. */
 #define NVML_FUNCTIONS(X)                                                                          \
@@ -201,16 +202,18 @@ size_t nvml_list(struct nvml *nvml, struct nvml_gpu *gpus, size_t max, unsigned 
 	return n;
 }
 
-void nvml_read(struct nvml *nvml, size_t index, uint64_t *ret_power_mw, uint64_t *ret_energy_mj) {
+int nvml_read(struct nvml *nvml, size_t index, uint64_t *ret_power_mw, uint64_t *ret_energy_mj) {
 	unsigned long long energy_mj = 0;
 	unsigned power_mw = 0;
+	int power = 0, energy = 0;
 
-	if (nvml->power && nvml->power(nvml->devices[index], &power_mw) != 0) {
+	if (nvml->power && (power = nvml->power(nvml->devices[index], &power_mw)) != 0) {
 		power_mw = 0;
 	}
-	if (nvml->energy && nvml->energy(nvml->devices[index], &energy_mj) != 0) {
+	if (nvml->energy && (energy = nvml->energy(nvml->devices[index], &energy_mj)) != 0) {
 		energy_mj = 0;
 	}
 	*ret_power_mw = power_mw;
 	*ret_energy_mj = energy_mj;
+	return power == NVML_GPU_IS_LOST || energy == NVML_GPU_IS_LOST ? -ENODEV : 0;
 }

@@ -18,8 +18,8 @@ struct nvml_gpu {
 	unsigned n_sms;
 	uint64_t memory_bytes;
 	uint64_t power_limit_mw; /* 0: not known */
-	unsigned green_step;   /* SMs in the smallest green context; 0: none can be made */
-	int simulated_sharing; /* of a simulated GPU: 0 exclusive, 1 MPS; -1: a real GPU */
+	unsigned green_step;	 /* SMs in the smallest green context; 0: none can be made */
+	int simulated_sharing;	 /* of a simulated GPU: 0 exclusive, 1 MPS; -1: a real GPU */
 };
 
 /* Loads and initialises. Return: 0; -ENOENT: no such library; -EIO: NVML refuses. @why: one line.
@@ -30,5 +30,6 @@ struct nvml *nvml_close(struct nvml *nvml);
 /* At most @max GPUs. Those that can't be read are left out and counted. Return: their number. */
 size_t nvml_list(struct nvml *nvml, struct nvml_gpu *gpus, size_t max, unsigned *ret_left_out);
 
-/* The @index-th of nvml_list(). 0 where NVML has no answer. Energy counts from some time before. */
-void nvml_read(struct nvml *nvml, size_t index, uint64_t *ret_power_mw, uint64_t *ret_energy_mj);
+/* The @index-th of nvml_list(). 0 where NVML has no answer. Energy counts from some time before.
+ * Return: 0, or -ENODEV: the GPU is lost. */
+int nvml_read(struct nvml *nvml, size_t index, uint64_t *ret_power_mw, uint64_t *ret_energy_mj);

@@ -69,6 +69,77 @@ static void daemon_reads_power_only_when_asked(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static void set_fault(const char *fault) {
+	char path[80];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/nvml-fault", harness.directory);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fputs(fault, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void request_of(int fd, uint8_t uuid[static 16]) {
+	Sbeet__Request request = SBEET__REQUEST__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	request.job = 1;
+	request.gpu_uuid.data = uuid;
+	request.gpu_uuid.len = 16;
+	request.release_ns = nsec_now();
+	request.enforcement_mask = MASK_ALL;
+	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH;
+	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
+	m.request = &request;
+	shim_send(fd, &m);
+}
+
+static void grants_one_job(void) {
+	Sbeet__Control__Status *status = status_get();
+	uint8_t uuid[16];
+	struct shim s;
+
+	memcpy(uuid, status->gpus[0]->uuid.data, sizeof(uuid));
+	status_free(status);
+	s = shim_open("s", MASK_ALL);
+	request_of(s.fd, uuid);
+	shim_granted(s.fd, 1);
+	shim_close(&s);
+}
+
+static void daemon_runs_without_power(void **state) {
+	Sbeet__Control__Status *status;
+
+	set_fault("no-power");
+	harness_start(&harness, automatic);
+	status = status_get();
+	assert_int_equal(status->gpus[0]->power_mw, 0);
+	assert_int_equal(status->gpus[0]->energy_mj, 0);
+	assert_false(status->gpus[0]->lost);
+	status_free(status);
+	grants_one_job();
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static bool is_lost(const Sbeet__Control__Status *status, void *data) {
+	return status->gpus[0]->lost == *(bool *)data;
+}
+
+/* Nobody waits for it: programs learn from their driver. */
+static void daemon_tells_of_a_lost_gpu(void **state) {
+	bool lost = true;
+
+	harness_start(&harness, automatic);
+	set_fault("lost");
+	status_until(is_lost, &lost);
+	grants_one_job();
+	set_fault("");
+	lost = false;
+	status_until(is_lost, &lost);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* Wherever the second one has its sockets. What a dead one left behind keeps nobody out. */
 static void one_daemon_a_gpu(void **state) {
 	char other[80], first[sizeof(harness.directory)], errors[2048];
@@ -109,10 +180,9 @@ static void daemon_runs_without_nvml(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		CASE(daemon_lists_gpus_of_nvml),
-		CASE(daemon_reads_power_only_when_asked),
-		CASE(one_daemon_a_gpu),
-		CASE(daemon_runs_without_nvml),
+		CASE(daemon_lists_gpus_of_nvml), CASE(daemon_reads_power_only_when_asked),
+		CASE(daemon_runs_without_power), CASE(daemon_tells_of_a_lost_gpu),
+		CASE(one_daemon_a_gpu),		 CASE(daemon_runs_without_nvml),
 	};
 
 	return cmocka_run_group_tests_name("daemon-nvml", tests, NULL, NULL);

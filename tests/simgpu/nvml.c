@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/simgpu/client.h"
+#include "tests/simgpu/place.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -126,6 +127,24 @@ static nvmlReturn_t nvml_check(nvmlDevice_t device, const void *out) {
 		       : NVML_ERROR_INVALID_ARGUMENT;
 }
 
+/* For tests: $SIMGPU_DIR/nvml-fault holds "no-power" or "lost". */
+static nvmlReturn_t nvml_fault(void) {
+	char dir[256], path[300], text[16] = "";
+	FILE *f;
+
+	if (place_dir(dir, sizeof(dir)) < 0 ||
+	    place_file(path, sizeof(path), dir, "nvml-fault") < 0 || !(f = fopen(path, "re"))) {
+		return NVML_SUCCESS;
+	}
+	if (!fgets(text, sizeof(text), f)) {
+		text[0] = '\0';
+	}
+	fclose(f);
+	return strcmp(text, "lost") == 0       ? NVML_ERROR_GPU_IS_LOST
+	       : strcmp(text, "no-power") == 0 ? NVML_ERROR_NOT_SUPPORTED
+					       : NVML_SUCCESS;
+}
+
 static nvmlReturn_t nvml_state(nvmlDevice_t device, struct wire_gpu_state_reply *ret) {
 	struct wire_object q = {.h = {.type = WIRE_GPU_STATE},
 				.object = (uint32_t)(device - client_gpus()->gpus)};
@@ -224,6 +243,9 @@ EXPORT nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *p
 	nvmlReturn_t r = nvml_check(device, power);
 
 	if (r == NVML_SUCCESS) {
+		r = nvml_fault();
+	}
+	if (r == NVML_SUCCESS) {
 		r = nvml_state(device, &state);
 	}
 	if (r == NVML_SUCCESS) {
@@ -248,6 +270,9 @@ EXPORT nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device,
 	struct wire_gpu_state_reply state;
 	nvmlReturn_t r = nvml_check(device, energy);
 
+	if (r == NVML_SUCCESS) {
+		r = nvml_fault();
+	}
 	if (r == NVML_SUCCESS) {
 		r = nvml_state(device, &state);
 	}

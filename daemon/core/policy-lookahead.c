@@ -93,7 +93,10 @@ static bool place_better(const struct timeline_job *job, bool soonest,
 	if (a_late != b_late) {
 		return b_late;
 	}
-	return a_late || soonest ? a->finish < b->finish : a->energy_pj < b->energy_pj;
+	if (a_late || soonest || a->energy_pj == b->energy_pj) {
+		return a->finish < b->finish;
+	}
+	return a->energy_pj < b->energy_pj;
 }
 
 /* One step of the list schedule: the job goes where it is in time at the least energy, either as
@@ -218,6 +221,15 @@ static bool outcome_better(const struct outcome *a, const struct outcome *b) {
 	return a->loss != b->loss ? a->loss < b->loss : a->energy_pj < b->energy_pj;
 }
 
+/* The better of two starts. Plans in which two jobs of one task have changed places cost exactly
+ * the same: then the sooner end, lest the order in which GPUs are listed decides. */
+static bool start_better(const struct outcome *a, const struct outcome *b) {
+	if (a->loss == b->loss && a->energy_pj == b->energy_pj) {
+		return a->place.finish < b->place.finish;
+	}
+	return outcome_better(a, b);
+}
+
 static void explain_outcome(const struct plan *p, size_t index, const struct outcome *o) {
 	const struct timeline_job *job = &p->ready.list[index].job;
 
@@ -281,7 +293,7 @@ static void try_counts(const struct plan *p, size_t index, const struct timeline
 		timeline_predict(&t, p->params, job, &o.place);
 		timeline_take(&t, job, &o.place);
 		follow(p, &t, index, *found ? ret->loss : UINT_MAX, &o);
-		if (!*found || outcome_better(&o, ret)) {
+		if (!*found || start_better(&o, ret)) {
 			*ret = o;
 			*found = true;
 		}

@@ -5,7 +5,11 @@
 
 #include <stdio.h>
 
-#include "client/sweep.h"
+#include "client/plot-points.h"
+#include "client/select.h"
 
-/* Writes SVG. Errors of the stream are left to whoever closes it. */
-void plot_write(const struct sweep *s, const struct sweep_result *result, FILE *out);
+/* @points: drawn beside the curves as large hollow markers, without lines; @notes: sentences that
+ * stand below them. Either may have none. Writes SVG. Errors of the stream are left to whoever
+ * closes it. */
+void plot_write(const struct sweep *s, const struct sweep_result *result,
+		const struct plot_points *points, const struct select_words *notes, FILE *out);

@@ -57,7 +57,7 @@ int simulate_parse_range(const char *text, void *target) {
 	if (*text) {
 		return -EINVAL;
 	}
-	if (range.low == 0 || range.step == 0 || range.high < range.low ||
+	if (range.step == 0 || range.high < range.low ||
 	    (range.high - range.low) / range.step >= SWEEP_POINTS_MAX) {
 		return -ERANGE;
 	}
@@ -95,8 +95,9 @@ static void end_progress(const struct progress *p) {
 	}
 }
 
-static int exclude(const struct scenario *scenario, const struct select_words *names,
-		   bool *excluded) {
+/* Marks the profiles that @option names. */
+static int mark(const struct scenario *scenario, const char *option,
+		const struct select_words *names, bool *marks) {
 	for (size_t n = 0; n < names->n; n++) {
 		size_t i = 0;
 
@@ -105,11 +106,11 @@ static int exclude(const struct scenario *scenario, const struct select_words *n
 			i++;
 		}
 		if (i == scenario->n_profiles) {
-			ctl_error("option '--without': no profile '%s' in the scenario",
+			ctl_error("option '--%s': no profile '%s' in the scenario", option,
 				  names->list[n]);
 			return CTL_EXIT_NO_OBJECT;
 		}
-		excluded[i] = true;
+		marks[i] = true;
 	}
 	return CTL_EXIT_OK;
 }
@@ -124,18 +125,34 @@ static unsigned cores(void) {
 	return n < 1 ? 1 : n > SWEEP_WORKERS_MAX ? SWEEP_WORKERS_MAX : (unsigned)n;
 }
 
-static int prepare(const struct ctl *ctl, const struct scenario *scenario, bool *excluded,
+/* Shares of heavy tasks may be 0 but not above 1; utilisations are above 0. */
+static int check_range(const struct simulate_options *o) {
+	if (o->heavy.n > 0 ? o->sweep.high <= 1000 : o->sweep.low > 0) {
+		return CTL_EXIT_OK;
+	}
+	ctl_error("option '--sweep': expected %s",
+		  o->heavy.n > 0 ? "shares of heavy tasks, such as 0:1:0.1"
+				 : "a range of utilisations, such as 0.2:2.0:0.2");
+	return CTL_EXIT_USAGE;
+}
+
+/* @marks: room for the profiles that are left out, then for the heavy ones. */
+static int prepare(const struct ctl *ctl, const struct scenario *scenario, bool *marks,
 		   struct sweep *s) {
 	const struct simulate_options *o = ctl->options;
-	int r;
+	int r = check_range(o);
 
+	if (r != CTL_EXIT_OK) {
+		return r;
+	}
 	s->scenario = scenario;
 	taskset_rules_default(&s->rules, scenario);
 	s->rules.n_tasks = or_default(o->n_tasks, s->rules.n_tasks);
 	s->rules.deadline_permille =
 		or_default(o->deadline_percent * 10, s->rules.deadline_permille);
 	s->rules.reference_sms = or_default(o->reference_sms, s->rules.reference_sms);
-	s->rules.excluded = excluded;
+	s->rules.excluded = marks;
+	s->rules.heavy = o->heavy.n > 0 ? marks + scenario->n_profiles : NULL;
 	s->duration = o->duration	   ? o->duration
 		      : scenario->duration ? scenario->duration
 					   : SIMULATE_DURATION_DEFAULT;
@@ -154,13 +171,18 @@ static int prepare(const struct ctl *ctl, const struct scenario *scenario, bool 
 	if (r == CTL_EXIT_OK) {
 		r = select_params(&o->params, &s->params);
 	}
-	return r == CTL_EXIT_OK ? exclude(scenario, &o->without, excluded) : r;
+	if (r == CTL_EXIT_OK) {
+		r = mark(scenario, "without", &o->without, marks);
+	}
+	return r == CTL_EXIT_OK ? mark(scenario, "heavy", &o->heavy, marks + scenario->n_profiles)
+				: r;
 }
 
 static int run_failed(const struct ctl *ctl, const struct sweep *s, int r) {
 	switch (-r) {
 	case ENOENT:
-		ctl_error("no task sets: '%s' has no profiles on its first GPU, '%s'", ctl->args[0],
+		ctl_error("no task sets: '%s' has no %sprofiles on its first GPU, '%s'",
+			  ctl->args[0], s->rules.heavy ? "light or no heavy " : "",
 			  s->scenario->gpus[0].name);
 		break;
 	case ERANGE:
@@ -209,7 +231,7 @@ static json_t *sweep_json(const struct ctl *ctl, const struct sweep *s,
 static int print_matrix(const struct ctl *ctl, const struct sweep *s,
 			const struct sweep_result *result) {
 	struct table_column *columns = calloc(s->n_points + 1, sizeof(*columns));
-	char(*headers)[16] = calloc(s->n_points, sizeof(*headers));
+	char(*headers)[24] = calloc(s->n_points, sizeof(*headers));
 	struct table_style style = {.no_legend = ctl->common.no_legend};
 	struct table *t = NULL;
 	int r = -ENOMEM;
@@ -217,7 +239,8 @@ static int print_matrix(const struct ctl *ctl, const struct sweep *s,
 	if (columns && headers) {
 		columns[0] = (struct table_column){"policy", "MISSES % / J"};
 		for (size_t i = 0; i < s->n_points; i++) {
-			snprintf(headers[i], sizeof(headers[i]), "U %.4g", s->u[i]);
+			snprintf(headers[i], sizeof(headers[i]), "%s %.4g",
+				 s->rules.heavy ? "HEAVY" : "U", s->u[i]);
 			columns[i + 1] =
 				(struct table_column){headers[i], headers[i], .right = true};
 		}
@@ -244,7 +267,22 @@ static int print_matrix(const struct ctl *ctl, const struct sweep *s,
 	return r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
 }
 
-static void write_csv(const struct sweep *s, const struct sweep_result *result, FILE *out) {
+/* What is written into files. */
+struct findings {
+	const struct sweep *s;
+	const struct sweep_result *result;
+	struct plot_points points; /* owned */
+	const struct select_words *notes;
+};
+
+static void write_plot(const struct findings *f, FILE *out) {
+	plot_write(f->s, f->result, &f->points, f->notes, out);
+}
+
+static void write_csv(const struct findings *f, FILE *out) {
+	const struct sweep_result *result = f->result;
+	const struct sweep *s = f->s;
+
 	fprintf(out,
 		"policy,utilisation,tasksets,released,completed,missed,open,miss_ratio,"
 		"miss_ratio_sd,energy_j,energy_j_sd,decisions\n");
@@ -264,19 +302,21 @@ static void write_csv(const struct sweep *s, const struct sweep_result *result, 
 }
 
 /* @write into the file at @path, or standard output for "-". */
-static int save(const char *path, const struct sweep *s, const struct sweep_result *result,
-		void (*write)(const struct sweep *, const struct sweep_result *, FILE *)) {
+static int save(const char *path, const struct findings *f,
+		void (*write)(const struct findings *, FILE *)) {
 	FILE *out = output_open(path);
 
 	if (!out) {
 		return CTL_EXIT_FAILED;
 	}
-	write(s, result, out);
+	write(f, out);
 	return output_close(out, path);
 }
 
-static int report(const struct ctl *ctl, const struct sweep *s, const struct sweep_result *result) {
+static int report(const struct ctl *ctl, const struct findings *findings) {
 	const struct simulate_options *o = ctl->options;
+	const struct sweep_result *result = findings->result;
+	const struct sweep *s = findings->s;
 	int r = CTL_EXIT_OK;
 
 	if (ctl->common.json != JSON_OFF) {
@@ -288,10 +328,10 @@ static int report(const struct ctl *ctl, const struct sweep *s, const struct swe
 		r = print_matrix(ctl, s, result);
 	}
 	if (r == CTL_EXIT_OK && o->csv) {
-		r = save(o->csv, s, result, write_csv);
+		r = save(o->csv, findings, write_csv);
 	}
 	if (r == CTL_EXIT_OK && o->plot) {
-		r = save(o->plot, s, result, plot_write);
+		r = save(o->plot, findings, write_plot);
 	}
 	return r;
 }
@@ -299,16 +339,25 @@ static int report(const struct ctl *ctl, const struct sweep *s, const struct swe
 int simulate_sweep(const struct ctl *ctl, const struct scenario *scenario) {
 	struct progress progress = {.since = nsec_now()};
 	struct sweep *s = calloc(1, sizeof(*s));
-	bool *excluded = calloc(scenario->n_profiles + 1, sizeof(*excluded));
+	bool *marks = calloc(2 * scenario->n_profiles + 1, sizeof(*marks));
+	const struct simulate_options *o = ctl->options;
 	struct sweep_result result = {0};
+	struct findings findings = {.s = s, .result = &result, .notes = &o->notes};
+	char error[1024];
 	int r = CTL_EXIT_FAILED;
 
-	if (!s || !excluded) {
+	if (!s || !marks) {
 		ctl_error("cannot simulate '%s': out of memory", ctl->args[0]);
 		goto out;
 	}
-	r = prepare(ctl, scenario, excluded, s);
+	r = prepare(ctl, scenario, marks, s);
 	if (r != CTL_EXIT_OK) {
+		goto out;
+	}
+	if (o->reference &&
+	    (r = plot_points_read(&findings.points, o->reference, s, error, sizeof(error))) < 0) {
+		ctl_error("%s", r == -ENOMEM ? "out of memory" : error);
+		r = CTL_EXIT_FAILED;
 		goto out;
 	}
 	if (isatty(STDERR_FILENO) && !ctl->common.quiet) {
@@ -317,10 +366,11 @@ int simulate_sweep(const struct ctl *ctl, const struct scenario *scenario) {
 	}
 	r = sweep_run(s, &result);
 	end_progress(&progress);
-	r = r < 0 ? run_failed(ctl, s, r) : report(ctl, s, &result);
+	r = r < 0 ? run_failed(ctl, s, r) : report(ctl, &findings);
 out:
+	plot_points_deinit(&findings.points);
 	sweep_result_deinit(&result);
-	free(excluded);
+	free(marks);
 	free(s);
 	return r;
 }

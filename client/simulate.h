@@ -19,9 +19,9 @@ struct simulate_range {
 struct simulate_options {
 	struct select_words policies;
 	struct select_words params;
-	struct select_words without;
+	struct select_words without, heavy, notes;
 	struct simulate_range sweep;
-	const char *gantt, *csv, *plot;
+	const char *gantt, *csv, *plot, *reference;
 	nsec_t duration;
 	uint64_t seed;
 	unsigned n_explain; /* decisions to tell of; 0: not asked for */

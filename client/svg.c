@@ -104,8 +104,10 @@ void svg_arrow(FILE *out, double x, double y, double length, bool up) {
 		x, y, tip, x - 2.5, tip + back, x, tip, x + 2.5, tip + back);
 }
 
-static void marker(FILE *out, double x, double y, unsigned index, const char *colour) {
-	/* drawn in a square of 7 around (0, 0); every other one is hollow */
+/* @size: 1 as on a line. Hollow, but for the second round of shapes, and @hollow in any case. */
+static void marker(FILE *out, double x, double y, unsigned index, double size, bool hollow,
+		   const char *colour) {
+	/* drawn in a square of 7 around (0, 0) */
 	static const char *const shapes[SVG_MARKERS] = {
 		"M-3.5 -3.5h7v7h-7z",
 		"M0 -4.2L4 3.2H-4z",
@@ -118,10 +120,16 @@ static void marker(FILE *out, double x, double y, unsigned index, const char *co
 	};
 
 	fprintf(out,
-		"<path transform=\"translate(%.2f %.2f)\" d=\"%s\" stroke=\"%s\" "
-		"stroke-width=\"1.3\" fill=\"%s\"/>\n",
-		x, y, shapes[index % SVG_MARKERS], colour,
-		index / SVG_MARKERS % 2 ? colour : "#ffffff");
+		"<path transform=\"translate(%.2f %.2f) scale(%g)\" d=\"%s\" stroke=\"%s\" "
+		"stroke-width=\"%.2f\" fill=\"%s\"/>\n",
+		x, y, size, shapes[index % SVG_MARKERS], colour, 1.3 / size,
+		hollow			  ? "none"
+		: index / SVG_MARKERS % 2 ? colour
+					  : "#ffffff");
+}
+
+void svg_point(FILE *out, double x, double y, unsigned index) {
+	marker(out, x, y, index, 1.9, true, "#000000");
 }
 
 void svg_curve(FILE *out, const double *x, const double *y, size_t n, unsigned index) {
@@ -139,7 +147,7 @@ void svg_curve(FILE *out, const double *x, const double *y, size_t n, unsigned i
 		"\" stroke=\"%s\" stroke-width=\"1.4\" stroke-dasharray=\"%s\" fill=\"none\"/>\n",
 		colour, dashes[index % 5]);
 	for (size_t i = 0; i < n; i++) {
-		marker(out, x[i], y[i], index, colour);
+		marker(out, x[i], y[i], index, 1, false, colour);
 	}
 }
 

@@ -39,5 +39,8 @@ void svg_arrow(FILE *out, double x, double y, double length, bool up);
 /* A line through points, then its markers; style @index of a plot's line. */
 void svg_curve(FILE *out, const double *x, const double *y, size_t n, unsigned index);
 
+/* What the markers of line @index look like, but large and thin: a point that others found. */
+void svg_point(FILE *out, double x, double y, unsigned index);
+
 /* About @wanted steps for [0, range]: 1, 2 or 5 times a power of ten. */
 double svg_tick(double range, unsigned wanted);

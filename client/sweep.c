@@ -40,15 +40,35 @@ static uint64_t unit_seed(const struct sweep *s, size_t unit) {
 	return sim_random(&state);
 }
 
+/* Of light tasks only where there are heavy ones. */
+static struct sim_count count_jobs(const struct sweep *s, const struct sim_result *result,
+				   const size_t *profiles) {
+	struct sim_count count = {0};
+
+	for (size_t i = 0; i < result->n_tasks; i++) {
+		const struct sim_count *c = &result->tasks[i].count;
+
+		if (!s->rules.heavy || !s->rules.heavy[profiles[i]]) {
+			count.released += c->released;
+			count.completed += c->completed;
+			count.missed += c->missed;
+			count.open += c->open;
+		}
+	}
+	return count;
+}
+
 static int run_unit(const struct work *w, size_t unit) {
 	const struct sweep *s = w->sweep;
 	struct sched_gpu_model models[SCHED_GPUS_MAX];
 	struct sched_task tasks[TASKSET_MAX];
 	size_t profiles[TASKSET_MAX];
 	uint64_t seed = unit_seed(s, unit);
+	unsigned n_tasks = 0;
 	int r;
 
-	r = taskset_make(s->scenario, &s->rules, s->u[unit / s->n_tasksets], seed, tasks, profiles);
+	r = taskset_make(s->scenario, &s->rules, s->u[unit / s->n_tasksets], seed, tasks, profiles,
+			 &n_tasks);
 	for (size_t k = 0; k < s->scenario->n_gpus; k++) {
 		models[k] = s->scenario->gpus[k].model;
 	}
@@ -57,7 +77,7 @@ static int run_unit(const struct work *w, size_t unit) {
 			.gpus = models,
 			.n_gpus = s->scenario->n_gpus,
 			.tasks = tasks,
-			.n_tasks = s->rules.n_tasks,
+			.n_tasks = n_tasks,
 			.policy = s->policies[p],
 			.params = s->params.sched,
 			.duration = s->duration,
@@ -72,7 +92,7 @@ static int run_unit(const struct work *w, size_t unit) {
 		r = sim_run(&setup, &result);
 		if (r == 0) {
 			w->outcomes[unit * s->n_policies + p] = (struct outcome){
-				.count = result.count,
+				.count = count_jobs(s, &result, profiles),
 				.decisions = result.decisions,
 				.energy_pj = result.energy_total_pj,
 			};

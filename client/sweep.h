@@ -22,7 +22,9 @@ struct sweep {
 	struct params params;
 	nsec_t duration;
 	uint64_t seed;
-	double u[SWEEP_POINTS_MAX]; /* utilisations */
+	/* Utilisations, or with rules.heavy shares of heavy tasks; then jobs of light ones count.
+	 */
+	double u[SWEEP_POINTS_MAX];
 	size_t n_points;
 	unsigned n_tasksets; /* at each utilisation */
 	unsigned n_workers;

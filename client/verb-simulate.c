@@ -103,12 +103,21 @@ static const struct option simulate_options[] = {
 	 offsetof(struct simulate_options, reference_sms), "1 to 256"},
 	{"without", 0, OPTION_REQUIRED, "PROFILE", "don't draw this one; may be repeated",
 	 select_parse, offsetof(struct simulate_options, without), SELECT_EXPECTED},
+	{"heavy", 0, OPTION_REQUIRED, "PROFILE",
+	 "heavy tasks have this one; may be repeated. The range is then one of shares of heavy "
+	 "tasks, the misses are those of the others",
+	 select_parse, offsetof(struct simulate_options, heavy), SELECT_EXPECTED},
 	{"workers", 0, OPTION_REQUIRED, "N", "threads of a sweep (default: one a core)",
 	 parse_workers, offsetof(struct simulate_options, n_workers), "1 to 256"},
 	{"csv", 0, OPTION_REQUIRED, "FILE", "write the sweep's results; - for standard output",
 	 option_string, offsetof(struct simulate_options, csv), NULL},
 	{"plot", 0, OPTION_REQUIRED, "FILE", "draw the sweep: misses and energy over utilisation",
 	 option_string, offsetof(struct simulate_options, plot), NULL},
+	{"reference", 0, OPTION_REQUIRED, "FILE",
+	 "draw the points of this CSV file into the plot, as --csv writes it", option_string,
+	 offsetof(struct simulate_options, reference), NULL},
+	{"note", 0, OPTION_REQUIRED, "TEXT", "a line below the plot; may be repeated", select_parse,
+	 offsetof(struct simulate_options, notes), SELECT_EXPECTED},
 	{"explain", 0, OPTION_OPTIONAL, "N",
 	 "say why, of the last N decisions about jobs (default: 256)", parse_explain,
 	 offsetof(struct simulate_options, n_explain), "1 to 10000"},
@@ -412,10 +421,15 @@ static int check_options(const struct simulate_options *o) {
 			   : o->n_tasksets	 ? "tasksets"
 			   : o->n_tasks		 ? "tasks"
 			   : o->without.n	 ? "without"
+			   : o->heavy.n		 ? "heavy"
 			   : o->reference_sms	 ? "reference-sms"
 			   : o->deadline_percent ? "deadlines"
 						 : NULL;
 
+	if (!o->plot && (o->reference || o->notes.n)) {
+		ctl_error("option '--%s' needs --plot", o->reference ? "reference" : "note");
+		return CTL_EXIT_USAGE;
+	}
 	if (o->sweep.step ? !alone : !with) {
 		return CTL_EXIT_OK;
 	}

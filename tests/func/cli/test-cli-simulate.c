@@ -343,7 +343,25 @@ static const struct {
 	{{"simulate", "@", "--sweep=5", NULL}, 1, "utilisations of 6 tasks between 0.01 and 0.5"},
 	{{"simulate", "@", "--sweep=1", "--without=x", NULL}, 4, "no profile 'x' in the scenario"},
 	{{"simulate", "@", "--sweep=1", "--reference-sms=9", NULL}, 2, "has only 8 SMs"},
+	{{"simulate", "@", "--sweep=0:1:0.5", NULL}, 2, "expected a range of utilisations"},
+	{{"simulate", "@", "--sweep=0:2:1", "--heavy=long", NULL}, 2, "shares of heavy tasks"},
+	{{"simulate", "@", "--sweep=1", "--heavy=x", NULL}, 4, "no profile 'x' in the scenario"},
+	{{"simulate", "@", "--sweep=1", "--note=x", NULL}, 2, "option '--note' needs --plot"},
+	{{"simulate", "@", "--sweep=1", "--plot=-", "--reference=/dev/null", NULL},
+	 1,
+	 "cannot read '/dev/null': it is empty"},
+	{{"simulate", "@", "--sweep=1", "--plot=-", "--reference=@", NULL},
+	 1,
+	 "the column 'policy' is missing"},
 };
+
+/* "--option=@" with the scenario's path; good until the next call. */
+static const char *with_scenario(const char *word) {
+	static char text[4096];
+
+	snprintf(text, sizeof(text), "%.*s%s", (int)strlen(word) - 1, word, scenario("example-4"));
+	return text;
+}
 
 static void bad_calls_are_told_what_was_expected(void **state) {
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
@@ -353,7 +371,9 @@ static void bad_calls_are_told_what_was_expected(void **state) {
 		for (size_t k = 0; refused[i].argv[k]; k++) {
 			const char *word = refused[i].argv[k];
 
-			argv[k + 1] = strcmp(word, "@") == 0 ? scenario("example-4") : word;
+			argv[k + 1] = strcmp(word, "@") == 0	   ? scenario("example-4")
+				      : strstr(word, "=@") != NULL ? with_scenario(word)
+								   : word;
 		}
 		s = spawn(argv, NULL);
 		assert_contains(s.err, refused[i].expected);

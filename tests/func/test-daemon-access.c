@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "proto/packet.h"
+#include "proto/units.h"
 
 #define OTHER 65533 /* nobody on this machine */
 #define ADMIN 65532 /* an admin by the configuration */
@@ -336,6 +337,24 @@ static void rights_are_kept(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Time can only be longer than the rate makes it, so this holds on any machine. */
+static void the_rate_is_kept(void **state) {
+	nsec_t began;
+	struct shim s;
+
+	start("[users]\nrate = 1000\n");
+	s = shim_open("a", MASK_ALL);
+	began = nsec_now();
+	for (uint64_t job = 1; job <= 800; job++) { /* two packets each, 1000 of them at once */
+		shim_request(s.fd, job, 0, MASK_ALL);
+		shim_granted(s.fd, job);
+		shim_done(s.fd, job);
+	}
+	assert_true(nsec_now() - began >= 590 * NSEC_PER_MSEC);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -346,6 +365,7 @@ int main(void) {
 		CASE(others_are_denied_and_admins_are_not),
 		CASE(users_change_their_own_within_their_rights),
 		CASE(rights_are_kept),
+		CASE(the_rate_is_kept),
 	};
 
 	return cmocka_run_group_tests_name("daemon-access", tests, NULL, NULL);

@@ -39,19 +39,19 @@ static void socket_path(char *path, size_t size) {
 	snprintf(path, size, "%s/metrics.sock", harness.directory);
 }
 
-/* Sends the request and reads the whole answer; returns the HTTP status, the body in `body`. */
-static int get(const char *request) {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+/* Connects, sends the request and reads the whole answer; returns the HTTP status, the body in
+ * `body`. */
+static int get_at(const void *address, socklen_t address_size, const char *request) {
+	const struct sockaddr *to = address;
 	struct timeval hang = {.tv_sec = 30};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), status = 0;
+	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), status = 0;
 	size_t n = 0;
 	ssize_t got;
 	char *end;
 
-	socket_path(address.sun_path, sizeof(address.sun_path));
 	assert_true(fd >= 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &hang, sizeof(hang));
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(connect(fd, to, address_size), 0);
 	assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
 	while (n < sizeof(body) - 1 && (got = read(fd, body + n, sizeof(body) - 1 - n)) > 0) {
 		n += (size_t)got;
@@ -68,6 +68,13 @@ static int get(const char *request) {
 					    "version=1.0.0; charset=utf-8\r\n"));
 	memmove(body, end + 4, strlen(end + 4) + 1);
 	return status;
+}
+
+static int get(const char *request) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	socket_path(address.sun_path, sizeof(address.sun_path));
+	return get_at(&address, sizeof(address), request);
 }
 
 static void scrape(void) {
@@ -306,6 +313,31 @@ static void metrics_refuse_what_is_no_scrape(void **state) {
 	assert_non_null(strstr(errors, "loopback"));
 }
 
+/* A port that was free just now. */
+static struct sockaddr_in free_address(void) {
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof(address);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+	close(fd);
+	return address;
+}
+
+static void metrics_are_served_over_loopback(void **state) {
+	struct sockaddr_in address = free_address();
+	char where[64];
+
+	snprintf(where, sizeof(where), "127.0.0.1:%u", ntohs(address.sin_port));
+	start(where);
+	assert_int_equal(get_at(&address, sizeof(address), "GET /metrics HTTP/1.0\r\n\r\n"), 200);
+	read_strictly();
+	assert_int_equal((int)value("sbeet_gpu_sms{gpu=\"0\"}"), 8);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -313,6 +345,7 @@ int main(void) {
 		CASE(metrics_tell_what_is_so),
 		CASE(metrics_keep_their_number_of_series),
 		CASE(metrics_refuse_what_is_no_scrape),
+		CASE(metrics_are_served_over_loopback),
 	};
 
 	return cmocka_run_group_tests_name("daemon-metrics", tests, NULL, NULL);

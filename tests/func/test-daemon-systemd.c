@@ -77,6 +77,15 @@ static void daemon_tells_the_service_manager(void **state) {
 	expect_notification("STOPPING=1");
 }
 
+static void daemon_tells_that_it_reloads(void **state) {
+	harness_start(&harness, plain);
+	expect_notification("READY=1");
+	assert_int_equal(kill(harness.pid, SIGHUP), 0);
+	expect_notification("RELOADING=1\nMONOTONIC_USEC=");
+	expect_notification("READY=1");
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void daemon_tells_live_numbers(void **state) {
 	struct shim a, b;
 
@@ -393,6 +402,7 @@ static void daemon_refuses_a_socket_of_another_kind(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(daemon_tells_the_service_manager),
+		CASE(daemon_tells_that_it_reloads),
 		CASE(daemon_tells_live_numbers),
 		CASE(daemon_beats_for_the_watchdog),
 		CASE(daemon_that_is_stuck_beats_no_more),

@@ -338,13 +338,42 @@ static void metrics_are_served_over_loopback(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Each metric that the dashboard for Grafana asks for is served. */
+static void dashboard_names_what_is_served(void **state) {
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+	char where[128] = "unix:", name[128], *text = NULL;
+	FILE *f = fopen(DASHBOARD, "re");
+	size_t size = 0;
+	unsigned n = 0;
+
+	assert_non_null(f);
+	assert_true(getdelim(&text, &size, '\0', f) > 0);
+	fclose(f);
+	socket_path(where + 5, sizeof(where) - 5);
+	start(where);
+	run_job("camera", 3600 * NSEC_PER_SEC, false);
+	scrape();
+	for (const char *at = text; (at = strstr(at, "sbeet_")); at += strspn(at, letters)) {
+		const char *found;
+		int length = snprintf(name, sizeof(name), "\n%.*s", (int)strspn(at, letters), at);
+
+		found = strstr(body, name);
+		if (!found || !strchr("{ ", found[length])) {
+			fail_msg("the dashboard asks for '%s', which is not served", name + 1);
+		}
+		n++;
+	}
+	assert_true(n > 10);
+	free(text);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		CASE(metrics_tell_what_is_so),
-		CASE(metrics_keep_their_number_of_series),
-		CASE(metrics_refuse_what_is_no_scrape),
+		CASE(metrics_tell_what_is_so),		CASE(metrics_keep_their_number_of_series),
+		CASE(metrics_refuse_what_is_no_scrape), CASE(dashboard_names_what_is_served),
 		CASE(metrics_are_served_over_loopback),
 	};
 

@@ -15,9 +15,13 @@ _sbeetctl_options() {
 	"$1" help $2 2>/dev/null | sed -nE 's/^  (-.), (--[^ ]+).*/\1 \2/p; s/^      (--[^ ]+).*/\1/p'
 }
 
-# What may follow the option $1 (with its dashes), whose value is called $2.
+# What may follow the option $1 (with its dashes), whose value is called $2; $3 is the sbeetctl.
 _sbeetctl_values() {
 	case $1 in
+	--format | -f) echo 'chrome csv html' ;;
+	--policy | -p) _sbeetctl_policies "$3" ;;
+	--gpu | -g) _sbeetctl_ids "$3" gpu ;;
+	--task | -t | --beside) _sbeetctl_ids "$3" task ;;
 	--json | -j) echo 'short pretty off' ;;
 	--color) echo 'auto always never' ;;
 	--class) echo 'realtime best-effort' ;;
@@ -30,6 +34,11 @@ _sbeetctl_values() {
 # The ids of the objects $2 that the daemon has now: the first column of their list.
 _sbeetctl_ids() {
 	"$1" "$2" list --quiet --no-legend 2>/dev/null | sed 's/^ *\([^ ]*\).*/\1/'
+}
+
+# The policies that $1 knows: its first table.
+_sbeetctl_policies() {
+	"$1" policy --quiet --no-legend 2>/dev/null | sed -n '/^$/q; s/ .*//p'
 }
 
 # Sets COMPREPLY to the candidates in $1 (words) that begin with $2.
@@ -111,7 +120,7 @@ _sbeetctl() {
 		fi
 	elif [[ $option ]]; then
 		[[ $cur == = ]] && cur=
-		value=$(_sbeetctl_values "$option" "$value")
+		value=$(_sbeetctl_values "$option" "$value" "$program")
 		if [[ $value == '<files>' ]]; then
 			_sbeetctl_files "$cur"
 		else
@@ -125,14 +134,16 @@ _sbeetctl() {
 		_sbeetctl_reply "$(sed 's/ .*//' <<<"$verbs" | sort -u)" "$cur"
 	elif ((n_plain % 1000 == 0)) && grep -q "^$verb " <<<"$verbs"; then
 		_sbeetctl_reply "$(sed -n "s/^$verb //p" <<<"$verbs")" "$cur"
-	elif [[ $usage == *' ID' || $usage == *' SESSION'* ]]; then
+	elif [[ $usage == *' ID' || $usage == *' SESSION'* || $usage == *' GPU' || $usage == *'] NAME' ]]; then
 		_sbeetctl_reply "$(_sbeetctl_ids "$program" "${verb%% *}")" "$cur"
+	elif [[ $usage == *' [NAME]' ]]; then
+		_sbeetctl_reply "$(_sbeetctl_policies "$program")" "$cur"
 	elif [[ $usage == *'[VERB]'* ]]; then
 		_sbeetctl_reply "$(sed 's/ .*//' <<<"$verbs" | sort -u)" "$cur"
 	elif [[ $usage == *' [--] '* ]]; then
 		_sbeetctl_reply "$(compgen -c -- "$cur")" "$cur"
 		_sbeetctl_files "$cur"
-	elif [[ $usage =~ \]\ .*(FILE|PROGRAM|\.json) ]]; then
+	elif [[ $usage =~ \]\ .*(FILE|PROGRAM|\.json|\.csv) ]]; then
 		_sbeetctl_files "$cur"
 	fi
 	return 0

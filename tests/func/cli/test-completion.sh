@@ -70,6 +70,12 @@ offers 'off pretty short' status --json =
 offers 'pretty' status --json = p
 offers 'never' status --color n
 offers 'best-effort realtime' run --class ''
+offers 'chrome csv html' trace export --format = ''
+policies=$("$sbeetctl" policy --json=short | tr '{' '\n' | sed -n 's/^"policy": *"\([^"]*\)".*/\1/p' | sort | tr '\n' ' ' | sed 's/ $//')
+[ -n "$policies" ]
+offers "$policies" policy ''
+offers 'fcfs' policy fc
+offers "$policies" simulate -p ''
 offers 'thread' run --task = x --scope = t
 offers 'kernel.ptx' ptx --output ker
 offers 'kernel.ptx' ptx -o ker
@@ -80,6 +86,8 @@ cat >live <<'END'
 #!/bin/sh
 case "$1 $2" in
 'session list') printf '%s\n' '    1  camera  4711' '   12  train   4712' ;;
+'gpu list') printf '%s\n' '  0  H200' '  1  T400' ;;
+'task list') printf '%s\n' 'camera  realtime' 'train   best-effort' ;;
 'job list') printf '%s\n' ' 1.18  a  camera' '12.3   -  train' ;;
 *) exec "$REAL_SBEETCTL" "$@" ;;
 esac
@@ -92,12 +100,21 @@ offers '1 12' session show ''
 offers '12' session show 12
 offers '1.18 12.3' job explain ''
 offers '1.18' job show 1.
-offers '' gpu show ''
+offers '0 1' gpu show ''
+offers '0 1' gpu drain ''
+offers '1' gpu resume 1
+offers 'camera train' task show ''
+offers 'camera' task set cam
+offers '12' session kill 12
+offers 'camera train' monitor --task ''
+offers '0 1' monitor -g ''
 mv real sbeetctl
 
 # Files: programs and texts, names with spaces too.
 offers 'kernel.ptx' ptx k
 offers 'two words.ptx' ptx --json two
+offers 'kernel.ptx' profile import ker
+offers 'kernel.ptx' profile export ker
 offers '' status k
 offers 'folder' run ./sbeetctl fold
 offers 'folder' run --task x -- ./sbeetctl fold

@@ -189,8 +189,12 @@ while read -r example; do
 	top*) continue ;; # it needs a terminal, test-top.sh has one
 	ptx\ --sort*) example="ptx --sort=confinable kernel.ptx" ;;
 	esac
+	limit=20
+	case $example in
+	monitor* | status\ --watch* | profile\ run* | gpu\ calibrate*) limit=1 ;;
+	esac
 	code=0
-	eval "timeout 3 sbeetctl $example" >out 2>err </dev/null || code=$?
+	eval "timeout $limit sbeetctl $example" >out 2>err </dev/null || code=$?
 	n_run=$((n_run + 1))
 	case $code,$example in
 	0,* | 4,*show* | 4,*explain* | 4,task\ set* | 4,session\ kill*) ;;

@@ -7,7 +7,7 @@ dir=$2
 command -v bash >/dev/null || { echo "no bash here"; exit 77; }
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+trap 'tmux -S "$scratch/tmux" kill-server 2>/dev/null; rm -rf "$scratch"' EXIT
 cd "$scratch"
 : >kernel.ptx
 : >"two words.ptx"
@@ -151,5 +151,40 @@ if command -v zsh >/dev/null; then
 				{ echo "zsh: '$verb' has no '$option'"; failed=1; }
 		done
 	done <verbs
+fi
+
+# The same at a real prompt of zsh, with the keys of a user.
+shows() { # TYPED TEXT: after Tab, Tab
+	tmux -S "$scratch/tmux" send-keys C-u C-l
+	tmux -S "$scratch/tmux" send-keys -l "$1"
+	tmux -S "$scratch/tmux" send-keys Tab Tab
+	tries=0
+	until tmux -S "$scratch/tmux" capture-pane -p >screen && grep -q -e "$2" screen; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 100 ] || { echo "zsh: '$1', Tab, Tab does not show '$2':"; cat screen; failed=1; return; }
+		sleep 0.1
+	done
+}
+if command -v zsh >/dev/null && command -v tmux >/dev/null; then
+	cat >rc.zsh <<-END
+		fpath=($dir \$fpath)
+		autoload -U compinit
+		compinit -u -D
+		path=($scratch/bin \$path)
+		setopt no_beep
+		PS1='ready> '
+	END
+	mkdir bin
+	ln -s "$sbeetctl" bin/sbeetctl
+	tmux -S "$scratch/tmux" -f /dev/null new-session -d -x 120 -y 50 "zsh -f"
+	tmux -S "$scratch/tmux" send-keys -l ". $scratch/rc.zsh"
+	tmux -S "$scratch/tmux" send-keys Enter
+	shows 'sbeetctl stat' '^ready> sbeetctl status'
+	shows 'sbeetctl gpu ' '^drain  *-- '
+	shows 'sbeetctl simulate --policy=' 'lookahead'
+	shows 'sbeetctl status --json=' '^off  *pretty  *short'
+	shows 'sbeetctl run --class ' '^best-effort  *realtime'
+	shows 'sbeetctl policy fc' '^ready> sbeetctl policy fcfs'
+	tmux -S "$scratch/tmux" kill-server
 fi
 exit $failed

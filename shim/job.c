@@ -189,6 +189,12 @@ static uint32_t op_mask(struct op *op) {
 	}
 	/* A context of the program's own has no parts: its kernels would not fit. */
 	mask = place_active() && enforce_step(op->worker->context) ? GREEN_MASK : 0;
+	if (!mask && place_active()) {
+		log_once(LOG_LEVEL_INFO,
+			 "No green context can be made here (the driver is too old, or the context "
+			 "the program's own): jobs are held to a number of SMs where their kernels "
+			 "can be rewritten, else they get the whole GPU");
+	}
 	if (op->traits & OP_GREEN) {
 		return WHOLE_MASK | mask;
 	}

@@ -58,6 +58,7 @@ beside)
 	case $how in
 	green) export SIMGPU=32:mps ;;
 	count) export SIMGPU=t400:mps ;; # too small for groups of SMs
+	old) export SIMGPU=32:mps SIMGPU_GREEN=off ;; # a driver without green contexts
 	smid) export SIMGPU=16:exclusive ;;
 	esac
 	start_daemon --policy even
@@ -67,6 +68,11 @@ beside)
 	else
 		start first "$apps/hotspot" --frames 100000000 --json
 		start second "$apps/lanes" --lanes 1 --frames 100000000 --json
+	fi
+	if [ "$how" = old ]; then
+		how=count
+		until_true "it is said that there are none" \
+			grep -q "No green context can be made" "$scratch/first.err"
 	fi
 	until_true "two jobs run side by side, confined by $how" status_is side-by-side $how -ge 1
 	daemon_lives

@@ -4,6 +4,7 @@
  * A resource names SMs by a bit mask in the bytes that the driver keeps for itself. Groups are cut
  * in an order of our own, the same in every process: group i of size k has the SMs i, i + n, i + 2n
  * and so on, n = SMs / k. So neighbours in the order are no neighbours by number, as on real GPUs.
+ * $SIMGPU_GREEN=off is a driver that makes none.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -75,11 +76,15 @@ static void group_limits(const struct wire_gpu *gpu, unsigned flags, unsigned *r
 
 EXPORT CUresult CUDAAPI cuDeviceGetDevResource(CUdevice device, CUdevResource *resource,
 					       CUdevResourceType type) {
+	const char *off = getenv("SIMGPU_GREEN");
 	const struct wire_gpu *gpu;
 	struct sm_mask mask = {0};
 	unsigned least, multiple;
 	CUresult r = driver_device(device, &gpu);
 
+	if (off && strcmp(off, "off") == 0) {
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}

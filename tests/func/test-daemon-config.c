@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/packet.h"
@@ -76,6 +77,54 @@ static void command_line_beats_file_beats_default(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* The lines "#key = value" of the sample, which is installed as documentation, without their '#'.
+ */
+static char *read_sample(void) {
+	FILE *f = fopen(SAMPLE, "re");
+	char *text = NULL;
+	size_t size = 0;
+
+	assert_non_null(f);
+	assert_true(getdelim(&text, &size, '\0', f) > 0);
+	fclose(f);
+	for (char *at = text; (at = strstr(at, "\n#"));) {
+		at += 1;
+		if (at[1] >= 'a' && at[1] <= 'z') {
+			*at = ' ';
+		}
+	}
+	return text;
+}
+
+static void sample_has_every_key_and_its_default(void **state) {
+	Sbeet__Control__Reply *without, *sample;
+	char *text = read_sample(), line[128];
+
+	harness_start(&harness, plain);
+	without = ask_config(false);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+	write_config(text);
+	harness_start(&harness, plain);
+	sample = ask_config(false);
+	for (size_t i = 0; i < without->config->n_values; i++) {
+		const Sbeet__Control__ConfigValue *was = without->config->values[i];
+		const Sbeet__Control__ConfigValue *is = value(sample, was->key);
+
+		snprintf(line, sizeof(line), " %s = ", was->key);
+		if (!strstr(text, line)) {
+			fail_msg("the sample has no line '%s'", line);
+		}
+		assert_string_equal(is->value, was->value);
+		if (strcmp(was->source, "default") == 0 && *was->value) {
+			assert_string_equal(is->source, "file");
+		}
+	}
+	packet_free(&without->base);
+	packet_free(&sample->base);
+	free(text);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void daemon_refuses_to_start_with_a_mistake(void **state) {
 	char errors[1024], expected[256];
 
@@ -141,6 +190,7 @@ static void reload_keeps_the_old_configuration_on_a_mistake(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(command_line_beats_file_beats_default),
+		CASE(sample_has_every_key_and_its_default),
 		CASE(daemon_refuses_to_start_with_a_mistake),
 		CASE(reload_changes_what_is_live_and_tells_the_rest),
 		CASE(reload_keeps_the_old_configuration_on_a_mistake),

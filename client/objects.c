@@ -55,6 +55,8 @@ static const struct table_column gpu_columns[] = {
 	{"power", "POWER W", .right = true, .drop = 6},
 	{"map", "SM MAP", .drop = 1},
 	{"energy", "ENERGY J", .right = true, .hidden = true},
+	{"model", "MODEL J", .right = true, .hidden = true},
+	{"model_error", "MODEL OFF %", .right = true, .hidden = true},
 	{"memory", "MEMORY MiB", .right = true, .hidden = true},
 	{"programs", "PROGRAMS", .right = true, .hidden = true},
 	{"mps", "MPS", .hidden = true},
@@ -164,6 +166,15 @@ static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 	map_print(s, g, map_plan(g->sms, map_room(s, width)), text);
 	table_text(t, text);
 	table_number(t, (int64_t)(g->energy_mj / 1000));
+	if (g->model_mj && g->energy_mj) {
+		double off = ((double)g->model_mj / (double)g->energy_mj - 1) * 100;
+
+		table_number(t, (int64_t)(g->model_mj / 1000));
+		table_value(t, (int64_t)(off * 1000), "%+.1f", off);
+	} else {
+		table_text(t, NULL);
+		table_text(t, NULL);
+	}
 	table_number(t, (int64_t)(g->memory_bytes >> 20));
 	add_mps(t, s, g);
 }

@@ -69,6 +69,7 @@ static void sum_tasks(struct snapshot *s) {
 		t->n_sessions++;
 		t->jobs += e->jobs;
 		t->launches += e->launches;
+		t->energy_mj += e->energy_mj;
 		t->misses += e->misses;
 		t->max_wait = larger(t->max_wait, e->max_wait_ns);
 		t->max_response = larger(t->max_response, e->max_response_ns);
@@ -221,7 +222,8 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 	struct smset busy = set_of(&g->sms_busy);
 
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b}",
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, s:o, "
+		"s:o}",
 		"index", json_u64(g->index), "uuid", uuid_json(&g->uuid), "name",
 		json_text(g->name), "sharing", json_text(g->sharing), "n_sms", json_u64(g->sms),
 		"n_sms_busy", json_u64(smset_count(&busy)), "sms_busy", set_json(&busy),
@@ -229,8 +231,9 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 		json_u64_known(g->power_mw), "power_age_ns",
 		g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
 		json_u64_known(g->energy_mj), "power_limit_mw", json_u64_known(g->power_limit_mw),
-		"drained", (int)g->drained, "programs", json_u64(g->programs), "lost",
-		(int)g->lost);
+		"drained", (int)g->drained, "programs", json_u64(g->programs), "lost", (int)g->lost,
+		"model_mj", json_u64_known(g->model_mj), "model_unknown_ns",
+		json_u64(g->unknown_ns));
 }
 
 json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
@@ -247,14 +250,15 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 			 json_u64_known(s->period_ns), "deadline_ns",
 			 json_u64_known(s->deadline_ns), "priority", (int)s->priority,
 			 "connected_ns", json_u64(s->connected_ns));
-	counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "jobs",
-			   json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
+	counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
+			   "jobs", json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
 			   "launches", json_u64(s->launches), "copies", json_u64(s->copies),
 			   "misses", json_u64(s->misses), "kernels", json_u64(s->kernels),
 			   "kernels_confinable", json_u64(s->kernels_confinable), "outside_blocks",
 			   json_u64(s->outside_blocks), "max_wait_ns", json_u64(s->max_wait_ns),
 			   "max_response_ns", json_u64(s->max_response_ns), "last_response_ns",
-			   json_u64_known(s->last_response_ns), "planned", (int)s->planned);
+			   json_u64_known(s->last_response_ns), "planned", (int)s->planned,
+			   "energy_mj", json_u64_known(s->energy_mj));
 	if (!what || !counts || json_object_update(what, counts) < 0) {
 		json_decref(what);
 		what = NULL;
@@ -292,14 +296,15 @@ json_t *snapshot_task_json(const struct snapshot *s, size_t i) {
 	bool realtime = t->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
 
 	return json_pack(
-		"{s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "task",
-		json_text(t->name), "class", realtime ? "realtime" : "best-effort", "period_ns",
-		json_u64_known(t->period), "deadline_ns", json_u64_known(t->deadline), "priority",
-		(int)t->priority, "sessions", json_u64(t->n_sessions), "jobs_running",
+		"{s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"task", json_text(t->name), "class", realtime ? "realtime" : "best-effort",
+		"period_ns", json_u64_known(t->period), "deadline_ns", json_u64_known(t->deadline),
+		"priority", (int)t->priority, "sessions", json_u64(t->n_sessions), "jobs_running",
 		json_u64(t->n_running), "jobs_waiting", json_u64(t->n_waiting), "jobs",
 		json_u64(t->jobs), "launches", json_u64(t->launches), "misses", json_u64(t->misses),
 		"max_wait_ns", json_u64(t->max_wait), "max_response_ns", json_u64(t->max_response),
-		"last_response_ns", json_u64_known(t->last_response));
+		"last_response_ns", json_u64_known(t->last_response), "energy_mj",
+		json_u64_known(t->energy_mj));
 }
 
 /* Adds @element, which may be NULL after a failed allocation, to @array. */

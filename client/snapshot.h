@@ -19,6 +19,7 @@ struct snapshot_task {
 	int32_t priority;
 	uint64_t n_sessions, n_running, n_waiting, jobs, launches, misses;
 	uint64_t max_wait, max_response; /* ns */
+	uint64_t energy_mj;		 /* dynamic, by the model; 0: not known */
 	uint64_t last_response;		 /* ns; of several sessions the longest */
 };
 

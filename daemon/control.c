@@ -224,6 +224,7 @@ static void fill_service(const struct server *server, nsec_t now,
 static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint8_t busy[static 32],
 		     Sbeet__Control__Gpu *ret) {
 	const struct inventory_gpu *gpu = inventory_gpu(server->inventory, index);
+	const struct account_gpu *account = &server->account.gpus[index];
 	struct smset sms = engine_sms_busy(server->engine, index);
 
 	ret->index = (uint32_t)index;
@@ -242,6 +243,8 @@ static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint
 	ret->lost = gpu->lost;
 	ret->programs = session_mps_programs(server, index);
 	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;
+	account_gpu_at(account, gpu->read_at, &ret->model_mj);
+	ret->unknown_ns = account_gpu_unknown(account, now);
 }
 
 static void fill_mps(const struct mps_info *mps, Sbeet__Control__Mps *ret) {
@@ -308,6 +311,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->last_response_ns = s->counters.last_response;
 	ret->jobs_partition = s->counters.jobs_partition;
 	ret->planned = s->sched_task != SCHED_TASK_NONE;
+	ret->energy_mj = s->counters.energy_mj;
 }
 
 static void fill_prediction(const struct job *job, Sbeet__Control__Job *ret) {

@@ -73,6 +73,7 @@ static struct job *adopt(struct session *s, struct job *job) {
 		return NULL;
 	}
 	resume_note(job);
+	account_job_begins(job);
 	report_resume(job);
 	return job;
 }

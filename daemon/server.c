@@ -269,6 +269,7 @@ int server_start(struct server *server, struct inventory *inventory,
 	}
 	server->inventory = inventory;
 	server->profiles = profiles;
+	account_start(server);
 	server->ledger = ledger;
 	event_assign(&server->trusted, server->base, -1, EV_TIMEOUT, on_trusted, server);
 	if (ledger_past(ledger) == LEDGER_PAST_UNKNOWN) {

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "daemon/account.h"
 #include "daemon/control.h"
 #include "daemon/feed.h"
 #include "daemon/listener.h"
@@ -39,7 +40,8 @@ struct server {
 	struct event overrun; /* at the next predicted end of a job that runs */
 	nsec_t overrun_at;    /* when that is due; 0: it is not set */
 	struct event reap, retry, trusted;
-	struct feed feed; /* what happens, for the subscribers */
+	struct account account; /* of energy */
+	struct feed feed;	/* what happens, for the subscribers */
 	struct subscribers subscribers;
 	uint64_t next_session;
 

@@ -143,6 +143,7 @@ static void drop_job(struct session *s, struct job *job, bool done) {
 		s->server->n_launches += job->launches;
 	}
 	resume_forget(job);
+	account_job_ends(job);
 	if (job->sched_id != SCHED_JOB_NONE) {
 		engine_finish(s->server->engine, job, done);
 	} else {
@@ -273,6 +274,7 @@ void session_grant(struct job *job) {
 	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
 	m.grant = &grant;
 	resume_note(job);
+	account_job_begins(job);
 	session_send(s, &m);
 	/* Other jobs of a session that was cut off just now may run. This one never will. */
 	if (s->state == SESSION_DRAINING && s->fd < 0) {

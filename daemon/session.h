@@ -37,6 +37,7 @@ enum session_state {
 
 /* Counted over the session's life; of jobs that have ended. */
 struct session_counters {
+	uint64_t energy_mj; /* dynamic, by the model; not kept over a restart */
 	uint64_t jobs, jobs_partition, launches, copies, misses, outside_blocks;
 	nsec_t max_wait, max_response;
 	nsec_t last_response; /* of the job that ended last */

@@ -97,5 +97,14 @@ say "$took_ms ms: $measured_mj mJ measured, $static_mj static + $predicted_mj mJ
 active_mj=$((measured_mj - static_mj))
 [ $((active_mj * 10)) -ge $((predicted_mj * 9)) ] && [ $((active_mj * 10)) -le $((predicted_mj * 11)) ] ||
 	fail "the energy above static power, $active_mj mJ, is not within 10 % of $predicted_mj mJ"
+# And what sbeetd itself makes of it, at the time of a reading.
+for gpu in 0 1; do
+	"$ctl" gpu show $gpu --json=short >"$scratch/gpu$gpu.out" || fail "GPU $gpu is not shown"
+	model_mj=$(sed -n 's/.*"model_mj": *\([0-9]*\).*/\1/p' "$scratch/gpu$gpu.out")
+	counter_mj=$(sed -n 's/.*"energy_mj": *\([0-9]*\).*/\1/p' "$scratch/gpu$gpu.out")
+	say "GPU $gpu: $counter_mj mJ counted, ${model_mj:-nothing} by the model"
+	[ $((model_mj * 20)) -ge $((counter_mj * 19)) ] && [ $((model_mj * 20)) -le $((counter_mj * 21)) ] ||
+		fail "GPU $gpu: the model is more than 5 % from the counter"
+done
 stop_daemon
 say "ok"

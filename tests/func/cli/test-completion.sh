@@ -7,7 +7,7 @@ dir=$2
 command -v bash >/dev/null || { echo "no bash here"; exit 77; }
 
 scratch=$(mktemp -d)
-trap 'tmux -S "$scratch/tmux" kill-server 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'tmux -S "$scratch/tmux" kill-server 2>/dev/null || true; rm -rf "$scratch"' EXIT
 cd "$scratch"
 : >kernel.ptx
 : >"two words.ptx"

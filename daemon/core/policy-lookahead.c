@@ -93,10 +93,7 @@ static bool place_better(const struct timeline_job *job, bool soonest,
 	if (a_late != b_late) {
 		return b_late;
 	}
-	if (a_late || soonest || a->energy_pj == b->energy_pj) {
-		return a->finish < b->finish;
-	}
-	return a->energy_pj < b->energy_pj;
+	return a_late || soonest ? a->finish < b->finish : a->energy_pj < b->energy_pj;
 }
 
 /* One step of the list schedule: the job goes where it is in time at the least energy, either as

@@ -272,7 +272,15 @@ void sched_distribute(struct sched *s);
  */
 int sched_place(struct sched *s, sched_task_id id);
 
-/* A running job's kernel is over: its slot and SMs are free, its last copy runs on outside. */
+/*
+ * A running job's kernel is over: its slot and SMs are free, its last copy runs on outside.
+ *
+ * For the simulator so far: the daemon does not call it, because the shim seldom knows. A program
+ * that launches and then copies back waits once, for both, and only a question to the driver more
+ * (a synchronisation before the copy, or an event behind the kernel) would tell when the kernel was
+ * over. Without one it is known only where a program waits for a stream that has all its kernels
+ * while copies of the job go on in another one.
+ */
 void sched_release_sms(struct sched *s, sched_job_id id);
 
 /*

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,6 +59,7 @@ struct mps {
 	struct mps_walk *walk; /* owned; the count under way */
 	struct mps_result counted;
 	nsec_t counted_at; /* 0: never, since it is up */
+	nsec_t asked_at;
 	struct termination terminations[TERMINATIONS_MAX];
 
 	mps_settled_fn settled; /* NULL: has been told */
@@ -283,6 +285,26 @@ static void on_timer(evutil_socket_t fd, short what, void *userdata) {
 
 /* --- questions ----------------------------------------------------------------------------- */
 
+/* Its process is known, and there. */
+static bool lives(const struct mps *mps) {
+	struct pollfd p = {.fd = mps->pidfd, .events = POLLIN};
+
+	return mps->pidfd >= 0 && poll(&p, 1, 0) == 0;
+}
+
+/* It stands there, alive and to be trusted; only that nobody can ask it. */
+static void take_unasked(struct mps *mps, const char *why) {
+	bool news = mps->state != MPS_UP;
+
+	if (news) {
+		set_state(mps, MPS_UP);
+	}
+	note(mps, "its clients can't be told: %s", why);
+	if (news) {
+		on_up(mps);
+	}
+}
+
 static void on_counted(void *userdata, int error, const struct mps_result *result) {
 	struct mps *mps = userdata;
 	struct mps_result copy = *result;
@@ -294,6 +316,7 @@ static void on_counted(void *userdata, int error, const struct mps_result *resul
 		if (news) {
 			set_state(mps, MPS_UP);
 		}
+		*mps->note = '\0';
 		mps->counted = copy;
 		mps->counted_at = nsec_now();
 		if (news) {
@@ -301,6 +324,9 @@ static void on_counted(void *userdata, int error, const struct mps_result *resul
 		}
 	} else if (mps->state == MPS_STARTING) {
 		set_timer(mps, START_LOOK); /* not yet */
+	} else if (error == -EIO && lives(mps)) {
+		/* It may not take orders from our user, and serves its clients all the same. */
+		take_unasked(mps, copy.why);
 	} else {
 		on_down(mps, copy.why, mps->directories.log);
 	}
@@ -311,6 +337,7 @@ static void count(struct mps *mps) {
 			  : mps_walk_new(&mps->walk, mps->base, &mps->directories, 0, ANSWER_LIMIT,
 					 on_counted, mps);
 
+	mps->asked_at = nsec_now();
 	if (r == 0 || mps->state == MPS_UP) {
 		return;
 	}
@@ -318,11 +345,8 @@ static void count(struct mps *mps) {
 		set_timer(mps, START_LOOK);
 		return;
 	}
-	/* It stands there, alive and to be trusted; only that nobody can ask it. */
-	set_state(mps, MPS_UP);
-	note(mps, "its clients can't be told: %s",
-	     r == -ENOENT ? MPS_CONTROL_PROGRAM " is not installed here" : strerror(-r));
-	on_up(mps);
+	take_unasked(mps,
+		     r == -ENOENT ? MPS_CONTROL_PROGRAM " is not installed here" : strerror(-r));
 }
 
 static void on_terminated(void *userdata, int error, const struct mps_result *result) {
@@ -462,8 +486,7 @@ void mps_look(struct mps *mps) {
 
 void mps_refresh(struct mps *mps) {
 	mps_look(mps);
-	if (mps && mps->state == MPS_UP &&
-	    (!mps->counted_at || nsec_now() - mps->counted_at > COUNT_AFTER)) {
+	if (mps && mps->state == MPS_UP && nsec_now() - mps->asked_at > COUNT_AFTER) {
 		count(mps);
 	}
 }

@@ -20,6 +20,7 @@ void taskset_rules_default(struct taskset_rules *ret, const struct scenario *sce
 		.u_max = 0.5,
 		.deadline_permille = 500,
 		.reference_sms = scenario->gpus[0].model.limit,
+		.reference_step = 1,
 	};
 }
 
@@ -66,14 +67,14 @@ static size_t candidates(const struct scenario *scenario, const struct taskset_r
 	return n;
 }
 
-/* The mean of G_i(m) over m = 1 to @n_sms, in nanoseconds. */
-static double mean_time(const struct profile_table *p, unsigned n_sms) {
+/* The mean of G_i(m) over the multiples m of @step up to @n_sms, in nanoseconds. */
+static double mean_time(const struct profile_table *p, unsigned n_sms, unsigned step) {
 	double sum = 0;
 
-	for (unsigned m = 1; m <= n_sms; m++) {
+	for (unsigned m = step; m <= n_sms; m += step) {
 		sum += (double)profile_total(p, m);
 	}
-	return sum / n_sms;
+	return sum / (n_sms / step);
 }
 
 /* Shorter periods are more urgent; of equal ones the first. */
@@ -121,7 +122,9 @@ static unsigned draw_mixed(double heavy_share, uint64_t *random, double *ret_sha
 static int make_task(const struct scenario *scenario, const struct taskset_rules *rules,
 		     size_t index, double share, uint64_t *random, struct sched_task *task) {
 	const struct scenario_profile *profile = &scenario->profiles[index];
-	double period = mean_time(profile->tables[rules->reference], rules->reference_sms) / share;
+	double period = mean_time(profile->tables[rules->reference], rules->reference_sms,
+				  rules->reference_step) /
+			share;
 
 	if (period > (double)PROTO_PERIOD_MAX_NS) {
 		return -ERANGE;

@@ -22,6 +22,7 @@ struct taskset_rules {
 	unsigned deadline_permille; /* D / T: 1 to 1000 */
 	unsigned reference;	    /* index of a GPU of the scenario */
 	unsigned reference_sms;	    /* the mean is over 1 to this many SMs */
+	unsigned reference_step;    /* or over the multiples of this up to there */
 	const bool *excluded;	    /* by profile; NULL: none */
 	const bool *heavy;	    /* by profile; NULL: sets as in 3.6.1 */
 };

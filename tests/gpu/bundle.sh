@@ -27,7 +27,8 @@ rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/apps"
 cp "$build/daemon/sbeetd" "$build/client/sbeetctl" "$build/tests/demo/watch" \
 	"$build/tests/func/twin/test-twin-driver" "$build/tests/apps/corpus/test-corpus-driver" \
-	"$build/tests/gpu/measure-twins" "$build/tests/gpu/launch-parts" "$build/tests/bench/bench-grant" "$bundle/bin/"
+	"$build/tests/gpu/measure-twins" "$build/tests/gpu/launch-parts" "$build/tests/gpu/periodic" \
+	"$build/tests/gpu/evaluate" "$build/tests/bench/bench-grant" "$bundle/bin/"
 cp -r tests/apps/ptx "$bundle/"
 cp -r tests/apps/corpus/ptx "$bundle/corpus"
 "$nvcc" -ptx -O3 -arch=compute_75 -o "$bundle/rates.ptx" tests/gpu/rates.cu
@@ -36,7 +37,7 @@ for app in "$build"/tests/apps/runtime/*-static; do
 	cp "$app" "$bundle/apps/$(basename "$app" -static)"
 done
 cp -r tests/gpu/run.sh tests/gpu/twins.sh tests/gpu/frameworks.sh \
-	tests/gpu/speed.sh tests/gpu/manage.sh tests/gpu/frameworks "$bundle/"
+	tests/gpu/speed.sh tests/gpu/evaluate.sh tests/gpu/manage.sh tests/gpu/frameworks "$bundle/"
 
 # What they need and another machine may lack; the C library's own parts must be that machine's.
 for file in "$bundle"/bin/* "$bundle"/lib/* "$bundle"/apps/*; do

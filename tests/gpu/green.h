@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "shim/real.h"
+#include <cuda.h>
 
 struct green {
 	CUgreenCtx handle;

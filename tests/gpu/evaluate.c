@@ -1,0 +1,184 @@
+/*
+ * evaluate.c: what evaluate.sh can't do in sh: random task sets, the clock, energies, the plot.
+ *
+ * usage: evaluate tasks SCENARIO STEP N U SEED
+ *	N tasks of Table 3.5 with utilisation U, a line each: profile period deadline offset (ns)
+ *	priority. A task's mean time is that over multiples of STEP SMs.
+ * usage: evaluate now		CLOCK_MONOTONIC in ns, as periodic takes it
+ * usage: evaluate meter	the GPU's energy in mJ
+ * usage: evaluate plot CSV	SVG of misses and energy over utilisation, as Figures 2.8 and 2.9
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/plot.h"
+#include "client/scenario-file.h"
+#include "client/taskset.h"
+#include "tests/apps/common.h"
+#include "tests/gpu/meter.h"
+
+#define COLUMNS_MAX 16
+#define POINTS_MAX  32
+
+static int tasks(char **args) {
+	struct taskset_rules rules;
+	struct scenario scenario;
+	char error[1024] = "", *text;
+	size_t size, profiles[TASKSET_MAX];
+	struct sched_task set[TASKSET_MAX];
+
+	if (scenario_file_read(args[0], &text, &size) < 0 ||
+	    scenario_init(&scenario, args[0], text, size, NULL, NULL, error, sizeof(error)) < 0) {
+		fprintf(stderr, "evaluate: cannot read '%s': %s\n", args[0], error);
+		return 1;
+	}
+	taskset_rules_default(&rules, &scenario);
+	rules.reference_step = (unsigned)strtoul(args[1], NULL, 10);
+	rules.n_tasks = (unsigned)strtoul(args[2], NULL, 10);
+	if (rules.reference_step == 0 || rules.n_tasks == 0 || rules.n_tasks > TASKSET_MAX ||
+	    taskset_make(&scenario, &rules, strtod(args[3], NULL), strtoull(args[4], NULL, 10), set,
+			 profiles) < 0) {
+		fprintf(stderr, "evaluate: there is no such task set\n");
+		return 1;
+	}
+	for (unsigned i = 0; i < rules.n_tasks; i++) {
+		printf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n",
+		       scenario.profiles[profiles[i]].name, set[i].period, set[i].deadline,
+		       set[i].first_release, (int)set[i].priority);
+	}
+	scenario_deinit(&scenario);
+	free(text);
+	return 0;
+}
+
+/* What the CSV says of one column and utilisation: sums over the task sets. */
+struct cell {
+	double misses, energy;
+	unsigned n;
+};
+
+struct table {
+	struct sched_policy columns[COLUMNS_MAX];
+	char names[COLUMNS_MAX][32];
+	struct cell cells[POINTS_MAX][COLUMNS_MAX];
+	struct sweep sweep;
+};
+
+static size_t column_of(struct table *t, const char *name) {
+	size_t i = 0;
+
+	while (i < t->sweep.n_policies && strcmp(t->names[i], name) != 0) {
+		i++;
+	}
+	if (i == t->sweep.n_policies && i < COLUMNS_MAX) {
+		snprintf(t->names[i], sizeof(t->names[i]), "%s", name);
+		t->columns[i].name = t->names[i];
+		t->sweep.policies[i] = &t->columns[i];
+		t->sweep.n_policies++;
+	}
+	return i;
+}
+
+/* Points stand in rising order; a new one moves those above it. */
+static size_t point_of(struct table *t, double u) {
+	size_t i = 0, n = t->sweep.n_points;
+
+	while (i < n && t->sweep.u[i] < u - 1e-6) {
+		i++;
+	}
+	if (i < n && t->sweep.u[i] < u + 1e-6) {
+		return i;
+	}
+	if (n == POINTS_MAX) {
+		return n;
+	}
+	memmove(&t->sweep.u[i + 1], &t->sweep.u[i], (n - i) * sizeof(t->sweep.u[0]));
+	memmove(&t->cells[i + 1], &t->cells[i], (n - i) * sizeof(t->cells[0]));
+	memset(&t->cells[i], 0, sizeof(t->cells[i]));
+	t->sweep.u[i] = u;
+	t->sweep.n_points++;
+	return i;
+}
+
+/* Lines that are none of ours, such as the first, are passed over. */
+static void read_line(struct table *t, const char *line) {
+	unsigned seed, n_tasks, released, completed, missed;
+	double u, window, energy;
+	char name[32];
+	size_t c, p;
+
+	if (sscanf(line, "%31[^,],%lf,%u,%u,%lf,%u,%u,%u,%*f,%*f,%*f,%lf", name, &u, &seed,
+		   &n_tasks, &window, &released, &completed, &missed, &energy) != 9) {
+		return;
+	}
+	c = column_of(t, name);
+	p = point_of(t, u);
+	if (c < COLUMNS_MAX && p < POINTS_MAX) {
+		t->cells[p][c].misses += released ? (double)missed / released : 0;
+		t->cells[p][c].energy += energy;
+		t->cells[p][c].n++;
+		t->sweep.rules.n_tasks = n_tasks;
+		t->sweep.duration = (nsec_t)(window * 1e9);
+	}
+}
+
+static int plot(const char *path) {
+	struct table *t = app_alloc(1, sizeof(*t));
+	FILE *f = fopen(path, "re");
+	struct sweep_result result;
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		read_line(t, line);
+	}
+	if (f) {
+		fclose(f);
+	}
+	if (t->sweep.n_points == 0) {
+		fprintf(stderr, "evaluate: nothing to plot in '%s'\n", path);
+		free(t);
+		return 1;
+	}
+	result.cells = app_alloc(t->sweep.n_points * t->sweep.n_policies, sizeof(*result.cells));
+	for (size_t p = 0; p < t->sweep.n_points; p++) {
+		for (size_t c = 0; c < t->sweep.n_policies; c++) {
+			const struct cell *cell = &t->cells[p][c];
+			struct sweep_cell *to = &result.cells[p * t->sweep.n_policies + c];
+
+			to->miss_ratio = cell->n ? cell->misses / cell->n : 0;
+			to->energy_j = cell->n ? cell->energy / cell->n : 0;
+			t->sweep.n_tasksets =
+				cell->n > t->sweep.n_tasksets ? cell->n : t->sweep.n_tasksets;
+		}
+	}
+	plot_write(&t->sweep, &result, stdout);
+	free(result.cells);
+	free(t);
+	return 0;
+}
+
+int main(int argc, char **argv) {
+	uint64_t ns, mj;
+
+	if (argc == 7 && strcmp(argv[1], "tasks") == 0) {
+		return tasks(argv + 2);
+	}
+	if (argc == 3 && strcmp(argv[1], "plot") == 0) {
+		return plot(argv[2]);
+	}
+	if (argc == 2 && strcmp(argv[1], "now") == 0) {
+		printf("%" PRIu64 "\n", app_now_ns());
+		return 0;
+	}
+	if (argc == 2 && strcmp(argv[1], "meter") == 0) {
+		if (!meter_read(&ns, &mj)) {
+			return 1;
+		}
+		printf("%" PRIu64 "\n", mj);
+		return 0;
+	}
+	fprintf(stderr, "usage: see the head of evaluate.c\n");
+	return 2;
+}

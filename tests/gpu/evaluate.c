@@ -28,6 +28,7 @@ static int tasks(char **args) {
 	char error[1024] = "", *text;
 	size_t size, profiles[TASKSET_MAX];
 	struct sched_task set[TASKSET_MAX];
+	unsigned n;
 
 	if (scenario_file_read(args[0], &text, &size) < 0 ||
 	    scenario_init(&scenario, args[0], text, size, NULL, NULL, error, sizeof(error)) < 0) {
@@ -39,11 +40,11 @@ static int tasks(char **args) {
 	rules.n_tasks = (unsigned)strtoul(args[2], NULL, 10);
 	if (rules.reference_step == 0 || rules.n_tasks == 0 || rules.n_tasks > TASKSET_MAX ||
 	    taskset_make(&scenario, &rules, strtod(args[3], NULL), strtoull(args[4], NULL, 10), set,
-			 profiles) < 0) {
+			 profiles, &n) < 0) {
 		fprintf(stderr, "evaluate: there is no such task set\n");
 		return 1;
 	}
-	for (unsigned i = 0; i < rules.n_tasks; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		printf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n",
 		       scenario.profiles[profiles[i]].name, set[i].period, set[i].deadline,
 		       set[i].first_release, (int)set[i].priority);
@@ -127,6 +128,8 @@ static void read_line(struct table *t, const char *line) {
 static int plot(const char *path) {
 	struct table *t = app_alloc(1, sizeof(*t));
 	FILE *f = fopen(path, "re");
+	struct plot_points points = {0};
+	struct select_words notes = {0};
 	struct sweep_result result;
 	char line[512];
 
@@ -153,7 +156,7 @@ static int plot(const char *path) {
 				cell->n > t->sweep.n_tasksets ? cell->n : t->sweep.n_tasksets;
 		}
 	}
-	plot_write(&t->sweep, &result, stdout);
+	plot_write(&t->sweep, &result, &points, &notes, stdout);
 	free(result.cells);
 	free(t);
 	return 0;

@@ -104,9 +104,8 @@ static const struct option simulate_options[] = {
 	{"without", 0, OPTION_REQUIRED, "PROFILE", "don't draw this one; may be repeated",
 	 select_parse, offsetof(struct simulate_options, without), SELECT_EXPECTED},
 	{"heavy", 0, OPTION_REQUIRED, "PROFILE",
-	 "heavy tasks have this one; may be repeated. The range is then one of shares of heavy "
-	 "tasks, the misses are those of the others",
-	 select_parse, offsetof(struct simulate_options, heavy), SELECT_EXPECTED},
+	 "heavy tasks have this one (repeatable); the range is then of their share", select_parse,
+	 offsetof(struct simulate_options, heavy), SELECT_EXPECTED},
 	{"workers", 0, OPTION_REQUIRED, "N", "threads of a sweep (default: one a core)",
 	 parse_workers, offsetof(struct simulate_options, n_workers), "1 to 256"},
 	{"csv", 0, OPTION_REQUIRED, "FILE", "write the sweep's results; - for standard output",

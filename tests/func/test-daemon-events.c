@@ -192,6 +192,37 @@ static void a_watcher_sees_what_is_changed(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static int start_impatient(void **state) {
+	harness = (struct harness){0};
+	harness_start(&harness, (const char *const[]){"--gpus", "46", "--sharing", "mps",
+						      "--max-hold", "50ms", NULL});
+	return 0;
+}
+
+static void a_watcher_sees_a_revoke(void **state) {
+	struct shim a = shim_open("a", MASK_ALL), b = shim_open("b", MASK_ALL);
+	const Sbeet__Control__Event *e;
+	struct reading r;
+
+	shim_request(a.fd, 1, 0, MASK_WHOLE);
+	shim_granted(a.fd, 1);
+	r = reading_start();
+	shim_request(b.fd, 1, 0, MASK_WHOLE);
+	do {
+		e = next_event(&r);
+	} while (e->before || e->kind == KIND(JOB_REQUEST));
+	assert_int_equal(e->kind, KIND(JOB_REVOKE));
+	assert_string_equal(e->task, "a");
+	assert_int_equal(e->job, 1);
+	reading_end(&r);
+	shim_done(a.fd, 1);
+	shim_granted(b.fd, 1);
+	shim_done(b.fd, 1);
+	shim_close(&a);
+	shim_close(&b);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void a_late_watcher_is_told_what_there_is(void **state) {
 	struct shim a = shim_open("first", MASK_ALL), b = shim_open("second", MASK_ALL);
 	struct reading r;
@@ -293,6 +324,7 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(a_watcher_sees_a_program_from_start_to_end, start,
 						clean),
 		cmocka_unit_test_setup_teardown(a_watcher_sees_what_is_changed, start, clean),
+		cmocka_unit_test_setup_teardown(a_watcher_sees_a_revoke, start_impatient, clean),
 		cmocka_unit_test_setup_teardown(a_late_watcher_is_told_what_there_is, start, clean),
 		cmocka_unit_test_setup_teardown(a_watcher_that_sleeps_loses_events_and_nothing_else,
 						start, clean),

@@ -33,7 +33,7 @@ static __attribute__((noinline)) void *dlsym_driver(void *handle, const char *na
 #define TAIL_RETURN return
 #endif
 
-SBEET_EXPORT TAIL_CALLS void *dlsym(void *restrict handle, const char *restrict name) {
+SBEET_EXPORT TAIL_CALLS REAL_EARLY void *dlsym(void *restrict handle, const char *restrict name) {
 	real_dlsym_fn f;
 
 	/* The driver's names go on with a capital; cuda..., cublas... and curl... are others'. */

@@ -14,7 +14,7 @@
 static _Atomic(const struct real *) table;
 static _Atomic(real_dlsym_fn) libc_dlsym;
 
-real_dlsym_fn real_dlsym_get(void) {
+REAL_EARLY real_dlsym_fn real_dlsym_get(void) {
 	/* By version, because a plain look-up of "dlsym" would find ours. 2.34 moved it from libdl
 	 * to libc; the older two are the first versions of x86-64 and of aarch64. */
 	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};

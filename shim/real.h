@@ -34,6 +34,16 @@ const struct real *real_get(void);
 /* The same, but only if the program has loaded the driver already. */
 const struct real *real_get_loaded(void);
 
+/*
+ * For functions on the way of a dlsym: a sanitizer's own runtime looks names up before it is ready
+ * to be told of anything.
+ */
+#if defined(__has_attribute) && __has_attribute(disable_sanitizer_instrumentation)
+#define REAL_EARLY __attribute__((disable_sanitizer_instrumentation))
+#else
+#define REAL_EARLY __attribute__((no_sanitize_thread))
+#endif
+
 /* The C library's dlsym, whose name our own one takes. */
 typedef void *(*real_dlsym_fn)(void *handle, const char *name);
 real_dlsym_fn real_dlsym_get(void);

@@ -191,7 +191,8 @@ corrupt-program)
 		fail "its messages are not those without the shim"
 	;;
 kernel-that-cannot-be-confined)
-	export SIMGPU=16:mps
+	# One program at a time: with MPS a green context would hold it, and nothing were to be said.
+	export SIMGPU=16:exclusive
 	start_daemon --policy even
 	start stubborn "$apps/stubborn" --frames 5 --json
 	ended_well stubborn "$pid"

@@ -41,7 +41,7 @@ const struct real *real_get_loaded(void);
 #if defined(__has_attribute) && __has_attribute(disable_sanitizer_instrumentation)
 #define REAL_EARLY __attribute__((disable_sanitizer_instrumentation))
 #else
-#define REAL_EARLY __attribute__((no_sanitize_thread))
+#define REAL_EARLY __attribute__((no_sanitize("address", "thread", "undefined")))
 #endif
 
 /* The C library's dlsym, whose name our own one takes. */

@@ -1,8 +1,10 @@
 #!/bin/sh
 # Installs what is missing, builds, and runs all tests but the benchmarks.
 #
-# usage: run.sh [--quick]     --quick: only the main build, not the three others (sanitizers, without
-#                             cuda.h, release)
+# usage: run.sh [--quick | --threads]
+#	--quick		only the main build, not the three others (sanitizers, without cuda.h, release)
+#	--threads	only the shim's library and its tests, and the simulated GPU's worker threads, with
+#			thread sanitizer, in a build of their own
 #
 # The last line is "N passed, N failed, N skipped": one count a test, and one for a build that is made
 # but not tested. Exit 0 if nothing failed.
@@ -10,11 +12,14 @@ set -u
 
 cd "$(dirname "$0")/.." || exit 1
 quick=false
+threads=false
+rebuild=--no-rebuild # what is tested has been built
 case ${1:-} in
 '') ;;
 --quick) quick=true ;;
+--threads) threads=true ;;
 *)
-	echo "usage: $0 [--quick]" >&2
+	echo "usage: $0 [--quick | --threads]" >&2
 	exit 2
 	;;
 esac
@@ -69,7 +74,7 @@ run_tests() {
 	folder=$1
 	shift
 	rm -f "$folder/meson-logs/testlog.json"
-	meson test -C "$folder" --no-rebuild --print-errorlogs "$@"
+	meson test -C "$folder" $rebuild --print-errorlogs "$@"
 	rc=$?
 	if ! [ -f "$folder/meson-logs/testlog.json" ]; then
 		echo "meson test in $folder/ left no results (exit code $rc)"
@@ -87,6 +92,17 @@ run_tests() {
 
 step "what is needed"
 sh tests/prepare.sh || exit 1
+
+if [ "$threads" = true ]; then
+	rebuild=
+	step "tests with thread sanitizer"
+	CC=${clang:-cc} sh tests/configure.sh build-tsan -Db_sanitize=thread -Db_lundef=false \
+		>/dev/null || exit 1
+	TSAN_OPTIONS=halt_on_error=1 run_tests build-tsan shim-linked shim-env shim-link shim-records \
+		shim-twin shim-wait enforce kernel plan table simgpu-ahead
+	step "done"
+	finish
+fi
 
 step "build"
 if build build; then

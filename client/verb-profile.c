@@ -143,8 +143,8 @@ static void show_rows(struct table *t, const struct book_profile *p) {
 
 			table_text(t, table->type);
 			table_number(t, point->n_sms);
-			table_value(t, (int64_t)point->best, "%.3f", (double)point->best / 1e6);
-			table_value(t, (int64_t)point->worst, "%.3f", (double)point->worst / 1e6);
+			table_time(t, (int64_t)point->best);
+			table_time(t, (int64_t)point->worst);
 			table_value(t, point->power_mw, "%.3f", point->power_mw / 1e3);
 			table_value(t, (int64_t)(point->worst / 1000 * point->power_mw), "%.4f",
 				    (double)point->worst / 1e9 * point->power_mw / 1e3);
@@ -153,8 +153,7 @@ static void show_rows(struct table *t, const struct book_profile *p) {
 			table_text(t, table->type);
 			table_text(t, "1/m");
 			table_text(t, NULL);
-			table_value(t, (int64_t)table->linear_work, "%.3f",
-				    (double)table->linear_work / 1e6);
+			table_time(t, (int64_t)table->linear_work);
 			table_value(t, table->power_mw_per_sm, "%.3f",
 				    table->power_mw_per_sm / 1e3);
 			table_text(t, NULL);
@@ -166,8 +165,8 @@ static int show_profile(const struct ctl *ctl, const struct book *b) {
 	static const struct table_column columns[] = {
 		{"type", "GPU TYPE"},
 		{"sms", "SMS", .right = true},
-		{"best", "BEST ms", .right = true},
-		{"worst", "WORST ms", .right = true},
+		{"best", "BEST", .right = true},
+		{"worst", "WORST", .right = true},
 		{"watts", "DYNAMIC W", .right = true},
 		{"energy", "DYNAMIC J", .right = true},
 	};

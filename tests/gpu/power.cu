@@ -4,10 +4,12 @@
  *	power compute [SECONDS]   arithmetic in registers
  *	power memory [SECONDS]    copies in device memory, 2 GiB each way
  *
- * Without SECONDS for ever (until SIGTERM). With it, it prints the watts that NVML's energy counter
+ * Without SECONDS until SIGTERM, which is heeded between frames: under MPS a process that dies with a
+ * kernel under way takes its neighbours, and for a while the server, with it. With it, it prints the watts that NVML's energy counter
  * tells for that time, so several at once tell of all of them. Ends with exit code 1 on any error.
  */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +60,14 @@ __global__ void fill(uint4 *to, size_t n, unsigned seed)
 
 		to[i] = make_uint4(x, x * 747796405u, x ^ x << 13, x * 2891336453u);
 	}
+}
+
+static volatile sig_atomic_t ending;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	ending = 1;
 }
 
 static double now(void)
@@ -119,7 +129,8 @@ int main(int argc, char **argv)
 	}
 	begin = now();
 	first = seconds > 0 ? energy() : 0;
-	while (seconds == 0 || now() - begin < seconds) {
+	signal(SIGTERM, on_signal);
+	while (!ending && (seconds == 0 || now() - begin < seconds)) {
 		for (int i = 0; i < 20; i++) {
 			if (memory) {
 				copy<<<BLOCKS, THREADS>>>(b, a, n);

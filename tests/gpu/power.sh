@@ -42,12 +42,13 @@ stop_daemon() {
 	daemon=
 }
 
-# TASK NAME SMS: measured rows, "SMS WATTS", of watts above static power.
+# TASK NAME SMS: measured rows, "SMS WATTS", of watts in all. (Static power differs by some watts from
+# minute to minute, as the GPU warms; what is drawn in all, less.)
 measure() {
 	"$ctl" profile run -q --task "$1" --sms "$3" --runs 4 --power-time 1500ms --json=short \
 		-o "$scratch/$2.json" -- "$scratch/power" "$1" >"$out/$2.json" 2>>"$out/profile.log"
 	tr '{' '\n' <"$out/$2.json" | sed -n 's/^"sms":\([0-9]*\).*/\1/p' >"$scratch/sms"
-	grep -o '"dynamic_w":[0-9.]*' "$out/$2.json" | cut -d: -f2 >"$scratch/watts"
+	grep -o '"gpu_w":[0-9.]*' "$out/$2.json" | cut -d: -f2 >"$scratch/watts"
 	paste -d' ' "$scratch/sms" "$scratch/watts" >"$scratch/$2.rows"
 }
 
@@ -66,10 +67,10 @@ for task in compute memory; do
 	measure $task $task 8,24,40,64,96,132
 	measure $task $task-else 16,48,80,112
 	while read -r sms watts; do
-		echo "$task $sms $watts $(predict $task "$sms") ${static:-0}"
-	done <"$scratch/$task-else.rows" | awk '{ total = $3 + $5; by = $4 + $5
-		printf "%-8s on %3d SMs: %6.1f W measured, %6.1f W predicted, %+.1f %%\n", $1, $2, total, by,
-			100 * (by - total) / total }' | tee -a "$out/power.txt"
+		echo "$task $sms $watts $(predict $task "$sms")"
+	done <"$scratch/$task-else.rows" | awk '{
+		printf "%-8s on %3d SMs: %6.1f W measured, %6.1f W predicted, %+.1f %%\n", $1, $2, $3, $4,
+			100 * ($4 - $3) / $3 }' | tee -a "$out/power.txt"
 done
 stop_daemon
 
@@ -83,7 +84,10 @@ sleep 4
 wait "$one" "$two"
 sets=$(grep -o '"sms":"[^"]*"' "$out/together.json" | tr '\n' ' ')
 both=$(cat "$scratch/one" "$scratch/two" | awk '{ s += $1; n++ } END { print n ? s / n : 0 }')
-echo "$both $(predict compute 64) $(predict memory 68) ${static:-0}" | awk -v sets="$sets" '{ by = $2 + $3 + $4
+limit=$(nvidia-smi --query-gpu=power.limit --format=csv,noheader,nounits | head -n 1)
+echo "$both $(predict compute 64) $(predict memory 68) ${static:-0} ${limit:-0}" | awk -v sets="$sets" '{
+	by = $2 + $3 - $4
+	if ($5 > 0 && by > $5) { by = $5 } # the GPU slows down rather than draw more
 	printf "together (%s): %.1f W measured, %.1f W predicted, %+.1f %%\n", sets, $1, by,
 		100 * (by - $1) / $1 }' | tee -a "$out/power.txt"
 stop_daemon

@@ -29,7 +29,7 @@
 #define TURNS	    40
 #define TRIPS	    500 /* a turn */
 #define CHECK_TURNS 2
-#define NICE	    (-10) /* as the unit does */
+#define NICE	    (-10) /* as an administrator may give it; the unit does not */
 #define DESCRIPTORS 4096
 #define SKIPPED	    77
 

@@ -261,8 +261,8 @@ void sched_remove_task(struct sched *s, sched_task_id id);
 const struct sched_task *sched_task(const struct sched *s, sched_task_id id);
 
 /* The policy's offline part (Alg. 4 for sbeet-mg, a partition for others): gives each task a home.
- * To be called after tasks, GPUs or the policy changed. O(n log n) for n tasks; stgm's choice of SMs is
- * quadratic while their utilisations sum up to 1 at most. */
+ * To be called after tasks, GPUs or the policy changed. O(n log n) for n tasks; stgm's choice of
+ * SMs is quadratic while their utilisations sum up to 1 at most. */
 void sched_distribute(struct sched *s);
 
 /*

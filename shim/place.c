@@ -59,7 +59,7 @@ struct place {
 	struct place *next_of_realm;
 };
 
-/* The streams of one context. Never freed: contexts are few. */
+/* The streams of one context. Kept for the next one when that is gone, as places are. */
 struct realm {
 	CUcontext context;
 	_Atomic(struct place *) legacy;
@@ -75,6 +75,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table places; /* by worker_stream_key(); changed under the lock, as is all below */
 static struct realm *realms;
 static struct place *free_places;
+static struct realm *free_realms;
 
 void place_activate(void) {
 	atomic_store(&place_is_active, true);
@@ -266,6 +267,18 @@ static void move(struct place *p, struct partition *to) {
 
 /* ---- places ---- */
 
+/* New, or one of a context that is gone. NULL: no memory. */
+static struct realm *take_realm(void) {
+	struct realm *r = free_realms;
+
+	if (!r) {
+		return calloc(1, sizeof(*r));
+	}
+	free_realms = r->next;
+	*r = (struct realm){.context = NULL};
+	return r;
+}
+
 static struct realm *find_realm(CUcontext context) {
 	struct realm *r = realms;
 
@@ -273,7 +286,7 @@ static struct realm *find_realm(CUcontext context) {
 		r = r->next;
 	}
 	if (!r) {
-		r = calloc(1, sizeof(*r));
+		r = take_realm();
 		if (r) {
 			r->context = context;
 			r->next = realms;
@@ -603,6 +616,8 @@ void place_context_destroying(CUcontext context) {
 	}
 	if (r) {
 		*link = r->next;
+		r->next = free_realms;
+		free_realms = r;
 	}
 	visit_end(&v);
 }
@@ -613,5 +628,6 @@ void place_after_fork(void) {
 	places = TABLE_NULL;
 	realms = NULL;
 	free_places = NULL;
+	free_realms = NULL;
 	atomic_store(&place_is_active, false);
 }

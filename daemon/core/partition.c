@@ -104,7 +104,9 @@ static size_t rank_tasks(struct sched *s, uint64_t (*key)(const void *, const st
 			tasks->ranks[n++] = (struct task_rank){key(userdata, task), id};
 		}
 	}
-	qsort(tasks->ranks, n, sizeof(tasks->ranks[0]), rank_compare);
+	if (n > 0) { /* without tasks there is no list */
+		qsort(tasks->ranks, n, sizeof(tasks->ranks[0]), rank_compare);
+	}
 	return n;
 }
 

@@ -106,6 +106,15 @@ EXPORT CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode hNode,
 	return CUDA_SUCCESS;
 }
 
+/* All but the context. */
+static bool same_work(const CUDA_KERNEL_NODE_PARAMS *a, const CUDA_KERNEL_NODE_PARAMS *b) {
+	return a->func == b->func && a->gridDimX == b->gridDimX && a->gridDimY == b->gridDimY &&
+	       a->gridDimZ == b->gridDimZ && a->blockDimX == b->blockDimX &&
+	       a->blockDimY == b->blockDimY && a->blockDimZ == b->blockDimZ &&
+	       a->sharedMemBytes == b->sharedMemBytes && a->kernelParams == b->kernelParams &&
+	       a->extra == b->extra && a->kern == b->kern;
+}
+
 EXPORT CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode,
 						   const CUDA_KERNEL_NODE_PARAMS *nodeParams) {
 	CUDA_KERNEL_NODE_PARAMS now;
@@ -119,8 +128,7 @@ EXPORT CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode,
 	if (r != CUDA_SUCCESS || !nodeParams) {
 		return r != CUDA_SUCCESS ? r : CUDA_ERROR_INVALID_VALUE;
 	}
-	now.ctx = nodeParams->ctx;
-	if (memcmp(&now, nodeParams, sizeof(now)) != 0) {
+	if (!same_work(&now, nodeParams)) {
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	q = (struct wire_launch *)hNode->packet;

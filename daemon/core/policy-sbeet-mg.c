@@ -113,33 +113,9 @@ static enum explain_reason reason_of(const struct sbeet *b, size_t index,
 }
 
 static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	bool started[READY_MAX] = {false}, wanted[SCHED_GPUS_MAX];
-	struct ready ready;
-	struct sbeet b;
+	static const struct sbeet_rules rules = {NULL, migrate, reason_of};
 
-	ready_collect(&ready, s, now);
-	if (ready.n > 0) {
-		sbeet_init(&b, s, &ready, started, now);
-	}
-	for (size_t i = 0; i < ready.n; i++) {
-		enum explain_reason reason;
-		struct sbeet_choice c;
-
-		explain_begin(b.explain, sched_job(s, ready.list[i].id)->order);
-		c = migrate(&b, i);
-		reason = reason_of(&b, i, &c);
-		explain_because(b.explain, reason);
-		if (c.found) {
-			started[i] = true;
-			timeline_take(&b.base, &ready.list[i].job, &c.place);
-			policy_start(s, ready.list[i].id, c.place.gpu, c.place.slot, c.place.n_sms,
-				     now, actions);
-		} else {
-			policy_wait(s, ready.list[i].id, reason, now);
-		}
-	}
-	policy_wanted(s, wanted);
-	policy_fill(s, wanted, now, actions);
+	sbeet_decide(s, now, &rules, actions);
 }
 
 const struct sched_policy policy_sbeet_mg = {

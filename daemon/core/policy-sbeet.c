@@ -9,38 +9,19 @@
 #include "daemon/core/partition.h"
 #include "daemon/core/sbeet.h"
 
+static bool home_is_full(const struct sbeet *b, size_t index) {
+	return sbeet_full(b, sbeet_home(&b->ready->list[index].job));
+}
+
+static struct sbeet_choice allocate_at_home(const struct sbeet *b, size_t index) {
+	return sbeet_allocate(b, index, sbeet_home(&b->ready->list[index].job));
+}
+
 /* Alg. 1: through the ready queue until no SM is free or all were visited. */
 static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	bool started[READY_MAX] = {false}, wanted[SCHED_GPUS_MAX];
-	struct ready ready;
-	struct sbeet b;
+	static const struct sbeet_rules rules = {home_is_full, allocate_at_home, sbeet_reason};
 
-	ready_collect(&ready, s, now);
-	if (ready.n > 0) {
-		sbeet_init(&b, s, &ready, started, now);
-	}
-	for (size_t i = 0; i < ready.n; i++) {
-		const struct timeline_job *job = &ready.list[i].job;
-		unsigned home = sbeet_home(job);
-		struct sbeet_choice c;
-
-		if (sbeet_full(&b, home)) {
-			continue;
-		}
-		explain_begin(b.explain, sched_job(s, ready.list[i].id)->order);
-		c = sbeet_allocate(&b, i, home);
-		explain_because(b.explain, sbeet_reason(&b, i, &c));
-		if (c.found) {
-			started[i] = true;
-			timeline_take(&b.base, job, &c.place);
-			policy_start(s, ready.list[i].id, c.place.gpu, c.place.slot, c.place.n_sms,
-				     now, actions);
-		} else {
-			policy_wait(s, ready.list[i].id, sbeet_reason(&b, i, &c), now);
-		}
-	}
-	policy_wanted(s, wanted);
-	policy_fill(s, wanted, now, actions);
+	sbeet_decide(s, now, &rules, actions);
 }
 
 static void distribute_bfd(struct sched *s) {

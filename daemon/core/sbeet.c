@@ -252,3 +252,37 @@ struct sbeet_choice sbeet_allocate(const struct sbeet *b, size_t index, unsigned
 	c.found = c.feasible && !better_wait(b, job, &c); /* lines 16 to 24 */
 	return c;
 }
+
+void sbeet_decide(struct sched *s, nsec_t now, const struct sbeet_rules *rules,
+		  struct sched_actions *actions) {
+	bool started[READY_MAX] = {false}, wanted[SCHED_GPUS_MAX];
+	struct ready ready;
+	struct sbeet b;
+
+	ready_collect(&ready, s, now);
+	if (ready.n > 0) {
+		sbeet_init(&b, s, &ready, started, now);
+	}
+	for (size_t i = 0; i < ready.n; i++) {
+		enum explain_reason reason;
+		struct sbeet_choice c;
+
+		if (rules->passes && rules->passes(&b, i)) {
+			continue;
+		}
+		explain_begin(b.explain, sched_job(s, ready.list[i].id)->order);
+		c = rules->choose(&b, i);
+		reason = rules->reason(&b, i, &c);
+		explain_because(b.explain, reason);
+		if (c.found) {
+			started[i] = true;
+			timeline_take(&b.base, &ready.list[i].job, &c.place);
+			policy_start(s, ready.list[i].id, c.place.gpu, c.place.slot, c.place.n_sms,
+				     now, actions);
+		} else {
+			policy_wait(s, ready.list[i].id, reason, now);
+		}
+	}
+	policy_wanted(s, wanted);
+	policy_fill(s, wanted, now, actions);
+}

@@ -69,3 +69,15 @@ bool sbeet_is_late(const struct sbeet *b, size_t index);
 
 /* Why sbeet_allocate() has chosen so. */
 enum explain_reason sbeet_reason(const struct sbeet *b, size_t index, const struct sbeet_choice *c);
+
+/* What the policies differ in, of a ready job. */
+struct sbeet_rules {
+	bool (*passes)(const struct sbeet *b, size_t index); /* not looked at now; NULL: none */
+	struct sbeet_choice (*choose)(const struct sbeet *b, size_t index);
+	enum explain_reason (*reason)(const struct sbeet *b, size_t index,
+				      const struct sbeet_choice *c);
+};
+
+/* One decision: each ready job in its turn, then what nobody with a profile needs. */
+void sbeet_decide(struct sched *s, nsec_t now, const struct sbeet_rules *rules,
+		  struct sched_actions *actions);

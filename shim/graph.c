@@ -178,16 +178,14 @@ void graph_instantiated(CUgraphExec exec, CUgraph graph, unsigned long long flag
 	if (!place_active()) {
 		return;
 	}
-	token = state_enter();
-	pthread_mutex_lock(&lock);
+	token = state_enter_locked(&lock);
 	g = find_free();
 	if (g && table_put(&execs, (uintptr_t)exec, g) == 0) {
 		g->exec = exec;
 		g->flags = flags;
 		take_copy(g, graph);
 	}
-	pthread_mutex_unlock(&lock);
-	state_leave(token);
+	state_leave_locked(&lock, token);
 }
 
 void graph_updated(CUgraphExec exec, CUgraph graph) {
@@ -197,14 +195,12 @@ void graph_updated(CUgraphExec exec, CUgraph graph) {
 	if (!g) {
 		return;
 	}
-	token = state_enter();
-	pthread_mutex_lock(&lock);
+	token = state_enter_locked(&lock);
 	drop_copy(g);
 	if (graph) {
 		take_copy(g, graph);
 	}
-	pthread_mutex_unlock(&lock);
-	state_leave(token);
+	state_leave_locked(&lock, token);
 }
 
 void graph_exec_destroying(CUgraphExec exec) {
@@ -214,13 +210,11 @@ void graph_exec_destroying(CUgraphExec exec) {
 	if (!g) {
 		return;
 	}
-	token = state_enter();
-	pthread_mutex_lock(&lock);
+	token = state_enter_locked(&lock);
 	table_take(&execs, (uintptr_t)exec);
 	drop_copy(g);
 	g->exec = NULL;
-	pthread_mutex_unlock(&lock);
-	state_leave(token);
+	state_leave_locked(&lock, token);
 }
 
 bool graph_can_move(CUgraphExec exec) {
@@ -284,26 +278,22 @@ CUgraphExec graph_in_partition(CUgraphExec exec, struct partition *p) {
 	if (!g) {
 		return NULL;
 	}
-	token = state_enter();
-	pthread_mutex_lock(&lock);
+	token = state_enter_locked(&lock);
 	ret = find_part(g, p);
-	pthread_mutex_unlock(&lock);
-	state_leave(token);
+	state_leave_locked(&lock, token);
 	return ret;
 }
 
 void graph_context_destroying(void) {
 	int token;
 
-	token = state_enter();
-	pthread_mutex_lock(&lock);
+	token = state_enter_locked(&lock);
 	for (struct graph *g = graphs; g; g = g->next) {
 		if (g->parts) {
 			drop_parts(g);
 		}
 	}
-	pthread_mutex_unlock(&lock);
-	state_leave(token);
+	state_leave_locked(&lock, token);
 }
 
 void graph_after_fork(void) {

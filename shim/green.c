@@ -101,11 +101,10 @@ static struct green *green_new(const struct real *real, CUcontext context) {
 
 static struct green *green_meet(CUcontext context) {
 	const struct real *real = real_get();
-	int token = state_enter();
-	struct green *g = NULL;
+	int token = state_enter_locked(&lock);
+	struct green *g;
 	CUcontext popped;
 
-	pthread_mutex_lock(&lock);
 	g = table_get(&greens, (uintptr_t)context);
 	if (!g && real->cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {
 		g = green_new(real, context);
@@ -116,8 +115,7 @@ static struct green *green_meet(CUcontext context) {
 			g = NULL;
 		}
 	}
-	pthread_mutex_unlock(&lock);
-	state_leave(token);
+	state_leave_locked(&lock, token);
 	return g ? g : &uncut;
 }
 
@@ -198,25 +196,21 @@ int green_make(struct green *g, const struct smset *set, unsigned gpu_sms) {
 	if (green_find(g, set)) {
 		return 0;
 	}
-	token = state_enter();
-	pthread_mutex_lock(&lock);
+	token = state_enter_locked(&lock);
 	r = green_find(g, set) ? 0 : partition_new(g, set);
-	pthread_mutex_unlock(&lock);
-	state_leave(token);
+	state_leave_locked(&lock, token);
 	return r;
 }
 
 CUstream green_stream_new(struct partition *p, int priority) {
 	CUstream s = NULL;
-	int token = state_enter();
+	int token = state_enter_locked(&lock);
 
-	pthread_mutex_lock(&lock);
 	if (real_get()->cuGreenCtxStreamCreate(&s, p->handle, CU_STREAM_NON_BLOCKING, priority) !=
 	    CUDA_SUCCESS) {
 		s = NULL;
 	}
-	pthread_mutex_unlock(&lock);
-	state_leave(token);
+	state_leave_locked(&lock, token);
 	return s;
 }
 
@@ -236,8 +230,7 @@ void green_context_destroying(CUcontext context) {
 	struct green *g;
 	int token;
 
-	token = state_enter();
-	pthread_mutex_lock(&lock);
+	token = state_enter_locked(&lock);
 	g = table_take(&greens, (uintptr_t)context);
 	for (p = g ? atomic_load(&g->partitions) : NULL; p; p = next) {
 		next = p->next;
@@ -247,8 +240,7 @@ void green_context_destroying(CUcontext context) {
 	if (g != &uncut) {
 		free(g);
 	}
-	pthread_mutex_unlock(&lock);
-	state_leave(token);
+	state_leave_locked(&lock, token);
 }
 
 void green_after_fork(void) {

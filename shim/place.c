@@ -376,16 +376,14 @@ static struct place *place_find(CUcontext context, CUstream stream, bool per_thr
 	if (p) {
 		return p;
 	}
-	token = state_enter();
-	pthread_mutex_lock(&lock);
+	token = state_enter_locked(&lock);
 	p = table_get(&places, key);
 	p = p ? p
 	      : place_new(key, context,
 			  stream       ? stream
 			  : per_thread ? CU_STREAM_PER_THREAD
 				       : CU_STREAM_LEGACY);
-	pthread_mutex_unlock(&lock);
-	state_leave(token);
+	state_leave_locked(&lock, token);
 	return p;
 }
 
@@ -487,20 +485,30 @@ void place_leave(struct place_use *use) {
 	}
 }
 
-void place_settle(void) {
-	const struct real *real = real_get();
-	CUcontext list[16], popped;
-	int n = 0, token;
+/* NULL: there are not so many. */
+static CUcontext nth_context(unsigned n) {
+	CUcontext context = NULL;
+	struct realm *r;
 
 	pthread_mutex_lock(&lock);
-	for (struct realm *r = realms; r && n < (int)(sizeof(list) / sizeof(list[0]));
-	     r = r->next) {
-		list[n++] = r->context;
+	for (r = realms; r && n > 0; n--) {
+		r = r->next;
+	}
+	if (r) {
+		context = r->context;
 	}
 	pthread_mutex_unlock(&lock);
-	token = state_enter();
-	while (n > 0) {
-		if (real->cuCtxPushCurrent_v2(list[--n]) == CUDA_SUCCESS) {
+	return context;
+}
+
+void place_settle(void) {
+	const struct real *real = real_get();
+	int token = state_enter();
+	CUcontext context, popped;
+
+	/* One by one, for others may use their streams meanwhile. New ones come in front. */
+	for (unsigned i = 0; (context = nth_context(i)); i++) {
+		if (real->cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {
 			real->cuCtxSynchronize();
 			real->cuCtxPopCurrent_v2(&popped);
 		}

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -45,3 +46,16 @@ static inline bool state_bypass(void) {
  */
 int state_enter(void);
 void state_leave(int token);
+
+/* The same with @lock, one that is held across calls into the driver. */
+static inline int state_enter_locked(pthread_mutex_t *lock) {
+	int token = state_enter();
+
+	pthread_mutex_lock(lock);
+	return token;
+}
+
+static inline void state_leave_locked(pthread_mutex_t *lock, int token) {
+	pthread_mutex_unlock(lock);
+	state_leave(token);
+}

@@ -16,6 +16,7 @@
 #include "daemon/quota.h"
 #include "daemon/resume.h"
 #include "daemon/server.h"
+#include "daemon/session-hear.h"
 #include "daemon/util.h"
 #include "proto/packet.h"
 #include "proto/validate.h"

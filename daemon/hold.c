@@ -5,6 +5,7 @@
 #include "daemon/log.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
+#include "daemon/session-say.h"
 #include "daemon/util.h"
 
 /* Between two looks at most. */
@@ -30,7 +31,7 @@ static void take_back(struct session *s, struct job *job, nsec_t now) {
 		(unsigned long long)((now - job->granted) / NSEC_PER_MSEC));
 	job_set_state(job, JOB_PREEMPTED);
 	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_REVOKE);
-	session_revoke(s, job->number, "it has held its SMs for too long, and others wait");
+	session_say_revoke(s, job->number, "it has held its SMs for too long, and others wait");
 }
 
 /* Whether the program is still there. May end the session. */
@@ -40,7 +41,7 @@ static void ask(struct session *s, nsec_t now) {
 	}
 	if (s->pinged == 0) {
 		s->pinged = now;
-		session_ping(s);
+		session_say_ping(s);
 	} else if (now - s->pinged > HOLD_ANSWER_MAX) {
 		log_event(LOG_LEVEL_WARNING,
 			  &(struct log_about){.id = LOG_ID_HOLD,

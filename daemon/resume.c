@@ -13,6 +13,8 @@
 #include "daemon/log.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
+#include "daemon/session-job.h"
+#include "daemon/session-say.h"
 #include "daemon/util.h"
 
 void resume_note(const struct job *job) {
@@ -63,7 +65,7 @@ static struct job *adopt(struct session *s, struct job *job) {
 	job->owner = s->id;
 	job->label = s->task.name;
 	job->inherited = true;
-	if (session_add_job(s, job)) {
+	if (session_job_add(s, job)) {
 		return job_free(job);
 	}
 	r = engine_adopt(s->server->engine, job);
@@ -254,7 +256,7 @@ static void disown(struct session *s, const Sbeet__Held *held, size_t gpu, struc
 		  (unsigned long long)held->job, gpu);
 	if (!job) {
 		job = job_new(s, held->job);
-		if (job && session_add_job(s, job)) {
+		if (job && session_job_add(s, job)) {
 			job = job_free(job);
 		}
 		if (job) {
@@ -263,7 +265,7 @@ static void disown(struct session *s, const Sbeet__Held *held, size_t gpu, struc
 			job_set_state(job, JOB_PREEMPTED);
 		}
 	}
-	session_revoke(s, held->job, "its SMs are not its own since sbeetd was restarted");
+	session_say_revoke(s, held->job, "its SMs are not its own since sbeetd was restarted");
 }
 
 static struct job *find_own(const struct session *s, uint64_t number) {

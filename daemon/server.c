@@ -2,6 +2,7 @@
  * server.c: sockets, sessions and their end. See server.h.
  */
 #include "daemon/server.h"
+#include "daemon/session-job.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -112,7 +113,7 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 		r = quota_new(&server->quota, &(struct quota_limits){0});
 	}
 	if (r == 0) {
-		r = engine_new(&server->engine, policy, session_grant);
+		r = engine_new(&server->engine, policy, session_job_grant);
 	}
 	if (r == 0) {
 		r = listener_new(&server->shim_listener, base, shim_fd, on_shim, server);

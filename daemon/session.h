@@ -1,6 +1,9 @@
 /*
  * session.h: one connection of the shim: one process.
  *
+ * Here is its life; what it hears is in session-hear.h, what it says in session-say.h, its jobs in
+ * session-job.h, its task in session-task.h.
+ *
  *	NEW ----> ACTIVE ----> DRAINING
  *	  \          |            |
  *	   +---------+------------+----> CLOSED
@@ -115,20 +118,11 @@ void session_end(struct session *s);
 /* The same, but the connection goes on: somebody else has its socket. */
 void session_hand_over(struct session *s);
 
-/* What its process says, from whatever source; it is validated here. */
-void session_hear(struct session *s, const Sbeet__ToDaemon *m);
+/* Ends the connection. The session lives on while jobs run whose kernels may do so too. */
+void session_hang_up(struct session *s);
 
-/* A job comes into the list and under the user's quota. Return: 0 or SESSION_E_QUOTA. */
-int session_add_job(struct session *s, struct job *job);
-
-/* Finish what runs and start nothing more, if the peer's buffer has room for that. */
-void session_revoke(struct session *s, uint64_t job, const char *reason);
-
-/* Sends the grant; for the engine. Ends the session if it can't take it. */
-void session_grant(struct job *job);
-
-/* Asks whether it is there; see hold.h. */
-void session_ping(struct session *s);
+/* Asserts that the table allows it. */
+void session_set_state(struct session *s, enum session_state state);
 
 /* "new", "active", ... */
 const char *session_state_name(enum session_state state);

@@ -1,0 +1,235 @@
+/*
+ * session-hear.c: see session-hear.h.
+ */
+#include "daemon/session-hear.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/log.h"
+#include "daemon/quota.h"
+#include "daemon/report.h"
+#include "daemon/resume.h"
+#include "daemon/server.h"
+#include "daemon/session-job.h"
+#include "daemon/session-say.h"
+#include "daemon/session-task.h"
+#include "daemon/util.h"
+#include "proto/packet.h"
+#include "proto/validate.h"
+
+static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__Hello *hello = packet->hello;
+	const struct inventory_gpu *gpu;
+
+	if (hello->version != PROTO_VERSION) {
+		session_fail(
+			s, SBEET__ERROR_CODE__ERROR_CODE_VERSION,
+			"the program's libsbeet.so %s speaks protocol %u, sbeetd %s speaks %d: "
+			"install the same version of both",
+			hello->shim_version, hello->version, SBEET_VERSION, PROTO_VERSION);
+		return;
+	}
+	snprintf(s->program, sizeof(s->program), "%s", hello->program);
+	session_task_admit(s, hello);
+	s->scope = hello->scope;
+	s->enforcement_mask = hello->enforcement_mask;
+	session_set_state(s, SESSION_ACTIVE);
+	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_START);
+	session_task_declare(s);
+	gpu = session_task_choose_gpu(s, hello);
+	for (size_t i = 0; i < hello->n_features; i++) {
+		s->answers_pings |= strcmp(hello->features[i], PROTO_FEATURE_PING) == 0;
+	}
+	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
+		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
+	session_say_welcome(s, gpu);
+	if (s->fd >= 0) {
+		resume_session(s, hello);
+	}
+}
+
+/* Room for the bit of kernel @id. Return: 0, -ENOMEM, SESSION_E_QUOTA. */
+static int reserve_kernel(struct session *s, uint32_t id) {
+	size_t bytes = s->kernels_bytes ? s->kernels_bytes : 64;
+	uint8_t *kernels;
+
+	while (bytes <= id / 8) {
+		bytes *= 2;
+	}
+	if (bytes == s->kernels_bytes) {
+		return 0;
+	}
+	if (quota_charge(s->user, QUOTA_BYTES, bytes - s->kernels_bytes)) {
+		return SESSION_E_QUOTA;
+	}
+	kernels = realloc(s->kernels, bytes);
+	if (!kernels) {
+		quota_release(s->user, QUOTA_BYTES, bytes - s->kernels_bytes);
+		return -ENOMEM;
+	}
+	memset(kernels + s->kernels_bytes, 0, bytes - s->kernels_bytes);
+	s->kernels = kernels;
+	s->kernels_bytes = bytes;
+	return 0;
+}
+
+static void handle_kernel(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__KernelDef *kernel = packet->kernel;
+	uint8_t bit = (uint8_t)BIT(kernel->id % 8);
+
+	if (reserve_kernel(s, kernel->id)) {
+		session_say_error(s, 0, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+				  "kernel %u is not recorded: no memory left for this user",
+				  kernel->id);
+		return;
+	}
+	if (s->kernels[kernel->id / 8] & bit) {
+		session_say_error(s, 0, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
+				  "kernel %u is declared already", kernel->id);
+		return;
+	}
+	s->kernels[kernel->id / 8] |= bit;
+	s->n_kernels++;
+	s->n_confinable += (kernel->enforcement_mask & s->enforcement_mask &
+			    ~BIT(SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)) != 0;
+}
+
+static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__Request *request = packet->request;
+	int gpu = inventory_find(s->server->inventory, request->gpu_uuid.data);
+
+	if (gpu < 0) {
+		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_NO_GPU,
+				  "job %llu is for a GPU that sbeetd does not manage",
+				  (unsigned long long)request->job);
+	} else if (s->task.gpu >= 0 && s->task.gpu != gpu) {
+		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+				  "job %llu is for GPU %d, but task '%s' may use GPU %d alone",
+				  (unsigned long long)request->job, gpu, s->task.name, s->task.gpu);
+	} else if (session_job_find(s, request->job)) {
+		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
+				  "job %llu exists already", (unsigned long long)request->job);
+	} else if (s->n_jobs == PROTO_JOBS_PER_SESSION) {
+		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+				  "this program has %d jobs already, and no more are allowed",
+				  PROTO_JOBS_PER_SESSION);
+	} else if (quota_charge(s->user, QUOTA_JOBS, 1)) {
+		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+				  "user %u has %llu jobs already, and no more are allowed",
+				  s->cred.uid,
+				  (unsigned long long)quota_limit(s->user, QUOTA_JOBS));
+	} else if (!session_job_open(s, request, (size_t)gpu)) {
+		quota_release(s->user, QUOTA_JOBS, 1);
+		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+				  "sbeetd has no room for more jobs");
+	}
+}
+
+/* Records may outlive their job by a moment, so those of an unknown one are no error. */
+static void handle_ops(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__OpBatch *batch = packet->ops;
+	struct job *job = session_job_find(s, batch->job);
+
+	for (size_t i = 0; job && i < batch->n_ops; i++) {
+		const Sbeet__Op *op = batch->ops[i];
+
+		job->launches += op->kind == SBEET__OP_KIND__OP_KIND_LAUNCH;
+		if (op->kind == SBEET__OP_KIND__OP_KIND_LAUNCH ||
+		    op->kind == SBEET__OP_KIND__OP_KIND_GRAPH) {
+			job->unconfined |= op->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+			if (!job->launched || op->time_ns < job->launched) {
+				job->launched = op->time_ns;
+			}
+		}
+	}
+}
+
+static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__JobDone *done = packet->done;
+	struct job *job = session_job_find(s, done->job);
+
+	if (!job || (job->state == JOB_WAITING && !done->cancelled)) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+			     "job %llu is said to be done, but it does not run",
+			     (unsigned long long)done->job);
+		return;
+	}
+	session_job_done(s, job, done);
+	if (s->state == SESSION_DRAINING && s->n_jobs == 0) {
+		session_end(s);
+	}
+}
+
+/* What waits is dropped; what runs may still report its end. */
+static void handle_goodbye(struct session *s, const Sbeet__ToDaemon *packet) {
+	log_debug("session %llu says goodbye: %s", (unsigned long long)s->id,
+		  packet->goodbye->reason);
+	session_job_drop_waiting(s);
+	if (s->state == SESSION_ACTIVE && s->n_jobs > 0) {
+		session_set_state(s, SESSION_DRAINING);
+	} else {
+		session_end(s);
+	}
+}
+
+static void handle_pong(struct session *s, const Sbeet__ToDaemon *packet) {
+	if (packet->pong->number == s->pinged) {
+		s->pinged = 0;
+	}
+}
+
+static const struct {
+	const char *name;
+	unsigned allowed; /* mask of session states */
+	void (*handle)(struct session *s, const Sbeet__ToDaemon *packet);
+} handlers[] = {
+	[SBEET__TO_DAEMON__BODY_HELLO] = {"hello", BIT(SESSION_NEW), handle_hello},
+	[SBEET__TO_DAEMON__BODY_KERNEL] = {"kernel", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					   handle_kernel},
+	[SBEET__TO_DAEMON__BODY_REQUEST] = {"request", BIT(SESSION_ACTIVE), handle_request},
+	[SBEET__TO_DAEMON__BODY_OPS] = {"records", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					handle_ops},
+	[SBEET__TO_DAEMON__BODY_DONE] = {"done", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					 handle_done},
+	[SBEET__TO_DAEMON__BODY_GOODBYE] = {"goodbye", BIT(SESSION_NEW) | BIT(SESSION_ACTIVE),
+					    handle_goodbye},
+	[SBEET__TO_DAEMON__BODY_PONG] = {"pong", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					 handle_pong},
+};
+
+void session_hear(struct session *s, const Sbeet__ToDaemon *m) {
+	char why[256];
+	int r = validate_to_daemon(m, why, sizeof(why));
+
+	if (r == -ENOMSG) {
+		session_say_error(s, 0, SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN,
+				  "sbeetd %s does not know this message", SBEET_VERSION);
+	} else if (r < 0) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID, "%s", why);
+	} else if (!(handlers[m->body_case].allowed & BIT(s->state))) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+			     "'%s' can't be said when the session is %s",
+			     handlers[m->body_case].name, session_state_name(s->state));
+	} else {
+		handlers[m->body_case].handle(s, m);
+	}
+}
+
+void session_hear_packet(struct session *s, const void *packet, size_t n) {
+	ProtobufCMessage *m = NULL;
+	int r = packet_unpack(&sbeet__to_daemon__descriptor, packet, n, &m);
+
+	if (r < 0) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+			     r == -EBADMSG   ? "a packet is no protobuf message"
+			     : r == -ENOBUFS ? "a packet takes too much memory to unpack"
+					     : "no memory to unpack a packet");
+		return;
+	}
+	session_hear(s, (const Sbeet__ToDaemon *)m);
+	packet_free(m);
+}

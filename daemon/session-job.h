@@ -1,0 +1,36 @@
+/*
+ * session-job.h: the jobs of a session: from a request that is allowed to their end. Every job in
+ * the list is charged to the session's user.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sbeet.pb-c.h"
+
+struct job;
+struct session;
+
+/* By the shim's number; NULL: it has none. */
+struct job *session_job_find(struct session *s, uint64_t number);
+
+/* A job of an allowed request begins to wait; its charge was made by the caller. NULL: no memory,
+ * or no room in the engine. */
+struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu);
+
+/* A job of another session, or of a daemon before this one, comes into the list and under the
+ * user's quota. Return: 0 or SESSION_E_QUOTA. */
+int session_job_add(struct session *s, struct job *job);
+
+/* It has its SMs: tells the process, for the engine. Ends the session if that can't take it. */
+void session_job_grant(struct job *job);
+
+/* Its process says that it is over, or has given it up: counts it, and drops it. */
+void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *done);
+
+/* Out of the engine, the list and the quota. @done: complete, and counted already. */
+void session_job_drop(struct session *s, struct job *job, bool done);
+
+/* All that wait. */
+void session_job_drop_waiting(struct session *s);

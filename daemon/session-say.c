@@ -1,0 +1,174 @@
+/*
+ * session-say.c: see session-say.h.
+ */
+#include "daemon/session-say.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/log.h"
+#include "daemon/server.h"
+#include "daemon/session-mps.h"
+#include "proto/packet.h"
+
+/* A program is told what it did wrong a hundred times at once and a thousand times a second. */
+#define ERROR_COST  NSEC_PER_MSEC
+#define ERROR_BURST (100 * NSEC_PER_MSEC)
+
+/* Ends the session if the peer does not take the packet: nobody is waited for. */
+static void say(struct session *s, Sbeet__ToShim *m) {
+	int r;
+
+	if (s->fd < 0) {
+		return;
+	}
+	s->answered = true;
+	r = packet_send(s->fd, &m->base, -1);
+	if (r < 0) {
+		log_client(LOG_LEVEL_INFO, "session %llu (pid %d, '%s') %s, disconnecting",
+			   (unsigned long long)s->id, s->cred.pid, s->task.name,
+			   r == -EAGAIN ? "does not read its answers" : strerror(-r));
+		session_hang_up(s);
+	}
+}
+
+__attribute__((format(printf, 4, 0))) static void say_verror(struct session *s, uint64_t job,
+							     Sbeet__ErrorCode code,
+							     const char *format, va_list args) {
+	Sbeet__Error error = SBEET__ERROR__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+	char text[PROTO_TEXT_MAX / 2];
+
+	vsnprintf(text, sizeof(text), format, args);
+	log_event(LOG_LEVEL_WARNING,
+		  &(struct log_about){.id = LOG_ID_PEER,
+				      .task = *s->task.name ? s->task.name : NULL,
+				      .gpu = -1,
+				      .job = job,
+				      .uid = s->cred.uid},
+		  "session %llu (pid %d, '%s'): %s", (unsigned long long)s->id, s->cred.pid,
+		  s->task.name, text);
+	s->penance = pace_add(&s->errors, ERROR_COST, ERROR_BURST, nsec_now());
+	error.code = code;
+	error.text = text;
+	error.job = job;
+	m.body_case = SBEET__TO_SHIM__BODY_ERROR;
+	m.error = &error;
+	say(s, &m);
+}
+
+void session_say_error(struct session *s, uint64_t job, Sbeet__ErrorCode code, const char *format,
+		       ...) {
+	va_list args;
+
+	va_start(args, format);
+	say_verror(s, job, code, format, args);
+	va_end(args);
+}
+
+void session_fail(struct session *s, Sbeet__ErrorCode code, const char *format, ...) {
+	va_list args;
+
+	s->server->n_protocol_errors++;
+	va_start(args, format);
+	say_verror(s, 0, code, format, args);
+	va_end(args);
+	session_hang_up(s);
+}
+
+void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
+	char *features[] = {(char *)PROTO_FEATURE_RESUME, (char *)"green"};
+	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+	struct session_mps mps;
+
+	welcome.version = PROTO_VERSION;
+	welcome.session = s->id;
+	welcome.task = s->task.name;
+	welcome.linger_ns = s->server->linger;
+	welcome.features = features;
+	welcome.n_features = 1u + engine_cuts_green(s->server->engine);
+	session_mps_welcome(s, gpu, &mps);
+	welcome.mps_pipe_directory = (char *)mps.pipe_directory;
+	welcome.mps_log_directory = (char *)mps.log_directory;
+	welcome.notice = mps.notice;
+	if (gpu) {
+		welcome.gpu_uuid.data = (uint8_t *)gpu->uuid;
+		welcome.gpu_uuid.len = sizeof(gpu->uuid);
+	}
+	m.body_case = SBEET__TO_SHIM__BODY_WELCOME;
+	m.welcome = &welcome;
+	say(s, &m);
+}
+
+void session_say_goodbye(struct session *s, const char *reason) {
+	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	goodbye.reason = (char *)reason;
+	m.body_case = SBEET__TO_SHIM__BODY_GOODBYE;
+	m.goodbye = &goodbye;
+	say(s, &m);
+}
+
+void session_say_grant(const struct job *job) {
+	struct session *s = job->session;
+	const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, job->gpu);
+	Sbeet__Grant grant = SBEET__GRANT__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+	uint8_t sms[sizeof(struct smset)];
+
+	grant.job = job->number;
+	grant.gpu_uuid.data = (uint8_t *)gpu->uuid;
+	grant.gpu_uuid.len = sizeof(gpu->uuid);
+	grant.slot = job->slot;
+	grant.sms.data = sms;
+	grant.sms.len = smset_to_bytes(&job->sms, sms);
+	grant.enforcement = job->enforcement;
+	grant.sequence = job->sequence;
+	grant.gpu_sms = gpu->n_sms;
+	grant.deadline_ns = job->deadline;
+	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
+	m.grant = &grant;
+	say(s, &m);
+}
+
+void session_say_ping(struct session *s) {
+	Sbeet__Ping ping = SBEET__PING__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	ping.number = s->pinged;
+	m.body_case = SBEET__TO_SHIM__BODY_PING;
+	m.ping = &ping;
+	say(s, &m);
+}
+
+void session_say_revoke(struct session *s, uint64_t job, const char *reason) {
+	Sbeet__Revoke revoke = SBEET__REVOKE__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	revoke.job = job;
+	revoke.reason = (char *)reason;
+	m.body_case = SBEET__TO_SHIM__BODY_REVOKE;
+	m.revoke = &revoke;
+	say(s, &m);
+}
+
+void session_say_full(int fd, uint64_t limit) {
+	Sbeet__Error error = SBEET__ERROR__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "this user has %llu connections already, and no more are allowed",
+		 (unsigned long long)limit);
+	error.code = SBEET__ERROR_CODE__ERROR_CODE_QUOTA;
+	error.text = text;
+	m.body_case = SBEET__TO_SHIM__BODY_ERROR;
+	m.error = &error;
+	packet_send(fd, &m.base, -1);
+}

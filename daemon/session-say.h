@@ -1,0 +1,38 @@
+/*
+ * session-say.h: what the daemon says to a shim. A peer that does not take a packet at once is hung
+ * up on: nobody is waited for. Without a connection nothing is said.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "sbeet.pb-c.h"
+
+struct inventory_gpu;
+struct job;
+struct session;
+
+/* @gpu: that it is to use; NULL: it may choose. */
+void session_say_welcome(struct session *s, const struct inventory_gpu *gpu);
+
+/* An error that the session survives. @job: 0 if it is about none. Mistakes slow their session
+ * down. */
+__attribute__((format(printf, 4, 5))) void session_say_error(struct session *s, uint64_t job,
+							     Sbeet__ErrorCode code,
+							     const char *format, ...);
+
+/* An error that ends the connection, and this one only. */
+__attribute__((format(printf, 3, 4))) void session_fail(struct session *s, Sbeet__ErrorCode code,
+							const char *format, ...);
+
+void session_say_grant(const struct job *job);
+void session_say_goodbye(struct session *s, const char *reason);
+
+/* Finish what runs and start nothing more, if the peer's buffer has room for that. */
+void session_say_revoke(struct session *s, uint64_t job, const char *reason);
+
+/* Asks whether it is there; see hold.h. */
+void session_say_ping(struct session *s);
+
+/* To a peer that gets no session, because its user has @limit connections. */
+void session_say_full(int fd, uint64_t limit);

@@ -44,6 +44,9 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 	}
 	TAILQ_REMOVE(&s->jobs, job, link);
 	s->n_jobs--;
+	if (s->n_jobs == 0) {
+		task_idle(&s->task, nsec_now());
+	}
 	quota_release(s->user, QUOTA_JOBS, 1);
 	job_free(job);
 }

@@ -23,7 +23,11 @@ struct task {
 
 	nsec_t first_release; /* of the grid first_release + k * period */
 	bool grid_known;
-	bool grid_fixed; /* declared by an offset: never moved */
+	bool grid_fixed;   /* declared by an offset: never moved */
+	nsec_t idle_since; /* its last job ended then; 0: one is there, or none ever was */
+	unsigned n_behind; /* jobs in a row that came well after their points, from an idle program
+			    */
+	nsec_t least_behind; /* the least of that */
 };
 
 /*
@@ -39,10 +43,20 @@ void task_start(struct task *task, nsec_t now);
  * The release of a job that was opened at @opened.
  *
  * Aperiodic: @opened. Periodic: the last point of the grid start + offset + k * period before it.
- * Without an offset the first job's opening starts the grid; a later job that opens in the last
- * eighth before a point starts it anew, because the first one is the one most often late.
+ *
+ * Without an offset the first job's opening starts the grid, which is no more than a guess:
+ * programs warm up before they begin to be periodic. So it is started anew
+ *
+ *  - by a job that opens in the last eighth before a point: the one before was late;
+ *  - by a job of a program that had no job for two periods: it begins again;
+ *  - by the last of TASK_BEHIND_MAX jobs in a row that opened more than an eighth behind their
+ * points though the program had nothing to do when those came. It is moved by the least of them.
  */
+#define TASK_BEHIND_MAX 3
 nsec_t task_release(struct task *task, nsec_t opened);
+
+/* The program has no job any more since @now. */
+void task_idle(struct task *task, nsec_t now);
 
 /* Absolute, or 0 if the task has no deadline. */
 nsec_t task_deadline(const struct task *task, nsec_t release);

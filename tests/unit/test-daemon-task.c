@@ -110,6 +110,61 @@ static void task_without_offset_moves_its_grid_to_early_jobs(void **state) {
 	assert_int_equal(task_release(&task, START + 2300 + 699), START + 2300);
 }
 
+/* A job that opens at @at and is over soon. */
+static nsec_t job_at(struct task *task, nsec_t at) {
+	nsec_t release = task_release(task, at);
+
+	task_idle(task, at + 10);
+	return release;
+}
+
+/* It warms up, then waits for whatever its period begins with. */
+static void task_grid_follows_a_program_that_is_steadily_behind(void **state) {
+	struct task task = make(800, 400, 0);
+
+	assert_int_equal(job_at(&task, START), START);
+	assert_int_equal(job_at(&task, START + 20), START);
+	assert_int_equal(job_at(&task, START + 800 + 310), START + 800);
+	assert_int_equal(job_at(&task, START + 1600 + 305), START + 1600);
+	assert_int_equal(job_at(&task, START + 2400 + 300), START + 2700);
+	assert_int_equal(job_at(&task, START + 3200 + 301), START + 3500);
+}
+
+/* One that is now and then in time keeps its grid: the others are late. */
+static void task_grid_stays_where_some_job_keeps_to_it(void **state) {
+	struct task task = make(800, 400, 0);
+
+	assert_int_equal(job_at(&task, START), START);
+	for (unsigned i = 1; i < 30; i++) {
+		nsec_t late = i % 3 ? 300 : 100;
+
+		assert_int_equal(job_at(&task, START + i * 800 + late), START + i * 800);
+	}
+}
+
+/* A job that opens late because the one before it was long says nothing of the grid. */
+static void task_grid_stays_while_jobs_queue_up(void **state) {
+	struct task task = make(800, 400, 0);
+	nsec_t at = START;
+
+	for (unsigned i = 0; i < 10; i++, at += 800) {
+		assert_int_equal(task_release(&task, at + (i ? 150 : 0)), at);
+		task_idle(&task, at + 800 + 149);
+	}
+}
+
+static void task_grid_begins_anew_after_two_periods_of_rest(void **state) {
+	struct task task = make(800, 400, 0), fixed = make(800, 0, 300);
+
+	assert_int_equal(job_at(&task, START), START);
+	assert_int_equal(job_at(&task, START + 10 + 1599), START + 1600);
+	assert_int_equal(job_at(&task, START + 2800), START + 2400);
+	assert_int_equal(job_at(&task, START + 10000), START + 10000);
+	assert_int_equal(job_at(&task, START + 10800), START + 10800);
+	assert_int_equal(job_at(&fixed, START + 300), START + 300);
+	assert_int_equal(job_at(&fixed, START + 300 + 8500), START + 300 + 8000);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(task_is_named_after_its_program),
@@ -119,6 +174,10 @@ int main(void) {
 		cmocka_unit_test(task_with_offset_keeps_to_its_grid),
 		cmocka_unit_test(task_without_offset_starts_its_grid_with_the_first_job),
 		cmocka_unit_test(task_without_offset_moves_its_grid_to_early_jobs),
+		cmocka_unit_test(task_grid_follows_a_program_that_is_steadily_behind),
+		cmocka_unit_test(task_grid_stays_where_some_job_keeps_to_it),
+		cmocka_unit_test(task_grid_stays_while_jobs_queue_up),
+		cmocka_unit_test(task_grid_begins_anew_after_two_periods_of_rest),
 	};
 
 	return cmocka_run_group_tests_name("daemon-task", tests, NULL, NULL);

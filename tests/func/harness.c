@@ -199,18 +199,34 @@ void shim_expect_silence(int fd) {
 	}
 }
 
-void shim_hello(int fd, const char *program, const Sbeet__TaskSpec *task, uint32_t mask) {
-	Sbeet__Hello hello = SBEET__HELLO__INIT;
+/* What all programs here say of themselves. */
+static void say_hello(int fd, Sbeet__Hello *hello, const char *program, uint32_t mask) {
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
-	hello.version = PROTO_VERSION;
-	hello.program = (char *)(uintptr_t)program;
-	hello.task = (Sbeet__TaskSpec *)(uintptr_t)task;
-	hello.enforcement_mask = mask;
-	hello.shim_version = (char[]){"test"};
+	hello->version = PROTO_VERSION;
+	hello->program = (char *)(uintptr_t)program;
+	hello->enforcement_mask = mask;
+	hello->shim_version = (char[]){"test"};
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
-	m.hello = &hello;
+	m.hello = hello;
 	shim_send(fd, &m);
+}
+
+/* Freed with packet_free(). */
+static Sbeet__ToShim *hear_welcome(int fd) {
+	Sbeet__ToShim *m = shim_receive(fd);
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_WELCOME);
+	assert_int_equal(m->welcome->version, PROTO_VERSION);
+	return m;
+}
+
+void shim_hello(int fd, const char *program, const Sbeet__TaskSpec *task, uint32_t mask) {
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+
+	hello.task = (Sbeet__TaskSpec *)(uintptr_t)task;
+	say_hello(fd, &hello, program, mask);
 }
 
 struct shim shim_open(const char *program, uint32_t mask) {
@@ -218,13 +234,44 @@ struct shim shim_open(const char *program, uint32_t mask) {
 	Sbeet__ToShim *m;
 
 	shim_hello(s.fd, program, NULL, mask);
-	m = shim_receive(s.fd);
-	assert_non_null(m);
-	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_WELCOME);
-	assert_int_equal(m->welcome->version, PROTO_VERSION);
+	m = hear_welcome(s.fd);
 	s.session = m->welcome->session;
 	packet_free(&m->base);
 	return s;
+}
+
+void claim_init(struct claim *c, uint64_t job, unsigned gpu, const struct grant *g) {
+	*c = (struct claim){.held = SBEET__HELD__INIT, .uuid = {(uint8_t)(gpu + 1)}};
+	c->held.job = job;
+	c->held.gpu_uuid.data = c->uuid;
+	c->held.gpu_uuid.len = sizeof(c->uuid);
+	c->held.sms.data = c->sms;
+	c->held.sms.len = smset_to_bytes(&g->sms, c->sms);
+	c->held.slot = g->slot;
+	c->held.enforcement = g->enforcement;
+	c->held.sequence = g->sequence;
+	c->held.enforcement_mask = MASK_ALL;
+	c->held.release_ns = c->held.granted_ns = nsec_now();
+}
+
+int shim_come_back(const char *program, struct claim *claims, size_t n) {
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__Held *list[CLAIMS_MAX];
+	Sbeet__ToShim *m;
+	int fd = shim_connect();
+
+	assert_true(n <= CLAIMS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		list[i] = &claims[i].held;
+	}
+	hello.held = list;
+	hello.n_held = n;
+	say_hello(fd, &hello, program, MASK_ALL);
+	m = hear_welcome(fd);
+	assert_true(m->welcome->n_features > 0);
+	assert_string_equal(m->welcome->features[0], PROTO_FEATURE_RESUME);
+	packet_free(&m->base);
+	return fd;
 }
 
 void shim_close(struct shim *s) {

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "control.pb-c.h"
+#include "proto/limits.h"
 #include "proto/smset.h"
 #include "sbeet.pb-c.h"
 
@@ -91,6 +92,18 @@ struct grant {
 	uint64_t sequence, deadline_ns;
 };
 struct grant shim_granted(int fd, uint64_t job);
+
+/* A running job as a Hello tells the next daemon of it. */
+struct claim {
+	Sbeet__Held held; /* points into the claim itself, which must stay where it is */
+	uint8_t uuid[PROTO_UUID_BYTES], sms[sizeof(struct smset)];
+};
+void claim_init(struct claim *c, uint64_t job, unsigned gpu, const struct grant *g);
+
+/* Connects again, as libsbeet.so does when the connection is gone, and names the @n claims. Checks
+ * the welcome; returns the descriptor. */
+#define CLAIMS_MAX 4
+int shim_come_back(const char *program, struct claim *claims, size_t n);
 
 /* Waits for an error with this code and job. */
 void shim_error(int fd, uint64_t job, Sbeet__ErrorCode code);

@@ -27,22 +27,23 @@ static int clean(void **state) {
 	return 0;
 }
 
-/* ---- the walk ---- */
+/* ---- the walk: each step takes the connection, and may replace it ---- */
 
-static void say_nothing(int fd) {
+static void connect_only(int *fd) {
+	*fd = shim_connect();
 }
 
-static void say_hello(int fd) {
+static void say_hello(int *fd) {
 	Sbeet__ToShim *m;
 
-	shim_hello(fd, "walker", NULL, MASK_ALL);
-	m = shim_receive(fd);
+	shim_hello(*fd, "walker", NULL, MASK_ALL);
+	m = shim_receive(*fd);
 	assert_non_null(m);
 	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_WELCOME);
 	packet_free(&m->base);
 }
 
-static void say_kernel(int fd) {
+static void say_kernel(int *fd) {
 	Sbeet__KernelDef def = SBEET__KERNEL_DEF__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
@@ -51,7 +52,7 @@ static void say_kernel(int fd) {
 	def.enforcement_mask = MASK_ALL;
 	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
 	m.kernel = &def;
-	shim_send(fd, &m);
+	shim_send(*fd, &m);
 }
 
 /* The grant of @job, or the end if it is 0; that of job 1 may come before where nobody holds GPU 0.
@@ -76,16 +77,16 @@ static void hear(int fd, uint64_t job) {
 }
 
 /* Where there is a witness GPU 0 is his alone; GPU 1 is free. */
-static void say_request_that_waits(int fd) {
-	shim_request(fd, 1, 0, MASK_WHOLE);
+static void say_request_that_waits(int *fd) {
+	shim_request(*fd, 1, 0, MASK_WHOLE);
 }
 
-static void say_request(int fd) {
-	shim_request(fd, 2, 1, MASK_WHOLE);
-	hear(fd, 2);
+static void say_request(int *fd) {
+	shim_request(*fd, 2, 1, MASK_WHOLE);
+	hear(*fd, 2);
 }
 
-static void say_records(int fd) {
+static void say_records(int *fd) {
 	Sbeet__Op op = SBEET__OP__INIT, *ops[] = {&op};
 	Sbeet__OpBatch batch = SBEET__OP_BATCH__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -98,46 +99,69 @@ static void say_records(int fd) {
 	batch.n_ops = 1;
 	m.body_case = SBEET__TO_DAEMON__BODY_OPS;
 	m.ops = &batch;
-	shim_send(fd, &m);
+	shim_send(*fd, &m);
 }
 
-static void say_goodbye(int fd) {
+static void hang_up(int *fd) {
+	close(*fd);
+	*fd = -1;
+}
+
+static void come_back(int *fd) {
+	struct grant whole = {.sms = smset_range(0, 8),
+			      .enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE};
+	struct claim claim;
+
+	claim_init(&claim, 2, 1, &whole);
+	*fd = shim_come_back("walker", &claim, 1);
+}
+
+static void say_cancel(int *fd) {
+	shim_cancel(*fd, 1);
+}
+
+static void say_goodbye(int *fd) {
 	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
 	goodbye.reason = (char[]){"exit"};
 	m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;
 	m.goodbye = &goodbye;
-	shim_send(fd, &m);
+	shim_send(*fd, &m);
 }
 
-static void say_done(int fd) {
-	shim_done(fd, 2);
+static void say_done(int *fd) {
+	shim_done(*fd, 2);
 }
 
 static const struct step {
-	const char *state; /* of session and job after it */
-	void (*say)(int fd);
+	const char *state; /* of session and jobs after it */
+	void (*take)(int *fd);
+	bool waiting; /* job 1, for the witness's GPU */
 	bool running; /* job 2 */
 } steps[] = {
-	{"connected, new", say_nothing, false},
-	{"active", say_hello, false},
-	{"active, a kernel declared", say_kernel, false},
-	{"job waiting", say_request_that_waits, false},
-	{"job running", say_request, true},
-	{"job running, records sent", say_records, true},
-	{"draining", say_goodbye, true},
-	{"job done, closed", say_done, false},
+	{"connected, new", connect_only, false, false},
+	{"active", say_hello, false, false},
+	{"active, a kernel declared", say_kernel, false, false},
+	{"job waiting", say_request_that_waits, true, false},
+	{"job running, another waiting", say_request, true, true},
+	{"job running, records sent", say_records, true, true},
+	{"job running, connection gone", hang_up, false, true},
+	{"job running, connected again", come_back, false, true},
+	{"job running, another waiting again", say_request_that_waits, true, true},
+	{"job running, the other cancelled", say_cancel, false, true},
+	{"draining", say_goodbye, false, true},
+	{"job done, closed", say_done, false, false},
 };
 
 #define N_STEPS (sizeof(steps) / sizeof(steps[0]))
 
 /* Up to and with step @last. */
 static int walk(size_t last) {
-	int fd = shim_connect();
+	int fd = -1;
 
 	for (size_t i = 0; i <= last; i++) {
-		steps[i].say(fd);
+		steps[i].take(&fd);
 	}
 	return fd;
 }
@@ -174,29 +198,59 @@ static void witness_goes_on(struct shim *witness, uint64_t *job) {
 	assert_int_equal(smset_count(&g.sms), 8);
 }
 
-/* A process of its own that walks, tells, and stands still. */
-static pid_t start_walker(size_t last) {
-	int ready[2];
-	char c;
+/* A process of its own. What it does ends with its death. */
+struct process {
 	pid_t pid;
+	int told; /* each byte here says that it is one step further */
+};
 
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		close(ready[0]);
-		walk(last);
-		if (write(ready[1], "", 1) != 1) {
-			_exit(1);
-		}
+static struct process start_process(void (*live)(int tell, size_t i), size_t i) {
+	struct process p;
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	p.told = fds[0];
+	p.pid = fork();
+	assert_true(p.pid >= 0);
+	if (p.pid == 0) {
+		close(fds[0]);
+		live(fds[1], i);
 		for (;;) {
 			pause();
 		}
 	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	return pid;
+	close(fds[1]);
+	return p;
+}
+
+static void tell(int fd) {
+	if (write(fd, "", 1) != 1) {
+		_exit(1);
+	}
+}
+
+static void await(const struct process *p) {
+	char c;
+
+	assert_int_equal(read(p->told, &c, 1), 1);
+}
+
+static void stop(const struct process *p) {
+	int status;
+
+	assert_int_equal(kill(p->pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(p->pid, &status, WUNTRACED), p->pid);
+}
+
+static void end(const struct process *p) {
+	assert_int_equal(kill(p->pid, SIGKILL), 0);
+	assert_int_equal(waitpid(p->pid, NULL, 0), p->pid);
+	close(p->told);
+}
+
+static void live_and_walk(int fd, size_t last) {
+	walk(last);
+	tell(fd);
 }
 
 static void client_dies(bool stopped_first) {
@@ -209,21 +263,19 @@ static void client_dies(bool stopped_first) {
 	shim_request(witness.fd, job, 0, MASK_WHOLE);
 	shim_granted(witness.fd, job);
 	for (size_t i = 0; i < N_STEPS; i++) {
-		pid_t pid = start_walker(i);
-		int status;
+		struct process walker = start_process(live_and_walk, i);
 
+		await(&walker);
 		print_message("  %s: %s\n", stopped_first ? "stopped, killed" : "killed",
 			      steps[i].state);
 		if (stopped_first) {
-			assert_int_equal(kill(pid, SIGSTOP), 0);
-			assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-			/* It may have been waiting for GPU 0, and be given it now. */
-			if (i < 3) {
+			stop(&walker);
+			/* One that waits for GPU 0 would be given it now. */
+			if (!steps[i].waiting) {
 				witness_goes_on(&witness, &job);
 			}
 		}
-		assert_int_equal(kill(pid, SIGKILL), 0);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
+		end(&walker);
 		status_until(is_as_expected, &alone);
 		witness_goes_on(&witness, &job);
 	}
@@ -239,36 +291,43 @@ static void client_may_be_stopped_at_each_step(void **state) {
 	client_dies(true);
 }
 
-/* As libsbeet.so does when the daemon is gone. */
-static int come_back(bool running) {
-	static uint8_t uuid[PROTO_UUID_BYTES] = {2}, sms[] = {0xff};
-	Sbeet__Held held = SBEET__HELD__INIT, *list[] = {&held};
-	Sbeet__Hello hello = SBEET__HELLO__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	Sbeet__ToShim *answer;
-	int fd = shim_connect();
+static void live_and_be_revoked(int fd, size_t unused) {
+	struct shim s = shim_open("holder", MASK_ALL);
+	Sbeet__ToShim *m;
 
-	held.job = 2;
-	held.gpu_uuid.data = uuid;
-	held.gpu_uuid.len = sizeof(uuid);
-	held.sms.data = sms;
-	held.sms.len = sizeof(sms);
-	held.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
-	held.enforcement_mask = MASK_WHOLE;
-	hello.version = PROTO_VERSION;
-	hello.program = (char[]){"walker"};
-	hello.shim_version = (char[]){"test"};
-	hello.enforcement_mask = MASK_ALL;
-	hello.held = list;
-	hello.n_held = running;
-	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
-	m.hello = &hello;
-	shim_send(fd, &m);
-	answer = shim_receive(fd);
-	assert_non_null(answer);
-	assert_int_equal(answer->body_case, SBEET__TO_SHIM__BODY_WELCOME);
-	packet_free(&answer->base);
-	return fd;
+	shim_request(s.fd, 1, 0, MASK_WHOLE);
+	shim_granted(s.fd, 1);
+	tell(fd);
+	m = shim_receive(s.fd);
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_REVOKE);
+	packet_free(&m->base);
+	tell(fd);
+}
+
+/* The step that a program does not take by itself. */
+static void client_may_die_when_its_job_is_revoked(void **state) {
+	struct process holder;
+	struct shim s;
+
+	harness_start(&harness, (const char *[]){"--gpus", "8", "--sharing", "mps", "--drain", "1h",
+						 "--max-hold", "1ms", NULL});
+	for (int stopped = 0; stopped < 2; stopped++) {
+		holder = start_process(live_and_be_revoked, 0);
+		await(&holder);
+		s = shim_open("heir", MASK_ALL);
+		shim_request(s.fd, 1, 0, MASK_WHOLE);
+		await(&holder);
+		if (stopped) {
+			stop(&holder);
+		}
+		shim_expect_silence(s.fd); /* its kernels may run */
+		end(&holder);
+		shim_granted(s.fd, 1);
+		shim_done(s.fd, 1);
+		shim_close(&s);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
 /* Whatever it was doing, it goes on with the next daemon, and nothing is held in vain. */
@@ -284,10 +343,16 @@ static void daemon_may_be_killed_at_each_step(void **state) {
 		fd = walk(i);
 		harness_settle();
 		assert_int_equal(harness_stop(&harness, SIGKILL), 128 + SIGKILL);
-		hear(fd, 0);
-		close(fd);
+		if (fd >= 0) {
+			hear(fd, 0);
+			close(fd);
+		}
 		harness_start(&harness, plain);
-		fd = come_back(running);
+		if (running) {
+			come_back(&fd);
+		} else {
+			fd = shim_come_back("walker", NULL, 0);
+		}
 		status_until(is_as_expected, &before);
 		if (running) {
 			shim_done(fd, 2);
@@ -329,8 +394,7 @@ static void daemon_may_be_stopped_at_each_step(void **state) {
 					_exit(0);
 				}
 			}
-			fd = i == 0 ? shim_connect() : fd;
-			steps[i].say(fd);
+			steps[i].take(&fd);
 			if (i == stop) {
 				assert_int_equal(waitpid(waker, NULL, 0), waker);
 			}
@@ -372,6 +436,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(client_may_be_killed_at_each_step),
 		CASE(client_may_be_stopped_at_each_step),
+		CASE(client_may_die_when_its_job_is_revoked),
 		CASE(daemon_may_be_killed_at_each_step),
 		CASE(daemon_may_be_stopped_at_each_step),
 		CASE(daemon_goes_on_when_its_sockets_are_removed),

@@ -33,55 +33,6 @@ static void restart(void) {
 	harness_start(&harness, plain);
 }
 
-/* One job as a Hello tells of it. */
-struct claim {
-	Sbeet__Held held;
-	uint8_t uuid[PROTO_UUID_BYTES], sms[sizeof(struct smset)];
-};
-
-static void claim_init(struct claim *c, uint64_t job, const struct grant *g) {
-	*c = (struct claim){.held = SBEET__HELD__INIT, .uuid = {1}};
-	c->held.job = job;
-	c->held.gpu_uuid.data = c->uuid;
-	c->held.gpu_uuid.len = sizeof(c->uuid);
-	c->held.sms.data = c->sms;
-	c->held.sms.len = smset_to_bytes(&g->sms, c->sms);
-	c->held.slot = g->slot;
-	c->held.enforcement = g->enforcement;
-	c->held.sequence = g->sequence;
-	c->held.enforcement_mask = MASK_ALL;
-	c->held.release_ns = c->held.granted_ns = nsec_now();
-}
-
-/* Connects again; names the @n claims. */
-static int come_back(struct claim *claims, size_t n) {
-	Sbeet__Hello hello = SBEET__HELLO__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	Sbeet__Held *list[4];
-	Sbeet__ToShim *answer;
-	int fd = shim_connect();
-
-	for (size_t i = 0; i < n; i++) {
-		list[i] = &claims[i].held;
-	}
-	hello.version = PROTO_VERSION;
-	hello.program = (char[]){"again"};
-	hello.shim_version = (char[]){"test"};
-	hello.enforcement_mask = MASK_ALL;
-	hello.held = list;
-	hello.n_held = n;
-	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
-	m.hello = &hello;
-	shim_send(fd, &m);
-	answer = shim_receive(fd);
-	assert_non_null(answer);
-	assert_int_equal(answer->body_case, SBEET__TO_SHIM__BODY_WELCOME);
-	assert_int_equal(answer->welcome->n_features, 1);
-	assert_string_equal(answer->welcome->features[0], PROTO_FEATURE_RESUME);
-	packet_free(&answer->base);
-	return fd;
-}
-
 static void expect_revoke(int fd, uint64_t job) {
 	Sbeet__ToShim *m = shim_receive(fd);
 
@@ -130,8 +81,8 @@ static void daemon_keeps_sms_of_running_jobs(void **state) {
 	shim_closed(fd);
 	close(fd);
 	assert_int_equal(busy(), 4);
-	claim_init(&claim, 7, &g);
-	fd = come_back(&claim, 1);
+	claim_init(&claim, 7, 0, &g);
+	fd = shim_come_back("again", &claim, 1);
 	assert_int_equal(busy(), 4);
 	other = shim_open("other", MASK_ALL);
 	shim_request(other.fd, 1, 0, MASK_WHOLE);
@@ -162,8 +113,8 @@ static void daemon_hands_jobs_on_and_on(void **state) {
 		close(fd);
 		assert_int_equal(busy(), 8);
 		if (i % 3 < 2) { /* else nobody comes before the next one */
-			claim_init(&claim, 1, &g);
-			fd = come_back(&claim, 1);
+			claim_init(&claim, 1, 0, &g);
+			fd = shim_come_back("again", &claim, 1);
 		} else {
 			fd = shim_connect();
 		}
@@ -233,10 +184,10 @@ static void daemon_believes_no_claim_that_it_does_not_know(void **state) {
 	wrong.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
 	restart();
 	close(fd);
-	claim_init(&claims[0], 8, &g);	   /* another job */
-	claim_init(&claims[1], 9, &wrong); /* all the SMs */
-	claim_init(&claims[2], 7, &g);
-	fd = come_back(claims, 3);
+	claim_init(&claims[0], 8, 0, &g);     /* another job */
+	claim_init(&claims[1], 9, 0, &wrong); /* all the SMs */
+	claim_init(&claims[2], 7, 0, &g);
+	fd = shim_come_back("again", claims, 3);
 	expect_revoke(fd, 8);
 	expect_revoke(fd, 9);
 	shim_expect_silence(fd);
@@ -257,8 +208,8 @@ static void daemon_resumes_a_connection_that_broke(void **state) {
 
 	g = start_with_job(3, MASK_ALL, &fd);
 	close(fd);
-	claim_init(&claim, 3, &g);
-	fd = come_back(&claim, 1);
+	claim_init(&claim, 3, 0, &g);
+	fd = shim_come_back("again", &claim, 1);
 	assert_int_equal(busy(), 4);
 	shim_done(fd, 3);
 	shim_expect_silence(fd);
@@ -308,9 +259,9 @@ static void check_spoilt(size_t offset, const void *bytes, size_t n) {
 		close(fd);
 		spoil(offset, bytes, n);
 		harness_start(&harness, plain);
-		claim_init(&claims[0], 5, &g);
-		claim_init(&claims[1], 6, &g);
-		fd = come_back(claims, 2);
+		claim_init(&claims[0], 5, 0, &g);
+		claim_init(&claims[1], 6, 0, &g);
+		fd = shim_come_back("again", claims, 2);
 		believed = is_believed(fd);
 		if (!believed) {
 			close(fd);

@@ -147,7 +147,7 @@ LC_ALL=C grep -q '[;[]3[0-7][;m]' "$scratch/screen" && { echo "there are colours
 press q
 sees 'code 0'
 kill "$daemon"
-wait "$daemon" || true
+wait "$daemon" || { echo "sbeetd: exit code $?"; cat "$scratch/log"; exit 1; }
 
 # Programs on the screen: one is always late, one has no deadline.
 export SIMGPU=rtx3070:mps SIMGPU_DIR="$scratch" LD_LIBRARY_PATH="$simgpu"

@@ -1,5 +1,6 @@
 /*
- * conn.c: connecting, sending, and handing out what arrives. See conn.h.
+ * conn.c: the connection that is up: sending, and handing out what arrives. See conn.h; how one is
+ * made is greet.c's, when to try is retry.c's.
  *
  * One lock guards everything. One thread at a time reads: it is marked in `reading` and reads
  * without the lock. Whoever waits for a grant and finds no reader reads for all; when its own grant
@@ -14,54 +15,26 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "proto/packet.h"
 #include "proto/validate.h"
 #include "shim/env.h"
+#include "shim/greet.h"
 #include "shim/held.h"
 #include "shim/job.h"
 #include "shim/kernel.h"
 #include "shim/log.h"
 #include "shim/place.h"
-#include "shim/real.h"
+#include "shim/retry.h"
 #include "shim/state.h"
-#include "shim/visible.h"
-
-/* Programs that close or reuse "all" descriptors count from 3: up here we are rarely in the way. */
-#define FD_MIN 256
-
-/* A daemon answers Hello in microseconds; one that is stopped must not hold up a program. */
-#define WELCOME_TIMEOUT_NS (2 * NSEC_PER_SEC)
-
-/* How long records may wait for room in the socket before the daemon counts as stuck. */
-#define SEND_TIMEOUT_NS (5 * NSEC_PER_SEC)
-
-/* Between attempts to connect. Doubled after each that timed out, for such a one costs a wait. */
-#define RETRY_MIN_NS (1 * NSEC_PER_SEC)
-#define RETRY_MAX_NS (60 * NSEC_PER_SEC)
-
-/* The same after a daemon has vanished; a random part of up to a half is taken off, lest a thousand
- * programs come at once. Held jobs must be told of within the daemon's RESUME_GRACE_MS. */
-#define RESTART_MIN_NS (2 * NSEC_PER_MSEC)
-#define RESTART_MAX_NS (100 * NSEC_PER_MSEC)
 
 /* With SBEET_REQUIRE. */
 #define REQUIRE_POLL_NS (20 * NSEC_PER_MSEC)
-
-#define LINGER_DEFAULT_NS (100 * NSEC_PER_USEC)
-
-#define ENFORCEMENT_MASK                                 \
-	((1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) | \
-	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID) |  \
-	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT))
 
 /* One thread that waits for an answer; on its stack. */
 struct waiter {
@@ -83,18 +56,13 @@ static struct {
 	bool close_pending;   /* `fd` is given up but its reader has not come back yet */
 	pthread_cond_t quiet; /* nobody reads any more */
 	struct waiter *waiters;
-	nsec_t retry_ns; /* not before; 0: at once */
-	nsec_t backoff_ns;
 	bool owes; /* jobs were held when the connection was lost: a daemon is to be told of their
 		      fate */
 	uint8_t declared[PROTO_KERNELS_MAX / 8]; /* kernels, by number */
 } conn = {.lock = PTHREAD_MUTEX_INITIALIZER, .quiet = PTHREAD_COND_INITIALIZER, .fd = -1};
 
-static _Atomic uint32_t current;   /* number of the connection that is up; 0: none */
-static uint32_t generations;	   /* of all so far; under the lock */
-static _Atomic nsec_t retry_at;	   /* copy of conn.retry_ns for conn_worth_asking() */
-static _Atomic nsec_t restart_end; /* until then the daemon that vanished is waited for */
-static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
+static _Atomic uint32_t current;	 /* number of the connection that is up; 0: none */
+static uint32_t generations;		 /* of all so far; under the lock */
 static uint8_t buffer[PROTO_PACKET_MAX]; /* the reader's */
 
 static bool is_up(void) {
@@ -103,12 +71,7 @@ static bool is_up(void) {
 
 /* Whether the daemon has vanished and may be back any moment. */
 static bool is_restarting(void) {
-	return !is_up() && nsec_now() < atomic_load_explicit(&restart_end, memory_order_relaxed);
-}
-
-static void set_retry(nsec_t t) {
-	conn.retry_ns = t;
-	atomic_store_explicit(&retry_at, t, memory_order_relaxed);
+	return !is_up() && retry_hopes();
 }
 
 /* Whether `fd` is still the socket that we made: the program may have closed it, and opened
@@ -150,9 +113,7 @@ static void drop_lost(void) {
 	if (is_up()) {
 		log_line(LOG_LEVEL_INFO, "sbeetd is gone without a goodbye; waiting %llus for it",
 			 CONN_RESTART_WAIT_NS / NSEC_PER_SEC);
-		atomic_store(&restart_end, nsec_now() + CONN_RESTART_WAIT_NS);
-		set_retry(0);
-		conn.backoff_ns = 0;
+		retry_lost(CONN_RESTART_WAIT_NS);
 	}
 	drop();
 }
@@ -294,185 +255,6 @@ static void read_one(void) {
 
 /* ---- connecting ---- */
 
-static int open_socket(void) {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	const char *path = env_get()->socket;
-	int fd, high, r;
-
-	if (path) {
-		if (strlen(path) >= sizeof(address.sun_path)) {
-			return -ENAMETOOLONG;
-		}
-		strcpy(address.sun_path, path);
-	} else {
-		r = packet_socket_path("shim.sock", address.sun_path, sizeof(address.sun_path));
-		if (r < 0) {
-			return r;
-		}
-	}
-	/* Not blocking until connected: a daemon that no longer accepts would hold us up here. */
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0) {
-		return -errno;
-	}
-	high = fcntl(fd, F_DUPFD_CLOEXEC, FD_MIN);
-	if (high >= 0) {
-		close(fd);
-		fd = high;
-	} /* else: fewer than 256 descriptors are allowed here */
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    fcntl(fd, F_SETFL, 0) < 0) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
-	return fd;
-}
-
-static void set_timeout(int fd, int option, nsec_t t) {
-	struct timeval tv = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
-			     .tv_usec = (suseconds_t)(t % NSEC_PER_SEC / NSEC_PER_USEC)};
-
-	setsockopt(fd, SOL_SOCKET, option, &tv, sizeof(tv));
-}
-
-/* What this shim and this driver can keep. */
-static uint32_t enforcement_mask(void) {
-	const struct real *real = real_get();
-	uint32_t mask = ENFORCEMENT_MASK;
-
-	if (real && real->cuGreenCtxCreate) {
-		mask |= 1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
-	}
-	return mask;
-}
-
-static int send_hello(int fd, bool initial) {
-	const struct env *env = env_get();
-	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
-	Sbeet__Hello hello = SBEET__HELLO__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	char program[PROTO_NAME_MAX + 1];
-	const char *name = program_invocation_short_name;
-	char ping[] = PROTO_FEATURE_PING, choose[] = PROTO_FEATURE_CHOOSE_GPU;
-	char *features[] = {ping, choose};
-
-	/* For display. Names that the protocol does not take are said as "program". */
-	strncpy(program, name, PROTO_NAME_MAX);
-	program[PROTO_NAME_MAX] = '\0';
-	task.name = env->task ? (char *)env->task : (char *)"";
-	task.task_class = env->task_class;
-	task.period_ns = env->period_ns;
-	task.deadline_ns = env->deadline_ns;
-	task.offset_ns = env->offset_ns;
-	task.priority = env->priority;
-	task.max_sms = env->max_sms;
-	hello.version = PROTO_VERSION;
-	hello.features = features;
-	hello.n_features = 1 + (initial && !visible_is_set());
-	hello.program = validate_name(program) == 0 ? program : (char *)"program";
-	hello.task = &task;
-	hello.scope = env->scope;
-	hello.enforcement_mask = enforcement_mask();
-	hello.shim_version = (char *)SBEET_VERSION;
-	held_declare(&hello);
-	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
-	m.hello = &hello;
-	return packet_send(fd, &m.base, -1);
-}
-
-static void set_variable(const char *name, const char *value) {
-	if (*value && !getenv(name)) {
-		setenv(name, value, 0);
-	}
-}
-
-static bool has_feature(const Sbeet__Welcome *welcome, const char *name) {
-	for (size_t i = 0; i < welcome->n_features; i++) {
-		if (strcmp(welcome->features[i], name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* @initial: before the driver is initialised, when MPS's directories still have an effect. */
-static int read_welcome(int fd, bool initial) {
-	ProtobufCMessage *base = NULL;
-	const Sbeet__ToShim *m;
-	char why[256] = "it does not parse";
-	int n, r;
-
-	n = packet_receive(fd, buffer, NULL);
-	if (n <= 0) {
-		return n == 0 ? -ECONNRESET : n;
-	}
-	r = packet_unpack(&sbeet__to_shim__descriptor, buffer, (size_t)n, &base);
-	m = (const Sbeet__ToShim *)base;
-	if (r == 0) {
-		r = validate_to_shim(m, why, sizeof(why));
-	}
-	if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_WELCOME) {
-		if (initial) {
-			set_variable("CUDA_MPS_PIPE_DIRECTORY", m->welcome->mps_pipe_directory);
-			set_variable("CUDA_MPS_LOG_DIRECTORY", m->welcome->mps_log_directory);
-			visible_choose(&m->welcome->gpu_uuid);
-		}
-		atomic_store(&linger, m->welcome->linger_ns);
-		if (enforcement_mask() != ENFORCEMENT_MASK && has_feature(m->welcome, "green")) {
-			place_activate();
-		}
-		if (!has_feature(m->welcome, PROTO_FEATURE_RESUME)) {
-			held_clear(); /* an older one, which knows nothing of them */
-		}
-		log_line(LOG_LEVEL_INFO, "Session %llu of task '%s'",
-			 (unsigned long long)m->welcome->session, m->welcome->task);
-		if (*m->welcome->notice) {
-			log_once(LOG_LEVEL_WARN, "%s", m->welcome->notice);
-		}
-	} else if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_ERROR) {
-		log_once(LOG_LEVEL_WARN, "sbeetd refuses: %s", m->error->text);
-		r = -ECONNREFUSED;
-	} else {
-		log_line(LOG_LEVEL_DEBUG, "Unexpected answer to Hello from sbeetd (%s)",
-			 r < 0 ? why : "not a Welcome");
-		r = -EPROTO;
-	}
-	packet_free(base);
-	return r;
-}
-
-static int handshake(int fd, bool initial) {
-	int r;
-
-	set_timeout(fd, SO_SNDTIMEO, WELCOME_TIMEOUT_NS);
-	set_timeout(fd, SO_RCVTIMEO, WELCOME_TIMEOUT_NS);
-	r = send_hello(fd, initial);
-	if (r == 0) {
-		conn.reading = true; /* the buffer is ours */
-		r = read_welcome(fd, initial);
-		conn.reading = false;
-	}
-	set_timeout(fd, SO_SNDTIMEO, SEND_TIMEOUT_NS);
-	set_timeout(fd, SO_RCVTIMEO, 0);
-	return r;
-}
-
-/* When to try again after this error. */
-static void back_off(int error) {
-	nsec_t now = nsec_now(), *t = &conn.backoff_ns;
-
-	if (error != -EAGAIN && (is_restarting() || (conn.owes && held_any()))) {
-		*t = *t == 0 ? RESTART_MIN_NS : *t < RESTART_MAX_NS ? *t * 2 : RESTART_MAX_NS;
-		set_retry(now + *t - (now ^ (nsec_t)getpid() * 2654435761u) % (*t / 2));
-		return;
-	}
-	*t = error != -EAGAIN || *t < RETRY_MIN_NS ? RETRY_MIN_NS
-	     : *t < RETRY_MAX_NS		   ? *t * 2
-						   : RETRY_MAX_NS;
-	set_retry(now + *t);
-}
-
 /* Makes sure that there is a connection, if it is time to try. Return: 0 or negative errno. */
 static int ensure(bool initial) {
 	struct stat st;
@@ -481,7 +263,7 @@ static int ensure(bool initial) {
 	if (is_up() && !fd_is_ours()) {
 		log_line(LOG_LEVEL_INFO, "The program closed our connection, making a new one");
 		drop();
-		set_retry(0);
+		retry_at_once();
 	}
 	while (!is_up() && conn.reading) {
 		pthread_cond_wait(&conn.quiet,
@@ -490,29 +272,26 @@ static int ensure(bool initial) {
 	if (is_up()) {
 		return 0;
 	}
-	if (nsec_now() < conn.retry_ns) {
+	if (!retry_is_due()) {
 		return -EAGAIN;
 	}
-	fd = open_socket();
-	r = fd < 0 ? fd : handshake(fd, initial);
-	if (r == 0 && fstat(fd, &st) < 0) {
-		r = -errno;
-	}
+	conn.reading = true; /* the buffer is ours */
+	fd = greet(buffer, initial);
+	conn.reading = false;
+	r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
 	if (r < 0) {
 		if (fd >= 0) {
 			close(fd);
 		}
-		back_off(r);
+		retry_failed(r == -EAGAIN, conn.owes && held_any());
 		log_line(LOG_LEVEL_DEBUG, "Cannot reach sbeetd: %s", strerror(-r));
 		return r;
 	}
 	conn.fd = fd;
 	conn.device = st.st_dev;
 	conn.inode = st.st_ino;
-	conn.backoff_ns = 0;
 	conn.owes = false;
-	set_retry(0);
-	atomic_store(&restart_end, 0);
+	retry_reset();
 	memset(conn.declared, 0, sizeof(conn.declared));
 	atomic_store_explicit(&current, ++generations, memory_order_release);
 	return 0;
@@ -527,30 +306,9 @@ static int ensure_until(bool initial, nsec_t deadline) {
 		pthread_mutex_unlock(&conn.lock);
 		nanosleep(&pause, NULL);
 		pthread_mutex_lock(&conn.lock);
-		set_retry(0);
+		retry_at_once();
 	}
 	return r;
-}
-
-static void say_unmanaged(void) {
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)] = "?";
-	const struct env *env = env_get();
-
-	if (!env->socket) {
-		packet_socket_path("shim.sock", path, sizeof(path));
-	}
-	if (env->require) {
-		log_once(LOG_LEVEL_ERROR,
-			 "No sbeetd at %s and SBEET_REQUIRE is set: CUDA calls fail (start sbeetd, "
-			 "or "
-			 "unset SBEET_REQUIRE to run unmanaged)",
-			 env->socket ? env->socket : path);
-	} else {
-		log_once(LOG_LEVEL_WARN,
-			 "No sbeetd at %s: running unmanaged (start sbeetd; jobs are managed from "
-			 "then on)",
-			 env->socket ? env->socket : path);
-	}
 }
 
 int conn_start(void) {
@@ -561,15 +319,14 @@ int conn_start(void) {
 	r = ensure_until(true, env->require ? nsec_now() + env->require_ns : 0);
 	pthread_mutex_unlock(&conn.lock);
 	if (r < 0) {
-		say_unmanaged();
+		greet_complain();
 		return CONN_E_UNMANAGED;
 	}
 	return 0;
 }
 
 bool conn_worth_asking(void) {
-	return is_up() || env_get()->require || is_restarting() ||
-	       nsec_now() >= atomic_load_explicit(&retry_at, memory_order_relaxed);
+	return is_up() || env_get()->require || is_restarting() || retry_is_due();
 }
 
 /* ---- sending ---- */
@@ -627,7 +384,7 @@ static uint32_t declare_locked(const struct kernel *k) {
 	def.id = id;
 	def.name = (char *)kernel_name(k);
 	def.enforcement_mask =
-		refusal ? 1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE : ENFORCEMENT_MASK;
+		refusal ? 1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE : GREET_TWIN_MASK;
 	if (place_active()) {
 		def.enforcement_mask |= 1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
 	}
@@ -714,13 +471,13 @@ static int ask_once(const struct conn_ask *ask, struct enforce_grant *ret) {
 
 /* Until the next attempt is due. */
 static void pause_locked(void) {
-	nsec_t now = nsec_now(), t = RESTART_MIN_NS;
+	nsec_t now = nsec_now(), t = RETRY_RESTART_MIN_NS, at = retry_at();
 	struct timespec pause;
 
-	if (conn.retry_ns > now + t) {
-		t = conn.retry_ns - now;
+	if (at > now + t) {
+		t = at - now;
 	}
-	t = t > RESTART_MAX_NS ? RESTART_MAX_NS : t;
+	t = t > RETRY_RESTART_MAX_NS ? RETRY_RESTART_MAX_NS : t;
 	pause.tv_sec = 0;
 	pause.tv_nsec = (long)t;
 	pthread_mutex_unlock(&conn.lock);
@@ -748,7 +505,7 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 	}
 	pthread_mutex_unlock(&conn.lock);
 	if (r < 0) {
-		say_unmanaged();
+		greet_complain();
 		return CONN_E_UNMANAGED;
 	}
 	return r;
@@ -760,7 +517,7 @@ static nsec_t tell_again(void) {
 
 	pthread_mutex_lock(&conn.lock);
 	if (!is_up() && conn.owes && ensure(false) < 0) {
-		next = conn.retry_ns;
+		next = retry_at();
 	}
 	pthread_mutex_unlock(&conn.lock);
 	return next;
@@ -787,7 +544,7 @@ nsec_t conn_poll(void) {
 }
 
 nsec_t conn_linger_ns(void) {
-	return atomic_load_explicit(&linger, memory_order_relaxed);
+	return greet_linger_ns();
 }
 
 void conn_leave(void) {
@@ -815,7 +572,6 @@ void conn_after_fork(void) {
 	pthread_cond_init(&conn.quiet, NULL);
 	conn.fd = -1;
 	atomic_store(&current, 0);
-	atomic_store(&retry_at, 0);
-	atomic_store(&restart_end, 0);
+	retry_reset();
 	held_clear();
 }

@@ -1,0 +1,237 @@
+/*
+ * greet.c: see greet.h.
+ */
+#include "shim/greet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/limits.h"
+#include "proto/packet.h"
+#include "proto/validate.h"
+#include "shim/env.h"
+#include "shim/held.h"
+#include "shim/log.h"
+#include "shim/place.h"
+#include "shim/real.h"
+#include "shim/visible.h"
+
+/* Programs that close or reuse "all" descriptors count from 3: up here we are rarely in the way. */
+#define FD_MIN 256
+
+/* A daemon answers Hello in microseconds; one that is stopped must not hold up a program. */
+#define WELCOME_TIMEOUT_NS (2 * NSEC_PER_SEC)
+
+/* How long records may wait for room in the socket before the daemon counts as stuck. */
+#define SEND_TIMEOUT_NS (5 * NSEC_PER_SEC)
+
+#define LINGER_DEFAULT_NS (100 * NSEC_PER_USEC)
+
+static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
+
+static int open_socket(void) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *path = env_get()->socket;
+	int fd, high, r;
+
+	if (path) {
+		if (strlen(path) >= sizeof(address.sun_path)) {
+			return -ENAMETOOLONG;
+		}
+		strcpy(address.sun_path, path);
+	} else {
+		r = packet_socket_path("shim.sock", address.sun_path, sizeof(address.sun_path));
+		if (r < 0) {
+			return r;
+		}
+	}
+	/* Not blocking until connected: a daemon that no longer accepts would hold us up here. */
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) {
+		return -errno;
+	}
+	high = fcntl(fd, F_DUPFD_CLOEXEC, FD_MIN);
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	} /* else: fewer than 256 descriptors are allowed here */
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    fcntl(fd, F_SETFL, 0) < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static void set_timeout(int fd, int option, nsec_t t) {
+	struct timeval tv = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
+			     .tv_usec = (suseconds_t)(t % NSEC_PER_SEC / NSEC_PER_USEC)};
+
+	setsockopt(fd, SOL_SOCKET, option, &tv, sizeof(tv));
+}
+
+/* What this shim and this driver can keep. */
+static uint32_t enforcement_mask(void) {
+	const struct real *real = real_get();
+	uint32_t mask = GREET_TWIN_MASK;
+
+	if (real && real->cuGreenCtxCreate) {
+		mask |= 1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+	}
+	return mask;
+}
+
+static int send_hello(int fd, bool initial) {
+	const struct env *env = env_get();
+	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	char program[PROTO_NAME_MAX + 1];
+	const char *name = program_invocation_short_name;
+	char ping[] = PROTO_FEATURE_PING, choose[] = PROTO_FEATURE_CHOOSE_GPU;
+	char *features[] = {ping, choose};
+
+	/* For display. Names that the protocol does not take are said as "program". */
+	strncpy(program, name, PROTO_NAME_MAX);
+	program[PROTO_NAME_MAX] = '\0';
+	task.name = env->task ? (char *)env->task : (char *)"";
+	task.task_class = env->task_class;
+	task.period_ns = env->period_ns;
+	task.deadline_ns = env->deadline_ns;
+	task.offset_ns = env->offset_ns;
+	task.priority = env->priority;
+	task.max_sms = env->max_sms;
+	hello.version = PROTO_VERSION;
+	hello.features = features;
+	hello.n_features = 1 + (initial && !visible_is_set());
+	hello.program = validate_name(program) == 0 ? program : (char *)"program";
+	hello.task = &task;
+	hello.scope = env->scope;
+	hello.enforcement_mask = enforcement_mask();
+	hello.shim_version = (char *)SBEET_VERSION;
+	held_declare(&hello);
+	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	m.hello = &hello;
+	return packet_send(fd, &m.base, -1);
+}
+
+static void set_variable(const char *name, const char *value) {
+	if (*value && !getenv(name)) {
+		setenv(name, value, 0);
+	}
+}
+
+static bool has_feature(const Sbeet__Welcome *welcome, const char *name) {
+	for (size_t i = 0; i < welcome->n_features; i++) {
+		if (strcmp(welcome->features[i], name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int read_welcome(int fd, uint8_t *buffer, bool initial) {
+	ProtobufCMessage *base = NULL;
+	const Sbeet__ToShim *m;
+	char why[256] = "it does not parse";
+	int n, r;
+
+	n = packet_receive(fd, buffer, NULL);
+	if (n <= 0) {
+		return n == 0 ? -ECONNRESET : n;
+	}
+	r = packet_unpack(&sbeet__to_shim__descriptor, buffer, (size_t)n, &base);
+	m = (const Sbeet__ToShim *)base;
+	if (r == 0) {
+		r = validate_to_shim(m, why, sizeof(why));
+	}
+	if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_WELCOME) {
+		if (initial) {
+			set_variable("CUDA_MPS_PIPE_DIRECTORY", m->welcome->mps_pipe_directory);
+			set_variable("CUDA_MPS_LOG_DIRECTORY", m->welcome->mps_log_directory);
+			visible_choose(&m->welcome->gpu_uuid);
+		}
+		atomic_store(&linger, m->welcome->linger_ns);
+		if (enforcement_mask() != GREET_TWIN_MASK && has_feature(m->welcome, "green")) {
+			place_activate();
+		}
+		if (!has_feature(m->welcome, PROTO_FEATURE_RESUME)) {
+			held_clear(); /* an older one, which knows nothing of them */
+		}
+		log_line(LOG_LEVEL_INFO, "Session %llu of task '%s'",
+			 (unsigned long long)m->welcome->session, m->welcome->task);
+		if (*m->welcome->notice) {
+			log_once(LOG_LEVEL_WARN, "%s", m->welcome->notice);
+		}
+	} else if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_ERROR) {
+		log_once(LOG_LEVEL_WARN, "sbeetd refuses: %s", m->error->text);
+		r = -ECONNREFUSED;
+	} else {
+		log_line(LOG_LEVEL_DEBUG, "Unexpected answer to Hello from sbeetd (%s)",
+			 r < 0 ? why : "not a Welcome");
+		r = -EPROTO;
+	}
+	packet_free(base);
+	return r;
+}
+
+static int handshake(int fd, uint8_t *buffer, bool initial) {
+	int r;
+
+	set_timeout(fd, SO_SNDTIMEO, WELCOME_TIMEOUT_NS);
+	set_timeout(fd, SO_RCVTIMEO, WELCOME_TIMEOUT_NS);
+	r = send_hello(fd, initial);
+	if (r == 0) {
+		r = read_welcome(fd, buffer, initial);
+	}
+	set_timeout(fd, SO_SNDTIMEO, SEND_TIMEOUT_NS);
+	set_timeout(fd, SO_RCVTIMEO, 0);
+	return r;
+}
+
+int greet(uint8_t *buffer, bool initial) {
+	int fd = open_socket(), r;
+
+	if (fd < 0) {
+		return fd;
+	}
+	r = handshake(fd, buffer, initial);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+nsec_t greet_linger_ns(void) {
+	return atomic_load_explicit(&linger, memory_order_relaxed);
+}
+
+void greet_complain(void) {
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)] = "?";
+	const struct env *env = env_get();
+
+	if (!env->socket) {
+		packet_socket_path("shim.sock", path, sizeof(path));
+	}
+	if (env->require) {
+		log_once(LOG_LEVEL_ERROR,
+			 "No sbeetd at %s and SBEET_REQUIRE is set: CUDA calls fail (start sbeetd, "
+			 "or "
+			 "unset SBEET_REQUIRE to run unmanaged)",
+			 env->socket ? env->socket : path);
+	} else {
+		log_once(LOG_LEVEL_WARN,
+			 "No sbeetd at %s: running unmanaged (start sbeetd; jobs are managed from "
+			 "then on)",
+			 env->socket ? env->socket : path);
+	}
+}

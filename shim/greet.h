@@ -1,0 +1,32 @@
+/*
+ * greet.h: a new connection to sbeetd: found, opened, welcomed. What becomes of it is conn.c's.
+ *
+ * Called under conn.c's lock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/units.h"
+
+/* What a kernel that has a twin can keep, as bits of enforcements. */
+#define GREET_TWIN_MASK                                  \
+	((1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) | \
+	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID) |  \
+	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT))
+
+/*
+ * Connects, says Hello with the jobs that are held, and heeds the Welcome. Waits for the daemon's
+ * answer, but not for one that is stopped.
+ * @buffer: of PROTO_PACKET_MAX bytes. @initial: before the driver is initialised, when MPS's
+ * directories and the visible GPU still have an effect.
+ * Return: the socket, owned by the caller, or negative errno (-EAGAIN: it cost a wait).
+ */
+int greet(uint8_t *buffer, bool initial);
+
+/* How long a quiet program keeps a job, as the last daemon wished. Anyone may ask. */
+nsec_t greet_linger_ns(void);
+
+/* Says once that there is no daemon, and what follows from it. */
+void greet_complain(void);

@@ -161,6 +161,20 @@ static bool repeats(const struct explain_entry *a, const struct explain_entry *b
 	return a->gpu < 0 && b->gpu < 0 && a->reason == b->reason && a->policy == b->policy;
 }
 
+bool explain_again(struct explain *e, uint64_t number, uint64_t order, const char *policy,
+		   enum explain_reason reason, nsec_t now) {
+	struct explain_entry *entry = find(e, number);
+
+	if (!entry || entry->gpu >= 0 || entry->reason != reason || entry->policy != policy ||
+	    (e->begun && e->order == order)) {
+		return false;
+	}
+	entry->last = now;
+	entry->times++;
+	entry->n_tries = entry->n_left_out = 0;
+	return true;
+}
+
 uint64_t explain_commit(struct explain *e, const struct explain_entry *entry, uint64_t previous) {
 	struct explain_entry *to = find(e, previous);
 

@@ -123,5 +123,11 @@ enum explain_reason explain_drafted(const struct explain *e, uint64_t order);
  */
 uint64_t explain_commit(struct explain *e, const struct explain_entry *entry, uint64_t previous);
 
+/* The short way where many wait: if nothing was drafted about job @order, and @number is its entry
+ * and says already that it waits for @reason under @policy, that is counted once more. Return:
+ * whether that is so; else explain_commit() is to be called. */
+bool explain_again(struct explain *e, uint64_t number, uint64_t order, const char *policy,
+		   enum explain_reason reason, nsec_t now);
+
 /* The entry @number has been about a job that has now ended. */
 void explain_ended(struct explain *e, uint64_t number, nsec_t now, bool completed);

@@ -447,6 +447,10 @@ void policy_wait(struct sched *s, sched_job_id id, enum explain_reason reason, n
 		return;
 	}
 	s->n_explained++;
+	if (explain_again(s->explain, job->explained, job->order, s->policy->name, reason, now)) {
+		job->explained_in = s->n_decisions;
+		return;
+	}
 	explain_choose(s->explain, true, 0, 0);
 	explain_job(s, job, reason, 0, now);
 }

@@ -7,10 +7,13 @@
  *    time from request to grant, as ratio to that with one program.
  *  - "full": every program has two jobs waiting all the time. Time per grant, likewise; the time
  *    that a job waits grows with the number of those before it, so it is told per program.
- *  - "rate": 1000 programs ask 20,000 times a second together.
- * Each grant is checked on the way: see load.h. Prints JSON lines.
+ *  - "rate": 1000 programs ask a given number of times a second together, at even distances in
+ *time, for some seconds. The processor time of daemon and programs for a grant is told as well: it
+ *hardly depends on what else the machine does. Each grant is checked on the way: see load.h. Prints
+ *JSON lines.
  *
- * Usage: bench-load [check]      check: correctness alone, and nothing about time
+ * Usage: bench-load [curve | rate [REQUESTS_A_SECOND] | check]
+ *	Without a word: the curve, then the rate. check: correctness alone, and nothing about time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +25,7 @@
 #define QUIET	    1000 /* requests a turn */
 #define FULL	    10000
 #define RATE	    20000
+#define RATE_MAX    1000000
 #define RATE_S	    5
 #define DESCRIPTORS 8192
 #define SKIPPED	    77
@@ -32,9 +36,26 @@ static const size_t counts[] = {1, 10, 100, 300, 1000};
 static const char *const args[] = {"--gpus",	  "80",	   "--sharing", "mps",
 				   "--log-level", "error", NULL};
 
+/* Processor time that was used. */
+struct cost {
+	nsec_t daemon, programs;
+};
+
+static struct cost cost_now(const struct load *load) {
+	return (struct cost){bench_cpu(load->daemon.pid), bench_cpu(0)};
+}
+
+static void cost_add(struct cost *cost, const struct load *load, const struct cost *since) {
+	struct cost now = cost_now(load);
+
+	cost->daemon += now.daemon - since->daemon;
+	cost->programs += now.programs - since->programs;
+}
+
 struct row {
 	struct load load;
 	nsec_t quiet[TURNS * QUIET], full[TURNS * FULL], pressed;
+	struct cost cost; /* of what is pressed */
 };
 
 static nsec_t *need_times(size_t n) {
@@ -49,12 +70,16 @@ static nsec_t *need_times(size_t n) {
 static void measure(struct row *rows) {
 	for (size_t turn = 0; turn < TURNS; turn++) {
 		for (size_t i = 0; i < N_COUNTS; i++) {
+			struct row *row = &rows[i];
+			struct cost before;
 			nsec_t start;
 
-			load_stroll(&rows[i].load, QUIET, rows[i].quiet + turn * QUIET);
+			load_stroll(&row->load, QUIET, row->quiet + turn * QUIET);
 			start = nsec_now();
-			load_press(&rows[i].load, FULL, rows[i].full + turn * FULL);
-			rows[i].pressed += nsec_now() - start;
+			before = cost_now(&row->load);
+			load_press(&row->load, FULL, row->full + turn * FULL);
+			row->pressed += nsec_now() - start;
+			cost_add(&row->cost, &row->load, &before);
 		}
 	}
 }
@@ -68,13 +93,16 @@ static void print_row(struct row *row, struct row *one) {
 	printf("{\"bench\":\"load\",\"sessions\":%zu,\"quiet_p50_us\":%.1f,\"quiet_p99_us\":%.1f,"
 	       "\"p50_ratio\":%.2f,\"p99_ratio\":%.2f,\"full_grants_per_s\":%.0f,"
 	       "\"full_time_ratio\":%.2f,\"full_p50_us_per_session\":%.2f,"
-	       "\"full_p99_us_per_session\":%.2f}\n",
+	       "\"full_p99_us_per_session\":%.2f,\"daemon_cpu_us\":%.2f,\"programs_cpu_us\":%.2f}"
+	       "\n",
 	       row->load.n_clients, (double)p50 / 1e3, (double)p99 / 1e3,
 	       (double)p50 / (double)bench_quantile(one->quiet, TURNS * QUIET, 50),
 	       (double)p99 / (double)bench_quantile(one->quiet, TURNS * QUIET, 99), 1e9 / per_grant,
 	       (double)row->pressed / (double)one->pressed,
 	       (double)bench_quantile(row->full, TURNS * FULL, 50) / 1e3 / n,
-	       (double)bench_quantile(row->full, TURNS * FULL, 99) / 1e3 / n);
+	       (double)bench_quantile(row->full, TURNS * FULL, 99) / 1e3 / n,
+	       (double)row->cost.daemon / 1e3 / (TURNS * FULL),
+	       (double)row->cost.programs / 1e3 / (TURNS * FULL));
 }
 
 static void curve(void) {
@@ -94,18 +122,25 @@ static void curve(void) {
 	free(rows);
 }
 
-static void rate(void) {
-	size_t n = RATE * RATE_S;
+static void rate(unsigned per_second) {
+	size_t n = (size_t)per_second * RATE_S;
 	nsec_t *times = need_times(n), took;
+	struct cost cost = {0}, before;
 	struct load load;
 
 	load_init(&load, args, 1000, 0, n, true);
-	took = load_pace(&load, NSEC_PER_SEC / RATE, n, times);
+	before = cost_now(&load);
+	took = load_pace(&load, NSEC_PER_SEC / per_second, n, times);
+	cost_add(&cost, &load, &before);
 	load_deinit(&load);
-	printf("{\"bench\":\"rate\",\"sessions\":1000,\"asked_per_s\":%d,\"granted_per_s\":%.0f,"
-	       "\"requests\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f}\n",
-	       RATE, (double)n * 1e9 / (double)took, n, (double)bench_quantile(times, n, 50) / 1e3,
-	       (double)bench_quantile(times, n, 99) / 1e3);
+	printf("{\"bench\":\"rate\",\"sessions\":1000,\"asked_per_s\":%u,\"granted_per_s\":%.0f,"
+	       "\"requests\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f,\"daemon_cpu_us\":%.2f,"
+	       "\"programs_cpu_us\":%.2f}\n",
+	       per_second, (double)n * 1e9 / (double)took, n,
+	       (double)bench_quantile(times, n, 50) / 1e3,
+	       (double)bench_quantile(times, n, 99) / 1e3, (double)cost.daemon / 1e3 / (double)n,
+	       (double)cost.programs / 1e3 / (double)n);
+	fflush(stdout);
 	free(times);
 }
 
@@ -129,16 +164,27 @@ static void check(void) {
 }
 
 int main(int argc, char **argv) {
+	const char *part = argc > 1 ? argv[1] : "";
+	int64_t per_second = RATE;
+
 	if (!load_raise_limit(DESCRIPTORS)) {
 		fprintf(stderr, "bench-load: %d open files are too many here\n", DESCRIPTORS);
 		return SKIPPED;
 	}
-	if (argc > 1 && strcmp(argv[1], "check") == 0) {
+	if (argc > 2 && units_parse_int(argv[2], 1, RATE_MAX, &per_second) < 0) {
+		fprintf(stderr, "bench-load: '%s' is not a number of requests a second\n", argv[2]);
+		return 2;
+	}
+	if (strcmp(part, "check") == 0) {
 		check();
 		return 0;
 	}
-	curve();
-	fflush(stdout);
-	rate();
+	if (strcmp(part, "rate") != 0) {
+		curve();
+		fflush(stdout);
+	}
+	if (strcmp(part, "curve") != 0) {
+		rate((unsigned)per_second);
+	}
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proto/limits.h"
@@ -57,6 +58,16 @@ void bench_daemon_stop(struct bench_daemon *daemon) {
 	snprintf(lock, sizeof(lock), "%s/sbeetd.lock", daemon->directory);
 	unlink(lock);
 	rmdir(daemon->directory);
+}
+
+nsec_t bench_cpu(pid_t pid) {
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) < 0) {
+		bench_die("reading a process's time");
+	}
+	return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
 }
 
 int bench_session_open(void) {

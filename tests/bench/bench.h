@@ -26,6 +26,9 @@ __attribute__((noreturn)) void bench_die(const char *what);
 void bench_daemon_start(struct bench_daemon *daemon, const char *const *args);
 void bench_daemon_stop(struct bench_daemon *daemon);
 
+/* Processor time of a process so far; 0: our own. */
+nsec_t bench_cpu(pid_t pid);
+
 /* A session that has said hello and was welcomed. Returns its socket. */
 int bench_session_open(void);
 

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proto/limits.h"
@@ -48,6 +50,7 @@ void load_init(struct load *load, const char *const *args, size_t n, unsigned gp
 			      .epoll = epoll_create1(EPOLL_CLOEXEC),
 			      .most = most,
 			      .alone = alone};
+	prctl(PR_SET_TIMERSLACK, 1); /* a request is due to the microsecond */
 	load->clients = calloc(n, sizeof(*load->clients));
 	load->seen = calloc(most + 1, 1);
 	if (load->epoll < 0 || !load->clients || !load->seen) {
@@ -172,16 +175,16 @@ static nsec_t take(struct load *load, struct load_client *client, struct smset *
 	return nsec_now() - client->asked[client->n_granted % LOAD_DEPTH];
 }
 
-/* Reads what grants there are, waiting at most @timeout_ms (-1: for ever), ends their jobs, and
+/* Reads what grants there are, waiting at most @timeout (NULL: for ever), ends their jobs, and
  * calls @each for those programs. Return: how many. */
-static size_t take_batch(struct load *load, int timeout_ms, nsec_t *times,
+static size_t take_batch(struct load *load, const struct timespec *timeout, nsec_t *times,
 			 void (*each)(struct load *load, struct load_client *client)) {
 	struct epoll_event events[BATCH];
-	int n = epoll_wait(load->epoll, events, BATCH, timeout_ms);
+	int n = epoll_pwait2(load->epoll, events, BATCH, timeout, NULL);
 	struct smset held = {0};
 
 	if (n < 0) {
-		bench_die("epoll_wait");
+		bench_die("epoll_pwait2");
 	}
 	for (int i = 0; i < n; i++) {
 		times[i] = take(load, events[i].data.ptr, &held);
@@ -223,7 +226,7 @@ void load_press(struct load *load, size_t n, nsec_t *times) {
 		if (left == 0) {
 			load->passed_max = 0; /* no longer all wait */
 		}
-		taken += take_batch(load, -1, times + taken, ask_again);
+		taken += take_batch(load, NULL, times + taken, ask_again);
 	}
 }
 
@@ -232,30 +235,42 @@ void load_press(struct load *load, size_t n, nsec_t *times) {
 void load_stroll(struct load *load, size_t n, nsec_t *times) {
 	for (size_t i = 0; i < n; i++) {
 		ask(load, &load->clients[i % load->n_clients]);
-		take_batch(load, -1, times + i, NULL);
+		take_batch(load, NULL, times + i, NULL);
 	}
 }
 
 /* ---- at a given rate ---- */
 
+static bool may_ask(const struct load *load, size_t i) {
+	const struct load_client *next = &load->clients[i % load->n_clients];
+
+	return next->n_asked - next->n_granted < LOAD_DEPTH;
+}
+
 nsec_t load_pace(struct load *load, nsec_t interval, size_t n, nsec_t *times) {
-	nsec_t start = nsec_now();
+	nsec_t start = nsec_now(), now;
 	size_t asked = 0, taken = 0;
 
 	while (taken < n) {
-		struct load_client *next = &load->clients[asked % load->n_clients];
-		nsec_t due = start + asked * interval;
+		size_t burst = 0;
+		struct timespec wait = {.tv_sec = 1};
 
-		if (asked < n && nsec_now() >= due &&
-		    next->n_asked - next->n_granted < LOAD_DEPTH) {
-			ask(load, next);
-			asked++;
-		} else {
-			/* What is due within a millisecond is waited for with open eyes. */
-			bool soon = asked < n && due < nsec_now() + NSEC_PER_MSEC;
+		/* What is late comes at once, but what was granted is not left lying for long. */
+		for (now = nsec_now(); asked < n && start + asked * interval <= now &&
+				       burst < BATCH && may_ask(load, asked);
+		     burst++) {
+			struct load_client *client = &load->clients[asked % load->n_clients];
 
-			taken += take_batch(load, soon ? 0 : 1, times + taken, NULL);
+			ask(load, client);
+			client->asked[client->n_asked % LOAD_DEPTH] = start + asked++ * interval;
 		}
+		if (asked < n && may_ask(load, asked)) {
+			nsec_t due = start + asked * interval;
+
+			wait.tv_sec = 0;
+			wait.tv_nsec = due > now ? (long)(due - now) : 0;
+		}
+		taken += take_batch(load, &wait, times + taken, NULL);
 	}
 	return nsec_now() - start;
 }

@@ -56,6 +56,6 @@ void load_press(struct load *load, size_t n, nsec_t *times);
 void load_stroll(struct load *load, size_t n, nsec_t *times);
 
 /* A request every @interval, from one after the other, whether or not those before were granted,
- * @n in all. Return: how long all took. A program that has LOAD_DEPTH jobs waiting is waited for.
- */
+ * @n in all. The times count from when a request was due, however late it was made. Return: how long
+ * all took. A program that has LOAD_DEPTH jobs waiting is waited for. */
 nsec_t load_pace(struct load *load, nsec_t interval, size_t n, nsec_t *times);

@@ -24,10 +24,11 @@
 #define WRITE_EVERY_S 5
 
 struct learn_store {
-	struct learn *learn; /* owned */
-	struct event *timer; /* owned */
-	int directory;	     /* owned */
-	uint64_t written;    /* learn_count() of what the file has */
+	struct learn *learn;	/* owned */
+	struct event *timer;	/* owned */
+	int directory;		/* owned */
+	uint64_t written;	/* learn_count() of what the file has */
+	uint64_t writing_count; /* of what is being written */
 
 	/* The thread's while it runs, and read after it was joined. */
 	pthread_t thread;
@@ -59,6 +60,9 @@ static int replace_file(int directory, const char *text) {
 		       fsync(directory) < 0)) {
 		r = -errno;
 	}
+	if (r < 0 && fd >= 0) {
+		unlinkat(directory, FILE_NEW, 0); /* what there is of it only takes room */
+	}
 	return r;
 }
 
@@ -87,27 +91,37 @@ static void finish_writing(struct learn_store *store) {
 		store->writing = false;
 		free(store->text);
 		store->text = NULL;
+		if (store->result == 0) {
+			store->written = store->writing_count;
+		}
 	}
 	if (store->result < 0 && !store->complained) {
 		store->complained = true;
-		log_warning("Can't keep learnt times in '%s': %s; they are lost at the next start",
-			    FILE_NAME, strerror(-store->result));
+		log_warning(
+			"Can't keep learnt times in '%s': %s; trying again every %d s, and "
+			"they are lost if sbeetd ends before",
+			FILE_NAME, strerror(-store->result), WRITE_EVERY_S);
+	} else if (store->result == 0 && store->complained) {
+		store->complained = false;
+		log_info("Learnt times are kept in '%s' again", FILE_NAME);
 	}
 }
 
 static void begin_writing(struct learn_store *store) {
 	json_t *document;
+	int r;
 
 	if (learn_count(store->learn) == store->written) {
 		return;
 	}
-	store->written = learn_count(store->learn);
+	store->writing_count = learn_count(store->learn);
 	document = learn_json(store->learn);
 	store->text = document ? json_dumps(document, JSON_COMPACT) : NULL;
 	json_decref(document);
-	store->result = store->text ? start_thread(store) : -ENOMEM;
-	store->writing = store->result == 0;
+	r = store->text ? start_thread(store) : -ENOMEM;
+	store->writing = r == 0;
 	if (!store->writing) {
+		store->result = r;
 		free(store->text);
 		store->text = NULL;
 	}

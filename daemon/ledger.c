@@ -33,8 +33,9 @@ static const char magic[8] = "sbeetjob";
 
 struct ledger {
 	char path[PROTO_PATH_MAX], next_path[PROTO_PATH_MAX];
-	struct file *file; /* mapped; private memory if there is no room for a file */
+	struct file *file; /* mapped; private memory where there is no room for a new one */
 	bool on_disk;
+	struct file *old; /* mapped, then: the file before, to be written over; NULL: none */
 	enum ledger_past past;
 	struct ledger_entry left[N_ENTRIES];
 	size_t n_left;
@@ -128,6 +129,19 @@ static int map_file(struct ledger *ledger) {
 	return 0;
 }
 
+/* The room that the old file takes, where a new one can't have any. */
+static struct file *map_old(const struct ledger *ledger) {
+	_cleanup_close_ int fd = open(ledger->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	void *p = MAP_FAILED;
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    posix_fallocate(fd, 0, sizeof(struct file)) == 0) {
+		p = mmap(NULL, sizeof(struct file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	}
+	return p == MAP_FAILED ? NULL : p;
+}
+
 int ledger_new(struct ledger **ret, const char *directory, char *why, size_t why_size) {
 	struct ledger *ledger = calloc(1, sizeof(*ledger));
 	int r;
@@ -141,15 +155,18 @@ int ledger_new(struct ledger **ret, const char *directory, char *why, size_t why
 	read_past(ledger);
 	r = map_file(ledger);
 	if (r < 0) {
-		snprintf(why, why_size,
-			 "Can't keep the list of running jobs in '%s': %s; if sbeetd is killed, "
-			 "they are known again only if their programs tell",
-			 directory, strerror(-r));
 		ledger->file = calloc(1, sizeof(*ledger->file));
 		if (!ledger->file) {
 			free(ledger);
 			return -ENOMEM;
 		}
+		ledger->old = map_old(ledger);
+	}
+	if (r < 0 && !ledger->old) {
+		snprintf(why, why_size,
+			 "Can't keep the list of running jobs in '%s': %s; if sbeetd is killed, "
+			 "they are known again only if their programs tell",
+			 directory, strerror(-r));
 	}
 	memcpy(ledger->file->magic, magic, sizeof(magic));
 	ledger->file->version = LEDGER_VERSION;
@@ -169,6 +186,9 @@ struct ledger *ledger_free(struct ledger *ledger) {
 	} else {
 		free(ledger->file);
 	}
+	if (ledger->old) {
+		munmap(ledger->old, sizeof(*ledger->old));
+	}
 	free(ledger);
 	return NULL;
 }
@@ -181,12 +201,36 @@ const struct ledger_entry *ledger_left(const struct ledger *ledger, size_t i) {
 	return i < ledger->n_left ? &ledger->left[i] : NULL;
 }
 
+/* What the old file says is no longer so; an empty one, which takes no room, tells that there was
+ * something. */
+static void empty_old(const struct ledger *ledger) {
+	_cleanup_close_ int fd =
+		open(ledger->path,
+		     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+	if (fd < 0) {
+		unlink(ledger->path);
+	}
+}
+
+/* Whoever is killed amid this leaves a file that is not sound, and programs are asked. */
+static void take_old(struct ledger *ledger) {
+	memset(ledger->old->magic, 0, sizeof(ledger->old->magic));
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memcpy((char *)ledger->old + sizeof(magic), (char *)ledger->file + sizeof(magic),
+	       sizeof(*ledger->old) - sizeof(magic));
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memcpy(ledger->old->magic, magic, sizeof(magic));
+	free(ledger->file);
+	ledger->file = TAKE_PTR(ledger->old);
+	ledger->on_disk = true;
+}
+
 void ledger_commit(struct ledger *ledger) {
-	if (!ledger->on_disk) {
-		/* What it says is no longer so; an empty file tells that there was something. */
-		if (truncate(ledger->path, 0) < 0) {
-			unlink(ledger->path);
-		}
+	if (ledger->old) {
+		take_old(ledger);
+	} else if (!ledger->on_disk) {
+		empty_old(ledger);
 	} else if (rename(ledger->next_path, ledger->path) < 0) {
 		unlink(ledger->path);
 	}

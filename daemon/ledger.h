@@ -46,8 +46,8 @@ struct ledger;
 
 /*
  * Reads what is in @directory and begins a new file beside it; the old one stays until
- * ledger_commit(). Without room for a file (@why says so, else it is empty) all works but for what
- * it is for. Return: 0 or -ENOMEM.
+ * ledger_commit(). Without room for one that old one is written over then; if there is none, all
+ * works but for what it is for, and @why says so (else it is empty). Return: 0 or -ENOMEM.
  */
 int ledger_new(struct ledger **ret, const char *directory, char *why, size_t why_size);
 

@@ -36,6 +36,9 @@ static int take_lock(const char *directory, char *why, size_t why_size) {
 
 	snprintf(path, sizeof(path), "%s/" LOCK_NAME, directory);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0 && errno == EROFS) {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW); /* it can be locked as well */
+	}
 	if (fd < 0) {
 		int r = -errno;
 
@@ -52,13 +55,11 @@ static int take_lock(const char *directory, char *why, size_t why_size) {
 			 n > 0 ? (int)strcspn(pid, "\n") : 7, n > 0 ? pid : "unknown");
 		return -EBUSY;
 	}
-	/* For the message above only; the lock is what counts. */
+	/* For the message above only; the lock is what counts. So it is no matter if the disk is
+	 * full, but a dead one's number must not stay. */
 	n = snprintf(pid, sizeof(pid), "%d\n", getpid());
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
-		int r = -errno;
-
-		snprintf(why, why_size, "can't write '%s': %s", path, strerror(-r));
-		return r;
+	if (ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)n, 0) != n) {
+		(void)!ftruncate(fd, 0);
 	}
 	return TAKE_FD(fd);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,7 +87,7 @@ void harness_start(struct harness *h, const char *const *args) {
 	int fd;
 
 	harness_prepare(h);
-	h->pid = spawn(h, args, STDERR_FILENO);
+	h->pid = spawn(h, args, h->log_fd > 0 ? h->log_fd : STDERR_FILENO);
 	snprintf(path, sizeof(path), "%s/control.sock", h->directory);
 	while ((fd = packet_connect(path, 0)) < 0) {
 		assert_true(fd == -ENOENT || fd == -ECONNREFUSED);
@@ -124,6 +125,25 @@ int harness_run(struct harness *h, const char *const *args, char *errors, size_t
 	return code;
 }
 
+void harness_listen(struct harness *h) {
+	h->log_fd = memfd_create("sbeetd-log", MFD_CLOEXEC);
+	assert_true(h->log_fd > 0);
+	assert_int_equal(fcntl(h->log_fd, F_SETFL, O_APPEND), 0);
+}
+
+unsigned harness_said(const struct harness *h, const char *text) {
+	static char log[256 * 1024];
+	ssize_t n = pread(h->log_fd, log, sizeof(log) - 1, 0);
+	unsigned times = 0;
+
+	assert_true(n >= 0);
+	log[n] = '\0';
+	for (const char *p = log; (p = strstr(p, text)); p++) {
+		times++;
+	}
+	return times;
+}
+
 int harness_stop(struct harness *h, int signal_number) {
 	pid_t pid = h->pid;
 
@@ -143,6 +163,9 @@ void harness_clean(struct harness *h) {
 	}
 	if (*h->directory) {
 		nftw(h->directory, remove_entry, 4, FTW_DEPTH | FTW_PHYS);
+	}
+	if (h->log_fd > 0) {
+		close(h->log_fd);
 	}
 	*h = (struct harness){0};
 }

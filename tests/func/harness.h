@@ -26,6 +26,8 @@ struct harness {
 	char directory[64]; /* temporary; $SBEET_RUNTIME_DIR and $SBEET_CONFIG_DIR too */
 	pid_t pid;	    /* of sbeetd; 0: stopped */
 
+	int log_fd; /* a file that takes what sbeetd says; 0: it goes where ours does */
+
 	/* Sockets passed as a service manager does, as descriptors from 3 on; none if n_passed is
 	 * 0. */
 	int passed[HARNESS_PASSED_MAX];
@@ -42,6 +44,11 @@ void harness_start(struct harness *h, const char *const *args);
 /* Runs sbeetd with these arguments to its end, in the same directory. Returns its exit code; what
  * it wrote to stderr is in @errors. */
 int harness_run(struct harness *h, const char *const *args, char *errors, size_t size);
+
+/* From now on what sbeetd says is kept in memory, and harness_said() counts how often it has said
+ * @text. */
+void harness_listen(struct harness *h);
+unsigned harness_said(const struct harness *h, const char *text);
 
 /* Sends the signal; waits for the end; returns the exit code, or 128 + signal. */
 int harness_stop(struct harness *h, int signal_number);

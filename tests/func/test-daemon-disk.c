@@ -312,9 +312,9 @@ static void learnt_times_outlast(void (*begin)(void), void (*end)(void)) {
 	mount_disk(path);
 	begin();
 	harness_start(&harness, learning);
-	run_running();
+	run_jobs();
 	status_until(has_complained, NULL);
-	run_running();
+	run_jobs();
 	assert_true(is_planned());
 	end();
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);

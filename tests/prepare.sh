@@ -3,7 +3,9 @@
 # with apt-get it installs what is missing (Debian 12, Ubuntu 24.04 and later); otherwise it says
 # what is missing and the command that installs it, and exits 1.
 #
-# usage: prepare.sh [-q]      -q: says nothing when nothing is missing
+# usage: prepare.sh [-q | --wishes]
+#	-q		says nothing when nothing is missing
+#	--wishes	also what single tests need and are skipped without, as far as it can be had
 set -eu
 
 missing_what=
@@ -49,9 +51,31 @@ look() {
 	missing_packages=${missing_packages# }
 }
 
+# A browser for the timeline, a second shell for completion, another reader of man pages. Where they
+# are not to be had (Ubuntu's chromium needs snap) their tests say so and are skipped.
+wish() {
+	missing_packages=
+	need_command chromium chromium
+	need_command zsh zsh
+	need_command mandoc mandoc
+	if [ -z "$missing_packages" ] || [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+		return
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	timeout 60 apt-get update >/dev/null 2>&1 || true
+	for package in $missing_packages; do
+		if timeout 300 apt-get install -y --no-install-recommends "$package" >/dev/null 2>&1; then
+			echo "Installed $package"
+		else
+			echo "No $package is to be had here: what needs it is skipped"
+		fi
+	done
+}
+
 look
 if [ -z "$missing_packages" ]; then
 	[ "${1:-}" = -q ] || echo "Nothing is missing."
+	[ "${1:-}" != --wishes ] || wish
 	exit 0
 fi
 
@@ -85,3 +109,4 @@ if [ -n "$missing_packages" ]; then
 	} >&2
 	exit 1
 fi
+[ "${1:-}" != --wishes ] || wish

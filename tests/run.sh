@@ -91,7 +91,7 @@ run_tests() {
 }
 
 step "what is needed"
-sh tests/prepare.sh || exit 1
+sh tests/prepare.sh --wishes || exit 1
 
 if [ "$threads" = true ]; then
 	rebuild=

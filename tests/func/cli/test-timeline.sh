@@ -1,6 +1,7 @@
 #!/bin/sh
 # test-timeline.sh SBEETCTL TRACE: the page of 'trace export --html' in a real browser draws exactly
-# the segments that the trace has: at first, where its address says, and after keys were pressed.
+# the segments that the trace has: at first, where its address says, and after keys and wheel were
+# used; and where they are too many, columns of just the height that they add up to.
 set -eu
 
 sbeetctl=$1
@@ -17,7 +18,7 @@ cd "$scratch"
 
 # dump FILE[#VIEW]: the document after its scripts have run.
 dump() {
-	HOME=$scratch timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+	HOME=$scratch timeout 100 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
 		--no-first-run --disable-extensions --user-data-dir="$scratch/profile" --window-size=1280,800 \
 		--virtual-time-budget=4000 --dump-dom "file://$scratch/$1" 2>"$scratch/browser.err"
 }
@@ -28,8 +29,24 @@ dump empty.html | grep -q 'it works' || { cat browser.err; echo "Chromium does n
 "$sbeetctl" trace export --html --output=page.html "$trace"
 grep -Eq '(src|href)="?(https?:)?//' page.html && { echo "the page needs the network"; exit 1; }
 
-# One attribute a line of each segment, and of the chart.
+# A line for each segment, the chart, and what a task has of a GPU's columns: the area of its shape.
 cat >segments.awk <<'END'
+function area(path,	n, step, start, k, x, y, px, sum) {
+	n = split(path, step, /[MVHz]/)
+	split(step[2], start, " ")
+	px = start[1]
+	y = start[2]
+	for (k = 3; k < n; k++) { # V and H take turns
+		if (k % 2 == 1) {
+			y = step[k]
+		} else {
+			x = step[k]
+			sum -= (x - px) * y # upwards is less
+			px = x
+		}
+	}
+	return sum
+}
 function attribute(tag, name) {
 	return match(tag, " " name "=\"[^\"]*\"") ? substr(tag, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : ""
 }
@@ -42,6 +59,10 @@ function attribute(tag, name) {
 			printf "view %s %s %s %s %s %s\n", attribute(t, "data-from"), attribute(t, "data-to"),
 				attribute(t, "data-left"), attribute(t, "data-right"), attribute(t, "data-origin"),
 				attribute(t, "data-merged")
+		} else if (t ~ /^<path class="columns[ "]/) {
+			printf "columns %s %s %.3f\n", attribute(t, "data-gpu"), attribute(t, "data-task"), area(attribute(t, "d"))
+		} else if (t ~ /^<rect class="average"/) {
+			printf "panel %s %s\n", attribute(t, "data-gpu"), attribute(t, "height")
 		} else if (t ~ /^<rect class="seg[^>]* data-job="[0-9]/) {
 			printf "seg %s %s %s %s %s %s %s %s\n", attribute(t, "data-job"), attribute(t, "data-gpu"),
 				attribute(t, "data-sm"), attribute(t, "data-n"), attribute(t, "data-from"),
@@ -58,6 +79,8 @@ function fail(text) {
 	bad = 1
 }
 FILENAME == "drawn" && $1 == "view" { from = $2; to = $3; left = $4; right = $5; origin = $6; merged = $7 }
+FILENAME == "drawn" && $1 == "panel" { height[$2] = $3 }
+FILENAME == "drawn" && $1 == "columns" { area[$2 " " $3] = $4 }
 FILENAME == "drawn" && $1 == "seg" {
 	key = $2 " " $3 " " $4 " " $5 " " $6 " " $7
 	if (seen[key]++) {
@@ -92,6 +115,12 @@ FILENAME != "drawn" && FNR > 1 {
 	if (end < from || begin > to) {
 		next
 	}
+	if (h[5] in height) {
+		a = begin < from ? from : begin
+		b = end > to ? to : end
+		gsub(/"/, "", h[3])
+		held[h[5] " " h[3]] += (b - a) * t[1]
+	}
 	n = split(sms, parts, ",")
 	for (i = 1; i <= n; i++) {
 		m = split(parts[i], p, "-")
@@ -105,23 +134,39 @@ FILENAME != "drawn" && FNR > 1 {
 	}
 }
 END {
-	if (n_drawn == 0 || n_drawn > n_expected) {
+	for (key in held) {
+		split(key, of, " ")
+		drawn = area[key] / ((right - left) * height[of[1]]) * (to - from) * n_sms
+		n_columns++
+		if (drawn < held[key] * 0.99 || drawn > held[key] * 1.01) {
+			fail("columns of " key ": " drawn " SM ns, expected " held[key])
+		}
+	}
+	if (n_drawn + n_columns == 0 || n_drawn > n_expected) {
 		fail(n_drawn + 0 " segments are drawn, the trace has " n_expected " there")
 	}
 	# Of those narrower than a pixel one may stand for several; the page says for how many.
 	if (n_missing + 0 != merged + 0) {
 		fail(n_missing + 0 " are missing, " merged " are said to be merged:" missing)
 	}
-	printf "%s to %s: %d segments drawn, %d merged\n", from, to, n_drawn, merged
+	printf "%s to %s: %d segments drawn, %d merged, %d tasks in columns\n", from, to, n_drawn, merged, n_columns
 	exit bad
 }
 END
 failed=0
 check() { # PAGE: and nothing else may be wrong with it
+	look "$1"
+	awk -v n_sms="${2:-0}" -f check.awk drawn jobs.csv || { echo "in $1"; failed=1; }
+}
+look() { # PAGE: what it draws is in "drawn"
 	dump "$1" >dom
 	grep '<svg id="chart"' dom | awk -f segments.awk >drawn
-	grep -q '^view [-0-9.]* [-0-9.]* ' drawn || { echo "$1: there is no chart"; exit 1; }
-	awk -f check.awk drawn jobs.csv || { echo "in $1"; failed=1; }
+	grep -q '^view [-0-9.]* [-0-9.]* ' drawn || { echo "$1: there is no chart"; cat browser.err; exit 1; }
+}
+# with SCRIPT PAGE: the page of the trace, and what a user does with it.
+with() {
+	sed 's|</body>||; s|</html>||' page.html >"$2"
+	printf '<script>\n%s\n</script>\n' "$1" >>"$2"
 }
 
 check page.html
@@ -172,27 +217,40 @@ tr '<' '\n' <dom | sed -n 's/^path class="due" d="\([^"]*\)"><*$/\1/p' | head -n
 awk -f misses.awk drawn marks jobs.csv || failed=1
 
 # Keys, as a user presses them: two steps closer, one to the right.
-sed 's|</body>||; s|</html>||' page.html >keys.html
-cat >>keys.html <<'END'
-<script>
-for (const key of ["+", "+", "ArrowRight"]) {
+with 'for (const key of ["+", "+", "ArrowRight"]) {
 	window.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
-}
-</script>
-END
+}' keys.html
 check keys.html
 [ $(($(span drawn) * 100 / $(span whole))) -eq 36 ] || [ $(($(span drawn) * 100 / $(span whole))) -eq 35 ] ||
 	{ echo "zoomed to $(span drawn) of $(span whole), expected 36 %"; failed=1; }
 
+# The wheel zooms, and what is below the pointer stays there.
+with 'const chart = document.getElementById("chart"), box = chart.getBoundingClientRect();
+chart.dispatchEvent(new WheelEvent("wheel", {deltaY: -50, clientX: box.left + 500, clientY: box.top + 100, bubbles: true, cancelable: true}));' wheel.html
+check wheel.html
+cat whole drawn | awk '
+$1 == "view" { at[++n] = $2 + (500 - $4) / ($5 - $4) * ($3 - $2); span[n] = $3 - $2 }
+END { exit !(n == 2 && span[2] < span[1] * 0.8 && at[1] - at[2] < span[1] / 1e4 && at[2] - at[1] < span[1] / 1e4) }' ||
+	{ echo "the wheel does not zoom to where the pointer is"; failed=1; }
+
+# What is looked for stands out, and Enter goes to one of its jobs.
+with 'const field = document.getElementById("find");
+field.value = "CAM";
+field.dispatchEvent(new Event("input"));
+field.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}));' find.html
+look find.html
+tr '<' '\n' <dom | sed -n 's/^rect class="seg\([^"]*\)".*fill="url(#t\([0-9]*\))".*/\2\1/p' >dim
+grep -q '^[0-9]*\( loose\)\?$' dim && grep -q ' dim$' dim || { echo "nothing stands out"; failed=1; }
+[ "$(grep -v ' dim$' dim | sort -u | wc -l)" -eq 1 ] || { echo "more than one task stands out"; failed=1; }
+tr -d '\n' <dom | grep -q '<div id="tip"[^>]*><h2>camera ' || { echo "Enter shows no job of camera"; failed=1; }
+
 # Hiding a task takes its segments away, and only these.
-sed 's|</body>||; s|</html>||' page.html >hide.html
-echo '<script>document.querySelector(".chip").click();</script>' >>hide.html
-dump hide.html >dom
-grep '<svg id="chart"' dom | awk -f segments.awk >drawn
+with 'document.querySelector(".chip").click();' hide.html
+look hide.html
 task=$(sed -n '2s/.*,"\([a-z]*\)",.*/\1/p' jobs.csv)
 [ "$(grep -c ^seg drawn)" -lt "$(grep -c ^seg whole)" ] || { echo "task $task is not hidden"; failed=1; }
 
-# 100,000 segments: all are there, but only as many are drawn as a screen can show.
+# 100,000 segments: all are counted, but drawn as columns until a screen can show each of them.
 awk '
 function whole(v) { return sprintf("%.0f", v) }
 function event(kind, time, rest) { printf "{\"event\":\"%s\",\"time_ns\":%s,%s}\n", kind, whole(time), rest }
@@ -220,12 +278,12 @@ BEGIN {
 "$sbeetctl" trace export --format=csv --output=jobs.csv many.trace
 [ "$(wc -l <jobs.csv)" -eq 100001 ]
 "$sbeetctl" trace export --html --output=many.html many.trace
-dump many.html >dom
-grep '<svg id="chart"' dom | awk -f segments.awk >drawn
-n_drawn=$(grep -c ^seg drawn)
-n_merged=$(awk '$1 == "view" { print $7 }' drawn)
-echo "of $((n_drawn + n_merged)) segments $n_drawn are drawn"
-[ $((n_drawn + n_merged)) -eq 100000 ] && [ "$n_drawn" -lt 5000 ] || failed=1
+check many.html 132
+grep -q ^seg drawn && { echo "single segments are drawn where there are 100,000"; failed=1; }
+[ "$(awk '$1 == "view" { print $7 }' drawn)" -eq 100000 ] || { echo "not all segments are counted"; failed=1; }
+[ "$(wc -c <dom)" -lt $(($(wc -c <many.html) + 500000)) ] || { echo "the drawing is too large"; failed=1; }
+check 'many.html#v=10000000000,20000000000' 132
+check 'many.html#v=20000000000,20400000000'
 check 'many.html#v=20000000000,20020000000'
 [ "$(grep -c ^seg drawn)" -eq 40 ] || { echo "$(grep -c ^seg drawn) of 40 segments are drawn"; failed=1; }
 exit $failed

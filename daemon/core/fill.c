@@ -21,7 +21,7 @@ static bool runs_unknown(const struct sched *s, const struct sched_gpu *gpu) {
 static unsigned share_of(struct sched *s, size_t index, const struct sched_job *job) {
 	const struct sched_gpu *gpu = sched_gpu(s, index);
 	unsigned room = policy_offer(s, index, job);
-	unsigned half = sched_whole_steps(&gpu->model, (gpu->model.limit + 1) / 2);
+	unsigned half = sched_whole_steps(&gpu->model, (gpu->model.limit + 1) / 2), least;
 
 	if (policy_free_slot(s, index) < 0 || !policy_may_share(s, index, job)) {
 		return 0;
@@ -32,6 +32,8 @@ static unsigned share_of(struct sched *s, size_t index, const struct sched_job *
 	if (runs_unknown(s, gpu)) {
 		return 0;
 	}
+	least = sched_least_sms(&gpu->model, job->min_sms, job->max_sms);
+	half = half > least ? half : least;
 	return room < half ? room : half;
 }
 

@@ -1,5 +1,6 @@
 /*
- * policy-even.c: two slots a GPU, half of the SMs each; first come, first served.
+ * policy-even.c: two slots a GPU, half of the SMs each; first come, first served. A job that wants
+ * more than half (min_sms) has the GPU for itself.
  *
  * The first job in arrival order that a GPU can't take now closes that GPU for all later ones until
  * it has run. So a job that needs the whole GPU, or one of another owner on an exclusive GPU, waits
@@ -23,6 +24,17 @@ static struct smset slot_sms(const struct sched_gpu *gpu, unsigned slot) {
 		       : SMSET_EMPTY;
 }
 
+/* The same for a job, which may want more than that: then it is alone. */
+static struct smset job_sms(const struct sched_gpu *gpu, unsigned slot,
+			    const struct sched_job *job) {
+	struct smset sms = slot_sms(gpu, slot);
+
+	if (sched_least_sms(&gpu->model, job->min_sms, job->max_sms) <= smset_count(&sms)) {
+		return sms;
+	}
+	return slot == 0 ? smset_range(0, gpu->model.limit) : SMSET_EMPTY;
+}
+
 /* Where on this GPU the job could start now. */
 static bool find_place(const struct sched *s, size_t index, const struct sched_job *job,
 		       unsigned *ret_slot, struct smset *ret_sms) {
@@ -40,7 +52,7 @@ static bool find_place(const struct sched *s, size_t index, const struct sched_j
 		return true;
 	}
 	for (unsigned slot = 0; slot < SCHED_SLOTS_MAX; slot++) {
-		struct smset sms = slot_sms(gpu, slot);
+		struct smset sms = job_sms(gpu, slot, job);
 
 		if (gpu->slots[slot] == SCHED_JOB_NONE && !smset_empty(&sms) &&
 		    smset_within(&sms, &gpu->free)) {

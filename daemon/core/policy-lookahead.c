@@ -54,7 +54,8 @@ static size_t candidate_counts(const struct plan *p, const struct timeline_job *
 			       unsigned n_free, unsigned ret[static COUNTS_MAX]) {
 	const struct sched_gpu_model *model = &sched_gpu(p->s, gpu)->model;
 	unsigned most = job->task->m_opt[gpu] < n_free ? job->task->m_opt[gpu] : n_free;
-	unsigned least, last = 0;
+	unsigned fewest = sched_least_sms(model, job->task->min_sms, job->task->max_sms), least,
+		 last = 0;
 	size_t n = 0;
 
 	if (!job->divisible) {
@@ -69,7 +70,7 @@ static size_t candidate_counts(const struct plan *p, const struct timeline_job *
 		if (last < least && least < m) {
 			ret[n++] = least;
 		}
-		if (m > last) {
+		if (m > last && m >= fewest) {
 			ret[n++] = m;
 		}
 		last = m;

@@ -17,7 +17,7 @@ static bool place_at_home(const struct migration *m, unsigned n_sms, struct time
 	if (!timeline_earliest(&m->b->base, m->b->params, m->job, m->home, n_sms, ret)) {
 		return false;
 	}
-	if (m->job->divisible) {
+	if (m->job->divisible && ret->n_sms > n_sms) {
 		ret->n_sms = n_sms;
 	}
 	return true;

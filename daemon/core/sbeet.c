@@ -196,7 +196,8 @@ static struct sbeet_choice allocate_idle(const struct sbeet *b, size_t index,
 		struct timeline_place place = *whole;
 		struct sbeet_choice c;
 
-		if (m == 0) {
+		if (m == 0 || (m < most && m < sched_least_sms(model, job->task->min_sms,
+							       job->task->max_sms))) {
 			break;
 		}
 		place.n_sms = m;

@@ -298,6 +298,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.order = s->next_order++,
 		.gpu_wanted = job->gpu_wanted < 0 ? -1 : job->gpu_wanted,
 		.divisible = job->divisible,
+		.min_sms = job->min_sms,
 		.max_sms = job->max_sms,
 		.job_class = job->job_class,
 		.priority = job->priority,
@@ -551,6 +552,11 @@ unsigned policy_room(const struct sched *s, size_t index) {
 					: 0;
 }
 
+/* The fewest that the divisible job may get. */
+static unsigned least_sms(const struct sched_gpu *gpu, const struct sched_job *job) {
+	return sched_least_sms(&gpu->model, job->min_sms, job->max_sms);
+}
+
 unsigned policy_offer(const struct sched *s, size_t index, const struct sched_job *job) {
 	const struct sched_gpu *gpu = &s->gpus[index];
 
@@ -558,7 +564,9 @@ unsigned policy_offer(const struct sched *s, size_t index, const struct sched_jo
 		return 0;
 	}
 	if (job->divisible) {
-		return policy_room(s, index);
+		unsigned room = policy_room(s, index);
+
+		return room >= least_sms(gpu, job) ? room : 0;
 	}
 	return smset_count(&gpu->free) == gpu->n_sms ? gpu->n_sms : 0;
 }
@@ -711,9 +719,9 @@ void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const cha
 /* At most what the job may have, from the slot's end of the set. */
 static struct smset cut_sms(const struct sched_gpu *gpu, const struct sched_job *job, unsigned slot,
 			    const struct smset *sms) {
-	unsigned most = sched_whole_steps(&gpu->model, job->max_sms), n = smset_count(sms);
+	unsigned most = sched_most_sms(&gpu->model, job->max_sms);
 
-	if (!job->divisible || most == 0 || n <= most) {
+	if (!job->divisible || smset_count(sms) <= most) {
 		return *sms;
 	}
 	return sched_pick_sms(&gpu->model, sms, most, slot > 0);
@@ -747,9 +755,12 @@ void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 
 void policy_start(struct sched *s, sched_job_id id, size_t index, unsigned slot, unsigned n_sms,
 		  nsec_t now, struct sched_actions *actions) {
+	const struct sched_job *job = &s->jobs[id];
+	unsigned least = job->divisible ? least_sms(&s->gpus[index], job) : n_sms;
 	struct smset sms;
 
-	assert(n_sms > 0 && n_sms <= policy_offer(s, index, &s->jobs[id]));
+	assert(n_sms > 0 && n_sms <= policy_offer(s, index, job));
+	n_sms = n_sms > least ? n_sms : least;
 	sms = n_sms == s->gpus[index].n_sms ? s->gpus[index].free
 					    : pick_sms(&s->gpus[index], slot, n_sms);
 	policy_grant(s, id, index, slot, &sms, now, actions);

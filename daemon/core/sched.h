@@ -60,6 +60,22 @@ static inline unsigned sched_whole_steps(const struct sched_gpu_model *model, un
 	return n >= model->limit ? model->limit : n - n % model->step;
 }
 
+/* The bounds of a divisible job, 0: none, as SMs that it can have: whole steps, or the limit. It
+ * may have a step more than it wants; where the two contradict each other, the most counts. */
+static inline unsigned sched_most_sms(const struct sched_gpu_model *model, unsigned max_sms) {
+	unsigned n = sched_whole_steps(model, max_sms);
+
+	return max_sms == 0 ? model->limit : n > 0 ? n : sched_whole_steps(model, model->step);
+}
+
+static inline unsigned sched_least_sms(const struct sched_gpu_model *model, unsigned min_sms,
+				       unsigned max_sms) {
+	unsigned most = sched_most_sms(model, max_sms), over = min_sms % model->step;
+	unsigned n = min_sms == 0 ? 1 : over > 0 ? min_sms + model->step - over : min_sms;
+
+	return n < most ? n : most;
+}
+
 /* At least @n SMs of @from in whole groups, from its low or from its high end; all whole groups if
  * they are fewer. */
 struct smset sched_pick_sms(const struct sched_gpu_model *model, const struct smset *from,
@@ -91,7 +107,8 @@ struct sched_task {
 	int priority;	      /* higher is more urgent */
 	/* by GPU; borrowed, outlive the task; NULL: can't run there */
 	const struct profile_table *profiles[SCHED_GPUS_MAX];
-	int fixed_gpu; /* policy `fixed`: where its jobs go, or -1 */
+	unsigned min_sms, max_sms; /* as its jobs'; 0: no bound */
+	int fixed_gpu;		   /* policy `fixed`: where its jobs go, or -1 */
 	struct smset fixed_sms;
 
 	/* set by the core */
@@ -158,7 +175,9 @@ struct sched_job {
 	uint64_t order;	    /* arrival number, set by sched_arrive(): ties are broken by it */
 	int gpu_wanted;	    /* GPU index that the job needs, or -1: any */
 	bool divisible;	    /* may get a part of a GPU; else the whole GPU or nothing */
-	unsigned max_sms;   /* the most that it gets if it is divisible; 0: no bound */
+	/* The fewest and the most that it gets if it is divisible; 0: no bound. Policy `fixed`
+	 * gives what its task says. The most counts where the two contradict each other. */
+	unsigned min_sms, max_sms;
 	enum sched_class job_class;
 	int priority; /* higher is more urgent */
 	nsec_t release;

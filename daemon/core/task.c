@@ -133,11 +133,21 @@ static int check(const struct sched_task *task, const struct sched_gpu *gpus, si
 	return 0;
 }
 
-static nsec_t fastest(const struct profile_table *p, const struct sched_gpu_model *model) {
-	nsec_t least = profile_total(p, model->limit);
+/* @m, or the nearest number that the task's jobs may have. */
+static unsigned within_bounds(const struct sched_task *task, const struct sched_gpu_model *model,
+			      unsigned m) {
+	unsigned least = sched_least_sms(model, task->min_sms, task->max_sms);
+	unsigned most = sched_most_sms(model, task->max_sms);
+
+	return m < least ? least : m > most ? most : m;
+}
+
+static nsec_t fastest(const struct sched_task *task, const struct profile_table *p,
+		      const struct sched_gpu_model *model) {
+	nsec_t least = profile_total(p, within_bounds(task, model, model->limit));
 
 	for (unsigned m = model->step; m < model->limit; m += model->step) {
-		nsec_t total = profile_total(p, m);
+		nsec_t total = profile_total(p, within_bounds(task, model, m));
 
 		least = total < least ? total : least;
 	}
@@ -155,9 +165,9 @@ static void derive(struct sched_task *task, const struct sched_gpu *gpus, size_t
 		if (!p) {
 			continue;
 		}
-		task->m_opt[k] =
-			(uint16_t)profile_m_opt(p, &model->power, model->limit, model->step);
-		task->fastest[k] = fastest(p, model);
+		task->m_opt[k] = (uint16_t)within_bounds(
+			task, model, profile_m_opt(p, &model->power, model->limit, model->step));
+		task->fastest[k] = fastest(task, p, model);
 		task->energy_pj[k] = profile_energy_alone_pj(p, &model->power, task->m_opt[k]);
 		for (; i > 0 && task->energy_pj[task->order[i - 1]] > task->energy_pj[k]; i--) {
 			task->order[i] = task->order[i - 1];
@@ -192,6 +202,8 @@ int task_table_add(struct task_table *t, const struct sched_task *task,
 		.deadline = task->deadline,
 		.first_release = task->first_release,
 		.priority = task->priority,
+		.min_sms = task->min_sms,
+		.max_sms = task->max_sms,
 		.fixed_gpu = task->fixed_gpu < 0 ? -1 : task->fixed_gpu,
 		.fixed_sms = task->fixed_sms,
 		.gpu_wanted = -1,

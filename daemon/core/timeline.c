@@ -158,12 +158,17 @@ static unsigned left(const struct sched_gpu *gpu, const struct timeline_job *job
 					: 0;
 }
 
+static unsigned fewest(const struct sched_gpu_model *model, const struct sched_task *task) {
+	return sched_least_sms(model, task->min_sms, task->max_sms);
+}
+
 bool timeline_earliest(const struct timeline *t, const struct sched_params *params,
 		       const struct timeline_job *job, unsigned gpu, unsigned least,
 		       struct timeline_place *ret) {
 	const struct timeline_gpu *g = &t->gpus[gpu];
 	const struct sched_gpu_model *model = &g->gpu->model;
 	nsec_t at = later(job->release, g->floor);
+	unsigned most = 0;
 
 	if (g->gpu->drained || !job->task->profiles[gpu] ||
 	    (job->gpu_wanted >= 0 && job->gpu_wanted != (int)gpu)) {
@@ -172,7 +177,12 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 	if (job->divisible && least > model->limit) {
 		return false;
 	}
-	least = least > 1 ? least : 1;
+	if (job->divisible) {
+		unsigned wanted = fewest(model, job->task);
+
+		most = sched_most_sms(model, job->task->max_sms);
+		least = least > most ? most : least > wanted ? least : wanted;
+	}
 	/* Now, or when a slot ends: one more moment than there are slots. */
 	for (;;) {
 		struct gap gap = look(g, job->owner, at);
@@ -182,7 +192,7 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 			ret->gpu = gpu;
 			ret->slot = (unsigned)gap.slot;
 			ret->start = at;
-			ret->n_sms = n;
+			ret->n_sms = job->divisible && n > most ? most : n;
 			return true;
 		}
 		if (gap.next == 0) {
@@ -194,9 +204,10 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 
 unsigned timeline_least(const struct timeline *t, const struct sched_params *params,
 			const struct timeline_job *job, unsigned gpu, unsigned most) {
-	unsigned step = t->gpus[gpu].gpu->model.step;
+	const struct sched_gpu_model *model = &t->gpus[gpu].gpu->model;
+	unsigned step = model->step, first = fewest(model, job->task);
 
-	for (unsigned m = step; job->deadline && m < most; m += step) {
+	for (unsigned m = first > step ? first : step; job->deadline && m < most; m += step) {
 		if (task_times(job->task, params, gpu, m, t->now).finish <= job->deadline) {
 			return m;
 		}

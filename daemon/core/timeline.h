@@ -70,7 +70,8 @@ void timeline_copy(struct timeline *ret, const struct timeline *t);
 
 /*
  * The first moment from @job's release on at which GPU @gpu has a slot and at least @least SMs for
- * it. @ret->start and slot are set, and n_sms to the SMs free then (a multiple of the GPU's step).
+ * it, and as many as its task wants. @ret->start and slot are set, and n_sms to the SMs that it can
+ * have then (a multiple of the GPU's step).
  * Return: false if it can't run there at all.
  */
 bool timeline_earliest(const struct timeline *t, const struct sched_params *params,

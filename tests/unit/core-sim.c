@@ -47,6 +47,8 @@ static void release_due(struct core_sim *sim, nsec_t until) {
 				.owner = i + 1,
 				.gpu_wanted = -1,
 				.divisible = !t->whole,
+				.min_sms = sched_task(sim->s, t->id)->min_sms,
+				.max_sms = sched_task(sim->s, t->id)->max_sms,
 				.job_class = SCHED_CLASS_REALTIME,
 				.priority = sched_task(sim->s, t->id)->priority,
 				.release = t->next,
@@ -112,6 +114,19 @@ static void end_due(struct core_sim *sim, nsec_t until) {
 	}
 }
 
+/* What a task asks for at least and at most holds under every policy but the one that is told. */
+static void check_bounds(const struct core_sim *sim, const struct sched_job *job) {
+	const struct sched_gpu_model *model = &sched_gpu(sim->s, (size_t)job->gpu)->model;
+	unsigned n = smset_count(&job->sms), step = model->step;
+
+	if (!job->divisible || strcmp(sched_get_policy(sim->s)->name, "fixed") == 0) {
+		return;
+	}
+	assert_true(job->max_sms == 0 || n <= job->max_sms || n <= step);
+	assert_true(n >= job->min_sms || n == model->limit ||
+		    (job->max_sms > 0 && (n + step > job->max_sms)));
+}
+
 /* Every SM once, never above the limit, no job before its release; and when it will end. */
 static void start(struct core_sim *sim, sched_job_id id) {
 	const struct sched_job *job = sched_job(sim->s, id);
@@ -125,6 +140,7 @@ static void start(struct core_sim *sim, sched_job_id id) {
 	assert_non_null(p);
 	assert_true(n > 0 && (n % gpu->model.step == 0 || n == gpu->model.limit));
 	assert_true(job->divisible || n == gpu->n_sms);
+	check_bounds(sim, job);
 	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
 		const struct sched_job *other = sched_job(sim->s, gpu->slots[i]);
 

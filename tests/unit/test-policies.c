@@ -54,8 +54,9 @@ static struct sched *make(const struct sched_policy *policy, size_t n_gpus, unsi
 	return s;
 }
 
-/* The same task set for the same @seed, @load in percent of a GPU. */
-static void add_tasks(struct core_sim *sim, size_t n, unsigned load, size_t n_gpus) {
+/* The same task set for the same @seed, @load in percent of a GPU. @bounded: most have bounds of
+ * SMs. */
+static void add_tasks(struct core_sim *sim, size_t n, unsigned load, size_t n_gpus, bool bounded) {
 	for (size_t i = 0; i < n; i++) {
 		size_t app = core_sim_random(sim, PROFILES);
 		nsec_t g = profile_total(&profiles[app][0], 8);
@@ -69,6 +70,10 @@ static void add_tasks(struct core_sim *sim, size_t n, unsigned load, size_t n_gp
 			.fixed_sms = smset_range((unsigned)i % 8, 4),
 		};
 
+		if (bounded) {
+			task.min_sms = (unsigned)core_sim_random(sim, 18);
+			task.max_sms = (unsigned)core_sim_random(sim, 18);
+		}
 		for (size_t k = 0; k < n_gpus; k++) {
 			task.profiles[k] = &profiles[app][k];
 		}
@@ -81,7 +86,7 @@ static struct core_sim sim; /* too big for a stack */
 
 /* core-sim.c asserts the rules: see start() there. */
 static void run_random(const struct sched_policy *policy, uint64_t seed,
-		       const struct sched_params *params) {
+		       const struct sched_params *params, bool bounded) {
 	size_t n_gpus = 1 + seed % GPUS;
 	struct sched *s = make(policy, n_gpus, 1 + seed % 2, seed % 5 ? 0 : 4);
 
@@ -89,7 +94,7 @@ static void run_random(const struct sched_policy *policy, uint64_t seed,
 	core_sim_init(&sim, s, seed);
 	sim.best_permille = seed % 3 ? 1000 : 600;
 	sim.drop_late = seed % 4 == 0;
-	add_tasks(&sim, 2 + seed % 7, 40 + seed % 5 * 40, n_gpus);
+	add_tasks(&sim, 2 + seed % 7, 40 + seed % 5 * 40, n_gpus, bounded);
 	core_sim_run(&sim, 2 * NSEC_PER_SEC);
 	assert_true(sim.released > 0);
 	sched_free(s);
@@ -115,12 +120,25 @@ static void policies_keep_the_rules_and_repeat_themselves(void **state) {
 			uint64_t fingerprint, energy;
 
 			params_of(seed, &params);
-			run_random(*p, seed, &params);
+			run_random(*p, seed, &params, false);
 			fingerprint = sim.fingerprint;
 			energy = sim.energy_pj;
-			run_random(*p, seed, &params);
+			run_random(*p, seed, &params, false);
 			assert_int_equal(sim.fingerprint, fingerprint);
 			assert_int_equal(sim.energy_pj, energy);
+		}
+	}
+}
+
+/* core-sim.c asserts that they are: see check_bounds() there. */
+static void policies_keep_the_bounds_of_tasks(void **state) {
+	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
+		for (uint64_t seed = 1; seed <= 60; seed++) {
+			struct sched_params params;
+
+			params_of(seed, &params);
+			run_random(*p, seed, &params, true);
+			assert_true(sim.completed > 0 || sim.missed > 0);
 		}
 	}
 }
@@ -252,7 +270,7 @@ static void policies_serve_a_lone_task(void **state) {
 		sched_params_default(&params);
 		assert_int_equal(sched_set_params(s, &params), 0);
 		core_sim_init(&sim, s, 1);
-		add_tasks(&sim, 1, 15, 1);
+		add_tasks(&sim, 1, 15, 1, false);
 		core_sim_run(&sim, 10 * NSEC_PER_SEC);
 		assert_true(sim.completed > 5);
 		assert_int_equal(sim.missed, 0);
@@ -381,6 +399,7 @@ static void policies_let_no_job_wait_for_ever(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policies_keep_the_rules_and_repeat_themselves),
+		cmocka_unit_test(policies_keep_the_bounds_of_tasks),
 		cmocka_unit_test(policies_schedule_examples_4_and_5),
 		cmocka_unit_test(policies_obey_theorem_1),
 		cmocka_unit_test(policies_serve_a_lone_task),

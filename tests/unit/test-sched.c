@@ -199,6 +199,29 @@ static void even_goes_on_when_the_one_that_needs_all_leaves(void **state) {
 	sched_free(s);
 }
 
+/* Who wants more than half is alone, and waits for that without being passed. */
+static void even_gives_more_than_half_to_who_needs_it(void **state) {
+	struct sched *s = make_one("even", 8, SCHED_SHARING_MPS);
+	struct sched_job big = {.task = SCHED_TASK_NONE,
+				.owner = 2,
+				.gpu_wanted = 0,
+				.divisible = true,
+				.min_sms = 5};
+	sched_job_id a = arrive(s, 1, 0, true), b, c;
+
+	expect_grants(s, 1, a);
+	assert_int_equal(sched_arrive(s, &big, &b), 0);
+	c = arrive(s, 3, 0, true);
+	expect_grants(s, 0);
+	sched_finish(s, a);
+	expect_grants(s, 1, b);
+	expect_sms(s, b, 0, "0-7");
+	sched_finish(s, b);
+	expect_grants(s, 1, c);
+	expect_sms(s, c, 0, "0-3");
+	sched_free(s);
+}
+
 static void even_drains_one_gpu_only(void **state) {
 	struct sched *s = make("even", (unsigned[]){8, 8}, 2, SCHED_SHARING_MPS);
 	sched_job_id a = arrive(s, 1, 0, true), b = arrive(s, 1, 1, true), whole, late;
@@ -353,6 +376,19 @@ static void check_groups(const struct history *h, const struct sched_job *job) {
 	}
 }
 
+/* A job that comes in groups has one more than it wants at most, and the last may be larger. */
+static void check_bounds(const struct history *h, const struct sched_job *job) {
+	const struct sched_gpu_model *model = &sched_gpu(h->s, (size_t)job->gpu)->model;
+	unsigned n = smset_count(&job->sms);
+	unsigned more = model->last_group > 0 ? model->last_group : model->step;
+
+	if (job->divisible) {
+		assert_true(job->max_sms == 0 || n < job->max_sms + more);
+		assert_true(n >= job->min_sms || n >= model->limit ||
+			    (job->max_sms > 0 && n + model->step > job->max_sms));
+	}
+}
+
 static void decide(struct history *h) {
 	struct sched_actions actions;
 
@@ -370,6 +406,7 @@ static void decide(struct history *h) {
 		}
 		assert_int_equal(sched_job(h->s, id)->granted, h->step);
 		check_groups(h, sched_job(h->s, id));
+		check_bounds(h, sched_job(h->s, id));
 		h->digest = (h->digest ^ id ^ (uint64_t)sched_job(h->s, id)->gpu << 8 ^
 			     sched_job(h->s, id)->sms.words[0] << 16 ^ h->step) *
 			    0x100000001b3;
@@ -386,6 +423,8 @@ static void random_arrival(struct history *h) {
 		.owner = 1 + below(&h->seed, OWNERS),
 		.gpu_wanted = (int)below(&h->seed, GPUS + 1) - 1,
 		.divisible = below(&h->seed, 4) > 0,
+		.min_sms = below(&h->seed, 3) ? 0 : below(&h->seed, 70),
+		.max_sms = below(&h->seed, 3) ? 0 : below(&h->seed, 70),
 		.job_class = (enum sched_class)below(&h->seed, 2),
 		.priority = (int)below(&h->seed, 21) - 10,
 		.deadline = below(&h->seed, 100),
@@ -586,6 +625,7 @@ int main(void) {
 		cmocka_unit_test(even_lets_one_owner_at_a_time_on_an_exclusive_gpu),
 		cmocka_unit_test(even_does_not_starve_a_job_that_needs_all),
 		cmocka_unit_test(even_goes_on_when_the_one_that_needs_all_leaves),
+		cmocka_unit_test(even_gives_more_than_half_to_who_needs_it),
 		cmocka_unit_test(even_drains_one_gpu_only),
 		cmocka_unit_test(sched_keeps_its_books_when_the_policy_changes),
 		cmocka_unit_test(random_histories_keep_the_rules),

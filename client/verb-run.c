@@ -23,7 +23,8 @@
 
 /* Checked text as it was typed: the shim reads the same forms from its environment. */
 struct run_options {
-	const char *task, *class, *period, *deadline, *offset, *priority, *scope, *log, *max_sms;
+	const char *task, *class, *period, *deadline, *offset, *priority, *scope, *log, *min_sms,
+		*max_sms;
 	const char *shim;
 	bool whole;
 	bool require;
@@ -40,6 +41,7 @@ static const struct {
 	{"SBEET_DEADLINE", offsetof(struct run_options, deadline)},
 	{"SBEET_OFFSET", offsetof(struct run_options, offset)},
 	{"SBEET_PRIORITY", offsetof(struct run_options, priority)},
+	{"SBEET_MIN_SMS", offsetof(struct run_options, min_sms)},
 	{"SBEET_MAX_SMS", offsetof(struct run_options, max_sms)},
 	{"SBEET_SCOPE", offsetof(struct run_options, scope)},
 	{"SBEET_LOG", offsetof(struct run_options, log)},
@@ -80,7 +82,7 @@ static int parse_priority(const char *text, void *target) {
 		    units_parse_int(text, PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX, &n));
 }
 
-static int parse_max_sms(const char *text, void *target) {
+static int parse_sms(const char *text, void *target) {
 	int64_t n;
 
 	return keep(text, target, units_parse_int(text, 1, PROTO_SMS_MAX, &n));
@@ -114,8 +116,8 @@ static const struct option run_option_table[] = {
 	{"task", 't', OPTION_REQUIRED, "NAME", "name of the task (default: the program's name)",
 	 parse_task, AT(task), "1 to 64 of A-Z a-z 0-9 . _ @ : + -, not starting with . or -"},
 	{"class", 0, OPTION_REQUIRED, "CLASS",
-	 "realtime or best-effort (default: by --period, --deadline)",
-	 parse_class, AT(class), "realtime or best-effort"},
+	 "realtime or best-effort (default: by --period, --deadline)", parse_class, AT(class),
+	 "realtime or best-effort"},
 	{"period", 0, OPTION_REQUIRED, "TIME", "time between two releases: 33ms", parse_positive,
 	 AT(period), EXPECTED_TIME},
 	{"deadline", 0, OPTION_REQUIRED, "TIME", "time from release to deadline (default: period)",
@@ -124,9 +126,10 @@ static const struct option run_option_table[] = {
 	 parse_offset, AT(offset), "a time with a unit, such as 5ms, at most a day"},
 	{"priority", 0, OPTION_REQUIRED, "N", "-1000 to 1000, higher is more urgent (default: 0)",
 	 parse_priority, AT(priority), "a whole number from -1000 to 1000"},
-	{"max-sms", 0, OPTION_REQUIRED, "N",
-	 "the most SMs for a job, where it can be divided", parse_max_sms, AT(max_sms),
-	 "a whole number from 1 to 256"},
+	{"max-sms", 0, OPTION_REQUIRED, "N", "the most SMs for a job, where it can be divided",
+	 parse_sms, AT(max_sms), "a whole number from 1 to 256"},
+	{"min-sms", 0, OPTION_REQUIRED, "N", "the fewest, likewise; its jobs wait for as many",
+	 parse_sms, AT(min_sms), "a whole number from 1 to 256"},
 	{"scope", 0, OPTION_REQUIRED, "SCOPE", "who shares a job: process or thread", parse_scope,
 	 AT(scope), "process or thread"},
 	{"whole", 0, OPTION_FLAG, NULL, "give its jobs whole GPUs only; no kernel is rewritten",

@@ -191,6 +191,7 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 		.divisible = partition_enforcement(engine, job, job->gpu) !=
 			     SBEET__ENFORCEMENT__ENFORCEMENT_NONE,
 		.job_class = job->job_class,
+		.min_sms = job->min_sms,
 		.max_sms = job->max_sms,
 		.priority = job->priority,
 		.release = job->release,

@@ -122,6 +122,8 @@ static void write_session(struct writer *w, const struct session *s) {
 	task.deadline_ns = s->task.deadline;
 	task.offset_ns = s->task.offset;
 	task.priority = s->task.priority;
+	task.min_sms = s->task.min_sms;
+	task.max_sms = s->task.max_sms;
 	hello.version = PROTO_VERSION;
 	hello.program = (char *)s->program;
 	hello.task = &task;

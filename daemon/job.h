@@ -42,7 +42,7 @@ struct job {
 	unsigned sm_step;	   /* with ENFORCEMENT_GREEN: of how many SMs its groups are */
 	enum sched_class job_class;
 	int priority;
-	unsigned max_sms; /* the most that it gets, if it can be divided; 0: no bound */
+	unsigned min_sms, max_sms; /* bounds of what it gets, if it can be divided; 0: none */
 	nsec_t release;
 	nsec_t deadline; /* absolute; 0: none */
 

@@ -98,6 +98,7 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 				 ? SCHED_CLASS_REALTIME
 				 : SCHED_CLASS_BEST_EFFORT;
 	job->priority = s->task.priority;
+	job->min_sms = s->task.min_sms;
 	job->max_sms = s->task.max_sms;
 	job->release = task_release(&s->task, clamp_release(s, request->release_ns, nsec_now()));
 	job->deadline = task_deadline(&s->task, job->release);

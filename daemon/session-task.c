@@ -58,6 +58,8 @@ void session_task_declare(struct session *s) {
 		.deadline = s->task.deadline,
 		.first_release = s->task.grid_fixed ? s->task.first_release : nsec_now(),
 		.priority = s->task.priority,
+		.min_sms = s->task.min_sms,
+		.max_sms = s->task.max_sms,
 		.fixed_gpu = -1,
 	};
 	sched_task_id id;

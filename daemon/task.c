@@ -32,6 +32,7 @@ void task_init(struct task *task, const Sbeet__TaskSpec *spec, const char *progr
 		task->deadline = spec->deadline_ns ? spec->deadline_ns : spec->period_ns;
 		task->offset = spec->offset_ns;
 		task->priority = spec->priority;
+		task->min_sms = spec->min_sms;
 		task->max_sms = spec->max_sms;
 	}
 	if (spec && *spec->name) {

@@ -19,7 +19,7 @@ struct task {
 	int priority;
 	char profile[PROTO_NAME_MAX + 1]; /* to plan with; "": that of its name */
 	int gpu;			  /* the only one that it may use; -1: any */
-	unsigned max_sms;		  /* the most that a job gets; 0: all */
+	unsigned min_sms, max_sms;	  /* bounds of what a job gets; 0: none */
 
 	nsec_t first_release; /* of the grid first_release + k * period */
 	bool grid_known;

@@ -31,6 +31,8 @@ const struct taskfile_row taskfile_table[_TASKFILE_KEY_N] = {
 			       "higher is more urgent"},
 	[TASKFILE_PROFILE] = {"task", "profile", "a name", "the profile to plan with"},
 	[TASKFILE_GPU] = {"task", "gpu", "a number from 0 to 15", "the only GPU that it may use"},
+	[TASKFILE_MIN_SMS] = {"task", "min-sms", "a number from 1 to 256",
+			      "the fewest SMs that its jobs get, where they can be confined"},
 	[TASKFILE_MAX_SMS] = {"task", "max-sms", "a number from 1 to 256",
 			      "the most SMs that its jobs get, where they can be confined"},
 };
@@ -111,11 +113,26 @@ int taskfile_set(struct taskfile *t, const char *section, const char *key, const
 	return known ? TASKFILE_E_KEY : TASKFILE_E_SECTION;
 }
 
+/* The number that was read before: it is valid. 0: it is not set. */
+static int number(const struct taskfile *t, enum taskfile_key key) {
+	int64_t n = 0;
+
+	units_parse_int(t->values[key].text, 0, PROTO_SMS_MAX, &n);
+	return (int)n;
+}
+
 int taskfile_check(const struct taskfile *t, char *why, size_t why_size) {
 	if (t->task.period && t->task.deadline > t->task.period) {
 		snprintf(why, why_size, "%u: deadline '%s': expected at most the period, %s",
 			 t->values[TASKFILE_DEADLINE].line, t->values[TASKFILE_DEADLINE].text,
 			 t->values[TASKFILE_PERIOD].text);
+		return -EINVAL;
+	}
+	if (number(t, TASKFILE_MAX_SMS) > 0 &&
+	    number(t, TASKFILE_MIN_SMS) > number(t, TASKFILE_MAX_SMS)) {
+		snprintf(why, why_size, "%u: min-sms '%s': expected at most max-sms, %s",
+			 t->values[TASKFILE_MIN_SMS].line, t->values[TASKFILE_MIN_SMS].text,
+			 t->values[TASKFILE_MAX_SMS].text);
 		return -EINVAL;
 	}
 	return 0;
@@ -164,14 +181,6 @@ bool taskfile_matches(const struct taskfile *t, const struct taskfile_program *p
 	return any ? fits : strcmp(t->name, program->name) == 0;
 }
 
-/* The number that was read before: it is valid. */
-static int number(const struct taskfile *t, enum taskfile_key key) {
-	int64_t n = 0;
-
-	units_parse_int(t->values[key].text, 0, PROTO_SMS_MAX, &n);
-	return (int)n;
-}
-
 void taskfile_apply(const struct taskfile *t, struct task *task) {
 	snprintf(task->name, sizeof(task->name), "%s", t->name);
 	if (t->values[TASKFILE_CLASS].set) {
@@ -200,6 +209,9 @@ void taskfile_apply(const struct taskfile *t, struct task *task) {
 	}
 	if (t->values[TASKFILE_GPU].set) {
 		task->gpu = number(t, TASKFILE_GPU);
+	}
+	if (t->values[TASKFILE_MIN_SMS].set) {
+		task->min_sms = (unsigned)number(t, TASKFILE_MIN_SMS);
 	}
 	if (t->values[TASKFILE_MAX_SMS].set) {
 		unsigned most = (unsigned)number(t, TASKFILE_MAX_SMS);

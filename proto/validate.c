@@ -204,6 +204,7 @@ static int check_task(struct why why, const Sbeet__TaskSpec *t) {
 		return bad(why, "priority is %d, expected %d to %d", t->priority,
 			   PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX);
 	}
+	TRY(check_most(why, "min_sms", t->min_sms, PROTO_SMS_MAX));
 	return check_most(why, "max_sms", t->max_sms, PROTO_SMS_MAX);
 }
 

@@ -80,10 +80,22 @@ static void read_require(void) {
 	}
 }
 
+/* Return: 0 if it is not there or no such number. */
+static unsigned read_sms(const char *name) {
+	const char *text = find(name);
+	int64_t n = 0;
+
+	if (text && units_parse_int(text, 1, PROTO_SMS_MAX, &n) < 0) {
+		complain(name, text, "a number of SMs from 1 to 256");
+		return 0;
+	}
+	return (unsigned)n;
+}
+
 static void read_task(void) {
 	static const char *const classes[] = {"best-effort", "realtime"};
 	const char *text = find("SBEET_TASK");
-	int64_t priority = 0, max_sms = 0;
+	int64_t priority = 0;
 
 	if (text && validate_name(text) < 0) {
 		complain("SBEET_TASK", text,
@@ -101,12 +113,8 @@ static void read_task(void) {
 		complain("SBEET_PRIORITY", text, "a whole number from -1000 to 1000");
 	}
 	env.priority = (int)priority;
-	text = find("SBEET_MAX_SMS");
-	if (text && units_parse_int(text, 1, PROTO_SMS_MAX, &max_sms) < 0) {
-		complain("SBEET_MAX_SMS", text, "a number of SMs from 1 to 256");
-		max_sms = 0;
-	}
-	env.max_sms = (unsigned)max_sms;
+	env.min_sms = read_sms("SBEET_MIN_SMS");
+	env.max_sms = read_sms("SBEET_MAX_SMS");
 }
 
 static void read_all(void) {

@@ -19,7 +19,7 @@ struct env {
 	Sbeet__TaskClass task_class; /* SBEET_CLASS */
 	nsec_t period_ns, deadline_ns, offset_ns;
 	int priority;
-	unsigned max_sms; /* SBEET_MAX_SMS; 0: no bound */
+	unsigned min_sms, max_sms; /* SBEET_MIN_SMS, SBEET_MAX_SMS; 0: no bound */
 };
 
 /* Never NULL. What can't be understood is said once and then as if it had not been set. */

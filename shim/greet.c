@@ -108,6 +108,7 @@ static int send_hello(int fd, bool initial) {
 	task.deadline_ns = env->deadline_ns;
 	task.offset_ns = env->offset_ns;
 	task.priority = env->priority;
+	task.min_sms = env->min_sms;
 	task.max_sms = env->max_sms;
 	hello.version = PROTO_VERSION;
 	hello.features = features;

@@ -242,6 +242,28 @@ static void files_say_what_programs_are(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Half of the GPU would be 4: who needs 5 waits until he can be alone. */
+static void files_bound_the_sms_of_tasks(void **state) {
+	struct grant g;
+	struct shim a, b;
+
+	make_folder("tasks.d");
+	write_file("tasks.d/large.conf", "[task]\nmin-sms = 5\n");
+	start("");
+	a = shim_open("small", MASK_ALL);
+	b = shim_open("large", MASK_ALL);
+	shim_request(a.fd, 1, 0, MASK_ALL);
+	shim_granted(a.fd, 1);
+	shim_request(b.fd, 1, 0, MASK_ALL);
+	shim_expect_silence(b.fd);
+	shim_done(a.fd, 1);
+	g = shim_granted(b.fd, 1);
+	assert_true(smset_count(&g.sms) >= 5);
+	shim_close(&a);
+	shim_close(&b);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void other_may_do_nothing(void *data) {
 	check(change_priority("a", 3) == DENIED, "change another user's task");
 	check(kill_session(*(uint64_t *)data) == DENIED, "end another user's session");
@@ -362,6 +384,7 @@ int main(void) {
 		CASE(draining_lets_jobs_end_and_starts_none),
 		CASE(tasks_change_and_sessions_end),
 		CASE(files_say_what_programs_are),
+		CASE(files_bound_the_sms_of_tasks),
 		CASE(others_are_denied_and_admins_are_not),
 		CASE(users_change_their_own_within_their_rights),
 		CASE(rights_are_kept),

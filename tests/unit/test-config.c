@@ -210,10 +210,11 @@ static void task_files_beat_what_programs_say(void **state) {
 	struct config c;
 	struct task task;
 
-	assert_int_equal(read_task(&c,
-				   "[task]\nclass = realtime\nperiod = 33ms\n"
-				   "priority = 7\nprofile = p\ngpu = 1\nmax-sms = 12\n"),
-			 0);
+	assert_int_equal(
+		read_task(&c,
+			  "[task]\nclass = realtime\nperiod = 33ms\n"
+			  "priority = 7\nprofile = p\ngpu = 1\nmin-sms = 5\nmax-sms = 12\n"),
+		0);
 	task_init(&task, NULL, "prog", 1);
 	task.deadline = 50 * NSEC_PER_MSEC;
 	taskfile_apply(&c.tasks[0], &task);
@@ -224,6 +225,7 @@ static void task_files_beat_what_programs_say(void **state) {
 	assert_int_equal(task.priority, 7);
 	assert_string_equal(task.profile, "p");
 	assert_int_equal(task.gpu, 1);
+	assert_int_equal(task.min_sms, 5);
 	assert_int_equal(task.max_sms, 12);
 	config_deinit(&c);
 }
@@ -233,6 +235,9 @@ static void task_files_are_refused_with_their_line(void **state) {
 
 	assert_int_equal(read_task(&c, "[task]\nmax-sms = 0\n"), -EINVAL);
 	assert_string_equal(why, "T:2: max-sms '0': expected a number from 1 to 256");
+	config_deinit(&c);
+	assert_int_equal(read_task(&c, "[task]\nmax-sms = 4\nmin-sms = 5\n"), -EINVAL);
+	assert_string_equal(why, "T:3: min-sms '5': expected at most max-sms, 4");
 	config_deinit(&c);
 	assert_int_equal(read_task(&c, "[task]\nperiod = 1ms\ndeadline = 2ms\n"), -EINVAL);
 	assert_string_equal(why, "T:3: deadline '2ms': expected at most the period, 1ms");

@@ -133,7 +133,7 @@ static void policies_keep_the_rules_and_repeat_themselves(void **state) {
 /* core-sim.c asserts that they are: see check_bounds() there. */
 static void policies_keep_the_bounds_of_tasks(void **state) {
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
-		for (uint64_t seed = 1; seed <= 60; seed++) {
+		for (uint64_t seed = 1; seed <= 30; seed++) {
 			struct sched_params params;
 
 			params_of(seed, &params);

@@ -36,7 +36,8 @@ static bool is_default(const struct env *e) {
 	return !e->disable && !e->whole && !e->require && e->scope == SBEET__SCOPE__SCOPE_PROCESS &&
 	       !e->socket && !e->task &&
 	       e->task_class == SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT && e->period_ns == 0 &&
-	       e->deadline_ns == 0 && e->offset_ns == 0 && e->priority == 0;
+	       e->deadline_ns == 0 && e->offset_ns == 0 && e->priority == 0 && e->min_sms == 0 &&
+	       e->max_sms == 0;
 }
 
 static void env_is_unset_by_default(void **state) {
@@ -54,7 +55,8 @@ static bool is_full(const struct env *e) {
 	       strcmp(e->task, "camera.1") == 0 &&
 	       e->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME &&
 	       e->period_ns == 33 * NSEC_PER_MSEC && e->deadline_ns == 20 * NSEC_PER_MSEC &&
-	       e->offset_ns == 500 * NSEC_PER_USEC && e->priority == -7;
+	       e->offset_ns == 500 * NSEC_PER_USEC && e->priority == -7 && e->min_sms == 4 &&
+	       e->max_sms == 16;
 }
 
 static void env_reads_everything(void **state) {
@@ -78,6 +80,10 @@ static void env_reads_everything(void **state) {
 				   "500us",
 				   "SBEET_PRIORITY",
 				   "-7",
+				   "SBEET_MIN_SMS",
+				   "4",
+				   "SBEET_MAX_SMS",
+				   "16",
 				   NULL};
 
 	assert_true(in_child(all, is_full));
@@ -102,7 +108,8 @@ static void env_takes_nonsense_as_unset(void **state) {
 		{"SBEET_TASK", "a b", NULL},	 {"SBEET_CLASS", "fast", NULL},
 		{"SBEET_PERIOD", "33", NULL},	 {"SBEET_DEADLINE", "-5ms", NULL},
 		{"SBEET_OFFSET", "soon", NULL},	 {"SBEET_PRIORITY", "1001", NULL},
-		{"SBEET_PRIORITY", "1e3", NULL},
+		{"SBEET_PRIORITY", "1e3", NULL}, {"SBEET_MAX_SMS", "0", NULL},
+		{"SBEET_MIN_SMS", "257", NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {

@@ -12,7 +12,6 @@
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
-#include "daemon/mps.h"
 #include "daemon/reload.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
@@ -26,11 +25,11 @@ bool admin_may(const struct control_client *client) {
 	       access_is_admin(&client->server->reload->config->access, &peer);
 }
 
-static bool may_change(const struct control_client *client, const struct session *s) {
+bool admin_may_change(const struct control_client *client, const struct session *s) {
 	return client->uid == s->cred.uid || admin_may(client);
 }
 
-static void reply_done(struct control_client *client, uint32_t id, Sbeet__Control__Done *done) {
+void admin_reply(struct control_client *client, uint32_t id, Sbeet__Control__Done *done) {
 	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
 
 	reply.id = id;
@@ -44,12 +43,11 @@ static void send_done(struct control_client *client, uint32_t id, uint32_t chang
 	Sbeet__Control__Done done = SBEET__CONTROL__DONE__INIT;
 
 	done.changed = changed;
-	reply_done(client, id, &done);
+	admin_reply(client, id, &done);
 }
 
-__attribute__((format(printf, 4, 5))) static void refuse(struct control_client *client, uint32_t id,
-							 Sbeet__ErrorCode code, const char *format,
-							 ...) {
+void admin_refuse(struct control_client *client, uint32_t id, Sbeet__ErrorCode code,
+		  const char *format, ...) {
 	char text[PROTO_TEXT_MAX];
 	va_list args;
 
@@ -171,12 +169,12 @@ void admin_config(struct control_client *client, const Sbeet__Control__Request *
 	char why[PROTO_TEXT_MAX];
 
 	if (request->config->reload && !admin_may(client)) {
-		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
-		       "only admins may make sbeetd read its configuration again");
+		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+			     "only admins may make sbeetd read its configuration again");
 		return;
 	}
 	if (request->config->reload && reload_now(reload, why, sizeof(why)) < 0) {
-		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_CONFIG, "%s", why);
+		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_CONFIG, "%s", why);
 		return;
 	}
 	sbeet__control__config__init(&values.config);
@@ -223,16 +221,16 @@ static bool object(struct control_client *client, uint32_t id, const struct sess
 	struct peer peer;
 
 	if (task->period && task->deadline > task->period) {
-		refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
-		       "the deadline of task '%s' in session %llu would be beyond its period",
-		       task->name, (unsigned long long)s->id);
+		admin_refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+			     "the deadline of task '%s' in session %llu would be beyond its period",
+			     task->name, (unsigned long long)s->id);
 		return true;
 	}
 	if (!admin_may(client) &&
 	    (peer_read(client->fd, &peer) < 0 || admission_limit(config, &peer, &copy))) {
-		refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
-		       "user %u may not have this class or priority (see 'sbeetctl config')",
-		       client->uid);
+		admin_refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+			     "user %u may not have this class or priority (see 'sbeetctl config')",
+			     client->uid);
 		return true;
 	}
 	return false;
@@ -253,7 +251,7 @@ void admin_change_task(struct control_client *client, const Sbeet__Control__Requ
 				continue;
 			}
 			n_found++;
-			if (!may_change(client, s)) {
+			if (!admin_may_change(client, s)) {
 				continue;
 			}
 			change(wanted, &task, now);
@@ -268,12 +266,12 @@ void admin_change_task(struct control_client *client, const Sbeet__Control__Requ
 		}
 	}
 	if (n_changed == 0) {
-		refuse(client, request->id,
-		       n_found > 0 ? SBEET__ERROR_CODE__ERROR_CODE_DENIED
-				   : SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
-		       n_found > 0 ? "task '%s' is another user's: only admins may change it"
-				   : "no program of a task '%s' is connected",
-		       wanted->task);
+		admin_refuse(client, request->id,
+			     n_found > 0 ? SBEET__ERROR_CODE__ERROR_CODE_DENIED
+					 : SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
+			     n_found > 0 ? "task '%s' is another user's: only admins may change it"
+					 : "no program of a task '%s' is connected",
+			     wanted->task);
 		return;
 	}
 	log_event(LOG_LEVEL_INFO,
@@ -284,125 +282,19 @@ void admin_change_task(struct control_client *client, const Sbeet__Control__Requ
 	send_done(client, request->id, n_changed);
 }
 
-/* The answer to a question that prepared the end of a program. */
-static void send_terminated(struct control_client *client, uint32_t id, uint32_t pid, bool done,
-			    const char *note) {
-	Sbeet__Control__Done body = SBEET__CONTROL__DONE__INIT;
-
-	body.changed = done;
-	body.pid = pid;
-	body.note = (char *)note;
-	reply_done(client, id, &body);
-}
-
-static void on_terminated(void *userdata, bool terminated, const char *why) {
-	struct control_client *client = userdata;
-	uint32_t pid = client->kill_pid;
-	char note[PROTO_TEXT_MAX] = "";
-
-	client->kill_pid = 0;
-	if (terminated) {
-		log_info("MPS has ended its client %u", pid);
-	} else if (!strstr(why, "is no client")) {
-		snprintf(
-			note, sizeof(note),
-			"MPS did not end process %u as its client (%s): others on its GPU may fail "
-			"with it",
-			pid, why);
-		log_warning("%s", note);
-	}
-	send_terminated(client, client->kill_id, pid, terminated, note);
-}
-
-/* Whether a GPU that it may have contexts on is shared by MPS. */
-static bool is_shared(const struct session *s) {
-	const struct inventory *inventory = s->server->inventory;
-
-	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
-		if (inventory_gpu(inventory, i)->sharing == SCHED_SHARING_MPS &&
-		    (s->gpus == 0 || s->gpus & BIT(i))) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static void terminate(struct control_client *client, uint32_t id, const struct session *s) {
-	uint32_t pid = (uint32_t)s->cred.pid;
-	char note[PROTO_TEXT_MAX];
-	int r;
-
-	if (!is_shared(s)) {
-		send_terminated(client, id, pid, false, "");
-		return;
-	}
-	if (client->kill_pid) {
-		refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_STATE,
-		       "this connection waits for the end of another program");
-		return;
-	}
-	r = mps_terminate(client->server->mps, s->cred.pid, on_terminated, client);
-	if (r == 0) {
-		client->kill_pid = pid;
-		client->kill_id = id;
-		return;
-	}
-	snprintf(note, sizeof(note),
-		 "MPS can't be asked to end process %u as its client (%s): others on its GPU may "
-		 "fail with it",
-		 pid, r == -EAGAIN ? "too many are ending" : "no control daemon answers");
-	send_terminated(client, id, pid, false, note);
-}
-
-void admin_kill_session(struct control_client *client, const Sbeet__Control__Request *request) {
-	uint64_t id = request->session_kill->session;
-	struct session *s;
-
-	TAILQ_FOREACH(s, &client->server->sessions, link) {
-		if (s->id == id) {
-			break;
-		}
-	}
-	if (!s) {
-		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
-		       "there is no session %llu", (unsigned long long)id);
-		return;
-	}
-	if (!may_change(client, s)) {
-		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
-		       "session %llu is another user's: only admins may end it",
-		       (unsigned long long)id);
-		return;
-	}
-	log_event(LOG_LEVEL_INFO,
-		  &(struct log_about){
-			  .id = LOG_ID_CHANGE, .task = s->task.name, .gpu = -1, .uid = client->uid},
-		  "Session %llu (pid %d, '%s') is ended by user %u%s", (unsigned long long)id,
-		  s->cred.pid, s->task.name, client->uid,
-		  request->session_kill->terminate ? ", and its program" : "");
-	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_KILL);
-	if (request->session_kill->terminate) {
-		terminate(client, request->id, s);
-		return;
-	}
-	session_dismiss(s, "an administrator or its user ended the session");
-	server_decide(client->server);
-	send_done(client, request->id, 1);
-}
-
 void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Request *request) {
 	const Sbeet__Control__GpuDrain *wanted = request->gpu_drain;
 	struct server *server = client->server;
 	bool changed;
 
 	if (!admin_may(client)) {
-		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
-		       "only admins may drain or resume a GPU");
+		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+			     "only admins may drain or resume a GPU");
 		return;
 	}
 	if (wanted->gpu >= inventory_n_gpus(server->inventory)) {
-		refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
-		       "there is no GPU %u", wanted->gpu);
+		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
+			     "there is no GPU %u", wanted->gpu);
 		return;
 	}
 	changed = sched_gpu(engine_sched(server->engine), wanted->gpu)->drained == wanted->resume;

@@ -1,5 +1,6 @@
 /*
- * admin.h: requests of sbeetctl that change something, or that tell of the configuration.
+ * admin.h: requests of sbeetctl that change something, or that tell of the configuration; but for
+ * the end of sessions, which is in ending.h.
  *
  * control.c has checked their form; who may is decided here.
  */
@@ -7,12 +8,22 @@
 
 #include "daemon/control.h"
 
+struct session;
+
 /* Whether the peer may change what is others'; as of now: a reload may have changed it. */
 bool admin_may(const struct control_client *client);
+
+/* Whether this session is the peer's own user's, or may be changed by it anyway. */
+bool admin_may_change(const struct control_client *client, const struct session *s);
+
+/* Answers: what was done, or why it was not. */
+void admin_reply(struct control_client *client, uint32_t id, Sbeet__Control__Done *done);
+__attribute__((format(printf, 4, 5))) void admin_refuse(struct control_client *client, uint32_t id,
+							Sbeet__ErrorCode code, const char *format,
+							...);
 
 void admin_config(struct control_client *client, const Sbeet__Control__Request *request);
 
 /* Of all sessions of a task that the peer may change: its own user's, or everybody's for admins. */
 void admin_change_task(struct control_client *client, const Sbeet__Control__Request *request);
-void admin_kill_session(struct control_client *client, const Sbeet__Control__Request *request);
 void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Request *request);

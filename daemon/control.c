@@ -13,6 +13,7 @@
 #include "daemon/admin.h"
 #include "daemon/admission.h"
 #include "daemon/core/explain.h"
+#include "daemon/ending.h"
 #include "daemon/engine.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
@@ -64,7 +65,7 @@ void control_client_end(struct control_client *client) {
 		event_del(&client->resumed);
 		event_del(&client->writable);
 		client->subscriber = subscriber_free(client->subscriber);
-		mps_forget(client->server->mps, client);
+		ending_client_gone(client);
 		server_client_ended(client->server, client);
 	}
 }
@@ -545,7 +546,7 @@ static void (*const handlers[])(struct control_client *, const Sbeet__Control__R
 	[SBEET__CONTROL__REQUEST__BODY_EVENTS] = handle_events,
 	[SBEET__CONTROL__REQUEST__BODY_CONFIG] = admin_config,
 	[SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE] = admin_change_task,
-	[SBEET__CONTROL__REQUEST__BODY_SESSION_KILL] = admin_kill_session,
+	[SBEET__CONTROL__REQUEST__BODY_SESSION_KILL] = ending_kill_session,
 	[SBEET__CONTROL__REQUEST__BODY_GPU_DRAIN] = admin_drain_gpu,
 };
 
@@ -638,6 +639,7 @@ int control_client_new(struct control_client **ret, struct server *server, int f
 		client->uid = peer.cred.uid;
 		client->fd = fd;
 		STAILQ_INIT(&client->unsent);
+		LIST_INIT(&client->endings);
 		event_assign(&client->readable, server->base, fd, EV_READ | EV_PERSIST, on_readable,
 			     client);
 		event_assign(&client->writable, server->base, fd, EV_WRITE, on_writable, client);

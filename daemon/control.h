@@ -21,7 +21,8 @@ struct quota_user;
 struct server;
 struct subscriber;
 
-struct control_packet; /* an answer's packet that waits to be sent */
+struct control_packet;	/* an answer's packet that waits to be sent */
+struct ending_question; /* about the end of a program: ending.h */
 
 struct control_client {
 	TAILQ_ENTRY(control_client) link; /* the server's list */
@@ -36,9 +37,7 @@ struct control_client {
 	struct subscriber *subscriber;	      /* owned; NULL: is not told what happens */
 	bool ended;
 
-	/* A question that waits for MPS: its session's process, and its id; pid 0: there is none.
-	 */
-	uint32_t kill_pid, kill_id;
+	LIST_HEAD(, ending_question) endings; /* owned: that wait for MPS */
 };
 
 TAILQ_HEAD(control_list, control_client);

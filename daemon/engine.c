@@ -249,16 +249,25 @@ void engine_hold(struct engine *engine, bool hold) {
 	engine->changed = true;
 }
 
-void engine_finish(struct engine *engine, struct job *job, bool done) {
+static void take_out(struct engine *engine, struct job *job, bool done) {
 	assert(engine->jobs[job->sched_id] == job);
 	engine->n_held -= job->task != SCHED_TASK_NONE && job->state == JOB_WAITING;
 	sched_finish_at(engine->sched, job->sched_id, nsec_now(), done);
 	engine->jobs[job->sched_id] = NULL;
 	job->sched_id = SCHED_JOB_NONE;
+	engine->changed = true;
+}
+
+void engine_finish(struct engine *engine, struct job *job, bool done) {
+	take_out(engine, job, done);
 	job_set_state(job, done ? JOB_DONE : JOB_ABANDONED);
 	engine->counters.done += done;
 	engine->counters.abandoned += !done;
-	engine->changed = true;
+}
+
+void engine_withdraw(struct engine *engine, struct job *job) {
+	assert(job->state == JOB_WAITING);
+	take_out(engine, job, false);
 }
 
 static void grant(struct engine *engine, struct job *job, nsec_t now) {

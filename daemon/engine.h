@@ -60,6 +60,9 @@ void engine_set_policy(struct engine *engine, const struct sched_policy *policy)
 bool engine_holds_back(const struct engine *engine);
 void engine_retry(struct engine *engine);
 
+/* It waits, and goes on to do so outside: nothing is granted to it until engine_arrive(). */
+void engine_withdraw(struct engine *engine, struct job *job);
+
 /* From now on nothing is granted on this GPU, or things are granted again. What runs there goes on.
  */
 void engine_drain_gpu(struct engine *engine, size_t gpu, bool drain);

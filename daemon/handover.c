@@ -152,10 +152,16 @@ static void write_session(struct writer *w, const struct session *s) {
 	write_record(w, &record);
 }
 
+/* Those that are withheld (ending.h) come last. */
+static uint64_t order_of(const struct job *job) {
+	const struct sched_job *waits =
+		sched_job(engine_sched(job->session->server->engine), job->sched_id);
+
+	return waits ? waits->order : UINT64_MAX;
+}
+
 static int compare_order(const void *a, const void *b) {
-	const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
-	const struct sched *sched = engine_sched(x->session->server->engine);
-	uint64_t i = sched_job(sched, x->sched_id)->order, k = sched_job(sched, y->sched_id)->order;
+	uint64_t i = order_of(*(struct job *const *)a), k = order_of(*(struct job *const *)b);
 
 	return (i > k) - (i < k);
 }
@@ -189,7 +195,8 @@ static void write_all_waiting(struct writer *w, struct server *server) {
 
 	TAILQ_FOREACH(s, &server->sessions, link) {
 		TAILQ_FOREACH(job, &s->jobs, link) {
-			if (list && s->fd >= 0 && job->state == JOB_WAITING) {
+			if (list && n < ENGINE_JOBS_MAX && s->fd >= 0 &&
+			    job->state == JOB_WAITING) {
 				list[n++] = job;
 			}
 		}

@@ -49,6 +49,7 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 	}
 	quota_release(s->user, QUOTA_JOBS, 1);
 	job_free(job);
+	ending_job_gone(s);
 }
 
 void session_job_drop_waiting(struct session *s) {
@@ -102,7 +103,7 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 	job->max_sms = s->task.max_sms;
 	job->release = task_release(&s->task, clamp_release(s, request->release_ns, nsec_now()));
 	job->deadline = task_deadline(&s->task, job->release);
-	if (engine_arrive(s->server->engine, job)) {
+	if (!ending_withholds(s) && engine_arrive(s->server->engine, job)) {
 		return job_free(job);
 	}
 	TAILQ_INSERT_TAIL(&s->jobs, job, link);

@@ -69,6 +69,7 @@ void session_end(struct session *s) {
 	while ((job = TAILQ_FIRST(&s->jobs))) {
 		session_job_drop(s, job, false);
 	}
+	ending_session_gone(s);
 	if (s->sched_task != SCHED_TASK_NONE) {
 		engine_remove_task(s->server->engine, s->sched_task);
 		s->sched_task = SCHED_TASK_NONE;
@@ -246,6 +247,7 @@ static int make(struct session **ret, struct server *server, uint64_t id, const 
 	TAILQ_INIT(&s->jobs);
 	event_assign(&s->drained, server->base, -1, EV_TIMEOUT, on_drained, s);
 	event_assign(&s->resumed, server->base, -1, EV_TIMEOUT, on_resumed, s);
+	ending_init(s);
 	s->pidfd = peer_open_process(fd, peer->cred.pid);
 	if (s->pidfd < -1) {
 		r = s->pidfd;

@@ -23,6 +23,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "daemon/ending.h"
 #include "daemon/job.h"
 #include "daemon/pace.h"
 #include "daemon/task.h"
@@ -65,6 +66,7 @@ struct session {
 	struct event resumed; /* pending: its user sends too much, nothing is read until then */
 	bool replayed;	      /* what it says now was said to the daemon before this one */
 	bool answered;	      /* something was sent since the last packet was read */
+	struct ending ending; /* somebody is about to end it */
 
 	/* from Hello */
 	char program[PROTO_NAME_MAX + 1];

@@ -389,7 +389,8 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 	case SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE:
 		return check_task_change(why, m->task_change);
 	case SBEET__CONTROL__REQUEST__BODY_SESSION_KILL:
-		return check_some(why, "session", m->session_kill->session);
+		TRY(check_some(why, "session", m->session_kill->session));
+		return check_most(why, "drain_ns", m->session_kill->drain_ns, PROTO_PERIOD_MAX_NS);
 	case SBEET__CONTROL__REQUEST__BODY_EVENTS:
 		return 0;
 	case SBEET__CONTROL__REQUEST__BODY_POLICY:

@@ -1,0 +1,294 @@
+/*
+ * ending.c: see ending.h.
+ */
+#include "daemon/ending.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/admin.h"
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/log.h"
+#include "daemon/mps.h"
+#include "daemon/report.h"
+#include "daemon/server.h"
+#include "daemon/session-say.h"
+#include "daemon/util.h"
+
+/* The answer to a question that prepared the end of a program. */
+static void answer(struct control_client *client, uint32_t id, uint32_t pid, bool terminated,
+		   bool running, const char *note) {
+	Sbeet__Control__Done body = SBEET__CONTROL__DONE__INIT;
+
+	body.changed = terminated;
+	body.pid = pid;
+	body.running = running;
+	body.note = (char *)note;
+	admin_reply(client, id, &body);
+}
+
+/* --- as a client of MPS -------------------------------------------------------------------- */
+
+/* What MPS was asked for a peer. */
+struct ending_question {
+	LIST_ENTRY(ending_question) link;
+	struct control_client *client; /* borrowed, whose list it is in */
+	uint32_t request, pid;
+	bool running;
+};
+
+static void on_terminated(void *userdata, bool terminated, const char *why) {
+	struct ending_question *q = userdata;
+	char note[PROTO_TEXT_MAX] = "";
+
+	if (terminated) {
+		log_info("MPS has ended its client %u", q->pid);
+	} else if (!strstr(why, "is no client")) {
+		snprintf(
+			note, sizeof(note),
+			"MPS did not end process %u as its client (%s): others on its GPU may fail "
+			"with it",
+			q->pid, why);
+		log_warning("%s", note);
+	}
+	LIST_REMOVE(q, link);
+	answer(q->client, q->request, q->pid, terminated, q->running, note);
+	free(q);
+}
+
+/* Return: 0 and it is under way, or negative errno. */
+static int ask_mps(struct control_client *client, uint32_t request, const struct session *s,
+		   bool running) {
+	struct ending_question *q = malloc(sizeof(*q));
+	int r;
+
+	if (!q) {
+		return -ENOMEM;
+	}
+	*q = (struct ending_question){.client = client,
+				      .request = request,
+				      .pid = (uint32_t)s->cred.pid,
+				      .running = running};
+	LIST_INSERT_HEAD(&client->endings, q, link);
+	r = mps_terminate(client->server->mps, s->cred.pid, on_terminated, q);
+	if (r < 0) {
+		LIST_REMOVE(q, link);
+		free(q);
+	}
+	return r;
+}
+
+/* Whether a GPU that it may have contexts on is shared by MPS. */
+static bool is_shared(const struct session *s) {
+	const struct inventory *inventory = s->server->inventory;
+
+	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
+		if (inventory_gpu(inventory, i)->sharing == SCHED_SHARING_MPS &&
+		    (s->gpus == 0 || s->gpus & BIT(i))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void terminate(struct control_client *client, uint32_t request, const struct session *s,
+		      bool running) {
+	uint32_t pid = (uint32_t)s->cred.pid;
+	char note[PROTO_TEXT_MAX] = "";
+	int r = is_shared(s) ? ask_mps(client, request, s, running) : -ENOENT;
+
+	if (r == 0) {
+		return;
+	}
+	if (r != -ENOENT) {
+		snprintf(note, sizeof(note),
+			 "MPS can't be asked to end process %u as its client (%s): others on its "
+			 "GPU may fail with it",
+			 pid,
+			 r == -EAGAIN	? "too many are ending"
+			 : r == -ENOMEM ? "no memory"
+					: "no control daemon answers");
+	}
+	answer(client, request, pid, false, running, note);
+}
+
+/* --- quiet before -------------------------------------------------------------------------- */
+
+static bool runs(const struct session *s) {
+	const struct job *job;
+
+	TAILQ_FOREACH(job, &s->jobs, link) {
+		if (job->state != JOB_WAITING) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What was withheld goes to the engine. */
+static void go_on(struct session *s) {
+	struct job *job;
+
+	TAILQ_FOREACH(job, &s->jobs, link) {
+		if (job->state == JOB_WAITING && job->sched_id == SCHED_JOB_NONE &&
+		    engine_arrive(s->server->engine, job)) {
+			session_goodbye(s, "sbeetd has no room for its jobs");
+			return;
+		}
+	}
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *userdata) {
+	struct session *s = userdata;
+	struct server *server = s->server;
+
+	(void)fd;
+	(void)what;
+	if (!s->ending.client) {
+		go_on(s);
+		server_decide(server);
+	} else if (!s->ending.answered) {
+		s->ending.answered = true;
+		terminate(s->ending.client, s->ending.request, s, true);
+	}
+}
+
+static void look(struct session *s) {
+	struct ending *e = &s->ending;
+
+	if (e->client && !e->answered && !runs(s)) {
+		e->answered = true;
+		event_del(&e->timer);
+		answer(e->client, e->request, (uint32_t)s->cred.pid, false, false, "");
+	}
+}
+
+/* What it runs may end and waits for nothing; what it waits for is out of the engine. */
+static void make_quiet(struct session *s) {
+	struct job *job;
+
+	TAILQ_FOREACH(job, &s->jobs, link) {
+		if (job->state == JOB_WAITING && job->sched_id != SCHED_JOB_NONE) {
+			engine_withdraw(s->server->engine, job);
+		} else if (job->state == JOB_RUNNING) {
+			job_set_state(job, JOB_PREEMPTED);
+			report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_REVOKE);
+			session_say_revoke(s, job->number, "its program is to be ended");
+			if (s->fd < 0) {
+				return; /* it did not take the message: its end is under way */
+			}
+		}
+	}
+}
+
+static void begin(struct control_client *client, uint32_t request, struct session *s,
+		  nsec_t limit) {
+	struct timeval t = util_timeval(limit);
+
+	if (s->ending.client) {
+		admin_refuse(client, request, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+			     "session %llu is being ended by somebody else",
+			     (unsigned long long)s->id);
+		return;
+	}
+	if (event_add(&s->ending.timer, &t) < 0) {
+		terminate(client, request, s, runs(s));
+		return;
+	}
+	s->ending.client = client;
+	s->ending.request = request;
+	s->ending.answered = false;
+	make_quiet(s);
+	look(s);
+}
+
+void ending_init(struct session *s) {
+	event_assign(&s->ending.timer, s->server->base, -1, EV_TIMEOUT, on_timer, s);
+}
+
+bool ending_withholds(const struct session *s) {
+	return s->ending.client != NULL;
+}
+
+void ending_job_gone(struct session *s) {
+	look(s);
+}
+
+void ending_session_gone(struct session *s) {
+	look(s);
+	event_del(&s->ending.timer);
+	s->ending.client = NULL;
+}
+
+void ending_client_gone(struct control_client *client) {
+	struct ending_question *q;
+	struct session *s;
+
+	while ((q = LIST_FIRST(&client->endings))) {
+		mps_forget(client->server->mps, q);
+		LIST_REMOVE(q, link);
+		free(q);
+	}
+	TAILQ_FOREACH(s, &client->server->sessions, link) {
+		if (s->ending.client == client) {
+			/* Not from here: the engine may be at work. */
+			s->ending.client = NULL;
+			event_active(&s->ending.timer, EV_TIMEOUT, 0);
+		}
+	}
+}
+
+/* --- the request --------------------------------------------------------------------------- */
+
+static struct session *find(const struct server *server, uint64_t id) {
+	struct session *s;
+
+	TAILQ_FOREACH(s, &server->sessions, link) {
+		if (s->id == id) {
+			break;
+		}
+	}
+	return s;
+}
+
+void ending_kill_session(struct control_client *client, const Sbeet__Control__Request *request) {
+	const Sbeet__Control__SessionKill *wanted = request->session_kill;
+	uint64_t id = wanted->session;
+	struct session *s = find(client->server, id);
+
+	if (!s) {
+		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
+			     "there is no session %llu", (unsigned long long)id);
+		return;
+	}
+	if (!admin_may_change(client, s)) {
+		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+			     "session %llu is another user's: only admins may end it",
+			     (unsigned long long)id);
+		return;
+	}
+	log_event(LOG_LEVEL_INFO,
+		  &(struct log_about){
+			  .id = LOG_ID_CHANGE, .task = s->task.name, .gpu = -1, .uid = client->uid},
+		  "Session %llu (pid %d, '%s') is ended by user %u%s", (unsigned long long)id,
+		  s->cred.pid, s->task.name, client->uid,
+		  wanted->terminate ? ", and its program" : "");
+	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_KILL);
+	if (wanted->terminate && wanted->drain_ns > 0) {
+		begin(client, request->id, s, wanted->drain_ns);
+	} else if (wanted->terminate) {
+		terminate(client, request->id, s, runs(s));
+	} else {
+		session_dismiss(s, "an administrator or its user ended the session");
+	}
+	server_decide(client->server);
+	if (!wanted->terminate) {
+		Sbeet__Control__Done done = SBEET__CONTROL__DONE__INIT;
+
+		done.changed = 1;
+		admin_reply(client, request->id, &done);
+	}
+}

@@ -2,8 +2,6 @@
 #include "client/measure.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +12,12 @@
 #include "client/snapshot.h"
 #include "client/stop.h"
 #include "client/stream.h"
+#include "client/subject.h"
 
 /* How often the program is looked after. */
 #define LOOK_NS (20 * NSEC_PER_MSEC)
 
-/* What sbeetd may need to notice the end of a program, and a program to end when it is told. */
+/* What sbeetd may need to notice the end of a program. */
 #define END_MAX_NS (5 * NSEC_PER_SEC)
 
 /* A reading of the counters is asked for once a second at most. */
@@ -33,6 +32,7 @@ struct measure {
 	struct measure_plan plan;
 	struct stream stream;	 /* owned */
 	struct control *control; /* owned: for the counters */
+	struct subject subject;	 /* owned */
 	struct reading last;
 	bool blind; /* no GPU has counters */
 
@@ -42,8 +42,7 @@ struct measure {
 	bool after_first; /* of this run one job was seen, which is left out if there is another */
 	size_t first;	  /* where it stands */
 	bool first_left_out;
-	unsigned n_sessions; /* of the task, open */
-	size_t n_empty;	     /* jobs without a kernel */
+	size_t n_empty; /* jobs without a kernel */
 };
 
 static int fail(char *error, size_t size, int code, const char *text) {
@@ -76,6 +75,7 @@ int measure_new(struct measure **ret, const struct measure_plan *plan, char *err
 
 struct measure *measure_free(struct measure *m) {
 	if (m) {
+		subject_deinit(&m->subject);
 		stream_deinit(&m->stream);
 		control_close(m->control);
 		free(m);
@@ -124,6 +124,9 @@ static void count_busy(struct measure *m, nsec_t from, nsec_t to) {
 
 static int on_done(struct measure *m, const struct event *e) {
 	count_busy(m, e->granted, e->finished);
+	if (m->subject.state > SUBJECT_RUNS) {
+		return 0; /* cut short, perhaps */
+	}
 	if (e->launches == 0) {
 		m->n_empty++;
 		return 0;
@@ -136,10 +139,9 @@ static int on_event(struct measure *m, const struct event *e) {
 
 	switch (e->kind) {
 	case EVENT_SESSION_START:
-		m->n_sessions += ours;
-		return 0;
+		return ours ? subject_session_starts(&m->subject, e->session) : 0;
 	case EVENT_SESSION_END:
-		m->n_sessions -= ours && m->n_sessions > 0;
+		subject_session_ends(&m->subject, e->session);
 		return 0;
 	case EVENT_JOB_GRANT:
 		m->series.alone &= ours;
@@ -243,23 +245,6 @@ int measure_idle(struct measure *m, nsec_t time, struct measure_series *ret, cha
 	return r;
 }
 
-/* In the child. What can't be done is told by the exit code, as shells do. */
-static void become_program(const struct measure_plan *plan, unsigned n_sms) {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", n_sms);
-	if (setenv("LD_PRELOAD", plan->preload, 1) == 0 &&
-	    setenv("SBEET_TASK", plan->task, 1) == 0 && setenv("SBEET_MAX_SMS", text, 1) == 0 &&
-	    setenv("SBEET_REQUIRE", "1", 1) == 0 && null >= 0 && dup2(null, STDOUT_FILENO) >= 0) {
-		signal(SIGINT, SIG_DFL);
-		signal(SIGTERM, SIG_DFL);
-		signal(SIGHUP, SIG_DFL);
-		execvp(plan->argv[0], plan->argv);
-	}
-	_exit(errno == ENOENT ? CTL_EXIT_NOT_FOUND : CTL_EXIT_NOT_EXECUTABLE);
-}
-
 static bool is_enough(const struct measure *m, nsec_t began) {
 	return m->series.n_jobs >= m->plan.n_jobs && nsec_now() - began >= m->plan.least;
 }
@@ -272,39 +257,43 @@ static void tell_progress(const struct measure *m, nsec_t began) {
 	m->plan.progress(m->plan.userdata, least < 1 ? least : 1);
 }
 
-/* Waits for the program's end. @ret_status: of waitpid(); @ret_stopped: we ended it. Nothing of it
- * is left when this returns, whatever it returns. */
-static int watch(struct measure *m, pid_t pid, nsec_t began, int *ret_status, bool *ret_stopped,
-		 char *error, size_t size) {
-	nsec_t until = nsec_now() + m->plan.limit, kill_at = 0;
+static int fail_limit(const struct measure *m, char *error, size_t size) {
+	snprintf(error, size,
+		 "'%s' has not ended within its time limit (--time-limit), with %zu of %zu jobs "
+		 "measured",
+		 m->plan.argv[0], m->series.n_jobs, m->plan.n_jobs);
+	return CTL_EXIT_TIMEOUT;
+}
+
+/* Waits for the program's end, by itself or by us: @ret_stopped. @ret_status: of waitpid(). Nothing
+ * of it is left when this returns, whatever it returns. */
+static int watch(struct measure *m, nsec_t began, int *ret_status, bool *ret_stopped, char *error,
+		 size_t size) {
+	nsec_t until = nsec_now() + m->plan.limit;
 	int r = 0;
 
 	*ret_stopped = false;
-	while (waitpid(pid, ret_status, WNOHANG) == 0) {
-		int code = r == 0 ? look(m, LOOK_NS, error, size) : 0;
-
-		if (r != 0) {
+	while (!subject_is_gone(&m->subject, ret_status)) {
+		if (r == 0) {
+			r = look(m, LOOK_NS, error, size);
+		} else {
 			usleep(LOOK_NS / NSEC_PER_USEC);
 		}
-		r = r != 0 ? r : code;
 		if (r == 0 && nsec_now() > until && !*ret_stopped) {
-			snprintf(
-				error, size,
-				"'%s' has not ended within its time limit (--time-limit), with %zu "
-				"of %zu jobs measured",
-				m->plan.argv[0], m->series.n_jobs, m->plan.n_jobs);
-			r = CTL_EXIT_TIMEOUT;
+			r = fail_limit(m, error, size);
 		}
-		if (!*ret_stopped && (r != 0 || is_enough(m, began))) {
+		if (r != 0 || is_enough(m, began)) {
 			*ret_stopped = true;
-			kill_at = nsec_now() + END_MAX_NS;
-			kill(pid, SIGTERM);
-		} else if (*ret_stopped && nsec_now() > kill_at) {
-			kill(pid, SIGKILL);
+			subject_end(&m->subject);
 		}
 		if (r == 0) {
 			tell_progress(m, began);
 		}
+	}
+	if (m->subject.running) {
+		m->plan.warn(m->plan.userdata,
+			     "the program was ended while it ran on the GPU: programs that start "
+			     "there within the next seconds may fail");
 	}
 	return r;
 }
@@ -316,7 +305,14 @@ static int settle(struct measure *m, char *error, size_t size) {
 
 	do {
 		r = look(m, LOOK_NS, error, size);
-	} while (r == 0 && m->n_sessions > 0 && nsec_now() < until);
+	} while (r == 0 && m->subject.n_sessions > 0 && nsec_now() < until);
+	if (r == 0 && m->subject.n_sessions > 0) {
+		snprintf(error, size,
+			 "'%s' has ended, and %zu of its processes go on: measure a program that "
+			 "waits for its children",
+			 m->plan.argv[0], m->subject.n_sessions);
+		r = CTL_EXIT_FAILED;
+	}
 	return r;
 }
 
@@ -343,22 +339,22 @@ static int check_end(const struct measure *m, int status, char *error, size_t si
 
 /* One run of the program. */
 static int run_once(struct measure *m, unsigned n_sms, nsec_t began, char *error, size_t size) {
+	const struct subject_plan plan = {.task = m->plan.task,
+					  .argv = m->plan.argv,
+					  .preload = m->plan.preload,
+					  .drain = m->plan.drain,
+					  .n_sms = n_sms};
 	size_t before = m->series.n_jobs;
 	bool stopped;
 	int status, r;
-	pid_t pid;
 
 	m->after_first = m->first_left_out = false;
-	fflush(NULL);
-	pid = fork();
-	if (pid < 0) {
-		snprintf(error, size, "cannot start a process: %s", strerror(errno));
+	r = subject_start(&m->subject, &plan);
+	if (r < 0) {
+		snprintf(error, size, "cannot start a process: %s", strerror(-r));
 		return CTL_EXIT_FAILED;
 	}
-	if (pid == 0) {
-		become_program(&m->plan, n_sms);
-	}
-	r = watch(m, pid, began, &status, &stopped, error, size);
+	r = watch(m, began, &status, &stopped, error, size);
 	if (r == 0 && !stopped) {
 		r = check_end(m, status, error, size);
 	}

@@ -22,7 +22,10 @@ struct measure_plan {
 	size_t n_jobs;	     /* so many are wanted of each series, at least */
 	nsec_t least;	     /* a series that is metered takes so long, at least */
 	nsec_t limit;	     /* for one run of the program */
+	nsec_t drain;	     /* for what it runs to end, when it is to end */
 
+	/* Called with what the user should know although nothing failed. */
+	void (*warn)(void *userdata, const char *text);
 	/* Called now and then with how much of the series is done, from 0 to 1. */
 	void (*progress)(void *userdata, double done);
 	void *userdata;
@@ -56,7 +59,7 @@ struct measure *measure_free(struct measure *m); /* takes NULL */
  * Runs the program again and again, with SBEET_MAX_SMS=@n_sms. Its standard output is dropped. What
  * fails: a program that can't be run, fails, is not over within the plan's limit without having
  * shown enough jobs, or has no job with a kernel; CTL_EXIT_TIMEOUT for the limit. When there are
- * enough jobs it is told to end (SIGTERM).
+ * enough jobs it starts nothing more, and is told to end (subject.h).
  */
 int measure_run(struct measure *m, unsigned n_sms, struct measure_series *ret, char *error,
 		size_t size);

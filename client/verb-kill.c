@@ -19,6 +19,7 @@
 
 #include "client/control.h"
 #include "client/ctl.h"
+#include "client/ending.h"
 #include "client/options.h"
 #include "client/snapshot.h"
 #include "client/verb.h"
@@ -29,7 +30,7 @@
 
 struct kill_options {
 	bool detach;
-	nsec_t grace;
+	nsec_t grace, drain;
 };
 
 static const struct option kill_options[] = {
@@ -37,35 +38,21 @@ static const struct option kill_options[] = {
 	 option_flag, offsetof(struct kill_options, detach), NULL},
 	{"grace", 0, OPTION_REQUIRED, "TIME", "between SIGTERM and SIGKILL (default: 5s)",
 	 option_duration, offsetof(struct kill_options, grace), "a time with a unit, such as 5s"},
+	{"drain", 0, OPTION_REQUIRED, "TIME",
+	 "before all that, let what it runs end, for so long at most", option_duration,
+	 offsetof(struct kill_options, drain), "a time with a unit, such as 5s"},
 	{0},
 };
 
-/* Asks sbeetd. Return: 0, or an exit code after an error on stderr. */
-static int ask(struct control *control, uint64_t session, bool terminate, uint32_t *ret_pid) {
+/* The session alone ends. */
+static int detach(uint64_t session) {
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 	Sbeet__Control__SessionKill kill = SBEET__CONTROL__SESSION_KILL__INIT;
-	struct control_answer answer;
-	char error[2048];
-	int r;
 
 	kill.session = session;
-	kill.terminate = terminate;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_SESSION_KILL;
 	request.session_kill = &kill;
-	r = control_call(control, &request, &answer, error, sizeof(error));
-	if (r != 0) {
-		ctl_error("%s", error);
-		return r;
-	}
-	if (answer.n_replies == 1 &&
-	    answer.replies[0]->body_case == SBEET__CONTROL__REPLY__BODY_DONE) {
-		*ret_pid = answer.replies[0]->done->pid;
-		if (*answer.replies[0]->done->note) {
-			ctl_error("%s", answer.replies[0]->done->note);
-		}
-	}
-	control_answer_deinit(&answer);
-	return 0;
+	return control_change(&request);
 }
 
 /* Return: 0 and what stands for the session's process; *ret_pidfd -1: it is gone already. */
@@ -139,23 +126,39 @@ static int end_process(uint32_t pid, int pidfd, nsec_t grace) {
 	return CTL_EXIT_TIMEOUT;
 }
 
-static int kill_program(struct control *control, uint64_t session, nsec_t grace) {
-	uint32_t pid, confirmed = 0;
+/* Return: 0: the signals may come; or an exit code after an error on stderr. */
+static int prepare(struct control *control, uint64_t session, uint32_t pid, nsec_t drain) {
+	struct ending ending;
+	char error[2048];
+	int r = ending_prepare(control, session, drain, &ending, error, sizeof(error));
+
+	if (r != 0) {
+		ctl_error("%s", error);
+		return r;
+	}
+	if (ending.pid != pid) {
+		ctl_error(
+			"session %llu is another process's now, or sbeetd is too old to end "
+			"programs; nothing was killed",
+			(unsigned long long)session);
+		return CTL_EXIT_FAILED;
+	}
+	if (*ending.note) {
+		ctl_error("%s", ending.note);
+	}
+	return 0;
+}
+
+static int kill_program(struct control *control, uint64_t session, const struct kill_options *o) {
+	uint32_t pid;
 	int pidfd, r = open_process(control, session, &pid, &pidfd);
 
 	if (r != 0 || pidfd < 0) {
 		return r;
 	}
-	r = ask(control, session, true, &confirmed);
-	if (r == 0 && confirmed != pid) {
-		ctl_error(
-			"session %llu is another process's now, or sbeetd is too old to end "
-			"programs; nothing was killed",
-			(unsigned long long)session);
-		r = CTL_EXIT_FAILED;
-	}
+	r = prepare(control, session, pid, o->drain);
 	if (r == 0) {
-		r = end_process(pid, pidfd, grace);
+		r = end_process(pid, pidfd, o->grace ? o->grace : 5 * NSEC_PER_SEC);
 	}
 	close(pidfd);
 	return r;
@@ -165,7 +168,6 @@ static int session_kill(const struct ctl *ctl) {
 	const struct kill_options *o = ctl->options;
 	struct control *control;
 	char error[2048];
-	uint32_t pid;
 	int64_t id;
 	int r;
 
@@ -174,13 +176,15 @@ static int session_kill(const struct ctl *ctl) {
 			  ctl->args[0]);
 		return CTL_EXIT_USAGE;
 	}
+	if (o->detach) {
+		return detach((uint64_t)id);
+	}
 	r = control_open(&control, error, sizeof(error));
 	if (r != 0) {
 		ctl_error("%s", error);
 		return r;
 	}
-	r = o->detach ? ask(control, (uint64_t)id, false, &pid)
-		      : kill_program(control, (uint64_t)id, o->grace ? o->grace : 5 * NSEC_PER_SEC);
+	r = kill_program(control, (uint64_t)id, o);
 	control_close(control);
 	return r;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sbeetctl profile run and gpu calibrate on a simulated GPU, whose times and power are known.
 #
-# usage: measure.sh calibrate|profile|resume|failures
+# usage: measure.sh calibrate|profile|resume|failures|ends|blind
 #
 # The GPU's clock is so slow that kernels take tenths of a second: times are the model's, whatever this
 # machine does meanwhile. matmul --size 96 has 36 blocks that are all alike, so 2, 3 and 6 SMs are busy
@@ -104,6 +104,15 @@ failures)
 	fails_with "ended by signal 9" 1 --sms 3 -- sh -c 'kill -9 $$'
 	fails_with "cannot find the program" 127 --sms 3 -- "$scratch/nothing"
 	fails_with "has no GPU job" 1 --sms 3 -- true
+	fails_with "launches no kernel" 1 --sms 3 -- "$apps/copies" --frames 2
+	# It leaves a process that its end does not reach.
+	cat >"$scratch/leaves.sh" <<-END
+		setsid sh -c 'echo \$\$ >$scratch/left; exec "\$0" --frames 1000000' "$apps/vecadd" &
+		until [ "\$("$ask" "$ctl" sessions t)" = 1 ]; do sleep 0.05; done
+	END
+	fails_with "of its processes go on" 1 --sms 3 -- sh "$scratch/leaves.sh"
+	kill -9 "$(cat "$scratch/left")"
+	until_true "no session is left" status_is sessions "" -eq 0
 	fails_with "time limit" 6 --sms 3 --time-limit 500ms -- sleep 1000
 	fails_with "cannot be confined" 1 --sms 3 --runs 1 -- "$apps/stubborn" --frames 2
 	fails_with "has 6 SMs" 2 --sms 7 -- true
@@ -113,6 +122,48 @@ failures)
 	"$ctl" policy even || fail "the policy can't be set"
 	fails_with "3 SMs where 6 were asked for, under policy 'even'" 1 --sms 6 --runs 1 -- \
 		"$apps/vecadd" --size 4096 --frames 2
+	;;
+ends)
+	# Enough is seen long before it would end by itself: no job of it runs when it is told to.
+	start_daemon --policy fcfs
+	# shellcheck disable=SC2086 # words
+	"$ctl" profile run --task mm --sms 2,3,6 --runs 2 --power-time 100ms -o "$scratch/mm.json" -- \
+		$load --frames 1000 >"$scratch/mm.out" 2>"$scratch/mm.err" || fail "not measured"
+	grep -q "ended while it ran" "$scratch/mm.err" && fail "it was ended while it ran"
+	status_is abandoned "" -eq 0 || fail "a program was ended in the middle of a job"
+	status_is done "" -ge 6 || fail "hardly a job was done"
+	# Several processes, one of which was not there at first.
+	"$ctl" profile run --task pool --sms 6 --runs 2 --power-time 100ms -- \
+		sh -c "$load --frames 1000 & sleep 0.3; $load --frames 1000 & wait" \
+		>"$scratch/pool.out" 2>"$scratch/pool.err" || fail "a pool is not measured"
+	status_is abandoned "" -eq 0 || fail "a process of a pool was ended in the middle of a job"
+	until_true "the pool is gone" status_is sessions "" -eq 0
+	# A kernel that takes longer than anybody waits.
+	fails_with "time limit" 6 --sms 3 --time-limit 500ms --drain 200ms -- \
+		"$apps/lanes" --lanes 1 --rounds 100000000 --frames 1
+	grep -q "ended while it ran" "$scratch/run.err" || fail "it is not said what its end may do"
+	status_is abandoned "" -ge 1 || fail "there was no job that ran"
+	# One that deadly signals end on the second number of SMs: the first is kept.
+	# shellcheck disable=SC2016 # for the other shell
+	fails_with "ended by signal 11" 1 --sms 3,6 --runs 1 -o "$scratch/crash.json" -- \
+		sh -c '[ "$SBEET_MAX_SMS" = 3 ] || kill -SEGV $$; exec '"$load --frames 2"
+	grep -q "call again to go on" "$scratch/run.err" || fail "nobody says how to go on"
+	[ -s "$scratch/crash.json.part" ] && [ ! -e "$scratch/crash.json" ] || fail "the first point is lost"
+	;;
+blind)
+	# NVML without power and energy: times are measured all the same.
+	printf no-power >"$SIMGPU_DIR/nvml-fault"
+	start_daemon --policy fcfs
+	# shellcheck disable=SC2086 # words
+	"$ctl" profile run --task mm --sms 3,6 --runs 2 --power-time 100ms -o "$scratch/mm.json" -- \
+		$load --frames 3 >"$scratch/mm.out" 2>"$scratch/mm.err" || fail "not measured"
+	grep -q "the GPU tells no energy" "$scratch/mm.err" || fail "it is not said that power is missing"
+	[ -n "$(best_on "$scratch/mm.json" 6)" ] || fail "there is no time on 6 SMs"
+	grep -q "m_opt" "$scratch/mm.out" && fail "an optimum without power"
+	# shellcheck disable=SC2086 # words
+	"$ctl" gpu calibrate --sms 3,6 --runs 1 --power-time 100ms -- $load --frames 2 \
+		>"$scratch/gpu.out" 2>"$scratch/gpu.err" && fail "calibrated without power"
+	grep -q "nothing can be fitted" "$scratch/gpu.err" || fail "it is not said why"
 	;;
 *)
 	fail "no such case: $1"

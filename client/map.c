@@ -3,34 +3,31 @@
  */
 #include "client/map.h"
 
-char map_letter(size_t n, const Sbeet__Control__Job *job) {
-	if (n >= 26) {
-		return '+';
+#include "client/letters.h"
+
+char map_letter(const struct snapshot *s, size_t i) {
+	char letter = s->letters[i];
+
+	if (letter < 'A' || letter > 'Z') {
+		return LETTER_NONE;
 	}
-	return (char)((job_is_exact(job) ? 'A' : 'a') + n);
+	return (char)(job_is_exact(s->jobs[i]) ? letter : letter - 'A' + 'a');
 }
 
-const Sbeet__Control__Job *map_holder(const struct snapshot *s, unsigned gpu, unsigned first,
-				      unsigned n, size_t *ret_running) {
+ssize_t map_holder(const struct snapshot *s, unsigned gpu, unsigned first, unsigned n) {
 	struct smset part = smset_range(first, n);
-	const Sbeet__Control__Job *holder = NULL;
+	ssize_t holder = -1;
 	unsigned most = 0;
-	size_t running = 0;
 
 	for (size_t i = 0; i < s->n_jobs; i++) {
 		const Sbeet__Control__Job *job = s->jobs[i];
 		struct smset sms = job_sms(job);
 		struct smset here = smset_and(&sms, &part);
 
-		if (!job_is_running(job)) {
-			continue;
-		}
-		if (job->gpu == gpu && smset_count(&here) > most) {
+		if (job_is_running(job) && job->gpu == gpu && smset_count(&here) > most) {
 			most = smset_count(&here);
-			holder = job;
-			*ret_running = running;
+			holder = (ssize_t)i;
 		}
-		running++;
 	}
 	return holder;
 }
@@ -52,14 +49,13 @@ struct map map_plan(unsigned n_sms, unsigned room) {
 
 void map_print(const struct snapshot *s, const Sbeet__Control__Gpu *gpu, struct map map,
 	       char text[MAP_TEXT]) {
-	size_t n = 0, running;
+	size_t n = 0;
 
 	text[n++] = '[';
 	for (unsigned i = 0; i < map.n_letters; i++) {
-		const Sbeet__Control__Job *holder =
-			map_holder(s, gpu->index, i * map.per_letter, map.per_letter, &running);
+		ssize_t holder = map_holder(s, gpu->index, i * map.per_letter, map.per_letter);
 
-		text[n++] = holder ? map_letter(running, holder) : map_free(gpu);
+		text[n++] = holder >= 0 ? map_letter(s, (size_t)holder) : map_free(gpu);
 	}
 	text[n++] = ']';
 	text[n] = '\0';

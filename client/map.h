@@ -1,9 +1,11 @@
 /*
- * map.h: the picture of a GPU's SMs: a letter for each, of the job that holds it.
+ * map.h: the picture of a GPU's SMs: a letter for each, of the task whose job holds it.
  *
  * One line: a letter an SM where there is room, else a letter for so many SMs each.
  */
 #pragma once
+
+#include <sys/types.h>
 
 #include "client/snapshot.h"
 
@@ -25,10 +27,9 @@ void map_print(const struct snapshot *s, const Sbeet__Control__Gpu *gpu, struct 
 /* How SMs that nobody holds are shown: '.', or '-' where the GPU is drained. */
 char map_free(const Sbeet__Control__Gpu *gpu);
 
-/* The letter that stands for the @n-th running job: a capital if its SMs are the very ones. */
-char map_letter(size_t n, const Sbeet__Control__Job *job);
+/* The letter that stands for the @i-th job, which runs: its task's, a capital if its SMs are the
+ * very ones. */
+char map_letter(const struct snapshot *s, size_t i);
 
-/* The job that holds most of the SMs [@first, @first + @n) of GPU @gpu, NULL if none does.
- * @ret_running: which of the running jobs it is. */
-const Sbeet__Control__Job *map_holder(const struct snapshot *s, unsigned gpu, unsigned first,
-				      unsigned n, size_t *ret_running);
+/* The index of the job that holds most of the SMs [@first, @first + @n) of GPU @gpu; -1: none. */
+ssize_t map_holder(const struct snapshot *s, unsigned gpu, unsigned first, unsigned n);

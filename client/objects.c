@@ -256,6 +256,7 @@ const struct object object_session = {"session",  session_columns,	N_OF(session_
 
 static const struct table_column task_columns[] = {
 	{"task", "TASK", .elastic = true},
+	{"map", "MAP", .drop = 10},
 	{"class", "CLASS", .drop = 6},
 	{"sessions", "SESSIONS", .right = true, .drop = 5},
 	{"running", "RUNNING", .right = true, .drop = 7},
@@ -277,9 +278,11 @@ static size_t task_count(const struct snapshot *s) {
 
 static void task_add(struct table *t, const struct snapshot *s, size_t i, unsigned width) {
 	const struct snapshot_task *e = &s->tasks[i];
+	char letter[2] = {e->letter};
 
 	(void)width;
 	table_text(t, e->name);
+	table_text(t, letter);
 	table_text(t, class_name(e->task_class));
 	table_number(t, (int64_t)e->n_sessions);
 	table_number(t, (int64_t)e->n_running);
@@ -373,7 +376,7 @@ static void job_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX])
 static void job_add(struct table *t, const struct snapshot *s, size_t i, unsigned width) {
 	const Sbeet__Control__Job *j = s->jobs[i];
 	bool running = job_is_running(j);
-	char id[OBJECT_ID_MAX], letter[2] = {running ? map_letter(s->running[i], j) : '\0'};
+	char id[OBJECT_ID_MAX], letter[2] = {running ? map_letter(s, i) : '\0'};
 
 	(void)width;
 	job_id(s, i, id);

@@ -36,9 +36,9 @@ static int allocate(struct snapshot *s) {
 	s->gpus = calloc(s->n_gpus + 1, sizeof(*s->gpus));
 	s->sessions = calloc(s->n_sessions + 1, sizeof(*s->sessions));
 	s->jobs = calloc(s->n_jobs + 1, sizeof(*s->jobs));
-	s->running = calloc(s->n_jobs + 1, sizeof(*s->running));
+	s->letters = calloc(s->n_jobs + 1, sizeof(*s->letters));
 	s->tasks = calloc(s->n_sessions + 1, sizeof(*s->tasks));
-	return s->gpus && s->sessions && s->jobs && s->running && s->tasks ? 0 : -ENOMEM;
+	return s->gpus && s->sessions && s->jobs && s->letters && s->tasks ? 0 : -ENOMEM;
 }
 
 static struct snapshot_task *find_task(struct snapshot *s, const char *name) {
@@ -78,14 +78,10 @@ static void sum_tasks(struct snapshot *s) {
 }
 
 static void count_jobs(struct snapshot *s) {
-	size_t running = 0;
-
 	for (size_t i = 0; i < s->n_jobs; i++) {
 		struct snapshot_task *t = find_task(s, s->jobs[i]->task);
 		bool runs = job_is_running(s->jobs[i]);
 
-		s->running[i] = running;
-		running += runs;
 		if (t) {
 			t->n_running += runs;
 			t->n_waiting += !runs;
@@ -159,7 +155,7 @@ void snapshot_deinit(struct snapshot *s) {
 	free(s->gpus);
 	free(s->sessions);
 	free(s->jobs);
-	free(s->running);
+	free(s->letters);
 	free(s->tasks);
 	control_answer_deinit(&s->answer);
 	*s = (struct snapshot){0};

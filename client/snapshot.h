@@ -21,6 +21,7 @@ struct snapshot_task {
 	uint64_t max_wait, max_response; /* ns */
 	uint64_t energy_mj;		 /* dynamic, by the model; 0: not known */
 	uint64_t last_response;		 /* ns; of several sessions the longest */
+	char letter;			 /* in maps, see letters.h; 0: none was given */
 };
 
 struct snapshot {
@@ -33,7 +34,7 @@ struct snapshot {
 	size_t n_sessions;
 	Sbeet__Control__Job **jobs;
 	size_t n_jobs;
-	size_t *running;	     /* owned: of each running job, how many run before it */
+	char *letters;		     /* owned: of each job, its task's letter */
 	struct snapshot_task *tasks; /* owned */
 	size_t n_tasks;
 };

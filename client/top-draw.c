@@ -148,26 +148,47 @@ static void draw_gpu_line(const struct top *t, size_t i, int y) {
 	put(t, y, x, A_DIM, g->name);
 }
 
-/* A letter for @per_cell SMs each. Return: the line below. */
-static int draw_map(const struct top *t, const Sbeet__Control__Gpu *g, unsigned per_cell, int y) {
-	int per_line = COLS - 4, cell = 0;
+/* Left of a line of the map stands the number of its first SM. */
+#define MAP_LEFT 5
 
-	for (unsigned sm = 0; sm < g->sms; sm += per_cell, cell++) {
-		size_t running = 0;
-		const Sbeet__Control__Job *job =
-			map_holder(&t->s, g->index, sm, per_cell, &running);
-		char text[2] = {job ? map_letter(running, job) : map_free(g), '\0'};
-		attr_t attr = job ? task_attributes(t, job->task) | A_REVERSE : A_DIM;
-
-		put(t, y + cell / per_line, 2 + cell % per_line, attr, text);
-	}
-	return y + (cell + per_line - 1) / per_line;
+/* How many cells a line of the map has room for. */
+static unsigned map_width(void) {
+	return (unsigned)COLS - MAP_LEFT - 1;
 }
 
 static unsigned map_lines(const Sbeet__Control__Gpu *g) {
-	unsigned per_line = (unsigned)COLS - 4;
+	return (g->sms + map_width() - 1) / map_width();
+}
 
-	return (g->sms + per_line - 1) / per_line;
+/* Lines of about equal length, of whole eights where those fit: 132 SMs are 72 and 60. */
+static unsigned map_per_line(unsigned n_cells) {
+	unsigned lines = (n_cells + map_width() - 1) / map_width();
+	unsigned even = lines > 0 ? (n_cells + lines - 1) / lines : 1, eights = (even + 7) / 8 * 8;
+
+	return lines > 1 && eights <= map_width() ? eights : even;
+}
+
+/* A letter for @per_cell SMs each. Return: the line below. */
+static int draw_map(const struct top *t, const Sbeet__Control__Gpu *g, unsigned per_cell, int y) {
+	unsigned per_line = map_per_line((g->sms + per_cell - 1) / per_cell), cell = 0;
+
+	for (unsigned sm = 0; sm < g->sms; sm += per_cell, cell++) {
+		ssize_t i = map_holder(&t->s, g->index, sm, per_cell);
+		char text[2] = {i >= 0 ? map_letter(&t->s, (size_t)i) : map_free(g), '\0'};
+		attr_t attr = i >= 0 ? task_attributes(t, t->s.jobs[i]->task) | A_REVERSE : A_DIM;
+
+		if (cell > 0 && cell % per_line == 0) {
+			y++;
+		}
+		if (cell % per_line == 0) {
+			char first[MAP_LEFT + 8];
+
+			snprintf(first, sizeof(first), "%*u", MAP_LEFT - 1, sm);
+			put(t, y, 0, A_DIM, first);
+		}
+		put(t, y, (int)(MAP_LEFT + cell % per_line), attr, text);
+	}
+	return y + 1;
 }
 
 /* @folded: each map on one line, however many SMs a letter then stands for. */
@@ -186,6 +207,7 @@ static void draw_gpus(const struct top *t, int y, bool folded) {
 
 static const struct table_column task_columns[] = {
 	{"task", "TASK", .elastic = true},
+	{"map", "MAP", .drop = 2},
 	{"sessions", "SESSIONS", .right = true, .drop = 8},
 	{"running", "RUN", .right = true, .drop = 6},
 	{"waiting", "WAIT", .right = true, .drop = 6},
@@ -211,9 +233,10 @@ static void add_msec_known(struct table *table, uint64_t nsec) {
 static void add_task(const struct top *t, struct table *table, const struct snapshot_task *task) {
 	uint64_t deadline = task->deadline ? task->deadline : task->period;
 	uint64_t fresh = history_fresh(history_task(&t->history, task->name));
-	char bar[BLOCKS_TEXT];
+	char bar[BLOCKS_TEXT], letter[2] = {task->letter};
 
 	table_text(table, task->name);
+	table_text(table, letter);
 	table_number(table, (int64_t)task->n_sessions);
 	table_number(table, (int64_t)task->n_running);
 	table_number(table, (int64_t)task->n_waiting);
@@ -399,8 +422,8 @@ static void draw_help(const struct top *t) {
 		"h ?       this help; any key goes back",
 		"",
 		"The map has a letter for each SM, or for several where there is little",
-		"room: that of the job in the table below. A capital: the job runs on",
-		"these very SMs. A small one: only their number holds, the hardware picks",
+		"room: that of the task in the tables below. A capital: the task's job runs",
+		"on these very SMs. A small one: only their number holds, the hardware picks",
 		"which. '.' is free; '-' is free on a GPU that is drained.",
 		"LAST is the last job's time from release to end; the bar compares it",
 		"with the deadline. NEW: deadlines missed in the last five seconds.",

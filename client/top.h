@@ -12,6 +12,7 @@
 
 #include "client/control.h"
 #include "client/history.h"
+#include "client/letters.h"
 #include "client/snapshot.h"
 
 /* What may be longer than the screen, each scrolled by itself. */
@@ -34,6 +35,7 @@ struct top {
 	struct control *control; /* owned; NULL: sbeetd is away */
 	struct snapshot s;	 /* owned; the last one there was */
 	struct history history;	 /* owned */
+	struct letters letters;	 /* owned */
 	char error[512];	 /* why there is no newer one; empty: there is */
 	char filter[PROTO_NAME_MAX + 1];
 	const char *order; /* of the tasks, for the last line */

@@ -276,9 +276,11 @@ const struct verb verb_status = {
 	.flags = VERB_READS,
 	.options = status_options,
 	.options_size = sizeof(struct status_options),
-	.help = "The SM map has a letter for each running job: a capital where its kernels run on "
-		"these\n"
-		"very SMs, a small one where only their number holds; '.' is free, '-' free\n"
+	.help = "The SM map has the letter of the task that holds an SM: a capital where its "
+		"kernels\n"
+		"run on these very SMs, a small one where only their number holds; '.' is free, "
+		"'-' "
+		"free\n"
 		"on a GPU that is drained. On a narrow terminal a letter stands for several SMs "
 		"and\n"
 		"columns are left out; --json has all of them.\n",

@@ -81,7 +81,7 @@ static int look(struct top *t) {
 		t->s = s;
 		t->error[0] = '\0';
 		sort_tasks(t);
-		if (history_add(&t->history, &t->s) < 0) {
+		if (history_add(&t->history, &t->s) < 0 || letters_give(&t->letters, &t->s) < 0) {
 			snprintf(t->error, sizeof(t->error), "out of memory");
 		}
 	}
@@ -244,6 +244,7 @@ static int top(const struct ctl *ctl) {
 	control_close(t.control);
 	snapshot_deinit(&t.s);
 	history_deinit(&t.history);
+	letters_deinit(&t.letters);
 	return r;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "client/control.h"
+#include "client/letters.h"
 #include "proto/units.h"
 
 #define WATCH_DEFAULT_NS (2 * NSEC_PER_SEC)
@@ -111,8 +112,8 @@ static int show(const struct ctl *ctl, const struct snapshot *s, bool watching,
 	return r;
 }
 
-static int show_once(const struct ctl *ctl, struct control *control, bool watching,
-		     const struct watch_view *view) {
+static int show_once(const struct ctl *ctl, struct control *control, struct letters *letters,
+		     bool watching, const struct watch_view *view) {
 	struct snapshot snapshot;
 	char error[512];
 	int r;
@@ -122,7 +123,13 @@ static int show_once(const struct ctl *ctl, struct control *control, bool watchi
 		ctl_error("%s", error);
 		return r;
 	}
-	r = show(ctl, &snapshot, watching, view);
+	r = letters_give(letters, &snapshot);
+	if (r < 0) {
+		ctl_error("cannot show sbeetd's state: out of memory");
+		r = CTL_EXIT_FAILED;
+	} else {
+		r = show(ctl, &snapshot, watching, view);
+	}
 	snapshot_deinit(&snapshot);
 	if (r == CTL_EXIT_OK && fflush(stdout) == EOF) {
 		return CTL_EXIT_FAILED; /* main() says what is wrong with stdout */
@@ -133,6 +140,7 @@ static int show_once(const struct ctl *ctl, struct control *control, bool watchi
 int watch_run(const struct ctl *ctl, nsec_t interval, const struct watch_view *view) {
 	struct timespec pause = {.tv_sec = (time_t)(interval / NSEC_PER_SEC),
 				 .tv_nsec = (long)(interval % NSEC_PER_SEC)};
+	struct letters letters = {0};
 	struct control *control;
 	char error[512];
 	int r;
@@ -146,8 +154,9 @@ int watch_run(const struct ctl *ctl, nsec_t interval, const struct watch_view *v
 		fputs("\033[2J", stdout);
 	}
 	do {
-		r = show_once(ctl, control, interval != 0, view);
+		r = show_once(ctl, control, &letters, interval != 0, view);
 	} while (r == CTL_EXIT_OK && interval && nanosleep(&pause, NULL) == 0);
+	letters_deinit(&letters);
 	control_close(control);
 	return r;
 }

@@ -71,7 +71,7 @@ start_daemon --gpus 46,6
 start_top C.UTF-8 A=b
 sees 'sbeet top  policy even'
 sees 'GPU 0  0 of 46 SMs busy'
-sees '^  \.\{46\}$'
+sees '^   0 \.\{46\}$'
 sees 'GPU 1  0 of 6 SMs busy'
 sees '─ no program is connected ─'
 press h
@@ -94,23 +94,23 @@ press / Escape
 hides 'filter: xy'
 "$sbeetctl" gpu drain 0
 sees 'GPU 0 DRAINED'
-sees '^  -\{46\}$'
+sees '^   0 -\{46\}$'
 "$sbeetctl" gpu resume 0
 hides DRAINED
 resize 40 12
 sees 'sbeet top  policy even'
-sees '^  \.\{36\}$'
-sees '^  \.\{10\}$'
+sees '^   0 \.\{24\}$'
+sees '^  24 \.\{22\}$'
 resize 40 10
 # Not each SM has room for a letter on its own any more.
-sees '^  \.\{23\}$'
+sees '^   0 \.\{23\}$'
 resize 39 12
 sees 'terminal too small'
 sees 'needs 40 x 10, has 39 x 12'
 resize 80 9
 sees 'needs 40 x 10, has 80 x 9'
 resize 80 24
-sees '^  \.\{46\}$'
+sees '^   0 \.\{46\}$'
 kill -9 "$daemon"
 sees 'cannot reach sbeetd'
 sees 'NOT LIVE'
@@ -161,7 +161,11 @@ start_top C.UTF-8 A=b
 sees '^TASK .*LAST ms .*DEADLINE ms .*LAST OF DEADLINE .*MISSES  NEW'
 sees '^calm .* -  -  *0$'
 sees '^hurried .* 0\.0  ████████ .* %  *[1-9][0-9]*  *+[1-9]'
-sees '^ *[1-9][0-9.]*  [A-Za-z]  *[a-z]*  *running  *0 '
+# a letter for each task, the same in the map and in both tables
+sees '^calm  *C '
+sees '^hurried  *H '
+sees '^ *[1-9][0-9.]*  [Cc]  *calm  *running  *0 '
+sees '^   0 [.CcHh]*[Cc][.CcHh]*$'
 sees '[1-9][0-9]* of 46 SMs busy  mps .* W [▁▂▃▄▅▆▇█]'
 press s s
 sees 'order: misses'

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 
 /* Makes the folder (mode 0700) if it is missing. Return: 0; -ENAMETOOLONG; errno of mkdir; -EPERM
- * if it is another user's. */
+ * if it is another user's, and not root's, who may run GPUs for all. */
 int place_dir(char *path, size_t size);
 
 /* "DIR/NAME". Return: 0 or -ENAMETOOLONG, for what does not fit into a sockaddr_un either. */

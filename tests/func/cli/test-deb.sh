@@ -35,7 +35,8 @@ apply -i "$dir/sbeet.deb"
 for file in usr/bin/sbeetd usr/bin/sbeetctl usr/lib/systemd/system/sbeetd.service \
 	usr/lib/systemd/system/sbeetd.socket usr/lib/systemd/system/sbeet-mps.service usr/lib/systemd/user/sbeetd.service \
 	usr/lib/sysusers.d/sbeet.conf usr/share/man/man5/sbeetd.conf.5.gz \
-	usr/share/bash-completion/completions/sbeetctl etc/sbeet/tasks.d; do
+	usr/share/bash-completion/completions/sbeetctl usr/lib/systemd/system-preset/80-sbeet.preset \
+	etc/sbeet/tasks.d etc/sbeet/sbeetd.conf; do
 	[ -e "$root/$file" ] || fail "/$file is missing"
 done
 grep -q '^sbeet:' "$root/etc/passwd" || fail "the account is missing"

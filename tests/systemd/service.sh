@@ -1,0 +1,163 @@
+#!/bin/sh
+# service.sh BUILD_DIR: sbeetd as a service of a real systemd, from `meson install` on; run by machine.sh.
+build=$1
+. "$(dirname "$0")/guest.sh"
+
+property() { # NAME
+	systemctl show -P "$1" sbeetd.service
+}
+
+is() { # PROPERTY OPERATOR NUMBER
+	test "$(property "$1")" "$2" "$3"
+}
+
+# All are connected, and jobs have ended since this sbeetd started.
+everybody_works() {
+	for program in $programs; do
+		status_is sessions "$program" -ge 1 || return 1
+	done
+	status_is done "" -ge 8
+}
+
+# WHAT COMMAND...: does it, and sees that programs are served again and have not suffered.
+disturb() {
+	what=$1
+	shift
+	before=$(property MainPID)
+	"$@" || fail "$what: exit code $?"
+	until_true "$what: there is another process" eval \
+		'pid=$(property MainPID); [ "$pid" -gt 0 ] && [ "$pid" != "$before" ]'
+	until_true "$what: it is up" is ActiveState = active
+	until_true "$what: programs go on" everybody_works
+	no_harm "$what"
+}
+
+in_journal() { # WORDS...: a message of this start of the machine
+	journalctl --no-pager -q -b -u sbeetd -o cat | grep -q -- "$*"
+}
+
+say "== installed as README says"
+install_sbeet
+getent passwd sbeet >/dev/null && getent group sbeet >/dev/null || fail "there is no account"
+[ -d /etc/sbeet/tasks.d ] && [ -s /etc/sbeet/sbeetd.conf ] || fail "there is no configuration"
+for page in sbeetctl.1 sbeetd.8 sbeetd.conf.5 sbeet-protocol.7; do
+	[ -s "/usr/local/share/man/man${page##*.}/$page" ] || fail "no manual page $page"
+done
+[ -s /usr/local/share/bash-completion/completions/sbeetctl ] && [ -s /usr/local/share/zsh/site-functions/_sbeetctl ] ||
+	fail "no completion"
+journalctl --dump-catalog 2>/dev/null | grep -q 'Defined-By: sbeet' || fail "the catalog is not known"
+systemctl preset sbeetd.socket sbeetd-control.socket sbeetd.service sbeet-mps.service 2>/dev/null || fail "preset"
+[ "$(systemctl is-enabled sbeetd.socket sbeetd-control.socket sbeetd.service sbeet-mps.service | paste -sd ' ')" = \
+	"enabled enabled disabled disabled" ] || fail "the preset is another"
+systemctl disable --quiet sbeetd.socket
+
+say "== enabled; nothing runs until somebody asks"
+start_gpus
+useradd --create-home --groups sbeet alice
+useradd --create-home mallory
+mkdir -p /etc/systemd/system/sbeetd.service.d
+cat >/etc/systemd/system/sbeetd.service.d/test.conf <<-END
+	[Service]
+	Environment=SIMGPU=16:mps SIMGPU_DIR=$gpus LD_LIBRARY_PATH=$simulator
+	# Its own would let this test take long.
+	WatchdogSec=2s
+END
+systemctl daemon-reload
+systemctl enable --now --quiet sbeetd.socket || fail "enable --now sbeetd.socket"
+[ "$(stat -c '%U:%G %a' /run/sbeet/shim.sock /run/sbeet/control.sock | uniq)" = "root:sbeet 660" ] ||
+	fail "the sockets are others': $(stat -c '%n %U:%G %a' /run/sbeet/*.sock)"
+is ActiveState = inactive || fail "sbeetd runs already"
+as mallory sbeetctl status 2>"$scratch/denied" && fail "who is not in the group may ask"
+grep -q "are you in group 'sbeet'" "$scratch/denied" || fail "nobody says what to do: $(cat "$scratch/denied")"
+is ActiveState = inactive || fail "it was started by somebody who may not connect"
+as alice sbeetctl run --task first --require -- "$apps/vecadd" --frames 3 --json >"$scratch/first.out" \
+	2>"$scratch/first.err" || fail "a program of the group: exit code $?"
+grep -q '"ok":true' "$scratch/first.out" || fail "its results are not right"
+is ActiveState = active || fail "sbeetd was not started by its socket"
+[ "$(ps -o user= -p "$(property MainPID)")" = sbeet ] || fail "it runs as somebody else"
+until_true "the status line tells" eval 'property StatusText | grep -q "^1 GPUs, policy .even., 0 programs"'
+
+say "== load"
+programs="matmul hotspot histogram lanes"
+for program in $programs; do
+	load alice "$program" &
+done
+until_true "all work" everybody_works
+until_true "the status line counts" eval 'property StatusText | grep -q "4 programs"'
+
+say "== restarted by systemctl; connections are kept in its store of descriptors"
+for n in 1 2 3 4 5 6; do
+	# One that runs all the time keeps the number of its session only if its socket was kept.
+	disturb "restart $n" systemctl restart sbeetd
+done
+kept=$(journalctl --no-pager -q -b -u sbeetd -o cat | sed -n 's/^\([0-9]*\) connections are kept.*/\1/p' |
+	awk '{ n += $1 } END { print n + 0 }')
+[ "$kept" -ge 6 ] || fail "only $kept connections were handed over in six restarts"
+! in_journal "is not used" || fail "the next sbeetd could not use what it was left"
+[ "$(property NFileDescriptorStore)" -eq 0 ] || fail "the store still has $(property NFileDescriptorStore)"
+
+say "== killed, and started again"
+for n in 1 2 3; do
+	disturb "kill $n" systemctl kill --signal KILL sbeetd
+done
+is NRestarts = 3 || fail "restarted $(property NRestarts) times"
+
+say "== stopped in its tracks: the watchdog"
+disturb "watchdog" systemctl kill --signal STOP --kill-whom main sbeetd
+until_true "it was the watchdog" in_journal "Watchdog timeout"
+
+say "== reloaded"
+cat >/etc/sbeet/sbeetd.conf <<-END
+	[sbeetd]
+	linger = 250us
+	no-such-key = 1
+END
+systemctl reload sbeetd || fail "reload: exit code $?"
+sbeetctl config | grep -q "linger *250us */etc/sbeet/sbeetd.conf:2 " || fail "not in force: $(sbeetctl config)"
+until_true "the key is warned of" in_journal "sbeetd.conf:3: unknown key 'no-such-key'"
+echo "linger = soon" >>/etc/sbeet/sbeetd.conf
+systemctl reload sbeetd
+until_true "the reload is refused" in_journal "sbeetd.conf:4: linger 'soon'"
+sbeetctl config | grep -q "linger *250us " || fail "what was in force is lost"
+is ActiveState = active || fail "it ended"
+until_true "programs go on" everybody_works
+
+say "== the journal"
+has_fields() {
+	journalctl --no-pager -q -b -u sbeetd -o json | grep '"SBEET_TASK":"matmul"' | grep '"SBEET_UID":"0"' |
+		grep -q '"MESSAGE_ID":"b27e94c05f1d4a6c8e3072d1fa9b5c46"'
+}
+until_true "matmul is there to be changed" sbeetctl task set matmul --priority 3
+until_true "the journal has fields" has_fields
+journalctl --no-pager -q -b -u sbeetd --catalog | grep -q "sbeetctl changed what runs" || fail "no catalog entry"
+
+: >"$scratch/enough"
+wait
+no_harm "to the end"
+runs=$(cat "$scratch"/*.runs | awk '{ n += $1 } END { print n }')
+until_true "all is free" status_is sessions "" -eq 0
+
+say "== stopped for good: programs go on without"
+as alice sbeetctl run --task last -- "$apps/lanes" --lanes 1 --frames 40 --json >"$scratch/last.out" \
+	2>"$scratch/last.err" &
+last=$!
+until_true "it works" status_is jobs last -ge 1
+systemctl stop sbeetd.socket sbeetd-control.socket sbeetd.service
+wait $last || fail "it ends with $?"
+grep -q '"ok":true' "$scratch/last.out" || fail "its results are not right"
+grep -q unmanaged "$scratch/last.err" || fail "nobody says so"
+systemctl start sbeetd.socket
+
+say "== a mistake in the configuration is no reason to start again and again"
+systemctl restart sbeetd && fail "it started with a configuration that is wrong"
+is ActiveState = failed && is ExecMainStatus = 2 || fail "exit code $(property ExecMainStatus)"
+systemctl reset-failed sbeetd.service
+rm /etc/sbeet/sbeetd.conf
+systemctl start sbeetd.socket
+sbeetctl status >/dev/null || fail "it does not come back when the mistake is gone"
+
+say "== disabled"
+systemctl disable --now --quiet sbeetd.socket sbeetd-control.socket
+systemctl stop sbeetd
+[ ! -e /run/sbeet/shim.sock ] || fail "the sockets are still there"
+say "$runs programs, 10 times another sbeetd, $kept connections handed over: ok"

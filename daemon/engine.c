@@ -183,9 +183,17 @@ static Sbeet__Enforcement partition_enforcement(const struct engine *engine, con
 	return job->enforcement_mask & BIT(e) ? e : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
 }
 
+/* Its task, if it can be planned with where it asks to run; else it runs like one of no task. */
+static sched_task_id planned_task(const struct engine *engine, const struct job *job) {
+	return job->task != SCHED_TASK_NONE &&
+			       sched_task(engine->sched, job->task)->profiles[job->gpu]
+		       ? job->task
+		       : SCHED_TASK_NONE;
+}
+
 static struct sched_job describe(const struct engine *engine, const struct job *job) {
 	return (struct sched_job){
-		.task = job->task,
+		.task = planned_task(engine, job),
 		.owner = job->owner,
 		.gpu_wanted = (int)job->gpu,
 		.divisible = partition_enforcement(engine, job, job->gpu) !=

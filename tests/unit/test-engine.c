@@ -152,6 +152,45 @@ static void engine_says_when_it_is_full(void **state) {
 	free(jobs);
 }
 
+/* A profile of one type of GPU says nothing of another, where the program may run all the same. */
+static void engine_grants_where_a_task_has_no_profile(void **state) {
+	const struct sched_policy *const *policies = sched_policies();
+	struct profile_table table;
+	struct sched_task task = {.period = 100 * NSEC_PER_MSEC,
+				  .deadline = 100 * NSEC_PER_MSEC,
+				  .profiles[0] = &table,
+				  .fixed_gpu = -1};
+	sched_task_id id;
+
+	assert_int_equal(profile_table_linear(&table, 8, 0, 0, 8 * NSEC_PER_MSEC, 1000), 0);
+	assert_int_equal(engine_add_task(engine, &task, &id), 0);
+	for (size_t i = 0; policies[i]; i++) {
+		if (!engine_find_policy(policies[i]->name)) {
+			continue;
+		}
+		engine_set_policy(engine, policies[i]);
+		for (size_t gpu = 0; gpu < 2; gpu++) {
+			struct job *job = job_new(NULL, 1);
+
+			assert_non_null(job);
+			job->owner = 1;
+			job->gpu = gpu;
+			job->task = id;
+			job->enforcement_mask = WHOLE | SMID | COUNT;
+			job->release = nsec_now();
+			job->deadline = job->release + task.deadline;
+			assert_int_equal(engine_arrive(engine, job), 0);
+			n_granted = 0;
+			engine_run(engine);
+			if (n_granted != 1) {
+				fail_msg("policy '%s' grants nothing on GPU %zu", policies[i]->name,
+					 gpu);
+			}
+			finish(job);
+		}
+	}
+}
+
 static void inventory_reads_sharing_modes(void **state) {
 	static const char *const bad[] = {
 		"",	  "MPS",    "mps ",  "0=",	  "=mps",   "0=mps,",	    "0=mps;1=mps",
@@ -191,6 +230,7 @@ int main(void) {
 		CASE(engine_gives_on_what_cannot_be_delivered),
 		CASE(engine_grants_nothing_once_stopped),
 		CASE(engine_says_when_it_is_full),
+		CASE(engine_grants_where_a_task_has_no_profile),
 		CASE(inventory_reads_sharing_modes),
 		CASE(inventory_finds_gpus_by_uuid),
 	};

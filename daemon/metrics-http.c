@@ -1,13 +1,14 @@
 /*
- * metrics-http.c: around libevent's evhttp. See metrics-http.h.
+ * metrics-http.c: see metrics-http.h.
+ *
+ * Not on libevent's evhttp, which calls a connection that it had no memory for through a wild
+ * pointer, spins when there is no descriptor left, and takes any number of connections.
  */
 #include "daemon/metrics-http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <event2/buffer.h>
 #include <event2/event.h>
-#include <event2/http.h>
 #include <event2/util.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -17,17 +18,20 @@
 #include <sys/un.h>
 
 #include "daemon/inventory.h"
+#include "daemon/listener.h"
 #include "daemon/metrics.h"
+#include "daemon/scrape.h"
 #include "daemon/server.h"
 #include "daemon/util.h"
 
-/* A scrape has few headers and no body; who is slower than this has gone. */
-#define HEADERS_MAX 4096
-#define TIMEOUT_S   5
+/* At a time: one asks every few seconds. */
+#define SCRAPES_MAX 16
 
 struct metrics_http {
-	struct server *server;					/* borrowed, outlives us */
-	struct evhttp *http;					/* owned, and its socket */
+	struct server *server;	   /* borrowed, outlives us */
+	struct listener *listener; /* owned */
+	struct scrape_page page;
+	struct scrape_list scrapes;				/* owned */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* made by us; "": none */
 };
 
@@ -70,32 +74,35 @@ int metrics_http_check(const char *where) {
 	return strcmp(where, "off") == 0 ? 0 : parse_address(where, &address, &size);
 }
 
-static int print(const struct server *server, struct evbuffer *to) {
+static char *print(void *userdata, size_t *ret_n) {
+	struct server *server = userdata;
 	char *text = NULL;
 	size_t n = 0;
 	FILE *out = open_memstream(&text, &n);
-	bool ok = out != NULL;
 
-	if (out) {
-		metrics_print(server->metrics, server, nsec_now(), out);
-		ok = fclose(out) == 0 && evbuffer_add(to, text, n) == 0;
+	if (!out) {
+		return NULL;
 	}
-	free(text);
-	return ok ? 0 : -ENOMEM;
+	inventory_refresh(server->inventory, nsec_now());
+	metrics_print(server->metrics, server, nsec_now(), out);
+	if (fclose(out) != 0) {
+		free(text);
+		return NULL;
+	}
+	*ret_n = n;
+	return text;
 }
 
-static void on_request(struct evhttp_request *request, void *userdata) {
+/* The one that has had the most time gives way. */
+static void on_accepted(void *userdata, int fd) {
 	struct metrics_http *http = userdata;
-	struct evbuffer *body = evhttp_request_get_output_buffer(request);
 
-	inventory_refresh(http->server->inventory, nsec_now());
-	if (print(http->server, body) < 0) {
-		evhttp_send_error(request, HTTP_SERVUNAVAIL, "no memory");
-		return;
+	if (scrape_count(&http->scrapes) == SCRAPES_MAX) {
+		scrape_end(TAILQ_FIRST(&http->scrapes));
 	}
-	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
-			  "application/openmetrics-text; version=1.0.0; charset=utf-8");
-	evhttp_send_reply(request, HTTP_OK, "OK", NULL);
+	if (scrape_new(&http->scrapes, http->server->base, fd, &http->page) < 0) {
+		close(fd);
+	}
 }
 
 /* Return: the socket, or -1 with errno. */
@@ -127,6 +134,7 @@ static int listen_at(const union address *address, socklen_t size) {
 
 static int start(struct metrics_http *http, const union address *address, socklen_t size) {
 	_cleanup_close_ int fd = listen_at(address, size);
+	int r;
 
 	if (fd < 0) {
 		return -errno;
@@ -134,19 +142,12 @@ static int start(struct metrics_http *http, const union address *address, sockle
 	if (address->any.sa_family == AF_UNIX) {
 		snprintf(http->path, sizeof(http->path), "%s", address->un.sun_path);
 	}
-	http->http = evhttp_new(http->server->base);
-	if (!http->http) {
-		return -ENOMEM;
-	}
-	evhttp_set_allowed_methods(http->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
-	evhttp_set_max_headers_size(http->http, HEADERS_MAX);
-	evhttp_set_max_body_size(http->http, 0);
-	evhttp_set_timeout(http->http, TIMEOUT_S);
-	if (evhttp_set_cb(http->http, "/metrics", on_request, http) < 0 ||
-	    !evhttp_accept_socket_with_handle(http->http, fd)) {
-		return -ENOMEM;
+	r = listener_new(&http->listener, http->server->base, fd, on_accepted, http);
+	if (r < 0) {
+		return r;
 	}
 	TAKE_FD(fd);
+	listener_resume(http->listener);
 	return 0;
 }
 
@@ -162,6 +163,13 @@ int metrics_http_new(struct metrics_http **ret, struct server *server, const cha
 		return -ENOMEM;
 	}
 	http->server = server;
+	http->page = (struct scrape_page){
+		.path = "/metrics",
+		.type = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+		.print = print,
+		.userdata = server,
+	};
+	TAILQ_INIT(&http->scrapes);
 	r = parse_address(where, &address, &size);
 	if (r == 0) {
 		r = start(http, &address, size);
@@ -177,9 +185,10 @@ int metrics_http_new(struct metrics_http **ret, struct server *server, const cha
 
 struct metrics_http *metrics_http_free(struct metrics_http *http) {
 	if (http) {
-		if (http->http) {
-			evhttp_free(http->http);
+		while (!TAILQ_EMPTY(&http->scrapes)) {
+			scrape_end(TAILQ_FIRST(&http->scrapes));
 		}
+		listener_free(http->listener);
 		if (*http->path) {
 			unlink(http->path);
 		}

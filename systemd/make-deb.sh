@@ -29,7 +29,7 @@ Version: $version
 Architecture: $(dpkg --print-architecture)
 Maintainer: sbeet <root@localhost>
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f 1)
-Depends: libc6, libevent-core-2.1-7, libevent-extra-2.1-7, libinih1, libjansson4, liblz4-1, libncursesw6, libprotobuf-c1, libsystemd0, libzstd1, systemd
+Depends: libc6, libevent-core-2.1-7, libinih1, libjansson4, liblz4-1, libncursesw6, libprotobuf-c1, libsystemd0, libzstd1, systemd
 Section: admin
 Priority: optional
 Description: GPU scheduling with deadlines and energy for CUDA programs

@@ -4,6 +4,7 @@
 #include "harness.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,6 +314,40 @@ static void metrics_refuse_what_is_no_scrape(void **state) {
 	assert_non_null(strstr(errors, "loopback"));
 }
 
+/* Who connects and says nothing, or half of it, is in nobody's way for long. */
+static void metrics_are_served_beside_those_who_say_nothing(void **state) {
+	enum { IDLE = 40, KEPT = 16 };
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char where[128] = "unix:";
+	unsigned n_closed = 0;
+	int fds[IDLE];
+
+	socket_path(where + 5, sizeof(where) - 5);
+	socket_path(address.sun_path, sizeof(address.sun_path));
+	start(where);
+	for (size_t i = 0; i < IDLE; i++) {
+		fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		assert_int_equal(connect(fds[i], (struct sockaddr *)&address, sizeof(address)), 0);
+		if (i % 2) {
+			assert_int_equal(write(fds[i], "GET /met", 8), 8);
+		}
+	}
+	scrape();
+	for (size_t i = 0; i < IDLE; i++) {
+		struct pollfd p = {.fd = fds[i], .events = POLLIN};
+
+		n_closed += poll(&p, 1, 0) == 1;
+		close(fds[i]);
+	}
+	assert_true(n_closed >= IDLE - KEPT);
+	assert_int_equal(get("HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+	assert_int_equal(get("GET /metrics?x=y HTTP/1.1\r\n\r\n"), 200);
+	assert_int_equal(get("GET /metrics\r\n\r\n"), 400);
+	assert_int_equal(get("\r\n\r\n"), 400);
+	assert_int_equal(get("GET /metricsx HTTP/1.1\r\n\r\n"), 404);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* A port that was free just now. */
 static struct sockaddr_in free_address(void) {
 	struct sockaddr_in address = {.sin_family = AF_INET,
@@ -372,8 +407,11 @@ static void dashboard_names_what_is_served(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		CASE(metrics_tell_what_is_so),		CASE(metrics_keep_their_number_of_series),
-		CASE(metrics_refuse_what_is_no_scrape), CASE(dashboard_names_what_is_served),
+		CASE(metrics_tell_what_is_so),
+		CASE(metrics_keep_their_number_of_series),
+		CASE(metrics_refuse_what_is_no_scrape),
+		CASE(metrics_are_served_beside_those_who_say_nothing),
+		CASE(dashboard_names_what_is_served),
 		CASE(metrics_are_served_over_loopback),
 	};
 

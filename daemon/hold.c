@@ -11,6 +11,10 @@
 /* Between two looks at most. */
 #define LOOK_MAX (1 * NSEC_PER_SEC)
 
+/* So late for a look, the daemon itself stood still (stopped, or the whole machine was), and with
+ * it perhaps everybody: nobody can be blamed for that time. */
+#define LATE_MAX (1 * NSEC_PER_SEC)
+
 static bool holds_too_long(const struct server *server, const struct job *job, nsec_t now) {
 	return (job->state == JOB_RUNNING || job->state == JOB_PREEMPTED) &&
 	       now - job->granted > server->max_hold && engine_waits_for(server->engine, job->gpu);
@@ -36,13 +40,15 @@ static void take_back(struct session *s, struct job *job, nsec_t now) {
 
 /* Whether the program is still there. May end the session. */
 static void ask(struct session *s, nsec_t now) {
+	nsec_t awake = s->server->hold_awake, since = s->pinged > awake ? s->pinged : awake;
+
 	if (!s->answers_pings || s->fd < 0) {
 		return;
 	}
 	if (s->pinged == 0) {
 		s->pinged = now;
 		session_say_ping(s);
-	} else if (now - s->pinged > HOLD_ANSWER_MAX) {
+	} else if (now - since > HOLD_ANSWER_MAX) {
 		log_event(LOG_LEVEL_WARNING,
 			  &(struct log_about){.id = LOG_ID_HOLD,
 					      .task = s->task.name,
@@ -82,6 +88,9 @@ static void on_hold(evutil_socket_t fd, short what, void *userdata) {
 	nsec_t now = nsec_now();
 	struct session *s, *next;
 
+	if (now > server->hold_due + LATE_MAX) {
+		server->hold_awake = now;
+	}
 	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		look_at(s, now);
@@ -104,5 +113,6 @@ void hold_watch(struct server *server) {
 	if (server->max_hold > 0 && engine_any_waits(server->engine) &&
 	    !event_pending(&server->hold, EV_TIMEOUT, NULL)) {
 		event_add(&server->hold, &t); /* without memory: at the next event */
+		server->hold_due = nsec_now() + pause;
 	}
 }

@@ -53,13 +53,16 @@ static uint64_t checksum(const struct ledger_entry *entry) {
 	return sum;
 }
 
-static void read_boot(char boot[static 40]) {
+/* All zeros where it can't be told. Return: whether it can. */
+static bool read_boot(char boot[static 40]) {
 	_cleanup_close_ int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
 
 	memset(boot, 0, 40);
-	if (fd >= 0 && read(fd, boot, 36) != 36) {
-		memset(boot, 0, 40);
+	if (fd >= 0 && read(fd, boot, 36) == 36) {
+		return true;
 	}
+	memset(boot, 0, 40);
+	return false;
 }
 
 static bool is_name(const char *text, size_t size) {
@@ -87,10 +90,9 @@ static void read_past(struct ledger *ledger) {
 		return;
 	}
 	ledger->past = LEDGER_PAST_UNKNOWN;
-	read_boot(boot);
-	if (fd < 0 || !file || read(fd, file, sizeof(*file)) != sizeof(*file) ||
+	if (!read_boot(boot) || fd < 0 || !file || read(fd, file, sizeof(*file)) != sizeof(*file) ||
 	    memcmp(file->magic, magic, sizeof(magic)) != 0 || file->version != LEDGER_VERSION ||
-	    file->entry_bytes != sizeof(struct ledger_entry)) {
+	    file->entry_bytes != sizeof(struct ledger_entry) || !*file->boot) {
 		return;
 	}
 	ledger->past = LEDGER_PAST_KNOWN;

@@ -18,13 +18,14 @@
 #include "proto/units.h"
 
 /* Raised when the meaning of the file changes: another version's is not read. */
-#define LEDGER_VERSION 1
+#define LEDGER_VERSION 2
 
 /* All of fixed size, for it is the file's format too. */
 struct ledger_entry {
 	uint64_t checksum; /* of all that follows; set by ledger_write() */
 	uint64_t job;
 	uint64_t sequence;
+	uint64_t identity; /* of the process, see peer_identity(); 0: not known */
 	nsec_t release, deadline, granted;
 	struct smset sms;
 	uint32_t pid, uid;

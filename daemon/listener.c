@@ -22,9 +22,9 @@ struct listener {
 	void *userdata;
 };
 
-static void pause_accepting(struct listener *l, int error) {
-	static const struct timeval second = {.tv_sec = 1};
+static const struct timeval second = {.tv_sec = 1};
 
+static void pause_accepting(struct listener *l, int error) {
 	event_del(&l->readable);
 	l->accepting = false;
 	event_add(&l->retry, &second);
@@ -86,5 +86,8 @@ void listener_resume(struct listener *l) {
 	if (!l->accepting) {
 		event_del(&l->retry);
 		l->accepting = event_add(&l->readable, NULL) == 0;
+	}
+	if (!l->accepting) {
+		event_add(&l->retry, &second); /* no memory now */
 	}
 }

@@ -28,6 +28,7 @@ void resume_note(const struct job *job) {
 		.sms = job->sms,
 		.pid = (uint32_t)s->cred.pid,
 		.uid = s->cred.uid,
+		.identity = s->identity,
 		.slot = job->slot,
 		.enforcement = (uint32_t)job->enforcement,
 		.enforcement_mask = job->enforcement_mask,
@@ -112,44 +113,63 @@ static struct session *find_absent(struct server *server, pid_t pid, uid_t uid) 
 	return NULL;
 }
 
-/* Return: NULL if its process is dead, or there is no room. */
-static struct session *absent_session(struct server *server, const struct ledger_entry *e) {
+/* Return: 0; -ESRCH if its process is dead; SESSION_E_QUOTA or another negative errno. */
+static int absent_session(struct session **ret, struct server *server,
+			  const struct ledger_entry *e) {
 	struct ucred cred = {.pid = (pid_t)e->pid, .uid = e->uid, .gid = (gid_t)-1};
 	struct session *s = find_absent(server, cred.pid, cred.uid);
+	int r;
 
-	if (s || session_new_absent(&s, server, server->next_session, &cred)) {
-		return s;
+	if (s) {
+		*ret = s;
+		return 0;
+	}
+	r = session_new_absent(&s, server, server->next_session, &cred, e->identity);
+	if (r) {
+		return r;
 	}
 	server->next_session++;
 	snprintf(s->program, sizeof(s->program), "%.*s", PROTO_NAME_MAX, e->program);
 	snprintf(s->task.name, sizeof(s->task.name), "%.*s", PROTO_NAME_MAX, e->task);
 	TAILQ_INSERT_TAIL(&server->sessions, s, link);
 	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_START);
-	return s;
+	*ret = s;
+	return 0;
 }
 
-static bool restore(struct server *server, const struct ledger_entry *e) {
-	int gpu = inventory_find(server->inventory, e->uuid);
+/* Return: 0; -ESRCH if it runs no more, or not here; or that there was no room for it. */
+static int restore(struct server *server, const struct ledger_entry *e) {
+	int gpu = inventory_find(server->inventory, e->uuid), r;
 	struct session *s;
 	struct smset all;
 	struct job *job;
 
 	if (gpu < 0) {
-		return false;
+		return -ESRCH;
 	}
 	all = smset_range(0, inventory_gpu(server->inventory, (size_t)gpu)->n_sms);
-	s = smset_within(&e->sms, &all) ? absent_session(server, e) : NULL;
-	job = s ? job_of_entry(s, e, (size_t)gpu) : NULL;
-	return job && adopt(s, job);
+	if (!smset_within(&e->sms, &all)) {
+		return -ESRCH;
+	}
+	r = absent_session(&s, server, e);
+	if (r) {
+		return r;
+	}
+	job = job_of_entry(s, e, (size_t)gpu);
+	return job && adopt(s, job) ? 0 : -ENOMEM;
 }
 
-void resume_absent(struct server *server) {
+bool resume_absent(struct server *server) {
 	const struct ledger_entry *e;
 	struct session *s, *next;
+	bool complete = true;
 	unsigned n = 0;
+	int r;
 
 	for (size_t i = 0; (e = ledger_left(server->ledger, i)); i++) {
-		n += restore(server, e);
+		r = restore(server, e);
+		n += r == 0;
+		complete &= r == 0 || r == -ESRCH;
 	}
 	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
 		next = TAILQ_NEXT(s, link);
@@ -160,6 +180,7 @@ void resume_absent(struct server *server) {
 	if (n > 0) {
 		log_info("%u jobs run since before this start; their SMs stay theirs", n);
 	}
+	return complete;
 }
 
 /* ---- from a Hello ---- */

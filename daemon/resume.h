@@ -12,6 +12,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "sbeet.pb-c.h"
 
 struct job;
@@ -21,8 +23,9 @@ struct session;
 /* For that moment. Programs that hold jobs try every 100 ms at least. */
 #define RESUME_GRACE_MS 500
 
-/* At the start, before anybody connects. */
-void resume_absent(struct server *server);
+/* At the start, before anybody connects: what the ledger says. Return: false: there is more than
+ * there was memory, descriptors or quota for. */
+bool resume_absent(struct server *server);
 
 /* @s has said Hello and was welcomed: takes over what it names, revokes what can't be taken over,
  * and ends what its process had before and does not name. */

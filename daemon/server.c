@@ -18,6 +18,7 @@
 #include "daemon/mps.h"
 #include "daemon/quota.h"
 #include "daemon/resume.h"
+#include "daemon/session-say.h"
 #include "daemon/util.h"
 
 static void on_reap(evutil_socket_t fd, short what, void *userdata) {
@@ -61,6 +62,9 @@ static void on_shim(void *userdata, int fd) {
 	if (r) {
 		log_client(LOG_LEVEL_WARNING, "A program's connection is refused: %s",
 			   r == SESSION_E_QUOTA ? "its user has too many" : strerror(-r));
+		if (r < 0) {
+			session_say_exhausted(fd, r);
+		}
 		close(fd);
 		return;
 	}
@@ -246,18 +250,21 @@ static void on_trusted(evutil_socket_t fd, short what, void *userdata) {
 	server_decide(server);
 }
 
-/* Gives programs time to tell what they hold, since nobody else knows. */
-static void trust(struct server *server) {
+/* Gives programs time to tell what they hold, since nobody else knows. Return: 0 or -ENOMEM. */
+static int trust(struct server *server) {
 	static const struct timeval grace = {.tv_usec = RESUME_GRACE_MS * 1000};
 
 	log_warning(
-		"What jobs ran under the sbeetd before is not known; nothing is granted for "
+		"What jobs ran under the sbeetd before is not known in full; nothing is granted "
+		"for "
 		"%d ms, so that programs can tell",
 		RESUME_GRACE_MS);
-	if (event_add(&server->trusted, &grace) == 0) {
-		server->trusting = true;
-		engine_hold(server->engine, true);
+	if (event_add(&server->trusted, &grace) < 0) {
+		return -ENOMEM;
 	}
+	server->trusting = true;
+	engine_hold(server->engine, true);
+	return 0;
 }
 
 int server_start(struct server *server, struct inventory *inventory,
@@ -273,11 +280,13 @@ int server_start(struct server *server, struct inventory *inventory,
 	account_start(server);
 	server->ledger = ledger;
 	event_assign(&server->trusted, server->base, -1, EV_TIMEOUT, on_trusted, server);
-	if (ledger_past(ledger) == LEDGER_PAST_UNKNOWN) {
-		trust(server);
-	}
 	handover = handover_begin(server);
-	resume_absent(server);
+	if (!resume_absent(server) || ledger_past(ledger) == LEDGER_PAST_UNKNOWN) {
+		r = trust(server);
+		if (r < 0) {
+			return r; /* the list of jobs is still there for the next one */
+		}
+	}
 	handover_finish(handover);
 	ledger_commit(ledger);
 	event_assign(&server->retry, server->base, -1, EV_TIMEOUT, on_retry, server);

@@ -158,17 +158,30 @@ void session_say_revoke(struct session *s, uint64_t job, const char *reason) {
 	say(s, &m);
 }
 
-void session_say_full(int fd, uint64_t limit) {
+static void refuse(int fd, const char *text) {
 	Sbeet__Error error = SBEET__ERROR__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	error.code = SBEET__ERROR_CODE__ERROR_CODE_QUOTA;
+	error.text = (char *)text;
+	m.body_case = SBEET__TO_SHIM__BODY_ERROR;
+	m.error = &error;
+	packet_send(fd, &m.base, -1);
+}
+
+void session_say_full(int fd, uint64_t limit) {
 	char text[128];
 
 	snprintf(text, sizeof(text),
 		 "this user has %llu connections already, and no more are allowed",
 		 (unsigned long long)limit);
-	error.code = SBEET__ERROR_CODE__ERROR_CODE_QUOTA;
-	error.text = text;
-	m.body_case = SBEET__TO_SHIM__BODY_ERROR;
-	m.error = &error;
-	packet_send(fd, &m.base, -1);
+	refuse(fd, text);
+}
+
+void session_say_exhausted(int fd, int error) {
+	char text[128];
+
+	snprintf(text, sizeof(text), "sbeetd has no room for another program now: %s",
+		 strerror(-error));
+	refuse(fd, text);
 }

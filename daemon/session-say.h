@@ -36,3 +36,6 @@ void session_say_ping(struct session *s);
 
 /* To a peer that gets no session, because its user has @limit connections. */
 void session_say_full(int fd, uint64_t limit);
+
+/* The same because of @error: no memory, no descriptors. */
+void session_say_exhausted(int fd, int error);

@@ -254,6 +254,7 @@ static int make(struct session **ret, struct server *server, uint64_t id, const 
 		session_free(s);
 		return r;
 	}
+	s->identity = peer_identity(s->pidfd, s->cred.pid);
 	*ret = s;
 	return 0;
 }
@@ -281,13 +282,17 @@ int session_new(struct session **ret, struct server *server, uint64_t id, int fd
 }
 
 int session_new_absent(struct session **ret, struct server *server, uint64_t id,
-		       const struct ucred *cred) {
+		       const struct ucred *cred, uint64_t identity) {
 	struct session *s;
 	const struct peer peer = {.cred = *cred};
 	int r = make(&s, server, id, &peer, -1);
 
 	if (r) {
 		return r;
+	}
+	if (identity && s->identity && s->identity != identity) {
+		session_free(s);
+		return -ESRCH;
 	}
 	r = begin_drain(s);
 	if (r == 0) {

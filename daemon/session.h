@@ -58,6 +58,7 @@ struct session {
 
 	int fd;	   /* owned; -1: the peer has hung up, or was */
 	int pidfd; /* owned; -1: there was none to be had; then the socket alone tells of death */
+	uint64_t identity; /* of the process, see peer_identity() */
 	struct event readable, dead, drained;
 	bool answers_pings;
 	nsec_t pinged; /* when it was asked whether it is there, and has not answered; 0: it has */
@@ -99,9 +100,10 @@ TAILQ_HEAD(session_list, session);
 int session_new(struct session **ret, struct server *server, uint64_t id, int fd);
 
 /* The session of a process that was connected to the daemon before this one: DRAINING from its
- * start. Return: as session_new(); -ESRCH: it is dead. */
+ * start. @identity: see peer_identity(). Return: as session_new(); -ESRCH: it is dead, also if its
+ * number is another's by now. */
 int session_new_absent(struct session **ret, struct server *server, uint64_t id,
-		       const struct ucred *cred);
+		       const struct ucred *cred, uint64_t identity);
 
 /* Takes NULL. Closes politely: what was sent stays readable for the peer. */
 struct session *session_free(struct session *s);

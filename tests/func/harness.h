@@ -41,6 +41,10 @@ void harness_prepare(struct harness *h);
 /* Starts sbeetd with these arguments, terminated by NULL, and waits until it listens. */
 void harness_start(struct harness *h, const char *const *args);
 
+/* The same for an sbeetd that may fail: waits until it says that it is ready or has ended with 1 or
+ * 2: then false. After harness_listen(), whose memory begins anew. */
+bool harness_try_start(struct harness *h, const char *const *args);
+
 /* Runs sbeetd with these arguments to its end, in the same directory. Returns its exit code; what
  * it wrote to stderr is in @errors. */
 int harness_run(struct harness *h, const char *const *args, char *errors, size_t size);

@@ -35,6 +35,7 @@ static const struct {
 	[EVENT_SESSION_KILL] = {"session-kill", WIRE(SESSION_KILL)},
 	[EVENT_JOB_REVOKE] = {"job-revoke", WIRE(JOB_REVOKE)},
 	[EVENT_JOB_RESUME] = {"job-resume", WIRE(JOB_RESUME)},
+	[EVENT_JOB_LATE] = {"job-late", WIRE(JOB_LATE)},
 };
 
 #define IN(kind)    (1u << EVENT_##kind)
@@ -42,8 +43,9 @@ static const struct {
 #define IN_SESSIONS (IN(SESSION_START) | IN(SESSION_END) | IN(SESSION_KILL))
 #define IN_DRAINS   (IN(GPU_DRAIN) | IN(GPU_RESUME))
 #define IN_ENDS	    (IN(JOB_DONE) | IN(JOB_MISS) | IN(JOB_OVERRUN))
-#define IN_GRANTED  (IN(JOB_GRANT) | IN(JOB_ABANDON) | IN(JOB_REVOKE) | IN(JOB_RESUME) | IN_ENDS)
-#define IN_JOBS	    (IN(JOB_REQUEST) | IN_GRANTED)
+#define IN_GRANTED \
+	(IN(JOB_GRANT) | IN(JOB_ABANDON) | IN(JOB_REVOKE) | IN(JOB_RESUME) | IN(JOB_LATE) | IN_ENDS)
+#define IN_JOBS (IN(JOB_REQUEST) | IN_GRANTED)
 
 enum field_type {
 	FIELD_NUMBER, /* uint64_t up to `most`, 0: left out */
@@ -446,8 +448,12 @@ void event_describe(const struct event *e, char *text, size_t size) {
 		snprintf(text, size, "%.1f ms late", ms(e->deadline, e->finished));
 		break;
 	case EVENT_JOB_OVERRUN:
-		snprintf(text, size, "%.1f ms longer than predicted",
-			 ms(e->predicted_finish, e->finished));
+		snprintf(text, size, "GPU %llu, %s longer than predicted",
+			 (unsigned long long)e->gpu, e->finished ? "it ran" : "it runs");
+		break;
+	case EVENT_JOB_LATE:
+		snprintf(text, size, "GPU %llu, deadline passed, it %s", (unsigned long long)e->gpu,
+			 e->granted ? "still runs" : "still waits");
 		break;
 	case EVENT_POLICY:
 		snprintf(text, size, "%s", e->name);

@@ -127,6 +127,7 @@ static const char *colour_of(const struct event *e) {
 	case EVENT_JOB_MISS:
 	case EVENT_LOST:
 		return "\033[1;31m";
+	case EVENT_JOB_LATE:
 	case EVENT_JOB_OVERRUN:
 	case EVENT_JOB_ABANDON:
 	case EVENT_JOB_REVOKE:
@@ -257,10 +258,8 @@ const struct verb verb_monitor = {
 	.options_size = sizeof(struct monitor_options),
 	.help = "First come the GPUs, sessions and jobs that there are already.\n"
 		"Kinds: start, lost, gpu, session-start, session-end, job-request, job-grant,\n"
-		"job-done, job-abandon, job-miss, job-overrun, job-revoke, job-resume, "
-		"session-kill,\n"
-		"gpu-drain, gpu-resume, config, policy; 'job' stands for all of jobs, 'gpu' for "
-		"all\n"
-		"of GPUs.\n",
+		"job-late, job-done, job-abandon, job-miss, job-overrun, job-revoke, job-resume,\n"
+		"session-kill, gpu-drain, gpu-resume, config, policy; 'job' stands for all\n"
+		"of jobs, 'gpu' for all of GPUs.\n",
 	.function = monitor,
 };

@@ -57,10 +57,11 @@ struct job {
 	nsec_t accounted;    /* since when its energy counts; 0: it does not */
 	uint32_t dynamic_mw; /* P_d on its SMs; 0: not known */
 
-	uint64_t launches; /* recorded so far */
-	nsec_t launched;   /* when the first one was, of those; 0: none yet */
-	bool unconfined;   /* one of them could not be kept to its part of the GPU */
-	bool inherited;	   /* granted by the daemon before this one */
+	uint64_t launches;	      /* recorded so far */
+	nsec_t launched;	      /* when the first one was, of those; 0: none yet */
+	bool unconfined;	      /* one of them could not be kept to its part of the GPU */
+	bool inherited;		      /* granted by the daemon before this one */
+	bool told_late, told_overrun; /* see late.h */
 };
 
 TAILQ_HEAD(job_list, job);

@@ -90,6 +90,7 @@ void report_job(const struct job *job, Sbeet__Control__EventKind kind) {
 		event.kind = kind;
 		event.time = nsec_now();
 		feed_write(feed, &event);
+		late_expect(&job->session->server->late, job->told_late ? 0 : job->deadline);
 	}
 }
 
@@ -119,7 +120,7 @@ void report_job_done(const struct job *job, nsec_t finished, uint64_t launches) 
 		event.kind = KIND(JOB_MISS);
 		feed_write(feed, &event);
 	}
-	if (is_overrun(job, finished)) {
+	if (!job->told_overrun && is_overrun(job, finished)) {
 		event.kind = KIND(JOB_OVERRUN);
 		feed_write(feed, &event);
 	}

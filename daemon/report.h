@@ -16,10 +16,11 @@ struct session;
 /* @kind: SESSION_START, SESSION_KILL or SESSION_END, now. */
 void report_session(const struct session *s, Sbeet__Control__EventKind kind);
 
-/* JOB_REQUEST, _GRANT, _REVOKE, _RESUME, _ABANDON, now. */
+/* JOB_REQUEST, _GRANT, _REVOKE, _RESUME, _LATE, _OVERRUN, _ABANDON, now. */
 void report_job(const struct job *job, Sbeet__Control__EventKind kind);
 
-/* JOB_DONE, and JOB_MISS and JOB_OVERRUN where that is so, now. @finished: when its work was. */
+/* JOB_DONE, JOB_MISS where that is so, and JOB_OVERRUN where that is so and was not told before,
+ * now. @finished: when its work was. */
 void report_job_done(const struct job *job, nsec_t finished, uint64_t launches);
 
 /* The policy in force has changed. */

@@ -107,6 +107,7 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 	event_assign(&server->reap, base, -1, 0, on_reap, server);
 	hold_init(server);
 	event_assign(&server->overrun, base, -1, EV_TIMEOUT, on_overrun, server);
+	late_init(&server->late, server);
 	subscribers_init(&server->subscribers, server);
 
 	server->buffer = malloc(PROTO_PACKET_MAX);
@@ -147,6 +148,7 @@ struct server *server_free(struct server *server) {
 		}
 		listener_free(server->shim_listener);
 		listener_free(server->control_listener);
+		late_deinit(&server->late);
 		subscribers_deinit(&server->subscribers);
 		feed_deinit(&server->feed);
 		engine_free(server->engine);
@@ -179,6 +181,7 @@ static void on_overrun(evutil_socket_t fd, short what, void *userdata) {
 
 	server->overrun_at = 0;
 	engine_mark_overruns(server->engine);
+	late_look(&server->late);
 	server_decide(server);
 }
 

@@ -7,6 +7,7 @@
 #include "daemon/account.h"
 #include "daemon/control.h"
 #include "daemon/feed.h"
+#include "daemon/late.h"
 #include "daemon/listener.h"
 #include "daemon/session.h"
 #include "daemon/subscriber.h"
@@ -44,6 +45,7 @@ struct server {
 	struct event reap, retry, trusted;
 	struct account account; /* of energy */
 	struct feed feed;	/* what happens, for the subscribers */
+	struct late late;	/* part of that */
 	struct subscribers subscribers;
 	uint64_t next_session;
 

@@ -113,6 +113,7 @@ static void describe(struct control_client *client, uint32_t id, struct batch *b
 /* May end @client, and its subscription with it. */
 static void describe_all(struct control_client *client, uint32_t id, struct batch *b) {
 	struct server *server = client->server;
+	nsec_t now = nsec_now();
 	struct feed_event event;
 	struct session *session;
 	struct job *job;
@@ -130,6 +131,11 @@ static void describe_all(struct control_client *client, uint32_t id, struct batc
 		TAILQ_FOREACH(job, &session->jobs, link) {
 			report_fill_job(job, &event);
 			describe(client, id, b, &event);
+			if (late_is_late(job, now)) {
+				event.kind = SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_LATE;
+				event.time = job->deadline;
+				describe(client, id, b, &event);
+			}
 		}
 	}
 	describe(client, id, b, NULL);
@@ -259,7 +265,10 @@ int subscriber_new(struct subscriber **ret, struct control_client *client, uint3
 	start.policy = (char *)sched_get_policy(engine_sched(server->engine))->name;
 	batch_init(&b);
 	b.events.start = &start;
+	/* What nobody watched becoming late is told below, as it was before. */
+	late_look(&server->late);
 	feed_attach(&server->feed, &s->reader);
+	late_look(&server->late);
 	TAILQ_INSERT_TAIL(&s->all->list, s, link);
 	if (s->all->n++ == 0) {
 		s->all->power_seen = start.now_ns;

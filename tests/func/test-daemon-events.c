@@ -5,9 +5,11 @@
 #include "harness.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -256,6 +258,128 @@ static void a_late_watcher_is_told_what_there_is(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static struct shim open_task(const char *name, nsec_t deadline) {
+	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+	struct shim s = {.fd = shim_connect()};
+
+	task.name = (char *)(uintptr_t)name;
+	task.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+	task.period_ns = deadline;
+	task.deadline_ns = deadline;
+	shim_hello(s.fd, "app", &task, MASK_ALL);
+	packet_free(&shim_receive(s.fd)->base);
+	return s;
+}
+
+/* The next event of this kind. */
+static const Sbeet__Control__Event *next_of(struct reading *r, Sbeet__Control__EventKind kind) {
+	const Sbeet__Control__Event *e;
+
+	do {
+		e = next_event(r);
+	} while (e->kind != kind);
+	return e;
+}
+
+static void expect_late(struct reading *r, const char *task, bool runs, bool before) {
+	const Sbeet__Control__Event *e = next_of(r, KIND(JOB_LATE));
+
+	assert_string_equal(e->task, task);
+	assert_int_equal(e->before, before);
+	assert_int_equal(e->granted_ns != 0, runs);
+	assert_true(e->deadline_ns > 0 && e->deadline_ns <= e->time_ns);
+	assert_int_equal(e->finished_ns, 0);
+}
+
+/* No job ends before it is told to be late, so nobody can have waited for its end to tell. */
+static void a_watcher_hears_of_a_deadline_when_it_passes(void **state) {
+	struct reading r = reading_start(), second;
+	struct shim a = open_task("runs", 50 * NSEC_PER_MSEC);
+	struct shim b = open_task("waits", 50 * NSEC_PER_MSEC);
+
+	shim_request(a.fd, 1, 0, MASK_WHOLE);
+	shim_granted(a.fd, 1);
+	shim_request(b.fd, 1, 0, MASK_WHOLE);
+	expect_late(&r, "runs", true, false);
+	expect_late(&r, "waits", false, false);
+	second = reading_start();
+	expect_late(&second, "runs", true, true);
+	expect_late(&second, "waits", false, true);
+	shim_done(a.fd, 1);
+	for (int i = 0; i < 2; i++) {
+		struct reading *each = i ? &second : &r;
+
+		expect(each, KIND(JOB_DONE), "runs", 1);
+		expect(each, KIND(JOB_MISS), "runs", 1);
+		expect(each, KIND(JOB_GRANT), "waits", 1);
+	}
+	shim_granted(b.fd, 1);
+	reading_end(&r);
+	reading_end(&second);
+	shim_close(&a);
+	shim_close(&b);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void what_nobody_saw_becoming_late_is_told_once(void **state) {
+	struct shim a = open_task("runs", NSEC_PER_MSEC);
+	nsec_t deadline;
+	struct reading r;
+
+	shim_request(a.fd, 1, 0, MASK_WHOLE);
+	deadline = shim_granted(a.fd, 1).deadline_ns;
+	while (nsec_now() <= deadline) {
+		usleep(1000);
+	}
+	r = reading_start();
+	expect_late(&r, "runs", true, true);
+	shim_done(a.fd, 1);
+	expect(&r, KIND(JOB_DONE), "runs", 1);
+	reading_end(&r);
+	shim_close(&a);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static int start_planned(void **state) {
+	static const char text[] =
+		"{\"profiles\": [{\"name\": \"short\", \"on\": {\"fixed\": "
+		"{\"linear\": \"80ms\", \"watts_per_sm\": 1}}}]}\n";
+	char directory[96], file[128];
+	FILE *f;
+
+	harness = (struct harness){0};
+	harness_prepare(&harness);
+	snprintf(directory, sizeof(directory), "%s/profiles", harness.directory);
+	snprintf(file, sizeof(file), "%s/all.json", directory);
+	assert_int_equal(mkdir(directory, 0700), 0);
+	f = fopen(file, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	harness_start(&harness, (const char *const[]){"--gpus", "8", "--sharing", "mps", "--policy",
+						      "sbeet", "--profile-dir", directory, NULL});
+	return 0;
+}
+
+static void a_watcher_hears_of_an_overrun_when_it_happens(void **state) {
+	struct reading r = {.fd = subscribe()};
+	struct shim a = open_task("short", 10 * NSEC_PER_SEC);
+	const Sbeet__Control__Event *e;
+
+	shim_request(a.fd, 1, 0, MASK_ALL);
+	shim_granted(a.fd, 1);
+	e = next_of(&r, KIND(JOB_OVERRUN));
+	assert_string_equal(e->task, "short");
+	assert_int_equal(e->finished_ns, 0);
+	shim_done(a.fd, 1);
+	shim_close(&a);
+	/* and once only */
+	expect(&r, KIND(JOB_DONE), "short", 1);
+	expect(&r, KIND(SESSION_END), "short", 0);
+	reading_end(&r);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* Jobs enough to fill the ring several times; the watcher reads none of it until they are over. */
 static void a_watcher_that_sleeps_loses_events_and_nothing_else(void **state) {
 	enum { N_JOBS = 4 * FEED_EVENTS };
@@ -326,6 +450,12 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(a_watcher_sees_what_is_changed, start, clean),
 		cmocka_unit_test_setup_teardown(a_watcher_sees_a_revoke, start_impatient, clean),
 		cmocka_unit_test_setup_teardown(a_late_watcher_is_told_what_there_is, start, clean),
+		cmocka_unit_test_setup_teardown(a_watcher_hears_of_a_deadline_when_it_passes, start,
+						clean),
+		cmocka_unit_test_setup_teardown(what_nobody_saw_becoming_late_is_told_once, start,
+						clean),
+		cmocka_unit_test_setup_teardown(a_watcher_hears_of_an_overrun_when_it_happens,
+						start_planned, clean),
 		cmocka_unit_test_setup_teardown(a_watcher_that_sleeps_loses_events_and_nothing_else,
 						start, clean),
 		cmocka_unit_test_setup_teardown(no_more_watchers_than_allowed, start, clean),

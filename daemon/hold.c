@@ -11,9 +11,9 @@
 /* Between two looks at most. */
 #define LOOK_MAX (1 * NSEC_PER_SEC)
 
-/* So late for a look, the daemon itself stood still (stopped, or the whole machine was), and with
- * it perhaps everybody: nobody can be blamed for that time. */
-#define LATE_MAX (1 * NSEC_PER_SEC)
+/* After longer than this without a look the daemon itself stood still (it was stopped, or the whole
+ * machine), and with it perhaps everybody: nobody can be blamed for that time. */
+#define ASLEEP_MIN (2 * LOOK_MAX)
 
 static bool holds_too_long(const struct server *server, const struct job *job, nsec_t now) {
 	return (job->state == JOB_RUNNING || job->state == JOB_PREEMPTED) &&
@@ -88,9 +88,10 @@ static void on_hold(evutil_socket_t fd, short what, void *userdata) {
 	nsec_t now = nsec_now();
 	struct session *s, *next;
 
-	if (now > server->hold_due + LATE_MAX) {
+	if (now - server->hold_looked > ASLEEP_MIN) {
 		server->hold_awake = now;
 	}
+	server->hold_looked = now;
 	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		look_at(s, now);
@@ -113,6 +114,5 @@ void hold_watch(struct server *server) {
 	if (server->max_hold > 0 && engine_any_waits(server->engine) &&
 	    !event_pending(&server->hold, EV_TIMEOUT, NULL)) {
 		event_add(&server->hold, &t); /* without memory: at the next event */
-		server->hold_due = nsec_now() + pause;
 	}
 }

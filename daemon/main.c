@@ -354,6 +354,7 @@ static int start(struct daemon *d) {
 	d->server->reload = &d->reload;
 	d->reload.server = d->server;
 	d->server->max_hold = o->max_hold;
+	server_set_spin(d->server, o->spin);
 	r = start_learning(d);
 	if (r < 0) {
 		return r;
@@ -421,7 +422,7 @@ int main(int argc, char **argv) {
 	raise_descriptor_limit();
 	r = start(&d);
 	if (r == 0 && !d.failed) {
-		r = event_base_dispatch(d.base);
+		r = awake_dispatch(&d.server->awake, d.base);
 	}
 	stop(&d);
 	return r < 0 || d.failed ? 1 : 0;

@@ -61,6 +61,9 @@ static void put_in_force(struct reload *reload, const struct settings *old) {
 	server->linger = new->linger;
 	server->drain = new->drain;
 	server->max_hold = new->max_hold;
+	if (changed(old, new, SETTING_SPIN)) {
+		server_set_spin(server, new->spin);
+	}
 	/* One that was set by `sbeetctl policy` stays, unless the file says something new. */
 	if (changed(old, new, SETTING_POLICY)) {
 		engine_set_policy(server->engine, new->policy);

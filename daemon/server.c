@@ -223,6 +223,11 @@ static void decide_measured(struct server *server) {
 	}
 }
 
+void server_set_spin(struct server *server, nsec_t spin) {
+	server->spin = spin;
+	awake_set(&server->awake, spin);
+}
+
 void server_decide(struct server *server) {
 	static const struct timeval soon = {.tv_usec = 1000};
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "daemon/account.h"
+#include "daemon/awake.h"
 #include "daemon/control.h"
 #include "daemon/feed.h"
 #include "daemon/late.h"
@@ -52,7 +53,9 @@ struct server {
 	nsec_t started;
 	nsec_t linger;	 /* told to every shim */
 	nsec_t max_hold; /* see hold.h; 0: no limit */
-	nsec_t drain;	 /* how long SMs stay with a process that hung up while it runs jobs */
+	nsec_t spin;	 /* told to every shim */
+	struct awake awake;
+	nsec_t drain; /* how long SMs stay with a process that hung up while it runs jobs */
 	uint64_t n_launches, n_misses, n_protocol_errors, n_records_dropped;
 	bool trusting; /* nobody knows who held what: programs are asked, and nothing is granted */
 	bool stopping;
@@ -67,6 +70,9 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 
 /* Takes NULL. */
 struct server *server_free(struct server *server);
+
+/* How long we stay awake after a job, and a program for its grant. */
+void server_set_spin(struct server *server, nsec_t spin);
 
 /* The GPUs are known: what @ledger says of the daemon before is taken over, and connections are
  * accepted. Return: 0 or negative errno. */

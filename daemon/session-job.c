@@ -48,6 +48,7 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 		task_idle(&s->task, nsec_now());
 	}
 	quota_release(s->user, QUOTA_JOBS, 1);
+	awake_touch(&s->server->awake, nsec_now());
 	job_free(job);
 	ending_job_gone(s);
 }

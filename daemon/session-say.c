@@ -90,6 +90,7 @@ void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
 	welcome.session = s->id;
 	welcome.task = s->task.name;
 	welcome.linger_ns = s->server->linger;
+	welcome.spin_ns = s->server->spin;
 	welcome.features = features;
 	welcome.n_features = 1u + engine_cuts_green(s->server->engine);
 	session_mps_welcome(s, gpu, &mps);

@@ -25,6 +25,16 @@ static int parse_time_above_0(const char *text, void *target) {
 	return 0;
 }
 
+static int parse_spin(const char *text, void *target) {
+	nsec_t t;
+
+	if (units_parse_nsec(text, &t) < 0 || t > PROTO_SPIN_MAX_NS) {
+		return -EINVAL;
+	}
+	*(nsec_t *)target = t;
+	return 0;
+}
+
 static int parse_log_level(const char *text, void *target) {
 	return log_level_parse(text, target);
 }
@@ -105,6 +115,10 @@ const struct setting settings_table[_SETTING_N] = {
 			     "auto, mps, exclusive, or a list such as '0=mps,1=exclusive'",
 			     "auto, mps or exclusive, or one for each GPU:\n0=mps,1=exclusive",
 			     false, parse_sharing, TARGET(sharing)},
+	[SETTING_SPIN] = {"spin", "TIME", "200us", "a time up to 1s with a unit, such as 200us",
+			  "how long sbeetd stays awake for the next request, and a\nprogram for "
+			  "its grant; 0s: not at all",
+			  true, parse_spin, TARGET(spin)},
 	[SETTING_LEARN] = {"learn", "YES|NO", "no", "yes or no",
 			   "whether the times of completed jobs lengthen or make up\nprofiles",
 			   false, parse_yes, TARGET(learn)},

@@ -30,6 +30,7 @@ enum setting_id {
 	SETTING_PROFILE_DIR,
 	SETTING_RUNTIME_DIR,
 	SETTING_SHARING,
+	SETTING_SPIN,
 	SETTING_ADMINS,
 	_SETTING_N,
 };
@@ -46,7 +47,7 @@ struct settings {
 	size_t n_gpus; /* 0: ask NVML */
 	struct inventory_sharing sharing;
 	enum mps_mode mps;
-	nsec_t linger, drain, max_hold;
+	nsec_t linger, drain, max_hold, spin;
 	char profile_dir[SETTINGS_TEXT_MAX]; /* "": the default one, which may be missing */
 	char runtime_dir[SETTINGS_TEXT_MAX]; /* "": see runtime.h */
 	char metrics[SETTINGS_TEXT_MAX];     /* "off", or as metrics_http_new() wants it */

@@ -41,6 +41,9 @@
 
 /* Declared periods, deadlines and offsets: up to a day. */
 #define PROTO_PERIOD_MAX_NS (86400ull * 1000000000ull)
+
+/* Who waits longer than this without sleeping does not save time any more. */
+#define PROTO_SPIN_MAX_NS 1000000000ull
 #define PROTO_PRIORITY_MIN  (-1000)
 #define PROTO_PRIORITY_MAX  1000
 

@@ -92,12 +92,12 @@ static size_t take_fds(struct msghdr *msg, int *ret_fd) {
 
 /* The common case: nothing comes along. Without room for control data the kernel itself closes
  * descriptors that do. */
-static int receive_plain(int fd, void *buffer) {
+static int receive_plain(int fd, void *buffer, int flags) {
 	ssize_t r;
 
 	do {
 		r = recv(fd, buffer, PROTO_PACKET_MAX,
-			 MSG_TRUNC); /* returns the packet's true length */
+			 flags | MSG_TRUNC); /* returns the packet's true length */
 	} while (r < 0 && errno == EINTR);
 	if (r < 0) {
 		return -errno;
@@ -120,7 +120,7 @@ int packet_receive(int fd, void *buffer, int *ret_fd) {
 	ssize_t r;
 
 	if (!ret_fd) {
-		return receive_plain(fd, buffer);
+		return receive_plain(fd, buffer, 0);
 	}
 	do {
 		r = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
@@ -140,6 +140,10 @@ int packet_receive(int fd, void *buffer, int *ret_fd) {
 		return -EMSGSIZE;
 	}
 	return r == 0 ? 0 : -EPROTO;
+}
+
+int packet_try_receive(int fd, void *buffer) {
+	return receive_plain(fd, buffer, MSG_DONTWAIT);
 }
 
 /* Counts what it hands out and never takes back, so that a packet which makes the parser allocate

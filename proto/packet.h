@@ -33,6 +33,10 @@ int packet_send(int fd, const ProtobufCMessage *message, int passed_fd);
  */
 int packet_receive(int fd, void *buffer, int *ret_fd);
 
+/* The same for a packet that is there already: -EAGAIN if there is none, on a blocking socket too.
+ */
+int packet_try_receive(int fd, void *buffer);
+
 /*
  * Unpacks with an allocator that gives up at PROTO_UNPACK_MAX bytes.
  * Return: 0; -EBADMSG if it does not parse; -ENOBUFS if it takes too much; -ENOMEM. @ret_message is

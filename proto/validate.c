@@ -316,6 +316,7 @@ static int check_welcome(struct why why, const Sbeet__Welcome *m) {
 		return bad(why, "task name is not 1 to %d of [A-Za-z0-9._@:+-]", PROTO_NAME_MAX);
 	}
 	TRY(check_most(why, "linger_ns", m->linger_ns, PROTO_PERIOD_MAX_NS));
+	TRY(check_most(why, "spin_ns", m->spin_ns, PROTO_SPIN_MAX_NS));
 	TRY(check_path(why, "mps_pipe_directory", m->mps_pipe_directory));
 	TRY(check_path(why, "mps_log_directory", m->mps_log_directory));
 	TRY(check_text(why, "notice", m->notice, PROTO_TEXT_MAX));

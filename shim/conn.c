@@ -234,6 +234,17 @@ static void dispatch(const void *packet, int n) {
 	packet_free(base);
 }
 
+/* To sleep and be woken takes longer than a grant that can be given at once. */
+static int receive(int fd) {
+	nsec_t spin = greet_spin_ns(), end = spin > 0 ? nsec_now() + spin : 0;
+	int n = -EAGAIN;
+
+	while (n == -EAGAIN && nsec_now() < end) {
+		n = packet_try_receive(fd, buffer);
+	}
+	return n == -EAGAIN ? packet_receive(fd, buffer, NULL) : n;
+}
+
 /* Reads one packet, with the lock released meanwhile. Only while nobody else does. */
 static void read_one(void) {
 	uint32_t before = atomic_load(&current);
@@ -241,7 +252,7 @@ static void read_one(void) {
 
 	conn.reading = true;
 	pthread_mutex_unlock(&conn.lock);
-	n = packet_receive(conn.fd, buffer, NULL);
+	n = receive(conn.fd);
 	pthread_mutex_lock(&conn.lock);
 	if (atomic_load(&current) == before && n != -EAGAIN) {
 		if (n > 0) {

@@ -15,6 +15,7 @@
 
 #include "proto/limits.h"
 #include "proto/packet.h"
+#include "proto/spin.h"
 #include "proto/validate.h"
 #include "shim/env.h"
 #include "shim/held.h"
@@ -35,6 +36,7 @@
 #define LINGER_DEFAULT_NS (100 * NSEC_PER_USEC)
 
 static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
+static _Atomic nsec_t spin;
 
 static int open_socket(void) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -161,6 +163,7 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 			visible_choose(&m->welcome->gpu_uuid);
 		}
 		atomic_store(&linger, m->welcome->linger_ns);
+		atomic_store(&spin, spin_allowed(m->welcome->spin_ns));
 		if (enforcement_mask() != GREET_TWIN_MASK && has_feature(m->welcome, "green")) {
 			place_activate();
 		}
@@ -214,6 +217,10 @@ int greet(uint8_t *buffer, bool initial) {
 
 nsec_t greet_linger_ns(void) {
 	return atomic_load_explicit(&linger, memory_order_relaxed);
+}
+
+nsec_t greet_spin_ns(void) {
+	return atomic_load_explicit(&spin, memory_order_relaxed);
 }
 
 void greet_complain(void) {

@@ -28,5 +28,8 @@ int greet(uint8_t *buffer, bool initial);
 /* How long a quiet program keeps a job, as the last daemon wished. Anyone may ask. */
 nsec_t greet_linger_ns(void);
 
+/* How long who waits for a grant looks for it before it sleeps; likewise. */
+nsec_t greet_spin_ns(void);
+
 /* Says once that there is no daemon, and what follows from it. */
 void greet_complain(void);

@@ -47,6 +47,8 @@ static void daemon_explains_wrong_options(void **state) {
 		{"--sharing", "0=mps,"},
 		{"--linger", "100"},
 		{"--linger", "2d"},
+		{"--spin", "200"},
+		{"--spin", "2s"},
 		{"--log-level", "loud"},
 		{"--runtime-dir", "here"},
 		{"--nonsense", "x"},

@@ -82,6 +82,31 @@ static void daemon_grants_whole_gpu_under_fcfs(void **state) {
 	finish();
 }
 
+/* Asleep as soon as it can be, and never before its end: it serves alike, and heeds SIGTERM. */
+static void daemon_grants_awake_and_asleep(void **state) {
+	static const char *const spins[] = {"0s", "1ns", "1s"};
+
+	for (size_t i = 0; i < sizeof(spins) / sizeof(spins[0]); i++) {
+		struct shim a, b;
+
+		harness_start(&harness, (const char *const[]){"--gpus", "80", "--policy", "fcfs",
+							      "--spin", spins[i], NO_DRAIN, NULL});
+		a = shim_open("a", MASK_ALL);
+		b = shim_open("b", MASK_ALL);
+		for (uint64_t job = 1; job < 20; job++) {
+			shim_request(a.fd, job, 0, MASK_ALL);
+			shim_granted(a.fd, job);
+			shim_request(b.fd, job, 0, MASK_ALL);
+			shim_done(a.fd, job);
+			shim_granted(b.fd, job);
+			shim_done(b.fd, job);
+		}
+		shim_close(&a);
+		shim_close(&b);
+		finish();
+	}
+}
+
 static void daemon_runs_two_processes_side_by_side_under_mps(void **state) {
 	struct shim a, b;
 	struct grant ga, gb;
@@ -703,6 +728,7 @@ static void daemon_counts_missed_deadlines(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(daemon_grants_whole_gpu_under_fcfs),
+		CASE(daemon_grants_awake_and_asleep),
 		CASE(daemon_runs_two_processes_side_by_side_under_mps),
 		CASE(daemon_lets_one_process_at_a_time_on_an_exclusive_gpu),
 		CASE(daemon_shows_no_set_as_held_that_is_not),

@@ -275,6 +275,7 @@ static void validate_welcome_bounds_every_field(void **state) {
 	BAD(welcome.session, 0, verdict_welcome);
 	BAD(welcome.task, (char[]){""}, verdict_welcome);
 	BAD(welcome.linger_ns, UINT64_MAX, verdict_welcome);
+	BAD(welcome.spin_ns, PROTO_SPIN_MAX_NS + 1, verdict_welcome);
 	GOOD(welcome.mps_pipe_directory, (char[]){"/tmp/mps"}, verdict_welcome);
 	BAD(welcome.mps_pipe_directory, (char[]){"tmp/mps"}, verdict_welcome);
 	BAD(welcome.mps_log_directory, (char[]){"/a\x1b[2J"}, verdict_welcome);

@@ -222,6 +222,7 @@ int mini_accept_held(struct mini *m, uint64_t job) {
 	welcome.session = 7;
 	welcome.task = (char *)"guest";
 	welcome.linger_ns = m->linger_ns;
+	welcome.spin_ns = m->spin_ns;
 	welcome.features = features;
 	welcome.n_features = m->resumes;
 	welcome.mps_pipe_directory = (char *)"/tmp/pipe-of-test";

@@ -25,6 +25,7 @@ struct mini {
 	char socket[96];
 	int listener;	    /* -1: nobody listens */
 	uint64_t linger_ns; /* that Welcome tells */
+	uint64_t spin_ns;   /* likewise */
 	bool resumes;	    /* Welcome has the feature "resume"; else it is an older daemon's */
 	pid_t guest;
 	int to_guest, from_guest;

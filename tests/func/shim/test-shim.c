@@ -457,6 +457,49 @@ static void shim_heeds_a_revoke_right_behind_the_grant(void **state) {
 	close(fd);
 }
 
+/* ---- waiting awake ---- */
+
+/* The grants come while the reader looks for them, after it has fallen asleep, and by way of it to
+ * another thread. */
+static void shim_takes_grants_awake_and_asleep(void **state) {
+	static const uint64_t spins[] = {1, PROTO_SPIN_MAX_NS};
+	struct mini *m = *state;
+	uint64_t jobs[2];
+	int fd;
+
+	for (size_t i = 0; i < sizeof(spins) / sizeof(spins[0]); i++) {
+		m->spin_ns = spins[i];
+		fd = begin(m, by_thread);
+		mini_do(m, "@1 device", 0);
+		mini_tell(m, "@0 launch");
+		jobs[0] = mini_request(fd, NULL);
+		mini_tell(m, "@1 launch");
+		jobs[1] = mini_request(fd, NULL);
+		mini_grant(fd, jobs[1], WHOLE);
+		mini_answers(m, "1 launch 0");
+		mini_grant(fd, jobs[0], WHOLE);
+		mini_answers(m, "0 launch 0");
+		mini_do(m, "@0 sync", 0);
+		close(fd);
+		mini_deinit(m);
+		mini_init(m);
+	}
+}
+
+static void shim_goes_on_when_daemon_dies_while_job_waits_awake(void **state) {
+	struct mini *m = *state;
+	int fd;
+
+	m->spin_ns = PROTO_SPIN_MAX_NS;
+	fd = begin(m, plain);
+	mini_tell(m, "@0 launch");
+	mini_request(fd, NULL);
+	mini_unlisten(m);
+	close(fd);
+	mini_answers(m, "0 launch 0");
+	mini_do(m, "@0 launches", 1);
+}
+
 /* ---- daemons that are missing ---- */
 
 static void shim_runs_unmanaged_and_says_so_once(void **state) {
@@ -867,6 +910,8 @@ int main(void) {
 		CASE(shim_finishes_job_that_a_kernel_does_not_fit),
 		CASE(shim_starts_nothing_more_after_revoke),
 		CASE(shim_heeds_a_revoke_right_behind_the_grant),
+		CASE(shim_takes_grants_awake_and_asleep),
+		CASE(shim_goes_on_when_daemon_dies_while_job_waits_awake),
 		CASE(shim_runs_unmanaged_and_says_so_once),
 		CASE(shim_goes_on_when_daemon_dies_while_job_waits),
 		CASE(shim_goes_on_when_daemon_dies_while_job_runs),

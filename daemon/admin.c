@@ -26,7 +26,7 @@ bool admin_may(const struct control_client *client) {
 }
 
 bool admin_may_change(const struct control_client *client, const struct session *s) {
-	return client->uid == s->cred.uid || admin_may(client);
+	return client->cred.uid == s->cred.uid || admin_may(client);
 }
 
 void admin_reply(struct control_client *client, uint32_t id, Sbeet__Control__Done *done) {
@@ -230,7 +230,7 @@ static bool object(struct control_client *client, uint32_t id, const struct sess
 	    (peer_read(client->fd, &peer) < 0 || admission_limit(config, &peer, &copy))) {
 		admin_refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
 			     "user %u may not have this class or priority (see 'sbeetctl config')",
-			     client->uid);
+			     client->cred.uid);
 		return true;
 	}
 	return false;
@@ -275,10 +275,12 @@ void admin_change_task(struct control_client *client, const Sbeet__Control__Requ
 		return;
 	}
 	log_event(LOG_LEVEL_INFO,
-		  &(struct log_about){
-			  .id = LOG_ID_CHANGE, .task = wanted->task, .gpu = -1, .uid = client->uid},
+		  &(struct log_about){.id = LOG_ID_CHANGE,
+				      .task = wanted->task,
+				      .gpu = -1,
+				      .uid = client->cred.uid},
 		  "Task '%s' is changed in %u sessions by user %u", wanted->task, n_changed,
-		  client->uid);
+		  client->cred.uid);
 	send_done(client, request->id, n_changed);
 }
 
@@ -300,10 +302,11 @@ void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Reques
 	changed = sched_gpu(engine_sched(server->engine), wanted->gpu)->drained == wanted->resume;
 	if (changed) {
 		log_event(LOG_LEVEL_INFO,
-			  &(struct log_about){
-				  .id = LOG_ID_CHANGE, .gpu = (int)wanted->gpu, .uid = client->uid},
+			  &(struct log_about){.id = LOG_ID_CHANGE,
+					      .gpu = (int)wanted->gpu,
+					      .uid = client->cred.uid},
 			  "GPU %u is %s by user %u", wanted->gpu,
-			  wanted->resume ? "resumed" : "drained", client->uid);
+			  wanted->resume ? "resumed" : "drained", client->cred.uid);
 		engine_drain_gpu(server->engine, wanted->gpu, !wanted->resume);
 		report_drain(server, wanted->gpu, !wanted->resume);
 		server_decide(server);

@@ -3,7 +3,6 @@
  */
 #include "daemon/control.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "daemon/core/explain.h"
 #include "daemon/ending.h"
 #include "daemon/engine.h"
+#include "daemon/gate.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
 #include "daemon/mps.h"
@@ -58,6 +58,13 @@ static void drop_unsent(struct control_client *client) {
 	free(packet);
 }
 
+static void leave_gate(struct control_client *client) {
+	if (client->at_gate) {
+		client->at_gate = false;
+		gate_waited(client->server->gate, &client->cred);
+	}
+}
+
 void control_client_end(struct control_client *client) {
 	if (!client->ended) {
 		client->ended = true;
@@ -65,6 +72,8 @@ void control_client_end(struct control_client *client) {
 		event_del(&client->resumed);
 		event_del(&client->writable);
 		client->subscriber = subscriber_free(client->subscriber);
+		leave_gate(client);
+		gate_leave(client->server->gate, &client->cred, client->faulty, nsec_now());
 		ending_client_gone(client);
 		server_client_ended(client->server, client);
 	}
@@ -429,7 +438,7 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 				"there is no policy of this name, or it is for simulations only");
 			return;
 		}
-		log_info("Policy '%s', set by user %u", wanted->name, client->uid);
+		log_info("Policy '%s', set by user %u", wanted->name, client->cred.uid);
 		engine_set_policy(engine, wanted);
 		report_policy(client->server);
 		server_decide(client->server);
@@ -567,6 +576,7 @@ static void handle_packet(struct control_client *client, const void *bytes, size
 				     "sbeetd " SBEET_VERSION " does not know this request");
 	} else {
 		client->server->n_protocol_errors++;
+		client->faulty = true;
 		control_client_error(client, request ? request->id : 0,
 				     SBEET__ERROR_CODE__ERROR_CODE_INVALID, why);
 		control_client_end(client);
@@ -577,6 +587,7 @@ static void handle_packet(struct control_client *client, const void *bytes, size
 static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 	struct control_client *client = userdata;
 
+	leave_gate(client);
 	/* What the timer overslept is not to be made up for: that would come all at once. */
 	pace_settle(&client->pace, nsec_now());
 	if (STAILQ_EMPTY(&client->unsent)) {
@@ -606,6 +617,7 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 		rest(client, began);
 	} else if (r == -EMSGSIZE) {
 		client->server->n_protocol_errors++;
+		client->faulty = true;
 		control_client_error(client, 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
 				     "a packet is longer than 65536 bytes");
 		control_client_end(client);
@@ -614,54 +626,93 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	}
 }
 
-int control_client_new(struct control_client **ret, struct server *server, int fd) {
+/* Charged. */
+static int make(struct control_client **ret, struct server *server, const struct peer *peer) {
 	struct control_client *client;
 	struct quota_user *user;
-	struct peer peer;
-	int r = peer_read(fd, &peer);
+	int r = quota_user_ref(server->quota, peer->cred.uid, &user);
 
 	if (r < 0) {
 		return r;
 	}
-	r = quota_user_ref(server->quota, peer.cred.uid, &user);
-	if (r < 0) {
-		return r;
-	}
-	admission_user(server->reload->config, &peer, user);
+	admission_user(server->reload->config, peer, user);
 	if (quota_charge(user, QUOTA_SESSIONS, 1)) {
 		quota_user_unref(user);
 		return CONTROL_E_QUOTA;
 	}
 	client = calloc(1, sizeof(*client));
-	if (client) {
-		client->server = server;
-		client->user = user;
-		client->uid = peer.cred.uid;
-		client->fd = fd;
-		STAILQ_INIT(&client->unsent);
-		LIST_INIT(&client->endings);
-		event_assign(&client->readable, server->base, fd, EV_READ | EV_PERSIST, on_readable,
-			     client);
-		event_assign(&client->writable, server->base, fd, EV_WRITE, on_writable, client);
-		event_assign(&client->resumed, server->base, -1, EV_TIMEOUT, on_resumed, client);
-		if (event_add(&client->readable, NULL) == 0) {
-			*ret = client;
-			return 0;
+	if (!client) {
+		quota_release(user, QUOTA_SESSIONS, 1);
+		quota_user_unref(user);
+		return -ENOMEM;
+	}
+	client->server = server;
+	client->user = user;
+	client->cred = peer->cred;
+	client->fd = -1;
+	STAILQ_INIT(&client->unsent);
+	LIST_INIT(&client->endings);
+	*ret = client;
+	return 0;
+}
+
+/* At once, or after the time that its process has to wait. */
+static int listen_to(struct control_client *client, int fd, nsec_t wait) {
+	struct event_base *base = client->server->base;
+	struct timeval t = util_timeval(wait);
+
+	event_assign(&client->readable, base, fd, EV_READ | EV_PERSIST, on_readable, client);
+	event_assign(&client->writable, base, fd, EV_WRITE, on_writable, client);
+	event_assign(&client->resumed, base, -1, EV_TIMEOUT, on_resumed, client);
+	if ((wait > 0 ? event_add(&client->resumed, &t) : event_add(&client->readable, NULL)) < 0) {
+		return -ENOMEM;
+	}
+	client->at_gate = wait > 0;
+	client->fd = fd;
+	return 0;
+}
+
+int control_client_new(struct control_client **ret, struct server *server, int fd) {
+	struct control_client *client;
+	struct ucred cred;
+	struct peer peer;
+	nsec_t wait;
+	int r = peer_credentials(fd, &cred);
+
+	if (r < 0) {
+		return r;
+	}
+	wait = gate_enter(server->gate, &cred, nsec_now());
+	if (wait == GATE_FULL) {
+		return CONTROL_E_GATE;
+	}
+	r = peer_read(fd, &peer);
+	if (r == 0) {
+		r = make(&client, server, &peer);
+	}
+	if (r == 0) {
+		r = listen_to(client, fd, wait);
+		if (r < 0) {
+			control_client_free(client);
 		}
 	}
-	free(client);
-	quota_release(user, QUOTA_SESSIONS, 1);
-	quota_user_unref(user);
-	return -ENOMEM;
+	if (r != 0 && wait > 0) {
+		gate_waited(server->gate, &cred);
+	}
+	if (r == 0) {
+		*ret = client;
+	}
+	return r;
 }
 
 struct control_client *control_client_free(struct control_client *client) {
 	if (client) {
-		assert(client->ended);
 		while (!STAILQ_EMPTY(&client->unsent)) {
 			drop_unsent(client);
 		}
-		packet_close(client->fd);
+		if (client->fd >= 0) {
+			packet_close(client->fd);
+		}
 		quota_release(client->user, QUOTA_SESSIONS, 1);
 		quota_user_unref(client->user);
 		free(client);

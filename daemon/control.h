@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
-#include <sys/types.h>
+#include <sys/socket.h>
 
 #include "control.pb-c.h"
 #include "daemon/pace.h"
@@ -28,13 +28,15 @@ struct control_client {
 	TAILQ_ENTRY(control_client) link; /* the server's list */
 	struct server *server;		  /* borrowed, outlives us */
 	struct quota_user *user;	  /* reference */
-	uid_t uid;
+	struct ucred cred;
 	int fd; /* owned */
 	struct event readable, writable;
 	struct event resumed; /* pending: it has asked a lot, nothing is read until then */
 	struct pace pace;
 	STAILQ_HEAD(, control_packet) unsent; /* owned, charged */
 	struct subscriber *subscriber;	      /* owned; NULL: is not told what happens */
+	bool at_gate; /* has not been heard yet, because its process comes so often */
+	bool faulty;  /* has violated the protocol */
 	bool ended;
 
 	LIST_HEAD(, ending_question) endings; /* owned: that wait for MPS */
@@ -43,8 +45,10 @@ struct control_client {
 TAILQ_HEAD(control_list, control_client);
 
 #define CONTROL_E_QUOTA 1
+#define CONTROL_E_GATE	2
 
-/* Consumes @fd on success only. Return: 0, CONTROL_E_QUOTA, or negative errno. */
+/* Consumes @fd on success only. Return: 0; CONTROL_E_QUOTA; CONTROL_E_GATE: its process connects
+ * faster than it is heard; or negative errno. */
 int control_client_new(struct control_client **ret, struct server *server, int fd);
 
 /* Takes NULL. */

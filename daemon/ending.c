@@ -271,10 +271,12 @@ void ending_kill_session(struct control_client *client, const Sbeet__Control__Re
 		return;
 	}
 	log_event(LOG_LEVEL_INFO,
-		  &(struct log_about){
-			  .id = LOG_ID_CHANGE, .task = s->task.name, .gpu = -1, .uid = client->uid},
+		  &(struct log_about){.id = LOG_ID_CHANGE,
+				      .task = s->task.name,
+				      .gpu = -1,
+				      .uid = client->cred.uid},
 		  "Session %llu (pid %d, '%s') is ended by user %u%s", (unsigned long long)id,
-		  s->cred.pid, s->task.name, client->uid,
+		  s->cred.pid, s->task.name, client->cred.uid,
 		  wanted->terminate ? ", and its program" : "");
 	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_KILL);
 	if (wanted->terminate && wanted->drain_ns > 0) {

@@ -11,23 +11,37 @@
 #include "daemon/log.h"
 #include "daemon/util.h"
 
-/* Connections between two looks at the programs: a connection costs as much as some requests. */
-#define ACCEPTS_PER_EVENT 1
+/* Connections that are not wanted, between two rests. At some 3 us each this is a tenth of our
+ * time, and 1024 of them are out of the way of others within a tenth of a second. */
+#define UNWANTED_MAX 32
+
+enum listener_state {
+	LISTENER_STOPPED,
+	LISTENER_ACCEPTING,
+	LISTENER_RESTING,
+};
 
 struct listener {
 	int fd; /* owned */
 	struct event readable, retry;
-	bool accepting;
+	enum listener_state state;
+	unsigned n_unwanted; /* since the last rest */
 	listener_accepted_fn accepted;
 	void *userdata;
 };
 
 static const struct timeval second = {.tv_sec = 1};
 
-static void pause_accepting(struct listener *l, int error) {
-	event_del(&l->readable);
-	l->accepting = false;
-	event_add(&l->retry, &second);
+static void pause_accepting(struct listener *l, enum listener_state state,
+			    const struct timeval *for_so_long) {
+	if (event_add(&l->retry, for_so_long) == 0) {
+		event_del(&l->readable);
+		l->state = state;
+	}
+}
+
+static void stop(struct listener *l, int error) {
+	pause_accepting(l, LISTENER_STOPPED, &second);
 	log_client(
 		LOG_LEVEL_WARNING,
 		"Can't accept connections: %s; waiting until one is closed (raise LimitNOFILE= or "
@@ -35,25 +49,27 @@ static void pause_accepting(struct listener *l, int error) {
 		strerror(error));
 }
 
+/* One connection: it costs as much as some requests, so programs are heard before the next. */
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
+	static const struct timeval rest = {.tv_usec = 1000};
 	struct listener *l = userdata;
+	int peer = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-	for (int i = 0; i < ACCEPTS_PER_EVENT && l->accepting; i++) {
-		int peer = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (peer >= 0) {
-			l->accepted(l->userdata, peer);
-		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-			   errno == ENOMEM) {
-			pause_accepting(l, errno);
-		} else if (errno != ECONNABORTED && errno != EINTR) {
-			break; /* EAGAIN: all are in */
+	if (peer >= 0) {
+		if (!l->accepted(l->userdata, peer) && ++l->n_unwanted >= UNWANTED_MAX) {
+			l->n_unwanted = 0;
+			pause_accepting(l, LISTENER_RESTING, &rest);
 		}
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		stop(l, errno);
 	}
 }
 
 static void on_retry(evutil_socket_t fd, short what, void *userdata) {
-	listener_resume(userdata);
+	struct listener *l = userdata;
+
+	l->state = LISTENER_STOPPED;
+	listener_resume(l);
 }
 
 int listener_new(struct listener **ret, struct event_base *base, int fd,
@@ -83,11 +99,13 @@ struct listener *listener_free(struct listener *l) {
 }
 
 void listener_resume(struct listener *l) {
-	if (!l->accepting) {
-		event_del(&l->retry);
-		l->accepting = event_add(&l->readable, NULL) == 0;
+	if (l->state != LISTENER_STOPPED) {
+		return;
 	}
-	if (!l->accepting) {
+	if (event_add(&l->readable, NULL) == 0) {
+		event_del(&l->retry);
+		l->state = LISTENER_ACCEPTING;
+	} else {
 		event_add(&l->retry, &second); /* no memory now */
 	}
 }

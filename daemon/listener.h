@@ -2,7 +2,9 @@
  * listener.h: a listening SOCK_SEQPACKET socket.
  *
  * When the process has no descriptors left it stops to accept, instead of spinning on a socket that
- * stays readable, and resumes when one is given back, or a second later.
+ * stays readable, and resumes when one is given back, or a second later. When somebody connects
+ * faster than his connections are wanted it rests for a millisecond every few of them: so those
+ * cost little, and everybody behind them in the socket's queue comes soon.
  */
 #pragma once
 
@@ -11,8 +13,8 @@
 
 struct listener;
 
-/* Takes over @fd, non-blocking and CLOEXEC. */
-typedef void (*listener_accepted_fn)(void *userdata, int fd);
+/* Takes over @fd, non-blocking and CLOEXEC. Return: whether its process may connect so fast. */
+typedef bool (*listener_accepted_fn)(void *userdata, int fd);
 
 /* Takes over the listening @fd on success; starts paused. Return: 0 or negative errno. */
 int listener_new(struct listener **ret, struct event_base *base, int fd,
@@ -21,5 +23,5 @@ int listener_new(struct listener **ret, struct event_base *base, int fd,
 /* Takes NULL. Closes the socket. */
 struct listener *listener_free(struct listener *l);
 
-/* Begins, or begins again, to accept. */
+/* Begins, or begins again, to accept; a rest is not cut short. */
 void listener_resume(struct listener *l);

@@ -11,6 +11,7 @@
 #include <event2/event.h>
 #include <event2/util.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -94,7 +95,7 @@ static char *print(void *userdata, size_t *ret_n) {
 }
 
 /* The one that has had the most time gives way. */
-static void on_accepted(void *userdata, int fd) {
+static bool on_accepted(void *userdata, int fd) {
 	struct metrics_http *http = userdata;
 
 	if (scrape_count(&http->scrapes) == SCRAPES_MAX) {
@@ -103,6 +104,7 @@ static void on_accepted(void *userdata, int fd) {
 	if (scrape_new(&http->scrapes, http->server->base, fd, &http->page) < 0) {
 		close(fd);
 	}
+	return true;
 }
 
 /* Return: the socket, or -1 with errno. */

@@ -25,14 +25,20 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
+int peer_credentials(int fd, struct ucred *ret) {
+	socklen_t size = sizeof(*ret);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &size) < 0 ? -errno : 0;
+}
+
 int peer_read(int fd, struct peer *ret) {
 	struct peer peer = {0};
-	socklen_t size = sizeof(peer.cred);
+	socklen_t size = sizeof(peer.groups);
+	int r = peer_credentials(fd, &peer.cred);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer.cred, &size) < 0) {
-		return -errno;
+	if (r < 0) {
+		return r;
 	}
-	size = sizeof(peer.groups);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer.groups, &size) == 0) {
 		peer.n_groups = size / sizeof(gid_t);
 	}

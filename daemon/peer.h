@@ -21,6 +21,9 @@ struct peer {
 };
 
 /* Return: 0 or negative errno. */
+int peer_credentials(int fd, struct ucred *ret);
+
+/* The same, and its groups. Return: 0 or negative errno. */
 int peer_read(int fd, struct peer *ret);
 
 /*

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/engine.h"
+#include "daemon/gate.h"
 #include "daemon/handover.h"
 #include "daemon/hold.h"
 #include "daemon/inventory.h"
@@ -54,36 +55,42 @@ void server_client_ended(struct server *server, struct control_client *client) {
 
 static void on_overrun(evutil_socket_t fd, short what, void *userdata);
 
-static void on_shim(void *userdata, int fd) {
+static bool on_shim(void *userdata, int fd) {
 	struct server *server = userdata;
 	struct session *s;
 	int r = session_new(&s, server, server->next_session, fd);
 
 	if (r) {
 		log_client(LOG_LEVEL_WARNING, "A program's connection is refused: %s",
-			   r == SESSION_E_QUOTA ? "its user has too many" : strerror(-r));
+			   r == SESSION_E_QUOTA	 ? "its user has too many"
+			   : r == SESSION_E_GATE ? "it connects again and again"
+						 : strerror(-r));
 		if (r < 0) {
 			session_say_exhausted(fd, r);
 		}
 		close(fd);
-		return;
+		return r != SESSION_E_GATE;
 	}
 	server->next_session++;
 	TAILQ_INSERT_TAIL(&server->sessions, s, link);
+	return true;
 }
 
-static void on_control(void *userdata, int fd) {
+static bool on_control(void *userdata, int fd) {
 	struct server *server = userdata;
 	struct control_client *client;
 	int r = control_client_new(&client, server, fd);
 
 	if (r) {
 		log_client(LOG_LEVEL_WARNING, "A control connection is refused: %s",
-			   r == CONTROL_E_QUOTA ? "its user has too many" : strerror(-r));
+			   r == CONTROL_E_QUOTA	 ? "its user has too many"
+			   : r == CONTROL_E_GATE ? "its process connects again and again"
+						 : strerror(-r));
 		close(fd);
-		return;
+		return r != CONTROL_E_GATE;
 	}
 	TAILQ_INSERT_TAIL(&server->clients, client, link);
+	return true;
 }
 
 int server_new(struct server **ret, struct event_base *base, const struct sched_policy *policy,
@@ -116,6 +123,9 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 	if (r == 0) {
 		/* Each connection tells its user's. */
 		r = quota_new(&server->quota, &(struct quota_limits){0});
+	}
+	if (r == 0) {
+		r = gate_new(&server->gate);
 	}
 	if (r == 0) {
 		r = engine_new(&server->engine, policy, session_job_grant);
@@ -153,6 +163,7 @@ struct server *server_free(struct server *server) {
 		feed_deinit(&server->feed);
 		engine_free(server->engine);
 		quota_free(server->quota);
+		gate_free(server->gate);
 		free(server->buffer);
 		free(server);
 	}

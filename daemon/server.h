@@ -14,6 +14,7 @@
 #include "daemon/subscriber.h"
 
 struct engine;
+struct gate;
 struct inventory;
 struct metrics;
 struct learn;
@@ -34,6 +35,7 @@ struct server {
 	struct ledger *ledger;				   /* borrowed, outlives us */
 	struct learn *learn;				   /* borrowed, outlives us; NULL: off */
 	struct quota *quota;				   /* owned */
+	struct gate *gate;				   /* owned */
 	struct listener *shim_listener, *control_listener; /* owned */
 
 	struct session_list sessions, ended_sessions;

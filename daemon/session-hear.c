@@ -24,6 +24,7 @@
 static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Hello *hello = packet->hello;
 	const struct inventory_gpu *gpu;
+	int r;
 
 	if (hello->version != PROTO_VERSION) {
 		session_fail(
@@ -31,6 +32,12 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 			"the program's libsbeet.so %s speaks protocol %u, sbeetd %s speaks %d: "
 			"install the same version of both",
 			hello->shim_version, hello->version, SBEET_VERSION, PROTO_VERSION);
+		return;
+	}
+	r = session_watch_process(s);
+	if (r < 0) {
+		session_say_exhausted(s->fd, r); /* if it can still hear it */
+		session_hang_up(s);
 		return;
 	}
 	snprintf(s->program, sizeof(s->program), "%s", hello->program);

@@ -9,15 +9,12 @@
 #include <string.h>
 
 #include "daemon/engine.h"
+#include "daemon/gate.h"
 #include "daemon/inventory.h"
 #include "daemon/log.h"
 #include "daemon/server.h"
 #include "daemon/session-mps.h"
 #include "proto/packet.h"
-
-/* A program is told what it did wrong a hundred times at once and a thousand times a second. */
-#define ERROR_COST  NSEC_PER_MSEC
-#define ERROR_BURST (100 * NSEC_PER_MSEC)
 
 /* Ends the session if the peer does not take the packet: nobody is waited for. */
 static void say(struct session *s, Sbeet__ToShim *m) {
@@ -26,7 +23,6 @@ static void say(struct session *s, Sbeet__ToShim *m) {
 	if (s->fd < 0) {
 		return;
 	}
-	s->answered = true;
 	r = packet_send(s->fd, &m->base, -1);
 	if (r < 0) {
 		log_client(LOG_LEVEL_INFO, "session %llu (pid %d, '%s') %s, disconnecting",
@@ -52,7 +48,8 @@ __attribute__((format(printf, 4, 0))) static void say_verror(struct session *s, 
 				      .uid = s->cred.uid},
 		  "session %llu (pid %d, '%s'): %s", (unsigned long long)s->id, s->cred.pid,
 		  s->task.name, text);
-	s->penance = pace_add(&s->errors, ERROR_COST, ERROR_BURST, nsec_now());
+	s->mistaken = true;
+	s->penance = gate_mistake(s->server->gate, &s->cred, nsec_now());
 	error.code = code;
 	error.text = text;
 	error.job = job;
@@ -74,6 +71,7 @@ void session_fail(struct session *s, Sbeet__ErrorCode code, const char *format, 
 	va_list args;
 
 	s->server->n_protocol_errors++;
+	s->faulty = true;
 	va_start(args, format);
 	say_verror(s, 0, code, format, args);
 	va_end(args);

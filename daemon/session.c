@@ -5,10 +5,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "daemon/admission.h"
 #include "daemon/engine.h"
+#include "daemon/gate.h"
 #include "daemon/log.h"
 #include "daemon/quota.h"
 #include "daemon/reload.h"
@@ -20,9 +22,6 @@
 #include "daemon/session-task.h"
 #include "daemon/util.h"
 #include "proto/packet.h"
-
-/* Packets of one session between two looks at the others. */
-#define PACKETS_PER_EVENT 16
 
 static const struct {
 	const char *name;
@@ -43,12 +42,21 @@ const char *session_state_name(enum session_state state) {
 	return states[state].name;
 }
 
+static void leave_gate(struct session *s) {
+	if (s->at_gate) {
+		s->at_gate = false;
+		gate_waited(s->server->gate, &s->cred);
+	}
+}
+
 static void close_socket(struct session *s) {
 	if (s->fd >= 0) {
 		event_del(&s->readable);
 		event_del(&s->resumed);
 		packet_close(s->fd);
 		s->fd = -1;
+		leave_gate(s);
+		gate_leave(s->server->gate, &s->cred, s->faulty, nsec_now());
 	}
 }
 
@@ -82,6 +90,7 @@ void session_end(struct session *s) {
 
 void session_hand_over(struct session *s) {
 	event_del(&s->readable);
+	event_del(&s->resumed);
 	close(s->fd);
 	s->fd = -1;
 	session_end(s);
@@ -122,52 +131,52 @@ void session_dismiss(struct session *s, const char *reason) {
 
 static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
+	struct pollfd peer = {.fd = s->fd};
 
+	leave_gate(s);
+	/* Who makes mistakes and has gone is not worth to be read to the end, slowly. */
+	if (s->mistaken && poll(&peer, 1, 0) > 0 && peer.revents & POLLHUP) {
+		session_hang_up(s);
+		server_decide(s->server);
+		return;
+	}
 	event_add(&s->readable, NULL);
 }
 
-/* Its user sends more than allowed, or it makes mistakes: then nothing is read of it for a while.
- */
-static bool is_too_fast(struct session *s) {
+/* If its user sends more than allowed, or it makes mistakes, nothing is read of it for a while. */
+static void slow_down(struct session *s) {
 	nsec_t wait = quota_packet(s->user, nsec_now());
 	struct timeval t;
 
 	wait = s->penance > wait ? s->penance : wait;
 	s->penance = 0;
 	t = util_timeval(wait);
-	if (wait == 0 || event_add(&s->resumed, &t) < 0) {
-		return false;
+	if (wait > 0 && event_add(&s->resumed, &t) == 0) {
+		event_del(&s->readable);
 	}
-	event_del(&s->readable);
-	return true;
 }
 
+/* One packet: then all others that have something to say are heard before the next one. */
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
 	struct server *server = s->server;
+	int r = packet_receive(fd, server->buffer, NULL);
 
-	/* Who was answered will think before the next packet: looking for one would be in vain. */
-	s->answered = false;
-	for (int i = 0; i < PACKETS_PER_EVENT && !s->answered; i++) {
-		int r = packet_receive(s->fd, server->buffer, NULL);
-
-		if (r == -EAGAIN) {
-			break;
-		}
-		if (r == -EMSGSIZE) {
-			session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
-				     "a packet is longer than %d bytes", PROTO_PACKET_MAX);
-		} else if (r <= 0) {
-			log_debug("session %llu has closed: %s", (unsigned long long)s->id,
-				  r < 0 ? strerror(-r) : "end of file");
-			session_hang_up(s);
-		} else {
-			session_hear_packet(s, server->buffer, (size_t)r);
-		}
-		if (s->fd < 0 || is_too_fast(s)) {
-			break;
-		}
-		server_decide(server);
+	if (r == -EAGAIN) {
+		return;
+	}
+	if (r == -EMSGSIZE) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+			     "a packet is longer than %d bytes", PROTO_PACKET_MAX);
+	} else if (r <= 0) {
+		log_debug("session %llu has closed: %s", (unsigned long long)s->id,
+			  r < 0 ? strerror(-r) : "end of file");
+		session_hang_up(s);
+	} else {
+		session_hear_packet(s, server->buffer, (size_t)r);
+	}
+	if (s->fd >= 0) {
+		slow_down(s);
 	}
 	server_decide(server);
 }
@@ -193,27 +202,23 @@ static void on_drained(evutil_socket_t fd, short what, void *userdata) {
 	server_decide(server);
 }
 
-static int watch_process(struct session *s) {
-	if (s->pidfd < 0) {
-		return 0;
-	}
-	event_assign(&s->dead, s->server->base, s->pidfd, EV_READ, on_dead, s);
-	return event_add(&s->dead, NULL) < 0 ? -ENOMEM : 0;
-}
+int session_watch_process(struct session *s) {
+	int pidfd = peer_open_process(s->fd, s->cred.pid);
 
-static int watch(struct session *s, int fd) {
-	event_assign(&s->readable, s->server->base, fd, EV_READ | EV_PERSIST, on_readable, s);
-	if (event_add(&s->readable, NULL) < 0) {
+	if (pidfd < 0) {
+		return pidfd == -1 ? 0 : pidfd;
+	}
+	event_assign(&s->dead, s->server->base, pidfd, EV_READ, on_dead, s);
+	if (event_add(&s->dead, NULL) < 0) {
+		close(pidfd);
 		return -ENOMEM;
 	}
-	if (watch_process(s) < 0) {
-		event_del(&s->readable);
-		return -ENOMEM;
-	}
+	s->pidfd = pidfd;
+	s->identity = peer_identity(pidfd, s->cred.pid);
 	return 0;
 }
 
-/* Charged, and of a living process as far as that is known. */
+/* Charged. @fd: to tell the peer if it can't be; -1: there is none. */
 static int make(struct session **ret, struct server *server, uint64_t id, const struct peer *peer,
 		int fd) {
 	struct quota_user *user;
@@ -242,43 +247,60 @@ static int make(struct session **ret, struct server *server, uint64_t id, const 
 	s->id = id;
 	s->cred = peer->cred;
 	s->connected = nsec_now();
-	s->fd = -1;
+	s->fd = s->pidfd = -1;
 	s->sched_task = SCHED_TASK_NONE;
 	TAILQ_INIT(&s->jobs);
 	event_assign(&s->drained, server->base, -1, EV_TIMEOUT, on_drained, s);
 	event_assign(&s->resumed, server->base, -1, EV_TIMEOUT, on_resumed, s);
 	ending_init(s);
-	s->pidfd = peer_open_process(fd, peer->cred.pid);
-	if (s->pidfd < -1) {
-		r = s->pidfd;
-		session_free(s);
-		return r;
-	}
-	s->identity = peer_identity(s->pidfd, s->cred.pid);
 	*ret = s;
+	return 0;
+}
+
+/* At once, or after the time that its process has to wait. */
+static int listen_to(struct session *s, int fd, nsec_t wait) {
+	struct timeval t = util_timeval(wait);
+
+	event_assign(&s->readable, s->server->base, fd, EV_READ | EV_PERSIST, on_readable, s);
+	if ((wait > 0 ? event_add(&s->resumed, &t) : event_add(&s->readable, NULL)) < 0) {
+		return -ENOMEM;
+	}
+	s->at_gate = wait > 0;
+	s->fd = fd;
 	return 0;
 }
 
 int session_new(struct session **ret, struct server *server, uint64_t id, int fd) {
 	struct session *s;
+	struct ucred cred;
 	struct peer peer;
-	int r = peer_read(fd, &peer);
+	nsec_t wait;
+	int r = peer_credentials(fd, &cred);
 
 	if (r < 0) {
 		return r;
 	}
-	r = make(&s, server, id, &peer, fd);
-	if (r) {
-		return r;
+	wait = gate_enter(server->gate, &cred, nsec_now());
+	if (wait == GATE_FULL) {
+		return SESSION_E_GATE;
 	}
-	r = watch(s, fd);
-	if (r < 0) {
-		session_free(s);
-		return r;
+	r = peer_read(fd, &peer);
+	if (r == 0) {
+		r = make(&s, server, id, &peer, fd);
 	}
-	s->fd = fd;
-	*ret = s;
-	return 0;
+	if (r == 0) {
+		r = listen_to(s, fd, wait);
+		if (r < 0) {
+			session_free(s);
+		}
+	}
+	if (r != 0 && wait > 0) {
+		gate_waited(server->gate, &cred);
+	}
+	if (r == 0) {
+		*ret = s;
+	}
+	return r;
 }
 
 int session_new_absent(struct session **ret, struct server *server, uint64_t id,
@@ -290,13 +312,13 @@ int session_new_absent(struct session **ret, struct server *server, uint64_t id,
 	if (r) {
 		return r;
 	}
-	if (identity && s->identity && s->identity != identity) {
-		session_free(s);
-		return -ESRCH;
-	}
 	r = begin_drain(s);
 	if (r == 0) {
-		r = watch_process(s);
+		r = session_watch_process(s);
+	}
+	if (r == 0 && identity && s->identity && s->identity != identity) {
+		event_del(&s->dead);
+		r = -ESRCH;
 	}
 	if (r < 0) {
 		event_del(&s->drained);

@@ -25,7 +25,6 @@
 
 #include "daemon/ending.h"
 #include "daemon/job.h"
-#include "daemon/pace.h"
 #include "daemon/task.h"
 
 struct quota_user;
@@ -57,16 +56,18 @@ struct session {
 	nsec_t connected;
 
 	int fd;	   /* owned; -1: the peer has hung up, or was */
-	int pidfd; /* owned; -1: there was none to be had; then the socket alone tells of death */
-	uint64_t identity; /* of the process, see peer_identity() */
+	int pidfd; /* owned; -1: no Hello yet, or there was none to be had; then the socket alone
+		    * tells of death */
+	uint64_t identity; /* of the process, see peer_identity(); 0: like pidfd */
 	struct event readable, dead, drained;
 	bool answers_pings;
-	nsec_t pinged; /* when it was asked whether it is there, and has not answered; 0: it has */
-	struct pace errors;   /* that it was told of */
-	nsec_t penance;	      /* for the last of them nothing should be read for so long */
-	struct event resumed; /* pending: its user sends too much, nothing is read until then */
+	nsec_t pinged;	/* when it was asked whether it is there, and has not answered; 0: it has */
+	nsec_t penance; /* for its last mistake nothing should be read for so long */
+	struct event resumed; /* pending: it is too fast, nothing is read until then */
+	bool at_gate;	      /* has not been heard yet, because its process comes so often */
+	bool mistaken;	      /* was told of a mistake */
+	bool faulty;	      /* has violated the protocol */
 	bool replayed;	      /* what it says now was said to the daemon before this one */
-	bool answered;	      /* something was sent since the last packet was read */
 	struct ending ending; /* somebody is about to end it */
 
 	/* from Hello */
@@ -92,10 +93,12 @@ struct session {
 TAILQ_HEAD(session_list, session);
 
 #define SESSION_E_QUOTA 1
+#define SESSION_E_GATE	2
 
 /*
  * Reads the peer's credentials and starts to listen to it. Consumes @fd on success only.
- * Return: 0, SESSION_E_QUOTA (this user has too many; the peer was told), or negative errno.
+ * Return: 0, SESSION_E_QUOTA (this user has too many; the peer was told), SESSION_E_GATE (its
+ * process connects faster than it is heard), or negative errno.
  */
 int session_new(struct session **ret, struct server *server, uint64_t id, int fd);
 
@@ -124,6 +127,10 @@ void session_hand_over(struct session *s);
 
 /* Ends the connection. The session lives on while jobs run whose kernels may do so too. */
 void session_hang_up(struct session *s);
+
+/* From now on the process's death is noticed, as far as it can be. Return: 0, -ESRCH: it is dead
+ * already; or another negative errno. */
+int session_watch_process(struct session *s);
 
 /* Asserts that the table allows it. */
 void session_set_state(struct session *s, enum session_state state);

@@ -282,6 +282,10 @@ static void status_of_many_sessions_comes_in_parts(void **state) {
 		}
 	}
 	status = status_get();
+	while (status->n_jobs < 450) { /* the last ones are on their way */
+		status_free(status);
+		status = status_get();
+	}
 	assert_int_equal(status->n_sessions, 150);
 	assert_int_equal(status->n_jobs, 450);
 	for (size_t i = 0; i < 150; i++) {

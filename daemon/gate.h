@@ -1,0 +1,46 @@
+/*
+ * gate.h: how fast the connections of one process may come and go, and how often it may be wrong.
+ *
+ * To come and to leave costs the daemon several times what a request does, and all of it in one
+ * piece. So every connection that ends is put on its process's account, which time pays off; one
+ * that ended by a violation of the protocol counts several times. A process that has left too often
+ * is not refused: its next connection is heard a moment later, up to GATE_WAIT_MAX. Connections
+ * that stay cost nothing here, however many they are. The account is the process's, not its user's,
+ * so nobody else has to wait, be he the same user.
+ *
+ * The accounts are in a table of fixed size: a process that is not found in it owes nothing, and
+ * where there is no room the one that owes least is forgotten. Who starts processes in order to be
+ * forgotten pays more for them than we do for their connections. Knows no sockets.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "proto/units.h"
+
+/* Well below the time for which the library waits to be welcomed. */
+#define GATE_WAIT_MAX (1 * NSEC_PER_SEC)
+
+/* So many connections of a process may wait to be heard; further ones are closed. */
+#define GATE_WAITING_MAX 16
+
+#define GATE_FULL UINT64_MAX
+
+struct gate;
+
+int gate_new(struct gate **ret); /* 0 or -ENOMEM */
+struct gate *gate_free(struct gate *gate);
+
+/*
+ * A connection of this process comes. Return: 0: hear it at once; else, how long it has to wait, of
+ * which gate_waited() must be told at its end; GATE_FULL: close it.
+ */
+nsec_t gate_enter(struct gate *gate, const struct ucred *cred, nsec_t now);
+void gate_waited(struct gate *gate, const struct ucred *cred);
+
+/* A connection of this process has ended; @faulty: by its own fault. */
+void gate_leave(struct gate *gate, const struct ucred *cred, bool faulty, nsec_t now);
+
+/* It is told of a mistake. Return: for how long nothing more should be read of it; mostly 0. */
+nsec_t gate_mistake(struct gate *gate, const struct ucred *cred, nsec_t now);

@@ -1,7 +1,8 @@
 #!/bin/sh
-# test-verbs.sh SBEETCTL SBEETD SCENARIO TRACE PTX SBEETCTL.1: what holds for every verb that 'sbeetctl help'
-# names, whatever it does: help, wrong options, wrong arguments, a daemon that is not there, and for
-# those that read, JSON; and that the man page has an example of it, which runs.
+# test-verbs.sh SBEETCTL SBEETD SCENARIO TRACE PTX SBEETCTL.1 IS-JSON: what holds for every verb that
+# 'sbeetctl help' names, whatever it does: help, wrong options, wrong arguments, a daemon that is not
+# there or may not be reached, and for those that read, JSON; and that the man page has an example of
+# it, which runs.
 set -eu
 
 sbeetctl=$1
@@ -10,6 +11,7 @@ scenario=$3
 trace=$4
 ptx=$5
 page=$6
+is_json=$7
 scratch=$(mktemp -d)
 daemon=
 clean_up() {
@@ -132,6 +134,31 @@ while read -r verb; do
 	}
 done <verbs
 
+# A daemon whose sockets this user may not reach; root may reach all, so it becomes nobody.
+if [ "$(id -u)" = 0 ]; then
+	as="setpriv --reuid=65534 --regid=65534 --clear-groups"
+else
+	as=env
+fi
+mkdir -m 755 open
+cp "$sbeetctl" open/sbeetctl
+chmod 711 .
+mkdir -m 000 closed
+# shellcheck disable=SC2086
+if $as open/sbeetctl version >out 2>err; then
+	while read -r verb; do
+		[ -n "$(asks "$verb")" ] || continue
+		# shellcheck disable=SC2046
+		code=0
+		$as env SBEET_RUNTIME_DIR="$scratch/closed" open/sbeetctl $verb $(arguments "$verb") >out 2>err </dev/null || code=$?
+		[ "$code" -eq 5 ] || wrong "$verb: exit code $code where permission is denied, expected 5"
+		says "$scratch/closed/control.sock: .*ermission denied"
+	done <verbs
+else
+	echo "nobody can't run sbeetctl here: denied permission is not tried"
+fi
+chmod 700 . closed
+
 "$sbeetd" --gpus 46,6 2>log &
 daemon=$!
 tries=0
@@ -141,9 +168,9 @@ until "$sbeetctl" --json >/dev/null 2>&1; do
 	sleep 0.1
 done
 
-# json FILE: every line is an object or a list; monitor has several.
+# json FILE: all of it is JSON; monitor has an object a line.
 json() {
-	[ -s "$1" ] && ! grep -q -v '^[[{].*[]}]$' "$1"
+	"$is_json" <"$1" 2>why
 }
 n_read=0
 while read -r verb; do
@@ -157,7 +184,10 @@ while read -r verb; do
 	if reads $verb && ! runs $verb; then
 		n_read=$((n_read + 1))
 		ends "${want:-0}" $verb --json=short $(arguments "$verb")
-		[ "${want:-0}" -ne 0 ] || json out || wrong "$verb --json=short: this is no JSON: $(head -c 200 out)"
+		[ "${want:-0}" -ne 0 ] || json out || wrong "$verb --json=short: this is no JSON: $(cat why): $(head -c 200 out)"
+		[ "${want:-0}" -ne 0 ] || ! grep -q -v '^[[{].*[]}]$' out || wrong "$verb --json=short: a value is not on one line"
+		ends "${want:-0}" $verb --json=pretty $(arguments "$verb")
+		[ "${want:-0}" -ne 0 ] || json out || wrong "$verb --json=pretty: this is no JSON: $(cat why)"
 		ends "${want:-0}" $verb --json=off $(arguments "$verb")
 		! json out || wrong "$verb --json=off: this is JSON"
 	fi

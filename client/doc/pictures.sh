@@ -1,11 +1,77 @@
 #!/bin/sh
 # pictures.sh: makes the README's pictures from what the programs really show; not part of the build.
 #
-# usage: tmux capture-pane -p -e | pictures.sh top >top.svg        a screen of `sbeetctl top`
+# usage: pictures.sh all BUILD                                     top.svg and timeline.svg beside this
+#                                                                  script, and `status` on stdout
+#        tmux capture-pane -p -e | pictures.sh top >top.svg        a screen of `sbeetctl top`
 #        pictures.sh timeline PAGE.html[#v=FROM,TO] >timeline.svg  the chart of a page, by Chromium
 set -eu
 
+# all BUILD: programs side by side on two simulated GPUs, looked at after some seconds.
+make_all() {
+	here=$(realpath "$(dirname "$0")")
+	build=$(realpath "$1")
+	ctl=$build/client/sbeetctl
+	apps=$build/tests/apps/driver
+	scratch=$(mktemp -d)
+	pids=
+	trap 'tmux -S "$scratch/tmux" kill-server 2>/dev/null; kill $pids 2>/dev/null; wait; rm -rf "$scratch"' EXIT
+	export SBEET_RUNTIME_DIR="$scratch" SIMGPU_DIR="$scratch" SIMGPU=h200:mps,rtx3070:exclusive
+	export LD_LIBRARY_PATH="$build/tests/simgpu"
+	"$build/daemon/sbeetd" 2>"$scratch/log" &
+	pids=$!
+	until "$ctl" --json >/dev/null 2>&1; do
+		kill -0 "$pids" || { cat "$scratch/log"; exit 1; }
+		sleep 0.1
+	done
+	# light enough for the processor that plays the GPUs, so that most jobs are in time
+	start camera --period 250ms --deadline 150ms --priority 10 -- \
+		"$apps/lanes" --lanes 1 --size 46 --rounds 400 --period 250ms --frames 100000
+	start planner --period 500ms --deadline 450ms -- \
+		"$apps/hotspot" --size 96 --launches 6 --period 500ms --frames 100000
+	start train -- "$apps/lanes" --lanes 1 --size 46 --rounds 900 --frames 100000
+	start lanes --scope thread --period 300ms --deadline 300ms -- \
+		"$apps/lanes" --gpu 1 --lanes 2 --size 46 --rounds 800 --period 300ms --frames 100000
+	tmux -u -S "$scratch/tmux" -f /dev/null new-session -d -x 80 -y 21 \
+		"LC_ALL=C.UTF-8 TERM=screen-256color '$ctl' top -i 0.5"
+	"$ctl" trace record -d 12s "$scratch/demo.trace"
+	"$ctl" trace export --html -o "$scratch/demo.html" "$scratch/demo.trace"
+	# a moment when both GPUs are at work
+	tries=0
+	until "$ctl" status >"$scratch/now" && [ "$(grep -c '\[[^]]*[A-Z][^]]*]$' "$scratch/now")" -eq 2 ] || [ "$tries" -eq 200 ]; do
+		tries=$((tries + 1))
+		sleep 0.05
+	done
+	tmux -S "$scratch/status" -f /dev/null new-session -d -x 118 -y 40 "'$ctl' --color=never; read -r rest"
+	until tmux -S "$scratch/tmux" capture-pane -p -e >"$scratch/screen" &&
+		[ "$(sed 's/\x1b\[[0-9;]*m//g' "$scratch/screen" | grep -c '^ *0 [A-Z]*[A-Z]')" -eq 2 ] || [ "$tries" -eq 400 ]; do
+		tries=$((tries + 1))
+		sleep 0.05
+	done
+	until tmux -S "$scratch/status" capture-pane -p >"$scratch/now" && grep -q '^[0-9]* jobs\{0,1\}\.$' "$scratch/now"; do
+		sleep 0.05
+	done
+	cat "$scratch/now"
+	tmux -S "$scratch/status" kill-server
+	sh "$0" top <"$scratch/screen" >"$here/top.svg"
+	# 0.9 s around the first miss of the second half, so that the picture has one
+	origin=$(sed -n '1s/.*"time_ns":\([0-9]*\).*/\1/p' "$scratch/demo.trace")
+	view=$("$ctl" trace export -f csv "$scratch/demo.trace" | awk -F, -v origin="$origin" '
+		BEGIN { at = 8e9 }
+		$(NF - 1) == 1 && $(NF - 3) - origin > 6e9 { at = $(NF - 3) - origin; exit }
+		END { printf "%.0f,%.0f", at - 4.5e8, at + 4.5e8 }')
+	sh "$0" timeline "$scratch/demo.html#v=$view" >"$here/timeline.svg"
+}
+
+start() { # NAME SBEETCTL-RUN-OPTION... -- PROGRAM...
+	task=$1
+	shift
+	"$ctl" run --task "$task" "$@" >"$scratch/$task.out" 2>&1 &
+	pids="$pids $!"
+}
+
 case ${1:-} in
+all) make_all "$2" ;;
 top)
 	# Text with SGR colours to lines of SVG: runs of equal attributes, each at its column.
 	LC_ALL=C awk '
@@ -71,7 +137,7 @@ timeline)
 	}' "$dom"
 	;;
 *)
-	sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,6p >&2
+	sed -n 's/^# \{0,1\}//p' "$0" | sed -n '/^usage/,/^ .*Chromium/p' >&2
 	exit 2
 	;;
 esac

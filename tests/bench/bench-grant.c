@@ -11,14 +11,12 @@
  *
  * Usage: bench-grant [ROUND_TRIPS]
  */
-#include <linux/sockios.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -51,15 +49,6 @@ static size_t pack_request(uint64_t job, uint8_t *bytes) {
 	return protobuf_c_message_pack(&m.base, bytes);
 }
 
-/* Until the other side has taken what was sent. */
-static void wait_until_read(int fd) {
-	int unread;
-
-	while (ioctl(fd, SIOCOUTQ, &unread) == 0 && unread > 0) {
-		sched_yield();
-	}
-}
-
 static void send_done(int fd, uint64_t job) {
 	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -71,7 +60,7 @@ static void send_done(int fd, uint64_t job) {
 	if (packet_send(fd, &m.base, -1) < 0) {
 		bench_die("send");
 	}
-	wait_until_read(fd);
+	bench_wait_until_read(fd);
 }
 
 /* One round trip. Returns the time; the answer's length in @ret_n. */
@@ -214,7 +203,7 @@ static void run_handover(int client_cpu, int server_cpu, struct samples *samples
 		if (send(waiter, bytes, pack_request(i + 2, bytes), MSG_NOSIGNAL) < 0) {
 			bench_die("request");
 		}
-		wait_until_read(waiter);
+		bench_wait_until_read(waiter);
 		start = nsec_now();
 		send_done(holder, i + 1);
 		expect_grant(waiter);

@@ -168,7 +168,7 @@ static void deaths(void) {
 		nsec_t killed;
 
 		ask(fd, i + 1);
-		usleep(1000); /* so that it surely waits */
+		bench_wait_until_read(fd); /* now it waits, or will before sbeetd looks up again */
 		killed = nsec_now();
 		kill(pid, SIGKILL);
 		hear_grant(fd);

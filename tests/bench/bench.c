@@ -4,10 +4,13 @@
 #include "bench.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -88,6 +91,14 @@ int bench_session_open(void) {
 		bench_die("session");
 	}
 	return fd;
+}
+
+void bench_wait_until_read(int fd) {
+	int unread;
+
+	while (ioctl(fd, SIOCOUTQ, &unread) == 0 && unread > 0) {
+		sched_yield();
+	}
 }
 
 static int compare(const void *a, const void *b) {

@@ -32,5 +32,8 @@ nsec_t bench_cpu(pid_t pid);
 /* A session that has said hello and was welcomed. Returns its socket. */
 int bench_session_open(void);
 
+/* Until the other side has taken what was sent. */
+void bench_wait_until_read(int fd);
+
 /* Sorts @times. */
 nsec_t bench_quantile(nsec_t *times, size_t n, unsigned percent);

@@ -1,8 +1,11 @@
 /*
  * mps-walk.c: see mps-walk.h.
  *
- *	SERVERS --> CLIENTS (of each server) --> PERCENT
- *	                 \--> TERMINATE, where the client is found
+ *	SERVERS --> STATUS --> CLIENTS (of each server) --> PERCENT
+ *	                            \--> TERMINATE, where the client is found
+ *
+ * What the real one says was seen of driver 580: terminate_client prints "0" where it succeeds, and
+ * why not and "1" where it does not; all questions end with exit code 0, whatever the answer.
  */
 #include "daemon/mps-walk.h"
 
@@ -18,6 +21,7 @@
 
 enum step {
 	STEP_SERVERS,
+	STEP_STATUS,
 	STEP_CLIENTS,
 	STEP_PERCENT,
 	STEP_TERMINATE,
@@ -34,7 +38,7 @@ struct mps_walk {
 	enum step step;
 	struct mps_ask *ask; /* owned */
 	pid_t servers[MPS_SERVERS_MAX];
-	unsigned next; /* the server to be asked next */
+	unsigned at; /* the server that is asked about */
 	struct mps_result result;
 };
 
@@ -81,14 +85,17 @@ static void finish(struct mps_walk *walk, int error) {
 	walk->done(walk->userdata, error, &walk->result);
 }
 
-/* The next server's clients, or what follows them. */
-static int go_on(struct mps_walk *walk) {
+static int ask_server(struct mps_walk *walk, enum step step, const char *what) {
 	char command[64];
 
-	if (walk->next < walk->result.n_servers) {
-		snprintf(command, sizeof(command), "get_client_list %d",
-			 walk->servers[walk->next++]);
-		return ask(walk, STEP_CLIENTS, command);
+	snprintf(command, sizeof(command), "%s %d", what, walk->servers[walk->at]);
+	return ask(walk, step, command);
+}
+
+/* The server that is at hand, or what follows them all. */
+static int go_on(struct mps_walk *walk) {
+	if (walk->at < walk->result.n_servers) {
+		return ask_server(walk, STEP_STATUS, "get_server_status");
 	}
 	if (walk->terminate) {
 		snprintf(walk->result.why, sizeof(walk->result.why),
@@ -97,6 +104,11 @@ static int go_on(struct mps_walk *walk) {
 		return 0;
 	}
 	return ask(walk, STEP_PERCENT, "get_default_active_thread_percentage");
+}
+
+/* It has ended since it was listed. */
+static bool is_gone(const char *text) {
+	return strncmp(text, "Server ", 7) == 0 && strstr(text, " not found");
 }
 
 static int take_servers(struct mps_walk *walk, const char *text) {
@@ -109,9 +121,15 @@ static int take_servers(struct mps_walk *walk, const char *text) {
 	return go_on(walk);
 }
 
+/* "ACTIVE", "FAULT", "INITIALIZING". Older ones know no such question: then nothing is known. */
+static int take_status(struct mps_walk *walk, const char *text) {
+	walk->result.n_faulty += strncmp(text, "FAULT", 5) == 0;
+	return ask_server(walk, STEP_CLIENTS, "get_client_list");
+}
+
 static int take_clients(struct mps_walk *walk, const char *text) {
 	pid_t clients[CLIENTS_MAX];
-	int n = mps_parse_pids(text, clients, CLIENTS_MAX);
+	int n = is_gone(text) ? 0 : mps_parse_pids(text, clients, CLIENTS_MAX);
 	char command[64];
 
 	if (n < 0) {
@@ -121,10 +139,11 @@ static int take_clients(struct mps_walk *walk, const char *text) {
 	for (int i = 0; i < n && walk->terminate; i++) {
 		if (clients[i] == walk->terminate) {
 			snprintf(command, sizeof(command), "terminate_client %d %d",
-				 walk->servers[walk->next - 1], walk->terminate);
+				 walk->servers[walk->at], walk->terminate);
 			return ask(walk, STEP_TERMINATE, command);
 		}
 	}
+	walk->at++;
 	return go_on(walk);
 }
 
@@ -170,6 +189,9 @@ static void on_answer(void *userdata, int error, const char *text) {
 	case STEP_SERVERS:
 		r = take_servers(walk, copy);
 		break;
+	case STEP_STATUS:
+		r = take_status(walk, copy);
+		break;
 	case STEP_CLIENTS:
 		r = take_clients(walk, copy);
 		break;
@@ -177,8 +199,7 @@ static void on_answer(void *userdata, int error, const char *text) {
 		take_percent(walk, copy);
 		break;
 	case STEP_TERMINATE:
-		/* It prints something only where it refuses. */
-		walk->result.terminated = copy[strspn(copy, " \n")] == '\0';
+		walk->result.terminated = copy[strspn(copy, "0 \n")] == '\0';
 		if (!walk->result.terminated) {
 			complain(walk, 0, copy);
 		}

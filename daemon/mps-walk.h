@@ -15,6 +15,7 @@ struct mps_walk;
 
 struct mps_result {
 	unsigned n_servers, n_clients;
+	unsigned n_faulty;	 /* servers that take no more clients until theirs have ended */
 	unsigned thread_percent; /* what each client gets of a GPU's threads; 0: not known */
 	bool terminated;	 /* the one that was to end */
 	char why[160];		 /* what went wrong; empty: nothing */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -32,6 +33,9 @@
 #define BACK_OFF_MIN	 (100 * NSEC_PER_MSEC)
 #define BACK_OFF_MAX	 (30 * NSEC_PER_SEC)
 #define TERMINATIONS_MAX 8
+
+/* In the log directory of one of our own: one that others run has a name of its own for it. */
+#define LOG_FILE "control.log"
 
 struct termination {
 	struct mps *mps;
@@ -189,11 +193,13 @@ static void on_down(struct mps *mps, const char *why, const char *log) {
 	watch(mps, -1);
 	if (!log) {
 		note(mps, "%s", why);
+	} else if (mps->mode == MPS_MODE_START) {
+		note(mps, "%s; see '%s/" LOG_FILE "'", why, log);
 	} else {
-		note(mps, "%s; see '%s/control.log'%s", why, log,
-		     mps->mode == MPS_MODE_START
-			     ? ""
-			     : " and start it again: systemctl restart sbeet-mps");
+		note(mps,
+		     "%s; see '%s', or its unit's journal, and start it again: systemctl "
+		     "restart sbeet-mps",
+		     why, log);
 	}
 	set_timer(mps, mps->back_off);
 	log_warning(
@@ -219,14 +225,27 @@ static int make_directories(const struct mps *mps) {
 	return 0;
 }
 
+/* In the foreground it tells what happens on its output. Return: a descriptor, or -1: then nobody
+ * hears it. */
+static int open_log(const struct mps *mps) {
+	char path[PROTO_PATH_MAX + sizeof("/" LOG_FILE)];
+
+	snprintf(path, sizeof(path), "%s/" LOG_FILE, mps->own.log);
+	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+}
+
 static void launch(struct mps *mps) {
+	_cleanup_close_ int log = -1;
 	int pidfd, r;
 
 	mps->directories = mps->own;
 	mps->owner = geteuid();
 	set_state(mps, MPS_STARTING);
 	r = make_directories(mps);
-	r = r == 0 ? mps_spawn(&mps->own, "-f", -1, -1, true, &mps->pid, &pidfd) : r;
+	if (r == 0) {
+		log = open_log(mps);
+		r = mps_spawn(&mps->own, "-f", -1, log, true, &mps->pid, &pidfd);
+	}
 	if (r < 0) {
 		on_down(mps,
 			r == -ENOENT ? MPS_CONTROL_PROGRAM
@@ -305,6 +324,21 @@ static void take_unasked(struct mps *mps, const char *why) {
 	}
 }
 
+/* Once, what `note` says as long as it is so. */
+static void tell_faults(struct mps *mps, const struct mps_result *result) {
+	if (result->n_faulty == 0) {
+		*mps->note = '\0';
+		return;
+	}
+	note(mps,
+	     "a program's fault has reached its server: what starts now waits or fails until all "
+	     "programs that were there have ended");
+	if (mps->counted.n_faulty == 0) {
+		log_warning("MPS: the control daemon in '%s': %s", mps->directories.pipe,
+			    mps->note);
+	}
+}
+
 static void on_counted(void *userdata, int error, const struct mps_result *result) {
 	struct mps *mps = userdata;
 	struct mps_result copy = *result;
@@ -316,7 +350,7 @@ static void on_counted(void *userdata, int error, const struct mps_result *resul
 		if (news) {
 			set_state(mps, MPS_UP);
 		}
-		*mps->note = '\0';
+		tell_faults(mps, &copy);
 		mps->counted = copy;
 		mps->counted_at = nsec_now();
 		if (news) {

@@ -71,7 +71,7 @@ void session_mps_welcome(struct session *s, const struct inventory_gpu *chosen,
 		snprintf(
 			ret->notice, sizeof(ret->notice),
 			"GPU %d has %u programs, and MPS serves %d at a time: CUDA may refuse this "
-			"one (CUDA_ERROR_MPS_MAX_CLIENTS_REACHED); start it again when another "
+			"one (CUDA_ERROR_DEVICE_UNAVAILABLE); start it again when another "
 			"has ended",
 			full, session_mps_programs(s->server, (size_t)full) - 1, MPS_CLIENTS_MAX);
 	} else if (info.state == MPS_UP && *info.pipe_directory && !*ret->pipe_directory &&

@@ -218,6 +218,13 @@ static void one_that_talks_nonsense_is_not_believed(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static void the_fault_of_a_server_is_shown(void **state) {
+	start_control("server");
+	harness_start(&harness, found);
+	expect("up", "mps", "a program's fault");
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void one_that_dies_is_shown_and_found_again(void **state) {
 	struct told told;
 	struct shim s;
@@ -329,6 +336,7 @@ int main(void) {
 		CASE(what_others_could_replace_is_not_trusted),
 		CASE(one_that_does_not_answer_holds_nobody_up),
 		CASE(one_that_talks_nonsense_is_not_believed),
+		CASE(the_fault_of_a_server_is_shown),
 		CASE(one_that_dies_is_shown_and_found_again),
 		CASE(one_that_dies_of_a_question_is_survived),
 		CASE(sbeetd_runs_one_and_restarts_it),

@@ -5,13 +5,15 @@
  * $CUDA_MPS_PIPE_DIRECTORY/control and writes its number beside it. Without, it hands the lines of
  * its stdin to that daemon and prints the answers.
  *
- * Commands: get_server_list, get_client_list SERVER, terminate_client SERVER CLIENT,
- * get_default_active_thread_percentage, quit. The server is simgpud, as long as processes have
- * contexts on shared GPUs; its clients are those processes.
+ * Commands: get_server_list, get_server_status SERVER, get_client_list SERVER, terminate_client
+ * SERVER CLIENT, get_default_active_thread_percentage, quit; answered as driver 580 does. The
+ * server is simgpud, as long as processes have contexts on shared GPUs; its clients are those
+ * processes.
  *
  * $SIMGPU_MPS_FAULT of the daemon: "silent": it takes commands and never answers; "garbage": it
  * answers nonsense; "deaf": it listens to nobody (does not make its socket); "ends": it ends at the
- * first command. $SIMGPU_MPS_PERCENT: the thread percentage.
+ * first command; "server": it has one, without clients, in the state
+ * after a program's fault. $SIMGPU_MPS_PERCENT: the thread percentage.
  *
  * Unlike the real one it gives clients no access: what a program needs of the simulated GPU it has
  * from simgpud with or without.
@@ -85,7 +87,9 @@ static void list_servers(char *answer) {
 	struct wire_object q = {.h = {.type = WIRE_MPS_CLIENTS, .id = 2}};
 	struct wire_mps_reply reply;
 
-	if (simgpud_ask(&q, &reply, sizeof(reply)) == 0 && reply.n_clients > 0) {
+	if (fault_is("server")) {
+		snprintf(answer, ANSWER_MAX_BYTES, "%d\n", getpid());
+	} else if (simgpud_ask(&q, &reply, sizeof(reply)) == 0 && reply.n_clients > 0) {
 		snprintf(answer, ANSWER_MAX_BYTES, "%u\n", reply.server);
 	}
 }
@@ -96,11 +100,24 @@ static void list_clients(char *answer, unsigned server) {
 	size_t n = 0;
 
 	if (simgpud_ask(&q, &reply, sizeof(reply)) < 0 || reply.server != server) {
-		snprintf(answer, ANSWER_MAX_BYTES, "Cannot find MPS server %u\n", server);
+		snprintf(answer, ANSWER_MAX_BYTES, "Server %u not found\n", server);
 		return;
 	}
 	for (unsigned i = 0; i < reply.n_clients; i++) {
 		n += (size_t)snprintf(answer + n, ANSWER_MAX_BYTES - n, "%u\n", reply.clients[i]);
+	}
+}
+
+static void tell_status(char *answer, unsigned server) {
+	struct wire_object q = {.h = {.type = WIRE_MPS_CLIENTS, .id = 2}};
+	struct wire_mps_reply reply;
+
+	if (fault_is("server")) {
+		snprintf(answer, ANSWER_MAX_BYTES, "FAULT\n");
+	} else if (simgpud_ask(&q, &reply, sizeof(reply)) < 0 || reply.server != server) {
+		snprintf(answer, ANSWER_MAX_BYTES, "Server %u not found\n", server);
+	} else {
+		snprintf(answer, ANSWER_MAX_BYTES, "ACTIVE\n");
 	}
 }
 
@@ -109,9 +126,11 @@ static void terminate(char *answer, unsigned server, unsigned client) {
 	struct wire_value_reply reply;
 
 	if (simgpud_ask(&q, &reply, sizeof(reply)) < 0 || reply.value != server) {
-		snprintf(answer, ANSWER_MAX_BYTES, "Cannot find MPS server %u\n", server);
+		snprintf(answer, ANSWER_MAX_BYTES, "Server %u not found\n1\n", server);
 	} else if (reply.value2 == 0) {
-		snprintf(answer, ANSWER_MAX_BYTES, "Cannot find client %u\n", client);
+		snprintf(answer, ANSWER_MAX_BYTES, "Invalid process %u!\n1\n", client);
+	} else {
+		snprintf(answer, ANSWER_MAX_BYTES, "0\n");
 	}
 }
 
@@ -125,6 +144,8 @@ static bool perform(const char *line, char *answer) {
 		snprintf(answer, ANSWER_MAX_BYTES, "12\n-7 \x01 %s\n", line);
 	} else if (strcmp(line, "get_server_list") == 0) {
 		list_servers(answer);
+	} else if (sscanf(line, "get_server_status %u", &server) == 1) {
+		tell_status(answer, server);
 	} else if (sscanf(line, "get_client_list %u", &server) == 1) {
 		list_clients(answer, server);
 	} else if (sscanf(line, "terminate_client %u %u", &server, &client) == 2) {
@@ -134,7 +155,7 @@ static bool perform(const char *line, char *answer) {
 	} else if (strcmp(line, "quit") == 0) {
 		return false;
 	} else {
-		snprintf(answer, ANSWER_MAX_BYTES, "Unknown command: %s\n", line);
+		snprintf(answer, ANSWER_MAX_BYTES, "Unknown command \"%s\"\n", line);
 	}
 	return true;
 }

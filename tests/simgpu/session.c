@@ -303,7 +303,7 @@ static void session_context_new(struct client *c, const void *packet, size_t n, 
 	}
 	if (c->server->gpus[q->object].config->device.shared &&
 	    c->server->gpus[q->object].n_contexts >= SERVER_MPS_CONTEXTS_MAX) {
-		client_reply(c, q->h.id, CUDA_ERROR_MPS_MAX_CLIENTS_REACHED);
+		client_reply(c, q->h.id, CUDA_ERROR_DEVICE_UNAVAILABLE); /* as driver 580 */
 		return;
 	}
 	ctx = calloc(1, sizeof(*ctx));

@@ -32,12 +32,14 @@ cp "$build/daemon/sbeetd" "$build/client/sbeetctl" "$build/tests/demo/watch" \
 cp -r tests/apps/ptx "$bundle/"
 cp -r tests/apps/corpus/ptx "$bundle/corpus"
 "$nvcc" -ptx -O3 -arch=compute_75 -o "$bundle/rates.ptx" tests/gpu/rates.cu
+"$nvcc" -O2 -gencode arch=compute_75,code=compute_75 -o "$bundle/bin/busy" tests/gpu/busy.cu
 cp "$build/shim/libsbeet.so" "$bundle/lib/"
 for app in "$build"/tests/apps/runtime/*-static; do
 	cp "$app" "$bundle/apps/$(basename "$app" -static)"
 done
 cp -r tests/gpu/run.sh tests/gpu/twins.sh tests/gpu/power.sh tests/gpu/power.cu tests/gpu/frameworks.sh \
-	tests/gpu/speed.sh tests/gpu/evaluate.sh tests/gpu/manage.sh tests/gpu/frameworks "$bundle/"
+	tests/gpu/speed.sh tests/gpu/evaluate.sh tests/gpu/manage.sh tests/gpu/mps.sh tests/gpu/samples.sh \
+	tests/gpu/frameworks "$bundle/"
 
 # What they need and another machine may lack; the C library's own parts must be that machine's.
 for file in "$bundle"/bin/* "$bundle"/lib/* "$bundle"/apps/*; do

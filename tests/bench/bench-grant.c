@@ -9,7 +9,11 @@
  * one that waits for its SMs: an upper bound of when they are in the daemon's hands again. Prints
  * two lines of JSON a placement.
  *
- * Usage: bench-grant [ROUND_TRIPS]
+ * Real programs ask every few milliseconds, and by then the other side's CPU sleeps: "paced" asks
+ * both sides after pauses of 3 to 20 ms, not pinned, the asking thread awake as one that prepares
+ * its next launch. What is beyond the ping-pong's time there is what the daemon adds.
+ *
+ * Usage: bench-grant [ROUND_TRIPS [PACED [SBEETD-OPTIONS...]]]
  */
 #include <sched.h>
 #include <signal.h>
@@ -29,6 +33,11 @@
 #include "sbeet.pb-c.h"
 
 #define TURN 200 /* round trips of one kind before the other has its turn */
+
+/* Between two requests of a program that does inference or training. */
+#define PAUSE_MIN_NS (3 * NSEC_PER_MSEC)
+#define PAUSE_MAX_NS (20 * NSEC_PER_MSEC)
+#define PACED	     300 /* some 7 s */
 
 static uint8_t buffer[PROTO_PACKET_MAX];
 
@@ -159,13 +168,40 @@ static void measure(int fd, int pong_fd, struct samples *samples) {
 	}
 }
 
-static void print_line(int n_cpus, struct samples *samples) {
+/* Not the sleeping kind: the thread that asks comes from work. */
+static void pause_awake(unsigned *seed) {
+	nsec_t end =
+		nsec_now() + PAUSE_MIN_NS + (nsec_t)rand_r(seed) % (PAUSE_MAX_NS - PAUSE_MIN_NS);
+
+	while (nsec_now() < end) {
+	}
+}
+
+static void measure_paced(int fd, int pong_fd, struct samples *samples) {
+	unsigned seed = 1;
+	uint8_t bytes[256];
+	size_t n_answer;
+
+	for (size_t i = 0; i < samples->n; i++) {
+		uint64_t job = i + 2;
+
+		pause_awake(&seed);
+		samples->grant[i] = round_trip(fd, bytes, pack_request(job, bytes), &n_answer);
+		check_grant(n_answer);
+		pause_awake(&seed);
+		send_done(fd, job);
+		pause_awake(&seed);
+		samples->bare[i] = round_trip(pong_fd, bytes, pack_request(job, bytes), &n_answer);
+	}
+}
+
+static void print_line(const char *bench, int n_cpus, struct samples *samples) {
 	nsec_t grant = bench_quantile(samples->grant, samples->n, 50);
 	nsec_t bare = bench_quantile(samples->bare, samples->n, 50);
 
-	printf("{\"bench\":\"grant\",\"cpus\":%d,\"median_ns\":%llu,\"pingpong_median_ns\":%llu,"
+	printf("{\"bench\":\"%s\",\"cpus\":%d,\"median_ns\":%llu,\"pingpong_median_ns\":%llu,"
 	       "\"ratio\":%.2f,\"p99_ns\":%llu,\"pingpong_p99_ns\":%llu,\"round_trips\":%zu}\n",
-	       n_cpus, (unsigned long long)grant, (unsigned long long)bare,
+	       bench, n_cpus, (unsigned long long)grant, (unsigned long long)bare,
 	       (double)grant / (double)bare,
 	       (unsigned long long)bench_quantile(samples->grant, samples->n, 99),
 	       (unsigned long long)bench_quantile(samples->bare, samples->n, 99), samples->n);
@@ -239,18 +275,46 @@ static void run(int client_cpu, int server_cpu, struct samples *samples) {
 	close(pong_fd);
 	close(fd);
 	bench_daemon_stop(&daemon);
-	print_line(client_cpu == server_cpu ? 1 : 2, samples);
+	print_line("grant", client_cpu == server_cpu ? 1 : 2, samples);
+}
+
+/* Wherever the kernel puts the processes. @options: of sbeetd. */
+static void run_paced(const cpu_set_t *usable, char **options, struct samples *samples) {
+	const char *args[12] = {"--gpus", "80", "--log-level", "error"};
+	struct bench_daemon daemon;
+	uint8_t bytes[256];
+	size_t n_grant;
+	int fd, pong_fd;
+
+	for (size_t i = 4; options && *options && i < 11; i++) {
+		args[i] = *options++;
+	}
+	sched_setaffinity(0, sizeof(*usable), usable);
+	bench_daemon_start(&daemon, args);
+	fd = bench_session_open();
+	round_trip(fd, bytes, pack_request(1, bytes), &n_grant);
+	check_grant(n_grant);
+	send_done(fd, 1);
+	pong_fd = start_pong(n_grant);
+	measure_paced(fd, pong_fd, samples);
+	close(pong_fd);
+	close(fd);
+	bench_daemon_stop(&daemon);
+	print_line("paced", CPU_COUNT(usable), samples);
 }
 
 int main(int argc, char **argv) {
-	int64_t n_trips = 20000;
+	int64_t n_trips = 20000, n_paced = PACED;
 	struct samples samples;
 	cpu_set_t usable;
 	int first = 0, second;
 
-	if (argc > 1 && units_parse_int(argv[1], 1, 10000000, &n_trips) < 0) {
-		fprintf(stderr, "bench-grant: '%s' is not a number of round trips\n", argv[1]);
-		return 2;
+	for (int i = 1; i < argc && i < 3; i++) {
+		if (units_parse_int(argv[i], 1, 10000000, i == 1 ? &n_trips : &n_paced) < 0) {
+			fprintf(stderr, "bench-grant: '%s' is not a number of round trips\n",
+				argv[i]);
+			return 2;
+		}
 	}
 	samples.n = ((size_t)n_trips + TURN - 1) / TURN * TURN;
 	samples.grant = calloc(samples.n, sizeof(nsec_t));
@@ -268,6 +332,8 @@ int main(int argc, char **argv) {
 	if (second < CPU_SETSIZE) {
 		run(first, second, &samples);
 		run_handover(first, second, &samples);
+		samples.n = (size_t)n_paced < samples.n ? (size_t)n_paced : samples.n;
+		run_paced(&usable, argc > 3 ? argv + 3 : NULL, &samples);
 	}
 	free(samples.grant);
 	free(samples.bare);

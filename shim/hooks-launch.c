@@ -8,6 +8,7 @@
 #include "shim/launch.h"
 #include "shim/log.h"
 #include "shim/real.h"
+#include "shim/wait.h"
 
 #define WHOLE SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
 #define GREEN SBEET__ENFORCEMENT__ENFORCEMENT_GREEN
@@ -20,26 +21,49 @@ static bool is_too_small(CUresult rc) {
 	       rc == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
-static CUresult launch_green(struct op *op, const struct partition *p,
-			     Sbeet__Enforcement *ret_how) {
-	CUresult rc = enforce_launch_at(op->launch, op->place.at);
+static const char *name_of(const struct op *op) {
+	return op->kernel ? kernel_name(op->kernel) : "?";
+}
 
-	*ret_how = place_is_in(&op->place, p) ? GREEN : NONE;
-	if (is_too_small(rc) && *ret_how == GREEN) {
+static void say_unconfined(const struct op *op, const char *why) {
+	log_once(LOG_LEVEL_WARN,
+		 "Kernel '%s' could not be confined to its green context and ran on the whole GPU: "
+		 "%s",
+		 name_of(op), why);
+}
+
+/*
+ * @ret_again: nothing was launched, for the job's part of the GPU is too small: to be tried in a
+ * job that has all of it. Not while the program captures, when the end of a job can't be seen: then
+ * the kernel runs where it can.
+ */
+static CUresult launch_green(struct op *op, const struct partition *p, Sbeet__Enforcement *ret_how,
+			     bool *ret_again) {
+	CUresult rc = enforce_launch_at(op->launch, op->place.at);
+	bool inside = place_is_in(&op->place, p);
+
+	*ret_how = inside ? GREEN : NONE;
+	if (inside && is_too_small(rc)) {
+		*ret_again = !wait_captures();
+		if (*ret_again) {
+			log_once(LOG_LEVEL_INFO,
+				 "Kernel '%s' does not fit into %u SMs, its jobs wait for a whole "
+				 "GPU",
+				 name_of(op), smset_count(&job_grant(op)->sms));
+			return rc;
+		}
 		job_unconfine(op);
 		rc = enforce_launch_at(op->launch, op->place.at);
 		*ret_how = NONE;
 	}
 	if (rc == CUDA_SUCCESS && *ret_how == NONE) {
-		log_once(LOG_LEVEL_WARN,
-			 "Kernel '%s' could not be confined to its green context and ran on the "
-			 "whole GPU",
-			 op->kernel ? kernel_name(op->kernel) : "?");
+		say_unconfined(op, inside ? "it does not fit, and a stream is being captured"
+					  : "its stream could not be moved there");
 	}
 	return rc;
 }
 
-static CUresult launch_in_job(struct op *op) {
+static CUresult launch_in_job(struct op *op, bool *ret_again) {
 	const struct enforce_grant *grant = job_grant(op);
 	Sbeet__Enforcement how = WHOLE;
 	CUresult rc;
@@ -50,7 +74,7 @@ static CUresult launch_in_job(struct op *op) {
 		how = NONE;
 		rc = enforce_launch_at(op->launch, op->place.at);
 	} else if (grant->enforcement == GREEN) {
-		rc = launch_green(op, grant->partition, &how);
+		rc = launch_green(op, grant->partition, &how, ret_again);
 	} else {
 		rc = enforce_launch(grant, &op->kernel_use, op->launch, &how);
 		if (how == NONE) {
@@ -64,8 +88,23 @@ static CUresult launch_in_job(struct op *op) {
 	return rc;
 }
 
-static CUresult launch(const struct launch *l) {
+static CUresult launch_op(struct op *op, bool *ret_again) {
 	CUresult rc = CUDA_SUCCESS;
+
+	switch (job_begin(op, &rc)) {
+	case JOB_FAIL:
+		return rc;
+	case JOB_BYPASS:
+		rc = enforce_launch_at(op->launch, op->place.at);
+		job_bypassed(op);
+		return rc;
+	case JOB_GO:
+		break;
+	}
+	return launch_in_job(op, ret_again);
+}
+
+static CUresult launch(const struct launch *l) {
 	struct op op = {
 		.kind = SBEET__OP_KIND__OP_KIND_LAUNCH,
 		.traits = l->per_thread_default ? OP_PER_THREAD : 0,
@@ -73,18 +112,14 @@ static CUresult launch(const struct launch *l) {
 		.launch = l,
 		.kernel = kernel_find(l->function),
 	};
+	bool again = false;
+	CUresult rc = launch_op(&op, &again);
 
-	switch (job_begin(&op, &rc)) {
-	case JOB_FAIL:
-		return rc;
-	case JOB_BYPASS:
-		rc = enforce_launch_at(l, op.place.at);
-		job_bypassed(&op);
-		return rc;
-	case JOB_GO:
-		break;
+	if (again) {
+		op.traits |= OP_WHOLE;
+		rc = launch_op(&op, &again);
 	}
-	return launch_in_job(&op);
+	return rc;
 }
 
 static bool is_cooperative(const CUlaunchConfig *config) {

@@ -184,6 +184,9 @@ static uint32_t launch_mask(struct op *op) {
 static uint32_t op_mask(struct op *op) {
 	uint32_t mask;
 
+	if (op->launch && op->traits & OP_WHOLE) {
+		return WHOLE_MASK; /* a part was tried, and was too small */
+	}
 	if (op->launch) {
 		return launch_mask(op);
 	}

@@ -5,6 +5,7 @@
 #        suite.sh shim POLICY MODE PROGRAM ARGS... under the shim; MODE: sharing mode of the GPU
 #        suite.sh three POLICY MODE                three programs at once
 #        suite.sh beside HOW                       two jobs on halves of one GPU: green, count, smid
+#        suite.sh clusters PROGRAM                 some of its kernels fit into no part of the GPU
 #        suite.sh whole PROGRAM                    its jobs can only be given the whole GPU
 #        suite.sh part PROGRAM                     its jobs are given a part of it, as a green context
 #        suite.sh unmanaged PROGRAM ARGS...        under the shim, no daemon there
@@ -90,6 +91,16 @@ part)
 	kill "$pid"
 	all_is_free
 	grep -q "could not be confined" "$scratch/sample.err" && fail "something ran on the whole GPU"
+	stop_daemon
+	;;
+clusters)
+	export SIMGPU=32:mps SBEET_LOG=info
+	start_daemon --policy even
+	start sample "$1" --frames 150 --json # more than the jobs after which a part is tried again
+	ended_well sample "$pid"
+	grep -q "does not fit into 16 SMs" "$scratch/sample.err" || fail "no part was too small"
+	grep -q "could not be confined" "$scratch/sample.err" && fail "something ran beside its SMs"
+	all_is_free
 	stop_daemon
 	;;
 whole)

@@ -245,9 +245,24 @@ static CUresult launch(CUfunction function, const struct shape *s, CUstream stre
 	return context_note(t.context, r);
 }
 
+/* What Hopper does: the blocks of a cluster are side by side, at most 8 of them, or 16 for who asks
+ * for that; 16 are in no group of SMs that a green context is made of. That a kernel's blocks know
+ * of each other is not simulated: PTX that says so is refused. */
+#define CLUSTER_MAX	  16
+#define CLUSTER_GREEN_MAX 8
+
+static CUresult cluster_check(const CUlaunchAttributeValue *value, CUstream stream) {
+	uint64_t blocks = (uint64_t)value->clusterDim.x * value->clusterDim.y * value->clusterDim.z;
+	unsigned most =
+		stream_is_default(stream) || !stream->green ? CLUSTER_MAX : CLUSTER_GREEN_MAX;
+
+	return blocks <= most ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+}
+
 /* Attributes that change nothing here are accepted; those that would change what runs are not. */
 static CUresult launch_attributes(const CUlaunchConfig *config, bool *ret_cooperative) {
 	bool cooperative = false;
+	CUresult r;
 
 	for (unsigned i = 0; i < config->numAttrs; i++) {
 		const CUlaunchAttribute *a = &config->attrs[i];
@@ -265,9 +280,9 @@ static CUresult launch_attributes(const CUlaunchConfig *config, bool *ret_cooper
 			cooperative = a->value.cooperative != 0;
 			break;
 		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-			if (a->value.clusterDim.x * a->value.clusterDim.y * a->value.clusterDim.z >
-			    1) {
-				return CUDA_ERROR_NOT_SUPPORTED;
+			r = cluster_check(&a->value, config->hStream);
+			if (r != CUDA_SUCCESS) {
+				return r;
 			}
 			break;
 		default:

@@ -9,16 +9,20 @@
 #include "client/ctl.h"
 #include "client/options.h"
 #include "client/verb.h"
+#include "daemon/core/sched.h"
 #include "proto/limits.h"
 #include "proto/units.h"
 #include "proto/validate.h"
 
-/* What `task set` is told: a mask of message TaskChange, and its values. */
+/* What `task set` is told; masks: 0, or the bit of message TaskChange. */
 struct change {
-	uint32_t mask_class, mask_period, mask_deadline, mask_priority; /* 0, or the bit */
+	uint32_t mask;
 	Sbeet__TaskClass task_class;
-	nsec_t period, deadline;
-	int32_t priority;
+	nsec_t period, deadline, offset;
+	int32_t priority, gpu;
+	uint32_t min_sms, max_sms;
+	const char *profile;
+	bool save;
 };
 
 static int parse_class(const char *text, void *target) {
@@ -31,12 +35,13 @@ static int parse_class(const char *text, void *target) {
 	} else {
 		return -EINVAL;
 	}
-	c->mask_class = 1 << 3;
+	c->mask |= 1 << 3;
 	return 0;
 }
 
 /* "none" takes the time away. */
-static int parse_time(const char *text, nsec_t *ret) {
+static int parse_time(const char *text, struct change *c, uint32_t bit, nsec_t *ret) {
+	c->mask |= bit;
 	if (strcmp(text, "none") == 0) {
 		*ret = 0;
 		return 0;
@@ -47,38 +52,103 @@ static int parse_time(const char *text, nsec_t *ret) {
 static int parse_period(const char *text, void *target) {
 	struct change *c = target;
 
-	c->mask_period = 1 << 4;
-	return parse_time(text, &c->period);
+	return parse_time(text, c, 1 << 4, &c->period);
 }
 
 static int parse_deadline(const char *text, void *target) {
 	struct change *c = target;
 
-	c->mask_deadline = 1 << 5;
-	return parse_time(text, &c->deadline);
+	return parse_time(text, c, 1 << 5, &c->deadline);
+}
+
+static int parse_offset(const char *text, void *target) {
+	struct change *c = target;
+
+	return parse_time(text, c, 1 << 7, &c->offset);
+}
+
+/* @word: what takes the bound away, as @none. */
+static int parse_number(const char *text, int64_t least, int64_t most, const char *word,
+			int64_t none, int64_t *ret) {
+	if (word && strcmp(text, word) == 0) {
+		*ret = none;
+		return 0;
+	}
+	return units_parse_int(text, least, most, ret);
 }
 
 static int parse_priority(const char *text, void *target) {
 	struct change *c = target;
-	int64_t n;
-	int r = units_parse_int(text, PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX, &n);
+	int64_t n = 0;
+	int r = parse_number(text, PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX, NULL, 0, &n);
 
-	if (r == 0) {
-		c->priority = (int32_t)n;
-		c->mask_priority = 1 << 6;
-	}
+	c->priority = (int32_t)n;
+	c->mask |= 1 << 6;
 	return r;
 }
+
+static int parse_profile(const char *text, void *target) {
+	struct change *c = target;
+
+	c->profile = text;
+	c->mask |= 1 << 8;
+	return validate_name(text);
+}
+
+static int parse_gpu(const char *text, void *target) {
+	struct change *c = target;
+	int64_t n = 0;
+	int r = parse_number(text, 0, SCHED_GPUS_MAX - 1, "any", -1, &n);
+
+	c->gpu = (int32_t)n;
+	c->mask |= 1 << 9;
+	return r;
+}
+
+static int parse_min_sms(const char *text, void *target) {
+	struct change *c = target;
+	int64_t n = 0;
+	int r = parse_number(text, 1, PROTO_SMS_MAX, "none", 0, &n);
+
+	c->min_sms = (uint32_t)n;
+	c->mask |= 1 << 10;
+	return r;
+}
+
+static int parse_max_sms(const char *text, void *target) {
+	struct change *c = target;
+	int64_t n = 0;
+	int r = parse_number(text, 1, PROTO_SMS_MAX, "none", 0, &n);
+
+	c->max_sms = (uint32_t)n;
+	c->mask |= 1 << 11;
+	return r;
+}
+
+#define EXPECTED_TIME "a time with a unit, such as 20ms, or none"
+#define EXPECTED_SMS  "a whole number from 1 to 256, or none"
 
 static const struct option set_options[] = {
 	{"class", 0, OPTION_REQUIRED, "CLASS", "realtime or best-effort", parse_class, 0,
 	 "realtime or best-effort"},
 	{"deadline", 0, OPTION_REQUIRED, "TIME", "from a job's release, or none", parse_deadline, 0,
-	 "a time with a unit, such as 20ms, or none"},
+	 EXPECTED_TIME},
+	{"gpu", 0, OPTION_REQUIRED, "GPU", "the only GPU that it may use, or any", parse_gpu, 0,
+	 "a number from 0 to 15, or any"},
+	{"max-sms", 0, OPTION_REQUIRED, "N", "the most SMs of a job, or none", parse_max_sms, 0,
+	 EXPECTED_SMS},
+	{"min-sms", 0, OPTION_REQUIRED, "N", "the fewest SMs of a job, or none", parse_min_sms, 0,
+	 EXPECTED_SMS},
+	{"offset", 0, OPTION_REQUIRED, "TIME", "of the first release, or none", parse_offset, 0,
+	 EXPECTED_TIME},
 	{"period", 0, OPTION_REQUIRED, "TIME", "between two jobs, or none", parse_period, 0,
-	 "a time with a unit, such as 33ms, or none"},
+	 EXPECTED_TIME},
 	{"priority", 0, OPTION_REQUIRED, "N", "higher is more urgent", parse_priority, 0,
 	 "a whole number from -1000 to 1000"},
+	{"profile", 0, OPTION_REQUIRED, "NAME", "the profile to plan with", parse_profile, 0,
+	 "a name, 1 to 64 of A-Z a-z 0-9 . _ @ : + -"},
+	{"save", 0, OPTION_FLAG, NULL, "in tasks.d too, for programs that come later", option_flag,
+	 offsetof(struct change, save), NULL},
 	{0},
 };
 
@@ -87,21 +157,31 @@ static int task_set(const struct ctl *ctl) {
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
 
-	change.task = ctl->args[0];
-	change.mask = c->mask_class | c->mask_period | c->mask_deadline | c->mask_priority;
-	if (validate_name(change.task) < 0) {
+	if (validate_name(ctl->args[0]) < 0) {
 		ctl_error("'%.64s' is no task's name: expected 1 to %d of [A-Za-z0-9._@:+-]",
-			  change.task, PROTO_NAME_MAX);
+			  ctl->args[0], PROTO_NAME_MAX);
 		return CTL_EXIT_USAGE;
 	}
-	if (change.mask == 0) {
-		ctl_error("nothing to set: name --class, --period, --deadline or --priority");
+	if (c->mask == 0) {
+		ctl_error(
+			"nothing to set: name --class, --deadline, --gpu, --max-sms, --min-sms, "
+			"--offset, --period, --priority or --profile");
 		return CTL_EXIT_USAGE;
 	}
+	change.task = ctl->args[0];
+	change.mask = c->mask;
 	change.task_class = c->task_class;
 	change.period_ns = c->period;
 	change.deadline_ns = c->deadline;
+	change.offset_ns = c->offset;
 	change.priority = c->priority;
+	change.gpu = c->gpu;
+	change.min_sms = c->min_sms;
+	change.max_sms = c->max_sms;
+	change.save = c->save;
+	if (c->profile) {
+		change.profile = (char *)c->profile;
+	}
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
 	request.task_change = &change;
 	return control_change(&request);
@@ -135,7 +215,7 @@ static int gpu_resume(const struct ctl *ctl) {
 const struct verb verb_task_set = {
 	.name = "task set",
 	.args = "NAME",
-	.summary = "change class, timing or priority of a task's running programs",
+	.summary = "change what a task is: of its running programs, or for good",
 	.min_args = 1,
 	.max_args = 1,
 	.options = set_options,

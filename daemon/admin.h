@@ -1,6 +1,6 @@
 /*
  * admin.h: requests of sbeetctl that change something, or that tell of the configuration; but for
- * the end of sessions, which is in ending.h.
+ * the end of sessions, which is in ending.h, and for tasks, which are in admin-task.h.
  *
  * control.c has checked their form; who may is decided here.
  */
@@ -24,6 +24,4 @@ __attribute__((format(printf, 4, 5))) void admin_refuse(struct control_client *c
 
 void admin_config(struct control_client *client, const Sbeet__Control__Request *request);
 
-/* Of all sessions of a task that the peer may change: its own user's, or everybody's for admins. */
-void admin_change_task(struct control_client *client, const Sbeet__Control__Request *request);
 void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Request *request);

@@ -197,6 +197,29 @@ int config_read_task(struct config *config, const char *name, const char *file, 
 	return r;
 }
 
+int config_put_task(struct config *config, const struct taskfile *task) {
+	struct taskfile *tasks;
+	size_t at = 0;
+
+	while (at < config->n_tasks && strcmp(config->tasks[at].file, task->file) < 0) {
+		at++;
+	}
+	if (at == config->n_tasks || strcmp(config->tasks[at].file, task->file) != 0) {
+		if (config->n_tasks == TASKFILES_MAX) {
+			return -E2BIG;
+		}
+		tasks = reallocarray(config->tasks, config->n_tasks + 1, sizeof(*tasks));
+		if (!tasks) {
+			return -ENOMEM;
+		}
+		config->tasks = tasks;
+		memmove(&tasks[at + 1], &tasks[at], (config->n_tasks - at) * sizeof(*tasks));
+		config->n_tasks++;
+	}
+	config->tasks[at] = *task;
+	return 0;
+}
+
 static int load(const char *file, char **ret_text, size_t *ret_n, char *why, size_t why_size) {
 	int r = files_read(AT_FDCWD, file, INIFILE_SIZE_MAX, ret_text, ret_n);
 

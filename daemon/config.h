@@ -3,7 +3,7 @@
  * that.
  *
  * One object is one reading of the files; it never changes afterwards, but for what a reload keeps
- * of the one before.
+ * of the one before, and for tasks that sbeetd itself has saved.
  */
 #pragma once
 
@@ -50,3 +50,7 @@ int config_read(struct config *config, const char *file, const char *text, size_
 /* The same for the text of tasks.d/NAME.conf, which adds a task. */
 int config_read_task(struct config *config, const char *name, const char *file, const char *text,
 		     size_t n, config_warn_fn warn, char *why, size_t why_size);
+
+/* The task's file in place of the one of its name, or as one more. Return: 0, -ENOMEM, or -E2BIG.
+ */
+int config_put_task(struct config *config, const struct taskfile *task);

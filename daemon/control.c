@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/admin-task.h"
 #include "daemon/admin.h"
 #include "daemon/admission.h"
 #include "daemon/core/explain.h"
@@ -75,6 +76,7 @@ void control_client_end(struct control_client *client) {
 		leave_gate(client);
 		gate_leave(client->server->gate, &client->cred, client->faulty, nsec_now());
 		ending_client_gone(client);
+		admin_task_client_gone(client);
 		server_client_ended(client->server, client);
 	}
 }

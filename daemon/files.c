@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,6 +43,39 @@ int files_read(int directory, const char *name, size_t max, char **ret, size_t *
 	*ret = TAKE_PTR(text);
 	*ret_n = n;
 	return 0;
+}
+
+static int write_all(int fd, const char *text, size_t n) {
+	while (n > 0) {
+		ssize_t r = write(fd, text, n);
+
+		if (r < 0 && errno != EINTR) {
+			return -errno;
+		}
+		text += r > 0 ? r : 0;
+		n -= r > 0 ? (size_t)r : 0;
+	}
+	return 0;
+}
+
+int files_replace(int directory, const char *name, unsigned mode, const char *text, size_t n) {
+	_cleanup_close_ int fd = -1;
+	char new[NAME_MAX + 1];
+	int r;
+
+	if (snprintf(new, sizeof(new), "%s.new", name) >= (int)sizeof(new)) {
+		return -ENAMETOOLONG;
+	}
+	fd = openat(directory, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+	r = fd < 0 ? -errno : write_all(fd, text, n);
+	if (r == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0 ||
+		       renameat(directory, new, directory, name) < 0 || fsync(directory) < 0)) {
+		r = -errno;
+	}
+	if (r < 0 && fd >= 0) {
+		unlinkat(directory, new, 0); /* what there is of it only takes room */
+	}
+	return r;
 }
 
 /* NULL if it is not set, or empty. */

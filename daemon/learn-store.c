@@ -11,13 +11,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/files.h"
 #include "daemon/learn.h"
 #include "daemon/log.h"
 #include "daemon/util.h"
 #include "proto/limits.h"
 
 #define FILE_NAME "learned-times"
-#define FILE_NEW  FILE_NAME ".new"
 #define FILE_BAD  FILE_NAME ".bad"
 
 /* Between two writings. */
@@ -38,38 +38,11 @@ struct learn_store {
 	bool complained;
 };
 
-static int write_all(int fd, const char *text, size_t n) {
-	while (n > 0) {
-		ssize_t r = write(fd, text, n);
-
-		if (r < 0 && errno != EINTR) {
-			return -errno;
-		}
-		text += r > 0 ? r : 0;
-		n -= r > 0 ? (size_t)r : 0;
-	}
-	return 0;
-}
-
-static int replace_file(int directory, const char *text) {
-	_cleanup_close_ int fd = openat(
-		directory, FILE_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int r = fd < 0 ? -errno : write_all(fd, text, strlen(text));
-
-	if (r == 0 && (fsync(fd) < 0 || renameat(directory, FILE_NEW, directory, FILE_NAME) < 0 ||
-		       fsync(directory) < 0)) {
-		r = -errno;
-	}
-	if (r < 0 && fd >= 0) {
-		unlinkat(directory, FILE_NEW, 0); /* what there is of it only takes room */
-	}
-	return r;
-}
-
 static void *thread_main(void *data) {
 	struct learn_store *store = data;
 
-	store->result = replace_file(store->directory, store->text);
+	store->result =
+		files_replace(store->directory, FILE_NAME, 0600, store->text, strlen(store->text));
 	return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/admin-task.h"
 #include "daemon/engine.h"
 #include "daemon/gate.h"
 #include "daemon/handover.h"
@@ -164,6 +165,7 @@ struct server *server_free(struct server *server) {
 		engine_free(server->engine);
 		quota_free(server->quota);
 		gate_free(server->gate);
+		admin_task_save_free(server->task_save);
 		free(server->buffer);
 		free(server);
 	}

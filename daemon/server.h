@@ -23,6 +23,7 @@ struct ledger;
 struct profiles;
 struct quota;
 struct reload;
+struct task_save;
 
 struct server {
 	struct event_base *base;			   /* borrowed, outlives us */
@@ -36,6 +37,7 @@ struct server {
 	struct learn *learn;				   /* borrowed, outlives us; NULL: off */
 	struct quota *quota;				   /* owned */
 	struct gate *gate;				   /* owned */
+	struct task_save *task_save;			   /* owned; NULL: no task is being saved */
 	struct listener *shim_listener, *control_listener; /* owned */
 
 	struct session_list sessions, ended_sessions;

@@ -11,7 +11,8 @@
 #include "daemon/core/sched.h"
 #include "proto/validate.h"
 
-#define EXPECTED_TIME "a time with a unit, such as 20ms"
+#define EXPECTED_TIME "a time with a unit, such as 20ms, or none"
+#define EXPECTED_SMS  "a number from 1 to 256, or none"
 
 const struct taskfile_row taskfile_table[_TASKFILE_KEY_N] = {
 	[TASKFILE_EXECUTABLE] = {"match", "executable",
@@ -30,10 +31,11 @@ const struct taskfile_row taskfile_table[_TASKFILE_KEY_N] = {
 	[TASKFILE_PRIORITY] = {"task", "priority", "a number from -1000 to 1000",
 			       "higher is more urgent"},
 	[TASKFILE_PROFILE] = {"task", "profile", "a name", "the profile to plan with"},
-	[TASKFILE_GPU] = {"task", "gpu", "a number from 0 to 15", "the only GPU that it may use"},
-	[TASKFILE_MIN_SMS] = {"task", "min-sms", "a number from 1 to 256",
+	[TASKFILE_GPU] = {"task", "gpu", "a number from 0 to 15, or any",
+			  "the only GPU that it may use"},
+	[TASKFILE_MIN_SMS] = {"task", "min-sms", EXPECTED_SMS,
 			      "the fewest SMs that its jobs get, where they can be confined"},
-	[TASKFILE_MAX_SMS] = {"task", "max-sms", "a number from 1 to 256",
+	[TASKFILE_MAX_SMS] = {"task", "max-sms", EXPECTED_SMS,
 			      "the most SMs that its jobs get, where they can be confined"},
 };
 
@@ -54,6 +56,14 @@ static int parse_class(const char *text, Sbeet__TaskClass *ret) {
 	return 0;
 }
 
+static int parse_time(const char *text, nsec_t *ret) {
+	if (strcmp(text, "none") == 0) {
+		*ret = 0;
+		return 0;
+	}
+	return units_parse_nsec(text, ret);
+}
+
 static int parse(struct taskfile *t, enum taskfile_key key, const char *text) {
 	int64_t n = 0;
 	int r;
@@ -68,11 +78,11 @@ static int parse(struct taskfile *t, enum taskfile_key key, const char *text) {
 	case TASKFILE_CLASS:
 		return parse_class(text, &t->task.task_class);
 	case TASKFILE_PERIOD:
-		return units_parse_nsec(text, &t->task.period);
+		return parse_time(text, &t->task.period);
 	case TASKFILE_DEADLINE:
-		return units_parse_nsec(text, &t->task.deadline);
+		return parse_time(text, &t->task.deadline);
 	case TASKFILE_OFFSET:
-		return units_parse_nsec(text, &t->task.offset);
+		return parse_time(text, &t->task.offset);
 	case TASKFILE_PRIORITY:
 		r = units_parse_int(text, PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX, &n);
 		t->task.priority = r == 0 ? (int)n : t->task.priority;
@@ -80,9 +90,10 @@ static int parse(struct taskfile *t, enum taskfile_key key, const char *text) {
 	case TASKFILE_PROFILE:
 		return *text && strlen(text) <= PROTO_NAME_MAX ? 0 : -EINVAL;
 	case TASKFILE_GPU:
-		return units_parse_int(text, 0, SCHED_GPUS_MAX - 1, &n);
+		return strcmp(text, "any") == 0 ? 0
+						: units_parse_int(text, 0, SCHED_GPUS_MAX - 1, &n);
 	default:
-		return units_parse_int(text, 1, PROTO_SMS_MAX, &n);
+		return strcmp(text, "none") == 0 ? 0 : units_parse_int(text, 1, PROTO_SMS_MAX, &n);
 	}
 }
 
@@ -113,7 +124,7 @@ int taskfile_set(struct taskfile *t, const char *section, const char *key, const
 	return known ? TASKFILE_E_KEY : TASKFILE_E_SECTION;
 }
 
-/* The number that was read before: it is valid. 0: it is not set. */
+/* The number that was read before: it is valid. 0: it is not set, or "none". */
 static int number(const struct taskfile *t, enum taskfile_key key) {
 	int64_t n = 0;
 
@@ -208,12 +219,14 @@ void taskfile_apply(const struct taskfile *t, struct task *task) {
 			 t->values[TASKFILE_PROFILE].text);
 	}
 	if (t->values[TASKFILE_GPU].set) {
-		task->gpu = number(t, TASKFILE_GPU);
+		task->gpu = strcmp(t->values[TASKFILE_GPU].text, "any") == 0
+				    ? -1
+				    : number(t, TASKFILE_GPU);
 	}
 	if (t->values[TASKFILE_MIN_SMS].set) {
 		task->min_sms = (unsigned)number(t, TASKFILE_MIN_SMS);
 	}
-	if (t->values[TASKFILE_MAX_SMS].set) {
+	if (number(t, TASKFILE_MAX_SMS) > 0) {
 		unsigned most = (unsigned)number(t, TASKFILE_MAX_SMS);
 
 		/* A program may want less than it may have. */

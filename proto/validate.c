@@ -370,6 +370,12 @@ static int check_task_change(struct why why, const Sbeet__Control__TaskChange *m
 	TRY(check_enum(why, "task_class", (int)m->task_class, &sbeet__task_class__descriptor));
 	TRY(check_most(why, "period_ns", m->period_ns, PROTO_PERIOD_MAX_NS));
 	TRY(check_most(why, "deadline_ns", m->deadline_ns, PROTO_PERIOD_MAX_NS));
+	TRY(check_most(why, "offset_ns", m->offset_ns, PROTO_PERIOD_MAX_NS));
+	TRY(check_most(why, "min_sms", m->min_sms, PROTO_SMS_MAX));
+	TRY(check_most(why, "max_sms", m->max_sms, PROTO_SMS_MAX));
+	if (*m->profile && validate_name(m->profile) < 0) {
+		return bad(why, "profile is not 1 to %d of [A-Za-z0-9._@:+-]", PROTO_NAME_MAX);
+	}
 	if (m->priority < PROTO_PRIORITY_MIN || m->priority > PROTO_PRIORITY_MAX) {
 		return bad(why, "priority is %d, expected %d to %d", m->priority,
 			   PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX);

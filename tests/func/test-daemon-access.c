@@ -108,16 +108,25 @@ static Sbeet__ErrorCode ask(Sbeet__Control__Request *request) {
 	return code;
 }
 
-static Sbeet__ErrorCode change_priority(const char *name, int priority) {
+static Sbeet__ErrorCode set_priority(const char *name, int priority, bool save) {
 	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 
 	change.task = (char *)(uintptr_t)name;
 	change.mask = 1 << 6;
 	change.priority = priority;
+	change.save = save;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
 	request.task_change = &change;
 	return ask(&request);
+}
+
+static Sbeet__ErrorCode change_priority(const char *name, int priority) {
+	return set_priority(name, priority, false);
+}
+
+static Sbeet__ErrorCode save_priority(const char *name, int priority) {
+	return set_priority(name, priority, true);
 }
 
 static Sbeet__ErrorCode kill_session(uint64_t session) {
@@ -266,6 +275,8 @@ static void files_bound_the_sms_of_tasks(void **state) {
 
 static void other_may_do_nothing(void *data) {
 	check(change_priority("a", 3) == DENIED, "change another user's task");
+	check(save_priority("a", 3) == DENIED, "save a task");
+	check(save_priority("nobody", 3) == DENIED, "save a task of nobody's");
 	check(kill_session(*(uint64_t *)data) == DENIED, "end another user's session");
 	check(drain_gpu(0, false) == DENIED, "drain a GPU");
 	check(reload() == DENIED, "reload");
@@ -275,6 +286,8 @@ static void other_may_do_nothing(void *data) {
 
 static void admin_may_do_all(void *data) {
 	check(change_priority("a", 3) == NONE, "change a task");
+	check(save_priority("a", 4) == NONE, "save a task");
+	check(save_priority("nobody", 4) == NONE, "save a task that nobody runs");
 	check(drain_gpu(0, false) == NONE, "drain a GPU");
 	check(drain_gpu(0, true) == NONE, "resume a GPU");
 	check(reload() == NONE, "reload");
@@ -301,6 +314,7 @@ static void other_has_its_own(void *data) {
 	struct shim mine = shim_open("mine", MASK_ALL);
 
 	check(change_priority("mine", 4) == NONE, "change one's own task");
+	check(save_priority("mine", 4) == DENIED, "save one's own task");
 	check(change_priority("mine", 6) == DENIED, "have a priority above one's right");
 	check(kill_session(mine.session) == NONE, "end one's own session");
 }

@@ -257,6 +257,61 @@ static void daemon_serves_from_a_read_only_directory(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* ---- files of tasks ---- */
+
+static Sbeet__Control__Reply *save_priority(int priority) {
+	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+
+	change.task = (char[]){"cam"};
+	change.mask = 1 << 6;
+	change.priority = priority;
+	change.save = true;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
+	request.task_change = &change;
+	return control_ask(&request);
+}
+
+static void expect_unsaved(const char *why) {
+	Sbeet__Control__Reply *reply = save_priority(7);
+
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_ERROR);
+	assert_non_null(strstr(reply->error->text, why));
+	packet_free(&reply->base);
+}
+
+static int saved_priority(void) {
+	struct shim s = shim_open("cam", MASK_ALL);
+	Sbeet__Control__Status *status = status_get();
+	int priority = status->sessions[0]->priority;
+
+	status_free(status);
+	shim_close(&s);
+	return priority;
+}
+
+/* Whoever wants a task saved is told that it is not, and what was saved before stays. */
+static void saved_tasks_outlast_a_full_disk(void **state) {
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/tasks.d", harness.directory);
+	assert_int_equal(mkdir(path, 0755), 0);
+	mount_disk(path);
+	harness_start(&harness, plain);
+	packet_free(&save_priority(3)->base);
+	assert_int_equal(saved_priority(), 3);
+	fill();
+	expect_unsaved("No space left on device; what was there before stays");
+	make_room();
+	make_read_only(true);
+	expect_unsaved("Read-only file system");
+	make_read_only(false);
+	assert_int_equal(saved_priority(), 3);
+	kill_and_start();
+	assert_int_equal(saved_priority(), 3);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* ---- learnt times ---- */
 
 #define JOBS_MIN 8 /* LEARN_JOBS_MIN of daemon/learn.h */
@@ -350,6 +405,7 @@ int main(void) {
 		CASE(daemon_serves_when_its_log_is_full),
 		CASE(daemon_serves_from_a_read_only_directory),
 		CASE(learnt_times_outlast_a_full_disk),
+		CASE(saved_tasks_outlast_a_full_disk),
 		CASE(learnt_times_outlast_a_read_only_disk),
 	};
 

@@ -127,7 +127,10 @@ has_fields() {
 	journalctl --no-pager -q -b -u sbeetd -o json | grep '"SBEET_TASK":"matmul"' | grep '"SBEET_UID":"0"' |
 		grep -q '"MESSAGE_ID":"b27e94c05f1d4a6c8e3072d1fa9b5c46"'
 }
-until_true "matmul is there to be changed" sbeetctl task set matmul --priority 3
+sbeetctl task set matmul --priority 3 --save || fail "task set --save"
+[ "$(cat /etc/sbeet/tasks.d/matmul.conf)" = "# By 'sbeetctl task set matmul --save'.
+[task]
+priority = 3" ] || fail "it is not saved: $(ls -l /etc/sbeet/tasks.d)"
 until_true "the journal has fields" has_fields
 journalctl --no-pager -q -b -u sbeetd --catalog | grep -q "sbeetctl changed what runs" || fail "no catalog entry"
 

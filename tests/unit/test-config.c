@@ -234,7 +234,7 @@ static void task_files_are_refused_with_their_line(void **state) {
 	struct config c;
 
 	assert_int_equal(read_task(&c, "[task]\nmax-sms = 0\n"), -EINVAL);
-	assert_string_equal(why, "T:2: max-sms '0': expected a number from 1 to 256");
+	assert_string_equal(why, "T:2: max-sms '0': expected a number from 1 to 256, or none");
 	config_deinit(&c);
 	assert_int_equal(read_task(&c, "[task]\nmax-sms = 4\nmin-sms = 5\n"), -EINVAL);
 	assert_string_equal(why, "T:3: min-sms '5': expected at most max-sms, 4");

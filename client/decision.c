@@ -2,9 +2,9 @@
 #include "client/decision.h"
 
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "client/json.h"
+#include "client/listing.h"
 #include "client/table.h"
 #include "daemon/core/power.h"
 
@@ -105,10 +105,10 @@ static void print_end(const struct decision *d, FILE *out) {
 		fprintf(out, "  predicted to end after %s ms, for %.3f mJ",
 			since_release(d, e->finish).text, (double)e->energy_pj / PJ_PER_MJ);
 	} else {
-		fprintf(out, "  nobody can tell when it ends");
+		fprintf(out, "  nothing is predicted: no profile of its task is in use");
 	}
 	if (e->ended == 0) {
-		fprintf(out, "; it has not ended\n");
+		fprintf(out, "; it has not ended yet\n");
 		return;
 	}
 	fprintf(out, "; %s after %s ms", e->completed ? "it ended" : "it was abandoned",
@@ -162,10 +162,7 @@ static int print_tries(const struct ctl *ctl, const struct decision *d, FILE *ou
 		{"loss", "LOSS", .right = true},
 		{"energy", "ENERGY mJ", .right = true},
 	};
-	struct table_style style = {
-		.no_legend = ctl->common.no_legend,
-		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
-	};
+	struct table_style style = listing_style(ctl);
 	struct table *t;
 	int r;
 
@@ -201,7 +198,12 @@ int decision_print(const struct ctl *ctl, const struct decision *d, FILE *out) {
 	fprintf(out, ", policy %s\n", e->policy);
 	print_outcome(d, out);
 	print_end(d, out);
-	return e->n_tries > 0 ? print_tries(ctl, d, out) : 0;
+	/* One choice of which nothing is known says what was said above. */
+	if (e->n_tries == 0 ||
+	    (e->n_tries == 1 && e->tries[0].chosen && !e->finish && e->n_left_out == 0)) {
+		return 0;
+	}
+	return print_tries(ctl, d, out);
 }
 
 static json_t *gpu_json(const struct decision *d, int gpu) {

@@ -393,7 +393,11 @@ static void job_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 	add_times(t, j, s->service->now_ns);
 	table_number(t, (int64_t)j->launches);
 	table_number(t, j->pid);
-	table_number(t, j->tid);
+	if (j->tid) {
+		table_number(t, j->tid);
+	} else {
+		table_text(t, NULL);
+	}
 }
 
 const struct object object_job = {

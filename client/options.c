@@ -309,13 +309,19 @@ static int walk(struct parser *p, size_t words) {
 
 static int fail_verb(const struct parser *p, const char *word) {
 	struct suggest s = suggest_start(word);
-	size_t len = strlen(word);
+	size_t len = strlen(word), n = 0;
+	char names[256];
 
 	for (const struct verb *const *v = p->table; *v; v++) {
 		if (strncmp((*v)->name, word, len) == 0 && (*v)->name[len] == ' ') {
-			return fail(p, "'%s' needs a verb; see 'sbeetctl --help'", word);
+			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
+					      (*v)->name + len + 1);
+			n = n < sizeof(names) ? n : sizeof(names) - 1;
 		}
 		suggest_offer(&s, (*v)->name);
+	}
+	if (n > 0) {
+		return fail(p, "'%s' needs one of: %s", word, names);
 	}
 	if (s.best) {
 		return fail(p, "unknown verb '%s'. Did you mean '%s'?", word, s.best);

@@ -28,9 +28,13 @@ static void add(const struct sched_policy **policies, size_t *n, const struct sc
 	}
 }
 
-static int fail_unknown(const char *name) {
+const struct sched_policy *select_policy(const char *name) {
+	const struct sched_policy *policy = sched_policy_find(name);
 	struct suggest s = suggest_start(name);
 
+	if (policy) {
+		return policy;
+	}
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
 		suggest_offer(&s, (*p)->name);
 	}
@@ -39,7 +43,7 @@ static int fail_unknown(const char *name) {
 	} else {
 		ctl_error("no policy '%s'; 'sbeetctl policy' lists them", name);
 	}
-	return CTL_EXIT_NO_OBJECT;
+	return NULL;
 }
 
 int select_policies(const struct select_words *words,
@@ -54,7 +58,8 @@ int select_policies(const struct select_words *words,
 			continue;
 		}
 		if (strcmp(words->list[i], "all") != 0) {
-			return fail_unknown(words->list[i]);
+			select_policy(words->list[i]); /* says what is wrong */
+			return CTL_EXIT_NO_OBJECT;
 		}
 		for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
 			/* of use only for tasks that say where they go */

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/control.h"
 #include "client/ctl.h"
+#include "client/listing.h"
 #include "client/table.h"
 #include "client/verb.h"
 
@@ -81,37 +81,15 @@ static int print_table(const struct ctl *ctl, const struct control_answer *answe
 						      {"value", "VALUE"},
 						      {"source", "FROM"},
 						      {"changes", "CHANGES BY"}};
-	struct table_style style = {
-		.no_legend = ctl->common.no_legend,
-		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
-	};
 	struct table *t;
-	char error[256] = "out of memory";
 	int r = table_new(&t, columns, sizeof(columns) / sizeof(columns[0]));
 
-	if (r == 0) {
-		for_each(answer, add_row, t);
-		if (ctl->common.columns) {
-			r = table_select(t, ctl->common.columns, error, sizeof(error));
-		}
-		if (r == 0 && ctl->common.sort) {
-			r = table_sort(t, ctl->common.sort, error, sizeof(error));
-		}
-		if (r == -EINVAL) {
-			ctl_error("%s", error);
-			table_free(t);
-			return CTL_EXIT_USAGE;
-		}
-		if (r == 0) {
-			r = table_print(t, &style, stdout);
-		}
-		table_free(t);
-	}
 	if (r < 0) {
-		ctl_error("cannot list the configuration: %s", error);
+		ctl_error("cannot list the configuration: out of memory");
 		return CTL_EXIT_FAILED;
 	}
-	return CTL_EXIT_OK;
+	for_each(answer, add_row, t);
+	return listing_show(ctl, t, "the configuration");
 }
 
 static int print_json(const struct ctl *ctl, const struct control_answer *answer) {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "client/listing.h"
 #include "client/objects.h"
 #include "client/options.h"
 #include "client/verb.h"
@@ -66,19 +66,6 @@ static int fill(const struct object *o, const struct snapshot *s, unsigned width
 	return 0;
 }
 
-/* As --columns and --sort say. */
-static int arrange(const struct ctl *ctl, struct table *t) {
-	const struct ctl_common *c = &ctl->common;
-	char error[256];
-
-	if ((c->columns && table_select(t, c->columns, error, sizeof(error)) < 0) ||
-	    (c->sort && table_sort(t, c->sort, error, sizeof(error)) < 0)) {
-		ctl_error("%s", error);
-		return CTL_EXIT_USAGE;
-	}
-	return 0;
-}
-
 static void print_footer(const struct ctl *ctl, const struct object *o, size_t n, FILE *out) {
 	if (!ctl->common.no_legend) {
 		bool shouts = strcmp(o->noun, "gpu") == 0;
@@ -90,11 +77,7 @@ static void print_footer(const struct ctl *ctl, const struct object *o, size_t n
 static int list_text(const struct ctl *ctl, const struct snapshot *s, unsigned rows,
 		     char **ret_text) {
 	const struct object *o = object_of(ctl);
-	struct table_style style = {
-		.no_legend = ctl->common.no_legend,
-		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
-		.width = terminal_width(STDOUT_FILENO),
-	};
+	struct table_style style = listing_style(ctl);
 	struct table *t;
 	char *text = NULL;
 	size_t size;
@@ -102,7 +85,7 @@ static int list_text(const struct ctl *ctl, const struct snapshot *s, unsigned r
 	int r = fill(o, s, style.width, &t);
 
 	(void)rows;
-	r = r ? r : arrange(ctl, t);
+	r = r ? r : listing_arrange(ctl, t);
 	if (r) {
 		table_free(t);
 		return r;
@@ -218,5 +201,6 @@ VERBS_OF(gpu, "list GPUs: SMs, who holds them, power", "show all of one GPU",
 VERBS_OF(task, "list tasks: their sessions taken together", "show all of one task",
 	 "More columns: priority, launches.\n");
 VERBS_OF(session, "list sessions: the programs that are connected", "show all of one session",
-	 "More columns: uid, scope, priority, period, deadline, copies, last_response,\nmax_wait, planned.\n");
+	 "More columns: uid, scope, priority, period, deadline, copies, last_response,\nmax_wait, "
+	 "planned.\n");
 VERBS_OF(job, "list the jobs that run or wait", "show all of one job", "More columns: pid, tid.\n");

@@ -171,6 +171,13 @@ static void print_line(const struct event *e, int64_t wall_offset, bool colour) 
 	       what, e->before ? " (already there)" : "");
 }
 
+static void print_header(const struct ctl *ctl, bool colour) {
+	if (ctl->common.json == JSON_OFF && !ctl->common.no_legend) {
+		printf("%s%-15s  %-13s  %-12s  %7s  %s%s\n", colour ? "\033[1m" : "", "TIME",
+		       "EVENT", "TASK", "JOB", "WHAT", colour ? "\033[0m" : "");
+	}
+}
+
 /* Return: an enum ctl_exit. */
 static int print(const struct ctl *ctl, const struct event *e, int64_t wall_offset, bool colour) {
 	if (ctl->common.json == JSON_OFF) {
@@ -193,6 +200,7 @@ static int follow(const struct ctl *ctl, struct stream *stream, unsigned kinds) 
 	int64_t wall_offset = 0;
 	uint64_t n = 0;
 
+	print_header(ctl, colour);
 	while (!stop_wanted()) {
 		nsec_t now = nsec_now();
 		struct event e;

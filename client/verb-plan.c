@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/ctl.h"
+#include "client/listing.h"
 #include "client/options.h"
 #include "client/scenario-file.h"
 #include "client/select.h"
@@ -140,11 +140,6 @@ static int print_table(const struct ctl *ctl, const struct scenario *s,
 		{"max", "MAX RESP", .right = true},  {"jobs", "JOBS", .right = true},
 		{"missed", "MISSED", .right = true}, {"verdict", "VERDICT"},
 	};
-	struct table_style style = {
-		.no_legend = ctl->common.no_legend,
-		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
-		.width = terminal_width(STDOUT_FILENO),
-	};
 	struct table *t;
 	int r;
 
@@ -164,11 +159,9 @@ static int print_table(const struct ctl *ctl, const struct scenario *s,
 		table_number(t, (int64_t)task->count.missed);
 		table_text(t, in_time(task) ? "in time" : "late");
 	}
-	r = table_print(t, &style, stdout);
-	table_free(t);
-	if (r < 0) {
-		ctl_error("cannot show the plan: out of memory");
-		return CTL_EXIT_FAILED;
+	r = listing_print(ctl, t, "the plan");
+	if (r != CTL_EXIT_OK) {
+		return r;
 	}
 	if (!ctl->common.no_legend) {
 		char text[32];

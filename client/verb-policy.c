@@ -3,15 +3,15 @@
  * a name, sets the one that sbeetd follows from now on.
  */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "client/control.h"
 #include "client/ctl.h"
+#include "client/listing.h"
 #include "client/options.h"
 #include "client/params.h"
+#include "client/select.h"
 #include "client/table.h"
 #include "client/verb.h"
-#include "daemon/book/suggest.h"
 
 static json_t *policies_json(void) {
 	json_t *policies = json_array(), *params = json_array(), *defaults;
@@ -36,12 +36,7 @@ static json_t *policies_json(void) {
 
 /* Two columns: a name and a line about it. */
 static int print(const struct ctl *ctl, const struct table_column columns[2], bool params) {
-	struct table_style style = {
-		.no_legend = ctl->common.no_legend,
-		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
-	};
 	struct table *t;
-	int r;
 
 	if (table_new(&t, columns, 2) < 0) {
 		ctl_error("cannot list the policies: out of memory");
@@ -58,26 +53,14 @@ static int print(const struct ctl *ctl, const struct table_column columns[2], bo
 		table_text(t, i->name);
 		table_text(t, text);
 	}
-	r = table_print(t, &style, stdout);
-	table_free(t);
-	if (r < 0) {
-		ctl_error("cannot list the policies: out of memory");
-	}
-	return r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
+	return listing_print(ctl, t, "the policies");
 }
 
 static int set(char *name) {
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 	Sbeet__Control__PolicyRequest wanted = SBEET__CONTROL__POLICY_REQUEST__INIT;
 
-	if (!sched_policy_find(name)) {
-		struct suggest s = suggest_start(name);
-
-		for (const struct sched_policy *const *i = sched_policies(); *i; i++) {
-			suggest_offer(&s, (*i)->name);
-		}
-		ctl_error("no policy '%.64s'%s%s%s", name, s.best ? ". Did you mean '" : "",
-			  s.best ? s.best : "", s.best ? "'?" : "");
+	if (!select_policy(name)) {
 		return CTL_EXIT_NO_OBJECT;
 	}
 	wanted.name = name;

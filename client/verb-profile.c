@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/book-csv.h"
 #include "client/ctl.h"
+#include "client/listing.h"
 #include "client/options.h"
 #include "client/output.h"
 #include "client/scenario-file.h"
@@ -64,27 +64,6 @@ static int read_book(const char *path, struct book *b) {
 	return CTL_EXIT_OK;
 }
 
-static int show_table(const struct ctl *ctl, struct table *t) {
-	struct table_style style = {
-		.no_legend = ctl->common.no_legend,
-		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
-		.width = terminal_width(STDOUT_FILENO),
-	};
-	char error[512];
-
-	if ((ctl->common.columns &&
-	     table_select(t, ctl->common.columns, error, sizeof(error)) < 0) ||
-	    (ctl->common.sort && table_sort(t, ctl->common.sort, error, sizeof(error)) < 0)) {
-		ctl_error("%s", error);
-		return CTL_EXIT_USAGE;
-	}
-	if (table_print(t, &style, stdout) < 0) {
-		ctl_error("cannot show the profiles: out of memory");
-		return CTL_EXIT_FAILED;
-	}
-	return CTL_EXIT_OK;
-}
-
 static void list_rows(struct table *t, const struct book *b) {
 	for (size_t i = 0; i < b->n_profiles; i++) {
 		for (size_t k = 0; k < b->profiles[i].n_tables; k++) {
@@ -127,8 +106,7 @@ static int profile_list(const struct ctl *ctl) {
 		r = CTL_EXIT_FAILED;
 	} else {
 		list_rows(t, &b);
-		r = show_table(ctl, t);
-		table_free(t);
+		r = listing_show(ctl, t, "the profiles");
 	}
 	book_deinit(&b);
 	return r;
@@ -194,8 +172,7 @@ static int show_profile(const struct ctl *ctl, const struct book *b) {
 		return CTL_EXIT_FAILED;
 	}
 	show_rows(t, p);
-	r = show_table(ctl, t);
-	table_free(t);
+	r = listing_show(ctl, t, "the profiles");
 	return r;
 }
 

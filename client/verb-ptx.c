@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/ctl.h"
 #include "client/kernels.h"
+#include "client/listing.h"
 #include "client/options.h"
 #include "client/output.h"
 #include "client/ptx-stats.h"
@@ -149,18 +149,6 @@ static void add_row(struct table *t, const struct kernels *k, const struct kerne
 	table_number(t, (int64_t)index_of(k, row->entry));
 }
 
-static int arrange(const struct ctl *ctl, struct table *t) {
-	char error[512];
-
-	if ((ctl->common.columns &&
-	     table_select(t, ctl->common.columns, error, sizeof(error)) < 0) ||
-	    (ctl->common.sort && table_sort(t, ctl->common.sort, error, sizeof(error)) < 0)) {
-		ctl_error("%s", error);
-		return CTL_EXIT_USAGE;
-	}
-	return CTL_EXIT_OK;
-}
-
 static int out_of_memory(void) {
 	ctl_error("cannot list the kernels: out of memory");
 	return CTL_EXIT_FAILED;
@@ -186,18 +174,14 @@ static int make_table(struct table **ret, const struct kernels *k) {
 
 static int print_table(const struct ctl *ctl, const struct kernels *k,
 		       const struct ptx_stats *stats) {
-	struct table_style style = {
-		.no_legend = ctl->common.no_legend,
-		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
-		.width = terminal_width(STDOUT_FILENO),
-	};
+	struct table_style style = listing_style(ctl);
 	struct table *t;
 	int r;
 
 	if ((stats ? ptx_stats_table(&t, stats) : make_table(&t, k)) < 0) {
 		return out_of_memory();
 	}
-	r = arrange(ctl, t);
+	r = listing_arrange(ctl, t);
 	if (r == CTL_EXIT_OK && table_rows(t) > 0) {
 		if (table_print(t, &style, stdout) < 0) {
 			r = out_of_memory();

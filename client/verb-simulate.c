@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/ctl.h"
 #include "client/gantt.h"
+#include "client/listing.h"
 #include "client/options.h"
 #include "client/output.h"
 #include "client/scenario-file.h"
@@ -244,20 +244,6 @@ static void add_count(struct table *t, const struct sim_count *count) {
 	table_value(t, ppm, "%u.%02u", ppm / 10000, ppm % 10000 / 100);
 }
 
-static int show_table(const struct ctl *ctl, struct table *t) {
-	struct table_style style = {
-		.no_legend = ctl->common.no_legend,
-		.colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
-		.width = terminal_width(STDOUT_FILENO),
-	};
-
-	if (table_print(t, &style, stdout) < 0) {
-		ctl_error("cannot show the results: out of memory");
-		return CTL_EXIT_FAILED;
-	}
-	return CTL_EXIT_OK;
-}
-
 static int print_policies(const struct ctl *ctl, const struct batch *b) {
 	static const struct table_column columns[] = {
 		{"policy", "POLICY"},
@@ -270,9 +256,7 @@ static int print_policies(const struct ctl *ctl, const struct batch *b) {
 		{"decisions", "DECISIONS", .right = true},
 		{"decision_cost_ns", "COST us", .right = true},
 	};
-	char error[512];
 	struct table *t;
-	int r = CTL_EXIT_OK;
 
 	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
 		ctl_error("cannot show the results: out of memory");
@@ -291,17 +275,7 @@ static int print_policies(const struct ctl *ctl, const struct batch *b) {
 			    (unsigned)(result->cost.p50 / 1000),
 			    (unsigned)(result->cost.p50 % 1000 / 100));
 	}
-	if ((ctl->common.columns &&
-	     table_select(t, ctl->common.columns, error, sizeof(error)) < 0) ||
-	    (ctl->common.sort && table_sort(t, ctl->common.sort, error, sizeof(error)) < 0)) {
-		ctl_error("%s", error);
-		r = CTL_EXIT_USAGE;
-	}
-	if (r == CTL_EXIT_OK) {
-		r = show_table(ctl, t);
-	}
-	table_free(t);
-	return r;
+	return listing_show(ctl, t, "the results");
 }
 
 /* With one policy there is room for its tasks. */
@@ -321,7 +295,6 @@ static int print_tasks(const struct ctl *ctl, const struct batch *b) {
 	};
 	const struct sim_result *result = &b->runs[0].result;
 	struct table *t;
-	int r;
 
 	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
 		ctl_error("cannot show the results: out of memory");
@@ -349,9 +322,7 @@ static int print_tasks(const struct ctl *ctl, const struct batch *b) {
 		}
 	}
 	printf("\n");
-	r = show_table(ctl, t);
-	table_free(t);
-	return r;
+	return listing_print(ctl, t, "the results");
 }
 
 static int print_decisions(const struct ctl *ctl, const struct batch *b) {

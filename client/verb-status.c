@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/ctl.h"
+#include "client/listing.h"
 #include "client/objects.h"
 #include "client/options.h"
 #include "client/snapshot.h"
@@ -184,9 +184,7 @@ static int print_jobs(const struct snapshot *s, const struct page *page) {
 static int render(const struct ctl *ctl, const struct snapshot *s, size_t rows_max,
 		  char **ret_text) {
 	struct page page = {
-		.style = {.no_legend = ctl->common.no_legend,
-			  .colour = terminal_colour(ctl->common.colour, STDOUT_FILENO),
-			  .width = terminal_width(STDOUT_FILENO)},
+		.style = listing_style(ctl),
 		.rows_max = rows_max,
 	};
 	char *text = NULL;

@@ -170,8 +170,8 @@ static void options_refuse_with_one_line(void **state) {
 	refuse(ARGV("shwo"), "unknown verb 'shwo'. Did you mean 'show'?");
 	refuse(ARGV("frobnicate"), "unknown verb 'frobnicate'; see 'sbeetctl --help'");
 	refuse(ARGV(""), "unknown verb ''; see 'sbeetctl --help'");
-	refuse(ARGV("task"), "'task' needs a verb; see 'sbeetctl --help'");
-	refuse(ARGV("task", "lst"), "'task' needs a verb; see 'sbeetctl --help'");
+	refuse(ARGV("task"), "'task' needs one of: list, set");
+	refuse(ARGV("task", "lst"), "'task' needs one of: list, set");
 	refuse(ARGV("start", "--nmae=x", "p"), "unknown option '--nmae=x'. Did you mean '--name'?");
 	refuse(ARGV("--zzzzzz", "start"), "unknown option '--zzzzzz'; see 'sbeetctl --help'");
 	refuse(ARGV("start", "-z"), "unknown option '-z'; see 'sbeetctl start --help'");

@@ -6,12 +6,15 @@
  */
 #include "harness.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,13 +143,13 @@ static void daemon_frees_what_is_not_named_again(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
-static void daemon_frees_sms_of_who_died_meanwhile(void **state) {
+/* A process that holds all SMs, and lives until it is killed. */
+static pid_t start_mortal(void) {
 	struct shim s;
 	int ready[2];
 	char c;
 	pid_t pid;
 
-	harness_start(&harness, plain);
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -159,16 +162,64 @@ static void daemon_frees_sms_of_who_died_meanwhile(void **state) {
 		}
 	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void expect_heir(void) {
+	struct shim s = shim_open("heir", MASK_ALL);
+
+	shim_request(s.fd, 1, 0, MASK_WHOLE);
+	shim_granted(s.fd, 1);
+	shim_close(&s);
+}
+
+static void daemon_frees_sms_of_who_died_meanwhile(void **state) {
+	pid_t pid;
+
+	harness_start(&harness, plain);
+	pid = start_mortal();
 	restart();
 	assert_int_equal(busy(), 8); /* it lives */
 	assert_int_equal(kill(pid, SIGKILL), 0);
-	s = shim_open("heir", MASK_ALL);
-	shim_request(s.fd, 1, 0, MASK_WHOLE);
-	shim_granted(s.fd, 1);
+	expect_heir();
 	waitpid(pid, NULL, 0);
-	close(ready[0]);
-	close(ready[1]);
-	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Another process of this number, which is free. Return: whether that is allowed here. */
+static bool start_namesake(pid_t pid) {
+	struct clone_args args = {
+		.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1};
+	long r = syscall(SYS_clone3, &args, sizeof(args));
+
+	if (r == 0) {
+		for (;;) {
+			pause();
+		}
+	}
+	assert_true(r == pid || errno == EPERM || errno == ENOSYS);
+	return r == pid;
+}
+
+/* While there was no daemon the process died, and its number is another's. */
+static void daemon_tells_a_process_from_its_namesake(void **state) {
+	pid_t pid;
+
+	harness_start(&harness, plain);
+	pid = start_mortal();
+	assert_int_equal(harness_stop(&harness, SIGKILL), 128 + SIGKILL);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	if (!start_namesake(pid)) {
+		print_message("no process of a chosen number here\n");
+		skip();
+	}
+	harness_start(&harness, plain);
+	expect_heir();
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
@@ -313,6 +364,7 @@ int main(void) {
 		CASE(daemon_hands_jobs_on_and_on),
 		CASE(daemon_frees_what_is_not_named_again),
 		CASE(daemon_frees_sms_of_who_died_meanwhile),
+		CASE(daemon_tells_a_process_from_its_namesake),
 		CASE(daemon_believes_no_claim_that_it_does_not_know),
 		CASE(daemon_resumes_a_connection_that_broke),
 		CASE(daemon_asks_programs_when_its_file_is_unusable),

@@ -190,6 +190,29 @@ corrupt-program)
 	grep -v '^sbeet: ' "$scratch/corrupt.err" | cmp - "$scratch/bare.err" ||
 		fail "its messages are not those without the shim"
 	;;
+gpu-lost-while-running)
+	# Under one program's kernel, with another one waiting for it: both are told by CUDA and end.
+	export SIMGPU=16:mps
+	"$SBEET_BUILD/tests/simgpu/simgpud" --foreground >"$scratch/simgpud.log" 2>&1 &
+	gpu=$!
+	started="$started $gpu"
+	until_true "the GPU is there" test -S "$SIMGPU_DIR/simgpud.sock"
+	start_daemon --policy fcfs
+	start holder "$apps/lanes" --lanes 1 --rounds 100000000 --frames 1 --json
+	holder=$pid
+	until_true "a job runs" status_is running holder -eq 1
+	start waiter "$apps/vecadd" --frames 3 --json
+	waiter=$pid
+	until_true "another waits" status_is waiting waiter -eq 1
+	kill -9 "$gpu"
+	wait "$holder" && fail "the program has not noticed"
+	grep -q CUDA_ERROR "$scratch/holder.err" || fail "CUDA has not told what happened"
+	wait "$waiter" && fail "what waited has not noticed"
+	daemon_lives
+	until_true "all SMs are free" status_is busy "" -eq 0
+	start next "$apps/vecadd" --frames 3 --json # on a GPU that is there again
+	ended_well next "$pid"
+	;;
 kernel-that-cannot-be-confined)
 	# One program at a time: with MPS a green context would hold it, and nothing were to be said.
 	export SIMGPU=16:exclusive

@@ -152,8 +152,13 @@ result f $f
 row "a kernel that writes where it may not" "$seen"
 result a $a
 row "what ran beside it" "$seen"
+export CUDA_MPS_PIPE_DIRECTORY="$own/pipe"
+row "its server then, with an idle program still there" "$(ask_mps "get_server_status $(ask_mps get_server_list)")"
+unset CUDA_MPS_PIPE_DIRECTORY
 sleep 1.2
-row "status then, with an idle program still there" "$(mps_line)"
+mps_line >/dev/null # asks for the next one
+sleep 0.3
+row "status" "$(mps_line)"
 row "a program that starts then" "$(export CUDA_MPS_PIPE_DIRECTORY="$own/pipe"; fresh)"
 result idle $idle
 row "the idle one" "$seen"
@@ -188,7 +193,7 @@ mkdir "$scratch/user"
 chown sbeet "$scratch/user"
 root_runtime=$SBEET_RUNTIME_DIR
 export SBEET_RUNTIME_DIR="$scratch/user"
-$as_user env LD_LIBRARY_PATH="$tools_path" "$here/bin/sbeetd" --policy even --sharing mps >"$scratch/user.log" 2>&1 &
+$as_user env HOME=/ LD_LIBRARY_PATH="$tools_path" "$here/bin/sbeetd" --policy even --sharing mps >"$scratch/user.log" 2>&1 &
 daemon=$!
 tries=0
 until tool "$ctl" status >/dev/null 2>&1 || [ $tries -ge 100 ]; do tries=$((tries + 1)); sleep 0.05; done

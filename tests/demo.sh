@@ -58,7 +58,7 @@ start() {
 	"$ctl" run --task "$name" "$@" >"$scratch/$name.json" 2>"$scratch/$name.err" 9>&- &
 	eval "pid_$name=$!"
 	pids="$pids $!"
-	say "   $name: sbeetctl run --task $name $(printf '%s ' "$@" | sed "s|$PWD/||g")"
+	say "   sbeetctl run --task $name $(printf '%s ' "$@" | sed "s|$PWD/||g; s/ \$//")"
 }
 
 # NAME KEY: a number or word of the program's summary line (the outermost object, before any array).
@@ -131,6 +131,8 @@ fi
 programs="camera planner lanes"
 
 say ""
+say "In the SM map a letter is the task that holds the SM, a capital: exactly this one; '.' is free."
+say ""
 for view in 1 2 3; do
 	sleep 2
 	alive=false
@@ -192,6 +194,9 @@ for p in $programs; do
 	printf '%-9s %7s %9s %6s %7s  %-9s %s\n' "$p" "$(field "$p" frames)" "$(field "$p" launches)" \
 		"${counts% *}" "${counts#* }" "$results" "$(sets_of "$p")"
 done
+if [ "$real" = false ]; then
+	say "(A processor plays these GPUs: how many deadlines are missed says nothing about a real one.)"
+fi
 say ""
 
 # What must have been seen at one moment in one status, by the sharing mode of each GPU.
@@ -238,6 +243,8 @@ fi
 say ""
 if [ "$failed" -eq 0 ]; then
 	say "The demonstration succeeded, in $(($(date +%s) - began)) s."
+	say "Your own program: start $build/daemon/sbeetd, then $build/client/sbeetctl run -- PROGRAM;"
+	say "$build/client/sbeetctl top shows it. README.md tells the rest."
 else
 	say "The demonstration failed."
 fi

@@ -67,15 +67,16 @@ static bool any_open(const struct sched *s, const bool *wanted) {
 }
 
 void policy_fill(struct sched *s, const bool *wanted, nsec_t now, struct sched_actions *actions) {
-	sched_job_id id, next;
+	struct waiting_walk walk;
+	sched_job_id id;
 
-	for (id = policy_first_waiting(s);
-	     id != SCHED_JOB_NONE && (any_open(s, wanted) || policy_explain(s)); id = next) {
+	for (id = policy_first_waiting(s, &walk);
+	     id != SCHED_JOB_NONE && (any_open(s, wanted) || policy_explain(s));
+	     id = waiting_next(&walk)) {
 		const struct sched_job *job = sched_job(s, id);
 		const struct sched_task *task = sched_task(s, job->task);
 		struct timeline_place place;
 
-		next = policy_next_waiting(s, id);
 		if (task && task->n_gpus > 0) {
 			continue;
 		}
@@ -91,11 +92,13 @@ void policy_fill(struct sched *s, const bool *wanted, nsec_t now, struct sched_a
 }
 
 void policy_wanted(struct sched *s, bool ret_wanted[static SCHED_GPUS_MAX]) {
+	struct waiting_walk walk;
+
 	for (size_t k = 0; k < SCHED_GPUS_MAX; k++) {
 		ret_wanted[k] = false;
 	}
-	for (sched_job_id id = policy_first_waiting(s); id != SCHED_JOB_NONE;
-	     id = policy_next_waiting(s, id)) {
+	for (sched_job_id id = policy_first_waiting(s, &walk); id != SCHED_JOB_NONE;
+	     id = waiting_next(&walk)) {
 		const struct sched_job *job = sched_job(s, id);
 		const struct sched_task *task = sched_task(s, job->task);
 

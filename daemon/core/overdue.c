@@ -46,9 +46,10 @@ static nsec_t patience_end(const struct sched *s, const struct sched_job *job, i
 static sched_job_id find_longest(const struct sched *s, nsec_t now, int *ret_gpu) {
 	sched_job_id longest = SCHED_JOB_NONE;
 	nsec_t least = UINT64_MAX;
+	struct waiting_walk walk;
 
-	for (sched_job_id id = policy_first_waiting(s); id != SCHED_JOB_NONE;
-	     id = policy_next_waiting(s, id)) {
+	for (sched_job_id id = policy_first_waiting(s, &walk); id != SCHED_JOB_NONE;
+	     id = waiting_next(&walk)) {
 		const struct sched_job *job = sched_job(s, id);
 		const struct sched_task *task = sched_task(s, job->task);
 		int gpu = task && task->n_gpus > 0 ? fastest_gpu(s, job) : -1;

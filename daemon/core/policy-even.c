@@ -101,19 +101,20 @@ static bool find_gpu(const struct sched *s, const bool *open, const struct sched
 
 static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 	bool open[SCHED_GPUS_MAX];
-	sched_job_id id, next;
+	struct waiting_walk walk;
+	sched_job_id id;
 	size_t n_open = 0;
 
 	for (size_t i = 0; i < sched_n_gpus(s); i++) {
 		open[i] = !smset_empty(&sched_gpu(s, i)->free) && sched_any_waits(s, (int)i);
 		n_open += open[i];
 	}
-	for (id = policy_first_waiting(s); id != SCHED_JOB_NONE && n_open > 0; id = next) {
+	for (id = policy_first_waiting(s, &walk); id != SCHED_JOB_NONE && n_open > 0;
+	     id = waiting_next(&walk)) {
 		unsigned slot = 0;
 		struct smset sms;
 		int gpu;
 
-		next = policy_next_waiting(s, id);
 		if (find_gpu(s, open, sched_job(s, id), &gpu, &slot, &sms)) {
 			policy_grant(s, id, (size_t)gpu, slot, &sms, now, actions);
 			if (!smset_empty(&sched_gpu(s, (size_t)gpu)->free) &&

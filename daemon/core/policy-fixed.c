@@ -16,13 +16,13 @@ static bool can_start(const struct sched *s, const struct sched_task *task,
 
 static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 	bool wanted[SCHED_GPUS_MAX] = {false};
-	sched_job_id id, next;
+	struct waiting_walk walk;
+	sched_job_id id;
 
-	for (id = policy_first_waiting(s); id != SCHED_JOB_NONE; id = next) {
+	for (id = policy_first_waiting(s, &walk); id != SCHED_JOB_NONE; id = waiting_next(&walk)) {
 		const struct sched_job *job = sched_job(s, id);
 		const struct sched_task *task = sched_task(s, job->task);
 
-		next = policy_next_waiting(s, id);
 		if (!task || task->fixed_gpu < 0 ||
 		    (job->gpu_wanted >= 0 && job->gpu_wanted != task->fixed_gpu)) {
 			continue;

@@ -129,11 +129,12 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 
 	for (;;) {
 		sched_job_id first = SCHED_JOB_NONE;
+		struct waiting_walk walk;
 		unsigned n_sms = 0;
 		int gpu = -1;
 
-		for (sched_job_id id = policy_first_waiting(s); id != SCHED_JOB_NONE;
-		     id = policy_next_waiting(s, id)) {
+		for (sched_job_id id = policy_first_waiting(s, &walk); id != SCHED_JOB_NONE;
+		     id = waiting_next(&walk)) {
 			const struct sched_job *job = sched_job(s, id), *best = sched_job(s, first);
 			const struct sched_task *task = sched_task(s, job->task);
 			unsigned n;

@@ -79,10 +79,11 @@ static void decide(struct sched *s, const struct rule *rule, nsec_t now,
 		   struct sched_actions *actions) {
 	for (size_t n_idle = count_idle(s); n_idle > 0; n_idle--) {
 		sched_job_id first = SCHED_JOB_NONE;
+		struct waiting_walk walk;
 		int place = -1;
 
-		for (sched_job_id id = policy_first_waiting(s); id != SCHED_JOB_NONE;
-		     id = policy_next_waiting(s, id)) {
+		for (sched_job_id id = policy_first_waiting(s, &walk); id != SCHED_JOB_NONE;
+		     id = waiting_next(&walk)) {
 			const struct sched_job *job = sched_job(s, id);
 			int gpu = -1;
 

@@ -10,6 +10,7 @@
 #include "daemon/core/explain.h"
 #include "daemon/core/sched.h"
 #include "daemon/core/task.h"
+#include "daemon/core/waiting.h"
 
 extern const struct sched_policy policy_bcf;
 extern const struct sched_policy policy_bfd_sbeet;
@@ -27,10 +28,11 @@ extern const struct sched_policy policy_sbeet_mg_offline;
 extern const struct sched_policy policy_stgm;
 extern const struct sched_policy policy_wfd_sbeet;
 
-/* Waiting jobs in the order of their arrival, best-effort owners in turn (see sched_arrive()).
- * SCHED_JOB_NONE at the end. A job's successor must be read before the job is granted. */
-sched_job_id policy_first_waiting(const struct sched *s);
-sched_job_id policy_next_waiting(const struct sched *s, sched_job_id id);
+/* The first of the waiting jobs in the order of their arrival, best-effort owners in turn (see
+ * sched_arrive()), without those that need a GPU which can start nothing now; SCHED_JOB_NONE: there
+ * is none. waiting_next() has the others. Of them, the one that was returned last may be granted.
+ */
+sched_job_id policy_first_waiting(const struct sched *s, struct waiting_walk *ret_walk);
 
 /* The order of the ready queue, as params.queue says; ties in order of arrival. */
 bool policy_goes_before(const struct sched *s, const struct sched_job *a,

@@ -43,11 +43,12 @@ static bool order_before(const struct sched *s, const struct ready_job *a,
 void ready_collect(struct ready *ret, struct sched *s, nsec_t now) {
 	bool skip = sched_get_params(s)->skip_hopeless;
 	bool open[SCHED_GPUS_MAX];
+	struct waiting_walk walk;
 
 	ret->n = ret->n_timely = 0;
 	find_open(s, open);
-	for (sched_job_id id = policy_first_waiting(s); id != SCHED_JOB_NONE;
-	     id = policy_next_waiting(s, id)) {
+	for (sched_job_id id = policy_first_waiting(s, &walk); id != SCHED_JOB_NONE;
+	     id = waiting_next(&walk)) {
 		const struct sched_job *job = sched_job(s, id);
 		const struct sched_task *task = sched_task(s, job->task);
 		struct ready_job new = {.id = id};

@@ -12,10 +12,10 @@
 
 #include "daemon/core/explain.h"
 #include "daemon/core/overdue.h"
-#include "daemon/core/owners.h"
 #include "daemon/core/partition.h"
 #include "daemon/core/policy.h"
 #include "daemon/core/task.h"
+#include "daemon/core/waiting.h"
 
 /* Jobs found waiting that one decision explains at most: explanations cost time too, and thousands
  * of them would push out all others. */
@@ -32,13 +32,9 @@ struct sched {
 	size_t max_jobs;
 	size_t n_touched; /* entries from here on were never used: their memory is untouched */
 
-	sched_job_id unused;	    /* list of entries given back, by next */
-	sched_job_id first_waiting; /* list in order of arrival, by next and prev */
-	sched_job_id last_waiting;
+	sched_job_id unused; /* list of entries given back, by next */
+	struct waiting waiting;
 	uint64_t next_order;
-	uint64_t turn;			      /* of the best-effort job granted last */
-	struct owners owners;		      /* of best-effort jobs that wait */
-	size_t n_waiting[SCHED_GPUS_MAX + 1]; /* by the GPU that they need; the last: any */
 
 	struct explain *explain; /* owned; NULL: nobody asked */
 	uint64_t n_decisions;	 /* counted while there is one */
@@ -63,7 +59,8 @@ int sched_new(struct sched **ret, const struct sched_policy *policy, size_t max_
 	s->policy = policy;
 	sched_params_default(&s->params);
 	s->max_jobs = max_jobs;
-	s->unused = s->first_waiting = s->last_waiting = SCHED_JOB_NONE;
+	s->unused = SCHED_JOB_NONE;
+	waiting_init(&s->waiting);
 	*ret = s;
 	return 0;
 }
@@ -210,74 +207,6 @@ static sched_job_id take_unused(struct sched *s) {
 	return s->n_touched < s->max_jobs ? (sched_job_id)s->n_touched++ : SCHED_JOB_NONE;
 }
 
-/* How many wait for the same GPU as this job, or for any. */
-static size_t *count_of(struct sched *s, const struct sched_job *job) {
-	return &s->n_waiting[job->gpu_wanted < 0 ? SCHED_GPUS_MAX : job->gpu_wanted];
-}
-
-/* Behind @prev; SCHED_JOB_NONE: at the head. */
-static void insert_waiting(struct sched *s, sched_job_id id, sched_job_id prev) {
-	sched_job_id next = prev == SCHED_JOB_NONE ? s->first_waiting : s->jobs[prev].next;
-
-	s->jobs[id].prev = prev;
-	++*count_of(s, &s->jobs[id]);
-	s->jobs[id].next = next;
-	if (prev == SCHED_JOB_NONE) {
-		s->first_waiting = id;
-	} else {
-		s->jobs[prev].next = id;
-	}
-	if (next == SCHED_JOB_NONE) {
-		s->last_waiting = id;
-	} else {
-		s->jobs[next].prev = id;
-	}
-}
-
-static void take_turn(struct sched *s, struct sched_job *job) {
-	sched_job_id last = owners_last(&s->owners, s->jobs, job->owner);
-
-	job->turn = s->turn;
-	if (last != SCHED_JOB_NONE && s->jobs[last].turn + 1 > s->turn) {
-		job->turn = s->jobs[last].turn + 1;
-	}
-}
-
-static void add_waiting(struct sched *s, sched_job_id id) {
-	struct sched_job *job = &s->jobs[id];
-	sched_job_id prev = s->last_waiting;
-
-	if (job->job_class == SCHED_CLASS_BEST_EFFORT) {
-		take_turn(s, job);
-		while (prev != SCHED_JOB_NONE &&
-		       s->jobs[prev].job_class == SCHED_CLASS_BEST_EFFORT &&
-		       s->jobs[prev].turn > job->turn) {
-			prev = s->jobs[prev].prev;
-		}
-		owners_add(&s->owners, s->jobs, id);
-	}
-	insert_waiting(s, id, prev);
-}
-
-static void remove_waiting(struct sched *s, sched_job_id id) {
-	sched_job_id next = s->jobs[id].next, prev = s->jobs[id].prev;
-
-	if (s->jobs[id].job_class == SCHED_CLASS_BEST_EFFORT) {
-		owners_remove(&s->owners, s->jobs, id);
-	}
-	--*count_of(s, &s->jobs[id]);
-	if (prev == SCHED_JOB_NONE) {
-		s->first_waiting = next;
-	} else {
-		s->jobs[prev].next = next;
-	}
-	if (next == SCHED_JOB_NONE) {
-		s->last_waiting = prev;
-	} else {
-		s->jobs[next].prev = prev;
-	}
-}
-
 int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret_id) {
 	struct sched_job *j;
 	sched_job_id id;
@@ -308,7 +237,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.label = job->label,
 		.gpu = -1,
 	};
-	add_waiting(s, id);
+	waiting_add(&s->waiting, s->jobs, id);
 	if (job->task != SCHED_TASK_NONE) {
 		struct sched_task *task = &s->tasks.list[job->task];
 
@@ -338,7 +267,7 @@ void sched_finish(struct sched *s, sched_job_id id) {
 
 	assert(sched_job(s, id));
 	if (job->state == SCHED_JOB_WAITING) {
-		remove_waiting(s, id);
+		waiting_remove(&s->waiting, s->jobs, id);
 	} else if (!job->sms_released) {
 		sched_release_sms(s, id);
 	}
@@ -361,8 +290,7 @@ static struct sched_job *running_in(const struct sched *s, size_t gpu, size_t sl
 }
 
 bool sched_any_waits(const struct sched *s, int gpu) {
-	return gpu < 0 ? s->first_waiting != SCHED_JOB_NONE
-		       : s->n_waiting[gpu] + s->n_waiting[SCHED_GPUS_MAX] > 0;
+	return waiting_any(&s->waiting, gpu);
 }
 
 nsec_t sched_next_overrun(const struct sched *s) {
@@ -458,8 +386,13 @@ void policy_wait(struct sched *s, sched_job_id id, enum explain_reason reason, n
 
 /* What no policy has spoken about. */
 static void explain_rest(struct sched *s, nsec_t now) {
-	for (sched_job_id id = s->first_waiting;
-	     id != SCHED_JOB_NONE && s->n_explained < EXPLAIN_WAITING_MAX; id = s->jobs[id].next) {
+	bool all[SCHED_GPUS_MAX];
+	struct waiting_walk walk;
+
+	memset(all, true, sizeof(all));
+	for (sched_job_id id = waiting_first(&s->waiting, s->jobs, all, &walk);
+	     id != SCHED_JOB_NONE && s->n_explained < EXPLAIN_WAITING_MAX;
+	     id = waiting_next(&walk)) {
 		policy_wait(s, id, policy_obstacle(s, &s->jobs[id]), now);
 	}
 }
@@ -498,13 +431,13 @@ void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions
 	}
 }
 
-sched_job_id policy_first_waiting(const struct sched *s) {
-	return s->first_waiting;
-}
+sched_job_id policy_first_waiting(const struct sched *s, struct waiting_walk *ret_walk) {
+	bool open[SCHED_GPUS_MAX] = {false};
 
-sched_job_id policy_next_waiting(const struct sched *s, sched_job_id id) {
-	assert(s->jobs[id].state == SCHED_JOB_WAITING);
-	return s->jobs[id].next;
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		open[i] = !s->gpus[i].drained && !smset_empty(&s->gpus[i].free);
+	}
+	return waiting_first(&s->waiting, s->jobs, open, ret_walk);
 }
 
 bool policy_goes_before(const struct sched *s, const struct sched_job *a,
@@ -673,10 +606,8 @@ static void place(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	struct sched_gpu *gpu = &s->gpus[index];
 	struct sched_job *job = &s->jobs[id];
 
-	remove_waiting(s, id);
-	if (job->job_class == SCHED_CLASS_BEST_EFFORT && job->turn > s->turn) {
-		s->turn = job->turn;
-	}
+	waiting_remove(&s->waiting, s->jobs, id);
+	waiting_granted(&s->waiting, job);
 	job->state = SCHED_JOB_RUNNING;
 	job->gpu = (int)index;
 	job->slot = slot;

@@ -198,8 +198,11 @@ struct sched_job {
 	nsec_t finish;	   /* predicted: when it is complete; 0: not predictable */
 
 	uint64_t turn;			 /* among best-effort jobs: see sched_arrive() */
-	sched_job_id next, prev;	 /* intrusive lists of the policy, owned by sched.c */
-	sched_job_id own_next, own_prev; /* of its owner's that wait: see owners.h */
+	uint64_t place;			 /* among those that wait: see waiting.h */
+	sched_job_id next, prev;	 /* of those that wait, or are not in use */
+	sched_job_id gpu_next, gpu_prev; /* of those that wait for the same GPU */
+	sched_job_id own_next, own_prev; /* of its owner's that wait: see owners.h; of a real-time
+					  * job: of all real-time ones */
 	uint64_t explained;		 /* number of its last entry in the explanations; 0: none */
 	uint64_t explained_in;		 /* decision in which that was written */
 };

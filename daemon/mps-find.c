@@ -71,9 +71,24 @@ static ssize_t read_small(const char *path, char *text, size_t size) {
 	return n;
 }
 
+/* With -M all users share a server. */
+static bool serves_one_user(long pid) {
+	char path[32], line[256];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%ld/cmdline", pid);
+	n = read_small(path, line, sizeof(line));
+	for (const char *p = line; n > 0 && p < line + n; p += strlen(p) + 1) {
+		if (strcmp(p, "-M") == 0) {
+			return false;
+		}
+	}
+	return n > 0;
+}
+
 /* The process that its pid file names, if that is such a one: it may be stale, or of another pid
  * namespace. */
-static int find_process(const char *pipe) {
+static int find_process(const char *pipe, bool *ret_one_user) {
 	char path[PROTO_PATH_MAX + 32], text[32];
 	_cleanup_close_ int pidfd = -1;
 	long pid;
@@ -92,6 +107,7 @@ static int find_process(const char *pipe) {
 	    strncmp(text, PROCESS_NAME, strlen(PROCESS_NAME)) != 0) {
 		return -1;
 	}
+	*ret_one_user = serves_one_user(pid);
 	return TAKE_FD(pidfd);
 }
 
@@ -109,7 +125,8 @@ static int try(struct mps_found *ret, const char *pipe, const char *log, char *w
 	}
 	snprintf(found.directories.pipe, PROTO_PATH_MAX, "%s", pipe);
 	snprintf(found.directories.log, PROTO_PATH_MAX, "%s", log);
-	found.pidfd = find_process(pipe);
+	found.one_user = false;
+	found.pidfd = find_process(pipe, &found.one_user);
 	*ret = found;
 	return 0;
 }

@@ -12,7 +12,8 @@
 struct mps_found {
 	struct mps_directories directories;
 	uid_t owner;
-	int pidfd; /* the caller's; of the daemon, if its pid file can be believed, else -1 */
+	int pidfd;     /* the caller's; of the daemon, if its pid file can be believed, else -1 */
+	bool one_user; /* at a time; false: not known either */
 };
 
 /* Where the unit sbeet-mps.service keeps it. */

@@ -51,6 +51,7 @@ struct mps {
 	struct mps_directories directories; /* of the one that is used or run; empty: none */
 	struct mps_directories own;
 	uid_t owner;
+	bool one_user;
 	char note[256];
 
 	pid_t pid; /* of one that is our child; 0: none */
@@ -163,6 +164,7 @@ static bool look(struct mps *mps) {
 	}
 	mps->directories = found.directories;
 	mps->owner = found.owner;
+	mps->one_user = found.one_user;
 	set_state(mps, MPS_ASKED);
 	watch(mps, found.pidfd);
 	count(mps);
@@ -171,7 +173,9 @@ static bool look(struct mps *mps) {
 
 static void on_up(struct mps *mps) {
 	log_info("MPS: the control daemon in '%s' serves %s", mps->directories.pipe,
-		 mps->owner == 0 ? "every user" : "its own user");
+		 mps->owner != 0 ? "its own user"
+		 : mps->one_user ? "every user, one at a time"
+				 : "every user");
 	settle(mps);
 }
 
@@ -240,6 +244,7 @@ static void launch(struct mps *mps) {
 
 	mps->directories = mps->own;
 	mps->owner = geteuid();
+	mps->one_user = true;
 	set_state(mps, MPS_STARTING);
 	r = make_directories(mps);
 	if (r == 0) {
@@ -496,6 +501,7 @@ struct mps_info mps_info(const struct mps *mps) {
 		.log_directory = mps->directories.log,
 		.ours = mps->mode == MPS_MODE_START,
 		.owner = mps->owner,
+		.one_user = mps->one_user,
 		.counted = mps->counted_at > 0,
 		.n_clients = mps->counted.n_clients,
 		.thread_percent = mps->counted.thread_percent,

@@ -46,6 +46,7 @@ struct mps_info {
 	const char *pipe_directory, *log_directory; /* empty: none known */
 	bool ours;				    /* sbeetd started it, or is to */
 	uid_t owner;		 /* whose it is; root's serves every user, others' their own */
+	bool one_user;		 /* it serves one at a time: CUDA lets programs of others wait */
 	bool counted;		 /* the two below are known */
 	unsigned n_clients;	 /* of all users */
 	unsigned thread_percent; /* what each client gets of a GPU; 0: not known */

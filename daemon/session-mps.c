@@ -50,9 +50,23 @@ static bool any_shared(const struct session *s, const struct inventory_gpu *chos
 	return false;
 }
 
+/* A session of another user on a GPU that this one may come to, or NULL. */
+static const struct session *find_other_user(const struct session *s) {
+	const struct session *other;
+
+	TAILQ_FOREACH(other, &s->server->sessions, link) {
+		if (other->state == SESSION_ACTIVE && other->cred.uid != s->cred.uid &&
+		    (other->gpus == 0 || s->gpus == 0 || (other->gpus & s->gpus))) {
+			return other;
+		}
+	}
+	return NULL;
+}
+
 void session_mps_welcome(struct session *s, const struct inventory_gpu *chosen,
 			 struct session_mps *ret) {
 	struct mps *mps = s->server->mps;
+	const struct session *other = find_other_user(s);
 	struct mps_info info;
 	int full;
 
@@ -80,6 +94,11 @@ void session_mps_welcome(struct session *s, const struct inventory_gpu *chosen,
 			 "MPS serves user %u only, so this program takes turns with the others; "
 			 "root's serves everybody (sbeet-mps.service)",
 			 info.owner);
+	} else if (*ret->pipe_directory && info.one_user && other && any_shared(s, chosen)) {
+		snprintf(ret->notice, sizeof(ret->notice),
+			 "programs of user %u use MPS, which serves one user at a time: CUDA lets "
+			 "this one wait until they have ended (see MPS in sbeetd(8))",
+			 other->cred.uid);
 	} else if ((info.state == MPS_DOWN || info.state == MPS_STARTING) &&
 		   any_shared(s, chosen)) {
 		snprintf(ret->notice, sizeof(ret->notice),

@@ -6,6 +6,7 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static int clean(void **state) {
 }
 
 /* Starts the double, with a fault or NULL, and waits until it listens or is dead. */
-static void start_control(const char *fault) {
+static void start_control_for(const char *users, const char *fault) {
 	char path[160];
 	pid_t pid;
 	int status;
@@ -81,7 +82,7 @@ static void start_control(const char *fault) {
 	}
 	pid = fork();
 	if (pid == 0) {
-		execlp("nvidia-cuda-mps-control", "nvidia-cuda-mps-control", "-d", NULL);
+		execlp("nvidia-cuda-mps-control", "nvidia-cuda-mps-control", "-d", users, NULL);
 		_exit(127);
 	}
 	unsetenv("SIMGPU_MPS_FAULT");
@@ -90,6 +91,10 @@ static void start_control(const char *fault) {
 	while (access(path, F_OK) < 0 || read_pid(pipe_directory) == 0) {
 		usleep(1000);
 	}
+}
+
+static void start_control(const char *fault) {
+	start_control_for(NULL, fault);
 }
 
 static void expect(const char *state, const char *sharing, const char *note) {
@@ -218,6 +223,67 @@ static void one_that_talks_nonsense_is_not_believed(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+#define OTHER 65533
+
+static bool has_other(const Sbeet__Control__Status *status, void *data) {
+	return status->n_sessions == 1 && status->sessions[0]->uid == OTHER;
+}
+
+static void allow_everybody(const char *name, mode_t mode) {
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s", harness.directory, name);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+/* What a program of ours is told while one of another user is connected. */
+static void tell_beside_other(const char *users, struct told *ret) {
+	struct shim s;
+	pid_t pid;
+
+	start_control_for(users, NULL);
+	harness_start(&harness, shared);
+	expect("up", "mps", NULL);
+	allow_everybody("", 0755);
+	allow_everybody("shim.sock", 0666);
+	pid = fork();
+	if (pid == 0) {
+		harness.pid = 0;
+		if (setgroups(0, NULL) < 0 || setresgid(OTHER, OTHER, OTHER) < 0 ||
+		    setresuid(OTHER, OTHER, OTHER) < 0) {
+			_exit(1);
+		}
+		open_told(ret);
+		pause();
+	}
+	status_until(has_other, NULL);
+	s = open_told(ret);
+	shim_close(&s);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void who_has_to_wait_for_another_user_is_told(void **state) {
+	struct told told;
+
+	if (geteuid() != 0) {
+		skip();
+	}
+	tell_beside_other(NULL, &told);
+	assert_non_null(strstr(told.notice, "programs of user 65533 use MPS"));
+}
+
+static void users_that_share_a_server_wait_for_nobody(void **state) {
+	struct told told;
+
+	if (geteuid() != 0) {
+		skip();
+	}
+	tell_beside_other("-M", &told);
+	assert_string_equal(told.notice, "");
+}
+
 static void the_fault_of_a_server_is_shown(void **state) {
 	start_control("server");
 	harness_start(&harness, found);
@@ -336,6 +402,8 @@ int main(void) {
 		CASE(what_others_could_replace_is_not_trusted),
 		CASE(one_that_does_not_answer_holds_nobody_up),
 		CASE(one_that_talks_nonsense_is_not_believed),
+		CASE(who_has_to_wait_for_another_user_is_told),
+		CASE(users_that_share_a_server_wait_for_nobody),
 		CASE(the_fault_of_a_server_is_shown),
 		CASE(one_that_dies_is_shown_and_found_again),
 		CASE(one_that_dies_of_a_question_is_survived),

@@ -1,9 +1,9 @@
 /*
  * mps-control.c: the double of nvidia-cuda-mps-control, for the simulated GPUs that are shared.
  *
- * Usage: nvidia-cuda-mps-control [-d | -f]. With -d or -f it is the control daemon: it listens at
- * $CUDA_MPS_PIPE_DIRECTORY/control and writes its number beside it. Without, it hands the lines of
- * its stdin to that daemon and prints the answers.
+ * Usage: nvidia-cuda-mps-control [-d | -f [-M]]. With -d or -f it is the control daemon: it listens
+ * at $CUDA_MPS_PIPE_DIRECTORY/control and writes its number beside it. Without, it hands the lines
+ * of its stdin to that daemon and prints the answers.
  *
  * Commands: get_server_list, get_server_status SERVER, get_client_list SERVER, terminate_client
  * SERVER CLIENT, get_default_active_thread_percentage, quit; answered as driver 580 does. The
@@ -260,10 +260,10 @@ static int send_commands(void) {
 
 int main(int argc, char **argv) {
 	const char *dir = getenv("CUDA_MPS_PIPE_DIRECTORY");
-	bool daemon = argc == 2 && (strcmp(argv[1], "-d") == 0 || strcmp(argv[1], "-f") == 0);
+	bool daemon = argc >= 2 && (strcmp(argv[1], "-d") == 0 || strcmp(argv[1], "-f") == 0);
 
-	if (argc > 2 || (argc == 2 && !daemon)) {
-		fprintf(stderr, "usage: nvidia-cuda-mps-control [-d | -f]\n");
+	if (argc > 3 || (argc >= 2 && !daemon) || (argc == 3 && strcmp(argv[2], "-M") != 0)) {
+		fprintf(stderr, "usage: nvidia-cuda-mps-control [-d | -f [-M]]\n");
 		return 2;
 	}
 	dir = dir && *dir ? dir : "/tmp/nvidia-mps";

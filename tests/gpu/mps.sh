@@ -4,6 +4,8 @@
 # what the 49th program is told, whether sbeet-mps.service's sandbox leaves it able to serve, and whether
 # measured programs end without harm to the next.
 #
+# usage: mps.sh [own user deaths measured limit unit]...     (all)
+#
 # The table is $OUT/mps.md (stdout too), logs in $OUT/mps.tar.gz. Rows marked BAD are not as promised; exit
 # 0 if there is none. The user "sbeet" is made if it is missing.
 set -u
@@ -108,176 +110,190 @@ stop_all() {
 	done
 }
 
-# ---- one of sbeetd's own ----
 own=$SBEET_RUNTIME_DIR/mps
-control_pid() { cat "$own/pipe/nvidia-cuda-mps-control.pid"; }
-unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-start_daemon --policy even --sharing mps --mps start
-expect "no control daemon, --mps start" "$(mps_line)" mps_becomes '^up'
-start a shim a memory 20
-a=$pid
-runs a
-expect "a program under it" "$(mps_becomes '1 client'; mps_line)" mps_becomes '^up, 1 client$'
-from=$(now)
-kill -9 "$(control_pid)"
-result a $a
-row "that control daemon killed: the program" "$seen, after $(since "$from") s"
-expect "the control daemon" "$(mps_becomes 'restarted 1 time'; mps_line), after $(since "$from") s" mps_becomes '^up.*restarted 1'
-start a shim a memory 0.2
-ends_well "a program then" a $pid
-start a shim a memory 20
-a=$pid
-runs a
-export CUDA_MPS_PIPE_DIRECTORY="$own/pipe" CUDA_MPS_LOG_DIRECTORY="$own/log"
-server=$(ask_mps get_server_list)
-unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-from=$(now)
-kill -9 "$server"
-result a $a
-row "the server killed: its program" "$seen, after $(since "$from") s"
-start a shim a memory 0.2
-ends_well "a program then" a $pid
-row "status" "$(mps_line)"
-
-# A fault: of a program beside one that waits and one that runs.
-start idle shim idle idle 4
-idle=$pid
-runs idle
-start a shim a memory 3
-a=$pid
-runs a
-start f shim f fault 0.1
-f=$pid
-result f $f
-row "a kernel that writes where it may not" "$seen"
-result a $a
-row "what ran beside it" "$seen"
-export CUDA_MPS_PIPE_DIRECTORY="$own/pipe"
-row "its server then, with an idle program still there" "$(ask_mps "get_server_status $(ask_mps get_server_list)")"
-unset CUDA_MPS_PIPE_DIRECTORY
-sleep 1.2
-mps_line >/dev/null # asks for the next one
-sleep 0.3
-row "status" "$(mps_line)"
-row "a program that starts then" "$(export CUDA_MPS_PIPE_DIRECTORY="$own/pipe"; fresh)"
-result idle $idle
-row "the idle one" "$seen"
-sleep 1.2
-mps_line >/dev/null # asks for the next one
-sleep 0.3
-row "status when all have gone" "$(mps_line)"
-
-# sbeetd goes and comes while a program runs.
-start a shim a memory 3
-a=$pid
-runs a
-control=$(control_pid)
-stop_daemon
-start_daemon --policy even --sharing mps --mps start
-expect "sbeetd stopped and started beside a program: its MPS" "$(mps_becomes '^up'; mps_line)" test "$(control_pid)" = "$control"
-ends_well "that program" a $a
-expect "what one of its own logs" "$(wc -l <"$own/log/control.log" | tr -d ' ') lines" test -s "$own/log/control.log"
-stop_daemon
-control=$(control_pid)
-kill "$control"
-tries=0
-while [ -e "/proc/$control" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
-control=
-
-# ---- root's, for sbeetd of another user ----
-id sbeet >/dev/null 2>&1 || useradd -r sbeet
 as_user="setpriv --reuid=sbeet --regid=sbeet --clear-groups"
-start_mps
-sleep 0.3
-mkdir "$scratch/user"
-chown sbeet "$scratch/user"
-root_runtime=$SBEET_RUNTIME_DIR
-export SBEET_RUNTIME_DIR="$scratch/user"
-$as_user env HOME=/ LD_LIBRARY_PATH="$tools_path" "$here/bin/sbeetd" --policy even --sharing mps >"$scratch/user.log" 2>&1 &
-daemon=$!
-tries=0
-until tool "$ctl" status >/dev/null 2>&1 || [ $tries -ge 100 ]; do tries=$((tries + 1)); sleep 0.05; done
-expect "root's control daemon, sbeetd of user sbeet" "$(mps_becomes '^up'; mps_line)" mps_becomes '^up'
-start a $as_user env LD_LIBRARY_PATH="$tools_path" "$ctl" run --task a -- "$busy" memory 10
-a=$pid
-runs a
-expect "its user's program" "$(mps_becomes '1 client'; mps_line)" mps_becomes '1 client'
-row "how its job is held" "$(tool "$ctl" job list --no-legend --columns task,enforcement,exact | tr -s ' ' | head -n 1)"
-start b env LD_LIBRARY_PATH="$tools_path" "$ctl" run --task b -- "$busy" memory 1
-b=$pid
-sleep 1
-row "root's program beside it, after 1 s" "$(cat "$scratch/b.out" "$scratch/b.err" | head -n 2 | tr '\n' ' ')"
-$as_user env LD_LIBRARY_PATH="$tools_path" "$ctl" session kill "$(session_of a)" >"$scratch/kill.out" 2>&1
-said="exit code $?, says '$(cat "$scratch/kill.out")'"
-result a $a
-row "its user ends it by session kill" "$said; $seen"
-ends_well "root's program then" b $b
-stop_daemon
-SBEET_RUNTIME_DIR=$root_runtime
+control_pid() { cat "$own/pipe/nvidia-cuda-mps-control.pid"; }
 
-# ---- deaths in the middle of a kernel, beside a neighbour ----
-start_daemon --policy even --sharing mps
-mps_becomes '^up'
-for how in "session kill" "session kill --drain 10s" "kill -TERM" "kill -KILL"; do
-	start v shim v memory 4
-	v=$pid
-	runs v
-	start n shim n memory 3
-	n=$pid
-	runs n
-	victim=$(pid_of v)
+# One of sbeetd's own: who starts and ends it, and what dies with what.
+see_own() {
+	start_daemon --policy even --sharing mps --mps start
+	expect "no control daemon, --mps start" "$(mps_line)" mps_becomes '^up'
+	start a shim a memory 20
+	a=$pid
+	runs a
+	expect "a program under it" "$(mps_becomes '1 client'; mps_line)" mps_becomes '^up, 1 client$'
 	from=$(now)
-	case $how in
-	session*) # shellcheck disable=SC2086 # words
-		tool "$ctl" $how "$(session_of v)" >"$scratch/kill.out" 2>&1
-		said="exit code $? after $(since "$from") s$(sed 's/^/, says /' "$scratch/kill.out"); " ;;
-	*) ${how% *} "${how#* }" "$victim"
-		said= ;;
-	esac
-	status=$(ask_mps "get_server_status $(ask_mps get_server_list)")
-	next=$(fresh)
-	result n $n
-	wait "$v"
-	case $how in
-	session*) expect "$how: $said" "neighbour $seen; server $status; next: $next" test "$seen" = right -a ! -s "$scratch/kill.out" ;;
-	*) row "$how" "neighbour $seen; server $status; next: $next" ;;
-	esac
-done
+	kill -9 "$(control_pid)"
+	result a $a
+	row "that control daemon killed: the program" "$seen, after $(since "$from") s"
+	expect "the control daemon" "$(mps_becomes 'restarted 1 time'; mps_line), after $(since "$from") s" mps_becomes '^up.*restarted 1'
+	start a shim a memory 0.2
+	ends_well "a program then" a $pid
+	start a shim a memory 20
+	a=$pid
+	runs a
+	export CUDA_MPS_PIPE_DIRECTORY="$own/pipe" CUDA_MPS_LOG_DIRECTORY="$own/log"
+	server=$(ask_mps get_server_list)
+	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+	from=$(now)
+	kill -9 "$server"
+	result a $a
+	row "the server killed: its program" "$seen, after $(since "$from") s"
+	start a shim a memory 0.2
+	ends_well "a program then" a $pid
+	row "status" "$(mps_line)"
 
-# ---- measured programs, each ended before its own end ----
-tool "$ctl" policy fcfs
-for round in 1 2 3; do
-	tool "$ctl" profile run --task p --sms 32,64,132 --runs 10 --power-time 200ms -- \
-		env LD_LIBRARY_PATH="$scratch/lib" "$here/apps/hotspot" --frames 1000000 >"$scratch/profile.out" 2>"$scratch/profile.err"
-	code=$?
-	abandoned=$(tool "$ctl" status --json=pretty | sed -n 's/.*"jobs_abandoned": \([0-9]*\).*/\1/p' | head -n 1)
-	expect "profile run, round $round, three programs ended on the way" \
-		"exit code $code, $(tail -n 1 "$scratch/profile.err"); next: $(fresh)" test $code -eq 0
-done
-row "jobs abandoned in all since sbeetd started (deaths above included)" "$abandoned"
-tool "$ctl" policy even
+	# A fault: of a program beside one that waits and one that runs.
+	start idle shim idle idle 4
+	idle=$pid
+	runs idle
+	start a shim a memory 3
+	a=$pid
+	runs a
+	start f shim f fault 0.1
+	f=$pid
+	result f $f
+	row "a kernel that writes where it may not" "$seen"
+	result a $a
+	row "what ran beside it" "$seen"
+	export CUDA_MPS_PIPE_DIRECTORY="$own/pipe"
+	row "its server then, with an idle program still there" "$(ask_mps "get_server_status $(ask_mps get_server_list)")"
+	unset CUDA_MPS_PIPE_DIRECTORY
+	sleep 1.2
+	mps_line >/dev/null # asks for the next one
+	sleep 0.3
+	row "status" "$(mps_line)"
+	row "a program that starts then" "$(export CUDA_MPS_PIPE_DIRECTORY="$own/pipe"; fresh)"
+	result idle $idle
+	row "the idle one" "$seen"
+	sleep 1.2
+	mps_line >/dev/null # asks for the next one
+	sleep 0.3
+	row "status when all have gone" "$(mps_line)"
 
-# ---- more programs than MPS serves ----
-many=
-for i in $(seq 50); do
-	start l$i shim many idle 12
-	many="$many $pid"
-done
-good=0
-for pid in $many; do
-	wait "$pid" && good=$((good + 1))
-done
-expect "50 programs at once" "$good right; the others: $(cat "$scratch"/l*.err | grep busy: | sort | uniq -c | tr -s ' ' | tr '\n' ';')" test $good -eq 48
-row "what sbeetd told them" "$(cat "$scratch"/l*.err | grep -o 'GPU 0 has .*' | sed 's/has [0-9]*/has N/' | sort | uniq -c | tr -s ' ' | tr '\n' ';' | cut -c 1-300)"
-stop_daemon
-stop_mps
-sleep 0.5
+	# sbeetd goes and comes while a program runs.
+	start a shim a memory 3
+	a=$pid
+	runs a
+	control=$(control_pid)
+	stop_daemon
+	start_daemon --policy even --sharing mps --mps start
+	expect "sbeetd stopped and started beside a program: its MPS" "$(mps_becomes '^up'; mps_line)" test "$(control_pid)" = "$control"
+	ends_well "that program" a $a
+	expect "what one of its own logs" "$(wc -l <"$own/log/control.log" | tr -d ' ') lines" test -s "$own/log/control.log"
+	stop_daemon
+	control=$(control_pid)
+	kill "$control"
+	tries=0
+	while [ -e "/proc/$control" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+	control=
+}
 
-# ---- the sandbox of sbeet-mps.service, as far as it can be had without systemd ----
-place=$scratch/unit
-mkdir -p "$place/pipe" "$place/log"
-chmod 755 "$place" "$place/pipe" "$place/log"
-in_sandbox() { # UNSHARE-OPTIONS...
+# Root's, for sbeetd of another user.
+see_user() {
+	start_mps
+	sleep 0.3
+	mkdir "$scratch/user"
+	chown sbeet "$scratch/user"
+	root_runtime=$SBEET_RUNTIME_DIR
+	export SBEET_RUNTIME_DIR="$scratch/user"
+	$as_user env HOME=/ LD_LIBRARY_PATH="$tools_path" "$here/bin/sbeetd" --policy even --sharing mps >"$scratch/user.log" 2>&1 &
+	daemon=$!
+	tries=0
+	until tool "$ctl" status >/dev/null 2>&1 || [ $tries -ge 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+	expect "root's control daemon, sbeetd of user sbeet" "$(mps_becomes '^up'; mps_line)" mps_becomes '^up'
+	start a $as_user env LD_LIBRARY_PATH="$tools_path" "$ctl" run --task a -- "$busy" memory 10
+	a=$pid
+	runs a
+	expect "its user's program" "$(mps_becomes '1 client'; mps_line)" mps_becomes '1 client'
+	row "how its job is held" "$(tool "$ctl" job list --no-legend --columns task,enforcement,exact | tr -s ' ' | head -n 1)"
+	start b env LD_LIBRARY_PATH="$tools_path" "$ctl" run --task b -- "$busy" memory 1
+	b=$pid
+	sleep 1
+	row "root's program beside it, after 1 s" "$(cat "$scratch/b.out" "$scratch/b.err" | head -n 2 | tr '\n' ' ')"
+	$as_user env LD_LIBRARY_PATH="$tools_path" "$ctl" session kill "$(session_of a)" >"$scratch/kill.out" 2>&1
+	said="exit code $?, says '$(cat "$scratch/kill.out")'"
+	result a $a
+	row "its user ends it by session kill" "$said; $seen"
+	ends_well "root's program then" b $b
+	stop_daemon
+	SBEET_RUNTIME_DIR=$root_runtime
+	stop_mps
+}
+
+# In the middle of a kernel, beside a neighbour.
+see_deaths() {
+	start_mps
+	start_daemon --policy even --sharing mps
+	mps_becomes '^up'
+	for how in "session kill" "session kill --drain 10s" "kill -TERM" "kill -KILL"; do
+		start v shim v memory 4
+		v=$pid
+		runs v
+		start n shim n memory 3
+		n=$pid
+		runs n
+		victim=$(pid_of v)
+		from=$(now)
+		case $how in
+		session*) # shellcheck disable=SC2086 # words
+			tool "$ctl" $how "$(session_of v)" >"$scratch/kill.out" 2>&1
+			said="exit code $? after $(since "$from") s$(sed 's/^/, says /' "$scratch/kill.out"); " ;;
+		*) ${how% *} "${how#* }" "$victim"
+			said= ;;
+		esac
+		status=$(ask_mps "get_server_status $(ask_mps get_server_list)")
+		next=$(fresh)
+		result n $n
+		wait "$v"
+		case $how in
+		session*) expect "$how: $said" "neighbour $seen; server $status; next: $next" test "$seen" = right -a ! -s "$scratch/kill.out" ;;
+		*) row "$how" "neighbour $seen; server $status; next: $next" ;;
+		esac
+	done
+	stop_daemon
+	stop_mps
+}
+
+# Measured programs, each ended before its own end.
+see_measured() {
+	start_mps
+	start_daemon --policy fcfs --sharing mps
+	mps_becomes '^up'
+	for round in 1 2 3; do
+		tool "$ctl" profile run --task p --sms 32,64,132 --runs 10 --power-time 200ms -- \
+			env LD_LIBRARY_PATH="$scratch/lib" "$here/apps/hotspot" --frames 1000000 >"$scratch/profile.out" 2>"$scratch/profile.err"
+		code=$?
+		abandoned=$(tool "$ctl" status --json=pretty | sed -n 's/.*"jobs_abandoned": \([0-9]*\).*/\1/p' | head -n 1)
+		expect "profile run, round $round, three programs ended on the way" \
+			"exit code $code, $(tail -n 1 "$scratch/profile.err"); next: $(fresh)" test $code -eq 0
+	done
+	expect "jobs that were ended in their middle" "$abandoned" test "$abandoned" = 0
+	stop_daemon
+	stop_mps
+}
+
+# More programs than MPS serves.
+see_limit() {
+	start_mps
+	start_daemon --policy even --sharing mps
+	mps_becomes '^up'
+	many=
+	for i in $(seq 50); do
+		start l$i shim many idle 12
+		many="$many $pid"
+	done
+	good=0
+	for pid in $many; do
+		wait "$pid" && good=$((good + 1))
+	done
+	expect "50 programs at once" "$good right; the others: $(cat "$scratch"/l*.err | grep busy: | sort | uniq -c | tr -s ' ' | tr '\n' ';')" test $good -eq 48
+	row "what sbeetd told them" "$(cat "$scratch"/l*.err | grep -o 'GPU 0 has .*' | sed 's/has [0-9]*/has N/' | sort | uniq -c | tr -s ' ' | tr '\n' ';' | cut -c 1-300)"
+	stop_daemon
+	stop_mps
+}
+
+in_sandbox() { # UNSHARE-OPTIONS...: $control is root's control daemon with little more than the unit leaves it
 	unshare --mount "$@" sh -c '
 		mount --make-rprivate / && mount --bind "$1" "$1" && mount -o remount,bind,ro / &&
 		mount -t tmpfs -o ro,mode=0 none /root && mount -o remount,bind,ro /sys &&
@@ -286,24 +302,37 @@ in_sandbox() { # UNSHARE-OPTIONS...
 			nvidia-cuda-mps-control -f' sh "$place" >"$scratch/unit.log" 2>&1 &
 	control=$!
 }
-for how in "" --net; do
-	# shellcheck disable=SC2086 # perhaps nothing
-	in_sandbox $how
-	tries=0
-	until [ -S "$place/pipe/control" ] || [ $tries -ge 60 ]; do tries=$((tries + 1)); sleep 0.05; done
-	for user in root sbeet; do
-		# shellcheck disable=SC2046 # words
-		CUDA_MPS_PIPE_DIRECTORY="$place/pipe" CUDA_MPS_LOG_DIRECTORY="$place/log" timeout 20 \
-			$([ $user = root ] || echo $as_user) "$busy" memory 0.3 >"$scratch/s.out" 2>"$scratch/s.err"
-		expect "unit's sandbox ${how:-without PrivateNetwork}, program of $user" \
-			"exit code $?, $(cat "$scratch/s.out" "$scratch/s.err" | tail -n 1)" grep -q right "$scratch/s.out"
-		sleep 0.5
+
+# The sandbox of sbeet-mps.service, as far as it can be had without systemd.
+see_unit() {
+	place=$scratch/unit
+	mkdir -p "$place/pipe" "$place/log"
+	chmod 755 "$place" "$place/pipe" "$place/log"
+	for how in "" --net; do
+		# shellcheck disable=SC2086 # perhaps nothing
+		in_sandbox $how
+		tries=0
+		until [ -S "$place/pipe/control" ] || [ $tries -ge 60 ]; do tries=$((tries + 1)); sleep 0.05; done
+		for user in root sbeet; do
+			# shellcheck disable=SC2046 # words
+			CUDA_MPS_PIPE_DIRECTORY="$place/pipe" CUDA_MPS_LOG_DIRECTORY="$place/log" timeout 20 \
+				$([ $user = root ] || echo $as_user) "$busy" memory 0.3 >"$scratch/s.out" 2>"$scratch/s.err"
+			expect "unit's sandbox ${how:-without PrivateNetwork}, program of $user" \
+				"exit code $?, $(cat "$scratch/s.out" "$scratch/s.err" | tail -n 1)" grep -q right "$scratch/s.out"
+			sleep 0.5
+		done
+		kill "$control"
+		wait "$control"
+		rm -rf "$place"/pipe/*
 	done
-	kill "$control"
-	wait "$control"
-	rm -rf "$place"/pipe/*
+	control=
+}
+
+id sbeet >/dev/null 2>&1 || useradd -r sbeet
+for section in ${*:-own user deaths measured limit unit}; do
+	see_$section
+	sleep 0.5 # the control daemon goes
 done
-control=
 
 {
 	echo "| what | seen |"

@@ -34,15 +34,6 @@ static const char *class_name(Sbeet__TaskClass task_class) {
 	return task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME ? "realtime" : "best-effort";
 }
 
-/* A time that may not be set. */
-static void add_msec_known(struct table *t, uint64_t nsec) {
-	if (nsec) {
-		table_msec(t, (int64_t)nsec);
-	} else {
-		table_text(t, NULL);
-	}
-}
-
 /* --- GPUs ----------------------------------------------------------------------------------- */
 
 static const struct table_column gpu_columns[] = {
@@ -234,10 +225,10 @@ static void session_add(struct table *t, const struct snapshot *s, size_t i, uns
 	table_number(t, e->uid);
 	table_text(t, e->scope == SBEET__SCOPE__SCOPE_THREAD ? "thread" : "process");
 	table_number(t, e->priority);
-	add_msec_known(t, e->period_ns);
-	add_msec_known(t, e->deadline_ns);
+	table_msec_known(t, e->period_ns);
+	table_msec_known(t, e->deadline_ns);
 	table_number(t, (int64_t)e->copies);
-	add_msec_known(t, e->last_response_ns);
+	table_msec_known(t, e->last_response_ns);
 	table_msec(t, (int64_t)e->max_wait_ns);
 	table_text(t, e->planned ? "yes" : "no");
 }
@@ -287,11 +278,11 @@ static void task_add(struct table *t, const struct snapshot *s, size_t i, unsign
 	table_number(t, (int64_t)e->n_sessions);
 	table_number(t, (int64_t)e->n_running);
 	table_number(t, (int64_t)e->n_waiting);
-	add_msec_known(t, e->period);
-	add_msec_known(t, e->deadline);
+	table_msec_known(t, e->period);
+	table_msec_known(t, e->deadline);
 	table_number(t, (int64_t)e->jobs);
 	table_msec(t, (int64_t)e->max_wait);
-	add_msec_known(t, e->last_response);
+	table_msec_known(t, e->last_response);
 	table_msec(t, (int64_t)e->max_response);
 	table_number(t, (int64_t)e->misses);
 	table_number(t, e->priority);

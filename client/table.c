@@ -144,6 +144,22 @@ void table_time(struct table *t, int64_t nsec) {
 	table_value(t, nsec, "%s%lluns", sign, (unsigned long long)size);
 }
 
+void table_msec_known(struct table *t, uint64_t nsec) {
+	if (nsec) {
+		table_msec(t, (int64_t)nsec);
+	} else {
+		table_text(t, NULL);
+	}
+}
+
+void table_time_known(struct table *t, uint64_t nsec) {
+	if (nsec) {
+		table_time(t, (int64_t)nsec);
+	} else {
+		table_text(t, NULL);
+	}
+}
+
 size_t table_rows(const struct table *t) {
 	return t->n_columns ? t->n_cells / t->n_columns : 0;
 }

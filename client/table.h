@@ -47,8 +47,12 @@ void table_value(struct table *t, int64_t value, const char *format, ...)
 /* A cell with a time in ms, one decimal; negative ones are in the past. */
 void table_msec(struct table *t, int64_t nsec);
 
+/* The same of a time that may not be there: 0 is shown as "-". */
+void table_msec_known(struct table *t, uint64_t nsec);
+
 /* A cell with a time of any size and its unit, three or four digits: "250ns", "1.5us", "20.0ms". */
 void table_time(struct table *t, int64_t nsec);
+void table_time_known(struct table *t, uint64_t nsec); /* likewise */
 
 size_t table_rows(const struct table *t);
 

@@ -222,14 +222,6 @@ static const struct table_column task_columns[] = {
 
 #define N_TASK_COLUMNS (sizeof(task_columns) / sizeof(task_columns[0]))
 
-static void add_msec_known(struct table *table, uint64_t nsec) {
-	if (nsec) {
-		table_msec(table, (int64_t)nsec);
-	} else {
-		table_text(table, NULL);
-	}
-}
-
 static void add_task(const struct top *t, struct table *table, const struct snapshot_task *task) {
 	uint64_t deadline = task->deadline ? task->deadline : task->period;
 	uint64_t fresh = history_fresh(history_task(&t->history, task->name));
@@ -241,8 +233,8 @@ static void add_task(const struct top *t, struct table *table, const struct snap
 	table_number(table, (int64_t)task->n_running);
 	table_number(table, (int64_t)task->n_waiting);
 	table_number(table, (int64_t)task->jobs);
-	add_msec_known(table, task->last_response);
-	add_msec_known(table, deadline);
+	table_msec_known(table, task->last_response);
+	table_msec_known(table, deadline);
 	if (deadline && task->last_response) {
 		blocks_bar(bar, task->last_response, deadline, BAR_CELLS, t->utf8);
 		table_value(table, (int64_t)task->last_response, "%s %4.0f %%", bar,
@@ -250,7 +242,7 @@ static void add_task(const struct top *t, struct table *table, const struct snap
 	} else {
 		table_text(table, NULL);
 	}
-	add_msec_known(table, task->max_response);
+	table_msec_known(table, task->max_response);
 	table_number(table, (int64_t)task->misses);
 	if (fresh) {
 		table_value(table, (int64_t)fresh, "+%llu", (unsigned long long)fresh);

@@ -82,6 +82,20 @@ static bool in_time(const struct sim_task_result *t) {
 	return t->count.missed == 0;
 }
 
+/* Whether there is something to be in time for. */
+static bool is_timed(const struct sched_task *t) {
+	return t->period > 0 || t->deadline > 0;
+}
+
+static bool has_timed(const struct scenario *s) {
+	for (size_t i = 0; i < s->n_tasks; i++) {
+		if (is_timed(&s->tasks[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static json_t *plan_json(const struct ctl *ctl, const struct scenario *s,
 			 const struct simulation *sim) {
 	json_t *o = simulation_json(sim, s), *verdicts = json_array();
@@ -152,12 +166,14 @@ static int print_table(const struct ctl *ctl, const struct scenario *s,
 
 		table_text(t, s->task_names[i]);
 		add_home(t, s, i, task->home);
-		table_time(t, (int64_t)s->tasks[i].period);
-		table_time(t, (int64_t)s->tasks[i].deadline);
-		table_time(t, (int64_t)task->response.max);
+		table_time_known(t, s->tasks[i].period);
+		table_time_known(t, s->tasks[i].deadline);
+		table_time_known(t, task->response.max);
 		table_number(t, (int64_t)task->count.released);
 		table_number(t, (int64_t)task->count.missed);
-		table_text(t, in_time(task) ? "in time" : "late");
+		table_text(t, !is_timed(&s->tasks[i]) ? "no deadline"
+			      : in_time(task)	      ? "in time"
+						      : "late");
 	}
 	r = listing_print(ctl, t, "the plan");
 	if (r != CTL_EXIT_OK) {
@@ -253,6 +269,12 @@ static int plan(const struct ctl *ctl) {
 	}
 	if (s.n_tasks == 0) {
 		ctl_error("nothing to plan: '%s' has no tasks", ctl->args[0]);
+		r = CTL_EXIT_FAILED;
+	} else if (!has_timed(&s)) {
+		ctl_error(
+			"nothing to plan: no task of '%s' has a period or a deadline; 'sbeetctl "
+			"simulate' shows how long they take",
+			ctl->args[0]);
 		r = CTL_EXIT_FAILED;
 	} else {
 		r = run(ctl, &s);

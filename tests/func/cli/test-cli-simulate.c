@@ -204,6 +204,16 @@ static void plan_gives_a_verdict_for_each_task(void **state) {
 	spawned_deinit(&s);
 }
 
+static void plan_says_where_there_is_nothing_to_be_in_time_for(void **state) {
+	struct spawned s;
+
+	s = spawn(ARGS(sbeetctl, "plan", scenario("example-8-distribution")), NULL);
+	assert_contains(s.err, "has a period or a deadline; 'sbeetctl simulate'");
+	assert_string_equal(s.out, "");
+	assert_int_equal(s.code, 1);
+	spawned_deinit(&s);
+}
+
 /* A scenario of microseconds is as readable as one of seconds. */
 static void plan_shows_times_in_units_of_their_size(void **state) {
 	static const char text[] =
@@ -392,6 +402,7 @@ int main(void) {
 		cmocka_unit_test(simulate_repeats_itself_by_seed),
 		cmocka_unit_test(sweep_does_not_depend_on_workers),
 		cmocka_unit_test(plan_gives_a_verdict_for_each_task),
+		cmocka_unit_test(plan_says_where_there_is_nothing_to_be_in_time_for),
 		cmocka_unit_test(plan_shows_times_in_units_of_their_size),
 		cmocka_unit_test(pictures_have_all_that_they_show),
 		cmocka_unit_test(policy_lists_all),

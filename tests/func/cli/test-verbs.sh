@@ -46,6 +46,10 @@ says() {
 	grep -q -e "^sbeetctl: .*$1" err || wrong "$verb: does not say '$1'"
 }
 
+# 'plan' ends with 3 where something is late: nothing is with these deadlines.
+sed 's/"deadline": *"[^"]*"/"deadline": "20ms"/' "$scenario" >timely.json
+scenario=$scratch/timely.json
+
 "$sbeetctl" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z][a-z -]*[a-z]\)  .*/\1/p' >verbs
 [ "$(wc -l <verbs)" -ge 30 ] || { echo "where are the verbs?"; exit 1; }
 

@@ -17,6 +17,7 @@
 #include "daemon/resume.h"
 #include "daemon/server.h"
 #include "daemon/session-hear.h"
+#include "daemon/session-task.h"
 #include "daemon/util.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
@@ -102,6 +103,7 @@ static void write_session(struct writer *w, const struct session *s) {
 	static Sbeet__Held held[PROTO_JOBS_PER_SESSION], *list[PROTO_JOBS_PER_SESSION];
 	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
 	const struct session_counters *c = &s->counters;
+	char ping[] = PROTO_FEATURE_PING, *features[] = {ping};
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__State__Counters counters = SBEET__STATE__COUNTERS__INIT;
@@ -125,6 +127,8 @@ static void write_session(struct writer *w, const struct session *s) {
 	task.min_sms = s->task.min_sms;
 	task.max_sms = s->task.max_sms;
 	hello.version = PROTO_VERSION;
+	hello.features = features;
+	hello.n_features = s->answers_pings;
 	hello.program = (char *)s->program;
 	hello.task = &task;
 	hello.scope = s->scope;
@@ -147,6 +151,9 @@ static void write_session(struct writer *w, const struct session *s) {
 	session.n_confinable = s->n_confinable;
 	session.counters = &counters;
 	session.first_release_ns = s->task.grid_known ? s->task.first_release : 0;
+	session.task_known = true;
+	session.profile = (char *)s->task.profile;
+	session.gpu = (uint32_t)(s->task.gpu + 1);
 	record.body_case = SBEET__STATE__RECORD__BODY_SESSION;
 	record.session = &session;
 	write_record(w, &record);
@@ -346,6 +353,24 @@ static void restore_counters(struct session *s, const Sbeet__State__Counters *sa
 	};
 }
 
+/* What a Hello does not tell: from tasks.d, or `sbeetctl task set`. */
+static void restore_task(struct session *s, const Sbeet__State__Session *saved) {
+	struct task task = s->task;
+
+	if (saved->first_release_ns && saved->first_release_ns < nsec_now()) {
+		task.first_release = saved->first_release_ns;
+		task.grid_known = true;
+	}
+	if (saved->task_known) {
+		task.deadline = saved->hello->task ? saved->hello->task->deadline_ns : 0;
+		task.gpu = saved->gpu > SCHED_GPUS_MAX ? -1 : (int)saved->gpu - 1;
+		snprintf(task.profile, sizeof(task.profile), "%.*s", PROTO_NAME_MAX,
+			 saved->profile);
+	}
+	session_task_set(s, &task);
+	session_task_refresh(s);
+}
+
 /* As if its process had just connected and said what is saved. */
 static void restore_session(struct server *server, Sbeet__State__Session *saved) {
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -378,11 +403,11 @@ static void restore_session(struct server *server, Sbeet__State__Session *saved)
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = saved->hello;
 	s->replayed = true;
+	s->task_known = saved->task_known;
 	session_hear(s, &m);
 	s->replayed = false;
-	if (saved->first_release_ns && saved->first_release_ns < now) {
-		s->task.first_release = saved->first_release_ns;
-		s->task.grid_known = true;
+	if (s->state == SESSION_ACTIVE) {
+		restore_task(s, saved);
 	}
 }
 

@@ -136,7 +136,11 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 
 	task_init(&s->task, hello->task, hello->program, s->connected);
 	peer_read(s->fd, &peer); /* or without its groups */
-	cut = admission_task(s->server->reload->config, &peer, &s->task, s->connected);
+	if (s->task_known) {
+		cut = admission_limit(s->server->reload->config, &peer, &s->task);
+	} else {
+		cut = admission_task(s->server->reload->config, &peer, &s->task, s->connected);
+	}
 	if (cut) {
 		log_client(LOG_LEVEL_WARNING,
 			   "session %llu (pid %d, '%s'): user %u may have no %s, which is ignored",

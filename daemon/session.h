@@ -68,6 +68,7 @@ struct session {
 	bool mistaken;	      /* was told of a mistake */
 	bool faulty;	      /* has violated the protocol */
 	bool replayed;	      /* what it says now was said to the daemon before this one */
+	bool task_known;      /* and its task is what that one made of it */
 	struct ending ending; /* somebody is about to end it */
 
 	/* from Hello */

@@ -297,6 +297,69 @@ static void daemon_hands_connections_to_the_next(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static void write_task(const char *name, const char *text) {
+	char path[160];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/tasks.d", harness.directory);
+	mkdir(path, 0755);
+	snprintf(path, sizeof(path), "%s/tasks.d/%s", harness.directory, name);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void set_task(const char *name, unsigned max_sms, int priority) {
+	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__Reply *reply;
+
+	change.task = (char *)(uintptr_t)name;
+	change.mask = 1 << 6 | 1 << 11;
+	change.max_sms = max_sms;
+	change.priority = priority;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
+	request.task_change = &change;
+	reply = control_ask(&request);
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_DONE);
+	packet_free(&reply->base);
+}
+
+/* What a file made of it, whose name it does not bear, and what sbeetctl made of that, stays. */
+static void daemon_hands_over_what_tasks_are(void **state) {
+	Sbeet__Control__Status *status;
+	struct grant g;
+	struct shim s;
+	size_t i;
+
+	write_task("camera.conf",
+		   "[match]\nname = cam7\n[task]\nclass = realtime\ngpu = 0\n"
+		   "period = 40ms\ndeadline = none\nmax-sms = 3\npriority = 2\n");
+	harness_start(&harness, plain);
+	s = shim_open("cam7", MASK_ALL);
+	set_task("camera", 2, 5);
+	for (int times = 0; times < 2; times++) {
+		restart(NULL);
+		expect_welcome(&s);
+		status = status_of(s.session, &i);
+		assert_string_equal(status->sessions[i]->task, "camera");
+		assert_int_equal(status->sessions[i]->task_class,
+				 SBEET__TASK_CLASS__TASK_CLASS_REALTIME);
+		assert_int_equal(status->sessions[i]->period_ns, 40000000);
+		assert_int_equal(status->sessions[i]->deadline_ns, 0);
+		assert_int_equal(status->sessions[i]->priority, 5);
+		status_free(status);
+		shim_request(s.fd, 1 + (uint64_t)times, 0, MASK_ALL);
+		g = shim_granted(s.fd, 1 + (uint64_t)times);
+		assert_int_equal(smset_count(&g.sms), 2);
+		shim_done(s.fd, 1 + (uint64_t)times);
+		harness_settle();
+	}
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* What the old daemon did not read any more is read by the next. */
 static void daemon_reads_what_was_sent_meanwhile(void **state) {
 	struct shim s;
@@ -409,6 +472,7 @@ int main(void) {
 		CASE(daemon_takes_sockets_that_are_passed),
 		CASE(daemon_refuses_a_socket_of_another_kind),
 		CASE(daemon_hands_connections_to_the_next),
+		CASE(daemon_hands_over_what_tasks_are),
 		CASE(daemon_reads_what_was_sent_meanwhile),
 		CASE(daemon_drops_connections_it_knows_nothing_of),
 	};

@@ -50,6 +50,19 @@ start_gpus() {
 	until_true "the simulated GPU is there" test -S $gpus/simgpud.sock
 }
 
+# The service finds them too. LINE...: more for its [Service].
+use_gpus() {
+	mkdir -p /etc/systemd/system/sbeetd.service.d
+	{
+		echo "[Service]"
+		echo "Environment=SIMGPU=16:mps SIMGPU_DIR=$gpus LD_LIBRARY_PATH=$simulator"
+		for line in "$@"; do
+			echo "$line"
+		done
+	} >/etc/systemd/system/sbeetd.service.d/test.conf
+	systemctl daemon-reload
+}
+
 # WHAT TASK OPERATOR NUMBER: a number of sbeetd's status compares so. TASK may be "".
 status_is() {
 	number=$("$build/tests/demo/ask" /usr/local/bin/sbeetctl "$1" ${2:+"$2"}) && test "$number" "$3" "$4"
@@ -64,15 +77,15 @@ as() {
 }
 
 # Programs that come and go until there is a file "enough"; each must end well, with the right results,
-# and under sbeetd all the time. USER PROGRAM ENVIRONMENT...
+# and under sbeetd all the time. USER PROGRAM RUN-OPTIONS...
 load() {
 	user=$1
 	program=$2
 	shift 2
 	n=0
 	while ! [ -e "$scratch/enough" ]; do
-		as "$user" "$@" sbeetctl run --task "$program" --require -- "$apps/$program" --frames 12 --json \
-			>"$scratch/$program.out" 2>"$scratch/$program.err"
+		as "$user" sbeetctl run --task "$program" --require "$@" -- "$apps/$program" --frames 12 \
+			--json >"$scratch/$program.out" 2>"$scratch/$program.err"
 		code=$?
 		[ $code -eq 0 ] || { echo "$program: exit code $code" >>"$scratch/wrong" && break; }
 		grep -q '"ok":true' "$scratch/$program.out" || echo "$program: results" >>"$scratch/wrong"

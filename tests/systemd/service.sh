@@ -55,14 +55,7 @@ say "== enabled; nothing runs until somebody asks"
 start_gpus
 useradd --create-home --groups sbeet alice
 useradd --create-home mallory
-mkdir -p /etc/systemd/system/sbeetd.service.d
-cat >/etc/systemd/system/sbeetd.service.d/test.conf <<-END
-	[Service]
-	Environment=SIMGPU=16:mps SIMGPU_DIR=$gpus LD_LIBRARY_PATH=$simulator
-	# Its own would let this test take long.
-	WatchdogSec=2s
-END
-systemctl daemon-reload
+use_gpus WatchdogSec=2s # its own would let this test take long
 systemctl enable --now --quiet sbeetd.socket || fail "enable --now sbeetd.socket"
 [ "$(stat -c '%U:%G %a' /run/sbeet/shim.sock /run/sbeet/control.sock | uniq)" = "root:sbeet 660" ] ||
 	fail "the sockets are others': $(stat -c '%n %U:%G %a' /run/sbeet/*.sock)"

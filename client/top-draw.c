@@ -128,18 +128,21 @@ static void print_power(const struct top *t, size_t i, size_t cells, char *text,
 	snprintf(text, size, "%s W %s", power, heights);
 }
 
-static void draw_gpu_line(const struct top *t, size_t i, int y) {
+static void draw_gpu_line(const struct top *t, size_t i, unsigned per_cell, int y) {
 	const Sbeet__Control__Gpu *g = t->s.gpus[i];
 	struct smset busy = SMSET_EMPTY;
-	char text[256], power[BLOCKS_TEXT + 64];
+	char text[256], power[BLOCKS_TEXT + 64], scale[32] = "";
 	int x;
 
+	if (per_cell > 1) {
+		snprintf(scale, sizeof(scale), ", %u a letter", per_cell);
+	}
 	smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
-	snprintf(text, sizeof(text), "GPU %u%s  %u of %u SMs busy  %s", g->index,
+	snprintf(text, sizeof(text), "GPU %u%s  %u of %u SMs busy%s  %s", g->index,
 		 g->lost      ? " LOST"
 		 : g->drained ? " DRAINED"
 			      : "",
-		 smset_count(&busy), g->sms, g->sharing);
+		 smset_count(&busy), g->sms, scale, g->sharing);
 	put(t, y, 0, A_BOLD, text);
 	x = (int)terminal_text_width(text) + 2;
 	print_power(t, i, (size_t)COLS / POWER_SHARE, power, sizeof(power));
@@ -198,8 +201,10 @@ static void draw_gpus(const struct top *t, int y, bool folded) {
 	for (size_t i = t->first[TOP_GPUS]; i < end; i++) {
 		const Sbeet__Control__Gpu *g = t->s.gpus[i];
 
-		draw_gpu_line(t, i, y);
-		y = draw_map(t, g, folded ? map_lines(g) : 1, y + 1);
+		unsigned per_cell = folded ? map_lines(g) : 1;
+
+		draw_gpu_line(t, i, per_cell, y);
+		y = draw_map(t, g, per_cell, y + 1);
 	}
 }
 

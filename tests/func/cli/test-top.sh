@@ -104,6 +104,7 @@ sees '^  24 \.\{22\}$'
 resize 40 10
 # Not each SM has room for a letter on its own any more.
 sees '^   0 \.\{23\}$'
+sees 'SMs busy, 2 a letter  '
 resize 39 12
 sees 'terminal too small'
 sees 'needs 40 x 10, has 39 x 12'

@@ -5,9 +5,10 @@
 #
 # usage: evaluate.sh FOLDER     has the profiles and evaluate.csv; what is there is not measured again
 #
-# BUDGET_S: begin no cell after so many seconds (500). SETS, TASKS, WINDOW_S, UTILISATIONS, COLUMNS, SCALE
-# (0: tiny kernels), SMS, STEP as below. The CSV has a line a cell: times are of responses, in ms, the p99
-# that of the worst task; energies in J, of the whole window and a completed job.
+# BUDGET_S: begin no cell after so many seconds (500). SETS, TASKS, WINDOW_S, LEAD_S (before it, in which jobs
+# run and don't count), UTILISATIONS, COLUMNS, SCALE (0: tiny kernels), SMS, STEP as below. TRACES=yes: keep
+# what sbeetd did as trace-COLUMN-U-SET, the task set as tasks-U-SET. The CSV has a line a cell: times are of
+# responses, in ms, the p99 that of the worst task; energies in J, of the whole window and a completed job.
 # Exit 1 if a result was wrong or a task failed.
 set -u
 
@@ -20,6 +21,7 @@ sms=${SMS:-16 32 48 64 80 96 112 132}
 step=${STEP:-16}
 scale=${SCALE:-100}
 window_s=${WINDOW_S:-2}
+lead_s=${LEAD_S:-1}
 until=$(($(date +%s) + ${BUDGET_S:-500}))
 failed=0
 evaluate=$here/bin/evaluate
@@ -78,7 +80,7 @@ measure_profiles() {
 start_task() {
 	column=$1 i=$2 name=$3
 	set -- "$4" "$5" "$6" "$7"
-	command="$periodic $name $scale $1 $2 $3 $((window_s * 1000000000))"
+	command="$periodic $name $scale $1 $2 $3 $((window_s * 1000000000)) $((lead_s * 1000000000))"
 	mkfifo "$scratch/start-$i"
 	case $column in
 	mps | none) env $command ;;
@@ -118,14 +120,18 @@ run_cell() {
 		sleep 0.05
 		tries=$((tries + 1))
 	done
-	before=$("$evaluate" meter || echo 0)
+	[ -z "${TRACES:-}" ] || [ -z "$daemon" ] || record_trace "$folder/trace-$1-$2-$3"
 	"$evaluate" now | awk '{ printf "%.0f\n", $1 + 1e8 }' >"$scratch/begin.new"
 	mv "$scratch/begin.new" "$scratch/begin"
+	sleep "$(echo "$lead_s" | awk '{ print $1 + 0.1 }')"
+	before=$("$evaluate" meter || echo 0)
 	for pid in $pids; do
 		wait "$pid" || failed=1
 	done
 	rm "$scratch/begin"
 	after=$("$evaluate" meter || echo 0)
+	[ -z "$recorder" ] || stop_trace
+	[ -z "${TRACES:-}" ] || cp "$scratch/tasks" "$folder/tasks-$2-$3"
 	cat "$scratch"/task-*[0-9] | awk -v head="$1,$2,$3,$n,$window_s" -v mj=$((after - before)) '
 		NF == 7 { r += $1; c += $2; m += $3; sum += $4 * $2; if ($5 > p) p = $5; if ($6 > x) x = $6; k++ }
 		END { if (k > 0) printf "%s,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.4f\n", head, r, c, m,

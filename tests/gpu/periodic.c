@@ -2,18 +2,21 @@
  * periodic.c: one task of the evaluation: a sample kernel, released again and again at fixed times.
  *
  * usage: periodic profile SCALE COUNT MILLISECONDS SMS...
- *	Every kind of work in a green context of each number of SMs, COUNT jobs each, then (if not
- *0) so many MILLISECONDS over and over for its power. A line each on stdout: work sms copy_in_ns
- *exec_best_ns exec_worst_ns copy_out_ns watts usage: periodic WORK SCALE PERIOD_NS DEADLINE_NS
- *OFFSET_NS WINDOW_NS Says "ready" on stdout, reads the start (CLOCK_MONOTONIC, ns) from stdin, and
- *runs a job at each release within the window; a job that can't begin in time begins when it can.
- *Then a line: released completed missed mean_ns p99_ns max_ns digest released: whose deadlines are
- *within the window; missed: of these, done too late or not at all; the times are responses, from
- *release to result, of the completed.
+ *	Every kind of work in a green context of each number of SMs, COUNT jobs each, then for so
+ *many MILLISECONDS (0: not) over and over for its power. A line each on stdout: work sms copy_in_ns
+ *	exec_best_ns exec_worst_ns copy_out_ns watts
+ * usage: periodic WORK SCALE PERIOD_NS DEADLINE_NS OFFSET_NS WINDOW_NS [LEAD_NS]
+ *	Says "ready" on stdout, reads the start (CLOCK_MONOTONIC, ns) from stdin, and runs a job at
+ *	each release for LEAD_NS (0) and the window after; a job that can't begin in time begins
+ *	when it can. Then a line: released completed missed mean_ns p99_ns max_ns digest. Released:
+ *	within the window, and so are their deadlines; missed: of these, done too late or not at
+ *	all; the times are responses, from release to result, of the completed. Nothing counts of
+ *	jobs released in the lead, which is there for what happens but once: caches, partitions,
+ *	the manager's guess of when the period begins.
  *
  * A job is a copy to the GPU, launches, and a copy back, on one stream. The first result is
- *compared with the CPU's, where that takes no minutes; each later one with the first: same input,
- *same bits. Knows nothing of sbeet. Exit 1 if a result is wrong.
+ * compared with the CPU's, where that takes no minutes; each later one with the first: same input,
+ * same bits. Knows nothing of sbeet. Exit 1 if a result is wrong.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -385,7 +388,7 @@ static int compare(const void *a, const void *b) {
 }
 
 struct schedule {
-	uint64_t period, deadline, offset, window;
+	uint64_t period, deadline, offset, window, lead;
 };
 
 static void sleep_until(uint64_t when) {
@@ -398,11 +401,12 @@ static void sleep_until(uint64_t when) {
 
 static int run(const struct schedule *s, uint64_t start) {
 	uint64_t *responses = app_alloc(RESPONSES_MAX, sizeof(*responses));
-	uint64_t release, end = start + s->window, released = 0, completed = 0, missed = 0;
+	uint64_t release, begin = start + s->lead, end = begin + s->window;
+	uint64_t released = 0, completed = 0, missed = 0;
 	double sum = 0;
 
 	for (release = start + s->offset; release < end; release += s->period) {
-		bool counts = release + s->deadline <= end;
+		bool inside = release >= begin, counts = inside && release + s->deadline <= end;
 
 		released += counts;
 		sleep_until(release);
@@ -414,7 +418,9 @@ static int run(const struct schedule *s, uint64_t start) {
 		responses[completed] = app_now_ns() - release;
 		expect(memcmp(my.first, my.out, my.out_bytes) == 0);
 		missed += counts && responses[completed] > s->deadline;
-		sum += (double)responses[completed++];
+		if (inside) {
+			sum += (double)responses[completed++];
+		}
 	}
 	qsort(responses, completed, sizeof(*responses), compare);
 	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %.0f %" PRIu64 " %" PRIu64 " %016" PRIx64 "\n",
@@ -425,13 +431,14 @@ static int run(const struct schedule *s, uint64_t start) {
 	return 0;
 }
 
-static int run_task(char **argv) {
+static int run_task(int argc, char **argv) {
 	uint64_t start;
 	struct schedule s = {
 		.period = strtoull(argv[3], NULL, 10),
 		.deadline = strtoull(argv[4], NULL, 10),
 		.offset = strtoull(argv[5], NULL, 10),
 		.window = strtoull(argv[6], NULL, 10),
+		.lead = argc > 7 ? strtoull(argv[7], NULL, 10) : 0,
 	};
 
 	for (size_t w = 0; w < N_WORKS; w++) {
@@ -460,15 +467,15 @@ int main(int argc, char **argv) {
 	CUcontext context;
 	CUdevice device;
 
-	if (!profiles && (argc != 7 || strtoull(argv[3], NULL, 10) == 0)) {
+	if (!profiles && (argc < 7 || argc > 8 || strtoull(argv[3], NULL, 10) == 0)) {
 		fprintf(stderr,
 			"usage: periodic profile SCALE COUNT MILLISECONDS SMS...\n"
-			"       periodic WORK SCALE PERIOD DEADLINE OFFSET WINDOW (ns)\n");
+			"       periodic WORK SCALE PERIOD DEADLINE OFFSET WINDOW [LEAD] (ns)\n");
 		return 2;
 	}
 	CU(cuInit(0));
 	CU(cuDeviceGet(&device, 0));
 	CU(cuDevicePrimaryCtxRetain(&context, device));
 	CU(cuCtxSetCurrent(context));
-	return profiles ? profile(argc, argv, device) : run_task(argv);
+	return profiles ? profile(argc, argv, device) : run_task(argc, argv);
 }

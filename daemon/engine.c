@@ -69,26 +69,6 @@ struct engine *engine_free(struct engine *engine) {
 	return NULL;
 }
 
-/*
- * Between processes only green contexts are exact, and they come in groups of SMs: then parts of
- * the GPU are made of whole groups. What the groups don't divide goes with the last one, and a
- * whole one more, for that is how the driver cuts (an H200 has 132 SMs: 15 groups of 8, 12 left).
- */
-static void divide(struct sched_gpu_model *model, unsigned n_sms, unsigned step) {
-	unsigned rest = n_sms % step, whole;
-
-	model->step += (step - model->step % step) % step;
-	model->last_group = step + (rest > 0 ? step + rest : 0);
-	while (model->last_group < model->step || (n_sms - model->last_group) % model->step > 0) {
-		model->last_group += step;
-	}
-	if (model->limit < n_sms) {
-		whole = model->limit - model->limit % model->step;
-		whole = whole < n_sms - model->last_group ? whole : n_sms - model->last_group;
-		model->limit = whole > model->step ? whole : model->step;
-	}
-}
-
 static int add_gpu(struct engine *engine, const struct inventory_gpu *gpu,
 		   const struct profiles *profiles) {
 	int index = sched_add_gpu(engine->sched, gpu->n_sms, gpu->sharing);
@@ -105,7 +85,7 @@ static int add_gpu(struct engine *engine, const struct inventory_gpu *gpu,
 	step = gpu->sharing == SCHED_SHARING_MPS ? gpu->green_step : 0;
 	if (step > 0 && gpu->n_sms >= GROUPS_MIN * step) {
 		engine->green_step[index] = step;
-		divide(&model, gpu->n_sms, step);
+		sched_divide(&model, step);
 	}
 	return sched_set_gpu_model(engine->sched, (size_t)index, &model);
 }

@@ -8,6 +8,8 @@
  */
 #include "daemon/core/policy.h"
 
+#define SLOTS 2
+
 /* The SMs that are a slot's, within the GPU's limit. One SM can't be split: then there is slot 0
  * alone. */
 static struct smset slot_sms(const struct sched_gpu *gpu, unsigned slot) {
@@ -51,7 +53,7 @@ static bool find_place(const struct sched *s, size_t index, const struct sched_j
 		*ret_sms = gpu->free;
 		return true;
 	}
-	for (unsigned slot = 0; slot < SCHED_SLOTS_MAX; slot++) {
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
 		struct smset sms = job_sms(gpu, slot, job);
 
 		if (gpu->slots[slot] == SCHED_JOB_NONE && !smset_empty(&sms) &&

@@ -48,21 +48,22 @@ struct outcome {
 	int64_t energy_pj;
 };
 
-/* The SM counts worth trying when @n_free are free, none above m_opt. Returns how many, each once.
- */
+/* The SM counts worth trying when @n_free are free: up to m_opt, or if with that many the job is
+ * not in time, up to all. Returns how many, each once. */
 static size_t candidate_counts(const struct plan *p, const struct timeline_job *job, unsigned gpu,
 			       unsigned n_free, unsigned ret[static COUNTS_MAX]) {
 	const struct sched_gpu_model *model = &sched_gpu(p->s, gpu)->model;
-	unsigned most = job->task->m_opt[gpu] < n_free ? job->task->m_opt[gpu] : n_free;
-	unsigned fewest = sched_least_sms(model, job->task->min_sms, job->task->max_sms), least,
-		 last = 0;
+	unsigned m_opt = job->task->m_opt[gpu] < n_free ? job->task->m_opt[gpu] : n_free;
+	unsigned fewest = sched_least_sms(model, job->task->min_sms, job->task->max_sms);
+	unsigned least, last = 0, most;
 	size_t n = 0;
 
 	if (!job->divisible) {
 		ret[0] = n_free;
 		return 1;
 	}
-	least = timeline_least(&p->base, p->params, job, gpu, most);
+	least = timeline_least(&p->base, p->params, job, gpu, n_free);
+	most = job->deadline && least > m_opt ? n_free : m_opt;
 	for (unsigned i = 1; i <= PARTS; i++) {
 		unsigned m = most * i / PARTS;
 
@@ -75,7 +76,7 @@ static size_t candidate_counts(const struct plan *p, const struct timeline_job *
 		}
 		last = m;
 	}
-	if (n_free > most && least == most) {
+	if (n_free > most) {
 		ret[n++] = n_free;
 	}
 	return n;

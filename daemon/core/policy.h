@@ -61,14 +61,14 @@ unsigned policy_room(const struct sched *s, size_t gpu);
  * limit, or 0: also if they are fewer than it wants at least. */
 unsigned policy_offer(const struct sched *s, size_t gpu, const struct sched_job *job);
 
-/* A slot of the GPU that may be used, within params.jobs_per_gpu, or -1. */
+/* A slot of the GPU that may be used, within sched_slots(), or -1. */
 int policy_free_slot(const struct sched *s, size_t gpu);
 
 /*
  * policy_grant() for @n_sms SMs, at most policy_offer(), or for as many as the job wants at least.
- * Which ones: slot 0 takes the lowest free
- * SMs within the GPU's limit, slot 1 the highest, so each job's are contiguous, and what is left
- * between them too.
+ * Which ones: slot 0 takes the lowest free SMs within the GPU's limit, others the highest, so as
+ * long as there are two, each job's are contiguous, and what is left between them too. On a GPU of
+ * groups, see groups.h.
  */
 void policy_start(struct sched *s, sched_job_id id, size_t gpu, unsigned slot, unsigned n_sms,
 		  nsec_t now, struct sched_actions *actions);

@@ -20,16 +20,27 @@ static bool can_start(const struct sched *s, const bool *open, const struct sche
 	return false;
 }
 
-/* No GPU that the job may use could finish it in time even if it were idle. */
-static bool is_late(const struct sched *s, const struct sched_task *task,
-		    const struct sched_job *job, nsec_t now) {
-	for (size_t k = 0; job->deadline && k < sched_n_gpus(s); k++) {
+/* The least time from its start to its end on any GPU that the job may use. */
+static nsec_t least_time(const struct sched *s, const struct sched_task *task,
+			 const struct sched_job *job) {
+	nsec_t least = UINT64_MAX;
+
+	for (size_t k = 0; k < sched_n_gpus(s); k++) {
 		if (task->profiles[k] && (job->gpu_wanted < 0 || job->gpu_wanted == (int)k) &&
-		    now + task->fastest[k] <= job->deadline) {
-			return false;
+		    task->fastest[k] < least) {
+			least = task->fastest[k];
 		}
 	}
-	return job->deadline != 0;
+	return least + task->overhead;
+}
+
+/* When a job that can't be in time has to be over: see ready.h. @least: of its time. */
+static nsec_t next_due(const struct sched_task *task, const struct sched_job *job, nsec_t least,
+		       nsec_t now) {
+	nsec_t unit = task->period > task->deadline ? task->period : task->deadline;
+	nsec_t late = now + 2 * least - job->deadline; /* more than @least */
+
+	return unit ? job->deadline + (late + unit - 1) / unit * unit - least : now + least;
 }
 
 static bool order_before(const struct sched *s, const struct ready_job *a,
@@ -37,11 +48,37 @@ static bool order_before(const struct sched *s, const struct ready_job *a,
 	if (a->late != b->late) {
 		return b->late;
 	}
+	if (sched_get_params(s)->queue == SCHED_QUEUE_EDF && a->job.deadline != b->job.deadline) {
+		return a->job.deadline - 1 < b->job.deadline - 1; /* none: after all others */
+	}
 	return policy_goes_before(s, sched_job(s, a->id), sched_job(s, b->id));
 }
 
+static struct ready_job describe(const struct sched *s, sched_job_id id, nsec_t now) {
+	const struct sched_params *params = sched_get_params(s);
+	const struct sched_job *job = sched_job(s, id);
+	const struct sched_task *task = sched_task(s, job->task);
+	nsec_t least = least_time(s, task, job);
+	bool hopeless = job->deadline && now + least > job->deadline;
+	struct ready_job ready = {
+		.id = id,
+		.job = {.task = task,
+			.gpu_wanted = job->gpu_wanted,
+			.divisible = job->divisible,
+			.owner = job->owner,
+			.release = now,
+			.deadline = job->deadline},
+	};
+
+	if (hopeless && params->skip_hopeless) {
+		ready.late = true;
+	} else if (hopeless && params->reading == SCHED_READING_FIT) {
+		ready.job.deadline = next_due(task, job, least, now);
+	}
+	return ready;
+}
+
 void ready_collect(struct ready *ret, struct sched *s, nsec_t now) {
-	bool skip = sched_get_params(s)->skip_hopeless;
 	bool open[SCHED_GPUS_MAX];
 	struct waiting_walk walk;
 
@@ -51,13 +88,13 @@ void ready_collect(struct ready *ret, struct sched *s, nsec_t now) {
 	     id = waiting_next(&walk)) {
 		const struct sched_job *job = sched_job(s, id);
 		const struct sched_task *task = sched_task(s, job->task);
-		struct ready_job new = {.id = id};
+		struct ready_job new;
 		size_t i = ret->n;
 
 		if (!task || !can_start(s, open, task, job)) {
 			continue;
 		}
-		new.late = skip &&is_late(s, task, job, now);
+		new = describe(s, id, now);
 		if (i == READY_MAX) {
 			if (!order_before(s, &new, &ret->list[i - 1])) {
 				continue;
@@ -65,14 +102,6 @@ void ready_collect(struct ready *ret, struct sched *s, nsec_t now) {
 			i--;
 			ret->n_timely -= !ret->list[i].late;
 		}
-		new.job = (struct timeline_job){
-			.task = task,
-			.gpu_wanted = job->gpu_wanted,
-			.divisible = job->divisible,
-			.owner = job->owner,
-			.release = now,
-			.deadline = job->deadline,
-		};
 		ret->n = i + 1;
 		ret->n_timely += !new.late;
 		for (; i > 0 && order_before(s, &new, &ret->list[i - 1]); i--) {

@@ -2,6 +2,12 @@
  * ready.h: the jobs that a decision is about: those that wait and have a profile, most urgent
  * first, and those whose release is expected. Used by policies only.
  *
+ * The deadline of a ready job is what is to be planned with. With params.skip_hopeless off, as
+ * live, no job is given up, and one that can't be in time any more has to be over so soon that the
+ * next one of its task can be: by its deadline and a period (or more of them), less the shortest
+ * time that a job takes. For a program asks for that next one only when this one is done, so a late
+ * job that is left waiting makes all those after it late.
+ *
  * Both are bounded, so that a decision costs no more with thousands of jobs waiting than with a
  * few; the rest of the queue is looked at when these have gone.
  */

@@ -46,6 +46,7 @@ struct generation {
 static void add(struct generation *g, const struct timeline_job *job) {
 	const struct sched_params *params = g->b->params;
 	struct timeline_place place;
+	unsigned n_free;
 
 	if (!timeline_earliest(&g->t, params, job, g->gpu, 1, &place)) {
 		return;
@@ -58,10 +59,16 @@ static void add(struct generation *g, const struct timeline_job *job) {
 			return; /* line 13: no remaining SM at that time; line 17: after t_fin */
 		}
 	}
-	if (job->divisible && place.n_sms > job->task->m_opt[g->gpu]) {
+	n_free = place.n_sms;
+	if (job->divisible && n_free > job->task->m_opt[g->gpu]) {
 		place.n_sms = job->task->m_opt[g->gpu];
 	}
 	timeline_predict(&g->t, params, job, &place);
+	if (params->reading == SCHED_READING_FIT && n_free > place.n_sms && job->deadline &&
+	    place.finish > job->deadline) {
+		place.n_sms = n_free; /* beyond the text: see sbeet.h */
+		timeline_predict(&g->t, params, job, &place);
+	}
 	timeline_take(&g->t, job, &place);
 	g->done = --g->left == 0;
 }
@@ -117,6 +124,11 @@ static void begin(struct generation *g, const struct sbeet *b, unsigned gpu, nse
 	g->done = false;
 }
 
+/* Beyond the text: see sbeet.h. */
+static bool busy_goes_on(const struct sbeet *b) {
+	return b->params->reading == SCHED_READING_FIT && !b->params->skip_hopeless;
+}
+
 /* Jobs of Q^w that are late if the GPU is left as it is. */
 static unsigned misses_without(const struct sbeet *b, size_t index, unsigned gpu, nsec_t fin) {
 	struct generation g;
@@ -126,11 +138,31 @@ static unsigned misses_without(const struct sbeet *b, size_t index, unsigned gpu
 	return g.t.misses;
 }
 
+/* When what runs on the GPU is over: f_{q,r}. */
+static nsec_t running_finish(const struct sbeet *b, unsigned gpu) {
+	const struct timeline_gpu *g = &b->base.gpus[gpu];
+	nsec_t last = b->now;
+
+	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+		last = g->slots[i].until > last ? g->slots[i].until : last;
+	}
+	return last;
+}
+
+/* Whether the job ends there no later than if it waited for what runs and then had all SMs. */
+static bool no_worse_than_waiting(const struct sbeet *b, const struct timeline_job *job,
+				  const struct timeline_place *place) {
+	unsigned limit = sched_gpu(b->s, place->gpu)->model.limit;
+
+	return place->finish <= running_finish(b, place->gpu) +
+					profile_total(job->task->profiles[place->gpu], limit);
+}
+
 struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 				   const struct timeline_place *place) {
 	const struct timeline_job *job = &b->ready->list[index].job;
 	struct sbeet_choice c = {.found = true, .place = *place};
-	bool late = sbeet_is_late(b, index);
+	bool late = sbeet_is_late(b, index), own;
 	struct generation g;
 
 	begin(&g, b, place->gpu, 0);
@@ -141,14 +173,20 @@ struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 	}
 	timeline_take(&g.t, job, &c.place);
 	g.fin = c.place.finish;
+	own = g.t.misses > 0;
 	if (late) {
 		g.t.misses = 0; /* its own can't be helped */
 	}
 	if (b->params->reading != SCHED_READING_AUTHORS) {
 		add_others(&g, index);
 	}
-	c.feasible = g.t.misses == 0 ||
-		     (late && g.t.misses <= misses_without(b, index, place->gpu, g.fin));
+	c.misses = g.t.misses;
+	c.feasible = g.t.misses == 0;
+	if (!c.feasible &&
+	    (late || (busy_goes_on(b) && (!own || no_worse_than_waiting(b, job, &c.place))))) {
+		c.feasible =
+			g.t.misses - (own && !late) <= misses_without(b, index, place->gpu, g.fin);
+	}
 	c.energy_pj = c.place.energy_pj;
 	if (b->params->window == SCHED_WINDOW_OWN) { /* line 8 */
 		c.energy_pj = g.t.energy_pj + timeline_running_pj(&b->base, g.fin);
@@ -177,12 +215,41 @@ bool sbeet_cheaper(const struct sbeet_choice *a, const struct sbeet_choice *than
 	return a->found && (!than->found || a->energy_pj < than->energy_pj);
 }
 
+/* Of two on an idle GPU: the feasible one; then, beyond the text and where jobs are never given up,
+ * fewer misses; then less energy. */
+static bool better(const struct sbeet *b, const struct sbeet_choice *x,
+		   const struct sbeet_choice *y) {
+	if (x->feasible != y->feasible) {
+		return x->feasible;
+	}
+	if (busy_goes_on(b) && x->misses != y->misses) {
+		return x->misses < y->misses;
+	}
+	return sbeet_cheaper(x, y);
+}
+
+/* The best of the places with @most SMs and fewer, in steps, down to more than @above. Of two, the
+ * feasible one, then the cheaper one. */
+static void try_counts(const struct sbeet *b, size_t index, const struct timeline_place *whole,
+		       unsigned most, unsigned above, unsigned step, struct sbeet_choice *best) {
+	for (unsigned m = most; m > above; m = m % step ? m - m % step : m - step) {
+		struct timeline_place place = *whole;
+		struct sbeet_choice c;
+
+		place.n_sms = m;
+		c = sbeet_generate(b, index, &place);
+		if (!best->found || better(b, &c, best)) {
+			*best = c;
+		}
+	}
+}
+
 /* Lines 3 to 13: every distinct m' = min(m, m_opt). */
 static struct sbeet_choice allocate_idle(const struct sbeet *b, size_t index,
 					 const struct timeline_place *whole) {
 	const struct timeline_job *job = &b->ready->list[index].job;
 	const struct sched_gpu_model *model = &sched_gpu(b->s, whole->gpu)->model;
-	unsigned step = model->step;
+	unsigned step = model->step, least;
 	unsigned most = job->task->m_opt[whole->gpu];
 	struct sbeet_choice best = {.found = false};
 
@@ -192,33 +259,12 @@ static struct sbeet_choice allocate_idle(const struct sbeet *b, size_t index,
 	if (b->params->reading == SCHED_READING_AUTHORS) {
 		step = step < 4 ? 4 : step;
 	}
-	for (unsigned m = most;; m = m % step ? m - m % step : m - step) {
-		struct timeline_place place = *whole;
-		struct sbeet_choice c;
-
-		if (m == 0 || (m < most && m < sched_least_sms(model, job->task->min_sms,
-							       job->task->max_sms))) {
-			break;
-		}
-		place.n_sms = m;
-		c = sbeet_generate(b, index, &place);
-		if (!best.found || (c.feasible && !best.feasible) ||
-		    (c.feasible == best.feasible && sbeet_cheaper(&c, &best))) {
-			best = c;
-		}
+	least = sched_least_sms(model, job->task->min_sms, job->task->max_sms);
+	try_counts(b, index, whole, most, (most < least ? most : least) - 1, step, &best);
+	if (best.misses > 0 && b->params->reading == SCHED_READING_FIT) {
+		try_counts(b, index, whole, whole->n_sms, most, step, &best);
 	}
 	return best;
-}
-
-/* When what runs on the GPU is over: f_{q,r}. */
-static nsec_t running_finish(const struct sbeet *b, unsigned gpu) {
-	const struct timeline_gpu *g = &b->base.gpus[gpu];
-	nsec_t last = b->now;
-
-	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
-		last = g->slots[i].until > last ? g->slots[i].until : last;
-	}
-	return last;
 }
 
 /* Line 16: to wait for all SMs would be over sooner. The printed line forgets the copies of the job
@@ -226,17 +272,22 @@ static nsec_t running_finish(const struct sbeet *b, unsigned gpu) {
 static bool better_wait(const struct sbeet *b, const struct timeline_job *job,
 			const struct sbeet_choice *c) {
 	unsigned gpu = c->place.gpu, limit = sched_gpu(b->s, gpu)->model.limit;
-	const struct profile_table *p = job->task->profiles[gpu];
-	nsec_t waited = b->params->reading == SCHED_READING_FIT ? profile_total(p, limit)
-								: profile_exec(p, limit);
 
-	return b->params->line_16 && c->place.finish > running_finish(b, gpu) + waited;
+	if (!b->params->line_16) {
+		return false;
+	}
+	if (b->params->reading == SCHED_READING_FIT) {
+		return !no_worse_than_waiting(b, job, &c->place);
+	}
+	return c->place.finish >
+	       running_finish(b, gpu) + profile_exec(job->task->profiles[gpu], limit);
 }
 
 struct sbeet_choice sbeet_allocate(const struct sbeet *b, size_t index, unsigned gpu) {
 	const struct timeline_job *job = &b->ready->list[index].job;
 	struct sbeet_choice c = {.found = false};
 	struct timeline_place place;
+	unsigned n_free;
 
 	if (!timeline_earliest(&b->base, b->params, job, gpu, 1, &place) || place.start > b->now) {
 		return c;
@@ -246,10 +297,15 @@ struct sbeet_choice sbeet_allocate(const struct sbeet *b, size_t index, unsigned
 		c.found = c.feasible || !sbeet_is_late(b, index);
 		return c;
 	}
+	n_free = place.n_sms;
 	if (job->divisible && place.n_sms > job->task->m_opt[gpu]) { /* line 15 */
 		place.n_sms = job->task->m_opt[gpu];
 	}
 	c = sbeet_generate(b, index, &place);
+	if (c.misses > 0 && b->params->reading == SCHED_READING_FIT) {
+		try_counts(b, index, &place, n_free, place.n_sms, sched_gpu(b->s, gpu)->model.step,
+			   &c);
+	}
 	c.found = c.feasible && !better_wait(b, job, &c); /* lines 16 to 24 */
 	return c;
 }

@@ -10,6 +10,14 @@
  *           so no job of Q^w ever enters the schedule, and SM counts are tried in steps of 4.
  *  fit      Jobs that find no SM start when SMs come free, also after t_fin, and count: what is
  *           ignored in the text includes everybody behind a job on all SMs, and Example 5 fails.
+ *           And a job that is late on m_opt SMs gets more, if there are, as does one that makes
+ *           others late: where an idle SM costs nothing, as on an H200, m_opt may be so few that no
+ *           deadline can be met, and a queue grows while most of the GPU is empty.
+ *
+ * Where no job is given up (params.skip_hopeless off, as live) the fit reading also keeps a GPU at
+ * work when nobody can be helped by leaving it idle: a job that is late starts where it ends no
+ * later than if it waited for all SMs, and makes nobody else late who would not be so anyway. The
+ * text starts it only if all are in time, so one late job keeps all SMs but its own empty.
  */
 #pragma once
 
@@ -38,6 +46,7 @@ void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready, con
 struct sbeet_choice {
 	bool found; /* else S^cfg is empty and E infinite */
 	bool feasible;
+	unsigned misses; /* in the schedule */
 	struct timeline_place place;
 	/*
 	 * E, to be compared with that of other choices of the same decision. As printed

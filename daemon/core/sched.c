@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "daemon/core/explain.h"
+#include "daemon/core/groups.h"
 #include "daemon/core/overdue.h"
 #include "daemon/core/partition.h"
 #include "daemon/core/policy.h"
@@ -75,6 +76,14 @@ struct sched *sched_free(struct sched *s) {
 	return NULL;
 }
 
+static void set_free(struct sched_gpu *gpu, struct smset free) {
+	struct smset within = smset_range(0, gpu->model.limit);
+
+	within = smset_and(&within, &free);
+	gpu->free = free;
+	gpu->row = groups_longest_row(&gpu->model, &within);
+}
+
 int sched_add_gpu(struct sched *s, unsigned n_sms, enum sched_sharing sharing) {
 	struct sched_gpu *gpu;
 
@@ -88,7 +97,7 @@ int sched_add_gpu(struct sched *s, unsigned n_sms, enum sched_sharing sharing) {
 	gpu->n_sms = n_sms;
 	gpu->model = (struct sched_gpu_model){.power.n_sms = n_sms, .limit = n_sms, .step = 1};
 	gpu->sharing = sharing;
-	gpu->free = smset_range(0, n_sms);
+	set_free(gpu, smset_range(0, n_sms));
 	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
 		gpu->slots[i] = SCHED_JOB_NONE;
 	}
@@ -116,7 +125,6 @@ void sched_params_default(struct sched_params *ret) {
 		.reading = SCHED_READING_FIT,
 		.queue = SCHED_QUEUE_EDF,
 		.window = SCHED_WINDOW_COMMON,
-		.jobs_per_gpu = SCHED_SLOTS_MAX,
 		.skip_hopeless = true,
 		.max_wait = 16,
 		.lookahead_depth = 6,
@@ -126,8 +134,8 @@ void sched_params_default(struct sched_params *ret) {
 int sched_set_params(struct sched *s, const struct sched_params *params) {
 	if ((unsigned)params->reading >= _SCHED_READING_N ||
 	    (unsigned)params->queue >= _SCHED_QUEUE_N ||
-	    (unsigned)params->window >= _SCHED_WINDOW_N || params->jobs_per_gpu < 1 ||
-	    params->jobs_per_gpu > SCHED_SLOTS_MAX || params->migration_cost > PROFILE_TIME_MAX ||
+	    (unsigned)params->window >= _SCHED_WINDOW_N || params->jobs_per_gpu > SCHED_SLOTS_MAX ||
+	    params->migration_cost > PROFILE_TIME_MAX ||
 	    params->lookahead_depth > TASK_COMING_MAX) {
 		return -EINVAL;
 	}
@@ -148,6 +156,7 @@ int sched_set_gpu_model(struct sched *s, size_t index, const struct sched_gpu_mo
 		return -EINVAL;
 	}
 	s->gpus[index].model = *model;
+	set_free(&s->gpus[index], s->gpus[index].free);
 	return 0;
 }
 
@@ -258,7 +267,7 @@ void sched_release_sms(struct sched *s, sched_job_id id) {
 	gpu = &s->gpus[job->gpu];
 	assert(gpu->slots[job->slot] == id);
 	gpu->slots[job->slot] = SCHED_JOB_NONE;
-	gpu->free = smset_or(&gpu->free, &job->sms);
+	set_free(gpu, smset_or(&gpu->free, &job->sms));
 	job->sms_released = true;
 }
 
@@ -276,7 +285,27 @@ void sched_finish(struct sched *s, sched_job_id id) {
 	s->unused = id;
 }
 
+/* See sched_finish_at(). */
+static void learn_overhead(struct sched *s, const struct sched_job *job, nsec_t now) {
+	struct sched_task *task = task_table_get(&s->tasks, job->task);
+	nsec_t took = now > job->granted ? now - job->granted : 0, more;
+
+	if (!task || job->state != SCHED_JOB_RUNNING || job->profiled == 0) {
+		return;
+	}
+	more = took > job->profiled ? took - job->profiled : 0;
+	more = more < job->profiled / 4 ? more : job->profiled / 4;
+	if (more > task->overhead) {
+		task->overhead += (more - task->overhead + 3) / 4;
+	} else {
+		task->overhead -= (task->overhead - more + 31) / 32;
+	}
+}
+
 void sched_finish_at(struct sched *s, sched_job_id id, nsec_t now, bool completed) {
+	if (completed) {
+		learn_overhead(s, &s->jobs[id], now);
+	}
 	if (s->explain) {
 		explain_ended(s->explain, s->jobs[id].explained, now, completed);
 	}
@@ -479,10 +508,13 @@ struct task_table *policy_tasks(struct sched *s) {
 
 unsigned policy_room(const struct sched *s, size_t index) {
 	const struct sched_gpu *gpu = &s->gpus[index];
-	unsigned taken = gpu->n_sms - smset_count(&gpu->free);
+	unsigned taken = gpu->n_sms - smset_count(&gpu->free), left;
 
-	return taken < gpu->model.limit ? sched_whole_steps(&gpu->model, gpu->model.limit - taken)
-					: 0;
+	if (taken >= gpu->model.limit) {
+		return 0;
+	}
+	left = gpu->model.limit - taken;
+	return sched_whole_steps(&gpu->model, left < gpu->row ? left : gpu->row);
 }
 
 /* The fewest that the divisible job may get. */
@@ -515,54 +547,18 @@ int policy_free_slot(const struct sched *s, size_t index) {
 			busy++;
 		}
 	}
-	return busy < s->params.jobs_per_gpu ? found : -1;
-}
-
-/* Group @i of a GPU that is divided into groups; empty beyond the last. */
-static struct smset group_sms(const struct sched_gpu_model *model, unsigned i) {
-	unsigned n_sms = model->power.n_sms, first = i * model->step;
-
-	if (first + model->last_group > n_sms) {
-		return SMSET_EMPTY;
-	}
-	return smset_range(first,
-			   first + model->last_group == n_sms ? model->last_group : model->step);
-}
-
-static struct smset pick_any(const struct smset *from, unsigned n, bool high) {
-	unsigned all = smset_count(from);
-	struct smset lowest = smset_lowest(from, high && n < all ? all - n : n);
-
-	return high && n < all ? smset_minus(from, &lowest) : high ? *from : lowest;
-}
-
-struct smset sched_pick_sms(const struct sched_gpu_model *model, const struct smset *from,
-			    unsigned n, bool high) {
-	unsigned n_groups, taken = 0;
-	struct smset picked = SMSET_EMPTY;
-
-	if (model->last_group == 0) {
-		return pick_any(from, n, high);
-	}
-	n_groups = (model->power.n_sms - model->last_group) / model->step + 1;
-	for (unsigned i = 0; i < n_groups && taken < n; i++) {
-		struct smset group = group_sms(model, high ? n_groups - 1 - i : i);
-
-		if (smset_within(&group, from)) {
-			picked = smset_or(&picked, &group);
-			taken += smset_count(&group);
-		}
-	}
-	return picked;
+	return busy < sched_slots(&s->params, &s->gpus[index].model) ? found : -1;
 }
 
 /* See policy_start(). Jobs granted by a policy that knows no limit may hold SMs beyond it; what
  * they hold counts all the same, so enough are left within it. */
-static struct smset pick_sms(const struct sched_gpu *gpu, unsigned slot, unsigned n) {
+static struct smset pick_sms(const struct sched_gpu *gpu, unsigned slot, unsigned n,
+			     const struct smset *again) {
 	struct smset within = smset_range(0, gpu->model.limit);
 
 	within = smset_and(&within, &gpu->free);
-	return sched_pick_sms(&gpu->model, &within, n, slot > 0);
+	return gpu->model.last_group > 0 ? groups_pick(&gpu->model, &within, n, again)
+					 : sched_pick_sms(&gpu->model, &within, n, slot > 0);
 }
 
 /* What a grant means for the job's task, and when it will be over: known of declared tasks only. */
@@ -578,9 +574,11 @@ static void predict(struct sched *s, struct sched_job *job) {
 				   job->granted);
 		job->sms_end = times.sms_end;
 		job->finish = times.finish;
+		job->profiled = times.finish - job->granted - task->overhead;
 	}
 	task->last_gpu = job->gpu;
 	task->last_start = job->granted;
+	task->last_sms = job->sms;
 }
 
 /* It has been granted just now. */
@@ -614,7 +612,7 @@ static void place(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	job->sms = *sms;
 	job->granted = now;
 	gpu->slots[slot] = id;
-	gpu->free = smset_minus(&gpu->free, sms);
+	set_free(gpu, smset_minus(&gpu->free, sms));
 	predict(s, job);
 }
 
@@ -684,6 +682,13 @@ void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_GRANT, id};
 }
 
+/* What the last job of the job's task was given, if that was on this GPU. */
+static const struct smset *again_sms(const struct sched *s, sched_job_id id, size_t index) {
+	const struct sched_task *task = sched_task(s, s->jobs[id].task);
+
+	return task && task->last_gpu == (int)index ? &task->last_sms : NULL;
+}
+
 void policy_start(struct sched *s, sched_job_id id, size_t index, unsigned slot, unsigned n_sms,
 		  nsec_t now, struct sched_actions *actions) {
 	const struct sched_job *job = &s->jobs[id];
@@ -692,7 +697,8 @@ void policy_start(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 
 	assert(n_sms > 0 && n_sms <= policy_offer(s, index, job));
 	n_sms = n_sms > least ? n_sms : least;
-	sms = n_sms == s->gpus[index].n_sms ? s->gpus[index].free
-					    : pick_sms(&s->gpus[index], slot, n_sms);
+	sms = n_sms == s->gpus[index].n_sms
+		      ? s->gpus[index].free
+		      : pick_sms(&s->gpus[index], slot, n_sms, again_sms(s, id, index));
 	policy_grant(s, id, index, slot, &sms, now, actions);
 }

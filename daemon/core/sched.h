@@ -22,8 +22,14 @@
 
 #define SCHED_GPUS_MAX 16
 
-/* Jobs on one GPU at once; section 2.4.2 of the dissertation argues for two. */
-#define SCHED_SLOTS_MAX 2
+/*
+ * Jobs on one GPU at once, at most, and where nobody says. Section 2.4.2 of the dissertation argues
+ * for two, of GPUs of 8 to 46 SMs; where there are many more, two jobs leave most of them empty
+ * while they copy, and a short job waits behind two long ones.
+ */
+#define SCHED_SLOTS_MAX	    4
+#define SCHED_SLOTS_MIN	    2
+#define SCHED_SLOTS_PER_SMS 32
 
 typedef uint32_t sched_job_id; /* index into the state's job table; SCHED_JOB_NONE: none */
 #define SCHED_JOB_NONE UINT32_MAX
@@ -54,6 +60,14 @@ struct sched_gpu_model {
 	 * and a job that gets it for fewer has the rest of it besides. 0: of any SMs. */
 	unsigned last_group;
 };
+
+/*
+ * Divides a GPU, as between processes only green contexts are exact, and those come in groups of
+ * @group SMs: then parts of the GPU are made of whole groups. What the groups don't divide goes
+ * with the last one, and a whole one more, for that is how the driver cuts (an H200 has 132 SMs: 15
+ * groups of 8, 12 left). @group at least 1, and few enough that there are several.
+ */
+void sched_divide(struct sched_gpu_model *model, unsigned group);
 
 /* The most SMs a job can be given when @n are left: a multiple of the step, or the limit. */
 static inline unsigned sched_whole_steps(const struct sched_gpu_model *model, unsigned n) {
@@ -87,6 +101,7 @@ struct sched_gpu {
 	enum sched_sharing sharing;
 	sched_job_id slots[SCHED_SLOTS_MAX]; /* running jobs, SCHED_JOB_NONE: free */
 	struct smset free;		     /* SMs that no running job holds */
+	unsigned row;			     /* how many of them one job could have: see groups.h */
 	bool drained;			     /* nothing starts here: see sched_drain_gpu() */
 };
 
@@ -112,14 +127,16 @@ struct sched_task {
 	struct smset fixed_sms;
 
 	/* set by the core */
-	int gpu_wanted;	     /* as of its last job; -1: any */
-	bool divisible;	     /* as of its last job */
-	uint64_t owner;	     /* of its last job; 0: no job yet */
-	int home;	     /* GPU that sched_distribute() chose; -1: none */
-	uint16_t n_sms;	     /* that sched_distribute() gave its jobs there; 0: as decided */
-	int last_gpu;	     /* where its last job was granted; -1: none yet */
-	nsec_t last_start;   /* and when */
-	nsec_t next_release; /* earliest time of the next job */
+	int gpu_wanted;	       /* as of its last job; -1: any */
+	bool divisible;	       /* as of its last job */
+	uint64_t owner;	       /* of its last job; 0: no job yet */
+	int home;	       /* GPU that sched_distribute() chose; -1: none */
+	uint16_t n_sms;	       /* that sched_distribute() gave its jobs there; 0: as decided */
+	int last_gpu;	       /* where its last job was granted; -1: none yet */
+	nsec_t last_start;     /* and when */
+	struct smset last_sms; /* and which SMs */
+	nsec_t overhead;       /* of a job beside its profile: see sched_finish_at() */
+	nsec_t next_release;   /* earliest time of the next job */
 	uint16_t m_opt[SCHED_GPUS_MAX];	    /* Definition 10, within the GPU's limit and step */
 	nsec_t fastest[SCHED_GPUS_MAX];	    /* least G(m) */
 	uint64_t energy_pj[SCHED_GPUS_MAX]; /* alone on m_opt SMs, above static power */
@@ -157,7 +174,7 @@ struct sched_params {
 	enum sched_reading reading;
 	enum sched_queue_order queue;
 	enum sched_window window;
-	unsigned jobs_per_gpu;	 /* 1 to SCHED_SLOTS_MAX */
+	unsigned jobs_per_gpu;	 /* 1 to SCHED_SLOTS_MAX; 0: see sched_slots() */
 	bool line_16;		 /* keep the guard of Alg. 2, line 16 */
 	bool skip_hopeless;	 /* don't start a job that no GPU can finish in time */
 	bool free_at_kernel_end; /* SMs come back when the kernel ends, not after the last copy */
@@ -167,6 +184,18 @@ struct sched_params {
 };
 
 void sched_params_default(struct sched_params *ret);
+
+/* How many jobs may run at once on a GPU: as many as params.jobs_per_gpu, or if that is 0, as many
+ * as it has 32 SMs within its limit, 2 to 4. */
+static inline unsigned sched_slots(const struct sched_params *params,
+				   const struct sched_gpu_model *model) {
+	unsigned n = model->limit / SCHED_SLOTS_PER_SMS;
+
+	if (params->jobs_per_gpu > 0) {
+		return params->jobs_per_gpu;
+	}
+	return n < SCHED_SLOTS_MIN ? SCHED_SLOTS_MIN : n > SCHED_SLOTS_MAX ? SCHED_SLOTS_MAX : n;
+}
 
 struct sched_job {
 	enum sched_job_state state;
@@ -193,6 +222,7 @@ struct sched_job {
 	struct smset sms;
 	nsec_t granted;
 	bool sms_released; /* sched_release_sms() was called */
+	nsec_t profiled;   /* what it takes by its profile, from its grant on; 0: not known */
 	bool overrun;	   /* it ran past its WCET */
 	nsec_t sms_end;	   /* predicted: when its SMs come free; 0: not predictable */
 	nsec_t finish;	   /* predicted: when it is complete; 0: not predictable */
@@ -332,7 +362,14 @@ void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const cha
 /* A job is complete, cancelled or its process dead; its SMs are free from now on. */
 void sched_finish(struct sched *s, sched_job_id id);
 
-/* The same, and the explanations tell when it ended and whether it was complete. */
+/*
+ * The same, and the explanations tell when it ended and whether it was complete.
+ *
+ * What complete jobs take beside their profiles is learned here: to open and close a job, to switch
+ * to its SMs, to wait for copies of others. Each task has its own overhead, near the longest of its
+ * recent jobs, which later ones are expected to take as well: up by a quarter of what is lacking,
+ * down by a thirty-second. One job counts for no more than a quarter of what its profile says.
+ */
 void sched_finish_at(struct sched *s, sched_job_id id, nsec_t now, bool completed);
 
 /* Keeps the last @n decisions about jobs with their reasons (explain.h) from now on; 0: none any

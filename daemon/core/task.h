@@ -80,7 +80,7 @@ static inline struct task_times task_times(const struct sched_task *task,
 	bool moves = task->last_gpu >= 0 && task->last_gpu != (int)gpu;
 	struct task_times t;
 
-	t.kernel_start = start + (moves ? params->migration_cost : 0) + p->copy_in;
+	t.kernel_start = start + (moves ? params->migration_cost : 0) + task->overhead + p->copy_in;
 	t.kernel_end = t.kernel_start + profile_exec(p, n_sms);
 	t.finish = t.kernel_end + p->copy_out;
 	t.sms_end = params->free_at_kernel_end ? t.kernel_end : t.finish;

@@ -137,7 +137,7 @@ void timeline_init(struct timeline *t, const struct sched *s, nsec_t now) {
 		g->gpu = sched_gpu(s, k);
 		g->floor = now;
 		g->like = find_like(s, (unsigned)k);
-		g->n_slots = params->jobs_per_gpu;
+		g->n_slots = sched_slots(params, &g->gpu->model);
 		for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
 			const struct sched_job *job = sched_job(s, g->gpu->slots[i]);
 
@@ -188,6 +188,10 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 		struct gap gap = look(g, job->owner, at);
 		unsigned n = left(g->gpu, job, gap.taken);
 
+		/* What will lie beside what is not known; what lies so now is. */
+		if (at == t->now && job->divisible && g->gpu->row < n) {
+			n = sched_whole_steps(model, g->gpu->row);
+		}
 		if (gap.slot >= 0 && n >= (job->divisible ? least : 1)) {
 			ret->gpu = gpu;
 			ret->slot = (unsigned)gap.slot;
@@ -215,19 +219,45 @@ unsigned timeline_least(const struct timeline *t, const struct sched_params *par
 	return most;
 }
 
-_Static_assert(SCHED_SLOTS_MAX == 2, "a kernel overlaps with that of one other slot");
+/*
+ * The time in [start, end) in which a kernel runs in any slot of the GPU but @but (SCHED_SLOTS_MAX:
+ * in any). As placements come in the order of their starts, earlier ones of a slot overlap with
+ * nothing that comes now.
+ */
+static nsec_t active(const struct timeline_gpu *g, unsigned but, nsec_t start, nsec_t end) {
+	nsec_t sum = 0, at = start;
+
+	/* What is covered, piece by piece: each time from where the next kernel begins. */
+	while (at < end) {
+		nsec_t next = end, until = at;
+
+		for (unsigned i = 0; i < SCHED_SLOTS_MAX; i++) {
+			const struct timeline_slot *slot = &g->slots[i];
+
+			if (i == but || slot->kernel_end <= at) {
+				continue;
+			}
+			if (slot->kernel_start <= at) {
+				until = later(until, sooner(slot->kernel_end, end));
+			} else {
+				next = sooner(next, slot->kernel_start);
+			}
+		}
+		sum += until - at;
+		at = until > at ? until : next;
+	}
+	return sum;
+}
 
 void timeline_predict(const struct timeline *t, const struct sched_params *params,
 		      const struct timeline_job *job, struct timeline_place *place) {
 	const struct timeline_gpu *g = &t->gpus[place->gpu];
-	const struct timeline_slot *other = &g->slots[1 - place->slot];
 	const struct power_gpu *power = &g->gpu->model.power;
 	struct task_times times =
 		task_times(job->task, params, place->gpu, place->n_sms, place->start);
 	nsec_t end = sooner(times.kernel_end, t->horizon);
 	nsec_t ran = end > times.kernel_start ? end - times.kernel_start : 0;
-	/* as placements come in the order of their starts, nothing else overlaps */
-	nsec_t shared = overlap(times.kernel_start, end, other->kernel_start, other->kernel_end);
+	nsec_t shared = active(g, place->slot, times.kernel_start, end);
 
 	place->kernel_start = times.kernel_start;
 	place->kernel_end = times.kernel_end;
@@ -244,17 +274,17 @@ int64_t timeline_running_pj(const struct timeline *t, nsec_t until) {
 	int64_t pj = 0;
 
 	for (size_t k = 0; k < t->n_gpus; k++) {
-		const struct timeline_slot *a = &t->gpus[k].slots[0], *b = &t->gpus[k].slots[1];
-		const struct power_gpu *power = &t->gpus[k].gpu->model.power;
-		nsec_t ran_a = overlap(a->kernel_start, a->kernel_end, t->now, until);
-		nsec_t ran_b = overlap(b->kernel_start, b->kernel_end, t->now, until);
-		nsec_t shared =
-			overlap(later(a->kernel_start, t->now), sooner(a->kernel_end, until),
-				b->kernel_start, b->kernel_end);
+		const struct timeline_gpu *g = &t->gpus[k];
+		const struct power_gpu *power = &g->gpu->model.power;
 
-		pj += a->own_mw * (int64_t)ran_a + b->own_mw * (int64_t)ran_b;
+		for (unsigned i = 0; i < SCHED_SLOTS_MAX; i++) {
+			const struct timeline_slot *slot = &g->slots[i];
+
+			pj += slot->own_mw *
+			      (int64_t)overlap(slot->kernel_start, slot->kernel_end, t->now, until);
+		}
 		pj += (int64_t)power->idle_mw_per_sm * power->n_sms *
-		      (int64_t)(ran_a + ran_b - shared);
+		      (int64_t)active(g, SCHED_SLOTS_MAX, t->now, until);
 		pj += (int64_t)power->static_mw * (int64_t)(until - t->now);
 	}
 	return pj;

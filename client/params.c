@@ -46,6 +46,7 @@ PARAM_WORD(skip_hopeless, sched.skip_hopeless, switches, bool)
 PARAM_WORD(free_at_kernel_end, sched.free_at_kernel_end, switches, bool)
 PARAM_WORD(late, late, lates, enum sim_late)
 PARAM_WORD(power, power, powers, enum sim_power)
+PARAM_WORD(sequential, sequential, switches, bool)
 #undef PARAM_WORD
 
 /* A parameter that is a number from @least to @most. */
@@ -63,28 +64,30 @@ PARAM_WORD(power, power, powers, enum sim_power)
 		return json_integer(p->field);                        \
 	}
 
-PARAM_COUNT(jobs_per_gpu, sched.jobs_per_gpu, 1, SCHED_SLOTS_MAX)
+PARAM_COUNT(jobs_per_gpu, sched.jobs_per_gpu, 0, SCHED_SLOTS_MAX)
 PARAM_COUNT(depth, sched.lookahead_depth, 0, 24)
 PARAM_COUNT(max_wait, sched.max_wait, 0, 1000)
 #undef PARAM_COUNT
 
-static int parse_migration(const char *text, struct params *p) {
-	nsec_t t;
-
-	if (strcmp(text, "0") == 0) {
-		p->sched.migration_cost = 0;
-		return 0;
+/* A parameter that is a time, or 0. */
+#define PARAM_TIME(name, field)                                                 \
+	static int parse_##name(const char *text, struct params *p) {           \
+		nsec_t t = 0;                                                   \
+                                                                                \
+		if (strcmp(text, "0") != 0 &&                                   \
+		    (units_parse_nsec(text, &t) < 0 || t > PROFILE_TIME_MAX)) { \
+			return -EINVAL;                                         \
+		}                                                               \
+		p->field = t;                                                   \
+		return 0;                                                       \
+	}                                                                       \
+	static json_t *json_##name(const struct params *p) {                    \
+		return json_integer((json_int_t)p->field);                      \
 	}
-	if (units_parse_nsec(text, &t) < 0 || t > PROFILE_TIME_MAX) {
-		return -EINVAL;
-	}
-	p->sched.migration_cost = t;
-	return 0;
-}
 
-static json_t *json_migration(const struct params *p) {
-	return json_integer((json_int_t)p->sched.migration_cost);
-}
+PARAM_TIME(migration, sched.migration_cost)
+PARAM_TIME(overhead, overhead)
+#undef PARAM_TIME
 
 /* "worst", "drawn", or "60%". */
 static int parse_exec(const char *text, struct params *p) {
@@ -130,8 +133,9 @@ const struct param params_table[] = {
 	{"line_16", "on or off", "the guard of Alg. 2, line 16", parse_line_16, json_line_16},
 	{"skip_hopeless", "on or off", "don't start a job that no GPU can finish in time",
 	 parse_skip_hopeless, json_skip_hopeless},
-	{"jobs_per_gpu", "1 or 2", "jobs that may run on a GPU at once", parse_jobs_per_gpu,
-	 json_jobs_per_gpu},
+	{"jobs_per_gpu", "0 to 4",
+	 "jobs that may run on a GPU at once; 0: one for 32 SMs, but 2 at least",
+	 parse_jobs_per_gpu, json_jobs_per_gpu},
 	{"free_at_kernel_end", "on or off",
 	 "SMs come back when the kernel ends, not after the last copy", parse_free_at_kernel_end,
 	 json_free_at_kernel_end},
@@ -153,6 +157,12 @@ const struct param params_table[] = {
 	{"power", "held or kernel",
 	 "when a job draws power: while it holds SMs, or only while its kernel runs", parse_power,
 	 json_power},
+	{"overhead", "0 or a time, such as 150us",
+	 "that each job takes beside what its profile says, as real ones do: policies learn it",
+	 parse_overhead, json_overhead},
+	{"sequential", "on or off",
+	 "a task is a program of one thread: it asks for a job when its last one is over",
+	 parse_sequential, json_sequential},
 	{0},
 };
 

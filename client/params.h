@@ -15,6 +15,8 @@ struct params {
 	unsigned exec_share_permille;
 	enum sim_late late;
 	enum sim_power power;
+	nsec_t overhead;
+	bool sequential;
 };
 
 struct param {

@@ -43,7 +43,7 @@ void scenario_deinit(struct scenario *s) {
 
 static int read_model(const struct reader *r, const struct reader_node *at,
 		      struct sched_gpu_model *model) {
-	int64_t n_sms, limit, step = 1;
+	int64_t n_sms, limit, step = 1, group = 0;
 	struct reader_node node;
 	int e;
 
@@ -53,7 +53,9 @@ static int read_model(const struct reader *r, const struct reader_node *at,
 	}
 	limit = n_sms;
 	if ((reader_get(at, "limit", &node) && (e = reader_int(r, &node, 1, n_sms, &limit)) < 0) ||
-	    (reader_get(at, "step", &node) && (e = reader_int(r, &node, 1, n_sms, &step)) < 0)) {
+	    (reader_get(at, "step", &node) && (e = reader_int(r, &node, 1, n_sms, &step)) < 0) ||
+	    (reader_get(at, "group", &node) &&
+	     (e = reader_int(r, &node, 1, n_sms / 4 ? n_sms / 4 : 1, &group)) < 0)) {
 		return e;
 	}
 	if ((e = reader_need(r, at, "static_w", &node)) < 0 ||
@@ -66,6 +68,9 @@ static int read_model(const struct reader *r, const struct reader_node *at,
 	model->power.n_sms = (unsigned)n_sms;
 	model->limit = (unsigned)limit;
 	model->step = (unsigned)step;
+	if (group > 0) {
+		sched_divide(model, (unsigned)group);
+	}
 	return 0;
 }
 
@@ -79,8 +84,8 @@ static const struct scenario_gpu *find_gpu(const struct scenario *s, const char 
 }
 
 static int read_gpu(const struct loader *l, const struct reader_node *at) {
-	static const char *const keys[] = {"name",     "type",		"sms",	"limit",
-					   "static_w", "idle_w_per_sm", "step", NULL};
+	static const char *const keys[] = {"name",	    "type", "sms",   "limit", "static_w",
+					   "idle_w_per_sm", "step", "group", NULL};
 	struct scenario_gpu *gpu = &l->s->gpus[l->s->n_gpus];
 	const struct reader *r = &l->reader;
 	const char *name, *type;

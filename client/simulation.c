@@ -60,6 +60,8 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 		.exec_share_permille = s->params.exec_share_permille,
 		.late = s->params.late,
 		.power = s->params.power,
+		.overhead = s->params.overhead,
+		.sequential = s->params.sequential,
 		.seed = s->seed,
 		.on_segment = collect,
 		.n_explain = s->n_explain,

@@ -85,6 +85,8 @@ static int run_unit(const struct work *w, size_t unit) {
 			.exec_share_permille = s->params.exec_share_permille,
 			.late = s->params.late,
 			.power = s->params.power,
+			.overhead = s->params.overhead,
+			.sequential = s->params.sequential,
 			.seed = seed,
 		};
 		struct sim_result result;

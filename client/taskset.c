@@ -20,7 +20,7 @@ void taskset_rules_default(struct taskset_rules *ret, const struct scenario *sce
 		.u_max = 0.5,
 		.deadline_permille = 500,
 		.reference_sms = scenario->gpus[0].model.limit,
-		.reference_step = 1,
+		.reference_step = scenario->gpus[0].model.step,
 	};
 }
 

@@ -34,13 +34,16 @@ struct sim_job {
 	uint64_t number;
 	uint64_t order;
 	bool live;
+	nsec_t release, deadline;		 /* the real ones; 0: no deadline */
 	nsec_t kernel_start, kernel_end, finish; /* once granted */
 	uint32_t dynamic_mw;
 };
 
 /* What is being measured of a task. */
 struct sim_task {
-	uint64_t next; /* number of the next job */
+	uint64_t next;	/* number of the next release */
+	uint64_t asked; /* jobs that the scheduler was asked for */
+	uint64_t n_live;
 	uint64_t n_max;
 	int last_gpu;
 	nsec_t *responses; /* borrowed part of struct sim.responses */
@@ -229,7 +232,7 @@ static int start_job(struct sim *s, sched_job_id id) {
 	}
 	m = m < p->n_sms ? m : p->n_sms; /* the table ends at the GPU's limit */
 	task->last_gpu = job->gpu;
-	j->kernel_start = s->now + moved + p->copy_in;
+	j->kernel_start = s->now + moved + s->setup->overhead + p->copy_in;
 	j->kernel_end = j->kernel_start + draw_exec(s->setup, p, m, j);
 	j->finish = j->kernel_end + p->copy_out;
 	j->dynamic_mw = p->power_mw[m];
@@ -321,8 +324,12 @@ static int push_release(struct sim *s, size_t index) {
 					 .order = index});
 }
 
-static int release_job(struct sim *s, size_t index) {
+/* The next job of the task asks for SMs, at its release or as soon as the one before it is over. */
+static int ask(struct sim *s, size_t index) {
 	const struct sched_task *task = &s->setup->tasks[index];
+	uint64_t number = s->tasks[index].asked++;
+	nsec_t release = task->first_release + number * task->period;
+	nsec_t seen = task->period ? s->now - (s->now - release) % task->period : release;
 	struct sched_job job = {
 		.task = s->ids[index],
 		.owner = index + 1,
@@ -330,10 +337,11 @@ static int release_job(struct sim *s, size_t index) {
 		.divisible = true,
 		.job_class = task->deadline ? SCHED_CLASS_REALTIME : SCHED_CLASS_BEST_EFFORT,
 		.priority = task->priority,
-		.release = s->now,
-		.deadline = task->deadline ? s->now + task->deadline : 0,
-		.tag = s->tasks[index].next,
+		.release = seen,
+		.deadline = task->deadline ? seen + task->deadline : 0,
+		.tag = number,
 	};
+	struct sim_job *j;
 	sched_job_id id;
 	int r;
 
@@ -344,18 +352,48 @@ static int release_job(struct sim *s, size_t index) {
 	if (r < 0) {
 		return r;
 	}
-	s->jobs[id] = (struct sim_job){.task = index,
-				       .number = s->tasks[index].next++,
-				       .order = s->next_order++,
-				       .live = true};
+	j = &s->jobs[id];
+	*j = (struct sim_job){
+		.task = index,
+		.number = number,
+		.order = s->next_order++,
+		.live = true,
+		.release = release,
+		.deadline = task->deadline ? release + task->deadline : 0,
+	};
+	if (s->setup->late == SIM_LATE_DROP && j->deadline) {
+		r = event_push(&s->events,
+			       (struct event){.at = j->deadline > s->now ? j->deadline : s->now,
+					      .kind = EVENT_DEADLINE,
+					      .index = id,
+					      .order = j->order});
+	}
+	return r;
+}
+
+static int release_job(struct sim *s, size_t index) {
+	struct sim_task *task = &s->tasks[index];
+	uint64_t number = task->next++;
+	int r = 0;
+
 	s->result.tasks[index].count.released++;
-	if (s->setup->late == SIM_LATE_DROP && job.deadline) {
-		r = event_push(&s->events, (struct event){.at = job.deadline,
-							  .kind = EVENT_DEADLINE,
-							  .index = id,
-							  .order = s->jobs[id].order});
+	if (!s->setup->sequential || task->n_live == 0) {
+		assert(task->asked == number);
+		r = ask(s, index);
+		task->n_live++;
 	}
 	return r < 0 ? r : push_release(s, index);
+}
+
+/* A job of the task is over: with it, what it kept from being asked for. */
+static int job_over(struct sim *s, size_t index) {
+	struct sim_task *task = &s->tasks[index];
+
+	if (s->setup->sequential && task->asked < task->next) {
+		return ask(s, index);
+	}
+	task->n_live--;
+	return 0;
 }
 
 /* The job's SMs come free. */
@@ -366,13 +404,14 @@ static void free_sms(struct sim *s, sched_job_id id) {
 	emit_segment(s, id);
 }
 
-static void finish_job(struct sim *s, sched_job_id id) {
+static int finish_job(struct sim *s, sched_job_id id) {
 	const struct sched_job *job = sched_job(s->sched, id);
-	struct sim_task_result *task = &s->result.tasks[s->jobs[id].task];
+	const struct sim_job *j = &s->jobs[id];
+	struct sim_task_result *task = &s->result.tasks[j->task];
 
-	s->tasks[s->jobs[id].task].responses[task->count.completed++] = s->now - job->release;
-	if (job->deadline) {
-		int64_t lateness = (int64_t)(s->now - job->deadline);
+	s->tasks[j->task].responses[task->count.completed++] = s->now - j->release;
+	if (j->deadline) {
+		int64_t lateness = (int64_t)(s->now - j->deadline);
 
 		task->lateness_max = lateness > task->lateness_max ? lateness : task->lateness_max;
 		task->count.missed += lateness > 0;
@@ -382,20 +421,22 @@ static void finish_job(struct sim *s, sched_job_id id) {
 	}
 	s->jobs[id].live = false;
 	sched_finish_at(s->sched, id, s->now, true);
+	return job_over(s, j->task);
 }
 
-/* A job whose deadline is now and that still waits is given up. Return: whether it was. */
-static bool drop_job(struct sim *s, const struct event *event) {
+/* A job whose deadline has come and that still waits is given up: then *decide is set. */
+static int drop_job(struct sim *s, const struct event *event, bool *decide) {
 	struct sim_job *j = &s->jobs[event->index];
 
 	if (!j->live || j->order != event->order ||
 	    sched_job(s->sched, event->index)->state != SCHED_JOB_WAITING) {
-		return false;
+		return 0;
 	}
 	s->result.tasks[j->task].count.missed++;
 	j->live = false;
+	*decide = true;
 	sched_finish_at(s->sched, event->index, s->now, false);
-	return true;
+	return job_over(s, j->task);
 }
 
 /* Lets one event happen. *decide is set when the policy must look again. */
@@ -424,12 +465,10 @@ static int happen(struct sim *s, const struct event *event, bool *decide) {
 		next.kind = EVENT_FINISH;
 		return event_push(&s->events, next);
 	case EVENT_FINISH:
-		*decide |= !sched_job(s->sched, id)->sms_released;
-		finish_job(s, id);
-		return 0;
+		*decide |= !sched_job(s->sched, id)->sms_released || s->setup->sequential;
+		return finish_job(s, id);
 	case EVENT_DEADLINE:
-		*decide |= drop_job(s, event);
-		return 0;
+		return drop_job(s, event, decide);
 	case EVENT_RELEASE:
 		*decide = true;
 		return release_job(s, id);
@@ -456,6 +495,17 @@ static int run_events(struct sim *s) {
 	return r;
 }
 
+/* A job that was not done in the window. */
+static void judge_open(struct sim *s, size_t task, nsec_t deadline) {
+	struct sim_count *count = &s->result.tasks[task].count;
+
+	if (deadline && deadline <= s->now) {
+		count->missed++;
+	} else {
+		count->open++;
+	}
+}
+
 /* What ends exactly with the window has ended in it; the rest is cut and judged. */
 static int close_window(struct sim *s) {
 	s->now = s->setup->duration;
@@ -470,8 +520,8 @@ static int close_window(struct sim *s) {
 		}
 	}
 	for (sched_job_id id = 0; id < s->n_jobs; id++) {
-		const struct sched_job *job = s->jobs[id].live ? sched_job(s->sched, id) : NULL;
-		struct sim_count *count = &s->result.tasks[s->jobs[id].task].count;
+		const struct sim_job *j = &s->jobs[id];
+		const struct sched_job *job = j->live ? sched_job(s->sched, id) : NULL;
 
 		if (!job) {
 			continue;
@@ -479,10 +529,16 @@ static int close_window(struct sim *s) {
 		if (job->state == SCHED_JOB_RUNNING && !job->sms_released) {
 			emit_segment(s, id);
 		}
-		if (job->deadline && job->deadline <= s->now) {
-			count->missed++;
-		} else {
-			count->open++;
+		judge_open(s, j->task, j->deadline);
+	}
+	for (size_t i = 0; i < s->setup->n_tasks; i++) {
+		const struct sched_task *task = &s->setup->tasks[i];
+
+		for (uint64_t n = s->tasks[i].asked; n < s->tasks[i].next; n++) {
+			judge_open(s, i,
+				   task->deadline
+					   ? task->first_release + n * task->period + task->deadline
+					   : 0);
 		}
 	}
 	for (unsigned k = 0; k < s->setup->n_gpus; k++) {
@@ -630,7 +686,7 @@ static bool valid(const struct sim_setup *setup) {
 	return setup->policy && setup->n_gpus >= 1 && setup->n_gpus <= SCHED_GPUS_MAX &&
 	       setup->duration >= 1 && setup->duration <= SIM_DURATION_MAX &&
 	       (unsigned)setup->exec < _SIM_EXEC_N && (unsigned)setup->late < _SIM_LATE_N &&
-	       (unsigned)setup->power < _SIM_POWER_N &&
+	       (unsigned)setup->power < _SIM_POWER_N && setup->overhead <= PROFILE_TIME_MAX &&
 	       (setup->exec != SIM_EXEC_SHARE ||
 		(setup->exec_share_permille >= 1 && setup->exec_share_permille <= 1000));
 }

@@ -8,7 +8,13 @@
  * (once, if T is 0). When it is granted SMs it moves its task's data if that last ran on another
  * GPU (migration cost), copies in, runs its kernel, copies out; copies of different jobs do not
  * slow each other down. Its SMs are its own from the grant until the last copy is over, or, with
- * free_at_kernel_end, until the kernel is over.
+ * free_at_kernel_end, until the kernel is over. An overhead comes before all that: what opening and
+ * closing a job takes on a real machine, and no profile contains.
+ *
+ * Jobs of one task may run side by side, unless tasks are to be like programs of one thread
+ * (sequential): then each job is asked for when the one before it is over, and as the scheduler is
+ * not told which release it is for, it takes the last one that has passed. Misses are counted by
+ * the real ones.
  *
  * Power follows Eq. 3.2. A job counts as running on a GPU while it holds SMs there, its copies
  * included, or only while its kernel runs: see enum sim_power.
@@ -70,6 +76,8 @@ struct sim_setup {
 	unsigned exec_share_permille; /* 1 to 1000 */
 	enum sim_late late;
 	enum sim_power power;
+	nsec_t overhead; /* of each job; at most PROFILE_TIME_MAX */
+	bool sequential;
 	uint64_t seed; /* of the execution times; the same for every policy */
 
 	/* NULL, or called for each segment in the order of its end. */

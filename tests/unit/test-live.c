@@ -17,7 +17,7 @@
 #define US    NSEC_PER_USEC
 #define SMS   132
 #define TASKS 6
-#define SEEDS 16
+#define SEEDS 8
 
 static struct sched_gpu_model h200(void) {
 	struct sched_gpu_model model = {

@@ -69,6 +69,26 @@ struct engine *engine_free(struct engine *engine) {
 	return NULL;
 }
 
+/* How many different parts jobs can get: rows from either end if there are two jobs, else any. */
+static unsigned n_rows(const struct sched *sched, const struct sched_gpu_model *model) {
+	unsigned n = sched_n_groups(model);
+
+	return sched_slots(sched_get_params(sched), model) > 2 ? n * (n + 1) / 2 : 2 * n;
+}
+
+/* As finely as @step, but not into more different parts than a program can keep. */
+static void divide(const struct sched *sched, struct sched_gpu_model *model, unsigned step) {
+	for (;; model->step++) {
+		struct sched_gpu_model divided = *model;
+
+		sched_divide(&divided, step);
+		if (n_rows(sched, &divided) <= PROTO_GREEN_ROWS_MAX) {
+			*model = divided;
+			return;
+		}
+	}
+}
+
 static int add_gpu(struct engine *engine, const struct inventory_gpu *gpu,
 		   const struct profiles *profiles) {
 	int index = sched_add_gpu(engine->sched, gpu->n_sms, gpu->sharing);
@@ -85,7 +105,7 @@ static int add_gpu(struct engine *engine, const struct inventory_gpu *gpu,
 	step = gpu->sharing == SCHED_SHARING_MPS ? gpu->green_step : 0;
 	if (step > 0 && gpu->n_sms >= GROUPS_MIN * step) {
 		engine->green_step[index] = step;
-		sched_divide(&model, step);
+		divide(engine->sched, &model, step);
 	}
 	return sched_set_gpu_model(engine->sched, (size_t)index, &model);
 }
@@ -98,6 +118,20 @@ int engine_add_gpus(struct engine *engine, const struct inventory *inventory,
 		r = add_gpu(engine, inventory_gpu(inventory, i), profiles);
 	}
 	return r;
+}
+
+bool engine_rows(const struct engine *engine, size_t gpu, struct engine_rows *ret) {
+	const struct sched_gpu *g = sched_gpu(engine->sched, gpu);
+
+	if (engine->green_step[gpu] == 0 || !sched_get_policy(engine->sched)->divides) {
+		return false;
+	}
+	*ret = (struct engine_rows){
+		.group = g->model.step,
+		.last_group = g->model.last_group,
+		.anywhere = sched_slots(sched_get_params(engine->sched), &g->model) > 2,
+	};
+	return true;
 }
 
 bool engine_cuts_green(const struct engine *engine) {

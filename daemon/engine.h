@@ -35,6 +35,15 @@ struct engine *engine_free(struct engine *engine);
 int engine_add_gpus(struct engine *engine, const struct inventory *inventory,
 		    const struct profiles *profiles);
 
+/* The parts of a GPU that jobs get: rows of groups of SMs, the last one of which is larger. */
+struct engine_rows {
+	unsigned group, last_group;
+	bool anywhere; /* else those that begin or end with the GPU */
+};
+
+/* Whether jobs may be granted green contexts of many sizes on GPU @gpu, and which. */
+bool engine_rows(const struct engine *engine, size_t gpu, struct engine_rows *ret);
+
 /* Whether jobs may be granted green contexts, on some GPU. */
 bool engine_cuts_green(const struct engine *engine);
 

@@ -78,7 +78,29 @@ void session_fail(struct session *s, Sbeet__ErrorCode code, const char *format, 
 	session_hang_up(s);
 }
 
+/* What a program that is planned with had better have ready. Return: how many. */
+static size_t fill_rows(const struct session *s, Sbeet__GreenRows *rows) {
+	const struct inventory *inventory = s->server->inventory;
+	size_t n = 0;
+
+	for (size_t i = 0; s->sched_task != SCHED_TASK_NONE && i < inventory_n_gpus(inventory);
+	     i++) {
+		struct engine_rows own;
+
+		if (engine_rows(s->server->engine, i, &own)) {
+			sbeet__green_rows__init(&rows[n]);
+			rows[n].gpu_uuid.data = (uint8_t *)inventory_gpu(inventory, i)->uuid;
+			rows[n].gpu_uuid.len = PROTO_UUID_BYTES;
+			rows[n].group = own.group;
+			rows[n].last_group = own.last_group;
+			rows[n++].anywhere = own.anywhere;
+		}
+	}
+	return n;
+}
+
 void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
+	Sbeet__GreenRows rows[SCHED_GPUS_MAX], *row_list[SCHED_GPUS_MAX];
 	char *features[] = {(char *)PROTO_FEATURE_RESUME, (char *)"green"};
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
@@ -91,6 +113,11 @@ void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
 	welcome.spin_ns = s->server->spin;
 	welcome.features = features;
 	welcome.n_features = 1u + engine_cuts_green(s->server->engine);
+	welcome.n_rows = fill_rows(s, rows);
+	welcome.rows = row_list;
+	for (size_t i = 0; i < welcome.n_rows; i++) {
+		row_list[i] = &rows[i];
+	}
 	session_mps_welcome(s, gpu, &mps);
 	welcome.mps_pipe_directory = (char *)mps.pipe_directory;
 	welcome.mps_log_directory = (char *)mps.log_directory;

@@ -20,6 +20,9 @@
 #define PROTO_PATH_MAX	      1024
 #define PROTO_FEATURES_MAX    32
 
+/* Different SM sets that a program is granted with ENFORCEMENT_GREEN: it keeps a context for each. */
+#define PROTO_GREEN_ROWS_MAX 40
+
 /* Feature of the daemon: jobs that were granted before are taken over, see Hello.held. */
 #define PROTO_FEATURE_RESUME "resume"
 

@@ -309,6 +309,14 @@ int validate_to_daemon(const Sbeet__ToDaemon *m, char *text, size_t size) {
 	}
 }
 
+static int check_rows(struct why why, const Sbeet__GreenRows *m) {
+	TRY(check_uuid(why, "rows.gpu_uuid", &m->gpu_uuid));
+	TRY(check_some(why, "rows.group", m->group));
+	TRY(check_most(why, "rows.group", m->group, PROTO_SMS_MAX));
+	TRY(check_some(why, "rows.last_group", m->last_group));
+	return check_most(why, "rows.last_group", m->last_group, PROTO_SMS_MAX);
+}
+
 static int check_welcome(struct why why, const Sbeet__Welcome *m) {
 	TRY(check_features(why, m->features, m->n_features));
 	TRY(check_some(why, "session", m->session));
@@ -320,6 +328,9 @@ static int check_welcome(struct why why, const Sbeet__Welcome *m) {
 	TRY(check_path(why, "mps_pipe_directory", m->mps_pipe_directory));
 	TRY(check_path(why, "mps_log_directory", m->mps_log_directory));
 	TRY(check_text(why, "notice", m->notice, PROTO_TEXT_MAX));
+	for (size_t i = 0; i < m->n_rows; i++) {
+		TRY(check_rows(why, m->rows[i]));
+	}
 	return m->gpu_uuid.len ? check_uuid(why, "gpu_uuid", &m->gpu_uuid) : 0;
 }
 

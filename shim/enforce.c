@@ -203,6 +203,12 @@ unsigned enforce_step(CUcontext context) {
 	return g ? green_step(g) : 0;
 }
 
+unsigned enforce_make_ahead(CUcontext context, const uint8_t *uuid) {
+	struct green *g = green_get(context);
+
+	return g ? green_make_ahead(g, uuid) : 0;
+}
+
 struct partition *enforce_partition(CUcontext context, const struct enforce_grant *grant) {
 	struct green *g = green_get(context);
 

@@ -43,6 +43,9 @@ CUresult enforce_launch_at(const struct launch *l, CUstream at);
  */
 unsigned enforce_step(CUcontext context);
 
+/* Before a job asks for SMs on GPU @uuid, that of @context: as green_make_ahead(). */
+unsigned enforce_make_ahead(CUcontext context, const uint8_t *uuid);
+
 /* The partition that a grant of ENFORCEMENT_GREEN means in @context, made if need be: when a job
  * opens, never on the launch path. NULL: can't be had. */
 struct partition *enforce_partition(CUcontext context, const struct enforce_grant *grant);

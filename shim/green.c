@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "shim/state.h"
 #include "shim/table.h"
@@ -30,7 +31,19 @@ struct green {
 	CUdevResource groups[PROTO_SMS_MAX / SMALLEST_GROUP + 1];
 	_Atomic(struct partition *) partitions; /* owned */
 	unsigned n_partitions;
+	_Atomic bool ahead; /* green_make_ahead() was here */
 };
+
+#define GPUS_MAX 16
+
+/* What one takes of the GPU's memory, measured on an H200. */
+#define PARTITION_BYTES (6u << 20)
+
+/* group 0: none */
+static struct expected {
+	uint8_t uuid[PROTO_UUID_BYTES];
+	struct green_rows rows; /* its uuid is not used */
+} expected[GPUS_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table greens; /* by context; of `uncut` where nothing can be cut */
@@ -200,6 +213,78 @@ int green_make(struct green *g, const struct smset *set, unsigned gpu_sms) {
 	r = green_find(g, set) ? 0 : partition_new(g, set);
 	state_leave_locked(&lock, token);
 	return r;
+}
+
+void green_expect(const struct green_rows *rows) {
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < GPUS_MAX; i++) {
+		struct expected *e = &expected[i];
+
+		if (e->rows.group == 0 || memcmp(e->uuid, rows->uuid, sizeof(e->uuid)) == 0) {
+			e->rows = *rows;
+			memcpy(e->uuid, rows->uuid, sizeof(e->uuid));
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* How many partitions may be made ahead. */
+static unsigned afford(const struct real *real) {
+	size_t n_free, total;
+
+	if (!real->cuMemGetInfo_v2 || real->cuMemGetInfo_v2(&n_free, &total) != CUDA_SUCCESS) {
+		return 0;
+	}
+	return (unsigned)(n_free / GREEN_AHEAD_PART / PARTITION_BYTES);
+}
+
+/* With the lock held. */
+static void make_rows(struct green *g, const struct green_rows *rows, unsigned afforded) {
+	unsigned n =
+		rows->last_group <= g->n_sms ? (g->n_sms - rows->last_group) / rows->group + 1 : 0;
+
+	/* The longest first: without them a job could only have fewer SMs. */
+	for (unsigned length = n; length-- > 1;) {
+		for (unsigned first = 0; first + length <= n; first++) {
+			bool to_end = first + length == n;
+			unsigned start = first * rows->group;
+			struct smset set = smset_range(start, to_end ? g->n_sms - start
+								     : length * rows->group);
+
+			if (!rows->anywhere && first > 0 && !to_end) {
+				continue;
+			}
+			if (g->n_partitions >= afforded ||
+			    (!green_find(g, &set) && partition_new(g, &set) < 0)) {
+				return;
+			}
+		}
+	}
+}
+
+unsigned green_make_ahead(struct green *g, const uint8_t *uuid) {
+	unsigned before, made;
+	int token;
+
+	if (atomic_load_explicit(&g->ahead, memory_order_relaxed)) {
+		return 0;
+	}
+	token = state_enter_locked(&lock);
+	before = g->n_partitions;
+	if (!atomic_exchange(&g->ahead, true)) {
+		unsigned afforded = afford(real_get());
+
+		for (unsigned i = 0; i < GPUS_MAX; i++) {
+			if (expected[i].rows.group > 0 &&
+			    memcmp(expected[i].uuid, uuid, sizeof(expected[i].uuid)) == 0) {
+				make_rows(g, &expected[i].rows, afforded);
+			}
+		}
+	}
+	made = g->n_partitions - before;
+	state_leave_locked(&lock, token);
+	return made;
 }
 
 CUstream green_stream_new(struct partition *p, int priority) {

@@ -23,12 +23,18 @@
 
 #include <stdint.h>
 
+#include <stdbool.h>
+
 #include "shim/real.h"
 
+#include "proto/limits.h"
 #include "proto/smset.h"
 
-/* More than any policy needs: halves, prefixes and suffixes of the order. */
-#define GREEN_PARTITIONS_MAX 48
+/* A few more than the daemon plans with: it may change its mind. */
+#define GREEN_PARTITIONS_MAX (PROTO_GREEN_ROWS_MAX + 8)
+
+/* Of the GPU's free memory, partitions that are made ahead may take one part in so many. */
+#define GREEN_AHEAD_PART 64
 
 struct green;
 struct partition;
@@ -48,6 +54,23 @@ struct partition *green_find(const struct green *g, const struct smset *set);
  * GREEN_PARTITIONS_MAX; -ENOMEM; -EIO for anything else that the driver says.
  */
 int green_make(struct green *g, const struct smset *set, unsigned gpu_sms);
+
+/* Rows of groups of SMs that a program will be granted on a GPU. */
+struct green_rows {
+	const uint8_t *uuid; /* of the GPU, PROTO_UUID_BYTES */
+	unsigned group, last_group;
+	bool anywhere; /* else those that begin or end with the GPU */
+};
+
+/* Remembers them for green_make_ahead(). Called by one thread at a time. */
+void green_expect(const struct green_rows *rows);
+
+/*
+ * Makes the partitions that are expected on the GPU @uuid, which is that of @g, the first time that
+ * it is called: before a job asks for SMs, because a millisecond or two for each of them is longer
+ * than many jobs are. What can't be made is made when it is granted. Return: how many were made.
+ */
+unsigned green_make_ahead(struct green *g, const uint8_t *uuid);
 
 /* A new stream of @p, non-blocking as all of its streams; owned by the caller. NULL: the driver
  * refuses. */

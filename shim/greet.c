@@ -18,6 +18,7 @@
 #include "proto/spin.h"
 #include "proto/validate.h"
 #include "shim/env.h"
+#include "shim/green.h"
 #include "shim/held.h"
 #include "shim/log.h"
 #include "shim/place.h"
@@ -166,6 +167,14 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 		atomic_store(&spin, spin_allowed(m->welcome->spin_ns));
 		if (enforcement_mask() != GREET_TWIN_MASK && has_feature(m->welcome, "green")) {
 			place_activate();
+		}
+		for (size_t i = 0; i < m->welcome->n_rows; i++) {
+			const Sbeet__GreenRows *rows = m->welcome->rows[i];
+
+			green_expect(&(struct green_rows){.uuid = rows->gpu_uuid.data,
+							  .group = rows->group,
+							  .last_group = rows->last_group,
+							  .anywhere = rows->anywhere});
 		}
 		if (!has_feature(m->welcome, PROTO_FEATURE_RESUME)) {
 			held_clear(); /* an older one, which knows nothing of them */

@@ -227,6 +227,8 @@ static void job_learn(struct lane *lane, uint32_t mask) {
 }
 
 static void job_ask(struct lane *lane, struct op *op, struct conn_ask *ask) {
+	unsigned n_made = 0;
+
 	if (++lane->mask_age > MASK_AGE_MAX) {
 		atomic_store(&lane->mask_wanted, ANY_MASK);
 		lane->mask_age = 0;
@@ -236,6 +238,13 @@ static void job_ask(struct lane *lane, struct op *op, struct conn_ask *ask) {
 	ask->enforcement_mask =
 		env_get()->whole ? WHOLE_MASK : op_mask(op) & atomic_load(&lane->mask_wanted);
 	ask->sm_step = ask->enforcement_mask & GREEN_MASK ? enforce_step(op->worker->context) : 0;
+	if (ask->sm_step > 0) {
+		n_made = enforce_make_ahead(op->worker->context, ask->uuid);
+	}
+	if (n_made > 0) {
+		log_line(LOG_LEVEL_DEBUG, "Made %u parts of the GPU ahead, in %llu us", n_made,
+			 (unsigned long long)((nsec_now() - ask->release_ns) / NSEC_PER_USEC));
+	}
 	ask->kind = op->kind;
 	ask->kernel = op->kernel;
 	ask->tid = lane->owner ? op->worker->tid : 0;

@@ -44,7 +44,7 @@ struct smset sched_pick_sms(const struct sched_gpu_model *model, const struct sm
 	if (model->last_group == 0) {
 		return pick_any(from, n, high);
 	}
-	n_groups = (model->power.n_sms - model->last_group) / model->step + 1;
+	n_groups = sched_n_groups(model);
 	for (unsigned i = 0; i < n_groups && taken < n; i++) {
 		struct smset group = group_sms(model, high ? n_groups - 1 - i : i);
 
@@ -73,7 +73,7 @@ static struct smset row_at(const struct sched_gpu_model *model, const struct sms
 /* The shortest row of at least @n SMs, else the longest. */
 static struct smset find_row(const struct sched_gpu_model *model, const struct smset *from,
 			     unsigned n) {
-	unsigned n_groups = (model->power.n_sms - model->last_group) / model->step + 1;
+	unsigned n_groups = sched_n_groups(model);
 	struct smset best = SMSET_EMPTY;
 	unsigned size = 0;
 

@@ -442,6 +442,7 @@ const struct sched_policy policy_lookahead = {
 	.name = "lookahead",
 	.summary = "fewest predicted misses, then least energy, over the next few known jobs",
 	.decide = decide,
+	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_ANYWHERE,
 };

@@ -40,6 +40,7 @@ const struct sched_policy policy_sbeet = {
 	.name = "sbeet",
 	.summary = "balances energy and deadlines on the GPU that each task prefers",
 	.decide = decide,
+	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
 };
@@ -49,6 +50,7 @@ const struct sched_policy policy_bfd_sbeet = {
 	.summary = "sbeet on each GPU, tasks packed by best fit decreasing",
 	.decide = decide,
 	.distribute = distribute_bfd,
+	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
 };
@@ -58,6 +60,7 @@ const struct sched_policy policy_ffd_sbeet = {
 	.summary = "sbeet on each GPU, tasks packed by first fit decreasing",
 	.decide = decide,
 	.distribute = distribute_ffd,
+	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
 };
@@ -67,6 +70,7 @@ const struct sched_policy policy_wfd_sbeet = {
 	.summary = "sbeet on each GPU, tasks packed by worst fit decreasing",
 	.decide = decide,
 	.distribute = distribute_wfd,
+	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
 };
@@ -76,6 +80,7 @@ const struct sched_policy policy_sbeet_mg_offline = {
 	.summary = "sbeet on each GPU, tasks distributed by energy and utilisation",
 	.decide = decide,
 	.distribute = partition_by_energy,
+	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
 };

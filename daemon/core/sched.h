@@ -69,6 +69,12 @@ struct sched_gpu_model {
  */
 void sched_divide(struct sched_gpu_model *model, unsigned group);
 
+/* How many groups a divided GPU has; 0: it is not divided. */
+static inline unsigned sched_n_groups(const struct sched_gpu_model *model) {
+	return model->last_group > 0 ? (model->power.n_sms - model->last_group) / model->step + 1
+				     : 0;
+}
+
 /* The most SMs a job can be given when @n are left: a multiple of the step, or the limit. */
 static inline unsigned sched_whole_steps(const struct sched_gpu_model *model, unsigned n) {
 	return n >= model->limit ? model->limit : n - n % model->step;
@@ -269,6 +275,7 @@ struct sched_policy {
 	const char *summary; /* one line for `sbeetctl policy` */
 	void (*decide)(struct sched *s, nsec_t now, struct sched_actions *actions);
 	void (*distribute)(struct sched *s); /* NULL: no offline part */
+	bool divides;			     /* GPUs into parts of many sizes */
 	bool places; /* which GPU a task's jobs go to is its affair: see sched_place() */
 	enum sched_overdue overdue;
 };

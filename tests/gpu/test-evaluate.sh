@@ -1,6 +1,7 @@
 #!/bin/sh
 # evaluate.sh on the simulated GPU: it measures profiles, runs task sets without a manager and under two
-# policies, keeps a line each, measures nothing twice, and draws. What the numbers are is not looked at.
+# policies, keeps a line each, measures nothing twice, and draws. Programs that lookahead plans with make
+# the parts of the GPU before their first job. What the numbers are is not looked at.
 #
 # usage: test-evaluate.sh SOURCE; $SBEET_BUILD is the build folder.
 set -eu
@@ -17,8 +18,8 @@ ldd "$SBEET_BUILD/shim/libsbeet.so" | awk '/libprotobuf-c/ { print $3 }' | while
 	ln -s "$library" "$folder/lib/"
 done
 cp "$gpu/evaluate.sh" "$gpu/manage.sh" "$folder/"
-export SIMGPU=16:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu"
-export GPU_NAME="Simulated GPU with 16 SMs" SCALE=0 SMS="4 8 16" STEP=4 TASKS=3 WINDOW_S=1 RUNS=2
+export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu"
+export GPU_NAME="Simulated GPU with 32 SMs" SCALE=0 SMS="8 16 32" STEP=8 TASKS=3 WINDOW_S=1 RUNS=2
 export UTILISATIONS=0.4 SETS=1 POWER_MS=100 BUDGET_S=100
 
 run() { # COLUMNS
@@ -35,7 +36,8 @@ rows() {
 run "mps fcfs"
 [ "$(rows)" -eq 2 ] || { cat "$folder/out/evaluate.csv"; exit 1; }
 cp "$folder/out/evaluate.csv" "$folder/before"
-run "mps fcfs lookahead"
+SBEET_LOG=debug run "mps fcfs lookahead"
+grep -q "Made [0-9]* parts of the GPU ahead" "$folder/out/errors.txt" || { head -n 50 "$folder/out/errors.txt"; exit 1; }
 [ "$(rows)" -eq 3 ] || { cat "$folder/out/evaluate.csv"; exit 1; }
 head -n 3 "$folder/out/evaluate.csv" | cmp - "$folder/before"
 grep -q lookahead "$folder/out/evaluate.svg"

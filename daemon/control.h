@@ -1,9 +1,9 @@
 /*
  * control.h: connections of sbeetctl: questions about the daemon's state.
  *
- * An answer is a snapshot, built at once, in as many packets as it takes. What the peer has not
- * read yet is kept and charged to its user; no further question is read before. One that reads
- * nothing for five seconds is disconnected.
+ * An answer has as many packets as it takes; long ones come in pieces, see answer.h. What the peer
+ * has not read yet is kept and charged to its user; no further question is read before. One that
+ * reads nothing for five seconds is disconnected.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "control.pb-c.h"
+#include "daemon/answer.h"
 #include "daemon/pace.h"
 
 struct quota_user;
@@ -34,7 +35,8 @@ struct control_client {
 	struct event resumed; /* pending: it has asked a lot, nothing is read until then */
 	struct pace pace;
 	STAILQ_HEAD(, control_packet) unsent; /* owned, charged */
-	struct subscriber *subscriber;	      /* owned; NULL: is not told what happens */
+	struct answer answer;
+	struct subscriber *subscriber; /* owned; NULL: is not told what happens */
 	bool at_gate; /* has not been heard yet, because its process comes so often */
 	bool faulty;  /* has violated the protocol */
 	bool ended;
@@ -61,7 +63,11 @@ void control_client_send(struct control_client *client, Sbeet__Control__Reply *r
 void control_client_error(struct control_client *client, uint32_t id, Sbeet__ErrorCode code,
 			  const char *text);
 
-/* For its subscriber: whether no answer waits to be sent; to be told when the socket has room. */
+/* It has been answered, or told a piece of the answer, which took from @began till now: it is heard
+ * again, or the answer goes on, when others have had their share of our time. */
+void control_client_answered(struct control_client *client, nsec_t began);
+
+/* Whether no packet waits to be sent; to be told (for its subscriber) when the socket has room. */
 bool control_client_is_idle(const struct control_client *client);
 void control_client_wait_writable(struct control_client *client);
 

@@ -368,6 +368,12 @@ const struct sched *engine_sched(const struct engine *engine) {
 	return engine->sched;
 }
 
+const struct job *engine_running(const struct engine *engine, size_t gpu, unsigned slot) {
+	sched_job_id id = sched_gpu(engine->sched, gpu)->slots[slot];
+
+	return id != SCHED_JOB_NONE ? engine->jobs[id] : NULL;
+}
+
 struct smset engine_sms_busy(const struct engine *engine, size_t index) {
 	const struct sched_gpu *gpu = sched_gpu(engine->sched, index);
 	struct smset all = smset_range(0, gpu->n_sms);

@@ -114,5 +114,8 @@ void engine_stop(struct engine *engine);
 const struct engine_counters *engine_counters(const struct engine *engine);
 const struct sched *engine_sched(const struct engine *engine);
 
+/* What runs in this slot; NULL: nothing. */
+const struct job *engine_running(const struct engine *engine, size_t gpu, unsigned slot);
+
 /* Union of the sets of the jobs that run on this GPU. */
 struct smset engine_sms_busy(const struct engine *engine, size_t gpu);

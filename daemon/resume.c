@@ -217,6 +217,7 @@ static struct job *find_held(const struct session *s, const Sbeet__Held *held, i
 static void move(struct job *job, struct session *to) {
 	struct session *from = job->session;
 
+	answers_job_gone(from->server, job);
 	TAILQ_REMOVE(&from->jobs, job, link);
 	from->n_jobs--;
 	TAILQ_INSERT_TAIL(&to->jobs, job, link);

@@ -43,6 +43,7 @@ static void on_reap(evutil_socket_t fd, short what, void *userdata) {
 }
 
 void server_session_ended(struct server *server, struct session *s) {
+	answers_session_gone(server, s);
 	TAILQ_REMOVE(&server->sessions, s, link);
 	TAILQ_INSERT_TAIL(&server->ended_sessions, s, link);
 	event_active(&server->reap, 0, 0);
@@ -112,6 +113,7 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 	TAILQ_INIT(&server->ended_sessions);
 	TAILQ_INIT(&server->clients);
 	TAILQ_INIT(&server->ended_clients);
+	TAILQ_INIT(&server->answers);
 	event_assign(&server->reap, base, -1, 0, on_reap, server);
 	hold_init(server);
 	event_assign(&server->overrun, base, -1, EV_TIMEOUT, on_overrun, server);

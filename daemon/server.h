@@ -42,11 +42,12 @@ struct server {
 
 	struct session_list sessions, ended_sessions;
 	struct control_list clients, ended_clients;
-	struct event hold;    /* see hold.h */
-	nsec_t hold_looked;   /* last */
-	nsec_t hold_awake;    /* since then it has looked all the time */
-	struct event overrun; /* at the next predicted end of a job that runs */
-	nsec_t overrun_at;    /* when that is due; 0: it is not set */
+	struct answer_list answers; /* of clients, which own them */
+	struct event hold;	    /* see hold.h */
+	nsec_t hold_looked;	    /* last */
+	nsec_t hold_awake;	    /* since then it has looked all the time */
+	struct event overrun;	    /* at the next predicted end of a job that runs */
+	nsec_t overrun_at;	    /* when that is due; 0: it is not set */
 	struct event reap, retry, trusted;
 	struct account account; /* of energy */
 	struct feed feed;	/* what happens, for the subscribers */

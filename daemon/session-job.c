@@ -42,6 +42,7 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 	} else {
 		job_set_state(job, done ? JOB_DONE : JOB_ABANDONED); /* SMs that were not its */
 	}
+	answers_job_gone(s->server, job);
 	TAILQ_REMOVE(&s->jobs, job, link);
 	s->n_jobs--;
 	if (s->n_jobs == 0) {

@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "proto/limits.h"
@@ -297,6 +299,58 @@ static void status_of_many_sessions_comes_in_parts(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Comes, asks and goes, without end. */
+static pid_t start_passers_by(void) {
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;) {
+			struct shim s = shim_open("passer-by", MASK_ALL);
+
+			shim_request(s.fd, 1, 0, MASK_ALL);
+			shim_close(&s);
+		}
+	}
+	return pid;
+}
+
+/* Its answer is made in pieces, between which sessions and jobs go that would have been next. */
+static void status_is_whole_while_others_come_and_go(void **state) {
+	struct shim shims[150];
+	pid_t others;
+
+	harness_start(&harness, plain);
+	for (size_t i = 0; i < 150; i++) {
+		shims[i] = shim_open("stays", MASK_ALL);
+		shim_request(shims[i].fd, 1, 0, MASK_ALL);
+	}
+	others = start_passers_by();
+	for (unsigned turn = 0; turn < 50; turn++) {
+		Sbeet__Control__Status *status = status_get();
+		size_t n_sessions = 0, n_jobs = 0;
+
+		for (size_t i = 0; i < status->n_sessions; i++) {
+			n_sessions += strcmp(status->sessions[i]->program, "stays") == 0;
+			assert_true(i == 0 ||
+				    status->sessions[i]->id > status->sessions[i - 1]->id);
+		}
+		for (size_t i = 0; i < status->n_jobs; i++) {
+			n_jobs += strcmp(status->jobs[i]->task, "stays") == 0;
+		}
+		assert_int_equal(n_sessions, 150);
+		assert_int_equal(n_jobs, 150);
+		status_free(status);
+	}
+	kill(others, SIGKILL);
+	assert_int_equal(waitpid(others, NULL, 0), others);
+	for (size_t i = 0; i < 150; i++) {
+		shim_close(&shims[i]);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* --- control connections that misbehave ----------------------------------------------------- */
 
 static int control_connect(void) {
@@ -424,6 +478,7 @@ int main(void) {
 		CASE(daemon_resumes_when_descriptors_return),
 		CASE(status_tells_what_is_so),
 		CASE(status_of_many_sessions_comes_in_parts),
+		CASE(status_is_whole_while_others_come_and_go),
 		CASE(control_answers_bad_questions),
 		CASE(control_does_not_wait_for_a_slow_reader),
 	};

@@ -1,0 +1,101 @@
+/*
+ * answer.c: see answer.h.
+ */
+#include "daemon/answer.h"
+
+#include "daemon/server.h"
+#include "daemon/util.h"
+
+static void stop(struct answer *a) {
+	if (a->step) {
+		a->step = NULL;
+		event_del(&a->more);
+		TAILQ_REMOVE(&a->client->server->answers, a, link);
+	}
+}
+
+static void next_piece(struct answer *a) {
+	if (a->step(a->client, a)) {
+		stop(a);
+	}
+}
+
+static void on_more(evutil_socket_t fd, short what, void *userdata) {
+	struct answer *a = userdata;
+	nsec_t now = nsec_now();
+
+	if (a->has_waited) { /* what the timer overslept is not to be made up for */
+		pace_settle(&a->client->pace, now);
+	}
+	next_piece(a);
+	control_client_answered(a->client, now);
+}
+
+void answer_init(struct control_client *client) {
+	struct answer *a = &client->answer;
+
+	a->client = client;
+	a->step = NULL;
+	event_assign(&a->more, client->server->base, -1, EV_TIMEOUT, on_more, a);
+}
+
+void answer_deinit(struct control_client *client) {
+	stop(&client->answer);
+}
+
+void answer_begin(struct control_client *client, uint32_t id, nsec_t now,
+		  bool (*step)(struct control_client *client, struct answer *a)) {
+	struct answer *a = &client->answer;
+
+	if (client->ended) {
+		return; /* it did not take what came before the first piece */
+	}
+	a->id = id;
+	a->began = now;
+	a->step = step;
+	TAILQ_INSERT_TAIL(&client->server->answers, a, link);
+	next_piece(a);
+}
+
+void answer_go_on(struct control_client *client, nsec_t wait) {
+	struct answer *a = &client->answer;
+	struct timeval t = util_timeval(wait);
+
+	a->has_waited = wait > 0;
+	/* While the peer does not read, answer_resume() will do it. */
+	if (control_client_is_idle(client) && event_add(&a->more, &t) < 0) {
+		control_client_end(client);
+	}
+}
+
+void answer_resume(struct control_client *client) {
+	if (client->answer.step && !event_pending(&client->answer.more, EV_TIMEOUT, NULL)) {
+		answer_go_on(client, 0);
+	}
+}
+
+bool answer_goes_on(const struct control_client *client) {
+	return client->answer.step != NULL;
+}
+
+void answers_session_gone(struct server *server, const struct session *s) {
+	struct answer *a;
+
+	TAILQ_FOREACH(a, &server->answers, link) {
+		if (a->session == s) {
+			a->session = TAILQ_NEXT(s, link);
+			a->job = NULL;
+			a->told = false;
+		}
+	}
+}
+
+void answers_job_gone(struct server *server, const struct job *job) {
+	struct answer *a;
+
+	TAILQ_FOREACH(a, &server->answers, link) {
+		if (a->job == job) {
+			a->job = TAILQ_NEXT(job, link);
+		}
+	}
+}

@@ -1,0 +1,289 @@
+/*
+ * control-status.c: see control-status.h.
+ */
+#include "daemon/control-status.h"
+
+#include <unistd.h>
+
+#include "daemon/answer.h"
+#include "daemon/engine.h"
+#include "daemon/inventory.h"
+#include "daemon/mps.h"
+#include "daemon/server.h"
+#include "daemon/session-mps.h"
+
+/* Sessions and jobs in one packet: at most some 400 bytes each, so it stays small enough for the
+ * socket's buffer to hold several. */
+#define ITEMS_PER_PACKET 32
+
+/* Looked at in one piece: some 50 us. */
+#define ITEMS_PER_PIECE 64
+
+/* One packet of a status answer. */
+static void send_status(struct control_client *client, uint32_t id, bool last,
+			Sbeet__Control__Status *status) {
+	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
+
+	reply.id = id;
+	reply.last = last;
+	reply.body_case = SBEET__CONTROL__REPLY__BODY_STATUS;
+	reply.status = status;
+	control_client_send(client, &reply);
+}
+
+static void fill_service(const struct server *server, nsec_t now,
+			 Sbeet__Control__Service *service) {
+	const struct engine_counters *counters = engine_counters(server->engine);
+
+	service->version = (char *)SBEET_VERSION;
+	service->protocol = PROTO_VERSION;
+	service->pid = (uint32_t)getpid();
+	service->uptime_ns = now - server->started;
+	service->policy = (char *)sched_get_policy(engine_sched(server->engine))->name;
+	service->grants = counters->grants;
+	service->jobs_done = counters->done;
+	service->jobs_abandoned = counters->abandoned;
+	service->launches = server->n_launches;
+	service->misses = server->n_misses;
+	service->protocol_errors = server->n_protocol_errors;
+	service->now_ns = now;
+	service->stopping = server->stopping;
+}
+
+static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint8_t busy[static 32],
+		     Sbeet__Control__Gpu *ret) {
+	const struct inventory_gpu *gpu = inventory_gpu(server->inventory, index);
+	const struct account_gpu *account = &server->account.gpus[index];
+	struct smset sms = engine_sms_busy(server->engine, index);
+
+	ret->index = (uint32_t)index;
+	ret->uuid.data = (uint8_t *)gpu->uuid;
+	ret->uuid.len = sizeof(gpu->uuid);
+	ret->name = (char *)gpu->name;
+	ret->sms = gpu->n_sms;
+	ret->sharing = (char *)(gpu->sharing == SCHED_SHARING_MPS ? "mps" : "exclusive");
+	ret->sms_busy.data = busy;
+	ret->sms_busy.len = smset_to_bytes(&sms, busy);
+	ret->power_mw = gpu->power_mw;
+	ret->power_limit_mw = gpu->power_limit_mw;
+	ret->energy_mj = gpu->energy_mj;
+	ret->memory_bytes = gpu->memory_bytes;
+	ret->drained = sched_gpu(engine_sched(server->engine), index)->drained;
+	ret->lost = gpu->lost;
+	ret->programs = session_mps_programs(server, index);
+	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;
+	account_gpu_at(account, gpu->read_at, &ret->model_mj);
+	ret->unknown_ns = account_gpu_unknown(account, now);
+}
+
+static void fill_mps(const struct mps_info *mps, Sbeet__Control__Mps *ret) {
+	ret->state = (char *)mps_state_name(mps->state);
+	ret->pipe_directory = (char *)mps->pipe_directory;
+	ret->log_directory = (char *)mps->log_directory;
+	ret->ours = mps->ours;
+	ret->owner = mps->owner;
+	ret->counted = mps->counted;
+	ret->clients = mps->n_clients;
+	ret->thread_percent = mps->thread_percent;
+	ret->restarts = mps->n_restarts;
+	ret->clients_max = MPS_CLIENTS_MAX;
+	ret->note = (char *)mps->note;
+}
+
+/* The first packet: the service, its GPUs, MPS. */
+static void send_service(struct control_client *client, uint32_t id, nsec_t now) {
+	struct server *server = client->server;
+	Sbeet__Control__Service service = SBEET__CONTROL__SERVICE__INIT;
+	Sbeet__Control__Status status = SBEET__CONTROL__STATUS__INIT;
+	Sbeet__Control__Mps mps = SBEET__CONTROL__MPS__INIT;
+	struct mps_info info = mps_info(server->mps);
+	Sbeet__Control__Gpu gpus[SCHED_GPUS_MAX], *pointers[SCHED_GPUS_MAX];
+	uint8_t busy[SCHED_GPUS_MAX][32];
+
+	fill_service(server, now, &service);
+	fill_mps(&info, &mps);
+	status.service = &service;
+	status.mps = &mps;
+	status.gpus = pointers;
+	status.n_gpus = inventory_n_gpus(server->inventory);
+	for (size_t i = 0; i < status.n_gpus; i++) {
+		sbeet__control__gpu__init(&gpus[i]);
+		fill_gpu(server, i, now, busy[i], &gpus[i]);
+		pointers[i] = &gpus[i];
+	}
+	send_status(client, id, false, &status);
+}
+
+static void fill_session(const struct session *s, Sbeet__Control__Session *ret) {
+	ret->id = s->id;
+	ret->pid = (uint32_t)s->cred.pid;
+	ret->uid = s->cred.uid;
+	ret->program = (char *)s->program;
+	ret->task = (char *)s->task.name;
+	ret->task_class = s->task.task_class;
+	ret->period_ns = s->task.period;
+	ret->deadline_ns = s->task.deadline;
+	ret->priority = s->task.priority;
+	ret->state = (char *)session_state_name(s->state);
+	ret->scope = s->scope;
+	ret->connected_ns = s->connected;
+	ret->jobs = s->counters.jobs;
+	ret->launches = s->counters.launches;
+	ret->copies = s->counters.copies;
+	ret->misses = s->counters.misses;
+	ret->kernels = s->n_kernels;
+	ret->kernels_confinable = s->n_confinable;
+	ret->outside_blocks = s->counters.outside_blocks;
+	ret->max_wait_ns = s->counters.max_wait;
+	ret->max_response_ns = s->counters.max_response;
+	ret->last_response_ns = s->counters.last_response;
+	ret->jobs_partition = s->counters.jobs_partition;
+	ret->planned = s->sched_task != SCHED_TASK_NONE;
+	ret->energy_mj = s->counters.energy_mj;
+}
+
+static void fill_prediction(const struct job *job, Sbeet__Control__Job *ret) {
+	const struct sched *sched = engine_sched(job->session->server->engine);
+	const struct sched_job *decided = sched_job(sched, job->sched_id);
+	nsec_t finish = decided ? decided->finish : 0;
+
+	ret->predicted_finish_ns = finish;
+	ret->overrun = decided && decided->overrun;
+}
+
+/* As it was at @now: what was granted later waits. */
+static void fill_job(const struct job *job, nsec_t now, uint8_t sms[static 32],
+		     Sbeet__Control__Job *ret) {
+	bool waits = job->state == JOB_WAITING || job->granted > now;
+
+	ret->session = job->session->id;
+	ret->job = job->number;
+	ret->task = (char *)job->session->task.name;
+	ret->state = (char *)job_state_name(waits ? JOB_WAITING : job->state);
+	ret->gpu = (uint32_t)job->gpu;
+	ret->release_ns = job->release;
+	ret->deadline_ns = job->deadline;
+	ret->launches = job->launches;
+	ret->pid = (uint32_t)job->session->cred.pid;
+	ret->tid = job->tid;
+	if (waits) {
+		return;
+	}
+	ret->slot = job->slot;
+	ret->sms.data = sms;
+	ret->sms.len = smset_to_bytes(&job->sms, sms);
+	ret->enforcement = job_enforcement(job);
+	ret->exact = ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ||
+		     ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
+		     ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+	ret->granted_ns = job->granted;
+	fill_prediction(job, ret);
+	ret->sequence = job->sequence;
+}
+
+/* A packet in the making. */
+struct batch {
+	Sbeet__Control__Status status;
+	Sbeet__Control__Session sessions[ITEMS_PER_PACKET], *session_pointers[ITEMS_PER_PACKET];
+	Sbeet__Control__Job jobs[ITEMS_PER_PACKET], *job_pointers[ITEMS_PER_PACKET];
+	uint8_t sms[ITEMS_PER_PACKET][32];
+};
+
+static void batch_init(struct batch *b) {
+	sbeet__control__status__init(&b->status);
+	b->status.sessions = b->session_pointers;
+	b->status.jobs = b->job_pointers;
+}
+
+static void batch_send(struct batch *b, struct control_client *client, uint32_t id, bool last) {
+	send_status(client, id, last, &b->status);
+	b->status.n_sessions = b->status.n_jobs = 0;
+}
+
+static void make_room(struct batch *b, struct control_client *client, uint32_t id) {
+	if (b->status.n_sessions + b->status.n_jobs == ITEMS_PER_PACKET) {
+		batch_send(b, client, id, false);
+	}
+}
+
+static void add_session(struct batch *b, const struct session *s) {
+	size_t n = b->status.n_sessions++;
+
+	sbeet__control__session__init(&b->sessions[n]);
+	fill_session(s, &b->sessions[n]);
+	b->session_pointers[n] = &b->sessions[n];
+}
+
+static void add_job(struct batch *b, const struct job *job, nsec_t now) {
+	size_t n = b->status.n_jobs++;
+
+	sbeet__control__job__init(&b->jobs[n]);
+	fill_job(job, now, b->sms[n], &b->jobs[n]);
+	b->job_pointers[n] = &b->jobs[n];
+}
+
+/* The jobs that hold SMs, all at once: so no SM is told to be two jobs'. */
+static void send_running(struct control_client *client, uint32_t id, nsec_t now) {
+	const struct engine *engine = client->server->engine;
+	struct batch b;
+
+	batch_init(&b);
+	for (size_t gpu = 0; gpu < inventory_n_gpus(client->server->inventory); gpu++) {
+		for (unsigned slot = 0; slot < SCHED_SLOTS_MAX; slot++) {
+			const struct job *job = engine_running(engine, gpu, slot);
+
+			if (job) {
+				make_room(&b, client, id);
+				add_job(&b, job, now);
+			}
+		}
+	}
+	if (b.status.n_jobs > 0) {
+		batch_send(&b, client, id, false);
+	}
+}
+
+/* Whether send_running() has told of it, or would have. */
+static bool was_running(const struct job *job, nsec_t now) {
+	return job->sched_id != SCHED_JOB_NONE && job->state != JOB_WAITING && job->granted <= now;
+}
+
+/* The next of the sessions, each with its jobs that wait. */
+static bool step(struct control_client *client, struct answer *a) {
+	struct batch b;
+
+	batch_init(&b);
+	for (int i = 0; i < ITEMS_PER_PIECE && a->session; i++) {
+		make_room(&b, client, a->id);
+		if (!a->told) {
+			add_session(&b, a->session);
+			a->told = true;
+			a->job = TAILQ_FIRST(&a->session->jobs);
+		} else if (a->job) {
+			if (!was_running(a->job, a->began)) {
+				add_job(&b, a->job, a->began);
+			}
+			a->job = TAILQ_NEXT(a->job, link);
+		} else {
+			a->session = TAILQ_NEXT(a->session, link);
+			a->told = false;
+		}
+	}
+	if (!a->session || b.status.n_sessions + b.status.n_jobs > 0) {
+		batch_send(&b, client, a->id, a->session == NULL);
+	}
+	return a->session == NULL;
+}
+
+void control_status(struct control_client *client, const Sbeet__Control__Request *request) {
+	struct server *server = client->server;
+	nsec_t now = nsec_now();
+
+	inventory_refresh(server->inventory, now);
+	mps_refresh(server->mps);
+	send_service(client, request->id, now);
+	send_running(client, request->id, now);
+	client->answer.session = TAILQ_FIRST(&server->sessions);
+	client->answer.told = false;
+	answer_begin(client, request->id, now, step);
+}

@@ -1,5 +1,5 @@
 /*
- * timeline.h: client/timeline.html, as the build put it into the program.
+ * timeline.h: client/timeline/page.html, as the build put it into the program.
  */
 #pragma once
 

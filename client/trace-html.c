@@ -1,5 +1,5 @@
 /*
- * trace-html.c: the timeline as one page: client/timeline.html with the trace in it. See
+ * trace-html.c: the timeline as one page: client/timeline/page.html with the trace in it. See
  * trace-export.h.
  *
  * Numbers only go where the page expects them, texts as JSON in which no "<" is left: nothing in a

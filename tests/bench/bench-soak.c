@@ -2,10 +2,12 @@
  * bench-soak.c: sbeetd over a long life: its memory and descriptors after many requests, and how
  * soon a dead program's SMs are another's.
  *
- * A program asks, is granted and reports the end, again and again; after every 1000 jobs it leaves
- * and another comes. Exit 1 if the daemon has more descriptors at the end than after the first
- * tenth or has grown by more than 256 KiB: that is a leak, and no matter of speed. Prints JSON
- * lines.
+ * A program asks, is granted and reports the end, again and again; after every 2000 jobs it leaves
+ * and another comes: a plain one, one with a period and a deadline, one that declares kernels and
+ * records what it launches, and one that makes a mistake and leaves while its job runs. With each,
+ * somebody asks for the status; all the time, somebody watches what happens and reads nothing. Exit
+ * 1 if the daemon has more descriptors at the end than after the first tenth or has grown by more
+ * than 256 KiB: that is a leak, and no matter of speed. Prints JSON lines.
  *
  * Usage: bench-soak [REQUESTS]     default 200000, or $SBEET_SOAK; 10000000 stand for a day
  */
@@ -18,11 +20,12 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "control.pb-c.h"
 #include "proto/limits.h"
 #include "proto/packet.h"
 #include "proto/units.h"
 
-#define JOBS_PER_PROGRAM 1000
+#define JOBS_PER_PROGRAM 2000
 #define DEATHS		 200
 #define GROWTH_MAX_KIB	 256
 
@@ -102,26 +105,160 @@ static struct size measure(pid_t pid) {
 	return size;
 }
 
+/* ---- programs of several kinds ---- */
+
+enum kind {
+	KIND_PLAIN,
+	KIND_REALTIME,
+	KIND_RECORDS,
+	KIND_RUDE,
+	_KIND_N,
+};
+
+#define KERNELS 20
+
+static void send_to_daemon(int fd, Sbeet__ToDaemon *m) {
+	if (packet_send(fd, &m->base, -1) < 0) {
+		bench_die("sending");
+	}
+}
+
+static int open_program(enum kind kind) {
+	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	int fd;
+
+	task.name = (char[]){"soak"};
+	task.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+	task.period_ns = 10 * NSEC_PER_MSEC;
+	task.deadline_ns = 5 * NSEC_PER_MSEC;
+	fd = bench_session_open_as(kind == KIND_REALTIME ? &task : NULL);
+	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
+	m.kernel = &kernel;
+	kernel.name = (char[]){"kernel"};
+	kernel.enforcement_mask = BENCH_MASK;
+	for (uint32_t id = 1; kind == KIND_RECORDS && id <= KERNELS; id++) {
+		kernel.id = id;
+		send_to_daemon(fd, &m);
+	}
+	return fd;
+}
+
+static void record(int fd, uint64_t job) {
+	Sbeet__Op op = SBEET__OP__INIT, *ops[] = {&op};
+	Sbeet__OpBatch batch = SBEET__OP_BATCH__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	op.kind = SBEET__OP_KIND__OP_KIND_LAUNCH;
+	op.time_ns = nsec_now();
+	op.kernel = 1;
+	op.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
+	batch.job = job;
+	batch.ops = ops;
+	batch.n_ops = 1;
+	m.body_case = SBEET__TO_DAEMON__BODY_OPS;
+	m.ops = &batch;
+	send_to_daemon(fd, &m);
+}
+
+static void run_job(int fd, enum kind kind, uint64_t job) {
+	ask(fd, job);
+	hear_grant(fd);
+	if (kind == KIND_RECORDS) {
+		record(fd, job);
+	}
+	end(fd, job);
+}
+
+static void close_program(int fd, enum kind kind, uint64_t last) {
+	if (kind == KIND_RUDE) {
+		ask(fd, last + 1);
+		hear_grant(fd);
+		ask(fd, last + 1); /* there is such a job: an error, which is not read */
+		ask(fd, last + 2);
+	}
+	close(fd);
+}
+
+static int ask_control(Sbeet__Control__Request *request) {
+	char path[PROTO_PATH_MAX];
+	int fd;
+
+	packet_socket_path("control.sock", path, sizeof(path));
+	fd = packet_connect(path, 0);
+	if (fd < 0 || packet_send(fd, &request->base, -1) < 0) {
+		bench_die("asking sbeetd");
+	}
+	return fd;
+}
+
+static void ask_status(void) {
+	Sbeet__Control__StatusRequest status = SBEET__CONTROL__STATUS_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	bool last = false;
+	int fd;
+
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_STATUS;
+	request.status = &status;
+	fd = ask_control(&request);
+	while (!last) {
+		ProtobufCMessage *m = NULL;
+		int n = packet_receive(fd, buffer, NULL);
+
+		if (n <= 0 ||
+		    packet_unpack(&sbeet__control__reply__descriptor, buffer, (size_t)n, &m) < 0) {
+			bench_die("reading the status");
+		}
+		last = ((Sbeet__Control__Reply *)m)->last;
+		packet_free(m);
+	}
+	close(fd);
+}
+
+static int watch(void) {
+	Sbeet__Control__EventsRequest events = SBEET__CONTROL__EVENTS_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_EVENTS;
+	request.events = &events;
+	return ask_control(&request);
+}
+
+/* Connections that have ended are closed when the daemon comes to it: it is asked for something
+ * meanwhile, a hundred times at most. */
+static struct size settle(pid_t daemon, unsigned descriptors) {
+	struct size size = measure(daemon);
+
+	for (int i = 0; i < 100 && size.descriptors > descriptors; i++) {
+		ask_status();
+		size = measure(daemon);
+	}
+	return size;
+}
+
 /* Return: whether the daemon has stayed as it was. */
 static bool soak(pid_t daemon, uint64_t requests) {
 	struct size begin = {0}, now;
 	nsec_t start = nsec_now();
-	int fd = bench_session_open();
+	int watcher = watch(), fd = open_program(KIND_PLAIN);
+	enum kind kind = KIND_PLAIN;
 
 	for (uint64_t i = 1; i <= requests; i++) {
 		if (i % JOBS_PER_PROGRAM == 0) {
-			close(fd);
-			fd = bench_session_open();
+			close_program(fd, kind, i);
+			ask_status();
+			kind = (kind + 1) % _KIND_N;
+			fd = open_program(kind);
 		}
-		ask(fd, i);
-		hear_grant(fd);
-		end(fd, i);
+		run_job(fd, kind, i);
 		if (i == requests / 10) {
 			begin = measure(daemon);
 		}
 	}
-	now = measure(daemon);
 	close(fd);
+	now = settle(daemon, begin.descriptors);
+	close(watcher);
 	printf("{\"bench\":\"soak\",\"requests\":%llu,\"seconds\":%.1f,\"kib_after_a_tenth\":%ld,"
 	       "\"kib\":%ld,\"descriptors_after_a_tenth\":%u,\"descriptors\":%u}\n",
 	       (unsigned long long)requests, (double)(nsec_now() - start) / 1e9, begin.kib, now.kib,

@@ -74,6 +74,10 @@ nsec_t bench_cpu(pid_t pid) {
 }
 
 int bench_session_open(void) {
+	return bench_session_open_as(NULL);
+}
+
+int bench_session_open_as(Sbeet__TaskSpec *task) {
 	static uint8_t buffer[PROTO_PACKET_MAX];
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -83,6 +87,7 @@ int bench_session_open(void) {
 	packet_socket_path("shim.sock", path, sizeof(path));
 	fd = packet_connect(path, 0);
 	hello.version = PROTO_VERSION;
+	hello.task = task;
 	hello.program = (char[]){"bench"};
 	hello.enforcement_mask = BENCH_MASK;
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;

@@ -29,7 +29,9 @@ void bench_daemon_stop(struct bench_daemon *daemon);
 /* Processor time of a process so far; 0: our own. */
 nsec_t bench_cpu(pid_t pid);
 
-/* A session that has said hello and was welcomed. Returns its socket. */
+/* A session that has said hello and was welcomed. @task: NULL: none of its own. Returns its socket.
+ */
+int bench_session_open_as(Sbeet__TaskSpec *task);
 int bench_session_open(void);
 
 /* Until the other side has taken what was sent. */

@@ -4,6 +4,7 @@
 #include "daemon/awake.h"
 
 #include <event2/event.h>
+#include <sched.h>
 
 #include "proto/spin.h"
 
@@ -31,6 +32,10 @@ int awake_dispatch(struct awake *awake, struct event_base *base) {
 		/* No look at the clock by a daemon that sleeps anyway. */
 		bool stay = awake->until > 0 && awake_is(awake, nsec_now());
 
+		if (stay) {
+			/* Whom we have answered may have to run on this very CPU. */
+			sched_yield();
+		}
 		r = event_base_loop(base, stay ? EVLOOP_NONBLOCK : EVLOOP_ONCE);
 	}
 	return r;

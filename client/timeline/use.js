@@ -65,18 +65,18 @@ function find(text) {
 const find_next = step => { if (found) go(step, found.jobs, from); };
 
 function details(j) {
-	const t = trace.tasks[j.task], row = (a, b, c) => `<tr><td>${a}</td><td class="${c || ""}">${b}</td></tr>`;
+	const t = trace.tasks[j.task], runs = STATES[j.state] === "running", row = (a, b, c) => `<tr><td>${a}</td><td class="${c || ""}">${b}</td></tr>`;
 	const list = [];
 	for (let i = 0; i < j.sms.length; i += 2) list.push(j.sms[i + 1] > 1 ? j.sms[i] + "\u2013" + (j.sms[i] + j.sms[i + 1] - 1) : j.sms[i]);
 	let s = `<h2>${esc(t.name)} <span style="font-weight:400">job ${j.id}</span></h2><table>` +
-		row("state", STATES[j.state]) + row("GPU", j.gpu);
+		row("state", STATES[j.state] + (runs ? " when the recording ended" : "")) + row("GPU", j.gpu);
 	if (j.granted !== null) {
 		s += row("SMs", (EXACT[j.held] ? list.join(", ") + " (" + j.n + ")" : "any " + j.n) + ", " + HELD[j.held]);
 		if (j.release !== null) s += row("waited", time(Math.max(0, j.granted - j.release)));
-		if (j.finished !== null) s += row("ran", time(j.finished - j.granted) + (j.launches ? ", " + j.launches + " launches" : ""));
+		if (j.finished !== null) s += row(runs ? "has run" : "ran", time(j.finished - j.granted) + (j.launches ? ", " + j.launches + " launches" : ""));
 	}
-	if (j.release !== null && j.finished !== null) s += row("response", time(j.finished - j.release));
-	if (j.deadline !== null && j.finished !== null) s += row("deadline", time(Math.abs(j.deadline - j.finished)) + (j.late ? " late" : " to spare"), j.late ? "bad" : "");
+	if (j.release !== null && j.finished !== null && !runs) s += row("response", time(j.finished - j.release));
+	if (j.deadline !== null && j.finished !== null && (!runs || j.late)) s += row("deadline", time(Math.abs(j.deadline - j.finished)) + (j.late ? " late" : " to spare"), j.late ? "bad" : "");
 	if (j.granted !== null) s += row("granted", wall(j.granted).toISOString().replace("T", " ").replace("Z", " UTC"));
 	return s + "</table>";
 }

@@ -28,6 +28,9 @@
 /* How long the kernel may take to end a process after SIGKILL. */
 #define KILL_LIMIT (5 * NSEC_PER_SEC)
 
+/* For its jobs to end, where it can't be ended as a client of MPS. */
+#define DRAIN_OTHERWISE (10 * NSEC_PER_SEC)
+
 struct kill_options {
 	bool detach;
 	nsec_t grace, drain;
@@ -127,26 +130,38 @@ static int end_process(uint32_t pid, int pidfd, nsec_t grace) {
 }
 
 /* Return: 0: the signals may come; or an exit code after an error on stderr. */
-static int prepare(struct control *control, uint64_t session, uint32_t pid, nsec_t drain) {
-	struct ending ending;
+static int prepare(struct control *control, uint64_t session, uint32_t pid, nsec_t drain,
+		   struct ending *ret) {
 	char error[2048];
-	int r = ending_prepare(control, session, drain, &ending, error, sizeof(error));
+	int r = ending_prepare(control, session, drain, ret, error, sizeof(error));
 
 	if (r != 0) {
 		ctl_error("%s", error);
 		return r;
 	}
-	if (ending.pid != pid) {
+	if (ret->pid != pid) {
 		ctl_error(
 			"session %llu is another process's now, or sbeetd is too old to end "
 			"programs; nothing was killed",
 			(unsigned long long)session);
 		return CTL_EXIT_FAILED;
 	}
-	if (*ending.note) {
+	return 0;
+}
+
+/* Where MPS does not end it as a client (it obeys none but its own user and root), what it runs
+ * should at least have ended. Return: as above. */
+static int prepare_well(struct control *control, uint64_t session, uint32_t pid, nsec_t drain) {
+	struct ending ending;
+	int r = prepare(control, session, pid, drain, &ending);
+
+	if (r == 0 && *ending.note && drain == 0) {
+		r = prepare(control, session, pid, DRAIN_OTHERWISE, &ending);
+	}
+	if (r == 0 && *ending.note) {
 		ctl_error("%s", ending.note);
 	}
-	return 0;
+	return r;
 }
 
 static int kill_program(struct control *control, uint64_t session, const struct kill_options *o) {
@@ -156,7 +171,7 @@ static int kill_program(struct control *control, uint64_t session, const struct 
 	if (r != 0 || pidfd < 0) {
 		return r;
 	}
-	r = prepare(control, session, pid, o->drain);
+	r = prepare_well(control, session, pid, o->drain);
 	if (r == 0) {
 		r = end_process(pid, pidfd, o->grace ? o->grace : 5 * NSEC_PER_SEC);
 	}

@@ -67,6 +67,23 @@ program-ended-by-sbeetctl)
 	ended_well neighbour "$neighbour"
 	grep -q "MPS has ended its client $victim" "$scratch/sbeetd.log" || fail "MPS was not asked"
 	;;
+program-ended-without-mps)
+	# Nobody ends it as a client: what it runs ends first, and the other goes on.
+	export SIMGPU=16:mps SIMGPU_FAULTS=spread
+	start_daemon --policy even --mps off
+	start victim "$apps/lanes" --lanes 1 --rounds 4000 --frames 100000000 --json
+	victim=$pid
+	until_true "its job runs" status_is running victim -eq 1
+	start neighbour "$apps/lanes" --lanes 1 --rounds 4000 --frames 10 --json
+	neighbour=$pid
+	until_true "another runs beside it" status_is running neighbour -eq 1
+	session=$("$ctl" session list --no-legend --columns id,pid | awk -v pid="$victim" '$2 == pid { print $1 }')
+	"$ctl" session kill "$session" >"$scratch/kill.out" 2>&1 || fail "session kill: exit code $?"
+	[ -s "$scratch/kill.out" ] && fail "session kill has something to complain about"
+	wait "$victim" && fail "the victim has ended well"
+	ended_well neighbour "$neighbour"
+	status_is abandoned "" -eq 0 || fail "it was ended in the middle of a job"
+	;;
 program-killed-beside-another)
 	# What sbeetctl is for: as measured, such a death reaches the neighbour, who is told by CUDA.
 	export SIMGPU=16:mps SIMGPU_FAULTS=spread

@@ -4,6 +4,8 @@
 # each on its half of the GPU. Compares what they say of their results, and tells by which means their
 # jobs were held. What is not installed is skipped.
 #
+# usage: frameworks.sh [PROGRAM...]     (all of the list below)
+#
 # The table for the README is $OUT/frameworks.md (stdout, too). Exit 0 if all results are equal.
 #
 # Only libsbeet.so and libprotobuf-c are put before Python's own libraries: a framework must not meet
@@ -55,11 +57,15 @@ under_shim() { # HOW PROGRAM
 }
 
 reports() { # HOW PROGRAM: what it said of its results
-	sed -n 's/^report //p; /exit code/p' "$scratch/$1-$(echo "$2" | tr : -).out"
+	sed 2>/dev/null -n 's/^report //p; /exit code/p' "$scratch/$1-$(echo "$2" | tr : -).out"
 }
 
 # HOW PROGRAM LINE: "equal", or "close": the digest differs, the sum's first five digits don't.
 verdict() {
+	[ -e "$scratch/$1-$(echo "$2" | tr : -).out" ] || {
+		echo "not run"
+		return
+	}
 	got=$(reports "$1" "$2" | sed -n "$3p")
 	want=$(reports bare "$2" | sed -n "$3p")
 	if [ "$got" = "$want" ]; then
@@ -79,7 +85,7 @@ enforcement() {
 }
 
 found=
-for program in $programs; do
+for program in ${*:-$programs}; do
 	module=$(module_of "$program")
 	if python3 -c "import importlib.util as u, sys; sys.exit(not u.find_spec('$module'))"; then
 		found="$found $program"

@@ -216,6 +216,20 @@ see_user() {
 	result a $a
 	row "its user ends it by session kill" "$said; $seen"
 	ends_well "root's program then" b $b
+	# What the unit does once more: the socket for orders belongs to sbeetd's user.
+	chown sbeet "$CUDA_MPS_PIPE_DIRECTORY/control_privileged"
+	for name in v n; do
+		start $name $as_user env LD_LIBRARY_PATH="$tools_path" "$ctl" run --task $name -- "$busy" memory 3
+		eval "$name=\$pid"
+		runs $name
+	done
+	$as_user env LD_LIBRARY_PATH="$tools_path" "$ctl" session kill "$(session_of v)" >"$scratch/kill.out" 2>&1
+	said="exit code $?, says '$(cat "$scratch/kill.out")'"
+	result v $v
+	said="$said; $seen"
+	result n $n
+	expect "the same, its user owns control_privileged, beside a neighbour" "$said; neighbour $seen" \
+		test "$seen" = right -a ! -s "$scratch/kill.out"
 	stop_daemon
 	SBEET_RUNTIME_DIR=$root_runtime
 	stop_mps

@@ -147,7 +147,9 @@ CUresult on_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUke
 				 CUdevice device) {
 	CUresult rc = real_get()->cuKernelSetAttribute(attribute, value, kernel, device);
 
-	TELL(rc, true, kernel_attribute_set((CUfunction)kernel, attribute, value));
+	if (rc == CUDA_SUCCESS) {
+		kernel_attribute_set((CUfunction)kernel, attribute, value);
+	}
 	return rc;
 }
 
@@ -161,7 +163,9 @@ CUresult on_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevic
 CUresult on_cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
 	CUresult rc = real_get()->cuFuncSetAttribute(function, attribute, value);
 
-	TELL(rc, true, kernel_attribute_set(function, attribute, value));
+	if (rc == CUDA_SUCCESS) {
+		kernel_attribute_set(function, attribute, value);
+	}
 	return rc;
 }
 

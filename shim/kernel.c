@@ -391,9 +391,13 @@ void kernel_library_kernel_found(CUlibrary library, CUkernel kernel, const char 
 }
 
 void kernel_kernel_function_found(CUkernel kernel, CUfunction function) {
-	CUcontext context = context_of_handle();
-	struct kernel *k;
+	CUcontext context;
+	struct kernel *k = table_get(&kernels, (uintptr_t)kernel);
 
+	if (k && table_get(&kernels, (uintptr_t)function) == k) {
+		return; /* again */
+	}
+	context = context_of_handle();
 	pthread_mutex_lock(&lock);
 	k = table_get(&kernels, (uintptr_t)kernel);
 	if (k && table_get(&kernels, (uintptr_t)function) != k) {
@@ -428,13 +432,23 @@ static void library_twin_set(const struct real *real, const struct twin *t,
 	}
 }
 
+static bool has_twin(const struct kernel *k) {
+	for (unsigned i = 0; i < k->n_twins; i++) {
+		if (k->twins[i].handle) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Libraries set attributes before each launch: where there is no twin this must cost nothing. */
 static void set(CUfunction function, CUfunction_attribute attribute, int value,
 		const CUfunc_cache *config) {
 	struct kernel *k = kernel_find(function);
 	const struct real *real = real_get();
 	int token;
 
-	if (!k || !real) {
+	if (!k || !real || !has_twin(k)) {
 		return;
 	}
 	token = state_enter();

@@ -3,50 +3,62 @@
 # costs ResNet-50 inference, two programs on halves of the GPU against each alone on the same half and
 # against MPS alone, and how soon jobs start and SMs come back, by the daemon's times.
 #
-# A line for each program that ran, as JSON, in $OUT/speed.txt (stdout, too).
+# All programs are started once and run in turns of a fraction of a second (frameworks/turns.py): a
+# machine's speed changes by more than what is measured. On $OUT/speed.txt (stdout, too); each step's time
+# and the traces in speed.tar.gz.
+#
+# ROUNDS_COST, ROUNDS_PAIRS, TRACE_S: how long; the defaults take some 120 s.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/manage.sh"
-short=${SECONDS_SOLO:-3}
-long=${SECONDS_PAIR:-5}
+rounds_cost=${ROUNDS_COST:-100}
+rounds_pairs=${ROUNDS_PAIRS:-10}
+trace_s=${TRACE_S:-4}
+programs=
 
-# LABEL: a line of the results.
-tell() {
-	while read -r line; do
-		echo "$1 $line" | tee -a "$out/speed.txt"
+say() {
+	echo "$*" | tee -a "$out/speed.txt"
+}
+
+# NAME HOW MODE [CPUS]: started, and ready for turns when it has said "warm".
+serve() {
+	mkfifo "$scratch/$1.in" "$scratch/$1.out"
+	on=
+	[ $# -lt 4 ] || [ "$(nproc)" -lt 8 ] || on="taskset -c $4"
+	programs="$programs $1"
+	# shellcheck disable=SC2086 # several words
+	case $2 in
+	bare) timeout 300 $on python3 "$here/frameworks/speed.py" "$3" serve \
+		"$scratch/$1.in" "$scratch/$1.out" ;;
+	shim) managed --log info --task "$1" -- $on python3 "$here/frameworks/speed.py" "$3" serve \
+		"$scratch/$1.in" "$scratch/$1.out" ;;
+	esac >"$scratch/$1.log" 2>&1 &
+}
+
+# All that were started are warm.
+await() {
+	tries=0
+	for program in $programs; do
+		until grep -q '^warm$' "$scratch/$program.log"; do
+			tries=$((tries + 1))
+			[ $tries -lt 1000 ] || {
+				tail -n 5 "$scratch/$program.log"
+				exit 1
+			}
+			sleep 0.1
+		done
 	done
 }
 
-# LABEL HOW MODE SECONDS [READY GO]
-run_one() {
-	label=$1
-	how=$2
-	shift 2
-	STARTED_NS=$(date +%s%N)
-	export STARTED_NS
-	case $how in
-	bare) timeout 100 python3 "$here/frameworks/speed.py" "$@" ;;
-	shim) managed --task "$label-$1" -- python3 "$here/frameworks/speed.py" "$@" ;;
-	esac 2>"$scratch/err-$label-$1" | tell "$label"
-	grep -v Warning "$scratch/err-$label-$1" | tail -n 3 >&2
+turns() { # ROUNDS SECONDS FILE PHASE... -- COMPARISON...
+	timeout 200 python3 "$here/frameworks/turns.py" "$scratch" "$@" | tee -a "$out/speed.txt"
 }
 
-# LABEL HOW MODE MODE: both at the same time.
-run_pair() {
-	rm -f "$scratch"/ready-* "$scratch/go"
-	run_one "$1" "$2" "$3" "$long" "$scratch/ready-a" "$scratch/go" &
-	first=$!
-	run_one "$1" "$2" "$4" "$long" "$scratch/ready-b" "$scratch/go" &
-	second=$!
-	until [ -e "$scratch/ready-a" ] && [ -e "$scratch/ready-b" ]; do
-		if ! kill -0 "$first" || ! kill -0 "$second"; then
-			break
-		fi
-		sleep 0.05
-	done 2>/dev/null
-	: >"$scratch/go"
-	wait "$first" "$second"
+quantiles() {
+	sort -n | awk -v what="$1" '{ v[NR] = $1 } END {
+		if (NR) printf "%s: n %d, p50 %.1f, p99 %.1f, max %.1f us\n", what, NR, v[int((NR + 1) / 2)],
+			v[int((NR * 99 + 99) / 100)], v[NR] }' | tee -a "$out/speed.txt"
 }
 
 # LABEL: quantiles of what the trace of this part says. Waited: from a job's request to its grant.
@@ -54,61 +66,96 @@ run_pair() {
 times_of() {
 	tool "$ctl" trace export --format csv "$scratch/trace-$1" | tail -n +2 |
 		sed 's/"[^"]*"/x/g' >"$scratch/jobs-$1.csv"
-	awk -F, '$12 != "" && $11 != "" { print ($12 - $11) / 1000 }' "$scratch/jobs-$1.csv" |
-		quantiles "jobs of $1: us from request to grant"
 	sort -t, -k12,12n "$scratch/jobs-$1.csv" | awk -F, '$12 != "" && $13 != "" {
+			late = 0
 			for (i = n; i > n - 4 && i > 0; i--) {
-				if ($11 < end[i] && $12 >= end[i]) { print ($12 - end[i]) / 1000; break }
+				if ($11 < end[i] && $12 >= end[i]) { late = 1; print "handed", ($12 - end[i]) / 1000; break }
 			}
+			if (!late) print "free", ($12 - $11) / 1000
 			end[++n] = $13
-		}' | quantiles "jobs of $1: us from a job's last operation to the next one's grant"
+		}' >"$scratch/times-$1"
+	awk '$1 == "free" { print $2 }' "$scratch/times-$1" | quantiles "$1: from request to grant"
+	awk '$1 == "handed" { print $2 }' "$scratch/times-$1" |
+		quantiles "$1: from a job's last operation to the next one's grant"
 }
 
-quantiles() {
-	sort -n | awk -v what="$1" '{ v[NR] = $1 } END {
-		if (NR) printf "%s: n %d, p50 %.1f, p99 %.1f, max %.1f\n", what, NR, v[int((NR + 1) / 2)],
-			v[int((NR * 99 + 99) / 100)], v[NR] }' | tee -a "$out/speed.txt"
+cpu_ticks() {
+	awk '{ print $14 + $15 }' "/proc/$daemon/stat"
+}
+
+# SPIN: jobs of one program, then of two in turns on the whole GPU, with that setting.
+latency() {
+	start_daemon --policy fcfs --sharing mps --spin "$1"
+	for who in alone both; do
+		record_trace "$scratch/trace-$who-$1"
+		sleep 0.3
+		ticks=$(cpu_ticks)
+		echo "$trace_s" >&5
+		[ $who = alone ] || echo "$trace_s" >&7
+		read -r line <&6
+		[ $who = alone ] || read -r line <&8
+		say "spin $1, $who: sbeetd took $(($(cpu_ticks) - ticks)) hundredths of a second in $trace_s s"
+		stop_trace
+		times_of "$who-$1"
+	done
+	stop_daemon
 }
 
 : >"$out/speed.txt"
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | tell gpu
+say "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)"
 start_mps
 
-# What the shim costs a program that has the GPU for itself, in turns.
-start_daemon --policy fcfs --sharing mps
-record_trace "$scratch/trace-fcfs"
-for _ in 1 2 3; do
-	run_one bare bare infer "$short"
-	run_one fcfs shim infer "$short"
+# The daemon's own part, with nothing of a GPU in it.
+for spin in 200us 50ms; do
+	SBEETD="$here/bin/sbeetd" tool timeout 60 "$here/bin/bench-grant" 2000 200 --spin $spin |
+		sed "s/^/spin $spin: /" | tee -a "$out/speed.txt"
 done
-stop_trace
-times_of fcfs
-
-# Two jobs in turns on the whole GPU: how soon the next one has it.
-record_trace "$scratch/trace-turns"
-run_pair turns shim infer train
-stop_trace
-times_of turns
-stop_daemon
 
 start_daemon --policy even --sharing mps
-record_trace "$scratch/trace-halves"
-for mode in infer train copy multiply; do
-	run_one half shim "$mode" "$short"
+serve bare bare infer 4,5
+serve shim shim infer 4,5
+for mode in infer train copy multiply cache launch; do
+	serve $mode shim $mode
 done
-stop_trace
-times_of halves
-run_pair halves shim infer train
-run_pair halves shim copy multiply
-run_pair halves shim copy copy
-run_pair halves shim multiply multiply
+serve copy2 shim copy
+serve multiply2 shim multiply
+for mode in infer train copy multiply; do
+	serve mps-$mode bare $mode
+done
+await
+
+# What the shim costs a program that has the GPU for itself.
+tool "$ctl" policy fcfs
+turns "$rounds_cost" 0.1 "$scratch/cost.json" bare=bare shim=shim -- shim@shim/bare@bare
+
+# On halves: alone, in pairs, and beside what takes one thing only.
+tool "$ctl" policy even
+turns "$rounds_pairs" 0.35 "$scratch/pairs.json" infer=infer train=train copy=copy multiply=multiply \
+	pair=infer+train cm=copy+multiply cc=copy+copy2 mm=multiply+multiply2 \
+	tc=train+copy tm=train+multiply tk=train+cache tl=train+launch \
+	mps=mps-infer+mps-train mpscm=mps-copy+mps-multiply -- \
+	infer@pair/infer@infer train@pair/train@train copy@cm/copy@copy multiply@cm/multiply@multiply \
+	copy@cc/copy@copy multiply@mm/multiply@multiply train@tm/train@train train@tl/train@train \
+	train@tk/train@train train@tc/train@train mps-infer@mps/infer@infer mps-train@mps/train@train \
+	mps-copy@mpscm/copy@copy mps-multiply@mpscm/multiply@multiply
 tool "$ctl" status >"$out/status.txt"
 stop_daemon
-run_pair mps bare infer train
-run_pair mps bare copy multiply
+grep -h "could not be confined\|does not fit" "$scratch"/*.log | sort | uniq -c | tee -a "$out/speed.txt"
 
-# The daemon's own part, with nothing of a GPU in it.
-if [ -x "$here/bin/bench-grant" ]; then
-	SBEETD="$here/bin/sbeetd" tool timeout 40 "$here/bin/bench-grant" 5000 | tell grant
-fi
-tar -C "$scratch" --exclude=run --exclude=lib --exclude=mps -czf "$out/speed.tar.gz" .
+# How soon jobs start, with a new daemon for each setting: the programs go on, and meet it.
+rm -f "$scratch"/*.in "$scratch"/*.out
+programs=
+start_daemon --policy fcfs --sharing mps
+serve infer shim infer
+serve train shim train
+await
+exec 5>"$scratch/infer.in" 6<"$scratch/infer.out" 7>"$scratch/train.in" 8<"$scratch/train.out"
+read -r line <&6
+read -r line <&8
+stop_daemon
+for spin in 0s 200us 50ms; do
+	latency $spin
+done
+exec 5>&- 6<&- 7>&- 8<&-
+tar -C "$scratch" --exclude=run --exclude=lib --exclude=mps --exclude='*.in' --exclude='*.out' \
+	-czf "$out/speed.tar.gz" .

@@ -124,7 +124,7 @@ function columns(all) {
 			if (any) s += `<path class="columns${is_dim(t) ? " dim" : ""}" data-gpu="${gpu}" data-task="${esc(trace.tasks[t].name)}" fill="url(#t${t})" d="M${LEFT} ${floor.toFixed(2)}${up}${down}z"/>`;
 		}
 		for (let k = 0; k < c.n; k++) if (c.missed[k]) misses += `M${(LEFT + k * step).toFixed(1)} ${r.top}h${step.toFixed(2)}v5h-${step.toFixed(2)}z`;
-		s += `<path class="late close" d="${misses}"/><rect class="average" data-gpu="${gpu}" x="${LEFT}" y="${r.top}" width="${width - LEFT - RIGHT}" height="${r.h}" fill="transparent"/>`;
+		s += `<path class="late close" data-gpu="${gpu}" d="${misses}"/><rect class="average" data-gpu="${gpu}" x="${LEFT}" y="${r.top}" width="${width - LEFT - RIGHT}" height="${r.h}" fill="transparent"/>`;
 	}
 	return s;
 }

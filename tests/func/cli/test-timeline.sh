@@ -175,6 +175,11 @@ span() {
 	awk '$1 == "view" { printf "%.0f\n", $3 - $2 }' "$1"
 }
 
+# In the dark it draws the same.
+look 'page.html#dark'
+cmp -s drawn whole || { echo "in the dark something else is drawn"; failed=1; }
+grep -q '<html[^>]* class="dark"' dom || { echo "it is not dark"; failed=1; }
+
 check 'page.html#v=200000000,420000000'
 [ "$(awk '$1 == "view" { print $2, $3 }' drawn)" = "200000000 420000000" ] || { echo "the address is not followed"; failed=1; }
 awk '$1 == "view" && $7 != 0 { exit 1 }' drawn || { echo "segments are merged that are wide"; failed=1; }
@@ -282,6 +287,16 @@ check many.html 132
 grep -q ^seg drawn && { echo "single segments are drawn where there are 100,000"; failed=1; }
 [ "$(awk '$1 == "view" { print $7 }' drawn)" -eq 100000 ] || { echo "not all segments are counted"; failed=1; }
 [ "$(wc -c <dom)" -lt $(($(wc -c <many.html) + 500000)) ] || { echo "the drawing is too large"; failed=1; }
+# A mark for each column with a miss, and for no other.
+tr '<' '\n' <dom | sed -n 's/^path class="late close" data-gpu="[0-9]*" d="\([^"]*\)"><*$/\1/p' | tr -cd M | wc -c >marked
+awk -F '[ ,]' '
+FILENAME == "drawn" && $1 == "view" { from = $2; to = $3; n = int(($5 - $4) / 2); span = (to - from) / n; origin = $6 }
+FILENAME == "jobs.csv" && FNR > 1 && $(NF - 1) == 1 {
+	k = int(($(NF - 3) - origin - from) / span)
+	n_missed += !seen[k]++
+}
+END { print n_missed }' drawn jobs.csv >expected
+[ "$(cat marked)" -eq "$(cat expected)" ] || { echo "$(cat marked) columns are marked, $(cat expected) have misses"; failed=1; }
 check 'many.html#v=10000000000,20000000000' 132
 check 'many.html#v=20000000000,20400000000'
 check 'many.html#v=20000000000,20020000000'

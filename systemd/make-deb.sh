@@ -7,8 +7,10 @@ set -eu
 
 [ $# -eq 2 ] || { echo "usage: $0 BUILD_DIR OUTPUT.deb" >&2; exit 2; }
 source=$(cd "$(dirname "$0")/.." && pwd)
-root=$(mktemp -d)
-trap 'rm -rf "$root"' EXIT
+work=$(mktemp -d)
+root=$work/sbeet
+mkdir "$root"
+trap 'rm -rf "$work"' EXIT
 
 DESTDIR=$root meson install -C "$1" --no-rebuild --quiet
 [ -x "$root/usr/bin/sbeetd" ] || { echo "$1 is not configured with --prefix /usr" >&2; exit 1; }
@@ -18,18 +20,36 @@ for page in "$root"/usr/share/man/man*/*.[1-9]; do
 	gzip -9n "$page"
 done
 for program in "$root"/usr/bin/* "$root"/usr/lib/*/sbeet/*.so; do
-	strip --strip-unneeded "$program"
+	strip --strip-unneeded --remove-section=.comment --remove-section=.note "$program"
 done
+chmod 0644 "$root"/usr/lib/*/sbeet/*.so
+mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions" # where Debian's zsh looks
+rm -rf "$root/DEBIAN"
+mkdir -p "$root/DEBIAN" "$root/usr/share/doc/sbeet"
+cp "$source/LICENSE" "$root/usr/share/doc/sbeet/copyright"
+gzip -9cn "$source/NEWS" >"$root/usr/share/doc/sbeet/NEWS.gz"
+maintainer="${DEBFULLNAME:-sbeet} <${DEBEMAIL:-root@localhost}>"
+gzip -9n >"$root/usr/share/doc/sbeet/changelog.gz" <<END
+sbeet ($version) unstable; urgency=medium
 
-mkdir "$root/DEBIAN"
-# The libraries are those that Debian 12 builds against; names are its own.
+  * See NEWS.gz.
+
+ -- $maintainer  $(date -Ru -d "@${SOURCE_DATE_EPOCH:-$(stat -c %Y "$source/NEWS")}")
+END
+
+# The libraries are those of the machine that this is built on.
+mkdir "$work/debian"
+printf 'Source: sbeet\n\nPackage: sbeet\nArchitecture: any\n' >"$work/debian/control"
+libraries=$(cd "$work" && dpkg-shlibdeps -O "$root"/usr/bin/* "$root"/usr/lib/*/sbeet/*.so 2>/dev/null |
+	sed -n 's/^shlibs:Depends=//p')
+[ -n "$libraries" ] || { echo "dpkg-shlibdeps knows no package of the libraries" >&2; exit 1; }
 cat >"$root/DEBIAN/control" <<END
 Package: sbeet
 Version: $version
 Architecture: $(dpkg --print-architecture)
-Maintainer: sbeet <root@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f 1)
-Depends: libc6, libevent-core-2.1-7, libinih1, libjansson4, liblz4-1, libncursesw6, libprotobuf-c1, libsystemd0, libzstd1, systemd
+Depends: $libraries, systemd
 Section: admin
 Priority: optional
 Description: GPU scheduling with deadlines and energy for CUDA programs
@@ -43,27 +63,32 @@ if [ "$1" = configure ]; then
 	systemd-sysusers --root="${DPKG_ROOT:-/}" sbeet.conf
 	systemd-tmpfiles --root="${DPKG_ROOT:-/}" --create sbeet.conf
 	if [ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]; then
-		systemctl daemon-reload
-		systemctl try-restart sbeetd.service || true
+		systemctl --system daemon-reload >/dev/null || true
+		# An upgrade: programs and their jobs go on.
+		[ -z "$2" ] || deb-systemd-invoke try-restart sbeetd.service >/dev/null || true
 	fi
 fi
 END
 cat >"$root/DEBIAN/prerm" <<'END'
 #!/bin/sh
 set -e
+units="sbeetd.socket sbeetd-control.socket sbeetd.service sbeet-mps.service"
 if [ "$1" = remove ] && [ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]; then
-	systemctl --no-reload disable --now sbeetd.service sbeetd.socket sbeetd-control.socket sbeet-mps.service || true
+	deb-systemd-invoke stop $units >/dev/null || true
+	for unit in $units; do
+		systemctl --system --no-reload --quiet disable "$unit" || true
+	done
 fi
 END
 cat >"$root/DEBIAN/postrm" <<'END'
 #!/bin/sh
 set -e
 if [ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]; then
-	systemctl daemon-reload || true
+	systemctl --system daemon-reload >/dev/null || true
 fi
 if [ "$1" = purge ]; then
-	# What an administrator wrote goes as well; the account stays, as Debian has it.
-	rm -rf "${DPKG_ROOT:-}/etc/sbeet"
+	# What an administrator wrote and sbeetd learnt goes as well; the account stays, as Debian has it.
+	rm -rf "${DPKG_ROOT:-}/etc/sbeet" "${DPKG_ROOT:-}/var/lib/sbeet"
 fi
 END
 chmod 0755 "$root/DEBIAN/postinst" "$root/DEBIAN/prerm" "$root/DEBIAN/postrm"

@@ -5,6 +5,7 @@ set -u
 gpus=/run/simgpu
 simulator=/usr/local/lib/simgpu
 scratch=/run/test
+environment= # of all that runs as a user, beside that of simulated GPUs
 apps=$build/tests/apps/driver
 mkdir -p "$scratch"
 
@@ -65,7 +66,7 @@ use_gpus() {
 
 # WHAT TASK OPERATOR NUMBER: a number of sbeetd's status compares so. TASK may be "".
 status_is() {
-	number=$("$build/tests/demo/ask" /usr/local/bin/sbeetctl "$1" ${2:+"$2"}) && test "$number" "$3" "$4"
+	number=$(env $environment "$build/tests/demo/ask" /usr/local/bin/sbeetctl "$1" ${2:+"$2"}) && test "$number" "$3" "$4"
 }
 
 # USER COMMAND...
@@ -73,7 +74,7 @@ as() {
 	user=$1
 	shift
 	setpriv --reuid "$user" --regid "$user" --init-groups env -i PATH="$PATH" HOME="/home/$user" \
-		SIMGPU=16:mps SIMGPU_DIR=$gpus LD_LIBRARY_PATH="$simulator" "$@"
+		SIMGPU=16:mps SIMGPU_DIR=$gpus LD_LIBRARY_PATH="$simulator" $environment "$@"
 }
 
 # Programs that come and go until there is a file "enough"; each must end well, with the right results,

@@ -9,6 +9,8 @@
 #
 # Its processes are in a cgroup of their own, which is removed as well.
 #
+# $MACHINE_ROOT: another root than this machine's, of a system that has systemd.
+#
 # What the script has to say comes to standard output and error.
 set -u
 
@@ -24,7 +26,7 @@ boot() { # STAGE SCRIPT [ARGUMENT...]
 	root=$stage/root
 	mount --make-rprivate / || exit 77
 	mount -t tmpfs -o mode=755 tmpfs "$stage/layer" && mkdir "$stage/layer/upper" "$stage/layer/work" &&
-		mount -t overlay -o "lowerdir=/,upperdir=$stage/layer/upper,workdir=$stage/layer/work" \
+		mount -t overlay -o "lowerdir=$lower,upperdir=$stage/layer/upper,workdir=$stage/layer/work" \
 			overlay "$root" || exit 77
 	mount -t proc proc "$root/proc" && mount --bind "$root/proc/sys" "$root/proc/sys" &&
 		mount -o remount,bind,ro "$root/proc/sys" &&
@@ -84,9 +86,10 @@ boot() { # STAGE SCRIPT [ARGUMENT...]
 		"$systemd" --unit=script.target --show-status=no --log-level=warning </dev/null
 }
 
+lower=${MACHINE_ROOT:-/}
 systemd=
 for path in /usr/lib/systemd/systemd /lib/systemd/systemd; do
-	[ -x "$path" ] && systemd=$path
+	[ -x "${lower%/}$path" ] && systemd=$path
 done
 if [ "${1:-}" = --boot ]; then
 	shift
@@ -97,8 +100,8 @@ fi
 [ "$(id -u)" = 0 ] || skip "that needs root"
 [ -n "$systemd" ] || skip "systemd is not installed"
 command -v unshare >/dev/null && command -v pivot_root >/dev/null || skip "no unshare or pivot_root"
-[ -S /run/dbus/system_bus_socket ] || [ -e /usr/lib/systemd/system/dbus.socket ] ||
-	[ -e /lib/systemd/system/dbus.socket ] || skip "D-Bus is not installed"
+[ -e "${lower%/}/usr/lib/systemd/system/dbus.socket" ] || [ -e "${lower%/}/lib/systemd/system/dbus.socket" ] ||
+	skip "D-Bus is not installed"
 
 cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 own=$(sed -n 's/^0:://p' /proc/self/cgroup)

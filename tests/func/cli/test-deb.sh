@@ -6,7 +6,7 @@
 # anew by a configuration without tests.
 set -eu
 
-for tool in dpkg-deb dpkg meson systemd-sysusers systemd-tmpfiles strip; do
+for tool in dpkg-deb dpkg dpkg-shlibdeps meson systemd-sysusers systemd-tmpfiles strip; do
 	command -v $tool >/dev/null || { echo "no $tool here"; exit 77; }
 done
 [ "$(id -u)" = 0 ] || { echo "dpkg --root needs root"; exit 77; }
@@ -36,6 +36,7 @@ for file in usr/bin/sbeetd usr/bin/sbeetctl usr/lib/systemd/system/sbeetd.servic
 	usr/lib/systemd/system/sbeetd.socket usr/lib/systemd/system/sbeet-mps.service usr/lib/systemd/user/sbeetd.service \
 	usr/lib/sysusers.d/sbeet.conf usr/share/man/man5/sbeetd.conf.5.gz \
 	usr/share/bash-completion/completions/sbeetctl usr/lib/systemd/system-preset/80-sbeet.preset \
+	usr/share/zsh/vendor-completions/_sbeetctl usr/share/doc/sbeet/copyright \
 	etc/sbeet/tasks.d etc/sbeet/sbeetd.conf; do
 	[ -e "$root/$file" ] || fail "/$file is missing"
 done

@@ -10,7 +10,7 @@ for instance in system user; do
 	mkdir "$dir/$instance"
 	cp "$2/$instance"/*.socket "$dir/$instance"
 	# verify wants the program to exist; it is not installed yet
-	sed "s|^ExecStart=.*|ExecStart=$3|" "$1/$instance-sbeetd.service" \
+	sed "s|^\(Exec[A-Za-z]*\)=.*|\1=$3|" "$1/$instance-sbeetd.service" \
 		>"$dir/$instance/sbeetd.service"
 done
 

@@ -197,7 +197,7 @@ static int show(const struct ctl *ctl) {
 	}
 
 VERBS_OF(gpu, "list GPUs: SMs, who holds them, power", "show all of one GPU",
-	 "More columns: energy, memory, model, model_error.\n");
+	 "More columns: energy, model, model_error, memory, programs, mps.\n");
 VERBS_OF(task, "list tasks: their sessions taken together", "show all of one task",
 	 "More columns: priority, launches.\n");
 VERBS_OF(session, "list sessions: the programs that are connected", "show all of one session",

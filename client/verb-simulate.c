@@ -440,7 +440,7 @@ static int simulate(const struct ctl *ctl) {
 const struct verb verb_simulate = {
 	.name = "simulate",
 	.args = "SCENARIO.json",
-	.summary = "show what policies make of GPUs and tasks, without any",
+	.summary = "show what policies would make of GPUs and tasks, in virtual time",
 	.flags = VERB_READS | VERB_TABLE,
 	.min_args = 1,
 	.max_args = 1,

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test-top.sh SBEETCTL SBEETD SIMGPU APP: `sbeetctl top` in a terminal, driven by keys: first with
-# nobody connected, then with programs on simulated GPUs (SIMGPU: folder of their libraries; APP: a
+# test-top.sh SBEETCTL SBEETD SIMGPU APP SBEETCTL.1: `sbeetctl top` in a terminal, driven by keys: first
+# with nobody connected, then with programs on simulated GPUs (SIMGPU: folder of their libraries; APP: a
 # sample program).
 set -eu
 
@@ -8,6 +8,8 @@ sbeetctl=$1
 sbeetd=$2
 simgpu=$3
 app=$4
+page=$5
+here=$(dirname "$(realpath "$0")")
 command -v tmux >/dev/null || { echo "no tmux here"; exit 77; }
 scratch=$(mktemp -d)
 pids=
@@ -168,6 +170,12 @@ sees '^hurried  *H '
 sees '^ *[1-9][0-9.]*  [Cc]  *calm  *running  *0 '
 sees '^   0 [.CcHh]*[Cc][.CcHh]*$'
 sees '[1-9][0-9]* of 46 SMs busy  mps .* W [▁▂▃▄▅▆▇█]'
+# While there are sessions and jobs: what JSON has of them is in the man page.
+for what in status 'task list' 'session list' 'job list' 'job explain 1' 'monitor -d 300ms'; do
+	# shellcheck disable=SC2086
+	"$sbeetctl" $what --json
+done >"$scratch/all.json"
+sh "$here/test-keys.sh" "$page" <"$scratch/all.json"
 press s s
 sees 'order: misses'
 sees '^hurried'

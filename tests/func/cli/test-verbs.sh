@@ -5,6 +5,7 @@
 # it, which runs.
 set -eu
 
+here=$(dirname "$(realpath "$0")")
 sbeetctl=$1
 sbeetd=$2
 scenario=$3
@@ -76,10 +77,10 @@ arguments() {
 	esac
 }
 cat >profiles.json <<'END'
-{"profiles": [{"name": "first", "on": {"card": {"points": [{"sms": 4, "worst": "2ms", "watts": 3}]}}}]}
+{"profiles": [{"name": "first", "on": {"gpu": {"points": [{"sms": 4, "worst": "2ms", "watts": 3}]}}}]}
 END
-printf 'gpu,app,sm,min_ms,max_ms\ncard,first,4,1,2\n' >wcet.csv
-printf 'app,gpu,power_dynamic_w_per_sm,ghd_ms,gdh_ms\nfirst,card,1,0,0\n' >apps.csv
+printf 'gpu,app,sm,min_ms,max_ms\ngpu,first,4,1,2\n' >wcet.csv
+printf 'app,gpu,power_dynamic_w_per_sm,ghd_ms,gdh_ms\nfirst,gpu,1,0,0\n' >apps.csv
 
 # Verbs that ask the daemon, and what they then end with: 0, 4 where there is no such object, 1 where
 # the screen is missing.
@@ -201,6 +202,7 @@ while read -r verb; do
 		n_read=$((n_read + 1))
 		ends "${want:-0}" $verb --json=short $(arguments "$verb")
 		[ "${want:-0}" -ne 0 ] || json out || wrong "$verb --json=short: this is no JSON: $(cat why): $(head -c 200 out)"
+		cat out >>all.json
 		[ "${want:-0}" -ne 0 ] || ! grep -q -v '^[[{].*[]}]$' out || wrong "$verb --json=short: a value is not on one line"
 		ends "${want:-0}" $verb --json=pretty $(arguments "$verb")
 		[ "${want:-0}" -ne 0 ] || json out || wrong "$verb --json=pretty: this is no JSON: $(cat why)"
@@ -209,6 +211,8 @@ while read -r verb; do
 	fi
 done <verbs
 [ "$n_read" -ge 15 ] || wrong "only $n_read verbs give JSON"
+# What sessions and jobs have is looked at in test-top.sh, where there are some.
+sh "$here/test-keys.sh" "$page" <all.json || failed=1
 
 # The examples of the man page, in a folder that has what they name. No program of theirs uses a GPU,
 # so that there is nothing to be measured, and no session.

@@ -318,6 +318,25 @@ static void take_over(struct session *s, const Sbeet__Held *held) {
 	}
 }
 
+/* It came to its end while nobody heard of that. Else it was heard of, or was never known. */
+static void take_end(struct session *s, const Sbeet__JobDone *done) {
+	struct session *other;
+	struct job *job;
+
+	TAILQ_FOREACH(other, &s->server->sessions, link) {
+		if (other->fd >= 0 || other->cred.pid != s->cred.pid ||
+		    other->cred.uid != s->cred.uid) {
+			continue;
+		}
+		job = session_job_find(other, done->job);
+		if (job && job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE) {
+			move(job, s);
+			session_job_done(s, job, done);
+			return;
+		}
+	}
+}
+
 /* What the process had before, over connections that are gone. */
 static void end_predecessors(const struct session *s) {
 	struct session *other, *next;
@@ -333,6 +352,9 @@ static void end_predecessors(const struct session *s) {
 void resume_session(struct session *s, const Sbeet__Hello *hello) {
 	for (size_t i = 0; i < hello->n_held && s->fd >= 0; i++) {
 		take_over(s, hello->held[i]);
+	}
+	for (size_t i = 0; i < hello->n_ended; i++) {
+		take_end(s, hello->ended[i]);
 	}
 	if (!s->replayed) {
 		end_predecessors(s);

@@ -4,6 +4,7 @@
 #include "daemon/session-job.h"
 
 #include "daemon/engine.h"
+#include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "daemon/quota.h"
 #include "daemon/report.h"
@@ -32,6 +33,11 @@ struct job *session_job_find(struct session *s, uint64_t number) {
 void session_job_drop(struct session *s, struct job *job, bool done) {
 	if (!done) {
 		report_job(job, EVENT(JOB_ABANDON));
+		if (!s->server->stopping) { /* else it goes on without us */
+			log_debug("session %llu (pid %d, '%s'): job %llu is given up, %s",
+				  (unsigned long long)s->id, s->cred.pid, s->task.name,
+				  (unsigned long long)job->number, job_state_name(job->state));
+		}
 		s->counters.launches += job->launches;
 		s->server->n_launches += job->launches;
 	}
@@ -159,6 +165,10 @@ void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *
 	if (!done->cancelled) {
 		count_done(s, job, done);
 		s->server->n_launches += done->launches;
+	} else {
+		log_debug("session %llu (pid %d, '%s'): job %llu was not used",
+			  (unsigned long long)s->id, s->cred.pid, s->task.name,
+			  (unsigned long long)job->number);
 	}
 	session_job_drop(s, job, !done->cancelled);
 }

@@ -222,6 +222,12 @@ static int check_held(struct why why, const Sbeet__Held *m) {
 	return check_most(why, "granted_ns", m->granted_ns, PROTO_TIME_MAX_NS);
 }
 
+static int check_done(struct why why, const Sbeet__JobDone *m) {
+	TRY(check_some(why, "job", m->job));
+	TRY(check_most(why, "granted_ns", m->granted_ns, PROTO_TIME_MAX_NS));
+	return check_most(why, "finished_ns", m->finished_ns, PROTO_TIME_MAX_NS);
+}
+
 static int check_hello(struct why why, const Sbeet__Hello *m) {
 	TRY(check_features(why, m->features, m->n_features));
 	TRY(check_text(why, "program", m->program, PROTO_NAME_MAX));
@@ -234,6 +240,10 @@ static int check_hello(struct why why, const Sbeet__Hello *m) {
 	TRY(check_most(why, "number of held jobs", m->n_held, PROTO_JOBS_PER_SESSION));
 	for (size_t i = 0; i < m->n_held; i++) {
 		TRY(check_held(why, m->held[i]));
+	}
+	TRY(check_most(why, "number of ended jobs", m->n_ended, PROTO_JOBS_PER_SESSION));
+	for (size_t i = 0; i < m->n_ended; i++) {
+		TRY(check_done(why, m->ended[i]));
 	}
 	return 0;
 }
@@ -273,12 +283,6 @@ static int check_ops(struct why why, const Sbeet__OpBatch *m) {
 		TRY(check_op(why, m->ops[i]));
 	}
 	return 0;
-}
-
-static int check_done(struct why why, const Sbeet__JobDone *m) {
-	TRY(check_some(why, "job", m->job));
-	TRY(check_most(why, "granted_ns", m->granted_ns, PROTO_TIME_MAX_NS));
-	return check_most(why, "finished_ns", m->finished_ns, PROTO_TIME_MAX_NS);
 }
 
 static int check_goodbye(struct why why, const Sbeet__Goodbye *m) {

@@ -56,6 +56,7 @@ static struct {
 	bool close_pending;   /* `fd` is given up but its reader has not come back yet */
 	pthread_cond_t quiet; /* nobody reads any more */
 	struct waiter *waiters;
+	uint64_t requested; /* the highest number of a job that was asked for */
 	bool owes; /* jobs were held when the connection was lost: a daemon is to be told of their
 		      fate */
 	uint8_t declared[PROTO_KERNELS_MAX / 8]; /* kernels, by number */
@@ -85,7 +86,7 @@ static bool fd_is_ours(void) {
 
 /* Takes the connection down; everyone who waits is told. */
 static void drop(void) {
-	conn.owes |= is_up() && held_any();
+	conn.owes |= is_up() && held_anything(nsec_now());
 	atomic_store_explicit(&current, 0, memory_order_release);
 	if (fd_is_ours()) {
 		if (conn.reading) {
@@ -157,6 +158,7 @@ static void on_grant(const Sbeet__Grant *g) {
 	w->grant.gpu_sms = g->gpu_sms;
 	w->answered = true;
 	w->result = 0;
+	held_confirm(g->job);
 	if (!(w->ask->enforcement_mask & (1u << g->enforcement)) ||
 	    !held_add(w->ask, g, nsec_now())) {
 		log_once(LOG_LEVEL_WARN,
@@ -371,7 +373,7 @@ int conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
 	pthread_mutex_lock(&conn.lock);
 	r = held_has(job) ? send_locked(m) : -ENOTCONN;
 	if (m->body_case == SBEET__TO_DAEMON__BODY_DONE) {
-		held_remove(job);
+		held_end(job, m->done, conn.requested, nsec_now());
 	}
 	pthread_mutex_unlock(&conn.lock);
 	return r;
@@ -439,6 +441,7 @@ static int send_request(const struct conn_ask *ask) {
 	request.kernel = declare_locked(ask->kernel);
 	request.tid = ask->tid;
 	request.sm_step = ask->sm_step;
+	conn.requested = ask->job > conn.requested ? ask->job : conn.requested;
 	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
 	m.request = &request;
 	return send_locked(&m);
@@ -527,6 +530,7 @@ static nsec_t tell_again(void) {
 	nsec_t next = UINT64_MAX;
 
 	pthread_mutex_lock(&conn.lock);
+	conn.owes = conn.owes && held_anything(nsec_now());
 	if (!is_up() && conn.owes && ensure(false) < 0) {
 		next = retry_at();
 	}

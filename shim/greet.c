@@ -121,7 +121,7 @@ static int send_hello(int fd, bool initial) {
 	hello.scope = env->scope;
 	hello.enforcement_mask = enforcement_mask();
 	hello.shim_version = (char *)SBEET_VERSION;
-	held_declare(&hello);
+	held_declare(&hello, nsec_now());
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;
 	return packet_send(fd, &m.base, -1);

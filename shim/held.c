@@ -16,10 +16,14 @@ struct held {
 	uint8_t uuid[PROTO_UUID_BYTES];
 	uint8_t sms[sizeof(struct smset)];
 	size_t n_sms; /* bytes of it */
+
+	nsec_t ended;	    /* 0: it runs */
+	uint64_t requested; /* a grant of a later job confirms that its end was read */
+	Sbeet__JobDone done;
 };
 
 static struct held table[PROTO_JOBS_PER_SESSION];
-static size_t n_held;
+static size_t n_running, n_ended;
 
 static struct held *find(uint64_t job) {
 	for (size_t i = 0; i < PROTO_JOBS_PER_SESSION; i++) {
@@ -30,8 +34,28 @@ static struct held *find(uint64_t job) {
 	return NULL;
 }
 
-bool held_add(const struct conn_ask *ask, const Sbeet__Grant *grant, nsec_t now) {
+/* An end. */
+static void forget(struct held *h) {
+	h->job = 0;
+	h->ended = 0;
+	n_ended--;
+}
+
+/* A free one, or that of an end that is not confirmed: then most probably it was read as well. */
+static struct held *find_room(void) {
 	struct held *h = find(0);
+
+	for (size_t i = 0; !h && i < PROTO_JOBS_PER_SESSION; i++) {
+		if (table[i].ended) {
+			h = &table[i];
+			forget(h);
+		}
+	}
+	return h;
+}
+
+bool held_add(const struct conn_ask *ask, const Sbeet__Grant *grant, nsec_t now) {
+	struct held *h = find_room();
 
 	if (!h || grant->sms.len > sizeof(h->sms)) {
 		return false;
@@ -50,40 +74,80 @@ bool held_add(const struct conn_ask *ask, const Sbeet__Grant *grant, nsec_t now)
 	};
 	memcpy(h->uuid, ask->uuid, sizeof(h->uuid));
 	memcpy(h->sms, grant->sms.data, grant->sms.len);
-	n_held++;
+	n_running++;
 	return true;
 }
 
+static struct held *find_running(uint64_t job) {
+	struct held *h = job != 0 && n_running > 0 ? find(job) : NULL;
+
+	return h && !h->ended ? h : NULL;
+}
+
 bool held_has(uint64_t job) {
-	return job != 0 && n_held > 0 && find(job);
+	return find_running(job) != NULL;
 }
 
 bool held_any(void) {
-	return n_held > 0;
+	return n_running > 0;
 }
 
-void held_remove(uint64_t job) {
-	struct held *h = job ? find(job) : NULL;
+void held_end(uint64_t job, const Sbeet__JobDone *done, uint64_t requested, nsec_t now) {
+	struct held *h = find_running(job);
 
 	if (h) {
-		h->job = 0;
-		n_held--;
+		h->ended = now;
+		h->requested = requested;
+		h->done = *done;
+		n_running--;
+		n_ended++;
 	}
+}
+
+void held_confirm(uint64_t job) {
+	size_t left = n_ended; /* mostly the one in the first place */
+
+	for (struct held *h = table; left > 0; h++) {
+		if (h->ended) {
+			left--;
+			if (h->requested < job) {
+				forget(h);
+			}
+		}
+	}
+}
+
+static void forget_old(nsec_t now) {
+	for (struct held *h = table; h < table + PROTO_JOBS_PER_SESSION; h++) {
+		if (h->ended && now - h->ended > HELD_TELL_MAX_NS) {
+			forget(h);
+		}
+	}
+}
+
+bool held_anything(nsec_t now) {
+	forget_old(now);
+	return n_running + n_ended > 0;
 }
 
 void held_clear(void) {
 	memset(table, 0, sizeof(table));
-	n_held = 0;
+	n_running = n_ended = 0;
 }
 
-void held_declare(Sbeet__Hello *hello) {
+void held_declare(Sbeet__Hello *hello, nsec_t now) {
 	static Sbeet__Held messages[PROTO_JOBS_PER_SESSION], *list[PROTO_JOBS_PER_SESSION];
-	size_t n = 0;
+	static Sbeet__JobDone *ended[PROTO_JOBS_PER_SESSION];
+	size_t n = 0, k = 0;
 
-	for (struct held *h = table; n < n_held && h < table + PROTO_JOBS_PER_SESSION; h++) {
+	forget_old(now);
+	for (struct held *h = table; h < table + PROTO_JOBS_PER_SESSION; h++) {
 		Sbeet__Held *m = &messages[n];
 
-		if (h->job == 0) {
+		if (h->ended) {
+			ended[k++] = &h->done;
+		}
+		if (h->job == 0 || h->ended) {
 			continue;
 		}
 		sbeet__held__init(m);
@@ -104,4 +168,6 @@ void held_declare(Sbeet__Hello *hello) {
 	}
 	hello->held = list;
 	hello->n_held = n;
+	hello->ended = ended;
+	hello->n_ended = k;
 }

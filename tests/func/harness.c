@@ -301,11 +301,33 @@ void claim_init(struct claim *c, uint64_t job, unsigned gpu, const struct grant 
 	c->held.release_ns = c->held.granted_ns = nsec_now();
 }
 
+static int come_back(const char *program, Sbeet__Hello *hello) {
+	int fd = shim_connect();
+	Sbeet__ToShim *m;
+
+	say_hello(fd, hello, program, MASK_ALL);
+	m = hear_welcome(fd);
+	assert_true(m->welcome->n_features > 0);
+	assert_string_equal(m->welcome->features[0], PROTO_FEATURE_RESUME);
+	packet_free(&m->base);
+	return fd;
+}
+
+int shim_come_back_ended(const char *program, uint64_t job) {
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__JobDone done = SBEET__JOB_DONE__INIT, *list[] = {&done};
+
+	done.job = job;
+	done.launches = 1;
+	done.finished_ns = nsec_now();
+	hello.ended = list;
+	hello.n_ended = 1;
+	return come_back(program, &hello);
+}
+
 int shim_come_back(const char *program, struct claim *claims, size_t n) {
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__Held *list[CLAIMS_MAX];
-	Sbeet__ToShim *m;
-	int fd = shim_connect();
 
 	assert_true(n <= CLAIMS_MAX);
 	for (size_t i = 0; i < n; i++) {
@@ -313,12 +335,7 @@ int shim_come_back(const char *program, struct claim *claims, size_t n) {
 	}
 	hello.held = list;
 	hello.n_held = n;
-	say_hello(fd, &hello, program, MASK_ALL);
-	m = hear_welcome(fd);
-	assert_true(m->welcome->n_features > 0);
-	assert_string_equal(m->welcome->features[0], PROTO_FEATURE_RESUME);
-	packet_free(&m->base);
-	return fd;
+	return come_back(program, &hello);
 }
 
 void shim_close(struct shim *s) {

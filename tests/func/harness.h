@@ -116,6 +116,9 @@ void claim_init(struct claim *c, uint64_t job, unsigned gpu, const struct grant 
 #define CLAIMS_MAX 4
 int shim_come_back(const char *program, struct claim *claims, size_t n);
 
+/* The same without any claims, but with the news that @job has ended. */
+int shim_come_back_ended(const char *program, uint64_t job);
+
 /* Waits for an error with this code and job. */
 void shim_error(int fd, uint64_t job, Sbeet__ErrorCode code);
 

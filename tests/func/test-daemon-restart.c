@@ -129,6 +129,41 @@ static void daemon_hands_jobs_on_and_on(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static void expect_counted(uint64_t done, uint64_t abandoned) {
+	Sbeet__Control__Status *status = status_get();
+
+	assert_int_equal(status->service->jobs_done, done);
+	assert_int_equal(status->service->jobs_abandoned, abandoned);
+	status_free(status);
+}
+
+/* Its end, which the daemon before did not read, counts here; one that it did read does not. */
+static void daemon_hears_what_ended_meanwhile(void **state) {
+	int fd;
+
+	start_with_job(7, MASK_WHOLE, &fd);
+	restart();
+	close(fd);
+	fd = shim_come_back_ended("again", 6);
+	expect_counted(0, 1); /* 7, of which it said nothing */
+	close(fd);
+	fd = shim_connect();
+	shim_hello(fd, "again", NULL, MASK_ALL);
+	packet_free(&shim_receive(fd)->base);
+	shim_request(fd, 8, 0, MASK_WHOLE);
+	shim_granted(fd, 8);
+	restart();
+	close(fd);
+	fd = shim_come_back_ended("again", 8);
+	expect_counted(1, 0);
+	assert_int_equal(busy(), 0);
+	close(fd);
+	fd = shim_come_back_ended("again", 8); /* told twice, counted once */
+	expect_counted(1, 0);
+	close(fd);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void daemon_frees_what_is_not_named_again(void **state) {
 	struct shim s;
 	int fd;
@@ -362,6 +397,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(daemon_keeps_sms_of_running_jobs),
 		CASE(daemon_hands_jobs_on_and_on),
+		CASE(daemon_hears_what_ended_meanwhile),
 		CASE(daemon_frees_what_is_not_named_again),
 		CASE(daemon_frees_sms_of_who_died_meanwhile),
 		CASE(daemon_tells_a_process_from_its_namesake),

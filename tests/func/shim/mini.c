@@ -199,6 +199,30 @@ bool mini_is_called(struct mini *m) {
 	return readable(m->listener, 0);
 }
 
+/* Answers @hello, and frees it. */
+static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
+	Sbeet__Welcome body = SBEET__WELCOME__INIT;
+	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
+
+	char *features[] = {(char *)PROTO_FEATURE_RESUME};
+
+	assert_string_equal(hello->hello->program, "guest");
+	mini_free(hello);
+	body.version = 1;
+	body.session = 7;
+	body.task = (char *)"guest";
+	body.linger_ns = m->linger_ns;
+	body.spin_ns = m->spin_ns;
+	body.features = features;
+	body.n_features = m->resumes;
+	body.mps_pipe_directory = (char *)"/tmp/pipe-of-test";
+	body.mps_log_directory = (char *)"/tmp/log-of-test";
+	answer.body_case = SBEET__TO_SHIM__BODY_WELCOME;
+	answer.welcome = &body;
+	mini_send(fd, &answer);
+	return fd;
+}
+
 int mini_accept(struct mini *m) {
 	return mini_accept_held(m, 0);
 }
@@ -206,31 +230,24 @@ int mini_accept(struct mini *m) {
 int mini_accept_held(struct mini *m, uint64_t job) {
 	int fd = mini_accept_only(m);
 	Sbeet__ToDaemon *hello = mini_expect(fd, SBEET__TO_DAEMON__BODY_HELLO);
-	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
-	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
 
-	char *features[] = {(char *)PROTO_FEATURE_RESUME};
-
-	assert_string_equal(hello->hello->program, "guest");
 	assert_int_equal(hello->hello->n_held, job != 0);
 	if (job) {
 		assert_int_equal(hello->hello->held[0]->job, job);
 		assert_int_equal(hello->hello->held[0]->sms.len, 5); /* as mini_grant() said */
 	}
-	mini_free(hello);
-	welcome.version = 1;
-	welcome.session = 7;
-	welcome.task = (char *)"guest";
-	welcome.linger_ns = m->linger_ns;
-	welcome.spin_ns = m->spin_ns;
-	welcome.features = features;
-	welcome.n_features = m->resumes;
-	welcome.mps_pipe_directory = (char *)"/tmp/pipe-of-test";
-	welcome.mps_log_directory = (char *)"/tmp/log-of-test";
-	answer.body_case = SBEET__TO_SHIM__BODY_WELCOME;
-	answer.welcome = &welcome;
-	mini_send(fd, &answer);
-	return fd;
+	return welcome(m, fd, hello);
+}
+
+int mini_accept_ended(struct mini *m, uint64_t job) {
+	int fd = mini_accept_only(m);
+	Sbeet__ToDaemon *hello = mini_expect(fd, SBEET__TO_DAEMON__BODY_HELLO);
+
+	assert_int_equal(hello->hello->n_held, 0);
+	assert_int_equal(hello->hello->n_ended, 1);
+	assert_int_equal(hello->hello->ended[0]->job, job);
+	assert_int_equal(hello->hello->ended[0]->launches, 1);
+	return welcome(m, fd, hello);
 }
 
 Sbeet__ToDaemon *mini_expect(int fd, Sbeet__ToDaemon__BodyCase body) {

@@ -60,6 +60,8 @@ unsigned mini_said(struct mini *m, const char *text);
 int mini_accept(struct mini *m);
 /* The same; the Hello must name @job, and no other, as held. 0: none. */
 int mini_accept_held(struct mini *m, uint64_t job);
+/* The same; it must name @job, and no other, as ended, with one launch, and none as held. */
+int mini_accept_ended(struct mini *m, uint64_t job);
 /* The same without any answer. */
 int mini_accept_only(struct mini *m);
 bool mini_is_called(struct mini *m); /* somebody is waiting to be accepted */

@@ -610,6 +610,35 @@ static void shim_tells_the_next_daemon_what_it_holds(void **state) {
 	assert_int_equal(mini_said(m, "unmanaged"), 0);
 }
 
+/* Nobody may have read that it ended, whether it did so before or after the daemon was gone; what a
+ * later grant has confirmed is not told again. */
+static void shim_tells_the_next_daemon_what_has_ended(void **state) {
+	struct mini *m = *state;
+	uint64_t first, second;
+	int fd;
+
+	m->resumes = true;
+	fd = begin(m, plain);
+	first = open_job(m, fd);
+	mini_do(m, "@0 sync", 0);
+	assert_int_equal(mini_done(fd, first).launches, 1);
+	mini_do(m, "@0 hold 1", 0);
+	second = open_job(m, fd);
+	mini_unlisten(m);
+	close(fd);
+	mini_do(m, "@0 hold 0", 0);
+	mini_do(m, "@0 sync", 0); /* it ends while there is none */
+	mini_listen(m);
+	fd = mini_accept_ended(m, second);
+	close(fd);
+	fd = mini_accept_ended(m, second); /* that one has not confirmed it, either */
+	mini_tell(m, "@0 launch");
+	mini_grant(fd, mini_request(fd, NULL), WHOLE);
+	mini_answers(m, "0 launch 0");
+	assert_int_equal(mini_said(m, "unmanaged"), 0);
+	close(fd);
+}
+
 /* Who waits asks the next one again. */
 static void shim_waits_on_at_the_next_daemon(void **state) {
 	struct mini *m = *state;
@@ -919,6 +948,7 @@ int main(void) {
 		CASE(shim_goes_on_when_daemon_never_answers),
 		CASE(shim_asks_the_next_daemon),
 		CASE(shim_tells_the_next_daemon_what_it_holds),
+		CASE(shim_tells_the_next_daemon_what_has_ended),
 		CASE(shim_waits_on_at_the_next_daemon),
 		CASE(shim_asks_an_older_daemon_as_ever),
 		CASE(shim_says_that_versions_differ),

@@ -107,6 +107,37 @@ static void daemon_grants_awake_and_asleep(void **state) {
 	}
 }
 
+static bool daemon_sleeps(void) {
+	char path[64], state = '?';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", harness.pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+	fclose(f);
+	return state == 'S';
+}
+
+/* Between the jobs of somebody it may stay awake; with nobody there it does not. */
+static void daemon_sleeps_when_nothing_happens(void **state) {
+	struct shim s;
+
+	harness_start(&harness, (const char *const[]){"--gpus", "80", "--spin", "50ms", NULL});
+	s = shim_open("a", MASK_ALL);
+	for (uint64_t job = 1; job < 5; job++) {
+		shim_request(s.fd, job, 0, MASK_ALL);
+		shim_granted(s.fd, job);
+		shim_done(s.fd, job);
+	}
+	for (unsigned tries = 0; !daemon_sleeps(); tries++) {
+		assert_in_range(tries, 0, 30000); /* only one that never sleeps gets there */
+		usleep(1000);
+	}
+	shim_close(&s);
+	finish();
+}
+
 static void daemon_runs_two_processes_side_by_side_under_mps(void **state) {
 	struct shim a, b;
 	struct grant ga, gb;
@@ -729,6 +760,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(daemon_grants_whole_gpu_under_fcfs),
 		CASE(daemon_grants_awake_and_asleep),
+		CASE(daemon_sleeps_when_nothing_happens),
 		CASE(daemon_runs_two_processes_side_by_side_under_mps),
 		CASE(daemon_lets_one_process_at_a_time_on_an_exclusive_gpu),
 		CASE(daemon_shows_no_set_as_held_that_is_not),

@@ -134,9 +134,11 @@ static int show(const struct ctl *ctl, const struct control_answer *a) {
 		return CTL_EXIT_FAILED;
 	}
 	if (n == 0) {
-		ctl_error("sbeetd keeps no decision about '%s'%s", ctl->args[0],
-			  complete ? ": there was no such job (see 'sbeetctl status')"
-				   : " any more: it keeps the last ones of all jobs only");
+		ctl_error("sbeetd keeps no decision about '%s': there was no such job%s",
+			  ctl->args[0],
+			  complete ? "; 'sbeetctl job list' shows those that run or wait"
+				   : ", or it was before the last 256 decisions, which are all "
+				     "that it keeps");
 		return CTL_EXIT_NO_OBJECT;
 	}
 	return CTL_EXIT_OK;

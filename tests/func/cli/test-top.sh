@@ -152,6 +152,16 @@ sees 'code 0'
 kill "$daemon"
 wait "$daemon" || { echo "sbeetd: exit code $?"; cat "$scratch/log"; exit 1; }
 
+# A large GPU on a small screen.
+start_daemon --gpus 132
+start_top C.UTF-8 A=b
+sees '^   0 \.\{72\}$'
+sees '^  72 \.\{60\}$'
+press q
+sees 'code 0'
+kill "$daemon"
+wait "$daemon" || { echo "sbeetd: exit code $?"; cat "$scratch/log"; exit 1; }
+
 # Programs on the screen: one is always late, one has no deadline.
 export SIMGPU=rtx3070:mps SIMGPU_DIR="$scratch" LD_LIBRARY_PATH="$simgpu"
 start_daemon

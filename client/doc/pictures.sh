@@ -51,7 +51,7 @@ make_all() {
 	until tmux -S "$scratch/status" capture-pane -p >"$scratch/now" && grep -q '^[0-9]* jobs\{0,1\}\.$' "$scratch/now"; do
 		sleep 0.05
 	done
-	cat "$scratch/now"
+	sed "/^[0-9]* jobs\{0,1\}\.$/q" "$scratch/now"
 	tmux -S "$scratch/status" kill-server
 	sh "$0" top <"$scratch/screen" >"$here/top.svg"
 	# 0.9 s around the first miss of the second half, so that the picture has one
@@ -80,7 +80,7 @@ top)
 	function flush_run(	x, y, f, b) {
 		if (run == "") { return }
 		x = 12 + start * 8.4; y = 26 + NR * 18
-		f = colour; b = ""
+		f = dim ? "#6b7480" : colour; b = ""
 		if (reverse) { b = colour; f = "#16191d" }
 		if (b != "") { body = body sprintf("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"18\" fill=\"%s\"/>\n", x, y - 13.5, width(run) * 8.4, b) }
 		body = body sprintf("<text x=\"%.1f\" y=\"%d\" fill=\"%s\"%s textLength=\"%.1f\" xml:space=\"preserve\">%s</text>\n", x, y, f, bold ? " font-weight=\"bold\"" : "", width(run) * 8.4, esc(run))
@@ -89,9 +89,9 @@ top)
 	function sgr(codes,	n, c, i) {
 		n = split(codes == "" ? "0" : codes, c, ";")
 		for (i = 1; i <= n; i++) {
-			if (c[i] + 0 == 0) { colour = "#d8dde3"; bold = reverse = 0 }
-			else if (c[i] == 1) { bold = 1 } else if (c[i] == 2) { colour = "#6b7480" } else if (c[i] == 7) { reverse = 1 }
-			else if (c[i] == 27) { reverse = 0 } else if (c[i] == 22) { bold = 0 } else if (c[i] == 39) { colour = "#d8dde3" }
+			if (c[i] + 0 == 0) { colour = "#d8dde3"; bold = dim = reverse = 0 }
+			else if (c[i] == 1) { bold = 1 } else if (c[i] == 2) { dim = 1 } else if (c[i] == 7) { reverse = 1 }
+			else if (c[i] == 27) { reverse = 0 } else if (c[i] == 22) { bold = dim = 0 } else if (c[i] == 39) { colour = "#d8dde3" }
 			else if (c[i] in hue) { colour = hue[c[i]] }
 		}
 	}

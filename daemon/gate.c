@@ -8,15 +8,17 @@
 
 #include "daemon/pace.h"
 
-/* 200 connections may end at once, and 200 a second: at some 30 us each this is less than a
- * hundredth of the daemon's time. A violation counts as five. */
+/* 50 connections may end at once, and 200 a second: at some 30 us each this is less than a
+ * hundredth of the daemon's time; so is what jobs cost that are left behind. A violation counts as
+ * five. */
 #define LEAVE_COST  (5 * NSEC_PER_MSEC)
+#define JOB_COST    (100 * NSEC_PER_USEC)
 #define FAULT_COST  (20 * NSEC_PER_MSEC)
-#define LEAVE_BURST (1 * NSEC_PER_SEC)
+#define LEAVE_BURST (250 * NSEC_PER_MSEC)
 
-/* A process is told what it did wrong a hundred times at once and a thousand times a second. */
-#define MISTAKE_COST  NSEC_PER_MSEC
-#define MISTAKE_BURST (100 * NSEC_PER_MSEC)
+/* A process is told what it did wrong a hundred times at once and a hundred times a second. */
+#define MISTAKE_COST  (10 * NSEC_PER_MSEC)
+#define MISTAKE_BURST (1 * NSEC_PER_SEC)
 
 #define SETS 64
 #define WAYS 8
@@ -113,8 +115,9 @@ void gate_waited(struct gate *gate, const struct ucred *cred) {
 	}
 }
 
-void gate_leave(struct gate *gate, const struct ucred *cred, bool faulty, nsec_t now) {
-	charge(need(gate, cred), LEAVE_COST + (faulty ? FAULT_COST : 0), now);
+void gate_leave(struct gate *gate, const struct ucred *cred, unsigned n_jobs, bool faulty,
+		nsec_t now) {
+	charge(need(gate, cred), LEAVE_COST + n_jobs * JOB_COST + (faulty ? FAULT_COST : 0), now);
 }
 
 nsec_t gate_mistake(struct gate *gate, const struct ucred *cred, nsec_t now) {

@@ -2,11 +2,11 @@
  * gate.h: how fast the connections of one process may come and go, and how often it may be wrong.
  *
  * To come and to leave costs the daemon several times what a request does, and all of it in one
- * piece. So every connection that ends is put on its process's account, which time pays off; one
- * that ended by a violation of the protocol counts several times. A process that has left too often
- * is not refused: its next connection is heard a moment later, up to GATE_WAIT_MAX. Connections
- * that stay cost nothing here, however many they are. The account is the process's, not its user's,
- * so nobody else has to wait, be he the same user.
+ * piece. So every connection that ends is put on its process's account, which time pays off, with
+ * the jobs that it leaves behind; one that ended by a violation of the protocol counts several
+ * times. A process that has left too often is not refused: its next connection is heard a moment
+ * later, up to GATE_WAIT_MAX. Connections that stay cost nothing here, however many they are. The
+ * account is the process's, not its user's, so nobody else has to wait, be he the same user.
  *
  * The accounts are in a table of fixed size: a process that is not found in it owes nothing, and
  * where there is no room the one that owes least is forgotten. Who starts processes in order to be
@@ -39,8 +39,10 @@ struct gate *gate_free(struct gate *gate);
 nsec_t gate_enter(struct gate *gate, const struct ucred *cred, nsec_t now);
 void gate_waited(struct gate *gate, const struct ucred *cred);
 
-/* A connection of this process has ended; @faulty: by its own fault. */
-void gate_leave(struct gate *gate, const struct ucred *cred, bool faulty, nsec_t now);
+/* A connection of this process has ended, and left @n_jobs to be dropped; @faulty: by its own
+ * fault. */
+void gate_leave(struct gate *gate, const struct ucred *cred, unsigned n_jobs, bool faulty,
+		nsec_t now);
 
 /* It is told of a mistake. Return: for how long nothing more should be read of it; mostly 0. */
 nsec_t gate_mistake(struct gate *gate, const struct ucred *cred, nsec_t now);

@@ -49,16 +49,21 @@ static void stop(struct listener *l, int error) {
 		strerror(error));
 }
 
+void listener_rest(struct listener *l, nsec_t time) {
+	struct timeval t = util_timeval(time);
+
+	pause_accepting(l, LISTENER_RESTING, &t);
+}
+
 /* One connection: it costs as much as some requests, so programs are heard before the next. */
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
-	static const struct timeval rest = {.tv_usec = 1000};
 	struct listener *l = userdata;
 	int peer = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (peer >= 0) {
 		if (!l->accepted(l->userdata, peer) && ++l->n_unwanted >= UNWANTED_MAX) {
 			l->n_unwanted = 0;
-			pause_accepting(l, LISTENER_RESTING, &rest);
+			listener_rest(l, NSEC_PER_MSEC);
 		}
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 		stop(l, errno);

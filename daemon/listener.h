@@ -11,6 +11,8 @@
 #include <event2/event.h>
 #include <stdbool.h>
 
+#include "proto/units.h"
+
 struct listener;
 
 /* Takes over @fd, non-blocking and CLOEXEC. Return: whether its process may connect so fast. */
@@ -22,6 +24,9 @@ int listener_new(struct listener **ret, struct event_base *base, int fd,
 
 /* Takes NULL. Closes the socket. */
 struct listener *listener_free(struct listener *l);
+
+/* Accepts nobody for so long. */
+void listener_rest(struct listener *l, nsec_t time);
 
 /* Begins, or begins again, to accept; a rest is not cut short. */
 void listener_resume(struct listener *l);

@@ -21,6 +21,7 @@
 #include "daemon/inventory.h"
 #include "daemon/listener.h"
 #include "daemon/metrics.h"
+#include "daemon/pace.h"
 #include "daemon/scrape.h"
 #include "daemon/server.h"
 #include "daemon/util.h"
@@ -28,11 +29,17 @@
 /* At a time: one asks every few seconds. */
 #define SCRAPES_MAX 16
 
+/* A page is made in one piece, which takes up to a millisecond: many at once, but in the long run
+ * no more than a hundredth of our time. */
+#define PAGE_SHARE 100
+#define PAGE_BURST (200 * NSEC_PER_MSEC)
+
 struct metrics_http {
 	struct server *server;	   /* borrowed, outlives us */
 	struct listener *listener; /* owned */
 	struct scrape_page page;
-	struct scrape_list scrapes;				/* owned */
+	struct scrape_list scrapes; /* owned */
+	struct pace pace;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* made by us; "": none */
 };
 
@@ -75,8 +82,7 @@ int metrics_http_check(const char *where) {
 	return strcmp(where, "off") == 0 ? 0 : parse_address(where, &address, &size);
 }
 
-static char *print(void *userdata, size_t *ret_n) {
-	struct server *server = userdata;
+static char *print(const struct server *server, size_t *ret_n) {
 	char *text = NULL;
 	size_t n = 0;
 	FILE *out = open_memstream(&text, &n);
@@ -91,6 +97,19 @@ static char *print(void *userdata, size_t *ret_n) {
 		return NULL;
 	}
 	*ret_n = n;
+	return text;
+}
+
+static char *print_paced(void *userdata, size_t *ret_n) {
+	struct metrics_http *http = userdata;
+	nsec_t began = nsec_now(), now, wait;
+	char *text = print(http->server, ret_n);
+
+	now = nsec_now();
+	wait = pace_add(&http->pace, PAGE_SHARE * (now - began), PAGE_BURST, now);
+	if (wait > 0) {
+		listener_rest(http->listener, wait);
+	}
 	return text;
 }
 
@@ -168,8 +187,8 @@ int metrics_http_new(struct metrics_http **ret, struct server *server, const cha
 	http->page = (struct scrape_page){
 		.path = "/metrics",
 		.type = "application/openmetrics-text; version=1.0.0; charset=utf-8",
-		.print = print,
-		.userdata = server,
+		.print = print_paced,
+		.userdata = http,
 	};
 	TAILQ_INIT(&http->scrapes);
 	r = parse_address(where, &address, &size);

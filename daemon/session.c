@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 
 #include "daemon/admission.h"
@@ -53,10 +52,11 @@ static void close_socket(struct session *s) {
 	if (s->fd >= 0) {
 		event_del(&s->readable);
 		event_del(&s->resumed);
+		event_del(&s->gone);
 		packet_close(s->fd);
 		s->fd = -1;
 		leave_gate(s);
-		gate_leave(s->server->gate, &s->cred, s->faulty, nsec_now());
+		gate_leave(s->server->gate, &s->cred, s->n_left, s->faulty, nsec_now());
 	}
 }
 
@@ -68,6 +68,7 @@ void session_end(struct session *s) {
 		return;
 	}
 	known = s->state != SESSION_NEW;
+	s->n_left += s->n_jobs;
 	session_set_state(s, SESSION_CLOSED);
 	close_socket(s);
 	event_del(&s->drained);
@@ -91,6 +92,7 @@ void session_end(struct session *s) {
 void session_hand_over(struct session *s) {
 	event_del(&s->readable);
 	event_del(&s->resumed);
+	event_del(&s->gone);
 	close(s->fd);
 	s->fd = -1;
 	session_end(s);
@@ -107,7 +109,9 @@ void session_hang_up(struct session *s) {
 	if (s->fd < 0) {
 		return;
 	}
+	s->n_left = s->n_jobs;
 	session_job_drop_waiting(s);
+	s->n_left -= s->n_jobs; /* the others are left when the session ends */
 	/* Without a pidfd nobody would tell of the process's death: then the socket's end is it. */
 	if (s->n_jobs == 0 || s->pidfd < 0 || begin_drain(s) < 0) {
 		session_end(s);
@@ -131,16 +135,21 @@ void session_dismiss(struct session *s, const char *reason) {
 
 static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
-	struct pollfd peer = {.fd = s->fd};
 
 	leave_gate(s);
-	/* Who makes mistakes and has gone is not worth to be read to the end, slowly. */
-	if (s->mistaken && poll(&peer, 1, 0) > 0 && peer.revents & POLLHUP) {
-		session_hang_up(s);
-		server_decide(s->server);
-		return;
-	}
+	event_del(&s->gone);
 	event_add(&s->readable, NULL);
+}
+
+/* Who makes mistakes and has gone is not worth to be read to the end, slowly. All others are. */
+static void on_gone(evutil_socket_t fd, short what, void *userdata) {
+	struct session *s = userdata;
+	struct server *server = s->server;
+
+	if (s->mistaken || s->state == SESSION_NEW) {
+		session_hang_up(s);
+		server_decide(server);
+	}
 }
 
 /* If its user sends more than allowed, or it makes mistakes, nothing is read of it for a while. */
@@ -153,6 +162,7 @@ static void slow_down(struct session *s) {
 	t = util_timeval(wait);
 	if (wait > 0 && event_add(&s->resumed, &t) == 0) {
 		event_del(&s->readable);
+		event_add(&s->gone, NULL);
 	}
 }
 
@@ -262,6 +272,7 @@ static int listen_to(struct session *s, int fd, nsec_t wait) {
 	struct timeval t = util_timeval(wait);
 
 	event_assign(&s->readable, s->server->base, fd, EV_READ | EV_PERSIST, on_readable, s);
+	event_assign(&s->gone, s->server->base, fd, EV_CLOSED, on_gone, s);
 	if ((wait > 0 ? event_add(&s->resumed, &t) : event_add(&s->readable, NULL)) < 0) {
 		return -ENOMEM;
 	}

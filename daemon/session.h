@@ -64,9 +64,11 @@ struct session {
 	nsec_t pinged;	/* when it was asked whether it is there, and has not answered; 0: it has */
 	nsec_t penance; /* for its last mistake nothing should be read for so long */
 	struct event resumed; /* pending: it is too fast, nothing is read until then */
+	struct event gone;    /* pending: its hanging up would be noticed meanwhile */
 	bool at_gate;	      /* has not been heard yet, because its process comes so often */
 	bool mistaken;	      /* was told of a mistake */
 	bool faulty;	      /* has violated the protocol */
+	unsigned n_left;      /* jobs that it had when it hung up */
 	bool replayed;	      /* what it says now was said to the daemon before this one */
 	bool task_known;      /* and its task is what that one made of it */
 	struct ending ending; /* somebody is about to end it */

@@ -7,7 +7,7 @@
  * without sbeetd; both are measured in turns, the other one stopped. Each grant is checked: see
  * load.h. Prints a JSON line for each kind.
  *
- * Usage: bench-hostile [check|KIND]      check: correctness alone, and nothing about time
+ * Usage: bench-hostile [check|KIND...]      check: correctness alone, and nothing about time
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,12 +26,12 @@
 #include "proto/limits.h"
 #include "proto/packet.h"
 
-#define VICTIMS	    10
 #define TURNS	    40
-#define TRIPS	    500 /* a turn */
-#define CHECK_TURNS 2
+#define TRIPS	    2000 /* a turn */
+#define CHECK_TURNS 1
 #define NICE	    (-10) /* as an administrator may give it; the unit does not */
 #define DESCRIPTORS 4096
+#define METRICS	    "/tmp/sbeet-bench-metrics.sock"
 #define SKIPPED	    77
 
 static uint8_t buffer[PROTO_PACKET_MAX];
@@ -131,37 +132,92 @@ static void knock(void) {
 	close(fd);
 }
 
-/* The longest answer that there is, without reading it. */
-static void ask_status(void) {
-	static int fd = -1;
-	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
-	Sbeet__Control__StatusRequest status = SBEET__CONTROL__STATUS_REQUEST__INIT;
+static int control = -1; /* its connection to the other socket */
+
+/* Asks, and reads what answers there are without waiting for them. */
+static void ask_control(Sbeet__Control__Request *request) {
 	char path[PROTO_PATH_MAX];
 
-	if (fd < 0) {
+	if (control < 0) {
 		packet_socket_path("control.sock", path, sizeof(path));
-		fd = packet_connect(path, 0);
-		if (fd < 0) {
+		control = packet_connect(path, 0);
+		if (control < 0) {
 			bench_die("connecting");
 		}
 	}
-	request.body_case = SBEET__CONTROL__REQUEST__BODY_STATUS;
-	request.status = &status;
-	if (packet_send(fd, &request.base, -1) < 0) {
-		close(fd);
-		fd = -1;
+	if (packet_send(control, &request->base, -1) < 0) {
+		close(control);
+		control = -1;
 		return;
 	}
-	while (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) > 0) {
+	while (recv(control, buffer, sizeof(buffer), MSG_DONTWAIT) > 0) {
 	}
+}
+
+static void ask_status(void) {
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__StatusRequest status = SBEET__CONTROL__STATUS_REQUEST__INIT;
+
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_STATUS;
+	request.status = &status;
+	ask_control(&request);
+}
+
+static void ask_why(void) {
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__ExplainRequest explain = SBEET__CONTROL__EXPLAIN_REQUEST__INIT;
+
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_EXPLAIN;
+	request.explain = &explain;
+	ask_control(&request);
+}
+
+/* Wants to be told of everything, waits until it is told what there is, and goes. */
+static void watch(void) {
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__EventsRequest events = SBEET__CONTROL__EVENTS_REQUEST__INIT;
+
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_EVENTS;
+	request.events = &events;
+	ask_control(&request);
+	if (control >= 0) {
+		recv(control, buffer, sizeof(buffer), 0);
+		close(control);
+		control = -1;
+	}
+}
+
+static void scrape(void) {
+	static const char get[] = "GET /metrics HTTP/1.1\r\n\r\n";
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", METRICS);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		bench_die("connecting");
+	}
+	if (send(fd, get, sizeof(get) - 1, MSG_NOSIGNAL) > 0) {
+		while (recv(fd, buffer, sizeof(buffer), 0) > 0) {
+		}
+	}
+	close(fd);
 }
 
 static const struct kind {
 	const char *name;
 	void (*act)(void);
+	size_t n_victims;
 } kinds[] = {
-	{"never-read", never_read},   {"garbage", send_garbage}, {"flood", flood},
-	{"come-and-go", come_and_go}, {"knock", knock},		 {"status", ask_status},
+	{"never-read", never_read, 10},
+	{"garbage", send_garbage, 10},
+	{"flood", flood, 10},
+	{"come-and-go", come_and_go, 10},
+	{"knock", knock, 10},
+	{"status", ask_status, 10},
+	{"status-1000", ask_status, 1000},
+	{"explain", ask_why, 10},
+	{"watch", watch, 10},
+	{"scrape", scrape, 10},
 };
 
 /* ---- beside whom others work ---- */
@@ -232,13 +288,14 @@ static void print_line(const char *name, nsec_t *beside, nsec_t *calm, unsigned 
 }
 
 static void run(const struct kind *kind, unsigned turns, bool check) {
-	static const char *const args[] = {"--gpus",	  "80,80", "--sharing", "mps",
-					   "--log-level", "error", NULL};
+	static const char *const args[] = {"--gpus",	"80,80",	 "--sharing",
+					   "mps",	"--log-level",	 "error",
+					   "--metrics", "unix:" METRICS, NULL};
 	static nsec_t beside[TURNS * TRIPS], calm[TURNS * TRIPS];
 	pid_t hostile, burner;
 	struct load load;
 
-	load_init(&load, args, VICTIMS, 1, 2ull * turns * TRIPS, false);
+	load_init(&load, args, kind->n_victims, 1, 2ull * turns * TRIPS, false);
 	setpriority(PRIO_PROCESS, (id_t)load.daemon.pid, NICE); /* without the right: not */
 	hostile = start_acting(kind->act);
 	burner = start_acting(burn);
@@ -262,7 +319,12 @@ int main(int argc, char **argv) {
 		return SKIPPED;
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		if (argc < 2 || check || strcmp(argv[1], kinds[i].name) == 0) {
+		bool wanted = argc < 2 || check;
+
+		for (int k = 1; k < argc; k++) {
+			wanted |= strcmp(argv[k], kinds[i].name) == 0;
+		}
+		if (wanted) {
 			run(&kinds[i], check ? CHECK_TURNS : TURNS, check);
 		}
 	}

@@ -55,3 +55,12 @@ int listing_show(const struct ctl *ctl, struct table *t, const char *what) {
 	}
 	return listing_print(ctl, t, what);
 }
+
+int listing_json(const struct ctl *ctl, json_t *value) {
+	int r = json_write(value, ctl->common.json, stdout);
+
+	if (r == -ENOMEM) {
+		ctl_error("cannot write JSON: out of memory");
+	}
+	return r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK; /* main() says what is wrong with stdout */
+}

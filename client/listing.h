@@ -1,10 +1,11 @@
 /*
- * listing.h: a table as the command line wants it: --columns, --sort, --no-legend, --color, and the
- * width of the terminal. The same for every verb that prints one.
+ * listing.h: what verbs print, as the command line wants it: --json, --columns, --sort, --no-legend,
+ * --color, and the width of the terminal. The same for every verb.
  */
 #pragma once
 
 #include "client/ctl.h"
+#include "client/json.h"
 #include "client/table.h"
 
 /* For standard output. */
@@ -19,3 +20,7 @@ int listing_print(const struct ctl *ctl, struct table *t, const char *what);
 
 /* Both, arranged first. */
 int listing_show(const struct ctl *ctl, struct table *t, const char *what);
+
+/* JSON in the form that --json asks for, on standard output; takes over @value, of which NULL
+ * stands for a failed allocation. Return likewise. */
+int listing_json(const struct ctl *ctl, json_t *value);

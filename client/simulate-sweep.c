@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/listing.h"
 #include "client/output.h"
 #include "client/plot.h"
 #include "client/simulate.h"
@@ -320,9 +321,7 @@ static int report(const struct ctl *ctl, const struct findings *findings) {
 	int r = CTL_EXIT_OK;
 
 	if (ctl->common.json != JSON_OFF) {
-		if (json_write(sweep_json(ctl, s, result), ctl->common.json, stdout) < 0) {
-			r = CTL_EXIT_FAILED;
-		}
+		r = listing_json(ctl, sweep_json(ctl, s, result));
 	} else if (!(o->csv && output_is_stdout(o->csv)) &&
 		   !(o->plot && output_is_stdout(o->plot))) {
 		r = print_matrix(ctl, s, result);

@@ -101,11 +101,9 @@ static int print_json(const struct ctl *ctl, const struct control_answer *answer
 		ctl_error("cannot list the configuration: out of memory");
 		return CTL_EXIT_FAILED;
 	}
-	return json_write(json_pack("{s:o, s:b, s:o}", "directory", json_text(last->directory),
-				    "found", last->found, "values", values),
-			  ctl->common.json, stdout) < 0
-		       ? CTL_EXIT_FAILED
-		       : CTL_EXIT_OK;
+	return listing_json(ctl,
+			    json_pack("{s:o, s:b, s:o}", "directory", json_text(last->directory),
+				      "found", last->found, "values", values));
 }
 
 static int config(const struct ctl *ctl) {

@@ -8,6 +8,7 @@
 #include "client/control.h"
 #include "client/ctl.h"
 #include "client/decision.h"
+#include "client/listing.h"
 #include "client/options.h"
 #include "client/verb.h"
 #include "proto/units.h"
@@ -128,9 +129,8 @@ static int show(const struct ctl *ctl, const struct control_answer *a) {
 		ctl_error("cannot explain '%s': out of memory", ctl->args[0]);
 		return CTL_EXIT_FAILED;
 	}
-	if (list &&
-	    json_write(json_pack("{s:o, s:b}", "decisions", list, "complete", (int)complete),
-		       ctl->common.json, stdout) < 0) {
+	if (list && listing_json(ctl, json_pack("{s:o, s:b}", "decisions", list, "complete",
+						(int)complete)) != CTL_EXIT_OK) {
 		return CTL_EXIT_FAILED;
 	}
 	if (n == 0) {

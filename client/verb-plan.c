@@ -194,9 +194,7 @@ static int report(const struct ctl *ctl, const struct scenario *s, const struct 
 	int r;
 
 	if (ctl->common.json != JSON_OFF) {
-		r = json_write(plan_json(ctl, s, sim), ctl->common.json, stdout) < 0
-			    ? CTL_EXIT_FAILED
-			    : CTL_EXIT_OK;
+		r = listing_json(ctl, plan_json(ctl, s, sim));
 	} else {
 		r = print_table(ctl, s, sim);
 	}

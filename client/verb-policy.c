@@ -79,8 +79,7 @@ static int policy(const struct ctl *ctl) {
 		return set(ctl->args[0]);
 	}
 	if (ctl->common.json != JSON_OFF) {
-		return json_write(policies_json(), ctl->common.json, stdout) < 0 ? CTL_EXIT_FAILED
-										 : CTL_EXIT_OK;
+		return listing_json(ctl, policies_json());
 	}
 	r = print(ctl, policies, false);
 	if (r == CTL_EXIT_OK) {

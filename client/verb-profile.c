@@ -99,8 +99,7 @@ static int profile_list(const struct ctl *ctl) {
 		return r;
 	}
 	if (ctl->common.json != JSON_OFF) {
-		r = json_write(book_json(&b), ctl->common.json, stdout) < 0 ? CTL_EXIT_FAILED
-									    : CTL_EXIT_OK;
+		r = listing_json(ctl, book_json(&b));
 	} else if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
 		ctl_error("cannot show the profiles: out of memory");
 		r = CTL_EXIT_FAILED;
@@ -164,8 +163,7 @@ static int show_profile(const struct ctl *ctl, const struct book *b) {
 		return CTL_EXIT_NO_OBJECT;
 	}
 	if (ctl->common.json != JSON_OFF) {
-		return json_write(book_json(&one), ctl->common.json, stdout) < 0 ? CTL_EXIT_FAILED
-										 : CTL_EXIT_OK;
+		return listing_json(ctl, book_json(&one));
 	}
 	if (table_new(&t, columns, sizeof(columns) / sizeof(columns[0])) < 0) {
 		ctl_error("cannot show the profiles: out of memory");

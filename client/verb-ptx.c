@@ -255,9 +255,7 @@ static int show(const struct ctl *ctl, const struct kernels *k) {
 	if (ctl->common.json == JSON_OFF) {
 		r = print_table(ctl, k, asked);
 	} else {
-		r = json_write(ptx_json(ctl->args[0], k, asked), ctl->common.json, stdout) < 0
-			    ? CTL_EXIT_FAILED
-			    : CTL_EXIT_OK;
+		r = listing_json(ctl, ptx_json(ctl->args[0], k, asked));
 	}
 	ptx_stats_deinit(&stats);
 	return r;

@@ -372,9 +372,7 @@ static int report(const struct ctl *ctl, const struct batch *b) {
 		}
 	}
 	if (ctl->common.json != JSON_OFF) {
-		return json_write(batch_json(ctl, b), ctl->common.json, stdout) < 0
-			       ? CTL_EXIT_FAILED
-			       : CTL_EXIT_OK;
+		return listing_json(ctl, batch_json(ctl, b));
 	}
 	r = print_policies(ctl, b);
 	if (r == CTL_EXIT_OK && b->n_runs == 1 && !ctl->common.columns) {

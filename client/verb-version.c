@@ -5,6 +5,7 @@
 
 #include "client/build.h"
 #include "client/ctl.h"
+#include "client/listing.h"
 #include "client/verb.h"
 #include "proto/limits.h"
 
@@ -17,8 +18,7 @@ static json_t *version_json(void) {
 
 static int version(const struct ctl *ctl) {
 	if (ctl->common.json != JSON_OFF) {
-		return json_write(version_json(), ctl->common.json, stdout) < 0 ? CTL_EXIT_FAILED
-										: CTL_EXIT_OK;
+		return listing_json(ctl, version_json());
 	}
 	printf("sbeetctl %s\n"
 	       "protocol %d\n"

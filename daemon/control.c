@@ -69,7 +69,8 @@ void control_client_end(struct control_client *client) {
 		answer_deinit(client);
 		client->subscriber = subscriber_free(client->subscriber);
 		leave_gate(client);
-		gate_leave(client->server->gate, &client->cred, 0, client->faulty, nsec_now());
+		gate_leave(client->server->gate, &client->cred, client->n_told, client->faulty,
+			   nsec_now());
 		ending_client_gone(client);
 		admin_task_client_gone(client);
 		server_client_ended(client->server, client);

@@ -37,8 +37,9 @@ struct control_client {
 	STAILQ_HEAD(, control_packet) unsent; /* owned, charged */
 	struct answer answer;
 	struct subscriber *subscriber; /* owned; NULL: is not told what happens */
-	bool at_gate; /* has not been heard yet, because its process comes so often */
-	bool faulty;  /* has violated the protocol */
+	bool at_gate;  /* has not been heard yet, because its process comes so often */
+	bool faulty;   /* has violated the protocol */
+	size_t n_told; /* sessions and jobs, in one piece, when it began to watch */
 	bool ended;
 
 	LIST_HEAD(, ending_question) endings; /* owned: that wait for MPS */

@@ -9,10 +9,10 @@
 #include "daemon/pace.h"
 
 /* 50 connections may end at once, and 200 a second: at some 30 us each this is less than a
- * hundredth of the daemon's time; so is what jobs cost that are left behind. A violation counts as
- * five. */
+ * hundredth of the daemon's time; so are its items, of up to a microsecond each. A violation counts
+ * as five. */
 #define LEAVE_COST  (5 * NSEC_PER_MSEC)
-#define JOB_COST    (100 * NSEC_PER_USEC)
+#define ITEM_COST   (100 * NSEC_PER_USEC)
 #define FAULT_COST  (20 * NSEC_PER_MSEC)
 #define LEAVE_BURST (250 * NSEC_PER_MSEC)
 
@@ -115,9 +115,9 @@ void gate_waited(struct gate *gate, const struct ucred *cred) {
 	}
 }
 
-void gate_leave(struct gate *gate, const struct ucred *cred, unsigned n_jobs, bool faulty,
+void gate_leave(struct gate *gate, const struct ucred *cred, size_t n_items, bool faulty,
 		nsec_t now) {
-	charge(need(gate, cred), LEAVE_COST + n_jobs * JOB_COST + (faulty ? FAULT_COST : 0), now);
+	charge(need(gate, cred), LEAVE_COST + n_items * ITEM_COST + (faulty ? FAULT_COST : 0), now);
 }
 
 nsec_t gate_mistake(struct gate *gate, const struct ucred *cred, nsec_t now) {

@@ -3,7 +3,7 @@
  *
  * To come and to leave costs the daemon several times what a request does, and all of it in one
  * piece. So every connection that ends is put on its process's account, which time pays off, with
- * the jobs that it leaves behind; one that ended by a violation of the protocol counts several
+ * what else it has cost in one piece; one that ended by a violation of the protocol counts several
  * times. A process that has left too often is not refused: its next connection is heard a moment
  * later, up to GATE_WAIT_MAX. Connections that stay cost nothing here, however many they are. The
  * account is the process's, not its user's, so nobody else has to wait, be he the same user.
@@ -15,6 +15,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
 #include "proto/units.h"
@@ -39,9 +40,9 @@ struct gate *gate_free(struct gate *gate);
 nsec_t gate_enter(struct gate *gate, const struct ucred *cred, nsec_t now);
 void gate_waited(struct gate *gate, const struct ucred *cred);
 
-/* A connection of this process has ended, and left @n_jobs to be dropped; @faulty: by its own
- * fault. */
-void gate_leave(struct gate *gate, const struct ucred *cred, unsigned n_jobs, bool faulty,
+/* A connection of this process has ended; @n_items: jobs that it left to be dropped, or sessions
+ * and jobs that it was told in one piece; @faulty: it has ended by its own fault. */
+void gate_leave(struct gate *gate, const struct ucred *cred, size_t n_items, bool faulty,
 		nsec_t now);
 
 /* It is told of a mistake. Return: for how long nothing more should be read of it; mostly 0. */

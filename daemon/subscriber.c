@@ -98,6 +98,7 @@ static void describe(struct control_client *client, uint32_t id, struct batch *b
 	Sbeet__Control__Reply reply;
 
 	if (event) {
+		client->n_told++;
 		batch_add(b, event);
 		b->copies[b->events.n_events - 1].before = true;
 		b->list[b->events.n_events - 1].before = true;

@@ -217,6 +217,7 @@ static const struct kind {
 	{"status-1000", ask_status, 1000},
 	{"explain", ask_why, 10},
 	{"watch", watch, 10},
+	{"watch-1000", watch, 1000},
 	{"scrape", scrape, 10},
 };
 

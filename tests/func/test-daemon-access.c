@@ -373,6 +373,60 @@ static void rights_are_kept(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* All sessions of a user together; what ends makes room. */
+static void the_number_of_jobs_is_kept(void **state) {
+	struct shim a, b;
+
+	start("[users]\njobs = 2\n");
+	a = shim_open("a", MASK_ALL);
+	b = shim_open("b", MASK_ALL);
+	shim_request(a.fd, 1, 0, MASK_WHOLE);
+	shim_granted(a.fd, 1);
+	shim_request(b.fd, 1, 0, MASK_WHOLE); /* waits, and counts */
+	harness_settle();
+	shim_request(a.fd, 2, 1, MASK_ALL);
+	shim_error(a.fd, 2, SBEET__ERROR_CODE__ERROR_CODE_QUOTA);
+	shim_done(a.fd, 1);
+	shim_granted(b.fd, 1);
+	shim_request(a.fd, 3, 1, MASK_ALL);
+	shim_granted(a.fd, 3);
+	shim_close(&a);
+	shim_close(&b);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void declare_kernel(int fd, uint32_t id) {
+	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	kernel.id = id;
+	kernel.enforcement_mask = MASK_ALL;
+	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
+	m.kernel = &kernel;
+	shim_send(fd, &m);
+}
+
+/* The highest kernel takes 16 KiB of a session: four have room, and the fifth goes on without. */
+static void the_memory_is_kept(void **state) {
+	struct shim s[5];
+
+	start("[users]\nbytes = 64K\n");
+	for (int i = 0; i < 5; i++) {
+		s[i] = shim_open("s", MASK_ALL);
+		declare_kernel(s[i].fd, PROTO_KERNELS_MAX);
+		if (i < 4) {
+			shim_expect_silence(s[i].fd);
+		}
+	}
+	shim_error(s[4].fd, 0, SBEET__ERROR_CODE__ERROR_CODE_QUOTA);
+	shim_request(s[4].fd, 1, 0, MASK_ALL);
+	shim_granted(s[4].fd, 1);
+	for (int i = 0; i < 5; i++) {
+		shim_close(&s[i]);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* Time can only be longer than the rate makes it, so this holds on any machine. */
 static void the_rate_is_kept(void **state) {
 	nsec_t began;
@@ -402,6 +456,8 @@ int main(void) {
 		CASE(others_are_denied_and_admins_are_not),
 		CASE(users_change_their_own_within_their_rights),
 		CASE(rights_are_kept),
+		CASE(the_number_of_jobs_is_kept),
+		CASE(the_memory_is_kept),
 		CASE(the_rate_is_kept),
 	};
 

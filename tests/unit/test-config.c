@@ -276,26 +276,87 @@ static void expect_item(const char *page, const char *key, const char *after) {
 	}
 }
 
-/* A page that misses a key would fail here: it lists each as ".It Cm KEY". */
-static void man_page_tells_of_every_key(void **state) {
+static char *read_page(void) {
 	char *page = NULL;
 	size_t size = 0;
 	FILE *f = fopen(MAN_PAGE, "re");
 
 	assert_non_null(f);
 	assert_true(getdelim(&page, &size, '\0', f) > 0);
+	fclose(f);
+	return page;
+}
+
+/* "even" as ".Ql even", behind the item of its key and before the next one. */
+static void expect_default(const char *page, const char *key, const char *fallback) {
+	char item[64], text[64];
+	const char *at, *end, *found;
+
+	snprintf(item, sizeof(item), "\n.It Cm %s\n", key);
+	snprintf(text, sizeof(text), "\n.Ql %s ", fallback);
+	at = strstr(page, item);
+	assert_non_null(at);
+	end = strstr(at + 1, "\n.It ");
+	found = strstr(at, "Default:");
+	found = found ? strstr(found, text) : NULL;
+	if (*fallback && (!found || (end && found > end))) {
+		fail_msg("sbeetd.conf(5) does not say that the default of '%s' is '%s'", key,
+			 fallback);
+	}
+}
+
+static bool is_key(const char *key) {
+	for (int i = 0; i < _SETTING_N; i++) {
+		if (strcmp(settings_table[i].key, key) == 0) {
+			return true;
+		}
+	}
+	for (int i = 0; i < _ACCESS_KEY_N; i++) {
+		if (strcmp(access_table[i].key, key) == 0) {
+			return true;
+		}
+	}
+	for (int i = 0; i < _TASKFILE_KEY_N; i++) {
+		if (strcmp(taskfile_table[i].key, key) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* And of no other. */
+static void man_page_tells_of_keys_alone(void **state) {
+	char *page = read_page(), key[64];
+	int n = 0;
+
+	for (const char *at = page; (at = strstr(at, "\n.It Cm ")); n++) {
+		at += strlen("\n.It Cm ");
+		snprintf(key, sizeof(key), "%.*s", (int)strcspn(at, "\n"), at);
+		if (!is_key(key)) {
+			fail_msg("sbeetd.conf(5) has an item '%s', which is no key", key);
+		}
+	}
+	assert_int_equal(n, _SETTING_N + _ACCESS_KEY_N + _TASKFILE_KEY_N);
+	free(page);
+}
+
+/* A page that misses a key would fail here: it lists each as ".It Cm KEY". */
+static void man_page_tells_of_every_key(void **state) {
+	char *page = read_page();
+
 	for (int i = 0; i < _SETTING_N; i++) {
 		expect_item(page, settings_table[i].key,
 			    settings_table[i].live ? "" : ".Pq restart\n");
+		expect_default(page, settings_table[i].key, settings_table[i].fallback);
 	}
 	for (int i = 0; i < _ACCESS_KEY_N; i++) {
 		expect_item(page, access_table[i].key, "");
+		expect_default(page, access_table[i].key, access_table[i].fallback);
 	}
 	for (int i = 0; i < _TASKFILE_KEY_N; i++) {
 		expect_item(page, taskfile_table[i].key, "");
 	}
 	free(page);
-	fclose(f);
 }
 
 int main(void) {
@@ -312,6 +373,7 @@ int main(void) {
 		cmocka_unit_test(task_files_are_refused_with_their_line),
 		cmocka_unit_test(quota_slows_down_who_sends_too_much),
 		cmocka_unit_test(man_page_tells_of_every_key),
+		cmocka_unit_test(man_page_tells_of_keys_alone),
 	};
 
 	return cmocka_run_group_tests_name("config", tests, NULL, NULL);

@@ -129,15 +129,15 @@ void peer_cgroup(const struct peer *peer, char ret[static PROTO_PATH_MAX]) {
 	ret[0] = '\0';
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", peer->cred.pid);
 	f = fopen(path, "re");
-	/* "0::/path" is the unified hierarchy; without it, systemd's own of the old ones. */
-	while (f && !*ret && fgets(line, sizeof(line), f)) {
-		const char *at =
-			strncmp(line, "0::", 3) == 0 ? line + 3 : strstr(line, ":name=systemd:");
+	/* "0::/path" is the unified hierarchy, which comes last. Where that is not used, units are
+	 * in systemd's own of the old ones. */
+	while (f && fgets(line, sizeof(line), f)) {
+		bool unified = strncmp(line, "0::", 3) == 0;
+		const char *at = unified ? line + 3 : strstr(line, ":name=systemd:");
 
-		if (at) {
-			at = strchr(at, '/');
-			snprintf(ret, PROTO_PATH_MAX, "%.*s", at ? (int)strcspn(at, "\n") : 0,
-				 at ? at : "");
+		at = at ? strchr(at, '/') : NULL;
+		if (at && !(unified && *ret && strcmp(at, "/\n") == 0)) {
+			snprintf(ret, PROTO_PATH_MAX, "%.*s", (int)strcspn(at, "\n"), at);
 		}
 	}
 	if (f) {

@@ -133,6 +133,35 @@ no_harm "to the end"
 runs=$(cat "$scratch"/*.runs | awk '{ n += $1 } END { print n }')
 until_true "all is free" status_is sessions "" -eq 0
 
+say "== known by its unit"
+cat >/etc/sbeet/tasks.d/known.conf <<-END
+	[match]
+	unit = front-camera.service
+	[task]
+	deadline = 70ms
+END
+cat >/etc/sbeet/tasks.d/slice.conf <<-END
+	[match]
+	cgroup = /robots.slice
+	[task]
+	deadline = 80ms
+END
+sed -i 4d /etc/sbeet/sbeetd.conf
+systemctl reload sbeetd || fail "reload: exit code $?"
+unit() { # UNIT OPTION...: runs a program in a unit
+	unit=$1
+	shift
+	systemd-run --quiet --unit "$unit" --uid alice --gid alice -p SupplementaryGroups=sbeet "$@" -E SIMGPU=16:mps \
+		-E SIMGPU_DIR=$gpus -E LD_LIBRARY_PATH=$simulator /usr/local/bin/sbeetctl run -- \
+		"$apps/vecadd" --frames 1000 --period 60s || fail "systemd-run"
+}
+unit front-camera
+unit arm --slice robots.slice
+until_true "a program is known by its unit" status_is jobs known -ge 1
+until_true "another by a cgroup above it" status_is jobs slice -ge 1
+systemctl stop front-camera arm
+until_true "both are gone" status_is sessions "" -eq 0
+
 say "== stopped for good: programs go on without"
 as alice sbeetctl run --task last -- "$apps/lanes" --lanes 1 --frames 40 --json >"$scratch/last.out" \
 	2>"$scratch/last.err" &
@@ -145,6 +174,7 @@ grep -q unmanaged "$scratch/last.err" || fail "nobody says so"
 systemctl start sbeetd.socket
 
 say "== a mistake in the configuration is no reason to start again and again"
+echo "linger = soon" >>/etc/sbeet/sbeetd.conf
 systemctl restart sbeetd && fail "it started with a configuration that is wrong"
 is ActiveState = failed && is ExecMainStatus = 2 || fail "exit code $(property ExecMainStatus)"
 systemctl reset-failed sbeetd.service

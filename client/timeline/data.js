@@ -55,7 +55,7 @@ const dark = () => document.documentElement.classList.contains("dark");
 const hue = t => HUES[t % HUES.length][dark() ? 1 : 0];
 
 const LEFT = 118, RIGHT = 14, TOP = 30, ROW = 27, OVER = 46;
-const end = Math.max(trace.end, 1);
+const end = Math.max(trace.end, 1000);
 /* A little air on both sides; what began before the trace may reach further back. */
 const first = jobs.reduce((m, j) => from(j) !== null ? Math.min(m, from(j)) : m, 0);
 const limits = [Math.max(first, -end), end];
@@ -97,7 +97,7 @@ function layout() {
 	}
 	y += 4;
 	list.forEach((t, i) => { rows.task[t] = y + i * ROW; });
-	height = y + list.length * ROW + 6;
+	height = Math.max(120, y + list.length * ROW + 6);
 	for (const p of stripes) {
 		const r = rows.gpu.get(p.gpu);
 		p.h = r ? r.h * p.n / r.g.n_sms : 0;

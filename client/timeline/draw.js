@@ -276,6 +276,7 @@ function draw() {
 	if (mark) s += `<rect x="${Math.min(mark[0], mark[1])}" y="${TOP}" width="${Math.abs(mark[1] - mark[0])}" height="${height - TOP - 4}" fill="var(--shade)" stroke="var(--accent)"/>`;
 	s += `<path id="cursor" d="M0 ${TOP - 4}V${height - 4}" stroke="var(--soft)" stroke-dasharray="2 3" pointer-events="none"/>`;
 	s += "</g>" + taskNames() + powerNames();
+	if (!jobs.length) s += `<text class="soft" x="${(LEFT + width - RIGHT) / 2}" y="${height / 2}" text-anchor="middle">No job asked for SMs while this was recorded.</text>`;
 	c.innerHTML = s;
 	move_cursor();
 	c.dataset.from = view[0];

@@ -221,6 +221,12 @@ tr '<' '\n' <dom | sed -n 's/^path class="due" d="\([^"]*\)"><*$/\1/p' | head -n
 	sed -n 's/^\([0-9.]*\) .*/\1/p' >marks
 awk -f misses.awk drawn marks jobs.csv || failed=1
 
+# A recording of nothing says so.
+echo '{"event":"start","sbeet_trace":1,"time_ns":1000000000,"wall_offset_ns":0,"version":"0","policy":"even"}' |
+	"$sbeetctl" trace export --html --output=nothing.html -
+look nothing.html
+grep -q 'No job asked for SMs' dom || { echo "it does not say that there are no jobs"; failed=1; }
+
 # Keys, as a user presses them: two steps closer, one to the right.
 with 'for (const key of ["+", "+", "ArrowRight"]) {
 	window.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));

@@ -36,6 +36,9 @@
 /* With SBEET_REQUIRE. */
 #define REQUIRE_POLL_NS (20 * NSEC_PER_MSEC)
 
+/* Who waits this long for the next daemon is told why. */
+#define NOTICE_NS (250 * NSEC_PER_MSEC)
+
 /* One thread that waits for an answer; on its stack. */
 struct waiter {
 	struct waiter *next;
@@ -112,9 +115,8 @@ static void drop(void) {
 /* The same when the daemon went without a word. */
 static void drop_lost(void) {
 	if (is_up()) {
-		log_line(LOG_LEVEL_INFO, "sbeetd is gone without a goodbye; waiting %llus for it",
-			 CONN_RESTART_WAIT_NS / NSEC_PER_SEC);
-		retry_lost(CONN_RESTART_WAIT_NS);
+		log_line(LOG_LEVEL_INFO, "sbeetd is gone without a goodbye");
+		retry_lost(env_get()->wait_ns);
 	}
 	drop();
 }
@@ -483,11 +485,17 @@ static int ask_once(const struct conn_ask *ask, struct enforce_grant *ret) {
 	return self.result;
 }
 
-/* Until the next attempt is due. */
-static void pause_locked(void) {
+/* Until the next attempt is due. @began: when it all did. */
+static void pause_locked(nsec_t began) {
 	nsec_t now = nsec_now(), t = RETRY_RESTART_MIN_NS, at = retry_at();
 	struct timespec pause;
+	char wait[32];
 
+	if (now > began + NOTICE_NS) {
+		units_print_nsec(env_get()->wait_ns, wait, sizeof(wait));
+		log_once(LOG_LEVEL_WARN, "sbeetd is gone; waiting for it, %s at most (SBEET_WAIT)",
+			 wait);
+	}
 	if (at > now + t) {
 		t = at - now;
 	}
@@ -502,7 +510,8 @@ static void pause_locked(void) {
 int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 	const struct env *env = env_get();
 	nsec_t deadline = env->require ? nsec_now() + env->require_ns : 0;
-	unsigned left = 0; /* how often a daemon has sent us away */
+	nsec_t lost = 0;   /* when the daemon was, in this call */
+	unsigned left = 0; /* how often one has sent us away */
 	int r;
 
 	pthread_mutex_lock(&conn.lock);
@@ -514,7 +523,8 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 			}
 		}
 		if (is_restarting()) {
-			pause_locked();
+			lost = lost ? lost : nsec_now();
+			pause_locked(lost);
 		}
 	}
 	pthread_mutex_unlock(&conn.lock);

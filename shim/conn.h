@@ -6,7 +6,7 @@
  * the next job opens, at most about every second.
  *
  * A daemon that vanishes without a goodbye is likely to be restarted: requests wait for the next
- * one for CONN_RESTART_WAIT_NS, after which the program goes on unmanaged. The next daemon is told
+ * one for SBEET_WAIT, once, after which the program goes on unmanaged. The next daemon is told
  * of the jobs that are held, whether or not the program asks for anything; each then goes on as if
  * nothing had happened, and its messages go to that daemon.
  */
@@ -25,9 +25,6 @@ enum {
 	CONN_E_UNMANAGED = 1, /* no daemon: the program goes on without */
 	CONN_E_REFUSED,	      /* the daemon has no place for this job; said once */
 };
-
-/* Longer than a restart takes, with NVML to be initialised. */
-#define CONN_RESTART_WAIT_NS (3 * NSEC_PER_SEC)
 
 struct conn_ask {
 	uint64_t job;

@@ -15,6 +15,9 @@
 /* How long SBEET_REQUIRE=1 waits for a daemon before it fails: longer than a restart takes. */
 #define REQUIRE_DEFAULT_NS (10 * NSEC_PER_SEC)
 
+/* SBEET_WAIT, which is longer than a restart takes, too, with NVML to be initialised. */
+#define WAIT_DEFAULT_NS (3 * NSEC_PER_SEC)
+
 static struct env env;
 
 static const char *find(const char *name) {
@@ -92,6 +95,15 @@ static unsigned read_sms(const char *name) {
 	return (unsigned)n;
 }
 
+static void read_wait(void) {
+	const char *text = find("SBEET_WAIT");
+
+	env.wait_ns = WAIT_DEFAULT_NS;
+	if (text && units_parse_nsec(text, &env.wait_ns) < 0) {
+		complain("SBEET_WAIT", text, "a duration such as 500ms; waiting 3s");
+	}
+}
+
 static void read_task(void) {
 	static const char *const classes[] = {"best-effort", "realtime"};
 	const char *text = find("SBEET_TASK");
@@ -126,6 +138,7 @@ static void read_all(void) {
 	}
 	env.whole = read_flag("SBEET_WHOLE");
 	read_require();
+	read_wait();
 	env.scope = (Sbeet__Scope)read_word("SBEET_SCOPE", scopes, 2, "'process' or 'thread'");
 	env.socket = keep(find("SBEET_SOCKET"));
 	read_task();

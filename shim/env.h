@@ -13,6 +13,7 @@ struct env {
 	bool whole;   /* SBEET_WHOLE=1: every job asks for a whole GPU, so no kernel is rewritten */
 	bool require; /* SBEET_REQUIRE=1, or how long to wait for a daemon: "2s" */
 	nsec_t require_ns;
+	nsec_t wait_ns;		     /* SBEET_WAIT: for the next daemon when one has vanished */
 	Sbeet__Scope scope;	     /* SBEET_SCOPE */
 	const char *socket;	     /* SBEET_SOCKET, NULL: where sbeetd listens by default */
 	const char *task;	     /* SBEET_TASK, NULL: none; valid as a name */

@@ -13,6 +13,7 @@
 
 #include "mini.h"
 #include "proto/limits.h"
+#include "proto/units.h"
 
 #define WHOLE	       SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
 #define COUNT	       SBEET__ENFORCEMENT__ENFORCEMENT_COUNT
@@ -529,6 +530,46 @@ static void shim_goes_on_when_daemon_dies_while_job_waits(void **state) {
 	assert_int_equal(mini_said(m, "running unmanaged"), 1);
 }
 
+/* The wait for the next one is told of, and happens once: the jobs after that find no daemon, and
+ * no wait, however long that one was. */
+static void shim_waits_once_for_the_next_daemon(void **state) {
+	static const char *const second[] = {"SBEET_WAIT=1s", NULL}, *const none[] = {
+									     "SBEET_WAIT=0s", NULL};
+	struct mini *m = *state;
+	nsec_t began, first, rest;
+	int fd = begin(m, second);
+
+	mini_tell(m, "@0 launch");
+	mini_request(fd, NULL);
+	mini_unlisten(m);
+	began = nsec_now();
+	close(fd);
+	mini_answers(m, "0 launch 0");
+	mini_do(m, "@0 sync", 0);
+	first = nsec_now() - began;
+	began = nsec_now();
+	for (int i = 0; i < 10; i++) {
+		mini_do(m, "@0 launch", 0);
+		mini_do(m, "@0 sync", 0);
+	}
+	rest = nsec_now() - began;
+	assert_true(first >= NSEC_PER_SEC);
+	assert_true(rest < 10 * first); /* else each of them has waited */
+	assert_int_equal(mini_said(m, "1s at most (SBEET_WAIT)"), 1);
+	assert_int_equal(mini_said(m, "running unmanaged"), 1);
+
+	mini_deinit(m);
+	mini_init(m);
+	fd = begin(m, none);
+	mini_tell(m, "@0 launch");
+	mini_request(fd, NULL);
+	mini_unlisten(m);
+	close(fd);
+	mini_answers(m, "0 launch 0");
+	assert_int_equal(mini_said(m, "SBEET_WAIT"), 0);
+	assert_int_equal(mini_said(m, "running unmanaged"), 1);
+}
+
 static void shim_goes_on_when_daemon_dies_while_job_runs(void **state) {
 	struct mini *m = *state;
 	int fd = begin(m, plain);
@@ -631,8 +672,8 @@ static void shim_tells_the_next_daemon_what_has_ended(void **state) {
 	mini_listen(m);
 	fd = mini_accept_ended(m, second);
 	close(fd);
-	fd = mini_accept_ended(m, second); /* that one has not confirmed it, either */
 	mini_tell(m, "@0 launch");
+	fd = mini_accept_ended(m, second); /* that one has not confirmed it, either */
 	mini_grant(fd, mini_request(fd, NULL), WHOLE);
 	mini_answers(m, "0 launch 0");
 	assert_int_equal(mini_said(m, "unmanaged"), 0);
@@ -907,13 +948,17 @@ static void shim_does_nothing_when_disabled(void **state) {
 }
 
 static void shim_complains_of_settings_and_goes_on(void **state) {
-	static const char *const wrong[] = {"SBEET_PERIOD=33",	"SBEET_CLASS=fast",
-					    "SBEET_SCOPE=moon", "SBEET_PRIORITY=2000",
-					    "SBEET_TASK=a b",	NULL};
+	static const char *const wrong[] = {"SBEET_PERIOD=33",
+					    "SBEET_CLASS=fast",
+					    "SBEET_SCOPE=moon",
+					    "SBEET_PRIORITY=2000",
+					    "SBEET_TASK=a b",
+					    "SBEET_WAIT=long",
+					    NULL};
 	struct mini *m = *state;
 	int fd = begin(m, wrong);
 
-	assert_int_equal(mini_said(m, "ignoring"), 5);
+	assert_int_equal(mini_said(m, "ignoring"), 6);
 	open_job(m, fd);
 	close(fd);
 }
@@ -943,6 +988,7 @@ int main(void) {
 		CASE(shim_goes_on_when_daemon_dies_while_job_waits_awake),
 		CASE(shim_runs_unmanaged_and_says_so_once),
 		CASE(shim_goes_on_when_daemon_dies_while_job_waits),
+		CASE(shim_waits_once_for_the_next_daemon),
 		CASE(shim_goes_on_when_daemon_dies_while_job_runs),
 		CASE(shim_goes_on_when_daemon_dies_in_the_greeting),
 		CASE(shim_goes_on_when_daemon_never_answers),

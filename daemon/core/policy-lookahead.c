@@ -350,6 +350,9 @@ static struct outcome try_never(const struct plan *p, size_t index, unsigned bou
 /*
  * Whether to start the job so rather than to leave it and look again at the next event.
  *
+ * Where no job is ever given up, as live, none waits on its own GPU for energy's sake alone: what
+ * comes is not known so well there that a few millijoules are worth a later end.
+ *
  * No job starts that costs others more than itself. One that is late starts only if it was late
  * before this decision, so that no GPU could help it; a job that is late only because the GPUs are
  * busy had better wait for that.
@@ -377,6 +380,9 @@ static bool worth_starting(const struct plan *p, size_t index, const struct outc
 	if (late) {
 		/* Where it waits, the plan has no place for it, so that looks cheap for ever. */
 		return start->loss <= wait.loss;
+	}
+	if (!p->params->skip_hopeless && wait.place.gpu == start->place.gpu) {
+		return wait.loss >= start->loss;
 	}
 	return !outcome_better(&wait, start);
 }

@@ -43,6 +43,7 @@ struct plan {
 /* A choice and what follows from it. */
 struct outcome {
 	bool start; /* else wait */
+	bool late;  /* the job itself */
 	struct timeline_place place;
 	unsigned loss; /* misses, weighed */
 	int64_t energy_pj;
@@ -221,9 +222,10 @@ static bool outcome_better(const struct outcome *a, const struct outcome *b) {
 }
 
 /* The better of two starts. Plans in which two jobs of one task have changed places cost exactly
- * the same: then the sooner end, lest the order in which GPUs are listed decides. */
+ * the same: then the sooner end, lest the order in which GPUs are listed decides. So if the job is
+ * late on either: it had better be over before the next one of its task is late too. */
 static bool start_better(const struct outcome *a, const struct outcome *b) {
-	if (a->loss == b->loss && a->energy_pj == b->energy_pj) {
+	if (a->loss == b->loss && (a->energy_pj == b->energy_pj || (a->late && b->late))) {
 		return a->place.finish < b->place.finish;
 	}
 	return outcome_better(a, b);
@@ -253,6 +255,7 @@ static void follow(const struct plan *p, struct timeline *t, size_t index, unsig
 	unsigned own = t->misses > p->base.misses ? OWN_WEIGHT : 0, loss;
 	struct timeline other;
 
+	o->late = own > 0;
 	bound = p->explain ? UINT_MAX : bound > own ? bound - own : 0;
 	timeline_copy(&other, t);
 	loss = list_known(p, t, index, false, bound);
@@ -378,8 +381,10 @@ static bool worth_starting(const struct plan *p, size_t index, const struct outc
 	}
 	wait = try_wait(p, index, start->loss);
 	if (late) {
-		/* Where it waits, the plan has no place for it, so that looks cheap for ever. */
-		return start->loss <= wait.loss;
+		/* Where it waits, the plan has no place for it, so that looks cheap for ever. But
+		 * few SMs now may keep it for longer than all of them in a moment. */
+		return start->loss <= wait.loss &&
+		       !(wait.place.finish > 0 && wait.place.finish < start->place.finish);
 	}
 	if (!p->params->skip_hopeless && wait.place.gpu == start->place.gpu) {
 		return wait.loss >= start->loss;

@@ -181,6 +181,50 @@ static void overhead_is_learned_and_forgotten(void **state) {
 	sched_free(s);
 }
 
+/* 20 SMs are free at once, all a little later: a job that is late on either waits, and ends sooner.
+ */
+static void late_job_waits_for_what_ends_sooner(void **state) {
+	struct profile_table profiles[2] = {make_profile(35 * MS, 50 * US),
+					    make_profile(40 * MS, 50 * US)};
+	struct sched_task tasks[2] = {
+		{.period = 90 * MS, .deadline = 90 * MS, .min_sms = 112, .max_sms = 112},
+		{.period = 2 * MS, .deadline = 700 * US},
+	};
+	struct sched_gpu_model model = h200();
+	struct sched_actions actions;
+	struct sched_params params;
+	sched_job_id jobs[2];
+	struct sched *s;
+	nsec_t end;
+
+	assert_int_equal(sched_new(&s, sched_policy_find("lookahead"), 4), 0);
+	sched_params_default(&params);
+	params.skip_hopeless = false;
+	assert_int_equal(sched_set_params(s, &params), 0);
+	assert_int_equal(sched_add_gpu(s, SMS, SCHED_SHARING_MPS), 0);
+	assert_int_equal(sched_set_gpu_model(s, 0, &model), 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct sched_job job = {.owner = i + 1, .divisible = true};
+
+		tasks[i].profiles[0] = &profiles[i];
+		tasks[i].fixed_gpu = -1;
+		assert_int_equal(sched_add_task(s, &tasks[i], &job.task), 0);
+		job.min_sms = tasks[i].min_sms;
+		job.max_sms = tasks[i].max_sms;
+		job.deadline = tasks[i].deadline;
+		assert_int_equal(sched_arrive(s, &job, &jobs[i]), 0);
+		sched_decide(s, 0, &actions);
+		assert_int_equal(actions.n, i == 0);
+	}
+	end = sched_job(s, jobs[0])->finish;
+	assert_in_range(end, 400 * US, 600 * US);
+	sched_finish_at(s, jobs[0], end, true);
+	sched_decide(s, end, &actions);
+	assert_int_equal(actions.n, 1);
+	assert_in_range(sched_job(s, jobs[1])->finish, end, profile_total(&profiles[1], 20) - 1);
+	sched_free(s);
+}
+
 /* The sets that are picked from what is free, on a GPU of groups of 16 but for the last of 20. */
 static void groups_are_picked_in_rows(void **state) {
 	static const struct {
@@ -235,6 +279,7 @@ int main(void) {
 		cmocka_unit_test(planners_miss_less_than_whole_gpus_do),
 		cmocka_unit_test(lookahead_misses_least),
 		cmocka_unit_test(overhead_is_learned_and_forgotten),
+		cmocka_unit_test(late_job_waits_for_what_ends_sooner),
 		cmocka_unit_test(groups_are_picked_in_rows),
 		cmocka_unit_test(jobs_at_once_follow_the_size_of_the_gpu),
 	};

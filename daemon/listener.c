@@ -103,6 +103,23 @@ struct listener *listener_free(struct listener *l) {
 	return NULL;
 }
 
+void listener_replace(struct listener *l, int fd) {
+	struct event_base *base = event_get_base(&l->readable);
+	int peer;
+
+	while ((peer = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		l->accepted(l->userdata, peer);
+	}
+	event_del(&l->readable);
+	close(l->fd);
+	l->fd = fd;
+	event_assign(&l->readable, base, fd, EV_READ | EV_PERSIST, on_readable, l);
+	if (l->state == LISTENER_ACCEPTING) {
+		l->state = LISTENER_STOPPED;
+		listener_resume(l);
+	}
+}
+
 void listener_resume(struct listener *l) {
 	if (l->state != LISTENER_STOPPED) {
 		return;

@@ -25,6 +25,9 @@ int listener_new(struct listener **ret, struct event_base *base, int fd,
 /* Takes NULL. Closes the socket. */
 struct listener *listener_free(struct listener *l);
 
+/* Takes over @fd in place of the socket so far, after accepting who has come there. */
+void listener_replace(struct listener *l, int fd);
+
 /* Accepts nobody for so long. */
 void listener_rest(struct listener *l, nsec_t time);
 

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "daemon/gpu-lock.h"
+#include "daemon/guard.h"
 #include "daemon/inventory.h"
 #include "daemon/learn-store.h"
 #include "daemon/ledger.h"
@@ -30,6 +31,7 @@ struct daemon {
 	struct reload reload;
 	struct event_base *base;
 	struct runtime *runtime;
+	struct guard *guard; /* NULL: nobody looks after the sockets */
 	struct mps *mps;
 	struct inventory *inventory;
 	int gpu_locks[SCHED_GPUS_MAX]; /* owned; n of them */
@@ -243,11 +245,20 @@ static void on_inventory(void *userdata, int error, const char *why) {
 	}
 }
 
+static void on_replaced(void *userdata, const char *name, int fd) {
+	struct daemon *d = userdata;
+
+	server_listen_at(d->server, name, fd);
+}
+
 static int listen_at(struct daemon *d, const char *name) {
 	char why[PROTO_TEXT_MAX];
 	int fd = notify_take_socket(name);
 
 	if (fd >= 0) {
+		if (d->guard) {
+			guard_add(d->guard, name, fd, false);
+		}
 		return fd;
 	}
 	if (fd != -ENOENT) {
@@ -260,6 +271,8 @@ static int listen_at(struct daemon *d, const char *name) {
 	fd = runtime_listen(d->runtime, name, why, sizeof(why));
 	if (fd < 0) {
 		log_error("%s", why);
+	} else if (d->guard) {
+		guard_add(d->guard, name, fd, true);
 	}
 	return fd;
 }
@@ -340,6 +353,10 @@ static int start(struct daemon *d) {
 		log_error("Can't start: %s", strerror(-r));
 		return r;
 	}
+	r = guard_new(&d->guard, d->base, d->runtime, on_replaced, d);
+	if (r < 0) {
+		log_warning("Can't watch over the sockets: %s", strerror(-r));
+	}
 	shim_fd = listen_at(d, "shim");
 	control_fd = shim_fd >= 0 ? listen_at(d, "control") : -1;
 	if (control_fd < 0) {
@@ -370,6 +387,7 @@ static int start(struct daemon *d) {
 }
 
 static void stop(struct daemon *d) {
+	guard_free(d->guard);
 	metrics_http_free(d->metrics_http);
 	server_free(d->server);
 	learn_store_free(d->learn);

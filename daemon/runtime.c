@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -120,6 +121,39 @@ const char *runtime_directory(const struct runtime *runtime) {
 	return runtime->directory;
 }
 
+int runtime_lock_again(struct runtime *runtime, char *why, size_t why_size) {
+	char path[PROTO_PATH_MAX + sizeof(LOCK_NAME) + 1];
+	struct stat now, held;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" LOCK_NAME, runtime->directory);
+	if (fstat(runtime->lock_fd, &held) < 0 ||
+	    (lstat(path, &now) == 0 && now.st_dev == held.st_dev && now.st_ino == held.st_ino)) {
+		return 0;
+	}
+	fd = take_lock(runtime->directory, why, why_size);
+	if (fd < 0) {
+		return fd;
+	}
+	close(runtime->lock_fd);
+	runtime->lock_fd = fd;
+	return 0;
+}
+
+/* Remembers what is to be removed at the end. Return: whether there is room. */
+static bool note_socket(struct runtime *runtime, const char *path) {
+	for (size_t i = 0; i < runtime->n_sockets; i++) {
+		if (strcmp(runtime->sockets[i], path) == 0) {
+			return true;
+		}
+	}
+	if (runtime->n_sockets == SOCKETS_MAX) {
+		return false;
+	}
+	strcpy(runtime->sockets[runtime->n_sockets++], path);
+	return true;
+}
+
 /*
  * Who may connect, as with the sockets that systemd makes: members of the group, if root's own
  * daemon finds it, else the daemon's user alone. Nobody can connect before listen(). Return: 0, or
@@ -141,7 +175,8 @@ int runtime_listen(struct runtime *runtime, const char *name, char *why, size_t 
 
 	n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s.sock", runtime->directory,
 		     name);
-	if (n < 0 || (size_t)n >= sizeof(address.sun_path) || runtime->n_sockets == SOCKETS_MAX) {
+	if (n < 0 || (size_t)n >= sizeof(address.sun_path) ||
+	    !note_socket(runtime, address.sun_path)) {
 		snprintf(why, why_size,
 			 "the runtime directory's name is too long for a socket: '%s'",
 			 runtime->directory);
@@ -156,6 +191,5 @@ int runtime_listen(struct runtime *runtime, const char *name, char *why, size_t 
 		snprintf(why, why_size, "can't listen at '%s': %s", address.sun_path, strerror(-r));
 		return r;
 	}
-	memcpy(runtime->sockets[runtime->n_sockets++], address.sun_path, sizeof(address.sun_path));
 	return TAKE_FD(fd);
 }

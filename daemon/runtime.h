@@ -21,6 +21,9 @@ struct runtime *runtime_free(struct runtime *runtime);
 
 const char *runtime_directory(const struct runtime *runtime);
 
+/* Takes the lock again if its file is not there any more. Return: 0, or as runtime_new(). */
+int runtime_lock_again(struct runtime *runtime, char *why, size_t why_size);
+
 /*
  * Listens at NAME.sock in the directory, where a dead daemon's socket is replaced.
  * Return: a CLOEXEC, non-blocking descriptor, or negative errno and @why.

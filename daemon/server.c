@@ -149,6 +149,11 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 	return 0;
 }
 
+void server_listen_at(struct server *server, const char *name, int fd) {
+	listener_replace(
+		strcmp(name, "shim") == 0 ? server->shim_listener : server->control_listener, fd);
+}
+
 struct server *server_free(struct server *server) {
 	if (server) {
 		server_stop(server);

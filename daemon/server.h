@@ -73,6 +73,10 @@ struct server {
 int server_new(struct server **ret, struct event_base *base, const struct sched_policy *policy,
 	       nsec_t linger, nsec_t drain, int shim, int control);
 
+/* The listening @fd, which it takes over, stands in place of the socket @name ("shim", "control").
+ */
+void server_listen_at(struct server *server, const char *name, int fd);
+
 /* Takes NULL. */
 struct server *server_free(struct server *server);
 

@@ -407,23 +407,72 @@ static void daemon_may_be_stopped_at_each_step(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
-/* Those who are connected are served; the next daemon is there for all again. */
-static void daemon_goes_on_when_its_sockets_are_removed(void **state) {
-	char path[128];
-	struct shim s;
+static void expect_service(int fd, uint64_t job) {
+	shim_request(fd, job, 0, MASK_ALL);
+	shim_granted(fd, job);
+	shim_done(fd, job);
+}
 
+static void remove_file(const char *name) {
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", harness.directory, name);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void await_line(const char *text, unsigned times) {
+	nsec_t hang = nsec_now() + 30 * NSEC_PER_SEC;
+
+	while (harness_said(&harness, text) < times) {
+		assert_true(nsec_now() < hang);
+		usleep(1000); /* between two looks, not in place of one */
+	}
+}
+
+/* Those who are connected are served, and the sockets come back, with the lock. */
+static void daemon_puts_its_sockets_back(void **state) {
+	static const char *const names[] = {"shim.sock", "control.sock", "sbeetd.lock"};
+	char errors[1024];
+	struct shim s, other;
+
+	harness_prepare(&harness);
+	harness_listen(&harness);
 	harness_start(&harness, plain);
 	s = shim_open("s", MASK_ALL);
-	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%s", harness.directory,
-			 i ? "control.sock" : "shim.sock");
-		assert_int_equal(unlink(path), 0);
+	for (uint64_t round = 1; round <= 3; round++) {
+		for (size_t i = 0; i < 3; i++) {
+			remove_file(names[i]);
+		}
+		expect_service(s.fd, round);
+		await_line("it is there again", 2 * (unsigned)round);
+		other = shim_open("other", MASK_ALL);
+		expect_service(other.fd, 1);
+		shim_close(&other);
+		status_free(status_get());
+		assert_int_equal(harness_run(&harness, plain, errors, sizeof(errors)), 1);
+		assert_non_null(strstr(errors, "runs there already"));
 	}
-	shim_request(s.fd, 1, 0, MASK_ALL);
-	shim_granted(s.fd, 1);
-	shim_done(s.fd, 1);
 	shim_close(&s);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Without its directory it can't: it says so, serves those who are there, and the next one begins.
+ */
+static void daemon_says_that_its_directory_is_gone(void **state) {
+	char moved[80];
+	struct shim s;
+
+	harness_prepare(&harness);
+	harness_listen(&harness);
+	harness_start(&harness, plain);
+	s = shim_open("s", MASK_ALL);
+	snprintf(moved, sizeof(moved), "%s.moved", harness.directory);
+	assert_int_equal(rename(harness.directory, moved), 0);
+	await_line("programs that start now don't find sbeetd", 2);
+	expect_service(s.fd, 1);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+	assert_int_equal(rename(moved, harness.directory), 0);
 	harness_start(&harness, plain);
 	s = shim_open("s", MASK_ALL);
 	shim_close(&s);
@@ -439,7 +488,8 @@ int main(void) {
 		CASE(client_may_die_when_its_job_is_revoked),
 		CASE(daemon_may_be_killed_at_each_step),
 		CASE(daemon_may_be_stopped_at_each_step),
-		CASE(daemon_goes_on_when_its_sockets_are_removed),
+		CASE(daemon_puts_its_sockets_back),
+		CASE(daemon_says_that_its_directory_is_gone),
 	};
 
 	return cmocka_run_group_tests_name("daemon-faults", tests, NULL, NULL);

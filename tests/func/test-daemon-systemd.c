@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proto/packet.h"
@@ -156,6 +157,31 @@ static void daemon_takes_sockets_that_are_passed(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 	snprintf(path, sizeof(path), "%s/shim.sock", harness.directory);
 	assert_int_equal(stat(path, &st), 0); /* the service manager's, not ours to remove */
+}
+
+/* It can't put back what is not its own. */
+static void daemon_says_that_a_passed_socket_is_gone(void **state) {
+	struct timespec pause = {.tv_nsec = 1000000};
+	char path[128];
+	struct shim s;
+
+	harness_listen(&harness);
+	harness.passed[0] = bound_socket("shim.sock", SOCK_SEQPACKET);
+	harness.n_passed = 1;
+	harness.passed_names = "shim";
+	assert_int_equal(listen(harness.passed[0], 8), 0);
+	harness_start(&harness, plain);
+	s = shim_open("s", MASK_ALL);
+	snprintf(path, sizeof(path), "%s/shim.sock", harness.directory);
+	assert_int_equal(unlink(path), 0);
+	for (int i = 0; i < 30000 && !harness_said(&harness, "restart its socket unit"); i++) {
+		nanosleep(&pause, NULL);
+	}
+	assert_int_equal(harness_said(&harness, "restart its socket unit"), 1);
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	shim_granted(s.fd, 1);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
 /* ---- the store of descriptors ---- */
@@ -470,6 +496,7 @@ int main(void) {
 		CASE(daemon_beats_for_the_watchdog),
 		CASE(daemon_that_is_stuck_beats_no_more),
 		CASE(daemon_takes_sockets_that_are_passed),
+		CASE(daemon_says_that_a_passed_socket_is_gone),
 		CASE(daemon_refuses_a_socket_of_another_kind),
 		CASE(daemon_hands_connections_to_the_next),
 		CASE(daemon_hands_over_what_tasks_are),

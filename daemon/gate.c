@@ -12,7 +12,7 @@
  * hundredth of the daemon's time; so are its items, of up to a microsecond each. A violation counts
  * as five. */
 #define LEAVE_COST  (5 * NSEC_PER_MSEC)
-#define ITEM_COST   (100 * NSEC_PER_USEC)
+#define ITEM_COST   (400 * NSEC_PER_USEC)
 #define FAULT_COST  (20 * NSEC_PER_MSEC)
 #define LEAVE_BURST (250 * NSEC_PER_MSEC)
 

@@ -330,6 +330,7 @@ static void status_is_whole_while_others_come_and_go(void **state) {
 	for (unsigned turn = 0; turn < 50; turn++) {
 		Sbeet__Control__Status *status = status_get();
 		size_t n_sessions = 0, n_jobs = 0;
+		struct smset held = SMSET_EMPTY, sms;
 
 		for (size_t i = 0; i < status->n_sessions; i++) {
 			n_sessions += strcmp(status->sessions[i]->program, "stays") == 0;
@@ -337,7 +338,12 @@ static void status_is_whole_while_others_come_and_go(void **state) {
 				    status->sessions[i]->id > status->sessions[i - 1]->id);
 		}
 		for (size_t i = 0; i < status->n_jobs; i++) {
-			n_jobs += strcmp(status->jobs[i]->task, "stays") == 0;
+			const Sbeet__Control__Job *job = status->jobs[i];
+
+			n_jobs += strcmp(job->task, "stays") == 0;
+			assert_int_equal(smset_from_bytes(job->sms.data, job->sms.len, &sms), 0);
+			assert_true(smset_disjoint(&sms, &held)); /* all are of one GPU */
+			held = smset_or(&held, &sms);
 		}
 		assert_int_equal(n_sessions, 150);
 		assert_int_equal(n_jobs, 150);

@@ -22,6 +22,7 @@
 #include "daemon/resume.h"
 #include "daemon/session-say.h"
 #include "daemon/util.h"
+#include "proto/packet.h"
 
 static void on_reap(evutil_socket_t fd, short what, void *userdata) {
 	struct server *server = userdata;
@@ -70,7 +71,7 @@ static bool on_shim(void *userdata, int fd) {
 		if (r < 0) {
 			session_say_exhausted(fd, r);
 		}
-		close(fd);
+		packet_close(fd); /* its Hello may be there already */
 		return r != SESSION_E_GATE;
 	}
 	server->next_session++;
@@ -88,7 +89,7 @@ static bool on_control(void *userdata, int fd) {
 			   r == CONTROL_E_QUOTA	 ? "its user has too many"
 			   : r == CONTROL_E_GATE ? "its process connects again and again"
 						 : strerror(-r));
-		close(fd);
+		packet_close(fd);
 		return r != CONTROL_E_GATE;
 	}
 	TAILQ_INSERT_TAIL(&server->clients, client, link);

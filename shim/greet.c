@@ -202,7 +202,8 @@ static int handshake(int fd, uint8_t *buffer, bool initial) {
 	set_timeout(fd, SO_SNDTIMEO, WELCOME_TIMEOUT_NS);
 	set_timeout(fd, SO_RCVTIMEO, WELCOME_TIMEOUT_NS);
 	r = send_hello(fd, initial);
-	if (r == 0) {
+	/* A daemon that wants no more programs has said so by now and hears nothing. */
+	if (r == 0 || r == -EPIPE) {
 		r = read_welcome(fd, buffer, initial);
 	}
 	set_timeout(fd, SO_SNDTIMEO, SEND_TIMEOUT_NS);

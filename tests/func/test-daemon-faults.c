@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -213,6 +214,7 @@ static struct process start_process(void (*live)(int tell, size_t i), size_t i) 
 	p.pid = fork();
 	assert_true(p.pid >= 0);
 	if (p.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* it is not to outlive a failed test */
 		close(fds[0]);
 		live(fds[1], i);
 		for (;;) {
@@ -479,6 +481,90 @@ static void daemon_says_that_its_directory_is_gone(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* ---- too many ---- */
+
+#define BOMB	  100 /* processes */
+#define BOMB_ROOM 32  /* connections that their user may have */
+
+/* Connects, says what it was told, and stays. */
+static void live_and_crowd(int fd, size_t unused) {
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__ToDaemon say = SBEET__TO_DAEMON__INIT;
+	Sbeet__ToShim *m;
+	char answer = '?';
+	int s = shim_connect();
+
+	hello.version = PROTO_VERSION;
+	hello.program = hello.shim_version = (char[]){"crowd"};
+	hello.enforcement_mask = MASK_ALL;
+	say.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	say.hello = &hello;
+	packet_send(s, &say.base, -1); /* or it is refused by now */
+	m = shim_receive(s);
+	if (m && m->body_case == SBEET__TO_SHIM__BODY_WELCOME) {
+		answer = 'w';
+	} else if (m && m->body_case == SBEET__TO_SHIM__BODY_ERROR &&
+		   m->error->code == SBEET__ERROR_CODE__ERROR_CODE_QUOTA &&
+		   strstr(m->error->text, "32 connections already")) {
+		answer = 'q';
+	}
+	if (write(fd, &answer, 1) != 1) {
+		_exit(1);
+	}
+}
+
+/* Starts them all, lets the witness work, and ends them. Return: how many were welcome. */
+static unsigned crowd(struct shim *witness, uint64_t *job) {
+	struct process crowd[BOMB];
+	unsigned welcome = 0;
+	char answer;
+
+	for (size_t i = 0; i < BOMB; i++) {
+		crowd[i] = start_process(live_and_crowd, i);
+		expect_service(witness->fd, ++*job);
+	}
+	for (size_t i = 0; i < BOMB; i++) {
+		assert_int_equal(read(crowd[i].told, &answer, 1), 1);
+		if (answer != 'w' && answer != 'q') {
+			fail_msg("process %zu was neither welcome nor told why not", i);
+		}
+		welcome += answer == 'w';
+		expect_service(witness->fd, ++*job);
+	}
+	for (size_t i = 0; i < BOMB; i++) {
+		end(&crowd[i]);
+	}
+	return welcome;
+}
+
+static bool is_alone(const Sbeet__Control__Status *status, void *data) {
+	return status->n_sessions == 1;
+}
+
+/* Again and again: a user's processes without end get what he may have, and are told so beyond it;
+ * when they are gone there is room as before. */
+static void daemon_bears_a_crowd_of_processes(void **state) {
+	struct shim witness;
+	char path[128];
+	uint64_t job = 0;
+	FILE *file;
+
+	harness_prepare(&harness);
+	snprintf(path, sizeof(path), "%s/sbeetd.conf", harness.directory);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fprintf(file, "[users]\nsessions = %d\n", BOMB_ROOM);
+	assert_int_equal(fclose(file), 0);
+	harness_start(&harness, plain);
+	witness = shim_open("witness", MASK_ALL);
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(crowd(&witness, &job), BOMB_ROOM - 1); /* the witness is one */
+		status_until(is_alone, NULL);
+	}
+	shim_close(&witness);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 #define CASE(test) cmocka_unit_test_teardown(test, clean)
 
 int main(void) {
@@ -488,6 +574,7 @@ int main(void) {
 		CASE(client_may_die_when_its_job_is_revoked),
 		CASE(daemon_may_be_killed_at_each_step),
 		CASE(daemon_may_be_stopped_at_each_step),
+		CASE(daemon_bears_a_crowd_of_processes),
 		CASE(daemon_puts_its_sockets_back),
 		CASE(daemon_says_that_its_directory_is_gone),
 	};

@@ -3,6 +3,8 @@
  */
 #include <string.h>
 
+#include <cuda_profiler_api.h>
+
 #include "state.h"
 
 cudaError_t cudaGetDeviceCount(int *ret) {
@@ -23,6 +25,20 @@ cudaError_t cudaGetDevice(int *ret) {
 
 cudaError_t cudaSetDevice(int device) {
 	return state_error(state_set_device(device));
+}
+
+/* How a thread waits is not modelled. */
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
+	(void)flags;
+	return cudaSuccess;
+}
+
+cudaError_t cudaProfilerStart(void) {
+	return cudaSuccess;
+}
+
+cudaError_t cudaProfilerStop(void) {
+	return cudaSuccess;
 }
 
 cudaError_t cudaDriverGetVersion(int *ret) {
@@ -67,6 +83,9 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device) {
 		{CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &p.maxThreadsPerBlock},
 		{CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
 		 &p.maxThreadsPerMultiProcessor},
+		{CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, &p.concurrentKernels},
+		{CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, &p.asyncEngineCount},
+		{CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, &p.streamPrioritiesSupported},
 	};
 	const struct cudart_driver *d;
 	cudaError_t e;

@@ -44,6 +44,43 @@ cudaError_t cudaMallocHost(void **ret, size_t size) {
 	return state_error(e);
 }
 
+cudaError_t cudaHostAlloc(void **ret, size_t size, unsigned flags) {
+	const struct cudart_driver *d;
+	cudaError_t e;
+
+	e = state_context(&d);
+	if (e == cudaSuccess) {
+		e = state_error_of(d->cuMemHostAlloc(ret, size, flags));
+	}
+	return state_error(e);
+}
+
+cudaError_t cudaMallocAsync(void **ret, size_t size, cudaStream_t stream) {
+	const struct cudart_driver *d;
+	CUdeviceptr p = 0;
+	cudaError_t e;
+
+	e = state_context(&d);
+	if (e == cudaSuccess && size > 0) {
+		e = state_error_of(d->cuMemAllocAsync(&p, size, stream));
+	}
+	if (e == cudaSuccess) {
+		*ret = (void *)(uintptr_t)p;
+	}
+	return state_error(e);
+}
+
+cudaError_t cudaFreeAsync(void *p, cudaStream_t stream) {
+	const struct cudart_driver *d;
+	cudaError_t e;
+
+	e = state_context(&d);
+	if (e == cudaSuccess && p) {
+		e = state_error_of(d->cuMemFreeAsync(device(p), stream));
+	}
+	return state_error(e);
+}
+
 cudaError_t cudaFreeHost(void *p) {
 	const struct cudart_driver *d;
 	cudaError_t e;

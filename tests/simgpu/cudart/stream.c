@@ -4,6 +4,8 @@
  */
 #include "state.h"
 
+#include <stdlib.h>
+
 /* Makes the context current, then gives what the driver call returns. */
 #define FORWARD(call)                                                               \
 	do {                                                                        \
@@ -23,6 +25,50 @@ cudaError_t cudaStreamCreate(cudaStream_t *ret) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags) {
 	FORWARD(cuStreamCreate(ret, flags));
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *ret_least, int *ret_greatest) {
+	FORWARD(cuCtxGetStreamPriorityRange(ret_least, ret_greatest));
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *ret, unsigned flags, int priority) {
+	FORWARD(cuStreamCreateWithPriority(ret, flags, priority));
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *userdata) {
+	FORWARD(cuLaunchHostFunc(stream, function, userdata));
+}
+
+/* The driver's callback has its own type of error. */
+struct callback {
+	cudaStreamCallback_t function;
+	void *userdata;
+};
+
+static void call_back(CUstream stream, CUresult status, void *userdata) {
+	struct callback callback = *(struct callback *)userdata;
+
+	free(userdata);
+	callback.function(stream, state_error_of(status), callback.userdata);
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function,
+				  void *userdata, unsigned flags) {
+	const struct cudart_driver *d;
+	cudaError_t e = state_context(&d);
+	struct callback *callback = e == cudaSuccess ? malloc(sizeof(*callback)) : NULL;
+
+	if (e == cudaSuccess && !callback) {
+		e = cudaErrorMemoryAllocation;
+	}
+	if (callback) {
+		*callback = (struct callback){function, userdata};
+		e = state_error_of(d->cuStreamAddCallback(stream, call_back, callback, flags));
+		if (e != cudaSuccess) {
+			free(callback);
+		}
+	}
+	return state_error(e);
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {

@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "proto/limits.h"
@@ -50,7 +49,6 @@ void load_init(struct load *load, const char *const *args, size_t n, unsigned gp
 			      .epoll = epoll_create1(EPOLL_CLOEXEC),
 			      .most = most,
 			      .alone = alone};
-	prctl(PR_SET_TIMERSLACK, 1); /* a request is due to the microsecond */
 	load->clients = calloc(n, sizeof(*load->clients));
 	load->seen = calloc(most + 1, 1);
 	if (load->epoll < 0 || !load->clients || !load->seen) {
@@ -175,29 +173,44 @@ static nsec_t take(struct load *load, struct load_client *client, struct smset *
 	return nsec_now() - client->asked[client->n_granted % LOAD_DEPTH];
 }
 
-/* Reads what grants there are, waiting at most @timeout (NULL: for ever), ends their jobs, and
- * calls @each for those programs. Return: how many. */
-static size_t take_batch(struct load *load, const struct timespec *timeout, nsec_t *times,
-			 void (*each)(struct load *load, struct load_client *client)) {
+/* Waits for grants, or the time of the next requests. Return: how many grants there are. */
+static size_t wait_for_grants(struct load *load, struct load_client *granted[static BATCH]) {
 	struct epoll_event events[BATCH];
-	int n = epoll_pwait2(load->epoll, events, BATCH, timeout, NULL);
-	struct smset held = {0};
+	int n = epoll_wait(load->epoll, events, BATCH, -1);
+	size_t n_granted = 0;
+	uint64_t ticks;
 
 	if (n < 0) {
-		bench_die("epoll_pwait2");
+		bench_die("epoll_wait");
 	}
 	for (int i = 0; i < n; i++) {
-		times[i] = take(load, events[i].data.ptr, &held);
-	}
-	for (int i = 0; i < n; i++) {
-		struct load_client *client = events[i].data.ptr;
-
-		end(client, client->n_granted);
-		if (each) {
-			each(load, client);
+		if (events[i].data.ptr) {
+			granted[n_granted++] = events[i].data.ptr;
+		} else if (read(load->timer, &ticks, sizeof(ticks)) < 0) {
+			bench_die("reading a timer");
 		}
 	}
-	return (size_t)n;
+	return n_granted;
+}
+
+/* Reads what grants there are, ends their jobs, and calls @each for those programs. Return: how
+ * many. */
+static size_t take_batch(struct load *load, nsec_t *times,
+			 void (*each)(struct load *load, struct load_client *client)) {
+	struct load_client *granted[BATCH];
+	size_t n = wait_for_grants(load, granted);
+	struct smset held = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		times[i] = take(load, granted[i], &held);
+	}
+	for (size_t i = 0; i < n; i++) {
+		end(granted[i], granted[i]->n_granted);
+		if (each) {
+			each(load, granted[i]);
+		}
+	}
+	return n;
 }
 
 /* ---- everybody wants SMs ---- */
@@ -226,7 +239,7 @@ void load_press(struct load *load, size_t n, nsec_t *times) {
 		if (left == 0) {
 			load->passed_max = 0; /* no longer all wait */
 		}
-		taken += take_batch(load, NULL, times + taken, ask_again);
+		taken += take_batch(load, times + taken, ask_again);
 	}
 }
 
@@ -235,7 +248,7 @@ void load_press(struct load *load, size_t n, nsec_t *times) {
 void load_stroll(struct load *load, size_t n, nsec_t *times) {
 	for (size_t i = 0; i < n; i++) {
 		ask(load, &load->clients[i % load->n_clients]);
-		take_batch(load, NULL, times + i, NULL);
+		take_batch(load, times + i, NULL);
 	}
 }
 
@@ -247,16 +260,27 @@ static bool may_ask(const struct load *load, size_t i) {
 	return next->n_asked - next->n_granted < LOAD_DEPTH;
 }
 
-nsec_t load_pace(struct load *load, nsec_t interval, size_t n, nsec_t *times) {
-	nsec_t start = nsec_now(), now;
-	size_t asked = 0, taken = 0;
+static void start_timer(struct load *load) {
+	const struct itimerspec every = {{.tv_nsec = LOAD_TICK}, {.tv_nsec = LOAD_TICK}};
+	struct epoll_event event = {.events = EPOLLIN};
 
+	load->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (load->timer < 0 || timerfd_settime(load->timer, 0, &every, NULL) < 0 ||
+	    epoll_ctl(load->epoll, EPOLL_CTL_ADD, load->timer, &event) < 0) {
+		bench_die("starting a timer");
+	}
+}
+
+nsec_t load_pace(struct load *load, nsec_t interval, size_t n, nsec_t *times) {
+	size_t asked = 0, taken = 0;
+	nsec_t start = nsec_now();
+
+	start_timer(load);
 	while (taken < n) {
-		size_t burst = 0;
-		struct timespec wait = {.tv_sec = 1};
+		nsec_t now = nsec_now();
 
 		/* What is late comes at once, but what was granted is not left lying for long. */
-		for (now = nsec_now(); asked < n && start + asked * interval <= now &&
+		for (size_t burst = 0; asked < n && start + asked * interval <= now &&
 				       burst < BATCH && may_ask(load, asked);
 		     burst++) {
 			struct load_client *client = &load->clients[asked % load->n_clients];
@@ -264,13 +288,8 @@ nsec_t load_pace(struct load *load, nsec_t interval, size_t n, nsec_t *times) {
 			ask(load, client);
 			client->asked[client->n_asked % LOAD_DEPTH] = start + asked++ * interval;
 		}
-		if (asked < n && may_ask(load, asked)) {
-			nsec_t due = start + asked * interval;
-
-			wait.tv_sec = 0;
-			wait.tv_nsec = due > now ? (long)(due - now) : 0;
-		}
-		taken += take_batch(load, &wait, times + taken, NULL);
+		taken += take_batch(load, times + taken, NULL);
 	}
+	close(load->timer);
 	return nsec_now() - start;
 }

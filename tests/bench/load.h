@@ -13,6 +13,10 @@
 #include "bench.h"
 #include "proto/smset.h"
 
+/* At a given rate, requests come so often: those that are due since the last time. A timer for each
+ * would cost more than a grant does. */
+#define LOAD_TICK (250 * NSEC_PER_USEC)
+
 /* Jobs that one program has asked for and that are not yet granted. */
 #define LOAD_DEPTH 2
 
@@ -28,7 +32,8 @@ struct load {
 	struct load_client *clients; /* owned */
 	size_t n_clients;
 	unsigned gpu;  /* that all ask for */
-	int epoll;     /* of the clients' sockets */
+	int epoll;     /* of the clients' sockets, and of the timer */
+	int timer;     /* of load_pace() */
 	uint64_t most; /* grants that there will be */
 	uint8_t *seen; /* owned; by sequence number, which begin at 1 */
 	uint64_t n_seen;
@@ -55,7 +60,8 @@ void load_press(struct load *load, size_t n, nsec_t *times);
 /* One after the other asks and waits, @n times in all. */
 void load_stroll(struct load *load, size_t n, nsec_t *times);
 
-/* A request every @interval, from one after the other, whether or not those before were granted,
- * @n in all. The times count from when a request was due, however late it was made. Return: how long
- * all took. A program that has LOAD_DEPTH jobs waiting is waited for. */
+/* A request every @interval, to the next tick, from one after the other, whether or not those
+ * before were granted,
+ * @n in all. The times count from when a request was due, however late it was made. Return: how
+ * long all took. A program that has LOAD_DEPTH jobs waiting is waited for. */
 nsec_t load_pace(struct load *load, nsec_t interval, size_t n, nsec_t *times);

@@ -11,7 +11,7 @@ void admission_user(const struct config *config, const struct peer *peer, struct
 }
 
 static const struct taskfile *find_file(const struct config *config, const struct peer *peer,
-					const char *name) {
+					const char *told, const char *name) {
 	char executable[PROTO_PATH_MAX], cgroup[PROTO_PATH_MAX];
 	struct taskfile_program program = {executable, name, cgroup};
 
@@ -19,6 +19,9 @@ static const struct taskfile *find_file(const struct config *config, const struc
 		return NULL;
 	}
 	peer_executable(peer, executable);
+	if (!*executable) {
+		program.executable = told;
+	}
 	peer_cgroup(peer, cgroup);
 	for (size_t i = 0; i < config->n_tasks; i++) {
 		if (taskfile_matches(&config->tasks[i], &program)) {
@@ -44,9 +47,9 @@ unsigned admission_limit(const struct config *config, const struct peer *peer, s
 	return cut;
 }
 
-unsigned admission_task(const struct config *config, const struct peer *peer, struct task *task,
-			nsec_t now) {
-	const struct taskfile *file = find_file(config, peer, task->name);
+unsigned admission_task(const struct config *config, const struct peer *peer,
+			const char *executable, struct task *task, nsec_t now) {
+	const struct taskfile *file = find_file(config, peer, executable, task->name);
 
 	if (file) {
 		taskfile_apply(file, task);

@@ -12,9 +12,10 @@
 #define ADMISSION_REALTIME (1u << 0) /* it is best effort now */
 #define ADMISSION_PRIORITY (1u << 1) /* its priority is the highest allowed */
 
-/* @task: as its program describes it; @now: the session's start. Return: mask of the above. */
-unsigned admission_task(const struct config *config, const struct peer *peer, struct task *task,
-			nsec_t now);
+/* @executable: the program's path as it says, for where that can't be seen; @task: as it describes
+ * it; @now: the session's start. Return: mask of the above. */
+unsigned admission_task(const struct config *config, const struct peer *peer,
+			const char *executable, struct task *task, nsec_t now);
 
 /* Sets the limits of @user to those of this peer. */
 void admission_user(const struct config *config, const struct peer *peer, struct quota_user *user);

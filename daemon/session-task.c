@@ -139,7 +139,8 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 	if (s->task_known) {
 		cut = admission_limit(s->server->reload->config, &peer, &s->task);
 	} else {
-		cut = admission_task(s->server->reload->config, &peer, &s->task, s->connected);
+		cut = admission_task(s->server->reload->config, &peer, hello->executable, &s->task,
+				     s->connected);
 	}
 	if (cut) {
 		log_client(LOG_LEVEL_WARNING,

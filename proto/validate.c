@@ -237,6 +237,7 @@ static int check_hello(struct why why, const Sbeet__Hello *m) {
 	TRY(check_enum(why, "scope", (int)m->scope, &sbeet__scope__descriptor));
 	TRY(check_enforcement_mask(why, "enforcement_mask", m->enforcement_mask));
 	TRY(check_text(why, "shim_version", m->shim_version, PROTO_NAME_MAX));
+	TRY(check_text(why, "executable", m->executable, PROTO_PATH_MAX - 1));
 	TRY(check_most(why, "number of held jobs", m->n_held, PROTO_JOBS_PER_SESSION));
 	for (size_t i = 0; i < m->n_held; i++) {
 		TRY(check_held(why, m->held[i]));

@@ -92,12 +92,20 @@ static uint32_t enforcement_mask(void) {
 	return mask;
 }
 
+/* Empty where it is not known, or no text. */
+static const char *find_executable(char path[static PROTO_PATH_MAX]) {
+	ssize_t n = readlink("/proc/self/exe", path, PROTO_PATH_MAX - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+	return validate_text(path, PROTO_PATH_MAX) == 0 ? path : "";
+}
+
 static int send_hello(int fd, bool initial) {
 	const struct env *env = env_get();
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	char program[PROTO_NAME_MAX + 1];
+	char program[PROTO_NAME_MAX + 1], path[PROTO_PATH_MAX];
 	const char *name = program_invocation_short_name;
 	char ping[] = PROTO_FEATURE_PING, choose[] = PROTO_FEATURE_CHOOSE_GPU;
 	char *features[] = {ping, choose};
@@ -121,6 +129,7 @@ static int send_hello(int fd, bool initial) {
 	hello.scope = env->scope;
 	hello.enforcement_mask = enforcement_mask();
 	hello.shim_version = (char *)SBEET_VERSION;
+	hello.executable = (char *)find_executable(path);
 	held_declare(&hello, nsec_now());
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;

@@ -150,6 +150,12 @@ cat >/etc/sbeet/tasks.d/slice.conf <<-END
 	[task]
 	deadline = 80ms
 END
+cat >/etc/sbeet/tasks.d/path.conf <<-END
+	[match]
+	executable = $apps/hot*
+	[task]
+	deadline = 90ms
+END
 sed -i 4d /etc/sbeet/sbeetd.conf
 systemctl reload sbeetd || fail "reload: exit code $?"
 unit() { # UNIT OPTION...: runs a program in a unit
@@ -163,6 +169,9 @@ unit front-camera
 unit arm --slice robots.slice
 until_true "a program is known by its unit" status_is jobs known -ge 1
 until_true "another by a cgroup above it" status_is jobs slice -ge 1
+as alice sbeetctl run --task anything -- "$apps/hotspot" --frames 1000 --period 60s >/dev/null 2>&1 &
+until_true "a third by its path" status_is jobs path -ge 1
+kill $!
 systemctl stop front-camera arm
 until_true "both are gone" status_is sessions "" -eq 0
 

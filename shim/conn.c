@@ -80,11 +80,15 @@ static bool is_restarting(void) {
 
 /* Whether `fd` is still the socket that we made: the program may have closed it, and opened
  * something else in its place, which is not ours to touch. */
-static bool fd_is_ours(void) {
+static bool is_ours(int fd) {
 	struct stat st;
 
-	return conn.fd >= 0 && fstat(conn.fd, &st) == 0 && st.st_dev == conn.device &&
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == conn.device &&
 	       st.st_ino == conn.inode;
+}
+
+static bool fd_is_ours(void) {
+	return is_ours(conn.fd);
 }
 
 /* Takes the connection down; everyone who waits is told. */
@@ -238,13 +242,14 @@ static void dispatch(const void *packet, int n) {
 	packet_free(base);
 }
 
-/* To sleep and be woken takes longer than a grant that can be given at once. */
+/* To sleep and be woken takes longer than a grant that can be given at once. What the socket is
+ * does not change while somebody reads, so it may be looked at without the lock. */
 static int receive(int fd) {
 	nsec_t spin = greet_spin_ns(), end = spin > 0 ? nsec_now() + spin : 0;
 	int n = -EAGAIN;
 
 	while (n == -EAGAIN && nsec_now() < end) {
-		n = packet_try_receive(fd, buffer);
+		n = is_ours(fd) ? packet_try_receive(fd, buffer) : -EBADF;
 	}
 	return n == -EAGAIN ? packet_receive(fd, buffer, NULL) : n;
 }

@@ -884,6 +884,34 @@ static void shim_survives_a_program_that_closes_everything(void **state) {
 	close(again);
 }
 
+/* A thread looks for its grant while another one closes the socket and opens files in its place: it
+ * notices. On a machine so slow that it sleeps by then, its old socket serves it. */
+static void shim_leaves_what_is_opened_in_place_of_its_socket(void **state) {
+	struct mini *m = *state;
+	int fd, again = -1;
+	uint64_t job;
+
+	m->spin_ns = PROTO_SPIN_MAX_NS;
+	fd = begin(m, plain);
+	mini_do(m, "@1 device", 0);
+	mini_tell(m, "@1 launch");
+	job = mini_request(fd, NULL);
+	mini_do(m, "@0 close-all", 0);
+	for (unsigned tries = 0; tries < 3000 && !mini_is_called(m); tries++) {
+		usleep(1000);
+	}
+	if (mini_is_called(m)) {
+		again = mini_accept(m);
+		mini_expect_end(fd);
+		job = mini_request(again, NULL);
+	}
+	mini_grant(again >= 0 ? again : fd, job, WHOLE);
+	mini_answers(m, "1 launch 0");
+	mini_do(m, "@0 check-files", 0);
+	close(fd);
+	close(again);
+}
+
 /* Thread sanitizer lets no child of several threads have threads of its own. */
 #ifdef __SANITIZE_THREAD__
 #define CHILDREN_HAVE_THREADS false
@@ -1007,6 +1035,7 @@ int main(void) {
 		CASE(shim_does_not_trust_what_it_did_not_ask_for),
 		CASE(shim_keeps_errno),
 		CASE(shim_survives_a_program_that_closes_everything),
+		CASE(shim_leaves_what_is_opened_in_place_of_its_socket),
 		CASE(shim_lets_child_start_anew),
 		CASE(shim_passes_mps_directories_on),
 		CASE(shim_respects_mps_directories_of_the_program),

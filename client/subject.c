@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,12 +45,17 @@ void subject_deinit(struct subject *s) {
 }
 
 /* In the child. What can't be done is told by the exit code, as shells do. */
-static void become_program(const struct subject_plan *plan) {
+static void become_program(const struct subject_plan *plan, pid_t parent) {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", plan->n_sms);
 	setpgid(0, 0); /* Ctrl-C is for us: it must not end in a kernel */
+	/* Who ends us without waiting for that ends it too. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent) {
+		_exit(CTL_EXIT_FAILED);
+	}
 	if (setenv("LD_PRELOAD", plan->preload, 1) == 0 &&
 	    setenv("SBEET_TASK", plan->task, 1) == 0 && setenv("SBEET_MAX_SMS", text, 1) == 0 &&
 	    setenv("SBEET_REQUIRE", "1", 1) == 0 && null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
@@ -63,7 +69,7 @@ static void become_program(const struct subject_plan *plan) {
 }
 
 int subject_start(struct subject *s, const struct subject_plan *plan) {
-	pid_t pid;
+	pid_t parent = getpid(), pid;
 
 	fflush(NULL);
 	pid = fork();
@@ -71,7 +77,7 @@ int subject_start(struct subject *s, const struct subject_plan *plan) {
 		return -errno;
 	}
 	if (pid == 0) {
-		become_program(plan);
+		become_program(plan, parent);
 	}
 	setpgid(pid, pid); /* whoever of us is first */
 	s->pid = pid;

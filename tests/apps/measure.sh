@@ -138,11 +138,20 @@ ends)
 		>"$scratch/pool.out" 2>"$scratch/pool.err" || fail "a pool is not measured"
 	status_is abandoned "" -eq 0 || fail "a process of a pool was ended in the middle of a job"
 	until_true "the pool is gone" status_is sessions "" -eq 0
+	# Who kills sbeetctl does not leave a program behind.
+	"$ctl" profile run --task orphan --sms 6 --runs 1000000 -- "$apps/vecadd" --frames 100000000 \
+		>"$scratch/orphan.out" 2>"$scratch/orphan.err" &
+	pid=$!
+	started="$started $pid"
+	until_true "it is measured" status_is jobs orphan -ge 1
+	kill -9 "$pid"
+	until_true "its program ends with it" status_is sessions orphan -eq 0
+	abandoned=$("$ask" "$ctl" abandoned)
 	# A kernel that takes longer than anybody waits.
 	fails_with "time limit" 6 --sms 3 --time-limit 500ms --drain 200ms -- \
 		"$apps/lanes" --lanes 1 --rounds 100000000 --frames 1
 	grep -q "ended while it ran" "$scratch/run.err" || fail "it is not said what its end may do"
-	status_is abandoned "" -ge 1 || fail "there was no job that ran"
+	status_is abandoned "" -gt "$abandoned" || fail "there was no job that ran"
 	# One that deadly signals end on the second number of SMs: the first is kept.
 	# shellcheck disable=SC2016 # for the other shell
 	fails_with "ended by signal 11" 1 --sms 3,6 --runs 1 -o "$scratch/crash.json" -- \

@@ -158,22 +158,22 @@ cat >/etc/sbeet/tasks.d/path.conf <<-END
 END
 sed -i 4d /etc/sbeet/sbeetd.conf
 systemctl reload sbeetd || fail "reload: exit code $?"
-unit() { # UNIT OPTION...: runs a program in a unit
+unit() { # UNIT PROGRAM OPTION...: runs a program in a unit
 	unit=$1
-	shift
+	program=$2
+	shift 2
 	systemd-run --quiet --unit "$unit" --uid alice --gid alice -p SupplementaryGroups=sbeet "$@" -E SIMGPU=16:mps \
 		-E SIMGPU_DIR=$gpus -E LD_LIBRARY_PATH=$simulator /usr/local/bin/sbeetctl run -- \
-		"$apps/vecadd" --frames 1000 --period 60s || fail "systemd-run"
+		"$apps/$program" --frames 1000 --period 60s || fail "systemd-run"
 }
-unit front-camera
-unit arm --slice robots.slice
+unit front-camera vecadd
+unit arm vecadd --slice robots.slice
+unit legs hotspot
 until_true "a program is known by its unit" status_is jobs known -ge 1
 until_true "another by a cgroup above it" status_is jobs slice -ge 1
-as alice sbeetctl run --task anything -- "$apps/hotspot" --frames 1000 --period 60s >/dev/null 2>&1 &
 until_true "a third by its path" status_is jobs path -ge 1
-kill $!
-systemctl stop front-camera arm
-until_true "both are gone" status_is sessions "" -eq 0
+systemctl stop front-camera arm legs
+until_true "all are gone" status_is sessions "" -eq 0
 
 say "== stopped for good: programs go on without"
 as alice sbeetctl run --task last -- "$apps/lanes" --lanes 1 --frames 40 --json >"$scratch/last.out" \

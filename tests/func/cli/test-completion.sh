@@ -154,15 +154,30 @@ if command -v zsh >/dev/null; then
 fi
 
 # The same at a real prompt of zsh, with the keys of a user.
-shows() { # TYPED TEXT: after Tab, Tab
-	tmux -S "$scratch/tmux" send-keys C-u C-l
-	tmux -S "$scratch/tmux" send-keys -l "$1"
-	tmux -S "$scratch/tmux" send-keys Tab Tab
-	tries=0
-	until tmux -S "$scratch/tmux" capture-pane -p >screen && grep -q -e "$2" screen; do
-		tries=$((tries + 1))
-		[ "$tries" -lt 100 ] || { echo "zsh: '$1', Tab, Tab does not show '$2':"; cat screen; failed=1; return; }
+press() { tmux -S "$scratch/tmux" send-keys "$@"; }
+
+# TEXT TIMES: whether it is on the screen after so many looks at most
+sees() {
+	looks=0
+	until tmux -S "$scratch/tmux" capture-pane -p >screen && grep -q -e "$1" screen; do
+		looks=$((looks + 1))
+		[ "$looks" -lt "$2" ] || return 1
 		sleep 0.1
+	done
+}
+
+# Each key waits for what the one before has done: a busy shell takes them for something else.
+shows() { # TYPED TEXT: after one Tab, or more
+	press C-u C-l
+	sees '^ready> *$' 600 || { echo "zsh: no empty prompt:"; cat screen; failed=1; return; }
+	press -l "$1"
+	sees "^ready> ${1% }" 600 || { echo "zsh: '$1' is not echoed:"; cat screen; failed=1; return; }
+	tabs=0
+	press Tab
+	until sees "$2" 20; do
+		tabs=$((tabs + 1))
+		[ "$tabs" -lt 30 ] || { echo "zsh: '$1', Tab, Tab does not show '$2':"; cat screen; failed=1; return; }
+		press Tab
 	done
 }
 if command -v zsh >/dev/null && command -v tmux >/dev/null; then
@@ -177,8 +192,9 @@ if command -v zsh >/dev/null && command -v tmux >/dev/null; then
 	mkdir bin
 	ln -s "$sbeetctl" bin/sbeetctl
 	tmux -S "$scratch/tmux" -f /dev/null new-session -d -x 120 -y 50 "zsh -f"
-	tmux -S "$scratch/tmux" send-keys -l ". $scratch/rc.zsh"
-	tmux -S "$scratch/tmux" send-keys Enter
+	sees '[%#] *$' 600 || { echo "zsh: no prompt:"; cat screen; failed=1; }
+	press -l ". $scratch/rc.zsh"
+	press Enter
 	shows 'sbeetctl stat' '^ready> sbeetctl status'
 	shows 'sbeetctl gpu ' '^drain  *-- '
 	shows 'sbeetctl simulate --policy=' 'lookahead'

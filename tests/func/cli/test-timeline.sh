@@ -16,9 +16,17 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 
-# dump FILE[#VIEW]: the document after its scripts have run.
+# dump FILE[#VIEW]: the document after its scripts have run. A browser that a busy machine keeps from
+# starting is started again; how long its scripts take is not the machine's time.
 dump() {
-	HOME=$scratch timeout 100 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+	for attempt in 1 2 3; do
+		browse "$1" >document && grep -q '</html>' document && break
+		echo "attempt $attempt to open $1 failed" >&2
+	done
+	cat document
+}
+browse() {
+	HOME=$scratch timeout 200 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
 		--no-first-run --disable-extensions --user-data-dir="$scratch/profile" --window-size=1280,800 \
 		--virtual-time-budget=4000 --dump-dom "file://$scratch/$1" 2>"$scratch/browser.err"
 }

@@ -36,7 +36,7 @@ look() {
 		LC_ALL=C grep -q -e "$2" "$scratch/screen" && found=yes
 		[ "$found" != "$1" ] || return 0
 		tries=$((tries + 1))
-		[ "$tries" -lt 300 ] || { echo "'$2' on the screen: expected $1"; cat "$scratch/screen"; exit 1; }
+		[ "$tries" -lt 1200 ] || { echo "'$2' on the screen: expected $1"; cat "$scratch/screen"; exit 1; }
 		sleep 0.1
 	done
 }
@@ -53,7 +53,7 @@ start_daemon() {
 	tries=0
 	until "$sbeetctl" --json >/dev/null 2>&1; do
 		tries=$((tries + 1))
-		[ "$tries" -lt 200 ] || { echo "sbeetd does not answer"; cat "$scratch/log"; exit 1; }
+		[ "$tries" -lt 1200 ] || { echo "sbeetd does not answer"; cat "$scratch/log"; exit 1; }
 		sleep 0.1
 	done
 }

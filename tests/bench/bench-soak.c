@@ -266,10 +266,20 @@ static bool soak(pid_t daemon, uint64_t requests) {
 	return now.kib <= begin.kib + GROWTH_MAX_KIB && now.descriptors <= begin.descriptors;
 }
 
-/* A process that has the whole GPU, and one that is killed. */
-static pid_t start_holder(void) {
+/* What a process does between its grant and its death. */
+enum how {
+	HOW_RUNNING,
+	HOW_STOPPED,
+	HOW_HUNG_UP, /* its connection is closed: nothing but the death itself can tell */
+	HOW_SHARED,  /* a child of it keeps the connection open, and lives on */
+	_HOW_N,
+};
+
+static const char *const hows[_HOW_N] = {"running", "stopped", "hung up", "child has its socket"};
+
+/* A process that has the whole GPU. @ret_child: one that it leaves behind, or 0. */
+static pid_t start_holder(enum how how, pid_t *ret_child) {
 	int ready[2];
-	char c;
 	pid_t pid;
 
 	if (pipe(ready) < 0 || (pid = fork()) < 0) {
@@ -277,31 +287,43 @@ static pid_t start_holder(void) {
 	}
 	if (pid == 0) {
 		int fd = bench_session_open();
+		pid_t child = 0;
 
 		ask(fd, 1);
 		hear_grant(fd);
-		if (write(ready[1], "", 1) != 1) {
-			_exit(1);
+		if (how == HOW_HUNG_UP) {
+			close(fd);
+		} else if (how == HOW_SHARED) {
+			child = fork();
+		}
+		if (child != 0 || how != HOW_SHARED) {
+			if (write(ready[1], &child, sizeof(child)) != sizeof(child)) {
+				_exit(1);
+			}
 		}
 		for (;;) {
 			pause();
 		}
 	}
-	if (read(ready[0], &c, 1) != 1) {
+	if (read(ready[0], ret_child, sizeof(*ret_child)) != sizeof(*ret_child)) {
 		bench_die("waiting for a program");
+	}
+	if (how == HOW_STOPPED) {
+		kill(pid, SIGSTOP);
+		waitpid(pid, NULL, WUNTRACED);
 	}
 	close(ready[0]);
 	close(ready[1]);
 	return pid;
 }
 
-static void deaths(void) {
+static void deaths(enum how how) {
 	static nsec_t times[DEATHS];
 	nsec_t p50, p99;
 	int fd = bench_session_open();
 
 	for (unsigned i = 0; i < DEATHS; i++) {
-		pid_t pid = start_holder();
+		pid_t child, pid = start_holder(how, &child);
 		nsec_t killed;
 
 		ask(fd, i + 1);
@@ -312,13 +334,16 @@ static void deaths(void) {
 		times[i] = nsec_now() - killed;
 		end(fd, i + 1);
 		waitpid(pid, NULL, 0);
+		if (child > 0) {
+			kill(child, SIGKILL);
+		}
 	}
 	close(fd);
 	p50 = bench_quantile(times, DEATHS, 50);
 	p99 = bench_quantile(times, DEATHS, 99);
-	printf("{\"bench\":\"death\",\"deaths\":%d,\"kill_to_grant_us_p50\":%.1f,\"p99\":%.1f,"
-	       "\"max\":%.1f}\n",
-	       DEATHS, (double)p50 / 1e3, (double)p99 / 1e3,
+	printf("{\"bench\":\"death\",\"of\":\"%s\",\"deaths\":%d,\"kill_to_grant_us_p50\":%.1f,"
+	       "\"p99\":%.1f,\"max\":%.1f}\n",
+	       hows[how], DEATHS, (double)p50 / 1e3, (double)p99 / 1e3,
 	       (double)times[DEATHS - 1] / 1e3); /* sorted by now */
 }
 
@@ -333,7 +358,9 @@ int main(int argc, char **argv) {
 		return 2;
 	}
 	bench_daemon_start(&daemon, (const char *[]){"--gpus", "8", NULL});
-	deaths();
+	for (enum how how = 0; how < _HOW_N; how++) {
+		deaths(how);
+	}
 	fflush(stdout);
 	ok = soak(daemon.pid, requests);
 	bench_daemon_stop(&daemon);

@@ -224,6 +224,38 @@ static void inventory_finds_gpus_by_uuid(void **state) {
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* No more different parts than a program keeps, so a large GPU is cut more coarsely than it could
+ * be. */
+static void engine_cuts_gpus_into_few_rows(void **state) {
+	static const struct {
+		unsigned n_sms, step, group, last_group;
+		bool anywhere;
+	} cases[] = {{132, 8, 16, 20, true},
+		     {46, 4, 4, 10, false},
+		     {32, 8, 8, 8, false},
+		     {250, 2, 28, 54, true}};
+	struct engine_rows rows;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct inventory_sharing sharing;
+
+		teardown(NULL);
+		assert_int_equal(inventory_sharing_parse("mps", &sharing), 0);
+		assert_int_equal(inventory_new_fixed(&inventory, &cases[i].n_sms, 1, &sharing), 0);
+		/* no fixed inventory has green contexts */
+		((struct inventory_gpu *)inventory_gpu(inventory, 0))->green_step = cases[i].step;
+		assert_int_equal(engine_new(&engine, sched_policy_find("lookahead"), on_granted),
+				 0);
+		assert_int_equal(engine_add_gpus(engine, inventory, NULL), 0);
+		assert_true(engine_rows(engine, 0, &rows));
+		assert_int_equal(rows.group, cases[i].group);
+		assert_int_equal(rows.last_group, cases[i].last_group);
+		assert_int_equal(rows.anywhere, cases[i].anywhere);
+		engine_set_policy(engine, sched_policy_find("fcfs"));
+		assert_false(engine_rows(engine, 0, &rows));
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(engine_never_promises_what_a_job_cannot_keep),
@@ -233,6 +265,7 @@ int main(void) {
 		CASE(engine_grants_where_a_task_has_no_profile),
 		CASE(inventory_reads_sharing_modes),
 		CASE(inventory_finds_gpus_by_uuid),
+		CASE(engine_cuts_gpus_into_few_rows),
 	};
 
 	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);

@@ -373,12 +373,12 @@ static int ask(struct sim *s, size_t index) {
 
 static int release_job(struct sim *s, size_t index) {
 	struct sim_task *task = &s->tasks[index];
-	uint64_t number = task->next++;
 	int r = 0;
 
+	task->next++;
 	s->result.tasks[index].count.released++;
 	if (!s->setup->sequential || task->n_live == 0) {
-		assert(task->asked == number);
+		assert(task->asked + 1 == task->next);
 		r = ask(s, index);
 		task->n_live++;
 	}

@@ -43,6 +43,7 @@ struct measure {
 	size_t first;	  /* where it stands */
 	bool first_left_out;
 	size_t n_empty; /* jobs without a kernel */
+	bool stopped;	/* this run is being ended by us, or was */
 };
 
 static int fail(char *error, size_t size, int code, const char *text) {
@@ -124,7 +125,7 @@ static void count_busy(struct measure *m, nsec_t from, nsec_t to) {
 
 static int on_done(struct measure *m, const struct event *e) {
 	count_busy(m, e->granted, e->finished);
-	if (m->subject.state > SUBJECT_RUNS) {
+	if (m->stopped) {
 		return 0; /* cut short, perhaps */
 	}
 	if (e->launches == 0) {
@@ -265,25 +266,23 @@ static int fail_limit(const struct measure *m, char *error, size_t size) {
 	return CTL_EXIT_TIMEOUT;
 }
 
-/* Waits for the program's end, by itself or by us: @ret_stopped. @ret_status: of waitpid(). Nothing
- * of it is left when this returns, whatever it returns. */
-static int watch(struct measure *m, nsec_t began, int *ret_status, bool *ret_stopped, char *error,
-		 size_t size) {
+/* Waits for the program's end, by itself or by us. @ret_status: of waitpid(). Nothing of it is left
+ * when this returns, whatever it returns. */
+static int watch(struct measure *m, nsec_t began, int *ret_status, char *error, size_t size) {
 	nsec_t until = nsec_now() + m->plan.limit;
 	int r = 0;
 
-	*ret_stopped = false;
 	while (!subject_is_gone(&m->subject, ret_status)) {
 		if (r == 0) {
 			r = look(m, LOOK_NS, error, size);
 		} else {
 			usleep(LOOK_NS / NSEC_PER_USEC);
 		}
-		if (r == 0 && nsec_now() > until && !*ret_stopped) {
+		if (r == 0 && nsec_now() > until && !m->stopped) {
 			r = fail_limit(m, error, size);
 		}
 		if (r != 0 || is_enough(m, began)) {
-			*ret_stopped = true;
+			m->stopped = true;
 			subject_end(&m->subject);
 		}
 		if (r == 0) {
@@ -292,8 +291,8 @@ static int watch(struct measure *m, nsec_t began, int *ret_status, bool *ret_sto
 	}
 	if (m->subject.running) {
 		m->plan.warn(m->plan.userdata,
-			     "the program was ended while it ran on the GPU: programs that start "
-			     "there within the next seconds may fail");
+			     "the program was ended while it ran on the GPU: under MPS, programs "
+			     "beside it fail, and those that start within the next seconds may");
 	}
 	return r;
 }
@@ -345,23 +344,22 @@ static int run_once(struct measure *m, unsigned n_sms, nsec_t began, char *error
 					  .drain = m->plan.drain,
 					  .n_sms = n_sms};
 	size_t before = m->series.n_jobs;
-	bool stopped;
 	int status, r;
 
-	m->after_first = m->first_left_out = false;
+	m->after_first = m->first_left_out = m->stopped = false;
 	r = subject_start(&m->subject, &plan);
 	if (r < 0) {
 		snprintf(error, size, "cannot start a process: %s", strerror(-r));
 		return CTL_EXIT_FAILED;
 	}
-	r = watch(m, began, &status, &stopped, error, size);
-	if (r == 0 && !stopped) {
+	r = watch(m, began, &status, error, size);
+	if (r == 0 && !m->stopped) {
 		r = check_end(m, status, error, size);
 	}
 	if (r == 0) {
 		r = settle(m, error, size);
 	}
-	if (r == 0 && !stopped && m->series.n_jobs == before) {
+	if (r == 0 && !m->stopped && m->series.n_jobs == before) {
 		snprintf(
 			error, size,
 			m->n_empty > 0

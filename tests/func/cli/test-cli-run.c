@@ -175,6 +175,8 @@ static void run_leaves_the_terminal_alone(void **state) {
 		print_message("no pseudo-terminal to be had here: %s\n", strerror(errno));
 		skip();
 	}
+	memset(&before, 0, sizeof(before)); /* what tcgetattr() leaves out must be the same too */
+	memset(&after, 0, sizeof(after));
 	assert_int_equal(tcgetattr(program, &before), 0);
 	pid = fork();
 	assert_true(pid >= 0);

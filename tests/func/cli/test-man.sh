@@ -17,7 +17,8 @@ for page; do
 	fi
 	if command -v groff >/dev/null; then
 		checked=0
-		said=$(groff -ww -mandoc -Tascii "$page" 2>&1 >/dev/null)
+		# Of long names of tests nobody can make even lines; groff 1.23 says so.
+		said=$(groff -ww -mandoc -Tascii "$page" 2>&1 >/dev/null | grep -v 'cannot adjust line' || true)
 		[ -z "$said" ] || { echo "groff: $said"; failed=1; }
 	fi
 done

@@ -11,8 +11,8 @@
 #include "daemon/log.h"
 #include "daemon/util.h"
 
-/* Connections that are not wanted, between two rests. At some 3 us each this is a tenth of our
- * time, and 1024 of them are out of the way of others within a tenth of a second. */
+/* Connections that are not wanted, between two rests. At up to 10 us each this is less than a
+ * tenth of our time, and 1024 of them are out of the way of others in 130 ms. */
 #define UNWANTED_MAX 32
 
 enum listener_state {

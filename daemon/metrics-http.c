@@ -29,8 +29,8 @@
 /* At a time: one asks every few seconds. */
 #define SCRAPES_MAX 16
 
-/* A page is made in one piece, which takes up to a millisecond: a dozen at once, but in the long
- * run no more than a quarter of a hundredth of our time. */
+/* A page is made in one piece: some at once, but in the long run no more than a quarter of a
+ * hundredth of our time. */
 #define PAGE_SHARE 400
 #define PAGE_BURST (400 * NSEC_PER_MSEC)
 

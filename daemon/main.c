@@ -261,6 +261,10 @@ static int listen_at(struct daemon *d, const char *name) {
 		}
 		return fd;
 	}
+	if (fd != -ENOENT && fd != -EINVAL) {
+		log_error("Can't take what the service manager passed: %s", strerror(-fd));
+		return fd;
+	}
 	if (fd != -ENOENT) {
 		log_error(
 			"The socket '%s' of the service manager is not a listening SOCK_SEQPACKET "

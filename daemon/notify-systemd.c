@@ -18,14 +18,17 @@
 
 const char notify_feature[] = "+systemd";
 
-/* Names of the descriptors from SD_LISTEN_FDS_START on; asked for once, as systemd passes them. */
+/* Names of the descriptors from SD_LISTEN_FDS_START on, as systemd passes them, and their number; a
+ * negative errno if it can't be told. */
 static char **passed_names(int *ret_n) {
 	static char **names;
 	static int n = -1;
 
 	if (n < 0) {
-		n = sd_listen_fds_with_names(1, &names);
-		n = n < 0 ? 0 : n;
+		n = sd_listen_fds_with_names(0, &names);
+		if (n >= 0) {
+			sd_listen_fds(1); /* no child is to take them for its own */
+		}
 	}
 	*ret_n = n;
 	return names;
@@ -46,6 +49,9 @@ int notify_take_socket(const char *name) {
 	int n;
 	char **names = passed_names(&n);
 
+	if (n < 0) {
+		return n;
+	}
 	for (int i = 0; i < n; i++) {
 		int fd = SD_LISTEN_FDS_START + i;
 

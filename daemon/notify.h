@@ -13,7 +13,7 @@
 
 /* A listening SEQPACKET socket that the service manager passed under this FileDescriptorName=,
  * CLOEXEC and non-blocking, owned by the caller. Return: -ENOENT if there is none; -EINVAL: it is
- * of another kind. */
+ * of another kind; or another negative errno: what was passed can't be told. */
 int notify_take_socket(const char *name);
 
 /* Whether there is a service manager that wants to be told anything. */

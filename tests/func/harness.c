@@ -168,12 +168,16 @@ int harness_run(struct harness *h, const char *const *args, char *errors, size_t
 	return code;
 }
 
-int harness_stop(struct harness *h, int signal_number) {
+int harness_wait(struct harness *h) {
 	pid_t pid = h->pid;
 
 	h->pid = 0;
-	assert_int_equal(kill(pid, signal_number), 0);
 	return exit_code(pid);
+}
+
+int harness_stop(struct harness *h, int signal_number) {
+	assert_int_equal(kill(h->pid, signal_number), 0);
+	return harness_wait(h);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw) {

@@ -57,6 +57,9 @@ unsigned harness_said(const struct harness *h, const char *text);
 /* Sends the signal; waits for the end; returns the exit code, or 128 + signal. */
 int harness_stop(struct harness *h, int signal_number);
 
+/* Waits for the end alone. */
+int harness_wait(struct harness *h);
+
 /* Kills what runs and removes the directory. */
 void harness_clean(struct harness *h);
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "faulty-page.h"
+#include "manager.h"
 #include "proto/limits.h"
 #include "proto/packet.h"
 #include "proto/units.h"
@@ -29,6 +30,7 @@ static struct faulty_page *page;
 
 static int clean(void **state) {
 	page = faulty_clean(page);
+	manager_end(&harness);
 	harness_clean(&harness);
 	return 0;
 }
@@ -365,18 +367,21 @@ static void daemon_survives_every_missing_descriptor(void **state) {
 
 /* ---- the start ---- */
 
+static bool job_runs(void) {
+	Sbeet__Control__Status *status = status_get();
+	bool runs = status->n_jobs == 1 && strcmp(status->jobs[0]->state, "running") == 0;
+
+	status_free(status);
+	return runs;
+}
+
 /* The job that ran under the daemon before is its program's under this one. */
 static bool job_goes_on(int *fd) {
-	Sbeet__Control__Status *status;
 	struct claim claim;
-	bool runs;
 
 	init_claim(&claim, 7);
 	*fd = shim_come_back("victim", &claim, 1);
-	status = status_get();
-	runs = status->n_jobs == 1 && strcmp(status->jobs[0]->state, "running") == 0;
-	status_free(status);
-	return runs;
+	return job_runs();
 }
 
 static void begin_job(int *fd) {
@@ -436,6 +441,90 @@ static void no_job_is_lost_by_a_missing_descriptor_at_the_start(void **state) {
 	start_with(false);
 }
 
+/* ---- a restart that keeps connections ---- */
+
+/* After a restart: whether the connection is still there, which a welcome tells; also one of a
+ * start that failed after it, so the last word counts. */
+static bool is_connected(int fd) {
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	bool welcome;
+
+	do {
+		Sbeet__ToShim *m = shim_receive(fd);
+
+		welcome = m && m->body_case == SBEET__TO_SHIM__BODY_WELCOME;
+		if (m) {
+			packet_free(&m->base);
+		}
+		harness_settle();
+	} while (welcome && poll(&p, 1, 0) == 1);
+	return welcome;
+}
+
+/* Then, or over a new connection, the job is its program's. */
+static bool goes_on(int *fd) {
+	if (!is_connected(*fd)) {
+		close(*fd);
+		return job_goes_on(fd);
+	}
+	return job_runs();
+}
+
+/* With the n-th call failing in the one that ends (@old), or in the one that begins. One that does
+ * not begin leaves the next one what there is. Return: whether there was an n-th call. */
+static bool restart(_Atomic unsigned long *which, unsigned long n, bool old, int *fd) {
+	bool failed;
+
+	*which = old ? n : 0;
+	assert_int_equal(manager_stop(&harness), 0);
+	failed = *which == 0;
+	*which = old ? 0 : n;
+	if (!try_start("1h")) {
+		assert_false(old);
+		assert_int_equal(*which, 0);
+		assert_true(try_start("1h"));
+	}
+	failed = old ? failed : *which == 0;
+	*which = 0;
+	manager_forget(&harness);
+	if (!goes_on(fd)) {
+		/* Allowed only where it knew that it knew nothing, and we came too late. */
+		assert_true(harness_said(&harness, "so that programs can tell") > 0);
+		shim_request(*fd, 7, 1, MASK_WHOLE);
+		shim_granted(*fd, 7);
+	}
+	return failed;
+}
+
+static void restart_with(bool memory) {
+	_Atomic unsigned long *which;
+	unsigned long n[2] = {0};
+	int fd;
+
+	prepare();
+	manager_begin(&harness);
+	which = memory ? &page->memory : &page->descriptors;
+	begin_job(&fd);
+	for (int old = 0; old < 2; old++) {
+		do {
+			assert_true(n[old]++ < 1000);
+		} while (restart(which, n[old], old, &fd));
+	}
+	print_message("  a restart: %lu in the old one, %lu in the new one\n", n[1] - 1, n[0] - 1);
+	assert_true(n[0] > 10 && n[1] > 1);
+	shim_done(fd, 7);
+	close(fd);
+	assert_int_equal(manager_stop(&harness), 0);
+}
+
+static void no_job_is_lost_by_a_failing_allocation_in_a_restart(void **state) {
+	restart_with(true);
+}
+
+static void no_job_is_lost_by_a_missing_descriptor_in_a_restart(void **state) {
+	restart_with(false);
+}
+
 /* ---- no descriptors for a longer time ---- */
 
 /* It looks again about every second, and when something was closed, but not all the time: meanwhile
@@ -475,6 +564,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(daemon_survives_every_failing_allocation),
 		CASE(daemon_survives_every_missing_descriptor),
+		CASE(no_job_is_lost_by_a_failing_allocation_in_a_restart),
+		CASE(no_job_is_lost_by_a_missing_descriptor_in_a_restart),
 		CASE(daemon_does_not_spin_without_descriptors),
 		CASE(no_job_is_lost_by_a_failing_allocation_at_the_start),
 		CASE(no_job_is_lost_by_a_missing_descriptor_at_the_start),

@@ -2,7 +2,7 @@
  * test-daemon-systemd.c: sbeetd under a service manager, which this test plays: it is told of
  * readiness, of the end and of every beat of the watchdog, and passes the sockets.
  */
-#include "harness.h"
+#include "manager.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -19,71 +19,35 @@
 #include "proto/packet.h"
 
 static struct harness harness;
-static int notify_fd;
-static char store_names[HARNESS_PASSED_MAX * 32]; /* LISTEN_FDNAMES of what is stored */
 
 static const char *const plain[] = {"--gpus", "8", NULL};
 
-static int bound_socket(const char *name, int type) {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-
-	assert_true(fd >= 0);
-	snprintf(address.sun_path, sizeof(address.sun_path), "%.64s/%s", harness.directory, name);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	return fd;
-}
-
 static int setup(void **state) {
-	char path[128];
-
 	harness_prepare(&harness);
-	snprintf(path, sizeof(path), "%s/notify", harness.directory);
-	notify_fd = bound_socket("notify", SOCK_DGRAM);
-	setenv("NOTIFY_SOCKET", path, 1);
+	manager_begin(&harness);
 	return 0;
 }
 
 static int teardown(void **state) {
-	close(notify_fd);
-	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
-	for (int i = 0; i < harness.n_passed; i++) {
-		close(harness.passed[i]);
-	}
-	store_names[0] = '\0';
+	manager_end(&harness);
 	harness_clean(&harness);
 	return 0;
 }
 
-/* Waits for a notification that holds this text. */
-static void expect_notification(const char *text) {
-	struct pollfd p = {.fd = notify_fd, .events = POLLIN};
-	char message[512] = "";
-
-	while (!strstr(message, text)) {
-		ssize_t n;
-
-		assert_int_equal(poll(&p, 1, 30000), 1);
-		n = recv(notify_fd, message, sizeof(message) - 1, 0);
-		assert_true(n > 0);
-		message[n] = '\0';
-	}
-}
-
 static void daemon_tells_the_service_manager(void **state) {
 	harness_start(&harness, plain);
-	expect_notification("READY=1");
+	manager_expect("READY=1");
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
-	expect_notification("STOPPING=1");
+	manager_expect("STOPPING=1");
 }
 
 static void daemon_tells_that_it_reloads(void **state) {
 	harness_start(&harness, plain);
-	expect_notification("READY=1");
+	manager_expect("READY=1");
 	assert_int_equal(kill(harness.pid, SIGHUP), 0);
-	expect_notification("RELOADING=1\nMONOTONIC_USEC=");
-	expect_notification("READY=1");
+	manager_expect("RELOADING=1\nMONOTONIC_USEC=");
+	manager_expect("READY=1");
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
@@ -91,40 +55,37 @@ static void daemon_tells_live_numbers(void **state) {
 	struct shim a, b;
 
 	harness_start(&harness, plain);
-	expect_notification("0 programs, 0 jobs run, 0 wait");
+	manager_expect("0 programs, 0 jobs run, 0 wait");
 	a = shim_open("a", MASK_ALL);
 	b = shim_open("b", MASK_ALL);
 	shim_request(a.fd, 1, 0, MASK_WHOLE);
 	shim_granted(a.fd, 1);
 	shim_request(b.fd, 1, 0, MASK_WHOLE);
-	expect_notification("STATUS=1 GPUs, policy 'even', 2 programs, 1 jobs run, 1 wait");
+	manager_expect("STATUS=1 GPUs, policy 'even', 2 programs, 1 jobs run, 1 wait");
 	shim_done(a.fd, 1);
 	shim_granted(b.fd, 1);
 	shim_done(b.fd, 1);
 	shim_close(&a);
 	shim_close(&b);
-	expect_notification("0 programs, 0 jobs run, 0 wait");
+	manager_expect("0 programs, 0 jobs run, 0 wait");
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
 /* The beats come from the loop that schedules: when that stands still, so do they. */
 static void daemon_that_is_stuck_beats_no_more(void **state) {
-	struct pollfd p = {.fd = notify_fd, .events = POLLIN};
-	char message[512];
 	int status;
 
 	setenv("WATCHDOG_USEC", "20000", 1);
 	harness_start(&harness, plain);
-	expect_notification("WATCHDOG=1");
+	manager_expect("WATCHDOG=1");
 	assert_int_equal(kill(harness.pid, SIGSTOP), 0);
 	assert_int_equal(waitpid(harness.pid, &status, WUNTRACED), harness.pid);
 	assert_true(WIFSTOPPED(status));
-	while (poll(&p, 1, 0) == 1) {
-		assert_true(recv(notify_fd, message, sizeof(message), 0) > 0);
+	while (manager_is_told()) {
 	}
-	assert_int_equal(poll(&p, 1, 200), 0); /* ten beats long */
+	assert_false(manager_is_told_within(200)); /* ten beats long */
 	assert_int_equal(kill(harness.pid, SIGCONT), 0);
-	expect_notification("WATCHDOG=1");
+	manager_expect("WATCHDOG=1");
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
@@ -132,7 +93,7 @@ static void daemon_beats_for_the_watchdog(void **state) {
 	setenv("WATCHDOG_USEC", "20000", 1);
 	harness_start(&harness, plain);
 	for (int i = 0; i < 3; i++) {
-		expect_notification("WATCHDOG=1");
+		manager_expect("WATCHDOG=1");
 	}
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
@@ -143,8 +104,8 @@ static void daemon_takes_sockets_that_are_passed(void **state) {
 	char path[128];
 
 	/* The other way round than the daemon asks for them: names decide. */
-	harness.passed[0] = bound_socket("control.sock", SOCK_SEQPACKET);
-	harness.passed[1] = bound_socket("shim.sock", SOCK_SEQPACKET);
+	harness.passed[0] = manager_bind(&harness, "control.sock", SOCK_SEQPACKET);
+	harness.passed[1] = manager_bind(&harness, "shim.sock", SOCK_SEQPACKET);
 	harness.n_passed = 2;
 	harness.passed_names = "control:shim";
 	assert_int_equal(listen(harness.passed[0], 8), 0);
@@ -166,7 +127,7 @@ static void daemon_says_that_a_passed_socket_is_gone(void **state) {
 	struct shim s;
 
 	harness_listen(&harness);
-	harness.passed[0] = bound_socket("shim.sock", SOCK_SEQPACKET);
+	harness.passed[0] = manager_bind(&harness, "shim.sock", SOCK_SEQPACKET);
 	harness.n_passed = 1;
 	harness.passed_names = "shim";
 	assert_int_equal(listen(harness.passed[0], 8), 0);
@@ -186,72 +147,14 @@ static void daemon_says_that_a_passed_socket_is_gone(void **state) {
 
 /* ---- the store of descriptors ---- */
 
-static void keep(const char *message, int fd) {
-	const char *name = strstr(message, "FDNAME=");
-	int i = harness.n_passed;
-
-	assert_non_null(name);
-	assert_true(fd >= 0 && i < HARNESS_PASSED_MAX);
-	harness.passed[i] = fd;
-	harness.n_passed++;
-	snprintf(store_names + strlen(store_names), sizeof(store_names) - strlen(store_names),
-		 "%s%.*s", i ? ":" : "", (int)strcspn(name + 7, "\n"), name + 7);
-	harness.passed_names = store_names;
-}
-
-/* One message; what comes with it is kept if it asks for that. Return: whether it is the barrier.
- */
-static bool hear_notification(void) {
-	char message[512], control[CMSG_SPACE(sizeof(int) * 4)];
-	struct iovec iov = {message, sizeof(message) - 1};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = control,
-			   .msg_controllen = sizeof(control)};
-	struct pollfd p = {.fd = notify_fd, .events = POLLIN};
-	const struct cmsghdr *c;
-	int fd = -1;
-	ssize_t n;
-
-	assert_int_equal(poll(&p, 1, 30000), 1);
-	n = recvmsg(notify_fd, &m, MSG_CMSG_CLOEXEC);
-	assert_true(n >= 0);
-	message[n] = '\0';
-	c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	}
-	if (strstr(message, "FDSTORE=1")) {
-		keep(message, fd);
-	} else if (fd >= 0) {
-		close(fd);
-	}
-	return strncmp(message, "BARRIER=1", 9) == 0;
-}
-
-static void forget_passed(void) {
-	for (int i = 0; i < harness.n_passed; i++) {
-		close(harness.passed[i]);
-	}
-	harness.n_passed = 0;
-	store_names[0] = '\0';
-}
-
 /* As systemctl restart: the store is passed to the next daemon, which then owns it. */
 static void restart(void (*meddle)(void)) {
-	int status;
-
-	assert_int_equal(kill(harness.pid, SIGTERM), 0);
-	while (!hear_notification()) {
-	}
-	assert_int_equal(waitpid(harness.pid, &status, 0), harness.pid);
-	harness.pid = 0;
-	assert_int_equal(status, 0);
+	assert_int_equal(manager_stop(&harness), 0);
 	if (meddle) {
 		meddle();
 	}
 	harness_start(&harness, plain);
-	forget_passed();
+	manager_forget(&harness);
 }
 
 static void expect_welcome(struct shim *s) {
@@ -443,7 +346,7 @@ static void meddle_socket(void) {
 
 	for (int i = 0; i < harness.n_passed; i++) {
 		if (harness.passed[i] != fd) {
-			assert_true(dup2(notify_fd, harness.passed[i]) >= 0);
+			assert_true(dup2(fd, harness.passed[i]) >= 0);
 		}
 	}
 }
@@ -478,7 +381,7 @@ static void daemon_drops_connections_it_knows_nothing_of(void **state) {
 static void daemon_refuses_a_socket_of_another_kind(void **state) {
 	char errors[1024];
 
-	harness.passed[0] = bound_socket("shim.sock", SOCK_STREAM);
+	harness.passed[0] = manager_bind(&harness, "shim.sock", SOCK_STREAM);
 	harness.n_passed = 1;
 	harness.passed_names = "shim";
 	assert_int_equal(listen(harness.passed[0], 8), 0);

@@ -119,6 +119,21 @@ static void come_and_go(void) {
 	close(bench_session_open());
 }
 
+/* Each time as another process. */
+static void come_as_another(void) {
+	pid_t pid = fork();
+
+	if (pid < 0) {
+		bench_die("fork");
+	}
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(bench_session_open());
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
 /* Connects, says nothing, goes. */
 static void knock(void) {
 	char path[PROTO_PATH_MAX];
@@ -212,6 +227,7 @@ static const struct kind {
 	{"garbage", send_garbage, 10},
 	{"flood", flood, 10},
 	{"come-and-go", come_and_go, 10},
+	{"come-as-another", come_as_another, 10},
 	{"knock", knock, 10},
 	{"status", ask_status, 10},
 	{"status-1000", ask_status, 1000},

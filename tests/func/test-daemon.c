@@ -635,20 +635,35 @@ static void daemon_refuses_messages_in_the_wrong_state(void **state) {
 }
 
 static void daemon_refuses_another_protocol_version(void **state) {
+	static const uint32_t versions[] = {PROTO_VERSION - 1, PROTO_VERSION + 1, UINT32_MAX};
 	struct shim witness = start_with_witness();
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	int fd = shim_connect();
+	Sbeet__ToShim *answer;
+	char expected[64];
 
-	hello.version = PROTO_VERSION + 1;
 	hello.enforcement_mask = MASK_ALL;
+	hello.shim_version = (char[]){"9.8.7"};
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;
-	shim_send(fd, &m);
-	shim_error(fd, 0, SBEET__ERROR_CODE__ERROR_CODE_VERSION);
-	shim_closed(fd);
-	close(fd);
-	finish_with_witness(&witness, 1);
+	for (size_t i = 0; i < 3; i++) {
+		int fd = shim_connect();
+
+		hello.version = versions[i];
+		shim_send(fd, &m);
+		answer = shim_receive(fd);
+		assert_non_null(answer);
+		assert_int_equal(answer->body_case, SBEET__TO_SHIM__BODY_ERROR);
+		assert_int_equal(answer->error->code, SBEET__ERROR_CODE__ERROR_CODE_VERSION);
+		snprintf(expected, sizeof(expected), "libsbeet.so 9.8.7 speaks protocol %u,",
+			 versions[i]);
+		assert_non_null(strstr(answer->error->text, expected));
+		assert_non_null(strstr(answer->error->text, "install the same version of both"));
+		packet_free(&answer->base);
+		shim_closed(fd);
+		close(fd);
+	}
+	finish_with_witness(&witness, 3);
 }
 
 static void daemon_says_which_request_it_cannot_serve(void **state) {

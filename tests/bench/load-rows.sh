@@ -4,6 +4,7 @@
 # Usage: bench-load | load-rows.sh
 exec awk -F '[,:{}"]+' '
 {
+	split("", v)
 	for (i = 2; i < NF; i += 2) {
 		v[$i] = $(i + 1)
 	}

@@ -44,6 +44,8 @@ fails_with() {
 
 case $1 in
 calibrate)
+	# A straight line through few points shows what a busy machine adds to each kernel six times over.
+	export SIMGPU=t400@50khz:mps
 	start_daemon --policy fcfs
 	# shellcheck disable=SC2086 # words
 	"$ctl" gpu calibrate --sms 2,3,6 --runs 3 --json=pretty -o "$scratch/gpu.json" -- $load --frames 4 \

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +63,8 @@ static pid_t spawn(const struct harness *h, const char *const *args, int errors_
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		/* A test that fails half-way leaves none behind. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(errors_fd, STDERR_FILENO);
 		if (h->n_passed > 0) {
 			pass_sockets(h);

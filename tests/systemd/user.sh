@@ -32,6 +32,8 @@ disturb() {
 	no_harm "$what"
 }
 
+pam=$(find /lib /usr/lib -name pam_systemd.so 2>/dev/null)
+[ -n "$pam" ] || { say "users have no service manager here: no pam_systemd" && exit 77; }
 say "== a user and his service manager"
 install_sbeet
 start_gpus

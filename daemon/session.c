@@ -191,10 +191,28 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	server_decide(server);
 }
 
+/* More than fit into a socket's buffer, so all of them, unless somebody else goes on sending. */
+#define LAST_WORDS_MAX 512
+
+/* What its process has sent before it died: its last job may have ended well. */
+static void hear_last_words(struct session *s) {
+	struct server *server = s->server;
+
+	for (int n = 0; n < LAST_WORDS_MAX && s->fd >= 0 && !s->mistaken; n++) {
+		int r = packet_receive(s->fd, server->buffer, NULL);
+
+		if (r <= 0) {
+			break;
+		}
+		session_hear_packet(s, server->buffer, (size_t)r);
+	}
+}
+
 static void on_dead(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
 	struct server *server = s->server;
 
+	hear_last_words(s);
 	log_debug("session %llu: process %d has ended", (unsigned long long)s->id, s->cred.pid);
 	session_end(s);
 	server_decide(server);

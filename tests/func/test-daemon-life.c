@@ -493,6 +493,65 @@ static void daemon_lets_only_its_group_connect(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static bool is_alone(const Sbeet__Control__Status *status, void *data) {
+	return status->n_sessions == 0;
+}
+
+/* Sends more than one packet while the daemon does not look, and is gone when it does. */
+static void speak_and_die(int ready, int go) {
+	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	struct shim s = shim_open("mortal", MASK_ALL);
+	char byte = 0;
+
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	shim_granted(s.fd, 1);
+	if (write(ready, &byte, 1) != 1 || read(go, &byte, 1) != 1) {
+		_exit(1);
+	}
+	kernel.enforcement_mask = MASK_ALL;
+	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
+	m.kernel = &kernel;
+	for (kernel.id = 1; kernel.id <= 8; kernel.id++) {
+		shim_send(s.fd, &m);
+	}
+	shim_done(s.fd, 1);
+	_exit(0);
+}
+
+static void daemon_hears_the_last_words_of_the_dead(void **state) {
+	Sbeet__Control__Status *status;
+	int ready[2], go[2], code;
+	char byte = 0;
+	pid_t pid;
+
+	harness_start(&harness, (const char *const[]){"--gpus", "8", NULL});
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		speak_and_die(ready[1], go[0]);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(kill(harness.pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(harness.pid, &code, WUNTRACED), harness.pid);
+	assert_int_equal(write(go[1], &byte, 1), 1);
+	assert_int_equal(waitpid(pid, &code, 0), pid);
+	assert_int_equal(code, 0);
+	assert_int_equal(kill(harness.pid, SIGCONT), 0);
+	status_until(is_alone, NULL);
+	status = status_get();
+	assert_int_equal(status->service->jobs_done, 1);
+	assert_int_equal(status->service->jobs_abandoned, 0);
+	status_free(status);
+	for (int i = 0; i < 2; i++) {
+		close(ready[i]);
+		close(go[i]);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 #define CASE(test) cmocka_unit_test_teardown(test, clean)
 
 int main(void) {
@@ -511,6 +570,7 @@ int main(void) {
 		CASE(status_is_whole_while_others_come_and_go),
 		CASE(control_answers_bad_questions),
 		CASE(control_does_not_wait_for_a_slow_reader),
+		CASE(daemon_hears_the_last_words_of_the_dead),
 	};
 
 	return cmocka_run_group_tests_name("daemon-life", tests, NULL, NULL);

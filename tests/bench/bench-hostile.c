@@ -4,8 +4,10 @@
  * Well-behaved programs take turns on GPU 1 while one process does something else to sbeetd, on GPU
  * 0 where it needs one, so that it takes nothing of theirs but the daemon's time. Their time from
  * request to grant is compared with that beside a process that burns as much processor as it can
- * without sbeetd; both are measured in turns, the other one stopped. Each grant is checked: see
- * load.h. Prints a JSON line for each kind.
+ * without sbeetd, and with that of the programs alone: a hostile process that has to wait itself
+ * leaves them as alone, and then CPUs fall asleep between two requests, whose waking takes longer
+ * than a grant. All are measured in turns, the others stopped. Each grant is checked: see load.h.
+ * Prints a JSON line for each kind.
  *
  * Usage: bench-hostile [check|KIND...]      check: correctness alone, and nothing about time
  */
@@ -65,6 +67,20 @@ static void burn(void) {
 	    recv(pair[1], buffer, sizeof(buffer), 0) < 0) {
 		bench_die("talking to myself");
 	}
+}
+
+/* The same, each time as another process. */
+static void burn_as_another(void) {
+	pid_t pid = fork();
+
+	if (pid < 0) {
+		bench_die("fork");
+	}
+	if (pid == 0) {
+		burn();
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
 }
 
 static int reopened = -1; /* its connection; gone at times */
@@ -222,12 +238,13 @@ static const struct kind {
 	const char *name;
 	void (*act)(void);
 	size_t n_victims;
+	void (*burn)(void); /* what is compared with it; NULL: burn() */
 } kinds[] = {
 	{"never-read", never_read, 10},
 	{"garbage", send_garbage, 10},
 	{"flood", flood, 10},
 	{"come-and-go", come_and_go, 10},
-	{"come-as-another", come_as_another, 10},
+	{"come-as-another", come_as_another, 10, burn_as_another},
 	{"knock", knock, 10},
 	{"status", ask_status, 10},
 	{"status-1000", ask_status, 1000},
@@ -290,17 +307,30 @@ static nsec_t ratio_of_turns(nsec_t *beside, nsec_t *calm, unsigned turns) {
 	return bench_quantile(ratios, turns, 50);
 }
 
-static void print_line(const char *name, nsec_t *beside, nsec_t *calm, unsigned turns) {
-	nsec_t ratio =
-		ratio_of_turns(beside, calm, turns); /* before they are sorted all together */
+/* The times of one kind, in turns. */
+struct times {
+	nsec_t beside[TURNS * TRIPS]; /* the hostile process */
+	nsec_t calm[TURNS * TRIPS];   /* the burner */
+	nsec_t alone[TURNS * TRIPS];
+};
+
+static void print_line(const char *name, struct times *t, unsigned turns) {
+	/* Before they are sorted all together. */
+	nsec_t ratio = ratio_of_turns(t->beside, t->calm, turns);
+	nsec_t to_alone = ratio_of_turns(t->beside, t->alone, turns);
 	size_t n = (size_t)turns * TRIPS;
 
-	printf("{\"bench\":\"hostile\",\"kind\":\"%s\",\"p99_ratio\":%.2f,\"p50_us\":%.1f,"
-	       "\"p50_calm_us\":%.1f,\"p99_us\":%.1f,\"p99_calm_us\":%.1f,\"requests\":%zu}\n",
-	       name, (double)ratio / 100, (double)bench_quantile(beside, n, 50) / 1e3,
-	       (double)bench_quantile(calm, n, 50) / 1e3,
-	       (double)bench_quantile(beside, n, 99) / 1e3,
-	       (double)bench_quantile(calm, n, 99) / 1e3, n);
+	printf("{\"bench\":\"hostile\",\"kind\":\"%s\",\"p99_ratio\":%.2f,"
+	       "\"p99_ratio_to_alone\":%.2f,\"p50_us\":%.1f,\"p50_calm_us\":%.1f,"
+	       "\"p50_alone_us\":%.1f,\"p99_us\":%.1f,\"p99_calm_us\":%.1f,\"p99_alone_us\":%.1f,"
+	       "\"requests\":%zu}\n",
+	       name, (double)ratio / 100, (double)to_alone / 100,
+	       (double)bench_quantile(t->beside, n, 50) / 1e3,
+	       (double)bench_quantile(t->calm, n, 50) / 1e3,
+	       (double)bench_quantile(t->alone, n, 50) / 1e3,
+	       (double)bench_quantile(t->beside, n, 99) / 1e3,
+	       (double)bench_quantile(t->calm, n, 99) / 1e3,
+	       (double)bench_quantile(t->alone, n, 99) / 1e3, n);
 	fflush(stdout);
 }
 
@@ -308,23 +338,24 @@ static void run(const struct kind *kind, unsigned turns, bool check) {
 	static const char *const args[] = {"--gpus",	"80,80",	 "--sharing",
 					   "mps",	"--log-level",	 "error",
 					   "--metrics", "unix:" METRICS, NULL};
-	static nsec_t beside[TURNS * TRIPS], calm[TURNS * TRIPS];
+	static struct times t;
 	pid_t hostile, burner;
 	struct load load;
 
-	load_init(&load, args, kind->n_victims, 1, 2ull * turns * TRIPS, false);
+	load_init(&load, args, kind->n_victims, 1, 3ull * turns * TRIPS, false);
 	setpriority(PRIO_PROCESS, (id_t)load.daemon.pid, NICE); /* without the right: not */
 	hostile = start_acting(kind->act);
-	burner = start_acting(burn);
+	burner = start_acting(kind->burn ? kind->burn : burn);
 	for (unsigned i = 0; i < turns; i++) {
-		stroll_beside(&load, burner, calm + (size_t)i * TRIPS);
-		stroll_beside(&load, hostile, beside + (size_t)i * TRIPS);
+		load_stroll(&load, TRIPS, t.alone + (size_t)i * TRIPS);
+		stroll_beside(&load, burner, t.calm + (size_t)i * TRIPS);
+		stroll_beside(&load, hostile, t.beside + (size_t)i * TRIPS);
 	}
 	stop_acting(hostile);
 	stop_acting(burner);
 	load_deinit(&load);
 	if (!check) {
-		print_line(kind->name, beside, calm, turns);
+		print_line(kind->name, &t, turns);
 	}
 }
 

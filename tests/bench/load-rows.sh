@@ -20,6 +20,7 @@ v["bench"] == "rate" {
 		v["programs_cpu_us"]
 }
 v["bench"] == "hostile" {
-	printf "| %s | %.2f | %.1f | %.1f | %.0f | %.0f |\n", v["kind"], v["p99_ratio"], v["p50_us"],
-		v["p50_calm_us"], v["p99_us"], v["p99_calm_us"]
+	printf "| %s | %.2f | %.2f | %.1f / %.1f / %.1f | %.0f / %.0f / %.0f |\n", v["kind"],
+		v["p99_ratio"], v["p99_ratio_to_alone"], v["p50_us"], v["p50_calm_us"],
+		v["p50_alone_us"], v["p99_us"], v["p99_calm_us"], v["p99_alone_us"]
 }'

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/base/stop.h"
+#include "client/base/table.h"
+#include "client/live/snapshot.h"
 #include "client/preload.h"
-#include "client/snapshot.h"
-#include "client/stop.h"
-#include "client/table.h"
 #include "client/verb.h"
 #include "proto/validate.h"
 

@@ -10,10 +10,10 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "client/ctl.h"
-#include "client/measure.h"
+#include "client/base/ctl.h"
+#include "client/live/measure.h"
+#include "client/live/rows.h"
 #include "client/options.h"
-#include "client/rows.h"
 
 struct measuring_options {
 	const char *task, *output, *beside, *shim;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client/ctl.h"
+#include "client/base/ctl.h"
 #include "client/verb.h"
 
 enum option_value {

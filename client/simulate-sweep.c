@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/listing.h"
-#include "client/output.h"
-#include "client/plot.h"
+#include "client/base/listing.h"
+#include "client/base/output.h"
+#include "client/base/table.h"
+#include "client/sim/plot.h"
+#include "client/sim/sweep.h"
 #include "client/simulate.h"
-#include "client/sweep.h"
-#include "client/table.h"
 
 #define TASKSETS_DEFAULT 100
 

@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "client/ctl.h"
-#include "client/scenario.h"
-#include "client/select.h"
+#include "client/base/ctl.h"
+#include "client/sim/scenario.h"
+#include "client/sim/select.h"
 
 /* If neither the scenario nor the command line says how long. */
 #define SIMULATE_DURATION_DEFAULT (1 * NSEC_PER_SEC)

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "client/control.h"
-#include "client/ctl.h"
+#include "client/base/ctl.h"
+#include "client/live/control.h"
 #include "client/options.h"
 #include "client/verb.h"
 #include "daemon/core/sched.h"

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/control.h"
-#include "client/ctl.h"
-#include "client/listing.h"
-#include "client/table.h"
+#include "client/base/ctl.h"
+#include "client/base/listing.h"
+#include "client/base/table.h"
+#include "client/live/control.h"
 #include "client/verb.h"
 
 static int ask(bool reload, struct control_answer *ret) {

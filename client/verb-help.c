@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/ctl.h"
+#include "client/base/ctl.h"
 #include "client/help.h"
 #include "client/options.h"
 #include "client/verb.h"

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/control.h"
-#include "client/ctl.h"
-#include "client/decision.h"
-#include "client/listing.h"
+#include "client/base/ctl.h"
+#include "client/base/listing.h"
+#include "client/live/control.h"
 #include "client/options.h"
+#include "client/sim/decision.h"
 #include "client/verb.h"
 #include "proto/units.h"
 

@@ -17,11 +17,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "client/control.h"
-#include "client/ctl.h"
-#include "client/ending.h"
+#include "client/base/ctl.h"
+#include "client/live/control.h"
+#include "client/live/ending.h"
+#include "client/live/snapshot.h"
 #include "client/options.h"
-#include "client/snapshot.h"
 #include "client/verb.h"
 #include "proto/units.h"
 

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/listing.h"
-#include "client/objects.h"
+#include "client/base/listing.h"
+#include "client/live/objects.h"
+#include "client/live/watch.h"
 #include "client/options.h"
 #include "client/verb.h"
-#include "client/watch.h"
 
 struct list_options {
 	nsec_t watch; /* 0: once */

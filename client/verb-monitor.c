@@ -7,10 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/ctl.h"
+#include "client/base/ctl.h"
+#include "client/base/stop.h"
+#include "client/live/stream.h"
 #include "client/options.h"
-#include "client/stop.h"
-#include "client/stream.h"
 #include "client/verb.h"
 #include "daemon/book/suggest.h"
 

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/ctl.h"
-#include "client/listing.h"
+#include "client/base/ctl.h"
+#include "client/base/listing.h"
+#include "client/base/table.h"
 #include "client/options.h"
-#include "client/scenario-file.h"
-#include "client/select.h"
-#include "client/simulation.h"
-#include "client/table.h"
+#include "client/sim/scenario-file.h"
+#include "client/sim/select.h"
+#include "client/sim/simulation.h"
 #include "client/verb.h"
 
 struct plan_options {

@@ -4,13 +4,13 @@
  */
 #include <stdio.h>
 
-#include "client/control.h"
-#include "client/ctl.h"
-#include "client/listing.h"
+#include "client/base/ctl.h"
+#include "client/base/listing.h"
+#include "client/base/table.h"
+#include "client/live/control.h"
 #include "client/options.h"
-#include "client/params.h"
-#include "client/select.h"
-#include "client/table.h"
+#include "client/sim/params.h"
+#include "client/sim/select.h"
 #include "client/verb.h"
 
 static json_t *policies_json(void) {

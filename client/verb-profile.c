@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/book-csv.h"
-#include "client/ctl.h"
-#include "client/listing.h"
+#include "client/base/ctl.h"
+#include "client/base/listing.h"
+#include "client/base/output.h"
+#include "client/base/table.h"
 #include "client/options.h"
-#include "client/output.h"
-#include "client/scenario-file.h"
-#include "client/table.h"
+#include "client/sim/book-csv.h"
+#include "client/sim/scenario-file.h"
 #include "client/verb.h"
 #include "daemon/book/suggest.h"
 

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/ctl.h"
-#include "client/kernels.h"
-#include "client/listing.h"
+#include "client/base/ctl.h"
+#include "client/base/listing.h"
+#include "client/base/output.h"
+#include "client/base/table.h"
 #include "client/options.h"
-#include "client/output.h"
-#include "client/ptx-stats.h"
-#include "client/table.h"
+#include "client/ptx/kernels.h"
+#include "client/ptx/ptx-stats.h"
 #include "client/verb.h"
 #include "proto/units.h"
 

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/ctl.h"
+#include "client/base/ctl.h"
+#include "client/base/program.h"
 #include "client/options.h"
 #include "client/preload.h"
-#include "client/program.h"
 #include "client/verb.h"
 #include "proto/limits.h"
 #include "proto/units.h"

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/ctl.h"
-#include "client/gantt.h"
-#include "client/listing.h"
+#include "client/base/ctl.h"
+#include "client/base/listing.h"
+#include "client/base/output.h"
+#include "client/base/table.h"
 #include "client/options.h"
-#include "client/output.h"
-#include "client/scenario-file.h"
+#include "client/sim/gantt.h"
+#include "client/sim/scenario-file.h"
+#include "client/sim/simulation.h"
+#include "client/sim/sweep.h"
 #include "client/simulate.h"
-#include "client/simulation.h"
-#include "client/sweep.h"
-#include "client/table.h"
 #include "client/verb.h"
 
 #define EXPLAIN_MAX 10000

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/ctl.h"
-#include "client/listing.h"
-#include "client/objects.h"
+#include "client/base/ctl.h"
+#include "client/base/listing.h"
+#include "client/base/table.h"
+#include "client/live/objects.h"
+#include "client/live/snapshot.h"
+#include "client/live/watch.h"
 #include "client/options.h"
-#include "client/snapshot.h"
-#include "client/table.h"
 #include "client/verb.h"
-#include "client/watch.h"
 #include "proto/units.h"
 
 struct status_options {

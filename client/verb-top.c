@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/blocks.h"
+#include "client/base/stop.h"
+#include "client/live/blocks.h"
+#include "client/live/top.h"
+#include "client/live/watch.h"
 #include "client/options.h"
-#include "client/stop.h"
-#include "client/top.h"
 #include "client/verb.h"
-#include "client/watch.h"
 
 #define DEFAULT_NS NSEC_PER_SEC
 

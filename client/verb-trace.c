@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/ctl.h"
+#include "client/base/ctl.h"
+#include "client/base/output.h"
+#include "client/base/stop.h"
+#include "client/live/stream.h"
+#include "client/live/trace-export.h"
 #include "client/options.h"
-#include "client/output.h"
-#include "client/stop.h"
-#include "client/stream.h"
-#include "client/trace-export.h"
 #include "client/verb.h"
 
 /* A signal that comes just before a wait does not end it: look again. */

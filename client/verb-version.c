@@ -3,9 +3,9 @@
  */
 #include <stdio.h>
 
+#include "client/base/ctl.h"
+#include "client/base/listing.h"
 #include "client/build.h"
-#include "client/ctl.h"
-#include "client/listing.h"
 #include "client/verb.h"
 #include "proto/limits.h"
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/peer.h"
+#include "daemon/base/peer.h"
 #include "daemon/quota.h"
 
 #define ACCESS_RULES_MAX  64

@@ -2,7 +2,7 @@
 #include "daemon/account.h"
 
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
 
 #define PJ_PER_MJ 1000000000ull

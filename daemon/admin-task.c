@@ -8,15 +8,15 @@
 
 #include "daemon/admin.h"
 #include "daemon/admission.h"
-#include "daemon/files.h"
-#include "daemon/inifile.h"
-#include "daemon/log.h"
+#include "daemon/base/files.h"
+#include "daemon/base/inifile.h"
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
 #include "daemon/reload.h"
 #include "daemon/saving.h"
 #include "daemon/server.h"
 #include "daemon/session-task.h"
 #include "daemon/taskedit.h"
-#include "daemon/util.h"
 
 /* 1 << field number, as in message TaskChange. */
 enum {

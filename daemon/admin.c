@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "daemon/admission.h"
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
-#include "daemon/log.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/reload.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-task.h"
-#include "daemon/util.h"
 
 bool admin_may(const struct control_client *client) {
 	struct peer peer;

@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "daemon/base/peer.h"
 #include "daemon/config.h"
-#include "daemon/peer.h"
 #include "daemon/task.h"
 
 /* What the user's rights did not allow. */

@@ -3,8 +3,8 @@
  */
 #include "daemon/answer.h"
 
+#include "daemon/base/util.h"
 #include "daemon/server.h"
-#include "daemon/util.h"
 
 static void stop(struct answer *a) {
 	if (a->step) {

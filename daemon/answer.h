@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "daemon/pace.h"
+#include "daemon/base/pace.h"
 
 struct control_client;
 struct job;

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/files.h"
+#include "daemon/base/inifile.h"
+#include "daemon/base/util.h"
 #include "daemon/book/suggest.h"
-#include "daemon/files.h"
-#include "daemon/inifile.h"
-#include "daemon/util.h"
 #include "proto/validate.h"
 
 #define SECTION "sbeetd"

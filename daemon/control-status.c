@@ -7,8 +7,8 @@
 
 #include "daemon/answer.h"
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
-#include "daemon/mps.h"
+#include "daemon/gpu/inventory.h"
+#include "daemon/mps/mps.h"
 #include "daemon/server.h"
 #include "daemon/session-mps.h"
 

@@ -16,7 +16,7 @@
 
 #include "control.pb-c.h"
 #include "daemon/answer.h"
-#include "daemon/pace.h"
+#include "daemon/base/pace.h"
 
 struct quota_user;
 struct server;

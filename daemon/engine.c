@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/inventory.h"
+#include "daemon/base/util.h"
+#include "daemon/gpu/inventory.h"
+#include "daemon/gpu/profiles.h"
 #include "daemon/job.h"
-#include "daemon/profiles.h"
-#include "daemon/util.h"
 
 /* A GPU of fewer groups would be shared too coarsely. */
 #define GROUPS_MIN 4

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "daemon/log.h"
-#include "daemon/runtime.h"
-#include "daemon/util.h"
+#include "daemon/base/log.h"
+#include "daemon/base/runtime.h"
+#include "daemon/base/util.h"
 #include "proto/limits.h"
 
 #define WATCHED_MAX 2

@@ -9,16 +9,16 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
+#include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
-#include "daemon/log.h"
-#include "daemon/notify.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/quota.h"
 #include "daemon/resume.h"
 #include "daemon/server.h"
 #include "daemon/session-hear.h"
 #include "daemon/session-task.h"
-#include "daemon/util.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
 #include "state.pb-c.h"

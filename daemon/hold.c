@@ -1,12 +1,12 @@
 /* hold.c: see hold.h. */
 #include "daemon/hold.h"
 
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/log.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-say.h"
-#include "daemon/util.h"
 
 /* Between two looks at most. */
 #define LOOK_MAX (1 * NSEC_PER_SEC)

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "daemon/util.h"
+#include "daemon/base/util.h"
 
 static const struct {
 	const char *name;

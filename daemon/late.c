@@ -3,10 +3,10 @@
  */
 #include "daemon/late.h"
 
+#include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
-#include "daemon/util.h"
 
 #define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 

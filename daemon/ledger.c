@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "daemon/base/util.h"
 #include "daemon/core/sched.h"
-#include "daemon/util.h"
 #include "proto/validate.h"
 #include "sbeet.pb-c.h"
 

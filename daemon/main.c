@@ -9,22 +9,22 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "daemon/gpu-lock.h"
+#include "daemon/base/gpu-lock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
+#include "daemon/base/runtime.h"
+#include "daemon/base/util.h"
+#include "daemon/gpu/inventory.h"
+#include "daemon/gpu/learn-store.h"
+#include "daemon/gpu/profiles.h"
 #include "daemon/guard.h"
-#include "daemon/inventory.h"
-#include "daemon/learn-store.h"
 #include "daemon/ledger.h"
-#include "daemon/log.h"
 #include "daemon/metrics-http.h"
 #include "daemon/metrics.h"
-#include "daemon/mps.h"
-#include "daemon/notify.h"
+#include "daemon/mps/mps.h"
 #include "daemon/options.h"
-#include "daemon/profiles.h"
 #include "daemon/reload.h"
-#include "daemon/runtime.h"
 #include "daemon/server.h"
-#include "daemon/util.h"
 
 struct daemon {
 	struct options options;

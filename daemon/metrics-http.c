@@ -18,13 +18,13 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "daemon/inventory.h"
-#include "daemon/listener.h"
+#include "daemon/base/listener.h"
+#include "daemon/base/pace.h"
+#include "daemon/base/scrape.h"
+#include "daemon/base/util.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/metrics.h"
-#include "daemon/pace.h"
-#include "daemon/scrape.h"
 #include "daemon/server.h"
-#include "daemon/util.h"
 
 /* At a time: one asks every few seconds. */
 #define SCRAPES_MAX 16

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
 #include "proto/limits.h"
 

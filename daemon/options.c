@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/notify.h"
 #include "daemon/book/suggest.h"
 #include "daemon/engine.h"
-#include "daemon/notify.h"
 
 /* Where the texts of --help begin. */
 #define HELP_COLUMN 25

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
-#include "daemon/pace.h"
+#include "daemon/base/pace.h"
 
 /* Users are few; a list is searched once a connection. */
 struct quota_user {

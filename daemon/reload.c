@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
 #include "daemon/engine.h"
-#include "daemon/log.h"
-#include "daemon/notify.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 

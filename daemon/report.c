@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
 
 #define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name

@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/ledger.h"
-#include "daemon/log.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-job.h"
 #include "daemon/session-say.h"
-#include "daemon/util.h"
 
 void resume_note(const struct job *job) {
 	const struct session *s = job->session;

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/files.h"
-#include "daemon/util.h"
+#include "daemon/base/files.h"
+#include "daemon/base/util.h"
 
 struct saving {
 	struct event *event; /* owned; at done */

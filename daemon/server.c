@@ -9,19 +9,19 @@
 #include <string.h>
 
 #include "daemon/admin-task.h"
+#include "daemon/base/gate.h"
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/gate.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/handover.h"
 #include "daemon/hold.h"
-#include "daemon/inventory.h"
 #include "daemon/ledger.h"
-#include "daemon/log.h"
 #include "daemon/metrics.h"
-#include "daemon/mps.h"
+#include "daemon/mps/mps.h"
 #include "daemon/quota.h"
 #include "daemon/resume.h"
 #include "daemon/session-say.h"
-#include "daemon/util.h"
 #include "proto/packet.h"
 
 static void on_reap(evutil_socket_t fd, short what, void *userdata) {

@@ -5,11 +5,11 @@
 #pragma once
 
 #include "daemon/account.h"
-#include "daemon/awake.h"
+#include "daemon/base/awake.h"
+#include "daemon/base/listener.h"
 #include "daemon/control.h"
 #include "daemon/feed.h"
 #include "daemon/late.h"
-#include "daemon/listener.h"
 #include "daemon/session.h"
 #include "daemon/subscriber.h"
 

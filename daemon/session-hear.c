@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
-#include "daemon/log.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/quota.h"
 #include "daemon/report.h"
 #include "daemon/resume.h"
@@ -17,7 +18,6 @@
 #include "daemon/session-job.h"
 #include "daemon/session-say.h"
 #include "daemon/session-task.h"
-#include "daemon/util.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
 

@@ -3,8 +3,9 @@
  */
 #include "daemon/session-job.h"
 
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "daemon/quota.h"
 #include "daemon/report.h"
@@ -12,7 +13,6 @@
 #include "daemon/server.h"
 #include "daemon/session-say.h"
 #include "daemon/session-task.h"
-#include "daemon/util.h"
 
 #define EVENT(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 

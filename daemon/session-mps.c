@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/inventory.h"
-#include "daemon/log.h"
-#include "daemon/mps.h"
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
+#include "daemon/gpu/inventory.h"
+#include "daemon/mps/mps.h"
 #include "daemon/server.h"
-#include "daemon/util.h"
 
 unsigned session_mps_programs(const struct server *server, size_t gpu) {
 	bool only = inventory_n_gpus(server->inventory) == 1;

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/gate.h"
+#include "daemon/base/log.h"
 #include "daemon/engine.h"
-#include "daemon/gate.h"
-#include "daemon/inventory.h"
-#include "daemon/log.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
 #include "daemon/session-mps.h"
 #include "proto/packet.h"

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "daemon/admission.h"
+#include "daemon/base/log.h"
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
-#include "daemon/learn.h"
-#include "daemon/log.h"
-#include "daemon/profiles.h"
+#include "daemon/gpu/inventory.h"
+#include "daemon/gpu/learn.h"
+#include "daemon/gpu/profiles.h"
 #include "daemon/reload.h"
 #include "daemon/server.h"
 

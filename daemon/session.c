@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "daemon/admission.h"
+#include "daemon/base/gate.h"
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/gate.h"
-#include "daemon/log.h"
 #include "daemon/quota.h"
 #include "daemon/reload.h"
 #include "daemon/report.h"
@@ -19,7 +20,6 @@
 #include "daemon/session-job.h"
 #include "daemon/session-say.h"
 #include "daemon/session-task.h"
-#include "daemon/util.h"
 #include "proto/packet.h"
 
 static const struct {

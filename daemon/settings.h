@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/inventory.h"
-#include "daemon/log.h"
-#include "daemon/mps.h"
+#include "daemon/base/log.h"
+#include "daemon/gpu/inventory.h"
+#include "daemon/mps/mps.h"
 #include "proto/limits.h"
 
 #define SETTINGS_TEXT_MAX 256

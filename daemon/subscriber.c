@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "proto/packet.h"

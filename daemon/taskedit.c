@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/util.h"
+#include "daemon/base/util.h"
 
 #define SECTION "[task]"
 

@@ -18,7 +18,7 @@
 #include "proto/limits.h"
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
-#include "shim/enforce.h"
+#include "shim/enforce/enforce.h"
 
 /* Documented conditions. */
 enum {

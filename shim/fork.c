@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "shim/conn.h"
-#include "shim/enforce.h"
+#include "shim/enforce/enforce.h"
 #include "shim/graph.h"
 #include "shim/job.h"
 #include "shim/link.h"

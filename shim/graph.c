@@ -7,10 +7,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "shim/green.h"
+#include "shim/base/table.h"
+#include "shim/enforce/green.h"
 #include "shim/place.h"
 #include "shim/state.h"
-#include "shim/table.h"
 
 /* Of graphs in graphs. Deeper ones stay where they are. */
 #define DEPTH_MAX 8

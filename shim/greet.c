@@ -17,13 +17,13 @@
 #include "proto/packet.h"
 #include "proto/spin.h"
 #include "proto/validate.h"
-#include "shim/env.h"
-#include "shim/green.h"
+#include "shim/base/env.h"
+#include "shim/base/log.h"
+#include "shim/base/visible.h"
+#include "shim/enforce/green.h"
 #include "shim/held.h"
-#include "shim/log.h"
 #include "shim/place.h"
 #include "shim/real.h"
-#include "shim/visible.h"
 
 /* Programs that close or reuse "all" descriptors count from 3: up here we are rarely in the way. */
 #define FD_MIN 256

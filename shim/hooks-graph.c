@@ -1,10 +1,10 @@
 /*
  * hooks-graph.c: graphs: instantiated, changed, launched.
  */
+#include "shim/base/log.h"
 #include "shim/graph.h"
 #include "shim/hooks.h"
 #include "shim/job.h"
-#include "shim/log.h"
 #include "shim/real.h"
 
 static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph,

@@ -1,12 +1,12 @@
 /*
  * hooks-launch.c: every kernel launch function, brought to the one form of launch.h.
  */
-#include "shim/enforce.h"
+#include "shim/base/log.h"
+#include "shim/enforce/enforce.h"
+#include "shim/enforce/kernel.h"
 #include "shim/hooks.h"
 #include "shim/job.h"
-#include "shim/kernel.h"
 #include "shim/launch.h"
-#include "shim/log.h"
 #include "shim/real.h"
 #include "shim/wait.h"
 

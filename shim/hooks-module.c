@@ -2,8 +2,8 @@
  * hooks-module.c: tells kernel.c of every module, library and kernel that the program loads or
  * finds.
  */
+#include "shim/enforce/kernel.h"
 #include "shim/hooks.h"
-#include "shim/kernel.h"
 #include "shim/link.h"
 #include "shim/real.h"
 #include "shim/records.h"

@@ -1,12 +1,12 @@
 /*
  * hooks-start.c: cuInit, and the driver's own way of being asked for its functions.
  */
+#include "shim/base/env.h"
+#include "shim/base/visible.h"
 #include "shim/conn.h"
-#include "shim/env.h"
 #include "shim/hooks.h"
 #include "shim/lookup.h"
 #include "shim/real.h"
-#include "shim/visible.h"
 
 CUresult on_cuInit(unsigned flags) {
 	CUresult rc;

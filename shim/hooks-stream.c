@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "shim/enforce.h"
+#include "shim/enforce/enforce.h"
 #include "shim/hooks.h"
 #include "shim/place.h"
 #include "shim/real.h"

@@ -3,11 +3,11 @@
  */
 #include <stdatomic.h>
 
-#include "shim/enforce.h"
+#include "shim/enforce/enforce.h"
+#include "shim/enforce/kernel.h"
 #include "shim/graph.h"
 #include "shim/hooks.h"
 #include "shim/job.h"
-#include "shim/kernel.h"
 #include "shim/place.h"
 #include "shim/real.h"
 #include "shim/records.h"
@@ -196,8 +196,8 @@ static struct {
 	_Atomic unsigned held;
 } primaries[JOB_DEVICES_MAX];
 
-/* Before the driver is asked, for afterwards nothing of it may be touched. Should the driver refuse,
- * the context is met anew, without twins for what is loaded. */
+/* Before the driver is asked, for afterwards nothing of it may be touched. Should the driver
+ * refuse, the context is met anew, without twins for what is loaded. */
 static void context_goes(CUcontext context) {
 	int token = state_enter();
 

@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/env.h"
+#include "shim/base/log.h"
 #include "shim/conn.h"
-#include "shim/env.h"
-#include "shim/kernel.h"
-#include "shim/log.h"
+#include "shim/enforce/kernel.h"
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"

@@ -25,7 +25,7 @@
 #include "proto/limits.h"
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
-#include "shim/enforce.h"
+#include "shim/enforce/enforce.h"
 #include "shim/place.h"
 
 #define JOB_DEVICES_MAX 16

@@ -11,7 +11,7 @@
 
 #include <cuda.h>
 
-#include "shim/jit.h"
+#include "shim/enforce/jit.h"
 
 /* @jit: the options for all that goes in. */
 void link_created(CUlinkState state, const struct jit *jit);

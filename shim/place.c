@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "shim/green.h"
-#include "shim/log.h"
+#include "shim/base/log.h"
+#include "shim/base/table.h"
+#include "shim/enforce/green.h"
 #include "shim/state.h"
-#include "shim/table.h"
 #include "shim/wait.h"
 #include "shim/worker.h"
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "shim/env.h"
+#include "shim/base/env.h"
 #include "shim/real.h"
 
 STATE_TLS unsigned state_depth;

@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/log.h"
 #include "shim/conn.h"
 #include "shim/job.h"
-#include "shim/log.h"
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
@@ -169,9 +169,9 @@ void track_release(struct stream_use *u) {
 /* ---- what goes ---- */
 
 /*
- * Behind what still runs where the work of @u is. By somebody inside state_enter(), so that captures
- * in other streams mind neither. NULL: that can't be known, because this very stream is being
- * captured.
+ * Behind what still runs where the work of @u is. By somebody inside state_enter(), so that
+ * captures in other streams mind neither. NULL: that can't be known, because this very stream is
+ * being captured.
  */
 static CUevent record_last(struct stream_use *u) {
 	const struct real *real = real_get();

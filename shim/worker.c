@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shim/env.h"
+#include "shim/base/env.h"
 #include "shim/job.h"
 #include "shim/place.h"
 #include "shim/real.h"

@@ -304,7 +304,7 @@ static void saved_tasks_outlast_a_full_disk(void **state) {
 
 /* ---- learnt times ---- */
 
-#define JOBS_MIN 8 /* LEARN_JOBS_MIN of daemon/learn.h */
+#define JOBS_MIN 8 /* LEARN_JOBS_MIN of daemon/gpu/learn.h */
 
 static const char *const learning[] = {"--gpus", "8",	    "--sharing", "mps", "--policy",
 				       "sbeet",	 "--learn", "yes",	 NULL};

@@ -13,7 +13,7 @@
 #include "proto/packet.h"
 #include "proto/units.h"
 
-#define JOBS_MIN 8 /* LEARN_JOBS_MIN of daemon/learn.h */
+#define JOBS_MIN 8 /* LEARN_JOBS_MIN of daemon/gpu/learn.h */
 
 static struct harness harness;
 static char directory[128], file[256];

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/gate.h"
+#include "daemon/base/gate.h"
 #include "proto/limits.h"
 #include "proto/packet.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/scenario.h"
+#include "client/sim/scenario.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

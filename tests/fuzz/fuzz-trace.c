@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "client/trace-export.h"
+#include "client/live/trace-export.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

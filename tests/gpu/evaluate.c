@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/plot.h"
-#include "client/scenario-file.h"
-#include "client/taskset.h"
+#include "client/sim/plot.h"
+#include "client/sim/scenario-file.h"
+#include "client/sim/taskset.h"
 #include "tests/apps/common.h"
 #include "tests/gpu/meter.h"
 

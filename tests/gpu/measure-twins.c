@@ -20,9 +20,9 @@
 #include <time.h>
 
 #include "proto/units.h"
-#include "shim/context.h"
-#include "shim/enforce.h"
-#include "shim/kernel.h"
+#include "shim/enforce/context.h"
+#include "shim/enforce/enforce.h"
+#include "shim/enforce/kernel.h"
 #include "tests/func/twin/plain-driver.h"
 #include "tests/gpu/green.h"
 

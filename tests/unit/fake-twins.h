@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shim/enforce.h"
-#include "shim/kernel.h"
+#include "shim/enforce/enforce.h"
+#include "shim/enforce/kernel.h"
 #include "shim/ptx/transform.h"
 #include "shim/ptx/twin.h"
 

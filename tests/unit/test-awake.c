@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
-#include "daemon/awake.h"
+#include "daemon/base/awake.h"
 #include "proto/spin.h"
 
 static void awake_lasts_for_its_time_after_each_touch(void **state) {

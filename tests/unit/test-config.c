@@ -13,8 +13,8 @@
 
 #include <errno.h>
 
+#include "daemon/base/inifile.h"
 #include "daemon/config.h"
-#include "daemon/inifile.h"
 
 static char warnings[2048];
 static char why[512];

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "shim/plan.h"
+#include "shim/enforce/plan.h"
 
 /* The device's side of a launch that ran to its end. */
 static void complete(const struct twin_arg *arg, uint64_t outside) {

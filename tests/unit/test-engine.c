@@ -12,10 +12,10 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
+#include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/inventory.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/job.h"
-#include "daemon/util.h"
 
 #define WHOLE BIT(SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
 #define SMID  BIT(SBEET__ENFORCEMENT__ENFORCEMENT_SMID)

@@ -8,7 +8,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
-#include "daemon/gate.h"
+#include "daemon/base/gate.h"
 
 #define NOW (1000 * NSEC_PER_SEC)
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "daemon/learn.h"
+#include "daemon/gpu/learn.h"
 
 #define MS NSEC_PER_MSEC
 

@@ -11,7 +11,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
-#include "daemon/log.h"
+#include "daemon/base/log.h"
 
 static void expect_fields(const struct log_fields *fields, const char *const *texts) {
 	int n = 0;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "shim/plan.h"
+#include "shim/enforce/plan.h"
 
 static void plan_fills_every_sm_with_a_margin(void **state) {
 	const unsigned grid[3] = {100000, 1, 1};

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "shim/table.h"
+#include "shim/base/table.h"
 
 static void table_finds_what_was_put(void **state) {
 	struct table t = TABLE_NULL;

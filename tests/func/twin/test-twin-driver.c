@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/enforce.h"
-#include "shim/kernel.h"
+#include "shim/enforce/enforce.h"
+#include "shim/enforce/kernel.h"
 #include "tests/func/twin/plain-driver.h"
 #include "tests/func/twin/sample.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "proto/smset.h"
-#include "shim/plan.h"
+#include "shim/enforce/plan.h"
 #include "shim/ptx/twin.h"
 #include "tests/func/twin/machine.h"
 

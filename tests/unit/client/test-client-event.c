@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "client/event.h"
+#include "client/live/event.h"
 
 static int read_text(const char *text, struct event *ret, char *why, size_t size) {
 	json_t *o = json_loads(text, 0, NULL);

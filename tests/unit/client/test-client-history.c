@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "client/blocks.h"
-#include "client/history.h"
+#include "client/live/blocks.h"
+#include "client/live/history.h"
 
 #define START (100 * NSEC_PER_SEC)
 

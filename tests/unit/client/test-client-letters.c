@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "client/letters.h"
-#include "client/snapshot.h"
+#include "client/live/letters.h"
+#include "client/live/snapshot.h"
 
 #define TASKS_MAX 40
 

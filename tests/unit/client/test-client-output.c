@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "client/control.h"
-#include "client/ctl.h"
+#include "client/base/ctl.h"
+#include "client/live/control.h"
 
 static void expect(json_t *object, enum json_mode mode, const char *expected) {
 	char *text;

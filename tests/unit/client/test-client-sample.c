@@ -7,7 +7,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
-#include "client/sample.h"
+#include "client/live/sample.h"
 
 static void is_near(double a, double b) {
 	if (fabs(a - b) > 1e-3 * fabs(b) + 1e-9) {

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "client/book-csv.h"
-#include "client/scenario.h"
+#include "client/sim/book-csv.h"
+#include "client/sim/scenario.h"
 
 #define MS NSEC_PER_MSEC
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "client/table.h"
+#include "client/base/table.h"
 
 static const struct table_column columns[] = {
 	{"name", "NAME", .elastic = true},

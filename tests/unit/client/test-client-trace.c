@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "client/trace-export.h"
+#include "client/live/trace-export.h"
 
 #define START                                                                           \
 	"{\"event\":\"start\",\"sbeet_trace\":1,\"time_ns\":1000,\"wall_offset_ns\":5," \

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "shim/env.h"
+#include "shim/base/env.h"
 
 /* Whether @holds in a child with @variables, pairs of name and value that end with NULL. */
 static bool in_child(const char *const *variables, bool (*holds)(const struct env *env)) {

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "shim/green.h"
+#include "shim/enforce/green.h"
 #include "shim/place.h"
 #include "shim/worker.h"
 

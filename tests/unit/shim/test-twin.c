@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "shim/twin.h"
+#include "shim/enforce/twin.h"
 
 static struct real driver;
 static struct twin twin;

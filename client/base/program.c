@@ -1,0 +1,182 @@
+/*
+ * program.c: see program.h.
+ */
+#include "client/base/program.h"
+
+#include <elf.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* As many "#!" in a row as Linux follows. */
+#define SCRIPT_DEPTH 4
+
+/* More program headers than any linker writes. */
+#define PHDRS_MAX 256
+
+static int check_executable(const char *path) {
+	struct stat st;
+
+	if (stat(path, &st) < 0) {
+		return -errno;
+	}
+	if (!S_ISREG(st.st_mode) || access(path, X_OK) < 0) {
+		return -EACCES;
+	}
+	return 0;
+}
+
+/* As execvp(): a name with a slash is a path; a file in PATH that may not be executed is passed
+ * over, and only reported if there is no other. */
+static int find(const char *name, char **ret_path) {
+	const char *path = getenv("PATH");
+	int result = -ENOENT;
+	char *candidate;
+
+	if (strchr(name, '/')) {
+		result = check_executable(name);
+		if (result < 0) {
+			return result;
+		}
+		candidate = strdup(name);
+		if (!candidate) {
+			return -ENOMEM;
+		}
+		*ret_path = candidate;
+		return 0;
+	}
+	for (const char *p = path ? path : "/bin:/usr/bin"; *name;) {
+		size_t len = strcspn(p, ":");
+		int r;
+
+		if (asprintf(&candidate, "%.*s%s%s", (int)len, p, len ? "/" : "", name) < 0) {
+			return -ENOMEM;
+		}
+		r = check_executable(candidate);
+		if (r == 0) {
+			*ret_path = candidate;
+			return 0;
+		}
+		free(candidate);
+		if (r == -EACCES) {
+			result = r;
+		}
+		if (p[len] == '\0') {
+			break;
+		}
+		p += len + 1;
+	}
+	return result;
+}
+
+/* Rights come with owner, group or file capabilities; not on a script, where Linux ignores them. */
+static bool gains_rights(int fd) {
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		return false;
+	}
+	if ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
+	    ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && st.st_gid != getegid())) {
+		return true;
+	}
+	return geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0;
+}
+
+static bool has_interp(int fd, const Elf64_Ehdr *e64) {
+	const Elf32_Ehdr *e32 = (const void *)e64;
+	bool wide = e64->e_ident[EI_CLASS] == ELFCLASS64;
+	uint64_t offset = wide ? e64->e_phoff : e32->e_phoff;
+	unsigned size = wide ? e64->e_phentsize : e32->e_phentsize;
+	unsigned n = wide ? e64->e_phnum : e32->e_phnum;
+
+	for (unsigned i = 0; i < n && i < PHDRS_MAX; i++) {
+		uint32_t type; /* the first field in both classes */
+
+		if (pread(fd, &type, sizeof(type), (off_t)(offset + (uint64_t)i * size)) !=
+		    sizeof(type)) {
+			return false;
+		}
+		if (type == PT_INTERP) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void read_elf(struct program *p, int fd, const Elf64_Ehdr *header) {
+	const uint8_t native = __BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
+
+	if (header->e_ident[EI_DATA] != native) {
+		return; /* run by an emulator, if at all */
+	}
+	p->is_elf = true;
+	p->elf_class = header->e_ident[EI_CLASS];
+	p->elf_machine = header->e_machine; /* at the same place in both classes */
+	p->is_dynamic = has_interp(fd, header);
+	p->privileged = gains_rights(fd);
+}
+
+/* The path after "#!", or NULL. */
+static char *script_interpreter(char *text) {
+	char *start = text + 2 + strspn(text + 2, " \t");
+
+	start[strcspn(start, " \t\r\n")] = '\0';
+	return *start ? start : NULL;
+}
+
+static void inspect(struct program *p, const char *path, unsigned depth) {
+	union {
+		Elf64_Ehdr elf;
+		char text[256];
+	} head = {.text = {0}};
+	char *interpreter;
+	ssize_t n;
+	int fd;
+
+	/* An executable need not be readable; then nothing is known of it. */
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return;
+	}
+	n = pread(fd, head.text, sizeof(head.text) - 1, 0);
+	if (n >= (ssize_t)sizeof(head.elf) && memcmp(head.text, ELFMAG, SELFMAG) == 0) {
+		read_elf(p, fd, &head.elf);
+	} else if (n > 2 && memcmp(head.text, "#!", 2) == 0 && depth < SCRIPT_DEPTH) {
+		interpreter = script_interpreter(head.text);
+		if (interpreter) {
+			inspect(p, interpreter, depth + 1);
+		}
+	}
+	close(fd);
+}
+
+void program_inspect(struct program *ret, const char *path) {
+	*ret = (struct program){0};
+	inspect(ret, path, 0);
+}
+
+int program_init(struct program *ret, const char *name) {
+	struct program p = {0};
+	int r;
+
+	r = find(name, &p.path);
+	if (r < 0) {
+		return r;
+	}
+	inspect(&p, p.path, 0);
+	*ret = p;
+	return 0;
+}
+
+void program_deinit(struct program *p) {
+	free(p->path);
+	*p = (struct program){0};
+}

@@ -1,0 +1,332 @@
+/*
+ * snapshot.c: see snapshot.h.
+ */
+#include "client/live/snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/base/ctl.h"
+#include "proto/limits.h"
+
+/* The daemon's word is not enough: a count never names SMs, whatever else is said of it. */
+bool job_is_exact(const Sbeet__Control__Job *job) {
+	return job->exact && enforcement_is_exact(job->enforcement);
+}
+
+static struct smset set_of(const ProtobufCBinaryData *bytes) {
+	struct smset set = SMSET_EMPTY;
+
+	/* The length was checked when the packet arrived (validate.c). */
+	smset_from_bytes(bytes->data, bytes->len, &set);
+	return set;
+}
+
+struct smset job_sms(const Sbeet__Control__Job *job) {
+	return set_of(&job->sms);
+}
+
+bool job_is_running(const Sbeet__Control__Job *job) {
+	return job->sms.len > 0;
+}
+
+static int allocate(struct snapshot *s) {
+	s->gpus = calloc(s->n_gpus + 1, sizeof(*s->gpus));
+	s->sessions = calloc(s->n_sessions + 1, sizeof(*s->sessions));
+	s->jobs = calloc(s->n_jobs + 1, sizeof(*s->jobs));
+	s->letters = calloc(s->n_jobs + 1, sizeof(*s->letters));
+	s->tasks = calloc(s->n_sessions + 1, sizeof(*s->tasks));
+	return s->gpus && s->sessions && s->jobs && s->letters && s->tasks ? 0 : -ENOMEM;
+}
+
+static struct snapshot_task *find_task(struct snapshot *s, const char *name) {
+	for (size_t i = 0; i < s->n_tasks; i++) {
+		if (strcmp(s->tasks[i].name, name) == 0) {
+			return &s->tasks[i];
+		}
+	}
+	return NULL;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+	return a > b ? a : b;
+}
+
+/* A task is its sessions taken together; what it declares is what the last one did. */
+static void sum_tasks(struct snapshot *s) {
+	for (size_t i = 0; i < s->n_sessions; i++) {
+		const Sbeet__Control__Session *e = s->sessions[i];
+		struct snapshot_task *t = find_task(s, e->task);
+
+		t = t ? t : &s->tasks[s->n_tasks++];
+		t->name = e->task;
+		t->task_class = e->task_class;
+		t->period = e->period_ns;
+		t->deadline = e->deadline_ns;
+		t->priority = e->priority;
+		t->n_sessions++;
+		t->jobs += e->jobs;
+		t->launches += e->launches;
+		t->energy_mj += e->energy_mj;
+		t->misses += e->misses;
+		t->max_wait = larger(t->max_wait, e->max_wait_ns);
+		t->max_response = larger(t->max_response, e->max_response_ns);
+		t->last_response = larger(t->last_response, e->last_response_ns);
+	}
+}
+
+static void count_jobs(struct snapshot *s) {
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		struct snapshot_task *t = find_task(s, s->jobs[i]->task);
+		bool runs = job_is_running(s->jobs[i]);
+
+		if (t) {
+			t->n_running += runs;
+			t->n_waiting += !runs;
+		}
+	}
+}
+
+/* A long answer is cut into packets anywhere between two elements; here it becomes one again. */
+static int merge_packets(struct snapshot *s) {
+	size_t gpu = 0, session = 0, job = 0;
+
+	for (size_t i = 0; i < s->answer.n_replies; i++) {
+		const Sbeet__Control__Reply *reply = s->answer.replies[i];
+
+		if (reply->body_case != SBEET__CONTROL__REPLY__BODY_STATUS) {
+			return -EBADMSG;
+		}
+		s->service = reply->status->service ? reply->status->service : s->service;
+		s->mps = reply->status->mps ? reply->status->mps : s->mps;
+		s->n_gpus += reply->status->n_gpus;
+		s->n_sessions += reply->status->n_sessions;
+		s->n_jobs += reply->status->n_jobs;
+	}
+	if (!s->service) {
+		return -EBADMSG;
+	}
+	if (allocate(s) < 0) {
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->answer.n_replies; i++) {
+		const Sbeet__Control__Status *part = s->answer.replies[i]->status;
+
+		for (size_t k = 0; k < part->n_gpus; k++) {
+			s->gpus[gpu++] = part->gpus[k];
+		}
+		for (size_t k = 0; k < part->n_sessions; k++) {
+			s->sessions[session++] = part->sessions[k];
+		}
+		for (size_t k = 0; k < part->n_jobs; k++) {
+			s->jobs[job++] = part->jobs[k];
+		}
+	}
+	sum_tasks(s);
+	count_jobs(s);
+	return 0;
+}
+
+int snapshot_init(struct snapshot *ret, struct control *control, char *error, size_t error_size) {
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__StatusRequest body = SBEET__CONTROL__STATUS_REQUEST__INIT;
+	struct snapshot s = {0};
+	int r;
+
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_STATUS;
+	request.status = &body;
+	r = control_call(control, &request, &s.answer, error, error_size);
+	if (r != 0) {
+		return r;
+	}
+	r = merge_packets(&s);
+	if (r < 0) {
+		snprintf(error, error_size, "sbeetd's status is not complete: %s", strerror(-r));
+		snapshot_deinit(&s);
+		return CTL_EXIT_FAILED;
+	}
+	*ret = s;
+	return 0;
+}
+
+void snapshot_deinit(struct snapshot *s) {
+	free(s->gpus);
+	free(s->sessions);
+	free(s->jobs);
+	free(s->letters);
+	free(s->tasks);
+	control_answer_deinit(&s->answer);
+	*s = (struct snapshot){0};
+}
+
+/* As NVML prints it. */
+static json_t *uuid_json(const ProtobufCBinaryData *uuid) {
+	const uint8_t *u = uuid->data;
+	char text[64];
+
+	if (uuid->len != PROTO_UUID_BYTES) {
+		return json_null();
+	}
+	snprintf(text, sizeof(text),
+		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+		 u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+		 u[14], u[15]);
+	return json_text(text);
+}
+
+/* "0-22", null for the empty set. */
+static json_t *set_json(const struct smset *set) {
+	char text[SMSET_TEXT_MAX];
+
+	smset_print(set, text, sizeof(text));
+	return json_text(*text ? text : NULL);
+}
+
+static json_t *service_json(const Sbeet__Control__Service *s) {
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "version", json_text(s->version), "protocol", json_u64(s->protocol), "pid",
+			 json_u64(s->pid), "uptime_ns", json_u64(s->uptime_ns), "policy",
+			 json_text(s->policy), "stopping", s->stopping, "grants",
+			 json_u64(s->grants), "jobs_done", json_u64(s->jobs_done), "jobs_abandoned",
+			 json_u64(s->jobs_abandoned), "launches", json_u64(s->launches), "misses",
+			 json_u64(s->misses), "protocol_errors", json_u64(s->protocol_errors),
+			 "now_ns", json_u64(s->now_ns));
+}
+
+static json_t *known_text(const char *text) {
+	return json_text(*text ? text : NULL);
+}
+
+static json_t *mps_json(const Sbeet__Control__Mps *m) {
+	if (!m) {
+		return json_null();
+	}
+	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "state",
+			 json_text(m->state), "pipe_directory", known_text(m->pipe_directory),
+			 "log_directory", known_text(m->log_directory), "ours", m->ours, "owner",
+			 *m->pipe_directory ? json_u64(m->owner) : json_null(), "clients",
+			 m->counted ? json_u64(m->clients) : json_null(), "clients_max",
+			 json_u64(m->clients_max), "thread_percent",
+			 json_u64_known(m->thread_percent), "restarts", json_u64(m->restarts),
+			 "note", known_text(m->note));
+}
+
+json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
+	const Sbeet__Control__Gpu *g = s->gpus[i];
+	struct smset busy = set_of(&g->sms_busy);
+
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, s:o, "
+		"s:o}",
+		"index", json_u64(g->index), "uuid", uuid_json(&g->uuid), "name",
+		json_text(g->name), "sharing", json_text(g->sharing), "n_sms", json_u64(g->sms),
+		"n_sms_busy", json_u64(smset_count(&busy)), "sms_busy", set_json(&busy),
+		"memory_bytes", json_u64_known(g->memory_bytes), "power_mw",
+		json_u64_known(g->power_mw), "power_age_ns",
+		g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
+		json_u64_known(g->energy_mj), "power_limit_mw", json_u64_known(g->power_limit_mw),
+		"drained", (int)g->drained, "programs", json_u64(g->programs), "lost", (int)g->lost,
+		"model_mj", json_u64_known(g->model_mj), "model_unknown_ns",
+		json_u64(g->unknown_ns));
+}
+
+json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
+	const Sbeet__Control__Session *s = snapshot->sessions[i];
+	bool realtime = s->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+	bool thread = s->scope == SBEET__SCOPE__SCOPE_THREAD;
+	json_t *what, *counts;
+
+	what = json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:i, s:o}", "id",
+			 json_u64(s->id), "pid", json_u64(s->pid), "uid", json_u64(s->uid),
+			 "program", json_text(s->program), "task", json_text(s->task), "class",
+			 realtime ? "realtime" : "best-effort", "scope",
+			 thread ? "thread" : "process", "state", json_text(s->state), "period_ns",
+			 json_u64_known(s->period_ns), "deadline_ns",
+			 json_u64_known(s->deadline_ns), "priority", (int)s->priority,
+			 "connected_ns", json_u64(s->connected_ns));
+	counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
+			   "jobs", json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
+			   "launches", json_u64(s->launches), "copies", json_u64(s->copies),
+			   "misses", json_u64(s->misses), "kernels", json_u64(s->kernels),
+			   "kernels_confinable", json_u64(s->kernels_confinable), "outside_blocks",
+			   json_u64(s->outside_blocks), "max_wait_ns", json_u64(s->max_wait_ns),
+			   "max_response_ns", json_u64(s->max_response_ns), "last_response_ns",
+			   json_u64_known(s->last_response_ns), "planned", (int)s->planned,
+			   "energy_mj", json_u64_known(s->energy_mj));
+	if (!what || !counts || json_object_update(what, counts) < 0) {
+		json_decref(what);
+		what = NULL;
+	}
+	json_decref(counts);
+	return what;
+}
+
+json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
+	const Sbeet__Control__Job *j = s->jobs[i];
+	bool running = job_is_running(j);
+	struct smset sms = job_sms(j);
+	char id[48];
+
+	snprintf(id, sizeof(id), "%llu.%llu", (unsigned long long)j->session,
+		 (unsigned long long)j->job);
+	return json_pack(
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o, s:o, s:o, s:b}",
+		"id", id, "session", json_u64(j->session), "job", json_u64(j->job), "task",
+		json_text(j->task), "pid", json_u64(j->pid), "tid", json_u64_known(j->tid), "state",
+		json_text(j->state), "gpu", running ? json_u64(j->gpu) : json_null(), "slot",
+		running ? json_u64(j->slot) : json_null(), "sms", set_json(&sms), "n_sms",
+		json_u64(smset_count(&sms)), "enforcement",
+		running ? json_text(enforcement_name(j->enforcement)) : json_null(), "exact",
+		running ? json_boolean(job_is_exact(j)) : json_null(), "release_ns",
+		json_u64(j->release_ns), "deadline_ns", json_u64_known(j->deadline_ns),
+		"granted_ns", json_u64_known(j->granted_ns), "launches", json_u64(j->launches),
+		"sequence", running ? json_u64(j->sequence) : json_null(), "predicted_finish_ns",
+		json_u64_known(j->predicted_finish_ns), "overrun", (int)j->overrun);
+}
+
+json_t *snapshot_task_json(const struct snapshot *s, size_t i) {
+	const struct snapshot_task *t = &s->tasks[i];
+	bool realtime = t->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+
+	return json_pack(
+		"{s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"task", json_text(t->name), "class", realtime ? "realtime" : "best-effort",
+		"period_ns", json_u64_known(t->period), "deadline_ns", json_u64_known(t->deadline),
+		"priority", (int)t->priority, "sessions", json_u64(t->n_sessions), "jobs_running",
+		json_u64(t->n_running), "jobs_waiting", json_u64(t->n_waiting), "jobs",
+		json_u64(t->jobs), "launches", json_u64(t->launches), "misses", json_u64(t->misses),
+		"max_wait_ns", json_u64(t->max_wait), "max_response_ns", json_u64(t->max_response),
+		"last_response_ns", json_u64_known(t->last_response), "energy_mj",
+		json_u64_known(t->energy_mj));
+}
+
+/* Adds @element, which may be NULL after a failed allocation, to @array. */
+static int append(json_t *array, json_t *element) {
+	return array ? json_array_append_new(array, element) : (json_decref(element), -1);
+}
+
+json_t *snapshot_json(const struct snapshot *s) {
+	json_t *gpus = json_array(), *sessions = json_array(), *jobs = json_array();
+	int r = 0;
+
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		r |= append(gpus, snapshot_gpu_json(s, i));
+	}
+	for (size_t i = 0; i < s->n_sessions; i++) {
+		r |= append(sessions, snapshot_session_json(s, i));
+	}
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		r |= append(jobs, snapshot_job_json(s, i));
+	}
+	if (r != 0) {
+		json_decref(gpus);
+		json_decref(sessions);
+		json_decref(jobs);
+		return NULL;
+	}
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "service", service_json(s->service), "mps",
+			 mps_json(s->mps), "gpus", gpus, "sessions", sessions, "jobs", jobs);
+}

@@ -1,0 +1,59 @@
+/*
+ * snapshot.h: all that sbeetd tells about itself at one moment, and its JSON form.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/base/json.h"
+#include "client/live/control.h"
+#include "client/live/enforcement.h"
+#include "proto/smset.h"
+
+/* All sessions of one name. */
+struct snapshot_task {
+	const char *name; /* borrowed from a session */
+	Sbeet__TaskClass task_class;
+	uint64_t period, deadline; /* ns */
+	int32_t priority;
+	uint64_t n_sessions, n_running, n_waiting, jobs, launches, misses;
+	uint64_t max_wait, max_response; /* ns */
+	uint64_t energy_mj;		 /* dynamic, by the model; 0: not known */
+	uint64_t last_response;		 /* ns; of several sessions the longest */
+	char letter;			 /* in maps, see letters.h; 0: none was given */
+};
+
+struct snapshot {
+	struct control_answer answer; /* owned; everything below points into it */
+	const Sbeet__Control__Service *service;
+	const Sbeet__Control__Mps *mps; /* NULL: an older sbeetd */
+	Sbeet__Control__Gpu **gpus;	/* the arrays are owned, the elements not */
+	size_t n_gpus;
+	Sbeet__Control__Session **sessions;
+	size_t n_sessions;
+	Sbeet__Control__Job **jobs;
+	size_t n_jobs;
+	char *letters;		     /* owned: of each job, its task's letter */
+	struct snapshot_task *tasks; /* owned */
+	size_t n_tasks;
+};
+
+/* Return: 0, or an enum ctl_exit with one line in @error. */
+int snapshot_init(struct snapshot *ret, struct control *control, char *error, size_t error_size);
+void snapshot_deinit(struct snapshot *s);
+
+/* The object that sbeetctl(1) documents; NULL if memory ran out. */
+json_t *snapshot_json(const struct snapshot *s);
+
+/* The @i-th one alone; likewise. */
+json_t *snapshot_gpu_json(const struct snapshot *s, size_t i);
+json_t *snapshot_session_json(const struct snapshot *s, size_t i);
+json_t *snapshot_task_json(const struct snapshot *s, size_t i);
+json_t *snapshot_job_json(const struct snapshot *s, size_t i);
+
+/* Whether the SMs of @job's set are the very ones that its kernels run on. Only then may the set be
+ * shown as such; else just their number means anything. */
+bool job_is_exact(const Sbeet__Control__Job *job);
+bool job_is_running(const Sbeet__Control__Job *job);
+struct smset job_sms(const Sbeet__Control__Job *job);

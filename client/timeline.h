@@ -1,6 +1,0 @@
-/*
- * timeline.h: client/timeline/page.html, as the build put it into the program.
- */
-#pragma once
-
-extern const char timeline_html[];

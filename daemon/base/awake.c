@@ -1,0 +1,42 @@
+/*
+ * awake.c: see awake.h.
+ */
+#include "daemon/base/awake.h"
+
+#include <event2/event.h>
+#include <sched.h>
+
+#include "proto/spin.h"
+
+void awake_set(struct awake *awake, nsec_t time) {
+	*awake = (struct awake){.time = spin_allowed(time)};
+}
+
+void awake_touch(struct awake *awake, nsec_t now) {
+	if (awake->time > 0) {
+		awake->until = now + awake->time;
+	}
+}
+
+bool awake_is(struct awake *awake, nsec_t now) {
+	if (now >= awake->until) {
+		awake->until = 0;
+	}
+	return awake->until > 0;
+}
+
+int awake_dispatch(struct awake *awake, struct event_base *base) {
+	int r = 0;
+
+	while (r == 0 && !event_base_got_break(base)) {
+		/* No look at the clock by a daemon that sleeps anyway. */
+		bool stay = awake->until > 0 && awake_is(awake, nsec_now());
+
+		if (stay) {
+			/* Whom we have answered may have to run on this very CPU. */
+			sched_yield();
+		}
+		r = event_base_loop(base, stay ? EVLOOP_NONBLOCK : EVLOOP_ONCE);
+	}
+	return r;
+}

@@ -1,0 +1,459 @@
+/*
+ * inventory.c: the GPUs, and the thread that asks NVML about them. See inventory.h.
+ *
+ * The thread and the loop share `struct worker` under its mutex. The thread never touches anything
+ * else, so the loop can leave it behind when it hangs: the last one to let go frees it.
+ */
+#include "daemon/gpu/inventory.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
+#include "daemon/gpu/nvml.h"
+#include "proto/units.h"
+
+#define REFRESH_AFTER NSEC_PER_SEC
+
+struct reading {
+	uint64_t power_mw, energy_mj;
+	bool lost;
+};
+
+struct worker {
+	pthread_mutex_t lock;
+	pthread_cond_t wanted;
+	int eventfd; /* owned; readable: there are results */
+	unsigned n_refs;
+
+	/* under the lock */
+	bool stop;
+	bool refresh;
+	bool listed, fresh; /* results that the loop has not taken yet */
+	int error;
+	char why[256];
+	struct nvml_gpu gpus[SCHED_GPUS_MAX];
+	struct reading readings[SCHED_GPUS_MAX];
+	size_t n_gpus;
+	unsigned n_left_out;
+	nsec_t read_at;
+};
+
+struct inventory {
+	struct inventory_gpu gpus[SCHED_GPUS_MAX];
+	size_t n_gpus;
+	struct inventory_sharing sharing;
+	uint64_t first_energy_mj[SCHED_GPUS_MAX];
+
+	struct worker *worker; /* shared with the thread; NULL: fixed */
+	struct event *event;   /* owned */
+	bool refreshing;
+	inventory_ready_fn ready;
+	void *userdata;
+};
+
+static int parse_mode(const char *text, size_t n, bool *ret_automatic, enum sched_sharing *ret) {
+	if (n == 4 && strncmp(text, "auto", n) == 0) {
+		*ret_automatic = true;
+		return 0;
+	}
+	if (n == 3 && strncmp(text, "mps", n) == 0) {
+		*ret = SCHED_SHARING_MPS;
+	} else if (n == 9 && strncmp(text, "exclusive", n) == 0) {
+		*ret = SCHED_SHARING_EXCLUSIVE;
+	} else {
+		return -EINVAL;
+	}
+	*ret_automatic = false;
+	return 0;
+}
+
+static int parse_index(const char *text, size_t n, int64_t *ret) {
+	char number[8];
+
+	if (n >= sizeof(number)) {
+		return -EINVAL;
+	}
+	memcpy(number, text, n);
+	number[n] = '\0';
+	return units_parse_int(number, 0, SCHED_GPUS_MAX - 1, ret);
+}
+
+int inventory_sharing_parse(const char *text, struct inventory_sharing *ret) {
+	struct inventory_sharing sharing = {0};
+	enum sched_sharing mode = SCHED_SHARING_EXCLUSIVE;
+	bool automatic = true, single = !strchr(text, '=');
+
+	if (single && parse_mode(text, strlen(text), &automatic, &mode) < 0) {
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
+		sharing.automatic[i] = automatic;
+		sharing.mode[i] = mode;
+	}
+	while (!single) {
+		size_t n = strcspn(text, ","), n_index = strcspn(text, "=");
+		int64_t i;
+
+		if (n_index >= n || parse_index(text, n_index, &i) < 0 ||
+		    parse_mode(text + n_index + 1, n - n_index - 1, &sharing.automatic[i],
+			       &sharing.mode[i]) < 0) {
+			return -EINVAL;
+		}
+		single = text[n] == '\0';
+		text += n + 1;
+	}
+	*ret = sharing;
+	return 0;
+}
+
+int inventory_sms_parse(const char *text, unsigned ret_sms[static SCHED_GPUS_MAX]) {
+	unsigned sms[SCHED_GPUS_MAX];
+	int n = 0, r;
+
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		char number[8];
+		int64_t value;
+
+		if (n == SCHED_GPUS_MAX) {
+			return -E2BIG;
+		}
+		if (length >= sizeof(number)) {
+			return -EINVAL;
+		}
+		memcpy(number, text, length);
+		number[length] = '\0';
+		r = units_parse_int(number, 1, PROTO_SMS_MAX, &value);
+		if (r < 0) {
+			return r;
+		}
+		sms[n++] = (unsigned)value;
+		if (text[length] == '\0') {
+			break;
+		}
+		text += length + 1;
+	}
+	memcpy(ret_sms, sms, (size_t)n * sizeof(sms[0]));
+	return n;
+}
+
+static struct inventory *inventory_new(const struct inventory_sharing *sharing) {
+	struct inventory *inventory = calloc(1, sizeof(*inventory));
+
+	if (inventory) {
+		inventory->sharing = *sharing;
+	}
+	return inventory;
+}
+
+/* What holds for GPU @index; @simulated as in struct nvml_gpu. */
+static enum sched_sharing sharing_of(const struct inventory *inventory, size_t index,
+				     int simulated) {
+	if (!inventory->sharing.automatic[index]) {
+		return inventory->sharing.mode[index];
+	}
+	if (simulated >= 0) {
+		return simulated == 1 ? SCHED_SHARING_MPS : SCHED_SHARING_EXCLUSIVE;
+	}
+	return inventory->sharing.mps_is_up ? SCHED_SHARING_MPS : SCHED_SHARING_EXCLUSIVE;
+}
+
+int inventory_new_fixed(struct inventory **ret, const unsigned *sms, size_t n,
+			const struct inventory_sharing *sharing) {
+	struct inventory *inventory = inventory_new(sharing);
+
+	if (!inventory) {
+		return -ENOMEM;
+	}
+	inventory->n_gpus = n;
+	for (size_t i = 0; i < n; i++) {
+		struct inventory_gpu *gpu = &inventory->gpus[i];
+
+		gpu->uuid[0] = (uint8_t)(i + 1);
+		snprintf(gpu->name, sizeof(gpu->name), "fixed");
+		gpu->n_sms = sms[i];
+		gpu->sharing = sharing_of(inventory, i, -1);
+		gpu->fixed = true;
+	}
+	*ret = inventory;
+	return 0;
+}
+
+static void worker_unref(struct worker *w) {
+	bool last;
+
+	pthread_mutex_lock(&w->lock);
+	last = --w->n_refs == 0;
+	pthread_mutex_unlock(&w->lock);
+	if (last) {
+		close(w->eventfd);
+		pthread_cond_destroy(&w->wanted);
+		pthread_mutex_destroy(&w->lock);
+		free(w);
+	}
+}
+
+static void worker_tell(struct worker *w) {
+	uint64_t one = 1;
+
+	/* Can only fail when the counter is full, and then the loop knows already. */
+	if (write(w->eventfd, &one, sizeof(one)) < 0) {
+		return;
+	}
+}
+
+/* Outside the lock while NVML works. */
+static void worker_read(struct worker *w, struct nvml *nvml, size_t n) {
+	struct reading readings[SCHED_GPUS_MAX] = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		readings[i].lost = nvml_read(nvml, i, &readings[i].power_mw,
+					     &readings[i].energy_mj) == -ENODEV;
+	}
+	pthread_mutex_lock(&w->lock);
+	memcpy(w->readings, readings, sizeof(readings));
+	w->read_at = nsec_now();
+	w->fresh = true;
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* Return: NVML, or NULL; in both cases the loop is told. */
+static struct nvml *worker_list(struct worker *w, size_t *ret_n) {
+	struct nvml_gpu gpus[SCHED_GPUS_MAX];
+	struct nvml *nvml = NULL;
+	unsigned n_left_out = 0;
+	char why[sizeof(w->why)] = "";
+	size_t n = 0;
+	int r;
+
+	r = nvml_open(&nvml, why, sizeof(why));
+	if (r == 0) {
+		n = nvml_list(nvml, gpus, SCHED_GPUS_MAX, &n_left_out);
+		worker_read(w, nvml, n);
+	}
+	pthread_mutex_lock(&w->lock);
+	w->error = r;
+	memcpy(w->why, why, sizeof(why));
+	memcpy(w->gpus, gpus, n * sizeof(gpus[0]));
+	w->n_gpus = n;
+	w->n_left_out = n_left_out;
+	w->listed = true;
+	pthread_mutex_unlock(&w->lock);
+	worker_tell(w);
+	*ret_n = n;
+	return nvml;
+}
+
+static void *worker_main(void *data) {
+	struct worker *w = data;
+	struct nvml *nvml;
+	size_t n;
+	bool stop;
+
+	nvml = worker_list(w, &n);
+	while (nvml) {
+		pthread_mutex_lock(&w->lock);
+		while (!w->stop && !w->refresh) {
+			pthread_cond_wait(&w->wanted, &w->lock);
+		}
+		stop = w->stop;
+		w->refresh = false;
+		pthread_mutex_unlock(&w->lock);
+		if (stop) {
+			break;
+		}
+		worker_read(w, nvml, n);
+		worker_tell(w);
+	}
+	nvml_close(nvml);
+	worker_unref(w);
+	return NULL;
+}
+
+/* Signals are the loop's: the thread takes none. */
+static int worker_start(struct worker *w) {
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int r;
+
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, &attributes, worker_main, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return -r;
+}
+
+static struct worker *worker_new(void) {
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		return NULL;
+	}
+	w->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->eventfd < 0) {
+		free(w);
+		return NULL;
+	}
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wanted, NULL);
+	w->n_refs = 1;
+	return w;
+}
+
+static void take_list(struct inventory *inventory, const struct worker *w) {
+	inventory->n_gpus = w->n_gpus;
+	for (size_t i = 0; i < w->n_gpus; i++) {
+		const struct nvml_gpu *from = &w->gpus[i];
+		struct inventory_gpu *gpu = &inventory->gpus[i];
+
+		memcpy(gpu->uuid, from->uuid, sizeof(gpu->uuid));
+		memcpy(gpu->name, from->name, sizeof(gpu->name));
+		gpu->n_sms = from->n_sms;
+		gpu->green_step = from->green_step;
+		gpu->memory_bytes = from->memory_bytes;
+		gpu->power_limit_mw = from->power_limit_mw;
+		gpu->sharing = sharing_of(inventory, i, from->simulated_sharing);
+		gpu->simulated = from->simulated_sharing >= 0;
+		inventory->first_energy_mj[i] = w->readings[i].energy_mj;
+	}
+}
+
+static void take_readings(struct inventory *inventory, const struct worker *w) {
+	for (size_t i = 0; i < inventory->n_gpus; i++) {
+		const struct reading *reading = &w->readings[i];
+		struct inventory_gpu *gpu = &inventory->gpus[i];
+		uint64_t first = inventory->first_energy_mj[i];
+
+		gpu->power_mw = reading->power_mw;
+		gpu->energy_mj = reading->energy_mj > first ? reading->energy_mj - first : 0;
+		gpu->read_at = w->read_at;
+		if (reading->lost && !gpu->lost) {
+			/* Its jobs go on being granted: the driver tells programs at once, and a
+			 * job that waits would wait for ever. */
+			log_error(
+				"GPU %zu is lost: the driver can't reach it. Programs on it get "
+				"errors from CUDA; see the kernel's log for 'Xid', reset or "
+				"replace the GPU, and restart sbeetd",
+				i);
+		}
+		gpu->lost = reading->lost;
+	}
+}
+
+static void on_results(evutil_socket_t fd, short what, void *userdata) {
+	struct inventory *inventory = userdata;
+	struct worker *w = inventory->worker;
+	uint64_t count;
+	bool listed;
+
+	if (read(fd, &count, sizeof(count)) < 0) {
+		return;
+	}
+	inventory->refreshing = false;
+	pthread_mutex_lock(&w->lock);
+	listed = w->listed;
+	if (listed) {
+		take_list(inventory, w);
+	}
+	if (w->fresh) {
+		take_readings(inventory, w);
+	}
+	w->listed = w->fresh = false;
+	pthread_mutex_unlock(&w->lock);
+	if (listed) {
+		/* Written once by the thread, before it said so. */
+		if (w->n_left_out > 0) {
+			log_warning("%u GPUs can't be read through NVML, ignoring", w->n_left_out);
+		}
+		inventory->ready(inventory->userdata, w->error, w->why);
+	}
+}
+
+int inventory_new_nvml(struct inventory **ret, struct event_base *base,
+		       const struct inventory_sharing *sharing, inventory_ready_fn ready,
+		       void *userdata) {
+	struct inventory *inventory = inventory_new(sharing);
+	int r = -ENOMEM;
+
+	if (!inventory) {
+		return -ENOMEM;
+	}
+	inventory->ready = ready;
+	inventory->userdata = userdata;
+	inventory->worker = worker_new();
+	if (inventory->worker) {
+		inventory->event = event_new(base, inventory->worker->eventfd, EV_READ | EV_PERSIST,
+					     on_results, inventory);
+	}
+	if (inventory->event && event_add(inventory->event, NULL) == 0) {
+		inventory->worker->n_refs++; /* the thread's */
+		r = worker_start(inventory->worker);
+		if (r == 0) {
+			*ret = inventory;
+			return 0;
+		}
+		inventory->worker->n_refs--;
+	}
+	inventory_free(inventory);
+	return r;
+}
+
+struct inventory *inventory_free(struct inventory *inventory) {
+	if (!inventory) {
+		return NULL;
+	}
+	if (inventory->event) {
+		event_free(inventory->event);
+	}
+	if (inventory->worker) {
+		pthread_mutex_lock(&inventory->worker->lock);
+		inventory->worker->stop = true;
+		pthread_cond_signal(&inventory->worker->wanted);
+		pthread_mutex_unlock(&inventory->worker->lock);
+		worker_unref(inventory->worker);
+	}
+	free(inventory);
+	return NULL;
+}
+
+size_t inventory_n_gpus(const struct inventory *inventory) {
+	return inventory->n_gpus;
+}
+
+const struct inventory_gpu *inventory_gpu(const struct inventory *inventory, size_t index) {
+	return index < inventory->n_gpus ? &inventory->gpus[index] : NULL;
+}
+
+int inventory_find(const struct inventory *inventory, const uint8_t uuid[static PROTO_UUID_BYTES]) {
+	for (size_t i = 0; i < inventory->n_gpus; i++) {
+		if (memcmp(inventory->gpus[i].uuid, uuid, PROTO_UUID_BYTES) == 0) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+void inventory_refresh(struct inventory *inventory, nsec_t now) {
+	struct worker *w = inventory->worker;
+
+	if (!w || inventory->n_gpus == 0 || inventory->refreshing ||
+	    now - inventory->gpus[0].read_at <= REFRESH_AFTER) {
+		return;
+	}
+	inventory->refreshing = true;
+	pthread_mutex_lock(&w->lock);
+	w->refresh = true;
+	pthread_cond_signal(&w->wanted);
+	pthread_mutex_unlock(&w->lock);
+}

@@ -1,0 +1,262 @@
+/* learn.c: see learn.h. */
+#include "daemon/gpu/learn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GPU_NAME_MAX 95
+
+/* The jobs of half a window. */
+struct half {
+	uint32_t n;
+	nsec_t best, worst;
+};
+
+struct point {
+	uid_t uid;
+	unsigned n_sms;
+	char profile[PROTO_NAME_MAX + 1];
+	char gpu[GPU_NAME_MAX + 1];
+	struct half now, before;
+	nsec_t told; /* the longest time when learn_note() last said that it had changed; 0: never
+		      */
+};
+
+struct learn {
+	struct point *points; /* owned */
+	size_t n_points;
+	uint64_t n_jobs;
+};
+
+struct learn *learn_new(void) {
+	return calloc(1, sizeof(struct learn));
+}
+
+struct learn *learn_free(struct learn *l) {
+	if (l) {
+		free(l->points);
+		free(l);
+	}
+	return NULL;
+}
+
+uint64_t learn_count(const struct learn *l) {
+	return l->n_jobs;
+}
+
+static bool is_of(const struct point *p, const struct learn_place *place) {
+	return p->uid == place->uid && strcmp(p->profile, place->profile) == 0 &&
+	       strcmp(p->gpu, place->gpu) == 0;
+}
+
+/* The point of @place, made if need be; NULL: there is no room for it. */
+static struct point *take_point(struct learn *l, const struct learn_place *place) {
+	struct point *points;
+
+	for (size_t i = 0; i < l->n_points; i++) {
+		if (l->points[i].n_sms == place->n_sms && is_of(&l->points[i], place)) {
+			return &l->points[i];
+		}
+	}
+	if (l->n_points == LEARN_POINTS_MAX || strlen(place->profile) > PROTO_NAME_MAX ||
+	    strlen(place->gpu) > GPU_NAME_MAX) {
+		return NULL;
+	}
+	points = reallocarray(l->points, l->n_points + 1, sizeof(*points));
+	if (!points) {
+		return NULL;
+	}
+	l->points = points;
+	points += l->n_points++;
+	*points = (struct point){.uid = place->uid, .n_sms = place->n_sms};
+	strcpy(points->profile, place->profile);
+	strcpy(points->gpu, place->gpu);
+	return points;
+}
+
+static uint32_t jobs_of(const struct point *p) {
+	return p->now.n + p->before.n;
+}
+
+static nsec_t worst_of(const struct point *p) {
+	return p->now.worst > p->before.worst ? p->now.worst : p->before.worst;
+}
+
+static nsec_t best_of(const struct point *p) {
+	return p->before.n == 0 || (p->now.n > 0 && p->now.best < p->before.best) ? p->now.best
+										  : p->before.best;
+}
+
+bool learn_note(struct learn *l, const struct learn_place *place, nsec_t took) {
+	struct point *p;
+	nsec_t worst, change;
+
+	if (took < 1 || took > PROFILE_TIME_MAX) {
+		return false;
+	}
+	p = take_point(l, place);
+	if (!p) {
+		return false;
+	}
+	if (p->now.n == LEARN_WINDOW) {
+		p->before = p->now;
+		p->now = (struct half){0};
+	}
+	p->now.best = p->now.n == 0 || took < p->now.best ? took : p->now.best;
+	p->now.worst = took > p->now.worst ? took : p->now.worst;
+	p->now.n++;
+	l->n_jobs++;
+	worst = worst_of(p);
+	change = worst > p->told ? worst - p->told : p->told - worst;
+	if (jobs_of(p) < LEARN_JOBS_MIN || (p->told > 0 && change <= p->told / 16)) {
+		return false;
+	}
+	p->told = worst;
+	return true;
+}
+
+static nsec_t at_least(nsec_t a, nsec_t b) {
+	return a > b ? a : b;
+}
+
+/* Its time on the GPU alone: what the copies are known to take is counted elsewhere. */
+static nsec_t without_copies(const struct profile_table *t, nsec_t took) {
+	nsec_t copies = t->copy_in + t->copy_out;
+
+	return took > copies ? took - copies : 1;
+}
+
+static void add_point(struct profile_table *t, const struct point *p,
+		      const struct profile_table *known) {
+	unsigned m = p->n_sms;
+	nsec_t worst = without_copies(t, worst_of(p)), best = without_copies(t, best_of(p));
+
+	if (t->measured[m]) {
+		t->exec[m] = at_least(t->exec[m], worst);
+		t->exec_best[m] = t->exec_best[m] < best ? t->exec_best[m] : best;
+	} else {
+		t->exec[m] = worst;
+		t->exec_best[m] = best;
+		t->power_mw[m] = known ? known->power_mw[m] : 0;
+		t->measured[m] = true;
+	}
+}
+
+bool learn_apply(const struct learn *l, const struct learn_place *place,
+		 const struct profile_table *known, struct profile_table *ret) {
+	struct profile_table t;
+	bool any = false;
+
+	if (known) {
+		t = *known;
+	} else if (profile_table_init(&t, place->n_sms, 0, 0) < 0) {
+		return false;
+	}
+	for (size_t i = 0; i < l->n_points; i++) {
+		const struct point *p = &l->points[i];
+
+		if (is_of(p, place) && p->n_sms <= t.n_sms && jobs_of(p) >= LEARN_JOBS_MIN) {
+			add_point(&t, p, known);
+			any = true;
+		}
+	}
+	if (!any || profile_table_finish(&t) < 0) {
+		return false;
+	}
+	*ret = t;
+	return true;
+}
+
+static json_t *half_json(const struct half *h) {
+	return json_pack("{s:i, s:I, s:I}", "jobs", (int)h->n, "best_ns", (json_int_t)h->best,
+			 "worst_ns", (json_int_t)h->worst);
+}
+
+json_t *learn_json(const struct learn *l) {
+	json_t *points = json_array();
+
+	for (size_t i = 0; i < l->n_points; i++) {
+		const struct point *p = &l->points[i];
+
+		json_array_append_new(points, json_pack("{s:I, s:s, s:s, s:i, s:o, s:o}", "uid",
+							(json_int_t)p->uid, "profile", p->profile,
+							"gpu", p->gpu, "sms", (int)p->n_sms, "now",
+							half_json(&p->now), "before",
+							half_json(&p->before)));
+	}
+	return json_pack("{s:o}", "learned", points);
+}
+
+static int read_half(const struct reader *r, const struct reader_node *at, const char *key,
+		     struct half *ret) {
+	static const char *const keys[] = {"jobs", "best_ns", "worst_ns", NULL};
+	struct reader_node half, node;
+	int64_t n = 0, best = 0, worst = 0;
+	int e;
+
+	if ((e = reader_need(r, at, key, &half)) < 0 || (e = reader_object(r, &half, keys)) < 0 ||
+	    (e = reader_need(r, &half, "jobs", &node)) < 0 ||
+	    (e = reader_int(r, &node, 0, LEARN_WINDOW, &n)) < 0 ||
+	    (e = reader_need(r, &half, "worst_ns", &node)) < 0 ||
+	    (e = reader_int(r, &node, n > 0, n > 0 ? (int64_t)PROFILE_TIME_MAX : 0, &worst)) < 0 ||
+	    (e = reader_need(r, &half, "best_ns", &node)) < 0 ||
+	    (e = reader_int(r, &node, n > 0, worst, &best)) < 0) {
+		return e;
+	}
+	*ret = (struct half){(uint32_t)n, (nsec_t)best, (nsec_t)worst};
+	return 0;
+}
+
+static int read_point(struct learn *l, const struct reader *r, const struct reader_node *at) {
+	static const char *const keys[] = {"uid", "profile", "gpu", "sms", "now", "before", NULL};
+	struct half now = {0}, before = {0};
+	struct learn_place place = {0};
+	struct reader_node node;
+	struct point *p;
+	int64_t uid, n_sms;
+	int e;
+
+	if ((e = reader_object(r, at, keys)) < 0 || (e = reader_need(r, at, "uid", &node)) < 0 ||
+	    (e = reader_int(r, &node, 0, UINT32_MAX, &uid)) < 0 ||
+	    (e = reader_need(r, at, "profile", &node)) < 0 ||
+	    (e = reader_name(r, &node, &place.profile)) < 0 ||
+	    (e = reader_need(r, at, "gpu", &node)) < 0 ||
+	    (e = reader_string(r, &node, &place.gpu)) < 0 ||
+	    (e = reader_need(r, at, "sms", &node)) < 0 ||
+	    (e = reader_int(r, &node, 1, PROTO_SMS_MAX, &n_sms)) < 0 ||
+	    (e = read_half(r, at, "now", &now)) < 0 ||
+	    (e = read_half(r, at, "before", &before)) < 0) {
+		return e;
+	}
+	place.uid = (uid_t)uid;
+	place.n_sms = (unsigned)n_sms;
+	p = take_point(l, &place);
+	if (!p) {
+		return reader_fail(r, at, "more than %d points, or a name that is too long",
+				   LEARN_POINTS_MAX);
+	}
+	p->now = now;
+	p->before = before;
+	p->told = jobs_of(p) >= LEARN_JOBS_MIN ? worst_of(p) : 0;
+	return 0;
+}
+
+int learn_read(struct learn *l, const struct reader *r, const struct reader_node *root) {
+	static const char *const keys[] = {"learned", NULL};
+	struct reader_node list;
+	int e;
+
+	if ((e = reader_object(r, root, keys)) < 0 ||
+	    (e = reader_need(r, root, "learned", &list)) < 0 ||
+	    (e = reader_array(r, &list, LEARN_POINTS_MAX)) < 0) {
+		return e;
+	}
+	for (size_t i = 0; e == 0 && i < json_array_size(list.value); i++) {
+		struct reader_node node = reader_element(&list, i);
+
+		e = read_point(l, r, &node);
+	}
+	return e;
+}

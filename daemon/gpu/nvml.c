@@ -1,0 +1,219 @@
+/*
+ * nvml.c: NVML by dlopen. See nvml.h.
+ */
+#include "daemon/gpu/nvml.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/sched.h"
+
+/* NVML's ABI, from its documentation. Results are int, 0 is success; devices are opaque. */
+typedef void *nvml_device;
+
+struct nvml_memory {
+	unsigned long long total, free, used;
+};
+
+#define NVML_UUID_BYTES	 96
+#define NVML_GPU_IS_LOST 15
+
+/* Name of the function, result of its absence: the ones without which we can't list GPUs. */
+#define NVML_FUNCTIONS(X)                                                                          \
+	X(init, "nvmlInit_v2", int, (void), true)                                                  \
+	X(shutdown, "nvmlShutdown", int, (void), true)                                             \
+	X(error_string, "nvmlErrorString", const char *, (int), true)                              \
+	X(count, "nvmlDeviceGetCount_v2", int, (unsigned *), true)                                 \
+	X(handle, "nvmlDeviceGetHandleByIndex_v2", int, (unsigned, nvml_device *), true)           \
+	X(uuid, "nvmlDeviceGetUUID", int, (nvml_device, char *, unsigned), true)                   \
+	X(name, "nvmlDeviceGetName", int, (nvml_device, char *, unsigned), true)                   \
+	X(capability, "nvmlDeviceGetCudaComputeCapability", int, (nvml_device, int *, int *),      \
+	  true)                                                                                    \
+	X(cores, "nvmlDeviceGetNumGpuCores", int, (nvml_device, unsigned *), true)                 \
+	X(memory, "nvmlDeviceGetMemoryInfo", int, (nvml_device, struct nvml_memory *), true)       \
+	X(power, "nvmlDeviceGetPowerUsage", int, (nvml_device, unsigned *), false)                 \
+	X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", int, (nvml_device, unsigned *), false)   \
+	X(energy, "nvmlDeviceGetTotalEnergyConsumption", int, (nvml_device, unsigned long long *), \
+	  false)                                                                                   \
+	X(simulated_sharing, "simgpuDeviceSharing", int, (unsigned), false)
+
+struct nvml {
+	void *library; /* owned */
+	nvml_device devices[SCHED_GPUS_MAX];
+#define X(field, symbol, result, arguments, required) result(*field) arguments;
+	NVML_FUNCTIONS(X)
+#undef X
+};
+
+static int load_functions(struct nvml *nvml, char *why, size_t why_size) {
+#define X(field, symbol, result, arguments, required)                           \
+	*(void **)&nvml->field = dlsym(nvml->library, symbol);                  \
+	if (required && !nvml->field) {                                         \
+		snprintf(why, why_size, "libnvidia-ml.so.1 has no %s", symbol); \
+		return -EIO;                                                    \
+	}
+	NVML_FUNCTIONS(X)
+#undef X
+	return 0;
+}
+
+int nvml_open(struct nvml **ret, char *why, size_t why_size) {
+	struct nvml *nvml = calloc(1, sizeof(*nvml));
+	int r;
+
+	if (!nvml) {
+		return -ENOMEM;
+	}
+	nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!nvml->library) {
+		snprintf(why, why_size, "%s", dlerror());
+		free(nvml);
+		return -ENOENT;
+	}
+	r = load_functions(nvml, why, why_size);
+	if (r == 0 && (r = nvml->init()) != 0) {
+		snprintf(why, why_size, "nvmlInit: %s", nvml->error_string(r));
+		r = -EIO;
+	}
+	if (r < 0) {
+		dlclose(nvml->library);
+		free(nvml);
+		return r;
+	}
+	*ret = nvml;
+	return 0;
+}
+
+struct nvml *nvml_close(struct nvml *nvml) {
+	if (nvml) {
+		nvml->shutdown();
+		dlclose(nvml->library);
+		free(nvml);
+	}
+	return NULL;
+}
+
+/* "GPU-" and 32 hexadecimal digits with dashes between. */
+static int parse_uuid(const char *text, uint8_t uuid[static 16]) {
+	size_t n = 0;
+
+	if (strncmp(text, "GPU-", 4) != 0) {
+		return -EINVAL;
+	}
+	for (const char *p = text + 4; *p; p++) {
+		const char *digits = "0123456789abcdef", *digit;
+
+		if (*p == '-') {
+			continue;
+		}
+		digit = strchr(digits, *p);
+		if (!digit || n == 32) {
+			return -EINVAL;
+		}
+		uuid[n / 2] = (uint8_t)(uuid[n / 2] << 4 | (digit - digits));
+		n++;
+	}
+	return n == 32 ? 0 : -EINVAL;
+}
+
+/* FP32 cores per SM: NVML counts cores, not SMs. CUDA C++ Programming Guide, compute capabilities.
+ */
+static unsigned cores_per_sm(int major, int minor) {
+	if (major == 7 || (major == 8 && minor == 0)) {
+		return 64;
+	}
+	return 128;
+}
+
+/*
+ * The groups of SMs in which the driver cuts a GPU for green contexts, as documented with
+ * cuDevSmResourceSplitByCount. On Hopper 2 would do, but then no kernel with thread-block clusters
+ * runs in a part of the GPU, and cuBLAS has many. Programs tell what their driver says, and get no
+ * green context if that is something else.
+ */
+static unsigned green_step(int major) {
+	switch (major) {
+	case 0 ... 5:
+		return 0;
+	case 6:
+		return 1;
+	case 7:
+		return 2;
+	case 8:
+		return 4;
+	default:
+		return 8;
+	}
+}
+
+static int read_gpu(struct nvml *nvml, unsigned index, struct nvml_gpu *ret, nvml_device *device) {
+	char uuid[NVML_UUID_BYTES];
+	struct nvml_memory memory = {0};
+	struct nvml_gpu gpu = {.simulated_sharing = -1};
+	unsigned cores = 0, limit_mw = 0;
+	int major = 0, minor = 0;
+
+	if (nvml->handle(index, device) != 0 || nvml->uuid(*device, uuid, sizeof(uuid)) != 0 ||
+	    parse_uuid(uuid, gpu.uuid) < 0 || nvml->capability(*device, &major, &minor) != 0 ||
+	    nvml->cores(*device, &cores) != 0) {
+		return -EIO;
+	}
+	gpu.n_sms = cores / cores_per_sm(major, minor);
+	if (gpu.n_sms == 0 || gpu.n_sms > PROTO_SMS_MAX) {
+		return -EIO;
+	}
+	gpu.green_step = green_step(major);
+	if (nvml->name(*device, gpu.name, sizeof(gpu.name)) != 0) {
+		snprintf(gpu.name, sizeof(gpu.name), "unknown");
+	}
+	gpu.name[sizeof(gpu.name) - 1] = '\0';
+	if (nvml->memory(*device, &memory) == 0) {
+		gpu.memory_bytes = memory.total;
+	}
+	if (nvml->power_limit && nvml->power_limit(*device, &limit_mw) == 0) {
+		gpu.power_limit_mw = limit_mw;
+	}
+	if (nvml->simulated_sharing) {
+		gpu.simulated_sharing = nvml->simulated_sharing(index);
+	}
+	*ret = gpu;
+	return 0;
+}
+
+size_t nvml_list(struct nvml *nvml, struct nvml_gpu *gpus, size_t max, unsigned *ret_left_out) {
+	unsigned count = 0;
+	size_t n = 0;
+
+	if (nvml->count(&count) != 0) {
+		count = 0;
+	}
+	*ret_left_out = 0;
+	for (unsigned i = 0; i < count; i++) {
+		if (n < max && n < SCHED_GPUS_MAX &&
+		    read_gpu(nvml, i, &gpus[n], &nvml->devices[n]) == 0) {
+			n++;
+		} else {
+			(*ret_left_out)++;
+		}
+	}
+	return n;
+}
+
+int nvml_read(struct nvml *nvml, size_t index, uint64_t *ret_power_mw, uint64_t *ret_energy_mj) {
+	unsigned long long energy_mj = 0;
+	unsigned power_mw = 0;
+	int power = 0, energy = 0;
+
+	if (nvml->power && (power = nvml->power(nvml->devices[index], &power_mw)) != 0) {
+		power_mw = 0;
+	}
+	if (nvml->energy && (energy = nvml->energy(nvml->devices[index], &energy_mj)) != 0) {
+		energy_mj = 0;
+	}
+	*ret_power_mw = power_mw;
+	*ret_energy_mj = energy_mj;
+	return power == NVML_GPU_IS_LOST || energy == NVML_GPU_IS_LOST ? -ENODEV : 0;
+}

@@ -1,0 +1,60 @@
+/*
+ * log.c: see log.h. No lock and no stdio buffer of the program's: a line is one write(2).
+ */
+#include "shim/base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Longer lines are cut. */
+#define LINE_MAX_BYTES 1024
+
+static enum log_level find_level(void) {
+	static const char *const names[_LOG_LEVEL_N] = {"error", "warn", "info", "debug"};
+	const char *text = getenv("SBEET_LOG");
+
+	for (int i = 0; text && i < _LOG_LEVEL_N; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			return (enum log_level)i;
+		}
+	}
+	return LOG_LEVEL_WARN;
+}
+
+bool log_wants(enum log_level level) {
+	static _Atomic int known = -1;
+	int most = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (most < 0) {
+		most = (int)find_level();
+		atomic_store_explicit(&known, most, memory_order_relaxed);
+	}
+	return (int)level <= most;
+}
+
+void log_line(enum log_level level, const char *format, ...) {
+	char line[LINE_MAX_BYTES] = "sbeet: ";
+	size_t used = strlen(line);
+	int saved = errno;
+	va_list args;
+	int n;
+
+	if (!log_wants(level)) {
+		return;
+	}
+	va_start(args, format);
+	n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
+	va_end(args);
+	if (n > 0) {
+		used += (size_t)n < sizeof(line) - used - 1 ? (size_t)n : sizeof(line) - used - 2;
+		line[used++] = '\n';
+		if (write(STDERR_FILENO, line, used) < 0) {
+			/* Nowhere to say it. */
+		}
+	}
+	errno = saved;
+}

@@ -1,0 +1,269 @@
+/*
+ * enforce.c: see enforce.h. Everything on the launch path here reads tables, fills structures on
+ * the stack and calls the driver; it takes no lock and allocates nothing, but for a stream's first
+ * confined launch where no spare control block was left, and a set's first in another context.
+ */
+#include "shim/real.h"
+
+#include "shim/enforce/enforce.h"
+
+#include <errno.h>
+
+#include "shim/enforce/context.h"
+#include "shim/enforce/green.h"
+#include "shim/enforce/image.h"
+#include "shim/enforce/kernel.h"
+#include "shim/enforce/plan.h"
+#include "shim/enforce/twin.h"
+
+static CUresult launch_config(const struct launch *l, CUstream at) {
+	const struct real *real = real_get();
+	CUlaunchConfig config = *l->config;
+
+	config.hStream = at;
+	return (l->per_thread_default ? real->cuLaunchKernelEx_ptsz : real->cuLaunchKernelEx)(
+		at == l->stream ? l->config : &config, l->function, l->params, l->extra);
+}
+
+CUresult enforce_launch_at(const struct launch *l, CUstream at) {
+	const struct real *real = real_get();
+	bool ptsz = l->per_thread_default;
+
+	if (!real) {
+		return CUDA_ERROR_NOT_INITIALIZED;
+	}
+	if (l->config) {
+		return launch_config(l, at);
+	}
+	if (l->cooperative) {
+		return (ptsz ? real->cuLaunchCooperativeKernel_ptsz
+			     : real->cuLaunchCooperativeKernel)(
+			l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+			l->block[2], l->shared_bytes, at, l->params);
+	}
+	return (ptsz ? real->cuLaunchKernel_ptsz : real->cuLaunchKernel)(
+		l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+		l->block[2], l->shared_bytes, at, l->params, l->extra);
+}
+
+CUresult enforce_launch_original(const struct launch *l) {
+	return enforce_launch_at(l, l->stream);
+}
+
+/* @n_sms: how many SMs it has, which callers on the launch path count once. */
+static bool grant_confines(const struct enforce_grant *g, unsigned n_sms) {
+	return (g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
+		g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_COUNT) &&
+	       n_sms < g->gpu_sms;
+}
+
+/* The SM set that the grant means on the GPU: itself, or as many SMs from 0 on. */
+static struct smset grant_set(const struct enforce_grant *g, unsigned n_sms) {
+	return g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_COUNT ? smset_range(0, n_sms)
+								       : g->sms;
+}
+
+/* Launches @n_workers blocks of the twin, otherwise like @l. */
+static CUresult launch_twin(const struct twin *t, const struct launch *l, unsigned n_workers,
+			    void **params) {
+	const struct real *real = real_get();
+	CUlaunchAttribute attributes[PLAN_ATTRIBUTES_MAX];
+	CUlaunchConfig config;
+
+	if (!l->config) {
+		return real->cuLaunchKernel(t->handle, n_workers, 1, 1, l->block[0], l->block[1],
+					    l->block[2], l->shared_bytes, context_stream(l), params,
+					    NULL);
+	}
+	config = *l->config;
+	config.gridDimX = n_workers;
+	config.gridDimY = 1;
+	config.gridDimZ = 1;
+	config.hStream = context_stream(l);
+	config.attrs = attributes;
+	config.numAttrs = plan_attributes(l->config, attributes);
+	return real->cuLaunchKernelEx(&config, t->handle, params, NULL);
+}
+
+/* Where the SM set is in the memory of @c. Made ready with the job, but only in the context that
+ * opened it: others of the same GPU are met here. 0: no memory. */
+static CUdeviceptr find_set(struct context *c, const struct smset *set) {
+	CUdeviceptr sms = context_find_set(c, set);
+
+	if (!sms && !context_prepare_set(c, set)) {
+		sms = context_find_set(c, set);
+	}
+	return sms;
+}
+
+/* Return: the driver's result; CUDA_ERROR_NOT_SUPPORTED if the launch can't be a twin's. */
+static CUresult launch_confined(const struct enforce_grant *g, unsigned n_sms,
+				const struct kernel_use *use, const struct launch *l) {
+	void *params[PLAN_PARAMS_MAX + 1];
+	struct smset set = grant_set(g, n_sms);
+	struct context *c = use->context;
+	struct control *control;
+	struct twin_arg arg;
+	CUdeviceptr sms;
+	struct plan plan;
+	CUresult rc;
+
+	sms = find_set(c, &set);
+	if (!sms || !n_sms ||
+	    plan_make(&plan, l->grid, n_sms, g->gpu_sms, use->occupancy, context_workers_max(c)) <
+		    0) {
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	control = context_find_control(c, l);
+	if (!control) {
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	arg = (struct twin_arg){
+		.ctl = control->address,
+		.set = sms,
+		.n_blocks = plan.n_blocks,
+		.grid_x = l->grid[0],
+		.grid_y = l->grid[1],
+		.grid_z = l->grid[2],
+		.n_workers = plan.n_workers,
+	};
+	plan_params(use->twin->info, l, &arg, params);
+	rc = launch_twin(use->twin, l, plan.n_workers, params);
+	if (rc == CUDA_SUCCESS) {
+		atomic_fetch_add_explicit(&control->launches_begun, 1, memory_order_relaxed);
+	}
+	return rc;
+}
+
+CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel_use *use,
+			const struct launch *l, Sbeet__Enforcement *ret_how) {
+	unsigned n_sms = smset_count(&grant->sms);
+	CUresult rc;
+
+	if (!grant_confines(grant, n_sms)) {
+		/* The set is the whole GPU, or what holds it is not of our making. */
+		rc = enforce_launch_original(l);
+		*ret_how = smset_count(&grant->sms) >= grant->gpu_sms
+				   ? SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+				   : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+		return rc;
+	}
+	rc = use->twin ? launch_confined(grant, n_sms, use, l) : CUDA_ERROR_NOT_SUPPORTED;
+	if (rc == CUDA_SUCCESS) {
+		*ret_how = grant->enforcement;
+		return rc;
+	}
+	/* Whatever kept the twin from being launched: the program gets what it would get without
+	 * us, its errors included. */
+	rc = enforce_launch_original(l);
+	*ret_how = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+	return rc;
+}
+
+/* Runs with @context current. */
+static int prepare(const struct enforce_grant *grant, unsigned n_sms) {
+	struct context *c = context_current();
+	struct smset set = grant_set(grant, n_sms);
+	int r;
+
+	if (!c) {
+		return -ENOMEM;
+	}
+	r = context_prepare_set(c, &set);
+	if (!r) {
+		r = context_prepare_control(c);
+	}
+	return r < 0 ? -ENOMEM : 0;
+}
+
+/* Makes @context current if it is not. Return: 1 if it has to be popped, 0, or -EIO. */
+static int context_enter(const struct real *real, CUcontext context) {
+	CUcontext current = NULL;
+
+	if (real->cuCtxGetCurrent(&current) != CUDA_SUCCESS) {
+		return -EIO;
+	}
+	if (current == context) {
+		return 0;
+	}
+	return real->cuCtxPushCurrent_v2(context) == CUDA_SUCCESS ? 1 : -EIO;
+}
+
+static void context_exit(const struct real *real, int entered) {
+	CUcontext popped;
+
+	if (entered > 0) {
+		real->cuCtxPopCurrent_v2(&popped);
+	}
+}
+
+unsigned enforce_step(CUcontext context) {
+	const struct green *g = green_get(context);
+
+	return g ? green_step(g) : 0;
+}
+
+unsigned enforce_make_ahead(CUcontext context, const uint8_t *uuid) {
+	struct green *g = green_get(context);
+
+	return g ? green_make_ahead(g, uuid) : 0;
+}
+
+struct partition *enforce_partition(CUcontext context, const struct enforce_grant *grant) {
+	struct green *g = green_get(context);
+
+	return g && green_make(g, &grant->sms, grant->gpu_sms) == 0 ? green_find(g, &grant->sms)
+								    : NULL;
+}
+
+int enforce_prepare(CUcontext context, const struct enforce_grant *grant) {
+	unsigned n_sms = smset_count(&grant->sms);
+	const struct real *real = real_get();
+	int entered, r;
+
+	if (!grant_confines(grant, n_sms)) {
+		return 0;
+	}
+	entered = real ? context_enter(real, context) : -EIO;
+	if (entered < 0) {
+		return -ENOMEM;
+	}
+	r = prepare(grant, n_sms);
+	context_exit(real, entered);
+	return r;
+}
+
+uint64_t enforce_outside_blocks(CUcontext context) {
+	const struct real *real = real_get();
+	struct context *c;
+	uint64_t n = 0;
+	int entered;
+
+	entered = real ? context_enter(real, context) : -EIO;
+	if (entered < 0) {
+		return 0;
+	}
+	c = context_current();
+	if (c) {
+		n = context_read_outside(c);
+	}
+	context_exit(real, entered);
+	return n;
+}
+
+void enforce_stream_destroying(CUcontext context, CUstream stream) {
+	/* @context is the caller's current one, which need not be the stream's. */
+	context_stream_destroying(stream);
+}
+
+void enforce_context_destroying(CUcontext context) {
+	context_destroying(context);
+	green_context_destroying(context);
+}
+
+void enforce_after_fork(void) {
+	context_after_fork();
+	green_after_fork();
+	kernel_after_fork();
+	image_after_fork();
+}

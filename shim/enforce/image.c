@@ -1,0 +1,236 @@
+/*
+ * image.c: see image.h.
+ *
+ * Answers are shared by what they are made from: the PTX text, known by two hashes and its length.
+ * Texts are not kept, so two that agree in all three would be taken for one: 2^-128 for different
+ * texts of one program, which can hurt nobody but itself.
+ */
+#include "shim/enforce/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/ptx/fatbin.h"
+
+#define IMAGE_TEXT_MAX 512
+
+struct shared {
+	struct image pub; /* first, so that it can be cast back */
+	uint64_t hash[2];
+	size_t size;
+	unsigned n_refs;	     /* under the lock */
+	struct transform *transform; /* owned; NULL: refused */
+	char refusal[IMAGE_TEXT_MAX];
+	struct shared *next; /* in `list`; those without a text are not in it */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shared *list; /* under the lock */
+
+static struct shared *shared_new(void) {
+	struct shared *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->n_refs = 1;
+	}
+	return s;
+}
+
+/* An answer that is of no use, with the reason. */
+__attribute__((format(printf, 1, 2))) static const struct image *refuse(const char *format, ...) {
+	struct shared *s = shared_new();
+	va_list args;
+
+	if (!s) {
+		return NULL;
+	}
+	va_start(args, format);
+	vsnprintf(s->refusal, sizeof(s->refusal), format, args);
+	va_end(args);
+	s->pub.refusal = s->refusal;
+	return &s->pub;
+}
+
+static uint64_t hash_text(const uint8_t *p, size_t n, uint64_t seed) {
+	uint64_t h = seed;
+
+	/* FNV-1a */
+	for (size_t i = 0; i < n; i++) {
+		h = (h ^ p[i]) * 0x100000001B3ull;
+	}
+	return h;
+}
+
+/* Under the lock. */
+static struct shared *shared_find(const struct shared *like) {
+	for (struct shared *s = list; s; s = s->next) {
+		if (s->size == like->size && s->hash[0] == like->hash[0] &&
+		    s->hash[1] == like->hash[1]) {
+			s->n_refs++;
+			return s;
+		}
+	}
+	return NULL;
+}
+
+static const struct image *image_of_text(const uint8_t *text, size_t size) {
+	struct shared *s = shared_new(), *known;
+	char error[IMAGE_TEXT_MAX / 2] = "";
+	int r;
+
+	if (!s) {
+		return NULL;
+	}
+	s->size = size;
+	s->hash[0] = hash_text(text, size, 0xCBF29CE484222325ull);
+	s->hash[1] = hash_text(text, size, 0x6C62272E07BB0142ull);
+	pthread_mutex_lock(&lock);
+	known = shared_find(s);
+	pthread_mutex_unlock(&lock);
+	if (known) {
+		free(s);
+		return &known->pub;
+	}
+	r = transform_new(&s->transform, (const char *)text, size, error, sizeof(error));
+	if (r == -ENOMEM) {
+		free(s);
+		return NULL;
+	}
+	if (r < 0) {
+		snprintf(s->refusal, sizeof(s->refusal), "its PTX can't be read: %s", error);
+		s->pub.refusal = s->refusal;
+	}
+	s->pub.transform = s->transform;
+	pthread_mutex_lock(&lock);
+	known = shared_find(s); /* another thread may have been faster */
+	if (!known) {
+		s->next = list;
+		list = s;
+	}
+	pthread_mutex_unlock(&lock);
+	if (known) {
+		transform_free(s->transform);
+		free(s);
+		return &known->pub;
+	}
+	return &s->pub;
+}
+
+/*
+ * The PTX that the driver would compile. Where it would run machine code instead, the PTX has to be
+ * for the same architecture: code that is compiled for another one may be different code (nvcc's
+ * __CUDA_ARCH__), with other results and even another block size in mind.
+ */
+static const struct image *image_of_fatbin(struct fatbin *f, unsigned sm) {
+	const struct fatbin_entry *ptx = fatbin_best_ptx(f, 0, sm),
+				  *cubin = fatbin_best_cubin(f, 0, sm);
+	char error[IMAGE_TEXT_MAX / 2] = "";
+	const uint8_t *text;
+	size_t size;
+	int r;
+
+	if (!ptx) {
+		return refuse("the program carries no PTX of it for compute capability %u.%u",
+			      sm / 10, sm % 10);
+	}
+	if (cubin && (cubin->sm != ptx->sm || cubin->suffix != ptx->suffix)) {
+		return refuse(
+			"the program carries machine code of it for sm_%u, but PTX only for "
+			"sm_%u, which may be different code",
+			cubin->sm, ptx->sm);
+	}
+	r = fatbin_unpack(f, ptx, error, sizeof(error), &text, &size);
+	if (r < 0) {
+		return r == -ENOMEM ? NULL : refuse("its fat binary can't be read: %s", error);
+	}
+	return image_of_text(text, size);
+}
+
+static const struct image *image_of_bytes(const void *bytes, size_t size, unsigned sm) {
+	const struct image *i;
+	struct fatbin *f = NULL;
+	char error[IMAGE_TEXT_MAX / 2] = "";
+	int r;
+
+	r = fatbin_new(&f, bytes, size, error, sizeof(error));
+	if (r < 0) {
+		return r == -ENOMEM ? NULL : refuse("its image can't be read: %s", error);
+	}
+	i = image_of_fatbin(f, sm);
+	fatbin_free(f);
+	return i;
+}
+
+static const struct image *image_of_file(const char *path, unsigned sm) {
+	const struct image *i;
+	struct stat st;
+	void *p;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return refuse("its file '%s' can't be opened: %m", path);
+	}
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size) {
+		close(fd);
+		return refuse("'%s' is no regular file with something in it", path);
+	}
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (p == MAP_FAILED) {
+		return refuse("its file '%s' can't be read: %m", path);
+	}
+	i = image_of_bytes(p, (size_t)st.st_size, sm);
+	munmap(p, (size_t)st.st_size);
+	return i;
+}
+
+const struct image *image_get(const void *image, const char *path, unsigned sm) {
+	size_t size;
+
+	if (!image) {
+		return path ? image_of_file(path, sm) : refuse("there is no image");
+	}
+	image = fatbin_unwrap(image);
+	size = fatbin_image_size(image);
+	if (!size) {
+		return refuse("its image is of an unknown kind");
+	}
+	return image_of_bytes(image, size, sm);
+}
+
+const struct image *image_put(const struct image *i) {
+	struct shared *s = (struct shared *)i, **at;
+	unsigned left;
+
+	if (!s) {
+		return NULL;
+	}
+	pthread_mutex_lock(&lock);
+	left = --s->n_refs;
+	for (at = &list; !left && *at; at = &(*at)->next) {
+		if (*at == s) {
+			*at = s->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (!left) {
+		transform_free(s->transform);
+		free(s);
+	}
+	return NULL;
+}
+
+void image_after_fork(void) {
+	pthread_mutex_init(&lock, NULL);
+	list = NULL;
+}

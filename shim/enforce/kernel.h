@@ -1,0 +1,68 @@
+/*
+ * kernel.h: which kernels the program has, and which of them have a twin.
+ *
+ * Modules and libraries are read as the program loads them: their PTX is transformed and loaded
+ * beside the original, on the loading thread, so a launch never waits for it. Look-ups on the
+ * launch path take no lock. One lock of this file guards changes; it is never held across a driver
+ * call.
+ *
+ * All functions but kernel_find() are called by the hooks after the driver has said success
+ * (before, for the ones that take away), outside any lock of the shim, with the depth counter
+ * raised.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "shim/enforce/jit.h"
+#include "shim/launch.h"
+
+struct kernel;
+
+/* @image as the program passed it; @path for the functions that load a file (then @image is NULL).
+ * @jit: the options for the compiler, NULL for none. */
+void kernel_module_loaded(CUmodule module, const void *image, const char *path,
+			  const struct jit *jit);
+void kernel_module_unloading(CUmodule module);
+void kernel_function_found(CUmodule module, CUfunction function, const char *name);
+
+void kernel_library_loaded(CUlibrary library, const void *image, const char *path,
+			   const struct jit *jit);
+void kernel_library_unloading(CUlibrary library);
+void kernel_library_kernel_found(CUlibrary library, CUkernel kernel, const char *name);
+void kernel_library_module_found(CUlibrary library, CUmodule module);	 /* cuLibraryGetModule */
+void kernel_kernel_function_found(CUkernel kernel, CUfunction function); /* cuKernelGetFunction */
+
+/* Attributes that a twin must share: maximum dynamic shared memory, carve-out, cache configuration.
+ */
+void kernel_attribute_set(CUfunction function, CUfunction_attribute attribute, int value);
+void kernel_cache_config_set(CUfunction function, CUfunc_cache config);
+void kernel_context_destroying(CUcontext context);
+
+/* NULL for a function that was never seen. Lock-free. Valid until its module is unloaded. */
+struct kernel *kernel_find(CUfunction function);
+
+/* Unique in the process, from 1: KernelDef.id. */
+uint32_t kernel_id(const struct kernel *k);
+const char *kernel_name(const struct kernel *k);
+
+/* What is looked up of a launch before it is let in, for the launch itself. */
+struct kernel_use {
+	struct context *context;
+	struct twin *twin; /* NULL: it can't be confined */
+	unsigned occupancy;
+};
+
+/* Mask of 1 << Sbeet__Enforcement: what a launch of @k with this block can keep, into a stream that
+ * is not being captured. @context is the current one. @k may be NULL. */
+uint32_t kernel_enforcement_mask(const struct kernel *k, const struct launch *l, CUcontext context,
+				 struct kernel_use *ret);
+
+/* Why it can't be confined, or NULL. */
+const char *kernel_refusal(const struct kernel *k);
+
+void kernel_after_fork(void);

@@ -3,6 +3,29 @@
  */
 #include "daemon/admission.h"
 
+int admission_receive(struct gate *gate, int fd, struct peer *ret_peer, nsec_t *ret_wait) {
+	struct ucred cred;
+	nsec_t wait;
+	int r = peer_credentials(fd, &cred);
+
+	if (r < 0) {
+		return r;
+	}
+	wait = gate_enter(gate, &cred, nsec_now());
+	if (wait == GATE_FULL) {
+		return ADMISSION_E_FULL;
+	}
+	r = peer_read(fd, ret_peer);
+	if (r < 0) {
+		if (wait > 0) {
+			gate_waited(gate, &cred);
+		}
+		return r;
+	}
+	*ret_wait = wait;
+	return 0;
+}
+
 void admission_user(const struct config *config, const struct peer *peer, struct quota_user *user) {
 	struct access_rights rights;
 

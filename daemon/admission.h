@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "daemon/base/gate.h"
 #include "daemon/base/peer.h"
 #include "daemon/config.h"
 #include "daemon/task.h"
@@ -22,3 +23,11 @@ void admission_user(const struct config *config, const struct peer *peer, struct
 
 /* Cuts @task down to what the user may. Return: mask of the above. */
 unsigned admission_limit(const struct config *config, const struct peer *peer, struct task *task);
+
+/*
+ * Who is at the other end of @fd, a connection that has just come. @ret_wait: how long nothing is
+ * to be read of it; gate_waited() has to be told at its end unless that is 0. Return: 0;
+ * ADMISSION_E_FULL if too many of that process wait already; -errno.
+ */
+#define ADMISSION_E_FULL 1
+int admission_receive(struct gate *gate, int fd, struct peer *ret_peer, nsec_t *ret_wait);

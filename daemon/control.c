@@ -390,33 +390,24 @@ static int listen_to(struct control_client *client, int fd, nsec_t wait) {
 
 int control_client_new(struct control_client **ret, struct server *server, int fd) {
 	struct control_client *client;
-	struct ucred cred;
 	struct peer peer;
 	nsec_t wait;
-	int r = peer_credentials(fd, &cred);
+	int r = admission_receive(server->gate, fd, &peer, &wait);
 
-	if (r < 0) {
-		return r;
+	if (r != 0) {
+		return r == ADMISSION_E_FULL ? CONTROL_E_GATE : r;
 	}
-	wait = gate_enter(server->gate, &cred, nsec_now());
-	if (wait == GATE_FULL) {
-		return CONTROL_E_GATE;
-	}
-	r = peer_read(fd, &peer);
-	if (r == 0) {
-		r = make(&client, server, &peer);
-	}
+	r = make(&client, server, &peer);
 	if (r == 0) {
 		r = listen_to(client, fd, wait);
 		if (r < 0) {
 			control_client_free(client);
 		}
 	}
-	if (r != 0 && wait > 0) {
-		gate_waited(server->gate, &cred);
-	}
 	if (r == 0) {
 		*ret = client;
+	} else if (wait > 0) {
+		gate_waited(server->gate, &peer.cred);
 	}
 	return r;
 }

@@ -301,33 +301,24 @@ static int listen_to(struct session *s, int fd, nsec_t wait) {
 
 int session_new(struct session **ret, struct server *server, uint64_t id, int fd) {
 	struct session *s;
-	struct ucred cred;
 	struct peer peer;
 	nsec_t wait;
-	int r = peer_credentials(fd, &cred);
+	int r = admission_receive(server->gate, fd, &peer, &wait);
 
-	if (r < 0) {
-		return r;
+	if (r != 0) {
+		return r == ADMISSION_E_FULL ? SESSION_E_GATE : r;
 	}
-	wait = gate_enter(server->gate, &cred, nsec_now());
-	if (wait == GATE_FULL) {
-		return SESSION_E_GATE;
-	}
-	r = peer_read(fd, &peer);
-	if (r == 0) {
-		r = make(&s, server, id, &peer, fd);
-	}
+	r = make(&s, server, id, &peer, fd);
 	if (r == 0) {
 		r = listen_to(s, fd, wait);
 		if (r < 0) {
 			session_free(s);
 		}
 	}
-	if (r != 0 && wait > 0) {
-		gate_waited(server->gate, &cred);
-	}
 	if (r == 0) {
 		*ret = s;
+	} else if (wait > 0) {
+		gate_waited(server->gate, &peer.cred);
 	}
 	return r;
 }

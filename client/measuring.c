@@ -104,15 +104,39 @@ static void warn(void *userdata, const char *text) {
 
 /* ---- before ---- */
 
-/* "-o" names what is kept meanwhile too. */
+/* FNV-1a over all arguments, their ends included. */
+static uint64_t hash_of(char *const *args) {
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (; *args; args++) {
+		const unsigned char *p = (const unsigned char *)*args;
+
+		do {
+			hash = (hash ^ *p) * 0x100000001b3;
+		} while (*p++);
+	}
+	return hash;
+}
+
+/* "-o" names what is kept meanwhile too. The key is for people to read, so it may be cut and has
+ * nothing but ASCII; the hash is of all. */
 static void make_key(struct measuring *w) {
+	const size_t room = sizeof(w->key) - sizeof(" #0123456789abcdef");
 	size_t n = (size_t)snprintf(
 		w->key, sizeof(w->key), "%s on %s, GPU %u, %u jobs, beside '%s':", w->o.task,
 		w->rows.gpu, w->o.gpu, w->o.runs, w->o.beside ? w->o.beside : "");
 
-	for (size_t i = 0; w->ctl->args[i] && n < sizeof(w->key); i++) {
+	for (size_t i = 0; w->ctl->args[i] && n < room; i++) {
 		n += (size_t)snprintf(w->key + n, sizeof(w->key) - n, " %s", w->ctl->args[i]);
 	}
+	n = n < room ? n : room;
+	for (size_t i = 0; i < n; i++) {
+		if (w->key[i] < ' ' || w->key[i] > '~') {
+			w->key[i] = '?';
+		}
+	}
+	snprintf(w->key + n, sizeof(w->key) - n, " #%016llx",
+		 (unsigned long long)hash_of(w->ctl->args));
 	if (w->o.output) {
 		snprintf(w->part, sizeof(w->part), "%s.part", w->o.output);
 	}

@@ -40,6 +40,7 @@ static void set_state(struct subject *s, enum subject_state state, nsec_t limit)
 
 void subject_deinit(struct subject *s) {
 	assert(s->state == SUBJECT_NONE);
+	s->control = control_close(s->control);
 	free(s->sessions);
 	s->sessions = NULL;
 }
@@ -80,6 +81,8 @@ int subject_start(struct subject *s, const struct subject_plan *plan) {
 		become_program(plan, parent);
 	}
 	setpgid(pid, pid); /* whoever of us is first */
+	/* Until now it kept back what the last one's processes had to ask while they died. */
+	s->control = control_close(s->control);
 	s->pid = pid;
 	s->drain = plan->drain;
 	s->running = false;
@@ -165,11 +168,26 @@ static bool is_drained(struct subject *s) {
 	return s->n_unanswered == 0;
 }
 
+/* It has ended, or was never there. What is left of a program that was told to end goes with it: as
+ * long as its first process is not taken note of, the number of the group can't be another's. */
+static bool reap(struct subject *s, int *ret_status) {
+	siginfo_t info = {0};
+
+	if (waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	    info.si_pid == 0) {
+		return false;
+	}
+	if (s->state != SUBJECT_RUNS) {
+		kill(-s->pid, SIGKILL);
+	}
+	waitpid(s->pid, ret_status, 0);
+	return true;
+}
+
 bool subject_is_gone(struct subject *s, int *ret_status) {
-	if (waitpid(s->pid, ret_status, WNOHANG) != 0) {
+	if (reap(s, ret_status)) {
 		set_state(s, SUBJECT_NONE, 0);
 		s->pid = 0;
-		s->control = control_close(s->control);
 		s->n_unanswered = 0;
 		return true;
 	}

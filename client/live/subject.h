@@ -41,7 +41,7 @@ struct subject_session {
 
 struct subject {
 	enum subject_state state;
-	struct control *control; /* owned: while it drains, and until it is gone */
+	struct control *control; /* owned: from when it drains until the next one starts */
 	pid_t pid;		 /* of it and of its group; 0: none */
 	nsec_t until, drain;
 	struct subject_session *sessions; /* owned: those of its task that are open */

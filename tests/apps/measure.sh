@@ -30,6 +30,11 @@ best_on() { # FILE SMS
 		sed -n 's/ms$//p'
 }
 
+# PID: ended, whether or not anybody has taken note of it.
+is_gone() {
+	! kill -0 "$1" || grep -q '^State:.Z' "/proc/$1/status"
+}
+
 # MESSAGE EXIT-CODE OPTIONS... -- PROGRAM...: profile run ends so.
 fails_with() {
 	message=$1
@@ -140,6 +145,13 @@ ends)
 		>"$scratch/pool.out" 2>"$scratch/pool.err" || fail "a pool is not measured"
 	status_is abandoned "" -eq 0 || fail "a process of a pool was ended in the middle of a job"
 	until_true "the pool is gone" status_is sessions "" -eq 0
+	# One process ends when it is told, the other does not hear of it.
+	printf 'trap "" TERM\necho $$ >%s\n%s --frames 1000\nsleep 1000\n' "$scratch/deaf" "$load" >"$scratch/deaf.sh"
+	"$ctl" profile run --task deaf --sms 6 --runs 2 --power-time 100ms -- \
+		sh -c "sh $scratch/deaf.sh & wait" >"$scratch/deaf.out" 2>"$scratch/deaf.err" ||
+		fail "two processes are not measured"
+	until_true "no process is left behind" is_gone "$(cat "$scratch/deaf")"
+	status_is abandoned "" -eq 0 || fail "it was ended in the middle of a job"
 	# Who kills sbeetctl does not leave a program behind.
 	"$ctl" profile run --task orphan --sms 6 --runs 1000000 -- "$apps/vecadd" --frames 100000000 \
 		>"$scratch/orphan.out" 2>"$scratch/orphan.err" &

@@ -123,7 +123,7 @@ static bool first_of(const struct sched_task *a, const struct sched_job *x,
 	return s != t ? s < t : x->order < y->order;
 }
 
-/* The first job in rate-monotonic order that can start, until none can: at most two a GPU. */
+/* The first job in rate-monotonic order that can start, until none can. */
 static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 	bool wanted[SCHED_GPUS_MAX];
 

@@ -97,7 +97,7 @@ void policy_try_place(struct sched *s, sched_job_id id, size_t gpu, unsigned n_s
  * Starts jobs about which nothing is known, in order of arrival, on GPUs where no job with a
  * deadline wants to go: @wanted[k] says that one waits for GPU k. As such a job may run for long,
  * it gets at most half of a GPU as long as real-time tasks are declared, unless it can't be
- * divided.
+ * divided or wants more at least.
  */
 void policy_fill(struct sched *s, const bool *wanted, nsec_t now, struct sched_actions *actions);
 

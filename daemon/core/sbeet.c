@@ -155,7 +155,8 @@ static bool no_worse_than_waiting(const struct sbeet *b, const struct timeline_j
 	unsigned limit = sched_gpu(b->s, place->gpu)->model.limit;
 
 	return place->finish <= running_finish(b, place->gpu) +
-					profile_total(job->task->profiles[place->gpu], limit);
+					profile_total(job->task->profiles[place->gpu], limit) +
+					job->task->overhead;
 }
 
 struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,

@@ -246,15 +246,18 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.label = job->label,
 		.gpu = -1,
 	};
-	waiting_add(&s->waiting, s->jobs, id);
 	if (job->task != SCHED_TASK_NONE) {
 		struct sched_task *task = &s->tasks.list[job->task];
 
+		/* What was planned with; the caller's may be of a change that waits for later. */
+		j->min_sms = task->min_sms;
+		j->max_sms = task->max_sms;
 		task->gpu_wanted = j->gpu_wanted;
 		task->divisible = j->divisible;
 		task->owner = j->owner;
 		task_table_released(&s->tasks, job->task, job->release);
 	}
+	waiting_add(&s->waiting, s->jobs, id);
 	*ret_id = id;
 	return 0;
 }

@@ -225,6 +225,40 @@ static void late_job_waits_for_what_ends_sooner(void **state) {
 	sched_free(s);
 }
 
+/* A task is changed while it has jobs: later ones say what the plan does not know yet. */
+static void bounds_of_jobs_are_those_planned_with(void **state) {
+	static const char *const policies[] = {"lookahead", "sbeet", "sbeet-mg", "stgm", "rm"};
+	struct profile_table profile = make_profile(35 * MS, 50 * US);
+	struct sched_gpu_model model = h200();
+	struct sched_actions actions;
+	struct sched *s;
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct sched_task task = {.period = 90 * MS, .deadline = 90 * MS, .fixed_gpu = -1};
+		sched_job_id ids[2];
+
+		task.profiles[0] = &profile;
+		assert_int_equal(sched_new(&s, sched_policy_find(policies[i]), 4), 0);
+		assert_int_equal(sched_add_gpu(s, SMS, SCHED_SHARING_MPS), 0);
+		assert_int_equal(sched_set_gpu_model(s, 0, &model), 0);
+		for (size_t k = 0; k < 2; k++) {
+			struct sched_job job = {.owner = k + 1,
+						.divisible = true,
+						.deadline = 90 * MS,
+						.min_sms = 100,
+						.max_sms = 120};
+
+			assert_int_equal(sched_add_task(s, &task, &job.task), 0);
+			assert_int_equal(sched_arrive(s, &job, &ids[k]), 0);
+			assert_int_equal(sched_job(s, ids[k])->min_sms, 0);
+			assert_int_equal(sched_job(s, ids[k])->max_sms, 0);
+		}
+		sched_decide(s, 0, &actions);
+		assert_true(actions.n >= 1);
+		sched_free(s);
+	}
+}
+
 /* The sets that are picked from what is free, on a GPU of groups of 16 but for the last of 20. */
 static void groups_are_picked_in_rows(void **state) {
 	static const struct {
@@ -280,6 +314,7 @@ int main(void) {
 		cmocka_unit_test(lookahead_misses_least),
 		cmocka_unit_test(overhead_is_learned_and_forgotten),
 		cmocka_unit_test(late_job_waits_for_what_ends_sooner),
+		cmocka_unit_test(bounds_of_jobs_are_those_planned_with),
 		cmocka_unit_test(groups_are_picked_in_rows),
 		cmocka_unit_test(jobs_at_once_follow_the_size_of_the_gpu),
 	};

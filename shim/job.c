@@ -227,6 +227,7 @@ static void job_learn(struct lane *lane, uint32_t mask) {
 }
 
 static void job_ask(struct lane *lane, struct op *op, struct conn_ask *ask) {
+	nsec_t began = nsec_now();
 	unsigned n_made = 0;
 
 	if (++lane->mask_age > MASK_AGE_MAX) {
@@ -234,7 +235,6 @@ static void job_ask(struct lane *lane, struct op *op, struct conn_ask *ask) {
 		lane->mask_age = 0;
 	}
 	ask->job = atomic_fetch_add(&last_job, 1) + 1;
-	ask->release_ns = nsec_now();
 	ask->enforcement_mask =
 		env_get()->whole ? WHOLE_MASK : op_mask(op) & atomic_load(&lane->mask_wanted);
 	ask->sm_step = ask->enforcement_mask & GREEN_MASK ? enforce_step(op->worker->context) : 0;
@@ -243,8 +243,10 @@ static void job_ask(struct lane *lane, struct op *op, struct conn_ask *ask) {
 	}
 	if (n_made > 0) {
 		log_line(LOG_LEVEL_DEBUG, "Made %u parts of the GPU ahead, in %llu us", n_made,
-			 (unsigned long long)((nsec_now() - ask->release_ns) / NSEC_PER_USEC));
+			 (unsigned long long)((nsec_now() - began) / NSEC_PER_USEC));
 	}
+	/* What is made once is no part of the first job. */
+	ask->release_ns = n_made > 0 ? nsec_now() : began;
 	ask->kind = op->kind;
 	ask->kernel = op->kernel;
 	ask->tid = lane->owner ? op->worker->tid : 0;

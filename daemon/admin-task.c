@@ -294,6 +294,11 @@ static int edit(struct task_save *save, char **ret_text, size_t *ret_n, char *wh
 		snprintf(why, size, "can't read '%.700s': %s", save->path, strerror(-r));
 		return r;
 	}
+	if (r == -ENOENT && save->server->reload->config->n_tasks == TASKFILES_MAX) {
+		snprintf(why, size, "can't write '%.700s': there are %d files of tasks already",
+			 save->path, TASKFILES_MAX);
+		return -E2BIG;
+	}
 	list_values(&save->wanted, &values);
 	snprintf(head, sizeof(head), "By 'sbeetctl task set %s --save'.", save->wanted.task);
 	r = taskedit_apply(old, n, head, values.list, values.n, &text, &n);
@@ -428,6 +433,12 @@ void admin_change_task(struct control_client *client, const Sbeet__Control__Requ
 	Sbeet__Control__Done done = SBEET__CONTROL__DONE__INIT;
 	uint32_t n_found, n_own;
 
+	if ((wanted->mask & CHANGE_GPU) && wanted->gpu >= 0 &&
+	    (size_t)wanted->gpu >= inventory_n_gpus(client->server->inventory)) {
+		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
+			     "there is no GPU %d", wanted->gpu);
+		return;
+	}
 	if (!look(client, request->id, wanted, &n_found, &n_own)) {
 		return;
 	}

@@ -65,6 +65,10 @@ static int ask_mps(struct control_client *client, uint32_t request, const struct
 	struct ending_question *q = malloc(sizeof(*q));
 	int r;
 
+	if (s->pidfd < 0) {
+		free(q);
+		return -ESRCH; /* by its number alone it could be another one by now */
+	}
 	if (!q) {
 		return -ENOMEM;
 	}
@@ -110,6 +114,7 @@ static void terminate(struct control_client *client, uint32_t request, const str
 			 pid,
 			 r == -EAGAIN	? "too many are ending"
 			 : r == -ENOMEM ? "no memory"
+			 : r == -ESRCH	? "it has not said what it is"
 					: "no control daemon answers");
 	}
 	answer(client, request, pid, false, running, note);

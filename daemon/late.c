@@ -10,8 +10,9 @@
 
 #define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 
-/* Between two looks, however many deadlines there are. */
+/* Between two looks, however many deadlines there are; and so many times what the last one took. */
 #define LOOK_EVERY_NS NSEC_PER_MSEC
+#define LOOK_REST     20
 
 static void on_timer(evutil_socket_t fd, short what, void *userdata) {
 	struct late *late = userdata;
@@ -33,6 +34,7 @@ static void set_timer(struct late *late, nsec_t due) {
 	nsec_t now = nsec_now(), soonest = now + LOOK_EVERY_NS;
 	struct timeval t;
 
+	soonest = soonest > late->rest ? soonest : late->rest;
 	due = due > soonest ? due : soonest;
 	t = util_timeval(due - now + 1);
 	if (event_add(&late->timer, &t) == 0) {
@@ -77,6 +79,7 @@ void late_look(struct late *late) {
 			}
 		}
 	}
+	late->rest = nsec_now() + LOOK_REST * (nsec_now() - now);
 	if (next) {
 		late_expect(late, next);
 	}

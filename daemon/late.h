@@ -19,7 +19,8 @@ struct server;
 struct late {
 	struct server *server; /* borrowed, outlives us */
 	struct event timer;
-	nsec_t due; /* when the timer is; 0: it is not set */
+	nsec_t due;  /* when the timer is; 0: it is not set */
+	nsec_t rest; /* no look before */
 };
 
 void late_init(struct late *late, struct server *server);

@@ -222,6 +222,7 @@ static void move(struct job *job, struct session *to) {
 	from->n_jobs--;
 	TAILQ_INSERT_TAIL(&to->jobs, job, link);
 	to->n_jobs++;
+	to->gpus |= from->gpus;
 	job->session = to;
 	job->owner = to->id;
 	job->label = to->task.name;

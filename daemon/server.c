@@ -72,7 +72,7 @@ static bool on_shim(void *userdata, int fd) {
 			session_say_exhausted(fd, r);
 		}
 		packet_close(fd); /* its Hello may be there already */
-		return r != SESSION_E_GATE;
+		return r < 0;
 	}
 	server->next_session++;
 	TAILQ_INSERT_TAIL(&server->sessions, s, link);
@@ -90,7 +90,7 @@ static bool on_control(void *userdata, int fd) {
 			   : r == CONTROL_E_GATE ? "its process connects again and again"
 						 : strerror(-r));
 		packet_close(fd);
-		return r != CONTROL_E_GATE;
+		return r < 0;
 	}
 	TAILQ_INSERT_TAIL(&server->clients, client, link);
 	return true;

@@ -107,7 +107,9 @@ void listener_replace(struct listener *l, int fd) {
 	struct event_base *base = event_get_base(&l->readable);
 	int peer;
 
-	while ((peer = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+	/* Where nobody is accepted yet, or any more, they come again. */
+	while (l->state == LISTENER_ACCEPTING &&
+	       (peer = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
 		l->accepted(l->userdata, peer);
 	}
 	event_del(&l->readable);

@@ -59,6 +59,9 @@ int peer_open_process(int fd, pid_t pid) {
 			return pidfd;
 		}
 	}
+	if (fd >= 0 && errno == EINVAL) {
+		return -ESRCH; /* as Linux 6.5 to 6.14 say it */
+	}
 	return errno == ESRCH || errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno
 										       : -1;
 }
@@ -135,6 +138,10 @@ void peer_cgroup(const struct peer *peer, char ret[static PROTO_PATH_MAX]) {
 		bool unified = strncmp(line, "0::", 3) == 0;
 		const char *at = unified ? line + 3 : strstr(line, ":name=systemd:");
 
+		if (!strchr(line, '\n')) {
+			ret[0] = '\0'; /* longer than any we know: its rest is no line of its own */
+			break;
+		}
 		at = at ? strchr(at, '/') : NULL;
 		if (at && !(unified && *ret && strcmp(at, "/\n") == 0)) {
 			snprintf(ret, PROTO_PATH_MAX, "%.*s", (int)strcspn(at, "\n"), at);

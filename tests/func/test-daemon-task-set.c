@@ -154,10 +154,13 @@ static void saved_keys_hold_for_who_comes(void **state) {
 	all.offset_ns = NSEC_PER_SEC;
 	all.priority = -3;
 	all.profile = (char[]){"cam-v2"};
-	all.gpu = 1;
 	all.min_sms = 5;
 	all.max_sms = 6;
 	harness_start(&harness, plain);
+	all.gpu = 99;
+	set(&all, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT, "there is no GPU 99");
+	expect_task("camera.conf", NULL);
+	all.gpu = 1;
 	set(&all, SBEET__ERROR_CODE__ERROR_CODE_NONE, NULL);
 	expect_task("camera.conf", every_key);
 	expect_task("camera.conf.new", NULL);

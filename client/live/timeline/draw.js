@@ -2,16 +2,15 @@
  * draw.js: the pictures: axis, a panel for each GPU, a row for each task, and the whole below them.
  * Text of SVG, drawn anew with each view; nothing here changes what is looked at.
  */
+function pattern(prefix, i) {
+	const p = PATTERNS[i % PATTERNS.length], c = hue(i);
+	return `<pattern id="${prefix}${i}" width="8" height="8" patternUnits="userSpaceOnUse">` +
+		`<rect width="8" height="8" fill="${c}" fill-opacity="${dark() ? .62 : .5}"/>` +
+		(p ? `<path d="${p}" stroke="${c}" stroke-width="${i % PATTERNS.length === 2 ? 2.4 : 1.5}" stroke-linecap="round" fill="none"/>` : "") +
+		"</pattern>";
+}
 function patterns(prefix) {
-	let s = "<defs>";
-	trace.tasks.forEach((t, i) => {
-		const p = PATTERNS[i % PATTERNS.length], c = hue(i);
-		s += `<pattern id="${prefix}${i}" width="8" height="8" patternUnits="userSpaceOnUse">` +
-			`<rect width="8" height="8" fill="${c}" fill-opacity="${dark() ? .62 : .5}"/>` +
-			(p ? `<path d="${p}" stroke="${c}" stroke-width="${i % PATTERNS.length === 2 ? 2.4 : 1.5}" stroke-linecap="round" fill="none"/>` : "") +
-			"</pattern>";
-	});
-	return s + `<clipPath id="${prefix}clip"><rect x="${LEFT}" y="0" width="${Math.max(0, width - LEFT - RIGHT)}" height="${height}"/></clipPath></defs>`;
+	return "<defs>" + trace.tasks.map((t, i) => pattern(prefix, i)).join("") + `<clipPath id="${prefix}clip"><rect x="${LEFT}" y="0" width="${Math.max(0, width - LEFT - RIGHT)}" height="${height}"/></clipPath></defs>`;
 }
 
 function nice(range, wanted) {

@@ -115,8 +115,8 @@ function pin(i) {
 
 function legend() {
 	$("legend").innerHTML = listed().map(i => [trace.tasks[i], i]).map(([t, i]) => `<button class="chip${off.has(i) ? " off" : ""}" data-t="${i}" aria-pressed="${!off.has(i)}">` +
-		`<svg width="26" height="16"><defs>${patterns("l" + i + "-").match(new RegExp(`<pattern id="l${i}-${i}".*?</pattern>`))[0]}</defs>` +
-		`<rect x=".5" y=".5" width="25" height="15" fill="url(#l${i}-${i})" stroke="${hue(i)}"/></svg>${esc(t.name)} ` +
+		`<svg width="26" height="16"><defs>${pattern("l", i)}</defs>` +
+		`<rect x=".5" y=".5" width="25" height="15" fill="url(#l${i})" stroke="${hue(i)}"/></svg>${esc(t.name)} ` +
 		`<small>${t.done} jobs${t.max_response ? ", at most " + time(t.max_response) : ""}</small>` +
 		(t.missed ? `<small class="bad">${t.missed} late</small>` : "") + "</button>").join("");
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "client/base/stop.h"
@@ -156,6 +157,16 @@ static bool press(struct top *t, int key) {
 	return true;
 }
 
+/* A change of size that comes while curses begins is lost to it. */
+static void fit_screen(void) {
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0 &&
+	    is_term_resized(size.ws_row, size.ws_col)) {
+		resizeterm(size.ws_row, size.ws_col);
+	}
+}
+
 static void follow(struct top *t, nsec_t interval) {
 	nsec_t next = nsec_now() + interval;
 	bool more = true;
@@ -171,6 +182,7 @@ static void follow(struct top *t, nsec_t interval) {
 			next = nsec_now() + interval;
 			continue;
 		}
+		fit_screen();
 		top_draw(t);
 		timeout((int)((next - now) / NSEC_PER_MSEC) + 1);
 		key = getch();

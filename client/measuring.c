@@ -14,6 +14,7 @@
 #include "client/live/snapshot.h"
 #include "client/preload.h"
 #include "client/verb.h"
+#include "proto/hash.h"
 #include "proto/validate.h"
 
 /* "8,16,...,132": after an ellipsis the last step goes on up to the last number. */
@@ -104,16 +105,12 @@ static void warn(void *userdata, const char *text) {
 
 /* ---- before ---- */
 
-/* FNV-1a over all arguments, their ends included. */
+/* Of all arguments, their ends included. */
 static uint64_t hash_of(char *const *args) {
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = HASH_EMPTY;
 
 	for (; *args; args++) {
-		const unsigned char *p = (const unsigned char *)*args;
-
-		do {
-			hash = (hash ^ *p) * 0x100000001b3;
-		} while (*p++);
+		hash = hash_bytes(hash, *args, strlen(*args) + 1);
 	}
 	return hash;
 }

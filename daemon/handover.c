@@ -19,6 +19,7 @@
 #include "daemon/server.h"
 #include "daemon/session-hear.h"
 #include "daemon/session-task.h"
+#include "proto/hash.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
 #include "state.pb-c.h"
@@ -39,15 +40,6 @@ struct header {
 	uint64_t bytes;	   /* that follow: records, each behind its length in 4 bytes */
 	uint64_t checksum; /* of them */
 };
-
-static uint64_t checksum(const uint8_t *p, size_t n) {
-	uint64_t sum = 0xcbf29ce484222325;
-
-	for (size_t i = 0; i < n; i++) {
-		sum = (sum ^ p[i]) * 0x100000001b3;
-	}
-	return sum;
-}
 
 /* ---- saving ---- */
 
@@ -237,7 +229,7 @@ static int make_file(struct server *server) {
 	write_all_waiting(&w, server);
 	memcpy(header.magic, magic, sizeof(magic));
 	header.bytes = w.n;
-	header.checksum = checksum(w.bytes, w.n);
+	header.checksum = hash_bytes(HASH_EMPTY, w.bytes, w.n);
 	written = !w.failed && write(fd, &header, sizeof(header)) == sizeof(header) &&
 		  (w.n == 0 || write(fd, w.bytes, w.n) == (ssize_t)w.n);
 	free(w.bytes);
@@ -306,8 +298,8 @@ static struct handover *open_file(struct server *server, int fd, const char **wh
 		*why = "it is of another version";
 	} else if (memcmp(header.magic, magic, sizeof(magic)) == 0 &&
 		   header.bytes == h->size - sizeof(header) &&
-		   header.checksum ==
-			   checksum(h->file + sizeof(header), h->size - sizeof(header)) &&
+		   header.checksum == hash_bytes(HASH_EMPTY, h->file + sizeof(header),
+						 h->size - sizeof(header)) &&
 		   header.next_session < UINT64_MAX / 2) {
 		if (header.next_session > server->next_session) {
 			server->next_session = header.next_session;

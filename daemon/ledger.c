@@ -14,6 +14,7 @@
 
 #include "daemon/base/util.h"
 #include "daemon/core/sched.h"
+#include "proto/hash.h"
 #include "proto/validate.h"
 #include "sbeet.pb-c.h"
 
@@ -41,16 +42,10 @@ struct ledger {
 	size_t n_left;
 };
 
-/* FNV-1a: against files that are cut or scribbled over, not against malice. */
+/* Of what is between the checksum itself and `used`. */
 static uint64_t checksum(const struct ledger_entry *entry) {
-	const uint8_t *p = (const uint8_t *)entry + sizeof(entry->checksum);
-	const uint8_t *end = (const uint8_t *)entry + offsetof(struct ledger_entry, used);
-	uint64_t sum = 0xcbf29ce484222325;
-
-	for (; p < end; p++) {
-		sum = (sum ^ *p) * 0x100000001b3;
-	}
-	return sum;
+	return hash_bytes(HASH_EMPTY, (const uint8_t *)entry + sizeof(entry->checksum),
+			  offsetof(struct ledger_entry, used) - sizeof(entry->checksum));
 }
 
 /* All zeros where it can't be told. Return: whether it can. */

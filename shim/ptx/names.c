@@ -7,13 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "proto/hash.h"
+
 /* FNV-1a, then a finaliser: names that differ only in their last digits must spread. */
 static uint32_t hash_name(struct ptx_name name) {
-	uint64_t h = 0xcbf29ce484222325u;
+	uint64_t h = hash_bytes(HASH_EMPTY, name.s, name.len);
 
-	for (uint32_t i = 0; i < name.len; i++) {
-		h = (h ^ (unsigned char)name.s[i]) * 0x100000001b3u;
-	}
 	h ^= h >> 32;
 	h *= 0x9e3779b97f4a7c15u;
 	return (uint32_t)(h >> 32);

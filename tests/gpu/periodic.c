@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/hash.h"
 #include "tests/apps/common.h"
 #include "tests/apps/driver/driver.h"
 #include "tests/apps/reference.h"
@@ -296,15 +297,9 @@ static void first_job(void) {
 	memcpy(my.first, my.out, my.out_bytes);
 }
 
-/* FNV-1a, of the first result, which all others equal. */
+/* Of the first result, which all others equal. */
 static uint64_t digest(void) {
-	const unsigned char *bytes = my.first;
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (size_t i = 0; i < my.out_bytes; i++) {
-		h = (h ^ bytes[i]) * 0x100000001b3u;
-	}
-	return h;
+	return hash_bytes(HASH_EMPTY, my.first, my.out_bytes);
 }
 
 /* The same job with a wait after each phase. */

@@ -10,11 +10,12 @@
 #include "client/options.h"
 #include "client/verb.h"
 #include "daemon/core/sched.h"
+#include "proto/change.h"
 #include "proto/limits.h"
 #include "proto/units.h"
 #include "proto/validate.h"
 
-/* What `task set` is told; masks: 0, or the bit of message TaskChange. */
+/* What `task set` is told; mask: CHANGE_CLASS and so on. */
 struct change {
 	uint32_t mask;
 	Sbeet__TaskClass task_class;
@@ -35,7 +36,7 @@ static int parse_class(const char *text, void *target) {
 	} else {
 		return -EINVAL;
 	}
-	c->mask |= 1 << 3;
+	c->mask |= CHANGE_CLASS;
 	return 0;
 }
 
@@ -52,19 +53,19 @@ static int parse_time(const char *text, struct change *c, uint32_t bit, nsec_t *
 static int parse_period(const char *text, void *target) {
 	struct change *c = target;
 
-	return parse_time(text, c, 1 << 4, &c->period);
+	return parse_time(text, c, CHANGE_PERIOD, &c->period);
 }
 
 static int parse_deadline(const char *text, void *target) {
 	struct change *c = target;
 
-	return parse_time(text, c, 1 << 5, &c->deadline);
+	return parse_time(text, c, CHANGE_DEADLINE, &c->deadline);
 }
 
 static int parse_offset(const char *text, void *target) {
 	struct change *c = target;
 
-	return parse_time(text, c, 1 << 7, &c->offset);
+	return parse_time(text, c, CHANGE_OFFSET, &c->offset);
 }
 
 /* @word: what takes the bound away, as @none. */
@@ -83,7 +84,7 @@ static int parse_priority(const char *text, void *target) {
 	int r = parse_number(text, PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX, NULL, 0, &n);
 
 	c->priority = (int32_t)n;
-	c->mask |= 1 << 6;
+	c->mask |= CHANGE_PRIORITY;
 	return r;
 }
 
@@ -91,7 +92,7 @@ static int parse_profile(const char *text, void *target) {
 	struct change *c = target;
 
 	c->profile = text;
-	c->mask |= 1 << 8;
+	c->mask |= CHANGE_PROFILE;
 	return validate_name(text);
 }
 
@@ -101,7 +102,7 @@ static int parse_gpu(const char *text, void *target) {
 	int r = parse_number(text, 0, SCHED_GPUS_MAX - 1, "any", -1, &n);
 
 	c->gpu = (int32_t)n;
-	c->mask |= 1 << 9;
+	c->mask |= CHANGE_GPU;
 	return r;
 }
 
@@ -111,7 +112,7 @@ static int parse_min_sms(const char *text, void *target) {
 	int r = parse_number(text, 1, PROTO_SMS_MAX, "none", 0, &n);
 
 	c->min_sms = (uint32_t)n;
-	c->mask |= 1 << 10;
+	c->mask |= CHANGE_MIN_SMS;
 	return r;
 }
 
@@ -121,7 +122,7 @@ static int parse_max_sms(const char *text, void *target) {
 	int r = parse_number(text, 1, PROTO_SMS_MAX, "none", 0, &n);
 
 	c->max_sms = (uint32_t)n;
-	c->mask |= 1 << 11;
+	c->mask |= CHANGE_MAX_SMS;
 	return r;
 }
 

@@ -17,19 +17,7 @@
 #include "daemon/server.h"
 #include "daemon/session-task.h"
 #include "daemon/taskedit.h"
-
-/* 1 << field number, as in message TaskChange. */
-enum {
-	CHANGE_CLASS = 1 << 3,
-	CHANGE_PERIOD = 1 << 4,
-	CHANGE_DEADLINE = 1 << 5,
-	CHANGE_PRIORITY = 1 << 6,
-	CHANGE_OFFSET = 1 << 7,
-	CHANGE_PROFILE = 1 << 8,
-	CHANGE_GPU = 1 << 9,
-	CHANGE_MIN_SMS = 1 << 10,
-	CHANGE_MAX_SMS = 1 << 11,
-};
+#include "proto/change.h"
 
 /* ---- programs that run ---- */
 

@@ -62,13 +62,13 @@ static void on_terminated(void *userdata, bool terminated, const char *why) {
 /* Return: 0 and it is under way, or negative errno. */
 static int ask_mps(struct control_client *client, uint32_t request, const struct session *s,
 		   bool running) {
-	struct ending_question *q = malloc(sizeof(*q));
+	struct ending_question *q;
 	int r;
 
 	if (s->pidfd < 0) {
-		free(q);
 		return -ESRCH; /* by its number alone it could be another one by now */
 	}
+	q = malloc(sizeof(*q));
 	if (!q) {
 		return -ENOMEM;
 	}

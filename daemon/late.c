@@ -67,7 +67,7 @@ static void look_at(const struct server *server, struct job *job, nsec_t now) {
 
 void late_look(struct late *late) {
 	struct server *server = late->server;
-	nsec_t now = nsec_now(), next = 0;
+	nsec_t now = nsec_now(), next = 0, end;
 	struct session *session;
 	struct job *job;
 
@@ -79,7 +79,8 @@ void late_look(struct late *late) {
 			}
 		}
 	}
-	late->rest = nsec_now() + LOOK_REST * (nsec_now() - now);
+	end = nsec_now();
+	late->rest = end + LOOK_REST * (end - now);
 	if (next) {
 		late_expect(late, next);
 	}

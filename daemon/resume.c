@@ -194,14 +194,18 @@ static bool is_same(const struct job *job, const Sbeet__Held *held, int gpu) {
 	       smset_equal(&sms, &job->sms);
 }
 
+/* Of the same process, whose connection is gone. */
+static bool went_before(const struct session *other, const struct session *s) {
+	return other->fd < 0 && other->cred.pid == s->cred.pid && other->cred.uid == s->cred.uid;
+}
+
 /* The job that is meant, among those of the process's sessions that are gone. */
 static struct job *find_held(const struct session *s, const Sbeet__Held *held, int gpu) {
 	struct session *other;
 	struct job *job;
 
 	TAILQ_FOREACH(other, &s->server->sessions, link) {
-		if (other->fd >= 0 || other->cred.pid != s->cred.pid ||
-		    other->cred.uid != s->cred.uid) {
+		if (!went_before(other, s)) {
 			continue;
 		}
 		TAILQ_FOREACH(job, &other->jobs, link) {
@@ -291,22 +295,11 @@ static void disown(struct session *s, const Sbeet__Held *held, size_t gpu, struc
 	session_say_revoke(s, held->job, "its SMs are not its own since sbeetd was restarted");
 }
 
-static struct job *find_own(const struct session *s, uint64_t number) {
-	struct job *job;
-
-	TAILQ_FOREACH(job, &s->jobs, link) {
-		if (job->number == number) {
-			return job;
-		}
-	}
-	return NULL;
-}
-
 static void take_over(struct session *s, const Sbeet__Held *held) {
 	int gpu = inventory_find(s->server->inventory, held->gpu_uuid.data);
 	struct job *job = find_held(s, held, gpu);
 
-	if (find_own(s, held->job)) {
+	if (session_job_find(s, held->job)) {
 		return; /* named twice */
 	}
 	if (job) {
@@ -315,7 +308,7 @@ static void take_over(struct session *s, const Sbeet__Held *held) {
 	}
 	job = gpu >= 0 && s->server->trusting ? job_of_claim(s, held, (size_t)gpu) : NULL;
 	if (!job || !adopt(s, job)) {
-		disown(s, held, gpu < 0 ? 0 : (size_t)gpu, find_own(s, held->job));
+		disown(s, held, gpu < 0 ? 0 : (size_t)gpu, session_job_find(s, held->job));
 	}
 }
 
@@ -325,8 +318,7 @@ static void take_end(struct session *s, const Sbeet__JobDone *done) {
 	struct job *job;
 
 	TAILQ_FOREACH(other, &s->server->sessions, link) {
-		if (other->fd >= 0 || other->cred.pid != s->cred.pid ||
-		    other->cred.uid != s->cred.uid) {
+		if (!went_before(other, s)) {
 			continue;
 		}
 		job = session_job_find(other, done->job);

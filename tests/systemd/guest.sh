@@ -69,6 +69,32 @@ status_is() {
 	number=$(env $environment "$build/tests/demo/ask" /usr/local/bin/sbeetctl "$1" ${2:+"$2"}) && test "$number" "$3" "$4"
 }
 
+# All $programs are connected, and $jobs jobs have ended since this sbeetd started.
+everybody_works() {
+	for program in $programs; do
+		status_is sessions "$program" -ge 1 || return 1
+	done
+	status_is done "" -ge "$jobs"
+}
+
+# PROPERTY OPERATOR NUMBER: of the service, by the script's own property().
+is() {
+	test "$(property "$1")" "$2" "$3"
+}
+
+# WHAT COMMAND...: does it, and sees that programs are served again and have not suffered.
+disturb() {
+	what=$1
+	shift
+	before=$(property MainPID)
+	"$@" || fail "$what: exit code $?"
+	until_true "$what: there is another process" eval \
+		'pid=$(property MainPID); [ "$pid" -gt 0 ] && [ "$pid" != "$before" ]'
+	until_true "$what: it is up" is ActiveState = active
+	until_true "$what: programs go on" everybody_works
+	no_harm "$what"
+}
+
 # USER COMMAND...
 as() {
 	user=$1

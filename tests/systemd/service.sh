@@ -4,34 +4,10 @@
 build=$1
 times=${3:-4}
 . "$(dirname "$0")/guest.sh"
+jobs=8
 
 property() { # NAME
 	systemctl show -P "$1" sbeetd.service
-}
-
-is() { # PROPERTY OPERATOR NUMBER
-	test "$(property "$1")" "$2" "$3"
-}
-
-# All are connected, and jobs have ended since this sbeetd started.
-everybody_works() {
-	for program in $programs; do
-		status_is sessions "$program" -ge 1 || return 1
-	done
-	status_is done "" -ge 8
-}
-
-# WHAT COMMAND...: does it, and sees that programs are served again and have not suffered.
-disturb() {
-	what=$1
-	shift
-	before=$(property MainPID)
-	"$@" || fail "$what: exit code $?"
-	until_true "$what: there is another process" eval \
-		'pid=$(property MainPID); [ "$pid" -gt 0 ] && [ "$pid" != "$before" ]'
-	until_true "$what: it is up" is ActiveState = active
-	until_true "$what: programs go on" everybody_works
-	no_harm "$what"
 }
 
 in_journal() { # WORDS...: a message of this start of the machine

@@ -9,6 +9,7 @@ build=$1
 source=$2
 . "$(dirname "$0")/guest.sh"
 programs="matmul hotspot histogram lanes"
+jobs=8
 copy=$scratch/later
 
 # FILE LINE-PATTERN ADDED-LINE: puts a line behind each that matches.
@@ -59,13 +60,6 @@ compile() { # NAME
 	chmod -R a+rX "$scratch/$1-build"
 }
 
-working() {
-	for program in $programs; do
-		status_is sessions "$program" -ge 1 || return 1
-	done
-	status_is done "" -ge 8
-}
-
 said() { # WORDS: how often in the journal
 	journalctl --no-pager -q -b -u sbeetd -o cat | grep -c -- "$1"
 }
@@ -83,7 +77,7 @@ replace_by() {
 	esac
 	until_true "$to runs" is_replaced
 	until_true "$to says '$words'" eval '[ "$(said "$words")" -gt "$before" ]'
-	until_true "programs go on under $to" working
+	until_true "programs go on under $to" everybody_works
 	no_harm "$to took over by $2"
 }
 
@@ -116,7 +110,7 @@ load alice hotspot &
 shim=--shim=$scratch/later-build/libsbeet.so
 load alice histogram $shim &
 load alice lanes $shim &
-until_true "all work" working
+until_true "all work" everybody_works
 
 say "== to the later one and back: connections go on"
 replace_by later restart "connections are kept"

@@ -3,6 +3,7 @@
 build=$1
 . "$(dirname "$0")/guest.sh"
 programs="matmul hotspot"
+jobs=4
 
 # Of alice's service manager.
 manager() {
@@ -11,25 +12,6 @@ manager() {
 
 property() { # NAME
 	manager show -P "$1" sbeetd.service
-}
-
-working() {
-	for program in $programs; do
-		status_is sessions "$program" -ge 1 || return 1
-	done
-	status_is done "" -ge 4
-}
-
-# WHAT COMMAND...
-disturb() {
-	what=$1
-	shift
-	running=$(property MainPID)
-	"$@" || fail "$what: exit code $?"
-	until_true "$what: there is another process" eval \
-		'pid=$(property MainPID); [ "$pid" -gt 0 ] && [ "$pid" != "$running" ]'
-	until_true "$what: programs go on" working
-	no_harm "$what"
 }
 
 pam=$(find /lib /usr/lib -name pam_systemd.so 2>/dev/null)
@@ -58,7 +40,7 @@ manager enable --now --quiet sbeetd.socket || fail "enable --now sbeetd.socket"
 for program in $programs; do
 	load alice "$program" &
 done
-until_true "all work" working
+until_true "all work" everybody_works
 [ "$(ps -o user= -p "$(property MainPID)")" = alice ] || fail "it runs as somebody else"
 until_true "the status line tells" eval 'property StatusText | grep -q "2 programs"'
 

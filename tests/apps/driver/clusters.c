@@ -4,37 +4,20 @@
  */
 #include "driver.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common.h"
 #include "reference.h"
+#include "vectors.h"
 
 #define CLUSTER 16
 
-extern const char vecadd_ptx[];
-
-static struct {
-	size_t n;
-	float *a, *b, *c, *want;
-	CUmodule module;
-	CUfunction kernel;
-	CUstream stream;
-	CUdeviceptr dev_a, dev_b, dev_c;
-} my;
+static struct vectors my;
+static CUstream stream;
 
 static void clusters_open(const struct app_options *options) {
-	my.n = options->size;
-	my.a = app_alloc(my.n, sizeof(float));
-	my.b = app_alloc(my.n, sizeof(float));
-	my.c = app_alloc(my.n, sizeof(float));
-	my.want = app_alloc(my.n, sizeof(float));
-	my.module = driver_open(options->gpu, vecadd_ptx);
-	my.kernel = driver_kernel(my.module, "vecadd");
-	CU(cuStreamCreate(&my.stream, CU_STREAM_NON_BLOCKING));
-	my.dev_a = driver_alloc(my.n * sizeof(float));
-	my.dev_b = driver_alloc(my.n * sizeof(float));
-	my.dev_c = driver_alloc(my.n * sizeof(float));
+	vectors_open(&my, options->gpu, options->size);
+	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 }
 
 /* c = a + b, behind whatever the stream has to do. */
@@ -49,7 +32,7 @@ static void launch(struct app_lane *lane, CUdeviceptr a, CUdeviceptr b, CUdevice
 		.blockDimX = VECADD_BLOCK,
 		.blockDimY = 1,
 		.blockDimZ = 1,
-		.hStream = my.stream,
+		.hStream = stream,
 		.attrs = &attribute,
 		.numAttrs = cluster > 1,
 	};
@@ -63,33 +46,22 @@ static void launch(struct app_lane *lane, CUdeviceptr a, CUdeviceptr b, CUdevice
 }
 
 static void clusters_frame(struct app_lane *lane, uint64_t seed) {
-	struct app_random random = {seed};
-
-	app_random_floats(&random, my.a, my.n);
-	app_random_floats(&random, my.b, my.n);
-	reference_vecadd(my.a, my.b, my.want, my.n);
+	vectors_draw(&my, seed);
 	memcpy(my.c, my.want, my.n * sizeof(float));
 	reference_vecadd(my.c, my.b, my.want, my.n); /* a + b + b */
 
-	CU(cuMemcpyHtoDAsync(my.dev_a, my.a, my.n * sizeof(float), my.stream));
-	CU(cuMemcpyHtoDAsync(my.dev_b, my.b, my.n * sizeof(float), my.stream));
+	CU(cuMemcpyHtoDAsync(my.dev_a, my.a, my.n * sizeof(float), stream));
+	CU(cuMemcpyHtoDAsync(my.dev_b, my.b, my.n * sizeof(float), stream));
 	launch(lane, my.dev_a, my.dev_b, my.dev_c, 1);
 	launch(lane, my.dev_c, my.dev_b, my.dev_a, CLUSTER);
-	CU(cuMemcpyDtoHAsync(my.c, my.dev_a, my.n * sizeof(float), my.stream));
-	CU(cuStreamSynchronize(my.stream));
-	app_compare(lane, "sum", my.want, my.c, my.n, sizeof(float));
+	CU(cuMemcpyDtoHAsync(my.c, my.dev_a, my.n * sizeof(float), stream));
+	CU(cuStreamSynchronize(stream));
+	vectors_compare(&my, lane);
 }
 
 static void clusters_close(void) {
-	driver_free(my.dev_c);
-	driver_free(my.dev_b);
-	driver_free(my.dev_a);
-	CU(cuStreamDestroy(my.stream));
-	driver_close(my.module);
-	free(my.want);
-	free(my.c);
-	free(my.b);
-	free(my.a);
+	CU(cuStreamDestroy(stream));
+	vectors_close(&my);
 }
 
 static const struct app clusters_app = {

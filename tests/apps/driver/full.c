@@ -8,18 +8,14 @@
 #include <stdlib.h>
 
 #include "common.h"
-#include "reference.h"
-
-extern const char vecadd_ptx[];
+#include "vectors.h"
 
 #define PIECES_MAX 4096
 
 static struct {
-	size_t n, n_pieces;
-	float *a, *b, *c, *want;
-	CUmodule module;
-	CUfunction kernel;
-	CUdeviceptr dev_a, dev_b, dev_c, pieces[PIECES_MAX];
+	struct vectors vectors;
+	size_t n_pieces;
+	CUdeviceptr pieces[PIECES_MAX];
 } my;
 
 static void take_all(void) {
@@ -43,48 +39,20 @@ static void take_all(void) {
 }
 
 static void full_open(const struct app_options *options) {
-	my.n = options->size;
-	my.a = app_alloc(my.n, sizeof(float));
-	my.b = app_alloc(my.n, sizeof(float));
-	my.c = app_alloc(my.n, sizeof(float));
-	my.want = app_alloc(my.n, sizeof(float));
-	my.module = driver_open(options->gpu, vecadd_ptx);
-	my.kernel = driver_kernel(my.module, "vecadd");
-	my.dev_a = driver_alloc(my.n * sizeof(float));
-	my.dev_b = driver_alloc(my.n * sizeof(float));
-	my.dev_c = driver_alloc(my.n * sizeof(float));
+	vectors_open(&my.vectors, options->gpu, options->size);
 	take_all();
 }
 
 static void full_frame(struct app_lane *lane, uint64_t seed) {
-	struct app_random random = {seed};
-	unsigned n = (unsigned)my.n;
-	void *params[] = {&my.dev_a, &my.dev_b, &my.dev_c, &n};
-
-	app_random_floats(&random, my.a, my.n);
-	app_random_floats(&random, my.b, my.n);
-	reference_vecadd(my.a, my.b, my.want, my.n);
-	CU(cuMemcpyHtoD(my.dev_a, my.a, my.n * sizeof(float)));
-	CU(cuMemcpyHtoD(my.dev_b, my.b, my.n * sizeof(float)));
-	CU(cuLaunchKernel(my.kernel, driver_blocks(my.n, VECADD_BLOCK), 1, 1, VECADD_BLOCK, 1, 1, 0,
-			  NULL, params, NULL));
-	lane->launches++;
-	CU(cuMemcpyDtoH(my.c, my.dev_c, my.n * sizeof(float)));
-	app_compare(lane, "sum", my.want, my.c, my.n, sizeof(float));
+	vectors_draw(&my.vectors, seed);
+	vectors_add(&my.vectors, lane);
 }
 
 static void full_close(void) {
 	while (my.n_pieces > 0) {
 		driver_free(my.pieces[--my.n_pieces]);
 	}
-	driver_free(my.dev_c);
-	driver_free(my.dev_b);
-	driver_free(my.dev_a);
-	driver_close(my.module);
-	free(my.want);
-	free(my.c);
-	free(my.b);
-	free(my.a);
+	vectors_close(&my.vectors);
 }
 
 static const struct app full_app = {

@@ -1,63 +1,22 @@
 /*
  * vecadd.c: vector addition on the default stream, blocking copies only.
  */
-#include "driver.h"
-
-#include <stdlib.h>
-
 #include "common.h"
-#include "reference.h"
+#include "vectors.h"
 
-extern const char vecadd_ptx[];
-
-static struct {
-	size_t n;
-	float *a, *b, *c, *want;
-	CUmodule module;
-	CUfunction kernel;
-	CUdeviceptr dev_a, dev_b, dev_c;
-} my;
+static struct vectors my;
 
 static void vecadd_open(const struct app_options *options) {
-	my.n = options->size;
-	my.a = app_alloc(my.n, sizeof(float));
-	my.b = app_alloc(my.n, sizeof(float));
-	my.c = app_alloc(my.n, sizeof(float));
-	my.want = app_alloc(my.n, sizeof(float));
-	my.module = driver_open(options->gpu, vecadd_ptx);
-	my.kernel = driver_kernel(my.module, "vecadd");
-	my.dev_a = driver_alloc(my.n * sizeof(float));
-	my.dev_b = driver_alloc(my.n * sizeof(float));
-	my.dev_c = driver_alloc(my.n * sizeof(float));
+	vectors_open(&my, options->gpu, options->size);
 }
 
 static void vecadd_frame(struct app_lane *lane, uint64_t seed) {
-	struct app_random random = {seed};
-	unsigned n = (unsigned)my.n;
-	void *params[] = {&my.dev_a, &my.dev_b, &my.dev_c, &n};
-
-	app_random_floats(&random, my.a, my.n);
-	app_random_floats(&random, my.b, my.n);
-	reference_vecadd(my.a, my.b, my.want, my.n);
-
-	CU(cuMemcpyHtoD(my.dev_a, my.a, my.n * sizeof(float)));
-	CU(cuMemcpyHtoD(my.dev_b, my.b, my.n * sizeof(float)));
-	CU(cuLaunchKernel(my.kernel, driver_blocks(my.n, VECADD_BLOCK), 1, 1, VECADD_BLOCK, 1, 1, 0,
-			  NULL, params, NULL));
-	lane->launches++;
-	CU(cuMemcpyDtoH(my.c, my.dev_c, my.n * sizeof(float)));
-	app_compare(lane, "sum", my.want, my.c, my.n, sizeof(float));
+	vectors_draw(&my, seed);
+	vectors_add(&my, lane);
 }
 
 static void vecadd_close(void) {
-	driver_free(my.dev_c);
-	driver_free(my.dev_b);
-	driver_free(my.dev_a);
-	driver_close(my.module);
-	free(my.want);
-	free(my.c);
-	free(my.b);
-	free(my.a);
+	vectors_close(&my);
 }
 
 static const struct app vecadd_app = {

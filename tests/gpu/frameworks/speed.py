@@ -55,24 +55,12 @@ def make_train():
     return step
 
 
-def make_copy():
-    x = torch.randn(1 << 28, device="cuda")
+def make_copies(n, times):
+    x = torch.randn(n, device="cuda")
     y = torch.empty_like(x)
 
     def step():
-        for _ in range(10):
-            y.copy_(x)
-        torch.cuda.synchronize()
-
-    return step
-
-
-def make_cache():
-    x = torch.randn(1 << 22, device="cuda")
-    y = torch.empty_like(x)
-
-    def step():
-        for _ in range(200):
+        for _ in range(times):
             y.copy_(x)
         torch.cuda.synchronize()
 
@@ -100,8 +88,8 @@ def make_multiply():
     return step
 
 
-step = {"infer": make_infer, "train": make_train, "copy": make_copy, "cache": make_cache,
-        "multiply": make_multiply, "launch": make_launch}[mode]()
+step = {"infer": make_infer, "train": make_train, "multiply": make_multiply, "launch": make_launch,
+        "copy": lambda: make_copies(1 << 28, 10), "cache": lambda: make_copies(1 << 22, 200)}[mode]()
 step()
 first = time.time_ns()
 for _ in range(20):

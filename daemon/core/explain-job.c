@@ -7,12 +7,15 @@
 
 enum explain_reason policy_obstacle(const struct sched *s, const struct sched_job *job) {
 	const struct sched_task *task = sched_task(s, job->task);
-	enum explain_reason reason = EXPLAIN_WAIT_OWNER;
+	enum explain_reason reason = EXPLAIN_WAIT_DRAINED;
 
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
 		if ((job->gpu_wanted >= 0 && job->gpu_wanted != (int)k) ||
-		    (task && task->n_gpus > 0 && !task->profiles[k]) ||
-		    !policy_may_share(s, k, job)) {
+		    (task && task->n_gpus > 0 && !task->profiles[k]) || sched_gpu(s, k)->drained) {
+			continue;
+		}
+		if (!policy_may_share(s, k, job)) {
+			reason = reason == EXPLAIN_WAIT_DRAINED ? EXPLAIN_WAIT_OWNER : reason;
 			continue;
 		}
 		if (policy_free_slot(s, k) >= 0 && policy_offer(s, k, job) > 0) {

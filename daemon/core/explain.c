@@ -46,9 +46,12 @@ static const struct {
 		{"start-overdue",
 		 "it has been passed over for as many periods as it may be (max_wait), so it goes first"},
 	[EXPLAIN_WAIT_FULL] =
-		{"wait-full", "no GPU that it may use has a free slot and SMs enough"},
+		{"wait-full", "no GPU that it may use has a free slot and enough free SMs"},
 	[EXPLAIN_WAIT_OWNER] =
 		{"wait-owner", "another process runs on the GPU, which is not shared (no MPS)"},
+	[EXPLAIN_WAIT_DRAINED] =
+		{"wait-drained",
+		 "every GPU that it may use is drained; it waits until 'sbeetctl gpu resume'"},
 	[EXPLAIN_WAIT_TURN] =
 		{"wait-turn", "the policy keeps what is free for jobs that go before it"},
 	[EXPLAIN_WAIT_BETTER] =

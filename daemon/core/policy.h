@@ -82,8 +82,9 @@ struct explain *policy_explain(const struct sched *s);
  * then it is policy_obstacle(). */
 void policy_wait(struct sched *s, sched_job_id id, enum explain_reason reason, nsec_t now);
 
-/* What keeps @job from being started now, as far as GPUs tell: EXPLAIN_WAIT_FULL, _OWNER, or if
- * there is room _TURN. */
+/* What keeps @job from starting now, judged by the GPUs that it may use: EXPLAIN_WAIT_DRAINED if all
+ * of them are drained; else, of those that are not, EXPLAIN_WAIT_TURN if one has room, _FULL if one
+ * may be shared, _OWNER. */
 enum explain_reason policy_obstacle(const struct sched *s, const struct sched_job *job);
 
 /* What is predicted of the job if it starts there now and nothing after. */

@@ -455,11 +455,11 @@ void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions
 	if (look) {
 		s->policy->decide(s, now, ret_actions);
 	}
-	if (s->explain) {
-		explain_rest(s, now);
-	}
 	if (keep >= 0) {
 		s->gpus[keep].drained = drained;
+	}
+	if (s->explain) {
+		explain_rest(s, now);
 	}
 }
 

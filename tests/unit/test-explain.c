@@ -147,6 +147,48 @@ static void explain_tells_why_a_job_waits(void **state) {
 	sched_free(s);
 }
 
+static void explain_tells_of_a_drained_gpu(void **state) {
+	struct sched *s = make("fcfs", 8);
+
+	sched_drain_gpu(s, 0, true);
+	arrive(s, SCHED_TASK_NONE, 1, 0, 0);
+	assert_int_equal(decide(s, 0), 0);
+	assert_int_equal(newest(s)->reason, EXPLAIN_WAIT_DRAINED);
+	/* Drained or not, a GPU in use by another process is what this job waits for. */
+	assert_int_equal(sched_add_gpu(s, 4, SCHED_SHARING_EXCLUSIVE), 1);
+	assert_int_equal(decide(s, 1), 1);
+	arrive(s, SCHED_TASK_NONE, 2, 2, 0);
+	assert_int_equal(decide(s, 2), 0);
+	assert_int_equal(newest(s)->tag, 2);
+	assert_int_equal(newest(s)->reason, EXPLAIN_WAIT_OWNER);
+	sched_drain_gpu(s, 0, false);
+	assert_int_equal(decide(s, 3), 1);
+	assert_int_equal(newest(s)->reason, EXPLAIN_START_NEXT);
+	sched_free(s);
+}
+
+/* The scheduler keeps the GPU for a job that has waited too long. No admin drained it. */
+static void explain_tells_a_kept_gpu_from_a_drained_one(void **state) {
+	struct sched *s = make("lookahead", 8);
+	struct sched_job whole = {.owner = 2, .gpu_wanted = -1, .deadline = 100 * MS, .tag = 2};
+	struct sched_params params = *sched_get_params(s);
+	sched_job_id id;
+
+	params.max_wait = 1;
+	assert_int_equal(sched_set_params(s, &params), 0);
+	whole.task = add_task(s, &big, 100 * MS);
+	arrive(s, SCHED_TASK_NONE, 1, 0, 0);
+	assert_int_equal(decide(s, 0), 1); /* on half of the GPU */
+	assert_int_equal(sched_arrive(s, &whole, &id), 0);
+	arrive(s, SCHED_TASK_NONE, 3, 0, 0);
+	assert_int_equal(decide(s, 1001 * MS), 0);
+	assert_int_equal(newest(s)->tag, 3);
+	assert_int_equal(newest(s)->reason, EXPLAIN_WAIT_TURN);
+	assert_int_equal(explain_get(sched_explain(s), 1)->tag, 2);
+	assert_int_equal(explain_get(sched_explain(s), 1)->reason, EXPLAIN_WAIT_FULL);
+	sched_free(s);
+}
+
 static void explain_keeps_one_entry_of_a_long_wait(void **state) {
 	struct sched *s = make("fcfs", 4);
 	sched_task_id a = add_task(s, &big, 1000 * MS);
@@ -313,6 +355,8 @@ int main(void) {
 		cmocka_unit_test(explain_names_all_reasons),
 		cmocka_unit_test(explain_tells_what_sbeet_compared),
 		cmocka_unit_test(explain_tells_why_a_job_waits),
+		cmocka_unit_test(explain_tells_of_a_drained_gpu),
+		cmocka_unit_test(explain_tells_a_kept_gpu_from_a_drained_one),
 		cmocka_unit_test(explain_keeps_one_entry_of_a_long_wait),
 		cmocka_unit_test(explain_forgets_the_oldest),
 		cmocka_unit_test(explain_tells_of_fillers),

@@ -158,14 +158,14 @@ static const char *reason(const json_t *decisions, size_t i) {
 	return json_string_value(json_object_get(json_array_get(decisions, i), "reason"));
 }
 
-/* A job that waits for another, starts, and ends. */
+/* A job that waits for another, starts, and ends; one that waits for a drained GPU. */
 static void job_explain_tells_why(void **state) {
 	static const char *const args[] = {"--gpus", "8", "--policy", "fcfs", NULL};
 	struct harness h = {0};
 	struct shim a, b;
 	struct spawned s;
 	json_t *o, *last;
-	char id[48];
+	char id[48], drained[48];
 
 	harness_start(&h, args);
 	a = shim_open("first", MASK_ALL);
@@ -191,6 +191,17 @@ static void job_explain_tells_why(void **state) {
 	assert_string_equal(json_string_value(json_object_get(last, "task")), "second");
 	assert_string_equal(json_string_value(json_object_get(last, "sms")), "0-7");
 	assert_true(json_is_true(json_object_get(last, "completed")));
+	json_decref(o);
+
+	s = spawn(ARGS(sbeetctl, "gpu", "drain", "0"), NULL);
+	assert_int_equal(s.code, 0);
+	spawned_deinit(&s);
+	shim_request(a.fd, 7, 0, MASK_ALL);
+	shim_expect_silence(a.fd);
+	snprintf(drained, sizeof(drained), "%llu.7", (unsigned long long)a.session);
+	o = explain_json(drained);
+	assert_int_equal(json_array_size(o), 1);
+	assert_string_equal(reason(o, 0), "wait-drained");
 	json_decref(o);
 
 	s = spawn(ARGS(sbeetctl, "job", "explain", id), NULL);

@@ -15,6 +15,7 @@
 
 #include "proto/limits.h"
 #include "proto/smset.h"
+#include "proto/text.h"
 
 /* Where the reason goes. Filled by the first check that fails. */
 struct why {
@@ -33,53 +34,20 @@ __attribute__((format(printf, 2, 3))) static int bad(struct why why, const char 
 	return -EBADMSG;
 }
 
-/* Length of the UTF-8 character at @p, 0 if it is none or one that a terminal would act on.
- * Overlong forms, surrogates and values above U+10FFFF are none. */
-static size_t utf8_printable(const unsigned char *p) {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	uint32_t c = *p;
-	size_t n;
-
-	if (c < 0x80) {
-		return c >= 0x20 && c != 0x7f;
-	}
-	if (c >= 0xc2 && c <= 0xdf) {
-		n = 2;
-		c &= 0x1f;
-	} else if (c >= 0xe0 && c <= 0xef) {
-		n = 3;
-		c &= 0x0f;
-	} else if (c >= 0xf0 && c <= 0xf4) {
-		n = 4;
-		c &= 0x07;
-	} else {
-		return 0;
-	}
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80) {
-			return 0;
-		}
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) || c < 0xa0) {
-		return 0;
-	}
-	return n;
-}
-
 /* Printable UTF-8 of at most @max bytes, because texts end up on terminals and in JSON. */
 static int check_text(struct why why, const char *field, const char *text, size_t max) {
-	const unsigned char *p = (const unsigned char *)text;
+	const char *p = text;
 	size_t n = strlen(text);
 
 	if (n > max) {
 		return bad(why, "%s has %zu bytes, at most %zu are allowed", field, n, max);
 	}
 	while (*p) {
-		size_t step = utf8_printable(p);
+		size_t step = text_printable(p);
 
 		if (step == 0) {
-			return bad(why, "%s has byte 0x%02x, expected printable UTF-8", field, *p);
+			return bad(why, "%s has byte 0x%02x, expected printable UTF-8", field,
+				   (unsigned char)*p);
 		}
 		p += step;
 	}

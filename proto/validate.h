@@ -19,7 +19,7 @@ int validate_to_shim(const Sbeet__ToShim *m, char *why, size_t size);
 int validate_control_request(const Sbeet__Control__Request *m, char *why, size_t size);
 int validate_control_reply(const Sbeet__Control__Reply *m, char *why, size_t size);
 
-/* Printable UTF-8 of at most @max bytes, as all texts are. Return: 0 or -EBADMSG. */
+/* Printable UTF-8 (see text.h) of at most @max bytes, as all texts are. Return: 0 or -EBADMSG. */
 int validate_text(const char *text, size_t max);
 
 /* Task names: 1 to PROTO_NAME_MAX of [A-Za-z0-9._@:+-], not starting with '.' or '-'. */

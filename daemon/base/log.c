@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/base/notify.h"
+#include "proto/text.h"
 #include "proto/units.h"
 
 #define CLIENT_BURST	20
@@ -76,21 +77,21 @@ bool log_enabled(enum log_level level) {
 /* One write a line, so that lines of several processes do not mix. */
 __attribute__((format(printf, 2, 0))) static void print_line(enum log_level level,
 							     const char *format, va_list args) {
-	char line[LINE_MAX_BYTES];
-	int n, room = (int)sizeof(line) - 1; /* for the newline */
+	char message[LINE_MAX_BYTES], line[LINE_MAX_BYTES];
+	size_t n, room = sizeof(line) - 1; /* for the newline */
 
+	vsnprintf(message, sizeof(message), format, args);
 	if (logger.journal) {
-		n = snprintf(line, (size_t)room, "<%d>", levels[level].syslog);
+		snprintf(line, room, "<%d>", levels[level].syslog);
 	} else {
-		n = snprintf(line, (size_t)room, "sbeetd: %s: ", levels[level].name);
+		snprintf(line, room, "sbeetd: %s: ", levels[level].name);
 	}
-	n += vsnprintf(line + n, (size_t)(room - n), format, args);
-	if (n >= room) {
-		n = room - 1;
-	}
+	n = strlen(line);
+	text_escape(message, line + n, room - n);
+	n = strlen(line);
 	line[n++] = '\n';
 	/* When stderr is gone there is nobody left to tell. */
-	if (write(STDERR_FILENO, line, (size_t)n) < 0) {
+	if (write(STDERR_FILENO, line, n) < 0) {
 		return;
 	}
 }
@@ -179,7 +180,7 @@ void log_fields_init(struct log_fields *fields, enum log_level level, const stru
 }
 
 void log_event(enum log_level level, const struct log_about *about, const char *format, ...) {
-	char message[LINE_MAX_BYTES];
+	char raw[LINE_MAX_BYTES], message[LINE_MAX_BYTES];
 	struct log_fields fields;
 	va_list args;
 
@@ -187,8 +188,9 @@ void log_event(enum log_level level, const struct log_about *about, const char *
 		return;
 	}
 	va_start(args, format);
-	vsnprintf(message, sizeof(message), format, args);
+	vsnprintf(raw, sizeof(raw), format, args);
 	va_end(args);
+	text_escape(raw, message, sizeof(message));
 	if (logger.journal) {
 		log_fields_init(&fields, level, about, message);
 		if (notify_journal(fields.list, fields.n) == 0) {

@@ -2,7 +2,8 @@
  * log.h: one line a message on stderr, with the priority in front where the journal reads it.
  *
  * Messages are sentences without a full stop; objects stand in 'ticks'. Whoever decides what to do
- * about a failure logs it, once.
+ * about a failure logs it, once. Every message is escaped (proto/text.h), so any text may be part
+ * of it.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * test-log.c: the fields that lines have in the journal, and that its catalog explains them.
+ * test-log.c: what is written of a message, its fields in the journal, and that the journal's
+ * catalog explains them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
@@ -55,10 +58,39 @@ static void catalog_explains_every_message(void **state) {
 	fclose(f);
 }
 
+/* What log_print() and log_event() write, without the newline. */
+static void read_lines(int fd, char *text, size_t size) {
+	ssize_t n = pread(fd, text, size - 1, 0);
+
+	assert_true(n > 0 && text[n - 1] == '\n');
+	text[n - 1] = '\0';
+}
+
+static void log_escapes_what_a_terminal_would_act_on(void **state) {
+	static const struct log_about about = {LOG_ID_PEER, NULL, -1, 0, 0};
+	static const char *const evil = "\x1b]0;title\x07\r\nroot \xe2\x80\xae fdp";
+	static const char *const shown = "\\x1b]0;title\\x07\\x0d\\x0aroot \\xe2\\x80\\xae fdp";
+	int fd = memfd_create("log", MFD_CLOEXEC), stderr_fd = dup(STDERR_FILENO);
+	char text[4096], expected[512];
+
+	assert_true(fd >= 0 && stderr_fd >= 0);
+	assert_true(dup2(fd, STDERR_FILENO) >= 0);
+	log_error("pid '%s'", evil);
+	log_event(LOG_LEVEL_WARNING, &about, "name '%s'", evil);
+	dup2(stderr_fd, STDERR_FILENO);
+	read_lines(fd, text, sizeof(text));
+	snprintf(expected, sizeof(expected),
+		 "sbeetd: error: pid '%s'\nsbeetd: warning: name '%s'", shown, shown);
+	assert_string_equal(text, expected);
+	close(fd);
+	close(stderr_fd);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(log_gives_the_journal_fields),
 		cmocka_unit_test(catalog_explains_every_message),
+		cmocka_unit_test(log_escapes_what_a_terminal_would_act_on),
 	};
 
 	return cmocka_run_group_tests_name("log", tests, NULL, NULL);

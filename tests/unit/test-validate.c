@@ -295,6 +295,7 @@ static void validate_text_is_printable_utf8(void **state) {
 		{"\x1b[2J", -EBADMSG},		/* clears a terminal */
 		{"\x7f", -EBADMSG},		/* delete */
 		{"\xc2\x9b", -EBADMSG},		/* C1 control: CSI */
+		{"a\xe2\x80\xae" "b", -EBADMSG}, /* turns what follows around */
 		{"\x80", -EBADMSG},		/* a continuation alone */
 		{"\xc3", -EBADMSG},		/* cut */
 		{"\xe2\x82", -EBADMSG},		/* cut */

@@ -42,14 +42,13 @@ static bool in_name_service;
 
 __attribute__((constructor)) static void attach(void) {
 	const char *path = getenv(FAULTY_PAGE);
-	int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
-	long p;
+	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	void *p;
 
 	if (fd >= 0) {
-		p = syscall(SYS_mmap, NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			    0);
+		p = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		close(fd);
-		page = p == -1 ? NULL : (struct faulty_page *)p;
+		page = p == MAP_FAILED ? NULL : p;
 	}
 }
 

@@ -31,11 +31,13 @@ static const struct {
 		{"start-fewest-misses",
 		 "fewest deadlines are expected to be missed so, then least energy"},
 	[EXPLAIN_START_LEAST_BAD] =
-		{"start-least-bad", "no choice keeps all deadlines; this one costs least energy"},
+		{"start-least-bad", "no choice keeps all deadlines; this is the least bad one"},
 	[EXPLAIN_START_LATE] =
 		{"start-late", "it can't be in time any more, and makes nobody else late here"},
 	[EXPLAIN_START_AWAY] =
-		{"start-away", "everybody is in time on this GPU at less energy than on its home"},
+		{"start-away",
+		 "everybody is in time on this GPU; on its home somebody would be late, or it costs "
+		 "more energy"},
 	[EXPLAIN_START_WHOLE] =
 		{"start-whole",
 		 "neither its best part of its home nor a GPU that is active keeps all deadlines: "

@@ -233,11 +233,12 @@ static bool start_better(const struct outcome *a, const struct outcome *b) {
 
 static void explain_outcome(const struct plan *p, size_t index, const struct outcome *o) {
 	const struct timeline_job *job = &p->ready.list[index].job;
+	bool hopeless = p->ready.list[index].hopeless;
 
 	explain_try(p->explain,
 		    &(struct explain_try){
 			    .wait = !o->start,
-			    .feasible = o->loss == 0 && o->place.finish != 0 &&
+			    .feasible = o->loss == 0 && o->place.finish != 0 && !hopeless &&
 					(!job->deadline || o->place.finish <= job->deadline),
 			    .gpu = (uint8_t)o->place.gpu,
 			    .n_sms = (uint16_t)o->place.n_sms,
@@ -394,7 +395,7 @@ static bool worth_starting(const struct plan *p, size_t index, const struct outc
 
 static enum explain_reason start_reason(const struct plan *p, size_t index,
 					const struct outcome *start) {
-	if (index >= p->ready.n_timely) {
+	if (index >= p->ready.n_timely || (p->ready.list[index].hopeless && start->loss == 0)) {
 		return EXPLAIN_START_LATE;
 	}
 	return start->loss == 0 ? EXPLAIN_START_CHEAPEST : EXPLAIN_START_FEWEST_MISSES;

@@ -77,10 +77,22 @@ static struct sbeet_choice from_full_home(const struct migration *m) {
 		wait.found = wait.feasible;
 	}
 	other = elsewhere(m, false);
-	if (!sbeet_cheaper(&other, &wait)) {
-		other.found = false;
+	if (sbeet_cheaper(&other, &wait)) {
+		return other;
 	}
-	return other;
+	wait.found = false;
+	return wait;
+}
+
+/* Lines 21 to 23; and where that makes the job late, beyond the text, a GPU on which it is not. */
+static struct sbeet_choice from_used_home(const struct migration *m) {
+	struct sbeet_choice home = sbeet_allocate(m->b, m->index, m->home), other;
+
+	if (m->b->params->reading != SCHED_READING_FIT || (home.found && home.feasible)) {
+		return home;
+	}
+	other = elsewhere(m, false);
+	return other.found ? other : home;
 }
 
 /* Alg. 5. */
@@ -94,26 +106,39 @@ static struct sbeet_choice migrate(const struct sbeet *b, size_t index) {
 	if (sbeet_full(b, m.home)) {
 		return from_full_home(&m);
 	}
-	return sbeet_allocate(b, index, m.home); /* lines 21 to 23 */
+	return from_used_home(&m);
 }
 
 static enum explain_reason reason_of(const struct sbeet *b, size_t index,
 				     const struct sbeet_choice *c) {
-	const struct timeline_job *job = &b->ready->list[index].job;
-	unsigned home = sbeet_home(job);
+	unsigned home = sbeet_home(&b->ready->list[index].job);
+	enum explain_reason reason = sbeet_reason(b, index, c);
 
-	if (c->found && c->place.gpu != home) {
+	if (c->found && c->place.gpu != home && reason == EXPLAIN_START_CHEAPEST) {
 		return EXPLAIN_START_AWAY;
 	}
-	if (c->found && !c->feasible && !sbeet_is_late(b, index)) {
+	if (c->found && c->place.gpu == home && sbeet_idle(b, home) && !c->feasible) {
 		return EXPLAIN_START_WHOLE;
 	}
-	/* Alg. 5 leaves a full home only for what is cheaper than to wait there. */
-	return !c->found && sbeet_full(b, home) ? EXPLAIN_WAIT_BETTER : sbeet_reason(b, index, c);
+	return reason;
+}
+
+/* No GPU that the job may use has room. */
+static bool all_are_full(const struct sbeet *b, size_t index) {
+	const struct timeline_job *job = &b->ready->list[index].job;
+
+	for (size_t i = 0; i < job->task->n_gpus; i++) {
+		unsigned k = job->task->order[i];
+
+		if ((job->gpu_wanted < 0 || job->gpu_wanted == (int)k) && !sbeet_full(b, k)) {
+			return false;
+		}
+	}
+	return true;
 }
 
 static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	static const struct sbeet_rules rules = {NULL, migrate, reason_of};
+	static const struct sbeet_rules rules = {all_are_full, migrate, reason_of};
 
 	sbeet_decide(s, now, &rules, actions);
 }

@@ -62,6 +62,7 @@ static struct ready_job describe(const struct sched *s, sched_job_id id, nsec_t 
 	bool hopeless = job->deadline && now + least > job->deadline;
 	struct ready_job ready = {
 		.id = id,
+		.hopeless = hopeless,
 		.job = {.task = task,
 			.gpu_wanted = job->gpu_wanted,
 			.divisible = job->divisible,

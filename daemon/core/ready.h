@@ -21,7 +21,8 @@
 
 struct ready_job {
 	sched_job_id id;
-	bool late;
+	bool hopeless; /* no GPU can finish it by its own deadline */
+	bool late;     /* that, and params.skip_hopeless: it comes last */
 	struct timeline_job job;
 };
 

@@ -99,12 +99,12 @@ static void add_others(struct generation *g, size_t index) {
 	}
 }
 
-static void explain_choice(const struct sbeet *b, const struct timeline_job *job,
-			   const struct sbeet_choice *c, unsigned misses) {
-	bool in_time = !job->deadline || c->place.finish <= job->deadline;
+static void explain_choice(const struct sbeet *b, size_t index, const struct sbeet_choice *c,
+			   unsigned misses) {
+	bool hopeless = b->ready->list[index].hopeless;
 
 	explain_try(b->explain, &(struct explain_try){.wait = c->place.start > b->now,
-						      .feasible = c->feasible && in_time,
+						      .feasible = c->feasible && !hopeless,
 						      .gpu = (uint8_t)c->place.gpu,
 						      .n_sms = (uint16_t)c->place.n_sms,
 						      .loss = misses,
@@ -183,33 +183,35 @@ struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 	}
 	c.misses = g.t.misses;
 	c.feasible = g.t.misses == 0;
-	if (!c.feasible &&
-	    (late || (busy_goes_on(b) && (!own || no_worse_than_waiting(b, job, &c.place))))) {
-		c.feasible =
+	if (!c.feasible && (late || busy_goes_on(b))) {
+		bool harmless =
 			g.t.misses - (own && !late) <= misses_without(b, index, place->gpu, g.fin);
+
+		c.feasible = harmless && (late || !own);
+		c.keeps_busy = harmless && !c.feasible && no_worse_than_waiting(b, job, &c.place);
 	}
 	c.energy_pj = c.place.energy_pj;
 	if (b->params->window == SCHED_WINDOW_OWN) { /* line 8 */
 		c.energy_pj = g.t.energy_pj + timeline_running_pj(&b->base, g.fin);
 	}
 	if (b->explain) {
-		explain_choice(b, job, &c, g.t.misses);
+		explain_choice(b, index, &c, g.t.misses);
 	}
 	return c;
 }
 
 enum explain_reason sbeet_reason(const struct sbeet *b, size_t index,
 				 const struct sbeet_choice *c) {
-	bool late = sbeet_is_late(b, index);
+	bool hopeless = b->ready->list[index].hopeless;
 
 	if (c->found) {
-		return late	     ? EXPLAIN_START_LATE
-		       : c->feasible ? EXPLAIN_START_CHEAPEST
-				     : EXPLAIN_START_LEAST_BAD;
+		return hopeless && c->feasible	     ? EXPLAIN_START_LATE
+		       : !hopeless && c->misses == 0 ? EXPLAIN_START_CHEAPEST
+						     : EXPLAIN_START_LEAST_BAD;
 	}
-	return late	     ? EXPLAIN_WAIT_LATE
-	       : c->feasible ? EXPLAIN_WAIT_BETTER
-			     : EXPLAIN_WAIT_INFEASIBLE;
+	return sbeet_is_late(b, index) ? EXPLAIN_WAIT_LATE
+	       : c->feasible	       ? EXPLAIN_WAIT_BETTER
+				       : EXPLAIN_WAIT_INFEASIBLE;
 }
 
 bool sbeet_cheaper(const struct sbeet_choice *a, const struct sbeet_choice *than) {
@@ -217,11 +219,14 @@ bool sbeet_cheaper(const struct sbeet_choice *a, const struct sbeet_choice *than
 }
 
 /* Of two on an idle GPU: the feasible one; then, beyond the text and where jobs are never given up,
- * fewer misses; then less energy. */
+ * the one that makes nobody else late, then fewer misses; then less energy. */
 static bool better(const struct sbeet *b, const struct sbeet_choice *x,
 		   const struct sbeet_choice *y) {
 	if (x->feasible != y->feasible) {
 		return x->feasible;
+	}
+	if (x->keeps_busy != y->keeps_busy) {
+		return x->keeps_busy;
 	}
 	if (busy_goes_on(b) && x->misses != y->misses) {
 		return x->misses < y->misses;
@@ -307,7 +312,7 @@ struct sbeet_choice sbeet_allocate(const struct sbeet *b, size_t index, unsigned
 		try_counts(b, index, &place, n_free, place.n_sms, sched_gpu(b->s, gpu)->model.step,
 			   &c);
 	}
-	c.found = c.feasible && !better_wait(b, job, &c); /* lines 16 to 24 */
+	c.found = (c.feasible || c.keeps_busy) && !better_wait(b, job, &c); /* lines 16 to 24 */
 	return c;
 }
 

@@ -45,7 +45,11 @@ void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready, con
 /* S^cfg and E. */
 struct sbeet_choice {
 	bool found; /* else S^cfg is empty and E infinite */
+	/* The job is in time, and nobody is late who would be in time without it. */
 	bool feasible;
+	/* The job is late, but no later than if it waited, and makes nobody else late: see above.
+	 */
+	bool keeps_busy;
 	unsigned misses; /* in the schedule */
 	struct timeline_place place;
 	/*
@@ -76,7 +80,7 @@ unsigned sbeet_home(const struct timeline_job *job);
 /* A job that no GPU can finish in time is started only where that makes nobody else late. */
 bool sbeet_is_late(const struct sbeet *b, size_t index);
 
-/* Why sbeet_allocate() has chosen so. */
+/* Why @c was chosen. */
 enum explain_reason sbeet_reason(const struct sbeet *b, size_t index, const struct sbeet_choice *c);
 
 /* What the policies differ in, of a ready job. */

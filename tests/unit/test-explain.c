@@ -350,6 +350,89 @@ static void explain_changes_no_decision(void **state) {
 	}
 }
 
+/* ---- what is said of deadlines ---- */
+
+struct claims {
+	unsigned late, away; /* jobs that started late; that left their home */
+	bool compares_gpus;
+};
+
+static void check_claims(void *userdata, const struct explain_entry *e) {
+	struct claims *claims = userdata;
+	const struct explain_try *t = chosen(e);
+	bool late;
+
+	if (e->gpu < 0) {
+		return;
+	}
+	late = e->finish > e->deadline;
+	claims->late += late;
+	claims->away += e->reason == EXPLAIN_START_AWAY;
+	if (late) {
+		assert_int_not_equal(e->reason, EXPLAIN_START_CHEAPEST);
+		assert_int_not_equal(e->reason, EXPLAIN_START_AWAY);
+		assert_false(t->feasible);
+	}
+	for (size_t i = 0; i < e->n_tries && claims->compares_gpus && late; i++) {
+		assert_false(e->tries[i].feasible);
+	}
+}
+
+/* One big and one small GPU that costs little and is where everybody would like to go. */
+static void run_claims(const char *policy, uint64_t seed, bool skip_hopeless,
+		       struct claims *claims) {
+	static struct profile_table tables[5][2];
+	struct sched_gpu_model gpus[2] = {{.power = {8, 10000, 500}, .limit = 8, .step = 1},
+					  {.power = {4, 5000, 100}, .limit = 4, .step = 1}};
+	struct sched_task tasks[5] = {0};
+	struct sim_setup setup = {.gpus = gpus,
+				  .n_gpus = 2,
+				  .tasks = tasks,
+				  .n_tasks = 5,
+				  .policy = sched_policy_find(policy),
+				  .duration = 2000 * MS,
+				  .seed = seed,
+				  .n_explain = 1000,
+				  .on_explained = check_claims,
+				  .userdata = claims};
+	struct sim_result result;
+	uint64_t random = seed;
+
+	sched_params_default(&setup.params);
+	setup.params.skip_hopeless = skip_hopeless;
+	for (size_t i = 0; i < 5; i++) {
+		nsec_t work = (20 + sim_random(&random) % 200) * MS;
+		nsec_t period = (30 + sim_random(&random) % 120) * MS;
+
+		assert_int_equal(profile_table_linear(&tables[i][0], 8, 0, 0, work, 5000), 0);
+		assert_int_equal(profile_table_linear(&tables[i][1], 4, 0, 0, work, 500), 0);
+		tasks[i] = (struct sched_task){.period = period,
+					       .deadline = period / 2,
+					       .first_release = sim_random(&random) % period,
+					       .profiles = {&tables[i][0], &tables[i][1]},
+					       .fixed_gpu = -1};
+	}
+	assert_int_equal(sim_run(&setup, &result), 0);
+	sim_result_deinit(&result);
+}
+
+/* Nobody is said to be in time who is not, and sbeet-mg starts no job late that it could start in
+ * time, whether or not hopeless jobs are skipped. */
+static void explain_is_true_of_deadlines(void **state) {
+	static const char *const policies[] = {"sbeet", "sbeet-mg", "lookahead"};
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct claims claims = {.compares_gpus = strcmp(policies[i], "sbeet-mg") == 0};
+
+		for (uint64_t seed = 1; seed <= 20; seed++) {
+			run_claims(policies[i], seed, true, &claims);
+			run_claims(policies[i], seed, false, &claims);
+		}
+		assert_true(claims.late > 0); /* or nothing was tested */
+		assert_true(claims.away > 0 || !claims.compares_gpus);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(explain_names_all_reasons),
@@ -362,6 +445,7 @@ int main(void) {
 		cmocka_unit_test(explain_tells_of_fillers),
 		cmocka_unit_test(explain_is_bounded_per_decision),
 		cmocka_unit_test(explain_changes_no_decision),
+		cmocka_unit_test(explain_is_true_of_deadlines),
 	};
 
 	return cmocka_run_group_tests_name("explain", tests, NULL, NULL);

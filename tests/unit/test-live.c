@@ -148,6 +148,44 @@ static void lookahead_misses_least(void **state) {
 	}
 }
 
+/* The small GPU is cheaper, but full for longer than one task can wait; the big one is idle. A job
+ * is never kept waiting until it is late where a GPU is free on which it is in time. */
+static void sbeet_mg_leaves_a_home_where_it_would_be_late(void **state) {
+	struct sched_gpu_model gpus[2] = {{.power = {8, 10000, 500}, .limit = 8, .step = 1},
+					  {.power = {4, 5000, 100}, .limit = 4, .step = 1}};
+	struct sched_task tasks[2] = {
+		{.period = 100 * MS, .deadline = 100 * MS, .fixed_gpu = -1},
+		{.period = 100 * MS, .deadline = 30 * MS, .first_release = 5 * MS, .fixed_gpu = -1},
+	};
+	static const nsec_t work[2] = {200 * MS, 80 * MS};
+	struct profile_table tables[2][2];
+	struct sim_setup setup = {.gpus = gpus,
+				  .n_gpus = 2,
+				  .tasks = tasks,
+				  .n_tasks = 2,
+				  .policy = sched_policy_find("sbeet-mg"),
+				  .duration = 1000 * MS};
+
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(profile_table_linear(&tables[i][0], 8, 0, 0, work[i], 5000), 0);
+		assert_int_equal(profile_table_linear(&tables[i][1], 4, 0, 0, work[i], 500), 0);
+		tasks[i].profiles[0] = &tables[i][0];
+		tasks[i].profiles[1] = &tables[i][1];
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		struct sim_result result;
+
+		sched_params_default(&setup.params);
+		setup.params.skip_hopeless = i % 2;
+		setup.sequential = i / 2;
+		assert_int_equal(sim_run(&setup, &result), 0);
+		assert_int_equal(result.count.completed, 20);
+		assert_int_equal(result.count.missed, 0);
+		assert_int_equal(result.tasks[1].home, 1);
+		sim_result_deinit(&result);
+	}
+}
+
 /* A task's overhead becomes part of what is predicted, and is forgotten when it is no more. */
 static void overhead_is_learned_and_forgotten(void **state) {
 	struct profile_table profile = make_profile(100 * MS, 100 * US);
@@ -312,6 +350,7 @@ int main(void) {
 		cmocka_unit_test(planners_keep_up_with_overload),
 		cmocka_unit_test(planners_miss_less_than_whole_gpus_do),
 		cmocka_unit_test(lookahead_misses_least),
+		cmocka_unit_test(sbeet_mg_leaves_a_home_where_it_would_be_late),
 		cmocka_unit_test(overhead_is_learned_and_forgotten),
 		cmocka_unit_test(late_job_waits_for_what_ends_sooner),
 		cmocka_unit_test(bounds_of_jobs_are_those_planned_with),

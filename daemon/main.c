@@ -168,22 +168,30 @@ static int start_learning(struct daemon *d) {
 	return 0;
 }
 
-/* Two that grant one GPU would each believe in SMs that the other one gives away. Where there can
- * be no lock, one alone is believed to be there. Return: 0, or -EBUSY, logged. */
-static int lock_gpus(struct daemon *d) {
-	const char *simulated = getenv("SIMGPU_DIR"), *real = getenv("SBEET_LOCK_DIR");
+/* "": there is none, which gpu_lock() will tell. */
+static void choose_lock_directory(const struct inventory_gpu *gpu, char directory[PROTO_PATH_MAX]) {
+	const char *simulated = getenv("SIMGPU_DIR");
 
+	directory[0] = '\0';
+	if (gpu->simulated) {
+		snprintf(directory, PROTO_PATH_MAX, "%s/locks", simulated ? simulated : "");
+	} else {
+		gpu_lock_directory(directory, PROTO_PATH_MAX);
+	}
+}
+
+/* Two sbeetd on one GPU would grant the same SMs twice. Where there can be no lock we go on, with a
+ * warning. Return: 0, or -EBUSY, logged. */
+static int lock_gpus(struct daemon *d) {
 	for (size_t i = 0; i < inventory_n_gpus(d->inventory); i++) {
 		const struct inventory_gpu *gpu = inventory_gpu(d->inventory, i);
-		const char *directory = gpu->simulated	? simulated
-					: real && *real ? real
-							: GPU_LOCK_DIRECTORY;
-		char why[PROTO_TEXT_MAX];
+		char why[PROTO_TEXT_MAX], directory[PROTO_PATH_MAX];
 		int fd;
 
-		if (gpu->fixed || !directory) {
+		if (gpu->fixed) {
 			continue;
 		}
+		choose_lock_directory(gpu, directory);
 		fd = gpu_lock(directory, gpu->uuid, why, sizeof(why));
 		if (fd == -EBUSY) {
 			log_error("GPU %zu: %s; stop that one, or this one", i, why);

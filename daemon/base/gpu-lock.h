@@ -1,8 +1,8 @@
 /*
  * gpu-lock.h: one sbeetd a GPU, wherever the others have their sockets: a lock by the GPU's UUID.
  *
- * The lock is flock()'s: it goes with the process that holds it, so what a dead one left behind
- * keeps nobody out. Files are never removed: two could hold "the" lock then.
+ * Locks of a user's daemons are in one folder, which is that user's alone (mode 0700): nobody else
+ * can create or lock a file there. So daemons of different users do not notice each other.
  */
 #pragma once
 
@@ -11,11 +11,17 @@
 
 #include "proto/limits.h"
 
-#define GPU_LOCK_DIRECTORY "/run/lock"
+/*
+ * The folder for locks: $SBEET_LOCK_DIR, else "locks" in systemd's $RUNTIME_DIRECTORY, in
+ * /run/sbeet for root, or in $XDG_RUNTIME_DIR/sbeet. Return: 0, -ENAMETOOLONG, or -ENOENT: none is
+ * known.
+ */
+int gpu_lock_directory(char *directory, size_t size);
 
 /*
- * @directory: where locks are kept. Return: a descriptor that holds the lock; -EBUSY: another one
- * has it, @why says who; or another negative errno with @why: there can be no lock.
+ * Creates @directory, and the one it is in, where they are missing. Return: a descriptor, owned by
+ * the caller, that holds the lock; -EBUSY: another daemon has it, @why says who; or another
+ * negative errno with @why: there can be no lock, also because others can reach @directory.
  */
 int gpu_lock(const char *directory, const uint8_t uuid[static PROTO_UUID_BYTES], char *why,
 	     size_t why_size);

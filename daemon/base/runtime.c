@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include "daemon/base/files.h"
+#include "daemon/base/lock-file.h"
 #include "daemon/base/util.h"
 #include "proto/limits.h"
 
@@ -31,38 +31,24 @@ struct runtime {
 };
 
 static int take_lock(const char *directory, char *why, size_t why_size) {
-	_cleanup_close_ int fd = -1;
-	char path[PROTO_PATH_MAX + sizeof(LOCK_NAME) + 1], pid[24];
-	ssize_t n;
+	char path[PROTO_PATH_MAX + sizeof(LOCK_NAME) + 1], holder[24] = "unknown";
+	pid_t pid;
+	int r;
 
 	snprintf(path, sizeof(path), "%s/" LOCK_NAME, directory);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0 && errno == EROFS) {
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW); /* it can be locked as well */
-	}
-	if (fd < 0) {
-		int r = -errno;
-
-		snprintf(why, why_size, "can't open '%s': %s", path, strerror(-r));
-		return r;
-	}
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		n = read(fd, pid, sizeof(pid) - 1);
-		pid[n > 0 ? n : 0] = '\0';
+	r = lock_file_take(AT_FDCWD, path, &pid);
+	if (r == -EBUSY) {
+		if (pid > 0) {
+			snprintf(holder, sizeof(holder), "%d", pid);
+		}
 		snprintf(why, why_size,
-			 "sbeetd runs there already (pid %.*s); stop it, or choose another "
-			 "directory "
+			 "sbeetd runs there already (pid %s); stop it, or choose another directory "
 			 "with --runtime-dir",
-			 n > 0 ? (int)strcspn(pid, "\n") : 7, n > 0 ? pid : "unknown");
-		return -EBUSY;
+			 holder);
+	} else if (r < 0) {
+		snprintf(why, why_size, "can't lock '%s': %s", path, strerror(-r));
 	}
-	/* For the message above only; the lock is what counts. So it is no matter if the disk is
-	 * full, but a dead one's number must not stay. */
-	n = snprintf(pid, sizeof(pid), "%d\n", getpid());
-	if (ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)n, 0) != n) {
-		(void)!ftruncate(fd, 0);
-	}
-	return TAKE_FD(fd);
+	return r;
 }
 
 int runtime_new(struct runtime **ret, const char *directory, char *why, size_t why_size) {

@@ -5,12 +5,14 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -95,6 +97,32 @@ static void daemon_refuses_a_second_one_in_its_directory(void **state) {
 	assert_true(exists("shim.sock"));
 	status_free(status_get()); /* the first one works on */
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Who can open the lock can take it, and sbeetd would not start any more. An older one let everybody
+ * read it. */
+static void lock_is_for_its_owner_alone(void **state) {
+	char path[128];
+	struct stat st;
+	int fd;
+
+	harness_prepare(&harness);
+	snprintf(path, sizeof(path), "%s/sbeetd.lock", harness.directory);
+	for (int i = 0; i < 2; i++) {
+		harness_start(&harness, plain);
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0600);
+		assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+		assert_int_equal(chmod(path, 0644), 0);
+	}
+	/* What stands in it is not repeated as it is. */
+	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	assert_int_equal(write(fd, "\x1b[31mroot\n", 10), 10);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(RUN("--gpus", "8"), 1);
+	assert_non_null(strstr(errors, "(pid unknown)"));
+	assert_null(strchr(errors, '\x1b'));
+	close(fd);
 }
 
 static void daemon_replaces_what_a_killed_one_left(void **state) {
@@ -558,6 +586,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(daemon_explains_wrong_options),
 		CASE(daemon_refuses_a_second_one_in_its_directory),
+		CASE(lock_is_for_its_owner_alone),
 		CASE(daemon_replaces_what_a_killed_one_left),
 		CASE(daemon_explains_an_unusable_directory),
 		CASE(daemon_says_goodbye_on_sigterm),

@@ -83,7 +83,7 @@ void account_start(struct server *server) {
 		const struct sched_gpu *known = sched_gpu(engine_sched(server->engine), i);
 
 		account_gpu_init(&server->account.gpus[i], &known->model.power,
-				 gpu->read_at ? gpu->read_at : nsec_now());
+				 gpu->read_at ? gpu->read_at : server->now());
 	}
 }
 
@@ -94,7 +94,7 @@ void account_job_begins(struct job *job) {
 	unsigned n_sms = smset_count(&job->sms);
 
 	job->dynamic_mw = profile && n_sms <= profile->n_sms ? profile->power_mw[n_sms] : 0;
-	job->accounted = nsec_now();
+	job->accounted = server->now();
 	account_gpu_add(&server->account.gpus[job->gpu], n_sms, job->dynamic_mw, job->accounted);
 }
 
@@ -112,7 +112,7 @@ void account_job_ends(struct job *job) {
 	struct session *s = job->session;
 
 	if (job->accounted) {
-		nsec_t now = nsec_now();
+		nsec_t now = s->server->now();
 
 		s->counters.energy_mj += account_job_mj(job, now);
 		account_gpu_remove(&s->server->account.gpus[job->gpu], smset_count(&job->sms),

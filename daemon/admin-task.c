@@ -69,7 +69,7 @@ static struct task changed(const struct session *s, const Sbeet__Control__TaskCh
 	if (is_elsewhere(s, wanted)) {
 		fitting.mask &= ~(uint32_t)CHANGE_GPU;
 	}
-	change(&fitting, &task, nsec_now());
+	change(&fitting, &task, s->server->now());
 	return task;
 }
 

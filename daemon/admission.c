@@ -3,7 +3,8 @@
  */
 #include "daemon/admission.h"
 
-int admission_receive(struct gate *gate, int fd, struct peer *ret_peer, nsec_t *ret_wait) {
+int admission_receive(struct gate *gate, int fd, nsec_t now, struct peer *ret_peer,
+		      nsec_t *ret_wait) {
 	struct ucred cred;
 	nsec_t wait;
 	int r = peer_credentials(fd, &cred);
@@ -11,7 +12,7 @@ int admission_receive(struct gate *gate, int fd, struct peer *ret_peer, nsec_t *
 	if (r < 0) {
 		return r;
 	}
-	wait = gate_enter(gate, &cred, nsec_now());
+	wait = gate_enter(gate, &cred, now);
 	if (wait == GATE_FULL) {
 		return ADMISSION_E_FULL;
 	}

@@ -25,9 +25,10 @@ void admission_user(const struct config *config, const struct peer *peer, struct
 unsigned admission_limit(const struct config *config, const struct peer *peer, struct task *task);
 
 /*
- * Who is at the other end of @fd, a connection that has just come. @ret_wait: how long nothing is
+ * Who is at the other end of @fd, a connection that came at @now. @ret_wait: how long nothing is
  * to be read of it; gate_waited() has to be told at its end unless that is 0. Return: 0;
  * ADMISSION_E_FULL if too many of that process wait already; -errno.
  */
 #define ADMISSION_E_FULL 1
-int admission_receive(struct gate *gate, int fd, struct peer *ret_peer, nsec_t *ret_wait);
+int admission_receive(struct gate *gate, int fd, nsec_t now, struct peer *ret_peer,
+		      nsec_t *ret_wait);

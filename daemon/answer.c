@@ -22,7 +22,7 @@ static void next_piece(struct answer *a) {
 
 static void on_more(evutil_socket_t fd, short what, void *userdata) {
 	struct answer *a = userdata;
-	nsec_t now = nsec_now();
+	nsec_t now = a->client->server->now();
 
 	if (a->has_waited) { /* what the timer overslept is not to be made up for */
 		pace_settle(&a->client->pace, now);

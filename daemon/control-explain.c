@@ -115,5 +115,5 @@ void control_explain(struct control_client *client, const Sbeet__Control__Reques
 	a->next = 1;
 	a->end = n > 0 ? explain_get(e, n - 1)->number : 0;
 	a->complete = n == 0 || explain_get(e, 0)->number == 1;
-	answer_begin(client, request->id, nsec_now(), step);
+	answer_begin(client, request->id, client->server->now(), step);
 }

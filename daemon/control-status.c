@@ -277,7 +277,7 @@ static bool step(struct control_client *client, struct answer *a) {
 
 void control_status(struct control_client *client, const Sbeet__Control__Request *request) {
 	struct server *server = client->server;
-	nsec_t now = nsec_now();
+	nsec_t now = server->now();
 
 	inventory_refresh(server->inventory, now);
 	mps_refresh(server->mps);

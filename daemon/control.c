@@ -70,7 +70,7 @@ void control_client_end(struct control_client *client) {
 		client->subscriber = subscriber_free(client->subscriber);
 		leave_gate(client);
 		gate_leave(client->server->gate, &client->cred, client->n_told, client->faulty,
-			   nsec_now());
+			   client->server->now());
 		ending_client_gone(client);
 		admin_task_client_gone(client);
 		server_client_ended(client->server, client);
@@ -131,7 +131,7 @@ static void hear(struct control_client *client) {
 }
 
 void control_client_answered(struct control_client *client, nsec_t began) {
-	nsec_t now = nsec_now();
+	nsec_t now = client->server->now();
 	nsec_t wait = pace_add(&client->pace, ANSWER_SHARE * (now - began), ANSWER_BURST, now);
 	struct timeval t = util_timeval(wait);
 
@@ -317,14 +317,14 @@ static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 
 	leave_gate(client);
 	/* What the timer overslept is not to be made up for: that would come all at once. */
-	pace_settle(&client->pace, nsec_now());
+	pace_settle(&client->pace, client->server->now());
 	hear(client);
 }
 
 /* One question an event: an answer is long. */
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	struct control_client *client = userdata;
-	nsec_t began = nsec_now();
+	nsec_t began = client->server->now();
 	int r = packet_receive(fd, client->server->buffer, NULL);
 
 	if (r > 0) {
@@ -392,7 +392,7 @@ int control_client_new(struct control_client **ret, struct server *server, int f
 	struct control_client *client;
 	struct peer peer;
 	nsec_t wait;
-	int r = admission_receive(server->gate, fd, &peer, &wait);
+	int r = admission_receive(server->gate, fd, server->now(), &peer, &wait);
 
 	if (r != 0) {
 		return r == ADMISSION_E_FULL ? CONTROL_E_GATE : r;

@@ -19,6 +19,7 @@
 struct engine {
 	struct sched *sched; /* owned */
 	struct job **jobs;   /* owned array by sched_job_id; jobs are their sessions' */
+	clock_fn now;
 	engine_granted_fn granted;
 	struct engine_counters counters;
 	uint64_t next_sequence;
@@ -30,7 +31,8 @@ struct engine {
 					      * green contexts there */
 };
 
-int engine_new(struct engine **ret, const struct sched_policy *policy, engine_granted_fn granted) {
+int engine_new(struct engine **ret, const struct sched_policy *policy, clock_fn now,
+	       engine_granted_fn granted) {
 	struct engine *engine = calloc(1, sizeof(*engine));
 	int r;
 
@@ -54,6 +56,7 @@ int engine_new(struct engine **ret, const struct sched_policy *policy, engine_gr
 		engine_free(engine);
 		return r;
 	}
+	engine->now = now;
 	engine->granted = granted;
 	engine->next_sequence = 1;
 	*ret = engine;
@@ -274,7 +277,7 @@ void engine_hold(struct engine *engine, bool hold) {
 static void take_out(struct engine *engine, struct job *job, bool done) {
 	assert(engine->jobs[job->sched_id] == job);
 	engine->n_held -= job->task != SCHED_TASK_NONE && job->state == JOB_WAITING;
-	sched_finish_at(engine->sched, job->sched_id, nsec_now(), done);
+	sched_finish_at(engine->sched, job->sched_id, engine->now(), done);
 	engine->jobs[job->sched_id] = NULL;
 	job->sched_id = SCHED_JOB_NONE;
 	engine->changed = true;
@@ -317,7 +320,7 @@ void engine_run(struct engine *engine) {
 	assert(!engine->running);
 	engine->running = true;
 	while (engine->changed && !engine->stopped && !engine->on_hold) {
-		nsec_t now = nsec_now();
+		nsec_t now = engine->now();
 
 		engine->changed = false;
 		if (engine->tasks_changed) {
@@ -344,7 +347,7 @@ nsec_t engine_next_overrun(const struct engine *engine) {
 }
 
 void engine_mark_overruns(struct engine *engine) {
-	engine->changed |= sched_mark_overruns(engine->sched, nsec_now());
+	engine->changed |= sched_mark_overruns(engine->sched, engine->now());
 	engine_run(engine);
 }
 

@@ -28,7 +28,8 @@ struct engine_counters {
 	uint64_t grants, done, abandoned, decisions;
 };
 
-int engine_new(struct engine **ret, const struct sched_policy *policy, engine_granted_fn granted);
+int engine_new(struct engine **ret, const struct sched_policy *policy, clock_fn now,
+	       engine_granted_fn granted);
 struct engine *engine_free(struct engine *engine);
 
 /* To be called once, when the GPUs are known. @profiles: for their models; or NULL. */

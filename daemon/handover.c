@@ -349,7 +349,7 @@ static void restore_counters(struct session *s, const Sbeet__State__Counters *sa
 static void restore_task(struct session *s, const Sbeet__State__Session *saved) {
 	struct task task = s->task;
 
-	if (saved->first_release_ns && saved->first_release_ns < nsec_now()) {
+	if (saved->first_release_ns && saved->first_release_ns < s->server->now()) {
 		task.first_release = saved->first_release_ns;
 		task.grid_known = true;
 	}
@@ -366,7 +366,7 @@ static void restore_task(struct session *s, const Sbeet__State__Session *saved) 
 /* As if its process had just connected and said what is saved. */
 static void restore_session(struct server *server, Sbeet__State__Session *saved) {
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	nsec_t now = nsec_now();
+	nsec_t now = server->now();
 	struct session *s;
 	char name[32];
 	int fd;

@@ -85,7 +85,7 @@ static void look_at(struct session *s, nsec_t now) {
 
 static void on_hold(evutil_socket_t fd, short what, void *userdata) {
 	struct server *server = userdata;
-	nsec_t now = nsec_now();
+	nsec_t now = server->now();
 	struct session *s, *next;
 
 	if (now - server->hold_looked > ASLEEP_MIN) {

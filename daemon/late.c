@@ -31,7 +31,7 @@ void late_deinit(struct late *late) {
 }
 
 static void set_timer(struct late *late, nsec_t due) {
-	nsec_t now = nsec_now(), soonest = now + LOOK_EVERY_NS;
+	nsec_t now = late->server->now(), soonest = now + LOOK_EVERY_NS;
 	struct timeval t;
 
 	soonest = soonest > late->rest ? soonest : late->rest;
@@ -67,7 +67,7 @@ static void look_at(const struct server *server, struct job *job, nsec_t now) {
 
 void late_look(struct late *late) {
 	struct server *server = late->server;
-	nsec_t now = nsec_now(), next = 0, end;
+	nsec_t now = server->now(), next = 0, end;
 	struct session *session;
 	struct job *job;
 
@@ -79,7 +79,7 @@ void late_look(struct late *late) {
 			}
 		}
 	}
-	end = nsec_now();
+	end = server->now();
 	late->rest = end + LOOK_REST * (end - now);
 	if (next) {
 		late_expect(late, next);

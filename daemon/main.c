@@ -374,8 +374,8 @@ static int start(struct daemon *d) {
 	if (control_fd < 0) {
 		return -1;
 	}
-	r = server_new(&d->server, d->base, o->policy, o->linger, o->drain, TAKE_FD(shim_fd),
-		       TAKE_FD(control_fd));
+	r = server_new(&d->server, d->base, nsec_now, o->policy, o->linger, o->drain,
+		       TAKE_FD(shim_fd), TAKE_FD(control_fd));
 	if (r < 0) {
 		log_error("Can't start: %s", strerror(-r));
 		return r;

@@ -90,8 +90,8 @@ static char *print(const struct server *server, size_t *ret_n) {
 	if (!out) {
 		return NULL;
 	}
-	inventory_refresh(server->inventory, nsec_now());
-	metrics_print(server->metrics, server, nsec_now(), out);
+	inventory_refresh(server->inventory, server->now());
+	metrics_print(server->metrics, server, server->now(), out);
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;
@@ -102,10 +102,10 @@ static char *print(const struct server *server, size_t *ret_n) {
 
 static char *print_paced(void *userdata, size_t *ret_n) {
 	struct metrics_http *http = userdata;
-	nsec_t began = nsec_now(), now, wait;
+	nsec_t began = http->server->now(), now, wait;
 	char *text = print(http->server, ret_n);
 
-	now = nsec_now();
+	now = http->server->now();
 	wait = pace_add(&http->pace, PAGE_SHARE * (now - began), PAGE_BURST, now);
 	if (wait > 0) {
 		listener_rest(http->listener, wait);

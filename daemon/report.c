@@ -76,7 +76,7 @@ void report_session(const struct session *s, Sbeet__Control__EventKind kind) {
 	if (feed_wanted(&s->server->feed)) {
 		report_fill_session(s, &event);
 		event.kind = kind;
-		event.time = nsec_now();
+		event.time = s->server->now();
 		feed_write(&s->server->feed, &event);
 	}
 }
@@ -88,7 +88,7 @@ void report_job(const struct job *job, Sbeet__Control__EventKind kind) {
 	if (feed_wanted(feed)) {
 		report_fill_job(job, &event);
 		event.kind = kind;
-		event.time = nsec_now();
+		event.time = job->session->server->now();
 		feed_write(feed, &event);
 		late_expect(&job->session->server->late, job->told_late ? 0 : job->deadline);
 	}
@@ -111,7 +111,7 @@ void report_job_done(const struct job *job, nsec_t finished, uint64_t launches) 
 	}
 	report_fill_job(job, &event);
 	event.kind = KIND(JOB_DONE);
-	event.time = nsec_now();
+	event.time = job->session->server->now();
 	event.finished = finished;
 	event.launched = job->launched;
 	event.launches = launches;
@@ -127,7 +127,7 @@ void report_job_done(const struct job *job, nsec_t finished, uint64_t launches) 
 }
 
 void report_policy(struct server *server) {
-	struct feed_event event = {.kind = KIND(POLICY), .time = nsec_now()};
+	struct feed_event event = {.kind = KIND(POLICY), .time = server->now()};
 
 	if (feed_wanted(&server->feed)) {
 		snprintf(event.text, sizeof(event.text), "%s",
@@ -137,7 +137,7 @@ void report_policy(struct server *server) {
 }
 
 void report_config(struct server *server) {
-	struct feed_event event = {.kind = KIND(CONFIG), .time = nsec_now()};
+	struct feed_event event = {.kind = KIND(CONFIG), .time = server->now()};
 
 	if (feed_wanted(&server->feed)) {
 		feed_write(&server->feed, &event);
@@ -146,7 +146,7 @@ void report_config(struct server *server) {
 
 void report_drain(struct server *server, size_t index, bool drained) {
 	struct feed_event event = {.kind = drained ? KIND(GPU_DRAIN) : KIND(GPU_RESUME),
-				   .time = nsec_now(),
+				   .time = server->now(),
 				   .gpu = (uint32_t)index};
 
 	if (feed_wanted(&server->feed)) {

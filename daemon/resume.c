@@ -240,7 +240,7 @@ static void move(struct job *job, struct session *to) {
 static struct job *job_of_claim(struct session *s, const Sbeet__Held *held, size_t index) {
 	const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, index);
 	struct smset sms, all = smset_range(0, gpu->n_sms);
-	nsec_t now = nsec_now();
+	nsec_t now = s->server->now();
 	struct job *job;
 	bool whole;
 

@@ -96,8 +96,9 @@ static bool on_control(void *userdata, int fd) {
 	return true;
 }
 
-int server_new(struct server **ret, struct event_base *base, const struct sched_policy *policy,
-	       nsec_t linger, nsec_t drain, int shim, int control) {
+int server_new(struct server **ret, struct event_base *base, clock_fn now,
+	       const struct sched_policy *policy, nsec_t linger, nsec_t drain, int shim,
+	       int control) {
 	_cleanup_close_ int shim_fd = shim, control_fd = control;
 	struct server *server = calloc(1, sizeof(*server));
 	int r;
@@ -106,9 +107,10 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 		return -ENOMEM;
 	}
 	server->base = base;
+	server->now = now;
 	server->linger = linger;
 	server->drain = drain;
-	server->started = nsec_now();
+	server->started = server->now();
 	server->next_session = 1;
 	TAILQ_INIT(&server->sessions);
 	TAILQ_INIT(&server->ended_sessions);
@@ -132,7 +134,7 @@ int server_new(struct server **ret, struct event_base *base, const struct sched_
 		r = gate_new(&server->gate);
 	}
 	if (r == 0) {
-		r = engine_new(&server->engine, policy, session_job_grant);
+		r = engine_new(&server->engine, policy, now, session_job_grant);
 	}
 	if (r == 0) {
 		r = listener_new(&server->shim_listener, base, shim_fd, on_shim, server);
@@ -189,7 +191,7 @@ static void watch_overruns(struct server *server) {
 	if (next == 0 || (server->overrun_at && server->overrun_at <= next)) {
 		return;
 	}
-	now = nsec_now();
+	now = server->now();
 	left = next > now ? next - now : 0;
 	t = util_timeval(left + 1);
 	if (event_add(&server->overrun, &t) == 0) {
@@ -230,10 +232,10 @@ void server_describe(const struct server *server, char *text, size_t size) {
 static void decide_measured(struct server *server) {
 	const struct engine_counters *counters = engine_counters(server->engine);
 	uint64_t before = counters->decisions;
-	nsec_t began = nsec_now(), now;
+	nsec_t began = server->now(), now;
 
 	engine_run(server->engine);
-	now = nsec_now();
+	now = server->now();
 	if (counters->decisions != before) {
 		metrics_decision(server->metrics, now - began);
 		for (size_t i = 0; i < sched_n_gpus(engine_sched(server->engine)); i++) {

@@ -27,6 +27,7 @@ struct task_save;
 
 struct server {
 	struct event_base *base;			   /* borrowed, outlives us */
+	clock_fn now;					   /* the clock of all that we own */
 	struct inventory *inventory;			   /* borrowed, outlives us */
 	struct engine *engine;				   /* owned */
 	const struct profiles *profiles;		   /* borrowed, outlive us */
@@ -70,8 +71,9 @@ struct server {
 };
 
 /* Takes over both listening sockets, even if it fails. Accepts nobody before server_start(). */
-int server_new(struct server **ret, struct event_base *base, const struct sched_policy *policy,
-	       nsec_t linger, nsec_t drain, int shim, int control);
+int server_new(struct server **ret, struct event_base *base, clock_fn now,
+	       const struct sched_policy *policy, nsec_t linger, nsec_t drain, int shim,
+	       int control);
 
 /* The listening @fd, which it takes over, stands in place of the socket @name ("shim", "control").
  */

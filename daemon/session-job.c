@@ -52,10 +52,10 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 	TAILQ_REMOVE(&s->jobs, job, link);
 	s->n_jobs--;
 	if (s->n_jobs == 0) {
-		task_idle(&s->task, nsec_now());
+		task_idle(&s->task, s->server->now());
 	}
 	quota_release(s->user, QUOTA_JOBS, 1);
-	awake_touch(&s->server->awake, nsec_now());
+	awake_touch(&s->server->awake, s->server->now());
 	job_free(job);
 	ending_job_gone(s);
 }
@@ -109,7 +109,8 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 	job->priority = s->task.priority;
 	job->min_sms = s->task.min_sms;
 	job->max_sms = s->task.max_sms;
-	job->release = task_release(&s->task, clamp_release(s, request->release_ns, nsec_now()));
+	job->release =
+		task_release(&s->task, clamp_release(s, request->release_ns, s->server->now()));
 	job->deadline = task_deadline(&s->task, job->release);
 	if (!ending_withholds(s) && engine_arrive(s->server->engine, job)) {
 		return job_free(job);
@@ -135,7 +136,7 @@ void session_job_grant(struct job *job) {
 
 static void count_done(struct session *s, const struct job *job, const Sbeet__JobDone *done) {
 	struct session_counters *c = &s->counters;
-	nsec_t now = nsec_now(), finished = done->finished_ns;
+	nsec_t now = s->server->now(), finished = done->finished_ns;
 
 	if (finished < job->granted || finished > now) {
 		finished = now;

@@ -49,7 +49,7 @@ __attribute__((format(printf, 4, 0))) static void say_verror(struct session *s, 
 		  "session %llu (pid %d, '%s'): %s", (unsigned long long)s->id, s->cred.pid,
 		  s->task.name, text);
 	s->mistaken = true;
-	s->penance = gate_mistake(s->server->gate, &s->cred, nsec_now());
+	s->penance = gate_mistake(s->server->gate, &s->cred, s->server->now());
 	error.code = code;
 	error.text = text;
 	error.job = job;

@@ -56,7 +56,7 @@ static void close_socket(struct session *s) {
 		packet_close(s->fd);
 		s->fd = -1;
 		leave_gate(s);
-		gate_leave(s->server->gate, &s->cred, s->n_left, s->faulty, nsec_now());
+		gate_leave(s->server->gate, &s->cred, s->n_left, s->faulty, s->server->now());
 	}
 }
 
@@ -154,7 +154,7 @@ static void on_gone(evutil_socket_t fd, short what, void *userdata) {
 
 /* If its user sends more than allowed, or it makes mistakes, nothing is read of it for a while. */
 static void slow_down(struct session *s) {
-	nsec_t wait = quota_packet(s->user, nsec_now());
+	nsec_t wait = quota_packet(s->user, s->server->now());
 	struct timeval t;
 
 	wait = s->penance > wait ? s->penance : wait;
@@ -274,7 +274,7 @@ static int make(struct session **ret, struct server *server, uint64_t id, const 
 	s->user = user;
 	s->id = id;
 	s->cred = peer->cred;
-	s->connected = nsec_now();
+	s->connected = server->now();
 	s->fd = s->pidfd = -1;
 	s->sched_task = SCHED_TASK_NONE;
 	TAILQ_INIT(&s->jobs);
@@ -303,7 +303,7 @@ int session_new(struct session **ret, struct server *server, uint64_t id, int fd
 	struct session *s;
 	struct peer peer;
 	nsec_t wait;
-	int r = admission_receive(server->gate, fd, &peer, &wait);
+	int r = admission_receive(server->gate, fd, server->now(), &peer, &wait);
 
 	if (r != 0) {
 		return r == ADMISSION_E_FULL ? SESSION_E_GATE : r;

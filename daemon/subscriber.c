@@ -114,7 +114,7 @@ static void describe(struct control_client *client, uint32_t id, struct batch *b
 /* May end @client, and its subscription with it. */
 static void describe_all(struct control_client *client, uint32_t id, struct batch *b) {
 	struct server *server = client->server;
-	nsec_t now = nsec_now();
+	nsec_t now = server->now();
 	struct feed_event event;
 	struct session *session;
 	struct job *job;
@@ -217,7 +217,7 @@ void subscribers_wake(void *userdata) {
 static void on_power(evutil_socket_t fd, short what, void *userdata) {
 	struct subscribers *all = userdata;
 	struct server *server = all->server;
-	nsec_t now = nsec_now();
+	nsec_t now = server->now();
 
 	for (size_t i = 0; i < inventory_n_gpus(server->inventory); i++) {
 		if (inventory_gpu(server->inventory, i)->read_at > all->power_seen) {
@@ -260,7 +260,7 @@ int subscriber_new(struct subscriber **ret, struct control_client *client, uint3
 	s->all = &server->subscribers;
 	s->client = client;
 	s->id = id;
-	start.now_ns = nsec_now();
+	start.now_ns = server->now();
 	start.wall_offset_ns = wall_offset(start.now_ns);
 	start.version = (char *)SBEET_VERSION;
 	start.policy = (char *)sched_get_policy(engine_sched(server->engine))->name;

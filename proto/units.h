@@ -16,6 +16,9 @@ typedef uint64_t nsec_t;
 /* CLOCK_MONOTONIC. The only function here that looks at the world. */
 nsec_t nsec_now(void);
 
+/* A clock: nsec_now(), or one that a test sets. */
+typedef nsec_t (*clock_fn)(void);
+
 /*
  * A duration with a unit: "33ms", "1.5s", "200us", "16ns", "2min", "1h". A number without a unit is
  * refused, as are signs, exponents, and anything above PROTO_PERIOD_MAX_NS.

@@ -25,7 +25,12 @@ static struct engine *engine;
 static struct inventory *inventory;
 static struct job *granted[64];
 static size_t n_granted;
+static nsec_t now;
 static struct job *undeliverable; /* the grant of this one ends it, as a dead socket does */
+
+static nsec_t clock_now(void) {
+	return now;
+}
 
 static void on_granted(struct job *job) {
 	assert_true(n_granted < 64);
@@ -40,10 +45,11 @@ static int setup(void **state) {
 	struct inventory_sharing sharing;
 
 	n_granted = 0;
+	now = NSEC_PER_SEC;
 	undeliverable = NULL;
 	assert_int_equal(inventory_sharing_parse("0=mps,1=exclusive", &sharing), 0);
 	assert_int_equal(inventory_new_fixed(&inventory, (unsigned[]){8, 8}, 2, &sharing), 0);
-	assert_int_equal(engine_new(&engine, sched_policy_find("even"), on_granted), 0);
+	assert_int_equal(engine_new(&engine, sched_policy_find("even"), clock_now, on_granted), 0);
 	assert_int_equal(engine_add_gpus(engine, inventory, NULL), 0);
 	return 0;
 }
@@ -177,7 +183,7 @@ static void engine_grants_where_a_task_has_no_profile(void **state) {
 			job->gpu = gpu;
 			job->task = id;
 			job->enforcement_mask = WHOLE | SMID | COUNT;
-			job->release = nsec_now();
+			job->release = now;
 			job->deadline = job->release + task.deadline;
 			assert_int_equal(engine_arrive(engine, job), 0);
 			n_granted = 0;
@@ -189,6 +195,44 @@ static void engine_grants_where_a_task_has_no_profile(void **state) {
 			finish(job);
 		}
 	}
+}
+
+/* A job may take all of the time that is predicted for it. Then its end is predicted anew. */
+static void engine_tells_overruns_by_its_clock(void **state) {
+	struct sched_task task = {
+		.period = NSEC_PER_SEC, .deadline = NSEC_PER_SEC, .fixed_gpu = -1};
+	const struct sched_job *decided;
+	struct profile_table table;
+	struct job *job = job_new(NULL, 1);
+	nsec_t end;
+
+	assert_non_null(job);
+	assert_int_equal(profile_table_linear(&table, 8, 0, 0, 8 * NSEC_PER_MSEC, 1000), 0);
+	task.profiles[0] = &table;
+	assert_int_equal(engine_add_task(engine, &task, &job->task), 0);
+	engine_set_policy(engine, sched_policy_find("fcfs"));
+	job->owner = 1;
+	job->enforcement_mask = WHOLE;
+	job->release = now;
+	job->deadline = now + task.deadline;
+	assert_int_equal(engine_arrive(engine, job), 0);
+	assert_int_equal(engine_next_overrun(engine), 0);
+	now += 5;
+	engine_run(engine);
+	assert_int_equal(job->granted, now);
+	end = now + table.exec[8];
+	assert_int_equal(engine_next_overrun(engine), end);
+	decided = sched_job(engine_sched(engine), job->sched_id);
+
+	now = end;
+	engine_mark_overruns(engine);
+	assert_false(decided->overrun);
+	assert_int_equal(engine_next_overrun(engine), end);
+	now = end + 1;
+	engine_mark_overruns(engine);
+	assert_true(decided->overrun);
+	assert_int_equal(engine_next_overrun(engine), now + 1 + (now - job->granted) / 8);
+	finish(job);
 }
 
 static void inventory_reads_sharing_modes(void **state) {
@@ -218,7 +262,7 @@ static void inventory_finds_gpus_by_uuid(void **state) {
 	uuid[15] = 1;
 	assert_int_equal(inventory_find(inventory, uuid), -1);
 	assert_null(inventory_gpu(inventory, 2));
-	inventory_refresh(inventory, nsec_now()); /* nothing to ask */
+	inventory_refresh(inventory, now); /* nothing to ask */
 	assert_int_equal(inventory_gpu(inventory, 0)->power_mw, 0);
 }
 
@@ -244,8 +288,9 @@ static void engine_cuts_gpus_into_few_rows(void **state) {
 		assert_int_equal(inventory_new_fixed(&inventory, &cases[i].n_sms, 1, &sharing), 0);
 		/* no fixed inventory has green contexts */
 		((struct inventory_gpu *)inventory_gpu(inventory, 0))->green_step = cases[i].step;
-		assert_int_equal(engine_new(&engine, sched_policy_find("lookahead"), on_granted),
-				 0);
+		assert_int_equal(
+			engine_new(&engine, sched_policy_find("lookahead"), clock_now, on_granted),
+			0);
 		assert_int_equal(engine_add_gpus(engine, inventory, NULL), 0);
 		assert_true(engine_rows(engine, 0, &rows));
 		assert_int_equal(rows.group, cases[i].group);
@@ -263,6 +308,7 @@ int main(void) {
 		CASE(engine_grants_nothing_once_stopped),
 		CASE(engine_says_when_it_is_full),
 		CASE(engine_grants_where_a_task_has_no_profile),
+		CASE(engine_tells_overruns_by_its_clock),
 		CASE(inventory_reads_sharing_modes),
 		CASE(inventory_finds_gpus_by_uuid),
 		CASE(engine_cuts_gpus_into_few_rows),

@@ -16,6 +16,7 @@
 #include "proto/limits.h"
 #include "proto/smset.h"
 #include "proto/text.h"
+#include "proto/units.h"
 
 /* Where the reason goes. Filled by the first check that fails. */
 struct why {
@@ -165,8 +166,12 @@ static int check_task(struct why why, const Sbeet__TaskSpec *t) {
 	TRY(check_most(why, "deadline_ns", t->deadline_ns, PROTO_PERIOD_MAX_NS));
 	TRY(check_most(why, "offset_ns", t->offset_ns, PROTO_PERIOD_MAX_NS));
 	if (t->period_ns && t->deadline_ns > t->period_ns) {
-		return bad(why, "deadline_ns is %llu, beyond the period of %llu",
-			   (unsigned long long)t->deadline_ns, (unsigned long long)t->period_ns);
+		char deadline[32], period[32];
+
+		units_print_nsec(t->deadline_ns, deadline, sizeof(deadline));
+		units_print_nsec(t->period_ns, period, sizeof(period));
+		return bad(why, "the deadline of %s is longer than the period of %s", deadline,
+			   period);
 	}
 	if (t->priority < PROTO_PRIORITY_MIN || t->priority > PROTO_PRIORITY_MAX) {
 		return bad(why, "priority is %d, expected %d to %d", t->priority,

@@ -337,12 +337,11 @@ int conn_start(void) {
 
 	pthread_mutex_lock(&conn.lock);
 	r = ensure_until(true, env->require ? nsec_now() + env->require_ns : 0);
-	pthread_mutex_unlock(&conn.lock);
 	if (r < 0) {
 		greet_complain();
-		return CONN_E_UNMANAGED;
 	}
-	return 0;
+	pthread_mutex_unlock(&conn.lock);
+	return r < 0 ? CONN_E_UNMANAGED : 0;
 }
 
 bool conn_worth_asking(void) {
@@ -532,12 +531,11 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 			pause_locked(lost);
 		}
 	}
-	pthread_mutex_unlock(&conn.lock);
 	if (r < 0) {
 		greet_complain();
-		return CONN_E_UNMANAGED;
 	}
-	return r;
+	pthread_mutex_unlock(&conn.lock);
+	return r < 0 ? CONN_E_UNMANAGED : r;
 }
 
 /* Tells a new daemon of what is held. Return: when to try again. */

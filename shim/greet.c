@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -38,6 +39,11 @@
 
 static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
 static _Atomic nsec_t spin;
+
+/* Why the last greet() failed; for greet_complain(). */
+static int failure;			 /* negative errno; 0: it did not */
+static char refusal[PROTO_TEXT_MAX + 1]; /* sbeetd's reason; empty: it did not refuse */
+static Sbeet__ErrorCode refusal_code;
 
 static int open_socket(void) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -194,7 +200,8 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 			log_once(LOG_LEVEL_WARN, "%s", m->welcome->notice);
 		}
 	} else if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_ERROR) {
-		log_once(LOG_LEVEL_WARN, "sbeetd refuses: %s", m->error->text);
+		snprintf(refusal, sizeof(refusal), "%s", m->error->text);
+		refusal_code = m->error->code;
 		r = -ECONNREFUSED;
 	} else {
 		log_line(LOG_LEVEL_DEBUG, "Unexpected answer to Hello from sbeetd (%s)",
@@ -221,14 +228,16 @@ static int handshake(int fd, uint8_t *buffer, bool initial) {
 }
 
 int greet(uint8_t *buffer, bool initial) {
-	int fd = open_socket(), r;
+	int fd, r;
 
-	if (fd < 0) {
-		return fd;
-	}
-	r = handshake(fd, buffer, initial);
+	*refusal = '\0';
+	fd = open_socket();
+	r = fd < 0 ? fd : handshake(fd, buffer, initial);
+	failure = r < 0 ? r : 0;
 	if (r < 0) {
-		close(fd);
+		if (fd >= 0) {
+			close(fd);
+		}
 		return r;
 	}
 	return fd;
@@ -242,23 +251,55 @@ nsec_t greet_spin_ns(void) {
 	return atomic_load_explicit(&spin, memory_order_relaxed);
 }
 
+/* What went wrong at @path, into @text. Return: what the user can do about it. */
+static const char *explain_failure(const char *path, char *text, size_t size) {
+	if (*refusal) {
+		snprintf(text, size, "sbeetd at %s refuses this program: %s", path, refusal);
+		switch (refusal_code) {
+		case SBEET__ERROR_CODE__ERROR_CODE_INVALID:
+			return "correct it and start the program again";
+		case SBEET__ERROR_CODE__ERROR_CODE_QUOTA:
+			return "'sbeetctl session list' shows who is connected";
+		default:
+			return "see its log, or 'systemctl status sbeetd'";
+		}
+	}
+	switch (-failure) {
+	case EACCES:
+	case EPERM:
+		snprintf(text, size, "Cannot connect to sbeetd at %s: permission denied", path);
+		return "members of group 'sbeet' may use the service: 'sudo usermod -aG sbeet "
+		       "USER', then log in again";
+	case 0:
+	case ENOENT:
+	case ECONNREFUSED:
+		snprintf(text, size, "No sbeetd at %s", path);
+		return "start sbeetd; jobs are managed from then on";
+	case EAGAIN:
+		snprintf(text, size, "sbeetd at %s does not answer", path);
+		return "see its log, or 'systemctl status sbeetd'";
+	default:
+		snprintf(text, size, "Cannot reach sbeetd at %s: %s", path, strerror(-failure));
+		return "see its log, or 'systemctl status sbeetd'";
+	}
+}
+
 void greet_complain(void) {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)] = "?";
+	char text[sizeof(path) + sizeof(refusal) + 64];
 	const struct env *env = env_get();
+	const char *next;
 
 	if (!env->socket) {
 		packet_socket_path("shim.sock", path, sizeof(path));
 	}
+	next = explain_failure(env->socket ? env->socket : path, text, sizeof(text));
 	if (env->require) {
 		log_once(LOG_LEVEL_ERROR,
-			 "No sbeetd at %s and SBEET_REQUIRE is set: CUDA calls fail (start sbeetd, "
-			 "or "
-			 "unset SBEET_REQUIRE to run unmanaged)",
-			 env->socket ? env->socket : path);
+			 "%s; SBEET_REQUIRE is set, so CUDA calls fail (%s, or unset "
+			 "SBEET_REQUIRE to run unmanaged)",
+			 text, next);
 	} else {
-		log_once(LOG_LEVEL_WARN,
-			 "No sbeetd at %s: running unmanaged (start sbeetd; jobs are managed from "
-			 "then on)",
-			 env->socket ? env->socket : path);
+		log_once(LOG_LEVEL_WARN, "%s; running unmanaged (%s)", text, next);
 	}
 }

@@ -31,5 +31,5 @@ nsec_t greet_linger_ns(void);
 /* How long who waits for a grant looks for it before it sleeps; likewise. */
 nsec_t greet_spin_ns(void);
 
-/* Says once that there is no daemon, and what follows from it. */
+/* Logs once why the last greet() failed, what follows from it and what to do. */
 void greet_complain(void);

@@ -3,10 +3,13 @@
  * hand: every message in its order, every way in which a daemon can be missing, and what a guest
  * must not do.
  */
+#include <linux/capability.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -385,16 +388,21 @@ static void send_revoke(int fd, uint64_t job) {
 	mini_send(fd, &message);
 }
 
-static void send_refusal(int fd, uint64_t job, const char *why) {
+/* About @job, or, if it is 0, about the session. */
+static void send_error(int fd, uint64_t job, Sbeet__ErrorCode code, const char *why) {
 	Sbeet__Error error = SBEET__ERROR__INIT;
 	Sbeet__ToShim message = SBEET__TO_SHIM__INIT;
 
 	error.job = job;
-	error.code = SBEET__ERROR_CODE__ERROR_CODE_NO_GPU;
+	error.code = code;
 	error.text = (char *)why;
 	message.body_case = SBEET__TO_SHIM__BODY_ERROR;
 	message.error = &error;
 	mini_send(fd, &message);
+}
+
+static void send_refusal(int fd, uint64_t job, const char *why) {
+	send_error(fd, job, SBEET__ERROR_CODE__ERROR_CODE_NO_GPU, why);
 }
 
 static void shim_starts_nothing_more_after_revoke(void **state) {
@@ -727,8 +735,6 @@ static void shim_asks_an_older_daemon_as_ever(void **state) {
 /* What another version of sbeetd answers reaches the user, once, and the program runs. */
 static void shim_says_that_versions_differ(void **state) {
 	struct mini *m = *state;
-	Sbeet__Error error = SBEET__ERROR__INIT;
-	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
 	int fd;
 
 	mini_listen(m);
@@ -736,11 +742,8 @@ static void shim_says_that_versions_differ(void **state) {
 	mini_tell(m, "@0 init");
 	fd = mini_accept_only(m);
 	mini_free(mini_expect(fd, SBEET__TO_DAEMON__BODY_HELLO));
-	error.code = SBEET__ERROR_CODE__ERROR_CODE_VERSION;
-	error.text = (char *)"this sbeetd speaks protocol 99: install the same version of both";
-	answer.body_case = SBEET__TO_SHIM__BODY_ERROR;
-	answer.error = &error;
-	mini_send(fd, &answer);
+	send_error(fd, 0, SBEET__ERROR_CODE__ERROR_CODE_VERSION,
+		   "this sbeetd speaks protocol 99: install the same version of both");
 	close(fd);
 	mini_unlisten(m);
 	mini_answers(m, "0 init 0");
@@ -759,6 +762,59 @@ static void shim_goes_on_when_refused(void **state) {
 	mini_answers(m, "0 launch 0");
 	assert_int_equal(mini_said(m, "no such GPU here"), 1);
 	close(fd);
+}
+
+/* The next attempts are refused as well: the reason is said once, and never "no sbeetd". */
+static void shim_says_why_it_is_refused(void **state) {
+	struct mini *m = *state;
+	int fd;
+
+	mini_listen(m);
+	mini_start(m, plain);
+	mini_tell(m, "@0 init");
+	fd = mini_accept_only(m);
+	mini_free(mini_expect(fd, SBEET__TO_DAEMON__BODY_HELLO));
+	send_error(fd, 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID, "the deadline is too long");
+	close(fd);
+	mini_unlisten(m);
+	mini_answers(m, "0 init 0");
+	mini_do(m, "@0 device", 0);
+	mini_do(m, "@0 launch 10", 0);
+	mini_do(m, "@0 launches", 10);
+	assert_int_equal(mini_said(m, "refuses this program: the deadline is too long"), 1);
+	assert_int_equal(mini_said(m, "running unmanaged (correct it"), 1);
+	assert_int_equal(mini_said(m, "sbeet:"), 1);
+}
+
+/* Root passes over modes; what a test starts can't once this is gone. */
+static void drop_override(void) {
+	if (geteuid() == 0) {
+		assert_int_equal(prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE), 0);
+	}
+}
+
+static void shim_says_that_permission_is_denied(void **state) {
+	static const char *const required[] = {"SBEET_REQUIRE=30ms", NULL};
+	struct mini *m = *state;
+
+	drop_override();
+	mini_listen(m);
+	assert_int_equal(chmod(m->socket, 0), 0);
+	mini_start(m, plain);
+	mini_do(m, "@0 init", 0);
+	mini_do(m, "@0 device", 0);
+	mini_do(m, "@0 launch", 0);
+	assert_int_equal(mini_said(m, "permission denied; running unmanaged"), 1);
+	assert_int_equal(mini_said(m, "usermod -aG sbeet"), 1);
+	assert_int_equal(mini_said(m, "sbeet:"), 1);
+
+	mini_deinit(m);
+	mini_init(m);
+	mini_listen(m);
+	assert_int_equal(chmod(m->socket, 0), 0);
+	mini_start(m, required);
+	mini_do(m, "@0 init", NOT_READY_CODE);
+	assert_int_equal(mini_said(m, "permission denied; SBEET_REQUIRE is set"), 1);
 }
 
 static void shim_fails_clearly_when_daemon_is_required(void **state) {
@@ -1027,6 +1083,8 @@ int main(void) {
 		CASE(shim_asks_an_older_daemon_as_ever),
 		CASE(shim_says_that_versions_differ),
 		CASE(shim_goes_on_when_refused),
+		CASE(shim_says_why_it_is_refused),
+		CASE(shim_says_that_permission_is_denied),
 		CASE(shim_fails_clearly_when_daemon_is_required),
 		CASE(shim_waits_for_required_daemon),
 		CASE(shim_fails_launch_when_required_daemon_stays_away),

@@ -14,10 +14,12 @@
 
 #include "client/base/ctl.h"
 #include "client/base/program.h"
+#include "client/live/control.h"
 #include "client/options.h"
 #include "client/preload.h"
 #include "client/verb.h"
 #include "proto/limits.h"
+#include "proto/packet.h"
 #include "proto/units.h"
 #include "proto/validate.h"
 
@@ -228,6 +230,44 @@ static const char *why_unmanaged(const struct program *p, const char *shim) {
 	return NULL;
 }
 
+/* A setting as the shim will read it: the option, else the variable. */
+struct setting {
+	const char *name, *text;
+};
+
+static struct setting find_setting(const char *text, const char *option, const char *variable) {
+	if (!text && getenv(variable)) {
+		return (struct setting){variable, getenv(variable)};
+	}
+	return (struct setting){option, text};
+}
+
+/* sbeetd would refuse these, or heed one of them alone. Variables that can't be read are left to
+ * the shim, which says so and ignores them. */
+static int check_relations(const struct run_options *o) {
+	struct setting deadline = find_setting(o->deadline, "--deadline", "SBEET_DEADLINE");
+	struct setting period = find_setting(o->period, "--period", "SBEET_PERIOD");
+	struct setting least = find_setting(o->min_sms, "--min-sms", "SBEET_MIN_SMS");
+	struct setting most = find_setting(o->max_sms, "--max-sms", "SBEET_MAX_SMS");
+	nsec_t d, p;
+	int64_t a, b;
+
+	if (deadline.text && period.text && units_parse_nsec(deadline.text, &d) == 0 &&
+	    units_parse_nsec(period.text, &p) == 0 && p > 0 && d > p) {
+		ctl_error(
+			"%s=%s is longer than %s=%s: a job must end before the next one of its "
+			"task is released; sbeetd refuses such a task",
+			deadline.name, deadline.text, period.name, period.text);
+		return CTL_EXIT_USAGE;
+	}
+	if (least.text && most.text && units_parse_int(least.text, 1, PROTO_SMS_MAX, &a) == 0 &&
+	    units_parse_int(most.text, 1, PROTO_SMS_MAX, &b) == 0 && a > b) {
+		ctl_error("%s=%s is more than %s=%s", least.name, least.text, most.name, most.text);
+		return CTL_EXIT_USAGE;
+	}
+	return CTL_EXIT_OK;
+}
+
 static int check_options(struct run_options *o) {
 	if (o->offset && !o->period && !getenv("SBEET_PERIOD")) {
 		ctl_error(
@@ -239,7 +279,30 @@ static int check_options(struct run_options *o) {
 	if ((o->period || o->deadline) && !o->class && !getenv("SBEET_CLASS")) {
 		o->class = "realtime";
 	}
-	return CTL_EXIT_OK;
+	return check_relations(o);
+}
+
+/* --require would wait for what can't come by waiting. Whether sbeetd listens is the shim's to find
+ * out. */
+static int check_socket(const struct run_options *o) {
+	char path[PROTO_PATH_MAX], error[512];
+	const char *given = getenv("SBEET_SOCKET");
+	int r;
+
+	if (!o->require) {
+		return CTL_EXIT_OK;
+	}
+	if (given && *given) {
+		snprintf(path, sizeof(path), "%s", given);
+	} else if (packet_socket_path("shim.sock", path, sizeof(path)) < 0) {
+		return CTL_EXIT_OK;
+	}
+	if (access(path, W_OK) == 0 || errno != EACCES) {
+		return CTL_EXIT_OK;
+	}
+	r = control_fail_connect(path, -EACCES, error, sizeof(error));
+	ctl_error("%s", error);
+	return r;
 }
 
 static int start_failed(const char *name, int error) {
@@ -318,6 +381,9 @@ static int run(const struct ctl *ctl) {
 	int r;
 
 	r = check_options(o);
+	if (r == CTL_EXIT_OK) {
+		r = check_socket(o);
+	}
 	if (r != CTL_EXIT_OK) {
 		return r;
 	}

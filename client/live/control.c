@@ -44,7 +44,7 @@ static int fail(char *error, size_t size, int code, const char *format, ...) {
 	return code;
 }
 
-static int fail_connect(const char *path, int r, char *error, size_t size) {
+int control_fail_connect(const char *path, int r, char *error, size_t size) {
 	switch (-r) {
 	case ENOENT:
 		return fail(error, size, CTL_EXIT_NOT_RUNNING,
@@ -59,8 +59,9 @@ static int fail_connect(const char *path, int r, char *error, size_t size) {
 	case EACCES:
 	case EPERM:
 		return fail(error, size, CTL_EXIT_DENIED,
-			    "cannot reach sbeetd at %s: permission denied (are you in group "
-			    "'sbeet'?)",
+			    "cannot reach sbeetd at %s: permission denied; members of group "
+			    "'sbeet' may use the service: 'sudo usermod -aG sbeet USER', then log "
+			    "in again",
 			    path);
 	default:
 		return fail(error, size, CTL_EXIT_FAILED, "cannot reach sbeetd at %s: %s", path,
@@ -331,7 +332,7 @@ int control_open(struct control **ret, char *error, size_t error_size) {
 	c->fd = packet_connect(c->path, c->timeout);
 	if (c->fd < 0) {
 		r = c->fd == -EAGAIN ? fail_transfer(c, c->fd, error, error_size)
-				     : fail_connect(c->path, c->fd, error, error_size);
+				     : control_fail_connect(c->path, c->fd, error, error_size);
 		control_close(c);
 		return r;
 	}

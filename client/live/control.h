@@ -24,6 +24,11 @@ struct control_answer {
  * Return: 0, or an enum ctl_exit with one line in @error; then *ret is untouched.
  */
 int control_open(struct control **ret, char *error, size_t error_size);
+
+/* The message and exit code for a socket at @path that can't be connected to: @r, negative errno.
+ */
+int control_fail_connect(const char *path, int r, char *error, size_t error_size);
+
 struct control *control_close(struct control *c); /* takes NULL, returns NULL */
 
 /*

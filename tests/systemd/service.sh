@@ -39,7 +39,7 @@ systemctl enable --now --quiet sbeetd.socket || fail "enable --now sbeetd.socket
 	fail "the sockets are others': $(stat -c '%n %U:%G %a' /run/sbeet/*.sock)"
 is ActiveState = inactive || fail "sbeetd runs already"
 as mallory sbeetctl status 2>"$scratch/denied" && fail "who is not in the group may ask"
-grep -q "are you in group 'sbeet'" "$scratch/denied" || fail "nobody says what to do: $(cat "$scratch/denied")"
+grep -q "usermod -aG sbeet" "$scratch/denied" || fail "nobody says what to do: $(cat "$scratch/denied")"
 is ActiveState = inactive || fail "it was started by somebody who may not connect"
 as alice sbeetctl run --task first --require -- "$apps/vecadd" --frames 3 --json >"$scratch/first.out" \
 	2>"$scratch/first.err" || fail "a program of the group: exit code $?"

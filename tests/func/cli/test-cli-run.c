@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -338,8 +340,62 @@ static void run_says_that_there_is_no_shim(void **state) {
 	spawned_deinit(&s);
 }
 
+/* A program whose settings sbeetd would refuse does not start, wherever they come from. */
+static void run_says_which_settings_contradict(void **state) {
+	static const struct {
+		const char *option, *variable, *message;
+	} cases[] = {
+		{"--deadline=50ms", "SBEET_PERIOD=33ms",
+		 "--deadline=50ms is longer than SBEET_PERIOD=33ms"},
+		{"--period=33ms", "SBEET_DEADLINE=50ms",
+		 "SBEET_DEADLINE=50ms is longer than --period=33ms"},
+		{"--max-sms=10", "SBEET_MIN_SMS=20", "SBEET_MIN_SMS=20 is more than --max-sms=10"},
+		{"--period=50ms", "SBEET_DEADLINE=50ms", NULL},
+		{"--period=33ms", "SBEET_DEADLINE=50", NULL}, /* the shim ignores it, and says so */
+		{"--max-sms=20", "SBEET_MIN_SMS=20", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct spawned s = spawn(
+			ARGS(sbeetctl, "run", cases[i].option, "/bin/sh", "-c", "echo started"),
+			ARGS(use_shim, cases[i].variable));
+
+		assert_int_equal(s.code, cases[i].message ? 2 : 0);
+		assert_string_equal(s.out, cases[i].message ? "" : "started\n");
+		if (cases[i].message) {
+			assert_one_line(s.err);
+			assert_contains(s.err, cases[i].message);
+		}
+		spawned_deinit(&s);
+	}
+}
+
+/* Waiting for sbeetd would not help. */
+static void run_says_at_once_that_permission_is_denied(void **state) {
+	char path[] = "/tmp/test-cli-run.XXXXXX", variable[64];
+	int fd = mkstemp(path);
+	struct spawned s;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fchmod(fd, 0), 0);
+	close(fd);
+	if (geteuid() == 0) { /* passes over modes with it */
+		assert_int_equal(prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE), 0);
+	}
+	snprintf(variable, sizeof(variable), "SBEET_SOCKET=%s", path);
+	s = spawn(ARGS(sbeetctl, "run", "--require", "/bin/sh", "-c", "echo started"),
+		  ARGS(use_shim, variable));
+	unlink(path);
+	assert_int_equal(s.code, 5);
+	assert_string_equal(s.out, "");
+	assert_one_line(s.err);
+	assert_contains(s.err, "permission denied");
+	assert_contains(s.err, "usermod -aG sbeet");
+	spawned_deinit(&s);
+}
+
 static void usage_errors_are_one_line_and_code_2(void **state) {
-	static const char *const lines[][4] = {
+	static const char *const lines[][5] = {
 		{"frobnicate"},
 		{"stauts"},
 		{"--nope"},
@@ -358,6 +414,8 @@ static void usage_errors_are_one_line_and_code_2(void **state) {
 		{"run", "--period=", "true"},
 		{"run", "--deadline=48h", "true"},
 		{"run", "--offset=5ms", "true"},
+		{"run", "--period=33ms", "--deadline=50ms", "true"},
+		{"run", "--min-sms=20", "--max-sms=10", "true"},
 		{"run", "--priority=1001", "true"},
 		{"run", "--priority=high", "true"},
 		{"run", "--class=urgent", "true"},
@@ -374,8 +432,9 @@ static void usage_errors_are_one_line_and_code_2(void **state) {
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		struct spawned s = spawn(ARGS(sbeetctl, lines[i][0], lines[i][1], lines[i][2]),
-					 ARGS(use_shim, "SBEET_PERIOD"));
+		struct spawned s =
+			spawn(ARGS(sbeetctl, lines[i][0], lines[i][1], lines[i][2], lines[i][3]),
+			      ARGS(use_shim, "SBEET_PERIOD"));
 
 		if (s.code != 2) {
 			fail_msg("%s %s: exit code %d", lines[i][0], lines[i][1], s.code);
@@ -450,6 +509,8 @@ int main(void) {
 		cmocka_unit_test(run_warns_when_the_shim_cannot_be_loaded),
 		cmocka_unit_test(run_shows_its_plan),
 		cmocka_unit_test(run_says_that_there_is_no_shim),
+		cmocka_unit_test(run_says_which_settings_contradict),
+		cmocka_unit_test(run_says_at_once_that_permission_is_denied),
 		cmocka_unit_test(usage_errors_are_one_line_and_code_2),
 		cmocka_unit_test(every_verb_has_help),
 		cmocka_unit_test(help_lists_every_verb),

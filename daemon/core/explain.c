@@ -40,8 +40,8 @@ static const struct {
 		 "more energy"},
 	[EXPLAIN_START_WHOLE] =
 		{"start-whole",
-		 "neither its best part of its home nor a GPU that is active keeps all deadlines: "
-		 "it gets all SMs of its home"},
+		 "neither its best part of its home nor a GPU that is active keeps all deadlines, "
+		 "so it gets all SMs of its home"},
 	[EXPLAIN_START_FILLER] =
 		{"start-filler", "no job with a known profile waits for this GPU"},
 	[EXPLAIN_START_OVERDUE] =

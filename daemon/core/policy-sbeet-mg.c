@@ -24,7 +24,7 @@ static bool place_at_home(const struct migration *m, unsigned n_sms, struct time
 }
 
 /* sBEET on every other GPU of Pi_i that is not full, and not idle if only active ones count; the
- * one of least energy (lines 10 to 15 and 33 to 36; line 35 prints pi_x for pi_k). */
+ * best one (lines 10 to 15 and 33 to 36; line 35 prints pi_x for pi_k). */
 static struct sbeet_choice elsewhere(const struct migration *m, bool active_only) {
 	struct sbeet_choice best = {.found = false};
 
@@ -40,7 +40,7 @@ static struct sbeet_choice elsewhere(const struct migration *m, bool active_only
 		if (m->b->params->reading == SCHED_READING_FIT && !c.feasible) {
 			c.found = false; /* Alg. 2 returns an idle GPU's least bad schedule too */
 		}
-		if (sbeet_cheaper(&c, &best)) {
+		if (sbeet_better(m->b, &c, &best)) {
 			best = c;
 		}
 	}
@@ -51,18 +51,24 @@ static struct sbeet_choice elsewhere(const struct migration *m, bool active_only
 static struct sbeet_choice from_idle_home(const struct migration *m) {
 	struct sbeet_choice home = {.found = false}, other;
 	struct timeline_place place;
+	bool tried = place_at_home(m, m->job->task->m_opt[m->home], &place);
 
-	if (place_at_home(m, m->job->task->m_opt[m->home], &place)) {
+	if (tried) {
 		home = sbeet_generate(m->b, m->index, &place);
 		home.found = home.feasible;
 	}
 	other = elsewhere(m, true);
-	if (sbeet_cheaper(&other, &home)) {
+	if (sbeet_better(m->b, &other, &home)) {
 		return other;
 	}
 	if (!home.found && !sbeet_is_late(m->b, m->index) &&
 	    place_at_home(m, sched_gpu(m->b->s, m->home)->model.limit, &place)) {
-		home = sbeet_generate(m->b, m->index, &place); /* line 17 */
+		struct sbeet_choice whole = sbeet_generate(m->b, m->index, &place); /* line 17 */
+
+		/* beyond the text: not where fewer SMs make fewer jobs late */
+		home.found = tried && m->b->params->reading == SCHED_READING_FIT &&
+			     home.misses < whole.misses;
+		return home.found ? home : whole;
 	}
 	return home;
 }
@@ -77,7 +83,7 @@ static struct sbeet_choice from_full_home(const struct migration *m) {
 		wait.found = wait.feasible;
 	}
 	other = elsewhere(m, false);
-	if (sbeet_cheaper(&other, &wait)) {
+	if (sbeet_better(m->b, &other, &wait)) {
 		return other;
 	}
 	wait.found = false;
@@ -117,7 +123,8 @@ static enum explain_reason reason_of(const struct sbeet *b, size_t index,
 	if (c->found && c->place.gpu != home && reason == EXPLAIN_START_CHEAPEST) {
 		return EXPLAIN_START_AWAY;
 	}
-	if (c->found && c->place.gpu == home && sbeet_idle(b, home) && !c->feasible) {
+	if (c->found && c->place.gpu == home && sbeet_idle(b, home) && !c->feasible &&
+	    c->place.n_sms >= sched_gpu(b->s, home)->model.limit) {
 		return EXPLAIN_START_WHOLE;
 	}
 	return reason;

@@ -39,11 +39,16 @@ struct generation {
 	nsec_t fin; /* t_fin = f(m') */
 	unsigned left;
 	bool done;
+	/* What came in, and the last of it that is late; 0: nobody is. */
+	unsigned n, last_late;
+	/* The job itself is added behind so many others; 0: it is not. */
+	unsigned after;
+	const struct timeline_job *self;
 };
 
-/* Alg. 3, lines 11 to 18, for one job of Q^w: it starts at the next completion with min(remaining,
- * m_opt) SMs. */
-static void add(struct generation *g, const struct timeline_job *job) {
+/* Alg. 3, lines 11 to 18, for one job: it starts at the next completion with min(remaining, m_opt)
+ * SMs. */
+static void put(struct generation *g, const struct timeline_job *job) {
 	const struct sched_params *params = g->b->params;
 	struct timeline_place place;
 	unsigned n_free;
@@ -70,6 +75,20 @@ static void add(struct generation *g, const struct timeline_job *job) {
 		timeline_predict(&g->t, params, job, &place);
 	}
 	timeline_take(&g->t, job, &place);
+}
+
+/* One job of Q^w. */
+static void add(struct generation *g, const struct timeline_job *job) {
+	unsigned misses = g->t.misses;
+
+	put(g, job);
+	g->n++;
+	if (g->t.misses > misses) {
+		g->last_late = g->n;
+	}
+	if (g->n == g->after) {
+		put(g, g->self);
+	}
 	g->done = --g->left == 0;
 }
 
@@ -104,7 +123,7 @@ static void explain_choice(const struct sbeet *b, size_t index, const struct sbe
 	bool hopeless = b->ready->list[index].hopeless;
 
 	explain_try(b->explain, &(struct explain_try){.wait = c->place.start > b->now,
-						      .feasible = c->feasible && !hopeless,
+						      .feasible = misses == 0 && !hopeless,
 						      .gpu = (uint8_t)c->place.gpu,
 						      .n_sms = (uint16_t)c->place.n_sms,
 						      .loss = misses,
@@ -122,6 +141,7 @@ static void begin(struct generation *g, const struct sbeet *b, unsigned gpu, nse
 	g->fin = fin;
 	g->left = SBEET_KNOWN_MAX;
 	g->done = false;
+	g->n = g->last_late = g->after = 0;
 }
 
 /* Beyond the text: see sbeet.h. */
@@ -134,6 +154,18 @@ static unsigned misses_without(const struct sbeet *b, size_t index, unsigned gpu
 	struct generation g;
 
 	begin(&g, b, gpu, fin);
+	add_others(&g, index);
+	return g.t.misses;
+}
+
+/* Those late, the job itself included, if it waits for the first @after jobs of Q^w. */
+static unsigned misses_behind(const struct sbeet *b, size_t index, unsigned gpu, nsec_t fin,
+			      unsigned after) {
+	struct generation g;
+
+	begin(&g, b, gpu, fin);
+	g.after = after;
+	g.self = &b->ready->list[index].job;
 	add_others(&g, index);
 	return g.t.misses;
 }
@@ -183,12 +215,16 @@ struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 	}
 	c.misses = g.t.misses;
 	c.feasible = g.t.misses == 0;
-	if (!c.feasible && (late || busy_goes_on(b))) {
+	if (!c.feasible && late) {
+		c.feasible = g.t.misses <= misses_without(b, index, place->gpu, g.fin);
+	} else if (!c.feasible && b->params->reading == SCHED_READING_FIT) {
 		bool harmless =
-			g.t.misses - (own && !late) <= misses_without(b, index, place->gpu, g.fin);
+			g.last_late == 0 ||
+			g.t.misses <= misses_behind(b, index, place->gpu, g.fin, g.last_late);
 
-		c.feasible = harmless && (late || !own);
-		c.keeps_busy = harmless && !c.feasible && no_worse_than_waiting(b, job, &c.place);
+		c.feasible = harmless && !own;
+		c.keeps_busy = harmless && own && busy_goes_on(b) &&
+			       no_worse_than_waiting(b, job, &c.place);
 	}
 	c.energy_pj = c.place.energy_pj;
 	if (b->params->window == SCHED_WINDOW_OWN) { /* line 8 */
@@ -214,8 +250,15 @@ enum explain_reason sbeet_reason(const struct sbeet *b, size_t index,
 				       : EXPLAIN_WAIT_INFEASIBLE;
 }
 
-bool sbeet_cheaper(const struct sbeet_choice *a, const struct sbeet_choice *than) {
-	return a->found && (!than->found || a->energy_pj < than->energy_pj);
+bool sbeet_better(const struct sbeet *b, const struct sbeet_choice *x,
+		  const struct sbeet_choice *y) {
+	if (!x->found || !y->found) {
+		return x->found;
+	}
+	if (b->params->reading == SCHED_READING_FIT && x->misses != y->misses) {
+		return x->misses < y->misses;
+	}
+	return x->energy_pj < y->energy_pj;
 }
 
 /* Of two on an idle GPU: the feasible one; then, beyond the text and where jobs are never given up,
@@ -228,10 +271,7 @@ static bool better(const struct sbeet *b, const struct sbeet_choice *x,
 	if (x->keeps_busy != y->keeps_busy) {
 		return x->keeps_busy;
 	}
-	if (busy_goes_on(b) && x->misses != y->misses) {
-		return x->misses < y->misses;
-	}
-	return sbeet_cheaper(x, y);
+	return sbeet_better(b, x, y);
 }
 
 /* The best of the places with @most SMs and fewer, in steps, down to more than @above. Of two, the

@@ -13,11 +13,13 @@
  *           And a job that is late on m_opt SMs gets more, if there are, as does one that makes
  *           others late: where an idle SM costs nothing, as on an H200, m_opt may be so few that no
  *           deadline can be met, and a queue grows while most of the GPU is empty.
+ *           And a job that makes others late starts all the same if no fewer jobs, itself included,
+ *           are late when it waits until those have gone. The text starts it only if all are in
+ *           time (line 21), so two jobs can wait for each other until both are late.
  *
  * Where no job is given up (params.skip_hopeless off, as live) the fit reading also keeps a GPU at
- * work when nobody can be helped by leaving it idle: a job that is late starts where it ends no
- * later than if it waited for all SMs, and makes nobody else late who would not be so anyway. The
- * text starts it only if all are in time, so one late job keeps all SMs but its own empty.
+ * work when nobody can be helped by leaving it idle: by the same rule a job starts that is late
+ * itself, where it ends no later than if it waited for all SMs.
  */
 #pragma once
 
@@ -45,10 +47,9 @@ void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready, con
 /* S^cfg and E. */
 struct sbeet_choice {
 	bool found; /* else S^cfg is empty and E infinite */
-	/* The job is in time, and nobody is late who would be in time without it. */
+	/* The job is in time, and nobody is late; in the fit reading, no fewer are if it waits. */
 	bool feasible;
-	/* The job is late, but no later than if it waited, and makes nobody else late: see above.
-	 */
+	/* The job is late, but no later than if it waited, and no fewer are late then. */
 	bool keeps_busy;
 	unsigned misses; /* in the schedule */
 	struct timeline_place place;
@@ -60,8 +61,9 @@ struct sbeet_choice {
 	int64_t energy_pj;
 };
 
-/* The lower E; nothing found is infinite. */
-bool sbeet_cheaper(const struct sbeet_choice *a, const struct sbeet_choice *than);
+/* The lower E; nothing found is infinite. In the fit reading fewer misses count before that. */
+bool sbeet_better(const struct sbeet *b, const struct sbeet_choice *x,
+		  const struct sbeet_choice *y);
 
 /* Alg. 2: the allocation on GPU @gpu for the ready job number @index, to start now. */
 struct sbeet_choice sbeet_allocate(const struct sbeet *b, size_t index, unsigned gpu);

@@ -186,6 +186,52 @@ static void sbeet_mg_leaves_a_home_where_it_would_be_late(void **state) {
 	}
 }
 
+/* One of two short jobs has to be late: they come one after the other while a long one holds half
+ * of the SMs, and both want the other half. Both are late if each is left waiting for the other's
+ * sake. */
+static void sbeet_lets_no_two_jobs_wait_for_each_other(void **state) {
+	static const char *const policies[] = {"sbeet", "sbeet-mg", "sbeet-mg-offline",
+					       "bfd-sbeet"};
+	struct sched_gpu_model gpu = {.power = {8, 10000, 500}, .limit = 8, .step = 1};
+	struct profile_table long_job, short_job;
+	struct sched_task tasks[3] = {
+		{.period = 100 * MS, .deadline = 95 * MS, .fixed_gpu = -1, .profiles = {&long_job}},
+		{.period = 100 * MS,
+		 .deadline = 15 * MS,
+		 .fixed_gpu = -1,
+		 .profiles = {&short_job}},
+		{.period = 100 * MS,
+		 .deadline = 12 * MS,
+		 .fixed_gpu = -1,
+		 .profiles = {&short_job}},
+	};
+	struct sim_setup setup = {
+		.gpus = &gpu, .n_gpus = 1, .tasks = tasks, .n_tasks = 3, .duration = 100 * MS};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct profile_table *p = i ? &short_job : &long_job;
+		nsec_t t = i ? 10 * MS : 40 * MS;
+
+		assert_int_equal(profile_table_init(p, 8, 0, 0), 0);
+		assert_int_equal(profile_table_set(p, 4, t, t, 4000), 0);
+		assert_int_equal(profile_table_set(p, 8, t, t, 8000), 0);
+		assert_int_equal(profile_table_finish(p), 0);
+	}
+	for (unsigned i = 0; i < 4 * 2 * 9; i++) {
+		struct sim_result result;
+
+		setup.policy = sched_policy_find(policies[i % 4]);
+		sched_params_default(&setup.params);
+		setup.params.skip_hopeless = i / 4 % 2;
+		tasks[1].first_release = (1 + i / 8 % 3) * MS;
+		tasks[2].first_release = (1 + i / 24) * MS;
+		assert_int_equal(sim_run(&setup, &result), 0);
+		assert_int_equal(result.count.completed, 3);
+		assert_in_range(result.count.missed, 0, 1);
+		sim_result_deinit(&result);
+	}
+}
+
 /* A task's overhead becomes part of what is predicted, and is forgotten when it is no more. */
 static void overhead_is_learned_and_forgotten(void **state) {
 	struct profile_table profile = make_profile(100 * MS, 100 * US);
@@ -351,6 +397,7 @@ int main(void) {
 		cmocka_unit_test(planners_miss_less_than_whole_gpus_do),
 		cmocka_unit_test(lookahead_misses_least),
 		cmocka_unit_test(sbeet_mg_leaves_a_home_where_it_would_be_late),
+		cmocka_unit_test(sbeet_lets_no_two_jobs_wait_for_each_other),
 		cmocka_unit_test(overhead_is_learned_and_forgotten),
 		cmocka_unit_test(late_job_waits_for_what_ends_sooner),
 		cmocka_unit_test(bounds_of_jobs_are_those_planned_with),

@@ -75,7 +75,7 @@ static bool is_up(void) {
 
 /* Whether the daemon has vanished and may be back any moment. */
 static bool is_restarting(void) {
-	return !is_up() && retry_hopes();
+	return !is_up() && retry_hopes(nsec_now());
 }
 
 /* Whether `fd` is still the socket that we made: the program may have closed it, and opened
@@ -120,7 +120,7 @@ static void drop(void) {
 static void drop_lost(void) {
 	if (is_up()) {
 		log_line(LOG_LEVEL_INFO, "sbeetd is gone without a goodbye");
-		retry_lost(env_get()->wait_ns);
+		retry_lost(nsec_now(), env_get()->wait_ns);
 	}
 	drop();
 }
@@ -292,7 +292,7 @@ static int ensure(bool initial) {
 	if (is_up()) {
 		return 0;
 	}
-	if (!retry_is_due()) {
+	if (!retry_is_due(nsec_now())) {
 		return -EAGAIN;
 	}
 	conn.reading = true; /* the buffer is ours */
@@ -303,7 +303,7 @@ static int ensure(bool initial) {
 		if (fd >= 0) {
 			close(fd);
 		}
-		retry_failed(r == -EAGAIN, conn.owes && held_any());
+		retry_failed(nsec_now(), r == -EAGAIN, conn.owes && held_any());
 		log_line(LOG_LEVEL_DEBUG, "Cannot reach sbeetd: %s", strerror(-r));
 		return r;
 	}
@@ -345,7 +345,7 @@ int conn_start(void) {
 }
 
 bool conn_worth_asking(void) {
-	return is_up() || env_get()->require || is_restarting() || retry_is_due();
+	return is_up() || env_get()->require || is_restarting() || retry_is_due(nsec_now());
 }
 
 /* ---- sending ---- */

@@ -18,40 +18,40 @@ nsec_t retry_at(void) {
 	return atomic_load_explicit(&next, memory_order_relaxed);
 }
 
-bool retry_is_due(void) {
-	return nsec_now() >= retry_at();
+bool retry_is_due(nsec_t now) {
+	return now >= retry_at();
 }
 
-bool retry_hopes(void) {
-	return nsec_now() < atomic_load_explicit(&hopes_end, memory_order_relaxed);
+bool retry_hopes(nsec_t now) {
+	return now < atomic_load_explicit(&hopes_end, memory_order_relaxed);
 }
 
 void retry_at_once(void) {
 	atomic_store_explicit(&next, 0, memory_order_relaxed);
 }
 
-void retry_lost(nsec_t wait_ns) {
-	atomic_store(&hopes_end, nsec_now() + wait_ns);
+void retry_lost(nsec_t now, nsec_t wait_ns) {
+	atomic_store(&hopes_end, now + wait_ns);
 	retry_at_once();
 	pause_ns = 0;
 }
 
-/* While a restart is waited for a random part of up to a half is taken off, lest a thousand
- * programs come at once. Held jobs must be told of within the daemon's RESUME_GRACE_MS. */
-void retry_failed(bool stuck, bool hurry) {
-	nsec_t now = nsec_now(), *t = &pause_ns, off = 0;
+static nsec_t doubled(nsec_t pause, nsec_t least, nsec_t most) {
+	return pause * 2 < least ? least : pause * 2 < most ? pause * 2 : most;
+}
 
-	if (!stuck && (retry_hopes() || hurry)) {
-		*t = *t == 0			 ? RETRY_RESTART_MIN_NS
-		     : *t < RETRY_RESTART_MAX_NS ? *t * 2
-						 : RETRY_RESTART_MAX_NS;
-		off = (now ^ (nsec_t)getpid() * 2654435761u) % (*t / 2);
+/* While a restart is waited for, a random part of up to a half is taken off, lest a thousand
+ * programs come at once. Held jobs must be told of within the daemon's RESUME_GRACE_MS. */
+void retry_failed(nsec_t now, bool stuck, bool hurry) {
+	nsec_t off = 0;
+
+	if (!stuck && (retry_hopes(now) || hurry)) {
+		pause_ns = doubled(pause_ns, RETRY_RESTART_MIN_NS, RETRY_RESTART_MAX_NS);
+		off = (now ^ (nsec_t)getpid() * 2654435761u) % (pause_ns / 2);
 	} else {
-		*t = !stuck || *t < RETRY_MIN_NS ? RETRY_MIN_NS
-		     : *t < RETRY_MAX_NS	 ? *t * 2
-						 : RETRY_MAX_NS;
+		pause_ns = stuck ? doubled(pause_ns, RETRY_MIN_NS, RETRY_MAX_NS) : RETRY_MIN_NS;
 	}
-	atomic_store_explicit(&next, now + *t - off, memory_order_relaxed);
+	atomic_store_explicit(&next, now + pause_ns - off, memory_order_relaxed);
 }
 
 void retry_reset(void) {

@@ -16,20 +16,20 @@
 
 /* Not before this time; 0: at once. */
 nsec_t retry_at(void);
-bool retry_is_due(void);
+bool retry_is_due(nsec_t now);
 
-/* Whether a daemon vanished so short a time ago that it may be back any moment. */
-bool retry_hopes(void);
+/* Whether a daemon vanished so shortly before @now that it may be back any moment. */
+bool retry_hopes(nsec_t now);
 
 /* Nothing speaks against a try now. */
 void retry_at_once(void);
 
-/* A daemon has vanished: it is hoped for during @wait_ns. */
-void retry_lost(nsec_t wait_ns);
+/* A daemon has vanished at @now: it is expected back within @wait_ns. */
+void retry_lost(nsec_t now, nsec_t wait_ns);
 
-/* A try failed. @stuck: it cost a wait. @hurry: jobs are held of which the next daemon must be
- * told. */
-void retry_failed(bool stuck, bool hurry);
+/* A try failed at @now. @stuck: it cost a wait. @hurry: jobs are held of which the next daemon must
+ * be told. */
+void retry_failed(nsec_t now, bool stuck, bool hurry);
 
 /* A try succeeded; also: forget everything. */
 void retry_reset(void);

@@ -50,6 +50,7 @@ static struct sbeet_choice elsewhere(const struct migration *m, bool active_only
 /* Lines 2 to 20. */
 static struct sbeet_choice from_idle_home(const struct migration *m) {
 	struct sbeet_choice home = {.found = false}, other;
+	bool fit = m->b->params->reading == SCHED_READING_FIT;
 	struct timeline_place place;
 	bool tried = place_at_home(m, m->job->task->m_opt[m->home], &place);
 
@@ -59,15 +60,17 @@ static struct sbeet_choice from_idle_home(const struct migration *m) {
 	}
 	other = elsewhere(m, true);
 	if (sbeet_better(m->b, &other, &home)) {
-		return other;
+		home = other;
 	}
-	if (!home.found && !sbeet_is_late(m->b, m->index) &&
+	if (home.found && (home.misses == 0 || !fit)) {
+		return home;
+	}
+	if (!sbeet_is_late(m->b, m->index) &&
 	    place_at_home(m, sched_gpu(m->b->s, m->home)->model.limit, &place)) {
 		struct sbeet_choice whole = sbeet_generate(m->b, m->index, &place); /* line 17 */
 
-		/* beyond the text: not where fewer SMs make fewer jobs late */
-		home.found = tried && m->b->params->reading == SCHED_READING_FIT &&
-			     home.misses < whole.misses;
+		/* beyond the text: not where another choice makes fewer jobs late */
+		home.found = tried && fit && home.misses < whole.misses;
 		return home.found ? home : whole;
 	}
 	return home;

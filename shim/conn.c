@@ -36,6 +36,10 @@
 /* With SBEET_REQUIRE. */
 #define REQUIRE_POLL_NS (20 * NSEC_PER_MSEC)
 
+/* How long exit() waits for the lock in order to say goodbye: it may have been called by a signal
+ * handler, in a thread that holds the lock. */
+#define LEAVE_MAX_NS (1 * NSEC_PER_SEC)
+
 /* Who waits this long for the next daemon is told why. */
 #define NOTICE_NS (250 * NSEC_PER_MSEC)
 
@@ -65,6 +69,7 @@ static struct {
 	uint8_t declared[PROTO_KERNELS_MAX / 8]; /* kernels, by number */
 } conn = {.lock = PTHREAD_MUTEX_INITIALIZER, .quiet = PTHREAD_COND_INITIALIZER, .fd = -1};
 
+static _Atomic bool leaving;		 /* the process exits: no new connection is made */
 static _Atomic uint32_t current;	 /* number of the connection that is up; 0: none */
 static uint32_t generations;		 /* of all so far; under the lock */
 static uint8_t buffer[PROTO_PACKET_MAX]; /* the reader's */
@@ -75,7 +80,7 @@ static bool is_up(void) {
 
 /* Whether the daemon has vanished and may be back any moment. */
 static bool is_restarting(void) {
-	return !is_up() && retry_hopes(nsec_now());
+	return !is_up() && retry_hopes(nsec_now()) && !atomic_load(&leaving);
 }
 
 /* Whether `fd` is still the socket that we made: the program may have closed it, and opened
@@ -116,9 +121,9 @@ static void drop(void) {
 	}
 }
 
-/* The same when the daemon went without a word. */
+/* The same when the daemon closed the connection without a goodbye. After ours it may. */
 static void drop_lost(void) {
-	if (is_up()) {
+	if (is_up() && !atomic_load(&leaving)) {
 		log_line(LOG_LEVEL_INFO, "sbeetd is gone without a goodbye");
 		retry_lost(nsec_now(), env_get()->wait_ns);
 	}
@@ -280,6 +285,9 @@ static int ensure(bool initial) {
 	struct stat st;
 	int fd, r;
 
+	if (atomic_load(&leaving)) {
+		return -ESHUTDOWN;
+	}
 	if (is_up() && !fd_is_ours()) {
 		log_line(LOG_LEVEL_INFO, "The program closed our connection, making a new one");
 		drop();
@@ -531,7 +539,7 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 			pause_locked(lost);
 		}
 	}
-	if (r < 0) {
+	if (r < 0 && !atomic_load(&leaving)) {
 		greet_complain();
 	}
 	pthread_mutex_unlock(&conn.lock);
@@ -544,7 +552,7 @@ static nsec_t tell_again(void) {
 
 	pthread_mutex_lock(&conn.lock);
 	conn.owes = conn.owes && held_anything(nsec_now());
-	if (!is_up() && conn.owes && ensure(false) < 0) {
+	if (!is_up() && conn.owes && ensure(false) < 0 && !atomic_load(&leaving)) {
 		next = retry_at();
 	}
 	pthread_mutex_unlock(&conn.lock);
@@ -579,7 +587,12 @@ void conn_leave(void) {
 	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
-	if (!is_up() || pthread_mutex_trylock(&conn.lock) != 0) {
+	nsec_t end = nsec_now() + LEAVE_MAX_NS;
+	struct timespec t = {.tv_sec = (time_t)(end / NSEC_PER_SEC),
+			     .tv_nsec = (long)(end % NSEC_PER_SEC)};
+
+	atomic_store(&leaving, true);
+	if (!is_up() || pthread_mutex_clocklock(&conn.lock, CLOCK_MONOTONIC, &t) != 0) {
 		return;
 	}
 	if (fd_is_ours() && fcntl(conn.fd, F_SETFL, O_NONBLOCK) == 0) {
@@ -599,6 +612,7 @@ void conn_after_fork(void) {
 	pthread_mutex_init(&conn.lock, NULL);
 	pthread_cond_init(&conn.quiet, NULL);
 	conn.fd = -1;
+	atomic_store(&leaving, false);
 	atomic_store(&current, 0);
 	retry_reset();
 	held_clear();

@@ -71,7 +71,9 @@ nsec_t conn_poll(void);
 /* How long a quiet program keeps a job, as the daemon wishes. */
 nsec_t conn_linger_ns(void);
 
-/* At the program's end: says goodbye if that can be done without waiting. */
+/* When the process exits: says goodbye, unless it would have to wait for sbeetd. From then on no
+ * new connection is made; threads that still wait for a grant go on unmanaged when sbeetd closes.
+ */
 void conn_leave(void);
 
 /* After fork, in the child: forget everything without calling the driver. */

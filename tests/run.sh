@@ -98,8 +98,8 @@ if [ "$threads" = true ]; then
 	step "tests with thread sanitizer"
 	CC=${clang:-cc} sh tests/configure.sh build-tsan -Db_sanitize=thread -Db_lundef=false \
 		>/dev/null || exit 1
-	TSAN_OPTIONS=halt_on_error=1 run_tests build-tsan shim-linked shim-env shim-link shim-records \
-		shim-twin shim-wait enforce kernel plan table simgpu-ahead
+	TSAN_OPTIONS=halt_on_error=1 run_tests build-tsan shim-linked shim-guest-linked shim-env shim-link \
+		shim-records shim-twin shim-wait enforce kernel plan table simgpu-ahead
 	step "done"
 	finish
 fi

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,6 +254,39 @@ static int do_environment(int n) {
 	return text && strcmp(text, "/tmp/pipe-of-test") == 0;
 }
 
+static sem_t exit_may_end;
+
+static void wait_in_exit(void) {
+	while (sem_wait(&exit_may_end) != 0) {
+	}
+}
+
+/* From now on exit() lasts until "end-exit". To be said before the first job: handlers are called
+ * in the opposite order, so libsbeet.so's comes first. */
+static int do_slow_exit(int n) {
+	sem_init(&exit_may_end, 0, 0);
+	return atexit(wait_in_exit);
+}
+
+static int do_exit(int n) {
+	exit(n);
+}
+
+static int do_end_exit(int n) {
+	return sem_post(&exit_may_end);
+}
+
+/* One short job after the other, for ever. */
+static int do_churn(int n) {
+	int rc = do_device(n);
+
+	while (rc == 0) {
+		rc = launch_on(NULL, 1);
+		rc = rc ? rc : (int)cuCtxSynchronize();
+	}
+	return rc;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int n);
@@ -292,6 +326,10 @@ static const struct {
 	{"check-files", do_check_files},
 	{"fork", do_fork},
 	{"environment", do_environment},
+	{"slow-exit", do_slow_exit},
+	{"exit", do_exit},
+	{"end-exit", do_end_exit},
+	{"churn", do_churn},
 };
 
 static void run_command(int thread, const char *line) {

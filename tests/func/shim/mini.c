@@ -38,7 +38,7 @@ static void remove_in(struct mini *m, const char *name) {
 	unlink(path);
 }
 
-void mini_deinit(struct mini *m) {
+void mini_end(struct mini *m) {
 	int status = -1;
 
 	close(m->to_guest); /* the guest reads the end and exits */
@@ -47,6 +47,12 @@ void mini_deinit(struct mini *m) {
 		assert_int_equal(status, 0);
 	}
 	close(m->from_guest);
+	m->guest = 0;
+	m->to_guest = m->from_guest = -1;
+}
+
+void mini_deinit(struct mini *m) {
+	mini_end(m);
 	mini_unlisten(m);
 	remove_in(m, "stderr");
 	assert_int_equal(rmdir(m->directory), 0);
@@ -250,21 +256,50 @@ int mini_accept_ended(struct mini *m, uint64_t job) {
 	return welcome(m, fd, hello);
 }
 
-Sbeet__ToDaemon *mini_expect(int fd, Sbeet__ToDaemon__BodyCase body) {
+int mini_begin(struct mini *m, const char *const *environment) {
+	int fd;
+
+	mini_listen(m);
+	mini_start(m, environment);
+	mini_tell(m, "@0 init");
+	fd = mini_accept(m);
+	mini_answers(m, "0 init 0");
+	mini_do(m, "@0 device", 0);
+	return fd;
+}
+
+uint64_t mini_open_job(struct mini *m, int fd) {
+	uint64_t job;
+
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	mini_grant(fd, job, SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE);
+	mini_answers(m, "0 launch 0");
+	return job;
+}
+
+Sbeet__ToDaemon *mini_next(int fd) {
 	static uint8_t buffer[PROTO_PACKET_MAX];
 	ProtobufCMessage *base = NULL;
-	Sbeet__ToDaemon *m;
 	int n;
 
 	if (!readable(fd, MINI_TIMEOUT_MS)) {
-		fail_msg("no message (expected a body of kind %d)", body);
+		fail_msg("no message");
 	}
 	n = packet_receive(fd, buffer, NULL);
 	if (n <= 0) {
-		fail_msg("the connection ended (%d) instead of a body of kind %d", n, body);
+		return NULL;
 	}
 	assert_int_equal(packet_unpack(&sbeet__to_daemon__descriptor, buffer, (size_t)n, &base), 0);
-	m = (Sbeet__ToDaemon *)base;
+	return (Sbeet__ToDaemon *)base;
+}
+
+Sbeet__ToDaemon *mini_expect(int fd, Sbeet__ToDaemon__BodyCase body) {
+	Sbeet__ToDaemon *m = mini_next(fd);
+
+	if (!m) {
+		fail_msg("the connection ended instead of a body of kind %d", body);
+	}
 	if (m->body_case == SBEET__TO_DAEMON__BODY_KERNEL && body != m->body_case) {
 		mini_free(m); /* kernels are introduced before they are named */
 		return mini_expect(fd, body);
@@ -304,7 +339,7 @@ uint64_t mini_request(int fd, uint32_t *ret_mask) {
 	return job;
 }
 
-void mini_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement) {
+bool mini_try_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement) {
 	Sbeet__Grant grant = SBEET__GRANT__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 	uint8_t uuid[PROTO_UUID_BYTES] = {1}, sms[] = {0xff, 0xff, 0xff, 0xff, 0xff};
@@ -319,7 +354,11 @@ void mini_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement) {
 	grant.gpu_sms = enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ? 40 : 80;
 	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
 	m.grant = &grant;
-	mini_send(fd, &m);
+	return packet_send(fd, &m.base, -1) == 0;
+}
+
+void mini_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement) {
+	assert_true(mini_try_grant(fd, job, enforcement));
 }
 
 static void add_ops(const Sbeet__OpBatch *batch, uint64_t job, struct mini_sums *sums) {
@@ -342,17 +381,10 @@ static void add_ops(const Sbeet__OpBatch *batch, uint64_t job, struct mini_sums 
 }
 
 bool mini_read(int fd, uint64_t job, struct mini_sums *sums) {
-	static uint8_t buffer[PROTO_PACKET_MAX];
-	ProtobufCMessage *base = NULL;
-	Sbeet__ToDaemon *m;
+	Sbeet__ToDaemon *m = mini_next(fd);
 	bool done;
-	int n;
 
-	assert_true(readable(fd, MINI_TIMEOUT_MS));
-	n = packet_receive(fd, buffer, NULL);
-	assert_true(n > 0);
-	assert_int_equal(packet_unpack(&sbeet__to_daemon__descriptor, buffer, (size_t)n, &base), 0);
-	m = (Sbeet__ToDaemon *)base;
+	assert_non_null(m);
 	done = m->body_case == SBEET__TO_DAEMON__BODY_DONE;
 	if (m->body_case == SBEET__TO_DAEMON__BODY_OPS) {
 		add_ops(m->ops, job, sums);

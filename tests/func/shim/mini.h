@@ -34,7 +34,10 @@ struct mini {
 /* Makes the directory. Nobody listens yet. */
 void mini_init(struct mini *m);
 
-/* Ends the guest, which must exit with 0, and removes everything. */
+/* Ends the guest, which must exit with 0. Another one may be started then. */
+void mini_end(struct mini *m);
+
+/* The same, and removes everything. */
 void mini_deinit(struct mini *m);
 
 void mini_listen(struct mini *m);
@@ -66,6 +69,15 @@ int mini_accept_ended(struct mini *m, uint64_t job);
 int mini_accept_only(struct mini *m);
 bool mini_is_called(struct mini *m); /* somebody is waiting to be accepted */
 
+/* A guest with a connection and, in thread 0, a current context. Returns the connection. */
+int mini_begin(struct mini *m, const char *const *environment);
+
+/* Thread 0's launch opens a job, which is granted. Returns its number. */
+uint64_t mini_open_job(struct mini *m, int fd);
+
+/* The next message, to be freed by mini_free(). NULL: the guest has closed the connection. */
+Sbeet__ToDaemon *mini_next(int fd);
+
 /* The next message, which must be a @body; to be freed by mini_free(). */
 Sbeet__ToDaemon *mini_expect(int fd, Sbeet__ToDaemon__BodyCase body);
 void mini_free(Sbeet__ToDaemon *m);
@@ -75,6 +87,8 @@ bool mini_is_quiet(int fd);   /* nothing has arrived so far */
 /* Waits for a Request and returns its number and mask (may be NULL). */
 uint64_t mini_request(int fd, uint32_t *ret_mask);
 void mini_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement);
+/* Return: false if the guest has closed the connection. */
+bool mini_try_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement);
 void mini_send(int fd, const Sbeet__ToShim *m);
 
 /* Reads records until the JobDone of @job, and checks that the batches hold what it sums up. Jobs

@@ -1,0 +1,102 @@
+/*
+ * test-shim-guest.c: libsbeet.so leaves nothing behind in a program that exits, forks, cancels its
+ * threads or closes descriptors, whatever sbeetd does meanwhile.
+ *
+ * As in test-shim.c, the test plays the daemon by hand.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "mini.h"
+#include "proto/limits.h"
+
+#define WHOLE SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+
+static const char *const plain[] = {NULL};
+
+static int setup(void **state) {
+	static struct mini mini;
+
+	mini_init(&mini);
+	*state = &mini;
+	return 0;
+}
+
+static int teardown(void **state) {
+	mini_deinit(*state);
+	return 0;
+}
+
+/* ---- exit ---- */
+
+/* A thread waits for a grant while another one exits. sbeetd answers the goodbye by closing, as it
+ * does when no job runs: the waiting thread must not connect again. */
+static void shim_makes_no_connection_during_exit(void **state) {
+	struct mini *m = *state;
+	int fd = mini_begin(m, plain);
+
+	mini_do(m, "@0 slow-exit", 0);
+	mini_do(m, "@1 device", 0);
+	mini_tell(m, "@1 launch");
+	mini_request(fd, NULL);
+	mini_tell(m, "@0 exit");
+	mini_free(mini_expect(fd, SBEET__TO_DAEMON__BODY_GOODBYE));
+	close(fd);
+	mini_answers(m, "1 launch 0");
+	assert_false(mini_is_called(m));
+	assert_int_equal(mini_said(m, "sbeet:"), 0);
+	mini_do(m, "@2 end-exit", 0);
+}
+
+/* Grants what is asked for until the guest says goodbye or is gone. Tells it to exit after @n jobs.
+ */
+static void serve_until_exit(struct mini *m, int fd, unsigned n) {
+	Sbeet__ToDaemon *message;
+	bool gone = false;
+
+	while (!gone && (message = mini_next(fd))) {
+		if (message->body_case == SBEET__TO_DAEMON__BODY_REQUEST) {
+			gone = !mini_try_grant(fd, message->request->job, WHOLE);
+		} else if (message->body_case == SBEET__TO_DAEMON__BODY_DONE && --n == 0) {
+			mini_tell(m, "@0 exit");
+		}
+		gone |= message->body_case == SBEET__TO_DAEMON__BODY_GOODBYE;
+		mini_free(message);
+	}
+	close(fd);
+}
+
+/* Three threads are in CUDA calls all the time. */
+static void shim_leaves_no_session_behind_in_200_exits(void **state) {
+	struct mini *m = *state;
+
+	for (int i = 0; i < 200; i++) {
+		int fd = mini_begin(m, plain);
+
+		mini_tell(m, "@1 churn");
+		mini_tell(m, "@2 churn");
+		mini_tell(m, "@3 churn");
+		serve_until_exit(m, fd, 1 + (unsigned)i % 10);
+		mini_end(m);
+		assert_false(mini_is_called(m));
+		assert_int_equal(mini_said(m, "sbeet:"), 0);
+		mini_unlisten(m);
+	}
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(shim_makes_no_connection_during_exit),
+		CASE(shim_leaves_no_session_behind_in_200_exits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

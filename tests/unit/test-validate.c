@@ -19,6 +19,7 @@
 /* Messages under test: valid until a test changes one field. */
 static Sbeet__Hello hello;
 static Sbeet__TaskSpec task;
+static Sbeet__Control__TaskChange change;
 static Sbeet__KernelDef kernel;
 static Sbeet__Request request;
 static Sbeet__Op op, *ops[PROTO_OPS_MAX + 1];
@@ -44,6 +45,7 @@ static int fill(void **state) {
 
 	sbeet__hello__init(&hello);
 	sbeet__task_spec__init(&task);
+	sbeet__control__task_change__init(&change);
 	sbeet__kernel_def__init(&kernel);
 	sbeet__request__init(&request);
 	sbeet__op__init(&op);
@@ -53,7 +55,7 @@ static int fill(void **state) {
 	sbeet__welcome__init(&welcome);
 	sbeet__grant__init(&grant);
 
-	task.name = name;
+	task.name = change.task = name;
 	task.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
 	task.period_ns = PROTO_PERIOD_MAX_NS;
 	task.deadline_ns = PROTO_PERIOD_MAX_NS;
@@ -204,6 +206,40 @@ static void validate_task_bounds_every_field(void **state) {
 	GOOD(task.priority, PROTO_PRIORITY_MAX, verdict_hello);
 	BAD(task.priority, PROTO_PRIORITY_MIN - 1, verdict_hello);
 	BAD(task.priority, INT32_MAX, verdict_hello);
+	GOOD(task.min_sms, PROTO_SMS_MAX, verdict_hello);
+	BAD(task.min_sms, PROTO_SMS_MAX + 1, verdict_hello);
+	GOOD(task.max_sms, PROTO_SMS_MAX, verdict_hello);
+	BAD(task.max_sms, PROTO_SMS_MAX + 1, verdict_hello);
+}
+
+static int verdict_change(void) {
+	Sbeet__Control__Request m = SBEET__CONTROL__REQUEST__INIT;
+
+	m.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
+	m.task_change = &change;
+	return validate_control_request(&m, NULL, 0);
+}
+
+static void validate_task_change_bounds_every_field(void **state) {
+	assert_int_equal(verdict_change(), 0);
+	BAD(change.task, (char[]){""}, verdict_change);
+	BAD(change.task_class, (Sbeet__TaskClass)2, verdict_change);
+	GOOD(change.period_ns, PROTO_PERIOD_MAX_NS, verdict_change);
+	BAD(change.period_ns, PROTO_PERIOD_MAX_NS + 1, verdict_change);
+	GOOD(change.deadline_ns, PROTO_PERIOD_MAX_NS, verdict_change);
+	BAD(change.deadline_ns, PROTO_PERIOD_MAX_NS + 1, verdict_change);
+	GOOD(change.offset_ns, PROTO_PERIOD_MAX_NS, verdict_change);
+	BAD(change.offset_ns, PROTO_PERIOD_MAX_NS + 1, verdict_change);
+	GOOD(change.min_sms, PROTO_SMS_MAX, verdict_change);
+	BAD(change.min_sms, PROTO_SMS_MAX + 1, verdict_change);
+	GOOD(change.max_sms, PROTO_SMS_MAX, verdict_change);
+	BAD(change.max_sms, PROTO_SMS_MAX + 1, verdict_change);
+	GOOD(change.profile, (char[]){"p"}, verdict_change);
+	BAD(change.profile, (char[]){"a/b"}, verdict_change);
+	GOOD(change.priority, PROTO_PRIORITY_MIN, verdict_change);
+	BAD(change.priority, PROTO_PRIORITY_MIN - 1, verdict_change);
+	GOOD(change.priority, PROTO_PRIORITY_MAX, verdict_change);
+	BAD(change.priority, PROTO_PRIORITY_MAX + 1, verdict_change);
 }
 
 static void validate_kernel_bounds_every_field(void **state) {
@@ -369,6 +405,7 @@ int main(void) {
 		FILLED(validate_knows_an_empty_envelope),
 		FILLED(validate_hello_bounds_every_field),
 		FILLED(validate_task_bounds_every_field),
+		FILLED(validate_task_change_bounds_every_field),
 		FILLED(validate_kernel_bounds_every_field),
 		FILLED(validate_request_bounds_every_field),
 		FILLED(validate_records_bound_every_field),

@@ -260,6 +260,31 @@ static void explain_is_bounded_per_decision(void **state) {
 	sched_free(s);
 }
 
+/* What does not fit is counted, once each, and for its own decision only. */
+static void explain_counts_the_choices_it_leaves_out(void **state) {
+	struct explain_entry entry = {.order = 1, .policy = "sbeet", .gpu = -1};
+	struct explain_try try = {.gpu = 1};
+	struct explain *e;
+
+	assert_int_equal(explain_new(&e, 4), 0);
+	explain_begin(e, 1);
+	for (unsigned i = 0; i < EXPLAIN_TRIES_MAX + 5; i++) {
+		try.n_sms = (uint16_t)(i + 1);
+		explain_try(e, &try);
+	}
+	explain_commit(e, &entry, 0);
+	assert_int_equal(explain_get(e, 0)->n_tries, EXPLAIN_TRIES_MAX);
+	assert_int_equal(explain_get(e, 0)->n_left_out, 5);
+
+	entry.order = 2;
+	explain_begin(e, 2);
+	explain_try(e, &try);
+	explain_commit(e, &entry, 0);
+	assert_int_equal(explain_get(e, 1)->n_tries, 1);
+	assert_int_equal(explain_get(e, 1)->n_left_out, 0);
+	explain_free(e);
+}
+
 /* ---- every policy ---- */
 
 struct history {
@@ -443,6 +468,7 @@ int main(void) {
 		cmocka_unit_test(explain_keeps_one_entry_of_a_long_wait),
 		cmocka_unit_test(explain_forgets_the_oldest),
 		cmocka_unit_test(explain_tells_of_fillers),
+		cmocka_unit_test(explain_counts_the_choices_it_leaves_out),
 		cmocka_unit_test(explain_is_bounded_per_decision),
 		cmocka_unit_test(explain_changes_no_decision),
 		cmocka_unit_test(explain_is_true_of_deadlines),

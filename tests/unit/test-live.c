@@ -237,7 +237,7 @@ static void overhead_is_learned_and_forgotten(void **state) {
 	struct profile_table profile = make_profile(100 * MS, 100 * US);
 	struct sched_task task = {.period = 50 * MS, .deadline = 50 * MS, .fixed_gpu = -1};
 	struct sched_gpu_model model = h200();
-	nsec_t now = 0, total = profile_total(&profile, SMS), wanted = 200 * US;
+	nsec_t now = 0, total = profile_total(&profile, SMS), wanted = 200 * US, at_most = 0;
 	struct sched_actions actions;
 	sched_task_id task_id;
 	struct sched *s;
@@ -256,8 +256,13 @@ static void overhead_is_learned_and_forgotten(void **state) {
 		assert_int_equal(sched_arrive(s, &job, &id), 0);
 		sched_decide(s, now, &actions);
 		assert_int_equal(sched_job(s, id)->finish, now + total + overhead);
-		if (i == 40) {
+		if (i == 1) {
+			assert_int_equal(overhead, wanted / 4); /* one slow job is no rule */
+		} else if (i == 40) {
 			assert_in_range(overhead, wanted * 99 / 100, wanted);
+			at_most = overhead;
+		} else if (i == 41) { /* nor is one fast job */
+			assert_int_equal(overhead, at_most - (at_most + 31) / 32);
 		}
 		sched_finish_at(s, id, now + total + (i < 40 ? wanted : 0), true);
 	}

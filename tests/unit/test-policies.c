@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core-sim.h"
+#include "daemon/core/task.h"
 
 #define PROFILES 5
 #define GPUS	 3
@@ -396,6 +397,47 @@ static void policies_let_no_job_wait_for_ever(void **state) {
 	assert_true(starved > 0); /* or there would be nothing to prove */
 }
 
+/* On the GPU that a policy has planned it for, however long it waits and though another is idle. */
+static void policies_keep_overdue_jobs_at_home(void **state) {
+	unsigned tested = 0;
+
+	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
+		struct sched_task task = {.period = NSEC_PER_SEC,
+					  .deadline = NSEC_PER_SEC,
+					  .fixed_gpu = -1,
+					  .profiles = {&profiles[0][0], &profiles[0][1]}};
+		struct sched_job blocker = {.task = SCHED_TASK_NONE, .owner = 1};
+		struct sched_job job = {
+			.owner = 2, .gpu_wanted = -1, .divisible = true, .deadline = NSEC_PER_SEC};
+		sched_job_id blocker_id, id;
+		struct sched_actions actions;
+		struct sched *s;
+		unsigned home;
+
+		if ((*p)->overdue != SCHED_OVERDUE_AT_HOME) {
+			continue;
+		}
+		s = make(*p, 2, 1, 0);
+		assert_int_equal(sched_add_task(s, &task, &job.task), 0);
+		sched_distribute(s);
+		home = task_home(sched_task(s, job.task), -1);
+		blocker.gpu_wanted = (int)home;
+		assert_int_equal(sched_arrive(s, &blocker, &blocker_id), 0);
+		sched_decide(s, 0, &actions);
+		assert_int_equal(actions.n, 1);
+		assert_int_equal(sched_arrive(s, &job, &id), 0);
+		sched_decide(s, 1000 * NSEC_PER_SEC, &actions);
+		assert_int_equal(actions.n, 0);
+		sched_finish(s, blocker_id);
+		sched_decide(s, 1001 * NSEC_PER_SEC, &actions);
+		assert_int_equal(actions.n, 1);
+		assert_int_equal(sched_job(s, id)->gpu, home);
+		sched_free(s);
+		tested++;
+	}
+	assert_true(tested > 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policies_keep_the_rules_and_repeat_themselves),
@@ -404,6 +446,7 @@ int main(void) {
 		cmocka_unit_test(policies_obey_theorem_1),
 		cmocka_unit_test(policies_serve_a_lone_task),
 		cmocka_unit_test(policies_let_no_job_wait_for_ever),
+		cmocka_unit_test(policies_keep_overdue_jobs_at_home),
 		cmocka_unit_test(policies_place_tasks_that_cannot_move),
 	};
 

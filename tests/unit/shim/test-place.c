@@ -216,13 +216,29 @@ static struct place_use use_of(unsigned s) {
 	return (struct place_use){.stream = program.streams[s]};
 }
 
-static void run_kernel(unsigned s) {
+static struct partition *any_partition(void) {
 	static struct partition *const parts[] = {NULL, (struct partition *)0x10,
 						  (struct partition *)0x20};
+
+	return parts[below(3)];
+}
+
+static void run_kernel(unsigned s) {
 	struct place_use use = use_of(s);
 
-	place_enter(&use, (CUcontext)0x1000, parts[below(3)]);
+	place_enter(&use, (CUcontext)0x1000, any_partition());
 	hand(&use, s);
+}
+
+/* Two threads launch into one stream: the second moves it before the first has handed its kernel
+ * over to where it was. */
+static void overlap(unsigned s) {
+	struct place_use first = use_of(s), second = use_of(s);
+
+	place_enter(&first, (CUcontext)0x1000, any_partition());
+	place_enter(&second, (CUcontext)0x1000, any_partition());
+	hand(&first, s);
+	hand(&second, s);
 }
 
 static void follow(unsigned s) {
@@ -280,8 +296,8 @@ static void replace(unsigned s) {
 
 static void run_program(uint64_t seed) {
 	static void (*const acts[])(unsigned s) = {run_kernel, run_kernel, run_kernel, run_kernel,
-						   follow,     record,	   wait_event, copy,
-						   give_back,  replace};
+						   overlap,    follow,	   record,     wait_event,
+						   copy,       give_back,  replace};
 
 	memset(&program, 0, sizeof(program));
 	program.random = seed;

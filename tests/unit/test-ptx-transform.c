@@ -417,6 +417,10 @@ static void transform_keeps_counted_barriers_apart(void **state) {
 	transform_free(t);
 	assert_refused("", DIFFER "@%p1 ret; bar.sync 1, 64; ret;", "bar.sync 1, 64;", "number of");
 	assert_twin("", DIFFER "@%p1 bra A; bar.sync 1, 64; A: bar.sync 0; ret;", false);
+	/* the same, but the barrier at A lets a thread pass if the others vote at the next one */
+	assert_refused(
+		"", DIFFER "@%p1 bra A; bar.sync 1, 64; A: bar.sync 0; @%p1 ret; bar.sync 0; ret;",
+		"bar.sync 1, 64;", "number of");
 	assert_refused("",
 		       "bar.sync 0, 32; bar.sync 1, 32; bar.sync 2, 32; bar.sync 3, 32;\n"
 		       "bar.sync 4, 32; bar.sync 5, 32; bar.sync 6, 32; bar.sync 7, 32;\n"

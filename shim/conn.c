@@ -40,6 +40,10 @@
  * handler, in a thread that holds the lock. */
 #define LEAVE_MAX_NS (1 * NSEC_PER_SEC)
 
+/* How long a thread sleeps for the next packet before it checks that the program has not closed the
+ * socket. */
+#define READ_MAX_NS (50 * NSEC_PER_MSEC)
+
 /* Who waits this long for the next daemon is told why. */
 #define NOTICE_NS (250 * NSEC_PER_MSEC)
 
@@ -48,7 +52,8 @@ struct waiter {
 	struct waiter *next;
 	uint64_t job;
 	bool answered;
-	int result; /* 0, CONN_E_REFUSED, or -ECONNRESET: the connection is gone */
+	int result; /* 0, CONN_E_REFUSED; -ECONNRESET: sbeetd is gone; -EBADF: the program closed
+		       the socket */
 	const struct conn_ask *ask;
 	struct enforce_grant grant;
 	pthread_cond_t changed; /* answered, or the reader's role is free */
@@ -96,8 +101,8 @@ static bool fd_is_ours(void) {
 	return is_ours(conn.fd);
 }
 
-/* Takes the connection down; everyone who waits is told. */
-static void drop(void) {
+/* Takes the connection down; everyone who waits is told @why. */
+static void drop_because(int why) {
 	conn.owes |= is_up() && held_anything(nsec_now());
 	atomic_store_explicit(&current, 0, memory_order_release);
 	if (fd_is_ours()) {
@@ -115,10 +120,14 @@ static void drop(void) {
 	for (struct waiter *w = conn.waiters; w; w = w->next) {
 		if (!w->answered) {
 			w->answered = true;
-			w->result = -ECONNRESET;
+			w->result = why;
 			pthread_cond_signal(&w->changed);
 		}
 	}
+}
+
+static void drop(void) {
+	drop_because(-ECONNRESET);
 }
 
 /* The same when the daemon closed the connection without a goodbye. After ours it may. */
@@ -128,6 +137,13 @@ static void drop_lost(void) {
 		retry_lost(nsec_now(), env_get()->wait_ns);
 	}
 	drop();
+}
+
+/* The same when the program closed the socket. */
+static void drop_closed(void) {
+	log_line(LOG_LEVEL_INFO, "The program closed our connection, making a new one");
+	drop_because(-EBADF);
+	retry_at_once();
 }
 
 static void reader_is_back(void) {
@@ -247,31 +263,51 @@ static void dispatch(const void *packet, int n) {
 	packet_free(base);
 }
 
-/* To sleep and be woken takes longer than a grant that can be given at once. What the socket is
- * does not change while somebody reads, so it may be looked at without the lock. */
-static int receive(int fd) {
-	nsec_t spin = greet_spin_ns(), end = spin > 0 ? nsec_now() + spin : 0;
+/* conn.device and conn.inode don't change while somebody reads, so no lock is needed. Return: as
+ * packet_receive(); -EBADF if the program has closed the socket. */
+static int receive_now(int fd) {
+	int n = is_ours(fd) ? packet_try_receive(fd, buffer) : -EBADF;
+
+	return n == -ENOTSOCK ? -EBADF : n; /* it was closed in between */
+}
+
+/*
+ * The next packet, or -EAGAIN after READ_MAX_NS. Looks for it awake for @spin first: a grant that
+ * can be given at once comes sooner than a sleeping thread is woken.
+ *
+ * A thread asleep in recv() would keep a closed socket open, and not notice.
+ */
+static int receive(int fd, nsec_t spin) {
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	nsec_t end = spin > 0 ? nsec_now() + spin : 0;
 	int n = -EAGAIN;
 
 	while (n == -EAGAIN && nsec_now() < end) {
-		n = is_ours(fd) ? packet_try_receive(fd, buffer) : -EBADF;
+		n = receive_now(fd);
 	}
-	return n == -EAGAIN ? packet_receive(fd, buffer, NULL) : n;
+	if (n == -EAGAIN) {
+		poll(&p, 1, READ_MAX_NS / NSEC_PER_MSEC);
+		n = receive_now(fd);
+	}
+	return n;
 }
 
-/* Reads one packet, with the lock released meanwhile. Only while nobody else does. */
-static void read_one(void) {
+/* Reads one packet, if one comes soon, with the lock released meanwhile. Only while nobody else
+ * does. */
+static void read_one(nsec_t spin) {
 	uint32_t before = atomic_load(&current);
 	int n;
 
 	conn.reading = true;
 	pthread_mutex_unlock(&conn.lock);
-	n = receive(conn.fd);
+	n = receive(conn.fd, spin);
 	pthread_mutex_lock(&conn.lock);
-	if (atomic_load(&current) == before && n != -EAGAIN) {
+	if (atomic_load(&current) == before) {
 		if (n > 0) {
 			dispatch(buffer, n);
-		} else {
+		} else if (n == -EBADF) {
+			drop_closed();
+		} else if (n != -EAGAIN) {
 			drop_lost();
 		}
 	}
@@ -289,9 +325,7 @@ static int ensure(bool initial) {
 		return -ESHUTDOWN;
 	}
 	if (is_up() && !fd_is_ours()) {
-		log_line(LOG_LEVEL_INFO, "The program closed our connection, making a new one");
-		drop();
-		retry_at_once();
+		drop_closed();
 	}
 	while (!is_up() && conn.reading) {
 		pthread_cond_wait(&conn.quiet,
@@ -365,7 +399,7 @@ static int send_locked(const Sbeet__ToDaemon *m) {
 		return -ENOTCONN;
 	}
 	if (!fd_is_ours()) {
-		drop();
+		drop_closed();
 		return -ENOTCONN;
 	}
 	r = packet_send(conn.fd, &m->base, -1);
@@ -472,9 +506,10 @@ static void remove_waiter(struct waiter *gone) {
 	}
 }
 
-/* One attempt over the present connection. Return: 0, CONN_E_REFUSED, -ECONNRESET. */
+/* One attempt over the present connection. Return: as waiter.result. */
 static int ask_once(const struct conn_ask *ask, struct enforce_grant *ret) {
 	struct waiter self = {.job = ask->job, .ask = ask, .changed = PTHREAD_COND_INITIALIZER};
+	nsec_t spin = greet_spin_ns();
 
 	self.next = conn.waiters;
 	conn.waiters = &self;
@@ -486,7 +521,8 @@ static int ask_once(const struct conn_ask *ask, struct enforce_grant *ret) {
 		if (conn.reading) {
 			pthread_cond_wait(&self.changed, &conn.lock);
 		} else {
-			read_one();
+			read_one(spin);
+			spin = 0;
 		}
 	}
 	remove_waiter(&self);
@@ -530,7 +566,8 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 	while ((r = ensure_until(false, deadline)) == 0 || is_restarting()) {
 		if (r == 0) {
 			r = ask_once(ask, ret);
-			if (r >= 0 || (!is_up() && !is_restarting() && ++left == 2)) {
+			if (r >= 0 ||
+			    (r != -EBADF && !is_up() && !is_restarting() && ++left == 2)) {
 				break;
 			}
 		}
@@ -566,14 +603,14 @@ nsec_t conn_poll(void) {
 	/* A bound, so that a daemon that talks without end can't keep us here. */
 	for (int i = 0; i < 16 && is_up() && !conn.reading; i++) {
 		if (!fd_is_ours()) {
-			drop();
+			drop_closed();
 			break;
 		}
 		p.fd = conn.fd;
 		if (poll(&p, 1, 0) != 1) {
 			break;
 		}
-		read_one();
+		read_one(0);
 	}
 	pthread_mutex_unlock(&conn.lock);
 	return tell_again();

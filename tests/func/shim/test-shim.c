@@ -940,32 +940,55 @@ static void shim_survives_a_program_that_closes_everything(void **state) {
 	close(again);
 }
 
-/* A thread looks for its grant while another one closes the socket and opens files in its place: it
- * notices. On a machine so slow that it sleeps by then, its old socket serves it. */
+/* A thread waits for its grant, awake or asleep, while another one closes the socket and opens
+ * files in its place: the thread connects again, though sbeetd has not said anything. */
 static void shim_leaves_what_is_opened_in_place_of_its_socket(void **state) {
+	static const uint64_t spins[] = {0, PROTO_SPIN_MAX_NS};
 	struct mini *m = *state;
-	int fd, again = -1;
-	uint64_t job;
 
-	m->spin_ns = PROTO_SPIN_MAX_NS;
-	fd = begin(m, plain);
-	mini_do(m, "@1 device", 0);
-	mini_tell(m, "@1 launch");
-	job = mini_request(fd, NULL);
-	mini_do(m, "@0 close-all", 0);
-	for (unsigned tries = 0; tries < 3000 && !mini_is_called(m); tries++) {
-		usleep(1000);
-	}
-	if (mini_is_called(m)) {
+	for (size_t i = 0; i < sizeof(spins) / sizeof(spins[0]); i++) {
+		int fd, again;
+		uint64_t job;
+
+		m->spin_ns = spins[i];
+		fd = begin(m, plain);
+		mini_do(m, "@1 device", 0);
+		mini_tell(m, "@1 launch");
+		job = mini_request(fd, NULL);
+		mini_do(m, "@0 close-all", 0);
 		again = mini_accept(m);
 		mini_expect_end(fd);
-		job = mini_request(again, NULL);
+		assert_int_equal(mini_request(again, NULL), job);
+		mini_grant(again, job, WHOLE);
+		mini_answers(m, "1 launch 0");
+		mini_do(m, "@0 check-files", 0);
+		assert_int_equal(mini_said(m, "sbeet:"), 0);
+		close(fd);
+		close(again);
+		mini_deinit(m);
+		mini_init(m);
 	}
-	mini_grant(again >= 0 ? again : fd, job, WHOLE);
+}
+
+/* The program closes "all" descriptors again and again: each time the waiting thread asks again. */
+static void shim_asks_again_whenever_its_socket_is_closed(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+
+	mini_do(m, "@1 device", 0);
+	mini_tell(m, "@1 launch");
+	for (int i = 0; i < 5; i++) {
+		int closed = fd;
+
+		mini_request(fd, NULL);
+		mini_do(m, "@0 close-all", 0);
+		fd = mini_accept(m);
+		close(closed);
+	}
+	mini_grant(fd, mini_request(fd, NULL), WHOLE);
 	mini_answers(m, "1 launch 0");
-	mini_do(m, "@0 check-files", 0);
+	assert_int_equal(mini_said(m, "sbeet:"), 0);
 	close(fd);
-	close(again);
 }
 
 /* Thread sanitizer lets no child of several threads have threads of its own. */
@@ -1094,6 +1117,7 @@ int main(void) {
 		CASE(shim_keeps_errno),
 		CASE(shim_survives_a_program_that_closes_everything),
 		CASE(shim_leaves_what_is_opened_in_place_of_its_socket),
+		CASE(shim_asks_again_whenever_its_socket_is_closed),
 		CASE(shim_lets_child_start_anew),
 		CASE(shim_passes_mps_directories_on),
 		CASE(shim_respects_mps_directories_of_the_program),

@@ -50,6 +50,7 @@ static void send_decision(struct control_client *client, uint32_t id,
 	d.sms.data = sms;
 	d.sms.len = smset_to_bytes(&e->sms, sms);
 	d.release_ns = e->release;
+	d.requested_ns = e->requested;
 	d.deadline_ns = e->deadline;
 	d.predicted_finish_ns = e->finish;
 	d.energy_pj = e->energy_pj;

@@ -135,6 +135,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->kernels_confinable = s->n_confinable;
 	ret->outside_blocks = s->counters.outside_blocks;
 	ret->max_wait_ns = s->counters.max_wait;
+	ret->max_started_late_ns = s->counters.max_started_late;
 	ret->max_response_ns = s->counters.max_response;
 	ret->last_response_ns = s->counters.last_response;
 	ret->jobs_partition = s->counters.jobs_partition;
@@ -162,6 +163,7 @@ static void fill_job(const struct job *job, nsec_t now, uint8_t sms[static 32],
 	ret->state = (char *)job_state_name(waits ? JOB_WAITING : job->state);
 	ret->gpu = (uint32_t)job->gpu;
 	ret->release_ns = job->release;
+	ret->requested_ns = job->requested;
 	ret->deadline_ns = job->deadline;
 	ret->launches = job->launches;
 	ret->pid = (uint32_t)job->session->cred.pid;

@@ -221,6 +221,7 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 		.priority = job->priority,
 		.release = job->release,
 		.deadline = job->deadline,
+		.requested = job->requested,
 		.tag = job->number,
 		.label = job->label,
 	};

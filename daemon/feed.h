@@ -26,7 +26,7 @@ struct feed_event {
 	Sbeet__Control__EventKind kind;
 	nsec_t time;
 	uint64_t session, job;
-	nsec_t release, deadline, granted, launched, finished, predicted_finish, period;
+	nsec_t release, requested, deadline, granted, launched, finished, predicted_finish, period;
 	uint64_t launches, power_mw, energy_mj;
 	struct smset sms;
 	Sbeet__Enforcement enforcement;

@@ -85,7 +85,7 @@ static void fill_held(const struct job *job, uint8_t sms[static 32], Sbeet__Held
 	ret->enforcement = job->enforcement;
 	ret->sequence = job->sequence;
 	ret->deadline_ns = job->deadline;
-	ret->release_ns = job->release;
+	ret->release_ns = job->requested;
 	ret->enforcement_mask = job->enforcement_mask;
 	ret->tid = job->tid;
 	ret->granted_ns = job->granted;
@@ -133,6 +133,7 @@ static void write_session(struct writer *w, const struct session *s) {
 	counters.misses = c->misses;
 	counters.outside_blocks = c->outside_blocks;
 	counters.max_wait_ns = c->max_wait;
+	counters.max_started_late_ns = c->max_started_late;
 	counters.max_response_ns = c->max_response;
 	session.id = s->id;
 	session.hello = s->state == SESSION_NEW ? NULL : &hello;
@@ -142,7 +143,7 @@ static void write_session(struct writer *w, const struct session *s) {
 	session.n_kernels = s->n_kernels;
 	session.n_confinable = s->n_confinable;
 	session.counters = &counters;
-	session.first_release_ns = s->task.grid_known ? s->task.first_release : 0;
+	session.first_release_ns = s->task.first_release;
 	session.task_known = true;
 	session.profile = (char *)s->task.profile;
 	session.gpu = (uint32_t)(s->task.gpu + 1);
@@ -174,13 +175,14 @@ static void write_waiting(struct writer *w, const struct server *server, const s
 	request.job = job->number;
 	request.gpu_uuid.data = (uint8_t *)gpu->uuid;
 	request.gpu_uuid.len = sizeof(gpu->uuid);
-	request.release_ns = job->release;
+	request.release_ns = job->requested;
 	request.enforcement_mask = job->enforcement_mask;
 	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH; /* nobody asks again which it was */
 	request.tid = job->tid;
 	request.sm_step = job->sm_step;
 	waiting.session = job->session->id;
 	waiting.request = &request;
+	waiting.release_ns = job->release;
 	record.body_case = SBEET__STATE__RECORD__BODY_WAITING;
 	record.waiting = &waiting;
 	write_record(w, &record);
@@ -341,6 +343,7 @@ static void restore_counters(struct session *s, const Sbeet__State__Counters *sa
 		.misses = saved->misses,
 		.outside_blocks = saved->outside_blocks,
 		.max_wait = saved->max_wait_ns,
+		.max_started_late = saved->max_started_late_ns,
 		.max_response = saved->max_response_ns,
 	};
 }
@@ -349,9 +352,8 @@ static void restore_counters(struct session *s, const Sbeet__State__Counters *sa
 static void restore_task(struct session *s, const Sbeet__State__Session *saved) {
 	struct task task = s->task;
 
-	if (saved->first_release_ns && saved->first_release_ns < s->server->now()) {
+	if (task.first_release && saved->first_release_ns) {
 		task.first_release = saved->first_release_ns;
-		task.grid_known = true;
 	}
 	if (saved->task_known) {
 		task.deadline = saved->hello->task ? saved->hello->task->deadline_ns : 0;
@@ -411,6 +413,7 @@ static void restore_waiting(struct server *server, Sbeet__State__Waiting *saved)
 		if (s->id == saved->session && s->fd >= 0 && saved->request) {
 			m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
 			m.request = saved->request;
+			s->replayed_release = saved->release_ns;
 			s->replayed = true;
 			session_hear(s, &m);
 			s->replayed = false;

@@ -45,6 +45,16 @@ void job_set_state(struct job *job, enum job_state state) {
 	job->state = state;
 }
 
+nsec_t job_started_late(const struct job *job) {
+	return job->requested > job->release ? job->requested - job->release : 0;
+}
+
+nsec_t job_waited(const struct job *job, nsec_t now) {
+	nsec_t until = job->granted ? job->granted : now;
+
+	return until > job->requested ? until - job->requested : 0;
+}
+
 Sbeet__Enforcement job_enforcement(const struct job *job) {
 	return job->unconfined && job->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
 		       ? SBEET__ENFORCEMENT__ENFORCEMENT_NONE

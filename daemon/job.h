@@ -43,7 +43,8 @@ struct job {
 	enum sched_class job_class;
 	int priority;
 	unsigned min_sms, max_sms; /* bounds of what it gets, if it can be divided; 0: none */
-	nsec_t release;
+	nsec_t requested;
+	nsec_t release;	 /* at `requested` or before it, see task_release() */
 	nsec_t deadline; /* absolute; 0: none */
 
 	/* What is granted: valid from RUNNING on. */
@@ -74,6 +75,11 @@ struct job *job_free(struct job *job);
 
 /* Asserts that the table allows it. */
 void job_set_state(struct job *job, enum job_state state);
+
+/* Its two delays: from its release to its request, and from its request to its grant (until @now if
+ * it waits). Together they are the time from release to grant. */
+nsec_t job_started_late(const struct job *job);
+nsec_t job_waited(const struct job *job, nsec_t now);
 
 /* How its SM set is really held: as granted, until a launch says that it was not. */
 Sbeet__Enforcement job_enforcement(const struct job *job);

@@ -31,7 +31,7 @@ struct histogram {
 struct metrics_task {
 	char name[PROTO_NAME_MAX + 1];
 	uint64_t jobs, misses;
-	struct histogram wait, response;
+	struct histogram started_late, wait, response;
 };
 
 struct metrics {
@@ -84,7 +84,7 @@ static struct metrics_task *find_task(struct metrics *metrics, const char *name)
 	return &metrics->tasks[metrics->n_tasks++];
 }
 
-void metrics_job(struct metrics *metrics, const char *name, nsec_t wait, nsec_t response,
+void metrics_job(struct metrics *metrics, const char *name, const struct metrics_times *times,
 		 bool missed) {
 	struct metrics_task *task;
 
@@ -92,8 +92,9 @@ void metrics_job(struct metrics *metrics, const char *name, nsec_t wait, nsec_t 
 		task = find_task(metrics, name);
 		task->jobs++;
 		task->misses += missed;
-		observe(&task->wait, wait);
-		observe(&task->response, response);
+		observe(&task->started_late, times->started_late);
+		observe(&task->wait, times->wait);
+		observe(&task->response, times->response);
 	}
 }
 
@@ -164,6 +165,10 @@ static void print_misses(FILE *out, const char *label, const struct metrics_task
 		(unsigned long long)task->misses);
 }
 
+static void print_started_late(FILE *out, const char *label, const struct metrics_task *task) {
+	print_histogram(out, "sbeet_job_started_late_seconds", label, &task->started_late);
+}
+
 static void print_wait(FILE *out, const char *label, const struct metrics_task *task) {
 	print_histogram(out, "sbeet_job_wait_seconds", label, &task->wait);
 }
@@ -189,8 +194,11 @@ static void print_tasks(const struct metrics *metrics, FILE *out) {
 	print_family(out, "sbeet_deadline_misses", "counter", NULL,
 		     "Jobs that were complete after their deadline.");
 	for_each_task(metrics, out, print_misses);
+	print_family(out, "sbeet_job_started_late_seconds", "histogram", "seconds",
+		     "From a job's release to its program's request.");
+	for_each_task(metrics, out, print_started_late);
 	print_family(out, "sbeet_job_wait_seconds", "histogram", "seconds",
-		     "From a job's release to its grant.");
+		     "From a job's request to its grant.");
 	for_each_task(metrics, out, print_wait);
 	print_family(out, "sbeet_job_response_seconds", "histogram", "seconds",
 		     "From a job's release to its end.");

@@ -20,8 +20,13 @@ struct server;
 int metrics_new(struct metrics **ret);
 struct metrics *metrics_free(struct metrics *metrics); /* takes NULL */
 
+/* Of a job: from release to request, from request to grant, from release to end. */
+struct metrics_times {
+	nsec_t started_late, wait, response;
+};
+
 /* A job of the task @name is complete. Does nothing for NULL, as the next two. */
-void metrics_job(struct metrics *metrics, const char *name, nsec_t wait, nsec_t response,
+void metrics_job(struct metrics *metrics, const char *name, const struct metrics_times *times,
 		 bool missed);
 
 /* A turn of the scheduler, grants sent included, took so long. */

@@ -46,13 +46,14 @@ void report_fill_job(const struct job *job, struct feed_event *ret) {
 
 	*ret = (struct feed_event){
 		.kind = KIND(JOB_REQUEST),
-		.time = job->release,
+		.time = job->requested,
 		.session = s->id,
 		.job = job->number,
 		.gpu = (uint32_t)job->gpu,
 		.tid = job->tid,
 		.pid = (uint32_t)s->cred.pid,
 		.release = job->release,
+		.requested = job->requested,
 		.deadline = job->deadline,
 	};
 	snprintf(ret->task, sizeof(ret->task), "%s", s->task.name);

@@ -90,7 +90,7 @@ static struct job *job_of_entry(struct session *s, const struct ledger_entry *e,
 		job->enforcement_mask = e->enforcement_mask;
 		job->job_class = (enum sched_class)e->job_class;
 		job->priority = e->priority;
-		job->release = e->release;
+		job->requested = job->release = e->release; /* or later: see hear_request() */
 		job->deadline = e->deadline;
 		job->slot = e->slot;
 		job->sms = e->sms;
@@ -258,7 +258,7 @@ static struct job *job_of_claim(struct session *s, const Sbeet__Held *held, size
 		job->tid = held->tid;
 		job->gpu = index;
 		job->enforcement_mask = held->enforcement_mask & s->enforcement_mask;
-		job->release = held->release_ns < now ? held->release_ns : now;
+		job->requested = job->release = held->release_ns < now ? held->release_ns : now;
 		job->deadline = held->deadline_ns;
 		job->slot = held->slot;
 		job->sms = sms;
@@ -295,6 +295,13 @@ static void disown(struct session *s, const Sbeet__Held *held, size_t gpu, struc
 	session_say_revoke(s, held->job, "its SMs are not its own since sbeetd was restarted");
 }
 
+/* The ledger does not keep when a job was requested; its process does. */
+static void hear_request(struct job *job, const Sbeet__Held *held) {
+	if (held->release_ns > job->release && held->release_ns <= job->granted) {
+		job->requested = held->release_ns;
+	}
+}
+
 static void take_over(struct session *s, const Sbeet__Held *held) {
 	int gpu = inventory_find(s->server->inventory, held->gpu_uuid.data);
 	struct job *job = find_held(s, held, gpu);
@@ -303,6 +310,7 @@ static void take_over(struct session *s, const Sbeet__Held *held) {
 		return; /* named twice */
 	}
 	if (job) {
+		hear_request(job, held);
 		move(job, s);
 		return;
 	}

@@ -16,8 +16,8 @@
 
 #define EVENT(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 
-/* A release may lie this far back: the program was stopped or the machine busy. */
-#define RELEASE_AGE_MAX NSEC_PER_SEC
+/* A request may lie this far back: the program was stopped or the machine busy. */
+#define REQUEST_AGE_MAX NSEC_PER_SEC
 
 struct job *session_job_find(struct session *s, uint64_t number) {
 	struct job *job;
@@ -51,9 +51,6 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 	answers_job_gone(s->server, job);
 	TAILQ_REMOVE(&s->jobs, job, link);
 	s->n_jobs--;
-	if (s->n_jobs == 0) {
-		task_idle(&s->task, s->server->now());
-	}
 	quota_release(s->user, QUOTA_JOBS, 1);
 	awake_touch(&s->server->awake, s->server->now());
 	job_free(job);
@@ -81,11 +78,29 @@ int session_job_add(struct session *s, struct job *job) {
 }
 
 /* The time that the client claims, as far as it can be true. */
-static nsec_t clamp_release(const struct session *s, nsec_t claimed, nsec_t now) {
+static nsec_t clamp_request(const struct session *s, nsec_t claimed, nsec_t now) {
 	if (claimed == 0 || claimed > now) {
 		return now;
 	}
-	return !s->replayed && now - claimed > RELEASE_AGE_MAX ? now - RELEASE_AGE_MAX : claimed;
+	return !s->replayed && now - claimed > REQUEST_AGE_MAX ? now - REQUEST_AGE_MAX : claimed;
+}
+
+/* When @job was released, and so when it is due. A job that waited under the sbeetd before keeps
+ * its release. */
+static void set_times(struct session *s, struct job *job, nsec_t claimed) {
+	struct task_request request = {
+		.at = clamp_request(s, claimed, s->server->now()),
+		.gpu = job->gpu,
+		.tid = job->tid,
+		.alone = s->n_jobs == 0,
+	};
+
+	job->requested = request.at;
+	job->release = s->replayed ? s->replayed_release : task_release(&s->task, &request);
+	if (!job->release || job->release > job->requested) {
+		job->release = job->requested;
+	}
+	job->deadline = task_deadline(&s->task, job->release);
 }
 
 struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu) {
@@ -109,9 +124,7 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 	job->priority = s->task.priority;
 	job->min_sms = s->task.min_sms;
 	job->max_sms = s->task.max_sms;
-	job->release =
-		task_release(&s->task, clamp_release(s, request->release_ns, s->server->now()));
-	job->deadline = task_deadline(&s->task, job->release);
+	set_times(s, job, request->release_ns);
 	if (!ending_withholds(s) && engine_arrive(s->server->engine, job)) {
 		return job_free(job);
 	}
@@ -134,13 +147,16 @@ void session_job_grant(struct job *job) {
 	}
 }
 
-static void count_done(struct session *s, const struct job *job, const Sbeet__JobDone *done) {
-	struct session_counters *c = &s->counters;
-	nsec_t now = s->server->now(), finished = done->finished_ns;
+/* When @job ended, as far as the client's word can be true. */
+static nsec_t clamp_finished(const struct job *job, nsec_t claimed, nsec_t now) {
+	return claimed < job->granted || claimed > now ? now : claimed;
+}
 
-	if (finished < job->granted || finished > now) {
-		finished = now;
-	}
+static void count_done(struct session *s, const struct job *job, const Sbeet__JobDone *done,
+		       nsec_t finished) {
+	struct session_counters *c = &s->counters;
+	nsec_t wait = job_waited(job, finished), started_late = job_started_late(job);
+
 	c->jobs++;
 	c->jobs_partition += job_enforcement(job) > SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
 	c->launches += done->launches;
@@ -148,28 +164,33 @@ static void count_done(struct session *s, const struct job *job, const Sbeet__Jo
 	c->outside_blocks += done->outside_blocks;
 	c->misses += job->deadline && finished > job->deadline;
 	s->server->n_misses += job->deadline && finished > job->deadline;
-	if (job->granted > job->release && job->granted - job->release > c->max_wait) {
-		c->max_wait = job->granted - job->release;
+	c->max_wait = wait > c->max_wait ? wait : c->max_wait;
+	if (started_late > c->max_started_late) {
+		c->max_started_late = started_late;
 	}
 	c->last_response = finished > job->release ? finished - job->release : 0;
 	if (c->last_response > c->max_response) {
 		c->max_response = c->last_response;
 	}
 	metrics_job(s->server->metrics, s->task.name,
-		    job->granted > job->release ? job->granted - job->release : 0, c->last_response,
+		    &(struct metrics_times){started_late, wait, c->last_response},
 		    job->deadline && finished > job->deadline);
 	session_task_learn(s, job, done, finished);
 	report_job_done(job, finished, done->launches);
 }
 
 void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *done) {
+	struct task_last last = {.release = job->release, .gpu = job->gpu, .tid = job->tid};
+
 	if (!done->cancelled) {
-		count_done(s, job, done);
+		last.ended = clamp_finished(job, done->finished_ns, s->server->now());
+		count_done(s, job, done, last.ended);
 		s->server->n_launches += done->launches;
 	} else {
 		log_debug("session %llu (pid %d, '%s'): job %llu was not used",
 			  (unsigned long long)s->id, s->cred.pid, s->task.name,
 			  (unsigned long long)job->number);
 	}
+	task_ended(&s->task, &last);
 	session_job_drop(s, job, !done->cancelled);
 }

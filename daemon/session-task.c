@@ -56,7 +56,7 @@ void session_task_declare(struct session *s) {
 	struct sched_task task = {
 		.period = s->task.period,
 		.deadline = s->task.deadline,
-		.first_release = s->task.grid_fixed ? s->task.first_release : s->server->now(),
+		.first_release = s->task.first_release ? s->task.first_release : s->server->now(),
 		.priority = s->task.priority,
 		.min_sms = s->task.min_sms,
 		.max_sms = s->task.max_sms,

@@ -42,7 +42,7 @@ enum session_state {
 struct session_counters {
 	uint64_t energy_mj; /* dynamic, by the model; not kept over a restart */
 	uint64_t jobs, jobs_partition, launches, copies, misses, outside_blocks;
-	nsec_t max_wait, max_response;
+	nsec_t max_started_late, max_wait, max_response;
 	nsec_t last_response; /* of the job that ended last */
 };
 
@@ -90,6 +90,8 @@ struct session {
 
 	struct job_list jobs; /* waiting and running */
 	unsigned n_jobs;
+	nsec_t replayed_release; /* while `replayed`: of the job that it requests; 0: unknown */
+
 	struct session_counters counters;
 };
 

@@ -67,6 +67,7 @@ static void batch_add(struct batch *b, const struct feed_event *event) {
 	m->sms.len = smset_to_bytes(&e->sms, b->sms[n]);
 	m->enforcement = e->enforcement;
 	m->release_ns = e->release;
+	m->requested_ns = e->requested;
 	m->deadline_ns = e->deadline;
 	m->granted_ns = e->granted;
 	m->launched_ns = e->launched;

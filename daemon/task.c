@@ -44,66 +44,54 @@ void task_init(struct task *task, const Sbeet__TaskSpec *spec, const char *progr
 }
 
 void task_start(struct task *task, nsec_t now) {
-	task->grid_known = task->grid_fixed = task->period && task->offset;
-	task->first_release = task->grid_fixed ? now + task->offset : 0;
-	task->n_behind = 0;
+	task->first_release = task->period && task->offset ? now + task->offset : 0;
+	task->last = (struct task_last){0};
+	task->paced = false;
 }
 
-static void grid_begin(struct task *task, nsec_t at) {
-	task->first_release = at;
-	task->grid_known = true;
-	task->n_behind = 0;
+/* The last point of the grid; before the first one a job is released when it is requested. */
+static nsec_t last_point(const struct task *task, nsec_t at) {
+	return at < task->first_release ? at : at - (at - task->first_release) % task->period;
 }
 
-/* How far to move the grid because of a job of an idle program, @into behind its point. */
-static nsec_t behind(struct task *task, nsec_t into) {
-	if (into <= task->period / 8) {
-		task->n_behind = 0;
-		return 0;
+/* The release that came due while the job before was still there; @at if there was none. */
+static nsec_t due_before(const struct task *task, nsec_t at) {
+	const struct task_last *last = &task->last;
+	nsec_t late, due;
+
+	if (last->ended < last->release + task->period) {
+		return at;
 	}
-	if (task->n_behind == 0 || into < task->least_behind) {
-		task->least_behind = into;
-	}
-	if (++task->n_behind < TASK_BEHIND_MAX) {
-		return 0;
-	}
-	task->n_behind = 0;
-	return task->least_behind;
+	late = (last->ended - last->release) % task->period;
+	due = last->ended - late;
+	return at - due < task->period ? due : at; /* else another one has come since */
 }
 
-nsec_t task_release(struct task *task, nsec_t opened) {
-	nsec_t idle_since = task->idle_since, into, moved;
+nsec_t task_release(struct task *task, const struct task_request *request) {
+	const struct task_last *last = &task->last;
+	nsec_t at = request->at, pause;
 
-	task->idle_since = 0;
 	if (!task->period) {
-		return opened;
+		return at;
 	}
-	if (!task->grid_known || (!task->grid_fixed && idle_since && opened >= idle_since &&
-				  (opened - idle_since) / 2 >= task->period)) {
-		grid_begin(task, opened);
+	if (task->first_release) {
+		return last_point(task, at);
 	}
-	if (opened < task->first_release) {
-		/* Before its offset: the job is early, and is counted from where it is. */
-		return opened;
+	if (!request->alone || !last->ended || last->tid != request->tid ||
+	    last->gpu != request->gpu || at < last->ended) {
+		task->paced = false;
+		return at;
 	}
-	into = (opened - task->first_release) % task->period;
-	if (task->grid_fixed) {
-		return opened - into;
+	pause = at - last->ended;
+	if (pause > task->period / TASK_AT_ONCE) {
+		task->paced = pause >= task->period / TASK_PAUSE;
+		return at;
 	}
-	if (into >= task->period - task->period / 8) {
-		grid_begin(task, opened);
-		return opened;
-	}
-	if (idle_since && idle_since <= opened - into) {
-		moved = behind(task, into);
-		task->first_release += moved;
-		into -= moved;
-	}
-	return opened - into;
+	return task->paced ? due_before(task, at) : at;
 }
 
-void task_idle(struct task *task, nsec_t now) {
-	task->idle_since = now;
+void task_ended(struct task *task, const struct task_last *job) {
+	task->last = *job;
 }
 
 nsec_t task_deadline(const struct task *task, nsec_t release) {

@@ -10,6 +10,13 @@
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
 
+/* The job that ended last. */
+struct task_last {
+	nsec_t release, ended; /* 0: there was none */
+	size_t gpu;
+	uint32_t tid;
+};
+
 struct task {
 	char name[PROTO_NAME_MAX + 1];
 	Sbeet__TaskClass task_class;
@@ -21,13 +28,9 @@ struct task {
 	int gpu;			  /* the only one that it may use; -1: any */
 	unsigned min_sms, max_sms;	  /* bounds of what a job gets; 0: none */
 
-	nsec_t first_release; /* of the grid first_release + k * period */
-	bool grid_known;
-	bool grid_fixed;   /* declared by an offset: never moved */
-	nsec_t idle_since; /* its last job ended then; 0: one is there, or none ever was */
-	unsigned n_behind; /* jobs in a row that came well after their points, from an idle program
-			    */
-	nsec_t least_behind; /* the least of that */
+	nsec_t first_release; /* of the declared grid first_release + k * period; 0: no grid */
+	struct task_last last;
+	bool paced; /* see task_release() */
 };
 
 /*
@@ -36,27 +39,38 @@ struct task {
  */
 void task_init(struct task *task, const Sbeet__TaskSpec *spec, const char *program, nsec_t now);
 
-/* Begins the grid of releases anew, as the offset says; for a task that has changed. */
+/* Begins the releases anew; for a task whose period or offset has changed. */
 void task_start(struct task *task, nsec_t now);
 
-/*
- * The release of a job that was opened at @opened.
- *
- * Aperiodic: @opened. Periodic: the last point of the grid start + offset + k * period before it.
- *
- * Without an offset the first job's opening starts the grid, which is no more than a guess:
- * programs warm up before they begin to be periodic. So it is started anew
- *
- *  - by a job that opens in the last eighth before a point: the one before was late;
- *  - by a job of a program that had no job for two periods: it begins again;
- *  - by the last of TASK_BEHIND_MAX jobs in a row that opened more than an eighth behind their
- * points though the program had nothing to do when those came. It is moved by the least of them.
- */
-#define TASK_BEHIND_MAX 3
-nsec_t task_release(struct task *task, nsec_t opened);
+/* What is known of a job when it is requested. */
+struct task_request {
+	nsec_t at;
+	size_t gpu;
+	uint32_t tid; /* 0: the whole process */
+	bool alone;   /* the program has no other job */
+};
 
-/* The program has no job any more since @now. */
-void task_idle(struct task *task, nsec_t now);
+/*
+ * The release of a job: the time of its request, unless an earlier one is certain. It is certain
+ *
+ *  - if the task has a period and an offset: the last point of the grid start + offset +
+ *    k * period;
+ *  - if the task has a period and the program's previous job held the request up: that job was
+ *    still there a period after its own release, the program asked again at once when it ended,
+ *    and it paces itself: before the first job that ran on, it had paused. Then the release is the
+ *    last multiple of the period after the previous release at which that job was still there.
+ *
+ * A program that sleeps for a fixed time between its jobs asks after the same pause however long
+ * the last job took, so it is never held up in this sense, nor is one that never pauses.
+ *
+ * "At once" and "a pause" are parts of the period. Between the two nothing is concluded.
+ */
+#define TASK_AT_ONCE 32 /* at most period / 32 after the end of the job before */
+#define TASK_PAUSE   8	/* at least period / 8 after it */
+nsec_t task_release(struct task *task, const struct task_request *request);
+
+/* @job is over; its `ended` is 0 if it was cancelled or lost. */
+void task_ended(struct task *task, const struct task_last *job);
 
 /* Absolute, or 0 if the task has no deadline. */
 nsec_t task_deadline(const struct task *task, nsec_t release);

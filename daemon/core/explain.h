@@ -75,7 +75,7 @@ struct explain_entry {
 	/* of the job: see struct sched_job */
 	uint64_t order, owner, tag;
 	char label[PROTO_NAME_MAX + 1];
-	nsec_t release, deadline;
+	nsec_t release, requested, deadline;
 
 	const char *policy; /* its name; static */
 	nsec_t first, last; /* when it was decided, first and last */

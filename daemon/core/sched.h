@@ -218,7 +218,9 @@ struct sched_job {
 	nsec_t release;
 	nsec_t deadline; /* absolute; 0: none */
 
-	/* The caller's number and name for it, for explanations only. */
+	/* When its program asked for it, and the caller's number and name for it: for explanations
+	 * only. */
+	nsec_t requested;
 	uint64_t tag;
 	const char *label; /* borrowed while the job is here; NULL: none */
 

@@ -339,6 +339,7 @@ static int ask(struct sim *s, size_t index) {
 		.priority = task->priority,
 		.release = seen,
 		.deadline = task->deadline ? seen + task->deadline : 0,
+		.requested = s->now,
 		.tag = number,
 	};
 	struct sim_job *j;

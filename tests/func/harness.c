@@ -350,7 +350,8 @@ void shim_close(struct shim *s) {
 	s->fd = -1;
 }
 
-void shim_request(int fd, uint64_t job, unsigned gpu, uint32_t mask) {
+static void send_request(int fd, uint64_t job, unsigned gpu, uint32_t mask, nsec_t at,
+			 uint32_t tid) {
 	Sbeet__Request request = SBEET__REQUEST__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 	uint8_t uuid[PROTO_UUID_BYTES] = {(uint8_t)(gpu + 1)};
@@ -358,33 +359,46 @@ void shim_request(int fd, uint64_t job, unsigned gpu, uint32_t mask) {
 	request.job = job;
 	request.gpu_uuid.data = uuid;
 	request.gpu_uuid.len = sizeof(uuid);
-	request.release_ns = nsec_now();
+	request.release_ns = at;
 	request.enforcement_mask = mask;
+	request.tid = tid;
 	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH;
 	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
 	m.request = &request;
 	shim_send(fd, &m);
 }
 
-static void send_done(int fd, uint64_t job, bool cancelled) {
+void shim_request(int fd, uint64_t job, unsigned gpu, uint32_t mask) {
+	send_request(fd, job, gpu, mask, nsec_now(), 0);
+}
+
+void shim_request_at(int fd, uint64_t job, nsec_t at, uint32_t tid) {
+	send_request(fd, job, 0, MASK_ALL, at, tid);
+}
+
+static void send_done(int fd, uint64_t job, bool cancelled, nsec_t at) {
 	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
 	done.job = job;
 	done.cancelled = cancelled;
 	done.launches = cancelled ? 0 : 1;
-	done.finished_ns = nsec_now();
+	done.finished_ns = at;
 	m.body_case = SBEET__TO_DAEMON__BODY_DONE;
 	m.done = &done;
 	shim_send(fd, &m);
 }
 
 void shim_done(int fd, uint64_t job) {
-	send_done(fd, job, false);
+	send_done(fd, job, false, nsec_now());
+}
+
+void shim_done_at(int fd, uint64_t job, nsec_t at) {
+	send_done(fd, job, false, at);
 }
 
 void shim_cancel(int fd, uint64_t job) {
-	send_done(fd, job, true);
+	send_done(fd, job, true, nsec_now());
 }
 
 struct grant shim_granted(int fd, uint64_t job) {

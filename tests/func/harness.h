@@ -17,6 +17,7 @@
 #include "control.pb-c.h"
 #include "proto/limits.h"
 #include "proto/smset.h"
+#include "proto/units.h"
 #include "sbeet.pb-c.h"
 
 #define HARNESS_ARGS_MAX   16
@@ -96,6 +97,10 @@ void shim_close(struct shim *s);
 
 void shim_request(int fd, uint64_t job, unsigned gpu, uint32_t mask);
 void shim_done(int fd, uint64_t job);
+
+/* The same with the times that the client claims; the job's thread is @tid. */
+void shim_request_at(int fd, uint64_t job, nsec_t at, uint32_t tid);
+void shim_done_at(int fd, uint64_t job, nsec_t at);
 void shim_cancel(int fd, uint64_t job);
 
 /* Waits for a grant of this job, checks it, and returns what it gives. */

@@ -226,6 +226,70 @@ static void daemon_hands_connections_to_the_next(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static nsec_t wait_until(nsec_t at) {
+	while (nsec_now() < at) {
+		usleep(100);
+	}
+	return nsec_now();
+}
+
+/* A job that its predecessor held up waits for another program's: it is due from its release. */
+static void request_held_up(struct shim *held_up, struct shim *running, nsec_t period) {
+	nsec_t at = wait_until(nsec_now() + period);
+
+	shim_request_at(held_up->fd, 1, at, 0);
+	shim_granted(held_up->fd, 1);
+	shim_done(held_up->fd, 1);
+	at = wait_until(nsec_now() + period);
+	shim_request_at(held_up->fd, 2, at, 0);
+	shim_granted(held_up->fd, 2);
+	at = wait_until(at + period + 1);
+	shim_done_at(held_up->fd, 2, at);
+	harness_settle();
+	shim_request(running->fd, 1, 0, MASK_WHOLE);
+	shim_granted(running->fd, 1);
+	shim_request_at(held_up->fd, 3, at, 0);
+	harness_settle();
+}
+
+static void expect_times(const Sbeet__Control__Job *waiting, const Sbeet__Control__Job *saved) {
+	assert_int_equal(waiting->job, 3);
+	assert_int_equal(waiting->release_ns, saved->release_ns);
+	assert_int_equal(waiting->requested_ns, saved->requested_ns);
+	assert_int_equal(waiting->deadline_ns, saved->deadline_ns);
+}
+
+static void daemon_hands_over_when_jobs_are_due(void **state) {
+	const nsec_t period = 8 * NSEC_PER_MSEC;
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
+	Sbeet__Control__Status *before, *after;
+	struct shim held_up = {.session = 1}, running;
+
+	spec.period_ns = period;
+	harness_start(&harness, plain);
+	held_up.fd = shim_connect();
+	shim_hello(held_up.fd, "held-up", &spec, MASK_ALL);
+	expect_welcome(&held_up);
+	running = shim_open("running", MASK_ALL);
+	request_held_up(&held_up, &running, period);
+	before = status_get();
+	assert_int_equal(before->n_jobs, 2);
+	assert_true(before->jobs[1]->release_ns < before->jobs[1]->requested_ns);
+	for (int times = 0; times < 2; times++) {
+		restart(NULL);
+		expect_welcome(&held_up);
+		expect_welcome(&running);
+		after = status_get();
+		assert_int_equal(after->n_jobs, 2);
+		expect_times(after->jobs[1], before->jobs[1]);
+		status_free(after);
+	}
+	status_free(before);
+	shim_close(&held_up);
+	shim_close(&running);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void write_task(const char *name, const char *text) {
 	char path[160];
 	FILE *f;
@@ -402,6 +466,7 @@ int main(void) {
 		CASE(daemon_says_that_a_passed_socket_is_gone),
 		CASE(daemon_refuses_a_socket_of_another_kind),
 		CASE(daemon_hands_connections_to_the_next),
+		CASE(daemon_hands_over_when_jobs_are_due),
 		CASE(daemon_hands_over_what_tasks_are),
 		CASE(daemon_reads_what_was_sent_meanwhile),
 		CASE(daemon_drops_connections_it_knows_nothing_of),

@@ -61,13 +61,27 @@ static void task_keeps_what_was_declared(void **state) {
 	assert_int_equal(task.priority, -7);
 }
 
-static void task_without_period_is_released_when_opened(void **state) {
+/* The release of a job of a program of one thread that is requested at @at. */
+static nsec_t release_at(struct task *task, nsec_t at) {
+	return task_release(task, &(struct task_request){.at = at, .alone = true});
+}
+
+/* The same; the job ends at @end. */
+static nsec_t job(struct task *task, nsec_t at, nsec_t end) {
+	struct task_last last = {.release = release_at(task, at), .ended = end};
+
+	task_ended(task, &last);
+	return last.release;
+}
+
+static void task_without_period_is_released_when_requested(void **state) {
 	struct task task = make(0, 0, 0);
 
-	assert_int_equal(task_release(&task, START + 5), START + 5);
+	assert_int_equal(release_at(&task, START + 5), START + 5);
 	assert_int_equal(task_deadline(&task, START + 5), 0);
 	task = make(0, 30, 0);
-	assert_int_equal(task_deadline(&task, task_release(&task, START + 5)), START + 35);
+	assert_int_equal(task_deadline(&task, job(&task, START + 5, START + 900)), START + 35);
+	assert_int_equal(job(&task, START + 900, START + 901), START + 900);
 }
 
 static void task_deadline_is_the_period_unless_declared(void **state) {
@@ -81,103 +95,150 @@ static void task_deadline_is_the_period_unless_declared(void **state) {
 static void task_with_offset_keeps_to_its_grid(void **state) {
 	struct task task = make(800, 0, 300);
 
-	assert_int_equal(task_release(&task, START + 10),
-			 START + 10); /* before the first release */
-	assert_int_equal(task_release(&task, START + 300), START + 300);
-	assert_int_equal(task_release(&task, START + 301), START + 300);
-	assert_int_equal(task_release(&task, START + 1099), START + 300);
-	assert_int_equal(task_release(&task, START + 1100), START + 1100);
-	assert_int_equal(task_release(&task, START + 300 + 8000000), START + 300 + 8000000);
+	assert_int_equal(release_at(&task, START + 10), START + 10); /* before the first release */
+	assert_int_equal(release_at(&task, START + 300), START + 300);
+	assert_int_equal(release_at(&task, START + 301), START + 300);
+	assert_int_equal(release_at(&task, START + 1099), START + 300);
+	assert_int_equal(release_at(&task, START + 1100), START + 1100);
+	assert_int_equal(release_at(&task, START + 300 + 8000000), START + 300 + 8000000);
 }
 
-static void task_without_offset_starts_its_grid_with_the_first_job(void **state) {
-	struct task task = make(800, 0, 0);
-
-	assert_int_equal(task_release(&task, START + 123), START + 123);
-	assert_int_equal(task_release(&task, START + 500), START + 123);
-	assert_int_equal(task_release(&task, START + 930), START + 923);
-}
-
-/* The first job of a program is often late: then all others seem early. */
-static void task_without_offset_moves_its_grid_to_early_jobs(void **state) {
-	struct task task = make(800, 0, 0);
-
-	assert_int_equal(task_release(&task, START + 50), START + 50);
-	assert_int_equal(task_release(&task, START + 800), START + 800);
-	assert_int_equal(task_release(&task, START + 1605), START + 1600);
-	assert_int_equal(task_release(&task, START + 1600 + 700),
-			 START + 2300); /* the last eighth */
-	assert_int_equal(task_release(&task, START + 2300 + 699), START + 2300);
-}
-
-/* A job that opens at @at and is over soon. */
-static nsec_t job_at(struct task *task, nsec_t at) {
-	nsec_t release = task_release(task, at);
-
-	task_idle(task, at + 10);
-	return release;
-}
-
-/* It warms up, then waits for whatever its period begins with. */
-static void task_grid_follows_a_program_that_is_steadily_behind(void **state) {
-	struct task task = make(800, 400, 0);
-
-	assert_int_equal(job_at(&task, START), START);
-	assert_int_equal(job_at(&task, START + 20), START);
-	assert_int_equal(job_at(&task, START + 800 + 310), START + 800);
-	assert_int_equal(job_at(&task, START + 1600 + 305), START + 1600);
-	assert_int_equal(job_at(&task, START + 2400 + 300), START + 2700);
-	assert_int_equal(job_at(&task, START + 3200 + 301), START + 3500);
-}
-
-/* One that is now and then in time keeps its grid: the others are late. */
-static void task_grid_stays_where_some_job_keeps_to_it(void **state) {
-	struct task task = make(800, 400, 0);
-
-	assert_int_equal(job_at(&task, START), START);
-	for (unsigned i = 1; i < 30; i++) {
-		nsec_t late = i % 3 ? 300 : 100;
-
-		assert_int_equal(job_at(&task, START + i * 800 + late), START + i * 800);
-	}
-}
-
-/* A job that opens late because the one before it was long says nothing of the grid. */
-static void task_grid_stays_while_jobs_queue_up(void **state) {
-	struct task task = make(800, 400, 0);
+/* usleep(30 ms) in a loop of a task of 33 ms: whatever its jobs take, and however they drift
+ * against any grid, each is released when it is requested. */
+static void task_that_sleeps_between_jobs_is_released_when_requested(void **state) {
+	struct task task = make(33000, 20000, 0);
 	nsec_t at = START;
 
-	for (unsigned i = 0; i < 10; i++, at += 800) {
-		assert_int_equal(task_release(&task, at + (i ? 150 : 0)), at);
-		task_idle(&task, at + 800 + 149);
+	for (unsigned i = 0; i < 1000; i++) {
+		nsec_t took = i % 17 == 5 ? 40000 + i % 7 * 9000 : 200 + i * 7919 % 9000;
+
+		assert_int_equal(job(&task, at, at + took), at);
+		at += took + 30000 + i % 3 * 90;
 	}
 }
 
-static void task_grid_begins_anew_after_two_periods_of_rest(void **state) {
-	struct task task = make(800, 400, 0), fixed = make(800, 0, 300);
+/* One that never pauses: there is nothing that it waits for, so nothing that it could miss. */
+static void task_that_never_pauses_is_released_when_requested(void **state) {
+	struct task task = make(32000, 20000, 0);
+	nsec_t at = START;
 
-	assert_int_equal(job_at(&task, START), START);
-	assert_int_equal(job_at(&task, START + 10 + 1599), START + 1600);
-	assert_int_equal(job_at(&task, START + 2800), START + 2400);
-	assert_int_equal(job_at(&task, START + 10000), START + 10000);
-	assert_int_equal(job_at(&task, START + 10800), START + 10800);
-	assert_int_equal(job_at(&fixed, START + 300), START + 300);
-	assert_int_equal(job_at(&fixed, START + 300 + 8500), START + 300 + 8000);
+	for (unsigned i = 0; i < 1000; i++) {
+		nsec_t took = 1000 + i * 7919 % 90000;
+
+		assert_int_equal(job(&task, at, at + took), at);
+		at += took + i % 2 * 999;
+	}
+}
+
+/* It waits for a timer or a camera; a long job holds up the next requests, until it has caught up.
+ */
+static void task_is_released_in_time_when_its_own_job_holds_it_up(void **state) {
+	struct task task = make(3200, 2000, 0);
+
+	assert_int_equal(job(&task, START, START + 500), START);
+	assert_int_equal(job(&task, START + 3200, START + 3200 + 5000), START + 3200);
+	assert_int_equal(job(&task, START + 8250, START + 12900), START + 6400);
+	assert_int_equal(job(&task, START + 12950, START + 13000), START + 12800);
+	assert_int_equal(job(&task, START + 16000, START + 16100), START + 16000);
+}
+
+/* Two and a half periods too long: of the releases that came due meanwhile the last one counts. */
+static void task_that_is_held_up_for_long_begins_with_the_last_release(void **state) {
+	struct task task = make(3200, 2000, 0);
+
+	job(&task, START, START + 500);
+	assert_int_equal(job(&task, START + 3200, START + 3200 + 8000), START + 3200);
+	assert_int_equal(job(&task, START + 3200 + 8001, START + 3200 + 8010), START + 9600);
+}
+
+/* What would make the release before the request a guess makes it the request. */
+static void task_is_released_when_requested_unless_all_is_certain(void **state) {
+	static const struct {
+		const char *what;
+		nsec_t pause, took, gap; /* before the long job, it, and after it */
+		bool alone;
+		uint32_t tid;
+		size_t gpu;
+		bool earlier;
+	} cases[] = {
+		{"held up", 2700, 5000, 100, true, 0, 0, true},
+		{"its job was over in time", 2700, 3199, 1, true, 0, 0, false},
+		{"it asked later", 2700, 5000, 101, true, 0, 0, false},
+		{"it had not paused", 399, 5000, 100, true, 0, 0, false},
+		{"it had another job", 2700, 5000, 100, false, 0, 0, false},
+		{"another thread", 2700, 5000, 100, true, 7, 0, false},
+		{"another GPU", 2700, 5000, 100, true, 0, 1, false},
+		{"a release came after the end", 2700, 6350, 60, true, 0, 0, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		nsec_t first = START + 500 + cases[i].pause, end = first + cases[i].took;
+		struct task_request request = {.at = end + cases[i].gap,
+					       .alone = cases[i].alone,
+					       .tid = cases[i].tid,
+					       .gpu = cases[i].gpu};
+		struct task task = make(3200, 2000, 0);
+		nsec_t release;
+
+		job(&task, START, START + 500);
+		assert_int_equal(job(&task, first, end), first);
+		release = task_release(&task, &request);
+		if (release != (cases[i].earlier ? first + 3200 : request.at)) {
+			fail_msg("%s: released %lld before its request", cases[i].what,
+				 (long long)(request.at - release));
+		}
+	}
+}
+
+/* A job that was cancelled or lost says nothing; nor does the time before a change. */
+static void task_forgets_what_held_it_up(void **state) {
+	struct task task = make(3200, 2000, 0);
+
+	job(&task, START, START + 500);
+	job(&task, START + 3200, START + 8200);
+	task_ended(&task, &(struct task_last){.release = START + 8200});
+	assert_int_equal(job(&task, START + 8250, START + 8300), START + 8250);
+
+	task = make(3200, 2000, 0);
+	job(&task, START, START + 500);
+	job(&task, START + 3200, START + 8200);
+	task_start(&task, START + 8210);
+	assert_int_equal(job(&task, START + 8250, START + 8300), START + 8250);
+}
+
+/* Claimed by a client, who may lie: never after the request, never a period or more before it. */
+static void task_is_never_released_after_its_request(void **state) {
+	struct task task = make(1000, 500, 0), offset = make(1000, 500, 77);
+	uint32_t random = 1;
+	nsec_t at = START;
+
+	for (unsigned i = 0; i < 100000; i++) {
+		struct task *t = i % 2 ? &task : &offset;
+		nsec_t release, end;
+
+		random = random * 1664525 + 1013904223;
+		end = at + (random >> 8) % 4000;
+		release = job(t, at, end);
+		assert_true(release <= at && at - release < 1000);
+		random = random * 1664525 + 1013904223;
+		at = end + (random >> 8) % 200 - 50;
+	}
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(task_is_named_after_its_program),
 		cmocka_unit_test(task_keeps_what_was_declared),
-		cmocka_unit_test(task_without_period_is_released_when_opened),
+		cmocka_unit_test(task_without_period_is_released_when_requested),
 		cmocka_unit_test(task_deadline_is_the_period_unless_declared),
 		cmocka_unit_test(task_with_offset_keeps_to_its_grid),
-		cmocka_unit_test(task_without_offset_starts_its_grid_with_the_first_job),
-		cmocka_unit_test(task_without_offset_moves_its_grid_to_early_jobs),
-		cmocka_unit_test(task_grid_follows_a_program_that_is_steadily_behind),
-		cmocka_unit_test(task_grid_stays_where_some_job_keeps_to_it),
-		cmocka_unit_test(task_grid_stays_while_jobs_queue_up),
-		cmocka_unit_test(task_grid_begins_anew_after_two_periods_of_rest),
+		cmocka_unit_test(task_that_sleeps_between_jobs_is_released_when_requested),
+		cmocka_unit_test(task_that_never_pauses_is_released_when_requested),
+		cmocka_unit_test(task_is_released_in_time_when_its_own_job_holds_it_up),
+		cmocka_unit_test(task_that_is_held_up_for_long_begins_with_the_last_release),
+		cmocka_unit_test(task_is_released_when_requested_unless_all_is_certain),
+		cmocka_unit_test(task_forgets_what_held_it_up),
+		cmocka_unit_test(task_is_never_released_after_its_request),
 	};
 
 	return cmocka_run_group_tests_name("daemon-task", tests, NULL, NULL);

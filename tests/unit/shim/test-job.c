@@ -1,0 +1,381 @@
+/*
+ * test-job.c: who may enter a job and when it is over, with several threads and on a clock that the
+ * test sets. The driver, the daemon, the tracker's thread and the futex are pretended (the linker's
+ * --wrap): to sleep is to set the clock, after something has been done meanwhile.
+ */
+#include <linux/futex.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "shim/conn.h"
+#include "shim/job.h"
+#include "shim/real.h"
+#include "shim/state.h"
+#include "shim/track.h"
+#include "shim/wait.h"
+#include "shim/worker.h"
+
+#define SMID_MASK  (1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID)
+#define WHOLE_MASK (1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
+#define CONTEXT	   ((CUcontext)0x1000)
+
+static struct {
+	struct real driver;
+	nsec_t now, slept;
+	void (*meanwhile)(void); /* while somebody sleeps on a lane; once */
+	void (*closing)(void);	 /* while a job is CLOSING, when its end is reported; once */
+	void (*at_exit)(void);
+	uint32_t asked; /* the last request's mask */
+	unsigned n_asked, n_done;
+	bool left; /* conn_leave() was called, with the lane in this state: */
+	uint32_t left_in;
+} world;
+
+static struct lane *lane;
+
+/* ---- the world ---- */
+
+const struct real *__wrap_real_get(void);
+nsec_t __wrap_nsec_now(void);
+long __wrap_syscall(long number, ...);
+int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*f)(void *),
+			  void *data);
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*f)(void *),
+			  void *data);
+int __wrap_atexit(void (*f)(void));
+bool __wrap_conn_worth_asking(void);
+int __wrap_conn_request(const struct conn_ask *ask, struct enforce_grant *ret);
+int __wrap_conn_send(uint64_t job, const Sbeet__ToDaemon *m);
+void __wrap_conn_leave(void);
+int __wrap_enforce_prepare(CUcontext context, const struct enforce_grant *grant);
+uint64_t __wrap_enforce_outside_blocks(CUcontext context);
+
+const struct real *__wrap_real_get(void) {
+	return &world.driver;
+}
+
+nsec_t __wrap_nsec_now(void) {
+	return world.now;
+}
+
+static void once(void (**f)(void)) {
+	void (*call)(void) = *f;
+
+	*f = NULL;
+	if (call) {
+		call();
+	}
+}
+
+/* Of futexes only, which is all that the shim asks for in this way here. */
+long __wrap_syscall(long number, ...) {
+	const struct timespec *limit;
+	va_list args;
+	int what;
+
+	assert_int_equal(number, SYS_futex);
+	va_start(args, number);
+	va_arg(args, void *);
+	what = va_arg(args, int);
+	va_arg(args, uint32_t);
+	limit = va_arg(args, const struct timespec *);
+	va_end(args);
+	if (what == FUTEX_WAIT_PRIVATE) {
+		if (world.meanwhile) {
+			once(&world.meanwhile);
+			return 0;
+		}
+		assert_non_null(limit); /* or this would last for ever */
+		world.slept += (nsec_t)limit->tv_sec * NSEC_PER_SEC + (nsec_t)limit->tv_nsec;
+		world.now += (nsec_t)limit->tv_sec * NSEC_PER_SEC + (nsec_t)limit->tv_nsec;
+	}
+	return 0;
+}
+
+/* The tracker never looks. */
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*f)(void *),
+			  void *data) {
+	return 0;
+}
+
+int __wrap_atexit(void (*f)(void)) {
+	world.at_exit = f;
+	return 0;
+}
+
+bool __wrap_conn_worth_asking(void) {
+	return true;
+}
+
+/* Half of the GPU to whoever can do with it. */
+int __wrap_conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
+	world.asked = ask->enforcement_mask;
+	world.n_asked++;
+	*ret = (struct enforce_grant){
+		.enforcement = ask->enforcement_mask & SMID_MASK
+				       ? SBEET__ENFORCEMENT__ENFORCEMENT_SMID
+				       : SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE,
+		.gpu_sms = 8,
+	};
+	ret->sms = smset_range(0, ask->enforcement_mask & SMID_MASK ? 4 : 8);
+	return 0;
+}
+
+int __wrap_conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
+	if (m->body_case == SBEET__TO_DAEMON__BODY_DONE) {
+		world.n_done++;
+		assert_int_equal(m->done->job, job);
+		assert_int_equal(atomic_load(&lane->state), LANE_CLOSING);
+		once(&world.closing);
+	}
+	return 0;
+}
+
+void __wrap_conn_leave(void) {
+	world.left = true;
+	world.left_in = atomic_load(&lane->state);
+}
+
+int __wrap_enforce_prepare(CUcontext context, const struct enforce_grant *grant) {
+	return 0;
+}
+
+uint64_t __wrap_enforce_outside_blocks(CUcontext context) {
+	return 0;
+}
+
+static CUresult get_current(CUcontext *ret) {
+	*ret = CONTEXT;
+	return CUDA_SUCCESS;
+}
+
+static CUresult push_current(CUcontext context) {
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_device(CUdevice *ret) {
+	*ret = 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_uuid(CUuuid *ret, CUdevice device) {
+	memset(ret, 1, sizeof(*ret));
+	return CUDA_SUCCESS;
+}
+
+static int setup(void **state) {
+	void (*at_exit)(void) = world.at_exit; /* registered once in a process */
+
+	world = (typeof(world)){.now = 1000 * NSEC_PER_SEC, .at_exit = at_exit};
+	world.driver.cuCtxGetCurrent = get_current;
+	world.driver.cuCtxPushCurrent_v2 = push_current;
+	world.driver.cuCtxPopCurrent_v2 = get_current;
+	world.driver.cuCtxGetDevice = get_device;
+	world.driver.cuDeviceGetUuid_v2 = get_uuid;
+	job_after_fork();
+	atomic_store(&state_mode, STATE_MODE_ON);
+	lane = job_lane(worker_get(), 0);
+	assert_int_equal(atomic_load(&lane->state), LANE_IDLE);
+	return 0;
+}
+
+/* ---- the program ---- */
+
+static struct op fill_of(unsigned traits) {
+	return (struct op){
+		.kind = SBEET__OP_KIND__OP_KIND_MEMSET, .traits = traits, .stream = (CUstream)0x10};
+}
+
+static void enter(struct op *op) {
+	CUresult rc;
+
+	assert_int_equal(job_begin(op, &rc), JOB_GO);
+}
+
+static void leave(struct op *op) {
+	world.now++;
+	job_end(op, CUDA_SUCCESS, job_grant(op)->enforcement);
+}
+
+static void run(unsigned traits) {
+	struct op op = fill_of(traits);
+
+	enter(&op);
+	leave(&op);
+}
+
+/* All that was handed over is complete. */
+static void complete(void) {
+	wait_covered_context(CONTEXT, ++world.now);
+}
+
+static void complete_and_close(void) {
+	complete();
+	assert_true(job_try_close(lane));
+}
+
+static pthread_t start(void *(*f)(void *), void *data) {
+	pthread_t thread;
+
+	assert_int_equal(__real_pthread_create(&thread, NULL, f, data), 0);
+	return thread;
+}
+
+/* ---- what is tested ---- */
+
+static sem_t inside, go_on;
+
+static void *stay_inside(void *data) {
+	struct op op = fill_of(0);
+
+	enter(&op);
+	sem_post(&inside);
+	sem_wait(&go_on);
+	leave(&op);
+	return NULL;
+}
+
+/* Another thread has begun an operation, of which the driver knows nothing yet. */
+static void job_stays_open_while_a_thread_is_inside(void **state) {
+	pthread_t thread = start(stay_inside, NULL);
+
+	sem_wait(&inside);
+	run(0);
+	complete();
+	assert_int_equal(world.n_asked, 1); /* they share the job */
+	assert_false(job_is_complete(lane));
+	assert_false(job_try_close(lane));
+	assert_int_equal(atomic_load(&lane->state), LANE_OPEN);
+	sem_post(&go_on);
+	pthread_join(thread, NULL);
+	assert_false(job_try_close(lane)); /* what it did may still run */
+	assert_int_equal(world.n_done, 0);
+	complete_and_close();
+	assert_int_equal(world.n_done, 1);
+	assert_int_equal(atomic_load(&lane->state), LANE_IDLE);
+}
+
+static void job_is_drained_for_an_operation_that_does_not_fit(void **state) {
+	struct op whole = fill_of(OP_WHOLE);
+
+	run(0);
+	assert_true(world.asked & SMID_MASK);
+	world.meanwhile = complete_and_close;
+	enter(&whole);
+	assert_int_equal(world.slept, 0);
+	assert_int_equal(world.n_done, 1);
+	assert_int_equal(world.n_asked, 2);
+	assert_int_equal(world.asked, WHOLE_MASK);
+	assert_false(whole.unconfined);
+	leave(&whole);
+	complete_and_close();
+}
+
+/* What runs may in turn wait for it. */
+static void job_is_joined_unconfined_after_ten_seconds(void **state) {
+	struct op whole = fill_of(OP_WHOLE);
+
+	run(0);
+	enter(&whole);
+	assert_int_equal(world.slept, 10 * NSEC_PER_SEC);
+	assert_true(whole.unconfined);
+	assert_int_equal(world.n_asked, 1);
+	assert_int_equal(atomic_load(&lane->state), LANE_OPEN);
+	leave(&whole);
+	run(0); /* there is room again */
+	assert_int_equal(world.slept, 10 * NSEC_PER_SEC);
+	complete_and_close();
+	assert_int_equal(world.n_done, 1);
+}
+
+/* A program that needed more than its part once is asked again after 64 jobs. */
+static void job_learns_what_fits_for_64_jobs(void **state) {
+	run(0);
+	world.meanwhile = complete_and_close;
+	run(OP_WHOLE);
+	complete_and_close();
+	for (unsigned i = 1; i < 64; i++) {
+		run(0);
+		assert_int_equal(world.asked, WHOLE_MASK);
+		complete_and_close();
+	}
+	assert_int_equal(world.n_asked, 1 + 64);
+	run(0);
+	assert_true(world.asked & SMID_MASK);
+	complete_and_close();
+}
+
+static pthread_t closer;
+
+static void *close_job(void *data) {
+	assert_true(job_try_close(lane));
+	return NULL;
+}
+
+static void hold_in_closing(void) {
+	sem_post(&inside);
+	sem_wait(&go_on);
+}
+
+static void let_close(void) {
+	sem_post(&go_on);
+	pthread_join(closer, NULL);
+}
+
+/* A thread that is ending a job reads memory that the driver gives back at exit. */
+static void exit_waits_for_a_job_that_is_being_closed(void **state) {
+	run(0);
+	complete();
+	world.closing = hold_in_closing;
+	world.meanwhile = let_close;
+	closer = start(close_job, NULL);
+	sem_wait(&inside);
+	assert_int_equal(atomic_load(&lane->state), LANE_CLOSING);
+	world.at_exit();
+	assert_true(world.left);
+	assert_int_equal(world.left_in, LANE_IDLE);
+	assert_int_equal(world.n_done, 1);
+	assert_int_equal(world.slept, 0);
+}
+
+static void leave_process(void) {
+	world.at_exit();
+}
+
+/* exit() in a signal handler, in the middle of it. */
+static void exit_waits_a_second_at_most(void **state) {
+	run(0);
+	complete();
+	world.closing = leave_process;
+	assert_true(job_try_close(lane));
+	assert_true(world.left);
+	assert_int_equal(world.left_in, LANE_CLOSING);
+	assert_int_equal(world.slept, NSEC_PER_SEC);
+}
+
+#define CASE(test) cmocka_unit_test_setup(test, setup)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(job_stays_open_while_a_thread_is_inside),
+		CASE(job_is_drained_for_an_operation_that_does_not_fit),
+		CASE(job_is_joined_unconfined_after_ten_seconds),
+		CASE(job_learns_what_fits_for_64_jobs),
+		CASE(exit_waits_for_a_job_that_is_being_closed),
+		CASE(exit_waits_a_second_at_most),
+	};
+
+	sem_init(&inside, 0, 0);
+	sem_init(&go_on, 0, 0);
+	return cmocka_run_group_tests_name("job", tests, NULL, NULL);
+}

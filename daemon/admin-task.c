@@ -142,7 +142,7 @@ static bool look(struct control_client *client, uint32_t id,
 	return true;
 }
 
-/* Changes those that @client may change; NULL: all. Return: how many. */
+/* Changes those that @client may change; NULL: all, for an admin. Return: how many. */
 static uint32_t apply(struct server *server, const struct control_client *client, uid_t uid,
 		      const Sbeet__Control__TaskChange *wanted) {
 	struct session *s;
@@ -160,11 +160,11 @@ static uint32_t apply(struct server *server, const struct control_client *client
 			n++;
 		}
 	}
-	log_event(LOG_LEVEL_INFO,
-		  &(struct log_about){
-			  .id = LOG_ID_CHANGE, .task = wanted->task, .gpu = -1, .uid = uid},
-		  "Task '%s' is changed in %u sessions by user %u%s", wanted->task, n, uid,
-		  wanted->save ? ", and saved" : "");
+	log_change(client ? admin_log(client) : NULL,
+		   &(struct log_about){
+			   .id = LOG_ID_CHANGE, .task = wanted->task, .gpu = -1, .uid = uid},
+		   "Task '%s' is changed in %u sessions by user %u%s", wanted->task, n, uid,
+		   wanted->save ? ", and saved" : "");
 	return n;
 }
 

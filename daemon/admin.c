@@ -13,6 +13,7 @@
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/quota.h"
 #include "daemon/reload.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
@@ -23,6 +24,10 @@ bool admin_may(const struct control_client *client) {
 
 	return peer_read(client->fd, &peer) == 0 &&
 	       access_is_admin(&client->server->reload->config->access, &peer);
+}
+
+struct log_budget *admin_log(const struct control_client *client) {
+	return admin_may(client) ? NULL : quota_log_changes(client->user);
 }
 
 bool admin_may_change(const struct control_client *client, const struct session *s) {
@@ -206,12 +211,12 @@ void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Reques
 	}
 	changed = sched_gpu(engine_sched(server->engine), wanted->gpu)->drained == wanted->resume;
 	if (changed) {
-		log_event(LOG_LEVEL_INFO,
-			  &(struct log_about){.id = LOG_ID_CHANGE,
-					      .gpu = (int)wanted->gpu,
-					      .uid = client->cred.uid},
-			  "GPU %u is %s by user %u", wanted->gpu,
-			  wanted->resume ? "resumed" : "drained", client->cred.uid);
+		log_change(admin_log(client),
+			   &(struct log_about){.id = LOG_ID_CHANGE,
+					       .gpu = (int)wanted->gpu,
+					       .uid = client->cred.uid},
+			   "GPU %u is %s by user %u", wanted->gpu,
+			   wanted->resume ? "resumed" : "drained", client->cred.uid);
 		engine_drain_gpu(server->engine, wanted->gpu, !wanted->resume);
 		report_drain(server, wanted->gpu, !wanted->resume);
 		server_decide(server);

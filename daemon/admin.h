@@ -16,6 +16,9 @@ bool admin_may(const struct control_client *client);
 /* Whether this session is the peer's own user's, or may be changed by it anyway. */
 bool admin_may_change(const struct control_client *client, const struct session *s);
 
+/* For log_change(): whose budget pays for the line about a change by this peer; NULL: an admin's. */
+struct log_budget *admin_log(const struct control_client *client);
+
 /* Answers: what was done, or why it was not. */
 void admin_reply(struct control_client *client, uint32_t id, Sbeet__Control__Done *done);
 __attribute__((format(printf, 4, 5))) void admin_refuse(struct control_client *client, uint32_t id,

@@ -3,35 +3,102 @@
  */
 #include "daemon/admission.h"
 
-int admission_receive(struct gate *gate, int fd, nsec_t now, struct peer *ret_peer,
-		      nsec_t *ret_wait) {
-	struct ucred cred;
-	nsec_t wait;
-	int r = peer_credentials(fd, &cred);
+#include <stdio.h>
 
-	if (r < 0) {
-		return r;
+#include "daemon/base/gate.h"
+#include "daemon/base/log.h"
+#include "daemon/quota.h"
+#include "daemon/reload.h"
+#include "daemon/server.h"
+
+static int refuse(struct admission *a, const char *log, const char *why) {
+	log_client(quota_log(a->user), LOG_LEVEL_WARNING,
+		   "A connection of user %u (pid %d) is refused: %s", a->peer.cred.uid,
+		   a->peer.cred.pid, log);
+	snprintf(a->why, sizeof(a->why), "%s", why);
+	return ADMISSION_E_REFUSED;
+}
+
+/* Return: 0, ADMISSION_E_REFUSED. */
+static int charge(struct admission *a, const struct config *config) {
+	struct access_rights rights;
+	char text[sizeof(a->why)];
+
+	access_rights(&config->access, &a->peer, &rights);
+	quota_user_set_limits(a->user, &rights.limits);
+	if (quota_charge(a->user, QUOTA_SESSIONS, 1)) {
+		snprintf(text, sizeof(text),
+			 "this user has %llu connections already, and no more are allowed",
+			 (unsigned long long)quota_limit(a->user, QUOTA_SESSIONS));
+		return refuse(a, text, text);
 	}
-	wait = gate_enter(gate, &cred, now);
-	if (wait == GATE_FULL) {
-		return ADMISSION_E_FULL;
-	}
-	r = peer_read(fd, ret_peer);
-	if (r < 0) {
-		if (wait > 0) {
-			gate_waited(gate, &cred);
-		}
-		return r;
-	}
-	*ret_wait = wait;
 	return 0;
 }
 
-void admission_user(const struct config *config, const struct peer *peer, struct quota_user *user) {
-	struct access_rights rights;
+/* Return: as admission_enter(). */
+static int enter(struct admission *a, struct server *server, int fd, enum admission_kind kind) {
+	static const char rate[] = "this user sends more packets than 'rate' in sbeetd.conf allows";
+	nsec_t wait = 0;
+	int r = peer_read(fd, &a->peer);
 
-	access_rights(&config->access, peer, &rights);
-	quota_user_set_limits(user, &rights.limits);
+	if (r == 0) {
+		r = charge(a, server->reload->config);
+	}
+	if (r != 0) {
+		return r;
+	}
+	if (kind == ADMISSION_PROGRAM && quota_first_packet(a->user, server->now(), &wait)) {
+		quota_release(a->user, QUOTA_SESSIONS, 1);
+		return refuse(a, rate, rate);
+	}
+	a->wait = wait > a->wait ? wait : a->wait;
+	return 0;
+}
+
+int admission_enter(struct admission *ret, struct server *server, int fd,
+		    enum admission_kind kind) {
+	struct admission a = {0};
+	nsec_t now = server->now();
+	int r = peer_credentials(fd, &a.peer.cred);
+
+	if (r == 0) {
+		r = quota_user_ref(server->quota, a.peer.cred.uid, now, &a.user);
+	}
+	if (r < 0) {
+		return r;
+	}
+	a.wait = kind != ADMISSION_REPLAYED ? gate_enter(server->gate, &a.peer.cred, now) : 0;
+	a.at_gate = a.wait > 0;
+	if (a.wait == GATE_FULL) {
+		r = refuse(&a, "its process connects again and again", "");
+	} else {
+		r = enter(&a, server, fd, kind);
+		if (r != 0 && a.at_gate) {
+			gate_waited(server->gate, &a.peer.cred);
+		}
+	}
+	if (r != 0) {
+		a.user = quota_user_unref(a.user);
+	}
+	*ret = a;
+	return r;
+}
+
+int admission_enter_absent(struct admission *ret, struct server *server) {
+	int r = quota_user_ref(server->quota, ret->peer.cred.uid, server->now(), &ret->user);
+
+	if (r == 0) {
+		r = charge(ret, server->reload->config);
+		if (r != 0) {
+			ret->user = quota_user_unref(ret->user);
+		}
+	}
+	return r;
+}
+
+void admission_release(struct quota_user *user) {
+	quota_release(user, QUOTA_SESSIONS, 1);
+	quota_user_unref(user);
 }
 
 static const struct taskfile *find_file(const struct config *config, const struct peer *peer,

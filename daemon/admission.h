@@ -4,10 +4,12 @@
  */
 #pragma once
 
-#include "daemon/base/gate.h"
 #include "daemon/base/peer.h"
 #include "daemon/config.h"
 #include "daemon/task.h"
+
+struct quota_user;
+struct server;
 
 /* What the user's rights did not allow. */
 #define ADMISSION_REALTIME (1u << 0) /* it is best effort now */
@@ -18,17 +20,33 @@
 unsigned admission_task(const struct config *config, const struct peer *peer,
 			const char *executable, struct task *task, nsec_t now);
 
-/* Sets the limits of @user to those of this peer. */
-void admission_user(const struct config *config, const struct peer *peer, struct quota_user *user);
-
 /* Cuts @task down to what the user may. Return: mask of the above. */
 unsigned admission_limit(const struct config *config, const struct peer *peer, struct task *task);
 
-/*
- * Who is at the other end of @fd, a connection that came at @now. @ret_wait: how long nothing is
- * to be read of it; gate_waited() has to be told at its end unless that is 0. Return: 0;
- * ADMISSION_E_FULL if too many of that process wait already; -errno.
- */
-#define ADMISSION_E_FULL 1
-int admission_receive(struct gate *gate, int fd, nsec_t now, struct peer *ret_peer,
-		      nsec_t *ret_wait);
+/* A connection that has come. */
+struct admission {
+	struct peer peer;
+	struct quota_user *user; /* reference, with the session charged */
+	nsec_t wait;		 /* nothing is to be read for so long */
+	bool at_gate;		 /* gate_waited() has to be told when that is over */
+	char why[128];		 /* refused: for its program; "": it is not worth an answer */
+};
+
+/* Too many connections or packets of its user, or its process connects faster than it is heard. */
+#define ADMISSION_E_REFUSED 1
+
+enum admission_kind {
+	ADMISSION_PROGRAM,  /* a new connection of libsbeet.so: its packets count for the rate */
+	ADMISSION_CONTROL,  /* a new connection of sbeetctl */
+	ADMISSION_REPLAYED, /* handed over by the daemon before this one: it waits for nothing */
+};
+
+/* Finds out who has connected to @fd and charges its user. Return: 0; ADMISSION_E_REFUSED (logged);
+ * -errno. */
+int admission_enter(struct admission *ret, struct server *server, int fd, enum admission_kind kind);
+
+/* The same for a session without a connection: @ret->peer is set. */
+int admission_enter_absent(struct admission *ret, struct server *server);
+
+/* The session is over, or was never made. */
+void admission_release(struct quota_user *user);

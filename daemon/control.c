@@ -61,6 +61,8 @@ static void leave_gate(struct control_client *client) {
 }
 
 void control_client_end(struct control_client *client) {
+	nsec_t now = client->server->now();
+
 	if (!client->ended) {
 		client->ended = true;
 		event_del(&client->readable);
@@ -70,7 +72,8 @@ void control_client_end(struct control_client *client) {
 		client->subscriber = subscriber_free(client->subscriber);
 		leave_gate(client);
 		gate_leave(client->server->gate, &client->cred, client->n_told, client->faulty,
-			   client->server->now());
+			   now);
+		quota_work(client->user, 1, client->n_told, now);
 		ending_client_gone(client);
 		admin_task_client_gone(client);
 		server_client_ended(client->server, client);
@@ -78,11 +81,12 @@ void control_client_end(struct control_client *client) {
 }
 
 static void give_up(struct control_client *client, const char *why) {
-	log_client(LOG_LEVEL_INFO, "A control connection is closed: %s", why);
+	log_client(quota_log(client->user), LOG_LEVEL_INFO, "A control connection is closed: %s",
+		   why);
 	control_client_end(client);
 }
 
-/* Keeps a packet until the peer reads. */
+/* Keeps a packet until the peer reads. Return: 0, CONTROL_E_QUOTA, -ENOMEM. */
 static int keep_unsent(struct control_client *client, const ProtobufCMessage *m) {
 	size_t n = protobuf_c_message_get_packed_size(m);
 	struct control_packet *packet;
@@ -341,29 +345,16 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	}
 }
 
-/* Charged. */
-static int make(struct control_client **ret, struct server *server, const struct peer *peer) {
-	struct control_client *client;
-	struct quota_user *user;
-	int r = quota_user_ref(server->quota, peer->cred.uid, &user);
+/* @a: entered; on success its charges are the client's. */
+static int make(struct control_client **ret, struct server *server, const struct admission *a) {
+	struct control_client *client = calloc(1, sizeof(*client));
 
-	if (r < 0) {
-		return r;
-	}
-	admission_user(server->reload->config, peer, user);
-	if (quota_charge(user, QUOTA_SESSIONS, 1)) {
-		quota_user_unref(user);
-		return CONTROL_E_QUOTA;
-	}
-	client = calloc(1, sizeof(*client));
 	if (!client) {
-		quota_release(user, QUOTA_SESSIONS, 1);
-		quota_user_unref(user);
 		return -ENOMEM;
 	}
 	client->server = server;
-	client->user = user;
-	client->cred = peer->cred;
+	client->user = a->user;
+	client->cred = a->peer.cred;
 	client->fd = -1;
 	STAILQ_INIT(&client->unsent);
 	LIST_INIT(&client->endings);
@@ -372,42 +363,44 @@ static int make(struct control_client **ret, struct server *server, const struct
 	return 0;
 }
 
-/* At once, or after the time that its process has to wait. */
-static int listen_to(struct control_client *client, int fd, nsec_t wait) {
+/* At once, or after the time that it has to wait. */
+static int listen_to(struct control_client *client, int fd, const struct admission *a) {
 	struct event_base *base = client->server->base;
-	struct timeval t = util_timeval(wait);
+	struct timeval t = util_timeval(a->wait);
 
 	event_assign(&client->readable, base, fd, EV_READ | EV_PERSIST, on_readable, client);
 	event_assign(&client->writable, base, fd, EV_WRITE, on_writable, client);
 	event_assign(&client->resumed, base, -1, EV_TIMEOUT, on_resumed, client);
-	if ((wait > 0 ? event_add(&client->resumed, &t) : event_add(&client->readable, NULL)) < 0) {
+	if ((a->wait > 0 ? event_add(&client->resumed, &t) : event_add(&client->readable, NULL)) <
+	    0) {
 		return -ENOMEM;
 	}
-	client->at_gate = wait > 0;
+	client->at_gate = a->at_gate;
 	client->fd = fd;
 	return 0;
 }
 
 int control_client_new(struct control_client **ret, struct server *server, int fd) {
 	struct control_client *client;
-	struct peer peer;
-	nsec_t wait;
-	int r = admission_receive(server->gate, fd, server->now(), &peer, &wait);
+	struct admission a;
+	int r = admission_enter(&a, server, fd, ADMISSION_CONTROL);
 
 	if (r != 0) {
-		return r == ADMISSION_E_FULL ? CONTROL_E_GATE : r;
+		return r == ADMISSION_E_REFUSED ? CONTROL_E_REFUSED : r;
 	}
-	r = make(&client, server, &peer);
-	if (r == 0) {
-		r = listen_to(client, fd, wait);
+	r = make(&client, server, &a);
+	if (r < 0) {
+		admission_release(a.user);
+	} else {
+		r = listen_to(client, fd, &a);
 		if (r < 0) {
 			control_client_free(client);
 		}
 	}
 	if (r == 0) {
 		*ret = client;
-	} else if (wait > 0) {
-		gate_waited(server->gate, &peer.cred);
+	} else if (a.at_gate) {
+		gate_waited(server->gate, &a.peer.cred);
 	}
 	return r;
 }
@@ -420,8 +413,7 @@ struct control_client *control_client_free(struct control_client *client) {
 		if (client->fd >= 0) {
 			packet_close(client->fd);
 		}
-		quota_release(client->user, QUOTA_SESSIONS, 1);
-		quota_user_unref(client->user);
+		admission_release(client->user);
 		free(client);
 	}
 	return NULL;

@@ -47,11 +47,10 @@ struct control_client {
 
 TAILQ_HEAD(control_list, control_client);
 
-#define CONTROL_E_QUOTA 1
-#define CONTROL_E_GATE	2
+#define CONTROL_E_QUOTA	  1
+#define CONTROL_E_REFUSED 2
 
-/* Consumes @fd on success only. Return: 0; CONTROL_E_QUOTA; CONTROL_E_GATE: its process connects
- * faster than it is heard; or negative errno. */
+/* Consumes @fd on success only. Return: 0; CONTROL_E_REFUSED (logged); or negative errno. */
 int control_client_new(struct control_client **ret, struct server *server, int fd);
 
 /* Takes NULL. */

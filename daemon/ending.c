@@ -275,14 +275,14 @@ void ending_kill_session(struct control_client *client, const Sbeet__Control__Re
 			     (unsigned long long)id);
 		return;
 	}
-	log_event(LOG_LEVEL_INFO,
-		  &(struct log_about){.id = LOG_ID_CHANGE,
-				      .task = s->task.name,
-				      .gpu = -1,
-				      .uid = client->cred.uid},
-		  "Session %llu (pid %d, '%s') is ended by user %u%s", (unsigned long long)id,
-		  s->cred.pid, s->task.name, client->cred.uid,
-		  wanted->terminate ? ", and its program" : "");
+	log_change(admin_log(client),
+		   &(struct log_about){.id = LOG_ID_CHANGE,
+				       .task = s->task.name,
+				       .gpu = -1,
+				       .uid = client->cred.uid},
+		   "User %u ended session %llu (pid %d, '%s')%s", client->cred.uid,
+		   (unsigned long long)id, s->cred.pid, s->task.name,
+		   wanted->terminate ? " and its program" : "");
 	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_KILL);
 	if (wanted->terminate && wanted->drain_ns > 0) {
 		begin(client, request->id, s, wanted->drain_ns);

@@ -378,7 +378,7 @@ static void restore_session(struct server *server, Sbeet__State__Session *saved)
 	if (fd < 0) {
 		return;
 	}
-	if (session_new(&s, server, saved->id, fd)) {
+	if (session_new(&s, server, saved->id, fd, ADMISSION_REPLAYED)) {
 		close(fd);
 		return;
 	}

@@ -4,6 +4,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
+#include "daemon/quota.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-say.h"
@@ -22,7 +23,7 @@ static bool holds_too_long(const struct server *server, const struct job *job, n
 
 static void take_back(struct session *s, struct job *job, nsec_t now) {
 	log_event(
-		LOG_LEVEL_WARNING,
+		quota_log(s->user), LOG_LEVEL_WARNING,
 		&(struct log_about){.id = LOG_ID_HOLD,
 				    .task = s->task.name,
 				    .gpu = (int)job->gpu,
@@ -49,7 +50,7 @@ static void ask(struct session *s, nsec_t now) {
 		s->pinged = now;
 		session_say_ping(s);
 	} else if (now - since > HOLD_ANSWER_MAX) {
-		log_event(LOG_LEVEL_WARNING,
+		log_event(quota_log(s->user), LOG_LEVEL_WARNING,
 			  &(struct log_about){.id = LOG_ID_HOLD,
 					      .task = s->task.name,
 					      .gpu = -1,

@@ -1,5 +1,5 @@
 /*
- * quota.c: charges per user. See quota.h.
+ * quota.c: see quota.h.
  */
 #include "daemon/quota.h"
 
@@ -8,7 +8,16 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "daemon/base/log.h"
 #include "daemon/base/pace.h"
+
+/* A second's worth of packets, and of work, may come at once. */
+#define BURST (1 * NSEC_PER_SEC)
+
+/* Twenty times what they take: some 50 us for a connection that comes and ends, some 2.5 us for an
+ * item. */
+#define CONNECTION_COST (1 * NSEC_PER_MSEC)
+#define ITEM_COST	(50 * NSEC_PER_USEC)
 
 /* Users are few; a list is searched once a connection. */
 struct quota_user {
@@ -18,12 +27,14 @@ struct quota_user {
 	unsigned n_refs;
 	uint64_t charged[_QUOTA_KIND_N];
 	struct quota_limits limits;
-	struct pace packets;
+	struct pace packets, work;
+	struct log_budget log, changes;
 };
 
 struct quota {
 	struct quota_limits limits;
 	LIST_HEAD(, quota_user) users;
+	size_t n_users, n_idle; /* idle: nobody holds them */
 };
 
 int quota_new(struct quota **ret, const struct quota_limits *limits) {
@@ -38,23 +49,77 @@ int quota_new(struct quota **ret, const struct quota_limits *limits) {
 	return 0;
 }
 
+static void forget(struct quota_user *user) {
+	user->quota->n_users--;
+	user->quota->n_idle--;
+	LIST_REMOVE(user, link);
+	free(user);
+}
+
 struct quota *quota_free(struct quota *quota) {
 	if (quota) {
 		assert(quota_empty(quota));
+		while (!LIST_EMPTY(&quota->users)) {
+			forget(LIST_FIRST(&quota->users));
+		}
 		free(quota);
 	}
 	return NULL;
 }
 
 bool quota_empty(const struct quota *quota) {
-	return LIST_EMPTY(&quota->users);
+	return quota->n_idle == quota->n_users;
 }
 
-int quota_user_ref(struct quota *quota, uid_t uid, struct quota_user **ret) {
+size_t quota_n_users(const struct quota *quota) {
+	return quota->n_users;
+}
+
+/* When nothing is left to remember of the user. */
+static nsec_t paid_off_at(const struct quota_user *user) {
+	const nsec_t times[] = {
+		pace_full_at(&user->packets, BURST),
+		pace_full_at(&user->work, BURST),
+		log_budget_full_at(&user->log),
+		log_budget_full_at(&user->changes),
+	};
+	nsec_t last = 0;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		last = times[i] > last ? times[i] : last;
+	}
+	return last;
+}
+
+/* Forgets all who owe nothing any more. */
+static void forget_paid_off(struct quota *quota, nsec_t now) {
+	struct quota_user *user, *next;
+
+	for (user = LIST_FIRST(&quota->users); user; user = next) {
+		next = LIST_NEXT(user, link);
+		if (user->n_refs == 0 && paid_off_at(user) <= now) {
+			forget(user);
+		}
+	}
+}
+
+static void forget_first_paid_off(struct quota *quota) {
+	struct quota_user *user, *first = NULL;
+
+	LIST_FOREACH(user, &quota->users, link) {
+		if (user->n_refs == 0 && (!first || paid_off_at(user) < paid_off_at(first))) {
+			first = user;
+		}
+	}
+	forget(first);
+}
+
+int quota_user_ref(struct quota *quota, uid_t uid, nsec_t now, struct quota_user **ret) {
 	struct quota_user *user;
 
 	LIST_FOREACH(user, &quota->users, link) {
 		if (user->uid == uid) {
+			quota->n_idle -= user->n_refs == 0;
 			user->n_refs++;
 			*ret = user;
 			return 0;
@@ -64,24 +129,31 @@ int quota_user_ref(struct quota *quota, uid_t uid, struct quota_user **ret) {
 	if (!user) {
 		return -ENOMEM;
 	}
+	forget_paid_off(quota, now);
 	user->quota = quota;
-	user->uid = uid;
+	user->uid = user->log.uid = user->changes.uid = uid;
 	user->limits = quota->limits;
 	user->n_refs = 1;
+	quota->n_users++;
 	LIST_INSERT_HEAD(&quota->users, user, link);
 	*ret = user;
 	return 0;
 }
 
 struct quota_user *quota_user_unref(struct quota_user *user) {
+	struct quota *quota;
+
 	if (!user || --user->n_refs > 0) {
 		return NULL;
 	}
 	for (int i = 0; i < _QUOTA_KIND_N; i++) {
 		assert(user->charged[i] == 0);
 	}
-	LIST_REMOVE(user, link);
-	free(user);
+	quota = user->quota;
+	quota->n_idle++;
+	if (quota->n_idle > QUOTA_IDLE_MAX) {
+		forget_first_paid_off(quota);
+	}
 	return NULL;
 }
 
@@ -93,7 +165,39 @@ nsec_t quota_packet(struct quota_user *user, nsec_t now) {
 	if (user->limits.rate == 0) {
 		return 0;
 	}
-	return pace_add(&user->packets, NSEC_PER_SEC / user->limits.rate, NSEC_PER_SEC, now);
+	return pace_add(&user->packets, NSEC_PER_SEC / user->limits.rate, BURST, now);
+}
+
+int quota_first_packet(struct quota_user *user, nsec_t now, nsec_t *ret_wait) {
+	struct pace before = user->packets;
+	nsec_t wait = quota_packet(user, now);
+
+	if (wait > QUOTA_WAIT_MAX) {
+		user->packets = before;
+		return QUOTA_E_EXCEEDED;
+	}
+	*ret_wait = wait;
+	return 0;
+}
+
+void quota_work(struct quota_user *user, size_t n_connections, size_t n_items, nsec_t now) {
+	nsec_t cost = n_connections * CONNECTION_COST + n_items * ITEM_COST;
+
+	if (pace_add(&user->work, cost, BURST, now) > QUOTA_WAIT_MAX) {
+		pace_settle(&user->work, now + QUOTA_WAIT_MAX);
+	}
+}
+
+nsec_t quota_work_owed(const struct quota_user *user, nsec_t now) {
+	return pace_owed(&user->work, now);
+}
+
+struct log_budget *quota_log(struct quota_user *user) {
+	return &user->log;
+}
+
+struct log_budget *quota_log_changes(struct quota_user *user) {
+	return &user->changes;
 }
 
 int quota_charge(struct quota_user *user, enum quota_kind kind, uint64_t n) {

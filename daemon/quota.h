@@ -1,8 +1,17 @@
 /*
- * quota.h: what each user may take of the daemon: sessions, jobs, bytes.
+ * quota.h: the account of each user: what the user holds of the daemon, and what the user costs it.
  *
- * Everything that a client can make grow is charged before it is allocated and given back where it
- * is freed. A user is known here as long as something is charged or held.
+ * Whatever a client can make grow is charged before it is allocated and released where it is freed.
+ * What passes (packets, connections and their ends, log lines) is put on the account as a debt that
+ * time pays off (pace.h).
+ *
+ * An account outlives the user's last connection, so that leaving and coming back pays no debt. It
+ * is forgotten when all its debts are paid. At most QUOTA_IDLE_MAX accounts without a connection
+ * are kept: beyond that the one that would be paid off first is forgotten. A user has one account,
+ * so one user can't displace others, and whoever owns many uids only displaces users who owe less
+ * than each of those.
+ *
+ * Knows no clock: times are passed in.
  */
 #pragma once
 
@@ -21,11 +30,19 @@ enum quota_kind {
 
 #define QUOTA_E_EXCEEDED 1
 
+/* 28 KiB. */
+#define QUOTA_IDLE_MAX 256
+
+/* A connection waits at most this long because its user sends too much; one that would have to wait
+ * longer is refused. Well below the time for which the library waits to be welcomed. */
+#define QUOTA_WAIT_MAX (1 * NSEC_PER_SEC)
+
 struct quota_limits {
 	uint64_t most[_QUOTA_KIND_N];
 	uint64_t rate; /* packets a second, all sessions together; 0: no limit */
 };
 
+struct log_budget;
 struct quota; /* all users */
 struct quota_user;
 
@@ -34,20 +51,43 @@ int quota_new(struct quota **ret, const struct quota_limits *limits);
 /* Asserts that nothing is charged any more. */
 struct quota *quota_free(struct quota *quota);
 
-/* Whether no user is known: everything was given back. */
+/* Whether no account is held: everything was released. */
 bool quota_empty(const struct quota *quota);
 
-/* Holds the user @uid. Return: 0, -ENOMEM. */
-int quota_user_ref(struct quota *quota, uid_t uid, struct quota_user **ret);
+/* How many accounts there are, held or not. */
+size_t quota_n_users(const struct quota *quota);
 
-/* Replaces the limits of this user. What is charged above them stays so. */
+/* Holds the account of @uid. Return: 0, -ENOMEM. */
+int quota_user_ref(struct quota *quota, uid_t uid, nsec_t now, struct quota_user **ret);
+
+/* Replaces the limits of this user. What is charged above them stays charged. */
 void quota_user_set_limits(struct quota_user *user, const struct quota_limits *limits);
 
-/* One packet of this user has come. Return: how long nothing more should be read of the user's
- * sessions; mostly 0. A second's worth may come at once. */
+/* Pays for the next packet of one of the user's sessions. A second's worth may come at once.
+ * Return: how long to wait before it is read; mostly 0. */
 nsec_t quota_packet(struct quota_user *user, nsec_t now);
 
-/* Takes NULL. What was charged must have been given back by the last holder. */
+/* Pays for the first packet of a new connection. @ret_wait as above, at most QUOTA_WAIT_MAX.
+ * Return: 0, or QUOTA_E_EXCEEDED: it would have to wait for longer (nothing is paid then). */
+int quota_first_packet(struct quota_user *user, nsec_t now, nsec_t *ret_wait);
+
+/*
+ * The user has caused @n_connections connections to end and @n_items items (jobs in a Hello, jobs
+ * left behind, sessions and jobs listed for a subscriber) to be handled, each time in one piece,
+ * while everybody else waited. Up to a twentieth of the daemon's time may go into that for each
+ * user, and 50 ms at once.
+ */
+void quota_work(struct quota_user *user, size_t n_connections, size_t n_items, nsec_t now);
+
+/* How long the user has to wait before more such work is begun; at most QUOTA_WAIT_MAX, mostly 0.
+ */
+nsec_t quota_work_owed(const struct quota_user *user, nsec_t now);
+
+/* The lines that the log may have about the user's programs, and about what the user changes. */
+struct log_budget *quota_log(struct quota_user *user);
+struct log_budget *quota_log_changes(struct quota_user *user);
+
+/* Takes NULL. What was charged must have been released by the last holder. */
 struct quota_user *quota_user_unref(struct quota_user *user);
 
 /* Return: 0, or QUOTA_E_EXCEEDED (nothing is charged then). */

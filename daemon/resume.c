@@ -12,6 +12,7 @@
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/ledger.h"
+#include "daemon/quota.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-job.h"
@@ -271,7 +272,7 @@ static struct job *job_of_claim(struct session *s, const Sbeet__Held *held, size
 
 /* It runs, but not here any more: it is told to end, and may report that. */
 static void disown(struct session *s, const Sbeet__Held *held, size_t gpu, struct job *job) {
-	log_event(LOG_LEVEL_WARNING,
+	log_event(quota_log(s->user), LOG_LEVEL_WARNING,
 		  &(struct log_about){.id = LOG_ID_PEER,
 				      .task = s->task.name,
 				      .gpu = (int)gpu,

@@ -61,14 +61,12 @@ static void on_overrun(evutil_socket_t fd, short what, void *userdata);
 static bool on_shim(void *userdata, int fd) {
 	struct server *server = userdata;
 	struct session *s;
-	int r = session_new(&s, server, server->next_session, fd);
+	int r = session_new(&s, server, server->next_session, fd, ADMISSION_PROGRAM);
 
 	if (r) {
-		log_client(LOG_LEVEL_WARNING, "A program's connection is refused: %s",
-			   r == SESSION_E_QUOTA	 ? "its user has too many"
-			   : r == SESSION_E_GATE ? "it connects again and again"
-						 : strerror(-r));
 		if (r < 0) {
+			log_client(&server->refused, LOG_LEVEL_WARNING,
+				   "A program's connection is refused: %s", strerror(-r));
 			session_say_exhausted(fd, r);
 		}
 		packet_close(fd); /* its Hello may be there already */
@@ -85,10 +83,10 @@ static bool on_control(void *userdata, int fd) {
 	int r = control_client_new(&client, server, fd);
 
 	if (r) {
-		log_client(LOG_LEVEL_WARNING, "A control connection is refused: %s",
-			   r == CONTROL_E_QUOTA	 ? "its user has too many"
-			   : r == CONTROL_E_GATE ? "its process connects again and again"
-						 : strerror(-r));
+		if (r < 0) {
+			log_client(&server->refused, LOG_LEVEL_WARNING,
+				   "A control connection is refused: %s", strerror(-r));
+		}
 		packet_close(fd);
 		return r < 0;
 	}
@@ -111,6 +109,7 @@ int server_new(struct server **ret, struct event_base *base, clock_fn now,
 	server->linger = linger;
 	server->drain = drain;
 	server->started = server->now();
+	server->refused.uid = LOG_NO_USER;
 	server->next_session = 1;
 	TAILQ_INIT(&server->sessions);
 	TAILQ_INIT(&server->ended_sessions);

@@ -6,6 +6,7 @@
 
 #include "daemon/account.h"
 #include "daemon/base/awake.h"
+#include "daemon/base/log.h"
 #include "daemon/base/listener.h"
 #include "daemon/control.h"
 #include "daemon/feed.h"
@@ -56,6 +57,7 @@ struct server {
 	struct subscribers subscribers;
 	uint64_t next_session;
 
+	struct log_budget refused; /* lines about connections whose user is not known */
 	nsec_t started;
 	nsec_t linger;	 /* told to every shim */
 	nsec_t max_hold; /* see hold.h; 0: no limit */

@@ -54,6 +54,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 	session_say_welcome(s, gpu);
+	quota_work(s->user, 0, hello->n_held + hello->n_ended, s->server->now());
 	if (s->fd >= 0) {
 		resume_session(s, hello);
 	}

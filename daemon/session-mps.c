@@ -10,6 +10,7 @@
 #include "daemon/base/util.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
+#include "daemon/quota.h"
 #include "daemon/server.h"
 
 unsigned session_mps_programs(const struct server *server, size_t gpu) {
@@ -106,7 +107,7 @@ void session_mps_welcome(struct session *s, const struct inventory_gpu *chosen,
 			 mps_state_name(info.state));
 	}
 	if (*ret->notice) {
-		log_client(LOG_LEVEL_WARNING, "session %llu (pid %d, '%s') is told: %s",
+		log_client(quota_log(s->user), LOG_LEVEL_WARNING, "session %llu (pid %d, '%s') is told: %s",
 			   (unsigned long long)s->id, s->cred.pid, s->task.name, ret->notice);
 	}
 }

@@ -12,6 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/quota.h"
 #include "daemon/server.h"
 #include "daemon/session-mps.h"
 #include "proto/packet.h"
@@ -25,7 +26,7 @@ static void say(struct session *s, Sbeet__ToShim *m) {
 	}
 	r = packet_send(s->fd, &m->base, -1);
 	if (r < 0) {
-		log_client(LOG_LEVEL_INFO, "session %llu (pid %d, '%s') %s, disconnecting",
+		log_client(quota_log(s->user), LOG_LEVEL_INFO, "session %llu (pid %d, '%s') %s, disconnecting",
 			   (unsigned long long)s->id, s->cred.pid, s->task.name,
 			   r == -EAGAIN ? "does not read its answers" : strerror(-r));
 		session_hang_up(s);
@@ -40,7 +41,7 @@ __attribute__((format(printf, 4, 0))) static void say_verror(struct session *s, 
 	char text[PROTO_TEXT_MAX / 2];
 
 	vsnprintf(text, sizeof(text), format, args);
-	log_event(LOG_LEVEL_WARNING,
+	log_event(quota_log(s->user), LOG_LEVEL_WARNING,
 		  &(struct log_about){.id = LOG_ID_PEER,
 				      .task = *s->task.name ? s->task.name : NULL,
 				      .gpu = -1,
@@ -184,7 +185,7 @@ void session_say_revoke(struct session *s, uint64_t job, const char *reason) {
 	say(s, &m);
 }
 
-static void refuse(int fd, const char *text) {
+void session_say_refusal(int fd, const char *text) {
 	Sbeet__Error error = SBEET__ERROR__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 
@@ -195,19 +196,10 @@ static void refuse(int fd, const char *text) {
 	packet_send(fd, &m.base, -1);
 }
 
-void session_say_full(int fd, uint64_t limit) {
-	char text[128];
-
-	snprintf(text, sizeof(text),
-		 "this user has %llu connections already, and no more are allowed",
-		 (unsigned long long)limit);
-	refuse(fd, text);
-}
-
 void session_say_exhausted(int fd, int error) {
 	char text[128];
 
 	snprintf(text, sizeof(text), "sbeetd has no room for another program now: %s",
 		 strerror(-error));
-	refuse(fd, text);
+	session_say_refusal(fd, text);
 }

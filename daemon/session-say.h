@@ -35,7 +35,7 @@ void session_say_revoke(struct session *s, uint64_t job, const char *reason);
 void session_say_ping(struct session *s);
 
 /* To a peer that gets no session, because its user has @limit connections. */
-void session_say_full(int fd, uint64_t limit);
+void session_say_refusal(int fd, const char *text);
 
 /* The same because of @error: no memory, no descriptors. */
 void session_say_exhausted(int fd, int error);

@@ -13,6 +13,7 @@
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
+#include "daemon/quota.h"
 #include "daemon/reload.h"
 #include "daemon/server.h"
 
@@ -74,7 +75,7 @@ void session_task_declare(struct session *s) {
 		s->sched_task = id;
 		return;
 	}
-	log_client(LOG_LEVEL_INFO, "session %llu (pid %d): task '%s' is not planned with: %s",
+	log_client(quota_log(s->user), LOG_LEVEL_INFO, "session %llu (pid %d): task '%s' is not planned with: %s",
 		   (unsigned long long)s->id, s->cred.pid, s->task.name,
 		   r == -EINVAL ? "its deadline is beyond its period" : strerror(-r));
 }
@@ -143,7 +144,7 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 				     s->connected);
 	}
 	if (cut) {
-		log_client(LOG_LEVEL_WARNING,
+		log_client(quota_log(s->user), LOG_LEVEL_WARNING,
 			   "session %llu (pid %d, '%s'): user %u may have no %s, which is ignored",
 			   (unsigned long long)s->id, s->cred.pid, s->task.name, s->cred.uid,
 			   cut & ADMISSION_REALTIME ? "task of the real-time class"

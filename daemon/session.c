@@ -50,13 +50,16 @@ static void leave_gate(struct session *s) {
 
 static void close_socket(struct session *s) {
 	if (s->fd >= 0) {
+		nsec_t now = s->server->now();
+
 		event_del(&s->readable);
 		event_del(&s->resumed);
 		event_del(&s->gone);
 		packet_close(s->fd);
 		s->fd = -1;
 		leave_gate(s);
-		gate_leave(s->server->gate, &s->cred, s->n_left, s->faulty, s->server->now());
+		gate_leave(s->server->gate, &s->cred, s->n_left, s->faulty, now);
+		quota_work(s->user, 1, s->n_left, now);
 	}
 }
 
@@ -152,26 +155,38 @@ static void on_gone(evutil_socket_t fd, short what, void *userdata) {
 	}
 }
 
+/* Nothing is read of it for so long. Return: whether it has to wait. */
+static bool pause_reading(struct session *s, nsec_t wait) {
+	struct timeval t = util_timeval(wait);
+
+	if (wait == 0 || event_add(&s->resumed, &t) < 0) {
+		return false;
+	}
+	event_del(&s->readable);
+	event_add(&s->gone, NULL);
+	return true;
+}
+
 /* If its user sends more than allowed, or it makes mistakes, nothing is read of it for a while. */
 static void slow_down(struct session *s) {
 	nsec_t wait = quota_packet(s->user, s->server->now());
-	struct timeval t;
 
 	wait = s->penance > wait ? s->penance : wait;
 	s->penance = 0;
-	t = util_timeval(wait);
-	if (wait > 0 && event_add(&s->resumed, &t) == 0) {
-		event_del(&s->readable);
-		event_add(&s->gone, NULL);
-	}
+	pause_reading(s, wait);
 }
 
-/* One packet: then all others that have something to say are heard before the next one. */
+/* One packet: then all others that have something to say are heard before the next one. A Hello may
+ * take long, so it waits until its user has paid for those before. */
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
 	struct server *server = s->server;
-	int r = packet_receive(fd, server->buffer, NULL);
+	int r;
 
+	if (s->state == SESSION_NEW && pause_reading(s, quota_work_owed(s->user, server->now()))) {
+		return;
+	}
+	r = packet_receive(fd, server->buffer, NULL);
 	if (r == -EAGAIN) {
 		return;
 	}
@@ -194,7 +209,8 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 /* More than fit into a socket's buffer, so all of them, unless somebody else goes on sending. */
 #define LAST_WORDS_MAX 512
 
-/* What its process has sent before it died: its last job may have ended well. */
+/* What its process has sent before it died: its last job may have ended well. Nothing is waited
+ * for, but its user pays. */
 static void hear_last_words(struct session *s) {
 	struct server *server = s->server;
 
@@ -204,6 +220,7 @@ static void hear_last_words(struct session *s) {
 		if (r <= 0) {
 			break;
 		}
+		quota_packet(s->user, server->now());
 		session_hear_packet(s, server->buffer, (size_t)r);
 	}
 }
@@ -222,7 +239,7 @@ static void on_drained(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
 	struct server *server = s->server;
 
-	log_client(LOG_LEVEL_WARNING,
+	log_client(quota_log(s->user), LOG_LEVEL_WARNING,
 		   "session %llu: process %d hung up while %u jobs ran, and lives; their SMs are "
 		   "given to others now (see --drain)",
 		   (unsigned long long)s->id, s->cred.pid, s->n_jobs);
@@ -246,34 +263,18 @@ int session_watch_process(struct session *s) {
 	return 0;
 }
 
-/* Charged. @fd: to tell the peer if it can't be; -1: there is none. */
-static int make(struct session **ret, struct server *server, uint64_t id, const struct peer *peer,
-		int fd) {
-	struct quota_user *user;
-	struct session *s;
-	int r = quota_user_ref(server->quota, peer->cred.uid, &user);
+/* @a: entered; on success its charges are the session's. */
+static int make(struct session **ret, struct server *server, uint64_t id,
+		const struct admission *a) {
+	struct session *s = calloc(1, sizeof(*s));
 
-	if (r < 0) {
-		return r;
-	}
-	admission_user(server->reload->config, peer, user);
-	if (quota_charge(user, QUOTA_SESSIONS, 1)) {
-		if (fd >= 0) {
-			session_say_full(fd, quota_limit(user, QUOTA_SESSIONS));
-		}
-		quota_user_unref(user);
-		return SESSION_E_QUOTA;
-	}
-	s = calloc(1, sizeof(*s));
 	if (!s) {
-		quota_release(user, QUOTA_SESSIONS, 1);
-		quota_user_unref(user);
 		return -ENOMEM;
 	}
 	s->server = server;
-	s->user = user;
+	s->user = a->user;
 	s->id = id;
-	s->cred = peer->cred;
+	s->cred = a->peer.cred;
 	s->connected = server->now();
 	s->fd = s->pidfd = -1;
 	s->sched_task = SCHED_TASK_NONE;
@@ -285,51 +286,61 @@ static int make(struct session **ret, struct server *server, uint64_t id, const 
 	return 0;
 }
 
-/* At once, or after the time that its process has to wait. */
-static int listen_to(struct session *s, int fd, nsec_t wait) {
-	struct timeval t = util_timeval(wait);
+/* At once, or after the time that it has to wait. */
+static int listen_to(struct session *s, int fd, const struct admission *a) {
+	struct timeval t = util_timeval(a->wait);
 
 	event_assign(&s->readable, s->server->base, fd, EV_READ | EV_PERSIST, on_readable, s);
 	event_assign(&s->gone, s->server->base, fd, EV_CLOSED, on_gone, s);
-	if ((wait > 0 ? event_add(&s->resumed, &t) : event_add(&s->readable, NULL)) < 0) {
+	if ((a->wait > 0 ? event_add(&s->resumed, &t) : event_add(&s->readable, NULL)) < 0) {
 		return -ENOMEM;
 	}
-	s->at_gate = wait > 0;
+	s->at_gate = a->at_gate;
 	s->fd = fd;
 	return 0;
 }
 
-int session_new(struct session **ret, struct server *server, uint64_t id, int fd) {
+int session_new(struct session **ret, struct server *server, uint64_t id, int fd,
+		enum admission_kind kind) {
+	struct admission a;
 	struct session *s;
-	struct peer peer;
-	nsec_t wait;
-	int r = admission_receive(server->gate, fd, server->now(), &peer, &wait);
+	int r = admission_enter(&a, server, fd, kind);
 
 	if (r != 0) {
-		return r == ADMISSION_E_FULL ? SESSION_E_GATE : r;
+		if (r == ADMISSION_E_REFUSED && *a.why) {
+			session_say_refusal(fd, a.why);
+		}
+		return r == ADMISSION_E_REFUSED ? SESSION_E_REFUSED : r;
 	}
-	r = make(&s, server, id, &peer, fd);
-	if (r == 0) {
-		r = listen_to(s, fd, wait);
+	r = make(&s, server, id, &a);
+	if (r < 0) {
+		admission_release(a.user);
+	} else {
+		r = listen_to(s, fd, &a);
 		if (r < 0) {
 			session_free(s);
 		}
 	}
 	if (r == 0) {
 		*ret = s;
-	} else if (wait > 0) {
-		gate_waited(server->gate, &peer.cred);
+	} else if (a.at_gate) {
+		gate_waited(server->gate, &a.peer.cred);
 	}
 	return r;
 }
 
 int session_new_absent(struct session **ret, struct server *server, uint64_t id,
 		       const struct ucred *cred, uint64_t identity) {
+	struct admission a = {.peer.cred = *cred};
 	struct session *s;
-	const struct peer peer = {.cred = *cred};
-	int r = make(&s, server, id, &peer, -1);
+	int r = admission_enter_absent(&a, server);
 
-	if (r) {
+	if (r != 0) {
+		return r == ADMISSION_E_REFUSED ? SESSION_E_REFUSED : r;
+	}
+	r = make(&s, server, id, &a);
+	if (r < 0) {
+		admission_release(a.user);
 		return r;
 	}
 	r = begin_drain(s);
@@ -363,8 +374,7 @@ struct session *session_free(struct session *s) {
 		close(s->pidfd);
 	}
 	quota_release(s->user, QUOTA_BYTES, s->kernels_bytes);
-	quota_release(s->user, QUOTA_SESSIONS, 1);
-	quota_user_unref(s->user);
+	admission_release(s->user);
 	session_task_free(s);
 	free(s->kernels);
 	free(s);

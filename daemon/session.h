@@ -23,6 +23,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "daemon/admission.h"
 #include "daemon/ending.h"
 #include "daemon/job.h"
 #include "daemon/task.h"
@@ -97,15 +98,15 @@ struct session {
 
 TAILQ_HEAD(session_list, session);
 
-#define SESSION_E_QUOTA 1
-#define SESSION_E_GATE	2
+#define SESSION_E_QUOTA	  1
+#define SESSION_E_REFUSED 2
 
 /*
- * Reads the peer's credentials and starts to listen to it. Consumes @fd on success only.
- * Return: 0, SESSION_E_QUOTA (this user has too many; the peer was told), SESSION_E_GATE (its
- * process connects faster than it is heard), or negative errno.
+ * Reads the peer's credentials and starts to listen to it. Consumes @fd on success only. Return: 0,
+ * SESSION_E_REFUSED (logged, and the peer was told), or negative errno.
  */
-int session_new(struct session **ret, struct server *server, uint64_t id, int fd);
+int session_new(struct session **ret, struct server *server, uint64_t id, int fd,
+		enum admission_kind kind);
 
 /* The session of a process that was connected to the daemon before this one: DRAINING from its
  * start. @identity: see peer_identity(). Return: as session_new(); -ESRCH: it is dead, also if its

@@ -26,6 +26,7 @@ struct listener {
 	struct event readable, retry;
 	enum listener_state state;
 	unsigned n_unwanted; /* since the last rest */
+	struct log_budget log;
 	listener_accepted_fn accepted;
 	void *userdata;
 };
@@ -43,7 +44,7 @@ static void pause_accepting(struct listener *l, enum listener_state state,
 static void stop(struct listener *l, int error) {
 	pause_accepting(l, LISTENER_STOPPED, &second);
 	log_client(
-		LOG_LEVEL_WARNING,
+		&l->log, LOG_LEVEL_WARNING,
 		"Can't accept connections: %s; waiting until one is closed (raise LimitNOFILE= or "
 		"ulimit -n)",
 		strerror(error));
@@ -87,6 +88,7 @@ int listener_new(struct listener **ret, struct event_base *base, int fd,
 	l->fd = fd;
 	l->accepted = accepted;
 	l->userdata = userdata;
+	l->log.uid = LOG_NO_USER;
 	event_assign(&l->readable, base, fd, EV_READ | EV_PERSIST, on_readable, l);
 	event_assign(&l->retry, base, -1, 0, on_retry, l);
 	*ret = l;

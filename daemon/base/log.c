@@ -15,9 +15,11 @@
 #include "proto/text.h"
 #include "proto/units.h"
 
-#define CLIENT_BURST	20
-#define CLIENT_INTERVAL (NSEC_PER_SEC / 2)
-#define LINE_MAX_BYTES	1024
+/* Of one budget; and of all together. */
+#define LINE_COST      (NSEC_PER_SEC / 2)
+#define LINE_COST_ALL  (LINE_COST / 10)
+#define LINE_BURST     (20 * LINE_COST)
+#define LINE_MAX_BYTES 1024
 
 static const struct {
 	const char *name;
@@ -32,10 +34,8 @@ static const struct {
 static struct {
 	enum log_level level;
 	bool journal;
-	unsigned client_left; /* lines that clients may still cause */
-	unsigned client_suppressed;
-	nsec_t client_refilled;
-} logger = {.level = LOG_LEVEL_INFO, .client_left = CLIENT_BURST};
+	struct pace clients; /* lines of all budgets */
+} logger = {.level = LOG_LEVEL_INFO};
 
 /* systemd sets JOURNAL_STREAM to device and inode of the stream that it connected to stderr. */
 static bool stderr_is_journal(void) {
@@ -107,41 +107,43 @@ void log_print(enum log_level level, const char *format, ...) {
 	va_end(args);
 }
 
-static bool client_may_log(void) {
+bool log_budget_take(struct log_budget *budget, nsec_t now) {
+	return pace_take(&budget->pace, LINE_COST, LINE_BURST, now);
+}
+
+nsec_t log_budget_full_at(const struct log_budget *budget) {
+	return pace_full_at(&budget->pace, LINE_BURST);
+}
+
+/* Whether a line may be printed; tells first of those that might not. @total: NULL: this budget
+ * alone counts. */
+static bool begin_line(struct log_budget *budget, struct pace *total, enum log_level level) {
 	nsec_t now = nsec_now();
-	nsec_t earned = (now - logger.client_refilled) / CLIENT_INTERVAL;
 
-	if (earned > 0) {
-		logger.client_left = earned >= CLIENT_BURST - logger.client_left
-					     ? CLIENT_BURST
-					     : logger.client_left + (unsigned)earned;
-		logger.client_refilled = now;
-	}
-	if (logger.client_left == 0) {
-		logger.client_suppressed++;
+	if (!log_enabled(level)) {
 		return false;
 	}
-	logger.client_left--;
-	return true;
-}
-
-/* Whether a line that a client causes may be printed; tells first of those that might not. */
-static bool begin_client_line(enum log_level level) {
-	if (!log_enabled(level) || !client_may_log()) {
+	if (!log_budget_take(budget, now) ||
+	    (total && !pace_take(total, LINE_COST_ALL, LINE_BURST, now))) {
+		budget->left_out++;
 		return false;
 	}
-	if (logger.client_suppressed > 0) {
-		log_print(level, "%u messages about clients were left out",
-			  logger.client_suppressed);
-		logger.client_suppressed = 0;
+	if (budget->left_out > 0) {
+		char user[32] = "clients";
+
+		if (budget->uid != LOG_NO_USER) {
+			snprintf(user, sizeof(user), "user %u", budget->uid);
+		}
+		log_print(level, "%u messages about %s were left out", budget->left_out, user);
+		budget->left_out = 0;
 	}
 	return true;
 }
 
-void log_client(enum log_level level, const char *format, ...) {
+void log_client(struct log_budget *budget, enum log_level level, const char *format, ...) {
 	va_list args;
 
-	if (begin_client_line(level)) {
+	if (begin_line(budget, &logger.clients, level)) {
 		va_start(args, format);
 		print_line(level, format, args);
 		va_end(args);
@@ -179,17 +181,13 @@ void log_fields_init(struct log_fields *fields, enum log_level level, const stru
 	}
 }
 
-void log_event(enum log_level level, const struct log_about *about, const char *format, ...) {
+__attribute__((format(printf, 3, 0))) static void print_event(enum log_level level,
+							      const struct log_about *about,
+							      const char *format, va_list args) {
 	char raw[LINE_MAX_BYTES], message[LINE_MAX_BYTES];
 	struct log_fields fields;
-	va_list args;
 
-	if (!begin_client_line(level)) {
-		return;
-	}
-	va_start(args, format);
 	vsnprintf(raw, sizeof(raw), format, args);
-	va_end(args);
 	text_escape(raw, message, sizeof(message));
 	if (logger.journal) {
 		log_fields_init(&fields, level, about, message);
@@ -198,4 +196,25 @@ void log_event(enum log_level level, const struct log_about *about, const char *
 		}
 	}
 	log_print(level, "%s", message);
+}
+
+void log_event(struct log_budget *budget, enum log_level level, const struct log_about *about,
+	       const char *format, ...) {
+	va_list args;
+
+	if (begin_line(budget, &logger.clients, level)) {
+		va_start(args, format);
+		print_event(level, about, format, args);
+		va_end(args);
+	}
+}
+
+void log_change(struct log_budget *budget, const struct log_about *about, const char *format, ...) {
+	va_list args;
+
+	if (budget ? begin_line(budget, NULL, LOG_LEVEL_INFO) : log_enabled(LOG_LEVEL_INFO)) {
+		va_start(args, format);
+		print_event(LOG_LEVEL_INFO, about, format, args);
+		va_end(args);
+	}
 }

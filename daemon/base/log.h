@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "daemon/base/pace.h"
+
 enum log_level {
 	LOG_LEVEL_ERROR,
 	LOG_LEVEL_WARNING,
@@ -32,10 +34,28 @@ bool log_enabled(enum log_level level);
 
 void log_print(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* For what a client can cause at will: at most 20 lines at once and 2 a second, so that nobody
- * fills the disk; what was left out is counted and said. */
-void log_client(enum log_level level, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+/*
+ * For what a client can cause at will, so that nobody fills the disk: each budget has room for 20
+ * lines at once and 2 a second, and all budgets together for ten times that. The next line of the
+ * same budget is preceded by the number of those left out.
+ */
+struct log_budget {
+	struct pace pace;
+	unsigned left_out;
+	uint32_t uid; /* of the user whose lines these are; LOG_NO_USER: of no certain one */
+};
+
+#define LOG_NO_USER UINT32_MAX
+
+/* Pays for one line. Return: whether it may be printed. */
+bool log_budget_take(struct log_budget *budget, nsec_t now);
+
+/* When @budget is as good as new. */
+nsec_t log_budget_full_at(const struct log_budget *budget);
+
+/* A line about something that the budget's user did wrong, or that went wrong for it. */
+void log_client(struct log_budget *budget, enum log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* MESSAGE_ID= of the journal; systemd/sbeet.catalog explains each. */
 #define LOG_ID_PEER   "6d8a1f0b3c5e4972a1d40e7b92c6f358" /* a program did something wrong */
@@ -66,7 +86,12 @@ void log_fields_init(struct log_fields *fields, enum log_level level, const stru
 		     const char *message);
 
 /* As log_client(), with fields where the journal reads. */
-void log_event(enum log_level level, const struct log_about *about, const char *format, ...)
+void log_event(struct log_budget *budget, enum log_level level, const struct log_about *about,
+	       const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* For the record: somebody changed something. @budget: of the user's changes, apart from that of
+ * its mistakes; NULL: an admin's, which is always printed. */
+void log_change(struct log_budget *budget, const struct log_about *about, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #define log_error(...)	 log_print(LOG_LEVEL_ERROR, __VA_ARGS__)

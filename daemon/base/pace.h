@@ -1,7 +1,9 @@
 /*
- * pace.h: how fast somebody may go on: what he costs is put on an account that time pays off.
+ * pace.h: a debt that time pays off: how fast somebody may go on. Also known as a token bucket.
  */
 #pragma once
+
+#include <stdbool.h>
 
 #include "proto/units.h"
 
@@ -9,14 +11,34 @@ struct pace {
 	nsec_t paid_until; /* zeroed: nothing is owed */
 };
 
-/* Adds @cost; as much as @burst may come at once. Return: how long he should be kept waiting,
- * mostly 0. */
+/* How long it takes to pay what is owed. */
+static inline nsec_t pace_owed(const struct pace *pace, nsec_t now) {
+	return pace->paid_until > now ? pace->paid_until - now : 0;
+}
+
+/* When @burst may come at once again: then the pace is as good as new. */
+static inline nsec_t pace_full_at(const struct pace *pace, nsec_t burst) {
+	return pace->paid_until + burst;
+}
+
+/* Adds @cost; as much as @burst may come at once. Return: how long to wait, mostly 0. */
 static inline nsec_t pace_add(struct pace *pace, nsec_t cost, nsec_t burst, nsec_t now) {
 	if (pace->paid_until + burst < now) {
 		pace->paid_until = now - burst;
 	}
 	pace->paid_until += cost;
-	return pace->paid_until > now ? pace->paid_until - now : 0;
+	return pace_owed(pace, now);
+}
+
+/* Adds @cost unless something would be owed then. Return: whether it was added. */
+static inline bool pace_take(struct pace *pace, nsec_t cost, nsec_t burst, nsec_t now) {
+	struct pace after = *pace;
+
+	if (pace_add(&after, cost, burst, now) > 0) {
+		return false;
+	}
+	*pace = after;
+	return true;
 }
 
 /* Nothing is owed at @now, and nothing may come at once. */

@@ -180,7 +180,13 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *ret) {
 	if (page && clock == CLOCK_REALTIME) {
 		more = atomic_load(&page->realtime_ns);
 	} else if (page && (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE)) {
+		int64_t stopped = atomic_load(&page->stopped_ns);
+
 		more = atomic_load(&page->monotonic_ns);
+		if (stopped) {
+			*ret = (struct timespec){0};
+			more += stopped;
+		}
 	}
 	more += ret->tv_nsec;
 	ret->tv_sec += more / 1000000000 - (more % 1000000000 < 0);

@@ -19,4 +19,6 @@ struct faulty_page {
 
 	/* Added to the clocks. */
 	_Atomic int64_t realtime_ns, monotonic_ns;
+	/* If not 0, the monotonic clock stands still there; after that it is right again. */
+	_Atomic int64_t stopped_ns;
 };

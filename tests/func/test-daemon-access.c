@@ -395,6 +395,44 @@ static void the_number_of_jobs_is_kept(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static void other_makes_mistakes(void *data) {
+	struct shim mine = shim_open("loud", MASK_ALL);
+
+	for (uint64_t job = 1; job <= 60; job++) {
+		shim_request(mine.fd, job, 9, MASK_ALL); /* there is no such GPU */
+	}
+	for (uint64_t job = 1; job <= 60; job++) {
+		shim_error(mine.fd, job, SBEET__ERROR_CODE__ERROR_CODE_NO_GPU);
+	}
+}
+
+static void admin_makes_one_mistake(void *data) {
+	struct shim mine = shim_open("quiet", MASK_ALL);
+
+	shim_request(mine.fd, 1, 9, MASK_ALL);
+	shim_error(mine.fd, 1, SBEET__ERROR_CODE__ERROR_CODE_NO_GPU);
+}
+
+/* Nor other users' mistakes. */
+static void mistakes_of_one_user_hide_no_changes(void **state) {
+	if (geteuid() != 0) {
+		skip();
+	}
+	harness_listen(&harness);
+	start("");
+	as_user(OTHER, 0, other_makes_mistakes, NULL);
+	as_user(ADMIN, 0, admin_makes_one_mistake, NULL);
+	for (int i = 0; i < 30; i++) {
+		assert_int_equal(drain_gpu(0, false), NONE);
+		assert_int_equal(drain_gpu(0, true), NONE);
+	}
+	assert_int_equal(harness_said(&harness, "GPU 0 is drained by user 0"), 30);
+	assert_int_equal(harness_said(&harness, "GPU 0 is resumed by user 0"), 30);
+	assert_int_equal(harness_said(&harness, "'quiet'): job 1 is for a GPU"), 1);
+	assert_in_range(harness_said(&harness, "'loud'): job"), 20, 50);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void declare_kernel(int fd, uint32_t id) {
 	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -459,6 +497,7 @@ int main(void) {
 		CASE(the_number_of_jobs_is_kept),
 		CASE(the_memory_is_kept),
 		CASE(the_rate_is_kept),
+		CASE(mistakes_of_one_user_hide_no_changes),
 	};
 
 	return cmocka_run_group_tests_name("daemon-access", tests, NULL, NULL);

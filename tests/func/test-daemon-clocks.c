@@ -6,7 +6,10 @@
  * that a virtual machine was paused, or sbeetd stopped, in CLOCK_MONOTONIC, too.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,7 +17,8 @@
 #include "proto/packet.h"
 #include "proto/units.h"
 
-#define DAY ((int64_t)(24 * 3600 * NSEC_PER_SEC))
+#define OTHER 65533 /* nobody on this machine */
+#define DAY   ((int64_t)(24 * 3600 * NSEC_PER_SEC))
 
 static struct harness harness;
 static struct faulty_page *page;
@@ -25,11 +29,15 @@ static int clean(void **state) {
 	return 0;
 }
 
-static void start(const char *max_hold) {
+static void prepare(void) {
 	if (!page) {
 		page = faulty_prepare(&harness);
 		harness_listen(&harness);
 	}
+}
+
+static void start(const char *max_hold) {
+	prepare();
 	assert_true(faulty_try_start(&harness,
 				     (const char *[]){"--gpus", "8", "--sharing", "mps", "--drain",
 						      "1h", "--max-hold", max_hold, NULL}));
@@ -195,12 +203,158 @@ static void nobody_is_judged_by_time_that_the_daemon_slept(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Sessions of this program whose Hello was heard. */
+static size_t count_heard(const char *program) {
+	Sbeet__Control__Status *status = status_get();
+	size_t n = 0;
+
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		n += strcmp(status->sessions[i]->program, program) == 0;
+	}
+	status_free(status);
+	return n;
+}
+
+static bool all_are_heard(const Sbeet__Control__Status *status, void *data) {
+	size_t n = 0;
+
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		n += strcmp(status->sessions[i]->program, "heavy") == 0;
+	}
+	return n == *(size_t *)data;
+}
+
+/* Says hello with @n jobs that have ended, and waits for no answer. */
+static int hello_with_ends(const char *program, size_t n) {
+	static Sbeet__JobDone ends[PROTO_JOBS_PER_SESSION];
+	Sbeet__JobDone *list[PROTO_JOBS_PER_SESSION];
+	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	int fd = shim_connect();
+
+	assert_true(n <= PROTO_JOBS_PER_SESSION);
+	for (size_t i = 0; i < n; i++) {
+		sbeet__job_done__init(&ends[i]);
+		ends[i].job = i + 1;
+		list[i] = &ends[i];
+	}
+	hello.version = PROTO_VERSION;
+	hello.program = (char *)(uintptr_t)program;
+	hello.task = &task;
+	hello.enforcement_mask = MASK_ALL;
+	hello.shim_version = (char[]){"test"};
+	hello.ended = list;
+	hello.n_ended = n;
+	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	m.hello = &hello;
+	packet_send(fd, &m.base, -1); /* or it has been refused already */
+	return fd;
+}
+
+/* The same, once it does not change any more. */
+static size_t count_at_rest(const char *program) {
+	size_t n = count_heard(program), before;
+
+	do {
+		before = n;
+		for (int i = 0; i < 5; i++) {
+			harness_settle();
+		}
+		n = count_heard(program);
+	} while (n != before);
+	return n;
+}
+
+#define N_HELLOS 150
+
+/* While the clock stands still nobody pays anything off. */
+static void hello_costs_what_it_names(void **state) {
+	int light[N_HELLOS], heavy[N_HELLOS];
+	size_t n = N_HELLOS;
+
+	start("1h");
+	page->stopped_ns = (int64_t)nsec_now();
+	for (size_t i = 0; i < N_HELLOS; i++) {
+		light[i] = hello_with_ends("light", 0);
+		expect(light[i], SBEET__TO_SHIM__BODY_WELCOME, NULL);
+	}
+	for (size_t i = 0; i < N_HELLOS; i++) {
+		heavy[i] = hello_with_ends("heavy", PROTO_JOBS_PER_SESSION);
+	}
+	assert_in_range(count_at_rest("heavy"), 1, N_HELLOS - 1);
+	page->stopped_ns = 0;
+	status_until(all_are_heard, &n); /* they are late, not lost */
+	for (size_t i = 0; i < N_HELLOS; i++) {
+		close(light[i]);
+		close(heavy[i]);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Another user's program connects and leaves. Return: whether it was welcome, and not refused. */
+static bool other_user_is_welcome(void) {
+	Sbeet__ToShim *m;
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (setresuid(OTHER, OTHER, OTHER) < 0) {
+			_exit(99);
+		}
+		harness.pid = 0;
+		m = shim_receive(hello_with_ends("other", 0));
+		_exit(m->body_case == SBEET__TO_SHIM__BODY_WELCOME ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+	count_at_rest("other"); /* it has left */
+	return WEXITSTATUS(status) == 0;
+}
+
+static void allow_everybody(const char *name) {
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", harness.directory, name);
+	assert_int_equal(chmod(path, 0777), 0);
+}
+
+/* One packet a second, each over a connection that is the only one of its user. */
+static void rate_holds_across_connections(void **state) {
+	char path[128];
+	FILE *f;
+
+	if (geteuid() != 0) {
+		skip();
+	}
+	prepare();
+	snprintf(path, sizeof(path), "%s/sbeetd.conf", harness.directory);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fputs("[user 65533]\nrate = 1\n", f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	start("1h");
+	allow_everybody("");
+	allow_everybody("shim.sock");
+	page->stopped_ns = (int64_t)nsec_now();
+	assert_true(other_user_is_welcome());
+	for (int i = 0; i < 3; i++) {
+		assert_false(other_user_is_welcome());
+	}
+	page->monotonic_ns = 10 * (int64_t)NSEC_PER_SEC;
+	assert_true(other_user_is_welcome());
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 #define CASE(test) cmocka_unit_test_teardown(test, clean)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(daemon_does_not_look_at_the_time_of_day),
 		CASE(nobody_is_judged_by_time_that_the_daemon_slept),
+		CASE(hello_costs_what_it_names),
+		CASE(rate_holds_across_connections),
 	};
 
 	return cmocka_run_group_tests_name("daemon-clocks", tests, NULL, NULL);

@@ -254,7 +254,7 @@ static void quota_slows_down_who_sends_too_much(void **state) {
 	nsec_t now = 100 * NSEC_PER_SEC;
 
 	assert_int_equal(quota_new(&quota, &limits), 0);
-	assert_int_equal(quota_user_ref(quota, 1, &user), 0);
+	assert_int_equal(quota_user_ref(quota, 1, 0, &user), 0);
 	for (int i = 0; i < 10; i++) { /* a second's worth at once */
 		assert_int_equal(quota_packet(user, now), 0);
 	}

@@ -10,12 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/subscriber.h"
 #include "proto/limits.h"
 #include "proto/units.h"
 
 /* A user's share. Sessions: more than a GPU's 48 contexts can ever be. Jobs: a quarter of the
  * engine's room, so that no user can fill it alone. Bytes: 2,000 sessions with all their kernels,
- * or some hundred unread status answers. */
+ * or some hundred unread status answers. Subscriptions: an eighth of all. */
 const struct access_row access_table[_ACCESS_KEY_N] = {
 	[ACCESS_SESSIONS] = {"sessions", "4096", "a number from 0 to 65536",
 			     "connections at a time, of programs and of sbeetctl"},
@@ -25,6 +26,8 @@ const struct access_row access_table[_ACCESS_KEY_N] = {
 			  "memory that sessions take of sbeetd"},
 	[ACCESS_RATE] = {"rate", "0", "a number from 0 (no limit) to 1000000",
 			 "packets a second from programs; those above it wait"},
+	[ACCESS_SUBSCRIPTIONS] = {"subscriptions", "8", "a number from 0 to 64",
+				  "connections that are told of events at a time (monitor, top)"},
 	[ACCESS_REALTIME] = {"realtime", "yes", "yes or no",
 			     "whether tasks may be of the real-time class"},
 	[ACCESS_PRIORITY_MAX] = {"priority-max", "1000", "a number from -1000 to 1000",
@@ -54,6 +57,8 @@ static int parse(enum access_key key, const char *text, int64_t *ret) {
 		return units_parse_int(text, 0, 65536, ret);
 	case ACCESS_BYTES:
 		return parse_size(text, 64 * 1024, 1024 * 1024 * 1024, ret);
+	case ACCESS_SUBSCRIPTIONS:
+		return units_parse_int(text, 0, SUBSCRIBERS_MAX, ret);
 	case ACCESS_RATE:
 		return units_parse_int(text, 0, 1000000, ret);
 	case ACCESS_REALTIME:
@@ -236,7 +241,9 @@ void access_rights(const struct access *a, const struct peer *peer, struct acces
 	*ret = (struct access_rights){
 		.limits = {.most = {[QUOTA_SESSIONS] = (uint64_t)values[ACCESS_SESSIONS],
 				    [QUOTA_JOBS] = (uint64_t)values[ACCESS_JOBS],
-				    [QUOTA_BYTES] = (uint64_t)values[ACCESS_BYTES]},
+				    [QUOTA_BYTES] = (uint64_t)values[ACCESS_BYTES],
+				    [QUOTA_SUBSCRIPTIONS] =
+					    (uint64_t)values[ACCESS_SUBSCRIPTIONS]},
 			   .rate = (uint64_t)values[ACCESS_RATE]},
 		.realtime = values[ACCESS_REALTIME] != 0,
 		.priority_max = (int)values[ACCESS_PRIORITY_MAX],

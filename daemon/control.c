@@ -73,7 +73,7 @@ void control_client_end(struct control_client *client) {
 		leave_gate(client);
 		gate_leave(client->server->gate, &client->cred, client->n_told, client->faulty,
 			   now);
-		quota_work(client->user, 1, client->n_told, now);
+		quota_work(client->user, 1, 0, now);
 		ending_client_gone(client);
 		admin_task_client_gone(client);
 		server_client_ended(client->server, client);
@@ -264,18 +264,26 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 }
 
 static void handle_events(struct control_client *client, const Sbeet__Control__Request *request) {
+	static const char *const refusals[] = {
+		[SUBSCRIBER_E_TOO_MANY] = "sbeetd tells as many clients of events as it can",
+		[SUBSCRIBER_E_QUOTA] =
+			"this user has as many clients that are told of events as "
+			"'subscriptions' in sbeetd.conf allows",
+		[SUBSCRIBER_E_TOO_FAST] =
+			"this user's connections have just cost sbeetd too much "
+			"time; try again in a second",
+	};
 	int r;
 
 	if (client->subscriber) {
 		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_STATE,
-				     "this connection is told already what happens");
+				     "this connection is told of events already");
 		return;
 	}
 	r = subscriber_new(&client->subscriber, client, request->id);
 	if (r) {
 		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
-				     r < 0 ? "no memory left to tell what happens"
-					   : "too many are told already what happens");
+				     r < 0 ? "no memory left to tell of events" : refusals[r]);
 	}
 }
 

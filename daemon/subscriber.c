@@ -8,8 +8,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/admin.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/quota.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "proto/packet.h"
@@ -251,11 +253,19 @@ int subscriber_new(struct subscriber **ret, struct control_client *client, uint3
 	struct subscriber *s;
 	struct batch b;
 
-	if (server->subscribers.n == SUBSCRIBERS_MAX) {
+	if (server->subscribers.n >=
+	    SUBSCRIBERS_MAX - (admin_may(client) ? 0 : SUBSCRIBERS_FOR_ADMINS)) {
 		return SUBSCRIBER_E_TOO_MANY;
+	}
+	if (quota_work_owed(client->user, server->now()) > 0) {
+		return SUBSCRIBER_E_TOO_FAST;
+	}
+	if (quota_charge(client->user, QUOTA_SUBSCRIPTIONS, 1)) {
+		return SUBSCRIBER_E_QUOTA;
 	}
 	s = calloc(1, sizeof(*s));
 	if (!s) {
+		quota_release(client->user, QUOTA_SUBSCRIPTIONS, 1);
 		return -ENOMEM;
 	}
 	s->all = &server->subscribers;
@@ -278,6 +288,7 @@ int subscriber_new(struct subscriber **ret, struct control_client *client, uint3
 	}
 	*ret = s;
 	describe_all(client, id, &b);
+	quota_work(client->user, 0, client->n_told, server->now());
 	return 0;
 }
 
@@ -286,6 +297,7 @@ struct subscriber *subscriber_free(struct subscriber *s) {
 		feed_detach(&s->all->server->feed, &s->reader);
 		TAILQ_REMOVE(&s->all->list, s, link);
 		s->all->n--;
+		quota_release(s->client->user, QUOTA_SUBSCRIPTIONS, 1);
 		free(s);
 	}
 	return NULL;

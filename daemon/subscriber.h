@@ -29,10 +29,14 @@ struct subscribers {
 	unsigned n;
 };
 
-/* At most so many at once: each costs the loop the packing of every event. */
-#define SUBSCRIBERS_MAX 32
+/* At most so many at once: each costs the loop the packing of every event. The last ones are for
+ * admins, so that those can always look, and each user has a limit of its own (access.h). */
+#define SUBSCRIBERS_MAX	       64
+#define SUBSCRIBERS_FOR_ADMINS 8
 
-#define SUBSCRIBER_E_TOO_MANY 1
+#define SUBSCRIBER_E_TOO_MANY 1 /* of all */
+#define SUBSCRIBER_E_QUOTA    2 /* of this user */
+#define SUBSCRIBER_E_TOO_FAST 3 /* this user has cost us too much just now */
 
 void subscribers_init(struct subscribers *subscribers, struct server *server);
 void subscribers_deinit(struct subscribers *subscribers);
@@ -41,7 +45,7 @@ void subscribers_deinit(struct subscribers *subscribers);
 void subscribers_wake(void *userdata);
 
 /* Subscribes @client, which must not be subscribed yet, and sends it what there is; @id is its
- * request's. Return: 0, SUBSCRIBER_E_TOO_MANY, -ENOMEM. */
+ * request's. Charges its user. Return: 0; one of the above; -ENOMEM. */
 int subscriber_new(struct subscriber **ret, struct control_client *client, uint32_t id);
 struct subscriber *subscriber_free(struct subscriber *subscriber); /* takes NULL */
 

@@ -433,6 +433,58 @@ static void mistakes_of_one_user_hide_no_changes(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Return: a connection that is told of events, or -1: refused. */
+static int subscribe(void) {
+	Sbeet__Control__EventsRequest events = SBEET__CONTROL__EVENTS_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__Reply *reply = NULL;
+	ProtobufCMessage *m = NULL;
+	static uint8_t buffer[PROTO_PACKET_MAX];
+	char path[128];
+	int fd, n;
+
+	request.id = 1;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_EVENTS;
+	request.events = &events;
+	check(packet_socket_path("control.sock", path, sizeof(path)) == 0, "find the socket");
+	fd = packet_connect(path, 0);
+	check(fd >= 0 && packet_send(fd, &request.base, -1) == 0, "ask for events");
+	n = packet_receive(fd, buffer, NULL);
+	check(n > 0 &&
+		      packet_unpack(&sbeet__control__reply__descriptor, buffer, (size_t)n, &m) == 0,
+	      "get an answer");
+	reply = (Sbeet__Control__Reply *)m;
+	if (reply->body_case != SBEET__CONTROL__REPLY__BODY_EVENTS) {
+		close(fd);
+		fd = -1;
+	}
+	packet_free(m);
+	return fd;
+}
+
+static void other_subscribes(void *data) {
+	check(subscribe() >= 0, "be told of events");
+}
+
+static void one_user_leaves_subscriptions_to_others(void **state) {
+	int fds[100];
+	size_t n = 0;
+
+	if (geteuid() != 0) {
+		skip();
+	}
+	start("");
+	while ((fds[n] = subscribe()) >= 0) {
+		assert_true(++n < 100);
+	}
+	assert_true(n > 0);
+	as_user(OTHER, 0, other_subscribes, NULL);
+	while (n > 0) {
+		close(fds[--n]);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void declare_kernel(int fd, uint32_t id) {
 	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -498,6 +550,7 @@ int main(void) {
 		CASE(the_memory_is_kept),
 		CASE(the_rate_is_kept),
 		CASE(mistakes_of_one_user_hide_no_changes),
+		CASE(one_user_leaves_subscriptions_to_others),
 	};
 
 	return cmocka_run_group_tests_name("daemon-access", tests, NULL, NULL);

@@ -14,13 +14,14 @@
 #include <unistd.h>
 
 #include "daemon/feed.h"
-#include "daemon/subscriber.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
 
 #define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 
 static const char *const args[] = {"--gpus", "46", "--sharing", "mps", "--drain", "1ms", NULL};
+#define SUBSCRIPTIONS 8 /* default of the key in sbeetd.conf */
+
 static struct harness harness;
 
 static int start(void **state) {
@@ -409,12 +410,13 @@ static void a_watcher_that_sleeps_loses_events_and_nothing_else(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Of one user. Another one has its own: test-daemon-access. */
 static void no_more_watchers_than_allowed(void **state) {
-	int fds[SUBSCRIBERS_MAX], fd;
+	int fds[SUBSCRIPTIONS], fd;
 	Sbeet__Control__Reply *reply;
 	struct reading r;
 
-	for (size_t i = 0; i < SUBSCRIBERS_MAX; i++) {
+	for (size_t i = 0; i < SUBSCRIPTIONS; i++) {
 		fds[i] = subscribe();
 		packet_free(&receive(fds[i])->base);
 	}
@@ -434,7 +436,7 @@ static void no_more_watchers_than_allowed(void **state) {
 		packet_free(m);
 	}
 	close(fd);
-	for (size_t i = 0; i < SUBSCRIBERS_MAX; i++) {
+	for (size_t i = 0; i < SUBSCRIPTIONS; i++) {
 		close(fds[i]);
 	}
 	harness_settle();

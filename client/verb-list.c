@@ -201,6 +201,6 @@ VERBS_OF(gpu, "list GPUs: SMs, who holds them, power", "show all of one GPU",
 VERBS_OF(task, "list tasks: their sessions taken together", "show all of one task",
 	 "More columns: priority, launches.\n");
 VERBS_OF(session, "list sessions: the programs that are connected", "show all of one session",
-	 "More columns: uid, scope, priority, period, deadline, copies, last_response,\nmax_wait, "
-	 "planned.\n");
+	 "More columns: uid, scope, priority, period, deadline, copies, last_response,\n"
+	 "max_started_late, max_wait, planned.\n");
 VERBS_OF(job, "list the jobs that run or wait", "show all of one job", "More columns: pid, tid.\n");

@@ -95,6 +95,7 @@ static const struct field fields[] = {
 	{"enforcement", FIELD_HELD, FIELD(enforcement), IN_GRANTED, 0},
 	{"period_ns", FIELD_NUMBER, FIELD(period), IN_SESSIONS, PROTO_TIME_MAX_NS},
 	{"release_ns", FIELD_NUMBER, FIELD(release), IN_JOBS, PROTO_TIME_MAX_NS},
+	{"requested_ns", FIELD_NUMBER, FIELD(requested), IN_JOBS, PROTO_TIME_MAX_NS},
 	{"deadline_ns", FIELD_NUMBER, FIELD(deadline), IN_SESSIONS | IN_JOBS, PROTO_TIME_MAX_NS},
 	{"granted_ns", FIELD_NUMBER, FIELD(granted), IN_GRANTED, PROTO_TIME_MAX_NS},
 	{"predicted_finish_ns", FIELD_NUMBER, FIELD(predicted_finish), IN_GRANTED,
@@ -115,6 +116,10 @@ const char *event_kind_name(enum event_kind kind) {
 
 bool event_is_job(enum event_kind kind) {
 	return IN_JOBS & 1u << kind;
+}
+
+nsec_t event_requested(const struct event *e) {
+	return e->requested > e->release ? e->requested : e->release;
 }
 
 bool event_is_exact(const struct event *e) {
@@ -144,6 +149,7 @@ int event_from_wire(const Sbeet__Control__Event *m, struct event *ret) {
 		.slot = m->slot,
 		.enforcement = m->enforcement,
 		.release = m->release_ns,
+		.requested = m->requested_ns,
 		.granted = m->granted_ns,
 		.finished = m->finished_ns,
 		.launched = m->launched_ns,
@@ -383,6 +389,21 @@ static void describe_gpu(const struct event *e, char *text, size_t size) {
 	}
 }
 
+/* ", started 4.2 ms late", or nothing. */
+struct late_start {
+	char text[48];
+};
+
+static struct late_start late_start(const struct event *e) {
+	struct late_start late = {""};
+
+	if (event_requested(e) > e->release) {
+		snprintf(late.text, sizeof(late.text), ", started %.1f ms late",
+			 ms(e->release, e->requested));
+	}
+	return late;
+}
+
 static void describe_grant(const struct event *e, char *text, size_t size) {
 	char sms[SMSET_TEXT_MAX];
 
@@ -391,8 +412,9 @@ static void describe_grant(const struct event *e, char *text, size_t size) {
 	} else {
 		snprintf(sms, sizeof(sms), "any %u", smset_count(&e->sms));
 	}
-	snprintf(text, size, "GPU %llu, SMs %.40s (%s), waited %.1f ms", (unsigned long long)e->gpu,
-		 sms, enforcements[e->enforcement], ms(e->release, e->granted));
+	snprintf(text, size, "GPU %llu, SMs %.40s (%s)%s, waited %.1f ms",
+		 (unsigned long long)e->gpu, sms, enforcements[e->enforcement], late_start(e).text,
+		 ms(event_requested(e), e->granted));
 }
 
 static void describe_done(const struct event *e, char *text, size_t size) {
@@ -429,8 +451,10 @@ void event_describe(const struct event *e, char *text, size_t size) {
 		break;
 	case EVENT_GPU_DRAIN:
 	case EVENT_GPU_RESUME:
-	case EVENT_JOB_REQUEST:
 		snprintf(text, size, "GPU %llu", (unsigned long long)e->gpu);
+		break;
+	case EVENT_JOB_REQUEST:
+		snprintf(text, size, "GPU %llu%s", (unsigned long long)e->gpu, late_start(e).text);
 		break;
 	case EVENT_JOB_GRANT:
 	case EVENT_JOB_REVOKE:

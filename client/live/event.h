@@ -67,8 +67,9 @@ struct event {
 	struct smset sms;
 	Sbeet__Enforcement enforcement;
 	nsec_t release, granted, finished, predicted_finish;
-	nsec_t launched; /* the first kernel; 0: not known */
-	nsec_t deadline; /* of jobs absolute, of sessions relative */
+	nsec_t launched;  /* the first kernel; 0: not known */
+	nsec_t deadline;  /* of jobs absolute, of sessions relative */
+	nsec_t requested; /* 0: not told, as by older daemons; see event_requested() */
 	uint64_t launches;
 
 	uint64_t gpu_sms, power_mw, energy_mj;
@@ -85,6 +86,9 @@ bool event_is_job(enum event_kind kind);
 /* Whether the SMs of a job's set are the very ones that its kernels run on. */
 bool event_is_exact(const struct event *e);
 
+/* When the job was requested: at its release or after it. */
+nsec_t event_requested(const struct event *e);
+
 /* Return: 0; -ENOMSG: of a kind that this sbeetctl does not know; -EBADMSG. */
 int event_from_wire(const Sbeet__Control__Event *m, struct event *ret);
 int event_from_start(const Sbeet__Control__EventsStart *m, struct event *ret);
@@ -95,5 +99,5 @@ json_t *event_json(const struct event *e);
 /* Return: 0; -ENOMSG: of an unknown kind; -EBADMSG with what is wrong in @why. */
 int event_from_json(const json_t *object, struct event *ret, char *why, size_t size);
 
-/* What has happened, in words: "GPU 0, SMs 0-22 (smid), waited 0.1 ms". @wide enough: 256. */
+/* What has happened, in words: "GPU 0, SMs 0-22 (smid), waited 0.1 ms". @size: 256 is enough. */
 void event_describe(const struct event *e, char *text, size_t size);

@@ -199,6 +199,7 @@ static const struct table_column session_columns[] = {
 	{"deadline", "DEADLINE ms", .right = true, .hidden = true},
 	{"copies", "COPIES", .right = true, .hidden = true},
 	{"last_response", "LAST RESP ms", .right = true, .hidden = true},
+	{"max_started_late", "MAX STARTED LATE ms", .right = true, .hidden = true},
 	{"max_wait", "MAX WAIT ms", .right = true, .hidden = true},
 	{"planned", "PLANNED", .hidden = true},
 };
@@ -229,6 +230,7 @@ static void session_add(struct table *t, const struct snapshot *s, size_t i, uns
 	table_msec_known(t, e->deadline_ns);
 	table_number(t, (int64_t)e->copies);
 	table_msec_known(t, e->last_response_ns);
+	table_msec(t, (int64_t)e->max_started_late_ns);
 	table_msec(t, (int64_t)e->max_wait_ns);
 	table_text(t, e->planned ? "yes" : "no");
 }
@@ -255,6 +257,7 @@ static const struct table_column task_columns[] = {
 	{"period", "PERIOD ms", .right = true, .drop = 8},
 	{"deadline", "DEADLINE ms", .right = true, .drop = 3},
 	{"jobs", "JOBS", .right = true, .drop = 2},
+	{"max_started_late", "MAX STARTED LATE ms", .right = true, .drop = 10},
 	{"max_wait", "MAX WAIT ms", .right = true, .drop = 9},
 	{"last_response", "LAST RESP ms", .right = true, .drop = 8},
 	{"max_response", "MAX RESP ms", .right = true, .drop = 4},
@@ -281,6 +284,7 @@ static void task_add(struct table *t, const struct snapshot *s, size_t i, unsign
 	table_msec_known(t, e->period);
 	table_msec_known(t, e->deadline);
 	table_number(t, (int64_t)e->jobs);
+	table_msec(t, (int64_t)e->max_started_late);
 	table_msec(t, (int64_t)e->max_wait);
 	table_msec_known(t, e->last_response);
 	table_msec(t, (int64_t)e->max_response);
@@ -307,6 +311,7 @@ static const struct table_column job_columns[] = {
 	{"sms", "SMS", .elastic = true, .drop = 3},
 	{"enforcement", "HELD BY", .drop = 4},
 	{"exact", "EXACT", .drop = 9},
+	{"started_late", "STARTED LATE ms", .right = true, .drop = 9},
 	{"wait", "WAITED ms", .right = true, .drop = 8},
 	{"run", "RUN ms", .right = true, .drop = 7},
 	{"left", "LEFT ms", .right = true, .drop = 4},
@@ -339,10 +344,12 @@ static void add_sms(struct table *t, const Sbeet__Control__Job *job) {
 	table_text(t, job_is_exact(job) ? "yes" : "no");
 }
 
-static void add_times(struct table *t, const Sbeet__Control__Job *job, uint64_t now) {
+static void add_times(struct table *t, const struct snapshot *s, const Sbeet__Control__Job *job) {
 	bool running = job_is_running(job);
+	uint64_t now = s->service->now_ns;
 
-	table_msec(t, (int64_t)((running ? job->granted_ns : now) - job->release_ns));
+	table_msec(t, (int64_t)job_started_late(job));
+	table_msec(t, (int64_t)job_waited(s, job));
 	if (running) {
 		table_msec(t, (int64_t)(now - job->granted_ns));
 	} else {
@@ -381,7 +388,7 @@ static void job_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 		table_text(t, NULL);
 	}
 	add_sms(t, j);
-	add_times(t, j, s->service->now_ns);
+	add_times(t, s, j);
 	table_number(t, (int64_t)j->launches);
 	table_number(t, j->pid);
 	if (j->tid) {

@@ -32,6 +32,17 @@ bool job_is_running(const Sbeet__Control__Job *job) {
 	return job->sms.len > 0;
 }
 
+uint64_t job_started_late(const Sbeet__Control__Job *job) {
+	return job->requested_ns > job->release_ns ? job->requested_ns - job->release_ns : 0;
+}
+
+uint64_t job_waited(const struct snapshot *s, const Sbeet__Control__Job *job) {
+	uint64_t until = job_is_running(job) ? job->granted_ns : s->service->now_ns;
+	uint64_t from = job->release_ns + job_started_late(job);
+
+	return until > from ? until - from : 0;
+}
+
 static int allocate(struct snapshot *s) {
 	s->gpus = calloc(s->n_gpus + 1, sizeof(*s->gpus));
 	s->sessions = calloc(s->n_sessions + 1, sizeof(*s->sessions));
@@ -71,6 +82,7 @@ static void sum_tasks(struct snapshot *s) {
 		t->launches += e->launches;
 		t->energy_mj += e->energy_mj;
 		t->misses += e->misses;
+		t->max_started_late = larger(t->max_started_late, e->max_started_late_ns);
 		t->max_wait = larger(t->max_wait, e->max_wait_ns);
 		t->max_response = larger(t->max_response, e->max_response_ns);
 		t->last_response = larger(t->last_response, e->last_response_ns);
@@ -246,7 +258,7 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 			 json_u64_known(s->period_ns), "deadline_ns",
 			 json_u64_known(s->deadline_ns), "priority", (int)s->priority,
 			 "connected_ns", json_u64(s->connected_ns));
-	counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
+	counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
 			   "jobs", json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
 			   "launches", json_u64(s->launches), "copies", json_u64(s->copies),
 			   "misses", json_u64(s->misses), "kernels", json_u64(s->kernels),
@@ -254,7 +266,8 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 			   json_u64(s->outside_blocks), "max_wait_ns", json_u64(s->max_wait_ns),
 			   "max_response_ns", json_u64(s->max_response_ns), "last_response_ns",
 			   json_u64_known(s->last_response_ns), "planned", (int)s->planned,
-			   "energy_mj", json_u64_known(s->energy_mj));
+			   "energy_mj", json_u64_known(s->energy_mj), "max_started_late_ns",
+			   json_u64(s->max_started_late_ns));
 	if (!what || !counts || json_object_update(what, counts) < 0) {
 		json_decref(what);
 		what = NULL;
@@ -273,7 +286,7 @@ json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
 		 (unsigned long long)j->job);
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:b}",
+		"s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
 		"id", id, "session", json_u64(j->session), "job", json_u64(j->job), "task",
 		json_text(j->task), "pid", json_u64(j->pid), "tid", json_u64_known(j->tid), "state",
 		json_text(j->state), "gpu", running ? json_u64(j->gpu) : json_null(), "slot",
@@ -284,7 +297,9 @@ json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
 		json_u64(j->release_ns), "deadline_ns", json_u64_known(j->deadline_ns),
 		"granted_ns", json_u64_known(j->granted_ns), "launches", json_u64(j->launches),
 		"sequence", running ? json_u64(j->sequence) : json_null(), "predicted_finish_ns",
-		json_u64_known(j->predicted_finish_ns), "overrun", (int)j->overrun);
+		json_u64_known(j->predicted_finish_ns), "overrun", (int)j->overrun, "requested_ns",
+		json_u64(j->release_ns + job_started_late(j)), "started_late_ns",
+		json_u64(job_started_late(j)), "waited_ns", json_u64(job_waited(s, j)));
 }
 
 json_t *snapshot_task_json(const struct snapshot *s, size_t i) {
@@ -292,7 +307,7 @@ json_t *snapshot_task_json(const struct snapshot *s, size_t i) {
 	bool realtime = t->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
 
 	return json_pack(
-		"{s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"task", json_text(t->name), "class", realtime ? "realtime" : "best-effort",
 		"period_ns", json_u64_known(t->period), "deadline_ns", json_u64_known(t->deadline),
 		"priority", (int)t->priority, "sessions", json_u64(t->n_sessions), "jobs_running",
@@ -300,7 +315,7 @@ json_t *snapshot_task_json(const struct snapshot *s, size_t i) {
 		json_u64(t->jobs), "launches", json_u64(t->launches), "misses", json_u64(t->misses),
 		"max_wait_ns", json_u64(t->max_wait), "max_response_ns", json_u64(t->max_response),
 		"last_response_ns", json_u64_known(t->last_response), "energy_mj",
-		json_u64_known(t->energy_mj));
+		json_u64_known(t->energy_mj), "max_started_late_ns", json_u64(t->max_started_late));
 }
 
 /* Adds @element, which may be NULL after a failed allocation, to @array. */

@@ -19,6 +19,7 @@ struct snapshot_task {
 	int32_t priority;
 	uint64_t n_sessions, n_running, n_waiting, jobs, launches, misses;
 	uint64_t max_wait, max_response; /* ns */
+	uint64_t max_started_late;	 /* ns */
 	uint64_t energy_mj;		 /* dynamic, by the model; 0: not known */
 	uint64_t last_response;		 /* ns; of several sessions the longest */
 	char letter;			 /* in maps, see letters.h; 0: none was given */
@@ -57,3 +58,7 @@ json_t *snapshot_job_json(const struct snapshot *s, size_t i);
 bool job_is_exact(const Sbeet__Control__Job *job);
 bool job_is_running(const Sbeet__Control__Job *job);
 struct smset job_sms(const Sbeet__Control__Job *job);
+
+/* In ns: from its release to its request, and from there to its grant; until now if it waits. */
+uint64_t job_started_late(const Sbeet__Control__Job *job);
+uint64_t job_waited(const struct snapshot *s, const Sbeet__Control__Job *job);

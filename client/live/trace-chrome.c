@@ -4,7 +4,7 @@
  *
  * A process for each GPU (numbered from 1) has a thread for each group of SMs that was granted:
  * jobs on it never overlap. The process of the tasks has asynchronous slices, because the jobs of a
- * task may: the wait, then the run.
+ * task may: a late start, the wait, then the run.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -88,10 +88,12 @@ static json_t *args_of(const struct writer *w, const struct trace_job *job) {
 	json_t *deadline = job->deadline ? json_real(us(w, job->deadline)) : json_null();
 
 	smset_print(&job->sms, sms, sizeof(sms));
-	return json_pack("{s:s, s:I, s:s, s:o, s:b, s:I}", "sms", sms, "n_sms",
+	return json_pack("{s:s, s:I, s:s, s:o, s:b, s:I, s:f, s:f}", "sms", sms, "n_sms",
 			 (json_int_t)smset_count(&job->sms), "held by",
 			 enforcement_name(job->enforcement), "deadline_us", deadline, "missed",
-			 (int)trace_job_missed(job), "launches", (json_int_t)job->launches);
+			 (int)trace_job_missed(job), "launches", (json_int_t)job->launches,
+			 "started_late_us", (double)trace_job_started_late(job) / 1000, "waited_us",
+			 (double)trace_job_waited(job) / 1000);
 }
 
 static void write_async(struct writer *w, const struct trace_job *job, const char *name,
@@ -109,8 +111,11 @@ static void write_job(struct writer *w, const struct trace_job *job) {
 
 	snprintf(id, sizeof(id), "%" PRIu64 ".%" PRIu64, job->session, job->job);
 	snprintf(name, sizeof(name), "%s %s", w->t->tasks[job->task].name, id);
-	if (job->granted && job->granted > job->release) {
-		write_async(w, job, "waits", id, job->release, job->granted);
+	if (trace_job_started_late(job) > 0) {
+		write_async(w, job, "starts late", id, job->release, job->requested);
+	}
+	if (trace_job_waited(job) > 0) {
+		write_async(w, job, "waits", id, job->requested, job->granted);
 	}
 	if (!job->granted || !job->finished) {
 		return;

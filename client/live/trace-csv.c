@@ -32,7 +32,8 @@ static void time_or_nothing(FILE *out, nsec_t time) {
 
 int trace_export_csv(const struct trace *t, FILE *out) {
 	fputs("session,job,task,state,gpu,slot,sms,n_sms,enforcement,exact,release_ns,granted_ns,"
-	      "finished_ns,deadline_ns,predicted_finish_ns,missed,launches\n",
+	      "finished_ns,deadline_ns,predicted_finish_ns,missed,launches,requested_ns,"
+	      "started_late_ns,waited_ns\n",
 	      out);
 	for (size_t i = 0; i < t->n_jobs; i++) {
 		const struct trace_job *job = &t->jobs[i];
@@ -50,7 +51,13 @@ int trace_export_csv(const struct trace *t, FILE *out) {
 		time_or_nothing(out, job->finished);
 		time_or_nothing(out, job->deadline);
 		time_or_nothing(out, job->predicted_finish);
-		fprintf(out, ",%d,%" PRIu64 "\n", trace_job_missed(job), job->launches);
+		fprintf(out, ",%d,%" PRIu64, trace_job_missed(job), job->launches);
+		time_or_nothing(out, job->requested);
+		fprintf(out, ",%" PRIu64 ",", trace_job_started_late(job));
+		if (job->granted) {
+			fprintf(out, "%" PRIu64, trace_job_waited(job));
+		}
+		putc('\n', out);
 	}
 	return 0;
 }

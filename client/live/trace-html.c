@@ -70,7 +70,7 @@ static void write_sms(const struct smset *sms, FILE *out) {
 }
 
 /* [session, job, task, gpu, state, how held, SMs, release, granted, finished, deadline, predicted,
- * launches] */
+ * launches, requested] */
 static void write_job(const struct trace *t, const struct trace_job *job, FILE *out) {
 	fprintf(out, "[%" PRIu64 ",%" PRIu64 ",%u,%u,%d,%d,", job->session, job->job, job->task,
 		job->gpu, (int)job->state, (int)job->enforcement);
@@ -80,7 +80,9 @@ static void write_job(const struct trace *t, const struct trace_job *job, FILE *
 	write_time(t, job->finished, out);
 	write_time(t, job->deadline, out);
 	write_time(t, job->predicted_finish, out);
-	fprintf(out, ",%" PRIu64 "]", job->launches);
+	fprintf(out, ",%" PRIu64, job->launches);
+	write_time(t, job->requested, out);
+	putc(']', out);
 }
 
 static json_t *gpus_json(const struct trace *t) {

@@ -118,7 +118,7 @@ static void see_sms(struct trace *t, const struct event *e) {
 }
 
 static void count_done(struct trace_task *task, const struct trace_job *job) {
-	nsec_t wait = job->granted > job->release ? job->granted - job->release : 0;
+	nsec_t wait = trace_job_waited(job);
 	nsec_t response = job->finished > job->release ? job->finished - job->release : 0;
 
 	task->n_done++;
@@ -138,6 +138,7 @@ static int add_job(struct trace *t, const struct event *e) {
 	job->gpu = (uint32_t)e->gpu;
 	job->tid = e->tid;
 	job->release = e->release;
+	job->requested = event_requested(e);
 	job->deadline = e->deadline;
 	if (e->granted) {
 		job->granted = e->granted;
@@ -266,6 +267,14 @@ void trace_end(struct trace *t) {
 			job->finished = t->last > job->granted ? t->last : job->granted;
 		}
 	}
+}
+
+nsec_t trace_job_started_late(const struct trace_job *job) {
+	return job->requested - job->release;
+}
+
+nsec_t trace_job_waited(const struct trace_job *job) {
+	return job->granted > job->requested ? job->granted - job->requested : 0;
 }
 
 bool trace_job_missed(const struct trace_job *job) {

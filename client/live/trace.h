@@ -26,6 +26,7 @@ struct trace_job {
 	struct smset sms;
 	Sbeet__Enforcement enforcement;
 	nsec_t release, deadline, predicted_finish; /* 0: none */
+	nsec_t requested;			    /* at the release or after it */
 	nsec_t granted;				    /* 0: never */
 	nsec_t finished; /* 0: never; of a job that has no end here, when it was last known to run
 			  */
@@ -93,6 +94,10 @@ void trace_end(struct trace *t);
 
 /* Whether it was late, as far as is known. */
 bool trace_job_missed(const struct trace_job *job);
+
+/* From its release to its request, and from there to its grant; 0 without one. */
+nsec_t trace_job_started_late(const struct trace_job *job);
+nsec_t trace_job_waited(const struct trace_job *job);
 
 /*
  * Reads a file of events, one a line, and ends the trace. Return: 0; -ENOMEM; -EBADMSG with one

@@ -16,6 +16,7 @@ void decision_from_message(const Sbeet__Control__Decision *m, struct explain_ent
 		.owner = m->session,
 		.tag = m->job,
 		.release = m->release_ns,
+		.requested = m->requested_ns,
 		.deadline = m->deadline_ns,
 		.policy = m->policy,
 		.first = m->first_ns,
@@ -70,6 +71,27 @@ static void gpu_name(const struct decision *d, unsigned gpu, char *text, size_t 
 	} else {
 		snprintf(text, size, "%u", gpu);
 	}
+}
+
+static nsec_t started_late(const struct explain_entry *e) {
+	return e->requested > e->release ? e->requested - e->release : 0;
+}
+
+/* Up to this decision. */
+static nsec_t waited(const struct explain_entry *e) {
+	nsec_t requested = e->release + started_late(e);
+
+	return e->last > requested ? e->last - requested : 0;
+}
+
+static void print_delays(const struct explain_entry *e, FILE *out) {
+	if (started_late(e) > 0) {
+		fprintf(out, "  started %s ms late, ", msec((int64_t)started_late(e)).text);
+	} else {
+		fprintf(out, "  ");
+	}
+	fprintf(out, "waited %s ms%s\n", msec((int64_t)waited(e)).text,
+		e->gpu < 0 ? " so far" : "");
 }
 
 static void print_outcome(const struct decision *d, FILE *out) {
@@ -196,6 +218,7 @@ int decision_print(const struct ctl *ctl, const struct decision *d, FILE *out) {
 			since_release(d, e->deadline).text);
 	}
 	fprintf(out, ", policy %s\n", e->policy);
+	print_delays(e, out);
 	print_outcome(d, out);
 	print_end(d, out);
 	/* One choice of which nothing is known says what was said above. */
@@ -238,7 +261,7 @@ json_t *decision_json(const struct decision *d) {
 	smset_print(&e->sms, sms, sizeof(sms));
 	return json_pack(
 		"{s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:s, s:s, s:o, s:o}",
+		"s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
 		"number", json_u64(e->number), "job", d->job, "task",
 		json_text(d->task && *d->task ? d->task : NULL), "policy", e->policy, "release_ns",
 		json_u64(e->release), "deadline_ns", json_u64_known(e->deadline), "first_ns",
@@ -253,5 +276,6 @@ json_t *decision_json(const struct decision *d) {
 		e->ended ? json_boolean(e->completed) : json_null(), "missed",
 		e->ended && e->deadline ? json_boolean(e->ended > e->deadline) : json_null(),
 		"reason", d->reason, "text", d->text, "tries", tries, "tries_left_out",
-		json_u64(e->n_left_out));
+		json_u64(e->n_left_out), "requested_ns", json_u64(e->release + started_late(e)),
+		"started_late_ns", json_u64(started_late(e)), "waited_ns", json_u64(waited(e)));
 }

@@ -11,7 +11,7 @@ const HELD = ["none", "whole", "smid", "count", "green"];
 const EXACT = [false, true, true, false, true];
 const jobs = JSON.parse($("jobs").textContent).map(j => ({
 	id: j[0] + "." + j[1], task: j[2], gpu: j[3], state: j[4], held: j[5], sms: j[6], release: j[7],
-	granted: j[8], finished: j[9], deadline: j[10], predicted: j[11], launches: j[12],
+	granted: j[8], finished: j[9], deadline: j[10], predicted: j[11], launches: j[12], requested: j[13],
 	late: j[10] !== null && j[9] !== null && j[9] > j[10],
 	n: j[6].reduce((sum, v, i) => i % 2 ? sum + v : sum, 0),
 }));

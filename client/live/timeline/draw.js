@@ -168,7 +168,7 @@ function segments(seen, crowded) {
 }
 
 /* Of what one task has in its row: shapes that go into one path each, and where the last one was. */
-const row_of_task = () => ({runs: "", boxes: "", waits: "", releases: "", ends: "", dues: "", late: "", px: {}, n: 0});
+const row_of_task = () => ({runs: "", boxes: "", lags: "", waits: "", releases: "", ends: "", dues: "", late: "", px: {}, n: 0});
 
 /* Where arrows would stand closer than this, only misses are marked, with ticks. */
 const ARROW_GAP = 20;
@@ -189,8 +189,9 @@ function add_to_row(row, j, i, base) {
 		else if (w > 1 || is_free(row, "runs", a)) row.runs += `M${a.toFixed(1)} ${base - 9}h${w.toFixed(1)}v8h-${w.toFixed(1)}z`;
 	}
 	if (j.release !== null) {
-		const waited = x(j.granted !== null ? j.granted : end), release = x(j.release);
-		if (waited - release > 1) row.waits += `M${release.toFixed(1)} ${base - 5}H${waited.toFixed(1)}`;
+		const waited = x(j.granted !== null ? j.granted : end), release = x(j.release), asked = x(j.requested);
+		if (asked - release > 1) row.lags += `M${release.toFixed(1)} ${base - 5}H${asked.toFixed(1)}`;
+		if (waited - asked > 1) row.waits += `M${asked.toFixed(1)} ${base - 5}H${waited.toFixed(1)}`;
 		if (!row.crowded) row.releases += `M${release.toFixed(1)} ${base}v-17m-2.6 4l2.6 -4l2.6 4`;
 	}
 	if (j.deadline === null) return;
@@ -205,7 +206,7 @@ function add_to_row(row, j, i, base) {
 	if (is_free(row, "late", c) || x(j.finished) - c > 1) row.late += `M${c.toFixed(1)} ${base - 5}h${Math.max(Math.min(x(j.finished), width) - c, 1.2).toFixed(1)}v4H${c.toFixed(1)}z`;
 }
 
-/* Waiting, running, release, deadline and what came after it, a row for each task. */
+/* Late starts, waiting, running, release, deadline and what came after it, a row for each task. */
 function taskRows(seen) {
 	const all = trace.tasks.map(row_of_task);
 	for (const i of seen) all[jobs[i].task].n++;
@@ -218,7 +219,7 @@ function taskRows(seen) {
 		const dim = is_dim(t) ? "dim" : "", miss = r.crowded ? " close" : "";
 		return rows.task[t] === undefined ? "" : `<path d="M${LEFT} ${rows.task[t] + ROW - 5.5}H${width - RIGHT}" stroke="var(--line)"/><g class="${dim}">` +
 			`<path d="${r.runs}" fill="${hue(t)}" pointer-events="none"/>${r.boxes}` +
-			`<path d="${r.waits}" stroke="${hue(t)}" stroke-width="1.6" stroke-dasharray="2 2" pointer-events="none"/>` +
+			`<path class="lag" d="${r.lags}"/><path d="${r.waits}" stroke="${hue(t)}" stroke-width="1.6" stroke-dasharray="2 2" pointer-events="none"/>` +
 			`<path class="late${miss}" d="${r.late}"/><path class="rel" d="${r.releases}"/>` +
 			`<path class="end" d="${r.ends}"/><path class="due" d="${r.dues}"/></g>`;
 	}).join("");

@@ -72,7 +72,7 @@ function details(j) {
 		row("state", STATES[j.state] + (runs ? " when the recording ended" : "")) + row("GPU", j.gpu);
 	if (j.granted !== null) {
 		s += row("SMs", (EXACT[j.held] ? list.join(", ") + " (" + j.n + ")" : "any " + j.n) + ", " + HELD[j.held]);
-		if (j.release !== null) s += row("waited", time(Math.max(0, j.granted - j.release)));
+		if (j.release !== null) s += row("started late", time(j.requested - j.release)) + row("waited", time(Math.max(0, j.granted - j.requested)));
 		if (j.finished !== null) s += row(runs ? "has run" : "ran", time(j.finished - j.granted) + (j.launches ? ", " + j.launches + " launches" : ""));
 	}
 	if (j.release !== null && j.finished !== null && !runs) s += row("response", time(j.finished - j.release));

@@ -77,7 +77,7 @@ static Sbeet__Control__Session sessions[] = {
 	SESSION(1, "camera", SBEET__TASK_CLASS__TASK_CLASS_REALTIME, .period_ns = 33000000,
 		.deadline_ns = 20000000, .priority = 10, .jobs = 30, .launches = 900, .misses = 2,
 		.kernels = 7, .kernels_confinable = 6, .max_response_ns = 21500000,
-		.last_response_ns = 7500000),
+		.last_response_ns = 7500000, .max_wait_ns = 400000, .max_started_late_ns = 1600000),
 	SESSION(2, "train", SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT, .jobs = 7, .launches = 334),
 	SESSION(3, "planner", SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT,
 		.scope = SBEET__SCOPE__SCOPE_THREAD),
@@ -91,12 +91,14 @@ static Sbeet__Control__Session sessions[] = {
 	}
 static Sbeet__Control__Job jobs[] = {
 	JOB(1, 31, "camera", "running", .enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_COUNT,
-	    .granted_ns = NOW - 3000000, .deadline_ns = NOW + 15000000, .launches = 4, .pid = 1001),
+	    .requested_ns = NOW - 3400000, .granted_ns = NOW - 3000000,
+	    .deadline_ns = NOW + 15000000, .launches = 4, .pid = 1001),
 	JOB(2, 8, "train", "running", .enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_COUNT,
 	    .granted_ns = NOW - 1000000, .slot = 1, .deadline_ns = NOW - 1000000),
 	JOB(3, 1, "planner", "running", .enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_SMID,
 	    .exact = 1, .granted_ns = NOW - 1000000, .gpu = 1, .tid = 77),
-	JOB(3, 2, "planner", "waiting", .enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_NONE),
+	JOB(3, 2, "planner", "waiting", .enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_NONE,
+	    .requested_ns = NOW - 2000000),
 };
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))

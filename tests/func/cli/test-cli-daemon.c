@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/packet.h"
 #include "spawn.h"
 
 static const char *sbeetctl;
@@ -158,6 +159,45 @@ static const char *reason(const json_t *decisions, size_t i) {
 	return json_string_value(json_object_get(json_array_get(decisions, i), "reason"));
 }
 
+static json_int_t number(const json_t *object, const char *key) {
+	assert_true(json_is_integer(json_object_get(object, key)));
+	return json_integer_value(json_object_get(object, key));
+}
+
+/* With an offset the release is certain: what a program is late by is no waiting. */
+static void job_explain_tells_a_late_start_from_a_wait(void **state) {
+	static const char *const args[] = {"--gpus", "8", "--policy", "fcfs", NULL};
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
+	struct harness h = {0};
+	struct spawned s;
+	json_t *o, *last;
+	int fd;
+
+	harness_start(&h, args);
+	fd = shim_connect();
+	spec.period_ns = 3600 * NSEC_PER_SEC;
+	spec.offset_ns = 1;
+	shim_hello(fd, "camera", &spec, MASK_ALL);
+	packet_free(&shim_receive(fd)->base);
+	shim_request(fd, 1, 0, MASK_ALL);
+	shim_granted(fd, 1);
+	o = explain_json("1.1");
+	last = json_array_get(o, 0);
+	assert_true(number(last, "started_late_ns") > 0);
+	assert_int_equal(number(last, "requested_ns"),
+			 number(last, "release_ns") + number(last, "started_late_ns"));
+	assert_int_equal(number(last, "waited_ns"),
+			 number(last, "last_ns") - number(last, "requested_ns"));
+	json_decref(o);
+	s = spawn(ARGS(sbeetctl, "job", "explain", "1.1"), NULL);
+	assert_contains(s.out, "  started ");
+	assert_contains(s.out, " ms late, waited ");
+	spawned_deinit(&s);
+	close(fd);
+	harness_stop(&h, SIGTERM);
+	harness_clean(&h);
+}
+
 /* A job that waits for another, starts, and ends; one that waits for a drained GPU. */
 static void job_explain_tells_why(void **state) {
 	static const char *const args[] = {"--gpus", "8", "--policy", "fcfs", NULL};
@@ -191,6 +231,10 @@ static void job_explain_tells_why(void **state) {
 	assert_string_equal(json_string_value(json_object_get(last, "task")), "second");
 	assert_string_equal(json_string_value(json_object_get(last, "sms")), "0-7");
 	assert_true(json_is_true(json_object_get(last, "completed")));
+	assert_int_equal(number(last, "requested_ns"), number(last, "release_ns"));
+	assert_int_equal(number(last, "started_late_ns"), 0);
+	assert_int_equal(number(last, "waited_ns"),
+			 number(last, "last_ns") - number(last, "requested_ns"));
 	json_decref(o);
 
 	s = spawn(ARGS(sbeetctl, "gpu", "drain", "0"), NULL);
@@ -205,6 +249,7 @@ static void job_explain_tells_why(void **state) {
 	json_decref(o);
 
 	s = spawn(ARGS(sbeetctl, "job", "explain", id), NULL);
+	assert_contains(s.out, "  waited ");
 	assert_contains(s.out, "another process runs on the GPU");
 	assert_contains(s.out, "it starts on GPU 0 with 8 SMs (0-7):");
 	assert_contains(s.out, "; it ended after ");
@@ -370,6 +415,7 @@ int main(void) {
 		cmocka_unit_test(status_shows_exact_sets_in_one_process),
 		cmocka_unit_test(status_tells_when_the_daemon_has_stopped),
 		cmocka_unit_test(job_explain_tells_why),
+		cmocka_unit_test(job_explain_tells_a_late_start_from_a_wait),
 		cmocka_unit_test(job_explain_says_what_an_id_is),
 		cmocka_unit_test(lists_tell_of_each_kind_of_object),
 		cmocka_unit_test(traces_have_what_happened),

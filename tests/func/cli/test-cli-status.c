@@ -152,6 +152,8 @@ static void status_shows_everything_on_one_screen(void **state) {
 	assert_contains(s.out, "2 GPUs.\n");
 	assert_contains(s.out, "3 sessions.\n");
 	assert_contains(s.out, "4 jobs.\n");
+	assert_contains(s.out, "EXACT  STARTED LATE ms  WAITED ms  RUN ms");
+	assert_contains(s.out, "no                 1.6        0.4     3.0");
 	assert_contains(s.out, "realtime");
 	assert_contains(s.out, "21.5");
 	spawned_deinit(&s);
@@ -235,6 +237,38 @@ static void status_json_has_all_of_it(void **state) {
 	assert_true(json_is_null(item(o, "jobs", 3, "gpu")));
 	assert_true(json_is_null(item(o, "jobs", 3, "exact")));
 	json_decref(o);
+}
+
+/* From release to request, and from there to the grant, or until now. */
+static void a_late_start_and_a_wait_are_two_figures(void **state) {
+	struct spawned s = against(DOUBLE_RIGHT, "status", "--json", NULL, NULL);
+	static const struct {
+		const char *which;
+		json_int_t started_late, waited;
+	} jobs[] = {{"the first", 1600000, 400000},
+		    {"of an older sbeetd", 0, 4000000},
+		    {"another", 0, 4000000},
+		    {"one that waits", 3000000, 2000000}};
+	json_t *o = json_of(&s);
+
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+		json_int_t release = json_integer_value(item(o, "jobs", i, "release_ns"));
+
+		assert_int_equal(json_integer_value(item(o, "jobs", i, "requested_ns")),
+				 release + jobs[i].started_late);
+		assert_int_equal(json_integer_value(item(o, "jobs", i, "started_late_ns")),
+				 jobs[i].started_late);
+		assert_int_equal(json_integer_value(item(o, "jobs", i, "waited_ns")),
+				 jobs[i].waited);
+	}
+	assert_int_equal(json_integer_value(item(o, "sessions", 0, "max_started_late_ns")),
+			 1600000);
+	assert_int_equal(json_integer_value(item(o, "sessions", 0, "max_wait_ns")), 400000);
+	json_decref(o);
+
+	s = against(DOUBLE_RIGHT, "task", "list", "--columns=task,max_started_late,max_wait", NULL);
+	assert_contains(s.out, "camera                   1.6          0.4");
+	spawned_deinit(&s);
 }
 
 static void status_joins_an_answer_of_many_packets(void **state) {
@@ -510,6 +544,7 @@ int main(void) {
 		cmocka_unit_test(status_believes_no_exact_count),
 		cmocka_unit_test(status_promises_nothing_where_nothing_holds),
 		cmocka_unit_test(status_json_has_all_of_it),
+		cmocka_unit_test(a_late_start_and_a_wait_are_two_figures),
 		cmocka_unit_test(status_joins_an_answer_of_many_packets),
 		cmocka_unit_test(status_json_has_a_short_and_a_pretty_form),
 		cmocka_unit_test(status_without_legend_has_only_rows),

@@ -305,8 +305,8 @@ grep -q ^seg drawn && { echo "single segments are drawn where there are 100,000"
 tr '<' '\n' <dom | sed -n 's/^path class="late close" data-gpu="[0-9]*" d="\([^"]*\)"><*$/\1/p' | tr -cd M | wc -c >marked
 awk -F '[ ,]' '
 FILENAME == "drawn" && $1 == "view" { from = $2; to = $3; n = int(($5 - $4) / 2); span = (to - from) / n; origin = $6 }
-FILENAME == "jobs.csv" && FNR > 1 && $(NF - 1) == 1 {
-	k = int(($(NF - 3) - origin - from) / span)
+FILENAME == "jobs.csv" && FNR > 1 && $(NF - 4) == 1 {
+	k = int(($(NF - 6) - origin - from) / span)
 	n_missed += !seen[k]++
 }
 END { print n_missed }' drawn jobs.csv >expected

@@ -43,7 +43,7 @@ static void each_line_survives_reading_and_writing(void **state) {
 		"{\"event\":\"job-done\",\"time_ns\":31,\"session\":1,\"job\":2,\"task\":"
 		"\"camera\","
 		"\"gpu\":0,\"slot\":1,\"sms\":\"0-22,30\",\"enforcement\":\"smid\",\"release_ns\":"
-		"20,"
+		"20,\"requested_ns\":21,"
 		"\"granted_ns\":22,\"predicted_finish_ns\":29,\"finished_ns\":30,\"launches\":4}",
 		"{\"event\":\"policy\",\"time_ns\":32,\"policy\":\"fcfs\"}",
 	};
@@ -124,6 +124,23 @@ static void texts_cannot_steer_a_terminal(void **state) {
 	assert_string_equal(text, "a?[2Jb");
 }
 
+/* From its release to its request, and from there to its grant. */
+static void a_late_start_is_not_described_as_waiting(void **state) {
+	struct event e = {.kind = EVENT_JOB_GRANT,
+			  .sms = smset_range(0, 23),
+			  .enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_SMID,
+			  .release = 1000000,
+			  .requested = 3100000,
+			  .granted = 3500000};
+	char text[256];
+
+	event_describe(&e, text, sizeof(text));
+	assert_string_equal(text, "GPU 0, SMs 0-22 (smid), started 2.1 ms late, waited 0.4 ms");
+	e.kind = EVENT_JOB_REQUEST;
+	event_describe(&e, text, sizeof(text));
+	assert_string_equal(text, "GPU 0, started 2.1 ms late");
+}
+
 /* Where only the number of SMs holds, no SM is named. */
 static void a_count_is_not_described_as_a_set(void **state) {
 	struct event e = {.kind = EVENT_JOB_GRANT,
@@ -146,6 +163,7 @@ int main(void) {
 		cmocka_unit_test(nonsense_is_refused_by_the_key_that_has_it),
 		cmocka_unit_test(what_is_new_is_passed_over),
 		cmocka_unit_test(texts_cannot_steer_a_terminal),
+		cmocka_unit_test(a_late_start_is_not_described_as_waiting),
 		cmocka_unit_test(a_count_is_not_described_as_a_set),
 	};
 

@@ -75,8 +75,34 @@ static void a_job_is_put_together_from_its_events(void **state) {
 	csv = export(&t, trace_export_csv);
 	assert_string_equal(strchr(csv, '\n') + 1,
 			    "1,1,\"t\",done,0,0,\"0-3\",4,smid,1,2000,2100,"
-			    "2400,2300,,1,3\n");
+			    "2400,2300,,1,3,2000,0,100\n");
 	free(csv);
+	trace_deinit(&t);
+}
+
+static void a_late_start_and_a_wait_are_two_figures(void **state) {
+	char error[512], *text;
+	struct trace t;
+
+	assert_int_equal(read_text(START GPU JOB("done", 1,
+						 ",\"time_ns\":2500,\"requested_ns\":2070,"
+						 "\"finished_ns\":2400,\"launches\":3" HELD),
+				   &t, error),
+			 0);
+	assert_int_equal(t.tasks[0].max_wait, 30);
+	assert_int_equal(t.tasks[0].max_response, 400);
+	text = export(&t, trace_export_csv);
+	assert_non_null(strstr(text, "launches,requested_ns,started_late_ns,waited_ns\n"));
+	assert_non_null(strstr(text, ",2000,2100,2400,,,0,3,2070,70,30\n"));
+	free(text);
+	text = export(&t, trace_export_chrome);
+	assert_non_null(strstr(text, "\"starts late\""));
+	assert_non_null(strstr(text, "\"started_late_us\":0.07"));
+	assert_non_null(strstr(text, "\"waited_us\":0.03"));
+	free(text);
+	text = export(&t, as_html);
+	assert_non_null(strstr(text, ",3,1070]"));
+	free(text);
 	trace_deinit(&t);
 }
 
@@ -221,6 +247,7 @@ static void chrome_has_a_track_for_each_group_of_sms(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_job_is_put_together_from_its_events),
+		cmocka_unit_test(a_late_start_and_a_wait_are_two_figures),
 		cmocka_unit_test(what_was_lost_is_not_made_up),
 		cmocka_unit_test(what_runs_at_the_end_has_run_until_then),
 		cmocka_unit_test(errors_name_the_line),

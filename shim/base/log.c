@@ -4,14 +4,40 @@
 #include "shim/base/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Longer lines are cut. */
 #define LINE_MAX_BYTES 1024
+
+/* What standard error was when the library was loaded. */
+static struct stat first; /* st_mode 0: it was closed */
+
+static void find_stderr(void) {
+	if (fstat(STDERR_FILENO, &first) < 0) {
+		first = (struct stat){0};
+	}
+}
+
+/* A program may close it, and then its next file gets the number. A copy of the descriptor would
+ * keep a pipe open that the program means to close. */
+static bool stderr_is_ours(void) {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct stat now;
+
+	pthread_once(&once, find_stderr);
+	return first.st_mode != 0 && fstat(STDERR_FILENO, &now) == 0 &&
+	       now.st_dev == first.st_dev && now.st_ino == first.st_ino;
+}
+
+__attribute__((constructor)) static void look_at_stderr(void) {
+	stderr_is_ours();
+}
 
 static enum log_level find_level(void) {
 	static const char *const names[_LOG_LEVEL_N] = {"error", "warn", "info", "debug"};
@@ -52,7 +78,7 @@ void log_line(enum log_level level, const char *format, ...) {
 	if (n > 0) {
 		used += (size_t)n < sizeof(line) - used - 1 ? (size_t)n : sizeof(line) - used - 2;
 		line[used++] = '\n';
-		if (write(STDERR_FILENO, line, used) < 0) {
+		if (stderr_is_ours() && write(STDERR_FILENO, line, used) < 0) {
 			/* Nowhere to say it. */
 		}
 	}

@@ -1,5 +1,8 @@
 /*
  * log.h: lines on stderr, as far as SBEET_LOG asks for them (default: warn). Keeps errno.
+ *
+ * Only to what stderr was when the library was loaded: after close(2) or a redirection within the
+ * program nothing is written any more.
  */
 #pragma once
 

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,6 +169,14 @@ static int do_trampled(int n) {
 	return (int)fake_trampled();
 }
 
+/* Until somebody has asked whether a stream's work is complete. */
+static int do_questions_wait(int n) {
+	while (fake_questions() == 0) {
+		usleep(100);
+	}
+	return 0;
+}
+
 static int do_events_wait(int n) {
 	fake_events_wait();
 	return 0;
@@ -276,6 +286,45 @@ static int do_end_exit(int n) {
 	return sem_post(&exit_may_end);
 }
 
+/* A child made without the handlers of pthread_atfork(), which ends by exit(). @n: so many launches
+ * before. */
+static int do_bare_fork(int n) {
+	int status = -1;
+	pid_t child = _Fork();
+
+	if (child == 0) {
+		exit(n > 0 ? launch_on(NULL, n) : 0);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static int do_cancel(int n) {
+	return pthread_cancel(threads[n].thread);
+}
+
+/* Return: 0 if the thread was cancelled. */
+static int do_join(int n) {
+	void *result = NULL;
+	int rc = pthread_join(threads[n].thread, &result);
+
+	threads[n].started = false;
+	return rc ? rc : result != PTHREAD_CANCELED;
+}
+
+/* From now on what was standard error is closed, and its number is a file of the program's. */
+static int do_reuse_stderr(int n) {
+	close(STDERR_FILENO);
+	return memfd_create("own", MFD_CLOEXEC) != STDERR_FILENO;
+}
+
+/* How much was written there. */
+static int do_stderr_size(int n) {
+	struct stat st;
+
+	return fstat(STDERR_FILENO, &st) == 0 ? (int)st.st_size : -1;
+}
+
 /* One short job after the other, for ever. */
 static int do_churn(int n) {
 	int rc = do_device(n);
@@ -313,6 +362,7 @@ static const struct {
 	{"gate", do_gate},
 	{"gate-wait", do_gate_wait},
 	{"trampled", do_trampled},
+	{"questions-wait", do_questions_wait},
 	{"events-wait", do_events_wait},
 	{"events", do_events},
 	{"hold", do_hold},
@@ -330,6 +380,11 @@ static const struct {
 	{"exit", do_exit},
 	{"end-exit", do_end_exit},
 	{"churn", do_churn},
+	{"bare-fork", do_bare_fork},
+	{"cancel", do_cancel},
+	{"join", do_join},
+	{"reuse-stderr", do_reuse_stderr},
+	{"stderr-size", do_stderr_size},
 };
 
 static void run_command(int thread, const char *line) {

@@ -90,12 +90,29 @@ static void shim_leaves_no_session_behind_in_200_exits(void **state) {
 	}
 }
 
+/* ---- standard error ---- */
+
+static void shim_writes_only_to_what_was_stderr(void **state) {
+	struct mini *m = *state;
+	int fd = mini_begin(m, plain);
+
+	mini_do(m, "@0 reuse-stderr", 0);
+	mini_tell(m, "@0 launch");
+	mini_request(fd, NULL);
+	mini_unlisten(m);
+	close(fd);
+	mini_answers(m, "0 launch 0"); /* unmanaged, which is a reason for a message */
+	mini_do(m, "@0 stderr-size", 0);
+	assert_int_equal(mini_said(m, "sbeet:"), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(shim_makes_no_connection_during_exit),
 		CASE(shim_leaves_no_session_behind_in_200_exits),
+		CASE(shim_writes_only_to_what_was_stderr),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -314,6 +314,22 @@ static void read_one(nsec_t spin) {
 	reader_is_back();
 }
 
+/* ---- the lock ---- */
+
+/* The functions of conn.h take the lock by this. Until leave() the thread can't be cancelled: it
+ * would leave the lock or a request behind. */
+static int enter(void) {
+	int cancel = state_defer_cancel();
+
+	pthread_mutex_lock(&conn.lock);
+	return cancel;
+}
+
+static void leave(int cancel) {
+	pthread_mutex_unlock(&conn.lock);
+	state_restore_cancel(cancel);
+}
+
 /* ---- connecting ---- */
 
 /* Makes sure that there is a connection, if it is time to try. Return: 0 or negative errno. */
@@ -375,14 +391,14 @@ static int ensure_until(bool initial, nsec_t deadline) {
 
 int conn_start(void) {
 	const struct env *env = env_get();
-	int r;
+	int r, cancel;
 
-	pthread_mutex_lock(&conn.lock);
+	cancel = enter();
 	r = ensure_until(true, env->require ? nsec_now() + env->require_ns : 0);
 	if (r < 0) {
 		greet_complain();
 	}
-	pthread_mutex_unlock(&conn.lock);
+	leave(cancel);
 	return r < 0 ? CONN_E_UNMANAGED : 0;
 }
 
@@ -416,14 +432,14 @@ static int send_locked(const Sbeet__ToDaemon *m) {
 }
 
 int conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
-	int r;
+	int r, cancel;
 
-	pthread_mutex_lock(&conn.lock);
+	cancel = enter();
 	r = held_has(job) ? send_locked(m) : -ENOTCONN;
 	if (m->body_case == SBEET__TO_DAEMON__BODY_DONE) {
 		held_end(job, m->done, conn.requested, nsec_now());
 	}
-	pthread_mutex_unlock(&conn.lock);
+	leave(cancel);
 	return r;
 }
 
@@ -466,13 +482,14 @@ static uint32_t declare_locked(const struct kernel *k) {
 
 uint32_t conn_declare(uint64_t job, const struct kernel *k) {
 	uint32_t id;
+	int cancel;
 
 	if (!k) {
 		return 0;
 	}
-	pthread_mutex_lock(&conn.lock);
+	cancel = enter();
 	id = held_has(job) && is_up() ? declare_locked(k) : 0;
-	pthread_mutex_unlock(&conn.lock);
+	leave(cancel);
 	return id;
 }
 
@@ -560,9 +577,9 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 	nsec_t deadline = env->require ? nsec_now() + env->require_ns : 0;
 	nsec_t lost = 0;   /* when the daemon was, in this call */
 	unsigned left = 0; /* how often one has sent us away */
-	int r;
+	int r, cancel;
 
-	pthread_mutex_lock(&conn.lock);
+	cancel = enter();
 	while ((r = ensure_until(false, deadline)) == 0 || is_restarting()) {
 		if (r == 0) {
 			r = ask_once(ask, ret);
@@ -579,7 +596,7 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 	if (r < 0 && !atomic_load(&leaving)) {
 		greet_complain();
 	}
-	pthread_mutex_unlock(&conn.lock);
+	leave(cancel);
 	return r < 0 ? CONN_E_UNMANAGED : r;
 }
 
@@ -623,7 +640,6 @@ nsec_t conn_linger_ns(void) {
 void conn_leave(void) {
 	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-
 	nsec_t end = nsec_now() + LEAVE_MAX_NS;
 	struct timespec t = {.tv_sec = (time_t)(end / NSEC_PER_SEC),
 			     .tv_nsec = (long)(end % NSEC_PER_SEC)};

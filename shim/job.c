@@ -302,8 +302,9 @@ static enum job_verdict cannot_open(struct lane *lane, int r, CUresult *ret_rc) 
 	return JOB_BYPASS;
 }
 
-/* The lane is IDLE. JOB_GO: try to enter again. */
-static enum job_verdict enter_idle(struct lane *lane, struct op *op, CUresult *ret_rc) {
+/* As enter_idle(). A thread that were cancelled here would leave the lane OPENING, and all others
+ * waiting. */
+static enum job_verdict open_lane(struct lane *lane, struct op *op, CUresult *ret_rc) {
 	int r;
 
 	if (!conn_worth_asking() ||
@@ -328,6 +329,15 @@ static enum job_verdict enter_idle(struct lane *lane, struct op *op, CUresult *r
 	}
 	track_job_opened();
 	return JOB_GO;
+}
+
+/* The lane is IDLE. JOB_GO: try to enter again. */
+static enum job_verdict enter_idle(struct lane *lane, struct op *op, CUresult *ret_rc) {
+	int cancel = state_defer_cancel();
+	enum job_verdict verdict = open_lane(lane, op, ret_rc);
+
+	state_restore_cancel(cancel);
+	return verdict;
 }
 
 /* ---- entering ---- */

@@ -18,25 +18,31 @@ enum state_mode state_find_mode(void) {
 	return mode;
 }
 
-/* The program may set the thread's capture mode to one that forbids what we do (queries, memory);
- * -1: nothing to put back. */
+/* What to put back: whether the thread could be cancelled, and its capture mode, for the program
+ * may have set one that forbids what we do (queries, memory). */
+#define TOKEN_CANCEL  1
+#define TOKEN_NO_MODE 2 /* it could not be set */
+#define TOKEN_MODE    2 /* bits below the mode */
+
 int state_enter(void) {
 	const struct real *real = real_get_loaded();
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	int token = state_defer_cancel() == PTHREAD_CANCEL_ENABLE ? TOKEN_CANCEL : 0;
 
 	state_depth++;
 	if (!real || !real->cuThreadExchangeStreamCaptureMode ||
 	    real->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS) {
-		return -1;
+		return token | TOKEN_NO_MODE;
 	}
-	return (int)mode;
+	return token | (int)mode << TOKEN_MODE;
 }
 
 void state_leave(int token) {
-	CUstreamCaptureMode mode = (CUstreamCaptureMode)token;
+	CUstreamCaptureMode mode = (CUstreamCaptureMode)(token >> TOKEN_MODE);
 
-	if (token >= 0) {
+	if (!(token & TOKEN_NO_MODE)) {
 		real_get_loaded()->cuThreadExchangeStreamCaptureMode(&mode);
 	}
 	state_depth--;
+	state_restore_cancel(token & TOKEN_CANCEL ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE);
 }

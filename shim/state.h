@@ -40,9 +40,22 @@ static inline bool state_bypass(void) {
 	return (mode == STATE_MODE_UNKNOWN ? state_find_mode() : mode) == STATE_MODE_OFF;
 }
 
+/* Between these the thread can't be cancelled: it would leave a lock or a job behind. In pairs. */
+static inline int state_defer_cancel(void) {
+	int before = PTHREAD_CANCEL_ENABLE;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void state_restore_cancel(int before) {
+	pthread_setcancelstate(before, NULL);
+}
+
 /*
  * Brackets around calls into the driver on our own account: they don't come back to our wrappers,
- * and are allowed while some thread captures a stream. What it returns goes to state_leave().
+ * and are allowed while some thread captures a stream. The thread can't be cancelled in between.
+ * What state_enter() returns goes to state_leave().
  */
 int state_enter(void);
 void state_leave(int token);

@@ -23,6 +23,13 @@ static void on_thread_exit(void *data) {
 	struct worker *w = data;
 
 	self = NULL;
+	if (atomic_load(&w->inside)) {
+		/* It was cancelled within the driver, which may have begun the operation. */
+		if (w->last_use) {
+			atomic_store(&w->last_use->last_ns, nsec_now());
+		}
+		atomic_store(&w->inside, NULL);
+	}
 	atomic_store(&w->life, WORKER_EXITED);
 	track_kick();
 }

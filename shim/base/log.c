@@ -65,7 +65,7 @@ bool log_wants(enum log_level level) {
 void log_line(enum log_level level, const char *format, ...) {
 	char line[LINE_MAX_BYTES] = "sbeet: ";
 	size_t used = strlen(line);
-	int saved = errno;
+	int saved = errno, cancel;
 	va_list args;
 	int n;
 
@@ -78,9 +78,14 @@ void log_line(enum log_level level, const char *format, ...) {
 	if (n > 0) {
 		used += (size_t)n < sizeof(line) - used - 1 ? (size_t)n : sizeof(line) - used - 2;
 		line[used++] = '\n';
+		/* write() is a place where a thread can be cancelled, and the caller may hold
+		 * locks.
+		 */
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		if (stderr_is_ours() && write(STDERR_FILENO, line, used) < 0) {
 			/* Nowhere to say it. */
 		}
+		pthread_setcancelstate(cancel, NULL);
 	}
 	errno = saved;
 }

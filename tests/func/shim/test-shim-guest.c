@@ -90,6 +90,79 @@ static void shim_leaves_no_session_behind_in_200_exits(void **state) {
 	}
 }
 
+/* ---- cancelled threads ---- */
+
+/* One thread reads for both when they are cancelled; both get their grants, and then end. */
+static void shim_survives_cancelled_threads(void **state) {
+	static const char *const by_thread[] = {"SBEET_SCOPE=thread", NULL};
+	struct mini *m = *state;
+	int fd = mini_begin(m, by_thread);
+	uint64_t jobs[2];
+
+	mini_do(m, "@1 device", 0);
+	mini_do(m, "@2 device", 0);
+	mini_tell(m, "@1 launch");
+	jobs[0] = mini_request(fd, NULL);
+	mini_tell(m, "@2 launch");
+	jobs[1] = mini_request(fd, NULL);
+	mini_do(m, "@0 cancel 1", 0);
+	mini_do(m, "@0 cancel 2", 0);
+	mini_tell(m, "@0 launch"); /* another thread waits as well */
+	mini_grant(fd, mini_request(fd, NULL), WHOLE);
+	mini_answers(m, "0 launch 0");
+	mini_grant(fd, jobs[1], WHOLE);
+	mini_grant(fd, jobs[0], WHOLE);
+	mini_do(m, "@0 join 1", 0);
+	mini_do(m, "@0 join 2", 0);
+	mini_do(m, "@0 launches", 3);
+	close(fd);
+}
+
+/* All threads share one job: those that wait for the cancelled one's grant go on. */
+static void shim_survives_cancelled_thread_that_opens_a_job(void **state) {
+	struct mini *m = *state;
+	int fd = mini_begin(m, plain);
+	uint64_t job;
+
+	mini_do(m, "@1 device", 0);
+	mini_tell(m, "@1 launch");
+	job = mini_request(fd, NULL);
+	mini_do(m, "@0 cancel 1", 0);
+	mini_tell(m, "@0 launch");
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 launch 0");
+	mini_do(m, "@0 join 1", 0);
+	mini_do(m, "@0 sync", 0);
+	assert_int_equal(mini_done(fd, job).launches, 2);
+	mini_open_job(m, fd);
+	close(fd);
+}
+
+/* As without libsbeet.so it ends there and then; its job ends when the driver has done its work. */
+static void shim_ends_job_of_thread_cancelled_in_the_driver(void **state) {
+	struct mini *m = *state;
+	struct mini_sums sums;
+	uint64_t job;
+	int fd;
+
+	m->linger_ns = MINI_LINGER_SHORT_NS;
+	fd = mini_begin(m, plain);
+	mini_do(m, "@1 device", 0);
+	mini_do(m, "@0 hold 1", 0);
+	mini_tell(m, "@1 fetch"); /* waits in the driver */
+	job = mini_request(fd, NULL);
+	mini_grant(fd, job, WHOLE);
+	mini_do(m, "@0 cancel 1", 0);
+	mini_do(m, "@0 join 1", 0);
+	mini_do(m, "@0 questions-wait", 0);
+	assert_true(mini_is_quiet(fd));
+	mini_do(m, "@0 hold 0", 0);
+	sums = mini_done(fd, job);
+	assert_int_equal(sums.copies, 0);
+	assert_true(sums.cancelled);
+	close(fd);
+}
+
 /* ---- standard error ---- */
 
 static void shim_writes_only_to_what_was_stderr(void **state) {
@@ -112,6 +185,9 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(shim_makes_no_connection_during_exit),
 		CASE(shim_leaves_no_session_behind_in_200_exits),
+		CASE(shim_survives_cancelled_threads),
+		CASE(shim_survives_cancelled_thread_that_opens_a_job),
+		CASE(shim_ends_job_of_thread_cancelled_in_the_driver),
 		CASE(shim_writes_only_to_what_was_stderr),
 	};
 

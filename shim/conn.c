@@ -74,6 +74,7 @@ static struct {
 	uint8_t declared[PROTO_KERNELS_MAX / 8]; /* kernels, by number */
 } conn = {.lock = PTHREAD_MUTEX_INITIALIZER, .quiet = PTHREAD_COND_INITIALIZER, .fd = -1};
 
+static _Atomic pid_t owner;		 /* which process connected last; 0: none */
 static _Atomic bool leaving;		 /* the process exits: no new connection is made */
 static _Atomic uint32_t current;	 /* number of the connection that is up; 0: none */
 static uint32_t generations;		 /* of all so far; under the lock */
@@ -81,6 +82,15 @@ static uint8_t buffer[PROTO_PACKET_MAX]; /* the reader's */
 
 static bool is_up(void) {
 	return atomic_load_explicit(&current, memory_order_acquire) != 0;
+}
+
+/* Whether this process is a child that pthread_atfork() does not know of (_Fork(), clone()): all it
+ * has is copies, the connection is its parent's, and locks may be held by threads that it does not
+ * have. It runs unmanaged. */
+static bool is_stray_child(void) {
+	pid_t pid = atomic_load(&owner);
+
+	return pid != 0 && pid != getpid();
 }
 
 /* Whether the daemon has vanished and may be back any moment. */
@@ -317,12 +327,14 @@ static void read_one(nsec_t spin) {
 /* ---- the lock ---- */
 
 /* The functions of conn.h take the lock by this. Until leave() the thread can't be cancelled: it
- * would leave the lock or a request behind. */
-static int enter(void) {
-	int cancel = state_defer_cancel();
-
+ * would leave the lock or a request behind. Return: false in a stray child. */
+static bool enter(int *ret_cancel) {
+	if (is_stray_child()) {
+		return false;
+	}
+	*ret_cancel = state_defer_cancel();
 	pthread_mutex_lock(&conn.lock);
-	return cancel;
+	return true;
 }
 
 static void leave(int cancel) {
@@ -369,6 +381,7 @@ static int ensure(bool initial) {
 	conn.device = st.st_dev;
 	conn.inode = st.st_ino;
 	conn.owes = false;
+	atomic_store(&owner, getpid());
 	retry_reset();
 	memset(conn.declared, 0, sizeof(conn.declared));
 	atomic_store_explicit(&current, ++generations, memory_order_release);
@@ -393,7 +406,9 @@ int conn_start(void) {
 	const struct env *env = env_get();
 	int r, cancel;
 
-	cancel = enter();
+	if (!enter(&cancel)) {
+		return CONN_E_UNMANAGED;
+	}
 	r = ensure_until(true, env->require ? nsec_now() + env->require_ns : 0);
 	if (r < 0) {
 		greet_complain();
@@ -434,7 +449,9 @@ static int send_locked(const Sbeet__ToDaemon *m) {
 int conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
 	int r, cancel;
 
-	cancel = enter();
+	if (!enter(&cancel)) {
+		return -ENOTCONN;
+	}
 	r = held_has(job) ? send_locked(m) : -ENOTCONN;
 	if (m->body_case == SBEET__TO_DAEMON__BODY_DONE) {
 		held_end(job, m->done, conn.requested, nsec_now());
@@ -484,10 +501,9 @@ uint32_t conn_declare(uint64_t job, const struct kernel *k) {
 	uint32_t id;
 	int cancel;
 
-	if (!k) {
+	if (!k || !enter(&cancel)) {
 		return 0;
 	}
-	cancel = enter();
 	id = held_has(job) && is_up() ? declare_locked(k) : 0;
 	leave(cancel);
 	return id;
@@ -579,7 +595,9 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 	unsigned left = 0; /* how often one has sent us away */
 	int r, cancel;
 
-	cancel = enter();
+	if (!enter(&cancel)) {
+		return CONN_E_UNMANAGED;
+	}
 	while ((r = ensure_until(false, deadline)) == 0 || is_restarting()) {
 		if (r == 0) {
 			r = ask_once(ask, ret);
@@ -665,6 +683,7 @@ void conn_after_fork(void) {
 	pthread_mutex_init(&conn.lock, NULL);
 	pthread_cond_init(&conn.quiet, NULL);
 	conn.fd = -1;
+	atomic_store(&owner, 0);
 	atomic_store(&leaving, false);
 	atomic_store(&current, 0);
 	retry_reset();

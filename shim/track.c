@@ -52,6 +52,7 @@ static struct {
 	pthread_cond_t wake;
 	bool kicked;
 	bool running;
+	pid_t pid;	     /* whose thread it is */
 	_Atomic bool asleep; /* without a time-out */
 } track = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -398,6 +399,11 @@ void track_job_opened(void) {
 /* Registered after the driver's own handlers and so called before them: no question meets a driver
  * that is being taken down. */
 static void at_exit(void) {
+	/* A child that pthread_atfork() does not know of: it has no tracker, and locks may be held
+	 * by threads that it does not have. */
+	if (track.pid != getpid()) {
+		return;
+	}
 	atomic_store(&state_mode, STATE_MODE_OFF);
 	track_settle();
 	/* Not for ever: whoever calls exit() may do so from a signal handler, in the middle of it.
@@ -430,6 +436,7 @@ static bool start_locked(void) {
 		log_once(LOG_LEVEL_WARN, "Cannot start a thread, running unmanaged");
 		return false;
 	}
+	track.pid = getpid();
 	atexit(at_exit);
 	return true;
 }

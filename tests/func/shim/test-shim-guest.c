@@ -90,6 +90,29 @@ static void shim_leaves_no_session_behind_in_200_exits(void **state) {
 	}
 }
 
+/* ---- children ---- */
+
+/* A child that pthread_atfork() does not know of has a copy of everything, the connection included,
+ * which is not its own. */
+static void shim_leaves_the_connection_to_the_parent(void **state) {
+	struct mini *m = *state;
+	int fd = mini_begin(m, plain);
+	uint64_t job;
+
+	mini_do(m, "@0 hold 1", 0);
+	job = mini_open_job(m, fd);
+	mini_do(m, "@0 bare-fork", 0); /* while a job runs */
+	mini_do(m, "@0 bare-fork 3", 0);
+	mini_do(m, "@0 hold 0", 0);
+	mini_do(m, "@0 sync", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1); /* and nothing else was said */
+	mini_do(m, "@0 bare-fork 3", 0); /* while none does */
+	assert_true(mini_is_quiet(fd));
+	assert_false(mini_is_called(m));
+	mini_open_job(m, fd);
+	close(fd);
+}
+
 /* ---- cancelled threads ---- */
 
 /* One thread reads for both when they are cancelled; both get their grants, and then end. */
@@ -185,6 +208,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(shim_makes_no_connection_during_exit),
 		CASE(shim_leaves_no_session_behind_in_200_exits),
+		CASE(shim_leaves_the_connection_to_the_parent),
 		CASE(shim_survives_cancelled_threads),
 		CASE(shim_survives_cancelled_thread_that_opens_a_job),
 		CASE(shim_ends_job_of_thread_cancelled_in_the_driver),

@@ -6,27 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At one moment, in this order: what ends frees SMs before anything new asks for them, and a job
- * that ends at its deadline is in time. */
-enum event_kind {
-	EVENT_KERNEL_START,
-	EVENT_KERNEL_END,
-	EVENT_FINISH,
-	EVENT_DEADLINE, /* only with SIM_LATE_DROP */
-	EVENT_RELEASE,
-};
-
-struct event {
-	nsec_t at;
-	enum event_kind kind;
-	uint32_t index; /* of the task for EVENT_RELEASE, else of the job */
-	uint64_t order; /* of the job: its number in the table may be another job's by now */
-};
-
-struct event_queue {
-	struct event *heap; /* owned */
-	size_t n, capacity;
-};
+#include "daemon/core/sim-events.h"
 
 /* Beside sched.h's own record of a job. Same index. */
 struct sim_job {
@@ -87,56 +67,6 @@ unsigned sim_miss_ppm(const struct sim_count *count) {
 	uint64_t judged = count->released - count->open;
 
 	return judged ? (unsigned)(count->missed * 1000000 / judged) : 0;
-}
-
-static bool event_before(const struct event *a, const struct event *b) {
-	if (a->at != b->at) {
-		return a->at < b->at;
-	}
-	if (a->kind != b->kind) {
-		return a->kind < b->kind;
-	}
-	return a->order != b->order ? a->order < b->order : a->index < b->index;
-}
-
-static int event_push(struct event_queue *q, struct event event) {
-	size_t i;
-
-	if (q->n == q->capacity) {
-		size_t capacity = q->capacity ? 2 * q->capacity : 64;
-		struct event *heap = reallocarray(q->heap, capacity, sizeof(*heap));
-
-		if (!heap) {
-			return -ENOMEM;
-		}
-		q->heap = heap;
-		q->capacity = capacity;
-	}
-	for (i = q->n++; i > 0 && event_before(&event, &q->heap[(i - 1) / 2]); i = (i - 1) / 2) {
-		q->heap[i] = q->heap[(i - 1) / 2];
-	}
-	q->heap[i] = event;
-	return 0;
-}
-
-static struct event event_pop(struct event_queue *q) {
-	struct event first = q->heap[0], last = q->heap[--q->n];
-	size_t i = 0;
-
-	for (;;) {
-		size_t child = 2 * i + 1;
-
-		if (child + 1 < q->n && event_before(&q->heap[child + 1], &q->heap[child])) {
-			child++;
-		}
-		if (child >= q->n || !event_before(&q->heap[child], &last)) {
-			break;
-		}
-		q->heap[i] = q->heap[child];
-		i = child;
-	}
-	q->heap[i] = last;
-	return first;
 }
 
 /* Integrates a GPU's power up to now, before it changes. */
@@ -714,7 +644,7 @@ int sim_run(const struct sim_setup *setup, struct sim_result *ret) {
 		sim_result_deinit(&s.result);
 	}
 	sched_free(s.sched);
-	free(s.events.heap);
+	event_queue_deinit(&s.events);
 	free(s.jobs);
 	free(s.tasks);
 	free(s.ids);

@@ -49,8 +49,8 @@ CUresult image_ptx(const void *image, size_t size, const struct wire_gpu *gpu, c
 	if (!entry) {
 		snprintf(log, log_size,
 			 "the image has no PTX for compute capability %u.%u or older, and machine "
-			 "code cannot be simulated",
-			 gpu->cc_major, gpu->cc_minor);
+			 "code cannot be simulated; compile with 'nvcc -arch=sm_%u%u'",
+			 gpu->cc_major, gpu->cc_minor, gpu->cc_major, gpu->cc_minor);
 		r = CUDA_ERROR_NO_BINARY_FOR_GPU;
 	} else if (fatbin_unpack(f, entry, log, log_size, &data, &n) < 0) {
 		r = CUDA_ERROR_INVALID_IMAGE;

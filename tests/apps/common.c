@@ -180,6 +180,8 @@ static void print_usage(const struct app *app, FILE *f) {
 	}
 	fprintf(f,
 		"  --period T    a frame each T, such as 500us, 33ms, 1s (at once)\n"
+		"  --align       at whole multiples of T since the machine's start: programs with\n"
+		"                the same T begin their frames together\n"
 		"  --gpu N       which GPU (0)\n"
 		"  --seed N      of the random input (1)\n"
 		"  --json        the summary as one JSON object\n"
@@ -229,6 +231,7 @@ enum app_option {
 	OPTION_LAUNCHES,
 	OPTION_ROUNDS,
 	OPTION_PERIOD,
+	OPTION_ALIGN,
 	OPTION_GPU,
 	OPTION_SEED,
 	OPTION_JSON,
@@ -243,6 +246,7 @@ static const struct option option_table[] = {
 	{"launches", required_argument, NULL, OPTION_LAUNCHES},
 	{"rounds", required_argument, NULL, OPTION_ROUNDS},
 	{"period", required_argument, NULL, OPTION_PERIOD},
+	{"align", no_argument, NULL, OPTION_ALIGN},
 	{"gpu", required_argument, NULL, OPTION_GPU},
 	{"seed", required_argument, NULL, OPTION_SEED},
 	{"json", no_argument, NULL, OPTION_JSON},
@@ -277,6 +281,8 @@ static bool set_option(const struct app *app, struct app_options *o, int which, 
 	case OPTION_PERIOD:
 		return parse_number(text, time_units, time_factors, 1000, 3600000000000u,
 				    &o->period_ns);
+	case OPTION_ALIGN:
+		return o->align = true;
 	case OPTION_GPU:
 		return parse_number(text, NULL, NULL, 0, 63, &v) && (o->gpu = (unsigned)v, true);
 	case OPTION_SEED:
@@ -324,6 +330,10 @@ static int parse_options(const struct app *app, int argc, char **argv, struct ap
 	return -1;
 }
 
+static uint64_t max_u64(uint64_t a, uint64_t b) {
+	return a > b ? a : b;
+}
+
 static void *lane_main(void *arg) {
 	struct lane_thread *t = arg;
 	const struct app *app = t->run->app;
@@ -338,12 +348,15 @@ static void *lane_main(void *arg) {
 		/* No two frames and lanes have the same input: results left over from another
 		 * one would be seen to be wrong. */
 		uint64_t seed = (o->seed * LANES_MAX + lane->index) << 32 | lane->frame;
+		uint64_t began_ns;
 
 		if (o->period_ns > 0) {
 			lane->late += app_now_ns() > due_ns + o->period_ns;
 			sleep_until_ns(due_ns);
 		}
+		began_ns = app_now_ns();
 		app->frame(lane, seed);
+		lane->longest_ns = max_u64(lane->longest_ns, app_now_ns() - began_ns);
 		lane->frames++;
 		if (o->verbose) {
 			fprintf(stderr, "%s: lane %u, frame %u of %u, %" PRIu64 " wrong\n",
@@ -388,6 +401,7 @@ static void print_lane_json(const struct app_lane *lane) {
 
 struct sums {
 	uint64_t frames, launches, late, wrong;
+	uint64_t longest_ns; /* of all lanes */
 	bool looked_at_sms;
 };
 
@@ -399,6 +413,7 @@ static struct sums add_up(const struct lane_thread *threads, unsigned n) {
 		sum.launches += threads[i].lane.launches;
 		sum.late += threads[i].lane.late;
 		sum.wrong += threads[i].lane.wrong;
+		sum.longest_ns = max_u64(sum.longest_ns, threads[i].lane.longest_ns);
 		sum.looked_at_sms = sum.looked_at_sms || threads[i].lane.n_sets > 0;
 	}
 	return sum;
@@ -416,9 +431,10 @@ static void print_summary(const struct run *run, const struct lane_thread *threa
 		return;
 	}
 	printf("{\"program\":\"%s\",\"frames\":%" PRIu64 ",\"launches\":%" PRIu64
-	       ",\"late\":%" PRIu64 ",\"elapsed_ns\":%" PRIu64 ",\"wrong\":%" PRIu64 ",\"ok\":%s",
-	       run->app->name, sum.frames, sum.launches, sum.late, elapsed_ns, sum.wrong,
-	       sum.wrong == 0 ? "true" : "false");
+	       ",\"late\":%" PRIu64 ",\"elapsed_ns\":%" PRIu64 ",\"longest_frame_ns\":%" PRIu64
+	       ",\"wrong\":%" PRIu64 ",\"ok\":%s",
+	       run->app->name, sum.frames, sum.launches, sum.late, elapsed_ns, sum.longest_ns,
+	       sum.wrong, sum.wrong == 0 ? "true" : "false");
 	if (sum.looked_at_sms) {
 		printf(",\"lanes\":[");
 		for (unsigned i = 0; i < o->lanes; i++) {
@@ -449,6 +465,9 @@ int app_main(const struct app *app, int argc, char **argv) {
 	}
 	app->open(&run.options);
 	run.start_ns = app_now_ns();
+	if (run.options.align && run.options.period_ns > 0) {
+		run.start_ns += run.options.period_ns - run.start_ns % run.options.period_ns;
+	}
 	run_lanes(threads, run.options.lanes);
 	elapsed_ns = app_now_ns() - run.start_ns;
 	sum = add_up(threads, run.options.lanes);

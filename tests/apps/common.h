@@ -28,6 +28,7 @@ struct app_options {
 	unsigned rounds;   /* arithmetic a thread */
 	unsigned gpu;
 	uint64_t period_ns; /* 0: frames follow each other at once */
+	bool align;	    /* frames begin at multiples of it, as app_now_ns() counts */
 	uint64_t seed;
 	bool json;
 	bool verbose;
@@ -46,8 +47,9 @@ struct app_lane {
 	uint64_t frames;
 	uint64_t launches;
 	uint64_t blocks;
-	uint64_t late;	 /* frames that began after their time */
-	uint64_t wrong;	 /* elements that were not what the CPU says */
+	uint64_t late;	     /* frames that began after their time */
+	uint64_t longest_ns; /* that a frame took, its check included */
+	uint64_t wrong;	     /* elements that were not what the CPU says */
 	uint64_t gpu_ns; /* from the first launch of a frame to the end of its last, summed up */
 	unsigned n_sets; /* distinct sets of SMs that a frame ran on; the last one collects the rest
 			  */

@@ -1,6 +1,6 @@
 /*
- * verb-plan.c: `sbeetctl plan`: where each task goes and whether it is always in time, by the
- * schedule of a hyperperiod with worst-case execution times (2.4.2 (3), 3.5.2).
+ * verb-plan.c: `sbeetctl plan`: where each task goes and whether it is always in time, by a
+ * schedule with worst-case execution times (2.4.2 (3), 3.5.2): see planning.h.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "client/base/listing.h"
 #include "client/base/table.h"
 #include "client/options.h"
+#include "client/sim/planning.h"
 #include "client/sim/scenario-file.h"
 #include "client/sim/select.h"
-#include "client/sim/simulation.h"
 #include "client/verb.h"
 
 struct plan_options {
@@ -31,57 +31,6 @@ static const struct option plan_options[] = {
 	{0},
 };
 
-static nsec_t gcd(nsec_t a, nsec_t b) {
-	while (b) {
-		nsec_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
-/* The least common multiple of the periods. Return: 0 or -ERANGE: more than a day. */
-static int hyperperiod(const struct scenario *s, nsec_t *ret) {
-	nsec_t h = 1;
-
-	for (size_t i = 0; i < s->n_tasks; i++) {
-		if (s->tasks[i].period == 0) {
-			continue;
-		}
-		if (__builtin_mul_overflow(h / gcd(h, s->tasks[i].period), s->tasks[i].period,
-					   &h) ||
-		    h > SIM_DURATION_MAX) {
-			return -ERANGE;
-		}
-	}
-	*ret = h;
-	return 0;
-}
-
-/* From the largest offset on the releases repeat every hyperperiod; a second one shows what the
- * first leaves behind. Jobs of tasks without a period have ended by their deadline or never. */
-static int window(const struct scenario *s, nsec_t *ret) {
-	nsec_t h = 0, offset = 0, end = 0;
-
-	if (hyperperiod(s, &h) < 0) {
-		return -ERANGE;
-	}
-	for (size_t i = 0; i < s->n_tasks; i++) {
-		const struct sched_task *t = &s->tasks[i];
-
-		offset = t->first_release > offset ? t->first_release : offset;
-		end = t->first_release + t->deadline > end ? t->first_release + t->deadline : end;
-	}
-	end = offset + 2 * h > end ? offset + 2 * h : end;
-	*ret = end;
-	return end > SIM_DURATION_MAX ? -ERANGE : 0;
-}
-
-static bool in_time(const struct sim_task_result *t) {
-	return t->count.missed == 0;
-}
-
 /* Whether there is something to be in time for. */
 static bool is_timed(const struct sched_task *t) {
 	return t->period > 0 || t->deadline > 0;
@@ -96,24 +45,31 @@ static bool has_timed(const struct scenario *s) {
 	return false;
 }
 
+/* What is not known is not in time either, for who reads in_time alone. */
+static bool may_be_late(enum planning_verdict v) {
+	return v == PLANNING_LATE || v == PLANNING_NOT_KNOWN;
+}
+
 static json_t *plan_json(const struct ctl *ctl, const struct scenario *s,
-			 const struct simulation *sim) {
-	json_t *o = simulation_json(sim, s), *verdicts = json_array();
-	bool all = true;
+			 const struct planning *p) {
+	json_t *o = simulation_json(&p->sim, s), *verdicts = json_array();
 
 	for (size_t i = 0; i < s->n_tasks; i++) {
-		const struct sim_task_result *t = &sim->result.tasks[i];
+		const struct sim_task_result *t = &p->sim.result.tasks[i];
 
-		all &= in_time(t);
 		json_array_append_new(
 			verdicts,
-			json_pack("{s:o, s:o, s:b}", "task", json_text(s->task_names[i]), "home",
+			json_pack("{s:o, s:o, s:b, s:s}", "task", json_text(s->task_names[i]),
+				  "home",
 				  t->home < 0 ? json_null() : json_text(s->gpus[t->home].name),
-				  "in_time", in_time(t)));
+				  "in_time", !may_be_late(p->each[i]), "verdict",
+				  planning_verdict_text(p->each[i])));
 	}
 	json_object_set_new(o, "scenario", json_text(ctl->args[0]));
-	json_object_set_new(o, "duration_ns", json_u64(sim->duration));
-	json_object_set_new(o, "in_time", json_boolean(all));
+	json_object_set_new(o, "duration_ns", json_u64(p->sim.result.end));
+	json_object_set_new(o, "in_time", json_boolean(!may_be_late(p->all)));
+	json_object_set_new(o, "verdict", json_string(planning_verdict_text(p->all)));
+	json_object_set_new(o, "repeats", json_boolean(p->repeats));
 	json_object_set_new(o, "verdicts", verdicts);
 	return o;
 }
@@ -145,8 +101,21 @@ static void add_home(struct table *t, const struct scenario *s, size_t task, int
 	}
 }
 
-static int print_table(const struct ctl *ctl, const struct scenario *s,
-		       const struct simulation *sim) {
+static void print_summary(const struct planning *p) {
+	static const char *const texts[_PLANNING_VERDICT_N] = {
+		[PLANNING_IN_TIME] = "all jobs are always in time",
+		[PLANNING_LATE] = "some jobs are late",
+		[PLANNING_NOT_KNOWN] =
+			"no job is late, but the schedule does not repeat itself, so it is not "
+			"known whether later jobs are",
+	};
+	char text[32];
+
+	units_print_nsec(p->sim.result.end, text, sizeof(text));
+	printf("%s over %s: %s.\n", p->sim.policy->name, text, texts[p->all]);
+}
+
+static int print_table(const struct ctl *ctl, const struct scenario *s, const struct planning *p) {
 	static const struct table_column columns[] = {
 		{"task", "TASK", .elastic = true},   {"home", "HOME"},
 		{"m_opt", "M OPT", .right = true},   {"utilisation", "U", .right = true},
@@ -162,7 +131,7 @@ static int print_table(const struct ctl *ctl, const struct scenario *s,
 		return CTL_EXIT_FAILED;
 	}
 	for (size_t i = 0; i < s->n_tasks; i++) {
-		const struct sim_task_result *task = &sim->result.tasks[i];
+		const struct sim_task_result *task = &p->sim.result.tasks[i];
 
 		table_text(t, s->task_names[i]);
 		add_home(t, s, i, task->home);
@@ -171,37 +140,34 @@ static int print_table(const struct ctl *ctl, const struct scenario *s,
 		table_time_known(t, task->response.max);
 		table_number(t, (int64_t)task->count.released);
 		table_number(t, (int64_t)task->count.missed);
-		table_text(t, !is_timed(&s->tasks[i]) ? "no deadline"
-			      : in_time(task)	      ? "in time"
-						      : "late");
+		table_text(t, planning_verdict_text(p->each[i]));
 	}
 	r = listing_print(ctl, t, "the plan");
 	if (r != CTL_EXIT_OK) {
 		return r;
 	}
 	if (!ctl->common.no_legend) {
-		char text[32];
-
-		units_print_nsec(sim->duration, text, sizeof(text));
-		printf("%s over %s: %s.\n", sim->policy->name, text,
-		       sim->result.count.missed ? "some jobs are late" : "all jobs in time");
+		print_summary(p);
 	}
 	return CTL_EXIT_OK;
 }
 
-/* Exit code 3 tells scripts that something is late. */
-static int report(const struct ctl *ctl, const struct scenario *s, const struct simulation *sim) {
+/* Exit codes of their own tell scripts that something is late, or may be. */
+static int report(const struct ctl *ctl, const struct scenario *s, const struct planning *p) {
 	int r;
 
 	if (ctl->common.json != JSON_OFF) {
-		r = listing_json(ctl, plan_json(ctl, s, sim));
+		r = listing_json(ctl, plan_json(ctl, s, p));
 	} else {
-		r = print_table(ctl, s, sim);
+		r = print_table(ctl, s, p);
 	}
-	return r == CTL_EXIT_OK && sim->result.count.missed ? CTL_EXIT_NOT_RUNNING : r;
+	return r != CTL_EXIT_OK		      ? r
+	       : p->all == PLANNING_LATE      ? CTL_EXIT_NOT_RUNNING
+	       : p->all == PLANNING_NOT_KNOWN ? CTL_EXIT_NOT_KNOWN
+					      : CTL_EXIT_OK;
 }
 
-static int choose(const struct ctl *ctl, const struct scenario *s, struct simulation *sim) {
+static int choose(const struct ctl *ctl, struct simulation *sim) {
 	const struct plan_options *o = ctl->options;
 	const struct sched_policy *policies[SELECT_MAX];
 	size_t n = 0;
@@ -222,24 +188,25 @@ static int choose(const struct ctl *ctl, const struct scenario *s, struct simula
 		sim->policy = sched_policy_find("sbeet-mg");
 	}
 	sim->duration = o->duration;
-	if (sim->duration == 0 && window(s, &sim->duration) < 0) {
-		ctl_error(
-			"the periods of '%s' repeat only after more than a day; say how far to "
-			"look with --duration",
-			ctl->args[0]);
-		return CTL_EXIT_FAILED;
-	}
 	return CTL_EXIT_OK;
 }
 
 static int run(const struct ctl *ctl, const struct scenario *s) {
-	struct simulation sim = {0};
-	int r = choose(ctl, s, &sim);
+	struct planning p = {0};
+	int r = choose(ctl, &p.sim);
 
 	if (r != CTL_EXIT_OK) {
 		return r;
 	}
-	r = simulation_run(&sim, s);
+	r = planning_run(&p, s);
+	if (r == -ERANGE) {
+		ctl_error(
+			"the periods of '%s' repeat only after more than half a day; say how far "
+			"to "
+			"look with --duration",
+			ctl->args[0]);
+		return CTL_EXIT_FAILED;
+	}
 	if (r == -E2BIG) {
 		ctl_error(
 			"cannot plan '%s': more than %u jobs until the releases repeat; say how "
@@ -251,8 +218,8 @@ static int run(const struct ctl *ctl, const struct scenario *s) {
 		ctl_error("cannot plan '%s': %s", ctl->args[0], strerror(-r));
 		return CTL_EXIT_FAILED;
 	}
-	r = report(ctl, s, &sim);
-	simulation_deinit(&sim);
+	r = report(ctl, s, &p);
+	planning_deinit(&p);
 	return r;
 }
 
@@ -290,6 +257,8 @@ const struct verb verb_plan = {
 	.max_args = 1,
 	.options = plan_options,
 	.options_size = sizeof(struct plan_options),
-	.help = "Exit code 3: some jobs are late.\n",
+	.help = "Exit code 3: some jobs are late; 7: none is, but whether later ones will be is "
+		"not "
+		"known.\n",
 	.function = plan,
 };

@@ -20,6 +20,7 @@ enum ctl_exit {
 	CTL_EXIT_NO_OBJECT = 4,
 	CTL_EXIT_DENIED = 5,
 	CTL_EXIT_TIMEOUT = 6,
+	CTL_EXIT_NOT_KNOWN = 7,
 
 	/* `run` alone, as shells do */
 	CTL_EXIT_NOT_EXECUTABLE = 126,

@@ -31,6 +31,12 @@ static void collect(void *userdata, const struct sim_segment *segment) {
 	s->segments[s->n_segments++] = *segment;
 }
 
+static bool pass_boundary(void *userdata, const struct sim_boundary *boundary) {
+	struct collector *c = userdata;
+
+	return c->s->on_boundary(c->s->userdata, boundary);
+}
+
 static void collect_decision(void *userdata, const struct explain_entry *entry) {
 	struct collector *c = userdata;
 
@@ -64,6 +70,9 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 		.sequential = s->params.sequential,
 		.seed = s->seed,
 		.on_segment = collect,
+		.boundary = s->boundary,
+		.hyperperiod = s->hyperperiod,
+		.on_boundary = pass_boundary,
 		.n_explain = s->n_explain,
 		.on_explained = collect_decision,
 		.clock = cpu_time,

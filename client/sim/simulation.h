@@ -17,12 +17,17 @@ struct simulation {
 	struct sim_result result;     /* owned */
 	struct sim_segment *segments; /* owned; in the order of their ends */
 	size_t n_segments;
+	/* See struct sim_setup; hyperperiod 0: nobody asks. */
+	nsec_t boundary, hyperperiod;
+	bool (*on_boundary)(void *userdata, const struct sim_boundary *boundary);
+	void *userdata;
 	size_t n_explain;		 /* keep the last so many decisions */
 	struct explain_entry *explained; /* owned; oldest first */
 	size_t n_explained;
 };
 
-/* Policy, params, duration, seed and n_explain of @s are set; runs. Return: as sim_run(). */
+/* Policy, params, duration, seed, boundaries and n_explain of @s are set; runs. Return: as
+ * sim_run(). */
 int simulation_run(struct simulation *s, const struct scenario *scenario);
 void simulation_deinit(struct simulation *s);
 

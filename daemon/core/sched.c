@@ -368,6 +368,10 @@ int sched_set_explain(struct sched *s, size_t n) {
 	return r;
 }
 
+uint64_t sched_turn(const struct sched *s) {
+	return s->waiting.turn;
+}
+
 const struct explain *sched_explain(const struct sched *s) {
 	return s->explain;
 }

@@ -396,6 +396,9 @@ nsec_t sched_next_overrun(const struct sched *s);
  * marked or put off again: then sched_decide() has something new to consider. */
 bool sched_mark_overruns(struct sched *s, nsec_t now);
 
+/* The turn of the best-effort job that was granted last: see sched_arrive(). */
+uint64_t sched_turn(const struct sched *s);
+
 /* NULL if none are kept. */
 const struct explain *sched_explain(const struct sched *s);
 

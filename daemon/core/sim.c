@@ -6,74 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At one moment, in this order: what ends frees SMs before anything new asks for them, and a job
- * that ends at its deadline is in time. */
-enum event_kind {
-	EVENT_KERNEL_START,
-	EVENT_KERNEL_END,
-	EVENT_FINISH,
-	EVENT_DEADLINE, /* only with SIM_LATE_DROP */
-	EVENT_RELEASE,
-};
-
-struct event {
-	nsec_t at;
-	enum event_kind kind;
-	uint32_t index; /* of the task for EVENT_RELEASE, else of the job */
-	uint64_t order; /* of the job: its number in the table may be another job's by now */
-};
-
-struct event_queue {
-	struct event *heap; /* owned */
-	size_t n, capacity;
-};
-
-/* Beside sched.h's own record of a job. Same index. */
-struct sim_job {
-	size_t task;
-	uint64_t number;
-	uint64_t order;
-	bool live;
-	nsec_t release, deadline;		 /* the real ones; 0: no deadline */
-	nsec_t kernel_start, kernel_end, finish; /* once granted */
-	uint32_t dynamic_mw;
-};
-
-/* What is being measured of a task. */
-struct sim_task {
-	uint64_t next;	/* number of the next release */
-	uint64_t asked; /* jobs that the scheduler was asked for */
-	uint64_t n_live;
-	uint64_t n_max;
-	int last_gpu;
-	nsec_t *responses; /* borrowed part of struct sim.responses */
-};
-
-/* A GPU's power as it is now, integrated up to `since`. */
-struct sim_meter {
-	unsigned busy;
-	uint64_t dynamic_mw;
-	nsec_t since;
-};
-
-/* 16 cells an octave. */
-#define COST_CELLS (64 * 16)
-
-struct sim {
-	const struct sim_setup *setup;
-	struct sched *sched; /* owned */
-	struct event_queue events;
-	struct sim_job *jobs; /* owned, n_jobs of them */
-	size_t n_jobs;
-	uint64_t next_order;
-	struct sim_task *tasks; /* owned */
-	sched_task_id *ids;	/* owned: of the tasks in sched */
-	nsec_t *responses;	/* owned */
-	struct sim_meter meters[SCHED_GPUS_MAX];
-	uint64_t *cost_cells; /* owned; NULL without a clock */
-	nsec_t now;
-	struct sim_result result;
-};
+#include "daemon/core/sim-internal.h"
 
 uint64_t sim_random(uint64_t *state) {
 	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
@@ -87,56 +20,6 @@ unsigned sim_miss_ppm(const struct sim_count *count) {
 	uint64_t judged = count->released - count->open;
 
 	return judged ? (unsigned)(count->missed * 1000000 / judged) : 0;
-}
-
-static bool event_before(const struct event *a, const struct event *b) {
-	if (a->at != b->at) {
-		return a->at < b->at;
-	}
-	if (a->kind != b->kind) {
-		return a->kind < b->kind;
-	}
-	return a->order != b->order ? a->order < b->order : a->index < b->index;
-}
-
-static int event_push(struct event_queue *q, struct event event) {
-	size_t i;
-
-	if (q->n == q->capacity) {
-		size_t capacity = q->capacity ? 2 * q->capacity : 64;
-		struct event *heap = reallocarray(q->heap, capacity, sizeof(*heap));
-
-		if (!heap) {
-			return -ENOMEM;
-		}
-		q->heap = heap;
-		q->capacity = capacity;
-	}
-	for (i = q->n++; i > 0 && event_before(&event, &q->heap[(i - 1) / 2]); i = (i - 1) / 2) {
-		q->heap[i] = q->heap[(i - 1) / 2];
-	}
-	q->heap[i] = event;
-	return 0;
-}
-
-static struct event event_pop(struct event_queue *q) {
-	struct event first = q->heap[0], last = q->heap[--q->n];
-	size_t i = 0;
-
-	for (;;) {
-		size_t child = 2 * i + 1;
-
-		if (child + 1 < q->n && event_before(&q->heap[child + 1], &q->heap[child])) {
-			child++;
-		}
-		if (child >= q->n || !event_before(&q->heap[child], &last)) {
-			break;
-		}
-		q->heap[i] = q->heap[child];
-		i = child;
-	}
-	q->heap[i] = last;
-	return first;
 }
 
 /* Integrates a GPU's power up to now, before it changes. */
@@ -478,9 +361,9 @@ static int happen(struct sim *s, const struct event *event, bool *decide) {
 }
 
 static int run_events(struct sim *s) {
-	int r = 0;
+	int r = sim_pass_boundaries(s, s->events.n > 0 ? s->events.heap[0].at : s->end);
 
-	while (r == 0 && s->events.n > 0 && s->events.heap[0].at < s->setup->duration) {
+	while (r == 0 && s->events.n > 0 && s->events.heap[0].at < s->end) {
 		bool wanted = false;
 
 		s->now = s->events.heap[0].at;
@@ -491,6 +374,9 @@ static int run_events(struct sim *s) {
 		}
 		if (r == 0 && wanted) {
 			r = decide(s);
+		}
+		if (r == 0) {
+			r = sim_pass_boundaries(s, s->events.n > 0 ? s->events.heap[0].at : s->end);
 		}
 	}
 	return r;
@@ -509,7 +395,7 @@ static void judge_open(struct sim *s, size_t task, nsec_t deadline) {
 
 /* What ends exactly with the window has ended in it; the rest is cut and judged. */
 static int close_window(struct sim *s) {
-	s->now = s->setup->duration;
+	s->now = s->result.end = s->end;
 	while (s->events.n > 0 && s->events.heap[0].at == s->now &&
 	       s->events.heap[0].kind < EVENT_DEADLINE) {
 		struct event event = event_pop(&s->events);
@@ -693,7 +579,7 @@ static bool valid(const struct sim_setup *setup) {
 }
 
 int sim_run(const struct sim_setup *setup, struct sim_result *ret) {
-	struct sim s = {.setup = setup};
+	struct sim s = {.setup = setup, .end = setup->duration};
 	int r;
 
 	if (!valid(setup)) {
@@ -714,7 +600,8 @@ int sim_run(const struct sim_setup *setup, struct sim_result *ret) {
 		sim_result_deinit(&s.result);
 	}
 	sched_free(s.sched);
-	free(s.events.heap);
+	event_queue_deinit(&s.events);
+	cycle_deinit(&s.cycle);
 	free(s.jobs);
 	free(s.tasks);
 	free(s.ids);

@@ -63,6 +63,14 @@ struct sim_segment {
 	uint32_t dynamic_mw;		 /* drawn while it held the SMs, or while the kernel ran */
 };
 
+/* What a boundary of hyperperiods is told. */
+struct sim_boundary {
+	nsec_t now;
+	uint64_t n;	 /* how many boundaries came before */
+	bool repeats;	 /* the state was the same at an earlier one: all goes on as since then */
+	uint64_t missed; /* jobs, as far as is known by now */
+};
+
 struct sim_setup {
 	const struct sched_gpu_model *gpus;
 	size_t n_gpus; /* 1 to SCHED_GPUS_MAX */
@@ -86,6 +94,15 @@ struct sim_setup {
 	 * is the task's index + 1, its tag the job's number. */
 	size_t n_explain;
 	void (*on_explained)(void *userdata, const struct explain_entry *entry);
+	/*
+	 * With @hyperperiod (0: never) the states are compared at boundary, boundary + hyperperiod
+	 * and so on, each before what happens at that moment: what waits and runs with all that
+	 * its future depends on, and what is kept of tasks. The first boundary must not lie before
+	 * a task's first release. Return: whether to go on; if not, the window ends there. Nothing
+	 * repeats where execution times are drawn.
+	 */
+	nsec_t boundary, hyperperiod;
+	bool (*on_boundary)(void *userdata, const struct sim_boundary *boundary);
 	/* NULL, or any clock in nanoseconds: the cost of decisions is measured with it. */
 	nsec_t (*clock)(void *userdata);
 	void *userdata;
@@ -114,7 +131,8 @@ struct sim_task_result {
 
 struct sim_result {
 	struct sim_count count;
-	uint64_t energy_pj[SCHED_GPUS_MAX]; /* over [0, duration) */
+	nsec_t end;			    /* of the window: the duration, or a boundary */
+	uint64_t energy_pj[SCHED_GPUS_MAX]; /* over [0, end) */
 	uint64_t energy_total_pj;
 	nsec_t active[SCHED_GPUS_MAX]; /* time with at least one job running, in the sense of power
 					*/

@@ -204,6 +204,27 @@ static void plan_gives_a_verdict_for_each_task(void **state) {
 	spawned_deinit(&s);
 }
 
+/* Not late so far is not the same as in time. */
+static void plan_says_what_is_not_known(void **state) {
+	struct spawned s = spawn(
+		ARGS(sbeetctl, "plan", "-p", "lookahead", "-d", "30ms", scenario("example-4")),
+		NULL);
+
+	assert_contains(s.out, "lookahead over 30ms: no job is late, but ");
+	assert_contains(s.out, "not known\n");
+	assert_int_equal(s.code, 7);
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "plan", "-p", "lookahead", "-j", "-d", "30ms",
+		       scenario("example-4")),
+		  NULL);
+	assert_contains(s.out, "\"in_time\":false");
+	assert_contains(s.out, "\"verdict\":\"not known\"");
+	assert_contains(s.out, "\"repeats\":false");
+	assert_int_equal(s.code, 7);
+	spawned_deinit(&s);
+}
+
 static void plan_says_where_there_is_nothing_to_be_in_time_for(void **state) {
 	struct spawned s;
 
@@ -402,6 +423,7 @@ int main(void) {
 		cmocka_unit_test(simulate_repeats_itself_by_seed),
 		cmocka_unit_test(sweep_does_not_depend_on_workers),
 		cmocka_unit_test(plan_gives_a_verdict_for_each_task),
+		cmocka_unit_test(plan_says_what_is_not_known),
 		cmocka_unit_test(plan_says_where_there_is_nothing_to_be_in_time_for),
 		cmocka_unit_test(plan_shows_times_in_units_of_their_size),
 		cmocka_unit_test(pictures_have_all_that_they_show),

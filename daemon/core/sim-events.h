@@ -1,0 +1,36 @@
+/*
+ * sim-events.h: what is going to happen in a simulation, soonest first; included by sim.c only.
+ */
+#pragma once
+
+#include "daemon/core/sched.h"
+
+/* At one moment, in this order: what ends frees SMs before anything new asks for them, and a job
+ * that ends at its deadline is in time. */
+enum event_kind {
+	EVENT_KERNEL_START,
+	EVENT_KERNEL_END,
+	EVENT_FINISH,
+	EVENT_DEADLINE, /* only with SIM_LATE_DROP */
+	EVENT_RELEASE,
+};
+
+struct event {
+	nsec_t at;
+	enum event_kind kind;
+	uint32_t index; /* of the task for EVENT_RELEASE, else of the job */
+	uint64_t order; /* of the job: its number in the table may be another job's by now */
+};
+
+struct event_queue {
+	struct event *heap; /* owned; the first one is at [0] */
+	size_t n, capacity;
+};
+
+/* @q: zeroed at first. Return: 0, -ENOMEM. */
+int event_push(struct event_queue *q, struct event event);
+
+/* The first one, of at least one. */
+struct event event_pop(struct event_queue *q);
+
+void event_queue_deinit(struct event_queue *q);

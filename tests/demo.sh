@@ -83,6 +83,14 @@ finish() {
 	cat "$scratch/$1.err"
 }
 
+max() {
+	echo $(($1 > $2 ? $1 : $2))
+}
+
+min() {
+	echo $(($1 < $2 ? $1 : $2))
+}
+
 # NAME: its longest frame in ms, rounded up.
 longest_ms() {
 	echo $((($(field "$1" longest_frame_ns) + 999999) / 1000000))
@@ -132,19 +140,15 @@ for p in $programs; do
 	eval "together_$p=$(longest_ms "$p")"
 done
 
-# Twice the longest frame beside the others, and that once more, but 30 to 100 ms. The camera has half
-# the period of the others, so that frames of all three begin together again and again.
-room() { # TOGETHER
-	spare=$1
-	[ "$spare" -ge 30 ] || spare=30
-	[ "$spare" -le 100 ] || spare=100
-	echo $(($1 * 2 + spare))
-}
-period=$(room "$together_camera")
-for p in planner lanes; do
-	eval "need=\$(room \$together_$p)"
-	need=$(((need + 1) / 2))
-	period=$((need > period ? need : period))
+# Twice the longest frame of the program, and once more, but 30 to 300 ms. The camera has half the period
+# of the others, so that frames of all three begin together again and again.
+period=0
+for p in $programs; do
+	eval "longest=\$(max \$alone_$p \$together_$p)"
+	spare=$(min "$(max "$longest" 30)" 300)
+	need=$((longest * 2 + spare))
+	[ "$p" = camera ] || need=$(((need + 1) / 2))
+	period=$(max "$need" "$period")
 done
 period=$(((period + 9) / 10 * 10))
 # shellcheck disable=SC2034 # read by name
@@ -153,6 +157,7 @@ printf '%-9s %9s %12s  %s\n' PROGRAM "ALONE ms" "TOGETHER ms" "PERIOD AND DEADLI
 for p in $programs; do
 	eval "printf '%-9s %9s %12s  %s\n' $p \$alone_$p \$together_$p \$period_$p"
 done
+say "(At least twice the longest frame, and 30 to 300 ms more.)"
 done_before=$("$ask" "$ctl" "done")
 
 # All three with their periods, and a watcher that looks at them. The first time with live views.

@@ -32,13 +32,12 @@ prepare() {
 	fi
 	ninja -C "$build" "$1" >"$log" 2>&1 &
 	maker=$!
-	shown=
+	ticks=0
 	while kill -0 "$maker" 2>/dev/null; do
 		sleep 0.2
-		now=$(tail -n 1 "$log" | sed -n 's/^\(\[[0-9]*\/[0-9]*\]\).*/\1/p')
-		if [ -n "$now" ] && [ "$now" != "$shown" ]; then
-			note "building $now"
-			shown=$now
+		ticks=$((ticks + 1))
+		if [ $((ticks % 10)) -eq 0 ]; then
+			note "building $(tail -n 1 "$log" | sed -n 's/^\(\[[0-9]*\/[0-9]*\]\).*/\1/p')"
 		fi
 	done
 	wait "$maker" || die_with "$log" "building failed"

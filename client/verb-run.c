@@ -18,122 +18,52 @@
 #include "client/options.h"
 #include "client/preload.h"
 #include "client/verb.h"
-#include "proto/limits.h"
 #include "proto/packet.h"
-#include "proto/units.h"
-#include "proto/validate.h"
+#include "proto/taskvars.h"
 
-/* Checked text as it was typed: the shim reads the same forms from its environment. */
+/* Text as it was typed: the shim reads the same forms from its environment. */
 struct run_options {
-	const char *task, *class, *period, *deadline, *offset, *priority, *scope, *log, *min_sms,
-		*max_sms;
+	const char *vars[_TASKVAR_N];
+	const char *log;
 	const char *shim;
 	bool whole;
 	bool require;
 	bool dry_run;
 };
 
-static const struct {
-	const char *variable;
-	size_t offset;
-} settings[] = {
-	{"SBEET_TASK", offsetof(struct run_options, task)},
-	{"SBEET_CLASS", offsetof(struct run_options, class)},
-	{"SBEET_PERIOD", offsetof(struct run_options, period)},
-	{"SBEET_DEADLINE", offsetof(struct run_options, deadline)},
-	{"SBEET_OFFSET", offsetof(struct run_options, offset)},
-	{"SBEET_PRIORITY", offsetof(struct run_options, priority)},
-	{"SBEET_MIN_SMS", offsetof(struct run_options, min_sms)},
-	{"SBEET_MAX_SMS", offsetof(struct run_options, max_sms)},
-	{"SBEET_SCOPE", offsetof(struct run_options, scope)},
-	{"SBEET_LOG", offsetof(struct run_options, log)},
-};
+static int parse_log(const char *text, void *target) {
+	static const char *const levels[] = {"error", "warn", "info", "debug"};
 
-static const char *setting_of(const struct run_options *o, size_t offset) {
-	return *(const char *const *)((const char *)o + offset);
-}
-
-static int keep(const char *text, void *target, int r) {
-	if (r == 0) {
-		*(const char **)target = text;
-	}
-	return r;
-}
-
-static int parse_task(const char *text, void *target) {
-	return keep(text, target, validate_name(text) < 0 ? -EINVAL : 0);
-}
-
-static int parse_positive(const char *text, void *target) {
-	nsec_t t;
-	int r = units_parse_nsec(text, &t);
-
-	return keep(text, target, r == 0 && t == 0 ? -ERANGE : r);
-}
-
-static int parse_offset(const char *text, void *target) {
-	nsec_t t;
-
-	return keep(text, target, units_parse_nsec(text, &t));
-}
-
-static int parse_priority(const char *text, void *target) {
-	int64_t n;
-
-	return keep(text, target,
-		    units_parse_int(text, PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX, &n));
-}
-
-static int parse_sms(const char *text, void *target) {
-	int64_t n;
-
-	return keep(text, target, units_parse_int(text, 1, PROTO_SMS_MAX, &n));
-}
-
-static int one_of(const char *text, void *target, const char *const *names) {
-	for (; *names; names++) {
-		if (strcmp(text, *names) == 0) {
-			return keep(text, target, 0);
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		if (strcmp(text, levels[i]) == 0) {
+			return option_string(text, target);
 		}
 	}
 	return -EINVAL;
 }
 
-static int parse_class(const char *text, void *target) {
-	return one_of(text, target, (const char *const[]){"realtime", "best-effort", NULL});
-}
+#define AT(member) offsetof(struct run_options, member)
 
-static int parse_scope(const char *text, void *target) {
-	return one_of(text, target, (const char *const[]){"process", "thread", NULL});
-}
-
-static int parse_log(const char *text, void *target) {
-	return one_of(text, target, (const char *const[]){"error", "warn", "info", "debug", NULL});
-}
-
-#define EXPECTED_TIME "a time above 0 with a unit, such as 33ms, at most a day"
-#define AT(member)    offsetof(struct run_options, member)
+/* Read by taskvars_read(), as the variables are. */
+#define VAR(name) option_string, AT(vars[TASKVAR_##name]), NULL
 
 static const struct option run_option_table[] = {
 	{"task", 't', OPTION_REQUIRED, "NAME", "name of the task (default: the program's name)",
-	 parse_task, AT(task), "1 to 64 of A-Z a-z 0-9 . _ @ : + -, not starting with . or -"},
+	 VAR(TASK)},
 	{"class", 0, OPTION_REQUIRED, "CLASS",
-	 "realtime or best-effort (default: by --period, --deadline)", parse_class, AT(class),
-	 "realtime or best-effort"},
-	{"period", 0, OPTION_REQUIRED, "TIME", "time between two releases: 33ms", parse_positive,
-	 AT(period), EXPECTED_TIME},
+	 "realtime or best-effort (default: by --period, --deadline)", VAR(CLASS)},
+	{"period", 0, OPTION_REQUIRED, "TIME", "time between two releases: 33ms", VAR(PERIOD)},
 	{"deadline", 0, OPTION_REQUIRED, "TIME", "time from release to deadline (default: period)",
-	 parse_positive, AT(deadline), EXPECTED_TIME},
+	 VAR(DEADLINE)},
 	{"offset", 0, OPTION_REQUIRED, "TIME", "first release after the program's start",
-	 parse_offset, AT(offset), "a time with a unit, such as 5ms, at most a day"},
+	 VAR(OFFSET)},
 	{"priority", 0, OPTION_REQUIRED, "N", "-1000 to 1000, higher is more urgent (default: 0)",
-	 parse_priority, AT(priority), "a whole number from -1000 to 1000"},
+	 VAR(PRIORITY)},
 	{"max-sms", 0, OPTION_REQUIRED, "N", "the most SMs for a job, where it can be divided",
-	 parse_sms, AT(max_sms), "a whole number from 1 to 256"},
+	 VAR(MAX_SMS)},
 	{"min-sms", 0, OPTION_REQUIRED, "N", "the fewest, likewise; its jobs wait for as many",
-	 parse_sms, AT(min_sms), "a whole number from 1 to 256"},
-	{"scope", 0, OPTION_REQUIRED, "SCOPE", "who shares a job: process or thread", parse_scope,
-	 AT(scope), "process or thread"},
+	 VAR(MIN_SMS)},
+	{"scope", 0, OPTION_REQUIRED, "SCOPE", "who shares a job: process or thread", VAR(SCOPE)},
 	{"whole", 0, OPTION_FLAG, NULL, "give its jobs whole GPUs only; no kernel is rewritten",
 	 option_flag, AT(whole), NULL},
 	{"require", 0, OPTION_FLAG, NULL,
@@ -180,32 +110,23 @@ static int set(bool dry_run, const char *variable, const char *value) {
 }
 
 static int set_environment(const struct run_options *o, const char *preload) {
-	int r;
+	int r = 0;
 
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-		const char *value = setting_of(o, settings[i].offset);
-
-		if (!value) {
-			continue;
-		}
-		r = set(o->dry_run, settings[i].variable, value);
-		if (r < 0) {
-			return r;
+	for (enum taskvar var = 0; r == 0 && var < _TASKVAR_N; var++) {
+		if (o->vars[var]) {
+			r = set(o->dry_run, taskvar_variable(var), o->vars[var]);
 		}
 	}
-	if (o->whole) {
+	if (r == 0 && o->log) {
+		r = set(o->dry_run, "SBEET_LOG", o->log);
+	}
+	if (r == 0 && o->whole) {
 		r = set(o->dry_run, "SBEET_WHOLE", "1");
-		if (r < 0) {
-			return r;
-		}
 	}
-	if (o->require) {
+	if (r == 0 && o->require) {
 		r = set(o->dry_run, "SBEET_REQUIRE", "1");
-		if (r < 0) {
-			return r;
-		}
 	}
-	return set(o->dry_run, "LD_PRELOAD", preload);
+	return r == 0 ? set(o->dry_run, "LD_PRELOAD", preload) : r;
 }
 
 /* Why the dynamic linker will not load @shim into @p, or NULL. */
@@ -230,56 +151,35 @@ static const char *why_unmanaged(const struct program *p, const char *shim) {
 	return NULL;
 }
 
-/* A setting as the shim will read it: the option, else the variable. */
-struct setting {
-	const char *name, *text;
-};
+/* As the shim will read them: an option beats its variable. */
+static int check_vars(const struct run_options *o) {
+	struct taskvar_source from[_TASKVAR_N];
+	struct taskvars vars;
+	enum taskvar wrong;
+	char why[512];
 
-static struct setting find_setting(const char *text, const char *option, const char *variable) {
-	if (!text && getenv(variable)) {
-		return (struct setting){variable, getenv(variable)};
+	for (enum taskvar var = 0; var < _TASKVAR_N; var++) {
+		const char *text = getenv(taskvar_variable(var));
+
+		from[var].name = taskvar_variable(var);
+		from[var].text = text && *text ? text : NULL;
+		if (o->vars[var]) {
+			from[var].name = taskvar_option(var);
+			from[var].text = o->vars[var];
+		}
 	}
-	return (struct setting){option, text};
-}
-
-/* sbeetd would refuse these, or heed one of them alone. Variables that can't be read are left to
- * the shim, which says so and ignores them. */
-static int check_relations(const struct run_options *o) {
-	struct setting deadline = find_setting(o->deadline, "--deadline", "SBEET_DEADLINE");
-	struct setting period = find_setting(o->period, "--period", "SBEET_PERIOD");
-	struct setting least = find_setting(o->min_sms, "--min-sms", "SBEET_MIN_SMS");
-	struct setting most = find_setting(o->max_sms, "--max-sms", "SBEET_MAX_SMS");
-	nsec_t d, p;
-	int64_t a, b;
-
-	if (deadline.text && period.text && units_parse_nsec(deadline.text, &d) == 0 &&
-	    units_parse_nsec(period.text, &p) == 0 && p > 0 && d > p) {
-		ctl_error(
-			"%s=%s is longer than %s=%s: a job must end before the next one of its "
-			"task is released; sbeetd refuses such a task",
-			deadline.name, deadline.text, period.name, period.text);
-		return CTL_EXIT_USAGE;
-	}
-	if (least.text && most.text && units_parse_int(least.text, 1, PROTO_SMS_MAX, &a) == 0 &&
-	    units_parse_int(most.text, 1, PROTO_SMS_MAX, &b) == 0 && a > b) {
-		ctl_error("%s=%s is more than %s=%s", least.name, least.text, most.name, most.text);
+	if (taskvars_read(&vars, from, &wrong, why, sizeof(why)) < 0) {
+		ctl_error("%s", why);
 		return CTL_EXIT_USAGE;
 	}
 	return CTL_EXIT_OK;
 }
 
-static int check_options(struct run_options *o) {
-	if (o->offset && !o->period && !getenv("SBEET_PERIOD")) {
-		ctl_error(
-			"option '--offset' needs '--period': without one each job's release is "
-			"its own start");
-		return CTL_EXIT_USAGE;
-	}
-	/* Who names a period or a deadline means it. */
-	if ((o->period || o->deadline) && !o->class && !getenv("SBEET_CLASS")) {
-		o->class = "realtime";
-	}
-	return check_relations(o);
+/* By --require or SBEET_REQUIRE. */
+static bool is_required(const struct run_options *o) {
+	const char *text = getenv("SBEET_REQUIRE");
+
+	return o->require || (text && *text && strcmp(text, "0") != 0);
 }
 
 /* --require would wait for what can't come by waiting. Whether sbeetd listens is the shim's to find
@@ -289,7 +189,7 @@ static int check_socket(const struct run_options *o) {
 	const char *given = getenv("SBEET_SOCKET");
 	int r;
 
-	if (!o->require) {
+	if (!is_required(o)) {
 		return CTL_EXIT_OK;
 	}
 	if (given && *given) {
@@ -335,7 +235,7 @@ static int check_program(const struct ctl *ctl, const struct run_options *o, con
 	if (!why) {
 		return CTL_EXIT_OK;
 	}
-	if (o->require) {
+	if (is_required(o)) {
 		ctl_error("'%s' cannot be managed: %s", name, why);
 		return CTL_EXIT_FAILED;
 	}
@@ -380,7 +280,7 @@ static int run(const struct ctl *ctl) {
 	char error[512];
 	int r;
 
-	r = check_options(o);
+	r = check_vars(o);
 	if (r == CTL_EXIT_OK) {
 		r = check_socket(o);
 	}

@@ -107,7 +107,7 @@ static const char *find_executable(char path[static PROTO_PATH_MAX]) {
 }
 
 static int send_hello(int fd, bool initial) {
-	const struct env *env = env_get();
+	const struct taskvars *vars = &env_get()->vars;
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -119,20 +119,20 @@ static int send_hello(int fd, bool initial) {
 	/* For display. Names that the protocol does not take are said as "program". */
 	strncpy(program, name, PROTO_NAME_MAX);
 	program[PROTO_NAME_MAX] = '\0';
-	task.name = env->task ? (char *)env->task : (char *)"";
-	task.task_class = env->task_class;
-	task.period_ns = env->period_ns;
-	task.deadline_ns = env->deadline_ns;
-	task.offset_ns = env->offset_ns;
-	task.priority = env->priority;
-	task.min_sms = env->min_sms;
-	task.max_sms = env->max_sms;
+	task.name = (char *)vars->task;
+	task.task_class = vars->task_class;
+	task.period_ns = vars->period;
+	task.deadline_ns = vars->deadline;
+	task.offset_ns = vars->offset;
+	task.priority = vars->priority;
+	task.min_sms = vars->min_sms;
+	task.max_sms = vars->max_sms;
 	hello.version = PROTO_VERSION;
 	hello.features = features;
 	hello.n_features = 1 + (initial && !visible_is_set());
 	hello.program = validate_name(program) == 0 ? program : (char *)"program";
 	hello.task = &task;
-	hello.scope = env->scope;
+	hello.scope = vars->scope;
 	hello.enforcement_mask = enforcement_mask();
 	hello.shim_version = (char *)SBEET_VERSION;
 	hello.executable = (char *)find_executable(path);

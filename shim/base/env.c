@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/limits.h"
-#include "proto/validate.h"
 #include "shim/base/log.h"
 
 /* How long SBEET_REQUIRE=1 waits for a daemon before it fails: longer than a restart takes. */
@@ -45,31 +43,6 @@ static bool read_flag(const char *name) {
 	return text && *text == '1';
 }
 
-static nsec_t read_nsec(const char *name) {
-	const char *text = find(name);
-	nsec_t t = 0;
-
-	if (text && units_parse_nsec(text, &t) < 0) {
-		complain(name, text, "a duration such as 33ms");
-	}
-	return t;
-}
-
-/* The index of @name's value among @n @words, 0 if it is not set or none of them. */
-static int read_word(const char *name, const char *const *words, int n, const char *expected) {
-	const char *text = find(name);
-
-	for (int i = 0; text && i < n; i++) {
-		if (strcmp(text, words[i]) == 0) {
-			return i;
-		}
-	}
-	if (text) {
-		complain(name, text, expected);
-	}
-	return 0;
-}
-
 static void read_require(void) {
 	const char *text = find("SBEET_REQUIRE");
 
@@ -83,18 +56,6 @@ static void read_require(void) {
 	}
 }
 
-/* Return: 0 if it is not there or no such number. */
-static unsigned read_sms(const char *name) {
-	const char *text = find(name);
-	int64_t n = 0;
-
-	if (text && units_parse_int(text, 1, PROTO_SMS_MAX, &n) < 0) {
-		complain(name, text, "a number of SMs from 1 to 256");
-		return 0;
-	}
-	return (unsigned)n;
-}
-
 static void read_wait(void) {
 	const char *text = find("SBEET_WAIT");
 
@@ -104,34 +65,23 @@ static void read_wait(void) {
 	}
 }
 
-static void read_task(void) {
-	static const char *const classes[] = {"best-effort", "realtime"};
-	const char *text = find("SBEET_TASK");
-	int64_t priority = 0;
+/* A program can't be kept from starting, so what is wrong is left out. */
+static void read_vars(void) {
+	struct taskvar_source from[_TASKVAR_N];
+	enum taskvar wrong;
+	char why[512];
 
-	if (text && validate_name(text) < 0) {
-		complain("SBEET_TASK", text,
-			 "a task name (letters, digits and ._@:+-, at most 64)");
-		text = NULL;
+	for (enum taskvar var = 0; var < _TASKVAR_N; var++) {
+		from[var].name = taskvar_variable(var);
+		from[var].text = find(from[var].name);
 	}
-	env.task = keep(text);
-	env.task_class = (Sbeet__TaskClass)read_word("SBEET_CLASS", classes, 2,
-						     "'realtime' or 'best-effort'");
-	env.period_ns = read_nsec("SBEET_PERIOD");
-	env.deadline_ns = read_nsec("SBEET_DEADLINE");
-	env.offset_ns = read_nsec("SBEET_OFFSET");
-	text = find("SBEET_PRIORITY");
-	if (text && units_parse_int(text, PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX, &priority) < 0) {
-		complain("SBEET_PRIORITY", text, "a whole number from -1000 to 1000");
+	while (taskvars_read(&env.vars, from, &wrong, why, sizeof(why)) < 0) {
+		log_line(LOG_LEVEL_WARN, "A setting is wrong, ignoring it: %s", why);
+		from[wrong].text = NULL;
 	}
-	env.priority = (int)priority;
-	env.min_sms = read_sms("SBEET_MIN_SMS");
-	env.max_sms = read_sms("SBEET_MAX_SMS");
 }
 
 static void read_all(void) {
-	static const char *const scopes[] = {"process", "thread"};
-
 	env.disable = read_flag("SBEET_DISABLE");
 	if (env.disable) {
 		return;
@@ -139,9 +89,8 @@ static void read_all(void) {
 	env.whole = read_flag("SBEET_WHOLE");
 	read_require();
 	read_wait();
-	env.scope = (Sbeet__Scope)read_word("SBEET_SCOPE", scopes, 2, "'process' or 'thread'");
 	env.socket = keep(find("SBEET_SOCKET"));
-	read_task();
+	read_vars();
 }
 
 const struct env *env_get(void) {

@@ -102,31 +102,11 @@ static void run_sets_the_environment_and_nothing_else(void **state) {
 		       "env | grep ^SBEET_ | sort"),
 		  ARGS("SBEET_SHIM", "SBEET_TASK=other", "SBEET_EXTRA=kept"));
 	assert_string_equal(s.out,
-			    "SBEET_CLASS=realtime\nSBEET_DEADLINE=20ms\nSBEET_EXTRA=kept\n"
+			    "SBEET_DEADLINE=20ms\nSBEET_EXTRA=kept\n"
 			    "SBEET_LOG=debug\nSBEET_OFFSET=1ms\nSBEET_PERIOD=33ms\n"
 			    "SBEET_PRIORITY=-10\nSBEET_REQUIRE=1\nSBEET_SCOPE=thread\n"
 			    "SBEET_TASK=camera\nSBEET_WHOLE=1\n");
 	spawned_deinit(&s);
-}
-
-static void run_makes_a_task_with_a_deadline_realtime(void **state) {
-	static const struct {
-		const char *option, *environment, *class;
-	} cases[] = {
-		{"--deadline=5ms", "SBEET_CLASS", "realtime"},
-		{"--period=5ms", "SBEET_CLASS", "realtime"},
-		{"--priority=5", "SBEET_CLASS", ""},
-		{"--deadline=5ms", "SBEET_CLASS=best-effort", "best-effort"},
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct spawned s = spawn(ARGS(sbeetctl, "run", cases[i].option, "/bin/sh", "-c",
-					      "printf %s \"$SBEET_CLASS\""),
-					 ARGS(use_shim, cases[i].environment));
-
-		assert_string_equal(s.out, cases[i].class);
-		spawned_deinit(&s);
-	}
 }
 
 static void run_adds_to_ld_preload(void **state) {
@@ -341,7 +321,7 @@ static void run_says_that_there_is_no_shim(void **state) {
 }
 
 /* A program whose settings sbeetd would refuse does not start, wherever they come from. */
-static void run_says_which_settings_contradict(void **state) {
+static void run_says_which_settings_are_wrong(void **state) {
 	static const struct {
 		const char *option, *variable, *message;
 	} cases[] = {
@@ -351,7 +331,12 @@ static void run_says_which_settings_contradict(void **state) {
 		 "SBEET_DEADLINE=50ms is longer than --period=33ms"},
 		{"--max-sms=10", "SBEET_MIN_SMS=20", "SBEET_MIN_SMS=20 is more than --max-sms=10"},
 		{"--period=50ms", "SBEET_DEADLINE=50ms", NULL},
-		{"--period=33ms", "SBEET_DEADLINE=50", NULL}, /* the shim ignores it, and says so */
+		{"--period=33ms", "SBEET_DEADLINE=50", "bad value '50' of SBEET_DEADLINE: expected "},
+		{"--period=33ms", "SBEET_DEADLINE=", NULL},
+		{"--priority=3", "SBEET_CLASS=fast", "bad value 'fast' of SBEET_CLASS: expected "},
+		{"--class=realtime", "SBEET_CLASS=fast", NULL}, /* the option beats it */
+		{"--task=t", "SBEET_OFFSET=5ms", "SBEET_OFFSET=5ms needs a period"},
+		{"--offset=5ms", "SBEET_PERIOD=33ms", NULL},
 		{"--max-sms=20", "SBEET_MIN_SMS=20", NULL},
 	};
 
@@ -501,7 +486,6 @@ int main(void) {
 		cmocka_unit_test(run_passes_the_signal_that_ends_the_program),
 		cmocka_unit_test(run_becomes_the_program),
 		cmocka_unit_test(run_sets_the_environment_and_nothing_else),
-		cmocka_unit_test(run_makes_a_task_with_a_deadline_realtime),
 		cmocka_unit_test(run_adds_to_ld_preload),
 		cmocka_unit_test(run_refuses_two_different_shims),
 		cmocka_unit_test(run_leaves_the_terminal_alone),
@@ -509,7 +493,7 @@ int main(void) {
 		cmocka_unit_test(run_warns_when_the_shim_cannot_be_loaded),
 		cmocka_unit_test(run_shows_its_plan),
 		cmocka_unit_test(run_says_that_there_is_no_shim),
-		cmocka_unit_test(run_says_which_settings_contradict),
+		cmocka_unit_test(run_says_which_settings_are_wrong),
 		cmocka_unit_test(run_says_at_once_that_permission_is_denied),
 		cmocka_unit_test(usage_errors_are_one_line_and_code_2),
 		cmocka_unit_test(every_verb_has_help),

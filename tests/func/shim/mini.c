@@ -76,6 +76,18 @@ void mini_unlisten(struct mini *m) {
 	}
 }
 
+static void run_guest(const char *const *options, const char *shim, const char *program) {
+	const char *args[32] = {"sbeetctl", "run", "--shim", shim};
+	size_t n = 4;
+
+	while (*options && n < sizeof(args) / sizeof(*args) - 3) {
+		args[n++] = *options++;
+	}
+	args[n++] = "--";
+	args[n] = program;
+	execv(getenv("SBEET_TEST_CTL"), (char **)(uintptr_t)args);
+}
+
 /* Never returns, and never comes back into the tests by cmocka's signal handlers. */
 static void be_guest(struct mini *m, const char *shim, const char *program,
 		     const char *const *environment, int in, int out) {
@@ -91,13 +103,17 @@ static void be_guest(struct mini *m, const char *shim, const char *program,
 	error = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	snprintf(socket_variable, sizeof(socket_variable), "SBEET_SOCKET=%s", m->socket);
 	putenv(socket_variable);
-	setenv("LD_PRELOAD", shim, 1);
 	for (; *environment; environment++) {
 		putenv((char *)*environment);
 	}
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(error, STDERR_FILENO);
+	if (m->run) {
+		run_guest(m->run, shim, program);
+		_exit(127);
+	}
+	setenv("LD_PRELOAD", shim, 1);
 	execl(program, "guest", NULL);
 	_exit(127);
 }

@@ -29,6 +29,8 @@ struct mini {
 	bool resumes;	    /* Welcome has the feature "resume"; else it is an older daemon's */
 	pid_t guest;
 	int to_guest, from_guest;
+	const char *const *run; /* the guest is started by `sbeetctl run` with these options; NULL:
+				 * it is preloaded */
 };
 
 /* Makes the directory. Nobody listens yet. */

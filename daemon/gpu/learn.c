@@ -16,6 +16,7 @@ struct half {
 
 struct point {
 	uid_t uid;
+	uint64_t used; /* learn->clock when a job was last noted for it */
 	unsigned n_sms;
 	char profile[PROTO_NAME_MAX + 1];
 	char gpu[GPU_NAME_MAX + 1];
@@ -24,10 +25,19 @@ struct point {
 		      */
 };
 
+struct holder {
+	uid_t uid;
+	size_t n_points; /* 0: this entry is not in use */
+};
+
 struct learn {
 	struct point *points; /* owned */
 	size_t n_points;
+	/* Users with points, and the one that is about to have its first. */
+	struct holder holders[LEARN_POINTS_MAX + 1];
+	size_t n_holders;
 	uint64_t n_jobs;
+	uint64_t clock; /* counts uses of points */
 };
 
 struct learn *learn_new(void) {
@@ -51,33 +61,98 @@ static bool is_of(const struct point *p, const struct learn_place *place) {
 	       strcmp(p->gpu, place->gpu) == 0;
 }
 
-/* The point of @place, made if need be; NULL: there is no room for it. */
-static struct point *take_point(struct learn *l, const struct learn_place *place) {
-	struct point *points;
+static uint32_t jobs_of(const struct point *p) {
+	return p->now.n + p->before.n;
+}
 
-	for (size_t i = 0; i < l->n_points; i++) {
-		if (l->points[i].n_sms == place->n_sms && is_of(&l->points[i], place)) {
-			return &l->points[i];
+/* The user's entry, made if need be. */
+static struct holder *holder_of(struct learn *l, uid_t uid) {
+	struct holder *unused = NULL;
+
+	for (size_t i = 0; i < l->n_holders; i++) {
+		if (l->holders[i].n_points > 0 && l->holders[i].uid == uid) {
+			return &l->holders[i];
+		}
+		unused = l->holders[i].n_points == 0 ? &l->holders[i] : unused;
+	}
+	unused = unused ? unused : &l->holders[l->n_holders++];
+	unused->uid = uid;
+	return unused;
+}
+
+/* Who has to make room for a point of @holder's: whoever has most, @holder if nobody has more. */
+static const struct holder *largest_holder(const struct learn *l, const struct holder *holder) {
+	const struct holder *largest = holder;
+
+	for (size_t i = 0; i < l->n_holders; i++) {
+		if (l->holders[i].n_points > largest->n_points) {
+			largest = &l->holders[i];
 		}
 	}
-	if (l->n_points == LEARN_POINTS_MAX || strlen(place->profile) > PROTO_NAME_MAX ||
-	    strlen(place->gpu) > GPU_NAME_MAX) {
-		return NULL;
+	return largest;
+}
+
+static bool less_useful(const struct point *a, const struct point *b) {
+	bool a_speaks = jobs_of(a) >= LEARN_JOBS_MIN, b_speaks = jobs_of(b) >= LEARN_JOBS_MIN;
+
+	return a_speaks != b_speaks ? b_speaks : a->used < b->used;
+}
+
+/* The place of the point that is lost: the least useful one of this user, who has some. */
+static struct point *find_least_useful(struct learn *l, uid_t uid) {
+	struct point *least = NULL;
+
+	for (size_t i = 0; i < l->n_points; i++) {
+		struct point *p = &l->points[i];
+
+		if (p->uid == uid && (!least || less_useful(p, least))) {
+			least = p;
+		}
+	}
+	return least;
+}
+
+/* Room for a point of this user, charged. NULL: no memory. */
+static struct point *make_room(struct learn *l, uid_t uid) {
+	struct point *points;
+
+	if (l->n_points == LEARN_POINTS_MAX) {
+		struct point *p = find_least_useful(l, largest_holder(l, holder_of(l, uid))->uid);
+
+		holder_of(l, p->uid)->n_points--;
+		holder_of(l, uid)->n_points++;
+		return p;
 	}
 	points = reallocarray(l->points, l->n_points + 1, sizeof(*points));
 	if (!points) {
 		return NULL;
 	}
 	l->points = points;
-	points += l->n_points++;
-	*points = (struct point){.uid = place->uid, .n_sms = place->n_sms};
-	strcpy(points->profile, place->profile);
-	strcpy(points->gpu, place->gpu);
-	return points;
+	holder_of(l, uid)->n_points++;
+	return &points[l->n_points++];
 }
 
-static uint32_t jobs_of(const struct point *p) {
-	return p->now.n + p->before.n;
+/* The point of @place, made if need be. NULL: its names are too long, or no memory. */
+static struct point *take_point(struct learn *l, const struct learn_place *place) {
+	struct point *p;
+
+	for (size_t i = 0; i < l->n_points; i++) {
+		p = &l->points[i];
+		if (p->n_sms == place->n_sms && is_of(p, place)) {
+			p->used = ++l->clock;
+			return p;
+		}
+	}
+	if (strlen(place->profile) > PROTO_NAME_MAX || strlen(place->gpu) > GPU_NAME_MAX) {
+		return NULL;
+	}
+	p = make_room(l, place->uid);
+	if (p) {
+		*p = (struct point){.uid = place->uid, .used = ++l->clock, .n_sms = place->n_sms};
+		strcpy(p->profile, place->profile);
+		strcpy(p->gpu, place->gpu);
+	}
+	return p;
 }
 
 static nsec_t worst_of(const struct point *p) {
@@ -174,17 +249,30 @@ static json_t *half_json(const struct half *h) {
 			 "worst_ns", (json_int_t)h->worst);
 }
 
+static int compare_use(const void *a, const void *b) {
+	const struct point *x = *(const struct point *const *)a;
+	const struct point *y = *(const struct point *const *)b;
+
+	return x->used < y->used ? -1 : x->used > y->used;
+}
+
+static json_t *point_json(const struct point *p) {
+	return json_pack("{s:I, s:s, s:s, s:i, s:o, s:o}", "uid", (json_int_t)p->uid, "profile",
+			 p->profile, "gpu", p->gpu, "sms", (int)p->n_sms, "now", half_json(&p->now),
+			 "before", half_json(&p->before));
+}
+
+/* Least recently used first, so that the order need not be written. */
 json_t *learn_json(const struct learn *l) {
+	const struct point *list[LEARN_POINTS_MAX];
 	json_t *points = json_array();
 
 	for (size_t i = 0; i < l->n_points; i++) {
-		const struct point *p = &l->points[i];
-
-		json_array_append_new(points, json_pack("{s:I, s:s, s:s, s:i, s:o, s:o}", "uid",
-							(json_int_t)p->uid, "profile", p->profile,
-							"gpu", p->gpu, "sms", (int)p->n_sms, "now",
-							half_json(&p->now), "before",
-							half_json(&p->before)));
+		list[i] = &l->points[i];
+	}
+	qsort(list, l->n_points, sizeof(list[0]), compare_use);
+	for (size_t i = 0; i < l->n_points; i++) {
+		json_array_append_new(points, point_json(list[i]));
 	}
 	return json_pack("{s:o}", "learned", points);
 }
@@ -234,8 +322,7 @@ static int read_point(struct learn *l, const struct reader *r, const struct read
 	place.n_sms = (unsigned)n_sms;
 	p = take_point(l, &place);
 	if (!p) {
-		return reader_fail(r, at, "more than %d points, or a name that is too long",
-				   LEARN_POINTS_MAX);
+		return reader_fail(r, at, "a name that is too long, or no memory");
 	}
 	p->now = now;
 	p->before = before;

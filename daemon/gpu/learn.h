@@ -28,7 +28,12 @@
 #define LEARN_WINDOW   64
 #define LEARN_JOBS_MIN 8
 
-/* Points, of all users together; then no new ones are learnt. */
+/*
+ * Points, of all users together. When there is no room for another one, the user with most points
+ * loses one, which may be the user who needs the room: so everybody can have an equal share, and more
+ * where others need less. Lost is a point that does not speak yet, else any; among those the one for
+ * which no job has been noted for the longest time.
+ */
 #define LEARN_POINTS_MAX 2048
 
 struct learn;

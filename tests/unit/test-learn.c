@@ -8,6 +8,8 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/gpu/learn.h"
@@ -199,6 +201,103 @@ static void nonsense_is_refused(void **state) {
 	}
 }
 
+/* Place @i of user @uid; the name lasts until the next call. */
+static struct learn_place place_of(uid_t uid, unsigned i) {
+	static char name[32];
+
+	snprintf(name, sizeof(name), "task%u", i);
+	return (struct learn_place){uid, name, "gpu", 4};
+}
+
+static void fill(struct learn *l, uid_t uid, unsigned n_points, unsigned n_jobs) {
+	for (unsigned i = 0; i < n_points; i++) {
+		struct learn_place place = place_of(uid, i);
+
+		note(l, &place, n_jobs, MS);
+	}
+}
+
+static bool knows(const struct learn *l, struct learn_place place) {
+	struct profile_table t;
+
+	place.n_sms = 8;
+	return learn_apply(l, &place, NULL, &t);
+}
+
+static unsigned count_known(const struct learn *l, uid_t uid, unsigned n_points) {
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_points; i++) {
+		n += knows(l, place_of(uid, i));
+	}
+	return n;
+}
+
+static void one_user_leaves_room_for_others(void **state) {
+	struct learn *l = learn_new();
+
+	fill(l, 2000, 2 * LEARN_POINTS_MAX, LEARN_JOBS_MIN);
+	assert_int_equal(count_known(l, 2000, 2 * LEARN_POINTS_MAX), LEARN_POINTS_MAX);
+	note(l, &at_4, LEARN_JOBS_MIN, 5 * MS);
+	assert_true(knows(l, at_4));
+	fill(l, 2000, 2 * LEARN_POINTS_MAX, LEARN_JOBS_MIN);
+	assert_true(knows(l, at_4)); /* it has fewer, however old they are */
+	fill(l, 3000, 2 * LEARN_POINTS_MAX, LEARN_JOBS_MIN);
+	assert_true(knows(l, at_4));
+	assert_in_range(count_known(l, 2000, 2 * LEARN_POINTS_MAX), LEARN_POINTS_MAX / 2 - 1,
+			LEARN_POINTS_MAX / 2 + 1);
+	assert_in_range(count_known(l, 3000, 2 * LEARN_POINTS_MAX), LEARN_POINTS_MAX / 2 - 1,
+			LEARN_POINTS_MAX / 2 + 1);
+	learn_free(l);
+}
+
+static void more_users_than_points_replace_each_other(void **state) {
+	struct learn *l = learn_new();
+
+	for (uid_t uid = 1; uid <= 2 * LEARN_POINTS_MAX; uid++) {
+		fill(l, uid, 1, LEARN_JOBS_MIN);
+		assert_true(knows(l, place_of(uid, 0)));
+	}
+	learn_free(l);
+}
+
+static void tasks_that_nobody_uses_make_room(void **state) {
+	struct learn *l = learn_new();
+	struct learn_place late = place_of(1000, 1000000);
+
+	note(l, &at_4, LEARN_JOBS_MIN, 5 * MS);
+	fill(l, 1000, LEARN_POINTS_MAX, 1); /* which say nothing yet */
+	assert_true(knows(l, at_4));
+	fill(l, 1000, LEARN_POINTS_MAX - 1, LEARN_JOBS_MIN);
+	assert_true(knows(l, at_4));
+	late = place_of(1000, 1000000);
+	note(l, &late, LEARN_JOBS_MIN, MS);
+	assert_false(knows(l, at_4)); /* of those that speak it was not used for longest */
+	assert_true(knows(l, place_of(1000, 1000000)));
+	assert_true(knows(l, place_of(1000, 0)));
+	learn_free(l);
+}
+
+static void a_restart_keeps_the_order_of_use(void **state) {
+	struct learn *l = learn_new(), *again = learn_new();
+	json_t *document;
+	char why[256], *text;
+
+	fill(l, 1000, LEARN_POINTS_MAX, LEARN_JOBS_MIN);
+	fill(l, 1000, 1, 1); /* the first is the last again */
+	document = learn_json(l);
+	text = json_dumps(document, JSON_COMPACT);
+	json_decref(document);
+	assert_int_equal(read_text(again, text, why, sizeof(why)), 0);
+	note(again, &at_4, LEARN_JOBS_MIN, MS);
+	assert_true(knows(again, place_of(1000, 0)));
+	assert_false(knows(again, place_of(1000, 1)));
+	assert_true(knows(again, place_of(1000, 2)));
+	free(text);
+	learn_free(l);
+	learn_free(again);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_few_jobs_say_nothing),
@@ -209,6 +308,10 @@ int main(void) {
 		cmocka_unit_test(users_profiles_and_gpus_are_apart),
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(one_user_leaves_room_for_others),
+		cmocka_unit_test(more_users_than_points_replace_each_other),
+		cmocka_unit_test(tasks_that_nobody_uses_make_room),
+		cmocka_unit_test(a_restart_keeps_the_order_of_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

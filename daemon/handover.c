@@ -126,6 +126,10 @@ static void write_session(struct writer *w, const struct session *s) {
 	hello.scope = s->scope;
 	hello.enforcement_mask = s->enforcement_mask;
 	hello.held = list;
+	if (identity_has_secret(&s->identity)) {
+		hello.secret.data = (uint8_t *)s->identity.secret;
+		hello.secret.len = sizeof(s->identity.secret);
+	}
 	counters.jobs = c->jobs;
 	counters.jobs_partition = c->jobs_partition;
 	counters.launches = c->launches;
@@ -147,6 +151,7 @@ static void write_session(struct writer *w, const struct session *s) {
 	session.task_known = true;
 	session.profile = (char *)s->task.profile;
 	session.gpu = (uint32_t)(s->task.gpu + 1);
+	session.n_disowned = s->n_disowned;
 	record.body_case = SBEET__STATE__RECORD__BODY_SESSION;
 	record.session = &session;
 	write_record(w, &record);
@@ -401,6 +406,7 @@ static void restore_session(struct server *server, Sbeet__State__Session *saved)
 	session_hear(s, &m);
 	s->replayed = false;
 	if (s->state == SESSION_ACTIVE) {
+		s->n_disowned += saved->n_disowned;
 		restore_task(s, saved);
 	}
 }

@@ -22,12 +22,37 @@
 #define N_ENTRIES (SCHED_GPUS_MAX * SCHED_SLOTS_MAX)
 #define BOOT_ID	  "/proc/sys/kernel/random/boot_id"
 
-struct file {
+struct header {
 	char magic[8];
 	uint32_t version;
 	uint32_t entry_bytes;
 	char boot[40]; /* times and process ids of another boot mean nothing */
+};
+
+struct file {
+	struct header header;
 	struct ledger_entry entries[N_ENTRIES];
+};
+
+/* Version 2. */
+struct entry_2 {
+	uint64_t checksum;
+	uint64_t job, sequence;
+	uint64_t identity; /* see identity_from_ledger_2() */
+	nsec_t release, deadline, granted;
+	struct smset sms;
+	uint32_t pid, uid;
+	uint32_t slot, enforcement, enforcement_mask, reserved;
+	uint32_t job_class, tid;
+	int32_t priority;
+	uint8_t uuid[PROTO_UUID_BYTES];
+	char task[PROTO_NAME_MAX + 4], program[PROTO_NAME_MAX + 4];
+	uint32_t used;
+};
+
+struct file_2 {
+	struct header header;
+	struct entry_2 entries[N_ENTRIES];
 };
 
 static const char magic[8] = "sbeetjob";
@@ -42,10 +67,14 @@ struct ledger {
 	size_t n_left;
 };
 
-/* Of what is between the checksum itself and `used`. */
+/* Of what is between the checksum, which comes first, and `used`. */
+static uint64_t checksum_of(const void *entry, size_t offset_of_used) {
+	return hash_bytes(HASH_EMPTY, (const uint8_t *)entry + sizeof(uint64_t),
+			  offset_of_used - sizeof(uint64_t));
+}
+
 static uint64_t checksum(const struct ledger_entry *entry) {
-	return hash_bytes(HASH_EMPTY, (const uint8_t *)entry + sizeof(entry->checksum),
-			  offsetof(struct ledger_entry, used) - sizeof(entry->checksum));
+	return checksum_of(entry, offsetof(struct ledger_entry, used));
 }
 
 /* All zeros where it can't be told. Return: whether it can. */
@@ -67,8 +96,8 @@ static bool is_name(const char *text, size_t size) {
 static bool is_sound(const struct ledger_entry *e) {
 	nsec_t now = nsec_now();
 
-	return e->used == 1 && e->checksum == checksum(e) && e->job > 0 && e->pid > 0 &&
-	       e->pid <= INT32_MAX && e->slot < SCHED_SLOTS_MAX && !smset_empty(&e->sms) &&
+	return e->used == 1 && e->checksum == checksum(e) && e->job > 0 &&
+	       e->identity.pid <= INT32_MAX && e->slot < SCHED_SLOTS_MAX && !smset_empty(&e->sms) &&
 	       e->granted <= now && e->release <= now && e->deadline <= PROTO_TIME_MAX_NS &&
 	       e->enforcement <= SBEET__ENFORCEMENT__ENFORCEMENT_GREEN &&
 	       e->job_class <= SCHED_CLASS_REALTIME && e->priority >= PROTO_PRIORITY_MIN &&
@@ -76,22 +105,77 @@ static bool is_sound(const struct ledger_entry *e) {
 	       is_name(e->task, sizeof(e->task)) && memchr(e->program, '\0', sizeof(e->program));
 }
 
+/* One that was not sound stays so. */
+static void convert_2(const struct entry_2 *old, struct ledger_entry *ret) {
+	*ret = (struct ledger_entry){
+		.job = old->job,
+		.sequence = old->sequence,
+		.identity = identity_from_ledger_2(old->identity, old->pid),
+		.release = old->release,
+		.deadline = old->deadline,
+		.granted = old->granted,
+		.sms = old->sms,
+		.uid = old->uid,
+		.slot = old->slot,
+		.enforcement = old->enforcement,
+		.enforcement_mask = old->enforcement_mask,
+		.job_class = old->job_class,
+		.tid = old->tid,
+		.priority = old->priority,
+		.used = old->used,
+	};
+	memcpy(ret->uuid, old->uuid, sizeof(ret->uuid));
+	memcpy(ret->task, old->task, sizeof(ret->task));
+	memcpy(ret->program, old->program, sizeof(ret->program));
+	if (old->checksum == checksum_of(old, offsetof(struct entry_2, used))) {
+		ret->checksum = checksum(ret);
+	}
+}
+
+/* The file as this version would have written it. Return: NULL if it is not sound, of another
+ * version, or there is no memory. Freed by the caller. */
+static struct file *read_file(int fd) {
+	_cleanup_free_ struct file *file = calloc(1, sizeof(*file));
+	_cleanup_free_ struct file_2 *old = calloc(1, sizeof(*old));
+	const struct header *h;
+
+	if (!file || !old || pread(fd, file, sizeof(*file), 0) < (ssize_t)sizeof(*h)) {
+		return NULL;
+	}
+	h = &file->header;
+	if (memcmp(h->magic, magic, sizeof(magic)) != 0 || !*h->boot) {
+		return NULL;
+	}
+	if (h->version == 2 && h->entry_bytes == sizeof(struct entry_2) &&
+	    pread(fd, old, sizeof(*old), 0) == sizeof(*old)) {
+		for (size_t i = 0; i < N_ENTRIES; i++) {
+			convert_2(&old->entries[i], &file->entries[i]);
+		}
+		return TAKE_PTR(file);
+	}
+	if (h->version == LEDGER_VERSION && h->entry_bytes == sizeof(struct ledger_entry) &&
+	    pread(fd, file, sizeof(*file), 0) == sizeof(*file)) {
+		return TAKE_PTR(file);
+	}
+	return NULL;
+}
+
 static void read_past(struct ledger *ledger) {
 	_cleanup_close_ int fd = open(ledger->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	_cleanup_free_ struct file *file = calloc(1, sizeof(*file));
+	_cleanup_free_ struct file *file = NULL;
 	char boot[40];
 
 	if (fd < 0 && errno == ENOENT) {
 		return;
 	}
 	ledger->past = LEDGER_PAST_UNKNOWN;
-	if (!read_boot(boot) || fd < 0 || !file || read(fd, file, sizeof(*file)) != sizeof(*file) ||
-	    memcmp(file->magic, magic, sizeof(magic)) != 0 || file->version != LEDGER_VERSION ||
-	    file->entry_bytes != sizeof(struct ledger_entry) || !*file->boot) {
+	file = fd >= 0 && read_boot(boot) ? read_file(fd) : NULL;
+	if (!file) {
 		return;
 	}
 	ledger->past = LEDGER_PAST_KNOWN;
-	for (size_t i = 0; i < N_ENTRIES && memcmp(file->boot, boot, sizeof(boot)) == 0; i++) {
+	for (size_t i = 0; i < N_ENTRIES && memcmp(file->header.boot, boot, sizeof(boot)) == 0;
+	     i++) {
 		if (is_sound(&file->entries[i])) {
 			ledger->left[ledger->n_left++] = file->entries[i];
 		} else if (file->entries[i].used) {
@@ -165,10 +249,10 @@ int ledger_new(struct ledger **ret, const char *directory, char *why, size_t why
 			 "they are known again only if their programs tell",
 			 directory, strerror(-r));
 	}
-	memcpy(ledger->file->magic, magic, sizeof(magic));
-	ledger->file->version = LEDGER_VERSION;
-	ledger->file->entry_bytes = sizeof(struct ledger_entry);
-	read_boot(ledger->file->boot);
+	memcpy(ledger->file->header.magic, magic, sizeof(magic));
+	ledger->file->header.version = LEDGER_VERSION;
+	ledger->file->header.entry_bytes = sizeof(struct ledger_entry);
+	read_boot(ledger->file->header.boot);
 	*ret = ledger;
 	return 0;
 }
@@ -212,12 +296,12 @@ static void empty_old(const struct ledger *ledger) {
 
 /* Whoever is killed amid this leaves a file that is not sound, and programs are asked. */
 static void take_old(struct ledger *ledger) {
-	memset(ledger->old->magic, 0, sizeof(ledger->old->magic));
+	memset(ledger->old->header.magic, 0, sizeof(ledger->old->header.magic));
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	memcpy((char *)ledger->old + sizeof(magic), (char *)ledger->file + sizeof(magic),
 	       sizeof(*ledger->old) - sizeof(magic));
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	memcpy(ledger->old->magic, magic, sizeof(magic));
+	memcpy(ledger->old->header.magic, magic, sizeof(magic));
 	free(ledger->file);
 	ledger->file = TAKE_PTR(ledger->old);
 	ledger->on_disk = true;

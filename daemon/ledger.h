@@ -13,23 +13,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/base/identity.h"
 #include "proto/limits.h"
 #include "proto/smset.h"
 #include "proto/units.h"
 
-/* Raised when the meaning of the file changes: another version's is not read. */
-#define LEDGER_VERSION 2
+/* Raised when the meaning of the file changes. Version 2 is read too; another one is not. */
+#define LEDGER_VERSION 3
 
 /* All of fixed size, for it is the file's format too. */
 struct ledger_entry {
 	uint64_t checksum; /* of all that follows; set by ledger_write() */
 	uint64_t job;
 	uint64_t sequence;
-	uint64_t identity; /* of the process, see peer_identity(); 0: not known */
+	struct identity identity;
 	nsec_t release, deadline, granted;
 	struct smset sms;
-	uint32_t pid, uid;
-	uint32_t slot, enforcement, enforcement_mask, session_mask;
+	uint32_t uid;
+	uint32_t slot, enforcement, enforcement_mask;
 	uint32_t job_class, tid;
 	int32_t priority;
 	uint8_t uuid[PROTO_UUID_BYTES];

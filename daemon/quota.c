@@ -215,6 +215,11 @@ void quota_release(struct quota_user *user, enum quota_kind kind, uint64_t n) {
 	user->charged[kind] -= n;
 }
 
+void quota_move(struct quota_user *from, struct quota_user *to, enum quota_kind kind, uint64_t n) {
+	quota_release(from, kind, n);
+	to->charged[kind] += n;
+}
+
 uint64_t quota_charged(const struct quota_user *user, enum quota_kind kind) {
 	return user->charged[kind];
 }

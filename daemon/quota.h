@@ -95,5 +95,8 @@ struct quota_user *quota_user_unref(struct quota_user *user);
 int quota_charge(struct quota_user *user, enum quota_kind kind, uint64_t n);
 void quota_release(struct quota_user *user, enum quota_kind kind, uint64_t n);
 
+/* What @from is charged for is @to's from now on, even above the limit of @to. */
+void quota_move(struct quota_user *from, struct quota_user *to, enum quota_kind kind, uint64_t n);
+
 uint64_t quota_charged(const struct quota_user *user, enum quota_kind kind);
 uint64_t quota_limit(const struct quota_user *user, enum quota_kind kind);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/absent.h"
 #include "daemon/base/log.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
@@ -27,9 +28,8 @@ void resume_note(const struct job *job) {
 		.deadline = job->deadline,
 		.granted = job->granted,
 		.sms = job->sms,
-		.pid = (uint32_t)s->cred.pid,
-		.uid = s->cred.uid,
 		.identity = s->identity,
+		.uid = s->cred.uid,
 		.slot = job->slot,
 		.enforcement = (uint32_t)job->enforcement,
 		.enforcement_mask = job->enforcement_mask,
@@ -60,21 +60,17 @@ static void report_resume(const struct job *job) {
 	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_GRANT);
 }
 
-/* Return: NULL if there is no room, or the place is taken. */
+/* Return: NULL if there is no room, or the place is taken; then there is no job. */
 static struct job *adopt(struct session *s, struct job *job) {
-	int r;
-
 	job->owner = s->id;
 	job->label = s->task.name;
 	job->inherited = true;
 	if (session_job_add(s, job)) {
 		return job_free(job);
 	}
-	r = engine_adopt(s->server->engine, job);
-	if (r) {
-		job_set_state(job, JOB_RUNNING); /* which it does, on SMs that are not its own */
-		job_set_state(job, JOB_PREEMPTED);
-		return NULL;
+	if (engine_adopt(s->server->engine, job)) {
+		session_job_take_back(s, job);
+		return job_free(job);
 	}
 	resume_note(job);
 	account_job_begins(job);
@@ -102,30 +98,17 @@ static struct job *job_of_entry(struct session *s, const struct ledger_entry *e,
 	return job;
 }
 
-/* The session of this process that is not connected, NULL: none. */
-static struct session *find_absent(struct server *server, pid_t pid, uid_t uid) {
-	struct session *s;
-
-	TAILQ_FOREACH(s, &server->sessions, link) {
-		if (s->fd < 0 && s->cred.pid == pid && s->cred.uid == uid) {
-			return s;
-		}
-	}
-	return NULL;
-}
-
 /* Return: 0; -ESRCH if its process is dead; SESSION_E_QUOTA or another negative errno. */
 static int absent_session(struct session **ret, struct server *server,
 			  const struct ledger_entry *e) {
-	struct ucred cred = {.pid = (pid_t)e->pid, .uid = e->uid, .gid = (gid_t)-1};
-	struct session *s = find_absent(server, cred.pid, cred.uid);
+	struct session *s = absent_find(&server->absent, &e->identity);
 	int r;
 
 	if (s) {
 		*ret = s;
 		return 0;
 	}
-	r = session_new_absent(&s, server, server->next_session, &cred, e->identity);
+	r = session_new_absent(&s, server, server->next_session, e->uid, &e->identity);
 	if (r) {
 		return r;
 	}
@@ -186,29 +169,33 @@ bool resume_absent(struct server *server) {
 
 /* ---- from a Hello ---- */
 
+/* What this process had before, if it shows the secret that it was given then. */
+static struct identity identity_before(const struct session *s, const Sbeet__Hello *hello) {
+	struct identity before = s->identity;
+
+	memset(before.secret, 0, sizeof(before.secret));
+	if (hello->secret.len > 0) {
+		memcpy(before.secret, hello->secret.data, sizeof(before.secret));
+	}
+	return before;
+}
+
 static bool is_same(const struct job *job, const Sbeet__Held *held, int gpu) {
 	struct smset sms;
 
-	return job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE &&
-	       job->number == held->job && (int)job->gpu == gpu && job->slot == held->slot &&
+	return job->state != JOB_WAITING && job->number == held->job && (int)job->gpu == gpu &&
+	       job->slot == held->slot &&
 	       smset_from_bytes(held->sms.data, held->sms.len, &sms) == 0 &&
 	       smset_equal(&sms, &job->sms);
 }
 
-/* Of the same process, whose connection is gone. */
-static bool went_before(const struct session *other, const struct session *s) {
-	return other->fd < 0 && other->cred.pid == s->cred.pid && other->cred.uid == s->cred.uid;
-}
-
 /* The job that is meant, among those of the process's sessions that are gone. */
-static struct job *find_held(const struct session *s, const Sbeet__Held *held, int gpu) {
+static struct job *find_held(const struct server *server, const struct identity *before,
+			     const Sbeet__Held *held, int gpu) {
 	struct session *other;
 	struct job *job;
 
-	TAILQ_FOREACH(other, &s->server->sessions, link) {
-		if (!went_before(other, s)) {
-			continue;
-		}
+	for (other = absent_find(&server->absent, before); other; other = absent_next(other)) {
 		TAILQ_FOREACH(job, &other->jobs, link) {
 			if (is_same(job, held, gpu)) {
 				return job;
@@ -218,13 +205,14 @@ static struct job *find_held(const struct session *s, const Sbeet__Held *held, i
 	return NULL;
 }
 
-/* Both sessions are the same user's, so no charge moves. */
+/* The user of @to may be another one: the program has dropped its rights. */
 static void move(struct job *job, struct session *to) {
 	struct session *from = job->session;
 
 	answers_job_gone(from->server, job);
 	TAILQ_REMOVE(&from->jobs, job, link);
 	from->n_jobs--;
+	quota_move(from->user, to->user, QUOTA_JOBS, 1);
 	TAILQ_INSERT_TAIL(&to->jobs, job, link);
 	to->n_jobs++;
 	to->gpus |= from->gpus;
@@ -271,29 +259,19 @@ static struct job *job_of_claim(struct session *s, const Sbeet__Held *held, size
 }
 
 /* It runs, but not here any more: it is told to end, and may report that. */
-static void disown(struct session *s, const Sbeet__Held *held, size_t gpu, struct job *job) {
+static void disown(struct session *s, const Sbeet__Held *held, int gpu) {
 	log_event(quota_log(s->user), LOG_LEVEL_WARNING,
 		  &(struct log_about){.id = LOG_ID_PEER,
 				      .task = s->task.name,
-				      .gpu = (int)gpu,
+				      .gpu = gpu,
 				      .job = held->job,
 				      .uid = s->cred.uid},
-		  "session %llu (pid %d, '%s'): job %llu says that it holds SMs of GPU %zu, which "
-		  "it was not granted or which are another's by now; it is told to end",
+		  "session %llu (pid %d, '%s'): job %llu says that it holds SMs which it was "
+		  "not granted or which are another's by now; it is told to end",
 		  (unsigned long long)s->id, s->cred.pid, s->task.name,
-		  (unsigned long long)held->job, gpu);
-	if (!job) {
-		job = job_new(s, held->job);
-		if (job && session_job_add(s, job)) {
-			job = job_free(job);
-		}
-		if (job) {
-			job->gpu = gpu;
-			job_set_state(job, JOB_RUNNING);
-			job_set_state(job, JOB_PREEMPTED);
-		}
-	}
-	session_say_revoke(s, held->job, "its SMs are not its own since sbeetd was restarted");
+		  (unsigned long long)held->job);
+	s->n_disowned++;
+	session_say_revoke(s, held->job, "sbeetd does not know that its SMs were granted to it");
 }
 
 /* The ledger does not keep when a job was requested; its process does. */
@@ -303,9 +281,9 @@ static void hear_request(struct job *job, const Sbeet__Held *held) {
 	}
 }
 
-static void take_over(struct session *s, const Sbeet__Held *held) {
+static void take_over(struct session *s, const struct identity *before, const Sbeet__Held *held) {
 	int gpu = inventory_find(s->server->inventory, held->gpu_uuid.data);
-	struct job *job = find_held(s, held, gpu);
+	struct job *job = find_held(s->server, before, held, gpu);
 
 	if (session_job_find(s, held->job)) {
 		return; /* named twice */
@@ -317,21 +295,18 @@ static void take_over(struct session *s, const Sbeet__Held *held) {
 	}
 	job = gpu >= 0 && s->server->trusting ? job_of_claim(s, held, (size_t)gpu) : NULL;
 	if (!job || !adopt(s, job)) {
-		disown(s, held, gpu < 0 ? 0 : (size_t)gpu, session_job_find(s, held->job));
+		disown(s, held, gpu);
 	}
 }
 
 /* It came to its end while nobody heard of that. Else it was heard of, or was never known. */
-static void take_end(struct session *s, const Sbeet__JobDone *done) {
+static void take_end(struct session *s, const struct identity *before, const Sbeet__JobDone *done) {
 	struct session *other;
 	struct job *job;
 
-	TAILQ_FOREACH(other, &s->server->sessions, link) {
-		if (!went_before(other, s)) {
-			continue;
-		}
+	for (other = absent_find(&s->server->absent, before); other; other = absent_next(other)) {
 		job = session_job_find(other, done->job);
-		if (job && job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE) {
+		if (job && job->state != JOB_WAITING) {
 			move(job, s);
 			session_job_done(s, job, done);
 			return;
@@ -339,42 +314,35 @@ static void take_end(struct session *s, const Sbeet__JobDone *done) {
 	}
 }
 
-/* What the process had before, over connections that are gone. */
-static void end_predecessors(const struct session *s) {
-	struct session *other, *next;
+/* What is left of a process that is connected again. */
+static void end_absent(struct server *server, const struct identity *identity) {
+	struct session *s;
 
-	for (other = TAILQ_FIRST(&s->server->sessions); other; other = next) {
-		next = TAILQ_NEXT(other, link);
-		if (other != s && other->fd < 0 && other->cred.pid == s->cred.pid) {
-			session_end(other);
-		}
+	while ((s = absent_find(&server->absent, identity))) {
+		session_end(s);
 	}
 }
 
 void resume_session(struct session *s, const Sbeet__Hello *hello) {
+	const struct identity before = identity_before(s, hello);
+
 	for (size_t i = 0; i < hello->n_held && s->fd >= 0; i++) {
-		take_over(s, hello->held[i]);
+		take_over(s, &before, hello->held[i]);
 	}
-	for (size_t i = 0; i < hello->n_ended; i++) {
-		take_end(s, hello->ended[i]);
+	for (size_t i = 0; i < hello->n_ended && s->fd >= 0; i++) {
+		take_end(s, &before, hello->ended[i]);
 	}
-	if (!s->replayed) {
-		end_predecessors(s);
+	if (!s->replayed && s->fd >= 0) {
+		end_absent(s->server, &before);
 	}
 }
 
 void resume_replayed(struct server *server) {
-	struct session *s, *next, *of;
+	struct session *s;
 
-	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
-		next = TAILQ_NEXT(s, link);
-		for (of = s->fd < 0 ? TAILQ_FIRST(&server->sessions) : NULL; of;
-		     of = TAILQ_NEXT(of, link)) {
-			if (of->fd >= 0 && of->state != SESSION_NEW &&
-			    of->cred.pid == s->cred.pid) {
-				session_end(s);
-				break;
-			}
+	TAILQ_FOREACH(s, &server->sessions, link) {
+		if (s->fd >= 0 && s->state != SESSION_NEW) {
+			end_absent(server, &s->identity);
 		}
 	}
 }

@@ -3,9 +3,9 @@
  *
  * A daemon that starts finds in the ledger what ran under the one before. It makes an absent
  * session of each process that still lives: the SMs stay taken, just as when a process hangs up.
- * When a process connects again its Hello names the jobs that it still has: those move to its new
- * session; what it does not name is over. So nothing is granted twice, however long a process takes
- * to come back, and nobody can claim what he was not granted.
+ * When a process connects again (identity.h) its Hello names the jobs that it still has: those move
+ * to its new session; what it does not name is over. So nothing is granted twice, however long a
+ * process takes to come back, and nobody can claim what was granted to somebody else.
  *
  * Where the ledger is unknown (of another version, damaged) programs are believed for a moment, in
  * which nothing is granted: first come, first served, as long as sets don't overlap.

@@ -113,6 +113,7 @@ int server_new(struct server **ret, struct event_base *base, clock_fn now,
 	server->next_session = 1;
 	TAILQ_INIT(&server->sessions);
 	TAILQ_INIT(&server->ended_sessions);
+	absent_init(&server->absent);
 	TAILQ_INIT(&server->clients);
 	TAILQ_INIT(&server->ended_clients);
 	TAILQ_INIT(&server->answers);

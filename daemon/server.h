@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "daemon/absent.h"
 #include "daemon/account.h"
 #include "daemon/base/awake.h"
 #include "daemon/base/log.h"
@@ -43,6 +44,7 @@ struct server {
 	struct listener *shim_listener, *control_listener; /* owned */
 
 	struct session_list sessions, ended_sessions;
+	struct absent_table absent; /* of those sessions */
 	struct control_list clients, ended_clients;
 	struct answer_list answers; /* of clients, which own them */
 	struct event hold;	    /* see hold.h */

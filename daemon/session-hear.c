@@ -21,6 +21,26 @@
 #include "proto/packet.h"
 #include "proto/validate.h"
 
+static bool has_feature(const Sbeet__Hello *hello, const char *name) {
+	for (size_t i = 0; i < hello->n_features; i++) {
+		if (strcmp(hello->features[i], name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Its process goes on with the one it has; what it chose itself would hurt nobody else. Return: 0
+ * or negative errno. */
+static int take_secret(struct session *s, const Sbeet__Hello *hello) {
+	if (hello->secret.len > 0) {
+		memcpy(s->identity.secret, hello->secret.data, sizeof(s->identity.secret));
+	}
+	return identity_has_secret(&s->identity) || !has_feature(hello, PROTO_FEATURE_SECRET)
+		       ? 0
+		       : identity_make_secret(&s->identity);
+}
+
 static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Hello *hello = packet->hello;
 	const struct inventory_gpu *gpu;
@@ -40,6 +60,12 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 		session_hang_up(s);
 		return;
 	}
+	if (take_secret(s, hello) < 0) {
+		log_client(quota_log(s->user), LOG_LEVEL_WARNING,
+			   "session %llu (pid %d) has no secret: the kernel gives no random "
+			   "numbers",
+			   (unsigned long long)s->id, s->cred.pid);
+	}
 	snprintf(s->program, sizeof(s->program), "%s", hello->program);
 	session_task_admit(s, hello);
 	s->scope = hello->scope;
@@ -48,9 +74,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_START);
 	session_task_declare(s);
 	gpu = session_task_choose_gpu(s, hello);
-	for (size_t i = 0; i < hello->n_features; i++) {
-		s->answers_pings |= strcmp(hello->features[i], PROTO_FEATURE_PING) == 0;
-	}
+	s->answers_pings = has_feature(hello, PROTO_FEATURE_PING);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 	session_say_welcome(s, gpu);
@@ -160,6 +184,10 @@ static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__JobDone *done = packet->done;
 	struct job *job = session_job_find(s, done->job);
 
+	if (!job && s->n_disowned > 0) {
+		s->n_disowned--;
+		return;
+	}
 	if (!job || (job->state == JOB_WAITING && !done->cancelled)) {
 		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,
 			     "job %llu is said to be done, but it does not run",

@@ -77,6 +77,12 @@ int session_job_add(struct session *s, struct job *job) {
 	return 0;
 }
 
+void session_job_take_back(struct session *s, struct job *job) {
+	TAILQ_REMOVE(&s->jobs, job, link);
+	s->n_jobs--;
+	quota_release(s->user, QUOTA_JOBS, 1);
+}
+
 /* The time that the client claims, as far as it can be true. */
 static nsec_t clamp_request(const struct session *s, nsec_t claimed, nsec_t now) {
 	if (claimed == 0 || claimed > now) {

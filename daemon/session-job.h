@@ -23,6 +23,9 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
  * user's quota. Return: 0 or SESSION_E_QUOTA. */
 int session_job_add(struct session *s, struct job *job);
 
+/* Undoes that, if the job can't run after all: it is the caller's again. */
+void session_job_take_back(struct session *s, struct job *job);
+
 /* It has its SMs: tells the process, for the engine. Ends the session if that can't take it. */
 void session_job_grant(struct job *job);
 

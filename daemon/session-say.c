@@ -119,6 +119,10 @@ void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
 	for (size_t i = 0; i < welcome.n_rows; i++) {
 		row_list[i] = &rows[i];
 	}
+	if (identity_has_secret(&s->identity)) {
+		welcome.secret.data = s->identity.secret;
+		welcome.secret.len = sizeof(s->identity.secret);
+	}
 	session_mps_welcome(s, gpu, &mps);
 	welcome.mps_pipe_directory = (char *)mps.pipe_directory;
 	welcome.mps_log_directory = (char *)mps.log_directory;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/absent.h"
 #include "daemon/admission.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
@@ -74,6 +75,7 @@ void session_end(struct session *s) {
 	s->n_left += s->n_jobs;
 	session_set_state(s, SESSION_CLOSED);
 	close_socket(s);
+	absent_remove(s);
 	event_del(&s->drained);
 	if (s->pidfd >= 0) {
 		event_del(&s->dead);
@@ -108,6 +110,11 @@ static int begin_drain(struct session *s) {
 	return event_add(&s->drained, &drain) < 0 ? -ENOMEM : 0;
 }
 
+/* And be known again. */
+static bool can_return(const struct session *s) {
+	return s->pidfd >= 0 || identity_has_secret(&s->identity);
+}
+
 void session_hang_up(struct session *s) {
 	if (s->fd < 0) {
 		return;
@@ -115,12 +122,13 @@ void session_hang_up(struct session *s) {
 	s->n_left = s->n_jobs;
 	session_job_drop_waiting(s);
 	s->n_left -= s->n_jobs; /* the others are left when the session ends */
-	/* Without a pidfd nobody would tell of the process's death: then the socket's end is it. */
-	if (s->n_jobs == 0 || s->pidfd < 0 || begin_drain(s) < 0) {
+	/* Without a pidfd only the drain time tells of the process's death. */
+	if (s->n_jobs == 0 || !can_return(s) || begin_drain(s) < 0) {
 		session_end(s);
 		return;
 	}
 	close_socket(s);
+	absent_add(&s->server->absent, s);
 	if (s->state == SESSION_ACTIVE) {
 		session_set_state(s, SESSION_DRAINING);
 	}
@@ -248,10 +256,14 @@ static void on_drained(evutil_socket_t fd, short what, void *userdata) {
 }
 
 int session_watch_process(struct session *s) {
-	int pidfd = peer_open_process(s->fd, s->cred.pid);
+	int pidfd = identity_open_process(s->fd, s->cred.pid);
 
+	if (pidfd < -1) {
+		return pidfd;
+	}
+	s->identity = identity_of(pidfd, s->cred.pid);
 	if (pidfd < 0) {
-		return pidfd == -1 ? 0 : pidfd;
+		return 0;
 	}
 	event_assign(&s->dead, s->server->base, pidfd, EV_READ, on_dead, s);
 	if (event_add(&s->dead, NULL) < 0) {
@@ -259,7 +271,6 @@ int session_watch_process(struct session *s) {
 		return -ENOMEM;
 	}
 	s->pidfd = pidfd;
-	s->identity = peer_identity(pidfd, s->cred.pid);
 	return 0;
 }
 
@@ -329,9 +340,34 @@ int session_new(struct session **ret, struct server *server, uint64_t id, int fd
 	return r;
 }
 
-int session_new_absent(struct session **ret, struct server *server, uint64_t id,
-		       const struct ucred *cred, uint64_t identity) {
-	struct admission a = {.peer.cred = *cred};
+/* Whose number means nothing to us can't be watched: its next connection or the drain time ends the
+ * session. Return: as session_watch_process(). */
+static int watch_absent(struct session *s, const struct identity *identity) {
+	int r;
+
+	if (!identity_pid_counts(identity)) {
+		s->identity = *identity;
+		return 0;
+	}
+	r = session_watch_process(s);
+	if (r < 0) {
+		return r;
+	}
+	if (s->pidfd >= 0 && !identity_may_be(&s->identity, identity)) {
+		event_del(&s->dead);
+		return -ESRCH;
+	}
+	if (s->pidfd < 0) {
+		s->identity = *identity;
+	}
+	memcpy(s->identity.secret, identity->secret, sizeof(s->identity.secret));
+	return 0;
+}
+
+int session_new_absent(struct session **ret, struct server *server, uint64_t id, uid_t uid,
+		       const struct identity *identity) {
+	struct admission a = {
+		.peer.cred = {.pid = (pid_t)identity->pid, .uid = uid, .gid = (gid_t)-1}};
 	struct session *s;
 	int r = admission_enter_absent(&a, server);
 
@@ -345,11 +381,7 @@ int session_new_absent(struct session **ret, struct server *server, uint64_t id,
 	}
 	r = begin_drain(s);
 	if (r == 0) {
-		r = session_watch_process(s);
-	}
-	if (r == 0 && identity && s->identity && s->identity != identity) {
-		event_del(&s->dead);
-		r = -ESRCH;
+		r = watch_absent(s, identity);
 	}
 	if (r < 0) {
 		event_del(&s->drained);
@@ -358,6 +390,7 @@ int session_new_absent(struct session **ret, struct server *server, uint64_t id,
 	}
 	session_set_state(s, SESSION_ACTIVE);
 	session_set_state(s, SESSION_DRAINING);
+	absent_add(&server->absent, s);
 	*ret = s;
 	return 0;
 }

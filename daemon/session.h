@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 
 #include "daemon/admission.h"
+#include "daemon/base/identity.h"
 #include "daemon/ending.h"
 #include "daemon/job.h"
 #include "daemon/task.h"
@@ -49,6 +50,8 @@ struct session_counters {
 
 struct session {
 	TAILQ_ENTRY(session) link; /* the server's list */
+	LIST_ENTRY(session) absent_link;
+	bool absent;		   /* in the server's table, see absent.h */
 	struct server *server;	   /* borrowed, outlives us */
 	struct quota_user *user;   /* reference */
 	enum session_state state;
@@ -57,9 +60,9 @@ struct session {
 	nsec_t connected;
 
 	int fd;	   /* owned; -1: the peer has hung up, or was */
-	int pidfd; /* owned; -1: no Hello yet, or there was none to be had; then the socket alone
-		    * tells of death */
-	uint64_t identity; /* of the process, see peer_identity(); 0: like pidfd */
+	int pidfd; /* owned; -1: no Hello yet, or there was none to be had; then nothing tells of
+		    * death */
+	struct identity identity; /* of the process, from Hello on */
 	struct event readable, dead, drained;
 	bool answers_pings;
 	nsec_t pinged;	/* when it was asked whether it is there, and has not answered; 0: it has */
@@ -70,6 +73,7 @@ struct session {
 	bool mistaken;	      /* was told of a mistake */
 	bool faulty;	      /* has violated the protocol */
 	unsigned n_left;      /* jobs that it had when it hung up */
+	unsigned n_disowned;  /* jobs of its Hello that it was told to end, and may report */
 	bool replayed;	      /* what it says now was said to the daemon before this one */
 	bool task_known;      /* and its task is what that one made of it */
 	struct ending ending; /* somebody is about to end it */
@@ -108,11 +112,11 @@ TAILQ_HEAD(session_list, session);
 int session_new(struct session **ret, struct server *server, uint64_t id, int fd,
 		enum admission_kind kind);
 
-/* The session of a process that was connected to the daemon before this one: DRAINING from its
- * start. @identity: see peer_identity(). Return: as session_new(); -ESRCH: it is dead, also if its
- * number is another's by now. */
-int session_new_absent(struct session **ret, struct server *server, uint64_t id,
-		       const struct ucred *cred, uint64_t identity);
+/* The session of a process that was connected to the daemon before this one, as user @uid: DRAINING
+ * from its start. Return: as session_new(); -ESRCH: it is dead, also if its number is another's by
+ * now. */
+int session_new_absent(struct session **ret, struct server *server, uint64_t id, uid_t uid,
+		       const struct identity *identity);
 
 /* Takes NULL. Closes politely: what was sent stays readable for the peer. */
 struct session *session_free(struct session *s);

@@ -52,8 +52,14 @@
 
 #define PROTO_UUID_BYTES 16
 
+/* Of a session's secret: more than can be guessed. */
+#define PROTO_SECRET_BYTES 16
+
 /* Features of Hello. */
 #define PROTO_FEATURE_PING "ping" /* it answers a Ping */
+
+/* It keeps the secret of its Welcome, and shows it when it connects again. */
+#define PROTO_FEATURE_SECRET "secret"
 
 /* The program has no context yet and doesn't say which GPUs it sees: the daemon
  * may choose the one that it will see. */

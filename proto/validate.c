@@ -112,6 +112,15 @@ static int check_uuid(struct why why, const char *field, const ProtobufCBinaryDa
 	return 0;
 }
 
+/* None, or one of the right length. */
+static int check_secret(struct why why, const ProtobufCBinaryData *secret) {
+	if (secret->len != 0 && secret->len != PROTO_SECRET_BYTES) {
+		return bad(why, "secret has %zu bytes, expected %d", secret->len,
+			   PROTO_SECRET_BYTES);
+	}
+	return 0;
+}
+
 /* A set of SMs below @n_sms. */
 static int check_sms(struct why why, const char *field, const ProtobufCBinaryData *bytes,
 		     unsigned n_sms) {
@@ -211,6 +220,7 @@ static int check_hello(struct why why, const Sbeet__Hello *m) {
 	TRY(check_enforcement_mask(why, "enforcement_mask", m->enforcement_mask));
 	TRY(check_text(why, "shim_version", m->shim_version, PROTO_NAME_MAX));
 	TRY(check_text(why, "executable", m->executable, PROTO_PATH_MAX - 1));
+	TRY(check_secret(why, &m->secret));
 	TRY(check_most(why, "number of held jobs", m->n_held, PROTO_JOBS_PER_SESSION));
 	for (size_t i = 0; i < m->n_held; i++) {
 		TRY(check_held(why, m->held[i]));
@@ -309,6 +319,7 @@ static int check_welcome(struct why why, const Sbeet__Welcome *m) {
 	for (size_t i = 0; i < m->n_rows; i++) {
 		TRY(check_rows(why, m->rows[i]));
 	}
+	TRY(check_secret(why, &m->secret));
 	return m->gpu_uuid.len ? check_uuid(why, "gpu_uuid", &m->gpu_uuid) : 0;
 }
 

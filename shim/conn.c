@@ -688,4 +688,5 @@ void conn_after_fork(void) {
 	atomic_store(&current, 0);
 	retry_reset();
 	held_clear();
+	greet_after_fork();
 }

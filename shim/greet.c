@@ -40,6 +40,10 @@
 static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
 static _Atomic nsec_t spin;
 
+/* Of the last Welcome: it tells sbeetd that the next connection is of the same program. */
+static uint8_t secret[PROTO_SECRET_BYTES];
+static size_t n_secret; /* 0: the daemon gave none */
+
 /* Why the last greet() failed; for greet_complain(). */
 static int failure;			 /* negative errno; 0: it did not */
 static char refusal[PROTO_TEXT_MAX + 1]; /* sbeetd's reason; empty: it did not refuse */
@@ -113,8 +117,9 @@ static int send_hello(int fd, bool initial) {
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 	char program[PROTO_NAME_MAX + 1], path[PROTO_PATH_MAX];
 	const char *name = program_invocation_short_name;
-	char ping[] = PROTO_FEATURE_PING, choose[] = PROTO_FEATURE_CHOOSE_GPU;
-	char *features[] = {ping, choose};
+	char ping[] = PROTO_FEATURE_PING, keeps[] = PROTO_FEATURE_SECRET;
+	char choose[] = PROTO_FEATURE_CHOOSE_GPU;
+	char *features[] = {ping, keeps, choose};
 
 	/* For display. Names that the protocol does not take are said as "program". */
 	strncpy(program, name, PROTO_NAME_MAX);
@@ -129,13 +134,15 @@ static int send_hello(int fd, bool initial) {
 	task.max_sms = vars->max_sms;
 	hello.version = PROTO_VERSION;
 	hello.features = features;
-	hello.n_features = 1 + (initial && !visible_is_set());
+	hello.n_features = 2 + (initial && !visible_is_set());
 	hello.program = validate_name(program) == 0 ? program : (char *)"program";
 	hello.task = &task;
 	hello.scope = vars->scope;
 	hello.enforcement_mask = enforcement_mask();
 	hello.shim_version = (char *)SBEET_VERSION;
 	hello.executable = (char *)find_executable(path);
+	hello.secret.data = secret;
+	hello.secret.len = n_secret;
 	held_declare(&hello, nsec_now());
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;
@@ -177,6 +184,10 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 			set_variable("CUDA_MPS_PIPE_DIRECTORY", m->welcome->mps_pipe_directory);
 			set_variable("CUDA_MPS_LOG_DIRECTORY", m->welcome->mps_log_directory);
 			visible_choose(&m->welcome->gpu_uuid);
+		}
+		n_secret = m->welcome->secret.len; /* 0 or all of it */
+		if (n_secret > 0) {
+			memcpy(secret, m->welcome->secret.data, n_secret);
 		}
 		atomic_store(&linger, m->welcome->linger_ns);
 		atomic_store(&spin, spin_allowed(m->welcome->spin_ns));
@@ -241,6 +252,11 @@ int greet(uint8_t *buffer, bool initial) {
 		return r;
 	}
 	return fd;
+}
+
+void greet_after_fork(void) {
+	memset(secret, 0, sizeof(secret));
+	n_secret = 0;
 }
 
 nsec_t greet_linger_ns(void) {

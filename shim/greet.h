@@ -25,6 +25,9 @@
  */
 int greet(uint8_t *buffer, bool initial);
 
+/* A child is another program: it has no secret. */
+void greet_after_fork(void);
+
 /* How long a quiet program keeps a job, as the last daemon wished. Anyone may ask. */
 nsec_t greet_linger_ns(void);
 

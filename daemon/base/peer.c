@@ -8,21 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
 
 #include "daemon/base/util.h"
 #include "proto/validate.h"
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59 /* Linux 4.13 */
-#endif
-#ifndef PID_FS_MAGIC
-#define PID_FS_MAGIC 0x50494446 /* Linux 6.9 */
-#endif
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
 int peer_credentials(int fd, struct ucred *ret) {
@@ -44,59 +35,6 @@ int peer_read(int fd, struct peer *ret) {
 	}
 	*ret = peer;
 	return 0;
-}
-
-int peer_open_process(int fd, pid_t pid) {
-	socklen_t size = sizeof(int);
-	int pidfd = -1;
-
-	if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0) {
-		return pidfd;
-	}
-	if (fd < 0 || errno == ENOPROTOOPT || errno == EOPNOTSUPP) {
-		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-		if (pidfd >= 0) {
-			return pidfd;
-		}
-	}
-	if (fd >= 0 && errno == EINVAL) {
-		return -ESRCH; /* as Linux 6.5 to 6.14 say it */
-	}
-	return errno == ESRCH || errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno
-										       : -1;
-}
-
-/* When it was started, in clock ticks since boot: the 22nd field; the 2nd may hold anything but a
- * line's end. */
-static uint64_t start_time(pid_t pid) {
-	_cleanup_close_ int fd = -1;
-	char path[64], text[1024];
-	const char *p;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	text[n > 0 ? n : 0] = '\0';
-	p = strrchr(text, ')');
-	for (int field = 2; p && field < 22; field++) {
-		p = strchr(p + 1, ' ');
-	}
-	return p ? strtoull(p + 1, NULL, 10) : 0;
-}
-
-uint64_t peer_identity(int pidfd, pid_t pid) {
-	struct statfs fs;
-	struct stat st;
-
-	if (pidfd < 0 || fstatfs(pidfd, &fs) < 0) {
-		return 0;
-	}
-	/* Since Linux 6.9 each process has an inode of its own there. */
-	if (fs.f_type == PID_FS_MAGIC) {
-		return fstat(pidfd, &st) == 0 ? st.st_ino : 0;
-	}
-	return start_time(pid);
 }
 
 bool peer_in_group(const struct peer *peer, gid_t gid) {

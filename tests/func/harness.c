@@ -53,7 +53,8 @@ static void pass_sockets(const struct harness *h) {
 
 /* Starts sbeetd with stderr in @errors_fd. */
 static pid_t spawn(const struct harness *h, const char *const *args, int errors_fd) {
-	char *argv[HARNESS_ARGS_MAX + 2] = {(char *)SBEETD};
+	const char *other = getenv("SBEET_TEST_DAEMON");
+	char *argv[HARNESS_ARGS_MAX + 2] = {(char *)(uintptr_t)(other ? other : SBEETD)};
 	pid_t pid;
 
 	for (size_t i = 0; args[i]; i++) {
@@ -253,10 +254,32 @@ void shim_expect_silence(int fd) {
 	}
 }
 
+/* What clients show, see shim_forget_secret(). */
+static uint8_t secret[PROTO_SECRET_BYTES];
+static bool has_secret;
+
+void shim_forget_secret(void) {
+	has_secret = false;
+}
+
+void shim_show_secret(const uint8_t shown[static PROTO_SECRET_BYTES]) {
+	memcpy(secret, shown, sizeof(secret));
+	has_secret = true;
+}
+
+void shim_keep_secret(uint8_t ret[static PROTO_SECRET_BYTES]) {
+	memcpy(ret, secret, sizeof(secret));
+}
+
 /* What all programs here say of themselves. */
 static void say_hello(int fd, Sbeet__Hello *hello, const char *program, uint32_t mask) {
+	char keeps[] = PROTO_FEATURE_SECRET, *features[] = {keeps};
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
+	hello->features = features;
+	hello->n_features = 1;
+	hello->secret.data = secret;
+	hello->secret.len = has_secret ? sizeof(secret) : 0;
 	hello->version = PROTO_VERSION;
 	hello->program = (char *)(uintptr_t)program;
 	hello->enforcement_mask = mask;
@@ -273,6 +296,9 @@ static Sbeet__ToShim *hear_welcome(int fd) {
 	assert_non_null(m);
 	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_WELCOME);
 	assert_int_equal(m->welcome->version, PROTO_VERSION);
+	assert_int_equal(m->welcome->secret.len, sizeof(secret));
+	memcpy(secret, m->welcome->secret.data, sizeof(secret));
+	has_secret = true;
 	return m;
 }
 

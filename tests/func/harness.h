@@ -112,6 +112,14 @@ struct grant {
 };
 struct grant shim_granted(int fd, uint64_t job);
 
+/* The secret that clients show: that of the last Welcome, so all clients of a test are one program
+ * to sbeetd; or none, until the next Welcome; or this one. */
+void shim_forget_secret(void);
+void shim_show_secret(const uint8_t shown[static PROTO_SECRET_BYTES]);
+
+/* Copies the one that is shown. */
+void shim_keep_secret(uint8_t ret[static PROTO_SECRET_BYTES]);
+
 /* A running job as a Hello tells the next daemon of it. */
 struct claim {
 	Sbeet__Held held; /* points into the claim itself, which must stay where it is */

@@ -183,6 +183,9 @@ static void validate_hello_bounds_every_field(void **state) {
 	GOOD(hello.program, letters(PROTO_NAME_MAX), verdict_hello);
 	BAD(hello.program, letters(PROTO_NAME_MAX + 1), verdict_hello);
 	BAD(hello.program, (char[]){"a\nb"}, verdict_hello);
+	GOOD(hello.secret.len, PROTO_SECRET_BYTES, verdict_hello);
+	BAD(hello.secret.len, PROTO_SECRET_BYTES - 1, verdict_hello);
+	BAD(hello.secret.len, PROTO_SECRET_BYTES + 1, verdict_hello);
 	BAD(hello.scope, (Sbeet__Scope)2, verdict_hello);
 	BAD(hello.scope, (Sbeet__Scope)-1, verdict_hello);
 	BAD(hello.enforcement_mask, 0, verdict_hello);
@@ -310,6 +313,8 @@ static void validate_welcome_bounds_every_field(void **state) {
 	assert_int_equal(verdict_welcome(), 0);
 	BAD(welcome.session, 0, verdict_welcome);
 	BAD(welcome.task, (char[]){""}, verdict_welcome);
+	GOOD(welcome.secret.len, PROTO_SECRET_BYTES, verdict_welcome);
+	BAD(welcome.secret.len, PROTO_SECRET_BYTES - 1, verdict_welcome);
 	BAD(welcome.linger_ns, UINT64_MAX, verdict_welcome);
 	BAD(welcome.spin_ns, PROTO_SPIN_MAX_NS + 1, verdict_welcome);
 	GOOD(welcome.mps_pipe_directory, (char[]){"/tmp/mps"}, verdict_welcome);

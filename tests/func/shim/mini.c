@@ -126,6 +126,7 @@ void mini_start(struct mini *m, const char *const *environment) {
 	assert_non_null(program);
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	m->n_welcomes = 0;
 	m->guest = fork();
 	assert_true(m->guest >= 0);
 	if (m->guest == 0) {
@@ -221,15 +222,30 @@ bool mini_is_called(struct mini *m) {
 	return readable(m->listener, 0);
 }
 
+/* The one that the last Welcome gave. */
+static void check_secret(const struct mini *m, const ProtobufCBinaryData *shown) {
+	const uint8_t expected[PROTO_SECRET_BYTES] = {(uint8_t)m->n_welcomes};
+
+	assert_int_equal(shown->len, m->n_welcomes > 0 ? sizeof(expected) : 0);
+	if (m->n_welcomes > 0) {
+		assert_memory_equal(shown->data, expected, sizeof(expected));
+	}
+}
+
 /* Answers @hello, and frees it. */
 static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
+	uint8_t secret[PROTO_SECRET_BYTES] = {(uint8_t)(m->n_welcomes + 1)};
 	Sbeet__Welcome body = SBEET__WELCOME__INIT;
 	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
 
 	char *features[] = {(char *)PROTO_FEATURE_RESUME};
 
 	assert_string_equal(hello->hello->program, "guest");
+	check_secret(m, &hello->hello->secret);
 	mini_free(hello);
+	m->n_welcomes++;
+	body.secret.data = secret;
+	body.secret.len = sizeof(secret);
 	body.version = 1;
 	body.session = 7;
 	body.task = (char *)"guest";

@@ -26,6 +26,8 @@ struct mini {
 	int listener;	    /* -1: nobody listens */
 	uint64_t linger_ns; /* that Welcome tells */
 	uint64_t spin_ns;   /* likewise */
+	unsigned n_welcomes; /* of this guest; each has another secret, which the next Hello must
+			      * show, and the first one none */
 	bool resumes;	    /* Welcome has the feature "resume"; else it is an older daemon's */
 	pid_t guest;
 	int to_guest, from_guest;

@@ -270,6 +270,12 @@ void engine_moved(struct engine *engine, struct job *job) {
 	sched_set_owner(engine->sched, job->sched_id, job->owner, job->label);
 }
 
+void engine_skip_sequences(struct engine *engine) {
+	if (engine->next_sequence < engine->now()) {
+		engine->next_sequence = engine->now();
+	}
+}
+
 void engine_hold(struct engine *engine, bool hold) {
 	engine->on_hold = hold;
 	engine->changed = true;

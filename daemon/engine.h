@@ -88,6 +88,10 @@ int engine_adopt(struct engine *engine, struct job *job);
 /* It is another session's from now on: owner and label have changed, and it is of no task. */
 void engine_moved(struct engine *engine, struct job *job);
 
+/* Which sequence numbers were given before is not known: from now on they are above all that can have
+ * been, since no daemon grants a job each nanosecond since boot. */
+void engine_skip_sequences(struct engine *engine);
+
 /* While held, nothing is granted: jobs of before may still be told of. */
 void engine_hold(struct engine *engine, bool hold);
 

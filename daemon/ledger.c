@@ -101,7 +101,7 @@ static bool is_sound(const struct ledger_entry *e) {
 	       e->granted <= now && e->release <= now && e->deadline <= PROTO_TIME_MAX_NS &&
 	       e->enforcement <= SBEET__ENFORCEMENT__ENFORCEMENT_GREEN &&
 	       e->job_class <= SCHED_CLASS_REALTIME && e->priority >= PROTO_PRIORITY_MIN &&
-	       e->priority <= PROTO_PRIORITY_MAX && e->sequence < UINT64_MAX / 2 &&
+	       e->priority <= PROTO_PRIORITY_MAX && e->sequence < now &&
 	       is_name(e->task, sizeof(e->task)) && memchr(e->program, '\0', sizeof(e->program));
 }
 

@@ -234,7 +234,7 @@ static struct job *job_of_claim(struct session *s, const Sbeet__Held *held, size
 	bool whole;
 
 	if (smset_from_bytes(held->sms.data, held->sms.len, &sms) < 0 || smset_empty(&sms) ||
-	    !smset_within(&sms, &all) || held->sequence >= UINT64_MAX / 2) {
+	    !smset_within(&sms, &all) || held->sequence >= now) {
 		return NULL;
 	}
 	whole = smset_equal(&sms, &all);

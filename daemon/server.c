@@ -294,6 +294,7 @@ static int trust(struct server *server) {
 		return -ENOMEM;
 	}
 	server->trusting = true;
+	engine_skip_sequences(server->engine);
 	engine_hold(server->engine, true);
 	return 0;
 }

@@ -375,6 +375,37 @@ static void daemon_asks_programs_when_its_file_is_unusable(void **state) {
 	check_spoilt(56 + 20, noise, 16);      /* an entry scribbled over */
 }
 
+/* Claims that can't be true, while programs are believed, hurt nobody else: the next daemon still
+ * knows what this one has granted. */
+static void impossible_claim_hurts_its_sender_alone(void **state) {
+	struct claim claim;
+	struct grant g;
+	struct shim s;
+	int fd;
+
+	g = start_with_job(5, MASK_ALL, &fd);
+	assert_int_equal(harness_stop(&harness, SIGKILL), 128 + SIGKILL);
+	close(fd);
+	spoil(0, NULL, 0);
+	harness_start(&harness, plain);
+	claim_init(&claim, 5, 0, &g);
+	claim.held.sequence = INT64_MAX - 1;
+	fd = shim_come_back("again", &claim, 1);
+	expect_revoke(fd, 5);
+	close(fd);
+	s = shim_open("victim", MASK_ALL);
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	g = shim_granted(s.fd, 1); /* when programs are not believed any more */
+	restart();
+	shim_close(&s);
+	claim_init(&claim, 1, 0, &g);
+	fd = shim_come_back("victim", &claim, 1);
+	shim_expect_silence(fd);
+	assert_int_equal(busy(), 4);
+	close(fd);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void daemon_starts_when_it_cannot_write_its_file(void **state) {
 	char path[128];
 	struct shim s;
@@ -404,6 +435,7 @@ int main(void) {
 		CASE(daemon_believes_no_claim_that_it_does_not_know),
 		CASE(daemon_resumes_a_connection_that_broke),
 		CASE(daemon_asks_programs_when_its_file_is_unusable),
+		CASE(impossible_claim_hurts_its_sender_alone),
 		CASE(daemon_starts_when_it_cannot_write_its_file),
 	};
 

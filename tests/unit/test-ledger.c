@@ -110,6 +110,19 @@ static void ledger_keeps_an_entry(void **state) {
 	ledger_free(ledger);
 }
 
+/* A number that no daemon can have given: more than one a nanosecond since boot. */
+static void ledger_believes_no_impossible_sequence(void **state) {
+	struct ledger_entry e = entry();
+	struct ledger *ledger;
+
+	e.sequence = nsec_now() + 3600 * NSEC_PER_SEC;
+	leave(&e);
+	ledger = open_ledger();
+	assert_int_equal(ledger_past(ledger), LEDGER_PAST_UNKNOWN);
+	assert_null(ledger_left(ledger, 0));
+	ledger_free(ledger);
+}
+
 static void write_version_2(bool spoilt) {
 	static struct file_2 file;
 	struct entry_2 *e = &file.entries[5];
@@ -186,6 +199,7 @@ static void ledger_believes_no_spoilt_entry_of_the_version_before(void **state) 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(ledger_keeps_an_entry),
+		CASE(ledger_believes_no_impossible_sequence),
 		CASE(ledger_reads_the_version_before),
 		CASE(ledger_believes_no_spoilt_entry_of_the_version_before),
 	};

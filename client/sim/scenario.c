@@ -286,6 +286,13 @@ static int lay_out(const struct loader *l, const struct reader_node *root, size_
 	}
 	l->s->profiles[index].tables[gpu] = table;
 	e = book_lay_out(t, n_sms, table);
+	if (e == 0 && table->least > l->s->gpus[gpu].model.limit) {
+		return reader_fail(&l->reader, root,
+				   "profile '%s' on '%s' was measured on %u SMs and more, but GPU "
+				   "'%s' has a limit of %u",
+				   p->name, t->type, table->least, l->s->gpus[gpu].name,
+				   l->s->gpus[gpu].model.limit);
+	}
 	if (e == 0) {
 		return 0;
 	}
@@ -382,6 +389,11 @@ static int read_fixed(const struct loader *l, const struct reader_node *at,
 	if (smset_count(&sms) > gpu->model.limit) {
 		return reader_fail(r, &node, "%u SMs are more than the limit of '%s', %u",
 				   smset_count(&sms), gpu->name, gpu->model.limit);
+	}
+	if (smset_count(&sms) < task->profiles[task->fixed_gpu]->least) {
+		return reader_fail(r, &node,
+				   "%u SMs are fewer than the profile was measured on, %u",
+				   smset_count(&sms), task->profiles[task->fixed_gpu]->least);
 	}
 	task->fixed_sms = sms;
 	return 0;

@@ -32,7 +32,7 @@ static unsigned share_of(struct sched *s, size_t index, const struct sched_job *
 	if (runs_unknown(s, gpu)) {
 		return 0;
 	}
-	least = sched_least_sms(&gpu->model, job->min_sms, job->max_sms);
+	least = policy_least(s, index, job);
 	half = half > least ? half : least;
 	return room < half ? room : half;
 }

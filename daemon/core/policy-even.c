@@ -1,6 +1,6 @@
 /*
  * policy-even.c: two slots a GPU, half of the SMs each; first come, first served. A job that wants
- * more than half (min_sms) has the GPU for itself.
+ * more than half (min_sms), or was never measured with so few, has the GPU for itself.
  *
  * The first job in arrival order that a GPU can't take now closes that GPU for all later ones until
  * it has run. So a job that needs the whole GPU, or one of another owner on an exclusive GPU, waits
@@ -27,11 +27,12 @@ static struct smset slot_sms(const struct sched_gpu *gpu, unsigned slot) {
 }
 
 /* The same for a job, which may want more than that: then it is alone. */
-static struct smset job_sms(const struct sched_gpu *gpu, unsigned slot,
+static struct smset job_sms(const struct sched *s, size_t index, unsigned slot,
 			    const struct sched_job *job) {
+	const struct sched_gpu *gpu = sched_gpu(s, index);
 	struct smset sms = slot_sms(gpu, slot);
 
-	if (sched_least_sms(&gpu->model, job->min_sms, job->max_sms) <= smset_count(&sms)) {
+	if (policy_least(s, index, job) <= smset_count(&sms)) {
 		return sms;
 	}
 	return slot == 0 ? smset_range(0, gpu->model.limit) : SMSET_EMPTY;
@@ -54,7 +55,7 @@ static bool find_place(const struct sched *s, size_t index, const struct sched_j
 		return true;
 	}
 	for (unsigned slot = 0; slot < SLOTS; slot++) {
-		struct smset sms = job_sms(gpu, slot, job);
+		struct smset sms = job_sms(s, index, slot, job);
 
 		if (gpu->slots[slot] == SCHED_JOB_NONE && !smset_empty(&sms) &&
 		    smset_within(&sms, &gpu->free)) {

@@ -55,7 +55,7 @@ static size_t candidate_counts(const struct plan *p, const struct timeline_job *
 			       unsigned n_free, unsigned ret[static COUNTS_MAX]) {
 	const struct sched_gpu_model *model = &sched_gpu(p->s, gpu)->model;
 	unsigned m_opt = job->task->m_opt[gpu] < n_free ? job->task->m_opt[gpu] : n_free;
-	unsigned fewest = sched_least_sms(model, job->task->min_sms, job->task->max_sms);
+	unsigned fewest = task_least_sms(job->task, model, gpu);
 	unsigned least, last = 0, most;
 	size_t n = 0;
 

@@ -49,7 +49,7 @@ static struct sched_task *find_gainer(struct sched *s, size_t gpu, uint64_t *ret
 /* The fewest SMs with which the task is in time alone, or all. */
 static unsigned least_sms(const struct sched_task *task, const struct sched_gpu_model *model) {
 	const struct profile_table *p = task->profiles[task->home];
-	unsigned m = sched_least_sms(model, task->min_sms, task->max_sms);
+	unsigned m = task_least_sms(task, model, (size_t)task->home);
 
 	m = m > model->step ? m : sched_whole_steps(model, model->step);
 	while (m < model->limit && profile_total(p, m) > task->deadline) {

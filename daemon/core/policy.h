@@ -61,6 +61,9 @@ unsigned policy_room(const struct sched *s, size_t gpu);
  * limit, or 0: also if they are fewer than it wants at least. */
 unsigned policy_offer(const struct sched *s, size_t gpu, const struct sched_job *job);
 
+/* The fewest SMs of a GPU that the divisible job may be given: see task_least_sms(). */
+unsigned policy_least(const struct sched *s, size_t gpu, const struct sched_job *job);
+
 /* A slot of the GPU that may be used, within sched_slots(), or -1. */
 int policy_free_slot(const struct sched *s, size_t gpu);
 
@@ -82,9 +85,9 @@ struct explain *policy_explain(const struct sched *s);
  * then it is policy_obstacle(). */
 void policy_wait(struct sched *s, sched_job_id id, enum explain_reason reason, nsec_t now);
 
-/* What keeps @job from starting now, judged by the GPUs that it may use: EXPLAIN_WAIT_DRAINED if all
- * of them are drained; else, of those that are not, EXPLAIN_WAIT_TURN if one has room, _FULL if one
- * may be shared, _OWNER. */
+/* What keeps @job from starting now, judged by the GPUs that it may use: EXPLAIN_WAIT_DRAINED if
+ * all of them are drained; else, of those that are not, EXPLAIN_WAIT_TURN if one has room, _FULL if
+ * one may be shared, _OWNER. */
 enum explain_reason policy_obstacle(const struct sched *s, const struct sched_job *job);
 
 /* What is predicted of the job if it starts there now and nothing after. */

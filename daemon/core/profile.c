@@ -66,6 +66,8 @@ int profile_table_finish(struct profile_table *t) {
 	if (low == 0) {
 		return -ENODATA;
 	}
+	for (t->least = 1; !t->measured[t->least]; t->least++) {
+	}
 	for (unsigned m = low + 1; m <= t->n_sms; m++) {
 		t->exec[m] = t->exec[low];
 		t->exec_best[m] = t->exec_best[low];
@@ -94,6 +96,7 @@ int profile_table_linear(struct profile_table *t, unsigned n_sms, nsec_t copy_in
 			return r;
 		}
 	}
+	table.least = 1;
 	*t = table;
 	return 0;
 }
@@ -129,7 +132,7 @@ unsigned profile_m_opt(const struct profile_table *t, const struct power_gpu *gp
 	unsigned best = most;
 	uint64_t best_pj = profile_energy_alone_pj(t, gpu, most);
 
-	for (unsigned m = most - most % step; m >= step; m -= step) {
+	for (unsigned m = most - most % step; m >= step && m >= t->least; m -= step) {
 		uint64_t pj = profile_energy_alone_pj(t, gpu, m);
 
 		if (pj < best_pj) {

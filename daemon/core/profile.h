@@ -23,9 +23,10 @@
 
 /* One task on one type of GPU. Index m of the arrays is "m SMs"; index 0 is not used. */
 struct profile_table {
-	unsigned n_sms;			      /* tables reach from 1 to this */
-	nsec_t copy_in;			      /* G_hd: host to device */
-	nsec_t copy_out;		      /* G_dh: device to host */
+	unsigned n_sms;	 /* tables reach from 1 to this */
+	unsigned least;	 /* fewest SMs that were measured: nobody is given fewer, see task.h */
+	nsec_t copy_in;	 /* G_hd: host to device */
+	nsec_t copy_out; /* G_dh: device to host */
 	nsec_t exec[PROTO_SMS_MAX + 1];	      /* G_e(m), worst case */
 	nsec_t exec_best[PROTO_SMS_MAX + 1];  /* shortest seen; equal to exec where not known */
 	uint32_t power_mw[PROTO_SMS_MAX + 1]; /* P_d(m), dynamic power on m SMs */
@@ -46,7 +47,7 @@ int profile_table_set(struct profile_table *t, unsigned m, nsec_t best, nsec_t w
  * Fills the SM counts that were not measured, never in favour of the task:
  *  - between two measured counts: the longer of the two times, and power on the line between them;
  *  - below the lowest count m0: G_e(m) = G_e(m0) * m0 / m, rounded up (linear speed-up), power
- *    proportional to m;
+ *    proportional to m; that is a guess, for simulations of policies that ask nobody;
  *  - above the highest: its time (more SMs may not help) and its power.
  * Return: 0, or -ENODATA when nothing was measured.
  */
@@ -75,7 +76,8 @@ uint64_t profile_energy_alone_pj(const struct profile_table *t, const struct pow
 
 /*
  * Definition 3 and 10: the SM count of least energy, among multiples of @step up to @limit (and
- * @limit itself). Ties go to more SMs, which finish sooner. At least 1.
+ * @limit itself), none below what was measured. Ties go to more SMs, which finish sooner. At least
+ * 1.
  */
 unsigned profile_m_opt(const struct profile_table *t, const struct power_gpu *gpu, unsigned limit,
 		       unsigned step);

@@ -305,7 +305,7 @@ static struct sbeet_choice allocate_idle(const struct sbeet *b, size_t index,
 	if (b->params->reading == SCHED_READING_AUTHORS) {
 		step = step < 4 ? 4 : step;
 	}
-	least = sched_least_sms(model, job->task->min_sms, job->task->max_sms);
+	least = task_least_sms(job->task, model, whole->gpu);
 	try_counts(b, index, whole, most, (most < least ? most : least) - 1, step, &best);
 	if (best.misses > 0 && b->params->reading == SCHED_READING_FIT) {
 		try_counts(b, index, whole, whole->n_sms, most, step, &best);

@@ -526,9 +526,12 @@ unsigned policy_room(const struct sched *s, size_t index) {
 	return sched_whole_steps(&gpu->model, left < gpu->row ? left : gpu->row);
 }
 
-/* The fewest that the divisible job may get. */
-static unsigned least_sms(const struct sched_gpu *gpu, const struct sched_job *job) {
-	return sched_least_sms(&gpu->model, job->min_sms, job->max_sms);
+unsigned policy_least(const struct sched *s, size_t index, const struct sched_job *job) {
+	const struct sched_gpu_model *model = &s->gpus[index].model;
+	const struct sched_task *task = sched_task(s, job->task);
+
+	return task ? task_least_sms(task, model, index)
+		    : sched_least_sms(model, job->min_sms, job->max_sms);
 }
 
 unsigned policy_offer(const struct sched *s, size_t index, const struct sched_job *job) {
@@ -540,7 +543,7 @@ unsigned policy_offer(const struct sched *s, size_t index, const struct sched_jo
 	if (job->divisible) {
 		unsigned room = policy_room(s, index);
 
-		return room >= least_sms(gpu, job) ? room : 0;
+		return room >= policy_least(s, index, job) ? room : 0;
 	}
 	return smset_count(&gpu->free) == gpu->n_sms ? gpu->n_sms : 0;
 }
@@ -578,7 +581,7 @@ static void predict(struct sched *s, struct sched_job *job) {
 	if (!task) {
 		return;
 	}
-	if (task->profiles[job->gpu]) {
+	if (task->profiles[job->gpu] && smset_count(&job->sms) >= task->profiles[job->gpu]->least) {
 		times = task_times(task, &s->params, (unsigned)job->gpu, smset_count(&job->sms),
 				   job->granted);
 		job->sms_end = times.sms_end;
@@ -701,7 +704,7 @@ static const struct smset *again_sms(const struct sched *s, sched_job_id id, siz
 void policy_start(struct sched *s, sched_job_id id, size_t index, unsigned slot, unsigned n_sms,
 		  nsec_t now, struct sched_actions *actions) {
 	const struct sched_job *job = &s->jobs[id];
-	unsigned least = job->divisible ? least_sms(&s->gpus[index], job) : n_sms;
+	unsigned least = job->divisible ? policy_least(s, index, job) : n_sms;
 	struct smset sms;
 
 	assert(n_sms > 0 && n_sms <= policy_offer(s, index, job));

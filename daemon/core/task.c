@@ -135,19 +135,20 @@ static int check(const struct sched_task *task, const struct sched_gpu *gpus, si
 
 /* @m, or the nearest number that the task's jobs may have. */
 static unsigned within_bounds(const struct sched_task *task, const struct sched_gpu_model *model,
-			      unsigned m) {
-	unsigned least = sched_least_sms(model, task->min_sms, task->max_sms);
+			      size_t gpu, unsigned m) {
+	unsigned least = task_least_sms(task, model, gpu);
 	unsigned most = sched_most_sms(model, task->max_sms);
 
 	return m < least ? least : m > most ? most : m;
 }
 
-static nsec_t fastest(const struct sched_task *task, const struct profile_table *p,
-		      const struct sched_gpu_model *model) {
-	nsec_t least = profile_total(p, within_bounds(task, model, model->limit));
+static nsec_t fastest(const struct sched_task *task, const struct sched_gpu_model *model,
+		      size_t gpu) {
+	const struct profile_table *p = task->profiles[gpu];
+	nsec_t least = profile_total(p, within_bounds(task, model, gpu, model->limit));
 
 	for (unsigned m = model->step; m < model->limit; m += model->step) {
-		nsec_t total = profile_total(p, within_bounds(task, model, m));
+		nsec_t total = profile_total(p, within_bounds(task, model, gpu, m));
 
 		least = total < least ? total : least;
 	}
@@ -162,12 +163,16 @@ static void derive(struct sched_task *task, const struct sched_gpu *gpus, size_t
 		const struct sched_gpu_model *model = &gpus[k].model;
 		size_t i = task->n_gpus;
 
+		/* What it could be given there was never measured. */
+		if (p && sched_most_sms(model, task->max_sms) < p->least) {
+			p = task->profiles[k] = NULL;
+		}
 		if (!p) {
 			continue;
 		}
 		task->m_opt[k] = (uint16_t)within_bounds(
-			task, model, profile_m_opt(p, &model->power, model->limit, model->step));
-		task->fastest[k] = fastest(task, p, model);
+			task, model, k, profile_m_opt(p, &model->power, model->limit, model->step));
+		task->fastest[k] = fastest(task, model, k);
 		task->energy_pj[k] = profile_energy_alone_pj(p, &model->power, task->m_opt[k]);
 		for (; i > 0 && task->energy_pj[task->order[i - 1]] > task->energy_pj[k]; i--) {
 			task->order[i] = task->order[i - 1];

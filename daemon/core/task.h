@@ -66,6 +66,16 @@ static inline unsigned task_home(const struct sched_task *task, int gpu_wanted) 
 	return task->home >= 0 ? (unsigned)task->home : task->order[0];
 }
 
+/* The fewest SMs of GPU @gpu that a divisible job of the task may be given: as many as it wants,
+ * and as were measured, for of fewer nobody knows how long it takes. */
+static inline unsigned task_least_sms(const struct sched_task *task,
+				      const struct sched_gpu_model *model, size_t gpu) {
+	const struct profile_table *p = task->profiles[gpu];
+	unsigned least = p && p->least > task->min_sms ? p->least : task->min_sms;
+
+	return sched_least_sms(model, least, task->max_sms);
+}
+
 /* What a grant of @n_sms SMs of GPU @gpu at @start leads to by the task's profile there. */
 struct task_times {
 	nsec_t kernel_start, kernel_end;

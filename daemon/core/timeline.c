@@ -158,10 +158,6 @@ static unsigned left(const struct sched_gpu *gpu, const struct timeline_job *job
 					: 0;
 }
 
-static unsigned fewest(const struct sched_gpu_model *model, const struct sched_task *task) {
-	return sched_least_sms(model, task->min_sms, task->max_sms);
-}
-
 bool timeline_earliest(const struct timeline *t, const struct sched_params *params,
 		       const struct timeline_job *job, unsigned gpu, unsigned least,
 		       struct timeline_place *ret) {
@@ -178,7 +174,7 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 		return false;
 	}
 	if (job->divisible) {
-		unsigned wanted = fewest(model, job->task);
+		unsigned wanted = task_least_sms(job->task, model, gpu);
 
 		most = sched_most_sms(model, job->task->max_sms);
 		least = least > most ? most : least > wanted ? least : wanted;
@@ -209,7 +205,7 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 unsigned timeline_least(const struct timeline *t, const struct sched_params *params,
 			const struct timeline_job *job, unsigned gpu, unsigned most) {
 	const struct sched_gpu_model *model = &t->gpus[gpu].gpu->model;
-	unsigned step = model->step, first = fewest(model, job->task);
+	unsigned step = model->step, first = task_least_sms(job->task, model, gpu);
 
 	for (unsigned m = first > step ? first : step; job->deadline && m < most; m += step) {
 		if (task_times(job->task, params, gpu, m, t->now).finish <= job->deadline) {

@@ -141,6 +141,7 @@ static void start(struct core_sim *sim, sched_job_id id) {
 	assert_true(n > 0 && (n % gpu->model.step == 0 || n == gpu->model.limit));
 	assert_true(job->divisible || n == gpu->n_sms);
 	check_bounds(sim, job);
+	assert_true(n >= p->least || strcmp(sched_get_policy(sim->s)->name, "fixed") == 0);
 	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
 		const struct sched_job *other = sched_job(sim->s, gpu->slots[i]);
 

@@ -149,6 +149,7 @@ static void profile_fills_gaps_against_the_task(void **state) {
 	assert_int_equal(t.exec[8], 40);
 	assert_int_equal(t.power_mw[8], 5000);
 	assert_int_equal(profile_total(&t, 6), 52);
+	assert_int_equal(t.least, 2);
 }
 
 static void profile_refuses_what_cannot_be(void **state) {

@@ -129,6 +129,11 @@ static const struct {
 		  "9, \"worst\": \"4ms\"}]}}}",
 		  ""),
 	 "profile 'p' on 'a' has a point of 9 SMs, but GPU 'a' has only 8"},
+	{DOCUMENT("{\"name\": \"a\", \"sms\": 8, \"limit\": 4, \"static_w\": 1, \"idle_w_per_sm\": 1}",
+		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
+		  "6, \"worst\": \"4ms\"}]}}}",
+		  ""),
+	 "profile 'p' on 'a' was measured on 6 SMs and more, but GPU 'a' has a limit of 4"},
 	{DOCUMENT(GPU,
 		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
 		  "1, \"worst\": \"-4ms\"}]}}}",

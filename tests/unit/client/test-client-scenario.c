@@ -45,7 +45,7 @@ static void scenario_reads_all_it_knows(void **state) {
 		" \"watts_per_sm\": 0.81}}}],"
 		"\"tasks\": [{\"name\": \"t\", \"profile\": \"p\", \"period\": \"20ms\","
 		" \"deadline\": \"15ms\", \"offset\": \"1ms\", \"priority\": -3,"
-		" \"fixed\": {\"gpu\": \"a\", \"sms\": \"0-3,8\"}},"
+		" \"fixed\": {\"gpu\": \"a\", \"sms\": \"0-15,20\"}},"
 		"{\"name\": \"u\", \"profile\": \"q\"}]}";
 	const struct sched_task *t;
 	struct scenario s;
@@ -67,7 +67,7 @@ static void scenario_reads_all_it_knows(void **state) {
 	assert_int_equal(t->first_release, MS);
 	assert_int_equal(t->priority, -3);
 	assert_int_equal(t->fixed_gpu, 0);
-	assert_int_equal(smset_count(&t->fixed_sms), 5);
+	assert_int_equal(smset_count(&t->fixed_sms), 17);
 	assert_null(t->profiles[1]);
 	assert_int_equal(t->profiles[0]->copy_in, 2500000);
 	assert_int_equal(t->profiles[0]->exec[16], 21550000);
@@ -129,6 +129,12 @@ static const struct {
 		  "9, \"worst\": \"4ms\"}]}}}",
 		  ""),
 	 "profile 'p' on 'a' has a point of 9 SMs, but GPU 'a' has only 8"},
+	{DOCUMENT(GPU,
+		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
+		  "6, \"worst\": \"4ms\"}]}}}",
+		  "{\"name\": \"t\", \"profile\": \"p\", \"fixed\": {\"gpu\": \"a\", \"sms\": "
+		  "\"0-4\"}}"),
+	 "tasks[0].fixed.sms: 5 SMs are fewer than the profile was measured on, 6"},
 	{DOCUMENT("{\"name\": \"a\", \"sms\": 8, \"limit\": 4, \"static_w\": 1, \"idle_w_per_sm\": 1}",
 		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
 		  "6, \"worst\": \"4ms\"}]}}}",

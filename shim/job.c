@@ -245,8 +245,8 @@ static void job_ask(struct lane *lane, struct op *op, struct conn_ask *ask) {
 		log_line(LOG_LEVEL_DEBUG, "Made %u parts of the GPU ahead, in %llu us", n_made,
 			 (unsigned long long)((nsec_now() - began) / NSEC_PER_USEC));
 	}
-	/* What is made once is no part of the first job. */
-	ask->release_ns = n_made > 0 ? nsec_now() : began;
+	/* What is made once is no part of the first job. A wait for the one before is. */
+	ask->release_ns = n_made > 0 ? nsec_now() : op->called_ns ? op->called_ns : began;
 	ask->kind = op->kind;
 	ask->kernel = op->kernel;
 	ask->tid = lane->owner ? op->worker->tid : 0;
@@ -371,8 +371,8 @@ static bool wait_drained(struct lane *lane, nsec_t deadline) {
 /* Into the lane's job, whatever that takes. Return: JOB_GO when inside. */
 static enum job_verdict enter(struct lane *lane, struct op *op, CUresult *ret_rc) {
 	enum job_verdict verdict;
-	nsec_t deadline = 0;
 
+	op->called_ns = 0;
 	for (;;) {
 		uint32_t state;
 
@@ -382,6 +382,9 @@ static enum job_verdict enter(struct lane *lane, struct op *op, CUresult *ret_rc
 			return JOB_GO;
 		}
 		atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
+		if (!op->called_ns && (state == LANE_OPEN || state == LANE_DRAINING)) {
+			op->called_ns = nsec_now();
+		}
 		switch (state) {
 		case LANE_IDLE:
 			verdict = enter_idle(lane, op, ret_rc);
@@ -394,8 +397,7 @@ static enum job_verdict enter(struct lane *lane, struct op *op, CUresult *ret_rc
 			job_drain(lane);
 			break;
 		case LANE_DRAINING:
-			deadline = deadline ? deadline : nsec_now() + DRAIN_MAX_NS;
-			op->unconfined = !wait_drained(lane, deadline);
+			op->unconfined = !wait_drained(lane, op->called_ns + DRAIN_MAX_NS);
 			break;
 		default:
 			lane_wait(lane, state, 0);

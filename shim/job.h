@@ -92,6 +92,7 @@ struct op {
 	struct kernel_use kernel_use; /* of a launch whose job is confined */
 	struct place_use place; /* place.at: the stream to name to the driver; after any verdict */
 	nsec_t begin_ns;	/* OP_WAITS */
+	nsec_t called_ns;	/* when it found a job that it can't join; 0: it did not */
 	bool unconfined; /* joins a job whose grant it can't keep: the original runs, and says so */
 };
 

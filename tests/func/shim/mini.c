@@ -360,6 +360,12 @@ void mini_send(int fd, const Sbeet__ToShim *m) {
 }
 
 uint64_t mini_request(int fd, uint32_t *ret_mask) {
+	nsec_t called;
+
+	return mini_request_at(fd, ret_mask, &called);
+}
+
+uint64_t mini_request_at(int fd, uint32_t *ret_mask, nsec_t *ret_called) {
 	Sbeet__ToDaemon *m = mini_expect(fd, SBEET__TO_DAEMON__BODY_REQUEST);
 	uint64_t job = m->request->job;
 
@@ -367,6 +373,7 @@ uint64_t mini_request(int fd, uint32_t *ret_mask) {
 	if (ret_mask) {
 		*ret_mask = m->request->enforcement_mask;
 	}
+	*ret_called = m->request->release_ns;
 	mini_free(m);
 	return job;
 }
@@ -429,6 +436,7 @@ bool mini_read(int fd, uint64_t job, struct mini_sums *sums) {
 		assert_int_equal(m->done->copies, sums->copies);
 		assert_true(m->done->finished_ns >= m->done->granted_ns);
 		sums->cancelled = m->done->cancelled;
+		sums->finished_ns = m->done->finished_ns;
 	}
 	mini_free(m);
 	return done;

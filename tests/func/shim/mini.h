@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "proto/units.h"
 #include "sbeet.pb-c.h"
 
 #define MINI_TIMEOUT_MS 60000
@@ -90,6 +91,8 @@ bool mini_is_quiet(int fd);   /* nothing has arrived so far */
 
 /* Waits for a Request and returns its number and mask (may be NULL). */
 uint64_t mini_request(int fd, uint32_t *ret_mask);
+/* The same, and when its operation was called. */
+uint64_t mini_request_at(int fd, uint32_t *ret_mask, nsec_t *ret_called);
 void mini_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement);
 /* Return: false if the guest has closed the connection. */
 bool mini_try_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement);
@@ -101,6 +104,7 @@ struct mini_sums {
 	uint64_t launches, copies;
 	uint64_t elsewhere; /* launches that may have been told over another connection */
 	bool cancelled;
+	nsec_t finished_ns;
 };
 struct mini_sums mini_done(int fd, uint64_t job);
 

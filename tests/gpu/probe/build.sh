@@ -1,0 +1,22 @@
+#!/bin/sh
+# Builds what preempt.sh runs into FOLDER, with nvcc and gcc, here or on the machine with the GPU.
+#
+# usage: build.sh FOLDER
+set -eu
+
+cd "$(dirname "$0")"
+out=$1
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+options="-O2 -arch=sm_90 -L$(dirname "$(dirname "$nvcc")")/lib64/stubs"
+mkdir -p "$out"
+
+# shellcheck disable=SC2086
+for name in descriptor graph-levels owners preempt-cost preempt-gaps network; do
+	case $name in
+	network) "$nvcc" $options -shared -Xcompiler -fPIC -o "$out/libnetwork.so" $name.cu -lcuda ;;
+	*) "$nvcc" $options -o "$out/$name" $name.cu -lcuda ;;
+	esac
+done
+gcc -Wall -Wextra -O2 -shared -fPIC -o "$out/preempt.so" preempt.c -ldl
+gcc -Wall -Wextra -O2 -pthread -o "$out/preempt-loop" preempt-loop.c
+cp ./*.py ./*.sh ../frameworks/models.py "$out"

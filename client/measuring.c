@@ -436,6 +436,17 @@ int measuring_write(struct measuring *w, json_t *document) {
 	return CTL_EXIT_OK;
 }
 
+int measuring_doubt(struct measuring *w, unsigned n_sms, const char *why) {
+	rows_drop(&w->rows, n_sms);
+	if (!*w->part || rows_save(&w->rows, w->part, w->key) < 0) {
+		ctl_error("%s; measure again, with nothing else on the GPU", why);
+	} else {
+		ctl_error("%s; call again to measure %u SMs anew, with nothing else on the GPU",
+			  why, n_sms);
+	}
+	return CTL_EXIT_FAILED;
+}
+
 int measuring_print(const struct measuring *w) {
 	static const struct table_column columns[] = {
 		{"sms", "SMS", .right = true},		{"jobs", "JOBS", .right = true},

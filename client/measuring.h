@@ -20,6 +20,7 @@ struct measuring_options {
 	unsigned sms[PROTO_SMS_MAX];
 	size_t n_sms;
 	unsigned gpu, runs;
+	unsigned margin; /* per cent, and one: 0 is "not given" */
 	nsec_t limit, power_time, drain;
 	double idle_w;
 };
@@ -116,6 +117,10 @@ void measuring_deinit(struct measuring *w);
 
 /* Into --output, and what was kept meanwhile goes. Takes over @document; NULL: no memory. */
 int measuring_write(struct measuring *w, json_t *document);
+
+/* One row can't be true, for @why: says so, and lets it be measured anew by the next call. Return:
+ * CTL_EXIT_FAILED. */
+int measuring_doubt(struct measuring *w, unsigned n_sms, const char *why);
 
 /* The rows as a table, on stdout. */
 int measuring_print(const struct measuring *w);

@@ -12,6 +12,9 @@
 /* A table of G_e(m) * m that varies by no more counts as linear. */
 #define LINEAR_PERMILLE 50
 
+/* Above the longest time seen, if nobody says otherwise. */
+#define MARGIN_PERCENT 10
+
 static int parse_watts(const char *text, void *target) {
 	char *end;
 	double watts = strtod(text, &end);
@@ -23,10 +26,23 @@ static int parse_watts(const char *text, void *target) {
 	return 0;
 }
 
+static int parse_margin(const char *text, void *target) {
+	int64_t n;
+	int r = units_parse_int(text, 0, 1000, &n);
+
+	if (r == 0) {
+		*(unsigned *)target = (unsigned)n + 1;
+	}
+	return r;
+}
+
 static const struct option profile_options[] = {
 	{"task", 't', OPTION_REQUIRED, "NAME", "name of the task, and of its profile",
 	 option_string, MEASURING_AT(task), NULL},
 	MEASURING_OPTIONS,
+	{"margin", 0, OPTION_REQUIRED, "PERCENT",
+	 "worst cases are so much above the longest times (default: 10)", parse_margin,
+	 MEASURING_AT(margin), "per cent, from 0 to 1000"},
 	{"beside", 0, OPTION_REQUIRED, "TASK", "measure beside this task, which must be running",
 	 option_string, MEASURING_AT(beside), NULL},
 	{"idle-w-per-sm", 0, OPTION_REQUIRED, "W",
@@ -103,11 +119,15 @@ static int profile_run(const struct ctl *ctl) {
 	int r = measuring_perform(&w);
 
 	if (r == CTL_EXIT_OK) {
-		int e = rows_profile(&w.rows, w.o.task, w.o.idle_w, &b);
+		unsigned margin = w.o.margin ? w.o.margin - 1 : MARGIN_PERCENT, doubt;
+		int e = rows_profile(&w.rows, w.o.task, w.o.idle_w, margin, &b);
+		char why[512];
 
 		if (e < 0) {
 			ctl_error("no profile can be made: %s", strerror(-e));
 			r = CTL_EXIT_FAILED;
+		} else if ((doubt = rows_doubt(&w.rows, &b, why, sizeof(why))) > 0) {
+			r = measuring_doubt(&w, doubt, why);
 		}
 	}
 	if (r == CTL_EXIT_OK) {

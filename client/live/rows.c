@@ -96,26 +96,65 @@ int rows_fit(const struct rows *r, double *ret_idle_w, double *ret_per_sm_w, dou
 	return 0;
 }
 
-static int fill_table(const struct rows *r, double idle_w, struct book_table *t) {
+/* Jobs that tell a mean: fewer than these have an interval as wide as that by chance. */
+#define MEAN_JOBS_MIN 5
+
+/* By which part of static power a reading may be wrong. */
+#define METER_ERROR 0.05
+
+static int fill_table(const struct rows *r, double idle_w, unsigned margin_percent,
+		      struct book_table *t) {
 	int e = 0;
 
 	for (size_t i = 0; i < r->n && e == 0; i++) {
 		const struct row *row = &r->list[i];
 		nsec_t copy = (nsec_t)row->copy_in.max;
 		double mw = row->metered ? rows_dynamic_w(r, row, idle_w) * 1e3 : 0;
+		bool telling = row->exec.n >= MEAN_JOBS_MIN;
 
 		t->copy_in = copy > t->copy_in ? copy : t->copy_in;
-		e = book_add_point(t, &(struct book_point){
-					      .n_sms = row->n_sms,
-					      .best = (nsec_t)row->exec.min,
-					      .worst = (nsec_t)row->exec.max,
-					      .power_mw = (uint32_t)fmin(mw, PROFILE_POWER_MAX_MW),
-				      });
+		e = book_add_point(
+			t, &(struct book_point){
+				   .n_sms = row->n_sms,
+				   .best = (nsec_t)row->exec.min,
+				   .worst = (nsec_t)(row->exec.max * (100 + margin_percent) / 100),
+				   .mean = telling ? (nsec_t)row->exec.mean : 0,
+				   .ci95 = telling ? (nsec_t)row->exec.half : 0,
+				   .power_mw = (uint32_t)fmin(mw, PROFILE_POWER_MAX_MW),
+			   });
 	}
 	return e;
 }
 
-int rows_profile(const struct rows *r, const char *name, double idle_w, struct book *ret) {
+unsigned rows_doubt(const struct rows *r, const struct book *profile, char *why, size_t size) {
+	for (size_t i = 0; i < r->n; i++) {
+		const struct row *row = &r->list[i];
+
+		if (row->metered && row->watts < r->static_w * (1 - METER_ERROR)) {
+			snprintf(why, size,
+				 "with jobs on %u SMs the GPU drew %.2f W, idle %.2f W: the energy "
+				 "of "
+				 "a job would be negative",
+				 row->n_sms, row->watts, r->static_w);
+			return row->n_sms;
+		}
+	}
+	return book_doubt(&profile->profiles[0].tables[0], why, size);
+}
+
+void rows_drop(struct rows *r, unsigned n_sms) {
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->list[i].n_sms != n_sms) {
+			r->list[n++] = r->list[i];
+		}
+	}
+	r->n = n;
+}
+
+int rows_profile(const struct rows *r, const char *name, double idle_w, unsigned margin_percent,
+		 struct book *ret) {
 	struct book_profile *profile;
 	struct book_table *table;
 	struct book b = {0};
@@ -125,7 +164,7 @@ int rows_profile(const struct rows *r, const char *name, double idle_w, struct b
 		e = book_add_table(profile, r->gpu, &table);
 	}
 	if (e == 0) {
-		e = fill_table(r, idle_w, table);
+		e = fill_table(r, idle_w, margin_percent, table);
 	}
 	if (e < 0) {
 		book_deinit(&b);

@@ -49,9 +49,19 @@ double rows_dynamic_w(const struct rows *r, const struct row *row, double idle_w
  */
 int rows_fit(const struct rows *r, double *ret_idle_w, double *ret_per_sm_w, double *ret_off);
 
-/* The profile @name with these rows: of each the longest time, and the largest copy. Return: 0,
- * -ENOMEM, -ERANGE: a time is out of a profile's bounds. */
-int rows_profile(const struct rows *r, const char *name, double idle_w, struct book *ret);
+/* The profile @name with these rows: of each the longest time and so many per cent more, as the
+ * longest one there is was hardly seen; and the largest copy. Return: 0, -ENOMEM, -ERANGE: a time
+ * is out of a profile's bounds. */
+int rows_profile(const struct rows *r, const char *name, double idle_w, unsigned margin_percent,
+		 struct book *ret);
+
+/* Whether the rows can't be true: power below static power by more than a meter errs, or what
+ * book_doubt() says of @profile, made of them. Return: 0, or the SMs of the row that is in doubt,
+ * with one line in @why. */
+unsigned rows_doubt(const struct rows *r, const struct book *profile, char *why, size_t size);
+
+/* The row of so many SMs goes. */
+void rows_drop(struct rows *r, unsigned n_sms);
 
 /* Writes all rows to @path, which is replaced as a whole. @key: what was measured, and how. Return:
  * 0 or a negative errno. */

@@ -129,6 +129,17 @@ static int read_wcet(struct import *in, struct book *b) {
 			return e;
 		}
 	}
+	for (size_t i = in->n_before; e == 0 && i < b->n_profiles; i++) {
+		for (size_t k = 0; k < b->profiles[i].n_tables; k++) {
+			const struct book_table *t = &b->profiles[i].tables[k];
+			char why[256];
+
+			if (book_doubt(t, why, sizeof(why)) > 0) {
+				return csv_fail(c, "'%s' on '%s': %s", b->profiles[i].name, t->type,
+						why);
+			}
+		}
+	}
 	return e;
 }
 

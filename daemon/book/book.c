@@ -2,6 +2,7 @@
 #include "daemon/book/book.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,37 @@ int book_add_point(struct book_table *t, const struct book_point *point) {
 	return 0;
 }
 
+unsigned book_doubt(const struct book_table *t, char *why, size_t size) {
+	const struct book_point *fastest = NULL;
+	char a[32], b[32];
+
+	for (size_t i = 0; i < t->n_points; i++) {
+		const struct book_point *p = &t->points[i];
+
+		if (p->mean > 0 && 2 * p->ci95 > p->mean) {
+			units_print_nsec(p->mean, a, sizeof(a));
+			units_print_nsec(p->ci95, b, sizeof(b));
+			snprintf(why, size,
+				 "the mean on %u SMs is %s, and may be off by %s: its interval is "
+				 "wider than itself",
+				 p->n_sms, a, b);
+			return p->n_sms;
+		}
+		if (fastest && p->worst > fastest->worst + fastest->worst / 2 + BOOK_SLACK) {
+			units_print_nsec(p->worst, a, sizeof(a));
+			units_print_nsec(fastest->worst, b, sizeof(b));
+			snprintf(
+				why, size,
+				"the worst case on %u SMs, %s, is longer by more than half than on "
+				"%u, %s",
+				p->n_sms, a, fastest->n_sms, b);
+			return p->n_sms;
+		}
+		fastest = fastest && fastest->worst <= p->worst ? fastest : p;
+	}
+	return 0;
+}
+
 /* "watts" of the point, or its share of the table's "watts_per_sm". */
 static int read_power(const struct reader *r, const struct reader_node *at, const uint32_t *per_sm,
 		      struct book_point *point) {
@@ -128,7 +160,7 @@ static int read_power(const struct reader *r, const struct reader_node *at, cons
 
 static int read_point(const struct reader *r, const struct reader_node *at, const uint32_t *per_sm,
 		      struct book_table *t) {
-	static const char *const keys[] = {"sms", "worst", "best", "watts", NULL};
+	static const char *const keys[] = {"sms", "worst", "best", "mean", "ci95", "watts", NULL};
 	struct book_point point = {0};
 	struct reader_node node;
 	int64_t n_sms;
@@ -148,8 +180,11 @@ static int read_point(const struct reader *r, const struct reader_node *at, cons
 	    (e = reader_time(r, &node, 1, point.worst, &point.best)) < 0) {
 		return e;
 	}
-	e = read_power(r, at, per_sm, &point);
-	if (e < 0) {
+	if ((reader_get(at, "mean", &node) &&
+	     (e = reader_time(r, &node, 1, PROFILE_TIME_MAX, &point.mean)) < 0) ||
+	    (reader_get(at, "ci95", &node) &&
+	     (e = reader_time(r, &node, 0, PROFILE_TIME_MAX, &point.ci95)) < 0) ||
+	    (e = read_power(r, at, per_sm, &point)) < 0) {
 		return e;
 	}
 	e = book_add_point(t, &point);
@@ -159,6 +194,7 @@ static int read_point(const struct reader *r, const struct reader_node *at, cons
 static int read_points(const struct reader *r, const struct reader_node *at, const uint32_t *per_sm,
 		       struct book_table *t) {
 	int e = reader_array(r, at, PROTO_SMS_MAX);
+	char why[256];
 
 	if (e == 0 && json_array_size(at->value) == 0) {
 		return reader_fail(r, at, "expected at least one point");
@@ -167,6 +203,9 @@ static int read_points(const struct reader *r, const struct reader_node *at, con
 		struct reader_node node = reader_element(at, i);
 
 		e = read_point(r, &node, per_sm, t);
+	}
+	if (e == 0 && book_doubt(t, why, sizeof(why)) > 0) {
+		return reader_fail(r, at, "%s: measure again, with nothing else on the GPU", why);
 	}
 	return e;
 }
@@ -305,10 +344,15 @@ static json_t *table_json(const struct book_table *t) {
 	for (size_t i = 0; i < t->n_points; i++) {
 		const struct book_point *p = &t->points[i];
 
-		json_array_append_new(points, json_pack("{s:i, s:o, s:o, s:f}", "sms",
-							(int)p->n_sms, "best", time_json(p->best),
-							"worst", time_json(p->worst), "watts",
-							p->power_mw / 1000.0));
+		json_t *point = json_pack("{s:i, s:o, s:o, s:f}", "sms", (int)p->n_sms, "best",
+					  time_json(p->best), "worst", time_json(p->worst), "watts",
+					  p->power_mw / 1000.0);
+
+		if (p->mean > 0) {
+			json_object_set_new(point, "mean", time_json(p->mean));
+			json_object_set_new(point, "ci95", time_json(p->ci95));
+		}
+		json_array_append_new(points, point);
 	}
 	json_object_set_new(o, "points", points);
 	return o;

@@ -16,9 +16,17 @@
 #define BOOK_PROFILES_MAX 4096
 #define BOOK_TYPES_MAX	  64 /* types of GPU in one profile */
 
+/*
+ * What can't be true: more SMs don't make a worst case longer by more than half of it and this,
+ * which is about what starting work and telling its end may take.
+ */
+#define BOOK_SLACK (100 * NSEC_PER_USEC)
+
 struct book_point {
 	unsigned n_sms;
 	nsec_t best, worst;
+	nsec_t mean, ci95; /* of measured ones: of all such times the mean is within ci95 of this
+			    * one, with 95 % confidence; 0: not known */
 	uint32_t power_mw; /* of all SMs together */
 };
 
@@ -60,6 +68,13 @@ int book_add_table(struct book_profile *p, const char *type, struct book_table *
 
 /* Return: 0; -ERANGE: out of profile.h's bounds; -EEXIST; -ENOMEM. */
 int book_add_point(struct book_table *t, const struct book_point *point);
+
+/*
+ * Whether the points can't be true: a worst case that is longer on more SMs (see BOOK_SLACK), or a
+ * mean of which so little is known that its interval, twice ci95, is wider than the mean. Return:
+ * 0, or the SMs of the point that is in doubt, with one line in @why.
+ */
+unsigned book_doubt(const struct book_table *t, char *why, size_t size);
 
 /* {"profiles": [...]}, a new reference; NULL: no memory. */
 json_t *book_json(const struct book *b);

@@ -126,6 +126,23 @@ static const struct {
 	 "points[1]: a second point for 2 SMs"},
 	{DOCUMENT(GPU,
 		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
+		  "2, \"worst\": \"4ms\"}, {\"sms\": 4, \"worst\": \"3ms\"}, {\"sms\": 8, \"worst\": "
+		  "\"5ms\"}]}}}",
+		  ""),
+	 "profiles[0].on.a.points: the worst case on 8 SMs, 5ms, is longer by more than half than on "
+	 "4, 3ms: measure again"},
+	{DOCUMENT(GPU,
+		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
+		  "2, \"worst\": \"4ms\", \"mean\": \"2ms\", \"ci95\": \"1.1ms\"}]}}}",
+		  ""),
+	 "profiles[0].on.a.points: the mean on 2 SMs is 2ms, and may be off by 1.1ms"},
+	{DOCUMENT(GPU,
+		  "{\"name\": \"p\", \"on\": {\"a\": {\"points\": [{\"sms\": 2, \"worst\": "
+		  "\"4ms\", \"watts\": -3}]}}}",
+		  ""),
+	 "points[0].watts: expected a number of watts from 0 to 10000, found -3"},
+	{DOCUMENT(GPU,
+		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
 		  "9, \"worst\": \"4ms\"}]}}}",
 		  ""),
 	 "profile 'p' on 'a' has a point of 9 SMs, but GPU 'a' has only 8"},
@@ -307,7 +324,7 @@ static void book_tells_file_and_line_of_bad_csv(void **state) {
 
 /* What is written as JSON is the same when it is read again. */
 static void book_writes_what_it_reads(void **state) {
-	struct book_csv wcet = {"w", WCET "a,mm,3,1.000001,2\na,mm,1,0.00025,0.3\n"};
+	struct book_csv wcet = {"w", WCET "a,mm,3,1.000001,2\na,mm,1,0.00025,2.3\n"};
 	struct book_csv apps = {"a", APPS "mm,a,3.77,2.5,0\n"};
 	struct reader r = {.file = "again", .error = (char[512]){0}, .error_size = 512};
 	struct reader_node root = {0}, node;

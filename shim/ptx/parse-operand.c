@@ -236,12 +236,17 @@ static int match(struct parser *p, bool is_call, struct ptx_operand *o) {
 	return 0;
 }
 
-/* The ';' that ends the instruction. Braces and brackets must not hide it. */
+/* The ';' that ends the instruction. Braces and brackets must not hide it. Strings are for
+ * directives: no instruction takes one. */
 static int statement_end(struct parser *p, uint32_t *ret) {
 	const struct ptx_token *list = p->m->tokens.list;
 	uint32_t at = p->at;
 
 	while (list[at].kind != PTX_TOKEN_END && !parser_punct_at(p, at, ';')) {
+		if (list[at].kind == PTX_TOKEN_STRING) {
+			p->at = at;
+			return parser_expected(p, "an operand");
+		}
 		at++;
 	}
 	if (list[at].kind == PTX_TOKEN_END) {

@@ -38,6 +38,9 @@ int parser_expected(struct parser *p, const char *what) {
 	if (k->kind == PTX_TOKEN_END) {
 		snprintf(p->error, p->error_size, "line %u: expected %s, not the end of the text",
 			 k->line, what);
+	} else if (k->kind == PTX_TOKEN_STRING) { /* may hold anything */
+		snprintf(p->error, p->error_size, "line %u: expected %s, not a string", k->line,
+			 what);
 	} else {
 		snprintf(p->error, p->error_size, "line %u: expected %s, not '%.*s'", k->line, what,
 			 (int)(k->len < 80 ? k->len : 80), ptx_token_text(&p->m->tokens, k));

@@ -321,12 +321,28 @@ static void transform_refuses_whole_modules(void **state) {
 }
 
 static void transform_says_why_text_does_not_parse(void **state) {
+	/* they would be written without their quotes */
+	static const char *const strings[] = {
+		"ld.para \"a b\nc\";",
+		"mov.u32 %r1, \"1; exit\";",
+		"mov.v2.u32 {%r1, \"x y\"}, %r2;",
+		"add.u32 %r1, %r2\";\", %r2;",
+	};
 	struct transform *t = NULL;
 	char error[100] = "";
 
 	assert_int_equal(transform_new(&t, "hello", 5, error, sizeof(error)), -EINVAL);
 	assert_null(t);
 	assert_string_equal(error, "line 1: expected .version, not 'hello'");
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		char text[200];
+		int n = snprintf(text, sizeof(text),
+				 HEAD ".entry k() {\n.reg .b32 %%r<3>;\n%s\nret; }\n", strings[i]);
+
+		assert_int_equal(transform_new(&t, text, (size_t)n, error, sizeof(error)), -EINVAL);
+		assert_null(t);
+		assert_string_equal(error, "line 6: expected an operand, not a string");
+	}
 }
 
 /* What the body of a kernel may do between %p1, which differs from thread to thread, and %p2, which

@@ -143,8 +143,13 @@ static int call_args(struct decoder *d, const struct call_operands *c, struct ca
 	uint32_t n_rets = c->rets ? c->rets->n_elements : 0;
 	uint32_t n_args = c->args ? c->args->n_elements : 0, at = 0;
 	struct call_arg *list;
-	int r = 0;
+	/* Never NULL, so that the place of no arguments at all can be named too. */
+	int r = decode_grow(&m->call_args, m->n_call_args, &m->cap_call_args,
+			    sizeof(*m->call_args));
 
+	if (r < 0) {
+		return r;
+	}
 	if (to && (n_rets != to->ptx->n_rets || n_args != to->ptx->n_params)) {
 		return -ENOTSUP;
 	}

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void book_deinit(struct book *b) {
-	for (size_t i = 0; i < b->n_profiles; i++) {
+void book_truncate(struct book *b, size_t n) {
+	for (size_t i = n; i < b->n_profiles; i++) {
 		struct book_profile *p = &b->profiles[i];
 
 		for (size_t k = 0; k < p->n_tables; k++) {
@@ -17,6 +17,11 @@ void book_deinit(struct book *b) {
 		free(p->name);
 		free(p->tables);
 	}
+	b->n_profiles = n;
+}
+
+void book_deinit(struct book *b) {
+	book_truncate(b, 0);
 	free(b->profiles);
 	*b = (struct book){0};
 }

@@ -54,6 +54,9 @@ struct book {
 
 void book_deinit(struct book *b);
 
+/* Only the first @n profiles stay, of at least so many. */
+void book_truncate(struct book *b, size_t n);
+
 const struct book_profile *book_find(const struct book *b, const char *name);
 const struct book_table *book_table(const struct book_profile *p, const char *type);
 

@@ -99,8 +99,8 @@ static int read_file(struct profiles *p, int directory, const char *name, char *
 		     size_t error_size) {
 	struct reader r = {.file = name, .error = error, .error_size = error_size};
 	_cleanup_free_ char *text = NULL;
+	size_t size = 0, n_profiles = p->book.n_profiles, n_models = p->n_models;
 	struct reader_node root = {0};
-	size_t size = 0;
 	int e = files_read(directory, name, READER_SIZE_MAX, &text, &size);
 
 	if (e < 0) {
@@ -110,6 +110,10 @@ static int read_file(struct profiles *p, int directory, const char *name, char *
 	e = reader_parse(&r, text, size, &root.value);
 	if (e == 0) {
 		e = read_document(p, &r, &root);
+	}
+	if (e < 0) { /* a file that is wrong says nothing */
+		book_truncate(&p->book, n_profiles);
+		p->n_models = n_models;
 	}
 	json_decref(root.value);
 	return e;

@@ -294,6 +294,39 @@ static void wrong_profiles_are_said_and_left_out(void **state) {
 	assert_int_equal(harness_stop(&harness, 15), 0);
 }
 
+/* Nobody plans with a profile that can't be true, nor with others of its file. */
+static void impossible_profiles_are_not_planned_with(void **state) {
+	static const char *const points[] = {
+		"{\"sms\": 4, \"worst\": \"800ms\"}, {\"sms\": 8, \"worst\": \"400ms\"}",
+		"{\"sms\": 4, \"worst\": \"400ms\"}, {\"sms\": 8, \"worst\": \"800ms\"}"};
+
+	for (size_t i = 0; i < 2; i++) {
+		Sbeet__Control__Status *status;
+		struct shim b, c;
+		char text[1024];
+
+		snprintf(text, sizeof(text),
+			 "{\"profiles\": [{\"name\": \"b\", \"on\": {\"fixed\": {\"linear\": "
+			 "\"800ms\", \"watts_per_sm\": 1}}}, {\"name\": \"c\", \"on\": {\"fixed\": "
+			 "{\"watts_per_sm\": 1, \"points\": [%s]}}}]}",
+			 points[i]);
+		write_profiles(text);
+		harness_start(&harness, (const char *[]){"--gpus", "8", "--policy", "lookahead",
+							 "--profile-dir", directory, NULL});
+		b = open_task("b", SHORT_DEADLINE);
+		c = open_task("c", SHORT_DEADLINE);
+		status = status_get();
+		assert_int_equal(status->n_sessions, 2);
+		assert_int_equal(status->sessions[0]->planned, i == 0);
+		assert_int_equal(status->sessions[1]->planned, i == 0);
+		status_free(status);
+		shim_close(&b);
+		shim_close(&c);
+		assert_int_equal(harness_stop(&harness, 15), 0);
+		harness_clean(&harness);
+	}
+}
+
 static void a_missing_folder_is_refused(void **state) {
 	char errors[1024];
 
@@ -319,6 +352,7 @@ int main(void) {
 		CASE(a_job_beyond_its_time_is_marked_and_keeps_its_sms),
 		CASE(policy_can_be_set_while_jobs_run),
 		CASE(wrong_profiles_are_said_and_left_out),
+		cmocka_unit_test(impossible_profiles_are_not_planned_with),
 		CASE(a_missing_folder_is_refused),
 	};
 

@@ -58,7 +58,7 @@ make_all() {
 	origin=$(sed -n '1s/.*"time_ns":\([0-9]*\).*/\1/p' "$scratch/demo.trace")
 	view=$("$ctl" trace export -f csv "$scratch/demo.trace" | awk -F, -v origin="$origin" '
 		BEGIN { at = 8e9 }
-		$(NF - 1) == 1 && $(NF - 3) - origin > 6e9 { at = $(NF - 3) - origin; exit }
+		$(NF - 4) == 1 && $(NF - 6) - origin > 6e9 { at = $(NF - 6) - origin; exit }
 		END { printf "%.0f,%.0f", at - 4.5e8, at + 4.5e8 }')
 	sh "$0" timeline "$scratch/demo.html#v=$view" >"$here/timeline.svg"
 }

@@ -164,6 +164,38 @@ static void waiting_is_counted_from_the_request(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* The client says that it asks at @claimed and is done at @finished, which is not true. */
+static void claim(int fd, uint64_t job, nsec_t claimed, nsec_t finished) {
+	nsec_t before = nsec_now(), requested, sent, after;
+	Sbeet__Control__Status *status;
+
+	shim_request_at(fd, job, claimed, 0);
+	requested = shim_granted(fd, job).deadline_ns - DEADLINE;
+	sent = nsec_now();
+	assert_in_range(requested, claimed && claimed < before ? before - NSEC_PER_SEC : before,
+			sent);
+	shim_done_at(fd, job, finished);
+	harness_settle();
+	after = nsec_now();
+	status = status_get();
+	assert_in_range(status->sessions[0]->last_response_ns, sent - requested, after - requested);
+	assert_in_range(status->sessions[0]->max_wait_ns, 0, after - before + NSEC_PER_SEC);
+	status_free(status);
+}
+
+static void times_are_believed_as_far_as_they_can_be_true(void **state) {
+	const nsec_t hour = 3600 * NSEC_PER_SEC;
+	int fd = open_task(0);
+
+	claim(fd, 1, 0, 0);
+	claim(fd, 2, 1, 1);
+	claim(fd, 3, nsec_now() - 2 * NSEC_PER_SEC, nsec_now() - hour);
+	claim(fd, 4, nsec_now() + hour, nsec_now() + hour);
+	claim(fd, 5, PROTO_TIME_MAX_NS, PROTO_TIME_MAX_NS);
+	close(fd);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* Threads with jobs of their own are not held up by each other. */
 static void job_is_not_held_up_by_another_threads(void **state) {
 	nsec_t deadline, at, ended;
@@ -188,6 +220,7 @@ int main(void) {
 		CASE(job_is_due_from_the_release_that_its_predecessor_held_up),
 		CASE(job_of_a_task_with_an_offset_is_due_from_its_grid),
 		CASE(waiting_is_counted_from_the_request),
+		CASE(times_are_believed_as_far_as_they_can_be_true),
 		CASE(job_is_not_held_up_by_another_threads),
 	};
 

@@ -252,11 +252,11 @@ static void request_held_up(struct shim *held_up, struct shim *running, nsec_t p
 	harness_settle();
 }
 
-static void expect_times(const Sbeet__Control__Job *waiting, const Sbeet__Control__Job *saved) {
-	assert_int_equal(waiting->job, 3);
-	assert_int_equal(waiting->release_ns, saved->release_ns);
-	assert_int_equal(waiting->requested_ns, saved->requested_ns);
-	assert_int_equal(waiting->deadline_ns, saved->deadline_ns);
+static void expect_times(const Sbeet__Control__Job *job, const Sbeet__Control__Job *saved) {
+	assert_int_equal(job->job, 3);
+	assert_int_equal(job->release_ns, saved->release_ns);
+	assert_int_equal(job->requested_ns, saved->requested_ns);
+	assert_int_equal(job->deadline_ns, saved->deadline_ns);
 }
 
 static void daemon_hands_over_when_jobs_are_due(void **state) {
@@ -284,6 +284,14 @@ static void daemon_hands_over_when_jobs_are_due(void **state) {
 		expect_times(after->jobs[1], before->jobs[1]);
 		status_free(after);
 	}
+	shim_done(running.fd, 1);
+	shim_granted(held_up.fd, 3);
+	restart(NULL);
+	expect_welcome(&held_up);
+	after = status_get();
+	assert_int_equal(after->n_jobs, 1);
+	expect_times(after->jobs[0], before->jobs[1]);
+	status_free(after);
 	status_free(before);
 	shim_close(&held_up);
 	shim_close(&running);

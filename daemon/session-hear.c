@@ -184,6 +184,9 @@ static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__JobDone *done = packet->done;
 	struct job *job = session_job_find(s, done->job);
 
+	if (!job && done->cancelled) {
+		return; /* its Request was refused meanwhile */
+	}
 	if (!job && s->n_disowned > 0) {
 		s->n_disowned--;
 		return;
@@ -218,6 +221,10 @@ static void handle_pong(struct session *s, const Sbeet__ToDaemon *packet) {
 	}
 }
 
+static void handle_ping(struct session *s, const Sbeet__ToDaemon *packet) {
+	session_say_pong(s, packet->ping->number);
+}
+
 static const struct {
 	const char *name;
 	unsigned allowed; /* mask of session states */
@@ -235,6 +242,8 @@ static const struct {
 					    handle_goodbye},
 	[SBEET__TO_DAEMON__BODY_PONG] = {"pong", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
 					 handle_pong},
+	[SBEET__TO_DAEMON__BODY_PING] = {"ping", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					 handle_ping},
 };
 
 void session_hear(struct session *s, const Sbeet__ToDaemon *m) {

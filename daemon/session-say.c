@@ -26,7 +26,8 @@ static void say(struct session *s, Sbeet__ToShim *m) {
 	}
 	r = packet_send(s->fd, &m->base, -1);
 	if (r < 0) {
-		log_client(quota_log(s->user), LOG_LEVEL_INFO, "session %llu (pid %d, '%s') %s, disconnecting",
+		log_client(quota_log(s->user), LOG_LEVEL_INFO,
+			   "session %llu (pid %d, '%s') %s, disconnecting",
 			   (unsigned long long)s->id, s->cred.pid, s->task.name,
 			   r == -EAGAIN ? "does not read its answers" : strerror(-r));
 		session_hang_up(s);
@@ -102,7 +103,8 @@ static size_t fill_rows(const struct session *s, Sbeet__GreenRows *rows) {
 
 void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
 	Sbeet__GreenRows rows[SCHED_GPUS_MAX], *row_list[SCHED_GPUS_MAX];
-	char *features[] = {(char *)PROTO_FEATURE_RESUME, (char *)"green"};
+	char *features[] = {(char *)PROTO_FEATURE_RESUME, (char *)PROTO_FEATURE_PING,
+			    (char *)"green"};
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 	struct session_mps mps;
@@ -113,7 +115,7 @@ void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
 	welcome.linger_ns = s->server->linger;
 	welcome.spin_ns = s->server->spin;
 	welcome.features = features;
-	welcome.n_features = 1u + engine_cuts_green(s->server->engine);
+	welcome.n_features = 2u + engine_cuts_green(s->server->engine);
 	welcome.n_rows = fill_rows(s, rows);
 	welcome.rows = row_list;
 	for (size_t i = 0; i < welcome.n_rows; i++) {
@@ -175,6 +177,16 @@ void session_say_ping(struct session *s) {
 	ping.number = s->pinged;
 	m.body_case = SBEET__TO_SHIM__BODY_PING;
 	m.ping = &ping;
+	say(s, &m);
+}
+
+void session_say_pong(struct session *s, uint64_t number) {
+	Sbeet__Pong pong = SBEET__PONG__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	pong.number = number;
+	m.body_case = SBEET__TO_SHIM__BODY_PONG;
+	m.pong = &pong;
 	say(s, &m);
 }
 

@@ -55,12 +55,13 @@
 /* Of a session's secret: more than can be guessed. */
 #define PROTO_SECRET_BYTES 16
 
-/* Features of Hello. */
-#define PROTO_FEATURE_PING "ping" /* it answers a Ping */
+/* Feature of both sides: it answers a Ping. */
+#define PROTO_FEATURE_PING "ping"
 
-/* It keeps the secret of its Welcome, and shows it when it connects again. */
+/* Feature of Hello: the program keeps the secret of its Welcome, and shows it when it connects
+ * again. */
 #define PROTO_FEATURE_SECRET "secret"
 
-/* The program has no context yet and doesn't say which GPUs it sees: the daemon
+/* Feature of Hello: the program has no context yet and doesn't say which GPUs it sees: the daemon
  * may choose the one that it will see. */
 #define PROTO_FEATURE_CHOOSE_GPU "choose-gpu"

@@ -290,6 +290,7 @@ int validate_to_daemon(const Sbeet__ToDaemon *m, char *text, size_t size) {
 	case SBEET__TO_DAEMON__BODY_GOODBYE:
 		return check_goodbye(why, m->goodbye);
 	case SBEET__TO_DAEMON__BODY_PONG:
+	case SBEET__TO_DAEMON__BODY_PING:
 		return 0;
 	default:
 		bad(why, "message type is not known");
@@ -356,6 +357,7 @@ int validate_to_shim(const Sbeet__ToShim *m, char *text, size_t size) {
 	case SBEET__TO_SHIM__BODY_GOODBYE:
 		return check_goodbye(why, m->goodbye);
 	case SBEET__TO_SHIM__BODY_PING:
+	case SBEET__TO_SHIM__BODY_PONG:
 		return 0;
 	default:
 		bad(why, "message type is not known");

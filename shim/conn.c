@@ -25,12 +25,13 @@
 #include "proto/validate.h"
 #include "shim/base/env.h"
 #include "shim/base/log.h"
-#include "shim/enforce/kernel.h"
+#include "shim/declare.h"
 #include "shim/greet.h"
 #include "shim/held.h"
 #include "shim/job.h"
-#include "shim/place.h"
+#include "shim/own-socket.h"
 #include "shim/retry.h"
+#include "shim/silence.h"
 #include "shim/state.h"
 
 /* With SBEET_REQUIRE. */
@@ -40,9 +41,12 @@
  * handler, in a thread that holds the lock. */
 #define LEAVE_MAX_NS (1 * NSEC_PER_SEC)
 
-/* How long a thread sleeps for the next packet before it checks that the program has not closed the
+/* How long a thread sleeps for the daemon before it checks that the program has not closed the
  * socket. */
 #define READ_MAX_NS (50 * NSEC_PER_MSEC)
+
+/* What to do about a daemon that is stopped or stuck. */
+#define ADVICE "(see its log, or 'systemctl status sbeetd')"
 
 /* Who waits this long for the next daemon is told why. */
 #define NOTICE_NS (250 * NSEC_PER_MSEC)
@@ -52,8 +56,8 @@ struct waiter {
 	struct waiter *next;
 	uint64_t job;
 	bool answered;
-	int result; /* 0, CONN_E_REFUSED; -ECONNRESET: sbeetd is gone; -EBADF: the program closed
-		       the socket */
+	int result; /* 0, CONN_E_*; -ECONNRESET: sbeetd is gone; -EBADF: the program closed the
+		       socket */
 	const struct conn_ask *ask;
 	struct enforce_grant grant;
 	pthread_cond_t changed; /* answered, or the reader's role is free */
@@ -61,18 +65,19 @@ struct waiter {
 
 static struct {
 	pthread_mutex_t lock;
-	int fd;	      /* owned; -1: none */
-	dev_t device; /* which socket `fd` was when we made it */
-	ino_t inode;
+	struct own_socket socket;
 	bool reading;
-	bool close_pending;   /* `fd` is given up but its reader has not come back yet */
+	bool close_pending;   /* it is given up but its reader has not come back yet */
 	pthread_cond_t quiet; /* nobody reads any more */
 	struct waiter *waiters;
-	uint64_t requested; /* the highest number of a job that was asked for */
+	struct silence silence; /* of the daemon, while threads wait for it */
+	bool silent;		/* it has left a Ping unanswered for too long */
+	uint64_t requested;	/* the highest number of a job that was asked for */
 	bool owes; /* jobs were held when the connection was lost: a daemon is to be told of their
 		      fate */
-	uint8_t declared[PROTO_KERNELS_MAX / 8]; /* kernels, by number */
-} conn = {.lock = PTHREAD_MUTEX_INITIALIZER, .quiet = PTHREAD_COND_INITIALIZER, .fd = -1};
+} conn = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	  .quiet = PTHREAD_COND_INITIALIZER,
+	  .socket = OWN_SOCKET_NULL};
 
 static _Atomic pid_t owner;		 /* which process connected last; 0: none */
 static _Atomic bool leaving;		 /* the process exits: no new connection is made */
@@ -98,34 +103,17 @@ static bool is_restarting(void) {
 	return !is_up() && retry_hopes(nsec_now()) && !atomic_load(&leaving);
 }
 
-/* Whether `fd` is still the socket that we made: the program may have closed it, and opened
- * something else in its place, which is not ours to touch. */
-static bool is_ours(int fd) {
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == conn.device &&
-	       st.st_ino == conn.inode;
-}
-
-static bool fd_is_ours(void) {
-	return is_ours(conn.fd);
-}
-
 /* Takes the connection down; everyone who waits is told @why. */
 static void drop_because(int why) {
+	conn.silent = false;
 	conn.owes |= is_up() && held_anything(nsec_now());
 	atomic_store_explicit(&current, 0, memory_order_release);
-	if (fd_is_ours()) {
-		if (conn.reading) {
-			/* Closed by its reader: the number must not be reused under it. */
-			shutdown(conn.fd, SHUT_RDWR);
-			conn.close_pending = true;
-		} else {
-			close(conn.fd);
-		}
-	}
-	if (!conn.close_pending) {
-		conn.fd = -1;
+	if (conn.reading) {
+		/* Closed by its reader: the number must not be reused under it. */
+		own_socket_shut_down(&conn.socket);
+		conn.close_pending = true;
+	} else {
+		own_socket_close(&conn.socket);
 	}
 	for (struct waiter *w = conn.waiters; w; w = w->next) {
 		if (!w->answered) {
@@ -156,14 +144,19 @@ static void drop_closed(void) {
 	retry_at_once();
 }
 
+/* The same when the daemon does not read what it is told. */
+static void drop_stuck(void) {
+	log_line(LOG_LEVEL_INFO, "sbeetd does not read what it is told, disconnecting");
+	drop();
+	greet_note_stuck();
+	retry_failed(nsec_now(), true, false);
+}
+
 static void reader_is_back(void) {
 	conn.reading = false;
 	if (conn.close_pending) {
 		conn.close_pending = false;
-		if (fd_is_ours()) {
-			close(conn.fd);
-		}
-		conn.fd = -1;
+		own_socket_close(&conn.socket);
 	}
 	pthread_cond_broadcast(&conn.quiet);
 	for (struct waiter *w = conn.waiters; w; w = w->next) {
@@ -220,6 +213,7 @@ static void on_error(const Sbeet__Error *e) {
 }
 
 static int send_locked(const Sbeet__ToDaemon *m);
+static int send_now(const Sbeet__ToDaemon *m);
 
 static void on_ping(const Sbeet__Ping *ping) {
 	Sbeet__Pong pong = SBEET__PONG__INIT;
@@ -266,58 +260,137 @@ static void dispatch(const void *packet, int n) {
 			log_line(LOG_LEVEL_INFO, "sbeetd leaves: %s", m->goodbye->reason);
 			drop();
 			break;
-		default: /* Welcome: only as the first packet, see hello() */
+		default: /* Pong: see heard(). Welcome: only as the first packet, see hello() */
 			break;
 		}
 	}
 	packet_free(base);
 }
 
-/* conn.device and conn.inode don't change while somebody reads, so no lock is needed. Return: as
- * packet_receive(); -EBADF if the program has closed the socket. */
-static int receive_now(int fd) {
-	int n = is_ours(fd) ? packet_try_receive(fd, buffer) : -EBADF;
+/* ---- silence ---- */
 
-	return n == -ENOTSOCK ? -EBADF : n; /* it was closed in between */
+/* Whatever has come, the daemon is awake. */
+static void heard(void) {
+	silence_end(&conn.silence);
+	if (conn.silent) {
+		conn.silent = false;
+		log_line(LOG_LEVEL_INFO, "sbeetd answers again");
+	}
 }
 
-/*
- * The next packet, or -EAGAIN after READ_MAX_NS. Looks for it awake for @spin first: a grant that
- * can be given at once comes sooner than a sleeping thread is woken.
- *
- * A thread asleep in recv() would keep a closed socket open, and not notice.
- */
-static int receive(int fd, nsec_t spin) {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	nsec_t end = spin > 0 ? nsec_now() + spin : 0;
-	int n = -EAGAIN;
+static void send_ping(void) {
+	Sbeet__Ping ping = SBEET__PING__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
-	while (n == -EAGAIN && nsec_now() < end) {
-		n = receive_now(fd);
+	ping.number = 1;
+	m.body_case = SBEET__TO_DAEMON__BODY_PING;
+	m.ping = &ping;
+	send_now(&m);
+}
+
+/* The request of @job is withdrawn. If there is no room to say so, by the end of the connection. */
+static void withdraw(uint64_t job) {
+	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	done.job = job;
+	done.cancelled = true;
+	m.body_case = SBEET__TO_DAEMON__BODY_DONE;
+	m.done = &done;
+	if (send_now(&m) == -EAGAIN) {
+		drop_stuck();
 	}
-	if (n == -EAGAIN) {
-		poll(&p, 1, READ_MAX_NS / NSEC_PER_MSEC);
-		n = receive_now(fd);
+}
+
+/* The next thing that the daemon says ends this: it reads the Ping when it wakes. Until then the
+ * connection stays up and the program asks for nothing. */
+static void fall_silent(void) {
+	const struct env *env = env_get();
+	char limit[32];
+
+	conn.silent = true;
+	units_print_nsec(env->timeout_ns, limit, sizeof(limit));
+	if (env->require) {
+		log_once(LOG_LEVEL_ERROR,
+			 "sbeetd does not answer; SBEET_REQUIRE is set, so CUDA "
+			 "calls fail " ADVICE);
+	} else {
+		log_once(LOG_LEVEL_WARN,
+			 "sbeetd has not answered for %s (SBEET_TIMEOUT); running unmanaged until "
+			 "it does " ADVICE,
+			 limit);
 	}
-	return n;
+	for (struct waiter *w = conn.waiters; w; w = w->next) {
+		if (!w->answered) {
+			w->answered = true;
+			w->result = CONN_E_UNMANAGED;
+			pthread_cond_signal(&w->changed);
+		}
+	}
+	for (struct waiter *w = conn.waiters; w; w = w->next) {
+		if (w->result == CONN_E_UNMANAGED) {
+			withdraw(w->job);
+		}
+	}
+}
+
+/* A thread has waited in vain for @t. */
+static void pass(nsec_t t) {
+	const struct env *env = env_get();
+	char limit[32], wait[32];
+
+	if (!is_up() || !conn.waiters || !greet_answers_pings()) {
+		return;
+	}
+	switch (silence_add(&conn.silence, t, env->timeout_ns, env->require_ns)) {
+	case SILENCE_ASK:
+		send_ping();
+		break;
+	case SILENCE_TELL:
+		units_print_nsec(env->timeout_ns, limit, sizeof(limit));
+		units_print_nsec(env->require_ns, wait, sizeof(wait));
+		log_once(LOG_LEVEL_WARN,
+			 "sbeetd has not answered for %s (SBEET_TIMEOUT); waiting for it, %s at "
+			 "most (SBEET_REQUIRE)",
+			 limit, wait);
+		break;
+	case SILENCE_OVER:
+		fall_silent();
+		break;
+	case SILENCE_WAIT:
+		break;
+	}
+}
+
+/* ---- reading ---- */
+
+/* How long a thread sleeps for a packet at most. */
+static nsec_t read_pause(void) {
+	nsec_t t = env_get()->timeout_ns / 8;
+
+	return t > READ_MAX_NS ? READ_MAX_NS : t < NSEC_PER_MSEC ? NSEC_PER_MSEC : t;
 }
 
 /* Reads one packet, if one comes soon, with the lock released meanwhile. Only while nobody else
  * does. */
 static void read_one(nsec_t spin) {
 	uint32_t before = atomic_load(&current);
+	nsec_t slept;
 	int n;
 
 	conn.reading = true;
 	pthread_mutex_unlock(&conn.lock);
-	n = receive(conn.fd, spin);
+	n = own_socket_receive(&conn.socket, buffer, spin, read_pause(), &slept);
 	pthread_mutex_lock(&conn.lock);
 	if (atomic_load(&current) == before) {
 		if (n > 0) {
+			heard();
 			dispatch(buffer, n);
+		} else if (n == -EAGAIN) {
+			pass(slept);
 		} else if (n == -EBADF) {
 			drop_closed();
-		} else if (n != -EAGAIN) {
+		} else {
 			drop_lost();
 		}
 	}
@@ -346,13 +419,12 @@ static void leave(int cancel) {
 
 /* Makes sure that there is a connection, if it is time to try. Return: 0 or negative errno. */
 static int ensure(bool initial) {
-	struct stat st;
 	int fd, r;
 
 	if (atomic_load(&leaving)) {
 		return -ESHUTDOWN;
 	}
-	if (is_up() && !fd_is_ours()) {
+	if (is_up() && !own_socket_is_ours(&conn.socket)) {
 		drop_closed();
 	}
 	while (!is_up() && conn.reading) {
@@ -368,7 +440,7 @@ static int ensure(bool initial) {
 	conn.reading = true; /* the buffer is ours */
 	fd = greet(buffer, initial);
 	conn.reading = false;
-	r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
+	r = fd < 0 ? fd : own_socket_init(&conn.socket, fd);
 	if (r < 0) {
 		if (fd >= 0) {
 			close(fd);
@@ -377,13 +449,10 @@ static int ensure(bool initial) {
 		log_line(LOG_LEVEL_DEBUG, "Cannot reach sbeetd: %s", strerror(-r));
 		return r;
 	}
-	conn.fd = fd;
-	conn.device = st.st_dev;
-	conn.inode = st.st_ino;
 	conn.owes = false;
 	atomic_store(&owner, getpid());
 	retry_reset();
-	memset(conn.declared, 0, sizeof(conn.declared));
+	declare_forget();
 	atomic_store_explicit(&current, ++generations, memory_order_release);
 	return 0;
 }
@@ -423,27 +492,40 @@ bool conn_worth_asking(void) {
 
 /* ---- sending ---- */
 
-static int send_locked(const Sbeet__ToDaemon *m) {
+/* Return: 0; -EAGAIN: there is no room in the socket now; -ENOTCONN. */
+static int send_now(const Sbeet__ToDaemon *m) {
 	int r;
 
 	if (!is_up()) {
 		return -ENOTCONN;
 	}
-	if (!fd_is_ours()) {
+	r = own_socket_send(&conn.socket, &m->base);
+	if (r == -EBADF) {
 		drop_closed();
 		return -ENOTCONN;
 	}
-	r = packet_send(conn.fd, &m->base, -1);
-	if (r < 0) {
+	if (r < 0 && r != -EAGAIN) {
 		log_line(LOG_LEVEL_DEBUG, "Sending to sbeetd failed: %s", strerror(-r));
-		if (r == -EAGAIN) {
-			drop(); /* it lives, but is stuck */
-		} else {
-			drop_lost();
-		}
+		drop_lost();
 		return -ENOTCONN;
 	}
-	return 0;
+	return r;
+}
+
+/* Waits for room as long as the daemon may take to answer. Return: 0 or -ENOTCONN. */
+static int send_locked(const Sbeet__ToDaemon *m) {
+	nsec_t limit = conn.silent || atomic_load(&leaving) ? 0 : env_get()->timeout_ns;
+	nsec_t passed = 0;
+	int r;
+
+	while ((r = send_now(m)) == -EAGAIN && passed < limit) {
+		passed += own_socket_sleep(&conn.socket, POLLOUT, read_pause());
+	}
+	if (r == -EAGAIN) {
+		drop_stuck();
+		r = -ENOTCONN;
+	}
+	return r;
 }
 
 int conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
@@ -460,43 +542,6 @@ int conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
 	return r;
 }
 
-static uint32_t declare_locked(const struct kernel *k) {
-	uint32_t id = k ? kernel_id(k) : 0;
-	Sbeet__KernelDef def = SBEET__KERNEL_DEF__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	char why[PROTO_TEXT_MAX];
-	const char *refusal;
-
-	if (id == 0 || id >= PROTO_KERNELS_MAX || strlen(kernel_name(k)) > PROTO_KERNEL_NAME_MAX) {
-		return 0;
-	}
-	if (conn.declared[id / 8] & (1u << id % 8)) {
-		return id;
-	}
-	refusal = kernel_refusal(k);
-	snprintf(why, sizeof(why), "%s", refusal ? refusal : "");
-	def.id = id;
-	def.name = (char *)kernel_name(k);
-	def.enforcement_mask =
-		refusal ? 1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE : GREET_TWIN_MASK;
-	if (place_active()) {
-		def.enforcement_mask |= 1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
-	}
-	def.refusal = why;
-	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
-	m.kernel = &def;
-	if (send_locked(&m) < 0) {
-		return 0;
-	}
-	conn.declared[id / 8] |= (uint8_t)(1u << id % 8);
-	if (refusal && !place_active()) {
-		log_line(LOG_LEVEL_INFO,
-			 "Kernel '%s' can't be confined to SMs, its jobs wait for a whole GPU: %s",
-			 kernel_name(k), refusal);
-	}
-	return id;
-}
-
 uint32_t conn_declare(uint64_t job, const struct kernel *k) {
 	uint32_t id;
 	int cancel;
@@ -504,7 +549,7 @@ uint32_t conn_declare(uint64_t job, const struct kernel *k) {
 	if (!k || !enter(&cancel)) {
 		return 0;
 	}
-	id = held_has(job) && is_up() ? declare_locked(k) : 0;
+	id = held_has(job) && is_up() ? declare_kernel(k, send_locked) : 0;
 	leave(cancel);
 	return id;
 }
@@ -519,7 +564,7 @@ static int send_request(const struct conn_ask *ask) {
 	request.release_ns = ask->release_ns;
 	request.enforcement_mask = ask->enforcement_mask;
 	request.op = ask->kind;
-	request.kernel = declare_locked(ask->kernel);
+	request.kernel = declare_kernel(ask->kernel, send_locked);
 	request.tid = ask->tid;
 	request.sm_step = ask->sm_step;
 	conn.requested = ask->job > conn.requested ? ask->job : conn.requested;
@@ -544,6 +589,9 @@ static int ask_once(const struct conn_ask *ask, struct enforce_grant *ret) {
 	struct waiter self = {.job = ask->job, .ask = ask, .changed = PTHREAD_COND_INITIALIZER};
 	nsec_t spin = greet_spin_ns();
 
+	if (!conn.waiters) {
+		silence_end(&conn.silence);
+	}
 	self.next = conn.waiters;
 	conn.waiters = &self;
 	if (send_request(ask) < 0 && !self.answered) {
@@ -564,6 +612,27 @@ static int ask_once(const struct conn_ask *ask, struct enforce_grant *ret) {
 		*ret = self.grant;
 	}
 	return self.result;
+}
+
+/* Reads what is there, unless another thread does. */
+static void read_present(void) {
+	/* A bound, so that a daemon that talks without end can't keep us here. */
+	for (int i = 0; i < 16 && is_up() && !conn.reading; i++) {
+		if (!own_socket_is_ours(&conn.socket)) {
+			drop_closed();
+		} else if (!own_socket_has_packet(&conn.socket)) {
+			break;
+		} else {
+			read_one(0);
+		}
+	}
+}
+
+static bool still_silent(void) {
+	if (conn.silent) {
+		read_present();
+	}
+	return conn.silent;
 }
 
 /* Until the next attempt is due. @began: when it all did. */
@@ -599,6 +668,10 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 		return CONN_E_UNMANAGED;
 	}
 	while ((r = ensure_until(false, deadline)) == 0 || is_restarting()) {
+		if (r == 0 && still_silent() && !env->require) {
+			r = CONN_E_UNMANAGED;
+			break;
+		}
 		if (r == 0) {
 			r = ask_once(ask, ret);
 			if (r >= 0 ||
@@ -632,21 +705,8 @@ static nsec_t tell_again(void) {
 }
 
 nsec_t conn_poll(void) {
-	struct pollfd p = {.events = POLLIN};
-
 	pthread_mutex_lock(&conn.lock);
-	/* A bound, so that a daemon that talks without end can't keep us here. */
-	for (int i = 0; i < 16 && is_up() && !conn.reading; i++) {
-		if (!fd_is_ours()) {
-			drop_closed();
-			break;
-		}
-		p.fd = conn.fd;
-		if (poll(&p, 1, 0) != 1) {
-			break;
-		}
-		read_one(0);
-	}
+	read_present();
 	pthread_mutex_unlock(&conn.lock);
 	return tell_again();
 }
@@ -666,23 +726,19 @@ void conn_leave(void) {
 	if (!is_up() || pthread_mutex_clocklock(&conn.lock, CLOCK_MONOTONIC, &t) != 0) {
 		return;
 	}
-	if (fd_is_ours() && fcntl(conn.fd, F_SETFL, O_NONBLOCK) == 0) {
-		goodbye.reason = (char *)"exit";
-		m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;
-		m.goodbye = &goodbye;
-		packet_send(conn.fd, &m.base, -1);
-	}
+	goodbye.reason = (char *)"exit";
+	m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;
+	m.goodbye = &goodbye;
+	own_socket_send(&conn.socket, &m.base);
 	pthread_mutex_unlock(&conn.lock);
 }
 
 void conn_after_fork(void) {
-	if (fd_is_ours()) {
-		close(conn.fd); /* the copy of it: the parent's connection stays */
-	}
+	own_socket_close(&conn.socket); /* the copy of it: the parent's connection stays */
 	memset(&conn, 0, sizeof(conn));
 	pthread_mutex_init(&conn.lock, NULL);
 	pthread_cond_init(&conn.quiet, NULL);
-	conn.fd = -1;
+	conn.socket.fd = -1;
 	atomic_store(&owner, 0);
 	atomic_store(&leaving, false);
 	atomic_store(&current, 0);

@@ -9,6 +9,11 @@
  * one for SBEET_WAIT, once, after which the program goes on unmanaged. The next daemon is told
  * of the jobs that are held, whether or not the program asks for anything; each then goes on as if
  * nothing had happened, and its messages go to that daemon.
+ *
+ * A daemon may let a request wait as long as it likes, but it answers a Ping. One that leaves a Ping
+ * unanswered for SBEET_TIMEOUT is stopped or stuck: requests are withdrawn and the program goes on
+ * unmanaged until the daemon says anything. The connection stays up meanwhile, and with it the jobs
+ * that are held.
  */
 #pragma once
 
@@ -22,7 +27,7 @@
 
 /* Documented conditions. */
 enum {
-	CONN_E_UNMANAGED = 1, /* no daemon: the program goes on without */
+	CONN_E_UNMANAGED = 1, /* no daemon, or a silent one: the program goes on without */
 	CONN_E_REFUSED,	      /* the daemon has no place for this job; said once */
 };
 
@@ -49,8 +54,8 @@ int conn_start(void);
 bool conn_worth_asking(void);
 
 /*
- * Asks for a job and waits for the answer, however long the daemon takes; when that one is gone,
- * for the next one as told above, or with SBEET_REQUIRE for as long as that says. The job is held
+ * Asks for a job and waits for the answer, however long the daemon takes, as long as it answers
+ * pings; when it is gone, for the next one as told above, or with SBEET_REQUIRE for as long as that says. The job is held
  * until its JobDone is sent. Return: 0 or CONN_E_*.
  */
 int conn_request(const struct conn_ask *ask, struct enforce_grant *ret);

@@ -32,13 +32,11 @@
 /* A daemon answers Hello in microseconds; one that is stopped must not hold up a program. */
 #define WELCOME_TIMEOUT_NS (2 * NSEC_PER_SEC)
 
-/* How long records may wait for room in the socket before the daemon counts as stuck. */
-#define SEND_TIMEOUT_NS (5 * NSEC_PER_SEC)
-
 #define LINGER_DEFAULT_NS (100 * NSEC_PER_USEC)
 
 static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
 static _Atomic nsec_t spin;
+static _Atomic bool answers_pings;
 
 /* Of the last Welcome: it tells sbeetd that the next connection is of the same program. */
 static uint8_t secret[PROTO_SECRET_BYTES];
@@ -191,6 +189,7 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 		}
 		atomic_store(&linger, m->welcome->linger_ns);
 		atomic_store(&spin, spin_allowed(m->welcome->spin_ns));
+		atomic_store(&answers_pings, has_feature(m->welcome, PROTO_FEATURE_PING));
 		if (enforcement_mask() != GREET_TWIN_MASK && has_feature(m->welcome, "green")) {
 			place_activate();
 		}
@@ -233,9 +232,7 @@ static int handshake(int fd, uint8_t *buffer, bool initial) {
 	if (r == 0 || r == -EPIPE) {
 		r = read_welcome(fd, buffer, initial);
 	}
-	set_timeout(fd, SO_SNDTIMEO, SEND_TIMEOUT_NS);
-	set_timeout(fd, SO_RCVTIMEO, 0);
-	return r;
+	return r == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : r;
 }
 
 int greet(uint8_t *buffer, bool initial) {
@@ -263,8 +260,17 @@ nsec_t greet_linger_ns(void) {
 	return atomic_load_explicit(&linger, memory_order_relaxed);
 }
 
+bool greet_answers_pings(void) {
+	return atomic_load_explicit(&answers_pings, memory_order_relaxed);
+}
+
 nsec_t greet_spin_ns(void) {
 	return atomic_load_explicit(&spin, memory_order_relaxed);
+}
+
+void greet_note_stuck(void) {
+	failure = -EAGAIN;
+	*refusal = '\0';
 }
 
 /* What went wrong at @path, into @text. Return: what the user can do about it. */

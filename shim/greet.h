@@ -21,7 +21,8 @@
  * answer, but not for one that is stopped.
  * @buffer: of PROTO_PACKET_MAX bytes. @initial: before the driver is initialised, when MPS's
  * directories and the visible GPU still have an effect.
- * Return: the socket, owned by the caller, or negative errno (-EAGAIN: it cost a wait).
+ * Return: the socket, not blocking, owned by the caller, or negative errno (-EAGAIN: it cost a
+ * wait).
  */
 int greet(uint8_t *buffer, bool initial);
 
@@ -31,8 +32,14 @@ void greet_after_fork(void);
 /* How long a quiet program keeps a job, as the last daemon wished. Anyone may ask. */
 nsec_t greet_linger_ns(void);
 
+/* Whether the daemon of the last greet() answers a Ping. */
+bool greet_answers_pings(void);
+
 /* How long who waits for a grant looks for it before it sleeps; likewise. */
 nsec_t greet_spin_ns(void);
+
+/* The daemon of the last greet() does not answer any more: that is its failure now. */
+void greet_note_stuck(void);
 
 /* Logs once why the last greet() failed, what follows from it and what to do. */
 void greet_complain(void);

@@ -16,6 +16,11 @@
 /* SBEET_WAIT, which is longer than a restart takes, too, with NVML to be initialised. */
 #define WAIT_DEFAULT_NS (3 * NSEC_PER_SEC)
 
+/* SBEET_TIMEOUT. As sbeetctl's, and as long as sbeetd waits for a program's answer: a loaded
+ * machine may delay one by seconds. Longer than a planned restart takes, in which the connection
+ * stays open and nobody reads. */
+#define TIMEOUT_DEFAULT_NS (5 * NSEC_PER_SEC)
+
 static struct env env;
 
 static const char *find(const char *name) {
@@ -65,6 +70,16 @@ static void read_wait(void) {
 	}
 }
 
+static void read_timeout(void) {
+	const char *text = find("SBEET_TIMEOUT");
+
+	env.timeout_ns = TIMEOUT_DEFAULT_NS;
+	if (text && (units_parse_nsec(text, &env.timeout_ns) < 0 || env.timeout_ns == 0)) {
+		env.timeout_ns = TIMEOUT_DEFAULT_NS;
+		complain("SBEET_TIMEOUT", text, "a time above 0 such as 2s; waiting 5s");
+	}
+}
+
 /* A program can't be kept from starting, so what is wrong is left out. */
 static void read_vars(void) {
 	struct taskvar_source from[_TASKVAR_N];
@@ -89,6 +104,7 @@ static void read_all(void) {
 	env.whole = read_flag("SBEET_WHOLE");
 	read_require();
 	read_wait();
+	read_timeout();
 	env.socket = keep(find("SBEET_SOCKET"));
 	read_vars();
 }

@@ -14,6 +14,7 @@ struct env {
 	bool require; /* SBEET_REQUIRE=1, or how long to wait for a daemon: "2s" */
 	nsec_t require_ns;
 	nsec_t wait_ns;	      /* SBEET_WAIT: for the next daemon when one has vanished */
+	nsec_t timeout_ns;    /* SBEET_TIMEOUT: for an answer of the daemon; above 0 */
 	const char *socket;   /* SBEET_SOCKET, NULL: where sbeetd listens by default */
 	struct taskvars vars; /* SBEET_TASK, SBEET_PERIOD, ... */
 };

@@ -164,6 +164,28 @@ daemon-stopped-while-running)
 	ended_well survivor "$pid"
 	start_daemon --policy even
 	;;
+daemon-silent-while-running)
+	# Stopped, not dead: programs go on unmanaged, whether they hold a job, wait for one or come new.
+	export SIMGPU=16:mps SBEET_TIMEOUT=300ms
+	start_daemon --policy fcfs
+	start survivor "$apps/lanes" --lanes 1 --frames 100000000 --json
+	survivor=$pid
+	until_true "its first job is done" status_is done "" -ge 1
+	start finite "$apps/vecadd" --frames 30 --json
+	finite=$pid
+	until_true "another program is there" status_is sessions finite -eq 1
+	kill -STOP "$daemon"
+	ended_well finite "$finite"
+	until_true "the first says that it runs unmanaged" grep -q "running unmanaged" "$scratch/survivor.err"
+	start late "$apps/vecadd" --frames 3 --json
+	ended_well late "$pid"
+	grep -q "running unmanaged" "$scratch/late.err" || fail "nobody says why"
+	kill -CONT "$daemon"
+	until_true "sbeetd answers" "$ctl" status --json
+	jobs=$("$ask" "$ctl" jobs survivor)
+	until_true "its jobs are managed again" status_is jobs survivor -ge $((jobs + 3))
+	kill -9 "$survivor"
+	;;
 context-ends-while-its-job-closes)
 	# reduce leaves its last job open, for its last wait covers one of two streams only. So the
 	# shim closes it at about the time when the program takes its context down. Many tries for a

@@ -267,6 +267,38 @@ static void daemon_gives_a_job_that_cannot_be_split_the_whole_gpu(void **state) 
 	finish();
 }
 
+/* A program asks whether sbeetd is there while its job waits; then it gives up, which may cross a
+ * refusal of the job. */
+static void daemon_answers_a_ping_while_jobs_wait(void **state) {
+	Sbeet__Ping ping = SBEET__PING__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	Sbeet__ToShim *answer;
+	struct shim a;
+
+	harness_start(&harness, fcfs);
+	a = shim_open("a", MASK_ALL);
+	shim_request(a.fd, 1, 0, MASK_ALL);
+	shim_granted(a.fd, 1);
+	shim_request(a.fd, 2, 0, MASK_ALL);
+	ping.number = 77;
+	m.body_case = SBEET__TO_DAEMON__BODY_PING;
+	m.ping = &ping;
+	shim_send(a.fd, &m);
+	answer = shim_receive(a.fd);
+	assert_non_null(answer);
+	assert_int_equal(answer->body_case, SBEET__TO_SHIM__BODY_PONG);
+	assert_int_equal(answer->pong->number, 77);
+	packet_free(&answer->base);
+	shim_cancel(a.fd, 2);
+	shim_cancel(a.fd, 2); /* there is no such job any more */
+	shim_expect_silence(a.fd);
+	shim_done(a.fd, 1);
+	shim_request(a.fd, 3, 0, MASK_ALL);
+	shim_granted(a.fd, 3);
+	shim_close(&a);
+	finish();
+}
+
 static void daemon_takes_back_what_is_cancelled(void **state) {
 	struct shim a, b;
 
@@ -780,6 +812,7 @@ int main(void) {
 		CASE(daemon_lets_one_process_at_a_time_on_an_exclusive_gpu),
 		CASE(daemon_shows_no_set_as_held_that_is_not),
 		CASE(daemon_gives_a_job_that_cannot_be_split_the_whole_gpu),
+		CASE(daemon_answers_a_ping_while_jobs_wait),
 		CASE(daemon_takes_back_what_is_cancelled),
 		CASE(daemon_lets_jobs_end_after_goodbye),
 		CASE(daemon_takes_back_sms_of_the_dead_while_running),

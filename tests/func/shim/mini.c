@@ -238,7 +238,7 @@ static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
 	Sbeet__Welcome body = SBEET__WELCOME__INIT;
 	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
 
-	char *features[] = {(char *)PROTO_FEATURE_RESUME};
+	char *features[2];
 
 	assert_string_equal(hello->hello->program, "guest");
 	check_secret(m, &hello->hello->secret);
@@ -252,7 +252,12 @@ static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
 	body.linger_ns = m->linger_ns;
 	body.spin_ns = m->spin_ns;
 	body.features = features;
-	body.n_features = m->resumes;
+	if (m->resumes) {
+		features[body.n_features++] = (char *)PROTO_FEATURE_RESUME;
+	}
+	if (m->pings) {
+		features[body.n_features++] = (char *)PROTO_FEATURE_PING;
+	}
 	body.mps_pipe_directory = (char *)"/tmp/pipe-of-test";
 	body.mps_log_directory = (char *)"/tmp/log-of-test";
 	answer.body_case = SBEET__TO_SHIM__BODY_WELCOME;

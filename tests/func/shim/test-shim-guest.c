@@ -106,7 +106,7 @@ static void shim_leaves_the_connection_to_the_parent(void **state) {
 	mini_do(m, "@0 hold 0", 0);
 	mini_do(m, "@0 sync", 0);
 	assert_int_equal(mini_done(fd, job).launches, 1); /* and nothing else was said */
-	mini_do(m, "@0 bare-fork 3", 0); /* while none does */
+	mini_do(m, "@0 bare-fork 3", 0);		  /* while none does */
 	assert_true(mini_is_quiet(fd));
 	assert_false(mini_is_called(m));
 	mini_open_job(m, fd);
@@ -186,6 +186,154 @@ static void shim_ends_job_of_thread_cancelled_in_the_driver(void **state) {
 	close(fd);
 }
 
+/* ---- silence ---- */
+
+static const char *const impatient[] = {"SBEET_TIMEOUT=200ms", NULL};
+
+static void send_pong(int fd, uint64_t number) {
+	Sbeet__Pong pong = SBEET__PONG__INIT;
+	Sbeet__ToShim message = SBEET__TO_SHIM__INIT;
+
+	pong.number = number;
+	message.body_case = SBEET__TO_SHIM__BODY_PONG;
+	message.pong = &pong;
+	mini_send(fd, &message);
+}
+
+static uint64_t expect_ping(int fd) {
+	Sbeet__ToDaemon *message = mini_expect(fd, SBEET__TO_DAEMON__BODY_PING);
+	uint64_t number = message->ping->number;
+
+	mini_free(message);
+	return number;
+}
+
+static void expect_withdrawn(int fd, uint64_t job) {
+	Sbeet__ToDaemon *message = mini_expect(fd, SBEET__TO_DAEMON__BODY_DONE);
+
+	assert_int_equal(message->done->job, job);
+	assert_true(message->done->cancelled);
+	mini_free(message);
+}
+
+/* sbeetd is stopped while two threads wait. They go on unmanaged, their requests are withdrawn, and
+ * nobody else waits. When sbeetd wakes, it is asked again over the same connection. */
+static void shim_goes_on_while_daemon_is_silent(void **state) {
+	static const char *const by_thread[] = {"SBEET_SCOPE=thread", "SBEET_TIMEOUT=200ms", NULL};
+	struct mini *m = *state;
+	uint64_t jobs[2], ping;
+	char answer[MINI_ANSWER_MAX];
+	int fd;
+
+	m->pings = true;
+	fd = mini_begin(m, by_thread);
+	mini_do(m, "@1 device", 0);
+	mini_tell(m, "@0 launch");
+	jobs[0] = mini_request(fd, NULL);
+	mini_tell(m, "@1 launch");
+	jobs[1] = mini_request(fd, NULL);
+	ping = expect_ping(fd);
+	mini_answer(m, answer);
+	assert_string_equal(answer + 1, " launch 0");
+	mini_answer(m, answer);
+	assert_string_equal(answer + 1, " launch 0");
+	expect_withdrawn(fd, jobs[1]);
+	expect_withdrawn(fd, jobs[0]);
+	mini_do(m, "@0 launch 10", 0);
+	mini_do(m, "@1 launch 10", 0);
+	assert_true(mini_is_quiet(fd));
+	assert_int_equal(mini_said(m, "running unmanaged"), 1);
+	assert_int_equal(mini_said(m, "200ms (SBEET_TIMEOUT)"), 1);
+
+	mini_grant(fd, jobs[0], WHOLE); /* before it reads that it was withdrawn */
+	send_pong(fd, ping);
+	mini_open_job(m, fd);
+	assert_int_equal(mini_said(m, "sbeet:"), 1);
+	assert_false(mini_is_called(m));
+	close(fd);
+}
+
+/* A policy may let a job wait for longer than that. */
+static void shim_waits_for_daemon_that_answers(void **state) {
+	static const char *const patient[] = {"SBEET_TIMEOUT=4s", NULL};
+	struct mini *m = *state;
+	uint64_t job;
+	int fd;
+
+	m->pings = true;
+	fd = mini_begin(m, patient);
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	for (int i = 0; i < 3; i++) {
+		send_pong(fd, expect_ping(fd));
+	}
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 launch 0");
+	assert_int_equal(mini_said(m, "sbeet:"), 0);
+	close(fd);
+}
+
+/* An older daemon does not know the question. */
+static void shim_waits_for_older_daemon(void **state) {
+	struct mini *m = *state;
+	int fd = mini_begin(m, impatient);
+	uint64_t job;
+
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	usleep(1000000);
+	assert_true(mini_is_quiet(fd));
+	mini_grant(fd, job, WHOLE);
+	mini_answers(m, "0 launch 0");
+	assert_int_equal(mini_said(m, "sbeet:"), 0);
+	close(fd);
+}
+
+static void shim_fails_launch_when_required_daemon_is_silent(void **state) {
+	static const char *const required[] = {"SBEET_TIMEOUT=50ms", "SBEET_REQUIRE=50ms", NULL};
+	struct mini *m = *state;
+	uint64_t job, ping;
+	int fd;
+
+	m->pings = true;
+	fd = mini_begin(m, required);
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	ping = expect_ping(fd);
+	mini_answers(m, "0 launch 802");
+	expect_withdrawn(fd, job);
+	mini_do(m, "@0 launches", 0);
+	assert_int_equal(mini_said(m, "waiting for it, 50ms at most (SBEET_REQUIRE)"), 1);
+	assert_int_equal(mini_said(m, "CUDA calls fail"), 1);
+
+	send_pong(fd, ping);
+	mini_tell(m, "@0 launch");
+	mini_grant(fd, mini_request(fd, NULL), WHOLE);
+	mini_answers(m, "0 launch 0");
+	close(fd);
+}
+
+/* A job runs, and what it did fills the socket: in the end the connection is given up. The next one
+ * is told of the job. */
+static void shim_goes_on_when_daemon_does_not_read(void **state) {
+	struct mini *m = *state;
+	uint64_t job;
+	int fd, again;
+
+	m->resumes = true;
+	fd = mini_begin(m, impatient);
+	mini_do(m, "@0 hold 1", 0);
+	job = mini_open_job(m, fd);
+	mini_do(m, "@0 launch 200000", 0);
+	mini_do(m, "@0 launches", 200001);
+	again = mini_accept_held(m, job);
+	mini_do(m, "@0 hold 0", 0);
+	mini_do(m, "@0 sync", 0);
+	assert_int_equal(mini_done_after(again, job, 200001).launches, 200001);
+	close(fd);
+	close(again);
+}
+
 /* ---- standard error ---- */
 
 static void shim_writes_only_to_what_was_stderr(void **state) {
@@ -212,6 +360,11 @@ int main(void) {
 		CASE(shim_survives_cancelled_threads),
 		CASE(shim_survives_cancelled_thread_that_opens_a_job),
 		CASE(shim_ends_job_of_thread_cancelled_in_the_driver),
+		CASE(shim_goes_on_while_daemon_is_silent),
+		CASE(shim_waits_for_daemon_that_answers),
+		CASE(shim_waits_for_older_daemon),
+		CASE(shim_fails_launch_when_required_daemon_is_silent),
+		CASE(shim_goes_on_when_daemon_does_not_read),
 		CASE(shim_writes_only_to_what_was_stderr),
 	};
 

@@ -37,7 +37,8 @@ static bool is_default(const struct env *e) {
 	       e->vars.scope == SBEET__SCOPE__SCOPE_PROCESS && !e->socket && !*e->vars.task &&
 	       e->vars.task_class == SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT &&
 	       e->vars.period == 0 && e->vars.deadline == 0 && e->vars.offset == 0 &&
-	       e->vars.priority == 0 && e->vars.min_sms == 0 && e->vars.max_sms == 0;
+	       e->vars.priority == 0 && e->vars.min_sms == 0 && e->vars.max_sms == 0 &&
+	       e->timeout_ns == 5 * NSEC_PER_SEC;
 }
 
 static void env_is_unset_by_default(void **state) {
@@ -56,7 +57,8 @@ static bool is_full(const struct env *e) {
 	       e->vars.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME &&
 	       e->vars.period == 33 * NSEC_PER_MSEC && e->vars.deadline == 20 * NSEC_PER_MSEC &&
 	       e->vars.offset == 500 * NSEC_PER_USEC && e->vars.priority == -7 &&
-	       e->vars.min_sms == 4 && e->vars.max_sms == 16;
+	       e->vars.min_sms == 4 && e->vars.max_sms == 16 &&
+	       e->timeout_ns == 2500 * NSEC_PER_MSEC;
 }
 
 static void env_reads_everything(void **state) {
@@ -84,6 +86,8 @@ static void env_reads_everything(void **state) {
 				   "4",
 				   "SBEET_MAX_SMS",
 				   "16",
+				   "SBEET_TIMEOUT",
+				   "2.5s",
 				   NULL};
 
 	assert_true(in_child(all, is_full));
@@ -109,7 +113,8 @@ static void env_takes_nonsense_as_unset(void **state) {
 		{"SBEET_PERIOD", "33", NULL},	 {"SBEET_DEADLINE", "-5ms", NULL},
 		{"SBEET_OFFSET", "soon", NULL},	 {"SBEET_PRIORITY", "1001", NULL},
 		{"SBEET_PRIORITY", "1e3", NULL}, {"SBEET_MAX_SMS", "0", NULL},
-		{"SBEET_MIN_SMS", "257", NULL},
+		{"SBEET_MIN_SMS", "257", NULL},	 {"SBEET_TIMEOUT", "0s", NULL},
+		{"SBEET_TIMEOUT", "2", NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {

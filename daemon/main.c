@@ -16,6 +16,7 @@
 #include "daemon/base/util.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/learn-store.h"
+#include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
 #include "daemon/guard.h"
 #include "daemon/ledger.h"
@@ -38,6 +39,7 @@ struct daemon {
 	size_t n_gpu_locks;
 	struct profiles *profiles;
 	struct learn_store *learn; /* NULL: off */
+	struct learn *corrections; /* then; owned */
 	struct ledger *ledger;
 	struct server *server;
 	struct metrics *metrics;	   /* NULL: off */
@@ -153,7 +155,11 @@ static int start_learning(struct daemon *d) {
 	int r;
 
 	if (!d->reload.config->settings.learn) {
-		return 0;
+		d->server->learn = d->corrections = learn_new_corrections();
+		if (!d->corrections) {
+			log_error("Can't start: out of memory");
+		}
+		return d->corrections ? 0 : -ENOMEM;
 	}
 	profile_directory(d, directory);
 	if (state && *state) {
@@ -403,6 +409,7 @@ static void stop(struct daemon *d) {
 	metrics_http_free(d->metrics_http);
 	server_free(d->server);
 	learn_store_free(d->learn);
+	learn_free(d->corrections);
 	metrics_free(d->metrics);
 	ledger_free(d->ledger);
 	mps_free(d->mps, d->in_use);

@@ -75,7 +75,8 @@ void session_task_declare(struct session *s) {
 		s->sched_task = id;
 		return;
 	}
-	log_client(quota_log(s->user), LOG_LEVEL_INFO, "session %llu (pid %d): task '%s' is not planned with: %s",
+	log_client(quota_log(s->user), LOG_LEVEL_INFO,
+		   "session %llu (pid %d): task '%s' is not planned with: %s",
 		   (unsigned long long)s->id, s->cred.pid, s->task.name,
 		   r == -EINVAL ? "its deadline is beyond its period" : strerror(-r));
 }
@@ -92,7 +93,8 @@ void session_task_learn(struct session *s, const struct job *job, const Sbeet__J
 	struct session *other;
 
 	if (!s->server->learn || s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME ||
-	    !s->task.deadline || !is_typical(job, done) || finished <= job->granted) {
+	    !s->task.deadline || !is_typical(job, done) || finished <= job->granted ||
+	    (learn_corrects(s->server->learn) && s->sched_task == SCHED_TASK_NONE)) {
 		return;
 	}
 	place.gpu = inventory_gpu(s->server->inventory, job->gpu)->name;

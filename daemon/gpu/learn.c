@@ -12,6 +12,7 @@
 struct half {
 	uint32_t n;
 	nsec_t best, worst;
+	nsec_t second; /* longest but one; not kept in the file */
 };
 
 struct point {
@@ -21,7 +22,7 @@ struct point {
 	char profile[PROTO_NAME_MAX + 1];
 	char gpu[GPU_NAME_MAX + 1];
 	struct half now, before;
-	nsec_t told; /* the longest time when learn_note() last said that it had changed; 0: never
+	nsec_t told; /* the time when learn_note() last said that it had changed; 0: never
 		      */
 };
 
@@ -38,10 +39,24 @@ struct learn {
 	size_t n_holders;
 	uint64_t n_jobs;
 	uint64_t clock; /* counts uses of points */
+	bool corrects;
 };
 
 struct learn *learn_new(void) {
 	return calloc(1, sizeof(struct learn));
+}
+
+struct learn *learn_new_corrections(void) {
+	struct learn *l = learn_new();
+
+	if (l) {
+		l->corrects = true;
+	}
+	return l;
+}
+
+bool learn_corrects(const struct learn *l) {
+	return l->corrects;
 }
 
 struct learn *learn_free(struct learn *l) {
@@ -164,9 +179,35 @@ static nsec_t best_of(const struct point *p) {
 										  : p->before.best;
 }
 
+/* The longest time but one. */
+static nsec_t second_of(const struct point *p) {
+	nsec_t second = p->now.second > p->before.second ? p->now.second : p->before.second;
+	nsec_t other = p->now.worst < p->before.worst ? p->now.worst : p->before.worst;
+
+	return other > second ? other : second;
+}
+
+/* The time that is planned with; 0: too little is known. */
+static nsec_t said_by(const struct learn *l, const struct point *p) {
+	return jobs_of(p) < (l->corrects ? LEARN_CORRECT_MIN : LEARN_JOBS_MIN) ? 0
+	       : l->corrects						       ? second_of(p)
+									       : worst_of(p);
+}
+
+static void add_job(struct half *h, nsec_t took) {
+	h->best = h->n == 0 || took < h->best ? took : h->best;
+	if (took > h->worst) {
+		h->second = h->worst;
+		h->worst = took;
+	} else if (took > h->second) {
+		h->second = took;
+	}
+	h->n++;
+}
+
 bool learn_note(struct learn *l, const struct learn_place *place, nsec_t took) {
 	struct point *p;
-	nsec_t worst, change;
+	nsec_t said, change;
 
 	if (took < 1 || took > PROFILE_TIME_MAX) {
 		return false;
@@ -179,16 +220,14 @@ bool learn_note(struct learn *l, const struct learn_place *place, nsec_t took) {
 		p->before = p->now;
 		p->now = (struct half){0};
 	}
-	p->now.best = p->now.n == 0 || took < p->now.best ? took : p->now.best;
-	p->now.worst = took > p->now.worst ? took : p->now.worst;
-	p->now.n++;
+	add_job(&p->now, took);
 	l->n_jobs++;
-	worst = worst_of(p);
-	change = worst > p->told ? worst - p->told : p->told - worst;
-	if (jobs_of(p) < LEARN_JOBS_MIN || (p->told > 0 && change <= p->told / 16)) {
+	said = said_by(l, p);
+	change = said > p->told ? said - p->told : p->told - said;
+	if (said == 0 || (p->told > 0 && change <= p->told / 16)) {
 		return false;
 	}
-	p->told = worst;
+	p->told = said;
 	return true;
 }
 
@@ -219,6 +258,20 @@ static void add_point(struct profile_table *t, const struct point *p,
 	}
 }
 
+/* Return: whether the profile was too hopeful. */
+static bool correct_point(struct profile_table *t, unsigned m, nsec_t took) {
+	nsec_t exec = without_copies(t, took);
+
+	if (exec <= t->exec[m]) {
+		return false;
+	}
+	t->measured[m] = true;
+	for (unsigned k = 1; k <= m; k++) {
+		t->exec[k] = at_least(t->exec[k], exec);
+	}
+	return true;
+}
+
 bool learn_apply(const struct learn *l, const struct learn_place *place,
 		 const struct profile_table *known, struct profile_table *ret) {
 	struct profile_table t;
@@ -226,13 +279,18 @@ bool learn_apply(const struct learn *l, const struct learn_place *place,
 
 	if (known) {
 		t = *known;
-	} else if (profile_table_init(&t, place->n_sms, 0, 0) < 0) {
+	} else if (l->corrects || profile_table_init(&t, place->n_sms, 0, 0) < 0) {
 		return false;
 	}
 	for (size_t i = 0; i < l->n_points; i++) {
 		const struct point *p = &l->points[i];
 
-		if (is_of(p, place) && p->n_sms <= t.n_sms && jobs_of(p) >= LEARN_JOBS_MIN) {
+		if (!is_of(p, place) || p->n_sms > t.n_sms || said_by(l, p) == 0) {
+			continue;
+		}
+		if (l->corrects) {
+			any |= correct_point(&t, p->n_sms, said_by(l, p));
+		} else {
 			add_point(&t, p, known);
 			any = true;
 		}

@@ -13,6 +13,11 @@
  *  - Power is not learnt: it stays as the file says, or 0.
  *  - Users learn by themselves: nobody's programs change what is expected of others' tasks.
  *
+ * Or it only corrects profiles that are too hopeful (learn_new_corrections()): from
+ * LEARN_CORRECT_MIN jobs on, the longest time but one of those remembered lengthens what a file
+ * says, so that a single job that was held up does not. On fewer SMs the task takes at least as
+ * long.
+ *
  * Pure; learn-store.h keeps it in a file.
  */
 #pragma once
@@ -28,11 +33,14 @@
 #define LEARN_WINDOW   64
 #define LEARN_JOBS_MIN 8
 
+/* So few, because each of them may have been late. */
+#define LEARN_CORRECT_MIN 3
+
 /*
  * Points, of all users together. When there is no room for another one, the user with most points
- * loses one, which may be the user who needs the room: so everybody can have an equal share, and more
- * where others need less. Lost is a point that does not speak yet, else any; among those the one for
- * which no job has been noted for the longest time.
+ * loses one, which may be the user who needs the room: so everybody can have an equal share, and
+ * more where others need less. Lost is a point that does not speak yet, else any; among those the
+ * one for which no job has been noted for the longest time.
  */
 #define LEARN_POINTS_MAX 2048
 
@@ -48,14 +56,18 @@ struct learn_place {
 
 /* NULL: no memory. */
 struct learn *learn_new(void);
+struct learn *learn_new_corrections(void);
 struct learn *learn_free(struct learn *l); /* takes NULL */
 
 /*
  * A job of @place took @took. What is not a time that a profile may hold is not noted. Return:
- * whether the longest time that learn_apply() uses has changed by more than a sixteenth since this
+ * whether the time that learn_apply() uses has changed by more than a sixteenth since this
  * was last returned, or is used for the first time: then the task should be planned with anew.
  */
 bool learn_note(struct learn *l, const struct learn_place *place, nsec_t took);
+
+/* Whether it only corrects: then jobs of tasks without a profile say nothing. */
+bool learn_corrects(const struct learn *l);
 
 /* Jobs noted, of all places together: it grows when there is something new to keep. */
 uint64_t learn_count(const struct learn *l);

@@ -136,6 +136,74 @@ static void tasks_are_planned_with_once_enough_is_known(void **state) {
 	assert_int_equal(harness_stop(&harness, 15), 0);
 }
 
+static void write_profile(void) {
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/cam.json", directory);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_true(fputs("{\"profiles\": [{\"name\": \"cam\", \"on\": {\"fixed\": "
+			  "{\"watts_per_sm\": 1, "
+			  "\"points\": [{\"sms\": 2, \"worst\": \"100ms\"}, {\"sms\": 8, "
+			  "\"worst\": \"80ms\"}]}}}]}",
+			  f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* A job that takes 600 ms on fewer than 8 SMs, whatever its profile says. Return: how many it had.
+ */
+static unsigned run_slow_job(struct shim *s, uint64_t number) {
+	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	struct smset sms;
+	unsigned n_sms;
+
+	shim_request(s->fd, number, 0, MASK_ALL);
+	sms = shim_granted(s->fd, number).sms;
+	n_sms = smset_count(&sms);
+	if (n_sms < 8) {
+		usleep(600000);
+	}
+	done.job = number;
+	done.launches = 1;
+	done.finished_ns = nsec_now();
+	m.body_case = SBEET__TO_DAEMON__BODY_DONE;
+	m.done = &done;
+	shim_send(s->fd, &m);
+	return n_sms;
+}
+
+/* 2 SMs cost least, and are in time by the profile; they are not, so they are no longer given. */
+static void a_profile_that_is_too_hopeful_is_corrected(void **state) {
+	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+	struct shim s;
+	unsigned n = 0;
+
+	start("no");
+	assert_int_equal(harness_stop(&harness, 15), 0);
+	write_profile();
+	harness_start(&harness,
+		      (const char *[]){"--gpus", "8", "--sharing", "mps", "--policy", "lookahead",
+				       "--drain", "1ms", "--profile-dir", directory, NULL});
+	s.fd = shim_connect();
+	task.name = (char *)(uintptr_t) "cam";
+	task.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+	task.period_ns = task.deadline_ns = 400 * NSEC_PER_MSEC;
+	shim_hello(s.fd, "app", &task, MASK_ALL);
+	packet_free(&shim_receive(s.fd)->base);
+	assert_true(is_planned());
+	assert_int_equal(run_slow_job(&s, 1), 2);
+	while (n < 10 && run_slow_job(&s, 2 + n) < 8) {
+		n++;
+	}
+	assert_in_range(n, 0, 9);
+	assert_int_equal(run_slow_job(&s, 100), 8);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, 15), 0);
+	assert_int_equal(access(file, F_OK), -1); /* nothing is kept */
+}
+
 static void best_effort_tasks_are_not_learnt(void **state) {
 	struct shim s;
 
@@ -188,6 +256,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(tasks_are_planned_with_once_enough_is_known),
 		CASE(best_effort_tasks_are_not_learnt),
+		CASE(a_profile_that_is_too_hopeful_is_corrected),
 		CASE(killed_programs_say_nothing),
 		CASE(a_broken_file_is_put_aside),
 	};

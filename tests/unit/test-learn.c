@@ -70,6 +70,52 @@ static void old_jobs_are_forgotten(void **state) {
 	learn_free(l);
 }
 
+/* Of a profile of 8 SMs, measured on 2 and 8. */
+static void profiles_that_are_too_hopeful_are_corrected(void **state) {
+	const struct learn_place at_2 = {1000, "cam", "gpu", 2}, at_8 = {1000, "cam", "gpu", 8};
+	struct learn *l = learn_new_corrections();
+	struct profile_table known, t = {0};
+
+	assert_true(learn_corrects(l));
+	assert_int_equal(profile_table_init(&known, 8, MS, 0), 0);
+	assert_int_equal(profile_table_set(&known, 2, 10 * MS, 20 * MS, 100), 0);
+	assert_int_equal(profile_table_set(&known, 8, 5 * MS, 10 * MS, 400), 0);
+	assert_int_equal(profile_table_finish(&known), 0);
+
+	/* one job was held up, the others are as long as they may be */
+	note(l, &at_4, LEARN_WINDOW - 1, 21 * MS);
+	note(l, &at_4, 1, 500 * MS);
+	assert_false(apply(l, &known, &t));
+	/* so are two */
+	assert_int_equal(note(l, &at_4, 1, 31 * MS), 1);
+	assert_true(apply(l, &known, &t));
+	assert_int_equal(t.exec[4], 30 * MS);
+	assert_int_equal(t.exec[2], 30 * MS); /* fewer SMs are not faster */
+	assert_int_equal(t.exec[3], 30 * MS);
+	assert_int_equal(t.exec[5], 30 * MS); /* between two points the longer one */
+	assert_int_equal(t.exec[8], 10 * MS);
+	assert_int_equal(t.power_mw[4], known.power_mw[4]);
+	assert_int_equal(t.least, 2);
+
+	/* nothing is shortened, nor learnt where no file says anything */
+	note(l, &at_8, LEARN_CORRECT_MIN, 2 * MS);
+	assert_true(apply(l, &known, &t));
+	assert_int_equal(t.exec[8], 10 * MS);
+	assert_int_equal(t.exec_best[8], 5 * MS);
+	assert_false(apply(l, NULL, &t));
+
+	/* a few are enough, and only of this number of SMs */
+	assert_int_equal(note(l, &at_2, LEARN_CORRECT_MIN, 41 * MS), 1);
+	assert_true(apply(l, &known, &t));
+	assert_int_equal(t.exec[2], 40 * MS);
+	assert_int_equal(t.exec[4], 30 * MS);
+	/* and it is forgotten when it is so no more */
+	note(l, &at_2, 2 * LEARN_WINDOW + 1, 15 * MS);
+	assert_true(apply(l, &known, &t));
+	assert_int_equal(t.exec[2], 30 * MS);
+	learn_free(l);
+}
+
 static void small_changes_are_not_told(void **state) {
 	struct learn *l = learn_new();
 
@@ -303,6 +349,7 @@ int main(void) {
 		cmocka_unit_test(a_few_jobs_say_nothing),
 		cmocka_unit_test(old_jobs_are_forgotten),
 		cmocka_unit_test(small_changes_are_not_told),
+		cmocka_unit_test(profiles_that_are_too_hopeful_are_corrected),
 		cmocka_unit_test(a_stated_time_is_lengthened_never_shortened),
 		cmocka_unit_test(a_guess_is_replaced),
 		cmocka_unit_test(users_profiles_and_gpus_are_apart),

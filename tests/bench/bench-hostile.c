@@ -33,6 +33,7 @@
 #define CHECK_TURNS 1
 #define NICE	    (-10) /* as an administrator may give it; the unit does not */
 #define DESCRIPTORS 4096
+#define IDLE	    4000
 #define METRICS	    "/tmp/sbeet-bench-metrics.sock"
 #define SKIPPED	    77
 
@@ -163,6 +164,73 @@ static void knock(void) {
 	close(fd);
 }
 
+/* A Hello with as many jobs that run and that have ended as one may name. There are none of them. */
+static size_t pack_claims(uint8_t *bytes) {
+	static Sbeet__JobDone ended[PROTO_JOBS_PER_SESSION], *ended_list[PROTO_JOBS_PER_SESSION];
+	static Sbeet__Held held[PROTO_JOBS_PER_SESSION], *held_list[PROTO_JOBS_PER_SESSION];
+	uint8_t uuid[PROTO_UUID_BYTES] = {1}, sms = 1;
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	for (size_t i = 0; i < PROTO_JOBS_PER_SESSION; i++) {
+		sbeet__held__init(&held[i]);
+		held[i].job = i + 1;
+		held[i].gpu_uuid.data = uuid;
+		held[i].gpu_uuid.len = sizeof(uuid);
+		held[i].sms.data = &sms;
+		held[i].sms.len = sizeof(sms);
+		held[i].enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_SMID;
+		held[i].enforcement_mask = BENCH_MASK;
+		held_list[i] = &held[i];
+		sbeet__job_done__init(&ended[i]);
+		ended[i].job = 1000 + i;
+		ended_list[i] = &ended[i];
+	}
+	hello.version = PROTO_VERSION;
+	hello.program = (char[]){"bench"};
+	hello.enforcement_mask = BENCH_MASK;
+	hello.held = held_list;
+	hello.ended = ended_list;
+	hello.n_held = hello.n_ended = PROTO_JOBS_PER_SESSION;
+	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	m.hello = &hello;
+	return protobuf_c_message_pack(&m.base, bytes);
+}
+
+/* Connects with those, and goes when it was welcomed, or refused. */
+static void claim(void) {
+	static uint8_t bytes[PROTO_PACKET_MAX];
+	static size_t n;
+	char path[PROTO_PATH_MAX];
+	int fd;
+
+	n = n > 0 ? n : pack_claims(bytes);
+	packet_socket_path("shim.sock", path, sizeof(path));
+	fd = packet_connect(path, 0);
+	if (fd < 0) {
+		bench_die("connecting");
+	}
+	if (send(fd, bytes, n, MSG_NOSIGNAL) > 0) {
+		recv(fd, buffer, sizeof(buffer), 0);
+	}
+	close(fd);
+}
+
+/* Each time as another process. */
+static void claim_as_another(void) {
+	pid_t pid = fork();
+
+	if (pid < 0) {
+		bench_die("fork");
+	}
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		claim();
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
 static int control = -1; /* its connection to the other socket */
 
 /* Asks, and reads what answers there are without waiting for them. */
@@ -239,6 +307,7 @@ static const struct kind {
 	void (*act)(void);
 	size_t n_victims;
 	void (*burn)(void); /* what is compared with it; NULL: burn() */
+	size_t n_idle;	    /* sessions that are there, and do nothing */
 } kinds[] = {
 	{"never-read", never_read, 10},
 	{"garbage", send_garbage, 10},
@@ -252,6 +321,8 @@ static const struct kind {
 	{"watch", watch, 10},
 	{"watch-1000", watch, 1000},
 	{"scrape", scrape, 10},
+	{"claim-4000", claim, 10, NULL, IDLE},
+	{"claim-as-another-4000", claim_as_another, 10, burn_as_another, IDLE},
 };
 
 /* ---- beside whom others work ---- */
@@ -295,14 +366,14 @@ static void stroll_beside(struct load *load, pid_t pid, nsec_t *times) {
 	}
 }
 
-/* Of each pair of turns the ratio of their 99 %; of those the median, in hundredths: so a moment in
- * which the machine does something else counts for little. */
-static nsec_t ratio_of_turns(nsec_t *beside, nsec_t *calm, unsigned turns) {
+/* Of each pair of turns the ratio of this quantile; of those the median, in hundredths: so a moment
+ * in which the machine does something else counts for little. */
+static nsec_t ratio_of_turns(nsec_t *beside, nsec_t *calm, unsigned turns, unsigned percent) {
 	nsec_t ratios[TURNS];
 
 	for (size_t i = 0; i < turns; i++) {
-		ratios[i] = 100 * bench_quantile(beside + i * TRIPS, TRIPS, 99) /
-			    bench_quantile(calm + i * TRIPS, TRIPS, 99);
+		ratios[i] = 100 * bench_quantile(beside + i * TRIPS, TRIPS, percent) /
+			    bench_quantile(calm + i * TRIPS, TRIPS, percent);
 	}
 	return bench_quantile(ratios, turns, 50);
 }
@@ -316,15 +387,17 @@ struct times {
 
 static void print_line(const char *name, struct times *t, unsigned turns) {
 	/* Before they are sorted all together. */
-	nsec_t ratio = ratio_of_turns(t->beside, t->calm, turns);
-	nsec_t to_alone = ratio_of_turns(t->beside, t->alone, turns);
+	nsec_t ratio = ratio_of_turns(t->beside, t->calm, turns, 99);
+	nsec_t to_alone = ratio_of_turns(t->beside, t->alone, turns, 99);
+	nsec_t p50_to_alone = ratio_of_turns(t->beside, t->alone, turns, 50);
 	size_t n = (size_t)turns * TRIPS;
 
 	printf("{\"bench\":\"hostile\",\"kind\":\"%s\",\"p99_ratio\":%.2f,"
-	       "\"p99_ratio_to_alone\":%.2f,\"p50_us\":%.1f,\"p50_calm_us\":%.1f,"
+	       "\"p99_ratio_to_alone\":%.2f,\"p50_ratio_to_alone\":%.2f,\"p50_us\":%.1f,"
+	       "\"p50_calm_us\":%.1f,"
 	       "\"p50_alone_us\":%.1f,\"p99_us\":%.1f,\"p99_calm_us\":%.1f,\"p99_alone_us\":%.1f,"
 	       "\"requests\":%zu}\n",
-	       name, (double)ratio / 100, (double)to_alone / 100,
+	       name, (double)ratio / 100, (double)to_alone / 100, (double)p50_to_alone / 100,
 	       (double)bench_quantile(t->beside, n, 50) / 1e3,
 	       (double)bench_quantile(t->calm, n, 50) / 1e3,
 	       (double)bench_quantile(t->alone, n, 50) / 1e3,
@@ -339,10 +412,14 @@ static void run(const struct kind *kind, unsigned turns, bool check) {
 					   "mps",	"--log-level",	 "error",
 					   "--metrics", "unix:" METRICS, NULL};
 	static struct times t;
+	static int idle[IDLE];
 	pid_t hostile, burner;
 	struct load load;
 
 	load_init(&load, args, kind->n_victims, 1, 3ull * turns * TRIPS, false);
+	for (size_t i = 0; i < kind->n_idle; i++) {
+		idle[i] = bench_session_open();
+	}
 	setpriority(PRIO_PROCESS, (id_t)load.daemon.pid, NICE); /* without the right: not */
 	hostile = start_acting(kind->act);
 	burner = start_acting(kind->burn ? kind->burn : burn);
@@ -353,6 +430,9 @@ static void run(const struct kind *kind, unsigned turns, bool check) {
 	}
 	stop_acting(hostile);
 	stop_acting(burner);
+	for (size_t i = 0; i < kind->n_idle; i++) {
+		close(idle[i]);
+	}
 	load_deinit(&load);
 	if (!check) {
 		print_line(kind->name, &t, turns);
@@ -362,8 +442,9 @@ static void run(const struct kind *kind, unsigned turns, bool check) {
 int main(int argc, char **argv) {
 	bool check = argc > 1 && strcmp(argv[1], "check") == 0;
 
-	if (!load_raise_limit(DESCRIPTORS)) {
-		fprintf(stderr, "bench-hostile: %d open files are too many here\n", DESCRIPTORS);
+	if (!load_raise_limit(DESCRIPTORS + 2 * IDLE)) { /* a socket and a pidfd for each session */
+		fprintf(stderr, "bench-hostile: %d open files are too many here\n",
+			DESCRIPTORS + 2 * IDLE);
 		return SKIPPED;
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

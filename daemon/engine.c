@@ -23,8 +23,7 @@ struct engine {
 	engine_granted_fn granted;
 	struct engine_counters counters;
 	uint64_t next_sequence;
-	size_t n_held; /* waiting jobs of tasks */
-	bool changed;  /* since the last decision */
+	bool changed; /* since the last decision */
 	bool tasks_changed;
 	bool running, stopped, on_hold;
 	unsigned green_step[SCHED_GPUS_MAX]; /* parts are made of whole groups of so many SMs; 0: no
@@ -173,15 +172,6 @@ void engine_set_policy(struct engine *engine, const struct sched_policy *policy)
 	engine->changed = engine->tasks_changed = true;
 }
 
-bool engine_holds_back(const struct engine *engine) {
-	return engine->n_held > 0 && !engine->stopped;
-}
-
-void engine_retry(struct engine *engine) {
-	engine->changed = true;
-	engine_run(engine);
-}
-
 /*
  * How a part of a GPU can be kept. In one process, SM numbers are the hardware's: exact. Between
  * processes under MPS they are virtual: a green context is exact, else only their number holds.
@@ -241,7 +231,6 @@ int engine_arrive(struct engine *engine, struct job *job) {
 		return ENGINE_E_FULL;
 	}
 	engine->jobs[job->sched_id] = job;
-	engine->n_held += job->task != SCHED_TASK_NONE;
 	engine->changed = true;
 	return 0;
 }
@@ -283,7 +272,6 @@ void engine_hold(struct engine *engine, bool hold) {
 
 static void take_out(struct engine *engine, struct job *job, bool done) {
 	assert(engine->jobs[job->sched_id] == job);
-	engine->n_held -= job->task != SCHED_TASK_NONE && job->state == JOB_WAITING;
 	sched_finish_at(engine->sched, job->sched_id, engine->now(), done);
 	engine->jobs[job->sched_id] = NULL;
 	job->sched_id = SCHED_JOB_NONE;
@@ -314,7 +302,6 @@ static void grant(struct engine *engine, struct job *job, nsec_t now) {
 				   ? SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
 				   : partition_enforcement(engine, job, (size_t)decided->gpu);
 	assert(job->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_NONE);
-	engine->n_held -= job->task != SCHED_TASK_NONE;
 	job_set_state(job, JOB_RUNNING);
 	engine->counters.grants++;
 	engine->granted(job);
@@ -349,12 +336,21 @@ void engine_run(struct engine *engine) {
 	engine->running = false;
 }
 
-nsec_t engine_next_overrun(const struct engine *engine) {
-	return engine->stopped ? 0 : sched_next_overrun(engine->sched);
+nsec_t engine_next_look(const struct engine *engine) {
+	nsec_t overrun = sched_next_overrun(engine->sched);
+	nsec_t look = engine->on_hold ? 0 : sched_next_look(engine->sched);
+
+	if (engine->stopped) {
+		return 0;
+	}
+	return overrun == 0 || (look > 0 && look < overrun) ? look : overrun;
 }
 
-void engine_mark_overruns(struct engine *engine) {
-	engine->changed |= sched_mark_overruns(engine->sched, engine->now());
+void engine_look(struct engine *engine) {
+	nsec_t now = engine->now(), look = sched_next_look(engine->sched);
+
+	engine->changed |= look > 0 && look <= now;
+	engine->changed |= sched_mark_overruns(engine->sched, now);
 	engine_run(engine);
 }
 

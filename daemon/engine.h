@@ -65,11 +65,6 @@ const struct sched_policy *engine_find_policy(const char *name);
 /* From the next engine_run() on. */
 void engine_set_policy(struct engine *engine, const struct sched_policy *policy);
 
-/* Jobs wait that the policy holds back for an event of its plan, which nobody reports: decide again
- * within a millisecond, by engine_retry(). */
-bool engine_holds_back(const struct engine *engine);
-void engine_retry(struct engine *engine);
-
 /* It waits, and goes on to do so outside: nothing is granted to it until engine_arrive(). */
 void engine_withdraw(struct engine *engine, struct job *job);
 
@@ -102,12 +97,13 @@ void engine_finish(struct engine *engine, struct job *job, bool done);
  * the event loop that may have changed something ends with this. */
 void engine_run(struct engine *engine);
 
-/* When a running job will have run longer than predicted, if it has not ended until then; 0: of
- * none can that be said. */
-nsec_t engine_next_overrun(const struct engine *engine);
+/* When to call engine_look() if nothing happens before: when a running job reaches its predicted end,
+ * or the policy wants to reconsider a job that it leaves waiting (sched_next_look()); 0: never. */
+nsec_t engine_next_look(const struct engine *engine);
 
-/* Marks those for which it is so, and decides again. */
-void engine_mark_overruns(struct engine *engine);
+/* Time has passed: marks jobs that have run longer than predicted, and decides again if that, or what
+ * the policy wants to reconsider, may change something. */
+void engine_look(struct engine *engine);
 
 /* Whether any job waits; whether one waits that this GPU could serve. */
 bool engine_any_waits(const struct engine *engine);

@@ -56,7 +56,7 @@ void server_client_ended(struct server *server, struct control_client *client) {
 	event_active(&server->reap, 0, 0);
 }
 
-static void on_overrun(evutil_socket_t fd, short what, void *userdata);
+static void on_look(evutil_socket_t fd, short what, void *userdata);
 
 static bool on_shim(void *userdata, int fd) {
 	struct server *server = userdata;
@@ -119,7 +119,7 @@ int server_new(struct server **ret, struct event_base *base, clock_fn now,
 	TAILQ_INIT(&server->answers);
 	event_assign(&server->reap, base, -1, 0, on_reap, server);
 	hold_init(server);
-	event_assign(&server->overrun, base, -1, EV_TIMEOUT, on_overrun, server);
+	event_assign(&server->look, base, -1, EV_TIMEOUT, on_look, server);
 	late_init(&server->late, server);
 	subscribers_init(&server->subscribers, server);
 
@@ -162,9 +162,8 @@ struct server *server_free(struct server *server) {
 		server_stop(server);
 		event_del(&server->reap);
 		hold_deinit(server);
-		event_del(&server->overrun);
+		event_del(&server->look);
 		if (server->inventory) {
-			event_del(&server->retry);
 			event_del(&server->trusted);
 		}
 		listener_free(server->shim_listener);
@@ -182,28 +181,28 @@ struct server *server_free(struct server *server) {
 	return NULL;
 }
 
-/* Sets the timer to the next predicted end. One that is set too early does no harm: it looks, and
- * is set again. */
-static void watch_overruns(struct server *server) {
-	nsec_t next = engine_next_overrun(server->engine), now, left;
+/* Sets the timer to the next time at which the engine has to look. One that is set too early does
+ * no harm: it looks, and is set again. */
+static void watch_time(struct server *server) {
+	nsec_t next = engine_next_look(server->engine), now, left;
 	struct timeval t;
 
-	if (next == 0 || (server->overrun_at && server->overrun_at <= next)) {
+	if (next == 0 || (server->look_at && server->look_at <= next)) {
 		return;
 	}
 	now = server->now();
 	left = next > now ? next - now : 0;
 	t = util_timeval(left + 1);
-	if (event_add(&server->overrun, &t) == 0) {
-		server->overrun_at = next;
+	if (event_add(&server->look, &t) == 0) {
+		server->look_at = next;
 	}
 }
 
-static void on_overrun(evutil_socket_t fd, short what, void *userdata) {
+static void on_look(evutil_socket_t fd, short what, void *userdata) {
 	struct server *server = userdata;
 
-	server->overrun_at = 0;
-	engine_mark_overruns(server->engine);
+	server->look_at = 0;
+	engine_look(server->engine);
 	late_look(&server->late);
 	server_decide(server);
 }
@@ -252,25 +251,13 @@ void server_set_spin(struct server *server, nsec_t spin) {
 }
 
 void server_decide(struct server *server) {
-	static const struct timeval soon = {.tv_usec = 1000};
-
 	if (server->metrics) {
 		decide_measured(server);
 	} else {
 		engine_run(server->engine);
 	}
-	watch_overruns(server);
+	watch_time(server);
 	hold_watch(server);
-	if (engine_holds_back(server->engine) && !event_pending(&server->retry, EV_TIMEOUT, NULL)) {
-		event_add(&server->retry, &soon); /* without memory: at the next event */
-	}
-}
-
-static void on_retry(evutil_socket_t fd, short what, void *userdata) {
-	struct server *server = userdata;
-
-	engine_retry(server->engine);
-	server_decide(server);
 }
 
 static void on_trusted(evutil_socket_t fd, short what, void *userdata) {
@@ -321,7 +308,6 @@ int server_start(struct server *server, struct inventory *inventory,
 	}
 	handover_finish(handover);
 	ledger_commit(ledger);
-	event_assign(&server->retry, server->base, -1, EV_TIMEOUT, on_retry, server);
 	listener_resume(server->shim_listener);
 	listener_resume(server->control_listener);
 	return 0;

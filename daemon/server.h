@@ -50,9 +50,9 @@ struct server {
 	struct event hold;	    /* see hold.h */
 	nsec_t hold_looked;	    /* last */
 	nsec_t hold_awake;	    /* since then it has looked all the time */
-	struct event overrun;	    /* at the next predicted end of a job that runs */
-	nsec_t overrun_at;	    /* when that is due; 0: it is not set */
-	struct event reap, retry, trusted;
+	struct event look;	    /* at engine_next_look() */
+	nsec_t look_at;		    /* when that is due; 0: it is not set */
+	struct event reap, trusted;
 	struct account account; /* of energy */
 	struct feed feed;	/* what happens, for the subscribers */
 	struct late late;	/* part of that */

@@ -441,6 +441,7 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 				     start.place.n_sms, now, actions);
 		} else {
 			ready->job.release = p.next_event;
+			ready_hold_back(s, ready->id, now);
 			policy_wait(s, ready->id,
 				    i < p.ready.n_timely ? EXPLAIN_WAIT_BETTER : EXPLAIN_WAIT_LATE,
 				    now);

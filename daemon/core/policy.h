@@ -76,6 +76,9 @@ int policy_free_slot(const struct sched *s, size_t gpu);
 void policy_start(struct sched *s, sched_job_id id, size_t gpu, unsigned slot, unsigned n_sms,
 		  nsec_t now, struct sched_actions *actions);
 
+/* Decide again at @time, if nothing happens before. The soonest of a decision counts. */
+void policy_look_at(struct sched *s, nsec_t time);
+
 /* ---- explanations; all of it does nothing unless somebody has asked for them ---- */
 
 /* For explain_begin() and the like; NULL: nobody has asked. */

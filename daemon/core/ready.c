@@ -1,6 +1,9 @@
 /* ready.c: see ready.h. */
 #include "daemon/core/ready.h"
 
+/* Between two decisions that only time has brought about. */
+#define LOOK_MIN (1 * NSEC_PER_MSEC)
+
 /* The GPUs that could start something now. */
 static void find_open(const struct sched *s, bool ret[static SCHED_GPUS_MAX]) {
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
@@ -77,6 +80,35 @@ static struct ready_job describe(const struct sched *s, sched_job_id id, nsec_t 
 		ready.job.deadline = next_due(task, job, least, now);
 	}
 	return ready;
+}
+
+/* How long the job may wait and still be over in time, or if it can't, at the end of another
+ * period. */
+static nsec_t time_left(const struct sched_task *task, const struct sched_job *job, nsec_t least,
+			nsec_t now) {
+	nsec_t due = job->deadline;
+
+	if (!due) {
+		return task->period ? task->period : least;
+	}
+	if (now + least > due) {
+		due = next_due(task, job, least, now);
+	}
+	return due > now + least ? due - now - least : 0;
+}
+
+void ready_hold_back(struct sched *s, sched_job_id id, nsec_t now) {
+	const struct sched_job *job = sched_job(s, id);
+	const struct sched_task *task = sched_task(s, job->task);
+	nsec_t left = time_left(task, job, least_time(s, task, job), now);
+	nsec_t release = task_table_next_release(policy_tasks(s)), wait = left;
+
+	if (release > now && release - now < wait) {
+		wait = release - now;
+	} else if (release > 0 && release <= now) {
+		wait = left / 8;
+	}
+	policy_look_at(s, now + (wait > LOOK_MIN ? wait : LOOK_MIN));
 }
 
 void ready_collect(struct ready *ret, struct sched *s, nsec_t now) {

@@ -38,6 +38,9 @@ struct ready {
  * last. One walk over all waiting jobs. */
 void ready_collect(struct ready *ret, struct sched *s, nsec_t now);
 
+/* The ready job could start, and is left waiting: decide again when that may have become better. */
+void ready_hold_back(struct sched *s, sched_job_id id, nsec_t now);
+
 /* The releases expected before @until, soonest first, at most @max of them; how many. */
 size_t ready_coming(struct sched *s, nsec_t now, nsec_t until, struct timeline_job *ret,
 		    size_t max);

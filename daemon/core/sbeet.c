@@ -383,6 +383,7 @@ void sbeet_decide(struct sched *s, nsec_t now, const struct sbeet_rules *rules,
 			policy_start(s, ready.list[i].id, c.place.gpu, c.place.slot, c.place.n_sms,
 				     now, actions);
 		} else {
+			ready_hold_back(s, ready.list[i].id, now);
 			policy_wait(s, ready.list[i].id, reason, now);
 		}
 	}

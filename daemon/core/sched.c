@@ -40,6 +40,7 @@ struct sched {
 	struct explain *explain; /* owned; NULL: nobody asked */
 	uint64_t n_decisions;	 /* counted while there is one */
 	unsigned n_explained;	 /* waiting jobs, in this decision */
+	nsec_t look_at;		 /* the last decision is to be reconsidered then; 0: never */
 };
 
 int sched_new(struct sched **ret, const struct sched_policy *policy, size_t max_jobs) {
@@ -452,6 +453,7 @@ void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions
 	ret_actions->n = 0;
 	s->n_decisions++;
 	s->n_explained = 0;
+	s->look_at = 0;
 	explain_begin(s->explain, UINT64_MAX);
 	keep = look ? overdue_start(s, now, ret_actions) : -1;
 	if (keep >= 0) {
@@ -466,6 +468,16 @@ void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions
 	}
 	if (s->explain) {
 		explain_rest(s, now);
+	}
+}
+
+nsec_t sched_next_look(const struct sched *s) {
+	return s->look_at;
+}
+
+void policy_look_at(struct sched *s, nsec_t time) {
+	if (s->look_at == 0 || time < s->look_at) {
+		s->look_at = time;
 	}
 }
 

@@ -388,6 +388,14 @@ int sched_set_explain(struct sched *s, size_t n);
 /* Whether a job waits that may run on GPU @gpu; -1: any job at all. */
 bool sched_any_waits(const struct sched *s, int gpu);
 
+/*
+ * When to decide again though no job has come or ended, because the policy leaves a job waiting that
+ * could start; 0: not before something happens. This is the next release that the policy expects. If
+ * that is overdue, an eighth of the time is waited that the job has left to start, so that it is looked
+ * at more often as its time runs out; never sooner than a millisecond.
+ */
+nsec_t sched_next_look(const struct sched *s);
+
 /* When the next job that holds SMs reaches its predicted end; 0: none has a prediction. */
 nsec_t sched_next_overrun(const struct sched *s);
 
@@ -405,5 +413,6 @@ const struct explain *sched_explain(const struct sched *s);
 /* NULL for a number that is not in use. */
 const struct sched_job *sched_job(const struct sched *s, sched_job_id id);
 
-/* To be called after each arrival and completion (one call may cover several). */
+/* To be called after each arrival and completion (one call may cover several), and at
+ * sched_next_look(). */
 void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions);

@@ -245,6 +245,10 @@ void task_table_released(struct task_table *t, sched_task_id id, nsec_t release)
 	}
 }
 
+nsec_t task_table_next_release(const struct task_table *t) {
+	return t->n_heap > 0 ? t->list[t->heap[0]].next_release : 0;
+}
+
 /*
  * What may come next while releases are taken off in order: a node of the heap whose parent has
  * been taken, or a later release of a task that has been taken. Kept sorted; never more than two

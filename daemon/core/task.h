@@ -42,6 +42,9 @@ struct sched_task *task_table_get(const struct task_table *t, sched_task_id id);
 /* A job of the task was released at @release: the next one comes a period later. */
 void task_table_released(struct task_table *t, sched_task_id id, nsec_t release);
 
+/* The soonest release that is expected, which may be overdue; 0: none. */
+nsec_t task_table_next_release(const struct task_table *t);
+
 /* A release that nobody has seen yet. */
 struct task_coming {
 	sched_task_id task;

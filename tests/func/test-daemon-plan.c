@@ -5,6 +5,7 @@
 #include "harness.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,13 +67,17 @@ static nsec_t long_time(unsigned n_sms) {
 static struct shim open_task(const char *name, nsec_t deadline) {
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	struct shim s = {.fd = shim_connect()};
+	Sbeet__ToShim *m;
 
 	task.name = (char *)(uintptr_t)name;
 	task.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
 	task.period_ns = 2 * deadline;
 	task.deadline_ns = deadline;
 	shim_hello(s.fd, "app", &task, MASK_ALL);
-	packet_free(&shim_receive(s.fd)->base);
+	m = shim_receive(s.fd);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_WELCOME);
+	s.session = m->welcome->session;
+	packet_free(&m->base);
 	return s;
 }
 
@@ -284,6 +289,49 @@ static void policy_can_be_set_while_jobs_run(void **state) {
 	assert_int_equal(harness_stop(&harness, 15), 0);
 }
 
+/* How often sbeetd has looked at this job. */
+static uint64_t count_looks(uint64_t session, uint64_t job) {
+	Sbeet__Control__ExplainRequest explain = SBEET__CONTROL__EXPLAIN_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__Reply *reply;
+	uint64_t n = 0;
+
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_EXPLAIN;
+	explain.session = session;
+	explain.job = job;
+	request.explain = &explain;
+	reply = control_ask(&request);
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_EXPLANATION);
+	for (size_t i = 0; i < reply->explanation->n_decisions; i++) {
+		n += reply->explanation->decisions[i]->times;
+	}
+	packet_free(&reply->base);
+	return n;
+}
+
+/* Nobody knows when the job of no task ends, so there is nothing to look at before it does. */
+static void nobody_looks_while_a_job_only_waits(void **state) {
+	struct shim busy, b;
+	uint64_t n;
+
+	start("lookahead");
+	busy = shim_open("busy", MASK_WHOLE);
+	b = open_task("b", SHORT_DEADLINE);
+	shim_request(busy.fd, 1, 0, MASK_WHOLE);
+	shim_granted(busy.fd, 1);
+	shim_request(b.fd, 1, 0, MASK_ALL);
+	harness_settle();
+	wait_until(nsec_now() + 300 * NSEC_PER_MSEC);
+	n = count_looks(b.session, 1);
+	assert_in_range(n, 1, 10);
+	shim_done(busy.fd, 1);
+	shim_granted(b.fd, 1);
+	shim_done(b.fd, 1);
+	shim_close(&busy);
+	shim_close(&b);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void wrong_profiles_are_said_and_left_out(void **state) {
 	struct shim s;
 
@@ -351,6 +399,7 @@ int main(void) {
 		CASE(status_tells_what_is_predicted),
 		CASE(a_job_beyond_its_time_is_marked_and_keeps_its_sms),
 		CASE(policy_can_be_set_while_jobs_run),
+		CASE(nobody_looks_while_a_job_only_waits),
 		CASE(wrong_profiles_are_said_and_left_out),
 		cmocka_unit_test(impossible_profiles_are_not_planned_with),
 		CASE(a_missing_folder_is_refused),

@@ -216,22 +216,22 @@ static void engine_tells_overruns_by_its_clock(void **state) {
 	job->release = now;
 	job->deadline = now + task.deadline;
 	assert_int_equal(engine_arrive(engine, job), 0);
-	assert_int_equal(engine_next_overrun(engine), 0);
+	assert_int_equal(engine_next_look(engine), 0);
 	now += 5;
 	engine_run(engine);
 	assert_int_equal(job->granted, now);
 	end = now + table.exec[8];
-	assert_int_equal(engine_next_overrun(engine), end);
+	assert_int_equal(engine_next_look(engine), end);
 	decided = sched_job(engine_sched(engine), job->sched_id);
 
 	now = end;
-	engine_mark_overruns(engine);
+	engine_look(engine);
 	assert_false(decided->overrun);
-	assert_int_equal(engine_next_overrun(engine), end);
+	assert_int_equal(engine_next_look(engine), end);
 	now = end + 1;
-	engine_mark_overruns(engine);
+	engine_look(engine);
 	assert_true(decided->overrun);
-	assert_int_equal(engine_next_overrun(engine), now + 1 + (now - job->granted) / 8);
+	assert_int_equal(engine_next_look(engine), now + 1 + (now - job->granted) / 8);
 	finish(job);
 }
 

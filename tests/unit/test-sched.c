@@ -11,7 +11,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
-#include "daemon/core/sched.h"
+#include "daemon/core/ready.h"
 
 static struct sched *make(const char *policy, const unsigned *sms, size_t n,
 			  enum sched_sharing sharing) {
@@ -612,6 +612,99 @@ static void sched_keeps_real_time_jobs_in_their_place(void **state) {
 	sched_free(s);
 }
 
+static sched_task_id add_task(struct sched *s, const struct profile_table *profile, nsec_t period,
+			      nsec_t deadline, nsec_t first_release) {
+	struct sched_task task = {.period = period,
+				  .deadline = deadline,
+				  .first_release = first_release,
+				  .profiles = {profile},
+				  .fixed_gpu = -1};
+	sched_task_id id;
+
+	assert_int_equal(sched_add_task(s, &task, &id), 0);
+	return id;
+}
+
+static sched_job_id release(struct sched *s, sched_task_id task, unsigned min_sms, nsec_t now) {
+	struct sched_job job = {.task = task,
+				.owner = task + 1,
+				.gpu_wanted = 0,
+				.divisible = min_sms < 8,
+				.min_sms = min_sms,
+				.job_class = SCHED_CLASS_REALTIME,
+				.release = now,
+				.deadline = now + sched_task(s, task)->deadline};
+	sched_job_id id;
+
+	assert_int_equal(sched_arrive(s, &job, &id), 0);
+	return id;
+}
+
+/* As live: no job is ever given up. Of 8 SMs; a long job of 10 s may take 30 s, and a short one of
+ * 1 s has 2 s and is expected after 1 s. */
+static struct sched *make_long_and_short(const char *policy, struct profile_table tables[static 2],
+					 sched_task_id *ret_long, sched_task_id *ret_short) {
+	struct sched *s = make_one(policy, 8, SCHED_SHARING_MPS);
+	struct sched_params params;
+
+	sched_params_default(&params);
+	params.skip_hopeless = false;
+	assert_int_equal(sched_set_params(s, &params), 0);
+	assert_int_equal(profile_table_linear(&tables[0], 8, 0, 0, 80 * NSEC_PER_SEC, 1000), 0);
+	assert_int_equal(profile_table_linear(&tables[1], 8, 0, 0, 8 * NSEC_PER_SEC, 1000), 0);
+	*ret_long = add_task(s, &tables[0], 1000 * NSEC_PER_SEC, 30 * NSEC_PER_SEC, NSEC_PER_SEC);
+	*ret_short =
+		add_task(s, &tables[1], 1000 * NSEC_PER_SEC, 2 * NSEC_PER_SEC, 2 * NSEC_PER_SEC);
+	return s;
+}
+
+static void nobody_looks_again_while_nothing_can_start(void **state) {
+	static const char *const policies[] = {"sbeet", "sbeet-mg", "lookahead", "even", "fcfs"};
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct sched_actions actions;
+		struct profile_table tables[2];
+		sched_task_id long_task, short_task;
+		struct sched *s = make_long_and_short(policies[i], tables, &long_task, &short_task);
+		sched_job_id first = release(s, short_task, 8, NSEC_PER_SEC), second;
+
+		sched_decide(s, NSEC_PER_SEC, &actions);
+		assert_int_equal(sched_job(s, first)->state, SCHED_JOB_RUNNING);
+		second = release(s, long_task, 4, NSEC_PER_SEC);
+		sched_decide(s, NSEC_PER_SEC, &actions);
+		assert_int_equal(sched_job(s, second)->state, SCHED_JOB_WAITING);
+		assert_int_equal(sched_next_look(s), 0);
+		sched_free(s);
+	}
+}
+
+/* The next release, or if that is overdue an eighth of the time that is left, and no longer than
+ * that. */
+static void jobs_held_back_are_looked_at_in_time(void **state) {
+	struct profile_table tables[2];
+	sched_task_id long_task, short_task;
+	struct sched *s = make_long_and_short("sbeet", tables, &long_task, &short_task);
+	struct sched_actions actions;
+	sched_job_id held;
+
+	release(s, short_task, 8, NSEC_PER_SEC);
+	sched_decide(s, NSEC_PER_SEC, &actions);
+	held = release(s, long_task, 4, NSEC_PER_SEC); /* to be over at 31 s, and takes 10 s */
+	ready_hold_back(s, held, NSEC_PER_SEC);
+	assert_int_equal(sched_next_look(s), 21 * NSEC_PER_SEC);
+	add_task(s, &tables[1], 1000 * NSEC_PER_SEC, 2 * NSEC_PER_SEC, 5 * NSEC_PER_SEC);
+	ready_hold_back(s, held, NSEC_PER_SEC);
+	assert_int_equal(sched_next_look(s), 5 * NSEC_PER_SEC);
+	sched_decide(s, 5 * NSEC_PER_SEC, &actions);
+	assert_int_equal(sched_next_look(s), 0);
+	ready_hold_back(s, held, 5 * NSEC_PER_SEC);
+	assert_int_equal(sched_next_look(s), 7 * NSEC_PER_SEC);
+	sched_decide(s, 21 * NSEC_PER_SEC, &actions);
+	ready_hold_back(s, held, 21 * NSEC_PER_SEC);
+	assert_int_equal(sched_next_look(s), 21 * NSEC_PER_SEC + NSEC_PER_MSEC);
+	sched_free(s);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sched_lets_best_effort_owners_take_turns),
@@ -628,6 +721,8 @@ int main(void) {
 		cmocka_unit_test(even_gives_more_than_half_to_who_needs_it),
 		cmocka_unit_test(even_drains_one_gpu_only),
 		cmocka_unit_test(sched_keeps_its_books_when_the_policy_changes),
+		cmocka_unit_test(nobody_looks_again_while_nothing_can_start),
+		cmocka_unit_test(jobs_held_back_are_looked_at_in_time),
 		cmocka_unit_test(random_histories_keep_the_rules),
 		cmocka_unit_test(same_history_same_decisions),
 	};

@@ -98,6 +98,7 @@ static int describe_jobs(struct sim *s, nsec_t at) {
 	return 0;
 }
 
+/* So far; a job that ends at its deadline is in time, so one that runs until @at may be. */
 static uint64_t missed_by(const struct sim *s, nsec_t at) {
 	uint64_t n = 0;
 
@@ -105,7 +106,7 @@ static uint64_t missed_by(const struct sim *s, nsec_t at) {
 		n += s->result.tasks[i].count.missed;
 	}
 	for (sched_job_id id = 0; id < s->n_jobs; id++) {
-		n += s->jobs[id].live && s->jobs[id].deadline && s->jobs[id].deadline <= at;
+		n += s->jobs[id].live && s->jobs[id].deadline && s->jobs[id].deadline < at;
 	}
 	return n;
 }

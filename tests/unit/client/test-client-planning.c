@@ -47,7 +47,7 @@ static void planning_waits_for_a_backlog_to_show(void **state) {
 	}
 }
 
-/* @tasks: of profile p, which takes 8 ms on all 8 SMs. */
+/* @tasks: of profile p, which takes 8 ms on all 8 SMs, or of long: 30 ms on another GPU. */
 static enum planning_verdict plan(const char *tasks, nsec_t duration, enum sim_exec exec,
 				  struct planning *ret) {
 	struct scenario s;
@@ -55,8 +55,10 @@ static enum planning_verdict plan(const char *tasks, nsec_t duration, enum sim_e
 
 	snprintf(text, sizeof(text),
 		 "{\"gpus\": [{\"name\": \"a\", \"sms\": 8, \"static_w\": 1, \"idle_w_per_sm\": "
-		 "0.1}], \"profiles\": [{\"name\": \"p\", \"on\": {\"a\": {\"linear\": \"64ms\", "
-		 "\"watts_per_sm\": 1}}}], \"tasks\": [%s]}",
+		 "0.1}, {\"name\": \"b\", \"sms\": 8, \"static_w\": 1, \"idle_w_per_sm\": 0.1}], "
+		 "\"profiles\": [{\"name\": \"p\", \"on\": {\"a\": {\"linear\": \"64ms\", "
+		 "\"watts_per_sm\": 1}}}, {\"name\": \"long\", \"on\": {\"b\": {\"linear\": "
+		 "\"240ms\", \"watts_per_sm\": 1}}}], \"tasks\": [%s]}",
 		 tasks);
 	assert_int_equal(
 		scenario_init(&s, "s", text, strlen(text), NULL, NULL, error, sizeof(error)), 0);
@@ -75,6 +77,11 @@ static void planning_says_what_is_not_known(void **state) {
 		"{\"name\": \"x\", \"profile\": \"p\", \"period\": \"20ms\"}, "
 		"{\"name\": \"y\", \"profile\": \"p\", \"period\": \"30ms\"}";
 	static const char once[] = "{\"name\": \"x\", \"profile\": \"p\", \"deadline\": \"20ms\"}";
+	/* x ends at its deadlines, which are the boundaries; y keeps the state from repeating until
+	 * it ends after three of them. */
+	static const char exact[] =
+		"{\"name\": \"x\", \"profile\": \"p\", \"period\": \"8ms\"},"
+		"{\"name\": \"y\", \"profile\": \"long\"}";
 	static const char wild[] =
 		"{\"name\": \"x\", \"profile\": \"p\", \"period\": \"20000003ns\"},"
 		"{\"name\": \"y\", \"profile\": \"p\", \"period\": \"31000019ns\"}";
@@ -88,6 +95,7 @@ static void planning_says_what_is_not_known(void **state) {
 		{two, 120 * NSEC_PER_MSEC, SIM_EXEC_WORST, PLANNING_IN_TIME},
 		{two, 119 * NSEC_PER_MSEC, SIM_EXEC_WORST, PLANNING_NOT_KNOWN},
 		{two, 0, SIM_EXEC_SHARE, PLANNING_NOT_KNOWN},
+		{exact, 0, SIM_EXEC_WORST, PLANNING_IN_TIME},
 		{once, 0, SIM_EXEC_WORST, PLANNING_IN_TIME},
 		{once, 10 * NSEC_PER_MSEC, SIM_EXEC_WORST, PLANNING_NOT_KNOWN},
 		{wild, NSEC_PER_SEC, SIM_EXEC_WORST, PLANNING_NOT_KNOWN},

@@ -441,8 +441,10 @@ int measuring_doubt(struct measuring *w, unsigned n_sms, const char *why) {
 	if (!*w->part || rows_save(&w->rows, w->part, w->key) < 0) {
 		ctl_error("%s; measure again, with nothing else on the GPU", why);
 	} else {
-		ctl_error("%s; call again to measure %u SMs anew, with nothing else on the GPU",
-			  why, n_sms);
+		ctl_error(
+			"%s; call again with nothing else on the GPU to measure anew what may be "
+			"wrong",
+			why);
 	}
 	return CTL_EXIT_FAILED;
 }

@@ -118,8 +118,8 @@ void measuring_deinit(struct measuring *w);
 /* Into --output, and what was kept meanwhile goes. Takes over @document; NULL: no memory. */
 int measuring_write(struct measuring *w, json_t *document);
 
-/* One row can't be true, for @why: says so, and lets it be measured anew by the next call. Return:
- * CTL_EXIT_FAILED. */
+/* The row of @n_sms SMs can't be true, for @why: says so, and drops what the next call then
+ * measures anew. Return: CTL_EXIT_FAILED. */
 int measuring_doubt(struct measuring *w, unsigned n_sms, const char *why);
 
 /* The rows as a table, on stdout. */

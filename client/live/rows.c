@@ -126,15 +126,18 @@ static int fill_table(const struct rows *r, double idle_w, unsigned margin_perce
 	return e;
 }
 
+static bool is_below_static(const struct rows *r, const struct row *row) {
+	return row->metered && row->watts < r->static_w * (1 - METER_ERROR);
+}
+
 unsigned rows_doubt(const struct rows *r, const struct book *profile, char *why, size_t size) {
 	for (size_t i = 0; i < r->n; i++) {
 		const struct row *row = &r->list[i];
 
-		if (row->metered && row->watts < r->static_w * (1 - METER_ERROR)) {
+		if (is_below_static(r, row)) {
 			snprintf(why, size,
 				 "with jobs on %u SMs the GPU drew %.2f W, idle %.2f W: the energy "
-				 "of "
-				 "a job would be negative",
+				 "of a job would be negative",
 				 row->n_sms, row->watts, r->static_w);
 			return row->n_sms;
 		}
@@ -148,6 +151,9 @@ void rows_drop(struct rows *r, unsigned n_sms) {
 	for (size_t i = 0; i < r->n; i++) {
 		if (r->list[i].n_sms != n_sms) {
 			r->list[n++] = r->list[i];
+		} else if (is_below_static(r, &r->list[i])) {
+			n = 0;
+			break;
 		}
 	}
 	r->n = n;

@@ -60,7 +60,8 @@ int rows_profile(const struct rows *r, const char *name, double idle_w, unsigned
  * with one line in @why. */
 unsigned rows_doubt(const struct rows *r, const struct book *profile, char *why, size_t size);
 
-/* The row of so many SMs goes. */
+/* Removes the row of so many SMs; or all rows if its power is below static power, which is measured
+ * before the first row and may be what is wrong. */
 void rows_drop(struct rows *r, unsigned n_sms);
 
 /* Writes all rows to @path, which is replaced as a whole. @key: what was measured, and how. Return:

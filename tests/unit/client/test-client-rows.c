@@ -89,11 +89,30 @@ static void worst_cases_have_a_margin(void **state) {
 	rows_deinit(&rows);
 }
 
+/* All rows are made with static power: where that was too high, no single new row can be right. */
+static void power_below_static_drops_all_rows(void **state) {
+	struct rows rows = {.gpu = "gpu", .gpu_sms = 46, .metered = true, .static_w = 70};
+	struct row few = make_row(8, 10, 0.1, 60), many = make_row(46, 5, 0.1, 90);
+
+	assert_int_equal(rows_add(&rows, &few), 0);
+	assert_int_equal(rows_add(&rows, &many), 0);
+	rows_drop(&rows, 8);
+	assert_int_equal(rows.n, 0);
+	few.watts = 80;
+	assert_int_equal(rows_add(&rows, &few), 0);
+	assert_int_equal(rows_add(&rows, &many), 0);
+	rows_drop(&rows, 8);
+	assert_int_equal(rows.n, 1);
+	assert_int_equal(rows.list[0].n_sms, 46);
+	rows_deinit(&rows);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_that_can_be_true_are_believed),
 		cmocka_unit_test(rows_that_cannot_be_true_are_refused),
 		cmocka_unit_test(worst_cases_have_a_margin),
+		cmocka_unit_test(power_below_static_drops_all_rows),
 	};
 
 	return cmocka_run_group_tests_name("client-rows", tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "shim/attach.h"
 #include "shim/conn.h"
 #include "shim/enforce/enforce.h"
 #include "shim/graph.h"
@@ -26,6 +27,7 @@ static void after_fork(void) {
 	records_after_fork();
 	job_after_fork();
 	link_after_fork();
+	attach_after_fork();
 	wait_after_fork();
 	worker_after_fork();
 	place_after_fork();

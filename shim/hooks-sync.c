@@ -3,6 +3,7 @@
  */
 #include <stdatomic.h>
 
+#include "shim/attach.h"
 #include "shim/enforce/enforce.h"
 #include "shim/enforce/kernel.h"
 #include "shim/graph.h"
@@ -229,13 +230,32 @@ CUresult on_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 }
 
 CUresult on_cuCtxDestroy(CUcontext context) {
+	attach_forget(context);
 	context_goes(context);
 	return context_gone(real_get()->cuCtxDestroy(context));
 }
 
 CUresult on_cuCtxDestroy_v2(CUcontext context) {
+	attach_forget(context);
 	context_goes(context);
 	return context_gone(real_get()->cuCtxDestroy_v2(context));
+}
+
+CUresult on_cuCtxAttach(CUcontext *context, unsigned flags) {
+	CUresult rc = real_get()->cuCtxAttach(context, flags);
+
+	if (rc == CUDA_SUCCESS && context) {
+		attach_add(*context);
+	}
+	return rc;
+}
+
+CUresult on_cuCtxDetach(CUcontext context) {
+	if (attach_take(context)) {
+		return real_get()->cuCtxDetach(context); /* others have it still */
+	}
+	context_goes(context);
+	return context_gone(real_get()->cuCtxDetach(context));
 }
 
 /* One of the program's own. */

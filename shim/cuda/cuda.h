@@ -572,10 +572,12 @@ CUresult CUDAAPI cuStreamWriteValue32(CUstream, CUdeviceptr, cuuint32_t, unsigne
 CUresult CUDAAPI cuStreamWriteValue64(CUstream, CUdeviceptr, cuuint64_t, unsigned);
 #endif
 
+CUresult CUDAAPI cuCtxAttach(CUcontext *, unsigned);
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *, CUexecAffinityParam *, int, unsigned, CUdevice);
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *, CUctxCreateParams *, unsigned, CUdevice);
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext);
+CUresult CUDAAPI cuCtxDetach(CUcontext);
 CUresult CUDAAPI cuCtxFromGreenCtx(CUcontext *, CUgreenCtx);
 CUresult CUDAAPI cuCtxGetApiVersion(CUcontext, unsigned *);
 CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *);

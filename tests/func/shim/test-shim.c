@@ -244,6 +244,27 @@ static void shim_keeps_destroyed_context_until_its_job_is_closed(void **state) {
 	check_context_waits(*state, "@1 context-destroy", "1 context-destroy 0");
 }
 
+static void shim_keeps_detached_context_until_its_job_is_closed(void **state) {
+	check_context_waits(*state, "@1 context-detach", "1 context-detach 0");
+}
+
+/* Somebody else has attached to it: it stays, with the twins of its kernels. */
+static void shim_keeps_context_that_others_are_attached_to(void **state) {
+	struct mini *m = *state;
+	int fd = begin(m, plain);
+	uint64_t job;
+
+	mini_do(m, "@0 module", 0);
+	mini_do(m, "@0 context-attach", 0);
+	mini_do(m, "@0 context-detach", 0);
+	mini_tell(m, "@0 launch");
+	job = mini_request(fd, NULL);
+	mini_grant(fd, job, COUNT);
+	mini_answers(m, "0 launch 0");
+	mini_do(m, "@0 twin-launches", 1);
+	close(fd);
+}
+
 static void shim_lets_threads_have_jobs_of_their_own(void **state) {
 	struct mini *m = *state;
 	int fd = begin(m, by_thread);
@@ -1089,6 +1110,8 @@ int main(void) {
 		CASE(shim_follows_streams_and_contexts_that_go),
 		CASE(shim_keeps_released_context_until_its_job_is_closed),
 		CASE(shim_keeps_destroyed_context_until_its_job_is_closed),
+		CASE(shim_keeps_detached_context_until_its_job_is_closed),
+		CASE(shim_keeps_context_that_others_are_attached_to),
 		CASE(shim_lets_threads_have_jobs_of_their_own),
 		CASE(shim_has_one_job_a_process_otherwise),
 		CASE(shim_has_jobs_on_each_gpu),

@@ -341,7 +341,6 @@ static void on_saved(void *userdata, int error) {
 		}
 	}
 	server->task_save = admin_task_save_free(save);
-	server_decide(server);
 }
 
 /* Return: whether it has begun; else the peer has been told. */

@@ -219,7 +219,6 @@ void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Reques
 			   wanted->resume ? "resumed" : "drained", client->cred.uid);
 		engine_drain_gpu(server->engine, wanted->gpu, !wanted->resume);
 		report_drain(server, wanted->gpu, !wanted->resume);
-		server_decide(server);
 	}
 	send_done(client, request->id, changed);
 }

@@ -253,7 +253,6 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 		log_info("Policy '%s', set by user %u", wanted->name, client->cred.uid);
 		engine_set_policy(engine, wanted);
 		report_policy(client->server);
-		server_decide(client->server);
 	}
 	policy.name = (char *)sched_get_policy(engine_sched(engine))->name;
 	reply.id = request->id;

@@ -148,13 +148,11 @@ static void go_on(struct session *s) {
 
 static void on_timer(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
-	struct server *server = s->server;
 
 	(void)fd;
 	(void)what;
 	if (!s->ending.client) {
 		go_on(s);
-		server_decide(server);
 	} else if (!s->ending.answered) {
 		s->ending.answered = true;
 		terminate(s->ending.client, s->ending.request, s, true);
@@ -291,7 +289,6 @@ void ending_kill_session(struct control_client *client, const Sbeet__Control__Re
 	} else {
 		session_dismiss(s, "an administrator or its user ended the session");
 	}
-	server_decide(client->server);
 	if (!wanted->terminate) {
 		Sbeet__Control__Done done = SBEET__CONTROL__DONE__INIT;
 

@@ -351,7 +351,6 @@ void engine_look(struct engine *engine) {
 
 	engine->changed |= look > 0 && look <= now;
 	engine->changed |= sched_mark_overruns(engine->sched, now);
-	engine_run(engine);
 }
 
 bool engine_any_waits(const struct engine *engine) {

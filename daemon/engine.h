@@ -93,16 +93,16 @@ void engine_hold(struct engine *engine, bool hold);
 /* The job has ended, in whatever state; its SMs are free. Sets JOB_DONE or JOB_ABANDONED. */
 void engine_finish(struct engine *engine, struct job *job, bool done);
 
-/* Decides, if anything has changed since the last time, and reports the grants. Every callback of
- * the event loop that may have changed something ends with this. */
+/* Decides, if anything has changed since the last time, and reports the grants. Called once after
+ * each turn of the event loop. */
 void engine_run(struct engine *engine);
 
 /* When to call engine_look() if nothing happens before: when a running job reaches its predicted end,
  * or the policy wants to reconsider a job that it leaves waiting (sched_next_look()); 0: never. */
 nsec_t engine_next_look(const struct engine *engine);
 
-/* Time has passed: marks jobs that have run longer than predicted, and decides again if that, or what
- * the policy wants to reconsider, may change something. */
+/* Time has passed: marks jobs that have run longer than predicted. The next engine_run() decides
+ * again if that, or what the policy wants to reconsider, may change something. */
 void engine_look(struct engine *engine);
 
 /* Whether any job waits; whether one waits that this GPU could serve. */

@@ -97,7 +97,6 @@ static void on_hold(evutil_socket_t fd, short what, void *userdata) {
 		next = TAILQ_NEXT(s, link);
 		look_at(s, now);
 	}
-	server_decide(server);
 }
 
 void hold_init(struct server *server) {

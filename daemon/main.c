@@ -459,7 +459,7 @@ int main(int argc, char **argv) {
 	raise_descriptor_limit();
 	r = start(&d);
 	if (r == 0 && !d.failed) {
-		r = awake_dispatch(&d.server->awake, d.base);
+		r = awake_dispatch(&d.server->awake, d.base, server_decide, d.server);
 	}
 	stop(&d);
 	return r < 0 || d.failed ? 1 : 0;

@@ -68,7 +68,6 @@ static void put_in_force(struct reload *reload, const struct settings *old) {
 	if (changed(old, new, SETTING_POLICY)) {
 		engine_set_policy(server->engine, new->policy);
 		report_policy(server);
-		server_decide(server);
 	}
 }
 

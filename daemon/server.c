@@ -204,7 +204,6 @@ static void on_look(evutil_socket_t fd, short what, void *userdata) {
 	server->look_at = 0;
 	engine_look(server->engine);
 	late_look(&server->late);
-	server_decide(server);
 }
 
 void server_describe(const struct server *server, char *text, size_t size) {
@@ -250,7 +249,9 @@ void server_set_spin(struct server *server, nsec_t spin) {
 	awake_set(&server->awake, spin);
 }
 
-void server_decide(struct server *server) {
+void server_decide(void *userdata) {
+	struct server *server = userdata;
+
 	if (server->metrics) {
 		decide_measured(server);
 	} else {
@@ -265,7 +266,6 @@ static void on_trusted(evutil_socket_t fd, short what, void *userdata) {
 
 	server->trusting = false;
 	engine_hold(server->engine, false);
-	server_decide(server);
 }
 
 /* Gives programs time to tell what they hold, since nobody else knows. Return: 0 or -ENOMEM. */

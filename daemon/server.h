@@ -97,8 +97,10 @@ int server_start(struct server *server, struct inventory *inventory,
 /* One line of live numbers, for the service manager. */
 void server_describe(const struct server *server, char *text, size_t size);
 
-/* Lets the engine decide. Every callback that may have changed something ends with this. */
-void server_decide(struct server *server);
+/* The loop calls this after each turn, see awake_dispatch(): the engine decides, once for all that
+ * has changed, and the timers that depend on it are set. No event handler calls it.
+ * @userdata: the server. */
+void server_decide(void *userdata);
 
 /* Grants nothing more, says goodbye to everybody and closes all. */
 void server_stop(struct server *server);

@@ -155,11 +155,9 @@ static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 /* Who makes mistakes and has gone is not worth to be read to the end, slowly. All others are. */
 static void on_gone(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
-	struct server *server = s->server;
 
 	if (s->mistaken || s->state == SESSION_NEW) {
 		session_hang_up(s);
-		server_decide(server);
 	}
 }
 
@@ -211,7 +209,6 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	if (s->fd >= 0) {
 		slow_down(s);
 	}
-	server_decide(server);
 }
 
 /* More than fit into a socket's buffer, so all of them, unless somebody else goes on sending. */
@@ -235,24 +232,20 @@ static void hear_last_words(struct session *s) {
 
 static void on_dead(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
-	struct server *server = s->server;
 
 	hear_last_words(s);
 	log_debug("session %llu: process %d has ended", (unsigned long long)s->id, s->cred.pid);
 	session_end(s);
-	server_decide(server);
 }
 
 static void on_drained(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
-	struct server *server = s->server;
 
 	log_client(quota_log(s->user), LOG_LEVEL_WARNING,
 		   "session %llu: process %d hung up while %u jobs ran, and lives; their SMs are "
 		   "given to others now (see --drain)",
 		   (unsigned long long)s->id, s->cred.pid, s->n_jobs);
 	session_end(s);
-	server_decide(server);
 }
 
 int session_watch_process(struct session *s) {

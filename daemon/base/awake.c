@@ -25,7 +25,8 @@ bool awake_is(struct awake *awake, nsec_t now) {
 	return awake->until > 0;
 }
 
-int awake_dispatch(struct awake *awake, struct event_base *base) {
+int awake_dispatch(struct awake *awake, struct event_base *base, awake_turn_fn turn,
+		   void *userdata) {
 	int r = 0;
 
 	while (r == 0 && !event_base_got_break(base)) {
@@ -36,7 +37,9 @@ int awake_dispatch(struct awake *awake, struct event_base *base) {
 			/* Whom we have answered may have to run on this very CPU. */
 			sched_yield();
 		}
-		r = event_base_loop(base, stay ? EVLOOP_NONBLOCK : EVLOOP_ONCE);
+		/* EVLOOP_NONBLOCK alone would go on for as long as anything is ready. */
+		r = event_base_loop(base, EVLOOP_ONCE | (stay ? EVLOOP_NONBLOCK : 0));
+		turn(userdata);
 	}
 	return r;
 }

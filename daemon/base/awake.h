@@ -27,5 +27,10 @@ void awake_touch(struct awake *awake, nsec_t now);
 /* Whether not to sleep at @now. */
 bool awake_is(struct awake *awake, nsec_t now);
 
-/* Like event_base_dispatch(). */
-int awake_dispatch(struct awake *awake, struct event_base *base);
+/* What follows each turn of the loop. */
+typedef void (*awake_turn_fn)(void *userdata);
+
+/* Like event_base_dispatch(), but calls @turn after each turn of the loop: once for all events that
+ * were ready together, whatever their handlers did. */
+int awake_dispatch(struct awake *awake, struct event_base *base, awake_turn_fn turn,
+		   void *userdata);

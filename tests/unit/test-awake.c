@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <event2/event.h>
@@ -72,13 +74,21 @@ static void on_turn(evutil_socket_t fd, short what, void *userdata) {
 	}
 }
 
+static void count_turn(void *userdata) {
+	unsigned *n = userdata;
+
+	(*n)++;
+}
+
 static void dispatch(nsec_t time) {
 	struct turns t = {.base = event_base_new(), .awake = {.time = time}};
+	unsigned n_turns = 0;
 
 	t.event = event_new(t.base, -1, 0, on_turn, &t);
 	event_add(t.event, &(struct timeval){.tv_usec = 1000});
-	assert_int_equal(awake_dispatch(&t.awake, t.base), 0);
+	assert_int_equal(awake_dispatch(&t.awake, t.base, count_turn, &n_turns), 0);
 	assert_int_equal(t.n, 3);
+	assert_true(n_turns >= 3); /* more if it stays awake: turns in which nothing is ready */
 	event_free(t.event);
 	event_base_free(t.base);
 }
@@ -89,12 +99,59 @@ static void awake_dispatch_serves_and_ends_asleep_and_awake(void **state) {
 	dispatch(NSEC_PER_SEC);	       /* not asleep before the end */
 }
 
+/* Two sockets that nobody empties, hence always ready, and a loop that ends after three turns. */
+struct ready {
+	struct event_base *base;
+	struct event *events[2];
+	unsigned n_events, n_turns;
+};
+
+static void on_ready(evutil_socket_t fd, short what, void *userdata) {
+	struct ready *r = userdata;
+
+	r->n_events++;
+}
+
+static void on_ready_turn(void *userdata) {
+	struct ready *r = userdata;
+
+	if (++r->n_turns == 3) {
+		event_base_loopbreak(r->base);
+	}
+}
+
+static void dispatch_ready(struct awake awake) {
+	struct ready r = {.base = event_base_new()};
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(write(fds[i], "x", 1), 1);
+		r.events[i] = event_new(r.base, fds[i], EV_READ | EV_PERSIST, on_ready, &r);
+		event_add(r.events[i], NULL);
+	}
+	assert_int_equal(awake_dispatch(&awake, r.base, on_ready_turn, &r), 0);
+	assert_int_equal(r.n_turns, 3);
+	assert_int_equal(r.n_events, 6);
+	for (int i = 0; i < 2; i++) {
+		event_free(r.events[i]);
+		close(fds[i]);
+	}
+	event_base_free(r.base);
+}
+
+static void awake_dispatch_ends_a_turn_after_all_that_was_ready(void **state) {
+	dispatch_ready((struct awake){0});
+	dispatch_ready((struct awake){.time = 1, .until = UINT64_MAX});
+}
+
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(awake_lasts_for_its_time_after_each_touch),
 		cmocka_unit_test(awake_never_is_with_0),
 		cmocka_unit_test(awake_never_is_on_one_cpu),
 		cmocka_unit_test(awake_dispatch_serves_and_ends_asleep_and_awake),
+		cmocka_unit_test(awake_dispatch_ends_a_turn_after_all_that_was_ready),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -331,7 +331,8 @@ static void run_says_which_settings_are_wrong(void **state) {
 		 "SBEET_DEADLINE=50ms is longer than --period=33ms"},
 		{"--max-sms=10", "SBEET_MIN_SMS=20", "SBEET_MIN_SMS=20 is more than --max-sms=10"},
 		{"--period=50ms", "SBEET_DEADLINE=50ms", NULL},
-		{"--period=33ms", "SBEET_DEADLINE=50", "bad value '50' of SBEET_DEADLINE: expected "},
+		{"--period=33ms", "SBEET_DEADLINE=50",
+		 "bad value '50' of SBEET_DEADLINE: expected "},
 		{"--period=33ms", "SBEET_DEADLINE=", NULL},
 		{"--priority=3", "SBEET_CLASS=fast", "bad value 'fast' of SBEET_CLASS: expected "},
 		{"--class=realtime", "SBEET_CLASS=fast", NULL}, /* the option beats it */
@@ -368,15 +369,20 @@ static void run_says_at_once_that_permission_is_denied(void **state) {
 		assert_int_equal(prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE), 0);
 	}
 	snprintf(variable, sizeof(variable), "SBEET_SOCKET=%s", path);
-	s = spawn(ARGS(sbeetctl, "run", "--require", "/bin/sh", "-c", "echo started"),
-		  ARGS(use_shim, variable));
+	for (int by_variable = 0; by_variable < 2; by_variable++) {
+		s = by_variable ? spawn(ARGS(sbeetctl, "run", "/bin/sh", "-c", "echo started"),
+					ARGS(use_shim, variable, "SBEET_REQUIRE=2s"))
+				: spawn(ARGS(sbeetctl, "run", "--require", "/bin/sh", "-c",
+					     "echo started"),
+					ARGS(use_shim, variable));
+		assert_int_equal(s.code, 5);
+		assert_string_equal(s.out, "");
+		assert_one_line(s.err);
+		assert_contains(s.err, "permission denied");
+		assert_contains(s.err, "usermod -aG sbeet");
+		spawned_deinit(&s);
+	}
 	unlink(path);
-	assert_int_equal(s.code, 5);
-	assert_string_equal(s.out, "");
-	assert_one_line(s.err);
-	assert_contains(s.err, "permission denied");
-	assert_contains(s.err, "usermod -aG sbeet");
-	spawned_deinit(&s);
 }
 
 static void usage_errors_are_one_line_and_code_2(void **state) {

@@ -55,7 +55,7 @@ static const struct option run_option_table[] = {
 	{"period", 0, OPTION_REQUIRED, "TIME", "time between two releases: 33ms", VAR(PERIOD)},
 	{"deadline", 0, OPTION_REQUIRED, "TIME", "time from release to deadline (default: period)",
 	 VAR(DEADLINE)},
-	{"offset", 0, OPTION_REQUIRED, "TIME", "first release after the program's start",
+	{"offset", 0, OPTION_REQUIRED, "TIME", "first release after the program has connected",
 	 VAR(OFFSET)},
 	{"priority", 0, OPTION_REQUIRED, "N", "-1000 to 1000, higher is more urgent (default: 0)",
 	 VAR(PRIORITY)},

@@ -4,7 +4,7 @@
 #
 # Installs what is missing, builds, and uses this machine's GPU, or simulated ones where there is
 # none (or with DEMO_GPU=simulated). Measures first how long the programs take on this machine, and
-# chooses periods and deadlines by that. They run for some DEMO_SECONDS (12) then. Exit 0 only if
+# chooses periods and deadlines by that. They then run for about DEMO_SECONDS (10) seconds. Exit 0 only if
 # everything that is claimed was seen.
 set -u
 

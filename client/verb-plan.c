@@ -106,8 +106,8 @@ static void print_summary(const struct planning *p) {
 		[PLANNING_IN_TIME] = "all jobs are always in time",
 		[PLANNING_LATE] = "some jobs are late",
 		[PLANNING_NOT_KNOWN] =
-			"no job is late, but the schedule does not repeat itself, so it is not "
-			"known whether later jobs are",
+			("no job is late, but the schedule does not repeat itself, so it is not "
+			 "known whether later jobs are"),
 	};
 	char text[32];
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/base/program.h"
 #include "client/base/stop.h"
 #include "client/base/table.h"
 #include "client/live/snapshot.h"
@@ -209,6 +210,7 @@ static int look_at_daemon(struct measuring *w) {
 }
 
 static int find_shim(struct measuring *w) {
+	struct program program = {0};
 	char *shim = NULL;
 	int r = preload_find(w->o.shim, &shim, w->error, sizeof(w->error));
 
@@ -216,7 +218,9 @@ static int find_shim(struct measuring *w) {
 		ctl_error("%s", r == -ENOMEM ? strerror(ENOMEM) : w->error);
 		return CTL_EXIT_FAILED;
 	}
-	r = preload_join(getenv("LD_PRELOAD"), shim, &w->preload);
+	program_init(&program, w->ctl->args[0]); /* that there is none shows when it is started */
+	r = preload_join(getenv("LD_PRELOAD"), program.first, shim, &w->preload);
+	program_deinit(&program);
 	free(shim);
 	if (r < 0) {
 		ctl_error("cannot extend LD_PRELOAD: %s", strerror(-r));

@@ -92,8 +92,9 @@ static bool same_file(const char *a, const char *b) {
 	       sa.st_ino == sb.st_ino;
 }
 
-int preload_join(const char *old, const char *shim, char **ret) {
+int preload_join(const char *old, const char *first, const char *shim, char **ret) {
 	char *entries, *save = NULL, *joined = NULL;
+	bool has_shim = false;
 	int r = 0;
 
 	entries = strdup(old ? old : "");
@@ -102,27 +103,26 @@ int preload_join(const char *old, const char *shim, char **ret) {
 	}
 	for (char *e = strtok_r(entries, SEPARATORS, &save); e;
 	     e = strtok_r(NULL, SEPARATORS, &save)) {
-		const char *slash = strrchr(e, '/');
+		const char *slash = strrchr(e, '/'), *name = slash ? slash + 1 : e;
 
-		if (same_file(e, shim)) {
-			r = 1;
-			break;
+		if (first && strcmp(name, first) == 0) {
+			first = NULL;
 		}
-		if (strcmp(slash ? slash + 1 : e, SHIM_NAME) == 0) {
+		if (same_file(e, shim)) {
+			has_shim = true;
+		} else if (strcmp(name, SHIM_NAME) == 0) {
 			r = -EEXIST;
-			break;
 		}
 	}
 	free(entries);
 	if (r < 0) {
 		return r;
 	}
-	if (r == 1) {
-		joined = strdup(old);
-	} else if (asprintf(&joined, "%s%s%s", old ? old : "", old && *old ? ":" : "", shim) < 0) {
-		joined = NULL;
-	}
-	if (!joined) {
+	old = old ? old : "";
+	first = first ? first : "";
+	shim = has_shim ? "" : shim;
+	if (asprintf(&joined, "%s%s%s%s%s", first, *first ? ":" : "", old, *old && *shim ? ":" : "",
+		     shim) < 0) {
 		return -ENOMEM;
 	}
 	*ret = joined;

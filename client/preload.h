@@ -15,7 +15,8 @@ int preload_find(const char *given, char **ret_path, char *error, size_t error_s
 
 /*
  * @old, the value of LD_PRELOAD or NULL, with @shim added after what is there: libraries that must
- * come first (sanitizers) stay first. If @shim is there already nothing is added.
+ * come first (sanitizers) stay first. If @shim is there already it is not added again. @first: the
+ * name of a library that is put before all others, unless @old names it; NULL or empty: none.
  * Return: 0; -EEXIST if another libsbeet.so is there already; -ENOMEM. *ret owned by the caller.
  */
-int preload_join(const char *old, const char *shim, char **ret);
+int preload_join(const char *old, const char *first, const char *shim, char **ret);

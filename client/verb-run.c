@@ -216,19 +216,12 @@ static int start_failed(const char *name, int error) {
 }
 
 /* Warnings before the start; an error exit if --require makes one of them fatal. */
-static int check_program(const struct ctl *ctl, const struct run_options *o, const char *shim) {
+static int check_program(const struct ctl *ctl, const struct run_options *o,
+			 const struct program *program, const char *shim) {
 	const char *name = ctl->args[0];
 	const char *disabled = getenv("SBEET_DISABLE");
-	struct program program;
-	const char *why;
-	int r;
+	const char *why = why_unmanaged(program, shim);
 
-	r = program_init(&program, name);
-	if (r < 0) {
-		return start_failed(name, -r);
-	}
-	why = why_unmanaged(&program, shim);
-	program_deinit(&program);
 	if (!why && disabled && strcmp(disabled, "1") == 0) {
 		why = "SBEET_DISABLE=1 is set";
 	}
@@ -274,9 +267,34 @@ static void preload_failed(int r) {
 	ctl_error("cannot extend LD_PRELOAD: %s", strerror(-r));
 }
 
+/* With @shim, the library to load. */
+static int run_under(const struct ctl *ctl, const struct run_options *o, const char *shim) {
+	struct program program;
+	char *preload = NULL;
+	int r;
+
+	r = program_init(&program, ctl->args[0]);
+	if (r < 0) {
+		return start_failed(ctl->args[0], -r);
+	}
+	r = preload_join(getenv("LD_PRELOAD"), program.first, shim, &preload);
+	if (r < 0) {
+		preload_failed(r);
+		program_deinit(&program);
+		return CTL_EXIT_FAILED;
+	}
+	r = check_program(ctl, o, &program, shim);
+	program_deinit(&program);
+	if (r == CTL_EXIT_OK) {
+		r = start(ctl, o, preload);
+	}
+	free(preload);
+	return r;
+}
+
 static int run(const struct ctl *ctl) {
 	struct run_options *o = ctl->options;
-	char *shim = NULL, *preload = NULL;
+	char *shim = NULL;
 	char error[512];
 	int r;
 
@@ -292,17 +310,7 @@ static int run(const struct ctl *ctl) {
 		ctl_error("%s", r == -ENOMEM ? strerror(ENOMEM) : error);
 		return CTL_EXIT_FAILED;
 	}
-	r = preload_join(getenv("LD_PRELOAD"), shim, &preload);
-	if (r < 0) {
-		preload_failed(r);
-		free(shim);
-		return CTL_EXIT_FAILED;
-	}
-	r = check_program(ctl, o, shim);
-	if (r == CTL_EXIT_OK) {
-		r = start(ctl, o, preload);
-	}
-	free(preload);
+	r = run_under(ctl, o, shim);
 	free(shim);
 	return r;
 }

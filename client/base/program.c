@@ -18,8 +18,9 @@
 /* As many "#!" in a row as Linux follows. */
 #define SCRIPT_DEPTH 4
 
-/* More program headers than any linker writes. */
+/* More program headers than any linker writes, and more entries of the dynamic section. */
 #define PHDRS_MAX 256
+#define DYNS_MAX  4096
 
 static int check_executable(const char *path) {
 	struct stat st;
@@ -111,6 +112,99 @@ static bool has_interp(int fd, const Elf64_Ehdr *e64) {
 	return false;
 }
 
+/* ---- which libraries it needs; of 64-bit programs, as others can't load the shim ---- */
+
+struct image {
+	int fd; /* borrowed */
+	Elf64_Phdr phdrs[PHDRS_MAX];
+	unsigned n_phdrs;
+};
+
+static bool read_phdrs(struct image *i, int fd, const Elf64_Ehdr *header) {
+	size_t n = header->e_phnum;
+
+	i->fd = fd;
+	i->n_phdrs = (unsigned)n;
+	return n <= PHDRS_MAX && header->e_phentsize == sizeof(i->phdrs[0]) &&
+	       pread(fd, i->phdrs, n * sizeof(i->phdrs[0]), (off_t)header->e_phoff) ==
+		       (ssize_t)(n * sizeof(i->phdrs[0]));
+}
+
+/* The place in the file of what will be at @address. Return: -1 if there is none. */
+static off_t offset_of(const struct image *i, uint64_t address) {
+	for (unsigned k = 0; k < i->n_phdrs; k++) {
+		const Elf64_Phdr *p = &i->phdrs[k];
+
+		if (p->p_type == PT_LOAD && address >= p->p_vaddr &&
+		    address - p->p_vaddr < p->p_filesz) {
+			return (off_t)(p->p_offset + (address - p->p_vaddr));
+		}
+	}
+	return -1;
+}
+
+/* The next entry of the dynamic section @p with @tag, from number *@at on. */
+static bool next_dyn(const struct image *i, const Elf64_Phdr *p, Elf64_Sxword tag, unsigned *at,
+		     uint64_t *ret_value) {
+	Elf64_Dyn d;
+
+	for (; *at < DYNS_MAX && (*at + 1) * sizeof(d) <= p->p_filesz; ++*at) {
+		if (pread(i->fd, &d, sizeof(d), (off_t)(p->p_offset + *at * sizeof(d))) !=
+			    sizeof(d) ||
+		    d.d_tag == DT_NULL) {
+			break;
+		}
+		if (d.d_tag == tag) {
+			++*at;
+			*ret_value = d.d_un.d_val;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool must_be_first(const char *library) {
+	static const char *const names[] = {"libasan.so", "libclang_rt.asan"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strncmp(library, names[i], strlen(names[i])) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void find_first(struct program *program, int fd, const Elf64_Ehdr *header) {
+	const Elf64_Phdr *dynamic = NULL;
+	char name[sizeof(program->first)];
+	uint64_t strings, name_at;
+	unsigned from = 0, at = 0;
+	struct image i;
+	off_t text;
+
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 || !read_phdrs(&i, fd, header)) {
+		return;
+	}
+	for (unsigned k = 0; k < i.n_phdrs; k++) {
+		dynamic = i.phdrs[k].p_type == PT_DYNAMIC ? &i.phdrs[k] : dynamic;
+	}
+	if (!dynamic || !next_dyn(&i, dynamic, DT_STRTAB, &from, &strings)) {
+		return;
+	}
+	while (next_dyn(&i, dynamic, DT_NEEDED, &at, &name_at)) {
+		ssize_t n = 0;
+
+		text = offset_of(&i, strings + name_at);
+		if (text >= 0) {
+			n = pread(fd, name, sizeof(name), text);
+		}
+		if (n > 0 && memchr(name, '\0', (size_t)n) && must_be_first(name)) {
+			strcpy(program->first, name);
+			return;
+		}
+	}
+}
+
 static void read_elf(struct program *p, int fd, const Elf64_Ehdr *header) {
 	const uint8_t native = __BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
 
@@ -122,6 +216,7 @@ static void read_elf(struct program *p, int fd, const Elf64_Ehdr *header) {
 	p->elf_machine = header->e_machine; /* at the same place in both classes */
 	p->is_dynamic = has_interp(fd, header);
 	p->privileged = gains_rights(fd);
+	find_first(p, fd, header);
 }
 
 /* The path after "#!", or NULL. */

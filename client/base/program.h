@@ -1,7 +1,7 @@
 /*
  * program.h: what can be known of an executable before it runs.
  *
- * Only to warn: nothing here decides whether a program is started.
+ * Only for warnings and LD_PRELOAD: nothing here decides whether a program is started.
  */
 #pragma once
 
@@ -15,6 +15,9 @@ struct program {
 	uint8_t elf_class; /* ELFCLASS32, ELFCLASS64 */
 	uint16_t elf_machine;
 	bool privileged; /* gains rights when run by this user: LD_PRELOAD is ignored then */
+	/* The library among those that it needs which refuses to run unless it is loaded before all
+	 * others (AddressSanitizer's); empty: none. */
+	char first[64];
 };
 
 /*

@@ -134,6 +134,33 @@ static void run_adds_to_ld_preload(void **state) {
 	unlink(other);
 }
 
+/* Else its runtime ends the program at once. */
+static void run_loads_the_sanitizer_first(void **state) {
+	const char *program = getenv("TEST_ASAN");
+	char expected[600], value[600];
+	struct spawned s;
+
+	if (!program || !*program) {
+		skip();
+	}
+	s = spawn(ARGS(sbeetctl, "run", program), ARGS(use_shim));
+	assert_int_equal(s.code, 0);
+	assert_string_equal(s.err, "");
+	assert_int_equal(strncmp(s.out, "libasan.so", strlen("libasan.so")), 0);
+	snprintf(expected, sizeof(expected), ":%s\n", shim);
+	assert_non_null(strstr(s.out, expected));
+
+	/* what is there already is not named again */
+	s.out[strcspn(s.out, ":\n")] = '\0';
+	snprintf(value, sizeof(value), "LD_PRELOAD=%s", s.out);
+	snprintf(expected, sizeof(expected), "%s:%s\n", s.out, shim);
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "run", program), ARGS(use_shim, value));
+	assert_int_equal(s.code, 0);
+	assert_string_equal(s.out, expected);
+	spawned_deinit(&s);
+}
+
 static void run_refuses_two_different_shims(void **state) {
 	struct spawned s = spawn(ARGS(sbeetctl, "run", "/bin/true"),
 				 ARGS(use_shim, "LD_PRELOAD=/nonexistent/libsbeet.so"));
@@ -493,6 +520,7 @@ int main(void) {
 		cmocka_unit_test(run_becomes_the_program),
 		cmocka_unit_test(run_sets_the_environment_and_nothing_else),
 		cmocka_unit_test(run_adds_to_ld_preload),
+		cmocka_unit_test(run_loads_the_sanitizer_first),
 		cmocka_unit_test(run_refuses_two_different_shims),
 		cmocka_unit_test(run_leaves_the_terminal_alone),
 		cmocka_unit_test(run_says_that_a_program_cannot_be_started),

@@ -459,6 +459,27 @@ static void secret_is_handed_over(void **state) {
 	manager_end(&harness);
 }
 
+/* It does not hold SMs, but its program still says when it has ended. */
+static void end_of_a_refused_job_may_be_told_to_the_next_daemon(void **state) {
+	struct program p;
+
+	harness_prepare(&harness);
+	manager_begin(&harness);
+	start();
+	p = begin(0);
+	lead(&p, "qlfr");
+	assert_int_equal(ask(&p, STEP_LOOK), 'r');
+	assert_int_equal(manager_stop(&harness), 0);
+	start();
+	manager_forget(&harness);
+	harness_settle();
+	lead(&p, "o");
+	assert_int_equal(ask(&p, STEP_LOOK), 'k'); /* no error */
+	end(&p);
+	assert_int_equal(manager_stop(&harness), 0);
+	manager_end(&harness);
+}
+
 #define CASE(test) cmocka_unit_test_teardown(test, clean)
 
 int main(void) {
@@ -473,6 +494,7 @@ int main(void) {
 		CASE(processes_of_another_namespace_are_told_apart),
 		CASE(they_are_over_a_restart_too),
 		CASE(secret_is_handed_over),
+		CASE(end_of_a_refused_job_may_be_told_to_the_next_daemon),
 	};
 
 	return cmocka_run_group_tests_name("daemon-identity", tests, NULL, NULL);

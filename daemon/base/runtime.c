@@ -51,6 +51,27 @@ static int take_lock(const char *directory, char *why, size_t why_size) {
 	return r;
 }
 
+/* Who owns the folder may put other sockets into it, and programs would talk to those. */
+static int check_owner(const char *directory, char *why, size_t why_size) {
+	struct stat st;
+
+	if (stat(directory, &st) < 0) {
+		int r = -errno;
+
+		snprintf(why, why_size, "can't use the runtime directory '%s': %s", directory,
+			 strerror(-r));
+		return r;
+	}
+	if (st.st_uid != geteuid() && st.st_uid != 0) {
+		snprintf(why, why_size,
+			 "the runtime directory '%s' belongs to user %u, who could replace its "
+			 "sockets; remove it, or choose another one with --runtime-dir",
+			 directory, st.st_uid);
+		return -EPERM;
+	}
+	return 0;
+}
+
 int runtime_new(struct runtime **ret, const char *directory, char *why, size_t why_size) {
 	const struct files_places places = {
 		.variable = "SBEET_RUNTIME_DIR",
@@ -79,6 +100,11 @@ int runtime_new(struct runtime **ret, const char *directory, char *why, size_t w
 		r = -errno;
 		snprintf(why, why_size, "can't create the runtime directory '%s': %s",
 			 runtime->directory, strerror(-r));
+		free(runtime);
+		return r;
+	}
+	r = check_owner(runtime->directory, why, why_size);
+	if (r < 0) {
 		free(runtime);
 		return r;
 	}

@@ -147,6 +147,20 @@ static void daemon_explains_an_unusable_directory(void **state) {
 	setenv("SBEET_RUNTIME_DIR", harness.directory, 1);
 }
 
+static void daemon_refuses_the_directory_of_another_user(void **state) {
+	if (geteuid() != 0) { /* only root can give a directory away */
+		skip();
+	}
+	harness_prepare(&harness);
+	harness_listen(&harness);
+	assert_int_equal(chown(harness.directory, 65533, (gid_t)-1), 0);
+	assert_false(harness_try_start(&harness, plain));
+	assert_int_equal(harness_said(&harness, "belongs to user 65533"), 1);
+	assert_int_equal(chown(harness.directory, 0, (gid_t)-1), 0);
+	assert_true(harness_try_start(&harness, plain));
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void daemon_says_goodbye_on(int signal_number) {
 	struct shim running, waiting, fresh;
 	Sbeet__ToShim *m;
@@ -589,6 +603,7 @@ int main(void) {
 		CASE(lock_is_for_its_owner_alone),
 		CASE(daemon_replaces_what_a_killed_one_left),
 		CASE(daemon_explains_an_unusable_directory),
+		CASE(daemon_refuses_the_directory_of_another_user),
 		CASE(daemon_says_goodbye_on_sigterm),
 		CASE(daemon_says_goodbye_on_sigint),
 		CASE(daemon_goes_on_after_sighup),

@@ -27,6 +27,25 @@ int csv_fail(const struct csv *c, const char *format, ...) {
 	return -EINVAL;
 }
 
+/* The apostrophe is one of them, so that what is written is read as it was. */
+static bool needs_apostrophe(const char *text) {
+	return *text && strchr("=+-@\t\r'", *text);
+}
+
+void csv_write_text(FILE *out, const char *text) {
+	putc('"', out);
+	if (needs_apostrophe(text)) {
+		putc('\'', out);
+	}
+	for (; *text; text++) {
+		if (*text == '"') {
+			putc('"', out);
+		}
+		putc(*text, out);
+	}
+	putc('"', out);
+}
+
 /* One cell up to its comma or the end of its line. In quotes, two quotes stand for one. */
 static int read_cell(struct csv *c) {
 	bool quoted = *c->at == '"';
@@ -54,6 +73,9 @@ static int read_cell(struct csv *c) {
 		n--;
 	}
 	cell[n] = '\0';
+	if (*cell == '\'' && needs_apostrophe(cell + 1)) {
+		memmove(cell, cell + 1, n);
+	}
 	c->n_cells++;
 	return 0;
 }

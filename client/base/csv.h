@@ -1,10 +1,12 @@
 /*
- * csv.h: the rows of a text with a header line, cell by cell, and errors that name file and line.
+ * csv.h: the rows of a text with a header line, cell by cell, and errors that name file and line; and
+ * cells of text, as they are written.
  * Knows nothing of what the columns mean.
  */
 #pragma once
 
 #include <stddef.h>
+#include <stdio.h>
 
 #define CSV_CELL_MAX	256
 #define CSV_COLUMNS_MAX 64
@@ -19,6 +21,13 @@ struct csv {
 	char *error;
 	size_t error_size;
 };
+
+/*
+ * Writes a cell of text, in quotes. A spreadsheet would take one that begins with = + - @, a tab or a carriage
+ * return for a formula, which may run programs: it gets an apostrophe in front, which csv_read_row()
+ * takes away again.
+ */
+void csv_write_text(FILE *out, const char *text);
 
 /* @text is terminated. */
 void csv_begin(struct csv *c, const char *name, const char *text, char *error, size_t error_size);

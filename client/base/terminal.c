@@ -9,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "proto/text.h"
+
 int colour_mode_parse(const char *text, enum colour_mode *ret) {
 	static const char *const names[] = {
 		[COLOUR_AUTO] = "auto", [COLOUR_ALWAYS] = "always", [COLOUR_NEVER] = "never"};
@@ -53,10 +55,14 @@ unsigned terminal_height(int fd) {
 }
 
 void terminal_clean(char *text) {
-	for (unsigned char *c = (unsigned char *)text; *c; c++) {
-		if (*c < 0x20 || *c == 0x7f) {
-			*c = '?';
+	while (*text) {
+		size_t n = text_printable(text);
+
+		if (n == 0) {
+			*text = '?';
+			n = 1;
 		}
+		text += n;
 	}
 }
 

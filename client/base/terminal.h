@@ -23,7 +23,7 @@ bool terminal_colour(enum colour_mode mode, int fd);
 unsigned terminal_width(int fd);
 unsigned terminal_height(int fd);
 
-/* Replaces control characters by '?', in place. */
+/* Replaces each byte of what is not printable (proto/text.h) by '?', in place. */
 void terminal_clean(char *text);
 
 /* Columns that @text takes: UTF-8 characters count one. */

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 
+#include "client/base/csv.h"
 #include "client/live/enforcement.h"
 #include "client/live/trace-export.h"
 
@@ -10,17 +11,6 @@ static const char *const states[] = {
 	[TRACE_WAITING] = "waiting",	 [TRACE_RUNNING] = "running", [TRACE_DONE] = "done",
 	[TRACE_ABANDONED] = "abandoned", [TRACE_UNSURE] = "unsure",
 };
-
-static void quoted(FILE *out, const char *text) {
-	putc('"', out);
-	for (; *text; text++) {
-		if (*text == '"') {
-			putc('"', out);
-		}
-		putc(*text, out);
-	}
-	putc('"', out);
-}
 
 /* Times that are not known are empty. */
 static void time_or_nothing(FILE *out, nsec_t time) {
@@ -41,7 +31,7 @@ int trace_export_csv(const struct trace *t, FILE *out) {
 
 		smset_print(&job->sms, sms, sizeof(sms));
 		fprintf(out, "%" PRIu64 ",%" PRIu64 ",", job->session, job->job);
-		quoted(out, t->tasks[job->task].name);
+		csv_write_text(out, t->tasks[job->task].name);
 		fprintf(out, ",%s,%u,%u,\"%s\",%u,%s,%d", states[job->state], job->gpu, job->slot,
 			sms, smset_count(&job->sms),
 			job->granted ? enforcement_name(job->enforcement) : "",

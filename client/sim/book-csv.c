@@ -214,21 +214,6 @@ static void write_msec(nsec_t t, FILE *out) {
 		(unsigned long long)(t % NSEC_PER_MSEC));
 }
 
-static void write_name(const char *name, FILE *out) {
-	if (!strpbrk(name, ",\"")) {
-		fputs(name, out);
-		return;
-	}
-	putc('"', out);
-	for (; *name; name++) {
-		if (*name == '"') {
-			putc('"', out);
-		}
-		putc(*name, out);
-	}
-	putc('"', out);
-}
-
 void book_csv_write_wcet(const struct book *b, FILE *out) {
 	fprintf(out, "gpu,app,sm,min_ms,max_ms\n");
 	for (size_t i = 0; i < b->n_profiles; i++) {
@@ -236,9 +221,9 @@ void book_csv_write_wcet(const struct book *b, FILE *out) {
 			const struct book_table *t = &b->profiles[i].tables[k];
 
 			for (size_t m = 0; m < t->n_points; m++) {
-				write_name(t->type, out);
+				csv_write_text(out, t->type);
 				putc(',', out);
-				write_name(b->profiles[i].name, out);
+				csv_write_text(out, b->profiles[i].name);
 				fprintf(out, ",%u", t->points[m].n_sms);
 				write_msec(t->points[m].best, out);
 				write_msec(t->points[m].worst, out);
@@ -265,9 +250,9 @@ void book_csv_write_apps(const struct book *b, FILE *out) {
 			if (t->n_points == 0) {
 				continue;
 			}
-			write_name(b->profiles[i].name, out);
+			csv_write_text(out, b->profiles[i].name);
 			putc(',', out);
-			write_name(t->type, out);
+			csv_write_text(out, t->type);
 			fprintf(out, ",%u.%03u", mw / 1000, mw % 1000);
 			write_msec(t->copy_in, out);
 			write_msec(t->copy_out, out);

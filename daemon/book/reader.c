@@ -8,6 +8,7 @@
 
 #include "daemon/book/suggest.h"
 #include "proto/limits.h"
+#include "proto/validate.h"
 
 int reader_parse(const struct reader *r, const char *text, size_t size, json_t **ret) {
 	json_error_t error;
@@ -223,10 +224,8 @@ int reader_name(const struct reader *r, const struct reader_node *at, const char
 	if (*text == '\0' || strlen(text) > PROTO_NAME_MAX) {
 		return reader_fail(r, at, "expected a name of 1 to %d bytes", PROTO_NAME_MAX);
 	}
-	for (const char *c = text; *c; c++) {
-		if ((unsigned char)*c < 0x20 || *c == 0x7f) {
-			return reader_fail(r, at, "expected a name without control characters");
-		}
+	if (validate_text(text, PROTO_NAME_MAX) < 0) {
+		return reader_fail(r, at, "expected a name of printable UTF-8");
 	}
 	*ret = text;
 	return 0;

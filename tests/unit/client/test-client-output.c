@@ -17,7 +17,9 @@
 
 #include <cmocka.h>
 
+#include "client/base/csv.h"
 #include "client/base/ctl.h"
+#include "client/base/terminal.h"
 #include "client/live/control.h"
 
 static void expect(json_t *object, enum json_mode mode, const char *expected) {
@@ -120,6 +122,61 @@ static void control_says_that_the_folder_is_too_long(void **state) {
 	unsetenv("SBEET_RUNTIME_DIR");
 }
 
+static char *csv_cell(const char *text) {
+	char *cell;
+	size_t size;
+	FILE *out = open_memstream(&cell, &size);
+
+	csv_write_text(out, text);
+	fclose(out);
+	return cell;
+}
+
+/* And what is written is read as it was. */
+static void csv_has_no_formulas(void **state) {
+	static const struct {
+		const char *text, *cell;
+	} cases[] = {
+		{"camera", "\"camera\""},
+		{"", "\"\""},
+		{"a,\"b\"", "\"a,\"\"b\"\"\""},
+		{"=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""},
+		{"+1", "\"'+1\""},
+		{"-1", "\"'-1\""},
+		{"@SUM(A1)", "\"'@SUM(A1)\""},
+		{"\t=1", "\"'\t=1\""},
+		{"'=1", "\"''=1\""},
+		{"a=1", "\"a=1\""},
+		{"'t", "\"''t\""},
+	};
+	static const char *const names[] = {"name", NULL};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *cell = csv_cell(cases[i].text), file[128], error[256] = "";
+		size_t column;
+		struct csv csv;
+
+		assert_string_equal(cell, cases[i].cell);
+		snprintf(file, sizeof(file), "name,n\n%s,1\n", cell);
+		csv_begin(&csv, "f", file, error, sizeof(error));
+		assert_int_equal(csv_read_header(&csv, names, &column), 0);
+		assert_int_equal(csv_read_row(&csv, &column, 1), 1);
+		assert_string_equal(csv.cells[column], cases[i].text);
+		free(cell);
+	}
+}
+
+static void nothing_unprintable_reaches_a_terminal(void **state) {
+	char text[] =
+		"a\x1b[2Jb\x7f"
+		"c\xe2\x80\xae" /* right-to-left override */
+		"d\xc2\x9b"	/* CSI in one character */
+		"e\xff\xc3\xa9";
+
+	terminal_clean(text);
+	assert_string_equal(text, "a?[2Jb?c???d??e?\xc3\xa9");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(json_is_short_or_pretty),
@@ -129,6 +186,8 @@ int main(void) {
 		cmocka_unit_test(colour_follows_its_rules),
 		cmocka_unit_test(control_says_that_access_is_denied),
 		cmocka_unit_test(control_says_that_the_folder_is_too_long),
+		cmocka_unit_test(csv_has_no_formulas),
+		cmocka_unit_test(nothing_unprintable_reaches_a_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

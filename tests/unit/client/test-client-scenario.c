@@ -101,7 +101,7 @@ static const struct {
 	 "gpus[0].static_w: expected a number of watts from 0 to 10000, found -1"},
 	{DOCUMENT("{\"name\": \"a\", \"sms\": 4, \"static_w\": 1e300}", "", ""), "found 1e+300"},
 	{DOCUMENT("{\"name\": \"\", \"sms\": 4}", "", ""), "expected a name of 1 to 64 bytes"},
-	{DOCUMENT("{\"name\": \"a\\n\", \"sms\": 4}", "", ""), "without control characters"},
+	{DOCUMENT("{\"name\": \"a\\n\", \"sms\": 4}", "", ""), "printable UTF-8"},
 	{DOCUMENT(GPU "," GPU, "", ""), "gpus[1].name: a second GPU 'a'"},
 	{DOCUMENT(GPU, PROFILE "," PROFILE, ""), "profiles[1].name: a second profile 'p'"},
 	{DOCUMENT(GPU, "{\"name\": \"p\", \"on\": {}}", ""),

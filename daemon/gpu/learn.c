@@ -298,6 +298,9 @@ bool learn_apply(const struct learn *l, const struct learn_place *place,
 	if (!any || profile_table_finish(&t) < 0) {
 		return false;
 	}
+	if (!known) {
+		t.least = (t.least + 1) / 2;
+	}
 	*ret = t;
 	return true;
 }

@@ -204,6 +204,27 @@ static void a_profile_that_is_too_hopeful_is_corrected(void **state) {
 	assert_int_equal(access(file, F_OK), -1); /* nothing is kept */
 }
 
+/* It had the whole GPU while it was alone; that it was never seen on fewer SMs is our doing. */
+static void a_task_learnt_alone_shares_the_gpu(void **state) {
+	struct shim s, other;
+	struct smset sms;
+	unsigned n_sms;
+
+	start("yes");
+	s = open_task(true);
+	run_jobs(&s, 1, JOBS_MIN + 1, HOW_WELL);
+	assert_true(is_planned());
+	other = shim_open("other", MASK_ALL);
+	shim_request(other.fd, 1, 0, MASK_ALL);
+	sms = shim_granted(other.fd, 1).sms;
+	n_sms = smset_count(&sms);
+	assert_in_range(n_sms, 1, 7);
+	run_job(&s, 100, HOW_WELL); /* beside the other one */
+	shim_close(&other);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, 15), 0);
+}
+
 static void best_effort_tasks_are_not_learnt(void **state) {
 	struct shim s;
 
@@ -255,6 +276,7 @@ static void a_broken_file_is_put_aside(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(tasks_are_planned_with_once_enough_is_known),
+		CASE(a_task_learnt_alone_shares_the_gpu),
 		CASE(best_effort_tasks_are_not_learnt),
 		CASE(a_profile_that_is_too_hopeful_is_corrected),
 		CASE(killed_programs_say_nothing),

@@ -70,6 +70,27 @@ static void old_jobs_are_forgotten(void **state) {
 	learn_free(l);
 }
 
+/* Without a profile; with one it is not given fewer than a file says. */
+static void half_of_what_was_learnt_of_may_be_given(void **state) {
+	const struct learn_place at_3 = {1000, "cam", "gpu", 3};
+	struct learn *l = learn_new();
+	struct profile_table known, t = {0};
+
+	assert_int_equal(profile_table_init(&known, 8, 0, 0), 0);
+	assert_int_equal(profile_table_set(&known, 4, 10 * MS, 10 * MS, 100), 0);
+	assert_int_equal(profile_table_finish(&known), 0);
+	note(l, &at_4, LEARN_JOBS_MIN, 10 * MS);
+	assert_true(apply(l, NULL, &t));
+	assert_int_equal(t.least, 2);
+	assert_int_equal(t.exec[2], 20 * MS);
+	assert_true(apply(l, &known, &t));
+	assert_int_equal(t.least, 4);
+	note(l, &at_3, LEARN_JOBS_MIN, 10 * MS);
+	assert_true(apply(l, NULL, &t));
+	assert_int_equal(t.least, 2); /* 1.5 */
+	learn_free(l);
+}
+
 /* Of a profile of 8 SMs, measured on 2 and 8. */
 static void profiles_that_are_too_hopeful_are_corrected(void **state) {
 	const struct learn_place at_2 = {1000, "cam", "gpu", 2}, at_8 = {1000, "cam", "gpu", 8};
@@ -349,6 +370,7 @@ int main(void) {
 		cmocka_unit_test(a_few_jobs_say_nothing),
 		cmocka_unit_test(old_jobs_are_forgotten),
 		cmocka_unit_test(small_changes_are_not_told),
+		cmocka_unit_test(half_of_what_was_learnt_of_may_be_given),
 		cmocka_unit_test(profiles_that_are_too_hopeful_are_corrected),
 		cmocka_unit_test(a_stated_time_is_lengthened_never_shortened),
 		cmocka_unit_test(a_guess_is_replaced),

@@ -140,15 +140,52 @@ static void make_key(struct measuring *w) {
 	}
 }
 
-/* Eighths of the GPU. */
-static void choose_sms(struct measuring *w) {
-	for (unsigned i = 1; w->o.n_sms < i && i <= 8; i++) {
-		unsigned sms = w->rows.gpu_sms * i / 8;
+static bool can_be_had(const struct measuring_parts *p, unsigned sms) {
+	return sms == p->limit || (sms >= p->least && sms <= p->most && sms % p->step == 0);
+}
 
-		if (sms > 0 && (w->o.n_sms == 0 || sms > w->o.sms[w->o.n_sms - 1])) {
-			w->o.sms[w->o.n_sms++] = sms;
+size_t measuring_eighths(const struct measuring_parts *p, unsigned ret[static PROTO_SMS_MAX]) {
+	size_t n = 0;
+
+	for (unsigned i = 1; i <= 8; i++) {
+		unsigned sms = p->limit * i / 8;
+
+		sms = i == 8 ? p->limit : sms - sms % p->step;
+		if (sms > 0 && can_be_had(p, sms) && (n == 0 || sms > ret[n - 1])) {
+			ret[n++] = sms;
 		}
 	}
+	return n;
+}
+
+/* Numbers that can't be had are known before anything is measured. */
+static int check_sms(const struct measuring *w) {
+	const struct measuring_options *o = &w->o;
+	const struct measuring_parts *p = &w->parts;
+
+	if (o->sms[o->n_sms - 1] > w->rows.gpu_sms) {
+		ctl_error("GPU %u has %u SMs: --sms asks for more", o->gpu, w->rows.gpu_sms);
+		return CTL_EXIT_USAGE;
+	}
+	for (size_t i = 0; i < o->n_sms; i++) {
+		if (!can_be_had(p, o->sms[i]) && o->sms[i] < w->rows.gpu_sms) {
+			ctl_error(
+				"jobs can have %u to %u SMs of GPU %u, in steps of %u, or %u, but "
+				"not %u: say --sms %u,%u,...,%u,%u",
+				p->least, p->most, o->gpu, p->step, p->limit, o->sms[i], p->least,
+				p->least + p->step, p->most, p->limit);
+			return CTL_EXIT_USAGE;
+		}
+	}
+	return CTL_EXIT_OK;
+}
+
+/* An older sbeetd does not tell. */
+static struct measuring_parts parts_of(const Sbeet__Control__Gpu *g) {
+	return (struct measuring_parts){.limit = g->sms_limit ? g->sms_limit : g->sms,
+					.step = g->sm_step ? g->sm_step : 1,
+					.least = g->sms_min ? g->sms_min : 1,
+					.most = g->sms_part ? g->sms_part : g->sms};
 }
 
 static bool has_task(const struct snapshot *s, const char *task) {
@@ -183,12 +220,11 @@ static int check_daemon(struct measuring *w, const struct snapshot *s) {
 	w->rows.gpu_sms = s->gpus[o->gpu]->sms;
 	snprintf(w->rows.gpu, sizeof(w->rows.gpu), "%s", s->gpus[o->gpu]->name);
 	snprintf(w->policy, sizeof(w->policy), "%s", s->service->policy);
-	choose_sms(w);
-	if (o->n_sms == 0 || o->sms[o->n_sms - 1] > w->rows.gpu_sms) {
-		ctl_error("GPU %u has %u SMs: --sms asks for more", o->gpu, w->rows.gpu_sms);
-		return CTL_EXIT_USAGE;
+	w->parts = parts_of(s->gpus[o->gpu]);
+	if (w->o.n_sms == 0) {
+		w->o.n_sms = measuring_eighths(&w->parts, w->o.sms);
 	}
-	return CTL_EXIT_OK;
+	return check_sms(w);
 }
 
 static int look_at_daemon(struct measuring *w) {
@@ -279,8 +315,10 @@ static int check_series(struct measuring *w, const struct measure_series *s, uns
 		ctl_error("its jobs get %u SMs where %u were asked for, under policy '%s'%s",
 			  first->n_sms, asked, w->policy,
 			  w->o.beside ? ""
-				      : ": set one that gives whole GPUs, such as fcfs "
-					"('sbeetctl policy fcfs')");
+			  : strcmp(w->policy, "fcfs") != 0
+				  ? ": set one that gives whole GPUs, such as fcfs ('sbeetctl "
+				    "policy fcfs')"
+				  : ": its task may have no more ('sbeetctl task show')");
 		return CTL_EXIT_FAILED;
 	}
 	return CTL_EXIT_OK;

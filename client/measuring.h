@@ -25,6 +25,12 @@ struct measuring_options {
 	double idle_w;
 };
 
+/* Which numbers of SMs jobs can be given. */
+struct measuring_parts {
+	unsigned limit, step; /* all; parts are multiples of this */
+	unsigned least, most; /* SMs of a part */
+};
+
 /* The state of either verb. */
 struct measuring {
 	const struct ctl *ctl;
@@ -34,12 +40,16 @@ struct measuring {
 	char *preload;		    /* owned */
 	char key[2048], part[4096]; /* what is measured; where it is kept meanwhile, "": nowhere */
 	char policy[PROTO_NAME_MAX + 1];
+	struct measuring_parts parts;
 	size_t at; /* which of o.sms */
 	nsec_t since;
 	double since_done;
 	bool shown;
 	char error[2048];
 };
+
+/* Eighths of all SMs, as far as they can be had. Return: how many. */
+size_t measuring_eighths(const struct measuring_parts *parts, unsigned ret[static PROTO_SMS_MAX]);
 
 /* Values of the options below. */
 int measuring_parse_sms(const char *text, void *target);
@@ -53,7 +63,7 @@ int measuring_parse_runs(const char *text, void *target);
 	 0,                                                                                \
 	 OPTION_REQUIRED,                                                                  \
 	 "LIST",                                                                           \
-	 "numbers of SMs: 8,16,...,132 (default: eighths)",                                \
+	 "numbers of SMs: 8,16,...,132 (default: eighths, in whole groups)",               \
 	 measuring_parse_sms,                                                              \
 	 0,                                                                                \
 	 "rising numbers from 1 to 256, such as 8,16,...,132"},                            \

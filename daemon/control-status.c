@@ -54,6 +54,7 @@ static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint
 		     Sbeet__Control__Gpu *ret) {
 	const struct inventory_gpu *gpu = inventory_gpu(server->inventory, index);
 	const struct account_gpu *account = &server->account.gpus[index];
+	const struct sched_gpu *sched = sched_gpu(engine_sched(server->engine), index);
 	struct smset sms = engine_sms_busy(server->engine, index);
 
 	ret->index = (uint32_t)index;
@@ -68,7 +69,13 @@ static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint
 	ret->power_limit_mw = gpu->power_limit_mw;
 	ret->energy_mj = gpu->energy_mj;
 	ret->memory_bytes = gpu->memory_bytes;
-	ret->drained = sched_gpu(engine_sched(server->engine), index)->drained;
+	ret->drained = sched->drained;
+	ret->sm_step = sched->model.step;
+	ret->sms_limit = sched->model.limit;
+	ret->sms_min = sched_least_sms(&sched->model, 1, 0);
+	/* what the groups don't divide is in the last one: see sched_divide() */
+	ret->sms_part = sched->model.last_group > 0 ? gpu->n_sms - sched->model.last_group
+						    : sched->model.limit;
 	ret->lost = gpu->lost;
 	ret->programs = session_mps_programs(server, index);
 	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;

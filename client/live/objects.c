@@ -45,6 +45,10 @@ static const struct table_column gpu_columns[] = {
 	{"n_sms_busy", "BUSY", .right = true, .drop = 2},
 	{"power", "POWER W", .right = true, .drop = 6},
 	{"map", "SM MAP", .drop = 1},
+	{"n_sms_limit", "LIMIT", .right = true, .hidden = true},
+	{"sm_step", "STEP", .right = true, .hidden = true},
+	{"n_sms_min", "MIN SMS", .right = true, .hidden = true},
+	{"n_sms_part", "MAX PART", .right = true, .hidden = true},
 	{"energy", "ENERGY J", .right = true, .hidden = true},
 	{"model", "MODEL J", .right = true, .hidden = true},
 	{"model_error", "MODEL OFF %", .right = true, .hidden = true},
@@ -118,6 +122,15 @@ static void add_power(struct table *t, const Sbeet__Control__Gpu *g) {
 	}
 }
 
+/* A number that an older sbeetd does not tell. */
+static void add_known(struct table *t, uint32_t n) {
+	if (n > 0) {
+		table_number(t, n);
+	} else {
+		table_text(t, NULL);
+	}
+}
+
 static size_t longest_name(const struct snapshot *s) {
 	size_t longest = 0;
 
@@ -156,6 +169,10 @@ static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 	add_power(t, g);
 	map_print(s, g, map_plan(g->sms, map_room(s, width)), text);
 	table_text(t, text);
+	add_known(t, g->sms_limit);
+	add_known(t, g->sm_step);
+	add_known(t, g->sms_min);
+	add_known(t, g->sms_part);
 	table_number(t, (int64_t)(g->energy_mj / 1000));
 	if (g->model_mj && g->energy_mj) {
 		double off = ((double)g->model_mj / (double)g->energy_mj - 1) * 100;

@@ -8,6 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Jobs that tell a mean: fewer than these have an interval as wide as that by chance. */
+#define MEAN_JOBS_MIN 5
+
+/* By which part of static power a reading may be wrong; and how old a counter may be. */
+#define METER_ERROR 0.05
+#define METER_AGE_S 0.1
+
 void rows_deinit(struct rows *r) {
 	free(r->list);
 	r->list = NULL;
@@ -63,6 +70,8 @@ int rows_make(const struct rows *r, const struct measure_series *s, unsigned ask
 	if (row.metered) {
 		joules -= r->static_w * (double)(s->time - s->busy) / 1e9;
 		row.watts = joules / ((double)s->busy / 1e9);
+		row.watts_off = r->static_w * (METER_ERROR * (double)s->time / 1e9 + METER_AGE_S) /
+				((double)s->busy / 1e9);
 	}
 	*ret = row;
 	return 0;
@@ -96,12 +105,6 @@ int rows_fit(const struct rows *r, double *ret_idle_w, double *ret_per_sm_w, dou
 	return 0;
 }
 
-/* Jobs that tell a mean: fewer than these have an interval as wide as that by chance. */
-#define MEAN_JOBS_MIN 5
-
-/* By which part of static power a reading may be wrong. */
-#define METER_ERROR 0.05
-
 static int fill_table(const struct rows *r, double idle_w, unsigned margin_percent,
 		      struct book_table *t) {
 	int e = 0;
@@ -127,7 +130,7 @@ static int fill_table(const struct rows *r, double idle_w, unsigned margin_perce
 }
 
 static bool is_below_static(const struct rows *r, const struct row *row) {
-	return row->metered && row->watts < r->static_w * (1 - METER_ERROR);
+	return row->metered && row->watts + row->watts_off < r->static_w;
 }
 
 unsigned rows_doubt(const struct rows *r, const struct book *profile, char *why, size_t size) {
@@ -194,10 +197,11 @@ static json_t *row_json(const struct rows *r, const struct row *row, double idle
 		dynamic = json_real(rows_dynamic_w(r, row, idle_w));
 		energy = json_real((row->watts - r->static_w) * seconds);
 	}
-	return json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "sms", (int)row->n_sms,
+	return json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:f, s:o, s:o}", "sms", (int)row->n_sms,
 			 "sms_asked", (int)row->asked, "jobs", (int)row->exec.n, "copy_in",
 			 sample_json(&row->copy_in), "exec", sample_json(&row->exec), "gpu_w",
-			 watts, "dynamic_w", dynamic, "energy_j", energy);
+			 watts, "gpu_w_off", row->watts_off, "dynamic_w", dynamic, "energy_j",
+			 energy);
 }
 
 json_t *rows_json(const struct rows *r, double idle_w) {
@@ -258,6 +262,7 @@ static int load_row(struct rows *r, const json_t *o) {
 	row.asked = (unsigned)asked;
 	row.metered = json_is_number(watts);
 	row.watts = json_number_value(watts);
+	row.watts_off = json_number_value(json_object_get(o, "gpu_w_off"));
 	return rows_have(r, row.n_sms) ? -EBADMSG : rows_add(r, &row);
 }
 

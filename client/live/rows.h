@@ -15,8 +15,9 @@ struct row {
 	unsigned n_sms; /* that its jobs were granted */
 	unsigned asked;
 	struct sample copy_in, exec;
-	bool metered; /* watts means something */
-	double watts; /* of the whole GPU while a job runs */
+	bool metered;	  /* watts means something */
+	double watts;	  /* of the whole GPU while a job runs */
+	double watts_off; /* by how much that may be off */
 };
 
 struct rows {

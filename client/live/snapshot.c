@@ -231,7 +231,7 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, s:o, "
-		"s:o}",
+		"s:o, s:o, s:o, s:o, s:o}",
 		"index", json_u64(g->index), "uuid", uuid_json(&g->uuid), "name",
 		json_text(g->name), "sharing", json_text(g->sharing), "n_sms", json_u64(g->sms),
 		"n_sms_busy", json_u64(smset_count(&busy)), "sms_busy", set_json(&busy),
@@ -241,7 +241,9 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 		json_u64_known(g->energy_mj), "power_limit_mw", json_u64_known(g->power_limit_mw),
 		"drained", (int)g->drained, "programs", json_u64(g->programs), "lost", (int)g->lost,
 		"model_mj", json_u64_known(g->model_mj), "model_unknown_ns",
-		json_u64(g->unknown_ns));
+		json_u64(g->unknown_ns), "sm_step", json_u64_known(g->sm_step), "n_sms_limit",
+		json_u64_known(g->sms_limit), "n_sms_min", json_u64_known(g->sms_min),
+		"n_sms_part", json_u64_known(g->sms_part));
 }
 
 json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {

@@ -22,7 +22,8 @@ static struct row make_row(unsigned n_sms, double ms, double half_ms, double wat
 				     .max = 1.1 * ms * 1e6,
 				     .half = half_ms * 1e6},
 			    .metered = true,
-			    .watts = watts};
+			    .watts = watts,
+			    .watts_off = 2};
 }
 
 static unsigned doubt(const struct row *list, size_t n, char *why, size_t size) {

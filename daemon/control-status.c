@@ -11,6 +11,7 @@
 #include "daemon/mps/mps.h"
 #include "daemon/server.h"
 #include "daemon/session-mps.h"
+#include "proto/enforcement.h"
 
 /* Sessions and jobs in one packet: at most some 400 bytes each, so it stays small enough for the
  * socket's buffer to hold several. */
@@ -182,9 +183,7 @@ static void fill_job(const struct job *job, nsec_t now, uint8_t sms[static 32],
 	ret->sms.data = sms;
 	ret->sms.len = smset_to_bytes(&job->sms, sms);
 	ret->enforcement = job_enforcement(job);
-	ret->exact = ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ||
-		     ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
-		     ret->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+	ret->exact = enforcement_has(ret->enforcement, ENFORCEMENT_EXACT);
 	ret->granted_ns = job->granted;
 	fill_prediction(job, ret);
 	ret->sequence = job->sequence;

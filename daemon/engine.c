@@ -12,6 +12,7 @@
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/profiles.h"
 #include "daemon/job.h"
+#include "proto/enforcement.h"
 
 /* A GPU of fewer groups would be shared too coarsely. */
 #define GROUPS_MIN 4
@@ -178,16 +179,11 @@ void engine_set_policy(struct engine *engine, const struct sched_policy *policy)
  */
 static Sbeet__Enforcement partition_enforcement(const struct engine *engine, const struct job *job,
 						size_t gpu) {
+	bool between = sched_gpu(engine->sched, gpu)->sharing != SCHED_SHARING_EXCLUSIVE;
 	unsigned step = engine->green_step[gpu];
-	Sbeet__Enforcement e = SBEET__ENFORCEMENT__ENFORCEMENT_COUNT;
+	bool in_groups = step > 0 && job->sm_step > 0 && step % job->sm_step == 0;
 
-	if (sched_gpu(engine->sched, gpu)->sharing == SCHED_SHARING_EXCLUSIVE) {
-		e = SBEET__ENFORCEMENT__ENFORCEMENT_SMID;
-	} else if (job->enforcement_mask & BIT(SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) && step > 0 &&
-		   job->sm_step > 0 && step % job->sm_step == 0) {
-		e = SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
-	}
-	return job->enforcement_mask & BIT(e) ? e : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+	return enforcement_of_part(job->enforcement_mask, between, in_groups);
 }
 
 /* Its task, if it can be planned with where it asks to run; else it runs like one of no task. */

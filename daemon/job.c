@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "daemon/base/util.h"
+#include "proto/enforcement.h"
 
 static const struct {
 	const char *name;
@@ -56,9 +57,7 @@ nsec_t job_waited(const struct job *job, nsec_t now) {
 }
 
 Sbeet__Enforcement job_enforcement(const struct job *job) {
-	return job->unconfined && job->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
-		       ? SBEET__ENFORCEMENT__ENFORCEMENT_NONE
-		       : job->enforcement;
+	return enforcement_kept(job->enforcement, job->unconfined);
 }
 
 const char *job_state_name(enum job_state state) {

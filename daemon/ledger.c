@@ -14,6 +14,7 @@
 
 #include "daemon/base/util.h"
 #include "daemon/core/sched.h"
+#include "proto/enforcement.h"
 #include "proto/hash.h"
 #include "proto/validate.h"
 #include "sbeet.pb-c.h"
@@ -99,10 +100,10 @@ static bool is_sound(const struct ledger_entry *e) {
 	return e->used == 1 && e->checksum == checksum(e) && e->job > 0 &&
 	       e->identity.pid <= INT32_MAX && e->slot < SCHED_SLOTS_MAX && !smset_empty(&e->sms) &&
 	       e->granted <= now && e->release <= now && e->deadline <= PROTO_TIME_MAX_NS &&
-	       e->enforcement <= SBEET__ENFORCEMENT__ENFORCEMENT_GREEN &&
-	       e->job_class <= SCHED_CLASS_REALTIME && e->priority >= PROTO_PRIORITY_MIN &&
-	       e->priority <= PROTO_PRIORITY_MAX && e->sequence < now &&
-	       is_name(e->task, sizeof(e->task)) && memchr(e->program, '\0', sizeof(e->program));
+	       e->enforcement < ENFORCEMENT_N && e->job_class <= SCHED_CLASS_REALTIME &&
+	       e->priority >= PROTO_PRIORITY_MIN && e->priority <= PROTO_PRIORITY_MAX &&
+	       e->sequence < now && is_name(e->task, sizeof(e->task)) &&
+	       memchr(e->program, '\0', sizeof(e->program));
 }
 
 /* One that was not sound stays so. */

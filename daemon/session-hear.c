@@ -18,6 +18,7 @@
 #include "daemon/session-job.h"
 #include "daemon/session-say.h"
 #include "daemon/session-task.h"
+#include "proto/enforcement.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
 
@@ -127,7 +128,7 @@ static void handle_kernel(struct session *s, const Sbeet__ToDaemon *packet) {
 	s->kernels[kernel->id / 8] |= bit;
 	s->n_kernels++;
 	s->n_confinable += (kernel->enforcement_mask & s->enforcement_mask &
-			    ~BIT(SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)) != 0;
+			    ENFORCEMENT_WITH(ENFORCEMENT_CONFINES)) != 0;
 }
 
 static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {

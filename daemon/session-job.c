@@ -13,6 +13,7 @@
 #include "daemon/server.h"
 #include "daemon/session-say.h"
 #include "daemon/session-task.h"
+#include "proto/enforcement.h"
 
 #define EVENT(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 
@@ -164,7 +165,7 @@ static void count_done(struct session *s, const struct job *job, const Sbeet__Jo
 	nsec_t wait = job_waited(job, finished), started_late = job_started_late(job);
 
 	c->jobs++;
-	c->jobs_partition += job_enforcement(job) > SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
+	c->jobs_partition += enforcement_has(job_enforcement(job), ENFORCEMENT_CONFINES);
 	c->launches += done->launches;
 	c->copies += done->copies;
 	c->outside_blocks += done->outside_blocks;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/enforcement.h"
 #include "proto/limits.h"
 #include "proto/smset.h"
 #include "proto/text.h"
@@ -97,9 +98,9 @@ static int check_op_kind(struct why why, const char *field, int value) {
 /* Everybody can run alone on a whole GPU, so that bit must be there; unknown bits are a newer
  * shim's and count for nothing. */
 static int check_enforcement_mask(struct why why, const char *field, uint32_t mask) {
-	if (!(mask & (1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE))) {
+	if (!(mask & ENFORCEMENT_BIT(WHOLE))) {
 		return bad(why, "%s is 0x%x, expected at least 'whole' (0x%x)", field, mask,
-			   1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE);
+			   ENFORCEMENT_BIT(WHOLE));
 	}
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/enforcement.h"
 #include "proto/limits.h"
 #include "shim/base/log.h"
 #include "shim/greet.h"
@@ -31,9 +32,9 @@ uint32_t declare_kernel(const struct kernel *k, int (*send)(const Sbeet__ToDaemo
 	def.id = id;
 	def.name = (char *)kernel_name(k);
 	def.enforcement_mask =
-		refusal ? 1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE : GREET_TWIN_MASK;
+		ENFORCEMENT_BIT(WHOLE) | (refusal ? 0 : ENFORCEMENT_WITH(ENFORCEMENT_BY_TWIN));
 	if (place_active()) {
-		def.enforcement_mask |= 1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+		def.enforcement_mask |= ENFORCEMENT_BIT(GREEN);
 	}
 	def.refusal = why;
 	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;

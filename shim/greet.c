@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "proto/enforcement.h"
 #include "proto/limits.h"
 #include "proto/packet.h"
 #include "proto/spin.h"
@@ -92,10 +93,10 @@ static void set_timeout(int fd, int option, nsec_t t) {
 /* What this shim and this driver can keep. */
 static uint32_t enforcement_mask(void) {
 	const struct real *real = real_get();
-	uint32_t mask = GREET_TWIN_MASK;
+	uint32_t mask = ENFORCEMENT_BIT(WHOLE) | ENFORCEMENT_WITH(ENFORCEMENT_BY_TWIN);
 
 	if (real && real->cuGreenCtxCreate) {
-		mask |= 1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+		mask |= ENFORCEMENT_BIT(GREEN);
 	}
 	return mask;
 }
@@ -190,7 +191,8 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 		atomic_store(&linger, m->welcome->linger_ns);
 		atomic_store(&spin, spin_allowed(m->welcome->spin_ns));
 		atomic_store(&answers_pings, has_feature(m->welcome, PROTO_FEATURE_PING));
-		if (enforcement_mask() != GREET_TWIN_MASK && has_feature(m->welcome, "green")) {
+		if (enforcement_mask() & ENFORCEMENT_BIT(GREEN) &&
+		    has_feature(m->welcome, "green")) {
 			place_activate();
 		}
 		for (size_t i = 0; i < m->welcome->n_rows; i++) {

@@ -10,12 +10,6 @@
 
 #include "proto/units.h"
 
-/* What a kernel that has a twin can keep, as bits of enforcements. */
-#define GREET_TWIN_MASK                                  \
-	((1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) | \
-	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID) |  \
-	 (1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT))
-
 /*
  * Connects, says Hello with the jobs that are held, and heeds the Welcome. Waits for the daemon's
  * answer, but not for one that is stopped.

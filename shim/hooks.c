@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "proto/enforcement.h"
 #include "shim/graph.h"
 #include "shim/job.h"
 #include "shim/place.h"
@@ -54,11 +55,7 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
 
 /* How it was confined. What is no launch of one kernel is as confined as the job that it is in. */
 static Sbeet__Enforcement hooks_how(const struct op *op) {
-	Sbeet__Enforcement granted = job_grant(op)->enforcement;
-
-	return op->unconfined && granted != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
-		       ? SBEET__ENFORCEMENT__ENFORCEMENT_NONE
-		       : granted;
+	return enforcement_kept(job_grant(op)->enforcement, op->unconfined);
 }
 
 /* Where the function names its stream, the stream is where the job's work goes. */

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proto/enforcement.h"
 #include "shim/base/env.h"
 #include "shim/base/log.h"
 #include "shim/conn.h"
@@ -24,12 +25,6 @@
 #include "shim/track.h"
 #include "shim/wait.h"
 #include "shim/worker.h"
-
-#define WHOLE_MASK (1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
-#define GREEN_MASK (1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN)
-#define ANY_MASK                                                   \
-	(WHOLE_MASK | 1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID | \
-	 1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT | GREEN_MASK)
 
 /* After so many jobs we see whether a program that needed more than a partition still does. */
 #define MASK_AGE_MAX 64
@@ -98,7 +93,7 @@ bool job_is_current(struct lane *lane, uint64_t job) {
 void job_lanes_init(struct lane *lanes, struct worker *owner) {
 	for (unsigned i = 0; i < JOB_DEVICES_MAX; i++) {
 		lanes[i].owner = owner;
-		atomic_store(&lanes[i].mask_wanted, ANY_MASK);
+		atomic_store(&lanes[i].mask_wanted, ENFORCEMENT_ANY);
 	}
 }
 
@@ -176,7 +171,7 @@ static uint32_t launch_mask(struct op *op) {
 	 * hold show when they are launched. */
 	if (place_active() && !op->launch->cooperative &&
 	    place_can_move(op->worker->context, op->place.stream, op->place.per_thread)) {
-		mask |= GREEN_MASK;
+		mask |= ENFORCEMENT_BIT(GREEN);
 	}
 	return mask;
 }
@@ -185,13 +180,13 @@ static uint32_t op_mask(struct op *op) {
 	uint32_t mask;
 
 	if (op->launch && op->traits & OP_WHOLE) {
-		return WHOLE_MASK; /* a part was tried, and was too small */
+		return ENFORCEMENT_BIT(WHOLE); /* a part was tried, and was too small */
 	}
 	if (op->launch) {
 		return launch_mask(op);
 	}
 	/* A context of the program's own has no parts: its kernels would not fit. */
-	mask = place_active() && enforce_step(op->worker->context) ? GREEN_MASK : 0;
+	mask = place_active() && enforce_step(op->worker->context) ? ENFORCEMENT_BIT(GREEN) : 0;
 	if (!mask && place_active()) {
 		log_once(LOG_LEVEL_INFO,
 			 "No green context can be made here (the driver is too old, or the context "
@@ -199,9 +194,10 @@ static uint32_t op_mask(struct op *op) {
 			 "can be rewritten, else they get the whole GPU");
 	}
 	if (op->traits & OP_GREEN) {
-		return WHOLE_MASK | mask;
+		return ENFORCEMENT_BIT(WHOLE) | mask;
 	}
-	return op->traits & OP_WHOLE ? WHOLE_MASK : (ANY_MASK & ~GREEN_MASK) | mask;
+	return op->traits & OP_WHOLE ? ENFORCEMENT_BIT(WHOLE)
+				     : (ENFORCEMENT_ANY & ~ENFORCEMENT_BIT(GREEN)) | mask;
 }
 
 static bool find_uuid(const struct lane *lane, uint8_t uuid[PROTO_UUID_BYTES]) {
@@ -231,13 +227,15 @@ static void job_ask(struct lane *lane, struct op *op, struct conn_ask *ask) {
 	unsigned n_made = 0;
 
 	if (++lane->mask_age > MASK_AGE_MAX) {
-		atomic_store(&lane->mask_wanted, ANY_MASK);
+		atomic_store(&lane->mask_wanted, ENFORCEMENT_ANY);
 		lane->mask_age = 0;
 	}
 	ask->job = atomic_fetch_add(&last_job, 1) + 1;
-	ask->enforcement_mask =
-		env_get()->whole ? WHOLE_MASK : op_mask(op) & atomic_load(&lane->mask_wanted);
-	ask->sm_step = ask->enforcement_mask & GREEN_MASK ? enforce_step(op->worker->context) : 0;
+	ask->enforcement_mask = env_get()->whole ? ENFORCEMENT_BIT(WHOLE)
+						 : op_mask(op) & atomic_load(&lane->mask_wanted);
+	ask->sm_step = ask->enforcement_mask & ENFORCEMENT_WITH(ENFORCEMENT_IN_GROUPS)
+			       ? enforce_step(op->worker->context)
+			       : 0;
 	if (ask->sm_step > 0) {
 		n_made = enforce_make_ahead(op->worker->context, ask->uuid);
 	}
@@ -274,7 +272,8 @@ static int open_job(struct lane *lane, struct op *op) {
 	if (given.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
 		lane->grant.partition = enforce_partition(op->worker->context, &given);
 		if (!lane->grant.partition) {
-			job_learn(lane, ~GREEN_MASK); /* what can't be had is not asked for again */
+			/* What can't be had is not asked for again. */
+			job_learn(lane, ~ENFORCEMENT_BIT(GREEN));
 		}
 	}
 	lane->sums = (struct job_sums){0};
@@ -612,8 +611,7 @@ bool job_try_close(struct lane *lane) {
 		lane_set_state(lane, LANE_CLOSING, state);
 		return false;
 	}
-	if (lane->grant.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
-	    lane->grant.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_COUNT) {
+	if (enforcement_has(lane->grant.enforcement, ENFORCEMENT_BY_TWIN)) {
 		outside = outside_blocks(lane);
 	}
 	records_drain();

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "client/base/terminal.h"
-#include "client/live/enforcement.h"
+#include "proto/enforcement.h"
 
 #define WIRE(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 
@@ -123,7 +123,7 @@ nsec_t event_requested(const struct event *e) {
 }
 
 bool event_is_exact(const struct event *e) {
-	return enforcement_is_exact(e->enforcement);
+	return enforcement_has(e->enforcement, ENFORCEMENT_EXACT);
 }
 
 static void copy_text(char to[PROTO_NAME_MAX + 1], const char *from) {

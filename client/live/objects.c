@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "client/base/terminal.h"
-#include "client/live/enforcement.h"
+#include "proto/enforcement.h"
 
 /* A reading of the power that is older than this is shown with its age. */
 #define POWER_FRESH_NS (3 * NSEC_PER_SEC)

@@ -13,7 +13,7 @@
 
 /* The daemon's word is not enough: a count never names SMs, whatever else is said of it. */
 bool job_is_exact(const Sbeet__Control__Job *job) {
-	return job->exact && enforcement_is_exact(job->enforcement);
+	return job->exact && enforcement_has(job->enforcement, ENFORCEMENT_EXACT);
 }
 
 static struct smset set_of(const ProtobufCBinaryData *bytes) {

@@ -8,7 +8,7 @@
 
 #include "client/base/json.h"
 #include "client/live/control.h"
-#include "client/live/enforcement.h"
+#include "proto/enforcement.h"
 #include "proto/smset.h"
 
 /* All sessions of one name. */

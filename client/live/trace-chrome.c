@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "client/live/enforcement.h"
 #include "client/live/trace-export.h"
+#include "proto/enforcement.h"
 
 #define PID_TASKS (EVENT_GPUS_MAX + 1)
 
@@ -52,7 +52,7 @@ static void name_track(struct writer *w, const char *what, int pid, int tid, con
 
 /* The thread of a job's group on its GPU, named when it is first used; 0 without memory. */
 static int track_of(struct writer *w, const struct trace_job *job) {
-	bool exact = enforcement_is_exact(job->enforcement);
+	bool exact = enforcement_has(job->enforcement, ENFORCEMENT_EXACT);
 	char sms[SMSET_TEXT_MAX], name[SMSET_TEXT_MAX + 16];
 	struct group *groups;
 	size_t i;

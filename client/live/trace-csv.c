@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "client/base/csv.h"
-#include "client/live/enforcement.h"
 #include "client/live/trace-export.h"
+#include "proto/enforcement.h"
 
 static const char *const states[] = {
 	[TRACE_WAITING] = "waiting",	 [TRACE_RUNNING] = "running", [TRACE_DONE] = "done",
@@ -35,7 +35,7 @@ int trace_export_csv(const struct trace *t, FILE *out) {
 		fprintf(out, ",%s,%u,%u,\"%s\",%u,%s,%d", states[job->state], job->gpu, job->slot,
 			sms, smset_count(&job->sms),
 			job->granted ? enforcement_name(job->enforcement) : "",
-			job->granted && enforcement_is_exact(job->enforcement));
+			job->granted && enforcement_has(job->enforcement, ENFORCEMENT_EXACT));
 		time_or_nothing(out, job->release);
 		time_or_nothing(out, job->granted);
 		time_or_nothing(out, job->finished);

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/live/enforcement.h"
 #include "client/live/timeline.h"
 #include "client/live/trace-export.h"
+#include "proto/enforcement.h"
 
 /* Where the page wants its data. */
 #define MARK "@TRACE@"

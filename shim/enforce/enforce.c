@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "proto/enforcement.h"
 #include "shim/enforce/context.h"
 #include "shim/enforce/green.h"
 #include "shim/enforce/image.h"
@@ -52,15 +53,12 @@ CUresult enforce_launch_original(const struct launch *l) {
 
 /* @n_sms: how many SMs it has, which callers on the launch path count once. */
 static bool grant_confines(const struct enforce_grant *g, unsigned n_sms) {
-	return (g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_SMID ||
-		g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_COUNT) &&
-	       n_sms < g->gpu_sms;
+	return enforcement_has(g->enforcement, ENFORCEMENT_BY_TWIN) && n_sms < g->gpu_sms;
 }
 
 /* The SM set that the grant means on the GPU: itself, or as many SMs from 0 on. */
 static struct smset grant_set(const struct enforce_grant *g, unsigned n_sms) {
-	return g->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_COUNT ? smset_range(0, n_sms)
-								       : g->sms;
+	return enforcement_has(g->enforcement, ENFORCEMENT_EXACT) ? g->sms : smset_range(0, n_sms);
 }
 
 /* Launches @n_workers blocks of the twin, otherwise like @l. */

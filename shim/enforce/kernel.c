@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/enforcement.h"
 #include "proto/limits.h"
 #include "sbeet.pb-c.h"
 #include "shim/base/table.h"
@@ -26,10 +27,6 @@
 
 /* Different compute capabilities in one machine for which a library's twins are built. */
 #define OWNER_BUILDS_MAX 4
-
-#define MASK_WHOLE (1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
-#define MASK_CONFINED \
-	(1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID | 1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT)
 
 struct kernel {
 	uint32_t id;
@@ -543,7 +540,7 @@ uint32_t kernel_enforcement_mask(const struct kernel *k, const struct launch *l,
 
 	*ret = (struct kernel_use){
 		.context = c, .twin = occupancy ? t : NULL, .occupancy = occupancy};
-	return occupancy ? MASK_WHOLE | MASK_CONFINED : MASK_WHOLE;
+	return ENFORCEMENT_BIT(WHOLE) | (occupancy ? ENFORCEMENT_WITH(ENFORCEMENT_BY_TWIN) : 0);
 }
 
 const char *kernel_refusal(const struct kernel *k) {

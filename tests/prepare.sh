@@ -3,9 +3,10 @@
 # with apt-get it installs what is missing (Debian 12, Ubuntu 24.04 and later); otherwise it says
 # what is missing and the command that installs it, and exits 1.
 #
-# usage: prepare.sh [-q | --wishes]
+# usage: prepare.sh [-q | --wishes | --fuzzer]
 #	-q		says nothing when nothing is missing
 #	--wishes	also what single tests need and are skipped without, as far as it can be had
+#	--fuzzer	exits 0 if clang can build fuzz targets, else 1; installs nothing
 set -eu
 
 missing_what=
@@ -51,13 +52,30 @@ look() {
 	missing_packages=${missing_packages# }
 }
 
-# A browser for the timeline, a second shell for completion, another reader of man pages. Where they
-# are not to be had (Ubuntu's chromium needs snap) their tests say so and are skipped.
+# libFuzzer comes in a package of its own, named after clang's version.
+can_fuzz() {
+	echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { return 0; }' |
+		clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null 2>/dev/null
+}
+
+# A browser for the timeline, a second shell for completion, another reader of man pages, a second
+# compiler. Where they are not to be had (Ubuntu's chromium needs snap) what needs them says so and
+# is skipped.
 wish() {
 	missing_packages=
+	need_command clang clang
+	install_wishes
+	missing_packages=
+	can_fuzz || ! command -v clang >/dev/null 2>&1 ||
+		miss libFuzzer "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
 	need_command chromium chromium
 	need_command zsh zsh
 	need_command mandoc mandoc
+	install_wishes
+}
+
+# What is in missing_packages, if it can be had.
+install_wishes() {
 	if [ -z "$missing_packages" ] || [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 		return
 	fi
@@ -71,6 +89,11 @@ wish() {
 		fi
 	done
 }
+
+if [ "${1:-}" = --fuzzer ]; then
+	can_fuzz || exit 1
+	exit 0
+fi
 
 look
 if [ -z "$missing_packages" ]; then

@@ -1,30 +1,32 @@
 #!/bin/sh
 # Installs what is missing, builds, and runs all tests but the benchmarks.
 #
-# usage: run.sh [--quick | --threads]
-#	--quick		only the main build, not the three others (sanitizers, without cuda.h, release)
+# usage: run.sh [--quick | --long | --threads]
+#	--quick		only the main build, not the others (clang, release, sanitizers, fuzzing)
+#	--long		fuzzes each target for a minute instead of 10 s
 #	--threads	only the shim's library and its tests, and the simulated GPU's worker threads, with
 #			thread sanitizer, in a build of their own
 #
 # The last line is "N passed, N failed, N skipped": one count a test, and one for a build that is made
-# but not tested. Exit 0 if nothing failed.
+# but not tested, or that can't be made here. Exit 0 if nothing failed.
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
 quick=false
 threads=false
+fuzz_s=10
 rebuild=--no-rebuild # what is tested has been built
 case ${1:-} in
 '') ;;
 --quick) quick=true ;;
+--long) fuzz_s=60 ;;
 --threads) threads=true ;;
 *)
-	echo "usage: $0 [--quick | --threads]" >&2
+	echo "usage: $0 [--quick | --long | --threads]" >&2
 	exit 2
 	;;
 esac
 
-clang=$(command -v clang)
 passed=0
 failed=0
 skipped=0
@@ -43,19 +45,24 @@ finish() {
 	exit
 }
 
-# Configures if need be and builds. FOLDER OPTIONS...
-build() {
-	folder=$1
-	shift
-	mkdir -p "$folder"
-	log=$folder/run-build.log
-	if sh tests/configure.sh "$folder" "$@" >"$log" 2>&1 && ninja -C "$folder" >>"$log" 2>&1; then
-		return 0
-	fi
-	tail -n 60 "$log"
-	echo "Building in $folder/ failed; the whole log is $log"
+# FOLDER
+build_failed() {
+	tail -n 60 "$1/run-build.log"
+	echo "Building in $1/ failed; the whole log is $1/run-build.log"
 	failed=$((failed + 1))
 	return 1
+}
+
+# FOLDER OPTIONS...
+configure() {
+	mkdir -p "$1"
+	sh tests/configure.sh "$@" >"$1/run-build.log" 2>&1 || build_failed "$1"
+}
+
+# Configures if need be and builds. FOLDER OPTIONS...
+build() {
+	configure "$@" || return 1
+	ninja -C "$1" >>"$1/run-build.log" 2>&1 || build_failed "$1"
 }
 
 # How many tests of the last run in FOLDER ended so. FOLDER RESULT...
@@ -74,7 +81,7 @@ run_tests() {
 	folder=$1
 	shift
 	rm -f "$folder/meson-logs/testlog.json"
-	meson test -C "$folder" $rebuild --print-errorlogs "$@"
+	meson test -C "$folder" $rebuild --print-errorlogs --num-processes "$jobs" "$@"
 	rc=$?
 	if ! [ -f "$folder/meson-logs/testlog.json" ]; then
 		echo "meson test in $folder/ left no results (exit code $rc)"
@@ -92,12 +99,13 @@ run_tests() {
 
 step "what is needed"
 sh tests/prepare.sh --wishes || exit 1
+clang=$(command -v clang)
+jobs=$((2 * $(nproc))) # many tests mostly sleep
 
 if [ "$threads" = true ]; then
 	rebuild=
 	step "tests with thread sanitizer"
-	CC=${clang:-cc} sh tests/configure.sh build-tsan -Db_sanitize=thread -Db_lundef=false \
-		>/dev/null || exit 1
+	CC=${clang:-cc} configure build-tsan -Db_sanitize=thread -Db_lundef=false || finish
 	TSAN_OPTIONS=halt_on_error=1 run_tests build-tsan shim-linked shim-guest-linked shim-env shim-link \
 		shim-records shim-twin shim-wait enforce kernel plan table simgpu-ahead
 	step "done"
@@ -113,16 +121,30 @@ fi
 if [ "$quick" = false ]; then
 	step "build without the toolkit's cuda.h, warnings are errors${clang:+, with clang}"
 	if CC=${clang:-cc} build build-nocuda -Dcuda-header=disabled -Dwerror=true; then
-		run_tests build-nocuda --suite apps
+		step "tests of that build"
+		run_tests build-nocuda --no-suite bench
+	fi
+	if [ -z "$clang" ]; then
+		echo "There is no clang here: the tests ran with cc once more"
+		skipped=$((skipped + 1))
 	fi
 	step "build for release (-O2, no asserts, warnings are errors)"
-	if build build-release -Dbuildtype=release -Db_ndebug=true -Dwerror=true; then
+	if build build-release -Dbuildtype=release -Db_ndebug=true -Dwerror=true -Dtests=false; then
 		passed=$((passed + 1))
 	fi
-	step "build with address and undefined-behaviour sanitizers"
-	if build build-asan -Db_sanitize=address,undefined -Db_lundef=false; then
-		step "unit tests with sanitizers"
+	rebuild= # of the next two, only what is tested is built
+	step "unit tests with address and undefined-behaviour sanitizers"
+	if configure build-asan -Db_sanitize=address,undefined -Db_lundef=false; then
 		run_tests build-asan --suite unit
+	fi
+	step "fuzzing, $fuzz_s s a target"
+	if ! sh tests/prepare.sh --fuzzer; then
+		echo "Nothing is fuzzed here: there is no clang, or it has no libFuzzer"
+		skipped=$((skipped + 1))
+	elif CC=clang configure build-fuzz -Db_sanitize=address,undefined -Db_lundef=false \
+		-Dfuzz=true; then
+		jobs=$(nproc) # fuzzers do not sleep
+		run_tests build-fuzz --suite fuzz --test-args="-max_total_time=$fuzz_s"
 	fi
 fi
 

@@ -1,16 +1,15 @@
 /*
  * gate.h: how fast the connections of one process may come and go, and how often it may be wrong.
  *
- * To come and to leave costs the daemon several times what a request does, and all of it in one
- * piece. So every connection that ends is put on its process's account, which time pays off, with
- * what else it has cost in one piece; one that ended by a violation of the protocol counts several
- * times. A process that has left too often is not refused: its next connection is heard a moment
- * later, up to GATE_WAIT_MAX. Connections that stay cost nothing here, however many they are. The
- * account is the process's, not its user's, so nobody else has to wait, be he the same user.
+ * A connection that comes and ends costs the daemon several times what a request does, all of it in
+ * one piece. So each connection that ends is charged to its process, with what else it has cost in one
+ * piece, and time pays it off; one that ended by a violation of the protocol counts several times. A
+ * process that has left too often is not refused: its next connection is heard a moment later, up to
+ * GATE_WAIT_MAX. Connections that stay cost nothing here, however many they are. Only the process
+ * waits, not others of its user; what all processes of a user cost together is in quota.h.
  *
- * The accounts are in a table of fixed size: a process that is not found in it owes nothing, and
- * where there is no room the one that owes least is forgotten. Who starts processes in order to be
- * forgotten pays more for them than we do for their connections. Knows no sockets.
+ * There is room for some hundred processes; where there is none, the one that owes least is forgotten.
+ * Knows no sockets.
  */
 #pragma once
 

@@ -45,7 +45,7 @@ static bool has_timed(const struct scenario *s) {
 	return false;
 }
 
-/* What is not known is not in time either, for who reads in_time alone. */
+/* For readers of "in_time" alone: "not known" is not in time either. */
 static bool may_be_late(enum planning_verdict v) {
 	return v == PLANNING_LATE || v == PLANNING_NOT_KNOWN;
 }

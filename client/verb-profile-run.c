@@ -12,7 +12,7 @@
 /* A table of G_e(m) * m that varies by no more counts as linear. */
 #define LINEAR_PERMILLE 50
 
-/* Above the longest time seen, if nobody says otherwise. */
+/* Of --margin, by default. */
 #define MARGIN_PERCENT 10
 
 static int parse_watts(const char *text, void *target) {
@@ -41,7 +41,7 @@ static const struct option profile_options[] = {
 	 option_string, MEASURING_AT(task), NULL},
 	MEASURING_OPTIONS,
 	{"margin", 0, OPTION_REQUIRED, "PERCENT",
-	 "worst cases are so much above the longest times (default: 10)", parse_margin,
+	 "margin of worst cases above the longest times (default: 10)", parse_margin,
 	 MEASURING_AT(margin), "per cent, from 0 to 1000"},
 	{"beside", 0, OPTION_REQUIRED, "TASK", "measure beside this task, which must be running",
 	 option_string, MEASURING_AT(beside), NULL},

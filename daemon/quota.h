@@ -2,8 +2,7 @@
  * quota.h: the account of each user: what the user holds of the daemon, and what the user costs it.
  *
  * Whatever a client can make grow is charged before it is allocated and released where it is freed.
- * What passes (packets, connections and their ends, log lines) is put on the account as a debt that
- * time pays off (pace.h).
+ * Packets, connections, their ends and log lines are a debt that time pays off (pace.h).
  *
  * An account outlives the user's last connection, so that leaving and coming back pays no debt. It
  * is forgotten when all its debts are paid. At most QUOTA_IDLE_MAX accounts without a connection

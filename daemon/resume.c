@@ -266,12 +266,12 @@ static void disown(struct session *s, const Sbeet__Held *held, int gpu) {
 				      .gpu = gpu,
 				      .job = held->job,
 				      .uid = s->cred.uid},
-		  "session %llu (pid %d, '%s'): job %llu says that it holds SMs which it was "
-		  "not granted or which are another's by now; it is told to end",
+		  "session %llu (pid %d, '%s'): job %llu claims SMs that it was not granted, or "
+		  "that another job has by now; it is told to end",
 		  (unsigned long long)s->id, s->cred.pid, s->task.name,
 		  (unsigned long long)held->job);
 	s->n_disowned++;
-	session_say_revoke(s, held->job, "sbeetd does not know that its SMs were granted to it");
+	session_say_revoke(s, held->job, "sbeetd has no record of granting it these SMs");
 }
 
 /* The ledger does not keep when a job was requested; its process does. */

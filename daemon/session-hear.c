@@ -31,8 +31,8 @@ static bool has_feature(const Sbeet__Hello *hello, const char *name) {
 	return false;
 }
 
-/* Its process goes on with the one it has; what it chose itself would hurt nobody else. Return: 0
- * or negative errno. */
+/* A process keeps the secret that it shows; one that it made up harms nobody else. Return: 0 or
+ * negative errno. */
 static int take_secret(struct session *s, const Sbeet__Hello *hello) {
 	if (hello->secret.len > 0) {
 		memcpy(s->identity.secret, hello->secret.data, sizeof(s->identity.secret));

@@ -35,7 +35,7 @@ void session_say_revoke(struct session *s, uint64_t job, const char *reason);
 void session_say_ping(struct session *s);
 void session_say_pong(struct session *s, uint64_t number); /* of the Ping */
 
-/* To a peer that gets no session, because its user has @limit connections. */
+/* To a peer that gets no session: why. */
 void session_say_refusal(int fd, const char *text);
 
 /* The same because of @error: no memory, no descriptors. */

@@ -110,7 +110,7 @@ static int begin_drain(struct session *s) {
 	return event_add(&s->drained, &drain) < 0 ? -ENOMEM : 0;
 }
 
-/* And be known again. */
+/* Whether the process can be recognised when it connects again. */
 static bool can_return(const struct session *s) {
 	return s->pidfd >= 0 || identity_has_secret(&s->identity);
 }
@@ -152,7 +152,7 @@ static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 	event_add(&s->readable, NULL);
 }
 
-/* Who makes mistakes and has gone is not worth to be read to the end, slowly. All others are. */
+/* Drops the unread input of a client that has hung up after a mistake, or before its Hello. */
 static void on_gone(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
 

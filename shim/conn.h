@@ -55,8 +55,8 @@ bool conn_worth_asking(void);
 
 /*
  * Asks for a job and waits for the answer, however long the daemon takes, as long as it answers
- * pings; when it is gone, for the next one as told above, or with SBEET_REQUIRE for as long as that says. The job is held
- * until its JobDone is sent. Return: 0 or CONN_E_*.
+ * pings; when it is gone, for the next one as told above, or with SBEET_REQUIRE for as long as that
+ * says. The job is held until its JobDone is sent. Return: 0 or CONN_E_*.
  */
 int conn_request(const struct conn_ask *ask, struct enforce_grant *ret);
 

@@ -29,7 +29,7 @@ int own_socket_init(struct own_socket *s, int fd);
 
 bool own_socket_is_ours(const struct own_socket *s);
 
-/* Ends the connection; who waits for a packet is woken. */
+/* Ends the connection; a thread that waits for a packet wakes up. */
 void own_socket_shut_down(const struct own_socket *s);
 
 void own_socket_close(struct own_socket *s);

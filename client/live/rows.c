@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Jobs that tell a mean: fewer than these have an interval as wide as that by chance. */
+/* The fewest jobs whose mean is used: with fewer a wide interval may be chance. */
 #define MEAN_JOBS_MIN 5
 
 /* By which part of static power a reading may be wrong; and how old a counter may be. */

@@ -50,9 +50,9 @@ double rows_dynamic_w(const struct rows *r, const struct row *row, double idle_w
  */
 int rows_fit(const struct rows *r, double *ret_idle_w, double *ret_per_sm_w, double *ret_off);
 
-/* The profile @name with these rows: of each the longest time and so many per cent more, as the
- * longest one there is was hardly seen; and the largest copy. Return: 0, -ENOMEM, -ERANGE: a time
- * is out of a profile's bounds. */
+/* The profile @name with these rows: the worst case of each is its longest time and @margin_percent
+ * more, because the longest possible time is rarely seen; the copy is the largest one. Return: 0,
+ * -ENOMEM, -ERANGE: a time is out of a profile's bounds. */
 int rows_profile(const struct rows *r, const char *name, double idle_w, unsigned margin_percent,
 		 struct book *ret);
 

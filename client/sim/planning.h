@@ -9,21 +9,21 @@
 
 #include "client/sim/simulation.h"
 
-/* Hyperperiods and jobs after which nobody looks further. */
+/* The search for a repetition ends after so many hyperperiods or jobs. */
 #define PLANNING_HYPERPERIODS_MAX 200
 #define PLANNING_JOBS_MAX	  200000
 
 enum planning_verdict {
 	PLANNING_IN_TIME,   /* for ever */
-	PLANNING_LATE,	    /* some job is */
+	PLANNING_LATE,	    /* some job is late */
 	PLANNING_NOT_KNOWN, /* none so far */
-	PLANNING_UNTIMED,   /* there is nothing to be in time for */
+	PLANNING_UNTIMED,   /* no period and no deadline */
 	_PLANNING_VERDICT_N,
 };
 
 struct planning {
 	struct simulation sim;	     /* owned; what was looked at */
-	bool repeats;		     /* what was seen is all that happens */
+	bool repeats;		     /* nothing new happens after what was simulated */
 	enum planning_verdict all;   /* of all tasks together */
 	enum planning_verdict *each; /* owned; of each task */
 };

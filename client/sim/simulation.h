@@ -17,7 +17,7 @@ struct simulation {
 	struct sim_result result;     /* owned */
 	struct sim_segment *segments; /* owned; in the order of their ends */
 	size_t n_segments;
-	/* See struct sim_setup; hyperperiod 0: nobody asks. */
+	/* See struct sim_setup; hyperperiod 0: no boundaries. */
 	nsec_t boundary, hyperperiod;
 	bool (*on_boundary)(void *userdata, const struct sim_boundary *boundary);
 	void *userdata;

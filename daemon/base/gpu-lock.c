@@ -50,7 +50,8 @@ static void make_folder(const char *path) {
 	mkdir(path, 0700);
 }
 
-/* Root works in the service's folder too: whoever owns the one around it could replace it. */
+/* Root also trusts the owner of the parent folder, who could replace this one anyway: the service's
+ * account. */
 static bool owner_is_trusted(int fd, uid_t owner) {
 	struct stat parent;
 

@@ -1,13 +1,13 @@
 /*
  * identity.h: the identity of a program's process, over connections and restarts of sbeetd.
  *
- * A process id is not one: it is used again, another process inherits it over a restart, and
- * processes of a pid namespace that we don't see all have 0. The user id is not one either:
- * programs drop their rights. So a process is, in this order:
+ * A process id does not identify a program: it is used again, another process inherits it over a
+ * restart, and processes of a pid namespace that we don't see all have 0. A user id does not either:
+ * programs drop their rights. So a process is identified, in this order, by:
  *
  *  - the inode of its pidfd, where the kernel gives each process one of its own (Linux 6.9);
  *  - its id, its start time and the pid namespace in which the id counts;
- *  - not known (id 0, without such an inode).
+ *  - nothing, if it has neither (id 0): it is not known.
  *
  * Beside it stands the secret that sbeetd gave the library in its Welcome and that a reconnection
  * shows. Neither a child nor a program that the process executes has it, though the latter is the

@@ -1,5 +1,5 @@
 /*
- * pace.h: a debt that time pays off: how fast somebody may go on. Also known as a token bucket.
+ * pace.h: a rate limit with a burst (token bucket): costs add to a debt that time pays off.
  */
 #pragma once
 

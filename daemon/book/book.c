@@ -122,8 +122,8 @@ unsigned book_doubt(const struct book_table *t, char *why, size_t size) {
 			units_print_nsec(p->mean, a, sizeof(a));
 			units_print_nsec(p->ci95, b, sizeof(b));
 			snprintf(why, size,
-				 "the mean on %u SMs is %s, and may be off by %s: its interval is "
-				 "wider than itself",
+				 "the mean on %u SMs is %s, and may be off by %s: its confidence "
+				 "interval is wider than the mean",
 				 p->n_sms, a, b);
 			return p->n_sms;
 		}

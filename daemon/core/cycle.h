@@ -1,8 +1,8 @@
 /*
- * cycle.h: whether a deterministic process has come back to a state in which it was before: then it
- * repeats itself for ever.
+ * cycle.h: tells when a deterministic process returns to an earlier state: from then on it repeats
+ * itself for ever.
  *
- * The caller describes each state in numbers, all that the future depends on and nothing else. One
+ * The caller describes each state in numbers: all that the future depends on, and nothing else. One
  * earlier state is kept, a new one after 1, 2, 4, 8 ... of them (Brent): a cycle of n states that
  * begins with the m-th is found after at most 3 * max(m, n) of them.
  */
@@ -29,5 +29,5 @@ void cycle_deinit(struct cycle *c);
 /* One more number of the state that is being described. */
 void cycle_add(struct cycle *c, uint64_t word);
 
-/* That was all of it. Return: 1 if it equals the state that was kept, 0 if not; -ENOMEM. */
+/* Ends the description. Return: 1 if the state equals the one that was kept, 0 if not; -ENOMEM. */
 int cycle_end(struct cycle *c);

@@ -24,7 +24,7 @@
 /* One task on one type of GPU. Index m of the arrays is "m SMs"; index 0 is not used. */
 struct profile_table {
 	unsigned n_sms;	 /* tables reach from 1 to this */
-	unsigned least;	 /* fewest SMs that were measured: nobody is given fewer, see task.h */
+	unsigned least;	 /* fewest SMs that were measured: no job gets fewer, see task.h */
 	nsec_t copy_in;	 /* G_hd: host to device */
 	nsec_t copy_out; /* G_dh: device to host */
 	nsec_t exec[PROTO_SMS_MAX + 1];	      /* G_e(m), worst case */

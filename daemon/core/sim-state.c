@@ -1,14 +1,14 @@
 /*
- * sim-state.c: the state of a simulation at the boundaries of hyperperiods, described so that two
- * that are alike can be told.
+ * sim-state.c: describes the state of a simulation at the boundaries of hyperperiods, so that equal
+ * states can be found.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "daemon/core/sim-internal.h"
 
-/* A live job on its way into the description of a state: those that run by their numbers, then
- * those that wait in the order in which they are served. */
+/* A live job, to be sorted: running jobs by number, then waiting ones in the order in which they
+ * are served. */
 struct live_job {
 	bool waits;
 	uint64_t key;

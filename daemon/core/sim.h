@@ -63,11 +63,11 @@ struct sim_segment {
 	uint32_t dynamic_mw;		 /* drawn while it held the SMs, or while the kernel ran */
 };
 
-/* What a boundary of hyperperiods is told. */
+/* What on_boundary() is told at a boundary of hyperperiods. */
 struct sim_boundary {
 	nsec_t now;
 	uint64_t n;	 /* how many boundaries came before */
-	bool repeats;	 /* the state was the same at an earlier one: all goes on as since then */
+	bool repeats;	 /* an earlier boundary had this state, so everything repeats */
 	uint64_t missed; /* jobs, as far as is known by now */
 };
 

@@ -69,8 +69,8 @@ static inline unsigned task_home(const struct sched_task *task, int gpu_wanted) 
 	return task->home >= 0 ? (unsigned)task->home : task->order[0];
 }
 
-/* The fewest SMs of GPU @gpu that a divisible job of the task may be given: as many as it wants,
- * and as were measured, for of fewer nobody knows how long it takes. */
+/* The fewest SMs of GPU @gpu that a divisible job of the task may be given: at least min_sms, and
+ * no fewer than were measured, because its time on fewer is not known. */
 static inline unsigned task_least_sms(const struct sched_task *task,
 				      const struct sched_gpu_model *model, size_t gpu) {
 	const struct profile_table *p = task->profiles[gpu];

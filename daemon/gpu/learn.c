@@ -95,7 +95,7 @@ static struct holder *holder_of(struct learn *l, uid_t uid) {
 	return unused;
 }
 
-/* Who has to make room for a point of @holder's: whoever has most, @holder if nobody has more. */
+/* The user that loses a point to @holder: the one with most points, @holder itself in a tie. */
 static const struct holder *largest_holder(const struct learn *l, const struct holder *holder) {
 	const struct holder *largest = holder;
 
@@ -113,7 +113,7 @@ static bool less_useful(const struct point *a, const struct point *b) {
 	return a_speaks != b_speaks ? b_speaks : a->used < b->used;
 }
 
-/* The place of the point that is lost: the least useful one of this user, who has some. */
+/* The least useful point of a user with at least one. */
 static struct point *find_least_useful(struct learn *l, uid_t uid) {
 	struct point *least = NULL;
 

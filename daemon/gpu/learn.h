@@ -10,9 +10,9 @@
  *  - Where a file of profiles has measured a number of SMs, what was learnt can only lengthen its
  *    time, never shorten it: a stated worst case need not have been seen yet. Where it has not, the
  *    longest time seen is the worst case.
- *  - Which numbers of SMs a task without a profile was seen with is what it was given, all of them
- *    while it was alone. So it may be given half as many as the fewest: it is expected to take twice
- *    as long there until that is learnt, too.
+ *  - The numbers of SMs that a task without a profile ran on were our choice: all of them while it
+ *    was alone. So it may be given half as many as the fewest, and is expected to take twice as
+ *    long there until that is learnt, too.
  *  - Power is not learnt: it stays as the file says, or 0.
  *  - Users learn by themselves: nobody's programs change what is expected of others' tasks.
  *

@@ -718,13 +718,15 @@ nsec_t conn_linger_ns(void) {
 void conn_leave(void) {
 	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
 	nsec_t end = nsec_now() + LEAVE_MAX_NS;
-	struct timespec t = {.tv_sec = (time_t)(end / NSEC_PER_SEC),
-			     .tv_nsec = (long)(end % NSEC_PER_SEC)};
 
 	atomic_store(&leaving, true);
-	if (!is_up() || pthread_mutex_clocklock(&conn.lock, CLOCK_MONOTONIC, &t) != 0) {
-		return;
+	while (!is_up() || pthread_mutex_trylock(&conn.lock) != 0) {
+		if (!is_up() || nsec_now() >= end) {
+			return;
+		}
+		nanosleep(&pause, NULL);
 	}
 	goodbye.reason = (char *)"exit";
 	m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;

@@ -18,6 +18,17 @@
 
 #define WHOLE SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
 
+/* Thread sanitizer takes a cancelled thread to be in the call that it ended in, so it does not see
+ * the locks that are taken then; and its own locks may be held for ever in a child made by _Fork().
+ */
+#ifdef __SANITIZE_THREAD__
+#define UNDER_TSAN true
+#elif defined(__has_feature)
+#define UNDER_TSAN __has_feature(thread_sanitizer)
+#else
+#define UNDER_TSAN false
+#endif
+
 static const char *const plain[] = {NULL};
 
 static int setup(void **state) {
@@ -96,9 +107,13 @@ static void shim_leaves_no_session_behind_in_200_exits(void **state) {
  * which is not its own. */
 static void shim_leaves_the_connection_to_the_parent(void **state) {
 	struct mini *m = *state;
-	int fd = mini_begin(m, plain);
 	uint64_t job;
+	int fd;
 
+	if (UNDER_TSAN) {
+		skip();
+	}
+	fd = mini_begin(m, plain);
 	mini_do(m, "@0 hold 1", 0);
 	job = mini_open_job(m, fd);
 	mini_do(m, "@0 bare-fork", 0); /* while a job runs */
@@ -119,9 +134,13 @@ static void shim_leaves_the_connection_to_the_parent(void **state) {
 static void shim_survives_cancelled_threads(void **state) {
 	static const char *const by_thread[] = {"SBEET_SCOPE=thread", NULL};
 	struct mini *m = *state;
-	int fd = mini_begin(m, by_thread);
 	uint64_t jobs[2];
+	int fd;
 
+	if (UNDER_TSAN) {
+		skip();
+	}
+	fd = mini_begin(m, by_thread);
 	mini_do(m, "@1 device", 0);
 	mini_do(m, "@2 device", 0);
 	mini_tell(m, "@1 launch");
@@ -144,9 +163,13 @@ static void shim_survives_cancelled_threads(void **state) {
 /* All threads share one job: those that wait for the cancelled one's grant go on. */
 static void shim_survives_cancelled_thread_that_opens_a_job(void **state) {
 	struct mini *m = *state;
-	int fd = mini_begin(m, plain);
 	uint64_t job;
+	int fd;
 
+	if (UNDER_TSAN) {
+		skip();
+	}
+	fd = mini_begin(m, plain);
 	mini_do(m, "@1 device", 0);
 	mini_tell(m, "@1 launch");
 	job = mini_request(fd, NULL);
@@ -168,6 +191,9 @@ static void shim_ends_job_of_thread_cancelled_in_the_driver(void **state) {
 	uint64_t job;
 	int fd;
 
+	if (UNDER_TSAN) {
+		skip();
+	}
 	m->linger_ns = MINI_LINGER_SHORT_NS;
 	fd = mini_begin(m, plain);
 	mini_do(m, "@1 device", 0);
@@ -317,6 +343,7 @@ static void shim_fails_launch_when_required_daemon_is_silent(void **state) {
  * is told of the job. */
 static void shim_goes_on_when_daemon_does_not_read(void **state) {
 	struct mini *m = *state;
+	struct mini_sums sums = {.elsewhere = 200001};
 	uint64_t job;
 	int fd, again;
 
@@ -324,12 +351,18 @@ static void shim_goes_on_when_daemon_does_not_read(void **state) {
 	fd = mini_begin(m, impatient);
 	mini_do(m, "@0 hold 1", 0);
 	job = mini_open_job(m, fd);
-	mini_do(m, "@0 launch 200000", 0);
-	mini_do(m, "@0 launches", 200001);
+	mini_tell(m, "@0 launch 200000");
 	again = mini_accept_held(m, job);
+	while (!mini_wait(m, again)) {
+		assert_false(mini_read(again, job, &sums));
+	}
+	mini_answers(m, "0 launch 0");
 	mini_do(m, "@0 hold 0", 0);
-	mini_do(m, "@0 sync", 0);
-	assert_int_equal(mini_done_after(again, job, 200001).launches, 200001);
+	mini_tell(m, "@0 sync");
+	while (!mini_read(again, job, &sums)) {
+	}
+	mini_answers(m, "0 sync 0");
+	assert_int_equal(sums.launches, 200001);
 	close(fd);
 	close(again);
 }

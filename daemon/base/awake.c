@@ -27,18 +27,20 @@ bool awake_is(struct awake *awake, nsec_t now) {
 
 int awake_dispatch(struct awake *awake, struct event_base *base, awake_turn_fn turn,
 		   void *userdata) {
+	bool served = true;
 	int r = 0;
 
 	while (r == 0 && !event_base_got_break(base)) {
 		/* No look at the clock by a daemon that sleeps anyway. */
 		bool stay = awake->until > 0 && awake_is(awake, nsec_now());
 
-		if (stay) {
-			/* Whom we have answered may have to run on this very CPU. */
+		if (stay && !served) {
+			/* The program that was answered may have to run on this very CPU. */
 			sched_yield();
 		}
 		/* EVLOOP_NONBLOCK alone would go on for as long as anything is ready. */
 		r = event_base_loop(base, EVLOOP_ONCE | (stay ? EVLOOP_NONBLOCK : 0));
+		served = event_base_get_max_events(base, EVENT_BASE_COUNT_ACTIVE, 1) > 0;
 		turn(userdata);
 	}
 	return r;

@@ -12,7 +12,10 @@
  *hardly depends on what else the machine does. Each grant is checked on the way: see load.h. Prints
  *JSON lines.
  *
- * Usage: bench-load [curve | rate [REQUESTS_A_SECOND] | check]
+ *  - "against": two builds of sbeetd, in turns of some milliseconds each. For each number of
+ *programs the median over all turns of how many times as long the other build takes as this one.
+ *
+ * Usage: bench-load [curve | rate [REQUESTS_A_SECOND] | against SBEETD | check]
  *	Without a word: the curve, then the rate. check: correctness alone, and nothing about time.
  */
 #include <stdio.h>
@@ -144,6 +147,80 @@ static void rate(unsigned per_second) {
 	free(times);
 }
 
+/* ---- another build ---- */
+
+#define PAIR_TURNS 40
+#define PAIR_QUIET 100
+#define PAIR_FULL  2500
+
+/* Of one turn: time and processor time of sbeetd for its grants, and the medians from request to
+ * grant. */
+struct turn {
+	double pressed, cpu, full, quiet;
+};
+
+static struct turn take_turn(struct load *load) {
+	static nsec_t times[PAIR_FULL];
+	nsec_t start, cpu;
+	struct turn turn;
+
+	load_stroll(load, PAIR_QUIET, times);
+	turn.quiet = (double)bench_quantile(times, PAIR_QUIET, 50);
+	cpu = bench_cpu(load->daemon.pid);
+	start = nsec_now();
+	load_press(load, PAIR_FULL, times);
+	turn.pressed = (double)(nsec_now() - start);
+	turn.cpu = (double)(bench_cpu(load->daemon.pid) - cpu);
+	turn.full = (double)bench_quantile(times, PAIR_FULL, 50);
+	return turn;
+}
+
+static int compare_ratios(const void *a, const void *b) {
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *ratios) {
+	qsort(ratios, PAIR_TURNS, sizeof(*ratios), compare_ratios);
+	return ratios[PAIR_TURNS / 2];
+}
+
+static void against(const char *other) {
+	for (size_t i = 0; i < N_COUNTS; i++) {
+		double pressed[PAIR_TURNS], cpu[PAIR_TURNS], full[PAIR_TURNS], quiet[PAIR_TURNS];
+		struct load loads[2];
+
+		for (size_t k = 0; k < 2; k++) {
+			if (k == 1 && setenv("SBEETD", other, 1) < 0) {
+				bench_die("start");
+			}
+			load_init(&loads[k], args, counts[i], 0,
+				  PAIR_TURNS * (PAIR_QUIET + PAIR_FULL), true);
+		}
+		unsetenv("SBEETD");
+		for (size_t turn = 0; turn < PAIR_TURNS; turn++) {
+			/* Who comes first changes, too. */
+			struct turn a = take_turn(&loads[turn % 2]);
+			struct turn b = take_turn(&loads[(turn + 1) % 2]);
+			struct turn *ours = turn % 2 ? &b : &a, *others = turn % 2 ? &a : &b;
+
+			pressed[turn] = others->pressed / ours->pressed;
+			cpu[turn] = others->cpu / ours->cpu;
+			full[turn] = others->full / ours->full;
+			quiet[turn] = others->quiet / ours->quiet;
+		}
+		load_deinit(&loads[0]);
+		load_deinit(&loads[1]);
+		printf("{\"bench\":\"against\",\"sessions\":%zu,\"turns\":%d,"
+		       "\"other_full_time_ratio\":%.2f,\"other_full_p50_ratio\":%.2f,"
+		       "\"other_quiet_p50_ratio\":%.2f,\"other_daemon_cpu_ratio\":%.2f}\n",
+		       counts[i], PAIR_TURNS, median(pressed), median(full), median(quiet),
+		       median(cpu));
+		fflush(stdout);
+	}
+}
+
 /* Under two policies: one splits the GPU, one does not. */
 static void check(void) {
 	static const char *const policies[] = {"even", "fcfs"};
@@ -166,10 +243,19 @@ static void check(void) {
 int main(int argc, char **argv) {
 	const char *part = argc > 1 ? argv[1] : "";
 	int64_t per_second = RATE;
+	bool pair = strcmp(part, "against") == 0;
 
 	if (!load_raise_limit(DESCRIPTORS)) {
 		fprintf(stderr, "bench-load: %d open files are too many here\n", DESCRIPTORS);
 		return SKIPPED;
+	}
+	if (pair && argc != 3) {
+		fprintf(stderr, "bench-load: against needs the path of another sbeetd\n");
+		return 2;
+	}
+	if (pair) {
+		against(argv[2]);
+		return 0;
 	}
 	if (argc > 2 && units_parse_int(argv[2], 1, RATE_MAX, &per_second) < 0) {
 		fprintf(stderr, "bench-load: '%s' is not a number of requests a second\n", argv[2]);

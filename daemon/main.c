@@ -174,16 +174,24 @@ static int start_learning(struct daemon *d) {
 	return 0;
 }
 
-/* "": there is none, which gpu_lock() will tell. */
-static void choose_lock_directory(const struct inventory_gpu *gpu, char directory[PROTO_PATH_MAX]) {
+/* Empty if there is none, which gpu_lock() reports. Return: false: the GPU needs no lock. */
+static bool choose_lock_directory(const struct inventory_gpu *gpu, char directory[PROTO_PATH_MAX]) {
 	const char *simulated = getenv("SIMGPU_DIR");
+	int n;
 
 	directory[0] = '\0';
-	if (gpu->simulated) {
-		snprintf(directory, PROTO_PATH_MAX, "%s/locks", simulated ? simulated : "");
-	} else {
-		gpu_lock_directory(directory, PROTO_PATH_MAX);
+	if (gpu->fixed || (gpu->simulated && (!simulated || !*simulated))) {
+		return false;
 	}
+	if (!gpu->simulated) {
+		gpu_lock_directory(directory, PROTO_PATH_MAX);
+		return true;
+	}
+	n = snprintf(directory, PROTO_PATH_MAX, "%s/locks", simulated);
+	if (n < 0 || n >= PROTO_PATH_MAX) {
+		directory[0] = '\0';
+	}
+	return true;
 }
 
 /* Two sbeetd on one GPU would grant the same SMs twice. Where there can be no lock we go on, with a
@@ -194,10 +202,9 @@ static int lock_gpus(struct daemon *d) {
 		char why[PROTO_TEXT_MAX], directory[PROTO_PATH_MAX];
 		int fd;
 
-		if (gpu->fixed) {
+		if (!choose_lock_directory(gpu, directory)) {
 			continue;
 		}
-		choose_lock_directory(gpu, directory);
 		fd = gpu_lock(directory, gpu->uuid, why, sizeof(why));
 		if (fd == -EBUSY) {
 			log_error("GPU %zu: %s; stop that one, or this one", i, why);

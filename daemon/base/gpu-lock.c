@@ -27,6 +27,7 @@ int gpu_lock_directory(char *directory, size_t size) {
 	char parent[PROTO_PATH_MAX];
 	int n, r;
 
+	directory[0] = '\0';
 	if (own && *own) {
 		n = snprintf(directory, size, "%s", own);
 	} else {
@@ -36,7 +37,11 @@ int gpu_lock_directory(char *directory, size_t size) {
 		}
 		n = snprintf(directory, size, "%s/" FOLDER, parent);
 	}
-	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+	if (n < 0 || (size_t)n >= size) {
+		directory[0] = '\0';
+		return -ENAMETOOLONG;
+	}
+	return 0;
 }
 
 static void make_folder(const char *path) {

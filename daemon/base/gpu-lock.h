@@ -13,8 +13,8 @@
 
 /*
  * The folder for locks: $SBEET_LOCK_DIR, else "locks" in systemd's $RUNTIME_DIRECTORY, in
- * /run/sbeet for root, or in $XDG_RUNTIME_DIR/sbeet. Return: 0, -ENAMETOOLONG, or -ENOENT: none is
- * known.
+ * /run/sbeet for root, or in $XDG_RUNTIME_DIR/sbeet. Return: 0; or, with an empty @directory,
+ * -ENAMETOOLONG, or -ENOENT: none is known.
  */
 int gpu_lock_directory(char *directory, size_t size);
 

@@ -160,6 +160,18 @@ static void one_daemon_a_gpu(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Simulated GPUs are locked in $SIMGPU_DIR, nowhere else. */
+static void daemon_locks_no_simulated_gpu_without_simgpu_dir(void **state) {
+	unsetenv("SIMGPU_DIR");
+	setenv("XDG_RUNTIME_DIR", harness.directory, 1);
+	assert_int_equal(access("/locks", F_OK), -1);
+	harness_start(&harness, automatic);
+	status_free(status_get());
+	assert_false(harness_said(&harness, "lock"));
+	assert_int_equal(access("/locks", F_OK), -1);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void daemon_runs_without_nvml(void **state) {
 	Sbeet__Control__Status *status;
 	struct shim s;
@@ -183,6 +195,7 @@ int main(void) {
 		CASE(daemon_lists_gpus_of_nvml), CASE(daemon_reads_power_only_when_asked),
 		CASE(daemon_runs_without_power), CASE(daemon_tells_of_a_lost_gpu),
 		CASE(one_daemon_a_gpu),		 CASE(daemon_runs_without_nvml),
+		CASE(daemon_locks_no_simulated_gpu_without_simgpu_dir),
 	};
 
 	return cmocka_run_group_tests_name("daemon-nvml", tests, NULL, NULL);

@@ -178,6 +178,7 @@ static void lock_directory_is_the_service_s(void **state) {
 	assert_int_equal(gpu_lock_directory(directory, sizeof(directory)), 0);
 	assert_string_equal(directory, "/own");
 	assert_int_equal(gpu_lock_directory(tiny, sizeof(tiny)), -ENAMETOOLONG);
+	assert_string_equal(tiny, "");
 	unsetenv("SBEET_LOCK_DIR");
 	unsetenv("RUNTIME_DIRECTORY");
 }

@@ -72,27 +72,9 @@ static void write_record(struct writer *w, const Sbeet__State__Record *record) {
 	w->n += sizeof(n) + sbeet__state__record__pack(record, w->bytes + w->n + sizeof(n));
 }
 
-static void fill_held(const struct job *job, uint8_t sms[static 32], Sbeet__Held *ret) {
-	const struct inventory_gpu *gpu = inventory_gpu(job->session->server->inventory, job->gpu);
-
-	sbeet__held__init(ret);
-	ret->job = job->number;
-	ret->gpu_uuid.data = (uint8_t *)gpu->uuid;
-	ret->gpu_uuid.len = sizeof(gpu->uuid);
-	ret->sms.data = sms;
-	ret->sms.len = smset_to_bytes(&job->sms, sms);
-	ret->slot = job->slot;
-	ret->enforcement = job->enforcement;
-	ret->sequence = job->sequence;
-	ret->deadline_ns = job->deadline;
-	ret->release_ns = job->requested;
-	ret->enforcement_mask = job->enforcement_mask;
-	ret->tid = job->tid;
-	ret->granted_ns = job->granted;
-}
-
 static void write_session(struct writer *w, const struct session *s) {
 	static Sbeet__Held held[PROTO_JOBS_PER_SESSION], *list[PROTO_JOBS_PER_SESSION];
+	static struct granted_job records[PROTO_JOBS_PER_SESSION];
 	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
 	const struct session_counters *c = &s->counters;
 	char ping[] = PROTO_FEATURE_PING, *features[] = {ping};
@@ -105,9 +87,12 @@ static void write_session(struct writer *w, const struct session *s) {
 
 	TAILQ_FOREACH(job, &s->jobs, link) {
 		if (job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE) {
-			fill_held(job, sms[hello.n_held], &held[hello.n_held]);
-			list[hello.n_held] = &held[hello.n_held];
-			hello.n_held++;
+			size_t n = hello.n_held++;
+
+			job_record(job, inventory_gpu(s->server->inventory, job->gpu)->uuid,
+				   &records[n]);
+			granted_job_to_wire(&records[n], sms[n], &held[n]);
+			list[n] = &held[n];
 		}
 	}
 	task.name = (char *)s->task.name;

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/base/util.h"
 #include "proto/enforcement.h"
@@ -29,6 +30,41 @@ struct job *job_new(struct session *session, uint64_t number) {
 		job->state = JOB_WAITING;
 		job->sched_id = SCHED_JOB_NONE;
 		job->task = SCHED_TASK_NONE;
+	}
+	return job;
+}
+
+void job_record(const struct job *job, const uint8_t uuid[static PROTO_UUID_BYTES],
+		struct granted_job *ret) {
+	*ret = (struct granted_job){
+		.number = job->number,
+		.sequence = job->sequence,
+		.requested = job->requested,
+		.deadline = job->deadline,
+		.granted = job->granted,
+		.sms = job->sms,
+		.slot = job->slot,
+		.enforcement = (uint32_t)job->enforcement,
+		.enforcement_mask = job->enforcement_mask,
+		.tid = job->tid,
+	};
+	memcpy(ret->uuid, uuid, sizeof(ret->uuid));
+}
+
+struct job *job_from_record(struct session *session, const struct granted_job *record, size_t gpu) {
+	struct job *job = job_new(session, record->number);
+
+	if (job) {
+		job->sequence = record->sequence;
+		job->requested = job->release = record->requested;
+		job->deadline = record->deadline;
+		job->granted = record->granted;
+		job->sms = record->sms;
+		job->slot = record->slot;
+		job->enforcement = (Sbeet__Enforcement)record->enforcement;
+		job->enforcement_mask = record->enforcement_mask;
+		job->tid = record->tid;
+		job->gpu = gpu;
 	}
 	return job;
 }

@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 
 #include "daemon/core/sched.h"
+#include "proto/granted-job.h"
 #include "sbeet.pb-c.h"
 
 struct session;
@@ -69,6 +70,13 @@ TAILQ_HEAD(job_list, job);
 
 /* A job that waits; all other fields are the caller's to fill. NULL: no memory. */
 struct job *job_new(struct session *session, uint64_t number);
+
+/* What outlives us of @job, which holds SMs of the GPU @uuid. */
+void job_record(const struct job *job, const uint8_t uuid[static PROTO_UUID_BYTES],
+		struct granted_job *ret);
+
+/* The job of this record, on GPU @gpu; released when it was requested. NULL: no memory. */
+struct job *job_from_record(struct session *session, const struct granted_job *record, size_t gpu);
 
 /* Takes NULL. Must be neither in a list nor in the engine. */
 struct job *job_free(struct job *job);

@@ -97,35 +97,40 @@ static bool is_name(const char *text, size_t size) {
 static bool is_sound(const struct ledger_entry *e) {
 	nsec_t now = nsec_now();
 
-	return e->used == 1 && e->checksum == checksum(e) && e->job > 0 &&
-	       e->identity.pid <= INT32_MAX && e->slot < SCHED_SLOTS_MAX && !smset_empty(&e->sms) &&
-	       e->granted <= now && e->release <= now && e->deadline <= PROTO_TIME_MAX_NS &&
-	       e->enforcement < ENFORCEMENT_N && e->job_class <= SCHED_CLASS_REALTIME &&
+	return e->used == 1 && e->checksum == checksum(e) && e->job.number > 0 &&
+	       e->identity.pid <= INT32_MAX && e->job.slot < SCHED_SLOTS_MAX &&
+	       !smset_empty(&e->job.sms) && e->job.granted <= now && e->release <= now &&
+	       e->job.requested <= now && e->job.deadline <= PROTO_TIME_MAX_NS &&
+	       e->job.enforcement < ENFORCEMENT_N && e->job_class <= SCHED_CLASS_REALTIME &&
 	       e->priority >= PROTO_PRIORITY_MIN && e->priority <= PROTO_PRIORITY_MAX &&
-	       e->sequence < now && is_name(e->task, sizeof(e->task)) &&
+	       e->job.sequence < now && is_name(e->task, sizeof(e->task)) &&
 	       memchr(e->program, '\0', sizeof(e->program));
 }
 
 /* One that was not sound stays so. */
 static void convert_2(const struct entry_2 *old, struct ledger_entry *ret) {
 	*ret = (struct ledger_entry){
-		.job = old->job,
-		.sequence = old->sequence,
+		.job =
+			{
+				.number = old->job,
+				.sequence = old->sequence,
+				.requested = old->release, /* or later: that was not kept */
+				.deadline = old->deadline,
+				.granted = old->granted,
+				.sms = old->sms,
+				.slot = old->slot,
+				.enforcement = old->enforcement,
+				.enforcement_mask = old->enforcement_mask,
+				.tid = old->tid,
+			},
 		.identity = identity_from_ledger_2(old->identity, old->pid),
 		.release = old->release,
-		.deadline = old->deadline,
-		.granted = old->granted,
-		.sms = old->sms,
 		.uid = old->uid,
-		.slot = old->slot,
-		.enforcement = old->enforcement,
-		.enforcement_mask = old->enforcement_mask,
 		.job_class = old->job_class,
-		.tid = old->tid,
 		.priority = old->priority,
 		.used = old->used,
 	};
-	memcpy(ret->uuid, old->uuid, sizeof(ret->uuid));
+	memcpy(ret->job.uuid, old->uuid, sizeof(ret->job.uuid));
 	memcpy(ret->task, old->task, sizeof(ret->task));
 	memcpy(ret->program, old->program, sizeof(ret->program));
 	if (old->checksum == checksum_of(old, offsetof(struct entry_2, used))) {
@@ -326,7 +331,7 @@ void ledger_write(struct ledger *ledger, size_t gpu, unsigned slot,
 	e = &ledger->file->entries[gpu * SCHED_SLOTS_MAX + slot];
 	ledger_erase(ledger, gpu, slot);
 	memcpy(e, entry, offsetof(struct ledger_entry, used));
-	e->slot = slot;
+	e->job.slot = slot;
 	e->checksum = checksum(e);
 	__atomic_store_n(&e->used, 1,
 			 __ATOMIC_RELEASE); /* whoever is killed before: nobody was told */

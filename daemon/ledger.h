@@ -14,26 +14,21 @@
 #include <sys/types.h>
 
 #include "daemon/base/identity.h"
+#include "proto/granted-job.h"
 #include "proto/limits.h"
-#include "proto/smset.h"
 #include "proto/units.h"
 
 /* Raised when the meaning of the file changes. Version 2 is read too; another one is not. */
-#define LEDGER_VERSION 3
+#define LEDGER_VERSION 4
 
 /* All of fixed size, for it is the file's format too. */
 struct ledger_entry {
 	uint64_t checksum; /* of all that follows; set by ledger_write() */
-	uint64_t job;
-	uint64_t sequence;
+	struct granted_job job;
 	struct identity identity;
-	nsec_t release, deadline, granted;
-	struct smset sms;
-	uint32_t uid;
-	uint32_t slot, enforcement, enforcement_mask;
-	uint32_t job_class, tid;
+	nsec_t release;
+	uint32_t uid, job_class;
 	int32_t priority;
-	uint8_t uuid[PROTO_UUID_BYTES];
 	char task[PROTO_NAME_MAX + 4], program[PROTO_NAME_MAX + 4];
 	uint32_t used;
 };

@@ -21,24 +21,16 @@
 
 void resume_note(const struct job *job) {
 	const struct session *s = job->session;
+	const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, job->gpu);
 	struct ledger_entry e = {
-		.job = job->number,
-		.sequence = job->sequence,
-		.release = job->release,
-		.deadline = job->deadline,
-		.granted = job->granted,
-		.sms = job->sms,
 		.identity = s->identity,
+		.release = job->release,
 		.uid = s->cred.uid,
-		.slot = job->slot,
-		.enforcement = (uint32_t)job->enforcement,
-		.enforcement_mask = job->enforcement_mask,
 		.job_class = (uint32_t)job->job_class,
-		.tid = job->tid,
 		.priority = job->priority,
 	};
 
-	memcpy(e.uuid, inventory_gpu(s->server->inventory, job->gpu)->uuid, sizeof(e.uuid));
+	job_record(job, gpu->uuid, &e.job);
 	snprintf(e.task, sizeof(e.task), "%s", s->task.name);
 	snprintf(e.program, sizeof(e.program), "%s", s->program);
 	ledger_write(s->server->ledger, job->gpu, job->slot, &e);
@@ -79,21 +71,12 @@ static struct job *adopt(struct session *s, struct job *job) {
 }
 
 static struct job *job_of_entry(struct session *s, const struct ledger_entry *e, size_t gpu) {
-	struct job *job = job_new(s, e->job);
+	struct job *job = job_from_record(s, &e->job, gpu);
 
 	if (job) {
-		job->tid = e->tid;
-		job->gpu = gpu;
-		job->enforcement_mask = e->enforcement_mask;
 		job->job_class = (enum sched_class)e->job_class;
 		job->priority = e->priority;
-		job->requested = job->release = e->release; /* or later: see hear_request() */
-		job->deadline = e->deadline;
-		job->slot = e->slot;
-		job->sms = e->sms;
-		job->enforcement = (Sbeet__Enforcement)e->enforcement;
-		job->granted = e->granted;
-		job->sequence = e->sequence;
+		job->release = e->release;
 	}
 	return job;
 }
@@ -123,7 +106,7 @@ static int absent_session(struct session **ret, struct server *server,
 
 /* Return: 0; -ESRCH if it runs no more, or not here; or that there was no room for it. */
 static int restore(struct server *server, const struct ledger_entry *e) {
-	int gpu = inventory_find(server->inventory, e->uuid), r;
+	int gpu = inventory_find(server->inventory, e->job.uuid), r;
 	struct session *s;
 	struct smset all;
 	struct job *job;
@@ -132,7 +115,7 @@ static int restore(struct server *server, const struct ledger_entry *e) {
 		return -ESRCH;
 	}
 	all = smset_range(0, inventory_gpu(server->inventory, (size_t)gpu)->n_sms);
-	if (!smset_within(&e->sms, &all)) {
+	if (!smset_within(&e->job.sms, &all)) {
 		return -ESRCH;
 	}
 	r = absent_session(&s, server, e);
@@ -180,18 +163,14 @@ static struct identity identity_before(const struct session *s, const Sbeet__Hel
 	return before;
 }
 
-static bool is_same(const struct job *job, const Sbeet__Held *held, int gpu) {
-	struct smset sms;
-
-	return job->state != JOB_WAITING && job->number == held->job && (int)job->gpu == gpu &&
-	       job->slot == held->slot &&
-	       smset_from_bytes(held->sms.data, held->sms.len, &sms) == 0 &&
-	       smset_equal(&sms, &job->sms);
+static bool is_same(const struct job *job, const struct granted_job *held, int gpu) {
+	return job->state != JOB_WAITING && job->number == held->number && (int)job->gpu == gpu &&
+	       job->slot == held->slot && smset_equal(&held->sms, &job->sms);
 }
 
 /* The job that is meant, among those of the process's sessions that are gone. */
 static struct job *find_held(const struct server *server, const struct identity *before,
-			     const Sbeet__Held *held, int gpu) {
+			     const struct granted_job *held, int gpu) {
 	struct session *other;
 	struct job *job;
 
@@ -226,36 +205,22 @@ static void move(struct job *job, struct session *to) {
 }
 
 /* What @held says, as far as it can be true on this GPU. NULL: it can't, or there is no memory. */
-static struct job *job_of_claim(struct session *s, const Sbeet__Held *held, size_t index) {
+static struct job *job_of_claim(struct session *s, const struct granted_job *held, size_t index) {
 	const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, index);
-	struct smset sms, all = smset_range(0, gpu->n_sms);
+	struct smset all = smset_range(0, gpu->n_sms);
+	struct granted_job claim = *held;
 	nsec_t now = s->server->now();
-	struct job *job;
-	bool whole;
+	bool whole = smset_equal(&held->sms, &all);
 
-	if (smset_from_bytes(held->sms.data, held->sms.len, &sms) < 0 || smset_empty(&sms) ||
-	    !smset_within(&sms, &all) || held->sequence >= now) {
-		return NULL;
-	}
-	whole = smset_equal(&sms, &all);
-	if (whole != (held->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) ||
+	if (!smset_within(&held->sms, &all) || held->sequence >= now ||
+	    whole != (held->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) ||
 	    !(held->enforcement_mask & BIT(held->enforcement))) {
 		return NULL;
 	}
-	job = job_new(s, held->job);
-	if (job) {
-		job->tid = held->tid;
-		job->gpu = index;
-		job->enforcement_mask = held->enforcement_mask & s->enforcement_mask;
-		job->requested = job->release = held->release_ns < now ? held->release_ns : now;
-		job->deadline = held->deadline_ns;
-		job->slot = held->slot;
-		job->sms = sms;
-		job->enforcement = held->enforcement;
-		job->granted = held->granted_ns < now ? held->granted_ns : now;
-		job->sequence = held->sequence;
-	}
-	return job;
+	claim.requested = held->requested < now ? held->requested : now;
+	claim.granted = held->granted < now ? held->granted : now;
+	claim.enforcement_mask &= s->enforcement_mask;
+	return job_from_record(s, &claim, index);
 }
 
 /* It runs, but not here any more: it is told to end, and may report that. */
@@ -274,26 +239,24 @@ static void disown(struct session *s, const Sbeet__Held *held, int gpu) {
 	session_say_revoke(s, held->job, "sbeetd has no record of granting it these SMs");
 }
 
-/* The ledger does not keep when a job was requested; its process does. */
-static void hear_request(struct job *job, const Sbeet__Held *held) {
-	if (held->release_ns > job->release && held->release_ns <= job->granted) {
-		job->requested = held->release_ns;
-	}
-}
-
 static void take_over(struct session *s, const struct identity *before, const Sbeet__Held *held) {
 	int gpu = inventory_find(s->server->inventory, held->gpu_uuid.data);
-	struct job *job = find_held(s->server, before, held, gpu);
+	struct granted_job claim;
+	struct job *job = NULL;
 
 	if (session_job_find(s, held->job)) {
 		return; /* named twice */
 	}
-	if (job) {
-		hear_request(job, held);
-		move(job, s);
-		return;
+	if (granted_job_from_wire(held, &claim) == 0) {
+		job = find_held(s->server, before, &claim, gpu);
+		if (job) {
+			move(job, s);
+			return;
+		}
+		if (gpu >= 0 && s->server->trusting) {
+			job = job_of_claim(s, &claim, (size_t)gpu);
+		}
 	}
-	job = gpu >= 0 && s->server->trusting ? job_of_claim(s, held, (size_t)gpu) : NULL;
 	if (!job || !adopt(s, job)) {
 		disown(s, held, gpu);
 	}

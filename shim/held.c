@@ -5,17 +5,10 @@
 
 #include <string.h>
 
-#include "proto/smset.h"
+#include "proto/granted-job.h"
 
 struct held {
-	uint64_t job; /* 0: free */
-	uint64_t sequence;
-	nsec_t release, deadline, granted;
-	uint32_t slot, mask, tid;
-	Sbeet__Enforcement enforcement;
-	uint8_t uuid[PROTO_UUID_BYTES];
-	uint8_t sms[sizeof(struct smset)];
-	size_t n_sms; /* bytes of it */
+	struct granted_job job; /* its number 0: free */
 
 	nsec_t ended;	    /* 0: it runs */
 	uint64_t requested; /* a grant of a later job confirms that its end was read */
@@ -27,7 +20,7 @@ static size_t n_running, n_ended;
 
 static struct held *find(uint64_t job) {
 	for (size_t i = 0; i < PROTO_JOBS_PER_SESSION; i++) {
-		if (table[i].job == job) {
+		if (table[i].job.number == job) {
 			return &table[i];
 		}
 	}
@@ -36,7 +29,7 @@ static struct held *find(uint64_t job) {
 
 /* An end. */
 static void forget(struct held *h) {
-	h->job = 0;
+	h->job.number = 0;
 	h->ended = 0;
 	n_ended--;
 }
@@ -56,24 +49,24 @@ static struct held *find_room(void) {
 
 bool held_add(const struct conn_ask *ask, const Sbeet__Grant *grant, nsec_t now) {
 	struct held *h = find_room();
+	struct smset sms;
 
-	if (!h || grant->sms.len > sizeof(h->sms)) {
+	if (!h || smset_from_bytes(grant->sms.data, grant->sms.len, &sms) < 0) {
 		return false;
 	}
-	*h = (struct held){
-		.job = ask->job,
-		.sequence = grant->sequence,
-		.release = ask->release_ns,
-		.deadline = grant->deadline_ns,
-		.granted = now,
-		.slot = grant->slot,
-		.mask = ask->enforcement_mask,
-		.tid = ask->tid,
-		.enforcement = grant->enforcement,
-		.n_sms = grant->sms.len,
-	};
-	memcpy(h->uuid, ask->uuid, sizeof(h->uuid));
-	memcpy(h->sms, grant->sms.data, grant->sms.len);
+	*h = (struct held){.job = {
+				   .number = ask->job,
+				   .sequence = grant->sequence,
+				   .requested = ask->release_ns,
+				   .deadline = grant->deadline_ns,
+				   .granted = now,
+				   .sms = sms,
+				   .slot = grant->slot,
+				   .enforcement = (uint32_t)grant->enforcement,
+				   .enforcement_mask = ask->enforcement_mask,
+				   .tid = ask->tid,
+			   }};
+	memcpy(h->job.uuid, ask->uuid, sizeof(h->job.uuid));
 	n_running++;
 	return true;
 }
@@ -138,6 +131,7 @@ void held_clear(void) {
 void held_declare(Sbeet__Hello *hello, nsec_t now) {
 	static Sbeet__Held messages[PROTO_JOBS_PER_SESSION], *list[PROTO_JOBS_PER_SESSION];
 	static Sbeet__JobDone *ended[PROTO_JOBS_PER_SESSION];
+	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
 	size_t n = 0, k = 0;
 
 	forget_old(now);
@@ -147,23 +141,10 @@ void held_declare(Sbeet__Hello *hello, nsec_t now) {
 		if (h->ended) {
 			ended[k++] = &h->done;
 		}
-		if (h->job == 0 || h->ended) {
+		if (h->job.number == 0 || h->ended) {
 			continue;
 		}
-		sbeet__held__init(m);
-		m->job = h->job;
-		m->gpu_uuid.data = h->uuid;
-		m->gpu_uuid.len = sizeof(h->uuid);
-		m->sms.data = h->sms;
-		m->sms.len = h->n_sms;
-		m->slot = h->slot;
-		m->enforcement = h->enforcement;
-		m->sequence = h->sequence;
-		m->deadline_ns = h->deadline;
-		m->release_ns = h->release;
-		m->enforcement_mask = h->mask;
-		m->tid = h->tid;
-		m->granted_ns = h->granted;
+		granted_job_to_wire(&h->job, sms[n], m);
 		list[n++] = m;
 	}
 	hello->held = list;

@@ -64,20 +64,24 @@ static struct ledger *open_ledger(void) {
 
 static struct ledger_entry entry(void) {
 	struct ledger_entry e = {
-		.job = 7,
-		.sequence = 40,
+		.job =
+			{
+				.number = 7,
+				.sequence = 40,
+				.requested = 2,
+				.deadline = 9,
+				.granted = 3,
+				.sms = smset_range(0, 4),
+				.slot = 1,
+				.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_SMID,
+				.enforcement_mask = 6,
+				.tid = 5,
+				.uuid = {1},
+			},
 		.identity = {.inode = 3, .pid_ns = 4, .pid = 100, .secret = {9, 8, 7}},
 		.release = 1,
-		.deadline = 2,
-		.granted = 3,
-		.sms = smset_range(0, 4),
 		.uid = 1000,
-		.slot = 1,
-		.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_SMID,
-		.enforcement_mask = 6,
-		.tid = 5,
 		.priority = -3,
-		.uuid = {1},
 		.task = "camera",
 		.program = "cam",
 	};
@@ -90,7 +94,7 @@ static void leave(const struct ledger_entry *e) {
 	struct ledger *ledger = open_ledger();
 
 	ledger_commit(ledger);
-	ledger_write(ledger, 0, e->slot, e);
+	ledger_write(ledger, 0, e->job.slot, e);
 	ledger_free(ledger);
 }
 
@@ -115,7 +119,7 @@ static void ledger_believes_no_impossible_sequence(void **state) {
 	struct ledger_entry e = entry();
 	struct ledger *ledger;
 
-	e.sequence = nsec_now() + 3600 * NSEC_PER_SEC;
+	e.job.sequence = nsec_now() + 3600 * NSEC_PER_SEC;
 	leave(&e);
 	ledger = open_ledger();
 	assert_int_equal(ledger_past(ledger), LEDGER_PAST_UNKNOWN);
@@ -170,11 +174,12 @@ static void ledger_reads_the_version_before(void **state) {
 	e = ledger_left(ledger, 0);
 	assert_non_null(e);
 	assert_null(ledger_left(ledger, 1));
-	assert_true(e->job == 7 && e->sequence == 40 && e->release == 1 && e->deadline == 2 &&
-		    e->granted == 3 && e->uid == 1000 && e->slot == 1 && e->tid == 5 &&
-		    e->priority == -3 && e->enforcement_mask == 6 && e->uuid[0] == 1);
-	assert_int_equal(e->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_SMID);
-	assert_int_equal(smset_count(&e->sms), 4);
+	assert_true(e->job.number == 7 && e->job.sequence == 40 && e->release == 1 &&
+		    e->job.requested == 1 && e->job.deadline == 2 && e->job.granted == 3 &&
+		    e->uid == 1000 && e->job.slot == 1 && e->job.tid == 5 && e->priority == -3 &&
+		    e->job.enforcement_mask == 6 && e->job.uuid[0] == 1);
+	assert_int_equal(e->job.enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_SMID);
+	assert_int_equal(smset_count(&e->job.sms), 4);
 	assert_string_equal(e->task, "camera");
 	assert_string_equal(e->program, "cam");
 	/* One of the two, whichever this kernel has; no secret was given. */

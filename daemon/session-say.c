@@ -24,6 +24,7 @@ static void say(struct session *s, Sbeet__ToShim *m) {
 	if (s->fd < 0) {
 		return;
 	}
+	s->said = s->server->now();
 	r = packet_send(s->fd, &m->base, -1);
 	if (r < 0) {
 		log_client(quota_log(s->user), LOG_LEVEL_INFO,
@@ -188,6 +189,16 @@ void session_say_pong(struct session *s, uint64_t number) {
 	m.body_case = SBEET__TO_SHIM__BODY_PONG;
 	m.pong = &pong;
 	say(s, &m);
+}
+
+void session_say_present(struct session *s) {
+	Sbeet__Pong pong = SBEET__PONG__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	m.body_case = SBEET__TO_SHIM__BODY_PONG;
+	m.pong = &pong;
+	s->said = s->server->now();
+	packet_send(s->fd, &m.base, -1);
 }
 
 void session_say_revoke(struct session *s, uint64_t job, const char *reason) {

@@ -35,6 +35,10 @@ void session_say_revoke(struct session *s, uint64_t job, const char *reason);
 void session_say_ping(struct session *s);
 void session_say_pong(struct session *s, uint64_t number); /* of the Ping */
 
+/* A Pong unasked, to a program whose Ping may not be read yet. It does not matter if it has no room
+ * for that. */
+void session_say_present(struct session *s);
+
 /* To a peer that gets no session: why. */
 void session_say_refusal(int fd, const char *text);
 

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "daemon/absent.h"
@@ -22,6 +23,10 @@
 #include "daemon/session-say.h"
 #include "daemon/session-task.h"
 #include "proto/packet.h"
+
+/* A program that is read from slowly is told this often that we are there: well below the default
+ * of SBEET_TIMEOUT. */
+#define PRESENCE_NS (1 * NSEC_PER_SEC)
 
 static const struct {
 	const char *name;
@@ -144,9 +149,38 @@ void session_dismiss(struct session *s, const char *reason) {
 	session_hang_up(s);
 }
 
+/* A program that waits for an answer must not take us for stopped because we read from it slowly.
+ */
+static void show_presence(struct session *s, nsec_t now) {
+	struct pollfd p = {.fd = s->fd, .events = POLLIN};
+
+	if (s->state == SESSION_ACTIVE && now - s->said >= PRESENCE_NS && poll(&p, 1, 0) == 1) {
+		session_say_present(s);
+	}
+}
+
+/* Nothing is read of it for so long. Return: whether it has to wait. */
+static bool pause_reading(struct session *s, nsec_t wait) {
+	nsec_t now = s->server->now();
+	struct timeval t = util_timeval(wait < PRESENCE_NS ? wait : PRESENCE_NS);
+
+	if (wait == 0 || event_add(&s->resumed, &t) < 0) {
+		return false;
+	}
+	s->read_at = now + wait;
+	show_presence(s, now);
+	event_del(&s->readable);
+	event_add(&s->gone, NULL);
+	return true;
+}
+
 static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
+	nsec_t now = s->server->now();
 
+	if (pause_reading(s, s->read_at > now ? s->read_at - now : 0)) {
+		return;
+	}
 	leave_gate(s);
 	event_del(&s->gone);
 	event_add(&s->readable, NULL);
@@ -159,18 +193,6 @@ static void on_gone(evutil_socket_t fd, short what, void *userdata) {
 	if (s->mistaken || s->state == SESSION_NEW) {
 		session_hang_up(s);
 	}
-}
-
-/* Nothing is read of it for so long. Return: whether it has to wait. */
-static bool pause_reading(struct session *s, nsec_t wait) {
-	struct timeval t = util_timeval(wait);
-
-	if (wait == 0 || event_add(&s->resumed, &t) < 0) {
-		return false;
-	}
-	event_del(&s->readable);
-	event_add(&s->gone, NULL);
-	return true;
 }
 
 /* If its user sends more than allowed, or it makes mistakes, nothing is read of it for a while. */

@@ -68,6 +68,8 @@ struct session {
 	nsec_t pinged;	/* when it was asked whether it is there, and has not answered; 0: it has */
 	nsec_t penance; /* for its last mistake nothing should be read for so long */
 	struct event resumed; /* pending: it is too fast, nothing is read until then */
+	nsec_t read_at;	      /* nothing is read before */
+	nsec_t said;	      /* when it was last told anything */
 	struct event gone;    /* pending: its hanging up would be noticed meanwhile */
 	bool at_gate;	      /* has not been heard yet, because its process comes so often */
 	bool mistaken;	      /* was told of a mistake */

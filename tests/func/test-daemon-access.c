@@ -535,6 +535,27 @@ static void the_rate_is_kept(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* It is read from slowly, and must not take sbeetd for one that is stopped. */
+static void a_program_that_is_slowed_down_hears_of_sbeetd(void **state) {
+	Sbeet__ToShim *m;
+	struct shim s;
+	bool told;
+
+	start("[users]\nrate = 1\n");
+	s = shim_open("a", MASK_ALL);
+	for (uint64_t job = 1; job <= 8; job++) { /* all but the first wait for its GPU */
+		shim_request(s.fd, job, 0, MASK_WHOLE);
+	}
+	do {
+		m = shim_receive(s.fd);
+		assert_non_null(m);
+		told = m->body_case == SBEET__TO_SHIM__BODY_PONG;
+		packet_free(&m->base);
+	} while (!told);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -549,6 +570,7 @@ int main(void) {
 		CASE(the_number_of_jobs_is_kept),
 		CASE(the_memory_is_kept),
 		CASE(the_rate_is_kept),
+		CASE(a_program_that_is_slowed_down_hears_of_sbeetd),
 		CASE(mistakes_of_one_user_hide_no_changes),
 		CASE(one_user_leaves_subscriptions_to_others),
 	};

@@ -27,7 +27,7 @@ const struct access_row access_table[_ACCESS_KEY_N] = {
 	[ACCESS_RATE] = {"rate", "0", "a number from 0 (no limit) to 1000000",
 			 "packets a second from programs; those above it wait"},
 	[ACCESS_SUBSCRIPTIONS] = {"subscriptions", "8", "a number from 0 to 64",
-				  "connections that are told of events at a time (monitor, top)"},
+				  "connections that receive events at a time (monitor, top)"},
 	[ACCESS_REALTIME] = {"realtime", "yes", "yes or no",
 			     "whether tasks may be of the real-time class"},
 	[ACCESS_PRIORITY_MAX] = {"priority-max", "1000", "a number from -1000 to 1000",

@@ -264,9 +264,9 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 
 static void handle_events(struct control_client *client, const Sbeet__Control__Request *request) {
 	static const char *const refusals[] = {
-		[SUBSCRIBER_E_TOO_MANY] = "sbeetd tells as many clients of events as it can",
+		[SUBSCRIBER_E_TOO_MANY] = "sbeetd has as many subscribers to events as it can serve",
 		[SUBSCRIBER_E_QUOTA] =
-			"this user has as many clients that are told of events as "
+			"this user has as many subscriptions to events as "
 			"'subscriptions' in sbeetd.conf allows",
 		[SUBSCRIBER_E_TOO_FAST] =
 			"this user's connections have just cost sbeetd too much "
@@ -276,7 +276,7 @@ static void handle_events(struct control_client *client, const Sbeet__Control__R
 
 	if (client->subscriber) {
 		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_STATE,
-				     "this connection is told of events already");
+				     "this connection receives events already");
 		return;
 	}
 	r = subscriber_new(&client->subscriber, client, request->id);

@@ -98,7 +98,8 @@ void account_job_begins(struct job *job) {
 	account_gpu_add(&server->account.gpus[job->gpu], n_sms, job->dynamic_mw, job->accounted);
 }
 
-uint64_t account_job_mj(const struct job *job, nsec_t now) {
+/* Its dynamic energy so far; 0 if its power is not known. */
+static uint64_t job_mj(const struct job *job, nsec_t now) {
 	uint64_t mj = 0, rest;
 
 	if (job->accounted) {
@@ -114,7 +115,7 @@ void account_job_ends(struct job *job) {
 	if (job->accounted) {
 		nsec_t now = s->server->now();
 
-		s->counters.energy_mj += account_job_mj(job, now);
+		s->counters.energy_mj += job_mj(job, now);
 		account_gpu_remove(&s->server->account.gpus[job->gpu], smset_count(&job->sms),
 				   job->dynamic_mw, now);
 		job->accounted = 0;

@@ -56,6 +56,3 @@ void account_start(struct server *server);
  */
 void account_job_begins(struct job *job);
 void account_job_ends(struct job *job);
-
-/* Its dynamic energy so far; 0 if its power is not known. */
-uint64_t account_job_mj(const struct job *job, nsec_t now);

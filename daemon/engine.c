@@ -268,7 +268,7 @@ void engine_hold(struct engine *engine, bool hold) {
 
 static void take_out(struct engine *engine, struct job *job, bool done) {
 	assert(engine->jobs[job->sched_id] == job);
-	sched_finish_at(engine->sched, job->sched_id, engine->now(), done);
+	sched_finish(engine->sched, job->sched_id, engine->now(), done);
 	engine->jobs[job->sched_id] = NULL;
 	job->sched_id = SCHED_JOB_NONE;
 	engine->changed = true;

@@ -66,12 +66,6 @@ void smset_add(struct smset *set, unsigned sm) {
 	}
 }
 
-void smset_remove(struct smset *set, unsigned sm) {
-	if (sm < PROTO_SMS_MAX) {
-		set->words[WORD(sm)] &= ~MASK(sm);
-	}
-}
-
 bool smset_has(const struct smset *set, unsigned sm) {
 	return sm < PROTO_SMS_MAX && (set->words[WORD(sm)] & MASK(sm));
 }

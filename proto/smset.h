@@ -35,7 +35,6 @@ struct smset smset_or(const struct smset *a, const struct smset *b);
 struct smset smset_minus(const struct smset *a, const struct smset *b);
 
 void smset_add(struct smset *set, unsigned sm);
-void smset_remove(struct smset *set, unsigned sm);
 bool smset_has(const struct smset *set, unsigned sm);
 unsigned smset_count(const struct smset *set);
 bool smset_empty(const struct smset *set);

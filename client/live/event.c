@@ -122,7 +122,8 @@ nsec_t event_requested(const struct event *e) {
 	return e->requested > e->release ? e->requested : e->release;
 }
 
-bool event_is_exact(const struct event *e) {
+/* Whether the SMs of a job's set are the very ones that its kernels run on. */
+static bool is_exact(const struct event *e) {
 	return enforcement_has(e->enforcement, ENFORCEMENT_EXACT);
 }
 
@@ -407,7 +408,7 @@ static struct late_start late_start(const struct event *e) {
 static void describe_grant(const struct event *e, char *text, size_t size) {
 	char sms[SMSET_TEXT_MAX];
 
-	if (event_is_exact(e)) {
+	if (is_exact(e)) {
 		smset_print(&e->sms, sms, sizeof(sms));
 	} else {
 		snprintf(sms, sizeof(sms), "any %u", smset_count(&e->sms));

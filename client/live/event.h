@@ -83,9 +83,6 @@ struct event {
 const char *event_kind_name(enum event_kind kind);
 bool event_is_job(enum event_kind kind);
 
-/* Whether the SMs of a job's set are the very ones that its kernels run on. */
-bool event_is_exact(const struct event *e);
-
 /* When the job was requested: at its release or after it. */
 nsec_t event_requested(const struct event *e);
 

@@ -243,7 +243,9 @@ static int add(struct trace *t, const struct event *e) {
 	}
 }
 
-int trace_add(struct trace *t, const struct event *e) {
+/* Return: 0, -ENOMEM, -E2BIG (more jobs or tasks than TRACE_*_MAX), -EBADMSG: the stream does not
+ * begin with EVENT_START. */
+static int trace_add(struct trace *t, const struct event *e) {
 	if (e->kind == EVENT_START) {
 		/* A file may be several recordings of one daemon, one after the other. */
 		t->start = t->started ? t->start : *e;
@@ -259,7 +261,8 @@ int trace_add(struct trace *t, const struct event *e) {
 	return add(t, e);
 }
 
-void trace_end(struct trace *t) {
+/* The stream is over: whatever runs has run up to its end. */
+static void trace_end(struct trace *t) {
 	for (size_t i = 0; i < t->n_jobs; i++) {
 		struct trace_job *job = &t->jobs[i];
 

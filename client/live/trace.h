@@ -85,13 +85,6 @@ struct trace {
 /* All zero is an empty trace. */
 void trace_deinit(struct trace *t);
 
-/* Return: 0, -ENOMEM, -E2BIG (more jobs or tasks than TRACE_*_MAX), -EBADMSG: the stream does not
- * begin with EVENT_START. */
-int trace_add(struct trace *t, const struct event *e);
-
-/* The stream is over: whatever runs has run up to its end. */
-void trace_end(struct trace *t);
-
 /* Whether it was late, as far as is known. */
 bool trace_job_missed(const struct trace_job *job);
 

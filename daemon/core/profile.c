@@ -105,22 +105,6 @@ nsec_t profile_total(const struct profile_table *t, unsigned m) {
 	return t->copy_in + t->exec[m] + t->copy_out;
 }
 
-unsigned profile_nonlinearity_permille(const struct profile_table *t) {
-	uint64_t worst = 0;
-
-	for (unsigned m = 2; m <= t->n_sms; m++) {
-		uint64_t work = t->exec[m] * m;
-		uint64_t gap = work > t->exec[1] ? work - t->exec[1] : t->exec[1] - work;
-
-		/* rounding G_e(1) / m up adds at most m - 1 nanoseconds of work */
-		gap = gap > m - 1 ? gap : 0;
-		if (gap * 1000 / t->exec[1] > worst) {
-			worst = gap * 1000 / t->exec[1];
-		}
-	}
-	return (unsigned)worst;
-}
-
 uint64_t profile_energy_alone_pj(const struct profile_table *t, const struct power_gpu *gpu,
 				 unsigned m) {
 	return t->exec[m] * (power_now_mw(gpu, m, t->power_mw[m]) - gpu->static_mw);

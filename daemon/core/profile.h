@@ -66,9 +66,6 @@ static inline nsec_t profile_exec(const struct profile_table *t, unsigned m) {
 /* G(m) = G_hd + G_e(m) + G_dh. @m from 1 to n_sms. */
 nsec_t profile_total(const struct profile_table *t, unsigned m);
 
-/* Largest |G_e(m) * m / G_e(1) - 1| in parts per thousand: 0 for a linear-speedup job. */
-unsigned profile_nonlinearity_permille(const struct profile_table *t);
-
 /* Energy above the static share when the job runs alone on @m SMs of @gpu, G_e(m) * (P_d(m) +
  * P_idle(M - m)), in picojoules (Eq. 2.5 for one job). */
 uint64_t profile_energy_alone_pj(const struct profile_table *t, const struct power_gpu *gpu,

@@ -1,8 +1,8 @@
 /* sbeet.c: see sbeet.h. */
 #include "daemon/core/sbeet.h"
 
-void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready, const bool *started,
-		nsec_t now) {
+static void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready,
+		       const bool *started, nsec_t now) {
 	b->s = s;
 	b->params = sched_get_params(s);
 	b->now = now;

@@ -41,9 +41,6 @@ struct sbeet {
 	struct explain *explain;		     /* NULL: nobody asked */
 };
 
-void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *ready, const bool *started,
-		nsec_t now);
-
 /* S^cfg and E. */
 struct sbeet_choice {
 	bool found; /* else S^cfg is empty and E infinite */

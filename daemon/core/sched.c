@@ -276,21 +276,7 @@ void sched_release_sms(struct sched *s, sched_job_id id) {
 	job->sms_released = true;
 }
 
-void sched_finish(struct sched *s, sched_job_id id) {
-	struct sched_job *job = &s->jobs[id];
-
-	assert(sched_job(s, id));
-	if (job->state == SCHED_JOB_WAITING) {
-		waiting_remove(&s->waiting, s->jobs, id);
-	} else if (!job->sms_released) {
-		sched_release_sms(s, id);
-	}
-	job->state = SCHED_JOB_FREE;
-	job->next = s->unused;
-	s->unused = id;
-}
-
-/* See sched_finish_at(). */
+/* See sched_finish(). */
 static void learn_overhead(struct sched *s, const struct sched_job *job, nsec_t now) {
 	struct sched_task *task = task_table_get(&s->tasks, job->task);
 	nsec_t took = now > job->granted ? now - job->granted : 0, more;
@@ -307,14 +293,24 @@ static void learn_overhead(struct sched *s, const struct sched_job *job, nsec_t 
 	}
 }
 
-void sched_finish_at(struct sched *s, sched_job_id id, nsec_t now, bool completed) {
+void sched_finish(struct sched *s, sched_job_id id, nsec_t now, bool completed) {
+	struct sched_job *job = &s->jobs[id];
+
+	assert(sched_job(s, id));
 	if (completed) {
-		learn_overhead(s, &s->jobs[id], now);
+		learn_overhead(s, job, now);
 	}
 	if (s->explain) {
-		explain_ended(s->explain, s->jobs[id].explained, now, completed);
+		explain_ended(s->explain, job->explained, now, completed);
 	}
-	sched_finish(s, id);
+	if (job->state == SCHED_JOB_WAITING) {
+		waiting_remove(&s->waiting, s->jobs, id);
+	} else if (!job->sms_released) {
+		sched_release_sms(s, id);
+	}
+	job->state = SCHED_JOB_FREE;
+	job->next = s->unused;
+	s->unused = id;
 }
 
 static struct sched_job *running_in(const struct sched *s, size_t gpu, size_t slot) {

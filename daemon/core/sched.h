@@ -141,7 +141,7 @@ struct sched_task {
 	int last_gpu;	       /* where its last job was granted; -1: none yet */
 	nsec_t last_start;     /* and when */
 	struct smset last_sms; /* and which SMs */
-	nsec_t overhead;       /* of a job beside its profile: see sched_finish_at() */
+	nsec_t overhead;       /* of a job beside its profile: see sched_finish() */
 	nsec_t next_release;   /* earliest time of the next job */
 	uint16_t m_opt[SCHED_GPUS_MAX];	    /* Definition 10, within the GPU's limit and step */
 	nsec_t fastest[SCHED_GPUS_MAX];	    /* least G(m) */
@@ -368,18 +368,16 @@ int sched_adopt(struct sched *s, const struct sched_job *job, sched_job_id *ret_
 /* The running job is another owner's from now on, with this label. */
 void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label);
 
-/* A job is complete, cancelled or its process dead; its SMs are free from now on. */
-void sched_finish(struct sched *s, sched_job_id id);
-
 /*
- * The same, and the explanations tell when it ended and whether it was complete.
+ * A job is @completed, or cancelled, or its process dead; its SMs are free from now on. The
+ * explanations tell when it ended and whether it was complete.
  *
  * What complete jobs take beside their profiles is learned here: to open and close a job, to switch
  * to its SMs, to wait for copies of others. Each task has its own overhead, near the longest of its
  * recent jobs, which later ones are expected to take as well: up by a quarter of what is lacking,
  * down by a thirty-second. One job counts for no more than a quarter of what its profile says.
  */
-void sched_finish_at(struct sched *s, sched_job_id id, nsec_t now, bool completed);
+void sched_finish(struct sched *s, sched_job_id id, nsec_t now, bool completed);
 
 /* Keeps the last @n decisions about jobs with their reasons (explain.h) from now on; 0: none any
  * more. Has no effect on decisions. Return: 0, -ENOMEM. */

@@ -304,7 +304,7 @@ static int finish_job(struct sim *s, sched_job_id id) {
 		free_sms(s, id);
 	}
 	s->jobs[id].live = false;
-	sched_finish_at(s->sched, id, s->now, true);
+	sched_finish(s->sched, id, s->now, true);
 	return job_over(s, j->task);
 }
 
@@ -319,7 +319,7 @@ static int drop_job(struct sim *s, const struct event *event, bool *decide) {
 	s->result.tasks[j->task].count.missed++;
 	j->live = false;
 	*decide = true;
-	sched_finish_at(s->sched, event->index, s->now, false);
+	sched_finish(s->sched, event->index, s->now, false);
 	return job_over(s, j->task);
 }
 

@@ -42,7 +42,11 @@ struct mps_walk {
 	struct mps_result result;
 };
 
-int mps_parse_pids(const char *text, pid_t *ret, int max) {
+/*
+ * Process ids, one a line; blank lines are none. Return: how many there are, or -EINVAL: something
+ * else is there; -E2BIG: more than @max.
+ */
+static int parse_pids(const char *text, pid_t *ret, int max) {
 	int n = 0;
 
 	while (*text) {
@@ -112,7 +116,7 @@ static bool is_gone(const char *text) {
 }
 
 static int take_servers(struct mps_walk *walk, const char *text) {
-	int n = mps_parse_pids(text, walk->servers, MPS_SERVERS_MAX);
+	int n = parse_pids(text, walk->servers, MPS_SERVERS_MAX);
 
 	if (n < 0) {
 		return n;
@@ -129,7 +133,7 @@ static int take_status(struct mps_walk *walk, const char *text) {
 
 static int take_clients(struct mps_walk *walk, const char *text) {
 	pid_t clients[CLIENTS_MAX];
-	int n = is_gone(text) ? 0 : mps_parse_pids(text, clients, CLIENTS_MAX);
+	int n = is_gone(text) ? 0 : parse_pids(text, clients, CLIENTS_MAX);
 	char command[64];
 
 	if (n < 0) {

@@ -34,9 +34,3 @@ int mps_walk_new(struct mps_walk **ret, struct event_base *base,
 
 /* Takes NULL. */
 struct mps_walk *mps_walk_free(struct mps_walk *walk);
-
-/*
- * Process ids, one a line; blank lines are none. Return: how many there are, or -EINVAL: something
- * else is there; -E2BIG: more than @max.
- */
-int mps_parse_pids(const char *text, pid_t *ret, int max);

@@ -51,7 +51,7 @@ static enum log_level find_level(void) {
 	return LOG_LEVEL_WARN;
 }
 
-bool log_wants(enum log_level level) {
+static bool log_wants(enum log_level level) {
 	static _Atomic int known = -1;
 	int most = atomic_load_explicit(&known, memory_order_relaxed);
 

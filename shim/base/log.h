@@ -17,8 +17,6 @@ enum log_level {
 	_LOG_LEVEL_N,
 };
 
-bool log_wants(enum log_level level);
-
 /* One line, "sbeet: ...", in one write. @format in sentence case, without a full stop. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

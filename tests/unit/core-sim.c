@@ -108,7 +108,7 @@ static void end_due(struct core_sim *sim, nsec_t until) {
 		if (job->running ? job->finish <= sim->now
 				 : sim->drop_late && job->deadline <= sim->now) {
 			count_end(sim, job, job->running, until);
-			sched_finish(sim->s, id);
+			sched_finish(sim->s, id, 0, false);
 			job->used = false;
 		}
 	}

@@ -126,7 +126,7 @@ static void explain_tells_what_sbeet_compared(void **state) {
 				 6 * MS + profile_total(&big, e->tries[i].n_sms));
 		assert_true(e->tries[i].energy_pj >= t->energy_pj);
 	}
-	sched_finish_at(s, id, 50 * MS, true);
+	sched_finish(s, id, 50 * MS, true);
 	assert_int_equal(newest(s)->ended, 50 * MS);
 	assert_true(newest(s)->completed);
 	sched_free(s);
@@ -202,7 +202,7 @@ static void explain_keeps_one_entry_of_a_long_wait(void **state) {
 	assert_int_equal(newest(s)->times, 100);
 	assert_int_equal(newest(s)->first, 0);
 	assert_int_equal(newest(s)->last, 99);
-	sched_finish_at(s, first, 100, true);
+	sched_finish(s, first, 100, true);
 	assert_int_equal(decide(s, 100), 1);
 	assert_int_equal(explain_count(sched_explain(s)), 3);
 	assert_int_equal(newest(s)->reason, EXPLAIN_START_NEXT);
@@ -216,7 +216,7 @@ static void explain_forgets_the_oldest(void **state) {
 		sched_job_id id = arrive(s, SCHED_TASK_NONE, i, i, 0);
 
 		assert_int_equal(decide(s, i), 1);
-		sched_finish_at(s, id, i, i % 2);
+		sched_finish(s, id, i, i % 2);
 	}
 	assert_int_equal(explain_count(sched_explain(s)), 3);
 	for (size_t i = 0; i < 3; i++) {

@@ -264,7 +264,7 @@ static void overhead_is_learned_and_forgotten(void **state) {
 		} else if (i == 41) { /* nor is one fast job */
 			assert_int_equal(overhead, at_most - (at_most + 31) / 32);
 		}
-		sched_finish_at(s, id, now + total + (i < 40 ? wanted : 0), true);
+		sched_finish(s, id, now + total + (i < 40 ? wanted : 0), true);
 	}
 	assert_in_range(sched_task(s, task_id)->overhead, 0, wanted / 100);
 	sched_free(s);
@@ -307,7 +307,7 @@ static void late_job_waits_for_what_ends_sooner(void **state) {
 	}
 	end = sched_job(s, jobs[0])->finish;
 	assert_in_range(end, 400 * US, 600 * US);
-	sched_finish_at(s, jobs[0], end, true);
+	sched_finish(s, jobs[0], end, true);
 	sched_decide(s, end, &actions);
 	assert_int_equal(actions.n, 1);
 	assert_in_range(sched_job(s, jobs[1])->finish, end, profile_total(&profiles[1], 20) - 1);

@@ -456,7 +456,7 @@ static void policies_keep_overdue_jobs_at_home(void **state) {
 		assert_int_equal(sched_arrive(s, &job, &id), 0);
 		sched_decide(s, 1000 * NSEC_PER_SEC, &actions);
 		assert_int_equal(actions.n, 0);
-		sched_finish(s, blocker_id);
+		sched_finish(s, blocker_id, 0, false);
 		sched_decide(s, 1001 * NSEC_PER_SEC, &actions);
 		assert_int_equal(actions.n, 1);
 		assert_int_equal(sched_job(s, id)->gpu, home);

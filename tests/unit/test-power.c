@@ -170,15 +170,6 @@ static void profile_refuses_what_cannot_be(void **state) {
 	assert_int_equal(profile_table_set(&t, 1, 1, 1, 1), -EEXIST);
 }
 
-static void profile_tells_linear_from_not(void **state) {
-	struct profile_table t;
-
-	assert_int_equal(profile_table_linear(&t, 46, 0, 0, 1000003, 10), 0);
-	assert_int_equal(profile_nonlinearity_permille(&t), 0);
-	t.exec[46] *= 2;
-	assert_in_range(profile_nonlinearity_permille(&t), 990, 1001);
-}
-
 /* A linear-speedup job is cheapest on all SMs (idle SMs only cost); one that stops scaling at 8 SMs
  * is cheapest there when its power keeps growing. */
 static void profile_finds_m_opt(void **state) {
@@ -206,7 +197,6 @@ int main(void) {
 		cmocka_unit_test(power_keeps_theorem_1),
 		cmocka_unit_test(profile_fills_gaps_against_the_task),
 		cmocka_unit_test(profile_refuses_what_cannot_be),
-		cmocka_unit_test(profile_tells_linear_from_not),
 		cmocka_unit_test(profile_finds_m_opt),
 	};
 

@@ -90,7 +90,7 @@ static void sched_refuses_what_it_cannot_hold(void **state) {
 	id = 77;
 	assert_int_equal(sched_arrive(s, &job, &id), -ENOSPC);
 	assert_int_equal(id, 77);
-	sched_finish(s, 5);
+	sched_finish(s, 5, 0, false);
 	assert_null(sched_job(s, 5));
 	assert_null(sched_job(s, SCHED_JOB_NONE));
 	assert_int_equal(sched_arrive(s, &job, &id), 0);
@@ -106,9 +106,9 @@ static void fcfs_gives_the_whole_gpu_in_order(void **state) {
 
 	expect_grants(s, 1, a);
 	expect_sms(s, a, 0, "0-4");
-	sched_finish(s, b); /* cancelled */
+	sched_finish(s, b, 0, false); /* cancelled */
 	expect_grants(s, 0);
-	sched_finish(s, a);
+	sched_finish(s, a, 0, false);
 	expect_grants(s, 1, c);
 	expect_sms(s, c, 0, "0-4");
 	sched_free(s);
@@ -121,10 +121,10 @@ static void fcfs_does_not_let_one_gpu_hold_up_another(void **state) {
 
 	expect_grants(s, 2, a, c);
 	expect_sms(s, c, 1, "0-5");
-	sched_finish(s, c);
+	sched_finish(s, c, 0, false);
 	expect_grants(s, 1, d);
 	expect_sms(s, d, 1, "0-5");
-	sched_finish(s, a);
+	sched_finish(s, a, 0, false);
 	expect_grants(s, 1, b);
 	sched_free(s);
 }
@@ -137,7 +137,7 @@ static void even_splits_in_halves(void **state) {
 	expect_grants(s, 2, a, b);
 	expect_sms(s, a, 0, "0-1");
 	expect_sms(s, b, 0, "2-4");
-	sched_finish(s, b);
+	sched_finish(s, b, 0, false);
 	expect_grants(s, 1, c);
 	expect_sms(s, c, 0, "2-4");
 	sched_free(s);
@@ -149,7 +149,7 @@ static void even_does_not_split_a_single_sm(void **state) {
 
 	expect_grants(s, 1, a);
 	expect_sms(s, a, 0, "0");
-	sched_finish(s, a);
+	sched_finish(s, a, 0, false);
 	expect_grants(s, 1, b);
 	sched_free(s);
 }
@@ -161,9 +161,9 @@ static void even_lets_one_owner_at_a_time_on_an_exclusive_gpu(void **state) {
 
 	/* a2 would fit beside a1, but then owner 1 could keep owner 2 out for ever. */
 	expect_grants(s, 1, a1);
-	sched_finish(s, a1);
+	sched_finish(s, a1, 0, false);
 	expect_grants(s, 1, b);
-	sched_finish(s, b);
+	sched_finish(s, b, 0, false);
 	expect_grants(s, 2, a2, a3);
 	expect_sms(s, a2, 0, "0-3");
 	expect_sms(s, a3, 0, "4-7");
@@ -176,12 +176,12 @@ static void even_does_not_starve_a_job_that_needs_all(void **state) {
 	sched_job_id whole = arrive(s, 3, 0, false), late = arrive(s, 4, 0, true);
 
 	expect_grants(s, 2, a, b);
-	sched_finish(s, a);
+	sched_finish(s, a, 0, false);
 	expect_grants(s, 0); /* the GPU drains for it */
-	sched_finish(s, b);
+	sched_finish(s, b, 0, false);
 	expect_grants(s, 1, whole);
 	expect_sms(s, whole, 0, "0-7");
-	sched_finish(s, whole);
+	sched_finish(s, whole, 0, false);
 	expect_grants(s, 1, late);
 	sched_free(s);
 }
@@ -194,7 +194,7 @@ static void even_goes_on_when_the_one_that_needs_all_leaves(void **state) {
 	whole = arrive(s, 2, 0, false);
 	late = arrive(s, 3, 0, true);
 	expect_grants(s, 0);
-	sched_finish(s, whole); /* its process died */
+	sched_finish(s, whole, 0, false); /* its process died */
 	expect_grants(s, 1, late);
 	sched_free(s);
 }
@@ -213,10 +213,10 @@ static void even_gives_more_than_half_to_who_needs_it(void **state) {
 	assert_int_equal(sched_arrive(s, &big, &b), 0);
 	c = arrive(s, 3, 0, true);
 	expect_grants(s, 0);
-	sched_finish(s, a);
+	sched_finish(s, a, 0, false);
 	expect_grants(s, 1, b);
 	expect_sms(s, b, 0, "0-7");
-	sched_finish(s, b);
+	sched_finish(s, b, 0, false);
 	expect_grants(s, 1, c);
 	expect_sms(s, c, 0, "0-3");
 	sched_free(s);
@@ -231,7 +231,7 @@ static void even_drains_one_gpu_only(void **state) {
 	late = arrive(s, 3, -1, true);
 	expect_grants(s, 1, late);
 	expect_sms(s, late, 1, "4-7");
-	sched_finish(s, a);
+	sched_finish(s, a, 0, false);
 	expect_grants(s, 1, whole);
 	expect_sms(s, whole, 0, "0-7");
 	sched_free(s);
@@ -246,13 +246,13 @@ static void sched_keeps_its_books_when_the_policy_changes(void **state) {
 	sched_set_policy(s, sched_policy_find("even"));
 	assert_string_equal(sched_get_policy(s)->name, "even");
 	expect_grants(s, 0); /* slot 1 is free, its SMs are not */
-	sched_finish(s, a);
+	sched_finish(s, a, 0, false);
 	expect_grants(s, 2, b, c);
 	sched_set_policy(s, sched_policy_find("fcfs"));
-	sched_finish(s, b);
+	sched_finish(s, b, 0, false);
 	a = arrive(s, 1, 0, true);
 	expect_grants(s, 0);
-	sched_finish(s, c);
+	sched_finish(s, c, 0, false);
 	expect_grants(s, 1, a);
 	sched_free(s);
 }
@@ -450,7 +450,7 @@ static void random_arrival(struct history *h) {
 }
 
 static void end_job(struct history *h, sched_job_id id) {
-	sched_finish(h->s, id);
+	sched_finish(h->s, id, 0, false);
 	h->jobs[id].state = SCHED_JOB_FREE;
 	h->n_jobs--;
 }
@@ -550,7 +550,7 @@ static void sched_lets_best_effort_owners_take_turns(void **state) {
 		arrive(s, 3, 0, false);
 		for (size_t k = 0; k < sizeof(expected) / sizeof(expected[0]); k++) {
 			assert_int_equal(sched_job(s, running)->owner, expected[k]);
-			sched_finish(s, running);
+			sched_finish(s, running, 0, false);
 			sched_decide(s, 2 + k, &actions);
 			assert_int_equal(actions.n, 1);
 			running = actions.list[0].job;
@@ -571,7 +571,7 @@ static void sched_gives_no_credit_for_idle_time(void **state) {
 	}
 	sched_decide(s, 1, &actions);
 	for (size_t k = 0; k < 7; k++) { /* seven are done, one runs, two wait */
-		sched_finish(s, running);
+		sched_finish(s, running, 0, false);
 		sched_decide(s, 2 + k, &actions);
 		running = actions.list[0].job;
 	}
@@ -579,7 +579,7 @@ static void sched_gives_no_credit_for_idle_time(void **state) {
 		arrive(s, 2, 0, false);
 	}
 	for (size_t k = 0; k < sizeof(expected) / sizeof(expected[0]); k++) {
-		sched_finish(s, running);
+		sched_finish(s, running, 0, false);
 		sched_decide(s, 20 + k, &actions);
 		assert_int_equal(actions.n, 1);
 		running = actions.list[0].job;
@@ -607,7 +607,7 @@ static void sched_keeps_real_time_jobs_in_their_place(void **state) {
 		sched_decide(s, 1 + k, &actions);
 		assert_int_equal(actions.n, 1);
 		assert_int_equal(sched_job(s, actions.list[0].job)->owner, expected[k]);
-		sched_finish(s, actions.list[0].job);
+		sched_finish(s, actions.list[0].job, 0, false);
 	}
 	sched_free(s);
 }

@@ -1,6 +1,8 @@
 /*
  * policy-even.c: two slots a GPU, half of the SMs each; first come, first served. A job that wants
- * more than half (min_sms), or was never measured with so few, has the GPU for itself.
+ * more than half (min_sms), or was never measured with so few, has the GPU for itself. So has a
+ * program that was alone there for SCHED_ALONE jobs, until another job comes: that one waits for
+ * one job at most, and then both have their half.
  *
  * The first job in arrival order that a GPU can't take now closes that GPU for all later ones until
  * it has run. So a job that needs the whole GPU, or one of another owner on an exclusive GPU, waits
@@ -38,6 +40,12 @@ static struct smset job_sms(const struct sched *s, size_t index, unsigned slot,
 	return slot == 0 ? smset_range(0, gpu->model.limit) : SMSET_EMPTY;
 }
 
+/* Nobody else has wanted the GPU for a while. */
+static bool is_alone(const struct sched_gpu *gpu, const struct sched_job *job) {
+	return gpu->last_owner == job->owner && gpu->n_alone == SCHED_ALONE &&
+	       smset_count(&gpu->free) == gpu->n_sms;
+}
+
 /* Where on this GPU the job could start now. */
 static bool find_place(const struct sched *s, size_t index, const struct sched_job *job,
 		       unsigned *ret_slot, struct smset *ret_sms) {
@@ -52,6 +60,11 @@ static bool find_place(const struct sched *s, size_t index, const struct sched_j
 		}
 		*ret_slot = 0;
 		*ret_sms = gpu->free;
+		return true;
+	}
+	if (is_alone(gpu, job)) {
+		*ret_slot = 0;
+		*ret_sms = smset_range(0, gpu->model.limit);
 		return true;
 	}
 	for (unsigned slot = 0; slot < SLOTS; slot++) {
@@ -134,6 +147,9 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 
 const struct sched_policy policy_even = {
 	.name = "even",
-	.summary = "two jobs at a time on each GPU, half of the SMs each, in order of arrival",
+	.summary =
+		"two jobs at a time on each GPU, half of the SMs each, in order of arrival; all "
+		"for a lone program",
 	.decide = decide,
+	.counts_alone = true,
 };

@@ -217,6 +217,33 @@ static sched_job_id take_unused(struct sched *s) {
 	return s->n_touched < s->max_jobs ? (sched_job_id)s->n_touched++ : SCHED_JOB_NONE;
 }
 
+static bool runs_anything(const struct sched_gpu *gpu) {
+	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+		if (gpu->slots[i] != SCHED_JOB_NONE) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* One more job wants a GPU on which others run or for which they wait: nobody is alone there. */
+static void end_alone(struct sched *s, int gpu_wanted) {
+	for (size_t k = 0; k < s->n_gpus; k++) {
+		if ((gpu_wanted < 0 || gpu_wanted == (int)k) &&
+		    (sched_any_waits(s, (int)k) || runs_anything(&s->gpus[k]))) {
+			s->gpus[k].n_alone = 0;
+		}
+	}
+}
+
+static void count_alone(struct sched_gpu *gpu, uint64_t owner) {
+	if (gpu->last_owner != owner) {
+		gpu->last_owner = owner;
+		gpu->n_alone = 0;
+	}
+	gpu->n_alone += gpu->n_alone < SCHED_ALONE;
+}
+
 int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret_id) {
 	struct sched_job *j;
 	sched_job_id id;
@@ -259,6 +286,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		task->owner = j->owner;
 		task_table_released(&s->tasks, job->task, job->release);
 	}
+	end_alone(s, j->gpu_wanted);
 	waiting_add(&s->waiting, s->jobs, id);
 	*ret_id = id;
 	return 0;
@@ -633,6 +661,7 @@ static void place(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	job->granted = now;
 	gpu->slots[slot] = id;
 	set_free(gpu, smset_minus(&gpu->free, sms));
+	count_alone(gpu, job->owner);
 	predict(s, job);
 }
 

@@ -109,7 +109,13 @@ struct sched_gpu {
 	struct smset free;		     /* SMs that no running job holds */
 	unsigned row;			     /* how many of them one job could have: see groups.h */
 	bool drained;			     /* nothing starts here: see sched_drain_gpu() */
+	uint64_t last_owner;		     /* of the job that was granted last */
+	unsigned n_alone; /* its jobs in a row without any other that asked for the GPU meanwhile;
+			   * counted up to SCHED_ALONE */
 };
+
+/* So many jobs in a row show that a program has a GPU for itself: see n_alone. */
+#define SCHED_ALONE 8
 
 enum sched_job_state {
 	SCHED_JOB_FREE, /* table entry not in use */
@@ -280,6 +286,7 @@ struct sched_policy {
 	bool divides;			     /* GPUs into parts of many sizes */
 	bool places; /* which GPU a task's jobs go to is its affair: see sched_place() */
 	enum sched_overdue overdue;
+	bool counts_alone; /* it decides by n_alone of GPUs */
 };
 
 /* NULL when there is none of this name. */
@@ -387,10 +394,10 @@ int sched_set_explain(struct sched *s, size_t n);
 bool sched_any_waits(const struct sched *s, int gpu);
 
 /*
- * When to decide again though no job has come or ended, because the policy leaves a job waiting that
- * could start; 0: not before something happens. This is the next release that the policy expects. If
- * that is overdue, an eighth of the time is waited that the job has left to start, so that it is looked
- * at more often as its time runs out; never sooner than a millisecond.
+ * When to decide again though no job has come or ended, because the policy leaves a job waiting
+ * that could start; 0: not before something happens. This is the next release that the policy
+ * expects. If that is overdue, an eighth of the time is waited that the job has left to start, so
+ * that it is looked at more often as its time runs out; never sooner than a millisecond.
  */
 nsec_t sched_next_look(const struct sched *s);
 

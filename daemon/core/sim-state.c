@@ -119,6 +119,10 @@ static int pass_boundary(struct sim *s, nsec_t at) {
 	for (size_t i = 0; i < s->setup->n_tasks; i++) {
 		describe_task(s, i, at);
 	}
+	for (size_t k = 0; s->setup->policy->counts_alone && k < s->setup->n_gpus; k++) {
+		cycle_add(&s->cycle, sched_gpu(s->sched, k)->last_owner);
+		cycle_add(&s->cycle, sched_gpu(s->sched, k)->n_alone);
+	}
 	r = describe_jobs(s, at);
 	if (r == 0) {
 		r = cycle_end(&s->cycle);

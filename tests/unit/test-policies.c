@@ -466,6 +466,83 @@ static void policies_keep_overdue_jobs_at_home(void **state) {
 	assert_true(tested > 0);
 }
 
+static sched_job_id ask(struct sched *s, uint64_t owner) {
+	struct sched_job job = {
+		.task = SCHED_TASK_NONE, .owner = owner, .gpu_wanted = 0, .divisible = true};
+	sched_job_id id;
+
+	assert_int_equal(sched_arrive(s, &job, &id), 0);
+	return id;
+}
+
+static unsigned sms_of(const struct sched *s, sched_job_id id) {
+	return smset_count(&sched_job(s, id)->sms);
+}
+
+/* One job of @owner from its request to its end. Return: on how many SMs it ran. */
+static unsigned run_alone(struct sched *s, uint64_t owner) {
+	sched_job_id id = ask(s, owner);
+	struct sched_actions actions;
+	unsigned n;
+
+	sched_decide(s, 0, &actions);
+	assert_int_equal(actions.n, 1);
+	n = sms_of(s, id);
+	sched_finish(s, id, 0, true);
+	return n;
+}
+
+/* A program that is alone gets all SMs, and one that comes waits for one job of it at most. */
+static void even_gives_a_lone_program_the_gpu(void **state) {
+	struct sched *s = make(sched_policy_find("even"), 1, 1, 0);
+	struct sched_actions actions;
+	sched_job_id a, b;
+
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = round > 0; i < SCHED_ALONE; i++) {
+			assert_int_equal(run_alone(s, 1), 8);
+		}
+		assert_int_equal(run_alone(s, 1), 16);
+		a = ask(s, 1);
+		sched_decide(s, 0, &actions);
+		assert_int_equal(sms_of(s, a), 16);
+		b = ask(s, 2);
+		sched_decide(s, 0, &actions);
+		assert_int_equal(actions.n, 0);
+		sched_finish(s, a, 0, true);
+		a = ask(s, 1);
+		sched_decide(s, 0, &actions);
+		assert_int_equal(actions.n, 2);
+		assert_int_equal(sms_of(s, a), 8);
+		assert_int_equal(sms_of(s, b), 8);
+		sched_finish(s, b, 0, true);
+		sched_finish(s, a, 0, true);
+	}
+	sched_free(s);
+}
+
+/* Programs that come in turns never meet, and keep room for each other; so do two threads of one,
+ * whose jobs do. */
+static void even_keeps_halves_for_those_who_share(void **state) {
+	struct sched *s = make(sched_policy_find("even"), 1, 1, 0);
+	struct sched_actions actions;
+
+	for (unsigned i = 0; i < 10 * SCHED_ALONE; i++) {
+		assert_int_equal(run_alone(s, 1 + i % 2), 8);
+	}
+	for (unsigned i = 0; i < 10 * SCHED_ALONE; i++) {
+		sched_job_id a = ask(s, 1), b = ask(s, 1);
+
+		sched_decide(s, 0, &actions);
+		assert_int_equal(actions.n, 2);
+		assert_int_equal(sms_of(s, a), 8);
+		assert_int_equal(sms_of(s, b), 8);
+		sched_finish(s, a, 0, true);
+		sched_finish(s, b, 0, true);
+	}
+	sched_free(s);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policies_keep_the_rules_and_repeat_themselves),
@@ -477,6 +554,8 @@ int main(void) {
 		cmocka_unit_test(policies_let_no_job_wait_for_ever),
 		cmocka_unit_test(policies_keep_overdue_jobs_at_home),
 		cmocka_unit_test(policies_place_tasks_that_cannot_move),
+		cmocka_unit_test(even_gives_a_lone_program_the_gpu),
+		cmocka_unit_test(even_keeps_halves_for_those_who_share),
 	};
 
 	make_profiles();

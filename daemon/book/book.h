@@ -18,9 +18,9 @@
 
 /*
  * What can't be true: more SMs don't make a worst case longer by more than half of it and this,
- * which is about what starting work and telling its end may take.
+ * which a busy machine may take to start work and to tell that it ended.
  */
-#define BOOK_SLACK (100 * NSEC_PER_USEC)
+#define BOOK_SLACK NSEC_PER_MSEC
 
 struct book_point {
 	unsigned n_sms;

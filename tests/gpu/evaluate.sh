@@ -28,24 +28,26 @@ evaluate=$here/bin/evaluate
 periodic=$here/bin/periodic
 
 # Measured times as the profiles of a file for sbeetd and of a scenario for the task sets. Power above
-# static, as measured on as many SMs. The worst copies of all SM counts.
+# static, as measured on as many SMs. The worst copies of all SM counts. Fewer SMs take at least as long
+# as more: where a GPU says something else, the longer time holds for both.
 profiles() {
-	awk -v gpu="$gpu" -v static="$static_w" '
+	tac "$folder/measured.txt" | awk -v gpu="$gpu" -v static="$static_w" '
 	function ns(x) { return sprintf("\"%dns\"", x > 0 ? x : 1) }
 	{
 		if (!($1 in points)) order[n++] = $1
 		watts = $7 > static ? $7 - static : 0.001
-		points[$1] = points[$1] (points[$1] ? ", " : "") sprintf("{\"sms\": %d, \"best\": %s, " \
-			"\"worst\": %s, \"watts\": %.3f}", $2, ns($4), ns($5), watts)
+		if ($5 > worst[$1]) worst[$1] = $5
+		points[$1] = sprintf("{\"sms\": %d, \"best\": %s, \"worst\": %s, \"watts\": %.3f}", $2, \
+			ns($4), ns(worst[$1]), watts) (points[$1] ? ", " : "") points[$1]
 		if ($3 > into[$1]) into[$1] = $3
 		if ($6 > from[$1]) from[$1] = $6
 	}
 	END {
-		for (i = 0; i < n; i++)
+		for (i = n - 1; i >= 0; i--)
 			printf "%s{\"name\": \"%s\", \"on\": {\"%s\": {\"copy_in\": %s, \"copy_out\": %s, " \
-				"\"points\": [%s]}}}", i ? ",\n" : "", order[i], gpu, ns(into[order[i]]),
+				"\"points\": [%s]}}}", i < n - 1 ? ",\n" : "", order[i], gpu, ns(into[order[i]]),
 				ns(from[order[i]]), points[order[i]]
-	}' "$folder/measured.txt"
+	}'
 }
 
 measure_profiles() {

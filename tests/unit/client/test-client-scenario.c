@@ -127,9 +127,9 @@ static const struct {
 	{DOCUMENT(GPU,
 		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
 		  "2, \"worst\": \"4ms\"}, {\"sms\": 4, \"worst\": \"3ms\"}, {\"sms\": 8, \"worst\": "
-		  "\"5ms\"}]}}}",
+		  "\"6ms\"}]}}}",
 		  ""),
-	 "profiles[0].on.a.points: the worst case on 8 SMs, 5ms, is longer by more than half than on "
+	 "profiles[0].on.a.points: the worst case on 8 SMs, 6ms, is longer by more than half than on "
 	 "4, 3ms: measure again"},
 	{DOCUMENT(GPU,
 		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/book/suggest.h"
+#include "daemon/core/sched.h"
 
 static int parse_word(const char *text, const char *const *words, int *ret) {
 	for (int i = 0; words[i]; i++) {

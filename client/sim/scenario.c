@@ -8,6 +8,7 @@
 
 #include "client/sim/book-csv.h"
 #include "daemon/book/suggest.h"
+#include "daemon/core/sched.h"
 
 /* Watts that no GPU draws: 10 kW. */
 #define WATTS_MAX_MW 10000000u

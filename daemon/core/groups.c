@@ -1,4 +1,4 @@
-/* groups.c: see groups.h, and sched_pick_sms() in sched.h. */
+/* groups.c: see groups.h. */
 #include "daemon/core/groups.h"
 
 #include <limits.h>

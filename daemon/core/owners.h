@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "daemon/core/sched.h"
+#include "daemon/core/state.h"
 
 /* Users have at most some thousand programs; a longer list is slower, not wrong. */
 #define OWNERS_BUCKETS 4096

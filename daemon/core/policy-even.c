@@ -8,6 +8,7 @@
  * it has run. So a job that needs the whole GPU, or one of another owner on an exclusive GPU, waits
  * for no more than what runs already, and is never overtaken by a stream of jobs that would fit.
  */
+#include "daemon/core/groups.h"
 #include "daemon/core/policy.h"
 
 #define SLOTS 2

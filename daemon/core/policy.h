@@ -1,5 +1,5 @@
 /*
- * policy.h: what a policy may see and do; included by sched.c and policy-*.c only.
+ * policy.h: what a policy may see and do; included by the core only; the functions are in books.c.
  *
  * A policy walks the waiting jobs, looks at the GPUs through sched.h, and hands out SMs with
  * policy_grant(), which keeps the state's books. It allocates nothing and keeps nothing between
@@ -8,7 +8,7 @@
 #pragma once
 
 #include "daemon/core/explain.h"
-#include "daemon/core/sched.h"
+#include "daemon/core/state.h"
 #include "daemon/core/task.h"
 #include "daemon/core/waiting.h"
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "daemon/core/sched.h"
+#include "daemon/core/state.h"
 
 /* Most tasks: 20,000 are asked for; the bound keeps a mistake from taking all memory. */
 #define TASK_MAX 65536

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "daemon/core/sched.h"
+#include "daemon/core/state.h"
 
 /* The last placement in a slot; all zero: none yet. */
 struct timeline_slot {

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "daemon/core/owners.h"
-#include "daemon/core/sched.h"
+#include "daemon/core/state.h"
 
 struct waiting {
 	sched_job_id first, last;

@@ -1,5 +1,6 @@
 /* core-sim.c: see core-sim.h. */
 #include "core-sim.h"
+#include "daemon/core/sched.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

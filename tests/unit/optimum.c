@@ -1,5 +1,6 @@
 /* optimum.c: see optimum.h. */
 #include "optimum.h"
+#include "daemon/core/sched.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core-sim.h"
+#include "daemon/core/sched.h"
 #include "daemon/core/task.h"
 
 #define PROFILES 5

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "daemon/core/ready.h"
+#include "daemon/core/sched.h"
 
 static struct sched *make(const char *policy, const unsigned *sms, size_t n,
 			  enum sched_sharing sharing) {

@@ -6,6 +6,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
+#include "daemon/core/sched.h"
 #include "daemon/core/task.h"
 #include "daemon/core/timeline.h"
 

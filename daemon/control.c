@@ -264,7 +264,8 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 
 static void handle_events(struct control_client *client, const Sbeet__Control__Request *request) {
 	static const char *const refusals[] = {
-		[SUBSCRIBER_E_TOO_MANY] = "sbeetd has as many subscribers to events as it can serve",
+		[SUBSCRIBER_E_TOO_MANY] =
+			"sbeetd has as many subscribers to events as it can serve",
 		[SUBSCRIBER_E_QUOTA] =
 			"this user has as many subscriptions to events as "
 			"'subscriptions' in sbeetd.conf allows",

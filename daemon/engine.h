@@ -83,8 +83,8 @@ int engine_adopt(struct engine *engine, struct job *job);
 /* It is another session's from now on: owner and label have changed, and it is of no task. */
 void engine_moved(struct engine *engine, struct job *job);
 
-/* Which sequence numbers were given before is not known: from now on they are above all that can have
- * been, since no daemon grants a job each nanosecond since boot. */
+/* Which sequence numbers were given before is not known: from now on they are above all that can
+ * have been, since no daemon grants a job each nanosecond since boot. */
 void engine_skip_sequences(struct engine *engine);
 
 /* While held, nothing is granted: jobs of before may still be told of. */
@@ -97,8 +97,9 @@ void engine_finish(struct engine *engine, struct job *job, bool done);
  * each turn of the event loop. */
 void engine_run(struct engine *engine);
 
-/* When to call engine_look() if nothing happens before: when a running job reaches its predicted end,
- * or the policy wants to reconsider a job that it leaves waiting (sched_next_look()); 0: never. */
+/* When to call engine_look() if nothing happens before: when a running job reaches its predicted
+ * end, or the policy wants to reconsider a job that it leaves waiting (sched_next_look()); 0:
+ * never. */
 nsec_t engine_next_look(const struct engine *engine);
 
 /* Time has passed: marks jobs that have run longer than predicted. The next engine_run() decides

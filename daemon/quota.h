@@ -21,9 +21,9 @@
 #include "proto/units.h"
 
 enum quota_kind {
-	QUOTA_SESSIONS, /* connections, to either socket */
-	QUOTA_JOBS,	/* waiting and running */
-	QUOTA_BYTES,	/* what sessions keep: kernels declared, answers not yet read */
+	QUOTA_SESSIONS,	     /* connections, to either socket */
+	QUOTA_JOBS,	     /* waiting and running */
+	QUOTA_BYTES,	     /* what sessions keep: kernels declared, answers not yet read */
 	QUOTA_SUBSCRIPTIONS, /* connections that receive events */
 	_QUOTA_KIND_N,
 };

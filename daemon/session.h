@@ -51,9 +51,9 @@ struct session_counters {
 struct session {
 	TAILQ_ENTRY(session) link; /* the server's list */
 	LIST_ENTRY(session) absent_link;
-	bool absent;		   /* in the server's table, see absent.h */
-	struct server *server;	   /* borrowed, outlives us */
-	struct quota_user *user;   /* reference */
+	bool absent;		 /* in the server's table, see absent.h */
+	struct server *server;	 /* borrowed, outlives us */
+	struct quota_user *user; /* reference */
 	enum session_state state;
 	uint64_t id;
 	struct ucred cred;

@@ -10,10 +10,10 @@
  * of the jobs that are held, whether or not the program asks for anything; each then goes on as if
  * nothing had happened, and its messages go to that daemon.
  *
- * A daemon may let a request wait as long as it likes, but it answers a Ping. One that leaves a Ping
- * unanswered for SBEET_TIMEOUT is stopped or stuck: requests are withdrawn and the program goes on
- * unmanaged until the daemon says anything. The connection stays up meanwhile, and with it the jobs
- * that are held.
+ * A daemon may let a request wait as long as it likes, but it answers a Ping. One that leaves a
+ * Ping unanswered for SBEET_TIMEOUT is stopped or stuck: requests are withdrawn and the program
+ * goes on unmanaged until the daemon says anything. The connection stays up meanwhile, and with it
+ * the jobs that are held.
  */
 #pragma once
 

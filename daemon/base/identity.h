@@ -2,8 +2,8 @@
  * identity.h: the identity of a program's process, over connections and restarts of sbeetd.
  *
  * A process id does not identify a program: it is used again, another process inherits it over a
- * restart, and processes of a pid namespace that we don't see all have 0. A user id does not either:
- * programs drop their rights. So a process is identified, in this order, by:
+ * restart, and processes of a pid namespace that we don't see all have 0. A user id does not
+ * either: programs drop their rights. So a process is identified, in this order, by:
  *
  *  - the inode of its pidfd, where the kernel gives each process one of its own (Linux 6.9);
  *  - its id, its start time and the pid namespace in which the id counts;

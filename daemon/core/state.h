@@ -255,7 +255,7 @@ enum sched_overdue {
 	SCHED_OVERDUE_ANYWHERE, /* it goes first */
 };
 
-/* A policy: picks among waiting jobs. One object of these per policy, see policy-*.c. */
+/* A policy: picks among waiting jobs. One object of these per policy, see core/policy/. */
 struct sched_policy {
 	const char *name;
 	const char *summary; /* one line for `sbeetctl policy` */

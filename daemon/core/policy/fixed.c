@@ -1,5 +1,5 @@
 /*
- * policy-fixed.c: each task's jobs on the GPU and the very SMs that the task names, in order of
+ * fixed.c: each task's jobs on the GPU and the very SMs that the task names, in order of
  * arrival, as soon as those are free. Nothing is decided: it replays a placement that somebody else
  * has found, such as those of Examples 6 to 9. Jobs of other tasks fill what is left.
  */

@@ -1,5 +1,5 @@
 /*
- * policy-sbeet.c: sBEET (Alg. 1-3), each job on the GPU it belongs to. The policies of this file
+ * sbeet.c: sBEET (Alg. 1-3), each job on the GPU it belongs to. The policies of this file
  * differ only in how tasks are given their GPUs before anything runs:
  *
  *  sbeet            the energy-preferred GPU of each task (Definition 11); with one GPU, chapter 2

@@ -1,5 +1,5 @@
 /*
- * policy-whole.c: the policies without spatial multitasking: one job at a time on a GPU, on all the
+ * whole.c: the policies without spatial multitasking: one job at a time on a GPU, on all the
  * SMs that its limit allows. They differ in who goes first and in where a job may go.
  *
  *  fcfs       any idle GPU, in order of arrival (2.5.5)

@@ -1,5 +1,5 @@
 /*
- * policy-stgm.c: spatio-temporal GPU management (2.3), with the test that 2.5.5 puts in place of
+ * stgm.c: spatio-temporal GPU management (2.3), with the test that 2.5.5 puts in place of
  * the original's response-time analysis: a GPU whose tasks' utilisations U_i sum up to more than 1
  * falls back to rm, where each job gets all SMs.
  *

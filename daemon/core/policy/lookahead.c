@@ -1,5 +1,5 @@
 /*
- * policy-lookahead.c: our own policy.
+ * lookahead.c: our own policy.
  *
  * For each ready job, most urgent first, it tries to start it now, on every GPU with some SM
  * counts, and not to start it before the next event. It follows each choice by one list schedule of

@@ -1,5 +1,5 @@
 /*
- * policy.c: the table of policies. A new one is added here and nowhere else.
+ * table.c: the table of policies. A new one is added here and nowhere else.
  */
 #include "daemon/core/policy.h"
 

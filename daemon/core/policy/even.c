@@ -1,5 +1,5 @@
 /*
- * policy-even.c: two slots a GPU, half of the SMs each; first come, first served. A job that wants
+ * even.c: two slots a GPU, half of the SMs each; first come, first served. A job that wants
  * more than half (min_sms), or was never measured with so few, has the GPU for itself. So has a
  * program that was alone there for SCHED_ALONE jobs, until another job comes: that one waits for
  * one job at most, and then both have their half.

@@ -1,5 +1,5 @@
 /*
- * policy-sbeet-mg.c: sBEET-mg: tasks distributed offline (Alg. 4), jobs moved at run time (Alg. 5).
+ * sbeet-mg.c: sBEET-mg: tasks distributed offline (Alg. 4), jobs moved at run time (Alg. 5).
  */
 #include "daemon/core/partition.h"
 #include "daemon/core/sbeet.h"

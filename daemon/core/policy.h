@@ -12,22 +12,6 @@
 #include "daemon/core/task.h"
 #include "daemon/core/waiting.h"
 
-extern const struct sched_policy policy_bcf;
-extern const struct sched_policy policy_bfd_sbeet;
-extern const struct sched_policy policy_even;
-extern const struct sched_policy policy_fcfs;
-extern const struct sched_policy policy_ffd_sbeet;
-extern const struct sched_policy policy_fixed;
-extern const struct sched_policy policy_lcf;
-extern const struct sched_policy policy_load_dist;
-extern const struct sched_policy policy_lookahead;
-extern const struct sched_policy policy_rm;
-extern const struct sched_policy policy_sbeet;
-extern const struct sched_policy policy_sbeet_mg;
-extern const struct sched_policy policy_sbeet_mg_offline;
-extern const struct sched_policy policy_stgm;
-extern const struct sched_policy policy_wfd_sbeet;
-
 /* The first of the waiting jobs in the order of their arrival, best-effort owners in turn (see
  * sched_arrive()), without those that need a GPU which can start nothing now; SCHED_JOB_NONE: there
  * is none. waiting_next() has the others. Of them, the one that was returned last may be granted.

@@ -46,10 +46,11 @@ static void ask(struct session *s, nsec_t now) {
 	if (!s->answers_pings || s->fd < 0) {
 		return;
 	}
+	since = s->read_at > since ? s->read_at : since;
 	if (s->pinged == 0) {
 		s->pinged = now;
 		session_say_ping(s);
-	} else if (now - since > HOLD_ANSWER_MAX) {
+	} else if (now > since && now - since > HOLD_ANSWER_MAX) {
 		log_event(quota_log(s->user), LOG_LEVEL_WARNING,
 			  &(struct log_about){.id = LOG_ID_HOLD,
 					      .task = s->task.name,

@@ -16,7 +16,8 @@
  *     question is asked again later.
  *  3. Only a program that leaves the question unanswered for HOLD_ANSWER_MAX (stopped, dead-locked
  * in the library, or no sbeet at all) loses its session and so its SMs. A library that knows no
- * Ping is never judged so.
+ * Ping is never judged so, and time does not count in which we read nothing from the program
+ * because its user sends too much.
  *
  * A look at all jobs at most every half of --max-hold, and only while jobs wait.
  */

@@ -4,6 +4,7 @@
  */
 #include "harness.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "proto/limits.h"
@@ -161,6 +162,68 @@ static void who_cannot_answer_is_never_judged(void **state) {
 	close_program(c);
 }
 
+static void restart_with(const char *config) {
+	char path[128];
+	FILE *out;
+
+	assert_int_equal(harness_stop(&harness, 15), 0);
+	snprintf(path, sizeof(path), "%s/sbeetd.conf", harness.directory);
+	out = fopen(path, "we");
+	assert_non_null(out);
+	assert_true(fputs(config, out) >= 0);
+	assert_int_equal(fclose(out), 0);
+	setup(NULL);
+}
+
+/* The next message of this kind, freed by the caller; Pongs are passed over. */
+static Sbeet__ToShim *next_of(int fd, Sbeet__ToShim__BodyCase kind) {
+	Sbeet__ToShim *m = shim_receive(fd);
+
+	while (m && m->body_case == SBEET__TO_SHIM__BODY_PONG) {
+		packet_free(&m->base);
+		m = shim_receive(fd);
+	}
+	assert_non_null(m);
+	assert_int_equal(m->body_case, kind);
+	return m;
+}
+
+/* It answers at once, but sbeetd does not get to that before it has read what came before. */
+static void who_is_read_from_slowly_is_not_judged_for_that(void **state) {
+	Sbeet__Ping ping = SBEET__PING__INIT;
+	Sbeet__Pong pong = SBEET__PONG__INIT;
+	Sbeet__ToDaemon question = SBEET__TO_DAEMON__INIT, answer = SBEET__TO_DAEMON__INIT;
+	Sbeet__Control__Status *status;
+	Sbeet__ToShim *m;
+	int a, b;
+
+	restart_with("[users]\nrate = 2\n");
+	a = open_program(true);
+	b = open_program(true);
+	shim_request(a, 1, 0, MASK_ALL);
+	packet_free(&next_of(a, SBEET__TO_SHIM__BODY_GRANT)->base);
+	shim_request(b, 1, 0, MASK_ALL);
+	packet_free(&next_of(a, SBEET__TO_SHIM__BODY_REVOKE)->base);
+	m = next_of(a, SBEET__TO_SHIM__BODY_PING);
+	question.body_case = SBEET__TO_DAEMON__BODY_PING;
+	question.ping = &ping;
+	for (int i = 0; i < 16; i++) { /* more than HOLD_ANSWER_MAX of them */
+		shim_send(a, &question);
+	}
+	pong.number = m->ping->number;
+	answer.body_case = SBEET__TO_DAEMON__BODY_PONG;
+	answer.pong = &pong;
+	shim_send(a, &answer);
+	packet_free(&m->base);
+	shim_done(a, 1);
+	packet_free(&next_of(b, SBEET__TO_SHIM__BODY_GRANT)->base);
+	status = status_get();
+	assert_int_equal(status->n_sessions, 2);
+	status_free(status);
+	close_program(a);
+	close_program(b);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -169,6 +232,7 @@ int main(void) {
 		CASE(nobody_is_bothered_while_nobody_waits),
 		CASE(who_does_not_answer_loses_its_session),
 		CASE(who_cannot_answer_is_never_judged),
+		CASE(who_is_read_from_slowly_is_not_judged_for_that),
 	};
 
 	return cmocka_run_group_tests_name("daemon-hold", tests, NULL, NULL);

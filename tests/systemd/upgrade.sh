@@ -12,16 +12,23 @@ programs="matmul hotspot histogram lanes"
 jobs=8
 copy=$scratch/later
 
-# FILE LINE-PATTERN ADDED-LINE: puts a line behind each that matches.
-add() {
-	grep -q "$2" "$copy/$1" || fail "$1 has no line like '$2': mend this test"
-	sed -i "/$2/a\\
-$3" "$copy/$1"
+find_source() { # NAME: the one file of this name
+	found=$(find "$copy" -name "$1" -not -path "$copy/build/*")
+	[ -f "$found" ] || fail "there is not one file '$1': mend this test"
 }
 
-set_number() { # FILE NAME
-	grep -q "#define $2" "$copy/$1" || fail "$1 does not define $2: mend this test"
-	sed -i "s/#define $2 .*/#define $2 77/" "$copy/$1"
+# NAME LINE-PATTERN ADDED-LINE: puts a line behind each that matches.
+add() {
+	find_source "$1"
+	grep -q "$2" "$found" || fail "$1 has no line like '$2': mend this test"
+	sed -i "/$2/a\\
+$3" "$found"
+}
+
+set_number() { # NAME CONSTANT
+	find_source "$1"
+	grep -q "#define $2" "$found" || fail "$1 does not define $2: mend this test"
+	sed -i "s/#define $2 .*/#define $2 77/" "$found"
 }
 
 make_copy() {
@@ -32,17 +39,17 @@ make_copy() {
 	sed -i "s/^  version: '.*'/  version: '77.0'/" "$copy/meson.build"
 	word='string later_word = 900;'
 	for message in TaskSpec Held Hello Request Grant Welcome; do
-		add proto/sbeet.proto "^message $message {" "$word"
+		add sbeet.proto "^message $message {" "$word"
 	done
 	for message in Session Waiting; do
-		add proto/state.proto "^message $message {" "$word"
+		add state.proto "^message $message {" "$word"
 	done
-	add proto/state.proto '^		Waiting waiting = 2;' '		Counters later = 900;'
-	add shim/greet.c '^	hello.version = ' '	hello.later_word = task.later_word = (char *)"later";'
-	add daemon/session-say.c '^	grant.job = ' '	grant.later_word = (char *)"later";'
-	add daemon/handover.c '^	ret->job = ' '	ret->later_word = (char *)"later";'
-	add daemon/handover.c '^	session.id = ' '	session.later_word = (char *)"later";'
-	add daemon/handover.c '^	write_all_waiting(&w, server);' '	{\
+	add state.proto '^		Waiting waiting = 2;' '		Counters later = 900;'
+	add greet.c '^	hello.version = ' '	hello.later_word = task.later_word = (char *)"later";'
+	add session-say.c '^	grant.job = ' '	grant.later_word = (char *)"later";'
+	add granted-job.c '^	ret->job = ' '	ret->later_word = (char *)"later";'
+	add handover.c '^	session.id = ' '	session.later_word = (char *)"later";'
+	add handover.c '^	write_all_waiting(&w, server);' '	{\
 		Sbeet__State__Counters counters = SBEET__STATE__COUNTERS__INIT;\
 		Sbeet__State__Record later = SBEET__STATE__RECORD__INIT;\
 \
@@ -91,8 +98,8 @@ make_copy
 (cd "$copy" && meson setup build -Dtests=false -Dbuildtype=debug >"$scratch/compile" 2>&1) ||
 	{ cat "$scratch/compile" && fail "the copy can't be configured"; }
 compile later
-set_number daemon/handover.h HANDOVER_VERSION
-set_number daemon/ledger.h LEDGER_VERSION
+set_number handover.h HANDOVER_VERSION
+set_number ledger.h LEDGER_VERSION
 compile foreign
 mkdir "$scratch/this-build"
 cp "$build/daemon/sbeetd" "$scratch/this-build"

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/subscriber.h"
 #include "proto/limits.h"
 #include "proto/units.h"
 

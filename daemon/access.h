@@ -12,7 +12,11 @@
 #include <stdint.h>
 
 #include "daemon/base/peer.h"
-#include "daemon/quota.h"
+#include "daemon/base/quota.h"
+
+/* Most that follow events at once, each user within a limit of its own: each costs the loop the
+ * packing of every event. The last ones are for admins (subscriber.c). */
+#define SUBSCRIBERS_MAX 64
 
 #define ACCESS_RULES_MAX  64
 #define ACCESS_ADMINS_MAX 32

@@ -10,10 +10,10 @@
 
 #include "daemon/admission.h"
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/quota.h"
 #include "daemon/reload.h"
 #include "daemon/report.h"
 #include "daemon/server.h"

@@ -7,7 +7,7 @@
 
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
-#include "daemon/quota.h"
+#include "daemon/base/quota.h"
 #include "daemon/reload.h"
 #include "daemon/server.h"
 

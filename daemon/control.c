@@ -14,12 +14,12 @@
 #include "daemon/admission.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/control-explain.h"
 #include "daemon/control-status.h"
 #include "daemon/ending.h"
 #include "daemon/engine.h"
-#include "daemon/quota.h"
 #include "daemon/reload.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
@@ -234,7 +234,7 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 	const char *name = request->policy->name;
 
 	if (*name) {
-		const struct sched_policy *wanted = engine_find_policy(name);
+		const struct sched_policy *wanted = sched_policy_find_live(name);
 
 		if (!admin_may(client)) {
 			control_client_error(client, request->id,

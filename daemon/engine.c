@@ -164,10 +164,6 @@ void engine_remove_task(struct engine *engine, sched_task_id task) {
 	engine->changed = engine->tasks_changed = true;
 }
 
-const struct sched_policy *engine_find_policy(const char *name) {
-	return strcmp(name, "fixed") == 0 ? NULL : sched_policy_find(name);
-}
-
 void engine_set_policy(struct engine *engine, const struct sched_policy *policy) {
 	sched_set_policy(engine->sched, policy);
 	engine->changed = engine->tasks_changed = true;

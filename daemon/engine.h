@@ -58,10 +58,6 @@ int engine_place(struct engine *engine, sched_task_id task);
 /* It goes; its jobs must have ended. */
 void engine_remove_task(struct engine *engine, sched_task_id task);
 
-/* Those of the core that serve live: all but `fixed`, under which tasks whose place nobody names
- * would wait for ever. NULL: none of this name. */
-const struct sched_policy *engine_find_policy(const char *name);
-
 /* From the next engine_run() on. */
 void engine_set_policy(struct engine *engine, const struct sched_policy *policy);
 

@@ -11,10 +11,10 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
+#include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/quota.h"
 #include "daemon/resume.h"
 #include "daemon/server.h"
 #include "daemon/session-hear.h"

@@ -2,9 +2,9 @@
 #include "daemon/hold.h"
 
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/quota.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-say.h"

@@ -394,7 +394,8 @@ static int start(struct daemon *d) {
 		return r;
 	}
 	d->server->reload = &d->reload;
-	d->reload.server = d->server;
+	d->reload.apply = server_configure;
+	d->reload.userdata = d->server;
 	d->server->max_hold = o->max_hold;
 	server_set_spin(d->server, o->spin);
 	r = start_learning(d);

@@ -6,11 +6,8 @@
  */
 #include "daemon/metrics-http.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/event.h>
-#include <event2/util.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +16,7 @@
 #include <sys/un.h>
 
 #include "daemon/base/listener.h"
+#include "daemon/base/loopback.h"
 #include "daemon/base/pace.h"
 #include "daemon/base/scrape.h"
 #include "daemon/base/util.h"
@@ -42,45 +40,6 @@ struct metrics_http {
 	struct pace pace;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* made by us; "": none */
 };
-
-union address {
-	struct sockaddr any;
-	struct sockaddr_un un;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
-
-static int parse_address(const char *where, union address *ret, socklen_t *ret_size) {
-	int size = sizeof(*ret);
-
-	*ret = (union address){0};
-	if (strncmp(where, "unix:", 5) == 0) {
-		if (where[5] != '/' || strlen(where + 5) >= sizeof(ret->un.sun_path)) {
-			return -EINVAL;
-		}
-		ret->un.sun_family = AF_UNIX;
-		strcpy(ret->un.sun_path, where + 5);
-		*ret_size = sizeof(ret->un);
-		return 0;
-	}
-	if (evutil_parse_sockaddr_port(where, &ret->any, &size) < 0) {
-		return -EINVAL;
-	}
-	*ret_size = (socklen_t)size;
-	/* Nobody is asked who they are there: not for other machines. */
-	if (ret->any.sa_family == AF_INET) {
-		return ret->in.sin_port && ntohl(ret->in.sin_addr.s_addr) >> 24 == 127 ? 0
-										       : -EINVAL;
-	}
-	return ret->in6.sin6_port && IN6_IS_ADDR_LOOPBACK(&ret->in6.sin6_addr) ? 0 : -EINVAL;
-}
-
-int metrics_http_check(const char *where) {
-	union address address;
-	socklen_t size;
-
-	return strcmp(where, "off") == 0 ? 0 : parse_address(where, &address, &size);
-}
 
 static char *print(const struct server *server, size_t *ret_n) {
 	char *text = NULL;
@@ -127,7 +86,7 @@ static bool on_accepted(void *userdata, int fd) {
 }
 
 /* Return: the socket, or -1 with errno. */
-static int listen_at(const union address *address, socklen_t size) {
+static int listen_at(const union loopback_address *address, socklen_t size) {
 	_cleanup_close_ int fd =
 		socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int on = 1;
@@ -153,7 +112,7 @@ static int listen_at(const union address *address, socklen_t size) {
 	return TAKE_FD(fd);
 }
 
-static int start(struct metrics_http *http, const union address *address, socklen_t size) {
+static int start(struct metrics_http *http, const union loopback_address *address, socklen_t size) {
 	_cleanup_close_ int fd = listen_at(address, size);
 	int r;
 
@@ -175,7 +134,7 @@ static int start(struct metrics_http *http, const union address *address, sockle
 int metrics_http_new(struct metrics_http **ret, struct server *server, const char *where, char *why,
 		     size_t why_size) {
 	struct metrics_http *http = calloc(1, sizeof(*http));
-	union address address;
+	union loopback_address address;
 	socklen_t size = 0;
 	int r;
 
@@ -191,7 +150,7 @@ int metrics_http_new(struct metrics_http **ret, struct server *server, const cha
 		.userdata = http,
 	};
 	TAILQ_INIT(&http->scrapes);
-	r = parse_address(where, &address, &size);
+	r = loopback_parse(where, &address, &size);
 	if (r == 0) {
 		r = start(http, &address, size);
 	}

@@ -8,9 +8,6 @@
 struct metrics_http;
 struct server;
 
-/* "off", "unix:PATH", "127.0.0.1:9400", "[::1]:9400". Return: 0 or -EINVAL. */
-int metrics_http_check(const char *where);
-
 /*
  * Listens there and answers GET /metrics from @server, which outlives it. @where: checked, and not
  * "off". Return: 0, or negative errno with @why.

@@ -11,7 +11,6 @@
 
 #include "daemon/base/notify.h"
 #include "daemon/book/suggest.h"
-#include "daemon/engine.h"
 
 /* Where the texts of --help begin. */
 #define HELP_COLUMN 25
@@ -72,7 +71,7 @@ static void print_policies(void) {
 	for (size_t i = 0; sched_policies()[i]; i++) {
 		const struct sched_policy *policy = sched_policies()[i];
 
-		if (engine_find_policy(policy->name)) {
+		if (!policy->simulated) {
 			printf("%*s%s: %s\n", HELP_COLUMN + 2, "", policy->name, policy->summary);
 		}
 	}

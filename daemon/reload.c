@@ -9,9 +9,6 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
-#include "daemon/engine.h"
-#include "daemon/report.h"
-#include "daemon/server.h"
 
 static void warn(const char *why) {
 	log_warning("%s, ignoring", why);
@@ -27,17 +24,14 @@ void reload_deinit(struct reload *reload) {
 	*reload = (struct reload){0};
 }
 
-static bool changed(const struct settings *a, const struct settings *b, enum setting_id id) {
-	return strcmp(a->origin[id].text, b->origin[id].text) != 0;
-}
-
 /* What needs a restart stays as it was. The typed values of such settings are read at the start
  * alone, so only what is shown must be kept. */
 static void keep_what_is_fixed(struct reload *reload, const struct settings *old,
 			       struct settings *new) {
 	reload->n_pending = 0;
 	for (int i = 0; i < _SETTING_N; i++) {
-		bool pending = !settings_table[i].live && changed(old, new, (enum setting_id)i);
+		bool pending =
+			!settings_table[i].live && settings_differ(old, new, (enum setting_id)i);
 
 		reload->pending[i] = pending;
 		if (pending) {
@@ -47,27 +41,6 @@ static void keep_what_is_fixed(struct reload *reload, const struct settings *old
 			new->origin[i] = old->origin[i];
 			reload->n_pending++;
 		}
-	}
-}
-
-static void put_in_force(struct reload *reload, const struct settings *old) {
-	const struct settings *new = &reload->config->settings;
-	struct server *server = reload->server;
-
-	log_set_level(new->log_level);
-	if (!server) {
-		return;
-	}
-	server->linger = new->linger;
-	server->drain = new->drain;
-	server->max_hold = new->max_hold;
-	if (changed(old, new, SETTING_SPIN)) {
-		server_set_spin(server, new->spin);
-	}
-	/* One that was set by `sbeetctl policy` stays, unless the file says something new. */
-	if (changed(old, new, SETTING_POLICY)) {
-		engine_set_policy(server->engine, new->policy);
-		report_policy(server);
 	}
 }
 
@@ -84,9 +57,9 @@ int reload_now(struct reload *reload, char *why, size_t why_size) {
 	}
 	keep_what_is_fixed(reload, &old->settings, &new->settings);
 	reload->config = new;
-	put_in_force(reload, &old->settings);
-	if (reload->server) {
-		report_config(reload->server);
+	log_set_level(new->settings.log_level);
+	if (reload->apply) {
+		reload->apply(reload->userdata, &old->settings, &new->settings);
 	}
 	config_free(old);
 	log_info("The configuration in '%s' is read again", new->directory);

@@ -9,12 +9,15 @@
 
 #include "daemon/config.h"
 
-struct server;
+/* The configuration in force is @settings from now on, after @old. */
+typedef void (*reload_apply_fn)(void *userdata, const struct settings *old,
+				const struct settings *settings);
 
 struct reload {
 	const struct options *options; /* borrowed */
 	struct config *config;	       /* owned: in force */
-	struct server *server;	       /* borrowed; NULL: not there yet */
+	reload_apply_fn apply;	       /* NULL: nobody is there yet */
+	void *userdata;
 	unsigned n_pending;	       /* settings that a restart would change */
 	bool pending[_SETTING_N];
 };

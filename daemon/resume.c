@@ -9,11 +9,11 @@
 
 #include "daemon/absent.h"
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/ledger.h"
-#include "daemon/quota.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-job.h"

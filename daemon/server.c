@@ -11,6 +11,7 @@
 #include "daemon/admin-task.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
@@ -19,9 +20,10 @@
 #include "daemon/ledger.h"
 #include "daemon/metrics.h"
 #include "daemon/mps/mps.h"
-#include "daemon/quota.h"
+#include "daemon/report.h"
 #include "daemon/resume.h"
 #include "daemon/session-say.h"
+#include "daemon/settings.h"
 #include "proto/packet.h"
 
 static void on_reap(evutil_socket_t fd, short what, void *userdata) {
@@ -247,6 +249,23 @@ static void decide_measured(struct server *server) {
 void server_set_spin(struct server *server, nsec_t spin) {
 	server->spin = spin;
 	awake_set(&server->awake, spin);
+}
+
+void server_configure(void *userdata, const struct settings *old, const struct settings *settings) {
+	struct server *server = userdata;
+
+	server->linger = settings->linger;
+	server->drain = settings->drain;
+	server->max_hold = settings->max_hold;
+	if (settings_differ(old, settings, SETTING_SPIN)) {
+		server_set_spin(server, settings->spin);
+	}
+	/* One that was set by `sbeetctl policy` stays, unless the file says something new. */
+	if (settings_differ(old, settings, SETTING_POLICY)) {
+		engine_set_policy(server->engine, settings->policy);
+		report_policy(server);
+	}
+	report_config(server);
 }
 
 void server_decide(void *userdata) {

@@ -25,6 +25,7 @@ struct ledger;
 struct profiles;
 struct quota;
 struct reload;
+struct settings;
 struct task_save;
 
 struct server {
@@ -88,6 +89,9 @@ struct server *server_free(struct server *server);
 
 /* How long we stay awake after a job, and a program for its grant. */
 void server_set_spin(struct server *server, nsec_t spin);
+
+/* The configuration has changed: see reload.h. @userdata: the server. */
+void server_configure(void *userdata, const struct settings *old, const struct settings *settings);
 
 /* The GPUs are known: what @ledger says of the daemon before is taken over, and connections are
  * accepted. Return: 0 or negative errno. */

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/quota.h"
 #include "daemon/report.h"
 #include "daemon/resume.h"
 #include "daemon/server.h"

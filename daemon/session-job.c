@@ -4,10 +4,10 @@
 #include "daemon/session-job.h"
 
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/metrics.h"
-#include "daemon/quota.h"
 #include "daemon/report.h"
 #include "daemon/resume.h"
 #include "daemon/server.h"

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
-#include "daemon/quota.h"
 #include "daemon/server.h"
 
 unsigned session_mps_programs(const struct server *server, size_t gpu) {

@@ -10,9 +10,9 @@
 
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/quota.h"
 #include "daemon/server.h"
 #include "daemon/session-mps.h"
 #include "proto/packet.h"

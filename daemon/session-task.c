@@ -9,11 +9,11 @@
 
 #include "daemon/admission.h"
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
-#include "daemon/quota.h"
 #include "daemon/reload.h"
 #include "daemon/server.h"
 

@@ -7,9 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/loopback.h"
 #include "daemon/book/suggest.h"
-#include "daemon/engine.h"
-#include "daemon/metrics-http.h"
 
 static int parse_time(const char *text, void *target) {
 	return units_parse_nsec(text, target);
@@ -40,7 +39,7 @@ static int parse_log_level(const char *text, void *target) {
 }
 
 static int parse_policy(const char *text, void *target) {
-	const struct sched_policy *policy = engine_find_policy(text);
+	const struct sched_policy *policy = sched_policy_find_live(text);
 
 	if (!policy) {
 		return -EINVAL;
@@ -80,7 +79,10 @@ static int parse_path(const char *text, void *target) {
 }
 
 static int parse_metrics(const char *text, void *target) {
-	if (metrics_http_check(text) < 0) {
+	union loopback_address address;
+	socklen_t size;
+
+	if (strcmp(text, "off") != 0 && loopback_parse(text, &address, &size) < 0) {
 		return -EINVAL;
 	}
 	snprintf(target, SETTINGS_TEXT_MAX, "%s", text);
@@ -207,4 +209,8 @@ const char *settings_source_name(enum setting_source source) {
 	};
 
 	return names[source];
+}
+
+bool settings_differ(const struct settings *a, const struct settings *b, enum setting_id id) {
+	return strcmp(a->origin[id].text, b->origin[id].text) != 0;
 }

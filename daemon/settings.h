@@ -91,3 +91,6 @@ int settings_find(const char *key);
 
 /* "default", "file", "command line". */
 const char *settings_source_name(enum setting_source source);
+
+/* Whether @a and @b say different things about @id. */
+bool settings_differ(const struct settings *a, const struct settings *b, enum setting_id id);

@@ -8,13 +8,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/access.h"
 #include "daemon/admin.h"
+#include "daemon/base/quota.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/quota.h"
 #include "daemon/report.h"
 #include "daemon/server.h"
 #include "proto/packet.h"
+
+/* Of those that there may be: so admins can always look. */
+#define SUBSCRIBERS_FOR_ADMINS 8
 
 /* Of at most some 350 bytes each: a packet has room for these. */
 #define EVENTS_PER_PACKET 128

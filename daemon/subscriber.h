@@ -29,11 +29,6 @@ struct subscribers {
 	unsigned n;
 };
 
-/* At most so many at once: each costs the loop the packing of every event. The last ones are for
- * admins, so that those can always look, and each user has a limit of its own (access.h). */
-#define SUBSCRIBERS_MAX	       64
-#define SUBSCRIBERS_FOR_ADMINS 8
-
 #define SUBSCRIBER_E_TOO_MANY 1 /* of all */
 #define SUBSCRIBER_E_QUOTA    2 /* of this user */
 #define SUBSCRIBER_E_TOO_FAST 3 /* this user has cost us too much just now */

@@ -265,6 +265,7 @@ struct sched_policy {
 	bool places; /* which GPU a task's jobs go to is its affair: see sched_place() */
 	enum sched_overdue overdue;
 	bool counts_alone; /* it decides by n_alone of GPUs */
+	bool simulated;	   /* for simulations only: see sched_policy_find_live() */
 };
 
 size_t sched_n_gpus(const struct sched *s);
@@ -281,6 +282,10 @@ bool sched_any_waits(const struct sched *s, int gpu);
 
 /* NULL when there is none of this name. */
 const struct sched_policy *sched_policy_find(const char *name);
+
+/* Those that serve live: all but `fixed`, under which tasks whose place nobody names would wait for
+ * ever. NULL when there is none of this name. */
+const struct sched_policy *sched_policy_find_live(const char *name);
 
 /* All policies, terminated by NULL, in the order in which they are listed. */
 const struct sched_policy *const *sched_policies(void);

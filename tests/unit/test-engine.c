@@ -171,7 +171,7 @@ static void engine_grants_where_a_task_has_no_profile(void **state) {
 	assert_int_equal(profile_table_linear(&table, 8, 0, 0, 8 * NSEC_PER_MSEC, 1000), 0);
 	assert_int_equal(engine_add_task(engine, &task, &id), 0);
 	for (size_t i = 0; policies[i]; i++) {
-		if (!engine_find_policy(policies[i]->name)) {
+		if (!sched_policy_find_live(policies[i]->name)) {
 			continue;
 		}
 		engine_set_policy(engine, policies[i]);

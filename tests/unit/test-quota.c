@@ -10,7 +10,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
-#include "daemon/quota.h"
+#include "daemon/base/quota.h"
 
 #define NOW (1000 * NSEC_PER_SEC)
 

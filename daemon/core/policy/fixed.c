@@ -44,4 +44,5 @@ const struct sched_policy policy_fixed = {
 	.name = "fixed",
 	.summary = "each task on the GPU and the SMs that it names",
 	.decide = decide,
+	.simulated = true,
 };

@@ -43,3 +43,9 @@ const struct sched_policy *sched_policy_find(const char *name) {
 	}
 	return NULL;
 }
+
+const struct sched_policy *sched_policy_find_live(const char *name) {
+	const struct sched_policy *policy = sched_policy_find(name);
+
+	return policy && !policy->simulated ? policy : NULL;
+}

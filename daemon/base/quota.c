@@ -1,7 +1,7 @@
 /*
  * quota.c: see quota.h.
  */
-#include "daemon/quota.h"
+#include "daemon/base/quota.h"
 
 #include <assert.h>
 #include <errno.h>

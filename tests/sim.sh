@@ -91,8 +91,12 @@ start_sbeetd() {
 	"$build_path/tests/simgpu/simgpud" 7>&- 8>&- || { rm -rf "$place" && exit 2; } # a wrong --gpu
 	# In a session of its own: Ctrl-C is for the program.
 	setsid "$build_path/daemon/sbeetd" >"$place/sbeetd.log" 2>&1 </dev/null 7>&- 8>&- &
-	echo $! >"$place/pid"
-	(wait_for_daemon $! "$place/sbeetd.log") 7>&- 8>&- || exit 1
+	pid=$!
+	echo "$pid" >"$place/pid"
+	(wait_for_daemon "$pid" "$place/sbeetd.log") 7>&- 8>&- && return
+	! sbeetd_runs "$pid" || kill -TERM "$pid"
+	"$build_path/tests/simgpu/simgpud" --stop 7>&- 8>&-
+	exit 1 # the log stays, for it was named
 }
 
 # Whether it is the process of the pid file still.

@@ -64,6 +64,18 @@ gives 2 'usage:'
 gives 0 'nvcc -cudart shared' --help
 nothing_is_left "one after the other"
 
+# Where sbeetd does not start, only its log stays.
+mkdir conf
+printf '[sbeetd]\npolicy = nosuch\n' >conf/sbeetd.conf
+SBEET_CONFIG_DIR=$scratch/conf
+export SBEET_CONFIG_DIR
+gives 1 "policy 'nosuch'" true
+unset SBEET_CONFIG_DIR
+[ -s "$(sed -n 's/.*sbeetd ended, see //p' one.out)" ] || fail "the log that it names is not there"
+[ -z "$(ls "$scratch"/sbeet-sim*/simgpu/simgpud.sock 2>/dev/null)" ] || fail "a simulated GPU runs on without sbeetd"
+gives 0 fine echo fine
+nothing_is_left "an sbeetd that does not start"
+
 # Two at once have the same sbeetd; the first to end leaves it to the other.
 setsid sh "$SBEET_SOURCE/tests/sim.sh" sh -c '"$0" status --json >a.json; while [ ! -e go ]; do sleep 0.05; done
 	"$0" status --json >b.json' "$ctl" >first.out 2>&1 &

@@ -12,11 +12,11 @@
 #include "daemon/base/inifile.h"
 #include "daemon/base/log.h"
 #include "daemon/base/util.h"
-#include "daemon/reload.h"
-#include "daemon/saving.h"
+#include "daemon/config/reload.h"
+#include "daemon/config/saving.h"
+#include "daemon/config/taskedit.h"
 #include "daemon/server.h"
 #include "daemon/session-task.h"
-#include "daemon/taskedit.h"
 #include "proto/change.h"
 
 /* ---- programs that run ---- */

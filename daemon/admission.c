@@ -8,7 +8,7 @@
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
-#include "daemon/reload.h"
+#include "daemon/config/reload.h"
 #include "daemon/server.h"
 
 static int refuse(struct admission *a, const char *log, const char *why) {

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "daemon/base/peer.h"
-#include "daemon/config.h"
-#include "daemon/task.h"
+#include "daemon/config/config.h"
+#include "daemon/config/task.h"
 
 struct quota_user;
 struct server;

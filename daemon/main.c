@@ -14,6 +14,8 @@
 #include "daemon/base/notify.h"
 #include "daemon/base/runtime.h"
 #include "daemon/base/util.h"
+#include "daemon/config/options.h"
+#include "daemon/config/reload.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/learn-store.h"
 #include "daemon/gpu/learn.h"
@@ -23,8 +25,6 @@
 #include "daemon/metrics-http.h"
 #include "daemon/metrics.h"
 #include "daemon/mps/mps.h"
-#include "daemon/options.h"
-#include "daemon/reload.h"
 #include "daemon/server.h"
 
 struct daemon {

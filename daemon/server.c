@@ -13,6 +13,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
+#include "daemon/config/settings.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/handover.h"
@@ -23,7 +24,6 @@
 #include "daemon/report.h"
 #include "daemon/resume.h"
 #include "daemon/session-say.h"
-#include "daemon/settings.h"
 #include "proto/packet.h"
 
 static void on_reap(evutil_socket_t fd, short what, void *userdata) {

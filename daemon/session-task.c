@@ -10,11 +10,11 @@
 #include "daemon/admission.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
+#include "daemon/config/reload.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
-#include "daemon/reload.h"
 #include "daemon/server.h"
 
 /* What the profiles are called that are known of it. */

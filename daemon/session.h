@@ -25,9 +25,9 @@
 
 #include "daemon/admission.h"
 #include "daemon/base/identity.h"
+#include "daemon/config/task.h"
 #include "daemon/ending.h"
 #include "daemon/job.h"
-#include "daemon/task.h"
 
 struct quota_user;
 struct server;

@@ -14,7 +14,7 @@
 #include <errno.h>
 
 #include "daemon/base/inifile.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 static char warnings[2048];
 static char why[512];

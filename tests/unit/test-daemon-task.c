@@ -10,7 +10,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
-#include "daemon/task.h"
+#include "daemon/config/task.h"
 #include "proto/validate.h"
 
 #define START 1000000000ull

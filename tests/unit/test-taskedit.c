@@ -8,7 +8,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
-#include "daemon/taskedit.h"
+#include "daemon/config/taskedit.h"
 
 static const struct taskedit_value deadline[] = {{"deadline", "20ms"}};
 static const struct taskedit_value both[] = {{"period", "33ms"}, {"deadline", "20ms"}};

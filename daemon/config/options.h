@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "daemon/settings.h"
+#include "daemon/config/settings.h"
 
 struct options {
 	const char *config_dir;	       /* NULL: the default one */

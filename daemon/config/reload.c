@@ -1,7 +1,7 @@
 /*
  * reload.c: from one configuration to the next. See reload.h.
  */
-#include "daemon/reload.h"
+#include "daemon/config/reload.h"
 
 #include <errno.h>
 #include <stdio.h>

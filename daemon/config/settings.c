@@ -1,7 +1,7 @@
 /*
  * settings.c: the table of settings and the readers of their forms. See settings.h.
  */
-#include "daemon/settings.h"
+#include "daemon/config/settings.h"
 
 #include <errno.h>
 #include <stdio.h>

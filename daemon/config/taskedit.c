@@ -1,5 +1,5 @@
 /* taskedit.c: see taskedit.h. */
-#include "daemon/taskedit.h"
+#include "daemon/config/taskedit.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
  * options.c: parses sbeetd's command line. See options.h.
  */
-#include "daemon/options.h"
+#include "daemon/config/options.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/task.h"
+#include "daemon/config/task.h"
 
 #define TASKFILES_MAX	  256
 #define TASKFILE_TEXT_MAX 200 /* longer than any line */

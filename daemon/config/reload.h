@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 /* The configuration in force is @settings from now on, after @old. */
 typedef void (*reload_apply_fn)(void *userdata, const struct settings *old,

@@ -1,7 +1,7 @@
 /*
  * task.c: names and timing of tasks. See task.h.
  */
-#include "daemon/task.h"
+#include "daemon/config/task.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * access.c: see access.h.
  */
-#include "daemon/access.h"
+#include "daemon/config/access.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -1,7 +1,7 @@
 /*
  * config.c: finds and reads the configuration. See config.h.
  */
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 #include <dirent.h>
 #include <errno.h>

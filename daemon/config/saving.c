@@ -1,5 +1,5 @@
 /* saving.c: see saving.h. */
-#include "daemon/saving.h"
+#include "daemon/config/saving.h"
 
 #include <errno.h>
 #include <event2/event.h>

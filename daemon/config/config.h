@@ -7,10 +7,10 @@
  */
 #pragma once
 
-#include "daemon/access.h"
-#include "daemon/options.h"
-#include "daemon/settings.h"
-#include "daemon/taskfile.h"
+#include "daemon/config/access.h"
+#include "daemon/config/options.h"
+#include "daemon/config/settings.h"
+#include "daemon/config/taskfile.h"
 
 #define CONFIG_FILE  "sbeetd.conf"
 #define CONFIG_TASKS "tasks.d"

@@ -1,7 +1,7 @@
 /*
  * taskfile.c: see taskfile.h.
  */
-#include "daemon/taskfile.h"
+#include "daemon/config/taskfile.h"
 
 #include <errno.h>
 #include <fnmatch.h>

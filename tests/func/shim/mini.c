@@ -23,6 +23,22 @@
 #include "proto/limits.h"
 #include "proto/packet.h"
 
+const char *const mini_plain[] = {NULL};
+const char *const mini_by_thread[] = {"SBEET_SCOPE=thread", NULL};
+
+int mini_setup(void **state) {
+	static struct mini mini;
+
+	mini_init(&mini);
+	*state = &mini;
+	return 0;
+}
+
+int mini_teardown(void **state) {
+	mini_deinit(*state);
+	return 0;
+}
+
 void mini_init(struct mini *m) {
 	*m = (struct mini){
 		.listener = -1, .to_guest = -1, .from_guest = -1, .linger_ns = MINI_LINGER_LONG_NS};
@@ -185,13 +201,18 @@ bool mini_wait(struct mini *m, int fd) {
 	return p[0].revents != 0;
 }
 
-void mini_do(struct mini *m, const char *line, int result) {
+/* The guest answers "T COMMAND RESULT" to @line, "@T COMMAND". */
+static void expect_result(struct mini *m, const char *line, int result) {
 	char answer[128], name[64];
 
 	assert_int_equal(sscanf(line + 3, "%63s", name), 1);
 	snprintf(answer, sizeof(answer), "%c %s %d", line[1], name, result);
-	mini_tell(m, line);
 	mini_answers(m, answer);
+}
+
+void mini_do(struct mini *m, const char *line, int result) {
+	mini_tell(m, line);
+	expect_result(m, line, result);
 }
 
 unsigned mini_said(struct mini *m, const char *text) {
@@ -306,12 +327,17 @@ int mini_begin(struct mini *m, const char *const *environment) {
 }
 
 uint64_t mini_open_job(struct mini *m, int fd) {
+	return mini_open_job_by(m, fd, "@0 launch", WHOLE);
+}
+
+uint64_t mini_open_job_by(struct mini *m, int fd, const char *line,
+			  Sbeet__Enforcement enforcement) {
 	uint64_t job;
 
-	mini_tell(m, "@0 launch");
+	mini_tell(m, line);
 	job = mini_request(fd, NULL);
-	mini_grant(fd, job, SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE);
-	mini_answers(m, "0 launch 0");
+	mini_grant(fd, job, enforcement);
+	expect_result(m, line, 0);
 	return job;
 }
 
@@ -395,7 +421,7 @@ bool mini_try_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement) {
 	grant.sms.len = sizeof(sms);
 	grant.enforcement = enforcement;
 	grant.sequence = job;
-	grant.gpu_sms = enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE ? 40 : 80;
+	grant.gpu_sms = enforcement == WHOLE ? 40 : 80;
 	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
 	m.grant = &grant;
 	return packet_send(fd, &m.base, -1) == 0;

@@ -16,6 +16,10 @@
 
 #define MINI_ANSWER_MAX 128
 
+/* What a grant may confine a job to. */
+#define WHOLE SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+#define COUNT SBEET__ENFORCEMENT__ENFORCEMENT_COUNT
+
 /* How long a quiet program keeps its job. Long: only its own waits end a job, however slow the
  * machine is. Short: the tracker ends it; such a test holds the driver while the job is to stay. */
 #define MINI_LINGER_LONG_NS  (3600ull * 1000000000ull)
@@ -36,6 +40,14 @@ struct mini {
 	const char *const *run; /* the guest is started by `sbeetctl run` with these options; NULL:
 				 * it is preloaded */
 };
+
+/* Environments of guests: nothing is set; each thread has jobs of its own. */
+extern const char *const mini_plain[], *const mini_by_thread[];
+
+/* The fixture of a test case: @state becomes a struct mini, which is initialized. */
+int mini_setup(void **state);
+int mini_teardown(void **state);
+#define MINI_CASE(name) cmocka_unit_test_setup_teardown(name, mini_setup, mini_teardown)
 
 /* Makes the directory. Nobody listens yet. */
 void mini_init(struct mini *m);
@@ -80,6 +92,8 @@ int mini_begin(struct mini *m, const char *const *environment);
 
 /* Thread 0's launch opens a job, which is granted. Returns its number. */
 uint64_t mini_open_job(struct mini *m, int fd);
+/* The same by the command @line, "@T COMMAND", with a grant of @enforcement. */
+uint64_t mini_open_job_by(struct mini *m, int fd, const char *line, Sbeet__Enforcement enforcement);
 
 /* The next message, to be freed by mini_free(). NULL: the guest has closed the connection. */
 Sbeet__ToDaemon *mini_next(int fd);

@@ -16,8 +16,6 @@
 #include "mini.h"
 #include "proto/limits.h"
 
-#define WHOLE SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
-
 /* Thread sanitizer takes a cancelled thread to be in the call that it ended in, so it does not see
  * the locks that are taken then; and its own locks may be held for ever in a child made by _Fork().
  */
@@ -29,28 +27,13 @@
 #define UNDER_TSAN false
 #endif
 
-static const char *const plain[] = {NULL};
-
-static int setup(void **state) {
-	static struct mini mini;
-
-	mini_init(&mini);
-	*state = &mini;
-	return 0;
-}
-
-static int teardown(void **state) {
-	mini_deinit(*state);
-	return 0;
-}
-
 /* ---- exit ---- */
 
 /* A thread waits for a grant while another one exits. sbeetd answers the goodbye by closing, as it
  * does when no job runs: the waiting thread must not connect again. */
 static void shim_makes_no_connection_during_exit(void **state) {
 	struct mini *m = *state;
-	int fd = mini_begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
 	mini_do(m, "@0 slow-exit", 0);
 	mini_do(m, "@1 device", 0);
@@ -88,7 +71,7 @@ static void shim_leaves_no_session_behind_in_200_exits(void **state) {
 	struct mini *m = *state;
 
 	for (int i = 0; i < 200; i++) {
-		int fd = mini_begin(m, plain);
+		int fd = mini_begin(m, mini_plain);
 
 		mini_tell(m, "@1 churn");
 		mini_tell(m, "@2 churn");
@@ -113,7 +96,7 @@ static void shim_leaves_the_connection_to_the_parent(void **state) {
 	if (UNDER_TSAN) {
 		skip();
 	}
-	fd = mini_begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@0 hold 1", 0);
 	job = mini_open_job(m, fd);
 	mini_do(m, "@0 bare-fork", 0); /* while a job runs */
@@ -132,7 +115,6 @@ static void shim_leaves_the_connection_to_the_parent(void **state) {
 
 /* One thread reads for both when they are cancelled; both get their grants, and then end. */
 static void shim_survives_cancelled_threads(void **state) {
-	static const char *const by_thread[] = {"SBEET_SCOPE=thread", NULL};
 	struct mini *m = *state;
 	uint64_t jobs[2];
 	int fd;
@@ -140,7 +122,7 @@ static void shim_survives_cancelled_threads(void **state) {
 	if (UNDER_TSAN) {
 		skip();
 	}
-	fd = mini_begin(m, by_thread);
+	fd = mini_begin(m, mini_by_thread);
 	mini_do(m, "@1 device", 0);
 	mini_do(m, "@2 device", 0);
 	mini_tell(m, "@1 launch");
@@ -169,7 +151,7 @@ static void shim_survives_cancelled_thread_that_opens_a_job(void **state) {
 	if (UNDER_TSAN) {
 		skip();
 	}
-	fd = mini_begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@1 device", 0);
 	mini_tell(m, "@1 launch");
 	job = mini_request(fd, NULL);
@@ -195,7 +177,7 @@ static void shim_ends_job_of_thread_cancelled_in_the_driver(void **state) {
 		skip();
 	}
 	m->linger_ns = MINI_LINGER_SHORT_NS;
-	fd = mini_begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@1 device", 0);
 	mini_do(m, "@0 hold 1", 0);
 	mini_tell(m, "@1 fetch"); /* waits in the driver */
@@ -333,9 +315,7 @@ static void shim_fails_launch_when_required_daemon_is_silent(void **state) {
 	assert_int_equal(mini_said(m, "CUDA calls fail"), 1);
 
 	send_pong(fd, ping);
-	mini_tell(m, "@0 launch");
-	mini_grant(fd, mini_request(fd, NULL), WHOLE);
-	mini_answers(m, "0 launch 0");
+	mini_open_job(m, fd);
 	close(fd);
 }
 
@@ -371,7 +351,7 @@ static void shim_goes_on_when_daemon_does_not_read(void **state) {
 
 static void shim_writes_only_to_what_was_stderr(void **state) {
 	struct mini *m = *state;
-	int fd = mini_begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
 	mini_do(m, "@0 reuse-stderr", 0);
 	mini_tell(m, "@0 launch");
@@ -383,22 +363,20 @@ static void shim_writes_only_to_what_was_stderr(void **state) {
 	assert_int_equal(mini_said(m, "sbeet:"), 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		CASE(shim_makes_no_connection_during_exit),
-		CASE(shim_leaves_no_session_behind_in_200_exits),
-		CASE(shim_leaves_the_connection_to_the_parent),
-		CASE(shim_survives_cancelled_threads),
-		CASE(shim_survives_cancelled_thread_that_opens_a_job),
-		CASE(shim_ends_job_of_thread_cancelled_in_the_driver),
-		CASE(shim_goes_on_while_daemon_is_silent),
-		CASE(shim_waits_for_daemon_that_answers),
-		CASE(shim_waits_for_older_daemon),
-		CASE(shim_fails_launch_when_required_daemon_is_silent),
-		CASE(shim_goes_on_when_daemon_does_not_read),
-		CASE(shim_writes_only_to_what_was_stderr),
+		MINI_CASE(shim_makes_no_connection_during_exit),
+		MINI_CASE(shim_leaves_no_session_behind_in_200_exits),
+		MINI_CASE(shim_leaves_the_connection_to_the_parent),
+		MINI_CASE(shim_survives_cancelled_threads),
+		MINI_CASE(shim_survives_cancelled_thread_that_opens_a_job),
+		MINI_CASE(shim_ends_job_of_thread_cancelled_in_the_driver),
+		MINI_CASE(shim_goes_on_while_daemon_is_silent),
+		MINI_CASE(shim_waits_for_daemon_that_answers),
+		MINI_CASE(shim_waits_for_older_daemon),
+		MINI_CASE(shim_fails_launch_when_required_daemon_is_silent),
+		MINI_CASE(shim_goes_on_when_daemon_does_not_read),
+		MINI_CASE(shim_writes_only_to_what_was_stderr),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,55 +18,13 @@
 #include "proto/limits.h"
 #include "proto/units.h"
 
-#define WHOLE	       SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
-#define COUNT	       SBEET__ENFORCEMENT__ENFORCEMENT_COUNT
 #define NOT_READY_CODE 802 /* CUDA_ERROR_SYSTEM_NOT_READY */
-
-static const char *const plain[] = {NULL};
-static const char *const by_thread[] = {"SBEET_SCOPE=thread", NULL};
-
-static int setup(void **state) {
-	static struct mini mini;
-
-	mini_init(&mini);
-	*state = &mini;
-	return 0;
-}
-
-static int teardown(void **state) {
-	mini_deinit(*state);
-	return 0;
-}
-
-/* A guest with a connection and a current context. Returns the connection. */
-static int begin(struct mini *m, const char *const *environment) {
-	int fd;
-
-	mini_listen(m);
-	mini_start(m, environment);
-	mini_tell(m, "@0 init");
-	fd = mini_accept(m);
-	mini_answers(m, "0 init 0");
-	mini_do(m, "@0 device", 0);
-	return fd;
-}
-
-/* Thread 0's launch opens a job, which is granted. Returns its number. */
-static uint64_t open_job(struct mini *m, int fd) {
-	uint64_t job;
-
-	mini_tell(m, "@0 launch");
-	job = mini_request(fd, NULL);
-	mini_grant(fd, job, WHOLE);
-	mini_answers(m, "0 launch 0");
-	return job;
-}
 
 /* ---- the ordinary way ---- */
 
 static void shim_tells_every_operation_of_a_job(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 	uint32_t mask = 0;
 	struct mini_sums sums;
 	uint64_t job;
@@ -89,7 +47,7 @@ static void shim_tells_every_operation_of_a_job(void **state) {
 /* It loads them beside the program's code, which says how it is to be compiled. */
 static void shim_compiles_twins_as_the_program_wants(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
 	mini_do(m, "@0 module-of 24", 24);
 	mini_do(m, "@0 module-of 40", 40);
@@ -98,11 +56,11 @@ static void shim_compiles_twins_as_the_program_wants(void **state) {
 
 static void shim_numbers_jobs_upwards(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 	uint64_t before = 0;
 
 	for (int i = 0; i < 5; i++) {
-		uint64_t job = open_job(m, fd);
+		uint64_t job = mini_open_job(m, fd);
 
 		assert_true(job > before);
 		before = job;
@@ -118,8 +76,8 @@ static void shim_ends_job_of_program_that_does_nothing(void **state) {
 	int fd;
 
 	m->linger_ns = MINI_LINGER_SHORT_NS;
-	fd = begin(m, plain);
-	job = open_job(m, fd);
+	fd = mini_begin(m, mini_plain);
+	job = mini_open_job(m, fd);
 	assert_int_equal(mini_done(fd, job).launches, 1);
 	close(fd);
 }
@@ -130,13 +88,10 @@ static void shim_keeps_job_while_work_is_under_way(void **state) {
 	uint64_t job;
 
 	m->linger_ns = MINI_LINGER_SHORT_NS;
-	fd = begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@0 stream", 0);
 	mini_do(m, "@0 hold 1", 0);
-	mini_tell(m, "@0 stream-launch");
-	job = mini_request(fd, NULL);
-	mini_grant(fd, job, WHOLE);
-	mini_answers(m, "0 stream-launch 0");
+	job = mini_open_job_by(m, fd, "@0 stream-launch", WHOLE);
 	for (int i = 0; i < 100; i++) {
 		mini_do(m, "@0 stream-query", 600); /* not ready */
 	}
@@ -147,14 +102,11 @@ static void shim_keeps_job_while_work_is_under_way(void **state) {
 
 static void shim_ends_job_at_the_event_behind_it(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 	uint64_t job;
 
 	mini_do(m, "@0 stream", 0);
-	mini_tell(m, "@0 stream-launch");
-	job = mini_request(fd, NULL);
-	mini_grant(fd, job, WHOLE);
-	mini_answers(m, "0 stream-launch 0");
+	job = mini_open_job_by(m, fd, "@0 stream-launch", WHOLE);
 	mini_do(m, "@0 event", 0);
 	mini_do(m, "@0 event-sync", 0);
 	assert_int_equal(mini_done(fd, job).launches, 1);
@@ -169,12 +121,9 @@ static void shim_follows_the_default_stream_of_a_thread(void **state) {
 	int fd;
 
 	m->linger_ns = MINI_LINGER_SHORT_NS;
-	fd = begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@0 hold 1", 0);
-	mini_tell(m, "@0 thread-launch");
-	job = mini_request(fd, NULL);
-	mini_grant(fd, job, WHOLE);
-	mini_answers(m, "0 thread-launch 0");
+	job = mini_open_job_by(m, fd, "@0 thread-launch", WHOLE);
 	mini_do(m, "@0 events-wait", 0); /* it has asked for the mark, in vain */
 	mini_do(m, "@0 hold 0", 0);
 	assert_int_equal(mini_done(fd, job).launches, 1);
@@ -188,19 +137,16 @@ static void shim_follows_streams_and_contexts_that_go(void **state) {
 	uint64_t job;
 
 	m->linger_ns = MINI_LINGER_SHORT_NS;
-	fd = begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@0 stream", 0);
 	mini_do(m, "@0 hold 1", 0);
-	mini_tell(m, "@0 stream-launch");
-	job = mini_request(fd, NULL);
-	mini_grant(fd, job, WHOLE);
-	mini_answers(m, "0 stream-launch 0");
+	job = mini_open_job_by(m, fd, "@0 stream-launch", WHOLE);
 	mini_do(m, "@0 stream-destroy", 0);
 	mini_do(m, "@0 hold 0", 0);
 	assert_int_equal(mini_done(fd, job).launches, 1);
 
 	mini_do(m, "@0 hold 1", 0);
-	job = open_job(m, fd);
+	job = mini_open_job(m, fd);
 	mini_do(m, "@0 release", 0);
 	assert_int_equal(mini_done(fd, job).launches, 1);
 	close(fd);
@@ -213,15 +159,12 @@ static void check_context_waits(struct mini *m, const char *command, const char 
 	int fd;
 
 	m->linger_ns = MINI_LINGER_SHORT_NS;
-	fd = begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@0 module", 0);
 	mini_do(m, "@1 device", 0);
 	mini_do(m, "@1 release", 0); /* retained twice: the next release is the last */
 	mini_do(m, "@0 gate 1", 0);
-	mini_tell(m, "@0 launch");
-	job = mini_request(fd, NULL);
-	mini_grant(fd, job, COUNT);
-	mini_answers(m, "0 launch 0");
+	job = mini_open_job_by(m, fd, "@0 launch", COUNT);
 	mini_do(m, "@0 twin-launches", 1);
 	mini_do(m, "@0 gate-wait", 0);
 	mini_tell(m, command);
@@ -251,23 +194,19 @@ static void shim_keeps_detached_context_until_its_job_is_closed(void **state) {
 /* Somebody else has attached to it: it stays, with the twins of its kernels. */
 static void shim_keeps_context_that_others_are_attached_to(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
-	uint64_t job;
+	int fd = mini_begin(m, mini_plain);
 
 	mini_do(m, "@0 module", 0);
 	mini_do(m, "@0 context-attach", 0);
 	mini_do(m, "@0 context-detach", 0);
-	mini_tell(m, "@0 launch");
-	job = mini_request(fd, NULL);
-	mini_grant(fd, job, COUNT);
-	mini_answers(m, "0 launch 0");
+	mini_open_job_by(m, fd, "@0 launch", COUNT);
 	mini_do(m, "@0 twin-launches", 1);
 	close(fd);
 }
 
 static void shim_lets_threads_have_jobs_of_their_own(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, by_thread);
+	int fd = mini_begin(m, mini_by_thread);
 	uint64_t jobs[2];
 
 	mini_do(m, "@1 device", 0);
@@ -291,12 +230,12 @@ static void shim_lets_threads_have_jobs_of_their_own(void **state) {
 
 static void shim_has_one_job_a_process_otherwise(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 	uint64_t job;
 
 	mini_do(m, "@1 device", 0);
 	mini_do(m, "@0 hold 1", 0);
-	job = open_job(m, fd);
+	job = mini_open_job(m, fd);
 	mini_do(m, "@1 launch", 0);
 	mini_do(m, "@1 launch 10", 0);
 	mini_do(m, "@0 hold 0", 0);
@@ -307,14 +246,11 @@ static void shim_has_one_job_a_process_otherwise(void **state) {
 
 static void shim_has_jobs_on_each_gpu(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 	Sbeet__ToDaemon *r;
 	uint64_t job;
 
-	mini_tell(m, "@0 launch");
-	job = mini_request(fd, NULL);
-	mini_grant(fd, job, WHOLE);
-	mini_answers(m, "0 launch 0");
+	job = mini_open_job(m, fd);
 	mini_do(m, "@0 sync", 0);
 	mini_done(fd, job);
 	mini_do(m, "@1 device 1", 0);
@@ -338,7 +274,7 @@ static void shim_leaves_captures_alone(void **state) {
 	uint64_t job;
 
 	m->linger_ns = MINI_LINGER_SHORT_NS;
-	fd = begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@0 stream", 0);
 	mini_do(m, "@0 capture", 0);
 	mini_do(m, "@0 stream-launch 3", 0); /* lines of a graph, not work: nobody is asked */
@@ -354,7 +290,7 @@ static void shim_leaves_captures_alone(void **state) {
 
 	/* A job is open and quiet while the program captures: the tracker must not ask. */
 	mini_do(m, "@0 hold 1", 0);
-	job = open_job(m, fd);
+	job = mini_open_job(m, fd);
 	mini_do(m, "@0 capture", 0);
 	mini_do(m, "@0 stream-launch 2", 0);
 	mini_do(m, "@0 hold 0", 0);
@@ -368,7 +304,7 @@ static void shim_leaves_captures_alone(void **state) {
 
 static void shim_finishes_job_that_a_kernel_does_not_fit(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 	struct mini_sums sums;
 	uint32_t mask = 0;
 	nsec_t called;
@@ -432,15 +368,15 @@ static void send_refusal(int fd, uint64_t job, const char *why) {
 
 static void shim_starts_nothing_more_after_revoke(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 	uint64_t job;
 
 	mini_do(m, "@0 hold 1", 0);
-	job = open_job(m, fd);
+	job = mini_open_job(m, fd);
 	send_revoke(fd, job);
 	mini_do(m, "@1 hold 0", 0);
 	assert_int_equal(mini_done(fd, job).launches, 1);
-	open_job(m, fd);
+	mini_open_job(m, fd);
 	close(fd);
 }
 
@@ -452,7 +388,7 @@ static void shim_starts_nothing_more_after_revoke(void **state) {
  */
 static void shim_heeds_a_revoke_right_behind_the_grant(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, by_thread);
+	int fd = mini_begin(m, mini_by_thread);
 	bool launched = false, over = false, read = false;
 	struct mini_sums sums = {0};
 	char answer[MINI_ANSWER_MAX];
@@ -503,7 +439,7 @@ static void shim_takes_grants_awake_and_asleep(void **state) {
 
 	for (size_t i = 0; i < sizeof(spins) / sizeof(spins[0]); i++) {
 		m->spin_ns = spins[i];
-		fd = begin(m, by_thread);
+		fd = mini_begin(m, mini_by_thread);
 		mini_do(m, "@1 device", 0);
 		mini_tell(m, "@0 launch");
 		jobs[0] = mini_request(fd, NULL);
@@ -520,17 +456,22 @@ static void shim_takes_grants_awake_and_asleep(void **state) {
 	}
 }
 
-static void shim_goes_on_when_daemon_dies_while_job_waits_awake(void **state) {
-	struct mini *m = *state;
-	int fd;
-
-	m->spin_ns = PROTO_SPIN_MAX_NS;
-	fd = begin(m, plain);
+/* Thread 0's launch waits for its grant when the connection ends; it runs nevertheless. */
+static void die_while_job_waits(struct mini *m, int fd) {
 	mini_tell(m, "@0 launch");
 	mini_request(fd, NULL);
 	mini_unlisten(m);
 	close(fd);
 	mini_answers(m, "0 launch 0");
+}
+
+static void shim_goes_on_when_daemon_dies_while_job_waits_awake(void **state) {
+	struct mini *m = *state;
+	int fd;
+
+	m->spin_ns = PROTO_SPIN_MAX_NS;
+	fd = mini_begin(m, mini_plain);
+	die_while_job_waits(m, fd);
 	mini_do(m, "@0 launches", 1);
 }
 
@@ -539,7 +480,7 @@ static void shim_goes_on_when_daemon_dies_while_job_waits_awake(void **state) {
 static void shim_runs_unmanaged_and_says_so_once(void **state) {
 	struct mini *m = *state;
 
-	mini_start(m, plain);
+	mini_start(m, mini_plain);
 	mini_do(m, "@0 init", 0);
 	mini_do(m, "@0 device", 0);
 	mini_do(m, "@0 launch 1000", 0);
@@ -551,13 +492,9 @@ static void shim_runs_unmanaged_and_says_so_once(void **state) {
 
 static void shim_goes_on_when_daemon_dies_while_job_waits(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
-	mini_tell(m, "@0 launch");
-	mini_request(fd, NULL);
-	mini_unlisten(m);
-	close(fd);
-	mini_answers(m, "0 launch 0");
+	die_while_job_waits(m, fd);
 	mini_do(m, "@0 sync", 0);
 	mini_do(m, "@0 launches", 1);
 	assert_int_equal(mini_said(m, "running unmanaged"), 1);
@@ -570,7 +507,7 @@ static void shim_waits_once_for_the_next_daemon(void **state) {
 									     "SBEET_WAIT=0s", NULL};
 	struct mini *m = *state;
 	nsec_t began, first, rest;
-	int fd = begin(m, second);
+	int fd = mini_begin(m, second);
 
 	mini_tell(m, "@0 launch");
 	mini_request(fd, NULL);
@@ -593,22 +530,18 @@ static void shim_waits_once_for_the_next_daemon(void **state) {
 
 	mini_deinit(m);
 	mini_init(m);
-	fd = begin(m, none);
-	mini_tell(m, "@0 launch");
-	mini_request(fd, NULL);
-	mini_unlisten(m);
-	close(fd);
-	mini_answers(m, "0 launch 0");
+	fd = mini_begin(m, none);
+	die_while_job_waits(m, fd);
 	assert_int_equal(mini_said(m, "SBEET_WAIT"), 0);
 	assert_int_equal(mini_said(m, "running unmanaged"), 1);
 }
 
 static void shim_goes_on_when_daemon_dies_while_job_runs(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
 	mini_do(m, "@0 hold 1", 0);
-	open_job(m, fd);
+	mini_open_job(m, fd);
 	mini_unlisten(m);
 	close(fd);
 	mini_do(m, "@0 launch 100", 0);
@@ -622,7 +555,7 @@ static void shim_goes_on_when_daemon_dies_in_the_greeting(void **state) {
 	struct mini *m = *state;
 
 	mini_listen(m);
-	mini_start(m, plain);
+	mini_start(m, mini_plain);
 	mini_tell(m, "@0 init");
 	close(mini_accept_only(m));
 	mini_answers(m, "0 init 0");
@@ -636,7 +569,7 @@ static void shim_goes_on_when_daemon_never_answers(void **state) {
 	int fd;
 
 	mini_listen(m);
-	mini_start(m, plain);
+	mini_start(m, mini_plain);
 	mini_tell(m, "@0 init");
 	fd = mini_accept_only(m);
 	mini_answers(m, "0 init 0");
@@ -647,7 +580,7 @@ static void shim_goes_on_when_daemon_never_answers(void **state) {
 
 static void shim_asks_the_next_daemon(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
 	close(fd); /* restarted while the program was idle: it still listens, or listens again */
 	mini_tell(m, "@0 launch");
@@ -664,9 +597,9 @@ static void shim_tells_the_next_daemon_what_it_holds(void **state) {
 	uint64_t job;
 
 	m->resumes = true;
-	fd = begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@0 hold 1", 0);
-	job = open_job(m, fd);
+	job = mini_open_job(m, fd);
 	for (int i = 0; i < 3; i++) {
 		close(fd);
 		fd = mini_accept_held(m, job);
@@ -692,12 +625,12 @@ static void shim_tells_the_next_daemon_what_has_ended(void **state) {
 	int fd;
 
 	m->resumes = true;
-	fd = begin(m, plain);
-	first = open_job(m, fd);
+	fd = mini_begin(m, mini_plain);
+	first = mini_open_job(m, fd);
 	mini_do(m, "@0 sync", 0);
 	assert_int_equal(mini_done(fd, first).launches, 1);
 	mini_do(m, "@0 hold 1", 0);
-	second = open_job(m, fd);
+	second = mini_open_job(m, fd);
 	mini_unlisten(m);
 	close(fd);
 	mini_do(m, "@0 hold 0", 0);
@@ -720,7 +653,7 @@ static void shim_waits_on_at_the_next_daemon(void **state) {
 	int fd;
 
 	m->resumes = true;
-	fd = begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_tell(m, "@0 launch");
 	job = mini_request(fd, NULL);
 	for (int i = 0; i < 3; i++) {
@@ -743,9 +676,9 @@ static void shim_asks_an_older_daemon_as_ever(void **state) {
 	int fd;
 
 	m->resumes = true;
-	fd = begin(m, plain);
+	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@0 hold 1", 0);
-	job = open_job(m, fd);
+	job = mini_open_job(m, fd);
 	m->resumes = false;
 	close(fd);
 	fd = mini_accept_held(m, job);
@@ -757,30 +690,36 @@ static void shim_asks_an_older_daemon_as_ever(void **state) {
 	close(fd);
 }
 
-/* What another version of sbeetd answers reaches the user, once, and the program runs. */
-static void shim_says_that_versions_differ(void **state) {
-	struct mini *m = *state;
+/* Answers the Hello by an error. The program runs. */
+static void refuse_hello(struct mini *m, Sbeet__ErrorCode code, const char *why) {
 	int fd;
 
 	mini_listen(m);
-	mini_start(m, plain);
+	mini_start(m, mini_plain);
 	mini_tell(m, "@0 init");
 	fd = mini_accept_only(m);
 	mini_free(mini_expect(fd, SBEET__TO_DAEMON__BODY_HELLO));
-	send_error(fd, 0, SBEET__ERROR_CODE__ERROR_CODE_VERSION,
-		   "this sbeetd speaks protocol 99: install the same version of both");
+	send_error(fd, 0, code, why);
 	close(fd);
 	mini_unlisten(m);
 	mini_answers(m, "0 init 0");
 	mini_do(m, "@0 device", 0);
 	mini_do(m, "@0 launch 10", 0);
 	mini_do(m, "@0 launches", 10);
+}
+
+/* What another version of sbeetd answers reaches the user, once. */
+static void shim_says_that_versions_differ(void **state) {
+	struct mini *m = *state;
+
+	refuse_hello(m, SBEET__ERROR_CODE__ERROR_CODE_VERSION,
+		     "this sbeetd speaks protocol 99: install the same version of both");
 	assert_int_equal(mini_said(m, "install the same version of both"), 1);
 }
 
 static void shim_goes_on_when_refused(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
 	mini_tell(m, "@0 launch");
 	send_refusal(fd, mini_request(fd, NULL), "no such GPU here");
@@ -792,20 +731,8 @@ static void shim_goes_on_when_refused(void **state) {
 /* The next attempts are refused as well: the reason is said once, and never "no sbeetd". */
 static void shim_says_why_it_is_refused(void **state) {
 	struct mini *m = *state;
-	int fd;
 
-	mini_listen(m);
-	mini_start(m, plain);
-	mini_tell(m, "@0 init");
-	fd = mini_accept_only(m);
-	mini_free(mini_expect(fd, SBEET__TO_DAEMON__BODY_HELLO));
-	send_error(fd, 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID, "the deadline is too long");
-	close(fd);
-	mini_unlisten(m);
-	mini_answers(m, "0 init 0");
-	mini_do(m, "@0 device", 0);
-	mini_do(m, "@0 launch 10", 0);
-	mini_do(m, "@0 launches", 10);
+	refuse_hello(m, SBEET__ERROR_CODE__ERROR_CODE_INVALID, "the deadline is too long");
 	assert_int_equal(mini_said(m, "refuses this program: the deadline is too long"), 1);
 	assert_int_equal(mini_said(m, "running unmanaged (correct it"), 1);
 	assert_int_equal(mini_said(m, "sbeet:"), 1);
@@ -825,7 +752,7 @@ static void shim_says_that_permission_is_denied(void **state) {
 	drop_override();
 	mini_listen(m);
 	assert_int_equal(chmod(m->socket, 0), 0);
-	mini_start(m, plain);
+	mini_start(m, mini_plain);
 	mini_do(m, "@0 init", 0);
 	mini_do(m, "@0 device", 0);
 	mini_do(m, "@0 launch", 0);
@@ -874,14 +801,8 @@ static void shim_waits_for_required_daemon(void **state) {
 static void shim_fails_launch_when_required_daemon_stays_away(void **state) {
 	static const char *const required[] = {"SBEET_REQUIRE=30ms", NULL};
 	struct mini *m = *state;
-	int fd = -1;
+	int fd = mini_begin(m, required);
 
-	mini_listen(m);
-	mini_start(m, required);
-	mini_tell(m, "@0 init");
-	fd = mini_accept(m);
-	mini_answers(m, "0 init 0");
-	mini_do(m, "@0 device", 0);
 	mini_tell(m, "@0 launch");
 	mini_request(fd, NULL);
 	mini_unlisten(m);
@@ -896,7 +817,7 @@ static void shim_takes_no_offence_at_unknown_messages(void **state) {
 	/* A length-delimited field of number 99: a message that this build does not know. */
 	static const uint8_t unknown[] = {0x9a, 0x06, 0x02, 0x08, 0x01};
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 	uint64_t job;
 
 	assert_int_equal(write(fd, unknown, sizeof(unknown)), (ssize_t)sizeof(unknown));
@@ -912,7 +833,7 @@ static void shim_takes_no_offence_at_unknown_messages(void **state) {
 static void shim_leaves_daemon_that_talks_nonsense(void **state) {
 	static const uint8_t nonsense[] = {0xff, 0xff, 0xff};
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
 	mini_tell(m, "@0 launch");
 	mini_request(fd, NULL);
@@ -925,7 +846,7 @@ static void shim_leaves_daemon_that_talks_nonsense(void **state) {
 
 static void shim_does_not_trust_what_it_did_not_ask_for(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 	uint64_t job;
 
 	mini_tell(m, "@0 launch");
@@ -939,11 +860,9 @@ static void shim_does_not_trust_what_it_did_not_ask_for(void **state) {
 
 static void shim_keeps_errno(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
-	mini_tell(m, "@0 errno");
-	mini_grant(fd, mini_request(fd, NULL), WHOLE);
-	mini_answers(m, "0 errno 0");
+	mini_open_job_by(m, fd, "@0 errno", WHOLE);
 	mini_unlisten(m);
 	close(fd);
 	mini_do(m, "@0 errno", 0);
@@ -951,7 +870,7 @@ static void shim_keeps_errno(void **state) {
 
 static void shim_survives_a_program_that_closes_everything(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain), again;
+	int fd = mini_begin(m, mini_plain), again;
 
 	mini_do(m, "@0 close-all", 0);
 	mini_tell(m, "@0 launch");
@@ -976,7 +895,7 @@ static void shim_leaves_what_is_opened_in_place_of_its_socket(void **state) {
 		uint64_t job;
 
 		m->spin_ns = spins[i];
-		fd = begin(m, plain);
+		fd = mini_begin(m, mini_plain);
 		mini_do(m, "@1 device", 0);
 		mini_tell(m, "@1 launch");
 		job = mini_request(fd, NULL);
@@ -998,7 +917,7 @@ static void shim_leaves_what_is_opened_in_place_of_its_socket(void **state) {
 /* The program closes "all" descriptors again and again: each time the waiting thread asks again. */
 static void shim_asks_again_whenever_its_socket_is_closed(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
 	mini_do(m, "@1 device", 0);
 	mini_tell(m, "@1 launch");
@@ -1033,8 +952,8 @@ static void shim_lets_child_start_anew(void **state) {
 	if (!CHILDREN_HAVE_THREADS) {
 		skip();
 	}
-	fd = begin(m, plain);
-	job = open_job(m, fd);
+	fd = mini_begin(m, mini_plain);
+	job = mini_open_job(m, fd);
 	mini_do(m, "@0 sync", 0);
 	assert_int_equal(mini_done(fd, job).launches, 1);
 	mini_tell(m, "@0 fork");
@@ -1044,14 +963,14 @@ static void shim_lets_child_start_anew(void **state) {
 	mini_grant(child, job, WHOLE);
 	assert_int_equal(mini_done(child, job).launches, 2);
 	mini_answers(m, "0 fork 0");
-	open_job(m, fd); /* the parent's connection is what it was */
+	mini_open_job(m, fd); /* the parent's connection is what it was */
 	close(child);
 	close(fd);
 }
 
 static void shim_passes_mps_directories_on(void **state) {
 	struct mini *m = *state;
-	int fd = begin(m, plain);
+	int fd = mini_begin(m, mini_plain);
 
 	mini_do(m, "@0 environment", 1);
 	close(fd);
@@ -1060,7 +979,7 @@ static void shim_passes_mps_directories_on(void **state) {
 static void shim_respects_mps_directories_of_the_program(void **state) {
 	static const char *const own[] = {"CUDA_MPS_PIPE_DIRECTORY=/mine", NULL};
 	struct mini *m = *state;
-	int fd = begin(m, own);
+	int fd = mini_begin(m, own);
 
 	mini_do(m, "@0 environment", 0);
 	close(fd);
@@ -1089,68 +1008,66 @@ static void shim_complains_of_settings_and_goes_on(void **state) {
 					    "SBEET_WAIT=long",
 					    NULL};
 	struct mini *m = *state;
-	int fd = begin(m, wrong);
+	int fd = mini_begin(m, wrong);
 
 	assert_int_equal(mini_said(m, "ignoring"), 6);
-	open_job(m, fd);
+	mini_open_job(m, fd);
 	close(fd);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		CASE(shim_tells_every_operation_of_a_job),
-		CASE(shim_compiles_twins_as_the_program_wants),
-		CASE(shim_numbers_jobs_upwards),
-		CASE(shim_ends_job_of_program_that_does_nothing),
-		CASE(shim_keeps_job_while_work_is_under_way),
-		CASE(shim_ends_job_at_the_event_behind_it),
-		CASE(shim_follows_the_default_stream_of_a_thread),
-		CASE(shim_follows_streams_and_contexts_that_go),
-		CASE(shim_keeps_released_context_until_its_job_is_closed),
-		CASE(shim_keeps_destroyed_context_until_its_job_is_closed),
-		CASE(shim_keeps_detached_context_until_its_job_is_closed),
-		CASE(shim_keeps_context_that_others_are_attached_to),
-		CASE(shim_lets_threads_have_jobs_of_their_own),
-		CASE(shim_has_one_job_a_process_otherwise),
-		CASE(shim_has_jobs_on_each_gpu),
-		CASE(shim_leaves_captures_alone),
-		CASE(shim_finishes_job_that_a_kernel_does_not_fit),
-		CASE(shim_starts_nothing_more_after_revoke),
-		CASE(shim_heeds_a_revoke_right_behind_the_grant),
-		CASE(shim_takes_grants_awake_and_asleep),
-		CASE(shim_goes_on_when_daemon_dies_while_job_waits_awake),
-		CASE(shim_runs_unmanaged_and_says_so_once),
-		CASE(shim_goes_on_when_daemon_dies_while_job_waits),
-		CASE(shim_waits_once_for_the_next_daemon),
-		CASE(shim_goes_on_when_daemon_dies_while_job_runs),
-		CASE(shim_goes_on_when_daemon_dies_in_the_greeting),
-		CASE(shim_goes_on_when_daemon_never_answers),
-		CASE(shim_asks_the_next_daemon),
-		CASE(shim_tells_the_next_daemon_what_it_holds),
-		CASE(shim_tells_the_next_daemon_what_has_ended),
-		CASE(shim_waits_on_at_the_next_daemon),
-		CASE(shim_asks_an_older_daemon_as_ever),
-		CASE(shim_says_that_versions_differ),
-		CASE(shim_goes_on_when_refused),
-		CASE(shim_says_why_it_is_refused),
-		CASE(shim_says_that_permission_is_denied),
-		CASE(shim_fails_clearly_when_daemon_is_required),
-		CASE(shim_waits_for_required_daemon),
-		CASE(shim_fails_launch_when_required_daemon_stays_away),
-		CASE(shim_takes_no_offence_at_unknown_messages),
-		CASE(shim_leaves_daemon_that_talks_nonsense),
-		CASE(shim_does_not_trust_what_it_did_not_ask_for),
-		CASE(shim_keeps_errno),
-		CASE(shim_survives_a_program_that_closes_everything),
-		CASE(shim_leaves_what_is_opened_in_place_of_its_socket),
-		CASE(shim_asks_again_whenever_its_socket_is_closed),
-		CASE(shim_lets_child_start_anew),
-		CASE(shim_passes_mps_directories_on),
-		CASE(shim_respects_mps_directories_of_the_program),
-		CASE(shim_does_nothing_when_disabled),
-		CASE(shim_complains_of_settings_and_goes_on),
+		MINI_CASE(shim_tells_every_operation_of_a_job),
+		MINI_CASE(shim_compiles_twins_as_the_program_wants),
+		MINI_CASE(shim_numbers_jobs_upwards),
+		MINI_CASE(shim_ends_job_of_program_that_does_nothing),
+		MINI_CASE(shim_keeps_job_while_work_is_under_way),
+		MINI_CASE(shim_ends_job_at_the_event_behind_it),
+		MINI_CASE(shim_follows_the_default_stream_of_a_thread),
+		MINI_CASE(shim_follows_streams_and_contexts_that_go),
+		MINI_CASE(shim_keeps_released_context_until_its_job_is_closed),
+		MINI_CASE(shim_keeps_destroyed_context_until_its_job_is_closed),
+		MINI_CASE(shim_keeps_detached_context_until_its_job_is_closed),
+		MINI_CASE(shim_keeps_context_that_others_are_attached_to),
+		MINI_CASE(shim_lets_threads_have_jobs_of_their_own),
+		MINI_CASE(shim_has_one_job_a_process_otherwise),
+		MINI_CASE(shim_has_jobs_on_each_gpu),
+		MINI_CASE(shim_leaves_captures_alone),
+		MINI_CASE(shim_finishes_job_that_a_kernel_does_not_fit),
+		MINI_CASE(shim_starts_nothing_more_after_revoke),
+		MINI_CASE(shim_heeds_a_revoke_right_behind_the_grant),
+		MINI_CASE(shim_takes_grants_awake_and_asleep),
+		MINI_CASE(shim_goes_on_when_daemon_dies_while_job_waits_awake),
+		MINI_CASE(shim_runs_unmanaged_and_says_so_once),
+		MINI_CASE(shim_goes_on_when_daemon_dies_while_job_waits),
+		MINI_CASE(shim_waits_once_for_the_next_daemon),
+		MINI_CASE(shim_goes_on_when_daemon_dies_while_job_runs),
+		MINI_CASE(shim_goes_on_when_daemon_dies_in_the_greeting),
+		MINI_CASE(shim_goes_on_when_daemon_never_answers),
+		MINI_CASE(shim_asks_the_next_daemon),
+		MINI_CASE(shim_tells_the_next_daemon_what_it_holds),
+		MINI_CASE(shim_tells_the_next_daemon_what_has_ended),
+		MINI_CASE(shim_waits_on_at_the_next_daemon),
+		MINI_CASE(shim_asks_an_older_daemon_as_ever),
+		MINI_CASE(shim_says_that_versions_differ),
+		MINI_CASE(shim_goes_on_when_refused),
+		MINI_CASE(shim_says_why_it_is_refused),
+		MINI_CASE(shim_says_that_permission_is_denied),
+		MINI_CASE(shim_fails_clearly_when_daemon_is_required),
+		MINI_CASE(shim_waits_for_required_daemon),
+		MINI_CASE(shim_fails_launch_when_required_daemon_stays_away),
+		MINI_CASE(shim_takes_no_offence_at_unknown_messages),
+		MINI_CASE(shim_leaves_daemon_that_talks_nonsense),
+		MINI_CASE(shim_does_not_trust_what_it_did_not_ask_for),
+		MINI_CASE(shim_keeps_errno),
+		MINI_CASE(shim_survives_a_program_that_closes_everything),
+		MINI_CASE(shim_leaves_what_is_opened_in_place_of_its_socket),
+		MINI_CASE(shim_asks_again_whenever_its_socket_is_closed),
+		MINI_CASE(shim_lets_child_start_anew),
+		MINI_CASE(shim_passes_mps_directories_on),
+		MINI_CASE(shim_respects_mps_directories_of_the_program),
+		MINI_CASE(shim_does_nothing_when_disabled),
+		MINI_CASE(shim_complains_of_settings_and_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

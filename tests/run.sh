@@ -106,8 +106,8 @@ if [ "$threads" = true ]; then
 	rebuild=
 	step "tests with thread sanitizer"
 	CC=${clang:-cc} configure build-tsan -Db_sanitize=thread -Db_lundef=false || finish
-	TSAN_OPTIONS=halt_on_error=1 run_tests build-tsan shim-linked shim-guest-linked shim-env shim-job shim-link \
-		shim-records shim-twin shim-wait enforce kernel plan table simgpu-ahead
+	TSAN_OPTIONS=halt_on_error=1 run_tests build-tsan shim-linked shim-daemons-linked shim-guest-linked \
+		shim-env shim-job shim-link shim-records shim-twin shim-wait enforce kernel plan table simgpu-ahead
 	step "done"
 	finish
 fi

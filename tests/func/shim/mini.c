@@ -431,6 +431,18 @@ void mini_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement) {
 	assert_true(mini_try_grant(fd, job, enforcement));
 }
 
+void mini_error(int fd, uint64_t job, Sbeet__ErrorCode code, const char *why) {
+	Sbeet__Error error = SBEET__ERROR__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	error.job = job;
+	error.code = code;
+	error.text = (char *)why;
+	m.body_case = SBEET__TO_SHIM__BODY_ERROR;
+	m.error = &error;
+	mini_send(fd, &m);
+}
+
 static void add_ops(const Sbeet__OpBatch *batch, uint64_t job, struct mini_sums *sums) {
 	assert_int_equal(batch->job, job);
 	assert_true(batch->n_ops > 0);

@@ -111,6 +111,8 @@ uint64_t mini_request_at(int fd, uint32_t *ret_mask, nsec_t *ret_called);
 void mini_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement);
 /* Return: false if the guest has closed the connection. */
 bool mini_try_grant(int fd, uint64_t job, Sbeet__Enforcement enforcement);
+/* An Error about @job, or, if it is 0, about the session. */
+void mini_error(int fd, uint64_t job, Sbeet__ErrorCode code, const char *why);
 void mini_send(int fd, const Sbeet__ToShim *m);
 
 /* Reads records until the JobDone of @job, and checks that the batches hold what it sums up. Jobs

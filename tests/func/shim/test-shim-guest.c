@@ -17,8 +17,8 @@
 #include "proto/limits.h"
 
 /* Thread sanitizer takes a cancelled thread to be in the call that it ended in, so it does not see
- * the locks that are taken then; and its own locks may be held for ever in a child made by _Fork().
- */
+ * the locks that are taken then; its own locks may be held for ever in a child made by _Fork(); and
+ * it lets no child of several threads have threads of its own. */
 #ifdef __SANITIZE_THREAD__
 #define UNDER_TSAN true
 #elif defined(__has_feature)
@@ -111,6 +111,30 @@ static void shim_leaves_the_connection_to_the_parent(void **state) {
 	close(fd);
 }
 
+static void shim_lets_child_start_anew(void **state) {
+	struct mini *m = *state;
+	int fd, child;
+	uint64_t job;
+
+	if (UNDER_TSAN) {
+		skip();
+	}
+	fd = mini_begin(m, mini_plain);
+	job = mini_open_job(m, fd);
+	mini_do(m, "@0 sync", 0);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	mini_tell(m, "@0 fork");
+	m->n_welcomes = 0; /* another program: it has no secret */
+	child = mini_accept(m);
+	job = mini_request(child, NULL);
+	mini_grant(child, job, WHOLE);
+	assert_int_equal(mini_done(child, job).launches, 2);
+	mini_answers(m, "0 fork 0");
+	mini_open_job(m, fd); /* the parent's connection is what it was */
+	close(child);
+	close(fd);
+}
+
 /* ---- cancelled threads ---- */
 
 /* One thread reads for both when they are cancelled; both get their grants, and then end. */
@@ -194,157 +218,73 @@ static void shim_ends_job_of_thread_cancelled_in_the_driver(void **state) {
 	close(fd);
 }
 
-/* ---- silence ---- */
+/* ---- descriptors ---- */
 
-static const char *const impatient[] = {"SBEET_TIMEOUT=200ms", NULL};
-
-static void send_pong(int fd, uint64_t number) {
-	Sbeet__Pong pong = SBEET__PONG__INIT;
-	Sbeet__ToShim message = SBEET__TO_SHIM__INIT;
-
-	pong.number = number;
-	message.body_case = SBEET__TO_SHIM__BODY_PONG;
-	message.pong = &pong;
-	mini_send(fd, &message);
-}
-
-static uint64_t expect_ping(int fd) {
-	Sbeet__ToDaemon *message = mini_expect(fd, SBEET__TO_DAEMON__BODY_PING);
-	uint64_t number = message->ping->number;
-
-	mini_free(message);
-	return number;
-}
-
-static void expect_withdrawn(int fd, uint64_t job) {
-	Sbeet__ToDaemon *message = mini_expect(fd, SBEET__TO_DAEMON__BODY_DONE);
-
-	assert_int_equal(message->done->job, job);
-	assert_true(message->done->cancelled);
-	mini_free(message);
-}
-
-/* sbeetd is stopped while two threads wait. They go on unmanaged, their requests are withdrawn, and
- * nobody else waits. When sbeetd wakes, it is asked again over the same connection. */
-static void shim_goes_on_while_daemon_is_silent(void **state) {
-	static const char *const by_thread[] = {"SBEET_SCOPE=thread", "SBEET_TIMEOUT=200ms", NULL};
+static void shim_survives_a_program_that_closes_everything(void **state) {
 	struct mini *m = *state;
-	uint64_t jobs[2], ping;
-	char answer[MINI_ANSWER_MAX];
-	int fd;
+	int fd = mini_begin(m, mini_plain), again;
 
-	m->pings = true;
-	fd = mini_begin(m, by_thread);
-	mini_do(m, "@1 device", 0);
+	mini_do(m, "@0 close-all", 0);
 	mini_tell(m, "@0 launch");
-	jobs[0] = mini_request(fd, NULL);
-	mini_tell(m, "@1 launch");
-	jobs[1] = mini_request(fd, NULL);
-	ping = expect_ping(fd);
-	mini_answer(m, answer);
-	assert_string_equal(answer + 1, " launch 0");
-	mini_answer(m, answer);
-	assert_string_equal(answer + 1, " launch 0");
-	expect_withdrawn(fd, jobs[1]);
-	expect_withdrawn(fd, jobs[0]);
-	mini_do(m, "@0 launch 10", 0);
-	mini_do(m, "@1 launch 10", 0);
-	assert_true(mini_is_quiet(fd));
-	assert_int_equal(mini_said(m, "running unmanaged"), 1);
-	assert_int_equal(mini_said(m, "200ms (SBEET_TIMEOUT)"), 1);
-
-	mini_grant(fd, jobs[0], WHOLE); /* before it reads that it was withdrawn */
-	send_pong(fd, ping);
-	mini_open_job(m, fd);
-	assert_int_equal(mini_said(m, "sbeet:"), 1);
-	assert_false(mini_is_called(m));
-	close(fd);
-}
-
-/* A policy may let a job wait for longer than that. */
-static void shim_waits_for_daemon_that_answers(void **state) {
-	static const char *const patient[] = {"SBEET_TIMEOUT=4s", NULL};
-	struct mini *m = *state;
-	uint64_t job;
-	int fd;
-
-	m->pings = true;
-	fd = mini_begin(m, patient);
-	mini_tell(m, "@0 launch");
-	job = mini_request(fd, NULL);
-	for (int i = 0; i < 3; i++) {
-		send_pong(fd, expect_ping(fd));
-	}
-	mini_grant(fd, job, WHOLE);
+	again = mini_accept(m);
+	mini_expect_end(fd);
+	mini_grant(again, mini_request(again, NULL), WHOLE);
 	mini_answers(m, "0 launch 0");
-	assert_int_equal(mini_said(m, "sbeet:"), 0);
-	close(fd);
-}
-
-/* An older daemon does not know the question. */
-static void shim_waits_for_older_daemon(void **state) {
-	struct mini *m = *state;
-	int fd = mini_begin(m, impatient);
-	uint64_t job;
-
-	mini_tell(m, "@0 launch");
-	job = mini_request(fd, NULL);
-	usleep(1000000);
-	assert_true(mini_is_quiet(fd));
-	mini_grant(fd, job, WHOLE);
-	mini_answers(m, "0 launch 0");
-	assert_int_equal(mini_said(m, "sbeet:"), 0);
-	close(fd);
-}
-
-static void shim_fails_launch_when_required_daemon_is_silent(void **state) {
-	static const char *const required[] = {"SBEET_TIMEOUT=50ms", "SBEET_REQUIRE=50ms", NULL};
-	struct mini *m = *state;
-	uint64_t job, ping;
-	int fd;
-
-	m->pings = true;
-	fd = mini_begin(m, required);
-	mini_tell(m, "@0 launch");
-	job = mini_request(fd, NULL);
-	ping = expect_ping(fd);
-	mini_answers(m, "0 launch 802");
-	expect_withdrawn(fd, job);
-	mini_do(m, "@0 launches", 0);
-	assert_int_equal(mini_said(m, "waiting for it, 50ms at most (SBEET_REQUIRE)"), 1);
-	assert_int_equal(mini_said(m, "CUDA calls fail"), 1);
-
-	send_pong(fd, ping);
-	mini_open_job(m, fd);
-	close(fd);
-}
-
-/* A job runs, and what it did fills the socket: in the end the connection is given up. The next one
- * is told of the job. */
-static void shim_goes_on_when_daemon_does_not_read(void **state) {
-	struct mini *m = *state;
-	struct mini_sums sums = {.elsewhere = 200001};
-	uint64_t job;
-	int fd, again;
-
-	m->resumes = true;
-	fd = mini_begin(m, impatient);
-	mini_do(m, "@0 hold 1", 0);
-	job = mini_open_job(m, fd);
-	mini_tell(m, "@0 launch 200000");
-	again = mini_accept_held(m, job);
-	while (!mini_wait(m, again)) {
-		assert_false(mini_read(again, job, &sums));
-	}
-	mini_answers(m, "0 launch 0");
-	mini_do(m, "@0 hold 0", 0);
-	mini_tell(m, "@0 sync");
-	while (!mini_read(again, job, &sums)) {
-	}
-	mini_answers(m, "0 sync 0");
-	assert_int_equal(sums.launches, 200001);
+	mini_do(m, "@0 sync", 0);
+	mini_do(m, "@0 check-files", 0);
 	close(fd);
 	close(again);
+}
+
+/* A thread waits for its grant, awake or asleep, while another one closes the socket and opens
+ * files in its place: the thread connects again, though sbeetd has not said anything. */
+static void shim_leaves_what_is_opened_in_place_of_its_socket(void **state) {
+	static const uint64_t spins[] = {0, PROTO_SPIN_MAX_NS};
+	struct mini *m = *state;
+
+	for (size_t i = 0; i < sizeof(spins) / sizeof(spins[0]); i++) {
+		int fd, again;
+		uint64_t job;
+
+		m->spin_ns = spins[i];
+		fd = mini_begin(m, mini_plain);
+		mini_do(m, "@1 device", 0);
+		mini_tell(m, "@1 launch");
+		job = mini_request(fd, NULL);
+		mini_do(m, "@0 close-all", 0);
+		again = mini_accept(m);
+		mini_expect_end(fd);
+		assert_int_equal(mini_request(again, NULL), job);
+		mini_grant(again, job, WHOLE);
+		mini_answers(m, "1 launch 0");
+		mini_do(m, "@0 check-files", 0);
+		assert_int_equal(mini_said(m, "sbeet:"), 0);
+		close(fd);
+		close(again);
+		mini_deinit(m);
+		mini_init(m);
+	}
+}
+
+/* The program closes "all" descriptors again and again: each time the waiting thread asks again. */
+static void shim_asks_again_whenever_its_socket_is_closed(void **state) {
+	struct mini *m = *state;
+	int fd = mini_begin(m, mini_plain);
+
+	mini_do(m, "@1 device", 0);
+	mini_tell(m, "@1 launch");
+	for (int i = 0; i < 5; i++) {
+		int closed = fd;
+
+		mini_request(fd, NULL);
+		mini_do(m, "@0 close-all", 0);
+		fd = mini_accept(m);
+		close(closed);
+	}
+	mini_grant(fd, mini_request(fd, NULL), WHOLE);
+	mini_answers(m, "1 launch 0");
+	assert_int_equal(mini_said(m, "sbeet:"), 0);
+	close(fd);
 }
 
 /* ---- standard error ---- */
@@ -363,20 +303,32 @@ static void shim_writes_only_to_what_was_stderr(void **state) {
 	assert_int_equal(mini_said(m, "sbeet:"), 0);
 }
 
+/* ---- errno ---- */
+
+static void shim_keeps_errno(void **state) {
+	struct mini *m = *state;
+	int fd = mini_begin(m, mini_plain);
+
+	mini_open_job_by(m, fd, "@0 errno", WHOLE);
+	mini_unlisten(m);
+	close(fd);
+	mini_do(m, "@0 errno", 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		MINI_CASE(shim_makes_no_connection_during_exit),
 		MINI_CASE(shim_leaves_no_session_behind_in_200_exits),
 		MINI_CASE(shim_leaves_the_connection_to_the_parent),
+		MINI_CASE(shim_lets_child_start_anew),
 		MINI_CASE(shim_survives_cancelled_threads),
 		MINI_CASE(shim_survives_cancelled_thread_that_opens_a_job),
 		MINI_CASE(shim_ends_job_of_thread_cancelled_in_the_driver),
-		MINI_CASE(shim_goes_on_while_daemon_is_silent),
-		MINI_CASE(shim_waits_for_daemon_that_answers),
-		MINI_CASE(shim_waits_for_older_daemon),
-		MINI_CASE(shim_fails_launch_when_required_daemon_is_silent),
-		MINI_CASE(shim_goes_on_when_daemon_does_not_read),
+		MINI_CASE(shim_survives_a_program_that_closes_everything),
+		MINI_CASE(shim_leaves_what_is_opened_in_place_of_its_socket),
+		MINI_CASE(shim_asks_again_whenever_its_socket_is_closed),
 		MINI_CASE(shim_writes_only_to_what_was_stderr),
+		MINI_CASE(shim_keeps_errno),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,9 +15,9 @@
 #include "daemon/config/reload.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-task.h"
+#include "daemon/watch/report.h"
 
 bool admin_may(const struct control_client *client) {
 	struct peer peer;

@@ -21,9 +21,9 @@
 #include "daemon/control-status.h"
 #include "daemon/ending.h"
 #include "daemon/engine.h"
-#include "daemon/report.h"
 #include "daemon/server.h"
-#include "daemon/subscriber.h"
+#include "daemon/watch/report.h"
+#include "daemon/watch/subscriber.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
 

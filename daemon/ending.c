@@ -14,9 +14,9 @@
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
-#include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-say.h"
+#include "daemon/watch/report.h"
 
 /* The answer to a question that prepared the end of a program. */
 static void answer(struct control_client *client, uint32_t id, uint32_t pid, bool terminated,

@@ -5,9 +5,9 @@
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-say.h"
+#include "daemon/watch/report.h"
 
 /* Between two looks at most. */
 #define LOOK_MAX (1 * NSEC_PER_SEC)

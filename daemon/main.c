@@ -22,10 +22,10 @@
 #include "daemon/gpu/profiles.h"
 #include "daemon/guard.h"
 #include "daemon/ledger.h"
-#include "daemon/metrics-http.h"
-#include "daemon/metrics.h"
 #include "daemon/mps/mps.h"
 #include "daemon/server.h"
+#include "daemon/watch/metrics-http.h"
+#include "daemon/watch/metrics.h"
 
 struct daemon {
 	struct options options;

@@ -14,10 +14,10 @@
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/ledger.h"
-#include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-job.h"
 #include "daemon/session-say.h"
+#include "daemon/watch/report.h"
 
 void resume_note(const struct job *job) {
 	const struct session *s = job->session;

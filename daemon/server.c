@@ -19,11 +19,11 @@
 #include "daemon/handover.h"
 #include "daemon/hold.h"
 #include "daemon/ledger.h"
-#include "daemon/metrics.h"
 #include "daemon/mps/mps.h"
-#include "daemon/report.h"
 #include "daemon/resume.h"
 #include "daemon/session-say.h"
+#include "daemon/watch/metrics.h"
+#include "daemon/watch/report.h"
 #include "proto/packet.h"
 
 static void on_reap(evutil_socket_t fd, short what, void *userdata) {

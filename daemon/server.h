@@ -5,15 +5,15 @@
 #pragma once
 
 #include "daemon/absent.h"
-#include "daemon/account.h"
 #include "daemon/base/awake.h"
-#include "daemon/base/log.h"
 #include "daemon/base/listener.h"
+#include "daemon/base/log.h"
 #include "daemon/control.h"
-#include "daemon/feed.h"
-#include "daemon/late.h"
 #include "daemon/session.h"
-#include "daemon/subscriber.h"
+#include "daemon/watch/account.h"
+#include "daemon/watch/feed.h"
+#include "daemon/watch/late.h"
+#include "daemon/watch/subscriber.h"
 
 struct engine;
 struct gate;

@@ -7,12 +7,12 @@
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/metrics.h"
-#include "daemon/report.h"
 #include "daemon/resume.h"
 #include "daemon/server.h"
 #include "daemon/session-say.h"
 #include "daemon/session-task.h"
+#include "daemon/watch/metrics.h"
+#include "daemon/watch/report.h"
 #include "proto/enforcement.h"
 
 #define EVENT(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name

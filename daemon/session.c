@@ -16,12 +16,12 @@
 #include "daemon/base/util.h"
 #include "daemon/config/reload.h"
 #include "daemon/engine.h"
-#include "daemon/report.h"
 #include "daemon/server.h"
 #include "daemon/session-hear.h"
 #include "daemon/session-job.h"
 #include "daemon/session-say.h"
 #include "daemon/session-task.h"
+#include "daemon/watch/report.h"
 #include "proto/packet.h"
 
 /* A program that is read from slowly is told this often that we are there: well below the default

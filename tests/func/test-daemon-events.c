@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/feed.h"
+#include "daemon/watch/feed.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
 

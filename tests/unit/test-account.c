@@ -6,7 +6,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
-#include "daemon/account.h"
+#include "daemon/watch/account.h"
 
 #define S NSEC_PER_SEC
 

@@ -10,7 +10,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
-#include "daemon/feed.h"
+#include "daemon/watch/feed.h"
 
 static unsigned n_woken;
 

@@ -1,7 +1,7 @@
 /*
  * metrics.c: see metrics.h.
  */
-#include "daemon/metrics.h"
+#include "daemon/watch/metrics.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /*
  * report.c: see report.h.
  */
-#include "daemon/report.h"
+#include "daemon/watch/report.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
  * subscriber.c: see subscriber.h.
  */
-#include "daemon/subscriber.h"
+#include "daemon/watch/subscriber.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "daemon/config/access.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/report.h"
 #include "daemon/server.h"
+#include "daemon/watch/report.h"
 #include "proto/packet.h"
 
 /* Of those that there may be: so admins can always look. */

@@ -1,5 +1,5 @@
 /* account.c: see account.h. */
-#include "daemon/account.h"
+#include "daemon/watch/account.h"
 
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "daemon/feed.h"
+#include "daemon/watch/feed.h"
 
 struct job;
 struct server;

@@ -1,12 +1,12 @@
 /*
  * late.c: see late.h.
  */
-#include "daemon/late.h"
+#include "daemon/watch/late.h"
 
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/report.h"
 #include "daemon/server.h"
+#include "daemon/watch/report.h"
 
 #define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 

@@ -4,7 +4,7 @@
  * Not on libevent's evhttp, which calls a connection that it had no memory for through a wild
  * pointer, spins when there is no descriptor left, and takes any number of connections.
  */
-#include "daemon/metrics-http.h"
+#include "daemon/watch/metrics-http.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -21,8 +21,8 @@
 #include "daemon/base/scrape.h"
 #include "daemon/base/util.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/metrics.h"
 #include "daemon/server.h"
+#include "daemon/watch/metrics.h"
 
 /* At a time: one asks every few seconds. */
 #define SCRAPES_MAX 16

@@ -1,7 +1,7 @@
 /*
  * feed.c: see feed.h.
  */
-#include "daemon/feed.h"
+#include "daemon/watch/feed.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/admin-task.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/config/settings.h"
+#include "daemon/control/admin-task.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/handover.h"

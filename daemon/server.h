@@ -8,7 +8,7 @@
 #include "daemon/base/awake.h"
 #include "daemon/base/listener.h"
 #include "daemon/base/log.h"
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 #include "daemon/session.h"
 #include "daemon/watch/account.h"
 #include "daemon/watch/feed.h"

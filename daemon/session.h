@@ -26,7 +26,7 @@
 #include "daemon/admission.h"
 #include "daemon/base/identity.h"
 #include "daemon/config/task.h"
-#include "daemon/ending.h"
+#include "daemon/control/ending.h"
 #include "daemon/job.h"
 
 struct quota_user;

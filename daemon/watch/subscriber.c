@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/admin.h"
 #include "daemon/base/quota.h"
 #include "daemon/config/access.h"
+#include "daemon/control/admin.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/server.h"

@@ -1,6 +1,6 @@
 /*
  * test-daemon-ending.c: a real sbeetd makes programs quiet for somebody who is about to end them.
- * See daemon/ending.h.
+ * See daemon/control/ending.h.
  */
 #include "harness.h"
 

@@ -12,7 +12,7 @@
 #include <event2/event_struct.h>
 #include <stdbool.h>
 
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 
 struct session;
 

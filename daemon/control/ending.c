@@ -1,16 +1,16 @@
 /*
  * ending.c: see ending.h.
  */
-#include "daemon/ending.h"
+#include "daemon/control/ending.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/admin.h"
 #include "daemon/base/log.h"
 #include "daemon/base/util.h"
+#include "daemon/control/admin.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"

@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 
 #include "control.pb-c.h"
-#include "daemon/answer.h"
 #include "daemon/base/pace.h"
+#include "daemon/control/answer.h"
 
 struct quota_user;
 struct server;

@@ -1,11 +1,11 @@
 /*
  * control-status.c: see control-status.h.
  */
-#include "daemon/control-status.h"
+#include "daemon/control/control-status.h"
 
 #include <unistd.h>
 
-#include "daemon/answer.h"
+#include "daemon/control/answer.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"

@@ -1,7 +1,7 @@
 /*
  * answer.c: see answer.h.
  */
-#include "daemon/answer.h"
+#include "daemon/control/answer.h"
 
 #include "daemon/base/util.h"
 #include "daemon/server.h"

@@ -1,9 +1,9 @@
 /*
  * control-explain.c: see control-explain.h.
  */
-#include "daemon/control-explain.h"
+#include "daemon/control/control-explain.h"
 
-#include "daemon/answer.h"
+#include "daemon/control/answer.h"
 #include "daemon/core/explain.h"
 #include "daemon/engine.h"
 #include "daemon/server.h"

@@ -1,12 +1,11 @@
 /* admin-task.c: see admin-task.h. */
-#include "daemon/admin-task.h"
+#include "daemon/control/admin-task.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/admin.h"
 #include "daemon/admission.h"
 #include "daemon/base/files.h"
 #include "daemon/base/inifile.h"
@@ -15,6 +14,7 @@
 #include "daemon/config/reload.h"
 #include "daemon/config/saving.h"
 #include "daemon/config/taskedit.h"
+#include "daemon/control/admin.h"
 #include "daemon/server.h"
 #include "daemon/session-task.h"
 #include "proto/change.h"

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 
 struct session;
 

@@ -1,7 +1,7 @@
 /*
  * control.c: a control connection: what is heard, and what is sent when. See control.h.
  */
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,17 +9,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/admin-task.h"
-#include "daemon/admin.h"
 #include "daemon/admission.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/config/reload.h"
-#include "daemon/control-explain.h"
-#include "daemon/control-status.h"
-#include "daemon/ending.h"
+#include "daemon/control/admin-task.h"
+#include "daemon/control/admin.h"
+#include "daemon/control/control-explain.h"
+#include "daemon/control/control-status.h"
+#include "daemon/control/ending.h"
 #include "daemon/engine.h"
 #include "daemon/server.h"
 #include "daemon/watch/report.h"

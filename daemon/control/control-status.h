@@ -7,6 +7,6 @@
  */
 #pragma once
 
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 
 void control_status(struct control_client *client, const Sbeet__Control__Request *request);

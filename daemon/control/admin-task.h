@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 
 struct server;
 struct task_save;

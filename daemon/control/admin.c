@@ -1,7 +1,7 @@
 /*
  * admin.c: see admin.h.
  */
-#include "daemon/admin.h"
+#include "daemon/control/admin.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #include "daemon/base/util.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/profiles.h"
-#include "daemon/job.h"
+#include "daemon/session/job.h"
 #include "proto/enforcement.h"
 
 /* A GPU of fewer groups would be shared too coarsely. */

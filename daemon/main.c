@@ -20,10 +20,10 @@
 #include "daemon/gpu/learn-store.h"
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
-#include "daemon/guard.h"
-#include "daemon/ledger.h"
 #include "daemon/mps/mps.h"
 #include "daemon/server.h"
+#include "daemon/session/guard.h"
+#include "daemon/session/ledger.h"
 #include "daemon/watch/metrics-http.h"
 #include "daemon/watch/metrics.h"
 

@@ -2,7 +2,7 @@
  * server.c: sockets, sessions and their end. See server.h.
  */
 #include "daemon/server.h"
-#include "daemon/session-job.h"
+#include "daemon/session/session-job.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,12 +16,12 @@
 #include "daemon/control/admin-task.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/handover.h"
-#include "daemon/hold.h"
-#include "daemon/ledger.h"
 #include "daemon/mps/mps.h"
-#include "daemon/resume.h"
-#include "daemon/session-say.h"
+#include "daemon/session/handover.h"
+#include "daemon/session/hold.h"
+#include "daemon/session/ledger.h"
+#include "daemon/session/resume.h"
+#include "daemon/session/session-say.h"
 #include "daemon/watch/metrics.h"
 #include "daemon/watch/report.h"
 #include "proto/packet.h"

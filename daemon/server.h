@@ -4,12 +4,12 @@
  */
 #pragma once
 
-#include "daemon/absent.h"
 #include "daemon/base/awake.h"
 #include "daemon/base/listener.h"
 #include "daemon/base/log.h"
 #include "daemon/control/control.h"
-#include "daemon/session.h"
+#include "daemon/session/absent.h"
+#include "daemon/session/session.h"
 #include "daemon/watch/account.h"
 #include "daemon/watch/feed.h"
 #include "daemon/watch/late.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/admission.h"
 #include "daemon/base/files.h"
 #include "daemon/base/inifile.h"
 #include "daemon/base/log.h"
@@ -16,7 +15,8 @@
 #include "daemon/config/taskedit.h"
 #include "daemon/control/admin.h"
 #include "daemon/server.h"
-#include "daemon/session-task.h"
+#include "daemon/session/admission.h"
+#include "daemon/session/session-task.h"
 #include "proto/change.h"
 
 /* ---- programs that run ---- */

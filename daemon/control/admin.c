@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/admission.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
@@ -16,7 +15,8 @@
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
-#include "daemon/session-task.h"
+#include "daemon/session/admission.h"
+#include "daemon/session/session-task.h"
 #include "daemon/watch/report.h"
 
 bool admin_may(const struct control_client *client) {

@@ -10,7 +10,7 @@
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
 #include "daemon/server.h"
-#include "daemon/session-mps.h"
+#include "daemon/session/session-mps.h"
 #include "proto/enforcement.h"
 
 /* Sessions and jobs in one packet: at most some 400 bytes each, so it stays small enough for the

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/admission.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
@@ -22,6 +21,7 @@
 #include "daemon/control/ending.h"
 #include "daemon/engine.h"
 #include "daemon/server.h"
+#include "daemon/session/admission.h"
 #include "daemon/watch/report.h"
 #include "daemon/watch/subscriber.h"
 #include "proto/packet.h"

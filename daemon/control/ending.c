@@ -15,7 +15,7 @@
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
 #include "daemon/server.h"
-#include "daemon/session-say.h"
+#include "daemon/session/session-say.h"
 #include "daemon/watch/report.h"
 
 /* The answer to a question that prepared the end of a program. */

@@ -1,6 +1,6 @@
 /*
  * test-daemon-hold.c: programs that hold SMs for longer than --max-hold, in a real sbeetd. See
- * daemon/hold.h for what may become of them, and what may not.
+ * daemon/session/hold.h for what may become of them, and what may not.
  */
 #include "harness.h"
 

@@ -15,7 +15,7 @@
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/job.h"
+#include "daemon/session/job.h"
 
 #define WHOLE BIT(SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
 #define SMID  BIT(SBEET__ENFORCEMENT__ENFORCEMENT_SMID)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "daemon/core/sched.h"
-#include "daemon/ledger.h"
+#include "daemon/session/ledger.h"
 #include "proto/hash.h"
 #include "sbeet.pb-c.h"
 

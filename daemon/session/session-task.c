@@ -1,13 +1,12 @@
 /*
  * session-task.c: see session-task.h.
  */
-#include "daemon/session-task.h"
+#include "daemon/session/session-task.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/admission.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/config/reload.h"
@@ -16,6 +15,7 @@
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
 #include "daemon/server.h"
+#include "daemon/session/admission.h"
 
 /* What the profiles are called that are known of it. */
 static const char *profile_name(const struct session *s) {

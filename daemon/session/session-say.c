@@ -1,7 +1,7 @@
 /*
  * session-say.c: see session-say.h.
  */
-#include "daemon/session-say.h"
+#include "daemon/session/session-say.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
-#include "daemon/session-mps.h"
+#include "daemon/session/session-mps.h"
 #include "proto/packet.h"
 
 /* Ends the session if the peer does not take the packet: nobody is waited for. */

@@ -1,12 +1,12 @@
 /* hold.c: see hold.h. */
-#include "daemon/hold.h"
+#include "daemon/session/hold.h"
 
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/server.h"
-#include "daemon/session-say.h"
+#include "daemon/session/session-say.h"
 #include "daemon/watch/report.h"
 
 /* Between two looks at most. */

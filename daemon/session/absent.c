@@ -1,9 +1,9 @@
 /*
  * absent.c: see absent.h.
  */
-#include "daemon/absent.h"
+#include "daemon/session/absent.h"
 
-#include "daemon/session.h"
+#include "daemon/session/session.h"
 
 void absent_init(struct absent_table *table) {
 	for (size_t i = 0; i < ABSENT_BUCKETS; i++) {

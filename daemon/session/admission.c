@@ -1,7 +1,7 @@
 /*
  * admission.c: see admission.h.
  */
-#include "daemon/admission.h"
+#include "daemon/session/admission.h"
 
 #include <stdio.h>
 

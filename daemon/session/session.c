@@ -1,15 +1,13 @@
 /*
  * session.c: a session from its connection to its end, and when it is read from. See session.h.
  */
-#include "daemon/session.h"
+#include "daemon/session/session.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 
-#include "daemon/absent.h"
-#include "daemon/admission.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
@@ -17,10 +15,12 @@
 #include "daemon/config/reload.h"
 #include "daemon/engine.h"
 #include "daemon/server.h"
-#include "daemon/session-hear.h"
-#include "daemon/session-job.h"
-#include "daemon/session-say.h"
-#include "daemon/session-task.h"
+#include "daemon/session/absent.h"
+#include "daemon/session/admission.h"
+#include "daemon/session/session-hear.h"
+#include "daemon/session/session-job.h"
+#include "daemon/session/session-say.h"
+#include "daemon/session/session-task.h"
 #include "daemon/watch/report.h"
 #include "proto/packet.h"
 

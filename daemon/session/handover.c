@@ -1,7 +1,7 @@
 /*
  * handover.c: what goes from one daemon to the next. See handover.h.
  */
-#include "daemon/handover.h"
+#include "daemon/session/handover.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/resume.h"
 #include "daemon/server.h"
-#include "daemon/session-hear.h"
-#include "daemon/session-task.h"
+#include "daemon/session/resume.h"
+#include "daemon/session/session-hear.h"
+#include "daemon/session/session-task.h"
 #include "proto/hash.h"
 #include "proto/packet.h"
 #include "proto/validate.h"

@@ -1,16 +1,16 @@
 /*
  * session-job.c: see session-job.h.
  */
-#include "daemon/session-job.h"
+#include "daemon/session/session-job.h"
 
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
-#include "daemon/resume.h"
 #include "daemon/server.h"
-#include "daemon/session-say.h"
-#include "daemon/session-task.h"
+#include "daemon/session/resume.h"
+#include "daemon/session/session-say.h"
+#include "daemon/session/session-task.h"
 #include "daemon/watch/metrics.h"
 #include "daemon/watch/report.h"
 #include "proto/enforcement.h"

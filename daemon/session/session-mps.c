@@ -1,7 +1,7 @@
 /*
  * session-mps.c: see session-mps.h.
  */
-#include "daemon/session-mps.h"
+#include "daemon/session/session-mps.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "daemon/session.h"
+#include "daemon/session/session.h"
 
 struct inventory_gpu;
 

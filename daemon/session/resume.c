@@ -1,22 +1,22 @@
 /*
  * resume.c: what outlives connections and daemons. See resume.h.
  */
-#include "daemon/resume.h"
+#include "daemon/session/resume.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/absent.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/ledger.h"
 #include "daemon/server.h"
-#include "daemon/session-job.h"
-#include "daemon/session-say.h"
+#include "daemon/session/absent.h"
+#include "daemon/session/ledger.h"
+#include "daemon/session/session-job.h"
+#include "daemon/session/session-say.h"
 #include "daemon/watch/report.h"
 
 void resume_note(const struct job *job) {

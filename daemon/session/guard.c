@@ -1,7 +1,7 @@
 /*
  * guard.c: see guard.h.
  */
-#include "daemon/guard.h"
+#include "daemon/session/guard.h"
 
 #include <errno.h>
 #include <event2/event_struct.h>

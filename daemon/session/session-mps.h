@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "daemon/session.h"
+#include "daemon/session/session.h"
 
 struct inventory_gpu;
 struct server;

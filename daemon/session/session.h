@@ -23,11 +23,11 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
-#include "daemon/admission.h"
 #include "daemon/base/identity.h"
 #include "daemon/config/task.h"
 #include "daemon/control/ending.h"
-#include "daemon/job.h"
+#include "daemon/session/admission.h"
+#include "daemon/session/job.h"
 
 struct quota_user;
 struct server;

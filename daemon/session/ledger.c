@@ -1,7 +1,7 @@
 /*
  * ledger.c: the file of running jobs. See ledger.h.
  */
-#include "daemon/ledger.h"
+#include "daemon/session/ledger.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * session-hear.c: see session-hear.h.
  */
-#include "daemon/session-hear.h"
+#include "daemon/session/session-hear.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 #include "daemon/base/util.h"
 #include "daemon/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/resume.h"
 #include "daemon/server.h"
-#include "daemon/session-job.h"
-#include "daemon/session-say.h"
-#include "daemon/session-task.h"
+#include "daemon/session/resume.h"
+#include "daemon/session/session-job.h"
+#include "daemon/session/session-say.h"
+#include "daemon/session/session-task.h"
 #include "daemon/watch/report.h"
 #include "proto/enforcement.h"
 #include "proto/packet.h"

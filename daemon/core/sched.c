@@ -265,6 +265,9 @@ void sched_finish(struct sched *s, sched_job_id id, nsec_t now, bool completed) 
 	if (s->explain) {
 		explain_ended(s->explain, job->explained, now, completed);
 	}
+	if (job->state != SCHED_JOB_WAITING && now - job->granted > SCHED_ALONE_JOB_MAX) {
+		s->gpus[job->gpu].n_alone = 0;
+	}
 	if (job->state == SCHED_JOB_WAITING) {
 		waiting_remove(&s->waiting, s->jobs, id);
 	} else if (!job->sms_released) {

@@ -90,12 +90,15 @@ struct sched_gpu {
 	unsigned row;			     /* how many of them one job could have: see groups.h */
 	bool drained;			     /* nothing starts here: see sched_drain_gpu() */
 	uint64_t last_owner;		     /* of the job that was granted last */
-	unsigned n_alone; /* its jobs in a row without any other that asked for the GPU meanwhile;
-			   * counted up to SCHED_ALONE */
+	/* Its jobs in a row, none longer than SCHED_ALONE_JOB_MAX, while nobody else asked for the
+	 * GPU; counted up to SCHED_ALONE. */
+	unsigned n_alone;
 };
 
-/* So many jobs in a row show that a program has a GPU for itself: see n_alone. */
-#define SCHED_ALONE 8
+/* So many jobs in a row show that a program has a GPU for itself: see n_alone. A longer job than
+ * that ends it, since another program would have to wait for the next one like it. */
+#define SCHED_ALONE	    8
+#define SCHED_ALONE_JOB_MAX (100 * NSEC_PER_MSEC)
 
 enum sched_job_state {
 	SCHED_JOB_FREE, /* table entry not in use */

@@ -480,8 +480,8 @@ static unsigned sms_of(const struct sched *s, sched_job_id id) {
 	return smset_count(&sched_job(s, id)->sms);
 }
 
-/* One job of @owner from its request to its end. Return: on how many SMs it ran. */
-static unsigned run_alone(struct sched *s, uint64_t owner) {
+/* One job of @owner that takes @time. Return: on how many SMs it ran. */
+static unsigned run_alone_for(struct sched *s, uint64_t owner, nsec_t time) {
 	sched_job_id id = ask(s, owner);
 	struct sched_actions actions;
 	unsigned n;
@@ -489,8 +489,12 @@ static unsigned run_alone(struct sched *s, uint64_t owner) {
 	sched_decide(s, 0, &actions);
 	assert_int_equal(actions.n, 1);
 	n = sms_of(s, id);
-	sched_finish(s, id, 0, true);
+	sched_finish(s, id, time, true);
 	return n;
+}
+
+static unsigned run_alone(struct sched *s, uint64_t owner) {
+	return run_alone_for(s, owner, 0);
 }
 
 /* A program that is alone gets all SMs, and one that comes waits for one job of it at most. */
@@ -519,6 +523,21 @@ static void even_gives_a_lone_program_the_gpu(void **state) {
 		sched_finish(s, b, 0, true);
 		sched_finish(s, a, 0, true);
 	}
+	sched_free(s);
+}
+
+/* Nobody has to wait for a job of a second on the whole GPU: whoever has such jobs keeps to half. */
+static void even_keeps_long_jobs_to_half(void **state) {
+	struct sched *s = make(sched_policy_find("even"), 1, 1, 0);
+
+	for (unsigned i = 0; i < 3 * SCHED_ALONE; i++) {
+		assert_int_equal(run_alone_for(s, 1, NSEC_PER_SEC), 8);
+	}
+	for (unsigned i = 0; i < SCHED_ALONE; i++) {
+		assert_int_equal(run_alone_for(s, 1, SCHED_ALONE_JOB_MAX), 8);
+	}
+	assert_int_equal(run_alone_for(s, 1, SCHED_ALONE_JOB_MAX + 1), 16);
+	assert_int_equal(run_alone(s, 1), 8);
 	sched_free(s);
 }
 
@@ -556,6 +575,7 @@ int main(void) {
 		cmocka_unit_test(policies_keep_overdue_jobs_at_home),
 		cmocka_unit_test(policies_place_tasks_that_cannot_move),
 		cmocka_unit_test(even_gives_a_lone_program_the_gpu),
+		cmocka_unit_test(even_keeps_long_jobs_to_half),
 		cmocka_unit_test(even_keeps_halves_for_those_who_share),
 	};
 

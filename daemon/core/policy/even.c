@@ -1,8 +1,8 @@
 /*
  * even.c: two slots a GPU, half of the SMs each; first come, first served. A job that wants
  * more than half (min_sms), or was never measured with so few, has the GPU for itself. So has a
- * program that was alone there for SCHED_ALONE jobs, until another job comes: that one waits for
- * one job at most, and then both have their half.
+ * program that was alone there for SCHED_ALONE short jobs, until another job comes: that one waits
+ * for one job at most, and then both have their half.
  *
  * The first job in arrival order that a GPU can't take now closes that GPU for all later ones until
  * it has run. So a job that needs the whole GPU, or one of another owner on an exclusive GPU, waits

@@ -10,27 +10,11 @@
 
 #include <cmocka.h>
 
+#include "example-job.h"
 #include "proto/granted-job.h"
 
-/* No field has the value of another one, and none is 0. */
-static struct granted_job job(void) {
-	return (struct granted_job){
-		.number = 1,
-		.sequence = 2,
-		.requested = 3,
-		.deadline = 4,
-		.granted = 5,
-		.sms = smset_range(6, 7),
-		.slot = 8,
-		.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_GREEN,
-		.enforcement_mask = 0x12,
-		.tid = 9,
-		.uuid = {10, 11, 12},
-	};
-}
-
 static void granted_job_is_the_same_after_the_wire(void **state) {
-	struct granted_job before = job(), after;
+	struct granted_job before = example_job(), after;
 	uint8_t sms[32], packed[512];
 	Sbeet__Held held, *read;
 	size_t n;
@@ -47,7 +31,7 @@ static void granted_job_is_the_same_after_the_wire(void **state) {
 
 /* A field of the message that the record does not know would be lost at each restart. */
 static void granted_job_has_all_fields_of_the_message(void **state) {
-	struct granted_job before = job();
+	struct granted_job before = example_job();
 	uint8_t sms[32], packed[512];
 	Sbeet__Held held;
 	unsigned seen = 0;
@@ -72,7 +56,7 @@ static void granted_job_has_all_fields_of_the_message(void **state) {
 }
 
 static void granted_job_from_wire_refuses_what_names_no_sm(void **state) {
-	struct granted_job before = job(), after = {.number = 77};
+	struct granted_job before = example_job(), after = {.number = 77};
 	uint8_t sms[32], long_set[33] = {1};
 	Sbeet__Held held;
 

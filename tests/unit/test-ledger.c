@@ -16,6 +16,7 @@
 
 #include "daemon/core/sched.h"
 #include "daemon/session/ledger.h"
+#include "example-job.h"
 #include "proto/hash.h"
 #include "sbeet.pb-c.h"
 
@@ -63,21 +64,8 @@ static struct ledger *open_ledger(void) {
 }
 
 static struct ledger_entry entry(void) {
-	struct ledger_entry e = {
-		.job =
-			{
-				.number = 7,
-				.sequence = 40,
-				.requested = 2,
-				.deadline = 9,
-				.granted = 3,
-				.sms = smset_range(0, 4),
-				.slot = 1,
-				.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_SMID,
-				.enforcement_mask = 6,
-				.tid = 5,
-				.uuid = {1},
-			},
+	return (struct ledger_entry){
+		.job = example_job(),
 		.identity = {.inode = 3, .pid_ns = 4, .pid = 100, .secret = {9, 8, 7}},
 		.release = 1,
 		.uid = 1000,
@@ -85,8 +73,6 @@ static struct ledger_entry entry(void) {
 		.task = "camera",
 		.program = "cam",
 	};
-
-	return e;
 }
 
 /* Leaves @e, as a daemon that is killed does. */

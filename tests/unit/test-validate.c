@@ -11,6 +11,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
+#include "proto/enforcement.h"
 #include "proto/limits.h"
 #include "proto/validate.h"
 
@@ -282,7 +283,7 @@ static void validate_records_bound_every_field(void **state) {
 	BAD(op.kind, SBEET__OP_KIND__OP_KIND_NONE, verdict_ops);
 	BAD(op.kind, (Sbeet__OpKind)INT32_MIN, verdict_ops);
 	BAD(op.time_ns, PROTO_TIME_MAX_NS + 1, verdict_ops);
-	BAD(op.enforcement, (Sbeet__Enforcement)5, verdict_ops);
+	BAD(op.enforcement, (Sbeet__Enforcement)ENFORCEMENT_N, verdict_ops);
 	GOOD(op.blocks, UINT64_MAX, verdict_ops);
 }
 
@@ -304,7 +305,7 @@ static void validate_grant_bounds_every_field(void **state) {
 	BAD(grant.gpu_sms, PROTO_SMS_MAX + 1, verdict_grant);
 	BAD(grant.sms.len, 0, verdict_grant);
 	BAD(grant.sms.len, 33, verdict_grant);
-	BAD(grant.enforcement, (Sbeet__Enforcement)9, verdict_grant);
+	BAD(grant.enforcement, (Sbeet__Enforcement)ENFORCEMENT_N, verdict_grant);
 	grant.sms.len = 2;
 	BAD(sms[1], 1, verdict_grant); /* SM 8 of 8 */
 }

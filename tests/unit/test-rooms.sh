@@ -1,0 +1,35 @@
+#!/bin/sh
+# Which folder may include which: each line names a folder, then those that its files may include
+# beside their own. An include that is missing here turns an arrow around, or makes a circle.
+# Usage: test-rooms.sh SOURCE-ROOT
+cd "$1" || exit 1
+
+rooms='proto
+proto/messages
+daemon/core proto
+daemon/core/policy daemon/core proto
+daemon/book daemon/core proto
+daemon/base proto
+daemon/mps daemon/base proto
+daemon/gpu daemon/base daemon/book daemon/core proto
+daemon/config daemon/base daemon/book daemon/core daemon/gpu daemon/mps proto
+daemon/session daemon daemon/base daemon/config daemon/control daemon/core daemon/gpu daemon/mps daemon/watch proto
+daemon/control daemon daemon/base daemon/config daemon/core daemon/gpu daemon/mps daemon/session daemon/watch proto
+daemon/watch daemon daemon/base daemon/config daemon/control daemon/core daemon/gpu daemon/session proto
+daemon daemon/base daemon/config daemon/control daemon/core daemon/gpu daemon/mps daemon/session daemon/watch proto'
+
+found=$(grep -E '^#include "[a-z].*/' -r daemon proto --include='*.c' --include='*.h' |
+	sed -E 's#^(.*)/[^/]*:\#include "(.*)/[^/]*"#\1 \2#' | sort -u)
+[ -n "$found" ] || { echo "no include found in '$1'"; exit 1; }
+echo "$found" | {
+	status=0
+	while read -r from to; do
+		allowed=$(echo "$rooms" | grep "^$from\( \|\$\)") ||
+			{ echo "$from/ is not listed in test-rooms.sh" && status=1; }
+		case " $from $allowed " in
+		*" $to "*) ;;
+		*) echo "a file of $from/ includes one of $to/, which it must not know" && status=1 ;;
+		esac
+	done
+	exit $status
+}

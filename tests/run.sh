@@ -121,8 +121,8 @@ fi
 if [ "$quick" = false ]; then
 	step "build without the toolkit's cuda.h, warnings are errors${clang:+, with clang}"
 	if CC=${clang:-cc} build build-nocuda -Dcuda-header=disabled -Dwerror=true; then
-		step "tests of that build"
-		run_tests build-nocuda --no-suite bench
+		step "unit and functional tests of that build"
+		run_tests build-nocuda --suite unit --suite func
 	fi
 	if [ -z "$clang" ]; then
 		echo "There is no clang here: the tests ran with cc once more"

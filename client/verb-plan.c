@@ -31,14 +31,9 @@ static const struct option plan_options[] = {
 	{0},
 };
 
-/* Whether there is something to be in time for. */
-static bool is_timed(const struct sched_task *t) {
-	return t->period > 0 || t->deadline > 0;
-}
-
 static bool has_timed(const struct scenario *s) {
 	for (size_t i = 0; i < s->n_tasks; i++) {
-		if (is_timed(&s->tasks[i])) {
+		if (planning_is_timed(&s->tasks[i])) {
 			return true;
 		}
 	}

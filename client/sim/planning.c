@@ -83,13 +83,13 @@ static bool go_on(void *userdata, const struct sim_boundary *b) {
 	return !b->repeats && (b->missed == 0 || b->n < 2);
 }
 
-static bool is_timed(const struct sched_task *t) {
+bool planning_is_timed(const struct sched_task *t) {
 	return t->period > 0 || t->deadline > 0;
 }
 
 static enum planning_verdict judge(const struct planning *p, const struct sched_task *task,
 				   const struct sim_task_result *result) {
-	return !is_timed(task)		  ? PLANNING_UNTIMED
+	return !planning_is_timed(task)	  ? PLANNING_UNTIMED
 	       : result->count.missed > 0 ? PLANNING_LATE
 	       : p->repeats		  ? PLANNING_IN_TIME
 					  : PLANNING_NOT_KNOWN;

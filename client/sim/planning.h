@@ -28,6 +28,9 @@ struct planning {
 	enum planning_verdict *each; /* owned; of each task */
 };
 
+/* Whether the task has a period or a deadline, so something to be in time for. */
+bool planning_is_timed(const struct sched_task *task);
+
 /* "in time", "late", "not known", "no deadline". */
 const char *planning_verdict_text(enum planning_verdict verdict);
 

@@ -255,3 +255,12 @@ int packet_socket_path(const char *socket_name, char *path, size_t size) {
 	}
 	return join_path("/run", "/sbeet", socket_name, path, size);
 }
+
+bool packet_has_feature(char *const *features, size_t n, const char *name) {
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(features[i], name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -67,3 +68,6 @@ void packet_close(int fd);
  * $XDG_RUNTIME_DIR/sbeet if that socket exists, else in /run/sbeet. For the daemon itself see
  * daemon/. Writes a path of at most @size bytes; -ENAMETOOLONG if it does not fit. */
 int packet_socket_path(const char *socket_name, char *path, size_t size);
+
+/* Whether a Hello or a Welcome names the feature @name among its @n @features. */
+bool packet_has_feature(char *const *features, size_t n, const char *name);

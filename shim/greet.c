@@ -155,12 +155,7 @@ static void set_variable(const char *name, const char *value) {
 }
 
 static bool has_feature(const Sbeet__Welcome *welcome, const char *name) {
-	for (size_t i = 0; i < welcome->n_features; i++) {
-		if (strcmp(welcome->features[i], name) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return packet_has_feature(welcome->features, welcome->n_features, name);
 }
 
 static int read_welcome(int fd, uint8_t *buffer, bool initial) {

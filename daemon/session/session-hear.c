@@ -23,12 +23,7 @@
 #include "proto/validate.h"
 
 static bool has_feature(const Sbeet__Hello *hello, const char *name) {
-	for (size_t i = 0; i < hello->n_features; i++) {
-		if (strcmp(hello->features[i], name) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return packet_has_feature(hello->features, hello->n_features, name);
 }
 
 /* A process keeps the secret that it shows; one that it made up harms nobody else. Return: 0 or

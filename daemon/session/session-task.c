@@ -16,6 +16,7 @@
 #include "daemon/gpu/profiles.h"
 #include "daemon/server.h"
 #include "daemon/session/admission.h"
+#include "proto/packet.h"
 
 /* What the profiles are called that are known of it. */
 static const char *profile_name(const struct session *s) {
@@ -157,15 +158,13 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbeet__Hello *hello) {
 	int gpu = -1;
 
-	for (size_t i = 0; i < hello->n_features; i++) {
-		if (strcmp(hello->features[i], PROTO_FEATURE_CHOOSE_GPU) != 0) {
-			continue;
-		}
-		if (s->task.gpu >= 0) {
-			gpu = s->task.gpu;
-		} else if (s->sched_task != SCHED_TASK_NONE) {
-			gpu = engine_place(s->server->engine, s->sched_task);
-		}
+	if (!packet_has_feature(hello->features, hello->n_features, PROTO_FEATURE_CHOOSE_GPU)) {
+		return NULL;
+	}
+	if (s->task.gpu >= 0) {
+		gpu = s->task.gpu;
+	} else if (s->sched_task != SCHED_TASK_NONE) {
+		gpu = engine_place(s->server->engine, s->sched_task);
 	}
 	if (gpu < 0 || (size_t)gpu >= inventory_n_gpus(s->server->inventory)) {
 		return NULL;

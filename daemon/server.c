@@ -14,7 +14,7 @@
 #include "daemon/base/util.h"
 #include "daemon/config/settings.h"
 #include "daemon/control/admin-task.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
 #include "daemon/session/handover.h"

@@ -12,7 +12,7 @@
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/config/reload.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
 #include "daemon/session/admission.h"

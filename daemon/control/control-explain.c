@@ -5,7 +5,7 @@
 
 #include "daemon/control/answer.h"
 #include "daemon/core/explain.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/server.h"
 
 /* Looked at in one piece; one with all that was tried takes some microseconds to pack. */

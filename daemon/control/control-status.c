@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/control/answer.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
 #include "daemon/server.h"

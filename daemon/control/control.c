@@ -19,7 +19,7 @@
 #include "daemon/control/control-explain.h"
 #include "daemon/control/control-status.h"
 #include "daemon/control/ending.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/server.h"
 #include "daemon/session/admission.h"
 #include "daemon/watch/report.h"

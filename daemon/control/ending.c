@@ -11,7 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/util.h"
 #include "daemon/control/admin.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
 #include "daemon/server.h"

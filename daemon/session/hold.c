@@ -4,7 +4,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/server.h"
 #include "daemon/session/session-say.h"
 #include "daemon/watch/report.h"

@@ -10,7 +10,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/config/reload.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"

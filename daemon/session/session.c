@@ -13,7 +13,7 @@
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/config/reload.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/server.h"
 #include "daemon/session/absent.h"
 #include "daemon/session/admission.h"

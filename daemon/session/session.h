@@ -27,7 +27,7 @@
 #include "daemon/config/task.h"
 #include "daemon/control/ending.h"
 #include "daemon/session/admission.h"
-#include "daemon/session/job.h"
+#include "daemon/engine/job.h"
 
 struct quota_user;
 struct server;

@@ -1,7 +1,7 @@
 /* account.c: see account.h. */
 #include "daemon/watch/account.h"
 
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
 

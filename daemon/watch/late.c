@@ -4,7 +4,7 @@
 #include "daemon/watch/late.h"
 
 #include "daemon/base/util.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/server.h"
 #include "daemon/watch/report.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
 #include "proto/limits.h"

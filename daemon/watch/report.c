@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
 

@@ -11,7 +11,7 @@
 #include "daemon/base/quota.h"
 #include "daemon/config/access.h"
 #include "daemon/control/admin.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/server.h"
 #include "daemon/watch/report.h"

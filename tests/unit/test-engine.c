@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "daemon/base/util.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/session/job.h"
+#include "daemon/engine/job.h"
 
 #define WHOLE BIT(SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
 #define SMID  BIT(SBEET__ENFORCEMENT__ENFORCEMENT_SMID)

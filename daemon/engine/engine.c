@@ -1,7 +1,7 @@
 /*
  * engine.c: between jobs and the scheduling core. See engine.h.
  */
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "daemon/base/util.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/profiles.h"
-#include "daemon/session/job.h"
+#include "daemon/engine/job.h"
 #include "proto/enforcement.h"
 
 /* A GPU of fewer groups would be shared too coarsely. */

@@ -1,7 +1,7 @@
 /*
  * job.c: states of a job. See job.h.
  */
-#include "daemon/session/job.h"
+#include "daemon/engine/job.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -45,11 +45,71 @@ static void on_reap(evutil_socket_t fd, short what, void *userdata) {
 	}
 }
 
-void server_session_ended(struct server *server, struct session *s) {
+static void on_session_gone(struct server *server, struct session *s) {
+	ending_session_gone(s);
 	answers_session_gone(server, s);
 	TAILQ_REMOVE(&server->sessions, s, link);
 	TAILQ_INSERT_TAIL(&server->ended_sessions, s, link);
 	event_active(&server->reap, 0, 0);
+}
+
+static void on_job_done(struct server *server, struct job *job) {
+	struct metrics_times times = {
+		.started_late = job_started_late(job),
+		.wait = job_waited(job, job->finished),
+		.response = job->finished > job->release ? job->finished - job->release : 0,
+	};
+
+	metrics_job(server->metrics, job->session->task.name, &times,
+		    job->deadline && job->finished > job->deadline);
+	report_job_done(job);
+	account_job_ends(job);
+}
+
+#define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
+
+/* Passes on what sessions tell. */
+static void on_session_event(void *userdata, enum session_event event, struct session *s,
+			     struct job *job) {
+	struct server *server = userdata;
+
+	switch (event) {
+	case SESSION_EVENT_START:
+		report_session(s, KIND(SESSION_START));
+		break;
+	case SESSION_EVENT_END:
+		report_session(s, KIND(SESSION_END));
+		break;
+	case SESSION_EVENT_GONE:
+		on_session_gone(server, s);
+		break;
+	case SESSION_EVENT_REQUEST:
+		report_job(job, KIND(JOB_REQUEST));
+		break;
+	case SESSION_EVENT_RESUME:
+		report_job(job, KIND(JOB_RESUME));
+		/* fall through */
+	case SESSION_EVENT_GRANT:
+		report_job(job, KIND(JOB_GRANT));
+		account_job_begins(job);
+		break;
+	case SESSION_EVENT_REVOKE:
+		report_job(job, KIND(JOB_REVOKE));
+		break;
+	case SESSION_EVENT_DONE:
+		on_job_done(server, job);
+		break;
+	case SESSION_EVENT_ABANDON:
+		report_job(job, KIND(JOB_ABANDON));
+		account_job_ends(job);
+		break;
+	case SESSION_EVENT_LEAVE:
+		answers_job_gone(server, job);
+		break;
+	case SESSION_EVENT_JOB_GONE:
+		ending_job_gone(s);
+		break;
+	}
 }
 
 void server_client_ended(struct server *server, struct control_client *client) {
@@ -113,6 +173,7 @@ int server_new(struct server **ret, struct event_base *base, clock_fn now,
 	server->started = server->now();
 	server->refused.uid = LOG_NO_USER;
 	server->next_session = 1;
+	server->on_session_event = on_session_event;
 	TAILQ_INIT(&server->sessions);
 	TAILQ_INIT(&server->ended_sessions);
 	absent_init(&server->absent);

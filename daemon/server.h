@@ -45,6 +45,7 @@ struct server {
 	struct listener *shim_listener, *control_listener; /* owned */
 
 	struct session_list sessions, ended_sessions;
+	session_event_fn on_session_event;
 	struct absent_table absent; /* of those sessions */
 	struct control_list clients, ended_clients;
 	struct answer_list answers; /* of clients, which own them */
@@ -109,6 +110,5 @@ void server_decide(void *userdata);
 /* Grants nothing more, says goodbye to everybody and closes all. */
 void server_stop(struct server *server);
 
-/* @s is CLOSED: free it when no callback of it runs, and accept again if that was stopped. */
-void server_session_ended(struct server *server, struct session *s);
+/* @client has ended: free it when no callback of it runs, and accept again if that was stopped. */
 void server_client_ended(struct server *server, struct control_client *client);

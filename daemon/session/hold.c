@@ -7,7 +7,6 @@
 #include "daemon/engine/engine.h"
 #include "daemon/server.h"
 #include "daemon/session/session-say.h"
-#include "daemon/watch/report.h"
 
 /* Between two looks at most. */
 #define LOOK_MAX (1 * NSEC_PER_SEC)
@@ -35,7 +34,7 @@ static void take_back(struct session *s, struct job *job, nsec_t now) {
 		(unsigned long long)job->number, smset_count(&job->sms), job->gpu,
 		(unsigned long long)((now - job->granted) / NSEC_PER_MSEC));
 	job_set_state(job, JOB_PREEMPTED);
-	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_REVOKE);
+	session_tell(s, SESSION_EVENT_REVOKE, job);
 	session_say_revoke(s, job->number, "it has held its SMs for too long, and others wait");
 }
 

@@ -17,7 +17,6 @@
 #include "daemon/session/ledger.h"
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
-#include "daemon/watch/report.h"
 
 void resume_note(const struct job *job) {
 	const struct session *s = job->session;
@@ -47,11 +46,6 @@ void resume_forget(const struct job *job) {
 
 /* ---- from the ledger ---- */
 
-static void report_resume(const struct job *job) {
-	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_RESUME);
-	report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_GRANT);
-}
-
 /* Return: NULL if there is no room, or the place is taken; then there is no job. */
 static struct job *adopt(struct session *s, struct job *job) {
 	job->owner = s->id;
@@ -65,8 +59,7 @@ static struct job *adopt(struct session *s, struct job *job) {
 		return job_free(job);
 	}
 	resume_note(job);
-	account_job_begins(job);
-	report_resume(job);
+	session_tell(s, SESSION_EVENT_RESUME, job);
 	return job;
 }
 
@@ -99,7 +92,7 @@ static int absent_session(struct session **ret, struct server *server,
 	snprintf(s->program, sizeof(s->program), "%.*s", PROTO_NAME_MAX, e->program);
 	snprintf(s->task.name, sizeof(s->task.name), "%.*s", PROTO_NAME_MAX, e->task);
 	TAILQ_INSERT_TAIL(&server->sessions, s, link);
-	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_START);
+	session_tell(s, SESSION_EVENT_START, NULL);
 	*ret = s;
 	return 0;
 }
@@ -188,7 +181,7 @@ static struct job *find_held(const struct server *server, const struct identity 
 static void move(struct job *job, struct session *to) {
 	struct session *from = job->session;
 
-	answers_job_gone(from->server, job);
+	session_tell(from, SESSION_EVENT_LEAVE, job);
 	TAILQ_REMOVE(&from->jobs, job, link);
 	from->n_jobs--;
 	quota_move(from->user, to->user, QUOTA_JOBS, 1);
@@ -201,7 +194,7 @@ static void move(struct job *job, struct session *to) {
 	job->task = SCHED_TASK_NONE; /* its session's, which ends */
 	engine_moved(to->server->engine, job);
 	resume_note(job);
-	report_resume(job);
+	session_tell(to, SESSION_EVENT_RESUME, job);
 }
 
 /* What @held says, as far as it can be true on this GPU. NULL: it can't, or there is no memory. */

@@ -17,7 +17,6 @@
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
-#include "daemon/watch/report.h"
 #include "proto/enforcement.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
@@ -67,7 +66,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	s->scope = hello->scope;
 	s->enforcement_mask = hello->enforcement_mask;
 	session_set_state(s, SESSION_ACTIVE);
-	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_START);
+	session_tell(s, SESSION_EVENT_START, NULL);
 	session_task_declare(s);
 	gpu = session_task_choose_gpu(s, hello);
 	s->answers_pings = has_feature(hello, PROTO_FEATURE_PING);

@@ -11,11 +11,7 @@
 #include "daemon/session/resume.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
-#include "daemon/watch/metrics.h"
-#include "daemon/watch/report.h"
 #include "proto/enforcement.h"
-
-#define EVENT(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 
 /* A request may lie this far back: the program was stopped or the machine busy. */
 #define REQUEST_AGE_MAX NSEC_PER_SEC
@@ -33,7 +29,7 @@ struct job *session_job_find(struct session *s, uint64_t number) {
 
 void session_job_drop(struct session *s, struct job *job, bool done) {
 	if (!done) {
-		report_job(job, EVENT(JOB_ABANDON));
+		session_tell(s, SESSION_EVENT_ABANDON, job);
 		if (!s->server->stopping) { /* else it goes on without us */
 			log_debug("session %llu (pid %d, '%s'): job %llu is given up, %s",
 				  (unsigned long long)s->id, s->cred.pid, s->task.name,
@@ -43,19 +39,18 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 		s->server->n_launches += job->launches;
 	}
 	resume_forget(job);
-	account_job_ends(job);
 	if (job->sched_id != SCHED_JOB_NONE) {
 		engine_finish(s->server->engine, job, done);
 	} else {
 		job_set_state(job, done ? JOB_DONE : JOB_ABANDONED); /* SMs that were not its */
 	}
-	answers_job_gone(s->server, job);
+	session_tell(s, SESSION_EVENT_LEAVE, job);
 	TAILQ_REMOVE(&s->jobs, job, link);
 	s->n_jobs--;
 	quota_release(s->user, QUOTA_JOBS, 1);
 	awake_touch(&s->server->awake, s->server->now());
 	job_free(job);
-	ending_job_gone(s);
+	session_tell(s, SESSION_EVENT_JOB_GONE, NULL);
 }
 
 void session_job_drop_waiting(struct session *s) {
@@ -137,16 +132,15 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 	}
 	TAILQ_INSERT_TAIL(&s->jobs, job, link);
 	s->n_jobs++;
-	report_job(job, EVENT(JOB_REQUEST));
+	session_tell(s, SESSION_EVENT_REQUEST, job);
 	return job;
 }
 
 void session_job_grant(struct job *job) {
 	struct session *s = job->session;
 
-	report_job(job, EVENT(JOB_GRANT));
+	session_tell(s, SESSION_EVENT_GRANT, job);
 	resume_note(job);
-	account_job_begins(job);
 	session_say_grant(job);
 	/* Other jobs of a session that was cut off just now may run. This one never will. */
 	if (s->state == SESSION_DRAINING && s->fd < 0) {
@@ -159,7 +153,7 @@ static nsec_t clamp_finished(const struct job *job, nsec_t claimed, nsec_t now) 
 	return claimed < job->granted || claimed > now ? now : claimed;
 }
 
-static void count_done(struct session *s, const struct job *job, const Sbeet__JobDone *done,
+static void count_done(struct session *s, struct job *job, const Sbeet__JobDone *done,
 		       nsec_t finished) {
 	struct session_counters *c = &s->counters;
 	nsec_t wait = job_waited(job, finished), started_late = job_started_late(job);
@@ -179,11 +173,10 @@ static void count_done(struct session *s, const struct job *job, const Sbeet__Jo
 	if (c->last_response > c->max_response) {
 		c->max_response = c->last_response;
 	}
-	metrics_job(s->server->metrics, s->task.name,
-		    &(struct metrics_times){started_late, wait, c->last_response},
-		    job->deadline && finished > job->deadline);
+	job->finished = finished;
+	job->launches = done->launches;
 	session_task_learn(s, job, done, finished);
-	report_job_done(job, finished, done->launches);
+	session_tell(s, SESSION_EVENT_DONE, job);
 }
 
 void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *done) {

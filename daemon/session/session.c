@@ -21,7 +21,6 @@
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
-#include "daemon/watch/report.h"
 #include "proto/packet.h"
 
 /* A program that is read from slowly is told this often that we are there: well below the default
@@ -45,6 +44,10 @@ void session_set_state(struct session *s, enum session_state state) {
 
 const char *session_state_name(enum session_state state) {
 	return states[state].name;
+}
+
+void session_tell(struct session *s, enum session_event event, struct job *job) {
+	s->server->on_session_event(s->server, event, s, job);
 }
 
 static void leave_gate(struct session *s) {
@@ -71,12 +74,12 @@ static void close_socket(struct session *s) {
 
 void session_end(struct session *s) {
 	struct job *job;
-	bool known;
+	bool started;
 
 	if (s->state == SESSION_CLOSED) {
 		return;
 	}
-	known = s->state != SESSION_NEW;
+	started = s->state != SESSION_NEW;
 	s->n_left += s->n_jobs;
 	session_set_state(s, SESSION_CLOSED);
 	close_socket(s);
@@ -88,15 +91,14 @@ void session_end(struct session *s) {
 	while ((job = TAILQ_FIRST(&s->jobs))) {
 		session_job_drop(s, job, false);
 	}
-	ending_session_gone(s);
 	if (s->sched_task != SCHED_TASK_NONE) {
 		engine_remove_task(s->server->engine, s->sched_task);
 		s->sched_task = SCHED_TASK_NONE;
 	}
-	if (known) {
-		report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_END);
+	if (started) {
+		session_tell(s, SESSION_EVENT_END, NULL);
 	}
-	server_session_ended(s->server, s);
+	session_tell(s, SESSION_EVENT_GONE, NULL);
 }
 
 void session_hand_over(struct session *s) {

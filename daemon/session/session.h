@@ -149,3 +149,25 @@ void session_set_state(struct session *s, enum session_state state);
 
 /* "new", "active", ... */
 const char *session_state_name(enum session_state state);
+
+/* What sessions tell the server, which passes it on to those who watch or serve them. Jobs are told
+ * of while they are in their session's list. */
+enum session_event {
+	SESSION_EVENT_START, /* its process is known: by its Hello, or from the daemon before */
+	SESSION_EVENT_END,   /* one that has started ends */
+	SESSION_EVENT_GONE,  /* CLOSED, also one that never started: the server is to free it */
+	SESSION_EVENT_REQUEST,
+	SESSION_EVENT_GRANT,
+	SESSION_EVENT_RESUME, /* granted before, and this session's from now on */
+	SESSION_EVENT_REVOKE,
+	SESSION_EVENT_DONE, /* complete: finished, launched and launches are set */
+	SESSION_EVENT_ABANDON,
+	SESSION_EVENT_LEAVE,	/* the job is about to leave the list */
+	SESSION_EVENT_JOB_GONE, /* it has left the list and is freed; @job: NULL */
+};
+
+/* @job: NULL where it is of the session. Must not free the session or the job. */
+typedef void (*session_event_fn)(void *userdata, enum session_event event, struct session *s,
+				 struct job *job);
+
+void session_tell(struct session *s, enum session_event event, struct job *job);

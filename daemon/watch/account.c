@@ -93,6 +93,9 @@ void account_job_begins(struct job *job) {
 	const struct profile_table *profile = task ? task->profiles[job->gpu] : NULL;
 	unsigned n_sms = smset_count(&job->sms);
 
+	if (job->accounted) {
+		return; /* it is another session's now, and holds what it held */
+	}
 	job->dynamic_mw = profile && n_sms <= profile->n_sms ? profile->power_mw[n_sms] : 0;
 	job->accounted = server->now();
 	account_gpu_add(&server->account.gpus[job->gpu], n_sms, job->dynamic_mw, job->accounted);

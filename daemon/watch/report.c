@@ -96,14 +96,14 @@ void report_job(const struct job *job, Sbeet__Control__EventKind kind) {
 }
 
 /* Marked by the engine's timer, or so late that it has not come to that. */
-static bool is_overrun(const struct job *job, nsec_t finished) {
+static bool is_overrun(const struct job *job) {
 	const struct sched_job *decided =
 		sched_job(engine_sched(job->session->server->engine), job->sched_id);
 
-	return decided && (decided->overrun || (decided->finish && finished > decided->finish));
+	return decided && (decided->overrun || (decided->finish && job->finished > decided->finish));
 }
 
-void report_job_done(const struct job *job, nsec_t finished, uint64_t launches) {
+void report_job_done(const struct job *job) {
 	struct feed *feed = &job->session->server->feed;
 	struct feed_event event;
 
@@ -113,15 +113,15 @@ void report_job_done(const struct job *job, nsec_t finished, uint64_t launches) 
 	report_fill_job(job, &event);
 	event.kind = KIND(JOB_DONE);
 	event.time = job->session->server->now();
-	event.finished = finished;
+	event.finished = job->finished;
 	event.launched = job->launched;
-	event.launches = launches;
+	event.launches = job->launches;
 	feed_write(feed, &event);
-	if (event.deadline && finished > event.deadline) {
+	if (event.deadline && job->finished > event.deadline) {
 		event.kind = KIND(JOB_MISS);
 		feed_write(feed, &event);
 	}
-	if (!job->told_overrun && is_overrun(job, finished)) {
+	if (!job->told_overrun && is_overrun(job)) {
 		event.kind = KIND(JOB_OVERRUN);
 		feed_write(feed, &event);
 	}

@@ -20,8 +20,8 @@ void report_session(const struct session *s, Sbeet__Control__EventKind kind);
 void report_job(const struct job *job, Sbeet__Control__EventKind kind);
 
 /* JOB_DONE, JOB_MISS where that is so, and JOB_OVERRUN where that is so and was not told before,
- * now. @finished: when its work was. */
-void report_job_done(const struct job *job, nsec_t finished, uint64_t launches);
+ * now. */
+void report_job_done(const struct job *job);
 
 /* The policy in force has changed. */
 void report_policy(struct server *server);

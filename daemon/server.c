@@ -46,7 +46,6 @@ static void on_reap(evutil_socket_t fd, short what, void *userdata) {
 }
 
 static void on_session_gone(struct server *server, struct session *s) {
-	ending_session_gone(s);
 	answers_session_gone(server, s);
 	TAILQ_REMOVE(&server->sessions, s, link);
 	TAILQ_INSERT_TAIL(&server->ended_sessions, s, link);
@@ -105,9 +104,6 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 		break;
 	case SESSION_EVENT_LEAVE:
 		answers_job_gone(server, job);
-		break;
-	case SESSION_EVENT_JOB_GONE:
-		ending_job_gone(s);
 		break;
 	}
 }

@@ -11,11 +11,9 @@
 #include "daemon/base/log.h"
 #include "daemon/base/util.h"
 #include "daemon/control/admin.h"
-#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
 #include "daemon/server.h"
-#include "daemon/session/session-say.h"
 #include "daemon/watch/report.h"
 
 /* The answer to a question that prepared the end of a program. */
@@ -86,8 +84,7 @@ static int ask_mps(struct control_client *client, uint32_t request, const struct
 }
 
 /* Whether a GPU that it may have contexts on is shared by MPS. */
-static bool is_shared(const struct session *s) {
-	const struct inventory *inventory = s->server->inventory;
+static bool is_shared(const struct inventory *inventory, const struct session *s) {
 
 	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
 		if (inventory_gpu(inventory, i)->sharing == SCHED_SHARING_MPS &&
@@ -102,7 +99,7 @@ static void terminate(struct control_client *client, uint32_t request, const str
 		      bool running) {
 	uint32_t pid = (uint32_t)s->cred.pid;
 	char note[PROTO_TEXT_MAX] = "";
-	int r = is_shared(s) ? ask_mps(client, request, s, running) : -ENOENT;
+	int r = is_shared(client->server->inventory, s) ? ask_mps(client, request, s, running) : -ENOENT;
 
 	if (r == 0) {
 		return;
@@ -120,110 +117,26 @@ static void terminate(struct control_client *client, uint32_t request, const str
 	answer(client, request, pid, false, running, note);
 }
 
-/* --- quiet before -------------------------------------------------------------------------- */
-
-static bool runs(const struct session *s) {
-	const struct job *job;
-
-	TAILQ_FOREACH(job, &s->jobs, link) {
-		if (job->state != JOB_WAITING) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* What was withheld goes to the engine. */
-static void go_on(struct session *s) {
-	struct job *job;
-
-	TAILQ_FOREACH(job, &s->jobs, link) {
-		if (job->state == JOB_WAITING && job->sched_id == SCHED_JOB_NONE &&
-		    engine_arrive(s->server->engine, job)) {
-			session_goodbye(s, "sbeetd has no room for its jobs");
-			return;
-		}
-	}
-}
-
-static void on_timer(evutil_socket_t fd, short what, void *userdata) {
-	struct session *s = userdata;
-
-	(void)fd;
-	(void)what;
-	if (!s->ending.client) {
-		go_on(s);
-	} else if (!s->ending.answered) {
-		s->ending.answered = true;
-		terminate(s->ending.client, s->ending.request, s, true);
-	}
-}
-
-static void look(struct session *s) {
-	struct ending *e = &s->ending;
-
-	if (e->client && !e->answered && !runs(s)) {
-		e->answered = true;
-		event_del(&e->timer);
-		answer(e->client, e->request, (uint32_t)s->cred.pid, false, false, "");
-	}
-}
-
-/* What it runs may end and waits for nothing; what it waits for is out of the engine. */
-static void make_quiet(struct session *s) {
-	struct job *job;
-
-	TAILQ_FOREACH(job, &s->jobs, link) {
-		if (job->state == JOB_WAITING && job->sched_id != SCHED_JOB_NONE) {
-			engine_withdraw(s->server->engine, job);
-		} else if (job->state == JOB_RUNNING) {
-			job_set_state(job, JOB_PREEMPTED);
-			report_job(job, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_REVOKE);
-			session_say_revoke(s, job->number, "its program is to be ended");
-			if (s->fd < 0) {
-				return; /* it did not take the message: its end is under way */
-			}
-		}
+/* What it ran has ended, or its time is over. */
+static void on_quiet(void *asker, uint32_t request, const struct session *s, bool running) {
+	if (running) {
+		terminate(asker, request, s, true);
+	} else {
+		answer(asker, request, (uint32_t)s->cred.pid, false, false, "");
 	}
 }
 
 static void begin(struct control_client *client, uint32_t request, struct session *s,
 		  nsec_t limit) {
-	struct timeval t = util_timeval(limit);
+	int r = quiet_begin(s, limit, on_quiet, client, request);
 
-	if (s->ending.client) {
+	if (r == -EBUSY) {
 		admin_refuse(client, request, SBEET__ERROR_CODE__ERROR_CODE_STATE,
 			     "session %llu is being ended by somebody else",
 			     (unsigned long long)s->id);
-		return;
+	} else if (r < 0) {
+		terminate(client, request, s, quiet_runs(s));
 	}
-	if (event_add(&s->ending.timer, &t) < 0) {
-		terminate(client, request, s, runs(s));
-		return;
-	}
-	s->ending.client = client;
-	s->ending.request = request;
-	s->ending.answered = false;
-	make_quiet(s);
-	look(s);
-}
-
-void ending_init(struct session *s) {
-	event_assign(&s->ending.timer, s->server->base, -1, EV_TIMEOUT, on_timer, s);
-}
-
-bool ending_withholds(const struct session *s) {
-	return s->ending.client != NULL;
-}
-
-void ending_job_gone(struct session *s) {
-	look(s);
-}
-
-void ending_session_gone(struct session *s) {
-	look(s);
-	event_del(&s->ending.timer);
-	s->ending.client = NULL;
 }
 
 void ending_client_gone(struct control_client *client) {
@@ -236,11 +149,7 @@ void ending_client_gone(struct control_client *client) {
 		free(q);
 	}
 	TAILQ_FOREACH(s, &client->server->sessions, link) {
-		if (s->ending.client == client) {
-			/* Not from here: the engine may be at work. */
-			s->ending.client = NULL;
-			event_active(&s->ending.timer, EV_TIMEOUT, 0);
-		}
+		quiet_end(s, client);
 	}
 }
 
@@ -285,7 +194,7 @@ void ending_kill_session(struct control_client *client, const Sbeet__Control__Re
 	if (wanted->terminate && wanted->drain_ns > 0) {
 		begin(client, request->id, s, wanted->drain_ns);
 	} else if (wanted->terminate) {
-		terminate(client, request->id, s, runs(s));
+		terminate(client, request->id, s, quiet_runs(s));
 	} else {
 		session_dismiss(s, "an administrator or its user ended the session");
 	}

@@ -9,30 +9,9 @@
  */
 #pragma once
 
-#include <event2/event_struct.h>
-#include <stdbool.h>
-
 #include "daemon/control/control.h"
 
-struct session;
-
-/* Of a session: who wants it quiet. */
-struct ending {
-	struct control_client *client; /* borrowed; NULL: nobody */
-	uint32_t request;	       /* of that one */
-	bool answered;		       /* it is, or its time was over */
-	struct event timer;	       /* of that time; without a client: to go on */
-};
-
 void ending_kill_session(struct control_client *client, const Sbeet__Control__Request *request);
-
-/* For sessions. Once, before all else. */
-void ending_init(struct session *s);
-/* Whether its jobs must not go to the engine now: they wait in its list. */
-bool ending_withholds(const struct session *s);
-/* One of its jobs has left the list; all have. */
-void ending_job_gone(struct session *s);
-void ending_session_gone(struct session *s);
 
 /* It asks no more: what it wanted quiet goes on. */
 void ending_client_gone(struct control_client *client);

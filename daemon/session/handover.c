@@ -142,7 +142,7 @@ static void write_session(struct writer *w, const struct session *s) {
 	write_record(w, &record);
 }
 
-/* Those that are withheld (ending.h) come last. */
+/* Those that are withheld (quiet.h) come last. */
 static uint64_t order_of(const struct job *job) {
 	const struct sched_job *waits =
 		sched_job(engine_sched(job->session->server->engine), job->sched_id);

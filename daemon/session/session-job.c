@@ -50,7 +50,7 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 	quota_release(s->user, QUOTA_JOBS, 1);
 	awake_touch(&s->server->awake, s->server->now());
 	job_free(job);
-	session_tell(s, SESSION_EVENT_JOB_GONE, NULL);
+	quiet_job_gone(s);
 }
 
 void session_job_drop_waiting(struct session *s) {
@@ -127,7 +127,7 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 	job->min_sms = s->task.min_sms;
 	job->max_sms = s->task.max_sms;
 	set_times(s, job, request->release_ns);
-	if (!ending_withholds(s) && engine_arrive(s->server->engine, job)) {
+	if (!quiet_withholds(s) && engine_arrive(s->server->engine, job)) {
 		return job_free(job);
 	}
 	TAILQ_INSERT_TAIL(&s->jobs, job, link);

@@ -91,6 +91,7 @@ void session_end(struct session *s) {
 	while ((job = TAILQ_FIRST(&s->jobs))) {
 		session_job_drop(s, job, false);
 	}
+	quiet_session_gone(s);
 	if (s->sched_task != SCHED_TASK_NONE) {
 		engine_remove_task(s->server->engine, s->sched_task);
 		s->sched_task = SCHED_TASK_NONE;
@@ -309,7 +310,7 @@ static int make(struct session **ret, struct server *server, uint64_t id,
 	TAILQ_INIT(&s->jobs);
 	event_assign(&s->drained, server->base, -1, EV_TIMEOUT, on_drained, s);
 	event_assign(&s->resumed, server->base, -1, EV_TIMEOUT, on_resumed, s);
-	ending_init(s);
+	quiet_init(s);
 	*ret = s;
 	return 0;
 }

@@ -25,9 +25,9 @@
 
 #include "daemon/base/identity.h"
 #include "daemon/config/task.h"
-#include "daemon/control/ending.h"
-#include "daemon/session/admission.h"
 #include "daemon/engine/job.h"
+#include "daemon/session/admission.h"
+#include "daemon/session/quiet.h"
 
 struct quota_user;
 struct server;
@@ -78,7 +78,7 @@ struct session {
 	unsigned n_disowned;  /* jobs of its Hello that it was told to end, and may report */
 	bool replayed;	      /* what it says now was said to the daemon before this one */
 	bool task_known;      /* and its task is what that one made of it */
-	struct ending ending; /* somebody is about to end it */
+	struct quiet quiet;   /* somebody is about to end it */
 
 	/* from Hello */
 	char program[PROTO_NAME_MAX + 1];
@@ -162,8 +162,7 @@ enum session_event {
 	SESSION_EVENT_REVOKE,
 	SESSION_EVENT_DONE, /* complete: finished, launched and launches are set */
 	SESSION_EVENT_ABANDON,
-	SESSION_EVENT_LEAVE,	/* the job is about to leave the list */
-	SESSION_EVENT_JOB_GONE, /* it has left the list and is freed; @job: NULL */
+	SESSION_EVENT_LEAVE, /* the job is about to leave the list */
 };
 
 /* @job: NULL where it is of the session. Must not free the session or the job. */

@@ -1,15 +1,9 @@
 /*
  * books.c: the state of the scheduler: GPUs, jobs, who waits and who holds what. See books.h, and
- * policy.h for what policies may see and do of it.
- *
- * Knows no policy; asserts that all of them keep the rules.
+ * policy.h for what policies may see of it. Knows no policy.
  */
 #include "daemon/core/books.h"
 
-#include <assert.h>
-#include <string.h>
-
-#include "daemon/core/explain.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/policy.h"
 
@@ -51,48 +45,6 @@ bool sched_any_waits(const struct sched *s, int gpu) {
 
 struct explain *policy_explain(const struct sched *s) {
 	return s->explain;
-}
-
-/* The draft of this decision about the job, or just the outcome, into the explanations. */
-static void explain_job(struct sched *s, struct sched_job *job, enum explain_reason reason,
-			int64_t energy_pj, nsec_t now) {
-	struct explain_entry entry = {
-		.order = job->order,
-		.owner = job->owner,
-		.tag = job->tag,
-		.release = job->release,
-		.requested = job->requested,
-		.deadline = job->deadline,
-		.policy = s->policy->name,
-		.last = now,
-		.reason = reason,
-		.gpu = job->gpu,
-		.sms = job->sms,
-		.finish = job->finish,
-		.energy_pj = energy_pj,
-	};
-
-	if (job->label) {
-		strncpy(entry.label, job->label, sizeof(entry.label) - 1); /* zeros follow */
-	}
-	job->explained = explain_commit(s->explain, &entry, job->explained);
-	job->explained_in = s->n_decisions;
-}
-
-void policy_wait(struct sched *s, sched_job_id id, enum explain_reason reason, nsec_t now) {
-	struct sched_job *job = &s->jobs[id];
-
-	if (!s->explain || job->explained_in == s->n_decisions ||
-	    s->n_explained == EXPLAIN_WAITING_MAX) {
-		return;
-	}
-	s->n_explained++;
-	if (explain_again(s->explain, job->explained, job->order, s->policy->name, reason, now)) {
-		job->explained_in = s->n_decisions;
-		return;
-	}
-	explain_choose(s->explain, true, 0, 0);
-	explain_job(s, job, reason, 0, now);
 }
 
 void policy_look_at(struct sched *s, nsec_t time) {
@@ -194,17 +146,6 @@ int policy_free_slot(const struct sched *s, size_t index) {
 	return busy < sched_slots(&s->params, &s->gpus[index].model) ? found : -1;
 }
 
-/* See policy_start(). Jobs granted by a policy that knows no limit may hold SMs beyond it; what
- * they hold counts all the same, so enough are left within it. */
-static struct smset pick_sms(const struct sched_gpu *gpu, unsigned slot, unsigned n,
-			     const struct smset *again) {
-	struct smset within = smset_range(0, gpu->model.limit);
-
-	within = smset_and(&within, &gpu->free);
-	return gpu->model.last_group > 0 ? groups_pick(&gpu->model, &within, n, again)
-					 : sched_pick_sms(&gpu->model, &within, n, slot > 0);
-}
-
 /* What a grant means for the job's task, and when it will be over: known of declared tasks only. */
 static void predict(struct sched *s, struct sched_job *job) {
 	struct sched_task *task = task_table_get(&s->tasks, job->task);
@@ -223,23 +164,6 @@ static void predict(struct sched *s, struct sched_job *job) {
 	task->last_gpu = job->gpu;
 	task->last_start = job->granted;
 	task->last_sms = job->sms;
-}
-
-/* It has been granted just now. */
-static void explain_start(struct sched *s, sched_job_id id, nsec_t now) {
-	struct sched_job *job = &s->jobs[id];
-	enum explain_reason reason = explain_drafted(s->explain, job->order);
-	unsigned n_sms = smset_count(&job->sms);
-
-	struct explain_try own = policy_predict_place(s, id, (size_t)job->gpu, n_sms, now);
-
-	if (reason == EXPLAIN_NONE) {
-		explain_begin(s->explain, job->order);
-		explain_try(s->explain, &own);
-		reason = EXPLAIN_START_NEXT;
-	}
-	explain_choose(s->explain, false, (unsigned)job->gpu, n_sms);
-	explain_job(s, job, reason, own.energy_pj, now);
 }
 
 static void count_alone(struct sched_gpu *gpu, uint64_t owner) {
@@ -266,58 +190,4 @@ void books_place(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	books_set_free(gpu, smset_minus(&gpu->free, sms));
 	count_alone(gpu, job->owner);
 	predict(s, job);
-}
-
-/* At most what the job may have, from the slot's end of the set. */
-static struct smset cut_sms(const struct sched_gpu *gpu, const struct sched_job *job, unsigned slot,
-			    const struct smset *sms) {
-	unsigned most = sched_most_sms(&gpu->model, job->max_sms);
-
-	if (!job->divisible || smset_count(sms) <= most) {
-		return *sms;
-	}
-	return sched_pick_sms(&gpu->model, sms, most, slot > 0);
-}
-
-void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
-		  const struct smset *sms, nsec_t now, struct sched_actions *actions) {
-	struct sched_gpu *gpu = &s->gpus[index];
-	struct sched_job *job = &s->jobs[id];
-	struct smset cut;
-
-	assert(index < s->n_gpus && slot < SCHED_SLOTS_MAX && gpu->slots[slot] == SCHED_JOB_NONE);
-	assert(job->state == SCHED_JOB_WAITING);
-	assert(job->gpu_wanted < 0 || (size_t)job->gpu_wanted == index);
-	assert(!smset_empty(sms) && smset_within(sms, &gpu->free));
-	assert(job->divisible || smset_count(sms) == gpu->n_sms);
-	assert(policy_may_share(s, index, job));
-	assert(actions->n < sizeof(actions->list) / sizeof(actions->list[0]));
-
-	cut = cut_sms(gpu, job, slot, sms);
-	books_place(s, id, index, slot, &cut, now);
-	if (s->explain) {
-		explain_start(s, id, now);
-	}
-	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_GRANT, id};
-}
-
-/* What the last job of the job's task was given, if that was on this GPU. */
-static const struct smset *again_sms(const struct sched *s, sched_job_id id, size_t index) {
-	const struct sched_task *task = sched_task(s, s->jobs[id].task);
-
-	return task && task->last_gpu == (int)index ? &task->last_sms : NULL;
-}
-
-void policy_start(struct sched *s, sched_job_id id, size_t index, unsigned slot, unsigned n_sms,
-		  nsec_t now, struct sched_actions *actions) {
-	const struct sched_job *job = &s->jobs[id];
-	unsigned least = job->divisible ? policy_least(s, index, job) : n_sms;
-	struct smset sms;
-
-	assert(n_sms > 0 && n_sms <= policy_offer(s, index, job));
-	n_sms = n_sms > least ? n_sms : least;
-	sms = n_sms == s->gpus[index].n_sms
-		      ? s->gpus[index].free
-		      : pick_sms(&s->gpus[index], slot, n_sms, again_sms(s, id, index));
-	policy_grant(s, id, index, slot, &sms, now, actions);
 }

@@ -38,3 +38,6 @@ void books_set_free(struct sched_gpu *gpu, struct smset free);
 /* From waiting to running: the books only. */
 void books_place(struct sched *s, sched_job_id id, size_t gpu, unsigned slot,
 		 const struct smset *sms, nsec_t now);
+
+/* Explains a job that has just been granted; only with s->explain. In explain-job.c. */
+void books_explain_grant(struct sched *s, sched_job_id id, nsec_t now);

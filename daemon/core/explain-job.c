@@ -1,7 +1,10 @@
 /*
- * explain-job.c: what can be said of a job whatever the policy: see policy_obstacle() and
- * policy_try_place() in policy.h.
+ * explain-job.c: explains one job to whoever asked: why it waits, what a place would lead to, what
+ * it was granted. See policy.h and books.h.
  */
+#include <string.h>
+
+#include "daemon/core/books.h"
 #include "daemon/core/policy.h"
 #include "daemon/core/timeline.h"
 
@@ -64,4 +67,61 @@ void policy_try_place(struct sched *s, sched_job_id id, size_t gpu, unsigned n_s
 
 		explain_try(policy_explain(s), &try);
 	}
+}
+
+/* The draft of this decision about the job, or just the outcome, into the explanations. */
+static void explain_job(struct sched *s, struct sched_job *job, enum explain_reason reason,
+			int64_t energy_pj, nsec_t now) {
+	struct explain_entry entry = {
+		.order = job->order,
+		.owner = job->owner,
+		.tag = job->tag,
+		.release = job->release,
+		.requested = job->requested,
+		.deadline = job->deadline,
+		.policy = s->policy->name,
+		.last = now,
+		.reason = reason,
+		.gpu = job->gpu,
+		.sms = job->sms,
+		.finish = job->finish,
+		.energy_pj = energy_pj,
+	};
+
+	if (job->label) {
+		strncpy(entry.label, job->label, sizeof(entry.label) - 1); /* zeros follow */
+	}
+	job->explained = explain_commit(s->explain, &entry, job->explained);
+	job->explained_in = s->n_decisions;
+}
+
+void policy_wait(struct sched *s, sched_job_id id, enum explain_reason reason, nsec_t now) {
+	struct sched_job *job = &s->jobs[id];
+
+	if (!s->explain || job->explained_in == s->n_decisions ||
+	    s->n_explained == EXPLAIN_WAITING_MAX) {
+		return;
+	}
+	s->n_explained++;
+	if (explain_again(s->explain, job->explained, job->order, s->policy->name, reason, now)) {
+		job->explained_in = s->n_decisions;
+		return;
+	}
+	explain_choose(s->explain, true, 0, 0);
+	explain_job(s, job, reason, 0, now);
+}
+
+void books_explain_grant(struct sched *s, sched_job_id id, nsec_t now) {
+	struct sched_job *job = &s->jobs[id];
+	enum explain_reason reason = explain_drafted(s->explain, job->order);
+	unsigned n_sms = smset_count(&job->sms);
+	struct explain_try own = policy_predict_place(s, id, (size_t)job->gpu, n_sms, now);
+
+	if (reason == EXPLAIN_NONE) {
+		explain_begin(s->explain, job->order);
+		explain_try(s->explain, &own);
+		reason = EXPLAIN_START_NEXT;
+	}
+	explain_choose(s->explain, false, (unsigned)job->gpu, n_sms);
+	explain_job(s, job, reason, own.energy_pj, now);
 }

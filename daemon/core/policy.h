@@ -1,5 +1,6 @@
 /*
- * policy.h: what a policy may see and do; included by the core only; the functions are in books.c.
+ * policy.h: what a policy may see and do; included by the core only. What it sees is in books.c,
+ * grants are in grant.c and fill.c, explanations in explain-job.c.
  *
  * A policy walks the waiting jobs, looks at the GPUs through sched.h, and hands out SMs with
  * policy_grant(), which keeps the state's books. It allocates nothing and keeps nothing between

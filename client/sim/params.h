@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "daemon/core/sim.h"
+#include "daemon/sim/sim.h"
 
 /* What can be set. */
 struct params {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "daemon/core/sim.h"
+#include "daemon/sim/sim.h"
 
 /* UUniFast keeps within [0.01, 0.5] often enough for anything but the very ends of what is
  * possible; these are refused after so many tries. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "daemon/core/sim.h"
+#include "daemon/sim/sim.h"
 
 #define GPUS	 4
 #define SMS	 132

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/core/sim.h"
+#include "daemon/sim/sim.h"
 
 #define TASKS 6
 #define GPUS  2

@@ -2,7 +2,7 @@
  * core-sim.h: periodic tasks in virtual time against the scheduling core, for its unit tests:
  * plain, checks every rule at every step, and stops the test at the first one broken.
  *
- * The simulator that users get is daemon/core/sim.h; this one is deliberately another program.
+ * The simulator that users get is daemon/sim/sim.h; this one is deliberately another program.
  */
 #pragma once
 

@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "daemon/core/sim.h"
+#include "daemon/sim/sim.h"
 
 #define OPTIMUM_GPUS 2
 #define OPTIMUM_SMS  4

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "daemon/core/explain.h"
-#include "daemon/core/sim.h"
+#include "daemon/sim/sim.h"
 
 #define MS NSEC_PER_MSEC
 

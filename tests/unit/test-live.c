@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/core/groups.h"
-#include "daemon/core/sim.h"
+#include "daemon/sim/sim.h"
 
 #define MS    NSEC_PER_MSEC
 #define US    NSEC_PER_USEC

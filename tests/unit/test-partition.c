@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "daemon/core/partition.h"
-#include "daemon/core/sim.h"
+#include "daemon/sim/sim.h"
 
 #define GPUS_MAX  3
 #define TASKS_MAX 24

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/core/sim.h"
+#include "daemon/sim/sim.h"
 
 #define MS	  NSEC_PER_MSEC
 #define GPUS	  2

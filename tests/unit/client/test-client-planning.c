@@ -12,7 +12,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
-#include "daemon/core/cycle.h"
+#include "daemon/sim/cycle.h"
 #include "plan-cases.h"
 
 static void planning_is_right_for_twenty_hyperperiods(void **state) {

@@ -1,5 +1,5 @@
 /*
- * sim-events.h: what is going to happen in a simulation, soonest first; included by sim.c only.
+ * events.h: what is going to happen in a simulation, soonest first; included by sim.c only.
  */
 #pragma once
 

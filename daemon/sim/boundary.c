@@ -1,11 +1,11 @@
 /*
- * sim-state.c: describes the state of a simulation at the boundaries of hyperperiods, so that equal
+ * boundary.c: describes the state of a simulation at the boundaries of hyperperiods, so that equal
  * states can be found.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/core/sim-internal.h"
+#include "daemon/sim/internal.h"
 
 /* A live job, to be sorted: running jobs by number, then waiting ones in the order in which they
  * are served. */

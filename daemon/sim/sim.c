@@ -1,12 +1,12 @@
 /* sim.c: see sim.h. */
-#include "daemon/core/sim.h"
+#include "daemon/sim/sim.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/core/sim-internal.h"
+#include "daemon/sim/internal.h"
 
 uint64_t sim_random(uint64_t *state) {
 	uint64_t z = *state += 0x9e3779b97f4a7c15ull;

@@ -1,5 +1,5 @@
 /* cycle.c: see cycle.h. */
-#include "daemon/core/cycle.h"
+#include "daemon/sim/cycle.h"
 
 #include <errno.h>
 #include <stdlib.h>

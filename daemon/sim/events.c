@@ -1,5 +1,5 @@
-/* sim-events.c: see sim-events.h. */
-#include "daemon/core/sim-events.h"
+/* events.c: see sim-events.h. */
+#include "daemon/sim/events.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
- * sim-internal.h: a simulation while it runs; included by sim.c and sim-state.c only.
+ * internal.h: a simulation while it runs; included by sim.c and boundary.c only.
  */
 #pragma once
 
-#include "daemon/core/cycle.h"
-#include "daemon/core/sim-events.h"
-#include "daemon/core/sim.h"
+#include "daemon/sim/cycle.h"
+#include "daemon/sim/events.h"
+#include "daemon/sim/sim.h"
 
 /* Beside sched.h's own record of a job. Same index. */
 struct sim_job {

@@ -18,9 +18,18 @@ daemon/engine daemon/base daemon/core daemon/gpu proto
 daemon/session daemon daemon/base daemon/config daemon/control daemon/core daemon/engine daemon/gpu daemon/mps proto
 daemon/control daemon daemon/base daemon/config daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto
 daemon/watch daemon daemon/base daemon/config daemon/control daemon/core daemon/engine daemon/gpu daemon/session proto
-daemon daemon/base daemon/config daemon/control daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto'
+daemon daemon/base daemon/config daemon/control daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto
+client/base daemon/book proto
+client/sim client/base daemon/book daemon/core daemon/sim proto
+client/ptx client/base proto shim/ptx
+client/live client/base daemon/book proto
+client client/base client/live client/ptx client/sim daemon/book daemon/core proto
+shim/base proto
+shim/ptx proto
+shim/enforce proto shim shim/base shim/ptx
+shim proto shim/base shim/enforce'
 
-found=$(grep -E '^#include "[a-z].*/' -r daemon proto --include='*.c' --include='*.h' |
+found=$(grep -E '^#include "[a-z].*/' -r client daemon proto shim --include='*.c' --include='*.h' |
 	sed -E 's#^(.*)/[^/]*:\#include "(.*)/[^/]*"#\1 \2#' | sort -u)
 [ -n "$found" ] || { echo "no include found in '$1'"; exit 1; }
 echo "$found" | {

@@ -136,10 +136,11 @@ static int start_metrics(struct daemon *d) {
 	if (strcmp(where, "off") == 0) {
 		return 0;
 	}
-	r = metrics_new(&d->metrics);
+	r = metrics_new(&d->metrics, &d->server->watched);
 	if (r == 0) {
 		d->server->metrics = d->metrics;
-		r = metrics_http_new(&d->metrics_http, d->server, where, why, sizeof(why));
+		r = metrics_http_new(&d->metrics_http, d->base, nsec_now, d->metrics, where, why,
+				     sizeof(why));
 	}
 	if (r < 0) {
 		log_error("%s", why);

@@ -58,11 +58,13 @@ static void on_job_done(struct server *server, struct job *job) {
 		.wait = job_waited(job, job->finished),
 		.response = job->finished > job->release ? job->finished - job->release : 0,
 	};
+	bool missed = job->deadline && job->finished > job->deadline;
 
-	metrics_job(server->metrics, job->session->task.name, &times,
-		    job->deadline && job->finished > job->deadline);
-	report_job_done(job);
-	account_job_ends(job);
+	server->totals.launches += job->launches;
+	server->totals.misses += missed;
+	metrics_job(server->metrics, job->session->task.name, &times, missed);
+	report_job_done(&server->report, job);
+	account_job_ends(&server->account, job, server->now());
 }
 
 #define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
@@ -74,33 +76,38 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 
 	switch (event) {
 	case SESSION_EVENT_START:
-		report_session(s, KIND(SESSION_START));
+		report_session(&server->report, s, KIND(SESSION_START));
 		break;
 	case SESSION_EVENT_END:
-		report_session(s, KIND(SESSION_END));
+		report_session(&server->report, s, KIND(SESSION_END));
 		break;
 	case SESSION_EVENT_GONE:
 		on_session_gone(server, s);
 		break;
+	case SESSION_EVENT_FAULT:
+		server->totals.protocol_errors++;
+		break;
 	case SESSION_EVENT_REQUEST:
-		report_job(job, KIND(JOB_REQUEST));
+		report_job(&server->report, job, KIND(JOB_REQUEST));
 		break;
 	case SESSION_EVENT_RESUME:
-		report_job(job, KIND(JOB_RESUME));
+		report_job(&server->report, job, KIND(JOB_RESUME));
 		/* fall through */
 	case SESSION_EVENT_GRANT:
-		report_job(job, KIND(JOB_GRANT));
-		account_job_begins(job);
+		report_job(&server->report, job, KIND(JOB_GRANT));
+		account_job_begins(&server->account, engine_sched(server->engine), job,
+				   server->now());
 		break;
 	case SESSION_EVENT_REVOKE:
-		report_job(job, KIND(JOB_REVOKE));
+		report_job(&server->report, job, KIND(JOB_REVOKE));
 		break;
 	case SESSION_EVENT_DONE:
 		on_job_done(server, job);
 		break;
 	case SESSION_EVENT_ABANDON:
-		report_job(job, KIND(JOB_ABANDON));
-		account_job_ends(job);
+		report_job(&server->report, job, KIND(JOB_ABANDON));
+		account_job_ends(&server->account, job, server->now());
+		server->totals.launches += job->launches;
 		break;
 	case SESSION_EVENT_LEAVE:
 		answers_job_gone(server, job);
@@ -179,11 +186,20 @@ int server_new(struct server **ret, struct event_base *base, clock_fn now,
 	event_assign(&server->reap, base, -1, 0, on_reap, server);
 	hold_init(server);
 	event_assign(&server->look, base, -1, EV_TIMEOUT, on_look, server);
-	late_init(&server->late, server);
-	subscribers_init(&server->subscribers, server);
+	server->watched = (struct watched){
+		.base = base,
+		.now = now,
+		.started = server->started,
+		.sessions = &server->sessions,
+		.totals = &server->totals,
+	};
+	late_init(&server->late, &server->watched, &server->report);
+	subscribers_init(&server->subscribers, &server->watched, &server->report, &server->late,
+			 &server->totals);
 
 	server->buffer = malloc(PROTO_PACKET_MAX);
-	r = server->buffer ? feed_init(&server->feed, subscribers_wake, &server->subscribers)
+	r = server->buffer ? report_init(&server->report, &server->watched, subscribers_wake,
+					 &server->subscribers)
 			   : -ENOMEM;
 	if (r == 0) {
 		/* Each connection tells its user's. */
@@ -194,6 +210,7 @@ int server_new(struct server **ret, struct event_base *base, clock_fn now,
 	}
 	if (r == 0) {
 		r = engine_new(&server->engine, policy, now, session_job_grant);
+		server->watched.engine = server->engine;
 	}
 	if (r == 0) {
 		r = listener_new(&server->shim_listener, base, shim_fd, on_shim, server);
@@ -229,7 +246,7 @@ struct server *server_free(struct server *server) {
 		listener_free(server->control_listener);
 		late_deinit(&server->late);
 		subscribers_deinit(&server->subscribers);
-		feed_deinit(&server->feed);
+		report_deinit(&server->report);
 		engine_free(server->engine);
 		quota_free(server->quota);
 		gate_free(server->gate);
@@ -320,9 +337,9 @@ void server_configure(void *userdata, const struct settings *old, const struct s
 	/* One that was set by `sbeetctl policy` stays, unless the file says something new. */
 	if (settings_differ(old, settings, SETTING_POLICY)) {
 		engine_set_policy(server->engine, settings->policy);
-		report_policy(server);
+		report_policy(&server->report);
 	}
-	report_config(server);
+	report_config(&server->report);
 }
 
 void server_decide(void *userdata) {
@@ -335,6 +352,7 @@ void server_decide(void *userdata) {
 	}
 	watch_time(server);
 	hold_watch(server);
+	late_watch(&server->late);
 }
 
 static void on_trusted(evutil_socket_t fd, short what, void *userdata) {
@@ -372,7 +390,8 @@ int server_start(struct server *server, struct inventory *inventory,
 	}
 	server->inventory = inventory;
 	server->profiles = profiles;
-	account_start(server);
+	server->watched.inventory = inventory;
+	account_start(&server->account, inventory, engine_sched(server->engine), server->now());
 	server->ledger = ledger;
 	event_assign(&server->trusted, server->base, -1, EV_TIMEOUT, on_trusted, server);
 	handover = handover_begin(server);

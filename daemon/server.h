@@ -8,12 +8,13 @@
 #include "daemon/base/listener.h"
 #include "daemon/base/log.h"
 #include "daemon/control/control.h"
+#include "daemon/control/subscriber.h"
 #include "daemon/session/absent.h"
 #include "daemon/session/session.h"
 #include "daemon/watch/account.h"
-#include "daemon/watch/feed.h"
 #include "daemon/watch/late.h"
-#include "daemon/watch/subscriber.h"
+#include "daemon/watch/report.h"
+#include "daemon/watch/watched.h"
 
 struct engine;
 struct gate;
@@ -55,8 +56,10 @@ struct server {
 	struct event look;	    /* at engine_next_look() */
 	nsec_t look_at;		    /* when that is due; 0: it is not set */
 	struct event reap, trusted;
+	struct totals totals;
+	struct watched watched; /* pointers to what is here */
 	struct account account; /* of energy */
-	struct feed feed;	/* what happens, for the subscribers */
+	struct report report;	/* what happens, for the subscribers */
 	struct late late;	/* part of that */
 	struct subscribers subscribers;
 	uint64_t next_session;
@@ -67,8 +70,7 @@ struct server {
 	nsec_t max_hold; /* see hold.h; 0: no limit */
 	nsec_t spin;	 /* told to every shim */
 	struct awake awake;
-	nsec_t drain; /* how long SMs stay with a process that hung up while it runs jobs */
-	uint64_t n_launches, n_misses, n_protocol_errors, n_records_dropped;
+	nsec_t drain;  /* how long SMs stay with a process that hung up while it runs jobs */
 	bool trusting; /* nobody knows who held what: programs are asked, and nothing is granted */
 	bool stopping;
 

@@ -218,7 +218,7 @@ void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Reques
 			   "GPU %u is %s by user %u", wanted->gpu,
 			   wanted->resume ? "resumed" : "drained", client->cred.uid);
 		engine_drain_gpu(server->engine, wanted->gpu, !wanted->resume);
-		report_drain(server, wanted->gpu, !wanted->resume);
+		report_drain(&server->report, wanted->gpu, !wanted->resume);
 	}
 	send_done(client, request->id, changed);
 }

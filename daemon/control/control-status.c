@@ -44,9 +44,9 @@ static void fill_service(const struct server *server, nsec_t now,
 	service->grants = counters->grants;
 	service->jobs_done = counters->done;
 	service->jobs_abandoned = counters->abandoned;
-	service->launches = server->n_launches;
-	service->misses = server->n_misses;
-	service->protocol_errors = server->n_protocol_errors;
+	service->launches = server->totals.launches;
+	service->misses = server->totals.misses;
+	service->protocol_errors = server->totals.protocol_errors;
 	service->now_ns = now;
 	service->stopping = server->stopping;
 }

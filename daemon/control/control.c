@@ -19,11 +19,11 @@
 #include "daemon/control/control-explain.h"
 #include "daemon/control/control-status.h"
 #include "daemon/control/ending.h"
+#include "daemon/control/subscriber.h"
 #include "daemon/engine/engine.h"
 #include "daemon/server.h"
 #include "daemon/session/admission.h"
 #include "daemon/watch/report.h"
-#include "daemon/watch/subscriber.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
 
@@ -252,7 +252,7 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 		}
 		log_info("Policy '%s', set by user %u", wanted->name, client->cred.uid);
 		engine_set_policy(engine, wanted);
-		report_policy(client->server);
+		report_policy(&client->server->report);
 	}
 	policy.name = (char *)sched_get_policy(engine_sched(engine))->name;
 	reply.id = request->id;
@@ -280,7 +280,8 @@ static void handle_events(struct control_client *client, const Sbeet__Control__R
 				     "this connection receives events already");
 		return;
 	}
-	r = subscriber_new(&client->subscriber, client, request->id);
+	r = subscriber_new(&client->subscriber, &client->server->subscribers, client,
+			   request->id);
 	if (r) {
 		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
 				     r < 0 ? "no memory left to tell of events" : refusals[r]);
@@ -315,7 +316,7 @@ static void handle_packet(struct control_client *client, const void *bytes, size
 		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN,
 				     "sbeetd " SBEET_VERSION " does not know this request");
 	} else {
-		client->server->n_protocol_errors++;
+		client->server->totals.protocol_errors++;
 		client->faulty = true;
 		control_client_error(client, request ? request->id : 0,
 				     SBEET__ERROR_CODE__ERROR_CODE_INVALID, why);
@@ -343,7 +344,7 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 		handle_packet(client, client->server->buffer, (size_t)r);
 		control_client_answered(client, began);
 	} else if (r == -EMSGSIZE) {
-		client->server->n_protocol_errors++;
+		client->server->totals.protocol_errors++;
 		client->faulty = true;
 		control_client_error(client, 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
 				     "a packet is longer than 65536 bytes");

@@ -99,7 +99,8 @@ static void terminate(struct control_client *client, uint32_t request, const str
 		      bool running) {
 	uint32_t pid = (uint32_t)s->cred.pid;
 	char note[PROTO_TEXT_MAX] = "";
-	int r = is_shared(client->server->inventory, s) ? ask_mps(client, request, s, running) : -ENOENT;
+	int r = is_shared(client->server->inventory, s) ? ask_mps(client, request, s, running)
+							: -ENOENT;
 
 	if (r == 0) {
 		return;
@@ -190,7 +191,8 @@ void ending_kill_session(struct control_client *client, const Sbeet__Control__Re
 		   "User %u ended session %llu (pid %d, '%s')%s", client->cred.uid,
 		   (unsigned long long)id, s->cred.pid, s->task.name,
 		   wanted->terminate ? " and its program" : "");
-	report_session(s, SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_KILL);
+	report_session(&client->server->report, s,
+		       SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_KILL);
 	if (wanted->terminate && wanted->drain_ns > 0) {
 		begin(client, request->id, s, wanted->drain_ns);
 	} else if (wanted->terminate) {

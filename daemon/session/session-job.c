@@ -36,7 +36,6 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 				  (unsigned long long)job->number, job_state_name(job->state));
 		}
 		s->counters.launches += job->launches;
-		s->server->n_launches += job->launches;
 	}
 	resume_forget(job);
 	if (job->sched_id != SCHED_JOB_NONE) {
@@ -164,7 +163,6 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	c->copies += done->copies;
 	c->outside_blocks += done->outside_blocks;
 	c->misses += job->deadline && finished > job->deadline;
-	s->server->n_misses += job->deadline && finished > job->deadline;
 	c->max_wait = wait > c->max_wait ? wait : c->max_wait;
 	if (started_late > c->max_started_late) {
 		c->max_started_late = started_late;
@@ -185,7 +183,6 @@ void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *
 	if (!done->cancelled) {
 		last.ended = clamp_finished(job, done->finished_ns, s->server->now());
 		count_done(s, job, done, last.ended);
-		s->server->n_launches += done->launches;
 	} else {
 		log_debug("session %llu (pid %d, '%s'): job %llu was not used",
 			  (unsigned long long)s->id, s->cred.pid, s->task.name,

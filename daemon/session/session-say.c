@@ -73,7 +73,7 @@ void session_say_error(struct session *s, uint64_t job, Sbeet__ErrorCode code, c
 void session_fail(struct session *s, Sbeet__ErrorCode code, const char *format, ...) {
 	va_list args;
 
-	s->server->n_protocol_errors++;
+	session_tell(s, SESSION_EVENT_FAULT, NULL);
 	s->faulty = true;
 	va_start(args, format);
 	say_verror(s, 0, code, format, args);

@@ -156,6 +156,7 @@ enum session_event {
 	SESSION_EVENT_START, /* its process is known: by its Hello, or from the daemon before */
 	SESSION_EVENT_END,   /* one that has started ends */
 	SESSION_EVENT_GONE,  /* CLOSED, also one that never started: the server is to free it */
+	SESSION_EVENT_FAULT, /* it violates the protocol */
 	SESSION_EVENT_REQUEST,
 	SESSION_EVENT_GRANT,
 	SESSION_EVENT_RESUME, /* granted before, and this session's from now on */

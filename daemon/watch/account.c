@@ -1,9 +1,8 @@
 /* account.c: see account.h. */
 #include "daemon/watch/account.h"
 
-#include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/server.h"
+#include "daemon/session/session.h"
 
 #define PJ_PER_MJ 1000000000ull
 
@@ -77,49 +76,38 @@ nsec_t account_gpu_unknown(const struct account_gpu *g, nsec_t now) {
 	return g->unknown + (g->n_unknown > 0 ? now - g->unknown_since : 0);
 }
 
-void account_start(struct server *server) {
-	for (size_t i = 0; i < inventory_n_gpus(server->inventory); i++) {
-		const struct inventory_gpu *gpu = inventory_gpu(server->inventory, i);
-		const struct sched_gpu *known = sched_gpu(engine_sched(server->engine), i);
+void account_start(struct account *account, const struct inventory *inventory,
+		   const struct sched *sched, nsec_t now) {
+	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(inventory, i);
 
-		account_gpu_init(&server->account.gpus[i], &known->model.power,
-				 gpu->read_at ? gpu->read_at : server->now());
+		account_gpu_init(&account->gpus[i], &sched_gpu(sched, i)->model.power,
+				 gpu->read_at ? gpu->read_at : now);
 	}
 }
 
-void account_job_begins(struct job *job) {
-	struct server *server = job->session->server;
-	const struct sched_task *task = sched_task(engine_sched(server->engine), job->task);
+void account_job_begins(struct account *account, const struct sched *sched, struct job *job,
+			nsec_t now) {
+	const struct sched_task *task = sched_task(sched, job->task);
 	const struct profile_table *profile = task ? task->profiles[job->gpu] : NULL;
 	unsigned n_sms = smset_count(&job->sms);
 
 	if (job->accounted) {
-		return; /* it is another session's now, and holds what it held */
+		return;
 	}
 	job->dynamic_mw = profile && n_sms <= profile->n_sms ? profile->power_mw[n_sms] : 0;
-	job->accounted = server->now();
-	account_gpu_add(&server->account.gpus[job->gpu], n_sms, job->dynamic_mw, job->accounted);
+	job->accounted = now;
+	account_gpu_add(&account->gpus[job->gpu], n_sms, job->dynamic_mw, now);
 }
 
-/* Its dynamic energy so far; 0 if its power is not known. */
-static uint64_t job_mj(const struct job *job, nsec_t now) {
-	uint64_t mj = 0, rest;
+void account_job_ends(struct account *account, struct job *job, nsec_t now) {
+	struct account_point since = {.time = job->accounted, .mw = job->dynamic_mw};
+	uint64_t mj, rest;
 
 	if (job->accounted) {
-		energy_at(&(struct account_point){.time = job->accounted, .mw = job->dynamic_mw},
-			  now, &mj, &rest);
-	}
-	return mj;
-}
-
-void account_job_ends(struct job *job) {
-	struct session *s = job->session;
-
-	if (job->accounted) {
-		nsec_t now = s->server->now();
-
-		s->counters.energy_mj += job_mj(job, now);
-		account_gpu_remove(&s->server->account.gpus[job->gpu], smset_count(&job->sms),
+		energy_at(&since, now, &mj, &rest);
+		job->session->counters.energy_mj += mj;
+		account_gpu_remove(&account->gpus[job->gpu], smset_count(&job->sms),
 				   job->dynamic_mw, now);
 		job->accounted = 0;
 	}

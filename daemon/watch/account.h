@@ -14,8 +14,8 @@
 /* Changes that are remembered: a counter's reading is some old when it is seen. */
 #define ACCOUNT_POINTS 64
 
+struct inventory;
 struct job;
-struct server;
 
 /* From this time on, until the next point. */
 struct account_point {
@@ -49,10 +49,14 @@ bool account_gpu_at(const struct account_gpu *g, nsec_t time, uint64_t *ret_mj);
 /* How long jobs of unknown power ran, up to now. */
 nsec_t account_gpu_unknown(const struct account_gpu *g, nsec_t now);
 
-/* The server's GPUs are known. */
-void account_start(struct server *server);
+/* The GPUs are known: to @inventory and @sched alike. */
+void account_start(struct account *account, const struct inventory *inventory,
+		   const struct sched *sched, nsec_t now);
 
-/* A job has got its SMs, or loses them: is part of its GPU's energy from now on, or not any more.
- */
-void account_job_begins(struct job *job);
-void account_job_ends(struct job *job);
+/* A job of @sched holds its SMs from now on: it counts for its GPU's energy. Does nothing for one
+ * that does already: only its session is another one. */
+void account_job_begins(struct account *account, const struct sched *sched, struct job *job,
+			nsec_t now);
+
+/* It loses them, if it had any; its session is told what it has used. */
+void account_job_ends(struct account *account, struct job *job, nsec_t now);

@@ -14,20 +14,22 @@
 #include "proto/units.h"
 
 struct job;
-struct server;
+struct report;
+struct watched;
 
 struct late {
-	struct server *server; /* borrowed, outlives us */
+	const struct watched *watched; /* borrowed, outlives us */
+	struct report *report;	       /* borrowed, outlives us */
 	struct event timer;
 	nsec_t due;  /* when the timer is; 0: it is not set */
 	nsec_t rest; /* no look before */
 };
 
-void late_init(struct late *late, struct server *server);
+void late_init(struct late *late, const struct watched *watched, struct report *report);
 void late_deinit(struct late *late);
 
-/* A job with this deadline (absolute; 0: none) is there. */
-void late_expect(struct late *late, nsec_t deadline);
+/* After each turn of the loop: sets the timer for the jobs that have been reported since. */
+void late_watch(struct late *late);
 
 /* Looks at all jobs: tells of those that have become late, and sets the timer for the next one. A
  * job is told of once; without anybody who watches it counts as told. */

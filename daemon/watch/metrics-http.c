@@ -20,8 +20,6 @@
 #include "daemon/base/pace.h"
 #include "daemon/base/scrape.h"
 #include "daemon/base/util.h"
-#include "daemon/gpu/inventory.h"
-#include "daemon/server.h"
 #include "daemon/watch/metrics.h"
 
 /* At a time: one asks every few seconds. */
@@ -33,15 +31,17 @@
 #define PAGE_BURST (400 * NSEC_PER_MSEC)
 
 struct metrics_http {
-	struct server *server;	   /* borrowed, outlives us */
-	struct listener *listener; /* owned */
+	struct event_base *base; /* borrowed, outlives us */
+	clock_fn now;
+	const struct metrics *metrics; /* borrowed, outlive us */
+	struct listener *listener;     /* owned */
 	struct scrape_page page;
 	struct scrape_list scrapes; /* owned */
 	struct pace pace;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* made by us; "": none */
 };
 
-static char *print(const struct server *server, size_t *ret_n) {
+static char *print(const struct metrics *metrics, nsec_t now, size_t *ret_n) {
 	char *text = NULL;
 	size_t n = 0;
 	FILE *out = open_memstream(&text, &n);
@@ -49,8 +49,7 @@ static char *print(const struct server *server, size_t *ret_n) {
 	if (!out) {
 		return NULL;
 	}
-	inventory_refresh(server->inventory, server->now());
-	metrics_print(server->metrics, server, server->now(), out);
+	metrics_print(metrics, now, out);
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;
@@ -61,10 +60,10 @@ static char *print(const struct server *server, size_t *ret_n) {
 
 static char *print_paced(void *userdata, size_t *ret_n) {
 	struct metrics_http *http = userdata;
-	nsec_t began = http->server->now(), now, wait;
-	char *text = print(http->server, ret_n);
+	nsec_t began = http->now(), now, wait;
+	char *text = print(http->metrics, began, ret_n);
 
-	now = http->server->now();
+	now = http->now();
 	wait = pace_add(&http->pace, PAGE_SHARE * (now - began), PAGE_BURST, now);
 	if (wait > 0) {
 		listener_rest(http->listener, wait);
@@ -79,7 +78,7 @@ static bool on_accepted(void *userdata, int fd) {
 	if (scrape_count(&http->scrapes) == SCRAPES_MAX) {
 		scrape_end(TAILQ_FIRST(&http->scrapes));
 	}
-	if (scrape_new(&http->scrapes, http->server->base, fd, &http->page) < 0) {
+	if (scrape_new(&http->scrapes, http->base, fd, &http->page) < 0) {
 		close(fd);
 	}
 	return true;
@@ -122,7 +121,7 @@ static int start(struct metrics_http *http, const union loopback_address *addres
 	if (address->any.sa_family == AF_UNIX) {
 		snprintf(http->path, sizeof(http->path), "%s", address->un.sun_path);
 	}
-	r = listener_new(&http->listener, http->server->base, fd, on_accepted, http);
+	r = listener_new(&http->listener, http->base, fd, on_accepted, http);
 	if (r < 0) {
 		return r;
 	}
@@ -131,8 +130,8 @@ static int start(struct metrics_http *http, const union loopback_address *addres
 	return 0;
 }
 
-int metrics_http_new(struct metrics_http **ret, struct server *server, const char *where, char *why,
-		     size_t why_size) {
+int metrics_http_new(struct metrics_http **ret, struct event_base *base, clock_fn now,
+		     const struct metrics *metrics, const char *where, char *why, size_t why_size) {
 	struct metrics_http *http = calloc(1, sizeof(*http));
 	union loopback_address address;
 	socklen_t size = 0;
@@ -142,7 +141,9 @@ int metrics_http_new(struct metrics_http **ret, struct server *server, const cha
 		snprintf(why, why_size, "no memory");
 		return -ENOMEM;
 	}
-	http->server = server;
+	http->base = base;
+	http->now = now;
+	http->metrics = metrics;
 	http->page = (struct scrape_page){
 		.path = "/metrics",
 		.type = "application/openmetrics-text; version=1.0.0; charset=utf-8",

@@ -5,15 +5,18 @@
 
 #include <stddef.h>
 
+#include "proto/units.h"
+
+struct event_base;
+struct metrics;
 struct metrics_http;
-struct server;
 
 /*
- * Listens there and answers GET /metrics from @server, which outlives it. @where: checked, and not
+ * Listens there and answers GET /metrics with @metrics, which outlive it. @where: checked, and not
  * "off". Return: 0, or negative errno with @why.
  */
-int metrics_http_new(struct metrics_http **ret, struct server *server, const char *where, char *why,
-		     size_t why_size);
+int metrics_http_new(struct metrics_http **ret, struct event_base *base, clock_fn now,
+		     const struct metrics *metrics, const char *where, char *why, size_t why_size);
 
 /* Takes NULL. Removes the UNIX socket. */
 struct metrics_http *metrics_http_free(struct metrics_http *http);

@@ -10,7 +10,8 @@
 
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/server.h"
+#include "daemon/session/session.h"
+#include "daemon/watch/watched.h"
 #include "proto/limits.h"
 
 /* Upper ends. From a decision's microseconds to a long wait. */
@@ -35,6 +36,7 @@ struct metrics_task {
 };
 
 struct metrics {
+	const struct watched *watched;		      /* borrowed, outlives us */
 	struct metrics_task tasks[METRICS_TASKS + 1]; /* [n_tasks] is free, the last is "*" */
 	size_t n_tasks;				      /* of those with a name */
 	struct histogram decisions;
@@ -45,12 +47,13 @@ struct metrics {
 	} gpus[SCHED_GPUS_MAX];
 };
 
-int metrics_new(struct metrics **ret) {
+int metrics_new(struct metrics **ret, const struct watched *watched) {
 	struct metrics *metrics = calloc(1, sizeof(*metrics));
 
 	if (!metrics) {
 		return -ENOMEM;
 	}
+	metrics->watched = watched;
 	strcpy(metrics->tasks[METRICS_TASKS].name, "*");
 	*ret = metrics;
 	return 0;
@@ -205,14 +208,14 @@ static void print_tasks(const struct metrics *metrics, FILE *out) {
 	for_each_task(metrics, out, print_response);
 }
 
-static void print_gpus(const struct metrics *metrics, const struct server *server, nsec_t now,
-		       FILE *out) {
-	size_t n = inventory_n_gpus(server->inventory);
+static void print_gpus(const struct metrics *metrics, nsec_t now, FILE *out) {
+	const struct inventory *inventory = metrics->watched->inventory;
+	size_t n = inventory_n_gpus(inventory);
 
 	print_family(out, "sbeet_gpu_sms", "gauge", NULL, "Streaming multiprocessors.");
 	for (size_t i = 0; i < n; i++) {
 		fprintf(out, "sbeet_gpu_sms{gpu=\"%zu\"} %u\n", i,
-			inventory_gpu(server->inventory, i)->n_sms);
+			inventory_gpu(inventory, i)->n_sms);
 	}
 	print_family(out, "sbeet_gpu_sms_busy", "gauge", NULL, "SMs that running jobs hold.");
 	for (size_t i = 0; i < n; i++) {
@@ -229,20 +232,21 @@ static void print_gpus(const struct metrics *metrics, const struct server *serve
 	print_family(out, "sbeet_gpu_energy_joules", "counter", "joules",
 		     "Energy since sbeetd started, as of the last reading.");
 	for (size_t i = 0; i < n; i++) {
-		uint64_t mj = inventory_gpu(server->inventory, i)->energy_mj;
+		uint64_t mj = inventory_gpu(inventory, i)->energy_mj;
 
 		fprintf(out, "sbeet_gpu_energy_joules_total{gpu=\"%zu\"} %llu.%03llu\n", i,
 			(unsigned long long)(mj / 1000), (unsigned long long)(mj % 1000));
 	}
 }
 
-void metrics_print(const struct metrics *metrics, const struct server *server, nsec_t now,
-		   FILE *out) {
-	const struct engine_counters *counters = engine_counters(server->engine);
+void metrics_print(const struct metrics *metrics, nsec_t now, FILE *out) {
+	const struct watched *watched = metrics->watched;
+	const struct engine_counters *counters = engine_counters(watched->engine);
 	size_t n_sessions = 0;
 	const struct session *s;
 
-	TAILQ_FOREACH(s, &server->sessions, link) {
+	inventory_refresh(watched->inventory, now);
+	TAILQ_FOREACH(s, watched->sessions, link) {
 		n_sessions++;
 	}
 	print_family(out, "sbeet_sessions", "gauge", NULL, "Programs that are connected.");
@@ -250,15 +254,15 @@ void metrics_print(const struct metrics *metrics, const struct server *server, n
 	print_counter(out, "sbeet_grants", counters->grants, "Grants of SMs to jobs.");
 	print_counter(out, "sbeet_jobs_abandoned", counters->abandoned,
 		      "Jobs that were cancelled, or whose program ended.");
-	print_counter(out, "sbeet_launches", server->n_launches, "Kernels launched.");
-	print_counter(out, "sbeet_protocol_errors", server->n_protocol_errors,
+	print_counter(out, "sbeet_launches", watched->totals->launches, "Kernels launched.");
+	print_counter(out, "sbeet_protocol_errors", watched->totals->protocol_errors,
 		      "Packets that were refused.");
-	print_counter(out, "sbeet_records_dropped", server->n_records_dropped,
+	print_counter(out, "sbeet_records_dropped", watched->totals->events_lost,
 		      "Events that those who watch read too slowly to get.");
 	print_tasks(metrics, out);
 	print_family(out, "sbeet_decision_seconds", "histogram", "seconds",
 		     "Time to decide, and to send what was granted.");
 	print_histogram(out, "sbeet_decision_seconds", "", &metrics->decisions);
-	print_gpus(metrics, server, now, out);
+	print_gpus(metrics, now, out);
 	fputs("# EOF\n", out);
 }

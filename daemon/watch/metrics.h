@@ -15,9 +15,10 @@
 #define METRICS_TASKS 64
 
 struct metrics;
-struct server;
+struct watched;
 
-int metrics_new(struct metrics **ret);
+/* @watched: borrowed, outlives it; its GPUs are known. Return: 0 or -ENOMEM. */
+int metrics_new(struct metrics **ret, const struct watched *watched);
 struct metrics *metrics_free(struct metrics *metrics); /* takes NULL */
 
 /* Of a job: from release to request, from request to grant, from release to end. */
@@ -35,6 +36,5 @@ void metrics_decision(struct metrics *metrics, nsec_t duration);
 /* From @now on @n_sms of the GPU are in use. */
 void metrics_occupancy(struct metrics *metrics, size_t gpu, unsigned n_sms, nsec_t now);
 
-/* All of it, with what @server knows itself. */
-void metrics_print(const struct metrics *metrics, const struct server *server, nsec_t now,
-		   FILE *out);
+/* All of it, as of @now, and asks for new readings of the GPUs' counters for the next time. */
+void metrics_print(const struct metrics *metrics, nsec_t now, FILE *out);

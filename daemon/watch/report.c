@@ -7,16 +7,27 @@
 
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/server.h"
+#include "daemon/session/session.h"
+#include "daemon/watch/watched.h"
 
 #define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 
-void report_fill_gpu(const struct server *server, size_t index, struct feed_event *ret) {
-	const struct inventory_gpu *gpu = inventory_gpu(server->inventory, index);
+int report_init(struct report *report, const struct watched *watched, void (*wake)(void *userdata),
+		void *userdata) {
+	*report = (struct report){.watched = watched};
+	return feed_init(&report->feed, wake, userdata);
+}
+
+void report_deinit(struct report *report) {
+	feed_deinit(&report->feed);
+}
+
+void report_fill_gpu(const struct report *report, size_t index, struct feed_event *ret) {
+	const struct inventory_gpu *gpu = inventory_gpu(report->watched->inventory, index);
 
 	*ret = (struct feed_event){
 		.kind = KIND(GPU),
-		.time = gpu->read_at ? gpu->read_at : server->started,
+		.time = gpu->read_at ? gpu->read_at : report->watched->started,
 		.gpu = (uint32_t)index,
 		.gpu_sms = gpu->n_sms,
 		.sharing = gpu->sharing == SCHED_SHARING_MPS ? "mps" : "exclusive",
@@ -41,7 +52,7 @@ void report_fill_session(const struct session *s, struct feed_event *ret) {
 	snprintf(ret->text, sizeof(ret->text), "%s", s->program);
 }
 
-void report_fill_job(const struct job *job, struct feed_event *ret) {
+void report_fill_job(const struct report *report, const struct job *job, struct feed_event *ret) {
 	const struct session *s = job->session;
 
 	*ret = (struct feed_event){
@@ -67,99 +78,107 @@ void report_fill_job(const struct job *job, struct feed_event *ret) {
 	ret->enforcement = job_enforcement(job);
 	if (job->sched_id != SCHED_JOB_NONE) {
 		ret->predicted_finish =
-			sched_job(engine_sched(s->server->engine), job->sched_id)->finish;
+			sched_job(engine_sched(report->watched->engine), job->sched_id)->finish;
 	}
 }
 
-void report_session(const struct session *s, Sbeet__Control__EventKind kind) {
+void report_session(struct report *report, const struct session *s,
+		    Sbeet__Control__EventKind kind) {
 	struct feed_event event;
 
-	if (feed_wanted(&s->server->feed)) {
+	if (feed_wanted(&report->feed)) {
 		report_fill_session(s, &event);
 		event.kind = kind;
-		event.time = s->server->now();
-		feed_write(&s->server->feed, &event);
+		event.time = report->watched->now();
+		feed_write(&report->feed, &event);
 	}
 }
 
-void report_job(const struct job *job, Sbeet__Control__EventKind kind) {
-	struct feed *feed = &job->session->server->feed;
+void report_job(struct report *report, const struct job *job, Sbeet__Control__EventKind kind) {
 	struct feed_event event;
 
-	if (feed_wanted(feed)) {
-		report_fill_job(job, &event);
-		event.kind = kind;
-		event.time = job->session->server->now();
-		feed_write(feed, &event);
-		late_expect(&job->session->server->late, job->told_late ? 0 : job->deadline);
+	if (!feed_wanted(&report->feed)) {
+		return;
 	}
+	report_fill_job(report, job, &event);
+	event.kind = kind;
+	event.time = report->watched->now();
+	feed_write(&report->feed, &event);
+	if (!job->told_late && job->deadline &&
+	    (!report->next_deadline || job->deadline < report->next_deadline)) {
+		report->next_deadline = job->deadline;
+	}
+}
+
+nsec_t report_take_deadline(struct report *report) {
+	nsec_t deadline = report->next_deadline;
+
+	report->next_deadline = 0;
+	return deadline;
 }
 
 /* Marked by the engine's timer, or so late that it has not come to that. */
-static bool is_overrun(const struct job *job) {
+static bool is_overrun(const struct report *report, const struct job *job) {
 	const struct sched_job *decided =
-		sched_job(engine_sched(job->session->server->engine), job->sched_id);
+		sched_job(engine_sched(report->watched->engine), job->sched_id);
 
-	return decided && (decided->overrun || (decided->finish && job->finished > decided->finish));
+	return decided &&
+	       (decided->overrun || (decided->finish && job->finished > decided->finish));
 }
 
-void report_job_done(const struct job *job) {
-	struct feed *feed = &job->session->server->feed;
+void report_job_done(struct report *report, const struct job *job) {
 	struct feed_event event;
 
-	if (!feed_wanted(feed)) {
+	if (!feed_wanted(&report->feed)) {
 		return;
 	}
-	report_fill_job(job, &event);
+	report_fill_job(report, job, &event);
 	event.kind = KIND(JOB_DONE);
-	event.time = job->session->server->now();
+	event.time = report->watched->now();
 	event.finished = job->finished;
 	event.launched = job->launched;
 	event.launches = job->launches;
-	feed_write(feed, &event);
+	feed_write(&report->feed, &event);
 	if (event.deadline && job->finished > event.deadline) {
 		event.kind = KIND(JOB_MISS);
-		feed_write(feed, &event);
+		feed_write(&report->feed, &event);
 	}
-	if (!job->told_overrun && is_overrun(job)) {
+	if (!job->told_overrun && is_overrun(report, job)) {
 		event.kind = KIND(JOB_OVERRUN);
-		feed_write(feed, &event);
+		feed_write(&report->feed, &event);
 	}
 }
 
-void report_policy(struct server *server) {
-	struct feed_event event = {.kind = KIND(POLICY), .time = server->now()};
+/* An event of nothing but its kind, its GPU and a text. */
+static void report_plain(struct report *report, Sbeet__Control__EventKind kind, size_t gpu,
+			 const char *text) {
+	struct feed_event event = {
+		.kind = kind, .time = report->watched->now(), .gpu = (uint32_t)gpu};
 
-	if (feed_wanted(&server->feed)) {
-		snprintf(event.text, sizeof(event.text), "%s",
-			 sched_get_policy(engine_sched(server->engine))->name);
-		feed_write(&server->feed, &event);
+	if (feed_wanted(&report->feed)) {
+		snprintf(event.text, sizeof(event.text), "%s", text);
+		feed_write(&report->feed, &event);
 	}
 }
 
-void report_config(struct server *server) {
-	struct feed_event event = {.kind = KIND(CONFIG), .time = server->now()};
-
-	if (feed_wanted(&server->feed)) {
-		feed_write(&server->feed, &event);
-	}
+void report_policy(struct report *report) {
+	report_plain(report, KIND(POLICY), 0,
+		     sched_get_policy(engine_sched(report->watched->engine))->name);
 }
 
-void report_drain(struct server *server, size_t index, bool drained) {
-	struct feed_event event = {.kind = drained ? KIND(GPU_DRAIN) : KIND(GPU_RESUME),
-				   .time = server->now(),
-				   .gpu = (uint32_t)index};
-
-	if (feed_wanted(&server->feed)) {
-		feed_write(&server->feed, &event);
-	}
+void report_config(struct report *report) {
+	report_plain(report, KIND(CONFIG), 0, "");
 }
 
-void report_gpu(struct server *server, size_t index) {
+void report_drain(struct report *report, size_t index, bool drained) {
+	report_plain(report, drained ? KIND(GPU_DRAIN) : KIND(GPU_RESUME), index, "");
+}
+
+void report_gpu(struct report *report, size_t index) {
 	struct feed_event event;
 
-	if (feed_wanted(&server->feed)) {
-		report_fill_gpu(server, index, &event);
-		feed_write(&server->feed, &event);
+	if (feed_wanted(&report->feed)) {
+		report_fill_gpu(report, index, &event);
+		feed_write(&report->feed, &event);
 	}
 }

@@ -1,7 +1,7 @@
 /*
  * subscriber.c: see subscriber.h.
  */
-#include "daemon/watch/subscriber.h"
+#include "daemon/control/subscriber.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,12 +9,13 @@
 #include <time.h>
 
 #include "daemon/base/quota.h"
-#include "daemon/config/access.h"
 #include "daemon/control/admin.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/server.h"
+#include "daemon/session/session.h"
+#include "daemon/watch/late.h"
 #include "daemon/watch/report.h"
+#include "daemon/watch/watched.h"
 #include "proto/packet.h"
 
 /* Of those that there may be: so admins can always look. */
@@ -119,25 +120,26 @@ static void describe(struct control_client *client, uint32_t id, struct batch *b
 }
 
 /* May end @client, and its subscription with it. */
-static void describe_all(struct control_client *client, uint32_t id, struct batch *b) {
-	struct server *server = client->server;
-	nsec_t now = server->now();
+static void describe_all(const struct subscribers *all, struct control_client *client, uint32_t id,
+			 struct batch *b) {
+	const struct watched *watched = all->watched;
+	nsec_t now = watched->now();
 	struct feed_event event;
 	struct session *session;
 	struct job *job;
 
-	for (size_t i = 0; i < inventory_n_gpus(server->inventory); i++) {
-		report_fill_gpu(server, i, &event);
+	for (size_t i = 0; i < inventory_n_gpus(watched->inventory); i++) {
+		report_fill_gpu(all->report, i, &event);
 		describe(client, id, b, &event);
 	}
-	TAILQ_FOREACH(session, &server->sessions, link) {
+	TAILQ_FOREACH(session, watched->sessions, link) {
 		if (session->state == SESSION_NEW) {
 			continue; /* its Hello will be told of */
 		}
 		report_fill_session(session, &event);
 		describe(client, id, b, &event);
 		TAILQ_FOREACH(job, &session->jobs, link) {
-			report_fill_job(job, &event);
+			report_fill_job(all->report, job, &event);
 			describe(client, id, b, &event);
 			if (late_is_late(job, now)) {
 				event.kind = SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_LATE;
@@ -165,7 +167,7 @@ static bool send_packet(struct subscriber *s, struct batch *b) {
 
 	batch_init(b);
 	while (b->events.n_events < EVENTS_PER_PACKET &&
-	       (event = feed_read(&s->all->server->feed, &s->reader))) {
+	       (event = feed_read(&s->all->report->feed, &s->reader))) {
 		batch_add(b, event);
 	}
 	if (b->events.n_events == 0) {
@@ -183,7 +185,7 @@ static bool send_packet(struct subscriber *s, struct batch *b) {
 	} else if (r < 0) {
 		control_client_end(s->client);
 	} else {
-		s->client->server->n_records_dropped += b->events.lost;
+		s->all->totals->events_lost += b->events.lost;
 	}
 	return r == 0 && b->events.n_events == EVENTS_PER_PACKET;
 }
@@ -204,7 +206,7 @@ static void on_send(evutil_socket_t fd, short what, void *userdata) {
 	struct subscriber *s, *next;
 	bool more = false;
 
-	feed_rest(&all->server->feed);
+	feed_rest(&all->report->feed);
 	for (s = TAILQ_FIRST(&all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		more |= send_some(s);
@@ -223,27 +225,28 @@ void subscribers_wake(void *userdata) {
 /* Reports the readings that have come since the last time, and asks for the next ones. */
 static void on_power(evutil_socket_t fd, short what, void *userdata) {
 	struct subscribers *all = userdata;
-	struct server *server = all->server;
-	nsec_t now = server->now();
+	struct inventory *inventory = all->watched->inventory;
+	nsec_t now = all->watched->now();
 
-	for (size_t i = 0; i < inventory_n_gpus(server->inventory); i++) {
-		if (inventory_gpu(server->inventory, i)->read_at > all->power_seen) {
-			report_gpu(server, i);
+	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
+		if (inventory_gpu(inventory, i)->read_at > all->power_seen) {
+			report_gpu(all->report, i);
 		}
 	}
 	all->power_seen = now;
-	inventory_refresh(server->inventory, now);
+	inventory_refresh(inventory, now);
 	if (all->n > 0) {
 		event_add(&all->power, &power_every);
 	}
 }
 
-void subscribers_init(struct subscribers *all, struct server *server) {
-	all->server = server;
-	all->n = 0;
+void subscribers_init(struct subscribers *all, const struct watched *watched, struct report *report,
+		      struct late *late, struct totals *totals) {
+	*all = (struct subscribers){
+		.watched = watched, .report = report, .late = late, .totals = totals};
 	TAILQ_INIT(&all->list);
-	event_assign(&all->send, server->base, -1, 0, on_send, all);
-	event_assign(&all->power, server->base, -1, 0, on_power, all);
+	event_assign(&all->send, watched->base, -1, 0, on_send, all);
+	event_assign(&all->power, watched->base, -1, 0, on_power, all);
 }
 
 void subscribers_deinit(struct subscribers *all) {
@@ -251,17 +254,17 @@ void subscribers_deinit(struct subscribers *all) {
 	event_del(&all->power);
 }
 
-int subscriber_new(struct subscriber **ret, struct control_client *client, uint32_t id) {
-	struct server *server = client->server;
+int subscriber_new(struct subscriber **ret, struct subscribers *all, struct control_client *client,
+		   uint32_t id) {
+	const struct watched *watched = all->watched;
 	Sbeet__Control__EventsStart start = SBEET__CONTROL__EVENTS_START__INIT;
 	struct subscriber *s;
 	struct batch b;
 
-	if (server->subscribers.n >=
-	    SUBSCRIBERS_MAX - (admin_may(client) ? 0 : SUBSCRIBERS_FOR_ADMINS)) {
+	if (all->n >= SUBSCRIBERS_MAX - (admin_may(client) ? 0 : SUBSCRIBERS_FOR_ADMINS)) {
 		return SUBSCRIBER_E_TOO_MANY;
 	}
-	if (quota_work_owed(client->user, server->now()) > 0) {
+	if (quota_work_owed(client->user, watched->now()) > 0) {
 		return SUBSCRIBER_E_TOO_FAST;
 	}
 	if (quota_charge(client->user, QUOTA_SUBSCRIPTIONS, 1)) {
@@ -272,33 +275,33 @@ int subscriber_new(struct subscriber **ret, struct control_client *client, uint3
 		quota_release(client->user, QUOTA_SUBSCRIPTIONS, 1);
 		return -ENOMEM;
 	}
-	s->all = &server->subscribers;
+	s->all = all;
 	s->client = client;
 	s->id = id;
-	start.now_ns = server->now();
+	start.now_ns = watched->now();
 	start.wall_offset_ns = wall_offset(start.now_ns);
 	start.version = (char *)SBEET_VERSION;
-	start.policy = (char *)sched_get_policy(engine_sched(server->engine))->name;
+	start.policy = (char *)sched_get_policy(engine_sched(watched->engine))->name;
 	batch_init(&b);
 	b.events.start = &start;
 	/* What nobody watched becoming late is told below, as it was before. */
-	late_look(&server->late);
-	feed_attach(&server->feed, &s->reader);
-	late_look(&server->late);
-	TAILQ_INSERT_TAIL(&s->all->list, s, link);
-	if (s->all->n++ == 0) {
-		s->all->power_seen = start.now_ns;
-		event_add(&s->all->power, &power_every);
+	late_look(all->late);
+	feed_attach(&all->report->feed, &s->reader);
+	late_look(all->late);
+	TAILQ_INSERT_TAIL(&all->list, s, link);
+	if (all->n++ == 0) {
+		all->power_seen = start.now_ns;
+		event_add(&all->power, &power_every);
 	}
 	*ret = s;
-	describe_all(client, id, &b);
-	quota_work(client->user, 0, client->n_told, server->now());
+	describe_all(all, client, id, &b);
+	quota_work(client->user, 0, client->n_told, watched->now());
 	return 0;
 }
 
 struct subscriber *subscriber_free(struct subscriber *s) {
 	if (s) {
-		feed_detach(&s->all->server->feed, &s->reader);
+		feed_detach(&s->all->report->feed, &s->reader);
 		TAILQ_REMOVE(&s->all->list, s, link);
 		s->all->n--;
 		quota_release(s->client->user, QUOTA_SUBSCRIPTIONS, 1);

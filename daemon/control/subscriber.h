@@ -14,14 +14,22 @@
 #include "proto/units.h"
 
 struct control_client;
-struct server;
+struct late;
+struct report;
 struct subscriber;
+struct totals;
+struct watched;
 
 TAILQ_HEAD(subscriber_list, subscriber);
 
 /* All of them; part of the server. */
 struct subscribers {
-	struct server *server; /* borrowed, outlives us */
+	/* borrowed, outlive us */
+	const struct watched *watched;
+	struct report *report;
+	struct late *late;
+	struct totals *totals;
+
 	struct subscriber_list list;
 	struct event send;  /* timer */
 	struct event power; /* timer */
@@ -33,15 +41,17 @@ struct subscribers {
 #define SUBSCRIBER_E_QUOTA    2 /* of this user */
 #define SUBSCRIBER_E_TOO_FAST 3 /* this user has cost us too much just now */
 
-void subscribers_init(struct subscribers *subscribers, struct server *server);
+void subscribers_init(struct subscribers *subscribers, const struct watched *watched,
+		      struct report *report, struct late *late, struct totals *totals);
 void subscribers_deinit(struct subscribers *subscribers);
 
 /* For struct feed: something has happened. @userdata: the struct subscribers. */
 void subscribers_wake(void *userdata);
 
-/* Subscribes @client, which must not be subscribed yet, and sends it what there is; @id is its
- * request's. Charges its user. Return: 0; one of the above; -ENOMEM. */
-int subscriber_new(struct subscriber **ret, struct control_client *client, uint32_t id);
+/* Makes one of @subscribers of @client, which must not be subscribed yet, and sends it what there
+ * is; @id is its request's. Charges its user. Return: 0; one of the above; -ENOMEM. */
+int subscriber_new(struct subscriber **ret, struct subscribers *subscribers,
+		   struct control_client *client, uint32_t id);
 struct subscriber *subscriber_free(struct subscriber *subscriber); /* takes NULL */
 
 /* The client's socket has room again. */

@@ -1,0 +1,284 @@
+/*
+ * count-launch.c: what libsbeet.so does between the program and the driver at each operation of an
+ * open job: how many instructions, which of them lock a cache line or fence, how often it asks the
+ * clock, the kernel and the driver. Counted one by one (the program is single-stepped), so the
+ * figures are the same on any machine, however busy. Nothing within the driver counts.
+ *
+ * Prints one JSON line an operation. Run by count-launch.sh, which says under which conditions.
+ *
+ * usage: count-launch CASE
+ */
+#include <cuda.h>
+#include <dlfcn.h>
+#include <err.h>
+#include <link.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TURNS 31 /* of each operation; that of the fewest instructions counts */
+#define BYTES 64
+#define CALLS 16 /* different functions of the driver in one operation */
+
+static const char image[] =
+	".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry nothing() { ret; }\n";
+
+/* ---- the program that is watched ---- */
+
+static CUfunction function;
+static CUstream stream;
+static CUdeviceptr memory;
+static char host[BYTES];
+
+static void check(CUresult rc) {
+	if (rc != CUDA_SUCCESS) {
+		errx(2, "CUDA error %d", rc);
+	}
+}
+
+static void launch_default(void) {
+	check(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+}
+
+static void launch_stream(void) {
+	check(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
+}
+
+static void copy_stream(void) {
+	check(cuMemcpyHtoDAsync_v2(memory, host, BYTES, stream));
+}
+
+static const struct operation {
+	const char *name;
+	void (*run)(void);
+} operations[] = {
+	{"launch, default stream", launch_default},
+	{"launch, own stream", launch_stream},
+	{"copy, own stream", copy_stream},
+};
+#define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
+
+/* Stops for the parent, which steps from the first of two to the second. */
+static void mark(void) {
+	__asm__ volatile("int3" ::: "memory");
+}
+
+static void watched(void) {
+	CUcontext context;
+	CUmodule module;
+
+	check(cuInit(0));
+	check(cuDevicePrimaryCtxRetain(&context, 0));
+	check(cuCtxSetCurrent(context));
+	check(cuModuleLoadData(&module, image));
+	check(cuModuleGetFunction(&function, module, "nothing"));
+	check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check(cuMemAlloc_v2(&memory, BYTES));
+	for (size_t i = 0; i < OPERATIONS; i++) {
+		operations[i].run();
+		operations[i].run(); /* the first one met the stream */
+		for (unsigned turn = 0; turn < TURNS; turn++) {
+			mark();
+			operations[i].run();
+			mark();
+		}
+	}
+	check(cuCtxSynchronize());
+}
+
+/* ---- the counting ---- */
+
+struct count {
+	unsigned instructions, locked, clock, system_calls, driver;
+	struct {
+		const char *name;
+		unsigned n;
+	} calls[CALLS];
+};
+
+/* Of a library, or the program itself, from its first segment to its last. */
+struct range {
+	const char *name;
+	uintptr_t begin, end;
+};
+
+static struct range shim = {.name = "libsbeet.so"}, driver = {.name = "libcuda.so.1"},
+		    program = {.name = ""}, vdso;
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *data) {
+	struct range *list[] = {&shim, &driver, &program};
+	const char *slash = strrchr(info->dlpi_name, '/');
+	const char *name = slash ? slash + 1 : info->dlpi_name;
+	bool is_vdso = info->dlpi_addr == getauxval(AT_SYSINFO_EHDR);
+
+	for (size_t i = 0; i < 4; i++) {
+		struct range *r = i < 3 ? list[i] : &vdso;
+
+		if (i < 3 ? is_vdso || strcmp(name, r->name) != 0 : !is_vdso) {
+			continue;
+		}
+		r->begin = UINTPTR_MAX;
+		for (int j = 0; j < info->dlpi_phnum; j++) {
+			uintptr_t at = info->dlpi_addr + info->dlpi_phdr[j].p_vaddr;
+
+			if (info->dlpi_phdr[j].p_type == PT_LOAD) {
+				r->begin = at < r->begin ? at : r->begin;
+				r->end = at + info->dlpi_phdr[j].p_memsz;
+			}
+		}
+		break;
+	}
+	return 0;
+}
+
+static bool within(const struct range *r, uintptr_t at) {
+	return at >= r->begin && at < r->end;
+}
+
+/* Does the instruction take a cache line for itself, or wait for all stores? */
+static bool locks(const unsigned char *i) {
+	while (*i == 0x66 || (*i & 0xF0) == 0x40) {
+		i++;
+	}
+	return *i == 0xF0 || ((*i == 0x86 || *i == 0x87) && i[1] < 0xC0) ||
+	       (i[0] == 0x0F && i[1] == 0xAE && i[2] == 0xF0);
+}
+
+static void add_call(struct count *c, uintptr_t at) {
+	Dl_info info = {.dli_sname = NULL};
+	const char *name = dladdr((void *)at, &info) && info.dli_sname ? info.dli_sname : "?";
+	size_t i = 0;
+
+	c->driver++;
+	while (i < CALLS - 1 && c->calls[i].name && strcmp(c->calls[i].name, name) != 0) {
+		i++;
+	}
+	c->calls[i].name = name;
+	c->calls[i].n++;
+}
+
+static void wait_mark(pid_t pid) {
+	int status;
+
+	while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+		if (WSTOPSIG(status) == SIGTRAP) {
+			return;
+		}
+		ptrace(PTRACE_CONT, pid, NULL, WSTOPSIG(status)); /* somebody else's signal */
+	}
+	errx(2, "the program ended with status %#x", status);
+}
+
+/* One instruction, or to the next mark. */
+static void go_on(pid_t pid, enum __ptrace_request how) {
+	if (ptrace(how, pid, NULL, NULL) < 0) {
+		err(2, "ptrace");
+	}
+	wait_mark(pid);
+}
+
+static uintptr_t where(pid_t pid) {
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) < 0) {
+		err(2, "registers");
+	}
+	return regs.rip;
+}
+
+/* From one mark to the next. The program, the shim and the C library stand where they stand in this
+ * process, which has not begun anything else when it forks. */
+static struct count step_through(pid_t pid) {
+	struct count c = {0};
+	bool in_driver = false, in_vdso = false;
+	uintptr_t at;
+
+	for (;;) {
+		go_on(pid, PTRACE_SINGLESTEP);
+		at = where(pid);
+		if (within(&program, at)) {
+			in_driver = false;
+			if (*(const unsigned char *)at == 0xCC) {
+				go_on(pid, PTRACE_CONT);
+				return c;
+			}
+			continue;
+		}
+		if (!in_driver && within(&driver, at)) {
+			add_call(&c, at);
+			in_driver = true;
+		} else if (within(&shim, at)) {
+			in_driver = false;
+		}
+		if (in_driver) {
+			continue;
+		}
+		c.instructions++;
+		c.locked += locks((const unsigned char *)at);
+		c.system_calls += memcmp((const void *)at, "\x0F\x05", 2) == 0;
+		c.clock += within(&vdso, at) && !in_vdso;
+		in_vdso = within(&vdso, at);
+	}
+}
+
+static int compare(const void *a, const void *b) {
+	const struct count *x = a, *y = b;
+
+	return (x->instructions > y->instructions) - (x->instructions < y->instructions);
+}
+
+static void say(const char *condition, const char *operation, const struct count *c) {
+	printf("{\"bench\":\"count-launch\",\"case\":\"%s\",\"operation\":\"%s\","
+	       "\"instructions\":%u,\"locked\":%u,\"clock\":%u,\"system_calls\":%u,"
+	       "\"driver\":%u,\"driver_calls\":\"",
+	       condition, operation, c->instructions, c->locked, c->clock, c->system_calls,
+	       c->driver);
+	for (size_t i = 0; i < CALLS && c->calls[i].name; i++) {
+		printf("%s%s %u", i ? ", " : "", c->calls[i].name, c->calls[i].n);
+	}
+	printf("\"}\n");
+}
+
+int main(int argc, char **argv) {
+	static struct count counts[TURNS];
+	pid_t pid;
+
+	if (argc != 2) {
+		errx(2, "usage: count-launch CASE");
+	}
+	dl_iterate_phdr(look_at, NULL);
+	if (!shim.end || !driver.end) {
+		errx(2, "libsbeet.so is not preloaded");
+	}
+	pid = fork();
+	if (pid == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0) {
+			err(2, "ptrace");
+		}
+		mark();
+		watched();
+		_exit(0);
+	}
+	wait_mark(pid);
+	for (size_t i = 0; i < OPERATIONS; i++) {
+		for (unsigned turn = 0; turn < TURNS; turn++) {
+			go_on(pid, PTRACE_CONT);
+			counts[turn] = step_through(pid);
+		}
+		qsort(counts, TURNS, sizeof(counts[0]), compare);
+		say(argv[1], operations[i].name, &counts[0]);
+	}
+	ptrace(PTRACE_DETACH, pid, NULL, NULL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}

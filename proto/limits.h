@@ -62,6 +62,10 @@
  * again. */
 #define PROTO_FEATURE_SECRET "secret"
 
+/* Feature of Hello: the program reads the page of terms that comes with the Welcome, see
+ * proto/terms.h. Of Welcome: the page came with it. */
+#define PROTO_FEATURE_TERMS "terms"
+
 /* Feature of Hello: the program has no context yet and doesn't say which GPUs it sees: the daemon
  * may choose the one that it will see. */
 #define PROTO_FEATURE_CHOOSE_GPU "choose-gpu"

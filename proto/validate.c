@@ -16,6 +16,7 @@
 #include "proto/enforcement.h"
 #include "proto/limits.h"
 #include "proto/smset.h"
+#include "proto/terms.h"
 #include "proto/text.h"
 #include "proto/units.h"
 
@@ -270,6 +271,22 @@ static int check_ops(struct why why, const Sbeet__OpBatch *m) {
 	return 0;
 }
 
+static int check_began(struct why why, const Sbeet__Began *m) {
+	TRY(check_some(why, "job", m->job));
+	TRY(check_uuid(why, "gpu_uuid", &m->gpu_uuid));
+	TRY(check_most(why, "release_ns", m->release_ns, PROTO_TIME_MAX_NS));
+	TRY(check_most(why, "began_ns", m->began_ns, PROTO_TIME_MAX_NS));
+	if (!terms_unpack(m->terms).steered) {
+		return bad(why, "terms are 0x%llx, which no page says",
+			   (unsigned long long)m->terms);
+	}
+	if (m->done && m->done->job != m->job) {
+		return bad(why, "done names job %llu, expected %llu",
+			   (unsigned long long)m->done->job, (unsigned long long)m->job);
+	}
+	return m->done ? check_done(why, m->done) : 0;
+}
+
 static int check_goodbye(struct why why, const Sbeet__Goodbye *m) {
 	return check_text(why, "reason", m->reason, PROTO_TEXT_MAX);
 }
@@ -288,6 +305,8 @@ int validate_to_daemon(const Sbeet__ToDaemon *m, char *text, size_t size) {
 		return check_ops(why, m->ops);
 	case SBEET__TO_DAEMON__BODY_DONE:
 		return check_done(why, m->done);
+	case SBEET__TO_DAEMON__BODY_BEGAN:
+		return check_began(why, m->began);
 	case SBEET__TO_DAEMON__BODY_GOODBYE:
 		return check_goodbye(why, m->goodbye);
 	case SBEET__TO_DAEMON__BODY_PONG:

@@ -13,6 +13,7 @@
 
 #include "proto/enforcement.h"
 #include "proto/limits.h"
+#include "proto/terms.h"
 #include "proto/validate.h"
 
 #define WHOLE (1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
@@ -26,6 +27,7 @@ static Sbeet__Request request;
 static Sbeet__Op op, *ops[PROTO_OPS_MAX + 1];
 static Sbeet__OpBatch batch;
 static Sbeet__JobDone done;
+static Sbeet__Began began;
 static Sbeet__Goodbye goodbye;
 static Sbeet__Welcome welcome;
 static Sbeet__Grant grant;
@@ -52,6 +54,7 @@ static int fill(void **state) {
 	sbeet__op__init(&op);
 	sbeet__op_batch__init(&batch);
 	sbeet__job_done__init(&done);
+	sbeet__began__init(&began);
 	sbeet__goodbye__init(&goodbye);
 	sbeet__welcome__init(&welcome);
 	sbeet__grant__init(&grant);
@@ -83,6 +86,10 @@ static int fill(void **state) {
 	batch.ops = ops;
 	batch.n_ops = 1;
 	done.job = 1;
+	began.job = 1;
+	began.gpu_uuid.data = uuid;
+	began.gpu_uuid.len = PROTO_UUID_BYTES;
+	began.terms = terms_pack(&(struct terms){.steered = true});
 	welcome.session = 1;
 	welcome.task = name;
 	memset(sms, 0, sizeof(sms));
@@ -140,6 +147,10 @@ static int verdict_ops(void) {
 
 static int verdict_done(void) {
 	return TO_DAEMON(done, DONE);
+}
+
+static int verdict_began(void) {
+	return TO_DAEMON(began, BEGAN);
 }
 
 static int verdict_goodbye(void) {
@@ -297,6 +308,21 @@ static void validate_done_and_goodbye_bound_every_field(void **state) {
 	BAD(goodbye.reason, letters(PROTO_TEXT_MAX + 1), verdict_goodbye);
 }
 
+static void validate_began_bounds_every_field(void **state) {
+	assert_int_equal(verdict_began(), 0);
+	GOOD(began.done, &done, verdict_began);
+	BAD(began.job, 0, verdict_began);
+	BAD(began.gpu_uuid.len, PROTO_UUID_BYTES - 1, verdict_began);
+	BAD(began.release_ns, PROTO_TIME_MAX_NS + 1, verdict_began);
+	BAD(began.began_ns, UINT64_MAX, verdict_began);
+	BAD(began.terms, 0, verdict_began);
+	BAD(began.terms, UINT64_MAX, verdict_began);
+	began.done = &done;
+	BAD(done.job, 2, verdict_began);
+	BAD(done.finished_ns, UINT64_MAX, verdict_began);
+	GOOD(done.waves, UINT64_MAX, verdict_began);
+}
+
 static void validate_grant_bounds_every_field(void **state) {
 	assert_int_equal(verdict_grant(), 0);
 	BAD(grant.job, 0, verdict_grant);
@@ -416,6 +442,7 @@ int main(void) {
 		FILLED(validate_request_bounds_every_field),
 		FILLED(validate_records_bound_every_field),
 		FILLED(validate_done_and_goodbye_bound_every_field),
+		FILLED(validate_began_bounds_every_field),
 		FILLED(validate_grant_bounds_every_field),
 		FILLED(validate_welcome_bounds_every_field),
 		FILLED(validate_text_is_printable_utf8),

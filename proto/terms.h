@@ -1,0 +1,94 @@
+/*
+ * terms.h: where the work of a program runs from now on, without asking: the page that sbeetd
+ * writes and the program reads.
+ *
+ * Under a policy that steers, sbeetd keeps a page for each session, a memfd that comes with the
+ * Welcome. A GPU has one word in it. The program reads the word when a job opens and goes on;
+ * nothing else is exchanged before the job runs. sbeetd writes a word with one store (release), the
+ * program reads it with one load (acquire), so neither can see half a change, and a daemon that is
+ * stopped leaves what it wrote last.
+ *
+ * Pure: no I/O, no allocation. The page trusts its writer no further than terms_unpack() goes.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/limits.h"
+#include "proto/smset.h"
+
+#define PROTO_TERMS_MAGIC    0x736d7274u /* "trms" */
+#define PROTO_TERMS_VERSION  1u
+#define PROTO_TERMS_GPUS_MAX 16
+
+/* Levels are CUDA's stream priorities 0 to -5, negated: higher is more urgent. */
+#define PROTO_TERMS_LEVEL_MAX 5
+
+/* One GPU. Its place in the page never changes. */
+struct terms_gpu {
+	uint8_t uuid[PROTO_UUID_BYTES];
+	_Atomic uint64_t word; /* see terms_unpack(); 0: ask, as ever */
+	uint64_t reserved;     /* 0 */
+};
+
+/* The memfd has at least this size; it is sealed against shrinking and growing. */
+struct terms_page {
+	uint32_t magic;	  /* PROTO_TERMS_MAGIC */
+	uint32_t version; /* PROTO_TERMS_VERSION; raised when a word changes its meaning */
+	uint32_t n_gpus;  /* at most PROTO_TERMS_GPUS_MAX */
+	uint32_t reserved;
+	struct terms_gpu gpu[PROTO_TERMS_GPUS_MAX];
+};
+
+_Static_assert(sizeof(struct terms_gpu) == 32, "the page is the same for every program");
+_Static_assert(sizeof(struct terms_page) == 16 + 32 * PROTO_TERMS_GPUS_MAX,
+	       "the page is the same for every program");
+
+enum terms_copies {
+	TERMS_COPIES_WHOLE, /* as the program makes them */
+	TERMS_COPIES_HELD,  /* in pieces, each held until the program's side lets it go */
+	_TERMS_COPIES_N,
+};
+
+/*
+ * A set is a row of groups of SMs, as green contexts are cut: groups @first to @first + @n - 1,
+ * each of @group SMs. The last group of a GPU also takes what the groups don't divide, see
+ * terms_groups().
+ */
+struct terms {
+	bool steered;	/* false: the program asks for each job; the rest is 0 */
+	unsigned level; /* 0 to PROTO_TERMS_LEVEL_MAX */
+	unsigned first; /* 0 to 255 */
+	unsigned n;	/* 0 to 255; 0: the whole GPU, and no set */
+	unsigned group; /* SMs, 1 to 255; 0 without a set */
+	enum terms_copies copies;
+	uint16_t epoch; /* another one after each change */
+};
+
+/* The word of @t, whose members are in their ranges; 0 if it doesn't steer. */
+uint64_t terms_pack(const struct terms *t);
+
+/* What @word says. Every word has a meaning: one that is out of range doesn't steer. */
+struct terms terms_unpack(uint64_t word);
+
+/* How many groups of @group (>= 1) SMs a GPU of @gpu_sms has, at least 1. Where they don't divide
+ * it, the last one is larger by the rest and by one more group: that is how the driver cuts (an
+ * H200 of 132 SMs: 14 groups of 8 and one of 20). The daemon's sched_divide() agrees. */
+unsigned terms_groups(unsigned gpu_sms, unsigned group);
+
+/* The SMs of @t on a GPU of @gpu_sms SMs (1 to PROTO_SMS_MAX), all of them if it has no set.
+ * Return: 0; -ERANGE if the set is not wholly on this GPU, or @t doesn't steer. @ret untouched on
+ * failure.
+ */
+int terms_sms(const struct terms *t, unsigned gpu_sms, struct smset *ret);
+
+/* Whether both say the same, whatever their epochs. */
+bool terms_equal(const struct terms *a, const struct terms *b);
+
+/* The terms for @uuid in @page, by its place *@place; -1: look for it, and keep it there. A page of
+ * another version, or without this GPU, doesn't steer. Wait-free: one load, once the place is
+ * known. */
+struct terms terms_read(const struct terms_page *page, const uint8_t uuid[static PROTO_UUID_BYTES],
+			int *place);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "daemon/base/awake.h"
 #include "daemon/base/gpu-lock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
@@ -24,8 +25,6 @@
 #include "daemon/server.h"
 #include "daemon/session/guard.h"
 #include "daemon/session/ledger.h"
-#include "daemon/watch/metrics-http.h"
-#include "daemon/watch/metrics.h"
 
 struct daemon {
 	struct options options;
@@ -41,13 +40,13 @@ struct daemon {
 	struct learn_store *learn; /* NULL: off */
 	struct learn *corrections; /* then; owned */
 	struct ledger *ledger;
-	struct server *server;
-	struct metrics *metrics;	   /* NULL: off */
-	struct metrics_http *metrics_http; /* likewise */
-	struct event *signals[3];	   /* SIGTERM, SIGINT, SIGHUP */
-	struct event *watchdog;		   /* NULL: not wanted */
-	struct event *status;		   /* NULL: nobody to tell */
-	char told[160];			   /* as status, so far */
+	struct awake awake;
+	int shim_fd, control_fd;  /* owned: listening, until the server takes them over; else -1 */
+	struct server *server;	  /* NULL until the GPUs are known */
+	struct event *signals[3]; /* SIGTERM, SIGINT, SIGHUP */
+	struct event *watchdog;	  /* NULL: not wanted */
+	struct event *status;	  /* NULL: nobody to tell */
+	char told[160];		  /* as status, so far */
 	bool failed;
 	bool in_use; /* programs were connected when we stopped */
 };
@@ -73,8 +72,10 @@ static void on_signal(evutil_socket_t signal_number, short what, void *userdata)
 	}
 	log_info("Stopping on %s", signal_number == SIGINT ? "SIGINT" : "SIGTERM");
 	notify_stopping();
-	d->in_use = !TAILQ_EMPTY(&d->server->sessions);
-	server_stop(d->server);
+	if (d->server) {
+		d->in_use = server_is_used(d->server);
+		server_stop(d->server);
+	}
 	event_base_loopbreak(d->base);
 }
 
@@ -127,27 +128,6 @@ static int load_profiles(struct daemon *d) {
 	return r;
 }
 
-/* Return: 0, or a negative errno, logged. */
-static int start_metrics(struct daemon *d) {
-	const char *where = d->reload.config->settings.metrics;
-	char why[PROTO_TEXT_MAX] = "no memory";
-	int r;
-
-	if (strcmp(where, "off") == 0) {
-		return 0;
-	}
-	r = metrics_new(&d->metrics, &d->server->watched);
-	if (r == 0) {
-		d->server->metrics = d->metrics;
-		r = metrics_http_new(&d->metrics_http, d->base, nsec_now, d->metrics, where, why,
-				     sizeof(why));
-	}
-	if (r < 0) {
-		log_error("%s", why);
-	}
-	return r;
-}
-
 /* Where the service manager lets us keep things, else beside the profiles. Return: 0, or a negative
  * errno, logged. */
 static int start_learning(struct daemon *d) {
@@ -156,7 +136,7 @@ static int start_learning(struct daemon *d) {
 	int r;
 
 	if (!d->reload.config->settings.learn) {
-		d->server->learn = d->corrections = learn_new_corrections();
+		d->corrections = learn_new_corrections();
 		if (!d->corrections) {
 			log_error("Can't start: out of memory");
 		}
@@ -171,7 +151,6 @@ static int start_learning(struct daemon *d) {
 		log_error("Can't learn times (learn = yes) in '%s': %s", directory, strerror(-r));
 		return r;
 	}
-	d->server->learn = learn_store_get(d->learn);
 	return 0;
 }
 
@@ -221,6 +200,30 @@ static int lock_gpus(struct daemon *d) {
 	return 0;
 }
 
+/* All that the server is made of is there. Return: 0 or negative errno. */
+static int make_server(struct daemon *d) {
+	struct server_parts parts = {
+		.base = d->base,
+		.now = nsec_now,
+		.awake = &d->awake,
+		.reload = &d->reload,
+		.inventory = d->inventory,
+		.profiles = d->profiles,
+		.ledger = d->ledger,
+		.mps = d->mps,
+		.learn = d->learn ? learn_store_get(d->learn) : d->corrections,
+		.shim_fd = TAKE_FD(d->shim_fd),
+		.control_fd = TAKE_FD(d->control_fd),
+	};
+	int r = server_new(&d->server, &parts);
+
+	if (r == 0) {
+		d->reload.apply = server_configure;
+		d->reload.userdata = d->server;
+	}
+	return r;
+}
+
 static void on_inventory(void *userdata, int error, const char *why) {
 	struct daemon *d = userdata;
 	size_t n = inventory_n_gpus(d->inventory);
@@ -245,10 +248,10 @@ static void on_inventory(void *userdata, int error, const char *why) {
 	}
 	r = profiles_lay_out(d->profiles, d->inventory, warn);
 	if (r == 0) {
-		r = server_start(d->server, d->inventory, d->profiles, d->ledger);
+		r = make_server(d);
 	}
 	if (r == 0) {
-		r = start_metrics(d);
+		r = server_start(d->server);
 	}
 	if (r < 0) {
 		log_error("Can't start: %s", strerror(-r));
@@ -269,8 +272,22 @@ static void on_inventory(void *userdata, int error, const char *why) {
 
 static void on_replaced(void *userdata, const char *name, int fd) {
 	struct daemon *d = userdata;
+	int *listening = strcmp(name, "shim") == 0 ? &d->shim_fd : &d->control_fd;
 
-	server_listen_at(d->server, name, fd);
+	if (d->server) {
+		server_listen_at(d->server, name, fd);
+	} else {
+		close(*listening);
+		*listening = fd;
+	}
+}
+
+static void on_turn(void *userdata) {
+	struct daemon *d = userdata;
+
+	if (d->server) {
+		server_decide(d->server);
+	}
 }
 
 static int listen_at(struct daemon *d, const char *name) {
@@ -350,7 +367,6 @@ static void on_mps(void *userdata) {
 }
 
 static int start(struct daemon *d) {
-	_cleanup_close_ int shim_fd = -1, control_fd = -1;
 	const struct settings *o = &d->reload.config->settings;
 	char why[PROTO_TEXT_MAX] = "no memory";
 	int r;
@@ -383,22 +399,11 @@ static int start(struct daemon *d) {
 	if (r < 0) {
 		log_warning("Can't watch over the sockets: %s", strerror(-r));
 	}
-	shim_fd = listen_at(d, "shim");
-	control_fd = shim_fd >= 0 ? listen_at(d, "control") : -1;
-	if (control_fd < 0) {
+	d->shim_fd = listen_at(d, "shim");
+	d->control_fd = d->shim_fd >= 0 ? listen_at(d, "control") : -1;
+	if (d->control_fd < 0) {
 		return -1;
 	}
-	r = server_new(&d->server, d->base, nsec_now, o->policy, o->linger, o->drain,
-		       TAKE_FD(shim_fd), TAKE_FD(control_fd));
-	if (r < 0) {
-		log_error("Can't start: %s", strerror(-r));
-		return r;
-	}
-	d->server->reload = &d->reload;
-	d->reload.apply = server_configure;
-	d->reload.userdata = d->server;
-	d->server->max_hold = o->max_hold;
-	server_set_spin(d->server, o->spin);
 	r = start_learning(d);
 	if (r < 0) {
 		return r;
@@ -408,18 +413,17 @@ static int start(struct daemon *d) {
 		log_error("Can't start: %s", strerror(-r));
 		return r;
 	}
-	d->server->mps = d->mps;
 	mps_start(d->mps, on_mps, d);
 	return 0;
 }
 
 static void stop(struct daemon *d) {
 	guard_free(d->guard);
-	metrics_http_free(d->metrics_http);
 	server_free(d->server);
+	util_closep(&d->shim_fd);
+	util_closep(&d->control_fd);
 	learn_store_free(d->learn);
 	learn_free(d->corrections);
-	metrics_free(d->metrics);
 	ledger_free(d->ledger);
 	mps_free(d->mps, d->in_use);
 	inventory_free(d->inventory);
@@ -446,7 +450,7 @@ static void stop(struct daemon *d) {
 }
 
 int main(int argc, char **argv) {
-	struct daemon d = {0};
+	struct daemon d = {.shim_fd = -1, .control_fd = -1};
 	char why[PROTO_TEXT_MAX];
 	int r;
 
@@ -468,7 +472,7 @@ int main(int argc, char **argv) {
 	raise_descriptor_limit();
 	r = start(&d);
 	if (r == 0 && !d.failed) {
-		r = awake_dispatch(&d.server->awake, d.base, server_decide, d.server);
+		r = awake_dispatch(&d.awake, d.base, on_turn, &d);
 	}
 	stop(&d);
 	return r < 0 || d.failed ? 1 : 0;

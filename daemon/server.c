@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/awake.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
-#include "daemon/config/settings.h"
+#include "daemon/config/reload.h"
 #include "daemon/control/admin-task.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
@@ -22,6 +23,7 @@
 #include "daemon/session/ledger.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-say.h"
+#include "daemon/watch/metrics-http.h"
 #include "daemon/watch/metrics.h"
 #include "daemon/watch/report.h"
 #include "proto/packet.h"
@@ -29,17 +31,13 @@
 static void on_reap(evutil_socket_t fd, short what, void *userdata) {
 	struct server *server = userdata;
 	struct control_client *client;
-	struct session *s;
 
-	while ((s = TAILQ_FIRST(&server->ended_sessions))) {
-		TAILQ_REMOVE(&server->ended_sessions, s, link);
-		session_free(s);
-	}
+	sessions_reap(&server->sessions);
 	while ((client = TAILQ_FIRST(&server->ended_clients))) {
 		TAILQ_REMOVE(&server->ended_clients, client, link);
 		control_client_free(client);
 	}
-	if (server->inventory && !server->stopping) {
+	if (!server->sessions.stopping) {
 		listener_resume(server->shim_listener);
 		listener_resume(server->control_listener);
 	}
@@ -47,8 +45,6 @@ static void on_reap(evutil_socket_t fd, short what, void *userdata) {
 
 static void on_session_gone(struct server *server, struct session *s) {
 	answers_session_gone(server, s);
-	TAILQ_REMOVE(&server->sessions, s, link);
-	TAILQ_INSERT_TAIL(&server->ended_sessions, s, link);
 	event_active(&server->reap, 0, 0);
 }
 
@@ -122,11 +118,12 @@ void server_client_ended(struct server *server, struct control_client *client) {
 }
 
 static void on_look(evutil_socket_t fd, short what, void *userdata);
+static void on_trusted(evutil_socket_t fd, short what, void *userdata);
 
 static bool on_shim(void *userdata, int fd) {
 	struct server *server = userdata;
 	struct session *s;
-	int r = session_new(&s, server, server->next_session, fd, ADMISSION_PROGRAM);
+	int r = session_new(&s, &server->sessions, server->sessions.next_id, fd, ADMISSION_PROGRAM);
 
 	if (r) {
 		if (r < 0) {
@@ -137,8 +134,7 @@ static bool on_shim(void *userdata, int fd) {
 		packet_close(fd); /* its Hello may be there already */
 		return r < 0;
 	}
-	server->next_session++;
-	TAILQ_INSERT_TAIL(&server->sessions, s, link);
+	server->sessions.next_id++;
 	return true;
 }
 
@@ -159,43 +155,10 @@ static bool on_control(void *userdata, int fd) {
 	return true;
 }
 
-int server_new(struct server **ret, struct event_base *base, clock_fn now,
-	       const struct sched_policy *policy, nsec_t linger, nsec_t drain, int shim,
-	       int control) {
-	_cleanup_close_ int shim_fd = shim, control_fd = control;
-	struct server *server = calloc(1, sizeof(*server));
+/* Return: 0 or negative errno; then free_owned() frees what there is. */
+static int make_owned(struct server *server, const struct server_parts *parts) {
+	const struct settings *settings = &parts->reload->config->settings;
 	int r;
-
-	if (!server) {
-		return -ENOMEM;
-	}
-	server->base = base;
-	server->now = now;
-	server->linger = linger;
-	server->drain = drain;
-	server->started = server->now();
-	server->refused.uid = LOG_NO_USER;
-	server->next_session = 1;
-	server->on_session_event = on_session_event;
-	TAILQ_INIT(&server->sessions);
-	TAILQ_INIT(&server->ended_sessions);
-	absent_init(&server->absent);
-	TAILQ_INIT(&server->clients);
-	TAILQ_INIT(&server->ended_clients);
-	TAILQ_INIT(&server->answers);
-	event_assign(&server->reap, base, -1, 0, on_reap, server);
-	hold_init(server);
-	event_assign(&server->look, base, -1, EV_TIMEOUT, on_look, server);
-	server->watched = (struct watched){
-		.base = base,
-		.now = now,
-		.started = server->started,
-		.sessions = &server->sessions,
-		.totals = &server->totals,
-	};
-	late_init(&server->late, &server->watched, &server->report);
-	subscribers_init(&server->subscribers, &server->watched, &server->report, &server->late,
-			 &server->totals);
 
 	server->buffer = malloc(PROTO_PACKET_MAX);
 	r = server->buffer ? report_init(&server->report, &server->watched, subscribers_wake,
@@ -209,21 +172,115 @@ int server_new(struct server **ret, struct event_base *base, clock_fn now,
 		r = gate_new(&server->gate);
 	}
 	if (r == 0) {
-		r = engine_new(&server->engine, policy, now, session_job_grant);
-		server->watched.engine = server->engine;
+		r = engine_new(&server->engine, settings->policy, parts->now, session_job_grant);
 	}
 	if (r == 0) {
-		r = listener_new(&server->shim_listener, base, shim_fd, on_shim, server);
+		r = engine_add_gpus(server->engine, parts->inventory, parts->profiles);
+	}
+	if (r == 0 && strcmp(settings->metrics, "off") != 0) {
+		r = metrics_new(&server->metrics, &server->watched);
+	}
+	return r;
+}
+
+static struct server *free_owned(struct server *server) {
+	metrics_http_free(server->metrics_http);
+	metrics_free(server->metrics);
+	listener_free(server->shim_listener);
+	listener_free(server->control_listener);
+	report_deinit(&server->report);
+	engine_free(server->engine);
+	quota_free(server->quota);
+	gate_free(server->gate);
+	admin_task_save_free(server->task_save);
+	free(server->buffer);
+	free(server);
+	return NULL;
+}
+
+static void init_sessions(struct server *server, const struct server_parts *parts) {
+	const struct settings *settings = &parts->reload->config->settings;
+
+	server->sessions = (struct sessions){
+		.base = parts->base,
+		.now = parts->now,
+		.engine = server->engine,
+		.inventory = parts->inventory,
+		.profiles = parts->profiles,
+		.ledger = parts->ledger,
+		.learn = parts->learn,
+		.mps = parts->mps,
+		.reload = parts->reload,
+		.quota = server->quota,
+		.gate = server->gate,
+		.awake = parts->awake,
+		.buffer = server->buffer,
+		.tell = on_session_event,
+		.userdata = server,
+		.linger = settings->linger,
+		.drain = settings->drain,
+		.spin = settings->spin,
+	};
+	sessions_init(&server->sessions);
+	hold_init(&server->hold, &server->sessions, settings->max_hold);
+}
+
+static void init_watchers(struct server *server, const struct server_parts *parts) {
+	server->watched = (struct watched){
+		.base = parts->base,
+		.now = parts->now,
+		.started = server->started,
+		.engine = server->engine,
+		.inventory = parts->inventory,
+		.sessions = &server->sessions.list,
+		.totals = &server->totals,
+	};
+	late_init(&server->late, &server->watched, &server->report);
+	subscribers_init(&server->subscribers, &server->watched, &server->report, &server->late,
+			 &server->totals);
+	account_start(&server->account, parts->inventory, engine_sched(server->engine),
+		      server->started);
+}
+
+int server_new(struct server **ret, const struct server_parts *parts) {
+	_cleanup_close_ int shim_fd = parts->shim_fd, control_fd = parts->control_fd;
+	struct server *server = calloc(1, sizeof(*server));
+	int r;
+
+	if (!server) {
+		return -ENOMEM;
+	}
+	server->base = parts->base;
+	server->now = parts->now;
+	server->inventory = parts->inventory;
+	server->reload = parts->reload;
+	server->mps = parts->mps;
+	server->awake = parts->awake;
+	server->started = server->now();
+	server->refused.uid = LOG_NO_USER;
+	TAILQ_INIT(&server->clients);
+	TAILQ_INIT(&server->ended_clients);
+	TAILQ_INIT(&server->answers);
+	event_assign(&server->reap, parts->base, -1, 0, on_reap, server);
+	event_assign(&server->look, parts->base, -1, EV_TIMEOUT, on_look, server);
+	event_assign(&server->trusted, parts->base, -1, EV_TIMEOUT, on_trusted, server);
+	r = make_owned(server, parts);
+	if (r == 0) {
+		r = listener_new(&server->shim_listener, parts->base, shim_fd, on_shim, server);
 	}
 	if (r == 0) {
 		TAKE_FD(shim_fd);
-		r = listener_new(&server->control_listener, base, control_fd, on_control, server);
+		r = listener_new(&server->control_listener, parts->base, control_fd, on_control,
+				 server);
 	}
 	if (r < 0) {
-		server_free(server);
+		free_owned(server);
 		return r;
 	}
 	TAKE_FD(control_fd);
+	init_sessions(server, parts);
+	init_watchers(server, parts);
+	awake_set(server->awake, server->sessions.spin);
 	*ret = server;
 	return 0;
 }
@@ -237,22 +294,12 @@ struct server *server_free(struct server *server) {
 	if (server) {
 		server_stop(server);
 		event_del(&server->reap);
-		hold_deinit(server);
 		event_del(&server->look);
-		if (server->inventory) {
-			event_del(&server->trusted);
-		}
-		listener_free(server->shim_listener);
-		listener_free(server->control_listener);
+		event_del(&server->trusted);
+		hold_deinit(&server->hold);
 		late_deinit(&server->late);
 		subscribers_deinit(&server->subscribers);
-		report_deinit(&server->report);
-		engine_free(server->engine);
-		quota_free(server->quota);
-		gate_free(server->gate);
-		admin_task_save_free(server->task_save);
-		free(server->buffer);
-		free(server);
+		free_owned(server);
 	}
 	return NULL;
 }
@@ -288,7 +335,7 @@ void server_describe(const struct server *server, char *text, size_t size) {
 	enum mps_state mps = mps_info(server->mps).state;
 	const struct session *s;
 
-	TAILQ_FOREACH(s, &server->sessions, link) {
+	TAILQ_FOREACH(s, &server->sessions.list, link) {
 		sessions += s->fd >= 0;
 		jobs += s->n_jobs;
 	}
@@ -320,19 +367,15 @@ static void decide_measured(struct server *server) {
 	}
 }
 
-void server_set_spin(struct server *server, nsec_t spin) {
-	server->spin = spin;
-	awake_set(&server->awake, spin);
-}
-
 void server_configure(void *userdata, const struct settings *old, const struct settings *settings) {
 	struct server *server = userdata;
 
-	server->linger = settings->linger;
-	server->drain = settings->drain;
-	server->max_hold = settings->max_hold;
+	server->sessions.linger = settings->linger;
+	server->sessions.drain = settings->drain;
+	server->hold.limit = settings->max_hold;
 	if (settings_differ(old, settings, SETTING_SPIN)) {
-		server_set_spin(server, settings->spin);
+		server->sessions.spin = settings->spin;
+		awake_set(server->awake, settings->spin);
 	}
 	/* One that was set by `sbeetctl policy` stays, unless the file says something new. */
 	if (settings_differ(old, settings, SETTING_POLICY)) {
@@ -351,14 +394,14 @@ void server_decide(void *userdata) {
 		engine_run(server->engine);
 	}
 	watch_time(server);
-	hold_watch(server);
+	hold_watch(&server->hold);
 	late_watch(&server->late);
 }
 
 static void on_trusted(evutil_socket_t fd, short what, void *userdata) {
 	struct server *server = userdata;
 
-	server->trusting = false;
+	server->sessions.trusting = false;
 	engine_hold(server->engine, false);
 }
 
@@ -374,50 +417,57 @@ static int trust(struct server *server) {
 	if (event_add(&server->trusted, &grace) < 0) {
 		return -ENOMEM;
 	}
-	server->trusting = true;
+	server->sessions.trusting = true;
 	engine_skip_sequences(server->engine);
 	engine_hold(server->engine, true);
 	return 0;
 }
 
-int server_start(struct server *server, struct inventory *inventory,
-		 const struct profiles *profiles, struct ledger *ledger) {
-	struct handover *handover;
-	int r = engine_add_gpus(server->engine, inventory, profiles);
+static int start_metrics(struct server *server) {
+	char why[PROTO_TEXT_MAX] = "no memory";
+	int r;
 
-	if (r < 0) {
-		return r;
+	if (!server->metrics) {
+		return 0;
 	}
-	server->inventory = inventory;
-	server->profiles = profiles;
-	server->watched.inventory = inventory;
-	account_start(&server->account, inventory, engine_sched(server->engine), server->now());
-	server->ledger = ledger;
-	event_assign(&server->trusted, server->base, -1, EV_TIMEOUT, on_trusted, server);
-	handover = handover_begin(server);
-	if (!resume_absent(server) || ledger_past(ledger) == LEDGER_PAST_UNKNOWN) {
+	r = metrics_http_new(&server->metrics_http, server->base, server->now, server->metrics,
+			     server->reload->config->settings.metrics, why, sizeof(why));
+	if (r < 0) {
+		log_error("%s", why);
+	}
+	return r;
+}
+
+int server_start(struct server *server) {
+	struct sessions *sessions = &server->sessions;
+	struct handover *handover = handover_begin(sessions);
+	int r;
+
+	if (!resume_absent(sessions) || ledger_past(sessions->ledger) == LEDGER_PAST_UNKNOWN) {
 		r = trust(server);
 		if (r < 0) {
 			return r; /* the list of jobs is still there for the next one */
 		}
 	}
 	handover_finish(handover);
-	ledger_commit(ledger);
+	ledger_commit(sessions->ledger);
 	listener_resume(server->shim_listener);
 	listener_resume(server->control_listener);
-	return 0;
+	return start_metrics(server);
+}
+
+bool server_is_used(const struct server *server) {
+	return !TAILQ_EMPTY(&server->sessions.list);
 }
 
 void server_stop(struct server *server) {
 	struct control_client *client;
 	struct session *s;
 
-	server->stopping = true;
-	if (server->engine) {
-		engine_stop(server->engine);
-	}
-	handover_save(server);
-	while ((s = TAILQ_FIRST(&server->sessions))) {
+	server->sessions.stopping = true;
+	engine_stop(server->engine);
+	handover_save(&server->sessions);
+	while ((s = TAILQ_FIRST(&server->sessions.list))) {
 		session_goodbye(s, "sbeetd stops");
 	}
 	while ((client = TAILQ_FIRST(&server->clients))) {

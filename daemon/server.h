@@ -4,22 +4,23 @@
  */
 #pragma once
 
-#include "daemon/base/awake.h"
 #include "daemon/base/listener.h"
 #include "daemon/base/log.h"
 #include "daemon/control/control.h"
 #include "daemon/control/subscriber.h"
-#include "daemon/session/absent.h"
-#include "daemon/session/session.h"
+#include "daemon/session/hold.h"
+#include "daemon/session/sessions.h"
 #include "daemon/watch/account.h"
 #include "daemon/watch/late.h"
 #include "daemon/watch/report.h"
 #include "daemon/watch/watched.h"
 
+struct awake;
 struct engine;
 struct gate;
 struct inventory;
 struct metrics;
+struct metrics_http;
 struct learn;
 struct mps;
 struct ledger;
@@ -29,30 +30,43 @@ struct reload;
 struct settings;
 struct task_save;
 
-struct server {
-	struct event_base *base;			   /* borrowed, outlives us */
-	clock_fn now;					   /* the clock of all that we own */
-	struct inventory *inventory;			   /* borrowed, outlives us */
-	struct engine *engine;				   /* owned */
-	const struct profiles *profiles;		   /* borrowed, outlive us */
-	struct metrics *metrics;			   /* borrowed, outlives us; NULL: off */
-	struct reload *reload;				   /* borrowed, outlives us */
-	struct mps *mps;				   /* borrowed, outlives us; NULL: off */
-	struct ledger *ledger;				   /* borrowed, outlives us */
-	struct learn *learn;				   /* borrowed, outlives us; NULL: off */
-	struct quota *quota;				   /* owned */
-	struct gate *gate;				   /* owned */
-	struct task_save *task_save;			   /* owned; NULL: no task is being saved */
-	struct listener *shim_listener, *control_listener; /* owned */
+/* What a server is made of; borrowed, outlives it, but for the sockets. */
+struct server_parts {
+	struct event_base *base;
+	clock_fn now;	     /* the clock of all that it owns */
+	struct awake *awake; /* of the loop on @base */
+	struct reload
+		*reload; /* its settings are in force; tells of new ones: server_configure() */
+	struct inventory *inventory; /* complete: the GPUs are known */
+	const struct profiles *profiles;
+	struct ledger *ledger;
+	struct mps *mps;
+	struct learn *learn;	 /* NULL: off */
+	int shim_fd, control_fd; /* listening */
+};
 
-	struct session_list sessions, ended_sessions;
-	session_event_fn on_session_event;
-	struct absent_table absent; /* of those sessions */
+struct server {
+	/* Borrowed, outlive us. */
+	struct event_base *base;
+	clock_fn now;
+	struct inventory *inventory;
+	struct reload *reload;
+	struct mps *mps;
+	struct awake *awake;
+	/* Owned. */
+	struct engine *engine;
+	struct quota *quota;
+	struct gate *gate;
+	struct metrics *metrics;	   /* NULL: off */
+	struct metrics_http *metrics_http; /* NULL: off, or not started */
+	struct task_save *task_save;	   /* NULL: no task is being saved */
+	struct listener *shim_listener, *control_listener;
+	void *buffer; /* PROTO_PACKET_MAX: every packet is received here and unpacked at once */
+
+	struct sessions sessions;
+	struct hold hold;
 	struct control_list clients, ended_clients;
 	struct answer_list answers; /* of clients, which own them */
-	struct event hold;	    /* see hold.h */
-	nsec_t hold_looked;	    /* last */
-	nsec_t hold_awake;	    /* since then it has looked all the time */
 	struct event look;	    /* at engine_next_look() */
 	nsec_t look_at;		    /* when that is due; 0: it is not set */
 	struct event reap, trusted;
@@ -62,26 +76,18 @@ struct server {
 	struct report report;	/* what happens, for the subscribers */
 	struct late late;	/* part of that */
 	struct subscribers subscribers;
-	uint64_t next_session;
 
 	struct log_budget refused; /* lines about connections whose user is not known */
 	nsec_t started;
-	nsec_t linger;	 /* told to every shim */
-	nsec_t max_hold; /* see hold.h; 0: no limit */
-	nsec_t spin;	 /* told to every shim */
-	struct awake awake;
-	nsec_t drain;  /* how long SMs stay with a process that hung up while it runs jobs */
-	bool trusting; /* nobody knows who held what: programs are asked, and nothing is granted */
-	bool stopping;
-
-	void *buffer; /* owned, PROTO_PACKET_MAX: every packet is received here and unpacked at once
-		       */
 };
 
-/* Takes over both listening sockets, even if it fails. Accepts nobody before server_start(). */
-int server_new(struct server **ret, struct event_base *base, clock_fn now,
-	       const struct sched_policy *policy, nsec_t linger, nsec_t drain, int shim,
-	       int control);
+/* All of it is there from then on, but it accepts nobody before server_start(). Takes over both
+ * sockets, even if it fails. Return: 0 or negative errno. */
+int server_new(struct server **ret, const struct server_parts *parts);
+
+/* What the ledger and the service manager keep of the daemon before is taken over, and connections
+ * are accepted. Once. Return: 0 or negative errno. */
+int server_start(struct server *server);
 
 /* The listening @fd, which it takes over, stands in place of the socket @name ("shim", "control").
  */
@@ -90,16 +96,8 @@ void server_listen_at(struct server *server, const char *name, int fd);
 /* Takes NULL. */
 struct server *server_free(struct server *server);
 
-/* How long we stay awake after a job, and a program for its grant. */
-void server_set_spin(struct server *server, nsec_t spin);
-
 /* The configuration has changed: see reload.h. @userdata: the server. */
 void server_configure(void *userdata, const struct settings *old, const struct settings *settings);
-
-/* The GPUs are known: what @ledger says of the daemon before is taken over, and connections are
- * accepted. Return: 0 or negative errno. */
-int server_start(struct server *server, struct inventory *inventory,
-		 const struct profiles *profiles, struct ledger *ledger);
 
 /* One line of live numbers, for the service manager. */
 void server_describe(const struct server *server, char *text, size_t size);
@@ -108,6 +106,9 @@ void server_describe(const struct server *server, char *text, size_t size);
  * has changed, and the timers that depend on it are set. No event handler calls it.
  * @userdata: the server. */
 void server_decide(void *userdata);
+
+/* Whether programs are connected, or run jobs still. */
+bool server_is_used(const struct server *server);
 
 /* Grants nothing more, says goodbye to everybody and closes all. */
 void server_stop(struct server *server);

@@ -69,7 +69,7 @@ static struct task changed(const struct session *s, const Sbeet__Control__TaskCh
 	if (is_elsewhere(s, wanted)) {
 		fitting.mask &= ~(uint32_t)CHANGE_GPU;
 	}
-	change(&fitting, &task, s->server->now());
+	change(&fitting, &task, s->all->now());
 	return task;
 }
 
@@ -126,7 +126,7 @@ static bool look(struct control_client *client, uint32_t id,
 	struct session *s;
 
 	*ret_found = *ret_own = 0;
-	TAILQ_FOREACH(s, &client->server->sessions, link) {
+	TAILQ_FOREACH(s, &client->server->sessions.list, link) {
 		if (!is_of_task(s, wanted->task)) {
 			continue;
 		}
@@ -148,7 +148,7 @@ static uint32_t apply(struct server *server, const struct control_client *client
 	struct session *s;
 	uint32_t n = 0;
 
-	TAILQ_FOREACH(s, &server->sessions, link) {
+	TAILQ_FOREACH(s, &server->sessions.list, link) {
 		struct task task;
 
 		if (!is_of_task(s, wanted->task) || (client && !admin_may_change(client, s))) {

@@ -48,7 +48,7 @@ static void fill_service(const struct server *server, nsec_t now,
 	service->misses = server->totals.misses;
 	service->protocol_errors = server->totals.protocol_errors;
 	service->now_ns = now;
-	service->stopping = server->stopping;
+	service->stopping = server->sessions.stopping;
 }
 
 static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint8_t busy[static 32],
@@ -78,7 +78,7 @@ static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint
 	ret->sms_part = sched->model.last_group > 0 ? gpu->n_sms - sched->model.last_group
 						    : sched->model.limit;
 	ret->lost = gpu->lost;
-	ret->programs = session_mps_programs(server, index);
+	ret->programs = session_mps_programs(&server->sessions, index);
 	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;
 	account_gpu_at(account, gpu->read_at, &ret->model_mj);
 	ret->unknown_ns = account_gpu_unknown(account, now);
@@ -152,7 +152,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 }
 
 static void fill_prediction(const struct job *job, Sbeet__Control__Job *ret) {
-	const struct sched *sched = engine_sched(job->session->server->engine);
+	const struct sched *sched = engine_sched(job->session->all->engine);
 	const struct sched_job *decided = sched_job(sched, job->sched_id);
 	nsec_t finish = decided ? decided->finish : 0;
 
@@ -291,7 +291,7 @@ void control_status(struct control_client *client, const Sbeet__Control__Request
 	mps_refresh(server->mps);
 	send_service(client, request->id, now);
 	send_running(client, request->id, now);
-	client->answer.session = TAILQ_FIRST(&server->sessions);
+	client->answer.session = TAILQ_FIRST(&server->sessions.list);
 	client->answer.told = false;
 	answer_begin(client, request->id, now, step);
 }

@@ -392,7 +392,7 @@ static int listen_to(struct control_client *client, int fd, const struct admissi
 int control_client_new(struct control_client **ret, struct server *server, int fd) {
 	struct control_client *client;
 	struct admission a;
-	int r = admission_enter(&a, server, fd, ADMISSION_CONTROL);
+	int r = admission_enter(&a, &server->sessions, fd, ADMISSION_CONTROL);
 
 	if (r != 0) {
 		return r == ADMISSION_E_REFUSED ? CONTROL_E_REFUSED : r;

@@ -149,7 +149,7 @@ void ending_client_gone(struct control_client *client) {
 		LIST_REMOVE(q, link);
 		free(q);
 	}
-	TAILQ_FOREACH(s, &client->server->sessions, link) {
+	TAILQ_FOREACH(s, &client->server->sessions.list, link) {
 		quiet_end(s, client);
 	}
 }
@@ -159,7 +159,7 @@ void ending_client_gone(struct control_client *client) {
 static struct session *find(const struct server *server, uint64_t id) {
 	struct session *s;
 
-	TAILQ_FOREACH(s, &server->sessions, link) {
+	TAILQ_FOREACH(s, &server->sessions.list, link) {
 		if (s->id == id) {
 			break;
 		}

@@ -9,7 +9,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/config/reload.h"
-#include "daemon/server.h"
+#include "daemon/session/sessions.h"
 
 static int refuse(struct admission *a, const char *log, const char *why) {
 	log_client(quota_log(a->user), LOG_LEVEL_WARNING,
@@ -36,18 +36,18 @@ static int charge(struct admission *a, const struct config *config) {
 }
 
 /* Return: as admission_enter(). */
-static int enter(struct admission *a, struct server *server, int fd, enum admission_kind kind) {
+static int enter(struct admission *a, struct sessions *all, int fd, enum admission_kind kind) {
 	static const char rate[] = "this user sends more packets than 'rate' in sbeetd.conf allows";
 	nsec_t wait = 0;
 	int r = peer_read(fd, &a->peer);
 
 	if (r == 0) {
-		r = charge(a, server->reload->config);
+		r = charge(a, all->reload->config);
 	}
 	if (r != 0) {
 		return r;
 	}
-	if (kind == ADMISSION_PROGRAM && quota_first_packet(a->user, server->now(), &wait)) {
+	if (kind == ADMISSION_PROGRAM && quota_first_packet(a->user, all->now(), &wait)) {
 		quota_release(a->user, QUOTA_SESSIONS, 1);
 		return refuse(a, rate, rate);
 	}
@@ -55,26 +55,25 @@ static int enter(struct admission *a, struct server *server, int fd, enum admiss
 	return 0;
 }
 
-int admission_enter(struct admission *ret, struct server *server, int fd,
-		    enum admission_kind kind) {
+int admission_enter(struct admission *ret, struct sessions *all, int fd, enum admission_kind kind) {
 	struct admission a = {0};
-	nsec_t now = server->now();
+	nsec_t now = all->now();
 	int r = peer_credentials(fd, &a.peer.cred);
 
 	if (r == 0) {
-		r = quota_user_ref(server->quota, a.peer.cred.uid, now, &a.user);
+		r = quota_user_ref(all->quota, a.peer.cred.uid, now, &a.user);
 	}
 	if (r < 0) {
 		return r;
 	}
-	a.wait = kind != ADMISSION_REPLAYED ? gate_enter(server->gate, &a.peer.cred, now) : 0;
+	a.wait = kind != ADMISSION_REPLAYED ? gate_enter(all->gate, &a.peer.cred, now) : 0;
 	a.at_gate = a.wait > 0;
 	if (a.wait == GATE_FULL) {
 		r = refuse(&a, "its process connects again and again", "");
 	} else {
-		r = enter(&a, server, fd, kind);
+		r = enter(&a, all, fd, kind);
 		if (r != 0 && a.at_gate) {
-			gate_waited(server->gate, &a.peer.cred);
+			gate_waited(all->gate, &a.peer.cred);
 		}
 	}
 	if (r != 0) {
@@ -84,11 +83,11 @@ int admission_enter(struct admission *ret, struct server *server, int fd,
 	return r;
 }
 
-int admission_enter_absent(struct admission *ret, struct server *server) {
-	int r = quota_user_ref(server->quota, ret->peer.cred.uid, server->now(), &ret->user);
+int admission_enter_absent(struct admission *ret, struct sessions *all) {
+	int r = quota_user_ref(all->quota, ret->peer.cred.uid, all->now(), &ret->user);
 
 	if (r == 0) {
-		r = charge(ret, server->reload->config);
+		r = charge(ret, all->reload->config);
 		if (r != 0) {
 			ret->user = quota_user_unref(ret->user);
 		}

@@ -9,7 +9,7 @@
 #include "daemon/config/task.h"
 
 struct quota_user;
-struct server;
+struct sessions;
 
 /* What the user's rights did not allow. */
 #define ADMISSION_REALTIME (1u << 0) /* it is best effort now */
@@ -43,10 +43,10 @@ enum admission_kind {
 
 /* Finds out who has connected to @fd and charges its user. Return: 0; ADMISSION_E_REFUSED (logged);
  * -errno. */
-int admission_enter(struct admission *ret, struct server *server, int fd, enum admission_kind kind);
+int admission_enter(struct admission *ret, struct sessions *all, int fd, enum admission_kind kind);
 
 /* The same for a session without a connection: @ret->peer is set. */
-int admission_enter_absent(struct admission *ret, struct server *server);
+int admission_enter_absent(struct admission *ret, struct sessions *all);
 
 /* The session is over, or was never made. */
 void admission_release(struct quota_user *user);

@@ -15,10 +15,10 @@
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/server.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-hear.h"
 #include "daemon/session/session-task.h"
+#include "daemon/session/sessions.h"
 #include "proto/hash.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
@@ -89,7 +89,7 @@ static void write_session(struct writer *w, const struct session *s) {
 		if (job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE) {
 			size_t n = hello.n_held++;
 
-			job_record(job, inventory_gpu(s->server->inventory, job->gpu)->uuid,
+			job_record(job, inventory_gpu(s->all->inventory, job->gpu)->uuid,
 				   &records[n]);
 			granted_job_to_wire(&records[n], sms[n], &held[n]);
 			list[n] = &held[n];
@@ -145,7 +145,7 @@ static void write_session(struct writer *w, const struct session *s) {
 /* Those that are withheld (quiet.h) come last. */
 static uint64_t order_of(const struct job *job) {
 	const struct sched_job *waits =
-		sched_job(engine_sched(job->session->server->engine), job->sched_id);
+		sched_job(engine_sched(job->session->all->engine), job->sched_id);
 
 	return waits ? waits->order : UINT64_MAX;
 }
@@ -156,8 +156,8 @@ static int compare_order(const void *a, const void *b) {
 	return (i > k) - (i < k);
 }
 
-static void write_waiting(struct writer *w, const struct server *server, const struct job *job) {
-	const struct inventory_gpu *gpu = inventory_gpu(server->inventory, job->gpu);
+static void write_waiting(struct writer *w, const struct sessions *all, const struct job *job) {
+	const struct inventory_gpu *gpu = inventory_gpu(all->inventory, job->gpu);
 	Sbeet__Request request = SBEET__REQUEST__INIT;
 	Sbeet__State__Waiting waiting = SBEET__STATE__WAITING__INIT;
 	Sbeet__State__Record record = SBEET__STATE__RECORD__INIT;
@@ -178,13 +178,13 @@ static void write_waiting(struct writer *w, const struct server *server, const s
 	write_record(w, &record);
 }
 
-static void write_all_waiting(struct writer *w, struct server *server) {
+static void write_all_waiting(struct writer *w, struct sessions *all) {
 	_cleanup_free_ struct job **list = calloc(ENGINE_JOBS_MAX, sizeof(*list));
 	struct session *s;
 	struct job *job;
 	size_t n = 0;
 
-	TAILQ_FOREACH(s, &server->sessions, link) {
+	TAILQ_FOREACH(s, &all->list, link) {
 		TAILQ_FOREACH(job, &s->jobs, link) {
 			if (list && n < ENGINE_JOBS_MAX && s->fd >= 0 &&
 			    job->state == JOB_WAITING) {
@@ -198,14 +198,14 @@ static void write_all_waiting(struct writer *w, struct server *server) {
 	}
 	qsort(list, n, sizeof(*list), compare_order);
 	for (size_t i = 0; i < n; i++) {
-		write_waiting(w, server, list[i]);
+		write_waiting(w, all, list[i]);
 	}
 }
 
 /* Return: a memory file with all that is to be known, or negative errno. */
-static int make_file(struct server *server) {
+static int make_file(struct sessions *all) {
 	_cleanup_close_ int fd = memfd_create("sbeetd-" FILE_NAME, MFD_CLOEXEC);
-	struct header header = {.version = HANDOVER_VERSION, .next_session = server->next_session};
+	struct header header = {.version = HANDOVER_VERSION, .next_session = all->next_id};
 	struct writer w = {0};
 	struct session *s;
 	bool written;
@@ -213,12 +213,12 @@ static int make_file(struct server *server) {
 	if (fd < 0) {
 		return -errno;
 	}
-	TAILQ_FOREACH(s, &server->sessions, link) {
+	TAILQ_FOREACH(s, &all->list, link) {
 		if (s->fd >= 0) {
 			write_session(&w, s);
 		}
 	}
-	write_all_waiting(&w, server);
+	write_all_waiting(&w, all);
 	memcpy(header.magic, magic, sizeof(magic));
 	header.bytes = w.n;
 	header.checksum = hash_bytes(HASH_EMPTY, w.bytes, w.n);
@@ -228,22 +228,22 @@ static int make_file(struct server *server) {
 	return written ? TAKE_FD(fd) : -ENOMEM;
 }
 
-bool handover_save(struct server *server) {
+bool handover_save(struct sessions *all) {
 	_cleanup_close_ int fd = -1;
 	struct session *s, *next;
 	unsigned n = 0;
 	char name[32];
 
-	if (!server->inventory || TAILQ_EMPTY(&server->sessions) || !notify_can_store()) {
+	if (TAILQ_EMPTY(&all->list) || !notify_can_store()) {
 		return false;
 	}
-	fd = make_file(server);
+	fd = make_file(all);
 	if (fd < 0 || notify_store(fd, FILE_NAME) < 0) {
 		log_warning("Can't hand the connections over: %s; programs connect again",
 			    strerror(fd < 0 ? -fd : EIO));
 		return false;
 	}
-	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
+	for (s = TAILQ_FIRST(&all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		snprintf(name, sizeof(name), SOCKET_NAME, (unsigned long long)s->id);
 		if (s->fd >= 0 && notify_store(s->fd, name) == 0) {
@@ -259,13 +259,13 @@ bool handover_save(struct server *server) {
 /* ---- restoring ---- */
 
 struct handover {
-	struct server *server; /* borrowed */
-	uint8_t *file;	       /* mapped */
+	struct sessions *all; /* borrowed */
+	uint8_t *file;	      /* mapped */
 	size_t size;
 };
 
 /* Return: NULL, and why not. */
-static struct handover *open_file(struct server *server, int fd, const char **why) {
+static struct handover *open_file(struct sessions *all, int fd, const char **why) {
 	struct handover *h = calloc(1, sizeof(*h));
 	struct header header;
 	struct stat st;
@@ -277,7 +277,7 @@ static struct handover *open_file(struct server *server, int fd, const char **wh
 		free(h);
 		return NULL;
 	}
-	h->server = server;
+	h->all = all;
 	h->size = (size_t)st.st_size;
 	p = mmap(NULL, h->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED) {
@@ -293,8 +293,8 @@ static struct handover *open_file(struct server *server, int fd, const char **wh
 		   header.checksum == hash_bytes(HASH_EMPTY, h->file + sizeof(header),
 						 h->size - sizeof(header)) &&
 		   header.next_session < UINT64_MAX / 2) {
-		if (header.next_session > server->next_session) {
-			server->next_session = header.next_session;
+		if (header.next_session > all->next_id) {
+			all->next_id = header.next_session;
 		}
 		return h;
 	}
@@ -356,9 +356,9 @@ static void restore_task(struct session *s, const Sbeet__State__Session *saved) 
 }
 
 /* As if its process had just connected and said what is saved. */
-static void restore_session(struct server *server, Sbeet__State__Session *saved) {
+static void restore_session(struct sessions *all, Sbeet__State__Session *saved) {
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	nsec_t now = server->now();
+	nsec_t now = all->now();
 	struct session *s;
 	char name[32];
 	int fd;
@@ -368,11 +368,10 @@ static void restore_session(struct server *server, Sbeet__State__Session *saved)
 	if (fd < 0) {
 		return;
 	}
-	if (session_new(&s, server, saved->id, fd, ADMISSION_REPLAYED)) {
+	if (session_new(&s, all, saved->id, fd, ADMISSION_REPLAYED)) {
 		close(fd);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&server->sessions, s, link);
 	s->connected = saved->connected_ns < now ? saved->connected_ns : now;
 	if (saved->counters) {
 		restore_counters(s, saved->counters);
@@ -396,11 +395,11 @@ static void restore_session(struct server *server, Sbeet__State__Session *saved)
 	}
 }
 
-static void restore_waiting(struct server *server, Sbeet__State__Waiting *saved) {
+static void restore_waiting(struct sessions *all, Sbeet__State__Waiting *saved) {
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 	struct session *s;
 
-	TAILQ_FOREACH(s, &server->sessions, link) {
+	TAILQ_FOREACH(s, &all->list, link) {
 		if (s->id == saved->session && s->fd >= 0 && saved->request) {
 			m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
 			m.request = saved->request;
@@ -413,7 +412,7 @@ static void restore_waiting(struct server *server, Sbeet__State__Waiting *saved)
 	}
 }
 
-static void restore_record(struct server *server, const uint8_t *bytes, size_t n) {
+static void restore_record(struct sessions *all, const uint8_t *bytes, size_t n) {
 	ProtobufCMessage *m = NULL;
 	Sbeet__State__Record *record;
 
@@ -422,14 +421,14 @@ static void restore_record(struct server *server, const uint8_t *bytes, size_t n
 	}
 	record = (Sbeet__State__Record *)m;
 	if (record->body_case == SBEET__STATE__RECORD__BODY_SESSION) {
-		restore_session(server, record->session);
+		restore_session(all, record->session);
 	} else if (record->body_case == SBEET__STATE__RECORD__BODY_WAITING) {
-		restore_waiting(server, record->waiting);
+		restore_waiting(all, record->waiting);
 	}
 	packet_free(m);
 }
 
-struct handover *handover_begin(struct server *server) {
+struct handover *handover_begin(struct sessions *all) {
 	_cleanup_close_ int fd = notify_take_stored(FILE_NAME);
 	struct handover *h;
 	const char *why;
@@ -437,7 +436,7 @@ struct handover *handover_begin(struct server *server) {
 	if (fd < 0) {
 		return NULL;
 	}
-	h = open_file(server, fd, &why);
+	h = open_file(all, fd, &why);
 	if (!h) {
 		log_warning("What the sbeetd before left is not used: %s; programs connect again",
 			    why);
@@ -454,10 +453,10 @@ void handover_finish(struct handover *h) {
 		if (n > PROTO_PACKET_MAX || n > h->size - at) {
 			break;
 		}
-		restore_record(h->server, h->file + at, n);
+		restore_record(h->all, h->file + at, n);
 	}
 	if (h) {
-		resume_replayed(h->server);
+		resume_replayed(h->all);
 		munmap(h->file, h->size);
 		free(h);
 	}

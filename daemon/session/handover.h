@@ -16,16 +16,16 @@
 /* Raised when the meaning of the file changes: another version's is not read. */
 #define HANDOVER_VERSION 1
 
-struct server;
+struct sessions;
 
 /* Everybody stops to talk. Return: whether there is somebody who keeps the sockets: then those
  * sessions that could be handed over have ended without a word. */
-bool handover_save(struct server *server);
+bool handover_save(struct sessions *all);
 
 /* Takes what is there from the service manager; to be called once, before the sessions of the
  * ledger are made, whose numbers then don't collide. */
 struct handover;
-struct handover *handover_begin(struct server *server);
+struct handover *handover_begin(struct sessions *all);
 
 /* The sessions are back; when the ledger's are there. Frees @h, which may be NULL. */
 void handover_finish(struct handover *h);

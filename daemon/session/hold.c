@@ -5,8 +5,8 @@
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
-#include "daemon/server.h"
 #include "daemon/session/session-say.h"
+#include "daemon/session/sessions.h"
 
 /* Between two looks at most. */
 #define LOOK_MAX (1 * NSEC_PER_SEC)
@@ -15,9 +15,9 @@
  * machine), and with it perhaps everybody: nobody can be blamed for that time. */
 #define ASLEEP_MIN (2 * LOOK_MAX)
 
-static bool holds_too_long(const struct server *server, const struct job *job, nsec_t now) {
+static bool holds_too_long(const struct hold *hold, const struct job *job, nsec_t now) {
 	return (job->state == JOB_RUNNING || job->state == JOB_PREEMPTED) &&
-	       now - job->granted > server->max_hold && engine_waits_for(server->engine, job->gpu);
+	       now - job->granted > hold->limit && engine_waits_for(hold->all->engine, job->gpu);
 }
 
 static void take_back(struct session *s, struct job *job, nsec_t now) {
@@ -39,8 +39,8 @@ static void take_back(struct session *s, struct job *job, nsec_t now) {
 }
 
 /* Whether the program is still there. May end the session. */
-static void ask(struct session *s, nsec_t now) {
-	nsec_t awake = s->server->hold_awake, since = s->pinged > awake ? s->pinged : awake;
+static void ask(const struct hold *hold, struct session *s, nsec_t now) {
+	nsec_t since = s->pinged > hold->awake ? s->pinged : hold->awake;
 
 	if (!s->answers_pings || s->fd < 0) {
 		return;
@@ -63,12 +63,12 @@ static void ask(struct session *s, nsec_t now) {
 	}
 }
 
-static void look_at(struct session *s, nsec_t now) {
+static void look_at(const struct hold *hold, struct session *s, nsec_t now) {
 	bool too_long = false;
 	struct job *job;
 
 	TAILQ_FOREACH(job, &s->jobs, link) {
-		if (!holds_too_long(s->server, job, now)) {
+		if (!holds_too_long(hold, job, now)) {
 			continue;
 		}
 		too_long = true;
@@ -80,39 +80,40 @@ static void look_at(struct session *s, nsec_t now) {
 		}
 	}
 	if (too_long) {
-		ask(s, now);
+		ask(hold, s, now);
 	}
 }
 
 static void on_hold(evutil_socket_t fd, short what, void *userdata) {
-	struct server *server = userdata;
-	nsec_t now = server->now();
+	struct hold *hold = userdata;
+	nsec_t now = hold->all->now();
 	struct session *s, *next;
 
-	if (now - server->hold_looked > ASLEEP_MIN) {
-		server->hold_awake = now;
+	if (now - hold->looked > ASLEEP_MIN) {
+		hold->awake = now;
 	}
-	server->hold_looked = now;
-	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
+	hold->looked = now;
+	for (s = TAILQ_FIRST(&hold->all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
-		look_at(s, now);
+		look_at(hold, s, now);
 	}
 }
 
-void hold_init(struct server *server) {
-	event_assign(&server->hold, server->base, -1, EV_TIMEOUT, on_hold, server);
+void hold_init(struct hold *hold, struct sessions *all, nsec_t limit) {
+	*hold = (struct hold){.all = all, .limit = limit};
+	event_assign(&hold->timer, all->base, -1, EV_TIMEOUT, on_hold, hold);
 }
 
-void hold_deinit(struct server *server) {
-	event_del(&server->hold);
+void hold_deinit(struct hold *hold) {
+	event_del(&hold->timer);
 }
 
-void hold_watch(struct server *server) {
-	nsec_t pause = server->max_hold / 2 < LOOK_MAX ? server->max_hold / 2 : LOOK_MAX;
+void hold_watch(struct hold *hold) {
+	nsec_t pause = hold->limit / 2 < LOOK_MAX ? hold->limit / 2 : LOOK_MAX;
 	struct timeval t = util_timeval(pause + 1);
 
-	if (server->max_hold > 0 && engine_any_waits(server->engine) &&
-	    !event_pending(&server->hold, EV_TIMEOUT, NULL)) {
-		event_add(&server->hold, &t); /* without memory: at the next event */
+	if (hold->limit > 0 && engine_any_waits(hold->all->engine) &&
+	    !event_pending(&hold->timer, EV_TIMEOUT, NULL)) {
+		event_add(&hold->timer, &t); /* without memory: at the next event */
 	}
 }

@@ -23,17 +23,26 @@
  */
 #pragma once
 
+#include <event2/event_struct.h>
+
 #include "proto/units.h"
 
-struct server;
-struct session;
+struct sessions;
 
 /* The library answers within its tracker's longest pause, some 10 ms; a loaded machine may stretch
  * that to seconds. */
 #define HOLD_ANSWER_MAX (5 * NSEC_PER_SEC)
 
-/* To be called before and after the server's life; in between, hold_watch() whenever something may
- * wait. The limit is server->max_hold; 0: none. */
-void hold_init(struct server *server);
-void hold_deinit(struct server *server);
-void hold_watch(struct server *server);
+struct hold {
+	struct sessions *all; /* borrowed, outlive us */
+	nsec_t limit;	      /* --max-hold; 0: none. May change at any time */
+	struct event timer;
+	nsec_t looked; /* last */
+	nsec_t awake;  /* since then it has looked all the time */
+};
+
+void hold_init(struct hold *hold, struct sessions *all, nsec_t limit);
+void hold_deinit(struct hold *hold);
+
+/* To be called whenever a job may wait: sets the timer for the next look. */
+void hold_watch(struct hold *hold);

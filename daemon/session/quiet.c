@@ -7,9 +7,9 @@
 
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
-#include "daemon/server.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session.h"
+#include "daemon/session/sessions.h"
 
 bool quiet_runs(const struct session *s) {
 	const struct job *job;
@@ -28,7 +28,7 @@ static void go_on(struct session *s) {
 
 	TAILQ_FOREACH(job, &s->jobs, link) {
 		if (job->state == JOB_WAITING && job->sched_id == SCHED_JOB_NONE &&
-		    engine_arrive(s->server->engine, job)) {
+		    engine_arrive(s->all->engine, job)) {
 			session_goodbye(s, "sbeetd has no room for its jobs");
 			return;
 		}
@@ -65,7 +65,7 @@ static void make_quiet(struct session *s) {
 
 	TAILQ_FOREACH(job, &s->jobs, link) {
 		if (job->state == JOB_WAITING && job->sched_id != SCHED_JOB_NONE) {
-			engine_withdraw(s->server->engine, job);
+			engine_withdraw(s->all->engine, job);
 		} else if (job->state == JOB_RUNNING) {
 			job_set_state(job, JOB_PREEMPTED);
 			session_tell(s, SESSION_EVENT_REVOKE, job);
@@ -78,7 +78,7 @@ static void make_quiet(struct session *s) {
 }
 
 void quiet_init(struct session *s) {
-	event_assign(&s->quiet.timer, s->server->base, -1, EV_TIMEOUT, on_timer, s);
+	event_assign(&s->quiet.timer, s->all->base, -1, EV_TIMEOUT, on_timer, s);
 }
 
 int quiet_begin(struct session *s, nsec_t limit, quiet_fn done, void *asker, uint32_t request) {

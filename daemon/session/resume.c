@@ -12,15 +12,15 @@
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/server.h"
 #include "daemon/session/absent.h"
 #include "daemon/session/ledger.h"
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
+#include "daemon/session/sessions.h"
 
 void resume_note(const struct job *job) {
 	const struct session *s = job->session;
-	const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, job->gpu);
+	const struct inventory_gpu *gpu = inventory_gpu(s->all->inventory, job->gpu);
 	struct ledger_entry e = {
 		.identity = s->identity,
 		.release = job->release,
@@ -32,15 +32,15 @@ void resume_note(const struct job *job) {
 	job_record(job, gpu->uuid, &e.job);
 	snprintf(e.task, sizeof(e.task), "%s", s->task.name);
 	snprintf(e.program, sizeof(e.program), "%s", s->program);
-	ledger_write(s->server->ledger, job->gpu, job->slot, &e);
+	ledger_write(s->all->ledger, job->gpu, job->slot, &e);
 }
 
 void resume_forget(const struct job *job) {
-	const struct server *server = job->session->server;
+	const struct sessions *all = job->session->all;
 
 	/* When we stop, jobs run on: the next daemon is to know of them. */
-	if (job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE && !server->stopping) {
-		ledger_erase(server->ledger, job->gpu, job->slot);
+	if (job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE && !all->stopping) {
+		ledger_erase(all->ledger, job->gpu, job->slot);
 	}
 }
 
@@ -54,7 +54,7 @@ static struct job *adopt(struct session *s, struct job *job) {
 	if (session_job_add(s, job)) {
 		return job_free(job);
 	}
-	if (engine_adopt(s->server->engine, job)) {
+	if (engine_adopt(s->all->engine, job)) {
 		session_job_take_back(s, job);
 		return job_free(job);
 	}
@@ -75,43 +75,42 @@ static struct job *job_of_entry(struct session *s, const struct ledger_entry *e,
 }
 
 /* Return: 0; -ESRCH if its process is dead; SESSION_E_QUOTA or another negative errno. */
-static int absent_session(struct session **ret, struct server *server,
+static int absent_session(struct session **ret, struct sessions *all,
 			  const struct ledger_entry *e) {
-	struct session *s = absent_find(&server->absent, &e->identity);
+	struct session *s = absent_find(&all->absent, &e->identity);
 	int r;
 
 	if (s) {
 		*ret = s;
 		return 0;
 	}
-	r = session_new_absent(&s, server, server->next_session, e->uid, &e->identity);
+	r = session_new_absent(&s, all, all->next_id, e->uid, &e->identity);
 	if (r) {
 		return r;
 	}
-	server->next_session++;
+	all->next_id++;
 	snprintf(s->program, sizeof(s->program), "%.*s", PROTO_NAME_MAX, e->program);
 	snprintf(s->task.name, sizeof(s->task.name), "%.*s", PROTO_NAME_MAX, e->task);
-	TAILQ_INSERT_TAIL(&server->sessions, s, link);
 	session_tell(s, SESSION_EVENT_START, NULL);
 	*ret = s;
 	return 0;
 }
 
 /* Return: 0; -ESRCH if it runs no more, or not here; or that there was no room for it. */
-static int restore(struct server *server, const struct ledger_entry *e) {
-	int gpu = inventory_find(server->inventory, e->job.uuid), r;
+static int restore(struct sessions *all, const struct ledger_entry *e) {
+	int gpu = inventory_find(all->inventory, e->job.uuid), r;
 	struct session *s;
-	struct smset all;
+	struct smset whole;
 	struct job *job;
 
 	if (gpu < 0) {
 		return -ESRCH;
 	}
-	all = smset_range(0, inventory_gpu(server->inventory, (size_t)gpu)->n_sms);
-	if (!smset_within(&e->job.sms, &all)) {
+	whole = smset_range(0, inventory_gpu(all->inventory, (size_t)gpu)->n_sms);
+	if (!smset_within(&e->job.sms, &whole)) {
 		return -ESRCH;
 	}
-	r = absent_session(&s, server, e);
+	r = absent_session(&s, all, e);
 	if (r) {
 		return r;
 	}
@@ -119,19 +118,19 @@ static int restore(struct server *server, const struct ledger_entry *e) {
 	return job && adopt(s, job) ? 0 : -ENOMEM;
 }
 
-bool resume_absent(struct server *server) {
+bool resume_absent(struct sessions *all) {
 	const struct ledger_entry *e;
 	struct session *s, *next;
 	bool complete = true;
 	unsigned n = 0;
 	int r;
 
-	for (size_t i = 0; (e = ledger_left(server->ledger, i)); i++) {
-		r = restore(server, e);
+	for (size_t i = 0; (e = ledger_left(all->ledger, i)); i++) {
+		r = restore(all, e);
 		n += r == 0;
 		complete &= r == 0 || r == -ESRCH;
 	}
-	for (s = TAILQ_FIRST(&server->sessions); s; s = next) {
+	for (s = TAILQ_FIRST(&all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		if (s->n_jobs == 0) {
 			session_end(s);
@@ -162,12 +161,13 @@ static bool is_same(const struct job *job, const struct granted_job *held, int g
 }
 
 /* The job that is meant, among those of the process's sessions that are gone. */
-static struct job *find_held(const struct server *server, const struct identity *before,
+static struct job *find_held(const struct sessions *all, const struct identity *before,
 			     const struct granted_job *held, int gpu) {
 	struct session *other;
 	struct job *job;
 
-	for (other = absent_find(&server->absent, before); other; other = absent_next(other)) {
+	for (other = absent_find(&all->absent, before); other;
+	     other = absent_next(&other->absent)) {
 		TAILQ_FOREACH(job, &other->jobs, link) {
 			if (is_same(job, held, gpu)) {
 				return job;
@@ -192,17 +192,17 @@ static void move(struct job *job, struct session *to) {
 	job->owner = to->id;
 	job->label = to->task.name;
 	job->task = SCHED_TASK_NONE; /* its session's, which ends */
-	engine_moved(to->server->engine, job);
+	engine_moved(to->all->engine, job);
 	resume_note(job);
 	session_tell(to, SESSION_EVENT_RESUME, job);
 }
 
 /* What @held says, as far as it can be true on this GPU. NULL: it can't, or there is no memory. */
 static struct job *job_of_claim(struct session *s, const struct granted_job *held, size_t index) {
-	const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, index);
+	const struct inventory_gpu *gpu = inventory_gpu(s->all->inventory, index);
 	struct smset all = smset_range(0, gpu->n_sms);
 	struct granted_job claim = *held;
-	nsec_t now = s->server->now();
+	nsec_t now = s->all->now();
 	bool whole = smset_equal(&held->sms, &all);
 
 	if (!smset_within(&held->sms, &all) || held->sequence >= now ||
@@ -233,7 +233,7 @@ static void disown(struct session *s, const Sbeet__Held *held, int gpu) {
 }
 
 static void take_over(struct session *s, const struct identity *before, const Sbeet__Held *held) {
-	int gpu = inventory_find(s->server->inventory, held->gpu_uuid.data);
+	int gpu = inventory_find(s->all->inventory, held->gpu_uuid.data);
 	struct granted_job claim;
 	struct job *job = NULL;
 
@@ -241,12 +241,12 @@ static void take_over(struct session *s, const struct identity *before, const Sb
 		return; /* named twice */
 	}
 	if (granted_job_from_wire(held, &claim) == 0) {
-		job = find_held(s->server, before, &claim, gpu);
+		job = find_held(s->all, before, &claim, gpu);
 		if (job) {
 			move(job, s);
 			return;
 		}
-		if (gpu >= 0 && s->server->trusting) {
+		if (gpu >= 0 && s->all->trusting) {
 			job = job_of_claim(s, &claim, (size_t)gpu);
 		}
 	}
@@ -260,7 +260,8 @@ static void take_end(struct session *s, const struct identity *before, const Sbe
 	struct session *other;
 	struct job *job;
 
-	for (other = absent_find(&s->server->absent, before); other; other = absent_next(other)) {
+	for (other = absent_find(&s->all->absent, before); other;
+	     other = absent_next(&other->absent)) {
 		job = session_job_find(other, done->job);
 		if (job && job->state != JOB_WAITING) {
 			move(job, s);
@@ -271,10 +272,10 @@ static void take_end(struct session *s, const struct identity *before, const Sbe
 }
 
 /* What is left of a process that is connected again. */
-static void end_absent(struct server *server, const struct identity *identity) {
+static void end_absent(struct sessions *all, const struct identity *identity) {
 	struct session *s;
 
-	while ((s = absent_find(&server->absent, identity))) {
+	while ((s = absent_find(&all->absent, identity))) {
 		session_end(s);
 	}
 }
@@ -289,16 +290,16 @@ void resume_session(struct session *s, const Sbeet__Hello *hello) {
 		take_end(s, &before, hello->ended[i]);
 	}
 	if (!s->replayed && s->fd >= 0) {
-		end_absent(s->server, &before);
+		end_absent(s->all, &before);
 	}
 }
 
-void resume_replayed(struct server *server) {
+void resume_replayed(struct sessions *all) {
 	struct session *s;
 
-	TAILQ_FOREACH(s, &server->sessions, link) {
+	TAILQ_FOREACH(s, &all->list, link) {
 		if (s->fd >= 0 && s->state != SESSION_NEW) {
-			end_absent(server, &s->identity);
+			end_absent(all, &s->identity);
 		}
 	}
 }

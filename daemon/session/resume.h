@@ -17,7 +17,7 @@
 #include "sbeet.pb-c.h"
 
 struct job;
-struct server;
+struct sessions;
 struct session;
 
 /* For that moment. Programs that hold jobs try every 100 ms at least. */
@@ -25,14 +25,14 @@ struct session;
 
 /* At the start, before anybody connects: what the ledger says. Return: false: there is more than
  * there was memory, descriptors or quota for. */
-bool resume_absent(struct server *server);
+bool resume_absent(struct sessions *all);
 
 /* @s has said Hello and was welcomed: takes over what it names, revokes what can't be taken over,
  * and ends what its process had before and does not name. */
 void resume_session(struct session *s, const Sbeet__Hello *hello);
 
 /* All of a handover have said theirs: a process may have several connections. */
-void resume_replayed(struct server *server);
+void resume_replayed(struct sessions *all);
 
 /* The job has its SMs, and its process will be told now. */
 void resume_note(const struct job *job);

@@ -12,11 +12,11 @@
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/server.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
+#include "daemon/session/sessions.h"
 #include "proto/enforcement.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
@@ -73,7 +73,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 	session_say_welcome(s, gpu);
-	quota_work(s->user, 0, hello->n_held + hello->n_ended, s->server->now());
+	quota_work(s->user, 0, hello->n_held + hello->n_ended, s->all->now());
 	if (s->fd >= 0) {
 		resume_session(s, hello);
 	}
@@ -127,7 +127,7 @@ static void handle_kernel(struct session *s, const Sbeet__ToDaemon *packet) {
 
 static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Request *request = packet->request;
-	int gpu = inventory_find(s->server->inventory, request->gpu_uuid.data);
+	int gpu = inventory_find(s->all->inventory, request->gpu_uuid.data);
 
 	if (gpu < 0) {
 		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_NO_GPU,

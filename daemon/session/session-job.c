@@ -3,14 +3,15 @@
  */
 #include "daemon/session/session-job.h"
 
+#include "daemon/base/awake.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
-#include "daemon/server.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
+#include "daemon/session/sessions.h"
 #include "proto/enforcement.h"
 
 /* A request may lie this far back: the program was stopped or the machine busy. */
@@ -30,7 +31,7 @@ struct job *session_job_find(struct session *s, uint64_t number) {
 void session_job_drop(struct session *s, struct job *job, bool done) {
 	if (!done) {
 		session_tell(s, SESSION_EVENT_ABANDON, job);
-		if (!s->server->stopping) { /* else it goes on without us */
+		if (!s->all->stopping) { /* else it goes on without us */
 			log_debug("session %llu (pid %d, '%s'): job %llu is given up, %s",
 				  (unsigned long long)s->id, s->cred.pid, s->task.name,
 				  (unsigned long long)job->number, job_state_name(job->state));
@@ -39,7 +40,7 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 	}
 	resume_forget(job);
 	if (job->sched_id != SCHED_JOB_NONE) {
-		engine_finish(s->server->engine, job, done);
+		engine_finish(s->all->engine, job, done);
 	} else {
 		job_set_state(job, done ? JOB_DONE : JOB_ABANDONED); /* SMs that were not its */
 	}
@@ -47,7 +48,7 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 	TAILQ_REMOVE(&s->jobs, job, link);
 	s->n_jobs--;
 	quota_release(s->user, QUOTA_JOBS, 1);
-	awake_touch(&s->server->awake, s->server->now());
+	awake_touch(s->all->awake, s->all->now());
 	job_free(job);
 	quiet_job_gone(s);
 }
@@ -90,7 +91,7 @@ static nsec_t clamp_request(const struct session *s, nsec_t claimed, nsec_t now)
  * its release. */
 static void set_times(struct session *s, struct job *job, nsec_t claimed) {
 	struct task_request request = {
-		.at = clamp_request(s, claimed, s->server->now()),
+		.at = clamp_request(s, claimed, s->all->now()),
 		.gpu = job->gpu,
 		.tid = job->tid,
 		.alone = s->n_jobs == 0,
@@ -126,7 +127,7 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 	job->min_sms = s->task.min_sms;
 	job->max_sms = s->task.max_sms;
 	set_times(s, job, request->release_ns);
-	if (!quiet_withholds(s) && engine_arrive(s->server->engine, job)) {
+	if (!quiet_withholds(s) && engine_arrive(s->all->engine, job)) {
 		return job_free(job);
 	}
 	TAILQ_INSERT_TAIL(&s->jobs, job, link);
@@ -181,7 +182,7 @@ void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *
 	struct task_last last = {.release = job->release, .gpu = job->gpu, .tid = job->tid};
 
 	if (!done->cancelled) {
-		last.ended = clamp_finished(job, done->finished_ns, s->server->now());
+		last.ended = clamp_finished(job, done->finished_ns, s->all->now());
 		count_done(s, job, done, last.ended);
 	} else {
 		log_debug("session %llu (pid %d, '%s'): job %llu was not used",

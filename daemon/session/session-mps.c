@@ -11,14 +11,14 @@
 #include "daemon/base/util.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
-#include "daemon/server.h"
+#include "daemon/session/sessions.h"
 
-unsigned session_mps_programs(const struct server *server, size_t gpu) {
-	bool only = inventory_n_gpus(server->inventory) == 1;
+unsigned session_mps_programs(const struct sessions *all, size_t gpu) {
+	bool only = inventory_n_gpus(all->inventory) == 1;
 	const struct session *s;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(s, &server->sessions, link) {
+	TAILQ_FOREACH(s, &all->list, link) {
 		n += s->state != SESSION_NEW && (only || (s->gpus >> gpu & 1));
 	}
 	return n;
@@ -26,14 +26,14 @@ unsigned session_mps_programs(const struct server *server, size_t gpu) {
 
 /* The first GPU that this program may come to and that has no room, or -1. */
 static int find_full(const struct session *s, const struct inventory_gpu *chosen) {
-	const struct server *server = s->server;
+	const struct sessions *all = s->all;
 
-	for (size_t i = 0; i < inventory_n_gpus(server->inventory); i++) {
-		const struct inventory_gpu *gpu = inventory_gpu(server->inventory, i);
-		unsigned own = inventory_n_gpus(server->inventory) == 1 || (s->gpus >> i & 1);
+	for (size_t i = 0; i < inventory_n_gpus(all->inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(all->inventory, i);
+		unsigned own = inventory_n_gpus(all->inventory) == 1 || (s->gpus >> i & 1);
 
 		if (gpu->sharing == SCHED_SHARING_MPS && (!chosen || gpu == chosen) &&
-		    session_mps_programs(server, i) - own >= MPS_CLIENTS_MAX) {
+		    session_mps_programs(all, i) - own >= MPS_CLIENTS_MAX) {
 			return (int)i;
 		}
 	}
@@ -41,8 +41,8 @@ static int find_full(const struct session *s, const struct inventory_gpu *chosen
 }
 
 static bool any_shared(const struct session *s, const struct inventory_gpu *chosen) {
-	for (size_t i = 0; i < inventory_n_gpus(s->server->inventory); i++) {
-		const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, i);
+	for (size_t i = 0; i < inventory_n_gpus(s->all->inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(s->all->inventory, i);
 
 		if (gpu->sharing == SCHED_SHARING_MPS && (!chosen || gpu == chosen)) {
 			return true;
@@ -55,7 +55,7 @@ static bool any_shared(const struct session *s, const struct inventory_gpu *chos
 static const struct session *find_other_user(const struct session *s) {
 	const struct session *other;
 
-	TAILQ_FOREACH(other, &s->server->sessions, link) {
+	TAILQ_FOREACH(other, &s->all->list, link) {
 		if (other->state == SESSION_ACTIVE && other->cred.uid != s->cred.uid &&
 		    (other->gpus == 0 || s->gpus == 0 || (other->gpus & s->gpus))) {
 			return other;
@@ -66,14 +66,14 @@ static const struct session *find_other_user(const struct session *s) {
 
 void session_mps_welcome(struct session *s, const struct inventory_gpu *chosen,
 			 struct session_mps *ret) {
-	struct mps *mps = s->server->mps;
+	struct mps *mps = s->all->mps;
 	const struct session *other = find_other_user(s);
 	struct mps_info info;
 	int full;
 
 	*ret = (struct session_mps){.pipe_directory = "", .log_directory = ""};
-	for (size_t i = 0; chosen && i < inventory_n_gpus(s->server->inventory); i++) {
-		s->gpus |= chosen == inventory_gpu(s->server->inventory, i) ? BIT(i) : 0;
+	for (size_t i = 0; chosen && i < inventory_n_gpus(s->all->inventory); i++) {
+		s->gpus |= chosen == inventory_gpu(s->all->inventory, i) ? BIT(i) : 0;
 	}
 	mps_look(mps);
 	info = mps_info(mps);
@@ -88,7 +88,7 @@ void session_mps_welcome(struct session *s, const struct inventory_gpu *chosen,
 			"GPU %d has %u programs, and MPS serves %d at a time: CUDA may refuse this "
 			"one (CUDA_ERROR_DEVICE_UNAVAILABLE); start it again when another "
 			"has ended",
-			full, session_mps_programs(s->server, (size_t)full) - 1, MPS_CLIENTS_MAX);
+			full, session_mps_programs(s->all, (size_t)full) - 1, MPS_CLIENTS_MAX);
 	} else if (info.state == MPS_UP && *info.pipe_directory && !*ret->pipe_directory &&
 		   any_shared(s, chosen)) {
 		snprintf(ret->notice, sizeof(ret->notice),

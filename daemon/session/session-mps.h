@@ -7,7 +7,7 @@
 #include "daemon/session/session.h"
 
 struct inventory_gpu;
-struct server;
+struct sessions;
 
 struct session_mps {
 	const char *pipe_directory, *log_directory; /* "": not for this one */
@@ -23,4 +23,4 @@ void session_mps_welcome(struct session *s, const struct inventory_gpu *chosen,
 			 struct session_mps *ret);
 
 /* Programs that use this GPU, or that can use no other. */
-unsigned session_mps_programs(const struct server *server, size_t gpu);
+unsigned session_mps_programs(const struct sessions *all, size_t gpu);

@@ -13,8 +13,8 @@
 #include "daemon/base/quota.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/server.h"
 #include "daemon/session/session-mps.h"
+#include "daemon/session/sessions.h"
 #include "proto/packet.h"
 
 /* Ends the session if the peer does not take the packet: nobody is waited for. */
@@ -24,7 +24,7 @@ static void say(struct session *s, Sbeet__ToShim *m) {
 	if (s->fd < 0) {
 		return;
 	}
-	s->said = s->server->now();
+	s->said = s->all->now();
 	r = packet_send(s->fd, &m->base, -1);
 	if (r < 0) {
 		log_client(quota_log(s->user), LOG_LEVEL_INFO,
@@ -52,7 +52,7 @@ __attribute__((format(printf, 4, 0))) static void say_verror(struct session *s, 
 		  "session %llu (pid %d, '%s'): %s", (unsigned long long)s->id, s->cred.pid,
 		  s->task.name, text);
 	s->mistaken = true;
-	s->penance = gate_mistake(s->server->gate, &s->cred, s->server->now());
+	s->penance = gate_mistake(s->all->gate, &s->cred, s->all->now());
 	error.code = code;
 	error.text = text;
 	error.job = job;
@@ -83,14 +83,14 @@ void session_fail(struct session *s, Sbeet__ErrorCode code, const char *format, 
 
 /* What a program that is planned with had better have ready. Return: how many. */
 static size_t fill_rows(const struct session *s, Sbeet__GreenRows *rows) {
-	const struct inventory *inventory = s->server->inventory;
+	const struct inventory *inventory = s->all->inventory;
 	size_t n = 0;
 
 	for (size_t i = 0; s->sched_task != SCHED_TASK_NONE && i < inventory_n_gpus(inventory);
 	     i++) {
 		struct engine_rows own;
 
-		if (engine_rows(s->server->engine, i, &own)) {
+		if (engine_rows(s->all->engine, i, &own)) {
 			sbeet__green_rows__init(&rows[n]);
 			rows[n].gpu_uuid.data = (uint8_t *)inventory_gpu(inventory, i)->uuid;
 			rows[n].gpu_uuid.len = PROTO_UUID_BYTES;
@@ -113,10 +113,10 @@ void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
 	welcome.version = PROTO_VERSION;
 	welcome.session = s->id;
 	welcome.task = s->task.name;
-	welcome.linger_ns = s->server->linger;
-	welcome.spin_ns = s->server->spin;
+	welcome.linger_ns = s->all->linger;
+	welcome.spin_ns = s->all->spin;
 	welcome.features = features;
-	welcome.n_features = 2u + engine_cuts_green(s->server->engine);
+	welcome.n_features = 2u + engine_cuts_green(s->all->engine);
 	welcome.n_rows = fill_rows(s, rows);
 	welcome.rows = row_list;
 	for (size_t i = 0; i < welcome.n_rows; i++) {
@@ -151,7 +151,7 @@ void session_say_goodbye(struct session *s, const char *reason) {
 
 void session_say_grant(const struct job *job) {
 	struct session *s = job->session;
-	const struct inventory_gpu *gpu = inventory_gpu(s->server->inventory, job->gpu);
+	const struct inventory_gpu *gpu = inventory_gpu(s->all->inventory, job->gpu);
 	Sbeet__Grant grant = SBEET__GRANT__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 	uint8_t sms[sizeof(struct smset)];
@@ -197,7 +197,7 @@ void session_say_present(struct session *s) {
 
 	m.body_case = SBEET__TO_SHIM__BODY_PONG;
 	m.pong = &pong;
-	s->said = s->server->now();
+	s->said = s->all->now();
 	packet_send(s->fd, &m.base, -1);
 }
 

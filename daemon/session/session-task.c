@@ -14,8 +14,8 @@
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
-#include "daemon/server.h"
 #include "daemon/session/admission.h"
+#include "daemon/session/sessions.h"
 #include "proto/packet.h"
 
 /* What the profiles are called that are known of it. */
@@ -32,16 +32,16 @@ static void forget_learnt(struct session *s) {
 
 /* Puts what was learnt over what files say. Return: on how many GPUs anything is known. */
 static size_t find_profiles(struct session *s, struct sched_task *task) {
-	const struct inventory *inventory = s->server->inventory;
-	size_t n = profiles_find(s->server->profiles, profile_name(s), task->profiles);
+	const struct inventory *inventory = s->all->inventory;
+	size_t n = profiles_find(s->all->profiles, profile_name(s), task->profiles);
 
 	forget_learnt(s);
-	for (size_t i = 0; s->server->learn && i < inventory_n_gpus(inventory); i++) {
+	for (size_t i = 0; s->all->learn && i < inventory_n_gpus(inventory); i++) {
 		const struct inventory_gpu *gpu = inventory_gpu(inventory, i);
 		struct learn_place place = {s->cred.uid, profile_name(s), gpu->name, gpu->n_sms};
 		struct profile_table *table = malloc(sizeof(*table));
 
-		if (!table || !learn_apply(s->server->learn, &place, task->profiles[i], table)) {
+		if (!table || !learn_apply(s->all->learn, &place, task->profiles[i], table)) {
 			free(table);
 			continue;
 		}
@@ -58,7 +58,7 @@ void session_task_declare(struct session *s) {
 	struct sched_task task = {
 		.period = s->task.period,
 		.deadline = s->task.deadline,
-		.first_release = s->task.first_release ? s->task.first_release : s->server->now(),
+		.first_release = s->task.first_release ? s->task.first_release : s->all->now(),
 		.priority = s->task.priority,
 		.min_sms = s->task.min_sms,
 		.max_sms = s->task.max_sms,
@@ -71,7 +71,7 @@ void session_task_declare(struct session *s) {
 	    find_profiles(s, &task) == 0) {
 		return;
 	}
-	r = engine_add_task(s->server->engine, &task, &id);
+	r = engine_add_task(s->all->engine, &task, &id);
 	if (r == 0) {
 		s->sched_task = id;
 		return;
@@ -93,17 +93,17 @@ void session_task_learn(struct session *s, const struct job *job, const Sbeet__J
 	struct learn_place place = {.uid = s->cred.uid, .profile = profile_name(s)};
 	struct session *other;
 
-	if (!s->server->learn || s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME ||
+	if (!s->all->learn || s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME ||
 	    !s->task.deadline || !is_typical(job, done) || finished <= job->granted ||
-	    (learn_corrects(s->server->learn) && s->sched_task == SCHED_TASK_NONE)) {
+	    (learn_corrects(s->all->learn) && s->sched_task == SCHED_TASK_NONE)) {
 		return;
 	}
-	place.gpu = inventory_gpu(s->server->inventory, job->gpu)->name;
+	place.gpu = inventory_gpu(s->all->inventory, job->gpu)->name;
 	place.n_sms = smset_count(&job->sms);
-	if (!learn_note(s->server->learn, &place, finished - job->granted)) {
+	if (!learn_note(s->all->learn, &place, finished - job->granted)) {
 		return;
 	}
-	TAILQ_FOREACH(other, &s->server->sessions, link) {
+	TAILQ_FOREACH(other, &s->all->list, link) {
 		other->task_changed |= other->cred.uid == s->cred.uid &&
 				       strcmp(profile_name(other), place.profile) == 0;
 	}
@@ -126,7 +126,7 @@ void session_task_refresh(struct session *s) {
 	if (s->task_changed && s->n_jobs == 0) {
 		s->task_changed = false;
 		if (s->sched_task != SCHED_TASK_NONE) {
-			engine_remove_task(s->server->engine, s->sched_task);
+			engine_remove_task(s->all->engine, s->sched_task);
 			s->sched_task = SCHED_TASK_NONE;
 		}
 		session_task_declare(s);
@@ -141,9 +141,9 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 	task_init(&s->task, hello->task, hello->program, s->connected);
 	peer_read(s->fd, &peer); /* or without its groups */
 	if (s->task_known) {
-		cut = admission_limit(s->server->reload->config, &peer, &s->task);
+		cut = admission_limit(s->all->reload->config, &peer, &s->task);
 	} else {
-		cut = admission_task(s->server->reload->config, &peer, hello->executable, &s->task,
+		cut = admission_task(s->all->reload->config, &peer, hello->executable, &s->task,
 				     s->connected);
 	}
 	if (cut) {
@@ -164,12 +164,12 @@ const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbe
 	if (s->task.gpu >= 0) {
 		gpu = s->task.gpu;
 	} else if (s->sched_task != SCHED_TASK_NONE) {
-		gpu = engine_place(s->server->engine, s->sched_task);
+		gpu = engine_place(s->all->engine, s->sched_task);
 	}
-	if (gpu < 0 || (size_t)gpu >= inventory_n_gpus(s->server->inventory)) {
+	if (gpu < 0 || (size_t)gpu >= inventory_n_gpus(s->all->inventory)) {
 		return NULL;
 	}
 	log_debug("session %llu: GPU %d is chosen for task '%s'", (unsigned long long)s->id, gpu,
 		  s->task.name);
-	return inventory_gpu(s->server->inventory, (size_t)gpu);
+	return inventory_gpu(s->all->inventory, (size_t)gpu);
 }

@@ -14,13 +14,13 @@
 #include "daemon/base/util.h"
 #include "daemon/config/reload.h"
 #include "daemon/engine/engine.h"
-#include "daemon/server.h"
 #include "daemon/session/absent.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/session-hear.h"
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
+#include "daemon/session/sessions.h"
 #include "proto/packet.h"
 
 /* A program that is read from slowly is told this often that we are there: well below the default
@@ -47,19 +47,19 @@ const char *session_state_name(enum session_state state) {
 }
 
 void session_tell(struct session *s, enum session_event event, struct job *job) {
-	s->server->on_session_event(s->server, event, s, job);
+	s->all->tell(s->all->userdata, event, s, job);
 }
 
 static void leave_gate(struct session *s) {
 	if (s->at_gate) {
 		s->at_gate = false;
-		gate_waited(s->server->gate, &s->cred);
+		gate_waited(s->all->gate, &s->cred);
 	}
 }
 
 static void close_socket(struct session *s) {
 	if (s->fd >= 0) {
-		nsec_t now = s->server->now();
+		nsec_t now = s->all->now();
 
 		event_del(&s->readable);
 		event_del(&s->resumed);
@@ -67,7 +67,7 @@ static void close_socket(struct session *s) {
 		packet_close(s->fd);
 		s->fd = -1;
 		leave_gate(s);
-		gate_leave(s->server->gate, &s->cred, s->n_left, s->faulty, now);
+		gate_leave(s->all->gate, &s->cred, s->n_left, s->faulty, now);
 		quota_work(s->user, 1, s->n_left, now);
 	}
 }
@@ -83,7 +83,7 @@ void session_end(struct session *s) {
 	s->n_left += s->n_jobs;
 	session_set_state(s, SESSION_CLOSED);
 	close_socket(s);
-	absent_remove(s);
+	absent_remove(&s->absent);
 	event_del(&s->drained);
 	if (s->pidfd >= 0) {
 		event_del(&s->dead);
@@ -93,13 +93,14 @@ void session_end(struct session *s) {
 	}
 	quiet_session_gone(s);
 	if (s->sched_task != SCHED_TASK_NONE) {
-		engine_remove_task(s->server->engine, s->sched_task);
+		engine_remove_task(s->all->engine, s->sched_task);
 		s->sched_task = SCHED_TASK_NONE;
 	}
 	if (started) {
 		session_tell(s, SESSION_EVENT_END, NULL);
 	}
 	session_tell(s, SESSION_EVENT_GONE, NULL);
+	sessions_remove(s);
 }
 
 void session_hand_over(struct session *s) {
@@ -111,9 +112,9 @@ void session_hand_over(struct session *s) {
 	session_end(s);
 }
 
-/* From now on it has the server's drain time. Return: 0 or -ENOMEM. */
+/* From now on it has the drain time. Return: 0 or -ENOMEM. */
 static int begin_drain(struct session *s) {
-	struct timeval drain = util_timeval(s->server->drain);
+	struct timeval drain = util_timeval(s->all->drain);
 
 	return event_add(&s->drained, &drain) < 0 ? -ENOMEM : 0;
 }
@@ -136,7 +137,7 @@ void session_hang_up(struct session *s) {
 		return;
 	}
 	close_socket(s);
-	absent_add(&s->server->absent, s);
+	absent_add(&s->all->absent, &s->absent, s, &s->identity);
 	if (s->state == SESSION_ACTIVE) {
 		session_set_state(s, SESSION_DRAINING);
 	}
@@ -164,7 +165,7 @@ static void show_presence(struct session *s, nsec_t now) {
 
 /* Nothing is read of it for so long. Return: whether it has to wait. */
 static bool pause_reading(struct session *s, nsec_t wait) {
-	nsec_t now = s->server->now();
+	nsec_t now = s->all->now();
 	struct timeval t = util_timeval(wait < PRESENCE_NS ? wait : PRESENCE_NS);
 
 	if (wait == 0 || event_add(&s->resumed, &t) < 0) {
@@ -179,7 +180,7 @@ static bool pause_reading(struct session *s, nsec_t wait) {
 
 static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
-	nsec_t now = s->server->now();
+	nsec_t now = s->all->now();
 
 	if (pause_reading(s, s->read_at > now ? s->read_at - now : 0)) {
 		return;
@@ -200,7 +201,7 @@ static void on_gone(evutil_socket_t fd, short what, void *userdata) {
 
 /* If its user sends more than allowed, or it makes mistakes, nothing is read of it for a while. */
 static void slow_down(struct session *s) {
-	nsec_t wait = quota_packet(s->user, s->server->now());
+	nsec_t wait = quota_packet(s->user, s->all->now());
 
 	wait = s->penance > wait ? s->penance : wait;
 	s->penance = 0;
@@ -211,13 +212,13 @@ static void slow_down(struct session *s) {
  * take long, so it waits until its user has paid for those before. */
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
-	struct server *server = s->server;
+	struct sessions *all = s->all;
 	int r;
 
-	if (s->state == SESSION_NEW && pause_reading(s, quota_work_owed(s->user, server->now()))) {
+	if (s->state == SESSION_NEW && pause_reading(s, quota_work_owed(s->user, all->now()))) {
 		return;
 	}
-	r = packet_receive(fd, server->buffer, NULL);
+	r = packet_receive(fd, all->buffer, NULL);
 	if (r == -EAGAIN) {
 		return;
 	}
@@ -229,7 +230,7 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 			  r < 0 ? strerror(-r) : "end of file");
 		session_hang_up(s);
 	} else {
-		session_hear_packet(s, server->buffer, (size_t)r);
+		session_hear_packet(s, all->buffer, (size_t)r);
 	}
 	if (s->fd >= 0) {
 		slow_down(s);
@@ -242,16 +243,16 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 /* What its process has sent before it died: its last job may have ended well. Nothing is waited
  * for, but its user pays. */
 static void hear_last_words(struct session *s) {
-	struct server *server = s->server;
+	struct sessions *all = s->all;
 
 	for (int n = 0; n < LAST_WORDS_MAX && s->fd >= 0 && !s->mistaken; n++) {
-		int r = packet_receive(s->fd, server->buffer, NULL);
+		int r = packet_receive(s->fd, all->buffer, NULL);
 
 		if (r <= 0) {
 			break;
 		}
-		quota_packet(s->user, server->now());
-		session_hear_packet(s, server->buffer, (size_t)r);
+		quota_packet(s->user, all->now());
+		session_hear_packet(s, all->buffer, (size_t)r);
 	}
 }
 
@@ -283,7 +284,7 @@ int session_watch_process(struct session *s) {
 	if (pidfd < 0) {
 		return 0;
 	}
-	event_assign(&s->dead, s->server->base, pidfd, EV_READ, on_dead, s);
+	event_assign(&s->dead, s->all->base, pidfd, EV_READ, on_dead, s);
 	if (event_add(&s->dead, NULL) < 0) {
 		close(pidfd);
 		return -ENOMEM;
@@ -293,23 +294,23 @@ int session_watch_process(struct session *s) {
 }
 
 /* @a: entered; on success its charges are the session's. */
-static int make(struct session **ret, struct server *server, uint64_t id,
+static int make(struct session **ret, struct sessions *all, uint64_t id,
 		const struct admission *a) {
 	struct session *s = calloc(1, sizeof(*s));
 
 	if (!s) {
 		return -ENOMEM;
 	}
-	s->server = server;
+	s->all = all;
 	s->user = a->user;
 	s->id = id;
 	s->cred = a->peer.cred;
-	s->connected = server->now();
+	s->connected = all->now();
 	s->fd = s->pidfd = -1;
 	s->sched_task = SCHED_TASK_NONE;
 	TAILQ_INIT(&s->jobs);
-	event_assign(&s->drained, server->base, -1, EV_TIMEOUT, on_drained, s);
-	event_assign(&s->resumed, server->base, -1, EV_TIMEOUT, on_resumed, s);
+	event_assign(&s->drained, all->base, -1, EV_TIMEOUT, on_drained, s);
+	event_assign(&s->resumed, all->base, -1, EV_TIMEOUT, on_resumed, s);
 	quiet_init(s);
 	*ret = s;
 	return 0;
@@ -319,8 +320,8 @@ static int make(struct session **ret, struct server *server, uint64_t id,
 static int listen_to(struct session *s, int fd, const struct admission *a) {
 	struct timeval t = util_timeval(a->wait);
 
-	event_assign(&s->readable, s->server->base, fd, EV_READ | EV_PERSIST, on_readable, s);
-	event_assign(&s->gone, s->server->base, fd, EV_CLOSED, on_gone, s);
+	event_assign(&s->readable, s->all->base, fd, EV_READ | EV_PERSIST, on_readable, s);
+	event_assign(&s->gone, s->all->base, fd, EV_CLOSED, on_gone, s);
 	if ((a->wait > 0 ? event_add(&s->resumed, &t) : event_add(&s->readable, NULL)) < 0) {
 		return -ENOMEM;
 	}
@@ -329,11 +330,11 @@ static int listen_to(struct session *s, int fd, const struct admission *a) {
 	return 0;
 }
 
-int session_new(struct session **ret, struct server *server, uint64_t id, int fd,
+int session_new(struct session **ret, struct sessions *all, uint64_t id, int fd,
 		enum admission_kind kind) {
 	struct admission a;
 	struct session *s;
-	int r = admission_enter(&a, server, fd, kind);
+	int r = admission_enter(&a, all, fd, kind);
 
 	if (r != 0) {
 		if (r == ADMISSION_E_REFUSED && *a.why) {
@@ -341,7 +342,7 @@ int session_new(struct session **ret, struct server *server, uint64_t id, int fd
 		}
 		return r == ADMISSION_E_REFUSED ? SESSION_E_REFUSED : r;
 	}
-	r = make(&s, server, id, &a);
+	r = make(&s, all, id, &a);
 	if (r < 0) {
 		admission_release(a.user);
 	} else {
@@ -351,9 +352,10 @@ int session_new(struct session **ret, struct server *server, uint64_t id, int fd
 		}
 	}
 	if (r == 0) {
+		TAILQ_INSERT_TAIL(&all->list, s, link);
 		*ret = s;
 	} else if (a.at_gate) {
-		gate_waited(server->gate, &a.peer.cred);
+		gate_waited(all->gate, &a.peer.cred);
 	}
 	return r;
 }
@@ -382,17 +384,17 @@ static int watch_absent(struct session *s, const struct identity *identity) {
 	return 0;
 }
 
-int session_new_absent(struct session **ret, struct server *server, uint64_t id, uid_t uid,
+int session_new_absent(struct session **ret, struct sessions *all, uint64_t id, uid_t uid,
 		       const struct identity *identity) {
 	struct admission a = {
 		.peer.cred = {.pid = (pid_t)identity->pid, .uid = uid, .gid = (gid_t)-1}};
 	struct session *s;
-	int r = admission_enter_absent(&a, server);
+	int r = admission_enter_absent(&a, all);
 
 	if (r != 0) {
 		return r == ADMISSION_E_REFUSED ? SESSION_E_REFUSED : r;
 	}
-	r = make(&s, server, id, &a);
+	r = make(&s, all, id, &a);
 	if (r < 0) {
 		admission_release(a.user);
 		return r;
@@ -408,7 +410,8 @@ int session_new_absent(struct session **ret, struct server *server, uint64_t id,
 	}
 	session_set_state(s, SESSION_ACTIVE);
 	session_set_state(s, SESSION_DRAINING);
-	absent_add(&server->absent, s);
+	absent_add(&all->absent, &s->absent, s, &s->identity);
+	TAILQ_INSERT_TAIL(&all->list, s, link);
 	*ret = s;
 	return 0;
 }

@@ -8,11 +8,11 @@
  *	  \          |            |
  *	   +---------+------------+----> CLOSED
  *
- * Owns its descriptors, its jobs and every charge made for it. The server owns the session and
- * frees it some time after it was CLOSED, outside any callback of the session's.
+ * Owns its descriptors, its jobs and every charge made for it. The sessions own it and
+ * free it some time after it was CLOSED, outside any callback of the session's.
  *
  * A process that hangs up while its jobs run may live on, and so may its kernels: their SMs stay
- * its own until the process is dead, connects again, or for the server's drain time, after which
+ * its own until the process is dead, connects again, or for the drain time, after which
  * whatever ran is taken to be over. When it connects again it says which jobs it still has: see
  * resume.h, where sessions that a daemon before this one had come from too.
  */
@@ -26,11 +26,12 @@
 #include "daemon/base/identity.h"
 #include "daemon/config/task.h"
 #include "daemon/engine/job.h"
+#include "daemon/session/absent.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/quiet.h"
 
 struct quota_user;
-struct server;
+struct sessions;
 
 enum session_state {
 	SESSION_NEW,	  /* credentials read, Hello not seen yet */
@@ -49,10 +50,9 @@ struct session_counters {
 };
 
 struct session {
-	TAILQ_ENTRY(session) link; /* the server's list */
-	LIST_ENTRY(session) absent_link;
-	bool absent;		 /* in the server's table, see absent.h */
-	struct server *server;	 /* borrowed, outlives us */
+	TAILQ_ENTRY(session) link; /* the sessions' list */
+	struct absent_entry absent;
+	struct sessions *all;	 /* borrowed, outlive us */
 	struct quota_user *user; /* reference */
 	enum session_state state;
 	uint64_t id;
@@ -111,13 +111,13 @@ TAILQ_HEAD(session_list, session);
  * Reads the peer's credentials and starts to listen to it. Consumes @fd on success only. Return: 0,
  * SESSION_E_REFUSED (logged, and the peer was told), or negative errno.
  */
-int session_new(struct session **ret, struct server *server, uint64_t id, int fd,
+int session_new(struct session **ret, struct sessions *all, uint64_t id, int fd,
 		enum admission_kind kind);
 
 /* The session of a process that was connected to the daemon before this one, as user @uid: DRAINING
  * from its start. Return: as session_new(); -ESRCH: it is dead, also if its number is another's by
  * now. */
-int session_new_absent(struct session **ret, struct server *server, uint64_t id, uid_t uid,
+int session_new_absent(struct session **ret, struct sessions *all, uint64_t id, uid_t uid,
 		       const struct identity *identity);
 
 /* Takes NULL. Closes politely: what was sent stays readable for the peer. */
@@ -128,7 +128,7 @@ struct session *session_free(struct session *s);
 void session_dismiss(struct session *s, const char *reason);
 
 /* Says why we leave, if the peer's buffer has room, and ends: all jobs are abandoned, nothing more
- * is heard, the server will free it. */
+ * is heard, sessions_reap() frees it. */
 void session_goodbye(struct session *s, const char *reason);
 
 /* Ends without a word. */
@@ -155,7 +155,7 @@ const char *session_state_name(enum session_state state);
 enum session_event {
 	SESSION_EVENT_START, /* its process is known: by its Hello, or from the daemon before */
 	SESSION_EVENT_END,   /* one that has started ends */
-	SESSION_EVENT_GONE,  /* CLOSED, also one that never started: the server is to free it */
+	SESSION_EVENT_GONE,  /* CLOSED, also one that never started: about to leave the list */
 	SESSION_EVENT_FAULT, /* it violates the protocol */
 	SESSION_EVENT_REQUEST,
 	SESSION_EVENT_GRANT,

@@ -6,7 +6,8 @@
  *open job of others with an earlier deadline (PROBE_SLOT, PROBE_DEADLINE_NS: this task's) PROBE_SET
  *groups of 8 SMs that make its green context, as "0-7" or "3,5-6"; 16: what is left of the GPU
  * PROBE_HELD	1: copies to the GPU go in pieces of 1 MiB, each behind a wait for a word
- *(cuStreamWaitValue32) that a thread keeps closed while a task with an earlier deadline copies
+ *(cuStreamWaitValue32) that a thread keeps closed while a task with an earlier deadline copies; 2: in
+ *pieces of 4 MiB, and only for tasks whose relative deadline is at most half of this one's
  * PROBE_EMPTY	1: jobs (but the first 4) launch empty kernels; 2: and copy 4 bytes
  * PROBE_TRACE	a file: a line for each job, times in ns of CLOCK_MONOTONIC: first call, return of
  *that call (behind a grant, if somebody gives grants), copy to the GPU done, last kernel done, copy
@@ -31,11 +32,11 @@
 #define GROUP	   8
 #define WARM_JOBS  4
 
-#define PIECE ((size_t)1 << 20)
 
 struct page {
 	_Atomic uint64_t deadline[SLOTS]; /* of the open job; 0: none */
 	_Atomic uint64_t copying[SLOTS];  /* of the one whose copy to the GPU is open */
+	_Atomic uint64_t relative[SLOTS]; /* the task's own */
 };
 
 static struct job {
@@ -45,7 +46,8 @@ static struct job {
 } jobs[JOBS_MAX];
 
 static unsigned n_jobs, n_launches;
-static bool open_job, dynamic, held;
+static bool open_job, dynamic, held, soft;
+static size_t piece;
 static volatile uint32_t *gate; /* pinned; 1: open */
 static CUdeviceptr gate_dev;
 static CUevent copied;
@@ -186,7 +188,8 @@ static void *keep_gate(void *userdata) {
 		for (unsigned i = 0; i < SLOTS; i++) {
 			uint64_t other = page->copying[i];
 
-			wait |= i != slot && other && mine && other < mine;
+			wait |= i != slot && other && mine &&
+				(soft ? page->relative[i] * 2 <= deadline_ns : other < mine);
 		}
 		*gate = !wait;
 	}
@@ -211,10 +214,10 @@ static CUresult copy_held(CUdeviceptr to, const char *from, size_t n) {
 	CUresult result = CUDA_SUCCESS;
 
 	page->copying[slot] = page->deadline[slot];
-	for (size_t at = 0; at < n && result == CUDA_SUCCESS; at += PIECE) {
+	for (size_t at = 0; at < n && result == CUDA_SUCCESS; at += piece) {
 		CHECK(cuStreamWaitValue32(current, gate_dev, 1, CU_STREAM_WAIT_VALUE_GEQ));
 		result = REAL(cuMemcpyHtoDAsync_v2)(to + at, from + at,
-						    n - at < PIECE ? n - at : PIECE, current);
+						    n - at < piece ? n - at : piece, current);
 	}
 	CHECK(REAL(cuEventRecord)(copied, current));
 	issued = true;
@@ -263,7 +266,10 @@ CUresult cuStreamCreate(CUstream *ret, unsigned flags) {
 	deadline_ns = (uint64_t)number("PROBE_DEADLINE_NS", 1);
 	page = shared_page(sizeof(*page));
 	page->deadline[slot] = 0;
+	page->relative[slot] = deadline_ns;
 	held = number("PROBE_HELD", 0) != 0;
+	soft = number("PROBE_HELD", 0) == 2;
+	piece = (size_t)(soft ? 4 : 1) << 20;
 	if (held) {
 		make_gate();
 	}

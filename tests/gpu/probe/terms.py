@@ -14,7 +14,9 @@ drawn from (../evaluation/measured.txt); MPS runs. First each work alone, for wh
   long-levels, long-edf       with levels as above
   cap-long                    the same works under CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50 instead
   own, own-levels             as long, and the shortest deadline's task keeps to the other 64 SMs
-  ...-held                    copies in held pieces, by deadline (see terms.c)
+  own2, own3                  the two or three shortest deadlines there
+  apart                       the works of long blocks on 68 SMs, all others on the other 64
+  ...-held, ...-soft          copies in held pieces, by deadline, or only for deadlines of half (see terms.c)
   empty, floor                empty kernels; empty kernels and copies of 4 bytes
   lookahead                   under sbeetd
 Prints for each column its misses by utilisation, by the task's rank of deadline, and by cause: the part of a
@@ -38,7 +40,10 @@ PARTS = ["backlog", "wake-up", "grant", "copy in", "first block", "kernels", "ga
 def sets_of(column, name, rank, n):
     """The groups of 8 SMs for the task of this rank, of 16 and the rest of the GPU (16)."""
     if column.startswith("own"):
-        return "8-16" if name.startswith("compute") else "0-7" if rank == 0 else None
+        first = int(column[3:4]) if column[3:4].isdigit() else 1
+        return "8-16" if name.startswith("compute") else "0-7" if rank < first else None
+    if column.startswith("apart"):
+        return "8-16" if name.startswith("compute") else "0-7"
     if column.startswith("long"):
         return "8-16" if name.startswith("compute") else None
     if column.startswith("windows"):
@@ -55,6 +60,8 @@ def environment(column, name, rank, n, deadline):
     env = {"PROBE_SLOT": str(rank), "PROBE_DEADLINE_NS": str(deadline)}
     if column.endswith("-held"):
         env["PROBE_HELD"], column = "1", column[:-len("-held")]
+    if column.endswith("-soft"):
+        env["PROBE_HELD"], column = "2", column[:-len("-soft")]
     if column.startswith("levels") or column.endswith("-levels"):
         env["PROBE_LEVEL"] = str(-max(0, 5 - rank))
     if column.startswith("edf") or column.endswith("-edf"):

@@ -36,6 +36,9 @@
  * 20,000. */
 #define PROTO_KERNELS_MAX 65536
 
+/* Counts in one message: 512 of at most 40 bytes. */
+#define PROTO_COUNTS_MAX 512
+
 /* Jobs of one session that may wait or run at once: one a thread in thread scope. */
 #define PROTO_JOBS_PER_SESSION 256
 
@@ -54,6 +57,10 @@
 
 /* Of a session's secret: more than can be guessed. */
 #define PROTO_SECRET_BYTES 16
+
+/* Feature of both sides: jobs and kernels are counted (Counts, JobDone), and single operations are
+ * sent only where the daemon asks for them (Grant.record_ops, RecordOps). */
+#define PROTO_FEATURE_COUNTS "counts"
 
 /* Feature of both sides: it answers a Ping. */
 #define PROTO_FEATURE_PING "ping"

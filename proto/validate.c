@@ -209,7 +209,8 @@ static int check_held(struct why why, const Sbeet__Held *m) {
 static int check_done(struct why why, const Sbeet__JobDone *m) {
 	TRY(check_some(why, "job", m->job));
 	TRY(check_most(why, "granted_ns", m->granted_ns, PROTO_TIME_MAX_NS));
-	return check_most(why, "finished_ns", m->finished_ns, PROTO_TIME_MAX_NS);
+	TRY(check_most(why, "finished_ns", m->finished_ns, PROTO_TIME_MAX_NS));
+	return check_most(why, "launched_ns", m->launched_ns, PROTO_TIME_MAX_NS);
 }
 
 static int check_hello(struct why why, const Sbeet__Hello *m) {
@@ -287,6 +288,20 @@ static int check_began(struct why why, const Sbeet__Began *m) {
 	return m->done ? check_done(why, m->done) : 0;
 }
 
+static int check_counts(struct why why, const Sbeet__Counts *m) {
+	TRY(check_most(why, "number of counted jobs", m->n_jobs, PROTO_JOBS_PER_SESSION));
+	for (size_t i = 0; i < m->n_jobs; i++) {
+		TRY(check_some(why, "counted job", m->jobs[i]->job));
+		TRY(check_most(why, "launched_ns", m->jobs[i]->launched_ns, PROTO_TIME_MAX_NS));
+	}
+	TRY(check_most(why, "number of counted kernels", m->n_kernels, PROTO_COUNTS_MAX));
+	for (size_t i = 0; i < m->n_kernels; i++) {
+		TRY(check_some(why, "counted kernel", m->kernels[i]->kernel));
+		TRY(check_most(why, "counted kernel", m->kernels[i]->kernel, PROTO_KERNELS_MAX));
+	}
+	return 0;
+}
+
 static int check_goodbye(struct why why, const Sbeet__Goodbye *m) {
 	return check_text(why, "reason", m->reason, PROTO_TEXT_MAX);
 }
@@ -309,6 +324,8 @@ int validate_to_daemon(const Sbeet__ToDaemon *m, char *text, size_t size) {
 		return check_began(why, m->began);
 	case SBEET__TO_DAEMON__BODY_GOODBYE:
 		return check_goodbye(why, m->goodbye);
+	case SBEET__TO_DAEMON__BODY_COUNTS:
+		return check_counts(why, m->counts);
 	case SBEET__TO_DAEMON__BODY_PONG:
 	case SBEET__TO_DAEMON__BODY_PING:
 		return 0;
@@ -376,6 +393,8 @@ int validate_to_shim(const Sbeet__ToShim *m, char *text, size_t size) {
 		return check_error(why, m->error);
 	case SBEET__TO_SHIM__BODY_GOODBYE:
 		return check_goodbye(why, m->goodbye);
+	case SBEET__TO_SHIM__BODY_RECORD_OPS:
+		return check_some(why, "job", m->record_ops->job);
 	case SBEET__TO_SHIM__BODY_PING:
 	case SBEET__TO_SHIM__BODY_PONG:
 		return 0;
@@ -421,6 +440,7 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 		TRY(check_some(why, "session", m->session_kill->session));
 		return check_most(why, "drain_ns", m->session_kill->drain_ns, PROTO_PERIOD_MAX_NS);
 	case SBEET__CONTROL__REQUEST__BODY_EVENTS:
+	case SBEET__CONTROL__REQUEST__BODY_KERNELS:
 		return 0;
 	case SBEET__CONTROL__REQUEST__BODY_POLICY:
 		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
@@ -507,6 +527,20 @@ static int check_event(struct why why, const Sbeet__Control__Event *m) {
 	return check_text(why, "text of an event", m->text, PROTO_TEXT_MAX);
 }
 
+static int check_job_ops(struct why why, const Sbeet__Control__JobOps *m) {
+	for (size_t i = 0; i < m->n_names; i++) {
+		TRY(check_text(why, "name of a kernel", m->names[i], PROTO_KERNEL_NAME_MAX));
+	}
+	for (size_t i = 0; i < m->n_ops; i++) {
+		if (!m->ops[i]->op) {
+			return bad(why, "an operation is missing");
+		}
+		TRY(check_op(why, m->ops[i]->op));
+		TRY(check_most(why, "name of an operation", m->ops[i]->name, m->n_names));
+	}
+	return 0;
+}
+
 /* Kinds that a newer daemon may have are left to the reader. */
 static int check_events(struct why why, const Sbeet__Control__Events *m) {
 	if (m->start) {
@@ -515,6 +549,15 @@ static int check_events(struct why why, const Sbeet__Control__Events *m) {
 	}
 	for (size_t i = 0; i < m->n_events; i++) {
 		TRY(check_event(why, m->events[i]));
+	}
+	return m->ops ? check_job_ops(why, m->ops) : 0;
+}
+
+static int check_kernels(struct why why, const Sbeet__Control__Kernels *m) {
+	for (size_t i = 0; i < m->n_kernels; i++) {
+		TRY(check_text(why, "name of a kernel", m->kernels[i]->name,
+			       PROTO_KERNEL_NAME_MAX));
+		TRY(check_text(why, "refusal", m->kernels[i]->refusal, PROTO_TEXT_MAX));
 	}
 	return 0;
 }
@@ -550,6 +593,8 @@ int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t si
 		return check_config(why, m->config);
 	case SBEET__CONTROL__REPLY__BODY_EVENTS:
 		return check_events(why, m->events);
+	case SBEET__CONTROL__REPLY__BODY_KERNELS:
+		return check_kernels(why, m->kernels);
 	case SBEET__CONTROL__REPLY__BODY_ERROR:
 		return check_error(why, m->error);
 	default:

@@ -30,7 +30,7 @@ struct answer {
 	nsec_t began;
 	bool has_waited; /* for its share, before the piece that comes */
 
-	/* Of sessions: the next one, or, once it was told, its next job. */
+	/* Of sessions: the next one, or, once it was told of, its next job. */
 	struct session *session;
 	struct job *job;
 	bool told;
@@ -38,6 +38,9 @@ struct answer {
 	/* Of decisions, by number. */
 	uint64_t next, end, wanted_session, wanted_job;
 	bool complete;
+
+	/* Of kernels: of `session` from id `next` on; with `wanted_session`, of that alone. */
+	uint64_t n_left_out, n_hidden;
 };
 
 TAILQ_HEAD(answer_list, answer);

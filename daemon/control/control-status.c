@@ -139,8 +139,8 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->launches = s->counters.launches;
 	ret->copies = s->counters.copies;
 	ret->misses = s->counters.misses;
-	ret->kernels = s->n_kernels;
-	ret->kernels_confinable = s->n_confinable;
+	ret->kernels = s->kernels.n;
+	ret->kernels_confinable = s->kernels.n_confinable;
 	ret->outside_blocks = s->counters.outside_blocks;
 	ret->max_wait_ns = s->counters.max_wait;
 	ret->max_started_late_ns = s->counters.max_started_late;

@@ -17,6 +17,7 @@
 #include "daemon/control/admin-task.h"
 #include "daemon/control/admin.h"
 #include "daemon/control/control-explain.h"
+#include "daemon/control/control-kernels.h"
 #include "daemon/control/control-status.h"
 #include "daemon/control/ending.h"
 #include "daemon/control/subscriber.h"
@@ -298,6 +299,7 @@ static void (*const handlers[])(struct control_client *, const Sbeet__Control__R
 	[SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE] = admin_change_task,
 	[SBEET__CONTROL__REQUEST__BODY_SESSION_KILL] = ending_kill_session,
 	[SBEET__CONTROL__REQUEST__BODY_GPU_DRAIN] = admin_drain_gpu,
+	[SBEET__CONTROL__REQUEST__BODY_KERNELS] = control_kernels,
 };
 
 static void handle_packet(struct control_client *client, const void *bytes, size_t n) {

@@ -77,7 +77,7 @@ static void write_session(struct writer *w, const struct session *s) {
 	static struct granted_job records[PROTO_JOBS_PER_SESSION];
 	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
 	const struct session_counters *c = &s->counters;
-	char ping[] = PROTO_FEATURE_PING, *features[] = {ping};
+	char ping[] = PROTO_FEATURE_PING, counts[] = PROTO_FEATURE_COUNTS, *features[2];
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__State__Counters counters = SBEET__STATE__COUNTERS__INIT;
@@ -105,7 +105,12 @@ static void write_session(struct writer *w, const struct session *s) {
 	task.max_sms = s->task.max_sms;
 	hello.version = PROTO_VERSION;
 	hello.features = features;
-	hello.n_features = s->answers_pings;
+	if (s->answers_pings) {
+		features[hello.n_features++] = ping;
+	}
+	if (s->counts) {
+		features[hello.n_features++] = counts;
+	}
 	hello.program = (char *)s->program;
 	hello.task = &task;
 	hello.scope = s->scope;
@@ -127,10 +132,10 @@ static void write_session(struct writer *w, const struct session *s) {
 	session.id = s->id;
 	session.hello = s->state == SESSION_NEW ? NULL : &hello;
 	session.connected_ns = s->connected;
-	session.kernels.data = s->kernels;
-	session.kernels.len = s->kernels_bytes;
-	session.n_kernels = s->n_kernels;
-	session.n_confinable = s->n_confinable;
+	session.kernels.data = s->kernels.declared;
+	session.kernels.len = s->kernels.declared_bytes;
+	session.n_kernels = s->kernels.n;
+	session.n_confinable = s->kernels.n_confinable;
 	session.counters = &counters;
 	session.first_release_ns = s->task.first_release;
 	session.task_known = true;
@@ -140,6 +145,31 @@ static void write_session(struct writer *w, const struct session *s) {
 	record.body_case = SBEET__STATE__RECORD__BODY_SESSION;
 	record.session = &session;
 	write_record(w, &record);
+}
+
+static void write_kernels(struct writer *w, const struct session *s) {
+	const struct kernel_info *info = kernels_next(&s->kernels, 0);
+
+	for (; info; info = kernels_next(&s->kernels, info->id)) {
+		Sbeet__KernelDef def = SBEET__KERNEL_DEF__INIT;
+		Sbeet__KernelCount count = SBEET__KERNEL_COUNT__INIT;
+		Sbeet__State__Kernel kernel = SBEET__STATE__KERNEL__INIT;
+		Sbeet__State__Record record = SBEET__STATE__RECORD__INIT;
+
+		def.id = count.kernel = info->id;
+		def.name = info->name->text;
+		def.enforcement_mask = info->enforcement_mask;
+		def.refusal = info->refusal ? info->refusal : def.refusal;
+		count.launches = info->launches;
+		count.blocks = info->blocks;
+		count.block_threads = info->block_threads;
+		kernel.session = s->id;
+		kernel.def = &def;
+		kernel.count = &count;
+		record.body_case = SBEET__STATE__RECORD__BODY_KERNEL;
+		record.kernel = &kernel;
+		write_record(w, &record);
+	}
 }
 
 /* Those that are withheld (quiet.h) come last. */
@@ -216,6 +246,7 @@ static int make_file(struct sessions *all) {
 	TAILQ_FOREACH(s, &all->list, link) {
 		if (s->fd >= 0) {
 			write_session(&w, s);
+			write_kernels(&w, s);
 		}
 	}
 	write_all_waiting(&w, all);
@@ -303,27 +334,6 @@ static struct handover *open_file(struct sessions *all, int fd, const char **why
 	return NULL;
 }
 
-static int restore_kernels(struct session *s, const Sbeet__State__Session *saved) {
-	size_t n = saved->kernels.len;
-
-	if (n == 0) {
-		return 0;
-	}
-	if (n > PROTO_KERNELS_MAX / 8 * 2 || quota_charge(s->user, QUOTA_BYTES, n)) {
-		return SESSION_E_QUOTA;
-	}
-	s->kernels = malloc(n);
-	if (!s->kernels) {
-		quota_release(s->user, QUOTA_BYTES, n);
-		return -ENOMEM;
-	}
-	memcpy(s->kernels, saved->kernels.data, n);
-	s->kernels_bytes = n;
-	s->n_kernels = saved->n_kernels;
-	s->n_confinable = saved->n_confinable;
-	return 0;
-}
-
 static void restore_counters(struct session *s, const Sbeet__State__Counters *saved) {
 	s->counters = (struct session_counters){
 		.jobs = saved->jobs,
@@ -376,7 +386,8 @@ static void restore_session(struct sessions *all, Sbeet__State__Session *saved) 
 	if (saved->counters) {
 		restore_counters(s, saved->counters);
 	}
-	if (restore_kernels(s, saved)) {
+	if (kernels_restore_declared(&s->kernels, saved->kernels.data, saved->kernels.len,
+				     saved->n_kernels, saved->n_confinable)) {
 		session_end(s); /* its process connects again, and declares them again */
 		return;
 	}
@@ -395,20 +406,32 @@ static void restore_session(struct sessions *all, Sbeet__State__Session *saved) 
 	}
 }
 
-static void restore_waiting(struct sessions *all, Sbeet__State__Waiting *saved) {
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	struct session *s;
+/* The restored one, if it is still connected. */
+static struct session *find_session(const struct sessions *all, uint64_t id) {
+	struct session *s = sessions_find(all, id);
 
-	TAILQ_FOREACH(s, &all->list, link) {
-		if (s->id == saved->session && s->fd >= 0 && saved->request) {
-			m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
-			m.request = saved->request;
-			s->replayed_release = saved->release_ns;
-			s->replayed = true;
-			session_hear(s, &m);
-			s->replayed = false;
-			return;
-		}
+	return s && s->fd >= 0 ? s : NULL;
+}
+
+static void restore_waiting(struct sessions *all, Sbeet__State__Waiting *saved) {
+	struct session *s = find_session(all, saved->session);
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	if (s && saved->request) {
+		m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
+		m.request = saved->request;
+		s->replayed_release = saved->release_ns;
+		s->replayed = true;
+		session_hear(s, &m);
+		s->replayed = false;
+	}
+}
+
+static void restore_kernel(struct sessions *all, const Sbeet__State__Kernel *saved) {
+	struct session *s = find_session(all, saved->session);
+
+	if (s && saved->def && saved->count) {
+		kernels_restore(&s->kernels, saved->def, saved->count);
 	}
 }
 
@@ -424,6 +447,8 @@ static void restore_record(struct sessions *all, const uint8_t *bytes, size_t n)
 		restore_session(all, record->session);
 	} else if (record->body_case == SBEET__STATE__RECORD__BODY_WAITING) {
 		restore_waiting(all, record->waiting);
+	} else if (record->body_case == SBEET__STATE__RECORD__BODY_KERNEL) {
+		restore_kernel(all, record->kernel);
 	}
 	packet_free(m);
 }

@@ -70,6 +70,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	session_task_declare(s);
 	gpu = session_task_choose_gpu(s, hello);
 	s->answers_pings = has_feature(hello, PROTO_FEATURE_PING);
+	s->counts = has_feature(hello, PROTO_FEATURE_COUNTS);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 	session_say_welcome(s, gpu);
@@ -79,50 +80,18 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	}
 }
 
-/* Room for the bit of kernel @id. Return: 0, -ENOMEM, SESSION_E_QUOTA. */
-static int reserve_kernel(struct session *s, uint32_t id) {
-	size_t bytes = s->kernels_bytes ? s->kernels_bytes : 64;
-	uint8_t *kernels;
-
-	while (bytes <= id / 8) {
-		bytes *= 2;
-	}
-	if (bytes == s->kernels_bytes) {
-		return 0;
-	}
-	if (quota_charge(s->user, QUOTA_BYTES, bytes - s->kernels_bytes)) {
-		return SESSION_E_QUOTA;
-	}
-	kernels = realloc(s->kernels, bytes);
-	if (!kernels) {
-		quota_release(s->user, QUOTA_BYTES, bytes - s->kernels_bytes);
-		return -ENOMEM;
-	}
-	memset(kernels + s->kernels_bytes, 0, bytes - s->kernels_bytes);
-	s->kernels = kernels;
-	s->kernels_bytes = bytes;
-	return 0;
-}
-
 static void handle_kernel(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__KernelDef *kernel = packet->kernel;
-	uint8_t bit = (uint8_t)BIT(kernel->id % 8);
+	int r = kernels_declare(&s->kernels, kernel, s->enforcement_mask);
 
-	if (reserve_kernel(s, kernel->id)) {
+	if (r == KERNELS_E_DUPLICATE) {
+		session_say_error(s, 0, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
+				  "kernel %u is declared already", kernel->id);
+	} else if (r) {
 		session_say_error(s, 0, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
 				  "kernel %u is not recorded: no memory left for this user",
 				  kernel->id);
-		return;
 	}
-	if (s->kernels[kernel->id / 8] & bit) {
-		session_say_error(s, 0, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
-				  "kernel %u is declared already", kernel->id);
-		return;
-	}
-	s->kernels[kernel->id / 8] |= bit;
-	s->n_kernels++;
-	s->n_confinable += (kernel->enforcement_mask & s->enforcement_mask &
-			    ENFORCEMENT_WITH(ENFORCEMENT_CONFINES)) != 0;
 }
 
 static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
@@ -156,22 +125,44 @@ static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
 	}
 }
 
+/* What a program that counts nothing itself has done. */
+static void count_op(struct job *job, const Sbeet__Op *op) {
+	job->launches += op->kind == SBEET__OP_KIND__OP_KIND_LAUNCH;
+	if (op->kind == SBEET__OP_KIND__OP_KIND_LAUNCH ||
+	    op->kind == SBEET__OP_KIND__OP_KIND_GRAPH) {
+		job->unconfined |= op->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+		if (!job->launched || op->time_ns < job->launched) {
+			job->launched = op->time_ns;
+		}
+	}
+}
+
 /* Records may outlive their job by a moment, so those of an unknown one are no error. */
 static void handle_ops(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__OpBatch *batch = packet->ops;
 	struct job *job = session_job_find(s, batch->job);
 
-	for (size_t i = 0; job && i < batch->n_ops; i++) {
-		const Sbeet__Op *op = batch->ops[i];
+	for (size_t i = 0; job && !s->counts && i < batch->n_ops; i++) {
+		count_op(job, batch->ops[i]);
+	}
+}
 
-		job->launches += op->kind == SBEET__OP_KIND__OP_KIND_LAUNCH;
-		if (op->kind == SBEET__OP_KIND__OP_KIND_LAUNCH ||
-		    op->kind == SBEET__OP_KIND__OP_KIND_GRAPH) {
-			job->unconfined |= op->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
-			if (!job->launched || op->time_ns < job->launched) {
-				job->launched = op->time_ns;
-			}
+/* Likewise. */
+static void handle_counts(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__Counts *counts = packet->counts;
+
+	s->counts = true; /* also if its Hello was another daemon's, which did not keep that */
+	for (size_t i = 0; i < counts->n_jobs; i++) {
+		struct job *job = session_job_find(s, counts->jobs[i]->job);
+
+		if (job) {
+			job->launches = counts->jobs[i]->launches;
+			job->launched = counts->jobs[i]->launched_ns;
+			job->unconfined |= counts->jobs[i]->unconfined;
 		}
+	}
+	for (size_t i = 0; i < counts->n_kernels; i++) {
+		kernels_count(&s->kernels, counts->kernels[i]);
 	}
 }
 
@@ -231,6 +222,8 @@ static const struct {
 	[SBEET__TO_DAEMON__BODY_REQUEST] = {"request", BIT(SESSION_ACTIVE), handle_request},
 	[SBEET__TO_DAEMON__BODY_OPS] = {"records", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
 					handle_ops},
+	[SBEET__TO_DAEMON__BODY_COUNTS] = {"counts", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					   handle_counts},
 	[SBEET__TO_DAEMON__BODY_DONE] = {"done", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
 					 handle_done},
 	[SBEET__TO_DAEMON__BODY_GOODBYE] = {"goodbye", BIT(SESSION_NEW) | BIT(SESSION_ACTIVE),
@@ -241,11 +234,14 @@ static const struct {
 					 handle_ping},
 };
 
+#define N_HANDLERS (sizeof(handlers) / sizeof(handlers[0]))
+
 void session_hear(struct session *s, const Sbeet__ToDaemon *m) {
 	char why[256];
 	int r = validate_to_daemon(m, why, sizeof(why));
 
-	if (r == -ENOMSG) {
+	if (r == -ENOMSG ||
+	    (r == 0 && (m->body_case >= N_HANDLERS || !handlers[m->body_case].handle))) {
 		session_say_error(s, 0, SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN,
 				  "sbeetd %s does not know this message", SBEET_VERSION);
 	} else if (r < 0) {

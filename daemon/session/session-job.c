@@ -17,6 +17,10 @@
 /* A request may lie this far back: the program was stopped or the machine busy. */
 #define REQUEST_AGE_MAX NSEC_PER_SEC
 
+/* How often a program is told to send operations of jobs that run, until one of them ends, which
+ * shows that it reads. A socket has room for four times as many packets. */
+#define RECORD_OPS_MAX 64
+
 struct job *session_job_find(struct session *s, uint64_t number) {
 	struct job *job;
 
@@ -141,10 +145,33 @@ void session_job_grant(struct job *job) {
 
 	session_tell(s, SESSION_EVENT_GRANT, job);
 	resume_note(job);
+	job->records_ops = s->record_ops;
 	session_say_grant(job);
 	/* Other jobs of a session that was cut off just now may run. This one never will. */
 	if (s->state == SESSION_DRAINING && s->fd < 0) {
 		session_job_drop(s, job, false);
+	}
+}
+
+/* Watchers come and go as they like; a program that does not read just now must not be hung up on
+ * because of that. */
+static void tell_record_ops(struct session *s, struct job *job, bool on) {
+	if (job->state == JOB_WAITING || job->records_ops == on ||
+	    (on && s->n_recorded == RECORD_OPS_MAX)) {
+		return;
+	}
+	job->records_ops = on;
+	s->n_recorded += on;
+	session_say_record_ops(s, job->number, on);
+}
+
+void session_job_record_ops(struct session *s, bool on) {
+	struct job *job, *next;
+
+	s->record_ops = on;
+	for (job = s->counts ? TAILQ_FIRST(&s->jobs) : NULL; job && s->fd >= 0; job = next) {
+		next = TAILQ_NEXT(job, link);
+		tell_record_ops(s, job, on); /* may hang up */
 	}
 }
 
@@ -174,6 +201,7 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	}
 	job->finished = finished;
 	job->launches = done->launches;
+	job->launched = done->launched_ns ? done->launched_ns : job->launched;
 	session_task_learn(s, job, done, finished);
 	session_tell(s, SESSION_EVENT_DONE, job);
 }
@@ -181,9 +209,11 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *done) {
 	struct task_last last = {.release = job->release, .gpu = job->gpu, .tid = job->tid};
 
+	job->unconfined |= done->unconfined;
 	if (!done->cancelled) {
 		last.ended = clamp_finished(job, done->finished_ns, s->all->now());
 		count_done(s, job, done, last.ended);
+		s->n_recorded = 0;
 	} else {
 		log_debug("session %llu (pid %d, '%s'): job %llu was not used",
 			  (unsigned long long)s->id, s->cred.pid, s->task.name,

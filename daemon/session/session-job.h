@@ -29,6 +29,10 @@ void session_job_take_back(struct session *s, struct job *job);
 /* It has its SMs: tells the process, for the engine. Ends the session if that can't take it. */
 void session_job_grant(struct job *job);
 
+/* Whether anybody watches the operations of the process: it is told for each job that runs, and for
+ * those to come with their grants. */
+void session_job_record_ops(struct session *s, bool on);
+
 /* Its process says that it is over, or has given it up: counts it, and drops it. */
 void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *done);
 

@@ -105,7 +105,7 @@ static size_t fill_rows(const struct session *s, Sbeet__GreenRows *rows) {
 void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
 	Sbeet__GreenRows rows[SCHED_GPUS_MAX], *row_list[SCHED_GPUS_MAX];
 	char *features[] = {(char *)PROTO_FEATURE_RESUME, (char *)PROTO_FEATURE_PING,
-			    (char *)"green"};
+			    (char *)PROTO_FEATURE_COUNTS, (char *)"green"};
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 	struct session_mps mps;
@@ -116,7 +116,7 @@ void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
 	welcome.linger_ns = s->all->linger;
 	welcome.spin_ns = s->all->spin;
 	welcome.features = features;
-	welcome.n_features = 2u + engine_cuts_green(s->all->engine);
+	welcome.n_features = 3u + engine_cuts_green(s->all->engine);
 	welcome.n_rows = fill_rows(s, rows);
 	welcome.rows = row_list;
 	for (size_t i = 0; i < welcome.n_rows; i++) {
@@ -166,6 +166,7 @@ void session_say_grant(const struct job *job) {
 	grant.sequence = job->sequence;
 	grant.gpu_sms = gpu->n_sms;
 	grant.deadline_ns = job->deadline;
+	grant.record_ops = job->records_ops;
 	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
 	m.grant = &grant;
 	say(s, &m);
@@ -199,6 +200,17 @@ void session_say_present(struct session *s) {
 	m.pong = &pong;
 	s->said = s->all->now();
 	packet_send(s->fd, &m.base, -1);
+}
+
+void session_say_record_ops(struct session *s, uint64_t job, bool on) {
+	Sbeet__RecordOps record = SBEET__RECORD_OPS__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	record.job = job;
+	record.on = on;
+	m.body_case = SBEET__TO_SHIM__BODY_RECORD_OPS;
+	m.record_ops = &record;
+	say(s, &m);
 }
 
 void session_say_revoke(struct session *s, uint64_t job, const char *reason) {

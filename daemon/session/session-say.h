@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sbeet.pb-c.h"
@@ -27,6 +28,9 @@ __attribute__((format(printf, 3, 4))) void session_fail(struct session *s, Sbeet
 
 void session_say_grant(const struct job *job);
 void session_say_goodbye(struct session *s, const char *reason);
+
+/* Whether single operations of @job are to be sent; to one that counts. */
+void session_say_record_ops(struct session *s, uint64_t job, bool on);
 
 /* Finish what runs and start nothing more, if the peer's buffer has room for that. */
 void session_say_revoke(struct session *s, uint64_t job, const char *reason);

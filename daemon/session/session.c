@@ -303,6 +303,7 @@ static int make(struct session **ret, struct sessions *all, uint64_t id,
 	}
 	s->all = all;
 	s->user = a->user;
+	s->kernels.user = a->user;
 	s->id = id;
 	s->cred = a->peer.cred;
 	s->connected = all->now();
@@ -427,10 +428,9 @@ struct session *session_free(struct session *s) {
 	if (s->pidfd >= 0) {
 		close(s->pidfd);
 	}
-	quota_release(s->user, QUOTA_BYTES, s->kernels_bytes);
+	kernels_deinit(&s->kernels);
 	admission_release(s->user);
 	session_task_free(s);
-	free(s->kernels);
 	free(s);
 	return NULL;
 }

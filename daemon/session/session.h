@@ -28,6 +28,7 @@
 #include "daemon/engine/job.h"
 #include "daemon/session/absent.h"
 #include "daemon/session/admission.h"
+#include "daemon/session/kernels.h"
 #include "daemon/session/quiet.h"
 
 struct quota_user;
@@ -65,6 +66,9 @@ struct session {
 	struct identity identity; /* of the process, from Hello on */
 	struct event readable, dead, drained;
 	bool answers_pings;
+	bool counts;	     /* it counts operations, and sends single ones when told to */
+	bool record_ops;     /* somebody watches those */
+	unsigned n_recorded; /* how often it was told so since a job of it ended */
 	nsec_t pinged;	/* when it was asked whether it is there, and has not answered; 0: it has */
 	nsec_t penance; /* for its last mistake nothing should be read for so long */
 	struct event resumed; /* pending: it is too fast, nothing is read until then */
@@ -91,9 +95,7 @@ struct session {
 	uint32_t enforcement_mask;
 	uint32_t gpus; /* bit mask of those it was told to use, or has used */
 
-	uint8_t *kernels;     /* owned, charged: bit mask of the ids declared */
-	size_t kernels_bytes; /* of it */
-	uint32_t n_kernels, n_confinable;
+	struct kernels kernels;
 
 	struct job_list jobs; /* waiting and running */
 	unsigned n_jobs;

@@ -65,6 +65,7 @@ enum how {
 	HOW_WITHOUT_KERNELS,
 	HOW_OUTSIDE,
 	HOW_UNCONFINED,
+	HOW_UNCONFINED_COUNTED, /* told by the JobDone */
 };
 
 static void run_job(struct shim *s, uint64_t number, enum how how) {
@@ -93,6 +94,7 @@ static void run_job(struct shim *s, uint64_t number, enum how how) {
 	done.cancelled = how == HOW_CANCELLED;
 	done.launches = how != HOW_WITHOUT_KERNELS;
 	done.outside_blocks = how == HOW_OUTSIDE;
+	done.unconfined = how == HOW_UNCONFINED_COUNTED;
 	done.finished_ns = nsec_now();
 	m.body_case = SBEET__TO_DAEMON__BODY_DONE;
 	m.done = &done;
@@ -116,6 +118,7 @@ static void tasks_are_planned_with_once_enough_is_known(void **state) {
 	run_jobs(&s, 200, JOBS_MIN, HOW_WITHOUT_KERNELS);
 	run_jobs(&s, 300, JOBS_MIN, HOW_OUTSIDE);
 	run_jobs(&s, 400, JOBS_MIN, HOW_UNCONFINED);
+	run_jobs(&s, 450, JOBS_MIN, HOW_UNCONFINED_COUNTED);
 	assert_false(is_planned());
 	run_jobs(&s, 500, 2, HOW_WELL); /* the next job after the eighth is planned with */
 	assert_true(is_planned());

@@ -28,6 +28,10 @@ static Sbeet__Op op, *ops[PROTO_OPS_MAX + 1];
 static Sbeet__OpBatch batch;
 static Sbeet__JobDone done;
 static Sbeet__Began began;
+static Sbeet__JobCount job_count, *job_counts[PROTO_JOBS_PER_SESSION + 1];
+static Sbeet__KernelCount kernel_count, *kernel_counts[PROTO_COUNTS_MAX + 1];
+static Sbeet__Counts counts;
+static Sbeet__RecordOps record_ops;
 static Sbeet__Goodbye goodbye;
 static Sbeet__Welcome welcome;
 static Sbeet__Grant grant;
@@ -55,6 +59,10 @@ static int fill(void **state) {
 	sbeet__op_batch__init(&batch);
 	sbeet__job_done__init(&done);
 	sbeet__began__init(&began);
+	sbeet__job_count__init(&job_count);
+	sbeet__kernel_count__init(&kernel_count);
+	sbeet__counts__init(&counts);
+	sbeet__record_ops__init(&record_ops);
 	sbeet__goodbye__init(&goodbye);
 	sbeet__welcome__init(&welcome);
 	sbeet__grant__init(&grant);
@@ -90,6 +98,18 @@ static int fill(void **state) {
 	began.gpu_uuid.data = uuid;
 	began.gpu_uuid.len = PROTO_UUID_BYTES;
 	began.terms = terms_pack(&(struct terms){.steered = true});
+	job_count.job = 1;
+	for (size_t i = 0; i <= PROTO_JOBS_PER_SESSION; i++) {
+		job_counts[i] = &job_count;
+	}
+	kernel_count.kernel = 1;
+	for (size_t i = 0; i <= PROTO_COUNTS_MAX; i++) {
+		kernel_counts[i] = &kernel_count;
+	}
+	counts.jobs = job_counts;
+	counts.kernels = kernel_counts;
+	counts.n_jobs = counts.n_kernels = 1;
+	record_ops.job = 1;
 	welcome.session = 1;
 	welcome.task = name;
 	memset(sms, 0, sizeof(sms));
@@ -151,6 +171,14 @@ static int verdict_done(void) {
 
 static int verdict_began(void) {
 	return TO_DAEMON(began, BEGAN);
+}
+
+static int verdict_counts(void) {
+	return TO_DAEMON(counts, COUNTS);
+}
+
+static int verdict_record_ops(void) {
+	return TO_SHIM(record_ops, RECORD_OPS);
 }
 
 static int verdict_goodbye(void) {
@@ -303,6 +331,8 @@ static void validate_done_and_goodbye_bound_every_field(void **state) {
 	BAD(done.job, 0, verdict_done);
 	BAD(done.granted_ns, UINT64_MAX, verdict_done);
 	BAD(done.finished_ns, PROTO_TIME_MAX_NS + 1, verdict_done);
+	GOOD(done.launched_ns, PROTO_TIME_MAX_NS, verdict_done);
+	BAD(done.launched_ns, PROTO_TIME_MAX_NS + 1, verdict_done);
 	assert_int_equal(verdict_goodbye(), 0);
 	GOOD(goodbye.reason, letters(PROTO_TEXT_MAX), verdict_goodbye);
 	BAD(goodbye.reason, letters(PROTO_TEXT_MAX + 1), verdict_goodbye);
@@ -321,6 +351,26 @@ static void validate_began_bounds_every_field(void **state) {
 	BAD(done.job, 2, verdict_began);
 	BAD(done.finished_ns, UINT64_MAX, verdict_began);
 	GOOD(done.waves, UINT64_MAX, verdict_began);
+}
+
+static void validate_counts_bound_every_field(void **state) {
+	assert_int_equal(verdict_counts(), 0);
+	GOOD(counts.n_jobs, PROTO_JOBS_PER_SESSION, verdict_counts);
+	BAD(counts.n_jobs, PROTO_JOBS_PER_SESSION + 1, verdict_counts);
+	BAD(job_count.job, 0, verdict_counts);
+	GOOD(job_count.launches, UINT64_MAX, verdict_counts);
+	BAD(job_count.launched_ns, PROTO_TIME_MAX_NS + 1, verdict_counts);
+	GOOD(counts.n_kernels, PROTO_COUNTS_MAX, verdict_counts);
+	BAD(counts.n_kernels, PROTO_COUNTS_MAX + 1, verdict_counts);
+	BAD(kernel_count.kernel, 0, verdict_counts);
+	GOOD(kernel_count.kernel, PROTO_KERNELS_MAX, verdict_counts);
+	BAD(kernel_count.kernel, PROTO_KERNELS_MAX + 1, verdict_counts);
+	GOOD(kernel_count.blocks, UINT64_MAX, verdict_counts);
+}
+
+static void validate_record_ops_names_a_job(void **state) {
+	assert_int_equal(verdict_record_ops(), 0);
+	BAD(record_ops.job, 0, verdict_record_ops);
 }
 
 static void validate_grant_bounds_every_field(void **state) {
@@ -430,6 +480,56 @@ static void validate_status_bounds_what_is_shown(void **state) {
 	assert_int_equal(verdict_reply(&status), -EBADMSG);
 }
 
+static int verdict_job_ops(Sbeet__Control__JobOps *job_ops) {
+	Sbeet__Control__Events events = SBEET__CONTROL__EVENTS__INIT;
+	Sbeet__Control__Reply m = SBEET__CONTROL__REPLY__INIT;
+
+	events.ops = job_ops;
+	m.body_case = SBEET__CONTROL__REPLY__BODY_EVENTS;
+	m.events = &events;
+	return validate_control_reply(&m, NULL, 0);
+}
+
+static void validate_job_ops_name_kernels_that_are_there(void **state) {
+	Sbeet__Control__JobOps list = SBEET__CONTROL__JOB_OPS__INIT;
+	Sbeet__Control__JobOp one = SBEET__CONTROL__JOB_OP__INIT, *all[] = {&one};
+	char *names[] = {(char[]){"add"}};
+
+	list.names = names;
+	list.n_names = 1;
+	list.ops = all;
+	list.n_ops = 1;
+	assert_int_equal(verdict_job_ops(&list), -EBADMSG); /* no operation */
+	one.op = &op;
+	assert_int_equal(verdict_job_ops(&list), 0);
+	one.name = 1;
+	assert_int_equal(verdict_job_ops(&list), 0);
+	one.name = 2;
+	assert_int_equal(verdict_job_ops(&list), -EBADMSG);
+	one.name = 1;
+	names[0] = (char[]){"\x1b[2J"};
+	assert_int_equal(verdict_job_ops(&list), -EBADMSG);
+	names[0] = letters(PROTO_KERNEL_NAME_MAX + 1);
+	assert_int_equal(verdict_job_ops(&list), -EBADMSG);
+}
+
+static void validate_kernels_bounds_what_is_shown(void **state) {
+	Sbeet__Control__Kernel one = SBEET__CONTROL__KERNEL__INIT, *all[] = {&one};
+	Sbeet__Control__Kernels list = SBEET__CONTROL__KERNELS__INIT;
+	Sbeet__Control__Reply m = SBEET__CONTROL__REPLY__INIT;
+
+	list.kernels = all;
+	list.n_kernels = 1;
+	m.body_case = SBEET__CONTROL__REPLY__BODY_KERNELS;
+	m.kernels = &list;
+	assert_int_equal(validate_control_reply(&m, NULL, 0), 0);
+	one.name = letters(PROTO_KERNEL_NAME_MAX + 1);
+	assert_int_equal(validate_control_reply(&m, NULL, 0), -EBADMSG);
+	one.name = (char[]){"add"};
+	one.refusal = (char[]){"\x1b[2J"};
+	assert_int_equal(validate_control_reply(&m, NULL, 0), -EBADMSG);
+}
+
 #define FILLED(test) cmocka_unit_test_setup(test, fill)
 
 int main(void) {
@@ -443,6 +543,10 @@ int main(void) {
 		FILLED(validate_records_bound_every_field),
 		FILLED(validate_done_and_goodbye_bound_every_field),
 		FILLED(validate_began_bounds_every_field),
+		FILLED(validate_counts_bound_every_field),
+		FILLED(validate_record_ops_names_a_job),
+		FILLED(validate_job_ops_name_kernels_that_are_there),
+		FILLED(validate_kernels_bounds_what_is_shown),
 		FILLED(validate_grant_bounds_every_field),
 		FILLED(validate_welcome_bounds_every_field),
 		FILLED(validate_text_is_printable_utf8),

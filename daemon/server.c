@@ -14,7 +14,6 @@
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/config/reload.h"
-#include "daemon/control/admin-task.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
@@ -28,24 +27,17 @@
 #include "daemon/watch/report.h"
 #include "proto/packet.h"
 
-static void on_reap(evutil_socket_t fd, short what, void *userdata) {
-	struct server *server = userdata;
-	struct control_client *client;
-
-	sessions_reap(&server->sessions);
-	while ((client = TAILQ_FIRST(&server->ended_clients))) {
-		TAILQ_REMOVE(&server->ended_clients, client, link);
-		control_client_free(client);
+/* Frees what has ended, and accepts again if that was stopped. */
+static void reap(struct server *server) {
+	if (TAILQ_EMPTY(&server->sessions.ended) && TAILQ_EMPTY(&server->control.ended)) {
+		return;
 	}
+	sessions_reap(&server->sessions);
+	control_reap(&server->control);
 	if (!server->sessions.stopping) {
 		listener_resume(server->shim_listener);
 		listener_resume(server->control_listener);
 	}
-}
-
-static void on_session_gone(struct server *server, struct session *s) {
-	answers_session_gone(server, s);
-	event_active(&server->reap, 0, 0);
 }
 
 static void on_job_done(struct server *server, struct job *job) {
@@ -78,7 +70,7 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 		report_session(&server->report, s, KIND(SESSION_END));
 		break;
 	case SESSION_EVENT_GONE:
-		on_session_gone(server, s);
+		control_session_gone(&server->control, s);
 		break;
 	case SESSION_EVENT_FAULT:
 		server->totals.protocol_errors++;
@@ -106,15 +98,9 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 		server->totals.launches += job->launches;
 		break;
 	case SESSION_EVENT_LEAVE:
-		answers_job_gone(server, job);
+		control_job_gone(&server->control, job);
 		break;
 	}
-}
-
-void server_client_ended(struct server *server, struct control_client *client) {
-	TAILQ_REMOVE(&server->clients, client, link);
-	TAILQ_INSERT_TAIL(&server->ended_clients, client, link);
-	event_active(&server->reap, 0, 0);
 }
 
 static void on_look(evutil_socket_t fd, short what, void *userdata);
@@ -140,8 +126,7 @@ static bool on_shim(void *userdata, int fd) {
 
 static bool on_control(void *userdata, int fd) {
 	struct server *server = userdata;
-	struct control_client *client;
-	int r = control_client_new(&client, server, fd);
+	int r = control_client_new(&server->control, fd);
 
 	if (r) {
 		if (r < 0) {
@@ -151,7 +136,6 @@ static bool on_control(void *userdata, int fd) {
 		packet_close(fd);
 		return r < 0;
 	}
-	TAILQ_INSERT_TAIL(&server->clients, client, link);
 	return true;
 }
 
@@ -162,7 +146,7 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 
 	server->buffer = malloc(PROTO_PACKET_MAX);
 	r = server->buffer ? report_init(&server->report, &server->watched, subscribers_wake,
-					 &server->subscribers)
+					 &server->control.subscribers)
 			   : -ENOMEM;
 	if (r == 0) {
 		/* Each connection tells its user's. */
@@ -192,7 +176,6 @@ static struct server *free_owned(struct server *server) {
 	engine_free(server->engine);
 	quota_free(server->quota);
 	gate_free(server->gate);
-	admin_task_save_free(server->task_save);
 	free(server->buffer);
 	free(server);
 	return NULL;
@@ -236,10 +219,28 @@ static void init_watchers(struct server *server, const struct server_parts *part
 		.totals = &server->totals,
 	};
 	late_init(&server->late, &server->watched, &server->report);
-	subscribers_init(&server->subscribers, &server->watched, &server->report, &server->late,
-			 &server->totals);
 	account_start(&server->account, parts->inventory, engine_sched(server->engine),
 		      server->started);
+}
+
+static void init_control(struct server *server, const struct server_parts *parts) {
+	server->control = (struct control){
+		.base = parts->base,
+		.now = parts->now,
+		.engine = server->engine,
+		.inventory = parts->inventory,
+		.mps = parts->mps,
+		.reload = parts->reload,
+		.gate = server->gate,
+		.sessions = &server->sessions,
+		.account = &server->account,
+		.watched = &server->watched,
+		.report = &server->report,
+		.late = &server->late,
+		.totals = &server->totals,
+		.buffer = server->buffer,
+	};
+	control_init(&server->control);
 }
 
 int server_new(struct server **ret, const struct server_parts *parts) {
@@ -258,10 +259,6 @@ int server_new(struct server **ret, const struct server_parts *parts) {
 	server->awake = parts->awake;
 	server->started = server->now();
 	server->refused.uid = LOG_NO_USER;
-	TAILQ_INIT(&server->clients);
-	TAILQ_INIT(&server->ended_clients);
-	TAILQ_INIT(&server->answers);
-	event_assign(&server->reap, parts->base, -1, 0, on_reap, server);
 	event_assign(&server->look, parts->base, -1, EV_TIMEOUT, on_look, server);
 	event_assign(&server->trusted, parts->base, -1, EV_TIMEOUT, on_trusted, server);
 	r = make_owned(server, parts);
@@ -280,6 +277,7 @@ int server_new(struct server **ret, const struct server_parts *parts) {
 	TAKE_FD(control_fd);
 	init_sessions(server, parts);
 	init_watchers(server, parts);
+	init_control(server, parts);
 	awake_set(server->awake, server->sessions.spin);
 	*ret = server;
 	return 0;
@@ -293,12 +291,11 @@ void server_listen_at(struct server *server, const char *name, int fd) {
 struct server *server_free(struct server *server) {
 	if (server) {
 		server_stop(server);
-		event_del(&server->reap);
 		event_del(&server->look);
 		event_del(&server->trusted);
 		hold_deinit(&server->hold);
 		late_deinit(&server->late);
-		subscribers_deinit(&server->subscribers);
+		control_deinit(&server->control);
 		free_owned(server);
 	}
 	return NULL;
@@ -396,6 +393,7 @@ void server_decide(void *userdata) {
 	watch_time(server);
 	hold_watch(&server->hold);
 	late_watch(&server->late);
+	reap(server);
 }
 
 static void on_trusted(evutil_socket_t fd, short what, void *userdata) {
@@ -461,7 +459,6 @@ bool server_is_used(const struct server *server) {
 }
 
 void server_stop(struct server *server) {
-	struct control_client *client;
 	struct session *s;
 
 	server->sessions.stopping = true;
@@ -470,8 +467,6 @@ void server_stop(struct server *server) {
 	while ((s = TAILQ_FIRST(&server->sessions.list))) {
 		session_goodbye(s, "sbeetd stops");
 	}
-	while ((client = TAILQ_FIRST(&server->clients))) {
-		control_client_end(client);
-	}
-	on_reap(-1, 0, server);
+	control_stop(&server->control);
+	reap(server);
 }

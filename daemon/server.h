@@ -7,7 +7,6 @@
 #include "daemon/base/listener.h"
 #include "daemon/base/log.h"
 #include "daemon/control/control.h"
-#include "daemon/control/subscriber.h"
 #include "daemon/session/hold.h"
 #include "daemon/session/sessions.h"
 #include "daemon/watch/account.h"
@@ -28,7 +27,6 @@ struct profiles;
 struct quota;
 struct reload;
 struct settings;
-struct task_save;
 
 /* What a server is made of; borrowed, outlives it, but for the sockets. */
 struct server_parts {
@@ -59,23 +57,20 @@ struct server {
 	struct gate *gate;
 	struct metrics *metrics;	   /* NULL: off */
 	struct metrics_http *metrics_http; /* NULL: off, or not started */
-	struct task_save *task_save;	   /* NULL: no task is being saved */
 	struct listener *shim_listener, *control_listener;
 	void *buffer; /* PROTO_PACKET_MAX: every packet is received here and unpacked at once */
 
 	struct sessions sessions;
 	struct hold hold;
-	struct control_list clients, ended_clients;
-	struct answer_list answers; /* of clients, which own them */
-	struct event look;	    /* at engine_next_look() */
-	nsec_t look_at;		    /* when that is due; 0: it is not set */
-	struct event reap, trusted;
+	struct event look; /* at engine_next_look() */
+	nsec_t look_at;	   /* when that is due; 0: it is not set */
+	struct event trusted;
 	struct totals totals;
 	struct watched watched; /* pointers to what is here */
 	struct account account; /* of energy */
 	struct report report;	/* what happens, for the subscribers */
 	struct late late;	/* part of that */
-	struct subscribers subscribers;
+	struct control control;
 
 	struct log_budget refused; /* lines about connections whose user is not known */
 	nsec_t started;
@@ -103,7 +98,8 @@ void server_configure(void *userdata, const struct settings *old, const struct s
 void server_describe(const struct server *server, char *text, size_t size);
 
 /* The loop calls this after each turn, see awake_dispatch(): the engine decides, once for all that
- * has changed, and the timers that depend on it are set. No event handler calls it.
+ * has changed, the timers that depend on it are set, and what has ended is freed. No event handler
+ * calls it.
  * @userdata: the server. */
 void server_decide(void *userdata);
 
@@ -112,6 +108,3 @@ bool server_is_used(const struct server *server);
 
 /* Grants nothing more, says goodbye to everybody and closes all. */
 void server_stop(struct server *server);
-
-/* @client has ended: free it when no callback of it runs, and accept again if that was stopped. */
-void server_client_ended(struct server *server, struct control_client *client);

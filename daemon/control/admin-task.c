@@ -14,9 +14,9 @@
 #include "daemon/config/saving.h"
 #include "daemon/config/taskedit.h"
 #include "daemon/control/admin.h"
-#include "daemon/server.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/session-task.h"
+#include "daemon/session/sessions.h"
 #include "proto/change.h"
 
 /* ---- programs that run ---- */
@@ -91,7 +91,7 @@ static const char *contradiction(const struct task *task) {
 /* Why this session's task may not become so; false: it may. */
 static bool object(struct control_client *client, uint32_t id, const struct session *s,
 		   const Sbeet__Control__TaskChange *wanted) {
-	const struct config *config = client->server->reload->config;
+	const struct config *config = client->control->reload->config;
 	struct task task = changed(s, wanted);
 	const char *why = contradiction(&task);
 	struct peer peer;
@@ -126,7 +126,7 @@ static bool look(struct control_client *client, uint32_t id,
 	struct session *s;
 
 	*ret_found = *ret_own = 0;
-	TAILQ_FOREACH(s, &client->server->sessions.list, link) {
+	TAILQ_FOREACH(s, &client->control->sessions->list, link) {
 		if (!is_of_task(s, wanted->task)) {
 			continue;
 		}
@@ -143,12 +143,12 @@ static bool look(struct control_client *client, uint32_t id,
 }
 
 /* Changes those that @client may change; NULL: all, for an admin. Return: how many. */
-static uint32_t apply(struct server *server, const struct control_client *client, uid_t uid,
+static uint32_t apply(struct control *control, const struct control_client *client, uid_t uid,
 		      const Sbeet__Control__TaskChange *wanted) {
 	struct session *s;
 	uint32_t n = 0;
 
-	TAILQ_FOREACH(s, &server->sessions.list, link) {
+	TAILQ_FOREACH(s, &control->sessions->list, link) {
 		struct task task;
 
 		if (!is_of_task(s, wanted->task) || (client && !admin_may_change(client, s))) {
@@ -171,7 +171,7 @@ static uint32_t apply(struct server *server, const struct control_client *client
 /* ---- its file ---- */
 
 struct task_save {
-	struct server *server;	       /* borrowed */
+	struct control *control;       /* borrowed */
 	struct control_client *client; /* borrowed; NULL: it is gone */
 	uint32_t request;
 	uid_t uid;
@@ -282,7 +282,7 @@ static int edit(struct task_save *save, char **ret_text, size_t *ret_n, char *wh
 		snprintf(why, size, "can't read '%.700s': %s", save->path, strerror(-r));
 		return r;
 	}
-	if (r == -ENOENT && save->server->reload->config->n_tasks == TASKFILES_MAX) {
+	if (r == -ENOENT && save->control->reload->config->n_tasks == TASKFILES_MAX) {
 		snprintf(why, size, "can't write '%.700s': there are %d files of tasks already",
 			 save->path, TASKFILES_MAX);
 		return -E2BIG;
@@ -320,12 +320,12 @@ static void complain(const struct task_save *save, int error, char *why, size_t 
 
 static void on_saved(void *userdata, int error) {
 	struct task_save *save = userdata;
-	struct server *server = save->server;
+	struct control *control = save->control;
 	Sbeet__Control__Done done = SBEET__CONTROL__DONE__INIT;
 	char text[PROTO_TEXT_MAX];
 
 	if (error == 0) {
-		error = config_put_task(server->reload->config, &save->file);
+		error = config_put_task(control->reload->config, &save->file);
 	}
 	if (error < 0) {
 		complain(save, error, text, sizeof(text));
@@ -335,18 +335,18 @@ static void on_saved(void *userdata, int error) {
 				     SBEET__ERROR_CODE__ERROR_CODE_CONFIG, "%s", text);
 		}
 	} else {
-		done.changed = apply(server, NULL, save->uid, &save->wanted);
+		done.changed = apply(control, NULL, save->uid, &save->wanted);
 		if (save->client) {
 			admin_reply(save->client, save->request, &done);
 		}
 	}
-	server->task_save = admin_task_save_free(save);
+	control->task_save = admin_task_save_free(save);
 }
 
 /* Return: whether it has begun; else the peer has been told. */
 static bool begin_save(struct control_client *client, uint32_t id,
 		       const Sbeet__Control__TaskChange *wanted) {
-	const char *directory = client->server->reload->config->directory;
+	const char *directory = client->control->reload->config->directory;
 	char why[PROTO_TEXT_MAX] = "no memory", folder[PROTO_PATH_MAX + sizeof(CONFIG_TASKS) + 1];
 	struct task_save *save = calloc(1, sizeof(*save));
 	_cleanup_free_ char *text = NULL;
@@ -354,7 +354,7 @@ static bool begin_save(struct control_client *client, uint32_t id,
 	int r = -ENOMEM;
 
 	if (save) {
-		save->server = client->server;
+		save->control = client->control;
 		save->client = client;
 		save->request = id;
 		save->uid = client->cred.uid;
@@ -369,7 +369,7 @@ static bool begin_save(struct control_client *client, uint32_t id,
 	}
 	if (r == 0) {
 		snprintf(why, sizeof(why), "can't save '%.700s'", save->path);
-		r = saving_new(&save->saving, client->server->base, folder, save->file.file, text,
+		r = saving_new(&save->saving, client->control->base, folder, save->file.file, text,
 			       n, on_saved, save);
 	}
 	if (r < 0) {
@@ -377,12 +377,12 @@ static bool begin_save(struct control_client *client, uint32_t id,
 		admin_task_save_free(save);
 		return false;
 	}
-	client->server->task_save = save;
+	client->control->task_save = save;
 	return true;
 }
 
 void admin_task_client_gone(const struct control_client *client) {
-	struct task_save *save = client->server->task_save;
+	struct task_save *save = client->control->task_save;
 
 	if (save && save->client == client) {
 		save->client = NULL;
@@ -403,11 +403,11 @@ static void save(struct control_client *client, uint32_t id,
 		admin_refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
 			     "only admins may save what tasks are, as that holds for all users; "
 			     "without --save you change your own programs that run");
-	} else if (!*client->server->reload->config->directory) {
+	} else if (!*client->control->reload->config->directory) {
 		admin_refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_CONFIG,
 			     "there is no folder for the configuration (see --config-dir in "
 			     "sbeetd(8))");
-	} else if (client->server->task_save) {
+	} else if (client->control->task_save) {
 		admin_refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_STATE,
 			     "another task is being saved; try again");
 	} else {
@@ -421,7 +421,7 @@ void admin_change_task(struct control_client *client, const Sbeet__Control__Requ
 	uint32_t n_found, n_own;
 
 	if ((wanted->mask & CHANGE_GPU) && wanted->gpu >= 0 &&
-	    (size_t)wanted->gpu >= inventory_n_gpus(client->server->inventory)) {
+	    (size_t)wanted->gpu >= inventory_n_gpus(client->control->inventory)) {
 		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
 			     "there is no GPU %d", wanted->gpu);
 		return;
@@ -442,6 +442,6 @@ void admin_change_task(struct control_client *client, const Sbeet__Control__Requ
 			     wanted->task);
 		return;
 	}
-	done.changed = apply(client->server, client, client->cred.uid, wanted);
+	done.changed = apply(client->control, client, client->cred.uid, wanted);
 	admin_reply(client, request->id, &done);
 }

@@ -6,7 +6,6 @@
 
 #include "daemon/control/control.h"
 
-struct server;
 struct task_save;
 
 /* Of all sessions of a task that the peer may change: its own user's, or everybody's for admins,

@@ -14,7 +14,6 @@
 #include "daemon/config/reload.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/server.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/session-task.h"
 #include "daemon/watch/report.h"
@@ -23,7 +22,7 @@ bool admin_may(const struct control_client *client) {
 	struct peer peer;
 
 	return peer_read(client->fd, &peer) == 0 &&
-	       access_is_admin(&client->server->reload->config->access, &peer);
+	       access_is_admin(&client->control->reload->config->access, &peer);
 }
 
 struct log_budget *admin_log(const struct control_client *client) {
@@ -90,7 +89,7 @@ struct values {
 static Sbeet__Control__ConfigValue *next_value(struct values *v, const char *section,
 					       const char *name, const char *file) {
 	size_t n = v->config.n_values;
-	const char *directory = v->client->server->reload->config->directory;
+	const char *directory = v->client->control->reload->config->directory;
 
 	if (n == VALUES_PER_PACKET) {
 		send_config(v->client, v->id, false, &v->config);
@@ -169,7 +168,7 @@ static void add_task(struct values *values, const struct taskfile *task) {
 }
 
 void admin_config(struct control_client *client, const Sbeet__Control__Request *request) {
-	struct reload *reload = client->server->reload;
+	struct reload *reload = client->control->reload;
 	struct values values = {.client = client, .id = request->id};
 	char why[PROTO_TEXT_MAX];
 
@@ -196,7 +195,7 @@ void admin_config(struct control_client *client, const Sbeet__Control__Request *
 
 void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Request *request) {
 	const Sbeet__Control__GpuDrain *wanted = request->gpu_drain;
-	struct server *server = client->server;
+	struct control *control = client->control;
 	bool changed;
 
 	if (!admin_may(client)) {
@@ -204,12 +203,12 @@ void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Reques
 			     "only admins may drain or resume a GPU");
 		return;
 	}
-	if (wanted->gpu >= inventory_n_gpus(server->inventory)) {
+	if (wanted->gpu >= inventory_n_gpus(control->inventory)) {
 		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
 			     "there is no GPU %u", wanted->gpu);
 		return;
 	}
-	changed = sched_gpu(engine_sched(server->engine), wanted->gpu)->drained == wanted->resume;
+	changed = sched_gpu(engine_sched(control->engine), wanted->gpu)->drained == wanted->resume;
 	if (changed) {
 		log_change(admin_log(client),
 			   &(struct log_about){.id = LOG_ID_CHANGE,
@@ -217,8 +216,8 @@ void admin_drain_gpu(struct control_client *client, const Sbeet__Control__Reques
 					       .uid = client->cred.uid},
 			   "GPU %u is %s by user %u", wanted->gpu,
 			   wanted->resume ? "resumed" : "drained", client->cred.uid);
-		engine_drain_gpu(server->engine, wanted->gpu, !wanted->resume);
-		report_drain(&server->report, wanted->gpu, !wanted->resume);
+		engine_drain_gpu(control->engine, wanted->gpu, !wanted->resume);
+		report_drain(control->report, wanted->gpu, !wanted->resume);
 	}
 	send_done(client, request->id, changed);
 }

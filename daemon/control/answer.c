@@ -4,13 +4,14 @@
 #include "daemon/control/answer.h"
 
 #include "daemon/base/util.h"
-#include "daemon/server.h"
+#include "daemon/control/control.h"
+#include "daemon/session/session.h"
 
 static void stop(struct answer *a) {
 	if (a->step) {
 		a->step = NULL;
 		event_del(&a->more);
-		TAILQ_REMOVE(&a->client->server->answers, a, link);
+		TAILQ_REMOVE(&a->client->control->answers, a, link);
 	}
 }
 
@@ -22,7 +23,7 @@ static void next_piece(struct answer *a) {
 
 static void on_more(evutil_socket_t fd, short what, void *userdata) {
 	struct answer *a = userdata;
-	nsec_t now = a->client->server->now();
+	nsec_t now = a->client->control->now();
 
 	if (a->has_waited) { /* what the timer overslept is not to be made up for */
 		pace_settle(&a->client->pace, now);
@@ -36,7 +37,7 @@ void answer_init(struct control_client *client) {
 
 	a->client = client;
 	a->step = NULL;
-	event_assign(&a->more, client->server->base, -1, EV_TIMEOUT, on_more, a);
+	event_assign(&a->more, client->control->base, -1, EV_TIMEOUT, on_more, a);
 }
 
 void answer_deinit(struct control_client *client) {
@@ -53,7 +54,7 @@ void answer_begin(struct control_client *client, uint32_t id, nsec_t now,
 	a->id = id;
 	a->began = now;
 	a->step = step;
-	TAILQ_INSERT_TAIL(&client->server->answers, a, link);
+	TAILQ_INSERT_TAIL(&client->control->answers, a, link);
 	next_piece(a);
 }
 
@@ -78,10 +79,10 @@ bool answer_goes_on(const struct control_client *client) {
 	return client->answer.step != NULL;
 }
 
-void answers_session_gone(struct server *server, const struct session *s) {
+void answers_session_gone(struct answer_list *answers, const struct session *s) {
 	struct answer *a;
 
-	TAILQ_FOREACH(a, &server->answers, link) {
+	TAILQ_FOREACH(a, answers, link) {
 		if (a->session == s) {
 			a->session = TAILQ_NEXT(s, link);
 			a->job = NULL;
@@ -90,10 +91,10 @@ void answers_session_gone(struct server *server, const struct session *s) {
 	}
 }
 
-void answers_job_gone(struct server *server, const struct job *job) {
+void answers_job_gone(struct answer_list *answers, const struct job *job) {
 	struct answer *a;
 
-	TAILQ_FOREACH(a, &server->answers, link) {
+	TAILQ_FOREACH(a, answers, link) {
 		if (a->job == job) {
 			a->job = TAILQ_NEXT(job, link);
 		}

@@ -17,11 +17,10 @@
 
 struct control_client;
 struct job;
-struct server;
 struct session;
 
 struct answer {
-	TAILQ_ENTRY(answer) link;      /* the server's list of those that go on */
+	TAILQ_ENTRY(answer) link;      /* struct control's list of those that go on */
 	struct control_client *client; /* borrowed, owns us */
 	struct event more;
 	/* The next piece. Return: whether it was the last. NULL: nothing is being answered. */
@@ -62,6 +61,6 @@ void answer_resume(struct control_client *client);
 /* Whether a question is being answered still. */
 bool answer_goes_on(const struct control_client *client);
 
-/* They leave their lists. */
-void answers_session_gone(struct server *server, const struct session *s);
-void answers_job_gone(struct server *server, const struct job *job);
+/* They leave their lists: what @answers tell next is what follows them. */
+void answers_session_gone(struct answer_list *answers, const struct session *s);
+void answers_job_gone(struct answer_list *answers, const struct job *job);

@@ -6,7 +6,6 @@
 #include "daemon/control/answer.h"
 #include "daemon/core/explain.h"
 #include "daemon/engine/engine.h"
-#include "daemon/server.h"
 
 /* Looked at in one piece; one with all that was tried takes some microseconds to pack. */
 #define DECISIONS_PER_PIECE 8
@@ -83,7 +82,7 @@ static void send_end(struct control_client *client, const struct answer *a) {
 
 /* The next of the decisions up to the one that was last when the question came. */
 static bool step(struct control_client *client, struct answer *a) {
-	const struct explain *e = sched_explain(engine_sched(client->server->engine));
+	const struct explain *e = sched_explain(engine_sched(client->control->engine));
 	size_t n = e ? explain_count(e) : 0;
 	uint64_t oldest = n > 0 ? explain_get(e, 0)->number : 0;
 
@@ -107,7 +106,7 @@ static bool step(struct control_client *client, struct answer *a) {
 
 void control_explain(struct control_client *client, const Sbeet__Control__Request *request) {
 	const Sbeet__Control__ExplainRequest *wanted = request->explain;
-	const struct explain *e = sched_explain(engine_sched(client->server->engine));
+	const struct explain *e = sched_explain(engine_sched(client->control->engine));
 	struct answer *a = &client->answer;
 	size_t n = e ? explain_count(e) : 0;
 
@@ -116,5 +115,5 @@ void control_explain(struct control_client *client, const Sbeet__Control__Reques
 	a->next = 1;
 	a->end = n > 0 ? explain_get(e, n - 1)->number : 0;
 	a->complete = n == 0 || explain_get(e, 0)->number == 1;
-	answer_begin(client, request->id, client->server->now(), step);
+	answer_begin(client, request->id, client->control->now(), step);
 }

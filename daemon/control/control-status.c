@@ -9,8 +9,10 @@
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
-#include "daemon/server.h"
 #include "daemon/session/session-mps.h"
+#include "daemon/session/sessions.h"
+#include "daemon/watch/account.h"
+#include "daemon/watch/watched.h"
 #include "proto/enforcement.h"
 
 /* Sessions and jobs in one packet: at most some 400 bytes each, so it stays small enough for the
@@ -32,31 +34,31 @@ static void send_status(struct control_client *client, uint32_t id, bool last,
 	control_client_send(client, &reply);
 }
 
-static void fill_service(const struct server *server, nsec_t now,
+static void fill_service(const struct control *control, nsec_t now,
 			 Sbeet__Control__Service *service) {
-	const struct engine_counters *counters = engine_counters(server->engine);
+	const struct engine_counters *counters = engine_counters(control->engine);
 
 	service->version = (char *)SBEET_VERSION;
 	service->protocol = PROTO_VERSION;
 	service->pid = (uint32_t)getpid();
-	service->uptime_ns = now - server->started;
-	service->policy = (char *)sched_get_policy(engine_sched(server->engine))->name;
+	service->uptime_ns = now - control->watched->started;
+	service->policy = (char *)sched_get_policy(engine_sched(control->engine))->name;
 	service->grants = counters->grants;
 	service->jobs_done = counters->done;
 	service->jobs_abandoned = counters->abandoned;
-	service->launches = server->totals.launches;
-	service->misses = server->totals.misses;
-	service->protocol_errors = server->totals.protocol_errors;
+	service->launches = control->totals->launches;
+	service->misses = control->totals->misses;
+	service->protocol_errors = control->totals->protocol_errors;
 	service->now_ns = now;
-	service->stopping = server->sessions.stopping;
+	service->stopping = control->sessions->stopping;
 }
 
-static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint8_t busy[static 32],
-		     Sbeet__Control__Gpu *ret) {
-	const struct inventory_gpu *gpu = inventory_gpu(server->inventory, index);
-	const struct account_gpu *account = &server->account.gpus[index];
-	const struct sched_gpu *sched = sched_gpu(engine_sched(server->engine), index);
-	struct smset sms = engine_sms_busy(server->engine, index);
+static void fill_gpu(const struct control *control, size_t index, nsec_t now,
+		     uint8_t busy[static 32], Sbeet__Control__Gpu *ret) {
+	const struct inventory_gpu *gpu = inventory_gpu(control->inventory, index);
+	const struct account_gpu *account = &control->account->gpus[index];
+	const struct sched_gpu *sched = sched_gpu(engine_sched(control->engine), index);
+	struct smset sms = engine_sms_busy(control->engine, index);
 
 	ret->index = (uint32_t)index;
 	ret->uuid.data = (uint8_t *)gpu->uuid;
@@ -78,7 +80,7 @@ static void fill_gpu(const struct server *server, size_t index, nsec_t now, uint
 	ret->sms_part = sched->model.last_group > 0 ? gpu->n_sms - sched->model.last_group
 						    : sched->model.limit;
 	ret->lost = gpu->lost;
-	ret->programs = session_mps_programs(&server->sessions, index);
+	ret->programs = session_mps_programs(control->sessions, index);
 	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;
 	account_gpu_at(account, gpu->read_at, &ret->model_mj);
 	ret->unknown_ns = account_gpu_unknown(account, now);
@@ -100,23 +102,23 @@ static void fill_mps(const struct mps_info *mps, Sbeet__Control__Mps *ret) {
 
 /* The first packet: the service, its GPUs, MPS. */
 static void send_service(struct control_client *client, uint32_t id, nsec_t now) {
-	struct server *server = client->server;
+	struct control *control = client->control;
 	Sbeet__Control__Service service = SBEET__CONTROL__SERVICE__INIT;
 	Sbeet__Control__Status status = SBEET__CONTROL__STATUS__INIT;
 	Sbeet__Control__Mps mps = SBEET__CONTROL__MPS__INIT;
-	struct mps_info info = mps_info(server->mps);
+	struct mps_info info = mps_info(control->mps);
 	Sbeet__Control__Gpu gpus[SCHED_GPUS_MAX], *pointers[SCHED_GPUS_MAX];
 	uint8_t busy[SCHED_GPUS_MAX][32];
 
-	fill_service(server, now, &service);
+	fill_service(control, now, &service);
 	fill_mps(&info, &mps);
 	status.service = &service;
 	status.mps = &mps;
 	status.gpus = pointers;
-	status.n_gpus = inventory_n_gpus(server->inventory);
+	status.n_gpus = inventory_n_gpus(control->inventory);
 	for (size_t i = 0; i < status.n_gpus; i++) {
 		sbeet__control__gpu__init(&gpus[i]);
-		fill_gpu(server, i, now, busy[i], &gpus[i]);
+		fill_gpu(control, i, now, busy[i], &gpus[i]);
 		pointers[i] = &gpus[i];
 	}
 	send_status(client, id, false, &status);
@@ -232,11 +234,11 @@ static void add_job(struct batch *b, const struct job *job, nsec_t now) {
 
 /* The jobs that hold SMs, all at once: so no SM is told to be two jobs'. */
 static void send_running(struct control_client *client, uint32_t id, nsec_t now) {
-	const struct engine *engine = client->server->engine;
+	const struct engine *engine = client->control->engine;
 	struct batch b;
 
 	batch_init(&b);
-	for (size_t gpu = 0; gpu < inventory_n_gpus(client->server->inventory); gpu++) {
+	for (size_t gpu = 0; gpu < inventory_n_gpus(client->control->inventory); gpu++) {
 		for (unsigned slot = 0; slot < SCHED_SLOTS_MAX; slot++) {
 			const struct job *job = engine_running(engine, gpu, slot);
 
@@ -284,14 +286,14 @@ static bool step(struct control_client *client, struct answer *a) {
 }
 
 void control_status(struct control_client *client, const Sbeet__Control__Request *request) {
-	struct server *server = client->server;
-	nsec_t now = server->now();
+	struct control *control = client->control;
+	nsec_t now = control->now();
 
-	inventory_refresh(server->inventory, now);
-	mps_refresh(server->mps);
+	inventory_refresh(control->inventory, now);
+	mps_refresh(control->mps);
 	send_service(client, request->id, now);
 	send_running(client, request->id, now);
-	client->answer.session = TAILQ_FIRST(&server->sessions.list);
+	client->answer.session = TAILQ_FIRST(&control->sessions->list);
 	client->answer.told = false;
 	answer_begin(client, request->id, now, step);
 }

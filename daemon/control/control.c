@@ -22,9 +22,10 @@
 #include "daemon/control/ending.h"
 #include "daemon/control/subscriber.h"
 #include "daemon/engine/engine.h"
-#include "daemon/server.h"
 #include "daemon/session/admission.h"
+#include "daemon/session/sessions.h"
 #include "daemon/watch/report.h"
+#include "daemon/watch/watched.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
 
@@ -57,12 +58,12 @@ static void drop_unsent(struct control_client *client) {
 static void leave_gate(struct control_client *client) {
 	if (client->at_gate) {
 		client->at_gate = false;
-		gate_waited(client->server->gate, &client->cred);
+		gate_waited(client->control->gate, &client->cred);
 	}
 }
 
 void control_client_end(struct control_client *client) {
-	nsec_t now = client->server->now();
+	nsec_t now = client->control->now();
 
 	if (!client->ended) {
 		client->ended = true;
@@ -72,12 +73,13 @@ void control_client_end(struct control_client *client) {
 		answer_deinit(client);
 		client->subscriber = subscriber_free(client->subscriber);
 		leave_gate(client);
-		gate_leave(client->server->gate, &client->cred, client->n_told, client->faulty,
+		gate_leave(client->control->gate, &client->cred, client->n_told, client->faulty,
 			   now);
 		quota_work(client->user, 1, 0, now);
 		ending_client_gone(client);
 		admin_task_client_gone(client);
-		server_client_ended(client->server, client);
+		TAILQ_REMOVE(&client->control->clients, client, link);
+		TAILQ_INSERT_TAIL(&client->control->ended, client, link);
 	}
 }
 
@@ -136,7 +138,7 @@ static void hear(struct control_client *client) {
 }
 
 void control_client_answered(struct control_client *client, nsec_t began) {
-	nsec_t now = client->server->now();
+	nsec_t now = client->control->now();
 	nsec_t wait = pace_add(&client->pace, ANSWER_SHARE * (now - began), ANSWER_BURST, now);
 	struct timeval t = util_timeval(wait);
 
@@ -231,7 +233,7 @@ static void handle_hello(struct control_client *client, const Sbeet__Control__Re
 static void handle_policy(struct control_client *client, const Sbeet__Control__Request *request) {
 	Sbeet__Control__Policy policy = SBEET__CONTROL__POLICY__INIT;
 	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
-	struct engine *engine = client->server->engine;
+	struct engine *engine = client->control->engine;
 	const char *name = request->policy->name;
 
 	if (*name) {
@@ -253,7 +255,7 @@ static void handle_policy(struct control_client *client, const Sbeet__Control__R
 		}
 		log_info("Policy '%s', set by user %u", wanted->name, client->cred.uid);
 		engine_set_policy(engine, wanted);
-		report_policy(&client->server->report);
+		report_policy(client->control->report);
 	}
 	policy.name = (char *)sched_get_policy(engine_sched(engine))->name;
 	reply.id = request->id;
@@ -281,8 +283,7 @@ static void handle_events(struct control_client *client, const Sbeet__Control__R
 				     "this connection receives events already");
 		return;
 	}
-	r = subscriber_new(&client->subscriber, &client->server->subscribers, client,
-			   request->id);
+	r = subscriber_new(&client->subscriber, &client->control->subscribers, client, request->id);
 	if (r) {
 		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
 				     r < 0 ? "no memory left to tell of events" : refusals[r]);
@@ -318,7 +319,7 @@ static void handle_packet(struct control_client *client, const void *bytes, size
 		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN,
 				     "sbeetd " SBEET_VERSION " does not know this request");
 	} else {
-		client->server->totals.protocol_errors++;
+		client->control->totals->protocol_errors++;
 		client->faulty = true;
 		control_client_error(client, request ? request->id : 0,
 				     SBEET__ERROR_CODE__ERROR_CODE_INVALID, why);
@@ -332,21 +333,21 @@ static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 
 	leave_gate(client);
 	/* What the timer overslept is not to be made up for: that would come all at once. */
-	pace_settle(&client->pace, client->server->now());
+	pace_settle(&client->pace, client->control->now());
 	hear(client);
 }
 
 /* One question an event: an answer is long. */
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	struct control_client *client = userdata;
-	nsec_t began = client->server->now();
-	int r = packet_receive(fd, client->server->buffer, NULL);
+	nsec_t began = client->control->now();
+	int r = packet_receive(fd, client->control->buffer, NULL);
 
 	if (r > 0) {
-		handle_packet(client, client->server->buffer, (size_t)r);
+		handle_packet(client, client->control->buffer, (size_t)r);
 		control_client_answered(client, began);
 	} else if (r == -EMSGSIZE) {
-		client->server->totals.protocol_errors++;
+		client->control->totals->protocol_errors++;
 		client->faulty = true;
 		control_client_error(client, 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
 				     "a packet is longer than 65536 bytes");
@@ -356,14 +357,25 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	}
 }
 
+static void free_client(struct control_client *client) {
+	while (!STAILQ_EMPTY(&client->unsent)) {
+		drop_unsent(client);
+	}
+	if (client->fd >= 0) {
+		packet_close(client->fd);
+	}
+	admission_release(client->user);
+	free(client);
+}
+
 /* @a: entered; on success its charges are the client's. */
-static int make(struct control_client **ret, struct server *server, const struct admission *a) {
+static int make(struct control_client **ret, struct control *control, const struct admission *a) {
 	struct control_client *client = calloc(1, sizeof(*client));
 
 	if (!client) {
 		return -ENOMEM;
 	}
-	client->server = server;
+	client->control = control;
 	client->user = a->user;
 	client->cred = a->peer.cred;
 	client->fd = -1;
@@ -376,7 +388,7 @@ static int make(struct control_client **ret, struct server *server, const struct
 
 /* At once, or after the time that it has to wait. */
 static int listen_to(struct control_client *client, int fd, const struct admission *a) {
-	struct event_base *base = client->server->base;
+	struct event_base *base = client->control->base;
 	struct timeval t = util_timeval(a->wait);
 
 	event_assign(&client->readable, base, fd, EV_READ | EV_PERSIST, on_readable, client);
@@ -391,41 +403,65 @@ static int listen_to(struct control_client *client, int fd, const struct admissi
 	return 0;
 }
 
-int control_client_new(struct control_client **ret, struct server *server, int fd) {
+int control_client_new(struct control *control, int fd) {
 	struct control_client *client;
 	struct admission a;
-	int r = admission_enter(&a, &server->sessions, fd, ADMISSION_CONTROL);
+	int r = admission_enter(&a, control->sessions, fd, ADMISSION_CONTROL);
 
 	if (r != 0) {
 		return r == ADMISSION_E_REFUSED ? CONTROL_E_REFUSED : r;
 	}
-	r = make(&client, server, &a);
+	r = make(&client, control, &a);
 	if (r < 0) {
 		admission_release(a.user);
 	} else {
 		r = listen_to(client, fd, &a);
 		if (r < 0) {
-			control_client_free(client);
+			free_client(client);
 		}
 	}
 	if (r == 0) {
-		*ret = client;
+		TAILQ_INSERT_TAIL(&control->clients, client, link);
 	} else if (a.at_gate) {
-		gate_waited(server->gate, &a.peer.cred);
+		gate_waited(control->gate, &a.peer.cred);
 	}
 	return r;
 }
 
-struct control_client *control_client_free(struct control_client *client) {
-	if (client) {
-		while (!STAILQ_EMPTY(&client->unsent)) {
-			drop_unsent(client);
-		}
-		if (client->fd >= 0) {
-			packet_close(client->fd);
-		}
-		admission_release(client->user);
-		free(client);
+void control_init(struct control *control) {
+	TAILQ_INIT(&control->clients);
+	TAILQ_INIT(&control->ended);
+	TAILQ_INIT(&control->answers);
+	subscribers_init(&control->subscribers, control->watched, control->report, control->late,
+			 control->totals);
+}
+
+void control_deinit(struct control *control) {
+	subscribers_deinit(&control->subscribers);
+	control->task_save = admin_task_save_free(control->task_save);
+}
+
+void control_session_gone(struct control *control, const struct session *s) {
+	answers_session_gone(&control->answers, s);
+}
+
+void control_job_gone(struct control *control, const struct job *job) {
+	answers_job_gone(&control->answers, job);
+}
+
+void control_reap(struct control *control) {
+	struct control_client *client;
+
+	while ((client = TAILQ_FIRST(&control->ended))) {
+		TAILQ_REMOVE(&control->ended, client, link);
+		free_client(client);
 	}
-	return NULL;
+}
+
+void control_stop(struct control *control) {
+	struct control_client *client;
+
+	while ((client = TAILQ_FIRST(&control->clients))) {
+		control_client_end(client);
+	}
 }

@@ -13,7 +13,7 @@
 #include "daemon/control/admin.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
-#include "daemon/server.h"
+#include "daemon/session/sessions.h"
 #include "daemon/watch/report.h"
 
 /* The answer to a question that prepared the end of a program. */
@@ -75,7 +75,7 @@ static int ask_mps(struct control_client *client, uint32_t request, const struct
 				      .pid = (uint32_t)s->cred.pid,
 				      .running = running};
 	LIST_INSERT_HEAD(&client->endings, q, link);
-	r = mps_terminate(client->server->mps, s->cred.pid, on_terminated, q);
+	r = mps_terminate(client->control->mps, s->cred.pid, on_terminated, q);
 	if (r < 0) {
 		LIST_REMOVE(q, link);
 		free(q);
@@ -99,8 +99,8 @@ static void terminate(struct control_client *client, uint32_t request, const str
 		      bool running) {
 	uint32_t pid = (uint32_t)s->cred.pid;
 	char note[PROTO_TEXT_MAX] = "";
-	int r = is_shared(client->server->inventory, s) ? ask_mps(client, request, s, running)
-							: -ENOENT;
+	int r = is_shared(client->control->inventory, s) ? ask_mps(client, request, s, running)
+							 : -ENOENT;
 
 	if (r == 0) {
 		return;
@@ -145,32 +145,21 @@ void ending_client_gone(struct control_client *client) {
 	struct session *s;
 
 	while ((q = LIST_FIRST(&client->endings))) {
-		mps_forget(client->server->mps, q);
+		mps_forget(client->control->mps, q);
 		LIST_REMOVE(q, link);
 		free(q);
 	}
-	TAILQ_FOREACH(s, &client->server->sessions.list, link) {
+	TAILQ_FOREACH(s, &client->control->sessions->list, link) {
 		quiet_end(s, client);
 	}
 }
 
 /* --- the request --------------------------------------------------------------------------- */
 
-static struct session *find(const struct server *server, uint64_t id) {
-	struct session *s;
-
-	TAILQ_FOREACH(s, &server->sessions.list, link) {
-		if (s->id == id) {
-			break;
-		}
-	}
-	return s;
-}
-
 void ending_kill_session(struct control_client *client, const Sbeet__Control__Request *request) {
 	const Sbeet__Control__SessionKill *wanted = request->session_kill;
 	uint64_t id = wanted->session;
-	struct session *s = find(client->server, id);
+	struct session *s = sessions_find(client->control->sessions, id);
 
 	if (!s) {
 		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
@@ -191,7 +180,7 @@ void ending_kill_session(struct control_client *client, const Sbeet__Control__Re
 		   "User %u ended session %llu (pid %d, '%s')%s", client->cred.uid,
 		   (unsigned long long)id, s->cred.pid, s->task.name,
 		   wanted->terminate ? " and its program" : "");
-	report_session(&client->server->report, s,
+	report_session(client->control->report, s,
 		       SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_KILL);
 	if (wanted->terminate && wanted->drain_ns > 0) {
 		begin(client, request->id, s, wanted->drain_ns);

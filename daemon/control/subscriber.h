@@ -22,7 +22,7 @@ struct watched;
 
 TAILQ_HEAD(subscriber_list, subscriber);
 
-/* All of them; part of the server. */
+/* All of them. */
 struct subscribers {
 	/* borrowed, outlive us */
 	const struct watched *watched;

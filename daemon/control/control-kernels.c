@@ -5,7 +5,7 @@
 
 #include "daemon/control/admin.h"
 #include "daemon/control/answer.h"
-#include "daemon/server.h"
+#include "daemon/session/sessions.h"
 
 /* Looked at in one piece, which is one packet: two texts of KERNELS_TEXT_MAX each at most. */
 #define KERNELS_PER_PIECE 64
@@ -100,7 +100,7 @@ static bool step(struct control_client *client, struct answer *a) {
 void control_kernels(struct control_client *client, const Sbeet__Control__Request *request) {
 	uint64_t wanted = request->kernels->session;
 	struct answer *a = &client->answer;
-	const struct sessions *sessions = &client->server->sessions;
+	const struct sessions *sessions = client->control->sessions;
 	struct session *s = wanted ? sessions_find(sessions, wanted) : TAILQ_FIRST(&sessions->list);
 
 	if (wanted && !s) {
@@ -119,5 +119,5 @@ void control_kernels(struct control_client *client, const Sbeet__Control__Reques
 	a->session = s;
 	a->told = false;
 	a->n_left_out = a->n_hidden = 0;
-	answer_begin(client, request->id, client->server->now(), step);
+	answer_begin(client, request->id, client->control->now(), step);
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "client/base/json.h"
+#include "daemon/sim/grants.h"
 
 struct collector {
 	struct simulation *s;
@@ -55,6 +56,7 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 	struct collector c = {.s = s};
 	struct sched_gpu_model models[SCHED_GPUS_MAX];
 	struct sim_setup setup = {
+		.arbiter = &sim_grants,
 		.gpus = models,
 		.n_gpus = scenario->n_gpus,
 		.tasks = scenario->tasks,

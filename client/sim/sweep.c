@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "daemon/sim/grants.h"
+
 /* How often the caller hears of progress. */
 #define PROGRESS_INTERVAL (100 * NSEC_PER_MSEC)
 
@@ -74,6 +76,7 @@ static int run_unit(const struct work *w, size_t unit) {
 	}
 	for (size_t p = 0; r == 0 && p < s->n_policies; p++) {
 		struct sim_setup setup = {
+			.arbiter = &sim_grants,
 			.gpus = models,
 			.n_gpus = s->scenario->n_gpus,
 			.tasks = tasks,

@@ -2,6 +2,7 @@
 #include "daemon/sim/events.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 static bool event_before(const struct event *a, const struct event *b) {

@@ -1,16 +1,21 @@
 /*
- * events.h: what is going to happen in a simulation, soonest first; included by sim.c only.
+ * events.h: what is going to happen in a simulation, soonest first.
  */
 #pragma once
 
-#include "daemon/core/sched.h"
+#include <stddef.h>
+
+#include "proto/units.h"
 
 /* At one moment, in this order: what ends frees SMs before anything new asks for them, and a job
  * that ends at its deadline is in time. */
 enum event_kind {
+	/* The arbiter's: see arbiter.h. */
 	EVENT_KERNEL_START,
 	EVENT_KERNEL_END,
 	EVENT_FINISH,
+
+	/* sim.c's. */
 	EVENT_DEADLINE, /* only with SIM_LATE_DROP */
 	EVENT_RELEASE,
 };

@@ -1,8 +1,9 @@
 /*
  * sim.h: a discrete-event simulation of tasks, GPUs and a policy, in virtual time.
  *
- * Pure: no I/O, no clock of its own, no globals; the same setup gives the same result. It drives
- * the very scheduler that the daemon uses (sched.h) with arrivals and completions.
+ * Pure: no I/O, no clock of its own, no globals; the same setup gives the same result. What runs
+ * when is an arbiter's decision, for one that of the very scheduler that the daemon uses
+ * (grants.h).
  *
  * A job of task i is released at offset + j * T, for each such time before the end of the window
  * (once, if T is 0). When it is granted SMs it moves its task's data if that last ran on another
@@ -71,7 +72,11 @@ struct sim_boundary {
 	uint64_t missed; /* jobs, as far as is known by now */
 };
 
+/* What runs when, given what is ready: &sim_grants (grants.h), or another one: see arbiter.h. */
+struct sim_arbiter;
+
 struct sim_setup {
+	const struct sim_arbiter *arbiter;
 	const struct sched_gpu_model *gpus;
 	size_t n_gpus; /* 1 to SCHED_GPUS_MAX */
 	/* What sched_add_task() reads of them; at least one profile or none that is asked for. */
@@ -146,8 +151,8 @@ struct sim_result {
 };
 
 /*
- * Runs the window [0, duration). Return: 0; -EINVAL for a setup out of range or tasks that
- * sched_add_task() refuses; -E2BIG for more than SIM_JOBS_MAX jobs; -ENOMEM.
+ * Runs the window [0, duration). Return: 0; -EINVAL for a setup out of range or that the arbiter
+ * refuses; -E2BIG for more than SIM_JOBS_MAX jobs; -ENOMEM.
  */
 int sim_run(const struct sim_setup *setup, struct sim_result *ret);
 void sim_result_deinit(struct sim_result *r);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "daemon/sim/sim.h"
+#include "daemon/sim/grants.h"
 
 #define GPUS	 4
 #define SMS	 132
@@ -65,6 +65,7 @@ static int run(const char *policy, size_t n) {
 	struct sched_gpu_model gpus[GPUS];
 	struct sched_task *tasks = calloc(n, sizeof(*tasks));
 	struct sim_setup setup = {
+		.arbiter = &sim_grants,
 		.gpus = gpus,
 		.n_gpus = GPUS,
 		.tasks = tasks,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/sim/sim.h"
+#include "daemon/sim/grants.h"
 
 #define TASKS 6
 #define GPUS  2
@@ -44,6 +44,7 @@ int main(void) {
 	}
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
 		struct sim_setup setup = {
+			.arbiter = &sim_grants,
 			.gpus = gpus,
 			.n_gpus = GPUS,
 			.tasks = tasks,

@@ -1,6 +1,7 @@
 /* optimum.c: see optimum.h. */
 #include "optimum.h"
 #include "daemon/core/sched.h"
+#include "daemon/sim/grants.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -231,6 +232,7 @@ struct optimum_value optimum_search(const struct optimum_case *c) {
 int optimum_policy(const struct optimum_case *c, const struct sched_policy *policy,
 		   struct optimum_value *ret) {
 	struct sim_setup setup = {
+		.arbiter = &sim_grants,
 		.gpus = c->gpus,
 		.n_gpus = c->n_gpus,
 		.tasks = c->tasks,

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "daemon/core/explain.h"
-#include "daemon/sim/sim.h"
+#include "daemon/sim/grants.h"
 
 #define MS NSEC_PER_MSEC
 
@@ -330,7 +330,8 @@ static struct history simulate(const struct sched_policy *policy, size_t n_expla
 	static struct profile_table tables[2][2];
 	struct sched_task tasks[5] = {0};
 	struct history h = {.explained = n_explain > 0};
-	struct sim_setup setup = {.gpus = gpus,
+	struct sim_setup setup = {.arbiter = &sim_grants,
+				  .gpus = gpus,
 				  .n_gpus = 2,
 				  .tasks = tasks,
 				  .n_tasks = 5,
@@ -410,7 +411,8 @@ static void run_claims(const char *policy, uint64_t seed, bool skip_hopeless,
 	struct sched_gpu_model gpus[2] = {{.power = {8, 10000, 500}, .limit = 8, .step = 1},
 					  {.power = {4, 5000, 100}, .limit = 4, .step = 1}};
 	struct sched_task tasks[5] = {0};
-	struct sim_setup setup = {.gpus = gpus,
+	struct sim_setup setup = {.arbiter = &sim_grants,
+				  .gpus = gpus,
 				  .n_gpus = 2,
 				  .tasks = tasks,
 				  .n_tasks = 5,

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/core/groups.h"
-#include "daemon/sim/sim.h"
+#include "daemon/sim/grants.h"
 
 #define MS    NSEC_PER_MSEC
 #define US    NSEC_PER_USEC
@@ -60,6 +60,7 @@ static struct sim_count run(const char *policy, unsigned load, uint64_t seed) {
 	struct sched_task tasks[TASKS] = {0};
 	struct sched_gpu_model model = h200();
 	struct sim_setup setup = {
+		.arbiter = &sim_grants,
 		.gpus = &model,
 		.n_gpus = 1,
 		.tasks = tasks,
@@ -159,7 +160,8 @@ static void sbeet_mg_leaves_a_home_where_it_would_be_late(void **state) {
 	};
 	static const nsec_t work[2] = {200 * MS, 80 * MS};
 	struct profile_table tables[2][2];
-	struct sim_setup setup = {.gpus = gpus,
+	struct sim_setup setup = {.arbiter = &sim_grants,
+				  .gpus = gpus,
 				  .n_gpus = 2,
 				  .tasks = tasks,
 				  .n_tasks = 2,
@@ -205,8 +207,12 @@ static void sbeet_lets_no_two_jobs_wait_for_each_other(void **state) {
 		 .fixed_gpu = -1,
 		 .profiles = {&short_job}},
 	};
-	struct sim_setup setup = {
-		.gpus = &gpu, .n_gpus = 1, .tasks = tasks, .n_tasks = 3, .duration = 100 * MS};
+	struct sim_setup setup = {.arbiter = &sim_grants,
+				  .gpus = &gpu,
+				  .n_gpus = 1,
+				  .tasks = tasks,
+				  .n_tasks = 3,
+				  .duration = 100 * MS};
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct profile_table *p = i ? &short_job : &long_job;

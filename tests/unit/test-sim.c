@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/sim/sim.h"
+#include "daemon/sim/grants.h"
 
 #define MS	  NSEC_PER_MSEC
 #define GPUS	  2
@@ -87,6 +87,7 @@ static void make_world(struct world *w, const struct sched_policy *policy, uint6
 			task->profiles[k] = &w->profiles[i][k];
 		}
 	}
+	w->setup.arbiter = &sim_grants;
 	w->setup.gpus = w->gpus;
 	w->setup.n_gpus = GPUS;
 	w->setup.tasks = w->tasks;
@@ -386,6 +387,7 @@ static void make_single(struct world *w, nsec_t exec) {
 	w->tasks[0] = (struct sched_task){.period = 20 * MS, .deadline = 10 * MS, .fixed_gpu = -1};
 	w->tasks[0].profiles[0] = &w->profiles[0][0];
 	w->setup = (struct sim_setup){
+		.arbiter = &sim_grants,
 		.gpus = w->gpus,
 		.n_gpus = 1,
 		.tasks = w->tasks,

@@ -17,7 +17,7 @@
 #include "daemon/watch/report.h"
 
 /* The answer to a question that prepared the end of a program. */
-static void answer(struct control_client *client, uint32_t id, uint32_t pid, bool terminated,
+static void send_outcome(struct control_client *client, uint32_t id, uint32_t pid, bool terminated,
 		   bool running, const char *note) {
 	Sbeet__Control__Done body = SBEET__CONTROL__DONE__INIT;
 
@@ -53,7 +53,7 @@ static void on_terminated(void *userdata, bool terminated, const char *why) {
 		log_warning("%s", note);
 	}
 	LIST_REMOVE(q, link);
-	answer(q->client, q->request, q->pid, terminated, q->running, note);
+	send_outcome(q->client, q->request, q->pid, terminated, q->running, note);
 	free(q);
 }
 
@@ -115,7 +115,7 @@ static void terminate(struct control_client *client, uint32_t request, const str
 			 : r == -ESRCH	? "it has not said what it is"
 					: "no control daemon answers");
 	}
-	answer(client, request, pid, false, running, note);
+	send_outcome(client, request, pid, false, running, note);
 }
 
 /* What it ran has ended, or its time is over. */
@@ -123,7 +123,7 @@ static void on_quiet(void *asker, uint32_t request, const struct session *s, boo
 	if (running) {
 		terminate(asker, request, s, true);
 	} else {
-		answer(asker, request, (uint32_t)s->cred.pid, false, false, "");
+		send_outcome(asker, request, (uint32_t)s->cred.pid, false, false, "");
 	}
 }
 

@@ -46,7 +46,7 @@ static void on_job_done(struct server *server, struct job *job) {
 		.wait = job_waited(job, job->finished),
 		.response = job->finished > job->release ? job->finished - job->release : 0,
 	};
-	bool missed = job->deadline && job->finished > job->deadline;
+	bool missed = job->record.deadline && job->finished > job->record.deadline;
 
 	server->totals.launches += job->launches;
 	server->totals.misses += missed;

@@ -165,30 +165,30 @@ static void fill_prediction(const struct job *job, Sbeet__Control__Job *ret) {
 /* As it was at @now: what was granted later waits. */
 static void fill_job(const struct job *job, nsec_t now, uint8_t sms[static 32],
 		     Sbeet__Control__Job *ret) {
-	bool waits = job->state == JOB_WAITING || job->granted > now;
+	bool waits = job->state == JOB_WAITING || job->record.granted > now;
 
 	ret->session = job->session->id;
-	ret->job = job->number;
+	ret->job = job->record.number;
 	ret->task = (char *)job->session->task.name;
 	ret->state = (char *)job_state_name(waits ? JOB_WAITING : job->state);
 	ret->gpu = (uint32_t)job->gpu;
 	ret->release_ns = job->release;
-	ret->requested_ns = job->requested;
-	ret->deadline_ns = job->deadline;
+	ret->requested_ns = job->record.requested;
+	ret->deadline_ns = job->record.deadline;
 	ret->launches = job->launches;
 	ret->pid = (uint32_t)job->session->cred.pid;
-	ret->tid = job->tid;
+	ret->tid = job->record.tid;
 	if (waits) {
 		return;
 	}
-	ret->slot = job->slot;
+	ret->slot = job->record.slot;
 	ret->sms.data = sms;
-	ret->sms.len = smset_to_bytes(&job->sms, sms);
+	ret->sms.len = smset_to_bytes(&job->record.sms, sms);
 	ret->enforcement = job_enforcement(job);
 	ret->exact = enforcement_has(ret->enforcement, ENFORCEMENT_EXACT);
-	ret->granted_ns = job->granted;
+	ret->granted_ns = job->record.granted;
 	fill_prediction(job, ret);
-	ret->sequence = job->sequence;
+	ret->sequence = job->record.sequence;
 }
 
 /* A packet in the making. */
@@ -255,7 +255,8 @@ static void send_running(struct control_client *client, uint32_t id, nsec_t now)
 
 /* Whether send_running() has told of it, or would have. */
 static bool was_running(const struct job *job, nsec_t now) {
-	return job->sched_id != SCHED_JOB_NONE && job->state != JOB_WAITING && job->granted <= now;
+	return job->sched_id != SCHED_JOB_NONE && job->state != JOB_WAITING &&
+	       job->record.granted <= now;
 }
 
 /* The next of the sessions, each with its jobs that wait. */

@@ -18,7 +18,7 @@
 
 /* The answer to a question that prepared the end of a program. */
 static void send_outcome(struct control_client *client, uint32_t id, uint32_t pid, bool terminated,
-		   bool running, const char *note) {
+			 bool running, const char *note) {
 	Sbeet__Control__Done body = SBEET__CONTROL__DONE__INIT;
 
 	body.changed = terminated;

@@ -66,24 +66,24 @@ static void batch_add(struct batch *b, const struct feed_event *event) {
 	m->time_ns = e->time;
 	m->before = e->before;
 	m->session = e->session;
-	m->job = e->job;
+	m->job = e->job.number;
 	m->task = e->task;
 	m->gpu = e->gpu;
-	m->slot = e->slot;
+	m->slot = e->job.slot;
 	m->sms.data = b->sms[n];
-	m->sms.len = smset_to_bytes(&e->sms, b->sms[n]);
-	m->enforcement = e->enforcement;
+	m->sms.len = smset_to_bytes(&e->job.sms, b->sms[n]);
+	m->enforcement = (Sbeet__Enforcement)e->job.enforcement;
 	m->release_ns = e->release;
-	m->requested_ns = e->requested;
-	m->deadline_ns = e->deadline;
-	m->granted_ns = e->granted;
+	m->requested_ns = e->job.requested;
+	m->deadline_ns = e->job.deadline;
+	m->granted_ns = e->job.granted;
 	m->launched_ns = e->launched;
 	m->finished_ns = e->finished;
 	m->predicted_finish_ns = e->predicted_finish;
 	m->launches = e->launches;
 	m->pid = e->pid;
 	m->uid = e->uid;
-	m->tid = e->tid;
+	m->tid = e->job.tid;
 	m->task_class = e->task_class;
 	m->period_ns = e->period;
 	m->gpu_sms = e->gpu_sms;
@@ -143,7 +143,7 @@ static void describe_all(const struct subscribers *all, struct control_client *c
 			describe(client, id, b, &event);
 			if (late_is_late(job, now)) {
 				event.kind = SBEET__CONTROL__EVENT_KIND__EVENT_KIND_JOB_LATE;
-				event.time = job->deadline;
+				event.time = job->record.deadline;
 				describe(client, id, b, &event);
 			}
 		}

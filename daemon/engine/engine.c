@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "daemon/base/util.h"
+#include "daemon/engine/job.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/profiles.h"
-#include "daemon/engine/job.h"
 #include "proto/enforcement.h"
 
 /* A GPU of fewer groups would be shared too coarsely. */
@@ -179,7 +179,7 @@ static Sbeet__Enforcement partition_enforcement(const struct engine *engine, con
 	unsigned step = engine->green_step[gpu];
 	bool in_groups = step > 0 && job->sm_step > 0 && step % job->sm_step == 0;
 
-	return enforcement_of_part(job->enforcement_mask, between, in_groups);
+	return enforcement_of_part(job->record.enforcement_mask, between, in_groups);
 }
 
 /* Its task, if it can be planned with where it asks to run; else it runs like one of no task. */
@@ -202,9 +202,9 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 		.max_sms = job->max_sms,
 		.priority = job->priority,
 		.release = job->release,
-		.deadline = job->deadline,
-		.requested = job->requested,
-		.tag = job->number,
+		.deadline = job->record.deadline,
+		.requested = job->record.requested,
+		.tag = job->record.number,
 		.label = job->label,
 	};
 }
@@ -232,16 +232,16 @@ int engine_adopt(struct engine *engine, struct job *job) {
 	int r;
 
 	running.gpu = (int)job->gpu;
-	running.slot = job->slot;
-	running.sms = job->sms;
-	running.granted = job->granted;
+	running.slot = job->record.slot;
+	running.sms = job->record.sms;
+	running.granted = job->record.granted;
 	r = sched_adopt(engine->sched, &running, &job->sched_id);
 	if (r < 0) {
 		return r == -ENOSPC ? ENGINE_E_FULL : ENGINE_E_TAKEN;
 	}
 	engine->jobs[job->sched_id] = job;
-	if (job->sequence >= engine->next_sequence) {
-		engine->next_sequence = job->sequence + 1;
+	if (job->record.sequence >= engine->next_sequence) {
+		engine->next_sequence = job->record.sequence + 1;
 	}
 	job_set_state(job, JOB_RUNNING);
 	return 0;
@@ -286,14 +286,15 @@ static void grant(struct engine *engine, struct job *job, nsec_t now) {
 	const struct sched_job *decided = sched_job(engine->sched, job->sched_id);
 	const struct sched_gpu *gpu = sched_gpu(engine->sched, (size_t)decided->gpu);
 
-	job->slot = decided->slot;
-	job->sms = decided->sms;
-	job->granted = now;
-	job->sequence = engine->next_sequence++;
-	job->enforcement = smset_count(&job->sms) == gpu->n_sms
-				   ? SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
-				   : partition_enforcement(engine, job, (size_t)decided->gpu);
-	assert(job->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_NONE);
+	job->record.slot = decided->slot;
+	job->record.sms = decided->sms;
+	job->record.granted = now;
+	job->record.sequence = engine->next_sequence++;
+	job->record.enforcement =
+		smset_count(&job->record.sms) == gpu->n_sms
+			? SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+			: partition_enforcement(engine, job, (size_t)decided->gpu);
+	assert(job->record.enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_NONE);
 	job_set_state(job, JOB_RUNNING);
 	engine->counters.grants++;
 	engine->granted(job);

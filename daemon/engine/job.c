@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/base/util.h"
 #include "proto/enforcement.h"
@@ -26,7 +25,7 @@ struct job *job_new(struct session *session, uint64_t number) {
 
 	if (job) {
 		job->session = session;
-		job->number = number;
+		job->record.number = number;
 		job->state = JOB_WAITING;
 		job->sched_id = SCHED_JOB_NONE;
 		job->task = SCHED_TASK_NONE;
@@ -34,36 +33,12 @@ struct job *job_new(struct session *session, uint64_t number) {
 	return job;
 }
 
-void job_record(const struct job *job, const uint8_t uuid[static PROTO_UUID_BYTES],
-		struct granted_job *ret) {
-	*ret = (struct granted_job){
-		.number = job->number,
-		.sequence = job->sequence,
-		.requested = job->requested,
-		.deadline = job->deadline,
-		.granted = job->granted,
-		.sms = job->sms,
-		.slot = job->slot,
-		.enforcement = (uint32_t)job->enforcement,
-		.enforcement_mask = job->enforcement_mask,
-		.tid = job->tid,
-	};
-	memcpy(ret->uuid, uuid, sizeof(ret->uuid));
-}
-
 struct job *job_from_record(struct session *session, const struct granted_job *record, size_t gpu) {
 	struct job *job = job_new(session, record->number);
 
 	if (job) {
-		job->sequence = record->sequence;
-		job->requested = job->release = record->requested;
-		job->deadline = record->deadline;
-		job->granted = record->granted;
-		job->sms = record->sms;
-		job->slot = record->slot;
-		job->enforcement = (Sbeet__Enforcement)record->enforcement;
-		job->enforcement_mask = record->enforcement_mask;
-		job->tid = record->tid;
+		job->record = *record;
+		job->release = record->requested;
 		job->gpu = gpu;
 	}
 	return job;
@@ -83,17 +58,17 @@ void job_set_state(struct job *job, enum job_state state) {
 }
 
 nsec_t job_started_late(const struct job *job) {
-	return job->requested > job->release ? job->requested - job->release : 0;
+	return job->record.requested > job->release ? job->record.requested - job->release : 0;
 }
 
 nsec_t job_waited(const struct job *job, nsec_t now) {
-	nsec_t until = job->granted ? job->granted : now;
+	nsec_t until = job->record.granted ? job->record.granted : now;
 
-	return until > job->requested ? until - job->requested : 0;
+	return until > job->record.requested ? until - job->record.requested : 0;
 }
 
 Sbeet__Enforcement job_enforcement(const struct job *job) {
-	return enforcement_kept(job->enforcement, job->unconfined);
+	return enforcement_kept((Sbeet__Enforcement)job->record.enforcement, job->unconfined);
 }
 
 const char *job_state_name(enum job_state state) {

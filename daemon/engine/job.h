@@ -31,33 +31,22 @@ struct job {
 	TAILQ_ENTRY(job) link;	 /* the session's list */
 	struct session *session; /* borrowed, outlives us */
 	enum job_state state;
-	uint64_t number; /* the shim's */
-	uint32_t tid;
+	struct granted_job record; /* what outlives us; what was granted, from RUNNING on */
 
 	/* What is asked for. */
 	uint64_t owner;
 	const char *label;  /* borrowed from the session: its task's name; NULL: none */
 	sched_task_id task; /* SCHED_TASK_NONE: nothing is known of its times */
 	size_t gpu;
-	uint32_t enforcement_mask; /* 1 << Sbeet__Enforcement: what it can keep */
-	unsigned sm_step;	   /* with ENFORCEMENT_GREEN: of how many SMs its groups are */
+	unsigned sm_step; /* with ENFORCEMENT_GREEN: of how many SMs its groups are */
 	enum sched_class job_class;
 	int priority;
 	unsigned min_sms, max_sms; /* bounds of what it gets, if it can be divided; 0: none */
-	nsec_t requested;
-	nsec_t release;	 /* at `requested` or before it, see task_release() */
-	nsec_t deadline; /* absolute; 0: none */
+	nsec_t release;		   /* when it was requested or before, see task_release() */
 
-	/* What is granted: valid from RUNNING on. */
 	sched_job_id sched_id; /* SCHED_JOB_NONE: not in the engine */
-	unsigned slot;
-	struct smset sms;
-	Sbeet__Enforcement enforcement;
-	nsec_t granted;
-	uint64_t sequence;
-
-	nsec_t accounted;    /* since when its energy counts; 0: it does not */
-	uint32_t dynamic_mw; /* P_d on its SMs; 0: not known */
+	nsec_t accounted;      /* since when its energy counts; 0: it does not */
+	uint32_t dynamic_mw;   /* P_d on its SMs; 0: not known */
 
 	uint64_t launches;	      /* recorded so far */
 	nsec_t launched;	      /* when the first one was, of those; 0: none yet */
@@ -72,10 +61,6 @@ TAILQ_HEAD(job_list, job);
 
 /* A job that waits; all other fields are the caller's to fill. NULL: no memory. */
 struct job *job_new(struct session *session, uint64_t number);
-
-/* What outlives us of @job, which holds SMs of the GPU @uuid. */
-void job_record(const struct job *job, const uint8_t uuid[static PROTO_UUID_BYTES],
-		struct granted_job *ret);
 
 /* The job of this record, on GPU @gpu; released when it was requested. NULL: no memory. */
 struct job *job_from_record(struct session *session, const struct granted_job *record, size_t gpu);

@@ -14,7 +14,6 @@
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
-#include "daemon/gpu/inventory.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-hear.h"
 #include "daemon/session/session-task.h"
@@ -74,7 +73,6 @@ static void write_record(struct writer *w, const Sbeet__State__Record *record) {
 
 static void write_session(struct writer *w, const struct session *s) {
 	static Sbeet__Held held[PROTO_JOBS_PER_SESSION], *list[PROTO_JOBS_PER_SESSION];
-	static struct granted_job records[PROTO_JOBS_PER_SESSION];
 	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
 	const struct session_counters *c = &s->counters;
 	char ping[] = PROTO_FEATURE_PING, counts[] = PROTO_FEATURE_COUNTS, *features[2];
@@ -89,9 +87,7 @@ static void write_session(struct writer *w, const struct session *s) {
 		if (job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE) {
 			size_t n = hello.n_held++;
 
-			job_record(job, inventory_gpu(s->all->inventory, job->gpu)->uuid,
-				   &records[n]);
-			granted_job_to_wire(&records[n], sms[n], &held[n]);
+			granted_job_to_wire(&job->record, sms[n], &held[n]);
 			list[n] = &held[n];
 		}
 	}
@@ -186,19 +182,18 @@ static int compare_order(const void *a, const void *b) {
 	return (i > k) - (i < k);
 }
 
-static void write_waiting(struct writer *w, const struct sessions *all, const struct job *job) {
-	const struct inventory_gpu *gpu = inventory_gpu(all->inventory, job->gpu);
+static void write_waiting(struct writer *w, const struct job *job) {
 	Sbeet__Request request = SBEET__REQUEST__INIT;
 	Sbeet__State__Waiting waiting = SBEET__STATE__WAITING__INIT;
 	Sbeet__State__Record record = SBEET__STATE__RECORD__INIT;
 
-	request.job = job->number;
-	request.gpu_uuid.data = (uint8_t *)gpu->uuid;
-	request.gpu_uuid.len = sizeof(gpu->uuid);
-	request.release_ns = job->requested;
-	request.enforcement_mask = job->enforcement_mask;
+	request.job = job->record.number;
+	request.gpu_uuid.data = (uint8_t *)job->record.uuid;
+	request.gpu_uuid.len = sizeof(job->record.uuid);
+	request.release_ns = job->record.requested;
+	request.enforcement_mask = job->record.enforcement_mask;
 	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH; /* nobody asks again which it was */
-	request.tid = job->tid;
+	request.tid = job->record.tid;
 	request.sm_step = job->sm_step;
 	waiting.session = job->session->id;
 	waiting.request = &request;
@@ -228,7 +223,7 @@ static void write_all_waiting(struct writer *w, struct sessions *all) {
 	}
 	qsort(list, n, sizeof(*list), compare_order);
 	for (size_t i = 0; i < n; i++) {
-		write_waiting(w, all, list[i]);
+		write_waiting(w, list[i]);
 	}
 }
 

@@ -17,7 +17,8 @@
 
 static bool holds_too_long(const struct hold *hold, const struct job *job, nsec_t now) {
 	return (job->state == JOB_RUNNING || job->state == JOB_PREEMPTED) &&
-	       now - job->granted > hold->limit && engine_waits_for(hold->all->engine, job->gpu);
+	       now - job->record.granted > hold->limit &&
+	       engine_waits_for(hold->all->engine, job->gpu);
 }
 
 static void take_back(struct session *s, struct job *job, nsec_t now) {
@@ -26,16 +27,17 @@ static void take_back(struct session *s, struct job *job, nsec_t now) {
 		&(struct log_about){.id = LOG_ID_HOLD,
 				    .task = s->task.name,
 				    .gpu = (int)job->gpu,
-				    .job = job->number,
+				    .job = job->record.number,
 				    .uid = s->cred.uid},
 		"session %llu (pid %d, '%s'): job %llu has held %u SMs of GPU %zu for %llu ms and "
 		"others wait: it may start nothing more (see --max-hold)",
 		(unsigned long long)s->id, s->cred.pid, s->task.name,
-		(unsigned long long)job->number, smset_count(&job->sms), job->gpu,
-		(unsigned long long)((now - job->granted) / NSEC_PER_MSEC));
+		(unsigned long long)job->record.number, smset_count(&job->record.sms), job->gpu,
+		(unsigned long long)((now - job->record.granted) / NSEC_PER_MSEC));
 	job_set_state(job, JOB_PREEMPTED);
 	session_tell(s, SESSION_EVENT_REVOKE, job);
-	session_say_revoke(s, job->number, "it has held its SMs for too long, and others wait");
+	session_say_revoke(s, job->record.number,
+			   "it has held its SMs for too long, and others wait");
 }
 
 /* Whether the program is still there. May end the session. */

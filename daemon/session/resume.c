@@ -20,8 +20,8 @@
 
 void resume_note(const struct job *job) {
 	const struct session *s = job->session;
-	const struct inventory_gpu *gpu = inventory_gpu(s->all->inventory, job->gpu);
 	struct ledger_entry e = {
+		.job = job->record,
 		.identity = s->identity,
 		.release = job->release,
 		.uid = s->cred.uid,
@@ -29,10 +29,9 @@ void resume_note(const struct job *job) {
 		.priority = job->priority,
 	};
 
-	job_record(job, gpu->uuid, &e.job);
 	snprintf(e.task, sizeof(e.task), "%s", s->task.name);
 	snprintf(e.program, sizeof(e.program), "%s", s->program);
-	ledger_write(s->all->ledger, job->gpu, job->slot, &e);
+	ledger_write(s->all->ledger, job->gpu, job->record.slot, &e);
 }
 
 void resume_forget(const struct job *job) {
@@ -40,7 +39,7 @@ void resume_forget(const struct job *job) {
 
 	/* When we stop, jobs run on: the next daemon is to know of them. */
 	if (job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE && !all->stopping) {
-		ledger_erase(all->ledger, job->gpu, job->slot);
+		ledger_erase(all->ledger, job->gpu, job->record.slot);
 	}
 }
 
@@ -156,8 +155,9 @@ static struct identity identity_before(const struct session *s, const Sbeet__Hel
 }
 
 static bool is_same(const struct job *job, const struct granted_job *held, int gpu) {
-	return job->state != JOB_WAITING && job->number == held->number && (int)job->gpu == gpu &&
-	       job->slot == held->slot && smset_equal(&held->sms, &job->sms);
+	return job->state != JOB_WAITING && job->record.number == held->number &&
+	       (int)job->gpu == gpu && job->record.slot == held->slot &&
+	       smset_equal(&held->sms, &job->record.sms);
 }
 
 /* The job that is meant, among those of the process's sessions that are gone. */

@@ -3,6 +3,8 @@
  */
 #include "daemon/session/session-job.h"
 
+#include <string.h>
+
 #include "daemon/base/awake.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
@@ -25,7 +27,7 @@ struct job *session_job_find(struct session *s, uint64_t number) {
 	struct job *job;
 
 	TAILQ_FOREACH(job, &s->jobs, link) {
-		if (job->number == number) {
+		if (job->record.number == number) {
 			return job;
 		}
 	}
@@ -38,7 +40,8 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 		if (!s->all->stopping) { /* else it goes on without us */
 			log_debug("session %llu (pid %d, '%s'): job %llu is given up, %s",
 				  (unsigned long long)s->id, s->cred.pid, s->task.name,
-				  (unsigned long long)job->number, job_state_name(job->state));
+				  (unsigned long long)job->record.number,
+				  job_state_name(job->state));
 		}
 		s->counters.launches += job->launches;
 	}
@@ -97,16 +100,16 @@ static void set_times(struct session *s, struct job *job, nsec_t claimed) {
 	struct task_request request = {
 		.at = clamp_request(s, claimed, s->all->now()),
 		.gpu = job->gpu,
-		.tid = job->tid,
+		.tid = job->record.tid,
 		.alone = s->n_jobs == 0,
 	};
 
-	job->requested = request.at;
+	job->record.requested = request.at;
 	job->release = s->replayed ? s->replayed_release : task_release(&s->task, &request);
-	if (!job->release || job->release > job->requested) {
-		job->release = job->requested;
+	if (!job->release || job->release > job->record.requested) {
+		job->release = job->record.requested;
 	}
-	job->deadline = task_deadline(&s->task, job->release);
+	job->record.deadline = task_deadline(&s->task, job->release);
 }
 
 struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu) {
@@ -119,10 +122,11 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 	job->owner = s->id;
 	job->label = s->task.name;
 	job->task = s->sched_task;
-	job->tid = request->tid;
+	job->record.tid = request->tid;
+	memcpy(job->record.uuid, request->gpu_uuid.data, sizeof(job->record.uuid));
 	job->gpu = gpu;
 	s->gpus |= BIT(gpu);
-	job->enforcement_mask = request->enforcement_mask & s->enforcement_mask;
+	job->record.enforcement_mask = request->enforcement_mask & s->enforcement_mask;
 	job->sm_step = request->sm_step;
 	job->job_class = s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME
 				 ? SCHED_CLASS_REALTIME
@@ -162,7 +166,7 @@ static void tell_record_ops(struct session *s, struct job *job, bool on) {
 	}
 	job->records_ops = on;
 	s->n_recorded += on;
-	session_say_record_ops(s, job->number, on);
+	session_say_record_ops(s, job->record.number, on);
 }
 
 void session_job_record_ops(struct session *s, bool on) {
@@ -177,7 +181,7 @@ void session_job_record_ops(struct session *s, bool on) {
 
 /* When @job ended, as far as the client's word can be true. */
 static nsec_t clamp_finished(const struct job *job, nsec_t claimed, nsec_t now) {
-	return claimed < job->granted || claimed > now ? now : claimed;
+	return claimed < job->record.granted || claimed > now ? now : claimed;
 }
 
 static void count_done(struct session *s, struct job *job, const Sbeet__JobDone *done,
@@ -190,7 +194,7 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	c->launches += done->launches;
 	c->copies += done->copies;
 	c->outside_blocks += done->outside_blocks;
-	c->misses += job->deadline && finished > job->deadline;
+	c->misses += job->record.deadline && finished > job->record.deadline;
 	c->max_wait = wait > c->max_wait ? wait : c->max_wait;
 	if (started_late > c->max_started_late) {
 		c->max_started_late = started_late;
@@ -207,7 +211,7 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 }
 
 void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *done) {
-	struct task_last last = {.release = job->release, .gpu = job->gpu, .tid = job->tid};
+	struct task_last last = {.release = job->release, .gpu = job->gpu, .tid = job->record.tid};
 
 	job->unconfined |= done->unconfined;
 	if (!done->cancelled) {
@@ -217,7 +221,7 @@ void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *
 	} else {
 		log_debug("session %llu (pid %d, '%s'): job %llu was not used",
 			  (unsigned long long)s->id, s->cred.pid, s->task.name,
-			  (unsigned long long)job->number);
+			  (unsigned long long)job->record.number);
 	}
 	task_ended(&s->task, &last);
 	session_job_drop(s, job, !done->cancelled);

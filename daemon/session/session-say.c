@@ -156,16 +156,16 @@ void session_say_grant(const struct job *job) {
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 	uint8_t sms[sizeof(struct smset)];
 
-	grant.job = job->number;
+	grant.job = job->record.number;
 	grant.gpu_uuid.data = (uint8_t *)gpu->uuid;
 	grant.gpu_uuid.len = sizeof(gpu->uuid);
-	grant.slot = job->slot;
+	grant.slot = job->record.slot;
 	grant.sms.data = sms;
-	grant.sms.len = smset_to_bytes(&job->sms, sms);
-	grant.enforcement = job->enforcement;
-	grant.sequence = job->sequence;
+	grant.sms.len = smset_to_bytes(&job->record.sms, sms);
+	grant.enforcement = job->record.enforcement;
+	grant.sequence = job->record.sequence;
 	grant.gpu_sms = gpu->n_sms;
-	grant.deadline_ns = job->deadline;
+	grant.deadline_ns = job->record.deadline;
 	grant.record_ops = job->records_ops;
 	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
 	m.grant = &grant;

@@ -94,13 +94,13 @@ void session_task_learn(struct session *s, const struct job *job, const Sbeet__J
 	struct session *other;
 
 	if (!s->all->learn || s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME ||
-	    !s->task.deadline || !is_typical(job, done) || finished <= job->granted ||
+	    !s->task.deadline || !is_typical(job, done) || finished <= job->record.granted ||
 	    (learn_corrects(s->all->learn) && s->sched_task == SCHED_TASK_NONE)) {
 		return;
 	}
 	place.gpu = inventory_gpu(s->all->inventory, job->gpu)->name;
-	place.n_sms = smset_count(&job->sms);
-	if (!learn_note(s->all->learn, &place, finished - job->granted)) {
+	place.n_sms = smset_count(&job->record.sms);
+	if (!learn_note(s->all->learn, &place, finished - job->record.granted)) {
 		return;
 	}
 	TAILQ_FOREACH(other, &s->all->list, link) {
@@ -108,8 +108,8 @@ void session_task_learn(struct session *s, const struct job *job, const Sbeet__J
 				       strcmp(profile_name(other), place.profile) == 0;
 	}
 	log_debug("task '%s' was seen to take %llu us on %u SMs of GPU %zu", place.profile,
-		  (unsigned long long)((finished - job->granted) / NSEC_PER_USEC), place.n_sms,
-		  job->gpu);
+		  (unsigned long long)((finished - job->record.granted) / NSEC_PER_USEC),
+		  place.n_sms, job->gpu);
 }
 
 void session_task_free(struct session *s) {

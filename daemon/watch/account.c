@@ -90,7 +90,7 @@ void account_job_begins(struct account *account, const struct sched *sched, stru
 			nsec_t now) {
 	const struct sched_task *task = sched_task(sched, job->task);
 	const struct profile_table *profile = task ? task->profiles[job->gpu] : NULL;
-	unsigned n_sms = smset_count(&job->sms);
+	unsigned n_sms = smset_count(&job->record.sms);
 
 	if (job->accounted) {
 		return;
@@ -107,7 +107,7 @@ void account_job_ends(struct account *account, struct job *job, nsec_t now) {
 	if (job->accounted) {
 		energy_at(&since, now, &mj, &rest);
 		job->session->counters.energy_mj += mj;
-		account_gpu_remove(&account->gpus[job->gpu], smset_count(&job->sms),
+		account_gpu_remove(&account->gpus[job->gpu], smset_count(&job->record.sms),
 				   job->dynamic_mw, now);
 		job->accounted = 0;
 	}

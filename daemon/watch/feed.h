@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "control.pb-c.h"
+#include "proto/granted-job.h"
 #include "proto/limits.h"
-#include "proto/smset.h"
 #include "proto/units.h"
 
 /* At 20,000 jobs a second and four events a job this is a twentieth of a second, five times what a
@@ -25,13 +25,12 @@
 struct feed_event {
 	Sbeet__Control__EventKind kind;
 	nsec_t time;
-	uint64_t session, job;
-	nsec_t release, requested, deadline, granted, launched, finished, predicted_finish, period;
+	uint64_t session;
+	struct granted_job job; /* of a session: its deadline alone, relative */
+	nsec_t release, launched, finished, predicted_finish, period;
 	uint64_t launches, power_mw, energy_mj;
-	struct smset sms;
-	Sbeet__Enforcement enforcement;
 	Sbeet__TaskClass task_class;
-	uint32_t gpu, gpu_sms, slot, pid, uid, tid;
+	uint32_t gpu, gpu_sms, pid, uid;
 	const char *sharing; /* static, or NULL */
 	bool before;
 	char task[PROTO_NAME_MAX + 1];

@@ -52,7 +52,7 @@ void late_watch(struct late *late) {
 }
 
 bool late_is_late(const struct job *job, nsec_t now) {
-	return job->deadline && job->deadline < now;
+	return job->record.deadline && job->record.deadline < now;
 }
 
 static void look_at(struct late *late, struct job *job, nsec_t now) {
@@ -77,8 +77,9 @@ void late_look(struct late *late) {
 	TAILQ_FOREACH(session, late->watched->sessions, link) {
 		TAILQ_FOREACH(job, &session->jobs, link) {
 			look_at(late, job, now);
-			if (job->deadline && !job->told_late && (!next || job->deadline < next)) {
-				next = job->deadline;
+			if (job->record.deadline && !job->told_late &&
+			    (!next || job->record.deadline < next)) {
+				next = job->record.deadline;
 			}
 		}
 	}

@@ -46,7 +46,7 @@ void report_fill_session(const struct session *s, struct feed_event *ret) {
 		.uid = s->cred.uid,
 		.task_class = s->task.task_class,
 		.period = s->task.period,
-		.deadline = s->task.deadline,
+		.job.deadline = s->task.deadline,
 	};
 	snprintf(ret->task, sizeof(ret->task), "%s", s->task.name);
 	snprintf(ret->text, sizeof(ret->text), "%s", s->program);
@@ -57,25 +57,20 @@ void report_fill_job(const struct report *report, const struct job *job, struct 
 
 	*ret = (struct feed_event){
 		.kind = KIND(JOB_REQUEST),
-		.time = job->requested,
+		.time = job->record.requested,
 		.session = s->id,
-		.job = job->number,
+		.job = job->record,
 		.gpu = (uint32_t)job->gpu,
-		.tid = job->tid,
 		.pid = (uint32_t)s->cred.pid,
 		.release = job->release,
-		.requested = job->requested,
-		.deadline = job->deadline,
 	};
+	ret->job.enforcement = job_enforcement(job);
 	snprintf(ret->task, sizeof(ret->task), "%s", s->task.name);
-	if (job->state == JOB_WAITING || !job->granted) {
+	if (job->state == JOB_WAITING || !job->record.granted) {
 		return;
 	}
 	ret->kind = KIND(JOB_GRANT);
-	ret->time = ret->granted = job->granted;
-	ret->slot = job->slot;
-	ret->sms = job->sms;
-	ret->enforcement = job_enforcement(job);
+	ret->time = job->record.granted;
 	if (job->sched_id != SCHED_JOB_NONE) {
 		ret->predicted_finish =
 			sched_job(engine_sched(report->watched->engine), job->sched_id)->finish;
@@ -104,9 +99,9 @@ void report_job(struct report *report, const struct job *job, Sbeet__Control__Ev
 	event.kind = kind;
 	event.time = report->watched->now();
 	feed_write(&report->feed, &event);
-	if (!job->told_late && job->deadline &&
-	    (!report->next_deadline || job->deadline < report->next_deadline)) {
-		report->next_deadline = job->deadline;
+	if (!job->told_late && job->record.deadline &&
+	    (!report->next_deadline || job->record.deadline < report->next_deadline)) {
+		report->next_deadline = job->record.deadline;
 	}
 }
 
@@ -139,7 +134,7 @@ void report_job_done(struct report *report, const struct job *job) {
 	event.launched = job->launched;
 	event.launches = job->launches;
 	feed_write(&report->feed, &event);
-	if (event.deadline && job->finished > event.deadline) {
+	if (event.job.deadline && job->finished > event.job.deadline) {
 		event.kind = KIND(JOB_MISS);
 		feed_write(&report->feed, &event);
 	}

@@ -66,7 +66,7 @@ static struct job *arrive(uint64_t owner, size_t gpu, uint32_t mask) {
 	assert_non_null(job);
 	job->owner = owner;
 	job->gpu = gpu;
-	job->enforcement_mask = mask;
+	job->record.enforcement_mask = mask;
 	assert_int_equal(engine_arrive(engine, job), 0);
 	return job;
 }
@@ -102,11 +102,11 @@ static void engine_never_promises_what_a_job_cannot_keep(void **state) {
 		engine_run(engine);
 		assert_int_equal(n_granted, i + 1);
 		assert_int_equal(job->state, JOB_RUNNING);
-		assert_int_equal(job->enforcement, cases[i].expected);
-		assert_int_equal(smset_count(&job->sms), cases[i].n_sms);
-		assert_int_equal(job->sequence, i + 1);
+		assert_int_equal(job->record.enforcement, cases[i].expected);
+		assert_int_equal(smset_count(&job->record.sms), cases[i].n_sms);
+		assert_int_equal(job->record.sequence, i + 1);
 		busy = engine_sms_busy(engine, cases[i].gpu);
-		assert_true(smset_equal(&busy, &job->sms));
+		assert_true(smset_equal(&busy, &job->record.sms));
 		finish(job);
 		busy = engine_sms_busy(engine, cases[i].gpu);
 		assert_true(smset_empty(&busy));
@@ -182,9 +182,9 @@ static void engine_grants_where_a_task_has_no_profile(void **state) {
 			job->owner = 1;
 			job->gpu = gpu;
 			job->task = id;
-			job->enforcement_mask = WHOLE | SMID | COUNT;
+			job->record.enforcement_mask = WHOLE | SMID | COUNT;
 			job->release = now;
-			job->deadline = job->release + task.deadline;
+			job->record.deadline = job->release + task.deadline;
 			assert_int_equal(engine_arrive(engine, job), 0);
 			n_granted = 0;
 			engine_run(engine);
@@ -212,14 +212,14 @@ static void engine_tells_overruns_by_its_clock(void **state) {
 	assert_int_equal(engine_add_task(engine, &task, &job->task), 0);
 	engine_set_policy(engine, sched_policy_find("fcfs"));
 	job->owner = 1;
-	job->enforcement_mask = WHOLE;
+	job->record.enforcement_mask = WHOLE;
 	job->release = now;
-	job->deadline = now + task.deadline;
+	job->record.deadline = now + task.deadline;
 	assert_int_equal(engine_arrive(engine, job), 0);
 	assert_int_equal(engine_next_look(engine), 0);
 	now += 5;
 	engine_run(engine);
-	assert_int_equal(job->granted, now);
+	assert_int_equal(job->record.granted, now);
 	end = now + table.exec[8];
 	assert_int_equal(engine_next_look(engine), end);
 	decided = sched_job(engine_sched(engine), job->sched_id);
@@ -231,7 +231,7 @@ static void engine_tells_overruns_by_its_clock(void **state) {
 	now = end + 1;
 	engine_look(engine);
 	assert_true(decided->overrun);
-	assert_int_equal(engine_next_look(engine), now + 1 + (now - job->granted) / 8);
+	assert_int_equal(engine_next_look(engine), now + 1 + (now - job->record.granted) / 8);
 	finish(job);
 }
 

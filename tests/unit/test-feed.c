@@ -21,7 +21,7 @@ static void wake(void *userdata) {
 
 static void write_jobs(struct feed *feed, uint64_t from, uint64_t n) {
 	for (uint64_t i = 0; i < n; i++) {
-		struct feed_event e = {.job = from + i};
+		struct feed_event e = {.job.number = from + i};
 
 		feed_write(feed, &e);
 	}
@@ -33,7 +33,7 @@ static uint64_t read_jobs(const struct feed *feed, struct feed_reader *reader, u
 	uint64_t n = 0;
 
 	while ((e = feed_read(feed, reader))) {
-		assert_int_equal(e->job, from + n);
+		assert_int_equal(e->job.number, from + n);
 		n++;
 	}
 	return n;

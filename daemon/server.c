@@ -104,7 +104,6 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 }
 
 static void on_look(evutil_socket_t fd, short what, void *userdata);
-static void on_trusted(evutil_socket_t fd, short what, void *userdata);
 
 static bool on_shim(void *userdata, int fd) {
 	struct server *server = userdata;
@@ -260,7 +259,6 @@ int server_new(struct server **ret, const struct server_parts *parts) {
 	server->started = server->now();
 	server->refused.uid = LOG_NO_USER;
 	event_assign(&server->look, parts->base, -1, EV_TIMEOUT, on_look, server);
-	event_assign(&server->trusted, parts->base, -1, EV_TIMEOUT, on_trusted, server);
 	r = make_owned(server, parts);
 	if (r == 0) {
 		r = listener_new(&server->shim_listener, parts->base, shim_fd, on_shim, server);
@@ -292,7 +290,6 @@ struct server *server_free(struct server *server) {
 	if (server) {
 		server_stop(server);
 		event_del(&server->look);
-		event_del(&server->trusted);
 		hold_deinit(&server->hold);
 		late_deinit(&server->late);
 		control_deinit(&server->control);
@@ -396,31 +393,6 @@ void server_decide(void *userdata) {
 	reap(server);
 }
 
-static void on_trusted(evutil_socket_t fd, short what, void *userdata) {
-	struct server *server = userdata;
-
-	server->sessions.trusting = false;
-	engine_hold(server->engine, false);
-}
-
-/* Gives programs time to tell what they hold, since nobody else knows. Return: 0 or -ENOMEM. */
-static int trust(struct server *server) {
-	static const struct timeval grace = {.tv_usec = RESUME_GRACE_MS * 1000};
-
-	log_warning(
-		"What jobs ran under the sbeetd before is not known in full; nothing is granted "
-		"for "
-		"%d ms, so that programs can tell",
-		RESUME_GRACE_MS);
-	if (event_add(&server->trusted, &grace) < 0) {
-		return -ENOMEM;
-	}
-	server->sessions.trusting = true;
-	engine_skip_sequences(server->engine);
-	engine_hold(server->engine, true);
-	return 0;
-}
-
 static int start_metrics(struct server *server) {
 	char why[PROTO_TEXT_MAX] = "no memory";
 	int r;
@@ -442,7 +414,7 @@ int server_start(struct server *server) {
 	int r;
 
 	if (!resume_absent(sessions) || ledger_past(sessions->ledger) == LEDGER_PAST_UNKNOWN) {
-		r = trust(server);
+		r = resume_trust(sessions);
 		if (r < 0) {
 			return r; /* the list of jobs is still there for the next one */
 		}

@@ -8,7 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/control/control.h"
 #include "daemon/session/hold.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 #include "daemon/watch/account.h"
 #include "daemon/watch/late.h"
 #include "daemon/watch/report.h"
@@ -64,7 +64,6 @@ struct server {
 	struct hold hold;
 	struct event look; /* at engine_next_look() */
 	nsec_t look_at;	   /* when that is due; 0: it is not set */
-	struct event trusted;
 	struct totals totals;
 	struct watched watched; /* pointers to what is here */
 	struct account account; /* of energy */

@@ -17,7 +17,7 @@
 #include "daemon/session/resume.h"
 #include "daemon/session/session-hear.h"
 #include "daemon/session/session-task.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 #include "proto/hash.h"
 #include "proto/packet.h"
 #include "proto/validate.h"

@@ -6,7 +6,7 @@
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/session/session-say.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 
 /* Between two looks at most. */
 #define LOOK_MAX (1 * NSEC_PER_SEC)

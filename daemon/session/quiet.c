@@ -9,7 +9,6 @@
 #include "daemon/engine/engine.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session.h"
-#include "daemon/session/sessions.h"
 
 bool quiet_runs(const struct session *s) {
 	const struct job *job;

@@ -16,7 +16,7 @@
 #include "daemon/session/ledger.h"
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 
 void resume_note(const struct job *job) {
 	const struct session *s = job->session;
@@ -139,6 +139,29 @@ bool resume_absent(struct sessions *all) {
 		log_info("%u jobs run since before this start; their SMs stay theirs", n);
 	}
 	return complete;
+}
+
+static void on_trusted(evutil_socket_t fd, short what, void *userdata) {
+	struct sessions *all = userdata;
+
+	all->trusting = false;
+	engine_hold(all->engine, false);
+}
+
+int resume_trust(struct sessions *all) {
+	static const struct timeval grace = {.tv_usec = RESUME_GRACE_MS * 1000};
+
+	log_warning(
+		"What jobs ran under the sbeetd before is not known in full; nothing is "
+		"granted for %d ms, so that programs can tell",
+		RESUME_GRACE_MS);
+	if (event_base_once(all->base, -1, EV_TIMEOUT, on_trusted, all, &grace) < 0) {
+		return -ENOMEM;
+	}
+	all->trusting = true;
+	engine_skip_sequences(all->engine);
+	engine_hold(all->engine, true);
+	return 0;
 }
 
 /* ---- from a Hello ---- */

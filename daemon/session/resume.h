@@ -23,6 +23,10 @@ struct session;
 /* For that moment. Programs that hold jobs try every 100 ms at least. */
 #define RESUME_GRACE_MS 500
 
+/* The moment begins: programs tell what they hold, since nobody else knows. Once, and @all live as
+ * long as their event loop. Return: 0 or -ENOMEM. */
+int resume_trust(struct sessions *all);
+
 /* At the start, before anybody connects: what the ledger says. Return: false: there is more than
  * there was memory, descriptors or quota for. */
 bool resume_absent(struct sessions *all);

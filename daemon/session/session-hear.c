@@ -16,7 +16,7 @@
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 #include "proto/enforcement.h"
 #include "proto/packet.h"
 #include "proto/validate.h"

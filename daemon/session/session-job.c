@@ -13,7 +13,7 @@
 #include "daemon/session/resume.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 #include "proto/enforcement.h"
 
 /* A request may lie this far back: the program was stopped or the machine busy. */

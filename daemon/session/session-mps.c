@@ -11,7 +11,7 @@
 #include "daemon/base/util.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 
 unsigned session_mps_programs(const struct sessions *all, size_t gpu) {
 	bool only = inventory_n_gpus(all->inventory) == 1;
@@ -107,7 +107,8 @@ void session_mps_welcome(struct session *s, const struct inventory_gpu *chosen,
 			 mps_state_name(info.state));
 	}
 	if (*ret->notice) {
-		log_client(quota_log(s->user), LOG_LEVEL_WARNING, "session %llu (pid %d, '%s') is told: %s",
-			   (unsigned long long)s->id, s->cred.pid, s->task.name, ret->notice);
+		log_client(quota_log(s->user), LOG_LEVEL_WARNING,
+			   "session %llu (pid %d, '%s') is told: %s", (unsigned long long)s->id,
+			   s->cred.pid, s->task.name, ret->notice);
 	}
 }

@@ -14,7 +14,7 @@
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/session/session-mps.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 #include "proto/packet.h"
 
 /* Ends the session if the peer does not take the packet: nobody is waited for. */

@@ -15,7 +15,7 @@
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
 #include "daemon/session/admission.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 #include "proto/packet.h"
 
 /* What the profiles are called that are known of it. */

@@ -20,7 +20,6 @@
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
-#include "daemon/session/sessions.h"
 #include "proto/packet.h"
 
 /* A program that is read from slowly is told this often that we are there: well below the default
@@ -100,7 +99,8 @@ void session_end(struct session *s) {
 		session_tell(s, SESSION_EVENT_END, NULL);
 	}
 	session_tell(s, SESSION_EVENT_GONE, NULL);
-	sessions_remove(s);
+	TAILQ_REMOVE(&s->all->list, s, link);
+	TAILQ_INSERT_TAIL(&s->all->ended, s, link);
 }
 
 void session_hand_over(struct session *s) {
@@ -433,4 +433,24 @@ struct session *session_free(struct session *s) {
 	session_task_free(s);
 	free(s);
 	return NULL;
+}
+
+struct session *sessions_find(const struct sessions *all, uint64_t id) {
+	struct session *s;
+
+	TAILQ_FOREACH(s, &all->list, link) {
+		if (s->id == id) {
+			break;
+		}
+	}
+	return s;
+}
+
+void sessions_reap(struct sessions *all) {
+	struct session *s;
+
+	while ((s = TAILQ_FIRST(&all->ended))) {
+		TAILQ_REMOVE(&all->ended, s, link);
+		session_free(s);
+	}
 }

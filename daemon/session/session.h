@@ -26,13 +26,12 @@
 #include "daemon/base/identity.h"
 #include "daemon/config/task.h"
 #include "daemon/engine/job.h"
-#include "daemon/session/absent.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/kernels.h"
 #include "daemon/session/quiet.h"
+#include "daemon/session/sessions.h"
 
 struct quota_user;
-struct sessions;
 
 enum session_state {
 	SESSION_NEW,	  /* credentials read, Hello not seen yet */
@@ -104,8 +103,6 @@ struct session {
 	struct session_counters counters;
 };
 
-TAILQ_HEAD(session_list, session);
-
 #define SESSION_E_QUOTA	  1
 #define SESSION_E_REFUSED 2
 
@@ -152,24 +149,11 @@ void session_set_state(struct session *s, enum session_state state);
 /* "new", "active", ... */
 const char *session_state_name(enum session_state state);
 
-/* What sessions tell the server, which passes it on to those who watch or serve them. Jobs are told
- * of while they are in their session's list. */
-enum session_event {
-	SESSION_EVENT_START, /* its process is known: by its Hello, or from the daemon before */
-	SESSION_EVENT_END,   /* one that has started ends */
-	SESSION_EVENT_GONE,  /* CLOSED, also one that never started: about to leave the list */
-	SESSION_EVENT_FAULT, /* it violates the protocol */
-	SESSION_EVENT_REQUEST,
-	SESSION_EVENT_GRANT,
-	SESSION_EVENT_RESUME, /* granted before, and this session's from now on */
-	SESSION_EVENT_REVOKE,
-	SESSION_EVENT_DONE, /* complete: finished, launched and launches are set */
-	SESSION_EVENT_ABANDON,
-	SESSION_EVENT_LEAVE, /* the job is about to leave the list */
-};
-
-/* @job: NULL where it is of the session. Must not free the session or the job. */
-typedef void (*session_event_fn)(void *userdata, enum session_event event, struct session *s,
-				 struct job *job);
-
+/* See enum session_event. */
 void session_tell(struct session *s, enum session_event event, struct job *job);
+
+/* The session with this number that has not ended; NULL: there is none. */
+struct session *sessions_find(const struct sessions *all, uint64_t id);
+
+/* Frees those that have ended. Not to be called from a callback of a session. */
+void sessions_reap(struct sessions *all);

@@ -1,25 +1,51 @@
 /*
- * sessions.h: all sessions, and what they share: the parts of sbeetd that serve them, what every
- * program is told.
+ * sessions.h: all sessions, and what they share: the parts of sbeetd that serve them, the settings
+ * that concern them, and whom they tell what happens.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "daemon/session/absent.h"
-#include "daemon/session/session.h"
+#include "proto/units.h"
 
 struct awake;
 struct engine;
+struct event_base;
 struct gate;
 struct inventory;
+struct job;
 struct learn;
 struct ledger;
 struct mps;
 struct profiles;
 struct quota;
 struct reload;
+struct session;
+
+TAILQ_HEAD(session_list, session);
+
+/* What sessions tell the server, which passes it on to those who watch or serve them. Jobs are told
+ * of while they are in their session's list. */
+enum session_event {
+	SESSION_EVENT_START, /* its process is known: by its Hello, or from the daemon before */
+	SESSION_EVENT_END,   /* one that has started ends */
+	SESSION_EVENT_GONE,  /* CLOSED, also one that never started: about to leave the list */
+	SESSION_EVENT_FAULT, /* it violates the protocol */
+	SESSION_EVENT_REQUEST,
+	SESSION_EVENT_GRANT,
+	SESSION_EVENT_RESUME, /* granted before, and this session's from now on */
+	SESSION_EVENT_REVOKE,
+	SESSION_EVENT_DONE, /* complete: finished, launched and launches are set */
+	SESSION_EVENT_ABANDON,
+	SESSION_EVENT_LEAVE, /* the job is about to leave the list */
+};
+
+/* @job: NULL where it is of the session. Must not free the session or the job. */
+typedef void (*session_event_fn)(void *userdata, enum session_event event, struct session *s,
+				 struct job *job);
 
 struct sessions {
 	/* Set before sessions_init(); borrowed, outlive us. */
@@ -54,12 +80,3 @@ struct sessions {
 };
 
 void sessions_init(struct sessions *all);
-
-/* The session with this number that has not ended; NULL: there is none. */
-struct session *sessions_find(const struct sessions *all, uint64_t id);
-
-/* @s is CLOSED: it leaves the list. */
-void sessions_remove(struct session *s);
-
-/* Frees those that have ended. Not to be called from a callback of a session. */
-void sessions_reap(struct sessions *all);

@@ -2,7 +2,6 @@
  * server.c: sockets, sessions and their end. See server.h.
  */
 #include "daemon/server.h"
-#include "daemon/session/session-job.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,10 +9,12 @@
 
 #include "daemon/base/awake.h"
 #include "daemon/base/gate.h"
+#include "daemon/base/listener.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/config/reload.h"
+#include "daemon/control/control.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
@@ -21,11 +22,42 @@
 #include "daemon/session/hold.h"
 #include "daemon/session/ledger.h"
 #include "daemon/session/resume.h"
+#include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
+#include "daemon/session/session.h"
+#include "daemon/watch/account.h"
+#include "daemon/watch/late.h"
 #include "daemon/watch/metrics-http.h"
 #include "daemon/watch/metrics.h"
 #include "daemon/watch/report.h"
+#include "daemon/watch/watched.h"
 #include "proto/packet.h"
+
+struct server {
+	struct server_parts parts; /* but for the sockets, which the listeners own */
+	/* Owned. */
+	struct engine *engine;
+	struct quota *quota;
+	struct gate *gate;
+	struct metrics *metrics;	   /* NULL: off */
+	struct metrics_http *metrics_http; /* NULL: off, or not started */
+	struct listener *shim_listener, *control_listener;
+	void *buffer; /* PROTO_PACKET_MAX: every packet is received here and unpacked at once */
+
+	struct sessions sessions;
+	struct hold hold;
+	struct event look; /* at engine_next_look() */
+	nsec_t look_at;	   /* when that is due; 0: it is not set */
+	struct totals totals;
+	struct watched watched; /* pointers to what is here */
+	struct account account; /* of energy */
+	struct report report;	/* what happens, for the subscribers */
+	struct late late;	/* part of that */
+	struct control control;
+
+	struct log_budget refused; /* lines about connections whose user is not known */
+	nsec_t started;
+};
 
 /* Frees what has ended, and accepts again if that was stopped. */
 static void reap(struct server *server) {
@@ -52,7 +84,7 @@ static void on_job_done(struct server *server, struct job *job) {
 	server->totals.misses += missed;
 	metrics_job(server->metrics, job->session->task.name, &times, missed);
 	report_job_done(&server->report, job);
-	account_job_ends(&server->account, job, server->now());
+	account_job_ends(&server->account, job, server->parts.now());
 }
 
 #define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
@@ -84,7 +116,7 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 	case SESSION_EVENT_GRANT:
 		report_job(&server->report, job, KIND(JOB_GRANT));
 		account_job_begins(&server->account, engine_sched(server->engine), job,
-				   server->now());
+				   server->parts.now());
 		break;
 	case SESSION_EVENT_REVOKE:
 		report_job(&server->report, job, KIND(JOB_REVOKE));
@@ -94,7 +126,7 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 		break;
 	case SESSION_EVENT_ABANDON:
 		report_job(&server->report, job, KIND(JOB_ABANDON));
-		account_job_ends(&server->account, job, server->now());
+		account_job_ends(&server->account, job, server->parts.now());
 		server->totals.launches += job->launches;
 		break;
 	case SESSION_EVENT_LEAVE:
@@ -250,13 +282,8 @@ int server_new(struct server **ret, const struct server_parts *parts) {
 	if (!server) {
 		return -ENOMEM;
 	}
-	server->base = parts->base;
-	server->now = parts->now;
-	server->inventory = parts->inventory;
-	server->reload = parts->reload;
-	server->mps = parts->mps;
-	server->awake = parts->awake;
-	server->started = server->now();
+	server->parts = *parts;
+	server->started = server->parts.now();
 	server->refused.uid = LOG_NO_USER;
 	event_assign(&server->look, parts->base, -1, EV_TIMEOUT, on_look, server);
 	r = make_owned(server, parts);
@@ -276,7 +303,7 @@ int server_new(struct server **ret, const struct server_parts *parts) {
 	init_sessions(server, parts);
 	init_watchers(server, parts);
 	init_control(server, parts);
-	awake_set(server->awake, server->sessions.spin);
+	awake_set(server->parts.awake, server->sessions.spin);
 	*ret = server;
 	return 0;
 }
@@ -307,7 +334,7 @@ static void watch_time(struct server *server) {
 	if (next == 0 || (server->look_at && server->look_at <= next)) {
 		return;
 	}
-	now = server->now();
+	now = server->parts.now();
 	left = next > now ? next - now : 0;
 	t = util_timeval(left + 1);
 	if (event_add(&server->look, &t) == 0) {
@@ -324,9 +351,10 @@ static void on_look(evutil_socket_t fd, short what, void *userdata) {
 }
 
 void server_describe(const struct server *server, char *text, size_t size) {
-	size_t n_gpus = inventory_n_gpus(server->inventory), sessions = 0, jobs = 0, running = 0;
+	size_t n_gpus = inventory_n_gpus(server->parts.inventory), sessions = 0, jobs = 0,
+	       running = 0;
 	const struct sched *sched = engine_sched(server->engine);
-	enum mps_state mps = mps_info(server->mps).state;
+	enum mps_state mps = mps_info(server->parts.mps).state;
 	const struct session *s;
 
 	TAILQ_FOREACH(s, &server->sessions.list, link) {
@@ -347,10 +375,10 @@ void server_describe(const struct server *server, char *text, size_t size) {
 static void decide_measured(struct server *server) {
 	const struct engine_counters *counters = engine_counters(server->engine);
 	uint64_t before = counters->decisions;
-	nsec_t began = server->now(), now;
+	nsec_t began = server->parts.now(), now;
 
 	engine_run(server->engine);
-	now = server->now();
+	now = server->parts.now();
 	if (counters->decisions != before) {
 		metrics_decision(server->metrics, now - began);
 		for (size_t i = 0; i < sched_n_gpus(engine_sched(server->engine)); i++) {
@@ -369,7 +397,7 @@ void server_configure(void *userdata, const struct settings *old, const struct s
 	server->hold.limit = settings->max_hold;
 	if (settings_differ(old, settings, SETTING_SPIN)) {
 		server->sessions.spin = settings->spin;
-		awake_set(server->awake, settings->spin);
+		awake_set(server->parts.awake, settings->spin);
 	}
 	/* One that was set by `sbeetctl policy` stays, unless the file says something new. */
 	if (settings_differ(old, settings, SETTING_POLICY)) {
@@ -400,8 +428,9 @@ static int start_metrics(struct server *server) {
 	if (!server->metrics) {
 		return 0;
 	}
-	r = metrics_http_new(&server->metrics_http, server->base, server->now, server->metrics,
-			     server->reload->config->settings.metrics, why, sizeof(why));
+	r = metrics_http_new(&server->metrics_http, server->parts.base, server->parts.now,
+			     server->metrics, server->parts.reload->config->settings.metrics, why,
+			     sizeof(why));
 	if (r < 0) {
 		log_error("%s", why);
 	}

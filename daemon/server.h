@@ -4,38 +4,28 @@
  */
 #pragma once
 
-#include "daemon/base/listener.h"
-#include "daemon/base/log.h"
-#include "daemon/control/control.h"
-#include "daemon/session/hold.h"
-#include "daemon/session/session.h"
-#include "daemon/watch/account.h"
-#include "daemon/watch/late.h"
-#include "daemon/watch/report.h"
-#include "daemon/watch/watched.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "proto/units.h"
 
 struct awake;
-struct engine;
-struct gate;
+struct event_base;
 struct inventory;
-struct metrics;
-struct metrics_http;
 struct learn;
 struct mps;
 struct ledger;
 struct profiles;
-struct quota;
 struct reload;
 struct settings;
 
-/* What a server is made of; borrowed, outlives it, but for the sockets. */
+/* What a server is made of: the GPUs are known. Borrowed, outlives it, but for the sockets. */
 struct server_parts {
 	struct event_base *base;
-	clock_fn now;	     /* the clock of all that it owns */
-	struct awake *awake; /* of the loop on @base */
-	struct reload
-		*reload; /* its settings are in force; tells of new ones: server_configure() */
-	struct inventory *inventory; /* complete: the GPUs are known */
+	clock_fn now; /* the clock of all that it owns */
+	struct awake *awake;
+	struct reload *reload; /* has the settings in force */
+	struct inventory *inventory;
 	const struct profiles *profiles;
 	struct ledger *ledger;
 	struct mps *mps;
@@ -43,37 +33,7 @@ struct server_parts {
 	int shim_fd, control_fd; /* listening */
 };
 
-struct server {
-	/* Borrowed, outlive us. */
-	struct event_base *base;
-	clock_fn now;
-	struct inventory *inventory;
-	struct reload *reload;
-	struct mps *mps;
-	struct awake *awake;
-	/* Owned. */
-	struct engine *engine;
-	struct quota *quota;
-	struct gate *gate;
-	struct metrics *metrics;	   /* NULL: off */
-	struct metrics_http *metrics_http; /* NULL: off, or not started */
-	struct listener *shim_listener, *control_listener;
-	void *buffer; /* PROTO_PACKET_MAX: every packet is received here and unpacked at once */
-
-	struct sessions sessions;
-	struct hold hold;
-	struct event look; /* at engine_next_look() */
-	nsec_t look_at;	   /* when that is due; 0: it is not set */
-	struct totals totals;
-	struct watched watched; /* pointers to what is here */
-	struct account account; /* of energy */
-	struct report report;	/* what happens, for the subscribers */
-	struct late late;	/* part of that */
-	struct control control;
-
-	struct log_budget refused; /* lines about connections whose user is not known */
-	nsec_t started;
-};
+struct server;
 
 /* All of it is there from then on, but it accepts nobody before server_start(). Takes over both
  * sockets, even if it fails. Return: 0 or negative errno. */

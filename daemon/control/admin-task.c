@@ -16,7 +16,7 @@
 #include "daemon/control/admin.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/session-task.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 #include "proto/change.h"
 
 /* ---- programs that run ---- */

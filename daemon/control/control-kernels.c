@@ -5,7 +5,7 @@
 
 #include "daemon/control/admin.h"
 #include "daemon/control/answer.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 
 /* Looked at in one piece, which is one packet: two texts of KERNELS_TEXT_MAX each at most. */
 #define KERNELS_PER_PIECE 64

@@ -10,7 +10,7 @@
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
 #include "daemon/session/session-mps.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 #include "daemon/watch/account.h"
 #include "daemon/watch/watched.h"
 #include "proto/enforcement.h"

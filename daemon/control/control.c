@@ -23,7 +23,7 @@
 #include "daemon/control/subscriber.h"
 #include "daemon/engine/engine.h"
 #include "daemon/session/admission.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 #include "daemon/watch/report.h"
 #include "daemon/watch/watched.h"
 #include "proto/packet.h"

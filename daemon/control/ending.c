@@ -13,7 +13,7 @@
 #include "daemon/control/admin.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
-#include "daemon/session/sessions.h"
+#include "daemon/session/session.h"
 #include "daemon/watch/report.h"
 
 /* The answer to a question that prepared the end of a program. */

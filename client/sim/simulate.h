@@ -1,6 +1,7 @@
 /*
- * simulate.h: what the two halves of `sbeetctl simulate` share: single runs (verb-simulate.c) and
- * sweeps (simulate-sweep.c).
+ * simulate.h: the two halves of `sbeetctl simulate`: runs of a scenario (simulate-runs.c) and
+ * sweeps of random task sets (simulate-sweep.c). Both read ctl->options as struct simulate_options,
+ * show what came out, and return an enum ctl_exit, after an error on stderr.
  */
 #pragma once
 
@@ -30,5 +31,5 @@ struct simulate_options {
 
 int simulate_parse_range(const char *text, void *target);
 
-/* The sweep that the options ask for. Return: an enum ctl_exit, after an error on stderr. */
+int simulate_runs(const struct ctl *ctl, const struct scenario *scenario);
 int simulate_sweep(const struct ctl *ctl, const struct scenario *scenario);

@@ -11,8 +11,8 @@
 #include "client/base/output.h"
 #include "client/base/table.h"
 #include "client/sim/plot.h"
+#include "client/sim/simulate.h"
 #include "client/sim/sweep.h"
-#include "client/simulate.h"
 
 #define TASKSETS_DEFAULT 100
 

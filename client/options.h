@@ -41,6 +41,15 @@ int option_flag(const char *text, void *target);
 int option_string(const char *text, void *target);
 int option_duration(const char *text, void *target);
 
+/* What the help text calls the value of a task's field, by its kind in proto/task-spec.def. */
+#define OPTION_VALUE_NAME  "NAME"
+#define OPTION_VALUE_CLASS "CLASS"
+#define OPTION_VALUE_SCOPE "SCOPE"
+#define OPTION_VALUE_TIME  "TIME"
+#define OPTION_VALUE_COUNT "N"
+#define OPTION_VALUE_INT   "N"
+#define OPTION_VALUE_INDEX "GPU"
+
 /* What every verb takes, what VERB_READS adds and what VERB_TABLE adds; all for struct ctl_common.
  */
 extern const struct option options_common[];

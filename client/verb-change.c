@@ -3,186 +3,108 @@
  * on success; sbeetd decides who may.
  */
 #include <errno.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "client/base/ctl.h"
 #include "client/live/control.h"
 #include "client/options.h"
 #include "client/verb.h"
-#include "daemon/core/sched.h"
-#include "proto/change.h"
-#include "proto/limits.h"
-#include "proto/units.h"
+#include "proto/task-text.h"
 #include "proto/validate.h"
 
-/* What `task set` is told; mask: CHANGE_CLASS and so on. */
+/* What `task set` is told, as it was typed. */
 struct change {
-	uint32_t mask;
-	Sbeet__TaskClass task_class;
-	nsec_t period, deadline, offset;
-	int32_t priority, gpu;
-	uint32_t min_sms, max_sms;
-	const char *profile;
+	const char *texts[_TASK_FIELD_N];
 	bool save;
 };
 
-static int parse_class(const char *text, void *target) {
-	struct change *c = target;
+#define NONE_NAME  ""
+#define NONE_CLASS ""
+#define NONE_TIME  ", or none"
+#define NONE_COUNT ", or none"
+#define NONE_INT   ""
+#define NONE_INDEX ", or any"
 
-	if (strcmp(text, "realtime") == 0) {
-		c->task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
-	} else if (strcmp(text, "best-effort") == 0) {
-		c->task_class = SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT;
-	} else {
-		return -EINVAL;
-	}
-	c->mask |= CHANGE_CLASS;
-	return 0;
-}
-
-/* "none" takes the time away. */
-static int parse_time(const char *text, struct change *c, uint32_t bit, nsec_t *ret) {
-	c->mask |= bit;
-	if (strcmp(text, "none") == 0) {
-		*ret = 0;
-		return 0;
-	}
-	return units_parse_nsec(text, ret);
-}
-
-static int parse_period(const char *text, void *target) {
-	struct change *c = target;
-
-	return parse_time(text, c, CHANGE_PERIOD, &c->period);
-}
-
-static int parse_deadline(const char *text, void *target) {
-	struct change *c = target;
-
-	return parse_time(text, c, CHANGE_DEADLINE, &c->deadline);
-}
-
-static int parse_offset(const char *text, void *target) {
-	struct change *c = target;
-
-	return parse_time(text, c, CHANGE_OFFSET, &c->offset);
-}
-
-/* @word: what takes the bound away, as @none. */
-static int parse_number(const char *text, int64_t least, int64_t most, const char *word,
-			int64_t none, int64_t *ret) {
-	if (word && strcmp(text, word) == 0) {
-		*ret = none;
-		return 0;
-	}
-	return units_parse_int(text, least, most, ret);
-}
-
-static int parse_priority(const char *text, void *target) {
-	struct change *c = target;
-	int64_t n = 0;
-	int r = parse_number(text, PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX, NULL, 0, &n);
-
-	c->priority = (int32_t)n;
-	c->mask |= CHANGE_PRIORITY;
-	return r;
-}
-
-static int parse_profile(const char *text, void *target) {
-	struct change *c = target;
-
-	c->profile = text;
-	c->mask |= CHANGE_PROFILE;
-	return validate_name(text);
-}
-
-static int parse_gpu(const char *text, void *target) {
-	struct change *c = target;
-	int64_t n = 0;
-	int r = parse_number(text, 0, SCHED_GPUS_MAX - 1, "any", -1, &n);
-
-	c->gpu = (int32_t)n;
-	c->mask |= CHANGE_GPU;
-	return r;
-}
-
-static int parse_min_sms(const char *text, void *target) {
-	struct change *c = target;
-	int64_t n = 0;
-	int r = parse_number(text, 1, PROTO_SMS_MAX, "none", 0, &n);
-
-	c->min_sms = (uint32_t)n;
-	c->mask |= CHANGE_MIN_SMS;
-	return r;
-}
-
-static int parse_max_sms(const char *text, void *target) {
-	struct change *c = target;
-	int64_t n = 0;
-	int r = parse_number(text, 1, PROTO_SMS_MAX, "none", 0, &n);
-
-	c->max_sms = (uint32_t)n;
-	c->mask |= CHANGE_MAX_SMS;
-	return r;
-}
-
-#define EXPECTED_TIME "a time with a unit, such as 20ms, or none"
-#define EXPECTED_SMS  "a whole number from 1 to 256, or none"
+#define FIELD(NAME, kind, key, help)                        \
+	{key,                                               \
+	 0,                                                 \
+	 OPTION_REQUIRED,                                   \
+	 OPTION_VALUE_##kind,                               \
+	 help NONE_##kind,                                  \
+	 option_string,                                     \
+	 offsetof(struct change, texts[TASK_FIELD_##NAME]), \
+	 NULL},
 
 static const struct option set_options[] = {
-	{"class", 0, OPTION_REQUIRED, "CLASS", "realtime or best-effort", parse_class, 0,
-	 "realtime or best-effort"},
-	{"deadline", 0, OPTION_REQUIRED, "TIME", "from a job's release, or none", parse_deadline, 0,
-	 EXPECTED_TIME},
-	{"gpu", 0, OPTION_REQUIRED, "GPU", "the only GPU that it may use, or any", parse_gpu, 0,
-	 "a number from 0 to 15, or any"},
-	{"max-sms", 0, OPTION_REQUIRED, "N", "the most SMs of a job, or none", parse_max_sms, 0,
-	 EXPECTED_SMS},
-	{"min-sms", 0, OPTION_REQUIRED, "N", "the fewest SMs of a job, or none", parse_min_sms, 0,
-	 EXPECTED_SMS},
-	{"offset", 0, OPTION_REQUIRED, "TIME", "of the first release, or none", parse_offset, 0,
-	 EXPECTED_TIME},
-	{"period", 0, OPTION_REQUIRED, "TIME", "between two jobs, or none", parse_period, 0,
-	 EXPECTED_TIME},
-	{"priority", 0, OPTION_REQUIRED, "N", "higher is more urgent", parse_priority, 0,
-	 "a whole number from -1000 to 1000"},
-	{"profile", 0, OPTION_REQUIRED, "NAME", "the profile to plan with", parse_profile, 0,
-	 "a name, 1 to 64 of A-Z a-z 0-9 . _ @ : + -"},
+#define TASK_FIELD(NAME, member, kind, least, most, key, wire, own_help, help) \
+	FIELD(NAME, kind, key, help)
+#define GIVEN_FIELD(NAME, member, kind, least, most, key, wire, help) FIELD(NAME, kind, key, help)
+#include "proto/task-spec.def"
 	{"save", 0, OPTION_FLAG, NULL, "in tasks.d too, for programs that come later", option_flag,
 	 offsetof(struct change, save), NULL},
 	{0},
 };
 
+/* sbeetd takes names only; the file of a task may have others. */
+static int read_field(enum task_field field, const char *text, struct task_spec *ret) {
+	if (task_fields[field].kind == TASK_KIND_NAME && validate_name(text) < 0) {
+		return -EINVAL;
+	}
+	return task_text_read(field, text, TASK_WRITER_ADMIN, ret);
+}
+
+/* Return: an exit code. @ret_mask: the fields that are given. */
+static int read_fields(const struct change *c, struct task_spec *ret, uint32_t *ret_mask) {
+	char why[512];
+
+	*ret = TASK_SPEC_NULL;
+	*ret_mask = 0;
+	for (enum task_field field = 0; field < _TASK_FIELD_N; field++) {
+		int r = c->texts[field] ? read_field(field, c->texts[field], ret) : 0;
+
+		if (r < 0) {
+			task_text_complain(field, TASK_WRITER_ADMIN, r, task_fields[field].option,
+					   c->texts[field], why, sizeof(why));
+			ctl_error("%s", why);
+			return CTL_EXIT_USAGE;
+		}
+		*ret_mask |= c->texts[field] ? task_field_bit(field) : 0;
+	}
+	return CTL_EXIT_OK;
+}
+
+/* " --class --period" and so on. */
+static const char field_names[] =
+#define TASK_FIELD(NAME, member, kind, least, most, key, ...)  " --" key
+#define GIVEN_FIELD(NAME, member, kind, least, most, key, ...) " --" key
+#include "proto/task-spec.def"
+	;
+
 static int task_set(const struct ctl *ctl) {
 	const struct change *c = ctl->options;
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
+	Sbeet__TaskSpec wire = SBEET__TASK_SPEC__INIT;
+	struct task_spec spec;
+	int r;
 
 	if (validate_name(ctl->args[0]) < 0) {
 		ctl_error("'%.64s' is no task's name: expected 1 to %d of [A-Za-z0-9._@:+-]",
 			  ctl->args[0], PROTO_NAME_MAX);
 		return CTL_EXIT_USAGE;
 	}
-	if (c->mask == 0) {
-		ctl_error(
-			"nothing to set: name --class, --deadline, --gpu, --max-sms, --min-sms, "
-			"--offset, --period, --priority or --profile");
+	r = read_fields(c, &spec, &change.mask);
+	if (r != CTL_EXIT_OK) {
+		return r;
+	}
+	if (change.mask == 0) {
+		ctl_error("nothing to set: name one or more of%s", field_names);
 		return CTL_EXIT_USAGE;
 	}
+	task_spec_to_wire(&spec, &wire);
 	change.task = ctl->args[0];
-	change.mask = c->mask;
-	change.task_class = c->task_class;
-	change.period_ns = c->period;
-	change.deadline_ns = c->deadline;
-	change.offset_ns = c->offset;
-	change.priority = c->priority;
-	change.gpu = c->gpu;
-	change.min_sms = c->min_sms;
-	change.max_sms = c->max_sms;
 	change.save = c->save;
-	if (c->profile) {
-		change.profile = (char *)c->profile;
-	}
+	change.spec = &wire;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
 	request.task_change = &change;
 	return control_change(&request);

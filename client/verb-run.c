@@ -23,7 +23,7 @@
 
 /* Text as it was typed: the shim reads the same forms from its environment. */
 struct run_options {
-	const char *vars[_TASKVAR_N];
+	const char *vars[_TASK_FIELD_N];
 	const char *log;
 	const char *shim;
 	bool whole;
@@ -45,25 +45,22 @@ static int parse_log(const char *text, void *target) {
 #define AT(member) offsetof(struct run_options, member)
 
 /* Read by taskvars_read(), as the variables are. */
-#define VAR(name) option_string, AT(vars[TASKVAR_##name]), NULL
+#define FIELD(NAME, kind, key, letter, help) \
+	{key,                                \
+	 letter,                             \
+	 OPTION_REQUIRED,                    \
+	 OPTION_VALUE_##kind,                \
+	 help,                               \
+	 option_string,                      \
+	 AT(vars[TASK_FIELD_##NAME]),        \
+	 NULL},
 
 static const struct option run_option_table[] = {
-	{"task", 't', OPTION_REQUIRED, "NAME", "name of the task (default: the program's name)",
-	 VAR(TASK)},
-	{"class", 0, OPTION_REQUIRED, "CLASS",
-	 "realtime or best-effort (default: by --period, --deadline)", VAR(CLASS)},
-	{"period", 0, OPTION_REQUIRED, "TIME", "time between two releases: 33ms", VAR(PERIOD)},
-	{"deadline", 0, OPTION_REQUIRED, "TIME", "time from release to deadline (default: period)",
-	 VAR(DEADLINE)},
-	{"offset", 0, OPTION_REQUIRED, "TIME", "first release after the program has connected",
-	 VAR(OFFSET)},
-	{"priority", 0, OPTION_REQUIRED, "N", "-1000 to 1000, higher is more urgent (default: 0)",
-	 VAR(PRIORITY)},
-	{"max-sms", 0, OPTION_REQUIRED, "N", "the most SMs for a job, where it can be divided",
-	 VAR(MAX_SMS)},
-	{"min-sms", 0, OPTION_REQUIRED, "N", "the fewest, likewise; its jobs wait for as many",
-	 VAR(MIN_SMS)},
-	{"scope", 0, OPTION_REQUIRED, "SCOPE", "who shares a job: process or thread", VAR(SCOPE)},
+#define TASK_FIELD(NAME, member, kind, least, most, key, wire, own_help, help) \
+	FIELD(NAME, kind, key, 0, own_help)
+#define OWN_FIELD(NAME, member, kind, least, most, key, wire, own_help, letter) \
+	FIELD(NAME, kind, key, letter, own_help)
+#include "proto/task-spec.def"
 	{"whole", 0, OPTION_FLAG, NULL, "give its jobs whole GPUs only; no kernel is rewritten",
 	 option_flag, AT(whole), NULL},
 	{"require", 0, OPTION_FLAG, NULL,
@@ -112,9 +109,9 @@ static int set(bool dry_run, const char *variable, const char *value) {
 static int set_environment(const struct run_options *o, const char *preload) {
 	int r = 0;
 
-	for (enum taskvar var = 0; r == 0 && var < _TASKVAR_N; var++) {
-		if (o->vars[var]) {
-			r = set(o->dry_run, taskvar_variable(var), o->vars[var]);
+	for (enum task_field field = 0; r == 0 && field < _TASK_FIELD_N; field++) {
+		if (o->vars[field]) {
+			r = set(o->dry_run, task_fields[field].variable, o->vars[field]);
 		}
 	}
 	if (r == 0 && o->log) {
@@ -153,22 +150,23 @@ static const char *why_unmanaged(const struct program *p, const char *shim) {
 
 /* As the shim will read them: an option beats its variable. */
 static int check_vars(const struct run_options *o) {
-	struct taskvar_source from[_TASKVAR_N];
-	struct taskvars vars;
-	enum taskvar wrong;
+	struct taskvar_source from[_TASK_FIELD_N];
+	struct task_spec task;
+	enum task_field wrong;
 	char why[512];
 
-	for (enum taskvar var = 0; var < _TASKVAR_N; var++) {
-		const char *text = getenv(taskvar_variable(var));
+	for (enum task_field field = 0; field < _TASK_FIELD_N; field++) {
+		const char *variable = task_fields[field].variable;
+		const char *text = variable ? getenv(variable) : NULL;
 
-		from[var].name = taskvar_variable(var);
-		from[var].text = text && *text ? text : NULL;
-		if (o->vars[var]) {
-			from[var].name = taskvar_option(var);
-			from[var].text = o->vars[var];
+		from[field].name = variable;
+		from[field].text = text && *text ? text : NULL;
+		if (o->vars[field]) {
+			from[field].name = task_fields[field].option;
+			from[field].text = o->vars[field];
 		}
 	}
-	if (taskvars_read(&vars, from, &wrong, why, sizeof(why)) < 0) {
+	if (taskvars_read(&task, from, &wrong, why, sizeof(why)) < 0) {
 		ctl_error("%s", why);
 		return CTL_EXIT_USAGE;
 	}

@@ -29,6 +29,9 @@
 /* GPU SMs that a set can name: four 64-bit words. The largest GPU today has 160. */
 #define PROTO_SMS_MAX 256
 
+/* GPUs of a machine. */
+#define PROTO_GPUS_MAX 16
+
 /* Records in one batch: 512 of at most 60 bytes fit into a packet with room to spare. */
 #define PROTO_OPS_MAX 512
 

@@ -16,6 +16,7 @@
 #include "proto/enforcement.h"
 #include "proto/limits.h"
 #include "proto/smset.h"
+#include "proto/task-spec.h"
 #include "proto/terms.h"
 #include "proto/text.h"
 #include "proto/units.h"
@@ -168,14 +169,57 @@ int validate_name(const char *name) {
 		}                     \
 	} while (0)
 
-static int check_task(struct why why, const Sbeet__TaskSpec *t) {
-	if (*t->name && validate_name(t->name) < 0) {
-		return bad(why, "task name is not 1 to %d of [A-Za-z0-9._@:+-]", PROTO_NAME_MAX);
+static int check_number(struct why why, const char *field, int64_t n, int64_t least, int64_t most) {
+	if (n < least || n > most) {
+		return bad(why, "%s is %lld, expected %lld to %lld", field, (long long)n,
+			   (long long)least, (long long)most);
 	}
-	TRY(check_enum(why, "task_class", (int)t->task_class, &sbeet__task_class__descriptor));
-	TRY(check_most(why, "period_ns", t->period_ns, PROTO_PERIOD_MAX_NS));
-	TRY(check_most(why, "deadline_ns", t->deadline_ns, PROTO_PERIOD_MAX_NS));
-	TRY(check_most(why, "offset_ns", t->offset_ns, PROTO_PERIOD_MAX_NS));
+	return 0;
+}
+
+static int check_name(struct why why, const char *field, const char *name) {
+	if (*name && validate_name(name) < 0) {
+		return bad(why, "%s is not 1 to %d of [A-Za-z0-9._@:+-]", field, PROTO_NAME_MAX);
+	}
+	return 0;
+}
+
+/* One field of @t by its row of the table. */
+static int check_task_field(struct why why, const Sbeet__TaskSpec *t, enum task_field field) {
+	const struct task_field_row *row = &task_fields[field];
+	const void *value = task_field_on_wire(field, t);
+
+	if (!value) {
+		return 0;
+	}
+	switch (row->kind) {
+	case TASK_KIND_NAME:
+		return check_name(why, row->wire, *(char *const *)value);
+	case TASK_KIND_CLASS:
+		return check_enum(why, row->wire, *(const int *)value,
+				  &sbeet__task_class__descriptor);
+	case TASK_KIND_TIME:
+		return check_most(why, row->wire, *(const uint64_t *)value, PROTO_PERIOD_MAX_NS);
+	case TASK_KIND_COUNT:
+		return check_most(why, row->wire, *(const uint32_t *)value, (uint64_t)row->most);
+	case TASK_KIND_INT:
+		return check_number(why, row->wire, *(const int32_t *)value, row->least, row->most);
+	case TASK_KIND_INDEX: /* of what there is, the handler knows */
+		return check_most(why, row->wire, *(const uint32_t *)value, INT32_MAX);
+	default:
+		return 0;
+	}
+}
+
+static int check_task_fields(struct why why, const Sbeet__TaskSpec *t) {
+	for (enum task_field field = 0; field < _TASK_FIELD_N; field++) {
+		TRY(check_task_field(why, t, field));
+	}
+	return 0;
+}
+
+static int check_task(struct why why, const Sbeet__TaskSpec *t) {
+	TRY(check_task_fields(why, t));
 	if (t->period_ns && t->deadline_ns > t->period_ns) {
 		char deadline[32], period[32];
 
@@ -184,12 +228,7 @@ static int check_task(struct why why, const Sbeet__TaskSpec *t) {
 		return bad(why, "the deadline of %s is longer than the period of %s", deadline,
 			   period);
 	}
-	if (t->priority < PROTO_PRIORITY_MIN || t->priority > PROTO_PRIORITY_MAX) {
-		return bad(why, "priority is %d, expected %d to %d", t->priority,
-			   PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX);
-	}
-	TRY(check_most(why, "min_sms", t->min_sms, PROTO_SMS_MAX));
-	return check_most(why, "max_sms", t->max_sms, PROTO_SMS_MAX);
+	return 0;
 }
 
 static int check_held(struct why why, const Sbeet__Held *m) {
@@ -408,20 +447,7 @@ static int check_task_change(struct why why, const Sbeet__Control__TaskChange *m
 	if (validate_name(m->task) < 0) {
 		return bad(why, "task name is not 1 to %d of [A-Za-z0-9._@:+-]", PROTO_NAME_MAX);
 	}
-	TRY(check_enum(why, "task_class", (int)m->task_class, &sbeet__task_class__descriptor));
-	TRY(check_most(why, "period_ns", m->period_ns, PROTO_PERIOD_MAX_NS));
-	TRY(check_most(why, "deadline_ns", m->deadline_ns, PROTO_PERIOD_MAX_NS));
-	TRY(check_most(why, "offset_ns", m->offset_ns, PROTO_PERIOD_MAX_NS));
-	TRY(check_most(why, "min_sms", m->min_sms, PROTO_SMS_MAX));
-	TRY(check_most(why, "max_sms", m->max_sms, PROTO_SMS_MAX));
-	if (*m->profile && validate_name(m->profile) < 0) {
-		return bad(why, "profile is not 1 to %d of [A-Za-z0-9._@:+-]", PROTO_NAME_MAX);
-	}
-	if (m->priority < PROTO_PRIORITY_MIN || m->priority > PROTO_PRIORITY_MAX) {
-		return bad(why, "priority is %d, expected %d to %d", m->priority,
-			   PROTO_PRIORITY_MIN, PROTO_PRIORITY_MAX);
-	}
-	return 0;
+	return m->spec ? check_task_fields(why, m->spec) : bad(why, "spec is missing");
 }
 
 int validate_control_request(const Sbeet__Control__Request *m, char *text, size_t size) {

@@ -110,7 +110,7 @@ static const char *find_executable(char path[static PROTO_PATH_MAX]) {
 }
 
 static int send_hello(int fd, bool initial) {
-	const struct taskvars *vars = &env_get()->vars;
+	const struct task_spec *spec = &env_get()->task;
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -123,20 +123,13 @@ static int send_hello(int fd, bool initial) {
 	/* For display. Names that the protocol does not take are said as "program". */
 	strncpy(program, name, PROTO_NAME_MAX);
 	program[PROTO_NAME_MAX] = '\0';
-	task.name = (char *)vars->task;
-	task.task_class = vars->task_class;
-	task.period_ns = vars->period;
-	task.deadline_ns = vars->deadline;
-	task.offset_ns = vars->offset;
-	task.priority = vars->priority;
-	task.min_sms = vars->min_sms;
-	task.max_sms = vars->max_sms;
+	task_spec_to_wire(spec, &task);
 	hello.version = PROTO_VERSION;
 	hello.features = features;
 	hello.n_features = 2 + (initial && !visible_is_set());
 	hello.program = validate_name(program) == 0 ? program : (char *)"program";
 	hello.task = &task;
-	hello.scope = vars->scope;
+	hello.scope = spec->scope;
 	hello.enforcement_mask = enforcement_mask();
 	hello.shim_version = (char *)SBEET_VERSION;
 	hello.executable = (char *)find_executable(path);

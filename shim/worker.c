@@ -63,7 +63,7 @@ static struct worker *make(void) {
 	if (!w) {
 		return NULL;
 	}
-	if (env_get()->vars.scope == SBEET__SCOPE__SCOPE_THREAD) {
+	if (env_get()->task.scope == SBEET__SCOPE__SCOPE_THREAD) {
 		w->lanes = map(JOB_DEVICES_MAX * sizeof(*w->lanes));
 		if (!w->lanes) {
 			munmap(w, sizeof(*w));

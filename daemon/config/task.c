@@ -24,76 +24,69 @@ static void name_from_program(const char *program, char name[static PROTO_NAME_M
 	}
 }
 
-void task_init(struct task *task, const Sbeet__TaskSpec *spec, const char *program, nsec_t now) {
-	*task = (struct task){.gpu = -1};
+void task_init(struct task_spec *task, const Sbeet__TaskSpec *spec, const char *program) {
+	*task = TASK_SPEC_NULL;
 	if (spec) {
-		task->task_class = spec->task_class;
-		task->period = spec->period_ns;
-		task->deadline = spec->deadline_ns ? spec->deadline_ns : spec->period_ns;
-		task->offset = spec->offset_ns;
-		task->priority = spec->priority;
-		task->min_sms = spec->min_sms;
-		task->max_sms = spec->max_sms;
+		task_spec_from_wire(spec, task);
+		task_spec_keep_own(task);
+		task->deadline = task->deadline ? task->deadline : task->period;
 	}
-	if (spec && *spec->name) {
-		snprintf(task->name, sizeof(task->name), "%s", spec->name);
-	} else {
+	if (!*task->name) {
 		name_from_program(program, task->name);
 	}
-	task_start(task, now);
 }
 
-void task_start(struct task *task, nsec_t now) {
-	task->first_release = task->period && task->offset ? now + task->offset : 0;
-	task->last = (struct task_last){0};
-	task->paced = false;
+void task_start(struct releases *releases, const struct task_spec *task, nsec_t now) {
+	*releases = (struct releases){
+		.first = task->period && task->offset ? now + task->offset : 0,
+	};
 }
 
 /* The last point of the grid; before the first one a job is released when it is requested. */
-static nsec_t last_point(const struct task *task, nsec_t at) {
-	return at < task->first_release ? at : at - (at - task->first_release) % task->period;
+static nsec_t last_point(nsec_t first, nsec_t period, nsec_t at) {
+	return at < first ? at : at - (at - first) % period;
 }
 
 /* The release that came due while the job before was still there; @at if there was none. */
-static nsec_t due_before(const struct task *task, nsec_t at) {
-	const struct task_last *last = &task->last;
+static nsec_t due_before(const struct task_last *last, nsec_t period, nsec_t at) {
 	nsec_t late, due;
 
-	if (last->ended < last->release + task->period) {
+	if (last->ended < last->release + period) {
 		return at;
 	}
-	late = (last->ended - last->release) % task->period;
+	late = (last->ended - last->release) % period;
 	due = last->ended - late;
-	return at - due < task->period ? due : at; /* else another one has come since */
+	return at - due < period ? due : at; /* else another one has come since */
 }
 
-nsec_t task_release(struct task *task, const struct task_request *request) {
-	const struct task_last *last = &task->last;
+nsec_t task_release(struct releases *releases, const struct task_spec *task,
+		    const struct task_request *request) {
+	const struct task_last *last = &releases->last;
 	nsec_t at = request->at, pause;
 
 	if (!task->period) {
 		return at;
 	}
-	if (task->first_release) {
-		return last_point(task, at);
+	if (releases->first) {
+		return last_point(releases->first, task->period, at);
 	}
 	if (!request->alone || !last->ended || last->tid != request->tid ||
 	    last->gpu != request->gpu || at < last->ended) {
-		task->paced = false;
+		releases->paced = false;
 		return at;
 	}
 	pause = at - last->ended;
 	if (pause > task->period / TASK_AT_ONCE) {
-		task->paced = pause >= task->period / TASK_PAUSE;
+		releases->paced = pause >= task->period / TASK_PAUSE;
 		return at;
 	}
-	return task->paced ? due_before(task, at) : at;
+	return releases->paced ? due_before(last, task->period, at) : at;
 }
 
-void task_ended(struct task *task, const struct task_last *job) {
-	task->last = *job;
+void task_ended(struct releases *releases, const struct task_last *job) {
+	releases->last = *job;
 }
 
-nsec_t task_deadline(const struct task *task, nsec_t release) {
+nsec_t task_deadline(const struct task_spec *task, nsec_t release) {
 	return task->deadline ? release + task->deadline : 0;
 }

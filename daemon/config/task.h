@@ -1,14 +1,11 @@
 /*
- * task.h: what a session's program is: its name, urgency and timing; and from that the release and
- * the deadline of each of its jobs. Pure.
+ * task.h: the task of a session: its name, and when its jobs are released and due. Pure.
  */
 #pragma once
 
 #include <stdbool.h>
 
-#include "proto/limits.h"
-#include "proto/units.h"
-#include "sbeet.pb-c.h"
+#include "proto/task-spec.h"
 
 /* The job that ended last. */
 struct task_last {
@@ -17,30 +14,20 @@ struct task_last {
 	uint32_t tid;
 };
 
-struct task {
-	char name[PROTO_NAME_MAX + 1];
-	Sbeet__TaskClass task_class;
-	nsec_t period;	 /* 0: aperiodic */
-	nsec_t deadline; /* relative; 0: none */
-	nsec_t offset;
-	int priority;
-	char profile[PROTO_NAME_MAX + 1]; /* to plan with; "": that of its name */
-	int gpu;			  /* the only one that it may use; -1: any */
-	unsigned min_sms, max_sms;	  /* bounds of what a job gets; 0: none */
-
-	nsec_t first_release; /* of the declared grid first_release + k * period; 0: no grid */
+/* The releases of a task's jobs so far. */
+struct releases {
+	nsec_t first; /* of the declared grid first + k * period; 0: no grid */
 	struct task_last last;
 	bool paced; /* see task_release() */
 };
 
-/*
- * @spec: validated, or NULL; @program: the executable's name, which names a task that has none;
- * @now: the session's start, from which an offset counts.
- */
-void task_init(struct task *task, const Sbeet__TaskSpec *spec, const char *program, nsec_t now);
+/* As a program describes it. @spec: validated, or NULL; @program: the executable's name, which
+ * names a task that has none. */
+void task_init(struct task_spec *task, const Sbeet__TaskSpec *spec, const char *program);
 
-/* Begins the releases anew; for a task whose period or offset has changed. */
-void task_start(struct task *task, nsec_t now);
+/* Begins the releases anew; @now: the session's start, or when period or offset have changed. An
+ * offset counts from there. */
+void task_start(struct releases *releases, const struct task_spec *task, nsec_t now);
 
 /* What is known of a job when it is requested. */
 struct task_request {
@@ -67,10 +54,11 @@ struct task_request {
  */
 #define TASK_AT_ONCE 32 /* at most period / 32 after the end of the job before */
 #define TASK_PAUSE   8	/* at least period / 8 after it */
-nsec_t task_release(struct task *task, const struct task_request *request);
+nsec_t task_release(struct releases *releases, const struct task_spec *task,
+		    const struct task_request *request);
 
 /* @job is over; its `ended` is 0 if it was cancelled or lost. */
-void task_ended(struct task *task, const struct task_last *job);
+void task_ended(struct releases *releases, const struct task_last *job);
 
 /* Absolute, or 0 if the task has no deadline. */
-nsec_t task_deadline(const struct task *task, nsec_t release);
+nsec_t task_deadline(const struct task_spec *task, nsec_t release);

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/config/task.h"
+#include "proto/task-spec.h"
 
 #define TASKFILES_MAX	  256
 #define TASKFILE_TEXT_MAX 200 /* longer than any line */
@@ -22,21 +22,20 @@ enum taskfile_key {
 	TASKFILE_NAME,
 	TASKFILE_UNIT,
 	TASKFILE_CGROUP,
-	TASKFILE_CLASS, /* the first of [task] */
-	TASKFILE_PERIOD,
-	TASKFILE_DEADLINE,
-	TASKFILE_OFFSET,
-	TASKFILE_PRIORITY,
-	TASKFILE_PROFILE,
-	TASKFILE_GPU,
-	TASKFILE_MIN_SMS,
-	TASKFILE_MAX_SMS,
+	_TASKFILE_MATCH_N,
+
+	_TASKFILE_BEFORE_TASK = _TASKFILE_MATCH_N - 1,
+#define TASK_FIELD(NAME, ...)  TASKFILE_##NAME,
+#define GIVEN_FIELD(NAME, ...) TASKFILE_##NAME,
+#include "proto/task-spec.def"
 	_TASKFILE_KEY_N,
 };
 
 /* Rows by enum taskfile_key. */
 extern const struct taskfile_row {
-	const char *section, *key, *expected, *help;
+	const char *section, *key, *help;
+	const char *expected;  /* of [match] */
+	enum task_field field; /* of [task] */
 } taskfile_table[_TASKFILE_KEY_N];
 
 struct taskfile {
@@ -47,7 +46,7 @@ struct taskfile {
 		unsigned line;
 		char text[TASKFILE_TEXT_MAX];
 	} values[_TASKFILE_KEY_N];
-	struct task task; /* the values of [task] that are set */
+	struct task_spec task; /* the values of [task] that are set */
 };
 
 /* What is known of a program. Texts may be empty. */
@@ -73,4 +72,4 @@ int taskfile_check(const struct taskfile *t, char *why, size_t why_size);
 bool taskfile_matches(const struct taskfile *t, const struct taskfile_program *program);
 
 /* What is set goes over what is there. */
-void taskfile_apply(const struct taskfile *t, struct task *task);
+void taskfile_apply(const struct taskfile *t, struct task_spec *task);

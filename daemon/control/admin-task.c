@@ -17,59 +17,45 @@
 #include "daemon/session/admission.h"
 #include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
-#include "proto/change.h"
+#include "proto/task-text.h"
 
 /* ---- programs that run ---- */
 
-/* The first values are those that policies and the grid of releases depend on. */
-static void change(const Sbeet__Control__TaskChange *wanted, struct task *task, nsec_t now) {
-	if (wanted->mask & CHANGE_CLASS) {
-		task->task_class = wanted->task_class;
-	}
-	if (wanted->mask & CHANGE_DEADLINE) {
-		task->deadline = wanted->deadline_ns;
-	}
-	if (wanted->mask & CHANGE_OFFSET) {
-		task->offset = wanted->offset_ns;
-	}
-	if (wanted->mask & CHANGE_PERIOD) {
-		task->period = wanted->period_ns;
-	}
-	if (wanted->mask & (CHANGE_PERIOD | CHANGE_OFFSET)) {
-		task_start(task, now);
-	}
-	if (wanted->mask & CHANGE_PRIORITY) {
-		task->priority = wanted->priority;
-	}
-	if (wanted->mask & CHANGE_PROFILE) {
-		snprintf(task->profile, sizeof(task->profile), "%s", wanted->profile);
-	}
-	if (wanted->mask & CHANGE_GPU) {
-		task->gpu = wanted->gpu < 0 ? -1 : wanted->gpu;
-	}
-	if (wanted->mask & CHANGE_MIN_SMS) {
-		task->min_sms = wanted->min_sms;
-	}
-	if (wanted->mask & CHANGE_MAX_SMS) {
-		task->max_sms = wanted->max_sms;
-	}
+/* What is to be changed. */
+struct wanted {
+	uint32_t mask; /* task_field_bit() */
+	bool save;
+	struct task_spec spec; /* its name is the task's */
+};
+
+static bool has(const struct wanted *wanted, enum task_field field) {
+	return wanted->mask & task_field_bit(field);
+}
+
+static struct wanted read_wanted(const Sbeet__Control__TaskChange *change) {
+	struct wanted wanted = {.mask = change->mask, .save = change->save};
+
+	task_spec_from_wire(change->spec, &wanted.spec);
+	snprintf(wanted.spec.name, sizeof(wanted.spec.name), "%s", change->task);
+	wanted.mask &= ~task_field_bit(TASK_FIELD_TASK);
+	return wanted;
 }
 
 /* A running program can't move: its GPU is for later ones. */
-static bool is_elsewhere(const struct session *s, const Sbeet__Control__TaskChange *wanted) {
-	return (wanted->mask & CHANGE_GPU) && wanted->gpu >= 0 &&
-	       (s->gpus & ~BIT((unsigned)wanted->gpu));
+static bool is_elsewhere(const struct session *s, const struct wanted *wanted) {
+	return has(wanted, TASK_FIELD_GPU) && wanted->spec.gpu >= 0 &&
+	       (s->gpus & ~BIT((unsigned)wanted->spec.gpu));
 }
 
 /* What of it session @s, one of the task, becomes. */
-static struct task changed(const struct session *s, const Sbeet__Control__TaskChange *wanted) {
-	Sbeet__Control__TaskChange fitting = *wanted;
-	struct task task = s->task;
+static struct task_spec changed(const struct session *s, const struct wanted *wanted) {
+	struct task_spec task = s->task;
 
-	if (is_elsewhere(s, wanted)) {
-		fitting.mask &= ~(uint32_t)CHANGE_GPU;
+	for (enum task_field field = 0; field < _TASK_FIELD_N; field++) {
+		if (has(wanted, field) && !(field == TASK_FIELD_GPU && is_elsewhere(s, wanted))) {
+			task_field_copy(field, &wanted->spec, &task);
+		}
 	}
-	change(&fitting, &task, s->all->now());
 	return task;
 }
 
@@ -78,7 +64,7 @@ static bool is_of_task(const struct session *s, const char *name) {
 }
 
 /* Why the values do not go together; NULL: they do. */
-static const char *contradiction(const struct task *task) {
+static const char *contradiction(const struct task_spec *task) {
 	if (task->period && task->deadline > task->period) {
 		return "the deadline would be beyond the period";
 	}
@@ -90,9 +76,9 @@ static const char *contradiction(const struct task *task) {
 
 /* Why this session's task may not become so; false: it may. */
 static bool object(struct control_client *client, uint32_t id, const struct session *s,
-		   const Sbeet__Control__TaskChange *wanted) {
+		   const struct wanted *wanted) {
 	const struct config *config = client->control->reload->config;
-	struct task task = changed(s, wanted);
+	struct task_spec task = changed(s, wanted);
 	const char *why = contradiction(&task);
 	struct peer peer;
 
@@ -121,13 +107,13 @@ static bool object(struct control_client *client, uint32_t id, const struct sess
 
 /* Sets @n_found, of any user, and @n_own, that the peer may change. Return: whether nothing is
  * to be said against it; else the peer has been told. */
-static bool look(struct control_client *client, uint32_t id,
-		 const Sbeet__Control__TaskChange *wanted, uint32_t *ret_found, uint32_t *ret_own) {
+static bool look(struct control_client *client, uint32_t id, const struct wanted *wanted,
+		 uint32_t *ret_found, uint32_t *ret_own) {
 	struct session *s;
 
 	*ret_found = *ret_own = 0;
 	TAILQ_FOREACH(s, &client->control->sessions->list, link) {
-		if (!is_of_task(s, wanted->task)) {
+		if (!is_of_task(s, wanted->spec.name)) {
 			continue;
 		}
 		++*ret_found;
@@ -144,26 +130,27 @@ static bool look(struct control_client *client, uint32_t id,
 
 /* Changes those that @client may change; NULL: all, for an admin. Return: how many. */
 static uint32_t apply(struct control *control, const struct control_client *client, uid_t uid,
-		      const Sbeet__Control__TaskChange *wanted) {
+		      const struct wanted *wanted) {
+	bool restart = has(wanted, TASK_FIELD_PERIOD) || has(wanted, TASK_FIELD_OFFSET);
 	struct session *s;
 	uint32_t n = 0;
 
 	TAILQ_FOREACH(s, &control->sessions->list, link) {
-		struct task task;
+		struct task_spec task;
 
-		if (!is_of_task(s, wanted->task) || (client && !admin_may_change(client, s))) {
+		if (!is_of_task(s, wanted->spec.name) || (client && !admin_may_change(client, s))) {
 			continue;
 		}
 		task = changed(s, wanted);
 		if (!contradiction(&task)) { /* which one could be that came meanwhile */
-			session_task_set(s, &task);
+			session_task_set(s, &task, restart);
 			n++;
 		}
 	}
 	log_change(client ? admin_log(client) : NULL,
 		   &(struct log_about){
-			   .id = LOG_ID_CHANGE, .task = wanted->task, .gpu = -1, .uid = uid},
-		   "Task '%s' is changed in %u sessions by user %u%s", wanted->task, n, uid,
+			   .id = LOG_ID_CHANGE, .task = wanted->spec.name, .gpu = -1, .uid = uid},
+		   "Task '%s' is changed in %u sessions by user %u%s", wanted->spec.name, n, uid,
 		   wanted->save ? ", and saved" : "");
 	return n;
 }
@@ -175,92 +162,27 @@ struct task_save {
 	struct control_client *client; /* borrowed; NULL: it is gone */
 	uint32_t request;
 	uid_t uid;
-	Sbeet__Control__TaskChange wanted; /* with the texts below */
-	char profile[PROTO_NAME_MAX + 1];
+	struct wanted wanted;
 	struct taskfile file;
 	char path[2 * PROTO_PATH_MAX];
 	struct saving *saving; /* owned */
 };
 
-#define VALUES_MAX 9
-#define VALUE_MAX  80
-
 struct values {
-	struct taskedit_value list[VALUES_MAX];
-	char texts[VALUES_MAX][VALUE_MAX];
+	struct taskedit_value list[_TASK_FIELD_N];
+	char texts[_TASK_FIELD_N][TASK_TEXT_MAX];
 	size_t n;
 };
 
-__attribute__((format(printf, 3, 4))) static void add(struct values *v, const char *key,
-						      const char *format, ...) {
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(v->texts[v->n], VALUE_MAX, format, args);
-	va_end(args);
-	v->list[v->n] = (struct taskedit_value){key, v->texts[v->n]};
-	v->n++;
-}
-
-/* Exactly, in the largest unit of which it is a whole number. */
-static void add_time(struct values *v, const char *key, nsec_t t) {
-	static const struct {
-		nsec_t length;
-		const char *name;
-	} units[] = {{NSEC_PER_SEC, "s"}, {NSEC_PER_MSEC, "ms"}, {NSEC_PER_USEC, "us"}, {1, "ns"}};
-	size_t i = 0;
-
-	if (t == 0) {
-		add(v, key, "none");
-		return;
-	}
-	while (t % units[i].length > 0) {
-		i++;
-	}
-	add(v, key, "%llu%s", (unsigned long long)(t / units[i].length), units[i].name);
-}
-
-static void add_sms(struct values *v, const char *key, uint32_t n) {
-	if (n == 0) {
-		add(v, key, "none");
-	} else {
-		add(v, key, "%u", n);
-	}
-}
-
 /* As lines of the file. */
-static void list_values(const Sbeet__Control__TaskChange *wanted, struct values *v) {
+static void list_values(const struct wanted *wanted, struct values *v) {
 	v->n = 0;
-	if (wanted->mask & CHANGE_CLASS) {
-		add(v, "class",
-		    wanted->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME ? "realtime"
-										 : "best-effort");
-	}
-	if (wanted->mask & CHANGE_PERIOD) {
-		add_time(v, "period", wanted->period_ns);
-	}
-	if (wanted->mask & CHANGE_DEADLINE) {
-		add_time(v, "deadline", wanted->deadline_ns);
-	}
-	if (wanted->mask & CHANGE_OFFSET) {
-		add_time(v, "offset", wanted->offset_ns);
-	}
-	if (wanted->mask & CHANGE_PRIORITY) {
-		add(v, "priority", "%d", wanted->priority);
-	}
-	if (wanted->mask & CHANGE_PROFILE) {
-		add(v, "profile", "%s", wanted->profile);
-	}
-	if (wanted->mask & CHANGE_GPU && wanted->gpu < 0) {
-		add(v, "gpu", "any");
-	} else if (wanted->mask & CHANGE_GPU) {
-		add(v, "gpu", "%d", wanted->gpu);
-	}
-	if (wanted->mask & CHANGE_MIN_SMS) {
-		add_sms(v, "min-sms", wanted->min_sms);
-	}
-	if (wanted->mask & CHANGE_MAX_SMS) {
-		add_sms(v, "max-sms", wanted->max_sms);
+	for (enum task_field field = 0; field < _TASK_FIELD_N; field++) {
+		if (has(wanted, field)) {
+			v->list[v->n].key = task_fields[field].key;
+			v->list[v->n].value = task_text_print(field, &wanted->spec, v->texts[v->n]);
+			v->n++;
+		}
 	}
 }
 
@@ -288,14 +210,15 @@ static int edit(struct task_save *save, char **ret_text, size_t *ret_n, char *wh
 		return -E2BIG;
 	}
 	list_values(&save->wanted, &values);
-	snprintf(head, sizeof(head), "By 'sbeetctl task set %s --save'.", save->wanted.task);
+	snprintf(head, sizeof(head), "By 'sbeetctl task set %s --save'.", save->wanted.spec.name);
 	r = taskedit_apply(old, n, head, values.list, values.n, &text, &n);
 	if (r < 0) {
 		snprintf(why, size, "no memory");
 		return r;
 	}
 	config_init(&config);
-	r = config_read_task(&config, save->wanted.task, save->path, text, n, ignore, why, size);
+	r = config_read_task(&config, save->wanted.spec.name, save->path, text, n, ignore, why,
+			     size);
 	if (r == 0) {
 		save->file = config.tasks[0];
 		*ret_text = TAKE_PTR(text);
@@ -329,7 +252,7 @@ static void on_saved(void *userdata, int error) {
 	}
 	if (error < 0) {
 		complain(save, error, text, sizeof(text));
-		log_warning("Task '%s' is not saved: %s", save->wanted.task, text);
+		log_warning("Task '%s' is not saved: %s", save->wanted.spec.name, text);
 		if (save->client) {
 			admin_refuse(save->client, save->request,
 				     SBEET__ERROR_CODE__ERROR_CODE_CONFIG, "%s", text);
@@ -344,8 +267,7 @@ static void on_saved(void *userdata, int error) {
 }
 
 /* Return: whether it has begun; else the peer has been told. */
-static bool begin_save(struct control_client *client, uint32_t id,
-		       const Sbeet__Control__TaskChange *wanted) {
+static bool begin_save(struct control_client *client, uint32_t id, const struct wanted *wanted) {
 	const char *directory = client->control->reload->config->directory;
 	char why[PROTO_TEXT_MAX] = "no memory", folder[PROTO_PATH_MAX + sizeof(CONFIG_TASKS) + 1];
 	struct task_save *save = calloc(1, sizeof(*save));
@@ -359,10 +281,7 @@ static bool begin_save(struct control_client *client, uint32_t id,
 		save->request = id;
 		save->uid = client->cred.uid;
 		save->wanted = *wanted;
-		snprintf(save->profile, sizeof(save->profile), "%s", wanted->profile);
-		save->wanted.profile = save->profile;
-		taskfile_init(&save->file, wanted->task);
-		save->wanted.task = save->file.name;
+		taskfile_init(&save->file, wanted->spec.name);
 		snprintf(folder, sizeof(folder), "%s/" CONFIG_TASKS, directory);
 		snprintf(save->path, sizeof(save->path), "%s/%s", folder, save->file.file);
 		r = edit(save, &text, &n, why, sizeof(why));
@@ -397,8 +316,7 @@ struct task_save *admin_task_save_free(struct task_save *save) {
 	return NULL;
 }
 
-static void save(struct control_client *client, uint32_t id,
-		 const Sbeet__Control__TaskChange *wanted) {
+static void save(struct control_client *client, uint32_t id, const struct wanted *wanted) {
 	if (!admin_may(client)) {
 		admin_refuse(client, id, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
 			     "only admins may save what tasks are, as that holds for all users; "
@@ -416,21 +334,21 @@ static void save(struct control_client *client, uint32_t id,
 }
 
 void admin_change_task(struct control_client *client, const Sbeet__Control__Request *request) {
-	const Sbeet__Control__TaskChange *wanted = request->task_change;
+	struct wanted wanted = read_wanted(request->task_change);
 	Sbeet__Control__Done done = SBEET__CONTROL__DONE__INIT;
 	uint32_t n_found, n_own;
 
-	if ((wanted->mask & CHANGE_GPU) && wanted->gpu >= 0 &&
-	    (size_t)wanted->gpu >= inventory_n_gpus(client->control->inventory)) {
+	if (has(&wanted, TASK_FIELD_GPU) && wanted.spec.gpu >= 0 &&
+	    (size_t)wanted.spec.gpu >= inventory_n_gpus(client->control->inventory)) {
 		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
-			     "there is no GPU %d", wanted->gpu);
+			     "there is no GPU %d", wanted.spec.gpu);
 		return;
 	}
-	if (!look(client, request->id, wanted, &n_found, &n_own)) {
+	if (!look(client, request->id, &wanted, &n_found, &n_own)) {
 		return;
 	}
-	if (wanted->save) {
-		save(client, request->id, wanted);
+	if (wanted.save) {
+		save(client, request->id, &wanted);
 		return;
 	}
 	if (n_own == 0) {
@@ -439,9 +357,9 @@ void admin_change_task(struct control_client *client, const Sbeet__Control__Requ
 					 : SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT,
 			     n_found > 0 ? "task '%s' is another user's: only admins may change it"
 					 : "no program of a task '%s' is connected",
-			     wanted->task);
+			     wanted.spec.name);
 		return;
 	}
-	done.changed = apply(client->control, client, client->cred.uid, wanted);
+	done.changed = apply(client->control, client, client->cred.uid, &wanted);
 	admin_reply(client, request->id, &done);
 }

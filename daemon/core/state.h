@@ -10,10 +10,11 @@
 
 #include "daemon/core/power.h"
 #include "daemon/core/profile.h"
+#include "proto/limits.h"
 #include "proto/smset.h"
 #include "proto/units.h"
 
-#define SCHED_GPUS_MAX 16
+#define SCHED_GPUS_MAX PROTO_GPUS_MAX
 
 /*
  * Jobs on one GPU at once, at most, and where nobody says. Section 2.4.2 of the dissertation argues

@@ -121,7 +121,8 @@ static const struct taskfile *find_file(const struct config *config, const struc
 	return NULL;
 }
 
-unsigned admission_limit(const struct config *config, const struct peer *peer, struct task *task) {
+unsigned admission_limit(const struct config *config, const struct peer *peer,
+			 struct task_spec *task) {
 	struct access_rights rights;
 	unsigned cut = 0;
 
@@ -138,12 +139,11 @@ unsigned admission_limit(const struct config *config, const struct peer *peer, s
 }
 
 unsigned admission_task(const struct config *config, const struct peer *peer,
-			const char *executable, struct task *task, nsec_t now) {
+			const char *executable, struct task_spec *task) {
 	const struct taskfile *file = find_file(config, peer, executable, task->name);
 
 	if (file) {
 		taskfile_apply(file, task);
-		task_start(task, now);
 	}
 	return admission_limit(config, peer, task);
 }

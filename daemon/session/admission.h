@@ -6,7 +6,7 @@
 
 #include "daemon/base/peer.h"
 #include "daemon/config/config.h"
-#include "daemon/config/task.h"
+#include "proto/task-spec.h"
 
 struct quota_user;
 struct sessions;
@@ -16,12 +16,13 @@ struct sessions;
 #define ADMISSION_PRIORITY (1u << 1) /* its priority is the highest allowed */
 
 /* @executable: the program's path as it says, for where that can't be seen; @task: as it describes
- * it; @now: the session's start. Return: mask of the above. */
+ * it. Return: mask of the above. */
 unsigned admission_task(const struct config *config, const struct peer *peer,
-			const char *executable, struct task *task, nsec_t now);
+			const char *executable, struct task_spec *task);
 
 /* Cuts @task down to what the user may. Return: mask of the above. */
-unsigned admission_limit(const struct config *config, const struct peer *peer, struct task *task);
+unsigned admission_limit(const struct config *config, const struct peer *peer,
+			 struct task_spec *task);
 
 /* A connection that has come. */
 struct admission {

@@ -91,14 +91,7 @@ static void write_session(struct writer *w, const struct session *s) {
 			list[n] = &held[n];
 		}
 	}
-	task.name = (char *)s->task.name;
-	task.task_class = s->task.task_class;
-	task.period_ns = s->task.period;
-	task.deadline_ns = s->task.deadline;
-	task.offset_ns = s->task.offset;
-	task.priority = s->task.priority;
-	task.min_sms = s->task.min_sms;
-	task.max_sms = s->task.max_sms;
+	task_spec_to_wire(&s->task, &task);
 	hello.version = PROTO_VERSION;
 	hello.features = features;
 	if (s->answers_pings) {
@@ -133,10 +126,8 @@ static void write_session(struct writer *w, const struct session *s) {
 	session.n_kernels = s->kernels.n;
 	session.n_confinable = s->kernels.n_confinable;
 	session.counters = &counters;
-	session.first_release_ns = s->task.first_release;
+	session.first_release_ns = s->releases.first;
 	session.task_known = true;
-	session.profile = (char *)s->task.profile;
-	session.gpu = (uint32_t)(s->task.gpu + 1);
 	session.n_disowned = s->n_disowned;
 	record.body_case = SBEET__STATE__RECORD__BODY_SESSION;
 	record.session = &session;
@@ -343,21 +334,13 @@ static void restore_counters(struct session *s, const Sbeet__State__Counters *sa
 	};
 }
 
-/* What a Hello does not tell: from tasks.d, or `sbeetctl task set`. */
-static void restore_task(struct session *s, const Sbeet__State__Session *saved) {
-	struct task task = s->task;
-
-	if (task.first_release && saved->first_release_ns) {
-		task.first_release = saved->first_release_ns;
+/* What a Hello does not tell. */
+static void restore_releases(struct session *s, const Sbeet__State__Session *saved) {
+	if (s->releases.first && saved->first_release_ns) {
+		s->releases.first = saved->first_release_ns;
+		session_task_set(s, &s->task, false);
+		session_task_refresh(s);
 	}
-	if (saved->task_known) {
-		task.deadline = saved->hello->task ? saved->hello->task->deadline_ns : 0;
-		task.gpu = saved->gpu > SCHED_GPUS_MAX ? -1 : (int)saved->gpu - 1;
-		snprintf(task.profile, sizeof(task.profile), "%.*s", PROTO_NAME_MAX,
-			 saved->profile);
-	}
-	session_task_set(s, &task);
-	session_task_refresh(s);
 }
 
 /* As if its process had just connected and said what is saved. */
@@ -397,7 +380,7 @@ static void restore_session(struct sessions *all, Sbeet__State__Session *saved) 
 	s->replayed = false;
 	if (s->state == SESSION_ACTIVE) {
 		s->n_disowned += saved->n_disowned;
-		restore_task(s, saved);
+		restore_releases(s, saved);
 	}
 }
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Raised when the meaning of the file changes: another version's is not read. */
-#define HANDOVER_VERSION 1
+#define HANDOVER_VERSION 2
 
 struct sessions;
 

@@ -105,7 +105,8 @@ static void set_times(struct session *s, struct job *job, nsec_t claimed) {
 	};
 
 	job->record.requested = request.at;
-	job->release = s->replayed ? s->replayed_release : task_release(&s->task, &request);
+	job->release =
+		s->replayed ? s->replayed_release : task_release(&s->releases, &s->task, &request);
 	if (!job->release || job->release > job->record.requested) {
 		job->release = job->record.requested;
 	}
@@ -223,6 +224,6 @@ void session_job_done(struct session *s, struct job *job, const Sbeet__JobDone *
 			  (unsigned long long)s->id, s->cred.pid, s->task.name,
 			  (unsigned long long)job->record.number);
 	}
-	task_ended(&s->task, &last);
+	task_ended(&s->releases, &last);
 	session_job_drop(s, job, !done->cancelled);
 }

@@ -58,7 +58,7 @@ void session_task_declare(struct session *s) {
 	struct sched_task task = {
 		.period = s->task.period,
 		.deadline = s->task.deadline,
-		.first_release = s->task.first_release ? s->task.first_release : s->all->now(),
+		.first_release = s->releases.first ? s->releases.first : s->all->now(),
 		.priority = s->task.priority,
 		.min_sms = s->task.min_sms,
 		.max_sms = s->task.max_sms,
@@ -116,8 +116,11 @@ void session_task_free(struct session *s) {
 	forget_learnt(s);
 }
 
-void session_task_set(struct session *s, const struct task *task) {
+void session_task_set(struct session *s, const struct task_spec *task, bool restart) {
 	s->task = *task;
+	if (restart) {
+		task_start(&s->releases, task, s->all->now());
+	}
 	s->task_changed = true;
 }
 
@@ -138,14 +141,17 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 	struct peer peer = {.cred = s->cred};
 	unsigned cut;
 
-	task_init(&s->task, hello->task, hello->program, s->connected);
+	task_init(&s->task, hello->task, hello->program);
 	peer_read(s->fd, &peer); /* or without its groups */
 	if (s->task_known) {
+		if (hello->task) {
+			task_spec_from_wire(hello->task, &s->task);
+		}
 		cut = admission_limit(s->all->reload->config, &peer, &s->task);
 	} else {
-		cut = admission_task(s->all->reload->config, &peer, hello->executable, &s->task,
-				     s->connected);
+		cut = admission_task(s->all->reload->config, &peer, hello->executable, &s->task);
 	}
+	task_start(&s->releases, &s->task, s->connected);
 	if (cut) {
 		log_client(quota_log(s->user), LOG_LEVEL_WARNING,
 			   "session %llu (pid %d, '%s'): user %u may have no %s, which is ignored",

@@ -16,8 +16,9 @@ void session_task_declare(struct session *s);
 /* The program's GPU, where it is for us to choose and it can be told; else NULL. */
 const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbeet__Hello *hello);
 
-/* Its task is this one from now on; jobs that it has stay as they are. */
-void session_task_set(struct session *s, const struct task *task);
+/* Its task is this one from now on; jobs that it has stay as they are. @restart: its releases begin
+ * anew, since period or offset were set. */
+void session_task_set(struct session *s, const struct task_spec *task, bool restart);
 
 /* To be called before a job is made: declares a task that was set anew, once no job of the old one
  * is left. */

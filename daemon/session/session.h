@@ -85,7 +85,8 @@ struct session {
 
 	/* from Hello */
 	char program[PROTO_NAME_MAX + 1];
-	struct task task;
+	struct task_spec task;
+	struct releases releases;
 	sched_task_id sched_task; /* SCHED_TASK_NONE: no profile is known */
 	bool task_changed;	  /* sched_task is not of this task any more */
 	struct profile_table

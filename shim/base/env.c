@@ -82,15 +82,15 @@ static void read_timeout(void) {
 
 /* A program can't be kept from starting, so what is wrong is left out. */
 static void read_vars(void) {
-	struct taskvar_source from[_TASKVAR_N];
-	enum taskvar wrong;
+	struct taskvar_source from[_TASK_FIELD_N];
+	enum task_field wrong;
 	char why[512];
 
-	for (enum taskvar var = 0; var < _TASKVAR_N; var++) {
-		from[var].name = taskvar_variable(var);
-		from[var].text = find(from[var].name);
+	for (enum task_field field = 0; field < _TASK_FIELD_N; field++) {
+		from[field].name = task_fields[field].variable;
+		from[field].text = from[field].name ? find(from[field].name) : NULL;
 	}
-	while (taskvars_read(&env.vars, from, &wrong, why, sizeof(why)) < 0) {
+	while (taskvars_read(&env.task, from, &wrong, why, sizeof(why)) < 0) {
 		log_line(LOG_LEVEL_WARN, "A setting is wrong, ignoring it: %s", why);
 		from[wrong].text = NULL;
 	}

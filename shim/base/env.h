@@ -13,10 +13,10 @@ struct env {
 	bool whole;   /* SBEET_WHOLE=1: every job asks for a whole GPU, so no kernel is rewritten */
 	bool require; /* SBEET_REQUIRE=1, or how long to wait for a daemon: "2s" */
 	nsec_t require_ns;
-	nsec_t wait_ns;	      /* SBEET_WAIT: for the next daemon when one has vanished */
-	nsec_t timeout_ns;    /* SBEET_TIMEOUT: for an answer of the daemon; above 0 */
-	const char *socket;   /* SBEET_SOCKET, NULL: where sbeetd listens by default */
-	struct taskvars vars; /* SBEET_TASK, SBEET_PERIOD, ... */
+	nsec_t wait_ns;	       /* SBEET_WAIT: for the next daemon when one has vanished */
+	nsec_t timeout_ns;     /* SBEET_TIMEOUT: for an answer of the daemon; above 0 */
+	const char *socket;    /* SBEET_SOCKET, NULL: where sbeetd listens by default */
+	struct task_spec task; /* SBEET_TASK, SBEET_PERIOD, ... */
 };
 
 /* Never NULL. What can't be understood is said once and then as if it had not been set. */

@@ -110,11 +110,13 @@ static Sbeet__ErrorCode ask(Sbeet__Control__Request *request) {
 
 static Sbeet__ErrorCode set_priority(const char *name, int priority, bool save) {
 	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 
 	change.task = (char *)(uintptr_t)name;
 	change.mask = 1 << 6;
-	change.priority = priority;
+	change.spec = &spec;
+	spec.priority = priority;
 	change.save = save;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
 	request.task_change = &change;

@@ -252,10 +252,12 @@ static void daemon_serves_from_a_read_only_directory(void **state) {
 static Sbeet__Control__Reply *save_priority(int priority) {
 	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
 
 	change.task = (char[]){"cam"};
+	change.spec = &spec;
 	change.mask = 1 << 6;
-	change.priority = priority;
+	spec.priority = priority;
 	change.save = true;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
 	request.task_change = &change;

@@ -264,11 +264,13 @@ static void play_reload(void) {
 
 static void play_change(void) {
 	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
 	Sbeet__Control__GpuDrain drain = SBEET__CONTROL__GPU_DRAIN__INIT;
 
 	change.task = (char[]){"witness"};
 	change.mask = 1u << 6;
-	change.priority = 1;
+	change.spec = &spec;
+	spec.priority = 1;
 	ask(SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE, &change);
 	drain.gpu = 1;
 	ask(SBEET__CONTROL__REQUEST__BODY_GPU_DRAIN, &drain);

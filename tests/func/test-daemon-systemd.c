@@ -313,13 +313,15 @@ static void write_task(const char *name, const char *text) {
 
 static void set_task(const char *name, unsigned max_sms, int priority) {
 	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 	Sbeet__Control__Reply *reply;
 
 	change.task = (char *)(uintptr_t)name;
-	change.mask = 1 << 6 | 1 << 11;
-	change.max_sms = max_sms;
-	change.priority = priority;
+	change.mask = 1 << 6 | 1 << 7;
+	change.spec = &spec;
+	spec.max_sms = max_sms;
+	spec.priority = priority;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
 	request.task_change = &change;
 	reply = control_ask(&request);

@@ -20,15 +20,16 @@ static const char *const plain[] = {"--gpus", "8,8", "--sharing", "mps", NULL};
 
 /* Bits of TaskChange.mask. */
 enum {
-	CLASS = 1 << 3,
-	PERIOD = 1 << 4,
-	DEADLINE = 1 << 5,
+	CLASS = 1 << 2,
+	PERIOD = 1 << 3,
+	DEADLINE = 1 << 4,
+	OFFSET = 1 << 5,
 	PRIORITY = 1 << 6,
-	OFFSET = 1 << 7,
-	PROFILE = 1 << 8,
-	GPU = 1 << 9,
-	MIN_SMS = 1 << 10,
-	MAX_SMS = 1 << 11
+	MAX_SMS = 1 << 7,
+	MIN_SMS = 1 << 8,
+	PROFILE = 1 << 9,
+	GPU = 1 << 10,
+	ALL = CLASS | PERIOD | DEADLINE | OFFSET | PRIORITY | MAX_SMS | MIN_SMS | PROFILE | GPU,
 };
 
 static int setup(void **state) {
@@ -77,13 +78,20 @@ static void expect_task(const char *name, const char *expected) {
 	assert_string_equal(text, expected);
 }
 
+/* What is asked for. */
+struct change {
+	Sbeet__Control__TaskChange m;
+	Sbeet__TaskSpec spec;
+};
+
 /* Asks for it; expects this error, and this in its text. */
-static void set(Sbeet__Control__TaskChange *change, Sbeet__ErrorCode code, const char *text) {
+static void set(struct change *change, Sbeet__ErrorCode code, const char *text) {
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 	Sbeet__Control__Reply *reply;
 
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
-	request.task_change = change;
+	change->m.spec = &change->spec;
+	request.task_change = &change->m;
 	reply = control_ask(&request);
 	if (code == SBEET__ERROR_CODE__ERROR_CODE_NONE) {
 		assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_DONE);
@@ -95,12 +103,12 @@ static void set(Sbeet__Control__TaskChange *change, Sbeet__ErrorCode code, const
 	packet_free(&reply->base);
 }
 
-static Sbeet__Control__TaskChange change_of(const char *name, uint32_t mask, bool save) {
-	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
+static struct change change_of(const char *name, uint32_t mask, bool save) {
+	struct change change = {SBEET__CONTROL__TASK_CHANGE__INIT, SBEET__TASK_SPEC__INIT};
 
-	change.task = (char *)(uintptr_t)name;
-	change.mask = mask;
-	change.save = save;
+	change.m.task = (char *)(uintptr_t)name;
+	change.m.mask = mask;
+	change.m.save = save;
 	return change;
 }
 
@@ -145,22 +153,22 @@ static const char every_key[] =
 
 /* Without any program, and for the next daemon too. */
 static void saved_keys_hold_for_who_comes(void **state) {
-	Sbeet__Control__TaskChange all = change_of("camera", 0xff8, true);
+	struct change all = change_of("camera", ALL, true);
 	struct shim s;
 
-	all.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
-	all.period_ns = 33 * NSEC_PER_MSEC;
-	all.deadline_ns = 20500 * NSEC_PER_USEC;
-	all.offset_ns = NSEC_PER_SEC;
-	all.priority = -3;
-	all.profile = (char[]){"cam-v2"};
-	all.min_sms = 5;
-	all.max_sms = 6;
+	all.spec.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+	all.spec.period_ns = 33 * NSEC_PER_MSEC;
+	all.spec.deadline_ns = 20500 * NSEC_PER_USEC;
+	all.spec.offset_ns = NSEC_PER_SEC;
+	all.spec.priority = -3;
+	all.spec.profile = (char[]){"cam-v2"};
+	all.spec.min_sms = 5;
+	all.spec.max_sms = 6;
 	harness_start(&harness, plain);
-	all.gpu = 99;
+	all.spec.gpu = 99 + 1;
 	set(&all, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT, "there is no GPU 99");
 	expect_task("camera.conf", NULL);
-	all.gpu = 1;
+	all.spec.gpu = 1 + 1;
 	set(&all, SBEET__ERROR_CODE__ERROR_CODE_NONE, NULL);
 	expect_task("camera.conf", every_key);
 	expect_task("camera.conf.new", NULL);
@@ -186,13 +194,12 @@ static void saved_keys_hold_for_who_comes(void **state) {
 
 /* And what was set is taken away again. */
 static void saved_keys_are_taken_away(void **state) {
-	Sbeet__Control__TaskChange none =
+	struct change none =
 		change_of("camera", PERIOD | DEADLINE | OFFSET | GPU | MIN_SMS | MAX_SMS, true);
 	struct shim s;
 
 	write_task("camera.conf", every_key);
 	harness_start(&harness, plain);
-	none.gpu = -1;
 	set(&none, SBEET__ERROR_CODE__ERROR_CODE_NONE, NULL);
 	expect_task("camera.conf",
 		    "# By 'sbeetctl task set camera --save'.\n[task]\nperiod = none\n"
@@ -206,14 +213,14 @@ static void saved_keys_are_taken_away(void **state) {
 }
 
 static void saving_keeps_what_was_written_by_hand(void **state) {
-	Sbeet__Control__TaskChange change = change_of("camera", DEADLINE, true);
+	struct change change = change_of("camera", DEADLINE, true);
 	struct shim s;
 
 	write_task("camera.conf",
 		   "# front\n[match]\nname = cam*\n\n[task]\nperiod = 40ms ; slow\n");
 	harness_start(&harness, plain);
 	s = shim_open("cam7", MASK_ALL);
-	change.deadline_ns = 30 * NSEC_PER_MSEC;
+	change.spec.deadline_ns = 30 * NSEC_PER_MSEC;
 	set(&change, SBEET__ERROR_CODE__ERROR_CODE_NONE, NULL);
 	expect_task("camera.conf",
 		    "# front\n[match]\nname = cam*\n\n[task]\ndeadline = 30ms\n"
@@ -226,25 +233,25 @@ static void saving_keeps_what_was_written_by_hand(void **state) {
 /* Neither the file, nor running programs, nor what comes. */
 static void what_cannot_be_changes_nothing(void **state) {
 	static const char before[] = "[task]\nperiod = 40ms\n";
-	Sbeet__Control__TaskChange late = change_of("camera", DEADLINE, true);
-	Sbeet__Control__TaskChange odd = change_of("other", MIN_SMS | MAX_SMS, true);
+	struct change late = change_of("camera", DEADLINE, true);
+	struct change odd = change_of("other", MIN_SMS | MAX_SMS, true);
 	struct shim s;
 
 	write_task("camera.conf", before);
 	harness_start(&harness, plain);
-	late.deadline_ns = 50 * NSEC_PER_MSEC;
+	late.spec.deadline_ns = 50 * NSEC_PER_MSEC;
 	set(&late, SBEET__ERROR_CODE__ERROR_CODE_CONFIG, "expected at most the period, 40ms");
 	s = shim_open("camera", MASK_ALL);
 	set(&late, SBEET__ERROR_CODE__ERROR_CODE_INVALID, "beyond the period");
-	late.save = false;
+	late.m.save = false;
 	set(&late, SBEET__ERROR_CODE__ERROR_CODE_INVALID, "beyond the period");
 	expect_task("camera.conf", before);
 	expect_session(SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT, 40, 40, 0);
-	odd.min_sms = 5;
-	odd.max_sms = 4;
+	odd.spec.min_sms = 5;
+	odd.spec.max_sms = 4;
 	set(&odd, SBEET__ERROR_CODE__ERROR_CODE_CONFIG, "expected at most max-sms");
 	expect_task("other.conf", NULL);
-	odd.save = false;
+	odd.m.save = false;
 	set(&odd, SBEET__ERROR_CODE__ERROR_CODE_NO_OBJECT, "no program");
 	shim_close(&s);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
@@ -252,7 +259,7 @@ static void what_cannot_be_changes_nothing(void **state) {
 
 static void a_file_that_is_broken_is_left_alone(void **state) {
 	static const char broken[] = "[task]\nperiod = soon\n";
-	Sbeet__Control__TaskChange change = change_of("camera", PRIORITY, true);
+	struct change change = change_of("camera", PRIORITY, true);
 
 	harness_start(&harness, plain);
 	write_task("camera.conf", broken);
@@ -262,11 +269,11 @@ static void a_file_that_is_broken_is_left_alone(void **state) {
 }
 
 static void what_cannot_be_written_changes_nothing(void **state) {
-	Sbeet__Control__TaskChange change = change_of("camera", PRIORITY, true);
+	struct change change = change_of("camera", PRIORITY, true);
 	char path[160];
 	struct shim s;
 
-	change.priority = 7;
+	change.spec.priority = 7;
 	write_task("camera.conf", "[task]\npriority = 1\n");
 	path_of("camera.conf.new", path);
 	assert_int_equal(mkdir(path, 0755), 0);
@@ -280,17 +287,17 @@ static void what_cannot_be_written_changes_nothing(void **state) {
 }
 
 static void running_programs_change_from_their_next_job_on(void **state) {
-	Sbeet__Control__TaskChange change = change_of("t", MIN_SMS | MAX_SMS, false);
+	struct change change = change_of("t", MIN_SMS | MAX_SMS, false);
 	struct shim s;
 
 	harness_start(&harness, plain);
 	s = shim_open("t", MASK_ALL);
 	assert_int_equal(granted_sms(&s, 1, 0), 4);
-	change.max_sms = 2;
+	change.spec.max_sms = 2;
 	set(&change, SBEET__ERROR_CODE__ERROR_CODE_NONE, NULL);
 	assert_int_equal(granted_sms(&s, 2, 0), 2);
-	change.min_sms = 7;
-	change.max_sms = 0;
+	change.spec.min_sms = 7;
+	change.spec.max_sms = 0;
 	set(&change, SBEET__ERROR_CODE__ERROR_CODE_NONE, NULL);
 	assert_true(granted_sms(&s, 3, 0) >= 7);
 	expect_task("t.conf", NULL);
@@ -300,15 +307,15 @@ static void running_programs_change_from_their_next_job_on(void **state) {
 
 /* A program can't move; its next start can. */
 static void a_gpu_is_for_who_does_not_use_another(void **state) {
-	Sbeet__Control__TaskChange change = change_of("t", GPU, false);
+	struct change change = change_of("t", GPU, false);
 	struct shim s, other;
 
 	harness_start(&harness, plain);
 	s = shim_open("t", MASK_ALL);
 	granted_sms(&s, 1, 0);
-	change.gpu = 1;
+	change.spec.gpu = 1 + 1;
 	set(&change, SBEET__ERROR_CODE__ERROR_CODE_INVALID, "can't move");
-	change.save = true;
+	change.m.save = true;
 	set(&change, SBEET__ERROR_CODE__ERROR_CODE_NONE, NULL);
 	granted_sms(&s, 2, 0);
 	other = shim_open("t", MASK_ALL);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/config/config.h"
+#include "daemon/config/task.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -30,9 +31,9 @@ static void check_access(const struct access *access) {
 
 static void check_task(const struct taskfile *file) {
 	const struct taskfile_program program = {"/usr/bin/x", "x", "/a.slice/b.service"};
-	struct task task;
+	struct task_spec task;
 
-	task_init(&task, NULL, "x", 1);
+	task_init(&task, NULL, "x");
 	taskfile_matches(file, &program);
 	taskfile_apply(file, &task);
 	if ((task.period && task.deadline > task.period) || task.gpu >= SCHED_GPUS_MAX) {

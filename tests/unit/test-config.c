@@ -15,6 +15,7 @@
 
 #include "daemon/base/inifile.h"
 #include "daemon/config/config.h"
+#include "daemon/config/task.h"
 
 static char warnings[2048];
 static char why[512];
@@ -208,14 +209,14 @@ static void task_files_match_programs(void **state) {
 
 static void task_files_beat_what_programs_say(void **state) {
 	struct config c;
-	struct task task;
+	struct task_spec task;
 
 	assert_int_equal(
 		read_task(&c,
 			  "[task]\nclass = realtime\nperiod = 33ms\n"
 			  "priority = 7\nprofile = p\ngpu = 1\nmin-sms = 5\nmax-sms = 12\n"),
 		0);
-	task_init(&task, NULL, "prog", 1);
+	task_init(&task, NULL, "prog");
 	task.deadline = 50 * NSEC_PER_MSEC;
 	taskfile_apply(&c.tasks[0], &task);
 	assert_string_equal(task.name, "camera");
@@ -234,7 +235,7 @@ static void task_files_are_refused_with_their_line(void **state) {
 	struct config c;
 
 	assert_int_equal(read_task(&c, "[task]\nmax-sms = 0\n"), -EINVAL);
-	assert_string_equal(why, "T:2: max-sms '0': expected a number from 1 to 256, or none");
+	assert_string_equal(why, "T:2: max-sms '0': expected a whole number from 1 to 256, or none");
 	config_deinit(&c);
 	assert_int_equal(read_task(&c, "[task]\nmax-sms = 4\nmin-sms = 5\n"), -EINVAL);
 	assert_string_equal(why, "T:3: min-sms '5': expected at most max-sms, 4");

@@ -15,6 +15,12 @@
 
 #define START 1000000000ull
 
+/* What a session keeps of its task. */
+struct task {
+	struct task_spec spec;
+	struct releases releases;
+};
+
 static struct task make(nsec_t period, nsec_t deadline, nsec_t offset) {
 	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
 	struct task task;
@@ -22,7 +28,8 @@ static struct task make(nsec_t period, nsec_t deadline, nsec_t offset) {
 	spec.period_ns = period;
 	spec.deadline_ns = deadline;
 	spec.offset_ns = offset;
-	task_init(&task, &spec, "app", START);
+	task_init(&task.spec, &spec, "app");
+	task_start(&task.releases, &task.spec, START);
 	return task;
 }
 
@@ -38,10 +45,10 @@ static void task_is_named_after_its_program(void **state) {
 		{"", "unnamed"},
 		{"\xc3\xa9t\xc3\xa9", "__t__"},
 	};
-	struct task task;
+	struct task_spec task;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		task_init(&task, NULL, cases[i].program, START);
+		task_init(&task, NULL, cases[i].program);
 		assert_string_equal(task.name, cases[i].name);
 		assert_int_equal(validate_name(task.name), 0);
 	}
@@ -50,27 +57,32 @@ static void task_is_named_after_its_program(void **state) {
 static void task_keeps_what_was_declared(void **state) {
 	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
 	char name[] = "camera";
-	struct task task;
+	struct task_spec task;
 
 	spec.name = name;
 	spec.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
 	spec.priority = -7;
-	task_init(&task, &spec, "app", START);
+	spec.profile = name;
+	spec.gpu = 1;
+	task_init(&task, &spec, "app");
 	assert_string_equal(task.name, "camera");
 	assert_int_equal(task.task_class, SBEET__TASK_CLASS__TASK_CLASS_REALTIME);
 	assert_int_equal(task.priority, -7);
+	assert_string_equal(task.profile, ""); /* an administrator's to say */
+	assert_int_equal(task.gpu, -1);
 }
 
 /* The release of a job of a program of one thread that is requested at @at. */
 static nsec_t release_at(struct task *task, nsec_t at) {
-	return task_release(task, &(struct task_request){.at = at, .alone = true});
+	return task_release(&task->releases, &task->spec,
+			    &(struct task_request){.at = at, .alone = true});
 }
 
 /* The same; the job ends at @end. */
 static nsec_t job(struct task *task, nsec_t at, nsec_t end) {
 	struct task_last last = {.release = release_at(task, at), .ended = end};
 
-	task_ended(task, &last);
+	task_ended(&task->releases, &last);
 	return last.release;
 }
 
@@ -78,18 +90,18 @@ static void task_without_period_is_released_when_requested(void **state) {
 	struct task task = make(0, 0, 0);
 
 	assert_int_equal(release_at(&task, START + 5), START + 5);
-	assert_int_equal(task_deadline(&task, START + 5), 0);
+	assert_int_equal(task_deadline(&task.spec, START + 5), 0);
 	task = make(0, 30, 0);
-	assert_int_equal(task_deadline(&task, job(&task, START + 5, START + 900)), START + 35);
+	assert_int_equal(task_deadline(&task.spec, job(&task, START + 5, START + 900)), START + 35);
 	assert_int_equal(job(&task, START + 900, START + 901), START + 900);
 }
 
 static void task_deadline_is_the_period_unless_declared(void **state) {
 	struct task task = make(100, 0, 0);
 
-	assert_int_equal(task_deadline(&task, START), START + 100);
+	assert_int_equal(task_deadline(&task.spec, START), START + 100);
 	task = make(100, 60, 0);
-	assert_int_equal(task_deadline(&task, START), START + 60);
+	assert_int_equal(task_deadline(&task.spec, START), START + 60);
 }
 
 static void task_with_offset_keeps_to_its_grid(void **state) {
@@ -182,7 +194,7 @@ static void task_is_released_when_requested_unless_all_is_certain(void **state) 
 
 		job(&task, START, START + 500);
 		assert_int_equal(job(&task, first, end), first);
-		release = task_release(&task, &request);
+		release = task_release(&task.releases, &task.spec, &request);
 		if (release != (cases[i].earlier ? first + 3200 : request.at)) {
 			fail_msg("%s: released %lld before its request", cases[i].what,
 				 (long long)(request.at - release));
@@ -196,13 +208,13 @@ static void task_forgets_what_held_it_up(void **state) {
 
 	job(&task, START, START + 500);
 	job(&task, START + 3200, START + 8200);
-	task_ended(&task, &(struct task_last){.release = START + 8200});
+	task_ended(&task.releases, &(struct task_last){.release = START + 8200});
 	assert_int_equal(job(&task, START + 8250, START + 8300), START + 8250);
 
 	task = make(3200, 2000, 0);
 	job(&task, START, START + 500);
 	job(&task, START + 3200, START + 8200);
-	task_start(&task, START + 8210);
+	task_start(&task.releases, &task.spec, START + 8210);
 	assert_int_equal(job(&task, START + 8250, START + 8300), START + 8250);
 }
 

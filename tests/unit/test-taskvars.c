@@ -18,22 +18,23 @@
 #define BEST_EFFORT SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT
 
 struct pair {
-	enum taskvar var;
+	enum task_field field;
 	const char *text;
 };
 
 #define PAIRS_MAX 4
 
 /* As options, or as variables. @pairs: up to the first without a text. */
-static int read_pairs(const struct pair pairs[PAIRS_MAX], bool options, struct taskvars *ret,
-		      enum taskvar *ret_wrong, char why[512]) {
-	struct taskvar_source from[_TASKVAR_N] = {{0}};
+static int read_pairs(const struct pair pairs[PAIRS_MAX], bool options, struct task_spec *ret,
+		      enum task_field *ret_wrong, char why[512]) {
+	struct taskvar_source from[_TASK_FIELD_N] = {{0}};
 
 	for (size_t i = 0; i < PAIRS_MAX && pairs[i].text; i++) {
-		enum taskvar var = pairs[i].var;
+		enum task_field field = pairs[i].field;
 
-		from[var].name = options ? taskvar_option(var) : taskvar_variable(var);
-		from[var].text = pairs[i].text;
+		from[field].name =
+			options ? task_fields[field].option : task_fields[field].variable;
+		from[field].text = pairs[i].text;
 	}
 	return taskvars_read(ret, from, ret_wrong, why, 512);
 }
@@ -43,17 +44,17 @@ static void class_follows_from_times(void **state) {
 		struct pair pairs[PAIRS_MAX];
 		Sbeet__TaskClass task_class;
 	} cases[] = {
-		{{{TASKVAR_PERIOD, "33ms"}}, REALTIME},
-		{{{TASKVAR_DEADLINE, "20ms"}}, REALTIME},
-		{{{TASKVAR_PERIOD, "33ms"}, {TASKVAR_CLASS, "best-effort"}}, BEST_EFFORT},
-		{{{TASKVAR_CLASS, "realtime"}}, REALTIME},
-		{{{TASKVAR_PRIORITY, "5"}, {TASKVAR_MAX_SMS, "8"}}, BEST_EFFORT},
+		{{{TASK_FIELD_PERIOD, "33ms"}}, REALTIME},
+		{{{TASK_FIELD_DEADLINE, "20ms"}}, REALTIME},
+		{{{TASK_FIELD_PERIOD, "33ms"}, {TASK_FIELD_CLASS, "best-effort"}}, BEST_EFFORT},
+		{{{TASK_FIELD_CLASS, "realtime"}}, REALTIME},
+		{{{TASK_FIELD_PRIORITY, "5"}, {TASK_FIELD_MAX_SMS, "8"}}, BEST_EFFORT},
 		{{{0, NULL}}, BEST_EFFORT},
 	};
 
 	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
-		struct taskvars vars;
-		enum taskvar wrong;
+		struct task_spec vars;
+		enum task_field wrong;
 		char why[512];
 
 		assert_int_equal(read_pairs(cases[i / 2].pairs, i % 2, &vars, &wrong, why), 0);
@@ -62,18 +63,23 @@ static void class_follows_from_times(void **state) {
 }
 
 static void all_values_are_read(void **state) {
-	static const char *const texts[_TASKVAR_N] = {
-		"camera", "realtime", "33ms", "20ms", "500us", "-7", "4", "16", "thread"};
-	struct taskvar_source from[_TASKVAR_N];
-	struct taskvars vars;
-	enum taskvar wrong;
+	struct taskvar_source from[_TASK_FIELD_N] = {
+		[TASK_FIELD_TASK] = {"--task", "camera"},
+		[TASK_FIELD_CLASS] = {"--class", "realtime"},
+		[TASK_FIELD_PERIOD] = {"--period", "33ms"},
+		[TASK_FIELD_DEADLINE] = {"--deadline", "20ms"},
+		[TASK_FIELD_OFFSET] = {"--offset", "500us"},
+		[TASK_FIELD_PRIORITY] = {"--priority", "-7"},
+		[TASK_FIELD_MIN_SMS] = {"--min-sms", "4"},
+		[TASK_FIELD_MAX_SMS] = {"--max-sms", "16"},
+		[TASK_FIELD_SCOPE] = {"--scope", "thread"},
+	};
+	struct task_spec vars;
+	enum task_field wrong;
 	char why[512];
 
-	for (enum taskvar var = 0; var < _TASKVAR_N; var++) {
-		from[var] = (struct taskvar_source){taskvar_variable(var), texts[var]};
-	}
 	assert_int_equal(taskvars_read(&vars, from, &wrong, why, sizeof(why)), 0);
-	assert_string_equal(vars.task, "camera");
+	assert_string_equal(vars.name, "camera");
 	assert_int_equal(vars.task_class, REALTIME);
 	assert_int_equal(vars.scope, SBEET__SCOPE__SCOPE_THREAD);
 	assert_int_equal(vars.period, 33 * NSEC_PER_MSEC);
@@ -87,47 +93,47 @@ static void all_values_are_read(void **state) {
 static void what_is_wrong_is_named(void **state) {
 	static const struct {
 		struct pair pairs[PAIRS_MAX];
-		enum taskvar wrong;
+		enum task_field wrong;
 		const char *options, *variables;
 	} cases[] = {
-		{{{TASKVAR_PERIOD, "33"}},
-		 TASKVAR_PERIOD,
+		{{{TASK_FIELD_PERIOD, "33"}},
+		 TASK_FIELD_PERIOD,
 		 "bad value '33' of option '--period': expected a time above 0",
 		 "bad value '33' of SBEET_PERIOD: expected a time above 0"},
-		{{{TASKVAR_DEADLINE, "0ms"}},
-		 TASKVAR_DEADLINE,
+		{{{TASK_FIELD_DEADLINE, "0ms"}},
+		 TASK_FIELD_DEADLINE,
 		 "value out of range '0ms' of option '--deadline': expected a time above 0",
 		 "value out of range '0ms' of SBEET_DEADLINE: expected a time above 0"},
-		{{{TASKVAR_PRIORITY, "1001"}},
-		 TASKVAR_PRIORITY,
+		{{{TASK_FIELD_PRIORITY, "1001"}},
+		 TASK_FIELD_PRIORITY,
 		 "value out of range '1001' of option '--priority': expected a whole number",
 		 "value out of range '1001' of SBEET_PRIORITY: expected a whole number"},
-		{{{TASKVAR_CLASS, "fast"}},
-		 TASKVAR_CLASS,
+		{{{TASK_FIELD_CLASS, "fast"}},
+		 TASK_FIELD_CLASS,
 		 "bad value 'fast' of option '--class': expected realtime or best-effort",
 		 "bad value 'fast' of SBEET_CLASS: expected realtime or best-effort"},
-		{{{TASKVAR_TASK, ""}},
-		 TASKVAR_TASK,
+		{{{TASK_FIELD_TASK, ""}},
+		 TASK_FIELD_TASK,
 		 "bad value '' of option '--task': expected 1 to 64 of",
 		 "bad value '' of SBEET_TASK: expected 1 to 64 of"},
-		{{{TASKVAR_OFFSET, "5ms"}, {TASKVAR_DEADLINE, "5ms"}},
-		 TASKVAR_OFFSET,
+		{{{TASK_FIELD_OFFSET, "5ms"}, {TASK_FIELD_DEADLINE, "5ms"}},
+		 TASK_FIELD_OFFSET,
 		 "--offset=5ms needs a period",
 		 "SBEET_OFFSET=5ms needs a period"},
-		{{{TASKVAR_PERIOD, "33ms"}, {TASKVAR_DEADLINE, "50ms"}},
-		 TASKVAR_DEADLINE,
+		{{{TASK_FIELD_PERIOD, "33ms"}, {TASK_FIELD_DEADLINE, "50ms"}},
+		 TASK_FIELD_DEADLINE,
 		 "--deadline=50ms is longer than --period=33ms: ",
 		 "SBEET_DEADLINE=50ms is longer than SBEET_PERIOD=33ms: "},
-		{{{TASKVAR_MIN_SMS, "20"}, {TASKVAR_MAX_SMS, "10"}},
-		 TASKVAR_MIN_SMS,
+		{{{TASK_FIELD_MIN_SMS, "20"}, {TASK_FIELD_MAX_SMS, "10"}},
+		 TASK_FIELD_MIN_SMS,
 		 "--min-sms=20 is more than --max-sms=10",
 		 "SBEET_MIN_SMS=20 is more than SBEET_MAX_SMS=10"},
 	};
 
 	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *expected = i % 2 ? cases[i / 2].options : cases[i / 2].variables;
-		struct taskvars vars = {.priority = 77};
-		enum taskvar wrong;
+		struct task_spec vars = {.priority = 77};
+		enum task_field wrong;
 		char why[512];
 
 		assert_int_equal(read_pairs(cases[i / 2].pairs, i % 2, &vars, &wrong, why),

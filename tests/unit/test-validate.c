@@ -22,6 +22,7 @@
 static Sbeet__Hello hello;
 static Sbeet__TaskSpec task;
 static Sbeet__Control__TaskChange change;
+static Sbeet__TaskSpec wanted;
 static Sbeet__KernelDef kernel;
 static Sbeet__Request request;
 static Sbeet__Op op, *ops[PROTO_OPS_MAX + 1];
@@ -53,6 +54,8 @@ static int fill(void **state) {
 	sbeet__hello__init(&hello);
 	sbeet__task_spec__init(&task);
 	sbeet__control__task_change__init(&change);
+	sbeet__task_spec__init(&wanted);
+	change.spec = &wanted;
 	sbeet__kernel_def__init(&kernel);
 	sbeet__request__init(&request);
 	sbeet__op__init(&op);
@@ -266,23 +269,24 @@ static int verdict_change(void) {
 static void validate_task_change_bounds_every_field(void **state) {
 	assert_int_equal(verdict_change(), 0);
 	BAD(change.task, (char[]){""}, verdict_change);
-	BAD(change.task_class, (Sbeet__TaskClass)2, verdict_change);
-	GOOD(change.period_ns, PROTO_PERIOD_MAX_NS, verdict_change);
-	BAD(change.period_ns, PROTO_PERIOD_MAX_NS + 1, verdict_change);
-	GOOD(change.deadline_ns, PROTO_PERIOD_MAX_NS, verdict_change);
-	BAD(change.deadline_ns, PROTO_PERIOD_MAX_NS + 1, verdict_change);
-	GOOD(change.offset_ns, PROTO_PERIOD_MAX_NS, verdict_change);
-	BAD(change.offset_ns, PROTO_PERIOD_MAX_NS + 1, verdict_change);
-	GOOD(change.min_sms, PROTO_SMS_MAX, verdict_change);
-	BAD(change.min_sms, PROTO_SMS_MAX + 1, verdict_change);
-	GOOD(change.max_sms, PROTO_SMS_MAX, verdict_change);
-	BAD(change.max_sms, PROTO_SMS_MAX + 1, verdict_change);
-	GOOD(change.profile, (char[]){"p"}, verdict_change);
-	BAD(change.profile, (char[]){"a/b"}, verdict_change);
-	GOOD(change.priority, PROTO_PRIORITY_MIN, verdict_change);
-	BAD(change.priority, PROTO_PRIORITY_MIN - 1, verdict_change);
-	GOOD(change.priority, PROTO_PRIORITY_MAX, verdict_change);
-	BAD(change.priority, PROTO_PRIORITY_MAX + 1, verdict_change);
+	BAD(change.spec, NULL, verdict_change);
+	BAD(wanted.task_class, (Sbeet__TaskClass)2, verdict_change);
+	GOOD(wanted.period_ns, PROTO_PERIOD_MAX_NS, verdict_change);
+	BAD(wanted.period_ns, PROTO_PERIOD_MAX_NS + 1, verdict_change);
+	GOOD(wanted.deadline_ns, PROTO_PERIOD_MAX_NS, verdict_change);
+	BAD(wanted.deadline_ns, PROTO_PERIOD_MAX_NS + 1, verdict_change);
+	GOOD(wanted.offset_ns, PROTO_PERIOD_MAX_NS, verdict_change);
+	BAD(wanted.offset_ns, PROTO_PERIOD_MAX_NS + 1, verdict_change);
+	GOOD(wanted.min_sms, PROTO_SMS_MAX, verdict_change);
+	BAD(wanted.min_sms, PROTO_SMS_MAX + 1, verdict_change);
+	GOOD(wanted.max_sms, PROTO_SMS_MAX, verdict_change);
+	BAD(wanted.max_sms, PROTO_SMS_MAX + 1, verdict_change);
+	GOOD(wanted.profile, (char[]){"p"}, verdict_change);
+	BAD(wanted.profile, (char[]){"a/b"}, verdict_change);
+	GOOD(wanted.priority, PROTO_PRIORITY_MIN, verdict_change);
+	BAD(wanted.priority, PROTO_PRIORITY_MIN - 1, verdict_change);
+	GOOD(wanted.priority, PROTO_PRIORITY_MAX, verdict_change);
+	BAD(wanted.priority, PROTO_PRIORITY_MAX + 1, verdict_change);
 }
 
 static void validate_kernel_bounds_every_field(void **state) {
@@ -406,14 +410,16 @@ static void validate_text_is_printable_utf8(void **state) {
 	} cases[] = {
 		{"", 0},
 		{"plain ASCII ~", 0},
-		{"\xc3\xa9", 0},		/* e with an accent */
-		{"\xe2\x82\xac", 0},		/* euro sign */
-		{"\xf0\x9f\x98\x80", 0},	/* beyond 16 bits */
-		{"\xf4\x8f\xbf\xbf", 0},	/* the last code point */
-		{"\x1b[2J", -EBADMSG},		/* clears a terminal */
-		{"\x7f", -EBADMSG},		/* delete */
-		{"\xc2\x9b", -EBADMSG},		/* C1 control: CSI */
-		{"a\xe2\x80\xae" "b", -EBADMSG}, /* turns what follows around */
+		{"\xc3\xa9", 0},	 /* e with an accent */
+		{"\xe2\x82\xac", 0},	 /* euro sign */
+		{"\xf0\x9f\x98\x80", 0}, /* beyond 16 bits */
+		{"\xf4\x8f\xbf\xbf", 0}, /* the last code point */
+		{"\x1b[2J", -EBADMSG},	 /* clears a terminal */
+		{"\x7f", -EBADMSG},	 /* delete */
+		{"\xc2\x9b", -EBADMSG},	 /* C1 control: CSI */
+		{"a\xe2\x80\xae"
+		 "b",
+		 -EBADMSG},			/* turns what follows around */
 		{"\x80", -EBADMSG},		/* a continuation alone */
 		{"\xc3", -EBADMSG},		/* cut */
 		{"\xe2\x82", -EBADMSG},		/* cut */

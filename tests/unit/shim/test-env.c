@@ -34,10 +34,10 @@ static bool in_child(const char *const *variables, bool (*holds)(const struct en
 
 static bool is_default(const struct env *e) {
 	return !e->disable && !e->whole && !e->require &&
-	       e->vars.scope == SBEET__SCOPE__SCOPE_PROCESS && !e->socket && !*e->vars.task &&
-	       e->vars.task_class == SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT &&
-	       e->vars.period == 0 && e->vars.deadline == 0 && e->vars.offset == 0 &&
-	       e->vars.priority == 0 && e->vars.min_sms == 0 && e->vars.max_sms == 0 &&
+	       e->task.scope == SBEET__SCOPE__SCOPE_PROCESS && !e->socket && !*e->task.name &&
+	       e->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT &&
+	       e->task.period == 0 && e->task.deadline == 0 && e->task.offset == 0 &&
+	       e->task.priority == 0 && e->task.min_sms == 0 && e->task.max_sms == 0 &&
 	       e->timeout_ns == 5 * NSEC_PER_SEC;
 }
 
@@ -52,12 +52,12 @@ static void env_is_unset_by_default(void **state) {
 
 static bool is_full(const struct env *e) {
 	return e->whole && e->require && e->require_ns == 2 * NSEC_PER_SEC &&
-	       e->vars.scope == SBEET__SCOPE__SCOPE_THREAD &&
-	       strcmp(e->socket, "/tmp/s.sock") == 0 && strcmp(e->vars.task, "camera.1") == 0 &&
-	       e->vars.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME &&
-	       e->vars.period == 33 * NSEC_PER_MSEC && e->vars.deadline == 20 * NSEC_PER_MSEC &&
-	       e->vars.offset == 500 * NSEC_PER_USEC && e->vars.priority == -7 &&
-	       e->vars.min_sms == 4 && e->vars.max_sms == 16 &&
+	       e->task.scope == SBEET__SCOPE__SCOPE_THREAD &&
+	       strcmp(e->socket, "/tmp/s.sock") == 0 && strcmp(e->task.name, "camera.1") == 0 &&
+	       e->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME &&
+	       e->task.period == 33 * NSEC_PER_MSEC && e->task.deadline == 20 * NSEC_PER_MSEC &&
+	       e->task.offset == 500 * NSEC_PER_USEC && e->task.priority == -7 &&
+	       e->task.min_sms == 4 && e->task.max_sms == 16 &&
 	       e->timeout_ns == 2500 * NSEC_PER_MSEC;
 }
 
@@ -97,7 +97,7 @@ static bool outlives_environment(const struct env *e) {
 	char *task = getenv("SBEET_TASK");
 
 	memset(task, 'x', strlen(task)); /* as programs do that set their title */
-	return strcmp(e->vars.task, "mine") == 0;
+	return strcmp(e->task.name, "mine") == 0;
 }
 
 static void env_keeps_its_own_copies(void **state) {
@@ -136,7 +136,7 @@ static void env_requires_a_daemon_in_doubt(void **state) {
 }
 
 static bool is_only_disabled(const struct env *e) {
-	return e->disable && !*e->vars.task && !e->require;
+	return e->disable && !*e->task.name && !e->require;
 }
 
 static void env_reads_nothing_else_when_disabled(void **state) {

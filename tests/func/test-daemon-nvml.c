@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/packet.h"
 #include "proto/units.h"
 
 static struct harness harness;
@@ -69,15 +70,19 @@ static void daemon_reads_power_only_when_asked(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
-static void set_fault(const char *fault) {
+static void write_file(const char *name, const char *text) {
 	char path[80];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/nvml-fault", harness.directory);
+	snprintf(path, sizeof(path), "%s/%s", harness.directory, name);
 	f = fopen(path, "we");
 	assert_non_null(f);
-	assert_true(fputs(fault, f) >= 0);
+	assert_true(fputs(text, f) >= 0);
 	assert_int_equal(fclose(f), 0);
+}
+
+static void set_fault(const char *fault) {
+	write_file("nvml-fault", fault);
 }
 
 static void request_of(int fd, uint8_t uuid[static 16]) {
@@ -188,14 +193,69 @@ static void daemon_runs_without_nvml(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static void until_said(const char *text) {
+	nsec_t hang = nsec_now() + 60 * NSEC_PER_SEC;
+
+	while (harness_said(&harness, text) == 0) {
+		assert_true(nsec_now() < hang);
+		usleep(1000);
+	}
+}
+
+/* Whoever connects meanwhile is served then, by the configuration and the sockets of then. */
+static void daemon_waits_for_its_gpus(void **state) {
+	Sbeet__Control__Status *status;
+	char path[80];
+	int early;
+
+	set_fault("waits");
+	harness_listen(&harness);
+	harness_start(&harness, automatic);
+	early = shim_connect();
+	shim_hello(early, "early", NULL, MASK_ALL);
+	write_file("sbeetd.conf", "[sbeetd]\npolicy = fcfs\n");
+	assert_int_equal(kill(harness.pid, SIGHUP), 0);
+	until_said("is read again");
+	snprintf(path, sizeof(path), "%s/control.sock", harness.directory);
+	assert_int_equal(unlink(path), 0);
+	until_said("it is there again");
+	assert_int_equal(harness_said(&harness, "Ready in"), 0);
+
+	set_fault("");
+	packet_free(&shim_receive(early)->base);
+	status = status_get();
+	assert_string_equal(status->service->policy, "fcfs");
+	assert_int_equal(status->n_gpus, 2);
+	assert_int_equal(status->n_sessions, 1);
+	status_free(status);
+	close(early);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void daemon_stops_before_it_knows_its_gpus(void **state) {
+	set_fault("waits");
+	harness_listen(&harness);
+	harness_start(&harness, automatic);
+	assert_int_equal(kill(harness.pid, SIGTERM), 0);
+	until_said("Stopping on SIGTERM");
+	set_fault("");
+	assert_int_equal(harness_wait(&harness), 0);
+	assert_int_equal(harness_said(&harness, "Ready in"), 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, clean)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		CASE(daemon_lists_gpus_of_nvml), CASE(daemon_reads_power_only_when_asked),
-		CASE(daemon_runs_without_power), CASE(daemon_tells_of_a_lost_gpu),
-		CASE(one_daemon_a_gpu),		 CASE(daemon_runs_without_nvml),
+		CASE(daemon_lists_gpus_of_nvml),
+		CASE(daemon_reads_power_only_when_asked),
+		CASE(daemon_runs_without_power),
+		CASE(daemon_tells_of_a_lost_gpu),
+		CASE(one_daemon_a_gpu),
+		CASE(daemon_runs_without_nvml),
 		CASE(daemon_locks_no_simulated_gpu_without_simgpu_dir),
+		CASE(daemon_waits_for_its_gpus),
+		CASE(daemon_stops_before_it_knows_its_gpus),
 	};
 
 	return cmocka_run_group_tests_name("daemon-nvml", tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/simgpu/client.h"
 #include "tests/simgpu/place.h"
@@ -22,6 +23,7 @@ typedef enum {
 	NVML_ERROR_NOT_SUPPORTED = 3,
 	NVML_ERROR_INSUFFICIENT_SIZE = 7,
 	NVML_ERROR_DRIVER_NOT_LOADED = 9,
+	NVML_ERROR_TIMEOUT = 10,
 	NVML_ERROR_GPU_IS_LOST = 15,
 	NVML_ERROR_UNKNOWN = 999,
 } nvmlReturn_t;
@@ -101,6 +103,8 @@ EXPORT const char *nvmlErrorString(nvmlReturn_t result) {
 		return "Insufficient Size";
 	case NVML_ERROR_DRIVER_NOT_LOADED:
 		return "Driver Not Loaded";
+	case NVML_ERROR_TIMEOUT:
+		return "Timeout";
 	case NVML_ERROR_GPU_IS_LOST:
 		return "GPU is lost";
 	case NVML_ERROR_UNKNOWN:
@@ -127,7 +131,8 @@ static nvmlReturn_t nvml_check(nvmlDevice_t device, const void *out) {
 		       : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* For tests: $SIMGPU_DIR/nvml-fault holds "no-power" or "lost". */
+/* For tests: $SIMGPU_DIR/nvml-fault holds "no-power", "lost", or "waits": GPUs can't be counted
+ * yet. */
 static nvmlReturn_t nvml_fault(void) {
 	char dir[256], path[300], text[16] = "";
 	FILE *f;
@@ -141,6 +146,7 @@ static nvmlReturn_t nvml_fault(void) {
 	}
 	fclose(f);
 	return strcmp(text, "lost") == 0       ? NVML_ERROR_GPU_IS_LOST
+	       : strcmp(text, "waits") == 0    ? NVML_ERROR_TIMEOUT
 	       : strcmp(text, "no-power") == 0 ? NVML_ERROR_NOT_SUPPORTED
 					       : NVML_SUCCESS;
 }
@@ -159,6 +165,9 @@ EXPORT nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *deviceCount) {
 
 	if (r != NVML_SUCCESS || !deviceCount) {
 		return r != NVML_SUCCESS ? r : NVML_ERROR_INVALID_ARGUMENT;
+	}
+	while (nvml_fault() == NVML_ERROR_TIMEOUT) {
+		usleep(1000);
 	}
 	*deviceCount = client_gpus()->n_gpus;
 	return NVML_SUCCESS;

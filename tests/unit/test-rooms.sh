@@ -16,8 +16,8 @@ daemon/gpu daemon/base daemon/book daemon/core proto
 daemon/config daemon/base daemon/book daemon/core daemon/gpu daemon/mps proto
 daemon/engine daemon/base daemon/core daemon/gpu proto
 daemon/session daemon/base daemon/config daemon/core daemon/engine daemon/gpu daemon/mps proto
-daemon/control daemon/base daemon/config daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto
 daemon/watch daemon/base daemon/core daemon/engine daemon/gpu daemon/session proto
+daemon/control daemon/base daemon/config daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto
 daemon daemon/base daemon/config daemon/control daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto
 client/base daemon/book proto
 client/sim client/base daemon/book daemon/core daemon/sim proto
@@ -28,6 +28,19 @@ shim/base proto
 shim/ptx proto
 shim/enforce proto shim shim/base shim/ptx
 shim proto shim/base shim/enforce'
+
+# Folders of the daemon may include only what is listed above them, so they form no circle.
+echo "$rooms" | awk '
+	/^daemon/ {
+		for (i = 2; i <= NF; i++) {
+			if (!($i in above)) {
+				print $1 "/ may include " $i "/, which is not above it in the list"
+				failed = 1
+			}
+		}
+	}
+	{ above[$1] = 1 }
+	END { exit failed }' || exit 1
 
 found=$(grep -E '^#include "[a-z].*/' -r client daemon proto shim --include='*.c' --include='*.h' |
 	sed -E 's#^(.*)/[^/]*:\#include "(.*)/[^/]*"#\1 \2#' | sort -u)

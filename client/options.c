@@ -329,6 +329,26 @@ static int fail_verb(const struct parser *p, const char *word) {
 	return fail(p, "unknown verb '%s'; see 'sbeetctl --help'", word);
 }
 
+const struct verb *options_find_verb(const struct verb *const *table, const char *word,
+				     const char *next, size_t *ret_words) {
+	size_t len = strlen(word);
+
+	for (; *table; table++) {
+		const char *name = (*table)->name;
+
+		if (strcmp(name, word) == 0) {
+			*ret_words = 1;
+			return *table;
+		}
+		if (next && strncmp(name, word, len) == 0 && name[len] == ' ' &&
+		    strcmp(name + len + 1, next) == 0) {
+			*ret_words = 2;
+			return *table;
+		}
+	}
+	return NULL;
+}
+
 static int find_verb(struct parser *p, size_t *ret_words) {
 	const char *word;
 	int r;
@@ -343,7 +363,7 @@ static int find_verb(struct parser *p, size_t *ret_words) {
 		p->verb = p->table[0];
 		return 0;
 	}
-	p->verb = verb_find(p->table, word, p->argv[p->next + 1], ret_words);
+	p->verb = options_find_verb(p->table, word, p->argv[p->next + 1], ret_words);
 	return p->verb ? 0 : fail_verb(p, word);
 }
 

@@ -82,7 +82,7 @@ static int help(const struct ctl *ctl) {
 		help_print(ctl->table, NULL);
 		return CTL_EXIT_OK;
 	}
-	verb = verb_find(ctl->table, ctl->args[0], ctl->args[1], &words);
+	verb = options_find_verb(ctl->table, ctl->args[0], ctl->args[1], &words);
 	if (verb && words == ctl->n_args) {
 		help_print(ctl->table, verb);
 		return CTL_EXIT_OK;

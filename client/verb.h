@@ -64,7 +64,3 @@ extern const struct verb verb_version;
 
 /* All verbs of sbeetctl, NULL at the end. The first one is what a bare `sbeetctl` does. */
 extern const struct verb *const verbs[];
-
-/* The verb whose name is @word, or "@word @next"; NULL. @next may be NULL. @ret_words: 1 or 2. */
-const struct verb *verb_find(const struct verb *const *table, const char *word, const char *next,
-			     size_t *ret_words);

@@ -3,8 +3,6 @@
  */
 #include "client/verb.h"
 
-#include <string.h>
-
 const struct verb *const verbs[] = {
 	&verb_status,
 	&verb_gpu_list,
@@ -41,23 +39,3 @@ const struct verb *const verbs[] = {
 	&verb_help,
 	NULL,
 };
-
-const struct verb *verb_find(const struct verb *const *table, const char *word, const char *next,
-			     size_t *ret_words) {
-	size_t len = strlen(word);
-
-	for (; *table; table++) {
-		const char *name = (*table)->name;
-
-		if (strcmp(name, word) == 0) {
-			*ret_words = 1;
-			return *table;
-		}
-		if (next && strncmp(name, word, len) == 0 && name[len] == ' ' &&
-		    strcmp(name + len + 1, next) == 0) {
-			*ret_words = 2;
-			return *table;
-		}
-	}
-	return NULL;
-}

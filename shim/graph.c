@@ -17,7 +17,7 @@
 
 /* What runs in one partition. */
 struct part {
-	struct partition *partition;
+	struct partition *partition; /* see green_owner() */
 	CUgraphExec exec;
 	struct part *next;
 };
@@ -279,7 +279,7 @@ CUgraphExec graph_in_partition(CUgraphExec exec, struct partition *p) {
 		return NULL;
 	}
 	token = state_enter_locked(&lock);
-	ret = find_part(g, p);
+	ret = find_part(g, green_owner(p)); /* the level is the stream's */
 	state_leave_locked(&lock, token);
 	return ret;
 }

@@ -210,8 +210,9 @@ unsigned enforce_make_ahead(CUcontext context, const uint8_t *uuid) {
 struct partition *enforce_partition(CUcontext context, const struct enforce_grant *grant) {
 	struct green *g = green_get(context);
 
-	return g && green_make(g, &grant->sms, grant->gpu_sms) == 0 ? green_find(g, &grant->sms)
-								    : NULL;
+	return g && green_make(g, &grant->sms, 0, grant->gpu_sms) == 0
+		       ? green_find(g, &grant->sms, 0)
+		       : NULL;
 }
 
 int enforce_prepare(CUcontext context, const struct enforce_grant *grant) {

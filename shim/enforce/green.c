@@ -16,9 +16,11 @@
 #define SMALLEST_GROUP 2
 
 struct partition {
-	struct smset set;
-	CUgreenCtx handle;
-	struct partition *next; /* of the context; only ever added to */
+	struct smset set; /* empty: the whole GPU */
+	unsigned level;
+	CUgreenCtx handle;	 /* NULL: the whole GPU */
+	struct partition *owner; /* which has the handle: the first one of its set */
+	struct partition *next;	 /* of the context; only ever added to */
 };
 
 struct green {
@@ -30,7 +32,7 @@ struct green {
 	unsigned n_left;
 	CUdevResource groups[PROTO_SMS_MAX / SMALLEST_GROUP + 1];
 	_Atomic(struct partition *) partitions; /* owned */
-	unsigned n_partitions;
+	unsigned n_made;			/* green contexts */
 	_Atomic bool ahead; /* green_make_ahead() was here */
 };
 
@@ -68,6 +70,7 @@ static bool driver_can(const struct real *real) {
 	return real->cuDeviceGetDevResource && real->cuDevSmResourceSplitByCount &&
 	       real->cuDevResourceGenerateDesc && real->cuGreenCtxCreate &&
 	       real->cuGreenCtxDestroy && real->cuGreenCtxStreamCreate &&
+	       real->cuStreamCreateWithPriority &&
 	       real->cuDevicePrimaryCtxGetState && real->cuDevicePrimaryCtxRetain &&
 	       real->cuDevicePrimaryCtxRelease_v2;
 }
@@ -143,10 +146,24 @@ unsigned green_step(const struct green *g) {
 	return g->step;
 }
 
-struct partition *green_find(const struct green *g, const struct smset *set) {
+unsigned green_sms(const struct green *g) {
+	return g->n_sms;
+}
+
+struct partition *green_find(const struct green *g, const struct smset *set, unsigned level) {
 	struct partition *p = atomic_load_explicit(&g->partitions, memory_order_acquire);
 
-	while (p && !smset_equal(&p->set, set)) {
+	while (p && (p->level != level || !smset_equal(&p->set, set))) {
+		p = p->next;
+	}
+	return p;
+}
+
+/* The one of @set, of any level, that has its green context. */
+static struct partition *find_owner(const struct green *g, const struct smset *set) {
+	struct partition *p = atomic_load_explicit(&g->partitions, memory_order_relaxed);
+
+	while (p && !(p->owner == p && smset_equal(&p->set, set))) {
 		p = p->next;
 	}
 	return p;
@@ -169,48 +186,63 @@ static int choose_groups(const struct green *g, const struct smset *set, CUdevRe
 	return n > 0 && smset_empty(&left) ? n : -EINVAL;
 }
 
-/* With the lock held. */
-static int partition_new(struct green *g, const struct smset *set) {
+/* Return: 0, -EINVAL, -ENOSPC, -EIO. */
+static int make_handle(struct green *g, const struct smset *set, CUgreenCtx *ret) {
 	CUdevResource groups[PROTO_SMS_MAX / SMALLEST_GROUP + 1];
 	const struct real *real = real_get();
 	int n = choose_groups(g, set, groups);
 	CUdevResourceDesc desc;
-	struct partition *p;
 
 	if (n < 0) {
 		return n;
 	}
-	if (g->n_partitions >= GREEN_PARTITIONS_MAX) {
+	if (g->n_made >= GREEN_PARTITIONS_MAX) {
 		return -ENOSPC;
 	}
-	p = calloc(1, sizeof(*p));
-	if (!p) {
-		return -ENOMEM;
-	}
 	if (real->cuDevResourceGenerateDesc(&desc, groups, (unsigned)n) != CUDA_SUCCESS ||
-	    real->cuGreenCtxCreate(&p->handle, desc, g->device, CU_GREEN_CTX_DEFAULT_STREAM) !=
+	    real->cuGreenCtxCreate(ret, desc, g->device, CU_GREEN_CTX_DEFAULT_STREAM) !=
 		    CUDA_SUCCESS) {
-		free(p);
 		return -EIO;
 	}
-	p->set = *set;
-	p->next = atomic_load_explicit(&g->partitions, memory_order_relaxed);
-	atomic_store_explicit(&g->partitions, p, memory_order_release);
-	g->n_partitions++;
+	g->n_made++;
 	return 0;
 }
 
-int green_make(struct green *g, const struct smset *set, unsigned gpu_sms) {
+/* With the lock held. */
+static int partition_new(struct green *g, const struct smset *set, unsigned level) {
+	struct partition *owner = find_owner(g, set), *p = calloc(1, sizeof(*p));
+	int r = 0;
+
+	if (!p) {
+		return -ENOMEM;
+	}
+	p->owner = owner ? owner : p;
+	p->handle = owner ? owner->handle : NULL;
+	if (!owner && !smset_empty(set)) {
+		r = make_handle(g, set, &p->handle);
+	}
+	if (r < 0) {
+		free(p);
+		return r;
+	}
+	p->set = *set;
+	p->level = level;
+	p->next = atomic_load_explicit(&g->partitions, memory_order_relaxed);
+	atomic_store_explicit(&g->partitions, p, memory_order_release);
+	return 0;
+}
+
+int green_make(struct green *g, const struct smset *set, unsigned level, unsigned gpu_sms) {
 	int token, r;
 
 	if (gpu_sms != g->n_sms) {
 		return -EINVAL; /* the program sees a part of the GPU, whose order is another */
 	}
-	if (green_find(g, set)) {
+	if (green_find(g, set, level)) {
 		return 0;
 	}
 	token = state_enter_locked(&lock);
-	r = green_find(g, set) ? 0 : partition_new(g, set);
+	r = green_find(g, set, level) ? 0 : partition_new(g, set, level);
 	state_leave_locked(&lock, token);
 	return r;
 }
@@ -255,8 +287,8 @@ static void make_rows(struct green *g, const struct green_rows *rows, unsigned a
 			if (!rows->anywhere && first > 0 && !to_end) {
 				continue;
 			}
-			if (g->n_partitions >= afforded ||
-			    (!green_find(g, &set) && partition_new(g, &set) < 0)) {
+			if (g->n_made >= afforded ||
+			    (!green_find(g, &set, 0) && partition_new(g, &set, 0) < 0)) {
 				return;
 			}
 		}
@@ -271,7 +303,7 @@ unsigned green_make_ahead(struct green *g, const uint8_t *uuid) {
 		return 0;
 	}
 	token = state_enter_locked(&lock);
-	before = g->n_partitions;
+	before = g->n_made;
 	if (!atomic_exchange(&g->ahead, true)) {
 		unsigned afforded = afford(real_get());
 
@@ -282,28 +314,38 @@ unsigned green_make_ahead(struct green *g, const uint8_t *uuid) {
 			}
 		}
 	}
-	made = g->n_partitions - before;
+	made = g->n_made - before;
 	state_leave_locked(&lock, token);
 	return made;
 }
 
 CUstream green_stream_new(struct partition *p, int priority) {
-	CUstream s = NULL;
+	const struct real *real = real_get();
 	int token = state_enter_locked(&lock);
+	CUstream s = NULL;
+	CUresult rc;
 
-	if (real_get()->cuGreenCtxStreamCreate(&s, p->handle, CU_STREAM_NON_BLOCKING, priority) !=
-	    CUDA_SUCCESS) {
-		s = NULL;
-	}
+	priority -= (int)p->level; /* the driver takes the greatest it has for what is beyond */
+	rc = p->handle ? real->cuGreenCtxStreamCreate(&s, p->handle, CU_STREAM_NON_BLOCKING,
+						      priority)
+		       : real->cuStreamCreateWithPriority(&s, CU_STREAM_NON_BLOCKING, priority);
 	state_leave_locked(&lock, token);
-	return s;
+	return rc == CUDA_SUCCESS ? s : NULL;
+}
+
+bool green_confines(const struct partition *p) {
+	return p->handle;
+}
+
+struct partition *green_owner(struct partition *p) {
+	return p->owner;
 }
 
 CUcontext green_context(struct partition *p) {
 	const struct real *real = real_get();
 	CUcontext context;
 
-	return real->cuCtxFromGreenCtx &&
+	return p->handle && real->cuCtxFromGreenCtx &&
 			       real->cuCtxFromGreenCtx(&context, p->handle) == CUDA_SUCCESS
 		       ? context
 		       : NULL;
@@ -319,7 +361,9 @@ void green_context_destroying(CUcontext context) {
 	g = table_take(&greens, (uintptr_t)context);
 	for (p = g ? atomic_load(&g->partitions) : NULL; p; p = next) {
 		next = p->next;
-		real->cuGreenCtxDestroy(p->handle);
+		if (p->owner == p && p->handle) {
+			real->cuGreenCtxDestroy(p->handle);
+		}
 		free(p);
 	}
 	if (g != &uncut) {

@@ -21,9 +21,8 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "shim/real.h"
 
@@ -37,6 +36,9 @@
 #define GREEN_AHEAD_PART 64
 
 struct green;
+
+/* Where work can go: a set of SMs, and the level of its streams. Partitions of one set share its
+ * green context; one without a set has streams of the whole GPU. */
 struct partition;
 
 /* What can be cut out of @context; made on first sight. NULL: nothing. */
@@ -45,15 +47,25 @@ struct green *green_get(CUcontext context);
 /* Sets are made of groups of so many SMs, from SM 0 on. */
 unsigned green_step(const struct green *g);
 
-/* The partition that green_make() made for @set. NULL: there is none. Takes no lock. */
-struct partition *green_find(const struct green *g, const struct smset *set);
+/* SMs of the GPU. */
+unsigned green_sms(const struct green *g);
+
+/* The partition that green_make() made for @set and @level. NULL: there is none. Takes no lock. */
+struct partition *green_find(const struct green *g, const struct smset *set, unsigned level);
 
 /*
- * Makes the partition of @set, of a GPU with @gpu_sms SMs, if there is none yet. Return: 0; -EINVAL
- * for a set that is not made of whole groups, or a GPU of another size; -ENOSPC above
- * GREEN_PARTITIONS_MAX; -ENOMEM; -EIO for anything else that the driver says.
+ * Makes the partition of @set, of a GPU with @gpu_sms SMs, if there is none yet.
+ * @set: empty: the whole GPU. @level: 0 to PROTO_TERMS_LEVEL_MAX.
+ * Return: 0; -EINVAL for a set that is not made of whole groups, or a GPU of another size; -ENOSPC
+ * above GREEN_PARTITIONS_MAX sets; -ENOMEM; -EIO for anything else that the driver says.
  */
-int green_make(struct green *g, const struct smset *set, unsigned gpu_sms);
+int green_make(struct green *g, const struct smset *set, unsigned level, unsigned gpu_sms);
+
+/* Whether it has a set, and so less than the whole GPU. */
+bool green_confines(const struct partition *p);
+
+/* The partition, of any level, that stands for the green context of @p's set. */
+struct partition *green_owner(struct partition *p);
 
 /* Rows of groups of SMs that a program will be granted on a GPU. */
 struct green_rows {
@@ -72,12 +84,13 @@ void green_expect(const struct green_rows *rows);
  */
 unsigned green_make_ahead(struct green *g, const uint8_t *uuid);
 
-/* A new stream of @p, non-blocking as all of its streams; owned by the caller. NULL: the driver
- * refuses. */
+/* A new stream of @p, whose context is current; non-blocking as all of its streams; owned by the
+ * caller. It has the priority of the level plus @priority (0 or below, as CUDA counts), as far as
+ * the GPU goes. NULL: the driver refuses. */
 CUstream green_stream_new(struct partition *p, int priority);
 
-/* The partition as a context, to be made current by one thread at a time. NULL: the driver refuses.
- */
+/* The set of @p as a context, to be made current by one thread at a time. NULL: it has none, or the
+ * driver refuses. */
 CUcontext green_context(struct partition *p);
 
 /* Gives the partitions of @context back: no stream of theirs is left. */

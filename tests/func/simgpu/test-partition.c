@@ -1,0 +1,110 @@
+/*
+ * test-partition.c: the shim's partitions on the simulated driver: a set and a level each.
+ */
+#include "shim/real.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "shim/enforce/green.h"
+
+#define OK(call) assert_int_equal((call), CUDA_SUCCESS)
+
+static const struct smset whole;
+
+static struct green *setup(void) {
+	CUcontext context;
+
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&context, 0));
+	OK(cuCtxSetCurrent(context));
+	assert_non_null(green_get(context));
+	return green_get(context);
+}
+
+static struct partition *make(struct green *g, const struct smset *set, unsigned level) {
+	assert_int_equal(green_make(g, set, level, green_sms(g)), 0);
+	assert_non_null(green_find(g, set, level));
+	return green_find(g, set, level);
+}
+
+static int priority_in(struct partition *p, int own, CUgreenCtx *ret_green) {
+	CUstream s = green_stream_new(p, own);
+	int priority = 1;
+
+	assert_non_null(s);
+	OK(cuStreamGetPriority(s, &priority));
+	OK(cuStreamGetGreenCtx(s, ret_green));
+	OK(cuStreamDestroy_v2(s));
+	return priority;
+}
+
+static void levels_of_a_set_share_its_green_context(void **state) {
+	struct green *g = setup();
+	struct smset set = smset_range(0, 2 * green_step(g));
+	struct partition *low, *high;
+	CUgreenCtx at_low, at_high;
+
+	low = make(g, &set, 0);
+	assert_null(green_find(g, &set, 3));
+	high = make(g, &set, 3);
+	assert_ptr_not_equal(low, high);
+	assert_ptr_equal(green_find(g, &set, 0), low);
+	assert_ptr_equal(green_owner(high), low);
+	assert_true(green_confines(high));
+	assert_ptr_equal(green_context(high), green_context(low));
+	assert_int_equal(priority_in(low, 0, &at_low), 0);
+	assert_int_equal(priority_in(high, 0, &at_high), -3);
+	assert_non_null(at_low);
+	assert_ptr_equal(at_low, at_high);
+}
+
+static void own_priorities_add_to_the_level(void **state) {
+	struct green *g = setup();
+	struct smset set = smset_range(0, green_step(g));
+	struct partition *p = make(g, &set, 3);
+	CUgreenCtx green;
+
+	assert_int_equal(priority_in(p, -1, &green), -4);
+	assert_int_equal(priority_in(p, -2, &green), -5);
+	assert_int_equal(priority_in(p, -4, &green), -5); /* there is none beyond */
+}
+
+static void the_whole_gpu_has_levels(void **state) {
+	struct green *g = setup();
+	struct partition *p = make(g, &whole, 2);
+	CUgreenCtx green;
+
+	assert_false(green_confines(p));
+	assert_null(green_context(p));
+	assert_int_equal(priority_in(p, 0, &green), -2);
+	assert_null(green);
+}
+
+/* Sets may overlap; what is no row of whole groups, or of another GPU, is refused. */
+static void sets_may_overlap(void **state) {
+	struct green *g = setup();
+	struct smset a = smset_range(0, 2 * green_step(g)),
+		     b = smset_range(green_step(g), 2 * green_step(g)), odd = smset_range(1, 2);
+
+	assert_ptr_not_equal(green_owner(make(g, &a, 1)), green_owner(make(g, &b, 1)));
+	assert_int_equal(green_make(g, &odd, 1, green_sms(g)), -EINVAL);
+	assert_null(green_find(g, &odd, 1));
+	assert_int_equal(green_make(g, &a, 0, green_sms(g) + 1), -EINVAL);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(levels_of_a_set_share_its_green_context),
+		cmocka_unit_test(own_priorities_add_to_the_level),
+		cmocka_unit_test(the_whole_gpu_has_levels),
+		cmocka_unit_test(sets_may_overlap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -40,7 +40,8 @@ static uint64_t device_random(struct device *d) {
 /* No GPU promises anything about placement: for half of the blocks the fullest SM that has room, so
  * that others stay empty as long as they can, else the next from a random one on. */
 static int engine_choose_unkindly(struct device *d, const struct device_engine *e,
-				  const struct device_part *p, const struct device_kernel *k) {
+				  const struct device_part *p, const struct device_kernel *k,
+				  const bool *kept) {
 	unsigned n = d->config.n_sms, start = (unsigned)(device_random(d) % n);
 	bool fullest = device_random(d) % 2;
 	int best = -1;
@@ -48,7 +49,7 @@ static int engine_choose_unkindly(struct device *d, const struct device_engine *
 	for (unsigned j = 0; j < n; j++) {
 		unsigned i = (start + j) % n;
 
-		if (p->shuts_out[i] || !sm_has_room(&d->config, &e->sms[i], k)) {
+		if (p->shuts_out[i] || kept[i] || !sm_has_room(&d->config, &e->sms[i], k)) {
 			continue;
 		}
 		if (best < 0 || (fullest && e->sms[i].threads > e->sms[best].threads)) {
@@ -58,18 +59,19 @@ static int engine_choose_unkindly(struct device *d, const struct device_engine *
 	return best;
 }
 
-/* R1-R3. Return: the SM, or -1. */
+/* R1-R3. @kept: SMs that are kept for others. Return: the SM, or -1. */
 static int engine_choose_sm(struct device *d, const struct device_engine *e,
-			    const struct device_part *p, const struct device_kernel *k) {
+			    const struct device_part *p, const struct device_kernel *k,
+			    const bool *kept) {
 	int best = -1;
 
 	if (d->place_random) {
-		return engine_choose_unkindly(d, e, p, k);
+		return engine_choose_unkindly(d, e, p, k, kept);
 	}
 	for (unsigned i = 0; i < d->config.n_sms; i++) {
 		const struct device_sm *sm = &e->sms[i];
 
-		if (p->shuts_out[i] || !sm_has_room(&d->config, sm, k)) {
+		if (p->shuts_out[i] || kept[i] || !sm_has_room(&d->config, sm, k)) {
 			continue;
 		}
 		if (best < 0 || sm->threads < e->sms[best].threads ||
@@ -197,11 +199,11 @@ struct device_queue *device_part_ee_queue(struct device_part *p) {
 	return NULL;
 }
 
-/* Assigns one block of the part if X1 and R1-R3 let it. */
-static bool part_assign(struct device *d, struct device_part *p) {
-	struct device_queue *q = device_part_ee_queue(p);
-	struct device_op *op = q ? q->first : NULL;
-	int sm = op ? engine_choose_sm(d, p->space->engine, p, &op->kernel) : -1;
+/* Assigns a block of the head of @q, a queue of @p, if X1 and R1-R3 let it. */
+static bool part_assign(struct device *d, struct device_part *p, struct device_queue *q,
+			const bool *kept) {
+	struct device_op *op = q->first;
+	int sm = op ? engine_choose_sm(d, p->space->engine, p, &op->kernel, kept) : -1;
 
 	if (sm < 0) {
 		return false;
@@ -216,24 +218,39 @@ static bool part_assign(struct device *d, struct device_part *p) {
 	return true;
 }
 
-static bool space_assign(struct device *d, struct device_space *s) {
-	bool any = false;
-
-	for (struct device_part *p = s->parts; p; p = p->next) {
-		any |= part_assign(d, p);
-	}
-	return any;
-}
-
-/* One block for each part of each space in turn until nothing fits. */
-void device_dispatch(struct device *d) {
-	struct device_engine *e = d->active;
-	bool any = e != NULL;
+/* One block of this priority for each part of each space in turn until nothing fits. */
+static void dispatch_level(struct device *d, struct device_engine *e, unsigned priority,
+			   const bool *kept) {
+	bool any = true;
 
 	while (any) {
 		any = false;
 		for (struct device_space *s = e->spaces; s; s = s->next) {
-			any |= space_assign(d, s);
+			for (struct device_part *p = s->parts; p; p = p->next) {
+				any |= part_assign(d, p, &p->ee[priority], kept);
+			}
 		}
+	}
+}
+
+/* A2, and the same between parts and spaces: while a block of this priority waits, its SMs take
+ * none of a lower one. */
+static void keep_sms(const struct device *d, const struct device_engine *e, unsigned priority,
+		     bool *kept) {
+	for (const struct device_space *s = e->spaces; s; s = s->next) {
+		for (const struct device_part *p = s->parts; p; p = p->next) {
+			for (unsigned i = 0; p->ee[priority].first && i < d->config.n_sms; i++) {
+				kept[i] |= !p->shuts_out[i];
+			}
+		}
+	}
+}
+
+void device_dispatch(struct device *d) {
+	bool kept[DEVICE_SMS_MAX] = {false};
+
+	for (unsigned i = DEVICE_PRIORITIES; d->active && i > 0; i--) {
+		dispatch_level(d, d->active, i - 1, kept);
+		keep_sms(d, d->active, i - 1, kept);
 	}
 }

@@ -103,7 +103,8 @@ void device_queue_remove(struct device_queue *q, const struct device_op *op);
 struct device_part *device_op_part(const struct device_op *op);
 /* A2: the highest queue that is not empty, or NULL. */
 struct device_queue *device_part_ee_queue(struct device_part *p);
-/* Assigns blocks to SMs, one for each space in turn, until nothing fits. */
+/* Assigns blocks to SMs until nothing fits: of the highest priority first, one for each part of each
+ * space in turn. */
 void device_dispatch(struct device *d);
 /* Takes the block off its SM and frees it. Its heap entry is the caller's business. */
 void device_block_release(struct device *d, struct device_block *b, uint64_t end_ns);

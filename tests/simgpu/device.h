@@ -15,6 +15,9 @@
  * Parts. A green context of a space has queues of its own and only its SMs. SMs that several parts
  * have are shared block by block, as between spaces.
  *
+ * Levels. Priorities count between parts, and between spaces that share the GPU: as long as a block
+ * waits for an SM, none of a lower priority begins there.
+ *
  * Placement. A block goes to the SM that has room and the fewest resident threads; then the fewest
  * blocks, then the lowest index. That is breadth-first, as gpu-facts.md saw it.
  *
@@ -42,6 +45,8 @@
  * | MPS: kernels overlap; %smid virtual, lowest first       | yes                                |
  * | ... a mask [66, 132) beside a client that fills starves | yes: the ids do not come up        |
  * | green contexts: the same SMs in every process           | yes: parts                         |
+ * | MPS: stream priorities count between processes          | yes: at each block                 |
+ * | ... a launch above waits for SMs that others hold       | no: it takes those that are free   |
  * | a block lands where there is room, not where asked      | yes; unkind                        |
  * | SMs x occupancy blocks leave a target SM at 5-6 of 8    | no: all are placed at once, before |
  * |   because surplus goes where others have left           |   any can leave; unkind does it    |

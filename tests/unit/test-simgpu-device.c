@@ -192,6 +192,57 @@ static void device_shares_sms_and_numbers_them_per_client_under_mps(void **state
 	world_deinit(&w);
 }
 
+static void device_lets_higher_levels_of_other_clients_go_first(void **state) {
+	struct test_op low = kernel("L", 6, 2048, 0, 10), high = kernel("H", 2, 2048, 0, 10);
+	struct device_config c = tx2;
+	struct device_stream *urgent;
+	struct second other;
+	struct world w;
+
+	c.shared = true;
+	world_init(&w, &c);
+	second_init(&other, &w);
+	assert_int_equal(
+		device_stream_new(&urgent, other.space, DEVICE_STREAM_NON_BLOCKING, 5), 0);
+	submit(&w, 1, &low);
+	world_run_until(&w, 5);
+	device_submit(urgent, &high.base);
+	world_run(&w);
+	assert_string_equal(w.log, "L:0 sm0 0-10\nL:1 sm1 0-10\n"
+				   "H:0 sm0 10-20\nH:1 sm1 10-20\n"
+				   "L:2 sm0 20-30\nL:3 sm1 20-30\n"
+				   "L:4 sm0 30-40\nL:5 sm1 30-40\n");
+	device_space_free(other.space);
+	world_deinit(&w);
+}
+
+/* The urgent one's set overlaps with half of the other's: the other half goes on. */
+static void device_keeps_only_the_sms_that_a_level_waits_for(void **state) {
+	struct test_op low = kernel("L", 6, 2048, 0, 10), high = kernel("H", 2, 2048, 0, 10);
+	const uint64_t upper[DEVICE_SMS_MAX / 64] = {2};
+	struct device_config c = tx2;
+	struct device_stream *urgent;
+	struct second other;
+	struct world w;
+
+	c.shared = true;
+	world_init(&w, &c);
+	second_init(&other, &w);
+	assert_int_equal(device_part_new(&high.base.part, other.space, upper), 0);
+	assert_int_equal(
+		device_stream_new(&urgent, other.space, DEVICE_STREAM_NON_BLOCKING, 5), 0);
+	submit(&w, 1, &low);
+	world_run_until(&w, 5);
+	device_submit(urgent, &high.base);
+	world_run(&w);
+	assert_string_equal(w.log, "L:0 sm0 0-10\nL:1 sm1 0-10\n"
+				   "L:2 sm0 10-20\nH:0 sm1 as 0 10-20\n"
+				   "L:3 sm0 20-30\nH:1 sm1 as 0 20-30\n"
+				   "L:4 sm0 30-40\nL:5 sm1 30-40\n");
+	device_space_free(other.space);
+	world_deinit(&w);
+}
+
 static void device_numbers_sms_anew_when_a_client_left_them(void **state) {
 	struct device_config c = tx2;
 	struct test_op hold = kernel("H", 1, 2048, 0, 30), a = kernel("A", 1, 2048, 0, 10),
@@ -330,6 +381,8 @@ int main(void) {
 		cmocka_unit_test(device_loses_time_when_turns_change),
 		cmocka_unit_test(device_gives_the_gpu_on_when_a_space_is_idle),
 		cmocka_unit_test(device_shares_sms_and_numbers_them_per_client_under_mps),
+		cmocka_unit_test(device_lets_higher_levels_of_other_clients_go_first),
+		cmocka_unit_test(device_keeps_only_the_sms_that_a_level_waits_for),
 		cmocka_unit_test(device_numbers_sms_anew_when_a_client_left_them),
 		cmocka_unit_test(device_stops_only_the_space_that_fails),
 		cmocka_unit_test(device_returns_what_a_freed_space_held),

@@ -3,8 +3,7 @@
  *
  * The list below is the only place that says so: names, masks and choices are made from it. A new
  * enforcement needs a number in sbeet.proto, a row here, the code in shim/enforce/ that makes it
- * true, a bit in the mask that shim/job.c offers for an operation, and an entry in
- * sbeet-protocol(7).
+ * true, what it can hold in can_keep() of shim/op.c, and an entry in sbeet-protocol(7).
  */
 #pragma once
 

@@ -28,7 +28,7 @@
 #include "shim/declare.h"
 #include "shim/greet.h"
 #include "shim/held.h"
-#include "shim/job.h"
+#include "shim/lane.h"
 #include "shim/own-socket.h"
 #include "shim/retry.h"
 #include "shim/silence.h"
@@ -248,7 +248,7 @@ static void dispatch(const void *packet, int n) {
 			on_grant(m->grant);
 			break;
 		case SBEET__TO_SHIM__BODY_REVOKE:
-			job_revoked(m->revoke->job);
+			lane_revoked(m->revoke->job);
 			break;
 		case SBEET__TO_SHIM__BODY_ERROR:
 			on_error(m->error);

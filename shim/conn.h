@@ -20,26 +20,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/limits.h"
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
+#include "shim/ask.h"
 #include "shim/enforce/enforce.h"
 
 /* Documented conditions. */
 enum {
 	CONN_E_UNMANAGED = 1, /* no daemon, or a silent one: the program goes on without */
 	CONN_E_REFUSED,	      /* the daemon has no place for this job; said once */
-};
-
-struct conn_ask {
-	uint64_t job;
-	uint8_t uuid[PROTO_UUID_BYTES];
-	nsec_t release_ns;
-	uint32_t enforcement_mask;
-	unsigned sm_step; /* with ENFORCEMENT_GREEN: sets of whole multiples of so many SMs */
-	Sbeet__OpKind kind;
-	const struct kernel *kernel; /* NULL if no launch, or not known */
-	uint32_t tid;
 };
 
 /*

@@ -8,16 +8,19 @@
 #include <pthread.h>
 
 #include "shim/attach.h"
+#include "shim/capture.h"
 #include "shim/conn.h"
 #include "shim/enforce/enforce.h"
 #include "shim/graph.h"
-#include "shim/job.h"
+#include "shim/lane.h"
 #include "shim/link.h"
 #include "shim/place.h"
+#include "shim/question.h"
 #include "shim/records.h"
 #include "shim/state.h"
 #include "shim/track.h"
 #include "shim/wait.h"
+#include "shim/wake.h"
 #include "shim/worker.h"
 
 static void after_fork(void) {
@@ -25,7 +28,10 @@ static void after_fork(void) {
 	conn_after_fork();
 	track_after_fork();
 	records_after_fork();
-	job_after_fork();
+	lane_after_fork();
+	question_after_fork();
+	wake_after_fork();
+	capture_after_fork();
 	link_after_fork();
 	attach_after_fork();
 	wait_after_fork();

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "sbeet.pb-c.h"
-#include "shim/conn.h"
+#include "shim/ask.h"
 
 /* @grant is the daemon's answer to @ask, read at @now. Return: false if there is no room, which the
  * daemon's own limit excludes. */

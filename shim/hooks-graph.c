@@ -4,7 +4,7 @@
 #include "shim/base/log.h"
 #include "shim/graph.h"
 #include "shim/hooks.h"
-#include "shim/job.h"
+#include "shim/op.h"
 #include "shim/real.h"
 
 static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph,
@@ -74,29 +74,18 @@ CUresult on_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
 typedef CUresult(CUDAAPI *launch_fn)(CUgraphExec, CUstream);
 
 /* In the partition of the job, if the graph can be had for it. */
-static CUresult launch_green(struct op *op, CUgraphExec exec, launch_fn launch,
-			     Sbeet__Enforcement *ret_how) {
-	struct partition *p = job_grant(op)->partition;
-	CUgraphExec moved = place_is_in(&op->place, p) ? graph_in_partition(exec, p) : NULL;
-	CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
+static CUresult launch_green(struct op *op, CUgraphExec exec, launch_fn launch) {
+	CUgraphExec moved = graph_in_partition(exec, op_grant(op)->partition);
+	CUresult rc = moved ? launch(moved, op->place.at) : CUDA_ERROR_NOT_SUPPORTED;
 
-	if (moved) {
-		*ret_how = SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
-		rc = launch(moved, op->place.at);
-	}
 	if (rc != CUDA_SUCCESS) {
-		log_once(LOG_LEVEL_WARN,
-			 "A graph could not be confined to its green context and "
-			 "ran on the whole GPU");
-		*ret_how = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
-		job_unconfine(op);
+		op_unconfine(op);
 		rc = launch(exec, op->place.at);
 	}
 	return rc;
 }
 
 static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread, launch_fn launch) {
-	Sbeet__Enforcement how = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
 	CUresult rc = CUDA_SUCCESS;
 	struct op op = {
 		.kind = SBEET__OP_KIND__OP_KIND_GRAPH,
@@ -105,24 +94,24 @@ static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread,
 		.stream = stream,
 	};
 
-	switch (job_begin(&op, &rc)) {
-	case JOB_FAIL:
+	switch (op_begin(&op, &rc)) {
+	case OP_FAIL:
 		return rc;
-	case JOB_BYPASS:
+	case OP_BYPASS:
 		rc = launch(exec, op.place.at);
-		job_bypassed(&op);
+		op_bypassed(&op);
 		return rc;
-	case JOB_GO:
+	case OP_GO:
 		break;
 	}
-	if (job_grant(&op)->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN &&
-	    !op.unconfined) {
-		rc = launch_green(&op, exec, launch, &how);
-	} else {
-		rc = launch(exec, op.place.at);
-		how = op.unconfined ? SBEET__ENFORCEMENT__ENFORCEMENT_NONE : how;
+	rc = op.how == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN ? launch_green(&op, exec, launch)
+							     : launch(exec, op.place.at);
+	if (op.how == SBEET__ENFORCEMENT__ENFORCEMENT_NONE && !op.unconfined) {
+		log_once(LOG_LEVEL_WARN,
+			 "A graph could not be confined to its green context and "
+			 "ran on the whole GPU");
 	}
-	job_end(&op, rc, how);
+	op_end(&op, rc);
 	return rc;
 }
 

@@ -1,16 +1,16 @@
 /*
  * hooks-launch.c: every kernel launch function, brought to the one form of launch.h.
  */
+#include "proto/enforcement.h"
 #include "shim/base/log.h"
+#include "shim/capture.h"
 #include "shim/enforce/enforce.h"
 #include "shim/enforce/kernel.h"
 #include "shim/hooks.h"
-#include "shim/job.h"
 #include "shim/launch.h"
+#include "shim/op.h"
 #include "shim/real.h"
-#include "shim/wait.h"
 
-#define WHOLE SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
 #define GREEN SBEET__ENFORCEMENT__ENFORCEMENT_GREEN
 #define NONE  SBEET__ENFORCEMENT__ENFORCEMENT_NONE
 
@@ -33,75 +33,70 @@ static void say_unconfined(const struct op *op, const char *why) {
 }
 
 /*
- * @ret_again: nothing was launched, for the job's part of the GPU is too small: to be tried in a
- * job that has all of it. Not while the program captures, when the end of a job can't be seen: then
- * the kernel runs where it can.
+ * The job's part of the GPU is too small. @ret_again: to be tried in a job that has all of it. Not
+ * while the program captures, when the end of a job can't be seen: then the kernel runs where it
+ * can.
  */
-static CUresult launch_green(struct op *op, const struct partition *p, Sbeet__Enforcement *ret_how,
-			     bool *ret_again) {
-	CUresult rc = enforce_launch_at(op->launch, op->place.at);
-	bool inside = place_is_in(&op->place, p);
-
-	*ret_how = inside ? GREEN : NONE;
-	if (inside && is_too_small(rc)) {
-		*ret_again = !wait_captures();
-		if (*ret_again) {
-			log_once(LOG_LEVEL_INFO,
-				 "Kernel '%s' does not fit into %u SMs, its jobs wait for a whole "
-				 "GPU",
-				 name_of(op), smset_count(&job_grant(op)->sms));
-			return rc;
-		}
-		job_unconfine(op);
-		rc = enforce_launch_at(op->launch, op->place.at);
-		*ret_how = NONE;
+static CUresult launch_outside(struct op *op, CUresult rc, bool *ret_again) {
+	*ret_again = !capture_any();
+	if (*ret_again) {
+		log_once(LOG_LEVEL_INFO,
+			 "Kernel '%s' does not fit into %u SMs, its jobs wait for a whole GPU",
+			 name_of(op), smset_count(&op_grant(op)->sms));
+		return rc;
 	}
-	if (rc == CUDA_SUCCESS && *ret_how == NONE) {
-		say_unconfined(op, inside ? "it does not fit, and a stream is being captured"
-					  : "its stream could not be moved there");
+	op_unconfine(op);
+	rc = enforce_launch_at(op->launch, op->place.at);
+	if (rc == CUDA_SUCCESS) {
+		say_unconfined(op, "it does not fit, and a stream is being captured");
+	}
+	return rc;
+}
+
+static CUresult launch_twin(struct op *op) {
+	CUresult rc = enforce_launch(op_grant(op), &op->kernel_use, op->launch, &op->how);
+
+	if (op->how == NONE) {
+		log_once(LOG_LEVEL_WARN,
+			 "Kernel '%s' could not be confined to its SMs and ran on the whole GPU",
+			 name_of(op));
 	}
 	return rc;
 }
 
 static CUresult launch_in_job(struct op *op, bool *ret_again) {
-	const struct enforce_grant *grant = job_grant(op);
-	Sbeet__Enforcement how = WHOLE;
 	CUresult rc;
 
-	if (grant->enforcement == WHOLE) {
-		rc = enforce_launch_at(op->launch, op->place.at);
-	} else if (op->unconfined) {
-		how = NONE;
-		rc = enforce_launch_at(op->launch, op->place.at);
-	} else if (grant->enforcement == GREEN) {
-		rc = launch_green(op, grant->partition, &how, ret_again);
-	} else {
-		rc = enforce_launch(grant, &op->kernel_use, op->launch, &how);
-		if (how == NONE) {
-			log_once(LOG_LEVEL_WARN,
-				 "Kernel '%s' could not be confined to its SMs and "
-				 "ran on the whole GPU",
-				 kernel_name(op->kernel));
-		}
+	if (enforcement_has(op->how, ENFORCEMENT_BY_TWIN)) {
+		return launch_twin(op);
 	}
-	job_end(op, rc, how);
+	rc = enforce_launch_at(op->launch, op->place.at);
+	if (op->how == GREEN && is_too_small(rc)) {
+		return launch_outside(op, rc, ret_again);
+	}
+	if (op->how == NONE && !op->unconfined && rc == CUDA_SUCCESS) {
+		say_unconfined(op, "its stream could not be moved there");
+	}
 	return rc;
 }
 
+/* @ret_again: nothing was launched. */
 static CUresult launch_op(struct op *op, bool *ret_again) {
 	CUresult rc = CUDA_SUCCESS;
 
-	switch (job_begin(op, &rc)) {
-	case JOB_FAIL:
+	switch (op_begin(op, &rc)) {
+	case OP_FAIL:
 		return rc;
-	case JOB_BYPASS:
+	case OP_BYPASS:
 		rc = enforce_launch_at(op->launch, op->place.at);
-		job_bypassed(op);
+		op_bypassed(op);
 		return rc;
-	case JOB_GO:
+	case OP_GO:
 		break;
 	}
-	return launch_in_job(op, ret_again);
+	rc = launch_in_job(op, ret_again);
+	op_end(op, rc);
+	return rc;
 }
 
 static CUresult launch(const struct launch *l) {
@@ -110,7 +105,6 @@ static CUresult launch(const struct launch *l) {
 		.traits = l->per_thread_default ? OP_PER_THREAD : 0,
 		.stream = l->stream,
 		.launch = l,
-		.kernel = kernel_find(l->function),
 	};
 	bool again = false;
 	CUresult rc = launch_op(&op, &again);

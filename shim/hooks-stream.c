@@ -4,13 +4,14 @@
  */
 #include <stdlib.h>
 
+#include "shim/capture.h"
 #include "shim/enforce/enforce.h"
 #include "shim/hooks.h"
 #include "shim/place.h"
+#include "shim/question.h"
 #include "shim/real.h"
 #include "shim/state.h"
 #include "shim/track.h"
-#include "shim/wait.h"
 
 /* ---- order ---- */
 
@@ -19,7 +20,7 @@ static struct place_use follow(CUstream stream, bool per_thread) {
 
 	if (place_active()) {
 		/* The event may be of a capture, which the stream joins by this. */
-		if (wait_captures() && !wait_is_capturing(stream, per_thread)) {
+		if (capture_any() && !capture_is_on(stream, per_thread)) {
 			place_return(stream, per_thread);
 		}
 		place_follow(&use);
@@ -157,16 +158,16 @@ CUresult on_cuStreamDestroy_v2(CUstream stream) {
 /* The tracker must not ask a stream that is being captured: it would spoil the capture. And what is
  * captured has no place but the stream itself. */
 static void capture_begins(CUstream stream, bool per_thread) {
-	if (place_active() && !wait_is_capturing(stream, per_thread)) {
+	if (place_active() && !capture_is_on(stream, per_thread)) {
 		place_return(stream, per_thread);
 	}
-	wait_capture_begins();
-	track_settle();
+	capture_begin();
+	question_settle();
 }
 
 static CUresult capture_began(CUresult rc) {
 	if (rc != CUDA_SUCCESS) {
-		wait_capture_ends();
+		capture_end();
 	}
 	return rc;
 }
@@ -213,7 +214,7 @@ CUresult on_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
  * on; such a program gets an error and our tracker a holiday until the capture ends. */
 static CUresult capture_ended(CUresult rc) {
 	if (rc != CUDA_ERROR_ILLEGAL_STATE && rc != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) {
-		wait_capture_ends();
+		capture_end();
 	}
 	return rc;
 }

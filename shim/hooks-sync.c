@@ -4,11 +4,14 @@
 #include <stdatomic.h>
 
 #include "shim/attach.h"
+#include "shim/capture.h"
 #include "shim/enforce/enforce.h"
 #include "shim/enforce/kernel.h"
 #include "shim/graph.h"
 #include "shim/hooks.h"
 #include "shim/job.h"
+#include "shim/lane.h"
+#include "shim/op.h"
 #include "shim/place.h"
 #include "shim/real.h"
 #include "shim/records.h"
@@ -40,7 +43,7 @@ CUresult on_cuCtxSynchronize(void) {
 	wait_end();
 	if (rc == CUDA_SUCCESS) {
 		wait_covered_context(NULL, t);
-		wait_done();
+		job_close_complete();
 	}
 	return rc;
 }
@@ -52,7 +55,7 @@ CUresult on_cuCtxSynchronize_v2(CUcontext context) {
 	wait_end();
 	if (rc == CUDA_SUCCESS) {
 		wait_covered_context(context, t);
-		wait_done();
+		job_close_complete();
 	}
 	return rc;
 }
@@ -64,7 +67,7 @@ CUresult on_cuStreamSynchronize(CUstream stream) {
 	wait_end();
 	if (rc == CUDA_SUCCESS) {
 		wait_covered_stream(stream, false, t);
-		wait_done();
+		job_close_complete();
 	}
 	return rc;
 }
@@ -76,7 +79,7 @@ CUresult on_cuStreamSynchronize_ptsz(CUstream stream) {
 	wait_end();
 	if (rc == CUDA_SUCCESS) {
 		wait_covered_stream(stream, true, t);
-		wait_done();
+		job_close_complete();
 	}
 	return rc;
 }
@@ -89,7 +92,7 @@ CUresult on_cuEventSynchronize(CUevent event) {
 	wait_end();
 	if (rc == CUDA_SUCCESS) {
 		wait_event_complete(event);
-		wait_done();
+		job_close_complete();
 	}
 	return rc;
 }
@@ -148,7 +151,7 @@ static CUresult recording_end(struct recording *r, CUevent event, CUresult rc) {
 	if (place_active()) {
 		place_leave(&r->use);
 	}
-	if (rc == CUDA_SUCCESS && !wait_is_capturing(r->use.stream, r->use.per_thread)) {
+	if (rc == CUDA_SUCCESS && !capture_is_on(r->use.stream, r->use.per_thread)) {
 		wait_event_recorded(event, r->use.stream, r->use.per_thread, r->at);
 	}
 	return rc;
@@ -195,7 +198,7 @@ CUresult on_cuEventDestroy_v2(CUevent event) {
 static struct {
 	_Atomic(CUcontext) context;
 	_Atomic unsigned held;
-} primaries[JOB_DEVICES_MAX];
+} primaries[LANE_DEVICES_MAX];
 
 /* Before the driver is asked, for afterwards nothing of it may be touched. Should the driver
  * refuse, the context is met anew, without twins for what is loaded. */
@@ -214,15 +217,15 @@ static void context_goes(CUcontext context) {
 }
 
 static CUresult context_gone(CUresult rc) {
-	job_forget_contexts();
-	wait_done(); /* nothing of it runs any more */
+	op_forget_contexts();
+	job_close_complete(); /* nothing of it runs any more */
 	return rc;
 }
 
 CUresult on_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 	CUresult rc = real_get()->cuDevicePrimaryCtxRetain(context, device);
 
-	if (rc == CUDA_SUCCESS && context && device >= 0 && device < JOB_DEVICES_MAX) {
+	if (rc == CUDA_SUCCESS && context && device >= 0 && device < LANE_DEVICES_MAX) {
 		atomic_store(&primaries[device].context, *context);
 		atomic_fetch_add(&primaries[device].held, 1);
 	}
@@ -274,7 +277,7 @@ static bool primary_goes(CUdevice device, bool all) {
 	CUcontext context;
 	unsigned held;
 
-	if (device < 0 || device >= JOB_DEVICES_MAX) {
+	if (device < 0 || device >= LANE_DEVICES_MAX) {
 		return false;
 	}
 	context = atomic_load(&primaries[device].context);

@@ -5,9 +5,8 @@
 
 #include <errno.h>
 
-#include "proto/enforcement.h"
 #include "shim/graph.h"
-#include "shim/job.h"
+#include "shim/op.h"
 #include "shim/place.h"
 #include "shim/real.h"
 #include "shim/state.h"
@@ -53,11 +52,6 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
 	return copy && copy->dstMemoryType == CU_MEMORYTYPE_HOST ? OP_WAITS : 0;
 }
 
-/* How it was confined. What is no launch of one kernel is as confined as the job that it is in. */
-static Sbeet__Enforcement hooks_how(const struct op *op) {
-	return enforcement_kept(job_grant(op)->enforcement, op->unconfined);
-}
-
 /* Where the function names its stream, the stream is where the job's work goes. */
 #define HOOKS_TRAITS_0	      OP_UNNAMED
 #define HOOKS_TRAITS_stream   0
@@ -78,19 +72,19 @@ static Sbeet__Enforcement hooks_how(const struct op *op) {
 		};                                                        \
 		CUresult rc = CUDA_SUCCESS;                               \
 		int saved = errno;                                        \
-		enum job_verdict verdict = job_begin(&op, &rc);           \
+		enum op_verdict verdict = op_begin(&op, &rc);             \
                                                                           \
 		errno = saved;                                            \
-		if (verdict == JOB_FAIL) {                                \
+		if (verdict == OP_FAIL) {                                 \
 			return rc;                                        \
 		}                                                         \
 		HOOKS_NAME_##op_stream(op);                               \
 		rc = real->name args;                                     \
 		saved = errno;                                            \
-		if (verdict == JOB_GO) {                                  \
-			job_end(&op, rc, hooks_how(&op));                 \
+		if (verdict == OP_GO) {                                   \
+			op_end(&op, rc);                                  \
 		} else {                                                  \
-			job_bypassed(&op);                                \
+			op_bypassed(&op);                                 \
 		}                                                         \
 		errno = saved;                                            \
 		return rc;                                                \

@@ -13,9 +13,9 @@
 
 #include "shim/base/log.h"
 #include "shim/base/table.h"
+#include "shim/capture.h"
 #include "shim/enforce/green.h"
 #include "shim/state.h"
-#include "shim/wait.h"
 #include "shim/worker.h"
 
 /* The stream of a place in one partition. */
@@ -331,8 +331,8 @@ static void describe(struct place *p) {
 }
 
 /* With the lock held. */
-static struct place *place_new(uintptr_t key, CUcontext current, CUstream own) {
-	struct realm *realm = find_realm(context_of(own, current));
+static struct place *place_new(const struct stream_id *id) {
+	struct realm *realm = find_realm(context_of(id->stream, id->context));
 	struct place *p = free_places;
 
 	if (p) {
@@ -341,12 +341,15 @@ static struct place *place_new(uintptr_t key, CUcontext current, CUstream own) {
 		p = calloc(1, sizeof(*p));
 	}
 	if (p) {
-		*p = (struct place){.realm = realm, .own = own, .key = key, .at = own};
+		*p = (struct place){.realm = realm,
+				    .own = id->stream,
+				    .key = (uintptr_t)id->key,
+				    .at = id->stream};
 	}
 	if (p && realm) {
 		describe(p);
 	}
-	if (!p || !realm || table_put(&places, key, p) < 0) {
+	if (!p || !realm || table_put(&places, (uintptr_t)id->key, p) < 0) {
 		free(p);
 		return NULL;
 	}
@@ -361,28 +364,16 @@ static struct place *place_new(uintptr_t key, CUcontext current, CUstream own) {
 	return p;
 }
 
-/* NULL: no memory. */
-static struct place *place_find(CUcontext context, CUstream stream, bool per_thread) {
-	const struct worker *w = worker_get();
-	struct place *p;
-	uintptr_t key;
+struct place *place_find(const struct stream_id *id) {
+	struct place *p = table_get(&places, (uintptr_t)id->key);
 	int token;
 
-	if (!w) {
-		return NULL;
-	}
-	key = (uintptr_t)worker_stream_key(w, context, stream, per_thread);
-	p = table_get(&places, key);
 	if (p) {
 		return p;
 	}
 	token = state_enter_locked(&lock);
-	p = table_get(&places, key);
-	p = p ? p
-	      : place_new(key, context,
-			  stream       ? stream
-			  : per_thread ? CU_STREAM_PER_THREAD
-				       : CU_STREAM_LEGACY);
+	p = table_get(&places, (uintptr_t)id->key);
+	p = p ? p : place_new(id);
 	state_leave_locked(&lock, token);
 	return p;
 }
@@ -391,12 +382,16 @@ static struct place *place_find(CUcontext context, CUstream stream, bool per_thr
 
 static struct place *find_current(CUstream stream, bool per_thread) {
 	const struct real *real = real_get();
+	const struct worker *w = worker_get();
 	CUcontext context = NULL;
+	struct stream_id id;
 
-	if (!real->cuCtxGetCurrent || real->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context) {
+	if (!w || !real->cuCtxGetCurrent || real->cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
+	    !context) {
 		return NULL; /* the driver tells the program */
 	}
-	return place_find(context, stream, per_thread);
+	id = worker_stream(w, context, stream, per_thread);
+	return place_find(&id);
 }
 
 /* In its own place the stream is named as the program named it. */
@@ -405,11 +400,11 @@ static void use_begin(struct place_use *use, struct place *p) {
 	use->at = p && atomic_load(&p->partition) ? atomic_load(&p->at) : use->stream;
 }
 
-void place_enter(struct place_use *use, CUcontext context, struct partition *to) {
-	struct place *p = place_find(context, use->stream, use->per_thread);
+void place_enter(struct place_use *use, struct partition *to) {
+	struct place *p = use->place;
 
 	/* Back to its own stream it may go at any time: nothing else could be named. */
-	if (p && atomic_load(&p->partition) != to && (!to || !wait_captures())) {
+	if (p && atomic_load(&p->partition) != to && (!to || !capture_any())) {
 		move(p, to);
 	}
 	if (p) {
@@ -421,7 +416,7 @@ void place_enter(struct place_use *use, CUcontext context, struct partition *to)
 void place_follow(struct place_use *use) {
 	struct place *p = NULL;
 
-	if (!wait_is_capturing(use->stream, use->per_thread)) {
+	if (!capture_is_on(use->stream, use->per_thread)) {
 		p = find_current(use->stream, use->per_thread);
 	}
 	if (p) {
@@ -434,7 +429,7 @@ CUstream place_where(CUstream stream, bool per_thread) {
 	struct place_use use = {.stream = stream, .per_thread = per_thread};
 	struct place *p = NULL;
 
-	if (!wait_is_capturing(stream, per_thread)) {
+	if (!capture_is_on(stream, per_thread)) {
 		p = find_current(stream, per_thread);
 	}
 	if (p && p->kind == PLACE_LEGACY) {
@@ -466,7 +461,7 @@ void place_leave(struct place_use *use) {
 
 	if (!p) {
 		use->at = use->stream;
-		p = wait_is_capturing(use->stream, use->per_thread)
+		p = capture_is_on(use->stream, use->per_thread)
 			    ? NULL
 			    : find_current(use->stream, use->per_thread);
 	}
@@ -527,10 +522,8 @@ void place_return(CUstream stream, bool per_thread) {
 	}
 }
 
-bool place_can_move(CUcontext context, CUstream stream, bool per_thread) {
-	const struct place *p = place_find(context, stream, per_thread);
-
-	return p && !p->fixed;
+bool place_can_move(const struct place *p) {
+	return !p->fixed;
 }
 
 void place_attributes_set(CUstream stream, bool per_thread) {

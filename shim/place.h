@@ -34,8 +34,10 @@
 
 struct partition;
 struct place;
+struct stream_id;
 
-/* What one call does with a place. The first two are the caller's to set. */
+/* What one call does with a place. The first two are the caller's to set; place too, for
+ * place_enter(). */
 struct place_use {
 	CUstream stream; /* as the program named it */
 	bool per_thread; /* its 0 is the thread's own default stream */
@@ -53,12 +55,15 @@ static inline bool place_active(void) {
 	return atomic_load_explicit(&place_is_active, memory_order_relaxed);
 }
 
+/* The place of a stream; its context is current. NULL: no memory. */
+struct place *place_find(const struct stream_id *id);
+
 /*
- * Sets use->at to the stream that work for use->stream goes to when it belongs into @to (NULL: the
- * stream itself); the context is current. Where a partition can't be had, because of a capture or
+ * Sets use->at to the stream that work for use->stream, whose place is use->place, goes to when it
+ * belongs into @to (NULL: the stream itself); the context is current. Where a partition can't be had, because of a capture or
  * because the driver refuses, it is the stream where the work is already: see place_is_in().
  */
-void place_enter(struct place_use *use, CUcontext context, struct partition *to);
+void place_enter(struct place_use *use, struct partition *to);
 
 /* The stream where the work of use->stream is at present: for what follows it, without being part
  * of a job. */
@@ -82,9 +87,9 @@ bool place_is_in(const struct place_use *use, const struct partition *p);
 /* The stream is the program's own from now on, as a capture wants it. */
 void place_return(CUstream stream, bool per_thread);
 
-/* Whether work for @stream can go into partitions of @context at all: a stream of that context, not
- * of a green context of the program's. */
-bool place_can_move(CUcontext context, CUstream stream, bool per_thread);
+/* Whether its work can go into partitions at all: a stream of a context that has any, not of a green
+ * context of the program's. */
+bool place_can_move(const struct place *p);
 
 /* Attributes of the stream were set: its backing streams get them as well. */
 void place_attributes_set(CUstream stream, bool per_thread);

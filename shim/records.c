@@ -11,7 +11,7 @@
 
 #include "proto/limits.h"
 #include "shim/conn.h"
-#include "shim/job.h"
+#include "shim/lane.h"
 #include "shim/worker.h"
 
 /* In the word of the time: no record follows, it is like the one before. */

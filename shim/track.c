@@ -4,30 +4,29 @@
  * The tracker asks the driver (cuStreamQuery, or an event where the stream can't be asked), which
  * leaves nothing behind in the program's streams. It asks only when a job has been quiet for
  * `linger` or must drain, less and less often the longer the answer is no, and never while the
- * program captures. `asking` is odd during each such question: who takes a stream or a context away
- * marks it first and then waits for the question to end, so the tracker never touches a dead
- * handle. The tracker in turn waits for nobody while it asks.
+ * program captures. Who takes a stream or a context away marks it first and then waits for the
+ * question to end (question.h), so the tracker never touches a dead handle.
  */
 #include "shim/track.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "shim/base/log.h"
+#include "shim/capture.h"
 #include "shim/conn.h"
 #include "shim/job.h"
+#include "shim/lane.h"
+#include "shim/question.h"
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
 #include "shim/wait.h"
+#include "shim/wake.h"
 #include "shim/worker.h"
 
 /* What the driver needs for a query, generously. */
@@ -45,45 +44,13 @@
 /* How long the end of the process waits for a job that is just being closed. */
 #define EXIT_MAX_NS (1 * NSEC_PER_SEC)
 
-#define NEVER UINT64_MAX
-
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool kicked;
 	bool running;
-	pid_t pid;	     /* whose thread it is */
-	_Atomic bool asleep; /* without a time-out */
+	pid_t pid; /* whose thread it is */
 } track = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Atomic uint32_t asking; /* odd while a question is asked; a futex */
-static _Atomic unsigned settling;
-
 /* ---- questions ---- */
-
-static void asking_begins(void) {
-	atomic_fetch_add(&asking, 1);
-}
-
-static void asking_ends(void) {
-	atomic_fetch_add(&asking, 1);
-	if (atomic_load(&settling) > 0) {
-		syscall(SYS_futex, &asking, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-	}
-}
-
-void track_settle(void) {
-	uint32_t now = atomic_load(&asking);
-
-	if (now % 2 == 0) {
-		return;
-	}
-	atomic_fetch_add(&settling, 1);
-	while (atomic_load(&asking) == now) {
-		syscall(SYS_futex, &asking, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
-	}
-	atomic_fetch_sub(&settling, 1);
-}
 
 /* Another thread's own default stream can't be named from here. But the legacy one comes after it.
  */
@@ -117,7 +84,7 @@ static CUresult ask_driver(struct stream_use *u, nsec_t *ret_until) {
 	if (event) {
 		*ret_until = atomic_load(&u->event_ns);
 		rc = real->cuEventQuery(event);
-		/* Who takes it out destroys it: see track_release(). */
+		/* Who takes it out destroys it: see worker_use(). */
 		if (rc == CUDA_SUCCESS &&
 		    atomic_compare_exchange_strong(&u->event, &(CUevent){event}, NULL)) {
 			real->cuEventDestroy_v2(event);
@@ -138,10 +105,10 @@ static void ask(struct stream_use *u, uint64_t job) {
 	CUresult rc = CUDA_ERROR_NOT_READY;
 	CUcontext context, popped;
 
-	asking_begins();
+	question_begin();
 	context = atomic_load(&u->context);
-	/* Who makes the entry another job's waits for us first, see track_release(). */
-	if (atomic_load(&u->job) == job && context && !wait_captures() &&
+	/* Who makes the entry another job's waits for us first, see worker_use(). */
+	if (atomic_load(&u->job) == job && context && !capture_any() &&
 	    atomic_load(&state_mode) == STATE_MODE_ON) {
 		rc = real->cuCtxPushCurrent_v2(context);
 		if (rc == CUDA_SUCCESS) {
@@ -153,18 +120,7 @@ static void ask(struct stream_use *u, uint64_t job) {
 	if (rc != CUDA_ERROR_NOT_READY && atomic_load(&u->done_ns) < until) {
 		atomic_store(&u->done_ns, until);
 	}
-	asking_ends();
-}
-
-void track_release(struct stream_use *u) {
-	CUevent event;
-
-	atomic_store(&u->job, 0);
-	track_settle();
-	event = atomic_exchange(&u->event, NULL);
-	if (event) {
-		real_get()->cuEventDestroy_v2(event);
-	}
+	question_end();
 }
 
 /* ---- what goes ---- */
@@ -180,7 +136,7 @@ static CUevent record_last(struct stream_use *u) {
 	CUevent event = NULL;
 	CUcontext popped;
 
-	if (wait_is_capturing(stream, false) ||
+	if (capture_is_on(stream, false) ||
 	    real->cuCtxPushCurrent_v2(atomic_load(&u->context)) != CUDA_SUCCESS) {
 		return NULL;
 	}
@@ -206,7 +162,7 @@ void track_stream_going(CUstream stream) {
 			    !atomic_load(&u->context)) {
 				continue;
 			}
-			if (job_is_current(atomic_load(&u->lane), atomic_load(&u->job)) &&
+			if (lane_has(atomic_load(&u->lane), atomic_load(&u->job)) &&
 			    last > atomic_load(&u->done_ns)) {
 				atomic_store(&u->event_ns, last);
 				atomic_store(&u->event, record_last(u));
@@ -216,7 +172,7 @@ void track_stream_going(CUstream stream) {
 			atomic_store(&u->stream, NULL);
 		}
 	}
-	track_settle();
+	question_settle();
 }
 
 void track_context_going(CUcontext context) {
@@ -226,12 +182,12 @@ void track_context_going(CUcontext context) {
 				atomic_store(&u->key, 0);
 				atomic_store(&u->context, NULL);
 				atomic_store(&u->event, NULL); /* goes with the context */
-				atomic_store(&u->done_ns, NEVER);
+				atomic_store(&u->done_ns, WAKE_NEVER);
 			}
 		}
 	}
-	track_settle();
-	job_settle(0);
+	question_settle();
+	lane_settle(0);
 }
 
 /* ---- the thread ---- */
@@ -272,13 +228,13 @@ static void ask_all(struct lane *lane) {
 	}
 }
 
-/* Return: when to look again; NEVER if the job is over. */
+/* Return: when to look again; WAKE_NEVER if the job is over. */
 static nsec_t look(struct lane *lane, nsec_t now) {
 	nsec_t linger = conn_linger_ns(), last;
 	bool inside;
 
 	if (atomic_load(&lane->drain) && atomic_load(&lane->state) == LANE_OPEN) {
-		job_drain(lane); /* somebody looked whether it is over when we were told */
+		lane_drain(lane); /* somebody looked whether it is over when we were told */
 	}
 	last = last_of(lane, &inside);
 	if (atomic_load(&lane->state) != LANE_DRAINING && now < last + linger) {
@@ -293,7 +249,7 @@ static nsec_t look(struct lane *lane, nsec_t now) {
 	}
 	ask_all(lane);
 	if (job_is_complete(lane) && job_try_close(lane)) {
-		return NEVER;
+		return WAKE_NEVER;
 	}
 	return now + clamp((now - last) / 16, ASK_MIN_NS,
 			   atomic_load(&wait_threads) ? ASK_WAITING_NS : ASK_MAX_NS);
@@ -321,38 +277,16 @@ static bool worker_idle(struct worker *w) {
 	worker_for_each_use(u, w) {
 		uint64_t job = atomic_load(&u->job);
 
-		if (job != 0 && job_is_current(atomic_load(&u->lane), job)) {
+		if (job != 0 && lane_has(atomic_load(&u->lane), job)) {
 			return false;
 		}
 	}
-	for (unsigned i = 0; w->lanes && i < JOB_DEVICES_MAX; i++) {
-		if (atomic_load(&w->lanes[i].state) != LANE_IDLE) {
+	for (unsigned i = 0; w->lanes && i < LANE_DEVICES_MAX; i++) {
+		if (atomic_load(&w->lanes->lanes[i].state) != LANE_IDLE) {
 			return false;
 		}
 	}
 	return true;
-}
-
-/* Sleeps until @deadline, or a kick; NEVER: until a kick. */
-static void sleep_until(nsec_t deadline) {
-	struct timespec t = {.tv_sec = (time_t)(deadline / NSEC_PER_SEC),
-			     .tv_nsec = (long)(deadline % NSEC_PER_SEC)};
-	int r = 0;
-
-	pthread_mutex_lock(&track.lock);
-	if (deadline == NEVER) {
-		atomic_store(&track.asleep, true);
-		/* A job that opened before it could see the flag. */
-		while (!track.kicked && job_count() == 0) {
-			pthread_cond_wait(&track.wake, &track.lock);
-		}
-		atomic_store(&track.asleep, false);
-	}
-	while (deadline != NEVER && !track.kicked && r == 0) {
-		r = pthread_cond_timedwait(&track.wake, &track.lock, &t);
-	}
-	track.kicked = false;
-	pthread_mutex_unlock(&track.lock);
 }
 
 static void *run(void *data) {
@@ -363,38 +297,25 @@ static void *run(void *data) {
 	state_enter(); /* for good: whatever this thread calls is ours */
 	for (;;) {
 		nsec_t again = conn_poll();
-		struct round round = {.now = nsec_now(), .next = NEVER};
+		struct round round = {.now = nsec_now(), .next = WAKE_NEVER};
 
 		records_drain();
-		job_for_each(look_at, &round);
+		lane_for_each(look_at, &round);
 		worker_collect(worker_idle);
 		/* A short nap first: a program between two jobs then needs not wake us for the
 		 * next. */
-		if (round.next == NEVER && !napped) {
+		if (round.next == WAKE_NEVER && !napped) {
 			napped = true;
 			round.next = round.now + WATCH_MAX_NS;
 		} else {
 			napped = false;
 		}
-		sleep_until(again < round.next ? again : round.next);
+		wake_sleep(again < round.next ? again : round.next, lane_count);
 	}
 	return NULL;
 }
 
 /* ---- start and end ---- */
-
-void track_kick(void) {
-	pthread_mutex_lock(&track.lock);
-	track.kicked = true;
-	pthread_cond_signal(&track.wake);
-	pthread_mutex_unlock(&track.lock);
-}
-
-void track_job_opened(void) {
-	if (atomic_load(&track.asleep)) {
-		track_kick();
-	}
-}
 
 /* Registered after the driver's own handlers and so called before them: no question meets a driver
  * that is being taken down. */
@@ -405,25 +326,21 @@ static void at_exit(void) {
 		return;
 	}
 	atomic_store(&state_mode, STATE_MODE_OFF);
-	track_settle();
+	question_settle();
 	/* Not for ever: whoever calls exit() may do so from a signal handler, in the middle of it.
 	 */
-	job_settle(nsec_now() + EXIT_MAX_NS);
+	lane_settle(nsec_now() + EXIT_MAX_NS);
 	records_drain();
 	conn_leave();
 }
 
 static bool start_locked(void) {
-	pthread_condattr_t clock;
 	pthread_attr_t attr;
 	sigset_t all, before;
 	pthread_t thread;
 	int r;
 
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&track.wake, &clock);
-	pthread_condattr_destroy(&clock);
+	wake_init();
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
@@ -454,10 +371,6 @@ bool track_start(void) {
 }
 
 void track_after_fork(void) {
-	track.kicked = false;
 	track.running = false;
 	pthread_mutex_init(&track.lock, NULL);
-	atomic_store(&track.asleep, false);
-	atomic_store(&asking, 0);
-	atomic_store(&settling, 0);
 }

@@ -2,12 +2,12 @@
  * wait.c: see wait.h. Nothing here waits; the hooks do.
  */
 #include "shim/wait.h"
-#include "shim/state.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "shim/lane.h"
 #include "shim/real.h"
 #include "shim/worker.h"
 
@@ -23,7 +23,6 @@ struct event_mark {
 };
 
 static struct event_mark marks[EVENTS];
-static _Atomic unsigned captures;
 _Atomic unsigned wait_threads;
 
 static CUcontext current_context(void) {
@@ -55,7 +54,7 @@ static void covered_key(uint64_t key, CUcontext context, nsec_t until) {
 void wait_covered_stream(CUstream stream, bool per_thread, nsec_t until) {
 	CUcontext context = current_context();
 
-	if (job_count() > 0 && context) {
+	if (lane_count() > 0 && context) {
 		covered_key(worker_stream_key(worker_get(), context, stream, per_thread), context,
 			    until);
 	}
@@ -63,7 +62,7 @@ void wait_covered_stream(CUstream stream, bool per_thread, nsec_t until) {
 
 void wait_covered_context(CUcontext context, nsec_t until) {
 	context = context ? context : current_context();
-	if (job_count() == 0 || !context) {
+	if (lane_count() == 0 || !context) {
 		return;
 	}
 	worker_for_each(w) {
@@ -75,9 +74,7 @@ void wait_covered_context(CUcontext context, nsec_t until) {
 	}
 }
 
-void wait_covered_by_copy(const struct op *op, nsec_t now) {
-	struct stream_use *use = op->use;
-
+void wait_covered_by_copy(struct stream_use *use, nsec_t begun, nsec_t now) {
 	complete_until(use, now);
 	if (atomic_load(&use->stream) != CU_STREAM_LEGACY) {
 		return;
@@ -88,7 +85,7 @@ void wait_covered_by_copy(const struct op *op, nsec_t now) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->context) == atomic_load(&use->context) &&
 			    atomic_load(&u->blocking)) {
-				complete_until(u, op->begin_ns);
+				complete_until(u, begun);
 			}
 		}
 	}
@@ -102,7 +99,7 @@ void wait_event_recorded(CUevent event, CUstream stream, bool per_thread, nsec_t
 	struct event_mark *m = mark_of(event);
 	CUcontext context = current_context();
 
-	if (job_count() == 0 || !context) {
+	if (lane_count() == 0 || !context) {
 		wait_event_gone(event);
 		return;
 	}
@@ -126,7 +123,7 @@ void wait_event_complete(CUevent event) {
 	uint64_t key;
 	nsec_t at;
 
-	if (job_count() == 0 || atomic_load(&m->event) != event) {
+	if (lane_count() == 0 || atomic_load(&m->event) != event) {
 		return;
 	}
 	key = atomic_load(&m->key);
@@ -137,58 +134,7 @@ void wait_event_complete(CUevent event) {
 	}
 }
 
-static void close_if_complete(struct lane *lane, void *data) {
-	if (job_is_complete(lane)) {
-		job_try_close(lane);
-	}
-}
-
-void wait_done(void) {
-	if (job_count() > 0) {
-		job_for_each(close_if_complete, NULL);
-	}
-}
-
-void wait_capture_begins(void) {
-	atomic_fetch_add(&captures, 1);
-}
-
-void wait_capture_ends(void) {
-	unsigned n = atomic_load(&captures);
-
-	/* Never below 0: a capture may have begun before we looked. */
-	while (n > 0 && !atomic_compare_exchange_weak(&captures, &n, n - 1)) {
-	}
-}
-
-bool wait_captures(void) {
-	/* In the order that all see: who begins a capture says so, then waits for the tracker's
-	 * question; the tracker begins its question, then looks here. */
-	return atomic_load(&captures) > 0;
-}
-
-bool wait_is_capturing(CUstream stream, bool per_thread) {
-	const struct real *real = real_get();
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-	CUresult rc;
-
-	if (!wait_captures()) {
-		return false;
-	}
-	if (per_thread && real->cuStreamIsCapturing_ptsz) {
-		rc = real->cuStreamIsCapturing_ptsz(stream, &status);
-	} else if (real->cuStreamIsCapturing) {
-		rc = real->cuStreamIsCapturing(stream, &status);
-	} else {
-		return false;
-	}
-	/* An error means that the default stream may not be used now: the driver tells the program.
-	 */
-	return rc != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 void wait_after_fork(void) {
 	memset(marks, 0, sizeof(marks));
-	atomic_store(&captures, 0);
 	atomic_store(&wait_threads, 0);
 }

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "shim/base/env.h"
-#include "shim/job.h"
-#include "shim/place.h"
+#include "shim/lane.h"
+#include "shim/question.h"
 #include "shim/real.h"
 #include "shim/state.h"
-#include "shim/track.h"
+#include "shim/wake.h"
 
 _Atomic(struct worker *) worker_list;
 static STATE_TLS struct worker *self;
@@ -31,7 +31,7 @@ static void on_thread_exit(void *data) {
 		atomic_store(&w->inside, NULL);
 	}
 	atomic_store(&w->life, WORKER_EXITED);
-	track_kick();
+	wake_tracker();
 }
 
 static void make_key(void) {
@@ -64,12 +64,11 @@ static struct worker *make(void) {
 		return NULL;
 	}
 	if (env_get()->task.scope == SBEET__SCOPE__SCOPE_THREAD) {
-		w->lanes = map(JOB_DEVICES_MAX * sizeof(*w->lanes));
+		w->lanes = lane_set_new();
 		if (!w->lanes) {
 			munmap(w, sizeof(*w));
 			return NULL;
 		}
-		job_lanes_init(w->lanes, w);
 	}
 	atomic_store(&w->life, WORKER_LIVE);
 	w->next = atomic_load(&worker_list);
@@ -121,11 +120,22 @@ uint64_t worker_stream_key(const struct worker *w, CUcontext context, CUstream s
 	return (uint64_t)(uintptr_t)stream;
 }
 
+struct stream_id worker_stream(const struct worker *w, CUcontext context, CUstream stream,
+			       bool per_thread) {
+	return (struct stream_id){
+		.context = context,
+		.stream = stream       ? stream
+			  : per_thread ? CU_STREAM_PER_THREAD
+				       : CU_STREAM_LEGACY,
+		.key = worker_stream_key(w, context, stream, per_thread),
+	};
+}
+
 static bool find_blocking(CUstream stream) {
 	const struct real *real = real_get();
 	unsigned flags = 0;
 
-	if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
+	if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
 		return true;
 	}
 	return real->cuStreamGetFlags && real->cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS &&
@@ -139,7 +149,7 @@ static struct stream_use *find_free(struct worker *w) {
 	worker_for_each_use(u, w) {
 		uint64_t job = atomic_load_explicit(&u->job, memory_order_relaxed);
 
-		if (job == 0 || !job_is_current(atomic_load(&u->lane), job)) {
+		if (job == 0 || !lane_has(atomic_load(&u->lane), job)) {
 			return u;
 		}
 	}
@@ -154,24 +164,31 @@ static struct stream_use *find_free(struct worker *w) {
 	return more->uses;
 }
 
-/* By a name that says which default stream is meant. */
-static CUstream stream_at(const struct place_use *use) {
-	return use->at ? use->at : use->per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+/* @u belongs to no job from now on, and the tracker has its hands off it. */
+static void release(struct stream_use *u) {
+	CUevent event;
+
+	atomic_store(&u->job, 0);
+	question_settle();
+	event = atomic_exchange(&u->event, NULL);
+	if (event) {
+		real_get()->cuEventDestroy_v2(event);
+	}
 }
 
-static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t job, uint64_t key,
-				   CUcontext context, const struct place_use *use) {
+static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t job,
+				   const struct stream_id *id, CUstream at) {
 	struct stream_use *u = find_free(w);
 
 	if (!u) {
 		return NULL;
 	}
-	track_release(u);
+	release(u);
 	atomic_store(&u->lane, lane);
-	atomic_store(&u->key, key);
-	atomic_store(&u->context, context);
-	atomic_store(&u->stream, stream_at(use));
-	atomic_store(&u->blocking, find_blocking(use->stream));
+	atomic_store(&u->key, id->key);
+	atomic_store(&u->context, id->context);
+	atomic_store(&u->stream, at);
+	atomic_store(&u->blocking, find_blocking(id->stream));
 	atomic_store(&u->last_ns, 0);
 	atomic_store(&u->done_ns, 0);
 	atomic_store(&u->event_ns, 0);
@@ -185,22 +202,20 @@ static bool use_is(const struct stream_use *u, uint64_t job, uint64_t key, CUstr
 	       atomic_load_explicit(&u->stream, memory_order_relaxed) == at;
 }
 
-struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job, CUcontext context,
-			      const struct place_use *use) {
-	uint64_t key = worker_stream_key(w, context, use->stream, use->per_thread);
+struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job,
+			      const struct stream_id *id, CUstream at) {
 	struct stream_use *u = w->last_use;
-	CUstream at = stream_at(use);
 
-	if (u && use_is(u, job, key, at)) {
+	if (u && use_is(u, job, id->key, at)) {
 		return u;
 	}
 	worker_for_each_use(v, w) {
-		if (use_is(v, job, key, at)) {
+		if (use_is(v, job, id->key, at)) {
 			w->last_use = v;
 			return v;
 		}
 	}
-	u = make_use(w, lane, job, key, context, use);
+	u = make_use(w, lane, job, id, at);
 	w->last_use = u;
 	return u;
 }

@@ -15,12 +15,12 @@
 #include <cuda.h>
 
 #include "proto/units.h"
-#include "shim/records.h"
+#include "shim/ring.h"
 
 #define WORKER_CACHE_LINE 64
 
 struct lane;
-struct place_use;
+struct lane_set;
 
 /*
  * The operations of one thread on one stream within one job. Coverage is told by time: everything
@@ -74,7 +74,7 @@ struct worker {
 	struct stream_use *last_use;
 
 	struct use_chunk first_uses;
-	struct lane *lanes; /* thread scope: of JOB_DEVICES_MAX, else NULL */
+	struct lane_set *lanes; /* thread scope, else NULL */
 	struct ring ring;
 };
 
@@ -101,10 +101,20 @@ void worker_collect(worker_idle_fn idle);
 uint64_t worker_stream_key(const struct worker *w, CUcontext context, CUstream stream,
 			   bool per_thread);
 
+/* A stream in one context. */
+struct stream_id {
+	CUcontext context;
+	CUstream stream; /* default streams by their names */
+	uint64_t key;	 /* worker_stream_key() */
+};
+struct stream_id worker_stream(const struct worker *w, CUcontext context, CUstream stream,
+			       bool per_thread);
+
 /* The entry of @w for this stream in job number @job of @lane, made if need be; by its own thread,
- * while inside. @use->at: where the work goes. NULL if there is no memory. */
-struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job, CUcontext context,
-			      const struct place_use *use);
+ * while inside. @at: where the work goes, default streams by their names. NULL if there is no
+ * memory. */
+struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job,
+			      const struct stream_id *id, CUstream at);
 
 /* After fork, in the child: forget everything without calling the driver. */
 void worker_after_fork(void);

@@ -19,6 +19,8 @@
 
 #include "shim/conn.h"
 #include "shim/job.h"
+#include "shim/lane.h"
+#include "shim/op.h"
 #include "shim/real.h"
 #include "shim/state.h"
 #include "shim/track.h"
@@ -182,9 +184,9 @@ static int setup(void **state) {
 	world.driver.cuCtxPopCurrent_v2 = get_current;
 	world.driver.cuCtxGetDevice = get_device;
 	world.driver.cuDeviceGetUuid_v2 = get_uuid;
-	job_after_fork();
+	lane_after_fork();
 	atomic_store(&state_mode, STATE_MODE_ON);
-	lane = job_lane(worker_get(), 0);
+	lane = lane_find(NULL, 0);
 	assert_int_equal(atomic_load(&lane->state), LANE_IDLE);
 	return 0;
 }
@@ -199,12 +201,12 @@ static struct op fill_of(unsigned traits) {
 static void enter(struct op *op) {
 	CUresult rc;
 
-	assert_int_equal(job_begin(op, &rc), JOB_GO);
+	assert_int_equal(op_begin(op, &rc), OP_GO);
 }
 
 static void leave(struct op *op) {
 	world.now++;
-	job_end(op, CUDA_SUCCESS, job_grant(op)->enforcement);
+	op_end(op, CUDA_SUCCESS);
 }
 
 static void run(unsigned traits) {

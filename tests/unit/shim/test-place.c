@@ -223,10 +223,18 @@ static struct partition *any_partition(void) {
 	return parts[below(3)];
 }
 
+static void enter(struct place_use *use, struct partition *to) {
+	struct stream_id id =
+		worker_stream(worker_get(), (CUcontext)0x1000, use->stream, use->per_thread);
+
+	use->place = place_find(&id);
+	place_enter(use, to);
+}
+
 static void run_kernel(unsigned s) {
 	struct place_use use = use_of(s);
 
-	place_enter(&use, (CUcontext)0x1000, any_partition());
+	enter(&use, any_partition());
 	hand(&use, s);
 }
 
@@ -235,8 +243,8 @@ static void run_kernel(unsigned s) {
 static void overlap(unsigned s) {
 	struct place_use first = use_of(s), second = use_of(s);
 
-	place_enter(&first, (CUcontext)0x1000, any_partition());
-	place_enter(&second, (CUcontext)0x1000, any_partition());
+	enter(&first, any_partition());
+	enter(&second, any_partition());
 	hand(&first, s);
 	hand(&second, s);
 }
@@ -272,7 +280,7 @@ static void copy(unsigned s) {
 	struct place_use use = use_of(S_LEGACY);
 
 	(void)s;
-	place_enter(&use, (CUcontext)0x1000, NULL);
+	enter(&use, NULL);
 	assert_true(stream_of(use.at) == driver.legacy);
 	hand(&use, S_LEGACY);
 }

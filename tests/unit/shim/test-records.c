@@ -14,7 +14,7 @@
 
 #include "proto/limits.h"
 #include "shim/conn.h"
-#include "shim/job.h"
+#include "shim/lane.h"
 #include "shim/records.h"
 #include "shim/worker.h"
 

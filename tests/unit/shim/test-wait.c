@@ -12,15 +12,17 @@
 
 #include <cmocka.h>
 
+#include "shim/capture.h"
+#include "shim/lane.h"
 #include "shim/wait.h"
 #include "shim/worker.h"
 #include "tests/fake/fake.h"
 
 #define JOB 5
 
-unsigned __wrap_job_count(void);
+unsigned __wrap_lane_count(void);
 
-unsigned __wrap_job_count(void) {
+unsigned __wrap_lane_count(void) {
 	return 1;
 }
 
@@ -57,8 +59,8 @@ static int teardown(void **state) {
 
 /* The calling thread's operations on the stream, none of them complete. */
 static struct stream_use *use(CUcontext context, CUstream stream, bool per_thread) {
-	const struct place_use place = {.stream = stream, .per_thread = per_thread, .at = stream};
-	struct stream_use *u = worker_use(worker_get(), &lane, JOB, context, &place);
+	struct stream_id id = worker_stream(worker_get(), context, stream, per_thread);
+	struct stream_use *u = worker_use(worker_get(), &lane, JOB, &id, id.stream);
 
 	assert_non_null(u);
 	atomic_store(&u->done_ns, 0);
@@ -144,30 +146,28 @@ static void copy_on_legacy_stream_covers_blocking_streams(void **state) {
 	struct stream_use *ordered = use(contexts[0], blocking, false);
 	struct stream_use *free_of_it = use(contexts[0], own, false);
 	struct stream_use *other = use(contexts[1], NULL, false);
-	struct op op = {.use = legacy, .begin_ns = 500};
 
-	wait_covered_by_copy(&op, 550);
+	wait_covered_by_copy(legacy, 500, 550);
 	assert_int_equal(legacy->done_ns, 550);
 	assert_int_equal(ordered->done_ns, 500); /* what came before the copy began */
 	assert_int_equal(free_of_it->done_ns, 0);
 	assert_int_equal(other->done_ns, 0);
-	op = (struct op){.use = free_of_it, .begin_ns = 600};
-	wait_covered_by_copy(&op, 650);
+	wait_covered_by_copy(free_of_it, 600, 650);
 	assert_int_equal(free_of_it->done_ns, 650);
 	assert_int_equal(ordered->done_ns, 500);
 }
 
 static void captures_are_counted_from_zero(void **state) {
-	assert_false(wait_captures());
-	wait_capture_ends(); /* one that began before we looked */
-	wait_capture_begins();
-	assert_true(wait_captures());
-	wait_capture_begins();
-	wait_capture_ends();
-	assert_true(wait_captures());
-	wait_capture_ends();
-	assert_false(wait_captures());
-	assert_false(wait_is_capturing(own, false));
+	assert_false(capture_any());
+	capture_end(); /* one that began before we looked */
+	capture_begin();
+	assert_true(capture_any());
+	capture_begin();
+	capture_end();
+	assert_true(capture_any());
+	capture_end();
+	assert_false(capture_any());
+	assert_false(capture_is_on(own, false));
 }
 
 int main(void) {

@@ -1,0 +1,23 @@
+/*
+ * ask.h: what a job is asked for.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "proto/limits.h"
+#include "proto/units.h"
+#include "sbeet.pb-c.h"
+
+struct kernel;
+
+struct conn_ask {
+	uint64_t job;
+	uint8_t uuid[PROTO_UUID_BYTES];
+	nsec_t release_ns;
+	uint32_t enforcement_mask;
+	unsigned sm_step; /* with ENFORCEMENT_GREEN: sets of whole multiples of so many SMs */
+	Sbeet__OpKind kind;
+	const struct kernel *kernel; /* NULL if no launch, or not known */
+	uint32_t tid;
+};

@@ -1,0 +1,152 @@
+/*
+ * lane.c: see lane.h.
+ */
+#include "shim/lane.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/enforcement.h"
+#include "shim/base/log.h"
+#include "shim/wake.h"
+
+static struct lane_set process;
+static _Atomic(struct lane_set *) threads; /* newest first */
+static _Atomic unsigned n_open;
+
+static const unsigned edges[_LANE_STATE_N] = {
+	[LANE_IDLE] = 1u << LANE_OPENING,
+	[LANE_OPENING] = 1u << LANE_OPEN | 1u << LANE_IDLE,
+	[LANE_OPEN] = 1u << LANE_CLOSING | 1u << LANE_DRAINING,
+	[LANE_DRAINING] = 1u << LANE_CLOSING | 1u << LANE_OPEN,
+	[LANE_CLOSING] = 1u << LANE_OPEN | 1u << LANE_DRAINING | 1u << LANE_IDLE,
+};
+
+static void init(struct lane_set *set, bool of_thread) {
+	for (unsigned i = 0; i < LANE_DEVICES_MAX; i++) {
+		set->lanes[i].of_thread = of_thread;
+		atomic_store(&set->lanes[i].mask_wanted, ENFORCEMENT_ANY);
+	}
+}
+
+__attribute__((constructor)) static void init_process(void) {
+	init(&process, false);
+}
+
+struct lane_set *lane_set_new(void) {
+	/* Not the program's heap, and pages that are not touched cost nothing. */
+	struct lane_set *set = mmap(NULL, sizeof(*set), PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (set == MAP_FAILED) {
+		return NULL;
+	}
+	init(set, true);
+	set->next = atomic_load(&threads);
+	while (!atomic_compare_exchange_weak(&threads, &set->next, set)) {
+	}
+	return set;
+}
+
+struct lane *lane_find(struct lane_set *own, CUdevice device) {
+	if (device < 0 || device >= LANE_DEVICES_MAX) {
+		log_once(LOG_LEVEL_WARN, "GPU %d is beyond the %d that sbeet manages", device,
+			 LANE_DEVICES_MAX);
+		return NULL;
+	}
+	return &(own ? own : &process)->lanes[device];
+}
+
+bool lane_set_state(struct lane *lane, uint32_t from, uint32_t to) {
+	if (!(edges[from] & (1u << to)) ||
+	    !atomic_compare_exchange_strong(&lane->state, &from, to)) {
+		return false;
+	}
+	if (atomic_load(&lane->waiting) > 0) {
+		syscall(SYS_futex, &lane->state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	}
+	return true;
+}
+
+void lane_wait(struct lane *lane, uint32_t from, nsec_t deadline) {
+	atomic_fetch_add(&lane->waiting, 1);
+	while (atomic_load(&lane->state) == from) {
+		nsec_t now = deadline ? nsec_now() : 0;
+		struct timespec left;
+
+		if (deadline && now >= deadline) {
+			break;
+		}
+		left.tv_sec = (time_t)((deadline - now) / NSEC_PER_SEC);
+		left.tv_nsec = (long)((deadline - now) % NSEC_PER_SEC);
+		syscall(SYS_futex, &lane->state, FUTEX_WAIT_PRIVATE, from, deadline ? &left : NULL,
+			NULL, 0);
+	}
+	atomic_fetch_sub(&lane->waiting, 1);
+}
+
+bool lane_has(struct lane *lane, uint64_t job) {
+	return atomic_load(&lane->job) == job && atomic_load(&lane->state) != LANE_IDLE;
+}
+
+void lane_drain(struct lane *lane) {
+	atomic_store(&lane->drain, true);
+	if (lane_set_state(lane, LANE_OPEN, LANE_DRAINING)) {
+		wake_tracker();
+	}
+}
+
+static void drain_if_it_has(struct lane *lane, void *data) {
+	if (atomic_load(&lane->job) == *(const uint64_t *)data) {
+		lane_drain(lane);
+	}
+}
+
+void lane_revoked(uint64_t job) {
+	lane_for_each(drain_if_it_has, &job);
+}
+
+static void visit_set(struct lane_set *set, lane_visit_fn visit, void *data) {
+	for (unsigned i = 0; i < LANE_DEVICES_MAX; i++) {
+		if (atomic_load(&set->lanes[i].state) != LANE_IDLE) {
+			visit(&set->lanes[i], data);
+		}
+	}
+}
+
+void lane_for_each(lane_visit_fn visit, void *data) {
+	visit_set(&process, visit, data);
+	for (struct lane_set *s = atomic_load(&threads); s; s = s->next) {
+		visit_set(s, visit, data);
+	}
+}
+
+void lane_count_job(int change) {
+	atomic_fetch_add(&n_open, (unsigned)change);
+}
+
+unsigned lane_count(void) {
+	return atomic_load(&n_open);
+}
+
+static void settle(struct lane *lane, void *data) {
+	if (atomic_load(&lane->state) == LANE_CLOSING) {
+		lane_wait(lane, LANE_CLOSING, *(const nsec_t *)data);
+	}
+}
+
+void lane_settle(nsec_t deadline) {
+	lane_for_each(settle, &deadline);
+}
+
+void lane_after_fork(void) {
+	memset(&process, 0, sizeof(process));
+	init(&process, false);
+	atomic_store(&threads, NULL);
+	atomic_store(&n_open, 0);
+}

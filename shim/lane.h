@@ -1,0 +1,106 @@
+/*
+ * lane.h: a place for one job at a time: one per device, for the whole process or (thread scope)
+ * for each thread. Its state is one word:
+ *
+ *	IDLE      no job. The first operation takes it to OPENING.
+ *	OPENING   that thread asks the daemon; others wait.
+ *	OPEN      operations come and go without waiting.
+ *	DRAINING  no operation may enter; the job ends when what it has is complete.
+ *	CLOSING   somebody looks whether the job is over, and ends it if it is: a short moment.
+ *
+ * An operation writes into its own worker's `inside`, then reads the state; who closes writes the
+ * state, then reads every `inside`. So either he sees the operation or it sees him, with one atomic
+ * write per operation to a line that no other thread writes.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "proto/units.h"
+#include "shim/enforce/enforce.h"
+
+#define LANE_DEVICES_MAX 16
+
+enum lane_state {
+	LANE_IDLE,
+	LANE_OPENING,
+	LANE_OPEN,
+	LANE_DRAINING,
+	LANE_CLOSING,
+	_LANE_STATE_N,
+};
+
+/* Under the records' lock, but for the one who opens and the one who closes. */
+struct job_sums {
+	uint64_t launches, copies, bytes;
+};
+
+struct lane {
+	_Atomic uint32_t state;	  /* enum lane_state; a futex */
+	_Atomic uint32_t waiting; /* threads that sleep on it */
+	bool of_thread;		  /* thread scope: one thread's own */
+
+	/* written while OPENING, constant until IDLE */
+	_Atomic uint64_t job;
+	struct enforce_grant grant;
+	_Atomic nsec_t granted_ns;
+
+	/* what later jobs should ask for: see job_learn() */
+	_Atomic uint32_t mask_wanted;
+	unsigned mask_age; /* jobs since then; of who opens */
+
+	_Atomic bool drain;	   /* a job that is OPEN or CLOSING goes to DRAINING */
+	_Atomic nsec_t refused_ns; /* until then nobody asks again */
+	struct job_sums sums;
+	nsec_t watch_ns; /* the tracker's: how long it left the lane alone last time */
+};
+
+/* One thread's lanes, or those of the process. */
+struct lane_set {
+	struct lane lanes[LANE_DEVICES_MAX]; /* by device */
+	struct lane_set *next;
+};
+
+/* A thread's own, never freed. NULL: no memory. */
+struct lane_set *lane_set_new(void);
+
+/* The lane of @device in @own, NULL: of the process. NULL beyond LANE_DEVICES_MAX. */
+struct lane *lane_find(struct lane_set *own, CUdevice device);
+
+/* From @from to @to, if it is still @from and that is a way to go. Return: whether. */
+bool lane_set_state(struct lane *lane, uint32_t from, uint32_t to);
+
+/* Until the state is no longer @from, or until @deadline (0: none). */
+void lane_wait(struct lane *lane, uint32_t from, nsec_t deadline);
+
+/* Whether @job is the one that @lane has now. */
+bool lane_has(struct lane *lane, uint64_t job);
+
+/* DRAINING from now on, if a job is open. Wakes the tracker, which sees to its end. */
+void lane_drain(struct lane *lane);
+
+/* The daemon wants the SMs of @job back. From the connection's reader: only leaves word. */
+void lane_revoked(uint64_t job);
+
+typedef void (*lane_visit_fn)(struct lane *lane, void *data);
+
+/* Every lane that has a job. */
+void lane_for_each(lane_visit_fn visit, void *data);
+
+/* A job has opened (1) or closed (-1); how many are open. */
+void lane_count_job(int change);
+unsigned lane_count(void);
+
+/*
+ * Waits until nobody is in the middle of CLOSING a job, or until @deadline if it is not 0. Who
+ * closes reads the counters of the contexts that the job used: first take away what he would find
+ * there, then call this, and he has his hands off it.
+ */
+void lane_settle(nsec_t deadline);
+
+/* After fork, in the child: no job is open. */
+void lane_after_fork(void);

@@ -1,0 +1,353 @@
+/*
+ * op.c: see op.h. No call into the driver is made here but the questions which context is current
+ * and where it is.
+ */
+#include "shim/op.h"
+
+#include <stdatomic.h>
+
+#include "proto/enforcement.h"
+#include "shim/base/env.h"
+#include "shim/base/log.h"
+#include "shim/capture.h"
+#include "shim/enforce/kernel.h"
+#include "shim/job.h"
+#include "shim/lane.h"
+#include "shim/launch.h"
+#include "shim/real.h"
+#include "shim/records.h"
+#include "shim/state.h"
+#include "shim/track.h"
+#include "shim/wait.h"
+
+static const Sbeet__Enforcement whole = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
+static const Sbeet__Enforcement green = SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
+static const Sbeet__Enforcement none = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+
+/* A kernel that the grant does not fit waits for the open job to finish, but not for ever: that
+ * job's kernels may in turn wait for something that this one brings. */
+#define DRAIN_MAX_NS (10 * NSEC_PER_SEC)
+
+/* "Required daemons are not running": the driver's own error for exactly this. */
+#define RC_REQUIRED CUDA_ERROR_SYSTEM_NOT_READY
+
+static _Atomic uint32_t epoch = 1; /* of what workers remember about contexts */
+
+void op_forget_contexts(void) {
+	atomic_fetch_add(&epoch, 1);
+}
+
+/* ---- what it means ---- */
+
+/* The lane for work in the current context, which is @context. */
+static struct lane *find_lane(struct worker *w, CUcontext context) {
+	const struct real *real = real_get();
+	uint32_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
+	CUdevice device;
+
+	if (w->context == context && w->epoch == now) {
+		return w->lane;
+	}
+	if (!real->cuCtxGetDevice || real->cuCtxGetDevice(&device) != CUDA_SUCCESS) {
+		return NULL;
+	}
+	w->lane = lane_find(w->lanes, device);
+	w->context = context;
+	w->epoch = now;
+	return w->lane;
+}
+
+/* Return: false for what is an error, or no work yet but a line in a graph. */
+static bool resolve(struct op *op) {
+	const struct real *real = real_get();
+	struct worker *w = worker_get();
+	CUcontext context;
+
+	if (!w || !real->cuCtxGetCurrent || real->cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
+	    !context || capture_is_on(op->stream, op->place.per_thread)) {
+		return false;
+	}
+	op->worker = w;
+	op->lane = find_lane(w, context);
+	op->id = worker_stream(w, context, op->stream, op->place.per_thread);
+	op->kernel = op->launch ? kernel_find(op->launch->function) : NULL;
+	return op->lane != NULL;
+}
+
+/* The place of the stream, if streams have any. */
+static const struct place *find_place(struct op *op) {
+	if (!op->place.place && place_active()) {
+		op->place.place = place_find(&op->id);
+	}
+	return op->place.place;
+}
+
+/* ---- what it can keep ---- */
+
+static bool can_be_green(struct op *op) {
+	const struct place *place = find_place(op);
+
+	/* The grid of a cooperative launch is made for all SMs. Clusters that a partition can't
+	 * hold show when they are launched. */
+	if (op->launch) {
+		return place && !op->launch->cooperative && place_can_move(place);
+	}
+	/* A context of the program's own has no parts: its kernels would not fit. */
+	if (place_active() && enforce_step(op->id.context) == 0) {
+		log_once(LOG_LEVEL_INFO,
+			 "No green context can be made here (the driver is too old, or the context "
+			 "the program's own): jobs are held to a number of SMs where their kernels "
+			 "can be rewritten, else they get the whole GPU");
+		return false;
+	}
+	return place_active();
+}
+
+/* Whether the operation can be held by @e. A launch that its twin makes then has op->kernel_use. */
+static bool can_keep(struct op *op, Sbeet__Enforcement e) {
+	if (e == whole || op->traits & OP_WHOLE) {
+		return e == whole;
+	}
+	if (e == green) {
+		return can_be_green(op);
+	}
+	if (op->launch) {
+		return kernel_enforcement_mask(op->kernel, op->launch, op->id.context,
+					       &op->kernel_use) &
+		       (1u << e);
+	}
+	return !(op->traits & OP_GREEN);
+}
+
+static uint32_t mask_of(struct op *op) {
+	uint32_t mask = 0;
+
+	for (unsigned e = 0; e < ENFORCEMENT_N; e++) {
+		if (ENFORCEMENT_ANY & 1u << e && can_keep(op, (Sbeet__Enforcement)e)) {
+			mask |= 1u << e;
+		}
+	}
+	return mask;
+}
+
+/* ---- into a job ---- */
+
+/* The lane is IDLE. A thread that were cancelled here would leave it OPENING, and all others
+ * waiting. Return: OP_GO to try to enter again. */
+static enum op_verdict open_job(struct op *op, CUresult *ret_rc) {
+	int cancel = state_defer_cancel();
+	bool ok = job_worth_opening(op->lane) && track_start();
+
+	if (ok) {
+		const struct job_need need = {
+			.context = op->id.context,
+			.mask = mask_of(op),
+			.called_ns = op->called_ns,
+			.kind = op->kind,
+			.kernel = op->kernel,
+			.tid = op->worker->tid,
+		};
+
+		ok = job_open(op->lane, &need);
+	}
+	state_restore_cancel(cancel);
+	if (ok) {
+		return OP_GO;
+	}
+	if (env_get()->require) {
+		*ret_rc = RC_REQUIRED;
+		return OP_FAIL;
+	}
+	return OP_BYPASS;
+}
+
+/* Waits until the job that is DRAINING is over. Return: false if that takes too long: then the job
+ * goes on, and the operation has to join it unconfined. */
+static bool wait_drained(struct lane *lane, nsec_t deadline) {
+	lane_wait(lane, LANE_DRAINING, deadline);
+	if (nsec_now() < deadline) {
+		return true;
+	}
+	atomic_store(&lane->drain, false);
+	if (!lane_set_state(lane, LANE_DRAINING, LANE_OPEN)) {
+		return true; /* it moved after all */
+	}
+	log_once(LOG_LEVEL_WARN,
+		 "A kernel has waited %llus for the other kernels of its job, which may be waiting "
+		 "for it: it runs unconfined",
+		 DRAIN_MAX_NS / NSEC_PER_SEC);
+	return false;
+}
+
+/* The job is OPEN, but the operation can't keep its grant; or it is about to end. */
+static void wait_for_next(struct op *op, uint32_t state) {
+	if (!op->called_ns) {
+		op->called_ns = nsec_now();
+	}
+	if (state == LANE_OPEN) {
+		job_learn(op->lane, mask_of(op));
+		lane_drain(op->lane);
+	} else {
+		op->unconfined = !wait_drained(op->lane, op->called_ns + DRAIN_MAX_NS);
+	}
+}
+
+/* Into the lane's job, whatever that takes. Return: OP_GO when inside. */
+static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
+	struct lane *lane = op->lane;
+	enum op_verdict verdict;
+
+	for (;;) {
+		uint32_t state;
+
+		atomic_store(&op->worker->inside, lane);
+		state = atomic_load(&lane->state);
+		if (state == LANE_OPEN &&
+		    (op->unconfined || can_keep(op, lane->grant.enforcement))) {
+			return OP_GO;
+		}
+		atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
+		switch (state) {
+		case LANE_IDLE:
+			verdict = open_job(op, ret_rc);
+			if (verdict != OP_GO) {
+				return verdict;
+			}
+			break;
+		case LANE_OPEN:
+		case LANE_DRAINING:
+			wait_for_next(op, state);
+			break;
+		default:
+			lane_wait(lane, state, 0);
+			break;
+		}
+	}
+}
+
+/* ---- where it runs ---- */
+
+/* The one place that decides where an operation of a job runs, and what holds it there. A launch
+ * whose job is held by twins goes to its own stream. */
+static void decide(struct op *op) {
+	const struct enforce_grant *grant = &op->lane->grant;
+	struct partition *to =
+		op->unconfined || op->traits & (OP_UNNAMED | OP_WHOLE) ? NULL : grant->partition;
+
+	op->how = enforcement_kept(grant->enforcement, op->unconfined);
+	if (place_active()) {
+		find_place(op);
+		place_enter(&op->place, to);
+	}
+	if (op->how == green && (op->launch || op->kind == SBEET__OP_KIND__OP_KIND_GRAPH) &&
+	    !place_is_in(&op->place, to)) {
+		op->how = none;
+	}
+}
+
+void op_unconfine(struct op *op) {
+	place_enter(&op->place, NULL);
+	op->how = none;
+}
+
+/* ---- the way ---- */
+
+static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
+	enum op_verdict verdict = resolve(op) ? enter(op, ret_rc) : OP_BYPASS;
+	bool own;
+
+	if (verdict != OP_GO) {
+		return verdict;
+	}
+	decide(op);
+	own = op->place.at == op->stream;
+	op->use = worker_use(op->worker, op->lane,
+			     atomic_load_explicit(&op->lane->job, memory_order_relaxed), &op->id,
+			     own ? op->id.stream : op->place.at);
+	if (!op->use) {
+		atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
+		return OP_BYPASS;
+	}
+	op->begin_ns = op->traits & OP_WAITS ? nsec_now() : 0;
+	state_depth++;
+	return OP_GO;
+}
+
+enum op_verdict op_begin(struct op *op, CUresult *ret_rc) {
+	enum op_verdict verdict;
+
+	op->place = (struct place_use){
+		.stream = op->stream,
+		.per_thread = op->traits & OP_PER_THREAD,
+		.at = op->stream,
+	};
+	op->unconfined = false;
+	op->called_ns = 0;
+	if (op->traits & OP_PEER && place_active()) {
+		place_settle();
+	}
+	verdict = begin(op, ret_rc);
+	if (verdict == OP_BYPASS && place_active()) {
+		if (op->traits & OP_UNNAMED) {
+			place_return(op->stream, op->place.per_thread);
+		} else {
+			place_follow(&op->place);
+		}
+	}
+	return verdict;
+}
+
+static void leave(struct op *op) {
+	if (place_active()) {
+		place_leave(&op->place);
+	}
+	if (op->traits & OP_PEER && place_active()) {
+		place_settle();
+	}
+}
+
+void op_bypassed(struct op *op) {
+	leave(op);
+}
+
+static void record(const struct op *op, nsec_t now) {
+	const struct launch *l = op->launch;
+	struct record r = {
+		.job = atomic_load_explicit(&op->lane->job, memory_order_relaxed),
+		.lane = op->lane,
+		.kernel = op->kernel,
+		.bytes = op->bytes,
+		.stream = (uint64_t)(uintptr_t)op->stream,
+		.kind = (uint16_t)op->kind,
+		.enforcement = (uint16_t)op->how,
+	};
+
+	if (l) {
+		r.blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+		r.block_threads = l->block[0] * l->block[1] * l->block[2];
+	}
+	records_push(op->worker, &r, op->begin_ns ? op->begin_ns : now);
+}
+
+void op_end(struct op *op, CUresult rc) {
+	bool waited = rc == CUDA_SUCCESS && (op->traits & OP_WAITS);
+	nsec_t now = nsec_now();
+
+	state_depth--;
+	leave(op);
+	atomic_store_explicit(&op->use->last_ns, now, memory_order_relaxed);
+	if (rc == CUDA_SUCCESS) {
+		record(op, now);
+	}
+	if (waited) {
+		wait_covered_by_copy(op->use, op->begin_ns, now);
+	}
+	atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
+	if (waited) {
+		job_close_complete();
+	}
+}
+
+const struct enforce_grant *op_grant(const struct op *op) {
+	return &op->lane->grant;
+}

@@ -1,0 +1,77 @@
+/*
+ * op.h: one operation on its way into the driver: what the program calls, what that means (context,
+ * stream, kernel, job; each looked up once), where it runs, and the account of it.
+ *
+ *	fill in the first part; op_begin(); the driver's function with place.at; op_end()
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "proto/units.h"
+#include "sbeet.pb-c.h"
+#include "shim/enforce/enforce.h"
+#include "shim/place.h"
+#include "shim/worker.h"
+
+/* What makes an operation an operation; filled by the wrappers. */
+enum {
+	OP_WAITS = 1 << 0, /* returns when it is complete: a point where the program has waited */
+	OP_PER_THREAD = 1 << 1, /* stream 0 is the thread's own */
+	OP_WHOLE = 1 << 2,	/* can't be confined */
+	OP_GREEN = 1 << 3,	/* a whole GPU, or a partition by a green context */
+	OP_UNNAMED = 1 << 4, /* the function names no stream: it goes to the default one itself */
+	OP_PEER = 1 << 5,    /* comes after and before all work of all contexts that it touches */
+};
+
+struct op {
+	/* what the program calls */
+	Sbeet__OpKind kind;
+	unsigned traits;
+	uint64_t bytes;
+	CUstream stream;
+	const struct launch *launch; /* kernel launches by the launch functions, else NULL */
+
+	/* what that means; between op_begin() and op_end() */
+	struct worker *worker;
+	struct stream_id id; /* of the stream; its context is the current one */
+	struct lane *lane;
+	struct stream_use *use;
+	const struct kernel *kernel;  /* of a launch; NULL: not known */
+	struct kernel_use kernel_use; /* of a launch that a twin can make */
+
+	/* where it runs */
+	struct place_use place; /* place.at: the stream to name to the driver; after any verdict */
+	Sbeet__Enforcement how; /* what holds it on its SMs; who launches may find that it can't */
+	bool unconfined; /* joins a job whose grant it can't keep: the original runs, and says so */
+
+	nsec_t begin_ns;  /* OP_WAITS */
+	nsec_t called_ns; /* when it found a job that it can't join; 0: it did not */
+};
+
+enum op_verdict {
+	OP_BYPASS, /* to the driver, as if we were not there; then op_bypassed() */
+	OP_GO,	   /* to the driver under op->lane's grant, then op_end() */
+	OP_FAIL,   /* SBEET_REQUIRE, and there is no daemon: *ret_rc is the answer */
+};
+
+/* To be called first of all, with state_bypass() false. Raises the depth counter for OP_GO. */
+enum op_verdict op_begin(struct op *op, CUresult *ret_rc);
+
+/* @rc: the driver's answer. op->how: how it was really confined. */
+void op_end(struct op *op, CUresult rc);
+
+/* After OP_BYPASS, when the driver has answered. */
+void op_bypassed(struct op *op);
+
+/* After op_begin(): the operation goes to the program's own stream after all. */
+void op_unconfine(struct op *op);
+
+/* The grant under which @op runs; valid until op_end(). */
+const struct enforce_grant *op_grant(const struct op *op);
+
+/* A context is gone or may be: what was cached about contexts counts no longer. */
+void op_forget_contexts(void);

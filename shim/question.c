@@ -1,0 +1,44 @@
+/*
+ * question.c: see question.h.
+ */
+#include "shim/question.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static _Atomic uint32_t asking; /* odd while a question is asked; a futex */
+static _Atomic unsigned settling;
+
+void question_begin(void) {
+	atomic_fetch_add(&asking, 1);
+}
+
+void question_end(void) {
+	atomic_fetch_add(&asking, 1);
+	if (atomic_load(&settling) > 0) {
+		syscall(SYS_futex, &asking, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	}
+}
+
+void question_settle(void) {
+	uint32_t now = atomic_load(&asking);
+
+	if (now % 2 == 0) {
+		return;
+	}
+	atomic_fetch_add(&settling, 1);
+	while (atomic_load(&asking) == now) {
+		syscall(SYS_futex, &asking, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+	}
+	atomic_fetch_sub(&settling, 1);
+}
+
+void question_after_fork(void) {
+	atomic_store(&asking, 0);
+	atomic_store(&settling, 0);
+}

@@ -1,0 +1,63 @@
+/*
+ * wake.c: see wake.h.
+ */
+#include "shim/wake.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static bool woken;
+static _Atomic bool asleep; /* without a time-out */
+
+void wake_init(void) {
+	pthread_condattr_t clock;
+
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&wake, &clock);
+	pthread_condattr_destroy(&clock);
+}
+
+void wake_tracker(void) {
+	pthread_mutex_lock(&lock);
+	woken = true;
+	pthread_cond_signal(&wake);
+	pthread_mutex_unlock(&lock);
+}
+
+void wake_for_job(void) {
+	if (atomic_load(&asleep)) {
+		wake_tracker();
+	}
+}
+
+void wake_sleep(nsec_t deadline, unsigned (*n_jobs)(void)) {
+	struct timespec t = {.tv_sec = (time_t)(deadline / NSEC_PER_SEC),
+			     .tv_nsec = (long)(deadline % NSEC_PER_SEC)};
+	int r = 0;
+
+	pthread_mutex_lock(&lock);
+	if (deadline == WAKE_NEVER) {
+		atomic_store(&asleep, true);
+		/* A job that opened before it could see the flag. */
+		while (!woken && n_jobs() == 0) {
+			pthread_cond_wait(&wake, &lock);
+		}
+		atomic_store(&asleep, false);
+	}
+	while (deadline != WAKE_NEVER && !woken && r == 0) {
+		r = pthread_cond_timedwait(&wake, &lock, &t);
+	}
+	woken = false;
+	pthread_mutex_unlock(&lock);
+}
+
+void wake_after_fork(void) {
+	woken = false;
+	pthread_mutex_init(&lock, NULL);
+	atomic_store(&asleep, false);
+}

@@ -1,0 +1,27 @@
+/*
+ * wake.h: how others wake the tracker's thread (track.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "proto/units.h"
+
+#define WAKE_NEVER UINT64_MAX
+
+/* Before the first sleep: makes it be measured by the clock that nsec_now() reads. */
+void wake_init(void);
+
+/* There is something for the tracker to do now. */
+void wake_tracker(void);
+
+/* A job is open. Costs nothing while the tracker is up anyway, and looks again within a
+ * millisecond. */
+void wake_for_job(void);
+
+/* The tracker's: sleeps until @deadline or until it is woken. WAKE_NEVER: until it is woken, but
+ * not while @n_jobs() says that a job is open. */
+void wake_sleep(nsec_t deadline, unsigned (*n_jobs)(void));
+
+/* After fork, in the child: nobody sleeps. */
+void wake_after_fork(void);

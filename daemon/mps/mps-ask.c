@@ -25,7 +25,7 @@ struct mps_ask {
 	bool answered;
 	bool orphan; /* freed by its owner: goes with its child */
 	struct event readable, gone, late;
-	mps_answer_fn answer;
+	mps_answer_fn on_answer;
 	void *userdata;
 	size_t n;
 	char text[MPS_ANSWER_MAX + 1];
@@ -157,7 +157,7 @@ static void tell(struct mps_ask *ask, int error) {
 		ask->answered = true;
 		event_del(&ask->readable);
 		event_del(&ask->late);
-		ask->answer(ask->userdata, error, ask->text);
+		ask->on_answer(ask->userdata, error, ask->text);
 	}
 }
 
@@ -224,7 +224,7 @@ static int command_pipe(const char *command) {
 
 int mps_ask_new(struct mps_ask **ret, struct event_base *base,
 		const struct mps_directories *directories, const char *command, nsec_t limit,
-		mps_answer_fn answer, void *userdata) {
+		mps_answer_fn on_answer, void *userdata) {
 	_cleanup_close_ int in = -1, out = -1;
 	struct mps_ask *ask;
 	int ends[2], r;
@@ -251,7 +251,7 @@ int mps_ask_new(struct mps_ask **ret, struct event_base *base,
 		free(ask);
 		return r;
 	}
-	ask->answer = answer;
+	ask->on_answer = on_answer;
 	ask->userdata = userdata;
 	r = add_events(ask, base, limit);
 	if (r < 0) {

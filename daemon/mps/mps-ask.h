@@ -33,11 +33,11 @@ typedef void (*mps_answer_fn)(void *userdata, int error, const char *text);
 
 /*
  * Asks @command, one line without its end. Return: 0, -ENOENT: the program is not installed, or
- * another negative errno; @answer is not called then.
+ * another negative errno; @on_answer is not called then.
  */
 int mps_ask_new(struct mps_ask **ret, struct event_base *base,
 		const struct mps_directories *directories, const char *command, nsec_t limit,
-		mps_answer_fn answer, void *userdata);
+		mps_answer_fn on_answer, void *userdata);
 
 /* Takes NULL. Kills the child if it still runs. */
 struct mps_ask *mps_ask_free(struct mps_ask *ask);

@@ -15,6 +15,7 @@
 #include "daemon/base/util.h"
 #include "daemon/config/reload.h"
 #include "daemon/control/control.h"
+#include "daemon/control/subscriber.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
@@ -53,6 +54,7 @@ struct server {
 	struct account account; /* of energy */
 	struct report report;	/* what happens, for the subscribers */
 	struct late late;	/* part of that */
+	struct subscribers subscribers;
 	struct control control;
 
 	struct log_budget refused; /* lines about connections whose user is not known */
@@ -157,7 +159,7 @@ static bool on_shim(void *userdata, int fd) {
 
 static bool on_control(void *userdata, int fd) {
 	struct server *server = userdata;
-	int r = control_client_new(&server->control, fd);
+	int r = control_accept(&server->control, fd);
 
 	if (r) {
 		if (r < 0) {
@@ -177,7 +179,7 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 
 	server->buffer = malloc(PROTO_PACKET_MAX);
 	r = server->buffer ? report_init(&server->report, &server->watched, subscribers_wake,
-					 &server->control.subscribers)
+					 &server->subscribers)
 			   : -ENOMEM;
 	if (r == 0) {
 		/* Each connection tells its user's. */
@@ -267,11 +269,13 @@ static void init_control(struct server *server, const struct server_parts *parts
 		.account = &server->account,
 		.watched = &server->watched,
 		.report = &server->report,
-		.late = &server->late,
+		.subscribers = &server->subscribers,
 		.totals = &server->totals,
 		.buffer = server->buffer,
 	};
 	control_init(&server->control);
+	subscribers_init(&server->subscribers, &server->watched, &server->report, &server->late,
+			 &server->totals);
 }
 
 int server_new(struct server **ret, const struct server_parts *parts) {
@@ -320,6 +324,7 @@ struct server *server_free(struct server *server) {
 		hold_deinit(&server->hold);
 		late_deinit(&server->late);
 		control_deinit(&server->control);
+		subscribers_deinit(&server->subscribers);
 		free_owned(server);
 	}
 	return NULL;

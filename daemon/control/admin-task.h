@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "daemon/control/control.h"
+#include "daemon/control/client.h"
 
 struct task_save;
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "daemon/control/control.h"
+#include "daemon/control/client.h"
 
 struct session;
 

@@ -8,41 +8,7 @@
  */
 #pragma once
 
-#include <event2/event_struct.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/queue.h>
-
-#include "daemon/base/pace.h"
-
-struct control_client;
-struct job;
-struct session;
-
-struct answer {
-	TAILQ_ENTRY(answer) link;      /* struct control's list of those that go on */
-	struct control_client *client; /* borrowed, owns us */
-	struct event more;
-	/* The next piece. Return: whether it was the last. NULL: nothing is being answered. */
-	bool (*step)(struct control_client *client, struct answer *a);
-	uint32_t id; /* of the question */
-	nsec_t began;
-	bool has_waited; /* for its share, before the piece that comes */
-
-	/* Of sessions: the next one, or, once it was told of, its next job. */
-	struct session *session;
-	struct job *job;
-	bool told;
-
-	/* Of decisions, by number. */
-	uint64_t next, end, wanted_session, wanted_job;
-	bool complete;
-
-	/* Of kernels: of `session` from id `next` on; with `wanted_session`, of that alone. */
-	uint64_t n_left_out, n_hidden;
-};
-
-TAILQ_HEAD(answer_list, answer);
+#include "daemon/control/client.h"
 
 void answer_init(struct control_client *client);
 void answer_deinit(struct control_client *client);
@@ -52,14 +18,12 @@ void answer_deinit(struct control_client *client);
 void answer_begin(struct control_client *client, uint32_t id, nsec_t now,
 		  bool (*step)(struct control_client *client, struct answer *a));
 
-/* The next piece comes after @wait, and when others have had their turn. */
-void answer_go_on(struct control_client *client, nsec_t wait);
+/* Answering, or a piece of it, took from @began till now: the client is heard again, or the answer
+ * goes on, when others have had their share of our time. */
+void answer_paced(struct control_client *client, nsec_t began);
 
 /* The peer has read what was kept for it. */
 void answer_resume(struct control_client *client);
-
-/* Whether a question is being answered still. */
-bool answer_goes_on(const struct control_client *client);
 
 /* They leave their lists: what @answers tell next is what follows them. */
 void answers_session_gone(struct answer_list *answers, const struct session *s);

@@ -4,6 +4,6 @@
  */
 #pragma once
 
-#include "daemon/control/control.h"
+#include "daemon/control/client.h"
 
 void control_kernels(struct control_client *client, const Sbeet__Control__Request *request);

@@ -1,209 +1,23 @@
 /*
- * control.c: a control connection: what is heard, and what is sent when. See control.h.
+ * control.c: requests and their handlers. See control.h.
  */
 #include "daemon/control/control.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "daemon/base/gate.h"
 #include "daemon/base/log.h"
-#include "daemon/base/quota.h"
-#include "daemon/base/util.h"
-#include "daemon/config/reload.h"
 #include "daemon/control/admin-task.h"
 #include "daemon/control/admin.h"
+#include "daemon/control/answer.h"
 #include "daemon/control/control-explain.h"
 #include "daemon/control/control-kernels.h"
 #include "daemon/control/control-status.h"
 #include "daemon/control/ending.h"
 #include "daemon/control/subscriber.h"
 #include "daemon/engine/engine.h"
-#include "daemon/session/admission.h"
-#include "daemon/session/session.h"
 #include "daemon/watch/report.h"
-#include "daemon/watch/watched.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
-
-/* Beyond the first 10 ms, answering a client takes at most a fifth of our time, one answer after
- * the other with a pause: programs wait meanwhile. */
-#define ANSWER_SHARE 5
-#define ANSWER_BURST (50 * NSEC_PER_MSEC)
-
-/* How long a peer may leave an answer unread. */
-static const struct timeval unread_max = {.tv_sec = 5};
-
-struct control_packet {
-	STAILQ_ENTRY(control_packet) link;
-	size_t n;
-	uint8_t bytes[];
-};
-
-static size_t charge_of(size_t n) {
-	return sizeof(struct control_packet) + n;
-}
-
-static void drop_unsent(struct control_client *client) {
-	struct control_packet *packet = STAILQ_FIRST(&client->unsent);
-
-	STAILQ_REMOVE_HEAD(&client->unsent, link);
-	quota_release(client->user, QUOTA_BYTES, charge_of(packet->n));
-	free(packet);
-}
-
-static void leave_gate(struct control_client *client) {
-	if (client->at_gate) {
-		client->at_gate = false;
-		gate_waited(client->control->gate, &client->cred);
-	}
-}
-
-void control_client_end(struct control_client *client) {
-	nsec_t now = client->control->now();
-
-	if (!client->ended) {
-		client->ended = true;
-		event_del(&client->readable);
-		event_del(&client->resumed);
-		event_del(&client->writable);
-		answer_deinit(client);
-		client->subscriber = subscriber_free(client->subscriber);
-		leave_gate(client);
-		gate_leave(client->control->gate, &client->cred, client->n_told, client->faulty,
-			   now);
-		quota_work(client->user, 1, 0, now);
-		ending_client_gone(client);
-		admin_task_client_gone(client);
-		TAILQ_REMOVE(&client->control->clients, client, link);
-		TAILQ_INSERT_TAIL(&client->control->ended, client, link);
-	}
-}
-
-static void give_up(struct control_client *client, const char *why) {
-	log_client(quota_log(client->user), LOG_LEVEL_INFO, "A control connection is closed: %s",
-		   why);
-	control_client_end(client);
-}
-
-/* Keeps a packet until the peer reads. Return: 0, CONTROL_E_QUOTA, -ENOMEM. */
-static int keep_unsent(struct control_client *client, const ProtobufCMessage *m) {
-	size_t n = protobuf_c_message_get_packed_size(m);
-	struct control_packet *packet;
-
-	if (quota_charge(client->user, QUOTA_BYTES, charge_of(n))) {
-		return CONTROL_E_QUOTA;
-	}
-	packet = malloc(sizeof(*packet) + n);
-	if (!packet) {
-		quota_release(client->user, QUOTA_BYTES, charge_of(n));
-		return -ENOMEM;
-	}
-	packet->n = protobuf_c_message_pack(m, packet->bytes);
-	if (STAILQ_EMPTY(&client->unsent)) {
-		event_del(&client->readable);
-		event_add(&client->writable, &unread_max);
-	}
-	STAILQ_INSERT_TAIL(&client->unsent, packet, link);
-	return 0;
-}
-
-void control_client_send(struct control_client *client, Sbeet__Control__Reply *reply) {
-	int r = -EAGAIN;
-
-	if (client->ended) {
-		return;
-	}
-	if (STAILQ_EMPTY(&client->unsent)) {
-		r = packet_send(client->fd, &reply->base, -1);
-	}
-	if (r == -EAGAIN) {
-		r = keep_unsent(client, &reply->base);
-	}
-	if (r) {
-		give_up(client, r == CONTROL_E_QUOTA ? "its user leaves too many answers unread"
-						     : strerror(-r));
-	}
-}
-
-/* The next question, unless one is being answered, or the client has to wait. */
-static void hear(struct control_client *client) {
-	if (control_client_is_idle(client) && !answer_goes_on(client) &&
-	    !event_pending(&client->resumed, EV_TIMEOUT, NULL)) {
-		event_add(&client->readable, NULL);
-	}
-}
-
-void control_client_answered(struct control_client *client, nsec_t began) {
-	nsec_t now = client->control->now();
-	nsec_t wait = pace_add(&client->pace, ANSWER_SHARE * (now - began), ANSWER_BURST, now);
-	struct timeval t = util_timeval(wait);
-
-	if (client->ended) {
-		return;
-	}
-	if (answer_goes_on(client)) {
-		event_del(&client->readable);
-		answer_go_on(client, wait);
-	} else if (wait > 0 && event_add(&client->resumed, &t) == 0) {
-		event_del(&client->readable);
-	} else {
-		hear(client);
-	}
-}
-
-static void on_writable(evutil_socket_t fd, short what, void *userdata) {
-	struct control_client *client = userdata;
-
-	if (what & EV_TIMEOUT) {
-		give_up(client, "it does not read its answers");
-		return;
-	}
-	while (!STAILQ_EMPTY(&client->unsent)) {
-		struct control_packet *packet = STAILQ_FIRST(&client->unsent);
-
-		if (send(fd, packet->bytes, packet->n, MSG_NOSIGNAL) < 0) {
-			if (errno != EAGAIN && errno != EINTR) {
-				give_up(client, strerror(errno));
-			} else {
-				event_add(&client->writable, &unread_max);
-			}
-			return;
-		}
-		drop_unsent(client);
-	}
-	hear(client);
-	answer_resume(client);
-	if (client->subscriber) {
-		subscriber_resume(client->subscriber);
-	}
-}
-
-bool control_client_is_idle(const struct control_client *client) {
-	return !client->ended && STAILQ_EMPTY(&client->unsent);
-}
-
-/* Without a time limit: nothing is kept for it. */
-void control_client_wait_writable(struct control_client *client) {
-	event_add(&client->writable, NULL);
-}
-
-void control_client_error(struct control_client *client, uint32_t id, Sbeet__ErrorCode code,
-			  const char *text) {
-	Sbeet__Error error = SBEET__ERROR__INIT;
-	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
-
-	error.code = code;
-	error.text = (char *)text;
-	reply.id = id;
-	reply.last = true;
-	reply.body_case = SBEET__CONTROL__REPLY__BODY_ERROR;
-	reply.error = &error;
-	control_client_send(client, &reply);
-}
 
 static void handle_hello(struct control_client *client, const Sbeet__Control__Request *request) {
 	Sbeet__Control__Hello hello = SBEET__CONTROL__HELLO__INIT;
@@ -283,7 +97,7 @@ static void handle_events(struct control_client *client, const Sbeet__Control__R
 				     "this connection receives events already");
 		return;
 	}
-	r = subscriber_new(&client->subscriber, &client->control->subscribers, client, request->id);
+	r = subscriber_new(&client->subscriber, client->control->subscribers, client, request->id);
 	if (r) {
 		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
 				     r < 0 ? "no memory left to tell of events" : refusals[r]);
@@ -303,11 +117,12 @@ static void (*const handlers[])(struct control_client *, const Sbeet__Control__R
 	[SBEET__CONTROL__REQUEST__BODY_KERNELS] = control_kernels,
 };
 
-static void handle_packet(struct control_client *client, const void *bytes, size_t n) {
+static void on_heard(struct control_client *client, size_t n) {
+	nsec_t began = client->control->now();
 	const Sbeet__Control__Request *request;
 	ProtobufCMessage *m = NULL;
 	char why[256] = "a packet is no protobuf message, or too large";
-	int r = packet_unpack(&sbeet__control__request__descriptor, bytes, n, &m);
+	int r = packet_unpack(&sbeet__control__request__descriptor, client->control->buffer, n, &m);
 
 	request = (const Sbeet__Control__Request *)m;
 	if (r == 0) {
@@ -319,126 +134,47 @@ static void handle_packet(struct control_client *client, const void *bytes, size
 		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN,
 				     "sbeetd " SBEET_VERSION " does not know this request");
 	} else {
-		client->control->totals->protocol_errors++;
-		client->faulty = true;
-		control_client_error(client, request ? request->id : 0,
-				     SBEET__ERROR_CODE__ERROR_CODE_INVALID, why);
-		control_client_end(client);
+		control_client_fail(client, request ? request->id : 0, why);
 	}
 	packet_free(m);
+	answer_paced(client, began);
 }
 
-static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
-	struct control_client *client = userdata;
-
-	leave_gate(client);
-	/* What the timer overslept is not to be made up for: that would come all at once. */
-	pace_settle(&client->pace, client->control->now());
-	hear(client);
-}
-
-/* One question an event: an answer is long. */
-static void on_readable(evutil_socket_t fd, short what, void *userdata) {
-	struct control_client *client = userdata;
-	nsec_t began = client->control->now();
-	int r = packet_receive(fd, client->control->buffer, NULL);
-
-	if (r > 0) {
-		handle_packet(client, client->control->buffer, (size_t)r);
-		control_client_answered(client, began);
-	} else if (r == -EMSGSIZE) {
-		client->control->totals->protocol_errors++;
-		client->faulty = true;
-		control_client_error(client, 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
-				     "a packet is longer than 65536 bytes");
-		control_client_end(client);
-	} else if (r != -EAGAIN) {
-		control_client_end(client);
+static void on_idle(struct control_client *client) {
+	answer_resume(client);
+	if (client->subscriber) {
+		subscriber_resume(client->subscriber);
 	}
 }
 
-static void free_client(struct control_client *client) {
-	while (!STAILQ_EMPTY(&client->unsent)) {
-		drop_unsent(client);
-	}
-	if (client->fd >= 0) {
-		packet_close(client->fd);
-	}
-	admission_release(client->user);
-	free(client);
-}
-
-/* @a: entered; on success its charges are the client's. */
-static int make(struct control_client **ret, struct control *control, const struct admission *a) {
-	struct control_client *client = calloc(1, sizeof(*client));
-
-	if (!client) {
-		return -ENOMEM;
-	}
-	client->control = control;
-	client->user = a->user;
-	client->cred = a->peer.cred;
-	client->fd = -1;
-	STAILQ_INIT(&client->unsent);
-	LIST_INIT(&client->endings);
-	answer_init(client);
-	*ret = client;
-	return 0;
-}
-
-/* At once, or after the time that it has to wait. */
-static int listen_to(struct control_client *client, int fd, const struct admission *a) {
-	struct event_base *base = client->control->base;
-	struct timeval t = util_timeval(a->wait);
-
-	event_assign(&client->readable, base, fd, EV_READ | EV_PERSIST, on_readable, client);
-	event_assign(&client->writable, base, fd, EV_WRITE, on_writable, client);
-	event_assign(&client->resumed, base, -1, EV_TIMEOUT, on_resumed, client);
-	if ((a->wait > 0 ? event_add(&client->resumed, &t) : event_add(&client->readable, NULL)) <
-	    0) {
-		return -ENOMEM;
-	}
-	client->at_gate = a->at_gate;
-	client->fd = fd;
-	return 0;
-}
-
-int control_client_new(struct control *control, int fd) {
-	struct control_client *client;
-	struct admission a;
-	int r = admission_enter(&a, control->sessions, fd, ADMISSION_CONTROL);
-
-	if (r != 0) {
-		return r == ADMISSION_E_REFUSED ? CONTROL_E_REFUSED : r;
-	}
-	r = make(&client, control, &a);
-	if (r < 0) {
-		admission_release(a.user);
-	} else {
-		r = listen_to(client, fd, &a);
-		if (r < 0) {
-			free_client(client);
-		}
-	}
-	if (r == 0) {
-		TAILQ_INSERT_TAIL(&control->clients, client, link);
-	} else if (a.at_gate) {
-		gate_waited(control->gate, &a.peer.cred);
-	}
-	return r;
+static void on_gone(struct control_client *client) {
+	answer_deinit(client);
+	client->subscriber = subscriber_free(client->subscriber);
+	ending_client_gone(client);
+	admin_task_client_gone(client);
 }
 
 void control_init(struct control *control) {
 	TAILQ_INIT(&control->clients);
 	TAILQ_INIT(&control->ended);
 	TAILQ_INIT(&control->answers);
-	subscribers_init(&control->subscribers, control->watched, control->report, control->late,
-			 control->totals);
+	control->heard = on_heard;
+	control->idle = on_idle;
+	control->gone = on_gone;
 }
 
 void control_deinit(struct control *control) {
-	subscribers_deinit(&control->subscribers);
 	control->task_save = admin_task_save_free(control->task_save);
+}
+
+int control_accept(struct control *control, int fd) {
+	struct control_client *client;
+	int r = control_client_new(&client, control, fd);
+
+	if (r == 0) {
+		answer_init(client);
+	}
+	return r;
 }
 
 void control_session_gone(struct control *control, const struct session *s) {
@@ -454,7 +190,7 @@ void control_reap(struct control *control) {
 
 	while ((client = TAILQ_FIRST(&control->ended))) {
 		TAILQ_REMOVE(&control->ended, client, link);
-		free_client(client);
+		control_client_free(client);
 	}
 }
 

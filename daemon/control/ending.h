@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "daemon/control/control.h"
+#include "daemon/control/client.h"
 
 void ending_kill_session(struct control_client *client, const Sbeet__Control__Request *request);
 

@@ -26,6 +26,7 @@
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session.h"
+#include "daemon/session/steer.h"
 #include "daemon/watch/account.h"
 #include "daemon/watch/late.h"
 #include "daemon/watch/metrics-http.h"
@@ -47,6 +48,7 @@ struct server {
 
 	struct sessions sessions;
 	struct hold hold;
+	struct steer steer;
 	struct event look; /* at engine_next_look() */
 	nsec_t look_at;	   /* when that is due; 0: it is not set */
 	struct totals totals;
@@ -99,9 +101,14 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 	switch (event) {
 	case SESSION_EVENT_START:
 		report_session(&server->report, s, KIND(SESSION_START));
+		steer_changed(&server->steer);
 		break;
 	case SESSION_EVENT_END:
 		report_session(&server->report, s, KIND(SESSION_END));
+		steer_changed(&server->steer);
+		break;
+	case SESSION_EVENT_TERMS:
+		steer_changed(&server->steer);
 		break;
 	case SESSION_EVENT_GONE:
 		control_session_gone(&server->control, s);
@@ -238,6 +245,7 @@ static void init_sessions(struct server *server, const struct server_parts *part
 		.spin = settings->spin,
 	};
 	sessions_init(&server->sessions);
+	steer_init(&server->steer, &server->sessions);
 	hold_init(&server->hold, &server->sessions, settings->max_hold);
 }
 
@@ -420,6 +428,7 @@ void server_decide(void *userdata) {
 	} else {
 		engine_run(server->engine);
 	}
+	steer_look(&server->steer);
 	watch_time(server);
 	hold_watch(&server->hold);
 	late_watch(&server->late);

@@ -13,6 +13,9 @@
 #include "daemon/core/task.h"
 #include "daemon/core/waiting.h"
 
+/* Policy `steer` decides as this one does. */
+extern const struct sched_policy policy_lookahead;
+
 /* The first of the waiting jobs in the order of their arrival, best-effort owners in turn (see
  * sched_arrive()), without those that need a GPU which can start nothing now; SCHED_JOB_NONE: there
  * is none. waiting_next() has the others. Of them, the one that was returned last may be granted.

@@ -146,6 +146,14 @@ bool engine_cuts_green(const struct engine *engine) {
 	return false;
 }
 
+bool engine_steers(const struct engine *engine, size_t gpu, unsigned *ret_group) {
+	const struct sched_gpu *g = sched_gpu(engine->sched, gpu);
+
+	*ret_group = engine->green_step[gpu];
+	return sched_get_policy(engine->sched)->steers && g->sharing == SCHED_SHARING_MPS &&
+	       !g->drained && !engine->stopped;
+}
+
 int engine_add_task(struct engine *engine, const struct sched_task *task, sched_task_id *ret) {
 	int r = sched_add_task(engine->sched, task, ret);
 
@@ -271,7 +279,9 @@ static void take_out(struct engine *engine, struct job *job, bool done) {
 }
 
 void engine_finish(struct engine *engine, struct job *job, bool done) {
-	take_out(engine, job, done);
+	if (job->sched_id != SCHED_JOB_NONE) {
+		take_out(engine, job, done);
+	}
 	job_set_state(job, done ? JOB_DONE : JOB_ABANDONED);
 	engine->counters.done += done;
 	engine->counters.abandoned += !done;

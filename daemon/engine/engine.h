@@ -48,6 +48,10 @@ bool engine_rows(const struct engine *engine, size_t gpu, struct engine_rows *re
 /* Whether jobs may be granted green contexts, on some GPU. */
 bool engine_cuts_green(const struct engine *engine);
 
+/* Whether the policy tells programs on GPU @gpu beforehand where they run. @ret_group: of how many
+ * SMs the sets that they are told are made; 0: they can't be told any. */
+bool engine_steers(const struct engine *engine, size_t gpu, unsigned *ret_group);
+
 /* A task whose times are known comes: its jobs are no longer best effort. Errors as
  * sched_add_task(). */
 int engine_add_task(struct engine *engine, const struct sched_task *task, sched_task_id *ret);
@@ -86,7 +90,8 @@ void engine_skip_sequences(struct engine *engine);
 /* While held, nothing is granted: jobs of before may still be told of. */
 void engine_hold(struct engine *engine, bool hold);
 
-/* The job has ended, in whatever state; its SMs are free. Sets JOB_DONE or JOB_ABANDONED. */
+/* The job has ended, in whatever state, also if it was not here; its SMs are free. Sets JOB_DONE or
+ * JOB_ABANDONED. */
 void engine_finish(struct engine *engine, struct job *job, bool done);
 
 /* Decides, if anything has changed since the last time, and reports the grants. Called once after

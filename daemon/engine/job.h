@@ -45,6 +45,10 @@ struct job {
 	nsec_t release;		   /* when it was requested or before, see task_release() */
 
 	sched_job_id sched_id; /* SCHED_JOB_NONE: not in the engine */
+	/* The word of the terms that it runs under (proto/terms.h): it holds no SMs, and is not in the
+	 * engine; 0: it was granted. */
+	uint64_t terms;
+
 	nsec_t accounted;      /* since when its energy counts; 0: it does not */
 	uint32_t dynamic_mw;   /* P_d on its SMs; 0: not known */
 

@@ -75,7 +75,8 @@ static void write_session(struct writer *w, const struct session *s) {
 	static Sbeet__Held held[PROTO_JOBS_PER_SESSION], *list[PROTO_JOBS_PER_SESSION];
 	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
 	const struct session_counters *c = &s->counters;
-	char ping[] = PROTO_FEATURE_PING, counts[] = PROTO_FEATURE_COUNTS, *features[2];
+	char ping[] = PROTO_FEATURE_PING, counts[] = PROTO_FEATURE_COUNTS;
+	char terms[] = PROTO_FEATURE_TERMS, *features[3];
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__State__Counters counters = SBEET__STATE__COUNTERS__INIT;
@@ -99,6 +100,9 @@ static void write_session(struct writer *w, const struct session *s) {
 	}
 	if (s->counts) {
 		features[hello.n_features++] = counts;
+	}
+	if (s->terms.page) {
+		features[hello.n_features++] = terms;
 	}
 	hello.program = (char *)s->program;
 	hello.task = &task;

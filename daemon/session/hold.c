@@ -16,7 +16,7 @@
 #define ASLEEP_MIN (2 * LOOK_MAX)
 
 static bool holds_too_long(const struct hold *hold, const struct job *job, nsec_t now) {
-	return (job->state == JOB_RUNNING || job->state == JOB_PREEMPTED) &&
+	return (job->state == JOB_RUNNING || job->state == JOB_PREEMPTED) && job->terms == 0 &&
 	       now - job->record.granted > hold->limit &&
 	       engine_waits_for(hold->all->engine, job->gpu);
 }

@@ -45,6 +45,7 @@ static void on_timer(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
 
 	if (!s->quiet.asker) {
+		session_tell(s, SESSION_EVENT_TERMS, NULL);
 		go_on(s);
 	} else if (!s->quiet.told) {
 		tell(s, true);
@@ -93,6 +94,7 @@ int quiet_begin(struct session *s, nsec_t limit, quiet_fn done, void *asker, uin
 	s->quiet.request = request;
 	s->quiet.done = done;
 	s->quiet.told = false;
+	session_tell(s, SESSION_EVENT_TERMS, NULL); /* it asks from now on, and waits */
 	make_quiet(s);
 	look(s);
 	return 0;

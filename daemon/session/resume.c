@@ -215,8 +215,10 @@ static void move(struct job *job, struct session *to) {
 	job->owner = to->id;
 	job->label = to->task.name;
 	job->task = SCHED_TASK_NONE; /* its session's, which ends */
-	engine_moved(to->all->engine, job);
-	resume_note(job);
+	if (job->sched_id != SCHED_JOB_NONE) {
+		engine_moved(to->all->engine, job);
+		resume_note(job);
+	}
 	session_tell(to, SESSION_EVENT_RESUME, job);
 }
 

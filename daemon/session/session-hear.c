@@ -36,8 +36,27 @@ static int take_secret(struct session *s, const Sbeet__Hello *hello) {
 		       : identity_make_secret(&s->identity);
 }
 
+/* Makes its page. Return: the file, for the program; -1 if it reads no terms, or there is no room
+ * for a page: then it asks for its jobs. */
+static int open_terms(struct session *s, const Sbeet__Hello *hello) {
+	int fd = -1, r;
+
+	if (has_feature(hello, PROTO_FEATURE_TERMS)) {
+		r = session_terms_open(&s->terms, s->all->inventory, &fd);
+		if (r < 0) {
+			log_client(quota_log(s->user), LOG_LEVEL_WARNING,
+				   "session %llu (pid %d, '%s') has no page of terms, so it asks "
+				   "for each job: %s",
+				   (unsigned long long)s->id, s->cred.pid, s->task.name,
+				   strerror(-r));
+		}
+	}
+	return fd;
+}
+
 static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Hello *hello = packet->hello;
+	_cleanup_close_ int page_fd = -1;
 	const struct inventory_gpu *gpu;
 	int r;
 
@@ -73,7 +92,8 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	s->counts = has_feature(hello, PROTO_FEATURE_COUNTS);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
-	session_say_welcome(s, gpu);
+	page_fd = open_terms(s, hello);
+	session_say_welcome(s, gpu, page_fd);
 	quota_work(s->user, 0, hello->n_held + hello->n_ended, s->all->now());
 	if (s->fd >= 0) {
 		resume_session(s, hello);
@@ -94,34 +114,90 @@ static void handle_kernel(struct session *s, const Sbeet__ToDaemon *packet) {
 	}
 }
 
-static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
-	const Sbeet__Request *request = packet->request;
-	int gpu = inventory_find(s->all->inventory, request->gpu_uuid.data);
+/* Whether a job may be added: then it is charged to its user. Else its program was told why not. */
+static bool admit_job(struct session *s, uint64_t number, const ProtobufCBinaryData *uuid,
+		      size_t *ret_gpu) {
+	int gpu = inventory_find(s->all->inventory, uuid->data);
 
 	if (gpu < 0) {
-		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_NO_GPU,
+		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_NO_GPU,
 				  "job %llu is for a GPU that sbeetd does not manage",
-				  (unsigned long long)request->job);
+				  (unsigned long long)number);
 	} else if (s->task.gpu >= 0 && s->task.gpu != gpu) {
-		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
 				  "job %llu is for GPU %d, but task '%s' may use GPU %d alone",
-				  (unsigned long long)request->job, gpu, s->task.name, s->task.gpu);
-	} else if (session_job_find(s, request->job)) {
-		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
-				  "job %llu exists already", (unsigned long long)request->job);
+				  (unsigned long long)number, gpu, s->task.name, s->task.gpu);
+	} else if (session_job_find(s, number)) {
+		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
+				  "job %llu exists already", (unsigned long long)number);
 	} else if (s->n_jobs == PROTO_JOBS_PER_SESSION) {
-		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
 				  "this program has %d jobs already, and no more are allowed",
 				  PROTO_JOBS_PER_SESSION);
 	} else if (quota_charge(s->user, QUOTA_JOBS, 1)) {
-		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
 				  "user %u has %llu jobs already, and no more are allowed",
 				  s->cred.uid,
 				  (unsigned long long)quota_limit(s->user, QUOTA_JOBS));
-	} else if (!session_job_open(s, request, (size_t)gpu)) {
+	} else {
+		*ret_gpu = (size_t)gpu;
+		return true;
+	}
+	return false;
+}
+
+/* @job: NULL if there was no memory for it, or no room. */
+static void check_opened(struct session *s, uint64_t number, const struct job *job) {
+	if (!job) {
 		quota_release(s->user, QUOTA_JOBS, 1);
-		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
 				  "sbeetd has no room for more jobs");
+	}
+}
+
+static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__Request *request = packet->request;
+	size_t gpu;
+
+	if (admit_job(s, request->job, &request->gpu_uuid, &gpu)) {
+		check_opened(s, request->job, session_job_open(s, request, gpu));
+	}
+}
+
+static void end_if_drained(struct session *s) {
+	if (s->state == SESSION_DRAINING && s->n_jobs == 0) {
+		session_end(s);
+	}
+}
+
+static void handle_began(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__Began *began = packet->began;
+	const struct terms terms = terms_unpack(began->terms);
+	struct smset sms;
+	struct job *job;
+	size_t gpu;
+
+	if (!s->terms.page) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+			     "job %llu is said to run under terms, but this program has none",
+			     (unsigned long long)began->job);
+		return;
+	}
+	if (!admit_job(s, began->job, &began->gpu_uuid, &gpu)) {
+		return;
+	}
+	if (terms_sms(&terms, inventory_gpu(s->all->inventory, gpu)->n_sms, &sms) < 0) {
+		quota_release(s->user, QUOTA_JOBS, 1);
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+			     "job %llu is said to run on SMs that GPU %zu does not have",
+			     (unsigned long long)began->job, gpu);
+		return;
+	}
+	job = session_job_begin(s, began, gpu, &sms);
+	check_opened(s, began->job, job);
+	if (job && began->done) {
+		session_job_done(s, job, began->done);
+		end_if_drained(s);
 	}
 }
 
@@ -177,6 +253,9 @@ static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {
 		s->n_disowned--;
 		return;
 	}
+	if (!job && s->terms.page) {
+		return; /* it ran under terms, and the sbeetd before us was told of its begin */
+	}
 	if (!job || (job->state == JOB_WAITING && !done->cancelled)) {
 		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,
 			     "job %llu is said to be done, but it does not run",
@@ -184,9 +263,7 @@ static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {
 		return;
 	}
 	session_job_done(s, job, done);
-	if (s->state == SESSION_DRAINING && s->n_jobs == 0) {
-		session_end(s);
-	}
+	end_if_drained(s);
 }
 
 /* What waits is dropped; what runs may still report its end. */
@@ -228,6 +305,8 @@ static const struct {
 					 handle_done},
 	[SBEET__TO_DAEMON__BODY_GOODBYE] = {"goodbye", BIT(SESSION_NEW) | BIT(SESSION_ACTIVE),
 					    handle_goodbye},
+	[SBEET__TO_DAEMON__BODY_BEGAN] = {"began", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					  handle_began},
 	[SBEET__TO_DAEMON__BODY_PONG] = {"pong", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
 					 handle_pong},
 	[SBEET__TO_DAEMON__BODY_PING] = {"ping", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),

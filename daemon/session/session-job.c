@@ -10,6 +10,7 @@
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
@@ -46,16 +47,14 @@ void session_job_drop(struct session *s, struct job *job, bool done) {
 		s->counters.launches += job->launches;
 	}
 	resume_forget(job);
-	if (job->sched_id != SCHED_JOB_NONE) {
-		engine_finish(s->all->engine, job, done);
-	} else {
-		job_set_state(job, done ? JOB_DONE : JOB_ABANDONED); /* SMs that were not its */
-	}
+	engine_finish(s->all->engine, job, done);
 	session_tell(s, SESSION_EVENT_LEAVE, job);
 	TAILQ_REMOVE(&s->jobs, job, link);
 	s->n_jobs--;
 	quota_release(s->user, QUOTA_JOBS, 1);
-	awake_touch(s->all->awake, s->all->now());
+	if (job->terms == 0) {
+		awake_touch(s->all->awake, s->all->now()); /* it may ask for the next one */
+	}
 	job_free(job);
 	quiet_job_gone(s);
 }
@@ -86,19 +85,21 @@ void session_job_take_back(struct session *s, struct job *job) {
 	quota_release(s->user, QUOTA_JOBS, 1);
 }
 
-/* The time that the client claims, as far as it can be true. */
-static nsec_t clamp_request(const struct session *s, nsec_t claimed, nsec_t now) {
+/* The time that the client claims, as far as it can be true. @oldest: it may lie this far back. */
+static nsec_t clamp_request(const struct session *s, nsec_t claimed, nsec_t oldest) {
+	nsec_t now = s->all->now();
+
 	if (claimed == 0 || claimed > now) {
 		return now;
 	}
-	return !s->replayed && now - claimed > REQUEST_AGE_MAX ? now - REQUEST_AGE_MAX : claimed;
+	return !s->replayed && now - claimed > oldest ? now - oldest : claimed;
 }
 
 /* When @job was released, and so when it is due. A job that waited under the sbeetd before keeps
  * its release. */
-static void set_times(struct session *s, struct job *job, nsec_t claimed) {
+static void set_times(struct session *s, struct job *job, nsec_t requested) {
 	struct task_request request = {
-		.at = clamp_request(s, claimed, s->all->now()),
+		.at = requested,
 		.gpu = job->gpu,
 		.tid = job->record.tid,
 		.alone = s->n_jobs == 0,
@@ -113,35 +114,89 @@ static void set_times(struct session *s, struct job *job, nsec_t claimed) {
 	job->record.deadline = task_deadline(&s->task, job->release);
 }
 
-struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu) {
-	struct job *job = job_new(s, request->job);
+/* A job of the session's task on GPU @gpu; NULL: no memory. */
+static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, size_t gpu) {
+	struct job *job = job_new(s, number);
 
 	if (!job) {
 		return NULL;
 	}
 	session_task_refresh(s);
+	if (!(s->gpus & BIT(gpu))) {
+		s->gpus |= BIT(gpu);
+		session_tell(s, SESSION_EVENT_TERMS, NULL);
+	}
 	job->owner = s->id;
 	job->label = s->task.name;
 	job->task = s->sched_task;
-	job->record.tid = request->tid;
-	memcpy(job->record.uuid, request->gpu_uuid.data, sizeof(job->record.uuid));
+	memcpy(job->record.uuid, inventory_gpu(s->all->inventory, gpu)->uuid,
+	       sizeof(job->record.uuid));
+	job->record.tid = tid;
 	job->gpu = gpu;
-	s->gpus |= BIT(gpu);
-	job->record.enforcement_mask = request->enforcement_mask & s->enforcement_mask;
-	job->sm_step = request->sm_step;
 	job->job_class = s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME
 				 ? SCHED_CLASS_REALTIME
 				 : SCHED_CLASS_BEST_EFFORT;
 	job->priority = s->task.priority;
 	job->min_sms = s->task.min_sms;
 	job->max_sms = s->task.max_sms;
-	set_times(s, job, request->release_ns);
+	return job;
+}
+
+struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu) {
+	struct job *job = make_job(s, request->job, request->tid, gpu);
+
+	if (!job) {
+		return NULL;
+	}
+	job->record.enforcement_mask = request->enforcement_mask & s->enforcement_mask;
+	job->sm_step = request->sm_step;
+	set_times(s, job, clamp_request(s, request->release_ns, REQUEST_AGE_MAX));
 	if (!quiet_withholds(s) && engine_arrive(s->all->engine, job)) {
 		return job_free(job);
 	}
 	TAILQ_INSERT_TAIL(&s->jobs, job, link);
 	s->n_jobs++;
 	session_tell(s, SESSION_EVENT_REQUEST, job);
+	return job;
+}
+
+/* Watchers come and go as they like; a program that does not read just now must not be hung up on
+ * because of that. */
+static void tell_record_ops(struct session *s, struct job *job, bool on) {
+	if (job->state == JOB_WAITING || job->records_ops == on ||
+	    (on && s->n_recorded == RECORD_OPS_MAX)) {
+		return;
+	}
+	job->records_ops = on;
+	s->n_recorded += on;
+	session_say_record_ops(s, job->record.number, on);
+}
+
+struct job *session_job_begin(struct session *s, const Sbeet__Began *began, size_t gpu,
+			      const struct smset *sms) {
+	struct job *job = make_job(s, began->job, began->tid, gpu);
+	nsec_t now = s->all->now(), at = began->began_ns;
+
+	if (!job) {
+		return NULL;
+	}
+	job->terms = began->terms;
+	job->record.sms = *sms;
+	job->record.enforcement = terms_unpack(began->terms).n > 0
+					  ? SBEET__ENFORCEMENT__ENFORCEMENT_GREEN
+					  : SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
+	job->record.enforcement_mask = BIT(job->record.enforcement) | ENFORCEMENT_BIT(WHOLE);
+	/* Nobody waits because of what it claims, and its account may come late. */
+	set_times(s, job, clamp_request(s, began->release_ns, now));
+	job->record.granted = at < job->record.requested || at > now ? job->record.requested : at;
+	job_set_state(job, JOB_RUNNING);
+	s->terms.began[gpu] = began->terms;
+	TAILQ_INSERT_TAIL(&s->jobs, job, link);
+	s->n_jobs++;
+	session_tell(s, SESSION_EVENT_GRANT, job);
+	if (!began->done && s->counts) {
+		tell_record_ops(s, job, s->record_ops);
+	}
 	return job;
 }
 
@@ -156,18 +211,6 @@ void session_job_grant(struct job *job) {
 	if (s->state == SESSION_DRAINING && s->fd < 0) {
 		session_job_drop(s, job, false);
 	}
-}
-
-/* Watchers come and go as they like; a program that does not read just now must not be hung up on
- * because of that. */
-static void tell_record_ops(struct session *s, struct job *job, bool on) {
-	if (job->state == JOB_WAITING || job->records_ops == on ||
-	    (on && s->n_recorded == RECORD_OPS_MAX)) {
-		return;
-	}
-	job->records_ops = on;
-	s->n_recorded += on;
-	session_say_record_ops(s, job->record.number, on);
 }
 
 void session_job_record_ops(struct session *s, bool on) {

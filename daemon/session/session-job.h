@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "proto/smset.h"
 #include "sbeet.pb-c.h"
 
 struct job;
@@ -18,6 +19,11 @@ struct job *session_job_find(struct session *s, uint64_t number);
 /* A job of an allowed request begins to wait; its charge was made by the caller. NULL: no memory,
  * or no room in the engine. */
 struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu);
+
+/* The same for a job that runs, or ran, under terms that mean @sms: nobody was asked, and the engine
+ * does not know it. NULL: no memory. */
+struct job *session_job_begin(struct session *s, const Sbeet__Began *began, size_t gpu,
+			      const struct smset *sms);
 
 /* A job of another session, or of a daemon before this one, comes into the list and under the
  * user's quota. Return: 0 or SESSION_E_QUOTA. */

@@ -17,15 +17,16 @@
 #include "daemon/session/session.h"
 #include "proto/packet.h"
 
-/* Ends the session if the peer does not take the packet: nobody is waited for. */
-static void say(struct session *s, Sbeet__ToShim *m) {
+/* Ends the session if the peer does not take the packet: nobody is waited for. @passed_fd: goes
+ * along, stays the caller's; or -1. */
+static void say_passing(struct session *s, Sbeet__ToShim *m, int passed_fd) {
 	int r;
 
 	if (s->fd < 0) {
 		return;
 	}
 	s->said = s->all->now();
-	r = packet_send(s->fd, &m->base, -1);
+	r = packet_send(s->fd, &m->base, passed_fd);
 	if (r < 0) {
 		log_client(quota_log(s->user), LOG_LEVEL_INFO,
 			   "session %llu (pid %d, '%s') %s, disconnecting",
@@ -33,6 +34,10 @@ static void say(struct session *s, Sbeet__ToShim *m) {
 			   r == -EAGAIN ? "does not read its answers" : strerror(-r));
 		session_hang_up(s);
 	}
+}
+
+static void say(struct session *s, Sbeet__ToShim *m) {
+	say_passing(s, m, -1);
 }
 
 __attribute__((format(printf, 4, 0))) static void say_verror(struct session *s, uint64_t job,
@@ -102,10 +107,10 @@ static size_t fill_rows(const struct session *s, Sbeet__GreenRows *rows) {
 	return n;
 }
 
-void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
+void session_say_welcome(struct session *s, const struct inventory_gpu *gpu, int page_fd) {
 	Sbeet__GreenRows rows[SCHED_GPUS_MAX], *row_list[SCHED_GPUS_MAX];
-	char *features[] = {(char *)PROTO_FEATURE_RESUME, (char *)PROTO_FEATURE_PING,
-			    (char *)PROTO_FEATURE_COUNTS, (char *)"green"};
+	char *features[5] = {(char *)PROTO_FEATURE_RESUME, (char *)PROTO_FEATURE_PING,
+			     (char *)PROTO_FEATURE_COUNTS};
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 	struct session_mps mps;
@@ -116,7 +121,13 @@ void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
 	welcome.linger_ns = s->all->linger;
 	welcome.spin_ns = s->all->spin;
 	welcome.features = features;
-	welcome.n_features = 3u + engine_cuts_green(s->all->engine);
+	welcome.n_features = 3;
+	if (engine_cuts_green(s->all->engine)) {
+		features[welcome.n_features++] = (char *)"green";
+	}
+	if (page_fd >= 0) {
+		features[welcome.n_features++] = (char *)PROTO_FEATURE_TERMS;
+	}
 	welcome.n_rows = fill_rows(s, rows);
 	welcome.rows = row_list;
 	for (size_t i = 0; i < welcome.n_rows; i++) {
@@ -136,7 +147,7 @@ void session_say_welcome(struct session *s, const struct inventory_gpu *gpu) {
 	}
 	m.body_case = SBEET__TO_SHIM__BODY_WELCOME;
 	m.welcome = &welcome;
-	say(s, &m);
+	say_passing(s, &m, page_fd);
 }
 
 void session_say_goodbye(struct session *s, const char *reason) {

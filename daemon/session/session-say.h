@@ -13,8 +13,9 @@ struct inventory_gpu;
 struct job;
 struct session;
 
-/* @gpu: that it is to use; NULL: it may choose. */
-void session_say_welcome(struct session *s, const struct inventory_gpu *gpu);
+/* @gpu: that it is to use; NULL: it may choose. @page_fd: its page of terms, stays the caller's; -1:
+ * none. */
+void session_say_welcome(struct session *s, const struct inventory_gpu *gpu, int page_fd);
 
 /* An error that the session survives. @job: 0 if it is about none. Mistakes slow their session
  * down. */

@@ -122,6 +122,7 @@ void session_task_set(struct session *s, const struct task_spec *task, bool rest
 		task_start(&s->releases, task, s->all->now());
 	}
 	s->task_changed = true;
+	session_tell(s, SESSION_EVENT_TERMS, NULL);
 }
 
 /* To the policies it is a new task. The old one stays as long as jobs of it are there. */

@@ -431,6 +431,7 @@ struct session *session_free(struct session *s) {
 	kernels_deinit(&s->kernels);
 	admission_release(s->user);
 	session_task_free(s);
+	session_terms_close(&s->terms);
 	free(s);
 	return NULL;
 }

@@ -30,6 +30,7 @@
 #include "daemon/session/kernels.h"
 #include "daemon/session/quiet.h"
 #include "daemon/session/sessions.h"
+#include "daemon/session/terms.h"
 
 struct quota_user;
 
@@ -96,6 +97,8 @@ struct session {
 	uint32_t gpus; /* bit mask of those it was told to use, or has used */
 
 	struct kernels kernels;
+
+	struct session_terms terms; /* where it runs without asking */
 
 	struct job_list jobs; /* waiting and running */
 	unsigned n_jobs;

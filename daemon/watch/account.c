@@ -86,16 +86,23 @@ void account_start(struct account *account, const struct inventory *inventory,
 	}
 }
 
+/* Jobs under terms share SMs with others, so the model says nothing of their power: they only count
+ * as unknown. */
+static unsigned accounted_sms(const struct job *job) {
+	return job->terms == 0 ? smset_count(&job->record.sms) : 0;
+}
+
 void account_job_begins(struct account *account, const struct sched *sched, struct job *job,
 			nsec_t now) {
 	const struct sched_task *task = sched_task(sched, job->task);
 	const struct profile_table *profile = task ? task->profiles[job->gpu] : NULL;
-	unsigned n_sms = smset_count(&job->record.sms);
+	unsigned n_sms = accounted_sms(job);
 
 	if (job->accounted) {
 		return;
 	}
-	job->dynamic_mw = profile && n_sms <= profile->n_sms ? profile->power_mw[n_sms] : 0;
+	job->dynamic_mw =
+		profile && n_sms > 0 && n_sms <= profile->n_sms ? profile->power_mw[n_sms] : 0;
 	job->accounted = now;
 	account_gpu_add(&account->gpus[job->gpu], n_sms, job->dynamic_mw, now);
 }
@@ -107,8 +114,8 @@ void account_job_ends(struct account *account, struct job *job, nsec_t now) {
 	if (job->accounted) {
 		energy_at(&since, now, &mj, &rest);
 		job->session->counters.energy_mj += mj;
-		account_gpu_remove(&account->gpus[job->gpu], smset_count(&job->record.sms),
-				   job->dynamic_mw, now);
+		account_gpu_remove(&account->gpus[job->gpu], accounted_sms(job), job->dynamic_mw,
+				   now);
 		job->accounted = 0;
 	}
 }

@@ -220,14 +220,15 @@ void shim_send(int fd, const Sbeet__ToDaemon *m) {
 	assert_int_equal(packet_send(fd, &m->base, -1), 0);
 }
 
-Sbeet__ToShim *shim_receive(int fd) {
+/* As shim_receive(). @ret_passed: NULL, or receives the descriptor that came along, or -1. */
+static Sbeet__ToShim *receive(int fd, int *ret_passed) {
 	static uint8_t buffer[PROTO_PACKET_MAX];
 	ProtobufCMessage *m = NULL;
 	char why[256] = "";
 	int r;
 
 	wait_readable(fd);
-	r = packet_receive(fd, buffer, NULL);
+	r = packet_receive(fd, buffer, ret_passed);
 	if (r == 0 || r == -ECONNRESET) {
 		return NULL;
 	}
@@ -237,6 +238,10 @@ Sbeet__ToShim *shim_receive(int fd) {
 		fail_msg("the daemon sent something invalid: %s", why);
 	}
 	return (Sbeet__ToShim *)m;
+}
+
+Sbeet__ToShim *shim_receive(int fd) {
+	return receive(fd, NULL);
 }
 
 /* The question's connection is accepted in one turn of the loop and read in a later one; what was
@@ -271,13 +276,17 @@ void shim_keep_secret(uint8_t ret[static PROTO_SECRET_BYTES]) {
 	memcpy(ret, secret, sizeof(secret));
 }
 
+/* Whether programs read terms from now on: while steered_open() is at work. */
+static bool reads_terms;
+
 /* What all programs here say of themselves. */
 static void say_hello(int fd, Sbeet__Hello *hello, const char *program, uint32_t mask) {
-	char keeps[] = PROTO_FEATURE_SECRET, *features[] = {keeps};
+	char keeps[] = PROTO_FEATURE_SECRET, terms[] = PROTO_FEATURE_TERMS;
+	char *features[] = {keeps, terms};
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
 	hello->features = features;
-	hello->n_features = 1;
+	hello->n_features = reads_terms ? 2 : 1;
 	hello->secret.data = secret;
 	hello->secret.len = has_secret ? sizeof(secret) : 0;
 	hello->version = PROTO_VERSION;
@@ -318,6 +327,63 @@ struct shim shim_open(const char *program, uint32_t mask) {
 	s.session = m->welcome->session;
 	packet_free(&m->base);
 	return s;
+}
+
+void steered_welcome(struct steered *s) {
+	Sbeet__ToShim *m = receive(s->fd, &s->page_fd);
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_WELCOME);
+	s->session = m->welcome->session;
+	assert_true(s->page_fd >= 0);
+	assert_true(packet_has_feature(m->welcome->features, m->welcome->n_features,
+				       PROTO_FEATURE_TERMS));
+	s->page = mmap(NULL, sizeof(*s->page), PROT_READ, MAP_SHARED, s->page_fd, 0);
+	assert_ptr_not_equal(s->page, MAP_FAILED);
+	assert_int_equal(s->page->magic, PROTO_TERMS_MAGIC);
+	assert_int_equal(s->page->version, PROTO_TERMS_VERSION);
+	packet_free(&m->base);
+}
+
+struct steered steered_open(const char *program, const Sbeet__TaskSpec *task, uint32_t mask) {
+	struct steered s = {.fd = shim_connect()};
+
+	reads_terms = true;
+	shim_hello(s.fd, program, task, mask);
+	reads_terms = false;
+	steered_welcome(&s);
+	harness_settle(); /* at the end of the turn its words are there */
+	return s;
+}
+
+void steered_close(struct steered *s) {
+	munmap((void *)(uintptr_t)s->page, sizeof(*s->page));
+	close(s->page_fd);
+	close(s->fd);
+	s->fd = s->page_fd = -1;
+}
+
+struct terms steered_terms(const struct steered *s, unsigned gpu) {
+	return terms_unpack(atomic_load(&s->page->gpu[gpu].word));
+}
+
+void steered_began(const struct steered *s, unsigned gpu, const struct began *b) {
+	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
+	Sbeet__Began began = SBEET__BEGAN__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	began.job = done.job = b->job;
+	began.gpu_uuid.data = (uint8_t *)(uintptr_t)s->page->gpu[gpu].uuid;
+	began.gpu_uuid.len = PROTO_UUID_BYTES;
+	began.release_ns = b->release;
+	began.began_ns = b->release;
+	began.terms = b->terms;
+	done.finished_ns = b->finished;
+	done.launches = 3;
+	began.done = b->finished ? &done : NULL;
+	m.body_case = SBEET__TO_DAEMON__BODY_BEGAN;
+	m.began = &began;
+	shim_send(s->fd, &m);
 }
 
 void claim_init(struct claim *c, uint64_t job, unsigned gpu, const struct grant *g) {

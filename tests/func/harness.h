@@ -17,6 +17,7 @@
 #include "control.pb-c.h"
 #include "proto/limits.h"
 #include "proto/smset.h"
+#include "proto/terms.h"
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
 
@@ -111,6 +112,31 @@ struct grant {
 	uint64_t sequence, deadline_ns;
 };
 struct grant shim_granted(int fd, uint64_t job);
+
+/* A client that reads terms. */
+struct steered {
+	int fd;
+	uint64_t session;
+	int page_fd;
+	const struct terms_page *page; /* mapped */
+};
+
+/* Connects, says hello, maps the page of the welcome. Closed with steered_close(). */
+struct steered steered_open(const char *program, const Sbeet__TaskSpec *task, uint32_t mask);
+void steered_close(struct steered *s);
+
+/* The welcome with a page: of a further one too, once the page before is not used any more. */
+void steered_welcome(struct steered *s);
+
+/* What its page says. */
+struct terms steered_terms(const struct steered *s, unsigned gpu);
+
+/* Tells of a job that runs under terms. */
+struct began {
+	uint64_t job, terms;
+	nsec_t release, finished; /* finished 0: it runs */
+};
+void steered_began(const struct steered *s, unsigned gpu, const struct began *b);
 
 /* The secret that clients show: that of the last Welcome, so all clients of a test are one program
  * to sbeetd; or none, until the next Welcome; or this one. */

@@ -22,6 +22,7 @@
 	X(sbeet_mg)         \
 	X(sbeet_mg_offline) \
 	X(lookahead)        \
+	X(steer)            \
 	X(fixed)
 
 #define DECLARE(policy) extern const struct sched_policy policy_##policy;

@@ -1,0 +1,37 @@
+/*
+ * terms.h: the page of terms of one session (proto/terms.h): a memory file that sbeetd writes and
+ * the program reads.
+ *
+ * Nothing in it is ever read back: what a program does to its page harms only itself.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/core/state.h"
+#include "proto/terms.h"
+
+struct inventory;
+
+struct session_terms {
+	struct terms_page *page; /* owned; NULL: none, the program asks for each job */
+	/* By GPU. */
+	struct terms now[SCHED_GPUS_MAX]; /* as the page says */
+	nsec_t since[SCHED_GPUS_MAX];	  /* when that was written; 0: never */
+	uint64_t began[SCHED_GPUS_MAX];	  /* the word of the job that was reported last; 0: none */
+};
+
+/*
+ * Makes a page whose words don't steer yet. Return: 0 or negative errno. @ret_fd: for the program,
+ * the caller's.
+ */
+int session_terms_open(struct session_terms *t, const struct inventory *inventory, int *ret_fd);
+
+/* The page goes; the program still sees what it said last. Also without a page. */
+void session_terms_close(struct session_terms *t);
+
+/* From now on these hold on GPU @gpu. @t has a page. Their epoch is set here. Return: whether
+ * anything changed. */
+bool session_terms_set(struct session_terms *t, size_t gpu, const struct terms *terms, nsec_t now);

@@ -7,6 +7,8 @@
  * and when a job runs, lets that happen by events of its own, and reports when the job is over. It
  * also runs the meters and tells the setup's on_segment() which SMs were whose.
  *
+ * An event can't be taken back: an arbiter that changes its mind ignores those that no longer hold.
+ *
  * A new one is a file with a `const struct sim_arbiter`, its kinds of events at the head of enum
  * event_kind, and a header that names it for struct sim_setup: see grants.h.
  */

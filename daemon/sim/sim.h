@@ -1,21 +1,16 @@
 /*
- * sim.h: a discrete-event simulation of tasks, GPUs and a policy, in virtual time.
+ * sim.h: a discrete-event simulation of tasks, GPUs and whoever shares them out, in virtual time.
  *
- * Pure: no I/O, no clock of its own, no globals; the same setup gives the same result. What runs
- * when is an arbiter's decision, for one that of the very scheduler that the daemon uses
- * (grants.h).
+ * Pure: no I/O, no clock of its own, no globals; the same setup gives the same result.
  *
  * A job of task i is released at offset + j * T, for each such time before the end of the window
- * (once, if T is 0). When it is granted SMs it moves its task's data if that last ran on another
- * GPU (migration cost), copies in, runs its kernel, copies out; copies of different jobs do not
- * slow each other down. Its SMs are its own from the grant until the last copy is over, or, with
- * free_at_kernel_end, until the kernel is over. An overhead comes before all that: what opening and
- * closing a job takes on a real machine, and no profile contains.
+ * (once, if T is 0). When it runs, where and for how long is up to the arbiter, such as the
+ * daemon's own scheduler (grants.h).
  *
  * Jobs of one task may run side by side, unless tasks are to be like programs of one thread
- * (sequential): then each job is asked for when the one before it is over, and as the scheduler is
- * not told which release it is for, it takes the last one that has passed. Misses are counted by
- * the real ones.
+ * (sequential): then each job is asked for when the one before it is over. As the scheduler is not
+ * told which release a job is for, it takes the last one that has passed. Misses are counted by the
+ * real ones.
  *
  * Power follows Eq. 3.2. A job counts as running on a GPU while it holds SMs there, its copies
  * included, or only while its kernel runs: see enum sim_power.

@@ -5,9 +5,9 @@
  * PROBE_LEVEL	the stream's priority, 0 to -5; "edf": at each job's begin -5 and one less for each
  *open job of others with an earlier deadline (PROBE_SLOT, PROBE_DEADLINE_NS: this task's) PROBE_SET
  *groups of 8 SMs that make its green context, as "0-7" or "3,5-6"; 16: what is left of the GPU
- * PROBE_HELD	1: copies to the GPU go in pieces of 1 MiB, each behind a wait for a word
- *(cuStreamWaitValue32) that a thread keeps closed while a task with an earlier deadline copies; 2: in
- *pieces of 4 MiB, and only for tasks whose relative deadline is at most half of this one's
+ * PROBE_HELD	1: copies to the GPU go in pieces (PROBE_PIECE_MIB, 4), each behind a wait for a word
+ *(cuStreamWaitValue32) that a thread keeps closed while a task with an earlier deadline copies; 2: only
+ *for tasks whose relative deadline is at most half of this one's
  * PROBE_EMPTY	1: jobs (but the first 4) launch empty kernels; 2: and copy 4 bytes
  * PROBE_TRACE	a file: a line for each job, times in ns of CLOCK_MONOTONIC: first call, return of
  *that call (behind a grant, if somebody gives grants), copy to the GPU done, last kernel done, copy
@@ -50,8 +50,9 @@ static bool open_job, dynamic, held, soft;
 static size_t piece;
 static volatile uint32_t *gate; /* pinned; 1: open */
 static CUdeviceptr gate_dev;
-static CUevent copied;
-static _Atomic bool issued; /* a copy, and @copied behind it */
+static volatile uint32_t *copied; /* pinned: how many copies are done */
+static CUdeviceptr copied_dev;
+static _Atomic uint32_t n_copies; /* issued */
 static int empty;
 static const char *trace;
 static struct page *page;
@@ -175,14 +176,14 @@ static CUgreenCtx green_context(const char *text) {
 	return green;
 }
 
+/* No call into the driver: it would hold up the thread that launches. */
 static void *keep_gate(void *userdata) {
-	CHECK(cuCtxSetCurrent(userdata));
+	(void)userdata;
 	for (;;) {
 		uint64_t mine = page->deadline[slot];
 		bool wait = false;
 
-		if (issued && cuEventQuery(copied) == CUDA_SUCCESS) {
-			issued = false;
+		if (page->copying[slot] && *copied == n_copies) {
 			page->copying[slot] = 0;
 		}
 		for (unsigned i = 0; i < SLOTS; i++) {
@@ -197,30 +198,30 @@ static void *keep_gate(void *userdata) {
 }
 
 static void make_gate(void) {
-	CUcontext context;
 	pthread_t thread;
 
-	CHECK(cuMemHostAlloc((void **)&gate, sizeof(*gate), CU_MEMHOSTALLOC_DEVICEMAP));
-	*gate = 1;
+	CHECK(cuMemHostAlloc((void **)&gate, 2 * sizeof(*gate), CU_MEMHOSTALLOC_DEVICEMAP));
 	CHECK(cuMemHostGetDevicePointer(&gate_dev, (void *)gate, 0));
-	CHECK(cuEventCreate(&copied, CU_EVENT_DISABLE_TIMING));
+	copied = gate + 1;
+	copied_dev = gate_dev + sizeof(*gate);
+	*gate = 1;
+	*copied = 0;
 	page->copying[slot] = 0;
-	CHECK(cuCtxGetCurrent(&context));
-	CHECK(pthread_create(&thread, NULL, keep_gate, context));
+	CHECK(pthread_create(&thread, NULL, keep_gate, NULL));
 	pthread_detach(thread);
 }
 
 static CUresult copy_held(CUdeviceptr to, const char *from, size_t n) {
 	CUresult result = CUDA_SUCCESS;
 
+	n_copies++;
 	page->copying[slot] = page->deadline[slot];
 	for (size_t at = 0; at < n && result == CUDA_SUCCESS; at += piece) {
 		CHECK(cuStreamWaitValue32(current, gate_dev, 1, CU_STREAM_WAIT_VALUE_GEQ));
 		result = REAL(cuMemcpyHtoDAsync_v2)(to + at, from + at,
 						    n - at < piece ? n - at : piece, current);
 	}
-	CHECK(REAL(cuEventRecord)(copied, current));
-	issued = true;
+	CHECK(cuStreamWriteValue32(current, copied_dev, n_copies, CU_STREAM_WRITE_VALUE_DEFAULT));
 	return result;
 }
 
@@ -269,7 +270,7 @@ CUresult cuStreamCreate(CUstream *ret, unsigned flags) {
 	page->relative[slot] = deadline_ns;
 	held = number("PROBE_HELD", 0) != 0;
 	soft = number("PROBE_HELD", 0) == 2;
-	piece = (size_t)(soft ? 4 : 1) << 20;
+	piece = (size_t)number("PROBE_PIECE_MIB", 4) << 20;
 	if (held) {
 		make_gate();
 	}

@@ -17,6 +17,7 @@ drawn from (../evaluation/measured.txt); MPS runs. First each work alone, for wh
   own2, own3                  the two or three shortest deadlines there
   apart                       the works of long blocks on 68 SMs, all others on the other 64
   ...-held, ...-soft          copies in held pieces, by deadline, or only for deadlines of half (see terms.c)
+  NAME, NAME-held             what OUT/plans.txt says: lines of NAME U:SET and, for each rank, its groups or "all"
   empty, floor                empty kernels; empty kernels and copies of 4 bytes
   lookahead                   under sbeetd
 Prints for each column its misses by utilisation, by the task's rank of deadline, and by cause: the part of a
@@ -34,6 +35,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 WINDOW, LEAD = 2.0, 0.4
+TRACE = not os.environ.get("NO_TRACE")  # stamps slow the shortest kernels down
 PARTS = ["backlog", "wake-up", "grant", "copy in", "first block", "kernels", "gaps", "copy out", "return"]
 
 
@@ -56,7 +58,7 @@ def sets_of(column, name, rank, n):
     return None
 
 
-def environment(column, name, rank, n, deadline):
+def environment(column, name, rank, n, deadline, plans=None):
     env = {"PROBE_SLOT": str(rank), "PROBE_DEADLINE_NS": str(deadline)}
     if column.endswith("-held"):
         env["PROBE_HELD"], column = "1", column[:-len("-held")]
@@ -71,8 +73,9 @@ def environment(column, name, rank, n, deadline):
     percent = re.fullmatch(r"(?:pct|levels|edf)(\d+)", column)
     if percent:
         env["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = percent.group(1)
-    if sets_of(column, name, rank, n):
-        env["PROBE_SET"] = sets_of(column, name, rank, n)
+    where = plans[rank] if plans else sets_of(column, name, rank, n)
+    if where:
+        env["PROBE_SET"] = where
     if column in ("empty", "floor"):
         env["PROBE_EMPTY"] = "1" if column == "empty" else "2"
     return env
@@ -100,6 +103,12 @@ class Bench:
         self.tools = dict(os.environ, LD_LIBRARY_PATH=f"{bundle}/lib:" + os.environ.get("LD_LIBRARY_PATH", ""))
         self.daemon = None
         self.alone = {}
+        self.cell = None
+        self.plans = {}
+        if (out / "plans.txt").exists():
+            for line in (out / "plans.txt").read_text().splitlines():
+                name, cell, *where = line.split()
+                self.plans[name, cell] = [None if w == "all" else w for w in where]
         write_profiles(out)
 
     def tasks(self, u, seed):
@@ -132,7 +141,10 @@ class Bench:
         name, period, deadline, offset, priority = task
         command = [f"{self.bundle}/bin/periodic", name, os.environ.get("SCALE", "100"), str(period), str(deadline),
                    str(offset), str(int(seconds * 1e9)), str(int(LEAD * 1e9))]
-        env = dict(environment(column, name, rank, n, deadline), PROBE_TRACE=str(trace), LD_PRELOAD=str(self.out / "terms.so"))
+        env = dict(environment(column, name, rank, n, deadline, self.plans.get((column.removesuffix("-held"), self.cell))),
+                   LD_PRELOAD=str(self.out / "terms.so"))
+        if TRACE:
+            env["PROBE_TRACE"] = str(trace)
         if self.daemon:
             env["LD_PRELOAD"] += " " + self.tools["SBEET_SHIM"]
             env["LD_LIBRARY_PATH"] = str(self.out / "lib") + ":" + os.environ.get("LD_LIBRARY_PATH", "")
@@ -165,6 +177,8 @@ class Bench:
     @staticmethod
     def jobs(task, begin, trace):
         """Parts in us, response and release of each job of a trace; the first four are no periodic ones."""
+        if not TRACE:
+            return []
         rows = [list(map(float, line.split())) for line in trace.read_text().splitlines()][4:]
         jobs, before = [], 0
         for k, (call, issued, copied_in, computed, copied_out, done, _, kernels, span) in enumerate(rows):
@@ -205,15 +219,18 @@ def main():
         arguments = arguments[:arguments.index("--")]
     bench = Bench(pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1]).resolve())
     task_sets = {cell: bench.tasks(*cell.split(":")) for cell in cells}
-    bench.measure_alone([task for tasks in task_sets.values() for task in tasks])
-    details = open(bench.out / "jobs.txt", "a")
+    if TRACE:
+        bench.measure_alone([task for tasks in task_sets.values() for task in tasks])
+    details, counted = open(bench.out / "jobs.txt", "a"), open(bench.out / "counts.txt", "a")
     for column in arguments[2:]:
         missed, ranks, causes = collections.Counter(), collections.Counter(), collections.Counter()
         if column == "lookahead":
             bench.start_daemon(column)
         for cell, tasks in task_sets.items():
+            bench.cell = cell
             for rank, (counts, jobs) in enumerate(bench.run(column, tasks, "cell")):
                 missed[cell] += counts[2]
+                print(column, cell, tasks[rank][0], *counts, file=counted)
                 ranks[rank] += counts[2]
                 begin = min((release for _, _, release in jobs), default=0) + LEAD * 1e9
                 for parts, response, release in jobs:

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Which folder may include which: each line names a folder, then those that its files may include
-# beside their own. An include that is missing here turns an arrow around, or makes a circle.
+# beside their own. An include that is missing here turns an arrow around, or makes a circle. And how
+# many files of a folder may include each other in a circle.
 # Usage: test-rooms.sh SOURCE-ROOT
 cd "$1" || exit 1
 
@@ -41,6 +42,57 @@ echo "$rooms" | awk '
 	}
 	{ above[$1] = 1 }
 	END { exit failed }' || exit 1
+
+# Files (a .c with its .h) that include each other in a circle can only be read together. No folder
+# may have a larger circle than is listed here, or any if it is not listed.
+circles='daemon/session 8
+daemon/sim 4
+shim/ptx 2'
+
+grep -E '^#include "[a-z].*/' -r client daemon proto shim --include='*.c' --include='*.h' |
+	sed -nE 's#^(.*)\.[ch]:\#include "(.*)\.h"#\1 \2#p' | sort -u | awk -v circles="$circles" '
+	function folder(file) {
+		sub("/[^/]*$", "", file)
+		return file
+	}
+	folder($1) == folder($2) && $1 != $2 {
+		reaches[$1, $2] = 1
+		files[$1] = files[$2] = 1
+	}
+	END {
+		n = split(circles, lines, "\n")
+		for (i = 1; i <= n; i++) {
+			split(lines[i], words, " ")
+			allowed[words[1]] = words[2]
+		}
+		for (via in files) {
+			for (a in files) {
+				if ((a, via) in reaches) {
+					for (b in files) {
+						if ((via, b) in reaches) {
+							reaches[a, b] = 1
+						}
+					}
+				}
+			}
+		}
+		for (a in files) {
+			circle = ""
+			size = 0
+			for (b in files) {
+				if ((a, b) in reaches && (b, a) in reaches) {
+					circle = circle " " b
+					size++
+				}
+			}
+			if (size > allowed[folder(a)]) {
+				print size " files include each other in a circle:" circle
+				failed = 1
+				exit failed
+			}
+		}
+		exit failed
+	}' || exit 1
 
 found=$(grep -E '^#include "[a-z].*/' -r client daemon proto shim --include='*.c' --include='*.h' |
 	sed -E 's#^(.*)/[^/]*:\#include "(.*)/[^/]*"#\1 \2#' | sort -u)

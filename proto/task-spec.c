@@ -18,6 +18,8 @@
 			       .offset = offsetof(struct task_spec, member)},
 
 const struct task_field_row task_fields[_TASK_FIELD_N] = {
+#define JOB_FIELD(NAME, member, kind, least, most, key, wire, own_help, help) \
+	ROW(NAME, job.member, kind, least, most, key, wire, "SBEET_" #NAME, help)
 #define TASK_FIELD(NAME, member, kind, least, most, key, wire, own_help, help) \
 	ROW(NAME, member, kind, least, most, key, wire, "SBEET_" #NAME, help)
 #define OWN_FIELD(NAME, member, kind, least, most, key, wire, own_help, letter) \

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/job-spec.h"
 #include "proto/limits.h"
-#include "proto/units.h"
 #include "sbeet.pb-c.h"
 
 enum task_kind {
@@ -29,13 +29,11 @@ typedef Sbeet__Scope task_kind_scope;
 #define TASK_TYPE_NAME	task_kind_name
 #define TASK_TYPE_CLASS task_kind_class
 #define TASK_TYPE_SCOPE task_kind_scope
-#define TASK_TYPE_TIME	nsec_t
-#define TASK_TYPE_COUNT unsigned
-#define TASK_TYPE_INT	int
-#define TASK_TYPE_INDEX int
 
 /* The members are the fields: name, task_class, period and so on. */
 struct task_spec {
+	struct job_spec job;
+#define JOB_FIELD(NAME, member, kind, ...)
 #define TASK_FIELD(NAME, member, kind, ...)  TASK_TYPE_##kind member;
 #define OWN_FIELD(NAME, member, kind, ...)   TASK_TYPE_##kind member;
 #define GIVEN_FIELD(NAME, member, kind, ...) TASK_TYPE_##kind member;

@@ -63,7 +63,7 @@ static int check(struct reading *r, const struct task_spec *spec) {
 			    "task is released; sbeetd refuses such a task",
 			    deadline->name, deadline->text, period->name, period->text);
 	}
-	if (spec->max_sms && spec->min_sms > spec->max_sms) {
+	if (spec->job.max_sms && spec->job.min_sms > spec->job.max_sms) {
 		return fail(r, TASK_FIELD_MIN_SMS, "%s=%s is more than %s=%s", least->name,
 			    least->text, most->name, most->text);
 	}

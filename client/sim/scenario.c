@@ -458,7 +458,7 @@ static int read_task(const struct loader *l, const struct reader_node *at) {
 	    (reader_get(at, "fixed", &node) && (e = read_fixed(l, &node, task)) < 0)) {
 		return e;
 	}
-	task->priority = (int)priority;
+	task->spec.priority = (int)priority;
 	s->task_names[s->n_tasks] = strdup(name);
 	return s->task_names[s->n_tasks++] ? 0 : -ENOMEM;
 }

@@ -104,7 +104,7 @@ static json_t *tasks_json(const struct scenario *s) {
 					 json_text(s->profiles[s->task_profiles[i]].name),
 					 "period_ns", json_u64_known(t->period), "deadline_ns",
 					 json_u64_known(t->deadline), "offset_ns",
-					 json_u64(t->first_release), "priority", t->priority));
+					 json_u64(t->first_release), "priority", t->spec.priority));
 	}
 	return tasks;
 }

@@ -86,7 +86,7 @@ static void rate_monotonic(struct sched_task *tasks, unsigned n) {
 			longer += tasks[j].period > tasks[i].period ||
 				  (tasks[j].period == tasks[i].period && j > i);
 		}
-		tasks[i].priority = longer;
+		tasks[i].spec.priority = longer;
 	}
 }
 

@@ -86,7 +86,7 @@ int taskfile_check(const struct taskfile *t, char *why, size_t why_size) {
 			 t->values[TASKFILE_PERIOD].text);
 		return -EINVAL;
 	}
-	if (t->task.max_sms > 0 && t->task.min_sms > t->task.max_sms) {
+	if (t->task.job.max_sms > 0 && t->task.job.min_sms > t->task.job.max_sms) {
 		snprintf(why, why_size, "%u: min-sms '%s': expected at most max-sms, %s",
 			 t->values[TASKFILE_MIN_SMS].line, t->values[TASKFILE_MIN_SMS].text,
 			 t->values[TASKFILE_MAX_SMS].text);
@@ -139,7 +139,7 @@ bool taskfile_matches(const struct taskfile *t, const struct taskfile_program *p
 }
 
 void taskfile_apply(const struct taskfile *t, struct task_spec *task) {
-	unsigned own_most = task->max_sms;
+	unsigned own_most = task->job.max_sms;
 
 	snprintf(task->name, sizeof(task->name), "%s", t->name);
 	for (int key = _TASKFILE_MATCH_N; key < _TASKFILE_KEY_N; key++) {
@@ -154,7 +154,7 @@ void taskfile_apply(const struct taskfile *t, struct task_spec *task) {
 	if (task->period && task->deadline > task->period) {
 		task->period = 0; /* the program's own, which the deadline does not fit */
 	}
-	if (own_most > 0 && (task->max_sms == 0 || own_most < task->max_sms)) {
-		task->max_sms = own_most; /* a program may want less than it may have */
+	if (own_most > 0 && (task->job.max_sms == 0 || own_most < task->job.max_sms)) {
+		task->job.max_sms = own_most; /* a program may want less than it may have */
 	}
 }

@@ -68,7 +68,7 @@ static const char *contradiction(const struct task_spec *task) {
 	if (task->period && task->deadline > task->period) {
 		return "the deadline would be beyond the period";
 	}
-	if (task->max_sms > 0 && task->min_sms > task->max_sms) {
+	if (task->job.max_sms > 0 && task->job.min_sms > task->job.max_sms) {
 		return "min-sms would be above max-sms";
 	}
 	return NULL;

@@ -133,7 +133,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->task_class = s->task.task_class;
 	ret->period_ns = s->task.period;
 	ret->deadline_ns = s->task.deadline;
-	ret->priority = s->task.priority;
+	ret->priority = s->task.job.priority;
 	ret->state = (char *)session_state_name(s->state);
 	ret->scope = s->scope;
 	ret->connected_ns = s->connected;

@@ -67,8 +67,8 @@ bool policy_goes_before(const struct sched *s, const struct sched_job *a,
 	nsec_t x = a->deadline ? a->deadline : UINT64_MAX;
 	nsec_t y = b->deadline ? b->deadline : UINT64_MAX;
 
-	if (s->params.queue == SCHED_QUEUE_PRIORITY && a->priority != b->priority) {
-		return a->priority > b->priority;
+	if (s->params.queue == SCHED_QUEUE_PRIORITY && a->spec.priority != b->spec.priority) {
+		return a->spec.priority > b->spec.priority;
 	}
 	if (s->params.queue != SCHED_QUEUE_FCFS && x != y) {
 		return x < y;
@@ -115,7 +115,7 @@ unsigned policy_least(const struct sched *s, size_t index, const struct sched_jo
 	const struct sched_task *task = sched_task(s, job->task);
 
 	return task ? task_least_sms(task, model, index)
-		    : sched_least_sms(model, job->min_sms, job->max_sms);
+		    : sched_least_sms(model, job->spec.min_sms, job->spec.max_sms);
 }
 
 unsigned policy_offer(const struct sched *s, size_t index, const struct sched_job *job) {

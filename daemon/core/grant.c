@@ -22,7 +22,7 @@ static struct smset pick_sms(const struct sched_gpu *gpu, unsigned slot, unsigne
 /* At most what the job may have, from the slot's end of the set. */
 static struct smset cut_sms(const struct sched_gpu *gpu, const struct sched_job *job, unsigned slot,
 			    const struct smset *sms) {
-	unsigned most = sched_most_sms(&gpu->model, job->max_sms);
+	unsigned most = sched_most_sms(&gpu->model, job->spec.max_sms);
 
 	if (!job->divisible || smset_count(sms) <= most) {
 		return *sms;

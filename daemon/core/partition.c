@@ -187,7 +187,7 @@ void partition_one(struct sched *s, struct sched_task *task) {
 
 static uint64_t priority_key(const void *userdata, const struct sched_task *task) {
 	(void)userdata;
-	return (uint64_t)((int64_t)task->priority - INT_MIN);
+	return (uint64_t)((int64_t)task->spec.priority - INT_MIN);
 }
 
 void partition_by_energy(struct sched *s) {

@@ -198,10 +198,8 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.order = s->next_order++,
 		.gpu_wanted = job->gpu_wanted < 0 ? -1 : job->gpu_wanted,
 		.divisible = job->divisible,
-		.min_sms = job->min_sms,
-		.max_sms = job->max_sms,
 		.job_class = job->job_class,
-		.priority = job->priority,
+		.spec = job->spec,
 		.release = job->release,
 		.deadline = job->deadline,
 		.requested = job->requested,
@@ -213,8 +211,8 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		struct sched_task *task = &s->tasks.list[job->task];
 
 		/* What was planned with; the caller's may be of a change that waits for later. */
-		j->min_sms = task->min_sms;
-		j->max_sms = task->max_sms;
+		j->spec.min_sms = task->spec.min_sms;
+		j->spec.max_sms = task->spec.max_sms;
 		task->gpu_wanted = j->gpu_wanted;
 		task->divisible = j->divisible;
 		task->owner = j->owner;

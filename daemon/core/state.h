@@ -10,6 +10,7 @@
 
 #include "daemon/core/power.h"
 #include "daemon/core/profile.h"
+#include "proto/job-spec.h"
 #include "proto/limits.h"
 #include "proto/smset.h"
 #include "proto/units.h"
@@ -115,11 +116,10 @@ struct sched_task {
 	nsec_t period;	      /* T, or the least time between two releases; 0: releases unknown */
 	nsec_t deadline;      /* D, relative, at most T where there is one; 0: none */
 	nsec_t first_release; /* offset */
-	int priority;	      /* higher is more urgent */
 	/* by GPU; borrowed, outlive the task; NULL: can't run there */
 	const struct profile_table *profiles[SCHED_GPUS_MAX];
-	unsigned min_sms, max_sms; /* as its jobs'; 0: no bound */
-	int fixed_gpu;		   /* policy `fixed`: where its jobs go, or -1 */
+	struct job_spec spec; /* of its jobs */
+	int fixed_gpu;	      /* policy `fixed`: where its jobs go, or -1 */
 	struct smset fixed_sms;
 
 	/* set by the core */
@@ -198,11 +198,10 @@ struct sched_job {
 	uint64_t order;	    /* arrival number, set by sched_arrive(): ties are broken by it */
 	int gpu_wanted;	    /* GPU index that the job needs, or -1: any */
 	bool divisible;	    /* may get a part of a GPU; else the whole GPU or nothing */
-	/* The fewest and the most that it gets if it is divisible; 0: no bound. Policy `fixed`
-	 * gives what its task says. The most counts where the two contradict each other. */
-	unsigned min_sms, max_sms;
+	/* Its bounds hold where it is divisible, the most where they contradict each other. Policy
+	 * `fixed` gives what its task says. */
+	struct job_spec spec;
 	enum sched_class job_class;
-	int priority; /* higher is more urgent */
 	nsec_t release;
 	nsec_t deadline; /* absolute; 0: none */
 

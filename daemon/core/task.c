@@ -137,7 +137,7 @@ static int check(const struct sched_task *task, const struct sched_gpu *gpus, si
 static unsigned within_bounds(const struct sched_task *task, const struct sched_gpu_model *model,
 			      size_t gpu, unsigned m) {
 	unsigned least = task_least_sms(task, model, gpu);
-	unsigned most = sched_most_sms(model, task->max_sms);
+	unsigned most = sched_most_sms(model, task->spec.max_sms);
 
 	return m < least ? least : m > most ? most : m;
 }
@@ -164,7 +164,7 @@ static void derive(struct sched_task *task, const struct sched_gpu *gpus, size_t
 		size_t i = task->n_gpus;
 
 		/* What it could be given there was never measured. */
-		if (p && sched_most_sms(model, task->max_sms) < p->least) {
+		if (p && sched_most_sms(model, task->spec.max_sms) < p->least) {
 			p = task->profiles[k] = NULL;
 		}
 		if (!p) {
@@ -206,9 +206,7 @@ int task_table_add(struct task_table *t, const struct sched_task *task,
 		.period = task->period,
 		.deadline = task->deadline,
 		.first_release = task->first_release,
-		.priority = task->priority,
-		.min_sms = task->min_sms,
-		.max_sms = task->max_sms,
+		.spec = task->spec,
 		.fixed_gpu = task->fixed_gpu < 0 ? -1 : task->fixed_gpu,
 		.fixed_sms = task->fixed_sms,
 		.gpu_wanted = -1,

@@ -74,9 +74,9 @@ static inline unsigned task_home(const struct sched_task *task, int gpu_wanted) 
 static inline unsigned task_least_sms(const struct sched_task *task,
 				      const struct sched_gpu_model *model, size_t gpu) {
 	const struct profile_table *p = task->profiles[gpu];
-	unsigned least = p && p->least > task->min_sms ? p->least : task->min_sms;
+	unsigned least = p && p->least > task->spec.min_sms ? p->least : task->spec.min_sms;
 
-	return sched_least_sms(model, least, task->max_sms);
+	return sched_least_sms(model, least, task->spec.max_sms);
 }
 
 /* What a grant of @n_sms SMs of GPU @gpu at @start leads to by the task's profile there. */

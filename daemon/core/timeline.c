@@ -176,7 +176,7 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 	if (job->divisible) {
 		unsigned wanted = task_least_sms(job->task, model, gpu);
 
-		most = sched_most_sms(model, job->task->max_sms);
+		most = sched_most_sms(model, job->task->spec.max_sms);
 		least = least > most ? most : least > wanted ? least : wanted;
 	}
 	/* Now, or when a slot ends: one more moment than there are slots. */

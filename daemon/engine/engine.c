@@ -206,9 +206,7 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 		.divisible = partition_enforcement(engine, job, job->gpu) !=
 			     SBEET__ENFORCEMENT__ENFORCEMENT_NONE,
 		.job_class = job->job_class,
-		.min_sms = job->min_sms,
-		.max_sms = job->max_sms,
-		.priority = job->priority,
+		.spec = job->spec,
 		.release = job->release,
 		.deadline = job->record.deadline,
 		.requested = job->record.requested,

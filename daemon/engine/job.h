@@ -40,9 +40,8 @@ struct job {
 	size_t gpu;
 	unsigned sm_step; /* with ENFORCEMENT_GREEN: of how many SMs its groups are */
 	enum sched_class job_class;
-	int priority;
-	unsigned min_sms, max_sms; /* bounds of what it gets, if it can be divided; 0: none */
-	nsec_t release;		   /* when it was requested or before, see task_release() */
+	struct job_spec spec; /* its task's, when it was requested */
+	nsec_t release;	      /* when it was requested or before, see task_release() */
 
 	sched_job_id sched_id; /* SCHED_JOB_NONE: not in the engine */
 	/* The word of the terms that it runs under (proto/terms.h): it holds no SMs, and is not in the

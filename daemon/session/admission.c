@@ -131,8 +131,8 @@ unsigned admission_limit(const struct config *config, const struct peer *peer,
 		task->task_class = SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT;
 		cut |= ADMISSION_REALTIME;
 	}
-	if (task->priority > rights.priority_max) {
-		task->priority = rights.priority_max;
+	if (task->job.priority > rights.priority_max) {
+		task->job.priority = rights.priority_max;
 		cut |= ADMISSION_PRIORITY;
 	}
 	return cut;

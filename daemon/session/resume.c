@@ -26,7 +26,7 @@ void resume_note(const struct job *job) {
 		.release = job->release,
 		.uid = s->cred.uid,
 		.job_class = (uint32_t)job->job_class,
-		.priority = job->priority,
+		.priority = job->spec.priority,
 	};
 
 	snprintf(e.task, sizeof(e.task), "%s", s->task.name);
@@ -67,7 +67,7 @@ static struct job *job_of_entry(struct session *s, const struct ledger_entry *e,
 
 	if (job) {
 		job->job_class = (enum sched_class)e->job_class;
-		job->priority = e->priority;
+		job->spec.priority = e->priority;
 		job->release = e->release;
 	}
 	return job;

@@ -136,9 +136,7 @@ static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, si
 	job->job_class = s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME
 				 ? SCHED_CLASS_REALTIME
 				 : SCHED_CLASS_BEST_EFFORT;
-	job->priority = s->task.priority;
-	job->min_sms = s->task.min_sms;
-	job->max_sms = s->task.max_sms;
+	job->spec = s->task.job;
 	return job;
 }
 

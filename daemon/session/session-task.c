@@ -59,9 +59,7 @@ void session_task_declare(struct session *s) {
 		.period = s->task.period,
 		.deadline = s->task.deadline,
 		.first_release = s->releases.first ? s->releases.first : s->all->now(),
-		.priority = s->task.priority,
-		.min_sms = s->task.min_sms,
-		.max_sms = s->task.max_sms,
+		.spec = s->task.job,
 		.fixed_gpu = -1,
 	};
 	sched_task_id id;

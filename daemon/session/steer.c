@@ -77,8 +77,8 @@ static unsigned level_of(const struct scene *scene, const struct session *s) {
 
 /* How many groups at least, and at most, by the bounds of the task; the most counts. */
 static unsigned clamp_groups(const struct scene *scene, const struct task_spec *task, unsigned n) {
-	unsigned least = (task->min_sms + scene->group - 1) / scene->group;
-	unsigned most = task->max_sms > 0 ? task->max_sms / scene->group : scene->n_groups;
+	unsigned least = (task->job.min_sms + scene->group - 1) / scene->group;
+	unsigned most = task->job.max_sms > 0 ? task->job.max_sms / scene->group : scene->n_groups;
 
 	n = n < least ? least : n;
 	n = n > most ? most : n;

@@ -39,7 +39,7 @@ int main(void) {
 		tasks[i].period = (50 + 9 * i) * NSEC_PER_MSEC;
 		tasks[i].deadline = tasks[i].period / 2;
 		tasks[i].first_release = i * 3 * NSEC_PER_MSEC;
-		tasks[i].priority = -(int)i;
+		tasks[i].spec.priority = -(int)i;
 		tasks[i].fixed_gpu = -1;
 	}
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {

@@ -47,7 +47,7 @@ static int tasks(char **args) {
 	for (unsigned i = 0; i < n; i++) {
 		printf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n",
 		       scenario.profiles[profiles[i]].name, set[i].period, set[i].deadline,
-		       set[i].first_release, (int)set[i].priority);
+		       set[i].first_release, (int)set[i].spec.priority);
 	}
 	scenario_deinit(&scenario);
 	free(text);

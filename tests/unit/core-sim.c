@@ -48,10 +48,8 @@ static void release_due(struct core_sim *sim, nsec_t until) {
 				.owner = i + 1,
 				.gpu_wanted = -1,
 				.divisible = !t->whole,
-				.min_sms = sched_task(sim->s, t->id)->min_sms,
-				.max_sms = sched_task(sim->s, t->id)->max_sms,
+				.spec = sched_task(sim->s, t->id)->spec,
 				.job_class = SCHED_CLASS_REALTIME,
-				.priority = sched_task(sim->s, t->id)->priority,
 				.release = t->next,
 				.deadline = t->next + t->deadline,
 			};
@@ -123,9 +121,9 @@ static void check_bounds(const struct core_sim *sim, const struct sched_job *job
 	if (!job->divisible || strcmp(sched_get_policy(sim->s)->name, "fixed") == 0) {
 		return;
 	}
-	assert_true(job->max_sms == 0 || n <= job->max_sms || n <= step);
-	assert_true(n >= job->min_sms || n == model->limit ||
-		    (job->max_sms > 0 && (n + step > job->max_sms)));
+	assert_true(job->spec.max_sms == 0 || n <= job->spec.max_sms || n <= step);
+	assert_true(n >= job->spec.min_sms || n == model->limit ||
+		    (job->spec.max_sms > 0 && (n + step > job->spec.max_sms)));
 }
 
 /* Every SM once, never above the limit, no job before its release; and when it will end. */

@@ -58,7 +58,7 @@ void optimum_case_make(struct optimum_case *ret, uint64_t seed) {
 		task->period = ret->duration; /* one job, whose release is known beforehand */
 		task->first_release = between(&random, 0, 12 * ret->n_jobs) * UNIT;
 		task->deadline = least * between(&random, 100, 350) / 100;
-		task->priority = -(int)i;
+		task->spec.priority = -(int)i;
 		task->fixed_gpu = -1;
 	}
 }

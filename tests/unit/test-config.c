@@ -223,11 +223,11 @@ static void task_files_beat_what_programs_say(void **state) {
 	assert_int_equal(task.task_class, SBEET__TASK_CLASS__TASK_CLASS_REALTIME);
 	assert_int_equal(task.period, 33 * NSEC_PER_MSEC);
 	assert_int_equal(task.deadline, 33 * NSEC_PER_MSEC); /* its own was beyond the period */
-	assert_int_equal(task.priority, 7);
+	assert_int_equal(task.job.priority, 7);
 	assert_string_equal(task.profile, "p");
 	assert_int_equal(task.gpu, 1);
-	assert_int_equal(task.min_sms, 5);
-	assert_int_equal(task.max_sms, 12);
+	assert_int_equal(task.job.min_sms, 5);
+	assert_int_equal(task.job.max_sms, 12);
 	config_deinit(&c);
 }
 
@@ -235,7 +235,8 @@ static void task_files_are_refused_with_their_line(void **state) {
 	struct config c;
 
 	assert_int_equal(read_task(&c, "[task]\nmax-sms = 0\n"), -EINVAL);
-	assert_string_equal(why, "T:2: max-sms '0': expected a whole number from 1 to 256, or none");
+	assert_string_equal(why,
+			    "T:2: max-sms '0': expected a whole number from 1 to 256, or none");
 	config_deinit(&c);
 	assert_int_equal(read_task(&c, "[task]\nmax-sms = 4\nmin-sms = 5\n"), -EINVAL);
 	assert_string_equal(why, "T:3: min-sms '5': expected at most max-sms, 4");

@@ -67,7 +67,7 @@ static void task_keeps_what_was_declared(void **state) {
 	task_init(&task, &spec, "app");
 	assert_string_equal(task.name, "camera");
 	assert_int_equal(task.task_class, SBEET__TASK_CLASS__TASK_CLASS_REALTIME);
-	assert_int_equal(task.priority, -7);
+	assert_int_equal(task.job.priority, -7);
 	assert_string_equal(task.profile, ""); /* an administrator's to say */
 	assert_int_equal(task.gpu, -1);
 }

@@ -282,7 +282,7 @@ static void late_job_waits_for_what_ends_sooner(void **state) {
 	struct profile_table profiles[2] = {make_profile(35 * MS, 50 * US),
 					    make_profile(40 * MS, 50 * US)};
 	struct sched_task tasks[2] = {
-		{.period = 90 * MS, .deadline = 90 * MS, .min_sms = 112, .max_sms = 112},
+		{.period = 90 * MS, .deadline = 90 * MS, .spec.min_sms = 112, .spec.max_sms = 112},
 		{.period = 2 * MS, .deadline = 700 * US},
 	};
 	struct sched_gpu_model model = h200();
@@ -304,8 +304,8 @@ static void late_job_waits_for_what_ends_sooner(void **state) {
 		tasks[i].profiles[0] = &profiles[i];
 		tasks[i].fixed_gpu = -1;
 		assert_int_equal(sched_add_task(s, &tasks[i], &job.task), 0);
-		job.min_sms = tasks[i].min_sms;
-		job.max_sms = tasks[i].max_sms;
+		job.spec.min_sms = tasks[i].spec.min_sms;
+		job.spec.max_sms = tasks[i].spec.max_sms;
 		job.deadline = tasks[i].deadline;
 		assert_int_equal(sched_arrive(s, &job, &jobs[i]), 0);
 		sched_decide(s, 0, &actions);
@@ -340,13 +340,13 @@ static void bounds_of_jobs_are_those_planned_with(void **state) {
 			struct sched_job job = {.owner = k + 1,
 						.divisible = true,
 						.deadline = 90 * MS,
-						.min_sms = 100,
-						.max_sms = 120};
+						.spec.min_sms = 100,
+						.spec.max_sms = 120};
 
 			assert_int_equal(sched_add_task(s, &task, &job.task), 0);
 			assert_int_equal(sched_arrive(s, &job, &ids[k]), 0);
-			assert_int_equal(sched_job(s, ids[k])->min_sms, 0);
-			assert_int_equal(sched_job(s, ids[k])->max_sms, 0);
+			assert_int_equal(sched_job(s, ids[k])->spec.min_sms, 0);
+			assert_int_equal(sched_job(s, ids[k])->spec.max_sms, 0);
 		}
 		sched_decide(s, 0, &actions);
 		assert_true(actions.n >= 1);

@@ -69,7 +69,7 @@ static void make_scene(struct scene *w, uint64_t seed, const char *policy) {
 		unsigned app = between(&random, 0, PROFILES - 1);
 		struct sched_task task = {.period = between(&random, 0, 3) *
 						    between(&random, 1, 3) * 1500,
-					  .priority = (int)between(&random, 0, 4) - 2,
+					  .spec.priority = (int)between(&random, 0, 4) - 2,
 					  .fixed_gpu = -1};
 		sched_task_id id;
 
@@ -231,8 +231,9 @@ static void expect_by_energy(struct scene *w) {
 
 		for (size_t i = 0; i < w->n_tasks; i++) {
 			if (to_place(w, i) &&
-			    (next < 0 || sched_task(w->s, (sched_task_id)i)->priority >
-						 sched_task(w->s, (sched_task_id)next)->priority)) {
+			    (next < 0 ||
+			     sched_task(w->s, (sched_task_id)i)->spec.priority >
+				     sched_task(w->s, (sched_task_id)next)->spec.priority)) {
 				next = (int)i;
 			}
 		}

@@ -67,14 +67,14 @@ static void add_tasks(struct core_sim *sim, size_t n, unsigned load, size_t n_gp
 			.period = period,
 			.deadline = period / 2 + core_sim_random(sim, period / 2),
 			.first_release = core_sim_random(sim, period / 2),
-			.priority = (int)(NSEC_PER_SEC * 10 / period),
+			.spec.priority = (int)(NSEC_PER_SEC * 10 / period),
 			.fixed_gpu = 0,
 			.fixed_sms = smset_range((unsigned)i % 8, 4),
 		};
 
 		if (bounded) {
-			task.min_sms = (unsigned)core_sim_random(sim, 18);
-			task.max_sms = (unsigned)core_sim_random(sim, 18);
+			task.spec.min_sms = (unsigned)core_sim_random(sim, 18);
+			task.spec.max_sms = (unsigned)core_sim_random(sim, 18);
 		}
 		for (size_t k = 0; k < n_gpus; k++) {
 			task.profiles[k] = &profiles[app][k];
@@ -319,7 +319,7 @@ static void policies_place_tasks_that_cannot_move(void **state) {
 			nsec_t g = profile_total(&profiles[0][0], 16);
 			struct sched_task task = {.period = 3 * g,
 						  .deadline = 3 * g,
-						  .priority = (int)i, /* later, more urgent */
+						  .spec.priority = (int)i, /* later, more urgent */
 						  .profiles = {&profiles[0][0], &profiles[0][1]},
 						  .fixed_gpu = -1};
 
@@ -526,7 +526,8 @@ static void even_gives_a_lone_program_the_gpu(void **state) {
 	sched_free(s);
 }
 
-/* Nobody has to wait for a job of a second on the whole GPU: whoever has such jobs keeps to half. */
+/* Nobody has to wait for a job of a second on the whole GPU: whoever has such jobs keeps to half.
+ */
 static void even_keeps_long_jobs_to_half(void **state) {
 	struct sched *s = make(sched_policy_find("even"), 1, 1, 0);
 

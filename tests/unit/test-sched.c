@@ -207,7 +207,7 @@ static void even_gives_more_than_half_to_who_needs_it(void **state) {
 				.owner = 2,
 				.gpu_wanted = 0,
 				.divisible = true,
-				.min_sms = 5};
+				.spec.min_sms = 5};
 	sched_job_id a = arrive(s, 1, 0, true), b, c;
 
 	expect_grants(s, 1, a);
@@ -384,9 +384,9 @@ static void check_bounds(const struct history *h, const struct sched_job *job) {
 	unsigned more = model->last_group > 0 ? model->last_group : model->step;
 
 	if (job->divisible) {
-		assert_true(job->max_sms == 0 || n < job->max_sms + more);
-		assert_true(n >= job->min_sms || n >= model->limit ||
-			    (job->max_sms > 0 && n + model->step > job->max_sms));
+		assert_true(job->spec.max_sms == 0 || n < job->spec.max_sms + more);
+		assert_true(n >= job->spec.min_sms || n >= model->limit ||
+			    (job->spec.max_sms > 0 && n + model->step > job->spec.max_sms));
 	}
 }
 
@@ -424,10 +424,10 @@ static void random_arrival(struct history *h) {
 		.owner = 1 + below(&h->seed, OWNERS),
 		.gpu_wanted = (int)below(&h->seed, GPUS + 1) - 1,
 		.divisible = below(&h->seed, 4) > 0,
-		.min_sms = below(&h->seed, 3) ? 0 : below(&h->seed, 70),
-		.max_sms = below(&h->seed, 3) ? 0 : below(&h->seed, 70),
+		.spec.min_sms = below(&h->seed, 3) ? 0 : below(&h->seed, 70),
+		.spec.max_sms = below(&h->seed, 3) ? 0 : below(&h->seed, 70),
 		.job_class = (enum sched_class)below(&h->seed, 2),
-		.priority = (int)below(&h->seed, 21) - 10,
+		.spec.priority = (int)below(&h->seed, 21) - 10,
 		.deadline = below(&h->seed, 100),
 	};
 	unsigned length = 1 + below(&h->seed, LENGTH_MAX);
@@ -631,7 +631,7 @@ static sched_job_id release(struct sched *s, sched_task_id task, unsigned min_sm
 				.owner = task + 1,
 				.gpu_wanted = 0,
 				.divisible = min_sms < 8,
-				.min_sms = min_sms,
+				.spec.min_sms = min_sms,
 				.job_class = SCHED_CLASS_REALTIME,
 				.release = now,
 				.deadline = now + sched_task(s, task)->deadline};

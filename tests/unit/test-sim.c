@@ -79,7 +79,7 @@ static void make_world(struct world *w, const struct sched_policy *policy, uint6
 		task->period = between(&random, 10, 60) * MS;
 		task->deadline = between(&random, 8 * MS, task->period);
 		task->first_release = between(&random, 0, 20) * MS / 2;
-		task->priority = (int)i;
+		task->spec.priority = (int)i;
 		task->fixed_gpu = (int)(i % GPUS);
 		task->fixed_sms = smset_range(0, w->gpus[i % GPUS].limit);
 		for (unsigned k = 0; k < GPUS; k++) {

@@ -85,9 +85,9 @@ static void all_values_are_read(void **state) {
 	assert_int_equal(vars.period, 33 * NSEC_PER_MSEC);
 	assert_int_equal(vars.deadline, 20 * NSEC_PER_MSEC);
 	assert_int_equal(vars.offset, 500 * NSEC_PER_USEC);
-	assert_int_equal(vars.priority, -7);
-	assert_int_equal(vars.min_sms, 4);
-	assert_int_equal(vars.max_sms, 16);
+	assert_int_equal(vars.job.priority, -7);
+	assert_int_equal(vars.job.min_sms, 4);
+	assert_int_equal(vars.job.max_sms, 16);
 }
 
 static void what_is_wrong_is_named(void **state) {
@@ -132,7 +132,7 @@ static void what_is_wrong_is_named(void **state) {
 
 	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *expected = i % 2 ? cases[i / 2].options : cases[i / 2].variables;
-		struct task_spec vars = {.priority = 77};
+		struct task_spec vars = {.job.priority = 77};
 		enum task_field wrong;
 		char why[512];
 
@@ -142,7 +142,7 @@ static void what_is_wrong_is_named(void **state) {
 		if (strncmp(why, expected, strlen(expected)) != 0) {
 			fail_msg("expected '%s', got '%s'", expected, why);
 		}
-		assert_int_equal(vars.priority, 77); /* untouched */
+		assert_int_equal(vars.job.priority, 77); /* untouched */
 	}
 }
 

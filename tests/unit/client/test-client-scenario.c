@@ -65,7 +65,7 @@ static void scenario_reads_all_it_knows(void **state) {
 	assert_int_equal(t->period, 20 * MS);
 	assert_int_equal(t->deadline, 15 * MS);
 	assert_int_equal(t->first_release, MS);
-	assert_int_equal(t->priority, -3);
+	assert_int_equal(t->spec.priority, -3);
 	assert_int_equal(t->fixed_gpu, 0);
 	assert_int_equal(smset_count(&t->fixed_sms), 17);
 	assert_null(t->profiles[1]);

@@ -37,7 +37,7 @@ static bool is_default(const struct env *e) {
 	       e->task.scope == SBEET__SCOPE__SCOPE_PROCESS && !e->socket && !*e->task.name &&
 	       e->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT &&
 	       e->task.period == 0 && e->task.deadline == 0 && e->task.offset == 0 &&
-	       e->task.priority == 0 && e->task.min_sms == 0 && e->task.max_sms == 0 &&
+	       e->task.job.priority == 0 && e->task.job.min_sms == 0 && e->task.job.max_sms == 0 &&
 	       e->timeout_ns == 5 * NSEC_PER_SEC;
 }
 
@@ -56,8 +56,8 @@ static bool is_full(const struct env *e) {
 	       strcmp(e->socket, "/tmp/s.sock") == 0 && strcmp(e->task.name, "camera.1") == 0 &&
 	       e->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME &&
 	       e->task.period == 33 * NSEC_PER_MSEC && e->task.deadline == 20 * NSEC_PER_MSEC &&
-	       e->task.offset == 500 * NSEC_PER_USEC && e->task.priority == -7 &&
-	       e->task.min_sms == 4 && e->task.max_sms == 16 &&
+	       e->task.offset == 500 * NSEC_PER_USEC && e->task.job.priority == -7 &&
+	       e->task.job.min_sms == 4 && e->task.job.max_sms == 16 &&
 	       e->timeout_ns == 2500 * NSEC_PER_MSEC;
 }
 

@@ -79,14 +79,14 @@ static struct {
 	  .quiet = PTHREAD_COND_INITIALIZER,
 	  .socket = OWN_SOCKET_NULL};
 
+_Atomic uint32_t conn_number;
 static _Atomic pid_t owner;		 /* which process connected last; 0: none */
 static _Atomic bool leaving;		 /* the process exits: no new connection is made */
-static _Atomic uint32_t current;	 /* number of the connection that is up; 0: none */
 static uint32_t generations;		 /* of all so far; under the lock */
 static uint8_t buffer[PROTO_PACKET_MAX]; /* the reader's */
 
 static bool is_up(void) {
-	return atomic_load_explicit(&current, memory_order_acquire) != 0;
+	return atomic_load_explicit(&conn_number, memory_order_acquire) != 0;
 }
 
 /* Whether this process is a child that pthread_atfork() does not know of (_Fork(), clone()): all it
@@ -107,7 +107,7 @@ static bool is_restarting(void) {
 static void drop_because(int why) {
 	conn.silent = false;
 	conn.owes |= is_up() && held_anything(nsec_now());
-	atomic_store_explicit(&current, 0, memory_order_release);
+	atomic_store_explicit(&conn_number, 0, memory_order_release);
 	if (conn.reading) {
 		/* Closed by its reader: the number must not be reused under it. */
 		own_socket_shut_down(&conn.socket);
@@ -189,6 +189,9 @@ static void on_grant(const Sbeet__Grant *g) {
 	w->answered = true;
 	w->result = 0;
 	held_confirm(g->job);
+	if (g->record_ops || !greet_daemon_counts()) {
+		lane_record_ops(g->job, true);
+	}
 	if (!(w->ask->enforcement_mask & (1u << g->enforcement)) ||
 	    !held_add(w->ask, g, nsec_now())) {
 		log_once(LOG_LEVEL_WARN,
@@ -260,7 +263,14 @@ static void dispatch(const void *packet, int n) {
 			log_line(LOG_LEVEL_INFO, "sbeetd leaves: %s", m->goodbye->reason);
 			drop();
 			break;
-		default: /* Pong: see heard(). Welcome: only as the first packet, see hello() */
+		case SBEET__TO_SHIM__BODY_RECORD_OPS:
+			lane_record_ops(m->record_ops->job, m->record_ops->on);
+			break;
+		case SBEET__TO_SHIM__BODY_WELCOME: /* another daemon has our connection now */
+			greet_note_features(m->welcome);
+			lane_record_ops(0, !greet_daemon_counts());
+			break;
+		default: /* Pong: see heard() */
 			break;
 		}
 	}
@@ -374,7 +384,7 @@ static nsec_t read_pause(void) {
 /* Reads one packet, if one comes soon, with the lock released meanwhile. Only while nobody else
  * does. */
 static void read_one(nsec_t spin) {
-	uint32_t before = atomic_load(&current);
+	uint32_t before = atomic_load(&conn_number);
 	nsec_t slept;
 	int n;
 
@@ -382,7 +392,7 @@ static void read_one(nsec_t spin) {
 	pthread_mutex_unlock(&conn.lock);
 	n = own_socket_receive(&conn.socket, buffer, spin, read_pause(), &slept);
 	pthread_mutex_lock(&conn.lock);
-	if (atomic_load(&current) == before) {
+	if (atomic_load(&conn_number) == before) {
 		if (n > 0) {
 			heard();
 			dispatch(buffer, n);
@@ -453,7 +463,8 @@ static int ensure(bool initial) {
 	atomic_store(&owner, getpid());
 	retry_reset();
 	declare_forget();
-	atomic_store_explicit(&current, ++generations, memory_order_release);
+	lane_record_ops(0, !greet_daemon_counts());
+	atomic_store_explicit(&conn_number, ++generations, memory_order_release);
 	return 0;
 }
 
@@ -552,6 +563,37 @@ uint32_t conn_declare(uint64_t job, const struct kernel *k) {
 	id = held_has(job) && is_up() ? declare_kernel(k, send_locked) : 0;
 	leave(cancel);
 	return id;
+}
+
+bool conn_try_declare(uint64_t job, const struct kernel *k) {
+	bool done = false;
+	int cancel;
+
+	if (is_stray_child()) {
+		return true;
+	}
+	cancel = state_defer_cancel();
+	if (pthread_mutex_trylock(&conn.lock) == 0) {
+		done = !is_up() || !held_has(job) || declare_kernel(k, send_now) != 0;
+		pthread_mutex_unlock(&conn.lock);
+	}
+	state_restore_cancel(cancel);
+	return done;
+}
+
+bool conn_daemon_counts(void) {
+	return greet_daemon_counts();
+}
+
+int conn_tell(const Sbeet__ToDaemon *m) {
+	int r, cancel;
+
+	if (!enter(&cancel)) {
+		return -ENOTCONN;
+	}
+	r = send_now(m);
+	leave(cancel);
+	return r;
 }
 
 static int send_request(const struct conn_ask *ask) {
@@ -743,7 +785,7 @@ void conn_after_fork(void) {
 	conn.socket.fd = -1;
 	atomic_store(&owner, 0);
 	atomic_store(&leaving, false);
-	atomic_store(&current, 0);
+	atomic_store(&conn_number, 0);
 	retry_reset();
 	held_clear();
 	greet_after_fork();

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -49,6 +50,16 @@ bool conn_worth_asking(void);
  */
 int conn_request(const struct conn_ask *ask, struct enforce_grant *ret);
 
+/* Of the connection that is up; each one has another number. 0: there is none. */
+extern _Atomic uint32_t conn_number;
+
+/* Whether the daemon takes Counts, and asks for single operations where it wants them. */
+bool conn_daemon_counts(void);
+
+/* Something that is about no single job, unless it would have to wait. Return: 0; -EAGAIN: there is
+ * no room in the socket now; -ENOTCONN. */
+int conn_tell(const Sbeet__ToDaemon *message);
+
 /* Something about the held job @job; if it is its JobDone the job is held no more. Return: 0, or
  * -ENOTCONN when no daemon knows the job. */
 int conn_send(uint64_t job, const Sbeet__ToDaemon *message);
@@ -56,6 +67,9 @@ int conn_send(uint64_t job, const Sbeet__ToDaemon *message);
 /* Declares @k before a message about the held job @job names it. Returns the number to name it by:
  * 0 if @k is NULL or beyond the limit, or no daemon knows the job. */
 uint32_t conn_declare(uint64_t job, const struct kernel *k);
+
+/* The same without a number, and without waiting for anything. Return: false: to be called again. */
+bool conn_try_declare(uint64_t job, const struct kernel *k);
 
 /* Reads what has arrived, unless a thread that waits for a grant does so, or connects again if that
  * is due. Waits for a daemon's greeting at most. Return: when to call again at the latest;

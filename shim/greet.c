@@ -37,7 +37,7 @@
 
 static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
 static _Atomic nsec_t spin;
-static _Atomic bool answers_pings;
+static _Atomic bool answers_pings, daemon_counts;
 
 /* Of the last Welcome: it tells sbeetd that the next connection is of the same program. */
 static uint8_t secret[PROTO_SECRET_BYTES];
@@ -117,8 +117,8 @@ static int send_hello(int fd, bool initial) {
 	char program[PROTO_NAME_MAX + 1], path[PROTO_PATH_MAX];
 	const char *name = program_invocation_short_name;
 	char ping[] = PROTO_FEATURE_PING, keeps[] = PROTO_FEATURE_SECRET;
-	char choose[] = PROTO_FEATURE_CHOOSE_GPU;
-	char *features[] = {ping, keeps, choose};
+	char counts[] = PROTO_FEATURE_COUNTS, choose[] = PROTO_FEATURE_CHOOSE_GPU;
+	char *features[] = {ping, keeps, counts, choose};
 
 	/* For display. Names that the protocol does not take are said as "program". */
 	strncpy(program, name, PROTO_NAME_MAX);
@@ -126,7 +126,7 @@ static int send_hello(int fd, bool initial) {
 	task_spec_to_wire(spec, &task);
 	hello.version = PROTO_VERSION;
 	hello.features = features;
-	hello.n_features = 2 + (initial && !visible_is_set());
+	hello.n_features = 3 + (initial && !visible_is_set());
 	hello.program = validate_name(program) == 0 ? program : (char *)"program";
 	hello.task = &task;
 	hello.scope = spec->scope;
@@ -149,6 +149,11 @@ static void set_variable(const char *name, const char *value) {
 
 static bool has_feature(const Sbeet__Welcome *welcome, const char *name) {
 	return packet_has_feature(welcome->features, welcome->n_features, name);
+}
+
+void greet_note_features(const Sbeet__Welcome *welcome) {
+	atomic_store(&answers_pings, has_feature(welcome, PROTO_FEATURE_PING));
+	atomic_store(&daemon_counts, has_feature(welcome, PROTO_FEATURE_COUNTS));
 }
 
 static int read_welcome(int fd, uint8_t *buffer, bool initial) {
@@ -178,7 +183,7 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 		}
 		atomic_store(&linger, m->welcome->linger_ns);
 		atomic_store(&spin, spin_allowed(m->welcome->spin_ns));
-		atomic_store(&answers_pings, has_feature(m->welcome, PROTO_FEATURE_PING));
+		greet_note_features(m->welcome);
 		if (enforcement_mask() & ENFORCEMENT_BIT(GREEN) &&
 		    has_feature(m->welcome, "green")) {
 			place_activate();
@@ -252,6 +257,10 @@ nsec_t greet_linger_ns(void) {
 
 bool greet_answers_pings(void) {
 	return atomic_load_explicit(&answers_pings, memory_order_relaxed);
+}
+
+bool greet_daemon_counts(void) {
+	return atomic_load_explicit(&daemon_counts, memory_order_relaxed);
 }
 
 nsec_t greet_spin_ns(void) {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "proto/units.h"
+#include "sbeet.pb-c.h"
 
 /*
  * Connects, says Hello with the jobs that are held, and heeds the Welcome. Waits for the daemon's
@@ -28,6 +29,12 @@ nsec_t greet_linger_ns(void);
 
 /* Whether the daemon of the last greet() answers a Ping. */
 bool greet_answers_pings(void);
+
+/* Whether that one takes Counts, and asks for single operations where it wants them. */
+bool greet_daemon_counts(void);
+
+/* A daemon that has taken over the connection tells what it can do. */
+void greet_note_features(const Sbeet__Welcome *welcome);
 
 /* How long who waits for a grant looks for it before it sleeps; likewise. */
 nsec_t greet_spin_ns(void);

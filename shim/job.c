@@ -93,6 +93,7 @@ static int request(struct lane *lane, const struct job_need *need) {
 	ask_for(lane, need, &ask);
 	/* Before anybody can answer: the tracker may read a Revoke right behind the Grant. */
 	atomic_store(&lane->drain, false);
+	atomic_store(&lane->recording, false);
 	atomic_store(&lane->job, ask.job);
 	r = conn_request(&ask, &given);
 	if (r != 0) {
@@ -107,7 +108,6 @@ static int request(struct lane *lane, const struct job_need *need) {
 			job_learn(lane, ~ENFORCEMENT_BIT(GREEN));
 		}
 	}
-	lane->sums = (struct job_sums){0};
 	atomic_store(&lane->granted_ns, nsec_now());
 	if (given.enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) {
 		token = state_enter();
@@ -204,16 +204,45 @@ static uint64_t outside_blocks(struct lane *lane) {
 	return n;
 }
 
+static void add_use(struct job_sums *sums, const struct stream_use *u) {
+	nsec_t launched = atomic_load_explicit(&u->launched_ns, memory_order_relaxed);
+
+	sums->launches += atomic_load_explicit(&u->launches, memory_order_relaxed);
+	sums->copies += atomic_load_explicit(&u->copies, memory_order_relaxed);
+	sums->bytes += atomic_load_explicit(&u->bytes, memory_order_relaxed);
+	sums->unconfined |= atomic_load_explicit(&u->unconfined, memory_order_relaxed);
+	if (launched && (!sums->launched_ns || launched < sums->launched_ns)) {
+		sums->launched_ns = launched;
+	}
+}
+
+uint64_t job_sum(struct lane *lane, struct job_sums *ret) {
+	uint64_t job = atomic_load(&lane->job);
+
+	*ret = (struct job_sums){0};
+	worker_for_each(w) {
+		worker_for_each_use(u, w) {
+			if (atomic_load(&u->job) == job && atomic_load(&u->lane) == lane) {
+				add_use(ret, u);
+			}
+		}
+	}
+	return job;
+}
+
 static void report(struct lane *lane, uint64_t outside) {
 	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	struct job_sums sums;
 
-	done.job = atomic_load(&lane->job);
+	done.job = job_sum(lane, &sums);
 	done.granted_ns = atomic_load(&lane->granted_ns);
 	done.finished_ns = nsec_now();
-	done.launches = lane->sums.launches;
-	done.copies = lane->sums.copies;
-	done.bytes = lane->sums.bytes;
+	done.launches = sums.launches;
+	done.copies = sums.copies;
+	done.bytes = sums.bytes;
+	done.launched_ns = sums.launched_ns;
+	done.unconfined = sums.unconfined;
 	done.outside_blocks = outside;
 	done.cancelled = done.launches + done.copies == 0;
 	m.body_case = SBEET__TO_DAEMON__BODY_DONE;

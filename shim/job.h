@@ -34,6 +34,16 @@ bool job_open(struct lane *lane, const struct job_need *need);
 /* Jobs that follow should ask for no more than @mask allows, until it is old. */
 void job_learn(struct lane *lane, uint32_t mask);
 
+/* What a job has done so far. */
+struct job_sums {
+	uint64_t launches, copies, bytes;
+	nsec_t launched_ns; /* the first launch; 0: none */
+	bool unconfined;    /* one could not be kept to the job's SMs */
+};
+
+/* Return: the number of the job that is summed up: the one that @lane has, or had last. */
+uint64_t job_sum(struct lane *lane, struct job_sums *ret);
+
 /* Ends the job of @lane if all its operations are complete. Never waits for any. Return: whether.
  */
 bool job_try_close(struct lane *lane);

@@ -17,7 +17,7 @@
 
 static struct lane_set process;
 static _Atomic(struct lane_set *) threads; /* newest first */
-static _Atomic unsigned n_open;
+static _Atomic unsigned n_open, n_opened;
 
 static const unsigned edges[_LANE_STATE_N] = {
 	[LANE_IDLE] = 1u << LANE_OPENING,
@@ -111,6 +111,23 @@ void lane_revoked(uint64_t job) {
 	lane_for_each(drain_if_it_has, &job);
 }
 
+struct recording {
+	uint64_t job; /* 0: all */
+	bool on;
+};
+
+static void set_recording(struct lane *lane, void *data) {
+	const struct recording *wanted = data;
+
+	if (wanted->job == 0 || wanted->job == atomic_load(&lane->job)) {
+		atomic_store(&lane->recording, wanted->on);
+	}
+}
+
+void lane_record_ops(uint64_t job, bool on) {
+	lane_for_each(set_recording, &(struct recording){job, on});
+}
+
 static void visit_set(struct lane_set *set, lane_visit_fn visit, void *data) {
 	for (unsigned i = 0; i < LANE_DEVICES_MAX; i++) {
 		if (atomic_load(&set->lanes[i].state) != LANE_IDLE) {
@@ -128,10 +145,17 @@ void lane_for_each(lane_visit_fn visit, void *data) {
 
 void lane_count_job(int change) {
 	atomic_fetch_add(&n_open, (unsigned)change);
+	if (change > 0) {
+		atomic_fetch_add(&n_opened, 1);
+	}
 }
 
 unsigned lane_count(void) {
 	return atomic_load(&n_open);
+}
+
+unsigned lane_opened(void) {
+	return atomic_load(&n_opened);
 }
 
 static void settle(struct lane *lane, void *data) {

@@ -34,11 +34,6 @@ enum lane_state {
 	_LANE_STATE_N,
 };
 
-/* Under the records' lock, but for the one who opens and the one who closes. */
-struct job_sums {
-	uint64_t launches, copies, bytes;
-};
-
 struct lane {
 	_Atomic uint32_t state;	  /* enum lane_state; a futex */
 	_Atomic uint32_t waiting; /* threads that sleep on it */
@@ -55,8 +50,8 @@ struct lane {
 
 	_Atomic bool drain;	   /* a job that is OPEN or CLOSING goes to DRAINING */
 	_Atomic nsec_t refused_ns; /* until then nobody asks again */
-	struct job_sums sums;
-	nsec_t watch_ns; /* the tracker's: how long it left the lane alone last time */
+	_Atomic bool recording;	   /* sbeetd wants to be told of single operations */
+	nsec_t watch_ns;	   /* the tracker's: how long it left the lane alone last time */
 };
 
 /* One thread's lanes, or those of the process. */
@@ -86,14 +81,18 @@ void lane_drain(struct lane *lane);
 /* The daemon wants the SMs of @job back. From the connection's reader: only leaves word. */
 void lane_revoked(uint64_t job);
 
+/* Whether single operations of @job, or, if it is 0, of all open jobs are recorded from now on. */
+void lane_record_ops(uint64_t job, bool on);
+
 typedef void (*lane_visit_fn)(struct lane *lane, void *data);
 
 /* Every lane that has a job. */
 void lane_for_each(lane_visit_fn visit, void *data);
 
-/* A job has opened (1) or closed (-1); how many are open. */
+/* A job has opened (1) or closed (-1); how many are open, and how many ever were. */
 void lane_count_job(int change);
 unsigned lane_count(void);
+unsigned lane_opened(void);
 
 /*
  * Waits until nobody is in the middle of CLOSING a job, or until @deadline if it is not 0. Who

@@ -10,6 +10,7 @@
 #include "shim/base/env.h"
 #include "shim/base/log.h"
 #include "shim/capture.h"
+#include "shim/conn.h"
 #include "shim/enforce/kernel.h"
 #include "shim/job.h"
 #include "shim/lane.h"
@@ -310,11 +311,66 @@ void op_bypassed(struct op *op) {
 	leave(op);
 }
 
-static void record(const struct op *op, nsec_t now) {
+static uint64_t blocks_of(const struct launch *l) {
+	return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+}
+
+static uint32_t threads_of(const struct launch *l) {
+	return l->block[0] * l->block[1] * l->block[2];
+}
+
+/* sbeetd may not know the kernel: tells it, unless it would have to wait for that. */
+static void declare(const struct op *op, struct kernel_count *c) {
+	uint32_t up = atomic_load(&conn_number);
+
+	if (up == 0 || conn_try_declare(atomic_load(&op->lane->job), op->kernel)) {
+		c->declared = up;
+	}
+}
+
+static void count_kernel(const struct op *op) {
+	struct kernel_count *c = worker_count(op->worker, kernel_id(op->kernel));
+	uint32_t threads = threads_of(op->launch);
+
+	if (!c) {
+		return;
+	}
+	worker_add(&c->launches, 1);
+	worker_add(&c->blocks, blocks_of(op->launch));
+	if (threads > atomic_load_explicit(&c->block_threads, memory_order_relaxed)) {
+		atomic_store_explicit(&c->block_threads, threads, memory_order_relaxed);
+	}
+	if (c->declared != atomic_load_explicit(&conn_number, memory_order_relaxed)) {
+		declare(op, c);
+	}
+}
+
+static void count(const struct op *op, nsec_t when) {
+	struct stream_use *u = op->use;
+	uint64_t n;
+
+	if (!op->launch && op->kind != SBEET__OP_KIND__OP_KIND_GRAPH) {
+		worker_add(&u->copies, 1);
+		worker_add(&u->bytes, op->bytes);
+		return;
+	}
+	n = atomic_load_explicit(&u->launches, memory_order_relaxed);
+	atomic_store_explicit(&u->launches, n + 1, memory_order_relaxed);
+	if (n == 0) {
+		atomic_store_explicit(&u->launched_ns, when, memory_order_relaxed);
+	}
+	if (op->how == none) {
+		atomic_store_explicit(&u->unconfined, true, memory_order_relaxed);
+	}
+	if (op->kernel) {
+		count_kernel(op);
+	}
+}
+
+static void record(const struct op *op, nsec_t when) {
 	const struct launch *l = op->launch;
 	struct record r = {
 		.job = atomic_load_explicit(&op->lane->job, memory_order_relaxed),
-		.lane = op->lane,
 		.kernel = op->kernel,
 		.bytes = op->bytes,
 		.stream = (uint64_t)(uintptr_t)op->stream,
@@ -323,10 +379,10 @@ static void record(const struct op *op, nsec_t now) {
 	};
 
 	if (l) {
-		r.blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-		r.block_threads = l->block[0] * l->block[1] * l->block[2];
+		r.blocks = blocks_of(l);
+		r.block_threads = threads_of(l);
 	}
-	records_push(op->worker, &r, op->begin_ns ? op->begin_ns : now);
+	records_push(op->worker, &r, when);
 }
 
 void op_end(struct op *op, CUresult rc) {
@@ -337,7 +393,12 @@ void op_end(struct op *op, CUresult rc) {
 	leave(op);
 	atomic_store_explicit(&op->use->last_ns, now, memory_order_relaxed);
 	if (rc == CUDA_SUCCESS) {
-		record(op, now);
+		nsec_t when = op->begin_ns ? op->begin_ns : now;
+
+		count(op, when);
+		if (atomic_load_explicit(&op->lane->recording, memory_order_relaxed)) {
+			record(op, when);
+		}
 	}
 	if (waited) {
 		wait_covered_by_copy(op->use, op->begin_ns, now);

@@ -11,7 +11,6 @@
 
 #include "proto/limits.h"
 #include "shim/conn.h"
-#include "shim/lane.h"
 #include "shim/worker.h"
 
 /* In the word of the time: no record follows, it is like the one before. */
@@ -48,8 +47,8 @@ static void flush(uint64_t job) {
 
 /* In line, for it is on the way of each launch. */
 static inline bool record_is(const struct record *a, const struct record *b) {
-	return a->job == b->job && a->lane == b->lane && a->kernel == b->kernel &&
-	       a->blocks == b->blocks && a->bytes == b->bytes && a->stream == b->stream &&
+	return a->job == b->job && a->kernel == b->kernel && a->blocks == b->blocks &&
+	       a->bytes == b->bytes && a->stream == b->stream &&
 	       a->block_threads == b->block_threads && a->kind == b->kind &&
 	       a->enforcement == b->enforcement;
 }
@@ -67,17 +66,6 @@ static void append(const struct record *r, nsec_t time, uint32_t kernel) {
 	op->stream = r->stream;
 	op->enforcement = (Sbeet__Enforcement)r->enforcement;
 	op_list[n_ops++] = op;
-}
-
-static void add_up(const struct record *r) {
-	struct job_sums *sums = &r->lane->sums;
-
-	if (r->kind == SBEET__OP_KIND__OP_KIND_LAUNCH || r->kind == SBEET__OP_KIND__OP_KIND_GRAPH) {
-		sums->launches++;
-	} else {
-		sums->copies++;
-		sums->bytes += r->bytes;
-	}
 }
 
 /* The operation at @at, into ring->read. Return: where the next one is. */
@@ -121,7 +109,6 @@ static void drain_ring(struct ring *ring) {
 			id = conn_declare(job, kernel);
 		}
 		append(r, time, id);
-		add_up(r);
 	}
 	flush(job);
 	atomic_store_explicit(&ring->tail, at, memory_order_release);

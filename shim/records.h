@@ -1,8 +1,8 @@
 /*
  * records.h: from each operation to a batch at the daemon, without a lock on the way.
  *
- * Each thread writes into a ring of its own; whoever drains (the tracker, or who closes a job)
- * takes one lock, sends and adds up. Nothing is lost: a thread whose ring is full drains itself.
+ * Only while sbeetd asks for them: see lane_record_ops(). Each thread writes into a ring of its own;
+ * whoever drains (the tracker, or who closes a job) takes one lock and sends. Nothing is lost: a thread whose ring is full drains itself.
  *
  * The ring is made of words. Programs launch the same few kernels over and over, so an operation
  * like the one before it is a single word, its time; any other is that word and the words of its

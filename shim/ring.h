@@ -7,12 +7,10 @@
 #include <stdint.h>
 
 struct kernel;
-struct lane;
 
 /* An operation but for its time. Whole words, without padding. */
 struct record {
 	uint64_t job;
-	struct lane *lane;
 	const struct kernel *kernel; /* NULL: no launch, or not known */
 	uint64_t blocks;
 	uint64_t bytes;

@@ -19,6 +19,7 @@
 #include "shim/base/log.h"
 #include "shim/capture.h"
 #include "shim/conn.h"
+#include "shim/counts.h"
 #include "shim/job.h"
 #include "shim/lane.h"
 #include "shim/question.h"
@@ -296,11 +297,13 @@ static void *run(void *data) {
 	pthread_setname_np(pthread_self(), "sbeet");
 	state_enter(); /* for good: whatever this thread calls is ours */
 	for (;;) {
-		nsec_t again = conn_poll();
+		nsec_t again = conn_poll(), told;
 		struct round round = {.now = nsec_now(), .next = WAKE_NEVER};
 
 		records_drain();
 		lane_for_each(look_at, &round);
+		told = counts_tell(round.now);
+		again = told < again ? told : again;
 		worker_collect(worker_idle);
 		/* A short nap first: a program between two jobs then needs not wake us for the
 		 * next. */
@@ -310,7 +313,8 @@ static void *run(void *data) {
 		} else {
 			napped = false;
 		}
-		wake_sleep(again < round.next ? again : round.next, lane_count);
+		wake_sleep(again < round.next ? again : round.next,
+			   round.next == WAKE_NEVER ? lane_count : NULL);
 	}
 	return NULL;
 }

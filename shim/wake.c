@@ -11,7 +11,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static bool woken;
-static _Atomic bool asleep; /* without a time-out */
+static _Atomic bool asleep; /* a job that is opened must wake it */
 
 void wake_init(void) {
 	pthread_condattr_t clock;
@@ -41,17 +41,13 @@ void wake_sleep(nsec_t deadline, unsigned (*n_jobs)(void)) {
 	int r = 0;
 
 	pthread_mutex_lock(&lock);
-	if (deadline == WAKE_NEVER) {
-		atomic_store(&asleep, true);
-		/* A job that opened before it could see the flag. */
-		while (!woken && n_jobs() == 0) {
-			pthread_cond_wait(&wake, &lock);
-		}
-		atomic_store(&asleep, false);
+	atomic_store(&asleep, n_jobs != NULL);
+	/* A job that opened before it could see the flag. */
+	while (!woken && r == 0 && (!n_jobs || n_jobs() == 0)) {
+		r = deadline == WAKE_NEVER ? pthread_cond_wait(&wake, &lock)
+					   : pthread_cond_timedwait(&wake, &lock, &t);
 	}
-	while (deadline != WAKE_NEVER && !woken && r == 0) {
-		r = pthread_cond_timedwait(&wake, &lock, &t);
-	}
+	atomic_store(&asleep, false);
 	woken = false;
 	pthread_mutex_unlock(&lock);
 }

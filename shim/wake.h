@@ -19,8 +19,8 @@ void wake_tracker(void);
  * millisecond. */
 void wake_for_job(void);
 
-/* The tracker's: sleeps until @deadline or until it is woken. WAKE_NEVER: until it is woken, but
- * not while @n_jobs() says that a job is open. */
+/* The tracker's: sleeps until @deadline (WAKE_NEVER: there is none) or until it is woken. With
+ * @n_jobs also until that says that a job is open; NULL: it looks again soon enough. */
 void wake_sleep(nsec_t deadline, unsigned (*n_jobs)(void));
 
 /* After fork, in the child: nobody sleeps. */

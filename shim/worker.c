@@ -142,6 +142,15 @@ static bool find_blocking(CUstream stream) {
 	       !(flags & CU_STREAM_NON_BLOCKING);
 }
 
+struct kernel_counts *worker_counts_new(struct worker *w, uint32_t id) {
+	struct kernel_counts *counts = id < PROTO_KERNELS_MAX ? map(sizeof(*counts)) : NULL;
+
+	if (counts) {
+		atomic_store(&w->counts[id / KERNEL_COUNTS], counts);
+	}
+	return counts;
+}
+
 /* An entry that no open job needs. */
 static struct stream_use *find_free(struct worker *w) {
 	struct use_chunk *last = &w->first_uses, *more;
@@ -192,6 +201,11 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 	atomic_store(&u->last_ns, 0);
 	atomic_store(&u->done_ns, 0);
 	atomic_store(&u->event_ns, 0);
+	atomic_store(&u->launches, 0);
+	atomic_store(&u->copies, 0);
+	atomic_store(&u->bytes, 0);
+	atomic_store(&u->launched_ns, 0);
+	atomic_store(&u->unconfined, false);
 	atomic_store(&u->job, job);
 	return u;
 }

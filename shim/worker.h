@@ -15,6 +15,7 @@
 #include <cuda.h>
 
 #include "proto/units.h"
+#include "shim/kernel-count.h"
 #include "shim/ring.h"
 
 #define WORKER_CACHE_LINE 64
@@ -42,6 +43,11 @@ struct stream_use {
 	 * stream. */
 	_Atomic(CUevent) event;
 	_Atomic nsec_t event_ns;
+
+	/* What was done here in this job; written by the thread alone. */
+	_Atomic uint64_t launches, copies, bytes;
+	_Atomic nsec_t launched_ns; /* the first launch */
+	_Atomic bool unconfined;    /* one could not be kept to the job's SMs */
 };
 
 #define WORKER_USES 16
@@ -74,7 +80,9 @@ struct worker {
 	struct stream_use *last_use;
 
 	struct use_chunk first_uses;
-	struct lane_set *lanes; /* thread scope, else NULL */
+	_Atomic(struct kernel_counts *)
+		counts[KERNEL_COUNTS_PAGES]; /* of kernels, by their numbers */
+	struct lane_set *lanes;		     /* thread scope, else NULL */
 	struct ring ring;
 };
 
@@ -86,6 +94,30 @@ extern _Atomic(struct worker *) worker_list;
 	for (struct use_chunk *chunk_ = &(w)->first_uses; chunk_; \
 	     chunk_ = atomic_load(&chunk_->next))                 \
 		for (struct stream_use *u = chunk_->uses; u < chunk_->uses + WORKER_USES; u++)
+
+/* To what is written by one thread alone. */
+static inline void worker_add(_Atomic uint64_t *to, uint64_t n) {
+	atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+/* Room for what @w counts of the kernel @id and those near it. NULL: too many kernels, or no
+ * memory. */
+struct kernel_counts *worker_counts_new(struct worker *w, uint32_t id);
+
+/* By @w's own thread: what it counts of the kernel @id. NULL: too many kernels, or no memory. In
+ * line, for it is on the way of each launch. */
+static inline struct kernel_count *worker_count(struct worker *w, uint32_t id) {
+	struct kernel_counts *page = NULL;
+
+	if (id < PROTO_KERNELS_MAX) {
+		page = atomic_load_explicit(&w->counts[id / KERNEL_COUNTS], memory_order_relaxed);
+	}
+	if (!page) {
+		page = worker_counts_new(w, id);
+	}
+	return page ? &page->list[id % KERNEL_COUNTS] : NULL;
+}
 
 /* The calling thread's; NULL if there is no memory. */
 struct worker *worker_get(void);

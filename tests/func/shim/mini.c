@@ -259,7 +259,7 @@ static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
 	Sbeet__Welcome body = SBEET__WELCOME__INIT;
 	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
 
-	char *features[2];
+	char *features[3];
 
 	assert_string_equal(hello->hello->program, "guest");
 	check_secret(m, &hello->hello->secret);
@@ -278,6 +278,9 @@ static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
 	}
 	if (m->pings) {
 		features[body.n_features++] = (char *)PROTO_FEATURE_PING;
+	}
+	if (m->counts) {
+		features[body.n_features++] = (char *)PROTO_FEATURE_COUNTS;
 	}
 	body.mps_pipe_directory = (char *)"/tmp/pipe-of-test";
 	body.mps_log_directory = (char *)"/tmp/log-of-test";

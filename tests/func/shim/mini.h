@@ -34,6 +34,7 @@ struct mini {
 	unsigned n_welcomes; /* of this guest; each has another secret, which the next Hello must
 			      * show, and the first one none */
 	bool pings;	    /* Welcome has the feature "ping" */
+	bool counts;	    /* Welcome has the feature "counts"; else all operations are told */
 	bool resumes;	    /* Welcome has the feature "resume"; else it is an older daemon's */
 	pid_t guest;
 	int to_guest, from_guest;

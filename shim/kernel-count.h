@@ -1,0 +1,25 @@
+/*
+ * kernel-count.h: how often one thread has launched each kernel: see counts.h.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "proto/limits.h"
+
+/* Of one kernel by one thread; written by that thread alone. */
+struct kernel_count {
+	_Atomic uint64_t launches, blocks;
+	_Atomic uint32_t block_threads; /* in the largest block */
+	uint32_t declared;		/* own: over which connection; see conn_number */
+};
+
+#define KERNEL_COUNTS 256
+
+/* Those of kernels with successive numbers. Made when the first one is launched. */
+struct kernel_counts {
+	struct kernel_count list[KERNEL_COUNTS];
+};
+
+#define KERNEL_COUNTS_PAGES (PROTO_KERNELS_MAX / KERNEL_COUNTS)

@@ -9,6 +9,7 @@ rooms='proto
 proto/messages
 daemon/core proto
 daemon/core/policy daemon/core proto
+daemon/core/steer daemon/core proto
 daemon/sim daemon/core proto
 daemon/book daemon/core proto
 daemon/base proto

@@ -1,0 +1,294 @@
+/*
+ * plan.c: see plan.h.
+ */
+#include "daemon/core/steer/plan.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Blocks longer than this part of somebody else's deadline are long. */
+#define LONG_PART 10
+
+/* What is looked at: some dozens of jobs of the task with the longest period, within these. */
+#define JOBS_LOOKED_AT 24
+#define TIME_MIN       (250 * NSEC_PER_MSEC)
+#define TIME_MAX       (1 * NSEC_PER_SEC)
+
+/* Different first releases of the same tasks: which ones meet is luck. */
+#define SEEDS 2
+
+/* A host's wake-up until its first call, and a piece of 4 MiB, as measured on an H200's host. */
+#define WAKE_MIN (60 * NSEC_PER_USEC)
+#define WAKE_MAX (110 * NSEC_PER_USEC)
+#define PIECE	 (80 * NSEC_PER_USEC)
+
+/* Rounds in which every task may move once. */
+#define ROUNDS_MAX 3
+
+/* The cuts that are tried, in eighths of the groups. */
+static const unsigned cuts[] = {4, 2, 3, 5, 6};
+#define N_CUTS (sizeof(cuts) / sizeof(cuts[0]))
+
+/* How near the deadlines are counts less than any miss. */
+#define RESPONSE_WEIGHT 0.3
+
+struct candidate {
+	unsigned lower; /* groups of the lower part */
+	struct model_place places[MODEL_TASKS_MAX];
+};
+
+struct search {
+	const struct plan_gpu *gpu;
+	struct model_task tasks[MODEL_TASKS_MAX];
+	unsigned n, n_groups, n_tried;
+	const _Atomic bool *stop;
+	nsec_t time;
+};
+
+static bool stopped(const struct search *s) {
+	return s->stop && atomic_load_explicit(s->stop, memory_order_relaxed);
+}
+
+static struct model_gpu model_gpu(const struct search *s, unsigned lower) {
+	unsigned sms = lower * s->gpu->group;
+
+	return (struct model_gpu){
+		.sms = {sms, s->gpu->sms - sms},
+		.wake_min = WAKE_MIN,
+		.wake_max = WAKE_MAX,
+		.piece = PIECE,
+	};
+}
+
+static void predict(struct search *s, const struct candidate *c, struct model_result *ret) {
+	struct model_gpu gpu = model_gpu(s, c->lower);
+
+	memset(ret, 0, s->n * sizeof(*ret));
+	for (unsigned k = 0; k < SEEDS; k++) {
+		struct model_result one[MODEL_TASKS_MAX];
+
+		model_run(&gpu, s->tasks, c->places, s->n, s->time, k, one);
+		for (unsigned i = 0; i < s->n; i++) {
+			model_result_add(&ret[i], &one[i]);
+		}
+	}
+	s->n_tried++;
+}
+
+/* Less is better. */
+static double badness(struct search *s, const struct candidate *c) {
+	struct model_result results[MODEL_TASKS_MAX];
+	double sum = 0;
+
+	predict(s, c, results);
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct model_result *r = &results[i];
+		nsec_t whole = s->tasks[i].deadline ? s->tasks[i].deadline : s->time;
+		double mean = r->done ? (double)r->response / r->done : (double)whole;
+
+		sum += r->missed + RESPONSE_WEIGHT * mean / (double)whole;
+	}
+	return sum;
+}
+
+/* ---- the rule ---- */
+
+/* Whether a job of another task can't afford to wait for the task's blocks. */
+static bool is_long(const struct plan_task *tasks, unsigned n, unsigned task) {
+	for (unsigned i = 0; i < n; i++) {
+		nsec_t deadline = tasks[i].model.deadline;
+
+		if (i != task && deadline && tasks[task].known &&
+		    tasks[task].model.block > deadline / LONG_PART) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool any_deadline(const struct plan_task *tasks, unsigned n) {
+	for (unsigned i = 0; i < n; i++) {
+		if (tasks[i].model.deadline) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Several tasks copy, or may. */
+static bool copies_meet(const struct plan_task *tasks, unsigned n) {
+	unsigned n_copy = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		n_copy += !tasks[i].known || tasks[i].model.copy_in > 0;
+	}
+	return n_copy > 1;
+}
+
+static void follow_rule(const struct plan_task *tasks, unsigned n, struct candidate *ret) {
+	bool urgent = any_deadline(tasks, n), held = urgent && copies_meet(tasks, n);
+
+	for (unsigned i = 0; i < n; i++) {
+		bool upper = urgent && (!tasks[i].model.deadline || is_long(tasks, n, i));
+
+		ret->places[i] = (struct model_place){.regions = {!upper, true}, .held = held};
+	}
+}
+
+/* ---- the search ---- */
+
+static bool same_place(const struct model_place *a, const struct model_place *b) {
+	return a->regions[0] == b->regions[0] && a->regions[1] == b->regions[1];
+}
+
+/* Moves one task where that is better. Return: whether. */
+static bool move(struct search *s, struct candidate *c, unsigned task, double *best) {
+	static const struct model_place choices[] = {
+		{.regions = {true, true}}, {.regions = {true, false}}, {.regions = {false, true}}};
+	bool moved = false;
+
+	for (unsigned k = 0; k < 3 && !stopped(s); k++) {
+		struct candidate other = *c;
+		double b;
+
+		if (same_place(&choices[k], &c->places[task])) {
+			continue;
+		}
+		memcpy(other.places[task].regions, choices[k].regions, sizeof(choices[k].regions));
+		b = badness(s, &other);
+		if (b < *best) {
+			*best = b;
+			*c = other;
+			moved = true;
+		}
+	}
+	return moved;
+}
+
+static double improve(struct search *s, struct candidate *c) {
+	double best = badness(s, c);
+
+	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
+		bool moved = false;
+
+		for (unsigned i = 0; i < s->n; i++) {
+			moved |= move(s, c, i, &best);
+		}
+		if (!moved) {
+			break;
+		}
+	}
+	return best;
+}
+
+static void search(struct search *s, struct candidate *c) {
+	const struct candidate rule = *c;
+	double best = 0;
+
+	for (size_t k = 0; k < N_CUTS && !(k > 0 && stopped(s)); k++) {
+		struct candidate other = rule;
+		double b;
+
+		other.lower = s->n_groups * cuts[k] / 8;
+		if (other.lower == 0) {
+			continue;
+		}
+		b = improve(s, &other);
+		if (k == 0 || b < best) {
+			best = b;
+			*c = other;
+		}
+	}
+}
+
+/* ---- in and out ---- */
+
+static struct terms terms_of(const struct search *s, const struct candidate *c, unsigned task) {
+	const struct model_place *p = &c->places[task];
+	struct terms t = {
+		.steered = true,
+		.copies = p->held ? TERMS_COPIES_HELD : TERMS_COPIES_WHOLE,
+	};
+
+	if (!p->regions[0] || !p->regions[1]) {
+		t.first = p->regions[0] ? 0 : c->lower;
+		t.n = p->regions[0] ? c->lower : s->n_groups - c->lower;
+		t.group = s->gpu->group;
+	}
+	return t;
+}
+
+static bool search_init(struct search *s, const struct plan_gpu *gpu, const struct plan_task *tasks,
+			unsigned n) {
+	bool known = true;
+	nsec_t longest = 0;
+
+	assert(n > 0 && n <= MODEL_TASKS_MAX && gpu->group > 0);
+	*s = (struct search){.gpu = gpu, .n = n, .n_groups = terms_groups(gpu->sms, gpu->group)};
+	for (unsigned i = 0; i < n; i++) {
+		s->tasks[i] = tasks[i].model;
+		known &= tasks[i].known;
+		longest = s->tasks[i].period > longest ? s->tasks[i].period : longest;
+	}
+	s->time = longest * JOBS_LOOKED_AT;
+	s->time = s->time < TIME_MIN ? TIME_MIN : s->time > TIME_MAX ? TIME_MAX : s->time;
+	return known;
+}
+
+void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
+	       const _Atomic bool *stop, struct plan *ret) {
+	struct candidate c = {0};
+	struct search s;
+	bool known = search_init(&s, gpu, tasks, n);
+
+	s.stop = stop;
+	c.lower = s.n_groups / 2;
+	follow_rule(tasks, n, &c);
+	*ret = (struct plan){0};
+	if (c.lower == 0) { /* it can't be cut */
+		for (unsigned i = 0; i < n; i++) {
+			memcpy(c.places[i].regions, (bool[]){true, true},
+			       sizeof(c.places[i].regions));
+		}
+	} else if (known && any_deadline(tasks, n) && n > 1) {
+		search(&s, &c);
+	}
+	if (known && c.lower > 0) {
+		predict(&s, &c, ret->predicted);
+		ret->is_predicted = true;
+	}
+	ret->n_tried = s.n_tried;
+	for (unsigned i = 0; i < n; i++) {
+		ret->terms[i] = terms_of(&s, &c, i);
+	}
+}
+
+bool plan_predict(const struct plan_gpu *gpu, const struct plan_task *tasks,
+		  const struct terms *terms, unsigned n, struct model_result *ret) {
+	struct candidate c = {0};
+	struct search s;
+
+	if (!search_init(&s, gpu, tasks, n)) {
+		return false;
+	}
+	c.lower = s.n_groups / 2;
+	for (unsigned i = 0; i < n; i++) {
+		if (terms[i].n > 0) {
+			c.lower = terms[i].first == 0 ? terms[i].n : terms[i].first;
+		}
+	}
+	for (unsigned i = 0; i < n; i++) {
+		const struct terms *t = &terms[i];
+
+		if (t->n > 0 && t->first != 0 && t->first != c.lower) {
+			return false;
+		}
+		c.places[i] = (struct model_place){
+			.regions = {t->n == 0 || t->first == 0, t->n == 0 || t->first > 0},
+			.level = t->level,
+			.held = t->copies == TERMS_COPIES_HELD,
+		};
+	}
+	predict(&s, &c, ret);
+	return true;
+}

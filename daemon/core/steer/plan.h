@@ -1,0 +1,49 @@
+/*
+ * plan.h: where each task's work had better run on one GPU, so that fewest jobs with a deadline are
+ * late: the terms of all tasks, chosen by what model.h predicts.
+ *
+ * The GPU is cut in two at a boundary of groups, and each task gets the lower part, the upper part
+ * or all of it. The search starts from a rule that needs no profile: work without a deadline, and
+ * work whose blocks are long beside the deadlines of others, keeps to the upper half; the rest may
+ * use all SMs. From there one task at a time moves, at several cuts, as long as the prediction gets
+ * better. All run at one level: a more urgent kernel that wants more SMs than are free would wait
+ * for a block at each launch (RESULTS.md). Copies are held where several tasks make any.
+ *
+ * Pure: no clock, no I/O, no allocation. The same input gives the same plan.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "daemon/core/steer/model.h"
+#include "proto/terms.h"
+
+struct plan_task {
+	struct model_task model; /* period and deadline; the rest counts only if it is known */
+	bool known;		 /* copies, launches, block and kernels were measured */
+};
+
+struct plan_gpu {
+	unsigned sms;	/* 1 to PROTO_SMS_MAX */
+	unsigned group; /* SMs that a set can take together, >= 1 */
+};
+
+struct plan {
+	struct terms terms[MODEL_TASKS_MAX]; /* of each task; epoch 0 */
+	struct model_result predicted[MODEL_TASKS_MAX];
+	bool is_predicted; /* all tasks are known; else the rule alone was followed */
+	unsigned n_tried;  /* predictions that were made */
+};
+
+/*
+ * Plans for @n tasks (1 to MODEL_TASKS_MAX) on @gpu. Where a task is not known, by the rule. Takes
+ * up to some hundred predictions of milliseconds each: not for an event loop. @stop: if it becomes
+ * true the best so far is the result; NULL: nobody stops it.
+ */
+void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
+	       const _Atomic bool *stop, struct plan *ret);
+
+/* What is predicted of @terms (as plan_make() makes them, all with the same cut). Return: false if
+ * a task is not known, or the terms are of another form. */
+bool plan_predict(const struct plan_gpu *gpu, const struct plan_task *tasks,
+		  const struct terms *terms, unsigned n, struct model_result *ret);

@@ -1,7 +1,7 @@
 /*
  * verb.h: the one table of what sbeetctl can do.
  *
- * A verb is one file that defines one struct verb; its row drives parsing, --help and completion.
+ * A verb is a struct verb, which drives parsing, --help and completion; verbs.def lists them.
  */
 #pragma once
 
@@ -28,39 +28,8 @@ struct verb {
 	int (*function)(const struct ctl *ctl); /* returns an enum ctl_exit */
 };
 
-extern const struct verb verb_config;
-extern const struct verb verb_gpu_calibrate;
-extern const struct verb verb_gpu_drain;
-extern const struct verb verb_gpu_resume;
-extern const struct verb verb_gpu_list;
-extern const struct verb verb_gpu_show;
-extern const struct verb verb_help;
-extern const struct verb verb_job_explain;
-extern const struct verb verb_job_list;
-extern const struct verb verb_job_show;
-extern const struct verb verb_monitor;
-extern const struct verb verb_plan;
-extern const struct verb verb_policy;
-extern const struct verb verb_profile_export;
-extern const struct verb verb_profile_import;
-extern const struct verb verb_profile_list;
-extern const struct verb verb_profile_run;
-extern const struct verb verb_profile_show;
-extern const struct verb verb_ptx;
-extern const struct verb verb_reload;
-extern const struct verb verb_run;
-extern const struct verb verb_session_kill;
-extern const struct verb verb_session_list;
-extern const struct verb verb_session_show;
-extern const struct verb verb_simulate;
-extern const struct verb verb_status;
-extern const struct verb verb_task_list;
-extern const struct verb verb_task_show;
-extern const struct verb verb_top;
-extern const struct verb verb_trace_export;
-extern const struct verb verb_trace_record;
-extern const struct verb verb_task_set;
-extern const struct verb verb_version;
+#define VERB(file, name) extern const struct verb verb_##name;
+#include "client/verbs.def"
 
 /* All verbs of sbeetctl, NULL at the end. The first one is what a bare `sbeetctl` does. */
 extern const struct verb *const verbs[];

@@ -351,8 +351,8 @@ static void on_mps(void *userdata) {
 	int r;
 
 	sharing.mps_is_up = mps_info(d->mps).state == MPS_UP;
-	if (o->n_gpus > 0) {
-		r = inventory_new_fixed(&d->inventory, o->gpu_sms, o->n_gpus, &sharing);
+	if (o->gpus.n > 0) {
+		r = inventory_new_fixed(&d->inventory, o->gpus.sms, o->gpus.n, &sharing);
 		if (r == 0) {
 			on_inventory(d, 0, NULL);
 		}

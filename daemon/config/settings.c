@@ -49,16 +49,16 @@ static int parse_policy(const char *text, void *target) {
 }
 
 static int parse_gpus(const char *text, void *target) {
-	struct settings *s = target;
+	struct settings_gpus *gpus = target;
 	int n = 0;
 
 	if (strcmp(text, "nvml") != 0) {
-		n = inventory_sms_parse(text, s->gpu_sms);
+		n = inventory_sms_parse(text, gpus->sms);
 	}
 	if (n < 0) {
 		return -EINVAL;
 	}
-	s->n_gpus = (size_t)n;
+	gpus->n = (size_t)n;
 	return 0;
 }
 
@@ -104,60 +104,10 @@ static int parse_text(const char *text, void *target) {
 	return 0;
 }
 
-#define TARGET(field) .offset = offsetof(struct settings, field)
-
 const struct setting settings_table[_SETTING_N] = {
-	[SETTING_POLICY] = {"policy", "NAME", "even", "one of those that --help lists",
-			    "how jobs are placed", true, parse_policy, TARGET(policy)},
-	[SETTING_GPUS] = {"gpus", "N[,N]...", "nvml",
-			  "'nvml', or a list of 1 to 16 SM counts from 1 to 256, such as '80,40'",
-			  "GPUs of N SMs each instead of those that NVML finds", false, parse_gpus,
-			  .offset = 0},
-	[SETTING_SHARING] = {"sharing", "MODE", "auto",
-			     "auto, mps, exclusive, or a list such as '0=mps,1=exclusive'",
-			     "auto, mps or exclusive, or one for each GPU:\n0=mps,1=exclusive",
-			     false, parse_sharing, TARGET(sharing)},
-	[SETTING_SPIN] = {"spin", "TIME", "200us", "a time up to 1s with a unit, such as 200us",
-			  "how long sbeetd stays awake for the next request, and a\nprogram for "
-			  "its grant; 0s: not at all",
-			  true, parse_spin, TARGET(spin)},
-	[SETTING_LEARN] = {"learn", "YES|NO", "no", "yes or no",
-			   "whether the times of completed jobs lengthen or make up\nprofiles",
-			   false, parse_yes, TARGET(learn)},
-	[SETTING_MPS] = {"mps", "MODE", "auto", "auto, start or off",
-			 "use an MPS control daemon that runs (auto), run one\n(start), or use "
-			 "none (off)",
-			 false, parse_mps, TARGET(mps)},
-	[SETTING_LINGER] = {"linger", "TIME", "100us", "a time with a unit, such as 100us",
-			    "how long a program must be quiet for its job to end", true, parse_time,
-			    TARGET(linger)},
-	[SETTING_DRAIN] = {"drain", "TIME", "1min", "a time above 0 with a unit, such as 1min",
-			   "how long a running program that has hung up keeps its\nSMs", true,
-			   parse_time_above_0, TARGET(drain)},
-	[SETTING_PROFILE_DIR] = {"profile-dir", "DIR", "", "an absolute path",
-				 "profiles of tasks and GPUs, *.json (default: profiles/\nin the "
-				 "configuration's folder)",
-				 false, parse_path, TARGET(profile_dir)},
-	[SETTING_RUNTIME_DIR] = {"runtime-dir", "DIR", "", "an absolute path",
-				 "where the sockets are (default: /run/sbeet for root,\nelse "
-				 "$XDG_RUNTIME_DIR/sbeet)",
-				 false, parse_path, TARGET(runtime_dir)},
-	[SETTING_MAX_HOLD] = {"max-hold", "TIME", "10s",
-			      "a time with a unit, such as 10s; 0s: no limit",
-			      "how long a job keeps SMs that others wait for before its\n"
-			      "program may start nothing more under it; 0s: no limit",
-			      true, parse_time, TARGET(max_hold)},
-	[SETTING_LOG_LEVEL] = {"log-level", "LEVEL", "info", "error, warning, info or debug",
-			       "error, warning, info or debug", true, parse_log_level,
-			       TARGET(log_level)},
-	[SETTING_METRICS] =
-		{"metrics", "WHERE", "off",
-		 "off, unix:/PATH, or a loopback address such as 127.0.0.1:9400",
-		 "where OpenMetrics are served over HTTP: unix:/PATH or\n127.0.0.1:PORT", false,
-		 parse_metrics, TARGET(metrics)},
-	[SETTING_ADMINS] = {"admins", NULL, "", "names or numbers of users and @groups",
-			    "who may change what is others': users and @groups", true, parse_text,
-			    TARGET(admins)},
+#define SETTING(NAME, member, type, parse, live, ...) \
+	[SETTING_##NAME] = {__VA_ARGS__, live, parse, offsetof(struct settings, member)},
+#include "daemon/config/settings.def"
 };
 
 void settings_init(struct settings *s) {

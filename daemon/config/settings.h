@@ -1,9 +1,6 @@
 /*
- * settings.h: every setting of sbeetd, one row each: its key, its form, its default, its help.
- *
- * The rows drive the reader of sbeetd.conf, the command line, --help, `sbeetctl config` and the
- * test that sbeetd.conf(5) knows every key. Knows neither files nor getopt: see config.h and
- * options.h. Pure.
+ * settings.h: the settings of sbeetd and where each one comes from. settings.def lists them. Knows
+ * neither files nor getopt: see config.h and options.h. Pure.
  */
 #pragma once
 
@@ -18,20 +15,8 @@
 #define SETTINGS_TEXT_MAX 256
 
 enum setting_id {
-	SETTING_DRAIN,
-	SETTING_GPUS,
-	SETTING_LEARN,
-	SETTING_LINGER,
-	SETTING_LOG_LEVEL,
-	SETTING_MAX_HOLD,
-	SETTING_METRICS,
-	SETTING_MPS,
-	SETTING_POLICY,
-	SETTING_PROFILE_DIR,
-	SETTING_RUNTIME_DIR,
-	SETTING_SHARING,
-	SETTING_SPIN,
-	SETTING_ADMINS,
+#define SETTING(NAME, ...) SETTING_##NAME,
+#include "daemon/config/settings.def"
 	_SETTING_N,
 };
 
@@ -41,19 +26,18 @@ enum setting_source {
 	SETTING_COMMAND_LINE,
 };
 
+typedef char settings_text[SETTINGS_TEXT_MAX];
+
+/* GPUs that do not exist. */
+struct settings_gpus {
+	unsigned sms[SCHED_GPUS_MAX];
+	size_t n; /* 0: ask NVML */
+};
+
+/* The members are the settings: policy, gpus, linger and so on. */
 struct settings {
-	const struct sched_policy *policy;
-	unsigned gpu_sms[SCHED_GPUS_MAX];
-	size_t n_gpus; /* 0: ask NVML */
-	struct inventory_sharing sharing;
-	enum mps_mode mps;
-	nsec_t linger, drain, max_hold, spin;
-	char profile_dir[SETTINGS_TEXT_MAX]; /* "": the default one, which may be missing */
-	char runtime_dir[SETTINGS_TEXT_MAX]; /* "": see runtime.h */
-	char metrics[SETTINGS_TEXT_MAX];     /* "off", or as metrics_http_new() wants it */
-	char admins[SETTINGS_TEXT_MAX];	     /* users and @groups, separated by spaces */
-	bool learn;
-	enum log_level log_level;
+#define SETTING(NAME, member, type, ...) type member;
+#include "daemon/config/settings.def"
 
 	/* As it was written, and where. */
 	struct {
@@ -63,13 +47,10 @@ struct settings {
 	} origin[_SETTING_N];
 };
 
+/* See settings.def. */
 struct setting {
-	const char *key;	/* in section [sbeetd]; the option's name too */
-	const char *value_name; /* of the option; NULL: only the file has it */
-	const char *fallback;	/* compiled default, in the form that a user would write */
-	const char *expected;	/* "a time with a unit, such as 100us" */
-	const char *help;	/* lines of --help, separated by '\n' */
-	bool live;		/* a reload changes it; else it takes a restart */
+	const char *key, *value_name, *fallback, *expected, *help;
+	bool live;
 	int (*parse)(const char *text, void *target);
 	size_t offset; /* of the target in struct settings */
 };

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	    !*why) {
 		abort();
 	}
-	if (!c.settings.policy || c.settings.n_gpus > SCHED_GPUS_MAX || c.settings.drain == 0) {
+	if (!c.settings.policy || c.settings.gpus.n > SCHED_GPUS_MAX || c.settings.drain == 0) {
 		abort();
 	}
 	check_access(&c.access);

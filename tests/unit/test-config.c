@@ -43,7 +43,7 @@ static void config_has_defaults_for_everything(void **state) {
 	assert_string_equal(c.settings.policy->name, "even");
 	assert_int_equal(c.settings.linger, 100 * NSEC_PER_USEC);
 	assert_int_equal(c.settings.drain, 60 * NSEC_PER_SEC);
-	assert_int_equal(c.settings.n_gpus, 0);
+	assert_int_equal(c.settings.gpus.n, 0);
 	assert_int_equal(c.settings.log_level, LOG_LEVEL_INFO);
 	for (int i = 0; i < _SETTING_N; i++) {
 		assert_int_equal(c.settings.origin[i].source, SETTING_DEFAULT);
@@ -64,8 +64,8 @@ static void config_takes_values_and_remembers_lines(void **state) {
 	assert_string_equal(warnings, "");
 	assert_string_equal(c.settings.policy->name, "fcfs");
 	assert_int_equal(c.settings.linger, 3 * NSEC_PER_MSEC);
-	assert_int_equal(c.settings.n_gpus, 2);
-	assert_int_equal(c.settings.gpu_sms[1], 40);
+	assert_int_equal(c.settings.gpus.n, 2);
+	assert_int_equal(c.settings.gpus.sms[1], 40);
 	assert_int_equal(c.settings.origin[SETTING_POLICY].line, 3);
 	assert_int_equal(c.settings.origin[SETTING_GPUS].line, 5);
 	assert_int_equal(c.settings.origin[SETTING_GPUS].source, SETTING_FILE);

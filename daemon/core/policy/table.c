@@ -1,36 +1,20 @@
 /*
- * table.c: the table of policies. A new one is a file beside this one, a line
- * in the list below, and its name in meson.build.
+ * table.c: the table of policies, made from policies.def.
  */
 #include "daemon/core/policy.h"
 
 #include <string.h>
 
-/* In the order in which they are listed. */
-#define POLICIES(X)         \
-	X(even)             \
-	X(fcfs)             \
-	X(rm)               \
-	X(stgm)             \
-	X(load_dist)        \
-	X(bcf)              \
-	X(lcf)              \
-	X(sbeet)            \
-	X(bfd_sbeet)        \
-	X(ffd_sbeet)        \
-	X(wfd_sbeet)        \
-	X(sbeet_mg)         \
-	X(sbeet_mg_offline) \
-	X(lookahead)        \
-	X(steer)            \
-	X(fixed)
+#define POLICY(file, name) extern const struct sched_policy policy_##name;
+#include "daemon/core/policy/policies.def"
+#undef POLICY
 
-#define DECLARE(policy) extern const struct sched_policy policy_##policy;
-#define ADDRESS(policy) &policy_##policy,
-
-POLICIES(DECLARE)
-
-static const struct sched_policy *const policies[] = {POLICIES(ADDRESS) NULL};
+static const struct sched_policy *const policies[] = {
+#define POLICY(file, name) &policy_##name,
+#include "daemon/core/policy/policies.def"
+#undef POLICY
+	NULL,
+};
 
 const struct sched_policy *const *sched_policies(void) {
 	return policies;

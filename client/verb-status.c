@@ -14,9 +14,11 @@
 #include "client/base/table.h"
 #include "client/live/objects.h"
 #include "client/live/snapshot.h"
+#include "client/live/terms.h"
 #include "client/live/watch.h"
 #include "client/options.h"
 #include "client/verb.h"
+#include "proto/terms.h"
 #include "proto/units.h"
 
 struct status_options {
@@ -164,6 +166,56 @@ static int print_sessions(const struct snapshot *s, const struct page *page) {
 	return finish_table(t, page, shown, s->n_sessions, "session");
 }
 
+static const struct table_column terms_columns[] = {
+	{"session", "SESSION", .right = true},
+	{"task", "TASK", .elastic = true},
+	{"gpu", "GPU", .right = true},
+	{"sms", "SMS", .elastic = true},
+	{"level", "LEVEL", .right = true},
+	{"began", "LAST JOB", .elastic = true, .drop = 1},
+};
+
+static void add_terms(struct table *t, const struct snapshot *s,
+		      const Sbeet__Control__Session *session, const Sbeet__Control__Terms *terms) {
+	char sms[TERMS_TEXT_MAX], began[TERMS_TEXT_MAX], now[TERMS_TEXT_MAX];
+	unsigned n_sms = snapshot_gpu_sms(s, terms->gpu);
+
+	terms_print_sms(terms->word, n_sms, sms);
+	terms_print(terms->word, n_sms, now);
+	terms_print(terms->began, n_sms, began);
+	table_number(t, (int64_t)session->id);
+	table_text(t, session->task);
+	table_number(t, terms->gpu);
+	table_text(t, sms);
+	table_number(t, terms_unpack(terms->word).level);
+	table_text(t, !terms->began ? NULL : strcmp(now, began) == 0 ? "the same" : began);
+}
+
+/* Nothing where every program asks. */
+static int print_terms(const struct snapshot *s, const struct page *page) {
+	size_t n = 0, limit;
+	struct table *t;
+
+	if (table_new(&t, terms_columns, sizeof(terms_columns) / sizeof(terms_columns[0])) < 0) {
+		return -ENOMEM;
+	}
+	limit = rows_of(page, SIZE_MAX);
+	for (size_t i = 0; i < s->n_sessions; i++) {
+		for (size_t j = 0; j < s->sessions[i]->n_terms; j++) {
+			const Sbeet__Control__Terms *terms = s->sessions[i]->terms[j];
+
+			if (terms_unpack(terms->word).steered && n++ < limit) {
+				add_terms(t, s, s->sessions[i], terms);
+			}
+		}
+	}
+	if (n == 0) {
+		table_free(t);
+		return 0;
+	}
+	return finish_table(t, page, n < limit ? n : limit, n, "steered program");
+}
+
 static int print_jobs(const struct snapshot *s, const struct page *page) {
 	size_t limit = rows_of(page, s->n_jobs);
 	struct table *t;
@@ -199,6 +251,7 @@ static int render(const struct ctl *ctl, const struct snapshot *s, size_t rows_m
 	print_mps(s->mps, &page);
 	r = print_gpus(s, &page);
 	r = r < 0 ? r : print_sessions(s, &page);
+	r = r < 0 ? r : print_terms(s, &page);
 	r = r < 0 ? r : print_jobs(s, &page);
 	if (fclose(page.out) == EOF || r < 0) {
 		free(text);

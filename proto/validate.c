@@ -491,6 +491,9 @@ static int check_session(struct why why, const Sbeet__Control__Session *m) {
 	TRY(check_text(why, "task", m->task, PROTO_NAME_MAX));
 	TRY(check_enum(why, "task_class", (int)m->task_class, &sbeet__task_class__descriptor));
 	TRY(check_text(why, "state of a session", m->state, PROTO_NAME_MAX));
+	for (size_t i = 0; i < m->n_terms; i++) {
+		TRY(check_text(why, "reason of terms", m->terms[i]->reason, PROTO_TEXT_MAX));
+	}
 	return check_enum(why, "scope", (int)m->scope, &sbeet__scope__descriptor);
 }
 

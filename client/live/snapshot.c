@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "client/base/ctl.h"
+#include "client/live/terms.h"
 #include "proto/limits.h"
+#include "proto/terms.h"
 
 /* The daemon's word is not enough: a count never names SMs, whatever else is said of it. */
 bool job_is_exact(const Sbeet__Control__Job *job) {
@@ -242,8 +244,37 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 		"drained", (int)g->drained, "programs", json_u64(g->programs), "lost", (int)g->lost,
 		"model_mj", json_u64_known(g->model_mj), "model_unknown_ns",
 		json_u64(g->unknown_ns), "sm_step", json_u64_known(g->sm_step), "n_sms_limit",
-		json_u64_known(g->sms_limit), "n_sms_min", json_u64_known(g->sms_min),
-		"n_sms_part", json_u64_known(g->sms_part));
+		json_u64_known(g->sms_limit), "n_sms_min", json_u64_known(g->sms_min), "n_sms_part",
+		json_u64_known(g->sms_part));
+}
+
+unsigned snapshot_gpu_sms(const struct snapshot *s, uint32_t index) {
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		if (s->gpus[i]->index == index) {
+			return s->gpus[i]->sms;
+		}
+	}
+	return 0;
+}
+
+static json_t *session_terms_json(const struct snapshot *s,
+				  const Sbeet__Control__Session *session) {
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < session->n_terms; i++) {
+		const Sbeet__Control__Terms *t = session->terms[i];
+		unsigned n_sms = snapshot_gpu_sms(s, t->gpu);
+		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "gpu", json_u64(t->gpu), "now",
+				      terms_json(t->word, n_sms), "since_ns",
+				      json_u64_known(t->since_ns), "began",
+				      terms_json(t->began, n_sms), "reason", json_text(t->reason));
+
+		if (json_array_append_new(list, o) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
 }
 
 json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
@@ -260,16 +291,17 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 			 json_u64_known(s->period_ns), "deadline_ns",
 			 json_u64_known(s->deadline_ns), "priority", (int)s->priority,
 			 "connected_ns", json_u64(s->connected_ns));
-	counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
-			   "jobs", json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
-			   "launches", json_u64(s->launches), "copies", json_u64(s->copies),
-			   "misses", json_u64(s->misses), "kernels", json_u64(s->kernels),
-			   "kernels_confinable", json_u64(s->kernels_confinable), "outside_blocks",
-			   json_u64(s->outside_blocks), "max_wait_ns", json_u64(s->max_wait_ns),
-			   "max_response_ns", json_u64(s->max_response_ns), "last_response_ns",
-			   json_u64_known(s->last_response_ns), "planned", (int)s->planned,
-			   "energy_mj", json_u64_known(s->energy_mj), "max_started_late_ns",
-			   json_u64(s->max_started_late_ns));
+	counts = json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
+		"jobs", json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
+		"launches", json_u64(s->launches), "copies", json_u64(s->copies), "misses",
+		json_u64(s->misses), "kernels", json_u64(s->kernels), "kernels_confinable",
+		json_u64(s->kernels_confinable), "outside_blocks", json_u64(s->outside_blocks),
+		"max_wait_ns", json_u64(s->max_wait_ns), "max_response_ns",
+		json_u64(s->max_response_ns), "last_response_ns",
+		json_u64_known(s->last_response_ns), "planned", (int)s->planned, "energy_mj",
+		json_u64_known(s->energy_mj), "max_started_late_ns",
+		json_u64(s->max_started_late_ns), "terms", session_terms_json(snapshot, s));
 	if (!what || !counts || json_object_update(what, counts) < 0) {
 		json_decref(what);
 		what = NULL;
@@ -288,7 +320,7 @@ json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
 		 (unsigned long long)j->job);
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
 		"id", id, "session", json_u64(j->session), "job", json_u64(j->job), "task",
 		json_text(j->task), "pid", json_u64(j->pid), "tid", json_u64_known(j->tid), "state",
 		json_text(j->state), "gpu", running ? json_u64(j->gpu) : json_null(), "slot",
@@ -301,7 +333,8 @@ json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
 		"sequence", running ? json_u64(j->sequence) : json_null(), "predicted_finish_ns",
 		json_u64_known(j->predicted_finish_ns), "overrun", (int)j->overrun, "requested_ns",
 		json_u64(j->release_ns + job_started_late(j)), "started_late_ns",
-		json_u64(job_started_late(j)), "waited_ns", json_u64(job_waited(s, j)));
+		json_u64(job_started_late(j)), "waited_ns", json_u64(job_waited(s, j)), "level",
+		j->terms ? json_u64(terms_unpack(j->terms).level) : json_null());
 }
 
 json_t *snapshot_task_json(const struct snapshot *s, size_t i) {

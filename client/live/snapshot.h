@@ -53,6 +53,9 @@ json_t *snapshot_session_json(const struct snapshot *s, size_t i);
 json_t *snapshot_task_json(const struct snapshot *s, size_t i);
 json_t *snapshot_job_json(const struct snapshot *s, size_t i);
 
+/* SMs of the GPU of this index; 0: there is none. */
+unsigned snapshot_gpu_sms(const struct snapshot *s, uint32_t index);
+
 /* Whether the SMs of @job's set are the very ones that its kernels run on. Only then may the set be
  * shown as such; else just their number means anything. */
 bool job_is_exact(const Sbeet__Control__Job *job);

@@ -189,6 +189,18 @@ static void fill_job(const struct job *job, nsec_t now, uint8_t sms[static 32],
 	ret->granted_ns = job->record.granted;
 	fill_prediction(job, ret);
 	ret->sequence = job->record.sequence;
+	ret->terms = job->terms;
+}
+
+static void fill_terms(const struct session *s, size_t gpu, Sbeet__Control__Terms *ret) {
+	const struct session_terms *t = &s->terms;
+
+	sbeet__control__terms__init(ret);
+	ret->gpu = (uint32_t)gpu;
+	ret->word = terms_pack(&t->now[gpu]);
+	ret->since_ns = t->since[gpu];
+	ret->began = t->began[gpu];
+	ret->reason = (char *)(t->reason[gpu] ? t->reason[gpu] : "");
 }
 
 /* A packet in the making. */
@@ -196,24 +208,34 @@ struct batch {
 	Sbeet__Control__Status status;
 	Sbeet__Control__Session sessions[ITEMS_PER_PACKET], *session_pointers[ITEMS_PER_PACKET];
 	Sbeet__Control__Job jobs[ITEMS_PER_PACKET], *job_pointers[ITEMS_PER_PACKET];
+	Sbeet__Control__Terms terms[ITEMS_PER_PACKET], *term_pointers[ITEMS_PER_PACKET];
+	size_t n_terms;
 	uint8_t sms[ITEMS_PER_PACKET][32];
 };
+
+_Static_assert(SCHED_GPUS_MAX < ITEMS_PER_PACKET, "a session's terms go into one packet");
 
 static void batch_init(struct batch *b) {
 	sbeet__control__status__init(&b->status);
 	b->status.sessions = b->session_pointers;
 	b->status.jobs = b->job_pointers;
+	b->n_terms = 0;
 }
 
 static void batch_send(struct batch *b, struct control_client *client, uint32_t id, bool last) {
 	send_status(client, id, last, &b->status);
-	b->status.n_sessions = b->status.n_jobs = 0;
+	b->status.n_sessions = b->status.n_jobs = b->n_terms = 0;
 }
 
-static void make_room(struct batch *b, struct control_client *client, uint32_t id) {
-	if (b->status.n_sessions + b->status.n_jobs == ITEMS_PER_PACKET) {
+/* For @n items. */
+static void make_room(struct batch *b, struct control_client *client, uint32_t id, size_t n) {
+	if (b->status.n_sessions + b->status.n_jobs + b->n_terms + n > ITEMS_PER_PACKET) {
 		batch_send(b, client, id, false);
 	}
+}
+
+static size_t n_terms(const struct session *s) {
+	return s->terms.page ? inventory_n_gpus(s->all->inventory) : 0;
 }
 
 static void add_session(struct batch *b, const struct session *s) {
@@ -222,6 +244,12 @@ static void add_session(struct batch *b, const struct session *s) {
 	sbeet__control__session__init(&b->sessions[n]);
 	fill_session(s, &b->sessions[n]);
 	b->session_pointers[n] = &b->sessions[n];
+	b->sessions[n].terms = &b->term_pointers[b->n_terms];
+	b->sessions[n].n_terms = n_terms(s);
+	for (size_t gpu = 0; gpu < n_terms(s); gpu++, b->n_terms++) {
+		fill_terms(s, gpu, &b->terms[b->n_terms]);
+		b->term_pointers[b->n_terms] = &b->terms[b->n_terms];
+	}
 }
 
 static void add_job(struct batch *b, const struct job *job, nsec_t now) {
@@ -243,7 +271,7 @@ static void send_running(struct control_client *client, uint32_t id, nsec_t now)
 			const struct job *job = engine_running(engine, gpu, slot);
 
 			if (job) {
-				make_room(&b, client, id);
+				make_room(&b, client, id, 1);
 				add_job(&b, job, now);
 			}
 		}
@@ -265,7 +293,7 @@ static bool step(struct control_client *client, struct answer *a) {
 
 	batch_init(&b);
 	for (int i = 0; i < ITEMS_PER_PIECE && a->session; i++) {
-		make_room(&b, client, a->id);
+		make_room(&b, client, a->id, a->told ? 1 : 1 + n_terms(a->session));
 		if (!a->told) {
 			add_session(&b, a->session);
 			a->told = true;

@@ -87,18 +87,27 @@ static unsigned clamp_groups(const struct scene *scene, const struct task_spec *
 
 /* Programs with a deadline have the lower half of the groups, the others the rest, as long as there
  * are both; else all of it. */
-static struct terms terms_of(const struct scene *scene, const struct session *s) {
+static struct terms terms_of(const struct scene *scene, const struct session *s,
+			     const char **ret_reason) {
 	bool green = s->enforcement_mask & ENFORCEMENT_BIT(GREEN), urgent = is_urgent(s);
 	struct terms t = {.steered = true, .level = level_of(scene, s)};
-	unsigned half = scene->n_groups / 2, n = scene->n_groups;
+	unsigned half = scene->n_groups / 2, n = scene->n_groups, wanted;
 
+	*ret_reason = "sets of SMs can't be made there";
 	if (!green || scene->n_groups < 2) {
 		return t;
 	}
+	*ret_reason = "no programs have to be kept apart there";
 	if (scene->urgent && scene->others) {
+		*ret_reason = urgent ? "programs without a deadline are there, and kept away"
+				     : "programs with a deadline are there, and not disturbed";
 		n = urgent ? half : n - half;
 	}
-	n = clamp_groups(scene, &s->task, n);
+	wanted = n;
+	n = clamp_groups(scene, &s->task, wanted);
+	if (n != wanted) {
+		*ret_reason = "min-sms or max-sms of its task";
+	}
 	if (n < scene->n_groups) {
 		t.n = n;
 		t.group = scene->group;
@@ -126,14 +135,20 @@ static void write_terms(struct steer *steer, const struct scene *scene, bool ste
 	struct session *s;
 
 	TAILQ_FOREACH(s, &steer->sessions->list, link) {
+		const char *reason =
+			"the policy does not steer there: it is not steer, the GPU "
+			"is not shared through MPS, or it is drained";
 		struct terms t = {.steered = false};
 
 		if (!s->terms.page) {
 			continue;
 		}
 		if (steered && is_steered(s, scene->gpu)) {
-			t = terms_of(scene, s);
+			t = terms_of(scene, s, &reason);
+		} else if (steered) {
+			reason = "its task may not use this GPU, or its program is being ended";
 		}
+		s->terms.reason[scene->gpu] = reason;
 		if (session_terms_set(&s->terms, scene->gpu, &t, now)) {
 			log_terms(s, scene->gpu, scene);
 		}

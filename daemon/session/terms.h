@@ -18,9 +18,10 @@ struct inventory;
 struct session_terms {
 	struct terms_page *page; /* owned; NULL: none, the program asks for each job */
 	/* By GPU. */
-	struct terms now[SCHED_GPUS_MAX]; /* as the page says */
-	nsec_t since[SCHED_GPUS_MAX];	  /* when that was written; 0: never */
-	uint64_t began[SCHED_GPUS_MAX];	  /* the word of the job that was reported last; 0: none */
+	struct terms now[SCHED_GPUS_MAX];   /* as the page says */
+	nsec_t since[SCHED_GPUS_MAX];	    /* when that was written; 0: never */
+	const char *reason[SCHED_GPUS_MAX]; /* static; why, for people; NULL: none is known */
+	uint64_t began[SCHED_GPUS_MAX]; /* the word of the job that was reported last; 0: none */
 };
 
 /*

@@ -559,13 +559,23 @@ static void merge(Sbeet__Control__Status *to, Sbeet__Control__Status *from) {
 	take((void ***)&to->jobs, &to->n_jobs, (void ***)&from->jobs, &from->n_jobs);
 }
 
+int control_begin(Sbeet__Control__Request *request) {
+	int fd = connect_to("control.sock");
+
+	assert_int_equal(packet_send(fd, &request->base, -1), 0);
+	return fd;
+}
+
 Sbeet__Control__Reply *control_ask(Sbeet__Control__Request *request) {
+	return control_end(control_begin(request));
+}
+
+Sbeet__Control__Reply *control_end(int fd) {
 	static uint8_t buffer[PROTO_PACKET_MAX];
 	ProtobufCMessage *m = NULL;
 	char why[256];
-	int n, fd = connect_to("control.sock");
+	int n;
 
-	assert_int_equal(packet_send(fd, &request->base, -1), 0);
 	wait_readable(fd);
 	n = packet_receive(fd, buffer, NULL);
 	assert_true(n > 0);

@@ -263,6 +263,63 @@ static void jobs_under_terms_are_counted(void **state) {
 	steered_close(&a);
 }
 
+static void status_tells_what_holds(void **state) {
+	struct steered a = open_task("a", 0, 0), b = open_task("b", 50 * MS, 0);
+	uint64_t word = atomic_load(&b.page->gpu[0].word);
+	struct shim asks = shim_open("asks", MASK_ALL);
+	Sbeet__Control__Status *status;
+	const Sbeet__Control__Session *s;
+
+	steered_began(&b, 0, &(struct began){1, word, nsec_now(), 0});
+	harness_settle();
+	leave(&a);
+	status = status_get();
+	assert_int_equal(find_session(status, asks.session)->n_terms, 0);
+	s = find_session(status, b.session);
+	assert_int_equal(s->n_terms, 1);
+	assert_int_equal(s->terms[0]->gpu, 0);
+	assert_int_equal(s->terms[0]->word, atomic_load(&b.page->gpu[0].word));
+	assert_int_not_equal(s->terms[0]->word, word);
+	assert_int_equal(s->terms[0]->began, word);
+	assert_true(s->terms[0]->since_ns > 0);
+	assert_true(strlen(s->terms[0]->reason) > 0);
+	assert_int_equal(status->n_jobs, 1);
+	assert_int_equal(status->jobs[0]->terms, word);
+	assert_int_equal(status->jobs[0]->enforcement, SBEET__ENFORCEMENT__ENFORCEMENT_GREEN);
+	assert_int_equal(status->jobs[0]->exact, 1);
+	status_free(status);
+	shim_close(&asks);
+	steered_close(&b);
+}
+
+/* A program that is about to be ended asks, and waits. */
+static void terms_end_when_a_program_is_to_be_ended(void **state) {
+	struct steered a = open_task("a", 0, 0);
+	Sbeet__Control__SessionKill kill = SBEET__CONTROL__SESSION_KILL__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	uint64_t word = atomic_load(&a.page->gpu[0].word);
+	Sbeet__Control__Reply *reply;
+	int fd;
+
+	steered_began(&a, 0, &(struct began){1, word, nsec_now(), 0});
+	harness_settle();
+	kill.session = a.session;
+	kill.terminate = true;
+	kill.drain_ns = 60 * NSEC_PER_SEC;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_SESSION_KILL;
+	request.session_kill = &kill;
+	fd = control_begin(&request);
+	harness_settle();
+	assert_false(is_steered(&a));
+	shim_done(a.fd, 1);
+	reply = control_end(fd);
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_DONE);
+	packet_free(&reply->base);
+	harness_settle();
+	assert_true(is_steered(&a)); /* who asked has gone without ending it */
+	steered_close(&a);
+}
+
 /* Jobs under terms hold no SMs: others ask, and are granted what is free among those that ask. */
 static void programs_without_terms_ask(void **state) {
 	struct steered a = open_task("a", 50 * MS, 0);
@@ -385,6 +442,8 @@ int main(void) {
 		STARTED(terms_end_with_the_policy_and_a_drained_gpu),
 		STARTED(terms_follow_a_task_that_is_changed),
 		STARTED(jobs_under_terms_are_counted),
+		STARTED(status_tells_what_holds),
+		STARTED(terms_end_when_a_program_is_to_be_ended),
 		STARTED(programs_without_terms_ask),
 		STARTED(rude_accounts_harm_nobody_else),
 		STARTED(open_jobs_are_bounded),

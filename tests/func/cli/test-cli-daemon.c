@@ -5,9 +5,11 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/enforcement.h"
 #include "proto/packet.h"
 #include "spawn.h"
 
@@ -264,6 +266,71 @@ static void job_explain_tells_why(void **state) {
 	harness_clean(&h);
 }
 
+/* What the pages say, and what the jobs ran under that were told of. */
+static void task_explain_tells_where_programs_run(void **state) {
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
+	struct harness h = {0};
+	struct steered a, b;
+	struct shim asks;
+	struct spawned s;
+	json_t *o, *terms;
+
+	harness_prepare(&h);
+	setenv("SIMGPU", "h200:mps", 1);
+	setenv("SIMGPU_DIR", h.directory, 1);
+	setenv("LD_LIBRARY_PATH", SIMGPU_LIBRARIES, 1);
+	harness_start(&h, (const char *[]){"--policy", "steer", NULL});
+	spec.name = (char[]){"camera"};
+	spec.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+	spec.deadline_ns = 50 * NSEC_PER_MSEC;
+	a = steered_open("detect", &spec, MASK_WHOLE | ENFORCEMENT_BIT(GREEN));
+	steered_began(&a, 0, &(struct began){1, atomic_load(&a.page->gpu[0].word), nsec_now(), 0});
+	harness_settle();
+	b = steered_open("train", NULL, MASK_WHOLE | ENFORCEMENT_BIT(GREEN));
+	asks = shim_open("asks", MASK_ALL);
+
+	s = spawn(ARGS(sbeetctl, "task", "explain", "camera"), NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "(detect)\n");
+	assert_contains(s.out, "  GPU 0: SMs 0-55, level 5, for ");
+	assert_contains(s.out, "why: programs without a deadline are there");
+	assert_contains(s.out, "its last job ran under: all SMs, level 5\n");
+	assert_contains(s.out, "0 jobs, 0 too late; deadline 50ms\n");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "task", "explain", "asks"), NULL);
+	assert_contains(s.out, "asks for each job on every GPU");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "task", "explain", "nobody"), NULL);
+	assert_int_equal(s.code, 4);
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "status"), NULL);
+	assert_contains(s.out, "train     0  56-131      0  -\n");
+	assert_contains(s.out, "2 steered programs.\n");
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "task", "explain", "--json", "camera"), NULL);
+	o = json_loads(s.out, JSON_REJECT_DUPLICATES, NULL);
+	terms = json_array_get(json_object_get(json_array_get(o, 0), "terms"), 0);
+	assert_int_equal(number(terms, "gpu"), 0);
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(terms, "now"), "sms")), "0-55");
+	assert_int_equal(number(json_object_get(terms, "now"), "level"), 5);
+	assert_int_equal(number(json_object_get(terms, "began"), "n_sms"), 132);
+	json_decref(o);
+	spawned_deinit(&s);
+	o = status_json();
+	assert_int_equal(json_integer_value(job(o, 0, "level")), 5);
+	json_decref(o);
+	shim_close(&asks);
+	steered_close(&a);
+	steered_close(&b);
+	harness_stop(&h, SIGTERM);
+	harness_clean(&h);
+	unsetenv("SIMGPU");
+	unsetenv("SIMGPU_DIR");
+	unsetenv("LD_LIBRARY_PATH");
+}
+
 static void job_explain_says_what_an_id_is(void **state) {
 	static const char *const wrong[] = {"x", "1.", ".1", "1.x", "0", "1.2.3", ""};
 
@@ -414,6 +481,7 @@ int main(void) {
 		cmocka_unit_test(status_shows_jobs_side_by_side),
 		cmocka_unit_test(status_shows_exact_sets_in_one_process),
 		cmocka_unit_test(status_tells_when_the_daemon_has_stopped),
+		cmocka_unit_test(task_explain_tells_where_programs_run),
 		cmocka_unit_test(job_explain_tells_why),
 		cmocka_unit_test(job_explain_tells_a_late_start_from_a_wait),
 		cmocka_unit_test(job_explain_says_what_an_id_is),

@@ -104,6 +104,7 @@ offers '0 1' gpu show ''
 offers '0 1' gpu drain ''
 offers '1' gpu resume 1
 offers 'camera train' task show ''
+offers 'camera train' task explain ''
 offers 'camera' task set cam
 offers '12' session kill 12
 offers 'camera train' monitor --task ''

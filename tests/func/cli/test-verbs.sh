@@ -58,7 +58,7 @@ scenario=$scratch/timely.json
 arguments() {
 	case $1 in
 	'gpu show' | 'gpu drain' | 'gpu resume') echo 0 ;;
-	'task show') echo nobody ;;
+	'task show' | 'task explain') echo nobody ;;
 	'task set') echo nobody --priority 1 ;;
 	'session show' | 'session kill' | 'job explain') echo 7 ;;
 	'job show') echo 7.7 ;;
@@ -88,7 +88,7 @@ asks() {
 	case $1 in
 	status | 'gpu list' | 'gpu show' | 'task list' | 'session list' | 'job list' | monitor | config | \
 		reload | 'gpu drain' | 'gpu resume' | 'trace record') echo 0 ;;
-	'task show' | 'session show' | 'job show' | 'task set' | 'session kill' | 'job explain') echo 4 ;;
+	'task show' | 'task explain' | 'session show' | 'job show' | 'task set' | 'session kill' | 'job explain') echo 4 ;;
 	esac
 }
 # Those that change or measure something with the daemon, with all they need.

@@ -440,6 +440,7 @@ static void expect_control_error(const void *bytes, size_t n, Sbeet__ErrorCode c
 
 static void control_answers_bad_questions(void **state) {
 	char *large = calloc(1, PROTO_PACKET_MAX + 1);
+	Sbeet__Control__Status *status;
 
 	assert_non_null(large);
 	harness_start(&harness, plain);
@@ -450,6 +451,9 @@ static void control_answers_bad_questions(void **state) {
 	expect_control_error(large, PROTO_PACKET_MAX + 1, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
 			     true);
 	free(large);
+	status = status_get();
+	assert_int_equal(status->service->protocol_errors, 3); /* not: unknown, other version */
+	status_free(status);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 

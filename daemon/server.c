@@ -364,25 +364,23 @@ static void on_look(evutil_socket_t fd, short what, void *userdata) {
 }
 
 void server_describe(const struct server *server, char *text, size_t size) {
-	size_t n_gpus = inventory_n_gpus(server->parts.inventory), sessions = 0, jobs = 0,
+	size_t n_gpus = inventory_n_gpus(server->parts.inventory), sessions = 0, waiting = 0,
 	       running = 0;
 	const struct sched *sched = engine_sched(server->engine);
 	enum mps_state mps = mps_info(server->parts.mps).state;
 	const struct session *s;
+	const struct job *job;
 
 	TAILQ_FOREACH(s, &server->sessions.list, link) {
 		sessions += s->fd >= 0;
-		jobs += s->n_jobs;
-	}
-	for (size_t i = 0; i < n_gpus; i++) {
-		for (size_t slot = 0; slot < SCHED_SLOTS_MAX; slot++) {
-			running += sched_gpu(sched, i)->slots[slot] != SCHED_JOB_NONE;
+		TAILQ_FOREACH(job, &s->jobs, link) {
+			waiting += job->state == JOB_WAITING;
+			running += job->state != JOB_WAITING;
 		}
 	}
 	snprintf(text, size, "%zu GPUs, policy '%s', %zu programs, %zu jobs run, %zu wait%s%s",
-		 n_gpus, sched_get_policy(sched)->name, sessions, running,
-		 jobs > running ? jobs - running : 0, mps > MPS_ABSENT ? ", MPS " : "",
-		 mps > MPS_ABSENT ? mps_state_name(mps) : "");
+		 n_gpus, sched_get_policy(sched)->name, sessions, running, waiting,
+		 mps > MPS_ABSENT ? ", MPS " : "", mps > MPS_ABSENT ? mps_state_name(mps) : "");
 }
 
 static void decide_measured(struct server *server) {

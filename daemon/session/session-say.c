@@ -86,7 +86,8 @@ void session_fail(struct session *s, Sbeet__ErrorCode code, const char *format, 
 	session_hang_up(s);
 }
 
-/* What a program that is planned with had better have ready. Return: how many. */
+/* What a program that is planned with had better have ready. One that reads terms is told there
+ * which parts it needs. Return: how many. */
 static size_t fill_rows(const struct session *s, Sbeet__GreenRows *rows) {
 	const struct inventory *inventory = s->all->inventory;
 	size_t n = 0;
@@ -94,7 +95,11 @@ static size_t fill_rows(const struct session *s, Sbeet__GreenRows *rows) {
 	for (size_t i = 0; s->sched_task != SCHED_TASK_NONE && i < inventory_n_gpus(inventory);
 	     i++) {
 		struct engine_rows own;
+		unsigned group;
 
+		if (s->terms.page && engine_steers(s->all->engine, i, &group)) {
+			continue;
+		}
 		if (engine_rows(s->all->engine, i, &own)) {
 			sbeet__green_rows__init(&rows[n]);
 			rows[n].gpu_uuid.data = (uint8_t *)inventory_gpu(inventory, i)->uuid;

@@ -6,9 +6,11 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -223,6 +225,50 @@ static void daemon_hands_connections_to_the_next(void **state) {
 	shim_close(&first);
 	shim_close(&second);
 	shim_close(&fresh);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static bool session_runs(const Sbeet__Control__Status *status, void *data) {
+	return status->n_jobs == 1 && strcmp(status->jobs[0]->state, "running") == 0;
+}
+
+/* The page of the sbeetd before says what it said; the next one has a new page, which comes with
+ * its welcome over the same connection. A job that was begun before may end after. */
+static void daemon_hands_over_programs_with_terms(void **state) {
+	static const char *const args[] = {"--gpus",   "8",	"--sharing", "mps",
+					   "--policy", "steer", NULL};
+	Sbeet__Control__Status *status;
+	struct steered old, s;
+	uint64_t word;
+	size_t i;
+
+	harness_start(&harness, args);
+	old = s = steered_open("a", NULL, MASK_ALL);
+	word = atomic_load(&old.page->gpu[0].word);
+	assert_true(terms_unpack(word).steered);
+	steered_began(&old, 0, &(struct began){1, word, nsec_now(), 0});
+	status_until(session_runs, NULL);
+	manager_expect("1 programs, 1 jobs run, 0 wait");
+	assert_int_equal(manager_stop(&harness), 0);
+	assert_int_equal(atomic_load(&old.page->gpu[0].word), word);
+	steered_began(&old, 0, &(struct began){2, word, nsec_now(), nsec_now()}); /* meanwhile */
+	harness_start(&harness, args);
+	manager_forget(&harness);
+
+	steered_welcome(&s);
+	assert_int_equal(s.session, old.session);
+	shim_expect_silence(s.fd);
+	assert_true(steered_terms(&s, 0).steered);
+	shim_done(s.fd, 1);
+	steered_began(&s, 0, &(struct began){3, word, nsec_now(), nsec_now()});
+	shim_expect_silence(s.fd);
+	status = status_of(s.session, &i);
+	assert_int_equal(status->sessions[i]->jobs, 2); /* the account of job 1 is lost */
+	assert_int_equal(status->n_jobs, 0);
+	status_free(status);
+	munmap((void *)(uintptr_t)old.page, sizeof(*old.page));
+	close(old.page_fd);
+	steered_close(&s);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
@@ -476,6 +522,7 @@ int main(void) {
 		CASE(daemon_says_that_a_passed_socket_is_gone),
 		CASE(daemon_refuses_a_socket_of_another_kind),
 		CASE(daemon_hands_connections_to_the_next),
+		CASE(daemon_hands_over_programs_with_terms),
 		CASE(daemon_hands_over_when_jobs_are_due),
 		CASE(daemon_hands_over_what_tasks_are),
 		CASE(daemon_reads_what_was_sent_meanwhile),

@@ -29,7 +29,8 @@ static int setup(void **state) {
 	setenv("SIMGPU", "h200:mps", 1);
 	setenv("SIMGPU_DIR", harness.directory, 1);
 	setenv("LD_LIBRARY_PATH", SIMGPU_LIBRARIES, 1);
-	harness_start(&harness, (const char *[]){"--policy", "steer", "--drain", "10s", NULL});
+	harness_start(&harness, (const char *[]){"--policy", "steer", "--drain", "10s",
+						 "--max-hold", "200ms", NULL});
 	return 0;
 }
 
@@ -320,26 +321,41 @@ static void terms_end_when_a_program_is_to_be_ended(void **state) {
 	steered_close(&a);
 }
 
-/* Jobs under terms hold no SMs: others ask, and are granted what is free among those that ask. */
-static void programs_without_terms_ask(void **state) {
-	struct steered a = open_task("a", 50 * MS, 0);
-	struct shim other = shim_open("other", MASK_ALL);
-	uint64_t word = atomic_load(&a.page->gpu[0].word);
+static void request(int fd, const struct steered *s, uint64_t job) {
 	Sbeet__Request request = SBEET__REQUEST__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
-	steered_began(&a, 0, &(struct began){1, word, nsec_now(), 0});
-	request.job = 1;
-	request.gpu_uuid.data = (uint8_t *)(uintptr_t)a.page->gpu[0].uuid;
+	request.job = job;
+	request.gpu_uuid.data = (uint8_t *)(uintptr_t)s->page->gpu[0].uuid;
 	request.gpu_uuid.len = PROTO_UUID_BYTES;
-	request.enforcement_mask = MASK_ALL;
+	request.enforcement_mask = MASK_WHOLE;
 	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH;
 	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
 	m.request = &request;
-	shim_send(other.fd, &m);
-	shim_granted(other.fd, 1);
-	shim_done(other.fd, 1);
-	shim_close(&other);
+	shim_send(fd, &m);
+}
+
+/* Jobs under terms hold no SMs: others ask, and are granted what is free among those that ask. What
+ * these hold for too long (--max-hold) is taken back, and from nobody else. */
+static void programs_without_terms_ask(void **state) {
+	struct steered a = open_task("a", 50 * MS, 0);
+	struct shim b = shim_open("b", MASK_WHOLE), c = shim_open("c", MASK_WHOLE);
+	uint64_t word = atomic_load(&a.page->gpu[0].word);
+	Sbeet__ToShim *m;
+
+	steered_began(&a, 0, &(struct began){1, word, nsec_now() - NSEC_PER_SEC, 0});
+	request(b.fd, &a, 1);
+	shim_granted(b.fd, 1);
+	request(c.fd, &a, 1);
+	m = shim_receive(b.fd);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_REVOKE);
+	packet_free(&m->base);
+	shim_expect_silence(a.fd);
+	shim_done(b.fd, 1);
+	shim_granted(c.fd, 1);
+	shim_done(c.fd, 1);
+	shim_close(&b);
+	shim_close(&c);
 	steered_close(&a);
 }
 

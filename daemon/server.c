@@ -245,7 +245,7 @@ static void init_sessions(struct server *server, const struct server_parts *part
 		.spin = settings->spin,
 	};
 	sessions_init(&server->sessions);
-	steer_init(&server->steer, &server->sessions);
+	steer_init(&server->steer, &server->sessions, parts->base);
 	hold_init(&server->hold, &server->sessions, settings->max_hold);
 }
 
@@ -329,6 +329,7 @@ struct server *server_free(struct server *server) {
 	if (server) {
 		server_stop(server);
 		event_del(&server->look);
+		steer_deinit(&server->steer);
 		hold_deinit(&server->hold);
 		late_deinit(&server->late);
 		control_deinit(&server->control);

@@ -226,6 +226,16 @@ static nsec_t clamp_finished(const struct job *job, nsec_t claimed, nsec_t now) 
 	return claimed < job->record.granted || claimed > now ? now : claimed;
 }
 
+/* Plans are made anew when a job's shape is known, and once more when it is known well. */
+static void see_work(struct session *s, const Sbeet__JobDone *done) {
+	s->seen.jobs++;
+	s->seen.launches += done->launches;
+	s->seen.waves += done->waves;
+	if (s->seen.jobs == WORK_SEEN_MIN || s->seen.jobs == WORK_SEEN_MIN * WORK_SEEN_MIN) {
+		session_tell(s, SESSION_EVENT_TERMS, NULL);
+	}
+}
+
 static void count_done(struct session *s, struct job *job, const Sbeet__JobDone *done,
 		       nsec_t finished) {
 	struct session_counters *c = &s->counters;
@@ -248,6 +258,7 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	job->finished = finished;
 	job->launches = done->launches;
 	job->launched = done->launched_ns ? done->launched_ns : job->launched;
+	see_work(s, done);
 	session_task_learn(s, job, done, finished);
 	session_tell(s, SESSION_EVENT_DONE, job);
 }

@@ -92,7 +92,7 @@ void session_task_learn(struct session *s, const struct job *job, const Sbeet__J
 	struct session *other;
 
 	if (!s->all->learn || s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME ||
-	    !s->task.deadline || !is_typical(job, done) || finished <= job->record.granted ||
+	    !s->task.deadline || job->terms || !is_typical(job, done) || finished <= job->record.granted ||
 	    (learn_corrects(s->all->learn) && s->sched_task == SCHED_TASK_NONE)) {
 		return;
 	}
@@ -116,6 +116,7 @@ void session_task_free(struct session *s) {
 
 void session_task_set(struct session *s, const struct task_spec *task, bool restart) {
 	s->task = *task;
+	s->seen = (struct work_seen){0};
 	if (restart) {
 		task_start(&s->releases, task, s->all->now());
 	}

@@ -50,6 +50,15 @@ struct session_counters {
 	nsec_t last_response; /* of the job that ended last */
 };
 
+/* From so many jobs on their mean shape is taken for known. */
+#define WORK_SEEN_MIN 8
+
+/* What the jobs that have ended consisted of. */
+struct work_seen {
+	uint64_t jobs, launches;
+	uint64_t waves; /* of blocks on all SMs: see JobDone */
+};
+
 struct session {
 	TAILQ_ENTRY(session) link; /* the sessions' list */
 	struct absent_entry absent;
@@ -105,6 +114,7 @@ struct session {
 	nsec_t replayed_release; /* while `replayed`: of the job that it requests; 0: unknown */
 
 	struct session_counters counters;
+	struct work_seen seen; /* since its task was set */
 };
 
 #define SESSION_E_QUOTA	  1

@@ -10,21 +10,42 @@
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/session/planner.h"
 #include "daemon/session/session.h"
 #include "proto/enforcement.h"
+
+/* Between two kernels of a job (launches under MPS, RESULTS.md). */
+#define LAUNCH_GAP 2500
+
+/* Of a job that can be predicted. */
+#define LAUNCHES_MAX 100000
 
 /* What the terms on one GPU depend on. */
 struct scene {
 	size_t gpu;
-	unsigned n_sms, group, n_groups; /* group 0: sets can't be made */
-	bool urgent, others;		 /* programs with a deadline, and without */
-	/* The shortest deadlines, ascending. */
-	nsec_t deadlines[PROTO_TERMS_LEVEL_MAX];
-	size_t n_deadlines;
+	bool steered;
+	struct plan_gpu cut; /* group 0: sets can't be made */
+	struct session *sessions[MODEL_TASKS_MAX];
+	struct plan_task tasks[MODEL_TASKS_MAX];
+	unsigned n;
+	bool loose; /* somebody without a deadline can't be kept to a set */
 };
 
-void steer_init(struct steer *steer, struct sessions *sessions) {
+static void on_planned(void *userdata, size_t gpu, const struct plan *plan);
+
+void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base) {
+	int r;
+
 	*steer = (struct steer){.sessions = sessions, .changed = true};
+	r = planner_new(&steer->planner, base, on_planned, steer);
+	if (r < 0) {
+		log_warning("no plans are made, programs are steered by the rule alone: %s",
+			    strerror(-r));
+	}
+}
+
+void steer_deinit(struct steer *steer) {
+	steer->planner = planner_free(steer->planner);
 }
 
 void steer_changed(struct steer *steer) {
@@ -41,138 +62,236 @@ static bool is_steered(const struct session *s, size_t gpu) {
 	       (s->task.gpu < 0 || s->task.gpu == (int)gpu);
 }
 
+static bool makes_sets(const struct session *s) {
+	return s->enforcement_mask & ENFORCEMENT_BIT(GREEN);
+}
+
 /* Whether others have to reckon with it there. */
 static bool is_present(const struct session *s, size_t gpu) {
 	return is_steered(s, gpu) && (s->gpus == 0 || (s->gpus & BIT(gpu)));
 }
 
-static void note_deadline(struct scene *scene, nsec_t deadline) {
-	size_t at = 0;
+/* What the model needs to know of its jobs. Known from the first jobs on where it has a profile. */
+static struct plan_task task_of(const struct steer *steer, const struct session *s, size_t gpu) {
+	const struct sched *sched = engine_sched(steer->sessions->engine);
+	const struct work_seen *seen = &s->seen;
+	const struct profile_table *p = NULL;
+	struct plan_task t = {.known = false};
 
-	while (at < scene->n_deadlines && scene->deadlines[at] < deadline) {
-		at++;
+	if (is_urgent(s)) {
+		t.model.period = s->task.period;
+		t.model.deadline = s->task.deadline;
 	}
-	if (at == PROTO_TERMS_LEVEL_MAX ||
-	    (at < scene->n_deadlines && scene->deadlines[at] == deadline)) {
-		return;
+	if (s->sched_task != SCHED_TASK_NONE) {
+		p = sched_task(sched, s->sched_task)->profiles[gpu];
 	}
-	scene->n_deadlines += scene->n_deadlines < PROTO_TERMS_LEVEL_MAX;
-	memmove(&scene->deadlines[at + 1], &scene->deadlines[at],
-		(scene->n_deadlines - at - 1) * sizeof(nsec_t));
-	scene->deadlines[at] = deadline;
-}
-
-/* The shortest deadline has the greatest level; those without one have level 0. */
-static unsigned level_of(const struct scene *scene, const struct session *s) {
-	unsigned level = PROTO_TERMS_LEVEL_MAX;
-
-	if (!is_urgent(s)) {
-		return 0;
+	if (!p || seen->jobs < WORK_SEEN_MIN || seen->launches < seen->jobs ||
+	    seen->launches / seen->jobs > LAUNCHES_MAX || seen->waves < seen->jobs) {
+		return t;
 	}
-	for (size_t i = 0; i < scene->n_deadlines && scene->deadlines[i] < s->task.deadline; i++) {
-		level -= level > 1;
-	}
-	return level;
+	t.known = true;
+	t.model.copy_in = p->copy_in;
+	t.model.copy_out = p->copy_out;
+	t.model.launches = (unsigned)(seen->launches / seen->jobs);
+	t.model.block = profile_exec(p, p->n_sms) / (seen->waves / seen->jobs);
+	t.model.gap = LAUNCH_GAP;
+	t.model.kernels = p->exec;
+	return t;
 }
 
 /* How many groups at least, and at most, by the bounds of the task; the most counts. */
-static unsigned clamp_groups(const struct scene *scene, const struct task_spec *task, unsigned n) {
-	unsigned least = (task->job.min_sms + scene->group - 1) / scene->group;
-	unsigned most = task->job.max_sms > 0 ? task->job.max_sms / scene->group : scene->n_groups;
+static unsigned clamp_groups(const struct plan_gpu *cut, const struct task_spec *task, unsigned n) {
+	unsigned n_groups = terms_groups(cut->sms, cut->group);
+	unsigned least = (task->job.min_sms + cut->group - 1) / cut->group;
+	unsigned most = task->job.max_sms > 0 ? task->job.max_sms / cut->group : n_groups;
 
 	n = n < least ? least : n;
 	n = n > most ? most : n;
-	return n < 1 ? 1 : n > scene->n_groups ? scene->n_groups : n;
+	return n < 1 ? 1 : n > n_groups ? n_groups : n;
 }
 
-/* Programs with a deadline have the lower half of the groups, the others the rest, as long as there
- * are both; else all of it. */
-static struct terms terms_of(const struct scene *scene, const struct session *s,
-			     const char **ret_reason) {
-	bool green = s->enforcement_mask & ENFORCEMENT_BIT(GREEN), urgent = is_urgent(s);
-	struct terms t = {.steered = true, .level = level_of(scene, s)};
-	unsigned half = scene->n_groups / 2, n = scene->n_groups, wanted;
+static const char reason_bounds[] = "min-sms or max-sms of its task";
 
-	*ret_reason = "sets of SMs can't be made there";
-	if (!green || scene->n_groups < 2) {
-		return t;
-	}
-	*ret_reason = "no programs have to be kept apart there";
-	if (scene->urgent && scene->others) {
-		*ret_reason = urgent ? "programs without a deadline are there, and kept away"
-				     : "programs with a deadline are there, and not disturbed";
-		n = urgent ? half : n - half;
-	}
-	wanted = n;
-	n = clamp_groups(scene, &s->task, wanted);
-	if (n != wanted) {
-		*ret_reason = "min-sms or max-sms of its task";
-	}
-	if (n < scene->n_groups) {
+/* @t within the bounds of the program and its task. @reason: of @t; another one where they count.
+ */
+static struct terms within_bounds(const struct scene *scene, const struct session *s,
+				  struct terms t, const char **reason) {
+	unsigned n_groups = terms_groups(scene->cut.sms, scene->cut.group), n;
+	unsigned wanted = t.n > 0 ? t.n : n_groups;
+	bool lower = t.first == 0 && (t.n > 0 || is_urgent(s));
+
+	n = clamp_groups(&scene->cut, &s->task, wanted);
+	*reason = n != wanted ? reason_bounds : *reason;
+	t.n = 0;
+	t.first = t.group = 0;
+	if (!makes_sets(s)) {
+		*reason = "the program can't be kept to a part of the GPU";
+	} else if (n < n_groups) {
 		t.n = n;
-		t.group = scene->group;
-		t.first = urgent ? 0 : scene->n_groups - n;
+		t.group = scene->cut.group;
+		t.first = lower ? 0 : n_groups - n;
 	}
 	return t;
 }
 
-static void log_terms(const struct session *s, size_t gpu, const struct scene *scene) {
-	const struct terms *t = &s->terms.now[gpu];
+static void log_terms(const struct session *s, const struct scene *scene) {
+	const struct terms *t = &s->terms.now[scene->gpu];
 	char text[SMSET_TEXT_MAX] = "";
 	struct smset sms;
 
-	if (terms_sms(t, scene->n_sms, &sms) == 0) {
+	if (terms_sms(t, scene->cut.sms, &sms) == 0) {
 		smset_print(&sms, text, sizeof(text));
 	}
-	log_debug("session %llu ('%s') %s GPU %zu%s%s, level %u", (unsigned long long)s->id,
-		  s->task.name, t->steered ? "is steered on" : "asks for its jobs on", gpu,
-		  *text ? ": SMs " : "", text, t->level);
+	log_debug("session %llu ('%s') %s GPU %zu%s%s%s", (unsigned long long)s->id, s->task.name,
+		  t->steered ? "is steered on" : "asks for its jobs on", scene->gpu,
+		  *text ? ": SMs " : "", text,
+		  t->copies == TERMS_COPIES_HELD ? ", copies held" : "");
 }
 
-/* @steered: the policy steers on this GPU. */
-static void write_terms(struct steer *steer, const struct scene *scene, bool steered) {
-	nsec_t now = steer->sessions->now();
+static void write_terms(struct steer *steer, const struct scene *scene, struct session *s,
+			const struct terms *terms, const char *reason) {
+	struct terms t = *terms;
+
+	/* Without a free SM a level costs nothing: see RESULTS.md. */
+	t.level = t.steered && scene->loose && is_urgent(s) ? PROTO_TERMS_LEVEL_MAX : 0;
+	if (t.steered && scene->cut.group > 0) {
+		t = within_bounds(scene, s, t, &reason);
+	}
+	s->terms.reason[scene->gpu] = reason;
+	if (session_terms_set(&s->terms, scene->gpu, &t, steer->sessions->now())) {
+		log_terms(s, scene);
+	}
+}
+
+/* Who is there. Programs beyond the planner's number have the terms of those that are not. */
+static void look_around(struct steer *steer, size_t gpu, struct scene *ret) {
+	struct session *s;
+
+	*ret = (struct scene){.gpu = gpu};
+	ret->steered = engine_steers(steer->sessions->engine, gpu, &ret->cut.group);
+	ret->cut.sms = inventory_gpu(steer->sessions->inventory, gpu)->n_sms;
+	TAILQ_FOREACH(s, &steer->sessions->list, link) {
+		if (ret->steered && is_present(s, gpu) && ret->n < MODEL_TASKS_MAX) {
+			ret->loose |= !is_urgent(s) && (ret->cut.group == 0 || !makes_sets(s));
+			ret->sessions[ret->n] = s;
+			ret->tasks[ret->n++] = task_of(steer, s, gpu);
+		}
+	}
+}
+
+/* Those who are not there yet, or don't run on this GPU, and those who are too many. */
+static void steer_others(struct steer *steer, const struct scene *scene) {
 	struct session *s;
 
 	TAILQ_FOREACH(s, &steer->sessions->list, link) {
+		struct terms t = {.steered = scene->steered && is_steered(s, scene->gpu)};
 		const char *reason =
-			"the policy does not steer there: it is not steer, the GPU "
-			"is not shared through MPS, or it is drained";
-		struct terms t = {.steered = false};
+			!scene->steered
+				? "the policy does not steer there: it is not steer, the GPU "
+				  "is not shared through MPS, or it is drained"
+			: t.steered
+				? "it does not run there yet"
+				: "its task may not use this GPU, or its program is being ended";
+		bool member = false;
 
-		if (!s->terms.page) {
-			continue;
+		for (unsigned i = 0; i < scene->n; i++) {
+			member |= scene->sessions[i] == s;
 		}
-		if (steered && is_steered(s, scene->gpu)) {
-			t = terms_of(scene, s, &reason);
-		} else if (steered) {
-			reason = "its task may not use this GPU, or its program is being ended";
-		}
-		s->terms.reason[scene->gpu] = reason;
-		if (session_terms_set(&s->terms, scene->gpu, &t, now)) {
-			log_terms(s, scene->gpu, scene);
+		if (!member && s->terms.page) {
+			write_terms(steer, scene, s, &t, reason);
 		}
 	}
 }
 
-static void steer_gpu(struct steer *steer, size_t gpu) {
-	struct scene scene = {.gpu = gpu};
-	const struct session *s;
-	bool steered = engine_steers(steer->sessions->engine, gpu, &scene.group);
+/* Whether the planner was asked about the same programs last. */
+static bool is_planned(const struct steer *steer, const struct scene *scene) {
+	const struct steer_scene *planned = &steer->planned[scene->gpu];
+	bool same = planned->n == scene->n;
 
-	scene.n_sms = inventory_gpu(steer->sessions->inventory, gpu)->n_sms;
-	scene.n_groups = scene.group > 0 ? terms_groups(scene.n_sms, scene.group) : 0;
-	TAILQ_FOREACH(s, &steer->sessions->list, link) {
-		if (!steered || !is_present(s, gpu)) {
-			continue;
-		}
-		scene.urgent |= is_urgent(s);
-		scene.others |= !is_urgent(s);
-		if (is_urgent(s)) {
-			note_deadline(&scene, s->task.deadline);
+	for (unsigned i = 0; same && i < scene->n; i++) {
+		same = planned->ids[i] == scene->sessions[i]->id;
+	}
+	return same;
+}
+
+static void ask_planner(struct steer *steer, const struct scene *scene) {
+	struct steer_scene *planned = &steer->planned[scene->gpu];
+
+	planned->n = 0;
+	if (!steer->planner) {
+		return;
+	}
+	if (scene->n < 2 || scene->cut.group == 0 || !plan_can_predict(scene->tasks, scene->n) ||
+	    planner_ask(steer->planner, scene->gpu, &scene->cut, scene->tasks, scene->n) < 0) {
+		planner_cancel(steer->planner, scene->gpu);
+		return;
+	}
+	planned->n = scene->n;
+	for (unsigned i = 0; i < scene->n; i++) {
+		planned->ids[i] = scene->sessions[i]->id;
+	}
+}
+
+/* Why the rule gives the program @i these terms. */
+static const char *rule_reason(const struct scene *scene, const struct terms *terms, unsigned i) {
+	bool apart = false;
+
+	if (scene->cut.group == 0) {
+		return "the programs there can't be kept to parts of the GPU";
+	}
+	for (unsigned k = 0; k < scene->n; k++) {
+		apart |= terms[k].n > 0;
+	}
+	if (terms[i].n > 0) {
+		return is_urgent(scene->sessions[i])
+			       ? "its blocks run long beside the deadlines of others"
+			       : "programs with a deadline are there, and not disturbed";
+	}
+	return apart ? "programs without a deadline, or of long blocks, are there, and kept away"
+		     : "no programs have to be kept apart there";
+}
+
+static void steer_gpu(struct steer *steer, size_t gpu) {
+	struct terms terms[MODEL_TASKS_MAX];
+	struct scene scene;
+	bool planned;
+
+	look_around(steer, gpu, &scene);
+	steer_others(steer, &scene);
+	planned = is_planned(steer, &scene);
+	for (unsigned i = 0; i < scene.n; i++) {
+		terms[i] = (struct terms){.steered = true};
+	}
+	if (scene.n > 0 && scene.cut.group > 0) {
+		plan_rule(&scene.cut, scene.tasks, scene.n, terms);
+	}
+	for (unsigned i = 0; i < scene.n; i++) {
+		/* Those who have a plan keep it until there is a better one. */
+		if (!planned || !scene.sessions[i]->terms.now[gpu].steered) {
+			write_terms(steer, &scene, scene.sessions[i], &terms[i],
+				    rule_reason(&scene, terms, i));
 		}
 	}
-	write_terms(steer, &scene, steered);
+	ask_planner(steer, &scene);
+}
+
+static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
+	struct steer *steer = userdata;
+	unsigned missed = 0, released = 0;
+	struct scene scene;
+
+	look_around(steer, gpu, &scene);
+	if (!scene.steered || !is_planned(steer, &scene)) {
+		return; /* a new one is being made, or none is needed */
+	}
+	for (unsigned i = 0; i < scene.n; i++) {
+		write_terms(steer, &scene, scene.sessions[i], &plan->terms[i],
+			    "planned: of what was tried the fewest jobs are expected to be late");
+		missed += plan->predicted[i].missed;
+		released += plan->predicted[i].released;
+	}
+	log_debug("GPU %zu: a plan for %u programs, the best of %u: %u of %u jobs late", gpu,
+		  scene.n, plan->n_tried, missed, released);
 }
 
 static uint32_t drained_gpus(const struct sched *sched) {

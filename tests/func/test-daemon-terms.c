@@ -97,40 +97,29 @@ static void terms_keep_tasks_with_a_deadline_apart_from_others(void **state) {
 	assert_terms(&a, 0, "0-131");
 	b = open_task("b", 50 * MS, 0);
 	assert_terms(&a, 0, "56-131");
-	assert_terms(&b, 5, "0-55");
+	assert_terms(&b, 0, "0-131");
 	epoch = steered_terms(&b, 0).epoch;
-	c = open_task("c", 20 * MS, 0); /* more urgent than b */
+	c = open_task("c", 20 * MS, 0);
 	assert_terms(&a, 0, "56-131");
-	assert_terms(&b, 4, "0-55");
-	assert_terms(&c, 5, "0-55");
-	assert_int_not_equal(steered_terms(&b, 0).epoch, epoch);
+	assert_terms(&b, 0, "0-131");
+	assert_terms(&c, 0, "0-131");
+	assert_int_equal(steered_terms(&b, 0).epoch, epoch);
 	leave(&c);
-	assert_terms(&b, 5, "0-55");
-	leave(&a);
-	assert_terms(&b, 5, "0-131");
 	leave(&b);
+	assert_terms(&a, 0, "0-131");
+	leave(&a);
 }
 
-static void terms_rank_by_deadline_and_keep_bounds(void **state) {
-	struct steered s[8], bounded, other;
+static void terms_keep_bounds(void **state) {
+	struct steered s = open_task("t", 90 * MS, 0), bounded, other;
 
-	for (unsigned i = 0; i < 8; i++) {
-		s[i] = open_task("t", (100 - (i == 7 ? 6 : i)) * MS, 0);
-	}
-	for (unsigned i = 0; i < 8; i++) {
-		unsigned rank = i >= 6 ? 0 : 6 - i; /* the last two have the same deadline */
-
-		assert_terms(&s[i], rank < 5 ? 5 - rank : 1, "0-131");
-	}
 	bounded = open_task("bounded", 100 * MS, 30); /* whole groups, at most */
-	assert_terms(&bounded, 1, "0-23");
+	assert_terms(&bounded, 0, "0-23");
 	other = open_task("other", 0, 8);
 	assert_terms(&other, 0, "112-131"); /* the last group is the larger one */
-	assert_terms(&bounded, 1, "0-23");
-	assert_terms(&s[0], 1, "0-55");
-	for (unsigned i = 0; i < 8; i++) {
-		steered_close(&s[i]);
-	}
+	assert_terms(&bounded, 0, "0-23");
+	assert_terms(&s, 0, "0-131");
+	steered_close(&s);
 	steered_close(&bounded);
 	steered_close(&other);
 }
@@ -138,8 +127,9 @@ static void terms_rank_by_deadline_and_keep_bounds(void **state) {
 static void terms_are_no_sets_for_programs_that_make_none(void **state) {
 	struct steered a = steered_open("a", NULL, MASK_WHOLE), b = open_task("b", 50 * MS, 0);
 
+	/* It can't be kept out: whoever is urgent goes before it. */
 	assert_terms(&a, 0, "0-131");
-	assert_terms(&b, 5, "0-55");
+	assert_terms(&b, 5, "0-131");
 	steered_close(&a);
 	steered_close(&b);
 }
@@ -265,7 +255,7 @@ static void jobs_under_terms_are_counted(void **state) {
 }
 
 static void status_tells_what_holds(void **state) {
-	struct steered a = open_task("a", 0, 0), b = open_task("b", 50 * MS, 0);
+	struct steered a = open_task("a", 50 * MS, 0), b = open_task("b", 0, 0);
 	uint64_t word = atomic_load(&b.page->gpu[0].word);
 	struct shim asks = shim_open("asks", MASK_ALL);
 	Sbeet__Control__Status *status;
@@ -442,7 +432,7 @@ static void pages_outlive_a_daemon_that_is_killed(void **state) {
 
 	harness_stop(&harness, SIGKILL);
 	assert_terms(&a, 0, "56-131");
-	assert_terms(&b, 5, "0-55");
+	assert_terms(&b, 0, "0-131");
 	steered_close(&a);
 	steered_close(&b);
 }
@@ -452,7 +442,7 @@ static void pages_outlive_a_daemon_that_is_killed(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		STARTED(terms_keep_tasks_with_a_deadline_apart_from_others),
-		STARTED(terms_rank_by_deadline_and_keep_bounds),
+		STARTED(terms_keep_bounds),
 		STARTED(terms_are_no_sets_for_programs_that_make_none),
 		STARTED(page_cannot_be_changed),
 		STARTED(terms_end_with_the_policy_and_a_drained_gpu),

@@ -17,7 +17,7 @@ daemon/mps daemon/base proto
 daemon/gpu daemon/base daemon/book daemon/core proto
 daemon/config daemon/base daemon/book daemon/core daemon/gpu daemon/mps proto
 daemon/engine daemon/base daemon/core daemon/gpu proto
-daemon/session daemon/base daemon/config daemon/core daemon/engine daemon/gpu daemon/mps proto
+daemon/session daemon/base daemon/config daemon/core daemon/core/steer daemon/engine daemon/gpu daemon/mps proto
 daemon/watch daemon/base daemon/core daemon/engine daemon/gpu daemon/session proto
 daemon/control daemon/base daemon/config daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto
 daemon daemon/base daemon/config daemon/control daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto

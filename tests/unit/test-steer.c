@@ -79,6 +79,23 @@ static void deadlines_are_kept_from_the_rest_without_a_profile(void **state) {
 	assert_int_equal(plan.terms[0].n + plan.terms[1].n, 0);
 }
 
+static void work_that_is_not_known_keeps_out(void **state) {
+	struct plan_task tasks[2] = {task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
+				     {.known = false}};
+	struct terms rule[2];
+	struct plan plan;
+
+	(void)state;
+	plan_rule(&h200, tasks, 2, rule);
+	plan_make(&h200, tasks, 2, NULL, &plan);
+	assert_true(plan.is_predicted);
+	assert_true(is_upper(&rule[1]));
+	assert_true(is_upper(&plan.terms[1]));
+	assert_int_equal(plan.predicted[0].missed, 0);
+	/* It always has work. */
+	assert_true(plan.predicted[1].done > 5);
+}
+
 static void long_blocks_are_kept_out(void **state) {
 	struct plan_task tasks[2] = {
 		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
@@ -286,6 +303,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_task_has_all),
 		cmocka_unit_test(deadlines_are_kept_from_the_rest_without_a_profile),
+		cmocka_unit_test(work_that_is_not_known_keeps_out),
 		cmocka_unit_test(long_blocks_are_kept_out),
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
 		cmocka_unit_test(who_stops_it_gets_the_rule),

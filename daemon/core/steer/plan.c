@@ -22,6 +22,10 @@
 #define WAKE_MAX (110 * NSEC_PER_USEC)
 #define PIECE	 (80 * NSEC_PER_USEC)
 
+/* An unknown task's jobs: one kernel, in waves of blocks. */
+#define UNKNOWN_BLOCK (1 * NSEC_PER_MSEC)
+#define UNKNOWN_WAVES 10
+
 /* Rounds in which every task may move once. */
 #define ROUNDS_MAX 3
 
@@ -40,6 +44,8 @@ struct candidate {
 struct search {
 	const struct plan_gpu *gpu;
 	struct model_task tasks[MODEL_TASKS_MAX];
+	bool known[MODEL_TASKS_MAX];
+	nsec_t unknown[PROTO_SMS_MAX + 1]; /* times of an unknown task's kernels */
 	unsigned n, n_groups, n_tried;
 	const _Atomic bool *stop;
 	nsec_t time;
@@ -172,7 +178,7 @@ static double improve(struct search *s, struct candidate *c) {
 		bool moved = false;
 
 		for (unsigned i = 0; i < s->n; i++) {
-			moved |= move(s, c, i, &best);
+			moved |= s->known[i] && move(s, c, i, &best);
 		}
 		if (!moved) {
 			break;
@@ -218,45 +224,79 @@ static struct terms terms_of(const struct search *s, const struct candidate *c, 
 	return t;
 }
 
-static bool search_init(struct search *s, const struct plan_gpu *gpu, const struct plan_task *tasks,
+bool plan_can_predict(const struct plan_task *tasks, unsigned n) {
+	for (unsigned i = 0; i < n; i++) {
+		if (tasks[i].model.deadline && !tasks[i].known) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void take_task(struct search *s, unsigned i, const struct plan_task *task) {
+	s->tasks[i] = task->model;
+	s->known[i] = task->known;
+	if (!task->known) {
+		s->tasks[i] = (struct model_task){
+			.launches = 1, .block = UNKNOWN_BLOCK, .kernels = s->unknown};
+	}
+}
+
+static void search_init(struct search *s, const struct plan_gpu *gpu, const struct plan_task *tasks,
 			unsigned n) {
-	bool known = true;
 	nsec_t longest = 0;
 
 	assert(n > 0 && n <= MODEL_TASKS_MAX && gpu->group > 0);
 	*s = (struct search){.gpu = gpu, .n = n, .n_groups = terms_groups(gpu->sms, gpu->group)};
+	for (unsigned m = 1; m <= gpu->sms; m++) {
+		s->unknown[m] = UNKNOWN_BLOCK * UNKNOWN_WAVES * gpu->sms / m;
+	}
 	for (unsigned i = 0; i < n; i++) {
-		s->tasks[i] = tasks[i].model;
-		known &= tasks[i].known;
+		take_task(s, i, &tasks[i]);
 		longest = s->tasks[i].period > longest ? s->tasks[i].period : longest;
 	}
 	s->time = longest * JOBS_LOOKED_AT;
 	s->time = s->time < TIME_MIN ? TIME_MIN : s->time > TIME_MAX ? TIME_MAX : s->time;
-	return known;
+}
+
+static struct candidate rule_of(const struct search *s, const struct plan_task *tasks) {
+	struct candidate c = {.lower = s->n_groups / 2};
+
+	follow_rule(tasks, s->n, &c);
+	for (unsigned i = 0; c.lower == 0 && i < s->n; i++) { /* it can't be cut */
+		c.places[i].regions[0] = c.places[i].regions[1] = true;
+	}
+	return c;
+}
+
+void plan_rule(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
+	       struct terms *ret) {
+	struct candidate c;
+	struct search s;
+
+	search_init(&s, gpu, tasks, n);
+	c = rule_of(&s, tasks);
+	for (unsigned i = 0; i < n; i++) {
+		ret[i] = terms_of(&s, &c, i);
+	}
 }
 
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       const _Atomic bool *stop, struct plan *ret) {
-	struct candidate c = {0};
+	struct candidate c;
 	struct search s;
-	bool known = search_init(&s, gpu, tasks, n);
 
+	search_init(&s, gpu, tasks, n);
 	s.stop = stop;
-	c.lower = s.n_groups / 2;
-	follow_rule(tasks, n, &c);
-	*ret = (struct plan){0};
-	if (c.lower == 0) { /* it can't be cut */
-		for (unsigned i = 0; i < n; i++) {
-			memcpy(c.places[i].regions, (bool[]){true, true},
-			       sizeof(c.places[i].regions));
+	c = rule_of(&s, tasks);
+	*ret = (struct plan){.is_predicted = plan_can_predict(tasks, n)};
+	if (ret->is_predicted && c.lower > 0) {
+		if (any_deadline(tasks, n) && n > 1) {
+			search(&s, &c);
 		}
-	} else if (known && any_deadline(tasks, n) && n > 1) {
-		search(&s, &c);
-	}
-	if (known && c.lower > 0) {
 		predict(&s, &c, ret->predicted);
-		ret->is_predicted = true;
 	}
+	ret->is_predicted &= c.lower > 0;
 	ret->n_tried = s.n_tried;
 	for (unsigned i = 0; i < n; i++) {
 		ret->terms[i] = terms_of(&s, &c, i);
@@ -268,9 +308,10 @@ bool plan_predict(const struct plan_gpu *gpu, const struct plan_task *tasks,
 	struct candidate c = {0};
 	struct search s;
 
-	if (!search_init(&s, gpu, tasks, n)) {
+	if (!plan_can_predict(tasks, n)) {
 		return false;
 	}
+	search_init(&s, gpu, tasks, n);
 	c.lower = s.n_groups / 2;
 	for (unsigned i = 0; i < n; i++) {
 		if (terms[i].n > 0) {

@@ -23,6 +23,11 @@ struct plan_task {
 	bool known;		 /* copies, launches, block and kernels were measured */
 };
 
+/*
+ * A task without a deadline that is not known is taken for one that always has work, in blocks of a
+ * millisecond: it keeps to the upper part.
+ */
+
 struct plan_gpu {
 	unsigned sms;	/* 1 to PROTO_SMS_MAX */
 	unsigned group; /* SMs that a set can take together, >= 1 */
@@ -31,19 +36,26 @@ struct plan_gpu {
 struct plan {
 	struct terms terms[MODEL_TASKS_MAX]; /* of each task; epoch 0 */
 	struct model_result predicted[MODEL_TASKS_MAX];
-	bool is_predicted; /* all tasks are known; else the rule alone was followed */
+	bool is_predicted; /* all tasks with a deadline are known; else the rule was followed */
 	unsigned n_tried;  /* predictions that were made */
 };
 
+/* The terms by the rule alone: takes microseconds. @ret: of @n tasks (1 to MODEL_TASKS_MAX). */
+void plan_rule(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
+	       struct terms *ret);
+
+/* Whether enough is known for predictions: of every task that has a deadline. */
+bool plan_can_predict(const struct plan_task *tasks, unsigned n);
+
 /*
- * Plans for @n tasks (1 to MODEL_TASKS_MAX) on @gpu. Where a task is not known, by the rule. Takes
- * up to some hundred predictions of milliseconds each: not for an event loop. @stop: if it becomes
- * true the best so far is the result; NULL: nobody stops it.
+ * Plans for @n tasks (1 to MODEL_TASKS_MAX) on @gpu. Takes up to some hundred predictions of
+ * milliseconds each: not for an event loop. @stop: if it becomes true the best so far is the
+ * result; NULL: nobody stops it.
  */
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       const _Atomic bool *stop, struct plan *ret);
 
 /* What is predicted of @terms (as plan_make() makes them, all with the same cut). Return: false if
- * a task is not known, or the terms are of another form. */
+ * too little is known, or the terms are of another form. */
 bool plan_predict(const struct plan_gpu *gpu, const struct plan_task *tasks,
 		  const struct terms *terms, unsigned n, struct model_result *ret);

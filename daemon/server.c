@@ -100,6 +100,7 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 
 	switch (event) {
 	case SESSION_EVENT_START:
+		s->record_ops = subscribers_watch_ops(&server->subscribers, s);
 		report_session(&server->report, s, KIND(SESSION_START));
 		steer_changed(&server->steer);
 		break;
@@ -142,6 +143,12 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 		control_job_gone(&server->control, job);
 		break;
 	}
+}
+
+static void on_session_ops(void *userdata, struct session *s, const Sbeet__OpBatch *batch) {
+	struct server *server = userdata;
+
+	subscribers_take_ops(&server->subscribers, s, batch);
 }
 
 static void on_look(evutil_socket_t fd, short what, void *userdata);
@@ -239,6 +246,7 @@ static void init_sessions(struct server *server, const struct server_parts *part
 		.awake = parts->awake,
 		.buffer = server->buffer,
 		.tell = on_session_event,
+		.tell_ops = on_session_ops,
 		.userdata = server,
 		.linger = settings->linger,
 		.drain = settings->drain,

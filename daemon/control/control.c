@@ -97,7 +97,8 @@ static void handle_events(struct control_client *client, const Sbeet__Control__R
 				     "this connection receives events already");
 		return;
 	}
-	r = subscriber_new(&client->subscriber, client->control->subscribers, client, request->id);
+	r = subscriber_new(&client->subscriber, client->control->subscribers, client, request->id,
+			   request->events->ops);
 	if (r) {
 		control_client_error(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
 				     r < 0 ? "no memory left to tell of events" : refusals[r]);

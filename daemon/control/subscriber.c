@@ -10,8 +10,10 @@
 
 #include "daemon/base/quota.h"
 #include "daemon/control/admin.h"
+#include "daemon/control/ops-packet.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/session/session-job.h"
 #include "daemon/session/session.h"
 #include "daemon/watch/late.h"
 #include "daemon/watch/report.h"
@@ -38,6 +40,8 @@ struct subscriber {
 	struct control_client *client; /* borrowed, owns us */
 	struct feed_reader reader;
 	uint32_t id;
+	bool ops; /* it is told of operations */
+	struct ops_reader ops_reader;
 	bool full; /* its socket was: control_client tells when there is room */
 };
 
@@ -158,6 +162,17 @@ static int64_t wall_offset(nsec_t now) {
 	return (int64_t)wall.tv_sec * (int64_t)NSEC_PER_SEC + wall.tv_nsec - (int64_t)now;
 }
 
+/* After packet_send() to @s, which returned @r. Return: whether it was sent. */
+static bool was_sent(struct subscriber *s, int r) {
+	if (r == -EAGAIN || r == -ENOMEM) {
+		s->full = true;
+		control_client_wait_writable(s->client);
+	} else if (r < 0) {
+		control_client_end(s->client); /* and @s with it */
+	}
+	return r == 0;
+}
+
 /* Takes up to a packet's worth from the ring and sends it. Return: whether there may be more. */
 static bool send_packet(struct subscriber *s, struct batch *b) {
 	const struct feed_event *event;
@@ -180,25 +195,58 @@ static bool send_packet(struct subscriber *s, struct batch *b) {
 		/* Nothing was sent: these are still to be read, unless they are overwritten first.
 		 */
 		s->reader = before;
-		s->full = true;
-		control_client_wait_writable(s->client);
-	} else if (r < 0) {
-		control_client_end(s->client);
-	} else {
-		s->all->totals->events_lost += b->events.lost;
 	}
-	return r == 0 && b->events.n_events == EVENTS_PER_PACKET;
+	if (!was_sent(s, r)) {
+		return false;
+	}
+	s->all->totals->events_lost += b->events.lost;
+	return b->events.n_events == EVENTS_PER_PACKET;
 }
 
-/* Return: whether there may be more to send, when others have had their turn. */
-static bool send_some(struct subscriber *s) {
-	struct batch b;
-	bool more = true;
+/* The same with operations. */
+static bool send_ops(struct subscriber *s) {
+	static struct ops_packet p;
+	Sbeet__Control__Events events = SBEET__CONTROL__EVENTS__INIT;
+	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
+	struct ops_reader before = s->ops_reader;
+	bool more = ops_packet_fill(&p, &s->all->ops, &s->ops_reader, admin_may(s->client),
+				    s->client->cred.uid);
+	int r;
 
-	for (int i = 0; i < PACKETS_PER_SEND && more; i++) {
-		more = control_client_is_idle(s->client) && !s->full && send_packet(s, &b);
+	if (p.list.n_ops == 0 && p.list.lost == 0) {
+		return more;
 	}
+	events.ops = &p.list;
+	reply.id = s->id;
+	reply.body_case = SBEET__CONTROL__REPLY__BODY_EVENTS;
+	reply.events = &events;
+	r = packet_send(s->client->fd, &reply.base, -1);
+	if (r == -EAGAIN || r == -ENOMEM) {
+		s->ops_reader = before;
+	}
+	if (!was_sent(s, r)) {
+		return false;
+	}
+	s->all->totals->events_lost += p.list.lost;
 	return more;
+}
+
+/* Return: whether there may be more to send, when others have had their turn. May end @s. */
+static bool send_some(struct subscriber *s) {
+	struct control_client *client = s->client;
+	bool events = true, ops = s->ops;
+	struct batch b;
+
+	for (int i = 0; i < PACKETS_PER_SEND && (events || ops); i++) {
+		if (!control_client_is_idle(client) || s->full) {
+			return false;
+		}
+		events = events && send_packet(s, &b);
+		if (ops && control_client_is_idle(client) && !s->full) {
+			ops = send_ops(s);
+		}
+	}
+	return events || ops;
 }
 
 static void on_send(evutil_socket_t fd, short what, void *userdata) {
@@ -207,6 +255,7 @@ static void on_send(evutil_socket_t fd, short what, void *userdata) {
 	bool more = false;
 
 	feed_rest(&all->report->feed);
+	all->ops_awake = false;
 	for (s = TAILQ_FIRST(&all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		more |= send_some(s);
@@ -254,8 +303,50 @@ void subscribers_deinit(struct subscribers *all) {
 	event_del(&all->power);
 }
 
+bool subscribers_watch_ops(const struct subscribers *all, const struct session *session) {
+	struct subscriber *s;
+
+	TAILQ_FOREACH(s, &all->list, link) {
+		if (s->ops && admin_may_change(s->client, session)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Somebody has begun to watch operations, or does so no longer: programs are told. */
+static void tell_programs(const struct subscribers *all) {
+	struct session *session, *next;
+
+	for (session = TAILQ_FIRST(all->watched->sessions); session; session = next) {
+		bool on = subscribers_watch_ops(all, session);
+
+		next = TAILQ_NEXT(session, link);
+		if (on != session->record_ops) {
+			session_job_record_ops(session, on); /* may end it */
+		}
+	}
+}
+
+void subscribers_take_ops(struct subscribers *all, const struct session *session,
+			  const Sbeet__OpBatch *batch) {
+	if (ops_write(&all->ops, session, batch) && !all->ops_awake) {
+		all->ops_awake = true;
+		event_add(&all->send, &send_after);
+	}
+}
+
+static int watch_ops(struct subscriber *s) {
+	int r = ops_attach(&s->all->ops, &s->ops_reader);
+
+	if (r == 0) {
+		s->ops = true;
+	}
+	return r;
+}
+
 int subscriber_new(struct subscriber **ret, struct subscribers *all, struct control_client *client,
-		   uint32_t id) {
+		   uint32_t id, bool ops) {
 	const struct watched *watched = all->watched;
 	Sbeet__Control__EventsStart start = SBEET__CONTROL__EVENTS_START__INIT;
 	struct subscriber *s;
@@ -278,6 +369,11 @@ int subscriber_new(struct subscriber **ret, struct subscribers *all, struct cont
 	s->all = all;
 	s->client = client;
 	s->id = id;
+	if (ops && watch_ops(s) < 0) {
+		quota_release(client->user, QUOTA_SUBSCRIPTIONS, 1);
+		free(s);
+		return -ENOMEM;
+	}
 	start.now_ns = watched->now();
 	start.wall_offset_ns = wall_offset(start.now_ns);
 	start.version = (char *)SBEET_VERSION;
@@ -294,6 +390,9 @@ int subscriber_new(struct subscriber **ret, struct subscribers *all, struct cont
 		event_add(&all->power, &power_every);
 	}
 	*ret = s;
+	if (ops) {
+		tell_programs(all);
+	}
 	describe_all(all, client, id, &b);
 	quota_work(client->user, 0, client->n_told, watched->now());
 	return 0;
@@ -304,6 +403,10 @@ struct subscriber *subscriber_free(struct subscriber *s) {
 		feed_detach(&s->all->report->feed, &s->reader);
 		TAILQ_REMOVE(&s->all->list, s, link);
 		s->all->n--;
+		if (s->ops) {
+			ops_detach(&s->all->ops, &s->ops_reader);
+			tell_programs(s->all);
+		}
 		quota_release(s->client->user, QUOTA_SUBSCRIPTIONS, 1);
 		free(s);
 	}

@@ -8,14 +8,17 @@
 #pragma once
 
 #include <event2/event_struct.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "daemon/watch/ops.h"
 #include "proto/units.h"
 
 struct control_client;
 struct late;
 struct report;
+struct session;
 struct subscriber;
 struct totals;
 struct watched;
@@ -35,6 +38,8 @@ struct subscribers {
 	struct event power; /* timer */
 	nsec_t power_seen;  /* readings up to this time have been reported */
 	unsigned n;
+	struct ops ops; /* for those who are told of operations */
+	bool ops_awake; /* they will be looked at soon */
 };
 
 #define SUBSCRIBER_E_TOO_MANY 1 /* of all */
@@ -49,10 +54,18 @@ void subscribers_deinit(struct subscribers *subscribers);
 void subscribers_wake(void *userdata);
 
 /* Makes one of @subscribers of @client, which must not be subscribed yet, and sends it what there
- * is; @id is its request's. Charges its user. Return: 0; one of the above; -ENOMEM. */
+ * is; @id is its request's. Charges its user. With @ops the programs that it may see are told to
+ * send their operations. Return: 0; one of the above; -ENOMEM. */
 int subscriber_new(struct subscriber **ret, struct subscribers *subscribers,
-		   struct control_client *client, uint32_t id);
+		   struct control_client *client, uint32_t id, bool ops);
 struct subscriber *subscriber_free(struct subscriber *subscriber); /* takes NULL */
+
+/* Whether anybody may see, and watches, the operations of @s. */
+bool subscribers_watch_ops(const struct subscribers *subscribers, const struct session *s);
+
+/* What @s has sent, for those. */
+void subscribers_take_ops(struct subscribers *subscribers, const struct session *s,
+			  const Sbeet__OpBatch *batch);
 
 /* The client's socket has room again. */
 void subscriber_resume(struct subscriber *subscriber);

@@ -212,6 +212,7 @@ static void move(struct job *job, struct session *to) {
 	to->n_jobs++;
 	to->gpus |= from->gpus;
 	job->session = to;
+	job->records_ops = false; /* over the new connection */
 	job->owner = to->id;
 	job->label = to->task.name;
 	job->task = SCHED_TASK_NONE; /* its session's, which ends */
@@ -313,6 +314,10 @@ void resume_session(struct session *s, const Sbeet__Hello *hello) {
 	}
 	for (size_t i = 0; i < hello->n_ended && s->fd >= 0; i++) {
 		take_end(s, &before, hello->ended[i]);
+	}
+	if (s->fd >= 0) {
+		/* What it records now was another daemon's wish. */
+		session_job_record_ops(s, s->record_ops);
 	}
 	if (!s->replayed && s->fd >= 0) {
 		end_absent(s->all, &before);

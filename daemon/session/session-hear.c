@@ -218,6 +218,9 @@ static void handle_ops(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__OpBatch *batch = packet->ops;
 	struct job *job = session_job_find(s, batch->job);
 
+	if (s->record_ops) {
+		s->all->tell_ops(s->all->userdata, s, batch);
+	}
 	for (size_t i = 0; job && !s->counts && i < batch->n_ops; i++) {
 		count_op(job, batch->ops[i]);
 	}

@@ -10,6 +10,7 @@
 
 #include "daemon/session/absent.h"
 #include "proto/units.h"
+#include "sbeet.pb-c.h"
 
 struct awake;
 struct engine;
@@ -48,6 +49,9 @@ enum session_event {
 typedef void (*session_event_fn)(void *userdata, enum session_event event, struct session *s,
 				 struct job *job);
 
+/* Single operations of a job of @s, while s->record_ops. */
+typedef void (*session_ops_fn)(void *userdata, struct session *s, const Sbeet__OpBatch *batch);
+
 struct sessions {
 	/* Set before sessions_init(); borrowed, outlive us. */
 	struct event_base *base;
@@ -64,7 +68,8 @@ struct sessions {
 	struct awake *awake;
 	void *buffer; /* PROTO_PACKET_MAX: every packet is received here and unpacked at once */
 	session_event_fn tell;
-	void *userdata; /* of tell() */
+	session_ops_fn tell_ops;
+	void *userdata; /* of both */
 
 	/* May change at any time. */
 	nsec_t linger; /* told to every shim */

@@ -431,6 +431,51 @@ EXPORT CUresult CUDAAPI cuEventElapsedTime(float *pMilliseconds, CUevent hStart,
 	return CUDA_SUCCESS;
 }
 
+/* ---- values in memory ---- */
+
+static CUresult value_submit(enum wire_type type, CUstream stream, bool per_thread,
+			     CUdeviceptr address, uint32_t value, unsigned flags) {
+	struct wire_object q = {
+		.h = {.type = type}, .other = flags, .value = address, .value2 = value};
+	struct wire_reply reply;
+	struct target t;
+	CUresult r = stream_target(stream, per_thread, &t);
+
+	if (r == CUDA_SUCCESS && flags > (type == WIRE_VALUE_WAIT ? CU_STREAM_WAIT_VALUE_NOR : 0)) {
+		r = CUDA_ERROR_INVALID_VALUE;
+	}
+	if (r == CUDA_SUCCESS) {
+		r = capture_refuse(&t); /* no such nodes are simulated */
+	}
+	if (r != CUDA_SUCCESS) {
+		return r;
+	}
+	q.object = t.stream;
+	return context_note(t.context, driver_call(&q, sizeof(q), -1, &reply, sizeof(reply)));
+}
+
+EXPORT CUresult CUDAAPI cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+					    unsigned int flags) {
+	return value_submit(WIRE_VALUE_WAIT, stream, false, addr, value, flags);
+}
+
+EXPORT typeof(cuStreamWaitValue32_v2) cuStreamWaitValue32_v2_ptsz;
+EXPORT CUresult CUDAAPI cuStreamWaitValue32_v2_ptsz(CUstream stream, CUdeviceptr addr,
+						    cuuint32_t value, unsigned int flags) {
+	return value_submit(WIRE_VALUE_WAIT, stream, true, addr, value, flags);
+}
+
+EXPORT CUresult CUDAAPI cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+					     unsigned int flags) {
+	return value_submit(WIRE_VALUE_WRITE, stream, false, addr, value, flags);
+}
+
+EXPORT typeof(cuStreamWriteValue32_v2) cuStreamWriteValue32_v2_ptsz;
+EXPORT CUresult CUDAAPI cuStreamWriteValue32_v2_ptsz(CUstream stream, CUdeviceptr addr,
+						     cuuint32_t value, unsigned int flags) {
+	return value_submit(WIRE_VALUE_WRITE, stream, true, addr, value, flags);
+}
+
 /* ---- host functions ---- */
 
 struct host_call {

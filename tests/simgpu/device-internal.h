@@ -80,6 +80,7 @@ struct device {
 	uint64_t place_random; /* state of the generator; 0: not used */
 	unsigned running;      /* ops in state RUNNING */
 	size_t n_copies;       /* submitted and not done */
+	unsigned n_values;     /* VALUE operations at the head of a stream */
 	bool heads_moved;      /* heads of streams must be looked at */
 	struct power power;
 };

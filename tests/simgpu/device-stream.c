@@ -98,6 +98,9 @@ void device_op_finish(struct device *d, struct device_op *op, bool ok) {
 	if (device_op_is_copy(op)) {
 		d->n_copies--;
 	}
+	if (op->kind == DEVICE_VALUE && op->state == DEVICE_OP_PENDING) {
+		d->n_values--;
+	}
 	/* A dropped record counts as reached: whoever waits for it must not wait for ever. */
 	if (op->kind == DEVICE_EVENT && op->event_number > op->event->done) {
 		op->event->done = op->event_number;
@@ -114,7 +117,9 @@ static bool stream_may_advance(const struct device_stream *st) {
 		return false;
 	}
 	if (op->state == DEVICE_OP_PENDING) {
-		return op->kind == DEVICE_WAIT && op->event->done >= op->event_number;
+		return (op->kind == DEVICE_WAIT && op->event->done >= op->event_number) ||
+		       (op->kind == DEVICE_VALUE &&
+			st->space->device->backend->value_reached(st->space->device->userdata, op));
 	}
 	return op->state == DEVICE_OP_QUEUED && op_may_start(op);
 }
@@ -151,8 +156,11 @@ static void stream_advance(struct device *d, struct device_stream *st) {
 	case DEVICE_HOST:
 		d->backend->host_due(d->userdata, op);
 		break;
-	case DEVICE_WAIT:
+	case DEVICE_VALUE:
+		d->n_values++;
 		break; /* looked at again at once */
+	case DEVICE_WAIT:
+		break; /* likewise */
 	}
 }
 
@@ -249,6 +257,10 @@ void device_op_complete(struct device_op *op) {
 void device_poke(struct device *d) {
 	d->heads_moved = true;
 	device_settle(d);
+}
+
+bool device_awaits_value(const struct device *d) {
+	return d->n_values > 0;
 }
 
 bool device_stream_passed(const struct device_stream *st, uint64_t seq) {

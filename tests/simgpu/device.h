@@ -107,6 +107,7 @@ enum device_op_kind {
 	DEVICE_COPY_LOCAL, /* within the device, memsets: needs no copy engine */
 	DEVICE_EVENT,	   /* records an event */
 	DEVICE_WAIT,	   /* waits for one */
+	DEVICE_VALUE,	   /* waits until the backend sees the value that it is for */
 	DEVICE_HOST,	   /* a host function: done when device_op_complete() says so */
 	DEVICE_ACTION,	   /* takes no time: done as soon as it is reached */
 };
@@ -176,6 +177,8 @@ struct device_backend {
 					unsigned sm_threads, uint64_t *ret_ns);
 	/* Frees block->state. @end_ns: when it ended; DEVICE_NEVER if it was stopped. */
 	void (*block_end)(void *userdata, struct device_block *block, uint64_t end_ns);
+	/* Whether a VALUE operation, which is at the head of its stream, need not wait any more. */
+	bool (*value_reached)(void *userdata, const struct device_op *op);
 	/* A HOST operation is due. */
 	void (*host_due)(void *userdata, struct device_op *op);
 	/* @op is done: a copy's bytes are to be moved now, an event is recorded. @ok is false when
@@ -224,8 +227,10 @@ struct device_space *device_stream_space(const struct device_stream *st);
 void device_submit(struct device_stream *st, struct device_op *op);
 /* A HOST operation has returned. */
 void device_op_complete(struct device_op *op);
-/* Looks again at heads that wait for events of other devices. */
+/* Looks again at heads that wait for events of other devices, or for values. */
 void device_poke(struct device *d);
+/* Whether some stream waits for a value: nobody tells when that changes. */
+bool device_awaits_value(const struct device *d);
 
 /* Every operation with a number up to @seq is done. */
 bool device_stream_passed(const struct device_stream *st, uint64_t seq);

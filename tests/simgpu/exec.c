@@ -315,6 +315,29 @@ static void exec_op_done(void *userdata, struct device_op *base, bool ok) {
 	op_free(op);
 }
 
+/* As the flags of cuStreamWaitValue32() say. Memory that is gone holds nobody up. */
+static bool exec_value_reached(void *userdata, const struct device_op *base) {
+	const struct op *op = (const struct op *)base;
+	const uint8_t *at = exec_resolve(op->context, op->value, sizeof(uint32_t), false);
+	uint32_t wanted = op->wanted, is;
+
+	(void)userdata;
+	if (!at) {
+		return true;
+	}
+	is = __atomic_load_n((const uint32_t *)(const void *)at, __ATOMIC_ACQUIRE);
+	switch (op->compare) {
+	case CU_STREAM_WAIT_VALUE_GEQ:
+		return (int32_t)(is - wanted) >= 0;
+	case CU_STREAM_WAIT_VALUE_EQ:
+		return is == wanted;
+	case CU_STREAM_WAIT_VALUE_AND:
+		return (is & wanted) != 0;
+	default:
+		return ~(is | wanted) != 0;
+	}
+}
+
 static void exec_host_due(void *userdata, struct device_op *base) {
 	struct op *op = (struct op *)base;
 	struct client *c = op->context->client;
@@ -377,6 +400,7 @@ const struct device_backend exec_backend = {
 	.block_start = exec_block_start,
 	.block_run = exec_block_run,
 	.block_end = exec_block_end,
+	.value_reached = exec_value_reached,
 	.host_due = exec_host_due,
 	.op_done = exec_op_done,
 	.space_failed = exec_space_failed,

@@ -24,6 +24,8 @@
 #define SERVER_LINGER_NS 3000000000ull
 /* Nobody came at all. */
 #define SERVER_FIRST_NS 20000000000ull
+/* How often it looks at values in memory that streams wait for. */
+#define SERVER_LOOK_NS 1000000ull
 /* Packets of one client in one round; then the others have their turn. */
 #define SERVER_BURST 16
 
@@ -206,8 +208,19 @@ static void server_drop_broken(struct server *s) {
 	}
 }
 
-/* After operations were done: waits that are over, streams that waited for events elsewhere. */
+static bool server_awaits_value(const struct server *s) {
+	for (unsigned i = 0; i < s->config.n_gpus; i++) {
+		if (device_awaits_value(s->gpus[i].device)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* After operations were done: waits that are over, streams that waited for events elsewhere. Values
+ * in memory may have changed at any time. */
 static void server_settle(struct server *s) {
+	s->moved |= server_awaits_value(s);
 	while (s->moved) {
 		s->moved = false;
 		for (unsigned i = 0; i < s->config.n_gpus; i++) {
@@ -266,6 +279,9 @@ static int server_timeout_ms(struct server *s) {
 	}
 	if (s->clients) {
 		until = DEVICE_NEVER;
+	}
+	if (server_awaits_value(s) && now + SERVER_LOOK_NS < until) {
+		until = now + SERVER_LOOK_NS;
 	}
 	until = next < until ? next : until;
 	if (until == DEVICE_NEVER) {

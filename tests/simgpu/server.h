@@ -143,7 +143,8 @@ struct op {
 	struct wire_copy copy;
 	struct wire_fill fill;
 	struct mark *mark; /* owned reference */
-	uint64_t value;	   /* token of a host function, address to free */
+	uint64_t value;	   /* token of a host function, address to free or to look at */
+	uint32_t wanted, compare; /* VALUE: what is waited for there, and how */
 	uint8_t data[];	   /* parameters of a launch, bytes of a copy */
 };
 

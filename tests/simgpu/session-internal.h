@@ -42,6 +42,8 @@ void session_event_record(struct client *c, const void *packet, size_t n, int fd
 void session_event_wait(struct client *c, const void *packet, size_t n, int fd);
 void session_event_sync(struct client *c, const void *packet, size_t n, int fd);
 void session_event_query(struct client *c, const void *packet, size_t n, int fd);
+void session_value_wait(struct client *c, const void *packet, size_t n, int fd);
+void session_value_write(struct client *c, const void *packet, size_t n, int fd);
 void session_launch(struct client *c, const void *packet, size_t n, int fd);
 void session_copy(struct client *c, const void *packet, size_t n, int fd);
 void session_fill(struct client *c, const void *packet, size_t n, int fd);

@@ -233,6 +233,56 @@ void session_event_query(struct client *c, const void *packet, size_t n, int fd)
 	}
 }
 
+/* ---- values in memory ---- */
+
+/* An operation about the word of @q. Return: NULL when it is refused: that was replied. */
+static struct op *value_op(struct client *c, const struct wire_object *q, struct stream **ret,
+			   enum device_op_kind kind) {
+	struct stream *st = session_object(c, q->object, OBJECT_STREAM);
+	struct op *op = NULL;
+	int result = CUDA_ERROR_INVALID_HANDLE;
+
+	if (st) {
+		result = CUDA_ERROR_INVALID_VALUE;
+		if (q->value % sizeof(uint32_t) == 0 &&
+		    exec_resolve(st->context, q->value, sizeof(uint32_t), true)) {
+			op = session_op_new(st->context, kind, 0);
+			result = op ? st->context->fault : CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	*ret = st;
+	client_reply(c, q->h.id, result);
+	return op;
+}
+
+void session_value_wait(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct stream *st;
+	struct op *op = value_op(c, q, &st, DEVICE_VALUE);
+
+	if (op) {
+		op->value = q->value;
+		op->wanted = (uint32_t)q->value2;
+		op->compare = q->other;
+		device_submit(st->device, &op->base);
+	}
+}
+
+void session_value_write(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct stream *st;
+	struct op *op = value_op(c, q, &st, DEVICE_ACTION);
+
+	if (op) {
+		op->fill = (struct wire_fill){.target = q->value,
+					      .width = 1,
+					      .height = 1,
+					      .element = sizeof(uint32_t),
+					      .value = (uint32_t)q->value2};
+		device_submit(st->device, &op->base);
+	}
+}
+
 /* ---- work ---- */
 
 void session_launch(struct client *c, const void *packet, size_t n, int fd) {

@@ -454,6 +454,8 @@ static const struct {
 	[WIRE_EVENT_WAIT] = {sizeof(struct wire_object), false, session_event_wait},
 	[WIRE_EVENT_SYNC] = {sizeof(struct wire_object), false, session_event_sync},
 	[WIRE_EVENT_QUERY] = {sizeof(struct wire_object), false, session_event_query},
+	[WIRE_VALUE_WAIT] = {sizeof(struct wire_object), false, session_value_wait},
+	[WIRE_VALUE_WRITE] = {sizeof(struct wire_object), false, session_value_write},
 	[WIRE_LAUNCH] = {sizeof(struct wire_launch), false, session_launch},
 	[WIRE_COPY] = {sizeof(struct wire_copy), false, session_copy},
 	[WIRE_FILL] = {sizeof(struct wire_fill), false, session_fill},

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 
 /* Largest packet, data included; well below the default socket buffer. */
 #define WIRE_PACKET_MAX (96 * 1024)
@@ -62,6 +62,8 @@ enum wire_type {
 	WIRE_EVENT_WAIT, /* a stream waits */
 	WIRE_EVENT_SYNC, /* the caller waits */
 	WIRE_EVENT_QUERY,
+	WIRE_VALUE_WAIT,
+	WIRE_VALUE_WRITE,
 	WIRE_LAUNCH,
 	WIRE_COPY,
 	WIRE_FILL,
@@ -174,6 +176,8 @@ struct wire_part {
 #define WIRE_BATCH_ROUND(size) (((size) + 7) & ~(size_t)7)
 
 /* WIRE_HOST_MAP: value = the client's address, value2 = bytes. */
+/* WIRE_VALUE_WAIT, WIRE_VALUE_WRITE: object = stream, other = CUstreamWaitValue_flags, value = address
+ * of 4 bytes, value2 = what is waited for, or written. */
 /* WIRE_HOST_FUNCTION: object = stream, value = token, handed back by WIRE_HOST_NEXT. */
 
 struct wire_find {

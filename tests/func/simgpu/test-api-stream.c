@@ -79,6 +79,41 @@ static void api_orders_and_times_by_events(void **state) {
 	OK(cuMemFreeHost((void *)g.words));
 }
 
+static void api_waits_for_values_in_host_memory(void **state) {
+	volatile unsigned *words; /* what is waited for, what is written behind that */
+	CUdeviceptr words_dev;
+	CUstream a, b;
+
+	(void)state;
+	OK(cuMemHostAlloc((void **)&words, 2 * sizeof(*words), CU_MEMHOSTALLOC_DEVICEMAP));
+	OK(cuMemHostGetDevicePointer(&words_dev, (void *)words, 0));
+	words[0] = words[1] = 0;
+	OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamWaitValue32(a, words_dev, 3, CU_STREAM_WAIT_VALUE_GEQ));
+	OK(cuStreamWriteValue32(a, words_dev + 4, 7, 0));
+	OK(cuStreamWriteValue32(b, words_dev, 2, 0));
+	OK(cuStreamSynchronize(b)); /* does not wait for the other */
+	assert_int_equal(words[0], 2);
+	assert_int_equal(cuStreamQuery(a), CUDA_ERROR_NOT_READY);
+	assert_int_equal(words[1], 0);
+	__atomic_store_n(&words[0], 4, __ATOMIC_SEQ_CST); /* by the host */
+	OK(cuStreamSynchronize(a));
+	assert_int_equal(words[1], 7);
+	OK(cuStreamWaitValue32(a, words_dev, 4, CU_STREAM_WAIT_VALUE_EQ));
+	OK(cuStreamWaitValue32(a, words_dev, 6, CU_STREAM_WAIT_VALUE_AND));
+	OK(cuStreamWaitValue32(a, words_dev, 4, CU_STREAM_WAIT_VALUE_NOR));
+	OK(cuStreamSynchronize(a));
+	assert_int_equal(cuStreamWaitValue32(a, words_dev + 2, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuStreamWriteValue32(a, 4096, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	/* What is destroyed in the middle of a wait leaves nobody waiting. */
+	OK(cuStreamWaitValue32(a, words_dev, 5, CU_STREAM_WAIT_VALUE_EQ));
+	OK(cuStreamDestroy(a));
+	OK(cuStreamDestroy(b));
+	words[0] = 5;
+	OK(cuMemFreeHost((void *)words));
+}
+
 struct called {
 	int n;
 	int order[2];
@@ -149,6 +184,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(api_keeps_streams_apart_and_null_stream_between),
 		cmocka_unit_test(api_orders_and_times_by_events),
+		cmocka_unit_test(api_waits_for_values_in_host_memory),
 		cmocka_unit_test(api_calls_host_functions_in_the_order_of_the_stream),
 		cmocka_unit_test(api_serves_many_threads),
 	};

@@ -543,6 +543,86 @@ static bool is_alone(const Sbeet__Control__Status *status, void *data) {
 	return status->n_sessions == 0;
 }
 
+static bool has_no_job(const Sbeet__Control__Status *status, void *data) {
+	return status->n_jobs == 0;
+}
+
+/* Asks for so many small answers, and as many long ones as stop half-way while nobody reads. */
+#define LONG_ANSWERS 16
+static int ask_and_wait(int n_small) {
+	int fd = control_connect();
+
+	for (int i = 0; i < n_small + LONG_ANSWERS; i++) { /* Policy, then Status */
+		assert_int_equal(send(fd, i < n_small ? "\x22\x00" : "\x1a\x00", 2, 0), 2);
+	}
+	return fd;
+}
+
+static void read_and_close(int fd, int n_small) {
+	static uint8_t buffer[PROTO_PACKET_MAX];
+
+	for (int i = 0; i < n_small; i++) {
+		assert_true(packet_receive(fd, buffer, NULL) > 0);
+	}
+	for (int i = 0; i < LONG_ANSWERS; i++) {
+		read_answer(fd);
+	}
+	close(fd);
+}
+
+#define READERS 16
+
+/* Each reader's answers stop somewhere else. */
+static void stop_in_answers(struct shim shims[static 64], int readers[static READERS]) {
+	harness_start(&harness, plain);
+	for (size_t i = 0; i < 64; i++) {
+		shims[i] = shim_open("many", MASK_ALL);
+		shim_request(shims[i].fd, 1, 0, MASK_ALL);
+	}
+	for (int i = 0; i < READERS; i++) {
+		readers[i] = ask_and_wait(i);
+	}
+	harness_settle();
+}
+
+static void status_goes_on_after_jobs_that_are_gone(void **state) {
+	struct shim shims[64];
+	int readers[READERS];
+
+	stop_in_answers(shims, readers);
+	for (size_t i = 0; i < 64; i++) {
+		shim_cancel(shims[i].fd, 1);
+	}
+	status_until(has_no_job, NULL);
+	for (int i = 0; i < READERS; i++) {
+		read_and_close(readers[i], i);
+	}
+	for (size_t i = 0; i < 64; i++) {
+		shim_close(&shims[i]);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* The two whose jobs run stay a while: their process lives. */
+static bool has_two_sessions(const Sbeet__Control__Status *status, void *data) {
+	return status->n_sessions == 2;
+}
+
+static void status_goes_on_after_sessions_that_are_gone(void **state) {
+	struct shim shims[64];
+	int readers[READERS];
+
+	stop_in_answers(shims, readers);
+	for (size_t i = 0; i < 64; i++) {
+		shim_close(&shims[i]);
+	}
+	status_until(has_two_sessions, NULL);
+	for (int i = 0; i < READERS; i++) {
+		read_and_close(readers[i], i);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* Sends more than one packet while the daemon does not look, and is gone when it does. */
 static void speak_and_die(int ready, int go) {
 	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
@@ -618,6 +698,8 @@ int main(void) {
 		CASE(status_is_whole_while_others_come_and_go),
 		CASE(control_answers_bad_questions),
 		CASE(control_does_not_wait_for_a_slow_reader),
+		CASE(status_goes_on_after_jobs_that_are_gone),
+		CASE(status_goes_on_after_sessions_that_are_gone),
 		CASE(daemon_hears_the_last_words_of_the_dead),
 	};
 

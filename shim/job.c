@@ -208,6 +208,7 @@ static void add_use(struct job_sums *sums, const struct stream_use *u) {
 	nsec_t launched = atomic_load_explicit(&u->launched_ns, memory_order_relaxed);
 
 	sums->launches += atomic_load_explicit(&u->launches, memory_order_relaxed);
+	sums->waves += atomic_load_explicit(&u->waves, memory_order_relaxed);
 	sums->copies += atomic_load_explicit(&u->copies, memory_order_relaxed);
 	sums->bytes += atomic_load_explicit(&u->bytes, memory_order_relaxed);
 	sums->unconfined |= atomic_load_explicit(&u->unconfined, memory_order_relaxed);
@@ -239,6 +240,7 @@ static void report(struct lane *lane, uint64_t outside) {
 	done.granted_ns = atomic_load(&lane->granted_ns);
 	done.finished_ns = nsec_now();
 	done.launches = sums.launches;
+	done.waves = sums.waves;
 	done.copies = sums.copies;
 	done.bytes = sums.bytes;
 	done.launched_ns = sums.launched_ns;

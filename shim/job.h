@@ -37,6 +37,7 @@ void job_learn(struct lane *lane, uint32_t mask);
 /* What a job has done so far. */
 struct job_sums {
 	uint64_t launches, copies, bytes;
+	uint64_t waves;
 	nsec_t launched_ns; /* the first launch; 0: none */
 	bool unconfined;    /* one could not be kept to the job's SMs */
 };

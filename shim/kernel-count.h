@@ -13,6 +13,10 @@ struct kernel_count {
 	_Atomic uint64_t launches, blocks;
 	_Atomic uint32_t block_threads; /* in the largest block */
 	uint32_t declared;		/* own: over which connection; see conn_number */
+	/* Blocks that all SMs hold at once, of the shape that it was launched with last; 0: unknown.
+	 * Of the thread alone. */
+	uint64_t wave_blocks;
+	uint32_t wave_threads, wave_shared;
 };
 
 #define KERNEL_COUNTS 256

@@ -328,6 +328,23 @@ static void declare(const struct op *op, struct kernel_count *c) {
 	}
 }
 
+/* How many waves of blocks the launch has on all SMs; 0: not known. Asks the driver when the shape
+ * is another one than last time. */
+static uint64_t waves_of(struct kernel_count *c, const struct launch *l) {
+	uint64_t blocks = blocks_of(l);
+	uint32_t threads = threads_of(l);
+
+	if (c->wave_threads != threads || c->wave_shared != l->shared_bytes) {
+		c->wave_threads = threads;
+		c->wave_shared = l->shared_bytes;
+		c->wave_blocks = kernel_wave_blocks(l);
+	}
+	if (blocks <= c->wave_blocks) {
+		return 1;
+	}
+	return c->wave_blocks ? (blocks - 1) / c->wave_blocks + 1 : 0;
+}
+
 static void count_kernel(const struct op *op) {
 	struct kernel_count *c = worker_count(op->worker, kernel_id(op->kernel));
 	uint32_t threads = threads_of(op->launch);
@@ -337,6 +354,7 @@ static void count_kernel(const struct op *op) {
 	}
 	worker_add(&c->launches, 1);
 	worker_add(&c->blocks, blocks_of(op->launch));
+	worker_add(&op->use->waves, waves_of(c, op->launch));
 	if (threads > atomic_load_explicit(&c->block_threads, memory_order_relaxed)) {
 		atomic_store_explicit(&c->block_threads, threads, memory_order_relaxed);
 	}

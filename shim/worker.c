@@ -202,6 +202,7 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 	atomic_store(&u->done_ns, 0);
 	atomic_store(&u->event_ns, 0);
 	atomic_store(&u->launches, 0);
+	atomic_store(&u->waves, 0);
 	atomic_store(&u->copies, 0);
 	atomic_store(&u->bytes, 0);
 	atomic_store(&u->launched_ns, 0);

@@ -46,6 +46,7 @@ struct stream_use {
 
 	/* What was done here in this job; written by the thread alone. */
 	_Atomic uint64_t launches, copies, bytes;
+	_Atomic uint64_t waves; /* of its launches: see JobDone in sbeet.proto */
 	_Atomic nsec_t launched_ns; /* the first launch */
 	_Atomic bool unconfined;    /* one could not be kept to the job's SMs */
 };

@@ -9,6 +9,7 @@
  */
 #include "shim/enforce/kernel.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "shim/enforce/context.h"
 #include "shim/enforce/image.h"
 #include "shim/enforce/twin.h"
+#include "shim/real.h"
 #include "shim/state.h"
 
 /* Different compute capabilities in one machine for which a library's twins are built. */
@@ -558,4 +560,20 @@ const char *kernel_refusal(const struct kernel *k) {
 		}
 	}
 	return first ? first : "there is no GPU that it was made for";
+}
+
+uint64_t kernel_wave_blocks(const struct launch *l) {
+	uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+	const struct real *real = real_get();
+	struct context *c = context_current();
+	int n = 0;
+
+	if (!c || threads == 0 || threads > INT_MAX ||
+	    !real->cuOccupancyMaxActiveBlocksPerMultiprocessor ||
+	    real->cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, l->function, (int)threads,
+							      l->shared_bytes) != CUDA_SUCCESS ||
+	    n < 0) {
+		return 0;
+	}
+	return (uint64_t)n * context_n_sms(c);
 }

@@ -66,3 +66,7 @@ uint32_t kernel_enforcement_mask(const struct kernel *k, const struct launch *l,
 const char *kernel_refusal(const struct kernel *k);
 
 void kernel_after_fork(void);
+
+/* Blocks of the launch's shape that all SMs of the current context's GPU hold at once; 0: the
+ * driver does not say. Calls it: not for every launch. */
+uint64_t kernel_wave_blocks(const struct launch *l);

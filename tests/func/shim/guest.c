@@ -72,6 +72,11 @@ static int do_launch(int n) {
 	return launch_on(NULL, n);
 }
 
+/* So many blocks, of the same size as other launches' are. */
+static int do_blocks(int n) {
+	return cuLaunchKernel(FAKE_KERNEL, (unsigned)n, 1, 1, 32, 2, 1, 0, NULL, NULL, NULL);
+}
+
 static int do_stream_launch(int n) {
 	return launch_on(stream, n);
 }
@@ -368,6 +373,7 @@ static const struct {
 	{"init", do_init},
 	{"device", do_device},
 	{"launch", do_launch},
+	{"blocks", do_blocks},
 	{"stream-launch", do_stream_launch},
 	{"thread-launch", do_thread_launch},
 	{"copy", do_copy},

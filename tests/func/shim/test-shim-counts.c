@@ -143,6 +143,7 @@ static void shim_tells_no_operations_unasked(void **state) {
 	read_until_done(fd, job, &said);
 	assert_int_equal(said.n_ops, 0);
 	assert_int_equal(said.done.launches, 1500);
+	assert_int_equal(said.done.waves, 1500); /* the GPU holds more blocks than one has */
 	assert_int_equal(said.done.copies, 1);
 	assert_int_equal(said.done.bytes, 16);
 	assert_in_range(said.done.launched_ns, before, said.done.finished_ns);
@@ -158,6 +159,15 @@ static void shim_tells_no_operations_unasked(void **state) {
 	read_until_done(fd, job, &said);
 	assert_int_equal(said.done.launches, 1);
 	assert_int_equal(said.n_kernels, 0);
+
+	/* Two of these blocks fit on each of the fake GPU's 80 SMs. */
+	job = open_job(m, fd, false);
+	mini_do(m, "@0 blocks 160", 0);
+	mini_do(m, "@0 blocks 161", 0);
+	mini_do(m, "@0 blocks 500", 0);
+	mini_do(m, "@0 sync", 0);
+	read_until_done(fd, job, &said);
+	assert_int_equal(said.done.waves, 1 + 2 + 4);
 	job = open_job(m, fd, false);
 	mini_do(m, "@0 sync", 0);
 	read_until_done(fd, job, &said);

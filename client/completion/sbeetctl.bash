@@ -136,6 +136,8 @@ _sbeetctl() {
 		_sbeetctl_reply "$(sed -n "s/^$verb //p" <<<"$verbs")" "$cur"
 	elif [[ $usage == *' ID' || $usage == *' SESSION'* || $usage == *' GPU' || $usage == *'] NAME' ]]; then
 		_sbeetctl_reply "$(_sbeetctl_ids "$program" "${verb%% *}")" "$cur"
+	elif [[ $usage == *' [PROGRAM|PID|TASK]' ]]; then
+		_sbeetctl_reply "$(_sbeetctl_ids "$program" task)" "$cur"
 	elif [[ $usage == *' [NAME]' ]]; then
 		_sbeetctl_reply "$(_sbeetctl_policies "$program")" "$cur"
 	elif [[ $usage == *'[VERB]'* ]]; then

@@ -201,6 +201,106 @@ static void job_explain_tells_a_late_start_from_a_wait(void **state) {
 }
 
 /* A job that waits for another, starts, and ends; one that waits for a drained GPU. */
+static void send_kernel(int fd, uint32_t id, const char *name, const char *refusal) {
+	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	kernel.id = id;
+	kernel.name = (char *)(uintptr_t)name;
+	kernel.refusal = (char *)(uintptr_t)refusal;
+	kernel.enforcement_mask = *refusal ? MASK_WHOLE : MASK_ALL;
+	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
+	m.kernel = &kernel;
+	shim_send(fd, &m);
+}
+
+static void send_count(int fd, uint32_t id, uint64_t launches, uint64_t blocks) {
+	Sbeet__KernelCount count = SBEET__KERNEL_COUNT__INIT, *list[] = {&count};
+	Sbeet__Counts counts = SBEET__COUNTS__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	count.kernel = id;
+	count.launches = launches;
+	count.blocks = blocks;
+	count.block_threads = 64;
+	counts.kernels = list;
+	counts.n_kernels = 1;
+	m.body_case = SBEET__TO_DAEMON__BODY_COUNTS;
+	m.counts = &counts;
+	shim_send(fd, &m);
+}
+
+/* What is listed for @what, in the order of the list: the kernels' names, each behind a space. */
+static void check_kernels(const char *what, const char *names) {
+	struct spawned s = spawn(ARGS(sbeetctl, "kernel", "--json", what), NULL);
+	json_t *o = json_loads(s.out, JSON_REJECT_DUPLICATES, NULL), *one;
+	char found[256] = "";
+	size_t i;
+
+	assert_int_equal(s.code, 0);
+	assert_non_null(o);
+	json_array_foreach(json_object_get(o, "kernels"), i, one) {
+		strcat(strcat(found, " "), json_string_value(json_object_get(one, "name")));
+	}
+	assert_string_equal(found, names);
+	json_decref(o);
+	spawned_deinit(&s);
+}
+
+static void kernel_lists_what_programs_launch(void **state) {
+	static const char *const args[] = {"--gpus", "8", NULL};
+	struct harness h = {0};
+	struct shim a, b;
+	struct spawned s;
+	json_t *o, *one;
+	char pid[16];
+
+	harness_start(&h, args);
+	a = shim_open("detect", MASK_ALL);
+	b = shim_open("train", MASK_ALL);
+	send_kernel(a.fd, 1, "_Z4scanPi", "it synchronises its grid");
+	send_kernel(a.fd, 2, "add", "");
+	send_count(a.fd, 1, 3, 30);
+	send_count(a.fd, 2, 40, 100);
+	send_kernel(b.fd, 1, "other", "");
+	harness_settle();
+	check_kernels("detect", " add _Z4scanPi"); /* the more often launched one first */
+	check_kernels("train", " other");
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	check_kernels(pid, " add _Z4scanPi other");
+	s = spawn(ARGS(sbeetctl, "kernel", "--json"), NULL);
+	o = json_loads(s.out, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(o);
+	one = json_array_get(json_object_get(o, "kernels"), 0);
+	assert_int_equal(number(one, "launches"), 40);
+	assert_true(json_real_value(json_object_get(one, "mean_blocks")) == 2.5);
+	assert_int_equal(number(one, "block_threads"), 64);
+	assert_true(json_is_true(json_object_get(one, "confinable")));
+	assert_true(json_is_null(json_object_get(one, "why_not")));
+	one = json_array_get(json_object_get(o, "kernels"), 1);
+	assert_true(json_is_false(json_object_get(one, "confinable")));
+	assert_string_equal(json_string_value(json_object_get(one, "why_not")),
+			    "it synchronises its grid");
+	one = json_array_get(json_object_get(o, "kernels"), 2);
+	assert_true(json_is_null(json_object_get(one, "mean_blocks")));
+	json_decref(o);
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "kernel", "detect"), NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "_Z4scanPi");
+	assert_contains(s.out, "it synchronises its grid");
+	assert_contains(s.out, "2 kernels.");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "kernel", "nobody"), NULL);
+	assert_int_equal(s.code, 4);
+	assert_contains(s.err, "session list");
+	spawned_deinit(&s);
+	shim_close(&a);
+	shim_close(&b);
+	harness_stop(&h, SIGTERM);
+	harness_clean(&h);
+}
+
 static void job_explain_tells_why(void **state) {
 	static const char *const args[] = {"--gpus", "8", "--policy", "fcfs", NULL};
 	struct harness h = {0};
@@ -483,6 +583,7 @@ int main(void) {
 		cmocka_unit_test(status_tells_when_the_daemon_has_stopped),
 		cmocka_unit_test(task_explain_tells_where_programs_run),
 		cmocka_unit_test(job_explain_tells_why),
+		cmocka_unit_test(kernel_lists_what_programs_launch),
 		cmocka_unit_test(job_explain_tells_a_late_start_from_a_wait),
 		cmocka_unit_test(job_explain_says_what_an_id_is),
 		cmocka_unit_test(lists_tell_of_each_kind_of_object),

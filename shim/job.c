@@ -101,6 +101,7 @@ static int request(struct lane *lane, const struct job_need *need) {
 	}
 	lane->grant = given;
 	lane->grant.partition = NULL;
+	lane->grant.set = (struct enforce_set){.context = 0};
 	if (given.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
 		lane->grant.partition = enforce_partition(need->context, &given);
 		if (!lane->grant.partition) {
@@ -111,7 +112,7 @@ static int request(struct lane *lane, const struct job_need *need) {
 	atomic_store(&lane->granted_ns, nsec_now());
 	if (given.enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) {
 		token = state_enter();
-		if (enforce_prepare(need->context, &lane->grant) < 0) {
+		if (enforce_prepare(need->context, &lane->grant, &lane->grant.set) < 0) {
 			log_once(LOG_LEVEL_WARN,
 				 "No device memory for control blocks: kernels run "
 				 "unconfined");

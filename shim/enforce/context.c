@@ -38,6 +38,7 @@ struct set_node {
 
 struct context {
 	CUcontext handle;
+	uint64_t serial;
 	CUdevice device;
 	unsigned sm;
 	unsigned n_sms;
@@ -66,6 +67,7 @@ static struct table contexts; /* changed under the lock, as is all below */
 static struct context *context_list;
 static struct thread_number *free_numbers;
 static uintptr_t last_number;
+static _Atomic(uint64_t) last_serial;
 
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_key;
@@ -204,6 +206,7 @@ static struct context *context_new(const struct real *real, CUcontext handle) {
 		return NULL;
 	}
 	c->handle = handle;
+	c->serial = atomic_fetch_add(&last_serial, 1) + 1;
 	c->left_tail = &c->left;
 	if (real->cuCtxGetDevice(&c->device) != CUDA_SUCCESS) {
 		return context_free(c);
@@ -251,6 +254,10 @@ struct context *context_current(void) {
 
 CUcontext context_handle(const struct context *c) {
 	return c->handle;
+}
+
+uint64_t context_serial(const struct context *c) {
+	return c->serial;
 }
 
 unsigned context_sm(const struct context *c) {

@@ -42,6 +42,7 @@ struct context *context_current(void);
 struct context *context_of(CUcontext current);
 
 CUcontext context_handle(const struct context *c);
+uint64_t context_serial(const struct context *c); /* from 1; no other one of the process has it */
 unsigned context_sm(const struct context *c); /* 90 for compute capability 9.0 */
 CUdevice context_device(const struct context *c);
 unsigned context_n_sms(const struct context *c);

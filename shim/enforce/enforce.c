@@ -51,7 +51,6 @@ CUresult enforce_launch_original(const struct launch *l) {
 	return enforce_launch_at(l, l->stream);
 }
 
-/* @n_sms: how many SMs it has, which callers on the launch path count once. */
 static bool grant_confines(const struct enforce_grant *g, unsigned n_sms) {
 	return enforcement_has(g->enforcement, ENFORCEMENT_BY_TWIN) && n_sms < g->gpu_sms;
 }
@@ -83,33 +82,31 @@ static CUresult launch_twin(const struct twin *t, const struct launch *l, unsign
 	return real->cuLaunchKernelEx(&config, t->handle, params, NULL);
 }
 
-/* Where the SM set is in the memory of @c. Made ready with the job, but only in the context that
- * opened it: others of the same GPU are met here. 0: no memory. */
-static CUdeviceptr find_set(struct context *c, const struct smset *set) {
-	CUdeviceptr sms = context_find_set(c, set);
+/* Writes the SM set of @g to the memory of @c, if it is not there. An address of 0: no memory. */
+static struct enforce_set make_set(const struct enforce_grant *g, struct context *c) {
+	struct enforce_set ret = {.n_sms = smset_count(&g->sms)};
+	struct smset sms = grant_set(g, ret.n_sms);
 
-	if (!sms && !context_prepare_set(c, set)) {
-		sms = context_find_set(c, set);
+	if (context_prepare_set(c, &sms) == 0) {
+		ret.context = context_serial(c);
+		ret.address = context_find_set(c, &sms);
 	}
-	return sms;
+	return ret;
 }
 
 /* Return: the driver's result; CUDA_ERROR_NOT_SUPPORTED if the launch can't be a twin's. */
-static CUresult launch_confined(const struct enforce_grant *g, unsigned n_sms,
+static CUresult launch_confined(const struct enforce_grant *g, const struct enforce_set *set,
 				const struct kernel_use *use, const struct launch *l) {
 	void *params[PLAN_PARAMS_MAX + 1];
-	struct smset set = grant_set(g, n_sms);
 	struct context *c = use->context;
 	struct control *control;
 	struct twin_arg arg;
-	CUdeviceptr sms;
 	struct plan plan;
 	CUresult rc;
 
-	sms = find_set(c, &set);
-	if (!sms || !n_sms ||
-	    plan_make(&plan, l->grid, n_sms, g->gpu_sms, use->occupancy, context_workers_max(c)) <
-		    0) {
+	if (!set->address || !set->n_sms ||
+	    plan_make(&plan, l->grid, set->n_sms, g->gpu_sms, use->occupancy,
+		      context_workers_max(c)) < 0) {
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	control = context_find_control(c, l);
@@ -118,7 +115,7 @@ static CUresult launch_confined(const struct enforce_grant *g, unsigned n_sms,
 	}
 	arg = (struct twin_arg){
 		.ctl = control->address,
-		.set = sms,
+		.set = set->address,
 		.n_blocks = plan.n_blocks,
 		.grid_x = l->grid[0],
 		.grid_y = l->grid[1],
@@ -133,20 +130,32 @@ static CUresult launch_confined(const struct enforce_grant *g, unsigned n_sms,
 	return rc;
 }
 
+/* The set is the whole GPU, or what holds it is not of our making. */
+static CUresult launch_unconfined(const struct enforce_grant *grant, const struct launch *l,
+				  Sbeet__Enforcement *ret_how) {
+	*ret_how = smset_count(&grant->sms) >= grant->gpu_sms
+			   ? SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
+			   : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+	return enforce_launch_original(l);
+}
+
 CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel_use *use,
 			const struct launch *l, Sbeet__Enforcement *ret_how) {
-	unsigned n_sms = smset_count(&grant->sms);
-	CUresult rc;
+	const struct enforce_set *set = &grant->set;
+	struct enforce_set elsewhere;
+	CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
 
-	if (!grant_confines(grant, n_sms)) {
-		/* The set is the whole GPU, or what holds it is not of our making. */
-		rc = enforce_launch_original(l);
-		*ret_how = smset_count(&grant->sms) >= grant->gpu_sms
-				   ? SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE
-				   : SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
-		return rc;
+	if (!set->context && !grant_confines(grant, smset_count(&grant->sms))) {
+		return launch_unconfined(grant, l, ret_how);
 	}
-	rc = use->twin ? launch_confined(grant, n_sms, use, l) : CUDA_ERROR_NOT_SUPPORTED;
+	if (use->twin) {
+		/* Other contexts of the same GPU are met here. */
+		if (set->context != context_serial(use->context)) {
+			elsewhere = make_set(grant, use->context);
+			set = &elsewhere;
+		}
+		rc = launch_confined(grant, set, use, l);
+	}
 	if (rc == CUDA_SUCCESS) {
 		*ret_how = grant->enforcement;
 		return rc;
@@ -159,19 +168,14 @@ CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel_u
 }
 
 /* Runs with @context current. */
-static int prepare(const struct enforce_grant *grant, unsigned n_sms) {
+static int prepare(const struct enforce_grant *grant, struct enforce_set *ret) {
 	struct context *c = context_current();
-	struct smset set = grant_set(grant, n_sms);
-	int r;
 
 	if (!c) {
 		return -ENOMEM;
 	}
-	r = context_prepare_set(c, &set);
-	if (!r) {
-		r = context_prepare_control(c);
-	}
-	return r < 0 ? -ENOMEM : 0;
+	*ret = make_set(grant, c);
+	return ret->address && context_prepare_control(c) == 0 ? 0 : -ENOMEM;
 }
 
 /* Makes @context current if it is not. Return: 1 if it has to be popped, 0, or -EIO. */
@@ -215,20 +219,23 @@ struct partition *enforce_partition(CUcontext context, const struct enforce_gran
 		       : NULL;
 }
 
-int enforce_prepare(CUcontext context, const struct enforce_grant *grant) {
-	unsigned n_sms = smset_count(&grant->sms);
+int enforce_prepare(CUcontext context, const struct enforce_grant *grant, struct enforce_set *ret) {
+	struct enforce_set set = {.context = 0};
 	const struct real *real = real_get();
 	int entered, r;
 
-	if (!grant_confines(grant, n_sms)) {
+	if (!grant_confines(grant, smset_count(&grant->sms))) {
 		return 0;
 	}
 	entered = real ? context_enter(real, context) : -EIO;
 	if (entered < 0) {
 		return -ENOMEM;
 	}
-	r = prepare(grant, n_sms);
+	r = prepare(grant, &set);
 	context_exit(real, entered);
+	if (ret) {
+		*ret = set;
+	}
 	return r;
 }
 

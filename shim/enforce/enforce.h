@@ -12,13 +12,21 @@
 #include "shim/enforce/kernel.h"
 #include "shim/launch.h"
 
+/* An SM set as twins need it, in one context. */
+struct enforce_set {
+	uint64_t context; /* context_serial(); 0: not prepared */
+	unsigned n_sms;
+	CUdeviceptr address; /* of a struct twin_set; 0: no memory */
+};
+
 /* What the daemon granted, as a job keeps it. Immutable while the job is open. */
 struct enforce_grant {
 	Sbeet__Enforcement enforcement;
 	struct smset sms;
 	unsigned gpu_sms; /* of the whole GPU */
 	struct partition
-		*partition; /* ENFORCEMENT_GREEN: where the work goes; NULL: not to be had */
+		*partition;	/* ENFORCEMENT_GREEN: where the work goes; NULL: not to be had */
+	struct enforce_set set; /* in the context that opened the job */
 };
 
 /*
@@ -51,8 +59,9 @@ unsigned enforce_make_ahead(CUcontext context, const uint8_t *uuid);
 struct partition *enforce_partition(CUcontext context, const struct enforce_grant *grant);
 
 /* Device memory (control blocks, sets) for a context, ahead of the first confined launch; called
- * when a job opens, never on the launch path. Return: 0 or -ENOMEM (then launches run as NONE). */
-int enforce_prepare(CUcontext context, const struct enforce_grant *grant);
+ * when a job opens, never on the launch path. @ret, which
+ * may be NULL: for grant->set. Return: 0 or -ENOMEM (then launches run as NONE). */
+int enforce_prepare(CUcontext context, const struct enforce_grant *grant, struct enforce_set *ret);
 void enforce_stream_destroying(CUcontext context, CUstream stream);
 void enforce_context_destroying(CUcontext context);
 

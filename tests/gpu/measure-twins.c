@@ -109,7 +109,7 @@ static struct enforce_grant grant_of(unsigned sms) {
 		.gpu_sms = sms == n_sms ? n_sms + 1 : n_sms,
 	};
 
-	if (enforce_prepare(context, &g) < 0) {
+	if (enforce_prepare(context, &g, NULL) < 0) {
 		errx(1, "no device memory");
 	}
 	return g;

@@ -33,7 +33,7 @@ static void enforce_launches_the_twin(void **state) {
 	assert_string_equal(kernel_name(k), "add");
 	assert_null(kernel_refusal(k));
 	assert_int_equal(fake_mask(k, &l), WHOLE | CONFINED);
-	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half), 0);
+	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half, NULL), 0);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 
 	assert_true(fake.arg.n_blocks == 600);
@@ -64,7 +64,7 @@ static void enforce_runs_the_original_on_the_whole_gpu(void **state) {
 	fake_load("add");
 	fake_launch_gives(&g, &l, SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE, "add");
 	g.enforcement = SMID;
-	assert_int_equal(enforce_prepare(CONTEXT(0), &g), 0);
+	assert_int_equal(enforce_prepare(CONTEXT(0), &g, NULL), 0);
 	fake_launch_gives(&g, &l, SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE, "add");
 	assert_int_equal(fake.n_allocs, 0);
 }
@@ -76,7 +76,7 @@ static void enforce_counts_sms_from_0(void **state) {
 
 	g.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_COUNT;
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &g);
+	enforce_prepare(CONTEXT(0), &g, NULL);
 	fake_launch_gives(&g, &l, SBEET__ENFORCEMENT__ENFORCEMENT_COUNT, TWIN_PREFIX "add");
 	assert_memory_equal((void *)(uintptr_t)fake.arg.set, first.words, sizeof(first));
 }
@@ -91,7 +91,7 @@ static void enforce_takes_parameters_from_a_buffer(void **state) {
 	l.params = NULL;
 	l.extra = extra;
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 	assert_ptr_equal(fake.params[0], buffer);
 	assert_ptr_equal(fake.params[1], buffer + 8);
@@ -102,7 +102,7 @@ static void enforce_runs_the_original_without_memory(void **state) {
 
 	fake_load("add");
 	fake.no_memory = true;
-	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half), -ENOMEM);
+	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half, NULL), -ENOMEM);
 	fake_launch_gives(&fake_half, &l, NONE, "add");
 }
 
@@ -111,7 +111,7 @@ static void enforce_keeps_the_errors_of_the_original(void **state) {
 	Sbeet__Enforcement how;
 
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	fake.no_twin_launch = true;
 	fake_launch_gives(&fake_half, &l, NONE, "add");
 	fake.launch_result = CUDA_ERROR_LAUNCH_FAILED;
@@ -138,7 +138,7 @@ static void enforce_passes_the_configuration_on(void **state) {
 
 	l.config = &config;
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 	assert_int_equal(fake.n_launches_ex, 1);
 	assert_int_equal(fake.grid[0], fake.arg.n_workers);
@@ -169,7 +169,7 @@ static void enforce_never_starts_a_twin_early(void **state) {
 
 	l.config = &config;
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 	assert_int_equal(fake.n_attributes, 1);
 	assert_int_equal(fake.first_attribute, CU_LAUNCH_ATTRIBUTE_PRIORITY);
@@ -200,7 +200,7 @@ static void enforce_keeps_streams_apart(void **state) {
 	pthread_t thread;
 
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	legacy = control_of(NULL, false);
 	assert_true(control_of(CU_STREAM_LEGACY, true) == legacy);
 	assert_true(control_of(NULL, false) == legacy);
@@ -246,7 +246,7 @@ static void enforce_keeps_a_thread_that_ends_apart(void **state) {
 	pthread_t thread;
 
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, thread_with_destructor, &late), 0);
 	pthread_join(thread, NULL);
 	assert_true(late.mine && late.other);
@@ -260,7 +260,7 @@ static void enforce_leaves_streams_of_other_contexts_alone(void **state) {
 	struct launch l = fake_launch_of("add");
 
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	l.stream = (CUstream)&fake.n_copies;
 	fake.stream_context = &fake.contexts[1];
 	assert_int_equal(fake_mask(kernel_find(l.function), &l), WHOLE);
@@ -277,7 +277,7 @@ static void enforce_reuses_control_blocks_that_are_done(void **state) {
 
 	fake_load("add");
 	first = 0;
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	first = control_of(a, false);
 	arg = fake.arg;
 	enforce_stream_destroying(CONTEXT(0), a);
@@ -300,7 +300,7 @@ static void enforce_reuses_control_blocks_that_were_stopped(void **state) {
 	struct twin_ctl *ctl;
 
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	first = control_of(a, false);
 	ctl = (struct twin_ctl *)(uintptr_t)first;
 	ctl->next = 7;
@@ -318,7 +318,7 @@ static void enforce_allocates_nothing_on_later_launches(void **state) {
 	unsigned allocs, copies;
 
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 	allocs = fake.n_allocs;
 	copies = fake.n_copies;
@@ -326,7 +326,7 @@ static void enforce_allocates_nothing_on_later_launches(void **state) {
 		l.grid[0] = 1 + i;
 		fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 	}
-	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half), 0);
+	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half, NULL), 0);
 	assert_int_equal(fake.n_copies, copies);
 	assert_true(fake.n_allocs <= allocs + 1); /* a spare control block for the next stream */
 }
@@ -335,7 +335,7 @@ static void enforce_reports_blocks_outside(void **state) {
 	struct launch l = fake_launch_of("add");
 
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	assert_int_equal(enforce_outside_blocks(CONTEXT(0)), 0);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 	complete(&fake.arg, 5);
@@ -355,7 +355,7 @@ static void enforce_confines_in_every_context_of_a_job(void **state) {
 
 	kernel_library_loaded((CUlibrary)&fake_program, PROGRAM, NULL, NULL);
 	kernel_library_kernel_found((CUlibrary)&fake_program, (CUkernel)add, "add");
-	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half), 0);
+	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half, NULL), 0);
 	fake.current = &fake.contexts[1];
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 }
@@ -366,7 +366,7 @@ static void enforce_forgets_after_fork(void **state) {
 	pid_t child;
 
 	fake_load("add");
-	enforce_prepare(CONTEXT(0), &fake_half);
+	enforce_prepare(CONTEXT(0), &fake_half, NULL);
 	child = fork();
 	if (!child) {
 		unsigned unloads = fake.n_unloads;

@@ -179,7 +179,7 @@ static void kernel_follows_a_library_to_every_gpu(void **state) {
 		struct fake_function *before = fake.launched;
 
 		fake.current = &fake.contexts[i];
-		assert_int_equal(enforce_prepare(CONTEXT(i), &fake_half), 0);
+		assert_int_equal(enforce_prepare(CONTEXT(i), &fake_half, NULL), 0);
 		assert_int_equal(fake_mask(kernel_find(kernel), &l), WHOLE | CONFINED);
 		fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 		assert_ptr_not_equal(fake.launched, before);
@@ -214,7 +214,7 @@ static void kernel_is_what_the_handle_stands_for_now(void **state) {
 	assert_ptr_equal(kernel_find(handle), kernel_find(add));
 	kernel_module_unloading((CUmodule)&other);
 	assert_ptr_equal(kernel_find(handle), kernel_find(add));
-	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half), 0);
+	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half, NULL), 0);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 }
 

@@ -338,7 +338,7 @@ static bool trial(struct trial *t, const char *ptx) {
 	for (unsigned i = 0; i < t->sample->n_buffers; i++) {
 		TRY(t, plain_driver.cuMemAlloc_v2(&t->buffers[i], t->sample->buffers[i].size));
 	}
-	if (enforce_prepare(t->context, &t->grant) < 0) {
+	if (enforce_prepare(t->context, &t->grant, NULL) < 0) {
 		return wrong(t, "it can't be prepared");
 	}
 	if (!run(t, 0) || !run(t, 1)) {

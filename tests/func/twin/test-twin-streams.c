@@ -262,7 +262,7 @@ static void lane_init(struct test *t, struct lane *lane) {
 			  sizeof(lane->expected_counts)) < 0 ||
 	    context_write(t->context, lane->sums, lane->expected_sums,
 			  sizeof(lane->expected_sums)) < 0 ||
-	    enforce_prepare(t->handle, &lane->grant) < 0) {
+	    enforce_prepare(t->handle, &lane->grant, NULL) < 0) {
 		errx(1, "a stream can't be prepared");
 	}
 }

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <cuda.h>
@@ -12,11 +13,21 @@ void capture_begin(void);
 void capture_end(void);
 
 /* Whether any stream is being captured. */
-bool capture_any(void);
+extern _Atomic unsigned capture_count __attribute__((visibility("hidden")));
+
+static inline bool capture_any(void) {
+	/* In the order that all see: who begins a capture says so, then waits for the tracker's
+	 * question; the tracker begins its question, then looks here. */
+	return atomic_load(&capture_count) > 0;
+}
 
 /* Whether an operation on the stream goes into a graph. @per_thread: stream 0 is the thread's own.
  * Free of cost while nobody captures. */
-bool capture_is_on(CUstream stream, bool per_thread);
+bool capture_ask(CUstream stream, bool per_thread);
+
+static inline bool capture_is_on(CUstream stream, bool per_thread) {
+	return capture_any() && capture_ask(stream, per_thread);
+}
 
 /* After fork, in the child: forget everything without calling the driver. */
 void capture_after_fork(void);

@@ -86,14 +86,12 @@ static CUresult launch_green(struct op *op, CUgraphExec exec, launch_fn launch) 
 }
 
 static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread, launch_fn launch) {
+	unsigned traits =
+		(per_thread ? OP_PER_THREAD : 0) | (graph_can_move(exec) ? OP_GREEN : OP_WHOLE);
 	CUresult rc = CUDA_SUCCESS;
-	struct op op = {
-		.kind = SBEET__OP_KIND__OP_KIND_GRAPH,
-		.traits = (per_thread ? OP_PER_THREAD : 0) |
-			  (graph_can_move(exec) ? OP_GREEN : OP_WHOLE),
-		.stream = stream,
-	};
+	struct op op;
 
+	op_init(&op, SBEET__OP_KIND__OP_KIND_GRAPH, traits, 0, stream, NULL);
 	switch (op_begin(&op, &rc)) {
 	case OP_FAIL:
 		return rc;

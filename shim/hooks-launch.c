@@ -1,6 +1,8 @@
 /*
  * hooks-launch.c: every kernel launch function, brought to the one form of launch.h.
  */
+#include <errno.h>
+
 #include "proto/enforcement.h"
 #include "shim/base/log.h"
 #include "shim/capture.h"
@@ -64,7 +66,7 @@ static CUresult launch_twin(struct op *op) {
 	return rc;
 }
 
-static CUresult launch_in_job(struct op *op, bool *ret_again) {
+static inline CUresult launch_in_job(struct op *op, bool *ret_again) {
 	CUresult rc;
 
 	if (enforcement_has(op->how, ENFORCEMENT_BY_TWIN)) {
@@ -81,7 +83,7 @@ static CUresult launch_in_job(struct op *op, bool *ret_again) {
 }
 
 /* @ret_again: nothing was launched. */
-static CUresult launch_op(struct op *op, bool *ret_again) {
+static inline CUresult launch_op(struct op *op, bool *ret_again) {
 	CUresult rc = CUDA_SUCCESS;
 
 	switch (op_begin(op, &rc)) {
@@ -100,19 +102,19 @@ static CUresult launch_op(struct op *op, bool *ret_again) {
 }
 
 static CUresult launch(const struct launch *l) {
-	struct op op = {
-		.kind = SBEET__OP_KIND__OP_KIND_LAUNCH,
-		.traits = l->per_thread_default ? OP_PER_THREAD : 0,
-		.stream = l->stream,
-		.launch = l,
-	};
-	bool again = false;
-	CUresult rc = launch_op(&op, &again);
+	unsigned traits = l->per_thread_default ? OP_PER_THREAD : 0;
+	int saved = errno;
+	struct op op;
+	bool again;
+	CUresult rc;
 
-	if (again) {
-		op.traits |= OP_WHOLE;
+	do {
+		again = false;
+		op_init(&op, SBEET__OP_KIND__OP_KIND_LAUNCH, traits, 0, l->stream, l);
 		rc = launch_op(&op, &again);
-	}
+		traits |= OP_WHOLE;
+	} while (again);
+	errno = saved;
 	return rc;
 }
 
@@ -143,9 +145,9 @@ static struct launch from_config(const CUlaunchConfig *config, CUfunction f, voi
 }
 
 /* Of the functions that take everything as arguments. */
-static struct launch from_arguments(CUfunction f, const unsigned grid[3], const unsigned block[3],
-				    unsigned shared, CUstream stream, void **params,
-				    bool per_thread) {
+static inline struct launch from_arguments(CUfunction f, const unsigned grid[3],
+					   const unsigned block[3], unsigned shared,
+					   CUstream stream, void **params, bool per_thread) {
 	return (struct launch){
 		.function = f,
 		.grid = {grid[0], grid[1], grid[2]},

@@ -12,6 +12,7 @@
 #include "shim/real.h"
 #include "shim/state.h"
 #include "shim/track.h"
+#include "shim/worker.h"
 
 /* ---- order ---- */
 
@@ -140,6 +141,7 @@ static void stream_goes(CUstream stream) {
 		real->cuCtxGetCurrent(&context);
 	}
 	enforce_stream_destroying(context, stream);
+	worker_forget_streams();
 	state_leave(token);
 }
 

@@ -11,13 +11,13 @@
 #include "shim/hooks.h"
 #include "shim/job.h"
 #include "shim/lane.h"
-#include "shim/op.h"
 #include "shim/place.h"
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
 #include "shim/track.h"
 #include "shim/wait.h"
+#include "shim/worker.h"
 
 /* ---- waits: what was handed over before them is complete after them ---- */
 
@@ -217,7 +217,7 @@ static void context_goes(CUcontext context) {
 }
 
 static CUresult context_gone(CUresult rc) {
-	op_forget_contexts();
+	worker_forget_streams();
 	job_close_complete(); /* nothing of it runs any more */
 	return rc;
 }

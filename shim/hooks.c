@@ -12,13 +12,13 @@
 #include "shim/state.h"
 
 /* A program that calls what its driver does not have would not have started without us. */
-#define DRIVER_OR_RETURN(name)                \
-	const struct real *real = real_get(); \
-	if (!real) {                          \
-		return CUDA_ERROR_NO_DEVICE;  \
-	}                                     \
-	if (!real->name) {                    \
-		return CUDA_ERROR_NOT_FOUND;  \
+#define DRIVER_OR_RETURN(name)                       \
+	const struct real *real = real_get_inline(); \
+	if (!real) {                                 \
+		return CUDA_ERROR_NO_DEVICE;         \
+	}                                            \
+	if (!real->name) {                           \
+		return CUDA_ERROR_NOT_FOUND;         \
 	}
 
 /* Sizes are for the account only: what the driver will refuse may be nonsense here. */
@@ -58,36 +58,33 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
 #define HOOKS_NAME_0(op)      (void)0
 #define HOOKS_NAME_stream(op) (stream = (op).place.at)
 
-#define OP(name, params, args, op_kind, n_bytes, op_stream, op_traits)    \
-	SBEET_EXPORT CUresult name params {                               \
-		DRIVER_OR_RETURN(name)                                    \
-		if (state_bypass()) {                                     \
-			return real->name args;                           \
-		}                                                         \
-		struct op op = {                                          \
-			.kind = SBEET__OP_KIND__OP_KIND_##op_kind,        \
-			.bytes = (n_bytes),                               \
-			.stream = (op_stream),                            \
-			.traits = (op_traits) | HOOKS_TRAITS_##op_stream, \
-		};                                                        \
-		CUresult rc = CUDA_SUCCESS;                               \
-		int saved = errno;                                        \
-		enum op_verdict verdict = op_begin(&op, &rc);             \
-                                                                          \
-		errno = saved;                                            \
-		if (verdict == OP_FAIL) {                                 \
-			return rc;                                        \
-		}                                                         \
-		HOOKS_NAME_##op_stream(op);                               \
-		rc = real->name args;                                     \
-		saved = errno;                                            \
-		if (verdict == OP_GO) {                                   \
-			op_end(&op, rc);                                  \
-		} else {                                                  \
-			op_bypassed(&op);                                 \
-		}                                                         \
-		errno = saved;                                            \
-		return rc;                                                \
+#define OP(name, params, args, op_kind, n_bytes, op_stream, op_traits)                         \
+	SBEET_EXPORT CUresult name params {                                                    \
+		DRIVER_OR_RETURN(name)                                                         \
+		if (state_bypass()) {                                                          \
+			return real->name args;                                                \
+		}                                                                              \
+		struct op op;                                                                  \
+		op_init(&op, SBEET__OP_KIND__OP_KIND_##op_kind,                                \
+			(op_traits) | HOOKS_TRAITS_##op_stream, (n_bytes), (op_stream), NULL); \
+		CUresult rc = CUDA_SUCCESS;                                                    \
+		int saved = errno;                                                             \
+		enum op_verdict verdict = op_begin(&op, &rc);                                  \
+                                                                                               \
+		errno = saved;                                                                 \
+		if (verdict == OP_FAIL) {                                                      \
+			return rc;                                                             \
+		}                                                                              \
+		HOOKS_NAME_##op_stream(op);                                                    \
+		rc = real->name args;                                                          \
+		saved = errno;                                                                 \
+		if (verdict == OP_GO) {                                                        \
+			op_end(&op, rc);                                                       \
+		} else {                                                                       \
+			op_bypassed(&op);                                                      \
+		}                                                                              \
+		errno = saved;                                                                 \
+		return rc;                                                                     \
 	}
 
 #define FOLLOW(name, params, args, by_thread)                                         \
@@ -138,6 +135,23 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
                                                 \
 		errno = saved;                  \
 		return rc;                      \
+	}
+
+/* As HOOK, but on_NAME keeps errno itself. No call before that: the program's arguments stay where
+ * they are. */
+#define LAUNCH(name, params, args)                                                                 \
+	static __attribute__((noinline, cold)) CUresult hooks_slow_##name params {                 \
+		DRIVER_OR_RETURN(name)                                                             \
+		if (state_bypass()) {                                                              \
+			return real->name args;                                                    \
+		}                                                                                  \
+		return on_##name args;                                                             \
+	}                                                                                          \
+	SBEET_EXPORT CUresult name params {                                                        \
+		const struct real *real = atomic_load_explicit(&real_found, memory_order_acquire); \
+                                                                                                   \
+		return real && real->name && state_is_ours() ? on_##name args                      \
+							     : hooks_slow_##name args;             \
 	}
 
 #include "shim/hooks.def"

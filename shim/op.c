@@ -32,35 +32,32 @@ static const Sbeet__Enforcement none = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
 /* "Required daemons are not running": the driver's own error for exactly this. */
 #define RC_REQUIRED CUDA_ERROR_SYSTEM_NOT_READY
 
-static _Atomic uint32_t epoch = 1; /* of what workers remember about contexts */
-
-void op_forget_contexts(void) {
-	atomic_fetch_add(&epoch, 1);
-}
-
 /* ---- what it means ---- */
 
-/* The lane for work in the current context, which is @context. */
-static struct lane *find_lane(struct worker *w, CUcontext context) {
+/* The current context is another than at the thread's last operation, or the stream is. Return:
+ * false if it is on no GPU that we manage. */
+static bool meet_stream(struct worker *w, CUcontext context, CUstream stream, bool per_thread) {
+	uint32_t epoch = atomic_load_explicit(&worker_epoch, memory_order_relaxed);
 	const struct real *real = real_get();
-	uint32_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
 	CUdevice device;
 
-	if (w->context == context && w->epoch == now) {
-		return w->lane;
-	}
+	w->last = (struct stream_state){.epoch = 0};
 	if (!real->cuCtxGetDevice || real->cuCtxGetDevice(&device) != CUDA_SUCCESS) {
-		return NULL;
+		return false;
 	}
-	w->lane = lane_find(w->lanes, device);
-	w->context = context;
-	w->epoch = now;
-	return w->lane;
+	w->last = (struct stream_state){
+		.named = stream,
+		.per_thread = per_thread,
+		.epoch = epoch,
+		.id = worker_stream(w, context, stream, per_thread),
+		.lane = lane_find(w->lanes, device),
+	};
+	return true;
 }
 
 /* Return: false for what is an error, or no work yet but a line in a graph. */
 static bool resolve(struct op *op) {
-	const struct real *real = real_get();
+	const struct real *real = real_get_inline();
 	struct worker *w = worker_get();
 	CUcontext context;
 
@@ -68,19 +65,26 @@ static bool resolve(struct op *op) {
 	    !context || capture_is_on(op->stream, op->place.per_thread)) {
 		return false;
 	}
+	if (!worker_stream_is_last(w, context, op->stream, op->place.per_thread) &&
+	    !meet_stream(w, context, op->stream, op->place.per_thread)) {
+		return false;
+	}
 	op->worker = w;
-	op->lane = find_lane(w, context);
-	op->id = worker_stream(w, context, op->stream, op->place.per_thread);
+	op->id = &w->last.id;
+	op->lane = w->last.lane;
 	op->kernel = op->launch ? kernel_find(op->launch->function) : NULL;
 	return op->lane != NULL;
 }
 
 /* The place of the stream, if streams have any. */
-static const struct place *find_place(struct op *op) {
-	if (!op->place.place && place_active()) {
-		op->place.place = place_find(&op->id);
+static struct place *find_place(struct op *op) {
+	struct stream_state *s = &op->worker->last;
+
+	if (!s->place && place_active()) {
+		s->place = place_find(&s->id);
 	}
-	return op->place.place;
+	op->place.place = s->place;
+	return s->place;
 }
 
 /* ---- what it can keep ---- */
@@ -94,7 +98,7 @@ static bool can_be_green(struct op *op) {
 		return place && !op->launch->cooperative && place_can_move(place);
 	}
 	/* A context of the program's own has no parts: its kernels would not fit. */
-	if (place_active() && enforce_step(op->id.context) == 0) {
+	if (place_active() && enforce_step(op->id->context) == 0) {
 		log_once(LOG_LEVEL_INFO,
 			 "No green context can be made here (the driver is too old, or the context "
 			 "the program's own): jobs are held to a number of SMs where their kernels "
@@ -113,7 +117,7 @@ static bool can_keep(struct op *op, Sbeet__Enforcement e) {
 		return can_be_green(op);
 	}
 	if (op->launch) {
-		return kernel_enforcement_mask(op->kernel, op->launch, op->id.context,
+		return kernel_enforcement_mask(op->kernel, op->launch, op->id->context,
 					       &op->kernel_use) &
 		       (1u << e);
 	}
@@ -141,7 +145,7 @@ static enum op_verdict open_job(struct op *op, CUresult *ret_rc) {
 
 	if (ok) {
 		const struct job_need need = {
-			.context = op->id.context,
+			.context = op->id->context,
 			.mask = mask_of(op),
 			.called_ns = op->called_ns,
 			.kind = op->kind,
@@ -263,8 +267,8 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	decide(op);
 	own = op->place.at == op->stream;
 	op->use = worker_use(op->worker, op->lane,
-			     atomic_load_explicit(&op->lane->job, memory_order_relaxed), &op->id,
-			     own ? op->id.stream : op->place.at);
+			     atomic_load_explicit(&op->lane->job, memory_order_relaxed), op->id,
+			     own ? op->id->stream : op->place.at);
 	if (!op->use) {
 		atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
 		return OP_BYPASS;
@@ -277,13 +281,6 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 enum op_verdict op_begin(struct op *op, CUresult *ret_rc) {
 	enum op_verdict verdict;
 
-	op->place = (struct place_use){
-		.stream = op->stream,
-		.per_thread = op->traits & OP_PER_THREAD,
-		.at = op->stream,
-	};
-	op->unconfined = false;
-	op->called_ns = 0;
 	if (op->traits & OP_PEER && place_active()) {
 		place_settle();
 	}

@@ -2,7 +2,7 @@
  * op.h: one operation on its way into the driver: what the program calls, what that means (context,
  * stream, kernel, job; each looked up once), where it runs, and the account of it.
  *
- *	fill in the first part; op_begin(); the driver's function with place.at; op_end()
+ *	op_init(); op_begin(); the driver's function with place.at; op_end()
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "shim/place.h"
 #include "shim/worker.h"
 
-/* What makes an operation an operation; filled by the wrappers. */
+/* What makes an operation an operation. */
 enum {
 	OP_WAITS = 1 << 0, /* returns when it is complete: a point where the program has waited */
 	OP_PER_THREAD = 1 << 1, /* stream 0 is the thread's own */
@@ -28,7 +28,7 @@ enum {
 };
 
 struct op {
-	/* what the program calls */
+	/* what the program calls: see op_init() */
 	Sbeet__OpKind kind;
 	unsigned traits;
 	uint64_t bytes;
@@ -37,7 +37,7 @@ struct op {
 
 	/* what that means; between op_begin() and op_end() */
 	struct worker *worker;
-	struct stream_id id; /* of the stream; its context is the current one */
+	const struct stream_id *id; /* of the stream; its context is the current one */
 	struct lane *lane;
 	struct stream_use *use;
 	const struct kernel *kernel;  /* of a launch; NULL: not known */
@@ -52,13 +52,29 @@ struct op {
 	nsec_t called_ns; /* when it found a job that it can't join; 0: it did not */
 };
 
+/* @launch: of a launch function, else NULL; borrowed until op_end(). Sets what op_begin() reads: an
+ * initializer would clear the rest as well. */
+static inline void op_init(struct op *op, Sbeet__OpKind kind, unsigned traits, uint64_t bytes,
+			   CUstream stream, const struct launch *launch) {
+	op->kind = kind;
+	op->traits = traits;
+	op->bytes = bytes;
+	op->stream = stream;
+	op->launch = launch;
+	op->place = (struct place_use){
+		.stream = stream, .per_thread = traits & OP_PER_THREAD, .at = stream};
+	op->unconfined = false;
+	op->called_ns = 0;
+}
+
 enum op_verdict {
 	OP_BYPASS, /* to the driver, as if we were not there; then op_bypassed() */
 	OP_GO,	   /* to the driver under op->lane's grant, then op_end() */
 	OP_FAIL,   /* SBEET_REQUIRE, and there is no daemon: *ret_rc is the answer */
 };
 
-/* To be called first of all, with state_bypass() false. Raises the depth counter for OP_GO. */
+/* To be called once after op_init(), with state_bypass() false. Raises the depth counter for OP_GO.
+ */
 enum op_verdict op_begin(struct op *op, CUresult *ret_rc);
 
 /* @rc: the driver's answer. op->how: how it was really confined. */
@@ -72,6 +88,3 @@ void op_unconfine(struct op *op);
 
 /* The grant under which @op runs; valid until op_end(). */
 const struct enforce_grant *op_grant(const struct op *op);
-
-/* A context is gone or may be: what was cached about contexts counts no longer. */
-void op_forget_contexts(void);

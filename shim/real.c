@@ -11,7 +11,7 @@
 
 #define DRIVER_NAME "libcuda.so.1"
 
-static _Atomic(const struct real *) table;
+_Atomic(const struct real *) real_found;
 static _Atomic(real_dlsym_fn) libc_dlsym;
 
 REAL_EARLY real_dlsym_fn real_dlsym_get(void) {
@@ -56,7 +56,7 @@ static const struct real *fill(int flags) {
 #include "shim/hooks.def"
 #include "shim/real.def"
 	/* The handle is kept: the driver must not go away under the table. */
-	if (!atomic_compare_exchange_strong(&table, &first, r)) {
+	if (!atomic_compare_exchange_strong(&real_found, &first, r)) {
 		free(r == &first_table ? NULL : r);
 		return first;
 	}
@@ -64,13 +64,13 @@ static const struct real *fill(int flags) {
 }
 
 const struct real *real_get(void) {
-	const struct real *r = atomic_load_explicit(&table, memory_order_acquire);
+	const struct real *r = atomic_load_explicit(&real_found, memory_order_acquire);
 
 	return r ? r : fill(RTLD_LOCAL);
 }
 
 const struct real *real_get_loaded(void) {
-	const struct real *r = atomic_load_explicit(&table, memory_order_acquire);
+	const struct real *r = atomic_load_explicit(&real_found, memory_order_acquire);
 
 	return r ? r : fill(RTLD_LOCAL | RTLD_NOLOAD);
 }

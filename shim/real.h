@@ -12,6 +12,7 @@
 #error "The shim is compiled with -D__CUDA_API_VERSION_INTERNAL (see shim/meson.build)"
 #endif
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include <cuda.h>
@@ -30,6 +31,15 @@ struct real {
  * Takes no lock: threads that come together each look everything up and one result is kept.
  */
 const struct real *real_get(void);
+
+/* The same in line, for the way of a launch. */
+extern _Atomic(const struct real *) real_found __attribute__((visibility("hidden")));
+
+static inline const struct real *real_get_inline(void) {
+	const struct real *r = atomic_load_explicit(&real_found, memory_order_acquire);
+
+	return r ? r : real_get();
+}
 
 /* The same, but only if the program has loaded the driver already. */
 const struct real *real_get_loaded(void);

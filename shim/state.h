@@ -40,6 +40,12 @@ static inline bool state_bypass(void) {
 	return (mode == STATE_MODE_UNKNOWN ? state_find_mode() : mode) == STATE_MODE_OFF;
 }
 
+/* Without a look at the environment: false if that is needed, or state_bypass(). */
+static inline bool state_is_ours(void) {
+	return state_depth == 0 &&
+	       atomic_load_explicit(&state_mode, memory_order_relaxed) == STATE_MODE_ON;
+}
+
 /* Between these the thread can't be cancelled: it would leave a lock or a job behind. In pairs. */
 static inline int state_defer_cancel(void) {
 	int before = PTHREAD_CANCEL_ENABLE;

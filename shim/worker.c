@@ -16,13 +16,14 @@
 #include "shim/wake.h"
 
 _Atomic(struct worker *) worker_list;
-static STATE_TLS struct worker *self;
+STATE_TLS struct worker *worker_self;
+_Atomic uint32_t worker_epoch = 1;
 static pthread_key_t exit_key;
 
 static void on_thread_exit(void *data) {
 	struct worker *w = data;
 
-	self = NULL;
+	worker_self = NULL;
 	if (atomic_load(&w->inside)) {
 		/* It was cancelled within the driver, which may have begun the operation. */
 		if (w->last_use) {
@@ -77,7 +78,7 @@ static struct worker *make(void) {
 	return w;
 }
 
-static struct worker *attach(void) {
+struct worker *worker_attach(void) {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct worker *w = reuse();
 
@@ -90,14 +91,10 @@ static struct worker *attach(void) {
 	pthread_once(&once, make_key);
 	pthread_setspecific(exit_key, w);
 	w->tid = (uint32_t)gettid();
-	w->context = NULL;
+	w->last = (struct stream_state){.epoch = 0};
 	w->last_use = NULL;
-	self = w;
+	worker_self = w;
 	return w;
-}
-
-struct worker *worker_get(void) {
-	return self ? self : attach();
 }
 
 void worker_collect(worker_idle_fn idle) {
@@ -211,21 +208,12 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 	return u;
 }
 
-static bool use_is(const struct stream_use *u, uint64_t job, uint64_t key, CUstream at) {
-	return atomic_load_explicit(&u->key, memory_order_relaxed) == key &&
-	       atomic_load_explicit(&u->job, memory_order_relaxed) == job &&
-	       atomic_load_explicit(&u->stream, memory_order_relaxed) == at;
-}
+struct stream_use *worker_find_use(struct worker *w, struct lane *lane, uint64_t job,
+				   const struct stream_id *id, CUstream at) {
+	struct stream_use *u;
 
-struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job,
-			      const struct stream_id *id, CUstream at) {
-	struct stream_use *u = w->last_use;
-
-	if (u && use_is(u, job, id->key, at)) {
-		return u;
-	}
 	worker_for_each_use(v, w) {
-		if (use_is(v, job, id->key, at)) {
+		if (worker_use_is(v, job, id->key, at)) {
 			w->last_use = v;
 			return v;
 		}
@@ -235,7 +223,11 @@ struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job,
 	return u;
 }
 
+void worker_forget_streams(void) {
+	atomic_fetch_add(&worker_epoch, 1);
+}
+
 void worker_after_fork(void) {
 	atomic_store(&worker_list, NULL);
-	self = NULL;
+	worker_self = NULL;
 }

@@ -17,11 +17,13 @@
 #include "proto/units.h"
 #include "shim/kernel-count.h"
 #include "shim/ring.h"
+#include "shim/state.h"
 
 #define WORKER_CACHE_LINE 64
 
 struct lane;
 struct lane_set;
+struct place;
 
 /*
  * The operations of one thread on one stream within one job. Coverage is told by time: everything
@@ -59,6 +61,23 @@ struct use_chunk {
 	_Atomic(struct use_chunk *) next;
 };
 
+/* A stream in one context. */
+struct stream_id {
+	CUcontext context;
+	CUstream stream; /* default streams by their names */
+	uint64_t key;	 /* worker_stream_key() */
+};
+
+/* What is known of a stream that the program has named. */
+struct stream_state {
+	CUstream named;
+	bool per_thread;     /* its 0 is the thread's own default stream */
+	uint32_t epoch;	     /* see worker_forget_streams() */
+	struct stream_id id; /* no context: nothing is known */
+	struct lane *lane;   /* where its jobs are */
+	struct place *place; /* NULL: not looked up yet */
+};
+
 enum worker_life {
 	WORKER_FREE,
 	WORKER_LIVE,
@@ -74,10 +93,8 @@ struct worker {
 	_Atomic enum worker_life life;
 	uint32_t tid; /* of the present thread */
 
-	/* own: the context of the last operation and where its jobs are */
-	CUcontext context;
-	struct lane *lane;
-	uint32_t epoch;
+	/* own: what is known of the last operation's stream; see worker_stream_is_last() */
+	struct stream_state last;
 	struct stream_use *last_use;
 
 	struct use_chunk first_uses;
@@ -121,7 +138,12 @@ static inline struct kernel_count *worker_count(struct worker *w, uint32_t id) {
 }
 
 /* The calling thread's; NULL if there is no memory. */
-struct worker *worker_get(void);
+extern STATE_TLS struct worker *worker_self __attribute__((visibility("hidden")));
+struct worker *worker_attach(void);
+
+static inline struct worker *worker_get(void) {
+	return worker_self ? worker_self : worker_attach();
+}
 
 /* Return: whether a worker whose thread is gone may be given to a new one. */
 typedef bool (*worker_idle_fn)(struct worker *w);
@@ -134,20 +156,45 @@ void worker_collect(worker_idle_fn idle);
 uint64_t worker_stream_key(const struct worker *w, CUcontext context, CUstream stream,
 			   bool per_thread);
 
-/* A stream in one context. */
-struct stream_id {
-	CUcontext context;
-	CUstream stream; /* default streams by their names */
-	uint64_t key;	 /* worker_stream_key() */
-};
 struct stream_id worker_stream(const struct worker *w, CUcontext context, CUstream stream,
 			       bool per_thread);
+
+/* What the calling thread remembers about streams counts no longer, nor what any other does: a
+ * context or a stream is gone or may be. */
+extern _Atomic uint32_t worker_epoch __attribute__((visibility("hidden")));
+void worker_forget_streams(void);
+
+/*
+ * The last operation's stream, by its own thread: whether it is this one, in the context that is
+ * current now. If not, it is to be found out and written to w->last, with the epoch read before.
+ */
+static inline bool worker_stream_is_last(const struct worker *w, CUcontext context, CUstream named,
+					 bool per_thread) {
+	const struct stream_state *s = &w->last;
+
+	return s->named == named && s->id.context == context && s->per_thread == per_thread &&
+	       s->epoch == atomic_load_explicit(&worker_epoch, memory_order_relaxed);
+}
 
 /* The entry of @w for this stream in job number @job of @lane, made if need be; by its own thread,
  * while inside. @at: where the work goes, default streams by their names. NULL if there is no
  * memory. */
-struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job,
-			      const struct stream_id *id, CUstream at);
+struct stream_use *worker_find_use(struct worker *w, struct lane *lane, uint64_t job,
+				   const struct stream_id *id, CUstream at);
+
+static inline bool worker_use_is(const struct stream_use *u, uint64_t job, uint64_t key,
+				 CUstream at) {
+	return atomic_load_explicit(&u->key, memory_order_relaxed) == key &&
+	       atomic_load_explicit(&u->job, memory_order_relaxed) == job &&
+	       atomic_load_explicit(&u->stream, memory_order_relaxed) == at;
+}
+
+static inline struct stream_use *worker_use(struct worker *w, struct lane *lane, uint64_t job,
+					    const struct stream_id *id, CUstream at) {
+	struct stream_use *u = w->last_use;
+
+	return u && worker_use_is(u, job, id->key, at) ? u : worker_find_use(w, lane, job, id, at);
+}
 
 /* After fork, in the child: forget everything without calling the driver. */
 void worker_after_fork(void);

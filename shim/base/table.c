@@ -24,13 +24,13 @@ struct table_slots {
 	struct table_slot slot[];
 };
 
-static size_t slots_first(const struct table_slots *s, uintptr_t key) {
+static inline size_t slots_first(const struct table_slots *s, uintptr_t key) {
 	/* Handles are addresses: the golden ratio spreads their low bits. */
 	return (size_t)((uint64_t)key * 0x9E3779B97F4A7C15ull >> (64 - s->bits));
 }
 
 /* The slot of @key, or the free one where it would go. */
-static struct table_slot *slots_find(struct table_slots *s, uintptr_t key) {
+static inline struct table_slot *slots_find(struct table_slots *s, uintptr_t key) {
 	size_t mask = ((size_t)1 << s->bits) - 1;
 
 	for (size_t i = slots_first(s, key);; i = (i + 1) & mask) {

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "shim/conn.h"
+#include "shim/hooks.h"
 #include "shim/job.h"
 #include "shim/lane.h"
 #include "shim/op.h"
@@ -33,6 +34,8 @@
 
 static struct {
 	struct real driver;
+	CUcontext context; /* the current one */
+	unsigned n_met;	   /* how often the driver was asked for its device */
 	nsec_t now, slept;
 	void (*meanwhile)(void); /* while somebody sleeps on a lane; once */
 	void (*closing)(void);	 /* while a job is CLOSING, when its end is reported; once */
@@ -59,7 +62,8 @@ bool __wrap_conn_worth_asking(void);
 int __wrap_conn_request(const struct conn_ask *ask, struct enforce_grant *ret);
 int __wrap_conn_send(uint64_t job, const Sbeet__ToDaemon *m);
 void __wrap_conn_leave(void);
-int __wrap_enforce_prepare(CUcontext context, const struct enforce_grant *grant);
+int __wrap_enforce_prepare(CUcontext context, const struct enforce_grant *grant,
+			   struct enforce_set *ret);
 uint64_t __wrap_enforce_outside_blocks(CUcontext context);
 
 const struct real *__wrap_real_get(void) {
@@ -148,7 +152,8 @@ void __wrap_conn_leave(void) {
 	world.left_in = atomic_load(&lane->state);
 }
 
-int __wrap_enforce_prepare(CUcontext context, const struct enforce_grant *grant) {
+int __wrap_enforce_prepare(CUcontext context, const struct enforce_grant *grant,
+			   struct enforce_set *ret) {
 	return 0;
 }
 
@@ -157,7 +162,7 @@ uint64_t __wrap_enforce_outside_blocks(CUcontext context) {
 }
 
 static CUresult get_current(CUcontext *ret) {
-	*ret = CONTEXT;
+	*ret = world.context;
 	return CUDA_SUCCESS;
 }
 
@@ -166,7 +171,12 @@ static CUresult push_current(CUcontext context) {
 }
 
 static CUresult get_device(CUdevice *ret) {
+	world.n_met++;
 	*ret = 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult destroy_stream(CUstream stream) {
 	return CUDA_SUCCESS;
 }
 
@@ -179,6 +189,8 @@ static int setup(void **state) {
 	void (*at_exit)(void) = world.at_exit; /* registered once in a process */
 
 	world = (typeof(world)){.now = 1000 * NSEC_PER_SEC, .at_exit = at_exit};
+	world.context = CONTEXT;
+	world.driver.cuStreamDestroy_v2 = destroy_stream;
 	world.driver.cuCtxGetCurrent = get_current;
 	world.driver.cuCtxPushCurrent_v2 = push_current;
 	world.driver.cuCtxPopCurrent_v2 = get_current;
@@ -194,8 +206,10 @@ static int setup(void **state) {
 /* ---- the program ---- */
 
 static struct op fill_of(unsigned traits) {
-	return (struct op){
-		.kind = SBEET__OP_KIND__OP_KIND_MEMSET, .traits = traits, .stream = (CUstream)0x10};
+	struct op op;
+
+	op_init(&op, SBEET__OP_KIND__OP_KIND_MEMSET, traits, 0, (CUstream)0x10, NULL);
+	return op;
 }
 
 static void enter(struct op *op) {
@@ -365,6 +379,28 @@ static void exit_waits_a_second_at_most(void **state) {
 	assert_int_equal(world.slept, NSEC_PER_SEC);
 }
 
+/* What a thread knows of its last stream is used again until it may be wrong. */
+static void streams_are_met_again_when_one_is_gone(void **state) {
+	unsigned opened;
+
+	run(0);
+	opened = world.n_met; /* opening a job asks as well */
+	run(0);
+	assert_int_equal(world.n_met, opened);
+	world.context = (CUcontext)0x2000;
+	run(0);
+	assert_int_equal(world.n_met, opened + 1);
+	world.context = CONTEXT;
+	run(0);
+	run(0);
+	assert_int_equal(world.n_met, opened + 2);
+	complete();
+	assert_int_equal(on_cuStreamDestroy_v2((CUstream)0x10), CUDA_SUCCESS);
+	run(0);
+	assert_int_equal(world.n_met, opened + 3);
+	complete_and_close();
+}
+
 #define CASE(test) cmocka_unit_test_setup(test, setup)
 
 int main(void) {
@@ -373,6 +409,7 @@ int main(void) {
 		CASE(job_is_drained_for_an_operation_that_does_not_fit),
 		CASE(job_is_joined_unconfined_after_ten_seconds),
 		CASE(job_learns_what_fits_for_64_jobs),
+		CASE(streams_are_met_again_when_one_is_gone),
 		CASE(exit_waits_for_a_job_that_is_being_closed),
 		CASE(exit_waits_a_second_at_most),
 	};

@@ -383,18 +383,22 @@ static void task_explain_tells_where_programs_run(void **state) {
 	spec.name = (char[]){"camera"};
 	spec.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
 	spec.deadline_ns = 50 * NSEC_PER_MSEC;
-	a = steered_open("detect", &spec, MASK_WHOLE | ENFORCEMENT_BIT(GREEN));
-	steered_began(&a, 0, &(struct began){1, atomic_load(&a.page->gpu[0].word), nsec_now(), 0});
-	harness_settle();
 	b = steered_open("train", NULL, MASK_WHOLE | ENFORCEMENT_BIT(GREEN));
+	steered_began(&b, 0, &(struct began){1, atomic_load(&b.page->gpu[0].word), nsec_now(), 0});
+	harness_settle();
+	a = steered_open("detect", &spec, MASK_WHOLE | ENFORCEMENT_BIT(GREEN));
 	asks = shim_open("asks", MASK_ALL);
 
-	s = spawn(ARGS(sbeetctl, "task", "explain", "camera"), NULL);
+	s = spawn(ARGS(sbeetctl, "task", "explain", "train"), NULL);
 	assert_int_equal(s.code, 0);
-	assert_contains(s.out, "(detect)\n");
-	assert_contains(s.out, "  GPU 0: SMs 0-55, level 5, for ");
-	assert_contains(s.out, "why: programs without a deadline are there");
-	assert_contains(s.out, "its last job ran under: all SMs, level 5\n");
+	assert_contains(s.out, "(train)\n");
+	assert_contains(s.out, "  GPU 0: SMs 56-131, level 0, copies held, for ");
+	assert_contains(s.out, "why: programs with a deadline are there");
+	assert_contains(s.out, "its last job ran under: all SMs, level 0\n");
+	assert_contains(s.out, "0 jobs, 0 too late\n");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "task", "explain", "camera"), NULL);
+	assert_contains(s.out, "  GPU 0: all SMs, level 0");
 	assert_contains(s.out, "0 jobs, 0 too late; deadline 50ms\n");
 	spawned_deinit(&s);
 	s = spawn(ARGS(sbeetctl, "task", "explain", "asks"), NULL);
@@ -404,22 +408,22 @@ static void task_explain_tells_where_programs_run(void **state) {
 	assert_int_equal(s.code, 4);
 	spawned_deinit(&s);
 	s = spawn(ARGS(sbeetctl, "status"), NULL);
-	assert_contains(s.out, "train     0  56-131      0  -\n");
+	assert_contains(s.out, "train     0  56-131      0  all SMs, level 0\n");
 	assert_contains(s.out, "2 steered programs.\n");
 	spawned_deinit(&s);
 
-	s = spawn(ARGS(sbeetctl, "task", "explain", "--json", "camera"), NULL);
+	s = spawn(ARGS(sbeetctl, "task", "explain", "--json", "train"), NULL);
 	o = json_loads(s.out, JSON_REJECT_DUPLICATES, NULL);
 	terms = json_array_get(json_object_get(json_array_get(o, 0), "terms"), 0);
 	assert_int_equal(number(terms, "gpu"), 0);
 	assert_string_equal(
-		json_string_value(json_object_get(json_object_get(terms, "now"), "sms")), "0-55");
-	assert_int_equal(number(json_object_get(terms, "now"), "level"), 5);
+		json_string_value(json_object_get(json_object_get(terms, "now"), "sms")), "56-131");
+	assert_int_equal(number(json_object_get(terms, "now"), "level"), 0);
 	assert_int_equal(number(json_object_get(terms, "began"), "n_sms"), 132);
 	json_decref(o);
 	spawned_deinit(&s);
 	o = status_json();
-	assert_int_equal(json_integer_value(job(o, 0, "level")), 5);
+	assert_int_equal(json_integer_value(job(o, 0, "level")), 0);
 	json_decref(o);
 	shim_close(&asks);
 	steered_close(&a);

@@ -29,6 +29,7 @@ cp "$build/daemon/sbeetd" "$build/client/sbeetctl" "$build/tests/demo/watch" \
 	"$build/tests/func/twin/test-twin-driver" "$build/tests/apps/corpus/test-corpus-driver" \
 	"$build/tests/gpu/measure-twins" "$build/tests/gpu/launch-parts" "$build/tests/gpu/periodic" \
 	"$build/tests/gpu/evaluate" "$build/tests/bench/bench-grant" "$bundle/bin/"
+git describe --always --abbrev=40 --dirty --exclude='*' >"$bundle/commit" # evaluate.sh's seeds are made from it
 cp -r tests/apps/ptx "$bundle/"
 cp -r tests/apps/corpus/ptx "$bundle/corpus"
 "$nvcc" -ptx -O3 -arch=compute_75 -o "$bundle/rates.ptx" tests/gpu/rates.cu

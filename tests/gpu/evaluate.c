@@ -1,12 +1,15 @@
 /*
- * evaluate.c: what evaluate.sh can't do in sh: random task sets, the clock, energies, the plot.
+ * evaluate.c: what evaluate.sh can't do in sh: random task sets, running them, the plot, the
+ *summary.
  *
- * usage: evaluate tasks SCENARIO STEP N U SEED
- *	N tasks of Table 3.5 with utilisation U, a line each: profile period deadline offset (ns)
- *	priority. A task's mean time is that over multiples of STEP SMs.
- * usage: evaluate now		CLOCK_MONOTONIC in ns, as periodic takes it
- * usage: evaluate meter	the GPU's energy in mJ
- * usage: evaluate plot CSV	SVG of misses and energy over utilisation, as Figures 2.8 and 2.9
+ * usage: evaluate tasks SCENARIO STEP N U SEED [WORK...]
+ *	N tasks of Table 3.5 with utilisation U, of these works (all), a line each: work period
+ *deadline offset (ns) priority level. A task's mean time is that over multiples of STEP SMs. Level:
+ *a stream priority, -5 for the shortest deadline, -4 for the next, ..., 0. usage: evaluate cell
+ *LEAD_NS WINDOW_NS	runs the commands on standard input, see cell.h usage: evaluate summary
+ *TASKS_CSV [COLUMN...] misses by utilisation and column; what tasks miss more under COLUMN (steer)
+ *than under mps usage: evaluate plot CSV FAMILY SVG of misses and energy over utilisation, as
+ *Figures 2.8 and 2.9
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,10 +20,34 @@
 #include "client/sim/scenario-file.h"
 #include "client/sim/taskset.h"
 #include "tests/apps/common.h"
-#include "tests/gpu/meter.h"
+#include "tests/gpu/cell.h"
+#include "tests/gpu/summary.h"
 
 #define COLUMNS_MAX 16
 #define POINTS_MAX  32
+
+static int level_of(const struct sched_task *set, unsigned n, unsigned task) {
+	int rank = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		rank += set[i].deadline < set[task].deadline ||
+			(set[i].deadline == set[task].deadline && i < task);
+	}
+	return rank < 5 ? rank - 5 : 0;
+}
+
+/* Profiles that are none of @works are left out. */
+static bool *others(const struct scenario *scenario, char *const *works) {
+	bool *excluded = app_alloc(scenario->n_profiles, sizeof(*excluded));
+
+	for (size_t i = 0; i < scenario->n_profiles; i++) {
+		excluded[i] = *works != NULL;
+		for (char *const *work = works; *work; work++) {
+			excluded[i] = excluded[i] && strcmp(scenario->profiles[i].name, *work) != 0;
+		}
+	}
+	return excluded;
+}
 
 static int tasks(char **args) {
 	struct taskset_rules rules;
@@ -28,6 +55,7 @@ static int tasks(char **args) {
 	char error[1024] = "", *text;
 	size_t size, profiles[TASKSET_MAX];
 	struct sched_task set[TASKSET_MAX];
+	bool *excluded;
 	unsigned n;
 
 	if (scenario_file_read(args[0], &text, &size) < 0 ||
@@ -36,6 +64,8 @@ static int tasks(char **args) {
 		return 1;
 	}
 	taskset_rules_default(&rules, &scenario);
+	excluded = others(&scenario, args + 5);
+	rules.excluded = excluded;
 	rules.reference_step = (unsigned)strtoul(args[1], NULL, 10);
 	rules.n_tasks = (unsigned)strtoul(args[2], NULL, 10);
 	if (rules.reference_step == 0 || rules.n_tasks == 0 || rules.n_tasks > TASKSET_MAX ||
@@ -45,10 +75,11 @@ static int tasks(char **args) {
 		return 1;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		printf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n",
+		printf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d\n",
 		       scenario.profiles[profiles[i]].name, set[i].period, set[i].deadline,
-		       set[i].first_release, (int)set[i].spec.priority);
+		       set[i].first_release, (int)set[i].spec.priority, level_of(set, n, i));
 	}
+	free(excluded);
 	scenario_deinit(&scenario);
 	free(text);
 	return 0;
@@ -104,14 +135,15 @@ static size_t point_of(struct table *t, double u) {
 }
 
 /* Lines that are none of ours, such as the first, are passed over. */
-static void read_line(struct table *t, const char *line) {
-	unsigned seed, n_tasks, released, completed, missed;
+static void read_line(struct table *t, const char *line, const char *family) {
+	unsigned n_tasks, released, completed, missed;
 	double u, window, energy;
-	char name[32];
+	char name[32], from[32];
 	size_t c, p;
 
-	if (sscanf(line, "%31[^,],%lf,%u,%u,%lf,%u,%u,%u,%*f,%*f,%*f,%lf", name, &u, &seed,
-		   &n_tasks, &window, &released, &completed, &missed, &energy) != 9) {
+	if (sscanf(line, "%31[^,],%31[^,],%lf,%*u,%u,%lf,%u,%u,%u,%*f,%*f,%*f,%lf", from, name, &u,
+		   &n_tasks, &window, &released, &completed, &missed, &energy) != 9 ||
+	    strcmp(from, family) != 0) {
 		return;
 	}
 	c = column_of(t, name);
@@ -125,7 +157,7 @@ static void read_line(struct table *t, const char *line) {
 	}
 }
 
-static int plot(const char *path) {
+static int plot(const char *path, const char *family) {
 	struct table *t = app_alloc(1, sizeof(*t));
 	FILE *f = fopen(path, "re");
 	struct plot_points points = {0};
@@ -134,7 +166,7 @@ static int plot(const char *path) {
 	char line[512];
 
 	while (f && fgets(line, sizeof(line), f)) {
-		read_line(t, line);
+		read_line(t, line, family);
 	}
 	if (f) {
 		fclose(f);
@@ -163,24 +195,17 @@ static int plot(const char *path) {
 }
 
 int main(int argc, char **argv) {
-	uint64_t ns, mj;
-
-	if (argc == 7 && strcmp(argv[1], "tasks") == 0) {
+	if (argc >= 7 && strcmp(argv[1], "tasks") == 0) {
 		return tasks(argv + 2);
 	}
-	if (argc == 3 && strcmp(argv[1], "plot") == 0) {
-		return plot(argv[2]);
+	if (argc == 4 && strcmp(argv[1], "cell") == 0) {
+		return cell_run(strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
 	}
-	if (argc == 2 && strcmp(argv[1], "now") == 0) {
-		printf("%" PRIu64 "\n", app_now_ns());
-		return 0;
+	if (argc >= 3 && strcmp(argv[1], "summary") == 0) {
+		return summary_print(argv[2], argv + 3);
 	}
-	if (argc == 2 && strcmp(argv[1], "meter") == 0) {
-		if (!meter_read(&ns, &mj)) {
-			return 1;
-		}
-		printf("%" PRIu64 "\n", mj);
-		return 0;
+	if (argc == 4 && strcmp(argv[1], "plot") == 0) {
+		return plot(argv[2], argv[3]);
 	}
 	fprintf(stderr, "usage: see the head of evaluate.c\n");
 	return 2;

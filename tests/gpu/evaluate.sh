@@ -1,14 +1,27 @@
 #!/bin/sh
 # Runs on a machine with a GPU (or on the simulated one), in the folder that bundle.sh made: random
-# periodic task sets (Table 3.5) of sample kernels, the same ones under each way of sharing the GPU:
-# without a manager (with MPS and without), fcfs, rm, stgm, sbeet, lookahead.
+# periodic task sets (Table 3.5) of sample kernels, the same ones under each way of sharing the GPU.
 #
-# usage: evaluate.sh FOLDER     has the profiles and evaluate.csv; what is there is not measured again
+# usage: evaluate.sh FOLDER     has the profiles and the results; what is there is not measured again
 #
-# BUDGET_S: begin no cell after so many seconds (500). SETS, TASKS, WINDOW_S, LEAD_S (before it, in which jobs
-# run and don't count), UTILISATIONS, COLUMNS, SCALE (0: tiny kernels), SMS, STEP as below. TRACES=yes: keep
-# what sbeetd did as trace-COLUMN-U-SET, the task set as tasks-U-SET. The CSV has a line a cell: times are of
-# responses, in ms, the p99 that of the worst task; energies in J, of the whole window and a completed job.
+# Columns:  none            without a manager, without MPS
+#           mps, mps-N      MPS; with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=N for every task
+#           mps-level       MPS; each task's stream priority by its deadline: -5, -4, ...
+#           host            MPS; empty kernels and copies of 4 bytes: what the host alone misses
+#           fcfs, steer ... that policy of sbeetd, under MPS
+# Families: mixed           kernels and copies of 1 to 8 ms
+#           long            kernels with blocks of 1 ms, and networks of 100 small kernels
+#
+# FOLDER gets evaluate.csv, a line a cell (times are of responses, in ms, the p99 that of the worst task;
+# energies in J, of the whole window and a completed job); tasks.csv, a line a task (times in ns);
+# summary.txt; a plot of each family; the programs' messages as errors.txt.
+#
+# A set runs under all COLUMNS, one after the other. BUDGET_S: begin no set that would not be done after so
+# many seconds (560), going by the one that took longest. SETS (3), FAMILIES, UTILISATIONS, TASKS (6),
+# WINDOW_S (2), LEAD_S (3: before the window; jobs run and don't count). SEED: of the first set, the next
+# has one more (made from the commit that the bundle is of, so nobody has run these sets before). SCALE (0:
+# tiny kernels), SMS, STEP, RUNS, POWER_MS: for the profiles. TRACES=yes: keep what sbeetd did as
+# trace-FAMILY-COLUMN-U-SET, and the task sets as tasks-FAMILY-U-SET.
 # Exit 1 if a result was wrong or a task failed.
 set -u
 
@@ -21,18 +34,43 @@ sms=${SMS:-16 32 48 64 80 96 112 132}
 step=${STEP:-16}
 scale=${SCALE:-100}
 window_s=${WINDOW_S:-2}
-lead_s=${LEAD_S:-1}
-until=$(($(date +%s) + ${BUDGET_S:-500}))
+lead_s=${LEAD_S:-3}
+n_tasks=${TASKS:-6}
+columns=${COLUMNS:-none mps mps-25 mps-33 mps-50 mps-75 mps-level host fcfs sbeet lookahead steer}
+began=$(date +%s)
+until=$((began + ${BUDGET_S:-560}))
+commit=$(cut -c 1-7 "$here/commit" 2>/dev/null)
+seed=${SEED:-$((0x${commit:-1}))}
 failed=0
 evaluate=$here/bin/evaluate
 periodic=$here/bin/periodic
 
-# Measured times as the profiles of a file for sbeetd and of a scenario for the task sets. Power above
-# static, as measured on as many SMs. The worst copies of all SM counts. Fewer SMs take at least as long
-# as more: where a GPU says something else, the longer time holds for both.
+say() {
+	echo "$(($(date +%s) - began)) s: $*"
+}
+
+ns_of() { # SECONDS
+	awk -v s="$1" 'BEGIN { printf "%.0f", s * 1e9 }'
+}
+
+works_of() { # FAMILY
+	case $1 in
+	mixed) echo vecadd stream matmul matmul-small hotspot histogram compute compute-long ;;
+	long) echo block block-long network network-large ;;
+	esac
+}
+
+# COPIES: measured times as the profiles of a file for sbeetd (COPIES: one for each task that may do that
+# work, named WORK-1 and so on) or of a scenario for the task sets (0). Power above static, as measured on as
+# many SMs. The worst copies of all SM counts. Fewer SMs take at least as long as more: where a GPU says
+# something else, the longer time holds for both.
 profiles() {
-	tac "$folder/measured.txt" | awk -v gpu="$gpu" -v static="$static_w" '
+	tac "$folder/measured.txt" | awk -v gpu="$gpu" -v static="$static_w" -v copies="$1" '
 	function ns(x) { return sprintf("\"%dns\"", x > 0 ? x : 1) }
+	function profile(name, of) {
+		printf "%s{\"name\": \"%s\", \"on\": {\"%s\": {\"copy_in\": %s, \"copy_out\": %s, " \
+			"\"points\": [%s]}}}", printed++ ? ",\n" : "", name, gpu, ns(into[of]), ns(from[of]), points[of]
+	}
 	{
 		if (!($1 in points)) order[n++] = $1
 		watts = $7 > static ? $7 - static : 0.001
@@ -43,130 +81,132 @@ profiles() {
 		if ($6 > from[$1]) from[$1] = $6
 	}
 	END {
-		for (i = n - 1; i >= 0; i--)
-			printf "%s{\"name\": \"%s\", \"on\": {\"%s\": {\"copy_in\": %s, \"copy_out\": %s, " \
-				"\"points\": [%s]}}}", i < n - 1 ? ",\n" : "", order[i], gpu, ns(into[order[i]]),
-				ns(from[order[i]]), points[order[i]]
+		for (i = n - 1; i >= 0; i--) {
+			if (copies == 0) profile(order[i], order[i])
+			for (c = 1; c <= copies; c++) profile(order[i] "-" c, order[i])
+		}
 	}'
 }
 
-measure_profiles() {
-	# With a context, but nothing to do: a GPU that nobody uses takes less. It leaves at end of file.
-	mkfifo "$scratch/idle"
-	"$periodic" vecadd "$scale" 1000000 1000000 0 1000000 <"$scratch/idle" >"$scratch/idle.out" &
-	exec 8>"$scratch/idle"
-	tries=0
-	until grep -q ready "$scratch/idle.out" || [ $tries -gt 600 ]; do
-		sleep 0.05
-		tries=$((tries + 1))
-	done
-	before=$("$evaluate" meter || echo 0)
-	start=$("$evaluate" now)
-	sleep 0.3
-	after=$("$evaluate" meter || echo 0)
-	static_w=$(echo "$before $after $start $("$evaluate" now)" |
-		awk '{ printf "%.1f", ($2 - $1) * 1e6 / ($4 - $3) }')
-	exec 8>&-
-	wait $!
+# Under MPS, as the columns run. With a context, but nothing to do: a GPU that nobody uses takes less power.
+measure() {
+	say "measuring profiles on $sms SMs"
+	echo "exec $periodic vecadd $scale 1000000000 1000000000 900000000 700000000 100000000" |
+		tool "$evaluate" cell 100000000 500000000 >"$scratch/idle" || exit 1
+	awk '$1 == "energy" && $3 > 0 { w = $2 * 1e6 / $3 } END { printf "%.1f\n", w }' \
+		"$scratch/idle" >"$folder/static.txt"
 	# shellcheck disable=SC2086 # several numbers
-	"$periodic" profile "$scale" "${RUNS:-20}" "${POWER_MS:-300}" $sms >"$folder/measured.txt" || exit 1
+	timeout 300 "$periodic" profile "$scale" "${RUNS:-10}" "${POWER_MS:-200}" $sms >"$scratch/measured.txt" || exit 1
+	mv "$scratch/measured.txt" "$folder/measured.txt"
+}
+
+write_profiles() {
+	static_w=$(cat "$folder/static.txt")
 	model="\"static_w\": $static_w, \"idle_w_per_sm\": 0"
 	mkdir -p "$folder/profiles"
 	printf '{"gpus": [{"name": "%s", "step": %d, %s}],\n"profiles": [%s]}\n' "$gpu" "${GRANULE:-8}" \
-		"$model" "$(profiles)" >"$folder/profiles/measured.json"
+		"$model" "$(profiles "$n_tasks")" >"$folder/profiles/measured.json"
 	printf '{"gpus": [{"name": "%s", "sms": %d, %s}],\n"profiles": [%s]}\n' "$gpu" "${sms##* }" \
-		"$model" "$(profiles)" >"$folder/scenario.json"
+		"$model" "$(profiles 0)" >"$folder/scenario.json"
 }
 
-# COLUMN I PROFILE PERIOD DEADLINE OFFSET PRIORITY: a task, which then waits for the start.
-start_task() {
-	column=$1 i=$2 name=$3
-	set -- "$4" "$5" "$6" "$7"
-	command="$periodic $name $scale $1 $2 $3 $((window_s * 1000000000)) $((lead_s * 1000000000))"
-	mkfifo "$scratch/start-$i"
-	case $column in
-	mps | none) env $command ;;
-	*) managed --task "$name" --class realtime --period "$1ns" --deadline "$2ns" \
-		--priority "$4" -- $command ;;
-	esac <"$scratch/start-$i" >"$scratch/task-$i" 2>"$scratch/task-$i.err" &
-	pids="$pids $!"
+# COLUMN I: the command of the task whose line of $scratch/tasks is on standard input.
+command_of() {
+	read -r work period deadline offset priority level
+	command="$periodic $work $scale $period $deadline $offset $(ns_of "$window_s") $(ns_of "$lead_s")"
+	libraries=$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	set -- "$1" "$2" "env LD_LIBRARY_PATH='$libraries'"
+	case $1 in
+	none | mps) command="$3 $command" ;;
+	mps-level) command="$3 PERIODIC_PRIORITY=$level $command" ;;
+	mps-*) command="$3 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=${1#mps-} $command" ;;
+	host) command="$3 PERIODIC_EMPTY=1 $command" ;;
+	*) command="env LD_LIBRARY_PATH='$tools_path' $ctl run --task $work-$2 --class realtime \
+--period ${period}ns --deadline ${deadline}ns --priority $priority -- $3 $command" ;;
+	esac
+	echo "exec $command 2>>'$scratch/errors'"
 }
 
-all_ready() {
-	[ "$(cat "$scratch"/task-*[0-9] 2>/dev/null | grep -c ready)" -eq "$1" ]
-}
-
-# COLUMN U SEED
+# FAMILY COLUMN U SEED
 run_cell() {
-	rm -f "$scratch"/start-* "$scratch"/task-*
-	"$evaluate" tasks "$folder/scenario.json" "$step" "${TASKS:-6}" "$2" "$3" >"$scratch/tasks" || exit 1
-	pids=
-	n=0
-	while read -r name period deadline offset priority; do
-		n=$((n + 1))
-		start_task "$1" "$n" "$name" "$period" "$deadline" "$offset" "$priority"
-	done <"$scratch/tasks"
+	label="$1 $2 U $3 set $4"
+	: >"$scratch/errors"
 	i=0
-	while [ $i -lt "$n" ]; do
+	while [ $i -lt "$n_tasks" ]; do
 		i=$((i + 1))
-		(tries=0
-		until all_ready "$n" || [ $tries -gt 1200 ]; do
-			sleep 0.05
-			tries=$((tries + 1))
-		done
-		until [ -s "$scratch/begin" ]; do sleep 0.01; done
-		cat "$scratch/begin") >"$scratch/start-$i" &
-	done
-	tries=0
-	until all_ready "$n" || [ $tries -gt 1200 ]; do
-		sleep 0.05
-		tries=$((tries + 1))
-	done
-	[ -z "${TRACES:-}" ] || [ -z "$daemon" ] || record_trace "$folder/trace-$1-$2-$3"
-	"$evaluate" now | awk '{ printf "%.0f\n", $1 + 1e8 }' >"$scratch/begin.new"
-	mv "$scratch/begin.new" "$scratch/begin"
-	sleep "$(echo "$lead_s" | awk '{ print $1 + 0.1 }')"
-	before=$("$evaluate" meter || echo 0)
-	for pid in $pids; do
-		wait "$pid" || failed=1
-	done
-	rm "$scratch/begin"
-	after=$("$evaluate" meter || echo 0)
+		sed -n ${i}p "$scratch/tasks" | command_of "$2" $i
+	done >"$scratch/commands"
+	[ -z "${TRACES:-}" ] || [ -z "$daemon" ] || record_trace "$folder/trace-$1-$2-$3-$4"
+	tool "$evaluate" cell "$(ns_of "$lead_s")" "$(ns_of "$window_s")" <"$scratch/commands" \
+		>"$scratch/cell" 2>>"$scratch/errors" || {
+		failed=1
+		tail -n 3 "$scratch/errors"
+	}
 	[ -z "$recorder" ] || stop_trace
-	[ -z "${TRACES:-}" ] || cp "$scratch/tasks" "$folder/tasks-$2-$3"
-	cat "$scratch"/task-*[0-9] | awk -v head="$1,$2,$3,$n,$window_s" -v mj=$((after - before)) '
-		NF == 7 { r += $1; c += $2; m += $3; sum += $4 * $2; if ($5 > p) p = $5; if ($6 > x) x = $6; k++ }
-		END { if (k > 0) printf "%s,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.4f\n", head, r, c, m,
-			c ? sum / c / 1e6 : 0, p / 1e6, x / 1e6, mj / 1e3, c ? mj / 1e3 / c : 0 }' >>"$csv"
-	cat "$scratch"/task-*.err >>"$folder/errors.txt"
+	{ echo "$label"; cat "$scratch/errors"; } >>"$folder/errors.txt"
+	awk -v head="$1,$2,$3,$4" -v tasks="$n_tasks" -v window="$window_s" -v lines="$folder/tasks.csv" -v cells="$csv" '
+		NR == FNR { work[NR] = $1; period[NR] = $2; deadline[NR] = $3; next }
+		$1 == "energy" { j = $2 / 1e3 }
+		$1 == "task" && NF == 10 {
+			printf "%s,%d,%s,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", head, $2, work[$2], period[$2], deadline[$2], \
+				$3, $4, $5, $6, $7, $8, $9 >>lines
+			r += $3; c += $4; m += $5; sum += $6 * $4; n++
+			if ($8 > p) p = $8
+			if ($9 > x) x = $9
+		}
+		END {
+			if (n == tasks) printf "%s,%d,%s,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.4f\n", head, n, window, r, c, m, \
+				c ? sum / c / 1e6 : 0, p / 1e6, x / 1e6, j, c ? j / c : 0 >>cells
+		}' "$scratch/tasks" "$scratch/cell"
+	say "$label: $(tail -n 1 "$csv" | awk -F, '{ printf "%d of %d missed", $9, $7 }')"
 }
 
-# COLUMN SEED: all utilisations, as far as they are not there.
-run_column() {
-	for u in ${UTILISATIONS:-0.4 0.6 0.8 1.0 1.2 1.4 1.6}; do
-		if grep -q "^$1,$u,$2," "$csv" || [ "$(date +%s)" -ge "$until" ]; then
-			continue
-		fi
-		case $1 in
-		none | mps) ;;
-		*) [ -n "$daemon" ] || start_daemon --policy "$1" --sharing mps --profile-dir "$folder/profiles" ;;
+# FAMILY U SEED: under all columns, as far as they are not there.
+run_set() {
+	# shellcheck disable=SC2046 # several words
+	tool "$evaluate" tasks "$folder/scenario.json" "$step" "$n_tasks" "$2" "$3" $(works_of "$1") \
+		>"$scratch/tasks" || exit 1
+	[ -z "${TRACES:-}" ] || cp "$scratch/tasks" "$folder/tasks-$1-$2-$3"
+	for column in $columns; do
+		! grep -q "^$1,$column,$2,$3," "$csv" || continue
+		case $column in
+		none) stop_mps ;;
+		*) [ "$mps" = true ] || start_mps ;;
 		esac
-		run_cell "$1" "$u" "$2"
+		case $column in
+		none | mps | mps-* | host) ;;
+		*) start_daemon --policy "$column" --sharing mps --profile-dir "$folder/profiles" ;;
+		esac
+		run_cell "$1" "$column" "$2" "$3"
+		[ -z "$daemon" ] || stop_daemon
 	done
-	[ -z "$daemon" ] || stop_daemon
 }
 
 gpu=${GPU_NAME:-$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)}
-[ -s "$folder/scenario.json" ] || measure_profiles
-[ -s "$csv" ] || echo "column,utilisation,set,tasks,window_s,released,completed,missed,mean_ms,p99_ms,max_ms,energy_j,j_per_job" >"$csv"
-set=0
-while [ $set -lt "${SETS:-3}" ] && [ "$(date +%s)" -lt "$until" ]; do
-	set=$((set + 1))
-	for column in ${COLUMNS:-none mps fcfs rm stgm sbeet lookahead}; do
-		[ "$column" = none ] || [ "$mps" = true ] || start_mps
-		run_column "$column" $set
+[ -s "$csv" ] || echo "family,column,utilisation,set,tasks,window_s,released,completed,missed,mean_ms,p99_ms,max_ms,energy_j,j_per_job" >"$csv"
+[ -s "$folder/tasks.csv" ] || echo "family,column,u,set,task,work,period,deadline,released,completed,missed,mean,p50,p99,max" >"$folder/tasks.csv"
+[ -s "$folder/measured.txt" ] || { start_mps; measure; }
+write_profiles
+# What a set takes, until one has shown it.
+longest=$(echo "$columns" | awk -v s="$lead_s" -v w="$window_s" '{ printf "%d", NF * (s + w + 1.5) }')
+last=$((seed + ${SETS:-3}))
+while [ "$seed" -lt $last ]; do
+	for u in ${UTILISATIONS:-0.8 1.2 1.6 2.0}; do
+		for family in ${FAMILIES:-mixed long}; do
+			from=$(date +%s)
+			if [ $((from + longest)) -gt $until ]; then
+				say "$family U $u set $seed: no time left"
+				continue
+			fi
+			run_set "$family" "$u" "$seed"
+			took=$(($(date +%s) - from))
+			[ $took -le "$longest" ] || longest=$took
+		done
 	done
-	stop_mps
+	seed=$((seed + 1))
 done
-"$evaluate" plot "$csv" >"$folder/evaluate.svg" || failed=1
+for family in ${FAMILIES:-mixed long}; do
+	tool "$evaluate" plot "$csv" "$family" >"$folder/evaluate-$family.svg" || failed=1
+done
+tool "$evaluate" summary "$folder/tasks.csv" | tee "$folder/summary.txt"
 [ $failed -eq 0 ]

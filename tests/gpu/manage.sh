@@ -54,7 +54,13 @@ start_mps() {
 
 stop_mps() {
 	[ "$mps" = true ] || return 0
-	echo quit | nvidia-cuda-mps-control
+	mps_pid=$(cat "$scratch/mps/nvidia-cuda-mps-control.pid" 2>/dev/null)
+	echo quit | timeout 20 nvidia-cuda-mps-control
+	tries=0
+	while [ -n "$mps_pid" ] && kill -0 "$mps_pid" 2>/dev/null && [ $tries -lt 100 ]; do
+		sleep 0.05
+		tries=$((tries + 1))
+	done
 	mps=false
 	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
 }
@@ -64,12 +70,14 @@ start_daemon() {
 	# Not by tool(): the signals must reach it, not a shell between.
 	env LD_LIBRARY_PATH="$tools_path" "$here/bin/sbeetd" "$@" >"$scratch/sbeetd.log" 2>&1 &
 	daemon=$!
-	until tool "$ctl" status >/dev/null 2>&1; do
-		kill -0 "$daemon" 2>/dev/null || {
+	tries=0
+	until timeout 5 env LD_LIBRARY_PATH="$tools_path" "$ctl" status >/dev/null 2>&1; do
+		if ! kill -0 "$daemon" 2>/dev/null || [ $tries -gt 300 ]; then
 			cat "$scratch/sbeetd.log"
 			exit 1
-		}
-		sleep 0.05
+		fi
+		tries=$((tries + 1))
+		sleep 0.02
 	done
 }
 

@@ -3,16 +3,18 @@
  *
  * usage: periodic profile SCALE COUNT MILLISECONDS SMS...
  *	Every kind of work in a green context of each number of SMs, COUNT jobs each, then for so
- *many MILLISECONDS (0: not) over and over for its power. A line each on stdout: work sms copy_in_ns
- *	exec_best_ns exec_worst_ns copy_out_ns watts
+ *	many MILLISECONDS (0: not) over and over for its power. A line each on stdout: work sms
+ *	copy_in_ns exec_best_ns exec_worst_ns copy_out_ns watts
  * usage: periodic WORK SCALE PERIOD_NS DEADLINE_NS OFFSET_NS WINDOW_NS [LEAD_NS]
  *	Says "ready" on stdout, reads the start (CLOCK_MONOTONIC, ns) from stdin, and runs a job at
  *	each release for LEAD_NS (0) and the window after; a job that can't begin in time begins
- *	when it can. Then a line: released completed missed mean_ns p99_ns max_ns digest. Released:
- *	within the window, and so are their deadlines; missed: of these, done too late or not at
- *	all; the times are responses, from release to result, of the completed. Nothing counts of
- *	jobs released in the lead, which is there for what happens but once: caches, partitions,
- *	the manager's guess of when the period begins.
+ *	when it can. At the end of the window a line: released completed missed mean_ns p50_ns
+ *	p99_ns max_ns digest. Released: within the window, and so are their deadlines; missed: of
+ *	these, done too late or not at all; the times are responses, from release to result, of the
+ *	completed. Nothing counts of jobs released in the lead, which is there for what happens but
+ *	once: caches, partitions, the manager's guess of when the period begins.
+ *	PERIODIC_PRIORITY=N: CUDA's priority of its stream. PERIODIC_EMPTY=1: the same calls with
+ *	empty kernels and copies of 4 bytes, for what the host alone takes.
  *
  * A job is a copy to the GPU, launches, and a copy back, on one stream. The first result is
  * compared with the CPU's, where that takes no minutes; each later one with the first: same input,
@@ -32,17 +34,19 @@
 #include "tests/gpu/meter.h"
 
 #define RESPONSES_MAX 1000000
+#define COUNTS_MAX    64
 
 extern const char compute_ptx[], histogram_ptx[], hotspot_ptx[], matmul_ptx[], vecadd_ptx[];
 
 /* The GPU's and the host's side of the one kind of work that is open. */
 static struct {
 	const struct work *work;
-	unsigned n, launches;
+	unsigned n, launches, rounds;
+	bool empty;
 	size_t in_bytes, out_bytes;
 	void *in, *out, *first; /* in and out are pinned */
-	CUmodule module;
-	CUfunction kernel;
+	CUmodule module, empty_module;
+	CUfunction kernel, empty_kernel;
 	CUdeviceptr dev_in, dev_out, dev_more;
 	CUstream stream; /* borrowed */
 } my;
@@ -54,12 +58,23 @@ struct work {
 	void (*size)(void);	   /* sets in_bytes and out_bytes from n */
 	void (*launch)(void);
 	bool (*right)(void); /* NULL: only repeated */
+	unsigned rounds;     /* arithmetic a thread, at scale 100 */
 };
 
 static void launch(unsigned x, unsigned y, unsigned block_x, unsigned block_y, unsigned shared,
 		   void **params) {
+	if (my.empty) {
+		CU(cuLaunchKernel(my.empty_kernel, 1, 1, 1, 1, 1, 1, 0, my.stream, NULL, NULL));
+		return;
+	}
 	CU(cuLaunchKernel(my.kernel, x, y, 1, block_x, block_y, 1, shared, my.stream, params,
 			  NULL));
+}
+
+static void clear_out(void) {
+	if (!my.empty) {
+		CU(cuMemsetD32Async(my.dev_out, 0, my.out_bytes / sizeof(unsigned), my.stream));
+	}
 }
 
 /* Two vectors or square matrices in, one out. */
@@ -167,7 +182,7 @@ static void histogram_size(void) {
 static void histogram_launch(void) {
 	void *params[] = {&my.dev_in, &my.n, &my.dev_out};
 
-	CU(cuMemsetD32Async(my.dev_out, 0, HISTOGRAM_BINS, my.stream));
+	clear_out();
 	for (unsigned i = 0; i < my.launches; i++) {
 		launch(driver_blocks(my.n, HISTOGRAM_BLOCK * 64), 1, HISTOGRAM_BLOCK, 1,
 		       HISTOGRAM_BINS * sizeof(unsigned), params);
@@ -190,14 +205,11 @@ static void compute_size(void) {
 	my.out_bytes = (size_t)my.n * COMPUTE_BLOCK * sizeof(unsigned);
 }
 
-#define COMPUTE_ROUNDS 20000u
-
 static void compute_launch(void) {
 	unsigned first = 7, mul = REFERENCE_COMPUTE_MUL, add = REFERENCE_COMPUTE_ADD;
-	unsigned rounds = my.work->n == my.n ? COMPUTE_ROUNDS : 10;
-	void *params[] = {&my.dev_out, &first, &rounds, &mul, &add, &my.dev_more};
+	void *params[] = {&my.dev_out, &first, &my.rounds, &mul, &add, &my.dev_more};
 
-	CU(cuMemsetD32Async(my.dev_out, 0, (size_t)my.n * COMPUTE_BLOCK, my.stream));
+	clear_out();
 	for (unsigned i = 0; i < my.launches; i++) {
 		launch(my.n, 1, COMPUTE_BLOCK, 1, 0, params);
 	}
@@ -205,36 +217,45 @@ static void compute_launch(void) {
 
 static bool compute_right(void) {
 	unsigned *want = app_alloc((size_t)my.n * COMPUTE_BLOCK, sizeof(unsigned));
-	unsigned rounds = my.work->n == my.n ? COMPUTE_ROUNDS : 10;
 	bool same;
 
 	for (unsigned i = 0; i < my.launches; i++) {
-		reference_compute(want, (size_t)my.n * COMPUTE_BLOCK, 7, rounds);
+		reference_compute(want, (size_t)my.n * COMPUTE_BLOCK, 7, my.rounds);
 	}
 	same = memcmp(want, my.out, my.out_bytes) == 0;
 	free(want);
 	return same;
 }
 
+#define MATMUL "_Z6matmulILi16EEvPKfS1_Pfj"
+
 /* The five kernels in eight sizes: 1 to 8 ms on the whole of an H200, copies or kernels prevailing.
- */
+ * Then works of the family "long": blocks of 1 ms where an SM is full, one and three waves of them
+ * on 132 SMs, and networks of 100 small kernels. */
 static const struct work works[] = {
 	{"vecadd", vecadd_ptx, "vecadd", 4000000, 20, 2000, 1, vecadd_size, vecadd_launch,
-	 vecadd_right},
+	 vecadd_right, 0},
 	{"stream", vecadd_ptx, "vecadd", 1000000, 400, 1000, 2, vecadd_size, vecadd_launch,
-	 vecadd_right},
-	{"matmul", matmul_ptx, "_Z6matmulILi16EEvPKfS1_Pfj", 1024, 3, 32, 1, matmul_size,
-	 matmul_launch, matmul_right},
-	{"matmul-small", matmul_ptx, "_Z6matmulILi16EEvPKfS1_Pfj", 512, 6, 16, 1, matmul_size,
-	 matmul_launch, matmul_right},
+	 vecadd_right, 0},
+	{"matmul", matmul_ptx, MATMUL, 1024, 3, 32, 1, matmul_size, matmul_launch, matmul_right, 0},
+	{"matmul-small", matmul_ptx, MATMUL, 512, 6, 16, 1, matmul_size, matmul_launch,
+	 matmul_right, 0},
 	{"hotspot", hotspot_ptx, "hotspot", 1024, 101, 32, 3, hotspot_size, hotspot_launch,
-	 hotspot_right},
+	 hotspot_right, 0},
 	{"histogram", histogram_ptx, "histogram", 16000000, 4, 5000, 1, histogram_size,
-	 histogram_launch, histogram_right},
+	 histogram_launch, histogram_right, 0},
 	{"compute", compute_ptx, "compute", 4224, 8, 16, 1, compute_size, compute_launch,
-	 compute_right},
+	 compute_right, 20000},
 	{"compute-long", compute_ptx, "compute", 4224, 24, 16, 3, compute_size, compute_launch,
-	 compute_right},
+	 compute_right, 20000},
+	{"block", compute_ptx, "compute", 2112, 2, 16, 1, compute_size, compute_launch,
+	 compute_right, 62000},
+	{"block-long", compute_ptx, "compute", 6336, 2, 16, 2, compute_size, compute_launch,
+	 compute_right, 62000},
+	{"network", matmul_ptx, MATMUL, 256, 100, 16, 5, matmul_size, matmul_launch, matmul_right,
+	 0},
+	{"network-large", matmul_ptx, MATMUL, 512, 100, 16, 4, matmul_size, matmul_launch,
+	 matmul_right, 0},
 };
 #define N_WORKS (sizeof(works) / sizeof(works[0]))
 
@@ -248,21 +269,37 @@ static void fill(void) {
 	}
 }
 
+static const char empty_ptx[] =
+	".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry empty() { ret; }\n";
+
+static void make_empty(void) {
+	CU(cuModuleLoadData(&my.empty_module, empty_ptx));
+	my.empty_kernel = driver_kernel(my.empty_module, "empty");
+	my.in_bytes = my.out_bytes = sizeof(unsigned);
+}
+
 /* @full: as measured in RESULTS.md; else so small that an interpreter can run it. */
-static void work_open(const struct work *work, bool full) {
+static void work_open(const struct work *work, bool full, bool empty) {
 	memset(&my, 0, sizeof(my));
 	my.work = work;
 	my.n = full ? work->n : work->tiny;
 	my.launches = full ? work->launches : work->n_launches;
+	my.rounds = full ? work->rounds : 10;
+	my.empty = empty;
 	CU(cuModuleLoadData(&my.module, work->ptx));
 	my.kernel = driver_kernel(my.module, work->kernel);
 	work->size();
+	if (empty) {
+		make_empty();
+	}
 	CU(cuMemAllocHost(&my.in, my.in_bytes));
 	CU(cuMemAllocHost(&my.out, my.out_bytes));
 	my.first = app_alloc(my.out_bytes, 1);
 	my.dev_in = driver_alloc(my.in_bytes);
 	my.dev_out = driver_alloc(my.out_bytes);
 	my.dev_more = driver_alloc(COMPUTE_SMS_MAX * sizeof(unsigned));
+	CU(cuMemsetD32(my.dev_out, 0, my.out_bytes / sizeof(unsigned)));
 	CU(cuMemsetD32(my.dev_more, 0, COMPUTE_SMS_MAX));
 	fill();
 }
@@ -293,7 +330,7 @@ static void expect(bool right) {
 
 static void first_job(void) {
 	job();
-	expect(!my.work->right || my.work->right());
+	expect(my.empty || !my.work->right || my.work->right());
 	memcpy(my.first, my.out, my.out_bytes);
 }
 
@@ -336,13 +373,12 @@ static double power(unsigned ms) {
 	return meter_end(&span);
 }
 
-static void profile_point(const struct work *work, bool full, unsigned count, unsigned ms,
-			  const struct green *green) {
+/* The work is open, and its first job done. */
+static void profile_point(unsigned count, unsigned ms, const struct green *green) {
 	uint64_t in = 0, out = 0, best = UINT64_MAX, worst = 0, t[3];
 
-	work_open(work, full);
 	my.stream = green->stream;
-	first_job();
+	job();
 	for (unsigned i = 0; i < count; i++) {
 		timed_job(t);
 		expect(memcmp(my.first, my.out, my.out_bytes) == 0);
@@ -351,27 +387,35 @@ static void profile_point(const struct work *work, bool full, unsigned count, un
 		worst = t[1] > worst ? t[1] : worst;
 		out = t[2] > out ? t[2] : out;
 	}
-	printf("%s %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %.3f\n", work->name,
+	printf("%s %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %.3f\n", my.work->name,
 	       green->n_sms, in, best, worst, out, power(ms));
-	work_close();
+	fflush(stdout);
 }
 
 static int profile(int argc, char **argv, CUdevice device) {
 	bool full = strcmp(argv[2], "0") != 0;
 	unsigned count = (unsigned)strtoul(argv[3], NULL, 10);
 	unsigned ms = (unsigned)strtoul(argv[4], NULL, 10);
+	struct green greens[COUNTS_MAX];
+	int n = 0;
 
-	for (int i = 5; i < argc; i++) {
-		struct green green;
-
-		if (green_init(&green, device, (unsigned)strtoul(argv[i], NULL, 10)) < 0) {
+	for (; n < argc - 5 && n < COUNTS_MAX; n++) {
+		if (green_init(&greens[n], device, (unsigned)strtoul(argv[5 + n], NULL, 10)) < 0) {
 			fprintf(stderr, "periodic: this driver has no green contexts\n");
 			return 1;
 		}
-		for (size_t w = 0; w < N_WORKS; w++) {
-			profile_point(&works[w], full, count, ms, &green);
+	}
+	for (size_t w = 0; w < N_WORKS; w++) {
+		work_open(&works[w], full, false);
+		my.stream = greens[n - 1].stream;
+		first_job();
+		for (int i = 0; i < n; i++) {
+			profile_point(count, ms, &greens[i]);
 		}
-		green_deinit(&green);
+		work_close();
+	}
+	while (n > 0) {
+		green_deinit(&greens[--n]);
 	}
 	return 0;
 }
@@ -418,15 +462,28 @@ static int run(const struct schedule *s, uint64_t start) {
 		}
 	}
 	qsort(responses, completed, sizeof(*responses), compare);
-	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %.0f %" PRIu64 " %" PRIu64 " %016" PRIx64 "\n",
+	sleep_until(end);
+	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %.0f %" PRIu64 " %" PRIu64 " %" PRIu64
+	       " %016" PRIx64 "\n",
 	       released, completed, missed, completed ? sum / (double)completed : 0,
+	       completed ? responses[(completed - 1) / 2] : 0,
 	       completed ? responses[(completed - 1) * 99 / 100] : 0,
 	       completed ? responses[completed - 1] : 0, digest());
 	free(responses);
 	return 0;
 }
 
+static CUstream own_stream(void) {
+	const char *priority = getenv("PERIODIC_PRIORITY");
+	CUstream stream;
+
+	CU(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING,
+				      priority ? (int)strtol(priority, NULL, 10) : 0));
+	return stream;
+}
+
 static int run_task(int argc, char **argv) {
+	const char *empty = getenv("PERIODIC_EMPTY");
 	uint64_t start;
 	struct schedule s = {
 		.period = strtoull(argv[3], NULL, 10),
@@ -440,8 +497,8 @@ static int run_task(int argc, char **argv) {
 		if (strcmp(works[w].name, argv[1]) != 0) {
 			continue;
 		}
-		work_open(&works[w], strcmp(argv[2], "0") != 0);
-		CU(cuStreamCreate(&my.stream, CU_STREAM_NON_BLOCKING));
+		work_open(&works[w], strcmp(argv[2], "0") != 0, empty && strcmp(empty, "1") == 0);
+		my.stream = own_stream();
 		first_job();
 		for (unsigned i = 0; i < 3; i++) {
 			job();

@@ -1,7 +1,8 @@
 #!/bin/sh
-# evaluate.sh on the simulated GPU: it measures profiles, runs task sets without a manager and under two
-# policies, keeps a line each, measures nothing twice, and draws. Programs that lookahead plans with make
-# the parts of the GPU before their first job. What the numbers are is not looked at.
+# evaluate.sh on the simulated GPU: it measures profiles, runs task sets of both families in columns of each
+# kind, keeps a line for each cell and each task, measures nothing twice, takes its sets from the bundle's
+# commit, and draws. Programs that lookahead plans with make the parts of the GPU before their first job.
+# What the numbers are is not looked at.
 #
 # usage: test-evaluate.sh SOURCE; $SBEET_BUILD is the build folder.
 set -eu
@@ -19,8 +20,16 @@ ldd "$SBEET_BUILD/shim/libsbeet.so" | awk '/libprotobuf-c/ { print $3 }' | while
 done
 cp "$gpu/evaluate.sh" "$gpu/manage.sh" "$folder/"
 export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu"
-export GPU_NAME="Simulated GPU with 32 SMs" SCALE=0 SMS="8 16 32" STEP=8 TASKS=3 WINDOW_S=1 RUNS=2
-export UTILISATIONS=0.4 SETS=1 POWER_MS=100 BUDGET_S=100
+echo 00000f2aaaaaaa-dirty >"$folder/commit"
+export GPU_NAME="Simulated GPU with 32 SMs" SCALE=0 SMS="8 16 32" STEP=8 TASKS=3 WINDOW_S=1 LEAD_S=0.2 RUNS=2
+export UTILISATIONS=0.4 SETS=1 POWER_MS=100 BUDGET_S=200
+csv=$folder/out/evaluate.csv tasks=$folder/out/tasks.csv
+
+fail() {
+	echo "failed: $*"
+	cat "$csv" "$tasks"
+	exit 1
+}
 
 run() { # COLUMNS
 	COLUMNS=$1 sh "$folder/evaluate.sh" "$folder/out" >"$folder/log" 2>&1 || {
@@ -29,16 +38,22 @@ run() { # COLUMNS
 	}
 }
 
-rows() {
-	awk -F, 'NR > 1 && NF == 13 && $6 > 0 && $7 > 0' "$folder/out/evaluate.csv" | wc -l
+rows() { # FAMILY: cells in which jobs ended
+	awk -F, -v family="$1" '$1 == family && NF == 14 && $4 == 242 && $7 > 0 && $8 > 0' "$csv" | wc -l
 }
 
-run "mps fcfs"
-[ "$(rows)" -eq 2 ] || { cat "$folder/out/evaluate.csv"; exit 1; }
-cp "$folder/out/evaluate.csv" "$folder/before"
-SBEET_LOG=debug run "mps fcfs lookahead"
+FAMILIES=mixed run "mps mps-50 fcfs"
+[ "$(rows mixed)" -eq 3 ] || fail "three cells"
+awk -F, '$1 == "mixed" && NF == 15 && $9 > 0 && $10 > 0 && $12 > 0 && $13 <= $14 && $14 <= $15' "$tasks" | wc -l |
+	grep -qx 9 || fail "nine tasks"
+cp "$csv" "$folder/before"
+FAMILIES=mixed SBEET_LOG=debug run "mps fcfs lookahead"
 grep -q "Made [0-9]* parts of the GPU ahead" "$folder/out/errors.txt" || { head -n 50 "$folder/out/errors.txt"; exit 1; }
-[ "$(rows)" -eq 3 ] || { cat "$folder/out/evaluate.csv"; exit 1; }
-head -n 3 "$folder/out/evaluate.csv" | cmp - "$folder/before"
-grep -q lookahead "$folder/out/evaluate.svg"
-tail -n 1 "$folder/out/evaluate.svg" | grep -q "</svg>"
+[ "$(rows mixed)" -eq 4 ] || fail "the fourth cell"
+head -n 4 "$csv" | cmp - "$folder/before"
+grep -q lookahead "$folder/out/evaluate-mixed.svg"
+tail -n 1 "$folder/out/evaluate-mixed.svg" | grep -q "</svg>"
+FAMILIES=long run "mps mps-level host steer"
+[ "$(rows long)" -eq 4 ] || fail "the other family"
+grep -q "^| long, U 0.4 | 1 |" "$folder/out/summary.txt" || fail "the summary: $(cat "$folder/out/summary.txt")"
+grep -q "long, steer against mps" "$folder/out/summary.txt" || fail "what steer misses more"

@@ -105,7 +105,10 @@ static const struct field fields[] = {
 	{"launches", FIELD_NUMBER, FIELD(launches), IN_ENDS, INT64_MAX},
 };
 
-static const char *const enforcements[] = {"none", "whole", "smid", "count", "green"};
+#define ENFORCEMENT_NAME(value, name, traits, argument) \
+	[SBEET__ENFORCEMENT__ENFORCEMENT_##value] = (name),
+
+static const char *const enforcements[] = {ENFORCEMENTS(ENFORCEMENT_NAME, )};
 static const char *const classes[] = {"best-effort", "realtime"};
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))

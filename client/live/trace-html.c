@@ -102,6 +102,20 @@ static json_t *gpus_json(const struct trace *t) {
 	return gpus;
 }
 
+/* The enforcements, by number. */
+static json_t *held_json(void) {
+	json_t *held = json_array();
+
+	for (unsigned i = 0; i < ENFORCEMENT_N; i++) {
+		Sbeet__Enforcement e = (Sbeet__Enforcement)i;
+
+		json_array_append_new(held,
+				      json_pack("{s:s, s:b}", "name", enforcement_name(e), "exact",
+						enforcement_has(e, ENFORCEMENT_EXACT)));
+	}
+	return held;
+}
+
 static json_t *tasks_json(const struct trace *t) {
 	json_t *tasks = json_array();
 
@@ -140,15 +154,16 @@ static int write_data(const struct trace *t, const char *title, FILE *out) {
 	int r;
 
 	snprintf(origin, sizeof(origin), "%" PRIu64, t->first);
-	r = write_json(
-		json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "origin", origin,
-			  "title", json_text(title), "version", json_text(t->start.version),
-			  "policy", json_text(t->start.name), "wall_ms",
-			  (json_int_t)(((int64_t)t->first + t->start.wall_offset) /
-				       (int64_t)NSEC_PER_MSEC),
-			  "end", (json_int_t)(t->last - t->first), "lost", (json_int_t)t->n_lost,
-			  "gpus", gpus_json(t), "tasks", tasks_json(t), "notes", notes_json(t)),
-		out);
+	r = write_json(json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+				 "origin", origin, "title", json_text(title), "version",
+				 json_text(t->start.version), "policy", json_text(t->start.name),
+				 "wall_ms",
+				 (json_int_t)(((int64_t)t->first + t->start.wall_offset) /
+					      (int64_t)NSEC_PER_MSEC),
+				 "end", (json_int_t)(t->last - t->first), "lost",
+				 (json_int_t)t->n_lost, "held", held_json(), "gpus", gpus_json(t),
+				 "tasks", tasks_json(t), "notes", notes_json(t)),
+		       out);
 	fputs("</script>\n<script type=\"application/json\" id=\"jobs\">[", out);
 	for (size_t i = 0; i < t->n_jobs; i++) {
 		fputs(i ? ",\n" : "\n", out);

@@ -7,8 +7,8 @@ const $ = id => document.getElementById(id);
 const trace = JSON.parse($("trace").textContent);
 const powers = JSON.parse($("power").textContent);
 const STATES = ["waiting", "running", "done", "abandoned", "unsure"];
-const HELD = ["none", "whole", "smid", "count", "green"];
-const EXACT = [false, true, true, false, true];
+/* By number: what holds a job, and whether its SMs are the very ones. */
+const HELD = trace.held.map(h => h.name), EXACT = trace.held.map(h => h.exact);
 const jobs = JSON.parse($("jobs").textContent).map(j => ({
 	id: j[0] + "." + j[1], task: j[2], gpu: j[3], state: j[4], held: j[5], sms: j[6], release: j[7],
 	granted: j[8], finished: j[9], deadline: j[10], predicted: j[11], launches: j[12], requested: j[13],

@@ -252,6 +252,7 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 		c->max_started_late = started_late;
 	}
 	c->last_response = finished > job->release ? finished - job->release : 0;
+	c->responses += c->last_response;
 	if (c->last_response > c->max_response) {
 		c->max_response = c->last_response;
 	}

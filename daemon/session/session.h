@@ -48,6 +48,7 @@ struct session_counters {
 	uint64_t jobs, jobs_partition, launches, copies, misses, outside_blocks;
 	nsec_t max_started_late, max_wait, max_response;
 	nsec_t last_response; /* of the job that ended last */
+	nsec_t responses;     /* of all, together */
 };
 
 /* From so many jobs on their mean shape is taken for known. */

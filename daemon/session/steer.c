@@ -3,7 +3,9 @@
  */
 #include "daemon/session/steer.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
@@ -33,10 +35,17 @@ struct scene {
 
 static void on_planned(void *userdata, size_t gpu, const struct plan *plan);
 
+static void on_judge(int fd, short what, void *userdata);
+
 void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base) {
 	int r;
 
 	*steer = (struct steer){.sessions = sessions, .changed = true};
+	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
+		steer->gpus[i].steer = steer;
+		steer->gpus[i].gpu = i;
+		event_assign(&steer->gpus[i].judge, base, -1, 0, on_judge, &steer->gpus[i]);
+	}
 	r = planner_new(&steer->planner, base, on_planned, steer);
 	if (r < 0) {
 		log_warning("no plans are made, programs are steered by the rule alone: %s",
@@ -46,6 +55,9 @@ void steer_init(struct steer *steer, struct sessions *sessions, struct event_bas
 
 void steer_deinit(struct steer *steer) {
 	steer->planner = planner_free(steer->planner);
+	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
+		event_del(&steer->gpus[i].judge);
+	}
 }
 
 void steer_changed(struct steer *steer) {
@@ -205,7 +217,7 @@ static void steer_others(struct steer *steer, const struct scene *scene) {
 
 /* Whether the planner was asked about the same programs last. */
 static bool is_planned(const struct steer *steer, const struct scene *scene) {
-	const struct steer_scene *planned = &steer->planned[scene->gpu];
+	const struct steer_gpu *planned = &steer->gpus[scene->gpu];
 	bool same = planned->n == scene->n;
 
 	for (unsigned i = 0; same && i < scene->n; i++) {
@@ -214,21 +226,39 @@ static bool is_planned(const struct steer *steer, const struct scene *scene) {
 	return same;
 }
 
-static void ask_planner(struct steer *steer, const struct scene *scene) {
-	struct steer_scene *planned = &steer->planned[scene->gpu];
+/* Asks for a plan with what is known of the tasks by now. Return: whether one will come. */
+static bool ask_planner(struct steer *steer, struct scene *scene) {
+	nsec_t(*slower)[PROTO_SMS_MAX + 1] = calloc(MODEL_TASKS_MAX, sizeof(*slower));
+	int r = -ENOMEM;
 
-	planned->n = 0;
+	if (slower) {
+		tune_apply(&steer->gpus[scene->gpu].tune, scene->tasks, scene->cut.sms, slower);
+		r = planner_ask(steer->planner, scene->gpu, &scene->cut, scene->tasks, scene->n);
+	}
+	free(slower);
+	return r == 0;
+}
+
+static void plan(struct steer *steer, struct scene *scene) {
+	struct steer_gpu *g = &steer->gpus[scene->gpu];
+	bool same = is_planned(steer, scene);
+
 	if (!steer->planner) {
 		return;
 	}
+	if (!same) {
+		tune_start(&g->tune, scene->n);
+	}
+	g->n = 0;
+	event_del(&g->judge);
 	if (scene->n < 2 || scene->cut.group == 0 || !plan_can_predict(scene->tasks, scene->n) ||
-	    planner_ask(steer->planner, scene->gpu, &scene->cut, scene->tasks, scene->n) < 0) {
+	    !ask_planner(steer, scene)) {
 		planner_cancel(steer->planner, scene->gpu);
 		return;
 	}
-	planned->n = scene->n;
+	g->n = scene->n;
 	for (unsigned i = 0; i < scene->n; i++) {
-		planned->ids[i] = scene->sessions[i]->id;
+		g->ids[i] = scene->sessions[i]->id;
 	}
 }
 
@@ -251,7 +281,7 @@ static const char *rule_reason(const struct scene *scene, const struct terms *te
 		     : "no programs have to be kept apart there";
 }
 
-static void steer_gpu(struct steer *steer, size_t gpu) {
+static void look_at_gpu(struct steer *steer, size_t gpu) {
 	struct terms terms[MODEL_TASKS_MAX];
 	struct scene scene;
 	bool planned;
@@ -272,7 +302,37 @@ static void steer_gpu(struct steer *steer, size_t gpu) {
 				    rule_reason(&scene, terms, i));
 		}
 	}
-	ask_planner(steer, &scene);
+	plan(steer, &scene);
+}
+
+/* What its jobs have done since it is there. */
+static struct tune_seen seen_of(const struct session *s) {
+	return (struct tune_seen){
+		.jobs = s->counters.jobs,
+		.missed = s->counters.misses,
+		.response = s->counters.responses,
+	};
+}
+
+/* The plan holds from now on, and is judged when its window is over. */
+static void begin_window(struct steer *steer, const struct scene *scene) {
+	struct steer_gpu *g = &steer->gpus[scene->gpu];
+	nsec_t window = tune_window(&g->tune);
+	struct timeval tv = {.tv_sec = (time_t)(window / NSEC_PER_SEC),
+			     .tv_usec = (suseconds_t)(window % NSEC_PER_SEC / NSEC_PER_USEC)};
+
+	g->since = steer->sessions->now();
+	for (unsigned i = 0; i < scene->n; i++) {
+		g->before[i] = seen_of(scene->sessions[i]);
+	}
+	event_add(&g->judge, &tv);
+}
+
+static void write_plan(struct steer *steer, const struct scene *scene, const struct terms *terms,
+		       const char *reason) {
+	for (unsigned i = 0; i < scene->n; i++) {
+		write_terms(steer, scene, scene->sessions[i], &terms[i], reason);
+	}
 }
 
 static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
@@ -284,14 +344,60 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	if (!scene.steered || !is_planned(steer, &scene)) {
 		return; /* a new one is being made, or none is needed */
 	}
+	write_plan(steer, &scene, plan->terms,
+		   "planned: of what was tried the fewest jobs are expected to be late");
 	for (unsigned i = 0; i < scene.n; i++) {
-		write_terms(steer, &scene, scene.sessions[i], &plan->terms[i],
-			    "planned: of what was tried the fewest jobs are expected to be late");
+		steer->gpus[gpu].predicted[i] = plan->predicted[i];
 		missed += plan->predicted[i].missed;
 		released += plan->predicted[i].released;
 	}
 	log_debug("GPU %zu: a plan for %u programs, the best of %u: %u of %u jobs late", gpu,
 		  scene.n, plan->n_tried, missed, released);
+	begin_window(steer, &scene);
+}
+
+/* The plan has held for its window. */
+static void judge(struct steer *steer, struct scene *scene) {
+	struct steer_gpu *g = &steer->gpus[scene->gpu];
+	struct tune_seen seen[MODEL_TASKS_MAX];
+	struct terms terms[MODEL_TASKS_MAX];
+
+	for (unsigned i = 0; i < scene->n; i++) {
+		seen[i] = seen_of(scene->sessions[i]);
+		seen[i].jobs -= g->before[i].jobs;
+		seen[i].missed -= g->before[i].missed;
+		seen[i].response -= g->before[i].response;
+		terms[i] = scene->sessions[i]->terms.now[scene->gpu];
+	}
+	switch (tune_judge(&g->tune, terms, g->predicted, seen,
+			   steer->sessions->now() - g->since)) {
+	case TUNE_WAIT:
+		begin_window(steer, scene);
+		break;
+	case TUNE_PLAN:
+		log_debug("GPU %zu: more jobs are late than predicted, a new plan is made",
+			  scene->gpu);
+		ask_planner(steer, scene);
+		break;
+	case TUNE_BACK:
+		write_plan(steer, scene, g->tune.best,
+			   "planned: of the plans that ran this one had the fewest late jobs");
+		break;
+	case TUNE_KEEP:
+		break;
+	}
+}
+
+static void on_judge(int fd, short what, void *userdata) {
+	struct steer_gpu *g = userdata;
+	struct scene scene;
+
+	(void)fd;
+	(void)what;
+	look_around(g->steer, g->gpu, &scene);
+	if (scene.steered && is_planned(g->steer, &scene)) {
+		judge(g->steer, &scene);
+	}
 }
 
 static uint32_t drained_gpus(const struct sched *sched) {
@@ -315,6 +421,6 @@ void steer_look(struct steer *steer) {
 	steer->policy = policy;
 	steer->drained = drained;
 	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
-		steer_gpu(steer, i);
+		look_at_gpu(steer, i);
 	}
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "daemon/core/profile.h"
-#include "daemon/core/steer/plan.h"
+#include "daemon/core/steer/tune.h"
 
 #define SMS   132
 #define GROUP 8
@@ -139,6 +139,98 @@ static void who_stops_it_gets_the_rule(void **state) {
 	assert_true(plan.n_tried <= 2);
 	assert_true(is_upper(&plan.terms[1]));
 	assert_int_equal(plan.terms[2].n, 0);
+}
+
+/* ---- tuning, on a GPU that is a model itself, but whose first task is slower than its profile
+ * ---- */
+
+static double play(const struct plan_task *truth, const struct terms *terms, unsigned n,
+		   struct tune_seen *ret) {
+	struct model_result r[MODEL_TASKS_MAX];
+	double misses = 0;
+
+	assert_true(plan_predict(&h200, truth, terms, n, r));
+	for (unsigned i = 0; i < n; i++) {
+		ret[i] = (struct tune_seen){r[i].done, r[i].missed, r[i].response};
+		misses += r[i].missed;
+	}
+	return misses;
+}
+
+static void what_is_slower_than_known_is_planned_anew(void **state) {
+	struct plan_task tasks[3] = {
+		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 4),
+		task(9 * MS, 4 * MS, 2, MS / 100, 2 * MS),
+		task(20 * MS, 20 * MS, 2, MS, 6 * MS),
+	};
+	struct plan_task truth[3], slowed[3];
+	static nsec_t times[3][PROTO_SMS_MAX + 1];
+	struct tune_seen seen[3];
+	struct terms terms[3];
+	enum tune_action action;
+	double first = -1, last, best = 1e9;
+	struct plan plan;
+	struct tune tune;
+
+	(void)state;
+	memcpy(truth, tasks, sizeof(tasks));
+	truth[0].model.kernels = linear(MS / 2);
+	tune_start(&tune, 3);
+	do {
+		memcpy(slowed, tasks, sizeof(tasks));
+		tune_apply(&tune, slowed, SMS, times);
+		plan_make(&h200, slowed, 3, NULL, &plan);
+		memcpy(terms, plan.terms, sizeof(terms));
+		last = play(truth, terms, 3, seen);
+		first = first < 0 ? last : first;
+		best = last < best ? last : best;
+		action = tune_judge(&tune, terms, plan.predicted, seen, TUNE_WINDOW);
+	} while (action == TUNE_PLAN);
+	if (action == TUNE_BACK) {
+		memcpy(terms, tune.best, sizeof(terms));
+		last = play(truth, terms, 3, seen);
+	}
+	print_message("late: %.0f by the first plan, %.0f at last\n", first, last);
+	assert_true(first > 0);
+	assert_true(last == best && last < first);
+	assert_true(tune.slow[0] > 1.2);
+	/* It is left alone now. */
+	assert_int_equal(tune_judge(&tune, terms, plan.predicted, seen, TUNE_WINDOW), TUNE_KEEP);
+}
+
+static void what_is_as_predicted_is_kept(void **state) {
+	struct plan_task tasks[2] = {task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 4),
+				     task(20 * MS, 20 * MS, 2, MS, 6 * MS)};
+	struct tune_seen seen[2] = {{.jobs = 3}, {.jobs = 1}};
+	struct plan plan;
+	struct tune tune;
+
+	(void)state;
+	tune_start(&tune, 2);
+	plan_make(&h200, tasks, 2, NULL, &plan);
+	assert_int_equal(tune_judge(&tune, plan.terms, plan.predicted, seen, TUNE_WINDOW),
+			 TUNE_WAIT);
+	play(tasks, plan.terms, 2, seen);
+	assert_int_equal(tune_judge(&tune, plan.terms, plan.predicted, seen, TUNE_WINDOW),
+			 TUNE_KEEP);
+}
+
+static void what_is_worse_is_undone(void **state) {
+	struct tune_seen good[1] = {{100, 5, 100 * MS}}, bad[1] = {{100, 50, 140 * MS}};
+	struct model_result predicted[1] = {{.released = 100, .done = 100, .response = 90 * MS}};
+	struct terms terms[1] = {{.steered = true, .n = 7, .group = 8}},
+		     other[1] = {{.steered = true}};
+	enum tune_action action;
+	struct tune tune;
+
+	(void)state;
+	tune_start(&tune, 1);
+	assert_int_equal(tune_judge(&tune, terms, predicted, good, TUNE_WINDOW), TUNE_PLAN);
+	do {
+		action = tune_judge(&tune, other, predicted, bad, tune_window(&tune));
+	} while (action == TUNE_PLAN);
+	assert_int_equal(action, TUNE_BACK);
+	assert_int_equal(tune.best[0].n, 7);
 }
 
 /* ---- the model against an H200: tests/gpu/evaluation ---- */
@@ -307,6 +399,9 @@ int main(void) {
 		cmocka_unit_test(long_blocks_are_kept_out),
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
 		cmocka_unit_test(who_stops_it_gets_the_rule),
+		cmocka_unit_test(what_is_slower_than_known_is_planned_anew),
+		cmocka_unit_test(what_is_as_predicted_is_kept),
+		cmocka_unit_test(what_is_worse_is_undone),
 		cmocka_unit_test_setup(predictions_are_near_what_was_measured, read_profiles),
 	};
 

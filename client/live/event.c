@@ -10,6 +10,7 @@
 
 #include "client/base/terminal.h"
 #include "proto/enforcement.h"
+#include "proto/terms.h"
 
 #define WIRE(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
 
@@ -93,6 +94,8 @@ static const struct field fields[] = {
 	{"slot", FIELD_INDEX, FIELD(slot), IN_GRANTED, UINT32_MAX},
 	{"sms", FIELD_SMS, FIELD(sms), IN_GRANTED, 0},
 	{"enforcement", FIELD_HELD, FIELD(enforcement), IN_GRANTED, 0},
+	{"steered", FIELD_FLAG, FIELD(steered), IN_GRANTED, 0},
+	{"level", FIELD_NUMBER, FIELD(level), IN_GRANTED, PROTO_TERMS_LEVEL_MAX},
 	{"period_ns", FIELD_NUMBER, FIELD(period), IN_SESSIONS, PROTO_TIME_MAX_NS},
 	{"release_ns", FIELD_NUMBER, FIELD(release), IN_JOBS, PROTO_TIME_MAX_NS},
 	{"requested_ns", FIELD_NUMBER, FIELD(requested), IN_JOBS, PROTO_TIME_MAX_NS},
@@ -152,6 +155,8 @@ int event_from_wire(const Sbeet__Control__Event *m, struct event *ret) {
 		.gpu = m->gpu,
 		.slot = m->slot,
 		.enforcement = m->enforcement,
+		.steered = terms_unpack(m->terms).steered,
+		.level = terms_unpack(m->terms).level,
 		.release = m->release_ns,
 		.requested = m->requested_ns,
 		.granted = m->granted_ns,
@@ -415,6 +420,12 @@ static void describe_grant(const struct event *e, char *text, size_t size) {
 		smset_print(&e->sms, sms, sizeof(sms));
 	} else {
 		snprintf(sms, sizeof(sms), "any %u", smset_count(&e->sms));
+	}
+	if (e->steered) {
+		snprintf(text, size, "GPU %llu, SMs %.40s (%s), level %llu%s, not asked for",
+			 (unsigned long long)e->gpu, sms, enforcements[e->enforcement],
+			 (unsigned long long)e->level, late_start(e).text);
+		return;
 	}
 	snprintf(text, size, "GPU %llu, SMs %.40s (%s)%s, waited %.1f ms",
 		 (unsigned long long)e->gpu, sms, enforcements[e->enforcement], late_start(e).text,

@@ -66,6 +66,8 @@ struct event {
 	uint64_t gpu, slot;
 	struct smset sms;
 	Sbeet__Enforcement enforcement;
+	bool steered; /* it runs under terms of this level, and was not asked for */
+	uint64_t level;
 	nsec_t release, granted, finished, predicted_finish;
 	nsec_t launched;  /* the first kernel; 0: not known */
 	nsec_t deadline;  /* of jobs absolute, of sessions relative */

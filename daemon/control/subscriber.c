@@ -85,6 +85,7 @@ static void batch_add(struct batch *b, const struct feed_event *event) {
 	m->finished_ns = e->finished;
 	m->predicted_finish_ns = e->predicted_finish;
 	m->launches = e->launches;
+	m->terms = e->terms;
 	m->pid = e->pid;
 	m->uid = e->uid;
 	m->tid = e->job.tid;

@@ -29,6 +29,7 @@ struct feed_event {
 	struct granted_job job; /* of a session: its deadline alone, relative */
 	nsec_t release, launched, finished, predicted_finish, period;
 	uint64_t launches, power_mw, energy_mj;
+	uint64_t terms; /* of a job that was not asked for */
 	Sbeet__TaskClass task_class;
 	uint32_t gpu, gpu_sms, pid, uid;
 	const char *sharing; /* static, or NULL */

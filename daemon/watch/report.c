@@ -63,6 +63,7 @@ void report_fill_job(const struct report *report, const struct job *job, struct 
 		.gpu = (uint32_t)job->gpu,
 		.pid = (uint32_t)s->cred.pid,
 		.release = job->release,
+		.terms = job->terms,
 	};
 	ret->job.enforcement = job_enforcement(job);
 	snprintf(ret->task, sizeof(ret->task), "%s", s->task.name);

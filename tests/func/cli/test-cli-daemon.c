@@ -435,6 +435,32 @@ static void task_explain_tells_where_programs_run(void **state) {
 	unsetenv("LD_LIBRARY_PATH");
 }
 
+static void monitor_tells_of_jobs_under_terms(void **state) {
+	struct harness h = {0};
+	struct spawned s;
+	struct steered a;
+	nsec_t now;
+
+	harness_start(
+		&h, (const char *[]){"--gpus", "8", "--sharing", "mps", "--policy", "steer", NULL});
+	a = steered_open("a", NULL, MASK_ALL);
+	now = nsec_now();
+	steered_began(&a, 0,
+		      &(struct began){1, terms_pack(&(struct terms){.steered = true, .level = 3}),
+				      now, 0});
+	harness_settle();
+	s = spawn(ARGS(sbeetctl, "monitor", "-d", "100ms"), NULL);
+	assert_contains(s.out, "GPU 0, SMs 0-7 (whole), level 3, not asked for (already there)\n");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "monitor", "--json", "-d", "100ms"), NULL);
+	assert_contains(s.out, "\"steered\":true");
+	assert_contains(s.out, "\"level\":3");
+	spawned_deinit(&s);
+	steered_close(&a);
+	harness_stop(&h, SIGTERM);
+	harness_clean(&h);
+}
+
 static void job_explain_says_what_an_id_is(void **state) {
 	static const char *const wrong[] = {"x", "1.", ".1", "1.x", "0", "1.2.3", ""};
 
@@ -586,6 +612,7 @@ int main(void) {
 		cmocka_unit_test(status_shows_exact_sets_in_one_process),
 		cmocka_unit_test(status_tells_when_the_daemon_has_stopped),
 		cmocka_unit_test(task_explain_tells_where_programs_run),
+		cmocka_unit_test(monitor_tells_of_jobs_under_terms),
 		cmocka_unit_test(job_explain_tells_why),
 		cmocka_unit_test(kernel_lists_what_programs_launch),
 		cmocka_unit_test(job_explain_tells_a_late_start_from_a_wait),

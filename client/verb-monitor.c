@@ -247,7 +247,7 @@ static int monitor(const struct ctl *ctl) {
 		return r;
 	}
 	stop_on_signals();
-	r = stream_init(&stream, error, sizeof(error));
+	r = stream_init(&stream, false, error, sizeof(error));
 	if (r != 0) {
 		ctl_error("%s", error);
 		return r;

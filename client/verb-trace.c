@@ -22,11 +22,14 @@
 
 struct record_options {
 	nsec_t duration;
+	bool no_ops;
 };
 
 static const struct option record_options[] = {
 	{"duration", 'd', OPTION_REQUIRED, "TIME", "stop after this time", option_duration,
 	 offsetof(struct record_options, duration), "a time, such as 15s"},
+	{"no-ops", 0, OPTION_FLAG, NULL, "jobs alone, not each kernel and copy", option_flag,
+	 offsetof(struct record_options, no_ops), NULL},
 	{0},
 };
 
@@ -38,7 +41,7 @@ static bool is_standard(const char *path) {
 struct recording {
 	FILE *out;
 	const char *path;
-	uint64_t n_events, n_lost, n_jobs;
+	uint64_t n_events, n_lost, n_jobs, n_ops, n_ops_lost;
 };
 
 static int write_event(struct recording *r, const struct event *e) {
@@ -47,6 +50,8 @@ static int write_event(struct recording *r, const struct event *e) {
 	r->n_events++;
 	r->n_lost += e->kind == EVENT_LOST ? e->lost : 0;
 	r->n_jobs += e->kind == EVENT_JOB_DONE;
+	r->n_ops += e->kind == EVENT_OP;
+	r->n_ops_lost += e->kind == EVENT_OPS_LOST ? e->lost : 0;
 	if (error < 0) {
 		ctl_error("cannot write to '%s': %s", r->path,
 			  strerror(error == -ENOMEM ? ENOMEM : errno));
@@ -91,6 +96,22 @@ static int finish(struct recording *r, int code) {
 	return code;
 }
 
+static void print_sums(const struct recording *r) {
+	fprintf(stderr, "%llu events, %llu jobs done", (unsigned long long)(r->n_events - r->n_ops),
+		(unsigned long long)r->n_jobs);
+	if (r->n_ops) {
+		fprintf(stderr, ", %llu kernels and copies", (unsigned long long)r->n_ops);
+	}
+	if (r->n_lost) {
+		fprintf(stderr, "; %llu events were lost", (unsigned long long)r->n_lost);
+	}
+	if (r->n_ops_lost) {
+		fprintf(stderr, "; %llu kernels and copies were lost",
+			(unsigned long long)r->n_ops_lost);
+	}
+	fprintf(stderr, ".\n");
+}
+
 static int record(const struct ctl *ctl) {
 	const struct record_options *o = ctl->options;
 	struct recording r = {.path = ctl->args[0]};
@@ -99,7 +120,7 @@ static int record(const struct ctl *ctl) {
 	int code;
 
 	stop_on_signals();
-	code = stream_init(&stream, error, sizeof(error));
+	code = stream_init(&stream, !o->no_ops, error, sizeof(error));
 	if (code != 0) {
 		ctl_error("%s", error);
 		return code;
@@ -113,11 +134,7 @@ static int record(const struct ctl *ctl) {
 	stream_deinit(&stream);
 	code = finish(&r, code);
 	if (!ctl->common.quiet) {
-		fprintf(stderr, "%llu events, %llu jobs done%s", (unsigned long long)r.n_events,
-			(unsigned long long)r.n_jobs, r.n_lost ? "" : ".\n");
-		if (r.n_lost) {
-			fprintf(stderr, "; %llu events were lost.\n", (unsigned long long)r.n_lost);
-		}
+		print_sums(&r);
 	}
 	return code;
 }
@@ -130,7 +147,8 @@ const struct verb verb_trace_record = {
 	.max_args = 1,
 	.options = record_options,
 	.options_size = sizeof(struct record_options),
-	.help = "Look at it with 'sbeetctl trace export --html'. '-' is standard output.\n",
+	.help = "Look at it with 'sbeetctl trace export --html'. '-' is standard output.\n"
+		"Kernels and copies are those of your own programs; admins record those of all.\n",
 	.function = record,
 };
 

@@ -37,6 +37,8 @@ static const struct {
 	[EVENT_JOB_REVOKE] = {"job-revoke", WIRE(JOB_REVOKE)},
 	[EVENT_JOB_RESUME] = {"job-resume", WIRE(JOB_RESUME)},
 	[EVENT_JOB_LATE] = {"job-late", WIRE(JOB_LATE)},
+	[EVENT_OP] = {"op", -1},
+	[EVENT_OPS_LOST] = {"ops-lost", -1},
 };
 
 #define IN(kind)    (1u << EVENT_##kind)
@@ -55,8 +57,11 @@ enum field_type {
 	FIELD_FLAG,   /* bool, false: left out */
 	FIELD_TEXT,   /* char[PROTO_NAME_MAX + 1], empty: left out */
 	FIELD_SMS,    /* struct smset, empty: left out */
-	FIELD_HELD,   /* Sbeet__Enforcement */
+	FIELD_HELD,   /* Sbeet__Enforcement, left out without SMs */
+	FIELD_HOW,    /* Sbeet__Enforcement */
 	FIELD_CLASS,  /* Sbeet__TaskClass */
+	FIELD_OP,     /* Sbeet__OpKind */
+	FIELD_KERNEL, /* char[EVENT_KERNEL_MAX + 1], empty: left out */
 };
 
 struct field {
@@ -76,9 +81,9 @@ static const struct field fields[] = {
 	{"wall_offset_ns", FIELD_SIGNED, FIELD(wall_offset), IN(START), INT64_MAX},
 	{"version", FIELD_TEXT, FIELD(version), IN(START), 0},
 	{"policy", FIELD_TEXT, FIELD(name), IN(START) | IN(POLICY), 0},
-	{"lost", FIELD_NUMBER, FIELD(lost), IN(LOST), INT64_MAX},
-	{"session", FIELD_NUMBER, FIELD(session), IN_SESSIONS | IN_JOBS, INT64_MAX},
-	{"job", FIELD_NUMBER, FIELD(job), IN_JOBS, INT64_MAX},
+	{"lost", FIELD_NUMBER, FIELD(lost), IN(LOST) | IN(OPS_LOST), INT64_MAX},
+	{"session", FIELD_NUMBER, FIELD(session), IN_SESSIONS | IN_JOBS | IN(OP), INT64_MAX},
+	{"job", FIELD_NUMBER, FIELD(job), IN_JOBS | IN(OP), INT64_MAX},
 	{"task", FIELD_TEXT, FIELD(task), IN_SESSIONS | IN_JOBS, 0},
 	{"class", FIELD_CLASS, FIELD(task_class), IN_SESSIONS, 0},
 	{"program", FIELD_TEXT, FIELD(name), IN_SESSIONS, 0},
@@ -106,6 +111,13 @@ static const struct field fields[] = {
 	{"finished_ns", FIELD_NUMBER, FIELD(finished), IN_ENDS, PROTO_TIME_MAX_NS},
 	{"launched_ns", FIELD_NUMBER, FIELD(launched), IN(JOB_DONE), PROTO_TIME_MAX_NS},
 	{"launches", FIELD_NUMBER, FIELD(launches), IN_ENDS, INT64_MAX},
+	{"op", FIELD_OP, FIELD(op), IN(OP), 0},
+	{"kernel", FIELD_KERNEL, FIELD(kernel), IN(OP), 0},
+	{"blocks", FIELD_NUMBER, FIELD(blocks), IN(OP), INT64_MAX},
+	{"block_threads", FIELD_NUMBER, FIELD(block_threads), IN(OP), UINT32_MAX},
+	{"bytes", FIELD_NUMBER, FIELD(bytes), IN(OP), INT64_MAX},
+	{"stream", FIELD_NUMBER, FIELD(stream), IN(OP), INT64_MAX},
+	{"held", FIELD_HOW, FIELD(enforcement), IN(OP), 0},
 };
 
 #define ENFORCEMENT_NAME(value, name, traits, argument) \
@@ -113,6 +125,8 @@ static const struct field fields[] = {
 
 static const char *const enforcements[] = {ENFORCEMENTS(ENFORCEMENT_NAME, )};
 static const char *const classes[] = {"best-effort", "realtime"};
+static const char *const ops[] = {"none",      "launch", "copy-htod", "copy-dtoh",
+				  "copy-dtod", "memset", "graph",     "copy"};
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -131,6 +145,18 @@ nsec_t event_requested(const struct event *e) {
 /* Whether the SMs of a job's set are the very ones that its kernels run on. */
 static bool is_exact(const struct event *e) {
 	return enforcement_has(e->enforcement, ENFORCEMENT_EXACT);
+}
+
+const char *event_op_name(Sbeet__OpKind kind) {
+	return (size_t)kind < N_OF(ops) ? ops[kind] : "none";
+}
+
+static void copy_kernel(char to[EVENT_KERNEL_MAX + 1], const char *from) {
+	size_t n = strnlen(from, EVENT_KERNEL_MAX);
+
+	memcpy(to, from, n);
+	to[n] = '\0';
+	terminal_clean(to);
 }
 
 static void copy_text(char to[PROTO_NAME_MAX + 1], const char *from) {
@@ -199,6 +225,27 @@ int event_from_start(const Sbeet__Control__EventsStart *m, struct event *ret) {
 	return 0;
 }
 
+int event_from_op(const Sbeet__Control__JobOps *m, size_t index, struct event *ret) {
+	const Sbeet__Control__JobOp *op = m->ops[index];
+
+	*ret = (struct event){
+		.kind = EVENT_OP,
+		.time = op->op->time_ns,
+		.session = op->session,
+		.job = op->job,
+		.op = op->op->kind,
+		.blocks = op->op->blocks,
+		.block_threads = op->op->block_threads,
+		.bytes = op->op->bytes,
+		.stream = op->op->stream,
+		.enforcement = op->op->enforcement,
+	};
+	if (op->name) { /* validate.c has seen that it is there */
+		copy_kernel(ret->kernel, m->names[op->name - 1]);
+	}
+	return 0;
+}
+
 static json_t *sms_json(const struct smset *set) {
 	char text[SMSET_TEXT_MAX];
 
@@ -229,8 +276,14 @@ static json_t *field_json(const struct field *f, const struct event *e) {
 		return sms_json(at);
 	case FIELD_HELD:
 		return smset_empty(&e->sms) ? NULL : json_string(enforcements[e->enforcement]);
+	case FIELD_HOW:
+		return json_string(enforcements[e->enforcement]);
 	case FIELD_CLASS:
 		return json_string(classes[e->task_class]);
+	case FIELD_OP:
+		return json_string(event_op_name(e->op));
+	case FIELD_KERNEL:
+		return *e->kernel ? json_text(e->kernel) : NULL;
 	}
 	return NULL;
 }
@@ -320,6 +373,7 @@ static int read_field(const struct field *f, const json_t *value, struct event *
 	case FIELD_SMS:
 		return text && *text && smset_parse(text, at) == 0 ? 0 : -EBADMSG;
 	case FIELD_HELD:
+	case FIELD_HOW:
 		if (find_name(text, enforcements, N_OF(enforcements), &index) < 0) {
 			return -EBADMSG;
 		}
@@ -330,6 +384,21 @@ static int read_field(const struct field *f, const json_t *value, struct event *
 			return -EBADMSG;
 		}
 		*(Sbeet__TaskClass *)at = index;
+		return 0;
+	case FIELD_OP:
+		if (find_name(text, ops, N_OF(ops), &index) < 0 || index == 0) {
+			return -EBADMSG;
+		}
+		*(Sbeet__OpKind *)at = index;
+		return 0;
+	case FIELD_KERNEL:
+		if (!text || json_string_length(value) != strlen(text)) {
+			return -EBADMSG;
+		}
+		if (strlen(text) > EVENT_KERNEL_MAX) {
+			return -ERANGE;
+		}
+		copy_kernel(at, text);
 		return 0;
 	}
 	return -EBADMSG;
@@ -343,8 +412,11 @@ static int check(const struct event *e, char *why, size_t size) {
 			   "that came with the sbeetctl that recorded it",
 			   (unsigned long long)e->format, EVENT_FORMAT);
 	}
-	if (IN_JOBS & 1u << e->kind && (e->session == 0 || e->job == 0)) {
+	if ((IN_JOBS | IN(OP)) & 1u << e->kind && (e->session == 0 || e->job == 0)) {
 		return bad(why, size, "\"session\" and \"job\" are missing");
+	}
+	if (e->kind == EVENT_OP && e->op == SBEET__OP_KIND__OP_KIND_NONE) {
+		return bad(why, size, "\"op\" is missing");
 	}
 	if (e->granted && e->finished && e->finished < e->granted) {
 		return bad(why, size, "\"finished_ns\" is before \"granted_ns\"");
@@ -496,6 +568,13 @@ void event_describe(const struct event *e, char *text, size_t size) {
 		break;
 	case EVENT_POLICY:
 		snprintf(text, size, "%s", e->name);
+		break;
+	case EVENT_OP:
+		snprintf(text, size, "%s %.200s", event_op_name(e->op), e->kernel);
+		break;
+	case EVENT_OPS_LOST:
+		snprintf(text, size, "%llu operations were lost: this reader was too slow",
+			 (unsigned long long)e->lost);
 		break;
 	default:
 		break;

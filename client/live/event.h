@@ -37,6 +37,8 @@ enum event_kind {
 	EVENT_JOB_REVOKE,
 	EVENT_JOB_RESUME,
 	EVENT_JOB_LATE,
+	EVENT_OP,	/* one operation of a job */
+	EVENT_OPS_LOST, /* `lost` operations before the next one are missing */
 	_EVENT_KIND_N,
 };
 
@@ -45,6 +47,9 @@ enum event_kind {
 
 /* Raised when a key changes its meaning; additions alone do not raise it. */
 #define EVENT_FORMAT 1
+
+/* Of a kernel's name; sbeetd cuts longer ones. */
+#define EVENT_KERNEL_MAX 255
 
 /* Times are CLOCK_MONOTONIC; 0 where there is none. */
 struct event {
@@ -56,7 +61,13 @@ struct event {
 	uint64_t format;     /* EVENT_FORMAT */
 	int64_t wall_offset; /* ns from the time above to CLOCK_REALTIME */
 
-	uint64_t lost; /* EVENT_LOST */
+	uint64_t lost; /* EVENT_LOST, EVENT_OPS_LOST */
+
+	/* EVENT_OP */
+	Sbeet__OpKind op;
+	char kernel[EVENT_KERNEL_MAX + 1];     /* of a launch; empty: not known */
+	uint64_t blocks, block_threads, bytes; /* of the grid; in each; of copies */
+	uint64_t stream;		       /* tells streams apart */
 
 	uint64_t session, job, pid, uid, tid;
 	char task[PROTO_NAME_MAX + 1];
@@ -91,6 +102,11 @@ nsec_t event_requested(const struct event *e);
 /* Return: 0; -ENOMSG: of a kind that this sbeetctl does not know; -EBADMSG. */
 int event_from_wire(const Sbeet__Control__Event *m, struct event *ret);
 int event_from_start(const Sbeet__Control__EventsStart *m, struct event *ret);
+
+int event_from_op(const Sbeet__Control__JobOps *m, size_t index, struct event *ret);
+
+/* "launch", "copy-htod", ... */
+const char *event_op_name(Sbeet__OpKind kind);
 
 /* NULL if memory ran out. */
 json_t *event_json(const struct event *e);

@@ -59,7 +59,7 @@ int measure_new(struct measure **ret, const struct measure_plan *plan, char *err
 		return fail(error, size, CTL_EXIT_FAILED, "out of memory");
 	}
 	m->plan = *plan;
-	r = stream_init(&m->stream, error, size);
+	r = stream_init(&m->stream, false, error, size);
 	if (r == 0) {
 		r = control_open(&m->control, error, size);
 		if (r != 0) {

@@ -9,7 +9,7 @@
 #include "client/base/ctl.h"
 #include "proto/packet.h"
 
-int stream_init(struct stream *ret, char *error, size_t error_size) {
+int stream_init(struct stream *ret, bool ops, char *error, size_t error_size) {
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
 	Sbeet__Control__EventsRequest body = SBEET__CONTROL__EVENTS_REQUEST__INIT;
 	struct stream s = {0};
@@ -20,6 +20,7 @@ int stream_init(struct stream *ret, char *error, size_t error_size) {
 		return r;
 	}
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_EVENTS;
+	body.ops = ops;
 	request.events = &body;
 	r = control_send(s.control, &request, error, error_size);
 	if (r != 0) {
@@ -36,12 +37,27 @@ static void drop_packet(struct stream *s) {
 		s->reply = NULL;
 	}
 	s->next = 0;
-	s->told_start = s->told_lost = false;
+	s->next_op = 0;
+	s->told_start = s->told_lost = s->told_ops_lost = false;
 }
 
 void stream_deinit(struct stream *s) {
 	drop_packet(s);
 	s->control = control_close(s->control);
+}
+
+/* The next operation of the packet. Return: 0 or -ENODATA. */
+static int take_op(struct stream *s, const Sbeet__Control__JobOps *ops, struct event *ret) {
+	if (!ops || (s->next_op == ops->n_ops && (ops->lost == 0 || s->told_ops_lost))) {
+		return -ENODATA;
+	}
+	if (ops->lost > 0 && !s->told_ops_lost) {
+		s->told_ops_lost = true;
+		*ret = (struct event){.kind = EVENT_OPS_LOST, .lost = ops->lost};
+		ret->time = ops->n_ops > 0 ? ops->ops[0]->op->time_ns : 0;
+		return 0;
+	}
+	return event_from_op(ops, s->next_op++, ret);
 }
 
 /* The next event of the packet. Return: 0, -ENOMSG: skip it, -ENODATA: there is none. */
@@ -59,7 +75,7 @@ static int take(struct stream *s, struct event *ret) {
 		return 0;
 	}
 	if (s->next == events->n_events) {
-		return -ENODATA;
+		return take_op(s, events->ops, ret);
 	}
 	return event_from_wire(events->events[s->next++], ret);
 }

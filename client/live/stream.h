@@ -11,10 +11,13 @@ struct stream {
 	Sbeet__Control__Reply *reply; /* owned: the packet being read; NULL: none */
 	size_t next;		      /* event of it */
 	bool told_start, told_lost;   /* of this packet */
+	size_t next_op;		      /* likewise */
+	bool told_ops_lost;
 };
 
-/* Connects and subscribes. Return: 0, or an enum ctl_exit with one line in @error. */
-int stream_init(struct stream *ret, char *error, size_t error_size);
+/* Connects and subscribes; @ops: to single operations, too. Return: 0, or an enum ctl_exit with one
+ * line in @error. */
+int stream_init(struct stream *ret, bool ops, char *error, size_t error_size);
 void stream_deinit(struct stream *s);
 
 /*

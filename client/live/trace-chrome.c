@@ -4,7 +4,8 @@
  *
  * A process for each GPU (numbered from 1) has a thread for each group of SMs that was granted:
  * jobs on it never overlap. The process of the tasks has asynchronous slices, because the jobs of a
- * task may: a late start, the wait, then the run.
+ * task may: a late start, the wait, then the run. Behind it each task has a process with a thread
+ * for each of its kernels and each kind of copy: marks where the program issued them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -133,6 +134,47 @@ static void write_job(struct writer *w, const struct trace_job *job) {
 	}
 }
 
+static int pid_of_row(const struct trace_row *row) {
+	return PID_TASKS + 1 + (int)row->task;
+}
+
+static void write_op(struct writer *w, const struct trace_op *op) {
+	const struct trace_row *row = &w->t->ops.rows[op->row];
+	char job[48];
+	json_t *args;
+
+	snprintf(job, sizeof(job), "%" PRIu64 ".%" PRIu64, op->session, op->job);
+	args = json_pack("{s:s, s:s, s:I}", "job", job, "held by",
+			 enforcement_name(op->enforcement), "stream", (json_int_t)op->stream);
+	if (op->blocks) {
+		json_object_set_new(args, "blocks", json_u64(op->blocks));
+		json_object_set_new(args, "block threads", json_u64(op->block_threads));
+	}
+	if (op->bytes) {
+		json_object_set_new(args, "bytes", json_u64(op->bytes));
+	}
+	write_event(w, json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:f, s:o}", "ph", "i", "s", "t",
+				 "cat", "op", "name", json_text(row->name), "pid", pid_of_row(row),
+				 "tid", (int)op->row + 1, "ts", us(w, op->time), "args", args));
+}
+
+static void write_ops(struct writer *w) {
+	const struct trace_ops *ops = &w->t->ops;
+	char name[PROTO_NAME_MAX + 32];
+
+	for (size_t i = 0; i < ops->n_rows; i++) {
+		const struct trace_row *row = &ops->rows[i];
+
+		snprintf(name, sizeof(name), "kernels and copies of %s",
+			 w->t->tasks[row->task].name);
+		name_track(w, "process_name", pid_of_row(row), 0, name);
+		name_track(w, "thread_name", pid_of_row(row), (int)i + 1, row->name);
+	}
+	for (size_t i = 0; i < ops->n; i++) {
+		write_op(w, &ops->list[i]);
+	}
+}
+
 static void write_names(struct writer *w) {
 	const struct trace *t = w->t;
 	char name[PROTO_NAME_MAX + 32];
@@ -163,6 +205,7 @@ int trace_export_chrome(const struct trace *t, FILE *out) {
 					  us(&w, t->powers[i].time), "args", "W",
 					  (double)t->powers[i].power_mw / 1000));
 	}
+	write_ops(&w);
 	fputs("\n]}\n", out);
 	free(w.groups);
 	return w.failed ? -ENOMEM : 0;

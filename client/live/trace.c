@@ -15,6 +15,7 @@ void trace_deinit(struct trace *t) {
 	free(t->tasks);
 	free(t->powers);
 	free(t->notes);
+	trace_ops_deinit(&t->ops);
 	*t = (struct trace){0};
 }
 
@@ -137,6 +138,10 @@ static int add_job(struct trace *t, const struct event *e) {
 	see_sms(t, e);
 	job->gpu = (uint32_t)e->gpu;
 	job->tid = e->tid;
+	r = trace_ops_session(&t->ops, e->session, job->task);
+	if (r < 0) {
+		return r;
+	}
 	job->release = e->release;
 	job->requested = event_requested(e);
 	job->deadline = e->deadline;
@@ -187,6 +192,7 @@ static int add_session(struct trace *t, const struct event *e) {
 		t->tasks[task].task_class = e->task_class;
 		t->tasks[task].period = e->period;
 		t->tasks[task].deadline = e->deadline;
+		r = trace_ops_session(&t->ops, e->session, task);
 	}
 	return r;
 }
@@ -238,6 +244,11 @@ static int add(struct trace *t, const struct event *e) {
 		return r < 0 ? r : add_note(t, e);
 	case EVENT_POLICY:
 		return add_note(t, e);
+	case EVENT_OP:
+		return trace_ops_add(&t->ops, e);
+	case EVENT_OPS_LOST:
+		t->ops.n_lost += e->lost;
+		return 0;
 	default:
 		return 0; /* told by the others, too */
 	}
@@ -305,8 +316,10 @@ static int read_line(struct trace *t, const char *line, size_t n, char *why, siz
 	}
 	r = trace_add(t, &e);
 	if (r == -E2BIG) {
-		snprintf(why, size, "more than %d jobs or %d tasks", TRACE_JOBS_MAX,
-			 TRACE_TASKS_MAX);
+		snprintf(why, size,
+			 "more than %d jobs, %d tasks, %d kernels of tasks or %d "
+			 "launches and copies",
+			 TRACE_JOBS_MAX, TRACE_TASKS_MAX, TRACE_ROWS_MAX, TRACE_OPS_MAX);
 	} else if (r == -EBADMSG) {
 		snprintf(why, size, "a trace begins with an event \"start\"");
 	}

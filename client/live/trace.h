@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "client/live/event.h"
+#include "client/live/trace-ops.h"
 
 enum trace_state {
 	TRACE_WAITING,
@@ -79,6 +80,7 @@ struct trace {
 	size_t n_jobs, n_tasks, n_powers, n_notes;
 	size_t jobs_room, tasks_room, powers_room, notes_room;
 	struct trace_gpu gpus[EVENT_GPUS_MAX];
+	struct trace_ops ops;
 	uint32_t open[TRACE_OPEN_HASH]; /* heads of lists of open jobs, index + 1 */
 };
 

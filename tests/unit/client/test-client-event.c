@@ -46,6 +46,12 @@ static void each_line_survives_reading_and_writing(void **state) {
 		"20,\"requested_ns\":21,"
 		"\"granted_ns\":22,\"predicted_finish_ns\":29,\"finished_ns\":30,\"launches\":4}",
 		"{\"event\":\"policy\",\"time_ns\":32,\"policy\":\"fcfs\"}",
+		"{\"event\":\"op\",\"time_ns\":33,\"session\":1,\"job\":2,\"op\":\"launch\","
+		"\"kernel\":\"_Z3addPf\",\"blocks\":24,\"block_threads\":64,\"stream\":7,"
+		"\"held\":\"none\"}",
+		"{\"event\":\"op\",\"time_ns\":33,\"session\":1,\"job\":2,\"op\":\"copy-htod\","
+		"\"bytes\":4096,\"held\":\"whole\"}",
+		"{\"event\":\"ops-lost\",\"time_ns\":34,\"lost\":512}",
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -88,6 +94,13 @@ static void nonsense_is_refused_by_the_key_that_has_it(void **state) {
 		{"{\"event\":\"session-end\",\"class\":1}", "\"class\""},
 		{"{\"event\":\"session-end\",\"pid\":4294967296}", "\"pid\""},
 		{"{\"event\":\"lost\",\"before\":1}", "\"before\""},
+		{"{\"event\":\"op\",\"session\":1,\"op\":\"launch\"}", "\"session\" and \"job\""},
+		{"{\"event\":\"op\",\"session\":1,\"job\":1}", "\"op\" is missing"},
+		{"{\"event\":\"op\",\"session\":1,\"job\":1,\"op\":\"none\"}", "\"op\""},
+		{"{\"event\":\"op\",\"session\":1,\"job\":1,\"op\":\"launch\",\"kernel\":5}",
+		 "\"kernel\" is of the wrong form"},
+		{"{\"event\":\"op\",\"session\":1,\"job\":1,\"op\":\"launch\",\"blocks\":-1}",
+		 "\"blocks\" is out of range"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -244,6 +244,44 @@ static void chrome_has_a_track_for_each_group_of_sms(void **state) {
 	trace_deinit(&t);
 }
 
+#define SESSION                                                                                 \
+	"{\"event\":\"session-start\",\"time_ns\":1500,\"session\":1,\"task\":\"t\",\"class\":" \
+	"\"realtime\"}\n"
+#define OP(session, time, rest) \
+	"{\"event\":\"op\",\"time_ns\":" #time ",\"session\":" #session ",\"job\":1," rest "}\n"
+
+/* A row for each kernel of each task and each kind of copy. */
+static void operations_are_rows_by_name(void **state) {
+	char error[512], *chrome;
+	struct trace t;
+	json_t *o;
+
+	assert_int_equal(
+		read_text(START SESSION OP(1, 2200, "\"op\":\"copy-htod\",\"bytes\":9")
+				  OP(1, 2201, "\"op\":\"launch\",\"kernel\":\"a\\\"<b\"") OP(
+					  1, 2202, "\"op\":\"launch\",\"kernel\":\"c\"")
+					  OP(1, 2203, "\"op\":\"launch\",\"kernel\":\"a\\\"<b\"")
+						  OP(1, 2204, "\"op\":\"launch\"")
+							  OP(2, 2205, "\"op\":\"launch\""),
+			  &t, error),
+		0);
+	assert_int_equal(t.ops.n, 5); /* nobody has heard of session 2 */
+	assert_int_equal(t.ops.n_rows, 4);
+	assert_string_equal(t.ops.rows[0].name, "copy-htod");
+	assert_string_equal(t.ops.rows[1].name, "a\"<b");
+	assert_int_equal(t.ops.rows[1].n, 2);
+	assert_string_equal(t.ops.rows[3].name, "launch"); /* of a kernel that is not known */
+	assert_int_equal(t.ops.list[3].row, 1);
+	assert_int_equal(t.ops.list[3].time, 2203);
+	chrome = export(&t, trace_export_chrome);
+	o = json_loads(chrome, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(o);
+	assert_non_null(strstr(chrome, "\"kernels and copies of t\""));
+	json_decref(o);
+	free(chrome);
+	trace_deinit(&t);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_job_is_put_together_from_its_events),
@@ -254,6 +292,7 @@ int main(void) {
 		cmocka_unit_test(a_line_without_end_is_refused),
 		cmocka_unit_test(names_do_not_become_part_of_the_page),
 		cmocka_unit_test(chrome_has_a_track_for_each_group_of_sms),
+		cmocka_unit_test(operations_are_rows_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,62 @@
+#!/bin/sh
+# scenario.sh on the simulated GPU, with a tiny kernel for each program: columns of each kind keep a line a
+# cell, nothing is measured twice, sbeetd knows the deadline of the cell, a program that fails is told, and
+# the table has all columns. What the numbers are is not looked at.
+#
+# usage: test-scenario.sh SOURCE; $SBEET_BUILD is the build folder.
+set -eu
+
+gpu=$(cd "$1" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir -p "$folder/bin" "$folder/lib" "$folder/sim"
+for program in daemon/sbeetd client/sbeetctl; do
+	ln -s "$SBEET_BUILD/$program" "$folder/bin/"
+done
+ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"
+ldd "$SBEET_BUILD/shim/libsbeet.so" | awk '/libprotobuf-c/ { print $3 }' | while read -r library; do
+	ln -s "$library" "$folder/lib/"
+done
+ln -s "$gpu/../apps/ptx" "$folder/ptx"
+ln -s "$gpu/frameworks" "$folder/"
+cp "$gpu/scenario.sh" "$gpu/manage.sh" "$folder/"
+export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu" SCALE=0
+export SECONDS_CELL=0.3 LEAD_S=0.1 BUDGET_S=150 MODES="eager:33:12 graph:10:6" PYTHONDONTWRITEBYTECODE=1
+out=$folder/out
+
+run() { # COLUMNS OTHERS
+	COLUMNS=$1 OTHERS=$2 sh "$folder/scenario.sh" "$out" >"$folder/log" 2>&1 || {
+		cat "$folder/log" "$out"/errors-*
+		exit 1
+	}
+}
+
+fail() {
+	echo "failed: $*"
+	cat "$folder/log" "$out/scenario.csv"
+	exit 1
+}
+
+# COLUMN: its lines in which jobs ended and, where there was one, the other made progress.
+rows() {
+	awk -F, -v column="$1" '$1 == column && NF == 13 && $7 > 0 && $10 > 0 && ($2 == "none") == ($13 == 0)' \
+		"$out/scenario.csv" | wc -l
+}
+
+run "alone mps mps-50 priority fixed-8" "none train"
+[ "$(rows alone)" -eq 2 ] || fail "alone has nothing beside it"
+for column in mps mps-50 priority fixed-8; do
+	[ "$(rows $column)" -eq 4 ] || fail "$column"
+done
+cp "$out/scenario.csv" "$folder/before"
+run "mps steer" "none train"
+[ "$(rows steer)" -eq 4 ] || fail "steer"
+head -n 19 "$out/scenario.csv" | cmp - "$folder/before"
+grep -q "^none:graph:10:6" "$out/explain-steer.txt" || fail "no word of the cell"
+sed -n '/^none:graph:10:6/,/^train/p' "$out/explain-steer.txt" | grep -q "6 *ms" || {
+	cat "$out/explain-steer.txt"
+	fail "sbeetd does not know the deadline of 6 ms"
+}
+grep -q "^| steer | .* of .*, .* / .* ms, .* /s |" "$out/scenario.md" || fail "the table"
+mv "$folder/frameworks" "$folder/away"
+! COLUMNS=mps OTHERS=copies sh "$folder/scenario.sh" "$out" >"$folder/log" 2>&1 || fail "programs that don't start"

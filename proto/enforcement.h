@@ -3,7 +3,8 @@
  *
  * The list below is the only place that says so: names, masks and choices are made from it. A new
  * enforcement needs a number in sbeet.proto, a row here, the code in shim/enforce/ that makes it
- * true, what it can hold in can_keep() of shim/op.c, and an entry in sbeet-protocol(7).
+ * true, with enforce_mask() there, and an entry in sbeet-protocol(7); one that is not BY_TWIN also
+ * what it can hold in can_keep() of shim/op.c.
  */
 #pragma once
 

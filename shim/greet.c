@@ -22,10 +22,10 @@
 #include "shim/base/env.h"
 #include "shim/base/log.h"
 #include "shim/base/visible.h"
+#include "shim/enforce/enforce.h"
 #include "shim/enforce/green.h"
 #include "shim/held.h"
 #include "shim/place.h"
-#include "shim/real.h"
 
 /* Programs that close or reuse "all" descriptors count from 3: up here we are rarely in the way. */
 #define FD_MIN 256
@@ -90,17 +90,6 @@ static void set_timeout(int fd, int option, nsec_t t) {
 	setsockopt(fd, SOL_SOCKET, option, &tv, sizeof(tv));
 }
 
-/* What this shim and this driver can keep. */
-static uint32_t enforcement_mask(void) {
-	const struct real *real = real_get();
-	uint32_t mask = ENFORCEMENT_BIT(WHOLE) | ENFORCEMENT_WITH(ENFORCEMENT_BY_TWIN);
-
-	if (real && real->cuGreenCtxCreate) {
-		mask |= ENFORCEMENT_BIT(GREEN);
-	}
-	return mask;
-}
-
 /* Empty where it is not known, or no text. */
 static const char *find_executable(char path[static PROTO_PATH_MAX]) {
 	ssize_t n = readlink("/proc/self/exe", path, PROTO_PATH_MAX - 1);
@@ -130,7 +119,7 @@ static int send_hello(int fd, bool initial) {
 	hello.program = validate_name(program) == 0 ? program : (char *)"program";
 	hello.task = &task;
 	hello.scope = spec->scope;
-	hello.enforcement_mask = enforcement_mask();
+	hello.enforcement_mask = enforce_mask();
 	hello.shim_version = (char *)SBEET_VERSION;
 	hello.executable = (char *)find_executable(path);
 	hello.secret.data = secret;
@@ -184,8 +173,7 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 		atomic_store(&linger, m->welcome->linger_ns);
 		atomic_store(&spin, spin_allowed(m->welcome->spin_ns));
 		greet_note_features(m->welcome);
-		if (enforcement_mask() & ENFORCEMENT_BIT(GREEN) &&
-		    has_feature(m->welcome, "green")) {
+		if (enforce_mask() & ENFORCEMENT_BIT(GREEN) && has_feature(m->welcome, "green")) {
 			place_activate();
 		}
 		for (size_t i = 0; i < m->welcome->n_rows; i++) {

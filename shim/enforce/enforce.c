@@ -47,6 +47,16 @@ CUresult enforce_launch_at(const struct launch *l, CUstream at) {
 		l->block[2], l->shared_bytes, at, l->params, l->extra);
 }
 
+uint32_t enforce_mask(void) {
+	const struct real *real = real_get();
+	uint32_t mask = ENFORCEMENT_BIT(WHOLE) | ENFORCEMENT_WITH(ENFORCEMENT_BY_TWIN);
+
+	if (real && real->cuGreenCtxCreate) {
+		mask |= ENFORCEMENT_BIT(GREEN);
+	}
+	return mask;
+}
+
 CUresult enforce_launch_original(const struct launch *l) {
 	return enforce_launch_at(l, l->stream);
 }

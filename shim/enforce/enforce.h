@@ -41,6 +41,9 @@ struct enforce_grant {
 CUresult enforce_launch(const struct enforce_grant *grant, const struct kernel_use *use,
 			const struct launch *l, Sbeet__Enforcement *ret_how);
 
+/* What this shim and this driver can keep, 1 << Sbeet__Enforcement each. */
+uint32_t enforce_mask(void);
+
 /* The original, by the very function that the program called. */
 CUresult enforce_launch_original(const struct launch *l);
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "proto/enforcement.h"
 #include "shim/real.h"
 
 #include <stdbool.h>
@@ -21,11 +22,12 @@
 #define PROGRAM	   ".version 7.0 .target sm_75 // original"
 #define PROGRAM_90 ".version 7.0 .target sm_90 // original"
 
+/* Whatever works by twins. */
+enum { CONFINED = ENFORCEMENT_WITH(ENFORCEMENT_BY_TWIN) };
+
 #define NONE  SBEET__ENFORCEMENT__ENFORCEMENT_NONE
 #define SMID  SBEET__ENFORCEMENT__ENFORCEMENT_SMID
 #define WHOLE (1u << SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
-#define CONFINED \
-	(1u << SBEET__ENFORCEMENT__ENFORCEMENT_SMID | 1u << SBEET__ENFORCEMENT__ENFORCEMENT_COUNT)
 
 #define CONTEXT(i) ((CUcontext)&fake.contexts[i])
 

@@ -76,6 +76,14 @@
  * proto/terms.h. Of Welcome: the page came with it. */
 #define PROTO_FEATURE_TERMS "terms"
 
+/* Feature of Hello: the program takes a board of copies, see proto/board.h. Of Welcome: its copies may
+ * be held, so it needs 32 connections to the GPU (CUDA_DEVICE_MAX_CONNECTIONS): a stream that waits
+ * blocks those that share its connection. */
+#define PROTO_FEATURE_COPIES "copies"
+
+/* Programs of one user that have a slot on its board. Above what MPS serves at a time. */
+#define PROTO_BOARD_SLOTS 64
+
 /* Feature of Hello: the program has no context yet and doesn't say which GPUs it sees: the daemon
  * may choose the one that it will see. */
 #define PROTO_FEATURE_CHOOSE_GPU "choose-gpu"

@@ -30,7 +30,7 @@
 struct terms_gpu {
 	uint8_t uuid[PROTO_UUID_BYTES];
 	_Atomic uint64_t word; /* see terms_unpack(); 0: ask, as ever */
-	uint64_t reserved;     /* 0 */
+	_Atomic uint64_t deadline_ns; /* of the task's jobs, from their release; 0: none */
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */

@@ -434,6 +434,10 @@ int validate_to_shim(const Sbeet__ToShim *m, char *text, size_t size) {
 		return check_goodbye(why, m->goodbye);
 	case SBEET__TO_SHIM__BODY_RECORD_OPS:
 		return check_some(why, "job", m->record_ops->job);
+	case SBEET__TO_SHIM__BODY_BOARD:
+		return m->board->slot < PROTO_BOARD_SLOTS
+			       ? 0
+			       : bad(why, "slot is not below %d", PROTO_BOARD_SLOTS);
 	case SBEET__TO_SHIM__BODY_PING:
 	case SBEET__TO_SHIM__BODY_PONG:
 		return 0;

@@ -76,7 +76,7 @@ static void write_session(struct writer *w, const struct session *s) {
 	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
 	const struct session_counters *c = &s->counters;
 	char ping[] = PROTO_FEATURE_PING, counts[] = PROTO_FEATURE_COUNTS;
-	char terms[] = PROTO_FEATURE_TERMS, *features[3];
+	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES, *features[4];
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__State__Counters counters = SBEET__STATE__COUNTERS__INIT;
@@ -103,6 +103,9 @@ static void write_session(struct writer *w, const struct session *s) {
 	}
 	if (s->terms.page) {
 		features[hello.n_features++] = terms;
+	}
+	if (s->takes_board) {
+		features[hello.n_features++] = copies;
 	}
 	hello.program = (char *)s->program;
 	hello.task = &task;

@@ -93,6 +93,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 	page_fd = open_terms(s, hello);
+	s->takes_board = s->terms.page && has_feature(hello, PROTO_FEATURE_COPIES);
 	session_say_welcome(s, gpu, page_fd);
 	quota_work(s->user, 0, hello->n_held + hello->n_ended, s->all->now());
 	if (s->fd >= 0) {

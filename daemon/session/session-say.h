@@ -33,6 +33,9 @@ void session_say_goodbye(struct session *s, const char *reason);
 /* Whether single operations of @job are to be sent; to one that counts. */
 void session_say_record_ops(struct session *s, uint64_t job, bool on);
 
+/* The board of copies, on which it has a seat. */
+void session_say_board(struct session *s);
+
 /* Finish what runs and start nothing more, if the peer's buffer has room for that. */
 void session_say_revoke(struct session *s, uint64_t job, const char *reason);
 

@@ -65,6 +65,7 @@ static void close_socket(struct session *s) {
 		event_del(&s->gone);
 		packet_close(s->fd);
 		s->fd = -1;
+		board_leave(&s->all->boards, &s->seat);
 		leave_gate(s);
 		gate_leave(s->all->gate, &s->cred, s->n_left, s->faulty, now);
 		quota_work(s->user, 1, s->n_left, now);
@@ -432,6 +433,7 @@ struct session *session_free(struct session *s) {
 	admission_release(s->user);
 	session_task_free(s);
 	session_terms_close(&s->terms);
+	board_leave(&s->all->boards, &s->seat);
 	free(s);
 	return NULL;
 }

@@ -27,6 +27,7 @@
 #include "daemon/config/task.h"
 #include "daemon/engine/job.h"
 #include "daemon/session/admission.h"
+#include "daemon/session/board.h"
 #include "daemon/session/kernels.h"
 #include "daemon/session/quiet.h"
 #include "daemon/session/sessions.h"
@@ -109,6 +110,8 @@ struct session {
 	struct kernels kernels;
 
 	struct session_terms terms; /* where it runs without asking */
+	bool takes_board;	    /* it can hold its copies */
+	struct board_seat seat;	    /* since it does */
 
 	struct job_list jobs; /* waiting and running */
 	unsigned n_jobs;

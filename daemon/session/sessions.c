@@ -6,6 +6,7 @@
 void sessions_init(struct sessions *all) {
 	TAILQ_INIT(&all->list);
 	TAILQ_INIT(&all->ended);
+	TAILQ_INIT(&all->boards);
 	absent_init(&all->absent);
 	all->next_id = 1;
 }

@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 #include "daemon/session/absent.h"
+#include "daemon/session/board.h"
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
 
@@ -79,6 +80,7 @@ struct sessions {
 	/* Ours. */
 	struct session_list list;  /* in the order they came */
 	struct session_list ended; /* CLOSED: to be freed when no callback of theirs runs */
+	struct board_list boards; /* of those who hold their copies */
 	struct absent_table absent;
 	uint64_t next_id; /* of the next session */
 	bool trusting;	  /* see resume_trust() */

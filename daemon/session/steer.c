@@ -13,6 +13,7 @@
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/session/planner.h"
+#include "daemon/session/session-say.h"
 #include "daemon/session/session.h"
 #include "proto/enforcement.h"
 
@@ -335,6 +336,40 @@ static void write_plan(struct steer *steer, const struct scene *scene, const str
 	}
 }
 
+/* Before the terms: copies go by deadlines. */
+static void tell_deadlines(const struct sessions *all, size_t gpu) {
+	struct session *s;
+
+	TAILQ_FOREACH(s, &all->list, link) {
+		if (s->terms.page) {
+			session_terms_set_deadline(&s->terms, gpu,
+						   is_urgent(s) ? s->task.deadline : 0);
+		}
+	}
+}
+
+static bool holds_copies(const struct session *s) {
+	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
+		if (s->terms.now[i].copies == TERMS_COPIES_HELD) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* To those whose copies are held: without it they are made as ever. */
+static void hand_out_boards(struct sessions *all) {
+	struct session *s, *next;
+
+	for (s = TAILQ_FIRST(&all->list); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		if (s->takes_board && !s->seat.board && s->state == SESSION_ACTIVE &&
+		    holds_copies(s) && board_join(&all->boards, s->cred.uid, &s->seat) == 0) {
+			session_say_board(s); /* may end it */
+		}
+	}
+}
+
 static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	struct steer *steer = userdata;
 	unsigned missed = 0, released = 0;
@@ -354,6 +389,7 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	log_debug("GPU %zu: a plan for %u programs, the best of %u: %u of %u jobs late", gpu,
 		  scene.n, plan->n_tried, missed, released);
 	begin_window(steer, &scene);
+	hand_out_boards(steer->sessions);
 }
 
 /* The plan has held for its window. */
@@ -397,6 +433,7 @@ static void on_judge(int fd, short what, void *userdata) {
 	look_around(g->steer, g->gpu, &scene);
 	if (scene.steered && is_planned(g->steer, &scene)) {
 		judge(g->steer, &scene);
+		hand_out_boards(g->steer->sessions);
 	}
 }
 
@@ -421,6 +458,8 @@ void steer_look(struct steer *steer) {
 	steer->policy = policy;
 	steer->drained = drained;
 	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
+		tell_deadlines(steer->sessions, i);
 		look_at_gpu(steer, i);
 	}
+	hand_out_boards(steer->sessions);
 }

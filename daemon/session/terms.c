@@ -3,48 +3,23 @@
  */
 #include "daemon/session/terms.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "daemon/base/util.h"
+#include "daemon/base/memfile.h"
 #include "daemon/gpu/inventory.h"
 
 _Static_assert(SCHED_GPUS_MAX <= PROTO_TERMS_GPUS_MAX, "each GPU has a word");
 
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
-#endif
-
-/* The program may rely on its size, and can't write it where the kernel knows how to forbid that.
- * Return: 0 or -errno. */
-static int seal(int fd) {
-	int seals = F_SEAL_SHRINK | F_SEAL_GROW;
-
-	if (fcntl(fd, F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0) {
-		return 0;
-	}
-	return fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) < 0 ? -errno : 0;
-}
-
 int session_terms_open(struct session_terms *t, const struct inventory *inventory, int *ret_fd) {
-	_cleanup_close_ int fd = memfd_create("sbeet-terms", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct terms_page *page;
-	int r;
+	void *map;
+	int fd = memfile_new("sbeet-terms", sizeof(*page), false, &map);
 
-	if (fd < 0 || ftruncate(fd, sizeof(*page)) < 0) {
-		return -errno;
+	if (fd < 0) {
+		return fd;
 	}
-	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED) {
-		return -errno;
-	}
-	r = seal(fd);
-	if (r < 0) {
-		munmap(page, sizeof(*page));
-		return r;
-	}
+	page = map;
 	page->magic = PROTO_TERMS_MAGIC;
 	page->version = PROTO_TERMS_VERSION;
 	page->n_gpus = (uint32_t)inventory_n_gpus(inventory);
@@ -53,7 +28,7 @@ int session_terms_open(struct session_terms *t, const struct inventory *inventor
 	}
 	session_terms_close(t);
 	t->page = page;
-	*ret_fd = TAKE_FD(fd);
+	*ret_fd = fd;
 	return 0;
 }
 
@@ -76,4 +51,8 @@ bool session_terms_set(struct session_terms *t, size_t gpu, const struct terms *
 	t->since[gpu] = now;
 	atomic_store_explicit(&t->page->gpu[gpu].word, terms_pack(held), memory_order_release);
 	return true;
+}
+
+void session_terms_set_deadline(struct session_terms *t, size_t gpu, nsec_t deadline) {
+	atomic_store_explicit(&t->page->gpu[gpu].deadline_ns, deadline, memory_order_release);
 }

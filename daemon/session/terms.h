@@ -36,3 +36,7 @@ void session_terms_close(struct session_terms *t);
 /* From now on these hold on GPU @gpu. @t has a page. Their epoch is set here. Return: whether
  * anything changed. */
 bool session_terms_set(struct session_terms *t, size_t gpu, const struct terms *terms, nsec_t now);
+
+/* From now on jobs on GPU @gpu are due @deadline after their release; 0: they have none. @t has a
+ * page. */
+void session_terms_set_deadline(struct session_terms *t, size_t gpu, nsec_t deadline);

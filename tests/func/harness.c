@@ -277,16 +277,16 @@ void shim_keep_secret(uint8_t ret[static PROTO_SECRET_BYTES]) {
 }
 
 /* Whether programs read terms from now on: while steered_open() is at work. */
-static bool reads_terms;
+static bool reads_terms, takes_boards;
 
 /* What all programs here say of themselves. */
 static void say_hello(int fd, Sbeet__Hello *hello, const char *program, uint32_t mask) {
 	char keeps[] = PROTO_FEATURE_SECRET, terms[] = PROTO_FEATURE_TERMS;
-	char *features[] = {keeps, terms};
+	char copies[] = PROTO_FEATURE_COPIES, *features[] = {keeps, terms, copies};
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
 	hello->features = features;
-	hello->n_features = reads_terms ? 2 : 1;
+	hello->n_features = 1 + reads_terms + takes_boards;
 	hello->secret.data = secret;
 	hello->secret.len = has_secret ? sizeof(secret) : 0;
 	hello->version = PROTO_VERSION;
@@ -354,6 +354,36 @@ struct steered steered_open(const char *program, const Sbeet__TaskSpec *task, ui
 	steered_welcome(&s);
 	harness_settle(); /* at the end of the turn its words are there */
 	return s;
+}
+
+struct steered steered_open_taking_boards(const char *program, const Sbeet__TaskSpec *task,
+					  uint32_t mask) {
+	struct steered s;
+
+	takes_boards = true;
+	s = steered_open(program, task, mask);
+	takes_boards = false;
+	return s;
+}
+
+struct board *steered_board(struct steered *s, unsigned *ret_slot) {
+	int fd = -1;
+	Sbeet__ToShim *m = receive(s->fd, &fd);
+	struct board *board;
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_BOARD);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_GROW),
+			 F_SEAL_SHRINK | F_SEAL_GROW);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(board, MAP_FAILED);
+	close(fd);
+	assert_int_equal(board->magic, PROTO_BOARD_MAGIC);
+	assert_int_equal(board->version, PROTO_BOARD_VERSION);
+	*ret_slot = m->board->slot;
+	packet_free(&m->base);
+	return board;
 }
 
 void steered_close(struct steered *s) {

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "control.pb-c.h"
+#include "proto/board.h"
 #include "proto/limits.h"
 #include "proto/smset.h"
 #include "proto/terms.h"
@@ -124,6 +125,12 @@ struct steered {
 /* Connects, says hello, maps the page of the welcome. Closed with steered_close(). */
 struct steered steered_open(const char *program, const Sbeet__TaskSpec *task, uint32_t mask);
 void steered_close(struct steered *s);
+
+/* The same for a program that takes a board of copies. The board comes as soon as its copies are
+ * held: maps it; the caller's to unmap. */
+struct steered steered_open_taking_boards(const char *program, const Sbeet__TaskSpec *task,
+					  uint32_t mask);
+struct board *steered_board(struct steered *s, unsigned *ret_slot);
 
 /* The welcome with a page: of a further one too, once the page before is not used any more. */
 void steered_welcome(struct steered *s);

@@ -427,6 +427,60 @@ static void an_open_job_outlives_the_connection(void **state) {
 	status_free(status);
 }
 
+static struct steered open_holder(const char *name, nsec_t deadline) {
+	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+
+	task.name = (char *)(uintptr_t)name;
+	task.task_class = deadline ? SBEET__TASK_CLASS__TASK_CLASS_REALTIME
+				   : SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT;
+	task.deadline_ns = deadline;
+	return steered_open_taking_boards("app", &task, MASK_GREEN);
+}
+
+static void wait_for_empty_slot(struct board *board, unsigned slot) {
+	while (atomic_load(&board->slots[0][slot].due_ns) != 0) {
+		harness_settle();
+	}
+}
+
+static void programs_share_a_board_while_copies_are_held(void **state) {
+	struct steered a = open_holder("a", 0), b, c, old = open_task("old", 0, 0);
+	unsigned slot_a, slot_b, slot_c;
+	struct board *board_a, *board_b, *board_c;
+
+	shim_expect_silence(a.fd); /* no copies are held */
+	assert_int_equal(steered_terms(&a, 0).copies, TERMS_COPIES_WHOLE);
+	b = open_holder("b", 50 * MS);
+	assert_int_equal(steered_terms(&a, 0).copies, TERMS_COPIES_HELD);
+	assert_int_equal(steered_terms(&b, 0).copies, TERMS_COPIES_HELD);
+	assert_int_equal(atomic_load(&a.page->gpu[0].deadline_ns), 0);
+	assert_int_equal(atomic_load(&b.page->gpu[0].deadline_ns), 50 * MS);
+	board_a = steered_board(&a, &slot_a);
+	board_b = steered_board(&b, &slot_b);
+	assert_int_not_equal(slot_a, slot_b);
+	shim_expect_silence(old.fd); /* does not know what to do with it */
+	atomic_store(&board_a->slots[0][slot_a].due_ns, 1);
+	atomic_store(&board_b->slots[0][slot_b].due_ns, 77);
+	assert_int_equal(atomic_load(&board_a->slots[0][slot_b].due_ns), 77);
+	/* Who is gone is off the board; the next one has its slot. */
+	close(b.fd);
+	b.fd = -1;
+	wait_for_empty_slot(board_a, slot_b);
+	assert_int_equal(atomic_load(&board_a->slots[0][slot_a].due_ns), 1);
+	c = open_holder("c", 20 * MS);
+	board_c = steered_board(&c, &slot_c);
+	assert_int_equal(slot_c, slot_b);
+	assert_int_equal(atomic_load(&board_c->slots[0][slot_a].due_ns), 1);
+	munmap(board_a, sizeof(*board_a));
+	munmap(board_b, sizeof(*board_b));
+	munmap(board_c, sizeof(*board_c));
+	steered_close(&a);
+	steered_close(&c);
+	steered_close(&old);
+	munmap((void *)(uintptr_t)b.page, sizeof(*b.page));
+	close(b.page_fd);
+}
+
 static void pages_outlive_a_daemon_that_is_killed(void **state) {
 	struct steered a = open_task("a", 0, 0), b = open_task("b", 50 * MS, 0);
 
@@ -454,6 +508,7 @@ int main(void) {
 		STARTED(rude_accounts_harm_nobody_else),
 		STARTED(open_jobs_are_bounded),
 		STARTED(an_open_job_outlives_the_connection),
+		STARTED(programs_share_a_board_while_copies_are_held),
 		STARTED(pages_outlive_a_daemon_that_is_killed),
 	};
 

@@ -33,6 +33,7 @@ static Sbeet__JobCount job_count, *job_counts[PROTO_JOBS_PER_SESSION + 1];
 static Sbeet__KernelCount kernel_count, *kernel_counts[PROTO_COUNTS_MAX + 1];
 static Sbeet__Counts counts;
 static Sbeet__RecordOps record_ops;
+static Sbeet__Board board;
 static Sbeet__Goodbye goodbye;
 static Sbeet__Welcome welcome;
 static Sbeet__Grant grant;
@@ -66,6 +67,7 @@ static int fill(void **state) {
 	sbeet__kernel_count__init(&kernel_count);
 	sbeet__counts__init(&counts);
 	sbeet__record_ops__init(&record_ops);
+	sbeet__board__init(&board);
 	sbeet__goodbye__init(&goodbye);
 	sbeet__welcome__init(&welcome);
 	sbeet__grant__init(&grant);
@@ -182,6 +184,10 @@ static int verdict_counts(void) {
 
 static int verdict_record_ops(void) {
 	return TO_SHIM(record_ops, RECORD_OPS);
+}
+
+static int verdict_board(void) {
+	return TO_SHIM(board, BOARD);
 }
 
 static int verdict_goodbye(void) {
@@ -372,6 +378,12 @@ static void validate_counts_bound_every_field(void **state) {
 	GOOD(kernel_count.blocks, UINT64_MAX, verdict_counts);
 }
 
+static void validate_board_has_the_slot(void **state) {
+	board.slot = PROTO_BOARD_SLOTS - 1;
+	assert_int_equal(verdict_board(), 0);
+	BAD(board.slot, PROTO_BOARD_SLOTS, verdict_board);
+}
+
 static void validate_record_ops_names_a_job(void **state) {
 	assert_int_equal(verdict_record_ops(), 0);
 	BAD(record_ops.job, 0, verdict_record_ops);
@@ -550,6 +562,7 @@ int main(void) {
 		FILLED(validate_done_and_goodbye_bound_every_field),
 		FILLED(validate_began_bounds_every_field),
 		FILLED(validate_counts_bound_every_field),
+		FILLED(validate_board_has_the_slot),
 		FILLED(validate_record_ops_names_a_job),
 		FILLED(validate_job_ops_name_kernels_that_are_there),
 		FILLED(validate_kernels_bounds_what_is_shown),

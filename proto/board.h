@@ -1,0 +1,64 @@
+/*
+ * board.h: where programs of one user tell each other that they copy to a GPU, and until when: a
+ * page that sbeetd makes for each user, and that all programs of the user write.
+ *
+ * A copy engine serves in order. A program whose copies are held (proto/terms.h) lets the next
+ * piece wait while another one, with an earlier deadline, has a copy queued or under way. Each
+ * program has one slot and writes only there; sbeetd clears it when the program is gone. Nobody
+ * trusts what others wrote: at worst it costs BOARD_HOLD_MAX_NS for each deadline that is there.
+ *
+ * Pure: no I/O, no allocation.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/limits.h"
+#include "proto/terms.h"
+#include "proto/units.h"
+
+#define PROTO_BOARD_MAGIC   0x6472616fu /* "oard" */
+#define PROTO_BOARD_VERSION 1u
+
+/* One copy must be worth it, and nobody be held up for long where a program lies, or stands still.
+ */
+#define BOARD_HOLD_MAX_NS (5 * NSEC_PER_MSEC)
+
+/* A deadline that lies further back is not waited for: its program is dead, or much too late. */
+#define BOARD_STALE_NS (20 * NSEC_PER_MSEC)
+
+struct board_slot {
+	_Atomic uint64_t due_ns; /* CLOCK_MONOTONIC, of the job whose copy it is; 0: none */
+	uint64_t reserved[7];	 /* 0: a slot is a cache line */
+};
+
+/* The memfd has at least this size; it is sealed against shrinking and growing. */
+struct board {
+	uint32_t magic;	  /* PROTO_BOARD_MAGIC */
+	uint32_t version; /* PROTO_BOARD_VERSION */
+	uint32_t reserved[14];
+	/* By the GPU's place in the page of terms, which is the same in all of them. */
+	struct board_slot slots[PROTO_TERMS_GPUS_MAX][PROTO_BOARD_SLOTS];
+};
+
+_Static_assert(sizeof(struct board_slot) == 64, "the page is the same for every program");
+_Static_assert(sizeof(struct board) == 64 + 64 * PROTO_TERMS_GPUS_MAX * PROTO_BOARD_SLOTS,
+	       "the page is the same for every program");
+
+/* Whether somebody other than @slot has a copy to GPU @gpu that is due before @due, as far as that
+ * counts at @now. */
+bool board_is_before(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
+		     nsec_t now);
+
+/* The gate of one program before one GPU: what it has waited for. All 0 at first. */
+struct board_gate {
+	nsec_t closed_ns;		    /* since when; 0: it is open */
+	uint64_t passed[PROTO_BOARD_SLOTS]; /* deadlines for which we have waited long enough */
+};
+
+/* Whether the gate is open at @now for copies that are due at @due. Closed for BOARD_HOLD_MAX_NS at
+ * a time at most, and for no deadline of others twice. */
+bool board_gate_is_open(struct board_gate *gate, const struct board *board, unsigned gpu,
+			unsigned slot, uint64_t due, nsec_t now);

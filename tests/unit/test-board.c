@@ -1,0 +1,100 @@
+/*
+ * test-board.c: who waits for whose copies, and for how long at most. The clock is the test's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+/* after the above, as cmocka demands */
+#include <cmocka.h>
+
+#include "proto/board.h"
+
+#define MS  NSEC_PER_MSEC
+#define GPU 3
+#define OWN 7
+
+static struct board board;
+static struct board_gate gate;
+
+static int clear(void **state) {
+	memset(&board, 0, sizeof(board));
+	memset(&gate, 0, sizeof(gate));
+	return 0;
+}
+
+static void announce(unsigned slot, uint64_t due) {
+	atomic_store(&board.slots[GPU][slot].due_ns, due);
+}
+
+static bool is_open(uint64_t due, nsec_t now) {
+	return board_gate_is_open(&gate, &board, GPU, OWN, due, now);
+}
+
+static void board_lets_earlier_deadlines_go_first(void **state) {
+	assert_false(board_is_before(&board, GPU, OWN, 100 * MS, 50 * MS));
+	announce(OWN, 60 * MS); /* one's own */
+	announce(8, 100 * MS);	/* no earlier */
+	atomic_store(&board.slots[GPU + 1][9].due_ns, 60 * MS);
+	assert_false(board_is_before(&board, GPU, OWN, 100 * MS, 50 * MS));
+	assert_true(is_open(100 * MS, 50 * MS));
+	assert_true(board_is_before(&board, GPU, OWN, UINT64_MAX, 50 * MS)); /* has none itself */
+	announce(PROTO_BOARD_SLOTS - 1, 100 * MS - 1);
+	assert_true(board_is_before(&board, GPU, OWN, 100 * MS, 50 * MS));
+	assert_false(is_open(100 * MS, 50 * MS));
+	announce(PROTO_BOARD_SLOTS - 1, 0);
+	assert_true(is_open(100 * MS, 50 * MS + 1));
+}
+
+static void board_forgets_deadlines_long_past(void **state) {
+	announce(8, 50 * MS);
+	assert_true(board_is_before(&board, GPU, OWN, UINT64_MAX, 50 * MS + BOARD_STALE_NS));
+	assert_false(board_is_before(&board, GPU, OWN, UINT64_MAX, 50 * MS + BOARD_STALE_NS + 1));
+	assert_true(is_open(UINT64_MAX, 50 * MS + BOARD_STALE_NS + 1));
+}
+
+static void gate_is_closed_only_so_long_for_a_deadline(void **state) {
+	nsec_t t = 1000 * MS;
+
+	announce(8, t + 100 * MS);
+	assert_false(is_open(UINT64_MAX, t));
+	assert_false(is_open(UINT64_MAX, t + BOARD_HOLD_MAX_NS - 1));
+	assert_true(is_open(UINT64_MAX, t + BOARD_HOLD_MAX_NS));
+	/* Not for the same one again, even if it went in the meantime. */
+	assert_true(is_open(UINT64_MAX, t + BOARD_HOLD_MAX_NS + 1));
+	announce(8, 0);
+	assert_true(is_open(UINT64_MAX, t + 10 * MS));
+	announce(8, t + 100 * MS);
+	assert_true(is_open(UINT64_MAX, t + 11 * MS));
+	/* The next one counts, from when it is seen. */
+	announce(8, t + 101 * MS);
+	assert_false(is_open(UINT64_MAX, t + 20 * MS));
+	assert_false(is_open(UINT64_MAX, t + 25 * MS - 1));
+	assert_true(is_open(UINT64_MAX, t + 25 * MS));
+}
+
+/* However many announce, and whatever: what is held goes on. */
+static void gate_opens_in_time_whatever_others_write(void **state) {
+	nsec_t t = 1000 * MS, closed = 0, longest = 0;
+
+	for (unsigned i = 0; i < 20000; i++, t += 10 * NSEC_PER_USEC) {
+		announce(i % PROTO_BOARD_SLOTS, i % 3 ? t + i : UINT64_MAX - i);
+		closed = is_open(UINT64_MAX, t) ? 0 : closed + 10 * NSEC_PER_USEC;
+		longest = closed > longest ? closed : longest;
+	}
+	assert_true(longest > 0 && longest <= BOARD_HOLD_MAX_NS);
+}
+
+#define CLEARED(test) cmocka_unit_test_setup(test, clear)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CLEARED(board_lets_earlier_deadlines_go_first),
+		CLEARED(board_forgets_deadlines_long_past),
+		CLEARED(gate_is_closed_only_so_long_for_a_deadline),
+		CLEARED(gate_opens_in_time_whatever_others_write),
+	};
+
+	return cmocka_run_group_tests_name("board", tests, NULL, NULL);
+}

@@ -85,6 +85,43 @@ static void write_job(const struct trace *t, const struct trace_job *job, FILE *
 	putc(']', out);
 }
 
+/* [task, name, [time, ...]] of a row. @order: its operations. */
+static int write_row(const struct trace *t, const struct trace_row *row, const uint32_t *order,
+		     FILE *out) {
+	int r;
+
+	fprintf(out, "[%u,", row->task);
+	r = write_json(json_text(row->name), out);
+	fputs(",[", out);
+	for (uint64_t i = 0; i < row->n; i++) {
+		fprintf(out, "%s%" PRId64, i ? "," : "", since(t, t->ops.list[order[i]].time));
+	}
+	fputs("]]", out);
+	return r;
+}
+
+/* Row by row. */
+static int write_ops(const struct trace *t, FILE *out) {
+	const struct trace_ops *ops = &t->ops;
+	uint32_t *order = calloc(ops->n + 1, sizeof(*order));
+	size_t *end = calloc(ops->n_rows + 1, sizeof(*end));
+	int r = order && end ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < ops->n_rows; i++) {
+		end[i + 1] = end[i] + ops->rows[i].n;
+	}
+	for (size_t i = 0; r == 0 && i < ops->n; i++) {
+		order[end[ops->list[i].row]++] = (uint32_t)i;
+	}
+	for (size_t i = 0; r == 0 && i < ops->n_rows; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		r = write_row(t, &ops->rows[i], &order[end[i] - ops->rows[i].n], out);
+	}
+	free(order);
+	free(end);
+	return r;
+}
+
 static json_t *gpus_json(const struct trace *t) {
 	json_t *gpus = json_array();
 
@@ -173,6 +210,10 @@ static int write_data(const struct trace *t, const char *title, FILE *out) {
 	for (size_t i = 0; i < t->n_powers; i++) {
 		fprintf(out, "%s[%" PRId64 ",%u,%" PRIu64 "]", i ? "," : "",
 			since(t, t->powers[i].time), t->powers[i].gpu, t->powers[i].power_mw);
+	}
+	fputs("]</script>\n<script type=\"application/json\" id=\"ops\">[", out);
+	if (r == 0) {
+		r = write_ops(t, out);
 	}
 	putc(']', out);
 	return r;

@@ -15,6 +15,9 @@ const jobs = JSON.parse($("jobs").textContent).map(j => ({
 	late: j[10] !== null && j[9] !== null && j[9] > j[10],
 	n: j[6].reduce((sum, v, i) => i % 2 ? sum + v : sum, 0),
 }));
+/* A row for each kernel of a task and each kind of copy: when the program issued them. */
+const ops = JSON.parse($("ops").textContent).map(o => ({task: o[0], name: o[1], times: o[2].sort((a, b) => a - b)}));
+const OPS_MAX = 60; /* rows that are drawn: those with the most operations */
 const from = j => j.release !== null && (j.granted === null || j.release < j.granted) ? j.release : j.granted;
 jobs.sort((a, b) => from(a) - from(b));
 
@@ -54,7 +57,7 @@ const PATTERNS = ["", "M-2 10L10 -2M-2 2L2 -2M6 10L10 6", "M4 4h.01M0 0h.01M8 8h
 const dark = () => document.documentElement.classList.contains("dark");
 const hue = t => HUES[t % HUES.length][dark() ? 1 : 0];
 
-const LEFT = 118, RIGHT = 14, TOP = 30, ROW = 27, OVER = 46;
+const LEFT = 118, RIGHT = 14, TOP = 30, ROW = 27, OP_ROW = 15, OVER = 46;
 const end = Math.max(trace.end, 1000);
 /* A little air on both sides; what began before the trace may reach further back. */
 const first = jobs.reduce((m, j) => from(j) !== null ? Math.min(m, from(j)) : m, 0);
@@ -82,14 +85,22 @@ function time(ns, step, most) {
 }
 const wall = ns => new Date(trace.wall_ms + ns / 1e6);
 
-/* Where things stand: a panel for each GPU, a row for each task. */
+/* Of the tasks that are listed, in their order. */
+function listed_ops() {
+	const place = new Map(listed().map((t, i) => [t, i]));
+	const all = ops.filter(o => place.has(o.task));
+	all.sort((a, b) => b.times.length - a.times.length);
+	return all.slice(0, OPS_MAX).sort((a, b) => place.get(a.task) - place.get(b.task) || b.times.length - a.times.length);
+}
+
+/* Where things stand: a panel for each GPU, a row for each task, one for each of their kernels. */
 function layout() {
 	width = $("chart").clientWidth || 1000;
 	const room = Math.max(300, window.innerHeight - $("chart").getBoundingClientRect().top - OVER - 66);
-	const list = listed(), tasks = TOP + 14 + list.length * ROW;
+	const list = listed(), kernels = listed_ops(), tasks = TOP + 14 + list.length * ROW + kernels.length * OP_ROW;
 	const each = Math.min(260, Math.max(90, (room - tasks) / Math.max(1, trace.gpus.length) - 34));
 	let y = TOP;
-	rows = {gpu: new Map(), task: []};
+	rows = {gpu: new Map(), task: [], ops: []};
 	for (const g of trace.gpus) {
 		const watts = powers.some(p => p[1] === g.index);
 		rows.gpu.set(g.index, {g, top: y + 20, h: each - (watts ? 26 : 0), watts: watts ? y + 20 + each - 22 : 0});
@@ -97,7 +108,9 @@ function layout() {
 	}
 	y += 4;
 	list.forEach((t, i) => { rows.task[t] = y + i * ROW; });
-	height = Math.max(120, y + list.length * ROW + 6);
+	y += list.length * ROW + (kernels.length ? 20 : 0);
+	rows.ops = kernels.map((o, i) => ({o, top: y + i * OP_ROW}));
+	height = Math.max(120, y + kernels.length * OP_ROW + 6);
 	for (const p of stripes) {
 		const r = rows.gpu.get(p.gpu);
 		p.h = r ? r.h * p.n / r.g.n_sms : 0;

@@ -225,6 +225,40 @@ function taskRows(seen) {
 	}).join("");
 }
 
+/* A mark for each kernel and copy, where the program issued it; one a pixel and row. */
+function op_rows() {
+	let s = "", drawn = 0;
+	for (const {o, top} of rows.ops) {
+		let d = "", at = first_at(o.times, Math.max(view[0], t_of(LEFT)));
+		while (!off.has(o.task) && at < o.times.length && o.times[at] <= view[1]) {
+			const px = x(o.times[at]);
+			d += `M${px.toFixed(1)} ${top + 2}v${OP_ROW - 4}`;
+			drawn++;
+			at = Math.max(at + 1, first_at(o.times, t_of(Math.floor(px) + 1)));
+		}
+		s += `<path d="M${LEFT} ${top + OP_ROW - 1}H${width - RIGHT}" stroke="var(--line)"/>` +
+			`<path class="${is_dim(o.task) ? "dim" : ""}" d="${d}" stroke="${hue(o.task)}" stroke-width="1.2" pointer-events="none"/>`;
+	}
+	$("chart").dataset.ops = drawn;
+	return s;
+}
+/* The index of the first of @times, which are in order, that is not before @t. */
+function first_at(times, t) {
+	let lo = 0, hi = times.length;
+	while (lo < hi) {
+		const mid = (lo + hi) >> 1;
+		if (times[mid] < t) lo = mid + 1; else hi = mid;
+	}
+	return lo;
+}
+function op_names() {
+	if (!rows.ops.length) return "";
+	const left_out = ops.length - rows.ops.length;
+	return `<text class="soft" x="${LEFT}" y="${rows.ops[0].top - 6}">kernels and copies, where the program issued them${left_out ? `; ${left_out} more rows are not shown` : ""}</text>` +
+		rows.ops.map(({o, top}) => `<text class="soft" x="${LEFT - 8}" y="${top + OP_ROW - 4}" text-anchor="end"><title>${esc(o.name)} (${esc(trace.tasks[o.task].name)})</title>` +
+			`${esc(o.name.length > 17 ? o.name.slice(0, 16) + "\u2026" : o.name)}</text>`).join("");
+}
+
 /* What was before the recording is only known of jobs that went on into it. */
 function before() {
 	const w = Math.min(x(0), width - RIGHT) - LEFT;
@@ -272,10 +306,10 @@ function draw() {
 	const c = $("chart");
 	const seen = in_view(), crowded = averages = columns_of(seen);
 	let s = patterns("t") + axis() + panels(crowded);
-	s += `<g clip-path="url(#tclip)">` + before() + columns(crowded) + segments(seen, crowded) + taskRows(seen) + power() + notes() + before_label();
+	s += `<g clip-path="url(#tclip)">` + before() + columns(crowded) + segments(seen, crowded) + taskRows(seen) + op_rows() + power() + notes() + before_label();
 	if (mark) s += `<rect x="${Math.min(mark[0], mark[1])}" y="${TOP}" width="${Math.abs(mark[1] - mark[0])}" height="${height - TOP - 4}" fill="var(--shade)" stroke="var(--accent)"/>`;
 	s += `<path id="cursor" d="M0 ${TOP - 4}V${height - 4}" stroke="var(--soft)" stroke-dasharray="2 3" pointer-events="none"/>`;
-	s += "</g>" + taskNames() + powerNames();
+	s += "</g>" + taskNames() + op_names() + powerNames();
 	if (!jobs.length) s += `<text class="soft" x="${(LEFT + width - RIGHT) / 2}" y="${height / 2}" text-anchor="middle">No job asked for SMs while this was recorded.</text>`;
 	c.innerHTML = s;
 	move_cursor();

@@ -315,4 +315,16 @@ check 'many.html#v=10000000000,20000000000' 132
 check 'many.html#v=20000000000,20400000000'
 check 'many.html#v=20000000000,20020000000'
 [ "$(grep -c ^seg drawn)" -eq 40 ] || { echo "$(grep -c ^seg drawn) of 40 segments are drawn"; failed=1; }
+
+# Kernels and copies: a row for each by name, a mark for each on its own pixel, none outside the view.
+"$sbeetctl" trace export --html --output=operations.html "$(dirname "$trace")/operations.trace"
+dump operations.html >dom
+rows=$(tr '<' '\n' <dom | sed -n 's/^title>\(.*\) (stubborn)$/\1/p' | tr '\n' ' ')
+[ "$rows" = 'copy-dtoh copy-htod _Z8stubbornPjj launch ' ] || { echo "rows of kernels and copies: $rows"; failed=1; }
+marks() {
+	tr '<' '\n' <dom | sed -n 's/^svg id="chart".* data-ops="\([0-9]*\)".*/\1/p'
+}
+[ "$(marks)" = 4 ] || { echo "$(marks) of 4 kernels and copies are marked"; failed=1; }
+dump 'operations.html#v=5000000,9000000' >dom
+[ "$(marks)" = 3 ] || { echo "$(marks) of 3 kernels and copies in the view are marked"; failed=1; }
 exit $failed

@@ -1,6 +1,6 @@
 /*
- * model.h: what a GPU does with periodic tasks that share it without asking: a small simulation of
- * the arbiters that the hardware has (tests/gpu/RESULTS.md, "What the hardware does").
+ * model.h: what a GPU does with tasks that share it without asking: the arbiters that the hardware
+ * has (tests/gpu/RESULTS.md, "What the hardware does"). When jobs come is up to the caller.
  *
  * A job is a wake-up of the host, a copy to the GPU, launches one after the other, a copy back.
  *  - SMs: the GPU is two regions. A kernel may use the SMs of the regions of its set. Of kernels of
@@ -44,29 +44,64 @@ struct model_place {
 	bool regions[MODEL_REGIONS]; /* at least one */
 	unsigned level;		     /* higher goes first */
 	bool held;		     /* its copies */
+	unsigned most_sms;	     /* that its kernels may hold at once, all regions together;
+					0: no limit */
 };
 
 struct model_gpu {
 	unsigned sms[MODEL_REGIONS]; /* together the GPU's */
-	nsec_t wake_min, wake_max;   /* from a release to the first call */
 	nsec_t piece;		     /* of a held copy */
 };
 
-/* What became of a task's jobs. */
-struct model_result {
-	unsigned released; /* with their deadline inside the time looked at */
-	unsigned missed;   /* of these */
-	unsigned done;	   /* all jobs that ended */
-	nsec_t response;   /* sum over the done */
-	nsec_t longest;
-	nsec_t tardiness; /* sum over the missed, each at most a deadline */
+enum model_phase {
+	MODEL_IDLE,	/* no job */
+	MODEL_WAKE,	/* the host */
+	MODEL_COPY_IN,	/* waits for the engine, or has it */
+	MODEL_QUEUED,	/* a kernel that has no SM yet */
+	MODEL_RUNNING,	/* one that has */
+	MODEL_GAP,	/* between two kernels */
+	MODEL_COPY_OUT, /* as MODEL_COPY_IN */
 };
 
-/* Runs @n tasks (1 to MODEL_TASKS_MAX) on @gpu for @time. The first releases are spread by @seed.
- */
-void model_run(const struct model_gpu *gpu, const struct model_task *tasks,
-	       const struct model_place *places, unsigned n, nsec_t time, uint64_t seed,
-	       struct model_result *ret);
+/* The job that a task has open. Callers read it only. */
+struct model_job {
+	const struct model_task *task;
+	const struct model_place *place;
+	enum model_phase phase;
+	nsec_t next; /* when the phase ends; UINT64_MAX: by what others do */
+	nsec_t release;
+	nsec_t wants;	 /* since then it wants what it waits for */
+	unsigned kernel; /* of the job, from 0 */
+	double share;	 /* of the times in the task's table */
+	double left;	 /* of the kernel, 1 to 0 */
+	nsec_t since;	 /* when `left` was true */
+	nsec_t began;	 /* the kernel's first block */
+	unsigned held[MODEL_REGIONS];
+	nsec_t copy_left;
+};
 
-/* Adds what became of the jobs in another run to @sum. */
-void model_result_add(struct model_result *sum, const struct model_result *one);
+/* Not to be copied: it points into itself. */
+struct model {
+	const struct model_gpu *gpu;		/* borrowed */
+	struct model_job jobs[MODEL_TASKS_MAX]; /* one for each task */
+	unsigned n;
+	nsec_t now;
+	struct model_job *copying[2]; /* by direction: who has the engine */
+};
+
+/* @n tasks (1 to MODEL_TASKS_MAX), all idle at time 0. All pointers are borrowed. */
+void model_init(struct model *m, const struct model_gpu *gpu, const struct model_task *tasks,
+		const struct model_place *places, unsigned n);
+
+/* The idle @task opens a job of this @release (at most now) at @now, which lies between the last
+ * advance and the next event. Its host needs @wake. model_advance() to the same moment must follow.
+ * @share: of the kernels' times in the task's table, 1 for these. */
+void model_begin(struct model *m, unsigned task, nsec_t now, nsec_t release, nsec_t wake,
+		 double share);
+
+/* When something happens next by itself; UINT64_MAX: never. It may be the present. */
+nsec_t model_next(const struct model *m);
+
+/* What happens until @now, at most model_next(). Return: the tasks whose jobs ended now, a bit for
+ * each; they are idle. */
+uint32_t model_advance(struct model *m, nsec_t now);

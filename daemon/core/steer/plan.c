@@ -60,20 +60,19 @@ static struct model_gpu model_gpu(const struct search *s, unsigned lower) {
 
 	return (struct model_gpu){
 		.sms = {sms, s->gpu->sms - sms},
-		.wake_min = WAKE_MIN,
-		.wake_max = WAKE_MAX,
 		.piece = PIECE,
 	};
 }
 
 static void predict(struct search *s, const struct candidate *c, struct model_result *ret) {
+	static const struct model_wake wake = {WAKE_MIN, WAKE_MAX};
 	struct model_gpu gpu = model_gpu(s, c->lower);
 
 	memset(ret, 0, s->n * sizeof(*ret));
 	for (unsigned k = 0; k < SEEDS; k++) {
 		struct model_result one[MODEL_TASKS_MAX];
 
-		model_run(&gpu, s->tasks, c->places, s->n, s->time, k, one);
+		model_run(&gpu, &wake, s->tasks, c->places, s->n, s->time, k, one);
 		for (unsigned i = 0; i < s->n; i++) {
 			model_result_add(&ret[i], &one[i]);
 		}

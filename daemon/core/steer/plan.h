@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "daemon/core/steer/model.h"
+#include "daemon/core/steer/model-run.h"
 #include "proto/terms.h"
 
 struct plan_task {

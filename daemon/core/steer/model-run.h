@@ -1,0 +1,32 @@
+/*
+ * model-run.h: the model of a GPU (model.h) with periodic tasks: how many of their jobs are late.
+ *
+ * Pure: no clock, no I/O, no allocation; the same input gives the same answer.
+ */
+#pragma once
+
+#include "daemon/core/steer/model.h"
+
+/* What became of a task's jobs. */
+struct model_result {
+	unsigned released; /* with their deadline inside the time looked at */
+	unsigned missed;   /* of these */
+	unsigned done;	   /* all jobs that ended */
+	nsec_t response;   /* sum over the done */
+	nsec_t longest;
+	nsec_t tardiness; /* sum over the missed, each at most a deadline */
+};
+
+/* From a release to the first call. */
+struct model_wake {
+	nsec_t min, max;
+};
+
+/* Runs @n tasks (1 to MODEL_TASKS_MAX) on @gpu for @time. The first releases are spread by @seed.
+ */
+void model_run(const struct model_gpu *gpu, const struct model_wake *wake,
+	       const struct model_task *tasks, const struct model_place *places, unsigned n,
+	       nsec_t time, uint64_t seed, struct model_result *ret);
+
+/* Adds what became of the jobs in another run to @sum. */
+void model_result_add(struct model_result *sum, const struct model_result *one);

@@ -21,7 +21,8 @@
 # WINDOW_S (2), LEAD_S (3: before the window; jobs run and don't count). SEED: of the first set, the next
 # has one more (made from the commit that the bundle is of, so nobody has run these sets before). SCALE (0:
 # tiny kernels), SMS, STEP, RUNS, POWER_MS: for the profiles. TRACES=yes: keep what sbeetd did as
-# trace-FAMILY-COLUMN-U-SET, and the task sets as tasks-FAMILY-U-SET.
+# trace-FAMILY-COLUMN-U-SET, and the task sets as tasks-FAMILY-U-SET. CAUSES=yes: what the time of each
+# missed job went into, as late.csv (in ns, see periodic.c), and the causes as causes.txt.
 # Exit 1 if a result was wrong or a task failed.
 set -u
 
@@ -116,6 +117,7 @@ command_of() {
 	command="$periodic $work $scale $period $deadline $offset $(ns_of "$window_s") $(ns_of "$lead_s")"
 	libraries=$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	set -- "$1" "$2" "env LD_LIBRARY_PATH='$libraries'"
+	[ -z "${CAUSES:-}" ] || set -- "$1" "$2" "$3 PERIODIC_LATE='$scratch/late-$2'"
 	case $1 in
 	none | mps) command="$3 $command" ;;
 	mps-level) command="$3 PERIODIC_PRIORITY=$level $command" ;;
@@ -131,6 +133,7 @@ command_of() {
 run_cell() {
 	label="$1 $2 U $3 set $4"
 	: >"$scratch/errors"
+	rm -f "$scratch"/late-*
 	i=0
 	while [ $i -lt "$n_tasks" ]; do
 		i=$((i + 1))
@@ -158,6 +161,10 @@ run_cell() {
 			if (n == tasks) printf "%s,%d,%s,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.4f\n", head, n, window, r, c, m, \
 				c ? sum / c / 1e6 : 0, p / 1e6, x / 1e6, j, c ? j / c : 0 >>cells
 		}' "$scratch/tasks" "$scratch/cell"
+	[ -z "${CAUSES:-}" ] || awk -v head="$1,$2,$3,$4" '
+		NR == FNR { work[NR] = $1; deadline[NR] = $3; next }
+		{ i = FILENAME; sub(/.*late-/, "", i); gsub(/ /, ","); print head "," i "," work[i] "," deadline[i] "," $0 }' \
+		"$scratch/tasks" "$scratch"/late-* >>"$folder/late.csv"
 	say "$label: $(tail -n 1 "$csv" | awk -F, '{ printf "%d of %d missed", $9, $7 }')"
 }
 
@@ -185,6 +192,8 @@ run_set() {
 gpu=${GPU_NAME:-$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)}
 [ -s "$csv" ] || echo "family,column,utilisation,set,tasks,window_s,released,completed,missed,mean_ms,p99_ms,max_ms,energy_j,j_per_job" >"$csv"
 [ -s "$folder/tasks.csv" ] || echo "family,column,u,set,task,work,period,deadline,released,completed,missed,mean,p50,p99,max" >"$folder/tasks.csv"
+[ -z "${CAUSES:-}" ] || [ -s "$folder/late.csv" ] ||
+	echo "family,column,u,set,task,work,deadline,before,wake_up,first_call,copy_in,kernels,copy_out,return,response" >"$folder/late.csv"
 [ -s "$folder/measured.txt" ] || { start_mps; measure; }
 write_profiles
 # What a set takes, until one has shown it.
@@ -209,4 +218,6 @@ for family in ${FAMILIES:-mixed long}; do
 	tool "$evaluate" plot "$csv" "$family" >"$folder/evaluate-$family.svg" || failed=1
 done
 tool "$evaluate" summary "$folder/tasks.csv" | tee "$folder/summary.txt"
+[ ! -s "$folder/late.csv" ] ||
+	awk -f "$here/causes.awk" "$folder/measured.txt" "$folder/late.csv" | tee "$folder/causes.txt"
 [ $failed -eq 0 ]

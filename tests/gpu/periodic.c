@@ -14,7 +14,10 @@
  *	completed. Nothing counts of jobs released in the lead, which is there for what happens but
  *	once: caches, partitions, the manager's guess of when the period begins.
  *	PERIODIC_PRIORITY=N: CUDA's priority of its stream. PERIODIC_EMPTY=1: the same calls with
- *	empty kernels and copies of 4 bytes, for what the host alone takes.
+ *	empty kernels and copies of 4 bytes, for what the host alone takes. PERIODIC_LATE=FILE: gets
+ *	a line for each missed job, what its time went into, in ns: the job before that still ran,
+ *	the wake-up, the first call, the copy to the GPU, the kernels, the copy back, the return;
+ *	then all of it. By events, which every job records then.
  *
  * A job is a copy to the GPU, launches, and a copy back, on one stream. The first result is
  * compared with the CPU's, where that takes no minutes; each later one with the first: same input,
@@ -314,10 +317,70 @@ static void work_close(void) {
 	CU(cuModuleUnload(my.module));
 }
 
+/* Where the time of late jobs goes. */
+static struct {
+	FILE *to; /* NULL: nobody asks */
+	CUevent marks[4];
+	uint64_t called, begun; /* of the last job: before and after its first call */
+} late;
+
+static void late_open(const char *path) {
+	late.to = fopen(path, "we");
+	if (!late.to) {
+		fprintf(stderr, "periodic: cannot write '%s': %s\n", path, strerror(errno));
+		exit(1);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		CU(cuEventCreate(&late.marks[i], CU_EVENT_DEFAULT));
+	}
+}
+
+static void mark(unsigned i) {
+	if (late.to) {
+		CU(cuEventRecord(late.marks[i], my.stream));
+	}
+}
+
+/* The job of @release ended at @done; the one before it at @before. */
+static void late_report(uint64_t release, uint64_t before, uint64_t done) {
+	uint64_t ready = before > release ? before : release;
+	int64_t gpu[3], first = (int64_t)(late.begun - late.called);
+	float ms;
+
+	if (!late.to) {
+		return;
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		CU(cuEventElapsedTime(&ms, late.marks[i], late.marks[i + 1]));
+		gpu[i] = (int64_t)((double)ms * 1e6);
+	}
+	/* The first mark may stand before what the first call waits for. */
+	gpu[0] = gpu[0] > first ? gpu[0] - first : 0;
+	fprintf(late.to,
+		"%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+		" %" PRIu64 "\n",
+		ready - release, late.called - ready, first, gpu[0], gpu[1], gpu[2],
+		(int64_t)(done - late.begun) - gpu[0] - gpu[1] - gpu[2], done - release);
+}
+
+/* It never began: until @now the one before ran. */
+static void late_report_unbegun(uint64_t release, uint64_t now) {
+	if (late.to) {
+		fprintf(late.to, "%" PRIu64 " 0 0 0 0 0 0 %" PRIu64 "\n", now - release,
+			now - release);
+	}
+}
+
 static void job(void) {
+	late.called = app_now_ns();
+	mark(0);
 	CU(cuMemcpyHtoDAsync(my.dev_in, my.in, my.in_bytes, my.stream));
+	late.begun = app_now_ns();
+	mark(1);
 	my.work->launch();
+	mark(2);
 	CU(cuMemcpyDtoHAsync(my.out, my.dev_out, my.out_bytes, my.stream));
+	mark(3);
 	CU(cuStreamSynchronize(my.stream));
 }
 
@@ -441,7 +504,7 @@ static void sleep_until(uint64_t when) {
 static int run(const struct schedule *s, uint64_t start) {
 	uint64_t *responses = app_alloc(RESPONSES_MAX, sizeof(*responses));
 	uint64_t release, begin = start + s->lead, end = begin + s->window;
-	uint64_t released = 0, completed = 0, missed = 0;
+	uint64_t released = 0, completed = 0, missed = 0, before = 0, now;
 	double sum = 0;
 
 	for (release = start + s->offset; release < end; release += s->period) {
@@ -449,20 +512,32 @@ static int run(const struct schedule *s, uint64_t start) {
 
 		released += counts;
 		sleep_until(release);
-		if (app_now_ns() >= end || completed == RESPONSES_MAX) {
+		now = app_now_ns();
+		if (now >= end || completed == RESPONSES_MAX) {
 			missed += counts;
+			if (counts) {
+				late_report_unbegun(release, now);
+			}
 			continue;
 		}
 		job();
-		responses[completed] = app_now_ns() - release;
+		now = app_now_ns();
+		responses[completed] = now - release;
 		expect(memcmp(my.first, my.out, my.out_bytes) == 0);
-		missed += counts && responses[completed] > s->deadline;
+		if (counts && responses[completed] > s->deadline) {
+			missed++;
+			late_report(release, before, now);
+		}
+		before = now;
 		if (inside) {
 			sum += (double)responses[completed++];
 		}
 	}
 	qsort(responses, completed, sizeof(*responses), compare);
 	sleep_until(end);
+	if (late.to) {
+		fclose(late.to);
+	}
 	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %.0f %" PRIu64 " %" PRIu64 " %" PRIu64
 	       " %016" PRIx64 "\n",
 	       released, completed, missed, completed ? sum / (double)completed : 0,
@@ -483,7 +558,7 @@ static CUstream own_stream(void) {
 }
 
 static int run_task(int argc, char **argv) {
-	const char *empty = getenv("PERIODIC_EMPTY");
+	const char *empty = getenv("PERIODIC_EMPTY"), *late_file = getenv("PERIODIC_LATE");
 	uint64_t start;
 	struct schedule s = {
 		.period = strtoull(argv[3], NULL, 10),
@@ -499,6 +574,9 @@ static int run_task(int argc, char **argv) {
 		}
 		work_open(&works[w], strcmp(argv[2], "0") != 0, empty && strcmp(empty, "1") == 0);
 		my.stream = own_stream();
+		if (late_file) {
+			late_open(late_file);
+		}
 		first_job();
 		for (unsigned i = 0; i < 3; i++) {
 			job();

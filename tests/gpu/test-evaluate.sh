@@ -1,8 +1,8 @@
 #!/bin/sh
 # evaluate.sh on the simulated GPU: it measures profiles, runs task sets of both families in columns of each
-# kind, keeps a line for each cell and each task, measures nothing twice, takes its sets from the bundle's
-# commit, and draws. Programs that lookahead plans with make the parts of the GPU before their first job.
-# What the numbers are is not looked at.
+# kind, keeps a line for each cell, each task and each late job, with causes for all of these, measures nothing
+# twice, takes its sets from the bundle's commit, and draws. Programs that lookahead plans with make the parts
+# of the GPU before their first job. What the numbers are is not looked at.
 #
 # usage: test-evaluate.sh SOURCE; $SBEET_BUILD is the build folder.
 set -eu
@@ -18,7 +18,7 @@ ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"
 ldd "$SBEET_BUILD/shim/libsbeet.so" | awk '/libprotobuf-c/ { print $3 }' | while read -r library; do
 	ln -s "$library" "$folder/lib/"
 done
-cp "$gpu/evaluate.sh" "$gpu/manage.sh" "$folder/"
+cp "$gpu/evaluate.sh" "$gpu/causes.awk" "$gpu/manage.sh" "$folder/"
 export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu"
 echo 00000f2aaaaaaa-dirty >"$folder/commit"
 export GPU_NAME="Simulated GPU with 32 SMs" SCALE=0 SMS="8 16 32" STEP=8 TASKS=3 WINDOW_S=1 LEAD_S=0.2 RUNS=2
@@ -53,7 +53,12 @@ grep -q "Made [0-9]* parts of the GPU ahead" "$folder/out/errors.txt" || { head 
 head -n 4 "$csv" | cmp - "$folder/before"
 grep -q lookahead "$folder/out/evaluate-mixed.svg"
 tail -n 1 "$folder/out/evaluate-mixed.svg" | grep -q "</svg>"
-FAMILIES=long run "mps mps-level host steer"
+FAMILIES=long CAUSES=yes run "mps mps-level host steer"
 [ "$(rows long)" -eq 4 ] || fail "the other family"
+missed=$(awk -F, '$1 == "long" { n += $11 } END { print n + 0 }' "$tasks")
+late=$(awk -F, 'NF == 15 && $15 >= $7 && $8 + $9 + $10 + $11 + $12 + $13 + $14 == $15' "$folder/out/late.csv" | wc -l)
+[ "$missed" -eq "$late" ] || fail "$late of $missed misses have a line: $(cat "$folder/out/late.csv")"
+[ "$missed" -eq "$(awk '{ for (i = 1; i < NF; i++) if ($(i + 1) == "late:") n += $i } END { print n + 0 }' "$folder/out/causes.txt")" ] ||
+	fail "misses have causes: $(cat "$folder/out/causes.txt")"
 grep -q "^| long, U 0.4 | 1 |" "$folder/out/summary.txt" || fail "the summary: $(cat "$folder/out/summary.txt")"
 grep -q "long, steer against mps" "$folder/out/summary.txt" || fail "what steer misses more"

@@ -92,12 +92,12 @@ static size_t take_fds(struct msghdr *msg, int *ret_fd) {
 
 /* The common case: nothing comes along. Without room for control data the kernel itself closes
  * descriptors that do. */
-static int receive_plain(int fd, void *buffer, int flags) {
+static int receive_plain(int fd, void *buffer) {
 	ssize_t r;
 
 	do {
 		r = recv(fd, buffer, PROTO_PACKET_MAX,
-			 flags | MSG_TRUNC); /* returns the packet's true length */
+			 MSG_TRUNC); /* returns the packet's true length */
 	} while (r < 0 && errno == EINTR);
 	if (r < 0) {
 		return -errno;
@@ -105,7 +105,7 @@ static int receive_plain(int fd, void *buffer, int flags) {
 	return r > PROTO_PACKET_MAX ? -EMSGSIZE : (int)r;
 }
 
-int packet_receive(int fd, void *buffer, int *ret_fd) {
+static int receive_passing(int fd, void *buffer, int *ret_fd, int flags) {
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(PASSED_FDS_MAX * sizeof(int))];
@@ -119,11 +119,8 @@ int packet_receive(int fd, void *buffer, int *ret_fd) {
 	size_t n_passed;
 	ssize_t r;
 
-	if (!ret_fd) {
-		return receive_plain(fd, buffer, 0);
-	}
 	do {
-		r = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+		r = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | flags);
 	} while (r < 0 && errno == EINTR);
 	if (r < 0) {
 		return -errno;
@@ -142,8 +139,12 @@ int packet_receive(int fd, void *buffer, int *ret_fd) {
 	return r == 0 ? 0 : -EPROTO;
 }
 
-int packet_try_receive(int fd, void *buffer) {
-	return receive_plain(fd, buffer, MSG_DONTWAIT);
+int packet_receive(int fd, void *buffer, int *ret_fd) {
+	return ret_fd ? receive_passing(fd, buffer, ret_fd, 0) : receive_plain(fd, buffer);
+}
+
+int packet_try_receive(int fd, void *buffer, int *ret_fd) {
+	return receive_passing(fd, buffer, ret_fd, MSG_DONTWAIT);
 }
 
 /* Counts what it hands out and never takes back, so that a packet which makes the parser allocate

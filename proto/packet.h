@@ -34,9 +34,10 @@ int packet_send(int fd, const ProtobufCMessage *message, int passed_fd);
  */
 int packet_receive(int fd, void *buffer, int *ret_fd);
 
-/* The same for a packet that is there already: -EAGAIN if there is none, on a blocking socket too.
+/* The same, with @ret_fd, for a packet that is there already: -EAGAIN if there is none, on a
+ * blocking socket too.
  */
-int packet_try_receive(int fd, void *buffer);
+int packet_try_receive(int fd, void *buffer, int *ret_fd);
 
 /*
  * Unpacks with an allocator that gives up at PROTO_UNPACK_MAX bytes.

@@ -33,6 +33,7 @@
 #include "shim/retry.h"
 #include "shim/silence.h"
 #include "shim/state.h"
+#include "shim/terms.h"
 
 /* With SBEET_REQUIRE. */
 #define REQUIRE_POLL_NS (20 * NSEC_PER_MSEC)
@@ -228,8 +229,9 @@ static void on_ping(const Sbeet__Ping *ping) {
 	send_locked(&m);
 }
 
-/* Malformed packets end the connection; unknown ones are from a newer daemon and are skipped. */
-static void dispatch(const void *packet, int n) {
+/* @passed_fd: what came along, or -1; -1 if somebody took it. Malformed packets end the connection;
+ * unknown ones are from a newer daemon and are skipped. */
+static void dispatch(const void *packet, int n, int *passed_fd) {
 	ProtobufCMessage *base = NULL;
 	const Sbeet__ToShim *m;
 	char why[256] = "it does not parse";
@@ -267,7 +269,8 @@ static void dispatch(const void *packet, int n) {
 			lane_record_ops(m->record_ops->job, m->record_ops->on);
 			break;
 		case SBEET__TO_SHIM__BODY_WELCOME: /* another daemon has our connection now */
-			greet_note_features(m->welcome);
+			greet_heed_again(m->welcome, *passed_fd);
+			*passed_fd = -1;
 			lane_record_ops(0, !greet_daemon_counts());
 			break;
 		default: /* Pong: see heard() */
@@ -385,17 +388,17 @@ static nsec_t read_pause(void) {
  * does. */
 static void read_one(nsec_t spin) {
 	uint32_t before = atomic_load(&conn_number);
+	int n, passed_fd = -1;
 	nsec_t slept;
-	int n;
 
 	conn.reading = true;
 	pthread_mutex_unlock(&conn.lock);
-	n = own_socket_receive(&conn.socket, buffer, spin, read_pause(), &slept);
+	n = own_socket_receive(&conn.socket, buffer, &passed_fd, spin, read_pause(), &slept);
 	pthread_mutex_lock(&conn.lock);
 	if (atomic_load(&conn_number) == before) {
 		if (n > 0) {
 			heard();
-			dispatch(buffer, n);
+			dispatch(buffer, n, &passed_fd);
 		} else if (n == -EAGAIN) {
 			pass(slept);
 		} else if (n == -EBADF) {
@@ -403,6 +406,9 @@ static void read_one(nsec_t spin) {
 		} else {
 			drop_lost();
 		}
+	}
+	if (passed_fd >= 0) {
+		close(passed_fd); /* nobody asked for it */
 	}
 	reader_is_back();
 }
@@ -553,6 +559,36 @@ int conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
 	return r;
 }
 
+bool conn_is_current(uint32_t number) {
+	return number != 0 && atomic_load(&conn_number) == number;
+}
+
+int conn_tell(const Sbeet__ToDaemon *m, uint32_t over) {
+	int r, cancel;
+
+	if (is_stray_child()) {
+		return -ENOTCONN;
+	}
+	cancel = state_defer_cancel();
+	if (pthread_mutex_trylock(&conn.lock) != 0) {
+		state_restore_cancel(cancel);
+		return -EBUSY;
+	}
+	if (over != 0 && !conn_is_current(over)) {
+		r = -ESTALE;
+	} else {
+		over = atomic_load(&conn_number);
+		r = send_now(m);
+	}
+	leave(cancel);
+	return r < 0 ? r : (int)over;
+}
+
+/* Jobs that run where the terms say are told of, not held. */
+static bool may_be_known(uint64_t job) {
+	return held_has(job) || terms_held();
+}
+
 uint32_t conn_declare(uint64_t job, const struct kernel *k) {
 	uint32_t id;
 	int cancel;
@@ -560,7 +596,7 @@ uint32_t conn_declare(uint64_t job, const struct kernel *k) {
 	if (!k || !enter(&cancel)) {
 		return 0;
 	}
-	id = held_has(job) && is_up() ? declare_kernel(k, send_locked) : 0;
+	id = may_be_known(job) && is_up() ? declare_kernel(k, send_locked) : 0;
 	leave(cancel);
 	return id;
 }
@@ -574,7 +610,7 @@ bool conn_try_declare(uint64_t job, const struct kernel *k) {
 	}
 	cancel = state_defer_cancel();
 	if (pthread_mutex_trylock(&conn.lock) == 0) {
-		done = !is_up() || !held_has(job) || declare_kernel(k, send_now) != 0;
+		done = !is_up() || !may_be_known(job) || declare_kernel(k, send_now) != 0;
 		pthread_mutex_unlock(&conn.lock);
 	}
 	state_restore_cancel(cancel);
@@ -583,17 +619,6 @@ bool conn_try_declare(uint64_t job, const struct kernel *k) {
 
 bool conn_daemon_counts(void) {
 	return greet_daemon_counts();
-}
-
-int conn_tell(const Sbeet__ToDaemon *m) {
-	int r, cancel;
-
-	if (!enter(&cancel)) {
-		return -ENOTCONN;
-	}
-	r = send_now(m);
-	leave(cancel);
-	return r;
 }
 
 static int send_request(const struct conn_ask *ask) {
@@ -733,13 +758,17 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 	return r < 0 ? CONN_E_UNMANAGED : r;
 }
 
-/* Tells a new daemon of what is held. Return: when to try again. */
+/* Tells a new daemon of what is held, and gets its terms. Return: when to try again. */
 static nsec_t tell_again(void) {
 	nsec_t next = UINT64_MAX;
 
 	pthread_mutex_lock(&conn.lock);
+	if (!is_up() && !is_restarting()) {
+		terms_lapse();
+	}
 	conn.owes = conn.owes && held_anything(nsec_now());
-	if (!is_up() && conn.owes && ensure(false) < 0 && !atomic_load(&leaving)) {
+	if (!is_up() && (conn.owes || terms_held()) && ensure(false) < 0 &&
+	    !atomic_load(&leaving)) {
 		next = retry_at();
 	}
 	pthread_mutex_unlock(&conn.lock);

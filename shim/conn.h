@@ -56,9 +56,16 @@ extern _Atomic uint32_t conn_number;
 /* Whether the daemon takes Counts, and asks for single operations where it wants them. */
 bool conn_daemon_counts(void);
 
-/* Something that is about no single job, unless it would have to wait. Return: 0; -EAGAIN: there is
- * no room in the socket now; -ENOTCONN. */
-int conn_tell(const Sbeet__ToDaemon *message);
+/*
+ * Something that no daemon has to hear, unless it would have to wait, for room or for another
+ * thread. @over: the connection that it is for, 0: whichever there is. Return: the number of the
+ * connection; -EAGAIN: there is no room now; -EBUSY: another thread is at it; -ESTALE: it is gone;
+ * -ENOTCONN: there is none.
+ */
+int conn_tell(const Sbeet__ToDaemon *message, uint32_t over);
+
+/* Whether the connection of this number is up. 0 never is. */
+bool conn_is_current(uint32_t number);
 
 /* Something about the held job @job; if it is its JobDone the job is held no more. Return: 0, or
  * -ENOTCONN when no daemon knows the job. */

@@ -4,6 +4,7 @@
 #include "shim/counts.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -16,7 +17,8 @@
 
 #define TELL_NS (100 * NSEC_PER_MSEC)
 
-/* The tracker's. */
+/* The tracker's; at exit who exits. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static nsec_t due;
 static unsigned seen;			 /* jobs that were opened until we told last */
 static bool untold;			 /* there may be more to tell of those */
@@ -45,7 +47,7 @@ static bool send_message(void) {
 	}
 	m.body_case = SBEET__TO_DAEMON__BODY_COUNTS;
 	m.counts = &message.counts;
-	if (conn_tell(&m) < 0) {
+	if (conn_tell(&m, 0) < 0) {
 		return false;
 	}
 	for (size_t i = 0; i < message.counts.n_kernels; i++) {
@@ -142,7 +144,7 @@ static bool tell(void) {
 	return send_message();
 }
 
-nsec_t counts_tell(nsec_t now) {
+static nsec_t tell_if_due(nsec_t now) {
 	unsigned opened = lane_opened();
 
 	if (!conn_daemon_counts() || (opened == seen && !untold)) {
@@ -157,4 +159,25 @@ nsec_t counts_tell(nsec_t now) {
 	untold = lane_count() > 0;
 	untold |= !tell();
 	return untold ? due : WAKE_NEVER;
+}
+
+nsec_t counts_tell(nsec_t now) {
+	nsec_t again;
+
+	pthread_mutex_lock(&lock);
+	again = tell_if_due(now);
+	pthread_mutex_unlock(&lock);
+	return again;
+}
+
+void counts_leave(void) {
+	pthread_mutex_lock(&lock);
+	if (conn_daemon_counts()) {
+		tell();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void counts_after_fork(void) {
+	pthread_mutex_init(&lock, NULL);
 }

@@ -13,3 +13,9 @@
 /* Tells what is new, if it is time. By the tracker. Return: when to call again at the latest;
  * WAKE_NEVER: when a job was opened. */
 nsec_t counts_tell(nsec_t now);
+
+/* The process exits: tells what there is, unless it would have to wait. */
+void counts_leave(void);
+
+/* After fork, in the child: forget everything. */
+void counts_after_fork(void);

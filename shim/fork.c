@@ -8,9 +8,12 @@
 #include <pthread.h>
 
 #include "shim/attach.h"
+#include "shim/books.h"
 #include "shim/capture.h"
 #include "shim/conn.h"
+#include "shim/counts.h"
 #include "shim/enforce/enforce.h"
+#include "shim/gpu-uuid.h"
 #include "shim/graph.h"
 #include "shim/lane.h"
 #include "shim/link.h"
@@ -18,6 +21,7 @@
 #include "shim/question.h"
 #include "shim/records.h"
 #include "shim/state.h"
+#include "shim/terms.h"
 #include "shim/track.h"
 #include "shim/wait.h"
 #include "shim/wake.h"
@@ -32,6 +36,10 @@ static void after_fork(void) {
 	question_after_fork();
 	wake_after_fork();
 	capture_after_fork();
+	terms_after_fork();
+	books_after_fork();
+	counts_after_fork();
+	gpu_uuid_after_fork();
 	link_after_fork();
 	attach_after_fork();
 	wait_after_fork();

@@ -26,6 +26,7 @@
 #include "shim/enforce/green.h"
 #include "shim/held.h"
 #include "shim/place.h"
+#include "shim/terms.h"
 
 /* Programs that close or reuse "all" descriptors count from 3: up here we are rarely in the way. */
 #define FD_MIN 256
@@ -107,15 +108,23 @@ static int send_hello(int fd, bool initial) {
 	const char *name = program_invocation_short_name;
 	char ping[] = PROTO_FEATURE_PING, keeps[] = PROTO_FEATURE_SECRET;
 	char counts[] = PROTO_FEATURE_COUNTS, choose[] = PROTO_FEATURE_CHOOSE_GPU;
-	char *features[] = {ping, keeps, counts, choose};
+	char terms[] = PROTO_FEATURE_TERMS;
+	char *features[5] = {ping, keeps, counts};
+	size_t n_features = 3;
 
 	/* For display. Names that the protocol does not take are said as "program". */
 	strncpy(program, name, PROTO_NAME_MAX);
 	program[PROTO_NAME_MAX] = '\0';
 	task_spec_to_wire(spec, &task);
 	hello.version = PROTO_VERSION;
+	if (initial && !visible_is_set()) {
+		features[n_features++] = choose;
+	}
+	if (!env_get()->whole) {
+		features[n_features++] = terms;
+	}
 	hello.features = features;
-	hello.n_features = 3 + (initial && !visible_is_set());
+	hello.n_features = n_features;
 	hello.program = validate_name(program) == 0 ? program : (char *)"program";
 	hello.task = &task;
 	hello.scope = spec->scope;
@@ -140,18 +149,69 @@ static bool has_feature(const Sbeet__Welcome *welcome, const char *name) {
 	return packet_has_feature(welcome->features, welcome->n_features, name);
 }
 
-void greet_note_features(const Sbeet__Welcome *welcome) {
+static void note_features(const Sbeet__Welcome *welcome) {
 	atomic_store(&answers_pings, has_feature(welcome, PROTO_FEATURE_PING));
 	atomic_store(&daemon_counts, has_feature(welcome, PROTO_FEATURE_COUNTS));
+}
+
+static void heed(const Sbeet__Welcome *welcome, bool initial) {
+	if (initial) {
+		set_variable("CUDA_MPS_PIPE_DIRECTORY", welcome->mps_pipe_directory);
+		set_variable("CUDA_MPS_LOG_DIRECTORY", welcome->mps_log_directory);
+		visible_choose(&welcome->gpu_uuid);
+	}
+	n_secret = welcome->secret.len; /* 0 or all of it */
+	if (n_secret > 0) {
+		memcpy(secret, welcome->secret.data, n_secret);
+	}
+	atomic_store(&linger, welcome->linger_ns);
+	atomic_store(&spin, spin_allowed(welcome->spin_ns));
+	note_features(welcome);
+	if (enforce_mask() & ENFORCEMENT_BIT(GREEN) && has_feature(welcome, "green")) {
+		place_activate();
+	}
+	for (size_t i = 0; i < welcome->n_rows; i++) {
+		const Sbeet__GreenRows *rows = welcome->rows[i];
+
+		green_expect(&(struct green_rows){.uuid = rows->gpu_uuid.data,
+						  .group = rows->group,
+						  .last_group = rows->last_group,
+						  .anywhere = rows->anywhere});
+	}
+	if (!has_feature(welcome, PROTO_FEATURE_RESUME)) {
+		held_clear(); /* an older one, which knows nothing of them */
+	}
+	log_line(LOG_LEVEL_INFO, "Session %llu of task '%s'", (unsigned long long)welcome->session,
+		 welcome->task);
+	if (*welcome->notice) {
+		log_once(LOG_LEVEL_WARN, "%s", welcome->notice);
+	}
+}
+
+/* @page_fd: the descriptor that came along, which is closed; -1: none. */
+static void heed_terms(const Sbeet__Welcome *welcome, int page_fd) {
+	if (!has_feature(welcome, PROTO_FEATURE_TERMS) && page_fd >= 0) {
+		close(page_fd); /* what is that? */
+		page_fd = -1;
+	}
+	terms_take(page_fd);
+	if (terms_held() && enforce_mask() & ENFORCEMENT_BIT(GREEN)) {
+		place_activate();
+	}
+}
+
+void greet_heed_again(const Sbeet__Welcome *welcome, int page_fd) {
+	note_features(welcome);
+	heed_terms(welcome, page_fd);
 }
 
 static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 	ProtobufCMessage *base = NULL;
 	const Sbeet__ToShim *m;
 	char why[256] = "it does not parse";
-	int n, r;
+	int n, r, page_fd = -1;
 
-	n = packet_receive(fd, buffer, NULL);
+	n = packet_receive(fd, buffer, &page_fd);
 	if (n <= 0) {
 		return n == 0 ? -ECONNRESET : n;
 	}
@@ -161,37 +221,9 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 		r = validate_to_shim(m, why, sizeof(why));
 	}
 	if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_WELCOME) {
-		if (initial) {
-			set_variable("CUDA_MPS_PIPE_DIRECTORY", m->welcome->mps_pipe_directory);
-			set_variable("CUDA_MPS_LOG_DIRECTORY", m->welcome->mps_log_directory);
-			visible_choose(&m->welcome->gpu_uuid);
-		}
-		n_secret = m->welcome->secret.len; /* 0 or all of it */
-		if (n_secret > 0) {
-			memcpy(secret, m->welcome->secret.data, n_secret);
-		}
-		atomic_store(&linger, m->welcome->linger_ns);
-		atomic_store(&spin, spin_allowed(m->welcome->spin_ns));
-		greet_note_features(m->welcome);
-		if (enforce_mask() & ENFORCEMENT_BIT(GREEN) && has_feature(m->welcome, "green")) {
-			place_activate();
-		}
-		for (size_t i = 0; i < m->welcome->n_rows; i++) {
-			const Sbeet__GreenRows *rows = m->welcome->rows[i];
-
-			green_expect(&(struct green_rows){.uuid = rows->gpu_uuid.data,
-							  .group = rows->group,
-							  .last_group = rows->last_group,
-							  .anywhere = rows->anywhere});
-		}
-		if (!has_feature(m->welcome, PROTO_FEATURE_RESUME)) {
-			held_clear(); /* an older one, which knows nothing of them */
-		}
-		log_line(LOG_LEVEL_INFO, "Session %llu of task '%s'",
-			 (unsigned long long)m->welcome->session, m->welcome->task);
-		if (*m->welcome->notice) {
-			log_once(LOG_LEVEL_WARN, "%s", m->welcome->notice);
-		}
+		heed(m->welcome, initial);
+		heed_terms(m->welcome, page_fd);
+		page_fd = -1;
 	} else if (r == 0 && m->body_case == SBEET__TO_SHIM__BODY_ERROR) {
 		snprintf(refusal, sizeof(refusal), "%s", m->error->text);
 		refusal_code = m->error->code;
@@ -200,6 +232,9 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 		log_line(LOG_LEVEL_DEBUG, "Unexpected answer to Hello from sbeetd (%s)",
 			 r < 0 ? why : "not a Welcome");
 		r = -EPROTO;
+	}
+	if (page_fd >= 0) {
+		close(page_fd);
 	}
 	packet_free(base);
 	return r;

@@ -33,8 +33,9 @@ bool greet_answers_pings(void);
 /* Whether that one takes Counts, and asks for single operations where it wants them. */
 bool greet_daemon_counts(void);
 
-/* A daemon that has taken over the connection tells what it can do. */
-void greet_note_features(const Sbeet__Welcome *welcome);
+/* A daemon that has taken over the connection tells what it can do. @page_fd: what came along with
+ * that, which is closed; -1: nothing. */
+void greet_heed_again(const Sbeet__Welcome *welcome, int page_fd);
 
 /* How long who waits for a grant looks for it before it sleeps; likewise. */
 nsec_t greet_spin_ns(void);

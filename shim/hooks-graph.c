@@ -75,7 +75,7 @@ typedef CUresult(CUDAAPI *launch_fn)(CUgraphExec, CUstream);
 
 /* In the partition of the job, if the graph can be had for it. */
 static CUresult launch_green(struct op *op, CUgraphExec exec, launch_fn launch) {
-	CUgraphExec moved = graph_in_partition(exec, op_grant(op)->partition);
+	CUgraphExec moved = graph_in_partition(exec, op->to);
 	CUresult rc = moved ? launch(moved, op->place.at) : CUDA_ERROR_NOT_SUPPORTED;
 
 	if (rc != CUDA_SUCCESS) {

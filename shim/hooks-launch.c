@@ -9,6 +9,7 @@
 #include "shim/enforce/enforce.h"
 #include "shim/enforce/kernel.h"
 #include "shim/hooks.h"
+#include "shim/lane.h"
 #include "shim/launch.h"
 #include "shim/op.h"
 #include "shim/real.h"
@@ -36,11 +37,11 @@ static void say_unconfined(const struct op *op, const char *why) {
 
 /*
  * The job's part of the GPU is too small. @ret_again: to be tried in a job that has all of it. Not
- * while the program captures, when the end of a job can't be seen: then the kernel runs where it
- * can.
+ * under terms, where nobody waits; nor while the program captures, when the end of a job can't be
+ * seen: then the kernel runs where it can.
  */
 static CUresult launch_outside(struct op *op, CUresult rc, bool *ret_again) {
-	*ret_again = !capture_any();
+	*ret_again = !capture_any() && !atomic_load(&op->lane->terms);
 	if (*ret_again) {
 		log_once(LOG_LEVEL_INFO,
 			 "Kernel '%s' does not fit into %u SMs, its jobs wait for a whole GPU",
@@ -50,7 +51,7 @@ static CUresult launch_outside(struct op *op, CUresult rc, bool *ret_again) {
 	op_unconfine(op);
 	rc = enforce_launch_at(op->launch, op->place.at);
 	if (rc == CUDA_SUCCESS) {
-		say_unconfined(op, "it does not fit, and a stream is being captured");
+		say_unconfined(op, "it does not fit");
 	}
 	return rc;
 }

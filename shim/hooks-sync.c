@@ -15,6 +15,7 @@
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
+#include "shim/terms.h"
 #include "shim/track.h"
 #include "shim/wait.h"
 #include "shim/worker.h"
@@ -207,6 +208,7 @@ static void context_goes(CUcontext context) {
 
 	records_drain(); /* they name kernels of the context */
 	track_context_going(context);
+	terms_context_destroying(context);
 	if (place_active()) {
 		place_context_destroying(context);
 	}

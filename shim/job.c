@@ -1,9 +1,8 @@
 /*
  * job.c: see job.h.
  *
- * No call into the driver is made here but the question where the context is, what makes a grant
- * true in it, and the account of blocks outside their set, which is taken while the lane is
- * CLOSING.
+ * No call into the driver is made here but what makes a grant true in a context, and the account of
+ * blocks outside their set, which is taken while the lane is CLOSING.
  */
 #include "shim/job.h"
 
@@ -13,12 +12,15 @@
 #include "proto/enforcement.h"
 #include "shim/base/env.h"
 #include "shim/base/log.h"
+#include "shim/books.h"
 #include "shim/conn.h"
 #include "shim/enforce/enforce.h"
+#include "shim/gpu-uuid.h"
 #include "shim/lane.h"
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
+#include "shim/terms.h"
 #include "shim/wake.h"
 #include "shim/worker.h"
 
@@ -31,22 +33,6 @@
 static _Atomic uint64_t last_job;
 
 /* ---- opening ---- */
-
-static bool find_uuid(uint8_t uuid[PROTO_UUID_BYTES]) {
-	const struct real *real = real_get();
-	CUdevice device;
-	CUuuid id;
-	__typeof__(real->cuDeviceGetUuid) get =
-		real->cuDeviceGetUuid_v2 ? real->cuDeviceGetUuid_v2 : real->cuDeviceGetUuid;
-
-	/* _v2 gives a MIG instance's own. */
-	if (!get || real->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
-	    get(&id, device) != CUDA_SUCCESS) {
-		return false;
-	}
-	memcpy(uuid, id.bytes, PROTO_UUID_BYTES);
-	return true;
-}
 
 void job_learn(struct lane *lane, uint32_t mask) {
 	atomic_fetch_and(&lane->mask_wanted, mask);
@@ -84,16 +70,20 @@ static void ask_for(struct lane *lane, const struct job_need *need, struct conn_
 /* The lane is OPENING and ours. Return: as conn_request(). */
 static int request(struct lane *lane, const struct job_need *need) {
 	struct enforce_grant given;
+	const uint8_t *uuid;
 	struct conn_ask ask;
 	int r, token;
 
-	if (!find_uuid(ask.uuid)) {
+	uuid = gpu_uuid(lane->device);
+	if (!uuid) {
 		return CONN_E_REFUSED;
 	}
+	memcpy(ask.uuid, uuid, sizeof(ask.uuid));
 	ask_for(lane, need, &ask);
 	/* Before anybody can answer: the tracker may read a Revoke right behind the Grant. */
 	atomic_store(&lane->drain, false);
 	atomic_store(&lane->recording, false);
+	atomic_store(&lane->terms, 0);
 	atomic_store(&lane->job, ask.job);
 	r = conn_request(&ask, &given);
 	if (r != 0) {
@@ -128,6 +118,52 @@ bool job_worth_opening(struct lane *lane) {
 	return conn_worth_asking() && (!refused || nsec_now() >= refused);
 }
 
+/* The lane is OPENING and ours. */
+static void take_terms(struct lane *lane, const struct job_need *need, const struct terms *t) {
+	nsec_t now = nsec_now();
+	const struct books_job job = {
+		.job = atomic_fetch_add(&last_job, 1) + 1,
+		.terms = terms_pack(t),
+		.device = lane->device,
+		.tid = lane->of_thread ? need->tid : 0,
+		.release_ns = need->called_ns ? need->called_ns : now,
+		.began_ns = now,
+	};
+
+	atomic_store(&lane->drain, false);
+	atomic_store(&lane->recording, false);
+	atomic_store(&lane->job, job.job);
+	lane->grant = (struct enforce_grant){.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE};
+	atomic_store(&lane->granted_ns, now);
+	atomic_store(&lane->context, need->context);
+	atomic_store(&lane->steered_to, terms_partition(lane->device, need->context, t));
+	atomic_store(&lane->terms, job.terms);
+	books_open(&job);
+}
+
+/* The lane's job is there. */
+static void opened(struct lane *lane) {
+	lane_count_job(1);
+	lane_set_state(lane, LANE_OPENING, LANE_OPEN);
+	if (atomic_load(&lane->drain)) {
+		lane_drain(lane); /* it was revoked before it was open */
+	}
+	wake_for_job();
+}
+
+bool job_open_by_terms(struct lane *lane, const struct job_need *need) {
+	struct terms t;
+
+	if (!terms_now(lane->device, &t)) {
+		return false;
+	}
+	if (lane_set_state(lane, LANE_IDLE, LANE_OPENING)) {
+		take_terms(lane, need, &t);
+		opened(lane);
+	}
+	return true;
+}
+
 bool job_open(struct lane *lane, const struct job_need *need) {
 	int r;
 
@@ -142,12 +178,7 @@ bool job_open(struct lane *lane, const struct job_need *need) {
 		}
 		return false;
 	}
-	lane_count_job(1);
-	lane_set_state(lane, LANE_OPENING, LANE_OPEN);
-	if (atomic_load(&lane->drain)) {
-		lane_drain(lane); /* it was revoked before it was open */
-	}
-	wake_for_job();
+	opened(lane);
 	return true;
 }
 
@@ -253,6 +284,13 @@ static void report(struct lane *lane, uint64_t outside) {
 	conn_send(done.job, &m); /* a daemon that is gone needs no account */
 }
 
+static void close_book(struct lane *lane) {
+	struct job_sums sums;
+	uint64_t job = job_sum(lane, &sums);
+
+	books_close(job, nsec_now(), &sums);
+}
+
 bool job_try_close(struct lane *lane) {
 	uint32_t state = atomic_load(&lane->state);
 	uint64_t outside = 0;
@@ -269,8 +307,12 @@ bool job_try_close(struct lane *lane) {
 	if (enforcement_has(lane->grant.enforcement, ENFORCEMENT_BY_TWIN)) {
 		outside = outside_blocks(lane);
 	}
-	records_drain();
-	report(lane, outside);
+	if (atomic_load(&lane->terms)) {
+		close_book(lane);
+	} else {
+		records_drain();
+		report(lane, outside);
+	}
 	lane_count_job(-1);
 	lane_set_state(lane, LANE_CLOSING, LANE_IDLE);
 	return true;

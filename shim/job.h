@@ -10,6 +10,7 @@
 
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
+#include "shim/job-sums.h"
 
 struct kernel;
 struct lane;
@@ -17,7 +18,7 @@ struct lane;
 /* What the operation that opens a job needs. */
 struct job_need {
 	CUcontext context; /* the current one */
-	uint32_t mask;	   /* of 1 << Sbeet__Enforcement: what can hold it */
+	uint32_t mask;	   /* of 1 << Sbeet__Enforcement: what can hold it; for job_open() */
 	nsec_t called_ns;  /* when it found a job that it can't join; 0: it did not */
 	Sbeet__OpKind kind;
 	const struct kernel *kernel; /* NULL if it is no launch, or not known */
@@ -31,16 +32,12 @@ bool job_worth_opening(struct lane *lane);
  * false if there is no job to be had; true: to be looked at again. */
 bool job_open(struct lane *lane, const struct job_need *need);
 
+/* The same where the terms say, if they do: asks nobody and waits for nobody. Return: false if
+ * sbeetd doesn't steer the program. */
+bool job_open_by_terms(struct lane *lane, const struct job_need *need);
+
 /* Jobs that follow should ask for no more than @mask allows, until it is old. */
 void job_learn(struct lane *lane, uint32_t mask);
-
-/* What a job has done so far. */
-struct job_sums {
-	uint64_t launches, copies, bytes;
-	uint64_t waves;
-	nsec_t launched_ns; /* the first launch; 0: none */
-	bool unconfined;    /* one could not be kept to the job's SMs */
-};
 
 /* Return: the number of the job that is summed up: the one that @lane has, or had last. */
 uint64_t job_sum(struct lane *lane, struct job_sums *ret);

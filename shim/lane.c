@@ -30,6 +30,7 @@ static const unsigned edges[_LANE_STATE_N] = {
 static void init(struct lane_set *set, bool of_thread) {
 	for (unsigned i = 0; i < LANE_DEVICES_MAX; i++) {
 		set->lanes[i].of_thread = of_thread;
+		set->lanes[i].device = (CUdevice)i;
 		atomic_store(&set->lanes[i].mask_wanted, ENFORCEMENT_ANY);
 	}
 }
@@ -102,7 +103,8 @@ void lane_drain(struct lane *lane) {
 }
 
 static void drain_if_it_has(struct lane *lane, void *data) {
-	if (atomic_load(&lane->job) == *(const uint64_t *)data) {
+	/* One that nobody was asked for holds no SMs. */
+	if (atomic_load(&lane->job) == *(const uint64_t *)data && !atomic_load(&lane->terms)) {
 		lane_drain(lane);
 	}
 }

@@ -38,11 +38,19 @@ struct lane {
 	_Atomic uint32_t state;	  /* enum lane_state; a futex */
 	_Atomic uint32_t waiting; /* threads that sleep on it */
 	bool of_thread;		  /* thread scope: one thread's own */
+	CUdevice device;
 
 	/* written while OPENING, constant until IDLE */
 	_Atomic uint64_t job;
 	struct enforce_grant grant;
 	_Atomic nsec_t granted_ns;
+
+	/* Of a job that nobody was asked for (terms.h): the word of its terms, else 0; the context
+	 * of the operation that opened it; and where its work goes: the tracker may change that.
+	 * NULL: to the program's own streams. */
+	_Atomic uint64_t terms;
+	_Atomic(CUcontext) context;
+	_Atomic(struct partition *) steered_to;
 
 	/* what later jobs should ask for: see job_learn() */
 	_Atomic uint32_t mask_wanted;

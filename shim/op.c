@@ -11,6 +11,7 @@
 #include "shim/base/log.h"
 #include "shim/capture.h"
 #include "shim/conn.h"
+#include "shim/enforce/green.h"
 #include "shim/enforce/kernel.h"
 #include "shim/job.h"
 #include "shim/lane.h"
@@ -18,6 +19,7 @@
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
+#include "shim/terms.h"
 #include "shim/track.h"
 #include "shim/wait.h"
 
@@ -141,18 +143,17 @@ static uint32_t mask_of(struct op *op) {
  * waiting. Return: OP_GO to try to enter again. */
 static enum op_verdict open_job(struct op *op, CUresult *ret_rc) {
 	int cancel = state_defer_cancel();
-	bool ok = job_worth_opening(op->lane) && track_start();
+	struct job_need need = {
+		.context = op->id->context,
+		.called_ns = op->called_ns,
+		.kind = op->kind,
+		.kernel = op->kernel,
+		.tid = op->worker->tid,
+	};
+	bool ok = terms_held() && track_start() && job_open_by_terms(op->lane, &need);
 
-	if (ok) {
-		const struct job_need need = {
-			.context = op->id->context,
-			.mask = mask_of(op),
-			.called_ns = op->called_ns,
-			.kind = op->kind,
-			.kernel = op->kernel,
-			.tid = op->worker->tid,
-		};
-
+	if (!ok && job_worth_opening(op->lane) && track_start()) {
+		need.mask = mask_of(op);
 		ok = job_open(op->lane, &need);
 	}
 	state_restore_cancel(cancel);
@@ -197,6 +198,12 @@ static void wait_for_next(struct op *op, uint32_t state) {
 	}
 }
 
+/* The job is OPEN. Under terms nobody waits for another job. */
+static bool may_join(struct op *op) {
+	return op->unconfined || atomic_load_explicit(&op->lane->terms, memory_order_relaxed) ||
+	       can_keep(op, op->lane->grant.enforcement);
+}
+
 /* Into the lane's job, whatever that takes. Return: OP_GO when inside. */
 static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 	struct lane *lane = op->lane;
@@ -207,8 +214,7 @@ static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 
 		atomic_store(&op->worker->inside, lane);
 		state = atomic_load(&lane->state);
-		if (state == LANE_OPEN &&
-		    (op->unconfined || can_keep(op, lane->grant.enforcement))) {
+		if (state == LANE_OPEN && may_join(op)) {
 			return OP_GO;
 		}
 		atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
@@ -232,20 +238,40 @@ static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 
 /* ---- where it runs ---- */
 
+static void find_by_grant(struct op *op) {
+	const struct enforce_grant *grant = &op->lane->grant;
+
+	op->to = op->unconfined || op->traits & (OP_UNNAMED | OP_WHOLE) ? NULL : grant->partition;
+	op->how = enforcement_kept(grant->enforcement, op->unconfined);
+}
+
+/* What can't be confined runs beside the set at once. A level of the whole GPU is for everything.
+ */
+static void find_by_terms(struct op *op, uint64_t word) {
+	struct partition *to = atomic_load_explicit(&op->lane->steered_to, memory_order_acquire);
+	bool set = to ? green_confines(to) : terms_unpack(word).n > 0;
+
+	op->unconfined = set && (!to || op->traits & OP_WHOLE || !can_be_green(op));
+	op->to = op->unconfined || op->traits & OP_UNNAMED ? NULL : to;
+	op->how = op->unconfined ? none : set ? green : whole;
+}
+
 /* The one place that decides where an operation of a job runs, and what holds it there. A launch
  * whose job is held by twins goes to its own stream. */
 static void decide(struct op *op) {
-	const struct enforce_grant *grant = &op->lane->grant;
-	struct partition *to =
-		op->unconfined || op->traits & (OP_UNNAMED | OP_WHOLE) ? NULL : grant->partition;
+	uint64_t terms = atomic_load_explicit(&op->lane->terms, memory_order_relaxed);
 
-	op->how = enforcement_kept(grant->enforcement, op->unconfined);
+	if (terms) {
+		find_by_terms(op, terms);
+	} else {
+		find_by_grant(op);
+	}
 	if (place_active()) {
 		find_place(op);
-		place_enter(&op->place, to);
+		place_enter(&op->place, op->to);
 	}
 	if (op->how == green && (op->launch || op->kind == SBEET__OP_KIND__OP_KIND_GRAPH) &&
-	    !place_is_in(&op->place, to)) {
+	    !place_is_in(&op->place, op->to)) {
 		op->how = none;
 	}
 }

@@ -45,6 +45,7 @@ struct op {
 
 	/* where it runs */
 	struct place_use place; /* place.at: the stream to name to the driver; after any verdict */
+	struct partition *to;	/* the partition it is meant for; NULL: none */
 	Sbeet__Enforcement how; /* what holds it on its SMs; who launches may find that it can't */
 	bool unconfined; /* joins a job whose grant it can't keep: the original runs, and says so */
 

@@ -58,24 +58,25 @@ nsec_t own_socket_sleep(const struct own_socket *s, short events, nsec_t pause) 
 	return t > pause ? pause : t;
 }
 
-static int receive_now(const struct own_socket *s, uint8_t *buffer) {
-	int n = own_socket_is_ours(s) ? packet_try_receive(s->fd, buffer) : -EBADF;
+static int receive_now(const struct own_socket *s, uint8_t *buffer, int *ret_fd) {
+	int n = own_socket_is_ours(s) ? packet_try_receive(s->fd, buffer, ret_fd) : -EBADF;
 
 	return n == -ENOTSOCK ? -EBADF : n; /* it was closed in between */
 }
 
-int own_socket_receive(const struct own_socket *s, uint8_t *buffer, nsec_t spin, nsec_t pause,
-		       nsec_t *ret_slept) {
+int own_socket_receive(const struct own_socket *s, uint8_t *buffer, int *ret_fd, nsec_t spin,
+		       nsec_t pause, nsec_t *ret_slept) {
 	nsec_t end = spin > 0 ? nsec_now() + spin : 0;
 	int n = -EAGAIN;
 
 	*ret_slept = 0;
+	*ret_fd = -1;
 	while (n == -EAGAIN && nsec_now() < end) {
-		n = receive_now(s, buffer);
+		n = receive_now(s, buffer, ret_fd);
 	}
 	if (n == -EAGAIN) {
 		*ret_slept = own_socket_sleep(s, POLLIN, pause);
-		n = receive_now(s, buffer);
+		n = receive_now(s, buffer, ret_fd);
 	}
 	return n;
 }

@@ -42,14 +42,15 @@ bool own_socket_has_packet(const struct own_socket *s);
 nsec_t own_socket_sleep(const struct own_socket *s, short events, nsec_t pause);
 
 /*
- * The next packet, into @buffer of PROTO_PACKET_MAX bytes. Looks for it awake for @spin first: a
+ * The next packet, into @buffer of PROTO_PACKET_MAX bytes, and a descriptor that came along, or -1,
+ * into *ret_fd, owned by the caller. Looks for it awake for @spin first: a
  * grant that can be given at once comes sooner than a sleeping thread is woken. Then sleeps for
  * @pause at most: a thread asleep in recv() would keep a closed socket open, and not notice.
  * Return: as packet_receive(); -EAGAIN: none came, and *ret_slept as of own_socket_sleep(); -EBADF:
  * the program has closed the socket.
  */
-int own_socket_receive(const struct own_socket *s, uint8_t *buffer, nsec_t spin, nsec_t pause,
-		       nsec_t *ret_slept);
+int own_socket_receive(const struct own_socket *s, uint8_t *buffer, int *ret_fd, nsec_t spin,
+		       nsec_t pause, nsec_t *ret_slept);
 
 /* Return: as packet_send(); -EBADF: the program has closed the socket. */
 int own_socket_send(const struct own_socket *s, const ProtobufCMessage *message);

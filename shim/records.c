@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "proto/limits.h"
+#include "shim/books.h"
 #include "shim/conn.h"
 #include "shim/worker.h"
 
@@ -41,7 +42,9 @@ static void flush(uint64_t job) {
 	m.body_case = SBEET__TO_DAEMON__BODY_OPS;
 	m.ops = &batch;
 	/* -ENOTCONN: the daemon that this was for is gone, and its account with it. */
-	conn_send(job, &m);
+	if (!books_tell_of(job, &m)) {
+		conn_send(job, &m);
+	}
 	n_ops = 0;
 }
 

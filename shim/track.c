@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "shim/base/log.h"
+#include "shim/books.h"
 #include "shim/capture.h"
 #include "shim/conn.h"
 #include "shim/counts.h"
@@ -26,6 +27,7 @@
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
+#include "shim/terms.h"
 #include "shim/wait.h"
 #include "shim/wake.h"
 #include "shim/worker.h"
@@ -42,12 +44,19 @@
 #define ASK_WAITING_NS (5 * NSEC_PER_MSEC) /* a thread waits itself and will tell us */
 #define INSIDE_NS      (1 * NSEC_PER_MSEC) /* an operation is under way: it will tell us */
 
+/* Where jobs open without asking, the start of one must not cost a wake-up: the tracker looks by
+ * itself, at intervals that are a part of the time since the last job, for so long. */
+#define NAP_PART      32
+#define NAP_MAX_NS    (8 * NSEC_PER_MSEC)
+#define NAP_FOR_NS    (1 * NSEC_PER_SEC)
+#define TELL_AGAIN_NS (100 * NSEC_PER_MSEC)
+
 /* How long the end of the process waits for a job that is just being closed. */
 #define EXIT_MAX_NS (1 * NSEC_PER_SEC)
 
 static struct {
 	pthread_mutex_t lock;
-	bool running;
+	_Atomic bool running;
 	pid_t pid; /* whose thread it is */
 } track = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -234,6 +243,10 @@ static nsec_t look(struct lane *lane, nsec_t now) {
 	nsec_t linger = conn_linger_ns(), last;
 	bool inside;
 
+	if (atomic_load(&lane->terms)) {
+		terms_follow(lane->device, atomic_load(&lane->context), atomic_load(&lane->terms),
+			     &lane->steered_to);
+	}
 	if (atomic_load(&lane->drain) && atomic_load(&lane->state) == LANE_OPEN) {
 		lane_drain(lane); /* somebody looked whether it is over when we were told */
 	}
@@ -290,30 +303,55 @@ static bool worker_idle(struct worker *w) {
 	return true;
 }
 
+/* No job is open. @busy: when there was a job last. Return: how long to sleep until we look by
+ * ourselves; WAKE_NEVER: the next job has to wake us. */
+static nsec_t nap_until(nsec_t now, nsec_t busy, bool *napped) {
+	if (!terms_held()) {
+		*napped = !*napped;
+		return *napped ? now + WATCH_MAX_NS : WAKE_NEVER;
+	}
+	return now - busy < NAP_FOR_NS
+		       ? now + clamp((now - busy) / NAP_PART, WATCH_MAX_NS, NAP_MAX_NS)
+		       : WAKE_NEVER;
+}
+
+static nsec_t earlier(nsec_t a, nsec_t b) {
+	return a < b ? a : b;
+}
+
+/* Tells sbeetd of what has been done. Return: when to do so again at the latest. */
+static nsec_t tell(nsec_t now, bool *ret_ended) {
+	*ret_ended = books_collect();
+	records_drain();
+	return earlier(books_tell(now) ? WAKE_NEVER : now + TELL_AGAIN_NS, counts_tell(now));
+}
+
 static void *run(void *data) {
-	bool napped = false;
+	nsec_t busy = nsec_now();
+	bool napped = false, ended;
 
 	(void)data;
 	pthread_setname_np(pthread_self(), "sbeet");
 	state_enter(); /* for good: whatever this thread calls is ours */
 	for (;;) {
-		nsec_t again = conn_poll(), told;
+		nsec_t again = conn_poll();
 		struct round round = {.now = nsec_now(), .next = WAKE_NEVER};
 
-		records_drain();
+		terms_prepare();
 		lane_for_each(look_at, &round);
-		told = counts_tell(round.now);
-		again = told < again ? told : again;
+		again = earlier(again, tell(round.now, &ended));
 		worker_collect(worker_idle);
-		/* A short nap first: a program between two jobs then needs not wake us for the
-		 * next. */
-		if (round.next == WAKE_NEVER && !napped) {
-			napped = true;
-			round.next = round.now + WATCH_MAX_NS;
+		if (ended || round.next != WAKE_NEVER) {
+			busy = round.now;
+		}
+		if (round.next == WAKE_NEVER) {
+			/* A short nap first: a program between two jobs then needs not wake us for
+			 * the next. */
+			round.next = nap_until(round.now, busy, &napped);
 		} else {
 			napped = false;
 		}
-		wake_sleep(again < round.next ? again : round.next,
+		wake_sleep(earlier(again, round.next),
 			   round.next == WAKE_NEVER ? lane_count : NULL);
 	}
 	return NULL;
@@ -324,6 +362,8 @@ static void *run(void *data) {
 /* Registered after the driver's own handlers and so called before them: no question meets a driver
  * that is being taken down. */
 static void at_exit(void) {
+	nsec_t deadline = nsec_now() + EXIT_MAX_NS;
+
 	/* A child that pthread_atfork() does not know of: it has no tracker, and locks may be held
 	 * by threads that it does not have. */
 	if (track.pid != getpid()) {
@@ -333,8 +373,11 @@ static void at_exit(void) {
 	question_settle();
 	/* Not for ever: whoever calls exit() may do so from a signal handler, in the middle of it.
 	 */
-	lane_settle(nsec_now() + EXIT_MAX_NS);
+	lane_settle(deadline);
+	books_collect();
 	records_drain();
+	books_leave(deadline);
+	counts_leave();
 	conn_leave();
 }
 
@@ -363,18 +406,17 @@ static bool start_locked(void) {
 }
 
 bool track_start(void) {
-	bool running;
-
-	pthread_mutex_lock(&track.lock);
-	if (!track.running) {
-		track.running = start_locked();
+	if (!atomic_load_explicit(&track.running, memory_order_acquire)) {
+		pthread_mutex_lock(&track.lock);
+		if (!atomic_load(&track.running)) {
+			atomic_store(&track.running, start_locked());
+		}
+		pthread_mutex_unlock(&track.lock);
 	}
-	running = track.running;
-	pthread_mutex_unlock(&track.lock);
-	return running;
+	return atomic_load(&track.running);
 }
 
 void track_after_fork(void) {
-	track.running = false;
+	atomic_store(&track.running, false);
 	pthread_mutex_init(&track.lock, NULL);
 }

@@ -366,10 +366,31 @@ static int do_churn(int n) {
 	return rc;
 }
 
+/* @n short jobs, one after the other. */
+static int do_jobs(int n) {
+	int rc = 0;
+
+	for (int i = 0; i < n && rc == 0; i++) {
+		rc = launch_on(NULL, 1);
+		rc = rc ? rc : (int)cuCtxSynchronize();
+	}
+	return rc;
+}
+
+/* How many descriptors are open. */
+static int do_descriptors(int n) {
+	for (int fd = 0; fd < 1024; fd++) {
+		n += fcntl(fd, F_GETFD) >= 0;
+	}
+	return n;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int n);
 } commands[] = {
+	{"jobs", do_jobs},
+	{"descriptors", do_descriptors},
 	{"init", do_init},
 	{"device", do_device},
 	{"launch", do_launch},

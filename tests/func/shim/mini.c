@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -41,7 +42,12 @@ int mini_teardown(void **state) {
 
 void mini_init(struct mini *m) {
 	*m = (struct mini){
-		.listener = -1, .to_guest = -1, .from_guest = -1, .linger_ns = MINI_LINGER_LONG_NS};
+		.listener = -1,
+		.to_guest = -1,
+		.from_guest = -1,
+		.terms_fd = -1,
+		.linger_ns = MINI_LINGER_LONG_NS,
+	};
 	strcpy(m->directory, "/tmp/sbeet-shim-XXXXXX");
 	assert_non_null(mkdtemp(m->directory));
 	snprintf(m->socket, sizeof(m->socket), "%s/shim.sock", m->directory);
@@ -70,8 +76,64 @@ void mini_end(struct mini *m) {
 void mini_deinit(struct mini *m) {
 	mini_end(m);
 	mini_unlisten(m);
+	mini_drop_page(m);
 	remove_in(m, "stderr");
 	assert_int_equal(rmdir(m->directory), 0);
+}
+
+void mini_make_page(struct mini *m, bool sealed) {
+	mini_drop_page(m);
+	m->terms_fd = memfd_create("terms", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_true(m->terms_fd >= 0);
+	assert_int_equal(ftruncate(m->terms_fd, sizeof(*m->terms)), 0);
+	m->terms =
+		mmap(NULL, sizeof(*m->terms), PROT_READ | PROT_WRITE, MAP_SHARED, m->terms_fd, 0);
+	assert_ptr_not_equal(m->terms, MAP_FAILED);
+	if (sealed) {
+		assert_int_equal(
+			fcntl(m->terms_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
+			0);
+	}
+	m->terms->magic = PROTO_TERMS_MAGIC;
+	m->terms->version = PROTO_TERMS_VERSION;
+	m->terms->n_gpus = 2;
+	m->terms->gpu[0].uuid[0] = 2; /* as the fake driver's, the other way round */
+	m->terms->gpu[1].uuid[0] = 1;
+}
+
+void mini_drop_page(struct mini *m) {
+	if (m->terms) {
+		munmap(m->terms, sizeof(*m->terms));
+	}
+	if (m->terms_fd >= 0) {
+		close(m->terms_fd);
+	}
+	m->terms = NULL;
+	m->terms_fd = -1;
+}
+
+void mini_steer(struct mini *m, int level) {
+	struct terms t = {.steered = level >= 0, .level = (unsigned)level, .epoch = 1};
+
+	atomic_store(&m->terms->gpu[1].word, terms_pack(&t));
+}
+
+uint64_t mini_began(struct mini *m, int fd, uint64_t *ret_launches) {
+	Sbeet__ToDaemon *message = mini_expect(fd, SBEET__TO_DAEMON__BODY_BEGAN);
+	const Sbeet__Began *began = message->began;
+	uint64_t job = began->job;
+
+	assert_int_equal(began->terms, atomic_load(&m->terms->gpu[1].word));
+	assert_memory_equal(began->gpu_uuid.data, m->terms->gpu[1].uuid, PROTO_UUID_BYTES);
+	assert_true(began->release_ns > 0 && began->release_ns <= began->began_ns);
+	*ret_launches = 0;
+	if (began->done) {
+		assert_int_equal(began->done->job, job);
+		assert_true(began->done->finished_ns >= began->began_ns);
+		*ret_launches = began->done->launches;
+	}
+	mini_free(message);
+	return job;
 }
 
 void mini_listen(struct mini *m) {
@@ -259,7 +321,7 @@ static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
 	Sbeet__Welcome body = SBEET__WELCOME__INIT;
 	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
 
-	char *features[3];
+	char *features[4];
 
 	assert_string_equal(hello->hello->program, "guest");
 	check_secret(m, &hello->hello->secret);
@@ -285,8 +347,11 @@ static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
 	body.mps_pipe_directory = (char *)"/tmp/pipe-of-test";
 	body.mps_log_directory = (char *)"/tmp/log-of-test";
 	answer.body_case = SBEET__TO_SHIM__BODY_WELCOME;
+	if (m->terms) {
+		features[body.n_features++] = (char *)PROTO_FEATURE_TERMS;
+	}
 	answer.welcome = &body;
-	mini_send(fd, &answer);
+	assert_int_equal(packet_send(fd, &answer.base, m->terms_fd), 0);
 	return fd;
 }
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "proto/terms.h"
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
 
@@ -36,6 +37,9 @@ struct mini {
 	bool pings;	    /* Welcome has the feature "ping" */
 	bool counts;	    /* Welcome has the feature "counts"; else all operations are told */
 	bool resumes;	    /* Welcome has the feature "resume"; else it is an older daemon's */
+	struct terms_page
+		*terms; /* mapped here as well; NULL: no page of terms comes with Welcome */
+	int terms_fd;	/* of that, or anything else that comes along; -1: nothing does */
 	pid_t guest;
 	int to_guest, from_guest;
 	const char *const *run; /* the guest is started by `sbeetctl run` with these options; NULL:
@@ -58,6 +62,17 @@ void mini_end(struct mini *m);
 
 /* The same, and removes everything. */
 void mini_deinit(struct mini *m);
+
+/* From the next Welcome on a page of terms comes along, sealed if @sealed. They don't steer yet. */
+void mini_make_page(struct mini *m, bool sealed);
+void mini_drop_page(struct mini *m);
+
+/* The whole GPU 0 at @level from now on; below 0: the program asks. */
+void mini_steer(struct mini *m, int level);
+
+/* The next message, which must be a Began, with the terms that the page says. Jobs of which only
+ * the begin is told have *ret_launches 0. Return: the number of the job. */
+uint64_t mini_began(struct mini *m, int fd, uint64_t *ret_launches);
 
 void mini_listen(struct mini *m);
 void mini_unlisten(struct mini *m);

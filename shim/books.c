@@ -1,0 +1,256 @@
+/*
+ * books.c: see books.h.
+ *
+ * The entry of a job is found by its number. The states stand apart from the entries, so that the
+ * tracker looks through all of them in a few cache lines.
+ */
+#include "shim/books.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "shim/base/log.h"
+#include "shim/conn.h"
+#include "shim/gpu-uuid.h"
+#include "shim/job-sums.h"
+#include "shim/terms.h"
+
+/* A power of two. Jobs of 20 us for 10 ms, or a quarter of a second of those of 250 us. */
+#define BOOKS_MAX 1024
+
+/* A job that is open for so long is told of before it ends. */
+#define OPEN_TELL_NS (1 * NSEC_PER_MSEC)
+
+enum book_state {
+	BOOK_FREE,
+	BOOK_OPEN,
+	BOOK_ENDED,
+	BOOK_COLLECTED, /* ended, and its last records have been sent */
+};
+
+/* Written by the owner of the entry, before the state that hands it on. */
+static struct book {
+	struct books_job job;
+	nsec_t finished_ns;
+	struct job_sums sums;
+	_Atomic uint32_t told; /* the tracker's: over which connection, see conn_tell(); 0: not */
+} books[BOOKS_MAX];
+
+static _Atomic uint8_t states[BOOKS_MAX]; /* enum book_state */
+
+static _Atomic uint64_t newest; /* about the highest number; whose entry is the last to be told */
+static _Atomic uint64_t dropped;
+
+/* The tracker's; at exit who exits. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t said_dropped; /* of `dropped` */
+
+static enum book_state state_of(uint64_t at) {
+	return (enum book_state)atomic_load_explicit(&states[at % BOOKS_MAX], memory_order_acquire);
+}
+
+static void set_state(uint64_t at, enum book_state state) {
+	atomic_store_explicit(&states[at % BOOKS_MAX], (uint8_t)state, memory_order_release);
+}
+
+/* ---- by who opens and closes ---- */
+
+void books_open(const struct books_job *job) {
+	struct book *b = &books[job->job % BOOKS_MAX];
+
+	if (state_of(job->job) != BOOK_FREE) {
+		atomic_fetch_add(&dropped, 1);
+		return;
+	}
+	b->job = *job;
+	atomic_store(&b->told, 0);
+	atomic_store_explicit(&newest, job->job, memory_order_relaxed);
+	set_state(job->job, BOOK_OPEN);
+}
+
+/* Return: whether the entry @job is that of this job, unless it has been told of. */
+static bool is_of(uint64_t job) {
+	return state_of(job) != BOOK_FREE && books[job % BOOKS_MAX].job.job == job;
+}
+
+void books_close(uint64_t job, nsec_t finished_ns, const struct job_sums *sums) {
+	struct book *b = &books[job % BOOKS_MAX];
+
+	if (is_of(job)) {
+		b->finished_ns = finished_ns;
+		b->sums = *sums;
+		set_state(job, BOOK_ENDED);
+	}
+}
+
+/* ---- by the tracker ---- */
+
+bool books_collect(void) {
+	bool any = false;
+
+	if (atomic_load(&newest) == 0) {
+		return false; /* there never was an account */
+	}
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < BOOKS_MAX; i++) {
+		if (state_of(i) == BOOK_ENDED) {
+			set_state(i, BOOK_COLLECTED);
+			any = true;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
+static Sbeet__JobDone done_of(const struct book *b) {
+	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
+
+	done.job = b->job.job;
+	done.granted_ns = b->job.began_ns;
+	done.finished_ns = b->finished_ns;
+	done.launches = b->sums.launches;
+	done.copies = b->sums.copies;
+	done.bytes = b->sums.bytes;
+	done.launched_ns = b->sums.launched_ns;
+	done.unconfined = b->sums.unconfined;
+	done.waves = b->sums.waves;
+	done.cancelled = done.launches + done.copies == 0;
+	return done;
+}
+
+/* Return: as conn_tell(). */
+static int tell_began(const struct book *b, Sbeet__JobDone *done) {
+	Sbeet__Began began = SBEET__BEGAN__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	began.job = b->job.job;
+	began.gpu_uuid.data = (uint8_t *)gpu_uuid(b->job.device); /* known since its terms were */
+	began.gpu_uuid.len = PROTO_UUID_BYTES;
+	began.release_ns = b->job.release_ns;
+	began.began_ns = b->job.began_ns;
+	began.tid = b->job.tid;
+	began.terms = b->job.terms;
+	began.done = done;
+	m.body_case = SBEET__TO_DAEMON__BODY_BEGAN;
+	m.began = &began;
+	return conn_tell(&m, 0);
+}
+
+/* Return: as conn_tell(). */
+static int tell_done(struct book *b) {
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	Sbeet__JobDone done = done_of(b);
+	uint32_t over = atomic_load(&b->told);
+	int r = -ESTALE;
+
+	if (over) {
+		m.body_case = SBEET__TO_DAEMON__BODY_DONE;
+		m.done = &done;
+		r = conn_tell(&m, over);
+	}
+	return r == -ESTALE ? tell_began(b, &done) : r;
+}
+
+bool books_tell_of(uint64_t job, const Sbeet__ToDaemon *m) {
+	bool is = is_of(job);
+	uint32_t over = is ? atomic_load(&books[job % BOOKS_MAX].told) : 0;
+
+	if (over) {
+		conn_tell(m, over);
+	}
+	return is;
+}
+
+/* Return: as conn_tell(); 0: there is nothing to tell. */
+static int tell(uint64_t at, nsec_t open_since) {
+	struct book *b = &books[at % BOOKS_MAX];
+	int r = 0;
+
+	switch (state_of(at)) {
+	case BOOK_COLLECTED:
+		r = tell_done(b);
+		if (r >= 0) {
+			set_state(at, BOOK_FREE);
+		}
+		break;
+	case BOOK_OPEN:
+		if (b->job.began_ns <= open_since && !conn_is_current(atomic_load(&b->told))) {
+			r = tell_began(b, NULL);
+			atomic_store(&b->told, r > 0 ? (uint32_t)r : 0);
+		}
+		break;
+	case BOOK_FREE:
+	case BOOK_ENDED:
+		break;
+	}
+	return r;
+}
+
+static void say_dropped(void) {
+	uint64_t n = atomic_load(&dropped);
+
+	if (n > said_dropped) {
+		log_once(LOG_LEVEL_INFO,
+			 "sbeetd does not hear of all jobs: it is gone, or too slow");
+		log_line(LOG_LEVEL_DEBUG, "%llu accounts of jobs dropped so far",
+			 (unsigned long long)n);
+		said_dropped = n;
+	}
+}
+
+/* The oldest first. Return: 0 when all was told, or why not, as conn_tell(). */
+static int tell_all(nsec_t open_since) {
+	uint64_t first = atomic_load(&newest) + 1;
+	int r = 0;
+
+	for (uint64_t i = first; i < first + BOOKS_MAX && r >= 0; i++) {
+		r = tell(i, open_since);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* No daemon will ask. With the lock held. */
+static void drop_ended(void) {
+	for (unsigned i = 0; i < BOOKS_MAX; i++) {
+		if (state_of(i) == BOOK_COLLECTED) {
+			atomic_fetch_add(&dropped, 1);
+			set_state(i, BOOK_FREE);
+		}
+	}
+}
+
+bool books_tell(nsec_t now) {
+	bool all = true;
+
+	if (atomic_load(&newest) == 0) {
+		return true;
+	}
+	pthread_mutex_lock(&lock);
+	if (terms_held()) {
+		all = tell_all(now > OPEN_TELL_NS ? now - OPEN_TELL_NS : 0) == 0;
+	} else {
+		drop_ended();
+	}
+	say_dropped();
+	pthread_mutex_unlock(&lock);
+	return all;
+}
+
+void books_leave(nsec_t deadline) {
+	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
+
+	pthread_mutex_lock(&lock);
+	while (tell_all(UINT64_MAX) == -EBUSY && nsec_now() < deadline) {
+		nanosleep(&pause, NULL);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void books_after_fork(void) {
+	pthread_mutex_init(&lock, NULL);
+	for (unsigned i = 0; i < BOOKS_MAX; i++) {
+		set_state(i, BOOK_FREE);
+	}
+}

@@ -1,0 +1,16 @@
+/*
+ * job-sums.h: what a job has done so far.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/units.h"
+
+struct job_sums {
+	uint64_t launches, copies, bytes;
+	uint64_t waves;	    /* see JobDone in sbeet.proto; 0: not known */
+	nsec_t launched_ns; /* the first launch; 0: none */
+	bool unconfined;    /* one could not be kept to the job's SMs */
+};

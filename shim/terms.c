@@ -1,0 +1,238 @@
+/*
+ * terms.c: see terms.h.
+ */
+#include "shim/real.h"
+
+#include "shim/terms.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/base/log.h"
+#include "shim/enforce/green.h"
+#include "shim/gpu-uuid.h"
+#include "shim/lane.h"
+
+/* NULL: there never was one. Set once. */
+static _Atomic(const struct terms_page *) page;
+static _Atomic bool held;
+
+/* What is known of a device. */
+static struct gpu {
+	_Atomic int place;	    /* in the page, from 1; 0: not looked for */
+	_Atomic(CUcontext) context; /* that can be cut, of the last job; NULL: none yet */
+
+	/* words, under the lock */
+	uint64_t prepared; /* whose partition was made, or can't be */
+	uint64_t refused;  /* whose partition can't be had */
+} gpus[LANE_DEVICES_MAX];
+
+/* Held while partitions are made: a context stays there meanwhile. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- the page ---- */
+
+/* A page that could shrink would kill the program which reads it. */
+static bool is_page(int fd) {
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && seals & F_SEAL_SHRINK && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_size >= (off_t)sizeof(struct terms_page);
+}
+
+/* Puts @fd, or an empty page (-1), where the last one was. Return: 0 or negative errno. */
+static int map(int fd) {
+	const struct terms_page *last = atomic_load(&page);
+	void *p = mmap((void *)(uintptr_t)last, sizeof(*last), PROT_READ,
+		       (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | (last ? MAP_FIXED : 0),
+		       fd, 0);
+
+	if (p == MAP_FAILED) {
+		return -errno;
+	}
+	atomic_store_explicit(&page, p, memory_order_release);
+	return 0;
+}
+
+void terms_lapse(void) {
+	if (atomic_load(&held)) {
+		atomic_store(&held, false);
+		map(-1);
+	}
+}
+
+void terms_take(int fd) {
+	int r;
+
+	if (fd < 0) {
+		terms_lapse();
+		return;
+	}
+	r = is_page(fd) ? map(fd) : -EINVAL;
+	close(fd);
+	if (r < 0) {
+		log_once(LOG_LEVEL_WARN,
+			 "The page of terms that sbeetd has sent can't be used (%s): jobs are "
+			 "asked for",
+			 strerror(-r));
+		terms_lapse();
+		return;
+	}
+	atomic_store(&held, true);
+}
+
+bool terms_held(void) {
+	return atomic_load_explicit(&held, memory_order_relaxed);
+}
+
+/* A page that came since may have the GPU elsewhere: where it was found it must still be. */
+static struct terms read_page(CUdevice device, const uint8_t *uuid) {
+	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
+	struct gpu *g = &gpus[device];
+	int place = atomic_load_explicit(&g->place, memory_order_relaxed) - 1;
+	struct terms t = {.steered = false};
+
+	if (p) {
+		t = terms_read(p, uuid, &place);
+	}
+	if (t.steered && memcmp(p->gpu[place].uuid, uuid, PROTO_UUID_BYTES) != 0) {
+		place = -1;
+		t = terms_read(p, uuid, &place);
+	}
+	atomic_store_explicit(&g->place, place + 1, memory_order_relaxed);
+	return t;
+}
+
+bool terms_now(CUdevice device, struct terms *ret) {
+	const uint8_t *uuid;
+
+	if (!terms_held()) {
+		return false;
+	}
+	uuid = gpu_uuid(device);
+	if (!uuid) {
+		return false;
+	}
+	*ret = read_page(device, uuid);
+	return ret->steered;
+}
+
+/* ---- partitions ---- */
+
+/* Work stays in the program's own streams. */
+static bool is_own(const struct terms *t) {
+	return t->n == 0 && t->level == 0;
+}
+
+/* The set of @t, empty for the whole GPU. Return: whether it can be cut out here. */
+static bool find_set(const struct green *g, const struct terms *t, struct smset *ret) {
+	*ret = (struct smset){0};
+	return t->n == 0 || terms_sms(t, green_sms(g), ret) == 0;
+}
+
+struct partition *terms_partition(CUdevice device, CUcontext context, const struct terms *t) {
+	const struct green *g = green_get(context);
+	struct smset set;
+
+	if (!g) {
+		return NULL;
+	}
+	if (atomic_load_explicit(&gpus[device].context, memory_order_relaxed) != context) {
+		atomic_store(&gpus[device].context, context);
+	}
+	if (is_own(t) || !find_set(g, t, &set)) {
+		return NULL;
+	}
+	return green_find(g, &set, t->level);
+}
+
+/* With the lock held. NULL: the program's own streams, or it can't be had. */
+static struct partition *make(CUcontext context, const struct terms *t) {
+	struct green *g = green_get(context);
+	struct smset set;
+
+	if (!g || is_own(t)) {
+		return NULL;
+	}
+	if (!find_set(g, t, &set) || green_make(g, &set, t->level, green_sms(g)) < 0) {
+		log_once(LOG_LEVEL_WARN,
+			 "The SMs that sbeetd wants this program to keep to can't "
+			 "be had as a green context: it runs where it ran");
+		return NULL;
+	}
+	return green_find(g, &set, t->level);
+}
+
+static void prepare(CUdevice device) {
+	struct gpu *g = &gpus[device];
+	CUcontext context = atomic_load(&g->context);
+	struct terms t;
+
+	if (context && terms_now(device, &t) && terms_pack(&t) != g->prepared) {
+		g->prepared = terms_pack(&t);
+		g->refused = is_own(&t) || make(context, &t) ? 0 : g->prepared;
+	}
+}
+
+void terms_prepare(void) {
+	if (!terms_held()) {
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
+		prepare(d);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void terms_follow(CUdevice device, CUcontext context, uint64_t word,
+		  _Atomic(struct partition *) *where) {
+	struct gpu *g = &gpus[device];
+	struct terms wanted;
+	struct partition *p;
+
+	if (!terms_now(device, &wanted)) {
+		atomic_store(where, NULL); /* they have lapsed */
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	if (atomic_load(&g->context) == context && terms_pack(&wanted) != g->refused) {
+		wanted.level = terms_unpack(word).level;
+		p = make(context, &wanted);
+		if (p != atomic_load(where)) {
+			atomic_store(where, p);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void forget_partition(struct lane *lane, void *context) {
+	if (atomic_load(&lane->context) == context) {
+		atomic_store(&lane->steered_to, NULL);
+	}
+}
+
+void terms_context_destroying(CUcontext context) {
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < LANE_DEVICES_MAX; i++) {
+		if (atomic_load(&gpus[i].context) == context) {
+			atomic_store(&gpus[i].context, NULL);
+			gpus[i].prepared = gpus[i].refused = 0;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	lane_for_each(forget_partition, context);
+}
+
+void terms_after_fork(void) {
+	pthread_mutex_init(&lock, NULL);
+	memset(gpus, 0, sizeof(gpus));
+	terms_lapse();
+}

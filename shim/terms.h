@@ -1,0 +1,58 @@
+/*
+ * terms.h: where sbeetd wants the work of this program to run, without asking: the page that comes
+ * with the Welcome (proto/terms.h), and the partitions that it names.
+ *
+ * The page lies at one address for good. The page of a new connection takes the place of the last
+ * one in a single step, and an empty one does when the terms lapse, so a reader needs no lock.
+ *
+ * Partitions are made by the tracker, never on the way of a launch. Until the one that the terms
+ * name is there, work goes where it went before.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "proto/terms.h"
+
+struct partition;
+
+/* The page of a connection that has just been welcomed: @fd, which is closed in any case; -1: none
+ * came. What is no sealed page of the right size is not used. Under conn.c's lock. */
+void terms_take(int fd);
+
+/* No daemon stands behind the page any more: jobs are asked for again. */
+void terms_lapse(void);
+
+/* Whether there is a page that has not lapsed. Takes no lock. */
+bool terms_held(void);
+
+/* The terms for @device, whose context is current. Return: whether they steer. Takes no lock, and
+ * enters the driver only for the first look at a device. */
+bool terms_now(CUdevice device, struct terms *ret);
+
+/* The partition of @t in @context of @device. NULL: the program's own streams, because the terms
+ * are the whole GPU at level 0, or because the partition is not there yet. Takes no lock. */
+struct partition *terms_partition(CUdevice device, CUcontext context, const struct terms *t);
+
+/* By the tracker: makes the partitions that the page names by now. */
+void terms_prepare(void);
+
+/*
+ * By the tracker: a job that was opened by the terms @word in @context of @device goes on in
+ * *@where. Changes that to the set of the present terms, at the level of @word, for a level changes
+ * between jobs. Makes the partition if need be; *@where stays if that fails. NULL: the program's
+ * own streams.
+ */
+void terms_follow(CUdevice device, CUcontext context, uint64_t word,
+		  _Atomic(struct partition *) *where);
+
+/* Called before the driver's own function: no job goes on in a partition of @context, and none is
+ * made. */
+void terms_context_destroying(CUcontext context);
+
+/* After fork, in the child: the page is the parent's. */
+void terms_after_fork(void);

@@ -228,6 +228,67 @@ static void daemon_hands_connections_to_the_next(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* The one kernel that is kept; its answer is freed by packet_free(). */
+static Sbeet__Control__Reply *ask_kernel(void) {
+	Sbeet__Control__KernelsRequest body = SBEET__CONTROL__KERNELS_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__Reply *reply;
+
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_KERNELS;
+	request.kernels = &body;
+	harness_settle();
+	reply = control_ask(&request);
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_KERNELS);
+	assert_int_equal(reply->kernels->n_kernels, 1);
+	return reply;
+}
+
+/* A program says the name of a kernel once, and counts on. */
+static void daemon_hands_over_kernels(void **state) {
+	Sbeet__KernelCount count = SBEET__KERNEL_COUNT__INIT, *counted[] = {&count};
+	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
+	Sbeet__Counts counts = SBEET__COUNTS__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	Sbeet__Control__Reply *reply;
+	struct shim s;
+
+	harness_start(&harness, plain);
+	s = shim_open("a", MASK_ALL);
+	kernel.id = 9;
+	kernel.name = (char *)(uintptr_t) "scan";
+	kernel.refusal = (char *)(uintptr_t) "it leaves early";
+	kernel.enforcement_mask = MASK_WHOLE;
+	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
+	m.kernel = &kernel;
+	shim_send(s.fd, &m);
+	count.kernel = 9;
+	count.launches = 5;
+	count.blocks = 40;
+	counts.kernels = counted;
+	counts.n_kernels = 1;
+	m.body_case = SBEET__TO_DAEMON__BODY_COUNTS;
+	m.counts = &counts;
+	shim_send(s.fd, &m);
+	for (int times = 0; times < 2; times++) {
+		harness_settle();
+		restart(NULL);
+		expect_welcome(&s);
+		reply = ask_kernel();
+		assert_string_equal(reply->kernels->kernels[0]->name, "scan");
+		assert_string_equal(reply->kernels->kernels[0]->refusal, "it leaves early");
+		assert_int_equal(reply->kernels->kernels[0]->launches, 5);
+		assert_int_equal(reply->kernels->kernels[0]->blocks, 40);
+		packet_free(&reply->base);
+	}
+	count.launches = 6;
+	shim_send(s.fd, &m);
+	reply = ask_kernel();
+	assert_int_equal(reply->kernels->kernels[0]->launches, 6);
+	packet_free(&reply->base);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static bool session_runs(const Sbeet__Control__Status *status, void *data) {
 	return status->n_jobs == 1 && strcmp(status->jobs[0]->state, "running") == 0;
 }
@@ -522,6 +583,7 @@ int main(void) {
 		CASE(daemon_says_that_a_passed_socket_is_gone),
 		CASE(daemon_refuses_a_socket_of_another_kind),
 		CASE(daemon_hands_connections_to_the_next),
+		CASE(daemon_hands_over_kernels),
 		CASE(daemon_hands_over_programs_with_terms),
 		CASE(daemon_hands_over_when_jobs_are_due),
 		CASE(daemon_hands_over_what_tasks_are),

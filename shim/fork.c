@@ -32,6 +32,7 @@ static void after_fork(void) {
 	conn_after_fork();
 	track_after_fork();
 	records_after_fork();
+	counts_after_fork();
 	lane_after_fork();
 	question_after_fork();
 	wake_after_fork();

@@ -182,10 +182,14 @@ run_set() {
 		esac
 		case $column in
 		none | mps | mps-* | host) ;;
-		*) start_daemon --policy "$column" --sharing mps --profile-dir "$folder/profiles" ;;
+		*) # shellcheck disable=SC2086 # several words
+			start_daemon --policy "$column" --sharing mps --profile-dir "$folder/profiles" ${DAEMON_OPTIONS:-} ;;
 		esac
 		run_cell "$1" "$column" "$2" "$3"
-		[ -z "$daemon" ] || stop_daemon
+		[ -z "$daemon" ] || {
+			stop_daemon
+			{ echo "$1 $column U $2 set $3"; cat "$scratch/sbeetd.log"; } >>"$folder/sbeetd.log"
+		}
 	done
 }
 

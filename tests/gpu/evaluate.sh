@@ -97,7 +97,7 @@ measure() {
 	awk '$1 == "energy" && $3 > 0 { w = $2 * 1e6 / $3 } END { printf "%.1f\n", w }' \
 		"$scratch/idle" >"$folder/static.txt"
 	# shellcheck disable=SC2086 # several numbers
-	timeout 300 "$periodic" profile "$scale" "${RUNS:-10}" "${POWER_MS:-200}" $sms >"$scratch/measured.txt" || exit 1
+	timeout 300 "$periodic" profile "$scale" "${RUNS:-10}" "${POWER_MS:-100}" $sms >"$scratch/measured.txt" || exit 1
 	mv "$scratch/measured.txt" "$folder/measured.txt"
 }
 

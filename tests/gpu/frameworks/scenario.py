@@ -235,11 +235,13 @@ class Program:
         line, self.text = self.text.split(b"\n", 1)
         return line.decode()
 
-    def end(self):
+    def close(self):
         try:
             self.process.stdin.close()
         except BrokenPipeError:
             pass
+
+    def end(self):
         try:
             self.process.wait(15)
         except subprocess.TimeoutExpired:
@@ -295,6 +297,8 @@ def drive(folder, column, seconds, lead, cells):
             program.process.kill()
         sys.exit(f"{column}: {error}")
     finally:
+        for program in programs.values():
+            program.close()
         for program in programs.values():
             program.end()
 

@@ -156,10 +156,9 @@ static size_t gpu_count(const struct snapshot *s) {
 
 static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigned width) {
 	const Sbeet__Control__Gpu *g = s->gpus[i];
-	struct smset busy = SMSET_EMPTY;
+	struct smset busy = snapshot_gpu_busy(s, i);
 	char text[MAP_TEXT];
 
-	smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
 	table_number(t, g->index);
 	table_text(t, g->name);
 	table_text(t, g->sharing);

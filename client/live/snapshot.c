@@ -227,9 +227,21 @@ static json_t *mps_json(const Sbeet__Control__Mps *m) {
 			 "note", known_text(m->note));
 }
 
+struct smset snapshot_gpu_busy(const struct snapshot *s, size_t i) {
+	struct smset busy = set_of(&s->gpus[i]->sms_busy), sms;
+
+	for (size_t k = 0; k < s->n_jobs; k++) {
+		if (s->jobs[k]->terms && s->jobs[k]->gpu == s->gpus[i]->index) {
+			sms = job_sms(s->jobs[k]);
+			busy = smset_or(&busy, &sms);
+		}
+	}
+	return busy;
+}
+
 json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 	const Sbeet__Control__Gpu *g = s->gpus[i];
-	struct smset busy = set_of(&g->sms_busy);
+	struct smset busy = snapshot_gpu_busy(s, i);
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, s:o, "

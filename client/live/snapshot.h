@@ -53,6 +53,10 @@ json_t *snapshot_session_json(const struct snapshot *s, size_t i);
 json_t *snapshot_task_json(const struct snapshot *s, size_t i);
 json_t *snapshot_job_json(const struct snapshot *s, size_t i);
 
+/* The SMs of the @i-th GPU on which jobs run: what they hold, and what those run on that hold nothing
+ * since they run under terms. */
+struct smset snapshot_gpu_busy(const struct snapshot *s, size_t i);
+
 /* SMs of the GPU of this index; 0: there is none. */
 unsigned snapshot_gpu_sms(const struct snapshot *s, uint32_t index);
 

@@ -130,14 +130,13 @@ static void print_power(const struct top *t, size_t i, size_t cells, char *text,
 
 static void draw_gpu_line(const struct top *t, size_t i, unsigned per_cell, int y) {
 	const Sbeet__Control__Gpu *g = t->s.gpus[i];
-	struct smset busy = SMSET_EMPTY;
+	struct smset busy = snapshot_gpu_busy(&t->s, i);
 	char text[256], power[BLOCKS_TEXT + 64], scale[32] = "";
 	int x;
 
 	if (per_cell > 1) {
 		snprintf(scale, sizeof(scale), ", %u a letter", per_cell);
 	}
-	smset_from_bytes(g->sms_busy.data, g->sms_busy.len, &busy);
 	snprintf(text, sizeof(text), "GPU %u%s  %u of %u SMs busy%s  %s", g->index,
 		 g->lost      ? " LOST"
 		 : g->drained ? " DRAINED"

@@ -424,6 +424,7 @@ static void task_explain_tells_where_programs_run(void **state) {
 	spawned_deinit(&s);
 	o = status_json();
 	assert_int_equal(json_integer_value(job(o, 0, "level")), 0);
+	assert_int_equal(number(json_array_get(json_object_get(o, "gpus"), 0), "n_sms_busy"), 132);
 	json_decref(o);
 	shim_close(&asks);
 	steered_close(&a);

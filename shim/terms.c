@@ -157,14 +157,20 @@ struct partition *terms_partition(CUdevice device, CUcontext context, const stru
 static struct partition *make(CUcontext context, const struct terms *t) {
 	struct green *g = green_get(context);
 	struct smset set;
+	int r;
 
 	if (!g || is_own(t)) {
 		return NULL;
 	}
-	if (!find_set(g, t, &set) || green_make(g, &set, t->level, green_sms(g)) < 0) {
+	r = find_set(g, t, &set) ? 0 : -EINVAL;
+	/* All levels at once: beside the green context of the set they cost next to nothing. */
+	for (unsigned level = 0; r >= 0 && level <= PROTO_TERMS_LEVEL_MAX; level++) {
+		r = green_make(g, &set, level, green_sms(g));
+	}
+	if (r < 0) {
 		log_once(LOG_LEVEL_WARN,
-			 "The SMs that sbeetd wants this program to keep to can't "
-			 "be had as a green context: it runs where it ran");
+			 "The SMs that sbeetd wants this program to keep to can't be had as a "
+			 "green context: it runs on the whole GPU");
 		return NULL;
 	}
 	return green_find(g, &set, t->level);

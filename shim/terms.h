@@ -6,7 +6,7 @@
  * one in a single step, and an empty one does when the terms lapse, so a reader needs no lock.
  *
  * Partitions are made by the tracker, never on the way of a launch. Until the one that the terms
- * name is there, work goes where it went before.
+ * name is there, a job runs in the program's own streams.
  */
 #pragma once
 

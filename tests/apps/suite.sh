@@ -5,6 +5,7 @@
 #        suite.sh shim POLICY MODE PROGRAM ARGS... under the shim; MODE: sharing mode of the GPU
 #        suite.sh three POLICY MODE                three programs at once
 #        suite.sh beside HOW                       two jobs on halves of one GPU: green, count, smid
+#        suite.sh terms PROGRAM ARGS...            steered, to other SMs and another level each millisecond
 #        suite.sh clusters PROGRAM                 some of its kernels fit into no part of the GPU
 #        suite.sh whole PROGRAM                    its jobs can only be given the whole GPU
 #        suite.sh part PROGRAM                     its jobs are given a part of it, as a green context
@@ -92,6 +93,19 @@ part)
 	all_is_free
 	grep -q "could not be confined" "$scratch/sample.err" && fail "something ran on the whole GPU"
 	stop_daemon
+	;;
+terms)
+	export SIMGPU=32:mps
+	"$SBEET_BUILD/tests/apps/steerer" "$SBEET_RUNTIME_DIR/shim.sock" >"$scratch/steerer.out" 2>"$scratch/steerer.err" &
+	steerer=$!
+	started="$started $steerer"
+	until_true "somebody listens" test -S "$SBEET_RUNTIME_DIR/shim.sock"
+	start sample "$@" --json
+	ended_well sample "$pid"
+	wait "$steerer" || fail "steerer: exit code $?"
+	grep -q '"requests":0,' "$scratch/steerer.out" || fail "a job was asked for"
+	grep -q "\"launches\":$(launches_of sample)," "$scratch/steerer.out" ||
+		fail "not each launch was told of, or one twice"
 	;;
 clusters)
 	export SIMGPU=32:mps SBEET_LOG=info

@@ -186,6 +186,34 @@ daemon-silent-while-running)
 	until_true "its jobs are managed again" status_is jobs survivor -ge $((jobs + 3))
 	kill -9 "$survivor"
 	;;
+daemon-killed-while-steering | daemon-stopped-while-steering)
+	# Programs go on where their terms say, and wait for nobody: SBEET_WAIT would be for ever.
+	export SIMGPU=32:mps SBEET_WAIT=1h
+	start_daemon --policy steer
+	start survivor "$apps/hotspot" --frames 100000000 --json
+	survivor=$pid
+	until_true "its first job is done" status_is done "" -ge 1
+	start finite "$apps/hotspot" --frames 60 --json
+	until_true "another program works beside it" status_is jobs finite -ge 1
+	if [ "$1" = daemon-killed-while-steering ]; then
+		kill -9 "$daemon"
+		wait "$daemon" 2>/dev/null
+	else
+		kill -STOP "$daemon"
+	fi
+	ended_well finite "$pid"
+	jobs=0
+	if [ "$1" = daemon-killed-while-steering ]; then
+		start_daemon --policy steer
+	else
+		kill -CONT "$daemon"
+		until_true "sbeetd answers" "$ctl" status --json
+		jobs=$("$ask" "$ctl" jobs survivor)
+	fi
+	until_true "the jobs of the other are in the books again" status_is jobs survivor -ge $((jobs + 3))
+	! grep -q unmanaged "$scratch/survivor.err" "$scratch/finite.err" || fail "somebody went on without terms"
+	kill -9 "$survivor"
+	;;
 context-ends-while-its-job-closes)
 	# reduce leaves its last job open, for its last wait covers one of two streams only. So the
 	# shim closes it at about the time when the program takes its context down. Many tries for a

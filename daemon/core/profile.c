@@ -8,7 +8,8 @@ int profile_table_init(struct profile_table *t, unsigned n_sms, nsec_t copy_in, 
 	    copy_out > PROFILE_TIME_MAX) {
 		return -EINVAL;
 	}
-	*t = (struct profile_table){.n_sms = n_sms, .copy_in = copy_in, .copy_out = copy_out};
+	*t = (struct profile_table){
+		.n_sms = n_sms, .copy_in = copy_in, .copy_out = copy_out, .launches = 1};
 	return 0;
 }
 

@@ -23,10 +23,12 @@
 
 /* One task on one type of GPU. Index m of the arrays is "m SMs"; index 0 is not used. */
 struct profile_table {
-	unsigned n_sms;	 /* tables reach from 1 to this */
-	unsigned least;	 /* fewest SMs that were measured: no job gets fewer, see task.h */
-	nsec_t copy_in;	 /* G_hd: host to device */
-	nsec_t copy_out; /* G_dh: device to host */
+	unsigned n_sms;	   /* tables reach from 1 to this */
+	unsigned least;	   /* fewest SMs that were measured: no job gets fewer, see task.h */
+	nsec_t copy_in;	   /* G_hd: host to device */
+	nsec_t copy_out;   /* G_dh: device to host */
+	unsigned launches; /* of kernels in a job, one after the other, at least 1 */
+	nsec_t block;	   /* how long a block of them runs; 0: not known, so as long as a kernel */
 	nsec_t exec[PROTO_SMS_MAX + 1];	      /* G_e(m), worst case */
 	nsec_t exec_best[PROTO_SMS_MAX + 1];  /* shortest seen; equal to exec where not known */
 	uint32_t power_mw[PROTO_SMS_MAX + 1]; /* P_d(m), dynamic power on m SMs */

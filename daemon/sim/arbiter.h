@@ -16,8 +16,8 @@
 
 #include "daemon/sim/state.h"
 
-/* Functions that return int return 0, -ENOMEM, or -EINVAL for a setup that makes no sense here;
- * then the simulation ends. */
+/* Functions that return int return 0, -ENOMEM, or -EINVAL for a setup that makes no sense here, or
+ * -EUSERS from open(); then the simulation ends. */
 struct sim_arbiter {
 	/* Sets s->arbiter_state. No more than s->max_jobs jobs are there at once. close() comes
 	 * also after a failure, and takes NULL. */

@@ -14,6 +14,7 @@ enum event_kind {
 	EVENT_KERNEL_START,
 	EVENT_KERNEL_END,
 	EVENT_FINISH,
+	EVENT_SHARED, /* index: the GPU */
 
 	/* sim.c's. */
 	EVENT_DEADLINE, /* only with SIM_LATE_DROP */

@@ -348,7 +348,8 @@ static bool valid(const struct sim_setup *setup) {
 	return setup->arbiter && setup->n_gpus >= 1 && setup->n_gpus <= SCHED_GPUS_MAX &&
 	       setup->duration >= 1 && setup->duration <= SIM_DURATION_MAX &&
 	       (unsigned)setup->exec < _SIM_EXEC_N && (unsigned)setup->late < _SIM_LATE_N &&
-	       (unsigned)setup->power < _SIM_POWER_N && setup->overhead <= PROFILE_TIME_MAX &&
+	       (unsigned)setup->power < _SIM_POWER_N && (unsigned)setup->terms < _SIM_TERMS_N &&
+	       setup->cap_percent <= 100 && setup->overhead <= PROFILE_TIME_MAX &&
 	       (setup->exec != SIM_EXEC_SHARE ||
 		(setup->exec_share_permille >= 1 && setup->exec_share_permille <= 1000));
 }

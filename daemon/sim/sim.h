@@ -5,7 +5,7 @@
  *
  * A job of task i is released at offset + j * T, for each such time before the end of the window
  * (once, if T is 0). When it runs, where and for how long is up to the arbiter, such as the
- * daemon's own scheduler (grants.h).
+ * daemon's own scheduler (grants.h), or a GPU that is shared without asking (shared.h).
  *
  * Jobs of one task may run side by side, unless tasks are to be like programs of one thread
  * (sequential): then each job is asked for when the one before it is over. As the scheduler is not
@@ -67,7 +67,16 @@ struct sim_boundary {
 	uint64_t missed; /* jobs, as far as is known by now */
 };
 
-/* What runs when, given what is ready: &sim_grants (grants.h), or another one: see arbiter.h. */
+/* Where work runs on GPUs that are shared without asking (shared.h). */
+enum sim_terms {
+	SIM_TERMS_SAME,	   /* everybody everywhere */
+	SIM_TERMS_LEVELS,  /* the same, and stream priorities by deadline */
+	SIM_TERMS_PLANNED, /* as the policy steer plans */
+	_SIM_TERMS_N,
+};
+
+/* What runs when, given what is ready: &sim_grants (grants.h), &sim_shared (shared.h), or another
+ * one: see arbiter.h. */
 struct sim_arbiter;
 
 struct sim_setup {
@@ -85,6 +94,9 @@ struct sim_setup {
 	enum sim_late late;
 	enum sim_power power;
 	nsec_t overhead; /* of each job; at most PROFILE_TIME_MAX */
+	enum sim_terms terms;
+	unsigned cap_percent; /* of the SMs, that one task's kernels may hold at once, as
+				 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0: no cap; not if planned */
 	bool sequential;
 	uint64_t seed; /* of the execution times; the same for every policy */
 
@@ -147,7 +159,8 @@ struct sim_result {
 
 /*
  * Runs the window [0, duration). Return: 0; -EINVAL for a setup out of range or that the arbiter
- * refuses; -E2BIG for more than SIM_JOBS_MAX jobs; -ENOMEM.
+ * refuses; -E2BIG for more than SIM_JOBS_MAX jobs; -EUSERS for more tasks than the arbiter takes;
+ * -ENOMEM.
  */
 int sim_run(const struct sim_setup *setup, struct sim_result *ret);
 void sim_result_deinit(struct sim_result *r);

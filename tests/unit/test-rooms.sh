@@ -10,7 +10,7 @@ proto/messages
 daemon/core proto
 daemon/core/policy daemon/core proto
 daemon/core/steer daemon/core proto
-daemon/sim daemon/core proto
+daemon/sim daemon/core daemon/core/steer proto
 daemon/book daemon/core proto
 daemon/base proto
 daemon/mps daemon/base proto

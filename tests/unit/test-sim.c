@@ -1,5 +1,6 @@
 /*
- * test-sim.c: the simulator against what must hold of every schedule, for every policy.
+ * test-sim.c: the simulator against what must hold of every schedule, for every policy and for GPUs
+ * that are shared without one.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "daemon/sim/grants.h"
+#include "daemon/sim/shared.h"
 
 #define MS	  NSEC_PER_MSEC
 #define GPUS	  2
@@ -105,22 +107,51 @@ static void make_world(struct world *w, const struct sched_policy *policy, uint6
 	w->setup.userdata = w;
 }
 
+/* Several launches a job, in blocks. */
+static void make_shared(struct world *w, enum sim_terms terms, uint64_t random) {
+	w->setup.arbiter = &sim_shared;
+	w->setup.terms = terms;
+	w->setup.cap_percent = terms == SIM_TERMS_PLANNED ? 0 : (unsigned)between(&random, 0, 100);
+	w->setup.overhead = between(&random, 0, 1) * MS / 10;
+	w->setup.sequential = between(&random, 0, 1);
+	for (size_t i = 0; i < w->setup.n_tasks; i++) {
+		for (unsigned k = 0; k < GPUS; k++) {
+			w->profiles[i][k].launches = (unsigned)between(&random, 1, 8);
+			w->profiles[i][k].block = between(&random, 0, 1) * MS / 20;
+		}
+	}
+}
+
 static void free_world(struct world *w) {
 	free(w->segments);
 }
 
-/* Calls @check for runs of every policy. */
-static void for_all(void (*check)(const struct world *, const struct sim_result *)) {
+typedef void (*check_fn)(const struct world *, const struct sim_result *);
+
+static void check_world(struct world *w, check_fn check) {
+	struct sim_result result;
+
+	assert_int_equal(sim_run(&w->setup, &result), 0);
+	check(w, &result);
+	sim_result_deinit(&result);
+	free_world(w);
+}
+
+/* Calls @check for runs of every policy, and of GPUs that are shared without any. */
+static void for_all(check_fn check) {
+	struct world w;
+
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
 		for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
-			struct sim_result result;
-			struct world w;
-
 			make_world(&w, *p, seed);
-			assert_int_equal(sim_run(&w.setup, &result), 0);
-			check(&w, &result);
-			sim_result_deinit(&result);
-			free_world(&w);
+			check_world(&w, check);
+		}
+	}
+	for (unsigned terms = 0; terms < _SIM_TERMS_N; terms++) {
+		for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+			make_world(&w, NULL, seed);
+			make_shared(&w, (enum sim_terms)terms, seed);
+			check_world(&w, check);
 		}
 	}
 }
@@ -185,7 +216,8 @@ static void check_sms(const struct world *w, const struct sim_result *result) {
 			assert_true(!overlap(s, &w->segments[j]) ||
 				    smset_disjoint(&s->sms, &w->segments[j].sms));
 		}
-		assert_true(in_use_at_start(w, s) <= w->gpus[s->gpu].limit);
+		/* What nobody hands out keeps no limit. */
+		assert_true(!w->setup.policy || in_use_at_start(w, s) <= w->gpus[s->gpu].limit);
 	}
 }
 

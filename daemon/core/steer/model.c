@@ -20,8 +20,9 @@ static unsigned sms_of(const struct model_job *r) {
 
 /* One kernel alone on @sms SMs. */
 static double kernel_ns(const struct model_job *r, unsigned sms) {
-	double all = (double)r->task->kernels[sms] / r->task->launches;
-	double ns = all - (double)r->task->gap;
+	const struct model_task *task = r->task;
+	double gaps = (double)task->gap * (task->launches - 1);
+	double ns = ((double)task->kernels[sms] - gaps) / task->launches;
 
 	return (ns < 500 ? 500 : ns) * r->share;
 }
@@ -279,7 +280,7 @@ nsec_t model_next(const struct model *m) {
 
 void model_init(struct model *m, const struct model_gpu *gpu, const struct model_task *tasks,
 		const struct model_place *places, unsigned n) {
-	assert(n > 0 && n <= MODEL_TASKS_MAX);
+	assert(n <= MODEL_TASKS_MAX);
 	*m = (struct model){.gpu = gpu, .n = n};
 	for (unsigned i = 0; i < n; i++) {
 		m->jobs[i].task = &tasks[i];

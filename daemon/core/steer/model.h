@@ -89,7 +89,7 @@ struct model {
 	struct model_job *copying[2]; /* by direction: who has the engine */
 };
 
-/* @n tasks (1 to MODEL_TASKS_MAX), all idle at time 0. All pointers are borrowed. */
+/* @n tasks (at most MODEL_TASKS_MAX), all idle at time 0. All pointers are borrowed. */
 void model_init(struct model *m, const struct model_gpu *gpu, const struct model_task *tasks,
 		const struct model_place *places, unsigned n);
 

@@ -55,18 +55,18 @@ static bool stopped(const struct search *s) {
 	return s->stop && atomic_load_explicit(s->stop, memory_order_relaxed);
 }
 
-static struct model_gpu model_gpu(const struct search *s, unsigned lower) {
-	unsigned sms = lower * s->gpu->group;
+static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
+	unsigned sms = lower * gpu->group;
 
 	return (struct model_gpu){
-		.sms = {sms, s->gpu->sms - sms},
+		.sms = {sms, gpu->sms - sms},
 		.piece = PIECE,
 	};
 }
 
 static void predict(struct search *s, const struct candidate *c, struct model_result *ret) {
 	static const struct model_wake wake = {WAKE_MIN, WAKE_MAX};
-	struct model_gpu gpu = model_gpu(s, c->lower);
+	struct model_gpu gpu = model_gpu(s->gpu, c->lower);
 
 	memset(ret, 0, s->n * sizeof(*ret));
 	for (unsigned k = 0; k < SEEDS; k++) {
@@ -302,16 +302,11 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	}
 }
 
-bool plan_predict(const struct plan_gpu *gpu, const struct plan_task *tasks,
-		  const struct terms *terms, unsigned n, struct model_result *ret) {
-	struct candidate c = {0};
-	struct search s;
+/* Return: false if @terms are of another form. */
+static bool read_terms(const struct plan_gpu *gpu, const struct terms *terms, unsigned n,
+		       struct candidate *ret) {
+	struct candidate c = {.lower = terms_groups(gpu->sms, gpu->group) / 2};
 
-	if (!plan_can_predict(tasks, n)) {
-		return false;
-	}
-	search_init(&s, gpu, tasks, n);
-	c.lower = s.n_groups / 2;
 	for (unsigned i = 0; i < n; i++) {
 		if (terms[i].n > 0) {
 			c.lower = terms[i].first == 0 ? terms[i].n : terms[i].first;
@@ -329,6 +324,31 @@ bool plan_predict(const struct plan_gpu *gpu, const struct plan_task *tasks,
 			.held = t->copies == TERMS_COPIES_HELD,
 		};
 	}
+	*ret = c;
+	return true;
+}
+
+bool plan_places(const struct plan_gpu *gpu, const struct terms *terms, unsigned n,
+		 struct model_gpu *ret_gpu, struct model_place *ret_places) {
+	struct candidate c;
+
+	if (!read_terms(gpu, terms, n, &c)) {
+		return false;
+	}
+	*ret_gpu = model_gpu(gpu, c.lower);
+	memcpy(ret_places, c.places, n * sizeof(*ret_places));
+	return true;
+}
+
+bool plan_predict(const struct plan_gpu *gpu, const struct plan_task *tasks,
+		  const struct terms *terms, unsigned n, struct model_result *ret) {
+	struct candidate c;
+	struct search s;
+
+	if (!plan_can_predict(tasks, n) || !read_terms(gpu, terms, n, &c)) {
+		return false;
+	}
+	search_init(&s, gpu, tasks, n);
 	predict(&s, &c, ret);
 	return true;
 }

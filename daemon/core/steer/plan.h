@@ -55,6 +55,11 @@ bool plan_can_predict(const struct plan_task *tasks, unsigned n);
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       const _Atomic bool *stop, struct plan *ret);
 
+/* What @terms (as plan_make() makes them, all with the same cut) are to the model. Return: false if
+ * they are of another form. */
+bool plan_places(const struct plan_gpu *gpu, const struct terms *terms, unsigned n,
+		 struct model_gpu *ret_gpu, struct model_place *ret_places);
+
 /* What is predicted of @terms (as plan_make() makes them, all with the same cut). Return: false if
  * too little is known, or the terms are of another form. */
 bool plan_predict(const struct plan_gpu *gpu, const struct plan_task *tasks,

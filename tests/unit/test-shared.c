@@ -1,0 +1,344 @@
+/*
+ * test-shared.c: GPUs that programs share without asking: who gets which SMs when.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/* after the above, as cmocka demands */
+#include <cmocka.h>
+
+#include "daemon/core/steer/model-run.h"
+#include "daemon/sim/shared.h"
+
+#define MS	 NSEC_PER_MSEC
+#define US	 NSEC_PER_USEC
+#define SMS	 8
+#define TASKS	 4
+#define SEGMENTS 64
+
+/* An end of a kernel is rounded up to the next nanosecond. */
+#define ROUNDING 8
+
+struct world {
+	struct sched_gpu_model gpu;
+	struct profile_table profiles[TASKS];
+	struct sched_task tasks[TASKS];
+	struct sim_setup setup;
+	struct sim_segment segments[SEGMENTS]; /* the first ones */
+	size_t n_segments;
+};
+
+static void keep(void *userdata, const struct sim_segment *segment) {
+	struct world *w = userdata;
+
+	if (w->n_segments < SEGMENTS) {
+		w->segments[w->n_segments] = *segment;
+	}
+	w->n_segments++;
+}
+
+static void start(struct world *w) {
+	memset(w, 0, sizeof(*w));
+	w->gpu = (struct sched_gpu_model){.power.n_sms = SMS, .limit = SMS, .step = 1};
+	w->setup = (struct sim_setup){
+		.arbiter = &sim_shared,
+		.gpus = &w->gpu,
+		.n_gpus = 1,
+		.tasks = w->tasks,
+		.duration = 100 * MS,
+		.on_segment = keep,
+		.userdata = w,
+	};
+}
+
+/* One more task, whose kernels take @alone on all SMs and in proportion longer on fewer. */
+static struct profile_table *add(struct world *w, nsec_t period, nsec_t deadline, nsec_t offset,
+				 nsec_t alone) {
+	struct profile_table *p = &w->profiles[w->setup.n_tasks];
+
+	assert_int_equal(profile_table_linear(p, SMS, 0, 0, alone * SMS, 0), 0);
+	w->tasks[w->setup.n_tasks++] = (struct sched_task){
+		.period = period,
+		.deadline = deadline,
+		.first_release = offset,
+		.fixed_gpu = -1,
+		.profiles = {p},
+	};
+	return p;
+}
+
+static void run(struct world *w, struct sim_result *ret) {
+	w->n_segments = 0;
+	assert_int_equal(sim_run(&w->setup, ret), 0);
+}
+
+static void assert_near(nsec_t found, nsec_t expected) {
+	assert_in_range(found, expected, expected + ROUNDING);
+}
+
+static void alone_a_job_takes_what_its_profile_says(void **state) {
+	struct profile_table *p;
+	struct sim_result result;
+	struct world w;
+
+	start(&w);
+	p = add(&w, 0, 50 * MS, MS, 4 * MS);
+	p->launches = 5;
+	p->copy_in = 2 * MS;
+	p->copy_out = MS;
+	w.setup.overhead = 100 * US;
+	run(&w, &result);
+	assert_int_equal(result.count.completed, 1);
+	assert_near(result.tasks[0].response.max, 7 * MS + 100 * US);
+	assert_int_equal(result.tasks[0].home, 0);
+	/* Its launches have all SMs, one after the other; copies have none. */
+	assert_int_equal(w.n_segments, 5);
+	assert_int_equal(w.segments[0].start, MS + 100 * US + 2 * MS);
+	assert_int_equal(smset_count(&w.segments[0].sms), SMS);
+	sim_result_deinit(&result);
+}
+
+static void who_comes_first_has_all_sms(void **state) {
+	struct sim_result result;
+	struct world w;
+
+	start(&w);
+	add(&w, 0, 50 * MS, 0, 4 * MS);
+	add(&w, 0, 50 * MS, MS, 4 * MS);
+	run(&w, &result);
+	assert_near(result.tasks[0].response.max, 4 * MS);
+	assert_near(result.tasks[1].response.max, 7 * MS);
+	sim_result_deinit(&result);
+}
+
+static void a_cap_leaves_room_for_others(void **state) {
+	struct sim_result result;
+	struct world w;
+
+	start(&w);
+	add(&w, 0, 50 * MS, 0, 4 * MS);
+	add(&w, 0, 50 * MS, MS, 4 * MS);
+	w.setup.cap_percent = 50;
+	run(&w, &result);
+	/* Each on half of the SMs, at once. */
+	assert_near(result.tasks[0].response.max, 8 * MS);
+	assert_near(result.tasks[1].response.max, 8 * MS);
+	assert_int_equal(smset_count(&w.segments[0].sms), SMS / 2);
+	assert_true(smset_disjoint(&w.segments[0].sms, &w.segments[1].sms));
+	sim_result_deinit(&result);
+}
+
+static void a_level_waits_for_a_block(void **state) {
+	struct sim_result result;
+	struct world w;
+
+	start(&w);
+	add(&w, 0, 50 * MS, 0, 4 * MS)->block = 2 * MS;
+	add(&w, 0, 10 * MS, MS, MS);
+	w.setup.terms = SIM_TERMS_LEVELS;
+	run(&w, &result);
+	/* The block runs until 2, the urgent job until 3, the rest of the first one until 5. */
+	assert_near(result.tasks[1].response.max, 2 * MS);
+	assert_near(result.tasks[0].response.max, 5 * MS);
+	sim_result_deinit(&result);
+}
+
+static void copies_of_one_direction_follow_each_other(void **state) {
+	struct sim_result result;
+	struct world w;
+
+	start(&w);
+	add(&w, 0, 50 * MS, 0, MS)->copy_in = 5 * MS;
+	add(&w, 0, 50 * MS, MS, MS)->copy_in = 2 * MS;
+	run(&w, &result);
+	assert_near(result.tasks[0].response.max, 6 * MS);
+	assert_near(result.tasks[1].response.max, 7 * MS);
+	sim_result_deinit(&result);
+}
+
+static void jobs_of_a_task_follow_each_other(void **state) {
+	struct sim_result result;
+	struct world w;
+
+	for (unsigned sequential = 0; sequential < 2; sequential++) {
+		start(&w);
+		add(&w, 2 * MS, 2 * MS, 0, 3 * MS);
+		w.setup.sequential = sequential;
+		w.setup.duration = 12 * MS;
+		run(&w, &result);
+		assert_int_equal(result.count.released, 6);
+		assert_int_equal(result.count.completed, 3);
+		assert_int_equal(result.count.missed, 6);
+		sim_result_deinit(&result);
+	}
+}
+
+static void late_jobs_are_given_up_if_they_have_not_begun(void **state) {
+	struct sim_result result;
+	struct world w;
+
+	start(&w);
+	add(&w, 2 * MS, 2 * MS, 0, 5 * MS);
+	w.setup.late = SIM_LATE_DROP;
+	w.setup.duration = 12 * MS;
+	run(&w, &result);
+	/* Those of 0, 4 and 10 run: of the two that waited at 5, the one of 2 was given up at 4. */
+	assert_int_equal(result.count.completed, 2);
+	assert_int_equal(result.count.missed, 6);
+	sim_result_deinit(&result);
+}
+
+static void steer_keeps_long_blocks_from_short_deadlines(void **state) {
+	uint64_t missed[_SIM_TERMS_N];
+	struct sim_result result;
+	struct world w;
+
+	for (unsigned terms = 0; terms < _SIM_TERMS_N; terms++) {
+		start(&w);
+		add(&w, 3 * MS, MS, 0, MS / 4)->block = MS / 100;
+		add(&w, 20 * MS, 20 * MS, 0, 6 * MS)->block = 3 * MS;
+		w.setup.terms = (enum sim_terms)terms;
+		run(&w, &result);
+		missed[terms] = result.count.missed;
+		sim_result_deinit(&result);
+	}
+	assert_true(missed[SIM_TERMS_SAME] > 0);
+	assert_true(missed[SIM_TERMS_LEVELS] > 0);
+	assert_int_equal(missed[SIM_TERMS_PLANNED], 0);
+}
+
+static bool until_it_repeats(void *userdata, const struct sim_boundary *boundary) {
+	return !boundary->repeats;
+}
+
+static void it_comes_back_to_an_earlier_state(void **state) {
+	struct sim_result result;
+	struct world w;
+
+	start(&w);
+	add(&w, 4 * MS, 3 * MS, 0, MS);
+	add(&w, 6 * MS, 6 * MS, MS, 2 * MS)->launches = 3;
+	w.setup.duration = 10 * NSEC_PER_SEC;
+	w.setup.boundary = MS;
+	w.setup.hyperperiod = 12 * MS;
+	w.setup.on_boundary = until_it_repeats;
+	run(&w, &result);
+	assert_true(result.end < NSEC_PER_SEC);
+	sim_result_deinit(&result);
+
+	/* Work that piles up never does. */
+	w.profiles[0].exec[SMS] = 5 * MS;
+	w.setup.duration = NSEC_PER_SEC;
+	run(&w, &result);
+	assert_int_equal(result.end, NSEC_PER_SEC);
+	sim_result_deinit(&result);
+}
+
+static void too_many_tasks_are_refused(void **state) {
+	static struct sched_task tasks[SIM_SHARED_TASKS_MAX + 1];
+	struct sim_result result;
+	struct world w;
+
+	start(&w);
+	add(&w, 4 * MS, 3 * MS, 0, MS);
+	for (size_t i = 0; i <= SIM_SHARED_TASKS_MAX; i++) {
+		tasks[i] = w.tasks[0];
+	}
+	w.setup.tasks = tasks;
+	w.setup.n_tasks = SIM_SHARED_TASKS_MAX;
+	run(&w, &result);
+	sim_result_deinit(&result);
+	w.setup.n_tasks++;
+	assert_int_equal(sim_run(&w.setup, &result), -EUSERS);
+	/* A task that can run nowhere; a setup that is out of range. */
+	w.setup.n_tasks = 1;
+	tasks[0].profiles[0] = NULL;
+	assert_int_equal(sim_run(&w.setup, &result), -EINVAL);
+	w.setup.tasks = w.tasks;
+	w.setup.cap_percent = 101;
+	assert_int_equal(sim_run(&w.setup, &result), -EINVAL);
+}
+
+#define SEEDS 20
+
+/* The same tasks for the model, with other first releases each time. */
+static double predict(const struct world *w, const struct model_task *tasks) {
+	const struct model_wake wake = {w->setup.overhead, w->setup.overhead};
+	const struct model_gpu gpu = {.sms = {SMS, 0}};
+	struct model_place places[TASKS] = {{.regions = {true, false}},
+					    {.regions = {true, false}},
+					    {.regions = {true, false}},
+					    {.regions = {true, false}}};
+	struct model_result results[TASKS];
+	double missed = 0;
+
+	for (uint64_t seed = 0; seed < SEEDS; seed++) {
+		model_run(&gpu, &wake, tasks, places, TASKS, w->setup.duration, seed, results);
+		for (unsigned i = 0; i < TASKS; i++) {
+			missed += results[i].missed;
+		}
+	}
+	return missed;
+}
+
+/* Both drive the same arbiters: whoever releases the jobs, about as many are late. */
+static void it_agrees_with_the_model_that_plans(void **state) {
+	struct model_task tasks[TASKS];
+	double missed = 0, predicted;
+	struct sim_result result;
+	uint64_t random = 1;
+	struct world w;
+
+	start(&w);
+	w.setup.overhead = 80 * US;
+	w.setup.sequential = true;
+	w.setup.duration = NSEC_PER_SEC;
+	for (unsigned i = 0; i < TASKS; i++) {
+		struct profile_table *p =
+			add(&w, (3 + 2 * i) * MS, (2 + i) * MS, 0, (i + 1) * MS / 2);
+
+		p->copy_in = (i + 1) * MS / 10;
+		p->launches = i + 1;
+		p->block = MS / 20;
+		tasks[i] = (struct model_task){.period = w.tasks[i].period,
+					       .deadline = w.tasks[i].deadline,
+					       .copy_in = p->copy_in,
+					       .launches = p->launches,
+					       .block = p->block,
+					       .gap = 2500,
+					       .kernels = p->exec};
+	}
+	predicted = predict(&w, tasks);
+	for (unsigned seed = 0; seed < SEEDS; seed++) {
+		for (unsigned i = 0; i < TASKS; i++) {
+			w.tasks[i].first_release = sim_random(&random) % w.tasks[i].period;
+		}
+		run(&w, &result);
+		missed += (double)result.count.missed;
+		sim_result_deinit(&result);
+	}
+	print_message("late: %.0f by the model, %.0f simulated\n", predicted, missed);
+	assert_true(predicted > 100);
+	assert_true(missed > 0.9 * predicted && missed < 1.1 * predicted);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(alone_a_job_takes_what_its_profile_says),
+		cmocka_unit_test(who_comes_first_has_all_sms),
+		cmocka_unit_test(a_cap_leaves_room_for_others),
+		cmocka_unit_test(a_level_waits_for_a_block),
+		cmocka_unit_test(copies_of_one_direction_follow_each_other),
+		cmocka_unit_test(jobs_of_a_task_follow_each_other),
+		cmocka_unit_test(late_jobs_are_given_up_if_they_have_not_begun),
+		cmocka_unit_test(steer_keeps_long_blocks_from_short_deadlines),
+		cmocka_unit_test(it_comes_back_to_an_earlier_state),
+		cmocka_unit_test(too_many_tasks_are_refused),
+		cmocka_unit_test(it_agrees_with_the_model_that_plans),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

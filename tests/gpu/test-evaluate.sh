@@ -53,12 +53,12 @@ grep -q "Made [0-9]* parts of the GPU ahead" "$folder/out/errors.txt" || { head 
 head -n 4 "$csv" | cmp - "$folder/before"
 grep -q lookahead "$folder/out/evaluate-mixed.svg"
 tail -n 1 "$folder/out/evaluate-mixed.svg" | grep -q "</svg>"
-FAMILIES=long CAUSES=yes run "mps mps-level host steer"
+FAMILIES=long UTILISATIONS=1.2 CAUSES=yes run "mps mps-level host steer"
 [ "$(rows long)" -eq 4 ] || fail "the other family"
 missed=$(awk -F, '$1 == "long" { n += $11 } END { print n + 0 }' "$tasks")
 late=$(awk -F, 'NF == 15 && $15 >= $7 && $8 + $9 + $10 + $11 + $12 + $13 + $14 == $15' "$folder/out/late.csv" | wc -l)
 [ "$missed" -eq "$late" ] || fail "$late of $missed misses have a line: $(cat "$folder/out/late.csv")"
 [ "$missed" -eq "$(awk '{ for (i = 1; i < NF; i++) if ($(i + 1) == "late:") n += $i } END { print n + 0 }' "$folder/out/causes.txt")" ] ||
 	fail "misses have causes: $(cat "$folder/out/causes.txt")"
-grep -q "^| long, U 0.4 | 1 |" "$folder/out/summary.txt" || fail "the summary: $(cat "$folder/out/summary.txt")"
+grep -q "^| long, U 1.2 | 1 |" "$folder/out/summary.txt" || fail "the summary: $(cat "$folder/out/summary.txt")"
 grep -q "long, steer against mps" "$folder/out/summary.txt" || fail "what steer misses more"

@@ -1,6 +1,6 @@
 /*
  * count-launch.c: what libsbeet.so does between the program and the driver at each operation of an
- * open job: how many instructions, which of them lock a cache line or fence, how often it asks the
+ * open job, and at the job's start and end: how many instructions, which of them lock a cache line or fence, how often it asks the
  * clock, the kernel and the driver. Counted one by one (the program is single-stepped), so the
  * figures are the same on any machine, however busy. Nothing within the driver counts.
  *
@@ -58,13 +58,20 @@ static void copy_stream(void) {
 	check(cuMemcpyHtoDAsync_v2(memory, host, BYTES, stream));
 }
 
+static void wait_for_all(void) {
+	check(cuCtxSynchronize());
+}
+
 static const struct operation {
 	const char *name;
 	void (*run)(void);
+	void (*before)(void); /* each time; NULL: nothing */
 } operations[] = {
-	{"launch, default stream", launch_default},
-	{"launch, own stream", launch_stream},
-	{"copy, own stream", copy_stream},
+	{"launch, default stream", launch_default, NULL},
+	{"launch, own stream", launch_stream, NULL},
+	{"copy, own stream", copy_stream, NULL},
+	{"launch that opens a job", launch_stream, wait_for_all},
+	{"wait that ends it", wait_for_all, launch_stream},
 };
 #define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
 
@@ -88,6 +95,9 @@ static void watched(void) {
 		operations[i].run();
 		operations[i].run(); /* the first one met the stream */
 		for (unsigned turn = 0; turn < TURNS; turn++) {
+			if (operations[i].before) {
+				operations[i].before();
+			}
 			mark();
 			operations[i].run();
 			mark();

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Counts what libsbeet.so adds to an operation of a job that is open (see count-launch.c), for each way
+# Counts what libsbeet.so adds to an operation of a job that is open, and to its start and end (see count-launch.c), for each way
 # in which one can be confined, on the simulated GPU.
 #
 # usage: SBEET_BUILD=BUILD count-launch.sh
@@ -35,6 +35,14 @@ count() {
 (
 	export SIMGPU=32:mps
 	count "green" even
+) || exit
+(
+	export SIMGPU=32:mps
+	count "terms, whole GPU" steer
+) || exit
+(
+	export SIMGPU=32:mps SBEET_MAX_SMS=16
+	count "terms, green context" steer
 ) || exit
 (
 	export SIMGPU=t400:mps # too small for groups of SMs

@@ -601,7 +601,16 @@ uint32_t conn_declare(uint64_t job, const struct kernel *k) {
 	return id;
 }
 
-bool conn_try_declare(uint64_t job, const struct kernel *k) {
+static bool no_room; /* what conn_try_declare() has to say found no room in the socket */
+
+static int try_send(const Sbeet__ToDaemon *m) {
+	int r = send_now(m);
+
+	no_room = r == -EAGAIN;
+	return r;
+}
+
+bool conn_try_declare(const struct kernel *k) {
 	bool done = false;
 	int cancel;
 
@@ -610,7 +619,11 @@ bool conn_try_declare(uint64_t job, const struct kernel *k) {
 	}
 	cancel = state_defer_cancel();
 	if (pthread_mutex_trylock(&conn.lock) == 0) {
-		done = !is_up() || !may_be_known(job) || declare_kernel(k, send_now) != 0;
+		no_room = false;
+		if (is_up()) {
+			declare_kernel(k, try_send);
+		}
+		done = !no_room;
 		pthread_mutex_unlock(&conn.lock);
 	}
 	state_restore_cancel(cancel);

@@ -75,8 +75,8 @@ int conn_send(uint64_t job, const Sbeet__ToDaemon *message);
  * 0 if @k is NULL or beyond the limit, or no daemon knows the job. */
 uint32_t conn_declare(uint64_t job, const struct kernel *k);
 
-/* The same without a number, and without waiting for anything. Return: false: to be called again. */
-bool conn_try_declare(uint64_t job, const struct kernel *k);
+/* Declares @k, unless it would have to wait for that. Return: false: to be called again. */
+bool conn_try_declare(const struct kernel *k);
 
 /* Reads what has arrived, unless a thread that waits for a grant does so, or connects again if that
  * is due. Waits for a daemon's greeting at most. Return: when to call again at the latest;

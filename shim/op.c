@@ -346,7 +346,7 @@ static uint32_t threads_of(const struct launch *l) {
 static void declare(const struct op *op, struct kernel_count *c) {
 	uint32_t up = atomic_load(&conn_number);
 
-	if (up == 0 || conn_try_declare(atomic_load(&op->lane->job), op->kernel)) {
+	if (up == 0 || conn_try_declare(op->kernel)) {
 		c->declared = up;
 	}
 }

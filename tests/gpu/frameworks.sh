@@ -6,6 +6,8 @@
 #
 # usage: frameworks.sh [PROGRAM...]     (all of the list below)
 #
+# POLICY (even). FLIP=yes: the pairs' max-sms changes all the time; under `steer` their sets follow at once.
+#
 # The table for the README is $OUT/frameworks.md (stdout, too). Exit 0 if all results are equal.
 #
 # Only libsbeet.so and libprotobuf-c are put before Python's own libraries: a framework must not meet
@@ -106,12 +108,20 @@ for pid in $waiting; do
 	wait "$pid"
 done
 echo "bare: $(($(date +%s) - began)) s" >&2
-start_daemon --policy even --sharing mps
+start_daemon --policy "${POLICY:-even}" --sharing mps
 record_trace "$scratch/trace"
 for program in $found; do
 	under_shim alone "$program"
 done
 echo "alone: $(($(date +%s) - began)) s" >&2
+# Other SM sets for the pair, once each.
+flip() { # PROGRAM...
+	for program in "$@"; do
+		for n in 40 88; do
+			tool "$ctl" task set -q --max-sms $n "pair-$(echo "$program" | tr : -)" >/dev/null 2>&1
+		done
+	done
+}
 for pair in $pairs; do
 	a=${pair%,*}
 	b=${pair#*,}
@@ -120,8 +130,16 @@ for pair in $pairs; do
 	fi
 	under_shim pair "$a" &
 	first=$!
-	under_shim pair "$b"
+	under_shim pair "$b" &
+	second=$!
+	flips=0
+	while [ "${FLIP:-no}" = yes ] && { kill -0 $first || kill -0 $second; } 2>/dev/null; do
+		flip "$a" "$b"
+		flips=$((flips + 1))
+	done
+	[ $flips -eq 0 ] || echo "$pair: other sets $((flips * 2)) times" >&2
 	wait "$first"
+	wait "$second"
 done
 echo "pairs: $(($(date +%s) - began)) s" >&2
 stop_trace

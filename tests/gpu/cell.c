@@ -32,7 +32,7 @@ static unsigned n_programs;
 static bool failed;
 
 static void fail(unsigned i, const char *why) {
-	fprintf(stderr, "evaluate: task %u %s\n", i, why);
+	fprintf(stderr, "evaluate: task %u %s\n", i + 1, why);
 	failed = true;
 }
 
@@ -48,6 +48,7 @@ static void start(const char *command) {
 	if (p->pid == 0) {
 		dup2(in[0], STDIN_FILENO);
 		dup2(out[1], STDOUT_FILENO);
+		signal(SIGPIPE, SIG_DFL);
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}

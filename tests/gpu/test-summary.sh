@@ -75,6 +75,6 @@ printf '%s\n%s\n' "$speaker" "$speaker" | "$evaluate" cell 0 0 >"$folder/cell"
 	exit 1
 }
 ! printf '%s\nexec false\n' "$speaker" | "$evaluate" cell 0 0 >"$folder/cell" 2>"$folder/errors" || exit 1
-expect "$folder/errors" "evaluate: task 1 is not ready"
+expect "$folder/errors" "evaluate: task 2 is not ready"
 ! printf '%s\n' 'exec sh -c "echo ready; read start; exit 3"' | "$evaluate" cell 0 0 >"$folder/cell" 2>"$folder/errors" || exit 1
-expect "$folder/errors" "evaluate: task 0 failed"
+expect "$folder/errors" "evaluate: task 1 failed"

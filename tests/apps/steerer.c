@@ -179,7 +179,7 @@ static void serve(int listener) {
 
 static void find_gpu(void) {
 	CUuuid id;
-	int n;
+	int n = 0;
 
 	if (cuInit(0) != CUDA_SUCCESS || cuDeviceGetUuid(&id, 0) != CUDA_SUCCESS ||
 	    cuDeviceGetAttribute(&n, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0) != CUDA_SUCCESS) {

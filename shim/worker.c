@@ -182,6 +182,9 @@ static void release(struct stream_use *u) {
 	}
 }
 
+/* In an entry that nobody else looks at. */
+#define set(where, value) atomic_store_explicit(where, value, memory_order_relaxed)
+
 static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t job,
 				   const struct stream_id *id, CUstream at) {
 	struct stream_use *u = find_free(w);
@@ -190,20 +193,21 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 		return NULL;
 	}
 	release(u);
-	atomic_store(&u->lane, lane);
-	atomic_store(&u->key, id->key);
-	atomic_store(&u->context, id->context);
-	atomic_store(&u->stream, at);
-	atomic_store(&u->blocking, find_blocking(id->stream));
-	atomic_store(&u->last_ns, 0);
-	atomic_store(&u->done_ns, 0);
-	atomic_store(&u->event_ns, 0);
-	atomic_store(&u->launches, 0);
-	atomic_store(&u->waves, 0);
-	atomic_store(&u->copies, 0);
-	atomic_store(&u->bytes, 0);
-	atomic_store(&u->launched_ns, 0);
-	atomic_store(&u->unconfined, false);
+	/* Nobody looks at an entry that belongs to no job; with the number all of it is there. */
+	set(&u->lane, lane);
+	set(&u->key, id->key);
+	set(&u->context, id->context);
+	set(&u->stream, at);
+	set(&u->blocking, find_blocking(id->stream));
+	set(&u->last_ns, 0);
+	set(&u->done_ns, 0);
+	set(&u->event_ns, 0);
+	set(&u->launches, 0);
+	set(&u->waves, 0);
+	set(&u->copies, 0);
+	set(&u->bytes, 0);
+	set(&u->launched_ns, 0);
+	set(&u->unconfined, false);
 	atomic_store(&u->job, job);
 	return u;
 }

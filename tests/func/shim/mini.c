@@ -315,17 +315,13 @@ static void check_secret(const struct mini *m, const ProtobufCBinaryData *shown)
 	}
 }
 
-/* Answers @hello, and frees it. */
-static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
+void mini_welcome(struct mini *m, int fd) {
 	uint8_t secret[PROTO_SECRET_BYTES] = {(uint8_t)(m->n_welcomes + 1)};
 	Sbeet__Welcome body = SBEET__WELCOME__INIT;
 	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
 
 	char *features[4];
 
-	assert_string_equal(hello->hello->program, "guest");
-	check_secret(m, &hello->hello->secret);
-	mini_free(hello);
 	m->n_welcomes++;
 	body.secret.data = secret;
 	body.secret.len = sizeof(secret);
@@ -352,6 +348,14 @@ static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
 	}
 	answer.welcome = &body;
 	assert_int_equal(packet_send(fd, &answer.base, m->terms_fd), 0);
+}
+
+/* Answers @hello, and frees it. */
+static int welcome(struct mini *m, int fd, Sbeet__ToDaemon *hello) {
+	assert_string_equal(hello->hello->program, "guest");
+	check_secret(m, &hello->hello->secret);
+	mini_free(hello);
+	mini_welcome(m, fd);
 	return fd;
 }
 

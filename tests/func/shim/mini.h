@@ -93,6 +93,9 @@ void mini_do(struct mini *m, const char *line, int result);
 /* How often @text stands in what the guest wrote to standard error so far. */
 unsigned mini_said(struct mini *m, const char *text);
 
+/* Sends a Welcome: also what a daemon says that takes the connection of @fd over. */
+void mini_welcome(struct mini *m, int fd);
+
 /* A new connection of the guest, Hello read and Welcome sent. */
 int mini_accept(struct mini *m);
 /* The same; the Hello must name @job, and no other, as held. 0: none. */

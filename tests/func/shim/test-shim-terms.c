@@ -209,6 +209,29 @@ static void terms_outlive_the_daemon_until_the_next_one(void **state) {
 	assert_int_equal(expect_account(m, fd), ++job);
 }
 
+/* The next daemon has the connection, and a page of its own. */
+static void terms_come_with_a_connection_that_is_taken_over(void **state) {
+	struct mini *m = *state;
+	int fd = begin_steered(m, mini_plain);
+	uint64_t job;
+
+	mini_do(m, "@0 jobs 1", 0);
+	job = expect_account(m, fd);
+	mini_make_page(m, true);
+	mini_steer(m, 4);
+	mini_welcome(m, fd);
+	/* The tracker reads it; until then jobs have the terms of the last page. */
+	for (bool now = false; !now;) {
+		Sbeet__ToDaemon *message;
+
+		mini_do(m, "@0 jobs 1", 0);
+		message = mini_expect(fd, SBEET__TO_DAEMON__BODY_BEGAN);
+		assert_int_equal(message->began->job, ++job);
+		now = terms_unpack(message->began->terms).level == 4;
+		mini_free(message);
+	}
+}
+
 /* A job is open when the daemon dies: the next one hears of it, too. */
 static void open_jobs_are_told_of_again(void **state) {
 	static const char *const patient[] = {"SBEET_WAIT=3600s", NULL};
@@ -360,6 +383,7 @@ int main(void) {
 		MINI_CASE(descriptors_that_nobody_asked_for_are_closed),
 		MINI_CASE(pages_of_other_gpus_and_versions_do_not_steer),
 		MINI_CASE(terms_outlive_the_daemon_until_the_next_one),
+		MINI_CASE(terms_come_with_a_connection_that_is_taken_over),
 		MINI_CASE(open_jobs_are_told_of_again),
 		MINI_CASE(terms_lapse_with_the_daemon),
 		MINI_CASE(terms_lapse_with_a_goodbye),

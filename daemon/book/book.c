@@ -228,17 +228,53 @@ static int read_copies(const struct reader *r, const struct reader_node *at, str
 	return e;
 }
 
-static int read_table(const struct reader *r, const struct reader_node *at, struct book_table *t) {
-	static const char *const keys[] = {"copy_in", "copy_out", "watts_per_sm",
-					   "points",  "linear",	  NULL};
+/* The shortest time of its kernels together: no part of them takes longer. */
+static nsec_t shortest(const struct book_table *t) {
+	nsec_t least = t->linear_work;
+
+	for (size_t i = 0; i < t->n_points; i++) {
+		least = i == 0 || t->points[i].worst < least ? t->points[i].worst : least;
+	}
+	return least;
+}
+
+/* What the kernels are made of, for GPUs that are shared without asking. */
+static int read_kernels(const struct reader *r, const struct reader_node *at,
+			struct book_table *t) {
+	nsec_t whole = shortest(t), block_max;
+	struct reader_node node;
+	char text[32];
+	int64_t n = 0;
+	int e;
+
+	if (reader_get(at, "launches", &node)) {
+		e = reader_int(r, &node, 1, BOOK_LAUNCHES_MAX, &n);
+		if (e < 0) {
+			return e;
+		}
+		if (n > 1 && whole / (nsec_t)n < BOOK_LAUNCH_MIN) {
+			return reader_fail(r, &node, "each launch would take less than 1 us");
+		}
+		t->launches = (unsigned)n;
+	}
+	if (!reader_get(at, "block", &node)) {
+		return 0;
+	}
+	e = reader_time(r, &node, 1, PROFILE_TIME_MAX, &t->block);
+	block_max = whole / (n > 0 ? (nsec_t)n : 1);
+	if (e == 0 && t->block > block_max) {
+		units_print_nsec(block_max, text, sizeof(text));
+		return reader_fail(r, &node, "a block runs longer than one launch, %s", text);
+	}
+	return e;
+}
+
+static int read_times(const struct reader *r, const struct reader_node *at, struct book_table *t) {
 	bool has_power, has_points, has_linear;
 	struct reader_node power, points, linear;
 	uint32_t per_sm = 0;
 	int e;
 
-	if ((e = reader_object(r, at, keys)) < 0 || (e = read_copies(r, at, t)) < 0) {
-		return e;
-	}
 	has_power = reader_get(at, "watts_per_sm", &power);
 	if (has_power &&
 	    (e = reader_milli(r, &power, "watts", PROFILE_POWER_MAX_MW, &per_sm)) < 0) {
@@ -259,6 +295,18 @@ static int read_table(const struct reader *r, const struct reader_node *at, stru
 	}
 	t->power_mw_per_sm = per_sm;
 	return reader_time(r, &linear, 1, PROFILE_TIME_MAX, &t->linear_work);
+}
+
+static int read_table(const struct reader *r, const struct reader_node *at, struct book_table *t) {
+	static const char *const keys[] = {"copy_in", "copy_out", "watts_per_sm", "points",
+					   "linear",  "launches", "block",	  NULL};
+	int e;
+
+	if ((e = reader_object(r, at, keys)) < 0 || (e = read_copies(r, at, t)) < 0 ||
+	    (e = read_times(r, at, t)) < 0) {
+		return e;
+	}
+	return read_kernels(r, at, t);
 }
 
 static int read_profile(struct book *b, const struct reader *r, const struct reader_node *at) {
@@ -340,6 +388,12 @@ static json_t *table_json(const struct book_table *t) {
 			      time_json(t->copy_out));
 	json_t *points;
 
+	if (t->launches) {
+		json_object_set_new(o, "launches", json_integer(t->launches));
+	}
+	if (t->block) {
+		json_object_set_new(o, "block", time_json(t->block));
+	}
 	if (t->linear_work) {
 		json_object_set_new(o, "watts_per_sm", json_real(t->power_mw_per_sm / 1000.0));
 		json_object_set_new(o, "linear", time_json(t->linear_work));
@@ -378,24 +432,30 @@ json_t *book_json(const struct book *b) {
 	return json_pack("{s:o}", "profiles", profiles);
 }
 
+static int lay_out_points(const struct book_table *t, unsigned n_sms, struct profile_table *ret) {
+	int e = profile_table_init(ret, n_sms, t->copy_in, t->copy_out);
+
+	for (size_t i = 0; e == 0 && i < t->n_points; i++) {
+		const struct book_point *p = &t->points[i];
+
+		e = profile_table_set(ret, p->n_sms, p->best, p->worst, p->power_mw);
+	}
+	return e == 0 ? profile_table_finish(ret) : e;
+}
+
 int book_lay_out(const struct book_table *t, unsigned n_sms, struct profile_table *ret) {
 	struct profile_table table;
 	int e;
 
 	if (t->linear_work) {
-		return profile_table_linear(ret, n_sms, t->copy_in, t->copy_out, t->linear_work,
-					    t->power_mw_per_sm);
-	}
-	e = profile_table_init(&table, n_sms, t->copy_in, t->copy_out);
-	for (size_t i = 0; e == 0 && i < t->n_points; i++) {
-		const struct book_point *p = &t->points[i];
-
-		e = profile_table_set(&table, p->n_sms, p->best, p->worst, p->power_mw);
+		e = profile_table_linear(&table, n_sms, t->copy_in, t->copy_out, t->linear_work,
+					 t->power_mw_per_sm);
+	} else {
+		e = lay_out_points(t, n_sms, &table);
 	}
 	if (e == 0) {
-		e = profile_table_finish(&table);
-	}
-	if (e == 0) {
+		table.launches = t->launches ? t->launches : 1;
+		table.block = t->block;
 		*ret = table;
 	}
 	return e;

@@ -16,6 +16,10 @@
 #define BOOK_PROFILES_MAX 4096
 #define BOOK_TYPES_MAX	  64 /* types of GPU in one profile */
 
+/* Launches in one job, and how short each of them may be. */
+#define BOOK_LAUNCHES_MAX 100000
+#define BOOK_LAUNCH_MIN	  NSEC_PER_USEC
+
 /*
  * What can't be true: more SMs don't make a worst case longer by more than half of it and this,
  * which a busy machine may take to start work and to tell that it ended.
@@ -34,6 +38,8 @@ struct book_point {
 struct book_table {
 	char *type; /* owned */
 	nsec_t copy_in, copy_out;
+	unsigned launches; /* as in profile.h; 0: not given */
+	nsec_t block;
 	nsec_t linear_work;	   /* not 0: G_e(m) = work / m, no points */
 	uint32_t power_mw_per_sm;  /* of a linear one */
 	struct book_point *points; /* owned; by SM count */

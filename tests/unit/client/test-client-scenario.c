@@ -19,7 +19,9 @@
 #define GPU	"{\"name\": \"a\", \"sms\": 8, \"static_w\": 46, \"idle_w_per_sm\": 0.445}"
 #define POINTS	"\"points\": [{\"sms\": 2, \"worst\": \"4ms\"}], \"watts_per_sm\": 1.5"
 #define PROFILE "{\"name\": \"p\", \"on\": {\"a\": {" POINTS "}}}"
-#define TASK	"{\"name\": \"t\", \"profile\": \"p\", \"period\": \"20ms\"}"
+/* 4 ms at least. */
+#define KERNELS(what) "{\"name\": \"k\", \"on\": {\"a\": {" POINTS ", " what "}}}"
+#define TASK	      "{\"name\": \"t\", \"profile\": \"p\", \"period\": \"20ms\"}"
 #define DOCUMENT(gpus, profiles, tasks) \
 	"{\"gpus\": [" gpus "], \"profiles\": [" profiles "], \"tasks\": [" tasks "]}"
 
@@ -126,10 +128,12 @@ static const struct {
 	 "points[1]: a second point for 2 SMs"},
 	{DOCUMENT(GPU,
 		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
-		  "2, \"worst\": \"4ms\"}, {\"sms\": 4, \"worst\": \"3ms\"}, {\"sms\": 8, \"worst\": "
+		  "2, \"worst\": \"4ms\"}, {\"sms\": 4, \"worst\": \"3ms\"}, {\"sms\": 8, "
+		  "\"worst\": "
 		  "\"6ms\"}]}}}",
 		  ""),
-	 "profiles[0].on.a.points: the worst case on 8 SMs, 6ms, is longer by more than half than on "
+	 "profiles[0].on.a.points: the worst case on 8 SMs, 6ms, is longer by more than half than "
+	 "on "
 	 "4, 3ms: measure again"},
 	{DOCUMENT(GPU,
 		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
@@ -152,7 +156,8 @@ static const struct {
 		  "{\"name\": \"t\", \"profile\": \"p\", \"fixed\": {\"gpu\": \"a\", \"sms\": "
 		  "\"0-4\"}}"),
 	 "tasks[0].fixed.sms: 5 SMs are fewer than the profile was measured on, 6"},
-	{DOCUMENT("{\"name\": \"a\", \"sms\": 8, \"limit\": 4, \"static_w\": 1, \"idle_w_per_sm\": 1}",
+	{DOCUMENT("{\"name\": \"a\", \"sms\": 8, \"limit\": 4, \"static_w\": 1, \"idle_w_per_sm\": "
+		  "1}",
 		  "{\"name\": \"p\", \"on\": {\"a\": {\"watts_per_sm\": 1, \"points\": [{\"sms\": "
 		  "6, \"worst\": \"4ms\"}]}}}",
 		  ""),
@@ -177,6 +182,14 @@ static const struct {
 		  "\"4ms\"}}}",
 		  ""),
 	 "profile 'p' on 'a': expected at most 10000 W on 8 SMs"},
+	{DOCUMENT(GPU, KERNELS("\"launches\": 0"), ""),
+	 "on.a.launches: expected a whole number from 1 to 100000"},
+	{DOCUMENT(GPU, KERNELS("\"launches\": 4001"), ""),
+	 "on.a.launches: each launch would take less than 1 us"},
+	{DOCUMENT(GPU, KERNELS("\"block\": \"0ms\""), ""),
+	 "on.a.block: expected a time from 1ns to 1h"},
+	{DOCUMENT(GPU, KERNELS("\"launches\": 4, \"block\": \"1001us\""), ""),
+	 "on.a.block: a block runs longer than one launch, 1ms"},
 	{DOCUMENT(GPU, PROFILE, TASK "," TASK), "tasks[1].name: a second task 't'"},
 	{DOCUMENT(GPU, PROFILE, "{\"name\": \"t\"}"), "tasks[0]: 'profile' is missing"},
 	{DOCUMENT(GPU, PROFILE, "{\"name\": \"t\", \"profile\": \"pp\"}"),
@@ -206,6 +219,32 @@ static const struct {
 	{"{\"gpus\": [" GPU "], \"import\": [7]}", "import[0]: expected the name of a JSON file"},
 	{"{\"gpus\": [" GPU "], \"import\": [{\"wcet\": \"x\"}]}", "import[0].wcet: cannot read"},
 };
+
+/* What the kernels of a profile are made of; written as it was read. */
+static void scenario_reads_launches_and_blocks(void **state) {
+	static const char text[] =
+		DOCUMENT(GPU, KERNELS("\"launches\": 4, \"block\": \"1ms\"") "," PROFILE, "");
+	const struct profile_table *t;
+	struct scenario s;
+	json_t *book, *on;
+
+	read_good(text, &s);
+	t = s.profiles[0].tables[0];
+	assert_int_equal(t->launches, 4);
+	assert_int_equal(t->block, MS);
+	/* Where nothing is said: one kernel, and nothing is known of its blocks. */
+	t = s.profiles[1].tables[0];
+	assert_int_equal(t->launches, 1);
+	assert_int_equal(t->block, 0);
+	book = book_json(&s.book);
+	on = json_object_get(json_array_get(json_object_get(book, "profiles"), 0), "on");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(on, "a"), "launches")),
+			 4);
+	assert_string_equal(json_string_value(json_object_get(json_object_get(on, "a"), "block")),
+			    "1ms");
+	json_decref(book);
+	scenario_deinit(&s);
+}
 
 static void scenario_tells_where_and_what_was_expected(void **state) {
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -349,6 +388,7 @@ static void book_writes_what_it_reads(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scenario_reads_all_it_knows),
+		cmocka_unit_test(scenario_reads_launches_and_blocks),
 		cmocka_unit_test(scenario_tells_where_and_what_was_expected),
 		cmocka_unit_test(scenario_survives_damage),
 		cmocka_unit_test(scenario_imports_csv),

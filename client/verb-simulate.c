@@ -70,7 +70,7 @@ static int parse_explain(const char *text, void *target) {
 }
 
 static const struct option simulate_options[] = {
-	{"policy", 'p', OPTION_REQUIRED, "NAME", "this policy; repeat it, or say 'all'",
+	{"policy", 'p', OPTION_REQUIRED, "NAME", "this policy, or mps; repeat it, or say 'all'",
 	 select_parse, offsetof(struct simulate_options, policies), SELECT_EXPECTED},
 	{"duration", 'd', OPTION_REQUIRED, "TIME", "how much time to simulate (default: 1s)",
 	 parse_duration, offsetof(struct simulate_options, duration),
@@ -168,8 +168,9 @@ const struct verb verb_simulate = {
 	.max_args = 1,
 	.options = simulate_options,
 	.options_size = sizeof(struct simulate_options),
-	.help = "The scheduler is the daemon's own; only the time is not real. sbeetctl(1) tells "
-		"what\n"
-		"a scenario is made of.\n",
+	.help = "The scheduler is the daemon's own; only the time is not real. Under steer, mps, "
+		"mps-25,\n"
+		"mps-33, mps-50, mps-75 and mps-level, programs share a GPU without asking.\n"
+		"sbeetctl(1) tells what a scenario is made of.\n",
 	.function = simulate,
 };

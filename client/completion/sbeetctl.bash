@@ -19,7 +19,7 @@ _sbeetctl_options() {
 _sbeetctl_values() {
 	case $1 in
 	--format | -f) echo 'chrome csv html' ;;
-	--policy | -p) _sbeetctl_policies "$3" ;;
+	--policy | -p) _sbeetctl_policies "$3" && echo 'mps mps-25 mps-33 mps-50 mps-75 mps-level' ;;
 	--gpu | -g) _sbeetctl_ids "$3" gpu ;;
 	--task | -t | --beside) _sbeetctl_ids "$3" task ;;
 	--json | -j) echo 'short pretty off' ;;

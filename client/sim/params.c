@@ -68,6 +68,7 @@ PARAM_WORD(sequential, sequential, switches, bool)
 PARAM_COUNT(jobs_per_gpu, sched.jobs_per_gpu, 0, SCHED_SLOTS_MAX)
 PARAM_COUNT(depth, sched.lookahead_depth, 0, 24)
 PARAM_COUNT(max_wait, sched.max_wait, 0, 1000)
+PARAM_COUNT(mps_percent, mps_percent, 1, 100)
 #undef PARAM_COUNT
 
 /* A parameter that is a time, or 0. */
@@ -164,11 +165,15 @@ const struct param params_table[] = {
 	{"sequential", "on or off",
 	 "a task is a program of one thread: it asks for a job when its last one is over",
 	 parse_sequential, json_sequential},
+	{"mps_percent", "1 to 100",
+	 "of the SMs, that a program has at most under 'mps' and 'mps-level'", parse_mps_percent,
+	 json_mps_percent},
 	{0},
 };
 
 void params_default(struct params *ret) {
-	*ret = (struct params){.exec = SIM_EXEC_WORST, .exec_share_permille = 1000};
+	*ret = (struct params){
+		.exec = SIM_EXEC_WORST, .exec_share_permille = 1000, .mps_percent = 100};
 	sched_params_default(&ret->sched);
 }
 

@@ -17,6 +17,7 @@ struct params {
 	enum sim_power power;
 	nsec_t overhead;
 	bool sequential;
+	unsigned mps_percent;
 };
 
 struct param {

@@ -8,6 +8,7 @@
 #include "client/base/listing.h"
 #include "client/base/table.h"
 #include "client/sim/planning.h"
+#include "daemon/sim/shared.h"
 
 static bool has_timed(const struct scenario *s) {
 	for (size_t i = 0; i < s->n_tasks; i++) {
@@ -197,6 +198,11 @@ int plan_scenario(const struct ctl *ctl, const struct scenario *s) {
 			"cannot plan '%s': more than %u jobs until the releases repeat; say how "
 			"far to look with --duration",
 			ctl->args[0], SIM_JOBS_MAX);
+		return CTL_EXIT_FAILED;
+	}
+	if (r == -EUSERS) {
+		ctl_error("cannot plan '%s' under '%s': more than %d tasks on one GPU",
+			  ctl->args[0], p.sim.policy->name, SIM_SHARED_TASKS_MAX);
 		return CTL_EXIT_FAILED;
 	}
 	if (r < 0) {

@@ -9,6 +9,7 @@
 
 #include "client/base/csv.h"
 #include "client/sim/scenario-file.h"
+#include "client/sim/simulated.h"
 
 static int cell_number(const struct csv *c, size_t column, double least, double most, double *ret) {
 	const char *text = c->cells[column];
@@ -34,7 +35,7 @@ static int read_point(const struct csv *c, const size_t *columns, const struct s
 	struct plot_point point = {0};
 	int e;
 
-	if (!sched_policy_find(name)) {
+	if (!simulated_find(name)) {
 		return csv_fail(c, "expected the name of a policy, found '%s'", name);
 	}
 	if ((e = cell_number(c, columns[1], 0, 1000, &point.u)) < 0 ||

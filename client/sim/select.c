@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/base/ctl.h"
+#include "client/sim/simulated.h"
 #include "daemon/book/suggest.h"
 
 int select_parse(const char *text, void *target) {
@@ -28,22 +29,30 @@ static void add(const struct sched_policy **policies, size_t *n, const struct sc
 	}
 }
 
-const struct sched_policy *select_policy(const char *name) {
-	const struct sched_policy *policy = sched_policy_find(name);
+/* @any: mps and its like may have been meant. */
+static void complain(const char *name, bool any) {
 	struct suggest s = suggest_start(name);
 
-	if (policy) {
-		return policy;
-	}
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
 		suggest_offer(&s, (*p)->name);
+	}
+	for (size_t i = 0; any && simulated_mps(i); i++) {
+		suggest_offer(&s, simulated_mps(i)->name);
 	}
 	if (s.best) {
 		ctl_error("no policy '%s'. Did you mean '%s'?", name, s.best);
 	} else {
 		ctl_error("no policy '%s'; 'sbeetctl policy' lists them", name);
 	}
-	return NULL;
+}
+
+const struct sched_policy *select_policy(const char *name) {
+	const struct sched_policy *policy = sched_policy_find(name);
+
+	if (!policy) {
+		complain(name, false);
+	}
+	return policy;
 }
 
 int select_policies(const struct select_words *words,
@@ -51,14 +60,14 @@ int select_policies(const struct select_words *words,
 	size_t n = 0;
 
 	for (size_t i = 0; i < words->n; i++) {
-		const struct sched_policy *policy = sched_policy_find(words->list[i]);
+		const struct sched_policy *policy = simulated_find(words->list[i]);
 
 		if (policy) {
 			add(ret_policies, &n, policy);
 			continue;
 		}
 		if (strcmp(words->list[i], "all") != 0) {
-			select_policy(words->list[i]); /* says what is wrong */
+			complain(words->list[i], true);
 			return CTL_EXIT_NO_OBJECT;
 		}
 		for (const struct sched_policy *const *p = sched_policies(); *p; p++) {

@@ -18,11 +18,11 @@ struct select_words {
 /* For tables of options: adds one more word. */
 int select_parse(const char *text, void *target);
 
-/* The policy of this name; NULL after an error on stderr. */
+/* sbeetd's policy of this name; NULL after an error on stderr. */
 const struct sched_policy *select_policy(const char *name);
 
-/* The policies of these names, each once; "all": all but `fixed`; none: the default one. Return: an
- * enum ctl_exit, after an error on stderr. */
+/* The policies of these names (see simulated.h), each once; "all": all of sbeetd's but `fixed`;
+ * none: the default one. Return: an enum ctl_exit, after an error on stderr. */
 int select_policies(const struct select_words *words,
 		    const struct sched_policy *ret_policies[SELECT_MAX], size_t *ret_n);
 

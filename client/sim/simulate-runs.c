@@ -12,7 +12,9 @@
 #include "client/base/table.h"
 #include "client/sim/gantt.h"
 #include "client/sim/simulate.h"
+#include "client/sim/simulated.h"
 #include "client/sim/simulation.h"
+#include "daemon/sim/shared.h"
 
 /* All that one call simulates. */
 struct batch {
@@ -32,6 +34,9 @@ static int run_failed(const struct ctl *ctl, const struct simulation *s, int r) 
 	if (r == -E2BIG) {
 		ctl_error("cannot simulate '%s': more than %u jobs; choose a shorter --duration",
 			  ctl->args[0], SIM_JOBS_MAX);
+	} else if (r == -EUSERS) {
+		ctl_error("cannot simulate '%s' under '%s': more than %d tasks on one GPU",
+			  ctl->args[0], s->policy->name, SIM_SHARED_TASKS_MAX);
 	} else {
 		ctl_error("cannot simulate '%s' under '%s': %s", ctl->args[0], s->policy->name,
 			  strerror(-r));
@@ -220,6 +225,10 @@ static int print_decisions(const struct ctl *ctl, const struct batch *b) {
 		gpus[k] = b->scenario->gpus[k].name;
 	}
 	for (size_t i = 0; i < b->n_runs; i++) {
+		if (b->runs[i].n_explain > 0 && simulated_shares(b->runs[i].policy)) {
+			printf("\nUnder %s no program asks, so no decision can be explained.\n",
+			       b->runs[i].policy->name);
+		}
 		for (size_t j = 0; j < b->runs[i].n_explained; j++) {
 			char job[96];
 			struct decision d =

@@ -13,6 +13,7 @@
 #include "client/sim/plot.h"
 #include "client/sim/simulate.h"
 #include "client/sim/sweep.h"
+#include "daemon/sim/shared.h"
 
 #define TASKSETS_DEFAULT 100
 
@@ -196,6 +197,11 @@ static int run_failed(const struct ctl *ctl, const struct sweep *s, int r) {
 	case E2BIG:
 		ctl_error("cannot simulate '%s': more than %u jobs; choose a shorter --duration",
 			  ctl->args[0], SIM_JOBS_MAX);
+		break;
+	case EUSERS:
+		ctl_error(
+			"cannot simulate '%s': under 'steer' and 'mps' a GPU has at most %d tasks",
+			ctl->args[0], SIM_SHARED_TASKS_MAX);
 		break;
 	default:
 		ctl_error("cannot simulate '%s': %s", ctl->args[0], strerror(-r));

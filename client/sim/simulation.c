@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "client/base/json.h"
-#include "daemon/sim/grants.h"
+#include "client/sim/simulated.h"
 
 struct collector {
 	struct simulation *s;
@@ -56,20 +56,11 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 	struct collector c = {.s = s};
 	struct sched_gpu_model models[SCHED_GPUS_MAX];
 	struct sim_setup setup = {
-		.arbiter = &sim_grants,
 		.gpus = models,
 		.n_gpus = scenario->n_gpus,
 		.tasks = scenario->tasks,
 		.n_tasks = scenario->n_tasks,
-		.policy = s->policy,
-		.params = s->params.sched,
 		.duration = s->duration,
-		.exec = s->params.exec,
-		.exec_share_permille = s->params.exec_share_permille,
-		.late = s->params.late,
-		.power = s->params.power,
-		.overhead = s->params.overhead,
-		.sequential = s->params.sequential,
 		.seed = s->seed,
 		.on_segment = collect,
 		.boundary = s->boundary,
@@ -85,6 +76,7 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 	for (size_t k = 0; k < scenario->n_gpus; k++) {
 		models[k] = scenario->gpus[k].model;
 	}
+	simulated_setup(s->policy, &s->params, &setup);
 	s->segments = NULL;
 	s->n_segments = 0;
 	s->explained = calloc(s->n_explain + 1, sizeof(*s->explained));

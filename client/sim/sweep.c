@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "daemon/sim/grants.h"
+#include "client/sim/simulated.h"
 
 /* How often the caller hears of progress. */
 #define PROGRESS_INTERVAL (100 * NSEC_PER_MSEC)
@@ -76,24 +76,16 @@ static int run_unit(const struct work *w, size_t unit) {
 	}
 	for (size_t p = 0; r == 0 && p < s->n_policies; p++) {
 		struct sim_setup setup = {
-			.arbiter = &sim_grants,
 			.gpus = models,
 			.n_gpus = s->scenario->n_gpus,
 			.tasks = tasks,
 			.n_tasks = n_tasks,
-			.policy = s->policies[p],
-			.params = s->params.sched,
 			.duration = s->duration,
-			.exec = s->params.exec,
-			.exec_share_permille = s->params.exec_share_permille,
-			.late = s->params.late,
-			.power = s->params.power,
-			.overhead = s->params.overhead,
-			.sequential = s->params.sequential,
 			.seed = seed,
 		};
 		struct sim_result result;
 
+		simulated_setup(s->policies[p], &s->params, &setup);
 		r = sim_run(&setup, &result);
 		if (r == 0) {
 			w->outcomes[unit * s->n_policies + p] = (struct outcome){

@@ -300,6 +300,76 @@ static void pictures_have_all_that_they_show(void **state) {
 	spawned_deinit(&s);
 }
 
+/* tau_2's copy is over when tau_1's kernel has all SMs; with half of them each, tau_1 is late. */
+static void simulate_shares_gpus_as_mps_does(void **state) {
+	static const struct {
+		const char *policy;
+		int missed;
+	} expected[] = {{"mps", 1}, {"mps-50", 1}, {"mps-75", 0}};
+	struct spawned s;
+
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		json_t *run = run_of(ARGS(sbeetctl, "simulate", "--json", "-p", expected[i].policy,
+					  scenario("example-4")));
+
+		assert_int_equal((int)number(run, "missed"), expected[i].missed);
+		assert_int_equal((int)number(run, "completed"), 2);
+		assert_int_equal((int)number(run, "decisions"), 0);
+		json_decref(run);
+	}
+	s = spawn(ARGS(sbeetctl, "simulate", "--no-legend", "-p", "mps", "--param=mps_percent=75",
+		       "--columns=missed", scenario("example-4")),
+		  NULL);
+	assert_string_equal(s.out, "0\n");
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "simulate", "-p", "mps", "--explain", scenario("example-4")),
+		  NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "Under mps no program asks");
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "simulate", "-p", "mps-level", "--gantt=-", scenario("example-4")),
+		  NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "mps-level: ");
+	assert_contains(s.out, "tau_1");
+	spawned_deinit(&s);
+
+	s = spawn(ARGS(sbeetctl, "simulate", "--sweep=0.8", "--tasksets=2", "-p", "mps", "-p",
+		       "mps-50", "-p", "steer", scenario("example-4")),
+		  NULL);
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "mps-50  ");
+	spawned_deinit(&s);
+}
+
+/* A block of 5 ms is longer than the other task has time. */
+static void steer_keeps_long_blocks_away(void **state) {
+	static const char script[] =
+		"echo '{\"gpus\": [{\"name\": \"g\", \"sms\": 8, \"static_w\": 1, "
+		"\"idle_w_per_sm\": 1}],"
+		"\"profiles\": ["
+		"{\"name\": \"long\", \"on\": {\"g\": {\"linear\": \"40ms\", \"watts_per_sm\": 1,"
+		" \"block\": \"5ms\"}}},"
+		"{\"name\": \"short\", \"on\": {\"g\": {\"linear\": \"2ms\", \"watts_per_sm\": 1,"
+		" \"launches\": 2, \"block\": \"20us\"}}}],"
+		"\"tasks\": [{\"name\": \"slow\", \"profile\": \"long\", \"period\": \"20ms\"},"
+		"{\"name\": \"fast\", \"profile\": \"short\", \"period\": \"4ms\","
+		" \"deadline\": \"2ms\"}]}' | \"$SBEETCTL\" plan -p \"$0\" -";
+	struct spawned s = spawn(ARGS("/bin/sh", "-c", script, "steer"), NULL);
+
+	assert_string_equal(s.err, "");
+	assert_int_equal(s.code, 0);
+	assert_contains(s.out, "all jobs are always in time");
+	spawned_deinit(&s);
+
+	s = spawn(ARGS("/bin/sh", "-c", script, "mps-level"), NULL);
+	assert_int_equal(s.code, 3);
+	assert_contains(s.out, "some jobs are late");
+	spawned_deinit(&s);
+}
+
 static void policy_lists_all(void **state) {
 	struct spawned s = spawn(ARGS(sbeetctl, "policy"), NULL);
 
@@ -373,6 +443,10 @@ static const struct {
 	{{"simulate", "@", "--sweep=1:2", NULL}, 2, "expected a range of utilisations"},
 	{{"simulate", "@", "--sweep=5", NULL}, 1, "utilisations of 6 tasks between 0.01 and 0.5"},
 	{{"simulate", "@", "--sweep=1", "--without=x", NULL}, 4, "no profile 'x' in the scenario"},
+	{{"simulate", "@", "-p", "mps-55", NULL}, 4, "no policy 'mps-55'. Did you mean 'mps-"},
+	{{"simulate", "@", "--param=mps_percent=0", NULL}, 2, "expected 1 to 100"},
+	{{"simulate", "@", "-pmps", "--sweep=1", "--tasks=33", NULL}, 1, "at most 32 tasks"},
+	{{"policy", "mps", NULL}, 4, "no policy 'mps'"},
 	{{"simulate", "@", "--sweep=1", "--reference-sms=9", NULL}, 2, "has only 8 SMs"},
 	{{"simulate", "@", "--sweep=0:1:0.5", NULL}, 2, "expected a range of utilisations"},
 	{{"simulate", "@", "--sweep=0:2:1", "--heavy=long", NULL}, 2, "shares of heavy tasks"},
@@ -427,6 +501,8 @@ int main(void) {
 		cmocka_unit_test(plan_says_where_there_is_nothing_to_be_in_time_for),
 		cmocka_unit_test(plan_shows_times_in_units_of_their_size),
 		cmocka_unit_test(pictures_have_all_that_they_show),
+		cmocka_unit_test(simulate_shares_gpus_as_mps_does),
+		cmocka_unit_test(steer_keeps_long_blocks_away),
 		cmocka_unit_test(policy_lists_all),
 		cmocka_unit_test(profile_goes_through_csv),
 		cmocka_unit_test(bad_calls_are_told_what_was_expected),

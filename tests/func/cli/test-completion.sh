@@ -75,7 +75,8 @@ policies=$("$sbeetctl" policy --json=short | tr '{' '\n' | sed -n 's/^"policy": 
 [ -n "$policies" ]
 offers "$policies" policy ''
 offers 'fcfs' policy fc
-offers "$policies" simulate -p ''
+simulated=$(echo "$policies mps mps-25 mps-33 mps-50 mps-75 mps-level" | tr ' ' '\n' | sort | tr '\n' ' ')
+offers "${simulated% }" simulate -p ''
 offers 'thread' run --task = x --scope = t
 offers 'kernel.ptx' ptx --output ker
 offers 'kernel.ptx' ptx -o ker

@@ -28,6 +28,7 @@
 #include "shim/declare.h"
 #include "shim/greet.h"
 #include "shim/held.h"
+#include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/own-socket.h"
 #include "shim/retry.h"
@@ -267,6 +268,10 @@ static void dispatch(const void *packet, int n, int *passed_fd) {
 			break;
 		case SBEET__TO_SHIM__BODY_RECORD_OPS:
 			lane_record_ops(m->record_ops->job, m->record_ops->on);
+			break;
+		case SBEET__TO_SHIM__BODY_BOARD:
+			keeper_take_board(*passed_fd, m->board->slot);
+			*passed_fd = -1;
 			break;
 		case SBEET__TO_SHIM__BODY_WELCOME: /* another daemon has our connection now */
 			greet_heed_again(m->welcome, *passed_fd);

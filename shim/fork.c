@@ -15,6 +15,7 @@
 #include "shim/enforce/enforce.h"
 #include "shim/gpu-uuid.h"
 #include "shim/graph.h"
+#include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/link.h"
 #include "shim/place.h"
@@ -38,6 +39,7 @@ static void after_fork(void) {
 	wake_after_fork();
 	capture_after_fork();
 	terms_after_fork();
+	keeper_after_fork();
 	books_after_fork();
 	counts_after_fork();
 	gpu_uuid_after_fork();

@@ -25,6 +25,7 @@
 #include "shim/enforce/enforce.h"
 #include "shim/enforce/green.h"
 #include "shim/held.h"
+#include "shim/keeper.h"
 #include "shim/place.h"
 #include "shim/terms.h"
 
@@ -108,8 +109,8 @@ static int send_hello(int fd, bool initial) {
 	const char *name = program_invocation_short_name;
 	char ping[] = PROTO_FEATURE_PING, keeps[] = PROTO_FEATURE_SECRET;
 	char counts[] = PROTO_FEATURE_COUNTS, choose[] = PROTO_FEATURE_CHOOSE_GPU;
-	char terms[] = PROTO_FEATURE_TERMS;
-	char *features[5] = {ping, keeps, counts};
+	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES;
+	char *features[6] = {ping, keeps, counts};
 	size_t n_features = 3;
 
 	/* For display. Names that the protocol does not take are said as "program". */
@@ -122,6 +123,7 @@ static int send_hello(int fd, bool initial) {
 	}
 	if (!env_get()->whole) {
 		features[n_features++] = terms;
+		features[n_features++] = copies;
 	}
 	hello.features = features;
 	hello.n_features = n_features;
@@ -159,6 +161,7 @@ static void heed(const Sbeet__Welcome *welcome, bool initial) {
 		set_variable("CUDA_MPS_PIPE_DIRECTORY", welcome->mps_pipe_directory);
 		set_variable("CUDA_MPS_LOG_DIRECTORY", welcome->mps_log_directory);
 		visible_choose(&welcome->gpu_uuid);
+		keeper_note_connections(has_feature(welcome, PROTO_FEATURE_COPIES));
 	}
 	n_secret = welcome->secret.len; /* 0 or all of it */
 	if (n_secret > 0) {

@@ -10,6 +10,7 @@
 #include "shim/graph.h"
 #include "shim/hooks.h"
 #include "shim/job.h"
+#include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/place.h"
 #include "shim/real.h"
@@ -212,6 +213,7 @@ static void context_goes(CUcontext context) {
 	if (place_active()) {
 		place_context_destroying(context);
 	}
+	keeper_context_destroying(context);
 	graph_context_destroying();
 	enforce_context_destroying(context);
 	kernel_context_destroying(context);

@@ -1,5 +1,5 @@
 /*
- * hooks.h: what hooks.c calls for each HOOK of hooks.def: on_NAME, in hooks-graph.c, hooks-launch.c,
+ * hooks.h: what hooks.c calls for each HOOK of hooks.def: on_NAME, in hooks-copy.c, hooks-graph.c, hooks-launch.c,
  * hooks-module.c, hooks-stream.c, hooks-sync.c and hooks-start.c.
  *
  * on_NAME is called with state_bypass() false and the driver's function known to exist. It calls

@@ -124,6 +124,18 @@ bool terms_now(CUdevice device, struct terms *ret) {
 	return ret->steered;
 }
 
+bool terms_due(CUdevice device, unsigned *ret_place, nsec_t *ret_deadline) {
+	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
+	int place = atomic_load_explicit(&gpus[device].place, memory_order_relaxed) - 1;
+
+	if (!p || place < 0 || place >= PROTO_TERMS_GPUS_MAX) {
+		return false;
+	}
+	*ret_place = (unsigned)place;
+	*ret_deadline = atomic_load_explicit(&p->gpu[place].deadline_ns, memory_order_acquire);
+	return true;
+}
+
 /* ---- partitions ---- */
 
 /* Work stays in the program's own streams. */

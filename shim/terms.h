@@ -17,6 +17,7 @@
 #include <cuda.h>
 
 #include "proto/terms.h"
+#include "proto/units.h"
 
 struct partition;
 
@@ -33,6 +34,10 @@ bool terms_held(void);
 /* The terms for @device, whose context is current. Return: whether they steer. Takes no lock, and
  * enters the driver only for the first look at a device. */
 bool terms_now(CUdevice device, struct terms *ret);
+
+/* How long after their release jobs on @device are due (0: they have no deadline), and where the GPU
+ * stands in the page. Return: whether that is known: by now some job has had terms there. */
+bool terms_due(CUdevice device, unsigned *ret_place, nsec_t *ret_deadline);
 
 /* The partition of @t in @context of @device. NULL: the program's own streams, because the terms
  * are the whole GPU at level 0, or because the partition is not there yet. Takes no lock. */

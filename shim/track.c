@@ -22,6 +22,7 @@
 #include "shim/conn.h"
 #include "shim/counts.h"
 #include "shim/job.h"
+#include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/question.h"
 #include "shim/real.h"
@@ -371,6 +372,7 @@ static void at_exit(void) {
 	}
 	atomic_store(&state_mode, STATE_MODE_OFF);
 	question_settle();
+	keeper_leave();
 	/* Not for ever: whoever calls exit() may do so from a signal handler, in the middle of it.
 	 */
 	lane_settle(deadline);

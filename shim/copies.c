@@ -1,0 +1,159 @@
+/*
+ * copies.c: see copies.h.
+ */
+#include "shim/real.h"
+
+#include "shim/copies.h"
+
+#include <stdatomic.h>
+
+#include "shim/base/log.h"
+#include "shim/keeper.h"
+#include "shim/lane.h"
+#include "shim/op.h"
+#include "shim/terms.h"
+
+/* An urgent copy waits for one piece at most. On an H200 that costs the other 6 % of its bandwidth.
+ */
+#define PIECE_BYTES ((size_t)4 << 20)
+
+/* Of cuMemHostAlloc() write-combined, or of cuMemHostRegister() I/O or read-only. */
+#define HOST_FLAGS_SPECIAL 0xc
+
+static _Atomic bool refused; /* the driver can't let streams wait for values */
+
+/* ---- the driver ---- */
+
+/* @n bytes from @at on. */
+static CUresult copy_part(const struct copies_call *c, CUstream stream, size_t at, size_t n) {
+	const struct real *real = real_get();
+	const void *from = (const void *)(uintptr_t)(c->from + at);
+
+	if (c->unified) {
+		return c->per_thread ? real->cuMemcpyAsync_ptsz(c->to + at, c->from + at, n, stream)
+				     : real->cuMemcpyAsync(c->to + at, c->from + at, n, stream);
+	}
+	return c->per_thread ? real->cuMemcpyHtoDAsync_v2_ptsz(c->to + at, from, n, stream)
+			     : real->cuMemcpyHtoDAsync_v2(c->to + at, from, n, stream);
+}
+
+CUresult copies_make_whole(const struct copies_call *c, CUstream stream) {
+	return copy_part(c, stream, 0, c->n);
+}
+
+static bool wait_for(const struct copies_call *c, CUstream stream, CUdeviceptr gate) {
+	const struct real *real = real_get();
+	__typeof__(real->cuStreamWaitValue32_v2) wait =
+		c->per_thread ? real->cuStreamWaitValue32_v2_ptsz : real->cuStreamWaitValue32_v2;
+
+	return wait(stream, gate, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
+}
+
+static bool write_behind(const struct copies_call *c, CUstream stream,
+			 const struct keeper_copy *copy) {
+	const struct real *real = real_get();
+	__typeof__(real->cuStreamWriteValue32_v2) write =
+		c->per_thread ? real->cuStreamWriteValue32_v2_ptsz : real->cuStreamWriteValue32_v2;
+
+	return write(stream, copy->done, copy->done_value, CU_STREAM_WRITE_VALUE_DEFAULT) ==
+	       CUDA_SUCCESS;
+}
+
+static bool can_wait(const struct copies_call *c) {
+	const struct real *real = real_get();
+
+	return !atomic_load_explicit(&refused, memory_order_relaxed) &&
+	       (c->per_thread
+			? real->cuStreamWaitValue32_v2_ptsz && real->cuStreamWriteValue32_v2_ptsz
+			: real->cuStreamWaitValue32_v2 && real->cuStreamWriteValue32_v2);
+}
+
+/* ---- what it is ---- */
+
+/* Whether @n bytes at @p lie in one piece of memory of @type that is not managed. */
+static bool lies_in(CUdeviceptr p, size_t n, CUmemorytype type) {
+	CUpointer_attribute which[] = {
+		CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+		CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+	unsigned is_type = 0, is_managed = 0; /* the second is written as one byte */
+	CUdeviceptr start = 0;
+	size_t size = 0;
+	void *answers[] = {&is_type, &is_managed, &start, &size};
+	const struct real *real = real_get();
+
+	return real->cuPointerGetAttributes &&
+	       real->cuPointerGetAttributes(4, which, answers, p) == CUDA_SUCCESS &&
+	       is_type == type && !is_managed && p >= start && p - start <= size &&
+	       n <= size - (p - start);
+}
+
+static bool is_plain_pinned(const struct copies_call *c) {
+	const struct real *real = real_get();
+	unsigned flags;
+
+	return lies_in(c->from, c->n, CU_MEMORYTYPE_HOST) &&
+	       lies_in(c->to, c->n, CU_MEMORYTYPE_DEVICE) && real->cuMemHostGetFlags &&
+	       real->cuMemHostGetFlags(&flags, (void *)(uintptr_t)c->from) == CUDA_SUCCESS &&
+	       !(flags & HOST_FLAGS_SPECIAL);
+}
+
+/* What the copy is to others. Return: false: it is nothing to them, and has nothing to wait for. */
+static bool describe(const struct op *op, const struct copies_call *c, struct keeper_copy *ret) {
+	nsec_t deadline, released = atomic_load(&op->lane->granted_ns);
+	bool plain;
+
+	if (!keeper_has_board() || !can_wait(c) ||
+	    !terms_due(op->lane->device, &ret->gpu, &deadline) ||
+	    (!deadline && c->n < PIECE_BYTES)) {
+		return false;
+	}
+	plain = (c->unified || c->n >= PIECE_BYTES) && is_plain_pinned(c);
+	ret->due = !deadline || deadline >= KEEPER_NO_DUE - released ? KEEPER_NO_DUE
+								     : released + deadline;
+	ret->bytes = c->n;
+	ret->held = plain && c->n > PIECE_BYTES && keeper_can_hold();
+	return ret->held || (ret->due != KEEPER_NO_DUE && (plain || !c->unified));
+}
+
+/* ---- how it is made ---- */
+
+/* What waits has been handed over once the first wait is: from then on pieces follow whatever
+ * happens. */
+static CUresult copy_in_pieces(const struct copies_call *c, CUstream stream,
+			       const struct keeper_copy *copy) {
+	CUresult rc = CUDA_SUCCESS;
+
+	for (size_t at = 0, n; at < c->n && rc == CUDA_SUCCESS; at += n) {
+		n = c->n - at;
+		if (wait_for(c, stream, copy->gate)) {
+			n = n < PIECE_BYTES ? n : PIECE_BYTES;
+		} else {
+			atomic_store(&refused, true);
+			log_once(LOG_LEVEL_INFO,
+				 "The driver lets no stream wait for a value: "
+				 "copies are made as ever");
+		}
+		rc = copy_part(c, stream, at, n);
+	}
+	return rc;
+}
+
+CUresult copies_make(const struct op *op, const struct copies_call *c) {
+	CUstream stream = op->place.at;
+	struct keeper_copy copy;
+	CUresult rc;
+
+	if (terms_unpack(atomic_load_explicit(&op->lane->terms, memory_order_relaxed)).copies !=
+		    TERMS_COPIES_HELD ||
+	    !describe(op, c, &copy) || !keeper_begin(op->id->context, &copy)) {
+		return copies_make_whole(c, stream);
+	}
+	if (copy.held) {
+		log_once(LOG_LEVEL_INFO, "Large copies to the GPU let more urgent ones go first");
+	}
+	rc = copy.held ? copy_in_pieces(c, stream, &copy) : copies_make_whole(c, stream);
+	if (!write_behind(c, stream, &copy)) {
+		keeper_cancel(&copy);
+	}
+	return rc;
+}

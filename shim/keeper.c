@@ -1,0 +1,448 @@
+/*
+ * keeper.c: see keeper.h.
+ */
+#include "shim/real.h"
+
+#include "shim/keeper.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/board.h"
+#include "proto/spin.h"
+#include "shim/base/log.h"
+#include "shim/state.h"
+#include "shim/terms.h"
+
+#define DOCKS_MAX  8  /* contexts */
+#define COPIES_MAX 60 /* under way in one of them */
+
+/* While a copy may be moving its gate is looked at without a pause: for so long, and longer by the
+ * time that its bytes take at 8 GB/s. Then it waits for something else. */
+#define SPIN_NS		(20 * NSEC_PER_MSEC)
+#define SPIN_BYTES_A_NS 8
+#define NAP_MIN_NS	(50 * NSEC_PER_USEC)
+#define NAP_MAX_NS	(5 * NSEC_PER_MSEC)
+
+/* So many streams of a process can wait, and the others go on. */
+#define CONNECTIONS 32
+
+#define STACK_BYTES (128 * 1024)
+
+/* Pinned memory of a context. */
+struct words {
+	_Atomic uint32_t gate;
+	uint32_t reserved[15]; /* a cache line of its own */
+	_Atomic uint32_t done[COPIES_MAX];
+};
+
+struct flight {
+	uint64_t due;
+	nsec_t spin_until;
+	uint32_t number; /* of the copy: what is written behind it */
+	bool held;
+};
+
+/* The copies of one context. */
+static struct dock {
+	_Atomic(CUcontext) context; /* NULL: free, or gone */
+	struct words *words;	    /* the driver's, as long as the context lives */
+	CUdeviceptr at;
+	_Atomic unsigned gpu;
+	_Atomic uint64_t taken;	 /* flights, a bit each */
+	_Atomic uint64_t flying; /* of those, the ones that the keeper has to look at */
+	struct flight flights[COPIES_MAX];
+	struct board_gate gate; /* the keeper's */
+} docks[DOCKS_MAX];
+
+/* A board and our slot there. One of an earlier connection is never freed: somebody may be about to
+ * write into it. */
+struct seat {
+	struct board *board;
+	unsigned slot;
+};
+
+static _Atomic(const struct seat *) seat;
+static _Atomic(struct dock *) looking; /* where the keeper is at present */
+static _Atomic bool connected;	       /* to the GPU, well enough */
+static _Atomic bool leaving;
+static _Atomic uint32_t calls; /* a futex: counts copies that have begun */
+static _Atomic bool asleep;
+
+/* Held while a dock is made, and the thread. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool running;
+
+/* ---- connections ---- */
+
+void keeper_note_connections(bool held) {
+	static const char name[] = "CUDA_DEVICE_MAX_CONNECTIONS";
+	const char *value = getenv(name);
+
+	if (held && !value) {
+		setenv(name, "32", 0);
+		value = "32";
+	}
+	atomic_store(&connected, value && strtoul(value, NULL, 10) >= CONNECTIONS);
+}
+
+bool keeper_can_hold(void) {
+	return atomic_load_explicit(&connected, memory_order_relaxed);
+}
+
+/* ---- the board ---- */
+
+/* One that could shrink would kill the programs that touch it. */
+static struct board *map_board(int fd) {
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct board *board;
+	struct stat st;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size < (off_t)sizeof(*board)) {
+		return NULL;
+	}
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (board == MAP_FAILED) {
+		return NULL;
+	}
+	if (board->magic != PROTO_BOARD_MAGIC || board->version != PROTO_BOARD_VERSION) {
+		munmap(board, sizeof(*board));
+		return NULL;
+	}
+	madvise(board, sizeof(*board), MADV_DONTFORK);
+	return board;
+}
+
+void keeper_take_board(int fd, unsigned slot) {
+	struct board *board = fd >= 0 ? map_board(fd) : NULL;
+	struct seat *s = board ? malloc(sizeof(*s)) : NULL;
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	if (!s) {
+		if (board) {
+			munmap(board, sizeof(*board));
+		}
+		log_once(LOG_LEVEL_WARN,
+			 "The board of copies that sbeetd has sent can't be used: "
+			 "copies are made as ever");
+		return;
+	}
+	*s = (struct seat){.board = board, .slot = slot};
+	atomic_store(&seat, s);
+}
+
+bool keeper_has_board(void) {
+	return atomic_load_explicit(&seat, memory_order_acquire) != NULL;
+}
+
+static _Atomic uint64_t *our_slot(const struct seat *s, unsigned gpu) {
+	return &s->board->slots[gpu][s->slot].due_ns;
+}
+
+/* Before the copy is handed over. */
+static void announce(const struct seat *s, unsigned gpu, uint64_t due) {
+	_Atomic uint64_t *slot = our_slot(s, gpu);
+	uint64_t is = atomic_load(slot);
+
+	while ((is == 0 || due < is) && !atomic_compare_exchange_weak(slot, &is, due)) {
+	}
+}
+
+/* ---- the keeper ---- */
+
+static void set_gate(struct dock *d, bool open) {
+	atomic_store(&d->words->gate, open);
+	if (!open && (atomic_load(&leaving) || !atomic_load(&d->context))) {
+		atomic_store(&d->words->gate, true);
+	}
+}
+
+/* What is under way in a dock, or several. */
+struct view {
+	nsec_t now, spin_until;
+	uint64_t announced[PROTO_TERMS_GPUS_MAX]; /* the earliest; 0: none */
+	bool any;
+};
+
+/* Takes off what is done. Return: the earliest deadline of what is held; 0: nothing is. */
+static uint64_t look_at_flights(struct dock *d, struct view *v) {
+	uint64_t flying = atomic_load(&d->flying), due = 0;
+
+	for (; flying; flying &= flying - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(flying);
+		const struct flight *f = &d->flights[i];
+		uint64_t *announced = &v->announced[d->gpu];
+
+		if (atomic_load(&d->words->done[i]) == f->number) {
+			atomic_fetch_and(&d->flying, ~(UINT64_C(1) << i));
+			atomic_fetch_and(&d->taken, ~(UINT64_C(1) << i));
+			continue;
+		}
+		v->any = true;
+		v->spin_until = f->spin_until > v->spin_until ? f->spin_until : v->spin_until;
+		if (f->due != KEEPER_NO_DUE && (*announced == 0 || f->due < *announced)) {
+			*announced = f->due;
+		}
+		if (f->held && (due == 0 || f->due < due)) {
+			due = f->due;
+		}
+	}
+	return due;
+}
+
+static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
+	uint64_t due;
+
+	atomic_store(&looking, d); /* its context does not go now */
+	if (atomic_load(&d->context)) {
+		due = look_at_flights(d, v);
+		set_gate(d, !due || !s || !terms_held() ||
+				    board_gate_is_open(&d->gate, s->board, d->gpu, s->slot, due,
+						       v->now));
+	}
+	atomic_store(&looking, NULL);
+}
+
+static struct view look(void) {
+	const struct seat *s = atomic_load(&seat);
+	struct view v = {.now = nsec_now()};
+	uint64_t before[PROTO_TERMS_GPUS_MAX];
+
+	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
+		before[i] = atomic_load(our_slot(s, i));
+	}
+	for (unsigned i = 0; i < DOCKS_MAX; i++) {
+		look_at_dock(&docks[i], s, &v);
+	}
+	/* Who has announced something since then has changed the slot, or says the same: then the
+	 * next look puts it right. */
+	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
+		if (before[i] != v.announced[i]) {
+			atomic_compare_exchange_strong(our_slot(s, i), &before[i], v.announced[i]);
+		}
+	}
+	return v;
+}
+
+static void sleep_until_called(uint32_t seen, nsec_t t) {
+	struct timespec ts = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
+			      .tv_nsec = (long)(t % NSEC_PER_SEC)};
+
+	atomic_store(&asleep, true);
+	if (atomic_load(&calls) == seen) {
+		syscall(SYS_futex, &calls, FUTEX_WAIT_PRIVATE, seen, t ? &ts : NULL, NULL, 0);
+	}
+	atomic_store(&asleep, false);
+}
+
+static void *keep(void *data) {
+	bool spins = spin_allowed(1) > 0;
+
+	(void)data;
+	pthread_setname_np(pthread_self(), "sbeet-copies");
+	for (;;) {
+		uint32_t seen = atomic_load(&calls);
+		struct view v = look();
+		nsec_t late = v.now > v.spin_until ? v.now - v.spin_until : 0;
+		nsec_t nap = late / 16 < NAP_MIN_NS ? NAP_MIN_NS : late / 16;
+
+		if (!v.any) {
+			sleep_until_called(seen, 0);
+		} else if (late || !spins) {
+			sleep_until_called(seen, nap < NAP_MAX_NS ? nap : NAP_MAX_NS);
+		}
+	}
+	return NULL;
+}
+
+static bool start_locked(void) {
+	pthread_attr_t attr;
+	sigset_t all, before;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all); /* signals are the program's */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	running = pthread_create(&thread, &attr, keep, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return running;
+}
+
+static void call_keeper(void) {
+	atomic_fetch_add(&calls, 1);
+	if (atomic_load(&asleep)) {
+		syscall(SYS_futex, &calls, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	}
+}
+
+/* ---- docks ---- */
+
+static struct dock *find_dock(CUcontext context) {
+	for (unsigned i = 0; i < DOCKS_MAX; i++) {
+		if (atomic_load_explicit(&docks[i].context, memory_order_acquire) == context) {
+			return &docks[i];
+		}
+	}
+	return NULL;
+}
+
+static bool fill_dock(struct dock *d) {
+	const struct real *real = real_get();
+	void *words;
+
+	if (!real->cuMemHostAlloc || !real->cuMemHostGetDevicePointer_v2 ||
+	    real->cuMemHostAlloc(&words, sizeof(*d->words), CU_MEMHOSTALLOC_DEVICEMAP) !=
+		    CUDA_SUCCESS) {
+		return false;
+	}
+	if (real->cuMemHostGetDevicePointer_v2(&d->at, words, 0) != CUDA_SUCCESS) {
+		real->cuMemFreeHost(words);
+		return false;
+	}
+	memset(words, 0, sizeof(*d->words));
+	d->words = words;
+	d->gate = (struct board_gate){.closed_ns = 0};
+	for (unsigned i = 0; i < COPIES_MAX; i++) {
+		d->flights[i].number = 0;
+	}
+	atomic_store(&d->taken, 0);
+	atomic_store(&d->flying, 0);
+	atomic_store(&d->words->gate, true);
+	return true;
+}
+
+static struct dock *make_dock(CUcontext context) {
+	int token = state_enter_locked(&lock);
+	struct dock *d = find_dock(context);
+
+	if (!d && (running || start_locked())) {
+		d = find_dock(NULL);
+		if (d && fill_dock(d)) {
+			atomic_store(&d->context, context);
+		} else {
+			d = NULL;
+		}
+	}
+	state_leave_locked(&lock, token);
+	return d;
+}
+
+void keeper_context_destroying(CUcontext context) {
+	struct dock *d = context ? find_dock(context) : NULL;
+
+	if (!d) {
+		return;
+	}
+	atomic_store(&d->context, NULL);
+	while (atomic_load(&looking) == d) {
+		sched_yield();
+	}
+	atomic_store(&d->words->gate, true); /* what is queued may go */
+	atomic_store(&d->flying, 0);
+	call_keeper(); /* the board */
+}
+
+/* ---- copies ---- */
+
+/* Return: a flight, or -1. */
+static int take_flight(struct dock *d) {
+	const uint64_t all = (UINT64_C(1) << COPIES_MAX) - 1;
+	uint64_t taken = atomic_load(&d->taken);
+
+	while ((taken & all) != all) {
+		unsigned i = (unsigned)__builtin_ctzll(~taken);
+
+		if (atomic_compare_exchange_weak(&d->taken, &taken, taken | UINT64_C(1) << i)) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
+	const struct seat *s = atomic_load(&seat);
+	struct dock *d = find_dock(context);
+	nsec_t now = nsec_now();
+	struct flight *f;
+	int i;
+
+	if (!s || atomic_load(&leaving)) {
+		return false;
+	}
+	d = d ? d : make_dock(context);
+	i = d ? take_flight(d) : -1;
+	if (i < 0) {
+		return false;
+	}
+	atomic_store(&d->gpu, copy->gpu); /* another sbeetd may have other places */
+	f = &d->flights[i];
+	*f = (struct flight){
+		.due = copy->due,
+		.spin_until = now + SPIN_NS + copy->bytes / SPIN_BYTES_A_NS,
+		.number = f->number + 1,
+		.held = copy->held,
+	};
+	copy->gate = d->at + offsetof(struct words, gate);
+	copy->done = d->at + offsetof(struct words, done[i]);
+	copy->done_word = &d->words->done[i];
+	copy->done_value = f->number;
+	atomic_fetch_or(&d->flying, UINT64_C(1) << i);
+	if (copy->due != KEEPER_NO_DUE) {
+		announce(s, copy->gpu, copy->due);
+	}
+	/* Before the keeper is awake. It opens the gate again in time. */
+	if (copy->held && board_is_before(s->board, copy->gpu, s->slot, copy->due, now)) {
+		set_gate(d, false);
+	}
+	call_keeper();
+	return true;
+}
+
+void keeper_cancel(const struct keeper_copy *copy) {
+	atomic_store(copy->done_word, copy->done_value);
+}
+
+/* ---- the end ---- */
+
+void keeper_leave(void) {
+	const struct seat *s = atomic_load(&seat);
+
+	atomic_store(&leaving, true);
+	for (unsigned i = 0; i < DOCKS_MAX; i++) {
+		CUcontext context = atomic_load(&docks[i].context);
+
+		if (context) {
+			keeper_context_destroying(context);
+		}
+	}
+	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
+		atomic_store(our_slot(s, i), 0);
+	}
+}
+
+void keeper_after_fork(void) {
+	pthread_mutex_init(&lock, NULL);
+	running = false;
+	memset(docks, 0, sizeof(docks));
+	atomic_store(&seat, NULL);
+	atomic_store(&looking, NULL);
+	atomic_store(&leaving, false);
+	atomic_store(&asleep, false);
+}

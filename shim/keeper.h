@@ -1,0 +1,70 @@
+/*
+ * keeper.h: copies to GPUs that are under way, as other programs of the user see them: their
+ * deadlines on the board (proto/board.h), and the gates that let the pieces of our own ones wait
+ * for copies that are due earlier.
+ *
+ * A gate is a word in pinned memory of a context, 1 while it is open. While copies are under way a
+ * thread looks at board and gate; it calls no driver function, which would hold up threads that
+ * launch. Otherwise it sleeps, gates are open, and the board says nothing of us. No lock is taken
+ * here but where the words of a context are made.
+ *
+ * Nobody can hang by it: a gate is open again after BOARD_HOLD_MAX_NS, and for good when the terms
+ * lapse, the context goes or the process exits.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "proto/units.h"
+
+/* Of a copy that nobody waits for, and that lets everybody go first. */
+#define KEEPER_NO_DUE UINT64_MAX
+
+/* The board, whose descriptor is closed, and our slot on it; instead of the last one. What is no
+ * sealed page of the right size is not used. Under conn.c's lock. */
+void keeper_take_board(int fd, unsigned slot);
+
+/* Whether there is a board. */
+bool keeper_has_board(void);
+
+/* Before the driver is initialised; @held: sbeetd may have this program's copies held. A stream
+ * that waits blocks those that share its connection to the GPU, so there have to be enough of them:
+ * sees to that where the user has not. */
+void keeper_note_connections(bool held);
+
+/* Whether there are. Else copies stay whole. */
+bool keeper_can_hold(void);
+
+/* A copy that is about to be handed to the driver. */
+struct keeper_copy {
+	unsigned gpu; /* its place in the page of terms */
+	uint64_t due; /* of its job, CLOCK_MONOTONIC; or KEEPER_NO_DUE */
+	size_t bytes;
+	bool held; /* its pieces wait for the gate */
+
+	/* set by keeper_begin() */
+	CUdeviceptr gate; /* 4 bytes: pieces wait until they are at least 1 */
+	CUdeviceptr done; /* 4 bytes: where @done_value is to be written behind the copy */
+	uint32_t done_value;
+	_Atomic uint32_t *done_word; /* the same, for us */
+};
+
+/* From now on it is under way, in @context, which is current. Return: false if that can't be
+ * followed (no memory, too many at a time): then it goes as it is. */
+bool keeper_begin(CUcontext context, struct keeper_copy *copy);
+
+/* Nothing will be written behind it. */
+void keeper_cancel(const struct keeper_copy *copy);
+
+/* Called before the driver's own function. */
+void keeper_context_destroying(CUcontext context);
+
+/* The process exits: all gates are open for good, and our slot is empty. */
+void keeper_leave(void);
+
+/* After fork, in the child: forget everything. */
+void keeper_after_fork(void);

@@ -1,0 +1,321 @@
+/*
+ * test-keeper.c: what the keeper does to gate and board, with the clock, the driver and the board
+ * in the test's hands. Nothing here depends on how fast the keeper is: it is waited for, or can't
+ * do what is forbidden however long it looks.
+ */
+#include "shim/real.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+/* after the above, as cmocka demands */
+#include <cmocka.h>
+
+#include "proto/board.h"
+#include "shim/keeper.h"
+#include "shim/terms.h"
+
+#define MS  NSEC_PER_MSEC
+#define GPU 2
+#define OWN 5
+
+static _Atomic nsec_t now;
+static _Atomic unsigned looks; /* the keeper's, by the clock */
+static _Atomic bool steered;
+static struct board *board;
+static CUcontext context;
+static char contexts[64]; /* as many as tests */
+static unsigned n_contexts;
+
+/* In the place of the clock, the driver and the terms. */
+nsec_t __wrap_nsec_now(void);
+nsec_t __wrap_nsec_now(void) {
+	atomic_fetch_add(&looks, 1);
+	return atomic_load(&now);
+}
+
+bool __wrap_terms_held(void);
+bool __wrap_terms_held(void) {
+	return atomic_load(&steered);
+}
+
+static CUresult alloc(void **ret, size_t n, unsigned flags) {
+	*ret = calloc(1, n); /* never freed: as if the context lived */
+	return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult get_device_pointer(CUdeviceptr *ret, void *p, unsigned flags) {
+	*ret = (CUdeviceptr)(uintptr_t)p;
+	return CUDA_SUCCESS;
+}
+
+const struct real *__wrap_real_get(void);
+const struct real *__wrap_real_get(void) {
+	static const struct real real = {
+		.cuMemHostAlloc = alloc,
+		.cuMemHostGetDevicePointer_v2 = get_device_pointer,
+	};
+
+	return &real;
+}
+
+static void take_board(void) {
+	int fd = memfd_create("board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, sizeof(*board)), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(board, MAP_FAILED);
+	board->magic = PROTO_BOARD_MAGIC;
+	board->version = PROTO_BOARD_VERSION;
+	keeper_take_board(fd, OWN);
+	assert_true(keeper_has_board());
+}
+
+static int setup(void **state) {
+	atomic_store(&now, 1000 * MS);
+	atomic_store(&steered, true);
+	take_board();
+	context = (CUcontext)(void *)&contexts[n_contexts++];
+	return 0;
+}
+
+static int teardown(void **state) {
+	keeper_context_destroying(context);
+	return 0;
+}
+
+static uint64_t slot(unsigned i) {
+	return atomic_load(&board->slots[GPU][i].due_ns);
+}
+
+static void announce(unsigned i, uint64_t due) {
+	atomic_store(&board->slots[GPU][i].due_ns, due);
+}
+
+static bool is_open(const struct keeper_copy *copy) {
+	return *(volatile uint32_t *)(uintptr_t)copy->gate != 0;
+}
+
+/* The keeper has looked at everything as it is now. */
+static void let_it_look(void) {
+	unsigned from = atomic_load(&looks);
+
+	while (atomic_load(&looks) - from < 3) {
+		usleep(100);
+	}
+}
+
+static struct keeper_copy begin(uint64_t due, bool held) {
+	struct keeper_copy copy = {.gpu = GPU, .due = due, .bytes = 1 << 24, .held = held};
+
+	assert_true(keeper_begin(context, &copy));
+	return copy;
+}
+
+/* As the GPU does behind the copy. */
+static void finish(const struct keeper_copy *copy) {
+	*(volatile uint32_t *)(uintptr_t)copy->done = copy->done_value;
+}
+
+static void wait_for_slot(uint64_t due) {
+	while (slot(OWN) != due) {
+		usleep(100);
+	}
+}
+
+static void keeper_announces_copies_until_they_are_done(void **state) {
+	struct keeper_copy late = begin(1300 * MS, false), early, none;
+
+	assert_int_equal(slot(OWN), 1300 * MS); /* at once */
+	early = begin(1200 * MS, true);
+	none = begin(KEEPER_NO_DUE, true);
+	assert_int_equal(slot(OWN), 1200 * MS);
+	let_it_look();
+	assert_int_equal(slot(OWN), 1200 * MS);
+	finish(&early); /* not in the order in which they began */
+	wait_for_slot(1300 * MS);
+	finish(&late);
+	wait_for_slot(0);
+	let_it_look();
+	assert_true(is_open(&none));
+	finish(&none);
+}
+
+static void gate_is_closed_while_an_earlier_copy_is_on_the_board(void **state) {
+	struct keeper_copy copy;
+
+	announce(9, 1100 * MS);
+	copy = begin(1200 * MS, true);
+	assert_false(is_open(&copy)); /* before the first piece is handed over */
+	for (int i = 0; i < 20; i++) {
+		let_it_look();
+		assert_false(is_open(&copy)); /* the clock stands still */
+	}
+	announce(9, 0);
+	while (!is_open(&copy)) {
+		usleep(100);
+	}
+	announce(9, 1250 * MS); /* later than ours */
+	let_it_look();
+	assert_true(is_open(&copy));
+	announce(10, 1150 * MS); /* another one, in the middle */
+	while (is_open(&copy)) {
+		usleep(100);
+	}
+	finish(&copy);
+	while (!is_open(&copy)) { /* at rest it is open */
+		usleep(100);
+	}
+}
+
+static void gate_is_open_again_in_time(void **state) {
+	struct keeper_copy copy;
+
+	announce(9, 2000 * MS);
+	copy = begin(KEEPER_NO_DUE, true);
+	let_it_look(); /* closed since now */
+	atomic_fetch_add(&now, BOARD_HOLD_MAX_NS - 1);
+	let_it_look();
+	assert_false(is_open(&copy));
+	atomic_fetch_add(&now, 1);
+	while (!is_open(&copy)) {
+		usleep(100);
+	}
+	let_it_look();
+	assert_true(is_open(&copy));
+	finish(&copy);
+}
+
+static void copies_that_are_not_held_close_no_gate(void **state) {
+	struct keeper_copy copy;
+
+	announce(9, 1100 * MS);
+	copy = begin(1200 * MS, false);
+	let_it_look();
+	assert_true(is_open(&copy));
+	finish(&copy);
+}
+
+static void gate_opens_when_the_terms_lapse(void **state) {
+	struct keeper_copy copy;
+
+	announce(9, 1100 * MS);
+	copy = begin(1200 * MS, true);
+	let_it_look();
+	assert_false(is_open(&copy));
+	atomic_store(&steered, false);
+	while (!is_open(&copy)) {
+		usleep(100);
+	}
+	finish(&copy);
+}
+
+/* The copies of a context that goes may never be done. */
+static void context_takes_its_copies_with_it(void **state) {
+	struct keeper_copy copy;
+
+	announce(9, 1100 * MS);
+	copy = begin(1200 * MS, true);
+	let_it_look();
+	assert_false(is_open(&copy));
+	keeper_context_destroying(context);
+	assert_true(is_open(&copy));
+	wait_for_slot(0);
+	assert_true(is_open(&copy));
+	copy = begin(1200 * MS, true); /* another one of that address */
+	finish(&copy);
+	wait_for_slot(0);
+}
+
+static void copies_beyond_the_room_go_as_they_are(void **state) {
+	struct keeper_copy copy = {.gpu = GPU, .due = 1200 * MS, .held = true};
+	struct keeper_copy all[256];
+	unsigned n = 0;
+
+	while (keeper_begin(context, &copy)) {
+		assert_true(n < 256);
+		all[n++] = copy;
+	}
+	assert_true(n > 32);
+	keeper_cancel(&all[0]); /* the driver has refused it */
+	while (!keeper_begin(context, &copy)) {
+		usleep(100);
+	}
+	finish(&copy);
+	for (unsigned i = 1; i < n; i++) {
+		finish(&all[i]);
+	}
+	wait_for_slot(0);
+}
+
+/* The board of another sbeetd. */
+static void next_board_takes_the_place_of_the_last(void **state) {
+	struct keeper_copy copy = begin(1200 * MS, true);
+	struct board *last = board;
+
+	take_board();
+	wait_for_slot(1200 * MS);
+	atomic_store(&last->slots[GPU][9].due_ns, 1100 * MS); /* counts no more */
+	let_it_look();
+	assert_true(is_open(&copy));
+	finish(&copy);
+	wait_for_slot(0);
+}
+
+static void boards_that_may_shrink_are_refused(void **state) {
+	struct board *last = board;
+	int fd = memfd_create("board", MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, sizeof(*board)), 0);
+	keeper_take_board(fd, OWN);
+	assert_int_equal(fcntl(fd, F_GETFD), -1); /* closed */
+	keeper_take_board(-1, OWN);
+	wait_for_slot(0);
+	announce(9, 1100 * MS);
+	assert_ptr_equal(last, board);
+	struct keeper_copy copy = begin(1200 * MS, true);
+	assert_false(is_open(&copy)); /* the last one still counts */
+	finish(&copy);
+}
+
+/* The last test: nothing is held after that. */
+static void leaving_opens_everything_for_good(void **state) {
+	struct keeper_copy copy, more = {.gpu = GPU, .due = 1200 * MS, .held = true};
+
+	announce(9, 1100 * MS);
+	copy = begin(1200 * MS, true);
+	let_it_look();
+	assert_false(is_open(&copy));
+	keeper_leave();
+	assert_true(is_open(&copy));
+	assert_int_equal(slot(OWN), 0);
+	assert_false(keeper_begin(context, &more));
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(keeper_announces_copies_until_they_are_done),
+		CASE(gate_is_closed_while_an_earlier_copy_is_on_the_board),
+		CASE(gate_is_open_again_in_time),
+		CASE(copies_that_are_not_held_close_no_gate),
+		CASE(gate_opens_when_the_terms_lapse),
+		CASE(context_takes_its_copies_with_it),
+		CASE(copies_beyond_the_room_go_as_they_are),
+		CASE(next_board_takes_the_place_of_the_last),
+		CASE(boards_that_may_shrink_are_refused),
+		CASE(leaving_opens_everything_for_good),
+	};
+
+	return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);
+}

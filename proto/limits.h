@@ -77,8 +77,7 @@
 #define PROTO_FEATURE_TERMS "terms"
 
 /* Feature of Hello: the program takes a board of copies, see proto/board.h. Of Welcome: its copies may
- * be held, so it needs 32 connections to the GPU (CUDA_DEVICE_MAX_CONNECTIONS): a stream that waits
- * blocks those that share its connection. */
+ * be held. */
 #define PROTO_FEATURE_COPIES "copies"
 
 /* Programs of one user that have a slot on its board. Above what MPS serves at a time. */

@@ -17,6 +17,10 @@
  */
 #define PIECE_BYTES ((size_t)4 << 20)
 
+/* Programs of more streams are held only if the user gave them so many connections. */
+#define STREAMS_MAX 3
+#define CONNECTIONS 32
+
 /* Of cuMemHostAlloc() write-combined, or of cuMemHostRegister() I/O or read-only. */
 #define HOST_FLAGS_SPECIAL 0xc
 
@@ -97,6 +101,15 @@ static bool is_plain_pinned(const struct copies_call *c) {
 	       !(flags & HOST_FLAGS_SPECIAL);
 }
 
+/* A stream that waits blocks those that share its connection to the GPU. More connections help, but
+ * MPS has none to spare: with 32 in each program the fourth was refused (H200). */
+static bool others_go_on(void) {
+	const char *value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+
+	return place_count() <= STREAMS_MAX ||
+	       (value && strtoul(value, NULL, 10) >= CONNECTIONS);
+}
+
 /* What the copy is to others. Return: false: it is nothing to them, and has nothing to wait for. */
 static bool describe(const struct op *op, const struct copies_call *c, struct keeper_copy *ret) {
 	nsec_t deadline, released = atomic_load(&op->lane->granted_ns);
@@ -111,7 +124,7 @@ static bool describe(const struct op *op, const struct copies_call *c, struct ke
 	ret->due = !deadline || deadline >= KEEPER_NO_DUE - released ? KEEPER_NO_DUE
 								     : released + deadline;
 	ret->bytes = c->n;
-	ret->held = plain && c->n > PIECE_BYTES && keeper_can_hold();
+	ret->held = plain && c->n > PIECE_BYTES && others_go_on();
 	return ret->held || (ret->due != KEEPER_NO_DUE && (plain || !c->unified));
 }
 

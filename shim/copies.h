@@ -6,8 +6,8 @@
  *
  * A copy stays whole where a difference could show, or nobody would gain by it: from memory that is
  * not pinned or is write-combined, registered read-only or for I/O; where a part of it would be
- * refused; into streams that are being captured; without enough connections to the GPU, where a
- * stream that waits blocks others; with a driver that can't let streams wait for values.
+ * refused; into streams that are being captured; in programs of many streams, where one that
+ * waits blocks others; with a driver that can't let streams wait for values.
  */
 #pragma once
 

@@ -161,7 +161,6 @@ static void heed(const Sbeet__Welcome *welcome, bool initial) {
 		set_variable("CUDA_MPS_PIPE_DIRECTORY", welcome->mps_pipe_directory);
 		set_variable("CUDA_MPS_LOG_DIRECTORY", welcome->mps_log_directory);
 		visible_choose(&welcome->gpu_uuid);
-		keeper_note_connections(has_feature(welcome, PROTO_FEATURE_COPIES));
 	}
 	n_secret = welcome->secret.len; /* 0 or all of it */
 	if (n_secret > 0) {

@@ -35,9 +35,6 @@
 #define NAP_MIN_NS	(50 * NSEC_PER_USEC)
 #define NAP_MAX_NS	(5 * NSEC_PER_MSEC)
 
-/* So many streams of a process can wait, and the others go on. */
-#define CONNECTIONS 32
-
 #define STACK_BYTES (128 * 1024)
 
 /* Pinned memory of a context. */
@@ -75,7 +72,6 @@ struct seat {
 
 static _Atomic(const struct seat *) seat;
 static _Atomic(struct dock *) looking; /* where the keeper is at present */
-static _Atomic bool connected;	       /* to the GPU, well enough */
 static _Atomic bool leaving;
 static _Atomic uint32_t calls; /* a futex: counts copies that have begun */
 static _Atomic bool asleep;
@@ -83,23 +79,6 @@ static _Atomic bool asleep;
 /* Held while a dock is made, and the thread. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool running;
-
-/* ---- connections ---- */
-
-void keeper_note_connections(bool held) {
-	static const char name[] = "CUDA_DEVICE_MAX_CONNECTIONS";
-	const char *value = getenv(name);
-
-	if (held && !value) {
-		setenv(name, "32", 0);
-		value = "32";
-	}
-	atomic_store(&connected, value && strtoul(value, NULL, 10) >= CONNECTIONS);
-}
-
-bool keeper_can_hold(void) {
-	return atomic_load_explicit(&connected, memory_order_relaxed);
-}
 
 /* ---- the board ---- */
 

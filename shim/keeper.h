@@ -31,14 +31,6 @@ void keeper_take_board(int fd, unsigned slot);
 /* Whether there is a board. */
 bool keeper_has_board(void);
 
-/* Before the driver is initialised; @held: sbeetd may have this program's copies held. A stream
- * that waits blocks those that share its connection to the GPU, so there have to be enough of them:
- * sees to that where the user has not. */
-void keeper_note_connections(bool held);
-
-/* Whether there are. Else copies stay whole. */
-bool keeper_can_hold(void);
-
 /* A copy that is about to be handed to the driver. */
 struct keeper_copy {
 	unsigned gpu; /* its place in the page of terms */

@@ -72,10 +72,15 @@ struct realm {
 _Atomic bool place_is_active;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic unsigned n_places;
 static struct table places; /* by worker_stream_key(); changed under the lock, as is all below */
 static struct realm *realms;
 static struct place *free_places;
 static struct realm *free_realms;
+
+unsigned place_count(void) {
+	return atomic_load_explicit(&n_places, memory_order_relaxed);
+}
 
 void place_activate(void) {
 	atomic_store(&place_is_active, true);
@@ -353,6 +358,7 @@ static struct place *place_new(const struct stream_id *id) {
 		free(p);
 		return NULL;
 	}
+	atomic_fetch_add(&n_places, 1);
 	p->next_of_realm = realm->all;
 	realm->all = p;
 	if (p->kind == PLACE_BLOCKING) {
@@ -586,6 +592,7 @@ void place_stream_destroying(CUstream stream) {
 	}
 	empty(p);
 	table_take(&places, p->key);
+	atomic_fetch_sub(&n_places, 1);
 	take_from(&p->realm->all, p, true);
 	p->next = free_places;
 	free_places = p;
@@ -612,6 +619,7 @@ void place_context_destroying(CUcontext context) {
 		}
 		empty(p);
 		table_take(&places, p->key);
+		atomic_fetch_sub(&n_places, 1);
 		p->next = free_places;
 		free_places = p;
 	}
@@ -631,4 +639,5 @@ void place_after_fork(void) {
 	free_places = NULL;
 	free_realms = NULL;
 	atomic_store(&place_is_active, false);
+	atomic_store(&n_places, 0);
 }

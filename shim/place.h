@@ -48,6 +48,9 @@ struct place_use {
 
 extern _Atomic bool place_is_active;
 
+/* How many streams of the program have a place, default streams included. */
+unsigned place_count(void);
+
 /* Partitions may be granted from now on. Never taken back. */
 void place_activate(void);
 

@@ -39,7 +39,7 @@
 
 static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
 static _Atomic nsec_t spin;
-static _Atomic bool answers_pings, daemon_counts;
+static _Atomic bool answers_pings, daemon_counts, daemon_cuts;
 
 /* Of the last Welcome: it tells sbeetd that the next connection is of the same program. */
 static uint8_t secret[PROTO_SECRET_BYTES];
@@ -154,6 +154,7 @@ static bool has_feature(const Sbeet__Welcome *welcome, const char *name) {
 static void note_features(const Sbeet__Welcome *welcome) {
 	atomic_store(&answers_pings, has_feature(welcome, PROTO_FEATURE_PING));
 	atomic_store(&daemon_counts, has_feature(welcome, PROTO_FEATURE_COUNTS));
+	atomic_store(&daemon_cuts, has_feature(welcome, "green"));
 }
 
 static void heed(const Sbeet__Welcome *welcome, bool initial) {
@@ -169,7 +170,7 @@ static void heed(const Sbeet__Welcome *welcome, bool initial) {
 	atomic_store(&linger, welcome->linger_ns);
 	atomic_store(&spin, spin_allowed(welcome->spin_ns));
 	note_features(welcome);
-	if (enforce_mask() & ENFORCEMENT_BIT(GREEN) && has_feature(welcome, "green")) {
+	if (enforce_mask() & ENFORCEMENT_BIT(GREEN) && greet_daemon_cuts()) {
 		place_activate();
 	}
 	for (size_t i = 0; i < welcome->n_rows; i++) {
@@ -286,6 +287,10 @@ bool greet_answers_pings(void) {
 
 bool greet_daemon_counts(void) {
 	return atomic_load_explicit(&daemon_counts, memory_order_relaxed);
+}
+
+bool greet_daemon_cuts(void) {
+	return atomic_load_explicit(&daemon_cuts, memory_order_relaxed);
 }
 
 nsec_t greet_spin_ns(void) {

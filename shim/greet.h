@@ -33,6 +33,9 @@ bool greet_answers_pings(void);
 /* Whether that one takes Counts, and asks for single operations where it wants them. */
 bool greet_daemon_counts(void);
 
+/* Whether that one has a GPU of which it may grant green contexts. */
+bool greet_daemon_cuts(void);
+
 /* A daemon that has taken over the connection tells what it can do. @page_fd: what came along with
  * that, which is closed; -1: nothing. */
 void greet_heed_again(const Sbeet__Welcome *welcome, int page_fd);

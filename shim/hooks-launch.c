@@ -48,6 +48,9 @@ static CUresult launch_outside(struct op *op, CUresult rc, bool *ret_again) {
 			 name_of(op), smset_count(&op_grant(op)->sms));
 		return rc;
 	}
+	if (op->kernel) {
+		kernel_need_whole(op->kernel, "it does not fit into a part of the GPU");
+	}
 	op_unconfine(op);
 	rc = enforce_launch_at(op->launch, op->place.at);
 	if (rc == CUDA_SUCCESS) {

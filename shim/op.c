@@ -139,6 +139,13 @@ static uint32_t mask_of(struct op *op) {
 
 /* ---- into a job ---- */
 
+/* Before sbeetd is told of the kernel. */
+static void note_need(const struct op *op) {
+	if (op->kernel && op->launch->cooperative) {
+		kernel_need_whole(op->kernel, "it is launched cooperatively, on all SMs at once");
+	}
+}
+
 /* The lane is IDLE. A thread that were cancelled here would leave it OPENING, and all others
  * waiting. Return: OP_GO to try to enter again. */
 static enum op_verdict open_job(struct op *op, CUresult *ret_rc) {
@@ -154,6 +161,7 @@ static enum op_verdict open_job(struct op *op, CUresult *ret_rc) {
 
 	if (!ok && job_worth_opening(op->lane) && track_start()) {
 		need.mask = mask_of(op);
+		note_need(op);
 		ok = job_open(op->lane, &need);
 	}
 	state_restore_cancel(cancel);
@@ -346,6 +354,7 @@ static uint32_t threads_of(const struct launch *l) {
 static void declare(const struct op *op, struct kernel_count *c) {
 	uint32_t up = atomic_load(&conn_number);
 
+	note_need(op);
 	if (up == 0 || conn_try_declare(op->kernel)) {
 		c->declared = up;
 	}

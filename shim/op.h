@@ -40,7 +40,7 @@ struct op {
 	const struct stream_id *id; /* of the stream; its context is the current one */
 	struct lane *lane;
 	struct stream_use *use;
-	const struct kernel *kernel;  /* of a launch; NULL: not known */
+	struct kernel *kernel;	      /* of a launch; NULL: not known */
 	struct kernel_use kernel_use; /* of a launch that a twin can make */
 
 	/* where it runs */

@@ -50,6 +50,7 @@ static struct expected {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table greens; /* by context; of `uncut` where nothing can be cut */
 static struct green uncut;
+static _Atomic bool possible; /* any was cut */
 
 /* Primary contexts are what the driver hands out for a device, and nothing else tells. */
 static bool is_primary(const struct real *real, CUcontext context, CUdevice device) {
@@ -112,6 +113,7 @@ static struct green *green_new(const struct real *real, CUcontext context) {
 		free(g);
 		return NULL;
 	}
+	atomic_store(&possible, true);
 	return g;
 }
 
@@ -140,6 +142,10 @@ struct green *green_get(CUcontext context) {
 
 	g = g ? g : green_meet(context);
 	return g == &uncut ? NULL : g;
+}
+
+bool green_possible(void) {
+	return atomic_load(&possible);
 }
 
 unsigned green_step(const struct green *g) {
@@ -377,4 +383,5 @@ void green_after_fork(void) {
 	 * back to. */
 	pthread_mutex_init(&lock, NULL);
 	greens = TABLE_NULL;
+	atomic_store(&possible, false);
 }

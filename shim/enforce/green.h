@@ -44,6 +44,9 @@ struct partition;
 /* What can be cut out of @context; made on first sight. NULL: nothing. */
 struct green *green_get(CUcontext context);
 
+/* Whether any context of this process could be cut. Takes no lock. */
+bool green_possible(void);
+
 /* Sets are made of groups of so many SMs, from SM 0 on. */
 unsigned green_step(const struct green *g);
 

@@ -34,7 +34,8 @@ struct kernel {
 	uint32_t id;
 	char *name; /* owned */
 	struct owner *owner;
-	struct kernel *next; /* of the owner's */
+	_Atomic(const char *) needs_whole; /* why; NULL: no launch did so far */
+	struct kernel *next;		   /* of the owner's */
 	unsigned n_twins;
 	struct twin twins[]; /* one for each of the owner's builds */
 };
@@ -560,6 +561,14 @@ const char *kernel_refusal(const struct kernel *k) {
 		}
 	}
 	return first ? first : "there is no GPU that it was made for";
+}
+
+void kernel_need_whole(struct kernel *k, const char *why) {
+	atomic_store(&k->needs_whole, why);
+}
+
+const char *kernel_needs_whole(const struct kernel *k) {
+	return atomic_load(&k->needs_whole);
 }
 
 uint64_t kernel_wave_blocks(const struct launch *l) {

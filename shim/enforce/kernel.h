@@ -62,8 +62,14 @@ struct kernel_use {
 uint32_t kernel_enforcement_mask(const struct kernel *k, const struct launch *l, CUcontext context,
 				 struct kernel_use *ret);
 
-/* Why it can't be confined, or NULL. */
+/* Why it has no twin that can be confined, or NULL. */
 const char *kernel_refusal(const struct kernel *k);
+
+/* A launch of @k fits into no part of a GPU, because of @why, a static text. */
+void kernel_need_whole(struct kernel *k, const char *why);
+
+/* Why a launch needed the whole GPU, or NULL. */
+const char *kernel_needs_whole(const struct kernel *k);
 
 void kernel_after_fork(void);
 

@@ -4,13 +4,25 @@
 # launches, and says why a kernel can't be confined.
 . "$(dirname "$0")/lib.sh"
 
-# One program at a time: with MPS a green context would hold it.
-export SIMGPU=16:exclusive
+# Another GPU is another simulator.
+use_gpu() { # SIMGPU
+	export SIMGPU="$1" SIMGPU_DIR="$scratch/simgpu-$1"
+	mkdir -p -m 700 "$SIMGPU_DIR"
+}
 
-start_daemon --policy even
-start stubborn "$apps/stubborn" --frames 1000000
-stubborn=$pid
-until_true "stubborn has jobs" status_is jobs stubborn -gt 3
+begin() { # POLICY
+	start_daemon --policy "$1"
+	start stubborn "$apps/stubborn" --frames 1000000
+	stubborn=$pid
+	until_true "stubborn has jobs" status_is jobs stubborn -gt 3
+}
+
+end() {
+	kill -TERM "$stubborn"
+	wait "$stubborn"
+	all_is_free
+	stop_daemon
+}
 
 # ---- kernels ----
 
@@ -18,10 +30,29 @@ lists() { # PATTERN
 	"$ctl" kernel stubborn --no-legend --columns=name,launches,mean_blocks,confinable,why_not >"$scratch/kernels.out"
 	grep -q -e "$1" "$scratch/kernels.out"
 }
-until_true "its kernel is listed" lists '^stubborn *[1-9][0-9]* .* it ends the thread'
-[ "$(wc -l <"$scratch/kernels.out")" -eq 1 ] || fail "more than one kernel is listed"
+
+# The program's kernel is said to be confinable, or not, whoever decides where it runs.
+kernel_is() { # SIMGPU CONFINABLE
+	for policy in even steer; do
+		use_gpu "$1"
+		begin $policy
+		until_true "its kernel is listed as '$2' under $policy, $1" \
+			lists "^stubborn *[1-9][0-9]* .* $2  *it ends the thread"
+		[ "$(wc -l <"$scratch/kernels.out")" -eq 1 ] || fail "more than one kernel is listed"
+		end
+	done
+}
+
+kernel_is 32:mps yes
+kernel_is 32:exclusive no # one program at a time
+export SIMGPU_GREEN=off     # a driver without green contexts
+kernel_is 32:mps no
+unset SIMGPU_GREEN
 
 # ---- a trace ----
+
+use_gpu 32:mps
+begin even
 
 "$ctl" trace record --no-ops -d 300ms "$scratch/none.trace" 2>"$scratch/none.err" || fail "trace record --no-ops"
 grep -q '"event":"job-done"' "$scratch/none.trace" || fail "no job was done meanwhile"
@@ -58,7 +89,4 @@ grep -q '"name":"process_name",.*"kernels and copies of stubborn"' "$scratch/chr
 	fail "not every launch is in its row"
 "$ctl" trace export --html "$scratch/all.trace" >"$scratch/page.html" || fail "trace export --html"
 
-kill -TERM "$stubborn"
-wait "$stubborn"
-all_is_free
-stop_daemon
+end

@@ -375,6 +375,58 @@ static void sum_column(const char *column, double *ret_predicted, double *ret_me
 	assert_true(*ret_measured > 0);
 }
 
+/* Jobs that are late in 2 s, of all task sets, if every program has at most half of the SMs. */
+static double predict_capped(void) {
+	static const struct model_wake wake = {60 * NSEC_PER_USEC, 110 * NSEC_PER_USEC};
+	const struct model_gpu gpu = {.sms = {SMS, 0}};
+	struct model_place places[MODEL_TASKS_MAX];
+	struct model_result results[MODEL_TASKS_MAX];
+	struct model_task tasks[8];
+	FILE *f = open_data("terms.txt");
+	struct cell one, cell = {.n = 0};
+	unsigned missed, late = 0;
+	bool more;
+
+	for (unsigned i = 0; i < MODEL_TASKS_MAX; i++) {
+		places[i] = (struct model_place){.regions = {true, false}, .most_sms = SMS / 2};
+	}
+	do {
+		more = read_line(f, &one, &missed);
+		if (cell.n > 0 && (!more || strcmp(one.set, cell.set) != 0)) {
+			model_run(&gpu, &wake, tasks, places, cell.n, 2 * NSEC_PER_SEC, 1, results);
+			for (unsigned i = 0; i < cell.n; i++) {
+				late += results[i].missed;
+			}
+			cell.n = 0;
+		}
+		if (more && strcmp(one.column, "mps") == 0) {
+			strcpy(cell.set, one.set);
+			tasks[cell.n++] = one.tasks[0].model;
+		}
+	} while (more);
+	fclose(f);
+	return late;
+}
+
+static void a_cap_is_near_what_was_measured(void **state) {
+	double predicted = predict_capped(), measured = 0;
+	FILE *f = open_data("capped.txt");
+	char line[512];
+	unsigned missed;
+
+	(void)state;
+	while (fgets(line, sizeof(line), f)) {
+		if (line[0] != '#') {
+			assert_int_equal(sscanf(line, "mps-50 %*s %u", &missed), 1);
+			measured += missed;
+		}
+	}
+	fclose(f);
+	print_message("mps-50: %.0f predicted, %.0f measured\n", predicted, measured);
+	assert_true(measured > 0);
+	assert_true(predicted > measured * 2 / 3 && predicted < measured * 4 / 3);
+}
+
 static void predictions_are_near_what_was_measured(void **state) {
 	static const char *const columns[] = {"mps", "own"};
 	double predicted, measured;
@@ -403,6 +455,7 @@ int main(void) {
 		cmocka_unit_test(what_is_as_predicted_is_kept),
 		cmocka_unit_test(what_is_worse_is_undone),
 		cmocka_unit_test_setup(predictions_are_near_what_was_measured, read_profiles),
+		cmocka_unit_test(a_cap_is_near_what_was_measured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,8 +76,7 @@
  * proto/terms.h. Of Welcome: the page came with it. */
 #define PROTO_FEATURE_TERMS "terms"
 
-/* Feature of Hello: the program takes a board of copies, see proto/board.h. Of Welcome: its copies may
- * be held. */
+/* Feature of Hello: the program takes a board of copies, see proto/board.h. */
 #define PROTO_FEATURE_COPIES "copies"
 
 /* Programs of one user that have a slot on its board. Above what MPS serves at a time. */

@@ -74,31 +74,47 @@ static bool can_wait(const struct copies_call *c) {
 
 /* ---- what it is ---- */
 
-/* Whether @n bytes at @p lie in one piece of memory of @type that is not managed. */
-static bool lies_in(CUdeviceptr p, size_t n, CUmemorytype type) {
+/* Whether @p is memory of @type that is not managed. @ret_start, @ret_size: of the allocation. */
+static bool is_of_type(CUdeviceptr p, CUmemorytype type, CUdeviceptr *ret_start, size_t *ret_size) {
 	CUpointer_attribute which[] = {
 		CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
 		CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
 	unsigned is_type = 0, is_managed = 0; /* the second is written as one byte */
-	CUdeviceptr start = 0;
-	size_t size = 0;
-	void *answers[] = {&is_type, &is_managed, &start, &size};
+	void *answers[] = {&is_type, &is_managed, ret_start, ret_size};
 	const struct real *real = real_get();
 
 	return real->cuPointerGetAttributes &&
 	       real->cuPointerGetAttributes(4, which, answers, p) == CUDA_SUCCESS &&
-	       is_type == type && !is_managed && p >= start && p - start <= size &&
-	       n <= size - (p - start);
+	       is_type == type && !is_managed;
 }
 
-static bool is_plain_pinned(const struct copies_call *c) {
+static bool lies_in(CUdeviceptr p, size_t n, CUdeviceptr start, size_t size) {
+	return p >= start && p - start <= size && n <= size - (p - start);
+}
+
+static bool is_pinned(CUdeviceptr p) {
 	const struct real *real = real_get();
 	unsigned flags;
 
-	return lies_in(c->from, c->n, CU_MEMORYTYPE_HOST) &&
-	       lies_in(c->to, c->n, CU_MEMORYTYPE_DEVICE) && real->cuMemHostGetFlags &&
-	       real->cuMemHostGetFlags(&flags, (void *)(uintptr_t)c->from) == CUDA_SUCCESS &&
+	return real->cuMemHostGetFlags &&
+	       real->cuMemHostGetFlags(&flags, (void *)(uintptr_t)p) == CUDA_SUCCESS &&
 	       !(flags & HOST_FLAGS_SPECIAL);
+}
+
+/* From one piece of pinned memory (a driver need not know how long it is) into one piece that is
+ * mapped: no part of the copy would be refused where the whole is not. */
+static bool is_plain_pinned(const struct copies_call *c) {
+	const struct real *real = real_get();
+	CUdeviceptr start = 0;
+	size_t size = 0;
+
+	return c->n > 0 && is_of_type(c->from, CU_MEMORYTYPE_HOST, &start, &size) &&
+	       (size == 0 || lies_in(c->from, c->n, start, size)) && is_pinned(c->from) &&
+	       is_pinned(c->from + c->n - 1) &&
+	       is_of_type(c->to, CU_MEMORYTYPE_DEVICE, &start, &size) &&
+	       real->cuMemGetAddressRange_v2 &&
+	       real->cuMemGetAddressRange_v2(&start, &size, c->to) == CUDA_SUCCESS &&
+	       lies_in(c->to, c->n, start, size);
 }
 
 /* A stream that waits blocks those that share its connection to the GPU. More connections help, but

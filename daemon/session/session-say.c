@@ -112,20 +112,9 @@ static size_t fill_rows(const struct session *s, Sbeet__GreenRows *rows) {
 	return n;
 }
 
-static bool steers_anywhere(const struct sessions *all) {
-	unsigned group;
-
-	for (size_t i = 0; i < inventory_n_gpus(all->inventory); i++) {
-		if (engine_steers(all->engine, i, &group)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 void session_say_welcome(struct session *s, const struct inventory_gpu *gpu, int page_fd) {
 	Sbeet__GreenRows rows[SCHED_GPUS_MAX], *row_list[SCHED_GPUS_MAX];
-	char *features[6] = {(char *)PROTO_FEATURE_RESUME, (char *)PROTO_FEATURE_PING,
+	char *features[5] = {(char *)PROTO_FEATURE_RESUME, (char *)PROTO_FEATURE_PING,
 			     (char *)PROTO_FEATURE_COUNTS};
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
@@ -143,9 +132,6 @@ void session_say_welcome(struct session *s, const struct inventory_gpu *gpu, int
 	}
 	if (page_fd >= 0) {
 		features[welcome.n_features++] = (char *)PROTO_FEATURE_TERMS;
-	}
-	if (s->takes_board && steers_anywhere(s->all)) {
-		features[welcome.n_features++] = (char *)PROTO_FEATURE_COPIES;
 	}
 	welcome.n_rows = fill_rows(s, rows);
 	welcome.rows = row_list;

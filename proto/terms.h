@@ -38,7 +38,7 @@ struct terms_page {
 	uint32_t magic;	  /* PROTO_TERMS_MAGIC */
 	uint32_t version; /* PROTO_TERMS_VERSION; raised when a word changes its meaning */
 	uint32_t n_gpus;  /* at most PROTO_TERMS_GPUS_MAX */
-	uint32_t reserved;
+	_Atomic uint32_t record_ops; /* not 0: single operations of jobs are to be sent */
 	struct terms_gpu gpu[PROTO_TERMS_GPUS_MAX];
 };
 

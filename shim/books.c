@@ -155,10 +155,9 @@ static int tell_done(struct book *b) {
 
 bool books_tell_of(uint64_t job, const Sbeet__ToDaemon *m) {
 	bool is = is_of(job);
-	uint32_t over = is ? atomic_load(&books[job % BOOKS_MAX].told) : 0;
 
-	if (over) {
-		conn_tell(m, over);
+	if (is) {
+		conn_tell(m, 0); /* maybe before it is told of the job */
 	}
 	return is;
 }

@@ -33,7 +33,8 @@ void books_open(const struct books_job *job);
 /* It is over, and this is what it has done; every record of it has been written. */
 void books_close(uint64_t job, nsec_t finished_ns, const struct job_sums *sums);
 
-/* A message about single operations of @job. Return: false if the job has no entry. */
+/* A message about single operations of @job, which are dropped where that would have to wait.
+ * Return: false if the job has no entry. */
 bool books_tell_of(uint64_t job, const Sbeet__ToDaemon *message);
 
 /*

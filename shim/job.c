@@ -131,7 +131,7 @@ static void take_terms(struct lane *lane, const struct job_need *need, const str
 	};
 
 	atomic_store(&lane->drain, false);
-	atomic_store(&lane->recording, false);
+	atomic_store(&lane->recording, terms_record_ops());
 	atomic_store(&lane->job, job.job);
 	lane->grant = (struct enforce_grant){.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE};
 	atomic_store(&lane->granted_ns, now);

@@ -92,6 +92,12 @@ bool terms_held(void) {
 	return atomic_load_explicit(&held, memory_order_relaxed);
 }
 
+bool terms_record_ops(void) {
+	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
+
+	return p && atomic_load_explicit(&p->record_ops, memory_order_relaxed) != 0;
+}
+
 /* A page that came since may have the GPU elsewhere: where it was found it must still be. */
 static struct terms read_page(CUdevice device, const uint8_t *uuid) {
 	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);

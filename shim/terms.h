@@ -31,6 +31,9 @@ void terms_lapse(void);
 /* Whether there is a page that has not lapsed. Takes no lock. */
 bool terms_held(void);
 
+/* Whether somebody watches single operations of jobs under terms. Takes no lock. */
+bool terms_record_ops(void);
+
 /* The terms for @device, whose context is current. Return: whether they steer. Takes no lock, and
  * enters the driver only for the first look at a device. */
 bool terms_now(CUdevice device, struct terms *ret);

@@ -247,6 +247,9 @@ static nsec_t look(struct lane *lane, nsec_t now) {
 	if (atomic_load(&lane->terms)) {
 		terms_follow(lane->device, atomic_load(&lane->context), atomic_load(&lane->terms),
 			     &lane->steered_to);
+		if (atomic_load(&lane->recording) != terms_record_ops()) {
+			atomic_store(&lane->recording, terms_record_ops());
+		}
 	}
 	if (atomic_load(&lane->drain) && atomic_load(&lane->state) == LANE_OPEN) {
 		lane_drain(lane); /* somebody looked whether it is over when we were told */

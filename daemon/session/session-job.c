@@ -159,9 +159,9 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 }
 
 /* Watchers come and go as they like; a program that does not read just now must not be hung up on
- * because of that. */
+ * because of that. Jobs under terms see it in the page. */
 static void tell_record_ops(struct session *s, struct job *job, bool on) {
-	if (job->state == JOB_WAITING || job->records_ops == on ||
+	if (job->state == JOB_WAITING || job->terms != 0 || job->records_ops == on ||
 	    (on && s->n_recorded == RECORD_OPS_MAX)) {
 		return;
 	}
@@ -192,9 +192,6 @@ struct job *session_job_begin(struct session *s, const Sbeet__Began *began, size
 	TAILQ_INSERT_TAIL(&s->jobs, job, link);
 	s->n_jobs++;
 	session_tell(s, SESSION_EVENT_GRANT, job);
-	if (!began->done && s->counts) {
-		tell_record_ops(s, job, s->record_ops);
-	}
 	return job;
 }
 
@@ -215,6 +212,7 @@ void session_job_record_ops(struct session *s, bool on) {
 	struct job *job, *next;
 
 	s->record_ops = on;
+	session_terms_record_ops(&s->terms, on);
 	for (job = s->counts ? TAILQ_FIRST(&s->jobs) : NULL; job && s->fd >= 0; job = next) {
 		next = TAILQ_NEXT(job, link);
 		tell_record_ops(s, job, on); /* may hang up */

@@ -53,6 +53,12 @@ bool session_terms_set(struct session_terms *t, size_t gpu, const struct terms *
 	return true;
 }
 
+void session_terms_record_ops(struct session_terms *t, bool on) {
+	if (t->page) {
+		atomic_store_explicit(&t->page->record_ops, on, memory_order_release);
+	}
+}
+
 void session_terms_set_deadline(struct session_terms *t, size_t gpu, nsec_t deadline) {
 	atomic_store_explicit(&t->page->gpu[gpu].deadline_ns, deadline, memory_order_release);
 }

@@ -37,6 +37,9 @@ void session_terms_close(struct session_terms *t);
  * anything changed. */
 bool session_terms_set(struct session_terms *t, size_t gpu, const struct terms *terms, nsec_t now);
 
+/* Whether the program sends single operations of its jobs from now on. Also without a page. */
+void session_terms_record_ops(struct session_terms *t, bool on);
+
 /* From now on jobs on GPU @gpu are due @deadline after their release; 0: they have none. @t has a
  * page. */
 void session_terms_set_deadline(struct session_terms *t, size_t gpu, nsec_t deadline);

@@ -52,41 +52,46 @@ unset SIMGPU_GREEN
 # ---- a trace ----
 
 use_gpu 32:mps
-begin even
+trace_tells_all() { # POLICY
+	begin "$1"
 
-"$ctl" trace record --no-ops -d 300ms "$scratch/none.trace" 2>"$scratch/none.err" || fail "trace record --no-ops"
-grep -q '"event":"job-done"' "$scratch/none.trace" || fail "no job was done meanwhile"
-if grep -q '"event":"op"' "$scratch/none.trace"; then
-	fail "operations were told to nobody who asked"
-fi
+	"$ctl" trace record --no-ops -d 300ms "$scratch/none.trace" 2>"$scratch/none.err" || fail "trace record --no-ops"
+	grep -q '"event":"job-done"' "$scratch/none.trace" || fail "no job was done meanwhile"
+	if grep -q '"event":"op"' "$scratch/none.trace"; then
+		fail "operations were told to nobody who asked"
+	fi
 
-"$ctl" trace record -d 1s "$scratch/all.trace" 2>"$scratch/all.err" || fail "trace record"
-grep -q ' kernels and copies' "$scratch/all.err" || fail "no operations were counted"
-grep '"event":"op"' "$scratch/all.trace" >"$scratch/ops"
-# A frame is a copy, a launch and a copy, each job's in this order and in time.
-sed 's/.*"time_ns":\([0-9]*\).*"session":\([0-9]*\),"job":\([0-9]*\).*"op":"\([a-z-]*\)".*/\3 \1 \4/' "$scratch/ops" |
-	awk '
-	$1 == job && $2 < time { print "job " job ": " $2 " comes after " time; bad = 1 }
-	$1 == job && $3 == last { print "job " job ": " $3 " twice"; bad = 1 }
-	{ job = $1; time = $2; last = $3; n[$3]++ }
-	END {
-		if (!n["copy-htod"] || !n["launch"] || !n["copy-dtoh"]) { print "kinds are missing"; bad = 1 }
-		exit bad
-	}' >"$scratch/order.out" || fail "operations are not in order"
-grep '"op":"launch"' "$scratch/ops" >"$scratch/launches"
-if grep -v -q '"kernel":"stubborn"' "$scratch/launches"; then
-	fail "a launch has not its kernel's name"
-fi
-if grep -v '"op":"launch"' "$scratch/ops" | grep -q '"kernel"'; then
-	fail "a copy has a kernel's name"
-fi
+	"$ctl" trace record -d 1s "$scratch/all.trace" 2>"$scratch/all.err" || fail "trace record"
+	grep -q ' kernels and copies' "$scratch/all.err" || fail "no operations were counted"
+	grep '"event":"op"' "$scratch/all.trace" >"$scratch/ops"
+	# A frame is a copy, a launch and a copy, each job's in this order and in time.
+	sed 's/.*"time_ns":\([0-9]*\).*"session":\([0-9]*\),"job":\([0-9]*\).*"op":"\([a-z-]*\)".*/\3 \1 \4/' "$scratch/ops" |
+		awk '
+		$1 == job && $2 < time { print "job " job ": " $2 " comes after " time; bad = 1 }
+		$1 == job && $3 == last { print "job " job ": " $3 " twice"; bad = 1 }
+		{ job = $1; time = $2; last = $3; n[$3]++ }
+		END {
+			if (!n["copy-htod"] || !n["launch"] || !n["copy-dtoh"]) { print "kinds are missing"; bad = 1 }
+			exit bad
+		}' >"$scratch/order.out" || fail "operations are not in order"
+	grep '"op":"launch"' "$scratch/ops" >"$scratch/launches"
+	if grep -v -q '"kernel":"stubborn"' "$scratch/launches"; then
+		fail "a launch has not its kernel's name"
+	fi
+	if grep -v '"op":"launch"' "$scratch/ops" | grep -q '"kernel"'; then
+		fail "a copy has a kernel's name"
+	fi
 
-# Each job's launches are as many as its end says, where all of it was recorded.
-"$ctl" trace export "$scratch/all.trace" >"$scratch/chrome.json" || fail "trace export"
-grep -q '"name":"thread_name",.*"name":"stubborn"' "$scratch/chrome.json" || fail "no row for the kernel"
-grep -q '"name":"process_name",.*"kernels and copies of stubborn"' "$scratch/chrome.json" || fail "no rows of the task"
-[ "$(grep -c '"cat":"op","name":"stubborn"' "$scratch/chrome.json")" -eq "$(wc -l <"$scratch/launches")" ] ||
-	fail "not every launch is in its row"
-"$ctl" trace export --html "$scratch/all.trace" >"$scratch/page.html" || fail "trace export --html"
+	# Each job's launches are as many as its end says, where all of it was recorded.
+	"$ctl" trace export "$scratch/all.trace" >"$scratch/chrome.json" || fail "trace export"
+	grep -q '"name":"thread_name",.*"name":"stubborn"' "$scratch/chrome.json" || fail "no row for the kernel"
+	grep -q '"name":"process_name",.*"kernels and copies of stubborn"' "$scratch/chrome.json" || fail "no rows of the task"
+	[ "$(grep -c '"cat":"op","name":"stubborn"' "$scratch/chrome.json")" -eq "$(wc -l <"$scratch/launches")" ] ||
+		fail "not every launch is in its row"
+	"$ctl" trace export --html "$scratch/all.trace" >"$scratch/page.html" || fail "trace export --html"
 
-end
+	end
+}
+
+trace_tells_all even
+trace_tells_all steer

@@ -273,6 +273,43 @@ static void watchers_do_not_fill_a_programs_socket(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Waits until the page says so. */
+static void page_says(const struct steered *s, bool on) {
+	while ((atomic_load(&s->page->record_ops) != 0) != on) {
+		harness_settle();
+	}
+}
+
+/* Programs with a page of terms read there whether somebody watches, before any job. */
+static void pages_say_whether_operations_are_watched(void **state) {
+	struct steered early = steered_open("early", NULL, MASK_ALL), late;
+	struct reading r;
+	const char *name;
+
+	page_says(&early, false);
+	close(subscribe(false));
+	harness_settle();
+	assert_int_equal(atomic_load(&early.page->record_ops), 0);
+	r = (struct reading){.fd = subscribe(true)};
+	page_says(&early, true);
+	late = steered_open("late", NULL, MASK_ALL);
+	page_says(&late, true);
+
+	/* Of a job that sbeetd is not told of yet. */
+	declare(late.fd, 5, "scan");
+	send_ops(late.fd, 1, 5, 1000, 1);
+	assert_int_equal(next_op(&r, &name)->session, late.session);
+	assert_string_equal(name, "scan");
+	steered_began(&late, 0, &(struct began){.job = 2, .terms = 1, .release = 1});
+	reading_end(&r);
+	page_says(&early, false);
+	page_says(&late, false);
+	shim_expect_silence(late.fd); /* the page says all */
+	steered_close(&early);
+	steered_close(&late);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* An older one knows of no RecordOps and sends all that it does; that is passed on, too. */
 static void older_programs_are_told_nothing(void **state) {
 	struct shim s = shim_open("old", MASK_ALL);
@@ -405,6 +442,7 @@ int main(void) {
 		CASE(operations_are_asked_for_while_somebody_watches),
 		CASE(operations_come_with_their_kernels_names),
 		CASE(watchers_do_not_fill_a_programs_socket),
+		CASE(pages_say_whether_operations_are_watched),
 		CASE(older_programs_are_told_nothing),
 		CASE(watchers_that_read_too_slowly_lose_the_oldest),
 		CASE(operations_of_other_users_are_not_told),

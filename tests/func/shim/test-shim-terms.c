@@ -342,6 +342,71 @@ static void revocations_are_for_jobs_that_were_granted(void **state) {
 	assert_int_equal(mini_done_after(fd, revoke.job, 101).launches, 101);
 }
 
+/* ---- single operations ---- */
+
+/* Reads accounts up to that of a job that is over. Return: how many operations were told before. */
+static size_t read_account(int fd) {
+	size_t n_ops = 0;
+	bool over = false;
+
+	while (!over) {
+		Sbeet__ToDaemon *message = mini_next(fd);
+
+		assert_non_null(message);
+		if (message->body_case == SBEET__TO_DAEMON__BODY_OPS) {
+			n_ops += message->ops->n_ops;
+		} else if (message->body_case == SBEET__TO_DAEMON__BODY_BEGAN) {
+			over = message->began->done != NULL;
+		} else {
+			over = message->body_case == SBEET__TO_DAEMON__BODY_DONE;
+		}
+		mini_free(message);
+	}
+	return n_ops;
+}
+
+static void pages_say_whether_operations_are_told(void **state) {
+	struct mini *m = *state;
+	int fd;
+
+	m->counts = true;
+	fd = begin_steered(m, mini_plain);
+	mini_do(m, "@0 jobs 1", 0);
+	assert_int_equal(read_account(fd), 0);
+	atomic_store(&m->terms->record_ops, 1);
+	mini_do(m, "@0 launch 6", 0);
+	mini_do(m, "@0 sync", 0);
+	assert_int_equal(read_account(fd), 6);
+	atomic_store(&m->terms->record_ops, 0);
+	mini_do(m, "@0 jobs 1", 0);
+	assert_int_equal(read_account(fd), 0);
+}
+
+/* The tracker looks every now and then. */
+static void operations_of_open_jobs_are_told_as_well(void **state) {
+	struct mini *m = *state;
+	bool told = false;
+	int fd;
+
+	m->counts = true;
+	fd = begin_steered(m, mini_plain);
+	mini_do(m, "@0 hold 1", 0);
+	mini_do(m, "@0 launch", 0);
+	atomic_store(&m->terms->record_ops, 1);
+	while (!told) {
+		mini_do(m, "@0 launch", 0);
+		while (!told && !mini_is_quiet(fd)) {
+			Sbeet__ToDaemon *message = mini_next(fd);
+
+			assert_non_null(message);
+			told = message->body_case == SBEET__TO_DAEMON__BODY_OPS;
+			mini_free(message);
+		}
+	}
+	mini_do(m, "@0 hold 0", 0);
+	mini_do(m, "@0 sync", 0);
+}
+
 /* ---- fork ---- */
 
 static void children_have_terms_of_their_own(void **state) {
@@ -389,6 +454,8 @@ int main(void) {
 		MINI_CASE(terms_lapse_with_a_goodbye),
 		MINI_CASE(nobody_waits_for_a_daemon_that_does_not_read),
 		MINI_CASE(revocations_are_for_jobs_that_were_granted),
+		MINI_CASE(pages_say_whether_operations_are_told),
+		MINI_CASE(operations_of_open_jobs_are_told_as_well),
 		MINI_CASE(children_have_terms_of_their_own),
 		MINI_CASE(stray_children_do_no_harm),
 	};

@@ -67,8 +67,9 @@ for set in $(awk '$1 == "mps" { print $2 }' "$data/terms.txt" | uniq); do
 	while [ $((draw += 1)) -le "${DRAWS:-3}" ]; do
 		scenario "$set" "$draw" >set.json
 		for policy; do
-			"$sbeetctl" simulate -p "$policy" -d 2s --param overhead=85us --param sequential=on \
-				--no-legend --columns=missed set.json | sed "s/^/$policy $set /"
+			missed=$("$sbeetctl" simulate -p "$policy" -d 2s --param overhead=85us \
+				--param sequential=on --no-legend --columns=missed set.json)
+			echo "$policy $set $missed"
 		done
 	done
 done >predicted

@@ -224,12 +224,26 @@ static nsec_t clamp_finished(const struct job *job, nsec_t claimed, nsec_t now) 
 	return claimed < job->record.granted || claimed > now ? now : claimed;
 }
 
-/* Plans are made anew when a job's shape is known, and once more when it is known well. */
+/* Whether the mean job is another one than the first ones were, by a quarter. */
+static bool looks_different(const struct work_seen *seen) {
+	double first = (double)seen->first_waves / WORK_SEEN_MIN;
+	double now = (double)seen->waves / (double)seen->jobs;
+
+	return now > first * 1.25 || now < first * 0.75;
+}
+
+/* Plans are made when a job's shape is known, and anew if it turns out to be another one. */
 static void see_work(struct session *s, const Sbeet__JobDone *done) {
-	s->seen.jobs++;
-	s->seen.launches += done->launches;
-	s->seen.waves += done->waves;
-	if (s->seen.jobs == WORK_SEEN_MIN || s->seen.jobs == WORK_SEEN_MIN * WORK_SEEN_MIN) {
+	struct work_seen *seen = &s->seen;
+
+	seen->jobs++;
+	seen->launches += done->launches;
+	seen->waves += done->waves;
+	if (seen->jobs == WORK_SEEN_MIN) {
+		seen->first_waves = seen->waves;
+	}
+	if (seen->jobs == WORK_SEEN_MIN ||
+	    (seen->jobs == WORK_SEEN_WELL && looks_different(seen))) {
 		session_tell(s, SESSION_EVENT_TERMS, NULL);
 	}
 }

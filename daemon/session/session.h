@@ -53,12 +53,16 @@ struct session_counters {
 };
 
 /* From so many jobs on their mean shape is taken for known. */
-#define WORK_SEEN_MIN 8
+#define WORK_SEEN_MIN 3
+
+/* Then it is looked at once more. */
+#define WORK_SEEN_WELL 64
 
 /* What the jobs that have ended consisted of. */
 struct work_seen {
 	uint64_t jobs, launches;
-	uint64_t waves; /* of blocks on all SMs: see JobDone */
+	uint64_t waves;	      /* of blocks on all SMs: see JobDone */
+	uint64_t first_waves; /* of the first WORK_SEEN_MIN jobs */
 };
 
 struct session {

@@ -166,7 +166,9 @@ static void write_terms(struct steer *steer, const struct scene *scene, struct s
 	struct terms t = *terms;
 
 	/* Without a free SM a level costs nothing: see RESULTS.md. */
-	t.level = t.steered && scene->loose && is_urgent(s) ? PROTO_TERMS_LEVEL_MAX : 0;
+	if (t.steered && scene->loose && is_urgent(s)) {
+		t.level = PROTO_TERMS_LEVEL_MAX;
+	}
 	if (t.steered && scene->cut.group > 0) {
 		t = within_bounds(scene, s, t, &reason);
 	}

@@ -26,6 +26,9 @@
 #define UNKNOWN_BLOCK (1 * NSEC_PER_MSEC)
 #define UNKNOWN_WAVES 10
 
+/* Of those who go before others. */
+#define LEVEL_HIGH PROTO_TERMS_LEVEL_MAX
+
 /* Rounds in which every task may move once. */
 #define ROUNDS_MAX 3
 
@@ -143,23 +146,27 @@ static void follow_rule(const struct plan_task *tasks, unsigned n, struct candid
 /* ---- the search ---- */
 
 static bool same_place(const struct model_place *a, const struct model_place *b) {
-	return a->regions[0] == b->regions[0] && a->regions[1] == b->regions[1];
+	return a->regions[0] == b->regions[0] && a->regions[1] == b->regions[1] &&
+	       a->level == b->level;
 }
 
 /* Moves one task where that is better. Return: whether. */
 static bool move(struct search *s, struct candidate *c, unsigned task, double *best) {
-	static const struct model_place choices[] = {
-		{.regions = {true, true}}, {.regions = {true, false}}, {.regions = {false, true}}};
 	bool moved = false;
 
-	for (unsigned k = 0; k < 3 && !stopped(s); k++) {
+	for (unsigned k = 0; k < 6 && !stopped(s); k++) {
+		struct model_place place = {
+			.regions = {k % 3 != 2, k % 3 != 1},
+			.level = k < 3 ? 0 : LEVEL_HIGH,
+			.held = c->places[task].held,
+		};
 		struct candidate other = *c;
 		double b;
 
-		if (same_place(&choices[k], &c->places[task])) {
+		if (same_place(&place, &c->places[task])) {
 			continue;
 		}
-		memcpy(other.places[task].regions, choices[k].regions, sizeof(choices[k].regions));
+		other.places[task] = place;
 		b = badness(s, &other);
 		if (b < *best) {
 			*best = b;
@@ -212,6 +219,7 @@ static struct terms terms_of(const struct search *s, const struct candidate *c, 
 	const struct model_place *p = &c->places[task];
 	struct terms t = {
 		.steered = true,
+		.level = p->level,
 		.copies = p->held ? TERMS_COPIES_HELD : TERMS_COPIES_WHOLE,
 	};
 

@@ -6,8 +6,9 @@
  * or all of it. The search starts from a rule that needs no profile: work without a deadline, and
  * work whose blocks are long beside the deadlines of others, keeps to the upper half; the rest may
  * use all SMs. From there one task at a time moves, at several cuts, as long as the prediction gets
- * better. All run at one level: a more urgent kernel that wants more SMs than are free would wait
- * for a block at each launch (RESULTS.md). Copies are held where several tasks make any.
+ * better. There are two levels: whoever has the higher one goes first, but waits for a block at
+ * each launch that wants more SMs than are free (RESULTS.md), so the rule uses one alone. Copies
+ * are held where several tasks make any.
  *
  * Pure: no clock, no I/O, no allocation. The same input gives the same plan.
  */

@@ -76,8 +76,16 @@ static bool must_wait(const struct model *m, const struct model_job *r, nsec_t *
 	return found;
 }
 
-/* Those whose blocks end now give their SMs to more urgent kernels that wait for them. */
-static void give_way(struct model *m) {
+static void lose(struct model *m, struct model_job *r, unsigned k) {
+	m->free_sms[k] += r->held[k];
+	r->held[k] = 0;
+}
+
+/* Those whose blocks end now give their SMs to more urgent kernels that wait for them. Return:
+ * whether any did. */
+static bool give_way(struct model *m) {
+	bool any = false;
+
 	for (unsigned i = 0; i < m->n; i++) {
 		struct model_job *r = &m->jobs[i];
 
@@ -92,46 +100,63 @@ static void give_way(struct model *m) {
 			    (m->now - o->began) % block != 0) {
 				continue;
 			}
+			progress(m, o);
+			any = true;
 			for (unsigned k = 0; k < MODEL_REGIONS; k++) {
-				o->held[k] = r->place->regions[k] ? 0 : o->held[k];
+				if (r->place->regions[k]) {
+					lose(m, o, k);
+				}
 			}
 			if (sms_of(o) == 0) {
 				o->phase = MODEL_QUEUED;
 			}
 		}
 	}
+	return any;
 }
 
-static void take_free(struct model *m, struct model_job *r) {
+/* How many SMs of region @k it can take now. */
+static unsigned can_take(const struct model *m, const struct model_job *r, unsigned k) {
+	unsigned most = r->place->most_sms ? r->place->most_sms - sms_of(r) : UINT_MAX;
+
+	return !r->place->regions[k] ? 0 : m->free_sms[k] < most ? m->free_sms[k] : most;
+}
+
+/* Return: whether it has more now. */
+static bool take_free(struct model *m, struct model_job *r) {
+	bool more = false;
+
 	for (unsigned k = 0; k < MODEL_REGIONS; k++) {
-		unsigned most = r->place->most_sms ? r->place->most_sms - sms_of(r) : UINT_MAX;
-		unsigned used = 0, room;
+		unsigned n = can_take(m, r, k);
 
-		for (unsigned i = 0; i < m->n; i++) {
-			used += m->jobs[i].held[k];
+		if (n > 0 && !more) {
+			progress(m, r);
+			more = true;
 		}
-		if (r->place->regions[k]) {
-			room = m->gpu->sms[k] - used;
-			r->held[k] += room < most ? room : most;
-		}
+		r->held[k] += n;
+		m->free_sms[k] -= n;
 	}
+	return more;
 }
 
-static void serve(struct model *m, struct model_job *r) {
+static void serve(struct model *m, struct model_job *r, bool lost) {
 	nsec_t at;
 
 	if (r->phase == MODEL_QUEUED && must_wait(m, r, &at)) {
 		r->next = at;
 		return;
 	}
-	take_free(m, r);
+	if (!take_free(m, r) && r->phase == MODEL_RUNNING && !lost) {
+		return;
+	}
+	progress(m, r);
 	if (sms_of(r) == 0) {
 		r->next = NEVER;
 		return;
 	}
 	if (r->phase == MODEL_QUEUED) {
 		r->phase = MODEL_RUNNING;
-		r->began = m->now;
+		r->began = r->since = m->now;
 	}
 	r->next = m->now + (nsec_t)(r->left * kernel_ns(r, sms_of(r))) + 1;
 }
@@ -139,12 +164,9 @@ static void serve(struct model *m, struct model_job *r) {
 /* Hands the SMs out anew. */
 static void share_sms(struct model *m) {
 	struct model_job *order[MODEL_TASKS_MAX];
+	bool lost = give_way(m);
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < m->n; i++) {
-		progress(m, &m->jobs[i]);
-	}
-	give_way(m);
 	for (unsigned i = 0; i < m->n; i++) {
 		unsigned at = n;
 
@@ -159,7 +181,7 @@ static void share_sms(struct model *m) {
 		n++;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		serve(m, order[i]);
+		serve(m, order[i], lost);
 	}
 }
 
@@ -213,6 +235,7 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 		break;
 	case MODEL_QUEUED:
 		r->left = 1;
+		m->kernels_changed = true;
 		break;
 	case MODEL_GAP:
 		r->next = m->now + r->task->gap;
@@ -240,7 +263,9 @@ static void copy_ends(struct model *m, struct model_job *r, unsigned out) {
 }
 
 static void kernel_ends(struct model *m, struct model_job *r) {
-	memset(r->held, 0, sizeof(r->held));
+	lose(m, r, 0);
+	lose(m, r, 1);
+	m->kernels_changed = true;
 	r->kernel++;
 	enter(m, r, r->kernel < r->task->launches ? MODEL_GAP : MODEL_COPY_OUT);
 }
@@ -256,7 +281,7 @@ static void step(struct model *m, struct model_job *r) {
 		copy_ends(m, r, 0);
 		break;
 	case MODEL_QUEUED:
-		break; /* a block has ended: see share_sms() */
+		break;
 	case MODEL_RUNNING:
 		kernel_ends(m, r);
 		break;
@@ -282,6 +307,7 @@ void model_init(struct model *m, const struct model_gpu *gpu, const struct model
 		const struct model_place *places, unsigned n) {
 	assert(n <= MODEL_TASKS_MAX);
 	*m = (struct model){.gpu = gpu, .n = n};
+	memcpy(m->free_sms, gpu->sms, sizeof(m->free_sms));
 	for (unsigned i = 0; i < n; i++) {
 		m->jobs[i].task = &tasks[i];
 		m->jobs[i].place = &places[i];
@@ -308,14 +334,21 @@ uint32_t model_advance(struct model *m, nsec_t now) {
 	for (unsigned i = 0; i < m->n; i++) {
 		struct model_job *r = &m->jobs[i];
 
-		/* QUEUED: its event is what share_sms() looks for. */
-		if (r->next == now && r->phase != MODEL_QUEUED) {
+		if (r->next != now) {
+			continue;
+		}
+		if (r->phase == MODEL_QUEUED) {
+			m->kernels_changed = true; /* a block has ended: see give_way() */
+		} else {
 			step(m, r);
 			ended |= (uint32_t)(r->phase == MODEL_IDLE) << i;
 		}
 	}
 	serve_copies(m, 0);
 	serve_copies(m, 1);
-	share_sms(m);
+	if (m->kernels_changed) {
+		m->kernels_changed = false;
+		share_sms(m);
+	}
 	return ended;
 }

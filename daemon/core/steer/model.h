@@ -87,6 +87,8 @@ struct model {
 	unsigned n;
 	nsec_t now;
 	struct model_job *copying[2]; /* by direction: who has the engine */
+	unsigned free_sms[MODEL_REGIONS];
+	bool kernels_changed; /* since the SMs were handed out */
 };
 
 /* @n tasks (at most MODEL_TASKS_MAX), all idle at time 0. All pointers are borrowed. */

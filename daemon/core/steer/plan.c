@@ -4,6 +4,7 @@
 #include "daemon/core/steer/plan.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 /* Blocks longer than this part of somebody else's deadline are long. */
@@ -13,6 +14,11 @@
 #define JOBS_LOOKED_AT 24
 #define TIME_MIN       (250 * NSEC_PER_MSEC)
 #define TIME_MAX       (1 * NSEC_PER_SEC)
+
+/* A plan should be there before long, so a search looks at so many launches at a time, but not at
+ * less than this. */
+#define SEARCH_LAUNCHES 20000.0
+#define SEARCH_TIME_MIN (100 * NSEC_PER_MSEC)
 
 /* Different first releases of the same tasks: which ones meet is luck. */
 #define SEEDS 2
@@ -67,34 +73,55 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 	};
 }
 
-static void predict(struct search *s, const struct candidate *c, struct model_result *ret) {
+/* Adds one drawing of the first releases to @sum. */
+static void draw(const struct search *s, const struct candidate *c, unsigned seed,
+		 struct model_result *sum) {
 	static const struct model_wake wake = {WAKE_MIN, WAKE_MAX};
 	struct model_gpu gpu = model_gpu(s->gpu, c->lower);
+	struct model_result one[MODEL_TASKS_MAX];
 
+	model_run(&gpu, &wake, s->tasks, c->places, s->n, s->time, seed, one);
+	for (unsigned i = 0; i < s->n; i++) {
+		model_result_add(&sum[i], &one[i]);
+	}
+}
+
+static void predict(struct search *s, const struct candidate *c, struct model_result *ret) {
 	memset(ret, 0, s->n * sizeof(*ret));
 	for (unsigned k = 0; k < SEEDS; k++) {
-		struct model_result one[MODEL_TASKS_MAX];
-
-		model_run(&gpu, &wake, s->tasks, c->places, s->n, s->time, k, one);
-		for (unsigned i = 0; i < s->n; i++) {
-			model_result_add(&ret[i], &one[i]);
-		}
+		draw(s, c, k, ret);
 	}
 	s->n_tried++;
 }
 
-/* Less is better. */
-static double badness(struct search *s, const struct candidate *c) {
-	struct model_result results[MODEL_TASKS_MAX];
-	double sum = 0;
+static unsigned misses(const struct search *s, const struct model_result *results) {
+	unsigned n = 0;
 
-	predict(s, c, results);
+	for (unsigned i = 0; i < s->n; i++) {
+		n += results[i].missed;
+	}
+	return n;
+}
+
+/* Less is better. What is not below @best may be said to be @best. */
+static double badness(struct search *s, const struct candidate *c, double best) {
+	struct model_result results[MODEL_TASKS_MAX] = {0};
+	double sum;
+
+	s->n_tried++;
+	for (unsigned k = 0; k < SEEDS; k++) {
+		draw(s, c, k, results);
+		if (misses(s, results) >= best) {
+			return best;
+		}
+	}
+	sum = misses(s, results);
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct model_result *r = &results[i];
 		nsec_t whole = s->tasks[i].deadline ? s->tasks[i].deadline : s->time;
 		double mean = r->done ? (double)r->response / r->done : (double)whole;
 
-		sum += r->missed + RESPONSE_WEIGHT * mean / (double)whole;
+		sum += RESPONSE_WEIGHT * mean / (double)whole;
 	}
 	return sum;
 }
@@ -167,7 +194,7 @@ static bool move(struct search *s, struct candidate *c, unsigned task, double *b
 			continue;
 		}
 		other.places[task] = place;
-		b = badness(s, &other);
+		b = badness(s, &other, *best);
 		if (b < *best) {
 			*best = b;
 			*c = other;
@@ -178,7 +205,7 @@ static bool move(struct search *s, struct candidate *c, unsigned task, double *b
 }
 
 static double improve(struct search *s, struct candidate *c) {
-	double best = badness(s, c);
+	double best = badness(s, c, INFINITY);
 
 	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
 		bool moved = false;
@@ -193,7 +220,7 @@ static double improve(struct search *s, struct candidate *c) {
 	return best;
 }
 
-static void search(struct search *s, struct candidate *c) {
+static void try_cuts(struct search *s, struct candidate *c) {
 	const struct candidate rule = *c;
 	double best = 0;
 
@@ -211,6 +238,30 @@ static void search(struct search *s, struct candidate *c) {
 			*c = other;
 		}
 	}
+}
+
+/* How long a prediction of the search should look. */
+static nsec_t search_time(const struct search *s) {
+	double launches = 0; /* a second */
+	nsec_t time;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct model_task *t = &s->tasks[i];
+		nsec_t period = t->period ? t->period : t->kernels[s->gpu->sms];
+
+		launches += (double)t->launches * NSEC_PER_SEC / (double)(period ? period : 1);
+	}
+	time = (nsec_t)(SEARCH_LAUNCHES / launches * NSEC_PER_SEC);
+	time = time < SEARCH_TIME_MIN ? SEARCH_TIME_MIN : time;
+	return time < s->time ? time : s->time;
+}
+
+static void search(struct search *s, struct candidate *c) {
+	nsec_t whole = s->time;
+
+	s->time = search_time(s);
+	try_cuts(s, c);
+	s->time = whole;
 }
 
 /* ---- in and out ---- */

@@ -23,6 +23,14 @@
 /* A job that is open for so long is told of before it ends. */
 #define OPEN_TELL_NS (1 * NSEC_PER_MSEC)
 
+/* Each time that sbeetd wakes costs it as much as a few accounts: jobs that are over before it was
+ * told of them wait for each other. So many fit into the socket. */
+#define BUNDLE_NS  (20 * NSEC_PER_MSEC)
+#define BUNDLE_MAX 64
+
+/* After the socket was full. */
+#define TELL_AGAIN_NS (100 * NSEC_PER_MSEC)
+
 enum book_state {
 	BOOK_FREE,
 	BOOK_OPEN,
@@ -162,6 +170,11 @@ bool books_tell_of(uint64_t job, const Sbeet__ToDaemon *m) {
 	return is;
 }
 
+/* Of an open job: it began then at the latest, and this sbeetd was not told. */
+static bool is_untold(const struct book *b, nsec_t open_since) {
+	return b->job.began_ns <= open_since && !conn_is_current(atomic_load(&b->told));
+}
+
 /* Return: as conn_tell(); 0: there is nothing to tell. */
 static int tell(uint64_t at, nsec_t open_since) {
 	struct book *b = &books[at % BOOKS_MAX];
@@ -175,7 +188,7 @@ static int tell(uint64_t at, nsec_t open_since) {
 		}
 		break;
 	case BOOK_OPEN:
-		if (b->job.began_ns <= open_since && !conn_is_current(atomic_load(&b->told))) {
+		if (is_untold(b, open_since)) {
 			r = tell_began(b, NULL);
 			atomic_store(&b->told, r > 0 ? (uint32_t)r : 0);
 		}
@@ -220,21 +233,60 @@ static void drop_ended(void) {
 	}
 }
 
-bool books_tell(nsec_t now) {
-	bool all = true;
+/* When there is something to tell: all of it then, for it is told in order. UINT64_MAX: never. */
+static nsec_t find_due(nsec_t open_since) {
+	nsec_t due = UINT64_MAX;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < BOOKS_MAX; i++) {
+		const struct book *b = &books[i];
+
+		switch (state_of(i)) {
+		case BOOK_COLLECTED:
+			if (atomic_load(&b->told) || ++n == BUNDLE_MAX) {
+				return 0;
+			}
+			due = b->finished_ns + BUNDLE_NS < due ? b->finished_ns + BUNDLE_NS : due;
+			break;
+		case BOOK_OPEN:
+			if (is_untold(b, open_since)) {
+				return 0;
+			}
+			break;
+		case BOOK_FREE:
+		case BOOK_ENDED:
+			break;
+		}
+	}
+	return due;
+}
+
+/* With the lock held. Return: as books_tell(). */
+static nsec_t tell_if_due(nsec_t now) {
+	nsec_t open_since = now > OPEN_TELL_NS ? now - OPEN_TELL_NS : 0;
+	nsec_t due = find_due(open_since);
+
+	if (due > now) {
+		return due;
+	}
+	return tell_all(open_since) == 0 ? UINT64_MAX : now + TELL_AGAIN_NS;
+}
+
+nsec_t books_tell(nsec_t now) {
+	nsec_t again = UINT64_MAX;
 
 	if (atomic_load(&newest) == 0) {
-		return true;
+		return again;
 	}
 	pthread_mutex_lock(&lock);
 	if (terms_held()) {
-		all = tell_all(now > OPEN_TELL_NS ? now - OPEN_TELL_NS : 0) == 0;
+		again = tell_if_due(now);
 	} else {
 		drop_ended();
 	}
 	say_dropped();
 	pthread_mutex_unlock(&lock);
-	return all;
+	return again;
 }
 
 void books_leave(nsec_t deadline) {

@@ -39,11 +39,12 @@ bool books_tell_of(uint64_t job, const Sbeet__ToDaemon *message);
 
 /*
  * By the tracker, around records_drain(): marks what has ended by now (return: whether anything
- * has), and tells sbeetd of it, and of jobs that are open for a while. Never waits. Return: whether
- * everything was told.
+ * has), and tells sbeetd of it, and of jobs that are open for a while. Of several short jobs
+ * together, some milliseconds later. Never waits. Return: when to call again at the latest;
+ * UINT64_MAX: whenever.
  */
 bool books_collect(void);
-bool books_tell(nsec_t now);
+nsec_t books_tell(nsec_t now);
 
 /* The process exits: tells what there is, open jobs too. Waits for threads that speak to sbeetd
  * just now, but not for sbeetd, and until @deadline at most. */

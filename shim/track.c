@@ -47,10 +47,9 @@
 
 /* Where jobs open without asking, the start of one must not cost a wake-up: the tracker looks by
  * itself, at intervals that are a part of the time since the last job, for so long. */
-#define NAP_PART      32
-#define NAP_MAX_NS    (8 * NSEC_PER_MSEC)
-#define NAP_FOR_NS    (1 * NSEC_PER_SEC)
-#define TELL_AGAIN_NS (100 * NSEC_PER_MSEC)
+#define NAP_PART   32
+#define NAP_MAX_NS (8 * NSEC_PER_MSEC)
+#define NAP_FOR_NS (1 * NSEC_PER_SEC)
 
 /* How long the end of the process waits for a job that is just being closed. */
 #define EXIT_MAX_NS (1 * NSEC_PER_SEC)
@@ -327,7 +326,7 @@ static nsec_t earlier(nsec_t a, nsec_t b) {
 static nsec_t tell(nsec_t now, bool *ret_ended) {
 	*ret_ended = books_collect();
 	records_drain();
-	return earlier(books_tell(now) ? WAKE_NEVER : now + TELL_AGAIN_NS, counts_tell(now));
+	return earlier(books_tell(now), counts_tell(now));
 }
 
 static void *run(void *data) {

@@ -5,7 +5,8 @@
  * And the least that any process needs to take the same packets: a bare epoll and recv.
  *
  * All run all the time and have a hundred jobs in turns, so that what else the machine does hits
- * them alike. Each job is one packet where it is told of, and three where it is asked for.
+ * them alike. Each job is one packet where it is told of, and three where it is asked for. Jobs are
+ * told of one by one, and five of a program together, as the shim does with short ones.
  *
  * Usage: bench-terms [SECONDS]
  */
@@ -29,12 +30,16 @@
 #define PAUSE_US 1000
 #define TURN	 100
 
+/* Jobs of one of the programs in the 20 ms for which the shim keeps accounts of short ones. */
+#define BUNDLE 5
+
 static uint8_t buffer[PROTO_PACKET_MAX];
 
 struct side {
 	struct bench_daemon daemon;
 	int fds[PROGRAMS];
-	uint64_t word; /* of the programs' page; 0: they ask */
+	unsigned bundle; /* accounts that a program sends together */
+	uint64_t word;	 /* of the programs' page; 0: they ask */
 	uint64_t job;
 	nsec_t cpu;
 };
@@ -76,7 +81,8 @@ static uint64_t open_program(int *ret_fd) {
 	return atomic_load(&page->gpu[0].word);
 }
 
-static void start(struct side *s, const char *policy) {
+static void start(struct side *s, const char *policy, unsigned bundle) {
+	s->bundle = bundle;
 	bench_daemon_start(&s->daemon,
 			   (const char *[]){"--gpus", "8", "--sharing", "mps", "--log-level",
 					    "warning", "--policy", policy, NULL});
@@ -125,6 +131,15 @@ static void ask(int fd, uint64_t job, const ProtobufCBinaryData *uuid) {
 	send_or_die(fd, &m);
 }
 
+/* Of the jobs that the program has had since the last time. */
+static void tell_bundle(const struct side *s, int fd, const ProtobufCBinaryData *uuid) {
+	uint64_t nth = (s->job - 1) / PROGRAMS + 1;
+
+	for (unsigned i = 0; nth % s->bundle == 0 && i < s->bundle; i++) {
+		tell(fd, s->job - (s->bundle - 1 - i) * PROGRAMS, s->word, uuid);
+	}
+}
+
 static void turn(struct side *s) {
 	uint8_t first[PROTO_UUID_BYTES] = {1};
 	ProtobufCBinaryData uuid = {sizeof(first), first};
@@ -134,7 +149,7 @@ static void turn(struct side *s) {
 		int fd = s->fds[s->job++ % PROGRAMS];
 
 		if (s->word) {
-			tell(fd, s->job, s->word, &uuid);
+			tell_bundle(s, fd, &uuid);
 		} else {
 			ask(fd, s->job, &uuid);
 		}
@@ -157,7 +172,7 @@ static void start_bare(struct side *s) {
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		s->fds[i] = fds[0];
 	}
-	s->word = 1;
+	s->word = s->bundle = 1;
 	s->daemon.pid = fork();
 	if (s->daemon.pid > 0) {
 		close(fds[1]);
@@ -178,10 +193,11 @@ static double cpu_us(const struct side *s) {
 
 int main(int argc, char **argv) {
 	int turns = (argc > 1 ? atoi(argv[1]) : 5) * 1000000 / PAUSE_US / TURN;
-	struct side told = {0}, asked = {0}, bare = {0};
+	struct side told = {0}, together = {0}, asked = {0}, bare = {0};
 
-	start(&told, "steer");
-	start(&asked, "even");
+	start(&told, "steer", 1);
+	start(&together, "steer", BUNDLE);
+	start(&asked, "even", 1);
 	start_bare(&bare);
 	if (!told.word || asked.word) {
 		fprintf(stderr, "sbeetd steers where it should not, or not where it should\n");
@@ -189,15 +205,18 @@ int main(int argc, char **argv) {
 	}
 	for (int i = 0; i < turns; i++) {
 		turn(&told);
+		turn(&together);
 		turn(&asked);
 		turn(&bare);
 	}
-	printf("{\"jobs\": %llu, \"told_cpu_us\": %.1f, \"asked_cpu_us\": %.1f, \"bare_cpu_us\": "
-	       "%.1f, "
+	printf("{\"jobs\": %llu, \"told_cpu_us\": %.1f, \"together_cpu_us\": %.1f, "
+	       "\"asked_cpu_us\": %.1f, \"bare_cpu_us\": %.1f, \"together_to_told\": %.2f, "
 	       "\"told_to_asked\": %.3f, \"told_to_bare\": %.2f}\n",
-	       (unsigned long long)told.job, cpu_us(&told), cpu_us(&asked), cpu_us(&bare),
-	       cpu_us(&told) / cpu_us(&asked), cpu_us(&told) / cpu_us(&bare));
+	       (unsigned long long)told.job, cpu_us(&told), cpu_us(&together), cpu_us(&asked),
+	       cpu_us(&bare), cpu_us(&together) / cpu_us(&told), cpu_us(&told) / cpu_us(&asked),
+	       cpu_us(&told) / cpu_us(&bare));
 	bench_daemon_stop(&told.daemon);
+	bench_daemon_stop(&together.daemon);
 	bench_daemon_stop(&asked.daemon);
 	return 0;
 }

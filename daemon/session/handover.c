@@ -166,6 +166,34 @@ static void write_kernels(struct writer *w, const struct session *s) {
 	}
 }
 
+/* Jobs under terms: they hold no SMs, so the ledger does not know of them. */
+static void write_running(struct writer *w, const struct session *s) {
+	const struct job *job;
+
+	TAILQ_FOREACH(job, &s->jobs, link) {
+		Sbeet__Began began = SBEET__BEGAN__INIT;
+		Sbeet__State__Running running = SBEET__STATE__RUNNING__INIT;
+		Sbeet__State__Record record = SBEET__STATE__RECORD__INIT;
+
+		if (job->terms == 0) {
+			continue;
+		}
+		began.job = job->record.number;
+		began.gpu_uuid.data = (uint8_t *)job->record.uuid;
+		began.gpu_uuid.len = sizeof(job->record.uuid);
+		began.release_ns = job->record.requested;
+		began.began_ns = job->record.granted;
+		began.tid = job->record.tid;
+		began.terms = job->terms;
+		running.session = s->id;
+		running.began = &began;
+		running.release_ns = job->release;
+		record.body_case = SBEET__STATE__RECORD__BODY_RUNNING;
+		record.running = &running;
+		write_record(w, &record);
+	}
+}
+
 /* Those that are withheld (quiet.h) come last. */
 static uint64_t order_of(const struct job *job) {
 	const struct sched_job *waits =
@@ -240,6 +268,7 @@ static int make_file(struct sessions *all) {
 		if (s->fd >= 0) {
 			write_session(&w, s);
 			write_kernels(&w, s);
+			write_running(&w, s);
 		}
 	}
 	write_all_waiting(&w, all);
@@ -398,6 +427,14 @@ static struct session *find_session(const struct sessions *all, uint64_t id) {
 	return s && s->fd >= 0 ? s : NULL;
 }
 
+/* @s says @m, of a job that was released at @release, once more. */
+static void hear_again(struct session *s, const Sbeet__ToDaemon *m, nsec_t release) {
+	s->replayed_release = release;
+	s->replayed = true;
+	session_hear(s, m);
+	s->replayed = false;
+}
+
 static void restore_waiting(struct sessions *all, Sbeet__State__Waiting *saved) {
 	struct session *s = find_session(all, saved->session);
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -405,10 +442,18 @@ static void restore_waiting(struct sessions *all, Sbeet__State__Waiting *saved) 
 	if (s && saved->request) {
 		m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
 		m.request = saved->request;
-		s->replayed_release = saved->release_ns;
-		s->replayed = true;
-		session_hear(s, &m);
-		s->replayed = false;
+		hear_again(s, &m, saved->release_ns);
+	}
+}
+
+static void restore_running(struct sessions *all, Sbeet__State__Running *saved) {
+	struct session *s = find_session(all, saved->session);
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	if (s && saved->began) {
+		m.body_case = SBEET__TO_DAEMON__BODY_BEGAN;
+		m.began = saved->began;
+		hear_again(s, &m, saved->release_ns);
 	}
 }
 
@@ -434,6 +479,8 @@ static void restore_record(struct sessions *all, const uint8_t *bytes, size_t n)
 		restore_waiting(all, record->waiting);
 	} else if (record->body_case == SBEET__STATE__RECORD__BODY_KERNEL) {
 		restore_kernel(all, record->kernel);
+	} else if (record->body_case == SBEET__STATE__RECORD__BODY_RUNNING) {
+		restore_running(all, record->running);
 	}
 	packet_free(m);
 }

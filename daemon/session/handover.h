@@ -3,10 +3,11 @@
  *
  * The daemon that stops gives the service manager its clients' sockets and a memory file with what
  * belongs to them (its file-descriptor store: FDSTORE=1 in sd_notify(3)); the next one gets them
- * back. What was sent and not read yet is read by that one. The file is a list of the messages that
- * the clients would say themselves, and is judged as if they did; the jobs that run are in the
- * ledger too, which alone decides who holds SMs (resume.h). Whatever can't be kept (no store, no
- * room, another version, a damaged file) costs connections only: their programs connect again.
+ * back. What was sent and not read yet is read by that one. The file is a list of the messages
+ * that the clients would say themselves, and is judged as if they did; the jobs that hold SMs are
+ * in the ledger too, which alone decides who holds SMs (resume.h). Whatever can't be kept (no
+ * store, no room, another version, a damaged file) costs connections only: their programs connect
+ * again.
  */
 #pragma once
 

@@ -258,7 +258,7 @@ static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {
 		return;
 	}
 	if (!job && s->terms.page) {
-		return; /* it ran under terms, and the sbeetd before us was told of its begin */
+		return; /* it ran under terms, and its Began was refused */
 	}
 	if (!job || (job->state == JOB_WAITING && !done->cancelled)) {
 		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,

@@ -289,8 +289,14 @@ static void daemon_hands_over_kernels(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
-static bool session_runs(const Sbeet__Control__Status *status, void *data) {
-	return status->n_jobs == 1 && strcmp(status->jobs[0]->state, "running") == 0;
+/* This one alone, since when and where it says. */
+static bool job_runs(const Sbeet__Control__Status *status, void *data) {
+	const struct began *began = data;
+	const Sbeet__Control__Job *job = status->n_jobs == 1 ? status->jobs[0] : NULL;
+
+	return job && strcmp(job->state, "running") == 0 && job->job == began->job &&
+	       job->release_ns == began->release && job->granted_ns == began->release &&
+	       job->terms == began->terms;
 }
 
 /* The page of the sbeetd before says what it said; the next one has a new page, which comes with
@@ -300,6 +306,7 @@ static void daemon_hands_over_programs_with_terms(void **state) {
 					   "--policy", "steer", NULL};
 	Sbeet__Control__Status *status;
 	struct steered old, s;
+	struct began job;
 	uint64_t word;
 	size_t i;
 
@@ -307,8 +314,9 @@ static void daemon_hands_over_programs_with_terms(void **state) {
 	old = s = steered_open("a", NULL, MASK_ALL);
 	word = atomic_load(&old.page->gpu[0].word);
 	assert_true(terms_unpack(word).steered);
-	steered_began(&old, 0, &(struct began){1, word, nsec_now(), 0});
-	status_until(session_runs, NULL);
+	job = (struct began){1, word, nsec_now(), 0};
+	steered_began(&old, 0, &job);
+	status_until(job_runs, &job);
 	manager_expect("1 programs, 1 jobs run, 0 wait");
 	assert_int_equal(manager_stop(&harness), 0);
 	assert_int_equal(atomic_load(&old.page->gpu[0].word), word);
@@ -320,11 +328,12 @@ static void daemon_hands_over_programs_with_terms(void **state) {
 	assert_int_equal(s.session, old.session);
 	shim_expect_silence(s.fd);
 	assert_true(steered_terms(&s, 0).steered);
+	status_until(job_runs, &job);
 	shim_done(s.fd, 1);
 	steered_began(&s, 0, &(struct began){3, word, nsec_now(), nsec_now()});
 	shim_expect_silence(s.fd);
 	status = status_of(s.session, &i);
-	assert_int_equal(status->sessions[i]->jobs, 2); /* the account of job 1 is lost */
+	assert_int_equal(status->sessions[i]->jobs, 3);
 	assert_int_equal(status->n_jobs, 0);
 	status_free(status);
 	munmap((void *)(uintptr_t)old.page, sizeof(*old.page));

@@ -10,6 +10,7 @@ proto/messages
 daemon/core proto
 daemon/core/policy daemon/core proto
 daemon/core/steer daemon/core proto
+daemon/core/analysis proto
 daemon/sim daemon/core daemon/core/steer proto
 daemon/book daemon/core proto
 daemon/base proto
@@ -22,10 +23,10 @@ daemon/watch daemon/base daemon/core daemon/engine daemon/gpu daemon/session pro
 daemon/control daemon/base daemon/config daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto
 daemon daemon/base daemon/config daemon/control daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto
 client/base daemon/book proto
-client/sim client/base daemon/book daemon/core daemon/sim proto
+client/sim client/base daemon/book daemon/core daemon/core/analysis daemon/sim proto
 client/ptx client/base proto shim/ptx
 client/live client/base daemon/book proto
-client client/base client/live client/ptx client/sim daemon/book daemon/core proto
+client client/base client/live client/ptx client/sim daemon/book daemon/core daemon/core/analysis proto
 shim/base proto
 shim/ptx proto
 shim/enforce proto shim shim/base shim/ptx

@@ -69,6 +69,7 @@ arguments() {
 	'profile run') echo --task nobody true ;;
 	ptx) echo "$ptx" ;;
 	simulate | plan) echo "$scenario" ;;
+	response-time) echo segments.json ;;
 	'profile list') echo profiles.json ;;
 	'profile show') echo profiles.json first ;;
 	'profile import') echo wcet.csv apps.csv ;;
@@ -78,6 +79,10 @@ arguments() {
 }
 cat >profiles.json <<'END'
 {"profiles": [{"name": "first", "on": {"gpu": {"points": [{"sms": 4, "worst": "2ms", "watts": 3}]}}}]}
+END
+cat >segments.json <<'END'
+{"cpus": 1, "epsilon": "1ms", "tasks": [{"name": "a", "cpu": 0, "priority": 1, "period": "20ms",
+ "segments": [{"cpu": "1ms"}, {"misc": "1ms", "exec": "2ms"}]}]}
 END
 printf 'gpu,app,sm,min_ms,max_ms\ngpu,first,4,1,2\n' >wcet.csv
 printf 'app,gpu,power_dynamic_w_per_sm,ghd_ms,gdh_ms\nfirst,gpu,1,0,0\n' >apps.csv
@@ -225,6 +230,7 @@ chmod +x detect
 : >train.py
 cp "$ptx" kernel.ptx
 cp "$scenario" scenario.json
+cp segments.json tasks.json
 cp profiles.json camera.json
 sed -i 's/"first"/"camera"/' camera.json
 mkdir bin

@@ -1,0 +1,419 @@
+/* verb-response-time.c: `sbeetctl response-time`: bounds of tasks with CPU and GPU segments. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/base/listing.h"
+#include "client/options.h"
+#include "client/sim/scenario-file.h"
+#include "client/sim/segments.h"
+#include "client/sim/select.h"
+#include "client/verb.h"
+#include "daemon/book/suggest.h"
+#include "daemon/core/analysis/method.h"
+
+#define N(array) (sizeof(array) / sizeof((array)[0]))
+
+struct response_options {
+	const char *method;
+	nsec_t epsilon;
+	struct select_words readings;
+	bool has_epsilon, compare, slack, gpu_priorities, swap;
+};
+
+static int parse_epsilon(const char *text, void *target) {
+	struct response_options *o = target;
+	int r = units_parse_nsec(text, &o->epsilon);
+
+	o->has_epsilon |= r == 0;
+	return r;
+}
+
+static const struct option response_options[] = {
+	{"method", 'm', OPTION_REQUIRED, "NAME", "the bound to show (default: safe)", option_string,
+	 offsetof(struct response_options, method), NULL},
+	{"compare", 0, OPTION_FLAG, NULL, "show the bounds of all methods", option_flag,
+	 offsetof(struct response_options, compare), NULL},
+	{"slack", 0, OPTION_FLAG, NULL, "show how much longer a GPU segment of each task may get",
+	 option_flag, offsetof(struct response_options, slack), NULL},
+	{"epsilon", 0, OPTION_REQUIRED, "TIME", "time to preempt the GPU, instead of the file's",
+	 parse_epsilon, 0, "a time, such as 1ms"},
+	{"gpu-priorities", 0, OPTION_FLAG, NULL, "if some task fails, assign GPU priorities",
+	 option_flag, offsetof(struct response_options, gpu_priorities), NULL},
+	{"swap", 0, OPTION_FLAG, NULL, "these may turn the order on one CPU around", option_flag,
+	 offsetof(struct response_options, swap), NULL},
+	{"reading", 0, OPTION_REQUIRED, "NAME", "read the text in another way; may be repeated",
+	 select_parse, offsetof(struct response_options, readings), SELECT_EXPECTED},
+	{0},
+};
+
+/* The result of one method. */
+struct analysis {
+	const struct rta_method *method, *safe;
+	struct rta_readings readings;
+	struct rta_bound bounds[RTA_TASKS_MAX];
+	struct rta_bound safe_bounds[RTA_TASKS_MAX]; /* where there is a safe method */
+	unsigned levels[RTA_TASKS_MAX];
+	nsec_t slack[RTA_TASKS_MAX];
+	bool assigned; /* levels hold */
+};
+
+enum verdict {
+	IN_TIME,
+	MAY_BE_LATE,
+	NOT_KNOWN,
+	BEST_EFFORT,
+};
+
+static const char *const verdicts[] = {
+	[IN_TIME] = "in time",
+	[MAY_BE_LATE] = "may be late",
+	[NOT_KNOWN] = "not known",
+	[BEST_EFFORT] = "best effort",
+};
+
+static const struct {
+	const char *key, *text;
+} terms[_RTA_TERM_N] = {
+	[RTA_OWN] = {"own_ns", "own work"},
+	[RTA_UPDATE] = {"updates_ns", "runlist updates"},
+	[RTA_CPU] = {"cpu_ns", "tasks on its CPU"},
+	[RTA_GPU] = {"gpu_ns", "tasks on the GPU"},
+	[RTA_DIRECT] = {"lock_ns", "the GPU's lock"},
+	[RTA_BOOST] = {"boost_ns", "boosted tasks"},
+};
+
+/* Only the safe bound tells that a task is in time; it does not know other orders on the GPU. */
+static enum verdict verdict_of(const struct rta_set *set, const struct analysis *a, size_t i) {
+	if (set->tasks[i].priority == 0) {
+		return BEST_EFFORT;
+	}
+	if (!a->safe || a->assigned) {
+		return NOT_KNOWN;
+	}
+	return a->safe_bounds[i].response <= set->tasks[i].deadline ? IN_TIME : MAY_BE_LATE;
+}
+
+static enum verdict verdict_of_all(const struct rta_set *set, const struct analysis *a) {
+	if (!a->safe || a->assigned) {
+		return NOT_KNOWN;
+	}
+	return rta_in_time(set, a->safe_bounds) ? IN_TIME : MAY_BE_LATE;
+}
+
+/* The largest part of a bound beside the task's own work; NULL: there is none, or no bound. */
+static const char *dominant(const struct rta_bound *b) {
+	enum rta_term most = RTA_UPDATE;
+
+	for (enum rta_term t = RTA_UPDATE; t < _RTA_TERM_N; t++) {
+		if (b->terms[t] > b->terms[most]) {
+			most = t;
+		}
+	}
+	return b->response == RTA_FOREVER || b->terms[most] == 0 ? NULL : terms[most].text;
+}
+
+static void analyse(const struct rta_method *method, const struct response_options *o,
+		    const struct rta_readings *readings, struct rta_set *set,
+		    struct analysis *ret) {
+	ret->method = method;
+	ret->safe = rta_method_safe(method);
+	ret->readings = *readings;
+	rta_method_run(method, set, readings, ret->bounds);
+	if (o->gpu_priorities && !rta_in_time(set, ret->bounds)) {
+		ret->assigned =
+			rta_method_assign(method, set, readings, o->swap, ret->bounds, ret->levels);
+	}
+	if (ret->safe) {
+		rta_method_run(ret->safe, set, readings, ret->safe_bounds);
+	}
+	for (size_t i = 0; o->slack && i < rta_real_time(set); i++) {
+		ret->slack[i] = rta_method_slack(ret->safe ? ret->safe : method, set, readings, i);
+	}
+}
+
+static json_t *time_or_null(nsec_t t) {
+	return t == RTA_FOREVER ? json_null() : json_u64(t);
+}
+
+static json_t *task_json(const struct segments *s, const struct analysis *a, size_t i, bool slack) {
+	const struct rta_task *t = &s->set.tasks[i];
+	enum verdict v = verdict_of(&s->set, a, i);
+	json_t *parts = json_object(), *o;
+
+	if (v == BEST_EFFORT) {
+		json_decref(parts);
+		return json_pack("{s:o, s:i, s:i, s:o, s:s}", "task", json_text(s->names[i]), "cpu",
+				 (int)t->cpu, "priority", 0, "period_ns", json_u64(t->period),
+				 "verdict", verdicts[v]);
+	}
+	for (size_t k = 0; a->bounds[i].response != RTA_FOREVER && k < _RTA_TERM_N; k++) {
+		json_object_set_new(parts, terms[k].key, json_u64(a->bounds[i].terms[k]));
+	}
+	o = json_pack("{s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "task",
+		      json_text(s->names[i]), "cpu", (int)t->cpu, "priority", t->priority,
+		      "period_ns", json_u64(t->period), "deadline_ns", json_u64(t->deadline),
+		      "bound_ns", time_or_null(a->bounds[i].response), "safe_bound_ns",
+		      a->safe ? time_or_null(a->safe_bounds[i].response) : json_null(), "verdict",
+		      verdicts[v], "most", json_text(dominant(&a->bounds[i])), "terms", parts);
+	if (slack) {
+		json_object_set_new(o, "slack_ns",
+				    t->n_gpu > 0 ? json_u64(a->slack[i]) : json_null());
+	}
+	if (a->assigned && t->n_gpu > 0) {
+		json_object_set_new(o, "gpu_level", json_u64(a->levels[i]));
+	}
+	return o;
+}
+
+static json_t *analysis_json(const struct segments *s, const struct analysis *a, bool slack) {
+	json_t *tasks = json_array();
+
+	for (size_t i = 0; i < s->set.n_tasks; i++) {
+		json_array_append_new(tasks, task_json(s, a, i, slack));
+	}
+	return json_pack("{s:s, s:s, s:o, s:b, s:b, s:s, s:o}", "method", a->method->name, "source",
+			 a->method->source, "epsilon_ns", json_u64(s->set.epsilon), "passes",
+			 rta_in_time(&s->set, a->bounds), "gpu_priorities", a->assigned, "verdict",
+			 verdicts[verdict_of_all(&s->set, a)], "tasks", tasks);
+}
+
+static void bound_cell(struct table *t, nsec_t bound) {
+	if (bound == RTA_FOREVER) {
+		table_text(t, "none");
+	} else {
+		table_time(t, (int64_t)bound);
+	}
+}
+
+static void add_row(struct table *t, const struct segments *s, const struct analysis *a, size_t i) {
+	const struct rta_task *task = &s->set.tasks[i];
+	enum verdict v = verdict_of(&s->set, a, i);
+
+	table_text(t, s->names[i]);
+	table_number(t, task->cpu);
+	table_number(t, task->priority);
+	if (v == BEST_EFFORT) {
+		for (unsigned k = 0; k < 4; k++) {
+			table_text(t, NULL);
+		}
+	} else {
+		table_time(t, (int64_t)task->deadline);
+		bound_cell(t, a->bounds[i].response);
+		if (a->safe) {
+			bound_cell(t, a->safe_bounds[i].response);
+		} else {
+			table_text(t, NULL);
+		}
+		table_text(t, dominant(&a->bounds[i]));
+	}
+	if (v != BEST_EFFORT && task->n_gpu > 0) {
+		table_time(t, (int64_t)a->slack[i]);
+		table_number(t, a->levels[i]);
+	} else {
+		table_text(t, NULL);
+		table_text(t, NULL);
+	}
+	table_text(t, verdicts[v]);
+}
+
+static int show_table(const struct ctl *ctl, const struct segments *s, const struct analysis *a) {
+	const struct response_options *o = ctl->options;
+	const struct table_column columns[] = {
+		{"task", "TASK", .elastic = true},
+		{"cpu", "CPU", .right = true},
+		{"priority", "PRIORITY", .right = true},
+		{"deadline", "DEADLINE", .right = true},
+		{"bound", "BOUND", .right = true},
+		{"safe_bound", "SAFE BOUND", .right = true, .hidden = a->safe == a->method},
+		{"most", "MOST FOR"},
+		{"slack", "SLACK", .right = true, .hidden = !o->slack},
+		{"gpu_level", "GPU LEVEL", .right = true, .hidden = !a->assigned},
+		{"verdict", "VERDICT"},
+	};
+	struct table *t;
+
+	if (table_new(&t, columns, N(columns)) < 0) {
+		ctl_error("cannot show the bounds: out of memory");
+		return CTL_EXIT_FAILED;
+	}
+	for (size_t i = 0; i < s->set.n_tasks; i++) {
+		add_row(t, s, a, i);
+	}
+	return listing_show(ctl, t, "the bounds");
+}
+
+/* A column a method; short, as there are many. */
+static int show_comparison(const struct ctl *ctl, const struct segments *s,
+			   const struct analysis *all) {
+	static const struct table_column columns[] = {
+		{"task", "TASK", .elastic = true},
+		{"deadline", "DEADLINE", .right = true},
+		{"safe", "SAFE", .right = true},
+		{"safe-busy", "SAFE-B", .right = true},
+		{"safe-suspend", "SAFE-S", .right = true},
+		{"kthread-busy", "KTHREAD-B", .right = true},
+		{"ioctl-busy", "IOCTL-B", .right = true},
+		{"ioctl-suspend", "IOCTL-S", .right = true},
+		{"ioctl-busy-tight", "TIGHT-B", .right = true},
+		{"ioctl-suspend-tight", "TIGHT-S", .right = true},
+		{"mpcp-busy", "MPCP-B", .right = true},
+		{"mpcp-suspend", "MPCP-S", .right = true},
+		{"fmlp-busy", "FMLP-B", .right = true},
+		{"fmlp-suspend", "FMLP-S", .right = true},
+	};
+	struct table *t;
+
+	if (table_new(&t, columns, N(columns)) < 0) {
+		ctl_error("cannot show the bounds: out of memory");
+		return CTL_EXIT_FAILED;
+	}
+	for (size_t i = 0; i < rta_real_time(&s->set); i++) {
+		table_text(t, s->names[i]);
+		table_time(t, (int64_t)s->set.tasks[i].deadline);
+		for (size_t k = 0; k < rta_n_methods; k++) {
+			bound_cell(t, all[k].bounds[i].response);
+		}
+	}
+	return listing_show(ctl, t, "the bounds");
+}
+
+static int show(const struct ctl *ctl, const struct segments *s, const struct analysis *a,
+		const struct analysis *all) {
+	const struct response_options *o = ctl->options;
+	json_t *object;
+
+	if (ctl->common.json == JSON_OFF) {
+		return all ? show_comparison(ctl, s, all) : show_table(ctl, s, a);
+	}
+	object = analysis_json(s, a, o->slack);
+	if (all) {
+		json_t *methods = json_array();
+
+		for (size_t k = 0; k < rta_n_methods; k++) {
+			json_array_append_new(methods, analysis_json(s, &all[k], o->slack));
+		}
+		json_object_set_new(object, "methods", methods);
+	}
+	return listing_json(ctl, object);
+}
+
+/* NULL after an error on stderr. */
+static const struct rta_method *find_method(const char *name) {
+	const struct rta_method *m = name ? rta_method_find(name) : &rta_methods[0];
+	struct suggest s = suggest_start(name ? name : "");
+
+	for (size_t k = 0; !m && k < rta_n_methods; k++) {
+		suggest_offer(&s, rta_methods[k].name);
+	}
+	if (!m) {
+		ctl_error("no method '%s'%s%s%s", name, s.best ? ". Did you mean '" : "",
+			  s.best ? s.best : "",
+			  s.best ? "'?" : "; 'sbeetctl response-time --help' lists them");
+	}
+	return m;
+}
+
+static int read_readings(const struct select_words *words, struct rta_readings *ret) {
+	const struct {
+		const char *name;
+		bool *target;
+	} known[] = {
+		{"x-by-formula", &ret->x_by_formula},
+		{"updates-by-segment", &ret->updates_by_segment},
+		{"bxc-alone", &ret->bxc_alone},
+		{"bxc-floor", &ret->bxc_floor},
+		{"mpcp-boosted-section", &ret->mpcp_boosted_section},
+	};
+
+	for (size_t i = 0; i < words->n; i++) {
+		struct suggest s = suggest_start(words->list[i]);
+		size_t k = 0;
+
+		for (; k < N(known) && strcmp(known[k].name, words->list[i]) != 0; k++) {
+			suggest_offer(&s, known[k].name);
+		}
+		if (k == N(known)) {
+			ctl_error("no reading '%s'%s%s%s", words->list[i],
+				  s.best ? ". Did you mean '" : "", s.best ? s.best : "",
+				  s.best ? "'?" : "; sbeetctl(1) lists them");
+			return CTL_EXIT_USAGE;
+		}
+		*known[k].target = true;
+	}
+	return CTL_EXIT_OK;
+}
+
+static int load(const struct ctl *ctl, struct segments *ret) {
+	const struct response_options *o = ctl->options;
+	const char *path = ctl->args[0];
+	char *text = NULL, error[1024];
+	size_t size = 0;
+	int e = scenario_file_read(path, &text, &size);
+
+	if (e < 0) {
+		ctl_error("cannot read '%s': %s", path,
+			  e == -ENODATA ? "it is empty" : strerror(-e));
+		return CTL_EXIT_FAILED;
+	}
+	e = segments_init(ret, path, text, size, o->has_epsilon ? o->epsilon : RTA_FOREVER, error,
+			  sizeof(error));
+	free(text);
+	if (e < 0) {
+		ctl_error("%s", e == -ENOMEM ? "cannot read the tasks: out of memory" : error);
+	}
+	return e < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
+}
+
+static int response_time(const struct ctl *ctl) {
+	const struct response_options *o = ctl->options;
+	const struct rta_method *m = find_method(o->method);
+	const size_t n = 1 + (o->compare ? rta_n_methods : 0);
+	struct rta_readings readings = {0};
+	struct analysis *all;
+	struct segments s;
+	enum verdict v;
+	int r;
+
+	if (!m || read_readings(&o->readings, &readings) != CTL_EXIT_OK) {
+		return CTL_EXIT_USAGE;
+	}
+	all = calloc(n, sizeof(*all));
+	if (!all) {
+		ctl_error("out of memory");
+		return CTL_EXIT_FAILED;
+	}
+	r = load(ctl, &s);
+	if (r != CTL_EXIT_OK) {
+		free(all);
+		return r;
+	}
+	analyse(m, o, &readings, &s.set, &all[0]);
+	for (size_t k = 1; k < n; k++) {
+		analyse(&rta_methods[k - 1], o, &readings, &s.set, &all[k]);
+	}
+	v = verdict_of_all(&s.set, &all[0]);
+	r = show(ctl, &s, &all[0], o->compare ? &all[1] : NULL);
+	segments_deinit(&s);
+	free(all);
+	return r != CTL_EXIT_OK	  ? r
+	       : v == MAY_BE_LATE ? CTL_EXIT_NOT_RUNNING
+	       : v == NOT_KNOWN	  ? CTL_EXIT_NOT_KNOWN
+				  : CTL_EXIT_OK;
+}
+
+const struct verb verb_response_time = {
+	.name = "response-time",
+	.args = "FILE.json",
+	.summary = "bound the response times of tasks with CPU and GPU segments",
+	.flags = VERB_READS | VERB_TABLE,
+	.min_args = 1,
+	.max_args = 1,
+	.options = response_options,
+	.options_size = sizeof(struct response_options),
+	.help = "Methods: safe, safe-busy, safe-suspend, kthread-busy, ioctl-busy, ioctl-suspend,\n"
+		"ioctl-busy-tight, ioctl-suspend-tight, mpcp-busy, mpcp-suspend, fmlp-busy,\n"
+		"fmlp-suspend. Only a safe bound tells that a task is in time.\n"
+		"Exit code 3: some task may be late; 7: not known, the method has no safe bound.\n",
+	.function = response_time,
+};

@@ -45,6 +45,7 @@ int option_duration(const char *text, void *target);
 #define OPTION_VALUE_NAME  "NAME"
 #define OPTION_VALUE_CLASS "CLASS"
 #define OPTION_VALUE_SCOPE "SCOPE"
+#define OPTION_VALUE_JOBS "MODE"
 #define OPTION_VALUE_TIME  "TIME"
 #define OPTION_VALUE_COUNT "N"
 #define OPTION_VALUE_INT   "N"

@@ -52,6 +52,7 @@ static size_t size_of(enum task_field field) {
 		[TASK_KIND_NAME] = sizeof(TASK_TYPE_NAME),
 		[TASK_KIND_CLASS] = sizeof(TASK_TYPE_CLASS),
 		[TASK_KIND_SCOPE] = sizeof(TASK_TYPE_SCOPE),
+		[TASK_KIND_JOBS] = sizeof(TASK_TYPE_JOBS),
 		[TASK_KIND_TIME] = sizeof(TASK_TYPE_TIME),
 		[TASK_KIND_COUNT] = sizeof(TASK_TYPE_COUNT),
 		[TASK_KIND_INT] = sizeof(TASK_TYPE_INT),

@@ -16,19 +16,28 @@ enum task_kind {
 	TASK_KIND_NAME,
 	TASK_KIND_CLASS,
 	TASK_KIND_SCOPE,
+	TASK_KIND_JOBS,
 	TASK_KIND_TIME,
 	TASK_KIND_COUNT,
 	TASK_KIND_INT,
 	TASK_KIND_INDEX,
 };
 
+/* What makes a job of operations. */
+enum task_jobs {
+	TASK_JOBS_AUTO,	 /* the first one, until the program has waited or is quiet */
+	TASK_JOBS_MARKS, /* what it marks, alone: see sbeet.h */
+};
+
 typedef char task_kind_name[PROTO_NAME_MAX + 1];
 typedef Sbeet__TaskClass task_kind_class;
 typedef Sbeet__Scope task_kind_scope;
+typedef enum task_jobs task_kind_jobs;
 
 #define TASK_TYPE_NAME	task_kind_name
 #define TASK_TYPE_CLASS task_kind_class
 #define TASK_TYPE_SCOPE task_kind_scope
+#define TASK_TYPE_JOBS	task_kind_jobs
 
 /* The members are the fields: name, task_class, period and so on. */
 struct task_spec {

@@ -12,6 +12,7 @@
 
 static const char *const classes[] = {"best-effort", "realtime", NULL};
 static const char *const scopes[] = {"process", "thread", NULL};
+static const char *const jobs[] = {"auto", "marks", NULL};
 
 static int read_word(const char *text, const char *const *words, void *ret) {
 	for (int i = 0; words[i]; i++) {
@@ -77,6 +78,8 @@ static int read_value(const struct task_field_row *row, const char *text, enum t
 		return read_word(text, classes, ret);
 	case TASK_KIND_SCOPE:
 		return read_word(text, scopes, ret);
+	case TASK_KIND_JOBS:
+		return read_word(text, jobs, ret);
 	case TASK_KIND_TIME:
 		return read_time(row, text, writer, ret);
 	default:
@@ -122,6 +125,9 @@ const char *task_text_expected(enum task_field field, enum task_writer writer,
 		break;
 	case TASK_KIND_SCOPE:
 		snprintf(ret, TASK_TEXT_MAX, "%s or %s", scopes[0], scopes[1]);
+		break;
+	case TASK_KIND_JOBS:
+		snprintf(ret, TASK_TEXT_MAX, "%s or %s", jobs[0], jobs[1]);
 		break;
 	case TASK_KIND_TIME:
 		say_time(row, writer, ret);
@@ -171,6 +177,9 @@ const char *task_text_print(enum task_field field, const struct task_spec *spec,
 		break;
 	case TASK_KIND_SCOPE:
 		snprintf(ret, TASK_TEXT_MAX, "%s", scopes[*(const int *)value]);
+		break;
+	case TASK_KIND_JOBS:
+		snprintf(ret, TASK_TEXT_MAX, "%s", jobs[*(const int *)value]);
 		break;
 	case TASK_KIND_TIME:
 		print_time(*(const nsec_t *)value, ret);

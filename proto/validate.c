@@ -289,6 +289,8 @@ static int check_request(struct why why, const Sbeet__Request *m) {
 	TRY(check_enforcement_mask(why, "enforcement_mask", m->enforcement_mask));
 	TRY(check_op_kind(why, "op", (int)m->op));
 	TRY(check_most(why, "sm_step", m->sm_step, PROTO_SMS_MAX));
+	TRY(check_most(why, "marked_ns", m->marked_ns, PROTO_TIME_MAX_NS));
+	TRY(check_most(why, "own_deadline_ns", m->own_deadline_ns, PROTO_PERIOD_MAX_NS));
 	if (m->kernel && m->op != SBEET__OP_KIND__OP_KIND_LAUNCH) {
 		return bad(why, "kernel is %u in a request that is no launch", m->kernel);
 	}
@@ -316,6 +318,8 @@ static int check_began(struct why why, const Sbeet__Began *m) {
 	TRY(check_uuid(why, "gpu_uuid", &m->gpu_uuid));
 	TRY(check_most(why, "release_ns", m->release_ns, PROTO_TIME_MAX_NS));
 	TRY(check_most(why, "began_ns", m->began_ns, PROTO_TIME_MAX_NS));
+	TRY(check_most(why, "marked_ns", m->marked_ns, PROTO_TIME_MAX_NS));
+	TRY(check_most(why, "own_deadline_ns", m->own_deadline_ns, PROTO_PERIOD_MAX_NS));
 	if (!terms_unpack(m->terms).steered) {
 		return bad(why, "terms are 0x%llx, which no page says",
 			   (unsigned long long)m->terms);

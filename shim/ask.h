@@ -14,7 +14,8 @@ struct kernel;
 struct conn_ask {
 	uint64_t job;
 	uint8_t uuid[PROTO_UUID_BYTES];
-	nsec_t release_ns;
+	nsec_t release_ns; /* when its operation was called */
+	nsec_t marked_ns, deadline_ns; /* see mark_take() */
 	uint32_t enforcement_mask;
 	unsigned sm_step; /* with ENFORCEMENT_GREEN: sets of whole multiples of so many SMs */
 	Sbeet__OpKind kind;

@@ -138,6 +138,8 @@ static int tell_began(const struct book *b, Sbeet__JobDone *done) {
 	began.gpu_uuid.len = PROTO_UUID_BYTES;
 	began.release_ns = b->job.release_ns;
 	began.began_ns = b->job.began_ns;
+	began.marked_ns = b->job.marked_ns;
+	began.own_deadline_ns = b->job.deadline_ns;
 	began.tid = b->job.tid;
 	began.terms = b->job.terms;
 	began.done = done;

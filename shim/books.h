@@ -27,6 +27,7 @@ struct books_job {
 	CUdevice device;
 	uint32_t tid; /* thread scope: its thread, else 0 */
 	nsec_t release_ns, began_ns;
+	nsec_t marked_ns, deadline_ns; /* see mark_take() */
 };
 void books_open(const struct books_job *job);
 

@@ -652,6 +652,8 @@ static int send_request(const struct conn_ask *ask) {
 	request.kernel = declare_kernel(ask->kernel, send_locked);
 	request.tid = ask->tid;
 	request.sm_step = ask->sm_step;
+	request.marked_ns = ask->marked_ns;
+	request.own_deadline_ns = ask->deadline_ns;
 	conn.requested = ask->job > conn.requested ? ask->job : conn.requested;
 	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
 	m.request = &request;

@@ -222,7 +222,7 @@ static void context_goes(CUcontext context) {
 
 static CUresult context_gone(CUresult rc) {
 	worker_forget_streams();
-	job_close_complete(); /* nothing of it runs any more */
+	job_context_gone(); /* nothing of it runs any more */
 	return rc;
 }
 

@@ -17,6 +17,7 @@
 #include "shim/enforce/enforce.h"
 #include "shim/gpu-uuid.h"
 #include "shim/lane.h"
+#include "shim/mark.h"
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
@@ -62,6 +63,7 @@ static void ask_for(struct lane *lane, const struct job_need *need, struct conn_
 	}
 	/* What is made once is no part of the first job. A wait for the one before is. */
 	ask->release_ns = n_made > 0 ? nsec_now() : need->called_ns ? need->called_ns : began;
+	mark_take(lane->mark, &ask->marked_ns, &ask->deadline_ns);
 	ask->kind = need->kind;
 	ask->kernel = need->kernel;
 	ask->tid = lane->of_thread ? need->tid : 0;
@@ -121,7 +123,7 @@ bool job_worth_opening(struct lane *lane) {
 /* The lane is OPENING and ours. */
 static void take_terms(struct lane *lane, const struct job_need *need, const struct terms *t) {
 	nsec_t now = nsec_now();
-	const struct books_job job = {
+	struct books_job job = {
 		.job = atomic_fetch_add(&last_job, 1) + 1,
 		.terms = terms_pack(t),
 		.device = lane->device,
@@ -130,6 +132,7 @@ static void take_terms(struct lane *lane, const struct job_need *need, const str
 		.began_ns = now,
 	};
 
+	mark_take(lane->mark, &job.marked_ns, &job.deadline_ns);
 	atomic_store(&lane->drain, false);
 	atomic_store(&lane->recording, terms_record_ops());
 	atomic_store(&lane->job, job.job);
@@ -205,6 +208,10 @@ static bool all_complete(struct lane *lane) {
 		}
 	}
 	return true;
+}
+
+bool job_is_held(struct lane *lane) {
+	return mark_holds(lane->mark) && atomic_load(&lane->state) == LANE_OPEN;
 }
 
 bool job_is_complete(struct lane *lane) {
@@ -295,7 +302,7 @@ bool job_try_close(struct lane *lane) {
 	uint32_t state = atomic_load(&lane->state);
 	uint64_t outside = 0;
 
-	if ((state != LANE_OPEN && state != LANE_DRAINING) ||
+	if ((state != LANE_OPEN && state != LANE_DRAINING) || job_is_held(lane) ||
 	    !lane_set_state(lane, state, LANE_CLOSING)) {
 		return false;
 	}
@@ -327,5 +334,30 @@ static void close_if_complete(struct lane *lane, void *data) {
 void job_close_complete(void) {
 	if (lane_count() > 0) {
 		lane_for_each(close_if_complete, NULL);
+	}
+}
+
+static void end_marked(struct lane *lane, void *mark) {
+	if (lane->mark == mark && !job_try_close(lane)) {
+		lane_drain(lane);
+	}
+}
+
+void job_end_marked(struct mark *mark) {
+	if (lane_count() > 0) {
+		lane_for_each(end_marked, mark);
+	}
+}
+
+static void end_held(struct lane *lane, void *data) {
+	if (job_is_held(lane)) {
+		lane_drain(lane);
+	}
+	close_if_complete(lane, data);
+}
+
+void job_context_gone(void) {
+	if (lane_count() > 0) {
+		lane_for_each(end_held, NULL);
 	}
 }

@@ -14,6 +14,7 @@
 
 struct kernel;
 struct lane;
+struct mark;
 
 /* What the operation that opens a job needs. */
 struct job_need {
@@ -42,8 +43,11 @@ void job_learn(struct lane *lane, uint32_t mask);
 /* Return: the number of the job that is summed up: the one that @lane has, or had last. */
 uint64_t job_sum(struct lane *lane, struct job_sums *ret);
 
-/* Ends the job of @lane if all its operations are complete. Never waits for any. Return: whether.
- */
+/* The program has marked its begin but not its end: it is open whatever is complete. */
+bool job_is_held(struct lane *lane);
+
+/* Ends the job of @lane if all its operations are complete and it is not held. Never waits for any.
+ * Return: whether. */
 bool job_try_close(struct lane *lane);
 
 /* All operations are known to be complete, and nobody is inside. A glance, without excluding
@@ -52,3 +56,9 @@ bool job_is_complete(struct lane *lane);
 
 /* The program has waited: jobs of which everything is complete are over. */
 void job_close_complete(void);
+
+/* The end of what @mark held: no further operation enters, and it is over when it is complete. */
+void job_end_marked(struct mark *mark);
+
+/* A context is gone. As job_close_complete(); what a mark holds goes on as another job. */
+void job_context_gone(void);

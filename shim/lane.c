@@ -31,6 +31,7 @@ static void init(struct lane_set *set, bool of_thread) {
 	for (unsigned i = 0; i < LANE_DEVICES_MAX; i++) {
 		set->lanes[i].of_thread = of_thread;
 		set->lanes[i].device = (CUdevice)i;
+		set->lanes[i].mark = &set->mark;
 		atomic_store(&set->lanes[i].mask_wanted, ENFORCEMENT_ANY);
 	}
 }
@@ -61,6 +62,10 @@ struct lane *lane_find(struct lane_set *own, CUdevice device) {
 		return NULL;
 	}
 	return &(own ? own : &process)->lanes[device];
+}
+
+struct mark *lane_mark(struct lane_set *own) {
+	return &(own ? own : &process)->mark;
 }
 
 bool lane_set_state(struct lane *lane, uint32_t from, uint32_t to) {
@@ -111,6 +116,15 @@ static void drain_if_it_has(struct lane *lane, void *data) {
 
 void lane_revoked(uint64_t job) {
 	lane_for_each(drain_if_it_has, &job);
+}
+
+void lane_thread_gone(struct lane_set *own) {
+	bool held = mark_holds(&own->mark);
+
+	atomic_store(&own->mark.jobs, 0);
+	for (unsigned i = 0; held && i < LANE_DEVICES_MAX; i++) {
+		lane_drain(&own->lanes[i]);
+	}
 }
 
 struct recording {

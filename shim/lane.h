@@ -22,6 +22,7 @@
 
 #include "proto/units.h"
 #include "shim/enforce/enforce.h"
+#include "shim/mark.h"
 
 #define LANE_DEVICES_MAX 16
 
@@ -38,6 +39,7 @@ struct lane {
 	_Atomic uint32_t state;	  /* enum lane_state; a futex */
 	_Atomic uint32_t waiting; /* threads that sleep on it */
 	bool of_thread;		  /* thread scope: one thread's own */
+	struct mark *mark;	  /* of its set */
 	CUdevice device;
 
 	/* written while OPENING, constant until IDLE */
@@ -65,6 +67,7 @@ struct lane {
 /* One thread's lanes, or those of the process. */
 struct lane_set {
 	struct lane lanes[LANE_DEVICES_MAX]; /* by device */
+	struct mark mark;
 	struct lane_set *next;
 };
 
@@ -73,6 +76,9 @@ struct lane_set *lane_set_new(void);
 
 /* The lane of @device in @own, NULL: of the process. NULL beyond LANE_DEVICES_MAX. */
 struct lane *lane_find(struct lane_set *own, CUdevice device);
+
+/* What is marked in @own, NULL: in the process. */
+struct mark *lane_mark(struct lane_set *own);
 
 /* From @from to @to, if it is still @from and that is a way to go. Return: whether. */
 bool lane_set_state(struct lane *lane, uint32_t from, uint32_t to);
@@ -91,6 +97,9 @@ void lane_revoked(uint64_t job);
 
 /* Whether single operations of @job, or, if it is 0, of all open jobs are recorded from now on. */
 void lane_record_ops(uint64_t job, bool on);
+
+/* The thread of @own is gone, and its marks with it: what they hold ends when it is complete. */
+void lane_thread_gone(struct lane_set *own);
 
 typedef void (*lane_visit_fn)(struct lane *lane, void *data);
 

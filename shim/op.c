@@ -226,6 +226,10 @@ static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 			return OP_GO;
 		}
 		atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
+		if (mark_is_outside(lane->mark)) {
+			op->outside = true;
+			return OP_BYPASS;
+		}
 		switch (state) {
 		case LANE_IDLE:
 			verdict = open_job(op, ret_rc);
@@ -338,10 +342,6 @@ static void leave(struct op *op) {
 	}
 }
 
-void op_bypassed(struct op *op) {
-	leave(op);
-}
-
 static uint64_t blocks_of(const struct launch *l) {
 	return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 }
@@ -386,12 +386,22 @@ static void count_kernel(const struct op *op) {
 	}
 	worker_add(&c->launches, 1);
 	worker_add(&c->blocks, blocks_of(op->launch));
-	worker_add(&op->use->waves, waves_of(c, op->launch));
+	if (op->use) {
+		worker_add(&op->use->waves, waves_of(c, op->launch));
+	}
 	if (threads > atomic_load_explicit(&c->block_threads, memory_order_relaxed)) {
 		atomic_store_explicit(&c->block_threads, threads, memory_order_relaxed);
 	}
 	if (c->declared != atomic_load_explicit(&conn_number, memory_order_relaxed)) {
 		declare(op, c);
+	}
+}
+
+void op_bypassed(struct op *op) {
+	leave(op);
+	if (op->outside && op->kernel) {
+		op->use = NULL;
+		count_kernel(op);
 	}
 }
 

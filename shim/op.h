@@ -48,6 +48,7 @@ struct op {
 	struct partition *to;	/* the partition it is meant for; NULL: none */
 	Sbeet__Enforcement how; /* what holds it on its SMs; who launches may find that it can't */
 	bool unconfined; /* joins a job whose grant it can't keep: the original runs, and says so */
+	bool outside;	 /* no mark has made a job for it: see mark.h */
 
 	nsec_t begin_ns;  /* OP_WAITS */
 	nsec_t called_ns; /* when it found a job that it can't join; 0: it did not */
@@ -65,6 +66,7 @@ static inline void op_init(struct op *op, Sbeet__OpKind kind, unsigned traits, u
 	op->place = (struct place_use){
 		.stream = stream, .per_thread = traits & OP_PER_THREAD, .at = stream};
 	op->unconfined = false;
+	op->outside = false;
 	op->called_ns = 0;
 }
 

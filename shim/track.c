@@ -253,6 +253,9 @@ static nsec_t look(struct lane *lane, nsec_t now) {
 	if (atomic_load(&lane->drain) && atomic_load(&lane->state) == LANE_OPEN) {
 		lane_drain(lane); /* somebody looked whether it is over when we were told */
 	}
+	if (job_is_held(lane)) {
+		return now + WATCH_MAX_NS;
+	}
 	last = last_of(lane, &inside);
 	if (atomic_load(&lane->state) != LANE_DRAINING && now < last + linger) {
 		/* A program that keeps going is looked at less and less. */

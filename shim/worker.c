@@ -31,6 +31,9 @@ static void on_thread_exit(void *data) {
 		}
 		atomic_store(&w->inside, NULL);
 	}
+	if (w->lanes) {
+		lane_thread_gone(w->lanes);
+	}
 	atomic_store(&w->life, WORKER_EXITED);
 	wake_tracker();
 }

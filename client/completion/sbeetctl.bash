@@ -26,6 +26,7 @@ _sbeetctl_values() {
 	--color) echo 'auto always never' ;;
 	--class) echo 'realtime best-effort' ;;
 	--scope) echo 'process thread' ;;
+	--job) echo 'auto marks' ;;
 	--log) echo 'error warn info debug' ;;
 	*) case $2 in FILE* | PATH*) echo '<files>' ;; esac ;;
 	esac

@@ -87,6 +87,11 @@ void task_ended(struct releases *releases, const struct task_last *job) {
 	releases->last = *job;
 }
 
-nsec_t task_deadline(const struct task_spec *task, nsec_t release) {
-	return task->deadline ? release + task->deadline : 0;
+nsec_t task_deadline(const struct task_spec *task, nsec_t release, nsec_t own) {
+	nsec_t deadline = own ? own : task->deadline;
+
+	if (own && task->period && own > task->period) {
+		deadline = task->period;
+	}
+	return deadline ? release + deadline : 0;
 }

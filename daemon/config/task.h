@@ -60,5 +60,6 @@ nsec_t task_release(struct releases *releases, const struct task_spec *task,
 /* @job is over; its `ended` is 0 if it was cancelled or lost. */
 void task_ended(struct releases *releases, const struct task_last *job);
 
-/* Absolute, or 0 if the task has no deadline. */
-nsec_t task_deadline(const struct task_spec *task, nsec_t release);
+/* Absolute, or 0 if there is none. @own: the job's own, from its release, of which no more than the
+ * period counts; 0: its task's. */
+nsec_t task_deadline(const struct task_spec *task, nsec_t release, nsec_t own);

@@ -42,6 +42,7 @@ struct job {
 	enum sched_class job_class;
 	struct job_spec spec; /* its task's, when it was requested */
 	nsec_t release;	      /* when it was requested or before, see task_release() */
+	nsec_t own_deadline;  /* from there, as its program has marked it; 0: its task's */
 
 	sched_job_id sched_id; /* SCHED_JOB_NONE: not in the engine */
 	/* The word of the terms that it runs under (proto/terms.h): it holds no SMs, and is not in the

@@ -221,6 +221,7 @@ static void write_waiting(struct writer *w, const struct job *job) {
 	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH; /* nobody asks again which it was */
 	request.tid = job->record.tid;
 	request.sm_step = job->sm_step;
+	request.own_deadline_ns = job->own_deadline;
 	waiting.session = job->session->id;
 	waiting.request = &request;
 	waiting.release_ns = job->release;

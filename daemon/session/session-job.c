@@ -95,23 +95,40 @@ static nsec_t clamp_request(const struct session *s, nsec_t claimed, nsec_t olde
 	return !s->replayed && now - claimed > oldest ? now - oldest : claimed;
 }
 
+/* What the program says of a job's times. */
+struct times {
+	nsec_t requested; /* as far as it can be true */
+	nsec_t marked;	  /* its release; 0: it is not told */
+	nsec_t deadline;  /* from its release; 0: its task's */
+};
+
+/* The release that the program has marked, as far as it can be true. */
+static nsec_t marked_release(const struct times *told) {
+	nsec_t oldest =
+		told->requested > REQUEST_AGE_MAX ? told->requested - REQUEST_AGE_MAX : 0;
+
+	return told->marked < oldest ? oldest : told->marked;
+}
+
 /* When @job was released, and so when it is due. A job that waited under the sbeetd before keeps
  * its release. */
-static void set_times(struct session *s, struct job *job, nsec_t requested) {
+static void set_times(struct session *s, struct job *job, const struct times *told) {
 	struct task_request request = {
-		.at = requested,
+		.at = told->requested,
 		.gpu = job->gpu,
 		.tid = job->record.tid,
 		.alone = s->n_jobs == 0,
 	};
 
 	job->record.requested = request.at;
-	job->release =
-		s->replayed ? s->replayed_release : task_release(&s->releases, &s->task, &request);
+	job->own_deadline = told->deadline;
+	job->release = s->replayed    ? s->replayed_release
+		       : told->marked ? marked_release(told)
+				      : task_release(&s->releases, &s->task, &request);
 	if (!job->release || job->release > job->record.requested) {
 		job->release = job->record.requested;
 	}
-	job->record.deadline = task_deadline(&s->task, job->release);
+	job->record.deadline = task_deadline(&s->task, job->release, job->own_deadline);
 }
 
 /* A job of the session's task on GPU @gpu; NULL: no memory. */
@@ -142,13 +159,18 @@ static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, si
 
 struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu) {
 	struct job *job = make_job(s, request->job, request->tid, gpu);
+	struct times told = {
+		.requested = clamp_request(s, request->release_ns, REQUEST_AGE_MAX),
+		.marked = request->marked_ns,
+		.deadline = request->own_deadline_ns,
+	};
 
 	if (!job) {
 		return NULL;
 	}
 	job->record.enforcement_mask = request->enforcement_mask & s->enforcement_mask;
 	job->sm_step = request->sm_step;
-	set_times(s, job, clamp_request(s, request->release_ns, REQUEST_AGE_MAX));
+	set_times(s, job, &told);
 	if (!quiet_withholds(s) && engine_arrive(s->all->engine, job)) {
 		return job_free(job);
 	}
@@ -174,6 +196,12 @@ struct job *session_job_begin(struct session *s, const Sbeet__Began *began, size
 			      const struct smset *sms) {
 	struct job *job = make_job(s, began->job, began->tid, gpu);
 	nsec_t now = s->all->now(), at = began->began_ns;
+	struct times told = {
+		/* Nobody waits because of what it claims, and its account may come late. */
+		.requested = clamp_request(s, began->release_ns, now),
+		.marked = began->marked_ns,
+		.deadline = began->own_deadline_ns,
+	};
 
 	if (!job) {
 		return NULL;
@@ -184,8 +212,7 @@ struct job *session_job_begin(struct session *s, const Sbeet__Began *began, size
 					  ? SBEET__ENFORCEMENT__ENFORCEMENT_GREEN
 					  : SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
 	job->record.enforcement_mask = BIT(job->record.enforcement) | ENFORCEMENT_BIT(WHOLE);
-	/* Nobody waits because of what it claims, and its account may come late. */
-	set_times(s, job, clamp_request(s, began->release_ns, now));
+	set_times(s, job, &told);
 	job->record.granted = at < job->record.requested || at > now ? job->record.requested : at;
 	job_set_state(job, JOB_RUNNING);
 	s->terms.began[gpu] = began->terms;

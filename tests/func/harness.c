@@ -408,6 +408,8 @@ void steered_began(const struct steered *s, unsigned gpu, const struct began *b)
 	began.release_ns = b->release;
 	began.began_ns = b->release;
 	began.terms = b->terms;
+	began.marked_ns = b->marked;
+	began.own_deadline_ns = b->own_deadline;
 	done.finished_ns = b->finished;
 	done.launches = 3;
 	began.done = b->finished ? &done : NULL;

@@ -142,6 +142,7 @@ struct terms steered_terms(const struct steered *s, unsigned gpu);
 struct began {
 	uint64_t job, terms;
 	nsec_t release, finished; /* finished 0: it runs */
+	nsec_t marked, own_deadline;
 };
 void steered_began(const struct steered *s, unsigned gpu, const struct began *b);
 

@@ -196,6 +196,64 @@ static void times_are_believed_as_far_as_they_can_be_true(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Asks for a job now, marked as released at @marked and due @own after that. Return: when. */
+static nsec_t mark(int fd, uint64_t job, nsec_t marked, nsec_t own) {
+	Sbeet__Request request = SBEET__REQUEST__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	uint8_t uuid[PROTO_UUID_BYTES] = {1};
+	nsec_t at = nsec_now();
+
+	request.job = job;
+	request.gpu_uuid.data = uuid;
+	request.gpu_uuid.len = sizeof(uuid);
+	request.release_ns = at;
+	request.enforcement_mask = MASK_ALL;
+	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH;
+	request.marked_ns = marked;
+	request.own_deadline_ns = own;
+	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
+	m.request = &request;
+	shim_send(fd, &m);
+	return at;
+}
+
+/* The program's word stands over any grid, within bounds. */
+static void job_is_released_where_the_program_has_marked_it(void **state) {
+	const nsec_t ms = NSEC_PER_MSEC;
+	int fd = open_task(1);
+	Sbeet__Control__Status *status;
+	nsec_t at, told;
+
+	told = nsec_now() - 123457;
+	at = mark(fd, 1, told, 0);
+	assert_int_equal(shim_granted(fd, 1).deadline_ns, told + DEADLINE);
+	status = status_get();
+	assert_int_equal(status->jobs[0]->release_ns, told);
+	assert_int_equal(status->jobs[0]->requested_ns, at);
+	status_free(status);
+	shim_done(fd, 1);
+	harness_settle();
+	status = status_get();
+	assert_int_equal(status->sessions[0]->max_started_late_ns, at - told);
+	status_free(status);
+
+	at = mark(fd, 2, 1, 0); /* long ago */
+	assert_int_equal(shim_granted(fd, 2).deadline_ns, at - NSEC_PER_SEC + DEADLINE);
+	shim_done(fd, 2);
+	at = mark(fd, 3, nsec_now() + NSEC_PER_SEC, 0); /* to come */
+	assert_int_equal(shim_granted(fd, 3).deadline_ns, at + DEADLINE);
+	shim_done(fd, 3);
+	told = nsec_now();
+	mark(fd, 4, told, 2 * ms);
+	assert_int_equal(shim_granted(fd, 4).deadline_ns, told + 2 * ms);
+	shim_done(fd, 4);
+	told = nsec_now();
+	mark(fd, 5, told, 100 * ms);
+	assert_int_equal(shim_granted(fd, 5).deadline_ns, told + PERIOD);
+	close(fd);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* Threads with jobs of their own are not held up by each other. */
 static void job_is_not_held_up_by_another_threads(void **state) {
 	nsec_t deadline, at, ended;
@@ -221,6 +279,7 @@ int main(void) {
 		CASE(job_of_a_task_with_an_offset_is_due_from_its_grid),
 		CASE(waiting_is_counted_from_the_request),
 		CASE(times_are_believed_as_far_as_they_can_be_true),
+		CASE(job_is_released_where_the_program_has_marked_it),
 		CASE(job_is_not_held_up_by_another_threads),
 	};
 

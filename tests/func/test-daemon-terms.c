@@ -254,6 +254,37 @@ static void jobs_under_terms_are_counted(void **state) {
 	steered_close(&a);
 }
 
+/* However late the account: what it marks counts up to a second before the job was called. */
+static void jobs_under_terms_are_released_where_they_are_marked(void **state) {
+	struct steered a = open_task("a", 50 * MS, 0);
+	uint64_t word = atomic_load(&a.page->gpu[0].word);
+	nsec_t old = nsec_now() - 5 * NSEC_PER_SEC;
+	const struct {
+		struct began began;
+		nsec_t response;
+		unsigned misses; /* so far */
+	} cases[] = {
+		{{1, word, old, old + 10 * MS, .marked = old - 41 * MS}, 51 * MS, 1},
+		{{2, word, old, old + 10 * MS, .marked = 1}, NSEC_PER_SEC + 10 * MS, 2},
+		{{3, word, old, old + 10 * MS, old - 1 * MS, 11 * MS}, 11 * MS, 2},
+		{{4, word, old, old + 10 * MS, old - 1 * MS, 11 * MS - 1}, 11 * MS, 3},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		Sbeet__Control__Status *status;
+
+		steered_began(&a, 0, &cases[i].began);
+		shim_expect_silence(a.fd);
+		status = status_get();
+		assert_int_equal(find_session(status, a.session)->last_response_ns,
+				 cases[i].response);
+		assert_int_equal(find_session(status, a.session)->misses, cases[i].misses);
+		assert_int_equal(find_session(status, a.session)->max_wait_ns, 0);
+		status_free(status);
+	}
+	steered_close(&a);
+}
+
 static void status_tells_what_holds(void **state) {
 	struct steered a = open_task("a", 50 * MS, 0), b = open_task("b", 0, 0);
 	uint64_t word = atomic_load(&b.page->gpu[0].word);
@@ -502,6 +533,7 @@ int main(void) {
 		STARTED(terms_end_with_the_policy_and_a_drained_gpu),
 		STARTED(terms_follow_a_task_that_is_changed),
 		STARTED(jobs_under_terms_are_counted),
+		STARTED(jobs_under_terms_are_released_where_they_are_marked),
 		STARTED(status_tells_what_holds),
 		STARTED(terms_end_when_a_program_is_to_be_ended),
 		STARTED(programs_without_terms_ask),

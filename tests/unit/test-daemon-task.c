@@ -90,18 +90,27 @@ static void task_without_period_is_released_when_requested(void **state) {
 	struct task task = make(0, 0, 0);
 
 	assert_int_equal(release_at(&task, START + 5), START + 5);
-	assert_int_equal(task_deadline(&task.spec, START + 5), 0);
+	assert_int_equal(task_deadline(&task.spec, START + 5, 0), 0);
 	task = make(0, 30, 0);
-	assert_int_equal(task_deadline(&task.spec, job(&task, START + 5, START + 900)), START + 35);
+	assert_int_equal(task_deadline(&task.spec, job(&task, START + 5, START + 900), 0), START + 35);
 	assert_int_equal(job(&task, START + 900, START + 901), START + 900);
+}
+
+static void task_deadline_of_a_job_is_its_own_up_to_the_period(void **state) {
+	struct task task = make(0, 30, 0);
+
+	assert_int_equal(task_deadline(&task.spec, START, 500), START + 500);
+	task = make(100, 60, 0);
+	assert_int_equal(task_deadline(&task.spec, START, 80), START + 80);
+	assert_int_equal(task_deadline(&task.spec, START, 101), START + 100);
 }
 
 static void task_deadline_is_the_period_unless_declared(void **state) {
 	struct task task = make(100, 0, 0);
 
-	assert_int_equal(task_deadline(&task.spec, START), START + 100);
+	assert_int_equal(task_deadline(&task.spec, START, 0), START + 100);
 	task = make(100, 60, 0);
-	assert_int_equal(task_deadline(&task.spec, START), START + 60);
+	assert_int_equal(task_deadline(&task.spec, START, 0), START + 60);
 }
 
 static void task_with_offset_keeps_to_its_grid(void **state) {
@@ -242,6 +251,7 @@ int main(void) {
 		cmocka_unit_test(task_is_named_after_its_program),
 		cmocka_unit_test(task_keeps_what_was_declared),
 		cmocka_unit_test(task_without_period_is_released_when_requested),
+		cmocka_unit_test(task_deadline_of_a_job_is_its_own_up_to_the_period),
 		cmocka_unit_test(task_deadline_is_the_period_unless_declared),
 		cmocka_unit_test(task_with_offset_keeps_to_its_grid),
 		cmocka_unit_test(task_that_sleeps_between_jobs_is_released_when_requested),

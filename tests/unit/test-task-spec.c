@@ -18,7 +18,7 @@
 static const char *const examples[] = {
 	[TASK_KIND_NAME] = "camera",  [TASK_KIND_CLASS] = "realtime", [TASK_KIND_SCOPE] = "thread",
 	[TASK_KIND_TIME] = "20500us", [TASK_KIND_COUNT] = "7",	      [TASK_KIND_INT] = "5",
-	[TASK_KIND_INDEX] = "3",
+	[TASK_KIND_INDEX] = "3",      [TASK_KIND_JOBS] = "marks",
 };
 
 static const char *example(enum task_field field) {

@@ -15,8 +15,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "shim/sbeet.h"
 #include "tests/fake/fake.h"
 
 #define THREADS 4
@@ -385,11 +387,46 @@ static int do_descriptors(int n) {
 	return n;
 }
 
+/* Released @n us ago; 0: now. */
+static int do_job_begin(int n) {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	sbeet_job_begin(n ? (uint64_t)(now.tv_sec * 1000000000LL + now.tv_nsec - n * 1000LL) : 0);
+	return 0;
+}
+
+/* Due after @n us. */
+static int do_job_begin_within(int n) {
+	sbeet_job_begin_within(0, (uint64_t)n * 1000);
+	return 0;
+}
+
+static int do_job_end(int n) {
+	sbeet_job_end();
+	return 0;
+}
+
+static int do_segment_begin(int n) {
+	sbeet_segment_begin();
+	return 0;
+}
+
+static int do_segment_end(int n) {
+	sbeet_segment_end();
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int n);
 } commands[] = {
 	{"jobs", do_jobs},
+	{"job-begin", do_job_begin},
+	{"job-begin-within", do_job_begin_within},
+	{"job-end", do_job_end},
+	{"segment-begin", do_segment_begin},
+	{"segment-end", do_segment_end},
 	{"descriptors", do_descriptors},
 	{"init", do_init},
 	{"device", do_device},

@@ -253,6 +253,9 @@ static void plan(struct steer *steer, struct scene *scene) {
 		tune_start(&g->tune, scene->n);
 	}
 	g->n = 0;
+	for (unsigned i = 0; !same && i < scene->n; i++) {
+		scene->sessions[i]->terms.hopeless[scene->gpu] = false;
+	}
 	event_del(&g->judge);
 	if (scene->n < 2 || scene->cut.group == 0 || !plan_can_predict(scene->tasks, scene->n) ||
 	    !ask_planner(steer, scene)) {
@@ -344,8 +347,9 @@ static void tell_deadlines(const struct sessions *all, size_t gpu) {
 
 	TAILQ_FOREACH(s, &all->list, link) {
 		if (s->terms.page) {
-			session_terms_set_deadline(&s->terms, gpu,
-						   is_urgent(s) ? s->task.deadline : 0);
+			session_terms_set_deadline(
+				&s->terms, gpu,
+				is_urgent(s) && !s->terms.hopeless[gpu] ? s->task.deadline : 0);
 		}
 	}
 }
@@ -381,6 +385,10 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	if (!scene.steered || !is_planned(steer, &scene)) {
 		return; /* a new one is being made, or none is needed */
 	}
+	for (unsigned i = 0; i < scene.n; i++) {
+		scene.sessions[i]->terms.hopeless[gpu] = plan->hopeless[i];
+	}
+	tell_deadlines(steer->sessions, gpu);
 	write_plan(steer, &scene, plan->terms,
 		   "planned: of what was tried the fewest jobs are expected to be late");
 	for (unsigned i = 0; i < scene.n; i++) {

@@ -18,6 +18,7 @@ struct inventory;
 struct session_terms {
 	struct terms_page *page; /* owned; NULL: none, the program asks for each job */
 	/* By GPU. */
+	bool hopeless[SCHED_GPUS_MAX]; /* by the plan: its deadline can't be kept, see plan.h */
 	struct terms now[SCHED_GPUS_MAX];   /* as the page says */
 	nsec_t since[SCHED_GPUS_MAX];	    /* when that was written; 0: never */
 	const char *reason[SCHED_GPUS_MAX]; /* static; why, for people; NULL: none is known */

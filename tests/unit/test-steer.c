@@ -96,6 +96,31 @@ static void work_that_is_not_known_keeps_out(void **state) {
 	assert_true(plan.predicted[1].done > 5);
 }
 
+static void who_is_late_anyway_holds_nobody_up(void **state) {
+	struct plan_task tasks[2] = {
+		task(2 * MS, MS, 4, 20 * NSEC_PER_USEC, MS), /* 1.15 ms alone, and the wake-up */
+		task(37 * MS / 10, 3 * MS / 2, 4, 20 * NSEC_PER_USEC, MS / 4),
+	};
+	struct model_place places[2] = {{.regions = {true, true}, .held = true},
+					{.regions = {true, true}, .held = true}};
+	const struct model_wake wake = {60000, 110000};
+	const struct model_gpu gpu = {.sms = {56, 76}, .piece = 80000};
+	struct model_result first[2], last[2];
+	struct plan plan;
+
+	(void)state;
+	tasks[0].model.copy_in = tasks[1].model.copy_in = 400 * NSEC_PER_USEC;
+	plan_make(&h200, tasks, 2, NULL, &plan);
+	assert_true(plan.hopeless[0]);
+	assert_false(plan.hopeless[1]);
+	model_run(&gpu, &wake, (struct model_task[]){tasks[0].model, tasks[1].model}, places, 2,
+		  NSEC_PER_SEC, 1, first);
+	places[0].last = true;
+	model_run(&gpu, &wake, (struct model_task[]){tasks[0].model, tasks[1].model}, places, 2,
+		  NSEC_PER_SEC, 1, last);
+	assert_true(last[1].response < first[1].response);
+}
+
 static void long_blocks_are_kept_out(void **state) {
 	struct plan_task tasks[2] = {
 		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
@@ -448,6 +473,7 @@ int main(void) {
 		cmocka_unit_test(one_task_has_all),
 		cmocka_unit_test(deadlines_are_kept_from_the_rest_without_a_profile),
 		cmocka_unit_test(work_that_is_not_known_keeps_out),
+		cmocka_unit_test(who_is_late_anyway_holds_nobody_up),
 		cmocka_unit_test(long_blocks_are_kept_out),
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
 		cmocka_unit_test(who_stops_it_gets_the_rule),

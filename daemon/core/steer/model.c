@@ -192,7 +192,7 @@ static bool wants_engine(const struct model_job *r, unsigned out) {
 }
 
 static nsec_t due(const struct model_job *r) {
-	return r->task->deadline ? r->release + r->task->deadline : NEVER;
+	return r->task->deadline && !r->place->last ? r->release + r->task->deadline : NEVER;
 }
 
 /* Whether @a's copy goes before @b's. */

@@ -44,6 +44,7 @@ struct model_place {
 	bool regions[MODEL_REGIONS]; /* at least one */
 	unsigned level;		     /* higher goes first */
 	bool held;		     /* its copies */
+	bool last;		     /* its held copies let all others go first */
 	unsigned most_sms;	     /* that its kernels may hold at once, all regions together;
 					0: no limit */
 };

@@ -186,6 +186,7 @@ static bool move(struct search *s, struct candidate *c, unsigned task, double *b
 			.regions = {k % 3 != 2, k % 3 != 1},
 			.level = k < 3 ? 0 : LEVEL_HIGH,
 			.held = c->places[task].held,
+			.last = c->places[task].last,
 		};
 		struct candidate other = *c;
 		double b;
@@ -317,6 +318,21 @@ static void search_init(struct search *s, const struct plan_gpu *gpu, const stru
 	s->time = s->time < TIME_MIN ? TIME_MIN : s->time > TIME_MAX ? TIME_MAX : s->time;
 }
 
+/* More than half of its jobs would be late if nobody else were there. */
+static bool is_hopeless(const struct search *s, unsigned task) {
+	static const struct model_wake wake = {WAKE_MIN, WAKE_MAX};
+	const struct model_place everywhere = {.regions = {true, true}};
+	const struct model_task *t = &s->tasks[task];
+	struct model_gpu gpu = model_gpu(s->gpu, s->n_groups / 2);
+	struct model_result alone;
+
+	if (!t->deadline || !t->period) {
+		return false;
+	}
+	model_run(&gpu, &wake, t, &everywhere, 1, JOBS_LOOKED_AT * t->period, 0, &alone);
+	return alone.missed * 2 > alone.released;
+}
+
 static struct candidate rule_of(const struct search *s, const struct plan_task *tasks) {
 	struct candidate c = {.lower = s->n_groups / 2};
 
@@ -348,6 +364,9 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	s.stop = stop;
 	c = rule_of(&s, tasks);
 	*ret = (struct plan){.is_predicted = plan_can_predict(tasks, n)};
+	for (unsigned i = 0; ret->is_predicted && c.lower > 0 && i < n; i++) {
+		ret->hopeless[i] = c.places[i].last = is_hopeless(&s, i);
+	}
 	if (ret->is_predicted && c.lower > 0) {
 		if (any_deadline(tasks, n) && n > 1) {
 			search(&s, &c);

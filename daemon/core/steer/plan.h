@@ -9,6 +9,7 @@
  * better. There are two levels: whoever has the higher one goes first, but waits for a block at
  * each launch that wants more SMs than are free (RESULTS.md), so the rule uses one alone. Copies
  * are held where several tasks make any.
+ * A task whose deadline can't be kept even alone holds nobody's copies up.
  *
  * Pure: no clock, no I/O, no allocation. The same input gives the same plan.
  */
@@ -37,6 +38,8 @@ struct plan_gpu {
 struct plan {
 	struct terms terms[MODEL_TASKS_MAX]; /* of each task; epoch 0 */
 	struct model_result predicted[MODEL_TASKS_MAX];
+	/* Most of its jobs would be late alone on the GPU: nobody should wait for its copies. */
+	bool hopeless[MODEL_TASKS_MAX];
 	bool is_predicted; /* all tasks with a deadline are known; else the rule was followed */
 	unsigned n_tried;  /* predictions that were made */
 };

@@ -56,7 +56,7 @@ uint32_t declare_kernel(const struct kernel *k, int (*send)(const Sbeet__ToDaemo
 		return 0;
 	}
 	declared[id / 8] |= (uint8_t)(1u << id % 8);
-	if (refusal && def.enforcement_mask == ENFORCEMENT_BIT(WHOLE) && !terms_held()) {
+	if (refusal && def.enforcement_mask == ENFORCEMENT_BIT(WHOLE) && !terms_steer_any()) {
 		log_line(LOG_LEVEL_INFO,
 			 "Kernel '%s' can't be confined to SMs, its jobs wait for a whole GPU: %s",
 			 kernel_name(k), refusal);

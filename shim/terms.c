@@ -92,6 +92,17 @@ bool terms_held(void) {
 	return atomic_load_explicit(&held, memory_order_relaxed);
 }
 
+bool terms_steer_any(void) {
+	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
+
+	for (unsigned i = 0; p && i < PROTO_TERMS_GPUS_MAX; i++) {
+		if (terms_unpack(atomic_load(&p->gpu[i].word)).steered) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool terms_record_ops(void) {
 	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
 

@@ -34,6 +34,9 @@ bool terms_held(void);
 /* Whether somebody watches single operations of jobs under terms. Takes no lock. */
 bool terms_record_ops(void);
 
+/* Whether the page steers this program on any GPU. Takes no lock. */
+bool terms_steer_any(void);
+
 /* The terms for @device, whose context is current. Return: whether they steer. Takes no lock, and
  * enters the driver only for the first look at a device. */
 bool terms_now(CUdevice device, struct terms *ret);

@@ -277,12 +277,14 @@ static void take_out(struct engine *engine, struct job *job, bool done) {
 }
 
 void engine_finish(struct engine *engine, struct job *job, bool done) {
+	bool counts = job->sched_id != SCHED_JOB_NONE || job->terms;
+
 	if (job->sched_id != SCHED_JOB_NONE) {
 		take_out(engine, job, done);
 	}
 	job_set_state(job, done ? JOB_DONE : JOB_ABANDONED);
-	engine->counters.done += done;
-	engine->counters.abandoned += !done;
+	engine->counters.done += counts && done;
+	engine->counters.abandoned += counts && !done;
 }
 
 void engine_withdraw(struct engine *engine, struct job *job) {

@@ -90,8 +90,8 @@ void engine_skip_sequences(struct engine *engine);
 /* While held, nothing is granted: jobs of before may still be told of. */
 void engine_hold(struct engine *engine, bool hold);
 
-/* The job has ended, in whatever state, also if it was not here; its SMs are free. Sets JOB_DONE or
- * JOB_ABANDONED. */
+/* The job has ended, in whatever state; its SMs are free. Sets JOB_DONE or JOB_ABANDONED. One that
+ * is not here counts only if it ran under terms: others were withdrawn, or had no SMs. */
 void engine_finish(struct engine *engine, struct job *job, bool done);
 
 /* Decides, if anything has changed since the last time, and reports the grants. Called once after

@@ -276,7 +276,8 @@ static double predict(const struct world *w, const struct model_task *tasks) {
 	double missed = 0;
 
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
-		model_run(&gpu, &wake, tasks, places, TASKS, w->setup.duration, seed, results);
+		model_run(&gpu, &wake, tasks, places, TASKS, w->setup.duration, seed, NULL,
+			  results);
 		for (unsigned i = 0; i < TASKS; i++) {
 			missed += results[i].missed;
 		}

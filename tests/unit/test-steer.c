@@ -17,6 +17,7 @@
 #define SMS   132
 #define GROUP 8
 #define MS    NSEC_PER_MSEC
+#define WINDOW TUNE_WINDOW
 
 static const struct plan_gpu h200 = {.sms = SMS, .group = GROUP};
 
@@ -114,10 +115,10 @@ static void who_is_late_anyway_holds_nobody_up(void **state) {
 	assert_true(plan.hopeless[0]);
 	assert_false(plan.hopeless[1]);
 	model_run(&gpu, &wake, (struct model_task[]){tasks[0].model, tasks[1].model}, places, 2,
-		  NSEC_PER_SEC, 1, first);
+		  NSEC_PER_SEC, 1, NULL, first);
 	places[0].last = true;
 	model_run(&gpu, &wake, (struct model_task[]){tasks[0].model, tasks[1].model}, places, 2,
-		  NSEC_PER_SEC, 1, last);
+		  NSEC_PER_SEC, 1, NULL, last);
 	assert_true(last[1].response < first[1].response);
 }
 
@@ -182,6 +183,24 @@ static double play(const struct plan_task *truth, const struct terms *terms, uns
 	return misses;
 }
 
+/* Jobs of nothing, as often as can be: to look at a second of them would take minutes. */
+static void a_plan_for_tiny_jobs_ends(void **state) {
+	struct plan_task tasks[MODEL_TASKS_MAX];
+	struct plan plan;
+
+	(void)state;
+	for (unsigned i = 0; i < MODEL_TASKS_MAX; i++) {
+		tasks[i] = task(1, 1, 1, 0, 1);
+		tasks[i].model.copy_in = tasks[i].model.copy_out = 0;
+	}
+	plan_make(&h200, tasks, 2, NULL, &plan);
+	assert_true(plan.predicted[0].done > 1000);
+	assert_true(plan.predicted[0].released > plan.predicted[0].done);
+	assert_int_equal(plan.predicted[0].released, plan.predicted[0].missed);
+	plan_make(&h200, tasks, MODEL_TASKS_MAX, NULL, &plan);
+	assert_true(plan.is_predicted);
+}
+
 static void what_is_slower_than_known_is_planned_anew(void **state) {
 	struct plan_task tasks[3] = {
 		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 4),
@@ -209,7 +228,7 @@ static void what_is_slower_than_known_is_planned_anew(void **state) {
 		last = play(truth, terms, 3, seen);
 		first = first < 0 ? last : first;
 		best = last < best ? last : best;
-		action = tune_judge(&tune, terms, plan.predicted, seen, TUNE_WINDOW);
+		action = tune_judge(&tune, terms, plan.predicted, seen, WINDOW);
 	} while (action == TUNE_PLAN);
 	if (action == TUNE_BACK) {
 		memcpy(terms, tune.best, sizeof(terms));
@@ -220,7 +239,7 @@ static void what_is_slower_than_known_is_planned_anew(void **state) {
 	assert_true(last == best && last < first);
 	assert_true(tune.slow[0] > 1.2);
 	/* It is left alone now. */
-	assert_int_equal(tune_judge(&tune, terms, plan.predicted, seen, TUNE_WINDOW), TUNE_KEEP);
+	assert_int_equal(tune_judge(&tune, terms, plan.predicted, seen, WINDOW), TUNE_KEEP);
 }
 
 static void what_is_as_predicted_is_kept(void **state) {
@@ -233,10 +252,10 @@ static void what_is_as_predicted_is_kept(void **state) {
 	(void)state;
 	tune_start(&tune, 2);
 	plan_make(&h200, tasks, 2, NULL, &plan);
-	assert_int_equal(tune_judge(&tune, plan.terms, plan.predicted, seen, TUNE_WINDOW),
+	assert_int_equal(tune_judge(&tune, plan.terms, plan.predicted, seen, WINDOW),
 			 TUNE_WAIT);
 	play(tasks, plan.terms, 2, seen);
-	assert_int_equal(tune_judge(&tune, plan.terms, plan.predicted, seen, TUNE_WINDOW),
+	assert_int_equal(tune_judge(&tune, plan.terms, plan.predicted, seen, WINDOW),
 			 TUNE_KEEP);
 }
 
@@ -250,7 +269,7 @@ static void what_is_worse_is_undone(void **state) {
 
 	(void)state;
 	tune_start(&tune, 1);
-	assert_int_equal(tune_judge(&tune, terms, predicted, good, TUNE_WINDOW), TUNE_PLAN);
+	assert_int_equal(tune_judge(&tune, terms, predicted, good, WINDOW), TUNE_PLAN);
 	do {
 		action = tune_judge(&tune, other, predicted, bad, tune_window(&tune));
 	} while (action == TUNE_PLAN);
@@ -418,7 +437,8 @@ static double predict_capped(void) {
 	do {
 		more = read_line(f, &one, &missed);
 		if (cell.n > 0 && (!more || strcmp(one.set, cell.set) != 0)) {
-			model_run(&gpu, &wake, tasks, places, cell.n, 2 * NSEC_PER_SEC, 1, results);
+			model_run(&gpu, &wake, tasks, places, cell.n, 2 * NSEC_PER_SEC, 1, NULL,
+				  results);
 			for (unsigned i = 0; i < cell.n; i++) {
 				late += results[i].missed;
 			}
@@ -477,6 +497,7 @@ int main(void) {
 		cmocka_unit_test(long_blocks_are_kept_out),
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
 		cmocka_unit_test(who_stops_it_gets_the_rule),
+		cmocka_unit_test(a_plan_for_tiny_jobs_ends),
 		cmocka_unit_test(what_is_slower_than_known_is_planned_anew),
 		cmocka_unit_test(what_is_as_predicted_is_kept),
 		cmocka_unit_test(what_is_worse_is_undone),

@@ -65,14 +65,13 @@ static void count(struct run *r, nsec_t time) {
 		nsec_t release = r->releases[i];
 
 		result->released = result->done;
-		while (task->deadline && release + task->deadline <= time) {
-			result->released++;
-			result->missed++;
-			result->tardiness += task->deadline;
-			if (!task->period) {
-				break;
-			}
-			release += task->period;
+		if (task->deadline && release + task->deadline <= time) {
+			nsec_t left = time - release - task->deadline;
+			unsigned never = 1 + (unsigned)(task->period ? left / task->period : 0);
+
+			result->released += never;
+			result->missed += never;
+			result->tardiness += never * task->deadline;
 		}
 	}
 }
@@ -93,9 +92,9 @@ static void moment(struct run *r, nsec_t now) {
 	}
 }
 
-void model_run(const struct model_gpu *gpu, const struct model_wake *wake,
-	       const struct model_task *tasks, const struct model_place *places, unsigned n,
-	       nsec_t time, uint64_t seed, struct model_result *ret) {
+nsec_t model_run(const struct model_gpu *gpu, const struct model_wake *wake,
+		 const struct model_task *tasks, const struct model_place *places, unsigned n,
+		 nsec_t time, uint64_t seed, unsigned *events, struct model_result *ret) {
 	struct run r = {.tasks = tasks, .wake = wake, .random = seed, .results = ret};
 
 	model_init(&r.model, gpu, tasks, places, n);
@@ -105,9 +104,17 @@ void model_run(const struct model_gpu *gpu, const struct model_wake *wake,
 		ret[i] = (struct model_result){0};
 	}
 	for (nsec_t now = next_event(&r); now < time; now = next_event(&r)) {
+		if (events && *events == 0) {
+			time = now;
+			break;
+		}
+		if (events) {
+			(*events)--;
+		}
 		moment(&r, now);
 	}
 	count(&r, time);
+	return time;
 }
 
 void model_result_add(struct model_result *sum, const struct model_result *one) {

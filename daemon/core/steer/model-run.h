@@ -23,10 +23,11 @@ struct model_wake {
 };
 
 /* Runs @n tasks (1 to MODEL_TASKS_MAX) on @gpu for @time. The first releases are spread by @seed.
- */
-void model_run(const struct model_gpu *gpu, const struct model_wake *wake,
-	       const struct model_task *tasks, const struct model_place *places, unsigned n,
-	       nsec_t time, uint64_t seed, struct model_result *ret);
+ * @events: counted down by what happens; at 0 the run ends early, for tasks may have jobs that are
+ * next to nothing; NULL: it never does. Return: the time looked at. */
+nsec_t model_run(const struct model_gpu *gpu, const struct model_wake *wake,
+		 const struct model_task *tasks, const struct model_place *places, unsigned n,
+		 nsec_t time, uint64_t seed, unsigned *events, struct model_result *ret);
 
 /* Adds what became of the jobs in another run to @sum. */
 void model_result_add(struct model_result *sum, const struct model_result *one);

@@ -20,6 +20,14 @@
 #define SEARCH_LAUNCHES 20000.0
 #define SEARCH_TIME_MIN (100 * NSEC_PER_MSEC)
 
+/* Tasks with tiny jobs are looked at for less than that: for about so many events, and at most
+ * twice as many. The sets of tasks that were measured have some ten thousand. */
+#define RUN_EVENTS 100000
+
+/* Of all predictions for a plan, times the tasks, for an event takes as much longer: then the best
+ * so far is taken, after some ten seconds. */
+#define PLAN_EVENTS 40000000
+
 /* Different first releases of the same tasks: which ones meet is luck. */
 #define SEEDS 2
 
@@ -56,12 +64,14 @@ struct search {
 	bool known[MODEL_TASKS_MAX];
 	nsec_t unknown[PROTO_SMS_MAX + 1]; /* times of an unknown task's kernels */
 	unsigned n, n_groups, n_tried;
+	uint64_t events; /* of what was tried */
 	const _Atomic bool *stop;
 	nsec_t time;
 };
 
 static bool stopped(const struct search *s) {
-	return s->stop && atomic_load_explicit(s->stop, memory_order_relaxed);
+	return s->events * s->n >= PLAN_EVENTS ||
+	       (s->stop && atomic_load_explicit(s->stop, memory_order_relaxed));
 }
 
 static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
@@ -74,13 +84,20 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 }
 
 /* Adds one drawing of the first releases to @sum. */
-static void draw(const struct search *s, const struct candidate *c, unsigned seed,
+static void draw(struct search *s, const struct candidate *c, unsigned seed,
 		 struct model_result *sum) {
 	static const struct model_wake wake = {WAKE_MIN, WAKE_MAX};
 	struct model_gpu gpu = model_gpu(s->gpu, c->lower);
+	bool first = s->events == 0;
+	unsigned most = first ? RUN_EVENTS : 2 * RUN_EVENTS, left = most;
 	struct model_result one[MODEL_TASKS_MAX];
+	nsec_t time;
 
-	model_run(&gpu, &wake, s->tasks, c->places, s->n, s->time, seed, one);
+	time = model_run(&gpu, &wake, s->tasks, c->places, s->n, s->time, seed, &left, one);
+	s->events += most - left;
+	if (first) {
+		s->time = time; /* for all, so that they can be compared */
+	}
 	for (unsigned i = 0; i < s->n; i++) {
 		model_result_add(&sum[i], &one[i]);
 	}
@@ -324,12 +341,13 @@ static bool is_hopeless(const struct search *s, unsigned task) {
 	const struct model_place everywhere = {.regions = {true, true}};
 	const struct model_task *t = &s->tasks[task];
 	struct model_gpu gpu = model_gpu(s->gpu, s->n_groups / 2);
+	unsigned events = RUN_EVENTS;
 	struct model_result alone;
 
 	if (!t->deadline || !t->period) {
 		return false;
 	}
-	model_run(&gpu, &wake, t, &everywhere, 1, JOBS_LOOKED_AT * t->period, 0, &alone);
+	model_run(&gpu, &wake, t, &everywhere, 1, JOBS_LOOKED_AT * t->period, 0, &events, &alone);
 	return alone.missed * 2 > alone.released;
 }
 

@@ -54,7 +54,8 @@ bool plan_can_predict(const struct plan_task *tasks, unsigned n);
 /*
  * Plans for @n tasks (1 to MODEL_TASKS_MAX) on @gpu. Takes up to some hundred predictions of
  * milliseconds each: not for an event loop. @stop: if it becomes true the best so far is the
- * result; NULL: nobody stops it.
+ * result; NULL: nobody stops it. It gives up likewise where tasks have so many jobs that it would
+ * take minutes.
  */
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       const _Atomic bool *stop, struct plan *ret);

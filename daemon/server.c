@@ -253,7 +253,7 @@ static void init_sessions(struct server *server, const struct server_parts *part
 		.spin = settings->spin,
 	};
 	sessions_init(&server->sessions);
-	steer_init(&server->steer, &server->sessions, parts->base);
+	steer_init(&server->steer, &server->sessions, parts->base, settings->steer_window);
 	hold_init(&server->hold, &server->sessions, settings->max_hold);
 }
 
@@ -282,6 +282,7 @@ static void init_control(struct server *server, const struct server_parts *parts
 		.reload = parts->reload,
 		.gate = server->gate,
 		.sessions = &server->sessions,
+		.steer = &server->steer,
 		.account = &server->account,
 		.watched = &server->watched,
 		.report = &server->report,
@@ -415,6 +416,7 @@ void server_configure(void *userdata, const struct settings *old, const struct s
 	server->sessions.linger = settings->linger;
 	server->sessions.drain = settings->drain;
 	server->hold.limit = settings->max_hold;
+	server->steer.window = settings->steer_window;
 	if (settings_differ(old, settings, SETTING_SPIN)) {
 		server->sessions.spin = settings->spin;
 		awake_set(server->parts.awake, settings->spin);

@@ -30,6 +30,7 @@ struct reload;
 struct report;
 struct session;
 struct sessions;
+struct steer;
 struct subscriber;
 struct subscribers;
 struct task_save;
@@ -98,6 +99,7 @@ struct control {
 	struct reload *reload;
 	struct gate *gate;
 	struct sessions *sessions;
+	const struct steer *steer;
 	const struct account *account;
 	const struct watched *watched;
 	struct report *report;

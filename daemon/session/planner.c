@@ -40,7 +40,8 @@ struct planner {
 
 /* With the lock held. NULL: nothing is asked. */
 static struct question *take_question(struct planner *p) {
-	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
+	for (size_t k = 1; k <= SCHED_GPUS_MAX; k++) {
+		size_t i = (p->at + k) % SCHED_GPUS_MAX; /* GPUs take turns */
 		struct question *q = p->asked[i];
 
 		if (q) {
@@ -188,6 +189,9 @@ static void forget(struct planner *p, size_t gpu) {
 }
 
 void planner_cancel(struct planner *p, size_t gpu) {
+	if (!p) {
+		return;
+	}
 	pthread_mutex_lock(&p->lock);
 	forget(p, gpu);
 	pthread_mutex_unlock(&p->lock);

@@ -26,5 +26,5 @@ struct planner *planner_free(struct planner *p);
 int planner_ask(struct planner *p, size_t gpu, const struct plan_gpu *plan_gpu,
 		const struct plan_task *tasks, unsigned n);
 
-/* What was asked for @gpu is of no use any more. */
+/* What was asked for @gpu is of no use any more. Takes NULL. */
 void planner_cancel(struct planner *p, size_t gpu);

@@ -271,6 +271,7 @@ static void see_work(struct session *s, const Sbeet__JobDone *done) {
 	}
 	if (seen->jobs == WORK_SEEN_MIN ||
 	    (seen->jobs == WORK_SEEN_WELL && looks_different(seen))) {
+		seen->shapes++;
 		session_tell(s, SESSION_EVENT_TERMS, NULL);
 	}
 }

@@ -116,7 +116,7 @@ void session_task_free(struct session *s) {
 
 void session_task_set(struct session *s, const struct task_spec *task, bool restart) {
 	s->task = *task;
-	s->seen = (struct work_seen){0};
+	s->seen = (struct work_seen){.tasks = s->seen.tasks + 1};
 	if (restart) {
 		task_start(&s->releases, task, s->all->now());
 	}

@@ -63,6 +63,8 @@ struct work_seen {
 	uint64_t jobs, launches;
 	uint64_t waves;	      /* of blocks on all SMs: see JobDone */
 	uint64_t first_waves; /* of the first WORK_SEEN_MIN jobs */
+	unsigned shapes;      /* how often it was found how a job looks */
+	unsigned tasks;	      /* how often the task was set; not reset with the rest */
 };
 
 struct session {

@@ -30,6 +30,7 @@ struct scene {
 	struct plan_gpu cut; /* group 0: sets can't be made */
 	struct session *sessions[MODEL_TASKS_MAX];
 	struct plan_task tasks[MODEL_TASKS_MAX];
+	struct steer_member members[MODEL_TASKS_MAX];
 	unsigned n;
 	bool loose; /* somebody without a deadline can't be kept to a set */
 };
@@ -38,10 +39,11 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan);
 
 static void on_judge(int fd, short what, void *userdata);
 
-void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base) {
+void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base,
+		nsec_t window) {
 	int r;
 
-	*steer = (struct steer){.sessions = sessions, .changed = true};
+	*steer = (struct steer){.sessions = sessions, .changed = true, .window = window};
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
 		steer->gpus[i].steer = steer;
 		steer->gpus[i].gpu = i;
@@ -178,6 +180,15 @@ static void write_terms(struct steer *steer, const struct scene *scene, struct s
 	}
 }
 
+static struct steer_member member_of(const struct session *s, const struct plan_task *task) {
+	return (struct steer_member){
+		.id = s->id,
+		.tasks = s->seen.tasks,
+		.shapes = s->seen.shapes,
+		.known = task->known,
+	};
+}
+
 /* Who is there. Programs beyond the planner's number have the terms of those that are not. */
 static void look_around(struct steer *steer, size_t gpu, struct scene *ret) {
 	struct session *s;
@@ -189,13 +200,16 @@ static void look_around(struct steer *steer, size_t gpu, struct scene *ret) {
 		if (ret->steered && is_present(s, gpu) && ret->n < MODEL_TASKS_MAX) {
 			ret->loose |= !is_urgent(s) && (ret->cut.group == 0 || !makes_sets(s));
 			ret->sessions[ret->n] = s;
-			ret->tasks[ret->n++] = task_of(steer, s, gpu);
+			ret->tasks[ret->n] = task_of(steer, s, gpu);
+			ret->members[ret->n] = member_of(s, &ret->tasks[ret->n]);
+			ret->n++;
 		}
 	}
 }
 
 /* Those who are not there yet, or don't run on this GPU, and those who are too many. */
 static void steer_others(struct steer *steer, const struct scene *scene) {
+	unsigned member = 0; /* the next; they are in the order of the list */
 	struct session *s;
 
 	TAILQ_FOREACH(s, &steer->sessions->list, link) {
@@ -205,28 +219,45 @@ static void steer_others(struct steer *steer, const struct scene *scene) {
 				? "the policy does not steer there: it is not steer, the GPU "
 				  "is not shared through MPS, or it is drained"
 			: t.steered
-				? "it does not run there yet"
+				? is_present(s, scene->gpu)
+					  ? "too many programs are there to plan for"
+					  : "it does not run there yet"
 				: "its task may not use this GPU, or its program is being ended";
-		bool member = false;
 
-		for (unsigned i = 0; i < scene->n; i++) {
-			member |= scene->sessions[i] == s;
-		}
-		if (!member && s->terms.page) {
+		if (member < scene->n && scene->sessions[member] == s) {
+			member++;
+		} else if (s->terms.page) {
 			write_terms(steer, scene, s, &t, reason);
 		}
 	}
 }
 
-/* Whether the planner was asked about the same programs last. */
-static bool is_planned(const struct steer *steer, const struct scene *scene) {
-	const struct steer_gpu *planned = &steer->gpus[scene->gpu];
-	bool same = planned->n == scene->n;
+/* Since the terms were last computed. */
+enum change {
+	CHANGE_NONE,
+	CHANGE_KNOWN, /* more is known of the programs' jobs */
+	CHANGE_TASKS, /* other programs, or other tasks */
+};
 
-	for (unsigned i = 0; same && i < scene->n; i++) {
-		same = planned->ids[i] == scene->sessions[i]->id;
+static enum change compare(const struct steer_gpu *g, const struct scene *scene) {
+	enum change change = CHANGE_NONE;
+
+	if (g->n != scene->n || g->cut.group != scene->cut.group) {
+		return CHANGE_TASKS;
 	}
-	return same;
+	for (unsigned i = 0; i < scene->n; i++) {
+		const struct steer_member *a = &g->members[i], *b = &scene->members[i];
+
+		/* A new page says nothing yet. */
+		if (a->id != b->id || a->tasks != b->tasks ||
+		    !scene->sessions[i]->terms.now[scene->gpu].steered) {
+			return CHANGE_TASKS;
+		}
+		if (a->shapes != b->shapes || a->known != b->known) {
+			change = CHANGE_KNOWN;
+		}
+	}
+	return change;
 }
 
 /* Asks for a plan with what is known of the tasks by now. Return: whether one will come. */
@@ -242,29 +273,45 @@ static bool ask_planner(struct steer *steer, struct scene *scene) {
 	return r == 0;
 }
 
-static void plan(struct steer *steer, struct scene *scene) {
-	struct steer_gpu *g = &steer->gpus[scene->gpu];
-	bool same = is_planned(steer, scene);
+static bool can_plan(const struct steer *steer, const struct scene *scene) {
+	return steer->planner && scene->n >= 2 && scene->cut.group > 0 &&
+	       plan_can_predict(scene->tasks, scene->n);
+}
 
-	if (!steer->planner) {
-		return;
+/* Before the terms: copies go by deadlines. */
+static void tell_deadlines(const struct sessions *all, size_t gpu) {
+	struct session *s;
+
+	TAILQ_FOREACH(s, &all->list, link) {
+		if (s->terms.page) {
+			session_terms_set_deadline(
+				&s->terms, gpu,
+				is_urgent(s) && !s->terms.hopeless[gpu] ? s->task.deadline : 0);
+		}
 	}
-	if (!same) {
-		tune_start(&g->tune, scene->n);
-	}
-	g->n = 0;
-	for (unsigned i = 0; !same && i < scene->n; i++) {
-		scene->sessions[i]->terms.hopeless[scene->gpu] = false;
-	}
+}
+
+/* From now on the terms are computed for what is there now. A plan that holds stays until the next
+ * one is made, if the programs and tasks are the same. */
+static void take_change(struct steer *steer, struct scene *scene, enum change change) {
+	struct steer_gpu *g = &steer->gpus[scene->gpu];
+
 	event_del(&g->judge);
-	if (scene->n < 2 || scene->cut.group == 0 || !plan_can_predict(scene->tasks, scene->n) ||
-	    !ask_planner(steer, scene)) {
-		planner_cancel(steer->planner, scene->gpu);
-		return;
-	}
 	g->n = scene->n;
-	for (unsigned i = 0; i < scene->n; i++) {
-		g->ids[i] = scene->sessions[i]->id;
+	g->cut = scene->cut;
+	memcpy(g->members, scene->members, scene->n * sizeof(*scene->members));
+	if (change == CHANGE_TASKS) {
+		for (unsigned i = 0; i < scene->n; i++) {
+			scene->sessions[i]->terms.hopeless[scene->gpu] = false;
+		}
+		tell_deadlines(steer->sessions, scene->gpu);
+		tune_start(&g->tune, scene->n, steer->window);
+		g->judged = false;
+		g->plans = 0;
+	}
+	if (!can_plan(steer, scene) || !ask_planner(steer, scene)) {
+		g->plans = 0;
+		planner_cancel(steer->planner, scene->gpu);
 	}
 }
 
@@ -287,28 +334,36 @@ static const char *rule_reason(const struct scene *scene, const struct terms *te
 		     : "no programs have to be kept apart there";
 }
 
-static void look_at_gpu(struct steer *steer, size_t gpu) {
+static void write_rule(struct steer *steer, const struct scene *scene) {
 	struct terms terms[MODEL_TASKS_MAX];
+
+	for (unsigned i = 0; i < scene->n; i++) {
+		terms[i] = (struct terms){.steered = true};
+	}
+	if (scene->n > 0 && scene->cut.group > 0) {
+		plan_rule(&scene->cut, scene->tasks, scene->n, terms);
+	}
+	for (unsigned i = 0; i < scene->n; i++) {
+		write_terms(steer, scene, scene->sessions[i], &terms[i],
+			    rule_reason(scene, terms, i));
+	}
+}
+
+static void look_at_gpu(struct steer *steer, size_t gpu) {
+	struct steer_gpu *g = &steer->gpus[gpu];
+	enum change change;
 	struct scene scene;
-	bool planned;
 
 	look_around(steer, gpu, &scene);
 	steer_others(steer, &scene);
-	planned = is_planned(steer, &scene);
-	for (unsigned i = 0; i < scene.n; i++) {
-		terms[i] = (struct terms){.steered = true};
+	change = compare(g, &scene);
+	if (change == CHANGE_NONE) {
+		return;
 	}
-	if (scene.n > 0 && scene.cut.group > 0) {
-		plan_rule(&scene.cut, scene.tasks, scene.n, terms);
+	take_change(steer, &scene, change);
+	if (g->plans == 0) {
+		write_rule(steer, &scene);
 	}
-	for (unsigned i = 0; i < scene.n; i++) {
-		/* Those who have a plan keep it until there is a better one. */
-		if (!planned || !scene.sessions[i]->terms.now[gpu].steered) {
-			write_terms(steer, &scene, scene.sessions[i], &terms[i],
-				    rule_reason(&scene, terms, i));
-		}
-	}
-	plan(steer, &scene);
 }
 
 /* What its jobs have done since it is there. */
@@ -320,37 +375,25 @@ static struct tune_seen seen_of(const struct session *s) {
 	};
 }
 
-/* The plan holds from now on, and is judged when its window is over. */
-static void begin_window(struct steer *steer, const struct scene *scene) {
-	struct steer_gpu *g = &steer->gpus[scene->gpu];
+static void judge_later(struct steer_gpu *g) {
 	nsec_t window = tune_window(&g->tune);
 	struct timeval tv = {.tv_sec = (time_t)(window / NSEC_PER_SEC),
 			     .tv_usec = (suseconds_t)(window % NSEC_PER_SEC / NSEC_PER_USEC)};
 
-	g->since = steer->sessions->now();
-	for (unsigned i = 0; i < scene->n; i++) {
-		g->before[i] = seen_of(scene->sessions[i]);
-	}
 	event_add(&g->judge, &tv);
 }
 
+/* A plan holds from now on. */
 static void write_plan(struct steer *steer, const struct scene *scene, const struct terms *terms,
-		       const char *reason) {
+		       const struct model_result *predicted, const char *reason) {
+	struct steer_gpu *g = &steer->gpus[scene->gpu];
+
+	g->plans++;
+	g->since = steer->sessions->now();
+	memcpy(g->predicted, predicted, scene->n * sizeof(*predicted));
 	for (unsigned i = 0; i < scene->n; i++) {
+		g->before[i] = seen_of(scene->sessions[i]);
 		write_terms(steer, scene, scene->sessions[i], &terms[i], reason);
-	}
-}
-
-/* Before the terms: copies go by deadlines. */
-static void tell_deadlines(const struct sessions *all, size_t gpu) {
-	struct session *s;
-
-	TAILQ_FOREACH(s, &all->list, link) {
-		if (s->terms.page) {
-			session_terms_set_deadline(
-				&s->terms, gpu,
-				is_urgent(s) && !s->terms.hopeless[gpu] ? s->task.deadline : 0);
-		}
 	}
 }
 
@@ -382,24 +425,34 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	struct scene scene;
 
 	look_around(steer, gpu, &scene);
-	if (!scene.steered || !is_planned(steer, &scene)) {
-		return; /* a new one is being made, or none is needed */
+	if (compare(&steer->gpus[gpu], &scene) != CHANGE_NONE) {
+		steer_changed(steer); /* a new one will be made, or none is needed */
+		return;
 	}
 	for (unsigned i = 0; i < scene.n; i++) {
 		scene.sessions[i]->terms.hopeless[gpu] = plan->hopeless[i];
 	}
 	tell_deadlines(steer->sessions, gpu);
-	write_plan(steer, &scene, plan->terms,
+	write_plan(steer, &scene, plan->terms, plan->predicted,
 		   "planned: of what was tried the fewest jobs are expected to be late");
 	for (unsigned i = 0; i < scene.n; i++) {
-		steer->gpus[gpu].predicted[i] = plan->predicted[i];
 		missed += plan->predicted[i].missed;
 		released += plan->predicted[i].released;
 	}
 	log_debug("GPU %zu: a plan for %u programs, the best of %u: %u of %u jobs late", gpu,
 		  scene.n, plan->n_tried, missed, released);
-	begin_window(steer, &scene);
+	judge_later(&steer->gpus[gpu]);
 	hand_out_boards(steer->sessions);
+}
+
+/* What the jobs of @s, the member @i, did since the plan holds. */
+static struct tune_seen seen_since(const struct steer_gpu *g, const struct session *s, unsigned i) {
+	struct tune_seen seen = seen_of(s);
+
+	seen.jobs -= g->before[i].jobs;
+	seen.missed -= g->before[i].missed;
+	seen.response -= g->before[i].response;
+	return seen;
 }
 
 /* The plan has held for its window. */
@@ -409,16 +462,15 @@ static void judge(struct steer *steer, struct scene *scene) {
 	struct terms terms[MODEL_TASKS_MAX];
 
 	for (unsigned i = 0; i < scene->n; i++) {
-		seen[i] = seen_of(scene->sessions[i]);
-		seen[i].jobs -= g->before[i].jobs;
-		seen[i].missed -= g->before[i].missed;
-		seen[i].response -= g->before[i].response;
+		seen[i] = seen_since(g, scene->sessions[i], i);
 		terms[i] = scene->sessions[i]->terms.now[scene->gpu];
 	}
-	switch (tune_judge(&g->tune, terms, g->predicted, seen,
-			   steer->sessions->now() - g->since)) {
+	g->judged = true;
+	g->action =
+		tune_judge(&g->tune, terms, g->predicted, seen, steer->sessions->now() - g->since);
+	switch (g->action) {
 	case TUNE_WAIT:
-		begin_window(steer, scene);
+		judge_later(g);
 		break;
 	case TUNE_PLAN:
 		log_debug("GPU %zu: more jobs are late than predicted, a new plan is made",
@@ -426,7 +478,7 @@ static void judge(struct steer *steer, struct scene *scene) {
 		ask_planner(steer, scene);
 		break;
 	case TUNE_BACK:
-		write_plan(steer, scene, g->tune.best,
+		write_plan(steer, scene, g->tune.best, g->tune.best_predicted,
 			   "planned: of the plans that ran this one had the fewest late jobs");
 		break;
 	case TUNE_KEEP:
@@ -441,9 +493,11 @@ static void on_judge(int fd, short what, void *userdata) {
 	(void)fd;
 	(void)what;
 	look_around(g->steer, g->gpu, &scene);
-	if (scene.steered && is_planned(g->steer, &scene)) {
+	if (compare(g, &scene) == CHANGE_NONE) {
 		judge(g->steer, &scene);
 		hand_out_boards(g->steer->sessions);
+	} else {
+		steer_changed(g->steer);
 	}
 }
 
@@ -472,4 +526,38 @@ void steer_look(struct steer *steer) {
 		look_at_gpu(steer, i);
 	}
 	hand_out_boards(steer->sessions);
+}
+
+static const char *verdict_name(enum tune_action action) {
+	switch (action) {
+	case TUNE_WAIT:
+		return "wait";
+	case TUNE_PLAN:
+		return "plan";
+	case TUNE_BACK:
+		return "back";
+	case TUNE_KEEP:
+		return "keep";
+	}
+	return NULL;
+}
+
+bool steer_explain(const struct steer *steer, const struct session *s, size_t gpu,
+		   struct steer_told *ret) {
+	const struct steer_gpu *g = &steer->gpus[gpu];
+
+	for (unsigned i = 0; g->plans > 0 && i < g->n; i++) {
+		if (g->members[i].id == s->id && s->terms.now[gpu].steered) {
+			*ret = (struct steer_told){
+				.plans = g->plans,
+				.verdict = g->judged ? verdict_name(g->action) : NULL,
+				.slow = g->tune.slow[i],
+				.since = g->since,
+				.predicted = g->predicted[i],
+				.seen = seen_since(g, s, i),
+			};
+			return true;
+		}
+	}
+	return false;
 }

@@ -22,22 +22,49 @@
 struct event_base;
 struct planner;
 struct sched_policy;
+struct session;
 struct sessions;
 
-/* What one GPU's programs are planned with. */
+/* What the terms of one program depend on. */
+struct steer_member {
+	uint64_t id;	 /* of the session */
+	unsigned tasks;	 /* of work_seen: the task is the same */
+	unsigned shapes; /* likewise: what is known of its jobs is the same */
+	bool known;	 /* its jobs can be predicted */
+};
+
+/* One GPU. */
 struct steer_gpu {
 	struct steer *steer; /* borrowed: whose part it is */
 	size_t gpu;
 
-	uint64_t ids[MODEL_TASKS_MAX]; /* of the sessions that the planner was asked about */
-	unsigned n;		       /* 0: it was not */
-	struct tune tune;	       /* since they are the same */
+	/* When the terms were last computed. */
+	struct steer_member members[MODEL_TASKS_MAX];
+	unsigned n;
+	struct plan_gpu cut;
 
-	/* Of the plan that holds; pending: it will be judged. */
-	struct event judge;
+	/* Since the programs and their tasks are the same. */
+	struct tune tune;
+	unsigned plans;		 /* that were written; 0: the rule holds */
+	bool judged;		 /* `action` is what came of that */
+	enum tune_action action; /* the last one */
+
+	/* Of the plan that holds. */
+	struct event judge; /* pending: it will be judged */
 	nsec_t since;
 	struct model_result predicted[MODEL_TASKS_MAX];
 	struct tune_seen before[MODEL_TASKS_MAX]; /* the sessions' counters then */
+};
+
+/* What is known of the plan that holds for one program. */
+struct steer_told {
+	unsigned plans;	     /* as in steer_gpu, at least 1 */
+	const char *verdict; /* what came of the last judgement: "wait", "plan", "back", "keep";
+				static; NULL: there was none yet */
+	double slow;	     /* its kernels are taken to be this many times as slow, >= 1 */
+	nsec_t since;	     /* the plan holds */
+	struct model_result predicted;
+	struct tune_seen seen; /* since then */
 };
 
 struct steer {
@@ -46,11 +73,13 @@ struct steer {
 	uint32_t drained;		   /* GPUs that were, likewise */
 	bool changed;			   /* something else has changed since */
 	struct planner *planner;	   /* owned; NULL: by the rule alone */
+	nsec_t window;			   /* --steer-window; may change at any time */
 	struct steer_gpu gpus[SCHED_GPUS_MAX];
 };
 
 /* Without a thread for the planner, or memory, programs are steered by the rule alone. */
-void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base);
+void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base,
+		nsec_t window);
 
 void steer_deinit(struct steer *steer);
 
@@ -59,3 +88,7 @@ void steer_changed(struct steer *steer);
 
 /* At the end of a turn of the loop. */
 void steer_look(struct steer *steer);
+
+/* Return: whether the terms of @s on @gpu are a plan's; else @ret is not written. */
+bool steer_explain(const struct steer *steer, const struct session *s, size_t gpu,
+		   struct steer_told *ret);

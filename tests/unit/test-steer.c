@@ -17,7 +17,7 @@
 #define SMS   132
 #define GROUP 8
 #define MS    NSEC_PER_MSEC
-#define WINDOW TUNE_WINDOW
+#define WINDOW (2 * NSEC_PER_SEC)
 
 static const struct plan_gpu h200 = {.sms = SMS, .group = GROUP};
 
@@ -219,7 +219,7 @@ static void what_is_slower_than_known_is_planned_anew(void **state) {
 	(void)state;
 	memcpy(truth, tasks, sizeof(tasks));
 	truth[0].model.kernels = linear(MS / 2);
-	tune_start(&tune, 3);
+	tune_start(&tune, 3, WINDOW);
 	do {
 		memcpy(slowed, tasks, sizeof(tasks));
 		tune_apply(&tune, slowed, SMS, times);
@@ -250,7 +250,7 @@ static void what_is_as_predicted_is_kept(void **state) {
 	struct tune tune;
 
 	(void)state;
-	tune_start(&tune, 2);
+	tune_start(&tune, 2, WINDOW);
 	plan_make(&h200, tasks, 2, NULL, &plan);
 	assert_int_equal(tune_judge(&tune, plan.terms, plan.predicted, seen, WINDOW),
 			 TUNE_WAIT);
@@ -268,7 +268,7 @@ static void what_is_worse_is_undone(void **state) {
 	struct tune tune;
 
 	(void)state;
-	tune_start(&tune, 1);
+	tune_start(&tune, 1, WINDOW);
 	assert_int_equal(tune_judge(&tune, terms, predicted, good, WINDOW), TUNE_PLAN);
 	do {
 		action = tune_judge(&tune, other, predicted, bad, tune_window(&tune));

@@ -16,15 +16,15 @@
 /* No kernel is taken to be slower than this. */
 #define SLOW_MAX 4.0
 
-void tune_start(struct tune *t, unsigned n) {
-	*t = (struct tune){.n = n, .best_rate = -1};
+void tune_start(struct tune *t, unsigned n, nsec_t window) {
+	*t = (struct tune){.n = n, .window = window, .best_rate = -1};
 	for (unsigned i = 0; i < n; i++) {
 		t->slow[i] = 1;
 	}
 }
 
 nsec_t tune_window(const struct tune *t) {
-	nsec_t window = TUNE_WINDOW;
+	nsec_t window = t->window;
 
 	for (unsigned i = 0; i < t->round; i++) {
 		window += window / 2;
@@ -91,6 +91,7 @@ enum tune_action tune_judge(struct tune *t, const struct terms *terms,
 	better = t->best_rate < 0 || rate < t->best_rate;
 	if (better) {
 		memcpy(t->best, terms, t->n * sizeof(*terms));
+		memcpy(t->best_predicted, predicted, t->n * sizeof(*predicted));
 		t->best_rate = rate;
 	}
 	t->round++;

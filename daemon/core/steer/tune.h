@@ -17,16 +17,15 @@
 /* Rounds until the best plan is kept, for as long as the tasks stay the same. */
 #define TUNE_ROUNDS_MAX 6
 
-/* The first window; each one after it is half as long again. */
-#define TUNE_WINDOW (2 * NSEC_PER_SEC)
-
 struct tune {
-	unsigned n; /* tasks; 0: nothing is tuned */
+	unsigned n;    /* tasks; 0: nothing is tuned */
+	nsec_t window; /* the first; each one after it is half as long again */
 	unsigned round;
 	bool settled;
 	double slow[MODEL_TASKS_MAX]; /* >= 1: by how much kernels take longer than their profile */
 	struct terms best[MODEL_TASKS_MAX]; /* the plan that did best */
-	double best_rate;		    /* its misses a second; below 0: there is none yet */
+	struct model_result best_predicted[MODEL_TASKS_MAX];
+	double best_rate; /* its misses a second; below 0: there is none yet */
 };
 
 /* What a task's jobs did in the window. */
@@ -36,14 +35,14 @@ struct tune_seen {
 };
 
 enum tune_action {
-	TUNE_WAIT, /* the terms stay; look again after tune_window() */
+	TUNE_WAIT, /* too few jobs so far: the terms stay; look again after tune_window() */
 	TUNE_PLAN, /* make a new plan with `slow` */
 	TUNE_BACK, /* set the terms to `best`; nothing more is to be done */
 	TUNE_KEEP, /* the terms stay; nothing more is to be done */
 };
 
-/* Begins anew, for @n tasks. */
-void tune_start(struct tune *t, unsigned n);
+/* Begins anew, for @n tasks. @window: the first one. */
+void tune_start(struct tune *t, unsigned n, nsec_t window);
 
 /* How long the plan should hold before it is judged. */
 nsec_t tune_window(const struct tune *t);

@@ -47,6 +47,55 @@ static void print_time(FILE *out, const char *before, uint64_t t) {
 	fprintf(out, "%s%s", before, text);
 }
 
+static void print_jobs(FILE *out, const char *what, uint64_t jobs, uint64_t misses,
+		       uint64_t mean_response) {
+	fprintf(out, "    %s: %llu of %llu jobs late", what, (unsigned long long)misses,
+		(unsigned long long)jobs);
+	if (mean_response) {
+		print_time(out, ", mean response ", mean_response);
+	}
+}
+
+/* What came of the last judgement. */
+static const char *verdict_text(const char *verdict) {
+	static const struct {
+		const char *name, *text;
+	} texts[] = {
+		{"", "not compared yet"},
+		{"wait", "too few jobs so far to compare"},
+		{"plan", "more jobs were late than predicted, so a new plan was asked for"},
+		{"back", "no later plan did better, so the best one is back"},
+		{"keep", "it is kept"},
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (strcmp(verdict, texts[i].name) == 0) {
+			return texts[i].text;
+		}
+	}
+	return "by a newer sbeetd";
+}
+
+static void print_plan(const struct snapshot *s, const Sbeet__Control__TermsPlan *p, FILE *out) {
+	char age[32];
+
+	print_jobs(out, "predicted", p->predicted_jobs, p->predicted_misses,
+		   p->predicted_response_ns);
+	fputc('\n', out);
+	print_jobs(out, "measured", p->jobs, p->misses, p->response_ns);
+	if (p->since_ns <= s->service->now_ns) {
+		object_print_age(s->service->now_ns - p->since_ns, age, sizeof(age));
+		fprintf(out, ", in %s", age);
+	}
+	fprintf(out, "\n    plan %u since programs or tasks changed: %s\n", p->plans,
+		verdict_text(p->verdict));
+	if (p->slow > 1) {
+		fprintf(out,
+			"    its kernels are taken to be %.2f times as slow as in its profile\n",
+			p->slow);
+	}
+}
+
 static void print_terms(const struct snapshot *s, const Sbeet__Control__Terms *t, FILE *out) {
 	char now[TERMS_TEXT_MAX], began[TERMS_TEXT_MAX], age[32];
 	unsigned n_sms = snapshot_gpu_sms(s, t->gpu);
@@ -62,6 +111,9 @@ static void print_terms(const struct snapshot *s, const Sbeet__Control__Terms *t
 		terms_print(t->began, n_sms, began);
 		fprintf(out, "    its last job ran under: %s\n",
 			strcmp(now, began) == 0 ? "the same" : began);
+	}
+	if (t->plan) {
+		print_plan(s, t->plan, out);
 	}
 }
 

@@ -269,6 +269,20 @@ unsigned snapshot_gpu_sms(const struct snapshot *s, uint32_t index) {
 	return 0;
 }
 
+static json_t *terms_plan_json(const Sbeet__Control__TermsPlan *p) {
+	if (!p) {
+		return json_null();
+	}
+	return json_pack("{s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:o, s:o}}", "plans",
+			 json_u64(p->plans), "verdict",
+			 *p->verdict ? json_text(p->verdict) : json_null(), "slow",
+			 json_real(p->slow), "since_ns", json_u64(p->since_ns), "predicted", "jobs",
+			 json_u64(p->predicted_jobs), "misses", json_u64(p->predicted_misses),
+			 "mean_response_ns", json_u64_known(p->predicted_response_ns), "measured",
+			 "jobs", json_u64(p->jobs), "misses", json_u64(p->misses),
+			 "mean_response_ns", json_u64_known(p->response_ns));
+}
+
 static json_t *session_terms_json(const struct snapshot *s,
 				  const Sbeet__Control__Session *session) {
 	json_t *list = json_array();
@@ -276,10 +290,11 @@ static json_t *session_terms_json(const struct snapshot *s,
 	for (size_t i = 0; i < session->n_terms; i++) {
 		const Sbeet__Control__Terms *t = session->terms[i];
 		unsigned n_sms = snapshot_gpu_sms(s, t->gpu);
-		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "gpu", json_u64(t->gpu), "now",
+		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", json_u64(t->gpu), "now",
 				      terms_json(t->word, n_sms), "since_ns",
 				      json_u64_known(t->since_ns), "began",
-				      terms_json(t->began, n_sms), "reason", json_text(t->reason));
+				      terms_json(t->began, n_sms), "reason", json_text(t->reason),
+				      "plan", terms_plan_json(t->plan));
 
 		if (json_array_append_new(list, o) < 0) {
 			json_decref(list);

@@ -11,6 +11,7 @@
 #include "daemon/mps/mps.h"
 #include "daemon/session/session-mps.h"
 #include "daemon/session/session.h"
+#include "daemon/session/steer.h"
 #include "daemon/watch/account.h"
 #include "daemon/watch/watched.h"
 #include "proto/enforcement.h"
@@ -192,6 +193,22 @@ static void fill_job(const struct job *job, nsec_t now, uint8_t sms[static 32],
 	ret->terms = job->terms;
 }
 
+static void fill_plan(const struct steer_told *told, Sbeet__Control__TermsPlan *ret) {
+	const struct model_result *p = &told->predicted;
+
+	sbeet__control__terms_plan__init(ret);
+	ret->plans = told->plans;
+	ret->verdict = (char *)(told->verdict ? told->verdict : "");
+	ret->slow = told->slow;
+	ret->since_ns = told->since;
+	ret->predicted_jobs = p->released;
+	ret->predicted_misses = p->missed;
+	ret->predicted_response_ns = p->done ? p->response / p->done : 0;
+	ret->jobs = told->seen.jobs;
+	ret->misses = told->seen.missed;
+	ret->response_ns = told->seen.jobs ? told->seen.response / told->seen.jobs : 0;
+}
+
 static void fill_terms(const struct session *s, size_t gpu, Sbeet__Control__Terms *ret) {
 	const struct session_terms *t = &s->terms;
 
@@ -209,6 +226,7 @@ struct batch {
 	Sbeet__Control__Session sessions[ITEMS_PER_PACKET], *session_pointers[ITEMS_PER_PACKET];
 	Sbeet__Control__Job jobs[ITEMS_PER_PACKET], *job_pointers[ITEMS_PER_PACKET];
 	Sbeet__Control__Terms terms[ITEMS_PER_PACKET], *term_pointers[ITEMS_PER_PACKET];
+	Sbeet__Control__TermsPlan plans[ITEMS_PER_PACKET]; /* of the terms */
 	size_t n_terms;
 	uint8_t sms[ITEMS_PER_PACKET][32];
 };
@@ -238,7 +256,8 @@ static size_t n_terms(const struct session *s) {
 	return s->terms.page ? inventory_n_gpus(s->all->inventory) : 0;
 }
 
-static void add_session(struct batch *b, const struct session *s) {
+static void add_session(struct batch *b, const struct steer *steer, const struct session *s) {
+	struct steer_told told;
 	size_t n = b->status.n_sessions++;
 
 	sbeet__control__session__init(&b->sessions[n]);
@@ -248,6 +267,10 @@ static void add_session(struct batch *b, const struct session *s) {
 	b->sessions[n].n_terms = n_terms(s);
 	for (size_t gpu = 0; gpu < n_terms(s); gpu++, b->n_terms++) {
 		fill_terms(s, gpu, &b->terms[b->n_terms]);
+		if (steer_explain(steer, s, gpu, &told)) {
+			fill_plan(&told, &b->plans[b->n_terms]);
+			b->terms[b->n_terms].plan = &b->plans[b->n_terms];
+		}
 		b->term_pointers[b->n_terms] = &b->terms[b->n_terms];
 	}
 }
@@ -295,7 +318,7 @@ static bool step(struct control_client *client, struct answer *a) {
 	for (int i = 0; i < ITEMS_PER_PIECE && a->session; i++) {
 		make_room(&b, client, a->id, a->told ? 1 : 1 + n_terms(a->session));
 		if (!a->told) {
-			add_session(&b, a->session);
+			add_session(&b, client->control->steer, a->session);
 			a->told = true;
 			a->job = TAILQ_FIRST(&a->session->jobs);
 		} else if (a->job) {

@@ -411,7 +411,8 @@ void steered_began(const struct steered *s, unsigned gpu, const struct began *b)
 	began.marked_ns = b->marked;
 	began.own_deadline_ns = b->own_deadline;
 	done.finished_ns = b->finished;
-	done.launches = 3;
+	done.launches = b->work ? b->work->launches : 3;
+	done.waves = b->work ? b->work->waves : 0;
 	began.done = b->finished ? &done : NULL;
 	m.body_case = SBEET__TO_DAEMON__BODY_BEGAN;
 	m.began = &began;

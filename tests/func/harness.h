@@ -138,11 +138,17 @@ void steered_welcome(struct steered *s);
 /* What its page says. */
 struct terms steered_terms(const struct steered *s, unsigned gpu);
 
+/* What a job consisted of. */
+struct work {
+	uint64_t launches, waves;
+};
+
 /* Tells of a job that runs under terms. */
 struct began {
 	uint64_t job, terms;
 	nsec_t release, finished; /* finished 0: it runs */
 	nsec_t marked, own_deadline;
+	const struct work *work; /* NULL: three launches, waves not known */
 };
 void steered_began(const struct steered *s, unsigned gpu, const struct began *b);
 

@@ -1,0 +1,551 @@
+/*
+ * test-daemon-steer.c: policy `steer` from reported jobs to plans: a real sbeetd, scripted programs
+ * whose tasks have profiles, and jobs that took as long as the test says.
+ */
+#include "harness.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/core/profile.h"
+#include "daemon/core/steer/plan.h"
+#include "proto/enforcement.h"
+#include "proto/packet.h"
+
+#define MASK_GREEN (MASK_WHOLE | ENFORCEMENT_BIT(GREEN))
+#define MS	   NSEC_PER_MSEC
+#define SMS	   132
+#define GROUP	   8
+#define WINDOW	   "20ms"
+
+/* Long enough for what must not happen. */
+#define A_WHILE 100000
+
+/* Waves of all kernels of a job, and kernels: as reported. */
+static const struct work short_work = {.launches = 4, .waves = 8};
+static const struct work long_work = {.launches = 4, .waves = 16};
+
+/* Times on one SM; the profiles below say the same. */
+#define SHORT_TIME (66 * MS)
+#define LONG_TIME  (4752 * MS)
+
+static const char profiles[] =
+	"{\"gpus\": [{\"name\": \"Simulated H200\", \"static_w\": 10, \"idle_w_per_sm\": 0.5}],\n"
+	" \"profiles\": [\n"
+	"  {\"name\": \"short\", \"on\": {\"Simulated H200\": {\"linear\": \"66ms\","
+	" \"watts_per_sm\": 1}}},\n"
+	"  {\"name\": \"long\", \"on\": {\"Simulated H200\": {\"linear\": \"4752ms\","
+	" \"watts_per_sm\": 1}}},\n"
+	"  {\"name\": \"tiny\", \"on\": {\"Simulated H200\": {\"linear\": \"1ns\","
+	" \"watts_per_sm\": 1}}}]}\n";
+
+static struct harness harness;
+
+static int setup(void **state) {
+	static char directory[128], file[256];
+	FILE *f;
+
+	harness_prepare(&harness);
+	snprintf(directory, sizeof(directory), "%s/profiles", harness.directory);
+	snprintf(file, sizeof(file), "%s/all.json", directory);
+	assert_int_equal(mkdir(directory, 0700), 0);
+	f = fopen(file, "w");
+	assert_non_null(f);
+	assert_true(fputs(profiles, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	setenv("SIMGPU", "h200:mps", 1);
+	setenv("SIMGPU_DIR", harness.directory, 1);
+	setenv("LD_LIBRARY_PATH", SIMGPU_LIBRARIES, 1);
+	harness_start(&harness,
+		      (const char *[]){"--policy", "steer", "--drain", "10s", "--profile-dir",
+				       directory, "--steer-window", WINDOW, NULL});
+	return 0;
+}
+
+static int clean(void **state) {
+	harness_clean(&harness);
+	return 0;
+}
+
+/* A program whose jobs were released one period apart, long ago. */
+struct program {
+	struct steered s;
+	nsec_t period, next;
+	uint64_t jobs;
+	const struct work *work;
+};
+
+/* @period 0: best effort. */
+static struct program open_program(const char *task, nsec_t period, nsec_t deadline,
+				   const struct work *work) {
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
+	struct program p = {.period = period, .work = work};
+
+	spec.name = (char *)(uintptr_t)task;
+	spec.task_class = period ? SBEET__TASK_CLASS__TASK_CLASS_REALTIME
+				 : SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT;
+	spec.period_ns = period;
+	spec.deadline_ns = deadline;
+	p.s = steered_open("app", &spec, MASK_GREEN);
+	p.next = nsec_now() - 10000 * NSEC_PER_SEC;
+	return p;
+}
+
+static struct program open_short(void) {
+	return open_program("short", 5 * MS, 2 * MS, &short_work);
+}
+
+static struct program open_long(void) {
+	return open_program("long", 60 * MS, 60 * MS, &long_work);
+}
+
+static void report(struct program *p, unsigned n, nsec_t response) {
+	for (unsigned i = 0; i < n; i++) {
+		steered_began(&p->s, 0,
+			      &(struct began){.job = ++p->jobs,
+					      .terms = atomic_load(&p->s.page->gpu[0].word),
+					      .release = p->next,
+					      .finished = p->next + response,
+					      .work = p->work});
+		p->next += p->period;
+	}
+}
+
+/* Enough for their shape to be known, and known well. */
+static void report_shape(struct program *p) {
+	report(p, 64, p->period / 10);
+	harness_settle();
+}
+
+/* What is known of the terms of one program on GPU 0. */
+struct told {
+	uint64_t session;
+	const char *verdict; /* waited for; NULL: any */
+	unsigned plans;	     /* the same: at least */
+	char reason[128];
+	Sbeet__Control__TermsPlan plan;
+	bool planned;
+};
+
+static bool reads(const Sbeet__Control__Status *status, void *data) {
+	struct told *t = data;
+
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		const Sbeet__Control__Session *s = status->sessions[i];
+
+		if (s->id != t->session) {
+			continue;
+		}
+		assert_int_equal(s->n_terms, 1);
+		snprintf(t->reason, sizeof(t->reason), "%s", s->terms[0]->reason);
+		t->planned = s->terms[0]->plan != NULL;
+		if (!t->planned) {
+			return false;
+		}
+		t->plan = *s->terms[0]->plan;
+		assert_int_equal(strncmp(t->reason, "planned", 7), 0);
+		return t->plan.plans >= t->plans &&
+		       (!t->verdict || strcmp(t->plan.verdict, t->verdict) == 0);
+	}
+	fail_msg("no session %llu", (unsigned long long)t->session);
+	return false;
+}
+
+static struct told wait_for(const struct program *p, unsigned plans, const char *verdict) {
+	struct told t = {.session = p->s.session, .plans = plans, .verdict = verdict};
+
+	status_until(reads, &t);
+	return t;
+}
+
+static struct told look(const struct program *p) {
+	struct told t = {.session = p->s.session};
+	Sbeet__Control__Status *status = status_get();
+
+	reads(status, &t);
+	status_free(status);
+	return t;
+}
+
+/* As sbeetd sees it. @slow: that its kernels are. */
+static struct plan_task expect_task(const struct program *p, struct profile_table *table,
+				    nsec_t time, nsec_t deadline, unsigned slow) {
+	struct plan_task t = {.known = true};
+
+	assert_int_equal(profile_table_linear(table, SMS, 0, 0, time, 1000), 0);
+	t.model.period = p->period;
+	t.model.deadline = deadline;
+	t.model.launches = (unsigned)p->work->launches;
+	t.model.block = table->exec[SMS] / p->work->waves;
+	t.model.gap = 2500;
+	for (unsigned m = 1; m <= SMS; m++) {
+		table->exec[m] *= slow;
+	}
+	t.model.kernels = table->exec;
+	return t;
+}
+
+static void assert_terms(const struct program *p, const struct terms *expected) {
+	struct terms t = steered_terms(&p->s, 0);
+
+	assert_true(t.steered);
+	assert_int_equal(t.n, expected->n);
+	assert_int_equal(t.first, expected->first);
+	assert_int_equal(t.copies, expected->copies);
+	assert_int_equal(t.level, expected->level);
+}
+
+static const struct plan_gpu h200 = {.sms = SMS, .group = GROUP};
+
+/* The plan of a short and a long one, and the rule's terms. @third: NULL, or one that nothing is
+ * known of. */
+static void expect_plan(const struct program *a, const struct program *b, bool third, unsigned slow,
+			struct plan *ret, struct terms ret_rule[3]) {
+	struct profile_table tables[2];
+	struct plan_task tasks[3] = {
+		expect_task(a, &tables[0], SHORT_TIME, 2 * MS, 1),
+		expect_task(b, &tables[1], LONG_TIME, 60 * MS, slow),
+		{.known = false},
+	};
+
+	plan_make(&h200, tasks, third ? 3 : 2, NULL, ret);
+	plan_rule(&h200, tasks, third ? 3 : 2, ret_rule);
+}
+
+/* Both run, are known, and have a plan, which is not what the rule says. */
+static void open_planned(struct program *ret_a, struct program *ret_b, struct plan *ret_plan) {
+	struct terms rule[3];
+
+	*ret_a = open_short();
+	*ret_b = open_long();
+	report_shape(ret_a);
+	assert_false(look(ret_a).planned); /* the other one's jobs are not known */
+	report_shape(ret_b);
+	wait_for(ret_a, 1, NULL);
+	expect_plan(ret_a, ret_b, false, 1, ret_plan, rule);
+	assert_terms(ret_a, &ret_plan->terms[0]);
+	assert_terms(ret_b, &ret_plan->terms[1]);
+	assert_int_not_equal(ret_plan->terms[1].n, rule[1].n);
+}
+
+static void close_program(struct program *p) {
+	steered_close(&p->s);
+}
+
+/* How often @text is in the answer of `sbeetctl task explain` with these arguments. */
+static unsigned explained(const char *arguments, const char *text) {
+	char command[256], all[8192];
+	unsigned n = 0;
+	size_t length;
+	FILE *f;
+
+	snprintf(command, sizeof(command), "%s task explain %s", SBEETCTL, arguments);
+	f = popen(command, "r");
+	assert_non_null(f);
+	length = fread(all, 1, sizeof(all) - 1, f);
+	all[length] = '\0';
+	assert_int_equal(pclose(f), 0);
+	for (const char *at = strstr(all, text); at; at = strstr(at + 1, text)) {
+		n++;
+	}
+	return n;
+}
+
+static void reported_jobs_lead_to_a_plan(void **state) {
+	struct program a, b;
+	struct plan plan;
+	struct told t;
+
+	open_planned(&a, &b, &plan);
+	t = look(&b);
+	assert_int_equal(t.plan.predicted_jobs, plan.predicted[1].released);
+	assert_int_equal(t.plan.predicted_misses, plan.predicted[1].missed);
+	assert_int_equal(t.plan.predicted_response_ns,
+			 plan.predicted[1].response / plan.predicted[1].done);
+	assert_true(t.plan.since_ns > 0);
+	assert_true(t.plan.slow == 1);
+	assert_int_equal(t.plan.jobs, 0);
+	assert_int_equal(t.plan.response_ns, 0);
+	report(&b, 1, 10 * MS);
+	report(&b, 1, 80 * MS);
+	harness_settle();
+	t = look(&b);
+	assert_int_equal(t.plan.jobs, 2);
+	assert_int_equal(t.plan.misses, 1);
+	assert_int_equal(t.plan.response_ns, 45 * MS);
+	assert_int_equal(look(&a).plan.jobs, 0);
+	assert_int_equal(explained("long", "measured: 1 of 2 jobs late, mean response 45ms"), 1);
+	assert_int_equal(explained("short", "measured: 0 of 0 jobs late"), 1);
+	assert_int_equal(explained("short", "predicted: 0 of "), 1);
+	assert_int_equal(explained("short", "plan 1 since"), 1);
+	assert_int_equal(explained("--json=short long", "\"plans\":1"), 1);
+	assert_int_equal(explained("--json=short long", "\"mean_response_ns\":45000000"), 1);
+	close_program(&a);
+	close_program(&b);
+}
+
+static void leave(struct program *p) {
+	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;
+	m.goodbye = &goodbye;
+	shim_send(p->s.fd, &m);
+	harness_settle();
+	close_program(p);
+}
+
+static void set_deadline(const char *task, nsec_t deadline) {
+	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__Reply *reply;
+
+	spec.deadline_ns = deadline;
+	change.task = (char *)(uintptr_t)task;
+	change.mask = 1u << 4;
+	change.spec = &spec;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
+	request.task_change = &change;
+	reply = control_ask(&request);
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_DONE);
+	packet_free(&reply->base);
+	harness_settle();
+}
+
+static void other_programs_lead_to_another_plan(void **state) {
+	struct program a, b, c, other;
+	struct terms rule[3];
+	struct plan plan;
+	nsec_t since;
+
+	open_planned(&a, &b, &plan);
+	/* It has a deadline, and nobody knows what it does: nothing can be predicted. */
+	c = open_program("unknown", 50 * MS, 50 * MS, &short_work);
+	assert_false(look(&a).planned);
+	assert_false(look(&c).planned);
+	expect_plan(&a, &b, false, 1, &plan, rule);
+	assert_terms(&b, &rule[1]);
+	leave(&c);
+	assert_int_equal(wait_for(&b, 1, NULL).plan.plans, 1);
+	assert_terms(&b, &plan.terms[1]);
+	/* One without a deadline is planned for from the start. */
+	other = open_program("other", 0, 0, &short_work);
+	wait_for(&other, 1, NULL);
+	expect_plan(&a, &b, true, 1, &plan, rule);
+	assert_terms(&a, &plan.terms[0]);
+	assert_terms(&b, &plan.terms[1]);
+	assert_terms(&other, &plan.terms[2]);
+	/* Programs that ask, and so have no terms, change nothing. */
+	since = wait_for(&a, 1, NULL).plan.since_ns;
+	shim_close(&(struct shim){.fd = shim_open("asks", MASK_ALL).fd});
+	harness_settle();
+	usleep(A_WHILE);
+	assert_int_equal(look(&a).plan.since_ns, since);
+	/* Alone it needs no plan. */
+	leave(&other);
+	leave(&b);
+	assert_false(look(&a).planned);
+	assert_int_equal(explained("short", "predicted"), 0);
+	assert_int_equal(explained("--json=short short", "\"plan\":null"), 1);
+	assert_int_equal(steered_terms(&a.s, 0).n, 0);
+	close_program(&a);
+}
+
+/* Its jobs may be others from now on: until they are known the rule holds. */
+static void a_task_that_is_changed_is_planned_anew(void **state) {
+	struct program a, b;
+	struct plan plan;
+
+	open_planned(&a, &b, &plan);
+	set_deadline("long", 55 * MS);
+	assert_false(look(&a).planned);
+	assert_false(look(&b).planned);
+	assert_int_not_equal(steered_terms(&b.s, 0).n, plan.terms[1].n);
+	report_shape(&b);
+	assert_int_equal(wait_for(&b, 1, NULL).plan.jobs, 0);
+	close_program(&a);
+	close_program(&b);
+}
+
+/* Reports late jobs of @p until the last judgement is @verdict. */
+static struct told report_until(struct program *p, const char *verdict) {
+	struct told t = {.session = p->s.session, .verdict = verdict};
+	Sbeet__Control__Status *status;
+	bool ok;
+
+	for (unsigned i = 0; i < 10000; i++) {
+		report(p, 100, 1000 * MS);
+		status = status_get();
+		ok = reads(status, &t);
+		status_free(status);
+		if (ok) {
+			return t;
+		}
+	}
+	fail_msg("the last judgement was '%s', not '%s'", t.plan.verdict, verdict);
+	return t;
+}
+
+/* Its jobs take longer than its profile says. */
+static void a_plan_that_does_worse_than_predicted_is_changed(void **state) {
+	struct terms rule[3];
+	struct program a, b;
+	struct plan plan, second;
+	struct told t;
+
+	open_planned(&a, &b, &plan);
+	/* Fewer jobs say nothing, however long it takes. */
+	t = wait_for(&b, 1, "wait");
+	assert_true(t.plan.slow == 1);
+	assert_terms(&b, &plan.terms[1]);
+	report(&b, 15, MS);
+	usleep(A_WHILE); /* jobs of several windows count together */
+	report(&b, 1, 10000 * MS);
+	wait_for(&b, 2, "plan");
+	t = look(&b);
+	assert_int_equal(t.plan.plans, 2);
+	assert_true(t.plan.slow == 4);
+	assert_true(look(&a).plan.slow == 1);
+	expect_plan(&a, &b, false, 4, &second, rule);
+	assert_terms(&b, &second.terms[1]);
+	assert_int_not_equal(second.terms[1].n, plan.terms[1].n);
+	/* That one does worse. */
+	t = report_until(&b, "back");
+	assert_int_equal(t.plan.plans, 3);
+	assert_terms(&a, &plan.terms[0]);
+	assert_terms(&b, &plan.terms[1]);
+	assert_int_equal(t.plan.predicted_misses, plan.predicted[1].missed);
+	assert_non_null(strstr(t.reason, "of the plans that ran"));
+	assert_int_equal(explained("long", "taken to be 4.00 times as slow"), 1);
+	assert_int_equal(explained("long", "the best one is back"), 1);
+	assert_int_equal(explained("short", "times as slow"), 0);
+	/* Another task is not as slow. */
+	set_deadline("long", 55 * MS);
+	report_shape(&b);
+	t = wait_for(&b, 1, NULL);
+	assert_true(t.plan.slow == 1);
+	assert_int_equal(t.plan.plans, 1);
+	close_program(&a);
+	close_program(&b);
+}
+
+static void a_plan_that_does_as_predicted_is_kept(void **state) {
+	struct program a, b;
+	struct plan plan;
+	struct told t;
+
+	open_planned(&a, &b, &plan);
+	report(&a, 16, MS);
+	report(&b, 16, 40 * MS);
+	t = wait_for(&b, 1, "keep");
+	assert_int_equal(t.plan.plans, 1);
+	assert_terms(&b, &plan.terms[1]);
+	close_program(&a);
+	close_program(&b);
+}
+
+/* Jobs of nothing at every nanosecond: to look at all that would happen would take hours. */
+static void sbeetd_ends_while_a_plan_is_made(void **state) {
+	static const struct work work = {.launches = 1, .waves = 1};
+	struct program p[MODEL_TASKS_MAX];
+
+	for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+		p[i] = open_program("tiny", 1, 1, &work);
+		report_shape(&p[i]);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+	for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+		close_program(&p[i]);
+	}
+}
+
+static void a_stopped_sbeetd_goes_on_with_its_plan(void **state) {
+	struct program a = open_short(), b = open_long();
+
+	report_shape(&a);
+	report(&b, 64, MS);
+	assert_int_equal(kill(harness.pid, SIGSTOP), 0);
+	report(&a, 10, MS); /* nobody waits */
+	assert_true(steered_terms(&b.s, 0).steered);
+	assert_int_equal(kill(harness.pid, SIGCONT), 0);
+	wait_for(&b, 1, NULL);
+	close_program(&a);
+	close_program(&b);
+}
+
+/* One that lies about its jobs is planned for as it says, or keeps the others from being predicted
+ * as long as it is there: no more. */
+static void hostile_numbers_harm_nobody_else(void **state) {
+	static const struct work lies[] = {
+		{0, 0},		 {0, UINT64_MAX}, {UINT64_MAX, 0}, {UINT64_MAX, UINT64_MAX},
+		{1, UINT64_MAX}, {UINT64_MAX, 1}, {1, 0},	   {100000, 100000},
+		{1, 1},
+	};
+	struct program a, b, liar;
+	struct plan plan;
+
+	open_planned(&a, &b, &plan);
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		liar = open_program("tiny", MS, MS, &lies[i]);
+		report_shape(&liar);
+		report(&liar, 1, 5000 * NSEC_PER_SEC);
+		shim_expect_silence(liar.s.fd);
+		assert_true(steered_terms(&a.s, 0).steered);
+		assert_true(steered_terms(&b.s, 0).steered);
+		assert_int_equal(look(&b).plan.misses, 0);
+		leave(&liar);
+	}
+	wait_for(&a, 1, NULL);
+	assert_terms(&a, &plan.terms[0]);
+	assert_terms(&b, &plan.terms[1]);
+	close_program(&a);
+	close_program(&b);
+}
+
+/* More than can be planned for: the last ones may use all. */
+static void too_many_programs_run_without_a_plan(void **state) {
+	struct program p[MODEL_TASKS_MAX + 2];
+	struct told t;
+
+	for (size_t i = 0; i < MODEL_TASKS_MAX + 2; i++) {
+		p[i] = open_program("short", 5 * MS, 2 * MS, &short_work);
+		report(&p[i], 1, MS);
+	}
+	harness_settle();
+	for (size_t i = MODEL_TASKS_MAX; i < MODEL_TASKS_MAX + 2; i++) {
+		t = look(&p[i]);
+		assert_string_equal(t.reason, "too many programs are there to plan for");
+		assert_true(steered_terms(&p[i].s, 0).steered);
+		assert_int_equal(steered_terms(&p[i].s, 0).n, 0);
+	}
+	leave(&p[0]);
+	assert_string_not_equal(look(&p[MODEL_TASKS_MAX]).reason,
+				"too many programs are there to plan for");
+	for (size_t i = 1; i < MODEL_TASKS_MAX + 2; i++) {
+		close_program(&p[i]);
+	}
+}
+
+#define STARTED(test) cmocka_unit_test_setup_teardown(test, setup, clean)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		STARTED(reported_jobs_lead_to_a_plan),
+		STARTED(other_programs_lead_to_another_plan),
+		STARTED(a_task_that_is_changed_is_planned_anew),
+		STARTED(a_plan_that_does_worse_than_predicted_is_changed),
+		STARTED(a_plan_that_does_as_predicted_is_kept),
+		STARTED(sbeetd_ends_while_a_plan_is_made),
+		STARTED(a_stopped_sbeetd_goes_on_with_its_plan),
+		STARTED(hostile_numbers_harm_nobody_else),
+		STARTED(too_many_programs_run_without_a_plan),
+	};
+
+	return cmocka_run_group_tests_name("daemon-steer", tests, NULL, NULL);
+}

@@ -61,7 +61,7 @@ static void add_job(struct lane *lane, void *data) {
 	size_t n = message.counts.n_jobs;
 	struct job_sums sums;
 
-	if (n == PROTO_JOBS_PER_SESSION) {
+	if (n == PROTO_JOBS_PER_SESSION || atomic_load(&lane->state) == LANE_IDLE) {
 		return;
 	}
 	sbeet__job_count__init(&message.jobs[n]);

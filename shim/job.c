@@ -196,9 +196,7 @@ static bool anyone_inside(struct lane *lane) {
 	return false;
 }
 
-static bool all_complete(struct lane *lane) {
-	uint64_t job = atomic_load(&lane->job);
-
+static bool all_complete(struct lane *lane, uint64_t job) {
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->job) == job && atomic_load(&u->lane) == lane &&
@@ -215,7 +213,7 @@ bool job_is_held(struct lane *lane) {
 }
 
 bool job_is_complete(struct lane *lane) {
-	return !anyone_inside(lane) && all_complete(lane);
+	return !anyone_inside(lane) && all_complete(lane, atomic_load(&lane->job));
 }
 
 /* Blocks that ran outside the grant, in every context that the job used and that is still there:
@@ -256,9 +254,7 @@ static void add_use(struct job_sums *sums, const struct stream_use *u) {
 	}
 }
 
-uint64_t job_sum(struct lane *lane, struct job_sums *ret) {
-	uint64_t job = atomic_load(&lane->job);
-
+static void sum_of(struct lane *lane, uint64_t job, struct job_sums *ret) {
 	*ret = (struct job_sums){0};
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
@@ -267,6 +263,12 @@ uint64_t job_sum(struct lane *lane, struct job_sums *ret) {
 			}
 		}
 	}
+}
+
+uint64_t job_sum(struct lane *lane, struct job_sums *ret) {
+	uint64_t job = atomic_load(&lane->job);
+
+	sum_of(lane, job, ret);
 	return job;
 }
 
@@ -291,10 +293,10 @@ static void report(struct lane *lane, uint64_t outside) {
 	conn_send(done.job, &m); /* a daemon that is gone needs no account */
 }
 
-static void close_book(struct lane *lane) {
+static void close_book(struct lane *lane, uint64_t job) {
 	struct job_sums sums;
-	uint64_t job = job_sum(lane, &sums);
 
+	sum_of(lane, job, &sums);
 	books_close(job, nsec_now(), &sums);
 }
 
@@ -315,7 +317,7 @@ bool job_try_close(struct lane *lane) {
 		outside = outside_blocks(lane);
 	}
 	if (atomic_load(&lane->terms)) {
-		close_book(lane);
+		close_book(lane, atomic_load(&lane->job));
 	} else {
 		records_drain();
 		report(lane, outside);
@@ -325,7 +327,43 @@ bool job_try_close(struct lane *lane) {
 	return true;
 }
 
+void job_close_aside(struct lane *lane) {
+	if (atomic_exchange(&lane->aside_busy, true)) {
+		return; /* somebody does, and the tracker looks again */
+	}
+	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
+		uint64_t job = atomic_load(&lane->aside[i]);
+
+		if (job != 0 && all_complete(lane, job)) {
+			close_book(lane, job);
+			lane_count_job(-1);
+			atomic_store(&lane->aside[i], 0);
+		}
+	}
+	atomic_store(&lane->aside_busy, false);
+}
+
+bool job_put_aside(struct lane *lane) {
+	if (!atomic_load(&lane->terms) || !lane_has_aside(lane, 0) ||
+	    !lane_set_state(lane, LANE_DRAINING, LANE_CLOSING)) {
+		return false;
+	}
+	if (anyone_inside(lane)) {
+		lane_set_state(lane, LANE_CLOSING, LANE_DRAINING);
+		return false;
+	}
+	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
+		if (atomic_load(&lane->aside[i]) == 0) {
+			atomic_store(&lane->aside[i], atomic_load(&lane->job));
+			break;
+		}
+	}
+	lane_set_state(lane, LANE_CLOSING, LANE_IDLE);
+	return true;
+}
+
 static void close_if_complete(struct lane *lane, void *data) {
+	job_close_aside(lane);
 	if (job_is_complete(lane)) {
 		job_try_close(lane);
 	}

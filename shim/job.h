@@ -62,3 +62,10 @@ void job_end_marked(struct mark *mark);
 
 /* A context is gone. As job_close_complete(); what a mark holds goes on as another job. */
 void job_context_gone(void);
+
+/* The job of @lane is DRAINING and runs under terms: the next one begins without waiting for it.
+ * Return: false if that can't be. */
+bool job_put_aside(struct lane *lane);
+
+/* Ends the jobs that @lane has put aside and that are complete. */
+void job_close_aside(struct lane *lane);

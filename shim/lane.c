@@ -97,7 +97,32 @@ void lane_wait(struct lane *lane, uint32_t from, nsec_t deadline) {
 }
 
 bool lane_has(struct lane *lane, uint64_t job) {
-	return atomic_load(&lane->job) == job && atomic_load(&lane->state) != LANE_IDLE;
+	if (job == 0) {
+		return false;
+	}
+	return (atomic_load(&lane->job) == job && atomic_load(&lane->state) != LANE_IDLE) ||
+	       lane_has_aside(lane, job);
+}
+
+bool lane_has_aside(struct lane *lane, uint64_t job) {
+	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
+		if (atomic_load(&lane->aside[i]) == job) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_used(struct lane *lane) {
+	if (atomic_load(&lane->state) != LANE_IDLE) {
+		return true;
+	}
+	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
+		if (atomic_load(&lane->aside[i])) {
+			return true;
+		}
+	}
+	return false;
 }
 
 void lane_drain(struct lane *lane) {
@@ -146,7 +171,7 @@ void lane_record_ops(uint64_t job, bool on) {
 
 static void visit_set(struct lane_set *set, lane_visit_fn visit, void *data) {
 	for (unsigned i = 0; i < LANE_DEVICES_MAX; i++) {
-		if (atomic_load(&set->lanes[i].state) != LANE_IDLE) {
+		if (is_used(&set->lanes[i])) {
 			visit(&set->lanes[i], data);
 		}
 	}

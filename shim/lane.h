@@ -25,6 +25,7 @@
 #include "shim/mark.h"
 
 #define LANE_DEVICES_MAX 16
+#define LANE_ASIDE_MAX	 8
 
 enum lane_state {
 	LANE_IDLE,
@@ -53,6 +54,11 @@ struct lane {
 	_Atomic uint64_t terms;
 	_Atomic(CUcontext) context;
 	_Atomic(struct partition *) steered_to;
+
+	/* Jobs under terms that have ended by their marks, but are not complete: they wait for nobody,
+	 * and nobody for them. Written while CLOSING and by job_close_aside(). 0: free */
+	_Atomic uint64_t aside[LANE_ASIDE_MAX];
+	_Atomic bool aside_busy; /* somebody looks through them */
 
 	/* what later jobs should ask for: see job_learn() */
 	_Atomic uint32_t mask_wanted;
@@ -86,8 +92,9 @@ bool lane_set_state(struct lane *lane, uint32_t from, uint32_t to);
 /* Until the state is no longer @from, or until @deadline (0: none). */
 void lane_wait(struct lane *lane, uint32_t from, nsec_t deadline);
 
-/* Whether @job is the one that @lane has now. */
+/* Whether @job is the one that @lane has now, or one that it has put aside. */
 bool lane_has(struct lane *lane, uint64_t job);
+bool lane_has_aside(struct lane *lane, uint64_t job); /* 0: a free place for one */
 
 /* DRAINING from now on, if a job is open. Wakes the tracker, which sees to its end. */
 void lane_drain(struct lane *lane);
@@ -103,7 +110,7 @@ void lane_thread_gone(struct lane_set *own);
 
 typedef void (*lane_visit_fn)(struct lane *lane, void *data);
 
-/* Every lane that has a job. */
+/* Every lane that has a job, or has put one aside. */
 void lane_for_each(lane_visit_fn visit, void *data);
 
 /* A job has opened (1) or closed (-1); how many are open, and how many ever were. */

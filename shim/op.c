@@ -237,8 +237,13 @@ static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 				return verdict;
 			}
 			break;
-		case LANE_OPEN:
 		case LANE_DRAINING:
+			if (job_put_aside(lane)) {
+				break;
+			}
+			wait_for_next(op, state);
+			break;
+		case LANE_OPEN:
 			wait_for_next(op, state);
 			break;
 		default:

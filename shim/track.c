@@ -226,16 +226,29 @@ static nsec_t last_of(struct lane *lane, bool *ret_inside) {
 }
 
 static void ask_all(struct lane *lane) {
-	uint64_t job = atomic_load(&lane->job);
-
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
-			if (atomic_load(&u->job) == job && atomic_load(&u->lane) == lane &&
+			uint64_t job = atomic_load(&u->job);
+
+			if (job != 0 && atomic_load(&u->lane) == lane && lane_has(lane, job) &&
 			    atomic_load(&u->last_ns) > atomic_load(&u->done_ns)) {
 				ask(u, job);
 			}
 		}
 	}
+}
+
+/* Return: when to look again at the jobs that are put aside; WAKE_NEVER: there are none. */
+static nsec_t look_aside(struct lane *lane, nsec_t now) {
+	job_close_aside(lane);
+	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
+		if (atomic_load(&lane->aside[i]) != 0) {
+			ask_all(lane);
+			job_close_aside(lane);
+			return now + ASK_MAX_NS;
+		}
+	}
+	return WAKE_NEVER;
 }
 
 /* Return: when to look again; WAKE_NEVER if the job is over. */
@@ -282,8 +295,12 @@ struct round {
 
 static void look_at(struct lane *lane, void *data) {
 	struct round *round = data;
-	nsec_t next = look(lane, round->now);
+	nsec_t next = look_aside(lane, round->now), then = WAKE_NEVER;
 
+	if (atomic_load(&lane->state) != LANE_IDLE) {
+		then = look(lane, round->now);
+	}
+	next = then < next ? then : next;
 	if (next < round->next) {
 		round->next = next;
 	}

@@ -338,6 +338,55 @@ static void steered_jobs_begin_at_their_marks(void **state) {
 	assert_true(expect_account(m, fd, 3) > 0);
 }
 
+/* The account of a job that has ended, told of while it was open or not. Return: its launches. */
+static uint64_t next_account(struct mini *m, int fd) {
+	uint64_t launches = 0;
+
+	while (launches == 0) {
+		Sbeet__ToDaemon *message = mini_next(fd);
+
+		assert_non_null(message);
+		if (message->body_case == SBEET__TO_DAEMON__BODY_DONE) {
+			launches = message->done->launches;
+		} else if (message->body_case == SBEET__TO_DAEMON__BODY_BEGAN &&
+			   message->began->done) {
+			launches = message->began->done->launches;
+		}
+		mini_free(message);
+	}
+	return launches;
+}
+
+/* Frames that are not complete when the next one begins hold up nobody, and are told of one by one,
+ * in whatever order they are complete. */
+static void steered_jobs_wait_for_no_other(void **state) {
+	struct mini *m = *state;
+	uint64_t sum = 0;
+	int fd;
+
+	mini_make_page(m, true);
+	mini_steer(m, 0);
+	fd = mini_begin(m, by_marks);
+	mini_do(m, "@0 hold 1", 0);
+	for (int i = 1; i <= 5; i++) {
+		char line[32];
+
+		mini_do(m, "@0 job-begin", 0);
+		snprintf(line, sizeof(line), "@0 launch %d", 1 << i);
+		mini_do(m, line, 0);
+		mini_do(m, "@0 job-end", 0);
+	}
+	mini_do(m, "@0 hold 0", 0);
+	for (int i = 1; i <= 5; i++) {
+		uint64_t launches = next_account(m, fd);
+
+		assert_int_equal(launches & (launches - 1), 0);
+		assert_int_equal(sum & launches, 0);
+		sum |= launches;
+	}
+	assert_int_equal(sum, 62);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		MINI_CASE(marks_alone_make_jobs),
@@ -351,6 +400,7 @@ int main(void) {
 		MINI_CASE(marked_job_that_is_revoked_goes_on_as_another),
 		MINI_CASE(marked_job_ends_with_its_context),
 		MINI_CASE(steered_jobs_begin_at_their_marks),
+		MINI_CASE(steered_jobs_wait_for_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void analyse(const struct rta_method *method, const struct response_optio
 	if (ret->safe) {
 		rta_method_run(ret->safe, set, readings, ret->safe_bounds);
 	}
-	for (size_t i = 0; o->slack && i < rta_real_time(set); i++) {
+	for (size_t i = 0; o->slack && i < set->n_real_time; i++) {
 		ret->slack[i] = rta_method_slack(ret->safe ? ret->safe : method, set, readings, i);
 	}
 }
@@ -268,7 +268,7 @@ static int show_comparison(const struct ctl *ctl, const struct segments *s,
 		ctl_error("cannot show the bounds: out of memory");
 		return CTL_EXIT_FAILED;
 	}
-	for (size_t i = 0; i < rta_real_time(&s->set); i++) {
+	for (size_t i = 0; i < s->set.n_real_time; i++) {
 		table_text(t, s->names[i]);
 		table_time(t, (int64_t)s->set.tasks[i].deadline);
 		for (size_t k = 0; k < rta_n_methods; k++) {

@@ -284,7 +284,7 @@ static void nothing_takes_longer_than_its_safe_bound(void **state) {
 		for (unsigned run = 0; run < 3; run++) {
 			w.exact = run < 2;
 			simulate(&w, run == 0);
-			for (size_t i = 0; i < rta_real_time(&d.set); i++) {
+			for (size_t i = 0; i < d.set.n_real_time; i++) {
 				const nsec_t longest = w.tasks[i].longest;
 
 				if (longest > safe[i].response) {

@@ -45,7 +45,7 @@ static void check_read(const char *method, struct rta_set *set, const struct rta
 	struct rta_bound bounds[RTA_TASKS_MAX];
 
 	run(method, set, readings, bounds);
-	for (size_t i = 0; i < rta_real_time(set); i++) {
+	for (size_t i = 0; i < set->n_real_time; i++) {
 		nsec_t sum = 0;
 
 		if (bounds[i].response != expected[i]) {

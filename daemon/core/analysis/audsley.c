@@ -5,7 +5,7 @@
 
 /* Whether a task below @i on its CPU has no level yet, and would go above it on the GPU. */
 static bool swaps(const struct rta_set *set, const unsigned *levels, size_t i) {
-	for (size_t l = i + 1; l < rta_real_time(set); l++) {
+	for (size_t l = i + 1; l < set->n_real_time; l++) {
 		if (set->tasks[l].cpu == set->tasks[i].cpu && set->tasks[l].n_gpu > 0 &&
 		    levels[l] == 0) {
 			return true;
@@ -17,7 +17,7 @@ static bool swaps(const struct rta_set *set, const unsigned *levels, size_t i) {
 /* Level 0 stands for "not known, above all others". */
 static bool take_level(const struct rta_preempt *p, bool swap, unsigned *levels, unsigned level,
 		       struct rta_bound *bounds) {
-	for (size_t i = rta_real_time(p->set); i-- > 0;) {
+	for (size_t i = p->set->n_real_time; i-- > 0;) {
 		const struct rta_task *t = &p->set->tasks[i];
 
 		if (t->n_gpu == 0 || levels[i] != 0 || (!swap && swaps(p->set, levels, i))) {
@@ -38,7 +38,7 @@ bool rta_audsley(const struct rta_preempt *p, bool swap, struct rta_bound *ret,
 	struct rta_bound bounds[RTA_TASKS_MAX];
 	unsigned levels[RTA_TASKS_MAX] = {0}, n_gpu = 0;
 	struct rta_preempt each = *p;
-	const size_t n = rta_real_time(p->set);
+	const size_t n = p->set->n_real_time;
 
 	each.bounds = NULL;
 	each.levels = levels;

@@ -14,7 +14,7 @@
  * default it may not: a busy task that has the CPU would wait for one that waits for this CPU,
  * forever.
  *
- * @p: its bounds and levels are not used. @ret, @ret_levels: of the rta_real_time() first tasks,
+ * @p: its bounds and levels are not used. @ret, @ret_levels: of the n_real_time first tasks,
  * filled in on success only. Return: whether all tasks meet their deadlines so.
  */
 bool rta_audsley(const struct rta_preempt *p, bool swap, struct rta_bound *ret,

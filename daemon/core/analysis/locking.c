@@ -160,7 +160,7 @@ static void response(const void *userdata, size_t i, nsec_t r, struct rta_bound 
 }
 
 void rta_locking_all(const struct rta_locking *p, struct rta_bound *ret) {
-	for (size_t i = 0; i < rta_real_time(p->set); i++) {
+	for (size_t i = 0; i < p->set->n_real_time; i++) {
 		const struct rta_task *t = &p->set->tasks[i];
 		struct window w = {.p = p, .bounds = ret};
 

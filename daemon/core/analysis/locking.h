@@ -40,5 +40,5 @@ struct rta_locking {
 	const struct rta_readings *readings;
 };
 
-/* The bounds of all tasks in turn; fills in @ret[i] of the rta_real_time() first ones. */
+/* The bounds of all tasks in turn; fills in @ret[i] of the n_real_time first ones. */
 void rta_locking_all(const struct rta_locking *p, struct rta_bound *ret);

@@ -78,7 +78,7 @@ bool rta_method_assign(const struct rta_method *m, const struct rta_set *set,
 }
 
 bool rta_in_time(const struct rta_set *set, const struct rta_bound *bounds) {
-	for (size_t i = 0; i < rta_real_time(set); i++) {
+	for (size_t i = 0; i < set->n_real_time; i++) {
 		if (bounds[i].response > set->tasks[i].deadline) {
 			return false;
 		}
@@ -92,7 +92,7 @@ static void find_in_time(const struct rta_method *m, const struct rta_set *set,
 	struct rta_bound bounds[RTA_TASKS_MAX];
 
 	rta_method_run(m, set, readings, bounds);
-	for (size_t i = 0; i < rta_real_time(set); i++) {
+	for (size_t i = 0; i < set->n_real_time; i++) {
 		ret[i] = bounds[i].response <= set->tasks[i].deadline;
 	}
 }
@@ -110,7 +110,7 @@ static bool in_time_with(const struct rta_method *m, struct rta_set *set,
 	find_in_time(m, set, readings, in_time);
 	*segment = before;
 	rta_sum(set);
-	for (size_t i = 0; i < rta_real_time(set); i++) {
+	for (size_t i = 0; i < set->n_real_time; i++) {
 		all = all && (in_time[i] || !wanted[i]);
 	}
 	return all;

@@ -35,7 +35,7 @@ const struct rta_method *rta_method_find(const char *name);
  * and for locks. */
 const struct rta_method *rta_method_safe(const struct rta_method *m);
 
-/* Fills in @ret[i] of the rta_real_time() first tasks. */
+/* Fills in @ret[i] of the n_real_time first tasks. */
 void rta_method_run(const struct rta_method *m, const struct rta_set *set,
 		    const struct rta_readings *readings, struct rta_bound *ret);
 

@@ -12,7 +12,7 @@ static nsec_t best_completion(const struct rta_set *set, nsec_t own, const bool 
 	for (unsigned step = 0; x > 0 && x <= PROTO_PERIOD_MAX_NS && step < RTA_STEPS_MAX; step++) {
 		nsec_t next = own;
 
-		for (size_t h = 0; h < rta_real_time(set); h++) {
+		for (size_t h = 0; h < set->n_real_time; h++) {
 			if (above[h]) {
 				nsec_t jobs = rta_jobs(x, 0, set->tasks[h].period) - 1;
 
@@ -33,7 +33,7 @@ static nsec_t completion_on_gpu(const struct rta_set *set, const unsigned *level
 	bool above[RTA_TASKS_MAX];
 	nsec_t best[RTA_TASKS_MAX];
 
-	for (size_t h = 0; h < rta_real_time(set); h++) {
+	for (size_t h = 0; h < set->n_real_time; h++) {
 		above[h] = rta_above_on_gpu(levels, h, i);
 		best[h] = set->tasks[h].best_ge;
 	}
@@ -45,7 +45,7 @@ static nsec_t completion_on_cpu(const struct rta_set *set, size_t i, nsec_t own)
 	bool above[RTA_TASKS_MAX];
 	nsec_t best[RTA_TASKS_MAX];
 
-	for (size_t h = 0; h < rta_real_time(set); h++) {
+	for (size_t h = 0; h < set->n_real_time; h++) {
 		above[h] = h < i && set->tasks[h].cpu == set->tasks[i].cpu;
 		best[h] = set->tasks[h].best_c;
 	}

@@ -56,7 +56,7 @@ static void kthread(const void *userdata, size_t i, nsec_t r, struct rta_bound *
 	if (x) {
 		rta_charge(ret, RTA_UPDATE, updates);
 	}
-	for (size_t h = 0; h < rta_real_time(set); h++) {
+	for (size_t h = 0; h < set->n_real_time; h++) {
 		nsec_t work = rta_add(set->tasks[h].c, set->tasks[h].g);
 
 		if (h == i) {
@@ -83,7 +83,7 @@ static void charge_updates(const struct rta_preempt *p, size_t i, nsec_t r, stru
 	nsec_t pair = rta_mul(2, set->epsilon);
 
 	rta_charge(ret, RTA_UPDATE, rta_mul(pair, set->tasks[i].n_gpu));
-	for (size_t h = 0; h < rta_real_time(set); h++) {
+	for (size_t h = 0; h < set->n_real_time; h++) {
 		const struct rta_task *t = &set->tasks[h];
 
 		if (h != i && both_on_gpu(p, h, i)) {
@@ -103,7 +103,7 @@ static void ioctl_suspend(const void *userdata, size_t i, nsec_t r, struct rta_b
 
 	rta_charge(ret, RTA_OWN, rta_add(set->tasks[i].c, set->tasks[i].g));
 	charge_updates(w->p, i, r, ret);
-	for (size_t h = 0; h < rta_real_time(set); h++) {
+	for (size_t h = 0; h < set->n_real_time; h++) {
 		const struct rta_task *t = &set->tasks[h];
 		nsec_t on_cpu = rta_add(t->c, t->gm);
 
@@ -132,7 +132,7 @@ static void ioctl_busy(const void *userdata, size_t i, nsec_t r, struct rta_boun
 
 	rta_charge(ret, RTA_OWN, rta_add(set->tasks[i].c, set->tasks[i].g));
 	charge_updates(w->p, i, r, ret);
-	for (size_t h = 0; h < rta_real_time(set); h++) {
+	for (size_t h = 0; h < set->n_real_time; h++) {
 		const struct rta_task *t = &set->tasks[h];
 
 		if (h == i) {
@@ -160,7 +160,7 @@ struct rta_bound rta_preempt_bound(const struct rta_preempt *p, size_t i) {
 	const struct rta_task *task = &p->set->tasks[i];
 	struct window w = {.p = p};
 
-	for (size_t h = 0; p->tight && h < rta_real_time(p->set); h++) {
+	for (size_t h = 0; p->tight && h < p->set->n_real_time; h++) {
 		if (h != i) {
 			w.cg[h] = rta_overlap_cg(p->set, p->levels, i, h);
 			w.gc[h] = rta_overlap_gc(p->set, p->readings, i, h);
@@ -174,7 +174,7 @@ void rta_preempt_all(const struct rta_preempt *p, struct rta_bound *ret) {
 
 	each.bounds = ret;
 	each.levels = NULL;
-	for (size_t i = 0; i < rta_real_time(p->set); i++) {
+	for (size_t i = 0; i < p->set->n_real_time; i++) {
 		ret[i] = rta_preempt_bound(&each, i);
 	}
 }

@@ -33,5 +33,5 @@ struct rta_preempt {
 struct rta_bound rta_preempt_bound(const struct rta_preempt *p, size_t i);
 
 /* The bounds of all tasks in turn, by the order of the tasks on CPU and GPU alike; fills in
- * @ret[i] of the rta_real_time() first ones. @p: its bounds and levels are not used. */
+ * @ret[i] of the n_real_time first ones. @p: its bounds and levels are not used. */
 void rta_preempt_all(const struct rta_preempt *p, struct rta_bound *ret);

@@ -2,11 +2,13 @@
 #include "daemon/core/analysis/rta.h"
 
 void rta_sum(struct rta_set *set) {
+	set->n_real_time = 0;
 	for (size_t i = 0; i < set->n_tasks; i++) {
 		struct rta_task *t = &set->tasks[i];
 
 		t->c = t->gm = t->ge = t->g = t->best_c = t->best_ge = 0;
 		t->n_gpu = 0;
+		set->n_real_time = t->priority != 0 ? i + 1 : set->n_real_time;
 		for (size_t j = 0; j < t->n_segments; j++) {
 			const struct rta_segment *s = &t->segments[j];
 
@@ -22,15 +24,6 @@ void rta_sum(struct rta_set *set) {
 			}
 		}
 	}
-}
-
-size_t rta_real_time(const struct rta_set *set) {
-	size_t n = 0;
-
-	while (n < set->n_tasks && set->tasks[n].priority != 0) {
-		n++;
-	}
-	return n;
 }
 
 bool rta_above_on_gpu(const unsigned *levels, size_t h, size_t i) {

@@ -51,6 +51,7 @@ struct rta_task {
 struct rta_set {
 	struct rta_task *tasks; /* borrowed */
 	size_t n_tasks;
+	size_t n_real_time;   /* those that are not of best effort; made by rta_sum() */
 	unsigned kthread_cpu; /* where the kernel thread of 4.5.1 runs */
 	nsec_t epsilon;	      /* longest update of the runlist, the switch of the GPU included */
 };
@@ -112,11 +113,8 @@ struct rta_readings {
 	bool mpcp_boosted_section;
 };
 
-/* Fills in the sums of all tasks. */
+/* Fills in the sums of all tasks, and how many are not of best effort. */
 void rta_sum(struct rta_set *set);
-
-/* The number of tasks that are not of best effort: these have bounds, and come first. */
-size_t rta_real_time(const struct rta_set *set);
 
 /* Whether the GPU segments of @h preempt those of @i. @levels: by task, a lower number goes first
  * on the GPU; NULL: the order of the tasks. */

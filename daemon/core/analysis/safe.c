@@ -173,7 +173,7 @@ static struct rta_bound solve(const struct rta_set *set, enum rta_mode mode, siz
 }
 
 void rta_safe_all(const struct rta_set *set, enum rta_mode mode, struct rta_bound *ret) {
-	for (size_t i = 0; i < rta_real_time(set); i++) {
+	for (size_t i = 0; i < set->n_real_time; i++) {
 		struct rta_bound idle = solve(set, mode, i, NULL);
 		struct rta_bound jitter = solve(set, mode, i, ret);
 

@@ -44,5 +44,5 @@ enum rta_mode {
 	RTA_MODE_SUSPEND,
 };
 
-/* The bounds of all tasks in turn; fills in @ret[i] of the rta_real_time() first ones. */
+/* The bounds of all tasks in turn; fills in @ret[i] of the n_real_time first ones. */
 void rta_safe_all(const struct rta_set *set, enum rta_mode mode, struct rta_bound *ret);

@@ -44,7 +44,7 @@ static void segments_read_all_they_know(void **state) {
 	assert_int_equal(s.set.epsilon, 500 * NSEC_PER_USEC);
 	assert_int_equal(s.set.kthread_cpu, 2);
 	assert_int_equal(s.set.n_tasks, 3);
-	assert_int_equal(rta_real_time(&s.set), 2);
+	assert_int_equal(s.set.n_real_time, 2);
 	assert_string_equal(s.names[0], "high");
 	assert_string_equal(s.names[1], "low");
 	assert_string_equal(s.names[2], "rest");

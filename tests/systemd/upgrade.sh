@@ -49,7 +49,7 @@ make_copy() {
 	add session-say.c '^	grant.job = ' '	grant.later_word = (char *)"later";'
 	add granted-job.c '^	ret->job = ' '	ret->later_word = (char *)"later";'
 	add handover.c '^	session.id = ' '	session.later_word = (char *)"later";'
-	add handover.c '^	write_all_waiting(&w, server);' '	{\
+	add handover.c '^	write_all_waiting(&w, all);' '	{\
 		Sbeet__State__Counters counters = SBEET__STATE__COUNTERS__INIT;\
 		Sbeet__State__Record later = SBEET__STATE__RECORD__INIT;\
 \

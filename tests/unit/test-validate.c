@@ -314,6 +314,10 @@ static void validate_request_bounds_every_field(void **state) {
 	BAD(request.gpu_uuid.len, PROTO_UUID_BYTES - 1, verdict_request);
 	BAD(request.gpu_uuid.len, PROTO_UUID_BYTES + 1, verdict_request);
 	GOOD(request.release_ns, PROTO_TIME_MAX_NS, verdict_request);
+	GOOD(request.marked_ns, PROTO_TIME_MAX_NS, verdict_request);
+	BAD(request.marked_ns, PROTO_TIME_MAX_NS + 1, verdict_request);
+	GOOD(request.own_deadline_ns, PROTO_PERIOD_MAX_NS, verdict_request);
+	BAD(request.own_deadline_ns, PROTO_PERIOD_MAX_NS + 1, verdict_request);
 	BAD(request.release_ns, UINT64_MAX, verdict_request);
 	BAD(request.enforcement_mask, 0, verdict_request);
 	BAD(request.op, SBEET__OP_KIND__OP_KIND_NONE, verdict_request);
@@ -355,6 +359,10 @@ static void validate_began_bounds_every_field(void **state) {
 	BAD(began.gpu_uuid.len, PROTO_UUID_BYTES - 1, verdict_began);
 	BAD(began.release_ns, PROTO_TIME_MAX_NS + 1, verdict_began);
 	BAD(began.began_ns, UINT64_MAX, verdict_began);
+	GOOD(began.marked_ns, PROTO_TIME_MAX_NS, verdict_began);
+	BAD(began.marked_ns, PROTO_TIME_MAX_NS + 1, verdict_began);
+	GOOD(began.own_deadline_ns, PROTO_PERIOD_MAX_NS, verdict_began);
+	BAD(began.own_deadline_ns, PROTO_PERIOD_MAX_NS + 1, verdict_began);
 	BAD(began.terms, 0, verdict_began);
 	BAD(began.terms, UINT64_MAX, verdict_began);
 	began.done = &done;

@@ -321,6 +321,7 @@ static int read_readings(const struct select_words *words, struct rta_readings *
 	} known[] = {
 		{"x-by-formula", &ret->x_by_formula},
 		{"updates-by-segment", &ret->updates_by_segment},
+		{"updates-as-gcaps", &ret->updates_as_gcaps},
 		{"bxc-alone", &ret->bxc_alone},
 		{"bxc-floor", &ret->bxc_floor},
 		{"mpcp-boosted-section", &ret->mpcp_boosted_section},

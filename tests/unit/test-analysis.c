@@ -163,6 +163,24 @@ static void updates_count_by_job_or_segment(void **state) {
 	CHECK_READ("ioctl-busy", &set, &by_segment, MS(9), MS(11));
 }
 
+/*
+ * As GCAPS: the same tasks, and tau_3 without GPU segments below tau_1 on its CPU. tau_1: 5 + 1 + 3 * 2 = 12;
+ * tau_2: 3 + 1 + 3 + G^e 2 + 4 = 13. tau_3: 1 + 1 + 4 for tau_1's updates, and its C + G^m of 3 when
+ * suspending, its C + G of 5 when busy: 9 and 11.
+ */
+static void updates_may_cost_what_gcaps_says(void **state) {
+	struct rta_task tasks[] = {
+		TASK(0, 3, 100, CPU(1), GPU(1, 1), GPU(1, 1)),
+		TASK(1, 2, 100, CPU(1), GPU(1, 1)),
+		TASK(0, 1, 100, CPU(1)),
+	};
+	struct rta_set set = SET(tasks, 1);
+	const struct rta_readings as_gcaps = {.updates_as_gcaps = true};
+
+	CHECK_READ("ioctl-suspend", &set, &as_gcaps, MS(12), MS(13), MS(9));
+	CHECK_READ("ioctl-busy", &set, &as_gcaps, MS(12), MS(13), MS(11));
+}
+
 /* tau_h: C 2, G^e 1, T 10; tau_i on the same CPU: C 29, G^e 35. All best cases equal the worst ones. */
 #define OVERLAPPING \
 	{ \
@@ -478,6 +496,7 @@ int main(void) {
 		cmocka_unit_test(bounds_of_table_4_4),
 		cmocka_unit_test(kernel_thread_delays_by_proof_or_formula),
 		cmocka_unit_test(updates_count_by_job_or_segment),
+		cmocka_unit_test(updates_may_cost_what_gcaps_says),
 		cmocka_unit_test(overlaps_follow_the_equations),
 		cmocka_unit_test(tighter_lemmas_deduct_the_overlaps),
 		cmocka_unit_test(tasks_without_gpu_are_bounded_as_ever),

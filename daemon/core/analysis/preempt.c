@@ -77,11 +77,41 @@ static void kthread(const void *userdata, size_t i, nsec_t r, struct rta_bound *
 	}
 }
 
+/* B_i in the reading updates_as_gcaps. */
+static void charge_updates_as_gcaps(const struct rta_preempt *p, size_t i, nsec_t r,
+				    struct rta_bound *ret) {
+	const struct rta_set *set = p->set;
+	const bool suspend = p->approach == RTA_IOCTL_SUSPEND;
+
+	rta_charge(ret, RTA_UPDATE, rta_mul(1 + 3 * (nsec_t)set->tasks[i].n_gpu, set->epsilon));
+	for (size_t h = 0; h < set->n_real_time; h++) {
+		const struct rta_task *t = &set->tasks[h];
+		nsec_t each = rta_mul(2 * (nsec_t)t->n_gpu, set->epsilon);
+		nsec_t j = 0;
+
+		if (h == i || each == 0) {
+			continue;
+		}
+		if (above_on_cpu(p, h, i)) {
+			j = suspend ? jitter(p, h, rta_add(t->c, t->gm)) : 0;
+		} else if (both_on_gpu(p, h, i)) {
+			j = jitter(p, h, t->ge);
+		} else {
+			continue;
+		}
+		rta_charge(ret, RTA_UPDATE, interference(p, h, r, j, each));
+	}
+}
+
 /* B_i of Lemma 14, Eq. 4.3. */
 static void charge_updates(const struct rta_preempt *p, size_t i, nsec_t r, struct rta_bound *ret) {
 	const struct rta_set *set = p->set;
 	nsec_t pair = rta_mul(2, set->epsilon);
 
+	if (p->readings->updates_as_gcaps) {
+		charge_updates_as_gcaps(p, i, r, ret);
+		return;
+	}
 	rta_charge(ret, RTA_UPDATE, rta_mul(pair, set->tasks[i].n_gpu));
 	for (size_t h = 0; h < set->n_real_time; h++) {
 		const struct rta_task *t = &set->tasks[h];

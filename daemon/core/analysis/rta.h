@@ -92,6 +92,14 @@ struct rta_readings {
 	bool updates_by_segment;
 
 	/*
+	 * Eq. 4.3 once more: the later publication (GCAPS, ECRTS 2024) charges a task epsilon, and
+	 * 3 epsilon for each of its segments, and each job above it, on its CPU or on the GPU, 2
+	 * epsilon a segment, with the jitter of the work that goes with it. Goes before
+	 * updates_by_segment.
+	 */
+	bool updates_as_gcaps;
+
+	/*
 	 * BX^c of Eq. 4.10 is not defined. Default: as Eq. 4.7, with the best cases of the CPU
 	 * segments of tasks of higher priority on the same CPU; true: the segment's own best case
 	 * alone, which is never larger.

@@ -459,6 +459,7 @@ static void sbeetd_ends_while_a_plan_is_made(void **state) {
 		p[i] = open_program("tiny", 1, 1, &work);
 		report_shape(&p[i]);
 	}
+	usleep(A_WHILE); /* now it is being made */
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 	for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
 		close_program(&p[i]);

@@ -153,6 +153,6 @@ typedef void (*rta_recurrence)(const void *userdata, size_t i, nsec_t r, struct 
 
 /* Smallest R = f(R) of task @i that starts from C + G. No bound where R would exceed @limit, or
  * where RTA_STEPS_MAX steps don't find it: many jobs of tiny tasks close to full utilisation. */
-#define RTA_STEPS_MAX 100000
+#define RTA_STEPS_MAX 10000
 struct rta_bound rta_solve(rta_recurrence f, const void *userdata, size_t i,
 			   const struct rta_task *task, nsec_t limit);

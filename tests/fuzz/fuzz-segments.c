@@ -1,0 +1,58 @@
+/*
+ * fuzz-segments.c: any bytes are a set of tasks that all methods of analysis take, or refused with
+ * a message.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "client/sim/segments.h"
+#include "daemon/core/analysis/method.h"
+
+/* All methods on the largest sets take too long here. */
+#define TASKS_MAX 12
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void check(const struct rta_task *task, const struct rta_bound *b) {
+	nsec_t sum = 0;
+
+	if (b->response == RTA_FOREVER) {
+		return;
+	}
+	for (size_t k = 0; k < _RTA_TERM_N; k++) {
+		sum += b->terms[k];
+	}
+	if (b->response > task->period || b->response < task->c + task->g || sum != b->response) {
+		abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+	static const struct rta_readings readings;
+	struct rta_bound bounds[RTA_TASKS_MAX];
+	struct segments s;
+	char error[256];
+	int r;
+
+	error[0] = '\0';
+	r = segments_init(&s, "input", (const char *)bytes, size, RTA_FOREVER, error,
+			  sizeof(error));
+	if (r < 0) {
+		if (!*error) {
+			abort();
+		}
+		return 0;
+	}
+	for (size_t k = 0; k < rta_n_methods && s.set.n_tasks <= TASKS_MAX; k++) {
+		unsigned levels[RTA_TASKS_MAX];
+
+		rta_method_run(&rta_methods[k], &s.set, &readings, bounds);
+		for (size_t i = 0; i < s.set.n_real_time; i++) {
+			check(&s.set.tasks[i], &bounds[i]);
+		}
+		rta_method_assign(&rta_methods[k], &s.set, &readings, true, bounds, levels);
+	}
+	segments_deinit(&s);
+	return 0;
+}

@@ -30,6 +30,7 @@ export SBEET_JOB=auto
 start unmarked "$@"
 ended_well unmarked "$pid"
 all_is_free
-status_is done "" -eq 15 || fail "five frames without --job=marks are not ten jobs"
+# A wait ends a job there, and each frame has two; a slow machine may split more.
+status_is done "" -ge 15 || fail "five frames without --job=marks are not ten jobs at least"
 stop_daemon
 say "ok"

@@ -6,6 +6,7 @@
 #include "shim/copies.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "shim/base/log.h"
 #include "shim/keeper.h"

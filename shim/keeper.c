@@ -68,6 +68,7 @@ static struct dock {
 struct seat {
 	struct board *board;
 	unsigned slot;
+	const struct seat *before; /* the last one, so that it is not lost */
 };
 
 static _Atomic(const struct seat *) seat;
@@ -120,7 +121,7 @@ void keeper_take_board(int fd, unsigned slot) {
 			 "copies are made as ever");
 		return;
 	}
-	*s = (struct seat){.board = board, .slot = slot};
+	*s = (struct seat){.board = board, .slot = slot, .before = atomic_load(&seat)};
 	atomic_store(&seat, s);
 }
 

@@ -121,10 +121,13 @@ static bool is_plain_pinned(const struct copies_call *c) {
 /* A stream that waits blocks those that share its connection to the GPU. More connections help, but
  * MPS has none to spare: with 32 in each program the fourth was refused (H200). */
 static bool others_go_on(void) {
-	const char *value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	const char *value;
 
-	return place_count() <= STREAMS_MAX ||
-	       (value && strtoul(value, NULL, 10) >= CONNECTIONS);
+	if (place_count() <= STREAMS_MAX) {
+		return true;
+	}
+	value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	return value && strtoul(value, NULL, 10) >= CONNECTIONS;
 }
 
 /* What the copy is to others. Return: false: it is nothing to them, and has nothing to wait for. */

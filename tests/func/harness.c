@@ -220,6 +220,35 @@ void shim_send(int fd, const Sbeet__ToDaemon *m) {
 	assert_int_equal(packet_send(fd, &m->base, -1), 0);
 }
 
+void shim_declare(int fd, uint32_t id, const char *name, const char *refusal) {
+	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	kernel.id = id;
+	kernel.name = (char *)(uintptr_t)name;
+	kernel.refusal = (char *)(uintptr_t)refusal;
+	kernel.enforcement_mask = *refusal ? MASK_WHOLE : MASK_ALL;
+	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
+	m.kernel = &kernel;
+	shim_send(fd, &m);
+}
+
+void shim_count(int fd, uint32_t id, uint64_t launches, uint64_t blocks) {
+	Sbeet__KernelCount count = SBEET__KERNEL_COUNT__INIT, *list[] = {&count};
+	Sbeet__Counts counts = SBEET__COUNTS__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	count.kernel = id;
+	count.launches = launches;
+	count.blocks = blocks;
+	count.block_threads = 64;
+	counts.kernels = list;
+	counts.n_kernels = 1;
+	m.body_case = SBEET__TO_DAEMON__BODY_COUNTS;
+	m.counts = &counts;
+	shim_send(fd, &m);
+}
+
 /* As shim_receive(). @ret_passed: NULL, or receives the descriptor that came along, or -1. */
 static Sbeet__ToShim *receive(int fd, int *ret_passed) {
 	static uint8_t buffer[PROTO_PACKET_MAX];

@@ -81,6 +81,12 @@ struct shim {
 int shim_connect(void); /* returns the descriptor */
 void shim_send(int fd, const Sbeet__ToDaemon *m);
 
+/* A kernel; it can be confined unless @refusal says why not (""). */
+void shim_declare(int fd, uint32_t id, const char *name, const char *refusal);
+
+/* What a kernel's launches are by now, in blocks of 64 threads. */
+void shim_count(int fd, uint32_t id, uint64_t launches, uint64_t blocks);
+
 /* The next message; the caller frees it with packet_free(). NULL: the daemon has closed. */
 Sbeet__ToShim *shim_receive(int fd);
 

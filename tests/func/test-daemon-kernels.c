@@ -30,35 +30,6 @@ static int clean(void **state) {
 	return 0;
 }
 
-static void declare(int fd, uint32_t id, const char *name, const char *refusal) {
-	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-
-	kernel.id = id;
-	kernel.name = (char *)(uintptr_t)name;
-	kernel.refusal = (char *)(uintptr_t)refusal;
-	kernel.enforcement_mask = *refusal ? MASK_WHOLE : MASK_ALL;
-	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
-	m.kernel = &kernel;
-	shim_send(fd, &m);
-}
-
-static void count_kernel(int fd, uint32_t id, uint64_t launches, uint64_t blocks) {
-	Sbeet__KernelCount count = SBEET__KERNEL_COUNT__INIT, *list[] = {&count};
-	Sbeet__Counts counts = SBEET__COUNTS__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-
-	count.kernel = id;
-	count.launches = launches;
-	count.blocks = blocks;
-	count.block_threads = 64;
-	counts.kernels = list;
-	counts.n_kernels = 1;
-	m.body_case = SBEET__TO_DAEMON__BODY_COUNTS;
-	m.counts = &counts;
-	shim_send(fd, &m);
-}
-
 static void count_job(int fd, uint64_t job, uint64_t launches, bool unconfined) {
 	Sbeet__JobCount count = SBEET__JOB_COUNT__INIT, *list[] = {&count};
 	Sbeet__Counts counts = SBEET__COUNTS__INIT;
@@ -141,12 +112,12 @@ static void kernels_are_listed_by_session(void **state) {
 	struct shim a = shim_open("a", MASK_ALL), b = shim_open("b", MASK_ALL);
 	struct answer all, one;
 
-	declare(a.fd, 7, "_Z3addPf", "");
-	declare(a.fd, 3, "scan", "it synchronises the grid");
-	declare(b.fd, 7, "other", "");
-	count_kernel(a.fd, 7, 5, 120);
-	count_kernel(a.fd, 7, 4, 100); /* older */
-	count_kernel(a.fd, 9, 1, 1);   /* never declared */
+	shim_declare(a.fd, 7, "_Z3addPf", "");
+	shim_declare(a.fd, 3, "scan", "it synchronises the grid");
+	shim_declare(b.fd, 7, "other", "");
+	shim_count(a.fd, 7, 5, 120);
+	shim_count(a.fd, 7, 4, 100); /* older */
+	shim_count(a.fd, 9, 1, 1);   /* never declared */
 	all = ask(0);
 	assert_int_equal(all.n_kernels, 3);
 	assert_int_equal(all.list[0]->session, a.session);
@@ -203,7 +174,7 @@ static void kernels_beyond_what_is_kept_are_counted(void **state) {
 	name[sizeof(name) - 1] = '\0';
 	memcpy(name + KERNELS_TEXT_MAX - 1, "\xc3\xa9", 2); /* not cut in two */
 	for (uint32_t id = 1; id <= KERNELS_KEPT + 76; id++) {
-		declare(s.fd, id, name, name + sizeof(name) - 1 - PROTO_TEXT_MAX);
+		shim_declare(s.fd, id, name, name + sizeof(name) - 1 - PROTO_TEXT_MAX);
 	}
 	settle_session(s.fd);
 	a = ask(0);
@@ -249,7 +220,7 @@ static void kernels_of_other_users_are_not_told(void **state) {
 		assert_int_equal(chmod(path, 0666), 0);
 	}
 	s = shim_open("a", MASK_ALL);
-	declare(s.fd, 1, "secret", "");
+	shim_declare(s.fd, 1, "secret", "");
 	harness_settle();
 	fflush(NULL);
 	pid = fork();

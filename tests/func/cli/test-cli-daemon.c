@@ -200,36 +200,6 @@ static void job_explain_tells_a_late_start_from_a_wait(void **state) {
 	harness_clean(&h);
 }
 
-/* A job that waits for another, starts, and ends; one that waits for a drained GPU. */
-static void send_kernel(int fd, uint32_t id, const char *name, const char *refusal) {
-	Sbeet__KernelDef kernel = SBEET__KERNEL_DEF__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-
-	kernel.id = id;
-	kernel.name = (char *)(uintptr_t)name;
-	kernel.refusal = (char *)(uintptr_t)refusal;
-	kernel.enforcement_mask = *refusal ? MASK_WHOLE : MASK_ALL;
-	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
-	m.kernel = &kernel;
-	shim_send(fd, &m);
-}
-
-static void send_count(int fd, uint32_t id, uint64_t launches, uint64_t blocks) {
-	Sbeet__KernelCount count = SBEET__KERNEL_COUNT__INIT, *list[] = {&count};
-	Sbeet__Counts counts = SBEET__COUNTS__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-
-	count.kernel = id;
-	count.launches = launches;
-	count.blocks = blocks;
-	count.block_threads = 64;
-	counts.kernels = list;
-	counts.n_kernels = 1;
-	m.body_case = SBEET__TO_DAEMON__BODY_COUNTS;
-	m.counts = &counts;
-	shim_send(fd, &m);
-}
-
 /* What is listed for @what, in the order of the list: the kernels' names, each behind a space. */
 static void check_kernels(const char *what, const char *names) {
 	struct spawned s = spawn(ARGS(sbeetctl, "kernel", "--json", what), NULL);
@@ -258,11 +228,11 @@ static void kernel_lists_what_programs_launch(void **state) {
 	harness_start(&h, args);
 	a = shim_open("detect", MASK_ALL);
 	b = shim_open("train", MASK_ALL);
-	send_kernel(a.fd, 1, "_Z4scanPi", "it synchronises its grid");
-	send_kernel(a.fd, 2, "add", "");
-	send_count(a.fd, 1, 3, 30);
-	send_count(a.fd, 2, 40, 100);
-	send_kernel(b.fd, 1, "other", "");
+	shim_declare(a.fd, 1, "_Z4scanPi", "it synchronises its grid");
+	shim_declare(a.fd, 2, "add", "");
+	shim_count(a.fd, 1, 3, 30);
+	shim_count(a.fd, 2, 40, 100);
+	shim_declare(b.fd, 1, "other", "");
 	harness_settle();
 	check_kernels("detect", " add _Z4scanPi"); /* the more often launched one first */
 	check_kernels("train", " other");
@@ -301,6 +271,7 @@ static void kernel_lists_what_programs_launch(void **state) {
 	harness_clean(&h);
 }
 
+/* A job that waits for another, starts, and ends; one that waits for a drained GPU. */
 static void job_explain_tells_why(void **state) {
 	static const char *const args[] = {"--gpus", "8", "--policy", "fcfs", NULL};
 	struct harness h = {0};

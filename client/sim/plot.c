@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "client/sim/axes.h"
 #include "client/sim/svg.h"
 
 #define PANEL_WIDTH  430.0
@@ -18,21 +19,8 @@
 struct panel {
 	const struct sweep *s;
 	const struct plot_points *points;
-	FILE *out;
-	double left;
-	double u_low, u_high;
-	double low, high; /* of what is drawn upwards */
+	struct axes axes;
 };
-
-static double x_of(const struct panel *p, double u) {
-	double range = p->u_high > p->u_low ? p->u_high - p->u_low : 1;
-
-	return p->left + PANEL_WIDTH * (u - p->u_low) / range;
-}
-
-static double y_of(const struct panel *p, double value) {
-	return TOP + PANEL_HEIGHT * (1 - (value - p->low) / (p->high - p->low));
-}
 
 static double value_of(const struct sweep_cell *c, bool energy) {
 	return energy ? c->energy_j : c->miss_ratio * 100;
@@ -56,35 +44,11 @@ static void choose_range(struct panel *p, const struct sweep_result *result, boo
 	}
 	low = energy ? low : 0;
 	step = svg_tick(high - low, 8);
-	p->low = floor(low / step) * step;
-	p->high = ceil(high / step) * step;
-	if (p->high <= p->low) {
-		p->high = p->low + step;
+	p->axes.low = floor(low / step) * step;
+	p->axes.high = ceil(high / step) * step;
+	if (p->axes.high <= p->axes.low) {
+		p->axes.high = p->axes.low + step;
 	}
-}
-
-static void draw_axes(const struct panel *p, const char *name) {
-	double bottom = TOP + PANEL_HEIGHT, right = p->left + PANEL_WIDTH;
-	double step = svg_tick(p->high - p->low, 8);
-	double u_step = svg_tick(p->u_high - p->u_low, 10);
-	char text[32];
-
-	for (double v = p->low; v <= p->high + step / 100; v += step) {
-		svg_line(p->out, p->left, y_of(p, v), right, y_of(p, v), 0.5, "#cccccc");
-		snprintf(text, sizeof(text), "%.6g", v);
-		svg_text(p->out, p->left - 6, y_of(p, v) + 4, 10.5, SVG_END, text);
-	}
-	for (double u = ceil(p->u_low / u_step - 0.001) * u_step + 0.0;
-	     u <= p->u_high + u_step / 100; u += u_step) {
-		svg_line(p->out, x_of(p, u), bottom, x_of(p, u), bottom + 4, 1, "#000000");
-		snprintf(text, sizeof(text), "%.4g", u);
-		svg_text(p->out, x_of(p, u), bottom + 17, 10.5, SVG_MIDDLE, text);
-	}
-	svg_line(p->out, p->left, TOP, p->left, bottom, 1.2, "#000000");
-	svg_line(p->out, p->left, bottom, right, bottom, 1.2, "#000000");
-	svg_text(p->out, p->left + PANEL_WIDTH / 2, bottom + 36, 12, SVG_MIDDLE,
-		 p->s->rules.heavy ? "share of heavy tasks" : "utilisation of the task set");
-	svg_text_upright(p->out, p->left - 46, TOP + PANEL_HEIGHT / 2, 12, name);
 }
 
 static void draw_panel(struct panel *p, const struct sweep_result *result, bool energy) {
@@ -92,23 +56,24 @@ static void draw_panel(struct panel *p, const struct sweep_result *result, bool 
 	const struct sweep *s = p->s;
 
 	choose_range(p, result, energy);
-	draw_axes(p, energy	      ? "mean energy in J"
-		     : s->rules.heavy ? "mean deadline misses of light tasks in %"
-				      : "mean deadline misses in %");
+	axes_draw(&p->axes, s->rules.heavy ? "share of heavy tasks" : "utilisation of the task set",
+		  energy	   ? "mean energy in J"
+		  : s->rules.heavy ? "mean deadline misses of light tasks in %"
+				   : "mean deadline misses in %");
 	for (size_t policy = 0; policy < s->n_policies; policy++) {
 		for (size_t i = 0; i < s->n_points; i++) {
-			x[i] = x_of(p, s->u[i]);
-			y[i] = y_of(p,
-				    value_of(&result->cells[i * s->n_policies + policy], energy));
+			x[i] = axes_x(&p->axes, s->u[i]);
+			y[i] = axes_y(&p->axes,
+				      value_of(&result->cells[i * s->n_policies + policy], energy));
 		}
-		svg_curve(p->out, x, y, s->n_points, (unsigned)policy);
+		svg_curve(p->axes.out, x, y, s->n_points, (unsigned)policy);
 	}
 	for (size_t i = 0; i < p->points->n; i++) {
 		const struct plot_point *point = &p->points->list[i];
 		double value = point_value(point, energy);
 
 		if (!isnan(value)) {
-			svg_point(p->out, x_of(p, point->u), y_of(p, value),
+			svg_point(p->axes.out, axes_x(&p->axes, point->u), axes_y(&p->axes, value),
 				  (unsigned)point->policy);
 		}
 	}
@@ -160,10 +125,13 @@ void plot_write(const struct sweep *s, const struct sweep_result *result,
 	struct panel p = {
 		.s = s,
 		.points = points,
-		.out = out,
-		.left = LEFT,
-		.u_low = s->u[0],
-		.u_high = s->u[s->n_points - 1],
+		.axes = {.out = out,
+			 .left = LEFT,
+			 .top = TOP,
+			 .width = PANEL_WIDTH,
+			 .height = PANEL_HEIGHT,
+			 .x_low = s->u[0],
+			 .x_high = s->u[s->n_points - 1]},
 	};
 	double legend = LEFT + 2 * PANEL_WIDTH + GAP + 20;
 	double needed = TOP + 10 + legend_height(s, points) + 10;
@@ -179,7 +147,7 @@ void plot_write(const struct sweep *s, const struct sweep_result *result,
 		 text);
 	svg_begin(out, legend + LEGEND, height, title);
 	draw_panel(&p, result, false);
-	p.left = LEFT + PANEL_WIDTH + GAP;
+	p.axes.left = LEFT + PANEL_WIDTH + GAP;
 	draw_panel(&p, result, true);
 	draw_legend(s, points, out, legend);
 	for (size_t i = 0; i < notes->n; i++) {

@@ -11,6 +11,7 @@
 #include "client/base/output.h"
 #include "client/base/table.h"
 #include "client/sim/plot.h"
+#include "client/sim/progress.h"
 #include "client/sim/simulate.h"
 #include "client/sim/sweep.h"
 #include "daemon/sim/shared.h"
@@ -67,36 +68,6 @@ int simulate_parse_range(const char *text, void *target) {
 	return 0;
 }
 
-/* A line on the terminal that is written over and over. */
-struct progress {
-	nsec_t since;
-	bool shown;
-};
-
-static void show_progress(void *userdata, size_t done, size_t all) {
-	struct progress *p = userdata;
-	nsec_t passed = nsec_now() - p->since;
-	unsigned long long left = 0;
-
-	if (done > 0) {
-		left = (unsigned long long)((double)passed * (double)(all - done) / (double)done /
-					    NSEC_PER_SEC);
-	}
-	p->shown = true;
-	fprintf(stderr, "\r%zu of %zu task sets, %zu %%", done, all, done * 100 / all);
-	if (done > 0) {
-		fprintf(stderr, ", %llu min %02llu s left", left / 60, left % 60);
-	}
-	fprintf(stderr, "\033[K");
-	fflush(stderr);
-}
-
-static void end_progress(const struct progress *p) {
-	if (p->shown) {
-		fprintf(stderr, "\r\033[K");
-	}
-}
-
 /* Marks the profiles that @option names. */
 static int mark(const struct scenario *scenario, const char *option,
 		const struct select_words *names, bool *marks) {
@@ -119,12 +90,6 @@ static int mark(const struct scenario *scenario, const char *option,
 
 static unsigned or_default(unsigned value, unsigned otherwise) {
 	return value ? value : otherwise;
-}
-
-static unsigned cores(void) {
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return n < 1 ? 1 : n > SWEEP_WORKERS_MAX ? SWEEP_WORKERS_MAX : (unsigned)n;
 }
 
 /* Shares of heavy tasks may be 0 but not above 1; utilisations are above 0. */
@@ -160,7 +125,7 @@ static int prepare(const struct ctl *ctl, const struct scenario *scenario, bool 
 					   : SIMULATE_DURATION_DEFAULT;
 	s->seed = o->seed;
 	s->n_tasksets = or_default(o->n_tasksets, TASKSETS_DEFAULT);
-	s->n_workers = or_default(o->n_workers, cores());
+	s->n_workers = or_default(o->n_workers, workers_default());
 	for (unsigned u = o->sweep.low; u <= o->sweep.high; u += o->sweep.step) {
 		s->u[s->n_points++] = u / 1000.0;
 	}
@@ -342,7 +307,7 @@ static int report(const struct ctl *ctl, const struct findings *findings) {
 }
 
 int simulate_sweep(const struct ctl *ctl, const struct scenario *scenario) {
-	struct progress progress = {.since = nsec_now()};
+	struct progress progress = {.since = nsec_now(), .units = "task sets"};
 	struct sweep *s = calloc(1, sizeof(*s));
 	bool *marks = calloc(2 * scenario->n_profiles + 1, sizeof(*marks));
 	const struct simulate_options *o = ctl->options;
@@ -366,11 +331,11 @@ int simulate_sweep(const struct ctl *ctl, const struct scenario *scenario) {
 		goto out;
 	}
 	if (isatty(STDERR_FILENO) && !ctl->common.quiet) {
-		s->on_progress = show_progress;
+		s->on_progress = progress_show;
 		s->userdata = &progress;
 	}
 	r = sweep_run(s, &result);
-	end_progress(&progress);
+	progress_end(&progress);
 	r = r < 0 ? run_failed(ctl, s, r) : report(ctl, &findings);
 out:
 	plot_points_deinit(&findings.points);

@@ -3,15 +3,9 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "client/sim/simulated.h"
-
-/* How often the caller hears of progress. */
-#define PROGRESS_INTERVAL (100 * NSEC_PER_MSEC)
 
 /* One policy on one task set. */
 struct outcome {
@@ -23,13 +17,6 @@ struct outcome {
 struct work {
 	const struct sweep *sweep;
 	struct outcome *outcomes; /* owned; [unit * n_policies + policy] */
-	size_t n_units;		  /* task sets in all */
-	atomic_size_t next;	  /* unit that nobody has taken yet */
-	atomic_int error;	  /* first one; ends all workers */
-	pthread_mutex_t lock;	  /* of what follows */
-	pthread_cond_t ended;	  /* running became 0 */
-	size_t done;		  /* units */
-	size_t running;		  /* workers */
 };
 
 /* Depends on the seed, the utilisation and the number of the task set there, and on nothing else:
@@ -60,7 +47,8 @@ static struct sim_count count_jobs(const struct sweep *s, const struct sim_resul
 	return count;
 }
 
-static int run_unit(const struct work *w, size_t unit) {
+static int run_unit(void *userdata, size_t unit) {
+	const struct work *w = userdata;
 	const struct sweep *s = w->sweep;
 	struct sched_gpu_model models[SCHED_GPUS_MAX];
 	struct sched_task tasks[TASKSET_MAX];
@@ -97,80 +85,6 @@ static int run_unit(const struct work *w, size_t unit) {
 		}
 	}
 	return r;
-}
-
-static void report(struct work *w, size_t done, size_t running) {
-	pthread_mutex_lock(&w->lock);
-	w->done += done;
-	w->running -= running;
-	if (w->running == 0) {
-		pthread_cond_signal(&w->ended);
-	}
-	pthread_mutex_unlock(&w->lock);
-}
-
-static void *worker(void *arg) {
-	struct work *w = arg;
-
-	for (;;) {
-		size_t unit = atomic_fetch_add(&w->next, 1);
-		int expected = 0, r;
-
-		if (unit >= w->n_units || atomic_load(&w->error)) {
-			break;
-		}
-		r = run_unit(w, unit);
-		if (r < 0) {
-			atomic_compare_exchange_strong(&w->error, &expected, r);
-		}
-		report(w, 1, 0);
-	}
-	report(w, 0, 1);
-	return NULL;
-}
-
-/* Until all workers have ended. */
-static void watch(struct work *w) {
-	const struct sweep *s = w->sweep;
-
-	pthread_mutex_lock(&w->lock);
-	while (w->running > 0) {
-		nsec_t until = nsec_now() + PROGRESS_INTERVAL;
-		struct timespec t = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-				     .tv_nsec = (long)(until % NSEC_PER_SEC)};
-		size_t done;
-
-		pthread_cond_clockwait(&w->ended, &w->lock, CLOCK_MONOTONIC, &t);
-		done = w->done;
-		if (s->on_progress) {
-			pthread_mutex_unlock(&w->lock);
-			s->on_progress(s->userdata, done, w->n_units);
-			pthread_mutex_lock(&w->lock);
-		}
-	}
-	pthread_mutex_unlock(&w->lock);
-}
-
-static int run_workers(struct work *w) {
-	pthread_t threads[SWEEP_WORKERS_MAX];
-	unsigned started = 0;
-
-	while (started < w->sweep->n_workers) {
-		report(w, 0, (size_t)-1); /* one more runs */
-		if (pthread_create(&threads[started], NULL, worker, w) != 0) {
-			report(w, 0, 1);
-			break;
-		}
-		started++;
-	}
-	if (started == 0) {
-		return -EAGAIN;
-	}
-	watch(w);
-	for (unsigned i = 0; i < started; i++) {
-		pthread_join(threads[i], NULL);
-	}
-	return atomic_load(&w->error);
 }
 
 static double mean_and_sd(const double *values, size_t n, double *ret_sd) {
@@ -231,19 +145,21 @@ static int sum_up(const struct work *w, struct sweep_result *ret) {
 }
 
 int sweep_run(const struct sweep *s, struct sweep_result *ret) {
-	struct work w = {
-		.sweep = s,
+	const struct workers workers = {
 		.n_units = s->n_points * s->n_tasksets,
-		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.ended = PTHREAD_COND_INITIALIZER,
+		.n_threads = s->n_workers,
+		.run = run_unit,
+		.on_progress = s->on_progress,
+		.progress = s->userdata,
 	};
+	struct work w = {.sweep = s};
 	int r;
 
-	w.outcomes = calloc(w.n_units * s->n_policies, sizeof(*w.outcomes));
+	w.outcomes = calloc(workers.n_units * s->n_policies, sizeof(*w.outcomes));
 	if (!w.outcomes) {
 		return -ENOMEM;
 	}
-	r = run_workers(&w);
+	r = workers_run(&workers, &w);
 	if (r == 0) {
 		r = sum_up(&w, ret);
 	}

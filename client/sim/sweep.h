@@ -9,10 +9,11 @@
 #include "client/sim/params.h"
 #include "client/sim/select.h"
 #include "client/sim/taskset.h"
+#include "client/sim/workers.h"
 
 #define SWEEP_POINTS_MAX   1000
 #define SWEEP_TASKSETS_MAX 100000
-#define SWEEP_WORKERS_MAX  256
+#define SWEEP_WORKERS_MAX  WORKERS_MAX
 
 struct sweep {
 	const struct scenario *scenario; /* borrowed */

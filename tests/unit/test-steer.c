@@ -93,6 +93,8 @@ static void work_that_is_not_known_keeps_out(void **state) {
 	assert_true(is_upper(&rule[1]));
 	assert_true(is_upper(&plan.terms[1]));
 	assert_int_equal(plan.predicted[0].missed, 0);
+	assert_int_equal(plan.tail[0], MS / 3 + 50 * NSEC_PER_USEC + 20 * NSEC_PER_USEC);
+	assert_int_equal(plan.tail[1], 0);
 	/* It always has work. */
 	assert_true(plan.predicted[1].done > 5);
 }
@@ -133,6 +135,8 @@ static void long_blocks_are_kept_out(void **state) {
 	plan_make(&h200, tasks, 2, NULL, &plan);
 	assert_true(plan.is_predicted);
 	assert_true(plan.terms[1].n > 0);
+	/* Its kernels take longer on fewer SMs. */
+	assert_true(plan.tail[1] > 6 * MS + 70 * NSEC_PER_USEC);
 	assert_int_equal(plan.predicted[0].missed + plan.predicted[1].missed, 0);
 	/* Not so where both may go everywhere. */
 	plan.terms[0].n = plan.terms[1].n = 0;

@@ -294,6 +294,17 @@ static void step(struct model *m, struct model_job *r) {
 	}
 }
 
+nsec_t model_tail(const struct model_gpu *gpu, const struct model_task *task,
+		  const struct model_place *place) {
+	unsigned sms = 0;
+
+	for (unsigned k = 0; k < MODEL_REGIONS; k++) {
+		sms += place->regions[k] ? gpu->sms[k] : 0;
+	}
+	sms = place->most_sms && place->most_sms < sms ? place->most_sms : sms;
+	return task->kernels[sms] + task->copy_out + gpu->back;
+}
+
 nsec_t model_next(const struct model *m) {
 	nsec_t next = NEVER;
 

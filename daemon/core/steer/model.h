@@ -52,6 +52,8 @@ struct model_place {
 struct model_gpu {
 	unsigned sms[MODEL_REGIONS]; /* together the GPU's */
 	nsec_t piece;		     /* of a held copy */
+	nsec_t back;		     /* from the end of a job's last operation until its program
+					knows */
 };
 
 enum model_phase {
@@ -95,6 +97,10 @@ struct model {
 /* @n tasks (at most MODEL_TASKS_MAX), all idle at time 0. All pointers are borrowed. */
 void model_init(struct model *m, const struct model_gpu *gpu, const struct model_task *tasks,
 		const struct model_place *places, unsigned n);
+
+/* What a job of @task at @place needs after its copy in, with the GPU to itself. */
+nsec_t model_tail(const struct model_gpu *gpu, const struct model_task *task,
+		  const struct model_place *place);
 
 /* The idle @task opens a job of this @release (at most now) at @now, which lies between the last
  * advance and the next event. Its host needs @wake. model_advance() to the same moment must follow.

@@ -36,6 +36,9 @@
 #define WAKE_MAX (110 * NSEC_PER_USEC)
 #define PIECE	 (80 * NSEC_PER_USEC)
 
+/* From the end of a job's last operation until its program goes on, measured likewise. */
+#define BACK (20 * NSEC_PER_USEC)
+
 /* An unknown task's jobs: one kernel, in waves of blocks. */
 #define UNKNOWN_BLOCK (1 * NSEC_PER_MSEC)
 #define UNKNOWN_WAVES 10
@@ -80,6 +83,7 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 	return (struct model_gpu){
 		.sms = {sms, gpu->sms - sms},
 		.piece = PIECE,
+		.back = BACK,
 	};
 }
 
@@ -373,6 +377,15 @@ void plan_rule(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	}
 }
 
+static void write_plan(const struct search *s, const struct candidate *c, struct plan *ret) {
+	struct model_gpu gpu = model_gpu(s->gpu, c->lower);
+
+	for (unsigned i = 0; i < s->n; i++) {
+		ret->terms[i] = terms_of(s, c, i);
+		ret->tail[i] = s->known[i] ? model_tail(&gpu, &s->tasks[i], &c->places[i]) : 0;
+	}
+}
+
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       const _Atomic bool *stop, struct plan *ret) {
 	struct candidate c;
@@ -393,9 +406,7 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	}
 	ret->is_predicted &= c.lower > 0;
 	ret->n_tried = s.n_tried;
-	for (unsigned i = 0; i < n; i++) {
-		ret->terms[i] = terms_of(&s, &c, i);
-	}
+	write_plan(&s, &c, ret);
 }
 
 /* Return: false if @terms are of another form. */

@@ -40,6 +40,8 @@ struct plan {
 	struct model_result predicted[MODEL_TASKS_MAX];
 	/* Most of its jobs would be late alone on the GPU: nobody should wait for its copies. */
 	bool hopeless[MODEL_TASKS_MAX];
+	/* What a job needs after its copy in, alone on the SMs of its terms; 0: not known. */
+	nsec_t tail[MODEL_TASKS_MAX];
 	bool is_predicted; /* all tasks with a deadline are known; else the rule was followed */
 	unsigned n_tried;  /* predictions that were made */
 };

@@ -5,21 +5,13 @@
 
 #include "client/base/listing.h"
 #include "client/options.h"
+#include "client/sim/response.h"
+#include "client/sim/rta-sweep.h"
 #include "client/sim/scenario-file.h"
 #include "client/sim/segments.h"
-#include "client/sim/select.h"
 #include "client/verb.h"
-#include "daemon/book/suggest.h"
-#include "daemon/core/analysis/method.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
-
-struct response_options {
-	const char *method;
-	nsec_t epsilon;
-	struct select_words readings;
-	bool has_epsilon, compare, slack, gpu_priorities, swap;
-};
 
 static int parse_epsilon(const char *text, void *target) {
 	struct response_options *o = target;
@@ -29,9 +21,38 @@ static int parse_epsilon(const char *text, void *target) {
 	return r;
 }
 
+static int parse_count(const char *text, int64_t max, unsigned *ret) {
+	int64_t n;
+	int r = units_parse_int(text, 1, max, &n);
+
+	if (r == 0) {
+		*ret = (unsigned)n;
+	}
+	return r;
+}
+
+static int parse_tasksets(const char *text, void *target) {
+	return parse_count(text, RTA_SWEEP_SETS_MAX, target);
+}
+
+static int parse_workers(const char *text, void *target) {
+	return parse_count(text, WORKERS_MAX, target);
+}
+
+static int parse_seed(const char *text, void *target) {
+	int64_t n;
+	int r = units_parse_int(text, 0, INT64_MAX, &n);
+
+	if (r == 0) {
+		*(uint64_t *)target = (uint64_t)n;
+	}
+	return r;
+}
+
 static const struct option response_options[] = {
-	{"method", 'm', OPTION_REQUIRED, "NAME", "the bound to show (default: safe)", option_string,
-	 offsetof(struct response_options, method), NULL},
+	{"method", 'm', OPTION_REQUIRED, "NAME",
+	 "the bound to show (default: safe); repeat it in a sweep, or say 'all'", select_parse,
+	 offsetof(struct response_options, methods), SELECT_EXPECTED},
 	{"compare", 0, OPTION_FLAG, NULL, "show the bounds of all methods", option_flag,
 	 offsetof(struct response_options, compare), NULL},
 	{"slack", 0, OPTION_FLAG, NULL, "show how much longer a GPU segment of each task may get",
@@ -44,6 +65,25 @@ static const struct option response_options[] = {
 	 offsetof(struct response_options, swap), NULL},
 	{"reading", 0, OPTION_REQUIRED, "NAME", "read the text in another way; may be repeated",
 	 select_parse, offsetof(struct response_options, readings), SELECT_EXPECTED},
+	{"sweep", 0, OPTION_REQUIRED, "NAME[=LOW:HIGH:STEP]",
+	 "random sets of tasks, over this parameter of theirs", option_string,
+	 offsetof(struct response_options, sweep), NULL},
+	{"generator", 0, OPTION_REQUIRED, "NAME", "table-4.2 (default) or figure-4.13",
+	 option_string, offsetof(struct response_options, generator), NULL},
+	{"param", 0, OPTION_REQUIRED, "NAME=LOW[:HIGH]", "set a parameter of random sets",
+	 select_parse, offsetof(struct response_options, params), SELECT_EXPECTED},
+	{"tasksets", 0, OPTION_REQUIRED, "N", "so many at each point (default: 1000)",
+	 parse_tasksets, offsetof(struct response_options, n_sets), "1 to 100000"},
+	{"seed", 0, OPTION_REQUIRED, "N", "of everything that is drawn (default: 0)", parse_seed,
+	 offsetof(struct response_options, seed), "a whole number from 0"},
+	{"workers", 0, OPTION_REQUIRED, "N", "threads of a sweep (default: one a core)",
+	 parse_workers, offsetof(struct response_options, n_workers), "1 to 256"},
+	{"csv", 0, OPTION_REQUIRED, "FILE", "write the sweep's results; - for standard output",
+	 option_string, offsetof(struct response_options, csv), NULL},
+	{"plot", 0, OPTION_REQUIRED, "FILE", "draw the sweep: schedulable sets in %", option_string,
+	 offsetof(struct response_options, plot), NULL},
+	{"note", 0, OPTION_REQUIRED, "TEXT", "a line below the plot; may be repeated", select_parse,
+	 offsetof(struct response_options, notes), SELECT_EXPECTED},
 	{0},
 };
 
@@ -298,53 +338,6 @@ static int show(const struct ctl *ctl, const struct segments *s, const struct an
 	return listing_json(ctl, object);
 }
 
-/* NULL after an error on stderr. */
-static const struct rta_method *find_method(const char *name) {
-	const struct rta_method *m = name ? rta_method_find(name) : &rta_methods[0];
-	struct suggest s = suggest_start(name ? name : "");
-
-	for (size_t k = 0; !m && k < rta_n_methods; k++) {
-		suggest_offer(&s, rta_methods[k].name);
-	}
-	if (!m) {
-		ctl_error("no method '%s'%s%s%s", name, s.best ? ". Did you mean '" : "",
-			  s.best ? s.best : "",
-			  s.best ? "'?" : "; 'sbeetctl response-time --help' lists them");
-	}
-	return m;
-}
-
-static int read_readings(const struct select_words *words, struct rta_readings *ret) {
-	const struct {
-		const char *name;
-		bool *target;
-	} known[] = {
-		{"x-by-formula", &ret->x_by_formula},
-		{"updates-by-segment", &ret->updates_by_segment},
-		{"updates-as-gcaps", &ret->updates_as_gcaps},
-		{"bxc-alone", &ret->bxc_alone},
-		{"bxc-floor", &ret->bxc_floor},
-		{"mpcp-boosted-section", &ret->mpcp_boosted_section},
-	};
-
-	for (size_t i = 0; i < words->n; i++) {
-		struct suggest s = suggest_start(words->list[i]);
-		size_t k = 0;
-
-		for (; k < N(known) && strcmp(known[k].name, words->list[i]) != 0; k++) {
-			suggest_offer(&s, known[k].name);
-		}
-		if (k == N(known)) {
-			ctl_error("no reading '%s'%s%s%s", words->list[i],
-				  s.best ? ". Did you mean '" : "", s.best ? s.best : "",
-				  s.best ? "'?" : "; sbeetctl(1) lists them");
-			return CTL_EXIT_USAGE;
-		}
-		*known[k].target = true;
-	}
-	return CTL_EXIT_OK;
-}
-
 static int load(const struct ctl *ctl, struct segments *ret) {
 	const struct response_options *o = ctl->options;
 	const char *path = ctl->args[0];
@@ -366,9 +359,50 @@ static int load(const struct ctl *ctl, struct segments *ret) {
 	return e < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
 }
 
-static int response_time(const struct ctl *ctl) {
+/* Options of the other half of the verb would do nothing: say so. */
+static int check_options(const struct ctl *ctl) {
 	const struct response_options *o = ctl->options;
-	const struct rta_method *m = find_method(o->method);
+	const char *alone = o->compare		? "compare"
+			    : o->slack		? "slack"
+			    : o->gpu_priorities ? "gpu-priorities"
+						: NULL;
+	const char *with = o->generator	  ? "generator"
+			   : o->params.n  ? "param"
+			   : o->n_sets	  ? "tasksets"
+			   : o->n_workers ? "workers"
+			   : o->csv	  ? "csv"
+			   : o->plot	  ? "plot"
+					  : NULL;
+
+	if (o->notes.n && !o->plot) {
+		ctl_error("option '--note' needs --plot");
+		return CTL_EXIT_USAGE;
+	}
+	if (o->sweep && ctl->n_args > 0) {
+		ctl_error("a sweep makes its own tasks: leave out '%s', or --sweep", ctl->args[0]);
+		return CTL_EXIT_USAGE;
+	}
+	if (!o->sweep && ctl->n_args == 0) {
+		ctl_error("'response-time' needs FILE.json, or --sweep");
+		return CTL_EXIT_USAGE;
+	}
+	if (!o->sweep && o->methods.n > 1) {
+		ctl_error(
+			"option '--method' may be repeated with --sweep only; --compare shows "
+			"all methods");
+		return CTL_EXIT_USAGE;
+	}
+	if (o->sweep ? !alone : !with) {
+		return CTL_EXIT_OK;
+	}
+	ctl_error("option '--%s' %s", o->sweep ? alone : with,
+		  o->sweep ? "is about one set of tasks, not a sweep" : "needs --sweep");
+	return CTL_EXIT_USAGE;
+}
+
+static int show_bounds(const struct ctl *ctl) {
+	const struct response_options *o = ctl->options;
+	const struct rta_method *m = response_find_method(o->methods.n ? o->methods.list[0] : NULL);
 	const size_t n = 1 + (o->compare ? rta_n_methods : 0);
 	struct rta_readings readings = {0};
 	struct analysis *all;
@@ -376,7 +410,7 @@ static int response_time(const struct ctl *ctl) {
 	enum verdict v;
 	int r;
 
-	if (!m || read_readings(&o->readings, &readings) != CTL_EXIT_OK) {
+	if (!m || response_read_readings(&o->readings, &readings) != CTL_EXIT_OK) {
 		return CTL_EXIT_USAGE;
 	}
 	all = calloc(n, sizeof(*all));
@@ -403,18 +437,29 @@ static int response_time(const struct ctl *ctl) {
 				  : CTL_EXIT_OK;
 }
 
+static int response_time(const struct ctl *ctl) {
+	const struct response_options *o = ctl->options;
+	int r = check_options(ctl);
+
+	return r != CTL_EXIT_OK ? r : o->sweep ? response_sweep(ctl) : show_bounds(ctl);
+}
+
 const struct verb verb_response_time = {
 	.name = "response-time",
-	.args = "FILE.json",
+	.args = "[FILE.json]",
 	.summary = "bound the response times of tasks with CPU and GPU segments",
 	.flags = VERB_READS | VERB_TABLE,
-	.min_args = 1,
+	.min_args = 0,
 	.max_args = 1,
 	.options = response_options,
 	.options_size = sizeof(struct response_options),
 	.help = "Methods: safe, safe-busy, safe-suspend, kthread-busy, ioctl-busy, ioctl-suspend,\n"
 		"ioctl-busy-tight, ioctl-suspend-tight, mpcp-busy, mpcp-suspend, fmlp-busy,\n"
 		"fmlp-suspend. Only a safe bound tells that a task is in time.\n"
+		"Parameters of random sets: cpus, tasks-per-cpu, tasks, utilisation,\n"
+		"task-utilisation, gpu-tasks, period, segments, gpu-to-cpu, misc, best, "
+		"best-effort;\n"
+		"sbeetctl(1) has those of figure-4.13.\n"
 		"Exit code 3: some task may be late; 7: not known, the method has no safe bound.\n",
 	.function = response_time,
 };

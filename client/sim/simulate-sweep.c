@@ -18,54 +18,23 @@
 
 #define TASKSETS_DEFAULT 100
 
-/* "0.2" in thousandths. */
-static int parse_milli(const char **text, unsigned *ret) {
-	unsigned value = 0, places = 0, digits = 0;
-	bool point = false;
-
-	for (; (**text >= '0' && **text <= '9') || (**text == '.' && !point); (*text)++) {
-		if (**text == '.') {
-			point = true;
-			continue;
-		}
-		if (value > 100000 || places == 3) {
-			return -EINVAL;
-		}
-		value = value * 10 + (unsigned)(**text - '0');
-		places += point;
-		digits++;
-	}
-	for (; places < 3; places++) {
-		value *= 10;
-	}
-	*ret = value;
-	return digits > 0 ? 0 : -EINVAL;
-}
-
 int simulate_parse_range(const char *text, void *target) {
-	struct simulate_range range;
+	struct range range;
+	int r = range_parse(text, &range);
 
-	if (parse_milli(&text, &range.low) < 0) {
-		return -EINVAL;
-	}
-	range.high = range.low;
-	range.step = 1;
-	if (*text == ':') {
-		text++;
-		if (parse_milli(&text, &range.high) < 0 || *text++ != ':' ||
-		    parse_milli(&text, &range.step) < 0) {
+	if (r == 0 && range.step == 0) {
+		if (range.high > range.low) {
 			return -EINVAL;
 		}
+		range.step = 1;
 	}
-	if (*text) {
-		return -EINVAL;
-	}
-	if (range.step == 0 || range.high < range.low ||
-	    (range.high - range.low) / range.step >= SWEEP_POINTS_MAX) {
+	if (r == 0 && (range.high - range.low) / range.step >= SWEEP_POINTS_MAX) {
 		return -ERANGE;
 	}
-	*(struct simulate_range *)target = range;
-	return 0;
+	if (r == 0) {
+		*(struct range *)target = range;
+	}
+	return r;
 }
 
 /* Marks the profiles that @option names. */

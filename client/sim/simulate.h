@@ -6,22 +6,18 @@
 #pragma once
 
 #include "client/base/ctl.h"
+#include "client/sim/range.h"
 #include "client/sim/scenario.h"
 #include "client/sim/select.h"
 
 /* If neither the scenario nor the command line says how long. */
 #define SIMULATE_DURATION_DEFAULT (1 * NSEC_PER_SEC)
 
-/* LOW:HIGH:STEP, in thousandths. */
-struct simulate_range {
-	unsigned low, high, step; /* step 0: not given */
-};
-
 struct simulate_options {
 	struct select_words policies;
 	struct select_words params;
 	struct select_words without, heavy, notes;
-	struct simulate_range sweep;
+	struct range sweep; /* step 0: not given */
 	const char *gantt, *csv, *plot, *reference;
 	nsec_t duration;
 	uint64_t seed;

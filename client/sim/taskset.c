@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "client/sim/draw.h"
 #include "daemon/sim/sim.h"
 
 /* UUniFast keeps within [0.01, 0.5] often enough for anything but the very ends of what is
@@ -22,22 +23,6 @@ void taskset_rules_default(struct taskset_rules *ret, const struct scenario *sce
 		.reference_sms = scenario->gpus[0].model.limit,
 		.reference_step = scenario->gpus[0].model.step,
 	};
-}
-
-/* Even in [0, 1). */
-static double draw(uint64_t *random) {
-	return (double)(sim_random(random) >> 11) * 0x1p-53;
-}
-
-/* Bini and Buttazzo's UUniFast: even among all utilisations that add up to @u. */
-static void uunifast(double u, unsigned n, uint64_t *random, double *ret) {
-	for (unsigned i = 0; i + 1 < n; i++) {
-		double rest = u * pow(draw(random), 1.0 / (n - i - 1));
-
-		ret[i] = u - rest;
-		u = rest;
-	}
-	ret[n - 1] = u;
 }
 
 static bool within(const struct taskset_rules *rules, const double *u) {
@@ -100,7 +85,7 @@ static int draw_shares(const struct taskset_rules *rules, double u, uint64_t *ra
 		    tries++ == TRIES_MAX) {
 			return -ERANGE;
 		}
-		uunifast(u, rules->n_tasks, random, ret_shares);
+		draw_uunifast(u, rules->n_tasks, random, ret_shares);
 	} while (!within(rules, ret_shares));
 	return 0;
 }

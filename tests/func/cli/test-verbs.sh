@@ -216,6 +216,8 @@ while read -r verb; do
 	fi
 done <verbs
 [ "$n_read" -ge 15 ] || wrong "only $n_read verbs give JSON"
+ends 0 response-time --sweep cpus=1 --tasksets 1 --json
+cat out >>all.json
 # What sessions and jobs have is looked at in test-top.sh, where there are some.
 sh "$here/test-keys.sh" "$page" <all.json || failed=1
 

@@ -1,0 +1,31 @@
+/*
+ * response.h: the two halves of `sbeetctl response-time`: bounds of one set of tasks
+ * (verb-response-time.c), and sweeps over random ones (response-sweep.c). Both read ctl->options as
+ * struct response_options.
+ */
+#pragma once
+
+#include "client/base/ctl.h"
+#include "client/sim/select.h"
+#include "daemon/core/analysis/method.h"
+
+struct response_options {
+	struct select_words methods, readings;
+	nsec_t epsilon;
+	bool has_epsilon, compare, slack, gpu_priorities, swap;
+
+	/* A sweep's. */
+	const char *sweep, *generator, *csv, *plot;
+	struct select_words params, notes;
+	uint64_t seed;
+	unsigned n_sets, n_workers; /* 0: not given */
+};
+
+/* The method of this name; NULL: the default one. Return: NULL after an error on stderr. */
+const struct rta_method *response_find_method(const char *name);
+
+/* Return: an enum ctl_exit, after an error on stderr. */
+int response_read_readings(const struct select_words *words, struct rta_readings *ret);
+
+/* Runs a sweep and shows what came out. Return likewise. */
+int response_sweep(const struct ctl *ctl);

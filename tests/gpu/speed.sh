@@ -159,3 +159,5 @@ done
 exec 5>&- 6<&- 7>&- 8<&-
 tar -C "$scratch" --exclude=run --exclude=lib --exclude=mps --exclude='*.in' --exclude='*.out' \
 	-czf "$out/speed.tar.gz" .
+stop_mps
+OUT="$out" sh "$here/job-start.sh" | tee -a "$out/speed.txt"

@@ -22,7 +22,8 @@
 # has one more (made from the commit that the bundle is of, so nobody has run these sets before). SCALE (0:
 # tiny kernels), SMS, STEP, RUNS, POWER_MS: for the profiles. TRACES=yes: keep what sbeetd did as
 # trace-FAMILY-COLUMN-U-SET, and the task sets as tasks-FAMILY-U-SET. CAUSES=yes: what the time of each
-# missed job went into, as late.csv (in ns, see periodic.c), and the causes as causes.txt.
+# missed job went into, as late.csv (in ns, see periodic.c), and the causes as causes.txt; CAUSES=all:
+# a line for each job that counts.
 # Exit 1 if a result was wrong or a task failed.
 set -u
 
@@ -118,6 +119,7 @@ command_of() {
 	libraries=$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	set -- "$1" "$2" "env LD_LIBRARY_PATH='$libraries'"
 	[ -z "${CAUSES:-}" ] || set -- "$1" "$2" "$3 PERIODIC_LATE='$scratch/late-$2'"
+	[ "${CAUSES:-}" != all ] || set -- "$1" "$2" "$3 PERIODIC_ALL=1"
 	case $1 in
 	none | mps) command="$3 $command" ;;
 	mps-level) command="$3 PERIODIC_PRIORITY=$level $command" ;;

@@ -17,7 +17,7 @@
  *	empty kernels and copies of 4 bytes, for what the host alone takes. PERIODIC_LATE=FILE: gets
  *	a line for each missed job, what its time went into, in ns: the job before that still ran,
  *	the wake-up, the first call, the copy to the GPU, the kernels, the copy back, the return;
- *	then all of it. By events, which every job records then.
+ *	then all of it. By events, which every job records then. PERIODIC_ALL=1: a line for each job.
  *
  * A job is a copy to the GPU, launches, and a copy back, on one stream. The first result is
  * compared with the CPU's, where that takes no minutes; each later one with the first: same input,
@@ -322,6 +322,7 @@ static struct {
 	FILE *to; /* NULL: nobody asks */
 	CUevent marks[4];
 	uint64_t called, begun; /* of the last job: before and after its first call */
+	bool all;		/* of those in time as well */
 } late;
 
 static void late_open(const char *path) {
@@ -527,6 +528,8 @@ static int run(const struct schedule *s, uint64_t start) {
 		if (counts && responses[completed] > s->deadline) {
 			missed++;
 			late_report(release, before, now);
+		} else if (counts && late.all) {
+			late_report(release, before, now);
 		}
 		before = now;
 		if (inside) {
@@ -575,6 +578,7 @@ static int run_task(int argc, char **argv) {
 		work_open(&works[w], strcmp(argv[2], "0") != 0, empty && strcmp(empty, "1") == 0);
 		my.stream = own_stream();
 		if (late_file) {
+			late.all = getenv("PERIODIC_ALL") != NULL;
 			late_open(late_file);
 		}
 		first_job();

@@ -92,7 +92,7 @@ struct analysis {
 	const struct rta_method *method, *safe;
 	struct rta_readings readings;
 	struct rta_bound bounds[RTA_TASKS_MAX];
-	struct rta_bound safe_bounds[RTA_TASKS_MAX]; /* where there is a safe method */
+	struct rta_bound safe_bounds[RTA_TASKS_MAX];
 	unsigned levels[RTA_TASKS_MAX];
 	nsec_t slack[RTA_TASKS_MAX];
 	bool assigned; /* levels hold */
@@ -128,14 +128,14 @@ static enum verdict verdict_of(const struct rta_set *set, const struct analysis 
 	if (set->tasks[i].priority == 0) {
 		return BEST_EFFORT;
 	}
-	if (!a->safe || a->assigned) {
+	if (a->assigned) {
 		return NOT_KNOWN;
 	}
 	return a->safe_bounds[i].response <= set->tasks[i].deadline ? IN_TIME : MAY_BE_LATE;
 }
 
 static enum verdict verdict_of_all(const struct rta_set *set, const struct analysis *a) {
-	if (!a->safe || a->assigned) {
+	if (a->assigned) {
 		return NOT_KNOWN;
 	}
 	return rta_in_time(set, a->safe_bounds) ? IN_TIME : MAY_BE_LATE;
@@ -164,11 +164,9 @@ static void analyse(const struct rta_method *method, const struct response_optio
 		ret->assigned =
 			rta_method_assign(method, set, readings, o->swap, ret->bounds, ret->levels);
 	}
-	if (ret->safe) {
-		rta_method_run(ret->safe, set, readings, ret->safe_bounds);
-	}
+	rta_method_run(ret->safe, set, readings, ret->safe_bounds);
 	for (size_t i = 0; o->slack && i < set->n_real_time; i++) {
-		ret->slack[i] = rta_method_slack(ret->safe ? ret->safe : method, set, readings, i);
+		ret->slack[i] = rta_method_slack(ret->safe, set, readings, i);
 	}
 }
 
@@ -194,7 +192,7 @@ static json_t *task_json(const struct segments *s, const struct analysis *a, siz
 		      json_text(s->names[i]), "cpu", (int)t->cpu, "priority", t->priority,
 		      "period_ns", json_u64(t->period), "deadline_ns", json_u64(t->deadline),
 		      "bound_ns", time_or_null(a->bounds[i].response), "safe_bound_ns",
-		      a->safe ? time_or_null(a->safe_bounds[i].response) : json_null(), "verdict",
+		      time_or_null(a->safe_bounds[i].response), "verdict",
 		      verdicts[v], "most", json_text(dominant(&a->bounds[i])), "terms", parts);
 	if (slack) {
 		json_object_set_new(o, "slack_ns",
@@ -240,11 +238,7 @@ static void add_row(struct table *t, const struct segments *s, const struct anal
 	} else {
 		table_time(t, (int64_t)task->deadline);
 		bound_cell(t, a->bounds[i].response);
-		if (a->safe) {
-			bound_cell(t, a->safe_bounds[i].response);
-		} else {
-			table_text(t, NULL);
-		}
+		bound_cell(t, a->safe_bounds[i].response);
 		table_text(t, dominant(&a->bounds[i]));
 	}
 	if (v != BEST_EFFORT && task->n_gpu > 0) {
@@ -292,6 +286,11 @@ static int show_comparison(const struct ctl *ctl, const struct segments *s,
 		{"safe", "SAFE", .right = true},
 		{"safe-busy", "SAFE-B", .right = true},
 		{"safe-suspend", "SAFE-S", .right = true},
+		{"safe-kthread", "SAFE-K", .right = true},
+		{"safe-mpcp-busy", "SAFE-MPCP-B", .right = true},
+		{"safe-mpcp-suspend", "SAFE-MPCP-S", .right = true},
+		{"safe-fmlp-busy", "SAFE-FMLP-B", .right = true},
+		{"safe-fmlp-suspend", "SAFE-FMLP-S", .right = true},
 		{"kthread-busy", "KTHREAD-B", .right = true},
 		{"ioctl-busy", "IOCTL-B", .right = true},
 		{"ioctl-suspend", "IOCTL-S", .right = true},
@@ -453,13 +452,14 @@ const struct verb verb_response_time = {
 	.max_args = 1,
 	.options = response_options,
 	.options_size = sizeof(struct response_options),
-	.help = "Methods: safe, safe-busy, safe-suspend, kthread-busy, ioctl-busy, ioctl-suspend,\n"
-		"ioctl-busy-tight, ioctl-suspend-tight, mpcp-busy, mpcp-suspend, fmlp-busy,\n"
-		"fmlp-suspend. Only a safe bound tells that a task is in time.\n"
+	.help = "Methods: safe, safe-busy, safe-suspend, safe-kthread, safe-mpcp-busy,\n"
+		"safe-mpcp-suspend, safe-fmlp-busy, safe-fmlp-suspend, kthread-busy, ioctl-busy,\n"
+		"ioctl-suspend, ioctl-busy-tight, ioctl-suspend-tight, mpcp-busy, mpcp-suspend,\n"
+		"fmlp-busy, fmlp-suspend. Only a safe bound tells that a task is in time.\n"
 		"Parameters of random sets: cpus, tasks-per-cpu, tasks, utilisation,\n"
 		"task-utilisation, gpu-tasks, period, segments, gpu-to-cpu, misc, best, "
 		"best-effort;\n"
 		"sbeetctl(1) has those of figure-4.13.\n"
-		"Exit code 3: some task may be late; 7: not known, the method has no safe bound.\n",
+		"Exit code 3: some task may be late; 7: not known, with GPU priorities.\n",
 	.function = response_time,
 };

@@ -11,7 +11,7 @@ daemon/core proto
 daemon/core/policy daemon/core proto
 daemon/core/steer daemon/core proto
 daemon/core/analysis proto
-daemon/sim daemon/core daemon/core/steer proto
+daemon/sim daemon/core daemon/core/analysis daemon/core/steer proto
 daemon/book daemon/core proto
 daemon/base proto
 daemon/mps daemon/base proto

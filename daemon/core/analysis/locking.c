@@ -4,6 +4,7 @@
 struct window {
 	const struct rta_locking *p;
 	const struct rta_bound *bounds; /* of the tasks above */
+	const struct rta_bound *below;	/* corrected: of those below; NULL: not known yet */
 	nsec_t request;			/* MPCP: B_{i,j}, equal for all requests */
 };
 
@@ -73,25 +74,38 @@ static nsec_t longest_below(const struct rta_locking *p, size_t i) {
 	return longest;
 }
 
+/* R_x where @i is analysed. */
+static nsec_t response_of(const struct window *w, size_t x, size_t i) {
+	if (x < i) {
+		return w->bounds[x].response;
+	}
+	if (!w->p->corrected) {
+		return w->p->set->tasks[x].deadline;
+	}
+	return w->below ? w->below[x].response : RTA_FOREVER;
+}
+
 /* The most jobs of @x that are pending in a window @r of @i. */
 static nsec_t jobs_of(const struct window *w, size_t x, size_t i, nsec_t r) {
 	const struct rta_task *t = &w->p->set->tasks[x];
 
-	if (t->priority == 0) {
-		return RTA_FOREVER;
-	}
-	return rta_jobs(r, x < i ? w->bounds[x].response : t->deadline, t->period);
+	return t->priority == 0 ? RTA_FOREVER : rta_jobs(r, response_of(w, x, i), t->period);
+}
+
+/* The most jobs of @h that a request of @i waits for, for @r. */
+static nsec_t jobs_of_request(const struct window *w, size_t h, size_t i, nsec_t r) {
+	return w->p->corrected ? jobs_of(w, h, i, r)
+			       : rta_add(rta_jobs(r, 0, w->p->set->tasks[h].period), 1);
 }
 
 /* B_{i,j} of MPCP, in the response of the bound. */
 static void request(const void *userdata, size_t i, nsec_t r, struct rta_bound *ret) {
-	const struct rta_locking *p = ((const struct window *)userdata)->p;
+	const struct window *w = userdata;
 
-	rta_charge(ret, RTA_DIRECT, longest_below(p, i));
+	rta_charge(ret, RTA_DIRECT, longest_below(w->p, i));
 	for (size_t h = 0; h < i; h++) {
-		nsec_t jobs = rta_add(rta_jobs(r, 0, p->set->tasks[h].period), 1);
-
-		rta_charge(ret, RTA_DIRECT, rta_mul(jobs, all_sections(p, h)));
+		rta_charge(ret, RTA_DIRECT,
+			   rta_mul(jobs_of_request(w, h, i, r), all_sections(w->p, h)));
 	}
 }
 
@@ -100,8 +114,7 @@ static nsec_t mpcp_direct(const struct window *w, size_t i, nsec_t r) {
 	nsec_t sum = rta_mul(requests, longest_below(w->p, i));
 
 	for (size_t h = 0; h < i; h++) {
-		const nsec_t period = w->p->set->tasks[h].period;
-		nsec_t each = rta_add(rta_jobs(w->request, 0, period), 1);
+		nsec_t each = jobs_of_request(w, h, i, w->request);
 		nsec_t jobs = shorter(rta_mul(requests, each), jobs_of(w, h, i, r));
 
 		sum = rta_add(sum, rta_mul(jobs, all_sections(w->p, h)));
@@ -141,7 +154,8 @@ static void response(const void *userdata, size_t i, nsec_t r, struct rta_bound 
 		nsec_t work = rta_add(other->c, w->p->busy ? other->g : other->gm);
 
 		if (other->cpu == t->cpu) {
-			nsec_t jitter = rta_jitter(w->bounds[h].response, work);
+			bool steady = w->p->corrected && other->n_gpu == 0;
+			nsec_t jitter = steady ? 0 : rta_jitter(w->bounds[h].response, work);
 
 			rta_charge(ret, RTA_CPU, rta_mul(rta_jobs(r, jitter, other->period), work));
 		}
@@ -159,10 +173,11 @@ static void response(const void *userdata, size_t i, nsec_t r, struct rta_bound 
 	}
 }
 
-void rta_locking_all(const struct rta_locking *p, struct rta_bound *ret) {
+static void pass(const struct rta_locking *p, const struct rta_bound *below,
+		 struct rta_bound *ret) {
 	for (size_t i = 0; i < p->set->n_real_time; i++) {
 		const struct rta_task *t = &p->set->tasks[i];
-		struct window w = {.p = p, .bounds = ret};
+		struct window w = {.p = p, .bounds = ret, .below = below};
 
 		if (p->protocol == RTA_MPCP && t->n_gpu > 0) {
 			static const struct rta_task empty = {0};
@@ -170,5 +185,13 @@ void rta_locking_all(const struct rta_locking *p, struct rta_bound *ret) {
 			w.request = rta_solve(request, &w, i, &empty, t->period).response;
 		}
 		ret[i] = rta_solve(response, &w, i, t, t->period);
+	}
+}
+
+void rta_locking_all(const struct rta_locking *p, struct rta_bound *ret) {
+	pass(p, NULL, ret);
+	if (p->corrected) {
+		/* Each task reads the bounds of those below before its own is written. */
+		pass(p, ret, ret);
 	}
 }

@@ -23,6 +23,13 @@
  *
  * For R_x of a task of lower priority stands its deadline, so a bound holds as long as those meet
  * theirs. Of a best-effort task any number of jobs may come.
+ *
+ * Corrected, the bounds hold whatever other tasks do:
+ * - R_x of a task of lower priority is its bound from a first pass, in which any number of its jobs
+ *   may come. It has none if it may take longer than its period.
+ * - MPCP: (ceil(B_{i,j} / T_h) + 1) holds only for R_h up to T_h; it is ceil((B_{i,j} + R_h) / T_h).
+ * and they are tighter in one place: tasks above on the same CPU that have no GPU segments are
+ * never suspended, so they have no jitter (with the window from when none of them is ready).
  */
 #pragma once
 
@@ -36,7 +43,8 @@ enum rta_protocol {
 struct rta_locking {
 	const struct rta_set *set;
 	enum rta_protocol protocol;
-	bool busy; /* all tasks during G^e; otherwise all suspend */
+	bool busy;	/* all tasks during G^e; otherwise all suspend */
+	bool corrected; /* as above; otherwise as published */
 	const struct rta_readings *readings;
 };
 

@@ -10,6 +10,11 @@ const struct rta_method rta_methods[] = {
 	{"safe", "corrected", RTA_SAFE, RTA_MODE_OWN},
 	{"safe-busy", "corrected", RTA_SAFE, BUSY},
 	{"safe-suspend", "corrected", RTA_SAFE, SUSPEND},
+	{"safe-kthread", "corrected", RTA_SAFE_KTHREAD, BUSY, RTA_KTHREAD_BUSY},
+	{"safe-mpcp-busy", "corrected", RTA_SAFE_LOCKING, BUSY, .protocol = RTA_MPCP},
+	{"safe-mpcp-suspend", "corrected", RTA_SAFE_LOCKING, SUSPEND, .protocol = RTA_MPCP},
+	{"safe-fmlp-busy", "corrected", RTA_SAFE_LOCKING, BUSY, .protocol = RTA_FMLP},
+	{"safe-fmlp-suspend", "corrected", RTA_SAFE_LOCKING, SUSPEND, .protocol = RTA_FMLP},
 	{"kthread-busy", "Lemma 13", RTA_PREEMPT, BUSY, RTA_KTHREAD_BUSY},
 	{"ioctl-busy", "Lemma 16", RTA_PREEMPT, BUSY, RTA_IOCTL_BUSY},
 	{"ioctl-suspend", "Lemma 15", RTA_PREEMPT, SUSPEND, RTA_IOCTL_SUSPEND},
@@ -31,17 +36,26 @@ const struct rta_method *rta_method_find(const char *name) {
 	return NULL;
 }
 
+static enum rta_family safe_family(const struct rta_method *m) {
+	switch (m->family) {
+	case RTA_PREEMPT:
+		return m->approach == RTA_KTHREAD_BUSY ? RTA_SAFE_KTHREAD : RTA_SAFE;
+	case RTA_LOCKING:
+		return RTA_SAFE_LOCKING;
+	default:
+		return m->family;
+	}
+}
+
 const struct rta_method *rta_method_safe(const struct rta_method *m) {
-	if (m->family == RTA_LOCKING ||
-	    (m->family == RTA_PREEMPT && m->approach == RTA_KTHREAD_BUSY)) {
-		return NULL;
+	const enum rta_family family = safe_family(m);
+	size_t k = 0;
+
+	while (rta_methods[k].family != family || rta_methods[k].mode != m->mode ||
+	       rta_methods[k].protocol != m->protocol) {
+		k++; /* there is one for each */
 	}
-	for (size_t k = 0; k < rta_n_methods; k++) {
-		if (rta_methods[k].family == RTA_SAFE && rta_methods[k].mode == m->mode) {
-			return &rta_methods[k];
-		}
-	}
-	return NULL;
+	return &rta_methods[k];
 }
 
 static struct rta_preempt preempt_of(const struct rta_method *m, const struct rta_set *set,
@@ -53,17 +67,24 @@ static struct rta_preempt preempt_of(const struct rta_method *m, const struct rt
 void rta_method_run(const struct rta_method *m, const struct rta_set *set,
 		    const struct rta_readings *readings, struct rta_bound *ret) {
 	struct rta_preempt preempt = preempt_of(m, set, readings);
-	struct rta_locking locking = {
-		.set = set, .protocol = m->protocol, .busy = m->mode == BUSY, .readings = readings};
+	struct rta_locking locking = {.set = set,
+				      .protocol = m->protocol,
+				      .busy = m->mode == BUSY,
+				      .corrected = m->family == RTA_SAFE_LOCKING,
+				      .readings = readings};
 
 	switch (m->family) {
 	case RTA_SAFE:
 		rta_safe_all(set, m->mode, ret);
 		return;
+	case RTA_SAFE_KTHREAD:
+		rta_safe_kthread_all(set, ret);
+		return;
 	case RTA_PREEMPT:
 		rta_preempt_all(&preempt, ret);
 		return;
 	case RTA_LOCKING:
+	case RTA_SAFE_LOCKING:
 		rta_locking_all(&locking, ret);
 		return;
 	}

@@ -6,10 +6,13 @@
 #include "daemon/core/analysis/audsley.h"
 #include "daemon/core/analysis/locking.h"
 #include "daemon/core/analysis/preempt.h"
+#include "daemon/core/analysis/safe-kthread.h"
 #include "daemon/core/analysis/safe.h"
 
 enum rta_family {
-	RTA_SAFE,
+	RTA_SAFE,	  /* corrected: the GPU is preempted segment by segment (Alg. 7) */
+	RTA_SAFE_KTHREAD, /* corrected: job by job (Alg. 6) */
+	RTA_SAFE_LOCKING, /* corrected: MPCP, FMLP+ */
 	RTA_PREEMPT,
 	RTA_LOCKING,
 };
@@ -31,8 +34,7 @@ extern const size_t rta_n_methods;
 /* NULL: there is none of this name. */
 const struct rta_method *rta_method_find(const char *name);
 
-/* The safe method that takes tasks for the same as @m; NULL: there is none for the kernel thread
- * and for locks. */
+/* The corrected method for what @m bounds: @m itself if it is one. */
 const struct rta_method *rta_method_safe(const struct rta_method *m);
 
 /* Fills in @ret[i] of the n_real_time first tasks. */

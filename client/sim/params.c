@@ -89,6 +89,7 @@ PARAM_COUNT(mps_percent, mps_percent, 1, 100)
 
 PARAM_TIME(migration, sched.migration_cost)
 PARAM_TIME(overhead, overhead)
+PARAM_TIME(epsilon, sched.epsilon)
 #undef PARAM_TIME
 
 /* "worst", "drawn", or "60%". */
@@ -162,6 +163,9 @@ const struct param params_table[] = {
 	{"overhead", "0 or a time, such as 150us",
 	 "that each job takes beside what its profile says, as real ones do: policies learn it",
 	 parse_overhead, json_overhead},
+	{"epsilon", "0 or a time, such as 1ms",
+	 "that it takes to hand a GPU to another job under 'gpu-kthread' and 'gpu-ioctl'",
+	 parse_epsilon, json_epsilon},
 	{"sequential", "on or off",
 	 "a task is a program of one thread: it asks for a job when its last one is over",
 	 parse_sequential, json_sequential},

@@ -62,6 +62,15 @@ sched_job_id policy_first_waiting(const struct sched *s, struct waiting_walk *re
 	return waiting_first(&s->waiting, s->jobs, open, ret_walk);
 }
 
+sched_job_id policy_first_of_all(const struct sched *s, struct waiting_walk *ret_walk) {
+	bool open[SCHED_GPUS_MAX] = {false};
+
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		open[i] = !s->gpus[i].drained;
+	}
+	return waiting_first(&s->waiting, s->jobs, open, ret_walk);
+}
+
 bool policy_goes_before(const struct sched *s, const struct sched_job *a,
 			const struct sched_job *b) {
 	nsec_t x = a->deadline ? a->deadline : UINT64_MAX;
@@ -154,7 +163,8 @@ static void predict(struct sched *s, struct sched_job *job) {
 	if (!task) {
 		return;
 	}
-	if (task->profiles[job->gpu] && smset_count(&job->sms) >= task->profiles[job->gpu]->least) {
+	if (!job->continued && task->profiles[job->gpu] &&
+	    smset_count(&job->sms) >= task->profiles[job->gpu]->least) {
 		times = task_times(task, &s->params, (unsigned)job->gpu, smset_count(&job->sms),
 				   job->granted);
 		job->sms_end = times.sms_end;

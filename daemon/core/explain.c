@@ -65,6 +65,11 @@ static const struct {
 	[EXPLAIN_WAIT_DEADLINES] =
 		{"wait-deadlines",
 		 "how long it takes is not known, and jobs with a profile need the GPU or a part of it"},
+	[EXPLAIN_WAIT_PRIORITY] =
+		{"wait-priority", "a job has the GPU whose priority is not lower"},
+	[EXPLAIN_WAIT_STOPPING] =
+		{"wait-stopping",
+		 "a job of lower priority is stopped for it: what that has queued on the GPU runs first"},
 };
 /* clang-format on */
 

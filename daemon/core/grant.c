@@ -1,6 +1,6 @@
 /*
- * grant.c: gives SMs to a waiting job: policy_grant() and policy_start() in policy.h. Asserts that
- * the policy keeps the rules.
+ * grant.c: gives SMs to a waiting job: policy_grant() and policy_start() in policy.h; stops a
+ * running one: policy_stop(). Asserts that the policy keeps the rules.
  */
 #include <assert.h>
 
@@ -50,6 +50,16 @@ void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 		books_explain_grant(s, id, now);
 	}
 	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_GRANT, id};
+}
+
+void policy_stop(struct sched *s, sched_job_id id, struct sched_actions *actions) {
+	struct sched_job *job = &s->jobs[id];
+
+	assert(job->state == SCHED_JOB_RUNNING && !job->sms_released);
+	assert(!job->stopping && job->stop != SCHED_STOP_NEVER);
+	assert(actions->n < sizeof(actions->list) / sizeof(actions->list[0]));
+	job->stopping = true;
+	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_STOP, id};
 }
 
 /* What the last job of the job's task was given, if that was on this GPU. */

@@ -42,6 +42,24 @@ bool policy_may_share(const struct sched *s, size_t gpu, const struct sched_job 
 void policy_grant(struct sched *s, sched_job_id id, size_t gpu, unsigned slot,
 		  const struct smset *sms, nsec_t now, struct sched_actions *actions);
 
+/*
+ * Stops the running job, which nothing may stop already and something can (sched_job.stop): adds
+ * the action. It keeps its slot and SMs until it is off the GPU (sched_stopped()); then it waits
+ * again, and goes on when it is granted. How long that takes depends on what stops it.
+ */
+void policy_stop(struct sched *s, sched_job_id id, struct sched_actions *actions);
+
+/* Whether @a goes before @b. */
+typedef bool (*policy_before_fn)(const struct sched *s, const struct sched_job *a,
+				 const struct sched_job *b);
+
+/* Each idle GPU, whole, to the waiting job that may use it and goes before all others. */
+void policy_start_whole(struct sched *s, policy_before_fn before, nsec_t now,
+			struct sched_actions *actions);
+
+/* As policy_first_waiting(), but of all that wait for a GPU which is not drained. */
+sched_job_id policy_first_of_all(const struct sched *s, struct waiting_walk *ret_walk);
+
 /* The number of SMs that jobs may still be given on a GPU, within its limit and in whole steps. */
 unsigned policy_room(const struct sched *s, size_t gpu);
 

@@ -90,7 +90,7 @@ int sched_set_params(struct sched *s, const struct sched_params *params) {
 	if ((unsigned)params->reading >= _SCHED_READING_N ||
 	    (unsigned)params->queue >= _SCHED_QUEUE_N ||
 	    (unsigned)params->window >= _SCHED_WINDOW_N || params->jobs_per_gpu > SCHED_SLOTS_MAX ||
-	    params->migration_cost > PROFILE_TIME_MAX ||
+	    params->migration_cost > PROFILE_TIME_MAX || params->epsilon > PROFILE_TIME_MAX ||
 	    params->lookahead_depth > TASK_COMING_MAX) {
 		return -EINVAL;
 	}
@@ -199,6 +199,8 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.gpu_wanted = job->gpu_wanted < 0 ? -1 : job->gpu_wanted,
 		.divisible = job->divisible,
 		.job_class = job->job_class,
+		.stop = job->stop,
+		.continued = job->continued,
 		.spec = job->spec,
 		.release = job->release,
 		.deadline = job->deadline,
@@ -234,6 +236,21 @@ void sched_release_sms(struct sched *s, sched_job_id id) {
 	gpu->slots[job->slot] = SCHED_JOB_NONE;
 	books_set_free(gpu, smset_or(&gpu->free, &job->sms));
 	job->sms_released = true;
+}
+
+void sched_stopped(struct sched *s, sched_job_id id) {
+	struct sched_job *job = &s->jobs[id];
+
+	assert(job->stopping && !job->sms_released);
+	sched_release_sms(s, id);
+	job->state = SCHED_JOB_WAITING;
+	job->stopping = job->sms_released = job->overrun = false;
+	job->continued = true;
+	job->profiled = job->sms_end = job->finish = 0;
+	job->gpu_wanted = job->gpu;
+	job->gpu = -1;
+	job->sms = (struct smset){0};
+	waiting_add(&s->waiting, s->jobs, id);
 }
 
 /* See sched_finish(). */
@@ -345,10 +362,11 @@ static void explain_rest(struct sched *s, nsec_t now) {
 	}
 }
 
-/* Whether anything could start, under whatever policy: else none needs to look at what waits. */
-static bool any_may_start(const struct sched *s) {
+/* Whether anything could start, or be stopped for what waits: else no policy needs to look. */
+static bool anything_to_do(const struct sched *s) {
 	for (size_t i = 0; i < s->n_gpus; i++) {
-		if (!smset_empty(&s->gpus[i].free) && sched_any_waits(s, (int)i)) {
+		if ((s->policy->stops || !smset_empty(&s->gpus[i].free)) &&
+		    sched_any_waits(s, (int)i)) {
 			return true;
 		}
 	}
@@ -356,7 +374,7 @@ static bool any_may_start(const struct sched *s) {
 }
 
 void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions) {
-	bool drained = false, look = any_may_start(s);
+	bool drained = false, look = anything_to_do(s);
 	int keep;
 
 	ret_actions->n = 0;
@@ -407,8 +425,10 @@ int sched_adopt(struct sched *s, const struct sched_job *job, sched_job_id *ret_
 	return 0;
 }
 
-void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label) {
+void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label,
+		     enum sched_stop stop) {
 	assert(sched_job(s, id) && s->jobs[id].state == SCHED_JOB_RUNNING);
+	s->jobs[id].stop = stop;
 	s->jobs[id].owner = owner;
 	s->jobs[id].label = label;
 }

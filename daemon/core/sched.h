@@ -88,8 +88,15 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
  */
 int sched_adopt(struct sched *s, const struct sched_job *job, sched_job_id *ret_id);
 
-/* The running job is another owner's from now on, with this label. */
-void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label);
+/* The running job is another owner's from now on, with this label, and @stop can stop it. */
+void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label,
+		     enum sched_stop stop);
+
+/* The running job has been stopped as a policy wanted (SCHED_ACTION_STOP): nothing of it is on the
+ * GPU any more. Its SMs are free, and it waits for the same GPU again, behind those who wait.
+ * (Where its program asks again for the rest of the job, that is sched_finish(), and later
+ * sched_arrive() with `continued`.) */
+void sched_stopped(struct sched *s, sched_job_id id);
 
 /*
  * A job is @completed, or cancelled, or its process dead; its SMs are free from now on. The

@@ -102,6 +102,17 @@ struct sched_gpu {
 #define SCHED_ALONE	    8
 #define SCHED_ALONE_JOB_MAX (100 * NSEC_PER_MSEC)
 
+/*
+ * What can stop a job that runs, and how soon: what its program or its context can do, whatever the
+ * policy. A policy that stops jobs (policy_stop()) waits until the job is off the GPU.
+ */
+enum sched_stop {
+	SCHED_STOP_NEVER,    /* nothing can: it runs to its end */
+	SCHED_STOP_LAUNCHES, /* its program holds its launches back: what is queued runs first */
+	SCHED_STOP_KERNEL,   /* in the middle of a kernel, at once */
+	_SCHED_STOP_N,
+};
+
 enum sched_job_state {
 	SCHED_JOB_FREE, /* table entry not in use */
 	SCHED_JOB_WAITING,
@@ -177,6 +188,8 @@ struct sched_params {
 	nsec_t migration_cost;	 /* added to a job that leaves the GPU its task ran on last */
 	unsigned max_wait;	 /* periods after which a job goes first: see overdue.h; 0: never */
 	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 32 */
+	nsec_t epsilon; /* of a GPU that goes to another job, under policies that stop jobs; for the
+			 * simulator: see sched_policy.stops */
 };
 
 /* How many jobs may run at once on a GPU: as many as params.jobs_per_gpu, or if that is 0, as many
@@ -202,6 +215,8 @@ struct sched_job {
 	 * `fixed` gives what its task says. */
 	struct job_spec spec;
 	enum sched_class job_class;
+	enum sched_stop stop;
+	bool continued; /* the rest of a job that was stopped: nobody knows how long it takes */
 	nsec_t release;
 	nsec_t deadline; /* absolute; 0: none */
 
@@ -216,6 +231,7 @@ struct sched_job {
 	unsigned slot;
 	struct smset sms;
 	nsec_t granted;
+	bool stopping;	   /* it is told to stop, and holds its SMs until sched_stopped() */
 	bool sms_released; /* sched_release_sms() was called */
 	nsec_t profiled;   /* what it takes by its profile, from its grant on; 0: not known */
 	bool overrun;	   /* it ran past its WCET */
@@ -234,7 +250,7 @@ struct sched_job {
 
 enum sched_action_kind {
 	SCHED_ACTION_GRANT,
-	SCHED_ACTION_REVOKE,
+	SCHED_ACTION_STOP, /* the job is to leave the GPU: see policy_stop() and sched_stopped() */
 };
 
 struct sched_action {
@@ -269,7 +285,15 @@ struct sched_policy {
 	bool steers; /* programs are told beforehand where they run, and don't ask: proto/terms.h */
 	enum sched_overdue overdue;
 	bool counts_alone; /* it decides by n_alone of GPUs */
-	bool simulated;	   /* for simulations only: see sched_policy_find_live() */
+	bool stops;	   /* it stops jobs that run, and looks at those that wait at any time */
+	/* A job that marks segments (sbeet.h) asks for each of them, and tells of its end; else the
+	 * GPU is the job's until all of it is over. Of policies that stop jobs: in the simulator
+	 * each such call takes params.epsilon, else each change of the job that has the GPU does.
+	 */
+	bool by_segments;
+	const char *priority; /* what a task's priority decides: "which job goes first"; NULL:
+				 nothing */
+	bool simulated;	      /* for simulations only: see sched_policy_find_live() */
 };
 
 size_t sched_n_gpus(const struct sched *s);

@@ -254,7 +254,7 @@ int engine_adopt(struct engine *engine, struct job *job) {
 }
 
 void engine_moved(struct engine *engine, struct job *job) {
-	sched_set_owner(engine->sched, job->sched_id, job->owner, job->label);
+	sched_set_owner(engine->sched, job->sched_id, job->owner, job->label, SCHED_STOP_LAUNCHES);
 }
 
 void engine_skip_sequences(struct engine *engine) {

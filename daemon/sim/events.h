@@ -25,6 +25,7 @@ struct event {
 	nsec_t at;
 	enum event_kind kind;
 	uint32_t index; /* of the task for EVENT_RELEASE, else of the job */
+	uint32_t grant; /* of the arbiter sim_grants: which of the job's this is about */
 	uint64_t order; /* of the job: its number in the table may be another job's by now */
 };
 

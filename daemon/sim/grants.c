@@ -13,6 +13,11 @@
 struct grant {
 	nsec_t kernel_start, kernel_end, finish;
 	uint32_t dynamic_mw;
+
+	/* Of a job that was stopped: what is left of the time before its kernel, of its kernel, and
+	 * of the time after that. */
+	nsec_t before, kernel, after;
+	uint32_t number; /* of this grant; an event of an earlier one no longer holds */
 };
 
 struct granted_task {
@@ -75,9 +80,24 @@ static void free_sms(struct sim *s, sched_job_id id) {
 	emit_segment(s, id);
 }
 
-/* It was granted just now: all that it will do is known. */
+/* What the job has to do from its first grant on, as if it had been stopped before that. */
+static void plan_job(struct sim *s, const struct sim_job *j, const struct profile_table *p,
+		     unsigned m, bool moves, struct grant *grant) {
+	const struct sched_policy *policy = s->setup->policy;
+	nsec_t call = policy->stops && policy->by_segments ? s->setup->params.epsilon : 0;
+
+	grant->before = call + (moves ? s->setup->params.migration_cost : 0) + s->setup->overhead +
+			p->copy_in;
+	grant->kernel = sim_exec_time(s, p, m, j);
+	grant->after = p->copy_out + call;
+	grant->dynamic_mw = p->power_mw[m];
+	grant->number = 0;
+}
+
+/* It was granted just now: all that it will do is known, unless it is stopped. */
 static int start_job(struct sim *s, sched_job_id id) {
 	struct grants *g = s->arbiter_state;
+	const struct sched_policy *policy = s->setup->policy;
 	const struct sched_job *job = sched_job(g->sched, id);
 	const struct sim_job *j = &s->jobs[id];
 	struct granted_task *task = &g->tasks[j->task];
@@ -91,11 +111,15 @@ static int start_job(struct sim *s, sched_job_id id) {
 	}
 	m = m < p->n_sms ? m : p->n_sms; /* the table ends at the GPU's limit */
 	task->last_gpu = job->gpu;
-	grant->kernel_start = s->now + (moves ? s->setup->params.migration_cost : 0) +
-			      s->setup->overhead + p->copy_in;
-	grant->kernel_end = grant->kernel_start + sim_exec_time(s, p, m, j);
-	grant->finish = grant->kernel_end + p->copy_out;
-	grant->dynamic_mw = p->power_mw[m];
+	if (!job->continued) {
+		plan_job(s, j, p, m, moves, grant);
+	}
+	grant->number++;
+	grant->kernel_start =
+		s->now + grant->before +
+		(policy->stops && !policy->by_segments ? s->setup->params.epsilon : 0);
+	grant->kernel_end = grant->kernel_start + grant->kernel;
+	grant->finish = grant->kernel_end + grant->after;
 	s->result.grants++;
 	if (s->setup->power == SIM_POWER_HELD) {
 		power_starts(s, id);
@@ -103,25 +127,53 @@ static int start_job(struct sim *s, sched_job_id id) {
 	return event_push(&s->events, (struct event){.at = grant->kernel_start,
 						     .kind = EVENT_KERNEL_START,
 						     .index = id,
-						     .order = j->order});
+						     .order = j->order,
+						     .grant = grant->number});
+}
+
+/* In the middle of what it does: the rest of that is done when it is granted again. */
+static void stop_job(struct sim *s, sched_job_id id) {
+	struct grants *g = s->arbiter_state;
+	struct grant *grant = &g->jobs[id];
+	nsec_t start = earlier(grant->kernel_start, s->now);
+	nsec_t end = earlier(grant->kernel_end, s->now);
+	bool computes = start == grant->kernel_start && end != grant->kernel_end;
+
+	if (computes && s->setup->power == SIM_POWER_KERNEL) {
+		power_ends(s, id);
+	}
+	free_sms(s, id);
+	grant->before = grant->kernel_start - start;
+	grant->kernel = grant->kernel_end - end - grant->before;
+	grant->after = grant->finish - (end == grant->kernel_end ? s->now : grant->kernel_end);
+	sched_stopped(g->sched, id);
 }
 
 static int grants_decide(struct sim *s) {
 	const struct sim_setup *setup = s->setup;
 	struct grants *g = s->arbiter_state;
 	struct sched_actions actions;
-	nsec_t before = setup->clock ? setup->clock(setup->userdata) : 0;
+	bool stopped;
 	int r = 0;
 
-	sched_decide(g->sched, s->now, &actions);
-	s->result.decisions++;
-	if (setup->clock) {
-		costs_add(&g->costs, setup->clock(setup->userdata) - before);
-	}
-	for (size_t i = 0; i < actions.n && r == 0; i++) {
-		assert(actions.list[i].kind == SCHED_ACTION_GRANT);
-		r = start_job(s, actions.list[i].job);
-	}
+	do { /* what is stopped leaves room at once */
+		nsec_t before = setup->clock ? setup->clock(setup->userdata) : 0;
+
+		sched_decide(g->sched, s->now, &actions);
+		s->result.decisions++;
+		if (setup->clock) {
+			costs_add(&g->costs, setup->clock(setup->userdata) - before);
+		}
+		stopped = false;
+		for (size_t i = 0; i < actions.n && r == 0; i++) {
+			if (actions.list[i].kind == SCHED_ACTION_STOP) {
+				stop_job(s, actions.list[i].job);
+				stopped = true;
+			} else {
+				r = start_job(s, actions.list[i].job);
+			}
+		}
+	} while (r == 0 && stopped);
 	return r;
 }
 
@@ -134,6 +186,7 @@ static int grants_arrive(struct sim *s, const struct sim_job *job, nsec_t seen, 
 		.gpu_wanted = -1,
 		.divisible = true,
 		.job_class = task->deadline ? SCHED_CLASS_REALTIME : SCHED_CLASS_BEST_EFFORT,
+		.stop = SCHED_STOP_KERNEL,
 		.spec.priority = task->spec.priority,
 		.release = seen,
 		.deadline = task->deadline ? seen + task->deadline : 0,
@@ -193,6 +246,13 @@ static int finish_job(struct sim *s, sched_job_id id) {
 }
 
 static int grants_happen(struct sim *s, const struct event *event) {
+	const struct grants *g = s->arbiter_state;
+
+	if (!s->jobs[event->index].live || s->jobs[event->index].order != event->order ||
+	    g->jobs[event->index].number != event->grant ||
+	    sched_job(g->sched, event->index)->state != SCHED_JOB_RUNNING) {
+		return 0; /* it has been stopped since */
+	}
 	switch (event->kind) {
 	case EVENT_KERNEL_START:
 		return kernel_starts(s, *event);
@@ -232,8 +292,13 @@ static void describe_job(struct sim *s, sched_job_id id, nsec_t at) {
 
 	boundary_add_job(s, id, at);
 	cycle_add(c, job->release - at);
+	cycle_add(c, job->continued);
+	cycle_add(c, job->continued ? g->jobs[id].before : 0);
+	cycle_add(c, job->continued ? g->jobs[id].kernel : 0);
+	cycle_add(c, job->continued ? g->jobs[id].after : 0);
 	if (job->state == SCHED_JOB_WAITING) {
 		cycle_add(c, job->turn - sched_turn(g->sched));
+		cycle_add(c, (uint64_t)job->gpu_wanted);
 		return;
 	}
 	cycle_add(c, (uint64_t)job->gpu * SCHED_SLOTS_MAX + job->slot);

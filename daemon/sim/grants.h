@@ -7,6 +7,11 @@
  * SMs until the last copy is over, or, with free_at_kernel_end, until the kernel is over. An
  * overhead comes before all that: what opening and closing a job takes on a real machine, and no
  * profile contains.
+ *
+ * A policy may stop a job (sched_policy.stops), at once and wherever it is; the rest of it is done
+ * when it is granted again. params.epsilon is what it takes to hand the GPU on, during which it
+ * does nothing: under a policy by segments the job's own call at its begin and at its end, else
+ * each grant.
  */
 #pragma once
 

@@ -50,6 +50,7 @@ static void release_due(struct core_sim *sim, nsec_t until) {
 				.divisible = !t->whole,
 				.spec = sched_task(sim->s, t->id)->spec,
 				.job_class = SCHED_CLASS_REALTIME,
+				.stop = i % 4 ? SCHED_STOP_KERNEL : SCHED_STOP_NEVER,
 				.release = t->next,
 				.deadline = t->next + t->deadline,
 			};
@@ -133,7 +134,6 @@ static void start(struct core_sim *sim, sched_job_id id) {
 	const struct profile_table *p = sched_task(sim->s, job->task)->profiles[job->gpu];
 	struct core_sim_job *j = &sim->jobs[id];
 	unsigned n = smset_count(&job->sms), taken = 0;
-	nsec_t exec;
 
 	assert_true(j->used && !j->running && sim->now >= j->release);
 	assert_non_null(p);
@@ -150,16 +150,49 @@ static void start(struct core_sim *sim, sched_job_id id) {
 		}
 	}
 	assert_true(taken <= gpu->model.limit);
-	exec = p->exec[n];
-	exec -= exec * core_sim_random(sim, 1001 - sim->best_permille) / 1000;
 	sim->tasks[j->task].n_sms = n;
 	sim->tasks[j->task].last_start = sim->now;
+	if (!job->continued) {
+		j->left[0] = p->copy_in;
+		j->left[1] = p->exec[n];
+		j->left[1] -= j->left[1] * core_sim_random(sim, 1001 - sim->best_permille) / 1000;
+		j->left[2] = p->copy_out;
+	}
 	j->running = true;
-	j->kernel_start = sim->now + p->copy_in;
-	j->kernel_end = j->kernel_start + exec;
-	j->finish = j->kernel_end + p->copy_out;
+	j->kernel_start = sim->now + j->left[0];
+	j->kernel_end = j->kernel_start + j->left[1];
+	j->finish = j->kernel_end + j->left[2];
 	sim->fingerprint = (sim->fingerprint * 1099511628211u) ^ (sim->now + id) ^
 			   ((uint64_t)job->gpu << 40) ^ ((uint64_t)n << 48);
+}
+
+/* At once, wherever it is. Only for a job that goes before it under every one of those policies. */
+static void stop(struct core_sim *sim, sched_job_id id) {
+	const struct sched_job *job = sched_job(sim->s, id);
+	struct core_sim_job *j = &sim->jobs[id];
+
+	assert_true(sched_get_policy(sim->s)->stops);
+	assert_true(j->used && j->running && job->stopping && job->stop != SCHED_STOP_NEVER);
+	j->left[0] = j->kernel_start > sim->now ? j->kernel_start - sim->now : 0;
+	j->left[1] = j->kernel_end > sim->now ? j->kernel_end - sim->now - j->left[0] : 0;
+	j->left[2] = j->finish - (sim->now > j->kernel_end ? sim->now : j->kernel_end);
+	j->running = false;
+	sim->stopped++;
+	sched_stopped(sim->s, id);
+}
+
+static bool carry_out(struct core_sim *sim, const struct sched_actions *actions) {
+	bool stopped = false;
+
+	for (size_t i = 0; i < actions->n; i++) {
+		if (actions->list[i].kind == SCHED_ACTION_STOP) {
+			stop(sim, actions->list[i].job);
+			stopped = true;
+		} else {
+			start(sim, actions->list[i].job);
+		}
+	}
+	return stopped;
 }
 
 static void note_waits(struct core_sim *sim) {
@@ -240,11 +273,10 @@ void core_sim_run(struct core_sim *sim, nsec_t until) {
 		end_due(sim, until);
 		release_due(sim, until);
 		note_waits(sim);
-		sched_decide(sim->s, sim->now, &actions);
-		sim->decisions++;
-		for (size_t i = 0; i < actions.n; i++) {
-			start(sim, actions.list[i].job);
-		}
+		do {
+			sched_decide(sim->s, sim->now, &actions);
+			sim->decisions++;
+		} while (carry_out(sim, &actions));
 		if (sim->now >= until) {
 			break;
 		}

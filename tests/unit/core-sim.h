@@ -28,6 +28,7 @@ struct core_sim_job {
 	unsigned task;
 	nsec_t release, deadline;
 	nsec_t kernel_start, kernel_end, finish; /* actual, once running */
+	nsec_t left[3]; /* of its copy in, kernel and copy out, once it was stopped */
 };
 
 struct core_sim {
@@ -40,7 +41,7 @@ struct core_sim {
 	bool one_waits; /* a task with a job that waits skips its releases, as a program does */
 	bool drop_late; /* a job that still waits at its deadline is given up */
 	uint64_t random;
-	unsigned released, missed, completed, decisions;
+	unsigned released, missed, completed, decisions, stopped;
 	uint64_t energy_pj;
 	uint64_t fingerprint; /* of all grants */
 };

@@ -117,6 +117,8 @@ static void params_of(uint64_t seed, struct sched_params *ret) {
 
 static void policies_keep_the_rules_and_repeat_themselves(void **state) {
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
+		unsigned n_stopped = 0;
+
 		for (uint64_t seed = 1; seed <= 60; seed++) {
 			struct sched_params params;
 			uint64_t fingerprint, energy;
@@ -128,7 +130,9 @@ static void policies_keep_the_rules_and_repeat_themselves(void **state) {
 			run_random(*p, seed, &params, false);
 			assert_int_equal(sim.fingerprint, fingerprint);
 			assert_int_equal(sim.energy_pj, energy);
+			n_stopped += sim.stopped;
 		}
+		assert_int_equal(n_stopped > 100, (*p)->stops);
 	}
 }
 

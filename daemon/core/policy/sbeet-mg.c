@@ -158,6 +158,7 @@ const struct sched_policy policy_sbeet_mg = {
 	.summary = "sbeet on several GPUs: tasks have a home, jobs move where that saves energy",
 	.decide = decide,
 	.distribute = partition_by_energy,
+	.priority = "which task chooses its GPU first",
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_ANYWHERE,

@@ -6,8 +6,8 @@
  *  sbeet-mg-offline Alg. 4 (3.6: "sBEET-mg Offline Only")
  *  bfd-, ffd-, wfd-sbeet  bin packing, largest task first (3.6.1)
  */
-#include "daemon/core/partition.h"
 #include "daemon/core/sbeet.h"
+#include "daemon/core/partition.h"
 
 static bool home_is_full(const struct sbeet *b, size_t index) {
 	return sbeet_full(b, sbeet_home(&b->ready->list[index].job));
@@ -80,6 +80,7 @@ const struct sched_policy policy_sbeet_mg_offline = {
 	.summary = "sbeet on each GPU, tasks distributed by energy and utilisation",
 	.decide = decide,
 	.distribute = partition_by_energy,
+	.priority = "which task chooses its GPU first",
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,

@@ -11,7 +11,7 @@
 #include "daemon/core/policy.h"
 
 struct rule {
-	bool (*before)(const struct sched *s, const struct sched_job *a, const struct sched_job *b);
+	policy_before_fn before;
 	bool at_home;  /* tasks stay where sched_distribute() put them */
 	bool in_order; /* of waiting: who comes first in the walk goes first */
 };
@@ -105,6 +105,11 @@ static void decide(struct sched *s, const struct rule *rule, nsec_t now,
 		policy_start(s, first, (size_t)place, 0,
 			     policy_offer(s, (size_t)place, sched_job(s, first)), now, actions);
 	}
+}
+
+void policy_start_whole(struct sched *s, policy_before_fn before, nsec_t now,
+			struct sched_actions *actions) {
+	decide(s, &(struct rule){before, false, false}, now, actions);
 }
 
 /* The order in which they wait. */

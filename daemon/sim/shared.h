@@ -5,7 +5,7 @@
  *
  * A task stands for one program with one stream: its jobs run one after the other, in the order of
  * their releases, on the GPU where the task is fixed or else on the first one that has its profile.
- * A job's overhead (its program's wake-up, not for one that begins late), its copy in, its launches
+ * A job's overhead (what its host takes, not for one that begins late), its copy in, its launches
  * and its copy out follow each other; it holds SMs, and counts as running, while its kernels do.
  */
 #pragma once

@@ -67,7 +67,7 @@ for set in $(awk '$1 == "mps" { print $2 }' "$data/terms.txt" | uniq); do
 	while [ $((draw += 1)) -le "${DRAWS:-3}" ]; do
 		scenario "$set" "$draw" >set.json
 		for policy; do
-			missed=$("$sbeetctl" simulate -p "$policy" -d 2s --param overhead=85us \
+			missed=$("$sbeetctl" simulate -p "$policy" -d 2s --param overhead=125us \
 				--param sequential=on --no-legend --columns=missed set.json)
 			echo "$policy $set $missed"
 		done

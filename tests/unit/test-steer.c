@@ -171,6 +171,88 @@ static void who_stops_it_gets_the_rule(void **state) {
 	assert_int_equal(plan.terms[2].n, 0);
 }
 
+/* ---- the model, one job of each task ---- */
+
+#define PAIR 2
+
+static const struct model_gpu pair_gpu = {.sms = {66, 66}, .piece = MS / 10, .back = MS / 50};
+
+/* The first job begins at 0, the second at @later. @ret: when each ends. */
+static void run_pair(const struct model_task *tasks, bool held, nsec_t later, nsec_t *ret) {
+	struct model_place places[PAIR] = {{.regions = {true, false}, .held = held},
+					   {.regions = {false, true}, .held = held}};
+	unsigned begun = 1, ended = 0;
+	struct model m;
+
+	model_init(&m, &pair_gpu, tasks, places, PAIR);
+	model_begin(&m, 0, 0, 0, 0, 1);
+	for (nsec_t now = 0; ended < PAIR; now = model_next(&m)) {
+		uint32_t bits;
+
+		if (begun == 1 && now >= later) {
+			now = later;
+			model_begin(&m, 1, now, now, 0, 1);
+			begun++;
+		}
+		bits = model_advance(&m, now);
+		for (unsigned i = 0; i < PAIR; i++) {
+			if (bits & 1u << i) {
+				ret[i] = now;
+				ended++;
+			}
+		}
+	}
+}
+
+static struct model_task copies(nsec_t deadline, nsec_t in, nsec_t kernels, nsec_t out) {
+	struct plan_task t = task(50 * MS, deadline, 1, MS, kernels / 2);
+
+	t.model.copy_in = in;
+	t.model.copy_out = out;
+	return t.model;
+}
+
+static void a_return_waits_for_copies_of_others(void **state) {
+	/* Both copy back: from 2 to 3, and from 3 to 7. */
+	struct model_task tasks[PAIR] = {copies(9 * MS, MS, MS, MS), copies(9 * MS, 0, 2 * MS, 0)};
+	nsec_t alone[PAIR], ends[PAIR];
+
+	(void)state;
+	run_pair(tasks, false, MS / 4, alone);
+	tasks[1].copy_out = 4 * MS;
+	run_pair(tasks, false, MS / 4, ends);
+	assert_true(alone[0] > 3 * MS && alone[0] < 3 * MS + MS / 10);
+	assert_true(ends[0] > 7 * MS && ends[0] < 7 * MS + MS / 10);
+	/* Pieces hold it up by one at most. */
+	run_pair(tasks, true, MS / 4, ends);
+	assert_true(ends[0] >= alone[0] && ends[0] <= alone[0] + pair_gpu.piece);
+}
+
+static void held_copies_back_go_by_deadlines(void **state) {
+	const struct model_task tasks[PAIR] = {copies(50 * MS, 0, MS, 8 * MS),
+					       copies(9 * MS, 0, 2 * MS, MS)};
+	nsec_t whole[PAIR], held[PAIR];
+
+	(void)state;
+	run_pair(tasks, false, 0, whole);
+	run_pair(tasks, true, 0, held);
+	assert_true(whole[1] > 10 * MS);
+	assert_true(held[1] < 3 * MS + 2 * pair_gpu.piece);
+	assert_true(held[0] > 10 * MS && held[0] < 10 * MS + MS / 10);
+}
+
+static void who_has_much_to_do_after_its_copy_copies_first(void **state) {
+	/* The second one is due sooner, but the first one would be late if it let it go first. */
+	const struct model_task tasks[PAIR] = {copies(12 * MS, 4 * MS, 7 * MS, 0),
+					       copies(11 * MS, 4 * MS, MS, 0)};
+	nsec_t ends[PAIR];
+
+	(void)state;
+	run_pair(tasks, true, MS / 20, ends);
+	assert_true(ends[0] < 12 * MS);
+	assert_true(ends[1] < 11 * MS);
+}
+
 /* ---- tuning, on a GPU that is a model itself, but whose first task is slower than its profile
  * ---- */
 
@@ -425,8 +507,8 @@ static void sum_column(const char *column, double *ret_predicted, double *ret_me
 
 /* Jobs that are late in 2 s, of all task sets, if every program has at most half of the SMs. */
 static double predict_capped(void) {
-	static const struct model_wake wake = {60 * NSEC_PER_USEC, 110 * NSEC_PER_USEC};
-	const struct model_gpu gpu = {.sms = {SMS, 0}};
+	static const struct model_wake wake = {80 * NSEC_PER_USEC, 130 * NSEC_PER_USEC};
+	const struct model_gpu gpu = {.sms = {SMS, 0}, .back = 20 * NSEC_PER_USEC};
 	struct model_place places[MODEL_TASKS_MAX];
 	struct model_result results[MODEL_TASKS_MAX];
 	struct model_task tasks[8];
@@ -502,6 +584,9 @@ int main(void) {
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
 		cmocka_unit_test(who_stops_it_gets_the_rule),
 		cmocka_unit_test(a_plan_for_tiny_jobs_ends),
+		cmocka_unit_test(a_return_waits_for_copies_of_others),
+		cmocka_unit_test(held_copies_back_go_by_deadlines),
+		cmocka_unit_test(who_has_much_to_do_after_its_copy_copies_first),
 		cmocka_unit_test(what_is_slower_than_known_is_planned_anew),
 		cmocka_unit_test(what_is_as_predicted_is_kept),
 		cmocka_unit_test(what_is_worse_is_undone),

@@ -188,16 +188,33 @@ static void share_sms(struct model *m) {
 /* ---- copies ---- */
 
 static bool wants_engine(const struct model_job *r, unsigned out) {
-	return r->phase == (out ? MODEL_COPY_OUT : MODEL_COPY_IN);
+	return out ? r->phase == MODEL_COPY_OUT || r->phase == MODEL_REPORT
+		   : r->phase == MODEL_COPY_IN;
 }
 
-static nsec_t due(const struct model_job *r) {
-	return r->task->deadline && !r->place->last ? r->release + r->task->deadline : NEVER;
+/* Until when its copy must be done. */
+static nsec_t due(const struct model *m, const struct model_job *r) {
+	nsec_t at = r->release + r->task->deadline;
+	nsec_t rest = r->phase == MODEL_COPY_IN ? r->tail : m->gpu->back;
+
+	if (!r->task->deadline || r->place->last) {
+		return NEVER;
+	}
+	return at > rest ? at - rest : 0;
+}
+
+/* Whether its copy waits in the program, and not at the engine. */
+static bool is_held(const struct model_job *r) {
+	return r->place->held && r->phase != MODEL_REPORT;
 }
 
 /* Whether @a's copy goes before @b's. */
-static bool copies_before(const struct model_job *a, const struct model_job *b) {
-	return a->place->held && b->place->held ? due(a) < due(b) : a->wants < b->wants;
+static bool copies_before(const struct model *m, const struct model_job *a,
+			  const struct model_job *b) {
+	if (a->phase != b->phase && is_held(a) != is_held(b)) {
+		return !is_held(a); /* a report, while a held copy waits */
+	}
+	return is_held(a) && is_held(b) ? due(m, a) < due(m, b) : a->wants < b->wants;
 }
 
 static void serve_copies(struct model *m, unsigned out) {
@@ -207,12 +224,12 @@ static void serve_copies(struct model *m, unsigned out) {
 	for (unsigned i = 0; i < m->n && !m->copying[out]; i++) {
 		struct model_job *r = &m->jobs[i];
 
-		if (wants_engine(r, out) && (!best || copies_before(r, best))) {
+		if (wants_engine(r, out) && (!best || copies_before(m, r, best))) {
 			best = r;
 		}
 	}
 	if (best) {
-		piece = best->place->held && !out ? m->gpu->piece : best->copy_left;
+		piece = best->place->held ? m->gpu->piece : best->copy_left;
 		piece = piece < best->copy_left ? piece : best->copy_left;
 		m->copying[out] = best;
 		best->copy_left -= piece;
@@ -222,7 +239,17 @@ static void serve_copies(struct model *m, unsigned out) {
 
 /* ---- the job's way ---- */
 
+/* From one phase into the next; a phase that the task has not is passed over. */
 static void enter(struct model *m, struct model_job *r, enum model_phase phase) {
+	if (phase == MODEL_COPY_IN && r->task->copy_in == 0) {
+		phase = MODEL_QUEUED;
+	}
+	if (phase == MODEL_COPY_OUT && r->task->copy_out == 0) {
+		phase = MODEL_BACK;
+	}
+	if (phase == MODEL_BACK && m->gpu->back == 0) {
+		phase = MODEL_IDLE;
+	}
 	r->phase = phase;
 	r->wants = m->now;
 	r->next = NEVER;
@@ -243,23 +270,27 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 	case MODEL_COPY_OUT:
 		r->copy_left = r->task->copy_out;
 		break;
+	case MODEL_REPORT: /* next to nothing, once the engine is free */
+		r->copy_left = 0;
+		break;
+	case MODEL_BACK:
+		r->next = m->now + m->gpu->back;
+		break;
 	case MODEL_RUNNING:
 		assert(false);
 	}
 }
 
-static void copy_ends(struct model *m, struct model_job *r, unsigned out) {
-	m->copying[out] = NULL;
+static void copy_ends(struct model *m, struct model_job *r) {
+	m->copying[r->phase != MODEL_COPY_IN] = NULL;
 	r->next = NEVER;
 	if (r->copy_left > 0) {
 		return; /* a piece: it wants the next one as long as before */
 	}
-	if (out) {
-		enter(m, r, MODEL_IDLE);
-	} else {
-		r->kernel = 0;
-		enter(m, r, MODEL_QUEUED);
-	}
+	enter(m, r,
+	      r->phase == MODEL_COPY_IN	   ? MODEL_QUEUED
+	      : r->phase == MODEL_COPY_OUT ? MODEL_REPORT
+					   : MODEL_BACK);
 }
 
 static void kernel_ends(struct model *m, struct model_job *r) {
@@ -278,7 +309,9 @@ static void step(struct model *m, struct model_job *r) {
 		enter(m, r, MODEL_COPY_IN);
 		break;
 	case MODEL_COPY_IN:
-		copy_ends(m, r, 0);
+	case MODEL_COPY_OUT:
+	case MODEL_REPORT:
+		copy_ends(m, r);
 		break;
 	case MODEL_QUEUED:
 		break;
@@ -288,8 +321,8 @@ static void step(struct model *m, struct model_job *r) {
 	case MODEL_GAP:
 		enter(m, r, MODEL_QUEUED);
 		break;
-	case MODEL_COPY_OUT:
-		copy_ends(m, r, 1);
+	case MODEL_BACK:
+		enter(m, r, MODEL_IDLE);
 		break;
 	}
 }
@@ -322,6 +355,7 @@ void model_init(struct model *m, const struct model_gpu *gpu, const struct model
 	for (unsigned i = 0; i < n; i++) {
 		m->jobs[i].task = &tasks[i];
 		m->jobs[i].place = &places[i];
+		m->jobs[i].tail = model_tail(gpu, &tasks[i], &places[i]);
 		enter(m, &m->jobs[i], MODEL_IDLE);
 	}
 }
@@ -334,6 +368,7 @@ void model_begin(struct model *m, unsigned task, nsec_t now, nsec_t release, nse
 	m->now = now;
 	r->release = release;
 	r->share = share;
+	r->kernel = 0;
 	enter(m, r, wake > 0 ? MODEL_WAKE : MODEL_COPY_IN);
 	r->next = wake > 0 ? now + wake : NEVER;
 }

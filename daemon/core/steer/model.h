@@ -2,7 +2,8 @@
  * model.h: what a GPU does with tasks that share it without asking: the arbiters that the hardware
  * has (tests/gpu/RESULTS.md, "What the hardware does"). When jobs come is up to the caller.
  *
- * A job is a wake-up of the host, a copy to the GPU, launches one after the other, a copy back.
+ * A job is a wake-up of the host, a copy to the GPU, launches one after the other, a copy back, and
+ * the host's return.
  *  - SMs: the GPU is two regions. A kernel may use the SMs of the regions of its set. Of kernels of
  *    one level the one that came first takes every SM that comes free; the next one has the rest. A
  *    kernel of a higher level takes the SMs of lower ones when their blocks end, and does not begin
@@ -10,7 +11,10 @@
  *  - A kernel on m SMs takes what it takes on m SMs alone: interference in caches and memory is not
  *    modelled.
  *  - Copies: one engine for each direction. Whole copies go first come, first served. Held ones go
- *    in pieces, the soonest deadline first.
+ *    in pieces, those first that must be done soonest for their job to be in time, if nobody else
+ *    disturbs it.
+ *  - The program learns that its copy back is done through the engine of that copy: once more it
+ *    waits for what others copy there.
  *
  * Pure: no clock, no I/O, no allocation; the same input gives the same answer.
  */
@@ -64,6 +68,8 @@ enum model_phase {
 	MODEL_RUNNING,	/* one that has */
 	MODEL_GAP,	/* between two kernels */
 	MODEL_COPY_OUT, /* as MODEL_COPY_IN */
+	MODEL_REPORT,	/* likewise, for the word that the copy is done */
+	MODEL_BACK,	/* the host */
 };
 
 /* The job that a task has open. Callers read it only. */
@@ -81,6 +87,7 @@ struct model_job {
 	nsec_t began;	 /* the kernel's first block */
 	unsigned held[MODEL_REGIONS];
 	nsec_t copy_left;
+	nsec_t tail; /* model_tail() */
 };
 
 /* Not to be copied: it points into itself. */

@@ -73,6 +73,8 @@ struct device {
 	struct device_engine *engines;
 	struct device_engine *active; /* NULL: none yet */
 	uint64_t turn_end_ns;
+	bool preempted; /* the turn ends before its time */
+	uint64_t turns, preemptions;
 	struct device_copy_engine copy[2];
 	struct heap copies; /* running copies, engine or none */
 	uint64_t now_ns;

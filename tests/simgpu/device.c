@@ -84,6 +84,8 @@ static void engine_activate(struct device *d, struct device_engine *e) {
 		d->active->suspended_ns = d->now_ns - d->active->epoch_ns;
 	}
 	d->active = e;
+	d->preempted = false;
+	d->turns++;
 	e->resumes_ns = d->now_ns + (saves ? d->config.switch_ns : 0);
 	e->epoch_ns = e->resumes_ns - e->suspended_ns;
 	d->turn_end_ns = e->resumes_ns + d->config.slice_ns;
@@ -108,6 +110,30 @@ static struct device_engine *device_next_turn(const struct device *d) {
 			return NULL;
 		}
 	}
+}
+
+void device_space_preempt(struct device_space *s) {
+	struct device *d = s->device;
+	uint64_t end;
+
+	if (d->config.shared || d->active != s->engine || !engine_has_work(s->engine)) {
+		return;
+	}
+	end = s->engine->resumes_ns + DEVICE_TURN_MIN_NS;
+	end = end > d->now_ns ? end : d->now_ns;
+	if (end < d->turn_end_ns) {
+		d->turn_end_ns = end;
+		d->preempted = true;
+		d->preemptions++;
+	}
+}
+
+uint64_t device_turns(const struct device *d) {
+	return d->turns;
+}
+
+uint64_t device_preemptions(const struct device *d) {
+	return d->preemptions;
 }
 
 /* Brings queues, turns and SMs up to date after any change. */
@@ -335,7 +361,7 @@ uint64_t device_next_ns(const struct device *d) {
 		uint64_t ns = d->active->epoch_ns + d->active->blocks.entries[0].ns;
 
 		next = ns < next ? ns : next;
-		if (d->turn_end_ns < next && device_next_turn(d)) {
+		if (d->turn_end_ns < next && (d->preempted || device_next_turn(d))) {
 			next = d->turn_end_ns;
 		}
 	}
@@ -383,6 +409,13 @@ static void device_step_block(struct device *d) {
 	heap_delay_first(&e->blocks, e->blocks.entries[0].ns + (ns || b->ended ? ns : 1));
 }
 
+/* Who ends with the turn does not wait for the next one. */
+static bool device_block_ends(const struct device *d, uint64_t ns) {
+	const struct heap_entry *first = &d->active->blocks.entries[0];
+
+	return ((struct device_block *)first->item)->ended && d->active->epoch_ns + first->ns <= ns;
+}
+
 void device_step(struct device *d) {
 	uint64_t next = device_next_ns(d);
 
@@ -394,11 +427,11 @@ void device_step(struct device *d) {
 		device_step_copy(d);
 		return;
 	}
-	/* Who ends with the turn does not wait for the next one. */
-	if (d->turn_end_ns <= next &&
-	    !((struct device_block *)d->active->blocks.entries[0].item)->ended) {
+	if (d->turn_end_ns <= next && !device_block_ends(d, next)) {
 		struct device_engine *e = device_next_turn(d);
 
+		/* A group that is preempted goes off the GPU even if no other wants it. */
+		e = !e && d->preempted ? d->active : e;
 		if (e) {
 			engine_activate(d, e);
 			device_settle(d);

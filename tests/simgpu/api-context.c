@@ -41,6 +41,7 @@ CUresult context_new(int device, unsigned flags, bool is_primary, CUcontext *ret
 	c->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1024 * 1024;
 	c->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 * 1024 * 1024;
 	c->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
+	groups_new(c);
 	pthread_mutex_lock(&driver.list_lock);
 	c->next = driver.contexts;
 	driver.contexts = c;
@@ -60,6 +61,7 @@ void context_free(CUcontext context) {
 	context->next = driver.destroyed;
 	driver.destroyed = context;
 	pthread_mutex_unlock(&driver.list_lock);
+	groups_free(context);
 	(void)driver_ask(WIRE_CONTEXT_FREE, context->id, 0, 0, NULL);
 	context->tag = 0;
 }

@@ -46,6 +46,12 @@ int config_parse(const char *text, struct config *ret, char *error, size_t error
  * Return: 0 or -EINVAL. */
 int config_parse_place(const char *text, struct config *config);
 
+/* "" (as on an H200) or the microseconds of a time slice, for all exclusive GPUs. A long one leaves
+ * the GPU to whoever has it until his work is done or preempted. Return: 0 or -EINVAL. */
+#define CONFIG_SLICE_MIN_US 100
+#define CONFIG_SLICE_MAX_US 1000000000
+int config_parse_slice(const char *text, struct config *config);
+
 /* What a block of a kernel takes of an SM, rounded as the hardware does. */
 struct device_kernel config_block_needs(const struct config_gpu *g, unsigned threads,
 					unsigned regs_per_thread, unsigned shared_bytes);

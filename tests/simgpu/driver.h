@@ -20,6 +20,8 @@
 
 #define DRIVER_VERSION 13000
 
+#define DRIVER_GROUPS 4 /* channel groups of a context */
+
 enum driver_tag {
 	DRIVER_CONTEXT = 0x53435458,
 	DRIVER_GREEN = 0x5347524e,
@@ -46,6 +48,7 @@ struct CUctx_st {
 	struct CUctx_st *next;	  /* in driver.contexts or driver.destroyed */
 	struct CUmod_st *modules; /* under driver.list_lock */
 	size_t limits[CU_LIMIT_MAX];
+	uint32_t groups[DRIVER_GROUPS]; /* handles of its channel groups; 0: none */
 };
 
 struct CUgreenCtx_st {
@@ -189,6 +192,13 @@ int driver_memfd(const void *text, size_t size);
 CUcontext *context_slot(void); /* of this thread: where its current context stands; never NULL */
 CUresult context_new(int device, unsigned flags, bool is_primary, CUcontext *ret);
 void context_free(CUcontext context);
+
+/* ---- driver-group.c ---- */
+
+/* Allocates the channel groups of a new context, and frees them, by ioctl; nothing without
+ * libsimgpu-ioctl.so. Under driver.lock. */
+void groups_new(CUcontext context);
+void groups_free(CUcontext context);
 
 /* ---- api-stream.c ---- */
 

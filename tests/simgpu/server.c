@@ -118,24 +118,35 @@ void client_reply(struct client *c, uint32_t id, int result) {
 
 /* ---- receiving ---- */
 
-static void server_accept(struct server *s) {
+/* Return: the connection, or -1. */
+static int server_accept_from(int listen_fd, int *ret_pid) {
 	struct ucred cred = {0};
 	socklen_t size = sizeof(cred);
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0) {
+		close(fd);
+		return -1;
+	}
+	*ret_pid = cred.pid;
+	return fd;
+}
+
+static void server_accept(struct server *s) {
 	struct client *c;
-	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int pid, fd = server_accept_from(s->listen_fd, &pid);
 
 	if (fd < 0) {
 		return;
 	}
 	c = calloc(1, sizeof(*c));
-	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0) {
-		free(c);
+	if (!c) {
 		close(fd);
 		return;
 	}
 	c->server = s;
 	c->fd = fd;
-	c->pid = cred.pid;
+	c->pid = pid;
 	c->out_last = &c->out;
 	c->host_last = &c->host_due;
 	c->next = s->clients;
@@ -188,6 +199,14 @@ static void client_receive_burst(struct client *c) {
 	}
 }
 
+static void server_accept_control(struct server *s) {
+	int pid, fd = server_accept_from(s->control_fd, &pid);
+
+	if (fd >= 0) {
+		control_open(s, fd, pid);
+	}
+}
+
 /* ---- the loop ---- */
 
 static void server_drop_broken(struct server *s) {
@@ -204,6 +223,19 @@ static void server_drop_broken(struct server *s) {
 			s->alone_since_ns = server_clock_ns();
 		} else {
 			p = &c->next;
+		}
+	}
+	for (struct control_file **p = &s->files; *p;) {
+		struct control_file *f = *p;
+
+		if (f->broken) {
+			*p = f->next;
+			ahead_pause(s->ahead);
+			control_free(f);
+			ahead_resume(s->ahead);
+			s->alone_since_ns = server_clock_ns();
+		} else {
+			p = &f->next;
 		}
 	}
 }
@@ -273,11 +305,11 @@ static int server_timeout_ms(struct server *s) {
 		return 0;
 	}
 	until = s->alone_since_ns + (s->had_client ? SERVER_LINGER_NS : SERVER_FIRST_NS);
-	if (!s->clients && now >= until) {
+	if (!s->clients && !s->files && now >= until) {
 		s->stop = true;
 		return 0;
 	}
-	if (s->clients) {
+	if (s->clients || s->files) {
 		until = DEVICE_NEVER;
 	}
 	if (server_awaits_value(s) && now + SERVER_LOOK_NS < until) {
@@ -298,30 +330,11 @@ static void server_pass(struct server *s) {
 	}
 }
 
-/* Waits for clients or the next event, and reads what has come. Return: 0 or negative errno. */
-static int server_poll(struct server *s) {
-	struct pollfd *fds;
-	size_t n = 1;
-	int r;
+/* Reads what has come: @fds as server_poll() made it. */
+static void server_hear(struct server *s, const struct pollfd *fds) {
+	size_t n = 2;
 
-	for (struct client *c = s->clients; c; c = c->next) {
-		n++;
-	}
-	fds = calloc(n, sizeof(*fds));
-	if (!fds) {
-		return -ENOMEM;
-	}
-	fds[0] = (struct pollfd){.fd = s->listen_fd, .events = POLLIN};
-	n = 1;
-	for (struct client *c = s->clients; c; c = c->next) {
-		fds[n++] = (struct pollfd){.fd = c->fd,
-					   .events = (short)((client_is_heard(c) ? POLLIN : 0) |
-							     (c->out ? POLLOUT : 0))};
-	}
-	r = poll(fds, n, server_timeout_ms(s));
-	server_pass(s);
-	n = 1;
-	for (struct client *c = s->clients; c && r > 0; c = c->next, n++) {
+	for (struct client *c = s->clients; c; c = c->next, n++) {
 		if (fds[n].revents & POLLOUT) {
 			client_flush(c);
 		}
@@ -329,8 +342,49 @@ static int server_poll(struct server *s) {
 			client_receive_burst(c);
 		}
 	}
-	if (r > 0 && (fds[0].revents & POLLIN)) {
+	for (struct control_file *f = s->files; f; f = f->next, n++) {
+		for (int i = 0; fds[n].revents && i < SERVER_BURST && control_receive(f); i++) {
+		}
+	}
+	if (fds[0].revents & POLLIN) {
 		server_accept(s);
+	}
+	if (fds[1].revents & POLLIN) {
+		server_accept_control(s);
+	}
+}
+
+/* Waits for clients or the next event, and reads what has come. Return: 0 or negative errno. */
+static int server_poll(struct server *s) {
+	struct pollfd *fds;
+	size_t n = 2;
+	int r;
+
+	for (struct client *c = s->clients; c; c = c->next) {
+		n++;
+	}
+	for (struct control_file *f = s->files; f; f = f->next) {
+		n++;
+	}
+	fds = calloc(n, sizeof(*fds));
+	if (!fds) {
+		return -ENOMEM;
+	}
+	fds[0] = (struct pollfd){.fd = s->listen_fd, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = s->control_fd, .events = POLLIN};
+	n = 2;
+	for (struct client *c = s->clients; c; c = c->next) {
+		fds[n++] = (struct pollfd){.fd = c->fd,
+					   .events = (short)((client_is_heard(c) ? POLLIN : 0) |
+							     (c->out ? POLLOUT : 0))};
+	}
+	for (struct control_file *f = s->files; f; f = f->next) {
+		fds[n++] = (struct pollfd){.fd = f->fd, .events = POLLIN};
+	}
+	r = poll(fds, n, server_timeout_ms(s));
+	server_pass(s);
+	if (r > 0) {
+		server_hear(s, fds);
 	}
 	free(fds);
 	return 0;
@@ -354,17 +408,17 @@ int server_run(struct server *s) {
 
 /* ---- beginning and end ---- */
 
-static int server_listen(struct server *s, const char *path) {
+/* @ret: also on errors, to be closed if it is not -1. */
+static int server_listen(const char *path, int *ret) {
 	struct sockaddr_un addr = place_address(path);
 
-	s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->listen_fd < 0) {
+	*ret = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*ret < 0) {
 		return -errno;
 	}
 	/* Who starts simgpud holds the lock beside the socket: one that is left over is dead. */
 	(void)unlink(path);
-	if (bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
-	    listen(s->listen_fd, 128) < 0) {
+	if (bind(*ret, (struct sockaddr *)&addr, sizeof(addr)) < 0 || listen(*ret, 128) < 0) {
 		return -errno;
 	}
 	return 0;
@@ -385,30 +439,44 @@ static int server_add_gpu(struct server *s, unsigned i) {
 			  &exec_backend, g);
 }
 
-int server_init(struct server *s, const char *config_text, const char *socket_path, bool paced,
-		const char *trace_path, const char *place, char *error, size_t error_size) {
+/* Return: 0 or negative errno with @error. */
+static int server_configure(struct server *s, const struct server_options *o, char *error,
+			    size_t error_size) {
+	int r = config_parse(o->gpus, &s->config, error, error_size);
+
+	if (r < 0) {
+		return r;
+	}
+	if (config_parse_place(o->place ? o->place : "", &s->config) < 0) {
+		snprintf(error, error_size,
+			 "SIMGPU_PLACE: '%s' is no placement: expected adversarial:SEED with a "
+			 "seed from 1 on",
+			 o->place);
+		return -EINVAL;
+	}
+	if (config_parse_slice(o->slice ? o->slice : "", &s->config) < 0) {
+		snprintf(error, error_size,
+			 "SIMGPU_SLICE: '%s' is no time slice: expected microseconds from %d to %d",
+			 o->slice, CONFIG_SLICE_MIN_US, CONFIG_SLICE_MAX_US);
+		return -EINVAL;
+	}
+	snprintf(s->config_text, sizeof(s->config_text), "%s", o->gpus);
+	return 0;
+}
+
+int server_init(struct server *s, const struct server_options *o, char *error, size_t error_size) {
 	int r;
 
-	*s = (struct server){.listen_fd = -1, .paced = paced};
-	r = config_parse(config_text, &s->config, error, error_size);
+	*s = (struct server){.listen_fd = -1, .control_fd = -1, .paced = o->paced};
+	r = server_configure(s, o, error, error_size);
 	if (r < 0) {
 		return r;
 	}
-	r = config_parse_place(place ? place : "", &s->config);
-	if (r < 0) {
-		snprintf(
-			error, error_size,
-			"SIMGPU_PLACE: '%s' is no placement: expected adversarial:SEED with a seed "
-			"from 1 on",
-			place);
-		return r;
-	}
-	snprintf(s->config_text, sizeof(s->config_text), "%s", config_text);
-	if (trace_path) {
-		r = trace_new(&s->trace, trace_path, &s->config);
+	if (o->trace_path) {
+		r = trace_new(&s->trace, o->trace_path, &s->config);
 		if (r < 0) {
-			snprintf(error, error_size, "SIMGPU_TRACE: cannot open %s: %s", trace_path,
-				 strerror(-r));
+			snprintf(error, error_size, "SIMGPU_TRACE: cannot open %s: %s",
+				 o->trace_path, strerror(-r));
 			return r;
 		}
 	}
@@ -419,9 +487,14 @@ int server_init(struct server *s, const char *config_text, const char *socket_pa
 			return r;
 		}
 	}
-	r = server_listen(s, socket_path);
+	/* The one that clients wait for comes last. */
+	r = server_listen(o->control_path, &s->control_fd);
+	if (r == 0) {
+		r = server_listen(o->socket_path, &s->listen_fd);
+	}
 	if (r < 0) {
-		snprintf(error, error_size, "cannot listen on %s: %s", socket_path, strerror(-r));
+		snprintf(error, error_size, "cannot listen beside %s: %s", o->socket_path,
+			 strerror(-r));
 	}
 	return r;
 }
@@ -432,6 +505,9 @@ void server_deinit(struct server *s) {
 	for (struct client *c = s->clients; c; c = c->next) {
 		c->broken = true;
 	}
+	for (struct control_file *f = s->files; f; f = f->next) {
+		f->broken = true;
+	}
 	server_drop_broken(s);
 	for (unsigned i = 0; i < s->config.n_gpus; i++) {
 		device_free(s->gpus[i].device);
@@ -439,6 +515,9 @@ void server_deinit(struct server *s) {
 	}
 	if (s->listen_fd >= 0) {
 		close(s->listen_fd);
+	}
+	if (s->control_fd >= 0) {
+		close(s->control_fd);
 	}
 	s->ahead = ahead_free(s->ahead);
 }

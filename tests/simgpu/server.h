@@ -9,6 +9,7 @@
 
 #include "tests/simgpu/ahead.h"
 #include "tests/simgpu/config.h"
+#include "tests/simgpu/control.h"
 #include "tests/simgpu/interp.h"
 #include "tests/simgpu/memory.h"
 #include "tests/simgpu/trace.h"
@@ -45,6 +46,7 @@ struct context {
 	struct interp_machine machine;
 	int fault; /* CUresult that every later call gets; 0: none */
 	char fault_text[512];
+	struct context *next_orphan; /* in control_file->orphans */
 };
 
 /* A green context. */
@@ -142,10 +144,10 @@ struct op {
 	struct interp_kernel_info kernel;
 	struct wire_copy copy;
 	struct wire_fill fill;
-	struct mark *mark; /* owned reference */
-	uint64_t value;	   /* token of a host function, address to free or to look at */
+	struct mark *mark;	  /* owned reference */
+	uint64_t value;		  /* token of a host function, address to free or to look at */
 	uint32_t wanted, compare; /* VALUE: what is waited for there, and how */
-	uint8_t data[];	   /* parameters of a launch, bytes of a copy */
+	uint8_t data[];		  /* parameters of a launch, bytes of a copy */
 };
 
 struct server {
@@ -153,7 +155,10 @@ struct server {
 	char config_text[WIRE_CONFIG_MAX];
 	struct gpu gpus[CONFIG_GPUS_MAX];
 	struct client *clients;
-	int listen_fd; /* owned */
+	struct control_file *files;
+	uint32_t n_groups; /* channel groups allocated so far */
+	int listen_fd;	   /* owned */
+	int control_fd;	   /* owned: nvidiactl */
 	bool paced;
 	bool contained; /* faults of a client stay in it, unlike under MPS */
 	bool stop;
@@ -166,8 +171,14 @@ struct server {
 };
 
 /* server.c */
-int server_init(struct server *s, const char *config_text, const char *socket_path, bool paced,
-		const char *trace_path, const char *place, char *error, size_t error_size);
+struct server_options {	  /* texts of the environment may be NULL */
+	const char *gpus; /* $SIMGPU */
+	const char *socket_path, *control_path;
+	const char *trace_path; /* NULL: no trace */
+	const char *place, *slice;
+	bool paced;
+};
+int server_init(struct server *s, const struct server_options *o, char *error, size_t error_size);
 int server_run(struct server *s);
 void server_deinit(struct server *s);
 /* Sends or queues; a client that is gone is marked broken. */

@@ -73,8 +73,8 @@ struct module *module_unref(struct module *m) {
 	return NULL;
 }
 
-/* Ends all that the context runs and owns. */
-static void context_drop(struct client *c, uint32_t handle) {
+/* Ends all that the context runs and owns. @dies: with its process. */
+static void context_drop(struct client *c, uint32_t handle, bool dies) {
 	struct context *ctx = session_object(c, handle, OBJECT_CONTEXT);
 
 	for (struct wait **p = &c->waits; *p;) {
@@ -113,9 +113,12 @@ static void context_drop(struct client *c, uint32_t handle) {
 			session_drop(c, i);
 		}
 	}
-	memory_free_owner(&ctx->gpu->memory, ctx);
 	ctx->gpu->n_contexts--;
-	free(ctx);
+	if (!dies || !control_adopt(c->server, ctx)) {
+		control_forget(c->server, ctx);
+		memory_free_owner(&ctx->gpu->memory, ctx);
+		free(ctx);
+	}
 	session_drop(c, handle);
 }
 
@@ -139,7 +142,7 @@ struct client *client_free(struct client *c) {
 	client_harm(c);
 	for (uint32_t i = 1; i <= c->n_objects; i++) {
 		if (c->objects[i - 1].type == OBJECT_CONTEXT) {
-			context_drop(c, i);
+			context_drop(c, i, true);
 		}
 	}
 	for (size_t i = 0; i < c->n_pinned; i++) {
@@ -288,6 +291,8 @@ static void session_gpu_state(struct client *c, const void *packet, size_t n, in
 	reply.utilization = device_power(g->device)->utilization;
 	reply.memory_used_bytes = g->memory.used;
 	reply.n_processes = g->n_contexts;
+	reply.turns = device_turns(g->device);
+	reply.preemptions = device_preemptions(g->device);
 	client_send(c, &reply, sizeof(reply));
 }
 
@@ -348,7 +353,7 @@ static void session_context_free(struct client *c, const void *packet, size_t n,
 		client_reply(c, q->h.id, CUDA_ERROR_INVALID_CONTEXT);
 		return;
 	}
-	context_drop(c, q->object);
+	context_drop(c, q->object, false);
 	client_reply(c, q->h.id, CUDA_SUCCESS);
 }
 

@@ -8,8 +8,9 @@
  * Environment: SIMGPU (config.h), SIMGPU_DIR (place.h), SIMGPU_PACE=0: do not wait for the wall
  * clock, SIMGPU_TRACE=FILE (trace.h), SIMGPU_THREADS=N: cores to interpret
  * on (ahead.h), SIMGPU_PLACE=adversarial:SEED: blocks go to SMs as unkindly
- * as chance with that seed will have it. SIMGPU_FAULTS=contained: on a shared GPU the fault of one
- * process, or its death in the middle of a kernel, does not reach the others.
+ * as chance with that seed will have it. SIMGPU_SLICE=US: a turn of a context on an exclusive GPU
+ * lasts so long if nobody ends it (config.h). SIMGPU_FAULTS=contained: on a shared GPU the fault of
+ * one process, or its death in the middle of a kernel, does not reach the others.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "tests/simgpu/place.h"
+#include "tests/simgpu/rm.h"
 #include "tests/simgpu/server.h"
 
 #define THREADS_MAX 16
@@ -82,7 +84,7 @@ int main(int argc, char **argv) {
 	static struct server server;
 	const char *text = getenv("SIMGPU"), *pace = getenv("SIMGPU_PACE");
 	const char *faults = getenv("SIMGPU_FAULTS");
-	char dir[256], path[300], lock_path[300], error[512] = "";
+	char dir[256], path[300], control_path[300], lock_path[300], error[512] = "";
 	bool foreground = argc == 2 && strcmp(argv[1], "--foreground") == 0;
 	bool stop = argc == 2 && strcmp(argv[1], "--stop") == 0;
 	int lock, r;
@@ -94,6 +96,9 @@ int main(int argc, char **argv) {
 	r = place_dir(dir, sizeof(dir));
 	if (r == 0) {
 		r = place_file(path, sizeof(path), dir, "simgpud.sock");
+	}
+	if (r == 0) {
+		r = place_file(control_path, sizeof(control_path), dir, RM_SOCKET);
 	}
 	if (r == 0) {
 		r = place_file(lock_path, sizeof(lock_path), dir, "simgpud.lock");
@@ -114,9 +119,17 @@ int main(int argc, char **argv) {
 		return lock < 0 ? 1 : 0;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	r = server_init(&server, text && *text ? text : CONFIG_DEFAULT, path,
-			!(pace && strcmp(pace, "0") == 0), getenv("SIMGPU_TRACE"),
-			getenv("SIMGPU_PLACE"), error, sizeof(error));
+	r = server_init(&server,
+			&(struct server_options){
+				.gpus = text && *text ? text : CONFIG_DEFAULT,
+				.socket_path = path,
+				.control_path = control_path,
+				.trace_path = getenv("SIMGPU_TRACE"),
+				.place = getenv("SIMGPU_PLACE"),
+				.slice = getenv("SIMGPU_SLICE"),
+				.paced = !(pace && strcmp(pace, "0") == 0),
+			},
+			error, sizeof(error));
 	if (r < 0) {
 		fprintf(stderr, "simgpud: %s\n", error);
 		server_deinit(&server);
@@ -134,6 +147,7 @@ int main(int argc, char **argv) {
 	server.contained = faults && strcmp(faults, "contained") == 0;
 	r = server_run(&server);
 	(void)unlink(path);
+	(void)unlink(control_path);
 	server_deinit(&server);
 	return r < 0 ? 1 : 0;
 }

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define WIRE_VERSION 3
+#define WIRE_VERSION 4
 
 /* Largest packet, data included; well below the default socket buffer. */
 #define WIRE_PACKET_MAX (96 * 1024)
@@ -154,6 +154,8 @@ struct wire_gpu_state_reply {
 	uint64_t power_mw;
 	uint64_t energy_mj;
 	uint64_t memory_used_bytes;
+	uint64_t turns;	      /* of contexts, that have begun */
+	uint64_t preemptions; /* turns that were ended by an ioctl */
 	uint32_t utilization; /* percent */
 	uint32_t n_processes;
 };

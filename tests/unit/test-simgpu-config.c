@@ -1,4 +1,4 @@
-/* test-simgpu-config.c: $SIMGPU and $SIMGPU_PLACE, and what a block takes of an SM. */
+/* test-simgpu-config.c: $SIMGPU, $SIMGPU_PLACE and $SIMGPU_SLICE, and what a block takes of an SM. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,6 +83,24 @@ static void config_refuses_what_is_no_gpu(void **state) {
 	}
 }
 
+static void config_reads_time_slices(void **state) {
+	static const char *const bad[] = {"99", "1000000001", "x", "100x", "-200", " 200",
+					  "99999999999999999999999999"};
+	struct config c;
+	char error[256];
+
+	assert_int_equal(config_parse("t400,4", &c, error, sizeof(error)), 0);
+	assert_int_equal(config_parse_slice("", &c), 0);
+	assert_int_equal(c.gpus[0].device.slice_ns, 2050000);
+	assert_int_equal(config_parse_slice("100", &c), 0);
+	assert_int_equal(c.gpus[1].device.slice_ns, 100000);
+	assert_int_equal(config_parse_slice("1000000000", &c), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(config_parse_slice(bad[i], &c), -EINVAL);
+	}
+	assert_int_equal(c.gpus[0].device.slice_ns, 1000000000000);
+}
+
 /* As NVIDIA's occupancy tables have it, for each limit of an SM in its turn. */
 static void config_fills_sms_as_their_architecture_does(void **state) {
 	static const struct {
@@ -128,6 +146,7 @@ int main(void) {
 		cmocka_unit_test(config_reads_models_counts_and_modes),
 		cmocka_unit_test(config_refuses_clocks_that_are_none),
 		cmocka_unit_test(config_reads_placements),
+		cmocka_unit_test(config_reads_time_slices),
 		cmocka_unit_test(config_refuses_what_is_no_gpu),
 		cmocka_unit_test(config_fills_sms_as_their_architecture_does),
 	};

@@ -11,14 +11,25 @@
  *   alloc BYTES          device memory; the error
  *   free                 how much device memory is free
  *   add                  a whole small vector addition; "right" or "wrong"
+ *   groups               its channel groups: CLIENT OBJECT ENGINE GPU each, in hexadecimal
+ *   share PATH           sends the descriptor of nvidiactl to a socket there
+ *   create               a further context
+ *   destroy              the one that was created last
  */
 #include <cuda.h>
+#include <dlfcn.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "kernels.h"
+#include "tests/simgpu/rm.h"
 
 #define SMIDS 256
 
@@ -28,6 +39,107 @@ static struct {
 	unsigned n_blocks;
 	CUstream stream;
 } client;
+
+/* ---- what the driver asks of the kernel ---- */
+
+#define GROUPS	16
+#define DEVICES 8
+
+static struct {
+	struct group {
+		int fd;
+		uint32_t client, object, engine, gpu;
+	} groups[GROUPS];
+	unsigned n_groups;
+	struct {
+		uint32_t object, gpu;
+	} devices[DEVICES];
+	unsigned n_devices;
+} seen;
+
+static void note_alloc(int fd, const struct rm_alloc *a) {
+	const struct rm_device_params *device = (const void *)(uintptr_t)a->params;
+	const struct rm_group_params *group = (const void *)(uintptr_t)a->params;
+
+	if (a->class == RM_CLASS_DEVICE && seen.n_devices < DEVICES) {
+		seen.devices[seen.n_devices].object = a->object;
+		seen.devices[seen.n_devices++].gpu = device->device;
+	} else if (a->class == RM_CLASS_CHANNEL_GROUP && seen.n_groups < GROUPS) {
+		struct group *g = &seen.groups[seen.n_groups++];
+
+		*g = (struct group){fd, a->client, a->object, group->engine, 99};
+		for (unsigned i = 0; i < seen.n_devices; i++) {
+			g->gpu = seen.devices[i].object == a->parent ? seen.devices[i].gpu : g->gpu;
+		}
+	}
+}
+
+static void note_free(const struct rm_free *q) {
+	for (unsigned i = 0; i < seen.n_groups; i++) {
+		if (seen.groups[i].object == q->object) {
+			seen.n_groups--;
+			memmove(&seen.groups[i], &seen.groups[i + 1],
+				(seen.n_groups - i) * sizeof(seen.groups[0]));
+			break;
+		}
+	}
+}
+
+/* The driver library calls this one, as it calls a preloaded library's. */
+__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...) {
+	int (*next)(int, unsigned long, ...) =
+		(int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
+	va_list list;
+	void *arg;
+	int r;
+
+	va_start(list, request);
+	arg = va_arg(list, void *);
+	va_end(list);
+	r = next(fd, request, arg);
+	if (r == 0 && request == _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc) &&
+	    ((struct rm_alloc *)arg)->status == RM_OK) {
+		note_alloc(fd, arg);
+	} else if (r == 0 && request == _IOWR(RM_TYPE, RM_FREE_NR, struct rm_free)) {
+		note_free(arg);
+	}
+	return r;
+}
+
+static void print_groups(void) {
+	for (unsigned i = 0; i < seen.n_groups; i++) {
+		const struct group *g = &seen.groups[i];
+
+		printf("%s%x %x %x %x", i ? " " : "", g->client, g->object, g->engine, g->gpu);
+	}
+	printf("\n");
+}
+
+static void share(const char *path) {
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec iov = {.iov_base = (void *)path, .iov_len = 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%.100s", path);
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&control.head), &seen.groups[0].fd, sizeof(int));
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 || sendmsg(fd, &m, 0) != 1) {
+		perror("client: share");
+		exit(1);
+	}
+	close(fd);
+	printf("ok\n");
+}
 
 static void check(CUresult r, const char *what) {
 	const char *name = "?";
@@ -130,8 +242,15 @@ static void add(void) {
 	printf("%s\n", wrong ? "wrong" : "right");
 }
 
+static void create(CUcontext *ret) {
+	check(cuCtxCreate(ret, NULL, 0, 0), "cuCtxCreate");
+	check(cuCtxPopCurrent(NULL), "cuCtxPopCurrent");
+	printf("ok\n");
+}
+
 int main(void) {
-	char line[128];
+	CUcontext further = NULL;
+	char line[128], path[128];
 	unsigned a, b;
 	size_t n, total;
 	CUdeviceptr d;
@@ -158,6 +277,15 @@ int main(void) {
 		} else if (strcmp(line, "free\n") == 0) {
 			check(cuMemGetInfo(&n, &total), "cuMemGetInfo");
 			printf("%zu\n", n);
+		} else if (strcmp(line, "groups\n") == 0) {
+			print_groups();
+		} else if (sscanf(line, "share %127s", path) == 1 && seen.n_groups > 0) {
+			share(path);
+		} else if (strcmp(line, "create\n") == 0) {
+			create(&further);
+		} else if (strcmp(line, "destroy\n") == 0) {
+			check(cuCtxDestroy(further), "cuCtxDestroy");
+			printf("ok\n");
 		} else if (strcmp(line, "add\n") == 0) {
 			add();
 		} else if (sscanf(line, "churn %u", &a) == 1 && a > 0) {

@@ -25,81 +25,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "remote.h"
+
 extern char **environ;
 
-static const char *client_path, *simgpud_path;
+static const char *client_path;
 static char dir[] = "/tmp/simgpu-test-XXXXXX";
 static char trace_path[64];
-
-/* ---- clients ---- */
-
-struct client {
-	pid_t pid;
-	FILE *in, *out;
-	char answer[128];
-};
-
-static const char *client_read(struct client *c) {
-	if (!fgets(c->answer, sizeof(c->answer), c->out)) {
-		fail_msg("a client ended unexpectedly");
-	}
-	c->answer[strcspn(c->answer, "\n")] = '\0';
-	return c->answer;
-}
-
-static const char *client_ask(struct client *c, const char *command) {
-	fprintf(c->in, "%s\n", command);
-	fflush(c->in);
-	return client_read(c);
-}
-
-static void client_spawn(struct client *c, const char *stderr_path) {
-	char *argv[] = {(char *)client_path, NULL};
-	posix_spawn_file_actions_t actions;
-	int in[2], out[2];
-
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, in[0], 0);
-	posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-	if (stderr_path) {
-		posix_spawn_file_actions_addopen(&actions, 2, stderr_path,
-						 O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	}
-	assert_int_equal(posix_spawn(&c->pid, client_path, &actions, NULL, argv, environ), 0);
-	posix_spawn_file_actions_destroy(&actions);
-	close(in[0]);
-	close(out[1]);
-	c->in = fdopen(in[1], "w");
-	c->out = fdopen(out[0], "r");
-}
-
-static void client_start(struct client *c, const char *stderr_path) {
-	client_spawn(c, stderr_path);
-	assert_string_equal(client_read(c), "open");
-}
-
-static void client_end(struct client *c, int expected_status) {
-	int status;
-
-	fclose(c->in);
-	assert_int_equal(waitpid(c->pid, &status, 0), c->pid);
-	assert_int_equal(status, expected_status);
-	fclose(c->out);
-}
-
-static void client_kill(struct client *c) {
-	kill(c->pid, SIGKILL);
-	client_end(c, SIGKILL);
-}
-
-/* Waits until the answer is @wanted. */
-static void client_until(struct client *c, const char *command, const char *wanted) {
-	while (strcmp(client_ask(c, command), wanted) != 0) {
-		sched_yield();
-	}
-}
 
 /* ---- the trace ---- */
 
@@ -189,20 +121,8 @@ static int trace_track(int sm) {
 
 /* ---- a simgpud for each case ---- */
 
-static int run_simgpud_stop(void) {
-	char *argv[] = {(char *)simgpud_path, (char *)"--stop", NULL};
-	int status;
-	pid_t pid;
-
-	if (posix_spawn(&pid, simgpud_path, NULL, NULL, argv, environ) != 0 ||
-	    waitpid(pid, &status, 0) != pid) {
-		return -1;
-	}
-	return status;
-}
-
 static int stop_simgpud(void **state) {
-	int status = run_simgpud_stop();
+	int status = simgpud_stop();
 
 	unlink(trace_path);
 	return status;
@@ -338,7 +258,7 @@ static void trace_has_a_track_for_each_sm(void **state) {
 	}
 	assert_true(trace_track(0) > 0 && trace_track(1) > 0 && trace_track(2) < 0);
 	/* Closed by the end of simgpud, the file is one JSON text. */
-	assert_int_equal(run_simgpud_stop(), 0);
+	assert_int_equal(simgpud_stop(), 0);
 	events = json_load_file(trace_path, 0, NULL);
 	assert_true(json_is_array(events));
 	assert_int_equal(json_array_size(events), 2 * 2 + 4);
@@ -639,7 +559,7 @@ int main(int argc, char **argv) {
 		return 2;
 	}
 	client_path = argv[1];
-	simgpud_path = argv[2];
+	remote_init(client_path, argv[2]);
 	snprintf(trace_path, sizeof(trace_path), "%s/trace", dir);
 	setenv("SIMGPU_DIR", dir, 1);
 	setenv("SIMGPU_TRACE", trace_path, 1);

@@ -1,0 +1,469 @@
+/*
+ * test-groups.c: contexts' channel groups and the ioctl that preempts them, from another process
+ * than the programs whose they are, on their descriptor of nvidiactl.
+ *
+ * Arguments: the client program, simgpud, libsimgpu-ioctl.so. Each case has a simgpud of its own.
+ * Nothing is timed. Where the order of turns counts, time slices last for ever, so that nobody gets
+ * the GPU but by preemption.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "remote.h"
+#include "tests/simgpu/client.h"
+#include "tests/simgpu/place.h"
+#include "tests/simgpu/rm.h"
+
+#define GROUPS	 4
+#define FOR_EVER "1000000000"
+
+static const char *library;
+static char dir[] = "/tmp/simgpu-groups-XXXXXX";
+static char share_path[64];
+
+/* A client, its descriptor and its groups as it tells them. */
+struct owner {
+	struct client c;
+	int fd;
+	uint32_t rm; /* client of the resource manager */
+	struct {
+		uint32_t object, engine, gpu;
+	} groups[4 * GROUPS];
+	unsigned n_groups;
+};
+
+/* ---- owners ---- */
+
+static int receive_descriptor(int listen_fd) {
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	char byte;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	int from = accept(listen_fd, NULL, NULL), fd = -1;
+
+	assert_int_equal(recvmsg(from, &m, MSG_CMSG_CLOEXEC), 1);
+	assert_non_null(CMSG_FIRSTHDR(&m));
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
+	close(from);
+	return fd;
+}
+
+static void owner_look(struct owner *o) {
+	const char *text = client_ask(&o->c, "groups");
+	uint32_t rm, object, engine, gpu;
+	int n;
+
+	for (o->n_groups = 0; sscanf(text, "%x %x %x %x%n", &rm, &object, &engine, &gpu, &n) == 4;
+	     text += n) {
+		assert_in_range(o->n_groups, 0, 4 * GROUPS - 1);
+		o->rm = rm;
+		o->groups[o->n_groups].object = object;
+		o->groups[o->n_groups].engine = engine;
+		o->groups[o->n_groups++].gpu = gpu;
+	}
+}
+
+static void owner_start(struct owner *o) {
+	struct sockaddr_un addr = place_address(share_path);
+	int listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char command[128];
+
+	setenv("LD_PRELOAD", library, 1);
+	client_start(&o->c, NULL);
+	unsetenv("LD_PRELOAD");
+	assert_int_equal(bind(listen_fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(listen_fd, 1), 0);
+	snprintf(command, sizeof(command), "share %s", share_path);
+	assert_string_equal(client_ask(&o->c, command), "ok");
+	o->fd = receive_descriptor(listen_fd);
+	close(listen_fd);
+	unlink(share_path);
+	owner_look(o);
+	assert_int_equal(o->n_groups, GROUPS);
+}
+
+static void owner_end(struct owner *o) {
+	close(o->fd);
+	client_end(&o->c, 0);
+}
+
+static uint32_t control(int fd, uint32_t client, uint32_t object, uint32_t command, void *params,
+			uint32_t size) {
+	struct rm_control q = {client, object, command, 0, (uintptr_t)params, size, 0xffff};
+
+	assert_int_equal(ioctl(fd, _IOWR(RM_TYPE, RM_CONTROL_NR, struct rm_control), &q), 0);
+	return q.status;
+}
+
+static uint32_t preempt(const struct owner *o, uint32_t object) {
+	struct rm_preempt p = {0};
+
+	return control(o->fd, o->rm, object, RM_GROUP_PREEMPT, &p, sizeof(p));
+}
+
+/* Its first group, which computes. */
+static void owner_preempt(const struct owner *o) {
+	assert_int_equal(preempt(o, o->groups[0].object), RM_OK);
+}
+
+/* ---- simgpud ---- */
+
+static void use_gpus(const char *simgpu, const char *slice) {
+	setenv("SIMGPU", simgpu, 1);
+	setenv("SIMGPU_SLICE", slice, 1);
+}
+
+static int end_case(void **state) {
+	return simgpud_stop();
+}
+
+/* On a connection of its own, for each simgpud is another one. */
+static struct wire_gpu_state_reply gpu_state(void) {
+	struct wire_object q = {.h = {.type = WIRE_GPU_STATE, .id = 2}};
+	struct wire_hello hello = {.h = {.type = WIRE_HELLO, .id = 1}, .version = WIRE_VERSION};
+	struct wire_hello_reply hello_reply;
+	struct wire_gpu_state_reply reply;
+	struct sockaddr_un addr;
+	char path[128];
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(place_file(path, sizeof(path), dir, "simgpud.sock"), 0);
+	addr = place_address(path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
+	assert_int_equal(recv(fd, &hello_reply, sizeof(hello_reply), 0), sizeof(hello_reply));
+	assert_int_equal(send(fd, &q, sizeof(q), 0), sizeof(q));
+	assert_int_equal(recv(fd, &reply, sizeof(reply), 0), sizeof(reply));
+	close(fd);
+	return reply;
+}
+
+/* ---- allocation ---- */
+
+static void a_context_has_four_groups(void **state) {
+	static const uint32_t engines[GROUPS] = {1, 11, 12, 13};
+	uint32_t further[GROUPS];
+	struct owner o;
+	struct stat st;
+
+	use_gpus("4", FOR_EVER);
+	owner_start(&o);
+	assert_int_equal(fstat(o.fd, &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(major(st.st_rdev), 195);
+	assert_int_equal(minor(st.st_rdev), 255);
+	for (unsigned i = 0; i < GROUPS; i++) {
+		assert_int_equal(o.groups[i].engine, engines[i]);
+		assert_int_equal(o.groups[i].gpu, 0);
+	}
+	client_ask(&o.c, "create");
+	owner_look(&o);
+	assert_int_equal(o.n_groups, 2 * GROUPS);
+	for (unsigned i = 0; i < GROUPS; i++) {
+		further[i] = o.groups[GROUPS + i].object;
+		assert_int_equal(o.groups[GROUPS + i].engine, engines[i]);
+	}
+	client_ask(&o.c, "destroy");
+	owner_look(&o);
+	assert_int_equal(o.n_groups, GROUPS);
+	for (unsigned i = 0; i < GROUPS; i++) {
+		assert_int_equal(preempt(&o, further[i]), RM_NOT_FOUND);
+	}
+	client_ask(&o.c, "create");
+	owner_look(&o);
+	for (unsigned i = 0; i < GROUPS; i++) { /* the same numbers name new groups */
+		assert_int_equal(o.groups[GROUPS + i].object, further[i]);
+		assert_int_equal(preempt(&o, further[i]), RM_OK);
+	}
+	assert_string_equal(client_ask(&o.c, "add"), "right");
+	owner_end(&o);
+}
+
+static void groups_tell_their_gpu(void **state) {
+	struct owner o;
+
+	setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+	use_gpus("4,2", FOR_EVER);
+	owner_start(&o);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	assert_int_equal(o.groups[0].gpu, 1);
+	owner_end(&o);
+}
+
+static void without_the_library_there_are_none(void **state) {
+	struct client c;
+
+	use_gpus("4", FOR_EVER);
+	client_start(&c, NULL);
+	assert_string_equal(client_ask(&c, "groups"), "");
+	assert_string_equal(client_ask(&c, "add"), "right");
+	client_end(&c, 0);
+}
+
+static void bad_controls_are_refused(void **state) {
+	struct rm_schedule off = {0};
+	struct rm_timeslice slice = {0};
+	struct rm_control whole = {0};
+	struct rm_info info = {0};
+	struct rm_preempt p = {0};
+	struct owner a, b;
+	uint32_t group;
+
+	use_gpus("4", "2050");
+	owner_start(&a);
+	owner_start(&b);
+	assert_int_not_equal(a.rm, b.rm);
+	group = a.groups[0].object;
+	/* A client's handle is good on the file on which it was allocated, and on no other. */
+	assert_int_equal(control(b.fd, a.rm, group, RM_GROUP_PREEMPT, &p, sizeof(p)),
+			 RM_INVALID_CLIENT);
+	assert_int_equal(control(a.fd, a.rm, a.rm, RM_GROUP_PREEMPT, &p, sizeof(p)),
+			 RM_NOT_SUPPORTED);
+	assert_int_equal(control(a.fd, a.rm, 0x1234, RM_GROUP_PREEMPT, &p, sizeof(p)),
+			 RM_NOT_FOUND);
+	assert_int_equal(control(a.fd, a.rm, group, RM_GROUP_PREEMPT, &p, 4),
+			 RM_INVALID_PARAM_STRUCT);
+	assert_int_equal(control(a.fd, a.rm, group, RM_GROUP_PREEMPT, NULL, 0),
+			 RM_INVALID_PARAM_STRUCT);
+	assert_int_equal(control(a.fd, a.rm, group, 0xa06c0199, &p, sizeof(p)), RM_NOT_SUPPORTED);
+	assert_int_equal(control(a.fd, a.rm, group, RM_GROUP_SCHEDULE, &off, sizeof(off)),
+			 RM_INVALID_ARGUMENT);
+	assert_int_equal(control(a.fd, a.rm, group, RM_GROUP_GET_TIMESLICE, &slice, sizeof(slice)),
+			 RM_OK);
+	assert_int_equal(slice.us, 2050);
+	slice.us = 1;
+	assert_int_equal(control(a.fd, a.rm, group, RM_GROUP_SET_TIMESLICE, &slice, sizeof(slice)),
+			 RM_OK);
+	assert_int_equal(control(a.fd, a.rm, group, RM_GROUP_GET_INFO, &info, sizeof(info)), RM_OK);
+	assert_int_not_equal(info.group, 0);
+	/* Neither this size of a structure nor this number exists. */
+	assert_int_equal(ioctl(a.fd, _IOWR(RM_TYPE, RM_CONTROL_NR, struct rm_free), &whole), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ioctl(a.fd, _IOWR(RM_TYPE, 0x7f, struct rm_preempt), &p), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(
+		ioctl(STDIN_FILENO, _IOWR(RM_TYPE, RM_CONTROL_NR, struct rm_control), &whole), -1);
+	owner_end(&a);
+	owner_end(&b);
+}
+
+/* ---- preemption ---- */
+
+/* Both fill the GPU, and time slices never end. */
+static void preempting_hands_the_gpu_over(void **state) {
+	struct wire_gpu_state_reply g;
+	struct owner a, b;
+
+	use_gpus("1", FOR_EVER);
+	owner_start(&a);
+	owner_start(&b);
+	client_ask(&a.c, "hold 2 1024");
+	client_until(&a.c, "arrived", "2");
+	client_ask(&b.c, "hold 2 1024");
+	owner_preempt(&b); /* it is not its turn */
+	assert_int_equal(preempt(&a, a.groups[1].object),
+			 RM_OK); /* copies go on, and that is all */
+	assert_string_equal(client_ask(&b.c, "arrived"), "0");
+	assert_int_equal(gpu_state().preemptions, 0);
+
+	owner_preempt(&a);
+	client_until(&b.c, "arrived", "2");
+	client_ask(&a.c, "release"); /* it cannot see that before its turn */
+	assert_int_equal(gpu_state().turns, 2);
+	owner_preempt(&b);
+	assert_string_equal(client_ask(&a.c, "sync"), "0");
+	client_ask(&b.c, "release");
+	assert_string_equal(client_ask(&b.c, "sync"), "0");
+	g = gpu_state();
+	assert_int_equal(g.turns, 4);
+	assert_int_equal(g.preemptions, 2);
+	owner_end(&a);
+	owner_end(&b);
+}
+
+/* An urgent owner beside three that hold the GPU gets it after one preemption of each. */
+static void preempting_all_below_lets_the_urgent_one_run(void **state) {
+	struct owner low[3], urgent;
+
+	use_gpus("2", FOR_EVER);
+	for (unsigned i = 0; i < 3; i++) {
+		owner_start(&low[i]);
+		client_ask(&low[i].c, "hold 4 1024");
+		if (i > 0) {
+			owner_preempt(&low[i - 1]);
+		}
+		client_until(&low[i].c, "arrived", "4");
+	}
+	owner_start(&urgent);
+	client_ask(&urgent.c, "hold 1 32");
+	client_ask(&urgent.c, "release");
+	owner_preempt(&low[2]); /* the urgent one's group is the next in the round */
+	assert_string_equal(client_ask(&urgent.c, "sync"), "0");
+	for (unsigned i = 0; i < 3; i++) { /* the first one has it, then the second, the third */
+		client_ask(&low[i].c, "release");
+		assert_string_equal(client_ask(&low[i].c, "sync"), "0");
+		owner_end(&low[i]);
+	}
+	assert_int_equal(gpu_state().preemptions, 3);
+	owner_end(&urgent);
+}
+
+static void preempting_under_mps_changes_nothing(void **state) {
+	struct owner a;
+
+	use_gpus("1:mps", FOR_EVER);
+	owner_start(&a);
+	client_ask(&a.c, "hold 1 32");
+	client_until(&a.c, "arrived", "1");
+	owner_preempt(&a);
+	client_ask(&a.c, "release");
+	assert_string_equal(client_ask(&a.c, "sync"), "0");
+	assert_int_equal(gpu_state().preemptions, 0);
+	owner_end(&a);
+}
+
+static bool has_answered(const struct client *c) {
+	struct pollfd p = {.fd = fileno(c->out), .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Owners compute the same over and over, and whoever is not ready is preempted without a pause. */
+static void storm(unsigned n) {
+	char right[128], command[] = "churn 24";
+	struct owner owners[4];
+
+	use_gpus("2@5000khz", "2050"); /* slow: a kernel takes many turns */
+	for (unsigned i = 0; i < n; i++) {
+		owner_start(&owners[i]);
+	}
+	strcpy(right, client_ask(&owners[0].c, command));
+	while (gpu_state().preemptions < 300) {
+		unsigned ready = 0;
+
+		for (unsigned i = 0; i < n; i++) {
+			fprintf(owners[i].c.in, "%s\n", command);
+			fflush(owners[i].c.in);
+		}
+		while (ready < n) {
+			ready = 0;
+			for (unsigned i = 0; i < n; i++) {
+				ready += has_answered(&owners[i].c);
+				owner_preempt(&owners[i]);
+			}
+		}
+		for (unsigned i = 0; i < n; i++) {
+			assert_string_equal(client_read(&owners[i].c), right);
+			assert_string_equal(client_ask(&owners[i].c, "add"), "right");
+		}
+	}
+	for (unsigned i = 0; i < n; i++) {
+		owner_end(&owners[i]);
+	}
+	assert_int_equal(simgpud_stop(), 0);
+}
+
+static void results_are_exact_under_a_storm(void **state) {
+	storm(1);
+	storm(2);
+	storm(4);
+}
+
+/* ---- death ---- */
+
+static size_t free_bytes(struct client *c) {
+	return strtoull(client_ask(c, "free"), NULL, 10);
+}
+
+/* SMs come back by themselves; memory when the last descriptor is closed. */
+static void a_held_descriptor_keeps_the_memory_of_the_dead(void **state) {
+	struct owner a;
+	struct client b;
+	size_t before;
+
+	use_gpus("1", FOR_EVER);
+	client_start(&b, NULL);
+	before = free_bytes(&b);
+	owner_start(&a);
+	assert_string_equal(client_ask(&a.c, "alloc 1048576"), "0");
+	client_ask(&a.c, "hold 2 1024");
+	client_until(&a.c, "arrived", "2");
+	client_kill(&a.c);
+	assert_string_equal(client_ask(&b, "add"), "right"); /* it has the SMs */
+	owner_preempt(&a);
+	assert_true(free_bytes(&b) <= before - 1048576);
+	close(a.fd);
+	while (free_bytes(&b) != before) {
+	}
+	client_end(&b, 0);
+}
+
+static void a_descriptor_is_useless_without_simgpud(void **state) {
+	struct rm_control q = {0};
+	struct owner a;
+
+	use_gpus("1", FOR_EVER);
+	owner_start(&a);
+	assert_int_equal(simgpud_stop(), 0);
+	assert_int_equal(ioctl(a.fd, _IOWR(RM_TYPE, RM_CONTROL_NR, struct rm_control), &q), -1);
+	assert_int_equal(errno, EIO);
+	owner_end(&a);
+}
+
+int main(int argc, char **argv) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_context_has_four_groups, end_case),
+		cmocka_unit_test_teardown(groups_tell_their_gpu, end_case),
+		cmocka_unit_test_teardown(without_the_library_there_are_none, end_case),
+		cmocka_unit_test_teardown(bad_controls_are_refused, end_case),
+		cmocka_unit_test_teardown(preempting_hands_the_gpu_over, end_case),
+		cmocka_unit_test_teardown(preempting_all_below_lets_the_urgent_one_run, end_case),
+		cmocka_unit_test_teardown(preempting_under_mps_changes_nothing, end_case),
+		cmocka_unit_test_teardown(results_are_exact_under_a_storm, end_case),
+		cmocka_unit_test_teardown(a_held_descriptor_keeps_the_memory_of_the_dead, end_case),
+		cmocka_unit_test_teardown(a_descriptor_is_useless_without_simgpud, end_case),
+	};
+	char path[64];
+	int r;
+
+	if (argc != 4 || !mkdtemp(dir)) {
+		fprintf(stderr, "usage: test-groups CLIENT SIMGPUD LIBRARY\n");
+		return 2;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	/* The preloaded library comes before the sanitizer's, and calls nothing that it watches. */
+	setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 0);
+	remote_init(argv[1], argv[2]);
+	library = argv[3];
+	snprintf(share_path, sizeof(share_path), "%s/share", dir);
+	setenv("SIMGPU_DIR", dir, 1);
+	r = cmocka_run_group_tests_name("simgpu-groups", tests, NULL, NULL);
+	snprintf(path, sizeof(path), "%s/simgpud.lock", dir);
+	unlink(path);
+	rmdir(dir);
+	return r;
+}

@@ -1,0 +1,386 @@
+/* control.c: see control.h. */
+#include "tests/simgpu/control.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/simgpu/rm.h"
+#include "tests/simgpu/session-internal.h"
+
+/* Where the real driver's numbers begin. */
+#define FIRST_CLIENT 0xc1d00000u
+#define FIRST_OBJECT 0xcaf00000u
+
+struct control_object {
+	struct control_object *next;
+	uint32_t client, parent, handle, class; /* a client is its own client and parent */
+	uint32_t engine;			/* of a group */
+	uint32_t group;				/* the hardware's number */
+	struct gpu *gpu;			/* of devices and what is below them; borrowed */
+	struct context *context; /* of a group of the graphics engine; NULL: it is gone */
+};
+
+/* ---- objects ---- */
+
+static struct control_object *object_find(const struct control_file *f, uint32_t client,
+					  uint32_t handle) {
+	for (struct control_object *o = f->objects; o; o = o->next) {
+		if (o->client == client && o->handle == handle) {
+			return o;
+		}
+	}
+	return NULL;
+}
+
+/* Frees it and all below it. */
+static void object_free(struct control_file *f, struct control_object *o) {
+	uint32_t client = o->client, handle = o->handle;
+	struct control_object **p = &f->objects;
+
+	while (*p != o) {
+		p = &(*p)->next;
+	}
+	*p = o->next;
+	free(o);
+	for (p = &f->objects; *p;) {
+		if ((*p)->client == client && (*p)->parent == handle) {
+			object_free(f, *p);
+			p = &f->objects; /* others have gone with it */
+		} else {
+			p = &(*p)->next;
+		}
+	}
+}
+
+static bool client_is_taken(const struct server *s, uint32_t handle) {
+	for (const struct control_file *f = s->files; f; f = f->next) {
+		if (object_find(f, handle, handle)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The lowest free one: whoever relies on numbers that never come back is to be found out. */
+static uint32_t choose_handle(const struct control_file *f, uint32_t client) {
+	uint32_t handle = client ? FIRST_OBJECT : FIRST_CLIENT;
+
+	while (client ? object_find(f, client, handle) != NULL
+		      : client_is_taken(f->server, handle)) {
+		handle++;
+	}
+	return handle;
+}
+
+/* ---- allocation ---- */
+
+/* The simulated driver names a context by its number, in the place of an address space. */
+static struct context *find_context(const struct control_file *f, uint32_t id,
+				    const struct gpu *gpu) {
+	for (const struct client *c = f->server->clients; c; c = c->next) {
+		struct context *ctx =
+			c->pid == f->pid ? session_object(c, id, OBJECT_CONTEXT) : NULL;
+
+		if (ctx && ctx->gpu == gpu) {
+			return ctx;
+		}
+	}
+	return NULL;
+}
+
+static enum rm_status init_group(const struct control_file *f, const struct control_object *parent,
+				 const struct rm_group_params *params, struct control_object *o) {
+	if (parent->class != RM_CLASS_DEVICE) {
+		return RM_INVALID_PARENT;
+	}
+	o->gpu = parent->gpu;
+	o->engine = params->engine;
+	o->group = ++f->server->n_groups;
+	if (o->engine == RM_ENGINE_GRAPHICS) {
+		o->context = find_context(f, params->va_space, o->gpu);
+		return o->context ? RM_OK : RM_INVALID_OBJECT_HANDLE;
+	}
+	return RM_OK;
+}
+
+static enum rm_status init_device(const struct control_file *f, const struct control_object *parent,
+				  const struct rm_device_params *params, struct control_object *o) {
+	if (parent->class != RM_CLASS_CLIENT) {
+		return RM_INVALID_PARENT;
+	}
+	if (params->device >= f->server->config.n_gpus) {
+		return RM_INVALID_DEVICE;
+	}
+	o->gpu = &f->server->gpus[params->device];
+	return RM_OK;
+}
+
+static enum rm_status init_object(const struct control_file *f, const struct control_object *parent,
+				  const struct rm_packet *p, struct control_object *o) {
+	union {
+		struct rm_device_params device;
+		struct rm_group_params group;
+	} params;
+
+	if (o->class == RM_CLASS_CLIENT) {
+		return RM_OK;
+	}
+	if (!object_find(f, o->client, o->client)) {
+		return RM_INVALID_CLIENT;
+	}
+	if (!parent) {
+		return RM_INVALID_PARENT;
+	}
+	if (object_find(f, o->client, o->handle)) {
+		return RM_DUPLICATE;
+	}
+	if (p->params_size != rm_params_size(o->class)) {
+		return RM_INVALID_PARAM_STRUCT;
+	}
+	memcpy(&params, p->params, p->params_size);
+	return o->class == RM_CLASS_DEVICE ? init_device(f, parent, &params.device, o)
+					   : init_group(f, parent, &params.group, o);
+}
+
+static enum rm_status control_alloc(struct control_file *f, const struct rm_packet *p,
+				    struct rm_alloc *a) {
+	bool is_client = a->class == RM_CLASS_CLIENT;
+	struct control_object *o;
+	enum rm_status status;
+
+	if (!is_client && a->class != RM_CLASS_DEVICE && a->class != RM_CLASS_CHANNEL_GROUP) {
+		return RM_INVALID_CLASS;
+	}
+	o = calloc(1, sizeof(*o));
+	if (!o) {
+		return RM_NO_RESOURCES;
+	}
+	o->class = a->class;
+	o->handle = a->object ? a->object : choose_handle(f, is_client ? 0 : a->client);
+	o->client = is_client ? o->handle : a->client;
+	o->parent = is_client ? o->handle : a->parent;
+	status = is_client && client_is_taken(f->server, o->handle)
+			 ? RM_DUPLICATE
+			 : init_object(f, object_find(f, o->client, o->parent), p, o);
+	if (status != RM_OK) {
+		free(o);
+		return status;
+	}
+	a->object = o->handle;
+	o->next = f->objects;
+	f->objects = o;
+	return RM_OK;
+}
+
+/* ---- controls of a group ---- */
+
+static enum rm_status group_schedule(struct control_object *o, void *params) {
+	const struct rm_schedule *q = params;
+
+	(void)o;
+	return q->enable ? RM_OK : RM_INVALID_ARGUMENT; /* as driver 580 */
+}
+
+/* Success, and nothing changes before the runlist starts anew: as driver 580. */
+static enum rm_status group_set_timeslice(struct control_object *o, void *params) {
+	(void)o;
+	(void)params;
+	return RM_OK;
+}
+
+static enum rm_status group_get_timeslice(struct control_object *o, void *params) {
+	*(struct rm_timeslice *)params =
+		(struct rm_timeslice){.us = o->gpu->config->device.slice_ns / 1000};
+	return RM_OK;
+}
+
+static enum rm_status group_preempt(struct control_object *o, void *params) {
+	(void)params;
+	if (o->context) {
+		device_space_preempt(o->context->space);
+	}
+	return RM_OK;
+}
+
+static enum rm_status group_get_info(struct control_object *o, void *params) {
+	*(struct rm_info *)params = (struct rm_info){.group = o->group};
+	return RM_OK;
+}
+
+static const struct {
+	enum rm_command command;
+	uint32_t size;
+	enum rm_status (*run)(struct control_object *o, void *params);
+} group_commands[] = {
+	{RM_GROUP_SCHEDULE, sizeof(struct rm_schedule), group_schedule},
+	{RM_GROUP_SET_TIMESLICE, sizeof(struct rm_timeslice), group_set_timeslice},
+	{RM_GROUP_GET_TIMESLICE, sizeof(struct rm_timeslice), group_get_timeslice},
+	{RM_GROUP_PREEMPT, sizeof(struct rm_preempt), group_preempt},
+	{RM_GROUP_GET_INFO, sizeof(struct rm_info), group_get_info},
+};
+
+static enum rm_status control_control(const struct control_file *f, const struct rm_control *q,
+				      void *params) {
+	struct control_object *o = object_find(f, q->client, q->object);
+
+	if (!object_find(f, q->client, q->client)) {
+		return RM_INVALID_CLIENT;
+	}
+	if (!o) {
+		return RM_NOT_FOUND;
+	}
+	for (size_t i = 0; i < sizeof(group_commands) / sizeof(*group_commands); i++) {
+		if (q->command != group_commands[i].command || o->class != RM_CLASS_CHANNEL_GROUP) {
+			continue;
+		}
+		return q->params_size == group_commands[i].size ? group_commands[i].run(o, params)
+								: RM_INVALID_PARAM_STRUCT;
+	}
+	return RM_NOT_SUPPORTED;
+}
+
+/* ---- ioctls ---- */
+
+static void run_alloc(struct control_file *f, struct rm_packet *p) {
+	struct rm_alloc a = {0};
+	struct rm_alloc_short *brief = (void *)p->arg;
+
+	memcpy(&a, p->arg, sizeof(*brief));
+	a.status = control_alloc(f, p, &a);
+	if (p->size == sizeof(a)) {
+		struct rm_alloc *all = (void *)p->arg;
+
+		all->object = a.object;
+		all->status = a.status;
+	} else {
+		brief->object = a.object;
+		brief->status = a.status;
+	}
+}
+
+static void run_free(struct control_file *f, struct rm_packet *p) {
+	struct rm_free *q = (void *)p->arg;
+	struct control_object *o = object_find(f, q->client, q->object);
+
+	q->status = o					   ? RM_OK
+		    : object_find(f, q->client, q->client) ? RM_NOT_FOUND
+							   : RM_INVALID_CLIENT;
+	if (o) {
+		object_free(f, o);
+	}
+}
+
+static void run_ioctl(struct control_file *f, struct rm_packet *p) {
+	struct rm_control *q = (void *)p->arg;
+
+	p->error = 0;
+	if (p->params_size > sizeof(p->params)) {
+		p->error = EINVAL;
+	} else if (p->nr == RM_ALLOC_NR && (p->size == sizeof(struct rm_alloc) ||
+					    p->size == sizeof(struct rm_alloc_short))) {
+		run_alloc(f, p);
+	} else if (p->nr == RM_FREE_NR && p->size == sizeof(struct rm_free)) {
+		run_free(f, p);
+	} else if (p->nr == RM_CONTROL_NR && p->size == sizeof(*q)) {
+		q->status = q->params_size == p->params_size ? control_control(f, q, p->params)
+							     : RM_INVALID_PARAM_STRUCT;
+	} else {
+		p->error = EINVAL;
+	}
+}
+
+bool control_receive(struct control_file *f) {
+	static _Alignas(16) struct rm_packet packet;
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = &packet, .iov_len = sizeof(packet)};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	struct cmsghdr *h;
+	ssize_t n = recvmsg(f->fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	int answer = -1;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return false;
+	}
+	h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS) {
+		memcpy(&answer, CMSG_DATA(h), sizeof(answer));
+	}
+	if (n == (ssize_t)sizeof(packet) && answer >= 0) {
+		run_ioctl(f, &packet);
+		(void)!send(answer, &packet, sizeof(packet), MSG_NOSIGNAL | MSG_DONTWAIT);
+	} else if (n <= 0) {
+		f->broken = true;
+	}
+	if (answer >= 0) {
+		close(answer);
+	}
+	return !f->broken;
+}
+
+/* ---- files ---- */
+
+void control_open(struct server *s, int fd, int pid) {
+	struct control_file *f = calloc(1, sizeof(*f));
+
+	if (!f) {
+		close(fd);
+		return;
+	}
+	f->server = s;
+	f->fd = fd;
+	f->pid = pid;
+	f->next = s->files;
+	s->files = f;
+}
+
+struct control_file *control_free(struct control_file *f) {
+	if (!f) {
+		return NULL;
+	}
+	while (f->orphans) {
+		struct context *ctx = f->orphans;
+
+		f->orphans = ctx->next_orphan;
+		memory_free_owner(&ctx->gpu->memory, ctx);
+		free(ctx);
+	}
+	while (f->objects) {
+		object_free(f, f->objects);
+	}
+	close(f->fd);
+	free(f);
+	return NULL;
+}
+
+void control_forget(struct server *s, const struct context *ctx) {
+	for (struct control_file *f = s->files; f; f = f->next) {
+		for (struct control_object *o = f->objects; o; o = o->next) {
+			if (o->context == ctx) {
+				o->context = NULL;
+			}
+		}
+	}
+}
+
+bool control_adopt(struct server *s, struct context *ctx) {
+	for (struct control_file *f = s->files; f; f = f->next) {
+		for (struct control_object *o = f->objects; o; o = o->next) {
+			if (o->context == ctx) {
+				o->context = NULL;
+				ctx->next_orphan = f->orphans;
+				f->orphans = ctx;
+				return true;
+			}
+		}
+	}
+	return false;
+}

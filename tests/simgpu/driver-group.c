@@ -1,0 +1,108 @@
+/*
+ * driver-group.c: the ioctls by which the real driver makes a context's channel groups: a client on
+ * a descriptor of nvidiactl, a device for each GPU in use, four groups below it for each context,
+ * the one that computes first. Handles are used again as soon as they are free.
+ */
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "tests/simgpu/driver.h"
+#include "tests/simgpu/rm.h"
+
+#define HANDLE_FIRST 0x5c000000u
+#define HANDLES_MAX  1024
+#define GPUS_MAX     8
+
+/* libsimgpu-ioctl.so has it. */
+extern int simgpu_control_open(void) __attribute__((weak));
+
+static const uint32_t engines[DRIVER_GROUPS] = {RM_ENGINE_GRAPHICS, RM_ENGINE_COPY2,
+						RM_ENGINE_COPY3, RM_ENGINE_COPY4};
+
+static struct {
+	bool tried;
+	int fd; /* of nvidiactl; -1: there is none */
+	uint32_t client;
+	uint32_t devices[GPUS_MAX]; /* by GPU; 0: not allocated yet */
+	bool used[HANDLES_MAX];
+} control;
+
+static uint32_t handle_take(void) {
+	for (uint32_t i = 0; i < HANDLES_MAX; i++) {
+		if (!control.used[i]) {
+			control.used[i] = true;
+			return HANDLE_FIRST + i;
+		}
+	}
+	return 0;
+}
+
+static void handle_give(uint32_t handle) {
+	control.used[handle - HANDLE_FIRST] = false;
+}
+
+/* Return: the handle, or 0. */
+static uint32_t allocate(uint32_t parent, enum rm_class class, void *params, uint32_t size) {
+	struct rm_alloc a = {
+		.client = control.client,
+		.parent = parent,
+		.object = class == RM_CLASS_CLIENT ? 0 : handle_take(),
+		.class = class,
+		.params = (uintptr_t)params,
+		.params_size = size,
+	};
+
+	if (class != RM_CLASS_CLIENT && a.object == 0) {
+		return 0;
+	}
+	if (ioctl(control.fd, _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc), &a) < 0 ||
+	    a.status != RM_OK) {
+		if (class != RM_CLASS_CLIENT) {
+			handle_give(a.object);
+		}
+		return 0;
+	}
+	return a.object;
+}
+
+/* Return: the device object of the GPU, or 0. */
+static uint32_t open_device(unsigned gpu) {
+	struct rm_device_params params = {.device = gpu};
+
+	if (!control.tried) {
+		control.tried = true;
+		control.fd = simgpu_control_open ? simgpu_control_open() : -1;
+		control.client = control.fd < 0 ? 0 : allocate(0, RM_CLASS_CLIENT, NULL, 0);
+	}
+	if (control.client && !control.devices[gpu]) {
+		control.devices[gpu] =
+			allocate(control.client, RM_CLASS_DEVICE, &params, sizeof(params));
+	}
+	return control.devices[gpu];
+}
+
+void groups_new(CUcontext context) {
+	uint32_t device = open_device(driver_gpu_index(context->device));
+
+	for (unsigned i = 0; device && i < DRIVER_GROUPS; i++) {
+		struct rm_group_params params = {.va_space = context->id, .engine = engines[i]};
+
+		context->groups[i] =
+			allocate(device, RM_CLASS_CHANNEL_GROUP, &params, sizeof(params));
+	}
+}
+
+void groups_free(CUcontext context) {
+	for (unsigned i = 0; i < DRIVER_GROUPS; i++) {
+		struct rm_free q = {.client = control.client,
+				    .parent = control.devices[driver_gpu_index(context->device)],
+				    .object = context->groups[i]};
+
+		if (q.object &&
+		    ioctl(control.fd, _IOWR(RM_TYPE, RM_FREE_NR, struct rm_free), &q) == 0) {
+			handle_give(q.object);
+		}
+		context->groups[i] = 0;
+	}
+}

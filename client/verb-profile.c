@@ -44,8 +44,9 @@ static int read_book(const char *path, struct book *b) {
 	if (e < 0) {
 		return fail_read(path, e);
 	}
+	r.text = text;
+	r.size = size;
 	e = reader_parse(&r, text, size, &root.value);
-	free(text);
 	if (e == 0 && !json_is_object(root.value)) {
 		e = reader_fail(&r, &root, "expected an object with 'profiles'");
 	}
@@ -56,6 +57,7 @@ static int read_book(const char *path, struct book *b) {
 		e = book_read(b, &r, &node);
 	}
 	json_decref(root.value);
+	free(text);
 	if (e < 0) {
 		ctl_error("%s", e == -ENOMEM ? "out of memory" : error);
 		book_deinit(b);

@@ -160,13 +160,15 @@ static int import_json(const struct loader *l, const struct reader_node *at) {
 		return e;
 	}
 	r.file = path;
+	r.text = text;
+	r.size = size;
 	e = reader_parse(&r, text, size, &root.value);
-	free(text);
 	if (e == 0 && (e = reader_object(&r, &root, keys)) == 0 &&
 	    (e = reader_need(&r, &root, "profiles", &node)) == 0) {
 		e = book_read(&l->s->book, &r, &node);
 	}
 	json_decref(root.value);
+	free(text);
 	return e;
 }
 
@@ -518,7 +520,11 @@ int scenario_init(struct scenario *ret, const char *file, const char *text, size
 	struct scenario s = {0};
 	struct loader l = {
 		.s = &s,
-		.reader = {.file = file, .error = error, .error_size = error_size},
+		.reader = {.file = file,
+			   .text = text,
+			   .size = size,
+			   .error = error,
+			   .error_size = error_size},
 		.open = open,
 		.userdata = userdata,
 	};

@@ -301,7 +301,11 @@ static int put_in_order(struct entry *entries, size_t n, struct rta_set set, str
 
 int segments_init(struct segments *ret, const char *file, const char *text, size_t size,
 		  nsec_t epsilon, char *error, size_t error_size) {
-	struct loader l = {.reader = {.file = file, .error = error, .error_size = error_size}};
+	struct loader l = {.reader = {.file = file,
+				      .text = text,
+				      .size = size,
+				      .error = error,
+				      .error_size = error_size}};
 	struct reader_node root = {0};
 	struct rta_set set = {0};
 	int e;

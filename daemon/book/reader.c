@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/book/locate.h"
 #include "daemon/book/suggest.h"
 #include "proto/limits.h"
 #include "proto/validate.h"
+
+#define N(array) (sizeof(array) / sizeof((array)[0]))
 
 int reader_parse(const struct reader *r, const char *text, size_t size, json_t **ret) {
 	json_error_t error;
@@ -49,15 +52,34 @@ static size_t print_path(const struct reader_node *at, char *text, size_t size) 
 	return used + (n > 0 ? (size_t)n : 0);
 }
 
+static unsigned line_of(const struct reader *r, const struct reader_node *at) {
+	struct locate_step path[16];
+	size_t depth = 0;
+
+	for (const struct reader_node *node = at; node->up; node = node->up) {
+		depth++;
+	}
+	for (size_t i = depth; at->up; at = at->up) { /* of a very deep one: what is around it */
+		if (--i < N(path)) {
+			path[i] = (struct locate_step){at->key, at->index};
+		}
+	}
+	return locate_line(r->text, r->size, path, depth < N(path) ? depth : N(path));
+}
+
 int reader_fail(const struct reader *r, const struct reader_node *at, const char *format, ...) {
-	char path[256] = "", what[512];
+	char path[256] = "", what[512], line[16] = "";
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	print_path(at, path, sizeof(path));
-	snprintf(r->error, r->error_size, "%s: %s%s%s", r->file, path, *path ? ": " : "", what);
+	if (r->text && at->up) {
+		snprintf(line, sizeof(line), ":%u", line_of(r, at));
+	}
+	snprintf(r->error, r->error_size, "%s%s: %s%s%s", r->file, line, path, *path ? ": " : "",
+		 what);
 	return -EINVAL;
 }
 

@@ -1,9 +1,9 @@
 /*
  * reader.h: values out of a JSON document, with errors that say where and what was expected.
  *
- * A message reads "FILE: gpus[0].sms: expected a whole number from 1 to 256, found 0". All
- * functions return 0, or -EINVAL with such a line in the reader's error; results are untouched
- * then.
+ * A message reads "FILE:7: gpus[0].sms: expected a whole number from 1 to 256, found 0"; the line
+ * is there if the reader knows the text. All functions return 0, or -EINVAL with such a line in the
+ * reader's error; results are untouched then.
  */
 #pragma once
 
@@ -19,6 +19,8 @@
 
 struct reader {
 	const char *file; /* shown in errors; borrowed */
+	const char *text; /* the document, for line numbers; borrowed; NULL: without them */
+	size_t size;
 	char *error;
 	size_t error_size;
 };

@@ -107,6 +107,8 @@ static int read_file(struct profiles *p, int directory, const char *name, char *
 		snprintf(error, error_size, "%s: %s", name, strerror(-e));
 		return e == -ENOMEM ? e : -EINVAL;
 	}
+	r.text = text;
+	r.size = size;
 	e = reader_parse(&r, text, size, &root.value);
 	if (e == 0) {
 		e = read_document(p, &r, &root);

@@ -91,7 +91,7 @@ static const struct {
 	{"{\"gpus\": [], \"gpus\": []}", "duplicate object key"},
 	{"{}", "file: 'gpus' is missing"},
 	{"{\"gpu\": []}", "file: unknown key 'gpu'. Did you mean 'gpus'?"},
-	{DOCUMENT("", "", ""), "file: gpus: expected at least one GPU"},
+	{DOCUMENT("", "", ""), "file:1: gpus: expected at least one GPU"},
 	{DOCUMENT("7", "", ""), "gpus[0]: expected an object, found 7"},
 	{DOCUMENT("{\"name\": \"a\", \"sms\": 0}", "", ""),
 	 "gpus[0].sms: expected a whole number from 1 to 256, found 0"},

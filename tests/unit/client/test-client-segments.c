@@ -1,5 +1,6 @@
 /*
- * test-client-segments.c: sets of tasks for response-time: what is read, and what bad ones are told.
+ * test-client-segments.c: sets of tasks for response-time: what is read, and what bad ones are
+ * told.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -14,7 +15,7 @@
 
 #include "client/sim/segments.h"
 
-#define SEGMENT "{\"cpu\": \"1ms\"}"
+#define SEGMENT		 "{\"cpu\": \"1ms\"}"
 #define TASK(name, rest) "{\"name\": \"" name "\", \"cpu\": 0, \"period\": \"20ms\", " rest "}"
 #define SEGMENTS(list)	 "\"segments\": [" list "]"
 #define FIRST		 TASK("a", "\"priority\": 1, " SEGMENTS(SEGMENT))
@@ -38,9 +39,9 @@ static void segments_read_all_they_know(void **state) {
 	char error[512] = "";
 	struct segments s;
 
-	assert_int_equal(segments_init(&s, "file", text, strlen(text), RTA_FOREVER, error,
-				       sizeof(error)),
-			 0);
+	assert_int_equal(
+		segments_init(&s, "file", text, strlen(text), RTA_FOREVER, error, sizeof(error)),
+		0);
 	assert_int_equal(s.set.epsilon, 500 * NSEC_PER_USEC);
 	assert_int_equal(s.set.kthread_cpu, 2);
 	assert_int_equal(s.set.n_tasks, 3);
@@ -96,15 +97,18 @@ static void segments_tell_what_is_wrong(void **state) {
 		{DOCUMENT(TASK("a", "\"priority\": 1")), "tasks[0]: 'segments' is missing"},
 		{DOCUMENT(TASK("a", "\"priority\": 1, " SEGMENTS(""))),
 		 "tasks[0].segments: expected at least one segment"},
-		{DOCUMENT(TASK("a", "\"priority\": 1, " SEGMENTS("3"))), "segments[0]: expected an object"},
+		{DOCUMENT(TASK("a", "\"priority\": 1, " SEGMENTS("3"))),
+		 "segments[0]: expected an object"},
 		{DOCUMENT(TASK("a", "\"priority\": 1, " SEGMENTS(SEGMENT ", " SEGMENT))),
 		 "tasks[0].segments[1]: two CPU segments in a row"},
-		{DOCUMENT("{\"name\": \"a\", \"cpu\": 2, \"period\": \"20ms\", " SEGMENTS(SEGMENT) "}"),
+		{DOCUMENT("{\"name\": \"a\", \"cpu\": 2, \"period\": \"20ms\", " SEGMENTS(
+			 SEGMENT) "}"),
 		 "tasks[0].cpu: expected a whole number from 0 to 1, found 2"},
 		{DOCUMENT("{\"name\": \"a\", \"cpu\": 0, \"period\": \"876000h\", " SEGMENTS(
 			 SEGMENT) "}"),
 		 "tasks[0].period: expected a time from 1ns to 24h"},
-		{DOCUMENT("{\"name\": \"a\", \"cpu\": 0, \"period\": \"0ms\", " SEGMENTS(SEGMENT) "}"),
+		{DOCUMENT("{\"name\": \"a\", \"cpu\": 0, \"period\": \"0ms\", " SEGMENTS(
+			 SEGMENT) "}"),
 		 "tasks[0].period: expected a time from 1ns"},
 		{GPU("\"exec\": \"1ms\""), "tasks[0].segments[0]: 'misc' is missing"},
 		{GPU("\"misc\": \"1ms\""), "tasks[0].segments[0]: 'exec' is missing"},
@@ -131,10 +135,43 @@ static void segments_tell_what_is_wrong(void **state) {
 	}
 }
 
+/* The line is the value's own, whatever stands before it. */
+static void segments_tell_the_line(void **state) {
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{"{\n\"cpus\":\n\n0}", "file:4: cpus: expected"},
+		{"{\"cpus\": 2, \"epsilon\": \"1ms\",\n \"description\": \"a \\\"]}\\\\\",\n"
+		 " \"tasks\": [\n  " FIRST ",\n  {\"name\": \"b\",\n   \"cpu\": 7}]}",
+		 "file:6: tasks[1].cpu: expected"},
+		{"{\"cpus\": 2, \"epsilon\": \"1ms\", \"tasks\": [\n" FIRST ",\n\n" FIRST "]}",
+		 "file:4: tasks[1]: a second task 'a'"},
+		{"{\"cpus\": 2, \"epsilon\": \"1ms\", \"tasks\": [\n{\"name\": \"a\", \"cpu\": 0,\n"
+		 "\"period\": \"9ms\", \"priority\": 1, \"segments\": [\n{\"cpu\": \"1ms\"},\n"
+		 "{\"exec\": \"1ms\"}\n]}]}",
+		 "file:5: tasks[0].segments[1]: 'misc' is missing"},
+		/* a key with an escape: the value around it */
+		{"{\n\"cpu\\u0073\": 0}", "file:1: cpus: expected"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char error[512] = "";
+		struct segments s;
+
+		assert_int_equal(segments_init(&s, "file", cases[i].text, strlen(cases[i].text),
+					       RTA_FOREVER, error, sizeof(error)),
+				 -EINVAL);
+		if (strncmp(error, cases[i].message, strlen(cases[i].message)) != 0) {
+			fail_msg("expected '%s', got: %s", cases[i].message, error);
+		}
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_read_all_they_know),
 		cmocka_unit_test(segments_tell_what_is_wrong),
+		cmocka_unit_test(segments_tell_the_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

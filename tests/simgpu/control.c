@@ -199,6 +199,9 @@ static enum rm_status group_get_timeslice(struct control_object *o, void *params
 
 static enum rm_status group_preempt(struct control_object *o, void *params) {
 	(void)params;
+	if (o->gpu->server->no_preempt) {
+		return RM_NOT_SUPPORTED;
+	}
 	if (o->context) {
 		device_space_preempt(o->context->space);
 	}

@@ -6,9 +6,14 @@
  *
  * The descriptor is a connection to simgpud (rm.h). Without this library the simulated driver has
  * no such descriptor, as in a container that hides it.
+ *
+ * An ioctl takes fstat, sendmsg, poll, recvmsg and, with several threads, futex: whoever shuts
+ * itself into a sandbox that leaves it these can still use a descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,11 +67,69 @@ static bool is_control(int fd) {
 	return yes;
 }
 
+/* ---- where answers come ---- */
+
+/* Out of the way of shells and of programs that close what they have inherited. */
+#define ANSWERS_FROM 700
+
+/* A pair of sockets of this process: simgpud gets the second one with each ioctl. One ioctl at a
+ * time, as in the real driver. */
+static struct {
+	pthread_mutex_t lock;
+	int fds[2]; /* -1: none */
+	ino_t inodes[2];
+} answers = {.lock = PTHREAD_MUTEX_INITIALIZER, .fds = {-1, -1}};
+
+static void answers_open(void) {
+	struct stat st;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		int high = fcntl(pair[i], F_DUPFD_CLOEXEC, ANSWERS_FROM);
+
+		answers.fds[i] = high < 0 ? pair[i] : high;
+		if (high >= 0) {
+			close(pair[i]);
+		}
+		answers.inodes[i] =
+			fstatat(answers.fds[i], "", &st, AT_EMPTY_PATH) == 0 ? st.st_ino : 0;
+	}
+}
+
+/* Whether they are still ours: the program may have closed them, and others have their numbers. */
+static bool answers_are_open(void) {
+	struct stat st;
+
+	for (int i = 0; i < 2; i++) {
+		if (answers.fds[i] < 0 || fstatat(answers.fds[i], "", &st, AT_EMPTY_PATH) < 0 ||
+		    st.st_ino != answers.inodes[i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* A child must not read its parent's answers. */
+static void answers_forked(void) {
+	pthread_mutex_init(&answers.lock, NULL);
+	if (answers_are_open()) {
+		close(answers.fds[0]);
+		close(answers.fds[1]);
+	}
+	answers.fds[0] = answers.fds[1] = -1;
+}
+
+__attribute__((constructor)) static void answers_begin(void) {
+	answers_open();
+	pthread_atfork(NULL, NULL, answers_forked);
+}
+
 /* ---- ioctl ---- */
 
-/* Sends @p with a socket of its own for the answer, so that any number of threads and processes may
- * use one file. Return: 0 or errno. */
-static int control_exchange(int fd, struct rm_packet *p) {
+static ssize_t control_send(int fd, struct rm_packet *p, int answer_fd) {
 	union {
 		struct cmsghdr head;
 		char space[CMSG_SPACE(sizeof(int))];
@@ -76,28 +139,47 @@ static int control_exchange(int fd, struct rm_packet *p) {
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
-	int pair[2];
 	ssize_t n;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		return errno;
-	}
 	control.head.cmsg_level = SOL_SOCKET;
 	control.head.cmsg_type = SCM_RIGHTS;
 	control.head.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&control.head), &pair[1], sizeof(pair[1]));
+	memcpy(CMSG_DATA(&control.head), &answer_fd, sizeof(answer_fd));
 	do {
 		n = sendmsg(fd, &m, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
-	close(pair[1]);
-	while (n == (ssize_t)sizeof(*p)) {
-		n = recv(pair[0], p, sizeof(*p), 0);
-		if (n >= 0 || errno != EINTR) {
-			break;
+	return n;
+}
+
+/* Return: the length of the answer, or -1 when simgpud is gone. */
+static ssize_t control_receive(int fd, struct rm_packet *p, int answer_fd) {
+	struct iovec iov = {.iov_base = p, .iov_len = sizeof(*p)};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct pollfd wait[] = {{.fd = answer_fd, .events = POLLIN}, {.fd = fd}};
+	ssize_t n;
+
+	for (;;) {
+		bool ends = poll(wait, 2, -1) > 0 && wait[1].revents;
+
+		n = recvmsg(answer_fd, &m, MSG_DONTWAIT);
+		if (n >= 0 || (errno != EAGAIN && errno != EINTR) || ends) {
+			return n;
 		}
-		n = sizeof(*p);
 	}
-	close(pair[0]);
+}
+
+/* Return: 0 or errno. */
+static int control_exchange(int fd, struct rm_packet *p) {
+	ssize_t n = -1;
+
+	pthread_mutex_lock(&answers.lock);
+	if (!answers_are_open()) {
+		answers_open();
+	}
+	if (answers.fds[0] >= 0 && control_send(fd, p, answers.fds[1]) >= 0) {
+		n = control_receive(fd, p, answers.fds[0]);
+	}
+	pthread_mutex_unlock(&answers.lock);
 	return n == (ssize_t)sizeof(*p) ? p->error : EIO; /* simgpud is gone */
 }
 
@@ -151,6 +233,15 @@ static int control_ioctl(int fd, unsigned long request, void *arg) {
 	return 0;
 }
 
+static bool is_socket(int fd) {
+	int saved_errno = errno;
+	struct stat st;
+	bool yes = fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && S_ISSOCK(st.st_mode);
+
+	errno = saved_errno;
+	return yes;
+}
+
 EXPORT int ioctl(int fd, unsigned long request, ...) {
 	va_list list;
 	void *arg;
@@ -158,7 +249,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
 	va_start(list, request);
 	arg = va_arg(list, void *);
 	va_end(list);
-	if (_IOC_TYPE(request) == RM_TYPE && is_control(fd)) {
+	if (_IOC_TYPE(request) == RM_TYPE && _IOC_NR(request) >= RM_FREE_NR && is_socket(fd)) {
 		return control_ioctl(fd, request, arg);
 	}
 	/* dlsym() may be another preloaded library's, which does not know who the next one is. */

@@ -160,7 +160,8 @@ struct server {
 	int listen_fd;	   /* owned */
 	int control_fd;	   /* owned: nvidiactl */
 	bool paced;
-	bool contained; /* faults of a client stay in it, unlike under MPS */
+	bool contained;	 /* faults of a client stay in it, unlike under MPS */
+	bool no_preempt; /* the ioctl is refused, as by a driver that does not know it */
 	bool stop;
 	bool had_client;
 	bool moved; /* some operation was done: waits and other devices must look again */

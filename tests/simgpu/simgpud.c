@@ -6,11 +6,12 @@
  * client, or by --stop.
  *
  * Environment: SIMGPU (config.h), SIMGPU_DIR (place.h), SIMGPU_PACE=0: do not wait for the wall
- * clock, SIMGPU_TRACE=FILE (trace.h), SIMGPU_THREADS=N: cores to interpret
- * on (ahead.h), SIMGPU_PLACE=adversarial:SEED: blocks go to SMs as unkindly
- * as chance with that seed will have it. SIMGPU_SLICE=US: a turn of a context on an exclusive GPU
- * lasts so long if nobody ends it (config.h). SIMGPU_FAULTS=contained: on a shared GPU the fault of
- * one process, or its death in the middle of a kernel, does not reach the others.
+ * clock, SIMGPU_TRACE=FILE (trace.h), SIMGPU_THREADS=N: cores to interpret on (ahead.h),
+ * SIMGPU_PLACE=adversarial:SEED: blocks go to SMs as unkindly as chance with that seed will have
+ * it. SIMGPU_SLICE=US: a turn of a context on an exclusive GPU lasts so long if nobody ends it
+ * (config.h). SIMGPU_FAULTS=contained: on a shared GPU the fault of one process, or its death in
+ * the middle of a kernel, does not reach the others. SIMGPU_PREEMPT=refused: the ioctl that
+ * preempts answers that there is no such thing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +84,7 @@ static unsigned simgpud_threads(void) {
 int main(int argc, char **argv) {
 	static struct server server;
 	const char *text = getenv("SIMGPU"), *pace = getenv("SIMGPU_PACE");
-	const char *faults = getenv("SIMGPU_FAULTS");
+	const char *faults = getenv("SIMGPU_FAULTS"), *preempt = getenv("SIMGPU_PREEMPT");
 	char dir[256], path[300], control_path[300], lock_path[300], error[512] = "";
 	bool foreground = argc == 2 && strcmp(argv[1], "--foreground") == 0;
 	bool stop = argc == 2 && strcmp(argv[1], "--stop") == 0;
@@ -145,6 +146,7 @@ int main(int argc, char **argv) {
 	}
 	server.n_threads = simgpud_threads();
 	server.contained = faults && strcmp(faults, "contained") == 0;
+	server.no_preempt = preempt && strcmp(preempt, "refused") == 0;
 	r = server_run(&server);
 	(void)unlink(path);
 	(void)unlink(control_path);

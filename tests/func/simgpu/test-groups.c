@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -20,8 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -271,6 +275,52 @@ static void bad_controls_are_refused(void **state) {
 	owner_end(&b);
 }
 
+/* A second client on the same file, allocated with the older structure, has none of these groups.
+ */
+static void clients_of_a_file_have_objects_of_their_own(void **state) {
+	struct rm_alloc_short new = {.class = RM_CLASS_CLIENT};
+	struct rm_free old = {0};
+	struct rm_preempt p = {0};
+	struct owner a;
+
+	use_gpus("4", FOR_EVER);
+	owner_start(&a);
+	assert_int_equal(ioctl(a.fd, _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc_short), &new), 0);
+	assert_int_equal(new.status, RM_OK);
+	assert_int_not_equal(new.object, a.rm);
+	assert_int_equal(
+		control(a.fd, new.object, a.groups[0].object, RM_GROUP_PREEMPT, &p, sizeof(p)),
+		RM_NOT_FOUND);
+	old.client = old.object = new.object;
+	assert_int_equal(ioctl(a.fd, _IOWR(RM_TYPE, RM_FREE_NR, struct rm_free), &old), 0);
+	assert_int_equal(old.status, RM_OK);
+	assert_int_equal(
+		control(a.fd, new.object, a.groups[0].object, RM_GROUP_PREEMPT, &p, sizeof(p)),
+		RM_INVALID_CLIENT);
+	/* With its client everything below it goes. */
+	old.client = old.object = a.rm;
+	assert_int_equal(ioctl(a.fd, _IOWR(RM_TYPE, RM_FREE_NR, struct rm_free), &old), 0);
+	assert_int_equal(preempt(&a, a.groups[0].object), RM_INVALID_CLIENT);
+	assert_string_equal(client_ask(&a.c, "add"), "right");
+	owner_end(&a);
+}
+
+static void a_driver_may_refuse_to_preempt(void **state) {
+	struct owner a;
+
+	setenv("SIMGPU_PREEMPT", "refused", 1);
+	use_gpus("1", FOR_EVER);
+	owner_start(&a);
+	unsetenv("SIMGPU_PREEMPT");
+	client_ask(&a.c, "hold 1 32");
+	client_until(&a.c, "arrived", "1");
+	assert_int_equal(preempt(&a, a.groups[0].object), RM_NOT_SUPPORTED);
+	assert_int_equal(gpu_state().preemptions, 0);
+	client_ask(&a.c, "release");
+	assert_string_equal(client_ask(&a.c, "sync"), "0");
+	owner_end(&a);
+}
+
 /* ---- preemption ---- */
 
 /* Both fill the GPU, and time slices never end. */
@@ -350,6 +400,68 @@ static bool has_answered(const struct client *c) {
 	struct pollfd p = {.fd = fileno(c->out), .events = POLLIN};
 
 	return poll(&p, 1, 0) > 0;
+}
+
+/* The calls that rm.h's library promises to be content with, and no other. */
+static void enter_sandbox(void) {
+#define ALLOW(number)                                                  \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(number), 0, 1), \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+	static const struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(SYS_newfstatat),
+		ALLOW(SYS_sendmsg),
+		ALLOW(SYS_recvmsg),
+#ifdef SYS_poll
+		ALLOW(SYS_poll),
+#endif
+		ALLOW(SYS_ppoll),
+		ALLOW(SYS_exit_group),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	const struct sock_fprog program = {.len = sizeof(filter) / sizeof(*filter),
+					   .filter = (struct sock_filter *)filter};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0) {
+		_exit(2);
+	}
+}
+
+/* In a child, which has the descriptor by fork; parent and child use it at once. */
+static void a_sandbox_can_preempt(void **state) {
+	struct wire_gpu_state_reply g;
+	struct owner a;
+	int status;
+	pid_t pid;
+
+	use_gpus("1", FOR_EVER);
+	owner_start(&a);
+	client_ask(&a.c, "hold 1 32");
+	client_until(&a.c, "arrived", "1");
+	pid = fork();
+	if (pid == 0) {
+		if (preempt(&a, a.groups[0].object) != RM_OK) {
+			_exit(3);
+		}
+		enter_sandbox();
+		for (unsigned i = 0; i < 200; i++) {
+			if (preempt(&a, a.groups[0].object) != RM_OK) {
+				_exit(4);
+			}
+		}
+		syscall(SYS_exit_group, 0);
+	}
+	for (unsigned i = 0; i < 200; i++) {
+		assert_int_equal(preempt(&a, 0x1234), RM_NOT_FOUND);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	g = gpu_state();
+	assert_true(g.preemptions > 0);
+	client_ask(&a.c, "release");
+	assert_string_equal(client_ask(&a.c, "sync"), "0");
+	owner_end(&a);
 }
 
 /* Owners compute the same over and over, and whoever is not ready is preempted without a pause. */
@@ -440,9 +552,12 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_teardown(groups_tell_their_gpu, end_case),
 		cmocka_unit_test_teardown(without_the_library_there_are_none, end_case),
 		cmocka_unit_test_teardown(bad_controls_are_refused, end_case),
+		cmocka_unit_test_teardown(clients_of_a_file_have_objects_of_their_own, end_case),
+		cmocka_unit_test_teardown(a_driver_may_refuse_to_preempt, end_case),
 		cmocka_unit_test_teardown(preempting_hands_the_gpu_over, end_case),
 		cmocka_unit_test_teardown(preempting_all_below_lets_the_urgent_one_run, end_case),
 		cmocka_unit_test_teardown(preempting_under_mps_changes_nothing, end_case),
+		cmocka_unit_test_teardown(a_sandbox_can_preempt, end_case),
 		cmocka_unit_test_teardown(results_are_exact_under_a_storm, end_case),
 		cmocka_unit_test_teardown(a_held_descriptor_keeps_the_memory_of_the_dead, end_case),
 		cmocka_unit_test_teardown(a_descriptor_is_useless_without_simgpud, end_case),

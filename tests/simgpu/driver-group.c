@@ -1,7 +1,8 @@
 /*
  * driver-group.c: the ioctls by which the real driver makes a context's channel groups: a client on
  * a descriptor of nvidiactl, a device for each GPU in use, four groups below it for each context,
- * the one that computes first. Handles are used again as soon as they are free.
+ * the one that computes first. Handles are used again as soon as they are free. Real drivers use
+ * one of two structures to allocate, this one the older one for contexts that are not primary.
  */
 #include <stdbool.h>
 #include <sys/ioctl.h>
@@ -14,8 +15,7 @@
 #define HANDLES_MAX  1024
 #define GPUS_MAX     8
 
-/* libsimgpu-ioctl.so has it. */
-extern int simgpu_control_open(void) __attribute__((weak));
+#pragma weak simgpu_control_open
 
 static const uint32_t engines[DRIVER_GROUPS] = {RM_ENGINE_GRAPHICS, RM_ENGINE_COPY2,
 						RM_ENGINE_COPY3, RM_ENGINE_COPY4};
@@ -42,8 +42,34 @@ static void handle_give(uint32_t handle) {
 	control.used[handle - HANDLE_FIRST] = false;
 }
 
-/* Return: the handle, or 0. */
-static uint32_t allocate(uint32_t parent, enum rm_class class, void *params, uint32_t size) {
+/* Return: 0, or -1 when there is no such object. */
+static int call_alloc(struct rm_alloc *a) {
+	return ioctl(control.fd, _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc), a) == 0 &&
+			       a->status == RM_OK
+		       ? 0
+		       : -1;
+}
+
+/* The same with the older structure. */
+static int call_alloc_short(struct rm_alloc *a) {
+	struct rm_alloc_short s = {.client = a->client,
+				   .parent = a->parent,
+				   .object = a->object,
+				   .class = a->class,
+				   .params = a->params,
+				   .params_size = a->params_size};
+
+	if (ioctl(control.fd, _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc_short), &s) < 0 ||
+	    s.status != RM_OK) {
+		return -1;
+	}
+	a->object = s.object;
+	return 0;
+}
+
+/* @brief: with the older structure. Return: the handle, or 0. */
+static uint32_t allocate(uint32_t parent, enum rm_class class, void *params, uint32_t size,
+			 bool brief) {
 	struct rm_alloc a = {
 		.client = control.client,
 		.parent = parent,
@@ -56,8 +82,7 @@ static uint32_t allocate(uint32_t parent, enum rm_class class, void *params, uin
 	if (class != RM_CLASS_CLIENT && a.object == 0) {
 		return 0;
 	}
-	if (ioctl(control.fd, _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc), &a) < 0 ||
-	    a.status != RM_OK) {
+	if ((brief ? call_alloc_short(&a) : call_alloc(&a)) < 0) {
 		if (class != RM_CLASS_CLIENT) {
 			handle_give(a.object);
 		}
@@ -73,11 +98,11 @@ static uint32_t open_device(unsigned gpu) {
 	if (!control.tried) {
 		control.tried = true;
 		control.fd = simgpu_control_open ? simgpu_control_open() : -1;
-		control.client = control.fd < 0 ? 0 : allocate(0, RM_CLASS_CLIENT, NULL, 0);
+		control.client = control.fd < 0 ? 0 : allocate(0, RM_CLASS_CLIENT, NULL, 0, false);
 	}
 	if (control.client && !control.devices[gpu]) {
 		control.devices[gpu] =
-			allocate(control.client, RM_CLASS_DEVICE, &params, sizeof(params));
+			allocate(control.client, RM_CLASS_DEVICE, &params, sizeof(params), false);
 	}
 	return control.devices[gpu];
 }
@@ -88,8 +113,8 @@ void groups_new(CUcontext context) {
 	for (unsigned i = 0; device && i < DRIVER_GROUPS; i++) {
 		struct rm_group_params params = {.va_space = context->id, .engine = engines[i]};
 
-		context->groups[i] =
-			allocate(device, RM_CLASS_CHANNEL_GROUP, &params, sizeof(params));
+		context->groups[i] = allocate(device, RM_CLASS_CHANNEL_GROUP, &params,
+					      sizeof(params), !context->is_primary);
 	}
 }
 

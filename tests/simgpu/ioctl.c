@@ -31,9 +31,6 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What driver-group.c looks for. Return: a descriptor, or -1. */
-EXPORT int simgpu_control_open(void);
-
 EXPORT int simgpu_control_open(void) {
 	struct sockaddr_un addr;
 	char dir[256], path[300];

@@ -135,6 +135,10 @@ struct rm_packet {
 /* Name of the socket beside simgpud's, by which such a descriptor is known. */
 #define RM_SOCKET "nvidiactl"
 
+/* What libsimgpu-ioctl.so has for the simulated driver. Return: a descriptor of nvidiactl, or -1.
+ */
+int simgpu_control_open(void);
+
 /* Bytes of a class's parameters. */
 static inline uint32_t rm_params_size(uint32_t class) {
 	return class == RM_CLASS_DEVICE		 ? sizeof(struct rm_device_params)

@@ -57,7 +57,8 @@ static struct {
 	unsigned n_devices;
 } seen;
 
-static void note_alloc(int fd, const struct rm_alloc *a) {
+/* Both structures begin as the shorter one. */
+static void note_alloc(int fd, const struct rm_alloc_short *a) {
 	const struct rm_device_params *device = (const void *)(uintptr_t)a->params;
 	const struct rm_group_params *group = (const void *)(uintptr_t)a->params;
 
@@ -97,8 +98,10 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	arg = va_arg(list, void *);
 	va_end(list);
 	r = next(fd, request, arg);
-	if (r == 0 && request == _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc) &&
-	    ((struct rm_alloc *)arg)->status == RM_OK) {
+	if (r == 0 && ((request == _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc) &&
+			((struct rm_alloc *)arg)->status == RM_OK) ||
+		       (request == _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc_short) &&
+			((struct rm_alloc_short *)arg)->status == RM_OK))) {
 		note_alloc(fd, arg);
 	} else if (r == 0 && request == _IOWR(RM_TYPE, RM_FREE_NR, struct rm_free)) {
 		note_free(arg);

@@ -275,33 +275,72 @@ static void bad_controls_are_refused(void **state) {
 	owner_end(&b);
 }
 
-/* A second client on the same file, allocated with the older structure, has none of these groups.
- */
-static void clients_of_a_file_have_objects_of_their_own(void **state) {
-	struct rm_alloc_short new = {.class = RM_CLASS_CLIENT};
-	struct rm_free old = {0};
+static uint32_t allocate(int fd, uint32_t client, uint32_t parent, uint32_t class, void *params,
+			 uint32_t size) {
+	struct rm_alloc_short a = {client, parent, 0, class, (uintptr_t)params, size, 0xffff};
+
+	assert_int_equal(ioctl(fd, _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc_short), &a), 0);
+	assert_int_equal(a.status, RM_OK);
+	return a.object;
+}
+
+static void release(int fd, uint32_t client, uint32_t object) {
+	struct rm_free f = {client, client, object, 0xffff};
+
+	assert_int_equal(ioctl(fd, _IOWR(RM_TYPE, RM_FREE_NR, struct rm_free), &f), 0);
+	assert_int_equal(f.status, RM_OK);
+}
+
+/* A second client on the same file has none of the first one's objects, but its own. */
+static void objects_form_a_tree_below_their_client(void **state) {
+	struct rm_device_params device_params = {.device = 0};
+	struct rm_group_params group_params = {.engine = RM_ENGINE_COPY2};
+	uint32_t client, device, group;
 	struct rm_preempt p = {0};
 	struct owner a;
 
 	use_gpus("4", FOR_EVER);
 	owner_start(&a);
-	assert_int_equal(ioctl(a.fd, _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc_short), &new), 0);
-	assert_int_equal(new.status, RM_OK);
-	assert_int_not_equal(new.object, a.rm);
-	assert_int_equal(
-		control(a.fd, new.object, a.groups[0].object, RM_GROUP_PREEMPT, &p, sizeof(p)),
-		RM_NOT_FOUND);
-	old.client = old.object = new.object;
-	assert_int_equal(ioctl(a.fd, _IOWR(RM_TYPE, RM_FREE_NR, struct rm_free), &old), 0);
-	assert_int_equal(old.status, RM_OK);
-	assert_int_equal(
-		control(a.fd, new.object, a.groups[0].object, RM_GROUP_PREEMPT, &p, sizeof(p)),
-		RM_INVALID_CLIENT);
-	/* With its client everything below it goes. */
-	old.client = old.object = a.rm;
-	assert_int_equal(ioctl(a.fd, _IOWR(RM_TYPE, RM_FREE_NR, struct rm_free), &old), 0);
+	client = allocate(a.fd, 0, 0, RM_CLASS_CLIENT, NULL, 0);
+	assert_int_not_equal(client, a.rm);
+	assert_int_equal(control(a.fd, client, a.groups[0].object, RM_GROUP_PREEMPT, &p, sizeof(p)),
+			 RM_NOT_FOUND);
+	/* Sizes of parameters that are left out are the class's. */
+	device = allocate(a.fd, client, client, RM_CLASS_DEVICE, &device_params, 0);
+	group = allocate(a.fd, client, device, RM_CLASS_CHANNEL_GROUP, &group_params, 0);
+	assert_int_equal(control(a.fd, client, group, RM_GROUP_PREEMPT, &p, sizeof(p)), RM_OK);
+	release(a.fd, client, device); /* with all below it */
+	assert_int_equal(control(a.fd, client, group, RM_GROUP_PREEMPT, &p, sizeof(p)),
+			 RM_NOT_FOUND);
+	release(a.fd, client, client);
+	assert_int_equal(control(a.fd, client, group, RM_GROUP_PREEMPT, &p, sizeof(p)),
+			 RM_INVALID_CLIENT);
+	release(a.fd, a.rm, a.rm);
 	assert_int_equal(preempt(&a, a.groups[0].object), RM_INVALID_CLIENT);
 	assert_string_equal(client_ask(&a.c, "add"), "right");
+	owner_end(&a);
+}
+
+/* What no driver library sends. */
+static void rude_packets_harm_nobody(void **state) {
+	struct rm_packet packet = {
+		.nr = RM_ALLOC_NR, .size = sizeof(struct rm_alloc), .params_size = UINT32_MAX};
+	struct owner a;
+	int fd;
+
+	use_gpus("4", FOR_EVER);
+	owner_start(&a);
+	fd = simgpu_control_open();
+	assert_true(fd >= 0);
+	for (size_t n = 1; n <= sizeof(packet); n += 13) { /* too short, and nowhere to answer */
+		assert_int_equal(send(fd, &packet, n, 0), n);
+	}
+	assert_int_equal(preempt(&a, a.groups[0].object), RM_OK);
+	assert_int_equal(send(fd, &packet, sizeof(packet), 0), sizeof(packet));
+	assert_int_equal(send(fd, &packet, 0, 0), 0); /* as if it ended */
+	close(fd);
+	assert_string_equal(client_ask(&a.c, "add"), "right");
+	assert_int_equal(preempt(&a, a.groups[0].object), RM_OK);
 	owner_end(&a);
 }
 
@@ -552,7 +591,8 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_teardown(groups_tell_their_gpu, end_case),
 		cmocka_unit_test_teardown(without_the_library_there_are_none, end_case),
 		cmocka_unit_test_teardown(bad_controls_are_refused, end_case),
-		cmocka_unit_test_teardown(clients_of_a_file_have_objects_of_their_own, end_case),
+		cmocka_unit_test_teardown(objects_form_a_tree_below_their_client, end_case),
+		cmocka_unit_test_teardown(rude_packets_harm_nobody, end_case),
 		cmocka_unit_test_teardown(a_driver_may_refuse_to_preempt, end_case),
 		cmocka_unit_test_teardown(preempting_hands_the_gpu_over, end_case),
 		cmocka_unit_test_teardown(preempting_all_below_lets_the_urgent_one_run, end_case),

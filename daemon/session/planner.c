@@ -17,6 +17,7 @@
 /* What is asked about one GPU. */
 struct question {
 	struct plan_gpu gpu;
+	enum plan_effort effort; /* of the next answer */
 	unsigned n;
 	struct plan_task tasks[MODEL_TASKS_MAX]; /* their times are in `kernels` */
 	nsec_t kernels[MODEL_TASKS_MAX][PROTO_SMS_MAX + 1];
@@ -54,23 +55,28 @@ static struct question *take_question(struct planner *p) {
 	return NULL;
 }
 
-/* With the lock held. */
+/* With the lock held. Takes @q, and asks it again where more effort may find a better plan. */
 static void answer(struct planner *p, struct question *q) {
 	struct plan *plan = malloc(sizeof(*plan));
 
 	pthread_mutex_unlock(&p->lock);
 	if (plan) {
-		plan_make(&q->gpu, q->tasks, q->n, &p->stop, plan);
+		plan_make(&q->gpu, q->tasks, q->n, q->effort, &p->stop, plan);
 	}
-	free(q);
 	pthread_mutex_lock(&p->lock);
 	if (plan && !atomic_load(&p->stop)) {
+		if (q->effort == PLAN_QUICK && plan->is_predicted && !plan->is_whole) {
+			q->effort = PLAN_WHOLE;
+			p->asked[p->at] = q;
+			q = NULL;
+		}
 		free(p->answers[p->at]);
 		p->answers[p->at] = plan;
 		plan = NULL;
 		eventfd_write(p->fd, 1);
 	}
 	free(plan);
+	free(q);
 }
 
 static void *work(void *userdata) {
@@ -205,6 +211,7 @@ int planner_ask(struct planner *p, size_t gpu, const struct plan_gpu *plan_gpu,
 		return -ENOMEM;
 	}
 	q->gpu = *plan_gpu;
+	q->effort = PLAN_QUICK;
 	q->n = n;
 	memcpy(q->tasks, tasks, n * sizeof(*tasks));
 	for (unsigned i = 0; i < n; i++) {

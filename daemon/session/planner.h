@@ -1,6 +1,8 @@
 /*
  * planner.h: makes plans (daemon/core/steer/plan.h) in a thread of its own, because one takes up to
- * seconds, and nobody waits for it: until it is done the terms before hold.
+ * seconds, and nobody waits for it: until it is done the terms before hold. A question has two
+ * answers: soon the plan of a quick search, then that of a whole one, unless the quick one left
+ * nothing to try.
  *
  * For each GPU what was asked last counts: a plan that is being made for an older question is
  * given up. The thread has the lowest priority. All functions are for the loop's thread.
@@ -13,7 +15,7 @@
 struct event_base;
 struct planner;
 
-/* Called by the loop: @plan, valid during the call, is what was asked last for @gpu. */
+/* Called by the loop: @plan, valid during the call, answers what was asked last for @gpu. */
 typedef void (*planner_fn)(void *userdata, size_t gpu, const struct plan *plan);
 
 /* @base outlives it. Return: 0 or negative errno. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,15 +152,18 @@ static struct terms within_bounds(const struct scene *scene, const struct sessio
 
 static void log_terms(const struct session *s, const struct scene *scene) {
 	const struct terms *t = &s->terms.now[scene->gpu];
-	char text[SMSET_TEXT_MAX] = "";
+	char text[SMSET_TEXT_MAX] = "", level[32] = "";
 	struct smset sms;
 
 	if (terms_sms(t, scene->cut.sms, &sms) == 0) {
 		smset_print(&sms, text, sizeof(text));
 	}
-	log_debug("session %llu ('%s') %s GPU %zu%s%s%s", (unsigned long long)s->id, s->task.name,
+	if (t->level > 0) {
+		snprintf(level, sizeof(level), ", level %u", t->level);
+	}
+	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s", (unsigned long long)s->id, s->task.name,
 		  t->steered ? "is steered on" : "asks for its jobs on", scene->gpu,
-		  *text ? ": SMs " : "", text,
+		  *text ? ": SMs " : "", text, level,
 		  t->copies == TERMS_COPIES_HELD ? ", copies held" : "");
 }
 
@@ -390,6 +394,7 @@ static void write_plan(struct steer *steer, const struct scene *scene, const str
 
 	g->plans++;
 	g->since = steer->sessions->now();
+	memcpy(g->terms, terms, scene->n * sizeof(*terms));
 	memcpy(g->predicted, predicted, scene->n * sizeof(*predicted));
 	for (unsigned i = 0; i < scene->n; i++) {
 		g->before[i] = seen_of(scene->sessions[i]);
@@ -419,9 +424,45 @@ static void hand_out_boards(struct sessions *all) {
 	}
 }
 
+static bool holds_already(const struct steer_gpu *g, const struct plan *plan) {
+	for (unsigned i = 0; i < g->n; i++) {
+		if (!terms_equal(&g->terms[i], &plan->terms[i])) {
+			return false;
+		}
+	}
+	return g->plans > 0;
+}
+
+static void log_plan(const struct scene *scene, const struct plan *plan) {
+	unsigned missed = 0, released = 0;
+
+	for (unsigned i = 0; i < scene->n; i++) {
+		missed += plan->predicted[i].missed;
+		released += plan->predicted[i].released;
+	}
+	log_debug("GPU %zu: a plan for %u programs, the best of %u%s: %u of %u jobs late",
+		  scene->gpu, scene->n, plan->n_tried, plan->is_whole ? "" : " so far", missed,
+		  released);
+}
+
+/* There may be two answers, and the second one may be the same. */
+static void take_plan(struct steer *steer, const struct scene *scene, const struct plan *plan) {
+	struct steer_gpu *g = &steer->gpus[scene->gpu];
+	bool same = holds_already(g, plan);
+
+	if (same) {
+		memcpy(g->predicted, plan->predicted, scene->n * sizeof(*plan->predicted));
+	} else {
+		write_plan(steer, scene, plan->terms, plan->predicted,
+			   "planned: of what was tried the fewest jobs are expected to be late");
+	}
+	if (!same || !event_pending(&g->judge, EV_TIMEOUT, NULL)) {
+		judge_later(g);
+	}
+}
+
 static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	struct steer *steer = userdata;
-	unsigned missed = 0, released = 0;
 	struct scene scene;
 
 	look_around(steer, gpu, &scene);
@@ -433,15 +474,8 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 		scene.sessions[i]->terms.hopeless[gpu] = plan->hopeless[i];
 	}
 	tell_deadlines(steer->sessions, gpu);
-	write_plan(steer, &scene, plan->terms, plan->predicted,
-		   "planned: of what was tried the fewest jobs are expected to be late");
-	for (unsigned i = 0; i < scene.n; i++) {
-		missed += plan->predicted[i].missed;
-		released += plan->predicted[i].released;
-	}
-	log_debug("GPU %zu: a plan for %u programs, the best of %u: %u of %u jobs late", gpu,
-		  scene.n, plan->n_tried, missed, released);
-	judge_later(&steer->gpus[gpu]);
+	log_plan(&scene, plan);
+	take_plan(steer, &scene, plan);
 	hand_out_boards(steer->sessions);
 }
 

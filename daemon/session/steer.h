@@ -52,6 +52,7 @@ struct steer_gpu {
 	/* Of the plan that holds. */
 	struct event judge; /* pending: it will be judged */
 	nsec_t since;
+	struct terms terms[MODEL_TASKS_MAX]; /* as planned: bounds of tasks can change them */
 	struct model_result predicted[MODEL_TASKS_MAX];
 	struct tune_seen before[MODEL_TASKS_MAX]; /* the sessions' counters then */
 };

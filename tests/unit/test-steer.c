@@ -56,7 +56,7 @@ static void one_task_has_all(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, &one, 1, NULL, &plan);
+	plan_make(&h200, &one, 1, PLAN_WHOLE, NULL, &plan);
 	assert_true(plan.terms[0].steered);
 	assert_int_equal(plan.terms[0].n, 0);
 	assert_int_equal(plan.terms[0].level, 0);
@@ -69,14 +69,14 @@ static void deadlines_are_kept_from_the_rest_without_a_profile(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 2, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
 	assert_false(plan.is_predicted);
 	assert_int_equal(plan.terms[0].n, 0);
 	assert_true(is_upper(&plan.terms[1]));
 	assert_int_equal(plan.terms[1].first + plan.terms[1].n, terms_groups(SMS, GROUP));
 	/* Nobody has a deadline: nobody is kept from anything. */
 	tasks[0].model.deadline = 0;
-	plan_make(&h200, tasks, 2, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
 	assert_int_equal(plan.terms[0].n + plan.terms[1].n, 0);
 }
 
@@ -88,7 +88,7 @@ static void work_that_is_not_known_keeps_out(void **state) {
 
 	(void)state;
 	plan_rule(&h200, tasks, 2, rule);
-	plan_make(&h200, tasks, 2, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
 	assert_true(plan.is_predicted);
 	assert_true(is_upper(&rule[1]));
 	assert_true(is_upper(&plan.terms[1]));
@@ -113,7 +113,7 @@ static void who_is_late_anyway_holds_nobody_up(void **state) {
 
 	(void)state;
 	tasks[0].model.copy_in = tasks[1].model.copy_in = 400 * NSEC_PER_USEC;
-	plan_make(&h200, tasks, 2, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
 	assert_true(plan.hopeless[0]);
 	assert_false(plan.hopeless[1]);
 	model_run(&gpu, &wake, (struct model_task[]){tasks[0].model, tasks[1].model}, places, 2,
@@ -132,7 +132,7 @@ static void long_blocks_are_kept_out(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 2, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
 	assert_true(plan.is_predicted);
 	assert_true(plan.terms[1].n > 0);
 	/* Its kernels take longer on fewer SMs. */
@@ -151,7 +151,7 @@ static void a_gpu_of_one_group_is_not_cut(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&small, tasks, 2, NULL, &plan);
+	plan_make(&small, tasks, 2, PLAN_WHOLE, NULL, &plan);
 	assert_int_equal(plan.terms[0].n + plan.terms[1].n, 0);
 }
 
@@ -165,7 +165,7 @@ static void who_stops_it_gets_the_rule(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 3, &stop, &plan);
+	plan_make(&h200, tasks, 3, PLAN_WHOLE, &stop, &plan);
 	assert_true(plan.n_tried <= 2);
 	assert_true(is_upper(&plan.terms[1]));
 	assert_int_equal(plan.terms[2].n, 0);
@@ -253,6 +253,25 @@ static void who_has_much_to_do_after_its_copy_copies_first(void **state) {
 	assert_true(ends[1] < 11 * MS);
 }
 
+static void a_run_ends_when_enough_are_late(void **state) {
+	const struct model_wake wake = {MS / 10, MS / 10};
+	const struct model_task tasks[PAIR] = {copies(MS / 2, MS / 10, MS, MS / 10),
+					       copies(MS / 2, MS / 10, MS, MS / 10)};
+	const struct model_place places[PAIR] = {{.regions = {true, true}},
+						 {.regions = {true, true}}};
+	struct model_limit limit = {.events = 1000000, .missed = 5};
+	struct model_result whole[PAIR], part[PAIR];
+	nsec_t time;
+
+	(void)state;
+	model_run(&pair_gpu, &wake, tasks, places, PAIR, NSEC_PER_SEC, 1, NULL, whole);
+	time = model_run(&pair_gpu, &wake, tasks, places, PAIR, NSEC_PER_SEC, 1, &limit, part);
+	assert_true(whole[0].missed + whole[1].missed > 30);
+	assert_in_range(part[0].missed + part[1].missed, 5, 6);
+	assert_true(time < NSEC_PER_SEC / 4);
+	assert_true(limit.events > 0);
+}
+
 /* ---- tuning, on a GPU that is a model itself, but whose first task is slower than its profile
  * ---- */
 
@@ -279,11 +298,11 @@ static void a_plan_for_tiny_jobs_ends(void **state) {
 		tasks[i] = task(1, 1, 1, 0, 1);
 		tasks[i].model.copy_in = tasks[i].model.copy_out = 0;
 	}
-	plan_make(&h200, tasks, 2, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
 	assert_true(plan.predicted[0].done > 1000);
 	assert_true(plan.predicted[0].released > plan.predicted[0].done);
 	assert_int_equal(plan.predicted[0].released, plan.predicted[0].missed);
-	plan_make(&h200, tasks, MODEL_TASKS_MAX, NULL, &plan);
+	plan_make(&h200, tasks, MODEL_TASKS_MAX, PLAN_QUICK, NULL, &plan);
 	assert_true(plan.is_predicted);
 }
 
@@ -309,7 +328,7 @@ static void what_is_slower_than_known_is_planned_anew(void **state) {
 	do {
 		memcpy(slowed, tasks, sizeof(tasks));
 		tune_apply(&tune, slowed, SMS, times);
-		plan_make(&h200, slowed, 3, NULL, &plan);
+		plan_make(&h200, slowed, 3, PLAN_WHOLE, NULL, &plan);
 		memcpy(terms, plan.terms, sizeof(terms));
 		last = play(truth, terms, 3, seen);
 		first = first < 0 ? last : first;
@@ -337,7 +356,7 @@ static void what_is_as_predicted_is_kept(void **state) {
 
 	(void)state;
 	tune_start(&tune, 2, WINDOW);
-	plan_make(&h200, tasks, 2, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
 	assert_int_equal(tune_judge(&tune, plan.terms, plan.predicted, seen, WINDOW),
 			 TUNE_WAIT);
 	play(tasks, plan.terms, 2, seen);
@@ -587,6 +606,7 @@ int main(void) {
 		cmocka_unit_test(a_return_waits_for_copies_of_others),
 		cmocka_unit_test(held_copies_back_go_by_deadlines),
 		cmocka_unit_test(who_has_much_to_do_after_its_copy_copies_first),
+		cmocka_unit_test(a_run_ends_when_enough_are_late),
 		cmocka_unit_test(what_is_slower_than_known_is_planned_anew),
 		cmocka_unit_test(what_is_as_predicted_is_kept),
 		cmocka_unit_test(what_is_worse_is_undone),

@@ -12,6 +12,7 @@ struct run {
 	nsec_t begins[MODEL_TASKS_MAX];	  /* the next one; UINT64_MAX: one is open */
 	struct model model;
 	uint64_t random;
+	unsigned missed; /* so far */
 	struct model_result *results;
 };
 
@@ -42,6 +43,7 @@ static void job_ends(struct run *r, unsigned task, nsec_t now) {
 		nsec_t late = response - deadline;
 
 		result->missed++;
+		r->missed++;
 		result->tardiness += late < deadline ? late : deadline;
 	}
 	r->releases[task] = r->tasks[task].period ? r->releases[task] + r->tasks[task].period : now;
@@ -92,9 +94,21 @@ static void moment(struct run *r, nsec_t now) {
 	}
 }
 
+/* Whether it has to end here; else one more event is counted. */
+static bool is_spent(const struct run *r, struct model_limit *limit) {
+	if (!limit) {
+		return false;
+	}
+	if (limit->events == 0 || r->missed >= limit->missed) {
+		return true;
+	}
+	limit->events--;
+	return false;
+}
+
 nsec_t model_run(const struct model_gpu *gpu, const struct model_wake *wake,
 		 const struct model_task *tasks, const struct model_place *places, unsigned n,
-		 nsec_t time, uint64_t seed, unsigned *events, struct model_result *ret) {
+		 nsec_t time, uint64_t seed, struct model_limit *limit, struct model_result *ret) {
 	struct run r = {.tasks = tasks, .wake = wake, .random = seed, .results = ret};
 
 	model_init(&r.model, gpu, tasks, places, n);
@@ -104,12 +118,9 @@ nsec_t model_run(const struct model_gpu *gpu, const struct model_wake *wake,
 		ret[i] = (struct model_result){0};
 	}
 	for (nsec_t now = next_event(&r); now < time; now = next_event(&r)) {
-		if (events && *events == 0) {
+		if (is_spent(&r, limit)) {
 			time = now;
 			break;
-		}
-		if (events) {
-			(*events)--;
 		}
 		moment(&r, now);
 	}

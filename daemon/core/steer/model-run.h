@@ -22,12 +22,18 @@ struct model_wake {
 	nsec_t min, max;
 };
 
+/* When a run ends early. */
+struct model_limit {
+	unsigned events; /* counted down by what happens, for tasks may have jobs that are next to
+			    nothing; 0: it ends */
+	unsigned missed; /* so many jobs are late: what becomes of the others is not looked at */
+};
+
 /* Runs @n tasks (1 to MODEL_TASKS_MAX) on @gpu for @time. The first releases are spread by @seed.
- * @events: counted down by what happens; at 0 the run ends early, for tasks may have jobs that are
- * next to nothing; NULL: it never does. Return: the time looked at. */
+ * @limit: NULL: none. Return: the time looked at. */
 nsec_t model_run(const struct model_gpu *gpu, const struct model_wake *wake,
 		 const struct model_task *tasks, const struct model_place *places, unsigned n,
-		 nsec_t time, uint64_t seed, unsigned *events, struct model_result *ret);
+		 nsec_t time, uint64_t seed, struct model_limit *limit, struct model_result *ret);
 
 /* Adds what became of the jobs in another run to @sum. */
 void model_result_add(struct model_result *sum, const struct model_result *one);

@@ -34,7 +34,7 @@ static bool has_kernel(const struct model_job *r) {
 /* Brings `left` up to date. */
 static void progress(struct model *m, struct model_job *r) {
 	if (r->phase == MODEL_RUNNING) {
-		r->left -= (double)(m->now - r->since) / kernel_ns(r, sms_of(r));
+		r->left -= (double)(m->now - r->since) / r->whole;
 		r->left = r->left < 0 ? 0 : r->left;
 	}
 	r->since = m->now;
@@ -142,7 +142,7 @@ static bool take_free(struct model *m, struct model_job *r) {
 static void serve(struct model *m, struct model_job *r, bool lost) {
 	nsec_t at;
 
-	if (r->phase == MODEL_QUEUED && must_wait(m, r, &at)) {
+	if (r->phase == MODEL_QUEUED && m->has_levels && must_wait(m, r, &at)) {
 		r->next = at;
 		return;
 	}
@@ -158,13 +158,14 @@ static void serve(struct model *m, struct model_job *r, bool lost) {
 		r->phase = MODEL_RUNNING;
 		r->began = r->since = m->now;
 	}
-	r->next = m->now + (nsec_t)(r->left * kernel_ns(r, sms_of(r))) + 1;
+	r->whole = kernel_ns(r, sms_of(r));
+	r->next = m->now + (nsec_t)(r->left * r->whole) + 1;
 }
 
 /* Hands the SMs out anew. */
 static void share_sms(struct model *m) {
 	struct model_job *order[MODEL_TASKS_MAX];
-	bool lost = give_way(m);
+	bool lost = m->has_levels && give_way(m);
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < m->n; i++) {
@@ -259,6 +260,7 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 		break;
 	case MODEL_COPY_IN:
 		r->copy_left = r->task->copy_in;
+		m->copies_changed[0] = true;
 		break;
 	case MODEL_QUEUED:
 		r->left = 1;
@@ -269,9 +271,11 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 		break;
 	case MODEL_COPY_OUT:
 		r->copy_left = r->task->copy_out;
+		m->copies_changed[1] = true;
 		break;
 	case MODEL_REPORT: /* next to nothing, once the engine is free */
 		r->copy_left = 0;
+		m->copies_changed[1] = true;
 		break;
 	case MODEL_BACK:
 		r->next = m->now + m->gpu->back;
@@ -282,7 +286,10 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 }
 
 static void copy_ends(struct model *m, struct model_job *r) {
-	m->copying[r->phase != MODEL_COPY_IN] = NULL;
+	unsigned out = r->phase != MODEL_COPY_IN;
+
+	m->copying[out] = NULL;
+	m->copies_changed[out] = true;
 	r->next = NEVER;
 	if (r->copy_left > 0) {
 		return; /* a piece: it wants the next one as long as before */
@@ -355,6 +362,7 @@ void model_init(struct model *m, const struct model_gpu *gpu, const struct model
 	for (unsigned i = 0; i < n; i++) {
 		m->jobs[i].task = &tasks[i];
 		m->jobs[i].place = &places[i];
+		m->has_levels |= places[i].level != places[0].level;
 		m->jobs[i].tail = model_tail(gpu, &tasks[i], &places[i]);
 		enter(m, &m->jobs[i], MODEL_IDLE);
 	}
@@ -390,8 +398,12 @@ uint32_t model_advance(struct model *m, nsec_t now) {
 			ended |= (uint32_t)(r->phase == MODEL_IDLE) << i;
 		}
 	}
-	serve_copies(m, 0);
-	serve_copies(m, 1);
+	for (unsigned out = 0; out < 2; out++) {
+		if (m->copies_changed[out]) {
+			m->copies_changed[out] = false;
+			serve_copies(m, out);
+		}
+	}
 	if (m->kernels_changed) {
 		m->kernels_changed = false;
 		share_sms(m);

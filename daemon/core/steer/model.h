@@ -87,7 +87,8 @@ struct model_job {
 	nsec_t began;	 /* the kernel's first block */
 	unsigned held[MODEL_REGIONS];
 	nsec_t copy_left;
-	nsec_t tail; /* model_tail() */
+	nsec_t tail;  /* model_tail() */
+	double whole; /* what the kernel takes on the SMs that it holds */
 };
 
 /* Not to be copied: it points into itself. */
@@ -98,7 +99,9 @@ struct model {
 	nsec_t now;
 	struct model_job *copying[2]; /* by direction: who has the engine */
 	unsigned free_sms[MODEL_REGIONS];
-	bool kernels_changed; /* since the SMs were handed out */
+	bool has_levels;	/* not all tasks have the same */
+	bool kernels_changed;	/* since the SMs were handed out */
+	bool copies_changed[2]; /* by direction: since the engine was */
 };
 
 /* @n tasks (at most MODEL_TASKS_MAX), all idle at time 0. All pointers are borrowed. */

@@ -4,6 +4,7 @@
 #include "daemon/core/steer/plan.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -24,9 +25,8 @@
  * twice as many. The sets of tasks that were measured have some ten thousand. */
 #define RUN_EVENTS 100000
 
-/* Of all predictions for a plan, times the tasks, for an event takes as much longer: then the best
- * so far is taken, after some ten seconds. */
-#define PLAN_EVENTS 40000000
+/* Of all predictions for a plan, times the tasks, for an event takes as much longer. */
+static const uint64_t plan_events[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 600000000};
 
 /* Different first releases of the same tasks: which ones meet is luck. */
 #define SEEDS 2
@@ -68,13 +68,13 @@ struct search {
 	bool known[MODEL_TASKS_MAX];
 	nsec_t unknown[PROTO_SMS_MAX + 1]; /* times of an unknown task's kernels */
 	unsigned n, n_groups, n_tried;
-	uint64_t events; /* of what was tried */
+	uint64_t events, events_max; /* of what was tried; see plan_events */
 	const _Atomic bool *stop;
 	nsec_t time;
 };
 
 static bool stopped(const struct search *s) {
-	return s->events * s->n >= PLAN_EVENTS ||
+	return s->events * s->n >= s->events_max ||
 	       (s->stop && atomic_load_explicit(s->stop, memory_order_relaxed));
 }
 
@@ -88,18 +88,19 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 	};
 }
 
-/* Adds one drawing of the first releases to @sum. */
-static void draw(struct search *s, const struct candidate *c, unsigned seed,
+/* Adds one drawing of the first releases to @sum, but ends it when @most jobs are late. */
+static void draw(struct search *s, const struct candidate *c, unsigned seed, unsigned most,
 		 struct model_result *sum) {
 	static const struct model_wake wake = {WAKE_MIN, WAKE_MAX};
 	struct model_gpu gpu = model_gpu(s->gpu, c->lower);
 	bool first = s->events == 0;
-	unsigned most = first ? RUN_EVENTS : 2 * RUN_EVENTS, left = most;
+	unsigned events = first ? RUN_EVENTS : 2 * RUN_EVENTS;
+	struct model_limit limit = {.events = events, .missed = most};
 	struct model_result one[MODEL_TASKS_MAX];
 	nsec_t time;
 
-	time = model_run(&gpu, &wake, s->tasks, c->places, s->n, s->time, seed, &left, one);
-	s->events += most - left;
+	time = model_run(&gpu, &wake, s->tasks, c->places, s->n, s->time, seed, &limit, one);
+	s->events += events - limit.events;
 	if (first) {
 		s->time = time; /* for all, so that they can be compared */
 	}
@@ -111,7 +112,7 @@ static void draw(struct search *s, const struct candidate *c, unsigned seed,
 static void predict(struct search *s, const struct candidate *c, struct model_result *ret) {
 	memset(ret, 0, s->n * sizeof(*ret));
 	for (unsigned k = 0; k < SEEDS; k++) {
-		draw(s, c, k, ret);
+		draw(s, c, k, UINT_MAX, ret);
 	}
 	s->n_tried++;
 }
@@ -127,17 +128,19 @@ static unsigned misses(const struct search *s, const struct model_result *result
 
 /* Less is better. What is not below @best may be said to be @best. */
 static double badness(struct search *s, const struct candidate *c, double best) {
+	unsigned most = best < UINT_MAX ? (unsigned)ceil(best) : UINT_MAX, missed = 0;
 	struct model_result results[MODEL_TASKS_MAX] = {0};
 	double sum;
 
 	s->n_tried++;
 	for (unsigned k = 0; k < SEEDS; k++) {
-		draw(s, c, k, results);
-		if (misses(s, results) >= best) {
+		draw(s, c, k, most - missed, results);
+		missed = misses(s, results);
+		if (missed >= most) {
 			return best;
 		}
 	}
-	sum = misses(s, results);
+	sum = missed;
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct model_result *r = &results[i];
 		nsec_t whole = s->tasks[i].deadline ? s->tasks[i].deadline : s->time;
@@ -346,13 +349,13 @@ static bool is_hopeless(const struct search *s, unsigned task) {
 	const struct model_place everywhere = {.regions = {true, true}};
 	const struct model_task *t = &s->tasks[task];
 	struct model_gpu gpu = model_gpu(s->gpu, s->n_groups / 2);
-	unsigned events = RUN_EVENTS;
+	struct model_limit limit = {.events = RUN_EVENTS, .missed = UINT_MAX};
 	struct model_result alone;
 
 	if (!t->deadline || !t->period) {
 		return false;
 	}
-	model_run(&gpu, &wake, t, &everywhere, 1, JOBS_LOOKED_AT * t->period, 0, &events, &alone);
+	model_run(&gpu, &wake, t, &everywhere, 1, JOBS_LOOKED_AT * t->period, 0, &limit, &alone);
 	return alone.missed * 2 > alone.released;
 }
 
@@ -388,12 +391,13 @@ static void write_plan(const struct search *s, const struct candidate *c, struct
 }
 
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
-	       const _Atomic bool *stop, struct plan *ret) {
+	       enum plan_effort effort, const _Atomic bool *stop, struct plan *ret) {
 	struct candidate c;
 	struct search s;
 
 	search_init(&s, gpu, tasks, n);
 	s.stop = stop;
+	s.events_max = plan_events[effort];
 	c = rule_of(&s, tasks);
 	*ret = (struct plan){.is_predicted = plan_can_predict(tasks, n)};
 	for (unsigned i = 0; ret->is_predicted && c.lower > 0 && i < n; i++) {
@@ -403,6 +407,7 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 		if (any_deadline(tasks, n) && n > 1) {
 			search(&s, &c);
 		}
+		ret->is_whole = !stopped(&s);
 		predict(&s, &c, ret->predicted);
 	}
 	ret->is_predicted &= c.lower > 0;

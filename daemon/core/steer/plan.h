@@ -43,6 +43,7 @@ struct plan {
 	/* What a job needs after its copy in, alone on the SMs of its terms; 0: not known. */
 	nsec_t tail[MODEL_TASKS_MAX];
 	bool is_predicted; /* all tasks with a deadline are known; else the rule was followed */
+	bool is_whole;	   /* nothing was left to try */
 	unsigned n_tried;  /* predictions that were made */
 };
 
@@ -53,14 +54,20 @@ void plan_rule(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 /* Whether enough is known for predictions: of every task that has a deadline. */
 bool plan_can_predict(const struct plan_task *tasks, unsigned n);
 
+/* How long is searched: the best so far is taken then, if there is more to try. */
+enum plan_effort {
+	PLAN_QUICK, /* below a second */
+	PLAN_WHOLE, /* some seconds, enough to try all for half a dozen tasks */
+};
+
 /*
  * Plans for @n tasks (1 to MODEL_TASKS_MAX) on @gpu. Takes up to some hundred predictions of
  * milliseconds each: not for an event loop. @stop: if it becomes true the best so far is the
- * result; NULL: nobody stops it. It gives up likewise where tasks have so many jobs that it would
- * take minutes.
+ * result; NULL: nobody stops it. What more effort finds is predicted to be no worse in the time
+ * that the search looks at.
  */
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
-	       const _Atomic bool *stop, struct plan *ret);
+	       enum plan_effort effort, const _Atomic bool *stop, struct plan *ret);
 
 /* What @terms (as plan_make() makes them, all with the same cut) are to the model. Return: false if
  * they are of another form. */

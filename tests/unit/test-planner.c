@@ -1,0 +1,153 @@
+/*
+ * test-planner.c: which questions get which answers.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* after the above, as cmocka demands */
+#include <cmocka.h>
+
+#include <event2/event.h>
+#include <string.h>
+
+#include "daemon/session/planner.h"
+
+#define SMS   132
+#define TASKS 6
+#define MS    NSEC_PER_MSEC
+
+static const struct plan_gpu h200 = {.sms = SMS, .group = 8};
+
+static nsec_t kernels[SMS + 1];
+
+struct answers {
+	struct event_base *base;
+	struct planner *planner;
+	unsigned n[2]; /* by GPU */
+	struct plan last[2];
+	bool cancel; /* at the first answer for GPU 0 */
+};
+
+static void on_plan(void *userdata, size_t gpu, const struct plan *plan) {
+	struct answers *a = userdata;
+
+	a->n[gpu]++;
+	a->last[gpu] = *plan;
+	if (gpu == 0 && a->cancel) {
+		planner_cancel(a->planner, 0);
+	}
+}
+
+static int setup(void **state) {
+	static struct answers a;
+
+	a = (struct answers){.base = event_base_new()};
+	assert_non_null(a.base);
+	assert_int_equal(planner_new(&a.planner, a.base, on_plan, &a), 0);
+	for (unsigned m = 1; m <= SMS; m++) {
+		kernels[m] = MS * SMS / m;
+	}
+	*state = &a;
+	return 0;
+}
+
+static int teardown(void **state) {
+	struct answers *a = *state;
+
+	planner_free(a->planner);
+	event_base_free(a->base);
+	return 0;
+}
+
+/* @launches of a job: with many the search takes long. */
+static void ask(struct answers *a, size_t gpu, unsigned n, unsigned launches) {
+	struct plan_task tasks[TASKS];
+
+	for (unsigned i = 0; i < n; i++) {
+		tasks[i] = (struct plan_task){
+			.known = true,
+			.model = {.period = (4 + i) * MS,
+				  .deadline = (2 + i) * MS,
+				  .copy_in = MS / 5,
+				  .copy_out = MS / 10,
+				  .launches = launches,
+				  .block = MS / 1000,
+				  .kernels = kernels},
+		};
+	}
+	assert_int_equal(planner_ask(a->planner, gpu, &h200, tasks, n), 0);
+}
+
+/* Until there is an answer for @gpu; @whole: of a search that left nothing to try. */
+static void wait_for(struct answers *a, unsigned gpu, bool whole) {
+	while (a->n[gpu] == 0 || a->last[gpu].is_whole < whole) {
+		assert_int_equal(event_base_loop(a->base, EVLOOP_ONCE), 0);
+	}
+}
+
+static unsigned misses(const struct plan *plan) {
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < TASKS; i++) {
+		n += plan->predicted[i].missed;
+	}
+	return n;
+}
+
+static void a_long_search_answers_twice(void **state) {
+	struct answers *a = *state;
+	unsigned quick;
+
+	ask(a, 0, TASKS, 100);
+	wait_for(a, 0, false);
+	assert_int_equal(a->n[0], 1);
+	assert_false(a->last[0].is_whole);
+	quick = misses(&a->last[0]);
+	wait_for(a, 0, true);
+	assert_int_equal(a->n[0], 2);
+	assert_true(misses(&a->last[0]) <= quick);
+}
+
+static void a_short_search_answers_once(void **state) {
+	struct answers *a = *state;
+
+	ask(a, 0, 2, 1);
+	wait_for(a, 0, true);
+	ask(a, 1, 2, 1);
+	wait_for(a, 1, true);
+	assert_int_equal(a->n[0], 1);
+}
+
+static void nobody_waits_for_a_second_answer(void **state) {
+	struct answers *a = *state;
+
+	ask(a, 0, TASKS, 100);
+	ask(a, 1, TASKS, 100);
+	wait_for(a, 0, false);
+	wait_for(a, 1, false);
+	assert_false(a->last[0].is_whole || a->last[1].is_whole);
+}
+
+static void who_cancels_gets_no_second_answer(void **state) {
+	struct answers *a = *state;
+
+	a->cancel = true;
+	ask(a, 0, TASKS, 100);
+	wait_for(a, 0, false);
+	ask(a, 1, 2, 1);
+	wait_for(a, 1, true);
+	assert_int_equal(a->n[0], 1);
+	assert_false(a->last[0].is_whole);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_long_search_answers_twice, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_short_search_answers_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(nobody_waits_for_a_second_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_cancels_gets_no_second_answer, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -280,10 +280,8 @@ static void run_ioctl(struct control_file *f, struct rm_packet *p) {
 	struct rm_control *q = (void *)p->arg;
 
 	p->error = 0;
-	if (p->params_size > sizeof(p->params)) {
-		p->error = EINVAL;
-	} else if (p->nr == RM_ALLOC_NR && (p->size == sizeof(struct rm_alloc) ||
-					    p->size == sizeof(struct rm_alloc_short))) {
+	if (p->nr == RM_ALLOC_NR &&
+	    (p->size == sizeof(struct rm_alloc) || p->size == sizeof(struct rm_alloc_short))) {
 		run_alloc(f, p);
 	} else if (p->nr == RM_FREE_NR && p->size == sizeof(struct rm_free)) {
 		run_free(f, p);

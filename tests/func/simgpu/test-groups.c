@@ -321,27 +321,55 @@ static void objects_form_a_tree_below_their_client(void **state) {
 	owner_end(&a);
 }
 
+/* Return: the answer's status. */
+static uint32_t exchange_raw(int fd, struct rm_packet *p) {
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} with = {0};
+	struct iovec iov = {.iov_base = p, .iov_len = sizeof(*p)};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &with,
+			   .msg_controllen = sizeof(with)};
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	with.head.cmsg_level = SOL_SOCKET;
+	with.head.cmsg_type = SCM_RIGHTS;
+	with.head.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&with.head), &pair[1], sizeof(pair[1]));
+	assert_int_equal(sendmsg(fd, &m, 0), sizeof(*p));
+	close(pair[1]);
+	assert_int_equal(recv(pair[0], p, sizeof(*p), 0), sizeof(*p));
+	close(pair[0]);
+	assert_int_equal(p->error, 0);
+	return ((struct rm_alloc *)(void *)p->arg)->status;
+}
+
 /* What no driver library sends. */
 static void rude_packets_harm_nobody(void **state) {
-	struct rm_packet packet = {
-		.nr = RM_ALLOC_NR, .size = sizeof(struct rm_alloc), .params_size = UINT32_MAX};
-	struct owner a;
+	struct rm_alloc a = {.class = RM_CLASS_DEVICE};
+	struct rm_packet packet = {.nr = RM_ALLOC_NR, .size = sizeof(a), .params_size = UINT32_MAX};
+	struct owner o;
 	int fd;
 
 	use_gpus("4", FOR_EVER);
-	owner_start(&a);
+	owner_start(&o);
 	fd = simgpu_control_open();
 	assert_true(fd >= 0);
-	for (size_t n = 1; n <= sizeof(packet); n += 13) { /* too short, and nowhere to answer */
+	a.client = a.parent = allocate(fd, 0, 0, RM_CLASS_CLIENT, NULL, 0);
+	memcpy(packet.arg, &a, sizeof(a));
+	for (size_t n = 1; n < sizeof(packet); n += 13) { /* too short, and nowhere to answer */
 		assert_int_equal(send(fd, &packet, n, 0), n);
 	}
-	assert_int_equal(preempt(&a, a.groups[0].object), RM_OK);
 	assert_int_equal(send(fd, &packet, sizeof(packet), 0), sizeof(packet));
+	assert_int_equal(exchange_raw(fd, &packet), RM_INVALID_PARAM_STRUCT);
 	assert_int_equal(send(fd, &packet, 0, 0), 0); /* as if it ended */
 	close(fd);
-	assert_string_equal(client_ask(&a.c, "add"), "right");
-	assert_int_equal(preempt(&a, a.groups[0].object), RM_OK);
-	owner_end(&a);
+	assert_string_equal(client_ask(&o.c, "add"), "right");
+	assert_int_equal(preempt(&o, o.groups[0].object), RM_OK);
+	owner_end(&o);
 }
 
 static void a_driver_may_refuse_to_preempt(void **state) {

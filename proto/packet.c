@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "proto/limits.h"
+#include "proto/wire.h"
 
 /* Almost every message is smaller; the others are worth an allocation. Small, because this also
  * runs on the stacks of threads that are not ours. */
@@ -46,22 +47,21 @@ static int send_bytes(int fd, void *bytes, size_t n, int passed_fd) {
 }
 
 int packet_send(int fd, const ProtobufCMessage *message, int passed_fd) {
-	size_t n = protobuf_c_message_get_packed_size(message);
 	uint8_t small[SMALL_PACKET], *large;
+	size_t n = wire_pack(message, small, sizeof(small));
 	int r;
 
 	if (n > PROTO_PACKET_MAX) {
 		return -EMSGSIZE;
 	}
 	if (n <= sizeof(small)) {
-		protobuf_c_message_pack(message, small);
-		return send_bytes(fd, small, n, passed_fd);
+		return send_bytes(fd, small + sizeof(small) - n, n, passed_fd);
 	}
 	large = malloc(n);
 	if (!large) {
 		return -ENOMEM;
 	}
-	protobuf_c_message_pack(message, large);
+	wire_pack(message, large, n);
 	r = send_bytes(fd, large, n, passed_fd);
 	free(large);
 	return r;

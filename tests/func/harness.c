@@ -592,33 +592,42 @@ void shim_closed(int fd) {
 	assert_null(shim_receive(fd));
 }
 
-/* Moves @n pointers from one message to another, which frees them. */
-static void take(void ***to, size_t *n_to, void ***from, size_t *n_from) {
-	if (*n_from == 0) {
+/* A status and the packets that it came in, which hold what it points to. */
+struct gathered {
+	Sbeet__Control__Status status; /* first: see status_free() */
+	ProtobufCMessage **packets;
+	size_t n_packets;
+};
+
+/* Adds the @n pointers @from. */
+static void add_all(void ***to, size_t *n_to, void *const *from, size_t n) {
+	if (n == 0) {
 		return;
 	}
-	*to = realloc(*to, (*n_to + *n_from) * sizeof(void *));
+	*to = realloc(*to, (*n_to + n) * sizeof(void *));
 	assert_non_null(*to);
-	memcpy(*to + *n_to, *from, *n_from * sizeof(void *));
-	*n_to += *n_from;
-	*n_from = 0;
+	memcpy(*to + *n_to, from, n * sizeof(void *));
+	*n_to += n;
 }
 
-static void merge(Sbeet__Control__Status *to, Sbeet__Control__Status *from) {
+/* Owns @packet from now on. */
+static void gather(struct gathered *g, ProtobufCMessage *packet) {
+	const Sbeet__Control__Status *from = ((Sbeet__Control__Reply *)packet)->status;
+	Sbeet__Control__Status *to = &g->status;
+
+	add_all((void ***)&g->packets, &g->n_packets, (void *const[]){packet}, 1);
 	if (from->service) {
 		assert_null(to->service);
 		to->service = from->service;
-		from->service = NULL;
 	}
 	if (from->mps) {
 		assert_null(to->mps);
 		to->mps = from->mps;
-		from->mps = NULL;
 	}
-	take((void ***)&to->gpus, &to->n_gpus, (void ***)&from->gpus, &from->n_gpus);
-	take((void ***)&to->sessions, &to->n_sessions, (void ***)&from->sessions,
-	     &from->n_sessions);
-	take((void ***)&to->jobs, &to->n_jobs, (void ***)&from->jobs, &from->n_jobs);
+	add_all((void ***)&to->gpus, &to->n_gpus, (void *const *)from->gpus, from->n_gpus);
+	add_all((void ***)&to->sessions, &to->n_sessions, (void *const *)from->sessions,
+		from->n_sessions);
+	add_all((void ***)&to->jobs, &to->n_jobs, (void *const *)from->jobs, from->n_jobs);
 }
 
 int control_begin(Sbeet__Control__Request *request) {
@@ -671,12 +680,12 @@ Sbeet__Control__Status *status_get(void) {
 	static uint8_t buffer[PROTO_PACKET_MAX];
 	Sbeet__Control__StatusRequest ask = SBEET__CONTROL__STATUS_REQUEST__INIT;
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
-	Sbeet__Control__Status *status = calloc(1, sizeof(*status));
+	struct gathered *g = calloc(1, sizeof(*g));
 	int fd = connect_to("control.sock");
 	bool last = false;
 
-	assert_non_null(status);
-	sbeet__control__status__init(status);
+	assert_non_null(g);
+	sbeet__control__status__init(&g->status);
 	request.id = 7;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_STATUS;
 	request.status = &ask;
@@ -697,17 +706,25 @@ Sbeet__Control__Status *status_get(void) {
 		assert_int_equal(validate_control_reply(reply, why, sizeof(why)), 0);
 		assert_int_equal(reply->id, 7);
 		assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_STATUS);
-		merge(status, reply->status);
 		last = reply->last;
-		packet_free(m);
+		gather(g, m);
 	}
 	close(fd);
-	assert_non_null(status->service);
-	return status;
+	assert_non_null(g->status.service);
+	return &g->status;
 }
 
 void status_free(Sbeet__Control__Status *status) {
-	packet_free(&status->base);
+	struct gathered *g = (struct gathered *)status;
+
+	for (size_t i = 0; i < g->n_packets; i++) {
+		packet_free(g->packets[i]);
+	}
+	free(g->packets);
+	free(status->gpus);
+	free(status->sessions);
+	free(status->jobs);
+	free(g);
 }
 
 void status_until(bool (*holds)(const Sbeet__Control__Status *status, void *data), void *data) {

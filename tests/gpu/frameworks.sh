@@ -10,8 +10,7 @@
 #
 # The table for the README is $OUT/frameworks.md (stdout, too). Exit 0 if all results are equal.
 #
-# Only libsbeet.so and libprotobuf-c are put before Python's own libraries: a framework must not meet
-# ours of another version.
+# Only libsbeet.so is put before Python's own libraries: a framework must not meet ours of another version.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,7 +1,7 @@
 # manage.sh: what the scripts share that run programs of others' making under the shim on a real GPU:
 # MPS, sbeetd and traces of their own. Sourced with $here, the bundle's folder, set.
 #
-# The tools have all of the bundle's libraries; programs only libsbeet.so and libprotobuf-c.
+# The tools have all of the bundle's libraries; programs only libsbeet.so.
 
 PATH=$PATH:/usr/local/nvidia/bin
 scratch=$(mktemp -d)
@@ -11,7 +11,7 @@ daemon=
 recorder=
 mps=false
 mkdir -p "$out" "$scratch/lib" "$scratch/mps" "$scratch/mps-log"
-cp "$here"/lib/libsbeet.so "$here"/lib/libprotobuf-c.so.* "$scratch/lib/"
+cp "$here/lib/libsbeet.so" "$scratch/lib/"
 export SBEET_RUNTIME_DIR="$scratch/run" SBEET_SHIM="$scratch/lib/libsbeet.so"
 mkdir -m 700 "$SBEET_RUNTIME_DIR"
 

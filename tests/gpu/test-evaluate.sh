@@ -15,9 +15,6 @@ for program in daemon/sbeetd client/sbeetctl tests/gpu/periodic tests/gpu/evalua
 	ln -s "$SBEET_BUILD/$program" "$folder/bin/"
 done
 ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"
-ldd "$SBEET_BUILD/shim/libsbeet.so" | awk '/libprotobuf-c/ { print $3 }' | while read -r library; do
-	ln -s "$library" "$folder/lib/"
-done
 cp "$gpu/evaluate.sh" "$gpu/causes.awk" "$gpu/manage.sh" "$folder/"
 export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu"
 echo 00000f2aaaaaaa-dirty >"$folder/commit"

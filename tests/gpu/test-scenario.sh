@@ -14,9 +14,6 @@ for program in daemon/sbeetd client/sbeetctl; do
 	ln -s "$SBEET_BUILD/$program" "$folder/bin/"
 done
 ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"
-ldd "$SBEET_BUILD/shim/libsbeet.so" | awk '/libprotobuf-c/ { print $3 }' | while read -r library; do
-	ln -s "$library" "$folder/lib/"
-done
 ln -s "$gpu/../apps/ptx" "$folder/ptx"
 ln -s "$gpu/frameworks" "$folder/"
 cp "$gpu/scenario.sh" "$gpu/manage.sh" "$folder/"

@@ -123,8 +123,7 @@ class Bench:
         run.mkdir(mode=0o700, exist_ok=True)
         libraries = self.out / "lib"
         libraries.mkdir(exist_ok=True)
-        for file in [*self.bundle.glob("lib/libsbeet.so"), *self.bundle.glob("lib/libprotobuf-c.so*")]:
-            (libraries / file.name).write_bytes(file.read_bytes())
+        (libraries / "libsbeet.so").write_bytes((self.bundle / "lib/libsbeet.so").read_bytes())
         self.tools.update(SBEET_RUNTIME_DIR=str(run), SBEET_SHIM=str(libraries / "libsbeet.so"))
         self.daemon = subprocess.Popen([f"{self.bundle}/bin/sbeetd", "--policy", policy, "--sharing", "mps",
                                         "--profile-dir", str(self.out / "profiles")], env=self.tools,

@@ -34,21 +34,26 @@
 #define SPIN_BYTES_A_NS 8
 #define NAP_MIN_NS	(50 * NSEC_PER_USEC)
 #define NAP_MAX_NS	(5 * NSEC_PER_MSEC)
+#define NAP_PART	16 /* of the time that it has waited for by now */
 
 #define STACK_BYTES (128 * 1024)
 
 /* Pinned memory of a context. */
 struct words {
-	_Atomic uint32_t gate;
-	uint32_t reserved[15]; /* a cache line of its own */
-	_Atomic uint32_t done[COPIES_MAX];
+	struct {
+		_Atomic uint32_t word;
+		uint32_t reserved[15]; /* a cache line of its own */
+	} gates[_COPY_WAYS];
+	_Atomic uint32_t begun[COPIES_MAX], done[COPIES_MAX];
 };
 
 struct flight {
 	uint64_t due;
-	nsec_t spin_until;
-	uint32_t number; /* of the copy: what is written behind it */
+	nsec_t spin_until, spin; /* a copy from the GPU spins since it moves */
+	uint32_t number;	 /* of the copy: what is written before and behind it */
+	enum copy_way way;
 	bool held;
+	bool moves; /* the keeper's: it is at the engine, or waits there */
 };
 
 /* The copies of one context. */
@@ -60,7 +65,7 @@ static struct dock {
 	_Atomic uint64_t taken;	 /* flights, a bit each */
 	_Atomic uint64_t flying; /* of those, the ones that the keeper has to look at */
 	struct flight flights[COPIES_MAX];
-	struct board_gate gate; /* the keeper's */
+	struct board_gate gates[_COPY_WAYS]; /* the keeper's */
 } docks[DOCKS_MAX];
 
 /* A board and our slot there. One of an earlier connection is never freed: somebody may be about to
@@ -129,13 +134,29 @@ bool keeper_has_board(void) {
 	return atomic_load_explicit(&seat, memory_order_acquire) != NULL;
 }
 
-static _Atomic uint64_t *our_slot(const struct seat *s, unsigned gpu) {
-	return &s->board->slots[gpu][s->slot].due_ns;
+static struct board_place our_place(const struct seat *s, unsigned gpu, enum copy_way way) {
+	return (struct board_place){.gpu = gpu, .slot = s->slot, .way = way};
+}
+
+bool keeper_others_copy(unsigned gpu, enum copy_way way) {
+	const struct seat *s = atomic_load_explicit(&seat, memory_order_acquire);
+	struct board_place at;
+
+	if (!s) {
+		return false;
+	}
+	at = our_place(s, gpu, way);
+	return way == COPY_IN ? board_is_busy(s->board, at)
+			      : board_was_busy(s->board, at, nsec_now());
+}
+
+static _Atomic uint64_t *our_due(const struct seat *s, unsigned gpu, enum copy_way way) {
+	return &s->board->slots[gpu][s->slot].due_ns[way];
 }
 
 /* Before the copy is handed over. */
-static void announce(const struct seat *s, unsigned gpu, uint64_t due) {
-	_Atomic uint64_t *slot = our_slot(s, gpu);
+static void announce(const struct seat *s, unsigned gpu, enum copy_way way, uint64_t due) {
+	_Atomic uint64_t *slot = our_due(s, gpu, way);
 	uint64_t is = atomic_load(slot);
 
 	while ((is == 0 || due < is) && !atomic_compare_exchange_weak(slot, &is, due)) {
@@ -144,28 +165,51 @@ static void announce(const struct seat *s, unsigned gpu, uint64_t due) {
 
 /* ---- the keeper ---- */
 
-static void set_gate(struct dock *d, bool open) {
-	atomic_store(&d->words->gate, open);
+static void set_gate(struct dock *d, enum copy_way way, bool open) {
+	_Atomic uint32_t *gate = &d->words->gates[way].word;
+
+	atomic_store(gate, open);
 	if (!open && (atomic_load(&leaving) || !atomic_load(&d->context))) {
-		atomic_store(&d->words->gate, true);
+		atomic_store(gate, true);
+	}
+}
+
+static void open_gates(struct dock *d) {
+	for (unsigned way = 0; way < _COPY_WAYS; way++) {
+		atomic_store(&d->words->gates[way].word, true);
 	}
 }
 
 /* What is under way in a dock, or several. */
 struct view {
 	nsec_t now, spin_until;
-	uint64_t announced[PROTO_TERMS_GPUS_MAX]; /* the earliest; 0: none */
+	uint64_t announced[PROTO_TERMS_GPUS_MAX][_COPY_WAYS]; /* the earliest; 0: none */
 	bool any;
 };
 
-/* Takes off what is done. Return: the earliest deadline of what is held; 0: nothing is. */
-static uint64_t look_at_flights(struct dock *d, struct view *v) {
-	uint64_t flying = atomic_load(&d->flying), due = 0;
+/* What moves, as far as it goes for the earliest deadline @*due; 0: there is none yet. */
+static void take_earlier(uint64_t *due, const struct flight *f) {
+	if (*due == 0 || f->due < *due) {
+		*due = f->due;
+	}
+}
+
+/* Whether it moves by now, and since when. */
+static bool see_move(const struct dock *d, unsigned i, struct flight *f, nsec_t now) {
+	if (!f->moves && atomic_load(&d->words->begun[i]) == f->number) {
+		f->moves = true;
+		f->spin_until = now + f->spin;
+	}
+	return f->moves;
+}
+
+/* Takes off what is done. @held: the earliest deadline of what is held that way; 0: nothing is. */
+static void look_at_flights(struct dock *d, struct view *v, uint64_t held[_COPY_WAYS]) {
+	uint64_t flying = atomic_load(&d->flying);
 
 	for (; flying; flying &= flying - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(flying);
-		const struct flight *f = &d->flights[i];
-		uint64_t *announced = &v->announced[d->gpu];
+		struct flight *f = &d->flights[i];
 
 		if (atomic_load(&d->words->done[i]) == f->number) {
 			atomic_fetch_and(&d->flying, ~(UINT64_C(1) << i));
@@ -173,26 +217,29 @@ static uint64_t look_at_flights(struct dock *d, struct view *v) {
 			continue;
 		}
 		v->any = true;
+		if (see_move(d, i, f, v->now)) {
+			take_earlier(&v->announced[d->gpu][f->way], f);
+		}
+		if (f->moves && f->held) {
+			take_earlier(&held[f->way], f);
+		}
 		v->spin_until = f->spin_until > v->spin_until ? f->spin_until : v->spin_until;
-		if (f->due != KEEPER_NO_DUE && (*announced == 0 || f->due < *announced)) {
-			*announced = f->due;
-		}
-		if (f->held && (due == 0 || f->due < due)) {
-			due = f->due;
-		}
 	}
-	return due;
 }
 
 static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
-	uint64_t due;
+	uint64_t held[_COPY_WAYS] = {0};
 
 	atomic_store(&looking, d); /* its context does not go now */
 	if (atomic_load(&d->context)) {
-		due = look_at_flights(d, v);
-		set_gate(d, !due || !s || !terms_held() ||
-				    board_gate_is_open(&d->gate, s->board, d->gpu, s->slot, due,
-						       v->now));
+		look_at_flights(d, v, held);
+		for (unsigned way = 0; way < _COPY_WAYS; way++) {
+			set_gate(d, way,
+				 !held[way] || !s || !terms_held() ||
+					 board_gate_is_open(&d->gates[way], s->board,
+							    our_place(s, d->gpu, way), held[way],
+							    v->now));
+		}
 	}
 	atomic_store(&looking, NULL);
 }
@@ -200,19 +247,25 @@ static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
 static struct view look(void) {
 	const struct seat *s = atomic_load(&seat);
 	struct view v = {.now = nsec_now()};
-	uint64_t before[PROTO_TERMS_GPUS_MAX];
+	uint64_t before[PROTO_TERMS_GPUS_MAX][_COPY_WAYS];
+	const unsigned n = s ? PROTO_TERMS_GPUS_MAX * _COPY_WAYS : 0;
 
-	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
-		before[i] = atomic_load(our_slot(s, i));
+	for (unsigned i = 0; i < n; i++) {
+		before[i / _COPY_WAYS][i % _COPY_WAYS] =
+			atomic_load(our_due(s, i / _COPY_WAYS, i % _COPY_WAYS));
 	}
 	for (unsigned i = 0; i < DOCKS_MAX; i++) {
 		look_at_dock(&docks[i], s, &v);
 	}
 	/* Who has announced something since then has changed the slot, or says the same: then the
 	 * next look puts it right. */
-	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
-		if (before[i] != v.announced[i]) {
-			atomic_compare_exchange_strong(our_slot(s, i), &before[i], v.announced[i]);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t *was = &before[i / _COPY_WAYS][i % _COPY_WAYS];
+		uint64_t is = v.announced[i / _COPY_WAYS][i % _COPY_WAYS];
+
+		if (*was != is) {
+			atomic_compare_exchange_strong(our_due(s, i / _COPY_WAYS, i % _COPY_WAYS),
+						       was, is);
 		}
 	}
 	return v;
@@ -238,7 +291,7 @@ static void *keep(void *data) {
 		uint32_t seen = atomic_load(&calls);
 		struct view v = look();
 		nsec_t late = v.now > v.spin_until ? v.now - v.spin_until : 0;
-		nsec_t nap = late / 16 < NAP_MIN_NS ? NAP_MIN_NS : late / 16;
+		nsec_t nap = late / NAP_PART < NAP_MIN_NS ? NAP_MIN_NS : late / NAP_PART;
 
 		if (!v.any) {
 			sleep_until_called(seen, 0);
@@ -298,13 +351,13 @@ static bool fill_dock(struct dock *d) {
 	}
 	memset(words, 0, sizeof(*d->words));
 	d->words = words;
-	d->gate = (struct board_gate){.closed_ns = 0};
+	memset(d->gates, 0, sizeof(d->gates));
 	for (unsigned i = 0; i < COPIES_MAX; i++) {
 		d->flights[i].number = 0;
 	}
 	atomic_store(&d->taken, 0);
 	atomic_store(&d->flying, 0);
-	atomic_store(&d->words->gate, true);
+	open_gates(d);
 	return true;
 }
 
@@ -334,7 +387,7 @@ void keeper_context_destroying(CUcontext context) {
 	while (atomic_load(&looking) == d) {
 		sched_yield();
 	}
-	atomic_store(&d->words->gate, true); /* what is queued may go */
+	open_gates(d); /* what is queued may go */
 	atomic_store(&d->flying, 0);
 	call_keeper(); /* the board */
 }
@@ -356,6 +409,18 @@ static int take_flight(struct dock *d) {
 	return -1;
 }
 
+/* A gate that is closed here is opened by the keeper alone, so it must be awake before the driver
+ * can make us wait for room; else it is called when the copy is on its way. */
+static void announce_now(const struct seat *s, struct dock *d, struct keeper_copy *copy,
+			 nsec_t now) {
+	announce(s, copy->gpu, copy->way, copy->due);
+	if (copy->held &&
+	    board_is_before(s->board, our_place(s, copy->gpu, copy->way), copy->due, now)) {
+		set_gate(d, copy->way, false);
+		copy->called = true;
+	}
+}
+
 bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	const struct seat *s = atomic_load(&seat);
 	struct dock *d = find_dock(context);
@@ -375,28 +440,42 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	f = &d->flights[i];
 	*f = (struct flight){
 		.due = copy->due,
-		.spin_until = now + SPIN_NS + copy->bytes / SPIN_BYTES_A_NS,
+		.spin = SPIN_NS + copy->bytes / SPIN_BYTES_A_NS,
 		.number = f->number + 1,
+		.way = copy->way,
 		.held = copy->held,
+		.moves = copy->way == COPY_IN,
 	};
-	copy->gate = d->at + offsetof(struct words, gate);
+	f->spin_until = f->moves ? now + f->spin : now;
+	copy->gate = d->at + offsetof(struct words, gates[copy->way].word);
+	copy->begun = d->at + offsetof(struct words, begun[i]);
 	copy->done = d->at + offsetof(struct words, done[i]);
 	copy->done_word = &d->words->done[i];
-	copy->done_value = f->number;
+	copy->value = f->number;
+	copy->called = false;
+	if (copy->held) {
+		atomic_store_explicit(&s->board->slots[copy->gpu][s->slot].bulk_ns[copy->way], now,
+				      memory_order_relaxed);
+	}
 	atomic_fetch_or(&d->flying, UINT64_C(1) << i);
-	if (copy->due != KEEPER_NO_DUE) {
-		announce(s, copy->gpu, copy->due);
+	if (copy->way == COPY_IN) {
+		announce_now(s, d, copy, now);
 	}
-	/* Before the keeper is awake. It opens the gate again in time. */
-	if (copy->held && board_is_before(s->board, copy->gpu, s->slot, copy->due, now)) {
-		set_gate(d, false);
+	if (copy->called) {
+		call_keeper();
 	}
-	call_keeper();
 	return true;
 }
 
+void keeper_handed_over(const struct keeper_copy *copy) {
+	if (!copy->called) {
+		call_keeper();
+	}
+}
+
 void keeper_cancel(const struct keeper_copy *copy) {
-	atomic_store(copy->done_word, copy->done_value);
+	atomic_store(copy->done_word, copy->value);
+	keeper_handed_over(copy);
 }
 
 /* ---- the end ---- */
@@ -412,8 +491,8 @@ void keeper_leave(void) {
 			keeper_context_destroying(context);
 		}
 	}
-	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
-		atomic_store(our_slot(s, i), 0);
+	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX * _COPY_WAYS; i++) {
+		atomic_store(our_due(s, i / _COPY_WAYS, i % _COPY_WAYS), 0);
 	}
 }
 

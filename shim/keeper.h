@@ -1,12 +1,15 @@
 /*
- * keeper.h: copies to GPUs that are under way, as other programs of the user see them: their
- * deadlines on the board (proto/board.h), and the gates that let the pieces of our own ones wait
- * for copies that are due earlier.
+ * keeper.h: copies to GPUs and from them that are under way, as other programs of the user see
+ * them: their deadlines on the board (proto/board.h), and the gates that let the pieces of our own
+ * ones wait for copies that are due earlier.
  *
- * A gate is a word in pinned memory of a context, 1 while it is open. While copies are under way a
- * thread looks at board and gate; it calls no driver function, which would hold up threads that
- * launch. Otherwise it sleeps, gates are open, and the board says nothing of us. No lock is taken
- * here but where the words of a context are made.
+ * A copy to the GPU mostly opens a job and is under way at once. One from it has kernels before it:
+ * it is under way once the GPU has written a word in front of it.
+ *
+ * A gate is a word in pinned memory of a context, 1 while it is open, one for each direction. While
+ * copies are under way a thread looks at board and gates; it calls no driver function, which would
+ * hold up threads that launch. Otherwise it sleeps, gates are open, and the board says nothing of
+ * us. No lock is taken here but where the words of a context are made.
  *
  * Nobody can hang by it: a gate is open again after BOARD_HOLD_MAX_NS, and for good when the terms
  * lapse, the context goes or the process exits.
@@ -19,10 +22,8 @@
 
 #include <cuda.h>
 
+#include "proto/board.h"
 #include "proto/units.h"
-
-/* Of a copy that nobody waits for, and that lets everybody go first. */
-#define KEEPER_NO_DUE UINT64_MAX
 
 /* The board, whose descriptor is closed, and our slot on it; instead of the last one. What is no
  * sealed page of the right size is not used. Under conn.c's lock. */
@@ -31,23 +32,34 @@ void keeper_take_board(int fd, unsigned slot);
 /* Whether there is a board. */
 bool keeper_has_board(void);
 
+/* Whether others copy that @way on @gpu, so that a short copy of ours had better be known to them:
+ * now, or, as it comes later, in pieces not long ago. */
+bool keeper_others_copy(unsigned gpu, enum copy_way way);
+
 /* A copy that is about to be handed to the driver. */
 struct keeper_copy {
 	unsigned gpu; /* its place in the page of terms */
-	uint64_t due; /* of its job, CLOCK_MONOTONIC; or KEEPER_NO_DUE */
+	enum copy_way way;
+	uint64_t due; /* when it must be done, CLOCK_MONOTONIC; or BOARD_NO_DUE */
 	size_t bytes;
 	bool held; /* its pieces wait for the gate */
 
 	/* set by keeper_begin() */
-	CUdeviceptr gate; /* 4 bytes: pieces wait until they are at least 1 */
-	CUdeviceptr done; /* 4 bytes: where @done_value is to be written behind the copy */
-	uint32_t done_value;
-	_Atomic uint32_t *done_word; /* the same, for us */
+	CUdeviceptr gate;  /* 4 bytes: pieces wait until they are at least 1 */
+	CUdeviceptr begun; /* 4 bytes: where @value is to be written before a copy from the GPU */
+	CUdeviceptr done;  /* 4 bytes: where @value is to be written behind the copy */
+	uint32_t value;
+	_Atomic uint32_t *done_word; /* the same as @done, for us */
+	bool called;		     /* the keeper knows */
 };
 
 /* From now on it is under way, in @context, which is current. Return: false if that can't be
- * followed (no memory, too many at a time): then it goes as it is. */
+ * followed (no memory, too many at a time): then it goes as it is. Else keeper_handed_over() or
+ * keeper_cancel() must follow. */
 bool keeper_begin(CUcontext context, struct keeper_copy *copy);
+
+/* The driver has it, and the words around it. */
+void keeper_handed_over(const struct keeper_copy *copy);
 
 /* Nothing will be written behind it. */
 void keeper_cancel(const struct keeper_copy *copy);

@@ -141,7 +141,7 @@ bool terms_now(CUdevice device, struct terms *ret) {
 	return ret->steered;
 }
 
-bool terms_due(CUdevice device, unsigned *ret_place, nsec_t *ret_deadline) {
+bool terms_due(CUdevice device, enum copy_way way, unsigned *ret_place, nsec_t *ret_due) {
 	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
 	int place = atomic_load_explicit(&gpus[device].place, memory_order_relaxed) - 1;
 
@@ -149,7 +149,7 @@ bool terms_due(CUdevice device, unsigned *ret_place, nsec_t *ret_deadline) {
 		return false;
 	}
 	*ret_place = (unsigned)place;
-	*ret_deadline = atomic_load_explicit(&p->gpu[place].deadline_ns, memory_order_acquire);
+	*ret_due = atomic_load_explicit(&p->gpu[place].due_ns[way], memory_order_acquire);
 	return true;
 }
 

@@ -41,9 +41,10 @@ bool terms_steer_any(void);
  * enters the driver only for the first look at a device. */
 bool terms_now(CUdevice device, struct terms *ret);
 
-/* How long after their release jobs on @device are due (0: they have no deadline), and where the GPU
- * stands in the page. Return: whether that is known: by now some job has had terms there. */
-bool terms_due(CUdevice device, unsigned *ret_place, nsec_t *ret_deadline);
+/* How long after a job's release its copy that @way on @device must be done (0: nobody waits for
+ * it), and where the GPU stands in the page. Return: whether that is known: by now some job has had
+ * terms there. */
+bool terms_due(CUdevice device, enum copy_way way, unsigned *ret_place, nsec_t *ret_due);
 
 /* The partition of @t in @context of @device. NULL: the program's own streams, because the terms
  * are the whole GPU at level 0, or because the partition is not there yet. Takes no lock. */

@@ -288,9 +288,10 @@ static void tell_deadlines(const struct sessions *all, size_t gpu) {
 
 	TAILQ_FOREACH(s, &all->list, link) {
 		if (s->terms.page) {
-			session_terms_set_deadline(
+			session_terms_set_due(
 				&s->terms, gpu,
-				is_urgent(s) && !s->terms.hopeless[gpu] ? s->task.deadline : 0);
+				is_urgent(s) && !s->terms.hopeless[gpu] ? s->task.deadline : 0,
+				s->terms.tail[gpu]);
 		}
 	}
 }
@@ -307,6 +308,7 @@ static void take_change(struct steer *steer, struct scene *scene, enum change ch
 	if (change == CHANGE_TASKS) {
 		for (unsigned i = 0; i < scene->n; i++) {
 			scene->sessions[i]->terms.hopeless[scene->gpu] = false;
+			scene->sessions[i]->terms.tail[scene->gpu] = 0;
 		}
 		tell_deadlines(steer->sessions, scene->gpu);
 		tune_start(&g->tune, scene->n, steer->window);
@@ -472,6 +474,7 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	}
 	for (unsigned i = 0; i < scene.n; i++) {
 		scene.sessions[i]->terms.hopeless[gpu] = plan->hopeless[i];
+		scene.sessions[i]->terms.tail[gpu] = plan->tail[i];
 	}
 	tell_deadlines(steer->sessions, gpu);
 	log_plan(&scene, plan);

@@ -48,7 +48,7 @@ bool __wrap_terms_held(void) {
 
 static CUresult alloc(void **ret, size_t n, unsigned flags) {
 	/* Of all contexts, which never go. */
-	static _Alignas(64) char memory[sizeof(contexts)][512];
+	static _Alignas(64) char memory[sizeof(contexts)][1024];
 	static unsigned n_allocated;
 
 	assert_true(n <= sizeof(memory[0]) && n_allocated < sizeof(contexts));
@@ -99,11 +99,19 @@ static int teardown(void **state) {
 }
 
 static uint64_t slot(unsigned i) {
-	return atomic_load(&board->slots[GPU][i].due_ns);
+	return atomic_load(&board->slots[GPU][i].due_ns[COPY_IN]);
+}
+
+static uint64_t slot_out(unsigned i) {
+	return atomic_load(&board->slots[GPU][i].due_ns[COPY_OUT]);
 }
 
 static void announce(unsigned i, uint64_t due) {
-	atomic_store(&board->slots[GPU][i].due_ns, due);
+	atomic_store(&board->slots[GPU][i].due_ns[COPY_IN], due);
+}
+
+static void announce_out(unsigned i, uint64_t due) {
+	atomic_store(&board->slots[GPU][i].due_ns[COPY_OUT], due);
 }
 
 static bool is_open(const struct keeper_copy *copy) {
@@ -123,12 +131,27 @@ static struct keeper_copy begin(uint64_t due, bool held) {
 	struct keeper_copy copy = {.gpu = GPU, .due = due, .bytes = 1 << 24, .held = held};
 
 	assert_true(keeper_begin(context, &copy));
+	keeper_handed_over(&copy);
 	return copy;
+}
+
+static struct keeper_copy begin_out(uint64_t due, bool held) {
+	struct keeper_copy copy = {
+		.gpu = GPU, .way = COPY_OUT, .due = due, .bytes = 1 << 24, .held = held};
+
+	assert_true(keeper_begin(context, &copy));
+	keeper_handed_over(&copy);
+	return copy;
+}
+
+/* As the GPU does before a copy from it. */
+static void reach(const struct keeper_copy *copy) {
+	*(volatile uint32_t *)(uintptr_t)copy->begun = copy->value;
 }
 
 /* As the GPU does behind the copy. */
 static void finish(const struct keeper_copy *copy) {
-	*(volatile uint32_t *)(uintptr_t)copy->done = copy->done_value;
+	*(volatile uint32_t *)(uintptr_t)copy->done = copy->value;
 }
 
 static void wait_for_slot(uint64_t due) {
@@ -142,17 +165,95 @@ static void keeper_announces_copies_until_they_are_done(void **state) {
 
 	assert_int_equal(slot(OWN), 1300 * MS); /* at once */
 	early = begin(1200 * MS, true);
-	none = begin(KEEPER_NO_DUE, true);
+	none = begin(BOARD_NO_DUE, true);
 	assert_int_equal(slot(OWN), 1200 * MS);
 	let_it_look();
 	assert_int_equal(slot(OWN), 1200 * MS);
 	finish(&early); /* not in the order in which they began */
 	wait_for_slot(1300 * MS);
 	finish(&late);
-	wait_for_slot(0);
+	wait_for_slot(BOARD_NO_DUE); /* all others go first, but they know of it */
 	let_it_look();
 	assert_true(is_open(&none));
 	finish(&none);
+	wait_for_slot(0);
+}
+
+/* The keeper need not be awake for that, until the copy is on its way. */
+static void copies_are_announced_before_they_are_handed_over(void **state) {
+	struct keeper_copy copy = {.gpu = GPU, .due = 1300 * MS, .held = true};
+
+	assert_true(keeper_begin(context, &copy));
+	assert_int_equal(slot(OWN), 1300 * MS);
+	assert_true(is_open(&copy));
+	keeper_cancel(&copy); /* nor was it */
+	wait_for_slot(0);
+}
+
+static void copies_from_the_gpu_are_announced_when_they_begin(void **state) {
+	struct keeper_copy copy = begin_out(1300 * MS, true);
+
+	announce_out(9, 1200 * MS);
+	let_it_look();
+	assert_int_equal(slot_out(OWN), 0);
+	assert_true(is_open(&copy)); /* its kernels run */
+	reach(&copy);
+	while (slot_out(OWN) != 1300 * MS || is_open(&copy)) {
+		usleep(100);
+	}
+	assert_int_equal(slot(OWN), 0);
+	announce_out(9, 0);
+	while (!is_open(&copy)) {
+		usleep(100);
+	}
+	finish(&copy);
+	while (slot_out(OWN) != 0) {
+		usleep(100);
+	}
+}
+
+static void each_direction_has_a_gate(void **state) {
+	struct keeper_copy in, out = begin_out(1300 * MS, true);
+
+	reach(&out);
+	announce(9, 1100 * MS);
+	in = begin(1300 * MS, true);
+	assert_false(is_open(&in));
+	let_it_look();
+	assert_true(is_open(&out));
+	announce_out(9, 1100 * MS);
+	while (is_open(&out)) {
+		usleep(100);
+	}
+	announce(9, 0);
+	while (!is_open(&in)) {
+		usleep(100);
+	}
+	let_it_look();
+	assert_false(is_open(&out));
+	finish(&in);
+	finish(&out);
+}
+
+/* What decides whether a short copy is worth an announcement. */
+static void others_are_seen_to_copy(void **state) {
+	struct keeper_copy copy;
+
+	assert_false(keeper_others_copy(GPU, COPY_IN));
+	announce(9, BOARD_NO_DUE);
+	assert_true(keeper_others_copy(GPU, COPY_IN));
+	assert_false(keeper_others_copy(GPU, COPY_OUT));
+	announce(9, 0);
+	announce_out(9, 1300 * MS); /* will be over when ours begins */
+	assert_false(keeper_others_copy(GPU, COPY_OUT));
+	copy = begin_out(1300 * MS, true); /* our own don't count */
+	assert_false(keeper_others_copy(GPU, COPY_OUT));
+	assert_int_equal(atomic_load(&board->slots[GPU][OWN].bulk_ns[COPY_OUT]), 1000 * MS);
+	atomic_store(&board->slots[GPU][9].bulk_ns[COPY_OUT], 1000 * MS - BOARD_RECENT_NS);
+	assert_true(keeper_others_copy(GPU, COPY_OUT));
+	atomic_store(&board->slots[GPU][9].bulk_ns[COPY_OUT], 1000 * MS - BOARD_RECENT_NS - 1);
+	assert_false(keeper_others_copy(GPU, COPY_OUT));
+	finish(&copy);
 }
 
 static void gate_is_closed_while_an_earlier_copy_is_on_the_board(void **state) {
@@ -186,7 +287,7 @@ static void gate_is_open_again_in_time(void **state) {
 	struct keeper_copy copy;
 
 	announce(9, 2000 * MS);
-	copy = begin(KEEPER_NO_DUE, true);
+	copy = begin(BOARD_NO_DUE, true);
 	let_it_look(); /* closed since now */
 	atomic_fetch_add(&now, BOARD_HOLD_MAX_NS - 1);
 	let_it_look();
@@ -269,7 +370,7 @@ static void next_board_takes_the_place_of_the_last(void **state) {
 
 	take_board();
 	wait_for_slot(1200 * MS);
-	atomic_store(&last->slots[GPU][9].due_ns, 1100 * MS); /* counts no more */
+	atomic_store(&last->slots[GPU][9].due_ns[COPY_IN], 1100 * MS); /* counts no more */
 	let_it_look();
 	assert_true(is_open(&copy));
 	finish(&copy);
@@ -311,6 +412,10 @@ static void leaving_opens_everything_for_good(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(keeper_announces_copies_until_they_are_done),
+		CASE(copies_are_announced_before_they_are_handed_over),
+		CASE(copies_from_the_gpu_are_announced_when_they_begin),
+		CASE(each_direction_has_a_gate),
+		CASE(others_are_seen_to_copy),
 		CASE(gate_is_closed_while_an_earlier_copy_is_on_the_board),
 		CASE(gate_is_open_again_in_time),
 		CASE(copies_that_are_not_held_close_no_gate),

@@ -376,7 +376,7 @@ bool control_adopt(struct server *s, struct context *ctx) {
 	for (struct control_file *f = s->files; f; f = f->next) {
 		for (struct control_object *o = f->objects; o; o = o->next) {
 			if (o->context == ctx) {
-				o->context = NULL;
+				control_forget(s, ctx);
 				ctx->next_orphan = f->orphans;
 				f->orphans = ctx;
 				return true;

@@ -578,10 +578,29 @@ static size_t free_bytes(struct client *c) {
 	return strtoull(client_ask(c, "free"), NULL, 10);
 }
 
+/* One more group of the same context, whose number the test does not know. */
+static uint32_t second_group(const struct owner *o) {
+	struct rm_device_params device_params = {.device = 0};
+	uint32_t device = allocate(o->fd, o->rm, o->rm, RM_CLASS_DEVICE, &device_params, 0);
+	struct rm_group_params params = {.engine = RM_ENGINE_GRAPHICS};
+	struct rm_alloc a = {.client = o->rm,
+			     .parent = device,
+			     .class = RM_CLASS_CHANNEL_GROUP,
+			     .params = (uintptr_t)&params};
+
+	do {
+		params.va_space++;
+		assert_int_equal(ioctl(o->fd, _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc), &a), 0);
+	} while (a.status == RM_INVALID_OBJECT_HANDLE);
+	assert_int_equal(a.status, RM_OK);
+	return a.object;
+}
+
 /* SMs come back by themselves; memory when the last descriptor is closed. */
 static void a_held_descriptor_keeps_the_memory_of_the_dead(void **state) {
 	struct owner a;
 	struct client b;
+	uint32_t second;
 	size_t before;
 
 	use_gpus("1", FOR_EVER);
@@ -591,9 +610,11 @@ static void a_held_descriptor_keeps_the_memory_of_the_dead(void **state) {
 	assert_string_equal(client_ask(&a.c, "alloc 1048576"), "0");
 	client_ask(&a.c, "hold 2 1024");
 	client_until(&a.c, "arrived", "2");
+	second = second_group(&a);
 	client_kill(&a.c);
 	assert_string_equal(client_ask(&b, "add"), "right"); /* it has the SMs */
-	owner_preempt(&a);
+	owner_preempt(&a);				     /* both succeed, and do nothing */
+	assert_int_equal(preempt(&a, second), RM_OK);
 	assert_true(free_bytes(&b) <= before - 1048576);
 	close(a.fd);
 	while (free_bytes(&b) != before) {

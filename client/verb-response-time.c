@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/base/listing.h"
+#include "client/live/snapshot.h"
 #include "client/options.h"
 #include "client/sim/response.h"
 #include "client/sim/rta-sweep.h"
@@ -15,8 +16,13 @@
 
 static int parse_epsilon(const char *text, void *target) {
 	struct response_options *o = target;
-	int r = units_parse_nsec(text, &o->epsilon);
+	int r;
 
+	o->epsilon_measured = strcmp(text, "measured") == 0;
+	if (o->epsilon_measured) {
+		return 0;
+	}
+	r = units_parse_nsec(text, &o->epsilon);
 	o->has_epsilon |= r == 0;
 	return r;
 }
@@ -57,8 +63,9 @@ static const struct option response_options[] = {
 	 offsetof(struct response_options, compare), NULL},
 	{"slack", 0, OPTION_FLAG, NULL, "show how much longer a GPU segment of each task may get",
 	 option_flag, offsetof(struct response_options, slack), NULL},
-	{"epsilon", 0, OPTION_REQUIRED, "TIME", "time to preempt the GPU, instead of the file's",
-	 parse_epsilon, 0, "a time, such as 1ms"},
+	{"epsilon", 0, OPTION_REQUIRED, "TIME",
+	 "time to preempt the GPU, or 'measured': as sbeetd has seen it", parse_epsilon, 0,
+	 "a time, such as 1ms, or 'measured'"},
 	{"gpu-priorities", 0, OPTION_FLAG, NULL, "if some task fails, assign GPU priorities",
 	 option_flag, offsetof(struct response_options, gpu_priorities), NULL},
 	{"swap", 0, OPTION_FLAG, NULL, "these may turn the order on one CPU around", option_flag,
@@ -192,8 +199,8 @@ static json_t *task_json(const struct segments *s, const struct analysis *a, siz
 		      json_text(s->names[i]), "cpu", (int)t->cpu, "priority", t->priority,
 		      "period_ns", json_u64(t->period), "deadline_ns", json_u64(t->deadline),
 		      "bound_ns", time_or_null(a->bounds[i].response), "safe_bound_ns",
-		      time_or_null(a->safe_bounds[i].response), "verdict",
-		      verdicts[v], "most", json_text(dominant(&a->bounds[i])), "terms", parts);
+		      time_or_null(a->safe_bounds[i].response), "verdict", verdicts[v], "most",
+		      json_text(dominant(&a->bounds[i])), "terms", parts);
 	if (slack) {
 		json_object_set_new(o, "slack_ns",
 				    t->n_gpu > 0 ? json_u64(a->slack[i]) : json_null());
@@ -337,6 +344,33 @@ static int show(const struct ctl *ctl, const struct segments *s, const struct an
 	return listing_json(ctl, object);
 }
 
+/* The longest that it has taken to preempt a GPU of this machine. */
+static int ask_epsilon(struct response_options *o) {
+	struct control *control;
+	struct snapshot snapshot;
+	char error[1024];
+	int r = control_open(&control, error, sizeof(error));
+
+	if (r == CTL_EXIT_OK) {
+		r = snapshot_init(&snapshot, control, error, sizeof(error));
+		control_close(control);
+	}
+	if (r != CTL_EXIT_OK) {
+		ctl_error("%s", error);
+		return r;
+	}
+	o->epsilon = snapshot_preempt_ns(&snapshot);
+	o->has_epsilon = o->epsilon > 0;
+	snapshot_deinit(&snapshot);
+	if (!o->has_epsilon) {
+		ctl_error(
+			"sbeetd has not measured how long it takes to preempt a GPU: give "
+			"--epsilon=TIME");
+		return CTL_EXIT_NOT_KNOWN;
+	}
+	return CTL_EXIT_OK;
+}
+
 static int load(const struct ctl *ctl, struct segments *ret) {
 	const struct response_options *o = ctl->options;
 	const char *path = ctl->args[0];
@@ -437,9 +471,12 @@ static int show_bounds(const struct ctl *ctl) {
 }
 
 static int response_time(const struct ctl *ctl) {
-	const struct response_options *o = ctl->options;
+	struct response_options *o = ctl->options;
 	int r = check_options(ctl);
 
+	if (r == CTL_EXIT_OK && o->epsilon_measured) {
+		r = ask_epsilon(o);
+	}
 	return r != CTL_EXIT_OK ? r : o->sweep ? response_sweep(ctl) : show_bounds(ctl);
 }
 

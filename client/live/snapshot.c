@@ -245,7 +245,7 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, s:o, "
-		"s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o}",
 		"index", json_u64(g->index), "uuid", uuid_json(&g->uuid), "name",
 		json_text(g->name), "sharing", json_text(g->sharing), "n_sms", json_u64(g->sms),
 		"n_sms_busy", json_u64(smset_count(&busy)), "sms_busy", set_json(&busy),
@@ -257,7 +257,18 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 		"model_mj", json_u64_known(g->model_mj), "model_unknown_ns",
 		json_u64(g->unknown_ns), "sm_step", json_u64_known(g->sm_step), "n_sms_limit",
 		json_u64_known(g->sms_limit), "n_sms_min", json_u64_known(g->sms_min), "n_sms_part",
-		json_u64_known(g->sms_part));
+		json_u64_known(g->sms_part), "preempt_ns", json_u64_known(g->preempt_ns));
+}
+
+nsec_t snapshot_preempt_ns(const struct snapshot *s) {
+	nsec_t longest = 0;
+
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		if (s->gpus[i]->preempt_ns > longest) {
+			longest = s->gpus[i]->preempt_ns;
+		}
+	}
+	return longest;
 }
 
 unsigned snapshot_gpu_sms(const struct snapshot *s, uint32_t index) {
@@ -290,11 +301,11 @@ static json_t *session_terms_json(const struct snapshot *s,
 	for (size_t i = 0; i < session->n_terms; i++) {
 		const Sbeet__Control__Terms *t = session->terms[i];
 		unsigned n_sms = snapshot_gpu_sms(s, t->gpu);
-		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", json_u64(t->gpu), "now",
-				      terms_json(t->word, n_sms), "since_ns",
-				      json_u64_known(t->since_ns), "began",
-				      terms_json(t->began, n_sms), "reason", json_text(t->reason),
-				      "plan", terms_plan_json(t->plan));
+		json_t *o =
+			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", json_u64(t->gpu), "now",
+				  terms_json(t->word, n_sms), "since_ns",
+				  json_u64_known(t->since_ns), "began", terms_json(t->began, n_sms),
+				  "reason", json_text(t->reason), "plan", terms_plan_json(t->plan));
 
 		if (json_array_append_new(list, o) < 0) {
 			json_decref(list);

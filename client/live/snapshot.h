@@ -53,9 +53,12 @@ json_t *snapshot_session_json(const struct snapshot *s, size_t i);
 json_t *snapshot_task_json(const struct snapshot *s, size_t i);
 json_t *snapshot_job_json(const struct snapshot *s, size_t i);
 
-/* The SMs of the @i-th GPU on which jobs run: what they hold, and what those run on that hold nothing
- * since they run under terms. */
+/* The SMs of the @i-th GPU on which jobs run: what they hold, and what those run on that hold
+ * nothing since they run under terms. */
 struct smset snapshot_gpu_busy(const struct snapshot *s, size_t i);
+
+/* The longest that it has taken to preempt any GPU; 0: not measured on any. */
+nsec_t snapshot_preempt_ns(const struct snapshot *s);
 
 /* SMs of the GPU of this index; 0: there is none. */
 unsigned snapshot_gpu_sms(const struct snapshot *s, uint32_t index);

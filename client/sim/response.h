@@ -12,7 +12,7 @@
 struct response_options {
 	struct select_words methods, readings;
 	nsec_t epsilon;
-	bool has_epsilon, compare, slack, gpu_priorities, swap;
+	bool has_epsilon, epsilon_measured, compare, slack, gpu_priorities, swap;
 
 	/* A sweep's. */
 	const char *sweep, *generator, *csv, *plot;

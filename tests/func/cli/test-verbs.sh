@@ -216,6 +216,9 @@ while read -r verb; do
 	fi
 done <verbs
 [ "$n_read" -ge 15 ] || wrong "only $n_read verbs give JSON"
+verb=response-time
+ends 7 response-time --epsilon measured segments.json
+says 'sbeetd has not measured how long it takes to preempt a GPU: give --epsilon=TIME'
 ends 0 response-time --sweep cpus=1 --tasksets 1 --json
 cat out >>all.json
 # What sessions and jobs have is looked at in test-top.sh, where there are some.

@@ -374,6 +374,7 @@ static int ask_epsilon(struct response_options *o) {
 static int load(const struct ctl *ctl, struct segments *ret) {
 	const struct response_options *o = ctl->options;
 	const char *path = ctl->args[0];
+	const struct imports from = {scenario_file_open, (char *)path};
 	char *text = NULL, error[1024];
 	size_t size = 0;
 	int e = scenario_file_read(path, &text, &size);
@@ -383,8 +384,8 @@ static int load(const struct ctl *ctl, struct segments *ret) {
 			  e == -ENODATA ? "it is empty" : strerror(-e));
 		return CTL_EXIT_FAILED;
 	}
-	e = segments_init(ret, path, text, size, o->has_epsilon ? o->epsilon : RTA_FOREVER, error,
-			  sizeof(error));
+	e = segments_init(ret, path, text, size, o->has_epsilon ? o->epsilon : RTA_FOREVER, &from,
+			  error, sizeof(error));
 	free(text);
 	if (e < 0) {
 		ctl_error("%s", e == -ENOMEM ? "cannot read the tasks: out of memory" : error);

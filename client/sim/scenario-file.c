@@ -32,7 +32,7 @@ int scenario_file_read(const char *path, char **ret_text, size_t *ret_size) {
 	return text ? 0 : -ENOMEM;
 }
 
-static int open_beside(void *userdata, const char *path, char **ret_text, size_t *ret_size) {
+int scenario_file_open(void *userdata, const char *path, char **ret_text, size_t *ret_size) {
 	const char *scenario = userdata, *slash = strrchr(scenario, '/');
 	char *full;
 	int e;
@@ -60,7 +60,7 @@ int scenario_file_init(struct scenario *ret, const char *path, char *error, size
 		return -EIO;
 	}
 	if (e == 0) {
-		e = scenario_init(ret, path, text, size, open_beside, (char *)path, error,
+		e = scenario_init(ret, path, text, size, scenario_file_open, (char *)path, error,
 				  error_size);
 		free(text);
 	}

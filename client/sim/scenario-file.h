@@ -11,3 +11,7 @@ int scenario_file_init(struct scenario *ret, const char *path, char *error, size
 
 /* Reads all of a file, terminated and owned by the caller. Return: 0 or -errno. */
 int scenario_file_read(const char *path, char **ret_text, size_t *ret_size);
+
+/* An imports_open: @userdata is the path of the file that imports, beside which @path is looked for
+ * (const char *). */
+int scenario_file_open(void *userdata, const char *path, char **ret_text, size_t *ret_size);

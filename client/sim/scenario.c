@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/sim/book-csv.h"
 #include "daemon/book/suggest.h"
 #include "daemon/core/sched.h"
 
@@ -16,8 +15,7 @@
 struct loader {
 	struct scenario *s;
 	struct reader reader;
-	scenario_open open;
-	void *userdata;
+	struct imports imports;
 };
 
 void scenario_deinit(struct scenario *s) {
@@ -131,96 +129,6 @@ static int read_gpus(const struct loader *l, const struct reader_node *root) {
 		struct reader_node gpu = reader_element(&node, i);
 
 		e = read_gpu(l, &gpu);
-	}
-	return e;
-}
-
-static int open_import(const struct loader *l, const struct reader_node *at, const char *path,
-		       char **ret_text, size_t *ret_size) {
-	int e = l->open ? l->open(l->userdata, path, ret_text, ret_size) : -EPERM;
-
-	if (e == -ENOMEM || e == 0) {
-		return e;
-	}
-	return reader_fail(&l->reader, at, "cannot read '%s': %s", path, strerror(-e));
-}
-
-/* A file of profiles in JSON. */
-static int import_json(const struct loader *l, const struct reader_node *at) {
-	static const char *const keys[] = {"profiles", NULL};
-	const char *path = json_string_value(at->value);
-	struct reader r = l->reader;
-	struct reader_node root = {0}, node;
-	char *text = NULL;
-	size_t size = 0;
-	int e;
-
-	e = open_import(l, at, path, &text, &size);
-	if (e < 0) {
-		return e;
-	}
-	r.file = path;
-	r.text = text;
-	r.size = size;
-	e = reader_parse(&r, text, size, &root.value);
-	if (e == 0 && (e = reader_object(&r, &root, keys)) == 0 &&
-	    (e = reader_need(&r, &root, "profiles", &node)) == 0) {
-		e = book_read(&l->s->book, &r, &node);
-	}
-	json_decref(root.value);
-	free(text);
-	return e;
-}
-
-/* A pair of CSV files: {"wcet": ..., "apps": ...}. */
-static int import_csv(const struct loader *l, const struct reader_node *at) {
-	static const char *const keys[] = {"wcet", "apps", NULL};
-	const struct reader *r = &l->reader;
-	struct reader_node node[2];
-	const char *path[2];
-	char *text[2] = {NULL, NULL};
-	size_t size[2] = {0, 0};
-	int e = reader_object(r, at, keys);
-
-	for (size_t i = 0; e == 0 && i < 2; i++) {
-		if ((e = reader_need(r, at, keys[i], &node[i])) == 0 &&
-		    (e = reader_string(r, &node[i], &path[i])) == 0) {
-			e = open_import(l, &node[i], path[i], &text[i], &size[i]);
-		}
-		if (e == 0 && strlen(text[i]) != size[i]) {
-			e = reader_fail(r, &node[i], "'%s' is no text file", path[i]);
-		}
-	}
-	if (e == 0) {
-		struct book_csv wcet = {path[0], text[0]}, apps = {path[1], text[1]};
-
-		e = book_csv_read(&l->s->book, &wcet, &apps, r->error, r->error_size);
-	}
-	free(text[0]);
-	free(text[1]);
-	return e;
-}
-
-static int read_imports(const struct loader *l, const struct reader_node *root) {
-	struct reader_node list;
-	int e;
-
-	if (!reader_get(root, "import", &list)) {
-		return 0;
-	}
-	e = reader_array(&l->reader, &list, SCENARIO_IMPORTS_MAX);
-	for (size_t i = 0; e == 0 && i < json_array_size(list.value); i++) {
-		struct reader_node node = reader_element(&list, i);
-
-		if (json_is_string(node.value)) {
-			e = import_json(l, &node);
-		} else if (json_is_object(node.value)) {
-			e = import_csv(l, &node);
-		} else {
-			e = reader_fail(&l->reader, &node,
-					"expected the name of a JSON file, or an object with "
-					"'wcet' and 'apps'");
-		}
 	}
 	return e;
 }
@@ -508,7 +416,8 @@ static int load(const struct loader *l, const struct reader_node *root) {
 	     (e = reader_time(r, &node, 1, PROTO_PERIOD_MAX_NS, &l->s->duration)) < 0)) {
 		return e;
 	}
-	if ((e = read_gpus(l, root)) < 0 || (e = read_imports(l, root)) < 0 ||
+	if ((e = read_gpus(l, root)) < 0 ||
+	    (e = imports_read(&l->imports, &l->reader, root, &l->s->book)) < 0 ||
 	    (e = read_profiles(l, root)) < 0 || (e = lay_out_all(l, root)) < 0) {
 		return e;
 	}
@@ -516,7 +425,7 @@ static int load(const struct loader *l, const struct reader_node *root) {
 }
 
 int scenario_init(struct scenario *ret, const char *file, const char *text, size_t size,
-		  scenario_open open, void *userdata, char *error, size_t error_size) {
+		  imports_open open, void *userdata, char *error, size_t error_size) {
 	struct scenario s = {0};
 	struct loader l = {
 		.s = &s,
@@ -525,8 +434,7 @@ int scenario_init(struct scenario *ret, const char *file, const char *text, size
 			   .size = size,
 			   .error = error,
 			   .error_size = error_size},
-		.open = open,
-		.userdata = userdata,
+		.imports = {open, userdata},
 	};
 	struct reader_node root = {0};
 	int e;

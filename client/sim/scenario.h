@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "client/sim/imports.h"
 #include "daemon/book/book.h"
 #include "daemon/core/sched.h"
 
 /* More tasks than any use of a simulation; B's scaling test has 20,000. */
-#define SCENARIO_TASKS_MAX   32768
-#define SCENARIO_IMPORTS_MAX 64
+#define SCENARIO_TASKS_MAX 32768
 
 struct scenario_gpu {
 	char *name; /* owned */
@@ -42,15 +42,9 @@ struct scenario {
 };
 
 /*
- * Reads a file that the scenario names (relative to it, as written there). Return: 0 and the whole
- * text, terminated and owned by the caller; or -errno.
- */
-typedef int (*scenario_open)(void *userdata, const char *path, char **ret_text, size_t *ret_size);
-
-/*
  * @file: its name, for errors. @open: NULL: the scenario may import nothing.
  * Return: 0; -EINVAL with one line in @error; -ENOMEM.
  */
 int scenario_init(struct scenario *ret, const char *file, const char *text, size_t size,
-		  scenario_open open, void *userdata, char *error, size_t error_size);
+		  imports_open open, void *userdata, char *error, size_t error_size);
 void scenario_deinit(struct scenario *s);

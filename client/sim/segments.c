@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/book/reader.h"
+#include "daemon/book/suggest.h"
 #include "proto/limits.h"
 
 /* A task while its place in the order is not known. */
@@ -17,6 +18,8 @@ struct entry {
 
 struct loader {
 	struct reader reader;
+	struct book book;      /* of profiles */
+	const char *gpu;       /* the type whose profiles hold; NULL: not given; borrowed */
 	struct entry *entries; /* owned */
 	size_t n_entries, n_cpus;
 };
@@ -52,40 +55,126 @@ static int read_cpu_segment(const struct reader *r, const struct reader_node *at
 	return reader_get(at, "best", &node) ? reader_time(r, &node, 0, ret->cpu, &ret->best) : 0;
 }
 
+/* The times of profile @name on the file's GPU. */
+static int find_table(const struct loader *l, const struct reader_node *at, const char *name,
+		      const struct book_table **ret) {
+	const struct book_profile *p = book_find(&l->book, name);
+	struct suggest s = suggest_start(p && l->gpu ? l->gpu : name);
+
+	for (size_t i = 0; !p && i < l->book.n_profiles; i++) {
+		suggest_offer(&s, l->book.profiles[i].name);
+	}
+	if (!p) {
+		return reader_fail(&l->reader, at, "no profile '%.64s'%s%s%s", name,
+				   s.best ? ". Did you mean '" : "", s.best ? s.best : "",
+				   s.best ? "'?" : "");
+	}
+	if (!l->gpu && p->n_tables != 1) {
+		return reader_fail(&l->reader, at,
+				   "profile '%s' is of %zu types of GPU: say which with 'gpu'",
+				   name, p->n_tables);
+	}
+	*ret = l->gpu ? book_table(p, l->gpu) : &p->tables[0];
+	for (size_t k = 0; !*ret && k < p->n_tables; k++) {
+		suggest_offer(&s, p->tables[k].type);
+	}
+	return *ret ? 0
+		    : reader_fail(&l->reader, at, "profile '%s' is not of a '%s'%s%s%s", name,
+				  l->gpu, s.best ? ". Did you mean '" : "", s.best ? s.best : "",
+				  s.best ? "'?" : "");
+}
+
+/* G^e from a profile: copies and kernels on "sms" SMs, which were measured, or lie between two
+ * counts that were. The least time there, without the copies, is known only if they were measured.
+ */
+static int read_profile(const struct loader *l, const struct reader_node *at,
+			const struct reader_node *profile, struct rta_segment *ret) {
+	const struct book_table *t;
+	struct profile_table table;
+	struct reader_node node;
+	int64_t low = 1, high = PROTO_SMS_MAX, sms;
+	const char *name;
+	int e;
+
+	if ((e = reader_string(&l->reader, profile, &name)) < 0 ||
+	    (e = find_table(l, profile, name, &t)) < 0) {
+		return e;
+	}
+	if (!t->linear_work) {
+		low = t->points[0].n_sms;
+		high = t->points[t->n_points - 1].n_sms;
+	}
+	if ((e = reader_need(&l->reader, at, "sms", &node)) < 0 ||
+	    (e = reader_int(&l->reader, &node, low, high, &sms)) < 0) {
+		return e;
+	}
+	e = book_lay_out(t, (unsigned)(t->linear_work ? sms : high), &table);
+	if (e < 0) { /* a linear one of too much power */
+		return e != -ERANGE
+			       ? e
+			       : reader_fail(&l->reader, &node, "profile '%s' ends below %u SMs",
+					     name, (unsigned)sms);
+	}
+	ret->exec = profile_total(&table, (unsigned)sms);
+	ret->best_exec = table.measured[sms] ? table.exec_best[sms] : 0;
+	return 0;
+}
+
 static bool is_forever(const struct reader_node *at) {
 	const char *text = json_string_value(at->value);
 
 	return text && strcmp(text, "forever") == 0;
 }
 
-static int read_gpu_segment(const struct reader *r, const struct reader_node *at, bool best_effort,
+/* G^e, as "exec" or of a profile. */
+static int read_exec(const struct loader *l, const struct reader_node *at, bool best_effort,
+		     struct rta_segment *ret) {
+	const struct reader *r = &l->reader;
+	struct reader_node node, profile;
+	int e;
+
+	if (reader_get(at, "profile", &profile)) {
+		return reader_get(at, "exec", &node)
+			       ? reader_fail(r, &node, "'profile' says how long it takes already")
+			       : read_profile(l, at, &profile, ret);
+	}
+	if (reader_get(at, "sms", &node)) {
+		return reader_fail(r, &node, "SMs are those of a 'profile', and there is none");
+	}
+	if ((e = reader_need(r, at, "exec", &node)) < 0) {
+		return e;
+	}
+	if (!is_forever(&node)) {
+		return reader_time(r, &node, 1, PROTO_PERIOD_MAX_NS, &ret->exec);
+	}
+	ret->exec = RTA_FOREVER;
+	return best_effort ? 0
+			   : reader_fail(r, &node,
+					 "only a task of best effort, without 'priority', may run "
+					 "forever");
+}
+
+static int read_gpu_segment(const struct loader *l, const struct reader_node *at, bool best_effort,
 			    struct rta_segment *ret) {
-	static const char *const keys[] = {"misc", "exec", "total", "best", NULL};
+	static const char *const keys[] = {"misc", "exec", "profile", "sms", "total", "best", NULL};
+	const struct reader *r = &l->reader;
 	struct reader_node node;
-	nsec_t low, high;
+	nsec_t low;
 	int e;
 
 	ret->gpu = true;
 	if ((e = reader_object(r, at, keys)) < 0 || (e = reader_need(r, at, "misc", &node)) < 0 ||
 	    (e = reader_time(r, &node, 0, PROTO_PERIOD_MAX_NS, &ret->misc)) < 0 ||
-	    (e = reader_need(r, at, "exec", &node)) < 0) {
+	    (e = read_exec(l, at, best_effort, ret)) < 0) {
 		return e;
 	}
-	if (is_forever(&node)) {
-		ret->exec = ret->total = RTA_FOREVER;
-		return best_effort ? 0
-				   : reader_fail(r, &node,
-						 "only a task of best effort, without "
-						 "'priority', may run forever");
-	}
-	if ((e = reader_time(r, &node, 1, PROTO_PERIOD_MAX_NS, &ret->exec)) < 0) {
-		return e;
+	ret->total = rta_add(ret->misc, ret->exec);
+	if (ret->exec == RTA_FOREVER) {
+		return 0;
 	}
 	low = ret->misc > ret->exec ? ret->misc : ret->exec;
-	high = ret->misc + ret->exec;
-	ret->total = high;
 	if ((reader_get(at, "total", &node) &&
-	     (e = reader_time(r, &node, low, high, &ret->total)) < 0) ||
+	     (e = reader_time(r, &node, low, ret->total, &ret->total)) < 0) ||
 	    (reader_get(at, "best", &node) &&
 	     (e = reader_time(r, &node, 0, ret->exec, &ret->best_exec)) < 0)) {
 		return e;
@@ -93,8 +182,9 @@ static int read_gpu_segment(const struct reader *r, const struct reader_node *at
 	return 0;
 }
 
-static int read_segments(const struct reader *r, const struct reader_node *at,
+static int read_segments(const struct loader *l, const struct reader_node *at,
 			 struct rta_task *task) {
+	const struct reader *r = &l->reader;
 	struct reader_node list;
 	size_t n;
 	int e;
@@ -122,7 +212,7 @@ static int read_segments(const struct reader *r, const struct reader_node *at,
 						"two CPU segments in a row: add their times");
 			}
 		} else {
-			e = read_gpu_segment(r, &node, task->priority == 0, s);
+			e = read_gpu_segment(l, &node, task->priority == 0, s);
 		}
 	}
 	return e;
@@ -199,7 +289,7 @@ static int read_task(struct loader *l, const struct reader_node *at) {
 		return -ENOMEM;
 	}
 	l->n_entries++;
-	return read_segments(r, at, &entry->task);
+	return read_segments(l, at, &entry->task);
 }
 
 static int read_tasks(struct loader *l, const struct reader_node *root) {
@@ -231,34 +321,57 @@ static int read_tasks(struct loader *l, const struct reader_node *root) {
 				   "expected at least one task with a 'priority'");
 }
 
-static int read_set(struct loader *l, const struct reader_node *root, nsec_t epsilon,
-		    struct rta_set *ret) {
+static int read_epsilon(const struct loader *l, const struct reader_node *root, nsec_t given,
+			nsec_t *ret) {
+	struct reader_node node;
+	nsec_t own;
+	int e;
+
+	*ret = given;
+	if (!reader_get(root, "epsilon", &node)) {
+		return given != RTA_FOREVER
+			       ? 0
+			       : reader_fail(&l->reader, root,
+					     "'epsilon' is missing, the longest time that it takes "
+					     "to preempt the GPU; or give --epsilon");
+	}
+	e = reader_time(&l->reader, &node, 0, PROTO_PERIOD_MAX_NS, &own);
+	if (e == 0 && given == RTA_FOREVER) {
+		*ret = own;
+	}
+	return e;
+}
+
+static int read_profiles(struct loader *l, const struct imports *from,
+			 const struct reader_node *root) {
+	struct reader_node node;
+	int e;
+
+	if ((reader_get(root, "gpu", &node) && (e = reader_name(&l->reader, &node, &l->gpu)) < 0) ||
+	    (e = imports_read(from, &l->reader, root, &l->book)) < 0) {
+		return e;
+	}
+	return reader_get(root, "profiles", &node) ? book_read(&l->book, &l->reader, &node) : 0;
+}
+
+static int read_set(struct loader *l, const struct imports *from, const struct reader_node *root,
+		    nsec_t epsilon, struct rta_set *ret) {
 	static const char *const keys[] = {"description",	"cpus",	 "epsilon",
-					   "kernel_thread_cpu", "tasks", NULL};
+					   "kernel_thread_cpu", "gpu",	 "import",
+					   "profiles",		"tasks", NULL};
 	const struct reader *r = &l->reader;
 	int64_t n_cpus, kthread = 0;
 	struct reader_node node;
 	int e;
 
-	ret->epsilon = epsilon;
 	if ((e = reader_object(r, root, keys)) < 0 ||
 	    (e = reader_need(r, root, "cpus", &node)) < 0 ||
 	    (e = reader_int(r, &node, 1, RTA_CPUS_MAX, &n_cpus)) < 0 ||
 	    (reader_get(root, "kernel_thread_cpu", &node) &&
-	     (e = reader_int(r, &node, 0, n_cpus - 1, &kthread)) < 0)) {
+	     (e = reader_int(r, &node, 0, n_cpus - 1, &kthread)) < 0) ||
+	    (e = read_epsilon(l, root, epsilon, &ret->epsilon)) < 0 ||
+	    (e = read_profiles(l, from, root)) < 0) {
 		return e;
-	}
-	if (reader_get(root, "epsilon", &node)) {
-		nsec_t own;
-
-		if ((e = reader_time(r, &node, 0, PROTO_PERIOD_MAX_NS, &own)) < 0) {
-			return e;
-		}
-		ret->epsilon = epsilon == RTA_FOREVER ? own : epsilon;
-	} else if (epsilon == RTA_FOREVER) {
-		return reader_fail(r, root,
-				   "'epsilon' is missing, the longest time that it takes to "
-				   "preempt the GPU; or give --epsilon");
 	}
 	ret->kthread_cpu = (unsigned)kthread;
 	l->n_cpus = (size_t)n_cpus;
@@ -300,7 +413,7 @@ static int put_in_order(struct entry *entries, size_t n, struct rta_set set, str
 }
 
 int segments_init(struct segments *ret, const char *file, const char *text, size_t size,
-		  nsec_t epsilon, char *error, size_t error_size) {
+		  nsec_t epsilon, const struct imports *from, char *error, size_t error_size) {
 	struct loader l = {.reader = {.file = file,
 				      .text = text,
 				      .size = size,
@@ -314,8 +427,9 @@ int segments_init(struct segments *ret, const char *file, const char *text, size
 	if (e < 0) {
 		return e;
 	}
-	e = read_set(&l, &root, epsilon, &set);
+	e = read_set(&l, from, &root, epsilon, &set);
 	json_decref(root.value);
+	book_deinit(&l.book);
 	if (e < 0) {
 		free_entries(l.entries, l.n_entries);
 		return e;

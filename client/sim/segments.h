@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "client/sim/imports.h"
 #include "daemon/core/analysis/rta.h"
 
 struct segments {
@@ -14,8 +15,9 @@ struct segments {
 
 /*
  * @file: its name, for errors. @epsilon: stands for the file's; RTA_FOREVER: the file must have it.
+ * @from: how to open the profiles that it imports.
  * Return: 0; -EINVAL with one line in @error; -ENOMEM.
  */
 int segments_init(struct segments *ret, const char *file, const char *text, size_t size,
-		  nsec_t epsilon, char *error, size_t error_size);
+		  nsec_t epsilon, const struct imports *from, char *error, size_t error_size);
 void segments_deinit(struct segments *s);

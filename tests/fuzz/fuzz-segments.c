@@ -30,13 +30,14 @@ static void check(const struct rta_task *task, const struct rta_bound *b) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	static const struct rta_readings readings;
+	static const struct imports nothing;
 	struct rta_bound bounds[RTA_TASKS_MAX];
 	struct segments s;
 	char error[256];
 	int r;
 
 	error[0] = '\0';
-	r = segments_init(&s, "input", (const char *)bytes, size, RTA_FOREVER, error,
+	r = segments_init(&s, "input", (const char *)bytes, size, RTA_FOREVER, &nothing, error,
 			  sizeof(error));
 	if (r < 0) {
 		if (!*error) {

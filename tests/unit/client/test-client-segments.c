@@ -22,6 +22,72 @@
 #define DOCUMENT(tasks)	 "{\"cpus\": 2, \"epsilon\": \"1ms\", \"tasks\": [" tasks "]}"
 #define GPU(rest)	 DOCUMENT(TASK("a", "\"priority\": 1, " SEGMENTS("{" rest "}")))
 
+/* A file that sets of tasks import. */
+static int give_profiles(void *userdata, const char *path, char **ret_text, size_t *ret_size) {
+	static const char text[] =
+		"{\"profiles\": [\n"
+		"{\"name\": \"detect\", \"on\": {\"orin\": {\"copy_in\": \"1ms\", \"copy_out\": "
+		"\"500us\", \"watts_per_sm\": 1, \"points\": ["
+		"{\"sms\": 4, \"best\": \"10ms\", \"worst\": \"12ms\"},"
+		"{\"sms\": 8, \"best\": \"5ms\", \"worst\": \"6ms\"}]}}},\n"
+		"{\"name\": \"two\", \"on\": {\"orin\": {\"linear\": \"8ms\", \"watts_per_sm\": "
+		"1}, "
+		"\"xavier\": {\"linear\": \"16ms\", \"watts_per_sm\": 1}}}]}";
+
+	if (strcmp(path, "camera.json") != 0) {
+		return -ENOENT;
+	}
+	*ret_text = strdup(text);
+	*ret_size = strlen(text);
+	return *ret_text ? 0 : -ENOMEM;
+}
+
+static const struct imports files = {give_profiles, NULL};
+
+#define WITH_PROFILES(top, rest)                                                  \
+	"{\"cpus\": 1, \"epsilon\": \"1ms\", \"import\": [\"camera.json\"], " top \
+	"\n\"tasks\": [" TASK(                                                    \
+		"a", "\"priority\": 1, \n" SEGMENTS("{\"misc\": \"1ms\", " rest "}")) "]}"
+
+/* G^e is that of the profile on so many SMs, copies included. */
+static void segments_take_times_from_profiles(void **state) {
+	static const struct {
+		const char *text;
+		nsec_t exec, best;
+	} cases[] = {
+		{WITH_PROFILES("", "\"profile\": \"detect\", \"sms\": 8"), 7500, 5000},
+		{WITH_PROFILES("", "\"profile\": \"detect\", \"sms\": 4"), 13500, 10000},
+		/* between two points the longer time holds */
+		{WITH_PROFILES("\"gpu\": \"orin\",", "\"profile\": \"detect\", \"sms\": 6"), 13500,
+		 0},
+		{WITH_PROFILES("\"gpu\": \"xavier\",", "\"profile\": \"two\", \"sms\": 4"), 4000,
+		 4000},
+		{WITH_PROFILES("\"gpu\": \"orin\",",
+			       "\"profile\": \"two\", \"sms\": 4, \"best\": \"1ms\""),
+		 2000, 1000},
+		{WITH_PROFILES("\"profiles\": [{\"name\": \"own\", \"on\": {\"x\": {\"linear\": "
+			       "\"3ms\", \"watts_per_sm\": 1}}}],",
+			       "\"profile\": \"own\", \"sms\": 1"),
+		 3000, 3000},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct rta_segment *segment;
+		char error[512] = "";
+		struct segments s;
+
+		if (segments_init(&s, "file", cases[i].text, strlen(cases[i].text), RTA_FOREVER,
+				  &files, error, sizeof(error)) < 0) {
+			fail_msg("%s", error);
+		}
+		segment = &s.set.tasks[0].segments[0];
+		assert_int_equal(segment->exec, cases[i].exec * NSEC_PER_USEC);
+		assert_int_equal(segment->total, (cases[i].exec + 1000) * NSEC_PER_USEC);
+		assert_int_equal(segment->best_exec, cases[i].best * NSEC_PER_USEC);
+		segments_deinit(&s);
+	}
+}
+
 static void segments_read_all_they_know(void **state) {
 	static const char text[] =
 		"{\"description\": \"d\", \"cpus\": 4, \"epsilon\": \"500us\","
@@ -39,9 +105,9 @@ static void segments_read_all_they_know(void **state) {
 	char error[512] = "";
 	struct segments s;
 
-	assert_int_equal(
-		segments_init(&s, "file", text, strlen(text), RTA_FOREVER, error, sizeof(error)),
-		0);
+	assert_int_equal(segments_init(&s, "file", text, strlen(text), RTA_FOREVER, &files, error,
+				       sizeof(error)),
+			 0);
 	assert_int_equal(s.set.epsilon, 500 * NSEC_PER_USEC);
 	assert_int_equal(s.set.kthread_cpu, 2);
 	assert_int_equal(s.set.n_tasks, 3);
@@ -65,7 +131,8 @@ static void segments_read_all_they_know(void **state) {
 	segments_deinit(&s);
 
 	/* --epsilon comes first. */
-	assert_int_equal(segments_init(&s, "file", text, strlen(text), 7, error, sizeof(error)), 0);
+	assert_int_equal(
+		segments_init(&s, "file", text, strlen(text), 7, &files, error, sizeof(error)), 0);
 	assert_int_equal(s.set.epsilon, 7);
 	segments_deinit(&s);
 }
@@ -126,7 +193,7 @@ static void segments_tell_what_is_wrong(void **state) {
 		struct segments s;
 
 		assert_int_equal(segments_init(&s, "file", cases[i].text, strlen(cases[i].text),
-					       RTA_FOREVER, error, sizeof(error)),
+					       RTA_FOREVER, &files, error, sizeof(error)),
 				 -EINVAL);
 		if (strncmp(error, "file:", 5) != 0 || !strstr(error, cases[i].message)) {
 			fail_msg("expected '%s' for %s, got: %s", cases[i].message, cases[i].text,
@@ -150,6 +217,32 @@ static void segments_tell_the_line(void **state) {
 		 "\"period\": \"9ms\", \"priority\": 1, \"segments\": [\n{\"cpu\": \"1ms\"},\n"
 		 "{\"exec\": \"1ms\"}\n]}]}",
 		 "file:5: tasks[0].segments[1]: 'misc' is missing"},
+		{WITH_PROFILES("", "\"profile\": \"detekt\", \"sms\": 4"),
+		 "file:3: tasks[0].segments[0].profile: no profile 'detekt'. Did you mean "
+		 "'detect'?"},
+		{WITH_PROFILES("", "\"profile\": \"detect\""),
+		 "file:3: tasks[0].segments[0]: 'sms' is missing"},
+		{WITH_PROFILES("", "\"profile\": \"detect\", \"sms\": 3"),
+		 "file:3: tasks[0].segments[0].sms: expected a whole number from 4 to 8, found 3"},
+		{WITH_PROFILES("", "\"profile\": \"detect\", \"sms\": 9"),
+		 "file:3: tasks[0].segments[0].sms: expected a whole number from 4 to 8, found 9"},
+		{WITH_PROFILES("", "\"profile\": \"detect\", \"sms\": 4, \"exec\": \"1ms\""),
+		 "file:3: tasks[0].segments[0].exec: 'profile' says how long it takes already"},
+		{WITH_PROFILES("", "\"exec\": \"1ms\", \"sms\": 4"),
+		 "file:3: tasks[0].segments[0].sms: SMs are those of a 'profile'"},
+		{WITH_PROFILES("", "\"profile\": \"two\", \"sms\": 4"),
+		 "file:3: tasks[0].segments[0].profile: profile 'two' is of 2 types of GPU: say "
+		 "which"},
+		{WITH_PROFILES("\"gpu\": \"orrin\",", "\"profile\": \"two\", \"sms\": 4"),
+		 "file:3: tasks[0].segments[0].profile: profile 'two' is not of a 'orrin'. Did you "
+		 "mean "
+		 "'orin'?"},
+		{WITH_PROFILES("\"import\": [],", "\"exec\": \"1ms\""), "file:1:"},
+		{"{\"cpus\": 1, \"epsilon\": \"1ms\",\n\"import\": [\"none.json\"], \"tasks\": []}",
+		 "file:2: import[0]: cannot read 'none.json': No such file or directory"},
+		{"{\"cpus\": 1, \"epsilon\": \"1ms\", \"profiles\": [\n{\"name\": \"p\", \"on\": "
+		 "{\"x\": {\"linear\": \"9999h\", \"watts_per_sm\": 1}}}], \"tasks\": []}",
+		 "file:2: profiles[0].on.x.linear: expected a time from 1ns to 1h"},
 		/* a key with an escape: the value around it */
 		{"{\n\"cpu\\u0073\": 0}", "file:1: cpus: expected"},
 	};
@@ -159,7 +252,7 @@ static void segments_tell_the_line(void **state) {
 		struct segments s;
 
 		assert_int_equal(segments_init(&s, "file", cases[i].text, strlen(cases[i].text),
-					       RTA_FOREVER, error, sizeof(error)),
+					       RTA_FOREVER, &files, error, sizeof(error)),
 				 -EINVAL);
 		if (strncmp(error, cases[i].message, strlen(cases[i].message)) != 0) {
 			fail_msg("expected '%s', got: %s", cases[i].message, error);
@@ -170,6 +263,7 @@ static void segments_tell_the_line(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_read_all_they_know),
+		cmocka_unit_test(segments_take_times_from_profiles),
 		cmocka_unit_test(segments_tell_what_is_wrong),
 		cmocka_unit_test(segments_tell_the_line),
 	};

@@ -48,7 +48,7 @@ static struct book {
 
 static _Atomic uint8_t states[BOOKS_MAX]; /* enum book_state */
 
-static _Atomic uint64_t newest; /* about the highest number; whose entry is the last to be told */
+static _Atomic bool any; /* there ever was an account */
 static _Atomic uint64_t dropped;
 
 /* The tracker's; at exit who exits. */
@@ -73,8 +73,8 @@ void books_open(const struct books_job *job) {
 		return;
 	}
 	b->job = *job;
-	atomic_store(&b->told, 0);
-	atomic_store_explicit(&newest, job->job, memory_order_relaxed);
+	atomic_store_explicit(&b->told, 0, memory_order_relaxed);
+	atomic_store_explicit(&any, true, memory_order_relaxed);
 	set_state(job->job, BOOK_OPEN);
 }
 
@@ -96,20 +96,20 @@ void books_close(uint64_t job, nsec_t finished_ns, const struct job_sums *sums) 
 /* ---- by the tracker ---- */
 
 bool books_collect(void) {
-	bool any = false;
+	bool ended = false;
 
-	if (atomic_load(&newest) == 0) {
-		return false; /* there never was an account */
+	if (!atomic_load(&any)) {
+		return false;
 	}
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < BOOKS_MAX; i++) {
 		if (state_of(i) == BOOK_ENDED) {
 			set_state(i, BOOK_COLLECTED);
-			any = true;
+			ended = true;
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	return any;
+	return ended;
 }
 
 static Sbeet__JobDone done_of(const struct book *b) {
@@ -177,28 +177,27 @@ static bool is_untold(const struct book *b, nsec_t open_since) {
 	return b->job.began_ns <= open_since && !conn_is_current(atomic_load(&b->told));
 }
 
-/* Return: as conn_tell(); 0: there is nothing to tell. */
-static int tell(uint64_t at, nsec_t open_since) {
-	struct book *b = &books[at % BOOKS_MAX];
-	int r = 0;
+static bool is_to_tell(uint64_t at, nsec_t open_since) {
+	enum book_state state = state_of(at);
 
-	switch (state_of(at)) {
-	case BOOK_COLLECTED:
+	return state == BOOK_COLLECTED ||
+	       (state == BOOK_OPEN && is_untold(&books[at % BOOKS_MAX], open_since));
+}
+
+/* Return: as conn_tell(). */
+static int tell(uint64_t at) {
+	struct book *b = &books[at % BOOKS_MAX];
+	int r;
+
+	if (state_of(at) == BOOK_COLLECTED) {
 		r = tell_done(b);
 		if (r >= 0) {
 			set_state(at, BOOK_FREE);
 		}
-		break;
-	case BOOK_OPEN:
-		if (is_untold(b, open_since)) {
-			r = tell_began(b, NULL);
-			atomic_store(&b->told, r > 0 ? (uint32_t)r : 0);
-		}
-		break;
-	case BOOK_FREE:
-	case BOOK_ENDED:
-		break;
+		return r;
 	}
+	r = tell_began(b, NULL);
+	atomic_store(&b->told, r > 0 ? (uint32_t)r : 0);
 	return r;
 }
 
@@ -214,15 +213,36 @@ static void say_dropped(void) {
 	}
 }
 
-/* The oldest first. Return: 0 when all was told, or why not, as conn_tell(). */
-static int tell_all(nsec_t open_since) {
-	uint64_t first = atomic_load(&newest) + 1;
-	int r = 0;
+/* The oldest job that is to be told of. UINT64_MAX: none. */
+static uint64_t find_oldest(nsec_t open_since) {
+	uint64_t oldest = UINT64_MAX;
 
-	for (uint64_t i = first; i < first + BOOKS_MAX && r >= 0; i++) {
-		r = tell(i, open_since);
+	for (unsigned i = 0; i < BOOKS_MAX; i++) {
+		if (is_to_tell(i, open_since) && books[i].job.job < oldest) {
+			oldest = books[i].job.job;
+		}
 	}
-	return r < 0 ? r : 0;
+	return oldest;
+}
+
+/* The oldest first. While accounts were dropped, entries side by side came to be of jobs that are
+ * further apart than there are entries: those wait for the next round. Return: 0 when all was told,
+ * or why not, as conn_tell(). */
+static int tell_all(nsec_t open_since) {
+	uint64_t first;
+
+	while ((first = find_oldest(open_since)) != UINT64_MAX) {
+		for (uint64_t i = first; i < first + BOOKS_MAX; i++) {
+			int r = is_to_tell(i, open_since) && books[i % BOOKS_MAX].job.job == i
+					? tell(i)
+					: 0;
+
+			if (r < 0) {
+				return r;
+			}
+		}
+	}
+	return 0;
 }
 
 /* No daemon will ask. With the lock held. */
@@ -277,7 +297,7 @@ static nsec_t tell_if_due(nsec_t now) {
 nsec_t books_tell(nsec_t now) {
 	nsec_t again = UINT64_MAX;
 
-	if (atomic_load(&newest) == 0) {
+	if (!atomic_load(&any)) {
 		return again;
 	}
 	pthread_mutex_lock(&lock);

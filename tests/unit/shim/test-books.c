@@ -32,7 +32,8 @@ static struct {
 	size_t n;
 } told;
 
-static int answer; /* of the connection: its number, or why it takes nothing */
+static size_t room = SIZE_MAX; /* for so many more */
+static int answer;	       /* of the connection: its number, or why it takes nothing */
 static bool steered;
 static uint64_t number; /* of the last job */
 
@@ -44,9 +45,10 @@ const uint8_t *__wrap_gpu_uuid(CUdevice device);
 int __wrap_conn_tell(const Sbeet__ToDaemon *m, uint32_t over) {
 	bool began = m->body_case == SBEET__TO_DAEMON__BODY_BEGAN;
 
-	if (answer < 0) {
-		return answer;
+	if (answer < 0 || room == 0) {
+		return answer < 0 ? answer : -EAGAIN;
 	}
+	room--;
 	if (over && over != (uint32_t)answer) {
 		return -ESTALE;
 	}
@@ -103,6 +105,7 @@ static int setup(void **state) {
 	books_after_fork();
 	told.n = 0;
 	answer = 7;
+	room = SIZE_MAX;
 	steered = true;
 	return 0;
 }
@@ -169,6 +172,22 @@ static void jobs_wait_for_room(void **state) {
 	assert_int_equal(told.n, 1);
 }
 
+/* While a daemon is slow, jobs of very different ages wait for room. The oldest is told of first. */
+static void jobs_are_told_of_in_order_whatever_was_dropped(void **state) {
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		for (unsigned k = 0; k < 700 + 37 * i; k++) {
+			close_job(open_job(START), START);
+		}
+		room = i < 39 ? 10 : SIZE_MAX;
+		look(START + LONG);
+	}
+	assert_true(told.n > 1000);
+	for (size_t i = 1; i < told.n; i++) {
+		assert_true(told.list[i].job > told.list[i - 1].job);
+	}
+}
+
 static void nothing_waits_at_exit_or_without_terms(void **state) {
 	uint64_t job = open_job(START);
 
@@ -195,6 +214,7 @@ int main(void) {
 		CASE(jobs_that_stay_open_are_told_of_soon),
 		CASE(many_jobs_do_not_wait),
 		CASE(jobs_wait_for_room),
+		CASE(jobs_are_told_of_in_order_whatever_was_dropped),
 		CASE(nothing_waits_at_exit_or_without_terms),
 	};
 

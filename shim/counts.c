@@ -87,7 +87,7 @@ static void sum_kernel(uint32_t id, Sbeet__KernelCount *ret) {
 		if (!c) {
 			continue;
 		}
-		ret->launches += atomic_load_explicit(&c->launches, memory_order_relaxed);
+		ret->launches += atomic_load_explicit(&c->launches, memory_order_acquire);
 		ret->blocks += atomic_load_explicit(&c->blocks, memory_order_relaxed);
 		threads = atomic_load_explicit(&c->block_threads, memory_order_relaxed);
 		ret->block_threads = threads > ret->block_threads ? threads : ret->block_threads;

@@ -389,13 +389,16 @@ static void count_kernel(const struct op *op) {
 	if (!c) {
 		return;
 	}
-	worker_add(&c->launches, 1);
-	worker_add(&c->blocks, blocks_of(op->launch));
-	if (op->use) {
-		worker_add(&op->use->waves, waves_of(c, op->launch));
-	}
 	if (threads > atomic_load_explicit(&c->block_threads, memory_order_relaxed)) {
 		atomic_store_explicit(&c->block_threads, threads, memory_order_relaxed);
+	}
+	worker_add(&c->blocks, blocks_of(op->launch));
+	/* Who sees the launch sees the rest. */
+	atomic_store_explicit(&c->launches,
+			      atomic_load_explicit(&c->launches, memory_order_relaxed) + 1,
+			      memory_order_release);
+	if (op->use) {
+		worker_add(&op->use->waves, waves_of(c, op->launch));
 	}
 	if (c->declared != atomic_load_explicit(&conn_number, memory_order_relaxed)) {
 		declare(op, c);

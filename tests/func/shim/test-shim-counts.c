@@ -33,8 +33,7 @@ static void read_kernel_count(const Sbeet__KernelCount *count, struct said *said
 	}
 	assert_int_equal(count->kernel, said->id);
 	assert_int_equal(count->block_threads, 64);
-	/* One launch may be counted by half, and some have more blocks. */
-	assert_true(count->blocks >= 24 * (count->launches - 1));
+	assert_true(count->blocks >= 24 * count->launches); /* some have more */
 	assert_true(count->launches > said->launches);
 	said->launches = count->launches;
 }
@@ -291,6 +290,20 @@ static void shim_tells_what_an_open_job_has_done(void **state) {
 	close(fd);
 }
 
+/* A launch does not declare its kernel while the tracker has the connection: then one of the next
+ * jobs does. @job is open. */
+static void launch_until_declared(struct mini *m, int fd, uint64_t job, struct said *said) {
+	for (;;) {
+		mini_do(m, "@0 launch", 0);
+		mini_do(m, "@0 sync", 0);
+		read_until_done(fd, job, said);
+		if (said->n_kernels > 0) {
+			return;
+		}
+		job = open_job(m, fd, false);
+	}
+}
+
 /* A kernel that is known over one connection is declared again over the next. */
 static void shim_declares_kernels_to_the_next_daemon(void **state) {
 	struct mini *m = *state;
@@ -302,9 +315,7 @@ static void shim_declares_kernels_to_the_next_daemon(void **state) {
 	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@0 module", 0);
 	job = open_job(m, fd, false);
-	mini_do(m, "@0 launch", 0);
-	mini_do(m, "@0 sync", 0);
-	read_until_done(fd, job, &said);
+	launch_until_declared(m, fd, job, &said);
 	assert_int_equal(said.n_kernels, 1);
 	close(fd);
 	mini_tell(m, "@0 copy");
@@ -312,10 +323,8 @@ static void shim_declares_kernels_to_the_next_daemon(void **state) {
 	job = next_request(fd);
 	grant(fd, job, false);
 	mini_answers(m, "0 copy 0");
-	mini_do(m, "@0 launch", 0);
-	mini_do(m, "@0 sync", 0);
 	said = (struct said){0};
-	read_until_done(fd, job, &said);
+	launch_until_declared(m, fd, job, &said);
 	assert_int_equal(said.n_kernels, 1);
 	assert_string_equal(said.kernel, "nothing");
 	close(fd);

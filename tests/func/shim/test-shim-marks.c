@@ -319,7 +319,7 @@ static nsec_t expect_account(struct mini *m, int fd, uint64_t launches) {
 	if (message->began->done) {
 		assert_int_equal(message->began->done->launches, launches);
 	} else {
-		assert_int_equal(mini_done(fd, job).launches, launches);
+		assert_int_equal(mini_done_after(fd, job, launches).launches, launches);
 	}
 	mini_free(message);
 	return marked;

@@ -50,6 +50,10 @@ struct terms terms_unpack(uint64_t word) {
 	return t;
 }
 
+bool terms_has_set(uint64_t word) {
+	return bits(word, COUNT, GROUP) > 0;
+}
+
 unsigned terms_groups(unsigned gpu_sms, unsigned group) {
 	unsigned n = gpu_sms / group;
 

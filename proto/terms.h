@@ -88,6 +88,9 @@ struct terms terms_unpack(uint64_t word);
  * H200 of 132 SMs: 14 groups of 8 and one of 20). The daemon's sched_divide() agrees. */
 unsigned terms_groups(unsigned gpu_sms, unsigned group);
 
+/* Whether @word, one of terms_pack(), has a set. */
+bool terms_has_set(uint64_t word);
+
 /* The SMs of @t on a GPU of @gpu_sms SMs (1 to PROTO_SMS_MAX), all of them if it has no set.
  * Return: 0; -ERANGE if the set is not wholly on this GPU, or @t doesn't steer. @ret untouched on
  * failure.

@@ -33,24 +33,29 @@ static bool ask_driver(CUdevice device, uint8_t uuid[PROTO_UUID_BYTES]) {
 	return true;
 }
 
+/* Return: whether it is known now. Apart from the way of a job's start. */
+__attribute__((noinline)) static bool learn(CUdevice device) {
+	uint8_t uuid[PROTO_UUID_BYTES];
+
+	if (!ask_driver(device, uuid)) {
+		return false;
+	}
+	pthread_mutex_lock(&lock);
+	if (!atomic_load(&gpus[device].known)) {
+		memcpy(gpus[device].bytes, uuid, sizeof(uuid));
+		atomic_store_explicit(&gpus[device].known, true, memory_order_release);
+	}
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
 const uint8_t *gpu_uuid(CUdevice device) {
 	if (device < 0 || device >= LANE_DEVICES_MAX) {
 		return NULL;
 	}
-	if (!atomic_load_explicit(&gpus[device].known, memory_order_acquire)) {
-		uint8_t uuid[PROTO_UUID_BYTES];
-
-		if (!ask_driver(device, uuid)) {
-			return NULL;
-		}
-		pthread_mutex_lock(&lock);
-		if (!atomic_load(&gpus[device].known)) {
-			memcpy(gpus[device].bytes, uuid, sizeof(uuid));
-			atomic_store_explicit(&gpus[device].known, true, memory_order_release);
-		}
-		pthread_mutex_unlock(&lock);
-	}
-	return gpus[device].bytes;
+	return atomic_load_explicit(&gpus[device].known, memory_order_acquire) || learn(device)
+		       ? gpus[device].bytes
+		       : NULL;
 }
 
 void gpu_uuid_after_fork(void) {

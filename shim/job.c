@@ -120,12 +120,15 @@ bool job_worth_opening(struct lane *lane) {
 	return conn_worth_asking() && (!refused || nsec_now() >= refused);
 }
 
-/* The lane is OPENING and ours. */
-static void take_terms(struct lane *lane, const struct job_need *need, const struct terms *t) {
+/* While a lane is OPENING only its thread writes, and the state that follows publishes it. */
+#define set(where, value) atomic_store_explicit(where, value, memory_order_release)
+
+/* The lane is OPENING and ours. Nothing here is a cancellation point. */
+static void take_terms(struct lane *lane, const struct job_need *need, uint64_t word) {
 	nsec_t now = nsec_now();
 	struct books_job job = {
 		.job = atomic_fetch_add(&last_job, 1) + 1,
-		.terms = terms_pack(t),
+		.terms = word,
 		.device = lane->device,
 		.tid = lane->of_thread ? need->tid : 0,
 		.release_ns = need->called_ns ? need->called_ns : now,
@@ -133,14 +136,15 @@ static void take_terms(struct lane *lane, const struct job_need *need, const str
 	};
 
 	mark_take(lane->mark, &job.marked_ns, &job.deadline_ns);
-	atomic_store(&lane->drain, false);
-	atomic_store(&lane->recording, terms_record_ops());
-	atomic_store(&lane->job, job.job);
-	lane->grant = (struct enforce_grant){.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE};
-	atomic_store(&lane->granted_ns, now);
-	atomic_store(&lane->context, need->context);
-	atomic_store(&lane->steered_to, terms_partition(lane->device, need->context, t));
-	atomic_store(&lane->terms, job.terms);
+	set(&lane->drain, false);
+	set(&lane->recording, terms_record_ops());
+	set(&lane->job, job.job);
+	lane->grant.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
+	lane->grant.partition = NULL;
+	set(&lane->granted_ns, now);
+	set(&lane->context, need->context);
+	set(&lane->steered_to, terms_partition(lane->device, need->context, word, &lane->found));
+	set(&lane->terms, word);
 	books_open(&job);
 }
 
@@ -155,13 +159,13 @@ static void opened(struct lane *lane) {
 }
 
 bool job_open_by_terms(struct lane *lane, const struct job_need *need) {
-	struct terms t;
+	uint64_t word = terms_now(lane->device, atomic_load(&lane->terms));
 
-	if (!terms_now(lane->device, &t)) {
+	if (!word) {
 		return false;
 	}
 	if (lane_set_state(lane, LANE_IDLE, LANE_OPENING)) {
-		take_terms(lane, need, &t);
+		take_terms(lane, need, word);
 		opened(lane);
 	}
 	return true;
@@ -328,7 +332,7 @@ bool job_try_close(struct lane *lane) {
 }
 
 void job_close_aside(struct lane *lane) {
-	if (atomic_exchange(&lane->aside_busy, true)) {
+	if (atomic_load(&lane->n_aside) == 0 || atomic_exchange(&lane->aside_busy, true)) {
 		return; /* somebody does, and the tracker looks again */
 	}
 	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
@@ -337,14 +341,14 @@ void job_close_aside(struct lane *lane) {
 		if (job != 0 && all_complete(lane, job)) {
 			close_book(lane, job);
 			lane_count_job(-1);
-			atomic_store(&lane->aside[i], 0);
+			lane_take_aside(lane, i);
 		}
 	}
 	atomic_store(&lane->aside_busy, false);
 }
 
 bool job_put_aside(struct lane *lane) {
-	if (!atomic_load(&lane->terms) || !lane_has_aside(lane, 0) ||
+	if (!atomic_load(&lane->terms) || atomic_load(&lane->n_aside) == LANE_ASIDE_MAX ||
 	    !lane_set_state(lane, LANE_DRAINING, LANE_CLOSING)) {
 		return false;
 	}
@@ -352,12 +356,7 @@ bool job_put_aside(struct lane *lane) {
 		lane_set_state(lane, LANE_CLOSING, LANE_DRAINING);
 		return false;
 	}
-	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
-		if (atomic_load(&lane->aside[i]) == 0) {
-			atomic_store(&lane->aside[i], atomic_load(&lane->job));
-			break;
-		}
-	}
+	lane_put_aside(lane);
 	lane_set_state(lane, LANE_CLOSING, LANE_IDLE);
 	return true;
 }

@@ -17,7 +17,7 @@
 
 static struct lane_set process;
 static _Atomic(struct lane_set *) threads; /* newest first */
-static _Atomic unsigned n_open, n_opened;
+static _Atomic uint64_t counts; /* jobs: open now, above that how many have ever opened */
 
 static const unsigned edges[_LANE_STATE_N] = {
 	[LANE_IDLE] = 1u << LANE_OPENING,
@@ -55,12 +55,21 @@ struct lane_set *lane_set_new(void) {
 	return set;
 }
 
+/* From now on lane_for_each() looks at this one. */
+static void use_lane(struct lane_set *set, unsigned i) {
+	unsigned n = atomic_load(&set->n);
+
+	while (n <= i && !atomic_compare_exchange_weak(&set->n, &n, i + 1)) {
+	}
+}
+
 struct lane *lane_find(struct lane_set *own, CUdevice device) {
 	if (device < 0 || device >= LANE_DEVICES_MAX) {
 		log_once(LOG_LEVEL_WARN, "GPU %d is beyond the %d that sbeet manages", device,
 			 LANE_DEVICES_MAX);
 		return NULL;
 	}
+	use_lane(own ? own : &process, (unsigned)device);
 	return &(own ? own : &process)->lanes[device];
 }
 
@@ -100,11 +109,12 @@ bool lane_has(struct lane *lane, uint64_t job) {
 	if (job == 0) {
 		return false;
 	}
-	return (atomic_load(&lane->job) == job && atomic_load(&lane->state) != LANE_IDLE) ||
-	       lane_has_aside(lane, job);
-}
-
-bool lane_has_aside(struct lane *lane, uint64_t job) {
+	if (atomic_load(&lane->job) == job && atomic_load(&lane->state) != LANE_IDLE) {
+		return true;
+	}
+	if (atomic_load(&lane->n_aside) == 0) {
+		return false;
+	}
 	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
 		if (atomic_load(&lane->aside[i]) == job) {
 			return true;
@@ -113,16 +123,19 @@ bool lane_has_aside(struct lane *lane, uint64_t job) {
 	return false;
 }
 
-static bool is_used(struct lane *lane) {
-	if (atomic_load(&lane->state) != LANE_IDLE) {
-		return true;
-	}
+void lane_put_aside(struct lane *lane) {
 	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
-		if (atomic_load(&lane->aside[i])) {
-			return true;
+		if (atomic_load(&lane->aside[i]) == 0) {
+			atomic_store(&lane->aside[i], atomic_load(&lane->job));
+			atomic_fetch_add(&lane->n_aside, 1);
+			return;
 		}
 	}
-	return false;
+}
+
+void lane_take_aside(struct lane *lane, unsigned i) {
+	atomic_store(&lane->aside[i], 0);
+	atomic_fetch_sub(&lane->n_aside, 1);
 }
 
 void lane_drain(struct lane *lane) {
@@ -170,9 +183,11 @@ void lane_record_ops(uint64_t job, bool on) {
 }
 
 static void visit_set(struct lane_set *set, lane_visit_fn visit, void *data) {
-	for (unsigned i = 0; i < LANE_DEVICES_MAX; i++) {
-		if (is_used(&set->lanes[i])) {
-			visit(&set->lanes[i], data);
+	for (unsigned i = 0, n = atomic_load(&set->n); i < n; i++) {
+		struct lane *lane = &set->lanes[i];
+
+		if (atomic_load(&lane->state) != LANE_IDLE || atomic_load(&lane->n_aside) > 0) {
+			visit(lane, data);
 		}
 	}
 }
@@ -185,18 +200,15 @@ void lane_for_each(lane_visit_fn visit, void *data) {
 }
 
 void lane_count_job(int change) {
-	atomic_fetch_add(&n_open, (unsigned)change);
-	if (change > 0) {
-		atomic_fetch_add(&n_opened, 1);
-	}
+	atomic_fetch_add(&counts, change > 0 ? (UINT64_C(1) << 32) + 1 : UINT64_MAX);
 }
 
 unsigned lane_count(void) {
-	return atomic_load(&n_open);
+	return (uint32_t)atomic_load(&counts);
 }
 
 unsigned lane_opened(void) {
-	return atomic_load(&n_opened);
+	return (unsigned)(atomic_load(&counts) >> 32);
 }
 
 static void settle(struct lane *lane, void *data) {
@@ -213,5 +225,5 @@ void lane_after_fork(void) {
 	memset(&process, 0, sizeof(process));
 	init(&process, false);
 	atomic_store(&threads, NULL);
-	atomic_store(&n_open, 0);
+	atomic_store(&counts, 0);
 }

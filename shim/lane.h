@@ -36,6 +36,14 @@ enum lane_state {
 	_LANE_STATE_N,
 };
 
+/* Where the terms of a job led, for the next one with the same: see terms_partition(). */
+struct lane_found {
+	uint64_t word; /* 0: nowhere yet */
+	CUcontext context;
+	uint32_t epoch; /* changes when a context goes */
+	struct partition *partition;
+};
+
 struct lane {
 	_Atomic uint32_t state;	  /* enum lane_state; a futex */
 	_Atomic uint32_t waiting; /* threads that sleep on it */
@@ -54,10 +62,12 @@ struct lane {
 	_Atomic uint64_t terms;
 	_Atomic(CUcontext) context;
 	_Atomic(struct partition *) steered_to;
+	struct lane_found found; /* written while OPENING */
 
-	/* Jobs under terms that have ended by their marks, but are not complete: they wait for nobody,
-	 * and nobody for them. Written while CLOSING and by job_close_aside(). 0: free */
+	/* Jobs under terms that have ended by their marks, but are not complete: they wait for
+	 * nobody, and nobody for them. Written while CLOSING and by job_close_aside(). 0: free */
 	_Atomic uint64_t aside[LANE_ASIDE_MAX];
+	_Atomic unsigned n_aside;
 	_Atomic bool aside_busy; /* somebody looks through them */
 
 	/* what later jobs should ask for: see job_learn() */
@@ -72,6 +82,7 @@ struct lane {
 
 /* One thread's lanes, or those of the process. */
 struct lane_set {
+	_Atomic unsigned n;		     /* lanes behind the first ones were never used */
 	struct lane lanes[LANE_DEVICES_MAX]; /* by device */
 	struct mark mark;
 	struct lane_set *next;
@@ -94,7 +105,10 @@ void lane_wait(struct lane *lane, uint32_t from, nsec_t deadline);
 
 /* Whether @job is the one that @lane has now, or one that it has put aside. */
 bool lane_has(struct lane *lane, uint64_t job);
-bool lane_has_aside(struct lane *lane, uint64_t job); /* 0: a free place for one */
+
+/* The present job, while CLOSING, is put aside; and it is not any more. */
+void lane_put_aside(struct lane *lane);
+void lane_take_aside(struct lane *lane, unsigned i);
 
 /* DRAINING from now on, if a job is open. Wakes the tracker, which sees to its end. */
 void lane_drain(struct lane *lane);

@@ -146,10 +146,23 @@ static void note_need(const struct op *op) {
 	}
 }
 
-/* The lane is IDLE. A thread that were cancelled here would leave it OPENING, and all others
- * waiting. Return: OP_GO to try to enter again. */
-static enum op_verdict open_job(struct op *op, CUresult *ret_rc) {
+/* A thread that is cancelled meanwhile would leave the lane OPENING, and all others waiting.
+ * Return: whether to try to enter again. */
+static bool ask_for_job(struct op *op, struct job_need *need) {
 	int cancel = state_defer_cancel();
+	bool ok = job_worth_opening(op->lane) && track_start();
+
+	if (ok) {
+		need->mask = mask_of(op);
+		note_need(op);
+		ok = job_open(op->lane, need);
+	}
+	state_restore_cancel(cancel);
+	return ok;
+}
+
+/* The lane is IDLE. Return: OP_GO to try to enter again. */
+static enum op_verdict open_job(struct op *op, CUresult *ret_rc) {
 	struct job_need need = {
 		.context = op->id->context,
 		.called_ns = op->called_ns,
@@ -157,15 +170,9 @@ static enum op_verdict open_job(struct op *op, CUresult *ret_rc) {
 		.kernel = op->kernel,
 		.tid = op->worker->tid,
 	};
-	bool ok = terms_held() && track_start() && job_open_by_terms(op->lane, &need);
 
-	if (!ok && job_worth_opening(op->lane) && track_start()) {
-		need.mask = mask_of(op);
-		note_need(op);
-		ok = job_open(op->lane, &need);
-	}
-	state_restore_cancel(cancel);
-	if (ok) {
+	if ((terms_held() && track_start() && job_open_by_terms(op->lane, &need)) ||
+	    ask_for_job(op, &need)) {
 		return OP_GO;
 	}
 	if (env_get()->require) {
@@ -218,14 +225,16 @@ static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 	enum op_verdict verdict;
 
 	for (;;) {
-		uint32_t state;
+		uint32_t state = atomic_load(&lane->state);
 
-		atomic_store(&op->worker->inside, lane);
-		state = atomic_load(&lane->state);
-		if (state == LANE_OPEN && may_join(op)) {
-			return OP_GO;
+		if (state == LANE_OPEN) {
+			atomic_store(&op->worker->inside, lane);
+			state = atomic_load(&lane->state);
+			if (state == LANE_OPEN && may_join(op)) {
+				return OP_GO;
+			}
+			atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
 		}
-		atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
 		if (mark_is_outside(lane->mark)) {
 			op->outside = true;
 			return OP_BYPASS;
@@ -266,7 +275,7 @@ static void find_by_grant(struct op *op) {
  */
 static void find_by_terms(struct op *op, uint64_t word) {
 	struct partition *to = atomic_load_explicit(&op->lane->steered_to, memory_order_acquire);
-	bool set = to ? green_confines(to) : terms_unpack(word).n > 0;
+	bool set = to ? green_confines(to) : terms_has_set(word);
 
 	op->unconfined = set && (!to || op->traits & OP_WHOLE || !can_be_green(op));
 	op->to = op->unconfined || op->traits & OP_UNNAMED ? NULL : to;

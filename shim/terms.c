@@ -33,6 +33,9 @@ static struct gpu {
 	uint64_t refused;  /* whose partition can't be had */
 } gpus[LANE_DEVICES_MAX];
 
+/* Counts contexts that are about to go: what was found in them is not there any more. */
+static _Atomic uint32_t epoch;
+
 /* Held while partitions are made: a context stays there meanwhile. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -127,18 +130,29 @@ static struct terms read_page(CUdevice device, const uint8_t *uuid) {
 	return t;
 }
 
-bool terms_now(CUdevice device, struct terms *ret) {
-	const uint8_t *uuid;
+/* The page says @word of the GPU that was found there before. */
+static bool still_says(CUdevice device, const uint8_t *uuid, uint64_t word) {
+	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
+	int place = atomic_load_explicit(&gpus[device].place, memory_order_relaxed) - 1;
 
-	if (!terms_held()) {
-		return false;
-	}
-	uuid = gpu_uuid(device);
+	return p && place >= 0 && p->magic == PROTO_TERMS_MAGIC &&
+	       p->version == PROTO_TERMS_VERSION &&
+	       memcmp(p->gpu[place].uuid, uuid, PROTO_UUID_BYTES) == 0 &&
+	       atomic_load_explicit(&p->gpu[place].word, memory_order_acquire) == word;
+}
+
+uint64_t terms_now(CUdevice device, uint64_t known) {
+	const uint8_t *uuid = terms_held() ? gpu_uuid(device) : NULL;
+	struct terms t;
+
 	if (!uuid) {
-		return false;
+		return 0;
 	}
-	*ret = read_page(device, uuid);
-	return ret->steered;
+	if (known && still_says(device, uuid, known)) {
+		return known;
+	}
+	t = read_page(device, uuid);
+	return terms_pack(&t);
 }
 
 bool terms_due(CUdevice device, enum copy_way way, unsigned *ret_place, nsec_t *ret_due) {
@@ -166,20 +180,40 @@ static bool find_set(const struct green *g, const struct terms *t, struct smset 
 	return t->n == 0 || terms_sms(t, green_sms(g), ret) == 0;
 }
 
-struct partition *terms_partition(CUdevice device, CUcontext context, const struct terms *t) {
+/* What is not there yet is not to be remembered. */
+static bool find_partition(CUdevice device, CUcontext context, uint64_t word,
+			   struct partition **ret) {
+	const struct terms t = terms_unpack(word);
 	const struct green *g = green_get(context);
 	struct smset set;
 
+	*ret = NULL;
 	if (!g) {
-		return NULL;
+		return false;
 	}
 	if (atomic_load_explicit(&gpus[device].context, memory_order_relaxed) != context) {
 		atomic_store(&gpus[device].context, context);
 	}
-	if (is_own(t) || !find_set(g, t, &set)) {
-		return NULL;
+	if (is_own(&t)) {
+		return true;
 	}
-	return green_find(g, &set, t->level);
+	*ret = find_set(g, &t, &set) ? green_find(g, &set, t.level) : NULL;
+	return *ret;
+}
+
+struct partition *terms_partition(CUdevice device, CUcontext context, uint64_t word,
+				  struct lane_found *found) {
+	uint32_t now = atomic_load(&epoch);
+	struct partition *p;
+
+	if (found->word == word && found->context == context && found->epoch == now) {
+		return found->partition;
+	}
+	found->word = 0;
+	if (find_partition(device, context, word, &p)) {
+		*found = (struct lane_found){word, context, now, p};
+	}
+	return p;
 }
 
 /* With the lock held. NULL: the program's own streams, or it can't be had. */
@@ -208,11 +242,13 @@ static struct partition *make(CUcontext context, const struct terms *t) {
 static void prepare(CUdevice device) {
 	struct gpu *g = &gpus[device];
 	CUcontext context = atomic_load(&g->context);
+	uint64_t word = context ? terms_now(device, g->prepared) : 0;
 	struct terms t;
 
-	if (context && terms_now(device, &t) && terms_pack(&t) != g->prepared) {
-		g->prepared = terms_pack(&t);
-		g->refused = is_own(&t) || make(context, &t) ? 0 : g->prepared;
+	if (word && word != g->prepared) {
+		t = terms_unpack(word);
+		g->prepared = word;
+		g->refused = is_own(&t) || make(context, &t) ? 0 : word;
 	}
 }
 
@@ -230,15 +266,16 @@ void terms_prepare(void) {
 void terms_follow(CUdevice device, CUcontext context, uint64_t word,
 		  _Atomic(struct partition *) *where) {
 	struct gpu *g = &gpus[device];
-	struct terms wanted;
+	uint64_t now = terms_now(device, word);
+	struct terms wanted = terms_unpack(now);
 	struct partition *p;
 
-	if (!terms_now(device, &wanted)) {
+	if (!now) {
 		atomic_store(where, NULL); /* they have lapsed */
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	if (atomic_load(&g->context) == context && terms_pack(&wanted) != g->refused) {
+	if (atomic_load(&g->context) == context && now != g->refused) {
 		wanted.level = terms_unpack(word).level;
 		p = make(context, &wanted);
 		if (p != atomic_load(where)) {
@@ -255,6 +292,7 @@ static void forget_partition(struct lane *lane, void *context) {
 }
 
 void terms_context_destroying(CUcontext context) {
+	atomic_fetch_add(&epoch, 1);
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < LANE_DEVICES_MAX; i++) {
 		if (atomic_load(&gpus[i].context) == context) {

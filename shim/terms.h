@@ -19,6 +19,7 @@
 #include "proto/terms.h"
 #include "proto/units.h"
 
+struct lane_found;
 struct partition;
 
 /* The page of a connection that has just been welcomed: @fd, which is closed in any case; -1: none
@@ -37,18 +38,21 @@ bool terms_record_ops(void);
 /* Whether the page steers this program on any GPU. Takes no lock. */
 bool terms_steer_any(void);
 
-/* The terms for @device, whose context is current. Return: whether they steer. Takes no lock, and
- * enters the driver only for the first look at a device. */
-bool terms_now(CUdevice device, struct terms *ret);
+/* The word of the terms for @device, whose context is current; 0: they don't steer. Takes no lock,
+ * and enters the driver only for the first look at a device. @known: what it returned before, or 0.
+ */
+uint64_t terms_now(CUdevice device, uint64_t known);
 
 /* How long after a job's release its copy that @way on @device must be done (0: nobody waits for
  * it), and where the GPU stands in the page. Return: whether that is known: by now some job has had
  * terms there. */
 bool terms_due(CUdevice device, enum copy_way way, unsigned *ret_place, nsec_t *ret_due);
 
-/* The partition of @t in @context of @device. NULL: the program's own streams, because the terms
- * are the whole GPU at level 0, or because the partition is not there yet. Takes no lock. */
-struct partition *terms_partition(CUdevice device, CUcontext context, const struct terms *t);
+/* The partition of the terms @word in @context of @device. NULL: the program's own streams, because
+ * the terms are the whole GPU at level 0, or because the partition is not there yet. Takes no lock.
+ * @found: what it found for the same lane before; zeroed at first. */
+struct partition *terms_partition(CUdevice device, CUcontext context, uint64_t word,
+				  struct lane_found *found);
 
 /* By the tracker: makes the partitions that the page names by now. */
 void terms_prepare(void);

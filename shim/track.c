@@ -241,14 +241,12 @@ static void ask_all(struct lane *lane) {
 /* Return: when to look again at the jobs that are put aside; WAKE_NEVER: there are none. */
 static nsec_t look_aside(struct lane *lane, nsec_t now) {
 	job_close_aside(lane);
-	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
-		if (atomic_load(&lane->aside[i]) != 0) {
-			ask_all(lane);
-			job_close_aside(lane);
-			return now + ASK_MAX_NS;
-		}
+	if (atomic_load(&lane->n_aside) == 0) {
+		return WAKE_NEVER;
 	}
-	return WAKE_NEVER;
+	ask_all(lane);
+	job_close_aside(lane);
+	return now + ASK_MAX_NS;
 }
 
 /* Return: when to look again; WAKE_NEVER if the job is over. */

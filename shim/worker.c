@@ -151,6 +151,14 @@ struct kernel_counts *worker_counts_new(struct worker *w, uint32_t id) {
 	return counts;
 }
 
+/* The next entry of a chunk that has one. */
+static struct stream_use *take_next(struct use_chunk *c) {
+	unsigned n = atomic_load_explicit(&c->n, memory_order_relaxed);
+
+	atomic_store_explicit(&c->n, n + 1, memory_order_release);
+	return &c->uses[n];
+}
+
 /* An entry that no open job needs. */
 static struct stream_use *find_free(struct worker *w) {
 	struct use_chunk *last = &w->first_uses, *more;
@@ -162,15 +170,18 @@ static struct stream_use *find_free(struct worker *w) {
 			return u;
 		}
 	}
+	while (atomic_load(&last->next)) {
+		last = atomic_load(&last->next);
+	}
+	if (atomic_load_explicit(&last->n, memory_order_relaxed) < WORKER_USES) {
+		return take_next(last);
+	}
 	more = map(sizeof(*more));
 	if (!more) {
 		return NULL;
 	}
-	while (atomic_load(&last->next)) {
-		last = atomic_load(&last->next);
-	}
 	atomic_store(&last->next, more);
-	return more->uses;
+	return take_next(more);
 }
 
 /* @u belongs to no job from now on, and the tracker has its hands off it. */
@@ -179,7 +190,7 @@ static void release(struct stream_use *u) {
 
 	atomic_store(&u->job, 0);
 	question_settle();
-	event = atomic_exchange(&u->event, NULL);
+	event = atomic_load(&u->event) ? atomic_exchange(&u->event, NULL) : NULL;
 	if (event) {
 		real_get()->cuEventDestroy_v2(event);
 	}
@@ -188,20 +199,19 @@ static void release(struct stream_use *u) {
 /* In an entry that nobody else looks at. */
 #define set(where, value) atomic_store_explicit(where, value, memory_order_relaxed)
 
-static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t job,
-				   const struct stream_id *id, CUstream at) {
-	struct stream_use *u = find_free(w);
+/* The entry of the thread's last operation is of this stream, in a job that is over: what does not
+ * change with the job stays. */
+static bool goes_on(const struct stream_use *u, struct lane *lane, const struct stream_id *id,
+		    CUstream at) {
+	return u && atomic_load(&u->lane) == lane &&
+	       atomic_load_explicit(&u->key, memory_order_relaxed) == id->key &&
+	       atomic_load_explicit(&u->stream, memory_order_relaxed) == at &&
+	       atomic_load_explicit(&u->context, memory_order_relaxed) == id->context &&
+	       !lane_has(lane, atomic_load(&u->job));
+}
 
-	if (!u) {
-		return NULL;
-	}
-	release(u);
-	/* Nobody looks at an entry that belongs to no job; with the number all of it is there. */
-	set(&u->lane, lane);
-	set(&u->key, id->key);
-	set(&u->context, id->context);
-	set(&u->stream, at);
-	set(&u->blocking, find_blocking(id->stream));
+/* @u belongs to @job from now on, with nothing done yet. */
+static void begin_use(struct stream_use *u, uint64_t job) {
 	set(&u->last_ns, 0);
 	set(&u->done_ns, 0);
 	set(&u->event_ns, 0);
@@ -211,14 +221,37 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 	set(&u->bytes, 0);
 	set(&u->launched_ns, 0);
 	set(&u->unconfined, false);
-	atomic_store(&u->job, job);
+	/* Nobody looks at an entry that belongs to no job; with the number all of it is there. */
+	atomic_store_explicit(&u->job, job, memory_order_release);
+}
+
+static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t job,
+				   const struct stream_id *id, CUstream at) {
+	struct stream_use *u = find_free(w);
+
+	if (!u) {
+		return NULL;
+	}
+	release(u);
+	set(&u->lane, lane);
+	set(&u->key, id->key);
+	set(&u->context, id->context);
+	set(&u->stream, at);
+	set(&u->blocking, find_blocking(id->stream));
+	begin_use(u, job);
 	return u;
 }
 
 struct stream_use *worker_find_use(struct worker *w, struct lane *lane, uint64_t job,
 				   const struct stream_id *id, CUstream at) {
-	struct stream_use *u;
+	struct stream_use *u = w->last_use;
 
+	/* Then this is the thread's first operation in the job. */
+	if (goes_on(u, lane, id, at)) {
+		release(u);
+		begin_use(u, job);
+		return u;
+	}
 	worker_for_each_use(v, w) {
 		if (worker_use_is(v, job, id->key, at)) {
 			w->last_use = v;

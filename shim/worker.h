@@ -58,6 +58,7 @@ struct stream_use {
 /* Programs rarely use more streams in one job than one chunk holds; further ones are chained. */
 struct use_chunk {
 	struct stream_use uses[WORKER_USES];
+	_Atomic unsigned n; /* of them were ever used: the first ones */
 	_Atomic(struct use_chunk *) next;
 };
 
@@ -111,7 +112,9 @@ extern _Atomic(struct worker *) worker_list;
 #define worker_for_each_use(u, w)                                 \
 	for (struct use_chunk *chunk_ = &(w)->first_uses; chunk_; \
 	     chunk_ = atomic_load(&chunk_->next))                 \
-		for (struct stream_use *u = chunk_->uses; u < chunk_->uses + WORKER_USES; u++)
+		for (struct stream_use *u = chunk_->uses,                 \
+				       *end_ = u + atomic_load(&chunk_->n);       \
+		     u < end_; u++)
 
 /* To what is written by one thread alone. */
 static inline void worker_add(_Atomic uint64_t *to, uint64_t n) {

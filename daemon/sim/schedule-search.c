@@ -37,7 +37,7 @@ static bool critical(struct search *x) {
 	for (size_t i = 0; i < x->setup.set->n_tasks; i++) {
 		x->offsets[i] = 0;
 	}
-	x->setup.drawn = false;
+	x->setup.drawn = x->setup.hostile = false;
 	x->setup.duration = x->s->setup.duration;
 	x->setup.seed = 0;
 	return run(x, SCHEDULE_CRITICAL, &result);
@@ -117,12 +117,14 @@ static bool adversarial(struct search *x, size_t target) {
 	x->setup.drawn = false;
 	x->setup.duration = rta_add(at, 2 * set->tasks[target].period);
 	x->setup.seed = 0;
+	x->setup.hostile = false;
 	for (size_t i = 0; i < set->n_tasks; i++) {
 		place(x, i, at, 0, false);
 	}
 	x->offsets[target] = at;
 	for (unsigned n = 0; n < x->s->n_adversarial; n++) {
 		nsec_t before[RTA_TASKS_MAX];
+		const bool hostile = x->setup.hostile;
 		uint64_t seed = x->setup.seed;
 
 		for (size_t i = 0; i < set->n_tasks; i++) {
@@ -132,6 +134,7 @@ static bool adversarial(struct search *x, size_t target) {
 			move(x, target, at, best);
 		}
 		x->setup.seed = below(x, 4) == 0 ? sim_random(&x->random) | 1 : seed;
+		x->setup.hostile ^= below(x, 4) == 0;
 		if (!run(x, SCHEDULE_ADVERSARIAL, &result)) {
 			return false;
 		}
@@ -140,6 +143,7 @@ static bool adversarial(struct search *x, size_t target) {
 				x->offsets[i] = before[i];
 			}
 			x->setup.seed = seed;
+			x->setup.hostile = hostile;
 		} else {
 			best = result.longest[target];
 		}

@@ -51,6 +51,10 @@ static bool is_locking(const struct world *w) {
 	return w->setup->approach == SCHEDULE_MPCP || w->setup->approach == SCHEDULE_FMLP;
 }
 
+static bool is_hostile(const struct world *w, size_t i) {
+	return w->setup->hostile && i >= w->set->n_real_time;
+}
+
 static bool in_call(const struct running *r) {
 	return r->phase == BEGIN || r->phase == END;
 }
@@ -123,7 +127,7 @@ static void complete(struct world *w, size_t i) {
 	w->result->longest[i] = response > w->result->longest[i] ? response : w->result->longest[i];
 	w->result->jobs++;
 	r->phase = IDLE;
-	r->release = rta_add(r->release, period);
+	r->release = is_hostile(w, i) ? RTA_FOREVER : rta_add(r->release, period);
 	if (w->setup->drawn && sim_random(&r->random) % 3 == 0) {
 		r->release = rta_add(r->release, draw(r, 0, period));
 	}
@@ -300,8 +304,33 @@ static int kthread_gpu(const struct world *w) {
 	return NOBODY;
 }
 
+/* Whether the phase of a task that is not of best effort ends, or begins, in a nanosecond. */
+static bool is_about_to(const struct world *w) {
+	for (size_t i = 0; i < w->set->n_real_time; i++) {
+		const struct running *r = &w->tasks[i];
+
+		if (r->phase == IDLE ? r->release == w->now + 1 : r->left == 1) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void release_hostile(struct world *w) {
+	if (w->setup->hostile && is_about_to(w)) {
+		for (size_t i = w->set->n_real_time; i < w->set->n_tasks; i++) {
+			struct running *r = &w->tasks[i];
+
+			if (r->phase == IDLE && sim_random(&r->random) % 2) {
+				r->release = w->now;
+			}
+		}
+	}
+}
+
 /* All that happens at this moment. */
 static void settle(struct world *w) {
+	release_hostile(w);
 	do {
 		advance(w);
 		if (w->setup->approach == SCHEDULE_KTHREAD) {
@@ -330,6 +359,11 @@ static nsec_t *cpu_work(struct world *w, int i) {
 	return in_call(r) && w->owner != i ? NULL : &r->left;
 }
 
+/* How long to go on: up to what ends after @left, or a nanosecond before that. */
+static nsec_t step(const struct world *w, nsec_t left) {
+	return w->setup->hostile && left > 1 && left != RTA_FOREVER ? left - 1 : left;
+}
+
 /* Lets @dt pass for all that runs, or, with 0, returns how long nothing changes. */
 static nsec_t pass(struct world *w, nsec_t dt, nsec_t until) {
 	nsec_t least = until - w->now;
@@ -350,14 +384,14 @@ static nsec_t pass(struct world *w, nsec_t dt, nsec_t until) {
 		work[n++] = &w->update_left;
 	}
 	for (size_t k = 0; k < n; k++) {
-		least = *work[k] < least ? *work[k] : least;
+		least = step(w, *work[k]) < least ? step(w, *work[k]) : least;
 		*work[k] -= *work[k] == RTA_FOREVER ? 0 : dt;
 	}
 	for (size_t i = 0; i < w->set->n_tasks && dt == 0; i++) {
 		const struct running *r = &w->tasks[i];
 
-		if (r->phase == IDLE && r->release - w->now < least) {
-			least = r->release - w->now;
+		if (r->phase == IDLE && step(w, r->release - w->now) < least) {
+			least = step(w, r->release - w->now);
 		}
 	}
 	return least;
@@ -372,7 +406,7 @@ static void start(struct world *w) {
 		w->tasks[i] = (struct running){
 			.phase = IDLE,
 			.busy = busy || w->setup->approach == SCHEDULE_KTHREAD,
-			.release = w->setup->offsets[i],
+			.release = is_hostile(w, i) ? RTA_FOREVER : w->setup->offsets[i],
 			.random = w->setup->seed + i * 0x9e3779b97f4a7c15ull,
 		};
 		w->n_cpus = t->cpu >= w->n_cpus ? t->cpu + 1 : w->n_cpus;

@@ -46,6 +46,10 @@ struct schedule_setup {
 	 * has lost its CPU, as a usual lock with a queue by priority does. */
 	bool hand_over;
 
+	/* Jobs of best-effort tasks come, as often as not, a nanosecond before anything else does,
+	 * whatever their periods: a call of theirs is then under way. */
+	bool hostile;
+
 	const nsec_t *offsets; /* first release of each task; borrowed */
 	nsec_t duration;
 

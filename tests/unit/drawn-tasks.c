@@ -32,11 +32,19 @@ static void draw_segments(struct rta_segment *segments, struct rta_task *t, unsi
 	t->n_segments = n;
 }
 
+/* Only calls: of a best-effort task whose next call can come at any time. */
+static void draw_caller(struct rta_segment *segments, struct rta_task *t) {
+	segments[0] = (struct rta_segment){.gpu = true, .exec = 1, .total = 1};
+	t->segments = segments;
+	t->n_segments = 1;
+}
+
 void drawn_tasks(struct drawn *d, enum rta_mode mode, uint64_t *random) {
 	const size_t n = 2 + below(random, DRAWN_TASKS_MAX - 1);
 	const unsigned n_cpus = 1 + below(random, DRAWN_CPUS);
 	const unsigned stretch = 1 + below(random, 3);
-	const bool best_effort = below(random, 2);
+	const size_t n_best_effort = below(random, 2) ? below(random, (unsigned)n) : 0;
+	const bool calls = below(random, 2);
 
 	for (size_t i = 0; i < n; i++) {
 		struct rta_task *t = &d->tasks[i];
@@ -44,13 +52,19 @@ void drawn_tasks(struct drawn *d, enum rta_mode mode, uint64_t *random) {
 		*t = (struct rta_task){.cpu = below(random, n_cpus), .priority = (int)(n - i)};
 		t->period = t->deadline = stretch * (30 + below(random, 30) + 30 * i);
 		t->busy = mode == RTA_MODE_OWN ? below(random, 2) : mode == RTA_MODE_BUSY;
-		draw_segments(d->segments[i], t, 2 + below(random, 5), random);
+		if (i + n_best_effort >= n) {
+			t->priority = 0;
+		}
+		if (t->priority == 0 && calls) {
+			draw_caller(d->segments[i], t);
+		} else {
+			draw_segments(d->segments[i], t, 2 + below(random, 5), random);
+		}
 	}
-	d->tasks[n - 1].priority = best_effort ? 0 : 1;
 	d->set = (struct rta_set){.tasks = d->tasks,
 				  .n_tasks = n,
 				  .kthread_cpu = below(random, n_cpus),
-				  .epsilon = below(random, 3)};
+				  .epsilon = below(random, calls ? 6 : 3)};
 	rta_sum(&d->set);
 }
 

@@ -5,7 +5,7 @@
  * analysis: no response may be above the corrected bound. They do find responses above the printed
  * bounds, which shows that they are hard enough.
  *
- * Usage: test-analysis-safe [SETS [SEED [METHOD]]]
+ * Usage: test-analysis-safe [SETS [SEED [METHOD [RUNS]]]], RUNS adversarial ones for each task
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 #define DURATION 600
 
-static unsigned n_sets = 10000;
+static unsigned n_sets = 10000, n_adversarial = 6;
 static uint64_t seed = 1;
 
 /* A corrected method, the printed ones that it stands beside, and whether some schedule takes
@@ -82,7 +82,7 @@ static void nothing_takes_longer_than_its_safe_bound(void **state) {
 				  .duration = DURATION,
 				  .seed = s},
 			.n_random = 2,
-			.n_adversarial = 6,
+			.n_adversarial = n_adversarial,
 		};
 
 		drawn_tasks(&d, m->mode, &random);
@@ -122,6 +122,7 @@ int main(int argc, char **argv) {
 	}
 	n_sets = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : n_sets;
 	seed = argc > 2 ? strtoull(argv[2], NULL, 10) : seed;
+	n_adversarial = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : n_adversarial;
 	if (argc > 3) {
 		cmocka_set_test_filter(argv[3]);
 	}

@@ -429,7 +429,7 @@ static void lock_may_be_gone_after_a_preemption(void **state) {
 
 /*
  * tau_3 does not use the GPU; tau_2 above it on CPU 0 does, suspending, and may wait on its CPU for calls
- * of tau_1 on CPU 1, which has two segments. tau_1: 2 + 8 epsilon = 2.8 (four calls of its own, four of
+ * of tau_1 on CPU 1, which has two segments. tau_1: 2 + 6 epsilon = 2.6 (four calls of its own, and both of
  * tau_2). tau_2: 3 + 2 epsilon, and G_1 with its updates, 1.4: 4.6. tau_3: 2, C + G^m of tau_2 with its
  * updates, 2.2, and four calls of tau_1: 4.6.
  */
@@ -441,7 +441,7 @@ static void call_of_a_task_above_delays_others_of_the_cpu(void **state) {
 	};
 	struct rta_set set = SET(tasks, 0.1);
 
-	CHECK("safe", &set, MS(2.8), MS(4.6), MS(4.6));
+	CHECK("safe", &set, MS(2.6), MS(4.6), MS(4.6));
 }
 
 /* tau_1: 5, D 20; tau_2 on another CPU waits for it: 3 + 3, D 10. G_1 may get 4 longer, not 15; G_2 4. */

@@ -4,7 +4,7 @@
 struct window {
 	const struct rta_locking *p;
 	const struct rta_bound *bounds; /* of the tasks above */
-	const struct rta_bound *below;	/* corrected: of those below; NULL: not known yet */
+	const struct rta_bound *below;	/* corrected: of those below */
 	nsec_t request;			/* MPCP: B_{i,j}, equal for all requests */
 };
 
@@ -79,10 +79,7 @@ static nsec_t response_of(const struct window *w, size_t x, size_t i) {
 	if (x < i) {
 		return w->bounds[x].response;
 	}
-	if (!w->p->corrected) {
-		return w->p->set->tasks[x].deadline;
-	}
-	return w->below ? w->below[x].response : RTA_FOREVER;
+	return w->p->corrected ? w->below[x].response : w->p->set->tasks[x].deadline;
 }
 
 /* The most jobs of @x that are pending in a window @r of @i. */
@@ -173,8 +170,9 @@ static void response(const void *userdata, size_t i, nsec_t r, struct rta_bound 
 	}
 }
 
-static void pass(const struct rta_locking *p, const struct rta_bound *below,
-		 struct rta_bound *ret) {
+static void pass(const void *userdata, const struct rta_bound *below, struct rta_bound *ret) {
+	const struct rta_locking *p = userdata;
+
 	for (size_t i = 0; i < p->set->n_real_time; i++) {
 		const struct rta_task *t = &p->set->tasks[i];
 		struct window w = {.p = p, .bounds = ret, .below = below};
@@ -189,9 +187,9 @@ static void pass(const struct rta_locking *p, const struct rta_bound *below,
 }
 
 void rta_locking_all(const struct rta_locking *p, struct rta_bound *ret) {
-	pass(p, NULL, ret);
 	if (p->corrected) {
-		/* Each task reads the bounds of those below before its own is written. */
-		pass(p, ret, ret);
+		rta_assume_deadlines(pass, p, p->set, ret);
+	} else {
+		pass(p, NULL, ret);
 	}
 }

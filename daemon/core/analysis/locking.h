@@ -25,8 +25,8 @@
  * theirs. Of a best-effort task any number of jobs may come.
  *
  * Corrected, the bounds hold whatever other tasks do:
- * - R_x of a task of lower priority is its bound from a first pass, in which any number of its jobs
- *   may come. It has none if it may take longer than its period.
+ * - the deadline stands for R_x of a task of lower priority only if it meets it by its own
+ *   corrected bound (rta_assume_deadlines()); otherwise any number of its jobs may come.
  * - MPCP: (ceil(B_{i,j} / T_h) + 1) holds only for R_h up to T_h; it is ceil((B_{i,j} + R_h) / T_h).
  * and they are tighter in one place: tasks above on the same CPU that have no GPU segments are
  * never suspended, so they have no jitter (with the window from when none of them is ready).

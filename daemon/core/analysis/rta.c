@@ -79,3 +79,26 @@ struct rta_bound rta_solve(rta_recurrence f, const void *userdata, size_t i,
 	}
 	return (struct rta_bound){.response = RTA_FOREVER};
 }
+
+void rta_assume_deadlines(rta_pass pass, const void *userdata, const struct rta_set *set,
+			  struct rta_bound *ret) {
+	struct rta_bound below[RTA_TASKS_MAX];
+	bool holds = false;
+
+	for (size_t i = 0; i < set->n_real_time; i++) {
+		below[i] = (struct rta_bound){.response = set->tasks[i].deadline};
+	}
+	while (!holds) {
+		holds = true;
+		pass(userdata, below, ret);
+		for (size_t i = 0; i < set->n_real_time; i++) {
+			if (below[i].response != RTA_FOREVER &&
+			    ret[i].response > below[i].response) {
+				below[i].response = RTA_FOREVER;
+				holds = false;
+			}
+		}
+	}
+	/* Each task reads the bounds of those below before they are written. */
+	pass(userdata, ret, ret);
+}

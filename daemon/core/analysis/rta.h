@@ -156,3 +156,20 @@ typedef void (*rta_recurrence)(const void *userdata, size_t i, nsec_t r, struct 
 #define RTA_STEPS_MAX 10000
 struct rta_bound rta_solve(rta_recurrence f, const void *userdata, size_t i,
 			   const struct rta_task *task, nsec_t limit);
+
+/*
+ * One pass over a set whose bounds depend on the responses of tasks of lower priority: fills in
+ * @ret of the n_real_time first tasks in turn. The response of a task below is at most that of
+ * @below; RTA_FOREVER: nothing is known of it.
+ */
+typedef void (*rta_pass)(const void *userdata, const struct rta_bound *below,
+			 struct rta_bound *ret);
+
+/*
+ * Bounds that hold together: assumes first that tasks meet their deadlines, and no longer assumes
+ * it of those whose bound is above, until the assumption holds of all of which it is made. So no
+ * job can be the first that is late against what was assumed. A last pass takes the bounds instead
+ * of the deadlines.
+ */
+void rta_assume_deadlines(rta_pass pass, const void *userdata, const struct rta_set *set,
+			  struct rta_bound *ret);

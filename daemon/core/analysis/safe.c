@@ -8,20 +8,55 @@ struct role {
 	bool lock; /* it has the lock */
 };
 
+/* When a window begins. */
+enum start {
+	AT_RELEASE,  /* of i */
+	CPU_IDLE,    /* when no steady task above i on its CPU is ready */
+	STEADY_IDLE, /* when no steady task of S that has the CPU of one that is waited for is ready
+		      */
+	ALL_IDLE, /* when none of S is; what delays those of S at any time is in S too, in full */
+	_START_N,
+};
+
 struct window {
 	const struct rta_set *set;
 	enum rta_mode mode;
+	enum start start;
 	size_t i;
 	struct role roles[RTA_TASKS_MAX]; /* of tasks above i */
 	nsec_t work[RTA_TASKS_MAX];	  /* W_h without the updates */
 	nsec_t updates[RTA_TASKS_MAX];	  /* 2 epsilon eta_h */
 	nsec_t events[RTA_TASKS_MAX];	  /* epsilon v_h */
-	nsec_t own_updates;
-	const struct rta_bound *bounds; /* NULL: the window starts when all are idle */
+	nsec_t own_updates, own_events;
+	const struct rta_bound *bounds; /* of tasks above i */
+	const struct rta_bound *below;	/* of those below */
 };
 
 static bool is_busy(const struct window *w, size_t h) {
 	return w->mode == RTA_MODE_OWN ? w->set->tasks[h].busy : w->mode == RTA_MODE_BUSY;
+}
+
+/* It is ready from its release to its completion: it never suspends. */
+static bool is_steady(const struct window *w, size_t h) {
+	return w->set->tasks[h].n_gpu == 0 || is_busy(w, h);
+}
+
+static bool in_s(const struct window *w, size_t h) {
+	return h < w->i && (w->roles[h].cpu || w->roles[h].gpu || w->roles[h].lock);
+}
+
+/* Whether a job of @h may be there when the window begins. */
+static bool is_carried_in(const struct window *w, size_t h) {
+	switch (w->start) {
+	case CPU_IDLE:
+		return !is_steady(w, h) || w->set->tasks[h].cpu != w->set->tasks[w->i].cpu;
+	case STEADY_IDLE:
+		return !is_steady(w, h) || !w->roles[h].cpu;
+	case ALL_IDLE:
+		return false;
+	default:
+		return true;
+	}
 }
 
 /* Tasks that use the GPU keep i waiting by one resource: marks all above @below of them. */
@@ -49,8 +84,9 @@ static bool mark_cpu(struct window *w, size_t below) {
 	return changed;
 }
 
-/* The set S. @whole: with all that delays any task of S at any time. */
-static void find_roles(struct window *w, bool whole) {
+/* The set S. */
+static void find_roles(struct window *w) {
+	const bool whole = w->start == ALL_IDLE;
 	bool changed = mark_cpu(w, w->i);
 
 	if (w->set->tasks[w->i].n_gpu > 0) {
@@ -77,14 +113,13 @@ static void find_roles(struct window *w, bool whole) {
 	}
 }
 
-/* Whether S and i are all that uses the GPU, or, with @on_cpu, all that does on the CPU of @h:
- * calls of others can delay those of S. */
+/* Whether calls of tasks outside S can delay @h; @on_cpu: those made on its CPU. In a window that
+ * begins before the release of i, its job before may still make calls. */
 static bool calls_below(const struct window *w, size_t h, bool on_cpu) {
 	for (size_t l = 0; l < w->set->n_tasks; l++) {
-		const struct role *r = &w->roles[l];
-		bool member = l < w->i && (r->cpu || r->gpu || r->lock);
+		bool caller = l == w->i ? h != w->i && w->start >= STEADY_IDLE : !in_s(w, l);
 
-		if (l != w->i && !member && w->set->tasks[l].n_gpu > 0 &&
+		if (caller && w->set->tasks[l].n_gpu > 0 &&
 		    (!on_cpu || w->set->tasks[l].cpu == w->set->tasks[h].cpu)) {
 			return true;
 		}
@@ -108,24 +143,53 @@ static bool leaves_to(const struct window *w, size_t h) {
 /* epsilon v_h, with v_i for i itself. */
 static nsec_t events_of(const struct window *w, size_t h) {
 	const struct rta_task *t = &w->set->tasks[h];
-	const nsec_t runs = 1 + (is_busy(w, h) ? 0 : t->n_gpu);
+	const nsec_t suspends = is_busy(w, h) ? 0 : t->n_gpu, runs = 1 + suspends;
 	nsec_t v = 0;
+
+	/* i, or one above it, is ready on its CPU all the time: no call is made there. */
+	const bool covered = h != w->i && t->cpu == w->set->tasks[w->i].cpu &&
+			     w->start <= CPU_IDLE && is_steady(w, w->i);
+	/* It delays only while it has the GPU: from its first call in a segment to the last. */
+	const bool by_gpu = h != w->i && w->start != ALL_IDLE && !w->roles[h].cpu;
 
 	if (!calls_below(w, h, false)) {
 		return 0;
 	}
-	v += calls_below(w, h, true) ? runs : 0;
-	v += 2 * (nsec_t)t->n_gpu;
+	if (!covered && calls_below(w, h, true)) {
+		v += by_gpu ? suspends : runs;
+	}
+	v += by_gpu ? t->n_gpu : 2 * (nsec_t)t->n_gpu;
 	v += h != w->i && leaves_to(w, h) ? runs : 0;
 	return rta_mul(v, w->set->epsilon);
 }
 
-static void weigh(struct window *w, bool whole) {
+/* All calls of tasks outside S in a window @r, each epsilon. */
+static nsec_t calls_in(const struct window *w, nsec_t r) {
+	nsec_t n = w->start >= STEADY_IDLE ? 2 * (nsec_t)w->set->tasks[w->i].n_gpu : 0;
+
+	for (size_t l = 0; l < w->set->n_tasks; l++) {
+		const struct rta_task *t = &w->set->tasks[l];
+		const struct rta_bound *b = l < w->i ? w->bounds : w->below;
+
+		if (t->n_gpu > 0 && l != w->i && !in_s(w, l)) {
+			nsec_t jobs = t->priority != 0 ? rta_jobs(r, b[l].response, t->period)
+						       : RTA_FOREVER;
+
+			n = rta_add(n, rta_mul(2 * (nsec_t)t->n_gpu, jobs));
+		}
+	}
+	return rta_mul(n, w->set->epsilon);
+}
+
+static void weigh(struct window *w) {
+	const bool whole = w->start == ALL_IDLE;
+	const struct rta_task *own = &w->set->tasks[w->i];
+
 	for (size_t h = 0; h < w->i; h++) {
 		const struct rta_task *t = &w->set->tasks[h];
 		const struct role *r = &w->roles[h];
 
-		if (!r->cpu && !r->gpu && !r->lock) {
+		if (!in_s(w, h)) {
 			continue;
 		}
 		w->updates[h] = rta_mul(2 * (nsec_t)t->n_gpu, w->set->epsilon);
@@ -141,42 +205,72 @@ static void weigh(struct window *w, bool whole) {
 		}
 		w->events[h] = events_of(w, h);
 	}
-	w->own_updates = rta_add(rta_mul(2 * (nsec_t)w->set->tasks[w->i].n_gpu, w->set->epsilon),
-				 events_of(w, w->i));
+	w->own_updates = rta_mul(2 * (nsec_t)own->n_gpu, w->set->epsilon);
+	w->own_events = events_of(w, w->i);
+	if (w->start == CPU_IDLE && own->n_gpu > 0) {
+		/* The job before may be in a call when the window begins. */
+		w->own_events = rta_add(w->own_events, w->set->epsilon);
+	}
 }
 
 static void response(const void *userdata, size_t i, nsec_t r, struct rta_bound *ret) {
 	const struct window *w = userdata;
+	nsec_t events = w->own_events, calls;
 
 	rta_charge(ret, RTA_OWN, rta_add(w->set->tasks[i].c, w->set->tasks[i].g));
 	rta_charge(ret, RTA_UPDATE, w->own_updates);
 	for (size_t h = 0; h < i; h++) {
 		const nsec_t period = w->set->tasks[h].period;
 		nsec_t all = rta_add(w->work[h], w->updates[h]);
-		nsec_t jitter = w->bounds ? rta_jitter(w->bounds[h].response, all) : 0;
-		nsec_t late = w->bounds ? w->bounds[h].response : 0;
-		nsec_t jobs = rta_jobs(r, jitter, period);
+		nsec_t late = is_carried_in(w, h) ? w->bounds[h].response : 0;
+		nsec_t jobs = rta_jobs(r, rta_jitter(late, all), period);
 
 		rta_charge(ret, w->roles[h].cpu ? RTA_CPU : RTA_GPU, rta_mul(jobs, w->work[h]));
 		rta_charge(ret, RTA_UPDATE, rta_mul(jobs, w->updates[h]));
-		rta_charge(ret, RTA_UPDATE, rta_mul(rta_jobs(r, late, period), w->events[h]));
+		events = rta_add(events, rta_mul(rta_jobs(r, late, period), w->events[h]));
 	}
+	calls = calls_in(w, r);
+	rta_charge(ret, RTA_UPDATE, events < calls ? events : calls);
 }
 
 static struct rta_bound solve(const struct rta_set *set, enum rta_mode mode, size_t i,
-			      const struct rta_bound *bounds) {
-	struct window w = {.set = set, .mode = mode, .i = i, .bounds = bounds};
+			      const struct rta_bound *bounds, const struct rta_bound *below) {
+	const struct rta_task *t = &set->tasks[i];
+	struct rta_bound best = {.response = RTA_FOREVER};
 
-	find_roles(&w, !bounds);
-	weigh(&w, !bounds);
-	return rta_solve(response, &w, i, &set->tasks[i], set->tasks[i].period);
+	for (enum start start = 0; start < _START_N; start++) {
+		struct window w = {.set = set,
+				   .mode = mode,
+				   .start = start,
+				   .i = i,
+				   .bounds = bounds,
+				   .below = below};
+		struct rta_bound b;
+
+		if (start == CPU_IDLE && !is_steady(&w, i)) {
+			continue; /* no better than STEADY_IDLE */
+		}
+		find_roles(&w);
+		weigh(&w);
+		b = rta_solve(response, &w, i, t, t->period);
+		best = b.response < best.response ? b : best;
+	}
+	return best;
+}
+
+struct run {
+	const struct rta_set *set;
+	enum rta_mode mode;
+};
+
+static void pass(const void *userdata, const struct rta_bound *below, struct rta_bound *ret) {
+	const struct run *run = userdata;
+
+	for (size_t i = 0; i < run->set->n_real_time; i++) {
+		ret[i] = solve(run->set, run->mode, i, ret, below);
+	}
 }
 
 void rta_safe_all(const struct rta_set *set, enum rta_mode mode, struct rta_bound *ret) {
-	for (size_t i = 0; i < set->n_real_time; i++) {
-		struct rta_bound idle = solve(set, mode, i, NULL);
-		struct rta_bound jitter = solve(set, mode, i, ret);
-
-		ret[i] = idle.response <= jitter.response ? idle : jitter;
-	}
+	rta_assume_deadlines(pass, &(struct run){set, mode}, set, ret);
 }

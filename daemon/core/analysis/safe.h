@@ -21,18 +21,36 @@
  *
  * The bound. A task i waits either for its CPU, for the lock, or for the GPU. Whoever has that is
  * of higher priority and runs, or waits in turn; so at any instant at which i does not run, one of
- * a set S of tasks of higher priority runs, or a call of a task of lower priority does. roles()
- * finds S: tasks above i on its CPU; if i or a busy one of these uses the GPU, all above it on the
- * GPU; all above each of those on its CPU, and so on. Calls of tasks outside S are disjoint in
- * time, and each that delays i needs an event within it, as otherwise the task of S would have gone
- * first: a task of S gets ready on the CPU of the call (1 + s a job, with s the times that it
- * suspends), asks for the lock (2 eta), or leaves the CPU to a task of S that asks for it (1 + s).
- * With v_h such events a job of h: own = C_i + G_i + 2 epsilon eta_i + epsilon v_i R_i = own + sum
- * over S of ceil((R_i + R_h - W_h) / T_h) W_h + ceil((R_i + R_h) / T_h) epsilon v_h where W_h is
- * the time for which h can delay i: C + G^m, G, or C + G with its updates. If S also holds whatever
- * delays a task of S, counted in full, then a window that starts when all of S are idle has no jobs
- * from before: R_i = own + sum over S of ceil(R_i / T_h) (C_h + G_h + 2 epsilon eta_h + epsilon
- * v_h) Both hold; the bound is the smaller one.
+ * a set S of tasks of higher priority runs, or a call of a task outside S does. find_roles() finds
+ * S: tasks above i on its CPU; if i or a busy one of these uses the GPU, all above it on the GPU;
+ * all above each of those on its CPU, and so on:
+ *   R_i = C_i + G_i + 2 epsilon eta_i
+ *         + sum over S of ceil((R_i + R_h - W_h) / T_h) W_h + epsilon B
+ * W_h is the time for which a job of h can delay i, with its own 2 eta_h updates: C + G^m if h
+ * suspends and only has the CPU of one that is waited for, G if it only has the GPU, C + G if both.
+ *
+ * B counts the calls of tasks outside S that delay i or one of S; the smaller of two numbers:
+ * - all calls that such tasks make, sum of 2 eta_l ceil((R_i + R_l) / T_l). Of a best-effort task
+ *   any number of jobs may come.
+ * - one for each event that a call needs to delay a task of S, or i: calls are disjoint in time,
+ *   and otherwise the task of S would have gone first. h gets ready on the CPU of the call (1 + s
+ *   times a job, with s the times that it suspends), asks for the lock (2 eta), or leaves the CPU
+ *   to a task of S that asks for it (1 + s). On the CPU of i, none of the first kind if i never
+ *   suspends. If h only has the GPU, what counts is from the end of its first call of a segment:
+ *   s and eta.
+ *
+ * Where the window begins: at the release of i, as above; or earlier, when nothing of some tasks of
+ * S is ready, so that no job of theirs is carried in: ceil(R_i / T_h) instead. This needs that one
+ * of S runs, in a time that is counted, while any of those tasks is ready:
+ * - tasks above on the CPU of i that never suspend;
+ * - tasks that never suspend and have the CPU of one that is waited for;
+ * - all of S, if it holds whatever delays a task of S at any time, and all of W_h is C + G.
+ * But the job of i before is then outside S. The bound is the smallest of the four.
+ *
+ * R_l, for the calls, depends on tasks of lower priority: see rta_assume_deadlines().
+ *
+ * How pessimistic it is (bench-analysis, Table 4.2's sets with epsilon 1 ms): see
+ * tests/bench/ANALYSIS.md.
  */
 #pragma once
 

@@ -63,8 +63,9 @@ static const char *verdict_text(const char *verdict) {
 	} texts[] = {
 		{"", "not compared yet"},
 		{"wait", "too few jobs so far to compare"},
+		{"try", "more jobs were late than predicted, so something else is tried"},
 		{"plan", "more jobs were late than predicted, so a new plan was asked for"},
-		{"back", "no later plan did better, so the best one is back"},
+		{"back", "of the plans that ran this one did best"},
 		{"keep", "it is kept"},
 	};
 

@@ -314,8 +314,11 @@ static void take_change(struct steer *steer, struct scene *scene, enum change ch
 		tune_start(&g->tune, scene->n, steer->window);
 		g->judged = false;
 		g->plans = 0;
+	} else {
+		tune_again(&g->tune);
 	}
 	if (!can_plan(steer, scene) || !ask_planner(steer, scene)) {
+		tune_start(&g->tune, scene->n, steer->window);
 		g->plans = 0;
 		planner_cancel(steer->planner, scene->gpu);
 	}
@@ -382,26 +385,25 @@ static struct tune_seen seen_of(const struct session *s) {
 }
 
 static void judge_later(struct steer_gpu *g) {
-	nsec_t window = tune_window(&g->tune);
-	struct timeval tv = {.tv_sec = (time_t)(window / NSEC_PER_SEC),
-			     .tv_usec = (suseconds_t)(window % NSEC_PER_SEC / NSEC_PER_USEC)};
+	nsec_t step = tune_step(&g->tune);
+	struct timeval tv = {.tv_sec = (time_t)(step / NSEC_PER_SEC),
+			     .tv_usec = (suseconds_t)(step % NSEC_PER_SEC / NSEC_PER_USEC)};
 
 	event_add(&g->judge, &tv);
 }
 
-/* A plan holds from now on. */
-static void write_plan(struct steer *steer, const struct scene *scene, const struct terms *terms,
-		       const struct model_result *predicted, const char *reason) {
+/* Another way holds from now on, and is judged. */
+static void write_way(struct steer *steer, const struct scene *scene, const char *reason) {
 	struct steer_gpu *g = &steer->gpus[scene->gpu];
+	const struct plan_way *way = tune_way(&g->tune);
 
 	g->plans++;
 	g->since = steer->sessions->now();
-	memcpy(g->terms, terms, scene->n * sizeof(*terms));
-	memcpy(g->predicted, predicted, scene->n * sizeof(*predicted));
 	for (unsigned i = 0; i < scene->n; i++) {
 		g->before[i] = seen_of(scene->sessions[i]);
-		write_terms(steer, scene, scene->sessions[i], &terms[i], reason);
+		write_terms(steer, scene, scene->sessions[i], &way->terms[i], reason);
 	}
+	judge_later(g);
 }
 
 static bool holds_copies(const struct session *s) {
@@ -426,15 +428,6 @@ static void hand_out_boards(struct sessions *all) {
 	}
 }
 
-static bool holds_already(const struct steer_gpu *g, const struct plan *plan) {
-	for (unsigned i = 0; i < g->n; i++) {
-		if (!terms_equal(&g->terms[i], &plan->terms[i])) {
-			return false;
-		}
-	}
-	return g->plans > 0;
-}
-
 static void log_plan(const struct scene *scene, const struct plan *plan) {
 	unsigned missed = 0, released = 0;
 
@@ -445,22 +438,6 @@ static void log_plan(const struct scene *scene, const struct plan *plan) {
 	log_debug("GPU %zu: a plan for %u programs, the best of %u%s: %u of %u jobs late",
 		  scene->gpu, scene->n, plan->n_tried, plan->is_whole ? "" : " so far", missed,
 		  released);
-}
-
-/* There may be two answers, and the second one may be the same. */
-static void take_plan(struct steer *steer, const struct scene *scene, const struct plan *plan) {
-	struct steer_gpu *g = &steer->gpus[scene->gpu];
-	bool same = holds_already(g, plan);
-
-	if (same) {
-		memcpy(g->predicted, plan->predicted, scene->n * sizeof(*plan->predicted));
-	} else {
-		write_plan(steer, scene, plan->terms, plan->predicted,
-			   "planned: of what was tried the fewest jobs are expected to be late");
-	}
-	if (!same || !event_pending(&g->judge, EV_TIMEOUT, NULL)) {
-		judge_later(g);
-	}
 }
 
 static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
@@ -478,7 +455,12 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	}
 	tell_deadlines(steer->sessions, gpu);
 	log_plan(&scene, plan);
-	take_plan(steer, &scene, plan);
+	if (tune_plan(&steer->gpus[gpu].tune, plan)) {
+		write_way(steer, &scene,
+			  "planned: of what was tried the fewest jobs are expected to be late");
+	} else if (!event_pending(&steer->gpus[gpu].judge, EV_TIMEOUT, NULL)) {
+		judge_later(&steer->gpus[gpu]);
+	}
 	hand_out_boards(steer->sessions);
 }
 
@@ -492,35 +474,53 @@ static struct tune_seen seen_since(const struct steer_gpu *g, const struct sessi
 	return seen;
 }
 
-/* The plan has held for its window. */
-static void judge(struct steer *steer, struct scene *scene) {
+/* What comes of the way that holds. */
+static void act(struct steer *steer, const struct scene *scene, enum tune_action action) {
 	struct steer_gpu *g = &steer->gpus[scene->gpu];
-	struct tune_seen seen[MODEL_TASKS_MAX];
-	struct terms terms[MODEL_TASKS_MAX];
 
-	for (unsigned i = 0; i < scene->n; i++) {
-		seen[i] = seen_since(g, scene->sessions[i], i);
-		terms[i] = scene->sessions[i]->terms.now[scene->gpu];
-	}
-	g->judged = true;
-	g->action =
-		tune_judge(&g->tune, terms, g->predicted, seen, steer->sessions->now() - g->since);
-	switch (g->action) {
+	switch (action) {
 	case TUNE_WAIT:
+	case TUNE_PLAN:
 		judge_later(g);
 		break;
-	case TUNE_PLAN:
-		log_debug("GPU %zu: more jobs are late than predicted, a new plan is made",
+	case TUNE_TRY:
+		log_debug("GPU %zu: more jobs are late than predicted, something else is tried",
 			  scene->gpu);
-		ask_planner(steer, scene);
+		write_way(steer, scene,
+			  "planned: tried because more jobs were late than predicted");
 		break;
 	case TUNE_BACK:
-		write_plan(steer, scene, g->tune.best, g->tune.best_predicted,
-			   "planned: of the plans that ran this one had the fewest late jobs");
+		log_debug("GPU %zu: of what was tried, the terms with the fewest late jobs hold",
+			  scene->gpu);
+		write_way(steer, scene,
+			  "planned: of the plans that ran this one had the fewest late jobs");
 		break;
 	case TUNE_KEEP:
 		break;
 	}
+}
+
+static void judge(struct steer *steer, struct scene *scene) {
+	struct steer_gpu *g = &steer->gpus[scene->gpu];
+	nsec_t time = steer->sessions->now() - g->since;
+	struct tune_seen seen[MODEL_TASKS_MAX];
+	enum tune_action action;
+	bool ask;
+
+	for (unsigned i = 0; i < scene->n; i++) {
+		seen[i] = seen_since(g, scene->sessions[i], i);
+	}
+	action = tune_judge(&g->tune, seen, time, &ask);
+	if (action != TUNE_WAIT || (!g->judged && time > g->tune.window)) {
+		g->judged = true;
+		g->action = action;
+	}
+	if (ask) {
+		log_debug("GPU %zu: more jobs are late than predicted, a new plan is made",
+			  scene->gpu);
+		ask_planner(steer, scene);
+	}
+	act(steer, scene, action);
 }
 
 static void on_judge(int fd, short what, void *userdata) {
@@ -569,6 +569,8 @@ static const char *verdict_name(enum tune_action action) {
 	switch (action) {
 	case TUNE_WAIT:
 		return "wait";
+	case TUNE_TRY:
+		return "try";
 	case TUNE_PLAN:
 		return "plan";
 	case TUNE_BACK:
@@ -590,7 +592,7 @@ bool steer_explain(const struct steer *steer, const struct session *s, size_t gp
 				.verdict = g->judged ? verdict_name(g->action) : NULL,
 				.slow = g->tune.slow[i],
 				.since = g->since,
-				.predicted = g->predicted[i],
+				.predicted = tune_way(&g->tune)->predicted[i],
 				.seen = seen_since(g, s, i),
 			};
 			return true;

@@ -47,21 +47,19 @@ struct steer_gpu {
 	struct tune tune;
 	unsigned plans;		 /* that were written; 0: the rule holds */
 	bool judged;		 /* `action` is what came of that */
-	enum tune_action action; /* the last one */
+	enum tune_action action; /* the last one; waiting counts only before any other */
 
 	/* Of the plan that holds. */
 	struct event judge; /* pending: it will be judged */
 	nsec_t since;
-	struct terms terms[MODEL_TASKS_MAX]; /* as planned: bounds of tasks can change them */
-	struct model_result predicted[MODEL_TASKS_MAX];
 	struct tune_seen before[MODEL_TASKS_MAX]; /* the sessions' counters then */
 };
 
 /* What is known of the plan that holds for one program. */
 struct steer_told {
 	unsigned plans;	     /* as in steer_gpu, at least 1 */
-	const char *verdict; /* what came of the last judgement: "wait", "plan", "back", "keep";
-				static; NULL: there was none yet */
+	const char *verdict; /* what came of the last judgement: "wait", "try", "plan", "back",
+				"keep"; static; NULL: there was none yet */
 	double slow;	     /* its kernels are taken to be this many times as slow, >= 1 */
 	nsec_t since;	     /* the plan holds */
 	struct model_result predicted;

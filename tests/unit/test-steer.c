@@ -155,6 +155,37 @@ static void a_gpu_of_one_group_is_not_cut(void **state) {
 	assert_int_equal(plan.terms[0].n + plan.terms[1].n, 0);
 }
 
+/* For the case that the prediction is wrong. */
+static void a_plan_knows_other_ways(void **state) {
+	struct plan_task tasks[2] = {
+		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
+		task(20 * MS, 20 * MS, 2, MS, 6 * MS),
+	};
+	unsigned n_everywhere = 0;
+	struct plan plan;
+
+	(void)state;
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	assert_in_range(plan.n_others, 2, PLAN_OTHERS_MAX);
+	for (unsigned i = 0; i < plan.n_others; i++) {
+		const struct plan_way *way = &plan.others[i];
+		struct model_result r[MODEL_TASKS_MAX];
+		bool same = true, everywhere = true;
+
+		for (unsigned k = 0; k < 2; k++) {
+			same &= terms_equal(&way->terms[k], &plan.terms[k]);
+			everywhere &= way->terms[k].n == 0 && way->terms[k].level == 0 &&
+				      way->terms[k].copies == TERMS_COPIES_WHOLE;
+			assert_true(way->tail[k] > 0);
+		}
+		assert_false(same);
+		n_everywhere += everywhere;
+		assert_true(plan_predict(&h200, tasks, way->terms, 2, r));
+		assert_int_equal(way->predicted[0].missed, r[0].missed);
+	}
+	assert_int_equal(n_everywhere, 1);
+}
+
 static void who_stops_it_gets_the_rule(void **state) {
 	struct plan_task tasks[3] = {
 		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
@@ -306,80 +337,313 @@ static void a_plan_for_tiny_jobs_ends(void **state) {
 	assert_true(plan.is_predicted);
 }
 
+/* What is tuned, and a GPU that does what `does` says. */
+struct world {
+	struct tune tune;
+	unsigned n;
+	/* Of each task's jobs under @terms in @time. */
+	void (*does)(const struct world *w, const struct terms *terms, nsec_t time,
+		     struct tune_seen *ret);
+	const struct plan_task *known, *truth;
+	nsec_t time, since; /* now; the terms hold */
+	unsigned n_tries, n_plans;
+};
+
+static void make_plan(struct world *w) {
+	static nsec_t times[MODEL_TASKS_MAX][PROTO_SMS_MAX + 1];
+	struct plan_task slowed[MODEL_TASKS_MAX];
+	struct plan plan;
+
+	memcpy(slowed, w->known, w->n * sizeof(*slowed));
+	tune_apply(&w->tune, slowed, SMS, times);
+	plan_make(&h200, slowed, w->n, PLAN_WHOLE, NULL, &plan);
+	w->n_plans++;
+	if (tune_plan(&w->tune, &plan)) {
+		w->since = w->time;
+	}
+}
+
+static enum tune_action look(struct world *w) {
+	struct tune_seen seen[MODEL_TASKS_MAX];
+	enum tune_action action;
+	bool ask;
+
+	w->time += tune_step(&w->tune);
+	w->does(w, tune_way(&w->tune)->terms, w->time - w->since, seen);
+	action = tune_judge(&w->tune, seen, w->time - w->since, &ask);
+	if (action == TUNE_TRY || action == TUNE_BACK) {
+		w->since = w->time;
+	}
+	w->n_tries += action == TUNE_TRY;
+	if (ask) {
+		make_plan(w);
+	}
+	return action;
+}
+
+static void look_until_kept(struct world *w) {
+	for (unsigned i = 0; i < 10000; i++) {
+		if (look(w) == TUNE_KEEP) {
+			return;
+		}
+	}
+	fail_msg("it never ends");
+}
+
+/* A GPU that is a model itself, of other tasks than those that are known. */
+static void does_as_the_model(const struct world *w, const struct terms *terms, nsec_t time,
+			      struct tune_seen *ret) {
+	static struct terms of[MODEL_TASKS_MAX];
+	static struct model_result r[MODEL_TASKS_MAX];
+
+	if (time <= tune_step(&w->tune) || memcmp(of, terms, sizeof(*of) * w->n) != 0) {
+		memcpy(of, terms, sizeof(*of) * w->n);
+		assert_true(plan_predict(&h200, w->truth, terms, w->n, r));
+	}
+	for (unsigned i = 0; i < w->n; i++) {
+		nsec_t jobs = time / w->truth[i].model.period;
+
+		ret[i] = (struct tune_seen){jobs, jobs * r[i].missed / r[i].released,
+					    jobs * (r[i].response / r[i].done)};
+	}
+}
+
 static void what_is_slower_than_known_is_planned_anew(void **state) {
 	struct plan_task tasks[3] = {
 		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 4),
 		task(9 * MS, 4 * MS, 2, MS / 100, 2 * MS),
 		task(20 * MS, 20 * MS, 2, MS, 6 * MS),
 	};
-	struct plan_task truth[3], slowed[3];
-	static nsec_t times[3][PROTO_SMS_MAX + 1];
+	struct plan_task truth[3];
+	struct world w = {.n = 3, .does = does_as_the_model, .known = tasks, .truth = truth};
 	struct tune_seen seen[3];
-	struct terms terms[3];
-	enum tune_action action;
-	double first = -1, last, best = 1e9;
-	struct plan plan;
-	struct tune tune;
+	double first, last;
 
 	(void)state;
 	memcpy(truth, tasks, sizeof(tasks));
 	truth[0].model.kernels = linear(MS / 2);
-	tune_start(&tune, 3, WINDOW);
-	do {
-		memcpy(slowed, tasks, sizeof(tasks));
-		tune_apply(&tune, slowed, SMS, times);
-		plan_make(&h200, slowed, 3, PLAN_WHOLE, NULL, &plan);
-		memcpy(terms, plan.terms, sizeof(terms));
-		last = play(truth, terms, 3, seen);
-		first = first < 0 ? last : first;
-		best = last < best ? last : best;
-		action = tune_judge(&tune, terms, plan.predicted, seen, WINDOW);
-	} while (action == TUNE_PLAN);
-	if (action == TUNE_BACK) {
-		memcpy(terms, tune.best, sizeof(terms));
-		last = play(truth, terms, 3, seen);
-	}
+	tune_start(&w.tune, 3, WINDOW);
+	make_plan(&w);
+	first = play(truth, tune_way(&w.tune)->terms, 3, seen);
+	look_until_kept(&w);
+	last = play(truth, tune_way(&w.tune)->terms, 3, seen);
 	print_message("late: %.0f by the first plan, %.0f at last\n", first, last);
 	assert_true(first > 0);
-	assert_true(last == best && last < first);
-	assert_true(tune.slow[0] > 1.2);
+	assert_true(last < first);
+	assert_true(w.n_plans > 1);
+	assert_true(w.tune.slow[0] > 1.2);
 	/* It is left alone now. */
-	assert_int_equal(tune_judge(&tune, terms, plan.predicted, seen, WINDOW), TUNE_KEEP);
+	assert_int_equal(look(&w), TUNE_KEEP);
 }
 
 static void what_is_as_predicted_is_kept(void **state) {
 	struct plan_task tasks[2] = {task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 4),
 				     task(20 * MS, 20 * MS, 2, MS, 6 * MS)};
-	struct tune_seen seen[2] = {{.jobs = 3}, {.jobs = 1}};
-	struct plan plan;
-	struct tune tune;
+	struct world w = {.n = 2, .does = does_as_the_model, .known = tasks, .truth = tasks};
 
 	(void)state;
-	tune_start(&tune, 2, WINDOW);
-	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
-	assert_int_equal(tune_judge(&tune, plan.terms, plan.predicted, seen, WINDOW),
-			 TUNE_WAIT);
-	play(tasks, plan.terms, 2, seen);
-	assert_int_equal(tune_judge(&tune, plan.terms, plan.predicted, seen, WINDOW),
-			 TUNE_KEEP);
+	tune_start(&w.tune, 2, WINDOW);
+	make_plan(&w);
+	look_until_kept(&w);
+	assert_int_equal(w.n_plans, 1);
+	assert_int_equal(w.n_tries, 0);
+	assert_true(w.time <= WINDOW + 3 * tune_step(&w.tune));
 }
 
-static void what_is_worse_is_undone(void **state) {
-	struct tune_seen good[1] = {{100, 5, 100 * MS}}, bad[1] = {{100, 50, 140 * MS}};
-	struct model_result predicted[1] = {{.released = 100, .done = 100, .response = 90 * MS}};
-	struct terms terms[1] = {{.steered = true, .n = 7, .group = 8}},
-		     other[1] = {{.steered = true}};
-	enum tune_action action;
-	struct tune tune;
+/* ---- tuning, with plans that say nothing: the level of the terms says how many of a thousand jobs,
+ * one each millisecond, are late ---- */
+
+#define LEVELS 5
+
+static const unsigned *late_jobs; /* by level */
+
+static void does_as_its_level_says(const struct world *w, const struct terms *terms, nsec_t time,
+				   struct tune_seen *ret) {
+	nsec_t jobs = time / MS;
+
+	(void)w;
+	*ret = (struct tune_seen){jobs, jobs * late_jobs[terms[0].level] / 1000, jobs * MS};
+}
+
+static void fake_way(struct plan_way *way, unsigned level) {
+	*way = (struct plan_way){
+		.terms = {{.steered = true, .level = level}},
+		.predicted = {{.released = 1000, .done = 1000, .response = 1000 * MS}},
+	};
+}
+
+/* A plan of level @first, and others of those below @n. */
+static void fake_plan(struct plan *plan, unsigned first, unsigned n) {
+	struct plan_way way;
+
+	*plan = (struct plan){.is_predicted = true};
+	fake_way(&way, first);
+	memcpy(plan->terms, way.terms, sizeof(way.terms));
+	memcpy(plan->predicted, way.predicted, sizeof(way.predicted));
+	for (unsigned i = 0; i < n; i++) {
+		if (i != first) {
+			fake_way(&plan->others[plan->n_others++], i);
+		}
+	}
+}
+
+static struct world fake_world(const unsigned *by_level) {
+	struct world w = {.n = 1, .does = does_as_its_level_says};
+	struct plan plan;
+
+	late_jobs = by_level;
+	tune_start(&w.tune, 1, WINDOW);
+	fake_plan(&plan, 0, LEVELS);
+	assert_true(tune_plan(&w.tune, &plan));
+	return w;
+}
+
+static unsigned level(const struct world *w) {
+	return tune_way(&w->tune)->terms[0].level;
+}
+
+static void the_way_with_fewest_late_jobs_stays(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){300, 310, 250, 100, 290});
 
 	(void)state;
-	tune_start(&tune, 1, WINDOW);
-	assert_int_equal(tune_judge(&tune, terms, predicted, good, WINDOW), TUNE_PLAN);
-	do {
-		action = tune_judge(&tune, other, predicted, bad, tune_window(&tune));
-	} while (action == TUNE_PLAN);
-	assert_int_equal(action, TUNE_BACK);
-	assert_int_equal(tune.best[0].n, 7);
+	while (look(&w) != TUNE_BACK) {
+	}
+	assert_int_equal(level(&w), 3);
+	assert_int_equal(w.n_tries, LEVELS - 1);
+	assert_true(w.time < 2 * WINDOW);
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 3);
+}
+
+static void a_plan_better_than_all_others_comes_back(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){100, 310, 250, 300, 290});
+
+	(void)state;
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 0);
+	assert_int_equal(w.n_tries, LEVELS - 1);
+}
+
+static void nothing_is_tried_while_no_job_is_late(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){0, 0, 0, 0, 0});
+	struct plan other;
+
+	(void)state;
+	look_until_kept(&w);
+	assert_int_equal(w.n_tries, 0);
+	/* A better plan would make nothing better. */
+	fake_plan(&other, 4, 0);
+	assert_false(tune_plan(&w.tune, &other));
+	assert_int_equal(level(&w), 0);
+	/* Once one is found the rest is not tried. */
+	w = fake_world((const unsigned[LEVELS]){100, 0, 0, 0, 0});
+	look_until_kept(&w);
+	assert_int_equal(w.n_tries, 1);
+	assert_int_equal(level(&w), 1);
+}
+
+static void what_is_clearly_worse_is_given_up_early(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){20, 900, 900, 900, 900});
+	nsec_t began = 0;
+
+	(void)state;
+	while (look(&w) != TUNE_TRY) {
+	}
+	began = w.time;
+	while (look(&w) == TUNE_WAIT) {
+	}
+	/* At the first look at what is counted: a try would last four times as long. */
+	assert_int_equal(w.time - began, 2 * tune_step(&w.tune));
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 0);
+}
+
+static void a_second_answer_replaces_a_first_one(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){100, 100, 100, 100, 50});
+	struct plan same, other;
+
+	(void)state;
+	fake_plan(&same, 0, LEVELS);
+	fake_plan(&other, 4, 0);
+	look(&w);
+	assert_false(tune_plan(&w.tune, &same));
+	assert_int_equal(level(&w), 0);
+	assert_true(tune_plan(&w.tune, &other));
+	assert_int_equal(level(&w), 4);
+	w.since = w.time;
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 4);
+}
+
+/* Also while others are tried, and when nothing more was to be done. */
+static void a_late_answer_is_tried(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){200, 100, 100, 100, 100});
+	struct plan other;
+
+	(void)state;
+	late_jobs = (const unsigned[LEVELS + 1]){200, 100, 100, 100, 100, 10};
+	fake_plan(&other, 5, 0);
+	while (look(&w) != TUNE_TRY) {
+	}
+	assert_false(tune_plan(&w.tune, &other));
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 5);
+	w = fake_world(late_jobs);
+	look_until_kept(&w);
+	assert_true(tune_plan(&w.tune, &other));
+	w.since = w.time;
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 5);
+}
+
+static void few_jobs_say_nothing(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){500, 0, 0, 0, 0});
+	const struct tune_seen seen = {15, 15, 15 * MS};
+	bool ask;
+
+	(void)state;
+	for (nsec_t time = 0; time < 10 * WINDOW; time += WINDOW / 3) {
+		assert_int_equal(tune_judge(&w.tune, &seen, time, &ask), TUNE_WAIT);
+	}
+}
+
+static void other_knowledge_begins_anew(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){0, 100, 0, 0, 0});
+	struct plan other;
+
+	(void)state;
+	fake_plan(&other, 1, 0);
+	look_until_kept(&w);
+	tune_again(&w.tune);
+	assert_int_equal(level(&w), 0);
+	assert_true(tune_plan(&w.tune, &other));
+	w.since = w.time;
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 0);
+}
+
+/* Whatever the tasks do, and whatever is planned for them. */
+static void it_ends(void **state) {
+	unsigned numbers[LEVELS + 1];
+	uint64_t random = 1;
+
+	(void)state;
+	for (unsigned run = 0; run < 200; run++) {
+		struct world w = fake_world(numbers);
+		struct plan plan;
+		unsigned n_kept = 0;
+
+		for (unsigned i = 0; i < 100000 && n_kept < 10; i++) {
+			random = random * 6364136223846793005ull + 1442695040888963407ull;
+			numbers[random >> 33 & 3] = (unsigned)(random >> 40) % 1000;
+			if (random >> 60 == 0) {
+				fake_plan(&plan, (unsigned)(random >> 50) % (LEVELS + 1), 0);
+				w.since = tune_plan(&w.tune, &plan) ? w.time : w.since;
+			}
+			n_kept += look(&w) == TUNE_KEEP;
+		}
+		assert_int_equal(n_kept, 10);
+	}
 }
 
 /* ---- the model against an H200: tests/gpu/evaluation ---- */
@@ -601,6 +865,7 @@ int main(void) {
 		cmocka_unit_test(who_is_late_anyway_holds_nobody_up),
 		cmocka_unit_test(long_blocks_are_kept_out),
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
+		cmocka_unit_test(a_plan_knows_other_ways),
 		cmocka_unit_test(who_stops_it_gets_the_rule),
 		cmocka_unit_test(a_plan_for_tiny_jobs_ends),
 		cmocka_unit_test(a_return_waits_for_copies_of_others),
@@ -609,7 +874,15 @@ int main(void) {
 		cmocka_unit_test(a_run_ends_when_enough_are_late),
 		cmocka_unit_test(what_is_slower_than_known_is_planned_anew),
 		cmocka_unit_test(what_is_as_predicted_is_kept),
-		cmocka_unit_test(what_is_worse_is_undone),
+		cmocka_unit_test(the_way_with_fewest_late_jobs_stays),
+		cmocka_unit_test(a_plan_better_than_all_others_comes_back),
+		cmocka_unit_test(nothing_is_tried_while_no_job_is_late),
+		cmocka_unit_test(what_is_clearly_worse_is_given_up_early),
+		cmocka_unit_test(a_second_answer_replaces_a_first_one),
+		cmocka_unit_test(a_late_answer_is_tried),
+		cmocka_unit_test(few_jobs_say_nothing),
+		cmocka_unit_test(other_knowledge_begins_anew),
+		cmocka_unit_test(it_ends),
 		cmocka_unit_test_setup(predictions_are_near_what_was_measured, read_profiles),
 		cmocka_unit_test(a_cap_is_near_what_was_measured),
 	};

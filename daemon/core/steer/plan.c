@@ -54,12 +54,24 @@ static const uint64_t plan_events[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 6
 static const unsigned cuts[] = {4, 2, 3, 5, 6};
 #define N_CUTS (sizeof(cuts) / sizeof(cuts[0]))
 
+/* Of the best at other cuts so many are kept, with late jobs in the time looked at of at most so
+ * many times those of the very best, and some. */
+#define OPTIMA_KEPT  2
+#define OPTIMA_WORSE 2
+#define OPTIMA_MORE  10
+
 /* How near the deadlines are counts less than any miss. */
 #define RESPONSE_WEIGHT 0.3
 
 struct candidate {
 	unsigned lower; /* groups of the lower part */
 	struct model_place places[MODEL_TASKS_MAX];
+};
+
+/* The best at one cut. */
+struct optimum {
+	struct candidate candidate;
+	double badness;
 };
 
 struct search {
@@ -71,11 +83,16 @@ struct search {
 	uint64_t events, events_max; /* of what was tried; see plan_events */
 	const _Atomic bool *stop;
 	nsec_t time;
+	struct optimum optima[N_CUTS]; /* the best first */
+	unsigned n_optima;
 };
 
+static bool is_given_up(const struct search *s) {
+	return s->stop && atomic_load_explicit(s->stop, memory_order_relaxed);
+}
+
 static bool stopped(const struct search *s) {
-	return s->events * s->n >= s->events_max ||
-	       (s->stop && atomic_load_explicit(s->stop, memory_order_relaxed));
+	return s->events * s->n >= s->events_max || is_given_up(s);
 }
 
 static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
@@ -246,24 +263,31 @@ static double improve(struct search *s, struct candidate *c) {
 	return best;
 }
 
+/* Among the optima, in their order. */
+static void insert(struct search *s, const struct candidate *c, double badness) {
+	unsigned at = s->n_optima++;
+
+	while (at > 0 && badness < s->optima[at - 1].badness) {
+		s->optima[at] = s->optima[at - 1];
+		at--;
+	}
+	s->optima[at] = (struct optimum){*c, badness};
+}
+
 static void try_cuts(struct search *s, struct candidate *c) {
 	const struct candidate rule = *c;
-	double best = 0;
 
 	for (size_t k = 0; k < N_CUTS && !(k > 0 && stopped(s)); k++) {
 		struct candidate other = rule;
 		double b;
 
 		other.lower = s->n_groups * cuts[k] / 8;
-		if (other.lower == 0) {
-			continue;
-		}
-		b = improve(s, &other);
-		if (k == 0 || b < best) {
-			best = b;
-			*c = other;
+		if (other.lower > 0) {
+			b = improve(s, &other);
+			insert(s, &other, b);
 		}
 	}
+	*c = s->optima[0].candidate;
 }
 
 /* How long a prediction of the search should look. */
@@ -381,38 +405,91 @@ void plan_rule(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	}
 }
 
-static void write_plan(const struct search *s, const struct candidate *c, struct plan *ret) {
+static void write_way(const struct search *s, const struct candidate *c, struct terms *ret_terms,
+		      nsec_t *ret_tail) {
 	struct model_gpu gpu = model_gpu(s->gpu, c->lower);
 
 	for (unsigned i = 0; i < s->n; i++) {
-		ret->terms[i] = terms_of(s, c, i);
-		ret->tail[i] = s->known[i] ? model_tail(&gpu, &s->tasks[i], &c->places[i]) : 0;
+		ret_terms[i] = terms_of(s, c, i);
+		ret_tail[i] = s->known[i] ? model_tail(&gpu, &s->tasks[i], &c->places[i]) : 0;
 	}
+}
+
+static bool same_terms(const struct terms *a, const struct terms *b, unsigned n) {
+	for (unsigned i = 0; i < n; i++) {
+		if (!terms_equal(&a[i], &b[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Unless the plan has it already. */
+static void add_other(struct search *s, const struct candidate *c, struct plan *plan) {
+	struct plan_way *way = &plan->others[plan->n_others];
+
+	write_way(s, c, way->terms, way->tail);
+	for (unsigned i = 0; i < plan->n_others; i++) {
+		if (same_terms(way->terms, plan->others[i].terms, s->n)) {
+			return;
+		}
+	}
+	if (!same_terms(way->terms, plan->terms, s->n)) {
+		predict(s, c, way->predicted);
+		plan->n_others++;
+	}
+}
+
+/* As MPS alone does it. */
+static struct candidate free_for_all(const struct search *s, const struct candidate *c) {
+	struct candidate other = *c;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		other.places[i].regions[0] = other.places[i].regions[1] = true;
+		other.places[i].held = false;
+		other.places[i].level = 0;
+	}
+	return other;
+}
+
+static void add_others(struct search *s, const struct candidate *rule, struct plan *plan) {
+	const struct candidate everywhere = free_for_all(s, rule);
+
+	for (unsigned i = 1; i < s->n_optima && plan->n_others < OPTIMA_KEPT; i++) {
+		if (s->optima[i].badness <= OPTIMA_WORSE * s->optima[0].badness + OPTIMA_MORE) {
+			add_other(s, &s->optima[i].candidate, plan);
+		}
+	}
+	add_other(s, rule, plan);
+	add_other(s, &everywhere, plan);
 }
 
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       enum plan_effort effort, const _Atomic bool *stop, struct plan *ret) {
-	struct candidate c;
+	struct candidate c, rule;
 	struct search s;
 
 	search_init(&s, gpu, tasks, n);
 	s.stop = stop;
 	s.events_max = plan_events[effort];
-	c = rule_of(&s, tasks);
-	*ret = (struct plan){.is_predicted = plan_can_predict(tasks, n)};
-	for (unsigned i = 0; ret->is_predicted && c.lower > 0 && i < n; i++) {
-		ret->hopeless[i] = c.places[i].last = is_hopeless(&s, i);
+	rule = rule_of(&s, tasks);
+	*ret = (struct plan){.is_predicted = plan_can_predict(tasks, n) && rule.lower > 0};
+	for (unsigned i = 0; ret->is_predicted && i < n; i++) {
+		ret->hopeless[i] = rule.places[i].last = is_hopeless(&s, i);
 	}
-	if (ret->is_predicted && c.lower > 0) {
-		if (any_deadline(tasks, n) && n > 1) {
-			search(&s, &c);
-		}
-		ret->is_whole = !stopped(&s);
+	c = rule;
+	if (ret->is_predicted && any_deadline(tasks, n) && n > 1) {
+		search(&s, &c);
+	}
+	ret->is_whole = !stopped(&s);
+	write_way(&s, &c, ret->terms, ret->tail);
+	if (ret->is_predicted) {
 		predict(&s, &c, ret->predicted);
 	}
-	ret->is_predicted &= c.lower > 0;
+	if (s.n_optima > 0 && !is_given_up(&s)) {
+		add_others(&s, &rule, ret);
+	}
 	ret->n_tried = s.n_tried;
-	write_plan(&s, &c, ret);
 }
 
 /* Return: false if @terms are of another form. */

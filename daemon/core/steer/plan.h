@@ -35,6 +35,16 @@ struct plan_gpu {
 	unsigned group; /* SMs that a set can take together, >= 1 */
 };
 
+/* What else could be done: where the prediction is wrong one of these may do better. */
+struct plan_way {
+	struct terms terms[MODEL_TASKS_MAX]; /* as in struct plan, and so on */
+	struct model_result predicted[MODEL_TASKS_MAX];
+	nsec_t tail[MODEL_TASKS_MAX];
+};
+
+/* The best at two other cuts, the rule, and everybody everywhere. */
+#define PLAN_OTHERS_MAX 4
+
 struct plan {
 	struct terms terms[MODEL_TASKS_MAX]; /* of each task; epoch 0 */
 	struct model_result predicted[MODEL_TASKS_MAX];
@@ -42,6 +52,9 @@ struct plan {
 	bool hopeless[MODEL_TASKS_MAX];
 	/* What a job needs after its copy in, alone on the SMs of its terms; 0: not known. */
 	nsec_t tail[MODEL_TASKS_MAX];
+	struct plan_way
+		others[PLAN_OTHERS_MAX]; /* no two with the same terms; none of the plan's */
+	unsigned n_others;		 /* 0 unless it is predicted */
 	bool is_predicted; /* all tasks with a deadline are known; else the rule was followed */
 	bool is_whole;	   /* nothing was left to try */
 	unsigned n_tried;  /* predictions that were made */

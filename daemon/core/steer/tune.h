@@ -1,12 +1,17 @@
 /*
  * tune.h: closes the loop between what a plan (plan.h) predicts and what its tasks then do.
  *
- * A plan holds for a window, and its tasks' responses are compared with the predicted ones. Where a
- * task misses more than predicted, its kernels are taken to be slower by as much as its mean
- * response was longer, which stands for what the model does not know (caches, memory, a slow host),
- * and a new plan is made with that. Plans are remembered by what they did: after the last round, or
- * when a plan does worse than one before, the best one comes back. Windows grow, so that a set of
- * tasks that can't be served better is left alone.
+ * A plan holds for a window. If no job is late, or no task is late more often than predicted, it
+ * stays. Else a task that is late more often, and whose mean response is longer, has its kernels
+ * taken to be slower by as much, which stands for what the model does not know (caches, memory, a
+ * slow host), and a new plan is asked for. Meanwhile the other ways that came with the plan are
+ * tried for a fifth of the window each; one that is clearly worse than the best is given up before.
+ * The new plan is tried likewise. The way with the fewest late jobs a second then holds for another
+ * window, half as long again. After some rounds the best one stays, so that a set of tasks that
+ * can't be served better is left alone.
+ *
+ * What is counted begins a little after the terms changed: jobs that were late before make others
+ * late.
  *
  * Pure: no clock, no I/O, no allocation.
  */
@@ -14,45 +19,73 @@
 
 #include "daemon/core/steer/plan.h"
 
-/* Rounds until the best plan is kept, for as long as the tasks stay the same. */
+/* Windows until the best way stays, for as long as the tasks are the same. */
 #define TUNE_ROUNDS_MAX 6
 
-struct tune {
-	unsigned n;    /* tasks; 0: nothing is tuned */
-	nsec_t window; /* the first; each one after it is half as long again */
-	unsigned round;
-	bool settled;
-	double slow[MODEL_TASKS_MAX]; /* >= 1: by how much kernels take longer than their profile */
-	struct terms best[MODEL_TASKS_MAX]; /* the plan that did best */
-	struct model_result best_predicted[MODEL_TASKS_MAX];
-	double best_rate; /* its misses a second; below 0: there is none yet */
+/* Ways that are remembered. */
+#define TUNE_WAYS_MAX 8
+
+struct tune_way {
+	struct plan_way way;
+	uint64_t missed; /* while it was counted */
+	nsec_t time;	 /* it was counted; 0: not yet */
 };
 
-/* What a task's jobs did in the window. */
+/* What a task's jobs did since the terms hold. */
 struct tune_seen {
 	uint64_t jobs, missed;
 	nsec_t response; /* sum over the jobs */
 };
 
+struct tune {
+	unsigned n;    /* tasks; 0: nothing is tuned */
+	nsec_t window; /* the first; each one after it is half as long again */
+	unsigned round;
+	double slow[MODEL_TASKS_MAX]; /* >= 1: by how much kernels take longer than their profile */
+	struct tune_way ways[TUNE_WAYS_MAX];
+	unsigned n_ways;
+	unsigned now;	  /* the way that holds */
+	unsigned planned; /* the way of the last plan */
+	bool trying;	  /* for a short window */
+	bool settled;	  /* nothing more is to be done */
+	bool quiet;	  /* because no job was late */
+	bool ask;	  /* for a new plan */
+	bool counts;	  /* from `from`, when `before` had been seen, on */
+	nsec_t from;
+	struct tune_seen before[MODEL_TASKS_MAX];
+};
+
 enum tune_action {
-	TUNE_WAIT, /* too few jobs so far: the terms stay; look again after tune_window() */
-	TUNE_PLAN, /* make a new plan with `slow` */
-	TUNE_BACK, /* set the terms to `best`; nothing more is to be done */
+	TUNE_WAIT, /* the terms stay; look again */
+	TUNE_TRY, /* set the terms to those of tune_way(), one that was not tried yet; look again */
+	TUNE_BACK, /* set the terms to those of tune_way(), the best; look again */
+	TUNE_PLAN, /* the terms stay, while a new plan is made; look again */
 	TUNE_KEEP, /* the terms stay; nothing more is to be done */
 };
 
-/* Begins anew, for @n tasks. @window: the first one. */
+/* Begins anew, for @n tasks, without a plan. @window: the first one. */
 void tune_start(struct tune *t, unsigned n, nsec_t window);
 
-/* How long the plan should hold before it is judged. */
-nsec_t tune_window(const struct tune *t);
+/* More, or something else, is known of the same tasks: only the way that holds is remembered, and
+ * nothing of what it did. A plan with what is known now should follow. */
+void tune_again(struct tune *t);
+
+/* @plan was made for the tasks. Return: whether the terms have to be set to those of tune_way(). If
+ * so, or if it is the first plan, tune_judge() looks at it. */
+bool tune_plan(struct tune *t, const struct plan *plan);
+
+/* The way that holds. There was a plan. */
+const struct plan_way *tune_way(const struct tune *t);
+
+/* How long until tune_judge() should look again. */
+nsec_t tune_step(const struct tune *t);
 
 /* The tasks with their kernels as slow as they seem. @times: room for them, for the result points
  * into it. */
 void tune_apply(const struct tune *t, struct plan_task *tasks, unsigned sms,
 		nsec_t times[][PROTO_SMS_MAX + 1]);
 
-/* @terms held for @window, with @predicted and @seen of each task. */
-enum tune_action tune_judge(struct tune *t, const struct terms *terms,
-			    const struct model_result *predicted, const struct tune_seen *seen,
-			    nsec_t window);
+/* What tune_way() did: @seen of each task, since it holds, for @time. @ret_ask: a new plan has to
+ * be made, with tune_apply(), whatever is returned. */
+enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t time,
+			    bool *ret_ask);

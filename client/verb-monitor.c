@@ -131,6 +131,7 @@ static const char *colour_of(const struct event *e) {
 	case EVENT_JOB_OVERRUN:
 	case EVENT_JOB_ABANDON:
 	case EVENT_JOB_REVOKE:
+	case EVENT_JOB_STOP:
 		return "\033[33m";
 	case EVENT_JOB_GRANT:
 		return "\033[32m";
@@ -267,7 +268,8 @@ const struct verb verb_monitor = {
 	.help = "First come the GPUs, sessions and jobs that there are already.\n"
 		"Kinds: start, lost, gpu, session-start, session-end, job-request, job-grant,\n"
 		"job-late, job-done, job-abandon, job-miss, job-overrun, job-revoke, job-resume,\n"
-		"session-kill, gpu-drain, gpu-resume, config, policy; 'job' stands for all\n"
+		"job-stop, session-kill, gpu-drain, gpu-resume, config, policy; 'job' stands for "
+		"all\n"
 		"of jobs, 'gpu' for all of GPUs.\n",
 	.function = monitor,
 };

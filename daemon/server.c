@@ -131,6 +131,10 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 	case SESSION_EVENT_REVOKE:
 		report_job(&server->report, job, KIND(JOB_REVOKE));
 		break;
+	case SESSION_EVENT_STOP:
+		report_job(&server->report, job, KIND(JOB_STOP));
+		account_job_ends(&server->account, job, server->parts.now());
+		break;
 	case SESSION_EVENT_DONE:
 		on_job_done(server, job);
 		break;
@@ -203,7 +207,8 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 		r = gate_new(&server->gate);
 	}
 	if (r == 0) {
-		r = engine_new(&server->engine, settings->policy, parts->now, session_job_grant);
+		r = engine_new(&server->engine, settings->policy, parts->now, session_job_grant,
+			       session_job_stop);
 	}
 	if (r == 0) {
 		r = engine_add_gpus(server->engine, parts->inventory, parts->profiles);
@@ -384,8 +389,10 @@ void server_describe(const struct server *server, char *text, size_t size) {
 	TAILQ_FOREACH(s, &server->sessions.list, link) {
 		sessions += s->fd >= 0;
 		TAILQ_FOREACH(job, &s->jobs, link) {
-			waiting += job->state == JOB_WAITING;
-			running += job->state != JOB_WAITING;
+			bool waits = job->state == JOB_WAITING || job->state == JOB_STOPPED;
+
+			waiting += waits;
+			running += !waits;
 		}
 	}
 	snprintf(text, size, "%zu GPUs, policy '%s', %zu programs, %zu jobs run, %zu wait%s%s",

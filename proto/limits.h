@@ -20,7 +20,8 @@
 #define PROTO_PATH_MAX	      1024
 #define PROTO_FEATURES_MAX    32
 
-/* Different SM sets that a program is granted with ENFORCEMENT_GREEN: it keeps a context for each. */
+/* Different SM sets that a program is granted with ENFORCEMENT_GREEN: it keeps a context for each.
+ */
 #define PROTO_GREEN_ROWS_MAX 40
 
 /* Feature of the daemon: jobs that were granted before are taken over, see Hello.held. */
@@ -52,9 +53,9 @@
 #define PROTO_PERIOD_MAX_NS (86400ull * 1000000000ull)
 
 /* Who waits longer than this without sleeping does not save time any more. */
-#define PROTO_SPIN_MAX_NS 1000000000ull
-#define PROTO_PRIORITY_MIN  (-1000)
-#define PROTO_PRIORITY_MAX  1000
+#define PROTO_SPIN_MAX_NS  1000000000ull
+#define PROTO_PRIORITY_MIN (-1000)
+#define PROTO_PRIORITY_MAX 1000
 
 #define PROTO_UUID_BYTES 16
 
@@ -78,6 +79,9 @@
 
 /* Feature of Hello: the program takes a board of copies, see proto/board.h. */
 #define PROTO_FEATURE_COPIES "copies"
+
+/* Of a shim: it can stop a job and go on with it later: see Stopped. */
+#define PROTO_FEATURE_STOP "stop"
 
 /* Programs of one user that have a slot on its board. Above what MPS serves at a time. */
 #define PROTO_BOARD_SLOTS 64

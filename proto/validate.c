@@ -369,6 +369,8 @@ int validate_to_daemon(const Sbeet__ToDaemon *m, char *text, size_t size) {
 		return check_goodbye(why, m->goodbye);
 	case SBEET__TO_DAEMON__BODY_COUNTS:
 		return check_counts(why, m->counts);
+	case SBEET__TO_DAEMON__BODY_STOPPED:
+		return check_some(why, "job", m->stopped->job);
 	case SBEET__TO_DAEMON__BODY_PONG:
 	case SBEET__TO_DAEMON__BODY_PING:
 		return 0;

@@ -188,6 +188,7 @@ static void on_grant(const Sbeet__Grant *g) {
 	}
 	w->grant.enforcement = g->enforcement;
 	w->grant.gpu_sms = g->gpu_sms;
+	w->grant.whole_job = g->whole_job;
 	w->answered = true;
 	w->result = 0;
 	held_confirm(g->job);
@@ -254,7 +255,7 @@ static void dispatch(const void *packet, int n, int *passed_fd) {
 			on_grant(m->grant);
 			break;
 		case SBEET__TO_SHIM__BODY_REVOKE:
-			lane_revoked(m->revoke->job);
+			lane_revoked(m->revoke->job, m->revoke->stop);
 			break;
 		case SBEET__TO_SHIM__BODY_ERROR:
 			on_error(m->error);
@@ -471,6 +472,7 @@ static int ensure(bool initial) {
 		return r;
 	}
 	conn.owes = false;
+	held_forget_stopped(0);
 	atomic_store(&owner, getpid());
 	retry_reset();
 	declare_forget();
@@ -559,6 +561,8 @@ int conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
 	r = held_has(job) ? send_locked(m) : -ENOTCONN;
 	if (m->body_case == SBEET__TO_DAEMON__BODY_DONE) {
 		held_end(job, m->done, conn.requested, nsec_now());
+	} else if (m->body_case == SBEET__TO_DAEMON__BODY_STOPPED && r == 0) {
+		held_stop(job);
 	}
 	leave(cancel);
 	return r;
@@ -773,6 +777,9 @@ int conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 	}
 	if (r < 0 && !atomic_load(&leaving)) {
 		greet_complain();
+	}
+	if (r != 0) {
+		held_forget_stopped(ask->job); /* what it had of the job is over */
 	}
 	leave(cancel);
 	return r < 0 ? CONN_E_UNMANAGED : r;

@@ -110,8 +110,8 @@ static int send_hello(int fd, bool initial) {
 	char ping[] = PROTO_FEATURE_PING, keeps[] = PROTO_FEATURE_SECRET;
 	char counts[] = PROTO_FEATURE_COUNTS, choose[] = PROTO_FEATURE_CHOOSE_GPU;
 	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES;
-	char *features[6] = {ping, keeps, counts};
-	size_t n_features = 3;
+	char stop[] = PROTO_FEATURE_STOP, *features[7] = {ping, keeps, counts, stop};
+	size_t n_features = 4;
 
 	/* For display. Names that the protocol does not take are said as "program". */
 	strncpy(program, name, PROTO_NAME_MAX);

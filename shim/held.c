@@ -10,6 +10,7 @@
 struct held {
 	struct granted_job job; /* its number 0: free */
 
+	bool stopped;	    /* it holds no SMs now */
 	nsec_t ended;	    /* 0: it runs */
 	uint64_t requested; /* a grant of a later job confirms that its end was read */
 	Sbeet__JobDone done;
@@ -48,9 +49,11 @@ static struct held *find_room(void) {
 }
 
 bool held_add(const struct conn_ask *ask, const Sbeet__Grant *grant, nsec_t now) {
-	struct held *h = find_room();
+	struct held *h = find(ask->job);
+	bool again = h && h->stopped;
 	struct smset sms;
 
+	h = again ? h : find_room();
 	if (!h || smset_from_bytes(grant->sms.data, grant->sms.len, &sms) < 0) {
 		return false;
 	}
@@ -67,7 +70,7 @@ bool held_add(const struct conn_ask *ask, const Sbeet__Grant *grant, nsec_t now)
 				   .tid = ask->tid,
 			   }};
 	memcpy(h->job.uuid, ask->uuid, sizeof(h->job.uuid));
-	n_running++;
+	n_running += !again;
 	return true;
 }
 
@@ -90,10 +93,29 @@ void held_end(uint64_t job, const Sbeet__JobDone *done, uint64_t requested, nsec
 
 	if (h) {
 		h->ended = now;
+		h->stopped = false;
 		h->requested = requested;
 		h->done = *done;
 		n_running--;
 		n_ended++;
+	}
+}
+
+void held_stop(uint64_t job) {
+	struct held *h = find_running(job);
+
+	if (h) {
+		h->stopped = true;
+	}
+}
+
+void held_forget_stopped(uint64_t job) {
+	for (struct held *h = table; n_running > 0 && h < table + PROTO_JOBS_PER_SESSION; h++) {
+		if (h->stopped && (job == 0 || h->job.number == job)) {
+			h->job.number = 0;
+			h->stopped = false;
+			n_running--;
+		}
 	}
 }
 
@@ -141,7 +163,7 @@ void held_declare(Sbeet__Hello *hello, nsec_t now) {
 		if (h->ended) {
 			ended[k++] = &h->done;
 		}
-		if (h->job.number == 0 || h->ended) {
+		if (h->job.number == 0 || h->ended || h->stopped) {
 			continue;
 		}
 		granted_job_to_wire(&h->job, sms[n], m);

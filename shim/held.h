@@ -23,6 +23,13 @@ void held_clear(void);
  * a job was asked for by so far. */
 void held_end(uint64_t job, const Sbeet__JobDone *done, uint64_t requested, nsec_t now);
 
+/* It has given its SMs back, and may be granted again (held_add()). It has not ended, but a daemon
+ * that comes has nothing to hear of it: only the one that stopped it knows it. */
+void held_stop(uint64_t job);
+
+/* If @job has (0: all that have), it is nobody's any more. */
+void held_forget_stopped(uint64_t job);
+
 /* A grant of @job has come: ends that were sent before it was asked for are known to be read. */
 void held_confirm(uint64_t job);
 

@@ -48,7 +48,6 @@ static void ask_for(struct lane *lane, const struct job_need *need, struct conn_
 		atomic_store(&lane->mask_wanted, ENFORCEMENT_ANY);
 		lane->mask_age = 0;
 	}
-	ask->job = atomic_fetch_add(&last_job, 1) + 1;
 	ask->enforcement_mask = env_get()->whole ? ENFORCEMENT_BIT(WHOLE)
 						 : need->mask & atomic_load(&lane->mask_wanted);
 	ask->sm_step = ask->enforcement_mask & ENFORCEMENT_WITH(ENFORCEMENT_IN_GROUPS)
@@ -69,8 +68,9 @@ static void ask_for(struct lane *lane, const struct job_need *need, struct conn_
 	ask->tid = lane->of_thread ? need->tid : 0;
 }
 
-/* The lane is OPENING and ours. Return: as conn_request(). */
-static int request(struct lane *lane, const struct job_need *need) {
+/* The lane is OPENING and ours. @again: the job that it has, which was stopped. Return: as
+ * conn_request(). */
+static int request(struct lane *lane, const struct job_need *need, bool again) {
 	struct enforce_grant given;
 	const uint8_t *uuid;
 	struct conn_ask ask;
@@ -82,16 +82,20 @@ static int request(struct lane *lane, const struct job_need *need) {
 	}
 	memcpy(ask.uuid, uuid, sizeof(ask.uuid));
 	ask_for(lane, need, &ask);
+	ask.job = again ? atomic_load(&lane->job) : atomic_fetch_add(&last_job, 1) + 1;
 	/* Before anybody can answer: the tracker may read a Revoke right behind the Grant. */
 	atomic_store(&lane->drain, false);
+	atomic_store(&lane->stop, false);
 	atomic_store(&lane->recording, false);
 	atomic_store(&lane->terms, 0);
 	atomic_store(&lane->job, ask.job);
+	lane->outside = again ? lane->outside : 0;
 	r = conn_request(&ask, &given);
 	if (r != 0) {
 		return r;
 	}
 	lane->grant = given;
+	atomic_store(&lane->whole_job, given.whole_job);
 	lane->grant.partition = NULL;
 	lane->grant.set = (struct enforce_set){.context = 0};
 	if (given.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
@@ -137,6 +141,8 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 
 	mark_take(lane->mark, &job.marked_ns, &job.deadline_ns);
 	set(&lane->drain, false);
+	set(&lane->stop, false);
+	set(&lane->whole_job, false);
 	set(&lane->recording, terms_record_ops());
 	set(&lane->job, job.job);
 	lane->grant.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
@@ -150,7 +156,6 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 
 /* The lane's job is there. */
 static void opened(struct lane *lane) {
-	lane_count_job(1);
 	lane_set_state(lane, LANE_OPENING, LANE_OPEN);
 	if (atomic_load(&lane->drain)) {
 		lane_drain(lane); /* it was revoked before it was open */
@@ -166,18 +171,23 @@ bool job_open_by_terms(struct lane *lane, const struct job_need *need) {
 	}
 	if (lane_set_state(lane, LANE_IDLE, LANE_OPENING)) {
 		take_terms(lane, need, word);
+		lane_count_job(1);
 		opened(lane);
 	}
 	return true;
 }
 
 bool job_open(struct lane *lane, const struct job_need *need) {
+	bool again = lane_set_state(lane, LANE_STOPPED, LANE_OPENING);
 	int r;
 
-	if (!lane_set_state(lane, LANE_IDLE, LANE_OPENING)) {
+	if (!again && !lane_set_state(lane, LANE_IDLE, LANE_OPENING)) {
 		return true;
 	}
-	r = request(lane, need);
+	r = request(lane, need, again);
+	if (again != (r == 0)) {
+		lane_count_job(again ? -1 : 1);
+	}
 	if (r != 0) {
 		lane_set_state(lane, LANE_OPENING, LANE_IDLE);
 		if (r == CONN_E_REFUSED) {
@@ -213,7 +223,11 @@ static bool all_complete(struct lane *lane, uint64_t job) {
 }
 
 bool job_is_held(struct lane *lane) {
-	return mark_holds(lane->mark) && atomic_load(&lane->state) == LANE_OPEN;
+	uint32_t state = atomic_load(&lane->state);
+
+	return (mark_holds(lane->mark) ||
+		(atomic_load(&lane->whole_job) && mark_is_inside(lane->mark))) &&
+	       (state == LANE_OPEN || state == LANE_STOPPED || lane_is_stopping(lane));
 }
 
 bool job_is_complete(struct lane *lane) {
@@ -243,6 +257,12 @@ static uint64_t outside_blocks(struct lane *lane) {
 	}
 	state_leave(token);
 	return n;
+}
+
+static void count_outside(struct lane *lane) {
+	if (enforcement_has(lane->grant.enforcement, ENFORCEMENT_BY_TWIN)) {
+		lane->outside += outside_blocks(lane);
+	}
 }
 
 static void add_use(struct job_sums *sums, const struct stream_use *u) {
@@ -306,28 +326,57 @@ static void close_book(struct lane *lane, uint64_t job) {
 
 bool job_try_close(struct lane *lane) {
 	uint32_t state = atomic_load(&lane->state);
-	uint64_t outside = 0;
 
-	if ((state != LANE_OPEN && state != LANE_DRAINING) || job_is_held(lane) ||
-	    !lane_set_state(lane, state, LANE_CLOSING)) {
+	if ((state != LANE_OPEN && state != LANE_DRAINING && state != LANE_STOPPED) ||
+	    job_is_held(lane) || !lane_set_state(lane, state, LANE_CLOSING)) {
 		return false;
 	}
 	if (!job_is_complete(lane)) {
-		state = atomic_load(&lane->drain) ? LANE_DRAINING : LANE_OPEN;
+		state = state == LANE_OPEN && atomic_load(&lane->drain) ? LANE_DRAINING : state;
 		lane_set_state(lane, LANE_CLOSING, state);
 		return false;
 	}
-	if (enforcement_has(lane->grant.enforcement, ENFORCEMENT_BY_TWIN)) {
-		outside = outside_blocks(lane);
+	if (state != LANE_STOPPED) {
+		count_outside(lane);
 	}
 	if (atomic_load(&lane->terms)) {
 		close_book(lane, atomic_load(&lane->job));
 	} else {
 		records_drain();
-		report(lane, outside);
+		report(lane, lane->outside);
 	}
 	lane_count_job(-1);
 	lane_set_state(lane, LANE_CLOSING, LANE_IDLE);
+	return true;
+}
+
+static int say_stopped(uint64_t job) {
+	Sbeet__Stopped stopped = SBEET__STOPPED__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	stopped.job = job;
+	m.body_case = SBEET__TO_DAEMON__BODY_STOPPED;
+	m.stopped = &stopped;
+	return conn_send(job, &m);
+}
+
+bool job_stop(struct lane *lane) {
+	if (!lane_set_state(lane, LANE_DRAINING, LANE_CLOSING)) {
+		return false;
+	}
+	if (!job_is_complete(lane)) {
+		lane_set_state(lane, LANE_CLOSING, LANE_DRAINING);
+		return false;
+	}
+	count_outside(lane);
+	records_drain();
+	if (say_stopped(atomic_load(&lane->job)) < 0) {
+		atomic_store(&lane->drain, false);
+		atomic_store(&lane->stop, false);
+		lane_set_state(lane, LANE_CLOSING, LANE_OPEN);
+		return true;
+	}
+	lane_set_state(lane, LANE_CLOSING, LANE_STOPPED);
 	return true;
 }
 
@@ -375,7 +424,7 @@ void job_close_complete(void) {
 }
 
 static void end_marked(struct lane *lane, void *mark) {
-	if (lane->mark == mark && !job_try_close(lane)) {
+	if (lane->mark == mark && !job_is_held(lane) && !job_try_close(lane)) {
 		lane_drain(lane);
 	}
 }

@@ -29,8 +29,9 @@ struct job_need {
 /* Whether job_open() would be more than a waste of time. */
 bool job_worth_opening(struct lane *lane);
 
-/* Asks the daemon for a job, if @lane is IDLE; waits for its answer. Not to be cancelled. Return:
- * false if there is no job to be had; true: to be looked at again. */
+/* Asks the daemon for a job, if @lane is IDLE, or to go on with the one that is STOPPED; waits for
+ * its answer. Not to be cancelled. Return: false if there is no job to be had; true: to be looked
+ * at again. */
 bool job_open(struct lane *lane, const struct job_need *need);
 
 /* The same where the terms say, if they do: asks nobody and waits for nobody. Return: false if
@@ -43,8 +44,14 @@ void job_learn(struct lane *lane, uint32_t mask);
 /* Return: the number of the job that is summed up: the one that @lane has, or had last. */
 uint64_t job_sum(struct lane *lane, struct job_sums *ret);
 
-/* The program has marked its begin but not its end: it is open whatever is complete. */
+/* The program has marked its begin but not its end: it goes on whatever is complete, also if it is
+ * stopped meanwhile. */
 bool job_is_held(struct lane *lane);
+
+/* The job of @lane, which is to be stopped: if all its operations are complete, tells sbeetd, and
+ * lets nothing more enter until it is granted again. If sbeetd is gone it goes on. Return: whether
+ * its lane is not DRAINING any more. */
+bool job_stop(struct lane *lane);
 
 /* Ends the job of @lane if all its operations are complete and it is not held. Never waits for any.
  * Return: whether. */

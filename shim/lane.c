@@ -24,7 +24,9 @@ static const unsigned edges[_LANE_STATE_N] = {
 	[LANE_OPENING] = 1u << LANE_OPEN | 1u << LANE_IDLE,
 	[LANE_OPEN] = 1u << LANE_CLOSING | 1u << LANE_DRAINING,
 	[LANE_DRAINING] = 1u << LANE_CLOSING | 1u << LANE_OPEN,
-	[LANE_CLOSING] = 1u << LANE_OPEN | 1u << LANE_DRAINING | 1u << LANE_IDLE,
+	[LANE_CLOSING] =
+		1u << LANE_OPEN | 1u << LANE_DRAINING | 1u << LANE_IDLE | 1u << LANE_STOPPED,
+	[LANE_STOPPED] = 1u << LANE_OPENING | 1u << LANE_CLOSING,
 };
 
 static void init(struct lane_set *set, bool of_thread) {
@@ -145,15 +147,27 @@ void lane_drain(struct lane *lane) {
 	}
 }
 
+struct revoked {
+	uint64_t job;
+	bool stop;
+};
+
 static void drain_if_it_has(struct lane *lane, void *data) {
+	const struct revoked *revoked = data;
+
 	/* One that nobody was asked for holds no SMs. */
-	if (atomic_load(&lane->job) == *(const uint64_t *)data && !atomic_load(&lane->terms)) {
+	if (atomic_load(&lane->job) == revoked->job && !atomic_load(&lane->terms)) {
+		atomic_store(&lane->stop, revoked->stop);
 		lane_drain(lane);
 	}
 }
 
-void lane_revoked(uint64_t job) {
-	lane_for_each(drain_if_it_has, &job);
+void lane_revoked(uint64_t job, bool stop) {
+	lane_for_each(drain_if_it_has, &(struct revoked){job, stop});
+}
+
+bool lane_is_stopping(struct lane *lane) {
+	return atomic_load(&lane->state) == LANE_DRAINING && atomic_load(&lane->stop);
 }
 
 void lane_thread_gone(struct lane_set *own) {

@@ -5,8 +5,10 @@
  *	IDLE      no job. The first operation takes it to OPENING.
  *	OPENING   that thread asks the daemon; others wait.
  *	OPEN      operations come and go without waiting.
- *	DRAINING  no operation may enter; the job ends when what it has is complete.
+ *	DRAINING  no operation may enter; the job ends, or is stopped, when what it has is complete.
  *	CLOSING   somebody looks whether the job is over, and ends it if it is: a short moment.
+ *	STOPPED   the job is not over, but nothing of it runs, and sbeetd has its SMs back. The next
+ *	          operation takes it to OPENING, for the same job.
  *
  * An operation writes into its own worker's `inside`, then reads the state; who closes writes the
  * state, then reads every `inside`. So either he sees the operation or it sees him, with one atomic
@@ -33,6 +35,7 @@ enum lane_state {
 	LANE_OPEN,
 	LANE_DRAINING,
 	LANE_CLOSING,
+	LANE_STOPPED,
 	_LANE_STATE_N,
 };
 
@@ -51,9 +54,11 @@ struct lane {
 	struct mark *mark;	  /* of its set */
 	CUdevice device;
 
-	/* written while OPENING, constant until IDLE */
+	/* written while OPENING, constant until IDLE or OPENING again */
 	_Atomic uint64_t job;
 	struct enforce_grant grant;
+	_Atomic bool whole_job; /* segments that are marked don't end it */
+	uint64_t outside;	/* blocks outside of grants, until it was stopped; while CLOSING */
 	_Atomic nsec_t granted_ns;
 
 	/* Of a job that nobody was asked for (terms.h): the word of its terms, else 0; the context
@@ -75,6 +80,7 @@ struct lane {
 	unsigned mask_age; /* jobs since then; of who opens */
 
 	_Atomic bool drain;	   /* a job that is OPEN or CLOSING goes to DRAINING */
+	_Atomic bool stop;	   /* and from there to STOPPED */
 	_Atomic nsec_t refused_ns; /* until then nobody asks again */
 	_Atomic bool recording;	   /* sbeetd wants to be told of single operations */
 	nsec_t watch_ns;	   /* the tracker's: how long it left the lane alone last time */
@@ -113,8 +119,12 @@ void lane_take_aside(struct lane *lane, unsigned i);
 /* DRAINING from now on, if a job is open. Wakes the tracker, which sees to its end. */
 void lane_drain(struct lane *lane);
 
-/* The daemon wants the SMs of @job back. From the connection's reader: only leaves word. */
-void lane_revoked(uint64_t job);
+/* The daemon wants the SMs of @job back. @stop: for a while. From the connection's reader: only
+ * leaves word. */
+void lane_revoked(uint64_t job, bool stop);
+
+/* The job of @lane is DRAINING, to be STOPPED. */
+bool lane_is_stopping(struct lane *lane);
 
 /* Whether single operations of @job, or, if it is 0, of all open jobs are recorded from now on. */
 void lane_record_ops(uint64_t job, bool on);

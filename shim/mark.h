@@ -31,10 +31,14 @@ void mark_segment_begin(struct mark *m);
 /* Return: whether the segment is over. */
 bool mark_segment_end(struct mark *m);
 
+/* Within a job that marks alone make. */
+static inline bool mark_is_inside(const struct mark *m) {
+	return atomic_load(&m->jobs) > 0 && atomic_load(&m->alone);
+}
+
 /* An open job goes on, whether it is complete or not. */
 static inline bool mark_holds(const struct mark *m) {
-	return atomic_load(&m->jobs) > 0 && atomic_load(&m->alone) &&
-	       (!atomic_load(&m->segmented) || atomic_load(&m->segments) > 0);
+	return mark_is_inside(m) && (!atomic_load(&m->segmented) || atomic_load(&m->segments) > 0);
 }
 
 /* Marks alone make jobs, and there is none: what comes now belongs to none. */

@@ -161,8 +161,8 @@ static bool ask_for_job(struct op *op, struct job_need *need) {
 	return ok;
 }
 
-/* The lane is IDLE. Return: OP_GO to try to enter again. */
-static enum op_verdict open_job(struct op *op, CUresult *ret_rc) {
+/* The lane is IDLE or STOPPED, as @state says. Return: OP_GO to try to enter again. */
+static enum op_verdict open_job(struct op *op, uint32_t state, CUresult *ret_rc) {
 	struct job_need need = {
 		.context = op->id->context,
 		.called_ns = op->called_ns,
@@ -171,7 +171,8 @@ static enum op_verdict open_job(struct op *op, CUresult *ret_rc) {
 		.tid = op->worker->tid,
 	};
 
-	if ((terms_held() && track_start() && job_open_by_terms(op->lane, &need)) ||
+	if ((state == LANE_IDLE && terms_held() && track_start() &&
+	     job_open_by_terms(op->lane, &need)) ||
 	    ask_for_job(op, &need)) {
 		return OP_GO;
 	}
@@ -192,6 +193,13 @@ static bool wait_drained(struct lane *lane, nsec_t deadline) {
 	atomic_store(&lane->drain, false);
 	if (!lane_set_state(lane, LANE_DRAINING, LANE_OPEN)) {
 		return true; /* it moved after all */
+	}
+	if (atomic_exchange(&lane->stop, false)) {
+		log_once(LOG_LEVEL_WARN,
+			 "A job that was to be stopped has waited %llus for its kernels, which may "
+			 "be waiting for more of it: it goes on",
+			 DRAIN_MAX_NS / NSEC_PER_SEC);
+		return true;
 	}
 	log_once(LOG_LEVEL_WARN,
 		 "A kernel has waited %llus for the other kernels of its job, which may be waiting "
@@ -241,7 +249,8 @@ static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 		}
 		switch (state) {
 		case LANE_IDLE:
-			verdict = open_job(op, ret_rc);
+		case LANE_STOPPED:
+			verdict = open_job(op, state, ret_rc);
 			if (verdict != OP_GO) {
 				return verdict;
 			}

@@ -264,7 +264,7 @@ static nsec_t look(struct lane *lane, nsec_t now) {
 	if (atomic_load(&lane->drain) && atomic_load(&lane->state) == LANE_OPEN) {
 		lane_drain(lane); /* somebody looked whether it is over when we were told */
 	}
-	if (job_is_held(lane)) {
+	if (job_is_held(lane) && !lane_is_stopping(lane)) {
 		return now + WATCH_MAX_NS;
 	}
 	last = last_of(lane, &inside);
@@ -279,7 +279,11 @@ static nsec_t look(struct lane *lane, nsec_t now) {
 		return now + INSIDE_NS;
 	}
 	ask_all(lane);
-	if (job_is_complete(lane) && job_try_close(lane)) {
+	if (lane_is_stopping(lane)) {
+		if (job_is_complete(lane) && job_stop(lane)) {
+			return now + clamp(linger, ASK_MIN_NS, WATCH_MAX_NS);
+		}
+	} else if (job_is_complete(lane) && job_try_close(lane)) {
 		return WAKE_NEVER;
 	}
 	return now + clamp((now - last) / 16, ASK_MIN_NS,

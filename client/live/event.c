@@ -37,6 +37,7 @@ static const struct {
 	[EVENT_JOB_REVOKE] = {"job-revoke", WIRE(JOB_REVOKE)},
 	[EVENT_JOB_RESUME] = {"job-resume", WIRE(JOB_RESUME)},
 	[EVENT_JOB_LATE] = {"job-late", WIRE(JOB_LATE)},
+	[EVENT_JOB_STOP] = {"job-stop", WIRE(JOB_STOP)},
 	[EVENT_OP] = {"op", -1},
 	[EVENT_OPS_LOST] = {"ops-lost", -1},
 };
@@ -46,8 +47,9 @@ static const struct {
 #define IN_SESSIONS (IN(SESSION_START) | IN(SESSION_END) | IN(SESSION_KILL))
 #define IN_DRAINS   (IN(GPU_DRAIN) | IN(GPU_RESUME))
 #define IN_ENDS	    (IN(JOB_DONE) | IN(JOB_MISS) | IN(JOB_OVERRUN))
-#define IN_GRANTED \
-	(IN(JOB_GRANT) | IN(JOB_ABANDON) | IN(JOB_REVOKE) | IN(JOB_RESUME) | IN(JOB_LATE) | IN_ENDS)
+#define IN_GRANTED                                                                          \
+	(IN(JOB_GRANT) | IN(JOB_ABANDON) | IN(JOB_REVOKE) | IN(JOB_RESUME) | IN(JOB_LATE) | \
+	 IN(JOB_STOP) | IN_ENDS)
 #define IN_JOBS (IN(JOB_REQUEST) | IN_GRANTED)
 
 enum field_type {
@@ -546,6 +548,7 @@ void event_describe(const struct event *e, char *text, size_t size) {
 	case EVENT_JOB_GRANT:
 	case EVENT_JOB_REVOKE:
 	case EVENT_JOB_RESUME:
+	case EVENT_JOB_STOP:
 		describe_grant(e, text, size);
 		break;
 	case EVENT_JOB_ABANDON:

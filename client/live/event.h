@@ -37,6 +37,7 @@ enum event_kind {
 	EVENT_JOB_REVOKE,
 	EVENT_JOB_RESUME,
 	EVENT_JOB_LATE,
+	EVENT_JOB_STOP,
 	EVENT_OP,	/* one operation of a job */
 	EVENT_OPS_LOST, /* `lost` operations before the next one are missing */
 	_EVENT_KIND_N,

@@ -9,7 +9,7 @@
 
 static const char *const states[] = {
 	[TRACE_WAITING] = "waiting",	 [TRACE_RUNNING] = "running", [TRACE_DONE] = "done",
-	[TRACE_ABANDONED] = "abandoned", [TRACE_UNSURE] = "unsure",
+	[TRACE_ABANDONED] = "abandoned", [TRACE_STOPPED] = "stopped", [TRACE_UNSURE] = "unsure",
 };
 
 /* Times that are not known are empty. */

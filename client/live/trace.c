@@ -159,6 +159,10 @@ static int add_job(struct trace *t, const struct event *e) {
 		job->state = TRACE_DONE;
 		count_done(&t->tasks[job->task], job);
 		close_job(t, job);
+	} else if (e->kind == EVENT_JOB_STOP) {
+		job->finished = e->time;
+		job->state = TRACE_STOPPED;
+		close_job(t, job);
 	} else if (e->kind == EVENT_JOB_ABANDON) {
 		job->finished = e->time;
 		job->state = TRACE_ABANDONED;
@@ -238,6 +242,7 @@ static int add(struct trace *t, const struct event *e) {
 	case EVENT_JOB_GRANT:
 	case EVENT_JOB_DONE:
 	case EVENT_JOB_ABANDON:
+	case EVENT_JOB_STOP:
 		return add_job(t, e);
 	case EVENT_LOST:
 		r = add_lost(t, e);

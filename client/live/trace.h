@@ -16,7 +16,8 @@ enum trace_state {
 	TRACE_RUNNING, /* still, when the trace ends */
 	TRACE_DONE,
 	TRACE_ABANDONED,
-	TRACE_UNSURE, /* events were lost, its end maybe among them */
+	TRACE_STOPPED, /* it gave its SMs back; the rest of it, if there is one, is another entry */
+	TRACE_UNSURE,  /* events were lost, its end maybe among them */
 };
 
 struct trace_job {

@@ -166,12 +166,13 @@ static void fill_prediction(const struct job *job, Sbeet__Control__Job *ret) {
 /* As it was at @now: what was granted later waits. */
 static void fill_job(const struct job *job, nsec_t now, uint8_t sms[static 32],
 		     Sbeet__Control__Job *ret) {
-	bool waits = job->state == JOB_WAITING || job->record.granted > now;
+	bool stopped = job->state == JOB_STOPPED;
+	bool waits = stopped || job->state == JOB_WAITING || job->record.granted > now;
 
 	ret->session = job->session->id;
 	ret->job = job->record.number;
 	ret->task = (char *)job->session->task.name;
-	ret->state = (char *)job_state_name(waits ? JOB_WAITING : job->state);
+	ret->state = (char *)job_state_name(waits && !stopped ? JOB_WAITING : job->state);
 	ret->gpu = (uint32_t)job->gpu;
 	ret->release_ns = job->release;
 	ret->requested_ns = job->record.requested;

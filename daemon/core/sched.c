@@ -341,6 +341,25 @@ int sched_set_explain(struct sched *s, size_t n) {
 	return r;
 }
 
+bool sched_is_awaited(const struct sched *s, sched_job_id id) {
+	const struct sched_job *job = &s->jobs[id];
+	bool gpus[SCHED_GPUS_MAX] = {false};
+	struct waiting_walk walk;
+
+	assert(sched_job(s, id) && job->state == SCHED_JOB_RUNNING);
+	if (!s->policy->compare) {
+		return sched_any_waits(s, job->gpu);
+	}
+	gpus[job->gpu] = true;
+	for (sched_job_id other = waiting_first(&s->waiting, s->jobs, gpus, &walk);
+	     other != SCHED_JOB_NONE; other = waiting_next(&walk)) {
+		if (s->policy->compare(job, &s->jobs[other]) <= 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 uint64_t sched_turn(const struct sched *s) {
 	return s->waiting.turn;
 }
@@ -429,6 +448,7 @@ void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const cha
 		     enum sched_stop stop) {
 	assert(sched_job(s, id) && s->jobs[id].state == SCHED_JOB_RUNNING);
 	s->jobs[id].stop = stop;
+	s->jobs[id].stopping = false;
 	s->jobs[id].owner = owner;
 	s->jobs[id].label = label;
 }

@@ -88,7 +88,8 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
  */
 int sched_adopt(struct sched *s, const struct sched_job *job, sched_job_id *ret_id);
 
-/* The running job is another owner's from now on, with this label, and @stop can stop it. */
+/* The running job is another owner's from now on, with this label, and @stop can stop it; whoever
+ * was told to stop it is no more. */
 void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label,
 		     enum sched_stop stop);
 
@@ -128,6 +129,10 @@ nsec_t sched_next_overrun(const struct sched *s);
  * are expected to go on for an eighth of the time that they have run. Return: whether any was
  * marked or put off again: then sched_decide() has something new to consider. */
 bool sched_mark_overruns(struct sched *s, nsec_t now);
+
+/* Whether a job waits for the GPU of the running job @id that doesn't have to wait for it for ever.
+ */
+bool sched_is_awaited(const struct sched *s, sched_job_id id);
 
 /* The turn of the best-effort job that was granted last: see sched_arrive(). */
 uint64_t sched_turn(const struct sched *s);

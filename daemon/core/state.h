@@ -286,6 +286,8 @@ struct sched_policy {
 	enum sched_overdue overdue;
 	bool counts_alone; /* it decides by n_alone of GPUs */
 	bool stops;	   /* it stops jobs that run, and looks at those that wait at any time */
+	/* Above 0: @a goes before @b however long @b waits; 0: they are equal. NULL: all are. */
+	int (*compare)(const struct sched_job *a, const struct sched_job *b);
 	/* A job that marks segments (sbeet.h) asks for each of them, and tells of its end; else the
 	 * GPU is the job's until all of it is over. Of policies that stop jobs: in the simulator
 	 * each such call takes params.epsilon, else each change of the job that has the GPU does.

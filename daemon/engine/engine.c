@@ -22,6 +22,7 @@ struct engine {
 	struct job **jobs;   /* owned array by sched_job_id; jobs are their sessions' */
 	clock_fn now;
 	engine_granted_fn granted;
+	engine_stop_fn stop;
 	struct engine_counters counters;
 	uint64_t next_sequence;
 	bool changed; /* since the last decision */
@@ -32,7 +33,7 @@ struct engine {
 };
 
 int engine_new(struct engine **ret, const struct sched_policy *policy, clock_fn now,
-	       engine_granted_fn granted) {
+	       engine_granted_fn granted, engine_stop_fn stop) {
 	struct engine *engine = calloc(1, sizeof(*engine));
 	int r;
 
@@ -58,6 +59,7 @@ int engine_new(struct engine **ret, const struct sched_policy *policy, clock_fn 
 	}
 	engine->now = now;
 	engine->granted = granted;
+	engine->stop = stop;
 	engine->next_sequence = 1;
 	*ret = engine;
 	return 0;
@@ -172,6 +174,12 @@ void engine_remove_task(struct engine *engine, sched_task_id task) {
 	engine->changed = engine->tasks_changed = true;
 }
 
+bool engine_whole_jobs(const struct engine *engine) {
+	const struct sched_policy *policy = sched_get_policy(engine->sched);
+
+	return policy->stops && !policy->by_segments;
+}
+
 void engine_set_policy(struct engine *engine, const struct sched_policy *policy) {
 	sched_set_policy(engine->sched, policy);
 	engine->changed = engine->tasks_changed = true;
@@ -206,6 +214,8 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 		.divisible = partition_enforcement(engine, job, job->gpu) !=
 			     SBEET__ENFORCEMENT__ENFORCEMENT_NONE,
 		.job_class = job->job_class,
+		.stop = job->stop,
+		.continued = job->continued,
 		.spec = job->spec,
 		.release = job->release,
 		.deadline = job->record.deadline,
@@ -254,7 +264,8 @@ int engine_adopt(struct engine *engine, struct job *job) {
 }
 
 void engine_moved(struct engine *engine, struct job *job) {
-	sched_set_owner(engine->sched, job->sched_id, job->owner, job->label, SCHED_STOP_LAUNCHES);
+	sched_set_owner(engine->sched, job->sched_id, job->owner, job->label, job->stop);
+	engine->changed = true;
 }
 
 void engine_skip_sequences(struct engine *engine) {
@@ -277,7 +288,7 @@ static void take_out(struct engine *engine, struct job *job, bool done) {
 }
 
 void engine_finish(struct engine *engine, struct job *job, bool done) {
-	bool counts = job->sched_id != SCHED_JOB_NONE || job->terms;
+	bool counts = job->sched_id != SCHED_JOB_NONE || job->terms || job->state == JOB_STOPPED;
 
 	if (job->sched_id != SCHED_JOB_NONE) {
 		take_out(engine, job, done);
@@ -290,6 +301,11 @@ void engine_finish(struct engine *engine, struct job *job, bool done) {
 void engine_withdraw(struct engine *engine, struct job *job) {
 	assert(job->state == JOB_WAITING);
 	take_out(engine, job, false);
+}
+
+void engine_stopped(struct engine *engine, struct job *job) {
+	take_out(engine, job, false);
+	job_set_state(job, JOB_STOPPED);
 }
 
 static void grant(struct engine *engine, struct job *job, nsec_t now) {
@@ -329,9 +345,10 @@ void engine_run(struct engine *engine) {
 		for (size_t i = 0; i < actions.n; i++) {
 			struct job *job = engine->jobs[actions.list[i].job];
 
-			/* No policy revokes yet; NULL: ended by an earlier grant of this turn. */
-			assert(actions.list[i].kind == SCHED_ACTION_GRANT);
-			if (job) {
+			/* NULL: ended by an earlier action of this turn. */
+			if (job && actions.list[i].kind == SCHED_ACTION_STOP) {
+				engine->stop(job);
+			} else if (job) {
 				grant(engine, job, now);
 			}
 		}
@@ -360,8 +377,8 @@ bool engine_any_waits(const struct engine *engine) {
 	return !engine->stopped && sched_any_waits(engine->sched, -1);
 }
 
-bool engine_waits_for(const struct engine *engine, size_t gpu) {
-	return sched_any_waits(engine->sched, (int)gpu);
+bool engine_is_awaited(const struct engine *engine, const struct job *job) {
+	return job->sched_id != SCHED_JOB_NONE && sched_is_awaited(engine->sched, job->sched_id);
 }
 
 void engine_stop(struct engine *engine) {

@@ -24,12 +24,16 @@ struct profiles;
 /* A job has its SMs: tell its process. May end jobs, this one included. */
 typedef void (*engine_granted_fn)(struct job *job);
 
+/* A job is to leave the GPU (policy_stop()), which a job of higher priority needs: tell its
+ * process. Then engine_stopped(), or engine_finish(), when nothing of it runs any more. */
+typedef void (*engine_stop_fn)(struct job *job);
+
 struct engine_counters {
 	uint64_t grants, done, abandoned, decisions;
 };
 
 int engine_new(struct engine **ret, const struct sched_policy *policy, clock_fn now,
-	       engine_granted_fn granted);
+	       engine_granted_fn granted, engine_stop_fn stop);
 struct engine *engine_free(struct engine *engine);
 
 /* To be called once, when the GPUs are known. @profiles: for their models; or NULL. */
@@ -62,6 +66,9 @@ int engine_place(struct engine *engine, sched_task_id task);
 /* It goes; its jobs must have ended. */
 void engine_remove_task(struct engine *engine, sched_task_id task);
 
+/* Whether segments that a program marks (sbeet.h) are all one job to the policy. */
+bool engine_whole_jobs(const struct engine *engine);
+
 /* From the next engine_run() on. */
 void engine_set_policy(struct engine *engine, const struct sched_policy *policy);
 
@@ -80,7 +87,12 @@ int engine_arrive(struct engine *engine, struct job *job);
  */
 int engine_adopt(struct engine *engine, struct job *job);
 
-/* It is another session's from now on: owner and label have changed, and it is of no task. */
+/* Nothing of the running job is on the GPU any more, and it is not over: its SMs are free. Sets
+ * JOB_STOPPED. When its program asks to go on with it: JOB_WAITING, and engine_arrive(). */
+void engine_stopped(struct engine *engine, struct job *job);
+
+/* It is another session's from now on: owner and label have changed, and it is of no task. If it
+ * was to be stopped, its new session is told so. */
 void engine_moved(struct engine *engine, struct job *job);
 
 /* Which sequence numbers were given before is not known: from now on they are above all that can
@@ -107,9 +119,10 @@ nsec_t engine_next_look(const struct engine *engine);
  * again if that, or what the policy wants to reconsider, may change something. */
 void engine_look(struct engine *engine);
 
-/* Whether any job waits; whether one waits that this GPU could serve. */
+/* Whether any job waits; whether one waits for the GPU of this one, which holds SMs, and is not to
+ * wait for ever: see sched_is_awaited(). */
 bool engine_any_waits(const struct engine *engine);
-bool engine_waits_for(const struct engine *engine, size_t gpu);
+bool engine_is_awaited(const struct engine *engine, const struct job *job);
 
 /* From now on nothing is granted. */
 void engine_stop(struct engine *engine);

@@ -15,7 +15,8 @@ static const struct {
 } states[_JOB_STATE_N] = {
 	[JOB_WAITING] = {"waiting", BIT(JOB_RUNNING) | BIT(JOB_ABANDONED)},
 	[JOB_RUNNING] = {"running", BIT(JOB_PREEMPTED) | BIT(JOB_DONE) | BIT(JOB_ABANDONED)},
-	[JOB_PREEMPTED] = {"preempted", BIT(JOB_RUNNING) | BIT(JOB_DONE) | BIT(JOB_ABANDONED)},
+	[JOB_PREEMPTED] = {"preempted", BIT(JOB_STOPPED) | BIT(JOB_DONE) | BIT(JOB_ABANDONED)},
+	[JOB_STOPPED] = {"stopped", BIT(JOB_WAITING) | BIT(JOB_DONE) | BIT(JOB_ABANDONED)},
 	[JOB_DONE] = {"done", 0},
 	[JOB_ABANDONED] = {"abandoned", 0},
 };
@@ -64,7 +65,8 @@ nsec_t job_started_late(const struct job *job) {
 nsec_t job_waited(const struct job *job, nsec_t now) {
 	nsec_t until = job->record.granted ? job->record.granted : now;
 
-	return until > job->record.requested ? until - job->record.requested : 0;
+	return until > job->record.requested + job->ran ? until - job->record.requested - job->ran
+							: 0;
 }
 
 Sbeet__Enforcement job_enforcement(const struct job *job) {

@@ -1,10 +1,10 @@
 /*
  * job.h: one job of a session, from its request to its end.
  *
- *	WAITING ---> RUNNING <--> PREEMPTED
- *	   |            |             |
- *	   |            +--> DONE <---+
- *	   +----------> ABANDONED <---+  (from RUNNING too)
+ *	WAITING ---> RUNNING ---> PREEMPTED ---> STOPPED ---> WAITING
+ *	   |            |             |             |
+ *	   |            +--> DONE <---+-------------+
+ *	   +----------> ABANDONED <---+-------------+  (from RUNNING too)
  *
  * The session owns its jobs and charges for them; the engine borrows those that wait or run.
  */
@@ -22,6 +22,7 @@ enum job_state {
 	JOB_WAITING,   /* asked for, no SMs yet */
 	JOB_RUNNING,   /* holds SMs */
 	JOB_PREEMPTED, /* its SMs were taken back, it may finish what it had launched */
+	JOB_STOPPED,   /* it has, and holds none; its program may ask to go on with it */
 	JOB_DONE,      /* complete */
 	JOB_ABANDONED, /* cancelled, or its process is gone */
 	_JOB_STATE_N,
@@ -43,14 +44,17 @@ struct job {
 	struct job_spec spec; /* its task's, when it was requested */
 	nsec_t release;	      /* when it was requested or before, see task_release() */
 	nsec_t own_deadline;  /* from there, as its program has marked it; 0: its task's */
+	enum sched_stop stop; /* what can stop it */
+	bool continued;	      /* it has been stopped, */
+	nsec_t ran;	      /* after it had held SMs for so long; 0: not continued */
 
 	sched_job_id sched_id; /* SCHED_JOB_NONE: not in the engine */
-	/* The word of the terms that it runs under (proto/terms.h): it holds no SMs, and is not in the
-	 * engine; 0: it was granted. */
+	/* The word of the terms that it runs under (proto/terms.h): it holds no SMs, and is not in
+	 * the engine; 0: it was granted. */
 	uint64_t terms;
 
-	nsec_t accounted;      /* since when its energy counts; 0: it does not */
-	uint32_t dynamic_mw;   /* P_d on its SMs; 0: not known */
+	nsec_t accounted;    /* since when its energy counts; 0: it does not */
+	uint32_t dynamic_mw; /* P_d on its SMs; 0: not known */
 
 	uint64_t launches;	      /* recorded so far */
 	nsec_t launched;	      /* when the first one was, of those; 0: none yet */

@@ -76,15 +76,18 @@ static void write_session(struct writer *w, const struct session *s) {
 	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
 	const struct session_counters *c = &s->counters;
 	char ping[] = PROTO_FEATURE_PING, counts[] = PROTO_FEATURE_COUNTS;
-	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES, *features[4];
+	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES;
+	char stop[] = PROTO_FEATURE_STOP, *features[5];
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__State__Counters counters = SBEET__STATE__COUNTERS__INIT;
 	Sbeet__State__Session session = SBEET__STATE__SESSION__INIT;
 	Sbeet__State__Record record = SBEET__STATE__RECORD__INIT;
 	const struct job *job;
+	uint32_t n_stopped = 0;
 
 	TAILQ_FOREACH(job, &s->jobs, link) {
+		n_stopped += job->state == JOB_STOPPED;
 		if (job->state != JOB_WAITING && job->sched_id != SCHED_JOB_NONE) {
 			size_t n = hello.n_held++;
 
@@ -106,6 +109,9 @@ static void write_session(struct writer *w, const struct session *s) {
 	}
 	if (s->takes_board) {
 		features[hello.n_features++] = copies;
+	}
+	if (s->stops) {
+		features[hello.n_features++] = stop;
 	}
 	hello.program = (char *)s->program;
 	hello.task = &task;
@@ -135,7 +141,9 @@ static void write_session(struct writer *w, const struct session *s) {
 	session.counters = &counters;
 	session.first_release_ns = s->releases.first;
 	session.task_known = true;
-	session.n_disowned = s->n_disowned;
+	/* The next one does not know them: it may hear of their end, or of a new job for the rest.
+	 */
+	session.n_disowned = s->n_disowned + n_stopped;
 	record.body_case = SBEET__STATE__RECORD__BODY_SESSION;
 	record.session = &session;
 	write_record(w, &record);

@@ -17,8 +17,7 @@
 
 static bool holds_too_long(const struct hold *hold, const struct job *job, nsec_t now) {
 	return (job->state == JOB_RUNNING || job->state == JOB_PREEMPTED) && job->terms == 0 &&
-	       now - job->record.granted > hold->limit &&
-	       engine_waits_for(hold->all->engine, job->gpu);
+	       now - job->record.granted > hold->limit && engine_is_awaited(hold->all->engine, job);
 }
 
 static void take_back(struct session *s, struct job *job, nsec_t now) {
@@ -36,7 +35,7 @@ static void take_back(struct session *s, struct job *job, nsec_t now) {
 		(unsigned long long)((now - job->record.granted) / NSEC_PER_MSEC));
 	job_set_state(job, JOB_PREEMPTED);
 	session_tell(s, SESSION_EVENT_REVOKE, job);
-	session_say_revoke(s, job->record.number,
+	session_say_revoke(s, job->record.number, s->stops,
 			   "it has held its SMs for too long, and others wait");
 }
 

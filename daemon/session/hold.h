@@ -5,12 +5,13 @@
  * Nobody can tell from outside a long kernel (a training step of 20 s) from a program that has lost
  * its way: both hold SMs and report nothing. What runs on a GPU can't be stopped without ending its
  * process, and SMs given away while a kernel runs on them would be promised twice. So the time
- * alone never ends anything, and nothing happens at all as long as nobody waits. Instead, in this
- * order:
+ * alone never ends anything, and nothing happens at all as long as nobody waits (under a policy of
+ * priorities, nobody of the same or a higher one). Instead, in this order:
  *
  *  1. The job is revoked: its program starts nothing more under it. What it has launched runs to
- * its end, however long that takes; then the SMs come back, and the program may ask again. This is
- *     all that happens to a program that only never pauses between its launches.
+ * its end, however long that takes; then the SMs come back, and the program may ask again, to go on
+ *     with the job if it can. This is all that happens to a program that only never pauses between
+ *     its launches.
  *  2. The program is asked whether it is there (Ping). The library answers in a thread of its own,
  *     also while the program waits for a kernel: then the kernel is taken to be legitimate, and the
  *     question is asked again later.

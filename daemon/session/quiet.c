@@ -14,7 +14,7 @@ bool quiet_runs(const struct session *s) {
 	const struct job *job;
 
 	TAILQ_FOREACH(job, &s->jobs, link) {
-		if (job->state != JOB_WAITING) {
+		if (job->state != JOB_WAITING && job->state != JOB_STOPPED) {
 			return true;
 		}
 	}
@@ -69,7 +69,8 @@ static void make_quiet(struct session *s) {
 		} else if (job->state == JOB_RUNNING) {
 			job_set_state(job, JOB_PREEMPTED);
 			session_tell(s, SESSION_EVENT_REVOKE, job);
-			session_say_revoke(s, job->record.number, "its program is to be ended");
+			session_say_revoke(s, job->record.number, false,
+					   "its program is to be ended");
 			if (s->fd < 0) {
 				return; /* it did not take the message: its end is under way */
 			}

@@ -49,6 +49,7 @@ void resume_forget(const struct job *job) {
 static struct job *adopt(struct session *s, struct job *job) {
 	job->owner = s->id;
 	job->label = s->task.name;
+	job->stop = s->fd >= 0 ? SCHED_STOP_LAUNCHES : SCHED_STOP_NEVER; /* nobody to be told */
 	job->inherited = true;
 	if (session_job_add(s, job)) {
 		return job_free(job);
@@ -216,6 +217,7 @@ static void move(struct job *job, struct session *to) {
 	job->owner = to->id;
 	job->label = to->task.name;
 	job->task = SCHED_TASK_NONE; /* its session's, which ends */
+	job->stop = SCHED_STOP_LAUNCHES;
 	if (job->sched_id != SCHED_JOB_NONE) {
 		engine_moved(to->all->engine, job);
 		resume_note(job);
@@ -255,7 +257,7 @@ static void disown(struct session *s, const Sbeet__Held *held, int gpu) {
 		  (unsigned long long)s->id, s->cred.pid, s->task.name,
 		  (unsigned long long)held->job);
 	s->n_disowned++;
-	session_say_revoke(s, held->job, "sbeetd has no record of granting it these SMs");
+	session_say_revoke(s, held->job, false, "sbeetd has no record of granting it these SMs");
 }
 
 static void take_over(struct session *s, const struct identity *before, const Sbeet__Held *held) {

@@ -90,6 +90,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	gpu = session_task_choose_gpu(s, hello);
 	s->answers_pings = has_feature(hello, PROTO_FEATURE_PING);
 	s->counts = has_feature(hello, PROTO_FEATURE_COUNTS);
+	s->stops = has_feature(hello, PROTO_FEATURE_STOP);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 	page_fd = open_terms(s, hello);
@@ -158,9 +159,13 @@ static void check_opened(struct session *s, uint64_t number, const struct job *j
 
 static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Request *request = packet->request;
+	struct job *stopped = session_job_find(s, request->job);
 	size_t gpu;
 
-	if (admit_job(s, request->job, &request->gpu_uuid, &gpu)) {
+	if (stopped && stopped->state == JOB_STOPPED &&
+	    memcmp(stopped->record.uuid, request->gpu_uuid.data, PROTO_UUID_BYTES) == 0) {
+		session_job_continue(s, stopped, request);
+	} else if (admit_job(s, request->job, &request->gpu_uuid, &gpu)) {
 		check_opened(s, request->job, session_job_open(s, request, gpu));
 	}
 }
@@ -270,6 +275,22 @@ static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {
 	end_if_drained(s);
 }
 
+static void handle_stopped(struct session *s, const Sbeet__ToDaemon *packet) {
+	struct job *job = session_job_find(s, packet->stopped->job);
+
+	if (!job && s->n_disowned > 0) {
+		return; /* its end will be told, too */
+	}
+	if (!job || job->terms != 0 || job->sched_id == SCHED_JOB_NONE ||
+	    job->state == JOB_WAITING) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+			     "job %llu is said to be stopped, but it does not run",
+			     (unsigned long long)packet->stopped->job);
+		return;
+	}
+	session_job_stopped(s, job);
+}
+
 /* What waits is dropped; what runs may still report its end. */
 static void handle_goodbye(struct session *s, const Sbeet__ToDaemon *packet) {
 	log_debug("session %llu says goodbye: %s", (unsigned long long)s->id,
@@ -307,6 +328,8 @@ static const struct {
 					   handle_counts},
 	[SBEET__TO_DAEMON__BODY_DONE] = {"done", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
 					 handle_done},
+	[SBEET__TO_DAEMON__BODY_STOPPED] = {"stopped", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
+					    handle_stopped},
 	[SBEET__TO_DAEMON__BODY_GOODBYE] = {"goodbye", BIT(SESSION_NEW) | BIT(SESSION_ACTIVE),
 					    handle_goodbye},
 	[SBEET__TO_DAEMON__BODY_BEGAN] = {"began", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),

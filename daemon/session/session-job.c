@@ -64,7 +64,7 @@ void session_job_drop_waiting(struct session *s) {
 
 	for (job = TAILQ_FIRST(&s->jobs); job; job = next) {
 		next = TAILQ_NEXT(job, link);
-		if (job->state == JOB_WAITING) {
+		if (job->state == JOB_WAITING || job->state == JOB_STOPPED) {
 			session_job_drop(s, job, false);
 		}
 	}
@@ -104,8 +104,7 @@ struct times {
 
 /* The release that the program has marked, as far as it can be true. */
 static nsec_t marked_release(const struct times *told) {
-	nsec_t oldest =
-		told->requested > REQUEST_AGE_MAX ? told->requested - REQUEST_AGE_MAX : 0;
+	nsec_t oldest = told->requested > REQUEST_AGE_MAX ? told->requested - REQUEST_AGE_MAX : 0;
 
 	return told->marked < oldest ? oldest : told->marked;
 }
@@ -154,6 +153,7 @@ static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, si
 				 ? SCHED_CLASS_REALTIME
 				 : SCHED_CLASS_BEST_EFFORT;
 	job->spec = s->task.job;
+	job->stop = SCHED_STOP_LAUNCHES;
 	return job;
 }
 
@@ -183,8 +183,8 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 /* Watchers come and go as they like; a program that does not read just now must not be hung up on
  * because of that. Jobs under terms see it in the page. */
 static void tell_record_ops(struct session *s, struct job *job, bool on) {
-	if (job->state == JOB_WAITING || job->terms != 0 || job->records_ops == on ||
-	    (on && s->n_recorded == RECORD_OPS_MAX)) {
+	if (job->state == JOB_WAITING || job->state == JOB_STOPPED || job->terms != 0 ||
+	    job->records_ops == on || (on && s->n_recorded == RECORD_OPS_MAX)) {
 		return;
 	}
 	job->records_ops = on;
@@ -232,6 +232,48 @@ void session_job_grant(struct job *job) {
 	/* Other jobs of a session that was cut off just now may run. This one never will. */
 	if (s->state == SESSION_DRAINING && s->fd < 0) {
 		session_job_drop(s, job, false);
+	}
+}
+
+void session_job_stop(struct job *job) {
+	struct session *s = job->session;
+
+	if (job->state != JOB_RUNNING || s->fd < 0) {
+		return; /* it is told already to end, or to be told when it is back: engine_moved()
+			 */
+	}
+	job_set_state(job, JOB_PREEMPTED);
+	session_tell(s, SESSION_EVENT_REVOKE, job);
+	session_say_revoke(s, job->record.number, s->stops,
+			   "a job of higher priority needs the GPU");
+}
+
+void session_job_stopped(struct session *s, struct job *job) {
+	nsec_t now = s->all->now();
+
+	if (job->state == JOB_RUNNING) {
+		job_set_state(job, JOB_PREEMPTED); /* as the daemon before us wanted */
+	}
+	resume_forget(job);
+	engine_stopped(s->all->engine, job);
+	job->continued = true;
+	job->ran += now > job->record.granted ? now - job->record.granted : 0;
+	session_tell(s, SESSION_EVENT_STOP, job);
+	awake_touch(s->all->awake, now); /* it may ask for the rest */
+	quiet_job_gone(s);
+}
+
+void session_job_continue(struct session *s, struct job *job, const Sbeet__Request *request) {
+	job->record.enforcement_mask = request->enforcement_mask & s->enforcement_mask;
+	job->sm_step = request->sm_step;
+	job->record.granted = 0;
+	job->record.sms = (struct smset){0};
+	job_set_state(job, JOB_WAITING);
+	session_tell(s, SESSION_EVENT_REQUEST, job);
+	if (!quiet_withholds(s) && engine_arrive(s->all->engine, job)) {
+		session_job_drop(s, job, false);
+		session_say_error(s, request->job, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
+				  "sbeetd has no room for more jobs");
 	}
 }
 

@@ -20,8 +20,8 @@ struct job *session_job_find(struct session *s, uint64_t number);
  * or no room in the engine. */
 struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu);
 
-/* The same for a job that runs, or ran, under terms that mean @sms: nobody was asked, and the engine
- * does not know it. NULL: no memory. */
+/* The same for a job that runs, or ran, under terms that mean @sms: nobody was asked, and the
+ * engine does not know it. NULL: no memory. */
 struct job *session_job_begin(struct session *s, const Sbeet__Began *began, size_t gpu,
 			      const struct smset *sms);
 
@@ -33,6 +33,17 @@ int session_job_add(struct session *s, struct job *job);
 void session_job_take_back(struct session *s, struct job *job);
 
 /* It has its SMs: tells the process, for the engine. Ends the session if that can't take it. */
+/* A policy stops the job: its program is told, and does what it can: it launches nothing more under
+ * it, and says when what it has launched is over. One that can't go on with a job (an older
+ * libsbeet.so) ends it there; the rest is another one. */
+void session_job_stop(struct job *job);
+
+/* Its program says that nothing of it runs any more. */
+void session_job_stopped(struct session *s, struct job *job);
+
+/* And that it wants to go on with it. */
+void session_job_continue(struct session *s, struct job *job, const Sbeet__Request *request);
+
 void session_job_grant(struct job *job);
 
 /* Whether anybody watches the operations of the process: it is told for each job that runs, and for

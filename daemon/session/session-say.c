@@ -183,6 +183,7 @@ void session_say_grant(const struct job *job) {
 	grant.gpu_sms = gpu->n_sms;
 	grant.deadline_ns = job->record.deadline;
 	grant.record_ops = job->records_ops;
+	grant.whole_job = engine_whole_jobs(s->all->engine);
 	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
 	m.grant = &grant;
 	say(s, &m);
@@ -239,12 +240,13 @@ void session_say_board(struct session *s) {
 	say_passing(s, &m, board_fd(&s->seat));
 }
 
-void session_say_revoke(struct session *s, uint64_t job, const char *reason) {
+void session_say_revoke(struct session *s, uint64_t job, bool stop, const char *reason) {
 	Sbeet__Revoke revoke = SBEET__REVOKE__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 
 	revoke.job = job;
 	revoke.reason = (char *)reason;
+	revoke.stop = stop;
 	m.body_case = SBEET__TO_SHIM__BODY_REVOKE;
 	m.revoke = &revoke;
 	say(s, &m);

@@ -13,8 +13,8 @@ struct inventory_gpu;
 struct job;
 struct session;
 
-/* @gpu: that it is to use; NULL: it may choose. @page_fd: its page of terms, stays the caller's; -1:
- * none. */
+/* @gpu: that it is to use; NULL: it may choose. @page_fd: its page of terms, stays the caller's;
+ * -1: none. */
 void session_say_welcome(struct session *s, const struct inventory_gpu *gpu, int page_fd);
 
 /* An error that the session survives. @job: 0 if it is about none. Mistakes slow their session
@@ -37,7 +37,8 @@ void session_say_record_ops(struct session *s, uint64_t job, bool on);
 void session_say_board(struct session *s);
 
 /* Finish what runs and start nothing more, if the peer's buffer has room for that. */
-void session_say_revoke(struct session *s, uint64_t job, const char *reason);
+/* @stop: the job may go on later. */
+void session_say_revoke(struct session *s, uint64_t job, bool stop, const char *reason);
 
 /* Asks whether it is there; see hold.h. */
 void session_say_ping(struct session *s);

@@ -82,8 +82,8 @@ void session_task_declare(struct session *s) {
 
 /* A job that held something else than it was granted, or was hindered, says nothing of its task. */
 static bool is_typical(const struct job *job, const Sbeet__JobDone *done) {
-	return job->state == JOB_RUNNING && !job->inherited && !job->unconfined &&
-	       done->outside_blocks == 0 && done->launches > 0;
+	return job->state == JOB_RUNNING && !job->inherited && !job->continued &&
+	       !job->unconfined && done->outside_blocks == 0 && done->launches > 0;
 }
 
 void session_task_learn(struct session *s, const struct job *job, const Sbeet__JobDone *done,
@@ -92,7 +92,8 @@ void session_task_learn(struct session *s, const struct job *job, const Sbeet__J
 	struct session *other;
 
 	if (!s->all->learn || s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME ||
-	    !s->task.deadline || job->terms || !is_typical(job, done) || finished <= job->record.granted ||
+	    !s->task.deadline || job->terms || !is_typical(job, done) ||
+	    finished <= job->record.granted ||
 	    (learn_corrects(s->all->learn) && s->sched_task == SCHED_TASK_NONE)) {
 		return;
 	}

@@ -83,6 +83,7 @@ struct session {
 	struct identity identity; /* of the process, from Hello on */
 	struct event readable, dead, drained;
 	bool answers_pings;
+	bool stops;	     /* it can go on with a job that was stopped */
 	bool counts;	     /* it counts operations, and sends single ones when told to */
 	bool record_ops;     /* somebody watches those */
 	unsigned n_recorded; /* how often it was told so since a job of it ended */

@@ -41,6 +41,7 @@ enum session_event {
 	SESSION_EVENT_GRANT,
 	SESSION_EVENT_RESUME, /* granted before, and this session's from now on */
 	SESSION_EVENT_REVOKE,
+	SESSION_EVENT_STOP, /* stopped: it has given its SMs back */
 	SESSION_EVENT_DONE, /* complete: finished, launched and launches are set */
 	SESSION_EVENT_ABANDON,
 	SESSION_EVENT_LEAVE, /* the job is about to leave the list */
@@ -80,7 +81,7 @@ struct sessions {
 	/* Ours. */
 	struct session_list list;  /* in the order they came */
 	struct session_list ended; /* CLOSED: to be freed when no callback of theirs runs */
-	struct board_list boards; /* of those who hold their copies */
+	struct board_list boards;  /* of those who hold their copies */
 	struct absent_table absent;
 	uint64_t next_id; /* of the next session */
 	bool trusting;	  /* see resume_trust() */

@@ -70,7 +70,7 @@ void report_fill_job(const struct report *report, const struct job *job, struct 
 	if (job->state == JOB_WAITING || !job->record.granted) {
 		return;
 	}
-	ret->kind = KIND(JOB_GRANT);
+	ret->kind = job->state == JOB_STOPPED ? KIND(JOB_STOP) : KIND(JOB_GRANT);
 	ret->time = job->record.granted;
 	if (job->sched_id != SCHED_JOB_NONE) {
 		ret->predicted_finish =

@@ -24,6 +24,7 @@ struct enforce_grant {
 	Sbeet__Enforcement enforcement;
 	struct smset sms;
 	unsigned gpu_sms; /* of the whole GPU */
+	bool whole_job;	  /* segments that the program marks don't end the job */
 	struct partition
 		*partition;	/* ENFORCEMENT_GREEN: where the work goes; NULL: not to be had */
 	struct enforce_set set; /* in the context that opened the job */

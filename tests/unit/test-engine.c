@@ -14,8 +14,8 @@
 
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
-#include "daemon/gpu/inventory.h"
 #include "daemon/engine/job.h"
+#include "daemon/gpu/inventory.h"
 
 #define WHOLE BIT(SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE)
 #define SMID  BIT(SBEET__ENFORCEMENT__ENFORCEMENT_SMID)
@@ -30,6 +30,10 @@ static struct job *undeliverable; /* the grant of this one ends it, as a dead so
 
 static nsec_t clock_now(void) {
 	return now;
+}
+
+static void on_stop(struct job *job) {
+	(void)job;
 }
 
 static void on_granted(struct job *job) {
@@ -49,7 +53,8 @@ static int setup(void **state) {
 	undeliverable = NULL;
 	assert_int_equal(inventory_sharing_parse("0=mps,1=exclusive", &sharing), 0);
 	assert_int_equal(inventory_new_fixed(&inventory, (unsigned[]){8, 8}, 2, &sharing), 0);
-	assert_int_equal(engine_new(&engine, sched_policy_find("even"), clock_now, on_granted), 0);
+	assert_int_equal(
+		engine_new(&engine, sched_policy_find("even"), clock_now, on_granted, on_stop), 0);
 	assert_int_equal(engine_add_gpus(engine, inventory, NULL), 0);
 	return 0;
 }
@@ -288,9 +293,9 @@ static void engine_cuts_gpus_into_few_rows(void **state) {
 		assert_int_equal(inventory_new_fixed(&inventory, &cases[i].n_sms, 1, &sharing), 0);
 		/* no fixed inventory has green contexts */
 		((struct inventory_gpu *)inventory_gpu(inventory, 0))->green_step = cases[i].step;
-		assert_int_equal(
-			engine_new(&engine, sched_policy_find("lookahead"), clock_now, on_granted),
-			0);
+		assert_int_equal(engine_new(&engine, sched_policy_find("lookahead"), clock_now,
+					    on_granted, on_stop),
+				 0);
 		assert_int_equal(engine_add_gpus(engine, inventory, NULL), 0);
 		assert_true(engine_rows(engine, 0, &rows));
 		assert_int_equal(rows.group, cases[i].group);

@@ -6,7 +6,7 @@
 const $ = id => document.getElementById(id);
 const trace = JSON.parse($("trace").textContent);
 const powers = JSON.parse($("power").textContent);
-const STATES = ["waiting", "running", "done", "abandoned", "unsure"];
+const STATES = ["waiting", "running", "done", "abandoned", "stopped", "unsure"];
 /* By number: what holds a job, and whether its SMs are the very ones. */
 const HELD = trace.held.map(h => h.name), EXACT = trace.held.map(h => h.exact);
 const jobs = JSON.parse($("jobs").textContent).map(j => ({

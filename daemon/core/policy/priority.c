@@ -163,7 +163,7 @@ const struct sched_policy policy_gpu_kthread = {
 	.summary = "the whole GPU to the job of the highest priority, which stops lower ones",
 	.decide = decide,
 	.stops = true,
-	.simulated = true,
+	.compare = compare,
 	.priority = "which job has the GPU",
 };
 
@@ -172,7 +172,7 @@ const struct sched_policy policy_gpu_ioctl = {
 	.summary = "as gpu-kthread, but for each segment that a job marks",
 	.decide = decide,
 	.stops = true,
-	.simulated = true,
+	.compare = compare,
 	.by_segments = true,
 	.priority = "which job has the GPU",
 };

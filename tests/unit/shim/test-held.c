@@ -87,6 +87,30 @@ static void held_forgets_ends_that_a_grant_confirms(void **state) {
 	check_told(START, 1, 0);
 }
 
+/* A job that was stopped holds nothing; the daemon that stopped it is told of its end alone. */
+static void held_does_not_tell_of_stopped_jobs(void **state) {
+	add(1);
+	add(2);
+	held_stop(1);
+	assert_true(held_has(1));
+	check_told(START, 1, 0);
+	add(1); /* granted again */
+	check_told(START, 2, 0);
+	held_stop(1);
+	held_stop(2);
+	held_forget_stopped(1);
+	assert_false(held_has(1));
+	assert_true(held_has(2));
+	end(2, START);
+	check_told(START, 0, 1);
+	assert_false(held_any());
+	add(3);
+	held_stop(3);
+	held_forget_stopped(0);
+	check_told(START, 0, 1);
+	assert_false(held_any());
+}
+
 #define CASE(test) cmocka_unit_test_setup(test, setup)
 
 int main(void) {
@@ -94,6 +118,7 @@ int main(void) {
 		CASE(held_tells_of_running_jobs_however_old),
 		CASE(held_tells_of_ends_for_a_minute),
 		CASE(held_forgets_ends_that_a_grant_confirms),
+		CASE(held_does_not_tell_of_stopped_jobs),
 	};
 
 	return cmocka_run_group_tests_name("held", tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * test sets. The driver, the daemon, the tracker's thread and the futex are pretended (the linker's
  * --wrap): to sleep is to set the clock, after something has been done meanwhile.
  */
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -41,8 +42,11 @@ static struct {
 	void (*closing)(void);	 /* while a job is CLOSING, when its end is reported; once */
 	void (*at_exit)(void);
 	uint32_t asked; /* the last request's mask */
-	unsigned n_asked, n_done;
-	bool left; /* conn_leave() was called, with the lane in this state: */
+	unsigned n_asked, n_done, n_stopped;
+	uint64_t asked_for, launches; /* the last request's job; of the last JobDone */
+	bool whole_job;		      /* as the next grant says */
+	bool gone;		      /* sbeetd is */
+	bool left;		      /* conn_leave() was called, with the lane in this state: */
 	uint32_t left_in;
 } world;
 
@@ -127,11 +131,13 @@ bool __wrap_conn_worth_asking(void) {
 int __wrap_conn_request(const struct conn_ask *ask, struct enforce_grant *ret) {
 	world.asked = ask->enforcement_mask;
 	world.n_asked++;
+	world.asked_for = ask->job;
 	*ret = (struct enforce_grant){
 		.enforcement = ask->enforcement_mask & SMID_MASK
 				       ? SBEET__ENFORCEMENT__ENFORCEMENT_SMID
 				       : SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE,
 		.gpu_sms = 8,
+		.whole_job = world.whole_job,
 	};
 	ret->sms = smset_range(0, ask->enforcement_mask & SMID_MASK ? 4 : 8);
 	return 0;
@@ -142,9 +148,14 @@ int __wrap_conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
 		world.n_done++;
 		assert_int_equal(m->done->job, job);
 		assert_int_equal(atomic_load(&lane->state), LANE_CLOSING);
+		world.launches = m->done->copies;
 		once(&world.closing);
+	} else if (m->body_case == SBEET__TO_DAEMON__BODY_STOPPED) {
+		world.n_stopped += !world.gone;
+		assert_int_equal(m->stopped->job, job);
+		assert_int_equal(atomic_load(&lane->state), LANE_CLOSING);
 	}
-	return 0;
+	return world.gone ? -ENOTCONN : 0;
 }
 
 void __wrap_conn_leave(void) {
@@ -401,6 +412,142 @@ static void streams_are_met_again_when_one_is_gone(void **state) {
 	complete_and_close();
 }
 
+/* sbeetd wants the GPU for another job. */
+static void stop(void) {
+	lane_revoked(atomic_load(&lane->job), true);
+}
+
+static void complete_and_stop(void) {
+	complete();
+	assert_true(job_stop(lane));
+}
+
+static void job_that_is_stopped_goes_on_as_the_same(void **state) {
+	uint64_t job;
+
+	run(0);
+	job = world.asked_for;
+	stop();
+	assert_true(lane_is_stopping(lane));
+	assert_false(job_stop(lane)); /* something runs */
+	world.meanwhile = complete_and_stop;
+	run(0); /* waits, and asks again */
+	assert_int_equal(world.n_stopped, 1);
+	assert_int_equal(world.n_asked, 2);
+	assert_int_equal(world.asked_for, job);
+	assert_int_equal(world.n_done, 0);
+	assert_int_equal(lane_count(), 1);
+	assert_int_equal(atomic_load(&lane->state), LANE_OPEN);
+	complete_and_close();
+	assert_int_equal(world.n_done, 1);
+	assert_int_equal(world.launches, 2); /* of both parts */
+	assert_int_equal(lane_count(), 0);
+	run(0);
+	assert_int_not_equal(world.asked_for, job);
+	complete_and_close();
+}
+
+/* The program has waited for it, or does nothing more. */
+static void job_that_is_stopped_may_be_over(void **state) {
+	run(0);
+	stop();
+	complete_and_close();
+	assert_int_equal(world.n_stopped, 0);
+	assert_int_equal(world.n_done, 1);
+	run(0);
+	stop();
+	complete_and_stop();
+	assert_int_equal(atomic_load(&lane->state), LANE_STOPPED);
+	assert_true(job_try_close(lane));
+	assert_int_equal(world.n_done, 2);
+	assert_int_equal(lane_count(), 0);
+	assert_int_equal(atomic_load(&lane->state), LANE_IDLE);
+}
+
+/* A new set may be smaller, and an operation may need more. */
+static void job_that_is_stopped_goes_on_with_what_it_needs(void **state) {
+	uint64_t job;
+
+	run(0);
+	job = world.asked_for;
+	assert_true(world.asked & SMID_MASK);
+	stop();
+	world.meanwhile = complete_and_stop;
+	run(OP_WHOLE);
+	assert_int_equal(world.asked_for, job);
+	assert_int_equal(world.asked, WHOLE_MASK);
+	complete_and_close();
+}
+
+static void job_goes_on_when_sbeetd_is_gone(void **state) {
+	run(0);
+	stop();
+	world.gone = true;
+	world.meanwhile = complete_and_stop;
+	run(0);
+	assert_int_equal(world.n_asked, 1);
+	assert_int_equal(atomic_load(&lane->state), LANE_OPEN);
+	assert_false(lane_is_stopping(lane));
+	world.gone = false;
+	complete_and_close();
+}
+
+/* What runs may wait for what is held back. */
+static void job_is_stopped_for_ten_seconds_at_most(void **state) {
+	run(0);
+	stop();
+	run(0);
+	assert_int_equal(world.slept, 10 * NSEC_PER_SEC);
+	assert_int_equal(world.n_asked, 1);
+	assert_int_equal(atomic_load(&lane->state), LANE_OPEN);
+	complete_and_close();
+}
+
+/* Between its marks a job is not over, whether it is stopped or not. */
+static void job_that_is_marked_is_stopped_but_not_over(void **state) {
+	struct mark *m = lane->mark;
+
+	mark_begin(m, 0, 0, world.now);
+	atomic_store(&m->alone, true);
+	run(0);
+	stop();
+	complete();
+	assert_false(job_try_close(lane)); /* it has waited */
+	assert_true(job_stop(lane));
+	assert_false(job_try_close(lane));
+	assert_int_equal(atomic_load(&lane->state), LANE_STOPPED);
+	run(0);
+	complete();
+	assert_false(job_try_close(lane));
+	assert_true(mark_end(m));
+	job_end_marked(m);
+	assert_int_equal(world.n_done, 1);
+	assert_int_equal(world.n_stopped, 1);
+}
+
+/* A segment ends it, unless its grant says that the whole job has the GPU. */
+static void job_lasts_from_segment_to_segment_if_it_is_told_so(void **state) {
+	struct mark *m = lane->mark;
+
+	for (int whole = 0; whole < 2; whole++) {
+		world.whole_job = whole;
+		world.n_done = 0;
+		mark_begin(m, 0, 0, world.now);
+		atomic_store(&m->alone, true);
+		for (int i = 0; i < 3; i++) {
+			mark_segment_begin(m);
+			run(0);
+			complete();
+			assert_true(mark_segment_end(m));
+			job_end_marked(m);
+			assert_int_equal(world.n_done, whole ? 0 : i + 1);
+		}
+		assert_true(mark_end(m));
+		job_end_marked(m);
+		assert_int_equal(world.n_done, whole ? 1 : 3);
+	}
+}
+
 #define CASE(test) cmocka_unit_test_setup(test, setup)
 
 int main(void) {
@@ -412,6 +559,13 @@ int main(void) {
 		CASE(streams_are_met_again_when_one_is_gone),
 		CASE(exit_waits_for_a_job_that_is_being_closed),
 		CASE(exit_waits_a_second_at_most),
+		CASE(job_that_is_stopped_goes_on_as_the_same),
+		CASE(job_that_is_stopped_may_be_over),
+		CASE(job_that_is_stopped_goes_on_with_what_it_needs),
+		CASE(job_goes_on_when_sbeetd_is_gone),
+		CASE(job_is_stopped_for_ten_seconds_at_most),
+		CASE(job_that_is_marked_is_stopped_but_not_over),
+		CASE(job_lasts_from_segment_to_segment_if_it_is_told_so),
 	};
 
 	sem_init(&inside, 0, 0);

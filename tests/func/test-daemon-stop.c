@@ -1,0 +1,425 @@
+/*
+ * test-daemon-stop.c: jobs that are stopped for others of higher priority, in a real sbeetd: what
+ * it says to programs, what it takes from them, and what becomes of a stopped job when its program
+ * or sbeetd dies.
+ */
+#include "harness.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "manager.h"
+#include "proto/packet.h"
+
+static struct harness harness;
+static const char *const plain[] = {"--gpus", "8", "--policy", "gpu-ioctl", NULL};
+
+static int setup(void **state) {
+	harness_start(&harness, plain);
+	return 0;
+}
+
+static int clean(void **state) {
+	shim_forget_secret();
+	harness_clean(&harness);
+	memset(&harness, 0, sizeof(harness));
+	return 0;
+}
+
+static void end(void) {
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* A program whose library can stop jobs, or is older. */
+static int open_as(const char *task_name, int priority, bool stops) {
+	char stop[] = PROTO_FEATURE_STOP, *features[] = {stop}, name[32], version[] = "test";
+	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	int fd = shim_connect();
+
+	snprintf(name, sizeof(name), "%s", task_name);
+	task.name = name;
+	task.priority = priority;
+	hello.version = PROTO_VERSION;
+	hello.features = features;
+	hello.n_features = stops;
+	hello.task = &task;
+	hello.program = name;
+	hello.shim_version = version;
+	hello.enforcement_mask = MASK_ALL;
+	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	m.hello = &hello;
+	shim_send(fd, &m);
+	packet_free(&shim_receive(fd)->base);
+	return fd;
+}
+
+static void expect_revoke(int fd, uint64_t job, bool stop) {
+	Sbeet__ToShim *m = shim_receive(fd);
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_REVOKE);
+	assert_int_equal(m->revoke->job, job);
+	assert_int_equal(m->revoke->stop, stop);
+	packet_free(&m->base);
+}
+
+static void say_stopped(int fd, uint64_t job) {
+	Sbeet__Stopped stopped = SBEET__STOPPED__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	stopped.job = job;
+	m.body_case = SBEET__TO_DAEMON__BODY_STOPPED;
+	m.stopped = &stopped;
+	shim_send(fd, &m);
+}
+
+/* Whether the only job of @task is in this state, and how many SMs it holds. */
+static void expect_job(const char *task, const char *job_state, size_t n_sms) {
+	Sbeet__Control__Status *status = status_get();
+	size_t found = 0;
+
+	for (size_t i = 0; i < status->n_jobs; i++) {
+		const Sbeet__Control__Job *job = status->jobs[i];
+		struct smset sms;
+
+		if (strcmp(job->task, task) == 0) {
+			assert_string_equal(job->state, job_state);
+			assert_int_equal(smset_from_bytes(job->sms.data, job->sms.len, &sms), 0);
+			assert_int_equal(smset_count(&sms), n_sms);
+			found++;
+		}
+	}
+	assert_int_equal(found, 1);
+	status_free(status);
+}
+
+/* @low runs job 1 and is told to stop it, for job 1 of @high. */
+static void preempt(int low, int high) {
+	shim_request(low, 1, 0, MASK_ALL);
+	shim_granted(low, 1);
+	shim_request(high, 1, 0, MASK_ALL);
+	expect_revoke(low, 1, true);
+	harness_settle();
+	expect_job("low", "preempted", 8);
+	shim_expect_silence(high); /* what @low has launched runs first */
+}
+
+static void a_lower_job_is_stopped_and_goes_on(void **state) {
+	int low = open_as("low", 1, true), high = open_as("high", 2, true);
+	Sbeet__Control__Status *status;
+	nsec_t release;
+
+	preempt(low, high);
+	status = status_get();
+	release = status->jobs[0]->release_ns;
+	status_free(status);
+	say_stopped(low, 1);
+	shim_granted(high, 1);
+	expect_job("low", "stopped", 0);
+
+	shim_request(low, 1, 0, MASK_ALL); /* the same job */
+	harness_settle();
+	expect_job("low", "waiting", 0);
+	shim_expect_silence(low);
+	shim_done(high, 1);
+	shim_granted(low, 1);
+	status = status_get();
+	assert_int_equal(status->n_jobs, 1);
+	assert_int_equal(status->jobs[0]->release_ns, release);
+	status_free(status);
+	shim_done(low, 1);
+	harness_settle();
+	status = status_get();
+	assert_int_equal(status->n_jobs, 0);
+	assert_int_equal(status->service->jobs_done, 2); /* not three */
+	assert_int_equal(status->service->jobs_abandoned, 0);
+	status_free(status);
+	close(low);
+	close(high);
+	end();
+}
+
+static void a_stopped_job_may_be_over(void **state) {
+	int low = open_as("low", 1, true), high = open_as("high", 2, true);
+	Sbeet__Control__Status *status;
+
+	preempt(low, high);
+	say_stopped(low, 1);
+	shim_granted(high, 1);
+	shim_done(low, 1); /* there was no more to do */
+	shim_request(low, 2, 0, MASK_ALL);
+	harness_settle();
+	status = status_get();
+	assert_int_equal(status->service->jobs_done, 1);
+	status_free(status);
+	shim_done(high, 1);
+	shim_granted(low, 2);
+	close(low);
+	close(high);
+	end();
+}
+
+static void a_job_that_ends_need_not_be_stopped(void **state) {
+	int low = open_as("low", 1, true), high = open_as("high", 2, true);
+
+	preempt(low, high);
+	shim_done(low, 1);
+	shim_granted(high, 1);
+	close(low);
+	close(high);
+	end();
+}
+
+/* Its job ends where it is; the rest is another one. */
+static void an_older_library_is_revoked_as_ever(void **state) {
+	int low = open_as("low", 1, false), high = open_as("high", 2, true);
+
+	shim_request(low, 1, 0, MASK_ALL);
+	shim_granted(low, 1);
+	shim_request(high, 1, 0, MASK_ALL);
+	expect_revoke(low, 1, false);
+	shim_done(low, 1);
+	shim_granted(high, 1);
+	shim_request(low, 2, 0, MASK_ALL);
+	harness_settle();
+	shim_expect_silence(low);
+	shim_done(high, 1);
+	shim_granted(low, 2);
+	close(low);
+	close(high);
+	end();
+}
+
+static void equals_and_higher_ones_are_left_alone(void **state) {
+	int first = open_as("first", 2, true), equal = open_as("equal", 2, true),
+	    lower = open_as("lower", 1, true);
+
+	shim_request(first, 1, 0, MASK_ALL);
+	shim_granted(first, 1);
+	shim_request(lower, 1, 0, MASK_ALL);
+	shim_request(equal, 1, 0, MASK_ALL);
+	shim_expect_silence(first);
+	shim_done(first, 1);
+	shim_granted(equal, 1);
+	shim_done(equal, 1);
+	shim_granted(lower, 1);
+	close(first);
+	close(equal);
+	close(lower);
+	end();
+}
+
+/* In the middle of being stopped, while it is stopped, and while it waits to go on. */
+static void a_stopped_program_dies(void **state) {
+	for (int when = 0; when < 3; when++) {
+		int low = open_as("low", 1, true), high = open_as("high", 2, true);
+		Sbeet__Control__Status *status;
+
+		preempt(low, high);
+		if (when > 0) {
+			say_stopped(low, 1);
+			shim_granted(high, 1);
+		}
+		if (when > 1) {
+			shim_request(low, 1, 0, MASK_ALL);
+		}
+		harness_settle();
+		close(low); /* before it is told to be dead it might come back, so its job stays */
+		if (when == 0) {
+			shim_expect_silence(high);
+		} else {
+			shim_done(high, 1);
+			harness_settle();
+			status = status_get();
+			assert_int_equal(status->n_jobs, 0);
+			status_free(status);
+		}
+		assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+		close(high);
+		shim_forget_secret();
+		harness_clean(&harness);
+		harness_start(&harness, plain);
+	}
+	end();
+}
+
+static void the_one_of_higher_priority_dies(void **state) {
+	int low = open_as("low", 1, true), high = open_as("high", 2, true);
+
+	preempt(low, high);
+	close(high);
+	harness_settle();
+	say_stopped(low, 1);
+	shim_request(low, 1, 0, MASK_ALL);
+	shim_granted(low, 1);
+	shim_done(low, 1);
+	close(low);
+	end();
+}
+
+/* What a stopped job's program says is checked as ever. */
+static void nonsense_about_stopped_jobs_ends_the_session(void **state) {
+	int low = open_as("low", 1, true), high = open_as("high", 2, true), other;
+
+	preempt(low, high);
+	say_stopped(low, 1);
+	shim_granted(high, 1);
+	say_stopped(low, 1); /* it holds nothing */
+	shim_error(low, 0, SBEET__ERROR_CODE__ERROR_CODE_STATE);
+	shim_closed(low);
+	close(low);
+	other = open_as("other", 3, true);
+	say_stopped(other, 77);
+	shim_error(other, 0, SBEET__ERROR_CODE__ERROR_CODE_STATE);
+	shim_closed(other);
+	close(other);
+	other = open_as("other", 1, true);
+	shim_request(other, 1, 0, MASK_ALL);
+	say_stopped(other, 1); /* it waits */
+	shim_error(other, 0, SBEET__ERROR_CODE__ERROR_CODE_STATE);
+	shim_closed(other);
+	close(other);
+	shim_done(high, 1);
+	close(high);
+	end();
+}
+
+/* As systemctl restart: the next sbeetd has the connections. */
+static void sbeetd_restarts_while_a_job_is_stopped(void **state) {
+	Sbeet__Control__Status *status;
+	int low, high;
+
+	harness_prepare(&harness);
+	manager_begin(&harness);
+	harness_start(&harness, plain);
+	low = open_as("low", 1, true);
+	high = open_as("high", 2, true);
+	preempt(low, high);
+	say_stopped(low, 1);
+	shim_granted(high, 1);
+	harness_settle();
+	assert_int_equal(manager_stop(&harness), 0);
+	harness_start(&harness, plain);
+	manager_forget(&harness);
+	packet_free(&shim_receive(low)->base); /* Welcome */
+	packet_free(&shim_receive(high)->base);
+	shim_request(low, 1, 0, MASK_ALL); /* to the new one it is a new job */
+	harness_settle();
+	expect_job("low", "waiting", 0);
+	shim_done(high, 1);
+	shim_granted(low, 1);
+	/* And another one that had no more to do. */
+	shim_request(high, 2, 0, MASK_ALL);
+	expect_revoke(low, 1, true);
+	say_stopped(low, 1);
+	shim_granted(high, 2);
+	harness_settle();
+	assert_int_equal(manager_stop(&harness), 0);
+	harness_start(&harness, plain);
+	manager_forget(&harness);
+	packet_free(&shim_receive(low)->base);
+	packet_free(&shim_receive(high)->base);
+	shim_done(low, 1);
+	shim_request(low, 2, 0, MASK_ALL);
+	shim_done(high, 2);
+	shim_granted(low, 2);
+	status = status_get();
+	assert_int_equal(status->service->protocol_errors, 0);
+	status_free(status);
+	close(low);
+	close(high);
+	end();
+	manager_end(&harness);
+}
+
+/* Told to stop by one that is gone by now: the next one tells it again, and takes the answer to
+ * either. */
+static void sbeetd_restarts_while_a_job_is_being_stopped(void **state) {
+	int low, high;
+
+	harness_prepare(&harness);
+	manager_begin(&harness);
+	harness_start(&harness, plain);
+	low = open_as("low", 1, true);
+	high = open_as("high", 2, true);
+	preempt(low, high);
+	assert_int_equal(manager_stop(&harness), 0);
+	harness_start(&harness, plain);
+	manager_forget(&harness);
+	packet_free(&shim_receive(low)->base);
+	packet_free(&shim_receive(high)->base);
+	expect_revoke(low, 1, true);
+	say_stopped(low, 1);
+	shim_granted(high, 1);
+	shim_request(low, 1, 0, MASK_ALL);
+	shim_done(high, 1);
+	shim_granted(low, 1);
+	close(low);
+	close(high);
+	end();
+	manager_end(&harness);
+}
+
+/* A policy that stops nobody lets a stopped job go on like any. */
+static void the_policy_changes_while_a_job_is_stopped(void **state) {
+	int low = open_as("low", 1, true), high = open_as("high", 2, true);
+
+	preempt(low, high);
+	say_stopped(low, 1);
+	shim_granted(high, 1);
+	policy_set("fcfs", SBEET__ERROR_CODE__ERROR_CODE_NONE);
+	shim_request(low, 1, 0, MASK_ALL);
+	shim_done(high, 1);
+	shim_granted(low, 1);
+	shim_request(high, 2, 0, MASK_ALL);
+	shim_expect_silence(low);
+	shim_done(low, 1);
+	shim_granted(high, 2);
+	close(low);
+	close(high);
+	end();
+}
+
+static void grants_say_whether_segments_end_jobs(void **state) {
+	static const char *const names[] = {"gpu-kthread", "gpu-ioctl", "fcfs"};
+	int fd = open_as("app", 1, true);
+
+	for (uint64_t i = 0; i < 3; i++) {
+		Sbeet__ToShim *m;
+
+		policy_set(names[i], SBEET__ERROR_CODE__ERROR_CODE_NONE);
+		shim_request(fd, i + 1, 0, MASK_ALL);
+		m = shim_receive(fd);
+		assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_GRANT);
+		assert_int_equal(m->grant->whole_job, i == 0);
+		packet_free(&m->base);
+		shim_done(fd, i + 1);
+	}
+	close(fd);
+	end();
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, clean)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(a_lower_job_is_stopped_and_goes_on),
+		CASE(a_stopped_job_may_be_over),
+		CASE(a_job_that_ends_need_not_be_stopped),
+		CASE(an_older_library_is_revoked_as_ever),
+		CASE(equals_and_higher_ones_are_left_alone),
+		CASE(a_stopped_program_dies),
+		CASE(the_one_of_higher_priority_dies),
+		CASE(nonsense_about_stopped_jobs_ends_the_session),
+		CASE(the_policy_changes_while_a_job_is_stopped),
+		CASE(grants_say_whether_segments_end_jobs),
+		cmocka_unit_test_teardown(sbeetd_restarts_while_a_job_is_stopped, clean),
+		cmocka_unit_test_teardown(sbeetd_restarts_while_a_job_is_being_stopped, clean),
+	};
+
+	return cmocka_run_group_tests_name("daemon-stop", tests, NULL, NULL);
+}

@@ -45,6 +45,24 @@ static int parse_workers(const char *text, void *target) {
 	return parse_count(text, WORKERS_MAX, target);
 }
 
+static int parse_runs(const char *text, void *target) {
+	return parse_count(text, 1000000, target);
+}
+
+static int parse_duration(const char *text, void *target) {
+	nsec_t duration;
+	int r = units_parse_nsec(text, &duration);
+
+	if (r < 0) {
+		return r;
+	}
+	if (duration == 0 || duration > PROTO_PERIOD_MAX_NS) {
+		return -ERANGE;
+	}
+	*(nsec_t *)target = duration;
+	return 0;
+}
+
 static int parse_seed(const char *text, void *target) {
 	int64_t n;
 	int r = units_parse_int(text, 0, INT64_MAX, &n);
@@ -72,6 +90,14 @@ static const struct option response_options[] = {
 	 offsetof(struct response_options, swap), NULL},
 	{"reading", 0, OPTION_REQUIRED, "NAME", "read the text in another way; may be repeated",
 	 select_parse, offsetof(struct response_options, readings), SELECT_EXPECTED},
+	{"simulate", 0, OPTION_FLAG, NULL, "show the longest response in simulated schedules",
+	 option_flag, offsetof(struct response_options, simulate), NULL},
+	{"duration", 'd', OPTION_REQUIRED, "TIME",
+	 "of a schedule with random offsets (default: ten of the longest period)", parse_duration,
+	 offsetof(struct response_options, duration), "a time from 1ns on, such as 10s"},
+	{"runs", 0, OPTION_REQUIRED, "N",
+	 "schedules with random offsets, and adversarial ones for each task (default: 100)",
+	 parse_runs, offsetof(struct response_options, n_runs), "1 to 1000000"},
 	{"sweep", 0, OPTION_REQUIRED, "NAME[=LOW:HIGH:STEP]",
 	 "random sets of tasks, over this parameter of theirs", option_string,
 	 offsetof(struct response_options, sweep), NULL},
@@ -102,7 +128,8 @@ struct analysis {
 	struct rta_bound safe_bounds[RTA_TASKS_MAX];
 	unsigned levels[RTA_TASKS_MAX];
 	nsec_t slack[RTA_TASKS_MAX];
-	bool assigned; /* levels hold */
+	struct response_seen seen; /* with --simulate */
+	bool assigned;		   /* levels hold */
 };
 
 enum verdict {
@@ -181,7 +208,8 @@ static json_t *time_or_null(nsec_t t) {
 	return t == RTA_FOREVER ? json_null() : json_u64(t);
 }
 
-static json_t *task_json(const struct segments *s, const struct analysis *a, size_t i, bool slack) {
+static json_t *task_json(const struct segments *s, const struct analysis *a, size_t i,
+			 const struct response_options *options) {
 	const struct rta_task *t = &s->set.tasks[i];
 	enum verdict v = verdict_of(&s->set, a, i);
 	json_t *parts = json_object(), *o;
@@ -201,7 +229,15 @@ static json_t *task_json(const struct segments *s, const struct analysis *a, siz
 		      "bound_ns", time_or_null(a->bounds[i].response), "safe_bound_ns",
 		      time_or_null(a->safe_bounds[i].response), "verdict", verdicts[v], "most",
 		      json_text(dominant(&a->bounds[i])), "terms", parts);
-	if (slack) {
+	if (options->simulate) {
+		json_object_set_new(o, "seen_ns", json_u64(a->seen.longest[i]));
+		json_object_set_new(o, "seen",
+				    json_pack("{s:o, s:o, s:o}", "critical_ns",
+					      json_u64(a->seen.critical[i]), "random_ns",
+					      json_u64(a->seen.random[i]), "adversarial_ns",
+					      json_u64(a->seen.adversarial[i])));
+	}
+	if (options->slack) {
 		json_object_set_new(o, "slack_ns",
 				    t->n_gpu > 0 ? json_u64(a->slack[i]) : json_null());
 	}
@@ -211,16 +247,25 @@ static json_t *task_json(const struct segments *s, const struct analysis *a, siz
 	return o;
 }
 
-static json_t *analysis_json(const struct segments *s, const struct analysis *a, bool slack) {
-	json_t *tasks = json_array();
+static json_t *analysis_json(const struct segments *s, const struct analysis *a,
+			     const struct response_options *options) {
+	json_t *tasks = json_array(), *o;
 
 	for (size_t i = 0; i < s->set.n_tasks; i++) {
-		json_array_append_new(tasks, task_json(s, a, i, slack));
+		json_array_append_new(tasks, task_json(s, a, i, options));
 	}
-	return json_pack("{s:s, s:s, s:o, s:b, s:b, s:s, s:o}", "method", a->method->name, "source",
-			 a->method->source, "epsilon_ns", json_u64(s->set.epsilon), "passes",
-			 rta_in_time(&s->set, a->bounds), "gpu_priorities", a->assigned, "verdict",
-			 verdicts[verdict_of_all(&s->set, a)], "tasks", tasks);
+	o = json_pack("{s:s, s:s, s:o, s:b, s:b, s:s, s:o}", "method", a->method->name, "source",
+		      a->method->source, "epsilon_ns", json_u64(s->set.epsilon), "passes",
+		      rta_in_time(&s->set, a->bounds), "gpu_priorities", a->assigned, "verdict",
+		      verdicts[verdict_of_all(&s->set, a)], "tasks", tasks);
+	if (options->simulate) {
+		json_object_set_new(
+			o, "simulation",
+			json_pack("{s:o, s:o, s:o, s:o}", "seed", json_u64(options->seed),
+				  "duration_ns", json_u64(a->seen.duration), "schedules",
+				  json_u64(a->seen.schedules), "jobs", json_u64(a->seen.jobs)));
+	}
+	return o;
 }
 
 static void bound_cell(struct table *t, nsec_t bound) {
@@ -239,13 +284,14 @@ static void add_row(struct table *t, const struct segments *s, const struct anal
 	table_number(t, task->cpu);
 	table_number(t, task->priority);
 	if (v == BEST_EFFORT) {
-		for (unsigned k = 0; k < 4; k++) {
+		for (unsigned k = 0; k < 5; k++) {
 			table_text(t, NULL);
 		}
 	} else {
 		table_time(t, (int64_t)task->deadline);
 		bound_cell(t, a->bounds[i].response);
 		bound_cell(t, a->safe_bounds[i].response);
+		table_time(t, (int64_t)a->seen.longest[i]);
 		table_text(t, dominant(&a->bounds[i]));
 	}
 	if (v != BEST_EFFORT && task->n_gpu > 0) {
@@ -267,6 +313,7 @@ static int show_table(const struct ctl *ctl, const struct segments *s, const str
 		{"deadline", "DEADLINE", .right = true},
 		{"bound", "BOUND", .right = true},
 		{"safe_bound", "SAFE BOUND", .right = true, .hidden = a->safe == a->method},
+		{"seen", "SEEN", .right = true, .hidden = !o->simulate},
 		{"most", "MOST FOR"},
 		{"slack", "SLACK", .right = true, .hidden = !o->slack},
 		{"gpu_level", "GPU LEVEL", .right = true, .hidden = !a->assigned},
@@ -332,12 +379,12 @@ static int show(const struct ctl *ctl, const struct segments *s, const struct an
 	if (ctl->common.json == JSON_OFF) {
 		return all ? show_comparison(ctl, s, all) : show_table(ctl, s, a);
 	}
-	object = analysis_json(s, a, o->slack);
+	object = analysis_json(s, a, o);
 	if (all) {
 		json_t *methods = json_array();
 
 		for (size_t k = 0; k < rta_n_methods; k++) {
-			json_array_append_new(methods, analysis_json(s, &all[k], o->slack));
+			json_array_append_new(methods, analysis_json(s, &all[k], o));
 		}
 		json_object_set_new(object, "methods", methods);
 	}
@@ -397,6 +444,7 @@ static int load(const struct ctl *ctl, struct segments *ret) {
 static int check_options(const struct ctl *ctl) {
 	const struct response_options *o = ctl->options;
 	const char *alone = o->compare		? "compare"
+			    : o->simulate	? "simulate"
 			    : o->slack		? "slack"
 			    : o->gpu_priorities ? "gpu-priorities"
 						: NULL;
@@ -408,6 +456,17 @@ static int check_options(const struct ctl *ctl) {
 			   : o->plot	  ? "plot"
 					  : NULL;
 
+	if ((o->duration > 0 || o->n_runs > 0) && !o->simulate) {
+		ctl_error("option '--%s' needs --simulate", o->duration > 0 ? "duration" : "runs");
+		return CTL_EXIT_USAGE;
+	}
+	if (o->simulate && (o->compare || o->gpu_priorities)) {
+		ctl_error(
+			"--simulate is about one method, in the order of the tasks: leave out "
+			"--%s",
+			o->compare ? "compare" : "gpu-priorities");
+		return CTL_EXIT_USAGE;
+	}
 	if (o->notes.n && !o->plot) {
 		ctl_error("option '--note' needs --plot");
 		return CTL_EXIT_USAGE;
@@ -462,7 +521,10 @@ static int show_bounds(const struct ctl *ctl) {
 		analyse(&rta_methods[k - 1], o, &readings, &s.set, &all[k]);
 	}
 	v = verdict_of_all(&s.set, &all[0]);
-	r = show(ctl, &s, &all[0], o->compare ? &all[1] : NULL);
+	r = o->simulate ? response_simulate(o, m, &s.set, &all[0].seen) : CTL_EXIT_OK;
+	if (r == CTL_EXIT_OK) {
+		r = show(ctl, &s, &all[0], o->compare ? &all[1] : NULL);
+	}
 	segments_deinit(&s);
 	free(all);
 	return r != CTL_EXIT_OK	  ? r

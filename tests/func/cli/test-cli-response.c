@@ -98,6 +98,44 @@ static void sweeps_are_drawn(void **state) {
 	spawned_deinit(&s);
 }
 
+/* What is seen lies below the safe bounds, and the same seed gives the same. */
+static void schedules_are_shown_beside_bounds(void **state) {
+	char path[512];
+	const char *const argv[] = {
+		sbeetctl,	 "response-time", "--simulate", "--runs=20", "-mioctl-busy",
+		"--duration=2s", "--json",	  "--seed=3",	path,	     NULL};
+	struct spawned s, again;
+	const json_t *task, *simulation;
+	size_t i, n = 0;
+	json_t *o;
+
+	snprintf(path, sizeof(path), "%s/segments/table-4.4.json", getenv("TEST_SCENARIOS"));
+	s = spawn((const char **)argv, NULL);
+	again = spawn((const char **)argv, NULL);
+	o = json_loads(s.out, JSON_REJECT_DUPLICATES, NULL);
+	simulation = json_object_get(o, "simulation");
+	assert_int_equal(s.code, 3);
+	assert_string_equal(s.err, "");
+	assert_string_equal(s.out, again.out);
+	assert_int_equal(json_integer_value(json_object_get(simulation, "seed")), 3);
+	assert_int_equal(json_integer_value(json_object_get(simulation, "schedules")), 1 + 20 * 6);
+	json_array_foreach(json_object_get(o, "tasks"), i, task) {
+		const json_t *seen = json_object_get(task, "seen_ns");
+		const json_t *safe = json_object_get(task, "safe_bound_ns");
+
+		if (seen) {
+			n++;
+			assert_true(json_integer_value(seen) > 0);
+			assert_true(json_is_null(safe) ||
+				    json_integer_value(seen) <= json_integer_value(safe));
+		}
+	}
+	assert_int_equal(n, 5);
+	json_decref(o);
+	spawned_deinit(&s);
+	spawned_deinit(&again);
+}
+
 static const struct {
 	const char *argv[6];
 	int code;
@@ -124,6 +162,10 @@ static const struct {
 	{{"--sweep=cpus", "--generator=x", NULL}, 2, "no generator 'x'"},
 	{{"--sweep=cpus", "--slack", NULL}, 2, "'--slack' is about one set of tasks"},
 	{{"--sweep=cpus", "--note=x", NULL}, 2, "option '--note' needs --plot"},
+	{{"--sweep=cpus", "--simulate", NULL}, 2, "'--simulate' is about one set of tasks"},
+	{{"x.json", "--runs=3", NULL}, 2, "option '--runs' needs --simulate"},
+	{{"x.json", "--simulate", "--duration=0s", NULL}, 2, "a time from 1ns on"},
+	{{"x.json", "--simulate", "--compare", NULL}, 2, "leave out --compare"},
 	{{"x.json", "--csv=x", NULL}, 2, "option '--csv' needs --sweep"},
 	{{"x.json", "-msafe", "-mioctl-busy", NULL}, 2, "may be repeated with --sweep only"},
 };
@@ -147,6 +189,7 @@ int main(void) {
 		cmocka_unit_test(sweeps_do_not_depend_on_workers),
 		cmocka_unit_test(sweeps_say_the_same_in_json),
 		cmocka_unit_test(sweeps_are_drawn),
+		cmocka_unit_test(schedules_are_shown_beside_bounds),
 		cmocka_unit_test(bad_calls_are_told_what_was_expected),
 	};
 

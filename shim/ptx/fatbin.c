@@ -418,6 +418,18 @@ int fatbin_new_from_file(struct fatbin **ret, const void *file, size_t size, cha
 	return reader_new(ret, file, size, true, error, error_size);
 }
 
+/* zstd calls these two if they are there. Without ours it would call those of a program that has a
+ * zstd of its own. */
+unsigned long long ZSTD_trace_decompress_begin(const ZSTD_DCtx *dctx);
+void ZSTD_trace_decompress_end(unsigned long long begun, const void *trace);
+
+unsigned long long ZSTD_trace_decompress_begin(const ZSTD_DCtx *dctx) {
+	return 0; /* not traced */
+}
+
+void ZSTD_trace_decompress_end(unsigned long long begun, const void *trace) {
+}
+
 /* @dst has room for e->size bytes. */
 static int unpack_into(const struct stored *s, uint8_t *dst, size_t size) {
 	if (s->flags & FATBIN_FLAG_ZSTD) {

@@ -22,6 +22,7 @@
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
 #include "daemon/mps/mps.h"
+#include "daemon/preempt/helper.h"
 #include "daemon/server.h"
 #include "daemon/session/guard.h"
 #include "daemon/session/ledger.h"
@@ -454,6 +455,9 @@ int main(int argc, char **argv) {
 	char why[PROTO_TEXT_MAX];
 	int r;
 
+	if (argc > 1 && strcmp(argv[1], HELPER_OPTION) == 0) {
+		return helper_run(argc > 2 && strcmp(argv[2], HELPER_SIMULATED) == 0);
+	}
 	switch (options_parse(argc, argv, &d.options)) {
 	case OPTIONS_RUN:
 		break;

@@ -258,7 +258,8 @@ static void init_sessions(struct server *server, const struct server_parts *part
 		.spin = settings->spin,
 	};
 	sessions_init(&server->sessions);
-	steer_init(&server->steer, &server->sessions, parts->base, settings->steer_window);
+	steer_init(&server->steer, &server->sessions, parts->base, settings->steer_window,
+		   settings->preempt);
 	hold_init(&server->hold, &server->sessions, settings->max_hold);
 }
 

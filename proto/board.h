@@ -1,6 +1,7 @@
 /*
  * board.h: where programs of one user tell each other that they copy to a GPU or from it, and until
- * when: a page that sbeetd makes for each user, and that all programs of the user write.
+ * when, and the process that preempts that they have jobs open: a page that sbeetd makes for each
+ * user, and that all programs of the user write.
  *
  * A GPU has a copy engine for each direction, which serves in order. A program whose copies are
  * held (proto/terms.h) lets the next piece wait while another one, with an earlier deadline, has a
@@ -23,6 +24,9 @@
 #define PROTO_BOARD_MAGIC   0x6472616fu /* "oard" */
 #define PROTO_BOARD_VERSION 2u
 
+/* In board_slot.jobs: the program may have work without a job, because it marks its jobs itself. */
+#define BOARD_JOBS_UNSEEN (UINT64_C(1) << 31)
+
 /* One copy must be worth it, and nobody be held up for long where a program lies, or stands still.
  */
 #define BOARD_HOLD_MAX_NS (5 * NSEC_PER_MSEC)
@@ -42,14 +46,19 @@ struct board_slot {
 	 */
 	_Atomic uint64_t due_ns[_COPY_WAYS];
 	_Atomic uint64_t bulk_ns[_COPY_WAYS]; /* when the last copy in pieces began; 0: never */
-	uint64_t reserved[4];		      /* 0: a slot is a cache line */
+	/* Lowest 31 bits: jobs that are open; BOARD_JOBS_UNSEEN; upper 32 bits: jobs that were
+	 * opened so far. Read by the process that preempts (daemon/preempt). */
+	_Atomic uint64_t jobs;
+	uint64_t reserved[3]; /* 0: a slot is a cache line */
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */
 struct board {
 	uint32_t magic;	  /* PROTO_BOARD_MAGIC */
 	uint32_t version; /* PROTO_BOARD_VERSION */
-	uint32_t reserved[14];
+	/* A futex: changes when a program whose terms say so has opened a job. */
+	_Atomic uint32_t bell;
+	uint32_t reserved[13];
 	/* By the GPU's place in the page of terms, which is the same in all of them. */
 	struct board_slot slots[PROTO_TERMS_GPUS_MAX][PROTO_BOARD_SLOTS];
 };

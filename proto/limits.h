@@ -83,6 +83,14 @@
 /* Of a shim: it can stop a job and go on with it later: see Stopped. */
 #define PROTO_FEATURE_STOP "stop"
 
+/* Feature of Hello: the program sees the channel groups that its driver allocates, and hands them
+ * over where the daemon asks (WantGroups). */
+#define PROTO_FEATURE_PREEMPT "preempt"
+
+/* Channel groups of one session that the daemon takes: a program has one that computes for each of
+ * its contexts, and most have one. */
+#define PROTO_GROUPS_MAX 2
+
 /* Programs of one user that have a slot on its board. Above what MPS serves at a time. */
 #define PROTO_BOARD_SLOTS 64
 

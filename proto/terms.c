@@ -15,7 +15,9 @@ enum {
 	COUNT = 14,
 	GROUP = 22,
 	EPOCH = 30,
-	END = 46,
+	SLICED = 46,
+	RINGS = 47,
+	END = 48,
 };
 
 static uint64_t bits(uint64_t word, unsigned from, unsigned to) {
@@ -28,7 +30,8 @@ uint64_t terms_pack(const struct terms *t) {
 	}
 	return UINT64_C(1) << VALID | (uint64_t)t->level << LEVEL | (uint64_t)t->copies << COPIES |
 	       (uint64_t)t->first << FIRST | (uint64_t)t->n << COUNT | (uint64_t)t->group << GROUP |
-	       (uint64_t)t->epoch << EPOCH;
+	       (uint64_t)t->epoch << EPOCH | (uint64_t)t->sliced << SLICED |
+	       (uint64_t)t->rings << RINGS;
 }
 
 struct terms terms_unpack(uint64_t word) {
@@ -39,7 +42,9 @@ struct terms terms_unpack(uint64_t word) {
 		.first = (unsigned)bits(word, FIRST, COUNT),
 		.n = (unsigned)bits(word, COUNT, GROUP),
 		.group = (unsigned)bits(word, GROUP, EPOCH),
-		.epoch = (uint16_t)bits(word, EPOCH, END),
+		.epoch = (uint16_t)bits(word, EPOCH, SLICED),
+		.sliced = bits(word, SLICED, RINGS),
+		.rings = bits(word, RINGS, END),
 	};
 	bool set = t.n > 0 && t.group > 0, none = t.n == 0 && t.group == 0 && t.first == 0;
 

@@ -74,6 +74,8 @@ struct terms {
 	unsigned n;	/* 0 to 255; 0: the whole GPU, and no set */
 	unsigned group; /* SMs, 1 to 255; 0 without a set */
 	enum terms_copies copies;
+	bool sliced; /* by time slices, without MPS: holds for programs that sbeetd can preempt */
+	bool rings;  /* others are preempted for its jobs: the board's bell tells of their begin */
 	uint16_t epoch; /* another one after each change */
 };
 
@@ -82,6 +84,18 @@ uint64_t terms_pack(const struct terms *t);
 
 /* What @word says. Every word has a meaning: one that is out of range doesn't steer. */
 struct terms terms_unpack(uint64_t word);
+
+/* Whether @word, which steers, has these marks. */
+#define TERMS_SLICED (UINT64_C(1) << 46)
+#define TERMS_RINGS  (UINT64_C(1) << 47)
+
+static inline bool terms_are_sliced(uint64_t word) {
+	return word & TERMS_SLICED;
+}
+
+static inline bool terms_ring(uint64_t word) {
+	return word & TERMS_RINGS;
+}
 
 /* How many groups of @group (>= 1) SMs a GPU of @gpu_sms has, at least 1. Where they don't divide
  * it, the last one is larger by the rest and by one more group: that is how the driver cuts (an

@@ -331,6 +331,12 @@ static int check_began(struct why why, const Sbeet__Began *m) {
 	return m->done ? check_done(why, m->done) : 0;
 }
 
+static int check_group(struct why why, const Sbeet__ChannelGroup *m) {
+	TRY(check_uuid(why, "gpu_uuid", &m->gpu_uuid));
+	TRY(check_some(why, "client", m->client));
+	return check_some(why, "object", m->object);
+}
+
 static int check_counts(struct why why, const Sbeet__Counts *m) {
 	TRY(check_most(why, "number of counted jobs", m->n_jobs, PROTO_JOBS_PER_SESSION));
 	for (size_t i = 0; i < m->n_jobs; i++) {
@@ -365,6 +371,8 @@ int validate_to_daemon(const Sbeet__ToDaemon *m, char *text, size_t size) {
 		return check_done(why, m->done);
 	case SBEET__TO_DAEMON__BODY_BEGAN:
 		return check_began(why, m->began);
+	case SBEET__TO_DAEMON__BODY_GROUP:
+		return check_group(why, m->group);
 	case SBEET__TO_DAEMON__BODY_GOODBYE:
 		return check_goodbye(why, m->goodbye);
 	case SBEET__TO_DAEMON__BODY_COUNTS:
@@ -446,6 +454,7 @@ int validate_to_shim(const Sbeet__ToShim *m, char *text, size_t size) {
 			       : bad(why, "slot is not below %d", PROTO_BOARD_SLOTS);
 	case SBEET__TO_SHIM__BODY_PING:
 	case SBEET__TO_SHIM__BODY_PONG:
+	case SBEET__TO_SHIM__BODY_WANT_GROUPS:
 		return 0;
 	default:
 		bad(why, "message type is not known");

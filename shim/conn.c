@@ -27,11 +27,12 @@
 #include "shim/base/log.h"
 #include "shim/declare.h"
 #include "shim/greet.h"
+#include "shim/groups.h"
 #include "shim/held.h"
-#include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/own-socket.h"
 #include "shim/retry.h"
+#include "shim/seat.h"
 #include "shim/silence.h"
 #include "shim/state.h"
 #include "shim/terms.h"
@@ -271,8 +272,11 @@ static void dispatch(const void *packet, int n, int *passed_fd) {
 			lane_record_ops(m->record_ops->job, m->record_ops->on);
 			break;
 		case SBEET__TO_SHIM__BODY_BOARD:
-			keeper_take_board(*passed_fd, m->board->slot);
+			seat_take(*passed_fd, m->board->slot);
 			*passed_fd = -1;
+			break;
+		case SBEET__TO_SHIM__BODY_WANT_GROUPS:
+			groups_wanted(atomic_load(&conn_number));
 			break;
 		case SBEET__TO_SHIM__BODY_WELCOME: /* another daemon has our connection now */
 			greet_heed_again(m->welcome, *passed_fd);
@@ -517,13 +521,13 @@ bool conn_worth_asking(void) {
 /* ---- sending ---- */
 
 /* Return: 0; -EAGAIN: there is no room in the socket now; -ENOTCONN. */
-static int send_now(const Sbeet__ToDaemon *m) {
+static int send_passing(const Sbeet__ToDaemon *m, int passed_fd) {
 	int r;
 
 	if (!is_up()) {
 		return -ENOTCONN;
 	}
-	r = own_socket_send(&conn.socket, &m->base);
+	r = own_socket_send(&conn.socket, &m->base, passed_fd);
 	if (r == -EBADF) {
 		drop_closed();
 		return -ENOTCONN;
@@ -534,6 +538,10 @@ static int send_now(const Sbeet__ToDaemon *m) {
 		return -ENOTCONN;
 	}
 	return r;
+}
+
+static int send_now(const Sbeet__ToDaemon *m) {
+	return send_passing(m, -1);
 }
 
 /* Waits for room as long as the daemon may take to answer. Return: 0 or -ENOTCONN. */
@@ -573,6 +581,10 @@ bool conn_is_current(uint32_t number) {
 }
 
 int conn_tell(const Sbeet__ToDaemon *m, uint32_t over) {
+	return conn_tell_passing(m, over, -1);
+}
+
+int conn_tell_passing(const Sbeet__ToDaemon *m, uint32_t over, int passed_fd) {
 	int r, cancel;
 
 	if (is_stray_child()) {
@@ -587,7 +599,7 @@ int conn_tell(const Sbeet__ToDaemon *m, uint32_t over) {
 		r = -ESTALE;
 	} else {
 		over = atomic_load(&conn_number);
-		r = send_now(m);
+		r = send_passing(m, passed_fd);
 	}
 	leave(cancel);
 	return r < 0 ? r : (int)over;
@@ -829,7 +841,7 @@ void conn_leave(void) {
 	goodbye.reason = (char *)"exit";
 	m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;
 	m.goodbye = &goodbye;
-	own_socket_send(&conn.socket, &m.base);
+	own_socket_send(&conn.socket, &m.base, -1);
 	pthread_mutex_unlock(&conn.lock);
 }
 

@@ -64,6 +64,9 @@ bool conn_daemon_counts(void);
  */
 int conn_tell(const Sbeet__ToDaemon *message, uint32_t over);
 
+/* The same, with a descriptor that goes along and stays the caller's; -1: none. */
+int conn_tell_passing(const Sbeet__ToDaemon *message, uint32_t over, int passed_fd);
+
 /* Whether the connection of this number is up. 0 never is. */
 bool conn_is_current(uint32_t number);
 

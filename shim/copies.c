@@ -12,6 +12,7 @@
 #include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/op.h"
+#include "shim/seat.h"
 #include "shim/terms.h"
 
 /* An urgent copy waits for one piece at most. On an H200 that costs the other 6 % of its bandwidth.
@@ -151,7 +152,7 @@ static bool describe(const struct op *op, const struct copies_call *c, struct ke
 	bool large = c->n > PIECE_BYTES, plain = false;
 
 	ret->way = c->kind == COPIES_OUT ? COPY_OUT : COPY_IN;
-	if (!keeper_has_board() || !can_wait(c)) {
+	if (!seat_get() || !can_wait(c)) {
 		return false;
 	}
 	if (large || c->kind == COPIES_UNIFIED) {

@@ -15,12 +15,14 @@
 #include "shim/enforce/enforce.h"
 #include "shim/gpu-uuid.h"
 #include "shim/graph.h"
+#include "shim/groups.h"
 #include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/link.h"
 #include "shim/place.h"
 #include "shim/question.h"
 #include "shim/records.h"
+#include "shim/seat.h"
 #include "shim/state.h"
 #include "shim/terms.h"
 #include "shim/track.h"
@@ -40,6 +42,8 @@ static void after_fork(void) {
 	capture_after_fork();
 	terms_after_fork();
 	keeper_after_fork();
+	seat_after_fork();
+	groups_after_fork();
 	books_after_fork();
 	counts_after_fork();
 	gpu_uuid_after_fork();

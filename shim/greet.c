@@ -110,7 +110,8 @@ static int send_hello(int fd, bool initial) {
 	char ping[] = PROTO_FEATURE_PING, keeps[] = PROTO_FEATURE_SECRET;
 	char counts[] = PROTO_FEATURE_COUNTS, choose[] = PROTO_FEATURE_CHOOSE_GPU;
 	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES;
-	char stop[] = PROTO_FEATURE_STOP, *features[7] = {ping, keeps, counts, stop};
+	char stop[] = PROTO_FEATURE_STOP, preempt[] = PROTO_FEATURE_PREEMPT;
+	char *features[8] = {ping, keeps, counts, stop};
 	size_t n_features = 4;
 
 	/* For display. Names that the protocol does not take are said as "program". */
@@ -124,6 +125,7 @@ static int send_hello(int fd, bool initial) {
 	if (!env_get()->whole) {
 		features[n_features++] = terms;
 		features[n_features++] = copies;
+		features[n_features++] = preempt;
 	}
 	hello.features = features;
 	hello.n_features = n_features;

@@ -20,6 +20,7 @@
 #include "shim/mark.h"
 #include "shim/real.h"
 #include "shim/records.h"
+#include "shim/seat.h"
 #include "shim/state.h"
 #include "shim/terms.h"
 #include "shim/wake.h"
@@ -154,6 +155,17 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 	books_open(&job);
 }
 
+/* A job more is open, or one is over. */
+static void begun(struct lane *lane) {
+	lane_count_job(1);
+	seat_job_opened(lane->device, terms_ring(atomic_load(&lane->terms)));
+}
+
+static void over(struct lane *lane) {
+	lane_count_job(-1);
+	seat_job_closed(lane->device);
+}
+
 /* The lane's job is there. */
 static void opened(struct lane *lane) {
 	lane_set_state(lane, LANE_OPENING, LANE_OPEN);
@@ -171,7 +183,7 @@ bool job_open_by_terms(struct lane *lane, const struct job_need *need) {
 	}
 	if (lane_set_state(lane, LANE_IDLE, LANE_OPENING)) {
 		take_terms(lane, need, word);
-		lane_count_job(1);
+		begun(lane);
 		opened(lane);
 	}
 	return true;
@@ -185,8 +197,10 @@ bool job_open(struct lane *lane, const struct job_need *need) {
 		return true;
 	}
 	r = request(lane, need, again);
-	if (again != (r == 0)) {
-		lane_count_job(again ? -1 : 1);
+	if (again && r != 0) {
+		over(lane);
+	} else if (!again && r == 0) {
+		begun(lane);
 	}
 	if (r != 0) {
 		lane_set_state(lane, LANE_OPENING, LANE_IDLE);
@@ -345,7 +359,7 @@ bool job_try_close(struct lane *lane) {
 		records_drain();
 		report(lane, lane->outside);
 	}
-	lane_count_job(-1);
+	over(lane);
 	lane_set_state(lane, LANE_CLOSING, LANE_IDLE);
 	return true;
 }
@@ -389,7 +403,7 @@ void job_close_aside(struct lane *lane) {
 
 		if (job != 0 && all_complete(lane, job)) {
 			close_book(lane, job);
-			lane_count_job(-1);
+			over(lane);
 			lane_take_aside(lane, i);
 		}
 	}

@@ -5,7 +5,6 @@
 
 #include "shim/keeper.h"
 
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,15 +12,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "proto/board.h"
 #include "proto/spin.h"
-#include "shim/base/log.h"
+#include "shim/seat.h"
 #include "shim/state.h"
 #include "shim/terms.h"
 
@@ -68,15 +65,6 @@ static struct dock {
 	struct board_gate gates[_COPY_WAYS]; /* the keeper's */
 } docks[DOCKS_MAX];
 
-/* A board and our slot there. One of an earlier connection is never freed: somebody may be about to
- * write into it. */
-struct seat {
-	struct board *board;
-	unsigned slot;
-	const struct seat *before; /* the last one, so that it is not lost */
-};
-
-static _Atomic(const struct seat *) seat;
 static _Atomic(struct dock *) looking; /* where the keeper is at present */
 static _Atomic bool leaving;
 static _Atomic uint32_t calls; /* a futex: counts copies that have begun */
@@ -88,58 +76,12 @@ static bool running;
 
 /* ---- the board ---- */
 
-/* One that could shrink would kill the programs that touch it. */
-static struct board *map_board(int fd) {
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct board *board;
-	struct stat st;
-
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    st.st_size < (off_t)sizeof(*board)) {
-		return NULL;
-	}
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (board == MAP_FAILED) {
-		return NULL;
-	}
-	if (board->magic != PROTO_BOARD_MAGIC || board->version != PROTO_BOARD_VERSION) {
-		munmap(board, sizeof(*board));
-		return NULL;
-	}
-	madvise(board, sizeof(*board), MADV_DONTFORK);
-	return board;
-}
-
-void keeper_take_board(int fd, unsigned slot) {
-	struct board *board = fd >= 0 ? map_board(fd) : NULL;
-	struct seat *s = board ? malloc(sizeof(*s)) : NULL;
-
-	if (fd >= 0) {
-		close(fd);
-	}
-	if (!s) {
-		if (board) {
-			munmap(board, sizeof(*board));
-		}
-		log_once(LOG_LEVEL_WARN,
-			 "The board of copies that sbeetd has sent can't be used: "
-			 "copies are made as ever");
-		return;
-	}
-	*s = (struct seat){.board = board, .slot = slot, .before = atomic_load(&seat)};
-	atomic_store(&seat, s);
-}
-
-bool keeper_has_board(void) {
-	return atomic_load_explicit(&seat, memory_order_acquire) != NULL;
-}
-
 static struct board_place our_place(const struct seat *s, unsigned gpu, enum copy_way way) {
 	return (struct board_place){.gpu = gpu, .slot = s->slot, .way = way};
 }
 
 bool keeper_others_copy(unsigned gpu, enum copy_way way) {
-	const struct seat *s = atomic_load_explicit(&seat, memory_order_acquire);
+	const struct seat *s = seat_get();
 	struct board_place at;
 
 	if (!s) {
@@ -245,7 +187,7 @@ static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
 }
 
 static struct view look(void) {
-	const struct seat *s = atomic_load(&seat);
+	const struct seat *s = seat_get();
 	struct view v = {.now = nsec_now()};
 	uint64_t before[PROTO_TERMS_GPUS_MAX][_COPY_WAYS];
 	const unsigned n = s ? PROTO_TERMS_GPUS_MAX * _COPY_WAYS : 0;
@@ -422,7 +364,7 @@ static void announce_now(const struct seat *s, struct dock *d, struct keeper_cop
 }
 
 bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
-	const struct seat *s = atomic_load(&seat);
+	const struct seat *s = seat_get();
 	struct dock *d = find_dock(context);
 	nsec_t now = nsec_now();
 	struct flight *f;
@@ -481,7 +423,7 @@ void keeper_cancel(const struct keeper_copy *copy) {
 /* ---- the end ---- */
 
 void keeper_leave(void) {
-	const struct seat *s = atomic_load(&seat);
+	const struct seat *s = seat_get();
 
 	atomic_store(&leaving, true);
 	for (unsigned i = 0; i < DOCKS_MAX; i++) {
@@ -500,7 +442,6 @@ void keeper_after_fork(void) {
 	pthread_mutex_init(&lock, NULL);
 	running = false;
 	memset(docks, 0, sizeof(docks));
-	atomic_store(&seat, NULL);
 	atomic_store(&looking, NULL);
 	atomic_store(&leaving, false);
 	atomic_store(&asleep, false);

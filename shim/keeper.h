@@ -25,13 +25,6 @@
 #include "proto/board.h"
 #include "proto/units.h"
 
-/* The board, whose descriptor is closed, and our slot on it; instead of the last one. What is no
- * sealed page of the right size is not used. Under conn.c's lock. */
-void keeper_take_board(int fd, unsigned slot);
-
-/* Whether there is a board. */
-bool keeper_has_board(void);
-
 /* Whether others copy that @way on @gpu, so that a short copy of ours had better be known to them:
  * now, or, as it comes later, in pieces not long ago. */
 bool keeper_others_copy(unsigned gpu, enum copy_way way);

@@ -81,8 +81,8 @@ int own_socket_receive(const struct own_socket *s, uint8_t *buffer, int *ret_fd,
 	return n;
 }
 
-int own_socket_send(const struct own_socket *s, const ProtobufCMessage *message) {
-	int r = own_socket_is_ours(s) ? packet_send(s->fd, message, -1) : -EBADF;
+int own_socket_send(const struct own_socket *s, const ProtobufCMessage *message, int passed_fd) {
+	int r = own_socket_is_ours(s) ? packet_send(s->fd, message, passed_fd) : -EBADF;
 
 	return r == -ENOTSOCK ? -EBADF : r;
 }

@@ -52,5 +52,6 @@ nsec_t own_socket_sleep(const struct own_socket *s, short events, nsec_t pause);
 int own_socket_receive(const struct own_socket *s, uint8_t *buffer, int *ret_fd, nsec_t spin,
 		       nsec_t pause, nsec_t *ret_slept);
 
-/* Return: as packet_send(); -EBADF: the program has closed the socket. */
-int own_socket_send(const struct own_socket *s, const ProtobufCMessage *message);
+/* @passed_fd: goes along, and stays the caller's; -1: none. Return: as packet_send(); -EBADF: the
+ * program has closed the socket. */
+int own_socket_send(const struct own_socket *s, const ProtobufCMessage *message, int passed_fd);

@@ -17,6 +17,7 @@
 #include "shim/base/log.h"
 #include "shim/enforce/green.h"
 #include "shim/gpu-uuid.h"
+#include "shim/groups.h"
 #include "shim/lane.h"
 
 /* NULL: there never was one. Set once. */
@@ -141,18 +142,31 @@ static bool still_says(CUdevice device, const uint8_t *uuid, uint64_t word) {
 	       atomic_load_explicit(&p->gpu[place].word, memory_order_acquire) == word;
 }
 
+/* Whether the terms @word hold for this program. */
+static bool hold(uint64_t word) {
+	if (!terms_are_sliced(word) || groups_known()) {
+		return true;
+	}
+	log_once(LOG_LEVEL_INFO,
+		 "This program can't be preempted for more urgent ones (its driver shows no "
+		 "channel groups, or those of several GPUs): jobs are asked for");
+	return false;
+}
+
 uint64_t terms_now(CUdevice device, uint64_t known) {
 	const uint8_t *uuid = terms_held() ? gpu_uuid(device) : NULL;
 	struct terms t;
+	uint64_t word;
 
 	if (!uuid) {
 		return 0;
 	}
 	if (known && still_says(device, uuid, known)) {
-		return known;
+		return hold(known) ? known : 0;
 	}
 	t = read_page(device, uuid);
-	return terms_pack(&t);
+	word = terms_pack(&t);
+	return hold(word) ? word : 0;
 }
 
 bool terms_due(CUdevice device, enum copy_way way, unsigned *ret_place, nsec_t *ret_due) {

@@ -24,9 +24,11 @@
 #include "shim/job.h"
 #include "shim/keeper.h"
 #include "shim/lane.h"
+#include "shim/offer.h"
 #include "shim/question.h"
 #include "shim/real.h"
 #include "shim/records.h"
+#include "shim/seat.h"
 #include "shim/state.h"
 #include "shim/terms.h"
 #include "shim/wait.h"
@@ -347,6 +349,7 @@ static nsec_t earlier(nsec_t a, nsec_t b) {
 /* Tells sbeetd of what has been done. Return: when to do so again at the latest. */
 static nsec_t tell(nsec_t now, bool *ret_ended) {
 	*ret_ended = books_collect();
+	offer_groups();
 	records_drain();
 	return earlier(books_tell(now), counts_tell(now));
 }
@@ -397,6 +400,7 @@ static void at_exit(void) {
 	atomic_store(&state_mode, STATE_MODE_OFF);
 	question_settle();
 	keeper_leave();
+	seat_leave();
 	/* Not for ever: whoever calls exit() may do so from a signal handler, in the middle of it.
 	 */
 	lane_settle(deadline);

@@ -99,6 +99,16 @@ static int parse_yes(const char *text, void *target) {
 	return 0;
 }
 
+static int parse_preempt(const char *text, void *target) {
+	bool on = strcmp(text, "auto") == 0;
+
+	if (!on && strcmp(text, "off") != 0) {
+		return -EINVAL;
+	}
+	*(bool *)target = on;
+	return 0;
+}
+
 static int parse_text(const char *text, void *target) {
 	snprintf(target, SETTINGS_TEXT_MAX, "%s", text);
 	return 0;

@@ -28,6 +28,7 @@ struct engine {
 	bool changed; /* since the last decision */
 	bool tasks_changed;
 	bool running, stopped, on_hold;
+	bool preempts; /* see engine_set_preempts() */
 	unsigned green_step[SCHED_GPUS_MAX]; /* parts are made of whole groups of so many SMs; 0: no
 					      * green contexts there */
 };
@@ -151,9 +152,15 @@ bool engine_cuts_green(const struct engine *engine) {
 bool engine_steers(const struct engine *engine, size_t gpu, unsigned *ret_group) {
 	const struct sched_gpu *g = sched_gpu(engine->sched, gpu);
 
-	*ret_group = engine->green_step[gpu];
-	return sched_get_policy(engine->sched)->steers && g->sharing == SCHED_SHARING_MPS &&
+	bool mps = g->sharing == SCHED_SHARING_MPS;
+
+	*ret_group = mps ? engine->green_step[gpu] : 0;
+	return sched_get_policy(engine->sched)->steers && (mps || engine->preempts) &&
 	       !g->drained && !engine->stopped;
+}
+
+void engine_set_preempts(struct engine *engine, bool preempts) {
+	engine->preempts = preempts;
 }
 
 int engine_add_task(struct engine *engine, const struct sched_task *task, sched_task_id *ret) {

@@ -56,6 +56,10 @@ bool engine_cuts_green(const struct engine *engine);
  * SMs the sets that they are told are made; 0: they can't be told any. */
 bool engine_steers(const struct engine *engine, size_t gpu, unsigned *ret_group);
 
+/* Whether programs can be preempted where they share a GPU by time slices, without MPS: then the
+ * policy may steer there, too. At first they can't. */
+void engine_set_preempts(struct engine *engine, bool preempts);
+
 /* A task whose times are known comes: its jobs are no longer best effort. Errors as
  * sched_add_task(). */
 int engine_add_task(struct engine *engine, const struct sched_task *task, sched_task_id *ret);

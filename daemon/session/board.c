@@ -88,6 +88,7 @@ void board_leave(struct board_list *boards, struct board_seat *seat) {
 			atomic_store(&b->page->slots[i][seat->slot].due_ns[way], 0);
 			atomic_store(&b->page->slots[i][seat->slot].bulk_ns[way], 0);
 		}
+		atomic_store(&b->page->slots[i][seat->slot].jobs, 0);
 	}
 	b->taken &= ~(UINT64_C(1) << seat->slot);
 	*seat = (struct board_seat){.board = NULL};

@@ -12,6 +12,7 @@
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/preempt/preempter.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
@@ -95,6 +96,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 	page_fd = open_terms(s, hello);
 	s->takes_board = s->terms.page && has_feature(hello, PROTO_FEATURE_COPIES);
+	s->owner.offers = s->takes_board && has_feature(hello, PROTO_FEATURE_PREEMPT);
 	session_say_welcome(s, gpu, page_fd);
 	quota_work(s->user, 0, hello->n_held + hello->n_ended, s->all->now());
 	if (s->fd >= 0) {
@@ -157,6 +159,19 @@ static void check_opened(struct session *s, uint64_t number, const struct job *j
 	}
 }
 
+/* It asks where it could run by time slices. */
+static void note_unpreempted(struct session *s, size_t gpu) {
+	if (s->terms.now[gpu].sliced && !s->owner.told) {
+		s->owner.told = true;
+		log_client(quota_log(s->user), LOG_LEVEL_INFO,
+			   "session %llu (pid %d, '%s') can't be preempted: its library %s; it asks "
+			   "for its jobs",
+			   (unsigned long long)s->id, s->cred.pid, s->task.name,
+			   s->owner.offers ? "sees no channel groups of its driver, or several GPUs"
+					   : "is older than preemption");
+	}
+}
+
 static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Request *request = packet->request;
 	struct job *stopped = session_job_find(s, request->job);
@@ -166,6 +181,7 @@ static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
 	    memcmp(stopped->record.uuid, request->gpu_uuid.data, PROTO_UUID_BYTES) == 0) {
 		session_job_continue(s, stopped, request);
 	} else if (admit_job(s, request->job, &request->gpu_uuid, &gpu)) {
+		note_unpreempted(s, gpu);
 		check_opened(s, request->job, session_job_open(s, request, gpu));
 	}
 }
@@ -303,6 +319,37 @@ static void handle_goodbye(struct session *s, const Sbeet__ToDaemon *packet) {
 	}
 }
 
+static void add_group(struct session *s, const Sbeet__ChannelGroup *group) {
+	int gpu = inventory_find(s->all->inventory, group->gpu_uuid.data);
+
+	if (gpu >= 0 && owner_add_group(&s->owner, s->all->preempter, (size_t)gpu, group->client,
+					group->object, s->passed_fd) == OWNER_E_FULL) {
+		log_client(quota_log(s->user), LOG_LEVEL_INFO,
+			   "session %llu (pid %d, '%s') has more than %d contexts: the others are "
+			   "not preempted",
+			   (unsigned long long)s->id, s->cred.pid, s->task.name, PROTO_GROUPS_MAX);
+	}
+}
+
+static void handle_group(struct session *s, const Sbeet__ToDaemon *packet) {
+	const Sbeet__ChannelGroup *group = packet->group;
+
+	if (!s->owner.offers) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,
+			     "a channel group is told of, which nobody has asked for");
+	} else if (s->passed_fd >= 0 && !preempter_is_control(s->passed_fd)) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+			     "a channel group comes with what is no descriptor of the driver's "
+			     "control device");
+	} else if (!owner_is_handed_over(&s->owner, s->all->preempter)) {
+		return; /* it is not wanted any more, or will be asked for again */
+	} else if (group->gone) {
+		owner_remove_group(&s->owner, s->all->preempter, group->client, group->object);
+	} else if (s->passed_fd >= 0) { /* else its process has died since */
+		add_group(s, group);
+	}
+}
+
 static void handle_pong(struct session *s, const Sbeet__ToDaemon *packet) {
 	if (packet->pong->number == s->pinged) {
 		s->pinged = 0;
@@ -334,6 +381,7 @@ static const struct {
 					    handle_goodbye},
 	[SBEET__TO_DAEMON__BODY_BEGAN] = {"began", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
 					  handle_began},
+	[SBEET__TO_DAEMON__BODY_GROUP] = {"group", BIT(SESSION_ACTIVE), handle_group},
 	[SBEET__TO_DAEMON__BODY_PONG] = {"pong", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
 					 handle_pong},
 	[SBEET__TO_DAEMON__BODY_PING] = {"ping", BIT(SESSION_ACTIVE) | BIT(SESSION_DRAINING),
@@ -361,7 +409,8 @@ void session_hear(struct session *s, const Sbeet__ToDaemon *m) {
 	}
 }
 
-void session_hear_packet(struct session *s, const void *packet, size_t n) {
+void session_hear_packet(struct session *s, const void *packet, size_t n, int passed_fd) {
+	_cleanup_close_ int owned = passed_fd;
 	ProtobufCMessage *m = NULL;
 	int r = packet_unpack(&sbeet__to_daemon__descriptor, packet, n, &m);
 
@@ -372,6 +421,8 @@ void session_hear_packet(struct session *s, const void *packet, size_t n) {
 					     : "no memory to unpack a packet");
 		return;
 	}
+	s->passed_fd = owned;
 	session_hear(s, (const Sbeet__ToDaemon *)m);
+	s->passed_fd = -1;
 	packet_free(m);
 }

@@ -240,6 +240,15 @@ void session_say_board(struct session *s) {
 	say_passing(s, &m, board_fd(&s->seat));
 }
 
+void session_say_want_groups(struct session *s) {
+	Sbeet__WantGroups want = SBEET__WANT_GROUPS__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+
+	m.body_case = SBEET__TO_SHIM__BODY_WANT_GROUPS;
+	m.want_groups = &want;
+	say(s, &m);
+}
+
 void session_say_revoke(struct session *s, uint64_t job, bool stop, const char *reason) {
 	Sbeet__Revoke revoke = SBEET__REVOKE__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;

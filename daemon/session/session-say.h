@@ -36,6 +36,9 @@ void session_say_record_ops(struct session *s, uint64_t job, bool on);
 /* The board of copies, on which it has a seat. */
 void session_say_board(struct session *s);
 
+/* Its channel groups are wanted, see owner.h. */
+void session_say_want_groups(struct session *s);
+
 /* Finish what runs and start nothing more, if the peer's buffer has room for that. */
 /* @stop: the job may go on later. */
 void session_say_revoke(struct session *s, uint64_t job, bool stop, const char *reason);

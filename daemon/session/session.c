@@ -65,6 +65,7 @@ static void close_socket(struct session *s) {
 		event_del(&s->gone);
 		packet_close(s->fd);
 		s->fd = -1;
+		owner_take_back(&s->owner, s->all->preempter);
 		board_leave(&s->all->boards, &s->seat);
 		leave_gate(s);
 		gate_leave(s->all->gate, &s->cred, s->n_left, s->faulty, now);
@@ -110,6 +111,7 @@ void session_hand_over(struct session *s) {
 	event_del(&s->gone);
 	close(s->fd);
 	s->fd = -1;
+	owner_take_back(&s->owner, s->all->preempter);
 	session_end(s);
 }
 
@@ -214,16 +216,19 @@ static void slow_down(struct session *s) {
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
 	struct sessions *all = s->all;
-	int r;
+	int r, passed_fd = -1;
 
 	if (s->state == SESSION_NEW && pause_reading(s, quota_work_owed(s->user, all->now()))) {
 		return;
 	}
-	r = packet_receive(fd, all->buffer, NULL);
+	r = packet_receive(fd, all->buffer, s->owner.offers ? &passed_fd : NULL);
 	if (r == -EAGAIN) {
 		return;
 	}
-	if (r == -EMSGSIZE) {
+	if (r == -EPROTO) {
+		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
+			     "a packet brings more than one descriptor");
+	} else if (r == -EMSGSIZE) {
 		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
 			     "a packet is longer than %d bytes", PROTO_PACKET_MAX);
 	} else if (r <= 0) {
@@ -231,7 +236,7 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 			  r < 0 ? strerror(-r) : "end of file");
 		session_hang_up(s);
 	} else {
-		session_hear_packet(s, all->buffer, (size_t)r);
+		session_hear_packet(s, all->buffer, (size_t)r, passed_fd);
 	}
 	if (s->fd >= 0) {
 		slow_down(s);
@@ -253,7 +258,7 @@ static void hear_last_words(struct session *s) {
 			break;
 		}
 		quota_packet(s->user, all->now());
-		session_hear_packet(s, all->buffer, (size_t)r);
+		session_hear_packet(s, all->buffer, (size_t)r, -1);
 	}
 }
 
@@ -305,10 +310,10 @@ static int make(struct session **ret, struct sessions *all, uint64_t id,
 	s->all = all;
 	s->user = a->user;
 	s->kernels.user = a->user;
-	s->id = id;
+	s->id = s->owner.id = id;
 	s->cred = a->peer.cred;
 	s->connected = all->now();
-	s->fd = s->pidfd = -1;
+	s->fd = s->pidfd = s->passed_fd = -1;
 	s->sched_task = SCHED_TASK_NONE;
 	TAILQ_INIT(&s->jobs);
 	event_assign(&s->drained, all->base, -1, EV_TIMEOUT, on_drained, s);

@@ -29,6 +29,7 @@
 #include "daemon/session/admission.h"
 #include "daemon/session/board.h"
 #include "daemon/session/kernels.h"
+#include "daemon/session/owner.h"
 #include "daemon/session/quiet.h"
 #include "daemon/session/sessions.h"
 #include "daemon/session/terms.h"
@@ -78,6 +79,7 @@ struct session {
 	nsec_t connected;
 
 	int fd;	   /* owned; -1: the peer has hung up, or was */
+	int passed_fd; /* borrowed: came with the packet that is heard; -1: none */
 	int pidfd; /* owned; -1: no Hello yet, or there was none to be had; then nothing tells of
 		    * death */
 	struct identity identity; /* of the process, from Hello on */
@@ -118,7 +120,8 @@ struct session {
 
 	struct session_terms terms; /* where it runs without asking */
 	bool takes_board;	    /* it can hold its copies */
-	struct board_seat seat;	    /* since it does */
+	struct board_seat seat;	    /* since it does, or is an owner */
+	struct session_owner owner; /* of channel groups, where it runs by time slices */
 
 	struct job_list jobs; /* waiting and running */
 	unsigned n_jobs;

@@ -22,6 +22,7 @@ struct job;
 struct learn;
 struct ledger;
 struct mps;
+struct preempter;
 struct profiles;
 struct quota;
 struct reload;
@@ -76,6 +77,7 @@ struct sessions {
 	/* May change at any time. */
 	nsec_t linger; /* told to every shim */
 	nsec_t spin;   /* likewise */
+	struct preempter *preempter; /* steer.h's; NULL: none runs */
 	nsec_t drain;  /* how long SMs stay with a process that hung up while it runs jobs */
 
 	/* Ours. */

@@ -13,6 +13,7 @@
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/preempt/preempter.h"
 #include "daemon/session/planner.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session.h"
@@ -34,6 +35,8 @@ struct scene {
 	struct steer_member members[MODEL_TASKS_MAX];
 	unsigned n;
 	bool loose; /* somebody without a deadline can't be kept to a set */
+	bool sliced;	 /* by time slices: no MPS */
+	uint64_t lowest; /* then: the lowest urgency of all programs */
 };
 
 static void on_planned(void *userdata, size_t gpu, const struct plan *plan);
@@ -41,10 +44,14 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan);
 static void on_judge(int fd, short what, void *userdata);
 
 void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base,
-		nsec_t window) {
+		nsec_t window, bool may_preempt) {
 	int r;
 
-	*steer = (struct steer){.sessions = sessions, .changed = true, .window = window};
+	*steer = (struct steer){.sessions = sessions,
+				.changed = true,
+				.window = window,
+				.may_preempt = may_preempt,
+				.base = base};
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
 		steer->gpus[i].steer = steer;
 		steer->gpus[i].gpu = i;
@@ -59,6 +66,7 @@ void steer_init(struct steer *steer, struct sessions *sessions, struct event_bas
 
 void steer_deinit(struct steer *steer) {
 	steer->planner = planner_free(steer->planner);
+	steer->sessions->preempter = preempter_free(steer->sessions->preempter);
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
 		event_del(&steer->gpus[i].judge);
 	}
@@ -126,6 +134,9 @@ static unsigned clamp_groups(const struct plan_gpu *cut, const struct task_spec 
 	return n < 1 ? 1 : n > n_groups ? n_groups : n;
 }
 
+static const char reason_sliced[] =
+	"the GPU is shared by time slices, and programs are preempted for more urgent ones";
+
 static const char reason_bounds[] = "min-sms or max-sms of its task";
 
 /* @t within the bounds of the program and its task. @reason: of @t; another one where they count.
@@ -171,8 +182,11 @@ static void write_terms(struct steer *steer, const struct scene *scene, struct s
 			const struct terms *terms, const char *reason) {
 	struct terms t = *terms;
 
-	/* Without a free SM a level costs nothing: see RESULTS.md. */
-	if (t.steered && scene->loose && is_urgent(s)) {
+	if (t.steered && scene->sliced) {
+		t.sliced = true;
+		t.rings = owner_urgency(&s->task) > scene->lowest;
+	} else if (t.steered && scene->loose && is_urgent(s)) {
+		/* Without a free SM a level costs nothing: see RESULTS.md. */
 		t.level = PROTO_TERMS_LEVEL_MAX;
 	}
 	if (t.steered && scene->cut.group > 0) {
@@ -193,14 +207,22 @@ static struct steer_member member_of(const struct session *s, const struct plan_
 	};
 }
 
+static bool is_sliced(const struct steer *steer, size_t gpu) {
+	return inventory_gpu(steer->sessions->inventory, gpu)->sharing != SCHED_SHARING_MPS;
+}
+
 /* Who is there. Programs beyond the planner's number have the terms of those that are not. */
 static void look_around(struct steer *steer, size_t gpu, struct scene *ret) {
 	struct session *s;
 
-	*ret = (struct scene){.gpu = gpu};
+	*ret = (struct scene){.gpu = gpu, .lowest = UINT64_MAX};
 	ret->steered = engine_steers(steer->sessions->engine, gpu, &ret->cut.group);
 	ret->cut.sms = inventory_gpu(steer->sessions->inventory, gpu)->n_sms;
+	ret->sliced = ret->steered && is_sliced(steer, gpu);
 	TAILQ_FOREACH(s, &steer->sessions->list, link) {
+		if (ret->sliced && is_steered(s, gpu) && owner_urgency(&s->task) < ret->lowest) {
+			ret->lowest = owner_urgency(&s->task);
+		}
 		if (ret->steered && is_present(s, gpu) && ret->n < MODEL_TASKS_MAX) {
 			ret->loose |= !is_urgent(s) && (ret->cut.group == 0 || !makes_sets(s));
 			ret->sessions[ret->n] = s;
@@ -221,10 +243,13 @@ static void steer_others(struct steer *steer, const struct scene *scene) {
 		const char *reason =
 			!scene->steered
 				? "the policy does not steer there: it is not steer, the GPU "
-				  "is not shared through MPS, or it is drained"
+				  "is drained, or it is not shared through MPS, and programs "
+				  "are not preempted"
 			: t.steered
 				? is_present(s, scene->gpu)
-					  ? "too many programs are there to plan for"
+					  ? scene->sliced ? reason_sliced
+							  : "too many programs are there to "
+							    "plan for"
 					  : "it does not run there yet"
 				: "its task may not use this GPU, or its program is being ended";
 
@@ -328,6 +353,9 @@ static void take_change(struct steer *steer, struct scene *scene, enum change ch
 static const char *rule_reason(const struct scene *scene, const struct terms *terms, unsigned i) {
 	bool apart = false;
 
+	if (scene->sliced) {
+		return reason_sliced;
+	}
 	if (scene->cut.group == 0) {
 		return "the programs there can't be kept to parts of the GPU";
 	}
@@ -538,6 +566,78 @@ static void on_judge(int fd, short what, void *userdata) {
 	}
 }
 
+/* ---- without MPS ---- */
+
+static void on_preempter(void *userdata) {
+	steer_changed(userdata);
+}
+
+/* Where a GPU that is there is not shared through MPS. */
+static void start_preempter(struct steer *steer) {
+	const struct inventory *inventory = steer->sessions->inventory;
+	bool any = false, simulated = true;
+	int r;
+
+	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(inventory, i);
+
+		any |= is_sliced(steer, i) && !gpu->fixed;
+		simulated &= gpu->simulated;
+	}
+	if (!any || !steer->may_preempt || !steer->policy->steers) {
+		return;
+	}
+	steer->may_preempt = false; /* once */
+	r = preempter_new(&steer->sessions->preempter, steer->base, simulated, on_preempter, steer);
+	if (r < 0) {
+		log_warning("programs are not preempted without MPS, they ask for their jobs "
+			    "there: %s",
+			    strerror(-r));
+	}
+}
+
+static bool runs_sliced(const struct session *s) {
+	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
+		if (s->terms.now[i].sliced) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* It runs by time slices. May end the session. */
+static void hand_over(struct session *s) {
+	struct preempter *p = s->all->preempter;
+
+	if (!preempter_works(p) || !s->owner.offers || s->pidfd < 0 || s->fd < 0 ||
+	    s->state != SESSION_ACTIVE) {
+		return;
+	}
+	if (!s->seat.board) {
+		if (board_join(&s->all->boards, s->cred.uid, &s->seat) != 0) {
+			return; /* nobody hears of its jobs, and it is not preempted */
+		}
+		session_say_board(s);
+	}
+	if (s->fd >= 0 &&
+	    owner_hand_over(&s->owner, p, owner_urgency(&s->task), s->pidfd, &s->seat)) {
+		session_say_want_groups(s);
+	}
+}
+
+static void hand_over_owners(struct sessions *all) {
+	struct session *s, *next;
+
+	for (s = TAILQ_FIRST(&all->list); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		if (runs_sliced(s)) {
+			hand_over(s); /* may end it */
+		} else {
+			owner_take_back(&s->owner, all->preempter);
+		}
+	}
+}
+
 static uint32_t drained_gpus(const struct sched *sched) {
 	uint32_t drained = 0;
 
@@ -558,11 +658,16 @@ void steer_look(struct steer *steer) {
 	steer->changed = false;
 	steer->policy = policy;
 	steer->drained = drained;
+	if (!steer->sessions->preempter) {
+		start_preempter(steer);
+	}
+	engine_set_preempts(steer->sessions->engine, preempter_works(steer->sessions->preempter));
 	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
 		tell_deadlines(steer->sessions, i);
 		look_at_gpu(steer, i);
 	}
 	hand_out_boards(steer->sessions);
+	hand_over_owners(steer->sessions);
 }
 
 static const char *verdict_name(enum tune_action action) {

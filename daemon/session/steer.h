@@ -7,7 +7,9 @@
  * others again when the tasks do worse than predicted (core/steer/tune.h).
  *
  * A program has terms on a GPU if it reads them (feature "terms"), the policy steers, the GPU is
- * shared through MPS and not drained, and its task may use it. Otherwise it asks for each job.
+ * not drained, and its task may use it. Otherwise it asks for each job. On a GPU that is not shared
+ * through MPS programs run by time slices, and preempt each other (owner.h): the terms hold for
+ * those that can be preempted.
  */
 #pragma once
 
@@ -21,6 +23,7 @@
 
 struct event_base;
 struct planner;
+struct preempter;
 struct sched_policy;
 struct session;
 struct sessions;
@@ -72,13 +75,15 @@ struct steer {
 	uint32_t drained;		   /* GPUs that were, likewise */
 	bool changed;			   /* something else has changed since */
 	struct planner *planner;	   /* owned; NULL: by the rule alone */
+	bool may_preempt;		   /* --preempt; else no preempter is started */
+	struct event_base *base;	   /* borrowed */
 	nsec_t window;			   /* --steer-window; may change at any time */
 	struct steer_gpu gpus[SCHED_GPUS_MAX];
 };
 
 /* Without a thread for the planner, or memory, programs are steered by the rule alone. */
 void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base,
-		nsec_t window);
+		nsec_t window, bool may_preempt);
 
 void steer_deinit(struct steer *steer);
 

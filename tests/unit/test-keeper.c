@@ -20,6 +20,7 @@
 
 #include "proto/board.h"
 #include "shim/keeper.h"
+#include "shim/seat.h"
 #include "shim/terms.h"
 
 #define MS  NSEC_PER_MSEC
@@ -81,8 +82,8 @@ static void take_board(void) {
 	assert_ptr_not_equal(board, MAP_FAILED);
 	board->magic = PROTO_BOARD_MAGIC;
 	board->version = PROTO_BOARD_VERSION;
-	keeper_take_board(fd, OWN);
-	assert_true(keeper_has_board());
+	seat_take(fd, OWN);
+	assert_true(seat_get() != NULL);
 }
 
 static int setup(void **state) {
@@ -382,9 +383,9 @@ static void boards_that_may_shrink_are_refused(void **state) {
 	int fd = memfd_create("board", MFD_CLOEXEC);
 
 	assert_int_equal(ftruncate(fd, sizeof(*board)), 0);
-	keeper_take_board(fd, OWN);
+	seat_take(fd, OWN);
 	assert_int_equal(fcntl(fd, F_GETFD), -1); /* closed */
-	keeper_take_board(-1, OWN);
+	seat_take(-1, OWN);
 	wait_for_slot(0);
 	announce(9, 1100 * MS);
 	assert_ptr_equal(last, board);

@@ -33,6 +33,8 @@ static void assert_same(const struct terms *a, const struct terms *b) {
 	assert_int_equal(a->group, b->group);
 	assert_int_equal(a->copies, b->copies);
 	assert_int_equal(a->epoch, b->epoch);
+	assert_int_equal(a->sliced, b->sliced);
+	assert_int_equal(a->rings, b->rings);
 }
 
 static void terms_are_the_same_after_the_word(void **state) {
@@ -43,6 +45,8 @@ static void terms_are_the_same_after_the_word(void **state) {
 		{.steered = true, .copies = TERMS_COPIES_HELD},
 		{.steered = true, .n = 1, .group = 1},
 		{.steered = true, .first = 255, .n = 255, .group = 255},
+		{.steered = true, .sliced = true},
+		{.steered = true, .rings = true},
 		lower,
 	};
 
@@ -69,7 +73,7 @@ static void terms_out_of_range_do_not_steer(void **state) {
 		read = terms_unpack(terms_pack(&bad[i]));
 		assert_same(&read, &none);
 	}
-	for (unsigned bit = 46; bit < 64; bit++) {
+	for (unsigned bit = 48; bit < 64; bit++) {
 		read = terms_unpack(terms_pack(&lower) | UINT64_C(1) << bit);
 		assert_same(&read, &none);
 	}

@@ -1,0 +1,410 @@
+/*
+ * helper.c: see helper.h.
+ *
+ * Two threads: the first one hears sbeetd and waits for programs to end, the second one waits for
+ * jobs and preempts. The lock guards everything; it is not held while the driver works.
+ */
+#include "daemon/preempt/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/preempt/order.h"
+#include "daemon/preempt/rule.h"
+#include "daemon/preempt/sandbox.h"
+#include "proto/board.h"
+#include "proto/rm.h"
+
+/* While there is no futex_waitv (Linux 5.16), jobs are looked for at this interval. */
+#define POLL_NS (100 * NSEC_PER_USEC)
+
+#define REPORT_NS NSEC_PER_SEC
+
+/* The boards of so many users are waited for at a time; the kernel takes no more. */
+#define BELLS_MAX 127
+
+struct owner { /* beside the one of the rule */
+	uint64_t number;
+	int pidfd;		   /* owned; -1: none */
+	const struct board *board; /* owned mapping */
+	ino_t inode;		   /* of the board: several owners may share it */
+	unsigned slot;
+};
+
+struct group {
+	int fd; /* owned */
+	uint32_t client, object;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct rule rule;
+	struct owner owners[RULE_OWNERS_MAX];
+	struct group groups[RULE_GROUPS_MAX];
+	int busy;		  /* the group that the driver works on; RULE_NONE */
+	pthread_cond_t idle;	  /* busy has become RULE_NONE */
+	_Atomic uint32_t changed; /* a futex: owners or groups have */
+	struct order_report report;
+} helper = {.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER, .busy = RULE_NONE};
+
+/* ---- owners and groups; with the lock held ---- */
+
+static int find_owner(uint64_t number) {
+	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
+		if (helper.rule.owners[i].used && helper.owners[i].number == number) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+/* Closing takes the driver 36 ms where it is the last descriptor of a dead program: in this thread
+ * that holds up nobody, so the lock is given up. */
+static void close_group(unsigned i) {
+	int fd = helper.groups[i].fd;
+
+	helper.rule.groups[i].used = false;
+	while (helper.busy == (int)i) {
+		pthread_cond_wait(&helper.idle, &helper.lock);
+	}
+	helper.groups[i].fd = -1;
+	pthread_mutex_unlock(&helper.lock);
+	close(fd);
+	pthread_mutex_lock(&helper.lock);
+}
+
+static void remove_owner(unsigned i) {
+	struct owner *o = &helper.owners[i];
+
+	for (unsigned k = 0; k < helper.rule.n_groups; k++) {
+		if (helper.rule.groups[k].used && helper.rule.groups[k].owner == i) {
+			close_group(k);
+		}
+	}
+	rule_remove_owner(&helper.rule, i);
+	close(o->pidfd);
+	munmap((void *)(uintptr_t)o->board, sizeof(*o->board));
+}
+
+static void add_owner(const struct order *order, const int *fds) {
+	const struct board *board = MAP_FAILED;
+	struct stat st;
+	int i = -1;
+
+	if (order->slot < PROTO_BOARD_SLOTS && fstat(fds[1], &st) == 0 &&
+	    st.st_size >= (off_t)sizeof(*board)) {
+		board = mmap(NULL, sizeof(*board), PROT_READ, MAP_SHARED, fds[1], 0);
+	}
+	close(fds[1]);
+	if (board != MAP_FAILED) {
+		i = rule_add_owner(&helper.rule, order->urgency);
+	}
+	if (i < 0) {
+		close(fds[0]);
+		if (board != MAP_FAILED) {
+			munmap((void *)(uintptr_t)board, sizeof(*board));
+		}
+		return;
+	}
+	helper.owners[i] = (struct owner){.number = order->owner,
+					  .pidfd = fds[0],
+					  .board = board,
+					  .inode = st.st_ino,
+					  .slot = order->slot};
+}
+
+static void add_group(const struct order *order, int fd) {
+	int owner = find_owner(order->owner);
+	int i = owner >= 0 ? rule_add_group(&helper.rule, (unsigned)owner, order->gpu) : -1;
+
+	if (i < 0) {
+		pthread_mutex_unlock(&helper.lock);
+		close(fd);
+		pthread_mutex_lock(&helper.lock);
+		return;
+	}
+	helper.groups[i] =
+		(struct group){.fd = fd, .client = order->client, .object = order->object};
+}
+
+static void remove_group(const struct order *order) {
+	int owner = find_owner(order->owner);
+
+	for (unsigned i = 0; owner >= 0 && i < helper.rule.n_groups; i++) {
+		const struct rule_group *g = &helper.rule.groups[i];
+
+		if (g->used && g->owner == (unsigned)owner &&
+		    helper.groups[i].client == order->client &&
+		    helper.groups[i].object == order->object) {
+			close_group(i);
+			return;
+		}
+	}
+}
+
+/* ---- hearing sbeetd ---- */
+
+static void obey(const struct order *order, const int *fds, unsigned n) {
+	static const unsigned wanted[_ORDER_KIND_N] = {[ORDER_OWNER] = 2, [ORDER_GROUP] = 1};
+	int owner = find_owner(order->owner);
+
+	if (order->kind >= _ORDER_KIND_N || n != wanted[order->kind]) {
+		_exit(1); /* nobody says that */
+	}
+	switch ((enum order_kind)order->kind) {
+	case ORDER_OWNER:
+		add_owner(order, fds);
+		break;
+	case ORDER_URGENCY:
+		if (owner >= 0) {
+			helper.rule.owners[owner].urgency = order->urgency;
+		}
+		break;
+	case ORDER_OWNER_GONE:
+		if (owner >= 0) {
+			remove_owner((unsigned)owner);
+		}
+		break;
+	case ORDER_GROUP:
+		add_group(order, fds[0]);
+		break;
+	case ORDER_GROUP_GONE:
+		remove_group(order);
+		break;
+	case _ORDER_KIND_N:
+		break;
+	}
+}
+
+static void wake_preempter(void) {
+	atomic_fetch_add(&helper.changed, 1);
+	syscall(SYS_futex, &helper.changed, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Return: 0, or negative errno: sbeetd is gone. */
+static int hear(void) {
+	struct order order;
+	int fds[ORDER_FDS_MAX], r;
+	unsigned n;
+
+	while ((r = order_receive(HELPER_FD, &order, sizeof(order), fds, &n)) == 0) {
+		pthread_mutex_lock(&helper.lock);
+		obey(&order, fds, n);
+		pthread_mutex_unlock(&helper.lock);
+		wake_preempter();
+	}
+	return r == -EAGAIN ? 0 : r;
+}
+
+/* Fills in the socket and the programs. Return: how many. */
+static unsigned fill_poll(struct pollfd *list, unsigned *indexes) {
+	unsigned n = 1;
+
+	list[0] = (struct pollfd){.fd = HELPER_FD, .events = POLLIN};
+	pthread_mutex_lock(&helper.lock);
+	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
+		if (helper.rule.owners[i].used) {
+			indexes[n] = i;
+			list[n++] = (struct pollfd){.fd = helper.owners[i].pidfd, .events = POLLIN};
+		}
+	}
+	pthread_mutex_unlock(&helper.lock);
+	return n;
+}
+
+static int serve(void) {
+	struct pollfd list[RULE_OWNERS_MAX + 1];
+	unsigned indexes[RULE_OWNERS_MAX + 1], n;
+
+	for (;;) {
+		n = fill_poll(list, indexes);
+		if (poll(list, n, -1) < 0) {
+			continue;
+		}
+		for (unsigned i = 1; i < n; i++) {
+			if (list[i].revents) {
+				pthread_mutex_lock(&helper.lock);
+				remove_owner(indexes[i]);
+				pthread_mutex_unlock(&helper.lock);
+				wake_preempter();
+			}
+		}
+		if (list[0].revents && hear() < 0) {
+			return 0;
+		}
+	}
+}
+
+/* ---- preempting ---- */
+
+static bool preempt(int fd, uint32_t client, uint32_t object) {
+	struct rm_preempt params = {.wait = 0};
+	struct rm_control control = {
+		.client = client,
+		.object = object,
+		.command = RM_COMMAND_GROUP_PREEMPT,
+		.params = (uint64_t)(uintptr_t)&params,
+		.params_size = sizeof(params),
+	};
+
+	return ioctl(fd, _IOWR(RM_TYPE, RM_CONTROL_NR, struct rm_control), &control) == 0 &&
+	       control.status == 0;
+}
+
+/* With the lock held, which is given up meanwhile. */
+static void preempt_group(int i) {
+	struct group g = helper.groups[i];
+	nsec_t began = nsec_now(), ended;
+	bool done;
+
+	helper.busy = i;
+	pthread_mutex_unlock(&helper.lock);
+	done = preempt(g.fd, g.client, g.object);
+	ended = nsec_now();
+	pthread_mutex_lock(&helper.lock);
+	helper.busy = RULE_NONE;
+	pthread_cond_broadcast(&helper.idle);
+	rule_done(&helper.rule, i, began, ended);
+	helper.report.preempted += done;
+	helper.report.refused += !done;
+	helper.report.took_ns += ended - began;
+}
+
+/* What to wait for: the bells of all boards as they are, and changes. */
+struct bells {
+	struct futex_waitv list[BELLS_MAX + 1];
+	ino_t inodes[BELLS_MAX + 1];
+	unsigned n;
+};
+
+static void add_bell(struct bells *b, const _Atomic uint32_t *bell, ino_t inode) {
+	for (unsigned i = 1; i < b->n; i++) {
+		if (b->inodes[i] == inode) {
+			return;
+		}
+	}
+	if (b->n <= BELLS_MAX) {
+		b->inodes[b->n] = inode;
+		b->list[b->n++] = (struct futex_waitv){
+			.val = atomic_load(bell), .uaddr = (uintptr_t)bell, .flags = FUTEX_32};
+	}
+}
+
+/* With the lock held: what the boards say now. The bells first: what is changed later rings. */
+static void look_at_boards(struct bells *bells) {
+	bells->n = 0;
+	add_bell(bells, &helper.changed, 0);
+	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
+		const struct owner *o = &helper.owners[i];
+
+		if (helper.rule.owners[i].used) {
+			add_bell(bells, &o->board->bell, o->inode);
+		}
+	}
+	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
+		const struct owner *o = &helper.owners[i];
+
+		for (unsigned gpu = 0; helper.rule.owners[i].used && gpu < PROTO_GPUS_MAX; gpu++) {
+			helper.rule.owners[i].jobs[gpu] =
+				atomic_load(&o->board->slots[gpu][o->slot].jobs);
+		}
+	}
+}
+
+static struct timespec timespec_of(nsec_t t) {
+	return (struct timespec){.tv_sec = (time_t)(t / NSEC_PER_SEC),
+				 .tv_nsec = (long)(t % NSEC_PER_SEC)};
+}
+
+/* Until a bell rings, or until @deadline. */
+static void wait_for(struct bells *b, nsec_t now, nsec_t deadline) {
+	struct timespec t = timespec_of(deadline);
+
+	if (b->n == 1) { /* nobody is there: wait for somebody to come */
+		syscall(SYS_futex, &helper.changed, FUTEX_WAIT, b->list[0].val, NULL, NULL, 0);
+		return;
+	}
+	if (syscall(SYS_futex_waitv, b->list, b->n, 0, deadline == RULE_NEVER ? NULL : &t,
+		    CLOCK_MONOTONIC) >= 0 ||
+	    errno == EAGAIN || errno == ETIMEDOUT || errno == EINTR) {
+		return;
+	}
+	deadline = deadline < now + POLL_NS ? deadline : now + POLL_NS;
+	t = timespec_of(deadline);
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+static void report(nsec_t now) {
+	static struct order_report last;
+	static nsec_t at;
+
+	if (now - at >= REPORT_NS && memcmp(&last, &helper.report, sizeof(last)) != 0 &&
+	    order_send(HELPER_FD, &helper.report, sizeof(helper.report), NULL, 0) == 0) {
+		last = helper.report;
+		at = now;
+	}
+}
+
+static void *run(void *data) {
+	nsec_t now, again;
+	struct bells bells;
+	int group;
+
+	(void)data;
+	pthread_mutex_lock(&helper.lock);
+	for (;;) {
+		look_at_boards(&bells);
+		now = nsec_now();
+		group = rule_next(&helper.rule, now, &again);
+		report(now);
+		if (group != RULE_NONE) {
+			preempt_group(group);
+			continue;
+		}
+		pthread_mutex_unlock(&helper.lock);
+		wait_for(&bells, now, again);
+		pthread_mutex_lock(&helper.lock);
+	}
+	return NULL;
+}
+
+int helper_run(bool simulated) {
+	pthread_t thread;
+	int r;
+
+	/* It ends with sbeetd, and by nothing that is meant for sbeetd. */
+	prctl(PR_SET_NAME, "sbeet-preempt");
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* of the thread, too */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	/* Whatever sbeetd was started with. The simulated driver has some of its own, higher up. */
+	syscall(SYS_close_range, HELPER_FD + 1, simulated ? 255u : ~0u, 0);
+	r = fcntl(HELPER_FD, F_GETFD) < 0 ? -errno : 0;
+	if (r == 0) {
+		r = -pthread_create(&thread, NULL, run, NULL);
+	}
+	if (r == 0) {
+		r = sandbox_enter(simulated);
+	}
+	if (r < 0) {
+		fprintf(stderr, "sbeetd: the process that preempts can't start: %s\n",
+			strerror(-r));
+		_exit(1);
+	}
+	_exit(serve());
+}

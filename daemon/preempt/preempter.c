@@ -1,0 +1,288 @@
+/*
+ * preempter.c: see preempter.h.
+ */
+#include "daemon/preempt/preempter.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include "daemon/base/log.h"
+#include "daemon/base/util.h"
+#include "daemon/preempt/helper.h"
+#include "proto/rm.h"
+
+/* One that ends is started again after so long, and given up when that has happened so often
+ * without a quiet minute in between. */
+#define RESTART_NS	(200 * NSEC_PER_MSEC)
+#define RESTARTS_MAX	10
+#define RESTARTS_FORGET (60 * NSEC_PER_SEC)
+
+struct preempter {
+	struct event_base *base; /* borrowed */
+	preempter_changed_fn changed;
+	void *userdata;
+	bool simulated;
+	int socket;	  /* owned; -1: it does not run */
+	pid_t pid, ended; /* 0: none; ended: to be reaped */
+	struct event heard, restart;
+	unsigned starts, restarts; /* of late */
+	nsec_t started;
+	bool given_up;
+	struct order_report report, before; /* of the present one; of those before it, together */
+};
+
+extern char **environ;
+
+/* ---- starting and ending ---- */
+
+/* Waits for nothing: it may be stuck in the driver. */
+static void reap(struct preempter *p) {
+	if (p->pid > 0) {
+		kill(p->pid, SIGKILL);
+		p->ended = waitpid(p->pid, NULL, WNOHANG) == 0 ? p->pid : 0;
+		p->pid = 0;
+	}
+}
+
+static void add_reports(struct preempter *p) {
+	p->before.preempted += p->report.preempted;
+	p->before.refused += p->report.refused;
+	p->before.took_ns += p->report.took_ns;
+	p->report = (struct order_report){0};
+}
+
+/* It has ended, or is to end because it does not listen. Not told here: somebody may be handing
+ * over programs. */
+static void lose(struct preempter *p, const char *why) {
+	nsec_t now = nsec_now();
+	struct timeval t = util_timeval(RESTART_NS);
+
+	if (p->socket < 0) {
+		return;
+	}
+	event_del(&p->heard);
+	close(p->socket);
+	p->socket = -1;
+	reap(p);
+	add_reports(p);
+	p->restarts = now - p->started > RESTARTS_FORGET ? 1 : p->restarts + 1;
+	log_warning("The process that preempts programs has ended (%s)", why);
+	event_add(&p->restart, &t);
+}
+
+static void on_heard(evutil_socket_t fd, short what, void *userdata) {
+	struct preempter *p = userdata;
+	int fds[ORDER_FDS_MAX], r;
+	struct order_report report;
+	unsigned n;
+
+	while ((r = order_receive(fd, &report, sizeof(report), fds, &n)) == 0) {
+		while (n > 0) {
+			close(fds[--n]);
+		}
+		p->report = report;
+		log_debug("channel groups were preempted %llu times, refused %llu times, in %llu us "
+			  "each",
+			  (unsigned long long)report.preempted, (unsigned long long)report.refused,
+			  (unsigned long long)(report.took_ns / NSEC_PER_USEC /
+					       (report.preempted + report.refused + 1)));
+	}
+	if (r != -EAGAIN) {
+		lose(p, "it hung up");
+	}
+}
+
+/* Return: 0 or negative errno. */
+static int spawn(struct preempter *p, int fd) {
+	char *argv[] = {(char *)"sbeetd", (char *)HELPER_OPTION,
+			p->simulated ? (char *)HELPER_SIMULATED : NULL, NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t all;
+	int r;
+
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	r = posix_spawn_file_actions_adddup2(&actions, fd, HELPER_FD);
+	if (r == 0) {
+		/* The very file that runs, even if another one has its name by now. */
+		r = posix_spawn(&p->pid, "/proc/self/exe", &actions, &attributes, argv, environ);
+	}
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return -r;
+}
+
+static int start(struct preempter *p) {
+	_cleanup_close_ int theirs = -1;
+	int pair[2], high, r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
+		return -errno;
+	}
+	theirs = pair[1];
+	p->socket = pair[0];
+	if (theirs == HELPER_FD) { /* dup2() to itself would leave it close-on-exec */
+		high = dup(theirs);
+		if (high < 0) {
+			return -errno;
+		}
+		close(theirs);
+		theirs = high;
+	}
+	r = spawn(p, theirs);
+	if (r < 0) {
+		return r;
+	}
+	event_assign(&p->heard, p->base, p->socket, EV_READ | EV_PERSIST, on_heard, p);
+	if (event_add(&p->heard, NULL) < 0) {
+		return -ENOMEM;
+	}
+	p->starts++;
+	p->started = nsec_now();
+	log_debug("The process that preempts programs is %d", p->pid);
+	return 0;
+}
+
+static void on_restart(evutil_socket_t fd, short what, void *userdata) {
+	struct preempter *p = userdata;
+	int r;
+
+	if (p->ended > 0) {
+		waitpid(p->ended, NULL, WNOHANG); /* long dead, unless it is stuck in the driver */
+		p->ended = 0;
+	}
+	r = p->restarts > RESTARTS_MAX ? -ECHILD : start(p);
+	if (r < 0) {
+		log_warning("No program is preempted any more: %s; restart sbeetd to try again",
+			    r == -ECHILD ? "the process that does it ends again and again"
+					 : strerror(-r));
+		util_closep(&p->socket);
+		p->socket = -1;
+		reap(p);
+		p->given_up = true;
+	}
+	p->changed(p->userdata);
+}
+
+int preempter_new(struct preempter **ret, struct event_base *base, bool simulated,
+		  preempter_changed_fn changed, void *userdata) {
+	struct preempter *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p) {
+		return -ENOMEM;
+	}
+	*p = (struct preempter){.base = base,
+				.changed = changed,
+				.userdata = userdata,
+				.simulated = simulated,
+				.socket = -1};
+	event_assign(&p->restart, base, -1, EV_TIMEOUT, on_restart, p);
+	r = start(p);
+	if (r < 0) {
+		util_closep(&p->socket);
+		reap(p);
+		free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+struct preempter *preempter_free(struct preempter *p) {
+	if (p) {
+		event_del(&p->restart);
+		if (p->socket >= 0) {
+			event_del(&p->heard);
+			close(p->socket);
+		}
+		reap(p);
+		free(p);
+	}
+	return NULL;
+}
+
+bool preempter_works(const struct preempter *p) {
+	return p && !p->given_up;
+}
+
+unsigned preempter_starts(const struct preempter *p) {
+	return p ? p->starts : 0;
+}
+
+/* ---- orders ---- */
+
+static int say(struct preempter *p, const struct order *order, const int *fds, unsigned n) {
+	int r;
+
+	if (p->socket < 0) {
+		return -ENOTCONN;
+	}
+	r = order_send(p->socket, order, sizeof(*order), fds, n);
+	if (r < 0) {
+		lose(p, r == -EAGAIN ? "it does not listen" : strerror(-r));
+	}
+	return r;
+}
+
+int preempter_add_owner(struct preempter *p, uint64_t owner, uint64_t urgency, int pidfd,
+			int board_fd, unsigned slot) {
+	const struct order order = {
+		.kind = ORDER_OWNER, .owner = owner, .urgency = urgency, .slot = slot};
+	const int fds[] = {pidfd, board_fd};
+
+	return say(p, &order, fds, 2);
+}
+
+void preempter_set_urgency(struct preempter *p, uint64_t owner, uint64_t urgency) {
+	say(p, &(struct order){.kind = ORDER_URGENCY, .owner = owner, .urgency = urgency}, NULL, 0);
+}
+
+void preempter_remove_owner(struct preempter *p, uint64_t owner) {
+	say(p, &(struct order){.kind = ORDER_OWNER_GONE, .owner = owner}, NULL, 0);
+}
+
+bool preempter_is_control(int fd) {
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == RM_DEVICE_MAJOR &&
+	       minor(st.st_rdev) == RM_DEVICE_MINOR;
+}
+
+int preempter_add_group(struct preempter *p, uint64_t owner, unsigned gpu, uint32_t client,
+			uint32_t object, int fd) {
+	const struct order order = {.kind = ORDER_GROUP,
+				    .owner = owner,
+				    .gpu = gpu,
+				    .client = client,
+				    .object = object};
+
+	return say(p, &order, &fd, 1);
+}
+
+void preempter_remove_group(struct preempter *p, uint64_t owner, uint32_t client, uint32_t object) {
+	say(p,
+	    &(struct order){
+		    .kind = ORDER_GROUP_GONE, .owner = owner, .client = client, .object = object},
+	    NULL, 0);
+}
+
+struct order_report preempter_report(const struct preempter *p) {
+	return (struct order_report){
+		.preempted = p->before.preempted + p->report.preempted,
+		.refused = p->before.refused + p->report.refused,
+		.took_ns = p->before.took_ns + p->report.took_ns,
+	};
+}

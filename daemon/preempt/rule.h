@@ -1,0 +1,71 @@
+/*
+ * rule.h: whose channel groups must be preempted now, so that jobs of more urgent programs run.
+ *
+ * An owner is a program. It has jobs open on a GPU or not, and channel groups there. While an owner
+ * has a job open, the groups of less urgent owners of the GPU that have work are preempted, once
+ * when the job opens and again and again: a preempted group has its next turn soon. Owners of the
+ * same urgency share the GPU by time slices.
+ *
+ * Pure: no I/O, no allocation, the clock is passed in.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/limits.h"
+#include "proto/units.h"
+
+/* The same group again, begin to begin: every 300 us a long urgent job has 87 % of the GPU, every
+ * 600 us a tenth less; more often brings nothing (tests/gpu/RESULTS.md, paragraphs 5 and 6). */
+#define RULE_AGAIN_NS (300 * NSEC_PER_USEC)
+
+/* Between two preemptions of any groups: the driver does one thing at a time, and must come to what
+ * programs ask of it. */
+#define RULE_PAUSE_NS (30 * NSEC_PER_USEC)
+
+#define RULE_OWNERS_MAX 128
+#define RULE_GROUPS_MAX (RULE_OWNERS_MAX * PROTO_GROUPS_MAX)
+
+struct rule_owner {
+	bool used;
+	uint64_t urgency;	       /* more is more urgent */
+	uint64_t jobs[PROTO_GPUS_MAX]; /* as board_slot.jobs; the caller's to keep up to date */
+	uint32_t seen[PROTO_GPUS_MAX]; /* jobs that were opened when we last looked */
+};
+
+struct rule_group {
+	bool used;
+	unsigned owner; /* index */
+	unsigned gpu;
+	nsec_t began; /* its last preemption; 0: not for the jobs that are open now */
+};
+
+/* All 0 at first. */
+struct rule {
+	struct rule_owner owners[RULE_OWNERS_MAX];
+	struct rule_group groups[RULE_GROUPS_MAX];
+	unsigned n_owners, n_groups; /* places that were ever used */
+	nsec_t ended;		     /* the last preemption of all; 0: there was none */
+};
+
+/* No group is to be preempted. */
+#define RULE_NONE -1
+
+/* Nothing will change unless a job opens. */
+#define RULE_NEVER UINT64_MAX
+
+/* Return: the group to preempt now, or RULE_NONE; then *@ret_again is when to ask again at the
+ * latest, RULE_NEVER while no job is open that others are less urgent than. */
+int rule_next(struct rule *rule, nsec_t now, nsec_t *ret_again);
+
+/* @group was preempted, from @began to @ended. */
+void rule_done(struct rule *rule, int group, nsec_t began, nsec_t ended);
+
+/* A free place, or -1. */
+int rule_add_owner(struct rule *rule, uint64_t urgency);
+int rule_add_group(struct rule *rule, unsigned owner, unsigned gpu);
+
+/* With its groups. */
+void rule_remove_owner(struct rule *rule, unsigned owner);

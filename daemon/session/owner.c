@@ -1,0 +1,97 @@
+/*
+ * owner.c: see owner.h.
+ */
+#include "daemon/session/owner.h"
+
+#include "daemon/preempt/preempter.h"
+#include "daemon/session/board.h"
+#include "proto/task-spec.h"
+
+/* From the highest bits: class, priority, deadline. */
+#define CLASS_SHIFT    63
+#define PRIORITY_SHIFT 50
+#define DEADLINE_MAX   ((UINT64_C(1) << PRIORITY_SHIFT) - 1)
+
+_Static_assert(PROTO_PERIOD_MAX_NS < DEADLINE_MAX, "deadlines have room");
+_Static_assert(PROTO_PRIORITY_MAX - PROTO_PRIORITY_MIN < 1 << (CLASS_SHIFT - PRIORITY_SHIFT),
+	       "priorities have room");
+
+uint64_t owner_urgency(const struct task_spec *task) {
+	uint64_t u = (uint64_t)(task->job.priority - PROTO_PRIORITY_MIN) << PRIORITY_SHIFT;
+
+	if (task->task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME) {
+		return u;
+	}
+	return u | UINT64_C(1) << CLASS_SHIFT |
+	       (task->deadline > 0 ? DEADLINE_MAX - task->deadline : 0);
+}
+
+bool owner_is_handed_over(const struct session_owner *o, const struct preempter *p) {
+	return o->start != 0 && o->start == preempter_starts(p);
+}
+
+bool owner_hand_over(struct session_owner *o, struct preempter *p, uint64_t urgency, int pidfd,
+		     const struct board_seat *seat) {
+	if (owner_is_handed_over(o, p)) {
+		if (urgency != o->urgency) {
+			o->urgency = urgency;
+			preempter_set_urgency(p, o->id, urgency);
+		}
+		return false;
+	}
+	o->n_groups = 0;
+	o->urgency = urgency;
+	if (preempter_add_owner(p, o->id, urgency, pidfd, board_fd(seat), seat->slot) < 0) {
+		return false;
+	}
+	o->start = preempter_starts(p);
+	return true;
+}
+
+void owner_take_back(struct session_owner *o, struct preempter *p) {
+	if (owner_is_handed_over(o, p)) {
+		preempter_remove_owner(p, o->id);
+	}
+	o->start = 0;
+	o->n_groups = 0;
+}
+
+/* Its index, or the number of groups. */
+static unsigned find_group(const struct session_owner *o, uint32_t client, uint32_t object) {
+	unsigned i = 0;
+
+	while (i < o->n_groups &&
+	       (o->groups[i].client != client || o->groups[i].object != object)) {
+		i++;
+	}
+	return i;
+}
+
+int owner_add_group(struct session_owner *o, struct preempter *p, size_t gpu, uint32_t client,
+		    uint32_t object, int fd) {
+	int r;
+
+	if (find_group(o, client, object) < o->n_groups) {
+		return 0;
+	}
+	if (o->n_groups == PROTO_GROUPS_MAX) {
+		return OWNER_E_FULL;
+	}
+	r = preempter_add_group(p, o->id, (unsigned)gpu, client, object, fd);
+	if (r < 0) {
+		return r;
+	}
+	o->groups[o->n_groups].client = client;
+	o->groups[o->n_groups++].object = object;
+	return 0;
+}
+
+void owner_remove_group(struct session_owner *o, struct preempter *p, uint32_t client,
+			uint32_t object) {
+	unsigned i = find_group(o, client, object);
+
+	if (i < o->n_groups) {
+		o->groups[i] = o->groups[--o->n_groups];
+		preempter_remove_group(p, o->id, client, object);
+	}
+}

@@ -1,0 +1,63 @@
+/*
+ * owner.h: a program that runs by time slices on a GPU without MPS, as the process that preempts
+ * (daemon/preempt) knows it: the turns of those that are less urgent are taken away while a more
+ * urgent one has a job open.
+ *
+ * A program is handed over with its slot on its user's board, where it says that it has jobs open,
+ * and is asked for its channel groups. Their descriptors go to that process at once: none stays
+ * here.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/limits.h"
+
+struct board_seat;
+struct preempter;
+struct task_spec;
+
+struct session_owner {
+	bool offers;	  /* its library sees channel groups */
+	bool told;	  /* the log, that it has none to show */
+	unsigned start;	  /* of the process that it was handed over to; 0: to none */
+	uint64_t id;	  /* by which that one knows it: the session's */
+	uint64_t urgency; /* as that one was told */
+	struct {
+		uint32_t client, object;
+	} groups[PROTO_GROUPS_MAX]; /* handed over */
+	unsigned n_groups;
+};
+
+/* How urgent the jobs of a task are among those of others: a job of a real-time task is more urgent
+ * than one of a task that is best effort, then priority counts, then, of real-time tasks, the
+ * shorter deadline; none is the longest. */
+uint64_t owner_urgency(const struct task_spec *task);
+
+/* Whether it was handed over to the process that runs now. @p may be NULL. */
+bool owner_is_handed_over(const struct session_owner *o, const struct preempter *p);
+
+/*
+ * Hands it over, or tells its urgency if that has changed. @pidfd: of its process; @seat: with a
+ * board. Return: whether it is new there: then its channel groups have to be asked for.
+ */
+bool owner_hand_over(struct session_owner *o, struct preempter *p, uint64_t urgency, int pidfd,
+		     const struct board_seat *seat);
+
+/* Everything of it is forgotten there. */
+void owner_take_back(struct session_owner *o, struct preempter *p);
+
+/* It has as many channel groups as are taken. */
+#define OWNER_E_FULL 1
+
+/* A channel group of it, on GPU @gpu. @fd, for which preempter_is_control() holds, stays the
+ * caller's. It is handed over. Return: 0, OWNER_E_FULL, or negative errno: see
+ * preempter_add_group(). */
+int owner_add_group(struct session_owner *o, struct preempter *p, size_t gpu, uint32_t client,
+		    uint32_t object, int fd);
+
+/* The group is no more, if it was one. */
+void owner_remove_group(struct session_owner *o, struct preempter *p, uint32_t client,
+			uint32_t object);

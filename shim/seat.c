@@ -1,0 +1,141 @@
+/*
+ * seat.c: see seat.h.
+ */
+#include "shim/seat.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim/base/env.h"
+#include "shim/base/log.h"
+#include "shim/lane.h"
+#include "shim/terms.h"
+
+#define OPENED (UINT64_C(1) << 32)
+
+static _Atomic(const struct seat *) seat;
+static _Atomic uint64_t jobs[LANE_DEVICES_MAX]; /* as board_slot.jobs, by device */
+static _Atomic bool left;
+
+/* One that could shrink would kill the programs that touch it. */
+static struct board *map_board(int fd) {
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct board *board;
+	struct stat st;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size < (off_t)sizeof(*board)) {
+		return NULL;
+	}
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (board == MAP_FAILED) {
+		return NULL;
+	}
+	if (board->magic != PROTO_BOARD_MAGIC || board->version != PROTO_BOARD_VERSION) {
+		munmap(board, sizeof(*board));
+		return NULL;
+	}
+	madvise(board, sizeof(*board), MADV_DONTFORK);
+	return board;
+}
+
+/* Of threads that come together the last one writes what holds. */
+static void publish(CUdevice device) {
+	const struct seat *s = atomic_load(&seat);
+	_Atomic uint64_t *slot;
+	uint64_t now, more = 0;
+	nsec_t due;
+	unsigned place;
+
+	if (!s || !terms_due(device, COPY_IN, &place, &due)) {
+		return;
+	}
+	slot = &s->board->slots[place][s->slot].jobs;
+	if (env_get()->task.made_by == TASK_JOBS_MARKS) {
+		more = BOARD_JOBS_UNSEEN;
+	}
+	do {
+		now = atomic_load(&jobs[device]);
+		atomic_store(slot, atomic_load(&left) ? 0 : now | more);
+	} while (atomic_load(&jobs[device]) != now);
+}
+
+void seat_take(int fd, unsigned slot) {
+	struct board *board = fd >= 0 ? map_board(fd) : NULL;
+	struct seat *s = board ? malloc(sizeof(*s)) : NULL;
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	if (!s) {
+		if (board) {
+			munmap(board, sizeof(*board));
+		}
+		log_once(LOG_LEVEL_WARN,
+			 "The board that sbeetd has sent can't be used: copies are "
+			 "made as ever, and no program is preempted for this one");
+		return;
+	}
+	*s = (struct seat){.board = board, .slot = slot, .before = atomic_load(&seat)};
+	atomic_store(&seat, s);
+	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
+		publish(d);
+	}
+}
+
+const struct seat *seat_get(void) {
+	return atomic_load_explicit(&seat, memory_order_acquire);
+}
+
+void seat_job_opened(CUdevice device, bool rings) {
+	const struct seat *s;
+
+	atomic_fetch_add(&jobs[device], OPENED + 1);
+	publish(device);
+	s = rings ? atomic_load(&seat) : NULL;
+	if (s) {
+		atomic_fetch_add(&s->board->bell, 1);
+		syscall(SYS_futex, &s->board->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	}
+}
+
+void seat_job_closed(CUdevice device) {
+	atomic_fetch_sub(&jobs[device], 1);
+	publish(device);
+}
+
+int seat_only_device(void) {
+	int device = -1;
+
+	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
+		if (atomic_load(&jobs[d]) >= OPENED) {
+			if (device >= 0) {
+				return -1;
+			}
+			device = d;
+		}
+	}
+	return device;
+}
+
+void seat_leave(void) {
+	atomic_store(&left, true);
+	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
+		publish(d);
+	}
+}
+
+void seat_after_fork(void) {
+	atomic_store(&seat, NULL);
+	atomic_store(&left, false);
+	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
+		atomic_store(&jobs[d], 0);
+	}
+}

@@ -1,0 +1,42 @@
+/*
+ * seat.h: our slot on the board of our user (proto/board.h), where copies are announced (keeper.h),
+ * and the jobs that are open.
+ *
+ * Takes no lock. A job that begins or ends costs a few stores; its begin also a system call, where
+ * others are to be preempted for it.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include <cuda.h>
+
+#include "proto/board.h"
+
+/* A board and our slot there. One of an earlier connection is never freed: somebody may be about to
+ * write into it. */
+struct seat {
+	struct board *board;
+	unsigned slot;
+	const struct seat *before; /* the last one, so that it is not lost */
+};
+
+/* The board, whose descriptor is closed, and our slot on it; instead of the last one. What is no
+ * sealed page of the right size is not used. Under conn.c's lock. */
+void seat_take(int fd, unsigned slot);
+
+/* NULL: there is no board. */
+const struct seat *seat_get(void);
+
+/* A job on @device has opened, or is over. @rings: as its terms say. */
+void seat_job_opened(CUdevice device, bool rings);
+void seat_job_closed(CUdevice device);
+
+/* The device that all jobs so far were on; -1: there were none, or on several. */
+int seat_only_device(void);
+
+/* The process exits: no jobs are open. */
+void seat_leave(void);
+
+/* After fork, in the child: there is none. */
+void seat_after_fork(void);

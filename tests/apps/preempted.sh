@@ -1,0 +1,180 @@
+#!/bin/sh
+# Programs that know nothing of sbeet, under policy steer on a simulated GPU without MPS: a job of a task
+# with a deadline takes the turns of the others away, results stay exact, and nothing hangs and nothing
+# is left when somebody is killed.
+#
+# usage: preempted.sh live | killed | stopped | without | off
+. "$(dirname "$0")/lib.sh"
+
+export SIMGPU=4
+# What stands for the kernel comes last: sbeetctl run puts libsbeet.so behind what is there already.
+kernel="$SBEET_BUILD/shim/libsbeet.so:$SBEET_BUILD/tests/simgpu/libsimgpu-ioctl.so"
+
+# NAME COMMAND...: with a deadline that it may or may not meet.
+start_urgent() {
+	name=$1
+	shift
+	"$ctl" run --task "$name" --class realtime --deadline 500ms --log info -- "$@" \
+		>"$scratch/$name.out" 2>"$scratch/$name.err" &
+	pid=$!
+	started="$started $pid"
+}
+
+# FRAMES: train is preempted for camera.
+start_both() {
+	start_urgent camera "$apps/hotspot" --frames "$1" --json
+	camera=$pid
+	start train "$apps/matmul" --frames "$1" --json
+	train=$pid
+	until_true "a job of camera is told of" status_is jobs camera -ge 1
+	until_true "a job of train is told of" status_is jobs train -ge 1
+}
+
+# The process that preempts; empty: there is none.
+preempter() {
+	grep -l -s -z -x -e --preempter "/proc/"[0-9]*/cmdline | while read -r file; do
+		pid=${file#/proc/}
+		pid=${pid%/cmdline}
+		grep -q "^PPid:[[:space:]]*$daemon$" "/proc/$pid/status" 2>/dev/null && echo "$pid"
+	done
+}
+
+preempter_runs() {
+	[ -n "$(preempter)" ]
+}
+
+# As sbeetd's log says. After TIMES lines of the log.
+has_preempted() {
+	tail -n "+$1" "$scratch/sbeetd.log" | grep -q 'were preempted [1-9][0-9]* times, refused 0 times'
+}
+
+lines() {
+	wc -l <"$scratch/sbeetd.log"
+}
+
+service() {
+	"$ctl" status --json=short | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p"
+}
+
+# Sockets of the preempting process that are the simulated driver's control device: one a program. The
+# one to sbeetd is number 3; what the simulated driver needs itself is higher up.
+descriptors() {
+	n=0
+	for fd in "/proc/$(preempter)/fd/"*; do
+		number=${fd##*/}
+		case $(readlink "$fd") in
+		socket:*) [ "$number" -le 3 ] || [ "$number" -ge 256 ] || n=$((n + 1)) ;;
+		esac
+	done
+	echo "$n"
+}
+
+holds() { # NUMBER
+	[ "$(descriptors)" -eq "$1" ]
+}
+
+live() {
+	start_daemon --policy steer
+	start_both 40
+	until_true "both are handed over" holds 2
+	until_true "train is preempted" has_preempted 1
+	status=/proc/$(preempter)/status
+	grep -q '^NoNewPrivs:.*1$' "$status" && grep -q '^Seccomp:.*2$' "$status" ||
+		fail "the process that preempts has privileges"
+	[ "$(id -u)" -ne 0 ] || grep -q '^Uid:.*65534' "$status" || fail "it is root"
+	ended_well camera "$camera"
+	ended_well train "$train"
+	until_true "nothing is held" holds 0
+	[ "$(service grants)" -eq 0 ] || fail "somebody has asked"
+	all_is_free
+	launches=$(($(launches_of camera) + $(launches_of train)))
+	status_is launched "" -eq "$launches" || fail "not all of $launches launches were told of"
+	stop_daemon
+}
+
+killed() {
+	start_daemon --policy steer
+	start_both 200
+	until_true "both are handed over" holds 2
+	# The process that preempts: time slices remain, and it comes again.
+	from=$(lines)
+	helper=$(preempter)
+	kill -KILL "$helper"
+	until_true "another one is there" preempter_runs
+	until_true "both are handed over again" holds 2
+	until_true "train is preempted again" has_preempted "$from"
+	# sbeetd: the next one asks for the groups.
+	helper=$(preempter)
+	kill -KILL "$daemon"
+	wait "$daemon" 2>/dev/null
+	until_true "its process ends with it" test ! -e "/proc/$helper/fd/0"
+	from=$(lines)
+	start_daemon --policy steer
+	until_true "both are handed over to the next one" holds 2
+	until_true "train is preempted by the next one" has_preempted "$from"
+	# The urgent program, in the middle of its job.
+	kill -KILL "$camera"
+	wait "$camera" 2>/dev/null
+	until_true "its descriptor is closed" holds 1
+	start_urgent camera "$apps/hotspot" --frames 5 --json
+	camera=$pid
+	ended_well camera "$camera"
+	# The one that is preempted.
+	kill -KILL "$train"
+	wait "$train" 2>/dev/null
+	until_true "all descriptors are closed" holds 0
+	start camera "$apps/hotspot" --frames 5 --json
+	ended_well camera "$pid"
+	[ "$(service protocol_errors)" -eq 0 ] || fail "somebody broke the protocol"
+	all_is_free
+	stop_daemon
+}
+
+# Programs go on, are preempted, and the descriptor of a dead one is closed, without sbeetd.
+stopped() {
+	start_daemon --policy steer
+	start_both 60
+	until_true "both are handed over" holds 2
+	kill -STOP "$daemon"
+	kill -KILL "$train"
+	wait "$train" 2>/dev/null
+	until_true "its descriptor is closed" holds 1
+	ended_well camera "$camera"
+	until_true "all descriptors are closed" holds 0
+	kill -CONT "$daemon"
+	all_is_free
+	stop_daemon
+}
+
+# A driver that shows nothing, as in some containers: programs ask, one runs at a time.
+without() {
+	start_daemon --policy steer
+	kernel=
+	unset LD_PRELOAD
+	start_both 10
+	ended_well camera "$camera"
+	ended_well train "$train"
+	[ "$(service grants)" -ge 20 ] || fail "they have not asked"
+	grep -q "can't be preempted" "$scratch/train.err" || fail "the program does not say why"
+	[ "$(grep -c "'train') can't be preempted" "$scratch/sbeetd.log")" -eq 1 ] || fail "sbeetd does not"
+	all_is_free
+	stop_daemon
+}
+
+off() {
+	start_daemon --policy steer --preempt off
+	start_both 10
+	preempter_runs && fail "there is a process that preempts"
+	ended_well camera "$camera"
+	ended_well train "$train"
+	[ "$(service grants)" -ge 20 ] || fail "they have not asked"
+	all_is_free
+	stop_daemon
+}
+
+export LD_PRELOAD="$kernel"
+case $1 in
+live | killed | stopped | without | off) "$1" ;;
+*) fail "usage: preempted.sh live | killed | stopped | without | off" ;;
+esac
+say "ok"

@@ -1,0 +1,259 @@
+/*
+ * test-preempt-rule.c: whose channel groups are preempted when.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "daemon/preempt/rule.h"
+#include "proto/board.h"
+
+#define OPENED (UINT64_C(1) << 32)
+#define US     NSEC_PER_USEC
+#define TOOK   (200 * US) /* an ioctl */
+
+static struct rule rule;
+static nsec_t now;
+
+/* An owner with a group on @gpu. Return: both have this number. */
+static unsigned add(uint64_t urgency, unsigned gpu) {
+	int owner = rule_add_owner(&rule, urgency);
+
+	assert_in_range(owner, 0, RULE_OWNERS_MAX - 1);
+	assert_int_equal(rule_add_group(&rule, (unsigned)owner, gpu), owner);
+	return (unsigned)owner;
+}
+
+static void open_job(unsigned owner, unsigned gpu) {
+	rule.owners[owner].jobs[gpu] += OPENED + 1;
+}
+
+static void close_job(unsigned owner, unsigned gpu) {
+	rule.owners[owner].jobs[gpu] -= 1;
+}
+
+/* What is preempted now, which then takes its time; @ret_again as of the rule. */
+static int step(nsec_t *ret_again) {
+	int group = rule_next(&rule, now, ret_again);
+
+	if (group != RULE_NONE) {
+		rule_done(&rule, group, now, now + TOOK);
+		now += TOOK;
+	}
+	return group;
+}
+
+static int setup(void **state) {
+	memset(&rule, 0, sizeof(rule));
+	now = 1000 * US;
+	return 0;
+}
+
+static void assert_idle(void) {
+	nsec_t again;
+
+	assert_int_equal(step(&again), RULE_NONE);
+	assert_true(again == RULE_NEVER);
+}
+
+static void nobody_is_preempted_without_a_more_urgent_job(void **state) {
+	unsigned low = add(1, 0), high = add(2, 0);
+
+	assert_idle();
+	open_job(low, 0);
+	assert_idle();
+	open_job(high, 0);
+	close_job(high, 0);
+	assert_idle();
+}
+
+static void equals_share(void **state) {
+	unsigned a = add(1, 0), b = add(1, 0);
+
+	open_job(a, 0);
+	open_job(b, 0);
+	assert_idle();
+}
+
+static void a_job_preempts_at_once_and_again(void **state) {
+	unsigned low = add(1, 0), high = add(2, 0);
+	nsec_t again, began = now;
+
+	open_job(low, 0);
+	open_job(high, 0);
+	assert_int_equal(step(&again), low);
+	assert_int_equal(step(&again), RULE_NONE);
+	assert_true(again == began + RULE_AGAIN_NS);
+	now = again;
+	assert_int_equal(step(&again), low);
+	close_job(high, 0);
+	now += RULE_AGAIN_NS;
+	assert_idle();
+}
+
+static void the_next_job_does_not_wait_for_the_interval(void **state) {
+	unsigned low = add(1, 0), high = add(2, 0);
+	nsec_t again;
+
+	open_job(low, 0);
+	open_job(high, 0);
+	assert_int_equal(step(&again), low);
+	close_job(high, 0);
+	open_job(high, 0);
+	assert_int_equal(step(&again), RULE_NONE); /* but for the pause */
+	assert_true(again == now + RULE_PAUSE_NS);
+	now = again;
+	assert_int_equal(step(&again), low);
+}
+
+static void a_job_of_no_more_urgency_changes_nothing(void **state) {
+	unsigned low = add(1, 0), high = add(2, 0);
+	nsec_t again, began = now;
+
+	open_job(low, 0);
+	open_job(high, 0);
+	assert_int_equal(step(&again), low);
+	close_job(low, 0);
+	open_job(low, 0);
+	assert_int_equal(step(&again), RULE_NONE);
+	assert_true(again == began + RULE_AGAIN_NS);
+}
+
+static void those_without_work_are_left_alone(void **state) {
+	unsigned low = add(1, 0), high = add(2, 0);
+	nsec_t again;
+
+	open_job(high, 0);
+	assert_int_equal(step(&again), RULE_NONE);
+	assert_true(again > now && again <= now + RULE_AGAIN_NS); /* it may have some by then */
+	open_job(low, 0);
+	assert_int_equal(step(&again), low);
+}
+
+static void work_outside_of_marked_jobs_counts(void **state) {
+	unsigned low = add(1, 0), high = add(2, 0);
+	nsec_t again;
+
+	rule.owners[low].jobs[0] = BOARD_JOBS_UNSEEN;
+	assert_idle();
+	open_job(high, 0);
+	assert_int_equal(step(&again), low);
+	setup(NULL);
+	low = add(1, 0), high = add(2, 0);
+	rule.owners[high].jobs[0] = BOARD_JOBS_UNSEEN; /* no job of it is open */
+	open_job(low, 0);
+	assert_idle();
+}
+
+static void all_below_take_turns(void **state) {
+	unsigned a = add(1, 0), b = add(2, 0), c = add(3, 0), high = add(4, 0);
+	unsigned n[3] = {0};
+	nsec_t again;
+
+	open_job(a, 0);
+	open_job(b, 0);
+	open_job(c, 0);
+	open_job(high, 0);
+	for (unsigned i = 0; i < 30; i++) {
+		int group = step(&again);
+
+		if (group == RULE_NONE) {
+			now = again;
+			i--;
+			continue;
+		}
+		assert_int_not_equal(group, high);
+		n[group]++;
+	}
+	assert_int_equal(n[a], 10);
+	assert_int_equal(n[b], 10);
+	assert_int_equal(n[c], 10);
+}
+
+static void only_the_most_urgent_open_job_counts(void **state) {
+	unsigned low = add(1, 0), middle = add(2, 0), high = add(3, 0);
+	nsec_t again;
+
+	open_job(low, 0);
+	open_job(middle, 0);
+	assert_int_equal(step(&again), low);
+	open_job(high, 0);
+	now += RULE_PAUSE_NS;
+	assert_int_equal(step(&again), low); /* both anew */
+	now += RULE_PAUSE_NS;
+	assert_int_equal(step(&again), middle);
+	close_job(high, 0);
+	now += RULE_AGAIN_NS;
+	assert_int_equal(step(&again), low);
+	assert_int_equal(step(&again), RULE_NONE);
+	assert_true(again <= now + RULE_AGAIN_NS);
+}
+
+static void gpus_are_apart(void **state) {
+	unsigned low = add(1, 1), high = add(2, 0);
+	nsec_t again;
+
+	open_job(low, 1);
+	open_job(high, 0);
+	assert_idle();
+	open_job(high, 1);
+	assert_int_equal(step(&again), low);
+}
+
+static void an_owner_that_goes_takes_its_groups_along(void **state) {
+	unsigned low = add(1, 0), high = add(2, 0);
+	int more = rule_add_group(&rule, low, 0);
+	nsec_t again;
+
+	open_job(low, 0);
+	open_job(high, 0);
+	assert_int_equal(step(&again), low);
+	now += RULE_PAUSE_NS;
+	assert_int_equal(step(&again), more);
+	rule_remove_owner(&rule, low);
+	now += RULE_AGAIN_NS;
+	assert_idle();
+	assert_int_equal(rule_add_owner(&rule, 9), low);
+	now += RULE_AGAIN_NS;
+	assert_idle(); /* nothing is left of the one before */
+	rule_remove_owner(&rule, high);
+	assert_idle();
+}
+
+static void there_is_room_for_so_many(void **state) {
+	for (unsigned i = 0; i < RULE_OWNERS_MAX; i++) {
+		assert_int_equal(rule_add_owner(&rule, i), i);
+	}
+	assert_int_equal(rule_add_owner(&rule, 1), -1);
+	for (unsigned i = 0; i < RULE_GROUPS_MAX; i++) {
+		assert_int_equal(rule_add_group(&rule, 0, 0), i);
+	}
+	assert_int_equal(rule_add_group(&rule, 0, 0), -1);
+	setup(NULL);
+	assert_int_equal(rule_add_group(&rule, 0, PROTO_GPUS_MAX), -1);
+}
+
+#define CASE(test) cmocka_unit_test_setup(test, setup)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		CASE(nobody_is_preempted_without_a_more_urgent_job),
+		CASE(equals_share),
+		CASE(a_job_preempts_at_once_and_again),
+		CASE(the_next_job_does_not_wait_for_the_interval),
+		CASE(a_job_of_no_more_urgency_changes_nothing),
+		CASE(those_without_work_are_left_alone),
+		CASE(work_outside_of_marked_jobs_counts),
+		CASE(all_below_take_turns),
+		CASE(only_the_most_urgent_open_job_counts),
+		CASE(gpus_are_apart),
+		CASE(an_owner_that_goes_takes_its_groups_along),
+		CASE(there_is_room_for_so_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

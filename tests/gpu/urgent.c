@@ -1,0 +1,253 @@
+/*
+ * urgent.c: how late a periodic urgent kernel is beside endless ones of other programs, and what
+ *these lose by it. See preempt.sh. Knows nothing of sbeet.
+ *
+ * usage: urgent rounds US
+ *	Prints how many rounds of arithmetic (compute.cu) a kernel of one wave takes that long with.
+ * usage: urgent lower PAGE SLOT ROUNDS
+ *	Endless kernels of 20 waves, two at a time, until the page says stop. Counts them in SLOT.
+ * usage: urgent idle PAGE LOWER SECONDS
+ *	Prints the kernels a second that the first LOWER slots complete.
+ * usage: urgent jobs PAGE LOWER ROUNDS PERIOD_US SECONDS
+ *	A kernel of one wave each period. Prints jobs, p50, p99, maximum of their responses in us
+ *	from the wake-up on, the kernels a second of the first LOWER slots meanwhile, and the part
+ *	of the time, in percent, in which a job was open.
+ * usage: urgent stop PAGE
+ *
+ * PAGE is a file that all share.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/apps/driver/driver.h"
+#include "tests/apps/kernels/shapes.h"
+
+#define SLOTS	 16
+#define WAVES	 20
+#define JOBS_MAX 200000
+
+extern const char compute_ptx[];
+
+struct page {
+	volatile uint32_t stop, ready[SLOTS];
+	volatile uint64_t done[SLOTS]; /* kernels */
+};
+
+static struct {
+	CUmodule module;
+	CUfunction kernel;
+	CUstream stream;
+	CUdeviceptr out, sm_blocks;
+	unsigned wave; /* blocks that fill the GPU */
+} my;
+
+static double now_us(void) {
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+/* Return: when it woke up. */
+static double sleep_until_us(double when) {
+	struct timespec t = {.tv_sec = (time_t)(when / 1e6)};
+
+	t.tv_nsec = (long)((when - (double)t.tv_sec * 1e6) * 1e3);
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	return now_us();
+}
+
+static struct page *map_page(const char *path) {
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct page *page = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, sizeof(*page)) == 0) {
+		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	}
+	if (page == MAP_FAILED) {
+		fprintf(stderr, "urgent: %s: %s\n", path, strerror(errno));
+		exit(1);
+	}
+	close(fd);
+	return page;
+}
+
+static void start(void) {
+	int threads, sms;
+	CUdevice device;
+
+	my.module = driver_open(0, compute_ptx);
+	my.kernel = driver_kernel(my.module, "compute");
+	CU(cuCtxGetDevice(&device));
+	CU(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+	CU(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+				device));
+	my.wave = (unsigned)(sms * (threads / COMPUTE_BLOCK));
+	CU(cuStreamCreate(&my.stream, CU_STREAM_NON_BLOCKING));
+	my.out = driver_alloc((size_t)WAVES * my.wave * COMPUTE_BLOCK * sizeof(unsigned));
+	my.sm_blocks = driver_alloc(COMPUTE_SMS_MAX * sizeof(unsigned));
+}
+
+static void launch(unsigned waves, unsigned rounds) {
+	unsigned first = 1, mul = 1664525, add = 1013904223;
+	void *params[] = {&my.out, &first, &rounds, &mul, &add, &my.sm_blocks};
+
+	CU(cuLaunchKernel(my.kernel, waves * my.wave, 1, 1, COMPUTE_BLOCK, 1, 1, 0, my.stream,
+			  params, NULL));
+}
+
+/* One wave, the fastest of some. */
+static double kernel_us(unsigned rounds) {
+	double best = 1e30, began, took;
+
+	for (int i = 0; i < 20; i++) {
+		began = now_us();
+		launch(1, rounds);
+		CU(cuStreamSynchronize(my.stream));
+		took = now_us() - began;
+		best = took < best ? took : best;
+	}
+	return best;
+}
+
+static int find_rounds(double us) {
+	double low, high;
+
+	start();
+	kernel_us(1000); /* the clock rises */
+	low = kernel_us(1000);
+	high = kernel_us(101000);
+	if (high <= low || us <= low) {
+		printf("1000\n");
+	} else {
+		printf("%.0f\n", 1000 + (us - low) * 100000 / (high - low));
+	}
+	return 0;
+}
+
+static int run_lower(struct page *page, unsigned slot, unsigned rounds) {
+	CUevent event[2];
+
+	start();
+	for (int i = 0; i < 2; i++) {
+		CU(cuEventCreate(&event[i], CU_EVENT_DISABLE_TIMING));
+		CU(cuEventRecord(event[i], my.stream));
+	}
+	page->ready[slot] = 1;
+	for (unsigned k = 0; !page->stop; k++) {
+		CU(cuEventSynchronize(event[k & 1]));
+		launch(WAVES, rounds);
+		CU(cuEventRecord(event[k & 1], my.stream));
+		page->done[slot]++;
+	}
+	CU(cuStreamSynchronize(my.stream));
+	return 0;
+}
+
+static uint64_t kernels_done(const struct page *page, unsigned lower) {
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < lower; i++) {
+		n += page->done[i];
+	}
+	return n;
+}
+
+static void await_lower(const struct page *page, unsigned lower) {
+	double until = now_us() + 30e6;
+
+	for (unsigned i = 0; i < lower; i++) {
+		while (!page->ready[i] || page->done[i] < 3) {
+			if (now_us() > until) {
+				fprintf(stderr, "urgent: program %u does not start\n", i);
+				exit(1);
+			}
+			usleep(1000);
+		}
+	}
+}
+
+static int show_idle(const struct page *page, unsigned lower, double seconds) {
+	double began;
+	uint64_t done;
+
+	await_lower(page, lower);
+	began = now_us();
+	done = kernels_done(page, lower);
+	sleep_until_us(began + seconds * 1e6);
+	printf("%.1f\n", (double)(kernels_done(page, lower) - done) / (now_us() - began) * 1e6);
+	return 0;
+}
+
+static int compare(const void *a, const void *b) {
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int run_jobs(const struct page *page, unsigned lower, unsigned rounds, double period,
+		    double seconds) {
+	static double response[JOBS_MAX];
+	double begin, next, open = 0;
+	uint64_t done;
+	size_t n = 0;
+
+	start();
+	for (int i = 0; i < 5; i++) {
+		launch(1, rounds);
+		CU(cuStreamSynchronize(my.stream));
+	}
+	await_lower(page, lower);
+	begin = next = now_us() + period;
+	done = kernels_done(page, lower);
+	while (next < begin + seconds * 1e6 && n < JOBS_MAX) {
+		double began = sleep_until_us(next);
+
+		launch(1, rounds);
+		CU(cuStreamSynchronize(my.stream));
+		response[n] = now_us() - began;
+		open += response[n++];
+		for (double now = now_us(); next <= now; next += period) {
+		}
+	}
+	seconds = (now_us() - begin) / 1e6;
+	done = kernels_done(page, lower) - done;
+	qsort(response, n, sizeof(*response), compare);
+	printf("%zu %.0f %.0f %.0f %.1f %.1f\n", n, response[(n - 1) * 500 / 1000],
+	       response[(n - 1) * 990 / 1000], response[n - 1], (double)done / seconds,
+	       open / seconds / 1e4);
+	return 0;
+}
+
+int main(int argc, char **argv) {
+	struct page *page;
+
+	if (argc == 3 && strcmp(argv[1], "rounds") == 0) {
+		return find_rounds(atof(argv[2]));
+	}
+	if (argc < 3) {
+		fprintf(stderr, "usage: see the beginning of tests/gpu/urgent.c\n");
+		return 2;
+	}
+	page = map_page(argv[2]);
+	if (argc == 5 && strcmp(argv[1], "lower") == 0) {
+		return run_lower(page, (unsigned)atoi(argv[3]) % SLOTS, (unsigned)atoi(argv[4]));
+	}
+	if (argc == 5 && strcmp(argv[1], "idle") == 0) {
+		return show_idle(page, (unsigned)atoi(argv[3]), atof(argv[4]));
+	}
+	if (argc == 7 && strcmp(argv[1], "jobs") == 0) {
+		return run_jobs(page, (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]),
+				atof(argv[5]), atof(argv[6]));
+	}
+	page->stop = 1;
+	return 0;
+}

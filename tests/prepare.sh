@@ -71,6 +71,7 @@ wish() {
 	need_command chromium chromium
 	need_command zsh zsh
 	need_command mandoc mandoc
+	need_command debootstrap debootstrap
 	install_wishes
 }
 

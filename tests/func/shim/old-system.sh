@@ -1,0 +1,100 @@
+#!/bin/sh
+# A program in a container of an older system: another root with a C library from before 2.34, none of the libraries
+# that sbeet is built with, a pid and a user namespace of its own. It is preloaded, runs jobs, and sbeetd knows which
+# process and user it is.
+#
+# Needs root, and in $SBEET_OLD_ROOT a Debian 11 with python3, which stays as it is. Without that it makes
+# one in ROOT, once, if there are debootstrap and the network:
+#	debootstrap --variant=minbase --include=python3 bullseye ROOT
+#
+# usage: old-system.sh BUILD ROOT
+set -u
+
+build=$1
+root=${SBEET_OLD_ROOT:-$2}
+ctl=$build/client/sbeetctl
+user=1234 # as whom the program runs in its user namespace
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+fail() {
+	echo "FAILED: $*"
+	for file in "$dir"/log "$dir"/out "$dir"/err "$dir"/status; do
+		[ ! -s "$file" ] || tail -n 20 "$file"
+	done
+	exit 1
+}
+
+[ "$(id -u)" = 0 ] || skip "that needs root"
+unshare --user --mount --pid --fork true 2>/dev/null || skip "no namespaces here"
+if [ ! -e "$root/usr/bin/python3" ]; then
+	[ -z "${SBEET_OLD_ROOT:-}" ] || skip "there is no Python in $SBEET_OLD_ROOT"
+	command -v debootstrap >/dev/null || skip "SBEET_OLD_ROOT names no root, and there is no debootstrap"
+	new=$(mktemp -d "$root.XXXXXX")
+	if ! debootstrap --variant=minbase --include=python3 bullseye "$new" >"$new.log" 2>&1; then
+		reason=$(tail -n 1 "$new.log")
+		rm -rf "$new" "$new.log"
+		skip "debootstrap can't make an old root: $reason"
+	fi
+	rm "$new.log"
+	mv -T "$new" "$root" 2>/dev/null || rm -rf "$new" # another test was faster
+fi
+
+dir=$(mktemp -d)
+export SBEET_RUNTIME_DIR="$dir/run"
+mkdir -m 700 "$SBEET_RUNTIME_DIR"
+mkdir "$dir/lib"
+cp "$build/shim/libsbeet.so" "$build/tests/fake/libcuda.so.1" "$(dirname "$0")/old-system.py" "$dir/lib/"
+"$build/daemon/sbeetd" --gpus 80,40 --policy even --sharing exclusive 2>"$dir/log" &
+daemon=$!
+program=
+trap 'kill $daemon $program 2>/dev/null; wait; rm -rf "$dir"' EXIT
+tries=0
+until "$ctl" status >/dev/null 2>&1; do
+	tries=$((tries + 1))
+	[ $tries -le 600 ] || fail "sbeetd does not answer"
+	sleep 0.1
+done
+
+# The root is mounted once more, so that /mnt can be changed in it without changing it. Not chroot, in which the
+# kernel makes no user namespaces.
+mkfifo "$dir/end"
+unshare --mount --pid --fork --kill-child sh -c 'mkdir "$2/root" && mount --bind "$1" "$2/root" &&
+	mount -t tmpfs tmpfs "$2/root/mnt" && mkdir "$2/root/mnt/lib" "$2/root/mnt/run" "$2/root/mnt/before" &&
+	mount --bind "$2/lib" "$2/root/mnt/lib" && mount --bind "$2/run" "$2/root/mnt/run" &&
+	mount -t proc proc "$2/root/proc" &&
+	cd "$2/root" && pivot_root . mnt/before && umount -l /mnt/before &&
+	exec unshare --user --map-user="$3" env -i PATH=/usr/bin:/bin LD_PRELOAD=/mnt/lib/libsbeet.so \
+		LD_LIBRARY_PATH=/mnt/lib SBEET_RUNTIME_DIR=/mnt/run SBEET_REQUIRE=1 SBEET_TASK=old python3 /mnt/lib/old-system.py' \
+	- "$root" "$dir" "$user" <"$dir/end" >"$dir/out" 2>"$dir/err" &
+program=$!
+exec 3>"$dir/end"
+tries=0
+until [ -s "$dir/out" ]; do
+	tries=$((tries + 1))
+	kill -0 $program 2>/dev/null && [ $tries -le 600 ] || fail "the program does not run"
+	sleep 0.1
+done
+read -r jobs libc version pid uid <"$dir/out"
+case $version in
+2.? | 2.[12]? | 2.3[0-3]) ;;
+*) fail "$libc $version is not old" ;;
+esac
+[ "$uid" = "$user" ] || fail "the program has uid $uid in its namespace"
+
+"$ctl" status --json >"$dir/status" || fail "no status"
+outer=$(sed -n 's/.*"sessions":\[[^]]*"pid":\([0-9]*\).*/\1/p' "$dir/status")
+[ -n "$outer" ] || fail "the program has no session"
+[ "$outer" != "$pid" ] && [ "$(cat "/proc/$outer/comm")" = python3 ] || fail "session has pid $outer, which is not it"
+grep -q '"sessions":\[[^]]*"uid":0[,}]' "$dir/status" || fail "its session has not our uid"
+grep -q '"sessions":\[[^]]*"task":"old"' "$dir/status" || fail "its session has not its task"
+
+exec 3>&-
+wait $program || fail "exit code $?"
+program=
+"$ctl" status --json >"$dir/status"
+grep -q "\"jobs_done\":$jobs[,}]" "$dir/status" || fail "$jobs jobs are not done"
+echo "$libc $version: ok"

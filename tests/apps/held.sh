@@ -43,6 +43,14 @@ lets_others_go_first() {
 	grep -q "let more urgent ones of others go first" "$scratch/$1.err"
 }
 
+# Somebody keeps the gates of all others closed, as long as he may.
+start_hurry() {
+	"$SBEET_BUILD/tests/apps/hurry" "$SBEET_RUNTIME_DIR/shim.sock" >"$scratch/hurry.out" 2>"$scratch/hurry.err" &
+	hurry=$!
+	started="$started $hurry"
+	until_true "the gates are closed" has_begun hurry
+}
+
 # While others copy.
 runs_well() { # NAME COMMAND...
 	start "$@"
@@ -67,6 +75,7 @@ equal() {
 # Whoever ends in the middle of copies, the others go on.
 programs() {
 	start_both
+	start_hurry
 	runs_well leave "$apps/held" leave
 	runs_well fork "$apps/held" fork
 	runs_well destroy "$apps/held" destroy
@@ -75,6 +84,7 @@ programs() {
 	kill -KILL "$camera"
 	wait "$camera" 2>/dev/null
 	runs_well beside-killed "$apps/held" urgent 20
+	kill "$hurry"
 	end_both
 	all_is_free
 	stop_daemon

@@ -80,10 +80,10 @@ programs() {
 	runs_well fork "$apps/held" fork
 	runs_well destroy "$apps/held" destroy
 	kill -STOP "$camera" || fail "camera does not live any more"
-	runs_well beside-stopped "$apps/held" urgent 20
+	runs_well beside-stopped "$apps/held" urgent 40
 	kill -KILL "$camera"
 	wait "$camera" 2>/dev/null
-	runs_well beside-killed "$apps/held" urgent 20
+	runs_well beside-killed "$apps/held" urgent 40
 	kill "$hurry"
 	end_both
 	all_is_free
@@ -92,29 +92,41 @@ programs() {
 
 stopped() {
 	start_both
-	start_urgent beside "$apps/held" urgent 50
+	start_hurry
+	start_urgent beside "$apps/held" urgent 40
 	beside=$pid
-	until_true "beside copies" has_begun beside
+	until_true "beside lets others go first" lets_others_go_first beside
 	kill -STOP "$daemon" || fail "sbeetd does not live any more"
 	ended_well beside "$beside"
 	kill -CONT "$daemon"
+	kill "$hurry"
 	end_both
 	all_is_free
 	stop_daemon
 }
 
+# Who copies is steered by the next sbeetd, too.
+start_again() {
+	start_daemon --policy steer
+	until_true "a job of camera is told of" status_is jobs camera -ge 1
+	until_true "a job of train is told of" status_is jobs train -ge 1
+}
+
 killed() {
 	start_both
 	for n in 1 2 3; do
-		start_urgent "beside$n" "$apps/held" urgent 50
+		start_hurry
+		start_urgent "beside$n" "$apps/held" urgent 40
 		beside=$pid
-		until_true "beside copies" has_begun "beside$n"
+		until_true "beside lets others go first" lets_others_go_first "beside$n"
 		kill -KILL "$daemon" || fail "sbeetd does not live any more"
 		wait "$daemon" 2>/dev/null
-		[ "$n" -eq 3 ] || start_daemon --policy steer
+		wait "$hurry"
+		: >"$scratch/hurry.out"
+		[ "$n" -eq 3 ] || start_again
 		ended_well "beside$n" "$beside"
 	done
-	start_daemon --policy steer
+	start_again
 	end_both
 	all_is_free
 	stop_daemon

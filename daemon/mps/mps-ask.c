@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -18,12 +19,15 @@
 
 extern char **environ;
 
+static TAILQ_HEAD(, mps_ask) orphans = TAILQ_HEAD_INITIALIZER(orphans);
+
 struct mps_ask {
 	pid_t pid; /* 0: reaped */
 	int pidfd; /* owned; readable: the child is gone */
 	int out;   /* owned: what it prints */
 	bool answered;
-	bool orphan; /* freed by its owner: goes with its child */
+	bool orphan; /* freed by its owner: goes with its child, or when sbeetd ends */
+	TAILQ_ENTRY(mps_ask) link; /* orphans */
 	struct event readable, gone, late;
 	mps_answer_fn on_answer;
 	void *userdata;
@@ -161,6 +165,18 @@ static void tell(struct mps_ask *ask, int error) {
 	}
 }
 
+static void destroy(struct mps_ask *ask) {
+	if (ask->orphan) {
+		TAILQ_REMOVE(&orphans, ask, link);
+	}
+	event_del(&ask->readable);
+	event_del(&ask->late);
+	event_del(&ask->gone);
+	close(ask->pidfd);
+	close(ask->out);
+	free(ask);
+}
+
 static void on_gone(evutil_socket_t fd, short what, void *userdata) {
 	struct mps_ask *ask = userdata;
 	int status = 0;
@@ -174,7 +190,7 @@ static void on_gone(evutil_socket_t fd, short what, void *userdata) {
 	ask->pid = 0;
 	event_del(&ask->gone);
 	if (ask->orphan) {
-		mps_ask_free(ask);
+		destroy(ask);
 	} else if (!ask->answered) {
 		read_text(ask);
 		tell(ask, r < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0 ? -EIO
@@ -263,21 +279,26 @@ int mps_ask_new(struct mps_ask **ret, struct event_base *base,
 }
 
 struct mps_ask *mps_ask_free(struct mps_ask *ask) {
-	if (ask) {
-		event_del(&ask->readable);
-		event_del(&ask->late);
-		if (ask->pid > 0) {
-			kill(ask->pid, SIGKILL);
-			if (waitpid(ask->pid, NULL, WNOHANG) == 0 && !ask->orphan &&
-			    event_pending(&ask->gone, EV_READ, NULL)) {
-				ask->orphan = ask->answered = true; /* on_gone() does the rest */
-				return NULL;
-			}
-		}
-		event_del(&ask->gone);
-		close(ask->pidfd);
-		close(ask->out);
-		free(ask);
+	if (!ask) {
+		return NULL;
 	}
+	event_del(&ask->readable);
+	event_del(&ask->late);
+	if (ask->pid > 0) {
+		kill(ask->pid, SIGKILL);
+		if (waitpid(ask->pid, NULL, WNOHANG) == 0 &&
+		    event_pending(&ask->gone, EV_READ, NULL)) {
+			ask->orphan = ask->answered = true; /* on_gone() does the rest */
+			TAILQ_INSERT_TAIL(&orphans, ask, link);
+			return NULL;
+		}
+	}
+	destroy(ask);
 	return NULL;
+}
+
+void mps_ask_leave(void) {
+	while (!TAILQ_EMPTY(&orphans)) {
+		destroy(TAILQ_FIRST(&orphans));
+	}
 }

@@ -42,6 +42,9 @@ int mps_ask_new(struct mps_ask **ret, struct event_base *base,
 /* Takes NULL. Kills the child if it still runs. */
 struct mps_ask *mps_ask_free(struct mps_ask *ask);
 
+/* The loop ends: nobody waits any more for children of questions that were freed. */
+void mps_ask_leave(void);
+
 /*
  * Starts the program with @argument (NULL: none), told where MPS is, with these descriptors as
  * stdin and stdout (-1: /dev/null), and stderr as stdout; with @apart in a session of its own.

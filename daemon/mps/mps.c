@@ -486,6 +486,7 @@ struct mps *mps_free(struct mps *mps, bool in_use) {
 			kill(mps->pid, SIGTERM);
 		}
 		watch(mps, -1);
+		mps_ask_leave();
 		free(mps);
 	}
 	return NULL;

@@ -101,6 +101,23 @@ static void print_service(const Sbeet__Control__Service *s, const struct page *p
 	fputc('\n', page->out);
 }
 
+/* Who gives a priority is told where it decides nothing. */
+static void print_priority(const struct snapshot *s, const struct page *page) {
+	char who[48];
+	const char *const parts[] = {who, "which this policy ignores", NULL};
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_sessions; i++) {
+		n += s->sessions[i]->priority != 0;
+	}
+	if (n > 0 && !*s->service->priority) {
+		snprintf(who, sizeof(who), "%zu %s a priority", n,
+			 n == 1 ? "program has" : "programs have");
+		print_parts(page, parts);
+		fputc('\n', page->out);
+	}
+}
+
 /* Nothing where there is none. */
 static void print_mps(const Sbeet__Control__Mps *m, const struct page *page) {
 	char text[PROTO_TEXT_MAX];
@@ -167,12 +184,9 @@ static int print_sessions(const struct snapshot *s, const struct page *page) {
 }
 
 static const struct table_column terms_columns[] = {
-	{"session", "SESSION", .right = true},
-	{"task", "TASK", .elastic = true},
-	{"gpu", "GPU", .right = true},
-	{"sms", "SMS", .elastic = true},
-	{"level", "LEVEL", .right = true},
-	{"began", "LAST JOB", .elastic = true, .drop = 1},
+	{"session", "SESSION", .right = true}, {"task", "TASK", .elastic = true},
+	{"gpu", "GPU", .right = true},	       {"sms", "SMS", .elastic = true},
+	{"level", "LEVEL", .right = true},     {"began", "LAST JOB", .elastic = true, .drop = 1},
 };
 
 static void add_terms(struct table *t, const struct snapshot *s,
@@ -248,6 +262,7 @@ static int render(const struct ctl *ctl, const struct snapshot *s, size_t rows_m
 		return -ENOMEM;
 	}
 	print_service(s->service, &page);
+	print_priority(s, &page);
 	print_mps(s->mps, &page);
 	r = print_gpus(s, &page);
 	r = r < 0 ? r : print_sessions(s, &page);

@@ -199,14 +199,15 @@ static json_t *set_json(const struct smset *set) {
 }
 
 static json_t *service_json(const Sbeet__Control__Service *s) {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			 "version", json_text(s->version), "protocol", json_u64(s->protocol), "pid",
 			 json_u64(s->pid), "uptime_ns", json_u64(s->uptime_ns), "policy",
 			 json_text(s->policy), "stopping", s->stopping, "grants",
 			 json_u64(s->grants), "jobs_done", json_u64(s->jobs_done), "jobs_abandoned",
 			 json_u64(s->jobs_abandoned), "launches", json_u64(s->launches), "misses",
 			 json_u64(s->misses), "protocol_errors", json_u64(s->protocol_errors),
-			 "now_ns", json_u64(s->now_ns));
+			 "now_ns", json_u64(s->now_ns), "priority_decides",
+			 json_text(*s->priority ? s->priority : NULL));
 }
 
 static json_t *known_text(const char *text) {
@@ -321,14 +322,14 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 	bool thread = s->scope == SBEET__SCOPE__SCOPE_THREAD;
 	json_t *what, *counts;
 
-	what = json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:i, s:o}", "id",
-			 json_u64(s->id), "pid", json_u64(s->pid), "uid", json_u64(s->uid),
-			 "program", json_text(s->program), "task", json_text(s->task), "class",
-			 realtime ? "realtime" : "best-effort", "scope",
-			 thread ? "thread" : "process", "state", json_text(s->state), "period_ns",
-			 json_u64_known(s->period_ns), "deadline_ns",
-			 json_u64_known(s->deadline_ns), "priority", (int)s->priority,
-			 "connected_ns", json_u64(s->connected_ns));
+	what = json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:i, s:b, s:o}", "id",
+		json_u64(s->id), "pid", json_u64(s->pid), "uid", json_u64(s->uid), "program",
+		json_text(s->program), "task", json_text(s->task), "class",
+		realtime ? "realtime" : "best-effort", "scope", thread ? "thread" : "process",
+		"state", json_text(s->state), "period_ns", json_u64_known(s->period_ns),
+		"deadline_ns", json_u64_known(s->deadline_ns), "priority", (int)s->priority,
+		"cpu_priority", (int)s->cpu_priority, "connected_ns", json_u64(s->connected_ns));
 	counts = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
 		"jobs", json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
@@ -358,7 +359,7 @@ json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
 		 (unsigned long long)j->job);
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
 		"id", id, "session", json_u64(j->session), "job", json_u64(j->job), "task",
 		json_text(j->task), "pid", json_u64(j->pid), "tid", json_u64_known(j->tid), "state",
 		json_text(j->state), "gpu", running ? json_u64(j->gpu) : json_null(), "slot",
@@ -372,7 +373,8 @@ json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
 		json_u64_known(j->predicted_finish_ns), "overrun", (int)j->overrun, "requested_ns",
 		json_u64(j->release_ns + job_started_late(j)), "started_late_ns",
 		json_u64(job_started_late(j)), "waited_ns", json_u64(job_waited(s, j)), "level",
-		j->terms ? json_u64(terms_unpack(j->terms).level) : json_null());
+		j->terms ? json_u64(terms_unpack(j->terms).level) : json_null(), "stop",
+		json_text(*j->stop ? j->stop : NULL));
 }
 
 json_t *snapshot_task_json(const struct snapshot *s, size_t i) {

@@ -10,6 +10,7 @@
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
 #include "daemon/session/session-mps.h"
+#include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
 #include "daemon/session/steer.h"
 #include "daemon/watch/account.h"
@@ -52,6 +53,10 @@ static void fill_service(const struct control *control, nsec_t now,
 	service->protocol_errors = control->totals->protocol_errors;
 	service->now_ns = now;
 	service->stopping = control->sessions->stopping;
+	service->priority = (char *)sched_get_policy(engine_sched(control->engine))->priority;
+	if (!service->priority) {
+		service->priority = (char *)"";
+	}
 }
 
 static void fill_gpu(const struct control *control, size_t index, nsec_t now,
@@ -134,7 +139,8 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->task_class = s->task.task_class;
 	ret->period_ns = s->task.period;
 	ret->deadline_ns = s->task.deadline;
-	ret->priority = s->task.job.priority;
+	ret->priority = session_task_priority(s);
+	ret->cpu_priority = s->task.job.priority == 0 && s->cpu_priority != 0;
 	ret->state = (char *)session_state_name(s->state);
 	ret->scope = s->scope;
 	ret->connected_ns = s->connected;
@@ -192,6 +198,7 @@ static void fill_job(const struct job *job, nsec_t now, uint8_t sms[static 32],
 	fill_prediction(job, ret);
 	ret->sequence = job->record.sequence;
 	ret->terms = job->terms;
+	ret->stop = job->terms ? ret->stop : (char *)sched_stop_name(job->stop);
 }
 
 static void fill_plan(const struct steer_told *told, Sbeet__Control__TermsPlan *ret) {

@@ -15,6 +15,16 @@ void books_set_free(struct sched_gpu *gpu, struct smset free) {
 	gpu->row = groups_longest_row(&gpu->model, &within);
 }
 
+const char *sched_stop_name(enum sched_stop stop) {
+	static const char *const names[_SCHED_STOP_N] = {
+		[SCHED_STOP_NEVER] = "never",
+		[SCHED_STOP_LAUNCHES] = "launches",
+		[SCHED_STOP_KERNEL] = "kernel",
+	};
+
+	return names[stop];
+}
+
 size_t sched_n_gpus(const struct sched *s) {
 	return s->n_gpus;
 }

@@ -113,6 +113,9 @@ enum sched_stop {
 	_SCHED_STOP_N,
 };
 
+/* "never", "launches", "kernel". */
+const char *sched_stop_name(enum sched_stop stop);
+
 enum sched_job_state {
 	SCHED_JOB_FREE, /* table entry not in use */
 	SCHED_JOB_WAITING,

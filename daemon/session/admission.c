@@ -121,6 +121,13 @@ static const struct taskfile *find_file(const struct config *config, const struc
 	return NULL;
 }
 
+int admission_priority_max(const struct config *config, const struct peer *peer) {
+	struct access_rights rights;
+
+	access_rights(&config->access, peer, &rights);
+	return rights.priority_max > 0 ? rights.priority_max : 0;
+}
+
 unsigned admission_limit(const struct config *config, const struct peer *peer,
 			 struct task_spec *task) {
 	struct access_rights rights;

@@ -24,6 +24,9 @@ unsigned admission_task(const struct config *config, const struct peer *peer,
 unsigned admission_limit(const struct config *config, const struct peer *peer,
 			 struct task_spec *task);
 
+/* The highest priority that @peer's process may have for what it is on the CPU, from 0. */
+int admission_priority_max(const struct config *config, const struct peer *peer);
+
 /* A connection that has come. */
 struct admission {
 	struct peer peer;

@@ -152,7 +152,9 @@ static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, si
 	job->job_class = s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME
 				 ? SCHED_CLASS_REALTIME
 				 : SCHED_CLASS_BEST_EFFORT;
+	session_task_read_priority(s);
 	job->spec = s->task.job;
+	job->spec.priority = session_task_priority(s);
 	job->stop = SCHED_STOP_LAUNCHES;
 	return job;
 }

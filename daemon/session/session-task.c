@@ -4,6 +4,7 @@
 #include "daemon/session/session-task.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,22 @@ void session_task_refresh(struct session *s) {
 	}
 }
 
+int session_task_priority(const struct session *s) {
+	return s->task.job.priority ? s->task.job.priority : s->cpu_priority;
+}
+
+/* Its first thread's: others may be told by nobody but the program itself. 0 as a number would be
+ * ourselves: it is in another pid namespace. */
+void session_task_read_priority(struct session *s) {
+	struct sched_param param = {.sched_priority = 0};
+
+	if (s->task.job.priority == 0 && s->cred.pid > 0 && s->fd >= 0 &&
+	    sched_getparam(s->cred.pid, &param) == 0) {
+		s->cpu_priority = param.sched_priority < s->priority_max ? param.sched_priority
+									 : s->priority_max;
+	}
+}
+
 /* Its name, class and timing: its own words, the files, its user's rights. */
 void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 	struct peer peer = {.cred = s->cred};
@@ -152,6 +169,8 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 	} else {
 		cut = admission_task(s->all->reload->config, &peer, hello->executable, &s->task);
 	}
+	s->priority_max = admission_priority_max(s->all->reload->config, &peer);
+	session_task_read_priority(s);
 	task_start(&s->releases, &s->task, s->connected);
 	if (cut) {
 		log_client(quota_log(s->user), LOG_LEVEL_WARNING,

@@ -24,6 +24,14 @@ void session_task_set(struct session *s, const struct task_spec *task, bool rest
  * is left. */
 void session_task_refresh(struct session *s);
 
+/* Of a job that it makes now: its task's, or if that is 0 its process's: see --priority in
+ * sbeetctl(1). For the latter, session_task_read_priority() before. */
+int session_task_priority(const struct session *s);
+
+/* Asks the kernel for the process's priority, if its task has none: 0 unless it runs under
+ * SCHED_FIFO or SCHED_RR. */
+void session_task_read_priority(struct session *s);
+
 /* A job of its has ended: its time is learnt where `learn = yes` and the rules of learn.h ask for
  * it. */
 void session_task_learn(struct session *s, const struct job *job, const Sbeet__JobDone *done,

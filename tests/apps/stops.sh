@@ -96,6 +96,10 @@ levels() {
 	two=$pid
 	ended_well equal-1 "$one"
 	ended_well equal-2 "$two"
+	! "$ctl" status | grep -q "which this policy ignores" || fail "priorities decide something"
+	"$ctl" policy even || fail "the policy can't be set"
+	"$ctl" status | grep -q "2 programs have a priority, which this policy ignores" ||
+		fail "status does not say that priorities decide nothing"
 	touch "$enough"
 	ended_well middle "$middle"
 	ended_well low "$low"

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sched.h>
+
 #include "manager.h"
 #include "proto/packet.h"
 
@@ -403,6 +405,97 @@ static void grants_say_whether_segments_end_jobs(void **state) {
 	end();
 }
 
+/* This very process is the program. Return: false if it may not. */
+static bool run_with_cpu_priority(int policy, int priority) {
+	const struct sched_param param = {.sched_priority = priority};
+
+	return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param) == 0;
+}
+
+static void expect_priority(const char *task, int priority, bool of_cpu) {
+	Sbeet__Control__Status *status = status_get();
+	size_t found = 0;
+
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		if (strcmp(status->sessions[i]->task, task) == 0) {
+			assert_int_equal(status->sessions[i]->priority, priority);
+			assert_int_equal(status->sessions[i]->cpu_priority, of_cpu);
+			found++;
+		}
+	}
+	assert_int_equal(found, 1);
+	status_free(status);
+}
+
+static void a_task_without_a_priority_has_that_of_its_process(void **state) {
+	int low, of_cpu, other;
+
+	if (!run_with_cpu_priority(SCHED_FIFO, 7)) {
+		skip();
+	}
+	of_cpu = open_as("of-cpu", 0, true);
+	low = open_as("low", 3, true);
+	expect_priority("of-cpu", 7, true);
+	expect_priority("low", 3, false); /* apart from its process's */
+	preempt(low, of_cpu);
+	say_stopped(low, 1);
+	shim_granted(of_cpu, 1);
+	shim_done(of_cpu, 1);
+	shim_request(low, 1, 0, MASK_ALL);
+	shim_granted(low, 1);
+
+	/* As of each job. */
+	assert_true(run_with_cpu_priority(SCHED_OTHER, 0));
+	shim_request(of_cpu, 2, 0, MASK_ALL);
+	shim_expect_silence(low);
+	expect_priority("of-cpu", 0, false);
+	shim_done(low, 1);
+	shim_granted(of_cpu, 2);
+	assert_true(run_with_cpu_priority(SCHED_RR, 2));
+	other = open_as("other", 0, true);
+	expect_priority("other", 2, true);
+	assert_true(run_with_cpu_priority(SCHED_OTHER, 0));
+	close(low);
+	close(of_cpu);
+	close(other);
+	end();
+}
+
+/* No higher than its user may. */
+static void the_priority_of_a_process_is_limited(void **state) {
+	char path[128];
+	FILE *f;
+	int fd;
+
+	harness_prepare(&harness);
+	snprintf(path, sizeof(path), "%s/sbeetd.conf", harness.directory);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	fputs("[users]\npriority-max = 5\n", f);
+	fclose(f);
+	if (!run_with_cpu_priority(SCHED_FIFO, 40)) {
+		skip();
+	}
+	harness_start(&harness, plain);
+	fd = open_as("of-cpu", 0, true);
+	expect_priority("of-cpu", 5, true);
+	assert_true(run_with_cpu_priority(SCHED_OTHER, 0));
+	close(fd);
+	end();
+}
+
+static void status_says_where_priorities_decide_nothing(void **state) {
+	Sbeet__Control__Status *status = status_get();
+
+	assert_string_equal(status->service->priority, "which job has the GPU");
+	status_free(status);
+	policy_set("even", SBEET__ERROR_CODE__ERROR_CODE_NONE);
+	status = status_get();
+	assert_string_equal(status->service->priority, "");
+	status_free(status);
+	end();
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, clean)
 
 int main(void) {
@@ -417,6 +510,9 @@ int main(void) {
 		CASE(nonsense_about_stopped_jobs_ends_the_session),
 		CASE(the_policy_changes_while_a_job_is_stopped),
 		CASE(grants_say_whether_segments_end_jobs),
+		CASE(a_task_without_a_priority_has_that_of_its_process),
+		CASE(status_says_where_priorities_decide_nothing),
+		cmocka_unit_test_teardown(the_priority_of_a_process_is_limited, clean),
 		cmocka_unit_test_teardown(sbeetd_restarts_while_a_job_is_stopped, clean),
 		cmocka_unit_test_teardown(sbeetd_restarts_while_a_job_is_being_stopped, clean),
 	};

@@ -1,13 +1,12 @@
 /*
- * board.h: where programs of one user tell each other that they copy to a GPU or from it, and until
- * when, and the process that preempts that they have jobs open: a page that sbeetd makes for each
- * user, and that all programs of the user write.
+ * board.h: where programs of one user tell each other that they copy to a GPU, and until when, and
+ * the process that preempts that they have jobs open: a page that sbeetd makes for each user, and
+ * that all programs of the user write.
  *
- * A GPU has a copy engine for each direction, which serves in order. A program whose copies are
- * held (proto/terms.h) lets the next piece wait while another one, with an earlier deadline, has a
- * copy queued or under way in that direction. Each program has one slot and writes only there;
- * sbeetd clears it when the program is gone. Nobody trusts what others wrote: at worst it costs
- * BOARD_HOLD_MAX_NS for each deadline that is there.
+ * A copy engine serves in order. A program whose copies are held (proto/terms.h) lets the next
+ * piece wait while another one, with an earlier deadline, has a copy queued or under way. Each
+ * program has one slot and writes only there; sbeetd clears it when the program is gone. Nobody
+ * trusts what others wrote: at worst it costs BOARD_HOLD_MAX_NS for each deadline that is there.
  *
  * Pure: no I/O, no allocation.
  */
@@ -22,7 +21,7 @@
 #include "proto/units.h"
 
 #define PROTO_BOARD_MAGIC   0x6472616fu /* "oard" */
-#define PROTO_BOARD_VERSION 2u
+#define PROTO_BOARD_VERSION 1u
 
 /* In board_slot.jobs: the program may have work without a job, because it marks its jobs itself. */
 #define BOARD_JOBS_UNSEEN (UINT64_C(1) << 31)
@@ -34,22 +33,15 @@
 /* A deadline that lies further back is not waited for: its program is dead, or much too late. */
 #define BOARD_STALE_NS (20 * NSEC_PER_MSEC)
 
-/* Whoever has copied in bulk so long ago may soon do it again. */
-#define BOARD_RECENT_NS (200 * NSEC_PER_MSEC)
-
-/* Of copies that nobody waits for: they let all others go first. */
+/* Of a copy that nobody waits for: it lets all others go first. */
 #define BOARD_NO_DUE UINT64_MAX
 
-/* CLOCK_MONOTONIC. */
 struct board_slot {
-	/* When the copy that is queued or under way must be done; BOARD_NO_DUE; 0: there is none.
-	 */
-	_Atomic uint64_t due_ns[_COPY_WAYS];
-	_Atomic uint64_t bulk_ns[_COPY_WAYS]; /* when the last copy in pieces began; 0: never */
+	_Atomic uint64_t due_ns; /* CLOCK_MONOTONIC, of the copy; BOARD_NO_DUE; 0: there is none */
 	/* Lowest 31 bits: jobs that are open; BOARD_JOBS_UNSEEN; upper 32 bits: jobs that were
 	 * opened so far. Read by the process that preempts (daemon/preempt). */
 	_Atomic uint64_t jobs;
-	uint64_t reserved[3]; /* 0: a slot is a cache line */
+	uint64_t reserved[6]; /* 0: a slot is a cache line */
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */
@@ -67,22 +59,15 @@ _Static_assert(sizeof(struct board_slot) == 64, "the page is the same for every 
 _Static_assert(sizeof(struct board) == 64 + 64 * PROTO_TERMS_GPUS_MAX * PROTO_BOARD_SLOTS,
 	       "the page is the same for every program");
 
-/* Who asks: the slot of a program, at one engine of GPU @gpu. */
-struct board_place {
-	unsigned gpu, slot;
-	enum copy_way way;
-};
+/* Whether somebody other than @slot has a copy to GPU @gpu that is due before @due, as far as that
+ * counts at @now. */
+bool board_is_before(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
+		     nsec_t now);
 
-/* Whether somebody else has a copy there that is due before @due, as far as that counts at @now. */
-bool board_is_before(const struct board *board, struct board_place at, uint64_t due, nsec_t now);
+/* Whether somebody other than @slot has a copy to GPU @gpu. */
+bool board_is_busy(const struct board *board, unsigned gpu, unsigned slot);
 
-/* Whether somebody else has a copy there now. */
-bool board_is_busy(const struct board *board, struct board_place at);
-
-/* Whether somebody else has copied there in pieces within BOARD_RECENT_NS before @now. */
-bool board_was_busy(const struct board *board, struct board_place at, nsec_t now);
-
-/* The gate of one program before one engine: what it has waited for. All 0 at first. */
+/* The gate of one program before one GPU: what it has waited for. All 0 at first. */
 struct board_gate {
 	nsec_t closed_ns;		    /* since when; 0: it is open */
 	uint64_t passed[PROTO_BOARD_SLOTS]; /* deadlines for which we have waited long enough */
@@ -90,5 +75,5 @@ struct board_gate {
 
 /* Whether the gate is open at @now for copies that are due at @due. Closed for BOARD_HOLD_MAX_NS at
  * a time at most, and for no deadline of others twice. */
-bool board_gate_is_open(struct board_gate *gate, const struct board *board, struct board_place at,
-			uint64_t due, nsec_t now);
+bool board_gate_is_open(struct board_gate *gate, const struct board *board, unsigned gpu,
+			unsigned slot, uint64_t due, nsec_t now);

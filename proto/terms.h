@@ -20,27 +20,19 @@
 #include "proto/smset.h"
 
 #define PROTO_TERMS_MAGIC    0x736d7274u /* "trms" */
-#define PROTO_TERMS_VERSION  2u
+#define PROTO_TERMS_VERSION  1u
 #define PROTO_TERMS_GPUS_MAX 16
 
 /* Levels are CUDA's stream priorities 0 to -5, negated: higher is more urgent. */
 #define PROTO_TERMS_LEVEL_MAX 5
 
-/* The directions of copies, each of which has an engine. */
-enum copy_way {
-	COPY_IN,  /* to the GPU */
-	COPY_OUT, /* from it */
-	_COPY_WAYS,
-};
-
 /* One GPU. Its place in the page never changes. */
 struct terms_gpu {
 	uint8_t uuid[PROTO_UUID_BYTES];
 	_Atomic uint64_t word; /* see terms_unpack(); 0: ask, as ever */
-	/* From a job's release, when its copy to the GPU and that from it must be done for the job
-	 * to be in time; 0: nobody waits for it. */
-	_Atomic uint64_t due_ns[_COPY_WAYS];
-	uint64_t reserved;
+	/* From a job's release, when its copy to the GPU must be done for the job to be in time; 0:
+	 * nobody waits for it. */
+	_Atomic uint64_t copy_due_ns;
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */
@@ -52,8 +44,8 @@ struct terms_page {
 	struct terms_gpu gpu[PROTO_TERMS_GPUS_MAX];
 };
 
-_Static_assert(sizeof(struct terms_gpu) == 48, "the page is the same for every program");
-_Static_assert(sizeof(struct terms_page) == 16 + 48 * PROTO_TERMS_GPUS_MAX,
+_Static_assert(sizeof(struct terms_gpu) == 32, "the page is the same for every program");
+_Static_assert(sizeof(struct terms_page) == 16 + 32 * PROTO_TERMS_GPUS_MAX,
 	       "the page is the same for every program");
 
 enum terms_copies {

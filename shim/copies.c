@@ -33,22 +33,14 @@ static _Atomic bool refused; /* the driver can't let streams wait for values */
 /* @n bytes from @at on. */
 static CUresult copy_part(const struct copies_call *c, CUstream stream, size_t at, size_t n) {
 	const struct real *real = real_get();
-	CUdeviceptr to = c->to + at, from = c->from + at;
-	void *host_to = (void *)(uintptr_t)to;
-	const void *host_from = (const void *)(uintptr_t)from;
+	const void *from = (const void *)(uintptr_t)(c->from + at);
 
-	switch (c->kind) {
-	case COPIES_IN:
-		return c->per_thread ? real->cuMemcpyHtoDAsync_v2_ptsz(to, host_from, n, stream)
-				     : real->cuMemcpyHtoDAsync_v2(to, host_from, n, stream);
-	case COPIES_OUT:
-		return c->per_thread ? real->cuMemcpyDtoHAsync_v2_ptsz(host_to, from, n, stream)
-				     : real->cuMemcpyDtoHAsync_v2(host_to, from, n, stream);
-	case COPIES_UNIFIED:
-		break;
+	if (c->unified) {
+		return c->per_thread ? real->cuMemcpyAsync_ptsz(c->to + at, c->from + at, n, stream)
+				     : real->cuMemcpyAsync(c->to + at, c->from + at, n, stream);
 	}
-	return c->per_thread ? real->cuMemcpyAsync_ptsz(to, from, n, stream)
-			     : real->cuMemcpyAsync(to, from, n, stream);
+	return c->per_thread ? real->cuMemcpyHtoDAsync_v2_ptsz(c->to + at, from, n, stream)
+			     : real->cuMemcpyHtoDAsync_v2(c->to + at, from, n, stream);
 }
 
 CUresult copies_make_whole(const struct copies_call *c, CUstream stream) {
@@ -63,13 +55,14 @@ static bool wait_for(const struct copies_call *c, CUstream stream, CUdeviceptr g
 	return wait(stream, gate, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
 }
 
-static bool write_word(const struct copies_call *c, CUstream stream, CUdeviceptr word,
-		       uint32_t value) {
+static bool write_behind(const struct copies_call *c, CUstream stream,
+			 const struct keeper_copy *copy) {
 	const struct real *real = real_get();
 	__typeof__(real->cuStreamWriteValue32_v2) write =
 		c->per_thread ? real->cuStreamWriteValue32_v2_ptsz : real->cuStreamWriteValue32_v2;
 
-	return write(stream, word, value, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS;
+	return write(stream, copy->done, copy->done_value, CU_STREAM_WRITE_VALUE_DEFAULT) ==
+	       CUDA_SUCCESS;
 }
 
 static bool can_wait(const struct copies_call *c) {
@@ -110,28 +103,20 @@ static bool is_pinned(CUdeviceptr p) {
 	       !(flags & HOST_FLAGS_SPECIAL);
 }
 
-/* Between one piece of pinned memory (a driver need not know how long it is) and one piece that is
+/* From one piece of pinned memory (a driver need not know how long it is) into one piece that is
  * mapped: no part of the copy would be refused where the whole is not. */
-static bool is_plain(CUdeviceptr host, CUdeviceptr device, size_t n) {
+static bool is_plain_pinned(const struct copies_call *c) {
 	const struct real *real = real_get();
 	CUdeviceptr start = 0;
 	size_t size = 0;
 
-	return n > 0 && is_of_type(host, CU_MEMORYTYPE_HOST, &start, &size) &&
-	       (size == 0 || lies_in(host, n, start, size)) && is_pinned(host) &&
-	       is_pinned(host + n - 1) && is_of_type(device, CU_MEMORYTYPE_DEVICE, &start, &size) &&
+	return c->n > 0 && is_of_type(c->from, CU_MEMORYTYPE_HOST, &start, &size) &&
+	       (size == 0 || lies_in(c->from, c->n, start, size)) && is_pinned(c->from) &&
+	       is_pinned(c->from + c->n - 1) &&
+	       is_of_type(c->to, CU_MEMORYTYPE_DEVICE, &start, &size) &&
 	       real->cuMemGetAddressRange_v2 &&
-	       real->cuMemGetAddressRange_v2(&start, &size, device) == CUDA_SUCCESS &&
-	       lies_in(device, n, start, size);
-}
-
-/* Whether it is plain, and which way it goes: as far as the call says, and then as is asked. */
-static bool is_plain_call(const struct copies_call *c, enum copy_way *ret_way) {
-	bool in = c->kind != COPIES_OUT && is_plain(c->from, c->to, c->n);
-	bool out = !in && c->kind != COPIES_IN && is_plain(c->to, c->from, c->n);
-
-	*ret_way = in ? COPY_IN : COPY_OUT;
-	return in || out;
+	       real->cuMemGetAddressRange_v2(&start, &size, c->to) == CUDA_SUCCESS &&
+	       lies_in(c->to, c->n, start, size);
 }
 
 /* A stream that waits blocks those that share its connection to the GPU. More connections help, but
@@ -149,25 +134,18 @@ static bool others_go_on(void) {
 /* What the copy is to others. Return: false: it is nothing to them, and has nothing to wait for. */
 static bool describe(const struct op *op, const struct copies_call *c, struct keeper_copy *ret) {
 	nsec_t due, released = atomic_load(&op->lane->granted_ns);
-	bool large = c->n > PIECE_BYTES, plain = false;
+	bool large = c->n > PIECE_BYTES, plain;
 
-	ret->way = c->kind == COPIES_OUT ? COPY_OUT : COPY_IN;
-	if (!seat_get() || !can_wait(c)) {
+	if (!seat_get() || !can_wait(c) ||
+	    !terms_copy_due(op->lane->device, &ret->gpu, &due) ||
+	    (!large && (!due || !keeper_others_copy(ret->gpu)))) {
 		return false;
 	}
-	if (large || c->kind == COPIES_UNIFIED) {
-		plain = is_plain_call(c, &ret->way);
-		if (c->kind == COPIES_UNIFIED && !plain) {
-			return false;
-		}
-	}
-	if (!terms_due(op->lane->device, ret->way, &ret->gpu, &due)) {
-		return false;
-	}
+	plain = (c->unified || large) && is_plain_pinned(c);
 	ret->due = !due || due >= BOARD_NO_DUE - released ? BOARD_NO_DUE : released + due;
 	ret->bytes = c->n;
 	ret->held = large && plain && others_go_on();
-	return ret->held || (ret->due != BOARD_NO_DUE && keeper_others_copy(ret->gpu, ret->way));
+	return ret->held || (ret->due != BOARD_NO_DUE && (plain || !c->unified));
 }
 
 /* ---- how it is made ---- */
@@ -193,21 +171,9 @@ static CUresult copy_in_pieces(const struct copies_call *c, CUstream stream,
 	return rc;
 }
 
-/* Whether its words are around it, so that the keeper learns what becomes of it. */
-static CUresult make_known(const struct copies_call *c, CUstream stream,
-			   const struct keeper_copy *copy, bool *ret_known) {
-	bool known = copy->way == COPY_IN || write_word(c, stream, copy->begun, copy->value);
-	CUresult rc = copy->held && known ? copy_in_pieces(c, stream, copy)
-					  : copies_make_whole(c, stream);
-
-	*ret_known = known && write_word(c, stream, copy->done, copy->value);
-	return rc;
-}
-
 CUresult copies_make(const struct op *op, const struct copies_call *c) {
 	CUstream stream = op->place.at;
 	struct keeper_copy copy;
-	bool known;
 	CUresult rc;
 
 	if (terms_unpack(atomic_load_explicit(&op->lane->terms, memory_order_relaxed)).copies !=
@@ -216,10 +182,10 @@ CUresult copies_make(const struct op *op, const struct copies_call *c) {
 		return copies_make_whole(c, stream);
 	}
 	if (copy.held) {
-		log_once(LOG_LEVEL_INFO, "Large copies let more urgent ones of others go first");
+		log_once(LOG_LEVEL_INFO, "Large copies to the GPU let more urgent ones go first");
 	}
-	rc = make_known(c, stream, &copy, &known);
-	if (known) {
+	rc = copy.held ? copy_in_pieces(c, stream, &copy) : copies_make_whole(c, stream);
+	if (write_behind(c, stream, &copy)) {
 		keeper_handed_over(&copy);
 	} else {
 		keeper_cancel(&copy);

@@ -1,13 +1,13 @@
 /*
- * copies.h: asynchronous copies to the GPU and from it of programs whose terms say that copies are
- * held: they are announced to others, and large ones go in pieces that let more urgent copies of
- * others go first (see keeper.h). The program sees no difference: one stream, the pieces in order,
- * what comes after the copy after all of them.
+ * copies.h: asynchronous copies to the GPU of programs whose terms say that copies are held: they
+ * are announced to others, and large ones go in pieces that let more urgent copies of others go
+ * first (see keeper.h). The program sees no difference: one stream, the pieces in order, what comes
+ * after the copy after all of them.
  *
- * A copy stays whole where a difference could show, or nobody would gain by it: where the host's
- * memory is not pinned or is write-combined, registered read-only or for I/O; where a part of it
- * would be refused; into streams that are being captured; in programs of many streams, where one
- * that waits blocks others; with a driver that can't let streams wait for values.
+ * A copy stays whole where a difference could show, or nobody would gain by it: from memory that is
+ * not pinned or is write-combined, registered read-only or for I/O; where a part of it would be
+ * refused; into streams that are being captured; in programs of many streams, where one that
+ * waits blocks others; with a driver that can't let streams wait for values.
  */
 #pragma once
 
@@ -18,18 +18,12 @@
 
 struct op;
 
-enum copies_kind {
-	COPIES_IN,	/* cuMemcpyHtoDAsync */
-	COPIES_OUT,	/* cuMemcpyDtoHAsync */
-	COPIES_UNIFIED, /* cuMemcpyAsync, which finds the direction by the addresses */
-};
-
 /* One call of the program. */
 struct copies_call {
-	enum copies_kind kind;
 	CUdeviceptr to, from;
 	size_t n;
 	bool per_thread; /* its stream 0 is the thread's own */
+	bool unified;	 /* cuMemcpyAsync, which finds the direction by the addresses */
 };
 
 /* Makes the copy, that is part of the job of @op, in @op's stream. Return: the driver's answer. */

@@ -31,26 +31,21 @@
 #define SPIN_BYTES_A_NS 8
 #define NAP_MIN_NS	(50 * NSEC_PER_USEC)
 #define NAP_MAX_NS	(5 * NSEC_PER_MSEC)
-#define NAP_PART	16 /* of the time that it has waited for by now */
 
 #define STACK_BYTES (128 * 1024)
 
 /* Pinned memory of a context. */
 struct words {
-	struct {
-		_Atomic uint32_t word;
-		uint32_t reserved[15]; /* a cache line of its own */
-	} gates[_COPY_WAYS];
-	_Atomic uint32_t begun[COPIES_MAX], done[COPIES_MAX];
+	_Atomic uint32_t gate;
+	uint32_t reserved[15]; /* a cache line of its own */
+	_Atomic uint32_t done[COPIES_MAX];
 };
 
 struct flight {
 	uint64_t due;
-	nsec_t spin_until, spin; /* a copy from the GPU spins since it moves */
-	uint32_t number;	 /* of the copy: what is written before and behind it */
-	enum copy_way way;
+	nsec_t spin_until;
+	uint32_t number; /* of the copy: what is written behind it */
 	bool held;
-	bool moves; /* the keeper's: it is at the engine, or waits there */
 };
 
 /* The copies of one context. */
@@ -62,7 +57,7 @@ static struct dock {
 	_Atomic uint64_t taken;	 /* flights, a bit each */
 	_Atomic uint64_t flying; /* of those, the ones that the keeper has to look at */
 	struct flight flights[COPIES_MAX];
-	struct board_gate gates[_COPY_WAYS]; /* the keeper's */
+	struct board_gate gate; /* the keeper's */
 } docks[DOCKS_MAX];
 
 static _Atomic(struct dock *) looking; /* where the keeper is at present */
@@ -76,29 +71,19 @@ static bool running;
 
 /* ---- the board ---- */
 
-static struct board_place our_place(const struct seat *s, unsigned gpu, enum copy_way way) {
-	return (struct board_place){.gpu = gpu, .slot = s->slot, .way = way};
-}
-
-bool keeper_others_copy(unsigned gpu, enum copy_way way) {
+bool keeper_others_copy(unsigned gpu) {
 	const struct seat *s = seat_get();
-	struct board_place at;
 
-	if (!s) {
-		return false;
-	}
-	at = our_place(s, gpu, way);
-	return way == COPY_IN ? board_is_busy(s->board, at)
-			      : board_was_busy(s->board, at, nsec_now());
+	return s && board_is_busy(s->board, gpu, s->slot);
 }
 
-static _Atomic uint64_t *our_due(const struct seat *s, unsigned gpu, enum copy_way way) {
-	return &s->board->slots[gpu][s->slot].due_ns[way];
+static _Atomic uint64_t *our_slot(const struct seat *s, unsigned gpu) {
+	return &s->board->slots[gpu][s->slot].due_ns;
 }
 
 /* Before the copy is handed over. */
-static void announce(const struct seat *s, unsigned gpu, enum copy_way way, uint64_t due) {
-	_Atomic uint64_t *slot = our_due(s, gpu, way);
+static void announce(const struct seat *s, unsigned gpu, uint64_t due) {
+	_Atomic uint64_t *slot = our_slot(s, gpu);
 	uint64_t is = atomic_load(slot);
 
 	while ((is == 0 || due < is) && !atomic_compare_exchange_weak(slot, &is, due)) {
@@ -107,51 +92,28 @@ static void announce(const struct seat *s, unsigned gpu, enum copy_way way, uint
 
 /* ---- the keeper ---- */
 
-static void set_gate(struct dock *d, enum copy_way way, bool open) {
-	_Atomic uint32_t *gate = &d->words->gates[way].word;
-
-	atomic_store(gate, open);
+static void set_gate(struct dock *d, bool open) {
+	atomic_store(&d->words->gate, open);
 	if (!open && (atomic_load(&leaving) || !atomic_load(&d->context))) {
-		atomic_store(gate, true);
-	}
-}
-
-static void open_gates(struct dock *d) {
-	for (unsigned way = 0; way < _COPY_WAYS; way++) {
-		atomic_store(&d->words->gates[way].word, true);
+		atomic_store(&d->words->gate, true);
 	}
 }
 
 /* What is under way in a dock, or several. */
 struct view {
 	nsec_t now, spin_until;
-	uint64_t announced[PROTO_TERMS_GPUS_MAX][_COPY_WAYS]; /* the earliest; 0: none */
+	uint64_t announced[PROTO_TERMS_GPUS_MAX]; /* the earliest; 0: none */
 	bool any;
 };
 
-/* What moves, as far as it goes for the earliest deadline @*due; 0: there is none yet. */
-static void take_earlier(uint64_t *due, const struct flight *f) {
-	if (*due == 0 || f->due < *due) {
-		*due = f->due;
-	}
-}
-
-/* Whether it moves by now, and since when. */
-static bool see_move(const struct dock *d, unsigned i, struct flight *f, nsec_t now) {
-	if (!f->moves && atomic_load(&d->words->begun[i]) == f->number) {
-		f->moves = true;
-		f->spin_until = now + f->spin;
-	}
-	return f->moves;
-}
-
-/* Takes off what is done. @held: the earliest deadline of what is held that way; 0: nothing is. */
-static void look_at_flights(struct dock *d, struct view *v, uint64_t held[_COPY_WAYS]) {
-	uint64_t flying = atomic_load(&d->flying);
+/* Takes off what is done. Return: the earliest deadline of what is held; 0: nothing is. */
+static uint64_t look_at_flights(struct dock *d, struct view *v) {
+	uint64_t flying = atomic_load(&d->flying), due = 0;
 
 	for (; flying; flying &= flying - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(flying);
-		struct flight *f = &d->flights[i];
+		const struct flight *f = &d->flights[i];
+		uint64_t *announced = &v->announced[d->gpu];
 
 		if (atomic_load(&d->words->done[i]) == f->number) {
 			atomic_fetch_and(&d->flying, ~(UINT64_C(1) << i));
@@ -159,29 +121,26 @@ static void look_at_flights(struct dock *d, struct view *v, uint64_t held[_COPY_
 			continue;
 		}
 		v->any = true;
-		if (see_move(d, i, f, v->now)) {
-			take_earlier(&v->announced[d->gpu][f->way], f);
-		}
-		if (f->moves && f->held) {
-			take_earlier(&held[f->way], f);
-		}
 		v->spin_until = f->spin_until > v->spin_until ? f->spin_until : v->spin_until;
+		if (*announced == 0 || f->due < *announced) {
+			*announced = f->due;
+		}
+		if (f->held && (due == 0 || f->due < due)) {
+			due = f->due;
+		}
 	}
+	return due;
 }
 
 static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
-	uint64_t held[_COPY_WAYS] = {0};
+	uint64_t due;
 
 	atomic_store(&looking, d); /* its context does not go now */
 	if (atomic_load(&d->context)) {
-		look_at_flights(d, v, held);
-		for (unsigned way = 0; way < _COPY_WAYS; way++) {
-			set_gate(d, way,
-				 !held[way] || !s || !terms_held() ||
-					 board_gate_is_open(&d->gates[way], s->board,
-							    our_place(s, d->gpu, way), held[way],
-							    v->now));
-		}
+		due = look_at_flights(d, v);
+		set_gate(d, !due || !s || !terms_held() ||
+				    board_gate_is_open(&d->gate, s->board, d->gpu, s->slot, due,
+						       v->now));
 	}
 	atomic_store(&looking, NULL);
 }
@@ -189,25 +148,19 @@ static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
 static struct view look(void) {
 	const struct seat *s = seat_get();
 	struct view v = {.now = nsec_now()};
-	uint64_t before[PROTO_TERMS_GPUS_MAX][_COPY_WAYS];
-	const unsigned n = s ? PROTO_TERMS_GPUS_MAX * _COPY_WAYS : 0;
+	uint64_t before[PROTO_TERMS_GPUS_MAX];
 
-	for (unsigned i = 0; i < n; i++) {
-		before[i / _COPY_WAYS][i % _COPY_WAYS] =
-			atomic_load(our_due(s, i / _COPY_WAYS, i % _COPY_WAYS));
+	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
+		before[i] = atomic_load(our_slot(s, i));
 	}
 	for (unsigned i = 0; i < DOCKS_MAX; i++) {
 		look_at_dock(&docks[i], s, &v);
 	}
 	/* Who has announced something since then has changed the slot, or says the same: then the
 	 * next look puts it right. */
-	for (unsigned i = 0; i < n; i++) {
-		uint64_t *was = &before[i / _COPY_WAYS][i % _COPY_WAYS];
-		uint64_t is = v.announced[i / _COPY_WAYS][i % _COPY_WAYS];
-
-		if (*was != is) {
-			atomic_compare_exchange_strong(our_due(s, i / _COPY_WAYS, i % _COPY_WAYS),
-						       was, is);
+	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
+		if (before[i] != v.announced[i]) {
+			atomic_compare_exchange_strong(our_slot(s, i), &before[i], v.announced[i]);
 		}
 	}
 	return v;
@@ -233,7 +186,7 @@ static void *keep(void *data) {
 		uint32_t seen = atomic_load(&calls);
 		struct view v = look();
 		nsec_t late = v.now > v.spin_until ? v.now - v.spin_until : 0;
-		nsec_t nap = late / NAP_PART < NAP_MIN_NS ? NAP_MIN_NS : late / NAP_PART;
+		nsec_t nap = late / 16 < NAP_MIN_NS ? NAP_MIN_NS : late / 16;
 
 		if (!v.any) {
 			sleep_until_called(seen, 0);
@@ -293,13 +246,13 @@ static bool fill_dock(struct dock *d) {
 	}
 	memset(words, 0, sizeof(*d->words));
 	d->words = words;
-	memset(d->gates, 0, sizeof(d->gates));
+	d->gate = (struct board_gate){.closed_ns = 0};
 	for (unsigned i = 0; i < COPIES_MAX; i++) {
 		d->flights[i].number = 0;
 	}
 	atomic_store(&d->taken, 0);
 	atomic_store(&d->flying, 0);
-	open_gates(d);
+	atomic_store(&d->words->gate, true);
 	return true;
 }
 
@@ -329,7 +282,7 @@ void keeper_context_destroying(CUcontext context) {
 	while (atomic_load(&looking) == d) {
 		sched_yield();
 	}
-	open_gates(d); /* what is queued may go */
+	atomic_store(&d->words->gate, true); /* what is queued may go */
 	atomic_store(&d->flying, 0);
 	call_keeper(); /* the board */
 }
@@ -351,18 +304,6 @@ static int take_flight(struct dock *d) {
 	return -1;
 }
 
-/* A gate that is closed here is opened by the keeper alone, so it must be awake before the driver
- * can make us wait for room; else it is called when the copy is on its way. */
-static void announce_now(const struct seat *s, struct dock *d, struct keeper_copy *copy,
-			 nsec_t now) {
-	announce(s, copy->gpu, copy->way, copy->due);
-	if (copy->held &&
-	    board_is_before(s->board, our_place(s, copy->gpu, copy->way), copy->due, now)) {
-		set_gate(d, copy->way, false);
-		copy->called = true;
-	}
-}
-
 bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	const struct seat *s = seat_get();
 	struct dock *d = find_dock(context);
@@ -382,28 +323,21 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	f = &d->flights[i];
 	*f = (struct flight){
 		.due = copy->due,
-		.spin = SPIN_NS + copy->bytes / SPIN_BYTES_A_NS,
+		.spin_until = now + SPIN_NS + copy->bytes / SPIN_BYTES_A_NS,
 		.number = f->number + 1,
-		.way = copy->way,
 		.held = copy->held,
-		.moves = copy->way == COPY_IN,
 	};
-	f->spin_until = f->moves ? now + f->spin : now;
-	copy->gate = d->at + offsetof(struct words, gates[copy->way].word);
-	copy->begun = d->at + offsetof(struct words, begun[i]);
+	copy->gate = d->at + offsetof(struct words, gate);
 	copy->done = d->at + offsetof(struct words, done[i]);
 	copy->done_word = &d->words->done[i];
-	copy->value = f->number;
-	copy->called = false;
-	if (copy->held) {
-		atomic_store_explicit(&s->board->slots[copy->gpu][s->slot].bulk_ns[copy->way], now,
-				      memory_order_relaxed);
-	}
+	copy->done_value = f->number;
 	atomic_fetch_or(&d->flying, UINT64_C(1) << i);
-	if (copy->way == COPY_IN) {
-		announce_now(s, d, copy, now);
-	}
+	announce(s, copy->gpu, copy->due);
+	/* The keeper alone opens the gate again, so it must be awake before the driver can make us
+	 * wait for room. Else there is time to call it when the copy is on its way. */
+	copy->called = copy->held && board_is_before(s->board, copy->gpu, s->slot, copy->due, now);
 	if (copy->called) {
+		set_gate(d, false);
 		call_keeper();
 	}
 	return true;
@@ -416,7 +350,7 @@ void keeper_handed_over(const struct keeper_copy *copy) {
 }
 
 void keeper_cancel(const struct keeper_copy *copy) {
-	atomic_store(copy->done_word, copy->value);
+	atomic_store(copy->done_word, copy->done_value);
 	keeper_handed_over(copy);
 }
 
@@ -433,8 +367,8 @@ void keeper_leave(void) {
 			keeper_context_destroying(context);
 		}
 	}
-	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX * _COPY_WAYS; i++) {
-		atomic_store(our_due(s, i / _COPY_WAYS, i % _COPY_WAYS), 0);
+	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
+		atomic_store(our_slot(s, i), 0);
 	}
 }
 

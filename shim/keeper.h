@@ -1,15 +1,12 @@
 /*
- * keeper.h: copies to GPUs and from them that are under way, as other programs of the user see
- * them: their deadlines on the board (proto/board.h), and the gates that let the pieces of our own
- * ones wait for copies that are due earlier.
+ * keeper.h: copies to GPUs that are under way, as other programs of the user see them: their
+ * deadlines on the board (proto/board.h), and the gates that let the pieces of our own ones wait
+ * for copies that are due earlier.
  *
- * A copy to the GPU mostly opens a job and is under way at once. One from it has kernels before it:
- * it is under way once the GPU has written a word in front of it.
- *
- * A gate is a word in pinned memory of a context, 1 while it is open, one for each direction. While
- * copies are under way a thread looks at board and gates; it calls no driver function, which would
- * hold up threads that launch. Otherwise it sleeps, gates are open, and the board says nothing of
- * us. No lock is taken here but where the words of a context are made.
+ * A gate is a word in pinned memory of a context, 1 while it is open. While copies are under way a
+ * thread looks at board and gate; it calls no driver function, which would hold up threads that
+ * launch. Otherwise it sleeps, gates are open, and the board says nothing of us. No lock is taken
+ * here but where the words of a context are made.
  *
  * Nobody can hang by it: a gate is open again after BOARD_HOLD_MAX_NS, and for good when the terms
  * lapse, the context goes or the process exits.
@@ -25,25 +22,22 @@
 #include "proto/board.h"
 #include "proto/units.h"
 
-/* Whether others copy that @way on @gpu, so that a short copy of ours had better be known to them:
- * now, or, as it comes later, in pieces not long ago. */
-bool keeper_others_copy(unsigned gpu, enum copy_way way);
+/* Whether others copy to @gpu now. */
+bool keeper_others_copy(unsigned gpu);
 
 /* A copy that is about to be handed to the driver. */
 struct keeper_copy {
 	unsigned gpu; /* its place in the page of terms */
-	enum copy_way way;
 	uint64_t due; /* when it must be done, CLOCK_MONOTONIC; or BOARD_NO_DUE */
 	size_t bytes;
 	bool held; /* its pieces wait for the gate */
 
 	/* set by keeper_begin() */
-	CUdeviceptr gate;  /* 4 bytes: pieces wait until they are at least 1 */
-	CUdeviceptr begun; /* 4 bytes: where @value is to be written before a copy from the GPU */
-	CUdeviceptr done;  /* 4 bytes: where @value is to be written behind the copy */
-	uint32_t value;
-	_Atomic uint32_t *done_word; /* the same as @done, for us */
-	bool called;		     /* the keeper knows */
+	CUdeviceptr gate; /* 4 bytes: pieces wait until they are at least 1 */
+	CUdeviceptr done; /* 4 bytes: where @done_value is to be written behind the copy */
+	uint32_t done_value;
+	_Atomic uint32_t *done_word; /* the same, for us */
+	bool called;		     /* the keeper knows of it */
 };
 
 /* From now on it is under way, in @context, which is current. Return: false if that can't be
@@ -51,7 +45,7 @@ struct keeper_copy {
  * keeper_cancel() must follow. */
 bool keeper_begin(CUcontext context, struct keeper_copy *copy);
 
-/* The driver has it, and the words around it. */
+/* The driver has it, and the word behind it. */
 void keeper_handed_over(const struct keeper_copy *copy);
 
 /* Nothing will be written behind it. */

@@ -54,7 +54,7 @@ static void publish(CUdevice device) {
 	nsec_t due;
 	unsigned place;
 
-	if (!s || !terms_due(device, COPY_IN, &place, &due)) {
+	if (!s || !terms_copy_due(device, &place, &due)) {
 		return;
 	}
 	slot = &s->board->slots[place][s->slot].jobs;

@@ -169,7 +169,7 @@ uint64_t terms_now(CUdevice device, uint64_t known) {
 	return hold(word) ? word : 0;
 }
 
-bool terms_due(CUdevice device, enum copy_way way, unsigned *ret_place, nsec_t *ret_due) {
+bool terms_copy_due(CUdevice device, unsigned *ret_place, nsec_t *ret_due) {
 	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
 	int place = atomic_load_explicit(&gpus[device].place, memory_order_relaxed) - 1;
 
@@ -177,7 +177,7 @@ bool terms_due(CUdevice device, enum copy_way way, unsigned *ret_place, nsec_t *
 		return false;
 	}
 	*ret_place = (unsigned)place;
-	*ret_due = atomic_load_explicit(&p->gpu[place].due_ns[way], memory_order_acquire);
+	*ret_due = atomic_load_explicit(&p->gpu[place].copy_due_ns, memory_order_acquire);
 	return true;
 }
 

@@ -43,10 +43,9 @@ bool terms_steer_any(void);
  */
 uint64_t terms_now(CUdevice device, uint64_t known);
 
-/* How long after a job's release its copy that @way on @device must be done (0: nobody waits for
- * it), and where the GPU stands in the page. Return: whether that is known: by now some job has had
- * terms there. */
-bool terms_due(CUdevice device, enum copy_way way, unsigned *ret_place, nsec_t *ret_due);
+/* How long after a job's release its copy to @device must be done (0: nobody waits for it), and where
+ * the GPU stands in the page. Return: whether that is known: by now some job has had terms there. */
+bool terms_copy_due(CUdevice device, unsigned *ret_place, nsec_t *ret_due);
 
 /* The partition of the terms @word in @context of @device. NULL: the program's own streams, because
  * the terms are the whole GPU at level 0, or because the partition is not there yet. Takes no lock.

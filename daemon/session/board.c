@@ -84,10 +84,7 @@ void board_leave(struct board_list *boards, struct board_seat *seat) {
 		return;
 	}
 	for (unsigned i = 0; i < PROTO_TERMS_GPUS_MAX; i++) {
-		for (unsigned way = 0; way < _COPY_WAYS; way++) {
-			atomic_store(&b->page->slots[i][seat->slot].due_ns[way], 0);
-			atomic_store(&b->page->slots[i][seat->slot].bulk_ns[way], 0);
-		}
+		atomic_store(&b->page->slots[i][seat->slot].due_ns, 0);
 		atomic_store(&b->page->slots[i][seat->slot].jobs, 0);
 	}
 	b->taken &= ~(UINT64_C(1) << seat->slot);

@@ -25,6 +25,9 @@
 /* Of a job that can be predicted. */
 #define LAUNCHES_MAX 100000
 
+/* Fewer jobs don't show that a task can't be in time. */
+#define LOST_JOBS_MIN 16
+
 /* What the terms on one GPU depend on. */
 struct scene {
 	size_t gpu;
@@ -307,7 +310,7 @@ static bool can_plan(const struct steer *steer, const struct scene *scene) {
 	       plan_can_predict(scene->tasks, scene->n);
 }
 
-/* Before the terms: copies go by deadlines. */
+/* Before the terms: copies go by what must be done first. */
 static void tell_deadlines(const struct sessions *all, size_t gpu) {
 	struct session *s;
 
@@ -428,6 +431,10 @@ static void write_way(struct steer *steer, const struct scene *scene, const char
 	g->plans++;
 	g->since = steer->sessions->now();
 	for (unsigned i = 0; i < scene->n; i++) {
+		scene->sessions[i]->terms.tail[scene->gpu] = way->tail[i];
+	}
+	tell_deadlines(steer->sessions, scene->gpu);
+	for (unsigned i = 0; i < scene->n; i++) {
 		g->before[i] = seen_of(scene->sessions[i]);
 		write_terms(steer, scene, scene->sessions[i], &way->terms[i], reason);
 	}
@@ -477,11 +484,7 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 		steer_changed(steer); /* a new one will be made, or none is needed */
 		return;
 	}
-	for (unsigned i = 0; i < scene.n; i++) {
-		scene.sessions[i]->terms.hopeless[gpu] = plan->hopeless[i];
-		scene.sessions[i]->terms.tail[gpu] = plan->tail[i];
-	}
-	tell_deadlines(steer->sessions, gpu);
+	memcpy(steer->gpus[gpu].hopeless, plan->hopeless, sizeof(plan->hopeless));
 	log_plan(&scene, plan);
 	if (tune_plan(&steer->gpus[gpu].tune, plan)) {
 		write_way(steer, &scene,
@@ -528,6 +531,11 @@ static void act(struct steer *steer, const struct scene *scene, enum tune_action
 	}
 }
 
+/* A prediction alone does not take a task's turn from it. */
+static bool is_lost(const struct tune_seen *seen) {
+	return seen->jobs >= LOST_JOBS_MIN && seen->missed * 4 >= seen->jobs * 3;
+}
+
 static void judge(struct steer *steer, struct scene *scene) {
 	struct steer_gpu *g = &steer->gpus[scene->gpu];
 	nsec_t time = steer->sessions->now() - g->since;
@@ -537,7 +545,10 @@ static void judge(struct steer *steer, struct scene *scene) {
 
 	for (unsigned i = 0; i < scene->n; i++) {
 		seen[i] = seen_since(g, scene->sessions[i], i);
+		scene->sessions[i]->terms.hopeless[scene->gpu] =
+			g->hopeless[i] && is_lost(&seen[i]);
 	}
+	tell_deadlines(steer->sessions, scene->gpu);
 	action = tune_judge(&g->tune, seen, time, &ask);
 	if (action != TUNE_WAIT || (!g->judged && time > g->tune.window)) {
 		g->judged = true;

@@ -55,6 +55,7 @@ struct steer_gpu {
 	/* Of the plan that holds. */
 	struct event judge; /* pending: it will be judged */
 	nsec_t since;
+	bool hopeless[MODEL_TASKS_MAX];		  /* as the last plan says */
 	struct tune_seen before[MODEL_TASKS_MAX]; /* the sessions' counters then */
 };
 

@@ -60,10 +60,8 @@ void session_terms_record_ops(struct session_terms *t, bool on) {
 }
 
 void session_terms_set_due(struct session_terms *t, size_t gpu, nsec_t deadline, nsec_t tail) {
-	_Atomic uint64_t *due = t->page->gpu[gpu].due_ns;
-
 	/* What can't be in time any more still has a deadline. */
-	atomic_store_explicit(&due[COPY_IN], deadline > tail ? deadline - tail : deadline > 0,
-			      memory_order_release);
-	atomic_store_explicit(&due[COPY_OUT], deadline, memory_order_release);
+	nsec_t due = deadline > tail ? deadline - tail : deadline > 0;
+
+	atomic_store_explicit(&t->page->gpu[gpu].copy_due_ns, due, memory_order_release);
 }

@@ -18,7 +18,7 @@ struct inventory;
 struct session_terms {
 	struct terms_page *page; /* owned; NULL: none, the program asks for each job */
 	/* By GPU. */
-	bool hopeless[SCHED_GPUS_MAX]; /* by the plan: its deadline can't be kept, see plan.h */
+	bool hopeless[SCHED_GPUS_MAX]; /* by the plan, and by what its jobs did: see plan.h */
 	nsec_t tail[SCHED_GPUS_MAX];   /* what its jobs need behind their copy in; 0: not known */
 	struct terms now[SCHED_GPUS_MAX];   /* as the page says */
 	nsec_t since[SCHED_GPUS_MAX];	    /* when that was written; 0: never */

@@ -40,7 +40,7 @@ start_both() {
 }
 
 lets_others_go_first() {
-	grep -q "let more urgent ones of others go first" "$scratch/$1.err"
+	grep -q "let more urgent ones go first" "$scratch/$1.err"
 }
 
 # Somebody keeps the gates of all others closed, as long as he may.

@@ -469,7 +469,7 @@ static struct steered open_holder(const char *name, nsec_t deadline) {
 }
 
 static void wait_for_empty_slot(struct board *board, unsigned slot) {
-	while (atomic_load(&board->slots[0][slot].due_ns[COPY_IN]) != 0) {
+	while (atomic_load(&board->slots[0][slot].due_ns) != 0) {
 		harness_settle();
 	}
 }
@@ -484,24 +484,24 @@ static void programs_share_a_board_while_copies_are_held(void **state) {
 	b = open_holder("b", 50 * MS);
 	assert_int_equal(steered_terms(&a, 0).copies, TERMS_COPIES_HELD);
 	assert_int_equal(steered_terms(&b, 0).copies, TERMS_COPIES_HELD);
-	assert_int_equal(atomic_load(&a.page->gpu[0].due_ns[COPY_OUT]), 0);
-	assert_int_equal(atomic_load(&b.page->gpu[0].due_ns[COPY_OUT]), 50 * MS);
+	assert_int_equal(atomic_load(&a.page->gpu[0].copy_due_ns), 0);
+	assert_int_equal(atomic_load(&b.page->gpu[0].copy_due_ns), 50 * MS);
 	board_a = steered_board(&a, &slot_a);
 	board_b = steered_board(&b, &slot_b);
 	assert_int_not_equal(slot_a, slot_b);
 	shim_expect_silence(old.fd); /* does not know what to do with it */
-	atomic_store(&board_a->slots[0][slot_a].due_ns[COPY_IN], 1);
-	atomic_store(&board_b->slots[0][slot_b].due_ns[COPY_IN], 77);
-	assert_int_equal(atomic_load(&board_a->slots[0][slot_b].due_ns[COPY_IN]), 77);
+	atomic_store(&board_a->slots[0][slot_a].due_ns, 1);
+	atomic_store(&board_b->slots[0][slot_b].due_ns, 77);
+	assert_int_equal(atomic_load(&board_a->slots[0][slot_b].due_ns), 77);
 	/* Who is gone is off the board; the next one has its slot. */
 	close(b.fd);
 	b.fd = -1;
 	wait_for_empty_slot(board_a, slot_b);
-	assert_int_equal(atomic_load(&board_a->slots[0][slot_a].due_ns[COPY_IN]), 1);
+	assert_int_equal(atomic_load(&board_a->slots[0][slot_a].due_ns), 1);
 	c = open_holder("c", 20 * MS);
 	board_c = steered_board(&c, &slot_c);
 	assert_int_equal(slot_c, slot_b);
-	assert_int_equal(atomic_load(&board_c->slots[0][slot_a].due_ns[COPY_IN]), 1);
+	assert_int_equal(atomic_load(&board_c->slots[0][slot_a].due_ns), 1);
 	munmap(board_a, sizeof(*board_a));
 	munmap(board_b, sizeof(*board_b));
 	munmap(board_c, sizeof(*board_c));

@@ -17,7 +17,6 @@
 
 static struct board board;
 static struct board_gate gate;
-static const struct board_place own = {.gpu = GPU, .slot = OWN, .way = COPY_IN};
 
 static int clear(void **state) {
 	memset(&board, 0, sizeof(board));
@@ -26,24 +25,23 @@ static int clear(void **state) {
 }
 
 static void announce(unsigned slot, uint64_t due) {
-	atomic_store(&board.slots[GPU][slot].due_ns[COPY_IN], due);
+	atomic_store(&board.slots[GPU][slot].due_ns, due);
 }
 
 static bool is_open(uint64_t due, nsec_t now) {
-	return board_gate_is_open(&gate, &board, own, due, now);
+	return board_gate_is_open(&gate, &board, GPU, OWN, due, now);
 }
 
 static void board_lets_earlier_deadlines_go_first(void **state) {
-	assert_false(board_is_before(&board, own, 100 * MS, 50 * MS));
+	assert_false(board_is_before(&board, GPU, OWN, 100 * MS, 50 * MS));
 	announce(OWN, 60 * MS); /* one's own */
 	announce(8, 100 * MS);	/* no earlier */
-	atomic_store(&board.slots[GPU + 1][9].due_ns[COPY_IN], 60 * MS);
-	atomic_store(&board.slots[GPU][9].due_ns[COPY_OUT], 60 * MS);
-	assert_false(board_is_before(&board, own, 100 * MS, 50 * MS));
+	atomic_store(&board.slots[GPU + 1][9].due_ns, 60 * MS);
+	assert_false(board_is_before(&board, GPU, OWN, 100 * MS, 50 * MS));
 	assert_true(is_open(100 * MS, 50 * MS));
-	assert_true(board_is_before(&board, own, UINT64_MAX, 50 * MS)); /* has none itself */
+	assert_true(board_is_before(&board, GPU, OWN, UINT64_MAX, 50 * MS)); /* has none itself */
 	announce(PROTO_BOARD_SLOTS - 1, 100 * MS - 1);
-	assert_true(board_is_before(&board, own, 100 * MS, 50 * MS));
+	assert_true(board_is_before(&board, GPU, OWN, 100 * MS, 50 * MS));
 	assert_false(is_open(100 * MS, 50 * MS));
 	announce(PROTO_BOARD_SLOTS - 1, 0);
 	assert_true(is_open(100 * MS, 50 * MS + 1));
@@ -51,8 +49,8 @@ static void board_lets_earlier_deadlines_go_first(void **state) {
 
 static void board_forgets_deadlines_long_past(void **state) {
 	announce(8, 50 * MS);
-	assert_true(board_is_before(&board, own, UINT64_MAX, 50 * MS + BOARD_STALE_NS));
-	assert_false(board_is_before(&board, own, UINT64_MAX, 50 * MS + BOARD_STALE_NS + 1));
+	assert_true(board_is_before(&board, GPU, OWN, UINT64_MAX, 50 * MS + BOARD_STALE_NS));
+	assert_false(board_is_before(&board, GPU, OWN, UINT64_MAX, 50 * MS + BOARD_STALE_NS + 1));
 	assert_true(is_open(UINT64_MAX, 50 * MS + BOARD_STALE_NS + 1));
 }
 

@@ -49,7 +49,7 @@ bool __wrap_terms_held(void) {
 
 static CUresult alloc(void **ret, size_t n, unsigned flags) {
 	/* Of all contexts, which never go. */
-	static _Alignas(64) char memory[sizeof(contexts)][1024];
+	static _Alignas(64) char memory[sizeof(contexts)][512];
 	static unsigned n_allocated;
 
 	assert_true(n <= sizeof(memory[0]) && n_allocated < sizeof(contexts));
@@ -100,19 +100,11 @@ static int teardown(void **state) {
 }
 
 static uint64_t slot(unsigned i) {
-	return atomic_load(&board->slots[GPU][i].due_ns[COPY_IN]);
-}
-
-static uint64_t slot_out(unsigned i) {
-	return atomic_load(&board->slots[GPU][i].due_ns[COPY_OUT]);
+	return atomic_load(&board->slots[GPU][i].due_ns);
 }
 
 static void announce(unsigned i, uint64_t due) {
-	atomic_store(&board->slots[GPU][i].due_ns[COPY_IN], due);
-}
-
-static void announce_out(unsigned i, uint64_t due) {
-	atomic_store(&board->slots[GPU][i].due_ns[COPY_OUT], due);
+	atomic_store(&board->slots[GPU][i].due_ns, due);
 }
 
 static bool is_open(const struct keeper_copy *copy) {
@@ -136,23 +128,9 @@ static struct keeper_copy begin(uint64_t due, bool held) {
 	return copy;
 }
 
-static struct keeper_copy begin_out(uint64_t due, bool held) {
-	struct keeper_copy copy = {
-		.gpu = GPU, .way = COPY_OUT, .due = due, .bytes = 1 << 24, .held = held};
-
-	assert_true(keeper_begin(context, &copy));
-	keeper_handed_over(&copy);
-	return copy;
-}
-
-/* As the GPU does before a copy from it. */
-static void reach(const struct keeper_copy *copy) {
-	*(volatile uint32_t *)(uintptr_t)copy->begun = copy->value;
-}
-
 /* As the GPU does behind the copy. */
 static void finish(const struct keeper_copy *copy) {
-	*(volatile uint32_t *)(uintptr_t)copy->done = copy->value;
+	*(volatile uint32_t *)(uintptr_t)copy->done = copy->done_value;
 }
 
 static void wait_for_slot(uint64_t due) {
@@ -191,69 +169,16 @@ static void copies_are_announced_before_they_are_handed_over(void **state) {
 	wait_for_slot(0);
 }
 
-static void copies_from_the_gpu_are_announced_when_they_begin(void **state) {
-	struct keeper_copy copy = begin_out(1300 * MS, true);
-
-	announce_out(9, 1200 * MS);
-	let_it_look();
-	assert_int_equal(slot_out(OWN), 0);
-	assert_true(is_open(&copy)); /* its kernels run */
-	reach(&copy);
-	while (slot_out(OWN) != 1300 * MS || is_open(&copy)) {
-		usleep(100);
-	}
-	assert_int_equal(slot(OWN), 0);
-	announce_out(9, 0);
-	while (!is_open(&copy)) {
-		usleep(100);
-	}
-	finish(&copy);
-	while (slot_out(OWN) != 0) {
-		usleep(100);
-	}
-}
-
-static void each_direction_has_a_gate(void **state) {
-	struct keeper_copy in, out = begin_out(1300 * MS, true);
-
-	reach(&out);
-	announce(9, 1100 * MS);
-	in = begin(1300 * MS, true);
-	assert_false(is_open(&in));
-	let_it_look();
-	assert_true(is_open(&out));
-	announce_out(9, 1100 * MS);
-	while (is_open(&out)) {
-		usleep(100);
-	}
-	announce(9, 0);
-	while (!is_open(&in)) {
-		usleep(100);
-	}
-	let_it_look();
-	assert_false(is_open(&out));
-	finish(&in);
-	finish(&out);
-}
-
 /* What decides whether a short copy is worth an announcement. */
 static void others_are_seen_to_copy(void **state) {
-	struct keeper_copy copy;
+	struct keeper_copy copy = begin(1300 * MS, true); /* our own don't count */
 
-	assert_false(keeper_others_copy(GPU, COPY_IN));
+	assert_false(keeper_others_copy(GPU));
 	announce(9, BOARD_NO_DUE);
-	assert_true(keeper_others_copy(GPU, COPY_IN));
-	assert_false(keeper_others_copy(GPU, COPY_OUT));
+	assert_true(keeper_others_copy(GPU));
+	assert_false(keeper_others_copy(GPU + 1));
 	announce(9, 0);
-	announce_out(9, 1300 * MS); /* will be over when ours begins */
-	assert_false(keeper_others_copy(GPU, COPY_OUT));
-	copy = begin_out(1300 * MS, true); /* our own don't count */
-	assert_false(keeper_others_copy(GPU, COPY_OUT));
-	assert_int_equal(atomic_load(&board->slots[GPU][OWN].bulk_ns[COPY_OUT]), 1000 * MS);
-	atomic_store(&board->slots[GPU][9].bulk_ns[COPY_OUT], 1000 * MS - BOARD_RECENT_NS);
-	assert_true(keeper_others_copy(GPU, COPY_OUT));
-	atomic_store(&board->slots[GPU][9].bulk_ns[COPY_OUT], 1000 * MS - BOARD_RECENT_NS - 1);
-	assert_false(keeper_others_copy(GPU, COPY_OUT));
+	assert_false(keeper_others_copy(GPU));
 	finish(&copy);
 }
 
@@ -371,7 +296,7 @@ static void next_board_takes_the_place_of_the_last(void **state) {
 
 	take_board();
 	wait_for_slot(1200 * MS);
-	atomic_store(&last->slots[GPU][9].due_ns[COPY_IN], 1100 * MS); /* counts no more */
+	atomic_store(&last->slots[GPU][9].due_ns, 1100 * MS); /* counts no more */
 	let_it_look();
 	assert_true(is_open(&copy));
 	finish(&copy);
@@ -414,8 +339,6 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(keeper_announces_copies_until_they_are_done),
 		CASE(copies_are_announced_before_they_are_handed_over),
-		CASE(copies_from_the_gpu_are_announced_when_they_begin),
-		CASE(each_direction_has_a_gate),
 		CASE(others_are_seen_to_copy),
 		CASE(gate_is_closed_while_an_earlier_copy_is_on_the_board),
 		CASE(gate_is_open_again_in_time),

@@ -54,12 +54,12 @@ static void board_is_one_users_alone(void **state) {
 	assert_int_equal(board_join(&boards, 1001, &other), 0);
 	page = map(&a);
 	others = map(&other);
-	atomic_store(&page->slots[2][a.slot].due_ns[COPY_OUT], 5);
-	atomic_store(&page->slots[2][b.slot].due_ns[COPY_OUT], 6);
-	assert_int_equal(atomic_load(&others->slots[2][a.slot].due_ns[COPY_OUT]), 0);
+	atomic_store(&page->slots[2][a.slot].due_ns, 5);
+	atomic_store(&page->slots[2][b.slot].due_ns, 6);
+	assert_int_equal(atomic_load(&others->slots[2][a.slot].due_ns), 0);
 	board_leave(&boards, &a); /* clears its own, on all GPUs */
-	assert_int_equal(atomic_load(&page->slots[2][0].due_ns[COPY_OUT]), 0);
-	assert_int_equal(atomic_load(&page->slots[2][b.slot].due_ns[COPY_OUT]), 6);
+	assert_int_equal(atomic_load(&page->slots[2][0].due_ns), 0);
+	assert_int_equal(atomic_load(&page->slots[2][b.slot].due_ns), 6);
 	board_leave(&boards, &b);
 	board_leave(&boards, &other);
 	munmap(page, sizeof(*page));

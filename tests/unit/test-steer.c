@@ -14,9 +14,9 @@
 #include "daemon/core/profile.h"
 #include "daemon/core/steer/tune.h"
 
-#define SMS   132
-#define GROUP 8
-#define MS    NSEC_PER_MSEC
+#define SMS    132
+#define GROUP  8
+#define MS     NSEC_PER_MSEC
 #define WINDOW (2 * NSEC_PER_SEC)
 
 static const struct plan_gpu h200 = {.sms = SMS, .group = GROUP};
@@ -186,6 +186,25 @@ static void a_plan_knows_other_ways(void **state) {
 	assert_int_equal(n_everywhere, 1);
 }
 
+/* Frames of milliseconds beside works of long blocks that come seldom: a part of the GPU that is
+ * too small for these would serve most jobs best. */
+static void a_task_of_few_jobs_is_not_given_up(void **state) {
+	const nsec_t block = MS / 6;
+	struct plan_task tasks[] = {
+		task(4484000, 2242000, 101, 2000, 750000),
+		task(167 * MS, 83 * MS, 24, block, 16 * MS),
+		task(4298000, 2148000, 101, 2000, 750000),
+		task(168 * MS, 84 * MS, 24, block, 16 * MS),
+		task(42 * MS, 21 * MS, 8, block, 5300000),
+	};
+	struct plan plan;
+
+	(void)state;
+	plan_make(&h200, tasks, 5, PLAN_WHOLE, NULL, &plan);
+	assert_int_equal(
+		plan.predicted[1].missed + plan.predicted[3].missed + plan.predicted[4].missed, 0);
+}
+
 static void who_stops_it_gets_the_rule(void **state) {
 	struct plan_task tasks[3] = {
 		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
@@ -197,7 +216,7 @@ static void who_stops_it_gets_the_rule(void **state) {
 
 	(void)state;
 	plan_make(&h200, tasks, 3, PLAN_WHOLE, &stop, &plan);
-	assert_true(plan.n_tried <= 2);
+	assert_true(plan.n_tried <= 3);
 	assert_true(is_upper(&plan.terms[1]));
 	assert_int_equal(plan.terms[2].n, 0);
 }
@@ -254,22 +273,9 @@ static void a_return_waits_for_copies_of_others(void **state) {
 	run_pair(tasks, false, MS / 4, ends);
 	assert_true(alone[0] > 3 * MS && alone[0] < 3 * MS + MS / 10);
 	assert_true(ends[0] > 7 * MS && ends[0] < 7 * MS + MS / 10);
-	/* Pieces hold it up by one at most. */
+	/* They are not held. */
 	run_pair(tasks, true, MS / 4, ends);
-	assert_true(ends[0] >= alone[0] && ends[0] <= alone[0] + pair_gpu.piece);
-}
-
-static void held_copies_back_go_by_deadlines(void **state) {
-	const struct model_task tasks[PAIR] = {copies(50 * MS, 0, MS, 8 * MS),
-					       copies(9 * MS, 0, 2 * MS, MS)};
-	nsec_t whole[PAIR], held[PAIR];
-
-	(void)state;
-	run_pair(tasks, false, 0, whole);
-	run_pair(tasks, true, 0, held);
-	assert_true(whole[1] > 10 * MS);
-	assert_true(held[1] < 3 * MS + 2 * pair_gpu.piece);
-	assert_true(held[0] > 10 * MS && held[0] < 10 * MS + MS / 10);
+	assert_true(ends[0] > 7 * MS && ends[0] < 7 * MS + MS / 10);
 }
 
 static void who_has_much_to_do_after_its_copy_copies_first(void **state) {
@@ -450,8 +456,8 @@ static void what_is_as_predicted_is_kept(void **state) {
 	assert_true(w.time <= WINDOW + 3 * tune_step(&w.tune));
 }
 
-/* ---- tuning, with plans that say nothing: the level of the terms says how many of a thousand jobs,
- * one each millisecond, are late ---- */
+/* ---- tuning, with plans that say nothing: the level of the terms says how many of a thousand
+ * jobs, one each millisecond, are late ---- */
 
 #define LEVELS 5
 
@@ -866,10 +872,10 @@ int main(void) {
 		cmocka_unit_test(long_blocks_are_kept_out),
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
 		cmocka_unit_test(a_plan_knows_other_ways),
+		cmocka_unit_test(a_task_of_few_jobs_is_not_given_up),
 		cmocka_unit_test(who_stops_it_gets_the_rule),
 		cmocka_unit_test(a_plan_for_tiny_jobs_ends),
 		cmocka_unit_test(a_return_waits_for_copies_of_others),
-		cmocka_unit_test(held_copies_back_go_by_deadlines),
 		cmocka_unit_test(who_has_much_to_do_after_its_copy_copies_first),
 		cmocka_unit_test(a_run_ends_when_enough_are_late),
 		cmocka_unit_test(what_is_slower_than_known_is_planned_anew),

@@ -193,29 +193,24 @@ static bool wants_engine(const struct model_job *r, unsigned out) {
 		   : r->phase == MODEL_COPY_IN;
 }
 
-/* Until when its copy must be done. */
-static nsec_t due(const struct model *m, const struct model_job *r) {
+/* Until when its copy to the GPU must be done. */
+static nsec_t due(const struct model_job *r) {
 	nsec_t at = r->release + r->task->deadline;
-	nsec_t rest = r->phase == MODEL_COPY_IN ? r->tail : m->gpu->back;
 
 	if (!r->task->deadline || r->place->last) {
 		return NEVER;
 	}
-	return at > rest ? at - rest : 0;
+	return at > r->tail ? at - r->tail : 0;
 }
 
-/* Whether its copy waits in the program, and not at the engine. */
+/* Copies from the GPU never are. */
 static bool is_held(const struct model_job *r) {
-	return r->place->held && r->phase != MODEL_REPORT;
+	return r->place->held && r->phase == MODEL_COPY_IN;
 }
 
 /* Whether @a's copy goes before @b's. */
-static bool copies_before(const struct model *m, const struct model_job *a,
-			  const struct model_job *b) {
-	if (a->phase != b->phase && is_held(a) != is_held(b)) {
-		return !is_held(a); /* a report, while a held copy waits */
-	}
-	return is_held(a) && is_held(b) ? due(m, a) < due(m, b) : a->wants < b->wants;
+static bool copies_before(const struct model_job *a, const struct model_job *b) {
+	return is_held(a) && is_held(b) ? due(a) < due(b) : a->wants < b->wants;
 }
 
 static void serve_copies(struct model *m, unsigned out) {
@@ -225,12 +220,12 @@ static void serve_copies(struct model *m, unsigned out) {
 	for (unsigned i = 0; i < m->n && !m->copying[out]; i++) {
 		struct model_job *r = &m->jobs[i];
 
-		if (wants_engine(r, out) && (!best || copies_before(m, r, best))) {
+		if (wants_engine(r, out) && (!best || copies_before(r, best))) {
 			best = r;
 		}
 	}
 	if (best) {
-		piece = best->place->held ? m->gpu->piece : best->copy_left;
+		piece = is_held(best) ? m->gpu->piece : best->copy_left;
 		piece = piece < best->copy_left ? piece : best->copy_left;
 		m->copying[out] = best;
 		best->copy_left -= piece;

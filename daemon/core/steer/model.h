@@ -10,9 +10,9 @@
  *    before it has them.
  *  - A kernel on m SMs takes what it takes on m SMs alone: interference in caches and memory is not
  *    modelled.
- *  - Copies: one engine for each direction. Whole copies go first come, first served. Held ones go
- *    in pieces, those first that must be done soonest for their job to be in time, if nobody else
- *    disturbs it.
+ *  - Copies: one engine for each direction. Whole copies go first come, first served. Held ones to
+ *    the GPU go in pieces, those first that must be done soonest for their job to be in time, if
+ *    nobody else disturbs it.
  *  - The program learns that its copy back is done through the engine of that copy: once more it
  *    waits for what others copy there.
  *

@@ -63,6 +63,10 @@ static const unsigned cuts[] = {4, 2, 3, 5, 6};
 /* How near the deadlines are counts less than any miss. */
 #define RESPONSE_WEIGHT 0.3
 
+/* If a task is late more often than if nobody steered, that counts as many jobs as it would be of an
+ * average task. Else a task of few jobs would be given up for one of many. */
+#define WORSE_WEIGHT 1.0
+
 struct candidate {
 	unsigned lower; /* groups of the lower part */
 	struct model_place places[MODEL_TASKS_MAX];
@@ -85,6 +89,8 @@ struct search {
 	nsec_t time;
 	struct optimum optima[N_CUTS]; /* the best first */
 	unsigned n_optima;
+	nsec_t longest;		       /* period */
+	double alone[MODEL_TASKS_MAX]; /* how much of its jobs is late under MPS alone */
 };
 
 static bool is_given_up(const struct search *s) {
@@ -143,6 +149,23 @@ static unsigned misses(const struct search *s, const struct model_result *result
 	return n;
 }
 
+static double late_part(const struct model_result *r) {
+	return r->released ? (double)r->missed / r->released : 0;
+}
+
+/* Of tasks that are late more often than under MPS alone. */
+static double worse(const struct search *s, const struct model_result *results) {
+	double sum = 0, released = 0;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		double more = late_part(&results[i]) - s->alone[i];
+
+		sum += more > 0 ? more : 0;
+		released += results[i].released;
+	}
+	return WORSE_WEIGHT * sum * released / s->n;
+}
+
 /* Less is better. What is not below @best may be said to be @best. */
 static double badness(struct search *s, const struct candidate *c, double best) {
 	unsigned most = best < UINT_MAX ? (unsigned)ceil(best) : UINT_MAX, missed = 0;
@@ -157,7 +180,7 @@ static double badness(struct search *s, const struct candidate *c, double best) 
 			return best;
 		}
 	}
-	sum = missed;
+	sum = missed + worse(s, results);
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct model_result *r = &results[i];
 		nsec_t whole = s->tasks[i].deadline ? s->tasks[i].deadline : s->time;
@@ -303,13 +326,32 @@ static nsec_t search_time(const struct search *s) {
 	}
 	time = (nsec_t)(SEARCH_LAUNCHES / launches * NSEC_PER_SEC);
 	time = time < SEARCH_TIME_MIN ? SEARCH_TIME_MIN : time;
+	time = time < s->longest * 2 ? s->longest * 2 : time;
 	return time < s->time ? time : s->time;
 }
 
+/* As MPS alone does it. */
+static struct candidate free_for_all(const struct search *s, const struct candidate *c) {
+	struct candidate other = *c;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		other.places[i].regions[0] = other.places[i].regions[1] = true;
+		other.places[i].held = false;
+		other.places[i].level = 0;
+	}
+	return other;
+}
+
 static void search(struct search *s, struct candidate *c) {
+	const struct candidate everywhere = free_for_all(s, c);
+	struct model_result alone[MODEL_TASKS_MAX];
 	nsec_t whole = s->time;
 
 	s->time = search_time(s);
+	predict(s, &everywhere, alone);
+	for (unsigned i = 0; i < s->n; i++) {
+		s->alone[i] = late_part(&alone[i]);
+	}
 	try_cuts(s, c);
 	s->time = whole;
 }
@@ -352,8 +394,6 @@ static void take_task(struct search *s, unsigned i, const struct plan_task *task
 
 static void search_init(struct search *s, const struct plan_gpu *gpu, const struct plan_task *tasks,
 			unsigned n) {
-	nsec_t longest = 0;
-
 	assert(n > 0 && n <= MODEL_TASKS_MAX && gpu->group > 0);
 	*s = (struct search){.gpu = gpu, .n = n, .n_groups = terms_groups(gpu->sms, gpu->group)};
 	for (unsigned m = 1; m <= gpu->sms; m++) {
@@ -361,9 +401,9 @@ static void search_init(struct search *s, const struct plan_gpu *gpu, const stru
 	}
 	for (unsigned i = 0; i < n; i++) {
 		take_task(s, i, &tasks[i]);
-		longest = s->tasks[i].period > longest ? s->tasks[i].period : longest;
+		s->longest = s->tasks[i].period > s->longest ? s->tasks[i].period : s->longest;
 	}
-	s->time = longest * JOBS_LOOKED_AT;
+	s->time = s->longest * JOBS_LOOKED_AT;
 	s->time = s->time < TIME_MIN ? TIME_MIN : s->time > TIME_MAX ? TIME_MAX : s->time;
 }
 
@@ -438,18 +478,6 @@ static void add_other(struct search *s, const struct candidate *c, struct plan *
 		predict(s, c, way->predicted);
 		plan->n_others++;
 	}
-}
-
-/* As MPS alone does it. */
-static struct candidate free_for_all(const struct search *s, const struct candidate *c) {
-	struct candidate other = *c;
-
-	for (unsigned i = 0; i < s->n; i++) {
-		other.places[i].regions[0] = other.places[i].regions[1] = true;
-		other.places[i].held = false;
-		other.places[i].level = 0;
-	}
-	return other;
 }
 
 static void add_others(struct search *s, const struct candidate *rule, struct plan *plan) {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -184,6 +185,45 @@ static void bad_calls_are_told_what_was_expected(void **state) {
 	}
 }
 
+/* What is wrong in a file is told with its line, and nothing is analysed. */
+static void bad_files_are_told_where_and_what(void **state) {
+	static const struct {
+		const char *text, *expected; /* after the file's name */
+	} bad[] = {
+		{"{\"cpus\": 1, \"epsilon\": \"1ms\", \"tasks\": [\n"
+		 "{\"name\": \"a\", \"cpu\": 1, \"period\": \"9ms\"}]}",
+		 ":2: tasks[0].cpu: expected a whole number from 0 to 0, found 1"},
+		{"{\"cpus\": 1, \"epsilon\": \"1ms\",\n \"import\": [\"none.json\"], \"tasks\": "
+		 "[]}",
+		 ":2: import[0]: cannot read 'none.json': No such file or directory"},
+		{"{\"cpus\": 1, \"epsilon\": \"1ms\", \"tasks\": [\n{\"name\": \"a\", \"cpu\": 0,\n"
+		 "\"period\": \"9ms\", \"segments\": [{\"misc\": \"1ms\", \"profile\": \"p\"}]}]}",
+		 ":3: tasks[0].segments[0].profile: no profile 'p'"},
+		{"{\"cpus\": 1,\n\"epsilon\": 1,\n\"tasks\"}", ":3:8: "},
+	};
+	char path[] = "/tmp/sbeet-response-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		FILE *out = fopen(path, "we");
+		char message[512];
+		struct spawned s;
+
+		assert_non_null(out);
+		assert_true(fputs(bad[i].text, out) >= 0);
+		assert_int_equal(fclose(out), 0);
+		s = spawn(ARGS(sbeetctl, "response-time", "--compare", path), NULL);
+		snprintf(message, sizeof(message), "sbeetctl: %s%s", path, bad[i].expected);
+		assert_contains(s.err, message);
+		assert_int_equal(s.code, 1);
+		assert_string_equal(s.out, "");
+		spawned_deinit(&s);
+	}
+	unlink(path);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sweeps_do_not_depend_on_workers),
@@ -191,6 +231,7 @@ int main(void) {
 		cmocka_unit_test(sweeps_are_drawn),
 		cmocka_unit_test(schedules_are_shown_beside_bounds),
 		cmocka_unit_test(bad_calls_are_told_what_was_expected),
+		cmocka_unit_test(bad_files_are_told_where_and_what),
 	};
 
 	sbeetctl = getenv("SBEETCTL");

@@ -243,6 +243,19 @@ static void segments_tell_the_line(void **state) {
 		{"{\"cpus\": 1, \"epsilon\": \"1ms\", \"profiles\": [\n{\"name\": \"p\", \"on\": "
 		 "{\"x\": {\"linear\": \"9999h\", \"watts_per_sm\": 1}}}], \"tasks\": []}",
 		 "file:2: profiles[0].on.x.linear: expected a time from 1ns to 1h"},
+		{"{\"cpus\": 1, \"epsilon\": \"1ms\", \"tasks\": [\n{\"name\": \"a\", \"cpu\": 0,\n"
+		 "\"period\": \"9ms\",\n\"deadline\": \"10ms\", \"segments\": [{\"cpu\": "
+		 "\"1ms\"}]}]}",
+		 "file:4: tasks[0].deadline: expected a time from 1ns to 9ms, found \"10ms\""},
+		{"{\"cpus\": 1, \"epsilon\": \"1ms\", \"tasks\": [\n{\"name\": \"a\", \"cpu\": 0,\n"
+		 "\"period\": \"876000h\"}]}",
+		 "file:3: tasks[0].period: expected a time from 1ns to 24h, found \"876000h\""},
+		{"{\"cpus\": 1,\n\"epsilon\": \"876000h\", \"tasks\": []}",
+		 "file:2: epsilon: expected a time from 0s to 24h, found \"876000h\""},
+		{"{\"cpus\": 1, \"epsilon\": \"1ms\", \"tasks\": [\n{\"name\": \"a\", \"cpu\": 0, "
+		 "\"period\": "
+		 "\"9ms\",\n\"segments\": [{\"misc\": \"1ms\",\n\"exec\": \"876000h\"}]}]}",
+		 "file:4: tasks[0].segments[0].exec: expected a time from 1ns to 24h"},
 		/* a key with an escape: the value around it */
 		{"{\n\"cpu\\u0073\": 0}", "file:1: cpus: expected"},
 	};

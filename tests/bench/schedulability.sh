@@ -1,7 +1,7 @@
 #!/bin/sh
 # schedulability.sh SBEETCTL OUT: Figures 4.6 to 4.13 of the dissertation, and what each reading of
 # its text changes, behind "Schedulability" in FIGURES.md. OUT: folder for tables (.txt), numbers
-# (.csv) and pictures (.svg). Takes about a minute on two cores.
+# (.csv) and pictures (.svg). Takes about two minutes on two cores.
 set -eu
 
 sbeetctl=$(realpath "$1")
@@ -31,6 +31,21 @@ methods="-m kthread-busy+gpu-priorities -m ioctl-busy-tight+gpu-priorities
 	sweep figure-4.11 best-effort $methods \
 		--note "Dissertation: with best-effort tasks preemption is far ahead."
 }
+
+# The same with 2 epsilon a segment in Eq. 4.3.
+# shellcheck disable=SC2086
+for figure in 4.6:tasks 4.7:cpus 4.8:utilisation 4.9:gpu-tasks 4.10:gpu-to-cpu 4.11:best-effort; do
+	sweep "by-segment-${figure%:*}" "${figure#*:}" $methods --reading updates-by-segment
+done
+
+# Corrected against corrected.
+corrected="-m safe-kthread -m safe-busy -m safe-suspend -m safe-mpcp-busy -m safe-mpcp-suspend
+	-m safe-fmlp-busy -m safe-fmlp-suspend"
+for parameter in utilisation best-effort; do
+	# shellcheck disable=SC2086
+	sweep corrected-$parameter $parameter $corrected \
+		--note "Corrected bounds, which no simulated schedule exceeds; epsilon 1 ms."
+done
 
 gpu="-m kthread-busy -m kthread-busy+gpu-priorities -m ioctl-busy -m ioctl-busy+gpu-priorities
 	-m ioctl-suspend -m ioctl-suspend+gpu-priorities"
@@ -79,10 +94,12 @@ u="--sweep utilisation=0.1:0.7:0.1"
 	reading "BX^c rounded down" --sweep tasks=3:7:1 $tight --reading bxc-floor
 	reading "sets of Figure 4.13, short tasks 0.5 to 0.7" --sweep tasks=3:7:1 $tight \
 		--param short-utilisation=0.5:0.7
-	reading "corrected" $u -m safe-busy -m ioctl-busy -m safe-suspend -m ioctl-suspend
-	reading "corrected, epsilon 0.1 ms" $u -m safe-busy -m ioctl-busy -m safe-suspend -m ioctl-suspend \
-		--epsilon 100us
-	reading "corrected, epsilon 0" $u -m safe-busy -m ioctl-busy -m safe-suspend -m ioctl-suspend \
-		--epsilon 0ms
+	for epsilon in 1ms 100us 0ms; do
+		reading "corrected, epsilon $epsilon" $u $corrected --epsilon $epsilon
+	done
+	for epsilon in 100us 0ms; do
+		reading "printed, epsilon $epsilon" $u -m kthread-busy -m ioctl-busy -m ioctl-suspend \
+			--epsilon $epsilon
+	done
 } >readings.txt
 echo readings

@@ -92,9 +92,7 @@ int main(int argc, char **argv) {
 			return 0;
 		}
 		for (unsigned gpu = 0; board && gpu < PROTO_TERMS_GPUS_MAX; gpu++) {
-			for (unsigned way = 0; way < _COPY_WAYS; way++) {
-				atomic_store(&board->slots[gpu][slot].due_ns[way], nsec_now());
-			}
+			atomic_store(&board->slots[gpu][slot].due_ns, nsec_now());
 		}
 	}
 }

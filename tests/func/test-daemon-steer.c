@@ -200,6 +200,12 @@ static void assert_terms(const struct program *p, const struct terms *expected) 
 	assert_int_equal(t.level, expected->level);
 }
 
+/* When the copies in of jobs of @deadline must be done. */
+static void assert_due(const struct program *p, nsec_t deadline, nsec_t tail) {
+	assert_true(tail > 0);
+	assert_int_equal(atomic_load(&p->s.page->gpu[0].copy_due_ns), deadline - tail);
+}
+
 static const struct plan_gpu h200 = {.sms = SMS, .group = GROUP};
 
 /* The plan of a short and a long one, and the rule's terms. @third: NULL, or one that nothing is
@@ -373,22 +379,25 @@ static void a_task_that_is_changed_is_planned_anew(void **state) {
 	close_program(&b);
 }
 
-/* Reports late jobs of @p until the last judgement is @verdict. */
-static struct told report_until(struct program *p, const char *verdict) {
-	struct told t = {.session = p->s.session, .verdict = verdict};
+/* Whatever is tried has late jobs of @p, until the best is back, which has none. */
+static struct told fail_all_tries(struct program *p) {
+	struct told t = {.session = p->s.session, .verdict = "back"};
 	Sbeet__Control__Status *status;
-	bool ok;
+	unsigned plans = 0, looks = 0;
+	bool back = false;
 
-	for (unsigned i = 0; i < 10000; i++) {
-		report(p, 100, 1000 * MS);
+	for (unsigned i = 0; i < 10000 && !back; i++) {
 		status = status_get();
-		ok = reads(status, &t);
+		back = reads(status, &t);
 		status_free(status);
-		if (ok) {
-			return t;
+		usleep(5000); /* what is tried now is counted */
+		if (!back && (t.plan.plans != plans || ++looks == 200)) {
+			report(p, 40, 1000 * MS);
+			plans = t.plan.plans;
+			looks = 0;
 		}
 	}
-	fail_msg("the last judgement was '%s', not '%s'", t.plan.verdict, verdict);
+	assert_true(back);
 	return t;
 }
 
@@ -405,6 +414,7 @@ static void a_plan_that_does_worse_than_predicted_is_changed(void **state) {
 	assert_terms(&b, &plan.terms[1]);
 	report(&b, 15, MS);
 	usleep(A_WHILE); /* jobs of several windows count together */
+	assert_due(&b, 60 * MS, plan.tail[1]);
 	report(&b, 1, 10000 * MS);
 	t = wait_for(&b, 2, "try");
 	assert_int_equal(t.plan.plans, 2);
@@ -414,8 +424,10 @@ static void a_plan_that_does_worse_than_predicted_is_changed(void **state) {
 	assert_terms(&b, &plan.others[0].terms[1]);
 	assert_int_equal(t.plan.predicted_misses, plan.others[0].predicted[1].missed);
 	assert_non_null(strstr(t.reason, "tried because"));
+	assert_int_not_equal(plan.others[0].tail[1], plan.tail[1]);
+	assert_due(&b, 60 * MS, plan.others[0].tail[1]);
 	/* Whatever is tried does worse, the plan for the slower jobs as well. */
-	t = report_until(&b, "back");
+	t = fail_all_tries(&b);
 	assert_true(t.plan.plans > 2);
 	assert_terms(&a, &plan.terms[0]);
 	assert_terms(&b, &plan.terms[1]);

@@ -195,12 +195,12 @@ static bool wants_engine(const struct model_job *r, unsigned out) {
 
 /* Until when its copy to the GPU must be done. */
 static nsec_t due(const struct model_job *r) {
-	nsec_t at = r->release + r->task->deadline;
+	nsec_t deadline = r->task->deadline;
 
-	if (!r->task->deadline || r->place->last) {
+	if (!deadline || r->place->last) {
 		return NEVER;
 	}
-	return at > r->tail ? at - r->tail : 0;
+	return r->release + (deadline > r->tail ? deadline - r->tail : 0);
 }
 
 /* Copies from the GPU never are. */

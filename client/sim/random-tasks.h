@@ -57,12 +57,11 @@ enum random_param {
 /* All in thousandths. */
 struct random_param_info {
 	const char *name;
-	const char *summary;
+	const char *axis; /* what it is, as an axis is called */
 	bool whole;
 	unsigned min, max;
 	struct range table; /* Table 4.2, or what stands for it */
 	struct range sweep; /* the x axis of its figure; step 0: there is none */
-	const char *axis;   /* what the axis is called */
 };
 
 extern const struct random_param_info random_params[_RANDOM_PARAM_N];

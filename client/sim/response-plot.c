@@ -45,9 +45,7 @@ void response_plot_write(const struct rta_sweep *s, const struct rta_sweep_resul
 
 	snprintf(title, sizeof(title), "%u sets of tasks a point", s->n_sets);
 	svg_begin(out, legend + LEGEND, height, title);
-	axes_draw(&axes,
-		  random_params[s->x].axis ? random_params[s->x].axis : random_params[s->x].name,
-		  "schedulable sets in %");
+	axes_draw(&axes, random_params[s->x].axis, "schedulable sets in %");
 	for (size_t k = 0; k < s->n_curves; k++) {
 		double y = TOP + 10 + LINE * (double)k;
 		double xs[] = {legend, legend + 19, legend + 38}, ys[] = {y, y, y};

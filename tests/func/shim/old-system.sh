@@ -1,7 +1,7 @@
 #!/bin/sh
 # A program in a container of an older system: another root with a C library from before 2.34, none of the libraries
-# that sbeet is built with, a pid and a user namespace of its own. It is preloaded, runs jobs, and sbeetd knows which
-# process and user it is.
+# that sbeet is built with, a pid and a user namespace of its own. It is preloaded as `sbeetctl cdi` says, runs jobs,
+# and sbeetd knows which process and user it is.
 #
 # Needs root, and in $SBEET_OLD_ROOT a Debian 11 with python3, which stays as it is. Without that it makes
 # one in ROOT, once, if there are debootstrap and the network:
@@ -46,8 +46,8 @@ fi
 dir=$(mktemp -d)
 export SBEET_RUNTIME_DIR="$dir/run"
 mkdir -m 700 "$SBEET_RUNTIME_DIR"
-mkdir "$dir/lib"
-cp "$build/shim/libsbeet.so" "$build/tests/fake/libcuda.so.1" "$(dirname "$0")/old-system.py" "$dir/lib/"
+mkdir "$dir/root" "$dir/driver"
+cp "$build/tests/fake/libcuda.so.1" "$(dirname "$0")/old-system.py" "$dir/driver/"
 "$build/daemon/sbeetd" --gpus 80,40 --policy even --sharing exclusive 2>"$dir/log" &
 daemon=$!
 program=
@@ -59,17 +59,43 @@ until "$ctl" status >/dev/null 2>&1; do
 	sleep 0.1
 done
 
-# The root is mounted once more, so that /mnt can be changed in it without changing it. Not chroot, in which the
-# kernel makes no user namespaces.
+# What docker would do. The root is mounted once more, with folders in it that can be changed without changing it.
+# Not chroot, in which the kernel makes no user namespaces.
+cat >"$dir/enter" <<'END'
+root=$1 dir=$2 user=$3
+shift 3
+mount --bind "$root" "$dir/root" && cd "$dir/root" || exit
+for folder in mnt run usr/local; do
+	mount -t tmpfs tmpfs $folder || exit
+done
+mkdir mnt/driver mnt/before && mount --bind "$dir/driver" mnt/driver && mount -t proc proc proc || exit
+variables=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--volume)
+		outside=${2%%:*} inside=${2#*:}
+		target=.${inside%:ro}
+		if [ -d "$outside" ]; then
+			mkdir -p "$target"
+		else
+			mkdir -p "${target%/*}" && : >"$target"
+		fi
+		mount --bind "$outside" "$target" || exit
+		[ "$inside" = "${inside%:ro}" ] || mount -o remount,bind,ro "$target" || exit
+		;;
+	--env) variables="$variables $2" ;;
+	*) exit 1 ;;
+	esac
+	shift 2
+done
+pivot_root . mnt/before && umount -l /mnt/before || exit
+exec unshare --user --map-user="$user" env -i PATH=/usr/bin:/bin $variables LD_LIBRARY_PATH=/mnt/driver \
+	SBEET_REQUIRE=1 SBEET_TASK=old python3 /mnt/driver/old-system.py
+END
 mkfifo "$dir/end"
-unshare --mount --pid --fork --kill-child sh -c 'mkdir "$2/root" && mount --bind "$1" "$2/root" &&
-	mount -t tmpfs tmpfs "$2/root/mnt" && mkdir "$2/root/mnt/lib" "$2/root/mnt/run" "$2/root/mnt/before" &&
-	mount --bind "$2/lib" "$2/root/mnt/lib" && mount --bind "$2/run" "$2/root/mnt/run" &&
-	mount -t proc proc "$2/root/proc" &&
-	cd "$2/root" && pivot_root . mnt/before && umount -l /mnt/before &&
-	exec unshare --user --map-user="$3" env -i PATH=/usr/bin:/bin LD_PRELOAD=/mnt/lib/libsbeet.so \
-		LD_LIBRARY_PATH=/mnt/lib SBEET_RUNTIME_DIR=/mnt/run SBEET_REQUIRE=1 SBEET_TASK=old python3 /mnt/lib/old-system.py' \
-	- "$root" "$dir" "$user" <"$dir/end" >"$dir/out" 2>"$dir/err" &
+options=$("$ctl" cdi --docker --shim "$build/shim/libsbeet.so") || fail "sbeetctl cdi"
+unshare --mount --pid --fork --kill-child sh "$dir/enter" "$root" "$dir" "$user" $options \
+	<"$dir/end" >"$dir/out" 2>"$dir/err" &
 program=$!
 exec 3>"$dir/end"
 tries=0

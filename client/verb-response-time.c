@@ -96,7 +96,7 @@ static const struct option response_options[] = {
 	 "of a schedule with random offsets (default: ten of the longest period)", parse_duration,
 	 offsetof(struct response_options, duration), "a time from 1ns on, such as 10s"},
 	{"runs", 0, OPTION_REQUIRED, "N",
-	 "schedules with random offsets, and adversarial ones for each task (default: 100)",
+	 "random schedules, and adversarial ones for each task (default: 100)",
 	 parse_runs, offsetof(struct response_options, n_runs), "1 to 1000000"},
 	{"sweep", 0, OPTION_REQUIRED, "NAME[=LOW:HIGH:STEP]",
 	 "random sets of tasks, over this parameter of theirs", option_string,

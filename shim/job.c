@@ -130,6 +130,7 @@ bool job_worth_opening(struct lane *lane) {
 
 /* The lane is OPENING and ours. Nothing here is a cancellation point. */
 static void take_terms(struct lane *lane, const struct job_need *need, uint64_t word) {
+	struct partition *where = terms_partition(lane->device, need->context, &word, &lane->found);
 	nsec_t now = nsec_now();
 	struct books_job job = {
 		.job = atomic_fetch_add(&last_job, 1) + 1,
@@ -150,7 +151,7 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 	lane->grant.partition = NULL;
 	set(&lane->granted_ns, now);
 	set(&lane->context, need->context);
-	set(&lane->steered_to, terms_partition(lane->device, need->context, word, &lane->found));
+	set(&lane->steered_to, where);
 	set(&lane->terms, word);
 	books_open(&job);
 }

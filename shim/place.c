@@ -254,6 +254,40 @@ static CUstream find_backing(struct place *p, struct partition *to) {
 	return b->stream;
 }
 
+/* A place of @context without a stream in @to. NULL: there is none. */
+static struct place *find_without(CUcontext context, const struct partition *to) {
+	const struct realm *r = realms;
+	struct place *p;
+
+	while (r && r->context != context) {
+		r = r->next;
+	}
+	for (p = r ? r->all : NULL; p; p = p->next_of_realm) {
+		const struct backing *b = p->backings;
+
+		while (b && b->partition != to) {
+			b = b->next;
+		}
+		if (!b && !p->fixed) {
+			break;
+		}
+	}
+	return p;
+}
+
+/* One at a time: launches want the lock in between. */
+void place_make_ahead(CUcontext context, struct partition *to) {
+	bool made = true;
+	struct visit v;
+
+	while (made && visit_begin(&v, context)) {
+		struct place *p = find_without(context, to);
+
+		made = p && find_backing(p, to);
+		visit_end(&v);
+	}
+}
+
 static void move(struct place *p, struct partition *to) {
 	CUstream target;
 	struct visit v;

@@ -87,6 +87,10 @@ void place_settle(void);
 /* Whether use->at is the stream of @p. */
 bool place_is_in(const struct place_use *use, const struct partition *p);
 
+/* Streams of @to for all that have a place in @context, so that none has to be made on the way of a
+ * launch. */
+void place_make_ahead(CUcontext context, struct partition *to);
+
 /* The stream is the program's own from now on, as a capture wants it. */
 void place_return(CUstream stream, bool per_thread);
 

@@ -19,6 +19,7 @@
 #include "shim/gpu-uuid.h"
 #include "shim/groups.h"
 #include "shim/lane.h"
+#include "shim/place.h"
 
 /* NULL: there never was one. Set once. */
 static _Atomic(const struct terms_page *) page;
@@ -29,9 +30,9 @@ static struct gpu {
 	_Atomic int place;	    /* in the page, from 1; 0: not looked for */
 	_Atomic(CUcontext) context; /* that can be cut, of the last job; NULL: none yet */
 
-	/* words, under the lock */
-	uint64_t prepared; /* whose partition was made, or can't be */
-	uint64_t refused;  /* whose partition can't be had */
+	/* words; changed under the lock */
+	uint64_t prepared;	  /* whose partition was made, or can't be */
+	_Atomic uint64_t refused; /* whose partition can't be had */
 } gpus[LANE_DEVICES_MAX];
 
 /* Counts contexts that are about to go: what was found in them is not there any more. */
@@ -215,19 +216,25 @@ static bool find_partition(CUdevice device, CUcontext context, uint64_t word,
 	return *ret;
 }
 
-struct partition *terms_partition(CUdevice device, CUcontext context, uint64_t word,
+struct partition *terms_partition(CUdevice device, CUcontext context, uint64_t *word,
 				  struct lane_found *found) {
 	uint32_t now = atomic_load(&epoch);
+	bool valid = found->word && found->context == context && found->epoch == now;
 	struct partition *p;
 
-	if (found->word == word && found->context == context && found->epoch == now) {
+	if (valid && found->word == *word) {
 		return found->partition;
 	}
-	found->word = 0;
-	if (find_partition(device, context, word, &p)) {
-		*found = (struct lane_found){word, context, now, p};
+	if (find_partition(device, context, *word, &p)) {
+		*found = (struct lane_found){*word, context, now, p};
+		return p;
 	}
-	return p;
+	if (!valid || atomic_load(&gpus[device].refused) == *word) {
+		found->word = 0;
+		return NULL;
+	}
+	*word = found->word;
+	return found->partition;
 }
 
 /* With the lock held. NULL: the program's own streams, or it can't be had. */
@@ -257,12 +264,17 @@ static void prepare(CUdevice device) {
 	struct gpu *g = &gpus[device];
 	CUcontext context = atomic_load(&g->context);
 	uint64_t word = context ? terms_now(device, g->prepared) : 0;
+	struct partition *p;
 	struct terms t;
 
 	if (word && word != g->prepared) {
 		t = terms_unpack(word);
+		p = make(context, &t);
+		if (p) {
+			place_make_ahead(context, p);
+		}
+		g->refused = is_own(&t) || p ? 0 : word;
 		g->prepared = word;
-		g->refused = is_own(&t) || make(context, &t) ? 0 : word;
 	}
 }
 

@@ -47,10 +47,11 @@ uint64_t terms_now(CUdevice device, uint64_t known);
  * the GPU stands in the page. Return: whether that is known: by now some job has had terms there. */
 bool terms_copy_due(CUdevice device, unsigned *ret_place, nsec_t *ret_due);
 
-/* The partition of the terms @word in @context of @device. NULL: the program's own streams, because
- * the terms are the whole GPU at level 0, or because the partition is not there yet. Takes no lock.
- * @found: what it found for the same lane before; zeroed at first. */
-struct partition *terms_partition(CUdevice device, CUcontext context, uint64_t word,
+/* The partition of the terms *@word in @context of @device. While it is being made: of the terms
+ * that led to a partition last, and *@word says which. NULL: the program's own streams, because the
+ * terms are the whole GPU at level 0, or because there is no partition yet. Takes no lock. @found:
+ * what it found for the same lane before; zeroed at first. */
+struct partition *terms_partition(CUdevice device, CUcontext context, uint64_t *word,
 				  struct lane_found *found);
 
 /* By the tracker: makes the partitions that the page names by now. */

@@ -2,9 +2,10 @@
  * steerer.c: stands in for an sbeetd that changes its mind every millisecond: programs on GPU 0 are
  * steered to another set of SMs and another level each time, or to the whole GPU, at random.
  *
- * usage: steerer SOCKET. Listens there and ends when the last program has gone. Then it says what
- * it was told, as JSON: jobs, launches, how often a job was asked for (never), changes, and how
- * many short jobs were kept to a set.
+ * usage: steerer SOCKET [sets]. Listens there and ends when the last program has gone. Then it says
+ * what it was told, as JSON: jobs, launches, how often a job was asked for (never), changes, how
+ * many jobs ran beside their set, and how many of those behind the first ones. `sets`: never the
+ * whole GPU, and one set until the first jobs were told of.
  */
 #include <cuda.h>
 #include <errno.h>
@@ -24,17 +25,20 @@
 #include "sbeet.pb-c.h"
 
 #define PROGRAMS 16
+#define FIRST	 20 /* jobs of a program in one set, if it is to have sets only */
 #define GROUP	 8 /* whatever the GPU's groups are, eight SMs are some of them */
 
 struct program {
 	int fd;
+	unsigned jobs;
 	struct terms_page *page;
 };
 
 static struct program programs[PROGRAMS];
 static unsigned n_programs, n_gpu_sms;
 static uint8_t uuid[PROTO_UUID_BYTES];
-static struct { unsigned long long jobs, launches, requests, changes, unconfined; } told;
+static struct { unsigned long long jobs, launches, requests, changes, unconfined, relapses; } told;
+static bool sets; /* never the whole GPU */
 
 static void fail(const char *what) {
 	perror(what);
@@ -54,7 +58,7 @@ static struct terms any_terms(void) {
 			  .level = below(PROTO_TERMS_LEVEL_MAX + 1),
 			  .epoch = (uint16_t)told.changes};
 
-	if (below(4) > 0) {
+	if (sets || below(4) > 0) {
 		t.group = GROUP;
 		t.first = below(n);
 		t.n = 1 + below(n - t.first);
@@ -109,8 +113,10 @@ static void welcome(struct program *p) {
 	close(fd);
 }
 
-static void add_done(const Sbeet__JobDone *done) {
+static void add_done(struct program *p, const Sbeet__JobDone *done) {
 	told.jobs++;
+	told.relapses += p->jobs >= FIRST && done->unconfined;
+	p->jobs++;
 	told.launches += done->launches;
 	told.unconfined += done->unconfined;
 }
@@ -138,11 +144,11 @@ static bool hear(struct program *p) {
 		break;
 	case SBEET__TO_DAEMON__BODY_BEGAN:
 		if (m->began->done) {
-			add_done(m->began->done);
+			add_done(p, m->began->done);
 		}
 		break;
 	case SBEET__TO_DAEMON__BODY_DONE:
-		add_done(m->done);
+		add_done(p, m->done);
 		break;
 	default:
 		break;
@@ -171,7 +177,7 @@ static void serve(int listener) {
 			(struct program){.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)};
 	}
 	for (unsigned i = 0; i < n_programs; i++) {
-		if (programs[i].page) {
+		if (programs[i].page && (!sets || programs[i].jobs >= FIRST)) {
 			change(&programs[i]);
 		}
 	}
@@ -193,8 +199,9 @@ int main(int argc, char **argv) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	if (argc != 2 || strlen(argv[1]) >= sizeof(address.sun_path)) {
-		fprintf(stderr, "usage: steerer SOCKET\n");
+	sets = argc == 3 && strcmp(argv[2], "sets") == 0;
+	if ((argc != 2 && !sets) || strlen(argv[1]) >= sizeof(address.sun_path)) {
+		fprintf(stderr, "usage: steerer SOCKET [sets]\n");
 		return 2;
 	}
 	find_gpu();
@@ -206,9 +213,9 @@ int main(int argc, char **argv) {
 	do {
 		serve(listener);
 	} while (n_programs > 0 || told.changes == 0);
-	printf("{\"jobs\":%llu,\"launches\":%llu,\"requests\":%llu,\"changes\":%llu,\"unconfined\":"
-	       "%"
-	       "llu}\n",
-	       told.jobs, told.launches, told.requests, told.changes, told.unconfined);
+	printf("{\"jobs\":%llu,\"launches\":%llu,\"requests\":%llu,\"changes\":%llu,"
+	       "\"unconfined\":%llu,\"relapses\":%llu}\n",
+	       told.jobs, told.launches, told.requests, told.changes, told.unconfined,
+	       told.relapses);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #        suite.sh three POLICY MODE                three programs at once
 #        suite.sh beside HOW                       two jobs on halves of one GPU: green, count, smid
 #        suite.sh terms PROGRAM ARGS...            steered, to other SMs and another level each millisecond
+#        suite.sh sets PROGRAM ARGS...            the same, but never to the whole GPU
 #        suite.sh clusters PROGRAM                 some of its kernels fit into no part of the GPU
 #        suite.sh whole PROGRAM                    its jobs can only be given the whole GPU
 #        suite.sh part PROGRAM                     its jobs are given a part of it, as a green context
@@ -94,9 +95,14 @@ part)
 	grep -q "could not be confined" "$scratch/sample.err" && fail "something ran on the whole GPU"
 	stop_daemon
 	;;
-terms)
+terms | sets)
 	export SIMGPU=32:mps
-	"$SBEET_BUILD/tests/apps/steerer" "$SBEET_RUNTIME_DIR/shim.sock" >"$scratch/steerer.out" 2>"$scratch/steerer.err" &
+	set_only=
+	[ "$verb" = terms ] || {
+		export SIMGPU_GREEN=slow
+		set_only=sets
+	}
+	"$SBEET_BUILD/tests/apps/steerer" "$SBEET_RUNTIME_DIR/shim.sock" $set_only >"$scratch/steerer.out" 2>"$scratch/steerer.err" &
 	steerer=$!
 	started="$started $steerer"
 	until_true "somebody listens" test -S "$SBEET_RUNTIME_DIR/shim.sock"
@@ -106,6 +112,10 @@ terms)
 	grep -q '"requests":0,' "$scratch/steerer.out" || fail "a job was asked for"
 	grep -q "\"launches\":$(launches_of sample)," "$scratch/steerer.out" ||
 		fail "not each launch was told of, or one twice"
+	# Until the next set is made, jobs stay in the last one.
+	[ "$verb" = terms ] || grep -q '"relapses":0}' "$scratch/steerer.out" ||
+		fail "a job ran beside its set: $(cat "$scratch/steerer.out")"
+	cat "$scratch/steerer.out"
 	;;
 clusters)
 	export SIMGPU=32:mps SBEET_LOG=info

@@ -4,11 +4,12 @@
  * A resource names SMs by a bit mask in the bytes that the driver keeps for itself. Groups are cut
  * in an order of our own, the same in every process: group i of size k has the SMs i, i + n, i + 2n
  * and so on, n = SMs / k. So neighbours in the order are no neighbours by number, as on real GPUs.
- * $SIMGPU_GREEN=off is a driver that makes none.
+ * $SIMGPU_GREEN=off is a driver that makes none, =slow one that takes as long for it as a real one.
  */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/simgpu/driver.h"
 
@@ -195,6 +196,16 @@ EXPORT CUresult CUDAAPI cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc,
 
 /* ---- green contexts ---- */
 
+/* What one takes on an H200. */
+static void take_time(void) {
+	const char *slow = getenv("SIMGPU_GREEN");
+	const struct timespec t = {.tv_nsec = 1500000};
+
+	if (slow && strcmp(slow, "slow") == 0) {
+		nanosleep(&t, NULL);
+	}
+}
+
 EXPORT CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev,
 					 unsigned int flags) {
 	struct wire_part q = {.h = {.type = WIRE_PART_NEW}};
@@ -206,6 +217,7 @@ EXPORT CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc de
 	if (!phCtx || !desc || desc->device != dev || flags != CU_GREEN_CTX_DEFAULT_STREAM) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
+	take_time();
 	r = cuDevicePrimaryCtxRetain(&context, dev);
 	if (r != CUDA_SUCCESS) {
 		return r;

@@ -27,6 +27,8 @@ _sbeetctl_values() {
 	--class) echo 'realtime best-effort' ;;
 	--scope) echo 'process thread' ;;
 	--job) echo 'auto marks' ;;
+	--generator) echo 'table-4.2 figure-4.13' ;;
+	--epsilon) echo measured ;;
 	--log) echo 'error warn info debug' ;;
 	*) case $2 in FILE* | PATH*) echo '<files>' ;; esac ;;
 	esac

@@ -78,6 +78,8 @@ offers 'fcfs' policy fc
 simulated=$(echo "$policies mps mps-25 mps-33 mps-50 mps-75 mps-level" | tr ' ' '\n' | sort | tr '\n' ' ')
 offers "${simulated% }" simulate -p ''
 offers 'thread' run --task = x --scope = t
+offers 'figure-4.13 table-4.2' response-time --generator ''
+offers 'measured' response-time --epsilon = m
 offers 'kernel.ptx' ptx --output ker
 offers 'kernel.ptx' ptx -o ker
 offers '' ptx --entry = k
@@ -135,6 +137,11 @@ for pair in class=realtime class=best-effort scope=process scope=thread log=erro
 	"$sbeetctl" run --quiet --dry-run "--$pair" /bin/true >/dev/null 2>"$scratch/said" ||
 		! grep -q 'bad value' "$scratch/said" || { cat "$scratch/said"; failed=1; }
 done
+
+for value in table-4.2 figure-4.13; do
+	"$sbeetctl" response-time --sweep cpus=1 --tasksets 1 --generator "$value" >/dev/null || failed=1
+done
+"$sbeetctl" response-time --epsilon measured nothing.json 2>&1 | grep -q 'expected a time' && failed=1
 
 # zsh: the script parses, and hands every verb and option on to _arguments.
 if command -v zsh >/dev/null; then

@@ -240,12 +240,13 @@ void session_job_grant(struct job *job) {
 void session_job_stop(struct job *job) {
 	struct session *s = job->session;
 
-	if (job->state != JOB_RUNNING || s->fd < 0) {
-		return; /* it is told already to end, or to be told when it is back: engine_moved()
-			 */
+	if (s->fd < 0) {
+		return; /* it is told when it is back: see engine_moved() */
 	}
-	job_set_state(job, JOB_PREEMPTED);
-	session_tell(s, SESSION_EVENT_REVOKE, job);
+	if (job->state == JOB_RUNNING) { /* else it may not have heard of that */
+		job_set_state(job, JOB_PREEMPTED);
+		session_tell(s, SESSION_EVENT_REVOKE, job);
+	}
 	session_say_revoke(s, job->record.number, s->stops,
 			   "a job of higher priority needs the GPU");
 }

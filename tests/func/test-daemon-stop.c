@@ -249,6 +249,28 @@ static void a_stopped_program_dies(void **state) {
 	end();
 }
 
+/* Its connection is lost after it was told, and it may not have read that: it is told again. */
+static void a_program_that_comes_back_is_told_again(void **state) {
+	struct shim low = shim_open("low", MASK_ALL);
+	int high = open_as("high", 2, true), fd;
+	struct claim claim;
+	struct grant g;
+
+	shim_request(low.fd, 1, 0, MASK_ALL);
+	g = shim_granted(low.fd, 1);
+	shim_request(high, 1, 0, MASK_ALL);
+	expect_revoke(low.fd, 1, false);
+	claim_init(&claim, 1, 0, &g);
+	close(low.fd);
+	fd = shim_come_back("low", &claim, 1);
+	expect_revoke(fd, 1, false);
+	shim_done(fd, 1);
+	shim_granted(high, 1);
+	close(fd);
+	close(high);
+	end();
+}
+
 static void the_one_of_higher_priority_dies(void **state) {
 	int low = open_as("low", 1, true), high = open_as("high", 2, true);
 
@@ -506,6 +528,7 @@ int main(void) {
 		CASE(an_older_library_is_revoked_as_ever),
 		CASE(equals_and_higher_ones_are_left_alone),
 		CASE(a_stopped_program_dies),
+		CASE(a_program_that_comes_back_is_told_again),
 		CASE(the_one_of_higher_priority_dies),
 		CASE(nonsense_about_stopped_jobs_ends_the_session),
 		CASE(the_policy_changes_while_a_job_is_stopped),

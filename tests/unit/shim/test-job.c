@@ -494,9 +494,13 @@ static void job_goes_on_when_sbeetd_is_gone(void **state) {
 
 /* What runs may wait for what is held back. */
 static void job_is_stopped_for_ten_seconds_at_most(void **state) {
+	struct op op = fill_of(0);
+
 	run(0);
 	stop();
-	run(0);
+	enter(&op);
+	assert_false(op.unconfined);
+	leave(&op);
 	assert_int_equal(world.slept, 10 * NSEC_PER_SEC);
 	assert_int_equal(world.n_asked, 1);
 	assert_int_equal(atomic_load(&lane->state), LANE_OPEN);

@@ -78,7 +78,8 @@ static inline void sbeet_job_end(void) {
 }
 
 /* A part of the job that needs the GPU. Once a job has had one, it keeps its SMs only within such
- * parts. Outside of a job it does nothing. */
+ * parts, unless sbeetd's policy gives the GPU to whole jobs (gpu-kthread). Outside of a job it does
+ * nothing. */
 static inline void sbeet_segment_begin(void) {
 	sbeet_say(SBEET_MARK_SEGMENT_BEGIN, 0, 0);
 }

@@ -323,7 +323,8 @@ void terms_context_destroying(CUcontext context) {
 	for (unsigned i = 0; i < LANE_DEVICES_MAX; i++) {
 		if (atomic_load(&gpus[i].context) == context) {
 			atomic_store(&gpus[i].context, NULL);
-			gpus[i].prepared = gpus[i].refused = 0;
+			gpus[i].prepared = 0;
+			gpus[i].refused = 0;
 		}
 	}
 	pthread_mutex_unlock(&lock);

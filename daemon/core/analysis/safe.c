@@ -23,10 +23,11 @@ struct window {
 	enum rta_mode mode;
 	enum start start;
 	size_t i;
-	struct role roles[RTA_TASKS_MAX]; /* of tasks above i */
-	nsec_t work[RTA_TASKS_MAX];	  /* W_h without the updates */
-	nsec_t updates[RTA_TASKS_MAX];	  /* 2 epsilon eta_h */
-	nsec_t events[RTA_TASKS_MAX];	  /* epsilon v_h */
+	struct role roles[RTA_TASKS_MAX];   /* of tasks above i */
+	bool calls, calls_on[RTA_CPUS_MAX]; /* made by tasks outside S, but i: any, on each CPU */
+	nsec_t work[RTA_TASKS_MAX];	    /* W_h without the updates */
+	nsec_t updates[RTA_TASKS_MAX];	    /* 2 epsilon eta_h */
+	nsec_t events[RTA_TASKS_MAX];	    /* epsilon v_h */
 	nsec_t own_updates, own_events;
 	const struct rta_bound *bounds; /* of tasks above i */
 	const struct rta_bound *below;	/* of those below */
@@ -113,18 +114,26 @@ static void find_roles(struct window *w) {
 	}
 }
 
+/* Marks where tasks outside S make calls. */
+static void find_callers(struct window *w) {
+	for (size_t l = 0; l < w->set->n_tasks; l++) {
+		if (l != w->i && w->set->tasks[l].n_gpu > 0 && !in_s(w, l)) {
+			w->calls = w->calls_on[w->set->tasks[l].cpu] = true;
+		}
+	}
+}
+
 /* Whether calls of tasks outside S can delay @h; @on_cpu: those made on its CPU. In a window that
  * begins before the release of i, its job before may still make calls. */
 static bool calls_below(const struct window *w, size_t h, bool on_cpu) {
-	for (size_t l = 0; l < w->set->n_tasks; l++) {
-		bool caller = l == w->i ? h != w->i && w->start >= STEADY_IDLE : !in_s(w, l);
+	const struct rta_task *own = &w->set->tasks[w->i];
+	const unsigned cpu = w->set->tasks[h].cpu;
 
-		if (caller && w->set->tasks[l].n_gpu > 0 &&
-		    (!on_cpu || w->set->tasks[l].cpu == w->set->tasks[h].cpu)) {
-			return true;
-		}
+	if (h != w->i && w->start >= STEADY_IDLE && own->n_gpu > 0 &&
+	    (!on_cpu || own->cpu == cpu)) {
+		return true;
 	}
-	return false;
+	return on_cpu ? w->calls_on[cpu] : w->calls;
 }
 
 /* Whether a task of S, or i, that asks for the lock is below @h on its CPU. */
@@ -251,6 +260,7 @@ static struct rta_bound solve(const struct rta_set *set, enum rta_mode mode, siz
 			continue; /* no better than STEADY_IDLE */
 		}
 		find_roles(&w);
+		find_callers(&w);
 		weigh(&w);
 		b = rta_solve(response, &w, i, t, t->period);
 		best = b.response < best.response ? b : best;

@@ -156,7 +156,7 @@ static void measure_pessimism(const struct rta_method *safe, enum schedule_appro
 }
 
 int main(int argc, char **argv) {
-	const unsigned n_sets = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 50;
+	const unsigned n_sets = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 20;
 	const unsigned utilisation = argc > 2 ? (unsigned)(strtod(argv[2], NULL) * 1000 + 0.5) : 0;
 
 	measure_speed();

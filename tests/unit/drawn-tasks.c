@@ -50,7 +50,8 @@ void drawn_tasks(struct drawn *d, enum rta_mode mode, uint64_t *random) {
 		struct rta_task *t = &d->tasks[i];
 
 		*t = (struct rta_task){.cpu = below(random, n_cpus), .priority = (int)(n - i)};
-		t->period = t->deadline = stretch * (30 + below(random, 30) + 30 * i);
+		t->period = stretch * (30 + below(random, 30) + 30 * i);
+		t->deadline = below(random, 2) ? t->period : 1 + below(random, (unsigned)t->period);
 		t->busy = mode == RTA_MODE_OWN ? below(random, 2) : mode == RTA_MODE_BUSY;
 		if (i + n_best_effort >= n) {
 			t->priority = 0;

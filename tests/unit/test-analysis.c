@@ -444,6 +444,39 @@ static void call_of_a_task_above_delays_others_of_the_cpu(void **state) {
 	CHECK("safe", &set, MS(2.6), MS(4.6), MS(4.6));
 }
 
+struct assumed {
+	nsec_t below[4];
+	unsigned n;
+};
+
+/* tau_2 takes 7, and tau_1 2 less than tau_2 is taken to take. */
+static void assuming(const void *userdata, const struct rta_bound *below, struct rta_bound *ret) {
+	struct assumed *a = *(struct assumed *const *)userdata;
+
+	assert_true(a->n < 4);
+	a->below[a->n++] = below[1].response;
+	ret[0].response = below[1].response == NONE ? NONE : below[1].response - 2;
+	ret[1].response = 7;
+}
+
+/* tau_2 does not meet its deadline of 6, so this does not stand for it, and tau_1 has no bound at first. */
+static void deadlines_are_assumed_as_long_as_they_are_met(void **state) {
+	struct rta_task tasks[] = {TASK(0, 2, 100, CPU(1)), TASK(0, 1, 100, CPU(1))};
+	struct rta_set set = SET(tasks, 0);
+	struct assumed a = {0}, *pointer = &a;
+	struct rta_bound bounds[2];
+
+	rta_sum(&set);
+	tasks[1].deadline = 6;
+	rta_assume_deadlines(assuming, &pointer, &set, bounds);
+	assert_int_equal(a.n, 4);
+	assert_int_equal(a.below[0], 6);
+	assert_int_equal(a.below[1], NONE);
+	assert_int_equal(a.below[2], NONE); /* tau_1 is no longer taken to meet its deadline either */
+	assert_int_equal(a.below[3], 7);
+	assert_int_equal(bounds[0].response, 5);
+}
+
 /* tau_1: 5, D 20; tau_2 on another CPU waits for it: 3 + 3, D 10. G_1 may get 4 longer, not 15; G_2 4. */
 static void slack_ends_where_a_deadline_is_missed(void **state) {
 	struct rta_task tasks[] = {
@@ -509,6 +542,7 @@ int main(void) {
 		cmocka_unit_test(each_call_may_wait_for_another),
 		cmocka_unit_test(lock_may_be_gone_after_a_preemption),
 		cmocka_unit_test(call_of_a_task_above_delays_others_of_the_cpu),
+		cmocka_unit_test(deadlines_are_assumed_as_long_as_they_are_met),
 		cmocka_unit_test(slack_ends_where_a_deadline_is_missed),
 		cmocka_unit_test(huge_times_leave_no_bound),
 	};

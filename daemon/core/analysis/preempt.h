@@ -2,7 +2,7 @@
  * preempt.h: bounds for a GPU that tasks of higher priority preempt, as printed in section 4.6.
  *
  * They stand as the text has them, and are not safe: a simulation finds longer responses. The
- * bounds of safe.h are those to rely on.
+ * bounds of safe.h and safe-kthread.h are those to rely on.
  */
 #pragma once
 

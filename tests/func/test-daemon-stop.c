@@ -427,6 +427,30 @@ static void grants_say_whether_segments_end_jobs(void **state) {
 	end();
 }
 
+/* Under any policy: a job that --max-hold takes the SMs from goes on as the same, too. */
+static void a_job_that_holds_too_long_is_stopped(void **state) {
+	int first, second;
+
+	harness_start(&harness, (const char *[]){"--gpus", "8", "--policy", "fcfs", "--max-hold",
+						 "20ms", NULL});
+	first = open_as("low", 0, true);
+	second = open_as("second", 0, true);
+	shim_request(first, 1, 0, MASK_ALL);
+	shim_granted(first, 1);
+	shim_request(second, 1, 0, MASK_ALL);
+	expect_revoke(first, 1, true);
+	say_stopped(first, 1);
+	shim_granted(second, 1);
+	expect_job("low", "stopped", 0);
+	shim_request(first, 1, 0, MASK_ALL);
+	shim_done(second, 1);
+	shim_granted(first, 1);
+	shim_done(first, 1);
+	close(first);
+	close(second);
+	end();
+}
+
 /* This very process is the program. Return: false if it may not. */
 static bool run_with_cpu_priority(int policy, int priority) {
 	const struct sched_param param = {.sched_priority = priority};
@@ -536,6 +560,7 @@ int main(void) {
 		CASE(a_task_without_a_priority_has_that_of_its_process),
 		CASE(status_says_where_priorities_decide_nothing),
 		cmocka_unit_test_teardown(the_priority_of_a_process_is_limited, clean),
+		cmocka_unit_test_teardown(a_job_that_holds_too_long_is_stopped, clean),
 		cmocka_unit_test_teardown(sbeetd_restarts_while_a_job_is_stopped, clean),
 		cmocka_unit_test_teardown(sbeetd_restarts_while_a_job_is_being_stopped, clean),
 	};

@@ -402,6 +402,7 @@ static void no_response_exceeds_its_bound(void **state) {
 		const char *policy, *method;
 	} pairs[] = {
 		{"gpu-kthread", "kthread-busy"},
+		{"gpu-kthread", "safe-kthread"},
 		{"gpu-ioctl", "ioctl-busy"},
 		{"gpu-ioctl", "ioctl-suspend"},
 		{"gpu-ioctl", "safe-busy"},

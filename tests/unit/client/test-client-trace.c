@@ -106,6 +106,40 @@ static void a_late_start_and_a_wait_are_two_figures(void **state) {
 	trace_deinit(&t);
 }
 
+/* Each time that it held SMs is an entry; it is done once. */
+static void a_job_that_was_stopped_is_shown_in_parts(void **state) {
+	char error[512], *csv;
+	struct trace t;
+
+	assert_int_equal(
+		read_text(START GPU JOB("request", 1, ",\"time_ns\":2000" RELEASE)
+				  JOB("grant", 1, ",\"time_ns\":2100" HELD) JOB(
+					  "revoke", 1, ",\"time_ns\":2200" HELD)
+					  JOB("stop", 1, ",\"time_ns\":2300" HELD) JOB(
+						  "request", 1, ",\"time_ns\":2310" RELEASE)
+						  JOB("done", 1,
+						      ",\"time_ns\":2900,\"finished_ns\":2800,"
+						      "\"launches\":3,\"sms\":\"0-3\","
+						      "\"enforcement\":\"smid\","
+						      "\"granted_ns\":2600" RELEASE),
+			  &t, error),
+		0);
+	assert_int_equal(t.n_jobs, 2);
+	assert_int_equal(t.jobs[0].state, TRACE_STOPPED);
+	assert_int_equal(t.jobs[0].granted, 2100);
+	assert_int_equal(t.jobs[0].finished, 2300);
+	assert_int_equal(t.jobs[1].state, TRACE_DONE);
+	assert_int_equal(t.jobs[1].granted, 2600);
+	assert_int_equal(t.jobs[1].release, 2000);
+	assert_int_equal(t.tasks[0].n_done, 1);
+	csv = export(&t, trace_export_csv);
+	assert_non_null(strstr(csv, "1,1,\"t\",stopped,"));
+	free(csv);
+	csv = export(&t, as_html);
+	free(csv);
+	trace_deinit(&t);
+}
+
 /* The end of a job may be among the events that were lost; or its beginning. */
 static void what_was_lost_is_not_made_up(void **state) {
 	char error[512];
@@ -286,6 +320,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_job_is_put_together_from_its_events),
 		cmocka_unit_test(a_late_start_and_a_wait_are_two_figures),
+		cmocka_unit_test(a_job_that_was_stopped_is_shown_in_parts),
 		cmocka_unit_test(what_was_lost_is_not_made_up),
 		cmocka_unit_test(what_runs_at_the_end_has_run_until_then),
 		cmocka_unit_test(errors_name_the_line),

@@ -76,12 +76,25 @@ static pid_t spawn(const struct harness *h, const char *const *args, int errors_
 	return pid;
 }
 
+/* Where a test says nothing else, jobs are granted one by one and at once. */
+static void write_default_config(const struct harness *h) {
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/sbeetd.conf", h->directory);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fputs("[sbeetd]\npolicy = even\n", f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
 void harness_prepare(struct harness *h) {
 	if (!*h->directory) {
 		snprintf(h->directory, sizeof(h->directory), "/tmp/sbeet-func-XXXXXX");
 		assert_non_null(mkdtemp(h->directory));
 		setenv("SBEET_RUNTIME_DIR", h->directory, 1);
 		setenv("SBEET_CONFIG_DIR", h->directory, 1); /* not this machine's */
+		write_default_config(h);
 	}
 }
 

@@ -100,6 +100,8 @@ static void sample_has_every_key_and_its_default(void **state) {
 	Sbeet__Control__Reply *without, *sample;
 	char *text = read_sample(), line[128];
 
+	harness_prepare(&harness);
+	write_config("");
 	harness_start(&harness, plain);
 	without = ask_config(false);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
@@ -142,8 +144,10 @@ static bool policy_is(const Sbeet__Control__Status *status, void *data) {
 static void reload_changes_what_is_live_and_tells_the_rest(void **state) {
 	Sbeet__Control__Reply *reply;
 
+	harness_prepare(&harness);
+	write_config("");
 	harness_start(&harness, plain);
-	expect("policy", "even", "default", 0);
+	expect("policy", "steer", "default", 0);
 	write_config("[sbeetd]\npolicy = fcfs\nsharing = mps\n");
 	reply = ask_config(true);
 	assert_string_equal(value(reply, "policy")->value, "fcfs");
@@ -181,7 +185,7 @@ static void reload_keeps_the_old_configuration_on_a_mistake(void **state) {
 	assert_non_null(strstr(reply->error->text, "sbeetd.conf:3: policy 'best': expected"));
 	packet_free(&reply->base);
 	expect("linger", "3ms", "file", 2);
-	expect("policy", "even", "default", 0);
+	expect("policy", "steer", "default", 0);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 

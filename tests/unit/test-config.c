@@ -40,7 +40,7 @@ static void config_has_defaults_for_everything(void **state) {
 	struct config c;
 
 	assert_int_equal(read_text(&c, ""), 0);
-	assert_string_equal(c.settings.policy->name, "even");
+	assert_string_equal(c.settings.policy->name, "steer");
 	assert_int_equal(c.settings.linger, 100 * NSEC_PER_USEC);
 	assert_int_equal(c.settings.drain, 60 * NSEC_PER_SEC);
 	assert_int_equal(c.settings.gpus.n, 0);

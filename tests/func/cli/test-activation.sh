@@ -27,7 +27,7 @@ names=$(sed -n 's/^FileDescriptorName=//p' "$3/system/sbeetd.socket" "$3/system/
 
 # The order is not the daemon's business, only the names are: control first here.
 systemd-socket-activate --seqpacket --fdname=control:shim -l "$dir/control.sock" -l "$dir/shim.sock" \
-	-E SBEET_RUNTIME_DIR="$dir" "$sbeetd" --gpus 46,6 >"$dir/log" 2>&1 &
+	-E SBEET_RUNTIME_DIR="$dir" "$sbeetd" --policy even --gpus 46,6 >"$dir/log" 2>&1 &
 pid=$!
 tries=0
 until [ -S "$dir/control.sock" ] && [ -S "$dir/shim.sock" ]; do

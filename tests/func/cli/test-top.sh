@@ -47,7 +47,7 @@ resize() { tmux -S "$terminal" resize-window -x "$1" -y "$2"; }
 
 # start_daemon OPTION...: waits until it answers.
 start_daemon() {
-	"$sbeetd" "$@" 2>"$scratch/log" &
+	"$sbeetd" --policy even "$@" 2>"$scratch/log" &
 	daemon=$!
 	pids="$pids $daemon"
 	tries=0

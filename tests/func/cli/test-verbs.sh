@@ -181,7 +181,7 @@ else
 fi
 chmod 700 . closed
 
-"$sbeetd" --gpus 46,6 2>log &
+"$sbeetd" --policy even --gpus 46,6 2>log &
 daemon=$!
 tries=0
 until "$sbeetctl" --json >/dev/null 2>&1; do

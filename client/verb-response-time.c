@@ -94,7 +94,7 @@ static const struct option response_options[] = {
 	 option_flag, offsetof(struct response_options, simulate), NULL},
 	{"duration", 'd', OPTION_REQUIRED, "TIME",
 	 "of a schedule with random offsets (default: ten of the longest period)", parse_duration,
-	 offsetof(struct response_options, duration), "a time from 1ns on, such as 10s"},
+	 offsetof(struct response_options, duration), "a time from 1ns to 24h, such as 10s"},
 	{"runs", 0, OPTION_REQUIRED, "N",
 	 "random schedules, and adversarial ones for each task (default: 100)",
 	 parse_runs, offsetof(struct response_options, n_runs), "1 to 1000000"},

@@ -165,7 +165,7 @@ static const struct {
 	{{"--sweep=cpus", "--note=x", NULL}, 2, "option '--note' needs --plot"},
 	{{"--sweep=cpus", "--simulate", NULL}, 2, "'--simulate' is about one set of tasks"},
 	{{"x.json", "--runs=3", NULL}, 2, "option '--runs' needs --simulate"},
-	{{"x.json", "--simulate", "--duration=0s", NULL}, 2, "a time from 1ns on"},
+	{{"x.json", "--simulate", "--duration=0s", NULL}, 2, "a time from 1ns to 24h"},
 	{{"x.json", "--simulate", "--compare", NULL}, 2, "leave out --compare"},
 	{{"x.json", "--csv=x", NULL}, 2, "option '--csv' needs --sweep"},
 	{{"x.json", "-msafe", "-mioctl-busy", NULL}, 2, "may be repeated with --sweep only"},

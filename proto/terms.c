@@ -24,6 +24,14 @@ static uint64_t bits(uint64_t word, unsigned from, unsigned to) {
 	return word >> from & ((UINT64_C(1) << (to - from)) - 1);
 }
 
+const char *terms_copies_name(enum terms_copies copies) {
+	static const char *const names[] = {[TERMS_COPIES_WHOLE] = "whole",
+					    [TERMS_COPIES_HELD] = "held",
+					    [TERMS_COPIES_FIRST] = "first"};
+
+	return names[copies];
+}
+
 uint64_t terms_pack(const struct terms *t) {
 	if (!t->steered) {
 		return 0;

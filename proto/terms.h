@@ -51,6 +51,7 @@ _Static_assert(sizeof(struct terms_page) == 16 + 32 * PROTO_TERMS_GPUS_MAX,
 enum terms_copies {
 	TERMS_COPIES_WHOLE, /* as the program makes them */
 	TERMS_COPIES_HELD,  /* in pieces, each held until the program's side lets it go */
+	TERMS_COPIES_FIRST, /* whole; the pieces of others let them go first, as if they were held */
 	_TERMS_COPIES_N,
 };
 
@@ -70,6 +71,9 @@ struct terms {
 	bool rings;  /* others are preempted for its jobs: the board's bell tells of their begin */
 	uint16_t epoch; /* another one after each change */
 };
+
+/* "whole", "held", "first". */
+const char *terms_copies_name(enum terms_copies copies);
 
 /* The word of @t, whose members are in their ranges; 0 if it doesn't steer. */
 uint64_t terms_pack(const struct terms *t);

@@ -132,19 +132,19 @@ static bool others_go_on(void) {
 }
 
 /* What the copy is to others. Return: false: it is nothing to them, and has nothing to wait for. */
-static bool describe(const struct op *op, const struct copies_call *c, struct keeper_copy *ret) {
+static bool describe(const struct op *op, const struct copies_call *c, enum terms_copies copies,
+		     struct keeper_copy *ret) {
 	nsec_t due, released = atomic_load(&op->lane->granted_ns);
-	bool large = c->n > PIECE_BYTES, plain;
+	bool large = c->n > PIECE_BYTES, hold = large && copies == TERMS_COPIES_HELD, plain;
 
-	if (!seat_get() || !can_wait(c) ||
-	    !terms_copy_due(op->lane->device, &ret->gpu, &due) ||
+	if (!seat_get() || !can_wait(c) || !terms_copy_due(op->lane->device, &ret->gpu, &due) ||
 	    (!large && (!due || !keeper_others_copy(ret->gpu)))) {
 		return false;
 	}
-	plain = (c->unified || large) && is_plain_pinned(c);
+	plain = (c->unified || hold) && is_plain_pinned(c);
 	ret->due = !due || due >= BOARD_NO_DUE - released ? BOARD_NO_DUE : released + due;
 	ret->bytes = c->n;
-	ret->held = large && plain && others_go_on();
+	ret->held = hold && plain && others_go_on();
 	return ret->held || (ret->due != BOARD_NO_DUE && (plain || !c->unified));
 }
 
@@ -172,13 +172,14 @@ static CUresult copy_in_pieces(const struct copies_call *c, CUstream stream,
 }
 
 CUresult copies_make(const struct op *op, const struct copies_call *c) {
+	enum terms_copies copies =
+		terms_unpack(atomic_load_explicit(&op->lane->terms, memory_order_relaxed)).copies;
 	CUstream stream = op->place.at;
 	struct keeper_copy copy;
 	CUresult rc;
 
-	if (terms_unpack(atomic_load_explicit(&op->lane->terms, memory_order_relaxed)).copies !=
-		    TERMS_COPIES_HELD ||
-	    !describe(op, c, &copy) || !keeper_begin(op->id->context, &copy)) {
+	if (copies == TERMS_COPIES_WHOLE || !describe(op, c, copies, &copy) ||
+	    !keeper_begin(op->id->context, &copy)) {
 		return copies_make_whole(c, stream);
 	}
 	if (copy.held) {

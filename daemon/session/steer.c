@@ -37,7 +37,7 @@ struct scene {
 	struct plan_task tasks[MODEL_TASKS_MAX];
 	struct steer_member members[MODEL_TASKS_MAX];
 	unsigned n;
-	bool loose; /* somebody without a deadline can't be kept to a set */
+	bool loose;	 /* somebody without a deadline can't be kept to a set */
 	bool sliced;	 /* by time slices: no MPS */
 	uint64_t lowest; /* then: the lowest urgency of all programs */
 };
@@ -175,10 +175,11 @@ static void log_terms(const struct session *s, const struct scene *scene) {
 	if (t->level > 0) {
 		snprintf(level, sizeof(level), ", level %u", t->level);
 	}
-	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s", (unsigned long long)s->id, s->task.name,
+	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s%s", (unsigned long long)s->id, s->task.name,
 		  t->steered ? "is steered on" : "asks for its jobs on", scene->gpu,
 		  *text ? ": SMs " : "", text, level,
-		  t->copies == TERMS_COPIES_HELD ? ", copies held" : "");
+		  t->copies != TERMS_COPIES_WHOLE ? ", copies " : "",
+		  t->copies != TERMS_COPIES_WHOLE ? terms_copies_name(t->copies) : "");
 }
 
 static void write_terms(struct steer *steer, const struct scene *scene, struct session *s,
@@ -443,7 +444,7 @@ static void write_way(struct steer *steer, const struct scene *scene, const char
 
 static bool holds_copies(const struct session *s) {
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
-		if (s->terms.now[i].copies == TERMS_COPIES_HELD) {
+		if (s->terms.now[i].copies != TERMS_COPIES_WHOLE) {
 			return true;
 		}
 	}
@@ -601,9 +602,10 @@ static void start_preempter(struct steer *steer) {
 	steer->may_preempt = false; /* once */
 	r = preempter_new(&steer->sessions->preempter, steer->base, simulated, on_preempter, steer);
 	if (r < 0) {
-		log_warning("programs are not preempted without MPS, they ask for their jobs "
-			    "there: %s",
-			    strerror(-r));
+		log_warning(
+			"programs are not preempted without MPS, they ask for their jobs "
+			"there: %s",
+			strerror(-r));
 	}
 }
 

@@ -64,9 +64,9 @@ works_of() { # FAMILY
 
 # COPIES: measured times as the profiles of a file for sbeetd (COPIES: one for each task that may do that
 # work, named WORK-1 and so on) or of a scenario for the task sets (0). Power above static, as measured on as
-# many SMs. Copies need no SMs: of all counts the shortest of their longest times, for what is longer is the
-# host's. Fewer SMs take at least as long as more: where a GPU says something else, the longer time holds for
-# both.
+# many SMs. Copies need no SMs: of the longest of each count, sbeetd is told the shortest, for what is longer is
+# the host's; the task sets are made with the longest. Fewer SMs take at least as long as more: where a GPU
+# says something else, the longer time holds for both.
 profiles() {
 	tac "$folder/measured.txt" | awk -v gpu="$gpu" -v static="$static_w" -v copies="$1" '
 	function ns(x) { return sprintf("\"%dns\"", x > 0 ? x : 1) }
@@ -80,8 +80,8 @@ profiles() {
 		if ($5 > worst[$1]) worst[$1] = $5
 		points[$1] = sprintf("{\"sms\": %d, \"best\": %s, \"worst\": %s, \"watts\": %.3f}", $2, \
 			ns($4), ns(worst[$1]), watts) (points[$1] ? ", " : "") points[$1]
-		if (!into[$1] || $3 < into[$1]) into[$1] = $3
-		if (!from[$1] || $6 < from[$1]) from[$1] = $6
+		if (!into[$1] || (copies ? $3 < into[$1] : $3 > into[$1])) into[$1] = $3
+		if (!from[$1] || (copies ? $6 < from[$1] : $6 > from[$1])) from[$1] = $6
 	}
 	END {
 		for (i = n - 1; i >= 0; i--) {

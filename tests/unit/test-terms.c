@@ -43,6 +43,7 @@ static void terms_are_the_same_after_the_word(void **state) {
 		{.steered = true},
 		{.steered = true, .level = 5},
 		{.steered = true, .copies = TERMS_COPIES_HELD},
+		{.steered = true, .copies = TERMS_COPIES_FIRST},
 		{.steered = true, .n = 1, .group = 1},
 		{.steered = true, .first = 255, .n = 255, .group = 255},
 		{.steered = true, .sliced = true},
@@ -63,9 +64,8 @@ static void terms_are_the_same_after_the_word(void **state) {
 static void terms_out_of_range_do_not_steer(void **state) {
 	const struct terms bad[] = {
 		{.steered = true, .level = 6},	{.steered = true, .level = 7},
-		{.steered = true, .copies = 2}, {.steered = true, .copies = 3},
-		{.steered = true, .n = 1},	{.steered = true, .group = 8},
-		{.steered = true, .first = 1},
+		{.steered = true, .copies = 3}, {.steered = true, .n = 1},
+		{.steered = true, .group = 8},	{.steered = true, .first = 1},
 	};
 	struct terms none = {.steered = false}, read;
 

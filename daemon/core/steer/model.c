@@ -205,12 +205,16 @@ static nsec_t due(const struct model_job *r) {
 
 /* Copies from the GPU never are. */
 static bool is_held(const struct model_job *r) {
-	return r->place->held && r->phase == MODEL_COPY_IN;
+	return r->place->copies == TERMS_COPIES_HELD && r->phase == MODEL_COPY_IN;
+}
+
+static bool has_due(const struct model_job *r) {
+	return r->place->copies != TERMS_COPIES_WHOLE && r->phase == MODEL_COPY_IN;
 }
 
 /* Whether @a's copy goes before @b's. */
 static bool copies_before(const struct model_job *a, const struct model_job *b) {
-	return is_held(a) && is_held(b) ? due(a) < due(b) : a->wants < b->wants;
+	return has_due(a) && has_due(b) ? due(a) < due(b) : a->wants < b->wants;
 }
 
 static void serve_copies(struct model *m, unsigned out) {
@@ -372,6 +376,9 @@ void model_begin(struct model *m, unsigned task, nsec_t now, nsec_t release, nse
 	r->release = release;
 	r->share = share;
 	r->kernel = 0;
+	if (r->place->copies == TERMS_COPIES_HELD && r->task->copy_in > 0) {
+		wake += m->gpu->hold;
+	}
 	enter(m, r, wake > 0 ? MODEL_WAKE : MODEL_COPY_IN);
 	r->next = wake > 0 ? now + wake : NEVER;
 }

@@ -10,9 +10,9 @@
  *    before it has them.
  *  - A kernel on m SMs takes what it takes on m SMs alone: interference in caches and memory is not
  *    modelled.
- *  - Copies: one engine for each direction. Whole copies go first come, first served. Held ones to
- *    the GPU go in pieces, those first that must be done soonest for their job to be in time, if
- *    nobody else disturbs it.
+ *  - Copies: one engine for each direction. They go first come, first served, but for those to the
+ *    GPU that are held or go first: of these, those first that must be done soonest for their job
+ * to be in time, if nobody else disturbs it. Held ones go in pieces, and begin a little later.
  *  - The program learns that its copy back is done through the engine of that copy: once more it
  *    waits for what others copy there.
  *
@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "proto/limits.h"
+#include "proto/terms.h"
 #include "proto/units.h"
 
 /* Tasks that one model takes. */
@@ -47,15 +48,16 @@ struct model_task {
 struct model_place {
 	bool regions[MODEL_REGIONS]; /* at least one */
 	unsigned level;		     /* higher goes first */
-	bool held;		     /* its copies */
-	bool last;		     /* its held copies let all others go first */
-	unsigned most_sms;	     /* that its kernels may hold at once, all regions together;
-					0: no limit */
+	enum terms_copies copies;
+	bool last;	   /* its copies, if held, let all others go first */
+	unsigned most_sms; /* that its kernels may hold at once, all regions together;
+			      0: no limit */
 };
 
 struct model_gpu {
 	unsigned sms[MODEL_REGIONS]; /* together the GPU's */
 	nsec_t piece;		     /* of a held copy */
+	nsec_t hold;		     /* how much later a held copy begins */
 	nsec_t back;		     /* from the end of a job's last operation until its program
 					knows */
 };

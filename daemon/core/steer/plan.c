@@ -31,10 +31,11 @@ static const uint64_t plan_events[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 6
 /* Different first releases of the same tasks: which ones meet is luck. */
 #define SEEDS 2
 
-/* A host's wake-up until its first copy begins, and a piece of 4 MiB, as measured on an H200's
- * host. */
-#define WAKE_MIN (80 * NSEC_PER_USEC)
-#define WAKE_MAX (130 * NSEC_PER_USEC)
+/* A host's wake-up until its first copy begins, how much later one begins that is held, and a piece
+ * of 4 MiB, as measured on an H200's host. */
+#define WAKE_MIN (65 * NSEC_PER_USEC)
+#define WAKE_MAX (110 * NSEC_PER_USEC)
+#define HOLD	 (25 * NSEC_PER_USEC)
 #define PIECE	 (80 * NSEC_PER_USEC)
 
 /* From the end of a job's last operation until its program goes on, measured likewise. */
@@ -63,8 +64,8 @@ static const unsigned cuts[] = {4, 2, 3, 5, 6};
 /* How near the deadlines are counts less than any miss. */
 #define RESPONSE_WEIGHT 0.3
 
-/* If a task is late more often than if nobody steered, that counts as many jobs as it would be of an
- * average task. Else a task of few jobs would be given up for one of many. */
+/* If a task is late more often than if nobody steered, that counts as many jobs as it would be of
+ * an average task. Else a task of few jobs would be given up for one of many. */
 #define WORSE_WEIGHT 1.0
 
 struct candidate {
@@ -107,6 +108,7 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 	return (struct model_gpu){
 		.sms = {sms, gpu->sms - sms},
 		.piece = PIECE,
+		.hold = HOLD,
 		.back = BACK,
 	};
 }
@@ -226,12 +228,14 @@ static bool copies_meet(const struct plan_task *tasks, unsigned n) {
 }
 
 static void follow_rule(const struct plan_task *tasks, unsigned n, struct candidate *ret) {
-	bool urgent = any_deadline(tasks, n), held = urgent && copies_meet(tasks, n);
+	bool urgent = any_deadline(tasks, n);
+	enum terms_copies copies =
+		urgent && copies_meet(tasks, n) ? TERMS_COPIES_HELD : TERMS_COPIES_WHOLE;
 
 	for (unsigned i = 0; i < n; i++) {
 		bool upper = urgent && (!tasks[i].model.deadline || is_long(tasks, n, i));
 
-		ret->places[i] = (struct model_place){.regions = {!upper, true}, .held = held};
+		ret->places[i] = (struct model_place){.regions = {!upper, true}, .copies = copies};
 	}
 }
 
@@ -239,33 +243,47 @@ static void follow_rule(const struct plan_task *tasks, unsigned n, struct candid
 
 static bool same_place(const struct model_place *a, const struct model_place *b) {
 	return a->regions[0] == b->regions[0] && a->regions[1] == b->regions[1] &&
-	       a->level == b->level;
+	       a->level == b->level && a->copies == b->copies;
+}
+
+/* Takes @place for @task if that is better. Return: whether. */
+static bool try_place(struct search *s, struct candidate *c, unsigned task,
+		      const struct model_place *place, double *best) {
+	struct candidate other = *c;
+	double b;
+
+	if (same_place(place, &c->places[task]) || stopped(s)) {
+		return false;
+	}
+	other.places[task] = *place;
+	b = badness(s, &other, *best);
+	if (b >= *best) {
+		return false;
+	}
+	*best = b;
+	*c = other;
+	return true;
 }
 
 /* Moves one task where that is better. Return: whether. */
 static bool move(struct search *s, struct candidate *c, unsigned task, double *best) {
 	bool moved = false;
 
-	for (unsigned k = 0; k < 6 && !stopped(s); k++) {
-		struct model_place place = {
-			.regions = {k % 3 != 2, k % 3 != 1},
-			.level = k < 3 ? 0 : LEVEL_HIGH,
-			.held = c->places[task].held,
-			.last = c->places[task].last,
-		};
-		struct candidate other = *c;
-		double b;
+	for (unsigned k = 0; k < 6; k++) {
+		struct model_place place = c->places[task];
 
-		if (same_place(&place, &c->places[task])) {
-			continue;
-		}
-		other.places[task] = place;
-		b = badness(s, &other, *best);
-		if (b < *best) {
-			*best = b;
-			*c = other;
-			moved = true;
-		}
+		place.regions[0] = k % 3 != 2;
+		place.regions[1] = k % 3 != 1;
+		place.level = k < 3 ? 0 : LEVEL_HIGH;
+		moved |= try_place(s, c, task, &place, best);
+	}
+	/* Where copies of several tasks meet, and this one has some that are worth it. */
+	if (c->places[task].copies != TERMS_COPIES_WHOLE && s->tasks[task].copy_in > PIECE) {
+		struct model_place place = c->places[task];
+
+		place.copies =
+			place.copies == TERMS_COPIES_HELD ? TERMS_COPIES_FIRST : TERMS_COPIES_HELD;
+		moved |= try_place(s, c, task, &place, best);
 	}
 	return moved;
 }
@@ -336,7 +354,7 @@ static struct candidate free_for_all(const struct search *s, const struct candid
 
 	for (unsigned i = 0; i < s->n; i++) {
 		other.places[i].regions[0] = other.places[i].regions[1] = true;
-		other.places[i].held = false;
+		other.places[i].copies = TERMS_COPIES_WHOLE;
 		other.places[i].level = 0;
 	}
 	return other;
@@ -363,7 +381,7 @@ static struct terms terms_of(const struct search *s, const struct candidate *c, 
 	struct terms t = {
 		.steered = true,
 		.level = p->level,
-		.copies = p->held ? TERMS_COPIES_HELD : TERMS_COPIES_WHOLE,
+		.copies = p->copies,
 	};
 
 	if (!p->regions[0] || !p->regions[1]) {
@@ -539,7 +557,7 @@ static bool read_terms(const struct plan_gpu *gpu, const struct terms *terms, un
 		c.places[i] = (struct model_place){
 			.regions = {t->n == 0 || t->first == 0, t->n == 0 || t->first > 0},
 			.level = t->level,
-			.held = t->copies == TERMS_COPIES_HELD,
+			.copies = t->copies,
 		};
 	}
 	*ret = c;

@@ -1,0 +1,365 @@
+/*
+ * test-preempter.c: the process that preempts, started and led by sbeetd's end of it. This
+ * executable is both. The driver is a pipe: its ioctl writes down what it was asked, into the
+ * descriptor on which it was.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/base/memfile.h"
+#include "daemon/preempt/helper.h"
+#include "daemon/preempt/preempter.h"
+#include "proto/board.h"
+#include "proto/rm.h"
+
+#define OPENED (UINT64_C(1) << 32)
+
+/* ---- the driver ---- */
+
+/* What an ioctl leaves. */
+struct asked {
+	struct rm_control control;
+	struct rm_preempt params;
+	uint64_t request;
+	int opened, socket, exec; /* errno of what the process must not do */
+};
+
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...) {
+	char *const no_arguments[] = {NULL};
+	struct asked asked = {.request = request};
+	struct rm_control *control;
+	va_list list;
+
+	va_start(list, request);
+	control = va_arg(list, struct rm_control *);
+	va_end(list);
+	asked.control = *control;
+	asked.params = *(const struct rm_preempt *)(uintptr_t)control->params;
+	asked.opened = open("/dev/null", O_RDONLY | O_CLOEXEC) < 0 ? errno : 0;
+	asked.socket = socket(AF_UNIX, SOCK_STREAM, 0) < 0 ? errno : 0;
+	asked.exec = execve("/bin/true", no_arguments, no_arguments) < 0 ? errno : 0;
+	return write(fd, &asked, sizeof(asked)) == sizeof(asked) ? 0 : -1;
+}
+
+/* ---- sbeetd ---- */
+
+static struct event_base *base;
+static struct preempter *preempter;
+static unsigned changes;
+static struct board *board;
+static int board_file = -1;
+
+static void on_changed(void *userdata) {
+	assert_ptr_equal(userdata, &changes);
+	changes++;
+}
+
+static int setup(void **state) {
+	void *map;
+
+	board_file = memfile_new("board", sizeof(*board), true, &map);
+	assert_true(board_file >= 0);
+	board = map;
+	base = event_base_new();
+	changes = 0;
+	assert_int_equal(preempter_new(&preempter, base, false, on_changed, &changes), 0);
+	assert_true(preempter_works(preempter));
+	assert_int_equal(preempter_starts(preempter), 1);
+	return 0;
+}
+
+static int teardown(void **state) {
+	preempter = preempter_free(preempter);
+	event_base_free(base);
+	munmap(board, sizeof(*board));
+	close(board_file);
+	return 0;
+}
+
+/* ---- programs ---- */
+
+/* One with a channel group, and a process that only waits. */
+struct program {
+	uint64_t number;
+	pid_t pid;
+	int pidfd;
+	int driver; /* what the driver was asked for it; its end: the descriptor is closed */
+};
+
+static void ring(void) {
+	atomic_fetch_add(&board->bell, 1);
+	syscall(SYS_futex, &board->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void set_jobs(const struct program *p, unsigned gpu, int change) {
+	atomic_fetch_add(&board->slots[gpu][p->number].jobs,
+			 change > 0 ? OPENED + 1 : (uint64_t)-1);
+	ring();
+}
+
+static struct program program_start(uint64_t number, uint64_t urgency) {
+	struct program p = {.number = number, .pid = fork()};
+	int pipe_fds[2];
+
+	if (p.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;) {
+			pause();
+		}
+	}
+	p.pidfd = (int)syscall(SYS_pidfd_open, p.pid, 0);
+	assert_true(p.pidfd >= 0);
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	p.driver = pipe_fds[0];
+	assert_int_equal(preempter_add_owner(preempter, number, urgency, p.pidfd, board_file,
+					     (unsigned)number),
+			 0);
+	assert_int_equal(
+		preempter_add_group(preempter, number, 0, 100, (uint32_t)number, pipe_fds[1]), 0);
+	close(pipe_fds[1]);
+	return p;
+}
+
+static void program_end(struct program *p) {
+	kill(p->pid, SIGKILL);
+	waitpid(p->pid, NULL, 0);
+	close(p->pidfd);
+	close(p->driver);
+	atomic_store(&board->slots[0][p->number].jobs, 0);
+}
+
+/* The next thing that the driver is asked. */
+static struct asked await(const struct program *p) {
+	struct asked asked;
+
+	assert_int_equal(read(p->driver, &asked, sizeof(asked)), sizeof(asked));
+	return asked;
+}
+
+/* Whatever is still there, until its descriptor is closed. */
+static void await_close(const struct program *p) {
+	struct asked asked;
+	ssize_t n;
+
+	do {
+		n = read(p->driver, &asked, sizeof(asked));
+	} while (n == (ssize_t)sizeof(asked));
+	assert_int_equal(n, 0);
+}
+
+static bool is_quiet(const struct program *p) {
+	struct pollfd f = {.fd = p->driver, .events = POLLIN};
+
+	return poll(&f, 1, 0) == 0;
+}
+
+/* ---- the tests ---- */
+
+static void a_job_preempts_a_less_urgent_program(void **state) {
+	struct program low = program_start(1, 1), high = program_start(2, 2);
+	struct asked asked;
+
+	set_jobs(&low, 0, 1);
+	set_jobs(&high, 0, 1);
+	for (unsigned i = 0; i < 20; i++) {
+		asked = await(&low);
+		assert_true(asked.request == _IOWR(RM_TYPE, RM_CONTROL_NR, struct rm_control));
+		assert_int_equal(asked.control.client, 100);
+		assert_int_equal(asked.control.object, 1);
+		assert_int_equal(asked.control.command, RM_COMMAND_GROUP_PREEMPT);
+		assert_int_equal(asked.control.params_size, sizeof(asked.params));
+		assert_int_equal(asked.params.wait, 0);
+	}
+	assert_true(is_quiet(&high));
+	program_end(&low);
+	program_end(&high);
+}
+
+static void it_has_no_rights(void **state) {
+	struct program low = program_start(1, 1), high = program_start(2, 2);
+	struct asked asked;
+
+	set_jobs(&low, 0, 1);
+	set_jobs(&high, 0, 1);
+	asked = await(&low);
+	assert_int_equal(asked.opened, EPERM);
+	assert_int_equal(asked.socket, EPERM);
+	assert_int_equal(asked.exec, EPERM);
+	program_end(&low);
+	program_end(&high);
+}
+
+static void urgency_may_change(void **state) {
+	struct program a = program_start(1, 1), b = program_start(2, 2);
+
+	set_jobs(&a, 0, 1);
+	set_jobs(&b, 0, 1);
+	await(&a);
+	preempter_set_urgency(preempter, 1, 3);
+	await(&b);
+	program_end(&a);
+	program_end(&b);
+}
+
+static void the_descriptor_of_a_dead_program_is_closed(void **state) {
+	struct program low = program_start(1, 1), high = program_start(2, 2);
+
+	set_jobs(&low, 0, 1);
+	set_jobs(&high, 0, 1);
+	await(&low);
+	kill(low.pid, SIGKILL); /* in the middle of it */
+	await_close(&low);
+	kill(high.pid, SIGKILL);
+	await_close(&high);
+	program_end(&low);
+	program_end(&high);
+}
+
+static void what_is_taken_back_is_closed(void **state) {
+	struct program low = program_start(1, 1), high = program_start(2, 2);
+
+	set_jobs(&low, 0, 1);
+	set_jobs(&high, 0, 1);
+	await(&low);
+	preempter_remove_group(preempter, 1, 100, 77); /* there is none */
+	preempter_remove_group(preempter, 1, 100, 1);
+	await_close(&low);
+	preempter_remove_owner(preempter, 2);
+	await_close(&high);
+	preempter_remove_owner(preempter, 2);
+	program_end(&low);
+	program_end(&high);
+}
+
+/* As a process of its own it is our only child that is no program. */
+static void kill_helper(const struct program *programs, unsigned n) {
+	char path[64];
+	FILE *f;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fscanf(f, "%d", &pid) == 1) {
+		bool is_program = false;
+
+		for (unsigned i = 0; i < n; i++) {
+			is_program |= pid == programs[i].pid;
+		}
+		if (!is_program) {
+			kill(pid, SIGKILL);
+		}
+	}
+	fclose(f);
+}
+
+static void it_is_started_again(void **state) {
+	struct program programs[] = {program_start(1, 1), program_start(2, 2)};
+	struct program again;
+
+	set_jobs(&programs[0], 0, 1);
+	set_jobs(&programs[1], 0, 1);
+	await(&programs[0]);
+	kill_helper(programs, 2);
+	await_close(&programs[0]);
+	await_close(&programs[1]);
+	while (changes == 0) {
+		assert_true(event_base_loop(base, EVLOOP_ONCE) >= 0);
+	}
+	assert_true(preempter_works(preempter));
+	assert_int_equal(preempter_starts(preempter), 2);
+	/* It knows nobody: whoever is to be known is handed over. */
+	again = program_start(3, 1);
+	assert_int_equal(preempter_add_owner(preempter, 2, 2, programs[1].pidfd, board_file, 2), 0);
+	set_jobs(&again, 0, 1);
+	await(&again);
+	program_end(&again);
+	program_end(&programs[0]);
+	program_end(&programs[1]);
+}
+
+static void one_that_always_ends_is_given_up(void **state) {
+	setenv("TEST_PREEMPTER_ENDS", "1", 1);
+	kill_helper(NULL, 0);
+	while (preempter_works(preempter)) {
+		assert_true(event_base_loop(base, EVLOOP_ONCE) >= 0);
+	}
+	unsetenv("TEST_PREEMPTER_ENDS");
+	assert_true(changes > 1);
+	assert_int_equal(preempter_add_owner(preempter, 1, 1, board_file, board_file, 0),
+			 -ENOTCONN);
+}
+
+static void it_reports(void **state) {
+	struct program low = program_start(1, 1), high = program_start(2, 2);
+
+	set_jobs(&low, 0, 1);
+	set_jobs(&high, 0, 1);
+	while (preempter_report(preempter).preempted == 0) {
+		await(&low);
+		assert_true(event_base_loop(base, EVLOOP_NONBLOCK) >= 0);
+	}
+	assert_int_equal(preempter_report(preempter).refused, 0);
+	program_end(&low);
+	program_end(&high);
+}
+
+static void only_the_control_device_is_taken(void **state) {
+	int pair[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	assert_false(preempter_is_control(null)); /* a character device, but another one */
+	assert_false(preempter_is_control(pair[0]));
+	assert_false(preempter_is_control(board_file));
+	assert_false(preempter_is_control(-1));
+	close(null);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(int argc, char **argv) {
+	const struct CMUnitTest tests[] = {
+		CASE(a_job_preempts_a_less_urgent_program),
+		CASE(it_has_no_rights),
+		CASE(urgency_may_change),
+		CASE(the_descriptor_of_a_dead_program_is_closed),
+		CASE(what_is_taken_back_is_closed),
+		CASE(it_is_started_again),
+		CASE(one_that_always_ends_is_given_up),
+		CASE(it_reports),
+		CASE(only_the_control_device_is_taken),
+	};
+
+	if (argc > 1 && strcmp(argv[1], HELPER_OPTION) == 0) {
+		return getenv("TEST_PREEMPTER_ENDS") ? 1 : helper_run(argc > 2);
+	}
+	signal(SIGPIPE, SIG_IGN);
+	alarm(60); /* a hang ends here */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

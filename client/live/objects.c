@@ -50,6 +50,9 @@ static const struct table_column gpu_columns[] = {
 	{"n_sms_min", "MIN SMS", .right = true, .hidden = true},
 	{"n_sms_part", "MAX PART", .right = true, .hidden = true},
 	{"preempt", "PREEMPT", .right = true, .hidden = true},
+	{"preemption", "PREEMPTION", .hidden = true},
+	{"preemptible", "PREEMPTIBLE", .right = true, .hidden = true},
+	{"preemptions", "PREEMPTIONS", .right = true, .hidden = true},
 	{"energy", "ENERGY J", .right = true, .hidden = true},
 	{"model", "MODEL J", .right = true, .hidden = true},
 	{"model_error", "MODEL OFF %", .right = true, .hidden = true},
@@ -174,6 +177,9 @@ static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 	add_known(t, g->sms_min);
 	add_known(t, g->sms_part);
 	table_time_known(t, g->preempt_ns);
+	table_text(t, *g->preemption ? g->preemption : NULL);
+	table_number(t, g->preemptible);
+	table_number(t, (int64_t)g->preemptions);
 	table_number(t, (int64_t)(g->energy_mj / 1000));
 	if (g->model_mj && g->energy_mj) {
 		double off = ((double)g->model_mj / (double)g->energy_mj - 1) * 100;

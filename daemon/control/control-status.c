@@ -9,6 +9,7 @@
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
+#include "daemon/preempt/preempter.h"
 #include "daemon/session/session-mps.h"
 #include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
@@ -59,6 +60,20 @@ static void fill_service(const struct control *control, nsec_t now,
 	}
 }
 
+static void fill_preemption(const struct control *control, size_t index, Sbeet__Control__Gpu *ret) {
+	const struct preempter *p = control->sessions->preempter;
+	struct order_gpu done = {0};
+
+	ret->preemption = (char *)steer_preemption(control->steer, index, &ret->preemptible);
+	if (p) {
+		done = preempter_report(p).gpus[index];
+	}
+	ret->preemptions = done.preempted;
+	ret->preempt_ns = done.longest_ns;
+	ret->preempt_mean_ns =
+		done.preempted > 0 ? done.took_ns / (done.preempted + done.refused) : 0;
+}
+
 static void fill_gpu(const struct control *control, size_t index, nsec_t now,
 		     uint8_t busy[static 32], Sbeet__Control__Gpu *ret) {
 	const struct inventory_gpu *gpu = inventory_gpu(control->inventory, index);
@@ -90,6 +105,7 @@ static void fill_gpu(const struct control *control, size_t index, nsec_t now,
 	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;
 	account_gpu_at(account, gpu->read_at, &ret->model_mj);
 	ret->unknown_ns = account_gpu_unknown(account, now);
+	fill_preemption(control, index, ret);
 }
 
 static void fill_mps(const struct mps_info *mps, Sbeet__Control__Mps *ret) {

@@ -268,6 +268,8 @@ static bool preempt(int fd, uint32_t client, uint32_t object) {
 /* With the lock held, which is given up meanwhile. */
 static void preempt_group(int i) {
 	struct group g = helper.groups[i];
+	unsigned gpu = helper.rule.groups[i].gpu;
+	struct order_gpu *account;
 	nsec_t began = nsec_now(), ended;
 	bool done;
 
@@ -279,9 +281,12 @@ static void preempt_group(int i) {
 	helper.busy = RULE_NONE;
 	pthread_cond_broadcast(&helper.idle);
 	rule_done(&helper.rule, i, began, ended);
-	helper.report.preempted += done;
-	helper.report.refused += !done;
-	helper.report.took_ns += ended - began;
+	account = &helper.report.gpus[gpu];
+	account->preempted += done;
+	account->refused += !done;
+	account->took_ns += ended - began;
+	account->longest_ns =
+		ended - began > account->longest_ns ? ended - began : account->longest_ns;
 }
 
 /* What to wait for: the bells of all boards as they are, and changes. */

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "proto/limits.h"
+
 enum order_kind {
 	ORDER_OWNER,	  /* a program; with its pidfd and its board */
 	ORDER_URGENCY,	  /* from now on */
@@ -30,9 +32,12 @@ struct order {
 
 /* What the helper answers about once a second while it preempts: since it was started. */
 struct order_report {
-	uint64_t preempted; /* the driver said that it did */
-	uint64_t refused;   /* it did not */
-	uint64_t took_ns;   /* of all together */
+	struct order_gpu {
+		uint64_t preempted;  /* the driver said that it did */
+		uint64_t refused;    /* it did not */
+		uint64_t took_ns;    /* of all together */
+		uint64_t longest_ns; /* of one */
+	} gpus[PROTO_GPUS_MAX];	     /* by their places in the pages of terms */
 };
 
 /* Sends @size bytes at @data with @n descriptors; waits for nothing. Return: 0 or negative errno.

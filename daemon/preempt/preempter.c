@@ -52,11 +52,19 @@ static void reap(struct preempter *p) {
 	}
 }
 
-static void add_reports(struct preempter *p) {
-	p->before.preempted += p->report.preempted;
-	p->before.refused += p->report.refused;
-	p->before.took_ns += p->report.took_ns;
-	p->report = (struct order_report){0};
+static struct order_report sum_reports(const struct preempter *p) {
+	struct order_report sum = p->before;
+
+	for (unsigned i = 0; i < PROTO_GPUS_MAX; i++) {
+		const struct order_gpu *more = &p->report.gpus[i];
+		struct order_gpu *g = &sum.gpus[i];
+
+		g->preempted += more->preempted;
+		g->refused += more->refused;
+		g->took_ns += more->took_ns;
+		g->longest_ns = more->longest_ns > g->longest_ns ? more->longest_ns : g->longest_ns;
+	}
+	return sum;
 }
 
 /* It has ended, or is to end because it does not listen. Not told here: somebody may be handing
@@ -72,10 +80,26 @@ static void lose(struct preempter *p, const char *why) {
 	close(p->socket);
 	p->socket = -1;
 	reap(p);
-	add_reports(p);
+	p->before = sum_reports(p);
+	p->report = (struct order_report){0};
 	p->restarts = now - p->started > RESTARTS_FORGET ? 1 : p->restarts + 1;
 	log_warning("The process that preempts programs has ended (%s)", why);
 	event_add(&p->restart, &t);
+}
+
+static void log_report(const struct order_report *report) {
+	for (unsigned i = 0; i < PROTO_GPUS_MAX; i++) {
+		const struct order_gpu *g = &report->gpus[i];
+		uint64_t n = g->preempted + g->refused;
+
+		if (n > 0) {
+			log_debug(
+				"GPU %u: channel groups were preempted %llu times, refused %llu "
+				"times, in %llu us each",
+				i, (unsigned long long)g->preempted, (unsigned long long)g->refused,
+				(unsigned long long)(g->took_ns / NSEC_PER_USEC / n));
+		}
+	}
 }
 
 static void on_heard(evutil_socket_t fd, short what, void *userdata) {
@@ -89,11 +113,7 @@ static void on_heard(evutil_socket_t fd, short what, void *userdata) {
 			close(fds[--n]);
 		}
 		p->report = report;
-		log_debug("channel groups were preempted %llu times, refused %llu times, in %llu us "
-			  "each",
-			  (unsigned long long)report.preempted, (unsigned long long)report.refused,
-			  (unsigned long long)(report.took_ns / NSEC_PER_USEC /
-					       (report.preempted + report.refused + 1)));
+		log_report(&report);
 	}
 	if (r != -EAGAIN) {
 		lose(p, "it hung up");
@@ -280,9 +300,5 @@ void preempter_remove_group(struct preempter *p, uint64_t owner, uint32_t client
 }
 
 struct order_report preempter_report(const struct preempter *p) {
-	return (struct order_report){
-		.preempted = p->before.preempted + p->report.preempted,
-		.refused = p->before.refused + p->report.refused,
-		.took_ns = p->before.took_ns + p->report.took_ns,
-	};
+	return sum_reports(p);
 }

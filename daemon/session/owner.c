@@ -16,8 +16,8 @@ _Static_assert(PROTO_PERIOD_MAX_NS < DEADLINE_MAX, "deadlines have room");
 _Static_assert(PROTO_PRIORITY_MAX - PROTO_PRIORITY_MIN < 1 << (CLASS_SHIFT - PRIORITY_SHIFT),
 	       "priorities have room");
 
-uint64_t owner_urgency(const struct task_spec *task) {
-	uint64_t u = (uint64_t)(task->job.priority - PROTO_PRIORITY_MIN) << PRIORITY_SHIFT;
+uint64_t owner_urgency(const struct task_spec *task, int priority) {
+	uint64_t u = (uint64_t)(priority - PROTO_PRIORITY_MIN) << PRIORITY_SHIFT;
 
 	if (task->task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME) {
 		return u;
@@ -81,9 +81,19 @@ int owner_add_group(struct session_owner *o, struct preempter *p, size_t gpu, ui
 	if (r < 0) {
 		return r;
 	}
+	o->groups[o->n_groups].gpu = gpu;
 	o->groups[o->n_groups].client = client;
 	o->groups[o->n_groups++].object = object;
 	return 0;
+}
+
+bool owner_has_group(const struct session_owner *o, size_t gpu) {
+	for (unsigned i = 0; i < o->n_groups; i++) {
+		if (o->groups[i].gpu == gpu) {
+			return true;
+		}
+	}
+	return false;
 }
 
 void owner_remove_group(struct session_owner *o, struct preempter *p, uint32_t client,

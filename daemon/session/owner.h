@@ -27,14 +27,15 @@ struct session_owner {
 	uint64_t urgency; /* as that one was told */
 	struct {
 		uint32_t client, object;
+		size_t gpu;
 	} groups[PROTO_GROUPS_MAX]; /* handed over */
 	unsigned n_groups;
 };
 
-/* How urgent the jobs of a task are among those of others: a job of a real-time task is more urgent
- * than one of a task that is best effort, then priority counts, then, of real-time tasks, the
- * shorter deadline; none is the longest. */
-uint64_t owner_urgency(const struct task_spec *task);
+/* How urgent the jobs of a task of this @priority are among those of others: a job of a real-time
+ * task is more urgent than one of a task that is best effort, then priority counts, then, of
+ * real-time tasks, the shorter deadline; none is the longest. */
+uint64_t owner_urgency(const struct task_spec *task, int priority);
 
 /* Whether it was handed over to the process that runs now. @p may be NULL. */
 bool owner_is_handed_over(const struct session_owner *o, const struct preempter *p);
@@ -57,6 +58,9 @@ void owner_take_back(struct session_owner *o, struct preempter *p);
  * preempter_add_group(). */
 int owner_add_group(struct session_owner *o, struct preempter *p, size_t gpu, uint32_t client,
 		    uint32_t object, int fd);
+
+/* Whether it has one on @gpu. */
+bool owner_has_group(const struct session_owner *o, size_t gpu);
 
 /* The group is no more, if it was one. */
 void owner_remove_group(struct session_owner *o, struct preempter *p, uint32_t client,

@@ -16,6 +16,7 @@
 #include "daemon/preempt/preempter.h"
 #include "daemon/session/planner.h"
 #include "daemon/session/session-say.h"
+#include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
 #include "proto/enforcement.h"
 
@@ -81,6 +82,10 @@ void steer_changed(struct steer *steer) {
 
 static bool is_urgent(const struct session *s) {
 	return s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME && s->task.deadline > 0;
+}
+
+static uint64_t urgency_of(const struct session *s) {
+	return owner_urgency(&s->task, session_task_priority(s));
 }
 
 /* Whether it has terms on a GPU that is steered. */
@@ -188,7 +193,7 @@ static void write_terms(struct steer *steer, const struct scene *scene, struct s
 
 	if (t.steered && scene->sliced) {
 		t.sliced = true;
-		t.rings = owner_urgency(&s->task) > scene->lowest;
+		t.rings = urgency_of(s) > scene->lowest;
 	} else if (t.steered && scene->loose && is_urgent(s)) {
 		/* Without a free SM a level costs nothing: see RESULTS.md. */
 		t.level = PROTO_TERMS_LEVEL_MAX;
@@ -224,8 +229,8 @@ static void look_around(struct steer *steer, size_t gpu, struct scene *ret) {
 	ret->cut.sms = inventory_gpu(steer->sessions->inventory, gpu)->n_sms;
 	ret->sliced = ret->steered && is_sliced(steer, gpu);
 	TAILQ_FOREACH(s, &steer->sessions->list, link) {
-		if (ret->sliced && is_steered(s, gpu) && owner_urgency(&s->task) < ret->lowest) {
-			ret->lowest = owner_urgency(&s->task);
+		if (ret->sliced && is_steered(s, gpu) && urgency_of(s) < ret->lowest) {
+			ret->lowest = urgency_of(s);
 		}
 		if (ret->steered && is_present(s, gpu) && ret->n < MODEL_TASKS_MAX) {
 			ret->loose |= !is_urgent(s) && (ret->cut.group == 0 || !makes_sets(s));
@@ -602,6 +607,7 @@ static void start_preempter(struct steer *steer) {
 	steer->may_preempt = false; /* once */
 	r = preempter_new(&steer->sessions->preempter, steer->base, simulated, on_preempter, steer);
 	if (r < 0) {
+		steer->preempter_failed = true;
 		log_warning(
 			"programs are not preempted without MPS, they ask for their jobs "
 			"there: %s",
@@ -632,8 +638,7 @@ static void hand_over(struct session *s) {
 		}
 		session_say_board(s);
 	}
-	if (s->fd >= 0 &&
-	    owner_hand_over(&s->owner, p, owner_urgency(&s->task), s->pidfd, &s->seat)) {
+	if (s->fd >= 0 && owner_hand_over(&s->owner, p, urgency_of(s), s->pidfd, &s->seat)) {
 		session_say_want_groups(s);
 	}
 }
@@ -649,6 +654,34 @@ static void hand_over_owners(struct sessions *all) {
 			owner_take_back(&s->owner, all->preempter);
 		}
 	}
+}
+
+const char *steer_preemption(const struct steer *steer, size_t gpu, unsigned *ret_programs) {
+	const struct sessions *all = steer->sessions;
+	struct order_gpu done = {0};
+	const struct session *s;
+
+	*ret_programs = 0;
+	if (!is_sliced(steer, gpu)) {
+		return "mps";
+	}
+	if (!sched_get_policy(engine_sched(all->engine))->steers) {
+		return "policy";
+	}
+	if (!all->preempter) {
+		return steer->preempter_failed ? "failed" : "off";
+	}
+	if (!preempter_works(all->preempter)) {
+		return "failed";
+	}
+	TAILQ_FOREACH(s, &all->list, link) {
+		*ret_programs += owner_has_group(&s->owner, gpu);
+	}
+	done = preempter_report(all->preempter).gpus[gpu];
+	return done.preempted > 0  ? "works"
+	       : done.refused > 0  ? "refused"
+	       : *ret_programs > 0 ? "ready"
+				   : "unseen";
 }
 
 static uint32_t drained_gpus(const struct sched *sched) {

@@ -76,6 +76,7 @@ struct steer {
 	uint32_t drained;		   /* GPUs that were, likewise */
 	bool changed;			   /* something else has changed since */
 	struct planner *planner;	   /* owned; NULL: by the rule alone */
+	bool preempter_failed; /* to start */
 	bool may_preempt;		   /* --preempt; else no preempter is started */
 	struct event_base *base;	   /* borrowed */
 	nsec_t window;			   /* --steer-window; may change at any time */
@@ -90,6 +91,14 @@ void steer_deinit(struct steer *steer);
 
 /* Sessions or tasks have changed. */
 void steer_changed(struct steer *steer);
+
+/*
+ * Whether programs on @gpu preempt each other: "works"; "ready": none had to yet; "unseen": no
+ * program has shown its channel groups; "refused": the driver does not do it; "failed": the process
+ * that does it does not run; "off": --preempt; "policy": it is not one that steers; "mps": it is
+ * shared through MPS. @ret_programs: those that can be preempted now.
+ */
+const char *steer_preemption(const struct steer *steer, size_t gpu, unsigned *ret_programs);
 
 /* At the end of a turn of the loop. */
 void steer_look(struct steer *steer);

@@ -73,6 +73,11 @@ holds() { # NUMBER
 	[ "$(descriptors)" -eq "$1" ]
 }
 
+# KEY VALUE: of the GPU, as JSON.
+shows() {
+	"$ctl" gpu list --json=short | grep -q "\"$1\": *$2[,}]"
+}
+
 live() {
 	start_daemon --policy steer
 	start_both 40
@@ -82,9 +87,12 @@ live() {
 	grep -q '^NoNewPrivs:.*1$' "$status" && grep -q '^Seccomp:.*2$' "$status" ||
 		fail "the process that preempts has privileges"
 	[ "$(id -u)" -ne 0 ] || grep -q '^Uid:.*65534' "$status" || fail "it is root"
+	until_true "it shows" shows preemption '"works"'
+	shows preemptible 2 || fail "not both can be preempted"
 	ended_well camera "$camera"
 	ended_well train "$train"
 	until_true "nothing is held" holds 0
+	until_true "nobody can be preempted" shows preemptible 0
 	[ "$(service grants)" -eq 0 ] || fail "somebody has asked"
 	all_is_free
 	launches=$(($(launches_of camera) + $(launches_of train)))
@@ -155,6 +163,7 @@ without() {
 	ended_well camera "$camera"
 	ended_well train "$train"
 	[ "$(service grants)" -ge 20 ] || fail "they have not asked"
+	shows preemption '"unseen"' || fail "it is not shown"
 	grep -q "can't be preempted" "$scratch/train.err" || fail "the program does not say why"
 	[ "$(grep -c "'train') can't be preempted" "$scratch/sbeetd.log")" -eq 1 ] || fail "sbeetd does not"
 	all_is_free
@@ -165,6 +174,7 @@ off() {
 	start_daemon --policy steer --preempt off
 	start_both 10
 	preempter_runs && fail "there is a process that preempts"
+	shows preemption '"off"' || fail "it is not shown"
 	ended_well camera "$camera"
 	ended_well train "$train"
 	[ "$(service grants)" -ge 20 ] || fail "they have not asked"

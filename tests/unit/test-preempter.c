@@ -319,11 +319,13 @@ static void it_reports(void **state) {
 
 	set_jobs(&low, 0, 1);
 	set_jobs(&high, 0, 1);
-	while (preempter_report(preempter).preempted == 0) {
+	while (preempter_report(preempter).gpus[0].preempted == 0) {
 		await(&low);
 		assert_true(event_base_loop(base, EVLOOP_NONBLOCK) >= 0);
 	}
-	assert_int_equal(preempter_report(preempter).refused, 0);
+	assert_int_equal(preempter_report(preempter).gpus[0].refused, 0);
+	assert_true(preempter_report(preempter).gpus[0].longest_ns > 0);
+	assert_int_equal(preempter_report(preempter).gpus[1].preempted, 0);
 	program_end(&low);
 	program_end(&high);
 }

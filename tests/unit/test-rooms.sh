@@ -21,7 +21,7 @@ daemon/config daemon/base daemon/book daemon/core daemon/gpu daemon/mps proto
 daemon/engine daemon/base daemon/core daemon/gpu proto
 daemon/session daemon/base daemon/config daemon/core daemon/core/steer daemon/engine daemon/gpu daemon/mps daemon/preempt proto
 daemon/watch daemon/base daemon/core daemon/engine daemon/gpu daemon/session proto
-daemon/control daemon/base daemon/config daemon/core daemon/engine daemon/gpu daemon/mps daemon/session daemon/watch proto
+daemon/control daemon/base daemon/config daemon/core daemon/engine daemon/gpu daemon/mps daemon/preempt daemon/session daemon/watch proto
 daemon daemon/base daemon/config daemon/control daemon/core daemon/engine daemon/gpu daemon/mps daemon/preempt daemon/session daemon/watch proto
 client/base daemon/book proto
 client/sim client/base daemon/book daemon/core daemon/core/analysis daemon/sim proto

@@ -15,6 +15,7 @@
  */
 #include "proto/wire.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -209,6 +209,13 @@ static void one_that_does_not_answer_holds_nobody_up(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* What it has asked and who answers are given up; a sanitizer tells what is left behind. */
+static void sbeetd_ends_while_it_waits_for_an_answer(void **state) {
+	start_control("silent");
+	harness_start(&harness, found);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* It lives and is trusted, so programs may use it; but nobody believes what it says. */
 static void one_that_talks_nonsense_is_not_believed(void **state) {
 	struct told told;
@@ -401,6 +408,7 @@ int main(void) {
 		CASE(one_that_comes_later_is_used),
 		CASE(what_others_could_replace_is_not_trusted),
 		CASE(one_that_does_not_answer_holds_nobody_up),
+		CASE(sbeetd_ends_while_it_waits_for_an_answer),
 		CASE(one_that_talks_nonsense_is_not_believed),
 		CASE(who_has_to_wait_for_another_user_is_told),
 		CASE(users_that_share_a_server_wait_for_nobody),

@@ -56,7 +56,8 @@ static struct {
 	struct owner owners[RULE_OWNERS_MAX];
 	struct group groups[RULE_GROUPS_MAX];
 	int busy;		  /* the group that the driver works on; RULE_NONE */
-	pthread_cond_t idle;	  /* busy has become RULE_NONE */
+	bool runs;		  /* the second thread does */
+	pthread_cond_t idle;	  /* busy has become RULE_NONE, or runs true */
 	_Atomic uint32_t changed; /* a futex: owners or groups have */
 	struct order_report report;
 } helper = {.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER, .busy = RULE_NONE};
@@ -371,6 +372,8 @@ static void *run(void *data) {
 
 	(void)data;
 	pthread_mutex_lock(&helper.lock);
+	helper.runs = true;
+	pthread_cond_broadcast(&helper.idle);
 	for (;;) {
 		look_at_boards(&bells);
 		now = nsec_now();
@@ -403,6 +406,12 @@ int helper_run(bool simulated) {
 	if (r == 0) {
 		r = -pthread_create(&thread, NULL, run, NULL);
 	}
+	/* What a thread does when it begins is not for the sandbox to know. */
+	pthread_mutex_lock(&helper.lock);
+	while (r == 0 && !helper.runs) {
+		pthread_cond_wait(&helper.idle, &helper.lock);
+	}
+	pthread_mutex_unlock(&helper.lock);
 	if (r == 0) {
 		r = sandbox_enter(simulated);
 	}
@@ -411,5 +420,7 @@ int helper_run(bool simulated) {
 			strerror(-r));
 		_exit(1);
 	}
-	_exit(serve());
+	r = serve();
+	syscall(SYS_exit_group, r); /* a sanitizer would look for leaks in _exit(), by other calls */
+	return r;
 }

@@ -3,7 +3,7 @@
 # with a deadline takes the turns of the others away, results stay exact, and nothing hangs and nothing
 # is left when somebody is killed.
 #
-# usage: preempted.sh live | killed | stopped | without | off
+# usage: preempted.sh live | overtakes | killed | stopped | without | off
 . "$(dirname "$0")/lib.sh"
 
 export SIMGPU=4
@@ -100,6 +100,27 @@ live() {
 	stop_daemon
 }
 
+# Neither a time slice ends nor the kernel of lower: without preemption no kernel of urgent would begin.
+overtakes() {
+	export SIMGPU=1 SIMGPU_SLICE=1000000000
+	urgent=$SBEET_BUILD/tests/gpu/urgent
+	page=$scratch/page
+	start_daemon --policy steer
+	start lower "$urgent" lower "$page" 0 1000000000
+	lower=$pid
+	until_true "lower is handed over" holds 1
+	start_urgent urgent "$urgent" jobs "$page" 0 20 20000 0.5
+	wait "$pid" || fail "urgent: exit code $?"
+	read -r jobs rest <"$scratch/urgent.out"
+	[ "$jobs" -gt 0 ] || fail "no job of urgent ended ($rest)"
+	kill -KILL "$lower"
+	wait "$lower" 2>/dev/null
+	until_true "its descriptor is closed" holds 0
+	[ "$(service grants)" -eq 0 ] || fail "somebody has asked"
+	all_is_free
+	stop_daemon
+}
+
 killed() {
 	start_daemon --policy steer
 	start_both 200
@@ -184,7 +205,7 @@ off() {
 
 export LD_PRELOAD="$kernel"
 case $1 in
-live | killed | stopped | without | off) "$1" ;;
-*) fail "usage: preempted.sh live | killed | stopped | without | off" ;;
+live | overtakes | killed | stopped | without | off) "$1" ;;
+*) fail "usage: preempted.sh live | overtakes | killed | stopped | without | off" ;;
 esac
 say "ok"

@@ -25,6 +25,9 @@
 #define RESTARTS_MAX	10
 #define RESTARTS_FORGET (60 * NSEC_PER_SEC)
 
+/* A driver that has refused so often, and never preempted anything, never will. */
+#define REFUSED_MAX 20
+
 struct preempter {
 	struct event_base *base; /* borrowed */
 	preempter_changed_fn changed;
@@ -102,10 +105,31 @@ static void log_report(const struct order_report *report) {
 	}
 }
 
+/* Return: the GPU whose driver never preempts, or -1. */
+static int find_refusing(const struct order_report *sum) {
+	for (unsigned i = 0; i < PROTO_GPUS_MAX; i++) {
+		if (sum->gpus[i].preempted == 0 && sum->gpus[i].refused >= REFUSED_MAX) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+/* It is of no use. */
+static void give_up(struct preempter *p, int gpu) {
+	log_warning("GPU %d: the driver refuses to preempt programs: they ask for their jobs", gpu);
+	event_del(&p->heard);
+	close(p->socket);
+	p->socket = -1;
+	reap(p);
+	p->given_up = true;
+	p->changed(p->userdata);
+}
+
 static void on_heard(evutil_socket_t fd, short what, void *userdata) {
 	struct preempter *p = userdata;
-	int fds[ORDER_FDS_MAX], r;
-	struct order_report report;
+	int fds[ORDER_FDS_MAX], r, refusing;
+	struct order_report report, sum;
 	unsigned n;
 
 	while ((r = order_receive(fd, &report, sizeof(report), fds, &n)) == 0) {
@@ -115,7 +139,11 @@ static void on_heard(evutil_socket_t fd, short what, void *userdata) {
 		p->report = report;
 		log_report(&report);
 	}
-	if (r != -EAGAIN) {
+	sum = sum_reports(p);
+	refusing = find_refusing(&sum);
+	if (refusing >= 0) {
+		give_up(p, refusing);
+	} else if (r != -EAGAIN) {
 		lose(p, "it hung up");
 	}
 }

@@ -26,8 +26,8 @@ int preempter_new(struct preempter **ret, struct event_base *base, bool simulate
 /* Takes NULL. Ends it. */
 struct preempter *preempter_free(struct preempter *p);
 
-/* False: it could not be started, or ended again and again, and is given up; that was logged. Takes
- * NULL: false. */
+/* False: it could not be started, ended again and again, or the driver refuses to preempt: it is
+ * given up, and that was logged. Takes NULL: false. */
 bool preempter_works(const struct preempter *p);
 
 /* How often it was started. Whoever was handed over before the last time is not known to it. Takes

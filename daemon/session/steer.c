@@ -180,8 +180,8 @@ static void log_terms(const struct session *s, const struct scene *scene) {
 	if (t->level > 0) {
 		snprintf(level, sizeof(level), ", level %u", t->level);
 	}
-	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s%s", (unsigned long long)s->id, s->task.name,
-		  t->steered ? "is steered on" : "asks for its jobs on", scene->gpu,
+	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s%s", (unsigned long long)s->id,
+		  s->task.name, t->steered ? "is steered on" : "asks for its jobs on", scene->gpu,
 		  *text ? ": SMs " : "", text, level,
 		  t->copies != TERMS_COPIES_WHOLE ? ", copies " : "",
 		  t->copies != TERMS_COPIES_WHOLE ? terms_copies_name(t->copies) : "");
@@ -671,8 +671,9 @@ const char *steer_preemption(const struct steer *steer, size_t gpu, unsigned *re
 	if (!all->preempter) {
 		return steer->preempter_failed ? "failed" : "off";
 	}
+	done = preempter_report(all->preempter).gpus[gpu];
 	if (!preempter_works(all->preempter)) {
-		return "failed";
+		return done.refused > 0 && done.preempted == 0 ? "refused" : "failed";
 	}
 	TAILQ_FOREACH(s, &all->list, link) {
 		*ret_programs += owner_has_group(&s->owner, gpu);

@@ -3,7 +3,7 @@
 # with a deadline takes the turns of the others away, results stay exact, and nothing hangs and nothing
 # is left when somebody is killed.
 #
-# usage: preempted.sh live | overtakes | killed | stopped | without | off
+# usage: preempted.sh live | overtakes | killed | stopped | without | refused | off
 . "$(dirname "$0")/lib.sh"
 
 export SIMGPU=4
@@ -191,6 +191,26 @@ without() {
 	stop_daemon
 }
 
+# A driver that does not know the ioctl: it is said once, and programs ask.
+refused() {
+	export SIMGPU_PREEMPT=refused
+	start_daemon --policy steer
+	start_both 120
+	until_true "it is said" grep -q 'the driver refuses to preempt' "$scratch/sbeetd.log"
+	shows preemption '"refused"' || fail "it is not shown"
+	until_true "jobs are asked for" test_grants -ge 2
+	ended_well camera "$camera"
+	ended_well train "$train"
+	[ "$(grep -c 'the driver refuses to preempt' "$scratch/sbeetd.log")" -eq 1 ] || fail "it is not said once"
+	preempter_runs && fail "there is a process that preempts"
+	all_is_free
+	stop_daemon
+}
+
+test_grants() {
+	test "$(service grants)" "$@"
+}
+
 off() {
 	start_daemon --policy steer --preempt off
 	start_both 10
@@ -205,7 +225,7 @@ off() {
 
 export LD_PRELOAD="$kernel"
 case $1 in
-live | overtakes | killed | stopped | without | off) "$1" ;;
-*) fail "usage: preempted.sh live | overtakes | killed | stopped | without | off" ;;
+live | overtakes | killed | stopped | without | refused | off) "$1" ;;
+*) fail "usage: preempted.sh live | overtakes | killed | stopped | without | refused | off" ;;
 esac
 say "ok"

@@ -302,9 +302,9 @@ static const struct play {
 	unsigned long memory, descriptors; /* it takes at least so many of each */
 } plays[] = {
 	{"jobs", play_jobs, 10, 2},	 {"return", play_return, 8, 4},
-	{"status", play_status, 3, 1},	 {"policy", play_policy, 4, 2},
-	{"explain", play_explain, 3, 1}, {"watch", play_watch, 3, 1},
-	{"config", play_config, 3, 1},	 {"reload", play_reload, 10, 3},
+	{"status", play_status, 2, 1},	 {"policy", play_policy, 4, 2},
+	{"explain", play_explain, 2, 1}, {"watch", play_watch, 2, 1},
+	{"config", play_config, 2, 1},	 {"reload", play_reload, 10, 3},
 	{"change", play_change, 6, 3},	 {"metrics", play_metrics, 5, 0},
 };
 

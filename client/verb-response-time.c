@@ -27,26 +27,16 @@ static int parse_epsilon(const char *text, void *target) {
 	return r;
 }
 
-static int parse_count(const char *text, int64_t max, unsigned *ret) {
-	int64_t n;
-	int r = units_parse_int(text, 1, max, &n);
-
-	if (r == 0) {
-		*ret = (unsigned)n;
-	}
-	return r;
-}
-
 static int parse_tasksets(const char *text, void *target) {
-	return parse_count(text, RTA_SWEEP_SETS_MAX, target);
+	return units_parse_count(text, RTA_SWEEP_SETS_MAX, target);
 }
 
 static int parse_workers(const char *text, void *target) {
-	return parse_count(text, WORKERS_MAX, target);
+	return units_parse_count(text, WORKERS_MAX, target);
 }
 
 static int parse_runs(const char *text, void *target) {
-	return parse_count(text, 1000000, target);
+	return units_parse_count(text, 1000000, target);
 }
 
 static int parse_duration(const char *text, void *target) {

@@ -34,39 +34,29 @@ static int parse_seed(const char *text, void *target) {
 	return r;
 }
 
-static int parse_count(const char *text, int64_t max, unsigned *ret) {
-	int64_t n;
-	int r = units_parse_int(text, 1, max, &n);
-
-	if (r == 0) {
-		*ret = (unsigned)n;
-	}
-	return r;
-}
-
 static int parse_tasksets(const char *text, void *target) {
-	return parse_count(text, SWEEP_TASKSETS_MAX, target);
+	return units_parse_count(text, SWEEP_TASKSETS_MAX, target);
 }
 
 static int parse_tasks(const char *text, void *target) {
-	return parse_count(text, TASKSET_MAX, target);
+	return units_parse_count(text, TASKSET_MAX, target);
 }
 
 static int parse_sms(const char *text, void *target) {
-	return parse_count(text, PROTO_SMS_MAX, target);
+	return units_parse_count(text, PROTO_SMS_MAX, target);
 }
 
 static int parse_workers(const char *text, void *target) {
-	return parse_count(text, SWEEP_WORKERS_MAX, target);
+	return units_parse_count(text, SWEEP_WORKERS_MAX, target);
 }
 
 static int parse_percent(const char *text, void *target) {
-	return parse_count(text, 100, target);
+	return units_parse_count(text, 100, target);
 }
 
 /* Without a number as many as the daemon keeps. */
 static int parse_explain(const char *text, void *target) {
-	return parse_count(text ? text : "256", EXPLAIN_MAX, target);
+	return units_parse_count(text ? text : "256", EXPLAIN_MAX, target);
 }
 
 static const struct option simulate_options[] = {

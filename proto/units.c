@@ -170,3 +170,13 @@ int units_parse_int(const char *text, int64_t min, int64_t max, int64_t *ret) {
 	*ret = value;
 	return 0;
 }
+
+int units_parse_count(const char *text, unsigned max, unsigned *ret) {
+	int64_t n;
+	int r = units_parse_int(text, 1, max, &n);
+
+	if (r == 0) {
+		*ret = (unsigned)n;
+	}
+	return r;
+}

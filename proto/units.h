@@ -31,3 +31,6 @@ size_t units_print_nsec(nsec_t t, char *text, size_t size);
 
 /* A whole decimal number in [@min, @max], the whole of @text. Return: 0, -EINVAL, -ERANGE. */
 int units_parse_int(const char *text, int64_t min, int64_t max, int64_t *ret);
+
+/* The same for 1 to @max, which fits into @ret. */
+int units_parse_count(const char *text, unsigned max, unsigned *ret);

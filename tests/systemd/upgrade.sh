@@ -107,7 +107,8 @@ chmod a+rx "$scratch"
 
 install_sbeet
 start_gpus
-use_gpus
+# Under even there are granted jobs to be kept.
+use_gpus ExecStart= "ExecStart=/usr/local/bin/sbeetd --policy even"
 useradd --create-home --groups sbeet alice
 systemctl enable --now --quiet sbeetd.socket || fail "enable --now sbeetd.socket"
 

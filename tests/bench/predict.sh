@@ -3,6 +3,7 @@
 # tests/gpu/evaluation/terms.txt, beside what was measured there on an H200: a table in Markdown.
 # Policies: mps, mps-50 and steer if none is named; others have nothing to be compared with.
 # DRAWS (default 3): with so many different first releases, of which the mean counts.
+# SETS=steer: those of evaluation/steer-tasks.csv instead, which sbeetd planned when they were measured.
 set -eu
 
 sbeetctl=$(realpath "$1")
@@ -12,6 +13,20 @@ data=$(realpath "$(dirname "$0")/../gpu/evaluation")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
+
+# COLUMN U:SET WORK PERIOD DEADLINE ... MISSED, a line a task; profiles; the time that was measured.
+if [ "${SETS:-}" = steer ]; then
+	awk -F, '$1 == "mixed" { print $2, $3 ":" $4, $6, $7, $8, $11 }' "$data/steer-tasks.csv" >terms
+	grep -v -e ^block -e ^network "$data/steer-measured.txt" >profiles # the other family
+	: >capped
+	time=3s
+else
+	# The last terms that a plan was measured with stand for steer.
+	sed 's/^planh-held /steer /' "$data/terms.txt" >terms
+	cp "$data/measured.txt" profiles
+	cp "$data/capped.txt" capped
+	time=2s
+fi
 
 # Launches of a job, and waves of blocks in each of them.
 cat >works <<'END'
@@ -30,7 +45,7 @@ scenario() {
 	awk -v set="$1" -v draw="$2" '
 		FILENAME == "works" { launches[$1] = $2; waves[$1] = $3; next }
 		/^#/ { next }
-		FILENAME ~ /measured/ {
+		FILENAME == "profiles" {
 			work[$1]; copies[$1] = "\"copy_in\": \"" $3 "ns\", \"copy_out\": \"" $6 "ns\""
 			points[$1] = points[$1] (points[$1] ? ", " : "") "{\"sms\": " $2 ", \"worst\": \"" \
 				$4 "ns\", \"watts\": " $7 "}"
@@ -54,20 +69,19 @@ scenario() {
 				between = ",\n"
 			}
 			print "], \"tasks\": [" tasks "]}"
-		}' works "$data/measured.txt" "$data/terms.txt"
+		}' works profiles terms
 }
 
-# What was measured: COLUMN SET MISSED, steer being the last terms that a plan was measured with.
-awk '!/^#/ { n[$1 " " $2] += $NF } END { for (i in n) print i, n[i] }' "$data/terms.txt" |
-	sed 's/^planh-held /steer /' >measured
-grep -v '^#' "$data/capped.txt" >>measured
+# What was measured: COLUMN SET MISSED.
+awk '!/^#/ { n[$1 " " $2] += $NF } END { for (i in n) print i, n[i] }' terms >measured
+grep -v '^#' capped >>measured || true
 
-for set in $(awk '$1 == "mps" { print $2 }' "$data/terms.txt" | uniq); do
+for set in $(awk '$1 == "mps" { print $2 }' terms | sort -u); do
 	draw=0
 	while [ $((draw += 1)) -le "${DRAWS:-3}" ]; do
 		scenario "$set" "$draw" >set.json
 		for policy; do
-			missed=$("$sbeetctl" simulate -p "$policy" -d 2s --param overhead=125us \
+			missed=$("$sbeetctl" simulate -p "$policy" -d "$time" --param overhead=125us \
 				--param sequential=on --no-legend --columns=missed set.json)
 			echo "$policy $set $missed"
 		done

@@ -654,6 +654,13 @@ Sbeet__Control__Reply *control_ask(Sbeet__Control__Request *request) {
 	return control_end(control_begin(request));
 }
 
+void control_do(Sbeet__Control__Request *request) {
+	Sbeet__Control__Reply *reply = control_ask(request);
+
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_DONE);
+	packet_free(&reply->base);
+}
+
 Sbeet__Control__Reply *control_end(int fd) {
 	static uint8_t buffer[PROTO_PACKET_MAX];
 	ProtobufCMessage *m = NULL;

@@ -196,6 +196,9 @@ void status_free(Sbeet__Control__Status *status);
 /* Asks on a connection of its own; the first packet of the answer, freed with packet_free(). */
 Sbeet__Control__Reply *control_ask(Sbeet__Control__Request *request);
 
+/* The same, and it is done. */
+void control_do(Sbeet__Control__Request *request);
+
 /* The same in two steps: the connection, which control_end() closes. */
 int control_begin(Sbeet__Control__Request *request);
 Sbeet__Control__Reply *control_end(int fd);

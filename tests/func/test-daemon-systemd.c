@@ -431,7 +431,6 @@ static void set_task(const char *name, unsigned max_sms, int priority) {
 	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
 	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
 	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
-	Sbeet__Control__Reply *reply;
 
 	change.task = (char *)(uintptr_t)name;
 	change.mask = 1 << 6 | 1 << 7;
@@ -440,9 +439,7 @@ static void set_task(const char *name, unsigned max_sms, int priority) {
 	spec.priority = priority;
 	request.body_case = SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE;
 	request.task_change = &change;
-	reply = control_ask(&request);
-	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_DONE);
-	packet_free(&reply->base);
+	control_do(&request);
 }
 
 /* What a file made of it, whose name it does not bear, and what sbeetctl made of that, stays. */

@@ -520,6 +520,7 @@ static int run(const struct schedule *s, uint64_t start) {
 	uint64_t release, begin = start + s->lead, end = begin + s->window;
 	uint64_t released = 0, completed = 0, missed = 0, before = 0, now;
 	double sum = 0;
+	bool is_late;
 
 	for (release = start + s->offset; release < end; release += s->period) {
 		bool inside = release >= begin, counts = inside && release + s->deadline <= end;
@@ -538,10 +539,9 @@ static int run(const struct schedule *s, uint64_t start) {
 		now = app_now_ns();
 		responses[completed] = now - release;
 		expect_part();
-		if (counts && responses[completed] > s->deadline) {
-			missed++;
-			late_report(release, before, now);
-		} else if (counts && late.all) {
+		is_late = responses[completed] > s->deadline;
+		missed += counts && is_late;
+		if (counts && (is_late || late.all)) {
 			late_report(release, before, now);
 		}
 		before = now;

@@ -3,6 +3,8 @@
  * call that a held or announced copy needs, in a program that has slept before, as periodic ones
  * do.
  *
+ * `mps.sh FOLDER copy-parts` runs all of it.
+ *
  * usage: copy-parts [JOBS [PERIOD_US]]     (1000, 1500)
  *	For each way of making the copy: the time of each call, and of the whole job, p50 and p99 in
  *us. usage: copy-parts back JOBS Small copies from the GPU: by events the copy's own time, and what
@@ -226,7 +228,6 @@ static void back(void) {
 		CU(cuEventElapsedTime(&ms, marks[0], marks[1]));
 		samples[0][at] = (int64_t)((double)ms * 1e6);
 		names[0] = "the copy, by events";
-		t = begin + (int64_t)((double)ms * 1e6);
 		if (!samples[2]) {
 			samples[2] = calloc(jobs, sizeof(int64_t));
 		}

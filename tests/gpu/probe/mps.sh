@@ -2,7 +2,7 @@
 # Runs the probes that need MPS, on a machine with a GPU, nvcc and gcc, PyTorch for `leave`, and the folder of
 # ../bundle.sh for `terms`. They start an MPS of their own and end it.
 #
-# usage: mps.sh FOLDER channels | copies | cap | leave | terms BUNDLE COLUMN... [-- U:SET...]
+# usage: mps.sh FOLDER channels | copies | copy-parts | cap | leave | terms BUNDLE COLUMN... [-- U:SET...]
 #	FOLDER: what they build and write
 set -eu
 
@@ -63,6 +63,20 @@ copies)
 		echo "-- beside copies of 64 MiB, pieces of ${bulk% *}, held ${bulk#* }"
 		# shellcheck disable=SC2086 # two words
 		beside $bulk
+	done
+	;;
+copy-parts)
+	[ -f "$folder/copy-parts" ] || gcc -O2 -I"$cuda/include" -o "$folder/copy-parts" "$here/copy-parts.c" \
+		-L"$cuda/lib64/stubs" -lcuda -lpthread
+	begin_mps
+	"$folder/copy-parts" 1000 1500
+	"$folder/copy-parts" back 1000
+	for piece in 16 4 1; do
+		echo "-- beside 16 MiB back in pieces of $piece"
+		"$folder/copy-parts" load 6 $piece &
+		sleep 1.5
+		"$folder/copy-parts" back 1500
+		wait $!
 	done
 	;;
 cap)

@@ -17,7 +17,8 @@
  *	empty kernels and copies of 4 bytes, for what the host alone takes. PERIODIC_LATE=FILE: gets
  *	a line for each missed job, what its time went into, in ns: the job before that still ran,
  *	the wake-up, the first call, the copy to the GPU, the kernels, the copy back, the return;
- *	then all of it. By events, which every job records then. PERIODIC_ALL=1: a line for each job.
+ *	then all of it. By events, which every job records then. PERIODIC_ALL=1: a line for each
+ *	job.
  *
  * A job is a copy to the GPU, launches, and a copy back, on one stream. The first result is
  * compared with the CPU's, where that takes no minutes; the last one with the first: same input,

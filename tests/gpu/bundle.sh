@@ -28,7 +28,7 @@ mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/apps"
 cp "$build/daemon/sbeetd" "$build/client/sbeetctl" "$build/tests/demo/watch" \
 	"$build/tests/func/twin/test-twin-driver" "$build/tests/apps/corpus/test-corpus-driver" \
 	"$build/tests/gpu/measure-twins" "$build/tests/gpu/launch-parts" "$build/tests/gpu/periodic" \
-	"$build/tests/gpu/evaluate" "$build/tests/gpu/urgent" "$build/tests/bench/bench-grant" "$build/tests/bench/job-start" \
+	"$build/tests/gpu/evaluate" "$build/tests/gpu/urgent" "$build/tests/gpu/preempt-ways" "$build/tests/bench/bench-grant" "$build/tests/bench/job-start" \
 	"$bundle/bin/"
 git describe --always --abbrev=40 --dirty --exclude='*' >"$bundle/commit" # evaluate.sh's seeds are made from it
 cp -r tests/apps/ptx "$bundle/"

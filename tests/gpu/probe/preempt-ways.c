@@ -137,7 +137,7 @@ static double my_slice(void) {
 }
 
 /* Before the driver schedules what is ours: from then on the time slice holds. */
-static void see_control(int fd, const struct rm_control *c, bool before) {
+static void see_control(const struct rm_control *c, bool before) {
 	struct owner *o = &shared->owner[me];
 	bool schedules = c->command == GROUP_SCHEDULE || c->command == CHANNEL_SCHEDULE;
 
@@ -190,11 +190,11 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 		next_ioctl = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
 	}
 	if (me >= 0 && request == RM_CONTROL) {
-		see_control(fd, arg, true);
+		see_control(arg, true);
 	}
 	r = next_ioctl(fd, request, arg);
 	if (me >= 0 && r >= 0 && request == RM_CONTROL) {
-		see_control(fd, arg, false);
+		see_control(arg, false);
 	} else if (me >= 0 && r >= 0 && _IOC_TYPE(request) == 'F' &&
 		   _IOC_NR(request) == RM_ALLOC_NR) {
 		see_alloc(fd, arg);

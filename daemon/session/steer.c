@@ -33,7 +33,8 @@
 struct scene {
 	size_t gpu;
 	bool steered;
-	struct plan_gpu cut; /* group 0: sets can't be made */
+	const char *withdrawn; /* static: why programs ask for their jobs; NULL: they are steered */
+	struct plan_gpu cut;   /* group 0: sets can't be made */
 	struct session *sessions[MODEL_TASKS_MAX];
 	struct plan_task tasks[MODEL_TASKS_MAX];
 	struct steer_member members[MODEL_TASKS_MAX];
@@ -220,12 +221,30 @@ static bool is_sliced(const struct steer *steer, size_t gpu) {
 	return inventory_gpu(steer->sessions->inventory, gpu)->sharing != SCHED_SHARING_MPS;
 }
 
+/* Why programs on @gpu ask for their jobs. NULL: they are steered. @ret_group: as engine_steers().
+ */
+static const char *why_withdrawn(const struct steer *steer, size_t gpu, unsigned *ret_group) {
+	const struct sched *sched = engine_sched(steer->sessions->engine);
+	bool steers = engine_steers(steer->sessions->engine, gpu, ret_group);
+
+	if (inventory_gpu(steer->sessions->inventory, gpu)->lost) {
+		return "the GPU is lost: the driver can't reach it";
+	}
+	return steers				  ? NULL
+	       : sched_gpu(sched, gpu)->drained	  ? "the GPU is drained"
+	       : !sched_get_policy(sched)->steers ? "the policy is not steer"
+	       : is_sliced(steer, gpu) ? "the GPU is not shared through MPS, and programs are not "
+					 "preempted"
+				       : "sbeetd is being stopped";
+}
+
 /* Who is there. Programs beyond the planner's number have the terms of those that are not. */
 static void look_around(struct steer *steer, size_t gpu, struct scene *ret) {
 	struct session *s;
 
 	*ret = (struct scene){.gpu = gpu, .lowest = UINT64_MAX};
-	ret->steered = engine_steers(steer->sessions->engine, gpu, &ret->cut.group);
+	ret->withdrawn = why_withdrawn(steer, gpu, &ret->cut.group);
+	ret->steered = !ret->withdrawn;
 	ret->cut.sms = inventory_gpu(steer->sessions->inventory, gpu)->n_sms;
 	ret->sliced = ret->steered && is_sliced(steer, gpu);
 	TAILQ_FOREACH(s, &steer->sessions->list, link) {
@@ -250,10 +269,7 @@ static void steer_others(struct steer *steer, const struct scene *scene) {
 	TAILQ_FOREACH(s, &steer->sessions->list, link) {
 		struct terms t = {.steered = scene->steered && is_steered(s, scene->gpu)};
 		const char *reason =
-			!scene->steered
-				? "the policy does not steer there: it is not steer, the GPU "
-				  "is drained, or it is not shared through MPS, and programs "
-				  "are not preempted"
+			scene->withdrawn ? scene->withdrawn
 			: t.steered
 				? is_present(s, scene->gpu)
 					  ? scene->sliced ? reason_sliced
@@ -685,26 +701,31 @@ const char *steer_preemption(const struct steer *steer, size_t gpu, unsigned *re
 				   : "unseen";
 }
 
-static uint32_t drained_gpus(const struct sched *sched) {
-	uint32_t drained = 0;
+/* GPUs that are drained or lost. */
+static uint32_t closed_gpus(const struct steer *steer) {
+	const struct sched *sched = engine_sched(steer->sessions->engine);
+	uint32_t closed = 0;
 
 	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
-		drained |= sched_gpu(sched, i)->drained ? BIT(i) : 0;
+		if (sched_gpu(sched, i)->drained ||
+		    inventory_gpu(steer->sessions->inventory, i)->lost) {
+			closed |= BIT(i);
+		}
 	}
-	return drained;
+	return closed;
 }
 
 void steer_look(struct steer *steer) {
 	const struct sched *sched = engine_sched(steer->sessions->engine);
 	const struct sched_policy *policy = sched_get_policy(sched);
-	uint32_t drained = drained_gpus(sched);
+	uint32_t closed = closed_gpus(steer);
 
-	if (!steer->changed && policy == steer->policy && drained == steer->drained) {
+	if (!steer->changed && policy == steer->policy && closed == steer->closed) {
 		return;
 	}
 	steer->changed = false;
 	steer->policy = policy;
-	steer->drained = drained;
+	steer->closed = closed;
 	if (!steer->sessions->preempter) {
 		start_preempter(steer);
 	}

@@ -1,15 +1,15 @@
 /*
  * steer.h: computes the terms of all sessions and writes them into their pages, once a turn of the
  * loop, and only if something changed that they depend on: sessions, their tasks, what is known of
- * their jobs, the GPUs that they use, the policy, drained GPUs. Never for a job.
+ * their jobs, the GPUs that they use, the policy, drained and lost GPUs. Never for a job.
  *
  * At once by a rule; better ones follow when the planner has found them (core/steer/plan.h), and
  * others again when the tasks do worse than predicted (core/steer/tune.h).
  *
  * A program has terms on a GPU if it reads them (feature "terms"), the policy steers, the GPU is
- * not drained, and its task may use it. Otherwise it asks for each job. On a GPU that is not shared
- * through MPS programs run by time slices, and preempt each other (owner.h): the terms hold for
- * those that can be preempted.
+ * neither drained nor lost, and its task may use it. Otherwise it asks for each job. On a GPU that
+ * is not shared through MPS programs run by time slices, and preempt each other (owner.h): the
+ * terms hold for those that can be preempted.
  */
 #pragma once
 
@@ -73,10 +73,10 @@ struct steer_told {
 struct steer {
 	struct sessions *sessions;	   /* borrowed, outlive us */
 	const struct sched_policy *policy; /* when it last looked */
-	uint32_t drained;		   /* GPUs that were, likewise */
+	uint32_t closed;		   /* GPUs that were drained or lost, likewise */
 	bool changed;			   /* something else has changed since */
 	struct planner *planner;	   /* owned; NULL: by the rule alone */
-	bool preempter_failed; /* to start */
+	bool preempter_failed;		   /* to start */
 	bool may_preempt;		   /* --preempt; else no preempter is started */
 	struct event_base *base;	   /* borrowed */
 	nsec_t window;			   /* --steer-window; may change at any time */

@@ -439,6 +439,20 @@ struct terms steered_terms(const struct steered *s, unsigned gpu) {
 	return terms_unpack(atomic_load(&s->page->gpu[gpu].word));
 }
 
+void steered_request(int fd, const struct steered *s, uint64_t job) {
+	Sbeet__Request request = SBEET__REQUEST__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	request.job = job;
+	request.gpu_uuid.data = (uint8_t *)(uintptr_t)s->page->gpu[0].uuid;
+	request.gpu_uuid.len = PROTO_UUID_BYTES;
+	request.enforcement_mask = MASK_WHOLE;
+	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH;
+	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
+	m.request = &request;
+	shim_send(fd, &m);
+}
+
 void steered_began(const struct steered *s, unsigned gpu, const struct began *b) {
 	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
 	Sbeet__Began began = SBEET__BEGAN__INIT;

@@ -158,6 +158,9 @@ struct began {
 };
 void steered_began(const struct steered *s, unsigned gpu, const struct began *b);
 
+/* Over @fd, asks for a job on the first GPU of @s's page. */
+void steered_request(int fd, const struct steered *s, uint64_t job);
+
 /* The secret that clients show: that of the last Welcome, so all clients of a test are one program
  * to sbeetd; or none, until the next Welcome; or this one. */
 void shim_forget_secret(void);

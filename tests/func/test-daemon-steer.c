@@ -371,6 +371,51 @@ static void other_programs_lead_to_another_plan(void **state) {
 	close_program(&a);
 }
 
+static void set_fault(const char *fault) {
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/nvml-fault", harness.directory);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fputs(fault, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static bool is_lost(const Sbeet__Control__Status *status, void *data) {
+	return status->gpus[0]->lost == *(bool *)data;
+}
+
+/* The programs ask for their jobs, and learn from their driver. */
+static void a_lost_gpu_has_no_terms(void **state) {
+	struct program a, b;
+	struct plan plan;
+	bool lost = true;
+	struct told t;
+
+	open_planned(&a, &b, &plan);
+	set_fault("lost");
+	status_until(is_lost, &lost);
+	harness_settle();
+	assert_int_equal(atomic_load(&a.s.page->gpu[0].word), 0);
+	assert_int_equal(atomic_load(&b.s.page->gpu[0].word), 0);
+	t = look(&b);
+	assert_false(t.planned);
+	assert_string_equal(t.reason, "the GPU is lost: the driver can't reach it");
+	assert_true(explained("long", "the GPU is lost") >= 1);
+	steered_request(a.s.fd, &a.s, 1000);
+	shim_granted(a.s.fd, 1000);
+	/* It is back: what is known of the programs' jobs still is. */
+	set_fault("");
+	lost = false;
+	status_until(is_lost, &lost);
+	wait_for(&b, 1, NULL);
+	assert_terms(&a, &plan.terms[0]);
+	assert_terms(&b, &plan.terms[1]);
+	close_program(&a);
+	close_program(&b);
+}
+
 /* Its jobs may be others from now on: until they are known the rule holds. */
 static void a_task_that_is_changed_is_planned_anew(void **state) {
 	struct program a, b;
@@ -579,6 +624,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		STARTED(reported_jobs_lead_to_a_plan),
 		STARTED(other_programs_lead_to_another_plan),
+		STARTED(a_lost_gpu_has_no_terms),
 		STARTED(a_task_that_is_changed_is_planned_anew),
 		STARTED(a_plan_that_does_worse_than_predicted_is_changed),
 		STARTED(a_plan_that_does_as_predicted_is_kept),

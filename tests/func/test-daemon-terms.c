@@ -336,20 +336,6 @@ static void terms_end_when_a_program_is_to_be_ended(void **state) {
 	steered_close(&a);
 }
 
-static void request(int fd, const struct steered *s, uint64_t job) {
-	Sbeet__Request request = SBEET__REQUEST__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-
-	request.job = job;
-	request.gpu_uuid.data = (uint8_t *)(uintptr_t)s->page->gpu[0].uuid;
-	request.gpu_uuid.len = PROTO_UUID_BYTES;
-	request.enforcement_mask = MASK_WHOLE;
-	request.op = SBEET__OP_KIND__OP_KIND_LAUNCH;
-	m.body_case = SBEET__TO_DAEMON__BODY_REQUEST;
-	m.request = &request;
-	shim_send(fd, &m);
-}
-
 /* Jobs under terms hold no SMs: others ask, and are granted what is free among those that ask. What
  * these hold for too long (--max-hold) is taken back, and from nobody else. */
 static void programs_without_terms_ask(void **state) {
@@ -359,9 +345,9 @@ static void programs_without_terms_ask(void **state) {
 	Sbeet__ToShim *m;
 
 	steered_began(&a, 0, &(struct began){1, word, nsec_now() - NSEC_PER_SEC, 0});
-	request(b.fd, &a, 1);
+	steered_request(b.fd, &a, 1);
 	shim_granted(b.fd, 1);
-	request(c.fd, &a, 1);
+	steered_request(c.fd, &a, 1);
 	m = shim_receive(b.fd);
 	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_REVOKE);
 	packet_free(&m->base);

@@ -88,6 +88,10 @@ static void print_plan(const struct snapshot *s, const Sbeet__Control__TermsPlan
 		object_print_age(s->service->now_ns - p->since_ns, age, sizeof(age));
 		fprintf(out, ", in %s", age);
 	}
+	if (p->unreported > 0) {
+		fprintf(out, "; the program could not tell of %llu more",
+			(unsigned long long)p->unreported);
+	}
 	fprintf(out, "\n    plan %u since programs or tasks changed: %s\n", p->plans,
 		verdict_text(p->verdict));
 	if (p->slow > 1) {
@@ -132,6 +136,10 @@ static void print_session(const struct snapshot *s, const Sbeet__Control__Sessio
 	}
 	fprintf(out, "  %llu jobs, %llu too late", (unsigned long long)e->jobs,
 		(unsigned long long)e->misses);
+	if (e->unreported > 0) {
+		fprintf(out, ", %llu more that it could not tell of",
+			(unsigned long long)e->unreported);
+	}
 	if (e->deadline_ns) {
 		print_time(out, "; deadline ", e->deadline_ns);
 	}

@@ -117,6 +117,9 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 	case SESSION_EVENT_FAULT:
 		server->totals.protocol_errors++;
 		break;
+	case SESSION_EVENT_UNREPORTED:
+		server->totals.unreported = server->sessions.unreported;
+		break;
 	case SESSION_EVENT_REQUEST:
 		report_job(&server->report, job, KIND(JOB_REQUEST));
 		break;

@@ -46,6 +46,9 @@
 /* Jobs of one session that may wait or run at once: one a thread in thread scope. */
 #define PROTO_JOBS_PER_SESSION 256
 
+/* Jobs or operations that a program says it could not tell of, in one message: sums never overflow. */
+#define PROTO_DROPPED_MAX UINT32_MAX
+
 /* Times from a client: up to ten years, so that sums of two never overflow. */
 #define PROTO_TIME_MAX_NS (10ull * 365 * 86400 * 1000000000ull)
 

@@ -307,6 +307,7 @@ static int check_op(struct why why, const Sbeet__Op *op) {
 static int check_ops(struct why why, const Sbeet__OpBatch *m) {
 	TRY(check_some(why, "job", m->job));
 	TRY(check_most(why, "number of operations", m->n_ops, PROTO_OPS_MAX));
+	TRY(check_most(why, "dropped", m->dropped, PROTO_DROPPED_MAX));
 	for (size_t i = 0; i < m->n_ops; i++) {
 		TRY(check_op(why, m->ops[i]));
 	}
@@ -320,6 +321,7 @@ static int check_began(struct why why, const Sbeet__Began *m) {
 	TRY(check_most(why, "began_ns", m->began_ns, PROTO_TIME_MAX_NS));
 	TRY(check_most(why, "marked_ns", m->marked_ns, PROTO_TIME_MAX_NS));
 	TRY(check_most(why, "own_deadline_ns", m->own_deadline_ns, PROTO_PERIOD_MAX_NS));
+	TRY(check_most(why, "dropped", m->dropped, PROTO_DROPPED_MAX));
 	if (!terms_unpack(m->terms).steered) {
 		return bad(why, "terms are 0x%llx, which no page says",
 			   (unsigned long long)m->terms);

@@ -53,7 +53,7 @@ static _Atomic uint64_t dropped;
 
 /* The tracker's; at exit who exits. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t said_dropped; /* of `dropped` */
+static uint64_t said_dropped, told_dropped; /* of `dropped`: in the log, and to sbeetd */
 
 static enum book_state state_of(uint64_t at) {
 	return (enum book_state)atomic_load_explicit(&states[at % BOOKS_MAX], memory_order_acquire);
@@ -132,6 +132,8 @@ static Sbeet__JobDone done_of(const struct book *b) {
 static int tell_began(const struct book *b, Sbeet__JobDone *done) {
 	Sbeet__Began began = SBEET__BEGAN__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	uint64_t n_dropped = atomic_load(&dropped);
+	int r;
 
 	began.job = b->job.job;
 	began.gpu_uuid.data = (uint8_t *)gpu_uuid(b->job.device); /* known since its terms were */
@@ -143,9 +145,12 @@ static int tell_began(const struct book *b, Sbeet__JobDone *done) {
 	began.tid = b->job.tid;
 	began.terms = b->job.terms;
 	began.done = done;
+	began.dropped = n_dropped - told_dropped;
 	m.body_case = SBEET__TO_DAEMON__BODY_BEGAN;
 	m.began = &began;
-	return conn_tell(&m, 0);
+	r = conn_tell(&m, 0);
+	told_dropped = r < 0 ? told_dropped : n_dropped;
+	return r;
 }
 
 /* Return: as conn_tell(). */
@@ -163,13 +168,9 @@ static int tell_done(struct book *b) {
 	return r == -ESTALE ? tell_began(b, &done) : r;
 }
 
-bool books_tell_of(uint64_t job, const Sbeet__ToDaemon *m) {
-	bool is = is_of(job);
-
-	if (is) {
-		conn_tell(m, 0); /* maybe before it is told of the job */
-	}
-	return is;
+int books_tell_of(uint64_t job, const Sbeet__ToDaemon *m) {
+	/* Maybe before it is told of the job. */
+	return is_of(job) ? conn_tell(m, 0) : -ENOENT;
 }
 
 /* Of an open job: it began then at the latest, and this sbeetd was not told. */
@@ -323,6 +324,8 @@ void books_leave(nsec_t deadline) {
 
 void books_after_fork(void) {
 	pthread_mutex_init(&lock, NULL);
+	atomic_store(&dropped, 0);
+	said_dropped = told_dropped = 0;
 	for (unsigned i = 0; i < BOOKS_MAX; i++) {
 		set_state(i, BOOK_FREE);
 	}

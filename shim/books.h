@@ -3,7 +3,7 @@
  *
  * Nobody waits for these accounts: who opens or closes a job writes into an entry, without a lock
  * or a system call, and the tracker sends what has ended. What finds no room, or no daemon, is
- * dropped and counted: accounts are lost, never work.
+ * dropped and counted: accounts are lost, never work. The next account that is sent says how many.
  *
  * An entry belongs to one job at a time: to who opens it, to who closes it, then to the tracker.
  */
@@ -34,9 +34,9 @@ void books_open(const struct books_job *job);
 /* It is over, and this is what it has done; every record of it has been written. */
 void books_close(uint64_t job, nsec_t finished_ns, const struct job_sums *sums);
 
-/* A message about single operations of @job, which are dropped where that would have to wait.
- * Return: false if the job has no entry. */
-bool books_tell_of(uint64_t job, const Sbeet__ToDaemon *message);
+/* A message about single operations of @job, not sent where that would have to wait. Return: as
+ * conn_tell(); -ENOENT: the job has no entry. */
+int books_tell_of(uint64_t job, const Sbeet__ToDaemon *message);
 
 /*
  * By the tracker, around records_drain(): marks what has ended by now (return: whether anything

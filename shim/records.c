@@ -4,6 +4,7 @@
 #include "shim/records.h"
 #include "shim/state.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,9 +30,12 @@ static Sbeet__Op ops[PROTO_OPS_MAX];
 static Sbeet__Op *op_list[PROTO_OPS_MAX];
 static size_t n_ops;
 
+static uint64_t n_dropped; /* operations, since the last batch that was taken */
+
 static void flush(uint64_t job) {
 	Sbeet__OpBatch batch = SBEET__OP_BATCH__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	int r;
 
 	if (n_ops == 0) {
 		return;
@@ -39,12 +43,13 @@ static void flush(uint64_t job) {
 	batch.job = job;
 	batch.ops = op_list;
 	batch.n_ops = n_ops;
+	batch.dropped = n_dropped;
 	m.body_case = SBEET__TO_DAEMON__BODY_OPS;
 	m.ops = &batch;
+	r = books_tell_of(job, &m);
 	/* -ENOTCONN: the daemon that this was for is gone, and its account with it. */
-	if (!books_tell_of(job, &m)) {
-		conn_send(job, &m);
-	}
+	r = r == -ENOENT ? conn_send(job, &m) : r;
+	n_dropped = r == -EAGAIN || r == -EBUSY ? n_dropped + n_ops : 0;
 	n_ops = 0;
 }
 
@@ -150,4 +155,5 @@ void records_push(struct worker *w, const struct record *record, nsec_t time) {
 void records_after_fork(void) {
 	pthread_mutex_init(&lock, NULL);
 	n_ops = 0;
+	n_dropped = 0;
 }

@@ -1,8 +1,10 @@
 /*
  * records.h: from each operation to a batch at the daemon, without a lock on the way.
  *
- * Only while sbeetd asks for them: see lane_record_ops(). Each thread writes into a ring of its own;
- * whoever drains (the tracker, or who closes a job) takes one lock and sends. Nothing is lost: a thread whose ring is full drains itself.
+ * Only while sbeetd asks for them: see lane_record_ops(). Each thread writes into a ring of its
+ * own; whoever drains (the tracker, or who closes a job) takes one lock and sends. A thread whose
+ * ring is full drains itself. What finds no room in the socket is lost only for jobs under terms,
+ * and the next batch says how much.
  *
  * The ring is made of words. Programs launch the same few kernels over and over, so an operation
  * like the one before it is a single word, its time; any other is that word and the words of its

@@ -288,14 +288,15 @@ static json_t *terms_plan_json(const Sbeet__Control__TermsPlan *p) {
 	if (!p) {
 		return json_null();
 	}
-	return json_pack("{s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:o, s:o}}", "plans",
+	return json_pack("{s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:o, s:o, s:o}}", "plans",
 			 json_u64(p->plans), "verdict",
 			 *p->verdict ? json_text(p->verdict) : json_null(), "slow",
 			 json_real(p->slow), "since_ns", json_u64(p->since_ns), "predicted", "jobs",
 			 json_u64(p->predicted_jobs), "misses", json_u64(p->predicted_misses),
 			 "mean_response_ns", json_u64_known(p->predicted_response_ns), "measured",
 			 "jobs", json_u64(p->jobs), "misses", json_u64(p->misses),
-			 "mean_response_ns", json_u64_known(p->response_ns));
+			 "mean_response_ns", json_u64_known(p->response_ns), "unreported",
+			 json_u64(p->unreported));
 }
 
 static json_t *session_terms_json(const struct snapshot *s,
@@ -334,11 +335,12 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 		"deadline_ns", json_u64_known(s->deadline_ns), "priority", (int)s->priority,
 		"cpu_priority", (int)s->cpu_priority, "connected_ns", json_u64(s->connected_ns));
 	counts = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
 		"jobs", json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
 		"launches", json_u64(s->launches), "copies", json_u64(s->copies), "misses",
 		json_u64(s->misses), "kernels", json_u64(s->kernels), "kernels_confinable",
-		json_u64(s->kernels_confinable), "outside_blocks", json_u64(s->outside_blocks),
+		json_u64(s->kernels_confinable), "outside_blocks", json_u64(s->outside_blocks), "unreported",
+		json_u64(s->unreported),
 		"max_wait_ns", json_u64(s->max_wait_ns), "max_response_ns",
 		json_u64(s->max_response_ns), "last_response_ns",
 		json_u64_known(s->last_response_ns), "planned", (int)s->planned, "energy_mj",

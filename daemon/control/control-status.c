@@ -167,6 +167,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->kernels = s->kernels.n;
 	ret->kernels_confinable = s->kernels.n_confinable;
 	ret->outside_blocks = s->counters.outside_blocks;
+	ret->unreported = s->counters.unreported;
 	ret->max_wait_ns = s->counters.max_wait;
 	ret->max_started_late_ns = s->counters.max_started_late;
 	ret->max_response_ns = s->counters.max_response;
@@ -231,6 +232,7 @@ static void fill_plan(const struct steer_told *told, Sbeet__Control__TermsPlan *
 	ret->jobs = told->seen.jobs;
 	ret->misses = told->seen.missed;
 	ret->response_ns = told->seen.jobs ? told->seen.response / told->seen.jobs : 0;
+	ret->unreported = told->seen.unreported;
 }
 
 static void fill_terms(const struct session *s, size_t gpu, Sbeet__Control__Terms *ret) {

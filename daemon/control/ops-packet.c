@@ -56,6 +56,7 @@ static void add(struct ops_packet *p, const struct ops_entry *e) {
 bool ops_packet_fill(struct ops_packet *p, const struct ops *ops, struct ops_reader *reader,
 		     bool all, uid_t uid) {
 	const struct ops_entry *e;
+	bool more = true;
 
 	sbeet__control__job_ops__init(&p->list);
 	p->list.names = p->names;
@@ -65,13 +66,18 @@ bool ops_packet_fill(struct ops_packet *p, const struct ops *ops, struct ops_rea
 	       p->bytes + OP_BYTES + KERNELS_TEXT_MAX + 4 <= BYTES_MAX) {
 		e = ops_read(ops, reader);
 		if (!e) {
-			p->list.lost = ops_take_lost(reader);
-			return false;
+			more = false;
+			break;
 		}
-		if (all || e->uid == uid) {
+		if (!all && e->uid != uid) {
+			continue;
+		}
+		if (e->lost) {
+			p->list.lost += e->lost;
+		} else {
 			add(p, e);
 		}
 	}
-	p->list.lost = ops_take_lost(reader);
-	return true;
+	p->list.lost += ops_take_lost(reader);
+	return more;
 }

@@ -128,6 +128,7 @@ static void write_session(struct writer *w, const struct session *s) {
 	counters.copies = c->copies;
 	counters.misses = c->misses;
 	counters.outside_blocks = c->outside_blocks;
+	counters.unreported = c->unreported;
 	counters.max_wait_ns = c->max_wait;
 	counters.max_started_late_ns = c->max_started_late;
 	counters.max_response_ns = c->max_response;
@@ -373,6 +374,7 @@ static void restore_counters(struct session *s, const Sbeet__State__Counters *sa
 		.copies = saved->copies,
 		.misses = saved->misses,
 		.outside_blocks = saved->outside_blocks,
+		.unreported = saved->unreported,
 		.max_wait = saved->max_wait_ns,
 		.max_started_late = saved->max_started_late_ns,
 		.max_response = saved->max_response_ns,

@@ -205,6 +205,11 @@ static void handle_began(struct session *s, const Sbeet__ToDaemon *packet) {
 			     (unsigned long long)began->job);
 		return;
 	}
+	if (began->dropped > 0) {
+		s->counters.unreported += began->dropped;
+		s->all->unreported += began->dropped;
+		session_tell(s, SESSION_EVENT_UNREPORTED, NULL);
+	}
 	if (!admit_job(s, began->job, &began->gpu_uuid, &gpu)) {
 		return;
 	}

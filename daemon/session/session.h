@@ -48,6 +48,7 @@ enum session_state {
 struct session_counters {
 	uint64_t energy_mj; /* dynamic, by the model; not kept over a restart */
 	uint64_t jobs, jobs_partition, launches, copies, misses, outside_blocks;
+	uint64_t unreported; /* jobs under terms that it could not tell of */
 	nsec_t max_started_late, max_wait, max_response;
 	nsec_t last_response; /* of the job that ended last */
 	nsec_t responses;     /* of all, together */

@@ -38,6 +38,7 @@ enum session_event {
 	SESSION_EVENT_TERMS, /* what its terms depend on has changed: see steer.h */
 	SESSION_EVENT_GONE,  /* CLOSED, also one that never started: about to leave the list */
 	SESSION_EVENT_FAULT, /* it violates the protocol */
+	SESSION_EVENT_UNREPORTED, /* it could not tell of jobs: sessions.unreported has grown */
 	SESSION_EVENT_REQUEST,
 	SESSION_EVENT_GRANT,
 	SESSION_EVENT_RESUME, /* granted before, and this session's from now on */
@@ -74,11 +75,13 @@ struct sessions {
 	session_ops_fn tell_ops;
 	void *userdata; /* of both */
 
+	uint64_t unreported; /* jobs under terms that programs could not tell of, ever */
+
 	/* May change at any time. */
-	nsec_t linger; /* told to every shim */
-	nsec_t spin;   /* likewise */
+	nsec_t linger;		     /* told to every shim */
+	nsec_t spin;		     /* likewise */
 	struct preempter *preempter; /* steer.h's; NULL: none runs */
-	nsec_t drain;  /* how long SMs stay with a process that hung up while it runs jobs */
+	nsec_t drain; /* how long SMs stay with a process that hung up while it runs jobs */
 
 	/* Ours. */
 	struct session_list list;  /* in the order they came */

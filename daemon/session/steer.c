@@ -434,6 +434,7 @@ static struct tune_seen seen_of(const struct session *s) {
 		.jobs = s->counters.jobs,
 		.missed = s->counters.misses,
 		.response = s->counters.responses,
+		.unreported = s->counters.unreported,
 	};
 }
 
@@ -524,6 +525,7 @@ static struct tune_seen seen_since(const struct steer_gpu *g, const struct sessi
 	seen.jobs -= g->before[i].jobs;
 	seen.missed -= g->before[i].missed;
 	seen.response -= g->before[i].response;
+	seen.unreported -= g->before[i].unreported;
 	return seen;
 }
 

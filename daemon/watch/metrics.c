@@ -257,6 +257,8 @@ void metrics_print(const struct metrics *metrics, nsec_t now, FILE *out) {
 	print_counter(out, "sbeet_launches", watched->totals->launches, "Kernels launched.");
 	print_counter(out, "sbeet_protocol_errors", watched->totals->protocol_errors,
 		      "Packets that were refused.");
+	print_counter(out, "sbeet_jobs_unreported", watched->totals->unreported,
+		      "Jobs under terms that programs could not tell of; counted nowhere else.");
 	print_counter(out, "sbeet_records_dropped", watched->totals->events_lost,
 		      "Events that those who watch read too slowly to get.");
 	print_tasks(metrics, out);

@@ -54,7 +54,17 @@ static void write_one(struct ops *ops, const struct session *s, uint64_t job, co
 	};
 }
 
+static void write_lost(struct ops *ops, const struct session *s, uint64_t lost) {
+	struct ops_entry *e = &ops->ring[ops->n_written++ % OPS_RING];
+
+	kernel_name_unref(e->name);
+	*e = (struct ops_entry){.uid = s->cred.uid, .lost = lost};
+}
+
 bool ops_write(struct ops *ops, const struct session *s, const Sbeet__OpBatch *batch) {
+	if (ops->ring && batch->dropped > 0) {
+		write_lost(ops, s, batch->dropped);
+	}
 	for (size_t i = 0; ops->ring && i < batch->n_ops; i++) {
 		write_one(ops, s, batch->job, batch->ops[i]);
 	}

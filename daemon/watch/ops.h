@@ -26,6 +26,7 @@ struct ops_entry {
 	uint32_t kernel, block_threads;
 	uid_t uid; /* of the session */
 	uint16_t kind, enforcement;
+	uint64_t lost; /* no operation, but so many that its program has dropped; else 0 */
 };
 
 /* All zero: nobody watches. */

@@ -15,6 +15,7 @@ struct session_list;
 /* Counted over the daemon's life. */
 struct totals {
 	uint64_t launches, misses, protocol_errors;
+	uint64_t unreported;  /* jobs under terms that programs could not tell of */
 	uint64_t events_lost; /* by subscribers that read too slowly */
 };
 

@@ -466,6 +466,7 @@ void steered_began(const struct steered *s, unsigned gpu, const struct began *b)
 	began.terms = b->terms;
 	began.marked_ns = b->marked;
 	began.own_deadline_ns = b->own_deadline;
+	began.dropped = b->dropped;
 	done.finished_ns = b->finished;
 	done.launches = b->work ? b->work->launches : 3;
 	done.waves = b->work ? b->work->waves : 0;

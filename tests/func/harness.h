@@ -155,6 +155,7 @@ struct began {
 	nsec_t release, finished; /* finished 0: it runs */
 	nsec_t marked, own_deadline;
 	const struct work *work; /* NULL: three launches, waves not known */
+	uint64_t dropped;	 /* jobs before it of which nothing is told */
 };
 void steered_began(const struct steered *s, unsigned gpu, const struct began *b);
 

@@ -97,6 +97,9 @@ static void declare(int fd, uint32_t id, const char *name) {
 	shim_send(fd, &m);
 }
 
+/* Before the next batch. */
+static uint64_t dropped;
+
 /* @n operations of @job, a nanosecond after each other from @at on; launches of @kernel if that is
  * not 0, else copies. */
 static void send_ops(int fd, uint64_t job, uint32_t kernel, nsec_t at, size_t n) {
@@ -119,6 +122,8 @@ static void send_ops(int fd, uint64_t job, uint32_t kernel, nsec_t at, size_t n)
 	batch.job = job;
 	batch.ops = list;
 	batch.n_ops = n;
+	batch.dropped = dropped;
+	dropped = 0;
 	m.body_case = SBEET__TO_DAEMON__BODY_OPS;
 	m.ops = &batch;
 	shim_send(fd, &m);
@@ -365,6 +370,26 @@ static void watchers_that_read_too_slowly_lose_the_oldest(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+static void watchers_hear_what_programs_dropped(void **state) {
+	struct reading r = {.fd = subscribe(true)};
+	struct shim s = open_program("a");
+	const char *name;
+
+	assert_true(granted(s.fd, 1));
+	send_ops(s.fd, 1, 0, 1000, 1);
+	dropped = 77;
+	send_ops(s.fd, 1, 0, 1001, 1);
+	send_ops(s.fd, 1, 0, 1002, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(next_op(&r, &name)->op->time_ns, 1000 + i);
+	}
+	assert_int_equal(r.lost, 77);
+	shim_done(s.fd, 1);
+	reading_end(&r);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* In another user's process an assertion of cmocka has nowhere to jump to. */
 static void watch_as_other(int tell, int listen, uint64_t session) {
 	char byte = 1;
@@ -454,6 +479,7 @@ int main(void) {
 		CASE(pages_say_whether_operations_are_watched),
 		CASE(older_programs_are_told_nothing),
 		CASE(watchers_that_read_too_slowly_lose_the_oldest),
+		CASE(watchers_hear_what_programs_dropped),
 		CASE(operations_of_other_users_are_not_told),
 	};
 

@@ -306,6 +306,35 @@ static void reported_jobs_lead_to_a_plan(void **state) {
 	close_program(&b);
 }
 
+/* A program whose jobs were too many for its socket says so, and everybody else is told. */
+static void jobs_that_nobody_told_of_are_shown(void **state) {
+	Sbeet__Control__Status *status;
+	struct program a, b;
+	struct plan plan;
+
+	open_planned(&a, &b, &plan);
+	steered_began(&b.s, 0,
+		      &(struct began){.job = ++b.jobs,
+				      .terms = atomic_load(&b.s.page->gpu[0].word),
+				      .release = b.next,
+				      .finished = b.next + MS,
+				      .work = b.work,
+				      .dropped = 41});
+	harness_settle();
+	assert_int_equal(look(&b).plan.jobs, 1);
+	assert_int_equal(look(&b).plan.unreported, 41);
+	assert_int_equal(look(&a).plan.unreported, 0);
+	assert_int_equal(explained("long", "the program could not tell of 41 more"), 1);
+	assert_int_equal(explained("long", "41 more that it could not tell of"), 1);
+	assert_int_equal(explained("short", "tell of"), 0);
+	assert_int_equal(explained("--json=short long", "\"unreported\":41"), 2);
+	status = status_get();
+	assert_int_equal(status->sessions[0]->unreported + status->sessions[1]->unreported, 41);
+	status_free(status);
+	close_program(&a);
+	close_program(&b);
+}
+
 static void leave(struct program *p) {
 	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -623,6 +652,7 @@ static void too_many_programs_run_without_a_plan(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		STARTED(reported_jobs_lead_to_a_plan),
+		STARTED(jobs_that_nobody_told_of_are_shown),
 		STARTED(other_programs_lead_to_another_plan),
 		STARTED(a_lost_gpu_has_no_terms),
 		STARTED(a_task_that_is_changed_is_planned_anew),

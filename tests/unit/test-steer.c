@@ -335,7 +335,7 @@ static double play(const struct plan_task *truth, const struct terms *terms, uns
 
 	assert_true(plan_predict(&h200, truth, terms, n, r));
 	for (unsigned i = 0; i < n; i++) {
-		ret[i] = (struct tune_seen){r[i].done, r[i].missed, r[i].response};
+		ret[i] = (struct tune_seen){r[i].done, r[i].missed, r[i].response, 0};
 		misses += r[i].missed;
 	}
 	return misses;
@@ -426,7 +426,7 @@ static void does_as_the_model(const struct world *w, const struct terms *terms, 
 		nsec_t jobs = time / w->truth[i].model.period;
 
 		ret[i] = (struct tune_seen){jobs, jobs * r[i].missed / r[i].released,
-					    jobs * (r[i].response / r[i].done)};
+					    jobs * (r[i].response / r[i].done), 0};
 	}
 }
 
@@ -478,13 +478,16 @@ static void what_is_as_predicted_is_kept(void **state) {
 #define LEVELS 5
 
 static const unsigned *late_jobs; /* by level */
+static unsigned unreported_jobs;  /* of a thousand */
 
 static void does_as_its_level_says(const struct world *w, const struct terms *terms, nsec_t time,
 				   struct tune_seen *ret) {
 	nsec_t jobs = time / MS;
+	nsec_t known = jobs - jobs * unreported_jobs / 1000;
 
 	(void)w;
-	*ret = (struct tune_seen){jobs, jobs * late_jobs[terms[0].level] / 1000, jobs * MS};
+	*ret = (struct tune_seen){known, known * late_jobs[terms[0].level] / 1000, known * MS,
+				  jobs - known};
 }
 
 static void fake_way(struct plan_way *way, unsigned level) {
@@ -514,6 +517,7 @@ static struct world fake_world(const unsigned *by_level) {
 	struct plan plan;
 
 	late_jobs = by_level;
+	unreported_jobs = 0;
 	tune_start(&w.tune, 1, WINDOW);
 	fake_plan(&plan, 0, LEVELS);
 	assert_true(tune_plan(&w.tune, &plan));
@@ -620,13 +624,42 @@ static void a_late_answer_is_tried(void **state) {
 
 static void few_jobs_say_nothing(void **state) {
 	struct world w = fake_world((const unsigned[LEVELS]){500, 0, 0, 0, 0});
-	const struct tune_seen seen = {15, 15, 15 * MS};
+	const struct tune_seen seen = {15, 15, 15 * MS, 0};
 	bool ask;
 
 	(void)state;
 	for (nsec_t time = 0; time < 10 * WINDOW; time += WINDOW / 3) {
 		assert_int_equal(tune_judge(&w.tune, &seen, time, &ask), TUNE_WAIT);
 	}
+}
+
+/* Many jobs that nobody told of: the others say how often jobs are late, but not how long they
+ * take. */
+static void a_hole_corrects_nothing(void **state) {
+	static const unsigned late[LEVELS] = {200, 100, 0, 0, 0};
+	struct world w = fake_world(late);
+	uint64_t whole;
+
+	(void)state;
+	while (w.tune.ways[0].time == 0) {
+		look(&w);
+	}
+	whole = w.tune.ways[0].missed;
+	w = fake_world(late);
+	unreported_jobs = 500;
+	while (w.tune.ways[0].time == 0) {
+		assert_int_equal(w.n_tries, 0);
+		look(&w);
+	}
+	assert_in_range(w.tune.ways[0].missed, whole - 2, whole + 2);
+	assert_int_equal(w.n_tries, 0);
+	assert_int_equal(w.n_plans, 0);
+	assert_true(w.tune.slow[0] == 1);
+	/* A few don't matter. */
+	w = fake_world(late);
+	unreported_jobs = 5;
+	look_until_kept(&w);
+	assert_true(w.n_tries > 0);
 }
 
 static void other_knowledge_begins_anew(void **state) {
@@ -904,6 +937,7 @@ int main(void) {
 		cmocka_unit_test(a_second_answer_replaces_a_first_one),
 		cmocka_unit_test(a_late_answer_is_tried),
 		cmocka_unit_test(few_jobs_say_nothing),
+		cmocka_unit_test(a_hole_corrects_nothing),
 		cmocka_unit_test(other_knowledge_begins_anew),
 		cmocka_unit_test(it_ends),
 		cmocka_unit_test_setup(predictions_are_near_what_was_measured, read_profiles),

@@ -24,6 +24,9 @@
 /* More late jobs than the best way has in a whole window, by this: it is clearly worse. */
 #define CLEARLY_WORSE 16
 
+/* With more of a task's jobs unknown, what is known of the others may be of the fast ones only. */
+#define UNREPORTED_MAX 0.01
+
 #define NONE TUNE_WAYS_MAX
 
 void tune_start(struct tune *t, unsigned n, nsec_t window) {
@@ -193,6 +196,7 @@ bool tune_plan(struct tune *t, const struct plan *plan) {
 
 static bool is_mispredicted(const struct model_result *predicted, const struct tune_seen *seen) {
 	return seen->jobs >= JOBS_MIN && predicted->done > 0 &&
+	       ratio(seen->unreported, seen->jobs) <= UNREPORTED_MAX &&
 	       ratio(seen->missed, seen->jobs) >
 		       ratio(predicted->missed, predicted->released) + MISSES_MORE;
 }
@@ -234,7 +238,8 @@ static void count_from(struct tune *t, const struct tune_seen *seen, nsec_t time
 	memcpy(t->before, seen, t->n * sizeof(*seen));
 }
 
-/* What was counted of each task, and of all. */
+/* What was counted of each task, and of all: as if those that are not known were like the others.
+ */
 static struct tune_seen counted(const struct tune *t, const struct tune_seen *seen,
 				struct tune_seen *ret) {
 	struct tune_seen all = {0};
@@ -243,8 +248,11 @@ static struct tune_seen counted(const struct tune *t, const struct tune_seen *se
 		ret[i].jobs = seen[i].jobs - t->before[i].jobs;
 		ret[i].missed = seen[i].missed - t->before[i].missed;
 		ret[i].response = seen[i].response - t->before[i].response;
+		ret[i].unreported = seen[i].unreported - t->before[i].unreported;
 		all.jobs += ret[i].jobs;
 		all.missed += ret[i].missed;
+		all.missed +=
+			(uint64_t)(ratio(ret[i].missed, ret[i].jobs) * (double)ret[i].unreported);
 	}
 	return all;
 }

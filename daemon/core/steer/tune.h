@@ -10,6 +10,9 @@
  * window, half as long again. After some rounds the best one stays, so that a set of tasks that
  * can't be served better is left alone.
  *
+ * Jobs of which no account came are a hole in what is measured: they count as late as often as the
+ * task's others, and a task with many of them corrects nothing.
+ *
  * What is counted begins a little after the terms changed: jobs that were late before make others
  * late.
  *
@@ -34,7 +37,8 @@ struct tune_way {
 /* What a task's jobs did since the terms hold. */
 struct tune_seen {
 	uint64_t jobs, missed;
-	nsec_t response; /* sum over the jobs */
+	nsec_t response;     /* sum over the jobs */
+	uint64_t unreported; /* jobs more, of which nothing is known */
 };
 
 struct tune {

@@ -28,6 +28,7 @@ static struct {
 	struct {
 		uint64_t job;
 		bool began, done;
+		uint64_t dropped;
 	} list[4096];
 	size_t n;
 } told;
@@ -56,6 +57,7 @@ int __wrap_conn_tell(const Sbeet__ToDaemon *m, uint32_t over) {
 	assert_true(told.n < sizeof(told.list) / sizeof(told.list[0]));
 	told.list[told.n].job = began ? m->began->job : m->done->job;
 	told.list[told.n].began = began;
+	told.list[told.n].dropped = began ? m->began->dropped : 0;
 	told.list[told.n++].done = !began || m->began->done;
 	return answer;
 }
@@ -172,8 +174,11 @@ static void jobs_wait_for_room(void **state) {
 	assert_int_equal(told.n, 1);
 }
 
-/* While a daemon is slow, jobs of very different ages wait for room. The oldest is told of first. */
+/* While a daemon is slow, jobs of very different ages wait for room. The oldest is told of first.
+ */
 static void jobs_are_told_of_in_order_whatever_was_dropped(void **state) {
+	uint64_t before = number, n_dropped = 0;
+
 	(void)state;
 	for (unsigned i = 0; i < 40; i++) {
 		for (unsigned k = 0; k < 700 + 37 * i; k++) {
@@ -185,7 +190,11 @@ static void jobs_are_told_of_in_order_whatever_was_dropped(void **state) {
 	assert_true(told.n > 1000);
 	for (size_t i = 1; i < told.n; i++) {
 		assert_true(told.list[i].job > told.list[i - 1].job);
+		n_dropped += told.list[i].dropped;
 	}
+	/* Those that no message tells of are counted, once. */
+	assert_true(n_dropped > 0);
+	assert_int_equal(told.n + n_dropped, number - before);
 }
 
 static void nothing_waits_at_exit_or_without_terms(void **state) {
@@ -204,6 +213,10 @@ static void nothing_waits_at_exit_or_without_terms(void **state) {
 	steered = true;
 	assert_int_equal(look(START + LONG), NEVER);
 	assert_int_equal(told.n, 1);
+	close_job(open_job(START), START);
+	look(START + LONG);
+	assert_int_equal(told.n, 2);
+	assert_int_equal(told.list[1].dropped, 1);
 }
 
 #define CASE(name) cmocka_unit_test_setup(name, setup)

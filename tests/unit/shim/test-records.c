@@ -3,6 +3,7 @@
  * operations like the one before, others, full rings, rings that wrap, two threads. The connection
  * is replaced (the linker's --wrap).
  */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +33,12 @@ static struct {
 	size_t n, batches, declared;
 } sent;
 
+/* Of jobs under terms: they are told of like this. */
+static int books_answer = -ENOENT;
+static uint64_t n_dropped; /* that batches said */
+
 int __wrap_conn_send(uint64_t job, const Sbeet__ToDaemon *m);
+int __wrap_books_tell_of(uint64_t job, const Sbeet__ToDaemon *m);
 uint32_t __wrap_conn_declare(uint64_t job, const struct kernel *k);
 
 int __wrap_conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
@@ -51,7 +57,12 @@ int __wrap_conn_send(uint64_t job, const Sbeet__ToDaemon *m) {
 		sent.n++;
 	}
 	sent.batches++;
+	n_dropped += m->ops->dropped;
 	return 0;
+}
+
+int __wrap_books_tell_of(uint64_t job, const Sbeet__ToDaemon *m) {
+	return books_answer < 0 ? books_answer : __wrap_conn_send(job, m);
 }
 
 /* Kernels are numbers here. */
@@ -62,6 +73,8 @@ uint32_t __wrap_conn_declare(uint64_t job, const struct kernel *k) {
 
 static int setup(void **state) {
 	memset(&sent, 0, sizeof(sent));
+	books_answer = -ENOENT;
+	n_dropped = 0;
 	return 0;
 }
 
@@ -73,6 +86,28 @@ static void push(uint64_t job, uintptr_t kernel, uint64_t blocks, nsec_t time) {
 				 .enforcement = WHOLE};
 
 	records_push(worker_get(), &r, time);
+}
+
+/* Nothing waits for jobs under terms. */
+static void what_finds_no_room_is_counted(void **state) {
+	(void)state;
+	books_answer = -EAGAIN;
+	for (unsigned i = 0; i < PROTO_OPS_MAX + 3; i++) {
+		push(1, 1, i, i);
+	}
+	records_drain();
+	books_answer = -EBUSY;
+	push(1, 1, 0, 1);
+	records_drain();
+	assert_int_equal(sent.n, 0);
+	books_answer = 1;
+	push(1, 1, 7, 1);
+	records_drain();
+	assert_int_equal(sent.n, 1);
+	assert_int_equal(n_dropped, PROTO_OPS_MAX + 4);
+	push(1, 1, 8, 1);
+	records_drain();
+	assert_int_equal(n_dropped, PROTO_OPS_MAX + 4);
 }
 
 static void records_come_out_as_they_went_in(void **state) {
@@ -146,6 +181,7 @@ static void records_of_threads_keep_their_order(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_finds_no_room_is_counted, setup),
 		cmocka_unit_test_setup(records_come_out_as_they_went_in, setup),
 		cmocka_unit_test_setup(records_lose_nothing_when_the_ring_is_full, setup),
 		cmocka_unit_test_setup(records_of_threads_keep_their_order, setup),

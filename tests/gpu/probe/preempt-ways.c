@@ -6,10 +6,10 @@
  *	Seconds of a cell with short and with long kernels (0.8 0.6); how many others (1 2 4).
  *	ROUNDS="SHORT LONG BLOCK": rounds of arithmetic (compute.cu) instead of 79 us, 4 ms, 680 us.
  *
- * One process coordinates. Others, all of this program: two urgent ones, of which the second has
- * time slices of 20 ms; three sets of four others, with endless kernels of 20 waves and time slices
- * as the driver makes them, of 500 us and of 100 us, set before their groups are first scheduled;
- * and one that preempts and uses no GPU. An ioctl that this program interposes tells of the groups.
+ * One process coordinates. Others, all of this program: an urgent one, four with endless kernels of
+ * 20 waves, and one that preempts and uses no GPU. An ioctl that this program interposes tells of
+ * the groups. A way's time slices are set before its cell, and the groups scheduled again: only
+ * then do they hold.
  *
  * A line: the way, its others; short kernels: response p50 p99 max from the release on, then p50
  * and p99 of: preempting thread awake, first ioctl begins, it ends, the kernel begins (a small
@@ -34,13 +34,11 @@
 #include "tests/apps/driver/driver.h"
 #include "tests/apps/kernels/shapes.h"
 
-#define GROUP_SCHEDULE	 0xA06C0101
-#define CHANNEL_SCHEDULE 0xA06F0103
+#define GROUP_SCHEDULE 0xA06C0101
 
-#define LOWER	 4 /* of each set */
-#define SETS	 3
-#define URGENT	 (SETS * LOWER) /* owners: the two urgent ones follow */
-#define OWNERS	 (URGENT + 2)
+#define LOWER	 4
+#define URGENT	 LOWER /* owner */
+#define OWNERS	 (URGENT + 1)
 #define WAVES	 20
 #define JOBS_MAX 4000
 
@@ -51,37 +49,62 @@ enum who { NOBODY, HELPER, THREAD };
 
 struct way {
 	const char *name;
+	int lower; /* others that it is tried with; 0: all numbers */
 	enum who who;
-	bool sleeps;	     /* else it spins */
-	bool launcher;	     /* the launching thread makes the first ioctl itself */
-	bool waits;	     /* the ioctl's wait flag */
-	bool backwards;	     /* the last group first */
-	double again, pause; /* us; again: from begin to begin */
-	double ahead;	     /* us before the release that the job is announced */
-	int set, urgent;     /* whose time slices */
+	bool sleeps;	      /* else it spins */
+	bool launcher;	      /* the launching thread makes the first ioctl itself */
+	bool waits;	      /* the ioctl's wait flag */
+	bool backwards;	      /* the last group first */
+	double again, pause;  /* us; again: from begin to begin */
+	double ahead;	      /* us before the release that the job is announced */
+	double slice, urgent; /* us: time slices of the others and of the urgent one; 0: 2048 */
 };
 
-static const double slices_us[SETS + 1] = {0, 500, 100, 20000};
-
 static const struct way ways[] = {
-	{.name = "slices 2 ms"},
+	{.name = "slices alone"},
 	{.name = "helper sleeps", .who = HELPER, .sleeps = true, .again = 300, .pause = 30},
-	{.name = "helper spins", .who = HELPER, .again = 300, .pause = 30},
 	{.name = "thread spins", .who = THREAD, .again = 300},
-	{.name = "thread, no pause", .who = THREAD},
-	{.name = "thread, backwards", .who = THREAD, .again = 300, .backwards = true},
-	{.name = "thread, wait flag", .who = THREAD, .again = 300, .waits = true},
-	{.name = "launcher+thread", .who = THREAD, .again = 300, .launcher = true},
-	{.name = "50 us ahead", .who = THREAD, .again = 300, .ahead = 50},
-	{.name = "100 us ahead", .who = THREAD, .again = 300, .ahead = 100},
-	{.name = "150 us ahead", .who = THREAD, .again = 300, .ahead = 150},
-	{.name = "20-ms urgent", .urgent = 1, .who = THREAD, .again = 300},
-	{.name = "slices 500 us", .set = 1},
-	{.name = "500 us, urgent 20ms", .set = 1, .urgent = 1},
-	{.name = "500 us+thread", .set = 1, .urgent = 1, .who = THREAD, .again = 300},
-	{.name = "slices 100 us", .set = 2},
-	{.name = "100 us, urgent 20ms", .set = 2, .urgent = 1},
-	{.name = "100 us+thread", .set = 2, .urgent = 1, .who = THREAD, .again = 300},
+	{.name = "100 us ahead", .lower = 1, .who = THREAD, .again = 300, .ahead = 100},
+	{.name = "150 us ahead", .lower = 1, .who = THREAD, .again = 300, .ahead = 150},
+	{.name = "100, 20000", .lower = 1, .slice = 100, .urgent = 20000},
+	{.name = "150, 20000", .lower = 1, .slice = 150, .urgent = 20000},
+	{.name = "200, 20000", .lower = 1, .slice = 200, .urgent = 20000},
+	{.name = "300, 20000", .lower = 1, .slice = 300, .urgent = 20000},
+	{.name = "150, 2048", .lower = 1, .slice = 150},
+	{.name = "150, 5000", .lower = 1, .slice = 150, .urgent = 5000},
+	{.name = "150, 20000, preempted",
+	 .lower = 1,
+	 .slice = 150,
+	 .urgent = 20000,
+	 .who = HELPER,
+	 .sleeps = true,
+	 .again = 300,
+	 .pause = 30},
+	{.name = "2048, 20000", .urgent = 20000, .who = HELPER, .again = 300, .pause = 30},
+	{.name = "2048, pause 60", .urgent = 20000, .who = HELPER, .again = 300, .pause = 60},
+	{.name = "2048, pause 100", .urgent = 20000, .who = HELPER, .again = 300, .pause = 100},
+	{.name = "2048, pause 150", .urgent = 20000, .who = HELPER, .again = 300, .pause = 150},
+	{.name = "the same, backwards",
+	 .urgent = 20000,
+	 .who = HELPER,
+	 .again = 300,
+	 .pause = 150,
+	 .backwards = true},
+	{.name = "1000, pause 100",
+	 .slice = 1000,
+	 .urgent = 20000,
+	 .who = HELPER,
+	 .again = 300,
+	 .pause = 100},
+	{.name = "500, pause 100",
+	 .slice = 500,
+	 .urgent = 20000,
+	 .who = HELPER,
+	 .again = 300,
+	 .pause = 100},
+	{.name = "1000, 20000", .slice = 1000, .urgent = 20000},
+	{.name = "500, 20000", .slice = 500, .urgent = 20000},
+	{.name = "200, 20000 (2, 4)", .slice = 200, .urgent = 20000},
 };
 
 struct job {
@@ -91,7 +114,6 @@ struct job {
 
 static struct shared {
 	struct owner owner[OWNERS];
-	volatile uint32_t group_id[OWNERS];
 	volatile uint32_t stop, fails, log;
 	struct rm_control
 		schedule; /* how the driver scheduled the group of other 0, or a channel */
@@ -101,7 +123,7 @@ static struct shared {
 	volatile int lower; /* others */
 	double rounds[3];   /* short, long, block */
 	double period, seconds, kernel;
-	volatile int busy; /* 1 and the urgent program: runs the cell */
+	volatile int busy; /* the urgent program runs the cell */
 	/* the job that is open */
 	_Atomic uint32_t bell; /* a futex: odd while it is */
 	volatile double release;
@@ -119,46 +141,6 @@ static int descriptor[OWNERS];
 /* ---- the groups ---- */
 
 static int (*next_ioctl)(int, unsigned long, ...);
-
-static void set_slice(int fd, uint32_t client, uint32_t object, double us) {
-	uint64_t slice = (uint64_t)us;
-	struct rm_control c = {client, object, GROUP_SET_TIMESLICE, 0, (uint64_t)(uintptr_t)&slice,
-			       8,      0};
-	int r = next_ioctl(fd, RM_CONTROL, &c);
-
-	if (shared->log) {
-		fprintf(stderr, "owner %d group %x: time slice of %g us: %d, status 0x%x\n", me,
-			object, us, r, c.status);
-	}
-}
-
-static double my_slice(void) {
-	return slices_us[me < URGENT ? me / LOWER : me == URGENT ? 0 : SETS];
-}
-
-/* Before the driver schedules what is ours: from then on the time slice holds. */
-static void see_control(const struct rm_control *c, bool before) {
-	struct owner *o = &shared->owner[me];
-	bool schedules = c->command == GROUP_SCHEDULE || c->command == CHANNEL_SCHEDULE;
-
-	if (!before && (schedules || c->command >> 8 == 0xA06C01) && shared->log) {
-		uint64_t value = 0;
-
-		memcpy(&value, (const void *)(uintptr_t)c->params, c->size < 8 ? c->size : 8);
-		fprintf(stderr, "owner %d object %x command %x value %llx status %x\n", me,
-			c->object, c->command, (unsigned long long)value, c->status);
-	}
-	if (!before && schedules && me == 0 && o->ready && c->client == o->client &&
-	    c->size <= sizeof(shared->schedule_params)) {
-		shared->schedule = *c;
-		memcpy(shared->schedule_params, (const void *)(uintptr_t)c->params, c->size);
-	}
-	if (my_slice() > 0 && o->ready &&
-	    ((before && schedules) ||
-	     (!before && c->command == GROUP_SET_TIMESLICE && c->object == o->object))) {
-		set_slice((int)o->fd, o->client, o->object, my_slice());
-	}
-}
 
 struct rm_alloc {
 	uint32_t root, parent, object, class;
@@ -189,21 +171,15 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	if (!next_ioctl) {
 		next_ioctl = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
 	}
-	if (me >= 0 && request == RM_CONTROL) {
-		see_control(arg, true);
-	}
 	r = next_ioctl(fd, request, arg);
-	if (me >= 0 && r >= 0 && request == RM_CONTROL) {
-		see_control(arg, false);
-	} else if (me >= 0 && r >= 0 && _IOC_TYPE(request) == 'F' &&
-		   _IOC_NR(request) == RM_ALLOC_NR) {
+	if (me >= 0 && r >= 0 && _IOC_TYPE(request) == 'F' && _IOC_NR(request) == RM_ALLOC_NR) {
 		see_alloc(fd, arg);
 	}
 	return r;
 }
 
 static void get_descriptors(void) {
-	for (int i = 0; i < URGENT; i++) {
+	for (int i = 0; i < OWNERS; i++) {
 		int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)shared->owner[i].pid, 0);
 
 		descriptor[i] = (int)syscall(SYS_pidfd_getfd, pidfd, (int)shared->owner[i].fd, 0);
@@ -231,7 +207,7 @@ static double thread_cpu_us(void) {
 /* The @k-th of the cell's others. */
 static void preempt_one(int k) {
 	const struct way *w = &shared->way;
-	int i = w->set * LOWER + (w->backwards ? shared->lower - 1 - k : k);
+	int i = w->backwards ? shared->lower - 1 - k : k;
 	double began = now_us();
 
 	if (group_preempt(descriptor[i], &shared->owner[i], w->waits) != 0) {
@@ -298,8 +274,7 @@ static void *run_preempter(void *userdata) {
 
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	while (!shared->stop) {
-		bool mine = shared->busy && shared->way.who == who &&
-			    (who == HELPER || shared->way.urgent == me - URGENT);
+		bool mine = shared->busy && shared->way.who == who;
 
 		if (mine != ran) {
 			cpu = mine ? thread_cpu_us() : cpu;
@@ -468,9 +443,7 @@ static void run_urgent(struct owner *o) {
 	pthread_t thread;
 
 	start_cuda();
-	if (me == URGENT) {
-		find_rounds();
-	}
+	find_rounds();
 	kernel_us((unsigned)shared->rounds[0]);
 	o->warm = 1;
 	while (!o->active && !shared->stop) {
@@ -481,7 +454,7 @@ static void run_urgent(struct owner *o) {
 	while (!shared->stop) {
 		double begin, next;
 
-		if (shared->busy != 1 + me - URGENT) {
+		if (!shared->busy) {
 			usleep(500);
 			continue;
 		}
@@ -569,11 +542,25 @@ static double mean_calls(void) {
 
 static void run_half(double rounds, double period, double seconds) {
 	shared->kernel = rounds, shared->period = period, shared->seconds = seconds;
-	shared->busy = 1 + shared->way.urgent;
+	shared->busy = 1;
 	while (shared->busy) {
 		usleep(1000);
 	}
 	usleep(3000); /* the CPU's account */
+}
+
+/* It holds once the group is scheduled again. The size of the parameters is driver 580's. */
+static void set_slice(int i, double us) {
+	uint64_t slice = us > 0 ? (uint64_t)us : 2048;
+	uint8_t enable[3] = {1, 0, 0};
+	int r = rm_control(descriptor[i], &shared->owner[i], GROUP_SET_TIMESLICE, &slice, 8);
+
+	if (r == 0) {
+		r = rm_control(descriptor[i], &shared->owner[i], GROUP_SCHEDULE, enable, 3);
+	}
+	if (r != 0) {
+		printf("owner %d: no time slice of %lu us: %x\n", i, (unsigned long)slice, r);
+	}
 }
 
 static void run_way(const struct way *way, int lower, double short_s, double long_s) {
@@ -583,14 +570,16 @@ static void run_way(const struct way *way, int lower, double short_s, double lon
 	shared->way = *way;
 	shared->lower = lower;
 	for (int i = 0; i < URGENT; i++) {
-		shared->owner[i].active = i / LOWER == way->set && i % LOWER < lower;
+		shared->owner[i].active = i < lower;
+		set_slice(i, way->slice);
 	}
-	usleep(30000);
+	set_slice(URGENT, way->urgent);
+	usleep(50000);
 	began = now_us();
 	done = kernels_done();
 	run_half(shared->rounds[0], 2500, short_s);
 	cpu = shared->cpu_us;
-	printf("%-20s %d | %5.0f %5.0f %5.0f | %4.0f %4.0f, %4.0f %4.0f, %4.0f %4.0f, %5.0f %5.0f, "
+	printf("%-22s %d | %5.0f %5.0f %5.0f | %4.0f %4.0f, %4.0f %4.0f, %4.0f %4.0f, %5.0f %5.0f, "
 	       "%.1f",
 	       way->name, lower, COLUMN(response, 500), COLUMN(response, 990),
 	       COLUMN(response, 1000), COLUMN(awake, 500), COLUMN(awake, 990), COLUMN(began, 500),
@@ -606,45 +595,22 @@ static void run_way(const struct way *way, int lower, double short_s, double lon
 	fflush(stdout);
 }
 
-/* Does a time slice that is changed later come to hold, and by what? Other 0 has 200 us. */
-static void change_slices(double short_s, double long_s) {
-	struct owner *o = &shared->owner[0];
-	struct rm_control again = shared->schedule;
-	uint64_t slice = 200;
-	pid_t pid;
-	int r;
+/* What it costs to change a time slice, while @active others work. */
+static void show_cost(int active) {
+	double took[50];
 
-	r = rm_control(descriptor[0], o, GROUP_SET_TIMESLICE, &slice, 8);
-	printf("time slice of other 0 set to 200 us, status %x\n", r);
-	run_way(&ways[0], 1, short_s, long_s);
-	again.params = (uint64_t)(uintptr_t)shared->schedule_params;
-	r = again.command ? ioctl(descriptor[0], RM_CONTROL, &again) : -1;
-	printf("scheduled again (command %x, object %x, %u bytes, value %x): %d, status %x\n",
-	       again.command, again.object, again.size, shared->schedule_params[0], r,
-	       again.status);
-	run_way(&ways[0], 1, short_s, long_s);
-	pid = fork();
-	if (pid == 0) {
-		start_cuda();
-		driver_close(my.module);
-		_exit(0);
+	for (int i = 0; i < LOWER; i++) {
+		shared->owner[i].active = i < active;
 	}
-	waitpid(pid, NULL, 0);
-	printf("another program has come and gone\n");
-	run_way(&ways[0], 1, short_s, long_s);
-}
+	usleep(50000);
+	for (int i = 0; i < 50; i++) {
+		double began = now_us();
 
-static void show_groups(void) {
-	uint64_t slice;
-	uint32_t id;
-
-	for (int i = 0; i < URGENT; i++) {
-		id = 0, slice = 0;
-		rm_control(descriptor[i], &shared->owner[i], GROUP_GET_INFO, &id, 4);
-		rm_control(descriptor[i], &shared->owner[i], GROUP_GET_TIMESLICE, &slice, 8);
-		printf("group of other %d: number %u, time slice %lu us\n", i, id,
-		       (unsigned long)slice);
+		set_slice(0, i & 1 ? 2048 : 200);
+		took[i] = now_us() - began;
 	}
+	printf("a time slice set and scheduled, %d others at work: p50 %.0f p99 %.0f us\n", active,
+	       percentile(took, 50, 500), percentile(took, 50, 990));
 }
 
 static void run_all(double short_s, double long_s, int n, char **numbers) {
@@ -653,16 +619,21 @@ static void run_all(double short_s, double long_s, int n, char **numbers) {
 	if (n == 0) {
 		n = 3, numbers = (char **)usual;
 	}
-	printf("way              others | short: p50 p99 max | awake, ioctl begins, ends, kernel "
+	printf("way                 others | short: p50 p99 max | awake, ioctl begins, ends, "
+	       "kernel "
 	       "begins (p50 p99 each), ioctls by then | long: p50 p99 max | others' kernels/s | "
 	       "CPU %%\n");
 	run_way(&ways[0], 0, short_s, long_s);
 	for (int i = 0; i < n; i++) {
 		for (size_t k = 0; k < sizeof(ways) / sizeof(*ways); k++) {
-			run_way(&ways[k], atoi(numbers[i]), short_s, long_s);
+			if (ways[k].lower == 0 || ways[k].lower == atoi(numbers[i])) {
+				run_way(&ways[k], atoi(numbers[i]), short_s, long_s);
+			}
 		}
 	}
-	change_slices(short_s, long_s);
+	show_cost(0);
+	show_cost(1);
+	show_cost(LOWER);
 }
 
 int main(int argc, char **argv) {
@@ -676,23 +647,17 @@ int main(int argc, char **argv) {
 		perror("mmap");
 		return 1;
 	}
-	shared->log = getenv("PROBE_SHOW") != NULL;
 	for (int i = 0; i < OWNERS; i++) {
 		pids[i] = start(i);
-		if (i == 0) {
-			await_owner(i); /* its log alone */
-			shared->log = 0;
-		}
 	}
 	for (int i = 0; i < OWNERS; i++) {
 		await_owner(i);
 	}
 	pids[OWNERS] = start(-1);
 	get_descriptors();
-	shared->owner[URGENT].active = shared->owner[URGENT + 1].active = 1;
+	shared->owner[URGENT].active = 1;
 	usleep(20000);
 	printf("rounds %.0f %.0f %.0f\n", shared->rounds[0], shared->rounds[1], shared->rounds[2]);
-	show_groups();
 	run_all(short_s, long_s, argc > 3 ? argc - 3 : 0, argv + 3);
 	printf("ioctls refused: %u\n", shared->fails);
 	shared->stop = 1;

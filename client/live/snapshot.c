@@ -246,7 +246,7 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, s:o, "
-		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"index", json_u64(g->index), "uuid", uuid_json(&g->uuid), "name",
 		json_text(g->name), "sharing", json_text(g->sharing), "n_sms", json_u64(g->sms),
 		"n_sms_busy", json_u64(smset_count(&busy)), "sms_busy", set_json(&busy),
@@ -261,7 +261,8 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 		json_u64_known(g->sms_part), "preempt_ns", json_u64_known(g->preempt_ns),
 		"preemption", *g->preemption ? json_text(g->preemption) : json_null(),
 		"preemptible", json_u64(g->preemptible), "preemptions", json_u64(g->preemptions),
-		"preempt_mean_ns", json_u64_known(g->preempt_mean_ns));
+		"preempt_mean_ns", json_u64_known(g->preempt_mean_ns), "preempt_min_ns",
+		json_u64_known(g->preempt_min_ns));
 }
 
 nsec_t snapshot_preempt_ns(const struct snapshot *s) {

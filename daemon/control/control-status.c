@@ -70,6 +70,7 @@ static void fill_preemption(const struct control *control, size_t index, Sbeet__
 	}
 	ret->preemptions = done.preempted;
 	ret->preempt_ns = done.longest_ns;
+	ret->preempt_min_ns = done.shortest_ns;
 	ret->preempt_mean_ns =
 		done.preempted > 0 ? done.took_ns / (done.preempted + done.refused) : 0;
 }

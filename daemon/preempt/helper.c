@@ -286,6 +286,9 @@ static void preempt_group(int i) {
 	account->preempted += done;
 	account->refused += !done;
 	account->took_ns += ended - began;
+	if (account->shortest_ns == 0 || ended - began < account->shortest_ns) {
+		account->shortest_ns = ended - began;
+	}
 	account->longest_ns =
 		ended - began > account->longest_ns ? ended - began : account->longest_ns;
 }

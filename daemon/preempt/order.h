@@ -36,7 +36,8 @@ struct order_report {
 		uint64_t preempted;  /* the driver said that it did */
 		uint64_t refused;    /* it did not */
 		uint64_t took_ns;    /* of all together */
-		uint64_t longest_ns; /* of one */
+		uint64_t shortest_ns; /* of one; 0: there was none */
+		uint64_t longest_ns;
 	} gpus[PROTO_GPUS_MAX];	     /* by their places in the pages of terms */
 };
 

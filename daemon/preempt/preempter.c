@@ -65,6 +65,10 @@ static struct order_report sum_reports(const struct preempter *p) {
 		g->preempted += more->preempted;
 		g->refused += more->refused;
 		g->took_ns += more->took_ns;
+		if (g->shortest_ns == 0 ||
+		    (more->shortest_ns > 0 && more->shortest_ns < g->shortest_ns)) {
+			g->shortest_ns = more->shortest_ns;
+		}
 		g->longest_ns = more->longest_ns > g->longest_ns ? more->longest_ns : g->longest_ns;
 	}
 	return sum;

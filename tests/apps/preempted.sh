@@ -88,6 +88,7 @@ live() {
 		fail "the process that preempts has privileges"
 	[ "$(id -u)" -ne 0 ] || grep -q '^Uid:.*65534' "$status" || fail "it is root"
 	until_true "it shows" shows preemption '"works"'
+	shows preempt_min_ns '[1-9][0-9]*' || fail "the shortest preemption is not shown"
 	shows preemptible 2 || fail "not both can be preempted"
 	ended_well camera "$camera"
 	ended_well train "$train"

@@ -1,7 +1,8 @@
 # manage.sh: what the scripts share that run programs of others' making under the shim on a real GPU:
 # MPS, sbeetd and traces of their own. Sourced with $here, the bundle's folder, set.
 #
-# The tools have all of the bundle's libraries; programs only libsbeet.so.
+# The tools have all of the bundle's libraries; programs only libsbeet.so. PRELOAD: more libraries for sbeetd
+# and all programs.
 
 PATH=$PATH:/usr/local/nvidia/bin
 scratch=$(mktemp -d)
@@ -40,9 +41,16 @@ managed() {
 		shift
 	done
 	shift
+	# What sbeetctl finds in LD_PRELOAD stays before libsbeet.so unless it is named there.
 	# shellcheck disable=SC2086 # several words
 	tool "$ctl" run $options -- \
-		env LD_LIBRARY_PATH="$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" timeout 170 "$@"
+		env LD_LIBRARY_PATH="$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+		LD_PRELOAD="$SBEET_SHIM${PRELOAD:+:$PRELOAD}" timeout 170 "$@"
+}
+
+# COMMAND...: without sbeet.
+plain() {
+	env LD_PRELOAD="${PRELOAD:-}" timeout 170 "$@"
 }
 
 start_mps() {
@@ -68,7 +76,8 @@ stop_mps() {
 # OPTIONS...
 start_daemon() {
 	# Not by tool(): the signals must reach it, not a shell between.
-	env LD_LIBRARY_PATH="$tools_path" "$here/bin/sbeetd" "$@" >"$scratch/sbeetd.log" 2>&1 &
+	env LD_LIBRARY_PATH="$tools_path" LD_PRELOAD="${PRELOAD:-}" "$here/bin/sbeetd" "$@" \
+		>"$scratch/sbeetd.log" 2>&1 &
 	daemon=$!
 	tries=0
 	until timeout 5 env LD_LIBRARY_PATH="$tools_path" "$ctl" status >/dev/null 2>&1; do

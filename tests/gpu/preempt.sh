@@ -23,7 +23,7 @@ say() {
 }
 
 urgent() {
-	env LD_PRELOAD="${PRELOAD:-}" "$here/bin/urgent" "$@"
+	plain "$here/bin/urgent" "$@"
 }
 
 # HOW OPTIONS... -- ARGUMENTS...
@@ -31,7 +31,6 @@ run() {
 	how=$1
 	shift
 	if [ "$how" = sbeet ]; then
-		# What sbeetctl finds in LD_PRELOAD stays before libsbeet.so unless it is named there.
 		options=
 		while [ "$1" != -- ]; do
 			options="$options $1"
@@ -39,9 +38,7 @@ run() {
 		done
 		shift
 		# shellcheck disable=SC2086 # several words
-		env LD_LIBRARY_PATH="$tools_path" "$ctl" run $options -- \
-			env LD_LIBRARY_PATH="$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
-			LD_PRELOAD="$SBEET_SHIM${PRELOAD:+:$PRELOAD}" "$here/bin/urgent" "$@"
+		managed $options -- "$here/bin/urgent" "$@"
 	else
 		while [ "$1" != -- ]; do
 			shift
@@ -115,8 +112,7 @@ row alone 0
 for number; do
 	row slices "$number"
 done
-PRELOAD_DAEMON=${PRELOAD:-}
-LD_PRELOAD="${PRELOAD_DAEMON}" start_daemon --policy steer --log-level debug
+start_daemon --policy steer --log-level debug
 for number; do
 	row sbeet "$number"
 done

@@ -27,14 +27,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/apps/driver/driver.h"
-#include "tests/apps/kernels/shapes.h"
+#include "tests/gpu/wave.h"
 
 #define SLOTS	 16
 #define WAVES	 20
 #define JOBS_MAX 200000
-
-extern const char compute_ptx[];
 
 struct page {
 	volatile uint32_t stop, ready[SLOTS];
@@ -42,11 +39,8 @@ struct page {
 };
 
 static struct {
-	CUmodule module;
-	CUfunction kernel;
-	CUstream stream;
-	CUdeviceptr out, sm_blocks;
-	unsigned wave; /* blocks that fill the GPU */
+	struct wave wave;
+	CUdeviceptr out;
 } my;
 
 static double now_us(void) {
@@ -81,27 +75,12 @@ static struct page *map_page(const char *path) {
 }
 
 static void start(void) {
-	int threads, sms;
-	CUdevice device;
-
-	my.module = driver_open(0, compute_ptx);
-	my.kernel = driver_kernel(my.module, "compute");
-	CU(cuCtxGetDevice(&device));
-	CU(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
-	CU(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-				device));
-	my.wave = (unsigned)(sms * (threads / COMPUTE_BLOCK));
-	CU(cuStreamCreate(&my.stream, CU_STREAM_NON_BLOCKING));
-	my.out = driver_alloc((size_t)WAVES * my.wave * COMPUTE_BLOCK * sizeof(unsigned));
-	my.sm_blocks = driver_alloc(COMPUTE_SMS_MAX * sizeof(unsigned));
+	wave_open(&my.wave);
+	my.out = driver_alloc(WAVES * wave_bytes(&my.wave));
 }
 
 static void launch(unsigned waves, unsigned rounds) {
-	unsigned first = 1, mul = 1664525, add = 1013904223;
-	void *params[] = {&my.out, &first, &rounds, &mul, &add, &my.sm_blocks};
-
-	CU(cuLaunchKernel(my.kernel, waves * my.wave, 1, 1, COMPUTE_BLOCK, 1, 1, 0, my.stream,
-			  params, NULL));
+	wave_launch(&my.wave, my.out, waves, rounds);
 }
 
 /* One wave, the fastest of some. */
@@ -111,7 +90,7 @@ static double kernel_us(unsigned rounds) {
 	for (int i = 0; i < 20; i++) {
 		began = now_us();
 		launch(1, rounds);
-		CU(cuStreamSynchronize(my.stream));
+		CU(cuStreamSynchronize(my.wave.stream));
 		took = now_us() - began;
 		best = took < best ? took : best;
 	}
@@ -139,16 +118,16 @@ static int run_lower(struct page *page, unsigned slot, unsigned rounds) {
 	start();
 	for (int i = 0; i < 2; i++) {
 		CU(cuEventCreate(&event[i], CU_EVENT_DISABLE_TIMING));
-		CU(cuEventRecord(event[i], my.stream));
+		CU(cuEventRecord(event[i], my.wave.stream));
 	}
 	page->ready[slot] = 1;
 	for (unsigned k = 0; !page->stop; k++) {
 		CU(cuEventSynchronize(event[k & 1]));
 		launch(WAVES, rounds);
-		CU(cuEventRecord(event[k & 1], my.stream));
+		CU(cuEventRecord(event[k & 1], my.wave.stream));
 		page->done[slot]++;
 	}
-	CU(cuStreamSynchronize(my.stream));
+	CU(cuStreamSynchronize(my.wave.stream));
 	return 0;
 }
 
@@ -203,7 +182,7 @@ static int run_jobs(const struct page *page, unsigned lower, unsigned rounds, do
 	start();
 	for (int i = 0; i < 5; i++) {
 		launch(1, rounds);
-		CU(cuStreamSynchronize(my.stream));
+		CU(cuStreamSynchronize(my.wave.stream));
 	}
 	await_lower(page, lower);
 	begin = next = now_us() + period;
@@ -212,7 +191,7 @@ static int run_jobs(const struct page *page, unsigned lower, unsigned rounds, do
 		double began = sleep_until_us(next);
 
 		launch(1, rounds);
-		CU(cuStreamSynchronize(my.stream));
+		CU(cuStreamSynchronize(my.wave.stream));
 		response[n] = now_us() - began;
 		open += response[n++];
 		for (double now = now_us(); next <= now; next += period) {

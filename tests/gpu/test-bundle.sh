@@ -1,0 +1,24 @@
+# test-bundle.sh: the folder of bundle.sh, made of the build, for scripts that run on the simulated GPU.
+# Sourced by test-*.sh with $1, this folder. Sets $folder, $OUT and fail().
+set -eu
+
+gpu=$(cd "$1" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir -p "$folder/bin" "$folder/lib" "$folder/sim"
+for program in daemon/sbeetd client/sbeetctl tests/gpu/urgent tests/gpu/segments; do
+	ln -s "$SBEET_BUILD/$program" "$folder/bin/"
+done
+ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"
+ldd "$SBEET_BUILD/shim/libsbeet.so" | awk '/libprotobuf-c/ { print $3 }' | while read -r library; do
+	ln -s "$library" "$folder/lib/"
+done
+cp "$gpu"/*.sh "$folder/"
+export SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu"
+export PRELOAD="$SBEET_BUILD/tests/simgpu/libsimgpu-ioctl.so" OUT="$folder/out"
+
+fail() {
+	echo "failed: $*"
+	cat "$folder/log" "$OUT"/*.txt
+	exit 1
+}

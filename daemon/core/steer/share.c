@@ -1,0 +1,318 @@
+/*
+ * share.c: see share.h.
+ */
+#include "daemon/core/steer/share.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Fewer jobs say nothing. */
+#define JOBS_MIN 16
+
+/* Kernels are short if the mean of a program's launches takes no longer than this. A program that
+ * waits for its CPU seems to have longer ones than it has. */
+#define SHORT_LAUNCH (200 * NSEC_PER_USEC)
+/* Below others it takes longer: it is not short any more from here on. */
+#define LONG_LAUNCH (2 * SHORT_LAUNCH)
+
+/* Parts of a deadline: up to which responses may come for a place to stay; up to which they are
+ * expected to come on a smaller part; and up to which others may run everywhere beside them. */
+#define STAY_PART   0.85
+#define EXPECT_PART 0.8
+#define FREE_PART   0.6
+
+/* Windows after a failure, doubled at each. */
+#define BACKOFF_MIN 16
+#define BACKOFF_MAX 4096
+
+void share_start(struct share *s, unsigned n, unsigned n_groups) {
+	assert(n <= MODEL_TASKS_MAX && n_groups >= 2);
+	*s = (struct share){
+		.n = n,
+		.n_groups = n_groups,
+		.place = {.lower = n_groups / 2},
+		.backoff = BACKOFF_MIN,
+	};
+}
+
+/* ---- what was seen ---- */
+
+static void add(struct share *s, const struct share_seen *seen) {
+	for (unsigned i = 0; i < s->n; i++) {
+		struct share_seen *sum = &s->sum[i];
+
+		sum->deadline = seen[i].deadline;
+		sum->busy |= seen[i].busy || seen[i].jobs > 0;
+		sum->jobs += seen[i].jobs;
+		sum->missed += seen[i].missed;
+		sum->launches += seen[i].launches;
+		sum->response += seen[i].response;
+		sum->longest = seen[i].longest > sum->longest ? seen[i].longest : sum->longest;
+	}
+}
+
+static void count_anew(struct share *s) {
+	memset(s->sum, 0, sizeof(s->sum));
+}
+
+/* Whether a job was late, or its response longer than this part of its deadline. */
+static bool exceeds(const struct share *s, double part) {
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct share_seen *sum = &s->sum[i];
+
+		if (sum->deadline &&
+		    (sum->missed || (double)sum->longest > part * (double)sum->deadline)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool any_missed(const struct share *s) {
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->sum[i].deadline && s->sum[i].missed) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether enough was seen of all programs with a deadline that do anything. */
+static bool is_window(const struct share *s) {
+	bool any = false;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->sum[i].deadline && s->sum[i].busy) {
+			any = true;
+			if (s->sum[i].jobs < JOBS_MIN) {
+				return false;
+			}
+		}
+	}
+	return any;
+}
+
+/* Of its launches, on average, from one's end to the next one's; copies alone hold no SMs. */
+static nsec_t launch_time(const struct share_seen *sum) {
+	return sum->launches ? sum->response / sum->launches : 0;
+}
+
+static nsec_t mean(const struct share_seen *sum) {
+	return sum->jobs ? sum->response / sum->jobs : 0;
+}
+
+/* ---- places ---- */
+
+static void take(struct share *s, const struct share_place *place, bool trying) {
+	if (trying) {
+		s->before = s->place;
+	}
+	s->place = *place;
+	s->trying = trying;
+	s->counts = false;
+	count_anew(s);
+}
+
+/* For some time nothing is tried. */
+static void rest(struct share *s) {
+	s->rest = s->backoff;
+	s->backoff = s->backoff < BACKOFF_MAX ? s->backoff * 2 : BACKOFF_MAX;
+	s->other_lower = 0;
+}
+
+/* What is tried now, or what has held for long, is too little: as it was before, or as it began. */
+static bool give_back(struct share *s) {
+	struct share_place place = {.lower = s->n_groups / 2};
+
+	rest(s);
+	if (s->trying) {
+		place = s->before;
+	}
+	take(s, &place, false);
+	return true;
+}
+
+/* Programs of long kernels don't stay everywhere. */
+static bool keep_long(struct share *s) {
+	struct share_place place = s->place;
+	bool any = false;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct share_seen *sum = &s->sum[i];
+
+		if (place.free[i] && launch_time(sum) > LONG_LAUNCH) {
+			place.free[i] = false;
+			any = true;
+		}
+	}
+	if (any) {
+		rest(s);
+		take(s, &place, false);
+	}
+	return any;
+}
+
+/* Programs of short kernels could use all SMs. */
+static bool free_short(struct share *s) {
+	struct share_place place = s->place;
+	bool any = false;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct share_seen *sum = &s->sum[i];
+
+		if (!sum->deadline && !place.free[i] && sum->jobs > 0 &&
+		    launch_time(sum) <= SHORT_LAUNCH) {
+			place.free[i] = true;
+			any = true;
+		}
+	}
+	if (any && !exceeds(s, FREE_PART)) {
+		s->other_lower = 0; /* responses will be others */
+		take(s, &place, true);
+		return true;
+	}
+	return false;
+}
+
+/* Whether somebody is kept to the upper part, and has work. */
+static bool any_kept(const struct share *s) {
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!s->sum[i].deadline && s->sum[i].busy && !s->place.free[i]) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The longest response of a program that is to be expected on @lower groups: its longest so far,
+ * and what its mean is expected to grow by: as it did from the part before, else in proportion. */
+static double expected(const struct share *s, unsigned i, unsigned lower) {
+	double now = 1.0 / s->place.lower, then = 1.0 / lower;
+	double here = (double)mean(&s->sum[i]), slope = here / now;
+
+	if (s->other_lower && s->other_lower != s->place.lower) {
+		slope = (here - (double)s->other_mean[i]) / (now - 1.0 / s->other_lower);
+		slope = slope > 0 ? slope : 0;
+	}
+	return (double)s->sum[i].longest + slope * (then - now);
+}
+
+static bool is_enough(const struct share *s, unsigned lower) {
+	for (unsigned i = 0; i < s->n; i++) {
+		nsec_t deadline = s->sum[i].deadline;
+
+		if (deadline && s->sum[i].busy &&
+		    expected(s, i, lower) > EXPECT_PART * (double)deadline) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Programs with a deadline on the lower part, and on a smaller one. */
+static bool shrink(struct share *s) {
+	struct share_place place = s->place;
+	unsigned least = (s->place.lower + 1) / 2;
+
+	if (exceeds(s, EXPECT_PART)) {
+		return false;
+	}
+	while (place.confined && place.lower > least && is_enough(s, place.lower - 1)) {
+		place.lower--;
+	}
+	if (place.confined && place.lower == s->place.lower) {
+		return false;
+	}
+	s->other_lower = place.confined ? s->place.lower : 0;
+	for (unsigned i = 0; i < s->n; i++) {
+		s->other_mean[i] = mean(&s->sum[i]);
+	}
+	place.confined = true;
+	take(s, &place, true);
+	return true;
+}
+
+/* Nobody needs the others' part: those with a deadline use all SMs again. */
+static bool relax(struct share *s) {
+	struct share_place place = s->place;
+
+	if (!place.confined) {
+		return false;
+	}
+	place.lower = s->n_groups / 2;
+	place.confined = false;
+	s->other_lower = 0;
+	take(s, &place, false);
+	return true;
+}
+
+/* Return: whether another place holds. */
+static bool try_more(struct share *s) {
+	if (any_missed(s)) {
+		return false;
+	}
+	return free_short(s) || (any_kept(s) && shrink(s));
+}
+
+bool share_look(struct share *s, const struct share_seen *seen) {
+	static const struct share_place none;
+	bool began = s->place.confined || memcmp(s->place.free, none.free, sizeof(none.free)) != 0;
+
+	if (s->n == 0) {
+		return false;
+	}
+	if (!s->counts) {
+		s->counts = true;
+		return false;
+	}
+	add(s, seen);
+	if (s->trying ? exceeds(s, STAY_PART) : began && any_missed(s)) {
+		return give_back(s);
+	}
+	if (!is_window(s)) {
+		return false;
+	}
+	s->trying = false;
+	if (keep_long(s) || (!any_kept(s) && relax(s))) {
+		return true;
+	}
+	if (s->rest > 0) {
+		s->rest--;
+	} else if (try_more(s)) {
+		return true;
+	}
+	count_anew(s);
+	return false;
+}
+
+void share_apply(const struct share *s, const nsec_t *deadlines, unsigned group,
+		 struct terms *terms) {
+	bool any_free = false;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		any_free |= s->place.free[i];
+	}
+	for (unsigned i = 0; i < s->n; i++) {
+		struct terms *t = &terms[i];
+
+		t->first = t->n = t->group = 0;
+		t->level = deadlines[i] && any_free ? PROTO_TERMS_LEVEL_MAX : 0;
+		if (deadlines[i] ? s->place.confined : !s->place.free[i]) {
+			t->first = deadlines[i] ? 0 : s->place.lower;
+			t->n = deadlines[i] ? s->place.lower : s->n_groups - s->place.lower;
+			t->group = group;
+		}
+	}
+}
+
+const char *share_reason(const struct share *s, nsec_t deadline, unsigned i) {
+	if (deadline) {
+		return s->place.confined ? "as measured, its deadline is kept on so few SMs: "
+					   "programs without "
+					   "a deadline have the others"
+					 : NULL;
+	}
+	return s->place.free[i] ? "as measured, its kernels are too short to make jobs with a "
+				  "deadline late"
+				: NULL;
+}

@@ -1,0 +1,69 @@
+/*
+ * share.h: how much of a GPU programs without a deadline get beside those that have one and whose
+ * work nobody has profiled: as much as the deadlines, as measured, leave.
+ *
+ * It begins with the rule (plan.h): programs with a deadline use all SMs, the others the upper
+ * half. Two things give the others more, and both are tried only while nobody is late and some of
+ * the time is to spare:
+ *
+ * - a program of short kernels uses all SMs as well, below the level of those with a deadline: they
+ *   wait for a block at each of their launches, which is little beside short kernels;
+ * - beside long kernels that would be too much, so programs with a deadline keep to a lower part,
+ *   and that becomes smaller, as far as their responses are expected to allow.
+ *
+ * What is tried holds for a window and stays if no job came too near to its deadline; else what was
+ * before holds again, and it takes ever longer until something is tried once more.
+ *
+ * Pure: no clock, no I/O, no allocation.
+ */
+#pragma once
+
+#include "daemon/core/steer/plan.h"
+
+/* What a program did since it was last told. */
+struct share_seen {
+	nsec_t deadline;       /* of its task; 0: none */
+	bool busy;	       /* it has a job open */
+	uint64_t jobs, missed; /* that have ended */
+	uint64_t launches;     /* of these jobs */
+	nsec_t response;       /* sum over these jobs */
+	nsec_t longest;	       /* of their responses */
+};
+
+struct share_place {
+	unsigned lower;		    /* groups of the lower part, at least 1 */
+	bool confined;		    /* programs with a deadline keep to the lower part */
+	bool free[MODEL_TASKS_MAX]; /* this program without a deadline uses all SMs */
+};
+
+struct share {
+	unsigned n;		   /* programs; 0: nothing is shared */
+	unsigned n_groups;	   /* of the GPU, at least 2 */
+	struct share_place place;  /* that holds */
+	struct share_place before; /* that holds again if it is too little */
+	bool trying;
+	bool counts; /* from the second look at a place on: jobs under the last one have ended */
+	struct share_seen sum[MODEL_TASKS_MAX]; /* since then */
+
+	/* Mean responses on another lower part, confined as now. */
+	unsigned other_lower; /* 0: there was none */
+	nsec_t other_mean[MODEL_TASKS_MAX];
+
+	unsigned rest;	  /* windows in which nothing is tried */
+	unsigned backoff; /* so many after the next failure */
+};
+
+/* Begins with the rule, for @n programs on a GPU of @n_groups (>= 2) groups of SMs. */
+void share_start(struct share *s, unsigned n, unsigned n_groups);
+
+/* What the programs did since the last call, which is some dozens of milliseconds ago. Return:
+ * whether another place holds from now on: share_apply() says what that means. */
+bool share_look(struct share *s, const struct share_seen *seen);
+
+/* Changes the terms of the rule (plan_rule()) to those of the place. @deadlines: as in share_seen.
+ */
+void share_apply(const struct share *s, const nsec_t *deadlines, unsigned group,
+		 struct terms *terms);
+
+/* Why the program @i has its terms, for people; static. NULL: by the rule. */
+const char *share_reason(const struct share *s, nsec_t deadline, unsigned i);

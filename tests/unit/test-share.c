@@ -1,0 +1,247 @@
+/*
+ * test-share.c: what programs without a deadline get beside those with one, in a small world whose
+ * responses follow from the place that holds.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/steer/share.h"
+
+#define GROUPS 15
+#define MS     NSEC_PER_MSEC
+#define LOOK   (50 * MS)
+
+/* Programs of the world: the one with a deadline, one of short kernels, one of long ones. */
+enum who { URGENT, SHORT, LONG, _WHO_N };
+
+/* What the urgent one's response consists of. */
+struct world {
+	struct share share;
+	nsec_t period, deadline;
+	nsec_t host;	    /* whatever its SMs */
+	nsec_t work;	    /* on one group */
+	nsec_t short_delay; /* by short kernels everywhere */
+	nsec_t launch;	    /* of the short program, as it seems */
+	bool busy[_WHO_N];
+	unsigned n_changes;
+};
+
+static struct world world(nsec_t period, nsec_t deadline) {
+	struct world w = {
+		.period = period,
+		.deadline = deadline,
+		.work = 12 * MS,
+		.launch = MS / 10,
+		.short_delay = MS,
+	};
+
+	w.busy[URGENT] = w.busy[SHORT] = w.busy[LONG] = true;
+	share_start(&w.share, _WHO_N, GROUPS);
+	return w;
+}
+
+static nsec_t response(const struct world *w) {
+	const struct share_place *p = &w->share.place;
+	nsec_t r = w->host + w->work / (p->confined ? p->lower : GROUPS);
+
+	if (w->busy[SHORT] && p->free[SHORT]) {
+		r += w->short_delay;
+	}
+	if (w->busy[LONG] && p->free[LONG]) {
+		r += 100 * MS;
+	}
+	return r;
+}
+
+static bool look(struct world *w) {
+	nsec_t r = response(w);
+	struct share_seen seen[_WHO_N] = {
+		[URGENT] = {.deadline = w->deadline, .busy = w->busy[URGENT]},
+		[SHORT] = {.busy = w->busy[SHORT]},
+		[LONG] = {.busy = w->busy[LONG]},
+	};
+	bool changed;
+
+	if (w->busy[URGENT]) {
+		seen[URGENT].jobs = LOOK / w->period;
+		seen[URGENT].missed = r > w->deadline ? seen[URGENT].jobs : 0;
+		seen[URGENT].response = r * seen[URGENT].jobs;
+		seen[URGENT].longest = r;
+	}
+	if (w->busy[SHORT]) {
+		seen[SHORT].jobs = 1;
+		seen[SHORT].launches = 100;
+		seen[SHORT].response = 100 * w->launch;
+	}
+	if (w->busy[LONG]) {
+		seen[LONG].jobs = 1;
+		seen[LONG].launches = 8;
+		seen[LONG].response = 13 * MS;
+	}
+	changed = share_look(&w->share, seen);
+	w->n_changes += changed;
+	return changed;
+}
+
+static void run(struct world *w, unsigned looks) {
+	while (looks-- > 0) {
+		look(w);
+	}
+}
+
+static void short_kernels_run_everywhere(void **state) {
+	struct terms terms[_WHO_N] = {{.steered = true}, {.steered = true}, {.steered = true}};
+	const nsec_t deadlines[_WHO_N] = {6 * MS};
+	struct world w = world(10 * MS, 6 * MS);
+
+	(void)state;
+	w.busy[LONG] = false;
+	run(&w, 40);
+	assert_true(w.share.place.free[SHORT]);
+	assert_false(w.share.place.free[LONG]);
+	assert_false(w.share.place.confined);
+	share_apply(&w.share, deadlines, 8, terms);
+	assert_int_equal(terms[URGENT].n, 0);
+	assert_int_equal(terms[URGENT].level, PROTO_TERMS_LEVEL_MAX);
+	assert_int_equal(terms[SHORT].n, 0);
+	assert_int_equal(terms[SHORT].level, 0);
+	assert_int_equal(terms[LONG].first, 7);
+	assert_int_equal(terms[LONG].n, 8);
+	assert_int_equal(terms[LONG].group, 8);
+}
+
+static void long_kernels_get_what_the_deadline_leaves(void **state) {
+	struct terms terms[_WHO_N] = {{.steered = true}, {.steered = true}, {.steered = true}};
+	const nsec_t deadlines[_WHO_N] = {6 * MS};
+	struct world w = world(10 * MS, 6 * MS);
+
+	(void)state;
+	w.busy[SHORT] = false;
+	run(&w, 200);
+	/* 12 ms / 3 = 4 of 6 ms; on 2 groups it would be 6. */
+	assert_true(w.share.place.confined);
+	assert_int_equal(w.share.place.lower, 3);
+	assert_false(w.share.place.free[LONG]);
+	share_apply(&w.share, deadlines, 8, terms);
+	assert_int_equal(terms[URGENT].first, 0);
+	assert_int_equal(terms[URGENT].n, 3);
+	assert_int_equal(terms[LONG].first, 3);
+	assert_int_equal(terms[LONG].n, 12);
+	assert_non_null(share_reason(&w.share, deadlines[URGENT], URGENT));
+	/* And it stays so. */
+	w.n_changes = 0;
+	run(&w, 2000);
+	assert_int_equal(w.n_changes, 0);
+}
+
+/* Time that more SMs don't shorten keeps nobody from giving them away. */
+static void a_slow_host_needs_no_sms(void **state) {
+	struct world w = world(10 * MS, 10 * MS);
+
+	(void)state;
+	w.busy[SHORT] = false;
+	w.host = 5 * MS;
+	w.work = 2 * MS;
+	run(&w, 200);
+	assert_int_equal(w.share.place.lower, 1);
+}
+
+static void nothing_is_tried_while_jobs_are_late(void **state) {
+	struct world w = world(10 * MS, 6 * MS);
+
+	(void)state;
+	w.host = 6 * MS;
+	run(&w, 200);
+	assert_int_equal(w.n_changes, 0);
+}
+
+/* A trial that makes jobs late ends at once, and comes again ever less often. */
+static void what_makes_jobs_late_is_taken_back(void **state) {
+	struct world w = world(10 * MS, 6 * MS);
+	unsigned late = 0;
+
+	(void)state;
+	w.busy[LONG] = false;
+	w.short_delay = 7 * MS;
+	for (unsigned i = 0; i < 20000; i++) {
+		late += response(&w) > w.deadline;
+		look(&w);
+	}
+	assert_false(w.share.place.free[SHORT]);
+	/* 16 + 32 + ... + 4096 windows of 4 looks; in each trial two looks' jobs may be late. */
+	assert_in_range(late, 1, 2 * 11);
+}
+
+/* The load grows after all is settled. */
+static void late_jobs_bring_the_rule_back(void **state) {
+	struct world w = world(10 * MS, 6 * MS);
+
+	(void)state;
+	w.busy[SHORT] = false;
+	run(&w, 200);
+	assert_int_equal(w.share.place.lower, 3);
+	w.work = 30 * MS;
+	run(&w, 2);
+	assert_false(w.share.place.confined);
+	assert_int_equal(w.share.place.lower, GROUPS / 2);
+}
+
+static void nobody_is_confined_beside_idle_programs(void **state) {
+	struct world w = world(10 * MS, 6 * MS);
+
+	(void)state;
+	run(&w, 200);
+	assert_true(w.share.place.confined);
+	assert_true(w.share.place.free[SHORT]);
+	w.busy[LONG] = false;
+	run(&w, 20);
+	assert_false(w.share.place.confined);
+	assert_true(w.share.place.free[SHORT]);
+	w.busy[LONG] = true;
+	run(&w, 200);
+	assert_true(w.share.place.confined);
+}
+
+static void a_program_whose_kernels_grow_long_leaves(void **state) {
+	struct world w = world(10 * MS, 6 * MS);
+
+	(void)state;
+	w.busy[LONG] = false;
+	run(&w, 40);
+	assert_true(w.share.place.free[SHORT]);
+	w.launch = MS;
+	run(&w, 10);
+	assert_false(w.share.place.free[SHORT]);
+}
+
+/* Whoever has nothing to do says nothing about what would be enough for it. */
+static void without_jobs_nothing_changes(void **state) {
+	struct world w = world(10 * MS, 6 * MS);
+
+	(void)state;
+	w.busy[URGENT] = false;
+	run(&w, 200);
+	assert_int_equal(w.n_changes, 0);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(short_kernels_run_everywhere),
+		cmocka_unit_test(long_kernels_get_what_the_deadline_leaves),
+		cmocka_unit_test(a_slow_host_needs_no_sms),
+		cmocka_unit_test(nothing_is_tried_while_jobs_are_late),
+		cmocka_unit_test(what_makes_jobs_late_is_taken_back),
+		cmocka_unit_test(late_jobs_bring_the_rule_back),
+		cmocka_unit_test(nobody_is_confined_beside_idle_programs),
+		cmocka_unit_test(a_program_whose_kernels_grow_long_leaves),
+		cmocka_unit_test(without_jobs_nothing_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

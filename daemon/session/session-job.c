@@ -341,6 +341,9 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	if (c->last_response > c->max_response) {
 		c->max_response = c->last_response;
 	}
+	if (c->last_response > c->max_response_since) {
+		c->max_response_since = c->last_response;
+	}
 	job->finished = finished;
 	job->launches = done->launches;
 	job->launched = done->launched_ns ? done->launched_ns : job->launched;

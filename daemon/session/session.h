@@ -51,6 +51,7 @@ struct session_counters {
 	uint64_t unreported; /* jobs under terms that it could not tell of */
 	nsec_t max_started_late, max_wait, max_response;
 	nsec_t last_response; /* of the job that ended last */
+	nsec_t max_response_since; /* sharing.h looked last */
 	nsec_t responses;     /* of all, together */
 };
 

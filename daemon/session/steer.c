@@ -48,6 +48,8 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan);
 
 static void on_judge(int fd, short what, void *userdata);
 
+static void on_sharing(int fd, short what, void *userdata);
+
 void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base,
 		nsec_t window, bool may_preempt) {
 	int r;
@@ -61,6 +63,7 @@ void steer_init(struct steer *steer, struct sessions *sessions, struct event_bas
 		steer->gpus[i].steer = steer;
 		steer->gpus[i].gpu = i;
 		event_assign(&steer->gpus[i].judge, base, -1, 0, on_judge, &steer->gpus[i]);
+		sharing_init(&steer->gpus[i].sharing, base, on_sharing, &steer->gpus[i]);
 	}
 	r = planner_new(&steer->planner, base, on_planned, steer);
 	if (r < 0) {
@@ -74,6 +77,7 @@ void steer_deinit(struct steer *steer) {
 	steer->sessions->preempter = preempter_free(steer->sessions->preempter);
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
 		event_del(&steer->gpus[i].judge);
+		sharing_stop(&steer->gpus[i].sharing);
 	}
 }
 
@@ -346,6 +350,32 @@ static void tell_deadlines(const struct sessions *all, size_t gpu) {
 	}
 }
 
+/* Whether programs without a deadline may get more than the rule gives them. */
+static bool can_share(const struct scene *scene) {
+	bool urgent = false, other = false;
+
+	for (unsigned i = 0; i < scene->n; i++) {
+		bool is = is_urgent(scene->sessions[i]);
+
+		urgent |= is;
+		other |= !is;
+	}
+	return urgent && other && scene->cut.group > 0 && !scene->sliced && !scene->loose &&
+	       terms_groups(scene->cut.sms, scene->cut.group) >= 2;
+}
+
+/* No plan will come. What more is known of the same tasks by now changes nothing for that. */
+static void share(struct steer_gpu *g, const struct scene *scene, enum change change) {
+	if (!can_share(scene)) {
+		sharing_stop(&g->sharing);
+	} else if (change == CHANGE_TASKS || g->sharing.share.n != scene->n) {
+		sharing_start(&g->sharing, scene->sessions, scene->n,
+			      terms_groups(scene->cut.sms, scene->cut.group));
+	} else {
+		sharing_continue(&g->sharing);
+	}
+}
+
 /* From now on the terms are computed for what is there now. A plan that holds stays until the next
  * one is made, if the programs and tasks are the same. */
 static void take_change(struct steer *steer, struct scene *scene, enum change change) {
@@ -371,6 +401,9 @@ static void take_change(struct steer *steer, struct scene *scene, enum change ch
 		tune_start(&g->tune, scene->n, steer->window);
 		g->plans = 0;
 		planner_cancel(steer->planner, scene->gpu);
+		share(g, scene, change);
+	} else {
+		sharing_stop(&g->sharing);
 	}
 }
 
@@ -397,17 +430,41 @@ static const char *rule_reason(const struct scene *scene, const struct terms *te
 }
 
 static void write_rule(struct steer *steer, const struct scene *scene) {
+	const struct share *share = &steer->gpus[scene->gpu].sharing.share;
 	struct terms terms[MODEL_TASKS_MAX];
+	nsec_t deadlines[MODEL_TASKS_MAX];
 
 	for (unsigned i = 0; i < scene->n; i++) {
 		terms[i] = (struct terms){.steered = true};
+		deadlines[i] = scene->tasks[i].model.deadline;
 	}
 	if (scene->n > 0 && scene->cut.group > 0) {
 		plan_rule(&scene->cut, scene->tasks, scene->n, terms);
 	}
+	if (share->n > 0) {
+		share_apply(share, deadlines, scene->cut.group, terms);
+	}
 	for (unsigned i = 0; i < scene->n; i++) {
+		const char *reason = share->n > 0 ? share_reason(share, deadlines[i], i) : NULL;
+
 		write_terms(steer, scene, scene->sessions[i], &terms[i],
-			    rule_reason(scene, terms, i));
+			    reason ? reason : rule_reason(scene, terms, i));
+	}
+}
+
+static void on_sharing(int fd, short what, void *userdata) {
+	struct steer_gpu *g = userdata;
+	struct scene scene;
+
+	(void)fd;
+	(void)what;
+	look_around(g->steer, g->gpu, &scene);
+	if (compare(g, &scene) != CHANGE_NONE) {
+		steer_changed(g->steer);
+	} else if (sharing_look(&g->sharing, scene.sessions)) {
+		log_debug("GPU %zu: programs %s a deadline get more of it", g->gpu,
+			  g->sharing.share.trying ? "without" : "with");
+		write_rule(g->steer, &scene);
 	}
 }
 

@@ -4,7 +4,9 @@
  * their jobs, the GPUs that they use, the policy, drained and lost GPUs. Never for a job.
  *
  * At once by a rule; better ones follow when the planner has found them (core/steer/plan.h), and
- * others again when the tasks do worse than predicted (core/steer/tune.h).
+ * others again when the tasks do worse than predicted (core/steer/tune.h). Where nothing can be
+ * predicted the rule stays, and programs without a deadline get more as far as that is seen to do no
+ * harm (core/steer/share.h).
  *
  * A program has terms on a GPU if it reads them (feature "terms"), the policy steers, the GPU is
  * neither drained nor lost, and its task may use it. Otherwise it asks for each job. On a GPU that
@@ -20,6 +22,7 @@
 
 #include "daemon/core/state.h"
 #include "daemon/core/steer/tune.h"
+#include "daemon/session/sharing.h"
 
 struct event_base;
 struct planner;
@@ -45,6 +48,8 @@ struct steer_gpu {
 	struct steer_member members[MODEL_TASKS_MAX];
 	unsigned n;
 	struct plan_gpu cut;
+
+	struct sharing sharing; /* while the rule holds */
 
 	/* Since the programs and their tasks are the same. */
 	struct tune tune;

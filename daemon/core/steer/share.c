@@ -48,6 +48,7 @@ static void add(struct share *s, const struct share_seen *seen) {
 		sum->launches += seen[i].launches;
 		sum->response += seen[i].response;
 		sum->longest = seen[i].longest > sum->longest ? seen[i].longest : sum->longest;
+		sum->unreported += seen[i].unreported;
 	}
 }
 
@@ -71,6 +72,16 @@ static bool exceeds(const struct share *s, double part) {
 static bool any_missed(const struct share *s) {
 	for (unsigned i = 0; i < s->n; i++) {
 		if (s->sum[i].deadline && s->sum[i].missed) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Jobs with a deadline that nobody heard of may have been late. */
+static bool has_hole(const struct share *s) {
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->sum[i].deadline && s->sum[i].unreported) {
 			return true;
 		}
 	}
@@ -268,6 +279,10 @@ bool share_look(struct share *s, const struct share_seen *seen) {
 	add(s, seen);
 	if (s->trying ? exceeds(s, STAY_PART) : began && any_missed(s)) {
 		return give_back(s);
+	}
+	if (has_hole(s)) {
+		count_anew(s);
+		return false;
 	}
 	if (!is_window(s)) {
 		return false;

@@ -28,6 +28,7 @@ struct share_seen {
 	uint64_t launches;     /* of these jobs */
 	nsec_t response;       /* sum over these jobs */
 	nsec_t longest;	       /* of their responses */
+	uint64_t unreported;   /* jobs that are in none of these numbers */
 };
 
 struct share_place {

@@ -1,0 +1,86 @@
+/*
+ * sharing.c: see sharing.h.
+ */
+#include "daemon/session/sharing.h"
+
+
+#include "daemon/session/session.h"
+
+#define PAUSE_MIN (50 * NSEC_PER_MSEC)
+#define PAUSE_MAX (1 * NSEC_PER_SEC)
+
+void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn fn,
+		  void *userdata) {
+	*s = (struct sharing){.pause = PAUSE_MIN};
+	event_assign(&s->timer, base, -1, 0, fn, userdata);
+}
+
+/* Since the session is there, but for `longest`: since this was asked last. */
+static struct share_seen seen_of(struct session *session) {
+	const struct session_counters *c = &session->counters;
+	bool realtime = session->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+	struct share_seen seen = {
+		.deadline = realtime ? session->task.deadline : 0,
+		.busy = session->n_jobs > 0,
+		.jobs = c->jobs,
+		.missed = c->misses,
+		.launches = c->launches,
+		.response = c->responses,
+		.longest = c->max_response_since,
+		.unreported = c->unreported,
+	};
+
+	session->counters.max_response_since = 0;
+	return seen;
+}
+
+static void wait(struct sharing *s) {
+	struct timeval tv = {.tv_sec = (time_t)(s->pause / NSEC_PER_SEC),
+			     .tv_usec = (suseconds_t)(s->pause % NSEC_PER_SEC / NSEC_PER_USEC)};
+
+	event_add(&s->timer, &tv);
+}
+
+void sharing_start(struct sharing *s, struct session *const *sessions, unsigned n,
+		   unsigned n_groups) {
+	share_start(&s->share, n, n_groups);
+	for (unsigned i = 0; i < n; i++) {
+		s->before[i] = seen_of(sessions[i]);
+	}
+	s->pause = PAUSE_MIN;
+	wait(s);
+}
+
+void sharing_continue(struct sharing *s) {
+	if (!event_pending(&s->timer, EV_TIMEOUT, NULL)) {
+		wait(s);
+	}
+}
+
+void sharing_stop(struct sharing *s) {
+	s->share.n = 0;
+	event_del(&s->timer);
+}
+
+bool sharing_look(struct sharing *s, struct session *const *sessions) {
+	struct share_seen seen[MODEL_TASKS_MAX];
+	bool busy = false, changed;
+
+	for (unsigned i = 0; i < s->share.n; i++) {
+		const struct share_seen *before = &s->before[i];
+		struct share_seen now = seen_of(sessions[i]);
+
+		seen[i] = now;
+		seen[i].jobs -= before->jobs;
+		seen[i].missed -= before->missed;
+		seen[i].launches -= before->launches;
+		seen[i].response -= before->response;
+		seen[i].unreported -= before->unreported;
+		busy |= seen[i].busy || seen[i].jobs > 0;
+		s->before[i] = now;
+	}
+	changed = share_look(&s->share, seen);
+	s->pause = busy ? PAUSE_MIN : s->pause < PAUSE_MAX / 2 ? s->pause * 2 : PAUSE_MAX;
+	wait(s);
+	return changed;
+}

@@ -1,0 +1,38 @@
+/*
+ * sharing.h: tells core/steer/share.h what the programs on one GPU do, as long as the rule places
+ * them, and asks it now and then what follows.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+#include "daemon/core/steer/share.h"
+
+struct event_base;
+struct session;
+
+struct sharing {
+	struct share share; /* share.n == 0: nothing is shared */
+	struct event timer; /* pending while something is */
+	nsec_t pause;	    /* until it comes; the longer the less there is to see */
+	struct share_seen before[MODEL_TASKS_MAX]; /* the sessions' counters at the last look */
+};
+
+/* @fn is called when sharing_look() should be. */
+void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn fn, void *userdata);
+
+/* Begins anew for these @n programs on a GPU of @n_groups (>= 2) groups of SMs. */
+void sharing_start(struct sharing *s, struct session *const *sessions, unsigned n,
+		   unsigned n_groups);
+
+/* The programs are the same, whatever else is not. */
+void sharing_continue(struct sharing *s);
+
+/* Also if it never began. */
+void sharing_stop(struct sharing *s);
+
+/* At the timer, with the same programs. Return: whether other terms follow now (share_apply()). */
+bool sharing_look(struct sharing *s, struct session *const *sessions);

@@ -1,0 +1,145 @@
+/*
+ * test-daemon-share.c: policy `steer` with programs that nobody has profiled: what those without a
+ * deadline get follows from what the jobs of the others are told to have taken.
+ */
+#include "harness.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/enforcement.h"
+
+#define MASK_GREEN (MASK_WHOLE | ENFORCEMENT_BIT(GREEN))
+#define MS	   NSEC_PER_MSEC
+
+/* Of 16 groups: 14 of 8 SMs and the last one, see terms_groups(). */
+#define GROUPS 15
+
+/* Of a job of a millisecond each. */
+static const struct work short_work = {.launches = 20, .waves = 20};
+static const struct work long_work = {.launches = 1, .waves = 1};
+
+static struct harness harness;
+
+static int setup(void **state) {
+	harness_prepare(&harness);
+	setenv("SIMGPU", "h200:mps", 1);
+	setenv("SIMGPU_DIR", harness.directory, 1);
+	setenv("LD_LIBRARY_PATH", SIMGPU_LIBRARIES, 1);
+	harness_start(&harness, (const char *[]){"--policy", "steer", NULL});
+	return 0;
+}
+
+static int clean(void **state) {
+	harness_clean(&harness);
+	return 0;
+}
+
+struct program {
+	struct steered s;
+	nsec_t next;
+	uint64_t jobs;
+	const struct work *work;
+};
+
+/* @deadline 0: none. */
+static struct program open_program(const char *task, nsec_t deadline, const struct work *work) {
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
+	struct program p = {.work = work};
+
+	spec.name = (char *)(uintptr_t)task;
+	spec.task_class = deadline ? SBEET__TASK_CLASS__TASK_CLASS_REALTIME
+				   : SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT;
+	spec.period_ns = spec.deadline_ns = deadline;
+	p.s = steered_open("app", &spec, MASK_GREEN);
+	p.next = nsec_now() - 10000 * NSEC_PER_SEC;
+	return p;
+}
+
+/* Tells of a job that took @response. */
+static void report(struct program *p, nsec_t response) {
+	steered_began(&p->s, 0,
+		      &(struct began){.job = ++p->jobs,
+				      .terms = atomic_load(&p->s.page->gpu[0].word),
+				      .release = p->next,
+				      .finished = p->next + response,
+				      .work = p->work});
+	p->next += 10 * MS;
+}
+
+static bool says(const struct program *p, unsigned first, unsigned n, unsigned level) {
+	struct terms t = steered_terms(&p->s, 0);
+
+	return t.steered && t.first == first && t.n == n && t.level == level;
+}
+
+/* Both go on with jobs that take as long, until the terms of both are these: first group, number of
+ * groups (0: all SMs), level. */
+static void run_until(struct program *a, nsec_t response_a, const unsigned terms_a[3],
+		      struct program *b, nsec_t response_b, const unsigned terms_b[3]) {
+	nsec_t until = nsec_now() + 60 * NSEC_PER_SEC;
+
+	while (!says(a, terms_a[0], terms_a[1], terms_a[2]) ||
+	       !says(b, terms_b[0], terms_b[1], terms_b[2])) {
+		assert_true(nsec_now() < until);
+		report(a, response_a);
+		report(b, response_b);
+		usleep(2000);
+	}
+}
+
+static const unsigned all[3] = {0, 0, 0}, all_first[3] = {0, 0, PROTO_TERMS_LEVEL_MAX};
+static const unsigned upper_half[3] = {GROUPS / 2, GROUPS - GROUPS / 2, 0};
+static const unsigned one_group[3] = {0, 1, 0}, all_but_one[3] = {1, GROUPS - 1, 0};
+
+static void short_kernels_get_all_sms(void **state) {
+	struct program camera = open_program("camera", 10 * MS, &short_work);
+	struct program train = open_program("train", 0, &short_work);
+
+	(void)state;
+	run_until(&camera, MS, all, &train, MS, upper_half);
+	run_until(&camera, MS, all_first, &train, MS, all);
+	/* A job is late: as it began. */
+	run_until(&camera, 11 * MS, all, &train, MS, upper_half);
+	steered_close(&camera.s);
+	steered_close(&train.s);
+}
+
+static void long_kernels_get_what_is_to_spare(void **state) {
+	struct program camera = open_program("camera", 10 * MS, &short_work);
+	struct program products = open_program("products", 0, &long_work);
+
+	(void)state;
+	run_until(&camera, MS, one_group, &products, MS, all_but_one);
+	run_until(&camera, 11 * MS, all, &products, MS, upper_half);
+	steered_close(&camera.s);
+	steered_close(&products.s);
+}
+
+/* Without jobs, and with responses that leave nothing to spare, nothing is tried. */
+static void deadlines_come_first(void **state) {
+	struct program camera = open_program("camera", 10 * MS, &short_work);
+	struct program train = open_program("train", 0, &short_work);
+
+	(void)state;
+	run_until(&camera, 9 * MS, all, &train, MS, upper_half);
+	for (unsigned i = 0; i < 200; i++) {
+		report(&camera, 9 * MS);
+		report(&train, MS);
+		usleep(2000);
+		assert_true(says(&camera, 0, 0, 0));
+	}
+	steered_close(&camera.s);
+	steered_close(&train.s);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(short_kernels_get_all_sms, setup, clean),
+		cmocka_unit_test_setup_teardown(long_kernels_get_what_is_to_spare, setup, clean),
+		cmocka_unit_test_setup_teardown(deadlines_come_first, setup, clean),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -9,6 +9,7 @@
 #          mps, mps-N       MPS; with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=N for both
 #          priority         MPS; CUDA_MPS_CLIENT_PRIORITY=1 for the other
 #          fixed-N          MPS; the urgent one on N SMs, the other on the rest (green contexts of their own)
+#          preempt          without MPS, under policy steer, which preempts the other for the urgent one
 #          steer ...        that policy of sbeetd, under MPS, without profiles
 # Cells: OTHER:MODE:PERIOD_MS:DEADLINE_MS, see frameworks/scenario.py; `none` is the urgent one with the
 # other programs there but idle: alone on the same terms. By default all of OTHERS (none train products
@@ -61,7 +62,10 @@ command_of() {
 	priority) echo "$2 $plain CUDA_MPS_CLIENT_PRIORITY=$([ "$2" = urgent ] && echo 0 || echo 1) $program $2" ;;
 	fixed-*) echo "$2 $plain $program $2 ${1#fixed-}" ;;
 	alone | none | mps) echo "$2 $plain $program $2" ;;
-	*) echo "$2 env LD_LIBRARY_PATH='$tools_path' $ctl run $options -- $plain $program $2" ;;
+	*)
+		echo "$2 env LD_LIBRARY_PATH='$tools_path' $ctl run $options --" \
+			"$plain LD_PRELOAD=$SBEET_SHIM${PRELOAD:+:$PRELOAD} $program $2"
+		;;
 	esac
 }
 
@@ -74,14 +78,18 @@ run_column() {
 		done
 	} >"$scratch/programs"
 	case $1 in
-	alone | none) stop_mps ;;
+	alone | none | preempt) stop_mps ;;
 	*) [ "$mps" = true ] || start_mps ;;
 	esac
 	unset SCENARIO_CTL
 	case $1 in
 	alone | none | mps | mps-* | priority | fixed-*) ;;
 	*)
-		start_daemon --policy "$1" --sharing mps
+		if [ "$1" = preempt ]; then
+			start_daemon --policy steer --log-level debug
+		else
+			start_daemon --policy "$1" --sharing mps
+		fi
 		export SCENARIO_CTL="env LD_LIBRARY_PATH='$tools_path' $ctl"
 		;;
 	esac
@@ -91,6 +99,7 @@ run_column() {
 	[ -n "$daemon" ] || return 0
 	stop_daemon
 	cp "$scratch/sbeetd.log" "$folder/sbeetd-$1.log"
+	[ "$1" != preempt ] || say "$(grep "preempted .* refused" "$scratch/sbeetd.log" | tail -n 1)"
 }
 
 [ -s "$csv" ] || echo "column,other,mode,period_ms,deadline_ms,seconds,released,missed,skipped,p50_ms,p99_ms,max_ms,other_per_s" >"$csv"

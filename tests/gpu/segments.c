@@ -12,9 +12,9 @@
  *	period_us	0: each job follows the one before (0)
  *	time_ms		jobs released for so long; 0: until the file GO is gone (0)
  *	alone_us	of the GPU segment when nothing else runs: what is longer is delay (0)
- *	pin		its thread runs on this CPU of those allowed, counted from 0; without it: on
- *any rank		1 to 99: SCHED_FIFO with this priority, or if that is refused a nice value
- *that grows as the rank falls; 0: nice 19; without it: as started
+ *	pin		its thread runs on this CPU of those allowed, from 0 on; else on any
+ *	rank		1 to 99: SCHED_FIFO with this priority, or if that is refused a nice
+ *			value that grows as the rank falls; 0: nice 19; else as started
  *	memory		MiB that it holds on the GPU besides (0)
  *	go		file: it waits for this to appear
  *	progress	file with an 8-byte counter of its jobs

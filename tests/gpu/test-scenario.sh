@@ -4,22 +4,12 @@
 # the table has all columns. What the numbers are is not looked at.
 #
 # usage: test-scenario.sh SOURCE; $SBEET_BUILD is the build folder.
-set -eu
-
-gpu=$(cd "$1" && pwd)
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-mkdir -p "$folder/bin" "$folder/lib" "$folder/sim"
-for program in daemon/sbeetd client/sbeetctl; do
-	ln -s "$SBEET_BUILD/$program" "$folder/bin/"
-done
-ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"
+. "$1/test-bundle.sh"
 ln -s "$gpu/../apps/ptx" "$folder/ptx"
 ln -s "$gpu/frameworks" "$folder/"
-cp "$gpu/scenario.sh" "$gpu/manage.sh" "$folder/"
-export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu" SCALE=0
+export SIMGPU=32:mps SCALE=0
 export SECONDS_CELL=0.3 LEAD_S=0.1 BUDGET_S=150 MODES="eager:33:12 graph:10:6" PYTHONDONTWRITEBYTECODE=1
-out=$folder/out
+out=$OUT
 
 run() { # COLUMNS OTHERS
 	COLUMNS=$1 OTHERS=$2 sh "$folder/scenario.sh" "$out" >"$folder/log" 2>&1 || {
@@ -55,5 +45,9 @@ sed -n '/^none:graph:10:6/,/^train/p' "$out/explain-steer.txt" | grep -q "6 *ms"
 	fail "sbeetd does not know the deadline of 6 ms"
 }
 grep -q "^| steer | .* of .*, .* / .* ms, .* /s |" "$out/scenario.md" || fail "the table"
+mkdir "$folder/no-mps"
+SIMGPU=32 SIMGPU_DIR=$folder/no-mps run preempt train
+[ "$(rows preempt)" -eq 2 ] || fail "preempt"
+grep -q "preempted [1-9][0-9]* times, refused 0 times" "$folder/log" || fail "nobody was preempted"
 mv "$folder/frameworks" "$folder/away"
 ! COLUMNS=mps OTHERS=copies sh "$folder/scenario.sh" "$out" >"$folder/log" 2>&1 || fail "programs that don't start"

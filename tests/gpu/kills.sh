@@ -1,0 +1,160 @@
+#!/bin/sh
+# Sudden deaths on a GPU without MPS under policy steer, in the folder that bundle.sh made: kill -9 of
+# sbeetd, of the process that preempts, of an urgent program and of one that is preempted, each at random
+# moments; of the programs also while sbeetd is stopped. Beside them an urgent program and an endless one
+# that is preempted must go on, with right results.
+#
+# usage: kills.sh [N]	so many of each kind (100); table and times also in $OUT/kills.txt, kills.csv
+#
+# hangs: the process did not end, its memory did not come back or the others did not go on within 10 s.
+# BUDGET_S (145): ends after so many seconds, whatever N is. MEMORY_MIB (4096): of each program that is
+# killed. PAIRS (3): of them at a time. ROUNDS: of arithmetic in a kernel of 0.5 ms; measured if not given.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/manage.sh"
+began=$(date +%s)
+wanted=${1:-100}
+memory=${MEMORY_MIB:-4096}
+go=$scratch/go
+csv=$out/kills.csv
+failed=0
+touch "$go"
+: >"$out/kills.txt"
+echo "kind,end_ms,memory_ms,others_ms" >"$csv"
+
+say() {
+	echo "$*" | tee -a "$out/kills.txt"
+}
+
+# NAME OPTIONS -- KEY=VALUE...
+start() {
+	name=$1
+	options=$2
+	shift 3
+	# shellcheck disable=SC2086 # several words
+	managed --task "$name" --job marks $options -- "$here/bin/segments" go="$go" rounds="$rounds" "$@" \
+		>"$scratch/$name.out" 2>"$scratch/$name.err" &
+}
+
+pid_of() { # NAME: when it is ready
+	tries=0
+	until grep -qs ready "$scratch/$1.out"; do
+		tries=$((tries + 1))
+		if [ $tries -gt 1500 ]; then
+			say "$1 does not start: $(tail -n 3 "$scratch/$1.err")"
+			exit 1
+		fi
+		sleep 0.02
+	done
+	cut -d ' ' -f 2 "$scratch/$1.out"
+}
+
+# KIND PID MIB: at a random moment of the next 20 ms.
+kill_at_random() {
+	echo "$2 $3 $(($(od -An -N2 -tu2 /dev/urandom) % 20000))" >&8
+	read -r times <&9 || exit 1
+	echo "$1,$(echo "$times" | tr ' ' ,)" >>"$csv"
+}
+
+preempter() {
+	pgrep -P "$daemon" -f -- --preempter
+}
+
+await_preempter() {
+	tries=0
+	until [ -n "$(preempter)" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 500 ] || { say "nobody preempts: $(tail -n 3 "$scratch/sbeetd.log")" && exit 1; }
+		sleep 0.01
+	done
+}
+
+start_pairs() {
+	i=0
+	while [ $i -lt "${PAIRS:-3}" ]; do
+		rm -f "$scratch/urgent-$i.out" "$scratch/preempted-$i.out"
+		start "urgent-$i" "--class realtime --period 10ms --deadline 10ms" -- period_us=10000 kernels=1 \
+			memory="$memory"
+		start "preempted-$i" "--class best-effort" -- kernels=8 memory="$memory"
+		i=$((i + 1))
+	done
+}
+
+# I: a death of each kind. In every other round sbeetd is stopped while programs die.
+one_round() {
+	await_preempter
+	kill_at_random helper "$(preempter)" 0
+	kill_at_random sbeetd "$daemon" 0
+	wait "$daemon" 2>/dev/null
+	start_daemon --policy steer
+	await_preempter
+	sleep 0.05
+	while_stopped=
+	if [ $((rounds_done % 2)) -eq 1 ]; then
+		while_stopped=-stopped
+		kill -STOP "$daemon"
+	fi
+	for kind in preempted urgent; do
+		kill_at_random "$kind$while_stopped" "$(pid_of "$kind-$1")" "$memory"
+	done
+	kill -CONT "$daemon"
+	rounds_done=$((rounds_done + 1))
+}
+
+# A line for each kind.
+table() {
+	echo "kind                kills  hangs | memory back, ms: min  p50    max"
+	for kind in sbeetd helper urgent preempted urgent-stopped preempted-stopped; do
+		grep "^$kind," "$csv" | sort -t , -k 3 -g | awk -F , -v kind="$kind" '
+			{ m[NR] = $3; hangs += $2 < 0 || $3 < 0 || $4 < 0 }
+			END {
+				printf "%-18s %6d %6d |", kind, NR, hangs
+				if (kind ~ /urgent|preempted/) printf " %20.1f %6.1f %6.1f", m[1], m[int((NR + 1) / 2)], m[NR]
+				print ""
+			}'
+	done
+}
+
+rounds=${ROUNDS:-$(plain "$here/bin/urgent" rounds 500)} || exit 1
+start_daemon --policy steer
+start neighbour-urgent "--class realtime --period 5ms --deadline 5ms --priority 2" -- period_us=5000 kernels=1 \
+	progress="$scratch/progress-urgent"
+start neighbour-low "--class best-effort" -- kernels=8 progress="$scratch/progress-low"
+pid_of neighbour-urgent >/dev/null
+pid_of neighbour-low >/dev/null
+mkfifo "$scratch/ask" "$scratch/answer"
+plain "$here/bin/kills" "$scratch/progress-urgent" "$scratch/progress-low" <"$scratch/ask" >"$scratch/answer" &
+killer=$!
+exec 8>"$scratch/ask" 9<"$scratch/answer"
+rounds_done=0
+while [ $rounds_done -lt "$wanted" ] && [ $(($(date +%s) - began)) -lt "${BUDGET_S:-145}" ]; do
+	start_pairs
+	i=0
+	while [ $i -lt "${PAIRS:-3}" ]; do
+		pid_of "urgent-$i" >/dev/null
+		pid_of "preempted-$i" >/dev/null
+		i=$((i + 1))
+	done
+	i=0
+	while [ $i -lt "${PAIRS:-3}" ]; do
+		one_round $i
+		i=$((i + 1))
+	done
+done
+echo "0 0 0" >&8
+wait $killer || failed=1
+rm "$go"
+sleep 0.5
+wrong=0
+for name in neighbour-urgent neighbour-low; do
+	[ "$(wc -l <"$scratch/$name.out")" -eq 2 ] || {
+		wrong=$((wrong + 1))
+		say "$name: $(tail -n 3 "$scratch/$name.err")"
+	}
+done
+table | tee -a "$out/kills.txt"
+say "neighbours with wrong results: $wrong of 2; their jobs: $(tail -qn 1 "$scratch"/neighbour-*.out | cut -d ' ' -f 1 | tr '\n' ' ')"
+say "$((($(date +%s) - began))) s"
+stop_daemon
+[ $failed -eq 0 ] && [ $wrong -eq 0 ] && ! grep -q -- -1 "$csv"

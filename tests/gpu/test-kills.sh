@@ -1,0 +1,11 @@
+#!/bin/sh
+# kills.sh on the simulated GPU: nothing hangs, whoever is killed, and results are right.
+#
+# usage: test-kills.sh SOURCE; $SBEET_BUILD is the build folder.
+. "$1/test-bundle.sh"
+export SIMGPU=1 MEMORY_MIB=64 PAIRS=2 ROUNDS=10
+
+sh "$folder/kills.sh" 4 >"$folder/log" 2>&1 || fail "exit code"
+for kind in sbeetd helper urgent preempted urgent-stopped preempted-stopped; do
+	grep -q "^$kind *[1-9][0-9]* *0 |" "$OUT/kills.txt" || fail "$kind"
+done

@@ -19,11 +19,13 @@
 #include "client/preload.h"
 #include "client/verb.h"
 #include "proto/packet.h"
+#include "proto/range-name.h"
 #include "proto/taskvars.h"
 
 /* Text as it was typed: the shim reads the same forms from its environment. */
 struct run_options {
 	const char *vars[_TASK_FIELD_N];
+	const char *mark;
 	const char *log;
 	const char *shim;
 	bool whole;
@@ -40,6 +42,13 @@ static int parse_log(const char *text, void *target) {
 		}
 	}
 	return -EINVAL;
+}
+
+static int parse_mark(const char *text, void *target) {
+	struct range_name mark;
+	int r = range_name_read(text, &mark);
+
+	return r == 0 ? option_string(text, target) : r;
 }
 
 #define AT(member) offsetof(struct run_options, member)
@@ -61,6 +70,8 @@ static const struct option run_option_table[] = {
 #define OWN_FIELD(NAME, member, kind, least, most, key, wire, own_help, letter) \
 	FIELD(NAME, kind, key, letter, own_help)
 #include "proto/task-spec.def"
+	{"mark", 0, OPTION_REQUIRED, "RANGE", "jobs are the NVTX ranges of this name: nvtx:NAME",
+	 parse_mark, AT(mark), RANGE_NAME_EXPECTED},
 	{"whole", 0, OPTION_FLAG, NULL, "give its jobs whole GPUs only; no kernel is rewritten",
 	 option_flag, AT(whole), NULL},
 	{"require", 0, OPTION_FLAG, NULL,
@@ -113,6 +124,9 @@ static int set_environment(const struct run_options *o, const char *preload) {
 		if (o->vars[field]) {
 			r = set(o->dry_run, task_fields[field].variable, o->vars[field]);
 		}
+	}
+	if (r == 0 && o->mark) {
+		r = set(o->dry_run, "SBEET_MARK", o->mark);
 	}
 	if (r == 0 && o->log) {
 		r = set(o->dry_run, "SBEET_LOG", o->log);

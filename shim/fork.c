@@ -19,6 +19,7 @@
 #include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/link.h"
+#include "shim/nvtx.h"
 #include "shim/place.h"
 #include "shim/question.h"
 #include "shim/records.h"
@@ -50,6 +51,7 @@ static void after_fork(void) {
 	link_after_fork();
 	attach_after_fork();
 	wait_after_fork();
+	nvtx_after_fork();
 	worker_after_fork();
 	place_after_fork();
 	graph_after_fork();

@@ -6,11 +6,13 @@
 #include "shim/conn.h"
 #include "shim/hooks.h"
 #include "shim/lookup.h"
+#include "shim/nvtx.h"
 #include "shim/real.h"
 
 CUresult on_cuInit(unsigned flags) {
 	CUresult rc;
 
+	nvtx_start();
 	if (conn_start() != 0 && env_get()->require) {
 		return CUDA_ERROR_SYSTEM_NOT_READY;
 	}

@@ -1,17 +1,35 @@
 /*
- * marks.c: what sbeet.h calls, exported.
+ * marks.c: see marks.h; and what sbeet.h calls, exported.
  */
-#include "shim/sbeet.h"
+#include "shim/marks.h"
 
 #include <errno.h>
 
 #include "shim/job.h"
 #include "shim/lane.h"
 #include "shim/mark.h"
-#include "shim/state.h"
+#include "shim/sbeet.h"
 #include "shim/worker.h"
 
-SBEET_EXPORT void sbeet_mark(unsigned mark, uint64_t release_ns, uint64_t deadline_ns);
+/* What a caller must find as it was. */
+struct before {
+	int error, cancel;
+};
+
+/* Return: whether to go on, to leave(). */
+static bool enter(struct before *before) {
+	before->error = errno;
+	if (state_bypass()) {
+		return false;
+	}
+	before->cancel = state_defer_cancel();
+	return true;
+}
+
+static void leave(const struct before *before) {
+	state_restore_cancel(before->cancel);
+	errno = before->error;
+}
 
 /* @m ends what it has held: over as soon as it is complete. */
 static void end_job(struct mark *m) {
@@ -43,18 +61,37 @@ static void say(struct mark *m, unsigned mark, nsec_t release, nsec_t deadline) 
 	}
 }
 
-void sbeet_mark(unsigned mark, uint64_t release_ns, uint64_t deadline_ns) {
-	int saved = errno, cancel;
+/* Return: where it was marked. */
+static struct mark *say_here(unsigned mark, nsec_t release, nsec_t deadline) {
+	struct before before;
+	struct mark *m = NULL;
 	struct worker *w;
 
-	if (state_bypass()) {
-		return;
+	if (!enter(&before)) {
+		return NULL;
 	}
-	cancel = state_defer_cancel();
 	w = worker_get();
 	if (w) {
-		say(lane_mark(w->lanes), mark, release_ns, deadline_ns);
+		m = lane_mark(w->lanes);
+		say(m, mark, release, deadline);
 	}
-	state_restore_cancel(cancel);
-	errno = saved;
+	leave(&before);
+	return m;
+}
+
+void sbeet_mark(unsigned mark, uint64_t release_ns, uint64_t deadline_ns) {
+	say_here(mark, release_ns, deadline_ns);
+}
+
+struct mark *marks_begin_job(nsec_t release, nsec_t deadline) {
+	return say_here(SBEET_MARK_JOB_BEGIN, release, deadline);
+}
+
+void marks_end_job(struct mark *m) {
+	struct before before;
+
+	if (enter(&before)) {
+		say(m, SBEET_MARK_JOB_END, 0, 0);
+		leave(&before);
+	}
 }

@@ -31,6 +31,7 @@
 	}
 
 /* Since 2.34 in libc, before in libdl and libpthread. */
+OLD(int, dladdr, (const void *address, Dl_info *ret), (address, ret), "2.2.5")
 OLD(int, dlclose, (void *handle), (handle), "2.2.5")
 OLD(void *, dlopen, (const char *file, int mode), (file, mode), "2.2.5")
 OLD(void *, dlvsym, (void *handle, const char *name, const char *version), (handle, name, version), "2.2.5")

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/injection.h"
 #include "shim/base/log.h"
 
 /* How long SBEET_REQUIRE=1 waits for a daemon before it fails: longer than a restart takes. */
@@ -96,6 +97,34 @@ static void read_vars(void) {
 	}
 }
 
+/* Where marks make jobs, but never come, nothing is managed: so without ranges jobs are made as
+ * ever. */
+static void read_mark(void) {
+	static struct range_name mark;
+	const char *text = find("SBEET_MARK"), *other = injection_other();
+
+	if (!text) {
+		return;
+	}
+	if (range_name_read(text, &mark) < 0) {
+		complain("SBEET_MARK", text, RANGE_NAME_EXPECTED);
+		return;
+	}
+	if (other) {
+		log_line(LOG_LEVEL_WARN,
+			 "NVTX ranges go to another tool, which NVTX_INJECTION64_PATH names (%s): "
+			 "ignoring "
+			 "SBEET_MARK='%s'",
+			 other, text);
+		return;
+	}
+	env.mark = &mark;
+	env.mark_text = keep(text);
+	if (!find("SBEET_JOB")) {
+		env.task.made_by = TASK_JOBS_MARKS;
+	}
+}
+
 static void read_all(void) {
 	env.disable = read_flag("SBEET_DISABLE");
 	if (env.disable) {
@@ -107,6 +136,7 @@ static void read_all(void) {
 	read_timeout();
 	env.socket = keep(find("SBEET_SOCKET"));
 	read_vars();
+	read_mark();
 }
 
 const struct env *env_get(void) {

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "proto/range-name.h"
 #include "proto/taskvars.h"
 #include "proto/units.h"
 
@@ -17,6 +18,8 @@ struct env {
 	nsec_t timeout_ns;     /* SBEET_TIMEOUT: for an answer of the daemon; above 0 */
 	const char *socket;    /* SBEET_SOCKET, NULL: where sbeetd listens by default */
 	struct task_spec task; /* SBEET_TASK, SBEET_PERIOD, ... */
+	const struct range_name *mark; /* SBEET_MARK: the NVTX ranges that are jobs; NULL: none */
+	const char *mark_text;	       /* as it was written */
 };
 
 /* Never NULL. What can't be understood is said once and then as if it had not been set. */

@@ -140,28 +140,6 @@ static int set_environment(const struct run_options *o, const char *preload) {
 	return r == 0 ? set(o->dry_run, "LD_PRELOAD", preload) : r;
 }
 
-/* Why the dynamic linker will not load @shim into @p, or NULL. */
-static const char *why_unmanaged(const struct program *p, const char *shim) {
-	struct program library = {0};
-
-	if (p->privileged) {
-		return "it gains rights when it starts (setuid, setgid or file capabilities), and "
-		       "the dynamic linker ignores LD_PRELOAD then";
-	}
-	if (!p->is_elf) {
-		return NULL;
-	}
-	if (!p->is_dynamic) {
-		return "it is statically linked, so there is no dynamic linker to load the shim";
-	}
-	program_inspect(&library, shim);
-	if (library.is_elf &&
-	    (library.elf_class != p->elf_class || library.elf_machine != p->elf_machine)) {
-		return "it is built for another machine or word size than the shim";
-	}
-	return NULL;
-}
-
 /* As the shim will read them: an option beats its variable. */
 static int check_vars(const struct run_options *o) {
 	struct taskvar_source from[_TASK_FIELD_N];
@@ -232,7 +210,7 @@ static int check_program(const struct ctl *ctl, const struct run_options *o,
 			 const struct program *program, const char *shim) {
 	const char *name = ctl->args[0];
 	const char *disabled = getenv("SBEET_DISABLE");
-	const char *why = why_unmanaged(program, shim);
+	const char *why = program_unmanaged(program, shim);
 
 	if (!why && disabled && strcmp(disabled, "1") == 0) {
 		why = "SBEET_DISABLE=1 is set";

@@ -247,6 +247,7 @@ static void inspect(struct program *p, const char *path, unsigned depth) {
 	} else if (n > 2 && memcmp(head.text, "#!", 2) == 0 && depth < SCRIPT_DEPTH) {
 		interpreter = script_interpreter(head.text);
 		if (interpreter) {
+			p->is_script = true;
 			inspect(p, interpreter, depth + 1);
 		}
 	}
@@ -269,6 +270,29 @@ int program_init(struct program *ret, const char *name) {
 	inspect(&p, p.path, 0);
 	*ret = p;
 	return 0;
+}
+
+const char *program_unmanaged(const struct program *p, const char *shim) {
+	struct program library = {0};
+
+	if (p->privileged) {
+		return "it gains rights when it starts (setuid, setgid or file capabilities), and "
+		       "the dynamic linker ignores LD_PRELOAD then";
+	}
+	if (!p->is_elf) {
+		return NULL;
+	}
+	if (!p->is_dynamic) {
+		return "it is statically linked, so there is no dynamic linker to load the shim";
+	}
+	if (shim) {
+		program_inspect(&library, shim);
+	}
+	if (library.is_elf &&
+	    (library.elf_class != p->elf_class || library.elf_machine != p->elf_machine)) {
+		return "it is built for another machine or word size than the shim";
+	}
+	return NULL;
 }
 
 void program_deinit(struct program *p) {

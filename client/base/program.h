@@ -11,6 +11,7 @@
 struct program {
 	char *path;	   /* owned: where execvp() would find it */
 	bool is_elf;	   /* else the fields below are unknown, but for `privileged` */
+	bool is_script;	   /* what is below is its interpreter's */
 	bool is_dynamic;   /* asks for the dynamic linker, which is what reads LD_PRELOAD */
 	uint8_t elf_class; /* ELFCLASS32, ELFCLASS64 */
 	uint16_t elf_machine;
@@ -29,5 +30,9 @@ int program_init(struct program *ret, const char *name);
 /* What the file at @path is; its `path` stays NULL. A file that cannot be read leaves @ret all
  * zero. */
 void program_inspect(struct program *ret, const char *path);
+
+/* Why the dynamic linker will not load the library @shim, which may be NULL, into @p: a sentence
+ * about "it"; NULL: it will. */
+const char *program_unmanaged(const struct program *p, const char *shim);
 
 void program_deinit(struct program *p);

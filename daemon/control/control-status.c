@@ -8,6 +8,7 @@
 #include "daemon/control/answer.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/gpu/profiles.h"
 #include "daemon/mps/mps.h"
 #include "daemon/preempt/preempter.h"
 #include "daemon/session/session-mps.h"
@@ -54,6 +55,7 @@ static void fill_service(const struct control *control, nsec_t now,
 	service->protocol_errors = control->totals->protocol_errors;
 	service->now_ns = now;
 	service->stopping = control->sessions->stopping;
+	service->profiles = (uint32_t)profiles_count(control->sessions->profiles);
 	service->priority = (char *)sched_get_policy(engine_sched(control->engine))->priority;
 	if (!service->priority) {
 		service->priority = (char *)"";

@@ -285,6 +285,7 @@ struct sched_policy {
 	void (*distribute)(struct sched *s); /* NULL: no offline part */
 	bool divides;			     /* GPUs into parts of many sizes */
 	bool places; /* which GPU a task's jobs go to is its affair: see sched_place() */
+	bool plans;  /* by profiles; jobs of tasks without one start in order of arrival */
 	bool steers; /* programs are told beforehand where they run, and don't ask: proto/terms.h */
 	enum sched_overdue overdue;
 	bool counts_alone; /* it decides by n_alone of GPUs */

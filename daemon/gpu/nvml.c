@@ -38,6 +38,7 @@ struct nvml_memory {
 	X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", int, (nvml_device, unsigned *), false)   \
 	X(energy, "nvmlDeviceGetTotalEnergyConsumption", int, (nvml_device, unsigned long long *), \
 	  false)                                                                                   \
+	X(driver, "nvmlSystemGetDriverVersion", int, (char *, unsigned), false)                    \
 	X(simulated_sharing, "simgpuDeviceSharing", int, (unsigned), false)
 
 struct nvml {
@@ -181,6 +182,12 @@ static int read_gpu(struct nvml *nvml, unsigned index, struct nvml_gpu *ret, nvm
 	}
 	*ret = gpu;
 	return 0;
+}
+
+void nvml_driver(struct nvml *nvml, char *version, size_t size) {
+	if (!nvml->driver || nvml->driver(version, (unsigned)size) != 0) {
+		*version = '\0';
+	}
 }
 
 size_t nvml_list(struct nvml *nvml, struct nvml_gpu *gpus, size_t max, unsigned *ret_left_out) {

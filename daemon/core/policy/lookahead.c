@@ -454,6 +454,7 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 const struct sched_policy policy_lookahead = {
 	.name = "lookahead",
 	.summary = "fewest predicted misses, then least energy, over the next few known jobs",
+	.plans = true,
 	.decide = decide,
 	.divides = true,
 	.places = true,

@@ -164,6 +164,7 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 const struct sched_policy policy_stgm = {
 	.name = "stgm",
 	.summary = "a fixed number of SMs for each task, as few as utilisation allows",
+	.plans = true,
 	.decide = decide,
 	.distribute = distribute,
 	.places = true,

@@ -1,0 +1,216 @@
+/*
+ * gather-preload.c: libsbeet.so, and what it is loaded into; see gather.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/base/program.h"
+#include "client/doctor/gather.h"
+#include "proto/taskvars.h"
+
+#define SAID_MAX 16384
+
+/* Runs @path with these variables, NULL at the end; what it says on both its outputs is in @said.
+ * Return: the status of waitpid(), or -1. */
+static int run(const char *path, char *const *variables, char *said, size_t size) {
+	int pipe_fds[2], status = -1;
+	size_t used = 0;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0) {
+		return -1;
+	}
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		dup2(pipe_fds[1], STDOUT_FILENO);
+		dup2(pipe_fds[1], STDERR_FILENO);
+		execle(path, path, NULL, variables);
+		_exit(127);
+	}
+	close(pipe_fds[1]);
+	/* All is read, that it does not wait for us; what is too much is dropped. */
+	while (pid > 0) {
+		char rest[512];
+		bool full = used + 1 >= size;
+
+		n = read(pipe_fds[0], full ? rest : said + used,
+			 full ? sizeof(rest) : size - 1 - used);
+		if (n == 0 || (n < 0 && errno != EINTR)) {
+			break;
+		}
+		used += n > 0 && !full ? (size_t)n : 0;
+	}
+	said[used] = '\0';
+	close(pipe_fds[0]);
+	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+/* "LD_PRELOAD=that", owned by the caller. */
+static char *preload_variable(const char *library) {
+	char *text;
+
+	return asprintf(&text, "LD_PRELOAD=%s", library) < 0 ? NULL : text;
+}
+
+/* A program of this system that is linked dynamically; the one that runs is. */
+static const char *harmless_program(void) {
+	struct program p;
+
+	program_inspect(&p, "/bin/true");
+	return p.is_dynamic ? "/bin/true" : NULL;
+}
+
+static void try_preload(struct preload_facts *p) {
+	char *variables[] = {preload_variable(p->library), NULL};
+	const char *program = harmless_program();
+	char said[sizeof(p->said)];
+	int status;
+
+	if (!variables[0] || !program) {
+		free(variables[0]);
+		return;
+	}
+	status = run(program, variables, said, sizeof(said));
+	p->tried = true;
+	said[strcspn(said, "\n")] = '\0';
+	if (*said) {
+		snprintf(p->said, sizeof(p->said), "%s", said);
+	} else if (status != 0) {
+		snprintf(p->said, sizeof(p->said), "%s fails with it", program);
+	}
+	free(variables[0]);
+}
+
+void gather_preload(const char *library, const char *why, struct preload_facts *ret) {
+	struct program self, it;
+
+	snprintf(ret->glibc, sizeof(ret->glibc), "%s", gnu_get_libc_version());
+	if (!library) {
+		snprintf(ret->why, sizeof(ret->why), "%s", why);
+		return;
+	}
+	snprintf(ret->library, sizeof(ret->library), "%s", library);
+	program_inspect(&self, "/proc/self/exe");
+	program_inspect(&it, library);
+	ret->other_machine =
+		!it.is_elf || it.elf_class != self.elf_class || it.elf_machine != self.elf_machine;
+	try_preload(ret);
+}
+
+static bool is_other_shim(const char *entry, const char *library) {
+	const char *slash = strrchr(entry, '/');
+	struct stat a, b;
+
+	return strcmp(slash ? slash + 1 : entry, "libsbeet.so") == 0 &&
+	       (!library || stat(entry, &a) < 0 || stat(library, &b) < 0 || a.st_ino != b.st_ino ||
+		a.st_dev != b.st_dev);
+}
+
+void gather_environment(const char *library, struct environment_facts *ret) {
+	struct taskvar_source from[_TASK_FIELD_N];
+	const char *text = getenv("SBEET_DISABLE");
+	char *entries, *save = NULL;
+	struct task_spec task;
+	enum task_field wrong;
+
+	ret->disabled = text && strcmp(text, "1") == 0;
+	text = getenv("LD_PRELOAD");
+	entries = strdup(text ? text : "");
+	for (char *e = entries ? strtok_r(entries, " :", &save) : NULL; e;
+	     e = strtok_r(NULL, " :", &save)) {
+		if (is_other_shim(e, library)) {
+			snprintf(ret->other_shim, sizeof(ret->other_shim), "%s", e);
+		}
+	}
+	free(entries);
+	for (enum task_field field = 0; field < _TASK_FIELD_N; field++) {
+		from[field].name = task_fields[field].variable;
+		text = from[field].name ? getenv(from[field].name) : NULL;
+		from[field].text = text && *text ? text : NULL;
+	}
+	if (taskvars_read(&task, from, &wrong, ret->wrong, sizeof(ret->wrong)) < 0) {
+		snprintf(ret->wrong_variable, sizeof(ret->wrong_variable), "%s", from[wrong].name);
+	} else {
+		ret->wrong[0] = '\0';
+	}
+}
+
+/* NVIDIA's runtime library has this text in it, wherever it is linked in. */
+static bool has_runtime(const char *path) {
+	static const char mark[] = "cudaErrorCudartUnloading";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	bool found = false;
+	void *file;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (file != MAP_FAILED) {
+			found = memmem(file, (size_t)st.st_size, mark, sizeof(mark) - 1) != NULL;
+			munmap(file, (size_t)st.st_size);
+		}
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	return found;
+}
+
+/* What the dynamic linker does not find, as ldd(1) asks it: nothing of the program runs. */
+static void find_lacking(const char *path, char *list, size_t size) {
+	const char *folders = getenv("LD_LIBRARY_PATH");
+	char *variables[] = {(char *)"LD_TRACE_LOADED_OBJECTS=1", NULL, NULL};
+	char said[SAID_MAX], *library = NULL, *save = NULL;
+	size_t n = 0;
+
+	if (folders && asprintf(&library, "LD_LIBRARY_PATH=%s", folders) >= 0) {
+		variables[1] = library;
+	}
+	if (run(path, variables, said, sizeof(said)) != 0) {
+		said[0] = '\0';
+	}
+	free(library);
+	for (char *l = strtok_r(said, "\n", &save); l && n < size;
+	     l = strtok_r(NULL, "\n", &save)) {
+		char *end = strstr(l, " => not found");
+
+		if (end) {
+			n += (size_t)snprintf(list + n, size - n, "%s%.*s", n ? ", " : "",
+					      (int)(end - l - 1), l + 1);
+		}
+	}
+}
+
+void gather_program(const char *name, const char *library, struct program_facts *ret) {
+	struct program p;
+	int r;
+
+	if (!name) {
+		return;
+	}
+	ret->given = true;
+	snprintf(ret->name, sizeof(ret->name), "%s", name);
+	r = program_init(&p, name);
+	if (r < 0) {
+		ret->error = -r;
+		return;
+	}
+	ret->unmanaged = program_unmanaged(&p, library);
+	ret->has_runtime = has_runtime(p.path);
+	/* A static program would run. */
+	if (p.is_dynamic && !p.is_script && !ret->unmanaged) {
+		find_lacking(p.path, ret->lacks, sizeof(ret->lacks));
+	}
+	program_deinit(&p);
+}

@@ -63,8 +63,9 @@ static const char *verdict_text(const char *verdict) {
 	} texts[] = {
 		{"", "not compared yet"},
 		{"wait", "too few jobs so far to compare"},
-		{"try", "more jobs were late than predicted, so something else is tried"},
-		{"plan", "more jobs were late than predicted, so a new plan was asked for"},
+		{"try",
+		 "late jobs were not as predicted, or have changed; something else is tried"},
+		{"plan", "late jobs were not as predicted, so a new plan was asked for"},
 		{"back", "of the plans that ran this one did best"},
 		{"keep", "it is kept"},
 	};
@@ -94,9 +95,9 @@ static void print_plan(const struct snapshot *s, const Sbeet__Control__TermsPlan
 	}
 	fprintf(out, "\n    plan %u since programs or tasks changed: %s\n", p->plans,
 		verdict_text(p->verdict));
-	if (p->slow > 1) {
+	if (p->slow != 1) {
 		fprintf(out,
-			"    its kernels are taken to be %.2f times as slow as in its profile\n",
+			"    its kernels are taken to need %.2f times as long as in its profile\n",
 			p->slow);
 	}
 }

@@ -26,9 +26,6 @@
 /* Of a job that can be predicted. */
 #define LAUNCHES_MAX 100000
 
-/* Fewer jobs don't show that a task can't be in time. */
-#define LOST_JOBS_MIN 16
-
 /* What the terms on one GPU depend on. */
 struct scene {
 	size_t gpu;
@@ -593,13 +590,15 @@ static void act(struct steer *steer, const struct scene *scene, enum tune_action
 	switch (action) {
 	case TUNE_WAIT:
 	case TUNE_PLAN:
+	case TUNE_KEEP:
 		judge_later(g);
 		break;
 	case TUNE_TRY:
-		log_debug("GPU %zu: more jobs are late than predicted, something else is tried",
+		log_debug("GPU %zu: other jobs are late than predicted, something else is tried",
 			  scene->gpu);
 		write_way(steer, scene,
-			  "planned: tried because more jobs were late than predicted");
+			  "planned: tried because the part of late jobs was not as predicted, or "
+			  "has changed");
 		break;
 	case TUNE_BACK:
 		log_debug("GPU %zu: of what was tried, the terms with the fewest late jobs hold",
@@ -607,14 +606,7 @@ static void act(struct steer *steer, const struct scene *scene, enum tune_action
 		write_way(steer, scene,
 			  "planned: of the plans that ran this one had the fewest late jobs");
 		break;
-	case TUNE_KEEP:
-		break;
 	}
-}
-
-/* A prediction alone does not take a task's turn from it. */
-static bool is_lost(const struct tune_seen *seen) {
-	return seen->jobs >= LOST_JOBS_MIN && seen->missed * 4 >= seen->jobs * 3;
 }
 
 static void judge(struct steer *steer, struct scene *scene) {
@@ -626,17 +618,19 @@ static void judge(struct steer *steer, struct scene *scene) {
 
 	for (unsigned i = 0; i < scene->n; i++) {
 		seen[i] = seen_since(g, scene->sessions[i], i);
-		scene->sessions[i]->terms.hopeless[scene->gpu] =
-			g->hopeless[i] && is_lost(&seen[i]);
+	}
+	action = tune_judge(&g->tune, seen, time, &ask);
+	for (unsigned i = 0; i < scene->n; i++) {
+		/* A prediction alone does not take a task's turn from it. */
+		scene->sessions[i]->terms.hopeless[scene->gpu] = g->hopeless[i] && g->tune.lost[i];
 	}
 	tell_deadlines(steer->sessions, scene->gpu);
-	action = tune_judge(&g->tune, seen, time, &ask);
 	if (action != TUNE_WAIT || (!g->judged && time > g->tune.window)) {
 		g->judged = true;
 		g->action = action;
 	}
 	if (ask) {
-		log_debug("GPU %zu: more jobs are late than predicted, a new plan is made",
+		log_debug("GPU %zu: jobs take another time than predicted, a new plan is made",
 			  scene->gpu);
 		ask_planner(steer, scene);
 	}

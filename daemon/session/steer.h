@@ -69,8 +69,8 @@ struct steer_told {
 	unsigned plans;	     /* as in steer_gpu, at least 1 */
 	const char *verdict; /* what came of the last judgement: "wait", "try", "plan", "back",
 				"keep"; static; NULL: there was none yet */
-	double slow;	     /* its kernels are taken to be this many times as slow, >= 1 */
-	nsec_t since;	     /* the plan holds */
+	double slow;  /* its kernels are taken to need this many times their profile's time */
+	nsec_t since; /* the plan holds */
 	struct model_result predicted;
 	struct tune_seen seen; /* since then */
 };

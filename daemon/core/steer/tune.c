@@ -4,22 +4,37 @@
 #include "daemon/core/steer/tune.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 /* Fewer jobs say nothing. */
 #define JOBS_MIN 16
 
-/* A task is mispredicted if it misses more of its jobs than predicted by this; its kernels are
- * slower than known if its responses are longer by that as well. */
+/* A task is mispredicted if the part of its jobs that is late differs by this from the prediction;
+ * its kernels are slower or faster than known if its responses differ by that as well. */
 #define MISSES_MORE  0.01
 #define SLOWER_LEAST 1.01
 
-/* No kernel is taken to be slower than this. */
+/* No kernel is taken to be slower than this, or faster. */
 #define SLOW_MAX 4.0
 
-/* Parts of a window: that a way is tried, and between two looks. */
-#define TRY_PART  5
-#define STEP_PART 20
+/* Parts of a window: that a way is tried, and between two looks, also at one that is settled. */
+#define TRY_PART   5
+#define STEP_PART  20
+#define WATCH_PART 4
+
+/* A settled way is looked at again if another part of a task's jobs is late than before, by this
+ * and so many standard deviations of chance, or if it makes so many times as many jobs. */
+#define MISSES_DIFFER  0.02
+#define CHANCE_DIFFERS 3.0
+#define RATE_DIFFERS   1.5
+
+/* Windows of a settled way grow to 2 to the power of this. */
+#define REVIEWS_MAX 6
+
+/* Of a task's jobs that are late: from then on it is lost, and not any more. */
+#define LOST_PART  0.75
+#define SAVED_PART 0.5
 
 /* More late jobs than the best way has in a whole window, by this: it is clearly worse. */
 #define CLEARLY_WORSE 16
@@ -36,10 +51,6 @@ void tune_start(struct tune *t, unsigned n, nsec_t window) {
 	}
 }
 
-nsec_t tune_step(const struct tune *t) {
-	return t->window / STEP_PART + 1;
-}
-
 const struct plan_way *tune_way(const struct tune *t) {
 	assert(t->n_ways > 0);
 	return &t->ways[t->now].way;
@@ -48,7 +59,7 @@ const struct plan_way *tune_way(const struct tune *t) {
 void tune_apply(const struct tune *t, struct plan_task *tasks, unsigned sms,
 		nsec_t times[][PROTO_SMS_MAX + 1]) {
 	for (unsigned i = 0; i < t->n; i++) {
-		if (!tasks[i].known || t->slow[i] <= 1) {
+		if (!tasks[i].known || t->slow[i] == 1) {
 			continue;
 		}
 		for (unsigned m = 1; m <= sms; m++) {
@@ -70,6 +81,15 @@ static nsec_t window(const struct tune *t) {
 		window += window / 2;
 	}
 	return t->trying ? t->window / TRY_PART : window;
+}
+
+/* The same for one that is settled. */
+static nsec_t watch_window(const struct tune *t) {
+	return t->window << (t->reviews < REVIEWS_MAX ? t->reviews : REVIEWS_MAX);
+}
+
+nsec_t tune_step(const struct tune *t) {
+	return (t->settled ? watch_window(t) / WATCH_PART : t->window / STEP_PART) + 1;
 }
 
 /* ---- ways ---- */
@@ -144,22 +164,24 @@ static unsigned add_way(struct tune *t, const struct terms *terms,
 	memcpy(t->ways[i].way.terms, terms, t->n * sizeof(*terms));
 	memcpy(t->ways[i].way.predicted, predicted, t->n * sizeof(*predicted));
 	memcpy(t->ways[i].way.tail, tail, t->n * sizeof(*tail));
+	memcpy(t->ways[i].slow, t->slow, t->n * sizeof(*t->slow));
 	return i;
 }
 
 static void hold(struct tune *t, unsigned way, bool trying) {
 	t->now = way;
 	t->trying = trying;
-	t->counts = false;
+	t->counts = t->has_reference = t->odd = false;
 }
 
 void tune_again(struct tune *t) {
 	if (t->n_ways > 0) {
-		t->ways[0].way = t->ways[t->now].way;
+		t->ways[0] = t->ways[t->now];
 		t->ways[0].missed = t->ways[0].time = 0;
 		t->n_ways = 1;
 	}
 	t->planned = 0;
+	t->round = t->reviews = 0;
 	t->settled = t->quiet = false;
 	hold(t, 0, false);
 }
@@ -194,40 +216,46 @@ bool tune_plan(struct tune *t, const struct plan *plan) {
 
 /* ---- the judgement ---- */
 
-static bool is_mispredicted(const struct model_result *predicted, const struct tune_seen *seen) {
-	return seen->jobs >= JOBS_MIN && predicted->done > 0 &&
-	       ratio(seen->unreported, seen->jobs) <= UNREPORTED_MAX &&
-	       ratio(seen->missed, seen->jobs) >
-		       ratio(predicted->missed, predicted->released) + MISSES_MORE;
+/* By how much more of its jobs were late than predicted; < 0: less; 0: too little is known. */
+static double misprediction(const struct model_result *predicted, const struct tune_seen *seen) {
+	double more =
+		ratio(seen->missed, seen->jobs) - ratio(predicted->missed, predicted->released);
+	bool known = seen->jobs >= JOBS_MIN && predicted->done > 0 &&
+		     ratio(seen->unreported, seen->jobs) <= UNREPORTED_MAX;
+
+	return known && fabs(more) > MISSES_MORE ? more : 0;
 }
 
-static bool any_is_mispredicted(const struct tune *t, const struct tune_seen *seen) {
+static bool any_is_late_more_often(const struct tune *t, const struct tune_seen *seen) {
 	for (unsigned i = 0; i < t->n; i++) {
-		if (is_mispredicted(&tune_way(t)->predicted[i], &seen[i])) {
+		if (misprediction(&tune_way(t)->predicted[i], &seen[i]) > 0) {
 			return true;
 		}
 	}
 	return false;
 }
 
-/* Whether a task that misses more than predicted is slower than it was taken for. */
+/* Whether a task that misses more, or less, than predicted is slower, or faster, than it was taken
+ * for. */
 static bool correct(struct tune *t, const struct tune_seen *seen) {
-	const struct model_result *predicted = tune_way(t)->predicted;
+	const struct tune_way *way = &t->ways[t->now];
+	const struct model_result *predicted = way->way.predicted;
 	bool any = false;
 
 	for (unsigned i = 0; i < t->n; i++) {
-		double slower;
+		double more = misprediction(&predicted[i], &seen[i]), slower, slow;
 
-		if (!is_mispredicted(&predicted[i], &seen[i])) {
+		if (more == 0) {
 			continue;
 		}
 		slower = ratio(seen[i].response, seen[i].jobs) /
 			 ratio(predicted[i].response, predicted[i].done);
-		if (slower > SLOWER_LEAST && t->slow[i] < SLOW_MAX) {
-			t->slow[i] *= slower;
-			t->slow[i] = t->slow[i] > SLOW_MAX ? SLOW_MAX : t->slow[i];
-			any = true;
+		if (more > 0 ? slower <= SLOWER_LEAST : slower >= 1 / SLOWER_LEAST) {
+			continue;
 		}
+		slow = fmin(fmax(way->slow[i] * slower, 1 / SLOW_MAX), SLOW_MAX);
+		any |= slow != t->slow[i];
+		t->slow[i] = slow;
 	}
 	return any;
 }
@@ -257,6 +285,16 @@ static struct tune_seen counted(const struct tune *t, const struct tune_seen *se
 	return all;
 }
 
+/* Fewer jobs, as in a short try, leave it as it was. */
+static void see_lost(struct tune *t, const struct tune_seen *part) {
+	for (unsigned i = 0; i < t->n; i++) {
+		if (part[i].jobs >= JOBS_MIN) {
+			t->lost[i] = ratio(part[i].missed, part[i].jobs) >=
+				     (t->lost[i] ? SAVED_PART : LOST_PART);
+		}
+	}
+}
+
 /* It can't become the best any more in this window. */
 static bool is_clearly_worse(const struct tune *t, uint64_t missed) {
 	unsigned best = best_way(t);
@@ -265,79 +303,156 @@ static bool is_clearly_worse(const struct tune *t, uint64_t missed) {
 	       (double)missed > rate(&t->ways[best]) * (double)window(t) + CLEARLY_WORSE;
 }
 
-static enum tune_action settle(struct tune *t, bool quiet) {
+static void refer_to(struct tune *t, const struct tune_seen *part, nsec_t time) {
+	t->has_reference = true;
+	t->reference_time = time;
+	memcpy(t->reference, part, t->n * sizeof(*part));
+}
+
+/* The way that holds stays, after @part. */
+static enum tune_action settle(struct tune *t, const struct tune_seen *seen, nsec_t time,
+			       const struct tune_seen *part, bool quiet) {
 	t->settled = true;
 	t->quiet = quiet;
+	t->odd = false;
+	refer_to(t, part, time - t->from);
+	count_from(t, seen, time);
 	return TUNE_KEEP;
 }
 
-/* All were tried that could be: the best way holds for a whole window, or for ever. */
-static enum tune_action hold_best(struct tune *t, const struct tune_seen *seen, nsec_t time) {
+/* All were tried that could be: the best way holds for a whole window, or for good. */
+static enum tune_action hold_best(struct tune *t, const struct tune_seen *seen, nsec_t time,
+				  const struct tune_seen *part) {
 	unsigned best = best_way(t);
-	bool tried = t->trying, same = best == t->now;
+	bool tried = t->trying, same = best == t->now, over = t->round >= TUNE_ROUNDS_MAX;
 
-	if (t->round >= TUNE_ROUNDS_MAX) {
-		t->settled = true;
-	} else if (same && !tried && !t->ask) {
-		return settle(t, false);
-	}
 	if (!same || tried) {
+		t->settled |= over;
 		hold(t, best, false);
 		return TUNE_BACK;
 	}
-	if (t->settled) {
-		return TUNE_KEEP;
+	if (over || !t->ask) {
+		return settle(t, seen, time, part, false);
 	}
 	count_from(t, seen, time);
 	return TUNE_PLAN;
 }
 
+/* @anew: a settled way did something else than before. */
 static enum tune_action after_window(struct tune *t, const struct tune_seen *seen, nsec_t time,
-				     const struct tune_seen *part, uint64_t missed) {
-	bool worse = any_is_mispredicted(t, part);
+				     const struct tune_seen *part, uint64_t missed, bool anew) {
+	bool worse = any_is_late_more_often(t, part);
 	unsigned next = untried_way(t);
 
 	if (!t->trying) {
 		t->round++;
 		if (missed == 0) {
-			return settle(t, true);
+			return settle(t, seen, time, part, true);
 		}
-		t->ask = worse && t->now == t->planned && t->round < TUNE_ROUNDS_MAX &&
+		t->ask = (anew || t->now == t->planned) && t->round < TUNE_ROUNDS_MAX &&
 			 correct(t, part);
 	}
-	if (next != NONE && missed > 0 && t->round < TUNE_ROUNDS_MAX && (worse || t->trying)) {
+	if (next != NONE && missed > 0 && t->round < TUNE_ROUNDS_MAX &&
+	    (worse || anew || t->trying)) {
 		hold(t, next, true);
 		return TUNE_TRY;
 	}
-	return hold_best(t, seen, time);
+	return hold_best(t, seen, time, part);
+}
+
+/* ---- a settled way ---- */
+
+/* Whether the parts of late jobs differ by more than chance. */
+static bool misses_differ(const struct tune_seen *a, const struct tune_seen *b) {
+	double n = (double)a->jobs, m = (double)b->jobs;
+	double both = (double)(a->missed + b->missed) / (n + m);
+	double chance = sqrt(both * (1 - both) * (1 / n + 1 / m));
+
+	return fabs(ratio(a->missed, a->jobs) - ratio(b->missed, b->jobs)) >
+	       MISSES_DIFFER + CHANCE_DIFFERS * chance;
+}
+
+static bool rates_differ(const struct tune_seen *a, nsec_t a_time, const struct tune_seen *b,
+			 nsec_t b_time) {
+	double x = (double)(a->jobs + a->unreported) / (double)a_time;
+	double y = (double)(b->jobs + b->unreported) / (double)b_time;
+
+	return (a->jobs >= JOBS_MIN && x > y * RATE_DIFFERS) ||
+	       (b->jobs >= JOBS_MIN && y > x * RATE_DIFFERS);
+}
+
+/* Whether any task does something else than when the way settled. */
+static bool do_differently(const struct tune *t, const struct tune_seen *part, nsec_t time) {
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct tune_seen *was = &t->reference[i];
+
+		if (rates_differ(was, t->reference_time, &part[i], time) ||
+		    (was->jobs >= JOBS_MIN && part[i].jobs >= JOBS_MIN &&
+		     misses_differ(was, &part[i]))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* After a window of a settled way. If no job is late, no other way can do better. Return: whether
+ * all ways are to be looked at again. */
+static bool is_to_review(struct tune *t, const struct tune_seen *part, nsec_t time,
+			 uint64_t missed) {
+	bool odd = t->has_reference && missed > 0 && do_differently(t, part, time);
+	bool again = odd && t->odd;
+
+	if (!t->has_reference) {
+		refer_to(t, part, time);
+	}
+	t->odd = odd && !again;
+	return again;
+}
+
+static void forget_counts(struct tune *t) {
+	for (unsigned i = 0; i < t->n_ways; i++) {
+		t->ways[i].missed = t->ways[i].time = 0;
+	}
 }
 
 enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t time,
 			    bool *ret_ask) {
 	struct tune_seen part[MODEL_TASKS_MAX], all;
+	enum tune_action action, wait = t->settled ? TUNE_KEEP : TUNE_WAIT;
 	struct tune_way *way = &t->ways[t->now];
-	enum tune_action action;
-	bool over;
+	bool over, anew = false;
 
 	*ret_ask = false;
-	if (t->settled || t->n_ways == 0) {
+	if (t->n_ways == 0) {
 		return TUNE_KEEP;
 	}
 	if (!t->counts) {
 		if (time >= tune_step(t)) {
 			count_from(t, seen, time);
 		}
-		return TUNE_WAIT;
+		return wait;
 	}
 	all = counted(t, seen, part);
-	over = time - t->from >= window(t) && all.jobs >= JOBS_MIN;
-	if (!over && !is_clearly_worse(t, all.missed)) {
-		return TUNE_WAIT;
+	see_lost(t, part);
+	over = time - t->from >= (t->settled ? watch_window(t) : window(t)) && all.jobs >= JOBS_MIN;
+	if (!over && (t->settled || !is_clearly_worse(t, all.missed))) {
+		return wait;
+	}
+	if (t->settled) {
+		if (!is_to_review(t, part, time - t->from, all.missed)) {
+			count_from(t, seen, time);
+			return TUNE_KEEP;
+		}
+		anew = true;
+		t->settled = t->quiet = false;
+		t->reviews++;
+		t->round = 0;
+		forget_counts(t);
 	}
 	way->missed += all.missed;
 	way->time += time - t->from + 1;
 	t->ask = false;
-	action = after_window(t, seen, time, part, all.missed);
+	action = after_window(t, seen, time, part, all.missed, anew);
 	*ret_ask = t->ask;
 	return action;
 }

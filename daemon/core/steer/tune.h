@@ -1,14 +1,19 @@
 /*
  * tune.h: closes the loop between what a plan (plan.h) predicts and what its tasks then do.
  *
- * A plan holds for a window. If no job is late, or no task is late more often than predicted, it
+ * A plan holds for a window. If no job is late, or all tasks are late as often as predicted, it
  * stays. Else a task that is late more often, and whose mean response is longer, has its kernels
  * taken to be slower by as much, which stands for what the model does not know (caches, memory, a
- * slow host), and a new plan is asked for. Meanwhile the other ways that came with the plan are
+ * slow host), or faster if it is late less often and its response is shorter; and a new plan is
+ * asked for. If any is late more often, the other ways that came with the plan are meanwhile
  * tried for a fifth of the window each; one that is clearly worse than the best is given up before.
  * The new plan is tried likewise. The way with the fewest late jobs a second then holds for another
- * window, half as long again. After some rounds the best one stays, so that a set of tasks that
- * can't be served better is left alone.
+ * window, half as long again. After some rounds the best one stays.
+ *
+ * What stays is watched. If the tasks then do something else, for two windows one after the other,
+ * than when it settled (another part of a task's jobs is late, more or fewer, or the task makes
+ * another number of jobs), all ways are looked at again. After each such review the windows are
+ * twice as long, so noise, and tasks that can't be served better, are soon left alone.
  *
  * Jobs of which no account came are a hole in what is measured: they count as late as often as the
  * task's others, and a task with many of them corrects nothing.
@@ -30,8 +35,9 @@
 
 struct tune_way {
 	struct plan_way way;
-	uint64_t missed; /* while it was counted */
-	nsec_t time;	 /* it was counted; 0: not yet */
+	double slow[MODEL_TASKS_MAX]; /* as in struct tune, when it was predicted */
+	uint64_t missed;	      /* while it was counted */
+	nsec_t time;		      /* it was counted; 0: not yet */
 };
 
 /* What a task's jobs did since the terms hold. */
@@ -45,18 +51,26 @@ struct tune {
 	unsigned n;    /* tasks; 0: nothing is tuned */
 	nsec_t window; /* the first; each one after it is half as long again */
 	unsigned round;
-	double slow[MODEL_TASKS_MAX]; /* >= 1: by how much kernels take longer than their profile */
+	double slow[MODEL_TASKS_MAX]; /* kernels take so many times as long as in their profile */
 	struct tune_way ways[TUNE_WAYS_MAX];
 	unsigned n_ways;
 	unsigned now;	  /* the way that holds */
 	unsigned planned; /* the way of the last plan */
 	bool trying;	  /* for a short window */
-	bool settled;	  /* nothing more is to be done */
+	bool settled;	  /* the way that holds stays, and is watched */
 	bool quiet;	  /* because no job was late */
 	bool ask;	  /* for a new plan */
 	bool counts;	  /* from `from`, when `before` had been seen, on */
 	nsec_t from;
 	struct tune_seen before[MODEL_TASKS_MAX];
+	bool lost[MODEL_TASKS_MAX]; /* most of the task's jobs were late, when there were enough */
+
+	/* Of a settled way. */
+	bool has_reference;
+	struct tune_seen reference[MODEL_TASKS_MAX]; /* what the tasks did when it settled */
+	nsec_t reference_time;
+	bool odd;	  /* in the last window they did something else */
+	unsigned reviews; /* so far, while the tasks are the same */
 };
 
 enum tune_action {
@@ -64,7 +78,7 @@ enum tune_action {
 	TUNE_TRY, /* set the terms to those of tune_way(), one that was not tried yet; look again */
 	TUNE_BACK, /* set the terms to those of tune_way(), the best; look again */
 	TUNE_PLAN, /* the terms stay, while a new plan is made; look again */
-	TUNE_KEEP, /* the terms stay; nothing more is to be done */
+	TUNE_KEEP, /* the terms stay, and are watched; look again */
 };
 
 /* Begins anew, for @n tasks, without a plan. @window: the first one. */

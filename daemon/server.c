@@ -23,7 +23,7 @@
 #include "daemon/session/hold.h"
 #include "daemon/session/ledger.h"
 #include "daemon/session/resume.h"
-#include "daemon/session/session-job.h"
+#include "daemon/session/means.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session.h"
 #include "daemon/session/steer.h"
@@ -210,8 +210,8 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 		r = gate_new(&server->gate);
 	}
 	if (r == 0) {
-		r = engine_new(&server->engine, settings->policy, parts->now, session_job_grant,
-			       session_job_stop);
+		r = engine_new(&server->engine, settings->policy, parts->now, means_granted,
+			       means_stop);
 	}
 	if (r == 0) {
 		r = engine_add_gpus(server->engine, parts->inventory, parts->profiles);

@@ -86,6 +86,9 @@
 /* Of a shim: it can stop a job and go on with it later: see Stopped. */
 #define PROTO_FEATURE_STOP "stop"
 
+/* Feature of Hello: the program runs a job at the level that its Grant says. */
+#define PROTO_FEATURE_LEVEL "level"
+
 /* Feature of Hello: the program sees the channel groups that its driver allocates, and hands them
  * over where the daemon asks (WantGroups). */
 #define PROTO_FEATURE_PREEMPT "preempt"

@@ -426,6 +426,7 @@ static int check_grant(struct why why, const Sbeet__Grant *m) {
 		return bad(why, "sms is empty, expected at least one SM");
 	}
 	TRY(check_enum(why, "enforcement", (int)m->enforcement, &sbeet__enforcement__descriptor));
+	TRY(check_most(why, "level", m->level, PROTO_TERMS_LEVEL_MAX));
 	return check_most(why, "deadline_ns", m->deadline_ns, PROTO_TIME_MAX_NS);
 }
 

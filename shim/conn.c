@@ -190,6 +190,7 @@ static void on_grant(const Sbeet__Grant *g) {
 	w->grant.enforcement = g->enforcement;
 	w->grant.gpu_sms = g->gpu_sms;
 	w->grant.whole_job = g->whole_job;
+	w->grant.level = g->level;
 	w->answered = true;
 	w->result = 0;
 	held_confirm(g->job);

@@ -111,8 +111,9 @@ static int send_hello(int fd, bool initial) {
 	char counts[] = PROTO_FEATURE_COUNTS, choose[] = PROTO_FEATURE_CHOOSE_GPU;
 	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES;
 	char stop[] = PROTO_FEATURE_STOP, preempt[] = PROTO_FEATURE_PREEMPT;
-	char *features[8] = {ping, keeps, counts, stop};
-	size_t n_features = 4;
+	char level[] = PROTO_FEATURE_LEVEL;
+	char *features[9] = {ping, keeps, counts, stop, level};
+	size_t n_features = 5;
 
 	/* For display. Names that the protocol does not take are said as "program". */
 	strncpy(program, name, PROTO_NAME_MAX);

@@ -99,7 +99,9 @@ static int request(struct lane *lane, const struct job_need *need, bool again) {
 	atomic_store(&lane->whole_job, given.whole_job);
 	lane->grant.partition = NULL;
 	lane->grant.set = (struct enforce_set){.context = 0};
-	if (given.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
+	if (given.level > 0) {
+		lane->grant.partition = enforce_partition(need->context, &given);
+	} else if (given.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
 		lane->grant.partition = enforce_partition(need->context, &given);
 		if (!lane->grant.partition) {
 			/* What can't be had is not asked for again. */
@@ -159,7 +161,10 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 /* A job more is open, or one is over. */
 static void begun(struct lane *lane) {
 	lane_count_job(1);
-	seat_job_opened(lane->device, terms_ring(atomic_load(&lane->terms)));
+	uint64_t terms = atomic_load(&lane->terms);
+
+	/* Whoever was granted its job is not asked whether others have to go. */
+	seat_job_opened(lane->device, !terms || terms_ring(terms));
 }
 
 static void over(struct lane *lane) {

@@ -276,7 +276,10 @@ static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 static void find_by_grant(struct op *op) {
 	const struct enforce_grant *grant = &op->lane->grant;
 
-	op->to = op->unconfined || op->traits & (OP_UNNAMED | OP_WHOLE) ? NULL : grant->partition;
+	bool own = op->unconfined || op->traits & OP_UNNAMED ||
+		   (op->traits & OP_WHOLE && grant->enforcement == green);
+
+	op->to = own ? NULL : grant->partition;
 	op->how = enforcement_kept(grant->enforcement, op->unconfined);
 }
 

@@ -355,6 +355,10 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 	return what;
 }
 
+static json_t *level_json(const Sbeet__Control__Job *j) {
+	return j->terms ? json_u64(terms_unpack(j->terms).level) : json_u64_known(j->level);
+}
+
 json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
 	const Sbeet__Control__Job *j = s->jobs[i];
 	bool running = job_is_running(j);
@@ -365,7 +369,7 @@ json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
 		 (unsigned long long)j->job);
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
 		"id", id, "session", json_u64(j->session), "job", json_u64(j->job), "task",
 		json_text(j->task), "pid", json_u64(j->pid), "tid", json_u64_known(j->tid), "state",
 		json_text(j->state), "gpu", running ? json_u64(j->gpu) : json_null(), "slot",
@@ -379,8 +383,8 @@ json_t *snapshot_job_json(const struct snapshot *s, size_t i) {
 		json_u64_known(j->predicted_finish_ns), "overrun", (int)j->overrun, "requested_ns",
 		json_u64(j->release_ns + job_started_late(j)), "started_late_ns",
 		json_u64(job_started_late(j)), "waited_ns", json_u64(job_waited(s, j)), "level",
-		j->terms ? json_u64(terms_unpack(j->terms).level) : json_null(), "stop",
-		json_text(*j->stop ? j->stop : NULL));
+		level_json(j), "stop", json_text(*j->stop ? j->stop : NULL), "stop_takes_ns",
+		json_u64_known(j->stop_takes_ns), "aside", (int)j->aside);
 }
 
 json_t *snapshot_task_json(const struct snapshot *s, size_t i) {

@@ -25,6 +25,8 @@ void decision_from_message(const Sbeet__Control__Decision *m, struct explain_ent
 		.gpu = m->starts ? (int)m->gpu : -1,
 		.finish = m->predicted_finish_ns,
 		.energy_pj = m->energy_pj,
+		.stop = *m->stop ? m->stop : NULL,
+		.stop_takes = m->stop_takes_ns,
 		.ended = m->ended_ns,
 		.completed = m->completed,
 		.n_tries = m->n_tries < EXPLAIN_TRIES_MAX ? m->n_tries : EXPLAIN_TRIES_MAX,
@@ -114,6 +116,19 @@ static void print_outcome(const struct decision *d, FILE *out) {
 			since_release(d, e->last).text);
 	}
 	fprintf(out, "  %s [%s]\n", d->text, d->reason);
+}
+
+/* While it runs. */
+static void print_stop(const struct explain_entry *e, FILE *out) {
+	if (!e->stop) {
+		return;
+	}
+	fprintf(out, "  can be stopped by: %s", e->stop);
+	if (e->stop_takes > 0) {
+		fprintf(out, ", which took %s ms at most so far",
+			msec((int64_t)e->stop_takes).text);
+	}
+	fputc('\n', out);
 }
 
 /* What has become of it. */
@@ -220,6 +235,7 @@ int decision_print(const struct ctl *ctl, const struct decision *d, FILE *out) {
 	fprintf(out, ", policy %s\n", e->policy);
 	print_delays(e, out);
 	print_outcome(d, out);
+	print_stop(e, out);
 	print_end(d, out);
 	/* One choice of which nothing is known says what was said above. */
 	if (e->n_tries == 0 ||
@@ -261,7 +277,7 @@ json_t *decision_json(const struct decision *d) {
 	smset_print(&e->sms, sms, sizeof(sms));
 	return json_pack(
 		"{s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"number", json_u64(e->number), "job", d->job, "task",
 		json_text(d->task && *d->task ? d->task : NULL), "policy", e->policy, "release_ns",
 		json_u64(e->release), "deadline_ns", json_u64_known(e->deadline), "first_ns",
@@ -277,5 +293,6 @@ json_t *decision_json(const struct decision *d) {
 		e->ended && e->deadline ? json_boolean(e->ended > e->deadline) : json_null(),
 		"reason", d->reason, "text", d->text, "tries", tries, "tries_left_out",
 		json_u64(e->n_left_out), "requested_ns", json_u64(e->release + started_late(e)),
-		"started_late_ns", json_u64(started_late(e)), "waited_ns", json_u64(waited(e)));
+		"started_late_ns", json_u64(started_late(e)), "waited_ns", json_u64(waited(e)),
+		"stop", json_text(e->stop), "stop_takes_ns", json_u64_known(e->stop_takes));
 }

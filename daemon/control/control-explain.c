@@ -57,6 +57,8 @@ static void send_decision(struct control_client *client, uint32_t id,
 	d.completed = e->completed;
 	d.reason = (char *)explain_reason_name(e->reason);
 	d.text = (char *)explain_reason_text(e->reason);
+	d.stop = (char *)(e->stop ? e->stop : "");
+	d.stop_takes_ns = e->stop_takes;
 	d.tries = pointers;
 	d.n_tries = e->n_tries;
 	d.tries_left_out = (uint32_t)e->n_left_out;

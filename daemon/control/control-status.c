@@ -206,6 +206,7 @@ static void fill_job(const struct job *job, nsec_t now, uint8_t sms[static 32],
 	ret->launches = job->launches;
 	ret->pid = (uint32_t)job->session->cred.pid;
 	ret->tid = job->record.tid;
+	ret->aside = job->aside;
 	if (waits) {
 		return;
 	}
@@ -219,6 +220,8 @@ static void fill_job(const struct job *job, nsec_t now, uint8_t sms[static 32],
 	ret->sequence = job->record.sequence;
 	ret->terms = job->terms;
 	ret->stop = job->terms ? ret->stop : (char *)sched_stop_name(job->stop);
+	ret->level = job->level;
+	ret->stop_takes_ns = job->terms ? 0 : job->stop_takes;
 }
 
 static void fill_plan(const struct steer_told *told, Sbeet__Control__TermsPlan *ret) {

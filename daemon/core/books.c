@@ -17,8 +17,8 @@ void books_set_free(struct sched_gpu *gpu, struct smset free) {
 
 const char *sched_stop_name(enum sched_stop stop) {
 	static const char *const names[_SCHED_STOP_N] = {
-		[SCHED_STOP_NEVER] = "never",
-		[SCHED_STOP_LAUNCHES] = "launches",
+		[SCHED_STOP_NEVER] = "never",	[SCHED_STOP_LAUNCHES] = "launches",
+		[SCHED_STOP_LEVEL] = "level",	[SCHED_STOP_PREEMPT] = "preempt",
 		[SCHED_STOP_KERNEL] = "kernel",
 	};
 

@@ -209,6 +209,15 @@ uint64_t explain_commit(struct explain *e, const struct explain_entry *entry, ui
 	return to->number;
 }
 
+void explain_stop(struct explain *e, uint64_t number, const char *stop, nsec_t takes) {
+	struct explain_entry *entry = find(e, number);
+
+	if (entry && entry->gpu >= 0) {
+		entry->stop = stop;
+		entry->stop_takes = takes;
+	}
+}
+
 void explain_ended(struct explain *e, uint64_t number, nsec_t now, bool completed) {
 	struct explain_entry *entry = find(e, number);
 

@@ -87,6 +87,8 @@ struct explain_entry {
 	struct smset sms;
 	nsec_t finish;	   /* predicted; 0: nobody can tell */
 	int64_t energy_pj; /* the same: of this job alone, above static power */
+	const char *stop;  /* what can stop it once it runs: sched_stop_name(); NULL: not told */
+	nsec_t stop_takes; /* at most so far; 0: not measured */
 	nsec_t ended;	   /* when it was reported over; 0: not yet, or not known */
 	bool completed;	   /* else cancelled, or its process died */
 
@@ -131,6 +133,10 @@ uint64_t explain_commit(struct explain *e, const struct explain_entry *entry, ui
  * whether that is so; else explain_commit() is to be called. */
 bool explain_again(struct explain *e, uint64_t number, uint64_t order, const char *policy,
 		   enum explain_reason reason, nsec_t now);
+
+/* The entry @number is about a job that runs: @stop, a static text, can stop it, which took @takes at
+ * most so far (0: not measured). */
+void explain_stop(struct explain *e, uint64_t number, const char *stop, nsec_t takes);
 
 /* The entry @number has been about a job that has now ended. */
 void explain_ended(struct explain *e, uint64_t number, nsec_t now, bool completed);

@@ -49,17 +49,17 @@ void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 	if (s->explain) {
 		books_explain_grant(s, id, now);
 	}
-	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_GRANT, id};
+	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_GRANT, id, SCHED_JOB_NONE};
 }
 
-void policy_stop(struct sched *s, sched_job_id id, struct sched_actions *actions) {
+void policy_stop(struct sched *s, sched_job_id id, sched_job_id by, struct sched_actions *actions) {
 	struct sched_job *job = &s->jobs[id];
 
 	assert(job->state == SCHED_JOB_RUNNING && !job->sms_released);
 	assert(!job->stopping && job->stop != SCHED_STOP_NEVER);
 	assert(actions->n < sizeof(actions->list) / sizeof(actions->list[0]));
 	job->stopping = true;
-	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_STOP, id};
+	actions->list[actions->n++] = (struct sched_action){SCHED_ACTION_STOP, id, by};
 }
 
 /* What the last job of the job's task was given, if that was on this GPU. */

@@ -43,11 +43,12 @@ void policy_grant(struct sched *s, sched_job_id id, size_t gpu, unsigned slot,
 		  const struct smset *sms, nsec_t now, struct sched_actions *actions);
 
 /*
- * Stops the running job, which nothing may stop already and something can (sched_job.stop): adds
- * the action. It keeps its slot and SMs until it is off the GPU (sched_stopped()); then it waits
- * again, and goes on when it is granted. How long that takes depends on what stops it.
+ * Stops the running job for the waiting job @by: adds the action. Nothing may have stopped it yet,
+ * and something must be able to (sched_job.stop). It keeps its slot and SMs until sched_stopped();
+ * then it waits again, and goes on when it is granted. How long that takes depends on what stops
+ * it.
  */
-void policy_stop(struct sched *s, sched_job_id id, struct sched_actions *actions);
+void policy_stop(struct sched *s, sched_job_id id, sched_job_id by, struct sched_actions *actions);
 
 /* Whether @a goes before @b. */
 typedef bool (*policy_before_fn)(const struct sched *s, const struct sched_job *a,

@@ -253,6 +253,11 @@ void sched_stopped(struct sched *s, sched_job_id id) {
 	waiting_add(&s->waiting, s->jobs, id);
 }
 
+void sched_put_aside(struct sched *s, sched_job_id id) {
+	sched_stopped(s, id);
+	s->jobs[id].divisible = false;
+}
+
 /* See sched_finish(). */
 static void learn_overhead(struct sched *s, const struct sched_job *job, nsec_t now) {
 	struct sched_task *task = task_table_get(&s->tasks, job->task);
@@ -451,6 +456,15 @@ void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const cha
 	s->jobs[id].stopping = false;
 	s->jobs[id].owner = owner;
 	s->jobs[id].label = label;
+}
+
+void sched_set_stop(struct sched *s, sched_job_id id, enum sched_stop stop, nsec_t takes) {
+	assert(sched_job(s, id) && s->jobs[id].state == SCHED_JOB_RUNNING);
+	s->jobs[id].stop = stop;
+	s->jobs[id].stop_takes = takes;
+	if (s->explain && s->policy->stops) {
+		explain_stop(s->explain, s->jobs[id].explained, sched_stop_name(stop), takes);
+	}
 }
 
 void sched_drain_gpu(struct sched *s, size_t gpu, bool drain) {

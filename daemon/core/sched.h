@@ -93,11 +93,18 @@ int sched_adopt(struct sched *s, const struct sched_job *job, sched_job_id *ret_
 void sched_set_owner(struct sched *s, sched_job_id id, uint64_t owner, const char *label,
 		     enum sched_stop stop);
 
+/* What can stop the running job changes, and how long that took at most so far (ns; 0: unknown). */
+void sched_set_stop(struct sched *s, sched_job_id id, enum sched_stop stop, nsec_t takes);
+
 /* The running job has been stopped as a policy wanted (SCHED_ACTION_STOP): nothing of it is on the
  * GPU any more. Its SMs are free, and it waits for the same GPU again, behind those who wait.
  * (Where its program asks again for the rest of the job, that is sched_finish(), and later
  * sched_arrive() with `continued`.) */
 void sched_stopped(struct sched *s, sched_job_id id);
+
+/* The same for a job whose work stays on the GPU, in gaps or behind that of others: it gets no part
+ * of a GPU later, but the whole one. */
+void sched_put_aside(struct sched *s, sched_job_id id);
 
 /*
  * A job is @completed, or cancelled, or its process dead; its SMs are free from now on. The

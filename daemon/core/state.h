@@ -103,17 +103,20 @@ struct sched_gpu {
 #define SCHED_ALONE_JOB_MAX (100 * NSEC_PER_MSEC)
 
 /*
- * What can stop a job that runs, and how soon: what its program or its context can do, whatever the
- * policy. A policy that stops jobs (policy_stop()) waits until the job is off the GPU.
+ * What can stop a running job: what its program, its GPU and the driver can do, whatever the
+ * policy. Slowest first. With the last three the job's SMs are free at once.
  */
 enum sched_stop {
 	SCHED_STOP_NEVER,    /* nothing can: it runs to its end */
 	SCHED_STOP_LAUNCHES, /* its program holds its launches back: what is queued runs first */
-	SCHED_STOP_KERNEL,   /* in the middle of a kernel, at once */
+	SCHED_STOP_LEVEL,    /* the other job's streams have a higher level: each block of it that
+			      * ends makes room */
+	SCHED_STOP_PREEMPT,  /* its channel groups are preempted, again and again */
+	SCHED_STOP_KERNEL,   /* in the middle of a kernel, at once: the simulator's */
 	_SCHED_STOP_N,
 };
 
-/* "never", "launches", "kernel". */
+/* "never", "launches", "level", "preempt", "kernel". */
 const char *sched_stop_name(enum sched_stop stop);
 
 enum sched_job_state {
@@ -219,7 +222,8 @@ struct sched_job {
 	struct job_spec spec;
 	enum sched_class job_class;
 	enum sched_stop stop;
-	bool continued; /* the rest of a job that was stopped: nobody knows how long it takes */
+	nsec_t stop_takes; /* how long that took at most so far; 0: not measured */
+	bool continued;	   /* the rest of a job that was stopped: nobody knows how long it takes */
 	nsec_t release;
 	nsec_t deadline; /* absolute; 0: none */
 
@@ -259,6 +263,7 @@ enum sched_action_kind {
 struct sched_action {
 	enum sched_action_kind kind;
 	sched_job_id job; /* where and on which SMs: see the job */
+	sched_job_id by;  /* SCHED_ACTION_STOP: the job that needs the GPU */
 };
 
 /* Filled by sched_decide(); the caller provides room for as many as there are slots. */

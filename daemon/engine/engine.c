@@ -28,7 +28,7 @@ struct engine {
 	bool changed; /* since the last decision */
 	bool tasks_changed;
 	bool running, stopped, on_hold;
-	bool preempts; /* see engine_set_preempts() */
+	bool preempts;			     /* see engine_set_preempts() */
 	unsigned green_step[SCHED_GPUS_MAX]; /* parts are made of whole groups of so many SMs; 0: no
 					      * green contexts there */
 };
@@ -222,6 +222,7 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 			     SBEET__ENFORCEMENT__ENFORCEMENT_NONE,
 		.job_class = job->job_class,
 		.stop = job->stop,
+		.stop_takes = job->stop_takes,
 		.continued = job->continued,
 		.spec = job->spec,
 		.release = job->release,
@@ -315,6 +316,21 @@ void engine_stopped(struct engine *engine, struct job *job) {
 	job_set_state(job, JOB_STOPPED);
 }
 
+void engine_put_aside(struct engine *engine, struct job *job) {
+	assert(engine->jobs[job->sched_id] == job && job->state == JOB_STOPPED);
+	sched_put_aside(engine->sched, job->sched_id);
+	job_set_state(job, JOB_WAITING);
+	engine->changed = true;
+}
+
+void engine_set_stop(struct engine *engine, struct job *job, enum sched_stop stop, nsec_t takes) {
+	job->stop = stop;
+	job->stop_takes = takes;
+	if (job->sched_id != SCHED_JOB_NONE && job->state == JOB_RUNNING) {
+		sched_set_stop(engine->sched, job->sched_id, stop, takes);
+	}
+}
+
 static void grant(struct engine *engine, struct job *job, nsec_t now) {
 	const struct sched_job *decided = sched_job(engine->sched, job->sched_id);
 	const struct sched_gpu *gpu = sched_gpu(engine->sched, (size_t)decided->gpu);
@@ -331,6 +347,10 @@ static void grant(struct engine *engine, struct job *job, nsec_t now) {
 	job_set_state(job, JOB_RUNNING);
 	engine->counters.grants++;
 	engine->granted(job);
+}
+
+static struct job *job_of(const struct engine *engine, sched_job_id id) {
+	return id != SCHED_JOB_NONE ? engine->jobs[id] : NULL;
 }
 
 void engine_run(struct engine *engine) {
@@ -354,7 +374,7 @@ void engine_run(struct engine *engine) {
 
 			/* NULL: ended by an earlier action of this turn. */
 			if (job && actions.list[i].kind == SCHED_ACTION_STOP) {
-				engine->stop(job);
+				engine->stop(job, job_of(engine, actions.list[i].by));
 			} else if (job) {
 				grant(engine, job, now);
 			}

@@ -24,9 +24,10 @@ struct profiles;
 /* A job has its SMs: tell its process. May end jobs, this one included. */
 typedef void (*engine_granted_fn)(struct job *job);
 
-/* A job is to leave the GPU (policy_stop()), which a job of higher priority needs: tell its
- * process. Then engine_stopped(), or engine_finish(), when nothing of it runs any more. */
-typedef void (*engine_stop_fn)(struct job *job);
+/* A job is to leave the GPU (policy_stop()), which the job @by of higher priority needs; NULL: it
+ * has ended. Then engine_stopped(), or engine_finish(), when nothing of it runs any more; or
+ * engine_put_aside(). */
+typedef void (*engine_stop_fn)(struct job *job, const struct job *by);
 
 struct engine_counters {
 	uint64_t grants, done, abandoned, decisions;
@@ -94,6 +95,13 @@ int engine_adopt(struct engine *engine, struct job *job);
 /* Nothing of the running job is on the GPU any more, and it is not over: its SMs are free. Sets
  * JOB_STOPPED. When its program asks to go on with it: JOB_WAITING, and engine_arrive(). */
 void engine_stopped(struct engine *engine, struct job *job);
+
+/* The running job leaves room for others at once, and its work stays on the GPU, in gaps or behind
+ * theirs. From JOB_STOPPED; sets JOB_WAITING: it is granted again, the whole GPU. */
+void engine_put_aside(struct engine *engine, struct job *job);
+
+/* What can stop the job: see struct sched_job. */
+void engine_set_stop(struct engine *engine, struct job *job, enum sched_stop stop, nsec_t takes);
 
 /* It is another session's from now on: owner and label have changed, and it is of no task. If it
  * was to be stopped, its new session is told so. */

@@ -13,7 +13,7 @@ static const struct {
 	const char *name;
 	unsigned next;
 } states[_JOB_STATE_N] = {
-	[JOB_WAITING] = {"waiting", BIT(JOB_RUNNING) | BIT(JOB_ABANDONED)},
+	[JOB_WAITING] = {"waiting", BIT(JOB_RUNNING) | BIT(JOB_DONE) | BIT(JOB_ABANDONED)},
 	[JOB_RUNNING] = {"running", BIT(JOB_PREEMPTED) | BIT(JOB_DONE) | BIT(JOB_ABANDONED)},
 	[JOB_PREEMPTED] = {"preempted", BIT(JOB_STOPPED) | BIT(JOB_DONE) | BIT(JOB_ABANDONED)},
 	[JOB_STOPPED] = {"stopped", BIT(JOB_WAITING) | BIT(JOB_DONE) | BIT(JOB_ABANDONED)},

@@ -3,7 +3,7 @@
  *
  *	WAITING ---> RUNNING ---> PREEMPTED ---> STOPPED ---> WAITING
  *	   |            |             |             |
- *	   |            +--> DONE <---+-------------+
+ *	   +------------+--> DONE <---+-------------+  (from WAITING: put aside)
  *	   +----------> ABANDONED <---+-------------+  (from RUNNING too)
  *
  * The session owns its jobs and charges for them; the engine borrows those that wait or run.
@@ -44,7 +44,11 @@ struct job {
 	struct job_spec spec; /* its task's, when it was requested */
 	nsec_t release;	      /* when it was requested or before, see task_release() */
 	nsec_t own_deadline;  /* from there, as its program has marked it; 0: its task's */
-	enum sched_stop stop; /* what can stop it */
+	enum sched_stop stop; /* what can stop it: see means.h */
+	nsec_t stop_takes;    /* at most so far; 0: not measured */
+	nsec_t stop_told;     /* when its program was last told to stop it; 0: never */
+	bool aside;	      /* it was stopped, and its work is on the GPU all the same */
+	unsigned level;	      /* of its streams, 0 to PROTO_TERMS_LEVEL_MAX, as granted */
 	bool continued;	      /* it has been stopped, */
 	nsec_t ran;	      /* after it had held SMs for so long; 0: not continued */
 

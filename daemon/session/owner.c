@@ -26,6 +26,12 @@ uint64_t owner_urgency(const struct task_spec *task, int priority) {
 	       (task->deadline > 0 ? DEADLINE_MAX - task->deadline : 0);
 }
 
+uint64_t owner_rank(const struct task_spec *task, int priority) {
+	bool realtime = task->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+
+	return (uint64_t)(priority - PROTO_PRIORITY_MIN) << 1 | realtime;
+}
+
 bool owner_is_handed_over(const struct session_owner *o, const struct preempter *p) {
 	return o->start != 0 && o->start == preempter_starts(p);
 }

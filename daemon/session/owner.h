@@ -37,6 +37,9 @@ struct session_owner {
  * real-time tasks, the shorter deadline; none is the longest. */
 uint64_t owner_urgency(const struct task_spec *task, int priority);
 
+/* The same under a policy that stops jobs: priority counts, then the class. */
+uint64_t owner_rank(const struct task_spec *task, int priority);
+
 /* Whether it was handed over to the process that runs now. @p may be NULL. */
 bool owner_is_handed_over(const struct session_owner *o, const struct preempter *p);
 

@@ -92,6 +92,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	s->answers_pings = has_feature(hello, PROTO_FEATURE_PING);
 	s->counts = has_feature(hello, PROTO_FEATURE_COUNTS);
 	s->stops = has_feature(hello, PROTO_FEATURE_STOP);
+	s->levels = has_feature(hello, PROTO_FEATURE_LEVEL);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 	page_fd = open_terms(s, hello);
@@ -286,7 +287,7 @@ static void handle_done(struct session *s, const Sbeet__ToDaemon *packet) {
 	if (!job && s->terms.page) {
 		return; /* it ran under terms, and its Began was refused */
 	}
-	if (!job || (job->state == JOB_WAITING && !done->cancelled)) {
+	if (!job || (job->state == JOB_WAITING && !job->aside && !done->cancelled)) {
 		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_STATE,
 			     "job %llu is said to be done, but it does not run",
 			     (unsigned long long)done->job);

@@ -229,12 +229,39 @@ void session_job_grant(struct job *job) {
 
 	session_tell(s, SESSION_EVENT_GRANT, job);
 	resume_note(job);
-	job->records_ops = s->record_ops;
-	session_say_grant(job);
+	if (!job->aside) { /* else it runs all the time */
+		job->records_ops = s->record_ops;
+		session_say_grant(job);
+	}
+	job->aside = false;
 	/* Other jobs of a session that was cut off just now may run. This one never will. */
 	if (s->state == SESSION_DRAINING && s->fd < 0) {
 		session_job_drop(s, job, false);
 	}
+}
+
+/* Its SMs are free. */
+static void leave_gpu(struct session *s, struct job *job) {
+	nsec_t now = s->all->now();
+
+	job->continued = true;
+	job->ran += now > job->record.granted ? now - job->record.granted : 0;
+	session_tell(s, SESSION_EVENT_STOP, job);
+}
+
+void session_job_put_aside(struct job *job) {
+	struct session *s = job->session;
+
+	job_set_state(job, JOB_PREEMPTED);
+	session_tell(s, SESSION_EVENT_REVOKE, job);
+	resume_forget(job);
+	job_set_state(job, JOB_STOPPED);
+	leave_gpu(s, job);
+	job->aside = true;
+	job->record.granted = 0;
+	job->record.sms = (struct smset){0};
+	engine_put_aside(s->all->engine, job);
+	session_tell(s, SESSION_EVENT_REQUEST, job);
 }
 
 void session_job_stop(struct job *job) {
@@ -243,6 +270,7 @@ void session_job_stop(struct job *job) {
 	if (s->fd < 0) {
 		return; /* it is told when it is back: see engine_moved() */
 	}
+	job->stop_told = s->all->now();
 	if (job->state == JOB_RUNNING) { /* else it may not have heard of that */
 		job_set_state(job, JOB_PREEMPTED);
 		session_tell(s, SESSION_EVENT_REVOKE, job);
@@ -257,11 +285,13 @@ void session_job_stopped(struct session *s, struct job *job) {
 	if (job->state == JOB_RUNNING) {
 		job_set_state(job, JOB_PREEMPTED); /* as the daemon before us wanted */
 	}
+	if (job->stop_told && now - job->stop_told > s->stop_longest) {
+		s->stop_longest = now - job->stop_told;
+	}
+	job->stop_told = 0;
 	resume_forget(job);
 	engine_stopped(s->all->engine, job);
-	job->continued = true;
-	job->ran += now > job->record.granted ? now - job->record.granted : 0;
-	session_tell(s, SESSION_EVENT_STOP, job);
+	leave_gpu(s, job);
 	awake_touch(s->all->awake, now); /* it may ask for the rest */
 	quiet_job_gone(s);
 }

@@ -38,6 +38,9 @@ void session_job_take_back(struct session *s, struct job *job);
  * libsbeet.so) ends it there; the rest is another one. */
 void session_job_stop(struct job *job);
 
+/* It runs and is stopped, and its program need not be told: its work gives way by itself. */
+void session_job_put_aside(struct job *job);
+
 /* Its program says that nothing of it runs any more. */
 void session_job_stopped(struct session *s, struct job *job);
 

@@ -184,6 +184,7 @@ void session_say_grant(const struct job *job) {
 	grant.deadline_ns = job->record.deadline;
 	grant.record_ops = job->records_ops;
 	grant.whole_job = engine_whole_jobs(s->all->engine);
+	grant.level = job->level;
 	m.body_case = SBEET__TO_SHIM__BODY_GRANT;
 	m.grant = &grant;
 	say(s, &m);

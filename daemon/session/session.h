@@ -88,6 +88,8 @@ struct session {
 	struct event readable, dead, drained;
 	bool answers_pings;
 	bool stops;	     /* it can go on with a job that was stopped */
+	bool levels;	     /* it can run a job at the level that its grant says */
+	nsec_t stop_longest; /* that it took to stop a job, from Revoke to Stopped; 0: never yet */
 	bool counts;	     /* it counts operations, and sends single ones when told to */
 	bool record_ops;     /* somebody watches those */
 	unsigned n_recorded; /* how often it was told so since a job of it ended */

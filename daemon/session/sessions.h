@@ -60,7 +60,7 @@ struct sessions {
 	/* Set before sessions_init(); borrowed, outlive us. */
 	struct event_base *base;
 	clock_fn now;
-	struct engine *engine; /* grants with session_job_grant() */
+	struct engine *engine; /* grants with means_granted() */
 	struct inventory *inventory;
 	const struct profiles *profiles;
 	struct ledger *ledger;

@@ -87,7 +87,9 @@ static bool is_urgent(const struct session *s) {
 }
 
 static uint64_t urgency_of(const struct session *s) {
-	return owner_urgency(&s->task, session_task_priority(s));
+	bool stops = sched_get_policy(engine_sched(s->all->engine))->stops;
+
+	return (stops ? owner_rank : owner_urgency)(&s->task, session_task_priority(s));
 }
 
 /* Whether it has terms on a GPU that is steered. */
@@ -670,7 +672,7 @@ static void start_preempter(struct steer *steer) {
 		any |= is_sliced(steer, i) && !gpu->fixed;
 		simulated &= gpu->simulated;
 	}
-	if (!any || !steer->may_preempt || !steer->policy->steers) {
+	if (!any || !steer->may_preempt || !(steer->policy->steers || steer->policy->stops)) {
 		return;
 	}
 	steer->may_preempt = false; /* once */
@@ -684,9 +686,12 @@ static void start_preempter(struct steer *steer) {
 	}
 }
 
-static bool runs_sliced(const struct session *s) {
-	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
-		if (s->terms.now[i].sliced) {
+/* Where its jobs run by time slices, or are stopped by those of others. */
+static bool runs_sliced(const struct steer *steer, const struct session *s) {
+	size_t n = inventory_n_gpus(steer->sessions->inventory);
+
+	for (size_t i = 0; i < n; i++) {
+		if (s->terms.now[i].sliced || (steer->policy->stops && is_sliced(steer, i))) {
 			return true;
 		}
 	}
@@ -712,12 +717,13 @@ static void hand_over(struct session *s) {
 	}
 }
 
-static void hand_over_owners(struct sessions *all) {
+static void hand_over_owners(const struct steer *steer) {
+	struct sessions *all = steer->sessions;
 	struct session *s, *next;
 
 	for (s = TAILQ_FIRST(&all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
-		if (runs_sliced(s)) {
+		if (runs_sliced(steer, s)) {
 			hand_over(s); /* may end it */
 		} else {
 			owner_take_back(&s->owner, all->preempter);
@@ -734,7 +740,8 @@ const char *steer_preemption(const struct steer *steer, size_t gpu, unsigned *re
 	if (!is_sliced(steer, gpu)) {
 		return "mps";
 	}
-	if (!sched_get_policy(engine_sched(all->engine))->steers) {
+	if (!sched_get_policy(engine_sched(all->engine))->steers &&
+	    !sched_get_policy(engine_sched(all->engine))->stops) {
 		return "policy";
 	}
 	if (!all->preempter) {
@@ -788,7 +795,7 @@ void steer_look(struct steer *steer) {
 		look_at_gpu(steer, i);
 	}
 	hand_out_boards(steer->sessions);
-	hand_over_owners(steer->sessions);
+	hand_over_owners(steer);
 }
 
 static const char *verdict_name(enum tune_action action) {

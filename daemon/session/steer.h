@@ -100,8 +100,8 @@ void steer_changed(struct steer *steer);
 /*
  * Whether programs on @gpu preempt each other: "works"; "ready": none had to yet; "unseen": no
  * program has shown its channel groups; "refused": the driver does not do it; "failed": the process
- * that does it does not run; "off": --preempt; "policy": it is not one that steers; "mps": it is
- * shared through MPS. @ret_programs: those that can be preempted now.
+ * that does it does not run; "off": --preempt; "policy": it is not one that steers or stops jobs;
+ * "mps": it is shared through MPS. @ret_programs: those that can be preempted now.
  */
 const char *steer_preemption(const struct steer *steer, size_t gpu, unsigned *ret_programs);
 

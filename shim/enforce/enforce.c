@@ -222,10 +222,11 @@ unsigned enforce_make_ahead(CUcontext context, const uint8_t *uuid) {
 }
 
 struct partition *enforce_partition(CUcontext context, const struct enforce_grant *grant) {
+	struct smset set = grant->level > 0 ? (struct smset){0} : grant->sms;
 	struct green *g = green_get(context);
 
-	return g && green_make(g, &grant->sms, 0, grant->gpu_sms) == 0
-		       ? green_find(g, &grant->sms, 0)
+	return g && green_make(g, &set, grant->level, grant->gpu_sms) == 0
+		       ? green_find(g, &set, grant->level)
 		       : NULL;
 }
 

@@ -25,9 +25,10 @@ struct enforce_grant {
 	struct smset sms;
 	unsigned gpu_sms; /* of the whole GPU */
 	bool whole_job;	  /* segments that the program marks don't end the job */
-	struct partition
-		*partition;	/* ENFORCEMENT_GREEN: where the work goes; NULL: not to be had */
-	struct enforce_set set; /* in the context that opened the job */
+	unsigned level;	  /* ENFORCEMENT_WHOLE: of the streams, 0 to PROTO_TERMS_LEVEL_MAX */
+	struct partition *partition; /* ENFORCEMENT_GREEN, or a level: where the work goes; NULL:
+				      * not to be had, or the program's own streams */
+	struct enforce_set set;	     /* in the context that opened the job */
 };
 
 /*
@@ -58,8 +59,8 @@ unsigned enforce_step(CUcontext context);
 /* Before a job asks for SMs on GPU @uuid, that of @context: as green_make_ahead(). */
 unsigned enforce_make_ahead(CUcontext context, const uint8_t *uuid);
 
-/* The partition that a grant of ENFORCEMENT_GREEN means in @context, made if need be: when a job
- * opens, never on the launch path. NULL: can't be had. */
+/* The partition that a grant of ENFORCEMENT_GREEN, or of a level, means in @context, made if need
+ * be: when a job opens, never on the launch path. NULL: can't be had. */
 struct partition *enforce_partition(CUcontext context, const struct enforce_grant *grant);
 
 /* Device memory (control blocks, sets) for a context, ahead of the first confined launch; called

@@ -32,7 +32,7 @@ static nsec_t clock_now(void) {
 	return now;
 }
 
-static void on_stop(struct job *job) {
+static void on_stop(struct job *job, const struct job *by) {
 	(void)job;
 }
 

@@ -61,6 +61,15 @@ static const struct sched_job *highest_on(const struct sched *s, size_t gpu) {
 	return highest;
 }
 
+/* Whether @a is the better one to stop: of lower priority, or equal and stopped sooner. */
+static bool yields_before(const struct sched_job *a, const struct sched_job *b) {
+	int c = compare(a, b);
+
+	return c != 0		    ? c < 0
+	       : a->stop != b->stop ? a->stop > b->stop
+				    : a->stop_takes < b->stop_takes;
+}
+
 /* Of the busy GPUs that are not @taken, the one whose jobs have the lowest priority; -1: none. */
 static int weakest_gpu(const struct sched *s, const bool *taken) {
 	const struct sched_job *lowest = NULL;
@@ -69,7 +78,7 @@ static int weakest_gpu(const struct sched *s, const bool *taken) {
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
 		const struct sched_job *job = taken[k] ? NULL : highest_on(s, k);
 
-		if (job && !sched_gpu(s, k)->drained && (!lowest || compare(job, lowest) < 0)) {
+		if (job && !sched_gpu(s, k)->drained && (!lowest || yields_before(job, lowest))) {
 			lowest = job;
 			found = (int)k;
 		}
@@ -117,12 +126,12 @@ static bool yields(const struct sched *s, size_t gpu, const struct sched_job *jo
 	return true;
 }
 
-static void stop_all(struct sched *s, size_t gpu, struct sched_actions *actions) {
+static void stop_all(struct sched *s, size_t gpu, sched_job_id by, struct sched_actions *actions) {
 	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
 		sched_job_id id = sched_gpu(s, gpu)->slots[i];
 
 		if (id != SCHED_JOB_NONE && !sched_job(s, id)->stopping) {
-			policy_stop(s, id, actions);
+			policy_stop(s, id, by, actions);
 		}
 	}
 }
@@ -143,7 +152,7 @@ static void stop_lower(struct sched *s, nsec_t now, struct sched_actions *action
 		}
 		served[n++] = id;
 		if (yields(s, (size_t)gpu, sched_job(s, id))) {
-			stop_all(s, (size_t)gpu, actions);
+			stop_all(s, (size_t)gpu, id, actions);
 			policy_wait(s, id, EXPLAIN_WAIT_STOPPING, now);
 		} else {
 			policy_wait(s, id, EXPLAIN_WAIT_PRIORITY, now);

@@ -1,0 +1,119 @@
+#!/bin/sh
+# What stops a running job for one of higher priority (gpu-kthread), on the simulated GPU, each means
+# where nothing else would do: a kernel of lower never ends while urgent runs, and lower is told nothing.
+#
+# usage: means.sh preempt | unpreempted | level | exact
+. "$(dirname "$0")/lib.sh"
+
+urgent=$SBEET_BUILD/tests/gpu/urgent
+page=$scratch/page
+
+start_with() { # NAME PRIORITY COMMAND...
+	name=$1
+	priority=$2
+	shift 2
+	"$ctl" run --task "$name" --priority "$priority" --log info -- "$@" \
+		>"$scratch/$name.out" 2>"$scratch/$name.err" &
+	pid=$!
+	started="$started $pid"
+}
+
+# Kernels that lower has seen the end of: struct page of urgent.c.
+kernels_done() {
+	od -An -t u8 -j 72 -N 8 "$page" | tr -d ' '
+}
+
+lower_runs() {
+	[ -s "$page" ] && [ "$(kernels_done)" -ge "$1" ]
+}
+
+# TASK TEXT: of its job's JSON.
+job_shows() {
+	"$ctl" status --json=short | tr '{' '\n' | grep "\"task\":\"$1\"" | grep -q "$2"
+}
+
+# ROUNDS MEANS: lower has the GPU, and this can stop it.
+start_lower() {
+	start_with lower 1 "$urgent" lower "$page" 0 "$1"
+	lower=$pid
+	until_true "lower runs" lower_runs 2
+	until_true "lower can be stopped by $2" job_shows lower "\"stop\":\"$2\""
+}
+
+# Steps that don't commute, preempted or at a level below: none is lost, repeated or out of order.
+exact() {
+	SBEET_JOB=marks start_with steps 1 "$SBEET_BUILD/tests/apps/driver/endless" "$scratch/enough" job
+	steps=$pid
+	until_true "steps run" grep -q begun "$scratch/steps.out"
+	start_with high 2 "$apps/hotspot" --frames 4 --json
+	ended_well high "$pid"
+	grep '"job-stop"' "$scratch/events" | grep -q '"task":"steps"' || fail "steps were not stopped"
+	touch "$scratch/enough"
+	ended_well steps "$steps"
+	all_is_free
+}
+
+# Jobs of urgent in the middle of one kernel of lower.
+overtake() {
+	before=$(kernels_done)
+	start_with urgent 2 "$urgent" jobs "$page" 0 20 20000 0.5
+	high=$pid
+	wait "$high" || fail "urgent: exit code $?"
+	read -r jobs rest <"$scratch/urgent.out"
+	[ "$jobs" -gt 0 ] || fail "no job of urgent ended ($rest)"
+	[ "$(kernels_done)" -le $((before + $1)) ] || fail "kernels of lower ended"
+	grep '"job-stop"' "$scratch/events" | grep -q '"task":"lower"' || fail "lower was not stopped"
+	until_true "lower has the GPU again" job_shows lower '"state":"running"'
+	job_shows lower '"aside":false' || fail "lower is aside"
+	"$ctl" job explain 1 >"$scratch/explained.out" || fail "nothing can be explained"
+	grep -q "can be stopped by: $2" "$scratch/explained.out" || fail "job explain does not name $2"
+}
+
+begin() {
+	start_daemon --policy gpu-kthread
+	"$ctl" monitor --json=short >"$scratch/events" 2>"$scratch/monitor.err" &
+	monitor=$!
+	started="$started $monitor"
+	until_true "the monitor listens" grep -q '"start"' "$scratch/events"
+}
+
+end_lower() {
+	kill "$monitor" 2>/dev/null
+	kill -KILL "$lower"
+	wait "$lower" 2>/dev/null
+	all_is_free
+	stop_daemon
+}
+
+handed_over() {
+	"$ctl" gpu list --json=short | grep -q '"preemptible": *[1-9]'
+}
+
+# Neither a time slice ends nor a kernel of lower: nothing but preemption lets a kernel of urgent begin.
+preempt() {
+	export SIMGPU=1 SIMGPU_SLICE=1000000000
+	export LD_PRELOAD="$SBEET_BUILD/shim/libsbeet.so:$SBEET_BUILD/tests/simgpu/libsimgpu-ioctl.so"
+	begin
+	exact
+	start_with lower 1 "$urgent" lower "$page" 0 1000000000
+	lower=$pid
+	until_true "lower is handed over" handed_over
+	overtake 0 preempt
+	end_lower
+}
+
+# Lower's kernels take 20 waves of blocks; a job of urgent waits for one.
+level() {
+	export SIMGPU=16:mps
+	begin
+	exact
+	start_lower 500 level
+	overtake 1 level
+	end_lower
+}
+
+case $1 in
+preempt | level) "$1" ;;
+*) fail "usage: means.sh preempt | level" ;;
+esac
+say "ok"

@@ -308,7 +308,7 @@ static void run(void) {
 		now = app_now_ns();
 		release = period > 0 ? release + period : now;
 		for (; release < now; release += period) {
-			seen.missed++;
+			seen.missed += !is_over(release, until);
 		}
 	}
 }

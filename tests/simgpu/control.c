@@ -21,6 +21,7 @@ struct control_object {
 	uint32_t group;				/* the hardware's number */
 	struct gpu *gpu;			/* of devices and what is below them; borrowed */
 	struct context *context; /* of a group of the graphics engine; NULL: it is gone */
+	uint64_t slice_us;	 /* of a group, as it was last set; 0: it was not */
 };
 
 /* ---- objects ---- */
@@ -180,20 +181,32 @@ static enum rm_status control_alloc(struct control_file *f, const struct rm_pack
 static enum rm_status group_schedule(struct control_object *o, void *params) {
 	const struct rm_schedule *q = params;
 
-	(void)o;
-	return q->enable ? RM_OK : RM_INVALID_ARGUMENT; /* as driver 580 */
+	if (!q->enable) {
+		return RM_INVALID_ARGUMENT; /* as driver 580 */
+	}
+	if (o->context && o->slice_us > 0 && !o->gpu->server->ignores_slices) {
+		device_space_set_slice(o->context->space, o->slice_us * 1000);
+	}
+	return RM_OK;
 }
 
-/* Success, and nothing changes before the runlist starts anew: as driver 580. */
+/* Success, and nothing changes before the group is scheduled again: as driver 580. */
 static enum rm_status group_set_timeslice(struct control_object *o, void *params) {
-	(void)o;
-	(void)params;
+	const struct rm_timeslice *q = params;
+
+	if (o->gpu->server->no_slices) {
+		return RM_NOT_SUPPORTED;
+	}
+	if (q->us == 0 || q->us > 1000000000) {
+		return RM_INVALID_ARGUMENT;
+	}
+	o->slice_us = q->us;
 	return RM_OK;
 }
 
 static enum rm_status group_get_timeslice(struct control_object *o, void *params) {
-	*(struct rm_timeslice *)params =
-		(struct rm_timeslice){.us = o->gpu->config->device.slice_ns / 1000};
+	((struct rm_timeslice *)params)->us =
+		o->slice_us > 0 ? o->slice_us : o->gpu->config->device.slice_ns / 1000;
 	return RM_OK;
 }
 
@@ -202,7 +215,7 @@ static enum rm_status group_preempt(struct control_object *o, void *params) {
 	if (o->gpu->server->no_preempt) {
 		return RM_NOT_SUPPORTED;
 	}
-	if (o->context) {
+	if (o->context && !o->gpu->server->ignores_preempt) {
 		device_space_preempt(o->context->space);
 	}
 	return RM_OK;

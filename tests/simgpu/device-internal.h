@@ -23,6 +23,7 @@ struct device_engine {
 	uint64_t epoch_ns;     /* device time = epoch + engine time, while active */
 	uint64_t suspended_ns; /* engine time, while not active */
 	uint64_t resumes_ns;   /* device time when its turn begins, after the switch */
+	uint64_t slice_ns;     /* of its turns; 0: as the device's config says */
 };
 
 struct device_queue {

@@ -77,6 +77,10 @@ static bool engine_has_work(const struct device_engine *e) {
 	return false;
 }
 
+static uint64_t engine_slice(const struct device *d, const struct device_engine *e) {
+	return e->slice_ns > 0 ? e->slice_ns : d->config.slice_ns;
+}
+
 static void engine_activate(struct device *d, struct device_engine *e) {
 	bool saves = d->active && engine_has_work(d->active);
 
@@ -88,7 +92,7 @@ static void engine_activate(struct device *d, struct device_engine *e) {
 	d->turns++;
 	e->resumes_ns = d->now_ns + (saves ? d->config.switch_ns : 0);
 	e->epoch_ns = e->resumes_ns - e->suspended_ns;
-	d->turn_end_ns = e->resumes_ns + d->config.slice_ns;
+	d->turn_end_ns = e->resumes_ns + engine_slice(d, e);
 	device_update_power(d);
 }
 
@@ -125,6 +129,20 @@ void device_space_preempt(struct device_space *s) {
 		d->turn_end_ns = end;
 		d->preempted = true;
 		d->preemptions++;
+	}
+}
+
+void device_space_set_slice(struct device_space *s, uint64_t ns) {
+	struct device *d = s->device;
+	uint64_t end;
+
+	if (d->config.shared) {
+		return;
+	}
+	s->engine->slice_ns = ns > 0 && ns < DEVICE_TURN_MIN_NS ? DEVICE_TURN_MIN_NS : ns;
+	end = s->engine->resumes_ns + engine_slice(d, s->engine);
+	if (d->active == s->engine && end < d->turn_end_ns) {
+		d->turn_end_ns = end > d->now_ns ? end : d->now_ns;
 	}
 }
 
@@ -437,7 +455,7 @@ void device_step(struct device *d) {
 			device_settle(d);
 			return;
 		}
-		d->turn_end_ns = next + d->config.slice_ns;
+		d->turn_end_ns = next + engine_slice(d, d->active);
 	}
 	device_step_block(d);
 }

@@ -217,6 +217,8 @@ bool device_space_has_failed(const struct device_space *s);
  * is called, everybody's work goes on.
  */
 void device_space_preempt(struct device_space *s);
+/* Exclusive: the space's turns last @ns from now on, the present one too; 0: as the config says. */
+void device_space_set_slice(struct device_space *s, uint64_t ns);
 /* Turns that have begun, and those that device_space_preempt() has ended. */
 uint64_t device_turns(const struct device *d);
 uint64_t device_preemptions(const struct device *d);

@@ -161,7 +161,9 @@ struct server {
 	int control_fd;	   /* owned: nvidiactl */
 	bool paced;
 	bool contained;	 /* faults of a client stay in it, unlike under MPS */
-	bool no_preempt; /* the ioctl is refused, as by a driver that does not know it */
+	/* The ioctls are refused, as by a driver that does not know them, or answer success and do
+	 * nothing. */
+	bool no_preempt, ignores_preempt, no_slices, ignores_slices;
 	bool stop;
 	bool had_client;
 	bool moved; /* some operation was done: waits and other devices must look again */

@@ -11,7 +11,8 @@
  * it. SIMGPU_SLICE=US: a turn of a context on an exclusive GPU lasts so long if nobody ends it
  * (config.h). SIMGPU_FAULTS=contained: on a shared GPU the fault of one process, or its death in
  * the middle of a kernel, does not reach the others. SIMGPU_PREEMPT=refused: the ioctl that
- * preempts answers that there is no such thing.
+ * preempts answers that there is no such thing; ignored: it answers success and does nothing.
+ * SIMGPU_TIMESLICES: the same of the ioctls that set a group's time slice.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,10 +82,16 @@ static unsigned simgpud_threads(void) {
 	return n == 0 ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
 }
 
+static bool is_set(const char *name, const char *value) {
+	const char *text = getenv(name);
+
+	return text && strcmp(text, value) == 0;
+}
+
 int main(int argc, char **argv) {
 	static struct server server;
 	const char *text = getenv("SIMGPU"), *pace = getenv("SIMGPU_PACE");
-	const char *faults = getenv("SIMGPU_FAULTS"), *preempt = getenv("SIMGPU_PREEMPT");
+	const char *faults = getenv("SIMGPU_FAULTS");
 	char dir[256], path[300], control_path[300], lock_path[300], error[512] = "";
 	bool foreground = argc == 2 && strcmp(argv[1], "--foreground") == 0;
 	bool stop = argc == 2 && strcmp(argv[1], "--stop") == 0;
@@ -146,7 +153,10 @@ int main(int argc, char **argv) {
 	}
 	server.n_threads = simgpud_threads();
 	server.contained = faults && strcmp(faults, "contained") == 0;
-	server.no_preempt = preempt && strcmp(preempt, "refused") == 0;
+	server.no_preempt = is_set("SIMGPU_PREEMPT", "refused");
+	server.ignores_preempt = is_set("SIMGPU_PREEMPT", "ignored");
+	server.no_slices = is_set("SIMGPU_TIMESLICES", "refused");
+	server.ignores_slices = is_set("SIMGPU_TIMESLICES", "ignored");
 	r = server_run(&server);
 	(void)unlink(path);
 	(void)unlink(control_path);

@@ -422,6 +422,38 @@ static void preempting_hands_the_gpu_over(void **state) {
 	owner_end(&b);
 }
 
+/* A turn that never ends does once the group is scheduled with another time slice. */
+static void a_time_slice_holds_once_scheduled(void **state) {
+	struct rm_schedule on = {.enable = 1};
+	struct rm_timeslice slice = {.us = 1000};
+	struct owner a, b;
+	uint32_t group;
+
+	use_gpus("1", FOR_EVER);
+	owner_start(&a);
+	owner_start(&b);
+	group = a.groups[0].object;
+	client_ask(&a.c, "hold 2 1024");
+	client_until(&a.c, "arrived", "2");
+	client_ask(&b.c, "hold 2 1024");
+	assert_int_equal(control(a.fd, a.rm, group, RM_GROUP_SET_TIMESLICE, &slice, sizeof(slice)),
+			 RM_OK);
+	slice.us = 0;
+	assert_int_equal(control(a.fd, a.rm, group, RM_GROUP_GET_TIMESLICE, &slice, sizeof(slice)),
+			 RM_OK);
+	assert_int_equal(slice.us, 1000);
+	assert_int_equal(gpu_state().turns, 1);
+	assert_int_equal(control(a.fd, a.rm, group, RM_GROUP_SCHEDULE, &on, sizeof(on)), RM_OK);
+	client_until(&b.c, "arrived", "2");
+	client_ask(&b.c, "release");
+	assert_string_equal(client_ask(&b.c, "sync"), "0");
+	client_ask(&a.c, "release");
+	assert_string_equal(client_ask(&a.c, "sync"), "0");
+	assert_int_equal(gpu_state().preemptions, 0);
+	owner_end(&a);
+	owner_end(&b);
+}
+
 /* An urgent owner beside three that hold the GPU gets it after one preemption of each. */
 static void preempting_all_below_lets_the_urgent_one_run(void **state) {
 	struct owner low[3], urgent;
@@ -644,6 +676,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_teardown(rude_packets_harm_nobody, end_case),
 		cmocka_unit_test_teardown(a_driver_may_refuse_to_preempt, end_case),
 		cmocka_unit_test_teardown(preempting_hands_the_gpu_over, end_case),
+		cmocka_unit_test_teardown(a_time_slice_holds_once_scheduled, end_case),
 		cmocka_unit_test_teardown(preempting_all_below_lets_the_urgent_one_run, end_case),
 		cmocka_unit_test_teardown(preempting_under_mps_changes_nothing, end_case),
 		cmocka_unit_test_teardown(a_sandbox_can_preempt, end_case),

@@ -21,7 +21,12 @@
 
 #define RM_CLASS_DEVICE		 0x0080u
 #define RM_CLASS_CHANNEL_GROUP	 0xA06Cu
-#define RM_COMMAND_GROUP_PREEMPT 0xA06C0105u
+
+/* Of a channel group. A time slice that was set holds once the group is scheduled again. */
+#define RM_COMMAND_GROUP_SCHEDULE      0xA06C0101u
+#define RM_COMMAND_GROUP_SET_TIMESLICE 0xA06C0103u
+#define RM_COMMAND_GROUP_GET_TIMESLICE 0xA06C0104u
+#define RM_COMMAND_GROUP_PREEMPT       0xA06C0105u
 
 /* NV2080_ENGINE_TYPE_GRAPHICS, which computes too, and those of a GPU in parts (MIG). */
 #define RM_ENGINE_COMPUTE_FIRST 1u
@@ -63,6 +68,16 @@ struct rm_group_params {
 struct rm_preempt {
 	uint8_t wait, manual_timeout;
 	uint32_t timeout_us;
+};
+
+/* NVA06C_CTRL_GPFIFO_SCHEDULE_PARAMS, as of driver 580 */
+struct rm_schedule {
+	uint8_t enable, skip_submit, skip_enable;
+};
+
+/* NVA06C_CTRL_TIMESLICE_PARAMS */
+struct rm_timeslice {
+	uint64_t us;
 };
 
 _Static_assert(sizeof(struct rm_free) == 16, "NVOS00");

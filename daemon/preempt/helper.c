@@ -1,13 +1,15 @@
 /*
  * helper.c: see helper.h.
  *
- * Two threads: the first one hears sbeetd and waits for programs to end, the second one waits for
- * jobs and preempts. The lock guards everything; it is not held while the driver works.
+ * The first thread hears sbeetd and waits for programs to end. Each GPU has one that waits for jobs
+ * there and preempts: what the driver does on one GPU holds up no other. The lock guards
+ * everything; it is not held while the driver works.
  */
 #include "daemon/preempt/helper.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,6 +28,7 @@
 #include "daemon/preempt/order.h"
 #include "daemon/preempt/rule.h"
 #include "daemon/preempt/sandbox.h"
+#include "daemon/preempt/slices.h"
 #include "proto/board.h"
 #include "proto/rm.h"
 
@@ -33,6 +36,9 @@
 #define POLL_NS (100 * NSEC_PER_USEC)
 
 #define REPORT_NS NSEC_PER_SEC
+
+/* Seconds that are left to it once sbeetd has died. */
+#define END_S 2
 
 /* The boards of so many users are waited for at a time; the kernel takes no more. */
 #define BELLS_MAX 127
@@ -48,6 +54,8 @@ struct owner { /* beside the one of the rule */
 struct group {
 	int fd; /* owned */
 	uint32_t client, object;
+	uint64_t own_us;    /* the time slice that the driver gave it; 0: it does not say */
+	bool slice_refused; /* it can't be set */
 };
 
 static struct {
@@ -55,12 +63,58 @@ static struct {
 	struct rule rule;
 	struct owner owners[RULE_OWNERS_MAX];
 	struct group groups[RULE_GROUPS_MAX];
-	int busy;		  /* the group that the driver works on; RULE_NONE */
-	bool runs;		  /* the second thread does */
-	pthread_cond_t idle;	  /* busy has become RULE_NONE, or runs true */
+	int busy[PROTO_GPUS_MAX]; /* the group that the driver works on; RULE_NONE */
+	unsigned running;	  /* threads of GPUs that have begun */
+	bool ending;		  /* they do nothing more */
+	pthread_cond_t idle;	  /* a busy has become RULE_NONE, or another thread has begun */
 	_Atomic uint32_t changed; /* a futex: owners or groups have */
 	struct order_report report;
-} helper = {.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER, .busy = RULE_NONE};
+} helper = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	    .idle = PTHREAD_COND_INITIALIZER,
+	    .busy = {[0 ... PROTO_GPUS_MAX - 1] = RULE_NONE}};
+
+/* ---- the driver ---- */
+
+/* Return: whether it did. */
+static bool ask_driver(const struct group *g, uint32_t command, void *params, uint32_t size) {
+	struct rm_control control = {
+		.client = g->client,
+		.object = g->object,
+		.command = command,
+		.params = (uint64_t)(uintptr_t)params,
+		.params_size = size,
+	};
+
+	return ioctl(g->fd, _IOWR(RM_TYPE, RM_CONTROL_NR, struct rm_control), &control) == 0 &&
+	       control.status == 0;
+}
+
+static bool preempt(const struct group *g) {
+	struct rm_preempt params = {.wait = 0};
+
+	return ask_driver(g, RM_COMMAND_GROUP_PREEMPT, &params, sizeof(params));
+}
+
+static bool set_slice(const struct group *g, uint64_t us) {
+	struct rm_timeslice slice = {.us = us};
+	struct rm_schedule schedule = {.enable = 1};
+
+	return ask_driver(g, RM_COMMAND_GROUP_SET_TIMESLICE, &slice, sizeof(slice)) &&
+	       ask_driver(g, RM_COMMAND_GROUP_SCHEDULE, &schedule, sizeof(schedule));
+}
+
+/* Takes some microseconds. A slice of ours is of somebody before us. */
+static void learn_slice(struct group *g) {
+	struct rm_timeslice slice = {0};
+
+	if (!ask_driver(g, RM_COMMAND_GROUP_GET_TIMESLICE, &slice, sizeof(slice))) {
+		return;
+	}
+	g->own_us = slice.us == SLICES_SHORT_NS / NSEC_PER_USEC ||
+				    slice.us == SLICES_LONG_NS / NSEC_PER_USEC
+			    ? SLICES_DRIVER_NS / NSEC_PER_USEC
+			    : slice.us;
+}
 
 /* ---- owners and groups; with the lock held ---- */
 
@@ -76,10 +130,11 @@ static int find_owner(uint64_t number) {
 /* Closing takes the driver 36 ms where it is the last descriptor of a dead program: in this thread
  * that holds up nobody, so the lock is given up. */
 static void close_group(unsigned i) {
+	unsigned gpu = helper.rule.groups[i].gpu;
 	int fd = helper.groups[i].fd;
 
 	helper.rule.groups[i].used = false;
-	while (helper.busy == (int)i) {
+	while (helper.busy[gpu] == (int)i) {
 		pthread_cond_wait(&helper.idle, &helper.lock);
 	}
 	helper.groups[i].fd = -1;
@@ -112,7 +167,7 @@ static void add_owner(const struct order *order, const int *fds) {
 	}
 	close(fds[1]);
 	if (board != MAP_FAILED) {
-		i = rule_add_owner(&helper.rule, order->urgency);
+		i = rule_add_owner(&helper.rule, order->urgency, order->patience);
 	}
 	if (i < 0) {
 		close(fds[0]);
@@ -140,6 +195,7 @@ static void add_group(const struct order *order, int fd) {
 	}
 	helper.groups[i] =
 		(struct group){.fd = fd, .client = order->client, .object = order->object};
+	learn_slice(&helper.groups[i]);
 }
 
 static void remove_group(const struct order *order) {
@@ -173,6 +229,7 @@ static void obey(const struct order *order, const int *fds, unsigned n) {
 	case ORDER_URGENCY:
 		if (owner >= 0) {
 			helper.rule.owners[owner].urgency = order->urgency;
+			helper.rule.owners[owner].patience = order->patience;
 		}
 		break;
 	case ORDER_OWNER_GONE:
@@ -191,9 +248,9 @@ static void obey(const struct order *order, const int *fds, unsigned n) {
 	}
 }
 
-static void wake_preempter(void) {
+static void wake_preempters(void) {
 	atomic_fetch_add(&helper.changed, 1);
-	syscall(SYS_futex, &helper.changed, FUTEX_WAKE, 1, NULL, NULL, 0);
+	syscall(SYS_futex, &helper.changed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Return: 0, or negative errno: sbeetd is gone. */
@@ -206,7 +263,7 @@ static int hear(void) {
 		pthread_mutex_lock(&helper.lock);
 		obey(&order, fds, n);
 		pthread_mutex_unlock(&helper.lock);
-		wake_preempter();
+		wake_preempters();
 	}
 	return r == -EAGAIN ? 0 : r;
 }
@@ -241,7 +298,7 @@ static int serve(void) {
 				pthread_mutex_lock(&helper.lock);
 				remove_owner(indexes[i]);
 				pthread_mutex_unlock(&helper.lock);
-				wake_preempter();
+				wake_preempters();
 			}
 		}
 		if (list[0].revents && hear() < 0) {
@@ -252,35 +309,32 @@ static int serve(void) {
 
 /* ---- preempting ---- */
 
-static bool preempt(int fd, uint32_t client, uint32_t object) {
-	struct rm_preempt params = {.wait = 0};
-	struct rm_control control = {
-		.client = client,
-		.object = object,
-		.command = RM_COMMAND_GROUP_PREEMPT,
-		.params = (uint64_t)(uintptr_t)&params,
-		.params_size = sizeof(params),
-	};
+/* With the lock held, which is given up from here to driver_end(). */
+static struct group driver_begin(int i) {
+	struct group g = helper.groups[i];
 
-	return ioctl(fd, _IOWR(RM_TYPE, RM_CONTROL_NR, struct rm_control), &control) == 0 &&
-	       control.status == 0;
+	helper.busy[helper.rule.groups[i].gpu] = i;
+	pthread_mutex_unlock(&helper.lock);
+	return g;
+}
+
+static void driver_end(unsigned gpu) {
+	pthread_mutex_lock(&helper.lock);
+	helper.busy[gpu] = RULE_NONE;
+	pthread_cond_broadcast(&helper.idle);
 }
 
 /* With the lock held, which is given up meanwhile. */
 static void preempt_group(int i) {
-	struct group g = helper.groups[i];
 	unsigned gpu = helper.rule.groups[i].gpu;
+	struct group g = driver_begin(i);
 	struct order_gpu *account;
 	nsec_t began = nsec_now(), ended;
 	bool done;
 
-	helper.busy = i;
-	pthread_mutex_unlock(&helper.lock);
-	done = preempt(g.fd, g.client, g.object);
+	done = preempt(&g);
 	ended = nsec_now();
-	pthread_mutex_lock(&helper.lock);
-	helper.busy = RULE_NONE;
-	pthread_cond_broadcast(&helper.idle);
+	driver_end(gpu);
 	rule_done(&helper.rule, i, began, ended);
 	account = &helper.report.gpus[gpu];
 	account->preempted += done;
@@ -291,6 +345,34 @@ static void preempt_group(int i) {
 	}
 	account->longest_ns =
 		ended - began > account->longest_ns ? ended - began : account->longest_ns;
+}
+
+/* With the lock held. Return: a group whose time slice is to be changed, or RULE_NONE. */
+static int find_slice(unsigned gpu, nsec_t now) {
+	for (unsigned i = 0; i < helper.rule.n_groups; i++) {
+		const struct rule_group *r = &helper.rule.groups[i];
+		const struct group *g = &helper.groups[i];
+
+		if (r->used && r->gpu == gpu && g->own_us > 0 && !g->slice_refused &&
+		    r->slice != slices_wanted(&helper.rule, i, now)) {
+			return (int)i;
+		}
+	}
+	return RULE_NONE;
+}
+
+/* With the lock held, which is given up meanwhile. */
+static void change_slice(int i, nsec_t now) {
+	unsigned gpu = helper.rule.groups[i].gpu;
+	nsec_t wanted = slices_wanted(&helper.rule, (unsigned)i, now);
+	struct group g = driver_begin(i);
+	bool done = set_slice(&g, wanted > 0 ? wanted / NSEC_PER_USEC : g.own_us);
+
+	driver_end(gpu);
+	helper.rule.groups[i].slice = done ? wanted : 0;
+	helper.groups[i].slice_refused = !done;
+	helper.report.gpus[gpu].slices += done;
+	helper.report.gpus[gpu].slices_refused += !done;
 }
 
 /* What to wait for: the bells of all boards as they are, and changes. */
@@ -313,21 +395,24 @@ static void add_bell(struct bells *b, const _Atomic uint32_t *bell, ino_t inode)
 	}
 }
 
-/* With the lock held: what the boards say now. The bells first: what is changed later rings. */
-static void look_at_boards(struct bells *bells) {
+/* With the lock held: what the boards say of @gpu now. The bells first: what is changed later
+ * rings. A GPU where nobody has a group waits for no bell. */
+static void look_at_boards(unsigned gpu, struct bells *bells) {
+	bool any = rule_has_groups(&helper.rule, gpu);
+
 	bells->n = 0;
 	add_bell(bells, &helper.changed, 0);
-	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
+	for (unsigned i = 0; any && i < helper.rule.n_owners; i++) {
 		const struct owner *o = &helper.owners[i];
 
 		if (helper.rule.owners[i].used) {
 			add_bell(bells, &o->board->bell, o->inode);
 		}
 	}
-	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
+	for (unsigned i = 0; any && i < helper.rule.n_owners; i++) {
 		const struct owner *o = &helper.owners[i];
 
-		for (unsigned gpu = 0; helper.rule.owners[i].used && gpu < PROTO_GPUS_MAX; gpu++) {
+		if (helper.rule.owners[i].used) {
 			helper.rule.owners[i].jobs[gpu] =
 				atomic_load(&o->board->slots[gpu][o->slot].jobs);
 		}
@@ -369,32 +454,81 @@ static void report(nsec_t now) {
 }
 
 static void *run(void *data) {
-	nsec_t now, again;
+	unsigned gpu = (unsigned)(uintptr_t)data;
+	nsec_t now, again, look;
 	struct bells bells;
 	int group;
 
-	(void)data;
 	pthread_mutex_lock(&helper.lock);
-	helper.runs = true;
+	helper.running++;
 	pthread_cond_broadcast(&helper.idle);
-	for (;;) {
-		look_at_boards(&bells);
+	while (!helper.ending) {
+		look_at_boards(gpu, &bells);
 		now = nsec_now();
-		group = rule_next(&helper.rule, now, &again);
+		group = rule_next(&helper.rule, gpu, now, &again);
 		report(now);
 		if (group != RULE_NONE) {
 			preempt_group(group);
 			continue;
 		}
+		group = find_slice(gpu, now);
+		if (group != RULE_NONE) {
+			change_slice(group, now);
+			continue;
+		}
+		look = slices_again(&helper.rule, gpu, now);
+		again = look < again ? look : again;
 		pthread_mutex_unlock(&helper.lock);
 		wait_for(&bells, now, again);
 		pthread_mutex_lock(&helper.lock);
 	}
+	pthread_mutex_unlock(&helper.lock);
 	return NULL;
 }
 
-int helper_run(bool simulated) {
+/* sbeetd has gone: programs have the time slices that the driver gave them. */
+static void restore_slices(void) {
+	pthread_mutex_lock(&helper.lock);
+	helper.ending = true;
+	for (unsigned i = 0; i < helper.rule.n_groups; i++) {
+		struct group g = helper.groups[i];
+
+		while (helper.busy[helper.rule.groups[i].gpu] == (int)i) {
+			pthread_cond_wait(&helper.idle, &helper.lock);
+		}
+		if (helper.rule.groups[i].used && helper.rule.groups[i].slice > 0) {
+			pthread_mutex_unlock(&helper.lock);
+			set_slice(&g, g.own_us);
+			pthread_mutex_lock(&helper.lock);
+		}
+	}
+	pthread_mutex_unlock(&helper.lock);
+}
+
+/* Of the parent's death, which the socket tells, too: the driver may hold up whoever is in it. */
+static void end_soon(int signal) {
+	(void)signal;
+	alarm(END_S); /* the next SIGALRM kills */
+}
+
+/* Return: 0 or negative errno. */
+static int start_threads(void) {
 	pthread_t thread;
+	int r = 0;
+
+	for (unsigned gpu = 0; r == 0 && gpu < PROTO_GPUS_MAX; gpu++) {
+		r = -pthread_create(&thread, NULL, run, (void *)(uintptr_t)gpu);
+	}
+	/* What a thread does when it begins is not for the sandbox to know. */
+	pthread_mutex_lock(&helper.lock);
+	while (r == 0 && helper.running < PROTO_GPUS_MAX) {
+		pthread_cond_wait(&helper.idle, &helper.lock);
+	}
+	pthread_mutex_unlock(&helper.lock);
+	return r;
+}
+
+int helper_run(bool simulated) {
 	int r;
 
 	/* It ends with sbeetd, and by nothing that is meant for sbeetd. */
@@ -403,18 +537,14 @@ int helper_run(bool simulated) {
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	sigaction(SANDBOX_DEATH_SIGNAL,
+		  &(struct sigaction){.sa_handler = end_soon, .sa_flags = (int)SA_RESETHAND}, NULL);
 	/* Whatever sbeetd was started with. The simulated driver has some of its own, higher up. */
 	syscall(SYS_close_range, HELPER_FD + 1, simulated ? 255u : ~0u, 0);
 	r = fcntl(HELPER_FD, F_GETFD) < 0 ? -errno : 0;
 	if (r == 0) {
-		r = -pthread_create(&thread, NULL, run, NULL);
+		r = start_threads();
 	}
-	/* What a thread does when it begins is not for the sandbox to know. */
-	pthread_mutex_lock(&helper.lock);
-	while (r == 0 && !helper.runs) {
-		pthread_cond_wait(&helper.idle, &helper.lock);
-	}
-	pthread_mutex_unlock(&helper.lock);
 	if (r == 0) {
 		r = sandbox_enter(simulated);
 	}
@@ -424,6 +554,7 @@ int helper_run(bool simulated) {
 		_exit(1);
 	}
 	r = serve();
+	restore_slices();
 	syscall(SYS_exit_group, r); /* a sanitizer would look for leaks in _exit(), by other calls */
 	return r;
 }

@@ -25,6 +25,7 @@ struct order {
 	uint32_t slot;		 /* owner: on its board */
 	uint64_t owner;		 /* its number, sbeetd's choice */
 	uint64_t urgency;	 /* owner, urgency */
+	uint64_t patience;	 /* the same; ns, see rule.h */
 	uint32_t gpu;		 /* group: place in the pages of terms */
 	uint32_t client, object; /* group: the driver's handles */
 	uint32_t reserved;
@@ -38,6 +39,8 @@ struct order_report {
 		uint64_t took_ns;    /* of all together */
 		uint64_t shortest_ns; /* of one; 0: there was none */
 		uint64_t longest_ns;
+		uint64_t slices;      /* time slices that were changed */
+		uint64_t slices_refused;
 	} gpus[PROTO_GPUS_MAX];	     /* by their places in the pages of terms */
 };
 

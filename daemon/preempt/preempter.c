@@ -28,6 +28,9 @@
 /* A driver that has refused so often, and never preempted anything, never will. */
 #define REFUSED_MAX 20
 
+/* Seconds for one that was dismissed to end. */
+#define DISMISS_S 3
+
 struct preempter {
 	struct event_base *base; /* borrowed */
 	preempter_changed_fn changed;
@@ -119,13 +122,24 @@ static int find_refusing(const struct order_report *sum) {
 	return -1;
 }
 
+/* Hangs up: it gives programs back what it has changed, and ends. */
+static void dismiss(struct preempter *p) {
+	if (p->socket >= 0) {
+		event_del(&p->heard);
+		close(p->socket);
+		p->socket = -1;
+		p->ended = p->pid;
+		p->pid = 0;
+	}
+}
+
 /* It is of no use. */
 static void give_up(struct preempter *p, int gpu) {
+	struct timeval t = {.tv_sec = DISMISS_S};
+
 	log_warning("GPU %d: the driver refuses to preempt programs: they ask for their jobs", gpu);
-	event_del(&p->heard);
-	close(p->socket);
-	p->socket = -1;
-	reap(p);
+	dismiss(p);
+	event_add(&p->restart, &t);
 	p->given_up = true;
 	p->changed(p->userdata);
 }
@@ -212,8 +226,12 @@ static void on_restart(evutil_socket_t fd, short what, void *userdata) {
 	int r;
 
 	if (p->ended > 0) {
+		kill(p->ended, SIGKILL);	  /* it was dismissed, and has not ended */
 		waitpid(p->ended, NULL, WNOHANG); /* long dead, unless it is stuck in the driver */
 		p->ended = 0;
+	}
+	if (p->given_up) {
+		return;
 	}
 	r = p->restarts > RESTARTS_MAX ? -ECHILD : start(p);
 	if (r < 0) {
@@ -256,11 +274,7 @@ int preempter_new(struct preempter **ret, struct event_base *base, bool simulate
 struct preempter *preempter_free(struct preempter *p) {
 	if (p) {
 		event_del(&p->restart);
-		if (p->socket >= 0) {
-			event_del(&p->heard);
-			close(p->socket);
-		}
-		reap(p);
+		dismiss(p);
 		free(p);
 	}
 	return NULL;
@@ -289,17 +303,25 @@ static int say(struct preempter *p, const struct order *order, const int *fds, u
 	return r;
 }
 
-int preempter_add_owner(struct preempter *p, uint64_t owner, uint64_t urgency, int pidfd,
-			int board_fd, unsigned slot) {
-	const struct order order = {
-		.kind = ORDER_OWNER, .owner = owner, .urgency = urgency, .slot = slot};
+int preempter_add_owner(struct preempter *p, uint64_t owner, uint64_t urgency, nsec_t patience,
+			int pidfd, int board_fd, unsigned slot) {
+	const struct order order = {.kind = ORDER_OWNER,
+				    .owner = owner,
+				    .urgency = urgency,
+				    .patience = patience,
+				    .slot = slot};
 	const int fds[] = {pidfd, board_fd};
 
 	return say(p, &order, fds, 2);
 }
 
-void preempter_set_urgency(struct preempter *p, uint64_t owner, uint64_t urgency) {
-	say(p, &(struct order){.kind = ORDER_URGENCY, .owner = owner, .urgency = urgency}, NULL, 0);
+void preempter_set_urgency(struct preempter *p, uint64_t owner, uint64_t urgency, nsec_t patience) {
+	say(p,
+	    &(struct order){.kind = ORDER_URGENCY,
+			    .owner = owner,
+			    .urgency = urgency,
+			    .patience = patience},
+	    NULL, 0);
 }
 
 void preempter_remove_owner(struct preempter *p, uint64_t owner) {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "daemon/preempt/order.h"
+#include "proto/units.h"
 
 struct event_base;
 struct preempter;
@@ -35,13 +36,14 @@ bool preempter_works(const struct preempter *p);
 unsigned preempter_starts(const struct preempter *p);
 
 /*
- * A program. @owner: its number; @pidfd: of its process; @board_fd, @slot: its slot on its board.
+ * A program. @owner: its number; @urgency, @patience: see rule.h; @pidfd: of its process;
+ * @board_fd, @slot: its slot on its board.
  * Both descriptors stay the caller's. Return: 0; or negative errno: the process is started again.
  */
-int preempter_add_owner(struct preempter *p, uint64_t owner, uint64_t urgency, int pidfd,
-			int board_fd, unsigned slot);
+int preempter_add_owner(struct preempter *p, uint64_t owner, uint64_t urgency, nsec_t patience,
+			int pidfd, int board_fd, unsigned slot);
 
-void preempter_set_urgency(struct preempter *p, uint64_t owner, uint64_t urgency);
+void preempter_set_urgency(struct preempter *p, uint64_t owner, uint64_t urgency, nsec_t patience);
 
 /* With its groups. */
 void preempter_remove_owner(struct preempter *p, uint64_t owner);

@@ -13,14 +13,27 @@ static bool has_work(uint64_t jobs) {
 	return n_open(jobs) > 0 || jobs & BOARD_JOBS_UNSEEN;
 }
 
-/* Of the owners with a job open on @gpu, the highest. Return: whether there are any. */
-static bool find_top(const struct rule *rule, unsigned gpu, uint64_t *ret) {
+/* When others may be preempted for @o, which has a job open. */
+static nsec_t presses_at(const struct rule_owner *o, unsigned gpu) {
+	return o->since[gpu] + o->patience;
+}
+
+/* Of the owners for whose open jobs others may be preempted, the highest urgency. @ret_next: when
+ * another one may join them, unless something changes. Return: whether there are any. */
+static bool find_top(const struct rule *rule, unsigned gpu, nsec_t now, uint64_t *ret,
+		     nsec_t *ret_next) {
 	bool found = false;
 
+	*ret_next = RULE_NEVER;
 	for (unsigned i = 0; i < rule->n_owners; i++) {
 		const struct rule_owner *o = &rule->owners[i];
 
-		if (o->used && n_open(o->jobs[gpu]) > 0 && (!found || o->urgency > *ret)) {
+		if (!o->used || n_open(o->jobs[gpu]) == 0) {
+			continue;
+		}
+		if (presses_at(o, gpu) > now) {
+			*ret_next = presses_at(o, gpu) < *ret_next ? presses_at(o, gpu) : *ret_next;
+		} else if (!found || o->urgency > *ret) {
 			*ret = o->urgency;
 			found = true;
 		}
@@ -39,49 +52,56 @@ static void forget_turns(struct rule *rule, const struct rule_owner *opened, uns
 	}
 }
 
-static void note_opened(struct rule *rule) {
+static void note_opened(struct rule *rule, unsigned gpu, nsec_t now) {
 	for (unsigned i = 0; i < rule->n_owners; i++) {
 		struct rule_owner *o = &rule->owners[i];
+		uint32_t opened = (uint32_t)(o->jobs[gpu] >> 32), open = n_open(o->jobs[gpu]);
+		bool fresh = opened != o->seen[gpu];
 
-		for (unsigned gpu = 0; o->used && gpu < PROTO_GPUS_MAX; gpu++) {
-			uint32_t opened = (uint32_t)(o->jobs[gpu] >> 32);
-
-			if (opened != o->seen[gpu]) {
-				o->seen[gpu] = opened;
-				forget_turns(rule, o, gpu);
-			}
+		if (!o->used) {
+			continue;
 		}
+		if (open == 0) {
+			o->since[gpu] = 0;
+		} else if (o->since[gpu] == 0 || (fresh && open == 1)) {
+			o->since[gpu] = now;
+		}
+		if (fresh || has_work(o->jobs[gpu])) {
+			o->worked[gpu] = now;
+		}
+		if (fresh && o->patience == 0) {
+			forget_turns(rule, o, gpu);
+		}
+		o->seen[gpu] = opened;
 	}
 }
 
 /* When @g may be preempted. */
 static nsec_t due_at(const struct rule *rule, const struct rule_group *g) {
 	nsec_t again = g->began ? g->began + RULE_AGAIN_NS : 0;
-	nsec_t pause = rule->ended ? rule->ended + RULE_PAUSE_NS : 0;
+	nsec_t pause = rule->ended[g->gpu] ? rule->ended[g->gpu] + RULE_PAUSE_NS : 0;
 
 	return again > pause ? again : pause;
 }
 
-int rule_next(struct rule *rule, nsec_t now, nsec_t *ret_again) {
-	uint64_t top[PROTO_GPUS_MAX];
-	bool any[PROTO_GPUS_MAX];
-	nsec_t first = RULE_NEVER, oldest = RULE_NEVER;
+int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again) {
+	nsec_t first, oldest = RULE_NEVER;
 	int found = RULE_NONE;
+	uint64_t top = 0;
+	bool any;
 
-	note_opened(rule);
-	for (unsigned gpu = 0; gpu < PROTO_GPUS_MAX; gpu++) {
-		any[gpu] = find_top(rule, gpu, &top[gpu]);
-	}
-	for (unsigned i = 0; i < rule->n_groups; i++) {
+	note_opened(rule, gpu, now);
+	any = find_top(rule, gpu, now, &top, &first);
+	for (unsigned i = 0; any && i < rule->n_groups; i++) {
 		const struct rule_group *g = &rule->groups[i];
 		const struct rule_owner *o = &rule->owners[g->owner];
 		nsec_t due;
 
-		if (!g->used || !any[g->gpu] || o->urgency >= top[g->gpu]) {
+		if (!g->used || g->gpu != gpu || o->urgency >= top) {
 			continue;
 		}
 		/* One without work may have some soon, and doesn't ring. */
-		due = has_work(o->jobs[g->gpu]) ? due_at(rule, g) : now + RULE_AGAIN_NS;
+		due = has_work(o->jobs[gpu]) ? due_at(rule, g) : now + RULE_AGAIN_NS;
 		first = due < first ? due : first;
 		if (due <= now && g->began < oldest) {
 			oldest = g->began;
@@ -94,10 +114,10 @@ int rule_next(struct rule *rule, nsec_t now, nsec_t *ret_again) {
 
 void rule_done(struct rule *rule, int group, nsec_t began, nsec_t ended) {
 	rule->groups[group].began = began;
-	rule->ended = ended;
+	rule->ended[rule->groups[group].gpu] = ended;
 }
 
-int rule_add_owner(struct rule *rule, uint64_t urgency) {
+int rule_add_owner(struct rule *rule, uint64_t urgency, nsec_t patience) {
 	unsigned i = 0;
 
 	while (i < RULE_OWNERS_MAX && rule->owners[i].used) {
@@ -106,7 +126,8 @@ int rule_add_owner(struct rule *rule, uint64_t urgency) {
 	if (i == RULE_OWNERS_MAX) {
 		return -1;
 	}
-	rule->owners[i] = (struct rule_owner){.used = true, .urgency = urgency};
+	rule->owners[i] =
+		(struct rule_owner){.used = true, .urgency = urgency, .patience = patience};
 	rule->n_owners = i >= rule->n_owners ? i + 1 : rule->n_owners;
 	return (int)i;
 }
@@ -123,6 +144,15 @@ int rule_add_group(struct rule *rule, unsigned owner, unsigned gpu) {
 	rule->groups[i] = (struct rule_group){.used = true, .owner = owner, .gpu = gpu};
 	rule->n_groups = i >= rule->n_groups ? i + 1 : rule->n_groups;
 	return (int)i;
+}
+
+bool rule_has_groups(const struct rule *rule, unsigned gpu) {
+	for (unsigned i = 0; i < rule->n_groups; i++) {
+		if (rule->groups[i].used && rule->groups[i].gpu == gpu) {
+			return true;
+		}
+	}
+	return false;
 }
 
 void rule_remove_owner(struct rule *rule, unsigned owner) {

@@ -4,9 +4,10 @@
  * An owner is a program. It has jobs open on a GPU or not, and channel groups there. While an owner
  * has a job open, the groups of less urgent owners of the GPU that have work are preempted, once
  * when the job opens and again and again: a preempted group has its next turn soon. Owners of the
- * same urgency share the GPU by time slices.
+ * same urgency share the GPU by time slices. An owner that can wait is no reason to preempt others
+ * until its job has been open for that long.
  *
- * Pure: no I/O, no allocation, the clock is passed in.
+ * GPUs have nothing to do with each other. Pure: no I/O, no allocation, the clock is passed in.
  */
 #pragma once
 
@@ -21,7 +22,7 @@
  * 600 us a tenth less; more often brings nothing (tests/gpu/RESULTS.md, paragraphs 5 and 6). */
 #define RULE_AGAIN_NS (300 * NSEC_PER_USEC)
 
-/* Between two preemptions of any groups: the driver does one thing at a time, and must come to what
+/* Between two preemptions on one GPU: the driver does one thing at a time, and must come to what
  * programs ask of it. */
 #define RULE_PAUSE_NS (30 * NSEC_PER_USEC)
 
@@ -30,9 +31,12 @@
 
 struct rule_owner {
 	bool used;
-	uint64_t urgency;	       /* more is more urgent */
+	uint64_t urgency; /* more is more urgent */
+	nsec_t patience;  /* how long its jobs are open before others are preempted for them */
 	uint64_t jobs[PROTO_GPUS_MAX]; /* as board_slot.jobs; the caller's to keep up to date */
 	uint32_t seen[PROTO_GPUS_MAX]; /* jobs that were opened when we last looked */
+	nsec_t since[PROTO_GPUS_MAX];  /* jobs have been open without a break; 0: none is */
+	nsec_t worked[PROTO_GPUS_MAX]; /* when it was last seen to have work; 0: never */
 };
 
 struct rule_group {
@@ -40,6 +44,7 @@ struct rule_group {
 	unsigned owner; /* index */
 	unsigned gpu;
 	nsec_t began; /* its last preemption; 0: not for the jobs that are open now */
+	nsec_t slice; /* its time slice; 0: what the driver gave it. See slices.h */
 };
 
 /* All 0 at first. */
@@ -47,7 +52,7 @@ struct rule {
 	struct rule_owner owners[RULE_OWNERS_MAX];
 	struct rule_group groups[RULE_GROUPS_MAX];
 	unsigned n_owners, n_groups; /* places that were ever used */
-	nsec_t ended;		     /* the last preemption of all; 0: there was none */
+	nsec_t ended[PROTO_GPUS_MAX]; /* the last preemption there; 0: there was none */
 };
 
 /* No group is to be preempted. */
@@ -56,16 +61,19 @@ struct rule {
 /* Nothing will change unless a job opens. */
 #define RULE_NEVER UINT64_MAX
 
-/* Return: the group to preempt now, or RULE_NONE; then *@ret_again is when to ask again at the
- * latest, RULE_NEVER while no job is open that others are less urgent than. */
-int rule_next(struct rule *rule, nsec_t now, nsec_t *ret_again);
+/* Return: the group on @gpu to preempt now, or RULE_NONE; then *@ret_again is when to ask again at
+ * the latest, RULE_NEVER while no job is open there that others are less urgent than. */
+int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again);
 
 /* @group was preempted, from @began to @ended. */
 void rule_done(struct rule *rule, int group, nsec_t began, nsec_t ended);
 
 /* A free place, or -1. */
-int rule_add_owner(struct rule *rule, uint64_t urgency);
+int rule_add_owner(struct rule *rule, uint64_t urgency, nsec_t patience);
 int rule_add_group(struct rule *rule, unsigned owner, unsigned gpu);
+
+/* Whether anybody has a group on @gpu. */
+bool rule_has_groups(const struct rule *rule, unsigned gpu);
 
 /* With its groups. */
 void rule_remove_owner(struct rule *rule, unsigned owner);

@@ -75,6 +75,10 @@ static int filter_calls(bool simulated) {
 #ifdef SYS_poll
 		ALLOW(SYS_poll),
 #endif
+#ifdef SYS_alarm
+		ALLOW(SYS_alarm),
+#endif
+		ALLOW(SYS_setitimer),
 		/* Memory, but no code. */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 4),
 		LOAD(ARGUMENT(2)),
@@ -116,7 +120,7 @@ int sandbox_enter(bool simulated) {
 		return r;
 	}
 	/* Not before: a change of user forgets it. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) {
+	if (prctl(PR_SET_PDEATHSIG, SANDBOX_DEATH_SIGNAL, 0, 0, 0) < 0) {
 		return -errno;
 	}
 	/* Other processes of this user must not get at the descriptors. */

@@ -36,18 +36,31 @@ bool owner_is_handed_over(const struct session_owner *o, const struct preempter 
 	return o->start != 0 && o->start == preempter_starts(p);
 }
 
-bool owner_hand_over(struct session_owner *o, struct preempter *p, uint64_t urgency, int pidfd,
-		     const struct board_seat *seat) {
+nsec_t owner_patience(const struct task_spec *task, nsec_t needed) {
+	nsec_t left = OWNER_SLACK_TIMES * needed + OWNER_SLACK_NS;
+
+	if (needed == 0 || task->deadline <= left ||
+	    (task->period > 0 && task->deadline >= task->period)) {
+		return 0;
+	}
+	return task->deadline - left;
+}
+
+bool owner_hand_over(struct session_owner *o, struct preempter *p, uint64_t urgency,
+		     nsec_t patience, int pidfd, const struct board_seat *seat) {
 	if (owner_is_handed_over(o, p)) {
-		if (urgency != o->urgency) {
+		if (urgency != o->urgency || patience != o->patience) {
 			o->urgency = urgency;
-			preempter_set_urgency(p, o->id, urgency);
+			o->patience = patience;
+			preempter_set_urgency(p, o->id, urgency, patience);
 		}
 		return false;
 	}
 	o->n_groups = 0;
 	o->urgency = urgency;
-	if (preempter_add_owner(p, o->id, urgency, pidfd, board_fd(seat), seat->slot) < 0) {
+	o->patience = patience;
+	if (preempter_add_owner(p, o->id, urgency, patience, pidfd, board_fd(seat), seat->slot) <
+	    0) {
 		return false;
 	}
 	o->start = preempter_starts(p);

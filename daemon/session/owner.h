@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "proto/limits.h"
+#include "proto/units.h"
 
 struct board_seat;
 struct preempter;
@@ -25,6 +26,7 @@ struct session_owner {
 	unsigned start;	  /* of the process that it was handed over to; 0: to none */
 	uint64_t id;	  /* by which that one knows it: the session's */
 	uint64_t urgency; /* as that one was told */
+	nsec_t patience;  /* the same */
 	struct {
 		uint32_t client, object;
 		size_t gpu;
@@ -40,15 +42,28 @@ uint64_t owner_urgency(const struct task_spec *task, int priority);
 /* The same under a policy that stops jobs: priority counts, then the class. */
 uint64_t owner_rank(const struct task_spec *task, int priority);
 
+/*
+ * How long a job may be open before others are preempted for it, because it can still be in time:
+ * until what is left to its deadline is OWNER_SLACK_TIMES as long as the job takes alone
+ * (@needed), and OWNER_SLACK_NS, a time slice and some preemptions. 0: at once. So it is where a
+ * job's time is not known (@needed is 0), and for a task with a period alone: its deadline was
+ * given by nobody.
+ */
+nsec_t owner_patience(const struct task_spec *task, nsec_t needed);
+
+#define OWNER_SLACK_TIMES 3
+#define OWNER_SLACK_NS	  (4 * NSEC_PER_MSEC)
+
 /* Whether it was handed over to the process that runs now. @p may be NULL. */
 bool owner_is_handed_over(const struct session_owner *o, const struct preempter *p);
 
 /*
- * Hands it over, or tells its urgency if that has changed. @pidfd: of its process; @seat: with a
- * board. Return: whether it is new there: then its channel groups have to be asked for.
+ * Hands it over, or tells its urgency and patience if they have changed. @pidfd: of its process;
+ * @seat: with a board. Return: whether it is new there: then its channel groups have to be asked
+ * for.
  */
-bool owner_hand_over(struct session_owner *o, struct preempter *p, uint64_t urgency, int pidfd,
-		     const struct board_seat *seat);
+bool owner_hand_over(struct session_owner *o, struct preempter *p, uint64_t urgency,
+		     nsec_t patience, int pidfd, const struct board_seat *seat);
 
 /* Everything of it is forgotten there. */
 void owner_take_back(struct session_owner *o, struct preempter *p);

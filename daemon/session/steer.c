@@ -698,8 +698,26 @@ static bool runs_sliced(const struct steer *steer, const struct session *s) {
 	return false;
 }
 
+/* What its job takes alone, on the GPU of these where it takes longest; 0: not known. */
+static nsec_t needed_by(const struct steer *steer, const struct session *s) {
+	nsec_t longest = 0;
+
+	for (size_t i = 0; i < sched_n_gpus(engine_sched(steer->sessions->engine)); i++) {
+		struct plan_task t = task_of(steer, s, i);
+		nsec_t needed;
+
+		if (s->terms.now[i].sliced && t.known) {
+			needed = t.model.copy_in + t.model.copy_out +
+				 t.model.kernels[inventory_gpu(steer->sessions->inventory, i)
+							 ->n_sms];
+			longest = needed > longest ? needed : longest;
+		}
+	}
+	return longest;
+}
+
 /* It runs by time slices. May end the session. */
-static void hand_over(struct session *s) {
+static void hand_over(const struct steer *steer, struct session *s) {
 	struct preempter *p = s->all->preempter;
 
 	if (!preempter_works(p) || !s->owner.offers || s->pidfd < 0 || s->fd < 0 ||
@@ -712,7 +730,9 @@ static void hand_over(struct session *s) {
 		}
 		session_say_board(s);
 	}
-	if (s->fd >= 0 && owner_hand_over(&s->owner, p, urgency_of(s), s->pidfd, &s->seat)) {
+	if (s->fd >= 0 &&
+	    owner_hand_over(&s->owner, p, urgency_of(s),
+			    owner_patience(&s->task, needed_by(steer, s)), s->pidfd, &s->seat)) {
 		session_say_want_groups(s);
 	}
 }
@@ -724,7 +744,7 @@ static void hand_over_owners(const struct steer *steer) {
 	for (s = TAILQ_FIRST(&all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		if (runs_sliced(steer, s)) {
-			hand_over(s); /* may end it */
+			hand_over(steer, s); /* may end it */
 		} else {
 			owner_take_back(&s->owner, all->preempter);
 		}

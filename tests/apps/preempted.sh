@@ -3,7 +3,7 @@
 # with a deadline takes the turns of the others away, results stay exact, and nothing hangs and nothing
 # is left when somebody is killed.
 #
-# usage: preempted.sh live | overtakes | killed | stopped | without | refused | off
+# usage: preempted.sh live | overtakes | slices | killed | stopped | without | refused | off
 . "$(dirname "$0")/lib.sh"
 
 export SIMGPU=4
@@ -103,6 +103,18 @@ live() {
 
 # Neither a time slice ends nor the kernel of lower: without preemption no kernel of urgent would begin.
 overtakes() {
+	export SIMGPU_TIMESLICES=refused
+	overtake
+}
+
+# The same with a driver that preempts nobody, but lets time slices be set: lower's is short.
+slices() {
+	export SIMGPU_PREEMPT=ignored
+	overtake
+}
+
+# With a period, so that it does not wait until its deadline is near.
+overtake() {
 	export SIMGPU=1 SIMGPU_SLICE=1000000000
 	urgent=$SBEET_BUILD/tests/gpu/urgent
 	page=$scratch/page
@@ -110,7 +122,10 @@ overtakes() {
 	start lower "$urgent" lower "$page" 0 1000000000
 	lower=$pid
 	until_true "lower is handed over" holds 1
-	start_urgent urgent "$urgent" jobs "$page" 0 20 20000 0.5
+	"$ctl" run --task urgent --class realtime --period 20ms -- "$urgent" jobs "$page" 0 20 20000 0.5 \
+		>"$scratch/urgent.out" 2>"$scratch/urgent.err" &
+	pid=$!
+	started="$started $pid"
 	wait "$pid" || fail "urgent: exit code $?"
 	read -r jobs rest <"$scratch/urgent.out"
 	[ "$jobs" -gt 0 ] || fail "no job of urgent ended ($rest)"
@@ -226,7 +241,7 @@ off() {
 
 export LD_PRELOAD="$kernel"
 case $1 in
-live | overtakes | killed | stopped | without | refused | off) "$1" ;;
-*) fail "usage: preempted.sh live | overtakes | killed | stopped | without | refused | off" ;;
+live | overtakes | slices | killed | stopped | without | refused | off) "$1" ;;
+*) fail "usage: preempted.sh live | overtakes | slices | killed | stopped | without | refused | off" ;;
 esac
 say "ok"

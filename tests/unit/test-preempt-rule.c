@@ -1,5 +1,5 @@
 /*
- * test-preempt-rule.c: whose channel groups are preempted when.
+ * test-preempt-rule.c: whose channel groups are preempted when, and what time slices they have.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/preempt/rule.h"
+#include "daemon/preempt/slices.h"
 #include "proto/board.h"
 
 #define OPENED (UINT64_C(1) << 32)
@@ -21,7 +22,7 @@ static nsec_t now;
 
 /* An owner with a group on @gpu. Return: both have this number. */
 static unsigned add(uint64_t urgency, unsigned gpu) {
-	int owner = rule_add_owner(&rule, urgency);
+	int owner = rule_add_owner(&rule, urgency, 0);
 
 	assert_in_range(owner, 0, RULE_OWNERS_MAX - 1);
 	assert_int_equal(rule_add_group(&rule, (unsigned)owner, gpu), owner);
@@ -36,15 +37,19 @@ static void close_job(unsigned owner, unsigned gpu) {
 	rule.owners[owner].jobs[gpu] -= 1;
 }
 
-/* What is preempted now, which then takes its time; @ret_again as of the rule. */
-static int step(nsec_t *ret_again) {
-	int group = rule_next(&rule, now, ret_again);
+/* What is preempted on @gpu now, which then takes its time; @ret_again as of the rule. */
+static int step_on(unsigned gpu, nsec_t *ret_again) {
+	int group = rule_next(&rule, gpu, now, ret_again);
 
 	if (group != RULE_NONE) {
 		rule_done(&rule, group, now, now + TOOK);
 		now += TOOK;
 	}
 	return group;
+}
+
+static int step(nsec_t *ret_again) {
+	return step_on(0, ret_again);
 }
 
 static int setup(void **state) {
@@ -194,14 +199,130 @@ static void only_the_most_urgent_open_job_counts(void **state) {
 }
 
 static void gpus_are_apart(void **state) {
-	unsigned low = add(1, 1), high = add(2, 0);
+	unsigned low = add(1, 1), high = add(2, 0), other = add(1, 0);
 	nsec_t again;
 
 	open_job(low, 1);
-	open_job(high, 0);
+	open_job(other, 0);
 	assert_idle();
+	open_job(high, 0);
+	assert_int_equal(step_on(1, &again), RULE_NONE);
+	assert_true(again == RULE_NEVER);
 	open_job(high, 1);
+	assert_int_equal(step_on(1, &again), low);
+	now -= TOOK; /* the pause of one GPU is none of the other's */
+	assert_int_equal(step_on(0, &again), other);
+}
+
+/* Whoever can wait is preempted for once that is no longer so, and not before. */
+static void a_patient_job_waits(void **state) {
+	unsigned low = add(1, 0), high = add(2, 0);
+	nsec_t again, opened = now;
+
+	rule.owners[high].patience = 5000 * US;
+	open_job(low, 0);
+	open_job(high, 0);
+	assert_int_equal(step(&again), RULE_NONE);
+	assert_true(again == opened + 5000 * US);
+	now = again - 1;
+	assert_int_equal(step(&again), RULE_NONE);
+	now++;
 	assert_int_equal(step(&again), low);
+	now += RULE_AGAIN_NS;
+	assert_int_equal(step(&again), low);
+	/* The next job has its own time. */
+	close_job(high, 0);
+	open_job(high, 0);
+	opened = now;
+	assert_int_equal(step(&again), RULE_NONE);
+	assert_true(again == opened + 5000 * US);
+	close_job(high, 0);
+	assert_idle();
+}
+
+/* While one that is more urgent can wait, it is not preempted for another, which preempts those
+ * below itself. */
+static void a_patient_job_is_still_more_urgent(void **state) {
+	unsigned low = add(1, 0), middle = add(2, 0), high = add(3, 0);
+	nsec_t again;
+
+	rule.owners[high].patience = 5000 * US;
+	open_job(low, 0);
+	open_job(high, 0);
+	open_job(middle, 0);
+	assert_int_equal(step(&again), low);
+	assert_int_equal(step(&again), RULE_NONE);
+}
+
+/* ---- time slices ---- */
+
+static nsec_t slice(unsigned owner) {
+	nsec_t again;
+
+	rule_next(&rule, 0, now, &again);
+	return slices_wanted(&rule, owner, now);
+}
+
+static void slices_follow_the_ranks(void **state) {
+	unsigned low = add(1, 0), high;
+
+	open_job(low, 0);
+	assert_int_equal(slice(low), 0); /* alone */
+	high = add(3, 0);
+	assert_int_equal(slice(low), SLICES_SHORT_NS);
+	assert_int_equal(slice(high), SLICES_LONG_NS);
+	rule_remove_owner(&rule, high);
+	assert_int_equal(slice(low), 0);
+}
+
+static void equals_keep_their_slices(void **state) {
+	unsigned a = add(3, 0), b = add(3, 0), low;
+
+	assert_int_equal(slice(a), 0);
+	low = add(1, 0);
+	assert_int_equal(slice(a), 0);
+	assert_int_equal(slice(b), 0);
+	assert_int_equal(slice(low), SLICES_SHORT_NS);
+}
+
+/* Two that work would lose most of the GPU by switching. */
+static void several_that_work_keep_their_slices(void **state) {
+	unsigned a = add(1, 0), b = add(2, 0), high = add(3, 0);
+	nsec_t again;
+
+	open_job(a, 0);
+	assert_int_equal(slice(a), SLICES_SHORT_NS);
+	again = slices_again(&rule, 0, now);
+	assert_true(again > now && again < now + SLICES_QUIET_NS);
+	now = again;
+	open_job(b, 0);
+	assert_int_equal(slice(a), 0);
+	assert_int_equal(slice(b), 0);
+	assert_int_equal(slice(high), SLICES_LONG_NS);
+	close_job(b, 0);
+	now += SLICES_QUIET_NS / 2;
+	assert_int_equal(slice(a), 0); /* it may be back soon */
+	now += SLICES_QUIET_NS;
+	assert_int_equal(slice(a), SLICES_SHORT_NS);
+}
+
+static void who_can_wait_changes_no_slice(void **state) {
+	unsigned low = add(1, 0), high = add(3, 0);
+
+	rule.owners[high].patience = 1;
+	open_job(low, 0);
+	open_job(high, 0);
+	assert_int_equal(slice(low), 0);
+	assert_int_equal(slice(high), 0);
+	assert_true(slices_again(&rule, 0, now) == RULE_NEVER);
+}
+
+static void slices_of_gpus_are_apart(void **state) {
+	unsigned low = add(1, 1), high = add(3, 0);
+
+	open_job(low, 1);
+	assert_int_equal(slices_wanted(&rule, low, now), 0);
+	assert_int_equal(slices_wanted(&rule, high, now), 0);
 }
 
 static void an_owner_that_goes_takes_its_groups_along(void **state) {
@@ -217,7 +338,7 @@ static void an_owner_that_goes_takes_its_groups_along(void **state) {
 	rule_remove_owner(&rule, low);
 	now += RULE_AGAIN_NS;
 	assert_idle();
-	assert_int_equal(rule_add_owner(&rule, 9), low);
+	assert_int_equal(rule_add_owner(&rule, 9, 0), low);
 	now += RULE_AGAIN_NS;
 	assert_idle(); /* nothing is left of the one before */
 	rule_remove_owner(&rule, high);
@@ -226,9 +347,9 @@ static void an_owner_that_goes_takes_its_groups_along(void **state) {
 
 static void there_is_room_for_so_many(void **state) {
 	for (unsigned i = 0; i < RULE_OWNERS_MAX; i++) {
-		assert_int_equal(rule_add_owner(&rule, i), i);
+		assert_int_equal(rule_add_owner(&rule, i, 0), i);
 	}
-	assert_int_equal(rule_add_owner(&rule, 1), -1);
+	assert_int_equal(rule_add_owner(&rule, 1, 0), -1);
 	for (unsigned i = 0; i < RULE_GROUPS_MAX; i++) {
 		assert_int_equal(rule_add_group(&rule, 0, 0), i);
 	}
@@ -251,6 +372,13 @@ int main(void) {
 		CASE(all_below_take_turns),
 		CASE(only_the_most_urgent_open_job_counts),
 		CASE(gpus_are_apart),
+		CASE(a_patient_job_waits),
+		CASE(a_patient_job_is_still_more_urgent),
+		CASE(slices_follow_the_ranks),
+		CASE(equals_keep_their_slices),
+		CASE(several_that_work_keep_their_slices),
+		CASE(who_can_wait_changes_no_slice),
+		CASE(slices_of_gpus_are_apart),
 		CASE(an_owner_that_goes_takes_its_groups_along),
 		CASE(there_is_room_for_so_many),
 	};

@@ -1,7 +1,7 @@
 /*
  * test-preempter.c: the process that preempts, started and led by sbeetd's end of it. This
  * executable is both. The driver is a pipe: its ioctl writes down what it was asked, into the
- * descriptor on which it was.
+ * descriptor on which it was. Reading a time slice leaves nothing there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,10 +32,12 @@
 #include "daemon/base/memfile.h"
 #include "daemon/preempt/helper.h"
 #include "daemon/preempt/preempter.h"
+#include "daemon/preempt/slices.h"
 #include "proto/board.h"
 #include "proto/rm.h"
 
 #define OPENED (UINT64_C(1) << 32)
+#define OWN_US 2048 /* the time slice that the driver gives */
 
 /* ---- the driver ---- */
 
@@ -43,6 +45,7 @@
 struct asked {
 	struct rm_control control;
 	struct rm_preempt params;
+	uint64_t slice_us;
 	uint64_t request;
 	int opened, socket, exec; /* errno of what the process must not do */
 };
@@ -57,8 +60,16 @@ int __wrap_ioctl(int fd, unsigned long request, ...) {
 	va_start(list, request);
 	control = va_arg(list, struct rm_control *);
 	va_end(list);
+	if (control->command == RM_COMMAND_GROUP_GET_TIMESLICE) {
+		((struct rm_timeslice *)(uintptr_t)control->params)->us = OWN_US;
+		return 0;
+	}
 	asked.control = *control;
-	asked.params = *(const struct rm_preempt *)(uintptr_t)control->params;
+	if (control->command == RM_COMMAND_GROUP_PREEMPT) {
+		asked.params = *(const struct rm_preempt *)(uintptr_t)control->params;
+	} else if (control->command == RM_COMMAND_GROUP_SET_TIMESLICE) {
+		asked.slice_us = ((const struct rm_timeslice *)(uintptr_t)control->params)->us;
+	}
 	asked.opened = open("/dev/null", O_RDONLY | O_CLOEXEC) < 0 ? errno : 0;
 	asked.socket = socket(AF_UNIX, SOCK_STREAM, 0) < 0 ? errno : 0;
 	asked.exec = execve("/bin/true", no_arguments, no_arguments) < 0 ? errno : 0;
@@ -121,12 +132,13 @@ static void set_jobs(const struct program *p, unsigned gpu, int change) {
 	ring();
 }
 
-static struct program program_start(uint64_t number, uint64_t urgency) {
+static struct program program_start_on(unsigned gpu, uint64_t number, uint64_t urgency) {
 	struct program p = {.number = number, .pid = fork()};
 	int pipe_fds[2];
 
 	if (p.pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		syscall(SYS_close_range, 3, ~0u, 0); /* sbeetd's end of the socket */
 		for (;;) {
 			pause();
 		}
@@ -135,13 +147,17 @@ static struct program program_start(uint64_t number, uint64_t urgency) {
 	assert_true(p.pidfd >= 0);
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
 	p.driver = pipe_fds[0];
-	assert_int_equal(preempter_add_owner(preempter, number, urgency, p.pidfd, board_file,
+	assert_int_equal(preempter_add_owner(preempter, number, urgency, 0, p.pidfd, board_file,
 					     (unsigned)number),
 			 0);
 	assert_int_equal(
-		preempter_add_group(preempter, number, 0, 100, (uint32_t)number, pipe_fds[1]), 0);
+		preempter_add_group(preempter, number, gpu, 100, (uint32_t)number, pipe_fds[1]), 0);
 	close(pipe_fds[1]);
 	return p;
+}
+
+static struct program program_start(uint64_t number, uint64_t urgency) {
+	return program_start_on(0, number, urgency);
 }
 
 static void program_end(struct program *p) {
@@ -152,12 +168,26 @@ static void program_end(struct program *p) {
 	atomic_store(&board->slots[0][p->number].jobs, 0);
 }
 
-/* The next thing that the driver is asked. */
-static struct asked await(const struct program *p) {
+/* The next time that the driver is asked to do @command. */
+static struct asked await_command(const struct program *p, uint32_t command) {
 	struct asked asked;
 
-	assert_int_equal(read(p->driver, &asked, sizeof(asked)), sizeof(asked));
+	do {
+		assert_int_equal(read(p->driver, &asked, sizeof(asked)), sizeof(asked));
+	} while (asked.control.command != command);
 	return asked;
+}
+
+/* The next preemption. */
+static struct asked await(const struct program *p) {
+	return await_command(p, RM_COMMAND_GROUP_PREEMPT);
+}
+
+/* Until the group has this time slice. */
+static void await_slice(const struct program *p, uint64_t us) {
+	while (await_command(p, RM_COMMAND_GROUP_SET_TIMESLICE).slice_us != us) {
+	}
+	await_command(p, RM_COMMAND_GROUP_SCHEDULE);
 }
 
 /* Whatever is still there, until its descriptor is closed. */
@@ -171,10 +201,18 @@ static void await_close(const struct program *p) {
 	assert_int_equal(n, 0);
 }
 
+/* It was not preempted so far. */
 static bool is_quiet(const struct program *p) {
 	struct pollfd f = {.fd = p->driver, .events = POLLIN};
+	struct asked asked;
 
-	return poll(&f, 1, 0) == 0;
+	while (poll(&f, 1, 0) > 0) {
+		assert_int_equal(read(p->driver, &asked, sizeof(asked)), sizeof(asked));
+		if (asked.control.command == RM_COMMAND_GROUP_PREEMPT) {
+			return false;
+		}
+	}
+	return true;
 }
 
 /* ---- the tests ---- */
@@ -199,6 +237,57 @@ static void a_job_preempts_a_less_urgent_program(void **state) {
 	program_end(&high);
 }
 
+/* Two GPUs, on each an urgent program and another: jobs on one are none of the other's business. */
+static void gpus_are_apart(void **state) {
+	struct program low[] = {program_start_on(0, 1, 1), program_start_on(1, 2, 1)};
+	struct program high[] = {program_start_on(0, 3, 2), program_start_on(1, 4, 2)};
+
+	set_jobs(&low[0], 0, 1);
+	set_jobs(&low[1], 1, 1);
+	set_jobs(&high[0], 0, 1);
+	for (unsigned i = 0; i < 5; i++) {
+		await(&low[0]);
+	}
+	assert_true(is_quiet(&low[1]));
+	set_jobs(&high[1], 1, 1);
+	for (unsigned i = 0; i < 5; i++) {
+		await(&low[1]);
+	}
+	assert_true(is_quiet(&high[0]));
+	assert_true(is_quiet(&high[1]));
+	for (unsigned i = 0; i < 2; i++) {
+		program_end(&low[i]);
+		program_end(&high[i]);
+	}
+}
+
+/* The urgent program keeps the GPU for long, the other for a short time; alone it has what the
+ * driver gave it. */
+static void slices_go_by_rank(void **state) {
+	struct program low = program_start(1, 1), high = program_start(2, 2);
+
+	await_slice(&high, SLICES_LONG_NS / NSEC_PER_USEC);
+	await_slice(&low, SLICES_SHORT_NS / NSEC_PER_USEC);
+	preempter_remove_owner(preempter, 2);
+	await_slice(&low, OWN_US);
+	program_end(&low);
+	program_end(&high);
+}
+
+static void slices_are_given_back_in_the_end(void **state) {
+	struct program low = program_start(1, 1), high = program_start(2, 2);
+
+	await_slice(&high, SLICES_LONG_NS / NSEC_PER_USEC);
+	await_slice(&low, SLICES_SHORT_NS / NSEC_PER_USEC);
+	preempter = preempter_free(preempter);
+	await_slice(&low, OWN_US);
+	await_slice(&high, OWN_US);
+	await_close(&low);
+	await_close(&high);
+	program_end(&low);
+	program_end(&high);
+}
+
 static void it_has_no_rights(void **state) {
 	struct program low = program_start(1, 1), high = program_start(2, 2);
 	struct asked asked;
@@ -219,7 +308,7 @@ static void urgency_may_change(void **state) {
 	set_jobs(&a, 0, 1);
 	set_jobs(&b, 0, 1);
 	await(&a);
-	preempter_set_urgency(preempter, 1, 3);
+	preempter_set_urgency(preempter, 1, 3, 0);
 	await(&b);
 	program_end(&a);
 	program_end(&b);
@@ -294,7 +383,8 @@ static void it_is_started_again(void **state) {
 	assert_int_equal(preempter_starts(preempter), 2);
 	/* It knows nobody: whoever is to be known is handed over. */
 	again = program_start(3, 1);
-	assert_int_equal(preempter_add_owner(preempter, 2, 2, programs[1].pidfd, board_file, 2), 0);
+	assert_int_equal(preempter_add_owner(preempter, 2, 2, 0, programs[1].pidfd, board_file, 2),
+			 0);
 	set_jobs(&again, 0, 1);
 	await(&again);
 	program_end(&again);
@@ -310,7 +400,7 @@ static void one_that_always_ends_is_given_up(void **state) {
 	}
 	unsetenv("TEST_PREEMPTER_ENDS");
 	assert_true(changes > 1);
-	assert_int_equal(preempter_add_owner(preempter, 1, 1, board_file, board_file, 0),
+	assert_int_equal(preempter_add_owner(preempter, 1, 1, 0, board_file, board_file, 0),
 			 -ENOTCONN);
 }
 
@@ -350,6 +440,9 @@ static void only_the_control_device_is_taken(void **state) {
 int main(int argc, char **argv) {
 	const struct CMUnitTest tests[] = {
 		CASE(a_job_preempts_a_less_urgent_program),
+		CASE(gpus_are_apart),
+		CASE(slices_go_by_rank),
+		CASE(slices_are_given_back_in_the_end),
 		CASE(it_has_no_rights),
 		CASE(urgency_may_change),
 		CASE(the_descriptor_of_a_dead_program_is_closed),

@@ -1,0 +1,82 @@
+/*
+ * slices.c: see slices.h.
+ */
+#include "daemon/preempt/slices.h"
+
+/* Two that work with short slices lose most of the GPU: that must not last. */
+#define LOOK_SHORT_NS (20 * NSEC_PER_MSEC)
+#define LOOK_NS	      (500 * NSEC_PER_MSEC)
+
+/* Who has groups on a GPU. */
+struct ranks {
+	uint64_t top;	  /* the highest urgency of those that don't wait */
+	unsigned n_top;	  /* how many have it; 0: there is none */
+	unsigned lower;	  /* less urgent ones */
+	unsigned working; /* of these, those that work */
+};
+
+static bool has_group(const struct rule *rule, unsigned owner, unsigned gpu) {
+	for (unsigned i = 0; i < rule->n_groups; i++) {
+		const struct rule_group *g = &rule->groups[i];
+
+		if (g->used && g->owner == owner && g->gpu == gpu) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool works(const struct rule_owner *o, unsigned gpu, nsec_t now) {
+	return o->worked[gpu] > 0 && o->worked[gpu] + SLICES_QUIET_NS > now;
+}
+
+static struct ranks rank(const struct rule *rule, unsigned gpu, nsec_t now) {
+	struct ranks r = {0};
+
+	for (unsigned i = 0; i < rule->n_owners; i++) {
+		const struct rule_owner *o = &rule->owners[i];
+
+		if (!o->used || o->patience > 0 || !has_group(rule, i, gpu)) {
+			continue;
+		}
+		if (r.n_top == 0 || o->urgency > r.top) {
+			r.top = o->urgency;
+			r.n_top = 1;
+		} else if (o->urgency == r.top) {
+			r.n_top++;
+		}
+	}
+	for (unsigned i = 0; i < rule->n_owners; i++) {
+		const struct rule_owner *o = &rule->owners[i];
+
+		if (o->used && r.n_top > 0 && o->urgency < r.top && has_group(rule, i, gpu)) {
+			r.lower++;
+			r.working += works(o, gpu, now);
+		}
+	}
+	return r;
+}
+
+nsec_t slices_wanted(const struct rule *rule, unsigned group, nsec_t now) {
+	const struct rule_group *g = &rule->groups[group];
+	const struct rule_owner *o = &rule->owners[g->owner];
+	struct ranks r = rank(rule, g->gpu, now);
+
+	if (r.lower == 0) {
+		return 0;
+	}
+	if (o->urgency < r.top) {
+		return r.working <= 1 ? SLICES_SHORT_NS : 0;
+	}
+	/* Those of equal urgency share. One that waits is no reason for anything. */
+	return o->urgency == r.top && r.n_top == 1 && o->patience == 0 ? SLICES_LONG_NS : 0;
+}
+
+nsec_t slices_again(const struct rule *rule, unsigned gpu, nsec_t now) {
+	struct ranks r = rank(rule, gpu, now);
+
+	if (r.lower < 2) {
+		return RULE_NEVER;
+	}
+	return now + (r.working <= 1 ? LOOK_SHORT_NS : LOOK_NS);
+}

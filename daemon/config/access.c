@@ -179,14 +179,15 @@ int access_set(struct access *a, const char *section, const char *key, const cha
 
 int access_set_admins(struct access *a, const char *text,
 		      void (*unknown)(void *userdata, const char *word), void *userdata) {
+	static const char between[] = " \t,";
 	char word[ACCESS_NAME_MAX + 2];
 
 	a->n_admins = 0;
-	for (; *(text += strspn(text, " ")); text += strcspn(text, " ")) {
+	for (; *(text += strspn(text, between)); text += strcspn(text, between)) {
 		bool group = *text == '@';
 		uint32_t id;
 
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(text, " "), text);
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(text, between), text);
 		if (find_id(word + group, group, &id) < 0) {
 			unknown(userdata, word);
 			continue;
@@ -241,8 +242,7 @@ void access_rights(const struct access *a, const struct peer *peer, struct acces
 		.limits = {.most = {[QUOTA_SESSIONS] = (uint64_t)values[ACCESS_SESSIONS],
 				    [QUOTA_JOBS] = (uint64_t)values[ACCESS_JOBS],
 				    [QUOTA_BYTES] = (uint64_t)values[ACCESS_BYTES],
-				    [QUOTA_SUBSCRIPTIONS] =
-					    (uint64_t)values[ACCESS_SUBSCRIPTIONS]},
+				    [QUOTA_SUBSCRIPTIONS] = (uint64_t)values[ACCESS_SUBSCRIPTIONS]},
 			   .rate = (uint64_t)values[ACCESS_RATE]},
 		.realtime = values[ACCESS_REALTIME] != 0,
 		.priority_max = (int)values[ACCESS_PRIORITY_MAX],

@@ -162,16 +162,24 @@ static void config_takes_rights_of_users_and_groups(void **state) {
 static void config_knows_admins(void **state) {
 	struct config c;
 	struct peer peer = {.cred = {.uid = 70001, .gid = 70002}, .groups = {70003}, .n_groups = 1};
+	static const char *const forms[] = {
+		"[sbeetd]\nadmins = 70005 no-such-user @70003\n",
+		"[sbeetd]\nadmins = 70005, no-such-user,@70003,\n",
+	};
 
-	assert_int_equal(read_text(&c, "[sbeetd]\nadmins = 70005 no-such-user @70003\n"), 0);
-	assert_string_equal(warnings, "F:2: unknown user or group 'no-such-user'\n");
-	assert_true(access_is_admin(&c.access, &peer));
-	peer.n_groups = 0;
-	assert_false(access_is_admin(&c.access, &peer));
-	peer.cred.uid = 70005;
-	assert_true(access_is_admin(&c.access, &peer));
-	peer.cred.uid = 0;
-	assert_true(access_is_admin(&c.access, &peer));
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		peer.cred.uid = 70001;
+		peer.n_groups = 1;
+		assert_int_equal(read_text(&c, forms[i]), 0);
+		assert_string_equal(warnings, "F:2: unknown user or group 'no-such-user'\n");
+		assert_true(access_is_admin(&c.access, &peer));
+		peer.n_groups = 0;
+		assert_false(access_is_admin(&c.access, &peer));
+		peer.cred.uid = 70005;
+		assert_true(access_is_admin(&c.access, &peer));
+		peer.cred.uid = 0;
+		assert_true(access_is_admin(&c.access, &peer));
+	}
 }
 
 static int read_task(struct config *c, const char *text) {

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/base/files.h"
 #include "daemon/base/inifile.h"
@@ -322,6 +323,10 @@ int config_new(struct config **ret, const struct options *options, config_warn_f
 	r = files_choose(&places, config->directory, sizeof(config->directory));
 	if (r == -ENAMETOOLONG) {
 		snprintf(why, why_size, "the name of the configuration's folder is too long");
+	} else if (r == 0 && options->config_dir && access(config->directory, F_OK) < 0) {
+		r = -errno;
+		snprintf(why, why_size, "can't read the configuration's folder '%s': %s",
+			 config->directory, strerror(-r));
 	} else if (r == 0) {
 		r = read_main(config, warn, why, why_size);
 		r = r == 0 ? read_tasks(config, warn, why, why_size) : r;

@@ -137,6 +137,21 @@ static void daemon_refuses_to_start_with_a_mistake(void **state) {
 	assert_non_null(strstr(errors, expected));
 }
 
+/* The default one need not be there; one that somebody names must. */
+static void daemon_refuses_a_folder_that_is_not_there(void **state) {
+	static const char *const arguments[] = {"--config-dir", "/no/such/folder", "--gpus", "4",
+						NULL};
+	char errors[1024];
+
+	harness_prepare(&harness);
+	unsetenv("SBEET_CONFIG_DIR");
+	assert_int_equal(harness_run(&harness, arguments, errors, sizeof(errors)), 2);
+	setenv("SBEET_CONFIG_DIR", harness.directory, 1);
+	assert_non_null(strstr(errors,
+			       "can't read the configuration's folder '/no/such/folder': "
+			       "No such file or directory"));
+}
+
 static bool policy_is(const Sbeet__Control__Status *status, void *data) {
 	return strcmp(status->service->policy, data) == 0;
 }
@@ -196,6 +211,7 @@ int main(void) {
 		CASE(command_line_beats_file_beats_default),
 		CASE(sample_has_every_key_and_its_default),
 		CASE(daemon_refuses_to_start_with_a_mistake),
+		CASE(daemon_refuses_a_folder_that_is_not_there),
 		CASE(reload_changes_what_is_live_and_tells_the_rest),
 		CASE(reload_keeps_the_old_configuration_on_a_mistake),
 	};

@@ -18,6 +18,10 @@ static int finish(int code) {
 }
 
 static int perform(const struct ctl *ctl) {
+	if (ctl->common.help && ctl->noun) {
+		help_print_noun(ctl->table, ctl->noun);
+		return CTL_EXIT_OK;
+	}
 	if (ctl->common.help) {
 		help_print(ctl->table, ctl->bare ? NULL : ctl->verb);
 		return CTL_EXIT_OK;

@@ -111,6 +111,7 @@ const struct option *options_find_letter(const struct verb *verb, char letter, b
 struct parser {
 	const struct verb *const *table;
 	const struct verb *verb; /* NULL while it is being looked for */
+	const char *noun;	 /* see struct ctl */
 	struct command *command; /* NULL likewise */
 	char **argv;
 	size_t next; /* in argv */
@@ -326,6 +327,18 @@ static int fail_verb(const struct parser *p, const char *word) {
 	if (s.best) {
 		return fail(p, "unknown verb '%s'. Did you mean '%s'?", word, s.best);
 	}
+	for (const struct verb *const *v = p->table; *v; v++) {
+		const char *space = strchr((*v)->name, ' ');
+
+		if (space && strcmp(space + 1, word) == 0) {
+			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s'%s'", n ? ", " : "",
+					      (*v)->name);
+			n = n < sizeof(names) ? n : sizeof(names) - 1;
+		}
+	}
+	if (n > 0) {
+		return fail(p, "unknown verb '%s'. Did you mean %s?", word, names);
+	}
 	return fail(p, "unknown verb '%s'; see 'sbeetctl --help'", word);
 }
 
@@ -349,6 +362,27 @@ const struct verb *options_find_verb(const struct verb *const *table, const char
 	return NULL;
 }
 
+bool options_is_noun(const struct verb *const *table, const char *word) {
+	size_t len = strlen(word);
+
+	for (; *table; table++) {
+		if (strncmp((*table)->name, word, len) == 0 && (*table)->name[len] == ' ') {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Before the options are read: whether one of them asks for help. */
+static bool wants_help(char *const *argv) {
+	for (argv++; *argv && strcmp(*argv, "--") != 0; argv++) {
+		if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int find_verb(struct parser *p, size_t *ret_words) {
 	const char *word;
 	int r;
@@ -364,6 +398,11 @@ static int find_verb(struct parser *p, size_t *ret_words) {
 		return 0;
 	}
 	p->verb = options_find_verb(p->table, word, p->argv[p->next + 1], ret_words);
+	if (!p->verb && options_is_noun(p->table, word) && wants_help(p->argv)) {
+		p->noun = word;
+		p->verb = p->table[0];
+		*ret_words = 1;
+	}
 	return p->verb ? 0 : fail_verb(p, word);
 }
 
@@ -413,6 +452,7 @@ int command_init(struct command *command, const struct verb *const *table, char 
 	}
 	c.ctl.verb = p.verb;
 	c.ctl.bare = words == 0;
+	c.ctl.noun = p.noun;
 	r = command_alloc(&c, p.verb, argv);
 	if (r == 0) {
 		p.command = &c;

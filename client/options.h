@@ -63,6 +63,9 @@ const struct option *options_find(const struct verb *verb, const char *name, siz
 				  bool *ret_own);
 const struct option *options_find_letter(const struct verb *verb, char letter, bool *ret_own);
 
+/* Whether verbs of two words begin with @word. */
+bool options_is_noun(const struct verb *const *table, const char *word);
+
 /* The verb whose name is @word, or "@word @next"; NULL. @next may be NULL. @ret_words: 1 or 2. */
 const struct verb *options_find_verb(const struct verb *const *table, const char *word,
 				     const char *next, size_t *ret_words);

@@ -73,6 +73,18 @@ void help_print(const struct verb *const *table, const struct verb *verb) {
 	}
 }
 
+void help_print_noun(const struct verb *const *table, const char *noun) {
+	size_t len = strlen(noun);
+
+	printf("Usage: sbeetctl %s VERB [OPTION...] [ARGUMENT...]\n\nVerbs:\n", noun);
+	for (; *table; table++) {
+		if (strncmp((*table)->name, noun, len) == 0 && (*table)->name[len] == ' ') {
+			printf("  %-*s%s\n", HELP_COLUMN - 2, (*table)->name, (*table)->summary);
+		}
+	}
+	printf("\n'sbeetctl %s VERB --help' has the options.\n", noun);
+}
+
 static int help(const struct ctl *ctl) {
 	const struct verb *verb;
 	struct suggest s;
@@ -85,6 +97,10 @@ static int help(const struct ctl *ctl) {
 	verb = options_find_verb(ctl->table, ctl->args[0], ctl->args[1], &words);
 	if (verb && words == ctl->n_args) {
 		help_print(ctl->table, verb);
+		return CTL_EXIT_OK;
+	}
+	if (ctl->n_args == 1 && options_is_noun(ctl->table, ctl->args[0])) {
+		help_print_noun(ctl->table, ctl->args[0]);
 		return CTL_EXIT_OK;
 	}
 	s = suggest_start(ctl->args[0]);

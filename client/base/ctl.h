@@ -44,7 +44,8 @@ struct verb;
 struct ctl {
 	const struct verb *const *table; /* of verbs, for `help` */
 	const struct verb *verb;
-	bool bare; /* no verb was typed: `verb` is the default one */
+	bool bare;	  /* no verb was typed: `verb` is the default one */
+	const char *noun; /* only the first word of verbs was typed, with --help; else NULL */
 	struct ctl_common common;
 	void *options; /* the verb's own structure, options_size bytes; owned by struct command */
 	char **args;   /* what is left after verb and options; NULL-terminated, borrowed */

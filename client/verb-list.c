@@ -46,7 +46,7 @@ static int find(const struct object *o, const struct snapshot *s, const char *id
 		char text[OBJECT_ID_MAX];
 
 		o->id(s, i, text);
-		if (strcmp(text, id) == 0) {
+		if (strcmp(text, id) == 0 || (o->is && o->is(s, i, id))) {
 			*ret = i;
 			return 0;
 		}

@@ -503,6 +503,7 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 static int check_gpu(struct why why, const Sbeet__Control__Gpu *m) {
 	TRY(check_uuid(why, "uuid of a GPU", &m->uuid));
 	TRY(check_text(why, "name of a GPU", m->name, PROTO_TEXT_MAX));
+	TRY(check_text(why, "PCI address of a GPU", m->pci, PROTO_TEXT_MAX));
 	TRY(check_most(why, "sms of a GPU", m->sms, PROTO_SMS_MAX));
 	TRY(check_text(why, "sharing", m->sharing, PROTO_NAME_MAX));
 	return check_sms(why, "sms_busy", &m->sms_busy, m->sms);

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "client/base/terminal.h"
 #include "proto/enforcement.h"
@@ -59,6 +60,8 @@ static const struct table_column gpu_columns[] = {
 	{"memory", "MEMORY MiB", .right = true, .hidden = true},
 	{"programs", "PROGRAMS", .right = true, .hidden = true},
 	{"mps", "MPS", .hidden = true},
+	{"uuid", "UUID", .hidden = true},
+	{"pci", "PCI", .hidden = true},
 };
 
 void object_print_mps(const Sbeet__Control__Mps *m, char *text, size_t size) {
@@ -161,7 +164,7 @@ static size_t gpu_count(const struct snapshot *s) {
 static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigned width) {
 	const Sbeet__Control__Gpu *g = s->gpus[i];
 	struct smset busy = snapshot_gpu_busy(s, i);
-	char text[MAP_TEXT];
+	char text[MAP_TEXT], uuid[SNAPSHOT_UUID_TEXT];
 
 	table_number(t, g->index);
 	table_text(t, g->name);
@@ -192,6 +195,17 @@ static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 	}
 	table_number(t, (int64_t)(g->memory_bytes >> 20));
 	add_mps(t, s, g);
+	snapshot_gpu_uuid(s, i, uuid);
+	table_text(t, uuid);
+	table_text(t, g->pci);
+}
+
+/* Its UUID, or its address on the PCI bus, with letters of any case. */
+static bool gpu_is(const struct snapshot *s, size_t i, const char *id) {
+	char uuid[SNAPSHOT_UUID_TEXT];
+
+	snapshot_gpu_uuid(s, i, uuid);
+	return *id && (strcasecmp(id, uuid) == 0 || strcasecmp(id, s->gpus[i]->pci) == 0);
 }
 
 static void gpu_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]) {
@@ -200,7 +214,7 @@ static void gpu_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX])
 
 const struct object object_gpu = {"gpu",	   gpu_columns,	     N_OF(gpu_columns),
 				  "No GPU found.", gpu_count,	     gpu_add,
-				  gpu_id,	   snapshot_gpu_json};
+				  gpu_id,	   snapshot_gpu_json, gpu_is};
 
 /* --- sessions ------------------------------------------------------------------------------- */
 

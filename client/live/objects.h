@@ -26,6 +26,9 @@ struct object {
 
 	/* NULL if memory ran out. */
 	json_t *(*json)(const struct snapshot *s, size_t i);
+
+	/* Whether it is also called @id; NULL: it has no other name. */
+	bool (*is)(const struct snapshot *s, size_t i, const char *id);
 };
 
 extern const struct object object_gpu, object_task, object_session, object_job;

@@ -175,19 +175,17 @@ void snapshot_deinit(struct snapshot *s) {
 	*s = (struct snapshot){0};
 }
 
-/* As NVML prints it. */
-static json_t *uuid_json(const ProtobufCBinaryData *uuid) {
-	const uint8_t *u = uuid->data;
-	char text[64];
+void snapshot_gpu_uuid(const struct snapshot *s, size_t i, char text[SNAPSHOT_UUID_TEXT]) {
+	const uint8_t *u = s->gpus[i]->uuid.data;
 
-	if (uuid->len != PROTO_UUID_BYTES) {
-		return json_null();
+	if (s->gpus[i]->uuid.len != PROTO_UUID_BYTES) {
+		*text = '\0';
+		return;
 	}
-	snprintf(text, sizeof(text),
+	snprintf(text, SNAPSHOT_UUID_TEXT,
 		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
 		 u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
 		 u[14], u[15]);
-	return json_text(text);
 }
 
 /* "0-22", null for the empty set. */
@@ -243,16 +241,19 @@ struct smset snapshot_gpu_busy(const struct snapshot *s, size_t i) {
 json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 	const Sbeet__Control__Gpu *g = s->gpus[i];
 	struct smset busy = snapshot_gpu_busy(s, i);
+	char uuid[SNAPSHOT_UUID_TEXT];
 
+	snapshot_gpu_uuid(s, i, uuid);
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, s:o, "
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, "
+		"s:o, "
 		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"index", json_u64(g->index), "uuid", uuid_json(&g->uuid), "name",
-		json_text(g->name), "sharing", json_text(g->sharing), "n_sms", json_u64(g->sms),
-		"n_sms_busy", json_u64(smset_count(&busy)), "sms_busy", set_json(&busy),
-		"memory_bytes", json_u64_known(g->memory_bytes), "power_mw",
-		json_u64_known(g->power_mw), "power_age_ns",
-		g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
+		"index", json_u64(g->index), "uuid", json_text(*uuid ? uuid : NULL), "pci",
+		json_text(*g->pci ? g->pci : NULL), "name", json_text(g->name), "sharing",
+		json_text(g->sharing), "n_sms", json_u64(g->sms), "n_sms_busy",
+		json_u64(smset_count(&busy)), "sms_busy", set_json(&busy), "memory_bytes",
+		json_u64_known(g->memory_bytes), "power_mw", json_u64_known(g->power_mw),
+		"power_age_ns", g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
 		json_u64_known(g->energy_mj), "power_limit_mw", json_u64_known(g->power_limit_mw),
 		"drained", (int)g->drained, "programs", json_u64(g->programs), "lost", (int)g->lost,
 		"model_mj", json_u64_known(g->model_mj), "model_unknown_ns",
@@ -289,15 +290,14 @@ static json_t *terms_plan_json(const Sbeet__Control__TermsPlan *p) {
 	if (!p) {
 		return json_null();
 	}
-	return json_pack("{s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:o, s:o, s:o}}", "plans",
-			 json_u64(p->plans), "verdict",
-			 *p->verdict ? json_text(p->verdict) : json_null(), "slow",
-			 json_real(p->slow), "since_ns", json_u64(p->since_ns), "predicted", "jobs",
-			 json_u64(p->predicted_jobs), "misses", json_u64(p->predicted_misses),
-			 "mean_response_ns", json_u64_known(p->predicted_response_ns), "measured",
-			 "jobs", json_u64(p->jobs), "misses", json_u64(p->misses),
-			 "mean_response_ns", json_u64_known(p->response_ns), "unreported",
-			 json_u64(p->unreported));
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:o, s:o, s:o}}", "plans",
+		json_u64(p->plans), "verdict", *p->verdict ? json_text(p->verdict) : json_null(),
+		"slow", json_real(p->slow), "since_ns", json_u64(p->since_ns), "predicted", "jobs",
+		json_u64(p->predicted_jobs), "misses", json_u64(p->predicted_misses),
+		"mean_response_ns", json_u64_known(p->predicted_response_ns), "measured", "jobs",
+		json_u64(p->jobs), "misses", json_u64(p->misses), "mean_response_ns",
+		json_u64_known(p->response_ns), "unreported", json_u64(p->unreported));
 }
 
 static json_t *session_terms_json(const struct snapshot *s,
@@ -340,10 +340,9 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 		"jobs", json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
 		"launches", json_u64(s->launches), "copies", json_u64(s->copies), "misses",
 		json_u64(s->misses), "kernels", json_u64(s->kernels), "kernels_confinable",
-		json_u64(s->kernels_confinable), "outside_blocks", json_u64(s->outside_blocks), "unreported",
-		json_u64(s->unreported),
-		"max_wait_ns", json_u64(s->max_wait_ns), "max_response_ns",
-		json_u64(s->max_response_ns), "last_response_ns",
+		json_u64(s->kernels_confinable), "outside_blocks", json_u64(s->outside_blocks),
+		"unreported", json_u64(s->unreported), "max_wait_ns", json_u64(s->max_wait_ns),
+		"max_response_ns", json_u64(s->max_response_ns), "last_response_ns",
 		json_u64_known(s->last_response_ns), "planned", (int)s->planned, "energy_mj",
 		json_u64_known(s->energy_mj), "max_started_late_ns",
 		json_u64(s->max_started_late_ns), "terms", session_terms_json(snapshot, s));

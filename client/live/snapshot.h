@@ -60,6 +60,10 @@ struct smset snapshot_gpu_busy(const struct snapshot *s, size_t i);
 /* The longest that it has taken to preempt any GPU; 0: not measured on any. */
 nsec_t snapshot_preempt_ns(const struct snapshot *s);
 
+/* As NVML prints it, "GPU-" and 36 characters; empty: not known. */
+#define SNAPSHOT_UUID_TEXT 64
+void snapshot_gpu_uuid(const struct snapshot *s, size_t i, char text[SNAPSHOT_UUID_TEXT]);
+
 /* SMs of the GPU of this index; 0: there is none. */
 unsigned snapshot_gpu_sms(const struct snapshot *s, uint32_t index);
 

@@ -88,6 +88,7 @@ static void fill_gpu(const struct control *control, size_t index, nsec_t now,
 	ret->uuid.data = (uint8_t *)gpu->uuid;
 	ret->uuid.len = sizeof(gpu->uuid);
 	ret->name = (char *)gpu->name;
+	ret->pci = (char *)gpu->pci;
 	ret->sms = gpu->n_sms;
 	ret->sharing = (char *)(gpu->sharing == SCHED_SHARING_MPS ? "mps" : "exclusive");
 	ret->sms_busy.data = busy;

@@ -18,6 +18,12 @@ struct nvml_memory {
 	unsigned long long total, free, used;
 };
 
+struct nvml_pci {
+	char legacy[16];
+	unsigned domain, bus, device, id, subsystem_id;
+	char bus_id[32];
+};
+
 #define NVML_UUID_BYTES	 96
 #define NVML_GPU_IS_LOST 15
 
@@ -38,6 +44,7 @@ struct nvml_memory {
 	X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", int, (nvml_device, unsigned *), false)   \
 	X(energy, "nvmlDeviceGetTotalEnergyConsumption", int, (nvml_device, unsigned long long *), \
 	  false)                                                                                   \
+	X(pci, "nvmlDeviceGetPciInfo_v3", int, (nvml_device, struct nvml_pci *), false)            \
 	X(driver, "nvmlSystemGetDriverVersion", int, (char *, unsigned), false)                    \
 	X(simulated_sharing, "simgpuDeviceSharing", int, (unsigned), false)
 
@@ -153,6 +160,7 @@ static unsigned green_step(int major) {
 static int read_gpu(struct nvml *nvml, unsigned index, struct nvml_gpu *ret, nvml_device *device) {
 	char uuid[NVML_UUID_BYTES];
 	struct nvml_memory memory = {0};
+	struct nvml_pci pci = {0};
 	struct nvml_gpu gpu = {.simulated_sharing = -1};
 	unsigned cores = 0, limit_mw = 0;
 	int major = 0, minor = 0;
@@ -173,6 +181,9 @@ static int read_gpu(struct nvml *nvml, unsigned index, struct nvml_gpu *ret, nvm
 	gpu.name[sizeof(gpu.name) - 1] = '\0';
 	if (nvml->memory(*device, &memory) == 0) {
 		gpu.memory_bytes = memory.total;
+	}
+	if (nvml->pci && nvml->pci(*device, &pci) == 0) {
+		snprintf(gpu.pci, sizeof(gpu.pci), "%.31s", pci.bus_id);
 	}
 	if (nvml->power_limit && nvml->power_limit(*device, &limit_mw) == 0) {
 		gpu.power_limit_mw = limit_mw;

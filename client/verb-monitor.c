@@ -9,6 +9,7 @@
 
 #include "client/base/ctl.h"
 #include "client/base/stop.h"
+#include "client/live/snapshot.h"
 #include "client/live/stream.h"
 #include "client/options.h"
 #include "client/verb.h"
@@ -236,6 +237,32 @@ static int follow(const struct ctl *ctl, struct stream *stream, unsigned kinds) 
 	return CTL_EXIT_OK;
 }
 
+/* Of a GPU that is not there nothing would ever be told. Return: an enum ctl_exit, after an error.
+ */
+static int check_gpu(unsigned gpu) {
+	struct control *control;
+	struct snapshot s;
+	char error[1024];
+	int r = control_open(&control, error, sizeof(error));
+
+	if (r != CTL_EXIT_OK) {
+		ctl_error("%s", error);
+		return r;
+	}
+	r = snapshot_init(&s, control, error, sizeof(error));
+	if (r != CTL_EXIT_OK) {
+		ctl_error("%s", error);
+	} else {
+		if (snapshot_gpu_sms(&s, gpu) == 0) {
+			ctl_error("no gpu '%u'; 'sbeetctl gpu list' shows which there are", gpu);
+			r = CTL_EXIT_NO_OBJECT;
+		}
+		snapshot_deinit(&s);
+	}
+	control_close(control);
+	return r;
+}
+
 static int monitor(const struct ctl *ctl) {
 	const struct monitor_options *o = ctl->options;
 	struct stream stream;
@@ -244,6 +271,9 @@ static int monitor(const struct ctl *ctl) {
 	int r;
 
 	r = parse_kinds(o->kinds, &kinds);
+	if (r == 0 && o->gpu) {
+		r = check_gpu((uint32_t)(o->gpu - 1));
+	}
 	if (r != 0) {
 		return r;
 	}

@@ -141,7 +141,7 @@ static int set_environment(const struct run_options *o, const char *preload) {
 }
 
 /* As the shim will read them: an option beats its variable. */
-static int check_vars(const struct run_options *o) {
+static int check_vars(const struct ctl *ctl, const struct run_options *o) {
 	struct taskvar_source from[_TASK_FIELD_N];
 	struct task_spec task;
 	enum task_field wrong;
@@ -161,6 +161,12 @@ static int check_vars(const struct run_options *o) {
 	if (taskvars_read(&task, from, &wrong, why, sizeof(why)) < 0) {
 		ctl_error("%s", why);
 		return CTL_EXIT_USAGE;
+	}
+	if (task.task_class == SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT && task.deadline > 0) {
+		ctl_warn(
+			ctl,
+			"a task of class best-effort has no claim to its deadline: real-time tasks "
+			"go first, and misses are counted all the same");
 	}
 	return CTL_EXIT_OK;
 }
@@ -288,7 +294,7 @@ static int run(const struct ctl *ctl) {
 	char error[512];
 	int r;
 
-	r = check_vars(o);
+	r = check_vars(ctl, o);
 	if (r == CTL_EXIT_OK) {
 		r = check_socket(o);
 	}

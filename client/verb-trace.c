@@ -198,7 +198,7 @@ static int read_trace(const char *path, struct trace *t) {
 
 	if (!in) {
 		ctl_error("cannot read '%s': %s", path, strerror(errno));
-		return errno == ENOENT ? CTL_EXIT_NO_OBJECT : CTL_EXIT_FAILED;
+		return CTL_EXIT_FAILED;
 	}
 	r = trace_read(t, in, error, sizeof(error));
 	if (r == -EBADMSG) {

@@ -108,7 +108,8 @@ static Sbeet__Control__ConfigValue *next_value(struct values *v, const char *sec
 	return &v->list[n];
 }
 
-static void add_settings(struct values *values, const struct reload *reload) {
+/* @policy: in force, which somebody may have set since the files were read. */
+static void add_settings(struct values *values, const struct reload *reload, const char *policy) {
 	const struct settings *s = &reload->config->settings;
 
 	for (int i = 0; i < _SETTING_N; i++) {
@@ -123,6 +124,12 @@ static void add_settings(struct values *values, const struct reload *reload) {
 		v->live = settings_table[i].live;
 		v->pending = reload->pending[i];
 		v->help = (char *)settings_table[i].help;
+		if (i == SETTING_POLICY && strcmp(v->value, policy) != 0) {
+			v->value = (char *)policy;
+			v->source = (char *)"request";
+			v->file = (char *)"";
+			v->line = 0;
+		}
 	}
 }
 
@@ -183,7 +190,8 @@ void admin_config(struct control_client *client, const Sbeet__Control__Request *
 	}
 	sbeet__control__config__init(&values.config);
 	values.config.values = values.pointers;
-	add_settings(&values, reload);
+	add_settings(&values, reload,
+		     sched_get_policy(engine_sched(client->control->engine))->name);
 	add_access(&values, &reload->config->access);
 	for (size_t i = 0; i < reload->config->n_tasks; i++) {
 		add_task(&values, &reload->config->tasks[i]);

@@ -152,6 +152,19 @@ static void daemon_refuses_a_folder_that_is_not_there(void **state) {
 			       "No such file or directory"));
 }
 
+/* Not what the file says, but what is so. */
+static void policy_that_was_set_by_request_is_shown(void **state) {
+	harness_prepare(&harness);
+	write_config("[sbeetd]\npolicy = even\n");
+	harness_start(&harness, plain);
+	expect("policy", "even", "file", 2);
+	policy_set("fcfs", SBEET__ERROR_CODE__ERROR_CODE_NONE);
+	expect("policy", "fcfs", "request", 0);
+	policy_set("even", SBEET__ERROR_CODE__ERROR_CODE_NONE);
+	expect("policy", "even", "file", 2);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static bool policy_is(const Sbeet__Control__Status *status, void *data) {
 	return strcmp(status->service->policy, data) == 0;
 }
@@ -212,6 +225,7 @@ int main(void) {
 		CASE(sample_has_every_key_and_its_default),
 		CASE(daemon_refuses_to_start_with_a_mistake),
 		CASE(daemon_refuses_a_folder_that_is_not_there),
+		CASE(policy_that_was_set_by_request_is_shown),
 		CASE(reload_changes_what_is_live_and_tells_the_rest),
 		CASE(reload_keeps_the_old_configuration_on_a_mistake),
 	};

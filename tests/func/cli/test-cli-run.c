@@ -110,6 +110,25 @@ static void run_sets_the_environment_and_nothing_else(void **state) {
 	spawned_deinit(&s);
 }
 
+static void run_warns_of_a_deadline_without_a_claim(void **state) {
+	static const char warning[] = "sbeetctl: warning: a task of class best-effort has no claim";
+	struct spawned s = spawn(
+		ARGS(sbeetctl, "run", "--class=best-effort", "--deadline=20ms", "--", "/bin/true"),
+		ARGS(use_shim));
+
+	assert_int_equal(s.code, 0);
+	assert_contains(s.err, warning);
+	assert_one_line(s.err);
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "run", "--deadline=20ms", "--", "/bin/true"),
+		  ARGS(use_shim, "SBEET_CLASS=best-effort"));
+	assert_contains(s.err, warning);
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "run", "--deadline=20ms", "--", "/bin/true"), ARGS(use_shim));
+	assert_string_equal(s.err, "");
+	spawned_deinit(&s);
+}
+
 static void run_adds_to_ld_preload(void **state) {
 	char other[600], value[1200], expected[1300];
 	struct spawned s;
@@ -521,6 +540,7 @@ int main(void) {
 		cmocka_unit_test(run_passes_the_signal_that_ends_the_program),
 		cmocka_unit_test(run_becomes_the_program),
 		cmocka_unit_test(run_sets_the_environment_and_nothing_else),
+		cmocka_unit_test(run_warns_of_a_deadline_without_a_claim),
 		cmocka_unit_test(run_adds_to_ld_preload),
 		cmocka_unit_test(run_loads_the_sanitizer_first),
 		cmocka_unit_test(run_refuses_two_different_shims),

@@ -148,12 +148,39 @@ while read -r verb; do
 	}
 done <verbs
 
+# A noun alone: what there is of it; and the second word alone.
+for noun in gpu task session job trace profile; do
+	verb=$noun
+	ends 0 "$noun" --help
+	cp out help
+	ends 0 help "$noun"
+	cmp -s out help || wrong "help $noun: is not what $noun --help is"
+	ends 0 --help "$noun"
+	cmp -s out help || wrong "--help $noun: is not what $noun --help is"
+	[ "$(grep -c "^  $noun [a-z]* " help)" = "$(grep -c "^$noun " verbs)" ] || wrong "$noun --help: verbs are missing"
+	ends 2 "$noun"
+	says "'$noun' needs one of: "
+done
+verb=kill
+ends 2 kill 3
+says "Did you mean 'session kill'?"
+verb=list
+ends 2 list
+says "Did you mean 'gpu list', 'task list', 'session list', 'job list', 'profile list'?"
+
 echo "$changes" >changes
 while read -r verb; do
 	# shellcheck disable=SC2086
 	ends 3 $verb
 	says 'sbeetd'
 done <changes
+
+# A file that is not there is a failure, whoever reads it.
+for verb in ptx simulate plan 'trace export' 'profile list' response-time; do
+	# shellcheck disable=SC2086
+	ends 1 $verb /nowhere
+	says "cannot read '/nowhere': No such file"
+done
 
 # A daemon whose sockets this user may not reach; root may reach all, so it becomes nobody.
 if [ "$(id -u)" = 0 ]; then
@@ -216,6 +243,36 @@ while read -r verb; do
 	fi
 done <verbs
 [ "$n_read" -ge 15 ] || wrong "only $n_read verbs give JSON"
+# A GPU by its UUID, in any case; one that is not there.
+verb='gpu show'
+ends 0 gpu show GPU-02000000-0000-0000-0000-000000000000
+grep -q '^ *SMS  6$' out || wrong "$verb: not the GPU of this UUID"
+grep -q '^ *UUID  GPU-02000000-0000-0000-0000-000000000000$' out || wrong "$verb: it does not show the UUID"
+ends 0 gpu show gpu-02000000-0000-0000-0000-000000000000
+ends 4 gpu show GPU-03000000-0000-0000-0000-000000000000
+says "no gpu 'GPU-03000000"
+verb=monitor
+ends 0 monitor -g 1 -d 100ms
+ends 4 monitor -g 9 -d 100ms
+says "no gpu '9'; 'sbeetctl gpu list' shows which there are"
+
+# Which policy is in force; that one has no profiles to plan with.
+verb=policy
+ends 0 policy fcfs
+[ ! -s err ] || wrong "policy fcfs: it warns"
+ends 0 policy
+[ "$(grep -c '(in force)' out)" = 1 ] && grep -q '^fcfs  *(in force) ' out || wrong "policy: the one in force is not marked"
+ends 0 policy --json=short
+[ "$(grep -o '"active":true' out | wc -l)" = 1 ] || wrong "policy --json: not one is active"
+cat out >>all.json
+ends 0 config
+grep -q '^sbeetd *policy *fcfs *request ' out || wrong "config: it does not show the policy that was set"
+ends 0 policy lookahead
+says "policy 'lookahead' plans by profiles, and sbeetd has none"
+ends 0 policy --quiet lookahead
+[ ! -s err ] || wrong "policy --quiet warns"
+ends 0 policy even
+
 verb=response-time
 ends 7 response-time --epsilon measured segments.json
 says 'sbeetd has not measured how long it takes to preempt a GPU: give --epsilon=TIME'

@@ -54,26 +54,24 @@ milli() { # SECONDS
 
 # HOW NAME OPTIONS -- KEY=VALUE...: in the background; how: plain, or managed with these options.
 start() {
-	how=$1
-	name=$2
-	options=$3
+	starter=$1
+	started=$2
+	[ "$1" = plain ] || starter="managed --task $2 --job marks $3 --"
 	shift 4
-	[ "$how" = plain ] || how="managed --task $name --job marks $options --"
 	# shellcheck disable=SC2086 # several words
-	$how "$here/bin/segments" go="$go" rounds="$rounds" queue="${QUEUE:-2}" "$@" \
-		>"$scratch/$name.out" 2>"$scratch/$name.err" &
+	$starter "$here/bin/segments" go="$go" rounds="$rounds" queue="${QUEUE:-2}" "$@" \
+		>"$scratch/$started.out" 2>"$scratch/$started.err" &
 	running="$running $!"
-	names="$names $name"
+	names="$names $started"
 }
 
-# All that were started: from when all are ready until they end; the endless ones last.
-go_on() {
+await_all() {
 	tries=0
-	for name in $names; do
-		until grep -qs ready "$scratch/$name.out"; do
+	for started in $names; do
+		until grep -qs ready "$scratch/$started.out"; do
 			tries=$((tries + 1))
 			if [ $tries -gt 1200 ]; then
-				say "$name does not start: $(tail -n 3 "$scratch/$name.err")"
+				say "$started does not start: $(tail -n 3 "$scratch/$started.err")"
 				# shellcheck disable=SC2086 # several words
 				kill $running
 				exit 1
@@ -81,14 +79,20 @@ go_on() {
 			sleep 0.05
 		done
 	done
+}
+
+# All that were started: from when all are ready until they end; the endless ones last.
+go_on() {
+	await_all
 	touch "$go"
 	sleep "$1"
 	rm -f "$go"
 	for pid in $running; do
 		wait "$pid" || failed=1
 	done
-	for name in $names; do
-		[ "$(wc -l <"$scratch/$name.out")" -eq 2 ] || say "$name FAILED: $(tail -n 3 "$scratch/$name.err")"
+	for started in $names; do
+		[ "$(wc -l <"$scratch/$started.out")" -eq 2 ] ||
+			say "$started FAILED: $(tail -n 3 "$scratch/$started.err")"
 	done
 	running=
 	names=
@@ -198,10 +202,8 @@ column() {
 	policy=${1%-*}
 	busy=0
 	case $1 in *-busy) busy=1 ;; esac
-	how=managed
-	[ "$policy" != unmanaged ] || how=plain
 	say ""
-	[ $how = plain ] || start_daemon --policy "$policy"
+	[ "$policy" = unmanaged ] || start_daemon --policy "$policy"
 	[ -z "$daemon" ] || taskset -acp "3-$(($(nproc) - 1))" "$daemon" >/dev/null 2>&1 ||
 		say "sbeetd shares the tasks' CPUs"
 	bounds "$1" >"$out/bounds"
@@ -209,14 +211,21 @@ column() {
 	while read -r name c g t cpu rank; do
 		class="--class best-effort"
 		[ "$rank" -eq 0 ] || class="--class realtime --period ${t}ms --deadline ${t}ms --priority $rank"
-		kind=$how
-		[ "$g" -gt 0 ] || kind=plain
-		start "$kind" "$name" "$class" -- cpu_us=$((c * 1000)) kernels="$(kernels_of "$g")" copy="$copy" \
+		how=managed
+		if [ "$policy" = unmanaged ] || [ "$g" -eq 0 ]; then
+			how=plain
+		fi
+		start $how "$name" "$class" -- cpu_us=$((c * 1000)) kernels="$(kernels_of "$g")" copy="$copy" \
 			busy=$busy period_us=$((t * 1000)) time_ms="$([ "$t" -eq 0 ] && echo 0 || milli "$window")" pin="$cpu" \
 			alone_us="$(alone_of "$name" 2 | grep . || echo 0)" $([ "${RANKS:-yes}" = no ] || echo "rank=$rank")
 	done <<-END
 		$tasks
 	END
+	await_all
+	if [ -n "$daemon" ]; then
+		tool "$ctl" status --json=short >"$out/status-$1.json"
+		[ "$(tr '{' '\n' <"$out/status-$1.json" | grep -c '"task":')" -eq 5 ] || say "FAILED: not all are managed"
+	fi
 	go_on "$window"
 	[ -z "$daemon" ] || stop_daemon
 	say "$1: CPU priorities: $(head -qn 1 "$scratch"/*.out | cut -d ' ' -f 3 | sort | uniq -c | tr -s ' \n' ' ')"

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Results under many preemptions, without MPS, in the folder that bundle.sh made: sample programs, a CUDA
 # graph and programs of Python's frameworks run under policy steer while an urgent program has a job of
-# 1 ms every 2.5 ms, for which they are preempted all the time. Samples compare their results with the CPU's;
+# 1.5 ms every 2.5 ms, for which they are preempted all the time. Samples compare their results with the CPU's;
 # what frameworks say of theirs is compared with a run without sbeet. The table is also on $OUT/exact.txt.
 #
-# usage: exact.sh [PREEMPTIONS]		ends after so many (100000), or after BUDGET_S (100)
+# usage: exact.sh [PREEMPTIONS]		ends after so many (100000), or after BUDGET_S (85)
 #
 # FRAMEWORKS: programs of frameworks/ (those of the list below that are installed); SAMPLES: others.
 # URGENT_ROUNDS: of arithmetic in the urgent kernel; measured if not given.
@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/manage.sh"
 began=$(date +%s)
 wanted=${1:-100000}
-until=$((began + ${BUDGET_S:-100}))
+until=$((began + ${BUDGET_S:-85}))
 page=$scratch/page
 go=$scratch/go
 table=$out/exact.txt
@@ -60,20 +60,16 @@ run_framework() {
 	grep -E '^report |^exit code' "$file.out" >"$file"
 }
 
-# PROGRAM: again and again.
-frameworks_loop() {
+# PROGRAM: once without sbeet, while others are preempted, then under it.
+framework() {
 	bare=$scratch/$(echo "$1" | tr : -).bare
-	took=0
-	while goes_on && [ $(($(date +%s) + took)) -lt $until ]; do
-		took=$(date +%s)
-		run_framework preempted "$1"
-		took=$(($(date +%s) - took))
-		if [ -s "$bare" ] && cmp -s "$bare" "${bare%bare}preempted"; then
-			note "$1" equal
-		else
-			note "$1" DIFFERENT
-		fi
-	done
+	run_framework bare "$1"
+	run_framework preempted "$1"
+	if [ -s "$bare" ] && cmp -s "$bare" "${bare%bare}preempted"; then
+		note "$1" equal
+	else
+		note "$1" DIFFERENT
+	fi
 }
 
 # NUMBER: all samples, from the number-th on.
@@ -84,7 +80,7 @@ samples_loop() {
 			n=$((n + 1))
 			[ $n -ge "$1" ] && goes_on || continue
 			name=$(basename "$app")
-			if managed --task "$name" -- "$app" --frames "${FRAMES:-50}" --json >"$scratch/$name.$1.out" 2>&1 &&
+			if managed --task "$name" -- "$app" --frames "${FRAMES:-200}" --json >"$scratch/$name.$1.out" 2>&1 &&
 				grep -q '"ok":true' "$scratch/$name.$1.out"; then
 				note "$name" equal
 			else
@@ -95,27 +91,21 @@ samples_loop() {
 	done
 }
 
-rounds=${URGENT_ROUNDS:-$(plain "$here/bin/urgent" rounds 1000)} || exit 1
-waiting=
-for program in $frameworks; do
-	run_framework bare "$program" &
-	waiting="$waiting $!"
-done
-for pid in $waiting; do
-	wait "$pid"
-done
-say "$(($(date +%s) - began)) s: without sbeet:$frameworks"
+rounds=${URGENT_ROUNDS:-$(plain "$here/bin/urgent" rounds 1500)} || exit 1
 start_daemon --policy steer --log-level debug
 touch "$go"
-managed --task endless --job marks -- "$here/bin/segments" go="$go" kernels=16 rounds="$rounds" \
-	>"$scratch/endless.out" 2>&1 &
-endless=$!
 waiting=
+endless=
+for n in 1 2; do
+	managed --task "endless-$n" --job marks -- "$here/bin/segments" go="$go" kernels=16 rounds="$rounds" \
+		>"$scratch/endless-$n.out" 2>&1 &
+	endless="$endless $!"
+done
 for program in $frameworks; do
-	frameworks_loop "$program" &
+	framework "$program" &
 	waiting="$waiting $!"
 done
-for n in 1 4 8; do
+for n in 1 6; do
 	samples_loop $n &
 	waiting="$waiting $!"
 done
@@ -130,12 +120,15 @@ for pid in $waiting; do
 	wait "$pid"
 done
 rm "$go"
-wait $endless && note endless equal || note endless DIFFERENT
+for pid in $endless; do
+	if wait "$pid"; then note endless equal; else note endless DIFFERENT; fi
+done
 say "program                          runs  different"
 sort "$scratch/runs" | awk '{ n[$1]++; bad[$1] += $2 != "equal" }
 	END { for (p in n) printf "%-30s %6d %10d\n", p, n[p], bad[p] }' | sort | tee -a "$table"
 tool "$ctl" status --json=short >"$out/exact-status.json"
-say "$(key preemptions) preemptions, $(key preempt_min_ns) $(key preempt_mean_ns) $(key preempt_ns) ns each; $(($(date +%s) - began)) s"
+say "$(key preemptions) preemptions, min, mean, max us: $(for k in min_ns mean_ns ns; do echo $(($(key preempt_$k) / 1000)); done | tr '\n' ' ')"
+say "$(($(date +%s) - began)) s"
 stop_daemon
 grep "preempted .* refused" "$scratch/sbeetd.log" | tail -n 1 | tee -a "$table"
 tar -C "$scratch" --exclude=run --exclude=lib --exclude=mps -czf "$out/exact.tar.gz" .

@@ -6,8 +6,10 @@
 #
 # usage: kills.sh [N]	so many of each kind (100); table and times also in $OUT/kills.txt, kills.csv
 #
+# The last line is programs without sbeet, beside no other but each other: what the driver itself takes.
+#
 # hangs: the process did not end, its memory did not come back or the others did not go on within 10 s.
-# BUDGET_S (145): ends after so many seconds, whatever N is. MEMORY_MIB (4096): of each program that is
+# BUDGET_S (120): ends some 20 s after so many, whatever N is. MEMORY_MIB (4096): of each program that is
 # killed. PAIRS (3): of them at a time. ROUNDS: of arithmetic in a kernel of 0.5 ms; measured if not given.
 set -u
 
@@ -81,6 +83,41 @@ start_pairs() {
 	done
 }
 
+# Deaths without sbeet.
+bare_deaths() {
+	touch "$go"
+	i=0
+	while [ $i -lt $((rounds_done < 15 ? rounds_done : 15)) ]; do
+		for kind in preempted urgent; do
+			plain "$here/bin/segments" go="$go" rounds="$rounds" kernels=8 memory="$memory" \
+				>"$scratch/$kind-bare.out" 2>"$scratch/$kind-bare.err" &
+		done
+		for kind in preempted urgent; do
+			pid_of "$kind-bare" >/dev/null
+		done
+		sleep 0.05
+		for kind in preempted urgent; do
+			kill_at_random bare "$(pid_of "$kind-bare")" "$memory"
+			rm "$scratch/$kind-bare.out"
+		done
+		i=$((i + 1))
+	done
+	rm "$go"
+}
+
+start_killer() { # COUNTERS...
+	rm -f "$scratch/ask" "$scratch/answer"
+	mkfifo "$scratch/ask" "$scratch/answer"
+	plain "$here/bin/kills" "$@" <"$scratch/ask" >"$scratch/answer" &
+	killer=$!
+	exec 8>"$scratch/ask" 9<"$scratch/answer"
+}
+
+stop_killer() {
+	echo "0 0 0" >&8
+	wait $killer || failed=1
+}
+
 # I: a death of each kind. In every other round sbeetd is stopped while programs die.
 one_round() {
 	await_preempter
@@ -105,12 +142,12 @@ one_round() {
 # A line for each kind.
 table() {
 	echo "kind                kills  hangs | memory back, ms: min  p50    max"
-	for kind in sbeetd helper urgent preempted urgent-stopped preempted-stopped; do
+	for kind in sbeetd helper urgent preempted urgent-stopped preempted-stopped bare; do
 		grep "^$kind," "$csv" | sort -t , -k 3 -g | awk -F , -v kind="$kind" '
 			{ m[NR] = $3; hangs += $2 < 0 || $3 < 0 || $4 < 0 }
 			END {
 				printf "%-18s %6d %6d |", kind, NR, hangs
-				if (kind ~ /urgent|preempted/) printf " %20.1f %6.1f %6.1f", m[1], m[int((NR + 1) / 2)], m[NR]
+				if (kind ~ /urgent|preempted|bare/) printf " %20.1f %6.1f %6.1f", m[1], m[int((NR + 1) / 2)], m[NR]
 				print ""
 			}'
 	done
@@ -123,12 +160,9 @@ start neighbour-urgent "--class realtime --period 5ms --deadline 5ms --priority 
 start neighbour-low "--class best-effort" -- kernels=8 progress="$scratch/progress-low"
 pid_of neighbour-urgent >/dev/null
 pid_of neighbour-low >/dev/null
-mkfifo "$scratch/ask" "$scratch/answer"
-plain "$here/bin/kills" "$scratch/progress-urgent" "$scratch/progress-low" <"$scratch/ask" >"$scratch/answer" &
-killer=$!
-exec 8>"$scratch/ask" 9<"$scratch/answer"
+start_killer "$scratch/progress-urgent" "$scratch/progress-low"
 rounds_done=0
-while [ $rounds_done -lt "$wanted" ] && [ $(($(date +%s) - began)) -lt "${BUDGET_S:-145}" ]; do
+while [ $rounds_done -lt "$wanted" ] && [ $(($(date +%s) - began)) -lt "${BUDGET_S:-120}" ]; do
 	start_pairs
 	i=0
 	while [ $i -lt "${PAIRS:-3}" ]; do
@@ -142,8 +176,7 @@ while [ $rounds_done -lt "$wanted" ] && [ $(($(date +%s) - began)) -lt "${BUDGET
 		i=$((i + 1))
 	done
 done
-echo "0 0 0" >&8
-wait $killer || failed=1
+stop_killer
 rm "$go"
 sleep 0.5
 wrong=0
@@ -153,8 +186,11 @@ for name in neighbour-urgent neighbour-low; do
 		say "$name: $(tail -n 3 "$scratch/$name.err")"
 	}
 done
+stop_daemon
+start_killer
+bare_deaths
+stop_killer
 table | tee -a "$out/kills.txt"
 say "neighbours with wrong results: $wrong of 2; their jobs: $(tail -qn 1 "$scratch"/neighbour-*.out | cut -d ' ' -f 1 | tr '\n' ' ')"
 say "$((($(date +%s) - began))) s"
-stop_daemon
 [ $failed -eq 0 ] && [ $wrong -eq 0 ] && ! grep -q -- -1 "$csv"

@@ -6,6 +6,6 @@
 export SIMGPU=1 MEMORY_MIB=64 PAIRS=2 ROUNDS=10
 
 sh "$folder/kills.sh" 4 >"$folder/log" 2>&1 || fail "exit code"
-for kind in sbeetd helper urgent preempted urgent-stopped preempted-stopped; do
+for kind in sbeetd helper urgent preempted urgent-stopped preempted-stopped bare; do
 	grep -q "^$kind *[1-9][0-9]* *0 |" "$OUT/kills.txt" || fail "$kind"
 done

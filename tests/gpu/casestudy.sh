@@ -182,6 +182,7 @@ write_set() {
 # COLUMN: a line for each task: name, bound, its part for others on the CPU, in us; 0: none.
 bounds() {
 	case $1 in
+	unmanaged-*) return ;;
 	gpu-kthread-*) method=safe-kthread ;;
 	*-busy) method=safe-busy ;;
 	*) method=safe-suspend ;;

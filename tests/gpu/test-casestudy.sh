@@ -13,7 +13,12 @@ done
 grep -q "^one ioctl *[1-9].* of [1-9][0-9]* preemptions" "$OUT/casestudy.txt" || fail "nobody was preempted"
 for column in unmanaged-busy gpu-kthread-busy gpu-ioctl-busy gpu-ioctl-suspend; do
 	[ "$(awk '$8 > 0 && $11 > 0' "$OUT/$column.numbers" | wc -l)" -eq 8 ] || fail "$column"
-	case $column in unmanaged*) continue ;; esac
+	case $column in
+	unmanaged*)
+		! grep -q "^histogram .*histogram " "$OUT/$column.numbers" || fail "$column has bounds"
+		continue
+		;;
+	esac
 	grep -q "^histogram .*histogram [1-9]" "$OUT/$column.numbers" || fail "$column: no bounds"
 done
 [ "$(grep -c "^histogram " "$OUT/casestudy.txt")" -eq 4 ] || fail "the tables"

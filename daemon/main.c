@@ -26,6 +26,7 @@
 #include "daemon/server.h"
 #include "daemon/session/guard.h"
 #include "daemon/session/ledger.h"
+#include "daemon/watch/history-file.h"
 
 struct daemon {
 	struct options options;
@@ -41,6 +42,7 @@ struct daemon {
 	struct learn_store *learn; /* NULL: off */
 	struct learn *corrections; /* then; owned */
 	struct ledger *ledger;
+	struct history_file *history;
 	struct awake awake;
 	int shim_fd, control_fd;  /* owned: listening, until the server takes them over; else -1 */
 	struct server *server;	  /* NULL until the GPUs are known */
@@ -129,11 +131,21 @@ static int load_profiles(struct daemon *d) {
 	return r;
 }
 
+/* Where the service manager lets us keep things. Return: whether it does. */
+static bool state_directory(char ret[static PROTO_PATH_MAX]) {
+	const char *state = getenv("STATE_DIRECTORY");
+
+	if (!state || !*state) {
+		return false;
+	}
+	snprintf(ret, PROTO_PATH_MAX, "%.*s", (int)strcspn(state, ":"), state);
+	return true;
+}
+
 /* Where the service manager lets us keep things, else beside the profiles. Return: 0, or a negative
  * errno, logged. */
 static int start_learning(struct daemon *d) {
-	const char *state = getenv("STATE_DIRECTORY");
-	char directory[DIRECTORY_MAX];
+	char directory[DIRECTORY_MAX], state[PROTO_PATH_MAX];
 	int r;
 
 	if (!d->reload.config->settings.learn) {
@@ -144,8 +156,8 @@ static int start_learning(struct daemon *d) {
 		return d->corrections ? 0 : -ENOMEM;
 	}
 	profile_directory(d, directory);
-	if (state && *state) {
-		snprintf(directory, sizeof(directory), "%.*s", (int)strcspn(state, ":"), state);
+	if (state_directory(state)) {
+		snprintf(directory, sizeof(directory), "%s", state);
 	}
 	r = learn_store_new(&d->learn, d->base, directory);
 	if (r < 0) {
@@ -211,6 +223,7 @@ static int make_server(struct daemon *d) {
 		.inventory = d->inventory,
 		.profiles = d->profiles,
 		.ledger = d->ledger,
+		.history = history_file_get(d->history),
 		.mps = d->mps,
 		.learn = d->learn ? learn_store_get(d->learn) : d->corrections,
 		.shim_fd = TAKE_FD(d->shim_fd),
@@ -367,6 +380,30 @@ static void on_mps(void *userdata) {
 	}
 }
 
+/* Return: 0, or a negative errno, logged. */
+static int open_history(struct daemon *d) {
+	char why[PROTO_TEXT_MAX], state[PROTO_PATH_MAX];
+	bool keeps = state_directory(state);
+	int r = history_file_open(&d->history, runtime_directory(d->runtime), keeps ? state : NULL,
+				  why, sizeof(why));
+
+	if (r < 0) {
+		log_error("Can't start: %s", strerror(-r));
+	} else if (*why) {
+		log_warning("%s", why);
+	}
+	return r;
+}
+
+static void close_history(struct daemon *d) {
+	int r = history_file_close(d->history);
+
+	if (r < 0) {
+		log_warning("Can't keep the history of tasks over the next boot: %s",
+			    strerror(-r));
+	}
+}
+
 static int start(struct daemon *d) {
 	const struct settings *o = &d->reload.config->settings;
 	char why[PROTO_TEXT_MAX] = "no memory";
@@ -384,6 +421,10 @@ static int start(struct daemon *d) {
 	}
 	if (*why) {
 		log_warning("%s", why);
+	}
+	r = open_history(d);
+	if (r < 0) {
+		return r;
 	}
 	r = load_profiles(d);
 	if (r < 0) {
@@ -426,6 +467,7 @@ static void stop(struct daemon *d) {
 	learn_store_free(d->learn);
 	learn_free(d->corrections);
 	ledger_free(d->ledger);
+	close_history(d);
 	mps_free(d->mps, d->in_use);
 	inventory_free(d->inventory);
 	while (d->n_gpu_locks > 0) {

@@ -28,6 +28,7 @@
 #include "daemon/session/session.h"
 #include "daemon/session/steer.h"
 #include "daemon/watch/account.h"
+#include "daemon/watch/history-session.h"
 #include "daemon/watch/late.h"
 #include "daemon/watch/metrics-http.h"
 #include "daemon/watch/metrics.h"
@@ -89,6 +90,7 @@ static void on_job_done(struct server *server, struct job *job) {
 	metrics_job(server->metrics, job->session->task.name, &times, missed);
 	report_job_done(&server->report, job);
 	account_job_ends(&server->account, job, server->parts.now());
+	history_session_job(server->parts.history, job, &times, missed);
 }
 
 #define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name
@@ -101,10 +103,12 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 	switch (event) {
 	case SESSION_EVENT_START:
 		s->record_ops = subscribers_watch_ops(&server->subscribers, s);
+		history_session_starts(server->parts.history, s);
 		report_session(&server->report, s, KIND(SESSION_START));
 		steer_changed(&server->steer);
 		break;
 	case SESSION_EVENT_END:
+		history_session_ends(server->parts.history, s);
 		report_session(&server->report, s, KIND(SESSION_END));
 		steer_changed(&server->steer);
 		break;
@@ -145,6 +149,7 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 		report_job(&server->report, job, KIND(JOB_ABANDON));
 		account_job_ends(&server->account, job, server->parts.now());
 		server->totals.launches += job->launches;
+		history_session_abandons(server->parts.history, job);
 		break;
 	case SESSION_EVENT_LEAVE:
 		control_job_gone(&server->control, job);
@@ -293,6 +298,7 @@ static void init_control(struct server *server, const struct server_parts *parts
 		.sessions = &server->sessions,
 		.steer = &server->steer,
 		.account = &server->account,
+		.history = parts->history,
 		.watched = &server->watched,
 		.report = &server->report,
 		.subscribers = &server->subscribers,

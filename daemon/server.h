@@ -29,6 +29,7 @@ struct server_parts {
 	const struct profiles *profiles;
 	struct ledger *ledger;
 	struct mps *mps;
+	struct history *history;
 	struct learn *learn;	 /* NULL: off */
 	int shim_fd, control_fd; /* listening */
 };

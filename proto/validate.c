@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "proto/enforcement.h"
+#include "proto/histogram.h"
 #include "proto/limits.h"
 #include "proto/smset.h"
 #include "proto/task-spec.h"
@@ -263,6 +264,7 @@ static int check_hello(struct why why, const Sbeet__Hello *m) {
 	TRY(check_text(why, "shim_version", m->shim_version, PROTO_NAME_MAX));
 	TRY(check_text(why, "executable", m->executable, PROTO_PATH_MAX - 1));
 	TRY(check_secret(why, &m->secret));
+	TRY(check_name(why, "run", m->run));
 	TRY(check_most(why, "number of held jobs", m->n_held, PROTO_JOBS_PER_SESSION));
 	for (size_t i = 0; i < m->n_held; i++) {
 		TRY(check_held(why, m->held[i]));
@@ -490,6 +492,9 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 	case SBEET__CONTROL__REQUEST__BODY_EVENTS:
 	case SBEET__CONTROL__REQUEST__BODY_KERNELS:
 		return 0;
+	case SBEET__CONTROL__REQUEST__BODY_HISTORY:
+		TRY(check_name(why, "task", m->history->task));
+		return check_name(why, "run", m->history->run);
 	case SBEET__CONTROL__REQUEST__BODY_POLICY:
 		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
 	case SBEET__CONTROL__REQUEST__BODY_EXPLAIN:
@@ -614,6 +619,23 @@ static int check_kernels(struct why why, const Sbeet__Control__Kernels *m) {
 	return 0;
 }
 
+static int check_history(struct why why, const Sbeet__Control__History *m) {
+	for (size_t i = 0; i < m->n_runs; i++) {
+		const Sbeet__Control__Run *run = m->runs[i];
+
+		TRY(check_text(why, "task of a run", run->task, PROTO_NAME_MAX));
+		TRY(check_text(why, "program of a run", run->program, PROTO_NAME_MAX));
+		TRY(check_text(why, "end of a run", run->ended, PROTO_NAME_MAX));
+		TRY(check_enum(why, "task_class", (int)run->task_class,
+			       &sbeet__task_class__descriptor));
+		for (size_t k = 0; k < run->n_responses; k++) {
+			TRY(check_most(why, "index of a bucket", run->responses[k]->index,
+				       HISTOGRAM_BUCKETS - 1));
+		}
+	}
+	return 0;
+}
+
 static int check_config(struct why why, const Sbeet__Control__Config *m) {
 	for (size_t i = 0; i < m->n_values; i++) {
 		const Sbeet__Control__ConfigValue *v = m->values[i];
@@ -647,6 +669,8 @@ int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t si
 		return check_events(why, m->events);
 	case SBEET__CONTROL__REPLY__BODY_KERNELS:
 		return check_kernels(why, m->kernels);
+	case SBEET__CONTROL__REPLY__BODY_HISTORY:
+		return check_history(why, m->history);
 	case SBEET__CONTROL__REPLY__BODY_ERROR:
 		return check_error(why, m->error);
 	default:

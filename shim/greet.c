@@ -131,6 +131,7 @@ static int send_hello(int fd, bool initial) {
 	hello.features = features;
 	hello.n_features = n_features;
 	hello.program = validate_name(program) == 0 ? program : (char *)"program";
+	hello.run = (char *)(env_get()->run ? env_get()->run : hello.run);
 	hello.task = &task;
 	hello.scope = spec->scope;
 	hello.enforcement_mask = enforce_mask();

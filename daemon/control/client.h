@@ -17,11 +17,13 @@
 
 #include "control.pb-c.h"
 #include "daemon/base/pace.h"
+#include "proto/limits.h"
 
 struct account;
 struct control_client;
 struct engine;
 struct gate;
+struct history;
 struct inventory;
 struct job;
 struct mps;
@@ -62,6 +64,10 @@ struct answer {
 
 	/* Of kernels: of `session` from id `next` on; with `wanted_session`, of that alone. */
 	uint64_t n_left_out, n_hidden;
+
+	/* Of runs: place `next` on, those whose number is below `end`; "": of every task and run. */
+	char task[PROTO_NAME_MAX + 1], run[PROTO_NAME_MAX + 1];
+	uint32_t n_connected;
 };
 
 TAILQ_HEAD(answer_list, answer);
@@ -101,6 +107,7 @@ struct control {
 	struct sessions *sessions;
 	const struct steer *steer;
 	const struct account *account;
+	const struct history *history;
 	const struct watched *watched;
 	struct report *report;
 	struct subscribers *subscribers;

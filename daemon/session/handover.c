@@ -114,6 +114,7 @@ static void write_session(struct writer *w, const struct session *s) {
 		features[hello.n_features++] = stop;
 	}
 	hello.program = (char *)s->program;
+	hello.run = (char *)s->run;
 	hello.task = &task;
 	hello.scope = s->scope;
 	hello.enforcement_mask = s->enforcement_mask;

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "daemon/base/boot.h"
 #include "daemon/base/util.h"
 #include "daemon/core/sched.h"
 #include "proto/enforcement.h"
@@ -21,13 +22,12 @@
 
 #define FILE_NAME "sbeetd.jobs"
 #define N_ENTRIES (SCHED_GPUS_MAX * SCHED_SLOTS_MAX)
-#define BOOT_ID	  "/proc/sys/kernel/random/boot_id"
 
 struct header {
 	char magic[8];
 	uint32_t version;
 	uint32_t entry_bytes;
-	char boot[40]; /* times and process ids of another boot mean nothing */
+	char boot[BOOT_ID_BYTES]; /* times and process ids of another boot mean nothing */
 };
 
 struct file {
@@ -76,18 +76,6 @@ static uint64_t checksum_of(const void *entry, size_t offset_of_used) {
 
 static uint64_t checksum(const struct ledger_entry *entry) {
 	return checksum_of(entry, offsetof(struct ledger_entry, used));
-}
-
-/* All zeros where it can't be told. Return: whether it can. */
-static bool read_boot(char boot[static 40]) {
-	_cleanup_close_ int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
-
-	memset(boot, 0, 40);
-	if (fd >= 0 && read(fd, boot, 36) == 36) {
-		return true;
-	}
-	memset(boot, 0, 40);
-	return false;
 }
 
 static bool is_name(const char *text, size_t size) {
@@ -169,13 +157,13 @@ static struct file *read_file(int fd) {
 static void read_past(struct ledger *ledger) {
 	_cleanup_close_ int fd = open(ledger->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	_cleanup_free_ struct file *file = NULL;
-	char boot[40];
+	char boot[BOOT_ID_BYTES];
 
 	if (fd < 0 && errno == ENOENT) {
 		return;
 	}
 	ledger->past = LEDGER_PAST_UNKNOWN;
-	file = fd >= 0 && read_boot(boot) ? read_file(fd) : NULL;
+	file = fd >= 0 && boot_read_id(boot) ? read_file(fd) : NULL;
 	if (!file) {
 		return;
 	}
@@ -258,7 +246,7 @@ int ledger_new(struct ledger **ret, const char *directory, char *why, size_t why
 	memcpy(ledger->file->header.magic, magic, sizeof(magic));
 	ledger->file->header.version = LEDGER_VERSION;
 	ledger->file->header.entry_bytes = sizeof(struct ledger_entry);
-	read_boot(ledger->file->header.boot);
+	boot_read_id(ledger->file->header.boot);
 	*ret = ledger;
 	return 0;
 }

@@ -82,6 +82,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 			   (unsigned long long)s->id, s->cred.pid);
 	}
 	snprintf(s->program, sizeof(s->program), "%s", hello->program);
+	snprintf(s->run, sizeof(s->run), "%s", hello->run);
 	session_task_admit(s, hello);
 	s->scope = hello->scope;
 	s->enforcement_mask = hello->enforcement_mask;
@@ -317,6 +318,7 @@ static void handle_stopped(struct session *s, const Sbeet__ToDaemon *packet) {
 static void handle_goodbye(struct session *s, const Sbeet__ToDaemon *packet) {
 	log_debug("session %llu says goodbye: %s", (unsigned long long)s->id,
 		  packet->goodbye->reason);
+	s->said_goodbye = true;
 	session_job_drop_waiting(s);
 	if (s->state == SESSION_ACTIVE && s->n_jobs > 0) {
 		session_set_state(s, SESSION_DRAINING);

@@ -147,11 +147,13 @@ void session_hang_up(struct session *s) {
 }
 
 void session_goodbye(struct session *s, const char *reason) {
+	s->dismissed = true;
 	session_say_goodbye(s, reason);
 	session_end(s);
 }
 
 void session_dismiss(struct session *s, const char *reason) {
+	s->dismissed = true;
 	session_say_goodbye(s, reason);
 	session_hang_up(s);
 }

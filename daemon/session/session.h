@@ -102,6 +102,8 @@ struct session {
 	bool at_gate;	      /* has not been heard yet, because its process comes so often */
 	bool mistaken;	      /* was told of a mistake */
 	bool faulty;	      /* has violated the protocol */
+	bool said_goodbye;    /* its program did */
+	bool dismissed;	      /* we did */
 	unsigned n_left;      /* jobs that it had when it hung up */
 	unsigned n_disowned;  /* jobs of its Hello that it was told to end, and may report */
 	bool replayed;	      /* what it says now was said to the daemon before this one */
@@ -110,6 +112,7 @@ struct session {
 
 	/* from Hello */
 	char program[PROTO_NAME_MAX + 1];
+	char run[PROTO_NAME_MAX + 1]; /* what it was started with; "": nothing */
 	struct task_spec task;
 	struct releases releases;
 	sched_task_id sched_task; /* SCHED_TASK_NONE: no profile is known */
@@ -134,6 +137,9 @@ struct session {
 	nsec_t replayed_release; /* while `replayed`: of the job that it requests; 0: unknown */
 
 	struct session_counters counters;
+	struct history_run *history; /* borrowed, watch/history.h's; NULL: it has none, or lost it */
+	bool had_history;
+	uint64_t history_mj; /* of counters.energy_mj, what the history has */
 	struct work_seen seen; /* since its task was set */
 };
 

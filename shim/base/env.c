@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/validate.h"
 #include "shim/base/injection.h"
 #include "shim/base/log.h"
 
@@ -81,6 +82,16 @@ static void read_timeout(void) {
 	}
 }
 
+static void read_run(void) {
+	const char *text = find("SBEET_RUN");
+
+	if (text && validate_name(text) < 0) {
+		complain("SBEET_RUN", text, "a name");
+		return;
+	}
+	env.run = keep(text);
+}
+
 /* A program can't be kept from starting, so what is wrong is left out. */
 static void read_vars(void) {
 	struct taskvar_source from[_TASK_FIELD_N];
@@ -135,6 +146,7 @@ static void read_all(void) {
 	read_wait();
 	read_timeout();
 	env.socket = keep(find("SBEET_SOCKET"));
+	read_run();
 	read_vars();
 	read_mark();
 }

@@ -17,6 +17,7 @@ struct env {
 	nsec_t wait_ns;	       /* SBEET_WAIT: for the next daemon when one has vanished */
 	nsec_t timeout_ns;     /* SBEET_TIMEOUT: for an answer of the daemon; above 0 */
 	const char *socket;    /* SBEET_SOCKET, NULL: where sbeetd listens by default */
+	const char *run;       /* SBEET_RUN: of `sbeetctl run --summary`; NULL: none */
 	struct task_spec task; /* SBEET_TASK, SBEET_PERIOD, ... */
 	const struct range_name *mark; /* SBEET_MARK: the NVTX ranges that are jobs; NULL: none */
 	const char *mark_text;	       /* as it was written */

@@ -59,7 +59,7 @@ static bool enter_namespace(void) {
 
 static void mount_disk(const char *path) {
 	snprintf(disk, sizeof(disk), "%s", path);
-	assert_int_equal(mount("tmpfs", disk, "tmpfs", 0, "size=256k,mode=0700"), 0);
+	assert_int_equal(mount("tmpfs", disk, "tmpfs", 0, "size=4m,mode=0700"), 0);
 }
 
 static void make_read_only(bool yes) {

@@ -17,6 +17,7 @@
 #include "client/live/control.h"
 #include "client/options.h"
 #include "client/preload.h"
+#include "client/run-summary.h"
 #include "client/verb.h"
 #include "proto/packet.h"
 #include "proto/range-name.h"
@@ -31,6 +32,8 @@ struct run_options {
 	bool whole;
 	bool require;
 	bool dry_run;
+	bool summary;
+	const char *summary_file; /* NULL: standard error */
 };
 
 static int parse_log(const char *text, void *target) {
@@ -49,6 +52,14 @@ static int parse_mark(const char *text, void *target) {
 	int r = range_name_read(text, &mark);
 
 	return r == 0 ? option_string(text, target) : r;
+}
+
+static int parse_summary(const char *text, void *target) {
+	struct run_options *o = target;
+
+	o->summary = true;
+	o->summary_file = text;
+	return 0;
 }
 
 #define AT(member) offsetof(struct run_options, member)
@@ -81,6 +92,8 @@ static const struct option run_option_table[] = {
 	 "what the shim tells on stderr: error, warn, info, debug", parse_log, AT(log),
 	 "error, warn, info or debug"},
 	{"shim", 0, OPTION_REQUIRED, "PATH", "use this libsbeet.so", option_string, AT(shim), NULL},
+	{"summary", 0, OPTION_OPTIONAL, "FILE",
+	 "at its end, say on stderr (or in FILE) what its jobs came to", parse_summary, 0, NULL},
 	{"dry-run", 'n', OPTION_FLAG, NULL, "show what would be run, and how", option_flag,
 	 AT(dry_run), NULL},
 	{0},
@@ -247,6 +260,9 @@ static int start(const struct ctl *ctl, const struct run_options *o, const char 
 		}
 		return CTL_EXIT_OK;
 	}
+	if (o->summary) {
+		return run_summary(ctl, o->summary_file);
+	}
 	fflush(NULL);
 	execvp(ctl->args[0], ctl->args);
 	return start_failed(ctl->args[0], errno);
@@ -294,6 +310,10 @@ static int run(const struct ctl *ctl) {
 	char error[512];
 	int r;
 
+	if (ctl->common.json != JSON_OFF && !o->summary) {
+		ctl_error("--json is the form of a summary: give --summary as well");
+		return CTL_EXIT_USAGE;
+	}
 	r = check_vars(ctl, o);
 	if (r == CTL_EXIT_OK) {
 		r = check_socket(o);
@@ -315,7 +335,7 @@ const struct verb verb_run = {
 	.name = "run",
 	.args = "PROGRAM [ARGUMENT...]",
 	.summary = "run a CUDA program under sbeet",
-	.flags = VERB_COMMAND,
+	.flags = VERB_READS | VERB_COMMAND,
 	.min_args = 1,
 	.max_args = SIZE_MAX,
 	.options = run_option_table,
@@ -324,6 +344,8 @@ const struct verb verb_run = {
 		"program's "
 		"own.\n"
 		"LD_PRELOAD gets libsbeet.so added and SBEET_* are set; nothing else changes.\n"
+		"With --summary PROGRAM is its child, and it ends as PROGRAM does. The summary is\n"
+		"of all processes that PROGRAM has started, with --json an object.\n"
 		"\n"
 		"  sbeetctl run --task camera --period 33ms --deadline 20ms -- ./detect --input "
 		"0\n",

@@ -139,7 +139,7 @@ _sbeetctl() {
 		_sbeetctl_reply "$(sed -n "s/^$verb //p" <<<"$verbs")" "$cur"
 	elif [[ $usage == *' ID' || $usage == *' SESSION'* || $usage == *' GPU' || $usage == *'] NAME' ]]; then
 		_sbeetctl_reply "$(_sbeetctl_ids "$program" "${verb%% *}")" "$cur"
-	elif [[ $usage == *' [PROGRAM|PID|TASK]' ]]; then
+	elif [[ $usage == *' [PROGRAM|PID|TASK]' || $usage == *' [TASK]' ]]; then
 		_sbeetctl_reply "$(_sbeetctl_ids "$program" task)" "$cur"
 	elif [[ $usage == *' [NAME]' ]]; then
 		_sbeetctl_reply "$(_sbeetctl_policies "$program")" "$cur"

@@ -91,7 +91,7 @@ printf 'app,gpu,power_dynamic_w_per_sm,ghd_ms,gdh_ms\nfirst,gpu,1,0,0\n' >apps.c
 # the screen is missing.
 asks() {
 	case $1 in
-	status | 'gpu list' | 'gpu show' | 'task list' | 'session list' | 'job list' | kernel | monitor | config | \
+	status | 'gpu list' | 'gpu show' | 'task list' | 'task history' | 'session list' | 'job list' | kernel | monitor | config | \
 		reload | 'gpu drain' | 'gpu resume' | 'trace record') echo 0 ;;
 	'task show' | 'task explain' | 'session show' | 'job show' | 'task set' | 'session kill' | 'job explain') echo 4 ;;
 	esac

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/preempt/effect.h"
 #include "daemon/preempt/order.h"
 #include "daemon/preempt/rule.h"
 #include "daemon/preempt/sandbox.h"
@@ -36,6 +37,9 @@
 #define POLL_NS (100 * NSEC_PER_USEC)
 
 #define REPORT_NS NSEC_PER_SEC
+
+/* While a job is timed we look this often. */
+#define TIMED_NS (50 * NSEC_PER_USEC)
 
 /* Seconds that are left to it once sbeetd has died. */
 #define END_S 2
@@ -67,6 +71,12 @@ static struct {
 	unsigned running;	  /* threads of GPUs that have begun */
 	bool ending;		  /* they do nothing more */
 	pthread_cond_t idle;	  /* a busy has become RULE_NONE, or another thread has begun */
+	struct timing {
+		bool wanted; /* the effect is to be found out */
+		struct effect effect;
+		unsigned owner; /* whose job is timed */
+		nsec_t since;	/* it has been open */
+	} timings[PROTO_GPUS_MAX];
 	_Atomic uint32_t changed; /* a futex: owners or groups have */
 	struct order_report report;
 } helper = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -217,6 +227,7 @@ static void remove_group(const struct order *order) {
 
 static void obey(const struct order *order, const int *fds, unsigned n) {
 	static const unsigned wanted[_ORDER_KIND_N] = {[ORDER_OWNER] = 2, [ORDER_GROUP] = 1};
+	unsigned gpu = order->gpu % PROTO_GPUS_MAX;
 	int owner = find_owner(order->owner);
 
 	if (order->kind >= _ORDER_KIND_N || n != wanted[order->kind]) {
@@ -242,6 +253,10 @@ static void obey(const struct order *order, const int *fds, unsigned n) {
 		break;
 	case ORDER_GROUP_GONE:
 		remove_group(order);
+		break;
+	case ORDER_EFFECT:
+		helper.timings[gpu].wanted = order->slices == EFFECT_UNKNOWN;
+		helper.rule.slices_suffice[gpu] = order->slices == EFFECT_WORKS;
 		break;
 	case _ORDER_KIND_N:
 		break;
@@ -347,8 +362,79 @@ static void preempt_group(int i) {
 		ended - began > account->longest_ns ? ended - began : account->longest_ns;
 }
 
+/* ---- the effect of it all; with the lock held ---- */
+
+/* Whether somebody below @owner has a short time slice. */
+static bool is_sliced(unsigned gpu, unsigned owner) {
+	for (unsigned i = 0; i < helper.rule.n_groups; i++) {
+		const struct rule_group *g = &helper.rule.groups[i];
+
+		if (g->used && g->gpu == gpu && g->owner != owner && g->slice > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void report_effect(unsigned gpu) {
+	struct order_gpu *report = &helper.report.gpus[gpu];
+	const struct effect *e = &helper.timings[gpu].effect;
+
+	for (unsigned i = 0; i < EFFECT_OTHERS; i++) {
+		for (unsigned way = 0; way < _EFFECT_WAY_N; way++) {
+			report->effect_ns[i][way] = effect_time(e, i + 1, way);
+			report->effect[i][way] = (uint8_t)effect_judge(e, i + 1, way);
+		}
+	}
+	helper.rule.slices_suffice[gpu] = report->effect[0][EFFECT_SLICED] == EFFECT_WORKS;
+}
+
+/* Return: whether a job is being timed. */
+static bool time_jobs(unsigned gpu, nsec_t now) {
+	struct timing *t = &helper.timings[gpu];
+	unsigned top = 0, working = 0;
+	bool any = slices_top(&helper.rule, gpu, now, &top, &working);
+	const struct rule_owner *o = &helper.rule.owners[top];
+
+	if (!t->wanted) {
+		return false;
+	}
+	if (t->effect.runs) {
+		bool same = any && top == t->owner && working == t->effect.others;
+
+		if (same && o->since[gpu] == t->since && now - t->since < EFFECT_LIMIT_NS) {
+			return true;
+		}
+		effect_end(&t->effect, same, now);
+		report_effect(gpu);
+	}
+	/* It has just opened. */
+	if (any && working > 0 && o->since[gpu] == now &&
+	    effect_begin(&t->effect, working, is_sliced(gpu, top), now)) {
+		t->owner = top;
+		t->since = now;
+	}
+	return t->effect.runs;
+}
+
+/* Whether time slices may be set: not before it is known what holds without. */
+static bool may_slice(unsigned gpu, nsec_t now) {
+	const struct timing *t = &helper.timings[gpu];
+	unsigned top, working;
+
+	return !t->wanted || !slices_top(&helper.rule, gpu, now, &top, &working) ||
+	       /* A job that was timed for too long is helped in all ways. */
+	       (t->since > 0 && helper.rule.owners[top].since[gpu] == t->since &&
+		now - t->since >= EFFECT_LIMIT_NS) ||
+	       (!t->effect.runs &&
+		!effect_needs_own_slices(&t->effect, working > 0 ? working : 1));
+}
+
 /* With the lock held. Return: a group whose time slice is to be changed, or RULE_NONE. */
 static int find_slice(unsigned gpu, nsec_t now) {
+	if (!may_slice(gpu, now)) {
+		return RULE_NONE;
+	}
 	for (unsigned i = 0; i < helper.rule.n_groups; i++) {
 		const struct rule_group *r = &helper.rule.groups[i];
 		const struct group *g = &helper.groups[i];
@@ -457,6 +543,7 @@ static void *run(void *data) {
 	unsigned gpu = (unsigned)(uintptr_t)data;
 	nsec_t now, again, look;
 	struct bells bells;
+	bool timed;
 	int group;
 
 	pthread_mutex_lock(&helper.lock);
@@ -465,7 +552,14 @@ static void *run(void *data) {
 	while (!helper.ending) {
 		look_at_boards(gpu, &bells);
 		now = nsec_now();
+		rule_look(&helper.rule, gpu, now);
+		timed = time_jobs(gpu, now);
 		group = rule_next(&helper.rule, gpu, now, &again);
+		if (timed) {
+			group = helper.timings[gpu].effect.way == EFFECT_PREEMPTED ? group
+										   : RULE_NONE;
+			again = now + TIMED_NS; /* for its end, which doesn't ring */
+		}
 		report(now);
 		if (group != RULE_NONE) {
 			preempt_group(group);

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "daemon/preempt/effect.h"
 #include "proto/limits.h"
 
 enum order_kind {
@@ -14,6 +15,7 @@ enum order_kind {
 	ORDER_OWNER_GONE, /* its descriptors are closed */
 	ORDER_GROUP,	  /* a channel group; with the driver's descriptor */
 	ORDER_GROUP_GONE,
+	ORDER_EFFECT, /* what is known of a GPU's, see effect.h; nothing: it is to be found out */
 	_ORDER_KIND_N,
 };
 
@@ -26,9 +28,9 @@ struct order {
 	uint64_t owner;		 /* its number, sbeetd's choice */
 	uint64_t urgency;	 /* owner, urgency */
 	uint64_t patience;	 /* the same; ns, see rule.h */
-	uint32_t gpu;		 /* group: place in the pages of terms */
+	uint32_t gpu;		 /* group, effect: place in the pages of terms */
 	uint32_t client, object; /* group: the driver's handles */
-	uint32_t reserved;
+	uint32_t slices;	 /* effect: enum effect_verdict of short time slices */
 };
 
 /* What the helper answers about once a second while it preempts: since it was started. */
@@ -41,6 +43,10 @@ struct order_report {
 		uint64_t longest_ns;
 		uint64_t slices;      /* time slices that were changed */
 		uint64_t slices_refused;
+		/* By the others that worked, less one: the median job's time, 0 where it is not
+		 * known; enum effect_verdict. */
+		uint64_t effect_ns[EFFECT_OTHERS][_EFFECT_WAY_N];
+		uint8_t effect[EFFECT_OTHERS][_EFFECT_WAY_N];
 	} gpus[PROTO_GPUS_MAX];	     /* by their places in the pages of terms */
 };
 

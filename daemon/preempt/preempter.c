@@ -42,6 +42,7 @@ struct preempter {
 	unsigned starts, restarts; /* of late */
 	nsec_t started;
 	bool given_up;
+	const char *failure;		    /* see preempter_failure(); NULL: failed */
 	struct order_report report, before; /* of the present one; of those before it, together */
 };
 
@@ -55,6 +56,18 @@ static void reap(struct preempter *p) {
 		kill(p->pid, SIGKILL);
 		p->ended = waitpid(p->pid, NULL, WNOHANG) == 0 ? p->pid : 0;
 		p->pid = 0;
+	}
+}
+
+/* What was found out last holds. */
+static void take_effect(struct order_gpu *g, const struct order_gpu *more) {
+	for (unsigned i = 0; i < EFFECT_OTHERS; i++) {
+		for (unsigned way = 0; way < _EFFECT_WAY_N; way++) {
+			if (more->effect_ns[i][way] > 0) {
+				g->effect_ns[i][way] = more->effect_ns[i][way];
+				g->effect[i][way] = more->effect[i][way];
+			}
+		}
 	}
 }
 
@@ -73,6 +86,9 @@ static struct order_report sum_reports(const struct preempter *p) {
 			g->shortest_ns = more->shortest_ns;
 		}
 		g->longest_ns = more->longest_ns > g->longest_ns ? more->longest_ns : g->longest_ns;
+		g->slices += more->slices;
+		g->slices_refused += more->slices_refused;
+		take_effect(g, more);
 	}
 	return sum;
 }
@@ -97,6 +113,21 @@ static void lose(struct preempter *p, const char *why) {
 	event_add(&p->restart, &t);
 }
 
+static void log_effect(unsigned gpu, const struct order_gpu *g) {
+	for (unsigned i = 0; i < EFFECT_OTHERS; i++) {
+		if (g->effect_ns[i][EFFECT_LEFT] > 0) {
+			log_debug(
+				"GPU %u: an urgent job beside %u others takes %llu us, %llu us "
+				"if they are preempted, %llu us with short time slices",
+				gpu, i + 1,
+				(unsigned long long)g->effect_ns[i][EFFECT_LEFT] / NSEC_PER_USEC,
+				(unsigned long long)g->effect_ns[i][EFFECT_PREEMPTED] /
+					NSEC_PER_USEC,
+				(unsigned long long)g->effect_ns[i][EFFECT_SLICED] / NSEC_PER_USEC);
+		}
+	}
+}
+
 static void log_report(const struct order_report *report) {
 	for (unsigned i = 0; i < PROTO_GPUS_MAX; i++) {
 		const struct order_gpu *g = &report->gpus[i];
@@ -109,6 +140,12 @@ static void log_report(const struct order_report *report) {
 				i, (unsigned long long)g->preempted, (unsigned long long)g->refused,
 				(unsigned long long)(g->took_ns / NSEC_PER_USEC / n));
 		}
+		if (g->slices + g->slices_refused > 0) {
+			log_debug("GPU %u: time slices were set %llu times, refused %llu times", i,
+				  (unsigned long long)g->slices,
+				  (unsigned long long)g->slices_refused);
+		}
+		log_effect(i, g);
 	}
 }
 
@@ -133,11 +170,23 @@ static void dismiss(struct preempter *p) {
 	}
 }
 
+/* Return: the GPU where nothing that it does makes an urgent job end sooner, or -1. */
+static int find_idle(const struct order_report *sum) {
+	for (unsigned i = 0; i < PROTO_GPUS_MAX; i++) {
+		if (sum->gpus[i].effect[0][EFFECT_PREEMPTED] == EFFECT_FAILS &&
+		    sum->gpus[i].effect[0][EFFECT_SLICED] == EFFECT_FAILS) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
 /* It is of no use. */
-static void give_up(struct preempter *p, int gpu) {
+static void give_up(struct preempter *p, int gpu, const char *failure, const char *why) {
 	struct timeval t = {.tv_sec = DISMISS_S};
 
-	log_warning("GPU %d: the driver refuses to preempt programs: they ask for their jobs", gpu);
+	log_warning("GPU %d: %s: they ask for their jobs", gpu, why);
+	p->failure = failure;
 	dismiss(p);
 	event_add(&p->restart, &t);
 	p->given_up = true;
@@ -160,7 +209,11 @@ static void on_heard(evutil_socket_t fd, short what, void *userdata) {
 	sum = sum_reports(p);
 	refusing = find_refusing(&sum);
 	if (refusing >= 0) {
-		give_up(p, refusing);
+		give_up(p, refusing, "refused", "the driver refuses to preempt programs");
+	} else if (find_idle(&sum) >= 0) {
+		give_up(p, find_idle(&sum), "no-effect",
+			"urgent jobs end no sooner where other programs are preempted, or have "
+			"short time slices");
 	} else if (r != -EAGAIN) {
 		lose(p, "it hung up");
 	}
@@ -284,6 +337,10 @@ bool preempter_works(const struct preempter *p) {
 	return p && !p->given_up;
 }
 
+const char *preempter_failure(const struct preempter *p) {
+	return p->failure ? p->failure : "failed";
+}
+
 unsigned preempter_starts(const struct preempter *p) {
 	return p ? p->starts : 0;
 }
@@ -344,6 +401,10 @@ int preempter_add_group(struct preempter *p, uint64_t owner, unsigned gpu, uint3
 				    .object = object};
 
 	return say(p, &order, &fd, 1);
+}
+
+void preempter_set_effect(struct preempter *p, unsigned gpu, enum effect_verdict slices) {
+	say(p, &(struct order){.kind = ORDER_EFFECT, .gpu = gpu, .slices = slices}, NULL, 0);
 }
 
 void preempter_remove_group(struct preempter *p, uint64_t owner, uint32_t client, uint32_t object) {

@@ -31,6 +31,9 @@ struct preempter *preempter_free(struct preempter *p);
  * given up, and that was logged. Takes NULL: false. */
 bool preempter_works(const struct preempter *p);
 
+/* Why it does not work: "refused", "no-effect", "failed". */
+const char *preempter_failure(const struct preempter *p);
+
 /* How often it was started. Whoever was handed over before the last time is not known to it. Takes
  * NULL: 0. */
 unsigned preempter_starts(const struct preempter *p);
@@ -55,6 +58,10 @@ bool preempter_is_control(int fd);
  * terms. Return: as preempter_add_owner(). */
 int preempter_add_group(struct preempter *p, uint64_t owner, unsigned gpu, uint32_t client,
 			uint32_t object, int fd);
+
+/* What is known of the effect on GPU @gpu, by enum effect_verdict of short time slices; unknown: it
+ * is found out by its first jobs. */
+void preempter_set_effect(struct preempter *p, unsigned gpu, enum effect_verdict slices);
 
 void preempter_remove_group(struct preempter *p, uint64_t owner, uint32_t client, uint32_t object);
 

@@ -48,11 +48,12 @@ static void forget_turns(struct rule *rule, const struct rule_owner *opened, uns
 
 		if (g->used && g->gpu == gpu && rule->owners[g->owner].urgency < opened->urgency) {
 			g->began = 0;
+			g->times = 0;
 		}
 	}
 }
 
-static void note_opened(struct rule *rule, unsigned gpu, nsec_t now) {
+void rule_look(struct rule *rule, unsigned gpu, nsec_t now) {
 	for (unsigned i = 0; i < rule->n_owners; i++) {
 		struct rule_owner *o = &rule->owners[i];
 		uint32_t opened = (uint32_t)(o->jobs[gpu] >> 32), open = n_open(o->jobs[gpu]);
@@ -79,7 +80,7 @@ static void note_opened(struct rule *rule, unsigned gpu, nsec_t now) {
 /* When @g may be preempted. */
 static nsec_t due_at(const struct rule *rule, const struct rule_group *g) {
 	nsec_t again = g->began ? g->began + RULE_AGAIN_NS : 0;
-	nsec_t pause = rule->ended[g->gpu] ? rule->ended[g->gpu] + RULE_PAUSE_NS : 0;
+	nsec_t pause = g->times >= RULE_BURST ? rule->ended[g->gpu] + RULE_PAUSE_NS : 0;
 
 	return again > pause ? again : pause;
 }
@@ -90,14 +91,15 @@ int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again) {
 	uint64_t top = 0;
 	bool any;
 
-	note_opened(rule, gpu, now);
+	rule_look(rule, gpu, now);
 	any = find_top(rule, gpu, now, &top, &first);
 	for (unsigned i = 0; any && i < rule->n_groups; i++) {
 		const struct rule_group *g = &rule->groups[i];
 		const struct rule_owner *o = &rule->owners[g->owner];
 		nsec_t due;
 
-		if (!g->used || g->gpu != gpu || o->urgency >= top) {
+		if (!g->used || g->gpu != gpu || o->urgency >= top ||
+		    (rule->slices_suffice[gpu] && g->slice > 0)) {
 			continue;
 		}
 		/* One without work may have some soon, and doesn't ring. */
@@ -114,6 +116,7 @@ int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again) {
 
 void rule_done(struct rule *rule, int group, nsec_t began, nsec_t ended) {
 	rule->groups[group].began = began;
+	rule->groups[group].times++;
 	rule->ended[rule->groups[group].gpu] = ended;
 }
 

@@ -22,9 +22,11 @@
  * 600 us a tenth less; more often brings nothing (tests/gpu/RESULTS.md, paragraphs 5 and 6). */
 #define RULE_AGAIN_NS (300 * NSEC_PER_USEC)
 
-/* Between two preemptions on one GPU: the driver does one thing at a time, and must come to what
- * programs ask of it. */
-#define RULE_PAUSE_NS (30 * NSEC_PER_USEC)
+/* Between two preemptions on one GPU, once each group was preempted RULE_BURST times for a job: the
+ * driver does one thing at a time, and must come to what programs ask of it. Before that, a pause
+ * keeps four others on the GPU for 0.9 ms longer. */
+#define RULE_PAUSE_NS (100 * NSEC_PER_USEC)
+#define RULE_BURST    2
 
 #define RULE_OWNERS_MAX 128
 #define RULE_GROUPS_MAX (RULE_OWNERS_MAX * PROTO_GROUPS_MAX)
@@ -44,7 +46,8 @@ struct rule_group {
 	unsigned owner; /* index */
 	unsigned gpu;
 	nsec_t began; /* its last preemption; 0: not for the jobs that are open now */
-	nsec_t slice; /* its time slice; 0: what the driver gave it. See slices.h */
+	unsigned times; /* that it was preempted for these jobs */
+	nsec_t slice;	/* its time slice; 0: what the driver gave it. See slices.h */
 };
 
 /* All 0 at first. */
@@ -53,6 +56,7 @@ struct rule {
 	struct rule_group groups[RULE_GROUPS_MAX];
 	unsigned n_owners, n_groups; /* places that were ever used */
 	nsec_t ended[PROTO_GPUS_MAX]; /* the last preemption there; 0: there was none */
+	bool slices_suffice[PROTO_GPUS_MAX]; /* groups with short ones need no preempting */
 };
 
 /* No group is to be preempted. */
@@ -61,7 +65,10 @@ struct rule {
 /* Nothing will change unless a job opens. */
 #define RULE_NEVER UINT64_MAX
 
-/* Return: the group on @gpu to preempt now, or RULE_NONE; then *@ret_again is when to ask again at
+/* Takes in what the owners' jobs on @gpu are at @now. */
+void rule_look(struct rule *rule, unsigned gpu, nsec_t now);
+
+/* Looks, too. Return: the group on @gpu to preempt now, or RULE_NONE; then *@ret_again is when to ask again at
  * the latest, RULE_NEVER while no job is open there that others are less urgent than. */
 int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again);
 

@@ -11,6 +11,7 @@
 struct ranks {
 	uint64_t top;	  /* the highest urgency of those that don't wait */
 	unsigned n_top;	  /* how many have it; 0: there is none */
+	unsigned owner;	  /* the first of them */
 	unsigned lower;	  /* less urgent ones */
 	unsigned working; /* of these, those that work */
 };
@@ -42,6 +43,7 @@ static struct ranks rank(const struct rule *rule, unsigned gpu, nsec_t now) {
 		if (r.n_top == 0 || o->urgency > r.top) {
 			r.top = o->urgency;
 			r.n_top = 1;
+			r.owner = i;
 		} else if (o->urgency == r.top) {
 			r.n_top++;
 		}
@@ -70,6 +72,18 @@ nsec_t slices_wanted(const struct rule *rule, unsigned group, nsec_t now) {
 	}
 	/* Those of equal urgency share. One that waits is no reason for anything. */
 	return o->urgency == r.top && r.n_top == 1 && o->patience == 0 ? SLICES_LONG_NS : 0;
+}
+
+bool slices_top(const struct rule *rule, unsigned gpu, nsec_t now, unsigned *ret_owner,
+		unsigned *ret_working) {
+	struct ranks r = rank(rule, gpu, now);
+
+	if (r.n_top != 1 || r.lower == 0) {
+		return false;
+	}
+	*ret_owner = r.owner;
+	*ret_working = r.working;
+	return true;
 }
 
 nsec_t slices_again(const struct rule *rule, unsigned gpu, nsec_t now) {

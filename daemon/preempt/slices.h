@@ -14,7 +14,7 @@
 
 #include "daemon/preempt/rule.h"
 
-#define SLICES_SHORT_NS (150 * NSEC_PER_USEC)
+#define SLICES_SHORT_NS (100 * NSEC_PER_USEC)
 #define SLICES_LONG_NS	(20 * NSEC_PER_MSEC)
 
 /* What the driver sets, should a group have one of ours from before we were started. */
@@ -25,6 +25,11 @@
 
 /* What @group of @rule, which is in use, should have at @now; 0: what the driver gave it. */
 nsec_t slices_wanted(const struct rule *rule, unsigned group, nsec_t now);
+
+/* The one owner of the highest urgency of those that don't wait, of which others are less urgent.
+ * @ret_working: how many of these work. Return: whether there is one. */
+bool slices_top(const struct rule *rule, unsigned gpu, nsec_t now, unsigned *ret_owner,
+		unsigned *ret_working);
 
 /* When to ask again at the latest, though no job opens and nobody comes or goes; RULE_NEVER. */
 nsec_t slices_again(const struct rule *rule, unsigned gpu, nsec_t now);

@@ -687,6 +687,24 @@ static void start_preempter(struct steer *steer) {
 }
 
 /* Where its jobs run by time slices, or are stopped by those of others. */
+/* The first jobs on a GPU show what preempting does for them; a policy that stops jobs relies on
+ * it.
+ */
+static void tell_effects(struct steer *steer) {
+	struct preempter *p = steer->sessions->preempter;
+
+	if (!preempter_works(p) ||
+	    (preempter_starts(p) == steer->told_start && steer->policy == steer->told_policy)) {
+		return;
+	}
+	for (size_t i = 0; i < inventory_n_gpus(steer->sessions->inventory); i++) {
+		preempter_set_effect(p, (unsigned)i,
+				     steer->policy->steers ? EFFECT_UNKNOWN : EFFECT_FAILS);
+	}
+	steer->told_start = preempter_starts(p);
+	steer->told_policy = steer->policy;
+}
+
 static bool runs_sliced(const struct steer *steer, const struct session *s) {
 	size_t n = inventory_n_gpus(steer->sessions->inventory);
 
@@ -769,7 +787,7 @@ const char *steer_preemption(const struct steer *steer, size_t gpu, unsigned *re
 	}
 	done = preempter_report(all->preempter).gpus[gpu];
 	if (!preempter_works(all->preempter)) {
-		return done.refused > 0 && done.preempted == 0 ? "refused" : "failed";
+		return preempter_failure(all->preempter);
 	}
 	TAILQ_FOREACH(s, &all->list, link) {
 		*ret_programs += owner_has_group(&s->owner, gpu);
@@ -809,6 +827,7 @@ void steer_look(struct steer *steer) {
 	if (!steer->sessions->preempter) {
 		start_preempter(steer);
 	}
+	tell_effects(steer);
 	engine_set_preempts(steer->sessions->engine, preempter_works(steer->sessions->preempter));
 	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
 		tell_deadlines(steer->sessions, i);

@@ -82,6 +82,8 @@ struct steer {
 	bool changed;			   /* something else has changed since */
 	struct planner *planner;	   /* owned; NULL: by the rule alone */
 	bool preempter_failed;		   /* to start */
+	unsigned told_start;		   /* of the preempter, as of told_policy: it knows what */
+	const struct sched_policy *told_policy; /* effect it may find out */
 	bool may_preempt;		   /* --preempt; else no preempter is started */
 	struct event_base *base;	   /* borrowed */
 	nsec_t window;			   /* --steer-window; may change at any time */
@@ -99,7 +101,8 @@ void steer_changed(struct steer *steer);
 
 /*
  * Whether programs on @gpu preempt each other: "works"; "ready": none had to yet; "unseen": no
- * program has shown its channel groups; "refused": the driver does not do it; "failed": the process
+ * program has shown its channel groups; "refused": the driver does not do it; "no-effect": it does,
+ * and jobs are not done sooner; "failed": the process
  * that does it does not run; "off": --preempt; "policy": it is not one that steers or stops jobs;
  * "mps": it is shared through MPS. @ret_programs: those that can be preempted now.
  */

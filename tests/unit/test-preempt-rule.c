@@ -109,10 +109,43 @@ static void the_next_job_does_not_wait_for_the_interval(void **state) {
 	assert_int_equal(step(&again), low);
 	close_job(high, 0);
 	open_job(high, 0);
-	assert_int_equal(step(&again), RULE_NONE); /* but for the pause */
-	assert_true(again == now + RULE_PAUSE_NS);
-	now = again;
 	assert_int_equal(step(&again), low);
+}
+
+/* At first one ioctl follows the other; later the driver gets to what programs ask of it. */
+static void a_pause_comes_after_a_burst(void **state) {
+	unsigned a = add(1, 0), b = add(1, 0), high = add(2, 0);
+	nsec_t again;
+
+	open_job(a, 0);
+	open_job(b, 0);
+	open_job(high, 0);
+	for (unsigned i = 0; i < RULE_BURST; i++) {
+		assert_int_equal(step(&again), a);
+		assert_int_equal(step(&again), b);
+	}
+	assert_int_equal(step(&again), RULE_NONE);
+	assert_true(again == now + RULE_PAUSE_NS);
+	close_job(high, 0);
+	open_job(high, 0);
+	assert_int_equal(step(&again), a);
+	assert_int_equal(step(&again), b);
+}
+
+/* Where short time slices do it alone. */
+static void short_slices_may_suffice(void **state) {
+	unsigned a = add(1, 0), high = add(2, 0);
+	nsec_t again;
+
+	open_job(a, 0);
+	open_job(high, 0);
+	rule.groups[a].slice = SLICES_SHORT_NS;
+	assert_int_equal(step(&again), a);
+	rule.slices_suffice[0] = true;
+	now += RULE_AGAIN_NS;
+	assert_idle();
+	rule.groups[a].slice = 0;
+	assert_int_equal(step(&again), a);
 }
 
 static void a_job_of_no_more_urgency_changes_nothing(void **state) {
@@ -366,6 +399,8 @@ int main(void) {
 		CASE(equals_share),
 		CASE(a_job_preempts_at_once_and_again),
 		CASE(the_next_job_does_not_wait_for_the_interval),
+		CASE(a_pause_comes_after_a_burst),
+		CASE(short_slices_may_suffice),
 		CASE(a_job_of_no_more_urgency_changes_nothing),
 		CASE(those_without_work_are_left_alone),
 		CASE(work_outside_of_marked_jobs_counts),

@@ -517,7 +517,7 @@ EXPORT CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CU
 	if (!phGraphExec || !hGraph || hGraph->tag != DRIVER_GRAPH) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (flags != 0) {
+	if (flags & ~(unsigned long long)CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) {
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	e = calloc(1, sizeof(*e));
@@ -525,6 +525,12 @@ EXPORT CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CU
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	e->tag = DRIVER_GRAPH_EXEC;
+	for (CUgraphNode n = hGraph->nodes; n; n = n->next) {
+		if (n->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+			((struct wire_launch *)n->packet)->level =
+				flags ? 1 + (uint32_t)-n->priority : 0;
+		}
+	}
 	e->fd = graph_write(hGraph, &e->size);
 	if (e->fd < 0 && e->size > 0) {
 		free(e);

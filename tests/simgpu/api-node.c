@@ -136,3 +136,23 @@ EXPORT CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode,
 	q->part = hNode->context == current && current->green ? current->green->id : 0;
 	return CUDA_SUCCESS;
 }
+
+EXPORT CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+						      CUkernelNodeAttrValue *value_out) {
+	if (!hNode || hNode->type != CU_GRAPH_NODE_TYPE_KERNEL || !value_out ||
+	    attr != CU_LAUNCH_ATTRIBUTE_PRIORITY) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	*value_out = (CUkernelNodeAttrValue){.priority = hNode->priority};
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+						      const CUkernelNodeAttrValue *value) {
+	if (!hNode || hNode->type != CU_GRAPH_NODE_TYPE_KERNEL || !value ||
+	    attr != CU_LAUNCH_ATTRIBUTE_PRIORITY) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	hNode->priority = value->priority > 0 ? 0 : value->priority < -5 ? -5 : value->priority;
+	return CUDA_SUCCESS;
+}

@@ -124,6 +124,12 @@ static bool stream_may_advance(const struct device_stream *st) {
 	return op->state == DEVICE_OP_QUEUED && op_may_start(op);
 }
 
+static unsigned op_priority(const struct device_op *op) {
+	unsigned priority = op->level > 0 ? op->level - 1 : op->stream->priority;
+
+	return priority < DEVICE_PRIORITIES ? priority : DEVICE_PRIORITIES - 1;
+}
+
 /* Moves the head of @st to where it waits for its turn, or past it. */
 static void stream_advance(struct device *d, struct device_stream *st) {
 	struct device_op *op = st->first;
@@ -136,7 +142,7 @@ static void stream_advance(struct device *d, struct device_stream *st) {
 	op->state = DEVICE_OP_PENDING;
 	switch (op->kind) {
 	case DEVICE_KERNEL:
-		device_queue_append(&device_op_part(op)->ee[st->priority], op); /* G2, A1 */
+		device_queue_append(&device_op_part(op)->ee[op_priority(op)], op); /* G2, A1 */
 		break;
 	case DEVICE_COPY_IN:
 	case DEVICE_COPY_OUT:

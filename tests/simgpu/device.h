@@ -144,6 +144,7 @@ enum device_op_state {
 struct device_op {
 	enum device_op_kind kind;
 	struct device_kernel kernel; /* KERNEL */
+	unsigned level;		     /* KERNEL: priority and one; 0: the stream's */
 	struct device_part *part;    /* KERNEL: on whose SMs; of the stream's space; NULL: on all */
 	uint64_t bytes;		     /* copies */
 	struct device_event *event;  /* EVENT, WAIT: borrowed until the op is done */

@@ -131,6 +131,7 @@ struct CUgraphNode_st {
 	CUgraphNodeType type;
 	CUfunction function; /* of kernel nodes */
 	CUcontext context;   /* of kernel nodes: as set by hand; NULL: the function's */
+	int priority;	     /* of kernel nodes: counts if the graph is to use it */
 	void **params;	     /* owned: where the parameters are, as the program was told last */
 	size_t size;
 	_Alignas(8) uint8_t packet[];

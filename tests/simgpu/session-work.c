@@ -328,6 +328,7 @@ void session_launch(struct client *c, const void *packet, size_t n, int fd) {
 						     op->kernel.regs_per_thread, shared);
 	}
 	op->base.kernel.n_blocks = blocks;
+	op->base.level = q->level;
 	op->base.part = part ? part->device : NULL;
 	/* The client has checked all this against its own copy; a kernel that never fits would
 	 * stop the queue. */

@@ -215,6 +215,8 @@ struct wire_launch {
 	uint32_t block[3];
 	uint32_t params_size;
 	uint32_t part; /* green context on whose SMs it runs, whatever the stream; 0: on all */
+	uint32_t level;	   /* its priority level and one, whatever the stream; 0: the stream's */
+	uint32_t reserved; /* 0 */
 	uint8_t params[];
 };
 

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "proto/terms.h"
 #include "shim/base/table.h"
 #include "shim/enforce/green.h"
 #include "shim/place.h"
@@ -17,7 +18,7 @@
 
 /* What runs in one partition. */
 struct part {
-	struct partition *partition; /* see green_owner() */
+	struct partition *partition; /* or the one that stands for its set, see green_owner() */
 	CUgraphExec exec;
 	struct part *next;
 };
@@ -113,6 +114,41 @@ static bool move_graph(CUgraph graph, CUcontext to, unsigned depth) {
 	nodes = list_nodes(graph, &n);
 	for (size_t i = 0; ok && nodes && i < n; i++) {
 		ok = move_node(nodes[i], to, depth);
+	}
+	free(nodes);
+	return ok;
+}
+
+/* Raises the priorities of all kernel nodes by @level, as far as the GPU goes. */
+static bool raise_graph(CUgraph graph, int level, unsigned depth) {
+	const struct real *real = real_get();
+	CUgraphNode *nodes;
+	size_t n = 0;
+	bool ok = depth < DEPTH_MAX;
+
+	nodes = ok ? list_nodes(graph, &n) : NULL;
+	for (size_t i = 0; ok && nodes && i < n; i++) {
+		CUkernelNodeAttrValue value = {{0}};
+		CUgraphNodeType type;
+		CUgraph child;
+
+		ok = real->cuGraphNodeGetType(nodes[i], &type) == CUDA_SUCCESS;
+		if (ok && type == CU_GRAPH_NODE_TYPE_KERNEL) {
+			ok = real->cuGraphKernelNodeGetAttribute(nodes[i],
+								 CU_LAUNCH_ATTRIBUTE_PRIORITY,
+								 &value) == CUDA_SUCCESS;
+			value.priority -= level;
+			if (value.priority < -PROTO_TERMS_LEVEL_MAX) {
+				value.priority = -PROTO_TERMS_LEVEL_MAX;
+			}
+			ok = ok && real->cuGraphKernelNodeSetAttribute(nodes[i],
+								       CU_LAUNCH_ATTRIBUTE_PRIORITY,
+								       &value) == CUDA_SUCCESS;
+		} else if (ok && type == CU_GRAPH_NODE_TYPE_GRAPH) {
+			ok = real->cuGraphChildGraphNodeGetGraph(nodes[i], &child) ==
+				     CUDA_SUCCESS &&
+			     raise_graph(child, level, depth + 1);
+		}
 	}
 	free(nodes);
 	return ok;
@@ -225,21 +261,63 @@ bool graph_can_move(CUgraphExec exec) {
 
 /* ---- partitions ---- */
 
+/* Whether the level of its streams is not enough: its nodes have priorities of their own. */
+static bool has_node_priorities(const struct graph *g) {
+	const struct real *real = real_get();
+
+	return g->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY &&
+	       real->cuGraphKernelNodeGetAttribute && real->cuGraphKernelNodeSetAttribute;
+}
+
+/* Owned by the caller: a copy of @graph with its nodes at @level above their priorities. NULL: the
+ * driver does not do it. */
+static CUgraph raised_copy(CUgraph graph, unsigned level) {
+	const struct real *real = real_get();
+	CUgraph raised;
+
+	if (real->cuGraphClone(&raised, graph) != CUDA_SUCCESS) {
+		return NULL;
+	}
+	if (!raise_graph(raised, (int)level, 0)) {
+		real->cuGraphDestroy(raised);
+		raised = NULL;
+	}
+	return raised;
+}
+
+/* What can't be raised runs at its own level. Return: instantiated, or NULL. */
+static CUgraphExec instantiate_at(const struct graph *g, unsigned level) {
+	unsigned long long upload = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+	CUgraph raised = level > 0 ? raised_copy(g->copy, level) : NULL;
+	const struct real *real = real_get();
+	CUgraphExec exec;
+	CUresult rc;
+
+	rc = real->cuGraphInstantiateWithFlags(&exec, raised ? raised : g->copy,
+					       g->flags & ~upload);
+	if (raised) {
+		real->cuGraphDestroy(raised);
+	}
+	return rc == CUDA_SUCCESS ? exec : NULL;
+}
+
 /* Return: the graph instantiated for @p, or NULL. */
 static CUgraphExec instantiate(struct graph *g, struct partition *p) {
+	unsigned level = has_node_priorities(g) ? green_level(p) : 0;
 	const struct real *real = real_get();
-	CUcontext context = green_context(p), popped;
+	CUcontext context = NULL, popped;
 	CUgraphExec exec = NULL;
 
+	if (green_confines(p)) {
+		context = green_context(p);
+	} else {
+		real->cuCtxGetCurrent(&context);
+	}
 	if (!context || real->cuCtxPushCurrent_v2(context) != CUDA_SUCCESS) {
 		return NULL;
 	}
-	if (!move_graph(g->copy, context, 0) ||
-	    real->cuGraphInstantiateWithFlags(
-		    &exec, g->copy,
-		    g->flags & ~(unsigned long long)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) !=
-		    CUDA_SUCCESS) {
-		exec = NULL;
+	if (move_graph(g->copy, context, 0)) {
+		exec = instantiate_at(g, level);
 	}
 	real->cuCtxPopCurrent_v2(&popped);
 	return exec;
@@ -270,6 +348,13 @@ static CUgraphExec find_part(struct graph *g, struct partition *p) {
 	return part->exec;
 }
 
+bool graph_needs_partition(CUgraphExec exec, struct partition *p) {
+	const struct graph *g = table_get(&execs, (uintptr_t)exec);
+
+	return g && atomic_load(&g->can_move) &&
+	       (green_confines(p) || (green_level(p) > 0 && has_node_priorities(g)));
+}
+
 CUgraphExec graph_in_partition(CUgraphExec exec, struct partition *p) {
 	struct graph *g = table_get(&execs, (uintptr_t)exec);
 	CUgraphExec ret;
@@ -279,7 +364,8 @@ CUgraphExec graph_in_partition(CUgraphExec exec, struct partition *p) {
 		return NULL;
 	}
 	token = state_enter_locked(&lock);
-	ret = find_part(g, green_owner(p)); /* the level is the stream's */
+	/* Where nodes have no priorities the level is the stream's. */
+	ret = find_part(g, has_node_priorities(g) ? p : green_owner(p));
 	state_leave_locked(&lock, token);
 	return ret;
 }

@@ -33,7 +33,12 @@ void graph_exec_destroying(CUgraphExec exec);
 
 bool graph_can_move(CUgraphExec exec);
 
-/* The graph of @exec for @p, whose context is not current; made if need be. NULL: can't be had. */
+/* Whether @exec itself would not run as @p says: not on its SMs, or not at its level, which counts
+ * for a graph that was instantiated to use the priorities of its nodes only if they are raised. */
+bool graph_needs_partition(CUgraphExec exec, struct partition *p);
+
+/* The graph of @exec for @p, whose context is not current (the program's is); made if need be.
+ * NULL: can't be had. */
 CUgraphExec graph_in_partition(CUgraphExec exec, struct partition *p);
 
 /* A context goes, and partitions with it: all that was made for any goes, and is made again when it

@@ -85,6 +85,14 @@ static CUresult launch_green(struct op *op, CUgraphExec exec, launch_fn launch) 
 	return rc;
 }
 
+/* At the level of the job, on the whole GPU. */
+static CUresult launch_raised(const struct op *op, CUgraphExec exec, launch_fn launch) {
+	CUgraphExec raised =
+		graph_needs_partition(exec, op->to) ? graph_in_partition(exec, op->to) : NULL;
+
+	return launch(raised ? raised : exec, op->place.at);
+}
+
 static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread, launch_fn launch) {
 	unsigned traits =
 		(per_thread ? OP_PER_THREAD : 0) | (graph_can_move(exec) ? OP_GREEN : OP_WHOLE);
@@ -103,6 +111,7 @@ static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread,
 		break;
 	}
 	rc = op.how == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN ? launch_green(&op, exec, launch)
+	     : op.to && place_is_in(&op.place, op.to)	     ? launch_raised(&op, exec, launch)
 							     : launch(exec, op.place.at);
 	if (op.how == SBEET__ENFORCEMENT__ENFORCEMENT_NONE && !op.unconfined) {
 		log_once(LOG_LEVEL_WARN,

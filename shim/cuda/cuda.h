@@ -399,6 +399,8 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
 	CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS;
 
+typedef CUlaunchAttributeID CUkernelNodeAttrID;
+typedef CUlaunchAttributeValue CUkernelNodeAttrValue;
 typedef CUlaunchAttributeID CUstreamAttrID;
 typedef CUlaunchAttributeValue CUstreamAttrValue;
 
@@ -682,7 +684,11 @@ CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *, CUgraph,
 CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec *, CUgraph,
 						   CUDA_GRAPH_INSTANTIATE_PARAMS *);
 CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
+CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode, CUkernelNodeAttrID,
+					       CUkernelNodeAttrValue *);
 CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
+CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode, CUkernelNodeAttrID,
+					       const CUkernelNodeAttrValue *);
 CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *);
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec, CUstream);

@@ -343,6 +343,10 @@ bool green_confines(const struct partition *p) {
 	return p->handle;
 }
 
+unsigned green_level(const struct partition *p) {
+	return p->level;
+}
+
 struct partition *green_owner(struct partition *p) {
 	return p->owner;
 }

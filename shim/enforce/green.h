@@ -67,6 +67,9 @@ int green_make(struct green *g, const struct smset *set, unsigned level, unsigne
 /* Whether it has a set, and so less than the whole GPU. */
 bool green_confines(const struct partition *p);
 
+/* Its level. */
+unsigned green_level(const struct partition *p);
+
 /* The partition, of any level, that stands for the green context of @p's set. */
 struct partition *green_owner(struct partition *p);
 

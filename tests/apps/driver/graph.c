@@ -23,6 +23,7 @@ static struct {
 	CUstream stream, side;
 	CUevent fork, join;
 	CUgraphExec exec;
+	unsigned n_captures;
 } my;
 
 static float *pinned(size_t bytes) {
@@ -81,7 +82,10 @@ static void graph_capture(unsigned steps) {
 	}
 	CU(cuMemcpyDtoHAsync(my.result, my.dev[steps % 2], my.bytes, my.stream));
 	CU(cuStreamEndCapture(my.stream, &graph));
-	CU(cuGraphInstantiateWithFlags(&my.exec, graph, 0));
+	my.n_captures++;
+	CU(cuGraphInstantiateWithFlags(
+		&my.exec, graph,
+		my.n_captures % 2 ? CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY : 0));
 	CU(cuGraphDestroy(graph));
 }
 

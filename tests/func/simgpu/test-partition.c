@@ -12,6 +12,8 @@
 #include <errno.h>
 
 #include "shim/enforce/green.h"
+#include "shim/graph.h"
+#include "shim/place.h"
 
 #define OK(call) assert_int_equal((call), CUDA_SUCCESS)
 
@@ -86,6 +88,110 @@ static void the_whole_gpu_has_levels(void **state) {
 	assert_null(green);
 }
 
+/* ---- graphs ---- */
+
+/* Priority of all nodes of the graph that was instantiated last. */
+static int seen_priority;
+static CUresult(CUDAAPI *instantiate)(CUgraphExec *, CUgraph, unsigned long long);
+
+static CUresult CUDAAPI watch_instantiate(CUgraphExec *exec, CUgraph graph,
+					  unsigned long long flags) {
+	CUkernelNodeAttrValue value;
+	CUgraphNode nodes[4];
+	size_t n = 4;
+
+	OK(cuGraphGetNodes(graph, nodes, &n));
+	assert_int_equal(n, 2);
+	for (size_t i = 0; i < n; i++) {
+		OK(cuGraphKernelNodeGetAttribute(nodes[i], CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+		assert_true(i == 0 || value.priority == seen_priority);
+		seen_priority = value.priority;
+	}
+	return instantiate(exec, graph, flags);
+}
+
+/* Two kernels of one block. */
+static CUgraph capture(void) {
+	CUfunction function;
+	CUmodule module;
+	CUgraph graph;
+	CUstream s;
+
+	OK(cuModuleLoadData(&module,
+			    ".version 7.0\n.target sm_75\n.address_size 64\n"
+			    ".visible .entry nothing() { ret; }\n"));
+	OK(cuModuleGetFunction(&function, module, "nothing"));
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	for (unsigned i = 0; i < 2; i++) {
+		OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL));
+	}
+	OK(cuStreamEndCapture(s, &graph));
+	OK(cuStreamDestroy_v2(s));
+	return graph;
+}
+
+static CUgraphExec make_exec(CUgraph graph, unsigned long long flags) {
+	CUgraphExec exec;
+
+	OK(cuGraphInstantiateWithFlags(&exec, graph, flags));
+	graph_instantiated(exec, graph, flags);
+	assert_true(graph_can_move(exec));
+	return exec;
+}
+
+static void run(CUgraphExec exec, struct partition *p) {
+	CUstream s = green_stream_new(p, 0);
+
+	assert_non_null(exec);
+	OK(cuGraphLaunch(exec, s));
+	OK(cuStreamSynchronize(s));
+	OK(cuStreamDestroy_v2(s));
+}
+
+/* Else the level of the stream that such a graph is launched into means nothing. */
+static void levels_reach_nodes_with_priorities(void **state) {
+	struct real *real = (struct real *)(uintptr_t)real_get();
+	struct green *g = setup();
+	struct smset set = smset_range(0, green_step(g));
+	struct partition *first = make(g, &whole, 5), *second = make(g, &whole, 2),
+			 *none = make(g, &whole, 0), *confined = make(g, &set, 3);
+	CUgraphExec plain, nodes;
+	CUgraph graph;
+
+	place_activate();
+	graph = capture();
+	plain = make_exec(graph, 0);
+	nodes = make_exec(graph, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
+	instantiate = real->cuGraphInstantiateWithFlags;
+	real->cuGraphInstantiateWithFlags = watch_instantiate;
+	assert_false(graph_needs_partition(plain, first));
+	assert_true(graph_needs_partition(plain, confined));
+	assert_false(graph_needs_partition(nodes, none));
+	assert_true(graph_needs_partition(nodes, first));
+	run(graph_in_partition(plain, confined), confined);
+	assert_int_equal(seen_priority, 0);
+	run(graph_in_partition(nodes, first), first);
+	assert_int_equal(seen_priority, -5);
+	run(graph_in_partition(nodes, second), second);
+	assert_int_equal(seen_priority, -2);
+	run(graph_in_partition(nodes, confined), confined);
+	assert_int_equal(seen_priority, -3);
+	/* What was made is kept. */
+	seen_priority = 1;
+	run(graph_in_partition(nodes, first), first);
+	assert_int_equal(seen_priority, 1);
+	assert_ptr_not_equal(graph_in_partition(nodes, first), graph_in_partition(nodes, second));
+	real->cuGraphInstantiateWithFlags = instantiate;
+	graph_exec_destroying(plain);
+	graph_exec_destroying(nodes);
+	OK(cuGraphExecDestroy(plain));
+	OK(cuGraphExecDestroy(nodes));
+	OK(cuGraphDestroy(graph));
+}
+
+/* ---- sets ---- */
+
 /* Sets may overlap; what is no row of whole groups, or of another GPU, is refused. */
 static void sets_may_overlap(void **state) {
 	struct green *g = setup();
@@ -103,6 +209,7 @@ int main(void) {
 		cmocka_unit_test(levels_of_a_set_share_its_green_context),
 		cmocka_unit_test(own_priorities_add_to_the_level),
 		cmocka_unit_test(the_whole_gpu_has_levels),
+		cmocka_unit_test(levels_reach_nodes_with_priorities),
 		cmocka_unit_test(sets_may_overlap),
 	};
 

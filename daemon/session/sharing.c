@@ -63,7 +63,7 @@ void sharing_stop(struct sharing *s) {
 }
 
 bool sharing_look(struct sharing *s, struct session *const *sessions) {
-	struct share_seen seen[MODEL_TASKS_MAX];
+	struct share_seen seen[MODEL_TASKS_MAX] = {0};
 	bool busy = false, changed;
 
 	for (unsigned i = 0; i < s->share.n; i++) {

@@ -5,6 +5,7 @@
  * tracker looks through all of them in a few cache lines.
  */
 #include "shim/books.h"
+#include "shim/base/hot.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -48,8 +49,8 @@ static struct book {
 
 static _Atomic uint8_t states[BOOKS_MAX]; /* enum book_state */
 
-static _Atomic bool any; /* there ever was an account */
-static _Atomic uint64_t dropped;
+HOT_WRITTEN static _Atomic bool any; /* there ever was an account */
+HOT_WRITTEN static _Atomic uint64_t dropped;
 
 /* The tracker's; at exit who exits. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -65,7 +66,7 @@ static void set_state(uint64_t at, enum book_state state) {
 
 /* ---- by who opens and closes ---- */
 
-void books_open(const struct books_job *job) {
+HOT_CODE void books_open(const struct books_job *job) {
 	struct book *b = &books[job->job % BOOKS_MAX];
 
 	if (state_of(job->job) != BOOK_FREE) {

@@ -2,10 +2,11 @@
  * capture.c: see capture.h.
  */
 #include "shim/capture.h"
+#include "shim/base/hot.h"
 
 #include "shim/real.h"
 
-_Atomic unsigned capture_count;
+HOT_DATA _Atomic unsigned capture_count;
 
 void capture_begin(void) {
 	atomic_fetch_add(&capture_count, 1);

@@ -24,6 +24,7 @@
 #include "proto/packet.h"
 #include "proto/validate.h"
 #include "shim/base/env.h"
+#include "shim/base/hot.h"
 #include "shim/base/log.h"
 #include "shim/declare.h"
 #include "shim/greet.h"
@@ -82,7 +83,7 @@ static struct {
 	  .quiet = PTHREAD_COND_INITIALIZER,
 	  .socket = OWN_SOCKET_NULL};
 
-_Atomic uint32_t conn_number;
+HOT_DATA _Atomic uint32_t conn_number;
 static _Atomic pid_t owner;		 /* which process connected last; 0: none */
 static _Atomic bool leaving;		 /* the process exits: no new connection is made */
 static uint32_t generations;		 /* of all so far; under the lock */

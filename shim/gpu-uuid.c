@@ -1,6 +1,7 @@
 /*
  * gpu-uuid.c: see gpu-uuid.h.
  */
+#include "shim/base/hot.h"
 #include "shim/real.h"
 
 #include "shim/gpu-uuid.h"
@@ -14,7 +15,7 @@
 #include "shim/lane.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
+HOT_DATA static struct {
 	_Atomic bool known;
 	uint8_t bytes[PROTO_UUID_BYTES]; /* written once, before that */
 } gpus[LANE_DEVICES_MAX];
@@ -49,7 +50,7 @@ __attribute__((noinline)) static bool learn(CUdevice device) {
 	return true;
 }
 
-const uint8_t *gpu_uuid(CUdevice device) {
+HOT_CODE const uint8_t *gpu_uuid(CUdevice device) {
 	if (device < 0 || device >= LANE_DEVICES_MAX) {
 		return NULL;
 	}

@@ -20,6 +20,7 @@
 #include "proto/spin.h"
 #include "proto/validate.h"
 #include "shim/base/env.h"
+#include "shim/base/hot.h"
 #include "shim/base/log.h"
 #include "shim/base/visible.h"
 #include "shim/enforce/enforce.h"
@@ -37,7 +38,7 @@
 
 #define LINGER_DEFAULT_NS (100 * NSEC_PER_USEC)
 
-static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
+HOT_DATA static _Atomic nsec_t linger = LINGER_DEFAULT_NS;
 static _Atomic nsec_t spin;
 static _Atomic bool answers_pings, daemon_counts, daemon_cuts;
 

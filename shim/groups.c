@@ -2,6 +2,7 @@
  * groups.c: see groups.h.
  */
 #include "shim/groups.h"
+#include "shim/base/hot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,9 +51,9 @@ static struct {
 	uint32_t connection; /* over which it did; 0: it has not */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Atomic bool changed; /* there may be something to tell */
-static _Atomic bool known;   /* see groups_known() */
-static _Atomic bool off;     /* for good */
+static _Atomic bool changed;	    /* there may be something to tell */
+HOT_DATA static _Atomic bool known; /* see groups_known() */
+static _Atomic bool off;	    /* for good */
 
 bool groups_concern(unsigned long request) {
 	return _IOC_TYPE(request) == RM_TYPE &&

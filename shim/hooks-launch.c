@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "proto/enforcement.h"
+#include "shim/base/hot.h"
 #include "shim/base/log.h"
 #include "shim/capture.h"
 #include "shim/enforce/enforce.h"
@@ -105,7 +106,7 @@ static inline CUresult launch_op(struct op *op, bool *ret_again) {
 	return rc;
 }
 
-static CUresult launch(const struct launch *l) {
+HOT_CODE static CUresult launch(const struct launch *l) {
 	unsigned traits = l->per_thread_default ? OP_PER_THREAD : 0;
 	int saved = errno;
 	struct op op;
@@ -165,9 +166,9 @@ static inline struct launch from_arguments(CUfunction f, const unsigned grid[3],
 
 #define DIM(x, y, z) ((const unsigned[]){x, y, z})
 
-CUresult on_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-			   unsigned by, unsigned bz, unsigned shared, CUstream stream,
-			   void **params, void **extra) {
+HOT_CODE CUresult on_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+				    unsigned bx, unsigned by, unsigned bz, unsigned shared,
+				    CUstream stream, void **params, void **extra) {
 	struct launch l =
 		from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared, stream, params, false);
 
@@ -175,9 +176,9 @@ CUresult on_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, 
 	return launch(&l);
 }
 
-CUresult on_cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-				unsigned by, unsigned bz, unsigned shared, CUstream stream,
-				void **params, void **extra) {
+HOT_CODE CUresult on_cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+					 unsigned bx, unsigned by, unsigned bz, unsigned shared,
+					 CUstream stream, void **params, void **extra) {
 	struct launch l =
 		from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared, stream, params, true);
 

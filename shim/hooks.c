@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "shim/base/hot.h"
 #include "shim/graph.h"
 #include "shim/op.h"
 #include "shim/place.h"
@@ -147,7 +148,7 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
 		}                                                                                  \
 		return on_##name args;                                                             \
 	}                                                                                          \
-	SBEET_EXPORT CUresult name params {                                                        \
+	SBEET_EXPORT HOT_CODE CUresult name params {                                               \
 		const struct real *real = atomic_load_explicit(&real_found, memory_order_acquire); \
                                                                                                    \
 		return real && real->name && state_is_ours() ? on_##name args                      \

@@ -11,6 +11,7 @@
 
 #include "proto/enforcement.h"
 #include "shim/base/env.h"
+#include "shim/base/hot.h"
 #include "shim/base/log.h"
 #include "shim/books.h"
 #include "shim/conn.h"
@@ -32,7 +33,7 @@
 /* Before asking again after the daemon had no place for a job. */
 #define REFUSED_NS NSEC_PER_SEC
 
-static _Atomic uint64_t last_job;
+HOT_WRITTEN static _Atomic uint64_t last_job;
 
 /* ---- opening ---- */
 
@@ -181,7 +182,7 @@ static void opened(struct lane *lane) {
 	wake_for_job();
 }
 
-bool job_open_by_terms(struct lane *lane, const struct job_need *need) {
+HOT_CODE bool job_open_by_terms(struct lane *lane, const struct job_need *need) {
 	uint64_t word = terms_now(lane->device, atomic_load(&lane->terms));
 
 	if (!word) {

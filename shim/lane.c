@@ -2,6 +2,7 @@
  * lane.c: see lane.h.
  */
 #include "shim/lane.h"
+#include "shim/base/hot.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -79,7 +80,7 @@ struct mark *lane_mark(struct lane_set *own) {
 	return &(own ? own : &process)->mark;
 }
 
-bool lane_set_state(struct lane *lane, uint32_t from, uint32_t to) {
+HOT_CODE bool lane_set_state(struct lane *lane, uint32_t from, uint32_t to) {
 	if (!(edges[from] & (1u << to)) ||
 	    !atomic_compare_exchange_strong(&lane->state, &from, to)) {
 		return false;
@@ -107,7 +108,7 @@ void lane_wait(struct lane *lane, uint32_t from, nsec_t deadline) {
 	atomic_fetch_sub(&lane->waiting, 1);
 }
 
-bool lane_has(struct lane *lane, uint64_t job) {
+HOT_CODE bool lane_has(struct lane *lane, uint64_t job) {
 	if (job == 0) {
 		return false;
 	}
@@ -213,7 +214,7 @@ void lane_for_each(lane_visit_fn visit, void *data) {
 	}
 }
 
-void lane_count_job(int change) {
+HOT_CODE void lane_count_job(int change) {
 	atomic_fetch_add(&counts, change > 0 ? (UINT64_C(1) << 32) + 1 : UINT64_MAX);
 }
 

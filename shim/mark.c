@@ -5,6 +5,7 @@
 
 #include "proto/limits.h"
 #include "shim/base/env.h"
+#include "shim/base/hot.h"
 #include "shim/base/log.h"
 
 static bool are_alone(void) {
@@ -55,11 +56,11 @@ bool mark_segment_end(struct mark *m) {
 	return atomic_load(&m->jobs) > 0 && count_down(&m->segments);
 }
 
-bool mark_is_outside(const struct mark *m) {
+HOT_CODE bool mark_is_outside(const struct mark *m) {
 	return atomic_load(&m->jobs) == 0 && are_alone();
 }
 
-void mark_take(struct mark *m, nsec_t *ret_release, nsec_t *ret_deadline) {
+HOT_CODE void mark_take(struct mark *m, nsec_t *ret_release, nsec_t *ret_deadline) {
 	bool marked = atomic_load(&m->jobs) > 0;
 
 	if (marked && atomic_load(&m->alone)) {

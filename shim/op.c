@@ -8,6 +8,7 @@
 
 #include "proto/enforcement.h"
 #include "shim/base/env.h"
+#include "shim/base/hot.h"
 #include "shim/base/log.h"
 #include "shim/capture.h"
 #include "shim/conn.h"
@@ -228,7 +229,7 @@ static bool may_join(struct op *op) {
 }
 
 /* Into the lane's job, whatever that takes. Return: OP_GO when inside. */
-static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
+HOT_CODE static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 	struct lane *lane = op->lane;
 	enum op_verdict verdict;
 
@@ -342,7 +343,7 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	return OP_GO;
 }
 
-enum op_verdict op_begin(struct op *op, CUresult *ret_rc) {
+HOT_CODE enum op_verdict op_begin(struct op *op, CUresult *ret_rc) {
 	enum op_verdict verdict;
 
 	if (op->traits & OP_PEER && place_active()) {
@@ -359,7 +360,7 @@ enum op_verdict op_begin(struct op *op, CUresult *ret_rc) {
 	return verdict;
 }
 
-static void leave(struct op *op) {
+HOT_CODE static void leave(struct op *op) {
 	if (place_active()) {
 		place_leave(&op->place);
 	}
@@ -403,7 +404,7 @@ static uint64_t waves_of(struct kernel_count *c, const struct launch *l) {
 	return c->wave_blocks ? (blocks - 1) / c->wave_blocks + 1 : 0;
 }
 
-static void count_kernel(const struct op *op) {
+HOT_CODE static void count_kernel(const struct op *op) {
 	struct kernel_count *c = worker_count(op->worker, kernel_id(op->kernel));
 	uint32_t threads = threads_of(op->launch);
 
@@ -474,7 +475,7 @@ static void record(const struct op *op, nsec_t when) {
 	records_push(op->worker, &r, when);
 }
 
-void op_end(struct op *op, CUresult rc) {
+HOT_CODE void op_end(struct op *op, CUresult rc) {
 	bool waited = rc == CUDA_SUCCESS && (op->traits & OP_WAITS);
 	nsec_t now = nsec_now();
 

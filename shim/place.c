@@ -6,6 +6,7 @@
  * used again, so that a late reader finds memory.
  */
 #include "shim/place.h"
+#include "shim/base/hot.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -69,10 +70,10 @@ struct realm {
 	struct realm *next;
 };
 
-_Atomic bool place_is_active;
+HOT_DATA _Atomic bool place_is_active;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic unsigned n_places;
+HOT_DATA static _Atomic unsigned n_places;
 static struct table places; /* by worker_stream_key(); changed under the lock, as is all below */
 static struct realm *realms;
 static struct place *free_places;
@@ -193,7 +194,7 @@ static bool order_is_due(const struct place *p) {
 }
 
 /* Before something is handed to @p. */
-static void order(struct place *p) {
+HOT_CODE static void order(struct place *p) {
 	struct visit v;
 
 	if (!order_is_due(p) || !visit_begin(&v, p->realm->context)) {
@@ -420,7 +421,7 @@ struct place *place_find(const struct stream_id *id) {
 
 /* ---- using them ---- */
 
-static struct place *find_current(CUstream stream, bool per_thread) {
+HOT_CODE static struct place *find_current(CUstream stream, bool per_thread) {
 	const struct real *real = real_get();
 	const struct worker *w = worker_get();
 	CUcontext context = NULL;
@@ -440,7 +441,7 @@ static void use_begin(struct place_use *use, struct place *p) {
 	use->at = p && atomic_load(&p->partition) ? atomic_load(&p->at) : use->stream;
 }
 
-void place_enter(struct place_use *use, struct partition *to) {
+HOT_CODE void place_enter(struct place_use *use, struct partition *to) {
 	struct place *p = use->place;
 
 	/* Back to its own stream it may go at any time: nothing else could be named. */
@@ -495,7 +496,7 @@ static void repair(struct place *p, CUstream used) {
 	}
 }
 
-void place_leave(struct place_use *use) {
+HOT_CODE void place_leave(struct place_use *use) {
 	struct place *p = use->place;
 	CUstream used;
 

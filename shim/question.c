@@ -2,6 +2,7 @@
  * question.c: see question.h.
  */
 #include "shim/question.h"
+#include "shim/base/hot.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -11,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static _Atomic uint32_t asking; /* odd while a question is asked; a futex */
+HOT_DATA static _Atomic uint32_t asking; /* odd while a question is asked; a futex */
 static _Atomic unsigned settling;
 
 void question_begin(void) {
@@ -25,7 +26,7 @@ void question_end(void) {
 	}
 }
 
-void question_settle(void) {
+HOT_CODE void question_settle(void) {
 	uint32_t now = atomic_load(&asking);
 
 	if (now % 2 == 0) {

@@ -4,6 +4,7 @@
  * Not here: which of them we stand in for and under which address (lookup.c).
  */
 #include "shim/real.h"
+#include "shim/base/hot.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -11,7 +12,7 @@
 
 #define DRIVER_NAME "libcuda.so.1"
 
-_Atomic(const struct real *) real_found;
+HOT_DATA _Atomic(const struct real *) real_found;
 static _Atomic(real_dlsym_fn) libc_dlsym;
 
 REAL_EARLY real_dlsym_fn real_dlsym_get(void) {
@@ -63,7 +64,7 @@ static const struct real *fill(int flags) {
 	return r;
 }
 
-const struct real *real_get(void) {
+HOT_CODE const struct real *real_get(void) {
 	const struct real *r = atomic_load_explicit(&real_found, memory_order_acquire);
 
 	return r ? r : fill(RTLD_LOCAL);

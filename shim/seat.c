@@ -14,14 +14,15 @@
 #include <unistd.h>
 
 #include "shim/base/env.h"
+#include "shim/base/hot.h"
 #include "shim/base/log.h"
 #include "shim/lane.h"
 #include "shim/terms.h"
 
 #define OPENED (UINT64_C(1) << 32)
 
-static _Atomic(const struct seat *) seat;
-static _Atomic uint64_t jobs[LANE_DEVICES_MAX]; /* as board_slot.jobs, by device */
+HOT_DATA static _Atomic(const struct seat *) seat;
+HOT_WRITTEN static _Atomic uint64_t jobs[LANE_DEVICES_MAX]; /* as board_slot.jobs, by device */
 static _Atomic bool left;
 
 /* One that could shrink would kill the programs that touch it. */
@@ -47,7 +48,7 @@ static struct board *map_board(int fd) {
 }
 
 /* Of threads that come together the last one writes what holds. */
-static void publish(CUdevice device) {
+HOT_CODE static void publish(CUdevice device) {
 	const struct seat *s = atomic_load(&seat);
 	_Atomic uint64_t *slot;
 	uint64_t now, more = 0;
@@ -94,7 +95,7 @@ const struct seat *seat_get(void) {
 	return atomic_load_explicit(&seat, memory_order_acquire);
 }
 
-void seat_job_opened(CUdevice device, bool rings) {
+HOT_CODE void seat_job_opened(CUdevice device, bool rings) {
 	const struct seat *s;
 
 	atomic_fetch_add(&jobs[device], OPENED + 1);

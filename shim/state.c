@@ -6,10 +6,11 @@
 #include <stddef.h>
 
 #include "shim/base/env.h"
+#include "shim/base/hot.h"
 #include "shim/real.h"
 
 STATE_TLS unsigned state_depth;
-_Atomic(enum state_mode) state_mode;
+HOT_DATA _Atomic(enum state_mode) state_mode;
 
 enum state_mode state_find_mode(void) {
 	enum state_mode mode = env_get()->disable ? STATE_MODE_OFF : STATE_MODE_ON;

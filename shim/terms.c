@@ -1,6 +1,7 @@
 /*
  * terms.c: see terms.h.
  */
+#include "shim/base/hot.h"
 #include "shim/real.h"
 
 #include "shim/terms.h"
@@ -22,11 +23,11 @@
 #include "shim/place.h"
 
 /* NULL: there never was one. Set once. */
-static _Atomic(const struct terms_page *) page;
-static _Atomic bool held;
+HOT_DATA static _Atomic(const struct terms_page *) page;
+HOT_DATA static _Atomic bool held;
 
 /* What is known of a device. */
-static struct gpu {
+HOT_DATA static struct gpu {
 	_Atomic int place;	    /* in the page, from 1; 0: not looked for */
 	_Atomic(CUcontext) context; /* that can be cut, of the last job; NULL: none yet */
 
@@ -36,7 +37,7 @@ static struct gpu {
 } gpus[LANE_DEVICES_MAX];
 
 /* Counts contexts that are about to go: what was found in them is not there any more. */
-static _Atomic uint32_t epoch;
+HOT_DATA static _Atomic uint32_t epoch;
 
 /* Held while partitions are made: a context stays there meanwhile. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -97,7 +98,7 @@ bool terms_held(void) {
 	return atomic_load_explicit(&held, memory_order_relaxed);
 }
 
-bool terms_steer_any(void) {
+HOT_CODE bool terms_steer_any(void) {
 	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
 
 	for (unsigned i = 0; p && i < PROTO_TERMS_GPUS_MAX; i++) {
@@ -108,7 +109,7 @@ bool terms_steer_any(void) {
 	return false;
 }
 
-bool terms_record_ops(void) {
+HOT_CODE bool terms_record_ops(void) {
 	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
 
 	return p && atomic_load_explicit(&p->record_ops, memory_order_relaxed) != 0;
@@ -154,7 +155,7 @@ static bool hold(uint64_t word) {
 	return false;
 }
 
-uint64_t terms_now(CUdevice device, uint64_t known) {
+HOT_CODE uint64_t terms_now(CUdevice device, uint64_t known) {
 	const uint8_t *uuid = terms_held() ? gpu_uuid(device) : NULL;
 	struct terms t;
 	uint64_t word;
@@ -170,7 +171,7 @@ uint64_t terms_now(CUdevice device, uint64_t known) {
 	return hold(word) ? word : 0;
 }
 
-bool terms_copy_due(CUdevice device, unsigned *ret_place, nsec_t *ret_due) {
+HOT_CODE bool terms_copy_due(CUdevice device, unsigned *ret_place, nsec_t *ret_due) {
 	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
 	int place = atomic_load_explicit(&gpus[device].place, memory_order_relaxed) - 1;
 
@@ -216,8 +217,8 @@ static bool find_partition(CUdevice device, CUcontext context, uint64_t word,
 	return *ret;
 }
 
-struct partition *terms_partition(CUdevice device, CUcontext context, uint64_t *word,
-				  struct lane_found *found) {
+HOT_CODE struct partition *terms_partition(CUdevice device, CUcontext context, uint64_t *word,
+					   struct lane_found *found) {
 	uint32_t now = atomic_load(&epoch);
 	bool valid = found->word && found->context == context && found->epoch == now;
 	struct partition *p;

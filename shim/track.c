@@ -8,6 +8,7 @@
  * question to end (question.h), so the tracker never touches a dead handle.
  */
 #include "shim/track.h"
+#include "shim/base/hot.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -435,7 +436,7 @@ static bool start_locked(void) {
 	return true;
 }
 
-bool track_start(void) {
+HOT_CODE bool track_start(void) {
 	if (!atomic_load_explicit(&track.running, memory_order_acquire)) {
 		pthread_mutex_lock(&track.lock);
 		if (!atomic_load(&track.running)) {

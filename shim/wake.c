@@ -2,6 +2,7 @@
  * wake.c: see wake.h.
  */
 #include "shim/wake.h"
+#include "shim/base/hot.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +12,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static bool woken;
-static _Atomic bool asleep; /* a job that is opened must wake it */
+HOT_WRITTEN static _Atomic bool asleep; /* a job that is opened must wake it */
 
 void wake_init(void) {
 	pthread_condattr_t clock;
@@ -29,7 +30,7 @@ void wake_tracker(void) {
 	pthread_mutex_unlock(&lock);
 }
 
-void wake_for_job(void) {
+HOT_CODE void wake_for_job(void) {
 	if (atomic_load(&asleep)) {
 		wake_tracker();
 	}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "shim/base/env.h"
+#include "shim/base/hot.h"
 #include "shim/lane.h"
 #include "shim/question.h"
 #include "shim/real.h"
@@ -17,7 +18,7 @@
 
 _Atomic(struct worker *) worker_list;
 STATE_TLS struct worker *worker_self;
-_Atomic uint32_t worker_epoch = 1;
+HOT_DATA _Atomic uint32_t worker_epoch = 1;
 static pthread_key_t exit_key;
 
 static void on_thread_exit(void *data) {
@@ -185,7 +186,7 @@ static struct stream_use *find_free(struct worker *w) {
 }
 
 /* @u belongs to no job from now on, and the tracker has its hands off it. */
-static void release(struct stream_use *u) {
+HOT_CODE static void release(struct stream_use *u) {
 	CUevent event;
 
 	atomic_store(&u->job, 0);
@@ -211,7 +212,7 @@ static bool goes_on(const struct stream_use *u, struct lane *lane, const struct 
 }
 
 /* @u belongs to @job from now on, with nothing done yet. */
-static void begin_use(struct stream_use *u, uint64_t job) {
+HOT_CODE static void begin_use(struct stream_use *u, uint64_t job) {
 	set(&u->last_ns, 0);
 	set(&u->done_ns, 0);
 	set(&u->event_ns, 0);
@@ -242,8 +243,8 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 	return u;
 }
 
-struct stream_use *worker_find_use(struct worker *w, struct lane *lane, uint64_t job,
-				   const struct stream_id *id, CUstream at) {
+HOT_CODE struct stream_use *worker_find_use(struct worker *w, struct lane *lane, uint64_t job,
+					    const struct stream_id *id, CUstream at) {
 	struct stream_use *u = w->last_use;
 
 	/* Then this is the thread's first operation in the job. */

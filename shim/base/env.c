@@ -2,6 +2,7 @@
  * env.c: SBEET_* of the program's environment. See env.h.
  */
 #include "shim/base/env.h"
+#include "shim/base/hot.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -151,7 +152,7 @@ static void read_all(void) {
 	read_mark();
 }
 
-const struct env *env_get(void) {
+HOT_CODE const struct env *env_get(void) {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, read_all);

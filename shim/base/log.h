@@ -18,7 +18,8 @@ enum log_level {
 };
 
 /* One line, "sbeet: ...", in one write. @format in sentence case, without a full stop. */
-void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void log_line(enum log_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3), cold));
 
 /* The first time only: a guest does not repeat itself. */
 #define log_once(level, ...)                                \

@@ -6,6 +6,7 @@
  * when the table is copied to grow.
  */
 #include "shim/base/table.h"
+#include "shim/base/hot.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static inline struct table_slot *slots_find(struct table_slots *s, uintptr_t key
 	}
 }
 
-void *table_get(const struct table *t, uintptr_t key) {
+HOT_CODE void *table_get(const struct table *t, uintptr_t key) {
 	struct table_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
 	struct table_slot *slot;
 

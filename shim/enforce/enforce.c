@@ -3,6 +3,7 @@
  * the stack and calls the driver; it takes no lock and allocates nothing, but for a stream's first
  * confined launch where no spare control block was left, and a set's first in another context.
  */
+#include "shim/base/hot.h"
 #include "shim/real.h"
 
 #include "shim/enforce/enforce.h"
@@ -26,7 +27,7 @@ static CUresult launch_config(const struct launch *l, CUstream at) {
 		at == l->stream ? l->config : &config, l->function, l->params, l->extra);
 }
 
-CUresult enforce_launch_at(const struct launch *l, CUstream at) {
+HOT_CODE CUresult enforce_launch_at(const struct launch *l, CUstream at) {
 	const struct real *real = real_get();
 	bool ptsz = l->per_thread_default;
 

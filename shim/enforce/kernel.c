@@ -8,6 +8,7 @@
  * they are put into the tables under the lock.
  */
 #include "shim/enforce/kernel.h"
+#include "shim/base/hot.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -509,11 +510,11 @@ void kernel_after_fork(void) {
 	owner_list = NULL;
 }
 
-struct kernel *kernel_find(CUfunction function) {
+HOT_CODE struct kernel *kernel_find(CUfunction function) {
 	return table_get(&kernels, (uintptr_t)function);
 }
 
-uint32_t kernel_id(const struct kernel *k) {
+HOT_CODE uint32_t kernel_id(const struct kernel *k) {
 	return k->id;
 }
 

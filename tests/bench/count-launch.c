@@ -1,10 +1,13 @@
 /*
  * count-launch.c: what libsbeet.so does between the program and the driver at each operation of an
- * open job, and at the job's start and end: how many instructions, which of them lock a cache line or fence, how often it asks the
- * clock, the kernel and the driver. Counted one by one (the program is single-stepped), so the
- * figures are the same on any machine, however busy. Nothing within the driver counts.
+ * open job, and at the job's start and end: how many instructions, which of them lock a cache line
+ * or fence, how often it asks the clock, the kernel and the driver, and how many cache lines and
+ * pages of code and of data it touches, which is what it costs after a pause, when nothing is
+ * cached. Counted one by one (the program is single-stepped), so the figures are the same on any
+ * machine, however busy. Nothing within the driver counts.
  *
- * Prints one JSON line an operation. Run by count-launch.sh, which says under which conditions.
+ * Prints one JSON line an operation; with COUNT_LINES set also where the lines are, to stderr. Run
+ * by count-launch.sh, which says under which conditions.
  *
  * usage: count-launch CASE
  */
@@ -24,6 +27,8 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "touched.h"
 
 #define TURNS 31 /* of each operation; that of the fewest instructions counts */
 #define BYTES 64
@@ -110,6 +115,7 @@ static void watched(void) {
 
 struct count {
 	unsigned instructions, locked, clock, system_calls, driver;
+	struct touched code, data; /* of the turn */
 	struct {
 		const char *name;
 		unsigned n;
@@ -197,35 +203,43 @@ static void go_on(pid_t pid, enum __ptrace_request how) {
 	wait_mark(pid);
 }
 
-static uintptr_t where(pid_t pid) {
-	struct user_regs_struct regs;
-
-	if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) < 0) {
+static uintptr_t where(pid_t pid, struct user_regs_struct *ret) {
+	if (ptrace(PTRACE_GETREGS, pid, NULL, ret) < 0) {
 		err(2, "registers");
 	}
-	return regs.rip;
+	return ret->rip;
+}
+
+static void touch(struct count *c, const struct user_regs_struct *regs) {
+	const unsigned char *code = (const unsigned char *)regs->rip;
+	uintptr_t data[2];
+
+	touched_add(&c->code, regs->rip);
+	for (unsigned n = touched_by(code, regs, data); n > 0; n--) {
+		touched_add(&c->data, data[n - 1]);
+	}
 }
 
 /* From one mark to the next. The program, the shim and the C library stand where they stand in this
  * process, which has not begun anything else when it forks. */
-static struct count step_through(pid_t pid) {
-	struct count c = {0};
+static void step_through(pid_t pid, struct count *c) {
 	bool in_driver = false, in_vdso = false;
+	struct user_regs_struct regs;
 	uintptr_t at;
 
 	for (;;) {
 		go_on(pid, PTRACE_SINGLESTEP);
-		at = where(pid);
+		at = where(pid, &regs);
 		if (within(&program, at)) {
 			in_driver = false;
 			if (*(const unsigned char *)at == 0xCC) {
 				go_on(pid, PTRACE_CONT);
-				return c;
+				return;
 			}
 			continue;
 		}
 		if (!in_driver && within(&driver, at)) {
-			add_call(&c, at);
+			add_call(c, at);
 			in_driver = true;
 		} else if (within(&shim, at)) {
 			in_driver = false;
@@ -233,10 +247,11 @@ static struct count step_through(pid_t pid) {
 		if (in_driver) {
 			continue;
 		}
-		c.instructions++;
-		c.locked += locks((const unsigned char *)at);
-		c.system_calls += memcmp((const void *)at, "\x0F\x05", 2) == 0;
-		c.clock += within(&vdso, at) && !in_vdso;
+		touch(c, &regs);
+		c->instructions++;
+		c->locked += locks((const unsigned char *)at);
+		c->system_calls += memcmp((const void *)at, "\x0F\x05", 2) == 0;
+		c->clock += within(&vdso, at) && !in_vdso;
 		in_vdso = within(&vdso, at);
 	}
 }
@@ -250,13 +265,26 @@ static int compare(const void *a, const void *b) {
 static void say(const char *condition, const char *operation, const struct count *c) {
 	printf("{\"bench\":\"count-launch\",\"case\":\"%s\",\"operation\":\"%s\","
 	       "\"instructions\":%u,\"locked\":%u,\"clock\":%u,\"system_calls\":%u,"
+	       "\"code_lines\":%u,\"code_pages\":%u,\"data_lines\":%u,\"data_pages\":%u,"
 	       "\"driver\":%u,\"driver_calls\":\"",
 	       condition, operation, c->instructions, c->locked, c->clock, c->system_calls,
-	       c->driver);
+	       c->code.n, touched_pages(&c->code), c->data.n, touched_pages(&c->data), c->driver);
 	for (size_t i = 0; i < CALLS && c->calls[i].name; i++) {
 		printf("%s%s %u", i ? ", " : "", c->calls[i].name, c->calls[i].n);
 	}
 	printf("\"}\n");
+}
+
+/* Where the lines are: in which library, how far from its begin; else the address. */
+static void say_lines(const char *operation, const char *kind, const struct touched *t) {
+	for (unsigned i = 0; i < t->n; i++) {
+		bool ours = within(&shim, t->lines[i]);
+		Dl_info info = {.dli_fname = "?"};
+
+		dladdr((void *)t->lines[i], &info);
+		fprintf(stderr, "%s: %s %s %#lx\n", operation, kind, ours ? "shim" : info.dli_fname,
+			t->lines[i] - (ours ? shim.begin : (uintptr_t)info.dli_fbase));
+	}
 }
 
 int main(int argc, char **argv) {
@@ -283,10 +311,15 @@ int main(int argc, char **argv) {
 	for (size_t i = 0; i < OPERATIONS; i++) {
 		for (unsigned turn = 0; turn < TURNS; turn++) {
 			go_on(pid, PTRACE_CONT);
-			counts[turn] = step_through(pid);
+			counts[turn] = (struct count){0};
+			step_through(pid, &counts[turn]);
 		}
 		qsort(counts, TURNS, sizeof(counts[0]), compare);
 		say(argv[1], operations[i].name, &counts[0]);
+		if (getenv("COUNT_LINES")) {
+			say_lines(operations[i].name, "code", &counts[0].code);
+			say_lines(operations[i].name, "data", &counts[0].data);
+		}
 	}
 	ptrace(PTRACE_DETACH, pid, NULL, NULL);
 	waitpid(pid, NULL, 0);

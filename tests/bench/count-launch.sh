@@ -2,11 +2,13 @@
 # Counts what libsbeet.so adds to an operation of a job that is open, and to its start and end (see count-launch.c), for each way
 # in which one can be confined, on the simulated GPU.
 #
-# usage: SBEET_BUILD=BUILD count-launch.sh
+# usage: SBEET_BUILD=BUILD [CASES=TEXT] count-launch.sh
+# CASES: only those whose names begin like this.
 . "$(dirname "$0")/../apps/lib.sh"
 
 # CASE POLICY: one line an operation. Jobs outlast a step-by-step look at their launches.
 count() {
+	case $1 in "${CASES:-}"*) ;; *) return ;; esac
 	export SIMGPU_DIR="$scratch/$SIMGPU"
 	mkdir -p "$SIMGPU_DIR"
 	start_daemon --policy "$2" --linger 60s
@@ -48,4 +50,5 @@ count() {
 	export SIMGPU=t400:mps # too small for groups of SMs
 	count "twin" even
 ) || exit
-LD_PRELOAD=$SBEET_BUILD/shim/libsbeet.so "$SBEET_BUILD/tests/bench/count-launch" "no sbeetd"
+[ -n "${CASES:-}" ] ||
+	LD_PRELOAD=$SBEET_BUILD/shim/libsbeet.so "$SBEET_BUILD/tests/bench/count-launch" "no sbeetd"

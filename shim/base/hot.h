@@ -1,0 +1,13 @@
+/*
+ * hot.h: what each launch and each start of a job uses stands together, code and data, so that a program
+ * which comes back from a pause has few cache lines and pages to fetch. tests/bench/count-launch.sh
+ * counts them.
+ */
+#pragma once
+
+/* Before a function's definition. */
+#define HOT_CODE __attribute__((hot))
+
+/* Before a variable of few bytes that is not thread-local: hardly ever written, or by each job. */
+#define HOT_DATA    __attribute__((section("sbeet_hot")))
+#define HOT_WRITTEN __attribute__((section("sbeet_hot_written")))

@@ -54,6 +54,7 @@ static const struct table_column gpu_columns[] = {
 	{"preemption", "PREEMPTION", .hidden = true},
 	{"preemptible", "PREEMPTIBLE", .right = true, .hidden = true},
 	{"preemptions", "PREEMPTIONS", .right = true, .hidden = true},
+	{"preempt_effects", "EFFECT", .hidden = true},
 	{"energy", "ENERGY J", .right = true, .hidden = true},
 	{"model", "MODEL J", .right = true, .hidden = true},
 	{"model_error", "MODEL OFF %", .right = true, .hidden = true},
@@ -157,6 +158,31 @@ static unsigned map_room(const struct snapshot *s, unsigned width) {
 	return width == 0 ? UINT_MAX : width > beside ? width - beside : 0;
 }
 
+/* "1 other: 2010 us, preempted 507, short slices 324; 2 others: ..." */
+static void print_effects(const Sbeet__Control__Gpu *g, char *text, size_t size) {
+	size_t n = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < g->n_preempt_effects && n < size; i++) {
+		const Sbeet__Control__PreemptEffect *e = g->preempt_effects[i];
+
+		n += (size_t)snprintf(text + n, size - n, "%s%u other%s: %llu us",
+				      i > 0 ? "; " : "", e->others, e->others == 1 ? "" : "s",
+				      (unsigned long long)e->left_ns / 1000);
+		if (e->preempted_ns > 0 && n < size) {
+			n += (size_t)snprintf(text + n, size - n, ", preempted %llu%s",
+					      (unsigned long long)e->preempted_ns / 1000,
+					      strcmp(e->preempting, "fails") == 0 ? " (fails)"
+										  : "");
+		}
+		if (e->sliced_ns > 0 && n < size) {
+			n += (size_t)snprintf(text + n, size - n, ", short slices %llu%s",
+					      (unsigned long long)e->sliced_ns / 1000,
+					      strcmp(e->slices, "fails") == 0 ? " (fails)" : "");
+		}
+	}
+}
+
 static size_t gpu_count(const struct snapshot *s) {
 	return s->n_gpus;
 }
@@ -183,6 +209,8 @@ static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 	table_text(t, *g->preemption ? g->preemption : NULL);
 	table_number(t, g->preemptible);
 	table_number(t, (int64_t)g->preemptions);
+	print_effects(g, text, sizeof(text));
+	table_text(t, *text ? text : NULL);
 	table_number(t, (int64_t)(g->energy_mj / 1000));
 	if (g->model_mj && g->energy_mj) {
 		double off = ((double)g->model_mj / (double)g->energy_mj - 1) * 100;

@@ -238,6 +238,23 @@ struct smset snapshot_gpu_busy(const struct snapshot *s, size_t i) {
 	return busy;
 }
 
+static json_t *effects_json(const Sbeet__Control__Gpu *g) {
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < g->n_preempt_effects; i++) {
+		const Sbeet__Control__PreemptEffect *e = g->preempt_effects[i];
+
+		json_array_append_new(
+			list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "others",
+					json_u64(e->others), "left_ns", json_u64(e->left_ns),
+					"preempted_ns", json_u64_known(e->preempted_ns),
+					"sliced_ns", json_u64_known(e->sliced_ns), "preempting",
+					*e->preempting ? json_text(e->preempting) : json_null(),
+					"slices", *e->slices ? json_text(e->slices) : json_null()));
+	}
+	return list;
+}
+
 json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 	const Sbeet__Control__Gpu *g = s->gpus[i];
 	struct smset busy = snapshot_gpu_busy(s, i);
@@ -247,7 +264,7 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 	return json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, "
 		"s:o, "
-		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"index", json_u64(g->index), "uuid", json_text(*uuid ? uuid : NULL), "pci",
 		json_text(*g->pci ? g->pci : NULL), "name", json_text(g->name), "sharing",
 		json_text(g->sharing), "n_sms", json_u64(g->sms), "n_sms_busy",
@@ -263,7 +280,7 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 		"preemption", *g->preemption ? json_text(g->preemption) : json_null(),
 		"preemptible", json_u64(g->preemptible), "preemptions", json_u64(g->preemptions),
 		"preempt_mean_ns", json_u64_known(g->preempt_mean_ns), "preempt_min_ns",
-		json_u64_known(g->preempt_min_ns));
+		json_u64_known(g->preempt_min_ns), "preempt_effects", effects_json(g));
 }
 
 nsec_t snapshot_preempt_ns(const struct snapshot *s) {

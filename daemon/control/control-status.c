@@ -62,7 +62,37 @@ static void fill_service(const struct control *control, nsec_t now,
 	}
 }
 
-static void fill_preemption(const struct control *control, size_t index, Sbeet__Control__Gpu *ret) {
+/* Of one GPU. */
+struct effects {
+	Sbeet__Control__PreemptEffect list[EFFECT_OTHERS], *pointers[EFFECT_OTHERS];
+};
+
+static char *verdict_name(uint8_t verdict) {
+	return (char *)(verdict == EFFECT_WORKS ? "works" : verdict == EFFECT_FAILS ? "fails" : "");
+}
+
+static void fill_effects(const struct order_gpu *done, struct effects *effects,
+			 Sbeet__Control__Gpu *ret) {
+	for (unsigned i = 0; i < EFFECT_OTHERS; i++) {
+		Sbeet__Control__PreemptEffect *e = &effects->list[ret->n_preempt_effects];
+
+		if (done->effect_ns[i][EFFECT_LEFT] == 0) {
+			continue;
+		}
+		sbeet__control__preempt_effect__init(e);
+		e->others = i + 1;
+		e->left_ns = done->effect_ns[i][EFFECT_LEFT];
+		e->preempted_ns = done->effect_ns[i][EFFECT_PREEMPTED];
+		e->sliced_ns = done->effect_ns[i][EFFECT_SLICED];
+		e->preempting = verdict_name(done->effect[i][EFFECT_PREEMPTED]);
+		e->slices = verdict_name(done->effect[i][EFFECT_SLICED]);
+		effects->pointers[ret->n_preempt_effects++] = e;
+	}
+	ret->preempt_effects = effects->pointers;
+}
+
+static void fill_preemption(const struct control *control, size_t index, struct effects *effects,
+			    Sbeet__Control__Gpu *ret) {
 	const struct preempter *p = control->sessions->preempter;
 	struct order_gpu done = {0};
 
@@ -75,10 +105,11 @@ static void fill_preemption(const struct control *control, size_t index, Sbeet__
 	ret->preempt_min_ns = done.shortest_ns;
 	ret->preempt_mean_ns =
 		done.preempted > 0 ? done.took_ns / (done.preempted + done.refused) : 0;
+	fill_effects(&done, effects, ret);
 }
 
 static void fill_gpu(const struct control *control, size_t index, nsec_t now,
-		     uint8_t busy[static 32], Sbeet__Control__Gpu *ret) {
+		     uint8_t busy[static 32], struct effects *effects, Sbeet__Control__Gpu *ret) {
 	const struct inventory_gpu *gpu = inventory_gpu(control->inventory, index);
 	const struct account_gpu *account = &control->account->gpus[index];
 	const struct sched_gpu *sched = sched_gpu(engine_sched(control->engine), index);
@@ -109,7 +140,7 @@ static void fill_gpu(const struct control *control, size_t index, nsec_t now,
 	ret->power_age_ns = gpu->read_at ? now - gpu->read_at : 0;
 	account_gpu_at(account, gpu->read_at, &ret->model_mj);
 	ret->unknown_ns = account_gpu_unknown(account, now);
-	fill_preemption(control, index, ret);
+	fill_preemption(control, index, effects, ret);
 }
 
 static void fill_mps(const struct mps_info *mps, Sbeet__Control__Mps *ret) {
@@ -135,6 +166,7 @@ static void send_service(struct control_client *client, uint32_t id, nsec_t now)
 	struct mps_info info = mps_info(control->mps);
 	Sbeet__Control__Gpu gpus[SCHED_GPUS_MAX], *pointers[SCHED_GPUS_MAX];
 	uint8_t busy[SCHED_GPUS_MAX][32];
+	struct effects effects[SCHED_GPUS_MAX];
 
 	fill_service(control, now, &service);
 	fill_mps(&info, &mps);
@@ -144,7 +176,7 @@ static void send_service(struct control_client *client, uint32_t id, nsec_t now)
 	status.n_gpus = inventory_n_gpus(control->inventory);
 	for (size_t i = 0; i < status.n_gpus; i++) {
 		sbeet__control__gpu__init(&gpus[i]);
-		fill_gpu(control, i, now, busy[i], &gpus[i]);
+		fill_gpu(control, i, now, busy[i], &effects[i], &gpus[i]);
 		pointers[i] = &gpus[i];
 	}
 	send_status(client, id, false, &status);

@@ -21,6 +21,7 @@ static int parse_word(const char *text, const char *const *words, int *ret) {
 static const char *const readings[] = {"literal", "authors", "fit", NULL};
 static const char *const orders[] = {"edf", "fcfs", "priority", NULL};
 static const char *const windows[] = {"own", "common", NULL};
+static const char *const stops[] = {"never", "launches", "level", "preempt", "kernel", NULL};
 static const char *const switches[] = {"off", "on", NULL};
 static const char *const powers[] = {"held", "kernel", NULL};
 static const char *const lates[] = {"run", "drop", NULL};
@@ -42,6 +43,7 @@ static const char *const lates[] = {"run", "drop", NULL};
 PARAM_WORD(reading, sched.reading, readings, enum sched_reading)
 PARAM_WORD(queue, sched.queue, orders, enum sched_queue_order)
 PARAM_WORD(window, sched.window, windows, enum sched_window)
+PARAM_WORD(stop, sched.stop, stops, enum sched_stop)
 PARAM_WORD(line_16, sched.line_16, switches, bool)
 PARAM_WORD(skip_hopeless, sched.skip_hopeless, switches, bool)
 PARAM_WORD(free_at_kernel_end, sched.free_at_kernel_end, switches, bool)
@@ -166,6 +168,10 @@ const struct param params_table[] = {
 	{"epsilon", "0 or a time, such as 1ms",
 	 "that it takes to hand a GPU to another job under 'gpu-kthread' and 'gpu-ioctl'",
 	 parse_epsilon, json_epsilon},
+	{"stop", "never, launches, level, preempt or kernel",
+	 "what stops a job under 'gpu-kthread' and 'gpu-ioctl': nothing, the end of a launch or of "
+	 "a block of the profile, or preemption at once (preempt and kernel)",
+	 parse_stop, json_stop},
 	{"sequential", "on or off",
 	 "a task is a program of one thread: it asks for a job when its last one is over",
 	 parse_sequential, json_sequential},

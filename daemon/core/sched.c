@@ -83,6 +83,7 @@ void sched_params_default(struct sched_params *ret) {
 		.skip_hopeless = true,
 		.max_wait = 16,
 		.lookahead_depth = 6,
+		.stop = SCHED_STOP_KERNEL,
 	};
 }
 

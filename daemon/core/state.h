@@ -196,6 +196,7 @@ struct sched_params {
 	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 32 */
 	nsec_t epsilon; /* of a GPU that goes to another job, under policies that stop jobs; for the
 			 * simulator: see sched_policy.stops */
+	enum sched_stop stop; /* what stops its jobs; for the simulator */
 };
 
 /* How many jobs may run at once on a GPU: as many as params.jobs_per_gpu, or if that is 0, as many

@@ -14,6 +14,7 @@ enum event_kind {
 	EVENT_KERNEL_START,
 	EVENT_KERNEL_END,
 	EVENT_FINISH,
+	EVENT_STOP, /* of a job that runs on for a while after it was told to stop */
 	EVENT_SHARED, /* index: the GPU */
 
 	/* sim.c's. */

@@ -17,6 +17,7 @@ struct grant {
 	/* Of a job that was stopped: what is left of the time before its kernel, of its kernel, and
 	 * of the time after that. */
 	nsec_t before, kernel, after;
+	nsec_t piece;	 /* its kernel can be stopped after each; 0: at any time */
 	uint32_t number; /* of this grant; an event of an earlier one no longer holds */
 };
 
@@ -80,6 +81,18 @@ static void free_sms(struct sim *s, sched_job_id id) {
 	emit_segment(s, id);
 }
 
+/* Between two moments at which the kernels can be stopped, @kernel long together; 0: at any time. */
+static nsec_t piece_of(const struct sim *s, const struct profile_table *p, nsec_t kernel) {
+	switch (s->setup->params.stop) {
+	case SCHED_STOP_LAUNCHES:
+		return (kernel + p->launches - 1) / p->launches;
+	case SCHED_STOP_LEVEL:
+		return p->block ? p->block : (kernel + p->launches - 1) / p->launches;
+	default:
+		return 0;
+	}
+}
+
 /* What the job has to do from its first grant on, as if it had been stopped before that. */
 static void plan_job(struct sim *s, const struct sim_job *j, const struct profile_table *p,
 		     unsigned m, bool moves, struct grant *grant) {
@@ -89,6 +102,7 @@ static void plan_job(struct sim *s, const struct sim_job *j, const struct profil
 	grant->before = call + (moves ? s->setup->params.migration_cost : 0) + s->setup->overhead +
 			p->copy_in;
 	grant->kernel = sim_exec_time(s, p, m, j);
+	grant->piece = piece_of(s, p, grant->kernel);
 	grant->after = p->copy_out + call;
 	grant->dynamic_mw = p->power_mw[m];
 	grant->number = 0;
@@ -149,6 +163,45 @@ static void stop_job(struct sim *s, sched_job_id id) {
 	sched_stopped(g->sched, id);
 }
 
+/* When the job leaves the GPU if it is to: its kernels go on to the end of a piece. What is left of
+ * them begins with a whole one, since they never stop elsewhere. */
+static nsec_t stops_at(const struct sim *s, const struct grant *grant) {
+	nsec_t done = s->now > grant->kernel_start ? s->now - grant->kernel_start : 0;
+	nsec_t over = grant->piece > 0 ? done % grant->piece : 0;
+
+	return over == 0 || s->now >= grant->kernel_end
+		       ? s->now
+		       : earlier(s->now + grant->piece - over, grant->kernel_end);
+}
+
+/* @ret_stopped: it has left the GPU already. */
+static int tell_to_stop(struct sim *s, sched_job_id id, bool *ret_stopped) {
+	struct grants *g = s->arbiter_state;
+	struct grant *grant = &g->jobs[id];
+	nsec_t at = stops_at(s, grant);
+
+	if (at == s->now) {
+		stop_job(s, id);
+		*ret_stopped = true;
+		return 0;
+	}
+	return event_push(&s->events, (struct event){.at = at,
+						     .kind = EVENT_STOP,
+						     .index = id,
+						     .order = s->jobs[id].order,
+						     .grant = grant->number});
+}
+
+static int stop_happens(struct sim *s, sched_job_id id) {
+	struct grants *g = s->arbiter_state;
+
+	if (!sched_job(g->sched, id)->sms_released) {
+		stop_job(s, id);
+		s->changed = true;
+	}
+	return 0;
+}
+
 static int grants_decide(struct sim *s) {
 	const struct sim_setup *setup = s->setup;
 	struct grants *g = s->arbiter_state;
@@ -167,8 +220,7 @@ static int grants_decide(struct sim *s) {
 		stopped = false;
 		for (size_t i = 0; i < actions.n && r == 0; i++) {
 			if (actions.list[i].kind == SCHED_ACTION_STOP) {
-				stop_job(s, actions.list[i].job);
-				stopped = true;
+				r = tell_to_stop(s, actions.list[i].job, &stopped);
 			} else {
 				r = start_job(s, actions.list[i].job);
 			}
@@ -186,7 +238,7 @@ static int grants_arrive(struct sim *s, const struct sim_job *job, nsec_t seen, 
 		.gpu_wanted = -1,
 		.divisible = true,
 		.job_class = task->deadline ? SCHED_CLASS_REALTIME : SCHED_CLASS_BEST_EFFORT,
-		.stop = SCHED_STOP_KERNEL,
+		.stop = s->setup->params.stop,
 		.spec.priority = task->spec.priority,
 		.release = seen,
 		.deadline = task->deadline ? seen + task->deadline : 0,
@@ -256,6 +308,8 @@ static int grants_happen(struct sim *s, const struct event *event) {
 	switch (event->kind) {
 	case EVENT_KERNEL_START:
 		return kernel_starts(s, *event);
+	case EVENT_STOP:
+		return stop_happens(s, event->index);
 	case EVENT_KERNEL_END:
 		return kernel_ends(s, *event);
 	case EVENT_FINISH:
@@ -304,6 +358,7 @@ static void describe_job(struct sim *s, sched_job_id id, nsec_t at) {
 	cycle_add(c, (uint64_t)job->gpu * SCHED_SLOTS_MAX + job->slot);
 	describe_set(c, &job->sms);
 	cycle_add(c, job->sms_released);
+	cycle_add(c, job->stopping);
 	cycle_add(c, job->granted - at);
 	cycle_add(c, job->profiled);
 	cycle_add(c, job->sms_end - at);

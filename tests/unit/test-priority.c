@@ -282,6 +282,8 @@ struct schedule {
 	struct profile_table tables[TASKS_MAX];
 	struct sched_task tasks[TASKS_MAX];
 	size_t n;
+	bool stops; /* by this, else by the default */
+	enum sched_stop stop;
 	nsec_t responses[TASKS_MAX];  /* the longest */
 	unsigned segments[TASKS_MAX]; /* in which a task's jobs held the GPU */
 };
@@ -328,6 +330,7 @@ static void run(struct schedule *sch, const char *policy, nsec_t epsilon, nsec_t
 	sched_params_default(&setup.params);
 	setup.params.skip_hopeless = false;
 	setup.params.epsilon = epsilon;
+	setup.params.stop = sch->stops ? sch->stop : setup.params.stop;
 	memset(sch->segments, 0, sizeof(sch->segments));
 	assert_int_equal(sim_run(&setup, &result), 0);
 	for (size_t i = 0; i < sch->n; i++) {
@@ -371,6 +374,59 @@ static void figure_4_3_comes_out(void **state) {
 	}
 }
 
+/* A job of 10, of 5 launches with blocks of 0.5; another one of 1 comes after 3.2, and again. What
+ * is left of the first one is done as well. */
+static void what_stops_a_job_decides_how_long_others_wait(void **state) {
+	static const struct {
+		enum sched_stop stop;
+		double waits;
+	} cases[] = {
+		{SCHED_STOP_KERNEL, 0},	    {SCHED_STOP_PREEMPT, 0}, {SCHED_STOP_LEVEL, 0.3},
+		{SCHED_STOP_LAUNCHES, 0.8}, {SCHED_STOP_NEVER, 6.8},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct schedule sch = {.stops = true, .stop = cases[i].stop};
+
+		add(&sch, 1, 0, 0, 10, NSEC_PER_SEC);
+		sch.tables[0].launches = 5;
+		sch.tables[0].block = MS / 2;
+		add(&sch, 2, 3.2, 0, 1, NSEC_PER_SEC);
+		run(&sch, "gpu-kthread", 0, NSEC_PER_SEC);
+		assert_int_equal(sch.responses[1], (cases[i].waits + 1) * MS);
+		assert_int_equal(sch.responses[0],
+				 (cases[i].stop == SCHED_STOP_NEVER ? 10 : 11) * MS);
+		assert_int_equal(sch.segments[0], cases[i].stop == SCHED_STOP_NEVER ? 1 : 2);
+	}
+	/* The second one comes in the middle of a piece that was stopped before. */
+	struct schedule again = {.stops = true, .stop = SCHED_STOP_LAUNCHES};
+
+	add(&again, 1, 0, 0, 10, NSEC_PER_SEC);
+	again.tables[0].launches = 5;
+	add(&again, 2, 3.2, 0, 1, 4 * MS); /* at 3.2, 7.2, ...: waits 0.8, then 1.8 */
+	run(&again, "gpu-kthread", 0, 10 * MS);
+	assert_int_equal(again.responses[1], 2.8 * MS);
+}
+
+/* Of two jobs of the same priority, on a GPU each, the one that is stopped sooner is. */
+static void the_job_that_stops_sooner_is_stopped(void **state) {
+	struct world w = make("gpu-kthread", 2);
+	sched_job_id slow = arrive_as(&w, 0, 1, REALTIME, SCHED_STOP_LAUNCHES);
+	sched_job_id fast = arrive_as(&w, 1, 1, REALTIME, SCHED_STOP_PREEMPT), high;
+
+	sched_decide(w.s, ++w.now, &w.actions);
+	assert_int_equal(w.actions.n, 2);
+	high = arrive_as(&w, -1, 9, REALTIME, SCHED_STOP_LAUNCHES);
+	sched_decide(w.s, ++w.now, &w.actions);
+	assert_int_equal(w.actions.n, 1);
+	assert_int_equal(w.actions.list[0].job, fast);
+	assert_int_equal(w.actions.list[0].by, high);
+	sched_stopped(w.s, fast);
+	expect(&w, GRANTED, high);
+	assert_int_equal(sched_job(w.s, slow)->state, SCHED_JOB_RUNNING);
+	sched_free(w.s);
+}
+
 /* Each task on a CPU of its own, so that it waits for the GPU alone. */
 static void bound(struct schedule *sch, const char *method, nsec_t epsilon, struct rta_bound *ret) {
 	struct rta_segment segments[TASKS_MAX];
@@ -401,10 +457,8 @@ static void no_response_exceeds_its_bound(void **state) {
 	static const struct {
 		const char *policy, *method;
 	} pairs[] = {
-		{"gpu-kthread", "kthread-busy"},
-		{"gpu-kthread", "safe-kthread"},
-		{"gpu-ioctl", "ioctl-busy"},
-		{"gpu-ioctl", "ioctl-suspend"},
+		{"gpu-kthread", "kthread-busy"}, {"gpu-kthread", "safe-kthread"},
+		{"gpu-ioctl", "ioctl-busy"},	 {"gpu-ioctl", "ioctl-suspend"},
 		{"gpu-ioctl", "safe-busy"},
 	};
 	unsigned n_bounds = 0, n_stopped = 0;
@@ -448,6 +502,8 @@ int main(void) {
 		cmocka_unit_test(best_effort_programs_take_turns),
 		cmocka_unit_test(what_nothing_can_stop_runs_to_its_end),
 		cmocka_unit_test(a_job_for_any_gpu_stops_the_lowest_one),
+		cmocka_unit_test(the_job_that_stops_sooner_is_stopped),
+		cmocka_unit_test(what_stops_a_job_decides_how_long_others_wait),
 		cmocka_unit_test(parts_of_another_policy_are_stopped_together),
 		cmocka_unit_test(a_stopped_job_goes_on_under_another_policy),
 		cmocka_unit_test(figure_4_3_comes_out),

@@ -587,20 +587,6 @@ static void sbeetd_ends_while_a_plan_is_made(void **state) {
 	}
 }
 
-static void a_stopped_sbeetd_goes_on_with_its_plan(void **state) {
-	struct program a = open_short(), b = open_long();
-
-	report_shape(&a);
-	report(&b, 64, MS);
-	assert_int_equal(kill(harness.pid, SIGSTOP), 0);
-	report(&a, 10, MS); /* nobody waits */
-	assert_true(steered_terms(&b.s, 0).steered);
-	assert_int_equal(kill(harness.pid, SIGCONT), 0);
-	wait_for(&b, 1, NULL);
-	close_program(&a);
-	close_program(&b);
-}
-
 /* One that lies about its jobs is planned for as it says, or keeps the others from being predicted
  * as long as it is there: no more. */
 static void hostile_numbers_harm_nobody_else(void **state) {
@@ -667,7 +653,6 @@ int main(void) {
 		STARTED(a_plan_that_does_as_predicted_is_kept),
 		STARTED(a_task_gives_way_when_it_was_late),
 		STARTED(sbeetd_ends_while_a_plan_is_made),
-		STARTED(a_stopped_sbeetd_goes_on_with_its_plan),
 		STARTED(hostile_numbers_harm_nobody_else),
 		STARTED(too_many_programs_run_without_a_plan),
 	};

@@ -2,7 +2,7 @@
 # What stops a running job for one of higher priority (gpu-kthread), on the simulated GPU, each means
 # where nothing else would do: a kernel of lower never ends while urgent runs, and lower is told nothing.
 #
-# usage: means.sh preempt | unpreempted | level | exact
+# usage: means.sh preempt | level | killed-preempt | killed-level
 . "$(dirname "$0")/lib.sh"
 
 urgent=$SBEET_BUILD/tests/gpu/urgent
@@ -112,8 +112,64 @@ level() {
 	end_lower
 }
 
+# The urgent one dies while it has the GPU, then one that waits.
+kill_programs() {
+	SBEET_JOB=marks start_with dies 2 "$apps/endless" "$scratch/never" job
+	high=$pid
+	until_true "steps give way" job_shows steps '"aside":true'
+	kill -KILL "$high"
+	wait "$high" 2>/dev/null
+	until_true "steps have the GPU again" job_shows steps '"state":"running"'
+	SBEET_JOB=marks start_with beside 1 "$apps/endless" "$scratch/never" job
+	beside=$pid
+	SBEET_JOB=marks start_with last 2 "$apps/endless" "$scratch/last" job
+	high=$pid
+	until_true "steps give way" job_shows steps '"aside":true'
+	kill -KILL "$beside"
+	wait "$beside" 2>/dev/null
+	touch "$scratch/last"
+	ended_well last "$high"
+}
+
+# While a job is aside: nobody hangs, results stay exact, nothing stays taken. A program that is killed
+# under MPS takes the others with it.
+killed() {
+	begin
+	SBEET_JOB=marks start_with steps 1 "$apps/endless" "$scratch/enough" job
+	steps=$pid
+	until_true "steps run" grep -q begun "$scratch/steps.out"
+	for n in KILL-1 TERM-2 KILL-3; do
+		signal=${n%-*}
+		SBEET_JOB=marks start_with "high-$n" 2 "$apps/endless" "$scratch/enough-$n" job
+		high=$pid
+		until_true "steps give way" job_shows steps '"aside":true'
+		kill -"$signal" "$daemon" || fail "sbeetd does not live any more"
+		wait "$daemon" 2>/dev/null
+		start_daemon --policy gpu-kthread
+		touch "$scratch/enough-$n"
+		ended_well "high-$n" "$high"
+	done
+	"$@"
+	touch "$scratch/enough"
+	ended_well steps "$steps"
+	[ "$("$ctl" status --json=short | sed -n 's/.*"protocol_errors": *\([0-9]*\).*/\1/p')" -eq 0 ] ||
+		fail "somebody broke the protocol"
+	all_is_free
+	kill "$monitor" 2>/dev/null
+	stop_daemon
+}
+
 case $1 in
 preempt | level) "$1" ;;
-*) fail "usage: means.sh preempt | level" ;;
+killed-preempt)
+	export SIMGPU=4
+	export LD_PRELOAD="$SBEET_BUILD/shim/libsbeet.so:$SBEET_BUILD/tests/simgpu/libsimgpu-ioctl.so"
+	killed kill_programs
+	;;
+killed-level)
+	export SIMGPU=16:mps
+	killed
+	;;
+*) fail "usage: means.sh preempt | level | killed-preempt | killed-level" ;;
 esac
 say "ok"

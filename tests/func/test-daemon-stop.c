@@ -34,9 +34,13 @@ static void end(void) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
-/* A program whose library can stop jobs, or is older. */
-static int open_as(const char *task_name, int priority, bool stops) {
-	char stop[] = PROTO_FEATURE_STOP, *features[] = {stop}, name[32], version[] = "test";
+/* Of a program whose streams can be moved. */
+#define MASK_LEVELS (MASK_ALL | 1u << SBEET__ENFORCEMENT__ENFORCEMENT_GREEN)
+
+/* A program whose library has the first @n_features of "stop" and "level". */
+static int open_with(const char *task_name, int priority, size_t n_features) {
+	char stop[] = PROTO_FEATURE_STOP, level[] = PROTO_FEATURE_LEVEL;
+	char *features[] = {stop, level}, name[32], version[] = "test";
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -47,16 +51,21 @@ static int open_as(const char *task_name, int priority, bool stops) {
 	task.priority = priority;
 	hello.version = PROTO_VERSION;
 	hello.features = features;
-	hello.n_features = stops;
+	hello.n_features = n_features;
 	hello.task = &task;
 	hello.program = name;
 	hello.shim_version = version;
-	hello.enforcement_mask = MASK_ALL;
+	hello.enforcement_mask = MASK_LEVELS;
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;
 	shim_send(fd, &m);
 	packet_free(&shim_receive(fd)->base);
 	return fd;
+}
+
+/* A program whose library can stop jobs, or is older. */
+static int open_as(const char *task_name, int priority, bool stops) {
+	return open_with(task_name, priority, stops);
 }
 
 static void expect_revoke(int fd, uint64_t job, bool stop) {
@@ -542,6 +551,122 @@ static void status_says_where_priorities_decide_nothing(void **state) {
 	end();
 }
 
+static void start_mps(void) {
+	harness_start(&harness, (const char *const[]){"--gpus", "8", "--sharing", "mps", "--policy",
+						      "gpu-kthread", NULL});
+}
+
+static void expect_level(int fd, uint64_t job, unsigned level) {
+	Sbeet__ToShim *m = shim_receive(fd);
+
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_GRANT);
+	assert_int_equal(m->grant->job, job);
+	assert_int_equal(m->grant->level, level);
+	packet_free(&m->base);
+}
+
+/* Nobody is told to stop: each job of higher priority runs one level above, up to the last one. */
+static void under_mps_levels_stop_jobs(void **state) {
+	char name[8] = "p0";
+	int fd[7];
+
+	start_mps();
+	for (int i = 0; i < 6; i++, name[1]++) {
+		fd[i] = open_with(name, i + 1, 2);
+		shim_request(fd[i], 1, 0, MASK_LEVELS);
+		expect_level(fd[i], 1, (unsigned)i);
+		expect_job(name, "running", 8);
+	}
+	expect_job("p0", "waiting", 0);
+	fd[6] = open_with(name, 7, 2);
+	shim_request(fd[6], 1, 0, MASK_LEVELS);
+	expect_revoke(fd[5], 1, true); /* there is no higher level */
+	say_stopped(fd[5], 1);
+	expect_level(fd[6], 1, 5);
+	shim_done(fd[6], 1);
+	harness_settle();
+	shim_done(fd[4], 1);
+	harness_settle();
+	for (int i = 3; i > 0; i--) {
+		name[1] = (char)('0' + i);
+		expect_job(name, "running", 8);
+		shim_expect_silence(fd[i]);
+		shim_done(fd[i], 1);
+		harness_settle();
+	}
+	expect_job("p0", "running", 8);
+	for (int i = 0; i < 7; i++) {
+		shim_expect_silence(fd[i]);
+		close(fd[i]);
+	}
+	end();
+}
+
+/* Its kernels run on, so it may be over before it is granted again. */
+static void a_job_that_is_aside_may_be_over(void **state) {
+	int low, high;
+	Sbeet__Control__Status *status;
+
+	start_mps();
+	low = open_with("low", 1, 2);
+	high = open_with("high", 2, 2);
+	shim_request(low, 1, 0, MASK_LEVELS);
+	expect_level(low, 1, 0);
+	shim_request(high, 1, 0, MASK_LEVELS);
+	expect_level(high, 1, 1);
+	status = status_get();
+	assert_int_equal(status->n_jobs, 2);
+	for (size_t i = 0; i < 2; i++) {
+		bool is_low = strcmp(status->jobs[i]->task, "low") == 0;
+
+		assert_int_equal(status->jobs[i]->aside, is_low);
+		assert_string_equal(status->jobs[i]->stop, is_low ? "" : "level");
+	}
+	status_free(status);
+	shim_done(low, 1);
+	shim_done(high, 1);
+	shim_request(low, 2, 0, MASK_LEVELS);
+	expect_level(low, 2, 0);
+	status = status_get();
+	assert_int_equal(status->service->jobs_done, 2);
+	assert_int_equal(status->service->protocol_errors, 0);
+	status_free(status);
+	close(low);
+	close(high);
+	end();
+}
+
+/* One that knows no levels would run beside the other as an equal. */
+static void without_levels_launches_are_held_back(void **state) {
+	int low, high, other;
+	Sbeet__Control__Status *status;
+
+	start_mps();
+	low = open_with("low", 1, 2);
+	high = open_with("high", 2, 2);
+	other = open_as("other", 3, true);
+	shim_request(low, 1, 0, MASK_LEVELS);
+	expect_level(low, 1, 0);
+	shim_request(other, 1, 0, MASK_LEVELS);
+	expect_revoke(low, 1, true);
+	say_stopped(low, 1);
+	expect_level(other, 1, 0);
+	shim_done(other, 1);
+	shim_request(low, 1, 0, MASK_LEVELS);
+	expect_level(low, 1, 0);
+	status = status_get();
+	assert_string_equal(status->jobs[0]->stop, "launches");
+	assert_true(status->jobs[0]->stop_takes_ns > 0);
+	status_free(status);
+	shim_request(high, 1, 0, MASK_LEVELS);
+	expect_revoke(low, 1, true);
+	close(low);
+	close(high);
+	close(other);
+	end();
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, clean)
 
 int main(void) {
@@ -559,6 +684,9 @@ int main(void) {
 		CASE(grants_say_whether_segments_end_jobs),
 		CASE(a_task_without_a_priority_has_that_of_its_process),
 		CASE(status_says_where_priorities_decide_nothing),
+		cmocka_unit_test_teardown(under_mps_levels_stop_jobs, clean),
+		cmocka_unit_test_teardown(a_job_that_is_aside_may_be_over, clean),
+		cmocka_unit_test_teardown(without_levels_launches_are_held_back, clean),
 		cmocka_unit_test_teardown(the_priority_of_a_process_is_limited, clean),
 		cmocka_unit_test_teardown(a_job_that_holds_too_long_is_stopped, clean),
 		cmocka_unit_test_teardown(sbeetd_restarts_while_a_job_is_stopped, clean),

@@ -59,8 +59,8 @@ can_fuzz() {
 }
 
 # A browser for the timeline, a second shell for completion, another reader of man pages, a second
-# compiler. Where they are not to be had (Ubuntu's chromium needs snap) what needs them says so and
-# is skipped.
+# compiler, tools that make packages and clean systems to try them on. Tests that need what is not to be
+# had (Ubuntu's chromium needs snap) say so and are skipped.
 wish() {
 	missing_packages=
 	need_command clang clang
@@ -71,7 +71,7 @@ wish() {
 	need_command chromium chromium
 	need_command zsh zsh
 	need_command mandoc mandoc
-	need_command debootstrap debootstrap
+	need_command mmdebstrap mmdebstrap
 	install_wishes
 }
 

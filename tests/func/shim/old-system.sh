@@ -4,8 +4,7 @@
 # and sbeetd knows which process and user it is.
 #
 # Needs root, and in $SBEET_OLD_ROOT a Debian 11 with python3, which stays as it is. Without that it makes
-# one in ROOT, once, if there are debootstrap and the network:
-#	debootstrap --variant=minbase --include=python3 bullseye ROOT
+# one in ROOT, once, if there are mmdebstrap and the network: systemd/root.sh make bullseye ROOT mount python3
 #
 # usage: old-system.sh BUILD ROOT
 set -u
@@ -32,15 +31,8 @@ fail() {
 unshare --user --mount --pid --fork true 2>/dev/null || skip "no namespaces here"
 if [ ! -e "$root/usr/bin/python3" ]; then
 	[ -z "${SBEET_OLD_ROOT:-}" ] || skip "there is no Python in $SBEET_OLD_ROOT"
-	command -v debootstrap >/dev/null || skip "SBEET_OLD_ROOT names no root, and there is no debootstrap"
-	new=$(mktemp -d "$root.XXXXXX")
-	if ! debootstrap --variant=minbase --include=python3 bullseye "$new" >"$new.log" 2>&1; then
-		reason=$(tail -n 1 "$new.log")
-		rm -rf "$new" "$new.log"
-		skip "debootstrap can't make an old root: $reason"
-	fi
-	rm "$new.log"
-	mv -T "$new" "$root" 2>/dev/null || rm -rf "$new" # another test was faster
+	said=$(sh "$(dirname "$0")/../../../systemd/root.sh" make bullseye "$root" mount python3 2>&1) ||
+		skip "no old root can be made: $said"
 fi
 
 dir=$(mktemp -d)

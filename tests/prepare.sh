@@ -72,6 +72,10 @@ wish() {
 	need_command zsh zsh
 	need_command mandoc mandoc
 	need_command mmdebstrap mmdebstrap
+	need_command g++ build-essential
+	need_command dh debhelper
+	need_command dh_python3 dh-python
+	need_command lintian lintian
 	install_wishes
 }
 

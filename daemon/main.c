@@ -215,6 +215,7 @@ static int lock_gpus(struct daemon *d) {
 
 /* All that the server is made of is there. Return: 0 or negative errno. */
 static int make_server(struct daemon *d) {
+	char state[PROTO_PATH_MAX];
 	struct server_parts parts = {
 		.base = d->base,
 		.now = nsec_now,
@@ -226,6 +227,7 @@ static int make_server(struct daemon *d) {
 		.history = history_file_get(d->history),
 		.mps = d->mps,
 		.learn = d->learn ? learn_store_get(d->learn) : d->corrections,
+		.state = state_directory(state) ? state : runtime_directory(d->runtime),
 		.shim_fd = TAKE_FD(d->shim_fd),
 		.control_fd = TAKE_FD(d->control_fd),
 	};

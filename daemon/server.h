@@ -31,6 +31,7 @@ struct server_parts {
 	struct mps *mps;
 	struct history *history;
 	struct learn *learn;	 /* NULL: off */
+	const char *state;	 /* directory to keep things in; copied */
 	int shim_fd, control_fd; /* listening */
 };
 

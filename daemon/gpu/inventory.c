@@ -320,6 +320,7 @@ static void take_list(struct inventory *inventory, const struct worker *w) {
 		memcpy(gpu->uuid, from->uuid, sizeof(gpu->uuid));
 		memcpy(gpu->name, from->name, sizeof(gpu->name));
 		memcpy(gpu->pci, from->pci, sizeof(gpu->pci));
+		memcpy(gpu->driver, from->driver, sizeof(gpu->driver));
 		gpu->n_sms = from->n_sms;
 		gpu->green_step = from->green_step;
 		gpu->memory_bytes = from->memory_bytes;

@@ -19,6 +19,7 @@ struct inventory_gpu {
 	uint8_t uuid[PROTO_UUID_BYTES];
 	char name[96];
 	char pci[32]; /* "00000000:65:00.0"; empty: not known */
+	char driver[32]; /* its version; empty: not known */
 	unsigned n_sms;
 	enum sched_sharing sharing;
 	bool simulated, fixed; /* of simgpu; not of NVML at all, but named by its SMs */

@@ -212,6 +212,7 @@ size_t nvml_list(struct nvml *nvml, struct nvml_gpu *gpus, size_t max, unsigned 
 	for (unsigned i = 0; i < count; i++) {
 		if (n < max && n < SCHED_GPUS_MAX &&
 		    read_gpu(nvml, i, &gpus[n], &nvml->devices[n]) == 0) {
+			nvml_driver(nvml, gpus[n].driver, sizeof(gpus[n].driver));
 			n++;
 		} else {
 			(*ret_left_out)++;

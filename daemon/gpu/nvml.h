@@ -16,6 +16,7 @@ struct nvml_gpu {
 	uint8_t uuid[16];
 	char name[96];
 	char pci[32]; /* "00000000:65:00.0"; empty: not known */
+	char driver[32]; /* its version; empty: not known */
 	unsigned n_sms;
 	uint64_t memory_bytes;
 	uint64_t power_limit_mw; /* 0: not known */

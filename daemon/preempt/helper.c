@@ -410,6 +410,7 @@ static bool time_jobs(unsigned gpu, nsec_t now) {
 	}
 	/* It has just opened. */
 	if (any && working > 0 && o->since[gpu] == now &&
+	    is_sliced(gpu, top) != effect_needs_own_slices(&t->effect, working) &&
 	    effect_begin(&t->effect, working, is_sliced(gpu, top), now)) {
 		t->owner = top;
 		t->since = now;
@@ -426,21 +427,26 @@ static bool may_slice(unsigned gpu, nsec_t now) {
 	       /* A job that was timed for too long is helped in all ways. */
 	       (t->since > 0 && helper.rule.owners[top].since[gpu] == t->since &&
 		now - t->since >= EFFECT_LIMIT_NS) ||
-	       (!t->effect.runs &&
-		!effect_needs_own_slices(&t->effect, working > 0 ? working : 1));
+	       !effect_needs_own_slices(&t->effect, working > 0 ? working : 1);
+}
+
+static nsec_t slice_wanted(unsigned group, nsec_t now) {
+	return may_slice(helper.rule.groups[group].gpu, now)
+		       ? slices_wanted(&helper.rule, group, now)
+		       : 0;
 }
 
 /* With the lock held. Return: a group whose time slice is to be changed, or RULE_NONE. */
 static int find_slice(unsigned gpu, nsec_t now) {
-	if (!may_slice(gpu, now)) {
-		return RULE_NONE;
+	if (helper.timings[gpu].effect.runs) {
+		return RULE_NONE; /* nothing changes while a job is timed */
 	}
 	for (unsigned i = 0; i < helper.rule.n_groups; i++) {
 		const struct rule_group *r = &helper.rule.groups[i];
 		const struct group *g = &helper.groups[i];
 
 		if (r->used && r->gpu == gpu && g->own_us > 0 && !g->slice_refused &&
-		    r->slice != slices_wanted(&helper.rule, i, now)) {
+		    r->slice != slice_wanted(i, now)) {
 			return (int)i;
 		}
 	}
@@ -450,7 +456,7 @@ static int find_slice(unsigned gpu, nsec_t now) {
 /* With the lock held, which is given up meanwhile. */
 static void change_slice(int i, nsec_t now) {
 	unsigned gpu = helper.rule.groups[i].gpu;
-	nsec_t wanted = slices_wanted(&helper.rule, (unsigned)i, now);
+	nsec_t wanted = slice_wanted((unsigned)i, now);
 	struct group g = driver_begin(i);
 	bool done = set_slice(&g, wanted > 0 ? wanted / NSEC_PER_USEC : g.own_us);
 

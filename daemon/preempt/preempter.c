@@ -403,7 +403,16 @@ int preempter_add_group(struct preempter *p, uint64_t owner, unsigned gpu, uint3
 	return say(p, &order, &fd, 1);
 }
 
-void preempter_set_effect(struct preempter *p, unsigned gpu, enum effect_verdict slices) {
+void preempter_set_effect(struct preempter *p, unsigned gpu, bool wanted,
+			  const struct order_gpu *known) {
+	enum effect_verdict slices = wanted ? EFFECT_UNKNOWN : EFFECT_FAILS;
+
+	if (known) {
+		take_effect(&p->before.gpus[gpu], known);
+	}
+	if (wanted && p->before.gpus[gpu].effect[0][EFFECT_SLICED] != EFFECT_UNKNOWN) {
+		slices = p->before.gpus[gpu].effect[0][EFFECT_SLICED];
+	}
 	say(p, &(struct order){.kind = ORDER_EFFECT, .gpu = gpu, .slices = slices}, NULL, 0);
 }
 

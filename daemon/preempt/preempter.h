@@ -59,9 +59,10 @@ bool preempter_is_control(int fd);
 int preempter_add_group(struct preempter *p, uint64_t owner, unsigned gpu, uint32_t client,
 			uint32_t object, int fd);
 
-/* What is known of the effect on GPU @gpu, by enum effect_verdict of short time slices; unknown: it
- * is found out by its first jobs. */
-void preempter_set_effect(struct preempter *p, unsigned gpu, enum effect_verdict slices);
+/* Whether the effect on GPU @gpu is to be found out by its first jobs, unless @known, which may be
+ * NULL, has it. */
+void preempter_set_effect(struct preempter *p, unsigned gpu, bool wanted,
+			  const struct order_gpu *known);
 
 void preempter_remove_group(struct preempter *p, uint64_t owner, uint32_t client, uint32_t object);
 

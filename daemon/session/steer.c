@@ -13,6 +13,7 @@
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/preempt/known.h"
 #include "daemon/preempt/preempter.h"
 #include "daemon/session/planner.h"
 #include "daemon/session/session-say.h"
@@ -48,7 +49,7 @@ static void on_judge(int fd, short what, void *userdata);
 static void on_sharing(int fd, short what, void *userdata);
 
 void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base,
-		nsec_t window, bool may_preempt) {
+		nsec_t window, bool may_preempt, const char *state) {
 	int r;
 
 	*steer = (struct steer){.sessions = sessions,
@@ -56,6 +57,7 @@ void steer_init(struct steer *steer, struct sessions *sessions, struct event_bas
 				.window = window,
 				.may_preempt = may_preempt,
 				.base = base};
+	snprintf(steer->state, sizeof(steer->state), "%s", state);
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
 		steer->gpus[i].steer = steer;
 		steer->gpus[i].gpu = i;
@@ -69,7 +71,33 @@ void steer_init(struct steer *steer, struct sessions *sessions, struct event_bas
 	}
 }
 
+/* What was found out about GPUs. */
+static void keep_effects(const struct steer *steer) {
+	const struct inventory *inventory = steer->sessions->inventory;
+	const struct preempter *p = steer->sessions->preempter;
+	struct order_report report;
+	int r;
+
+	if (!p) {
+		return;
+	}
+	report = preempter_report(p);
+	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(inventory, i);
+
+		if (report.gpus[i].effect_ns[0][EFFECT_LEFT] == 0) {
+			continue;
+		}
+		r = known_save(steer->state, gpu->uuid, gpu->driver, &report.gpus[i]);
+		if (r < 0) {
+			log_warning("Can't keep in '%s' what preempting does on GPU %zu: %s",
+				    steer->state, i, strerror(-r));
+		}
+	}
+}
+
 void steer_deinit(struct steer *steer) {
+	keep_effects(steer);
 	steer->planner = planner_free(steer->planner);
 	steer->sessions->preempter = preempter_free(steer->sessions->preempter);
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
@@ -698,8 +726,17 @@ static void tell_effects(struct steer *steer) {
 		return;
 	}
 	for (size_t i = 0; i < inventory_n_gpus(steer->sessions->inventory); i++) {
-		preempter_set_effect(p, (unsigned)i,
-				     steer->policy->steers ? EFFECT_UNKNOWN : EFFECT_FAILS);
+		const struct inventory_gpu *gpu = inventory_gpu(steer->sessions->inventory, i);
+		struct order_gpu known = {0};
+		int r = known_load(steer->state, gpu->uuid, gpu->driver, &known);
+
+		if (r < 0 && r != -ENOENT) {
+			log_warning(
+				"What '%s' keeps of preempting on GPU %zu can't be read, it is "
+				"found out again: %s",
+				steer->state, i, strerror(-r));
+		}
+		preempter_set_effect(p, (unsigned)i, steer->policy->steers, &known);
 	}
 	steer->told_start = preempter_starts(p);
 	steer->told_policy = steer->policy;

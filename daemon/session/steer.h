@@ -81,6 +81,7 @@ struct steer {
 	uint32_t closed;		   /* GPUs that were drained or lost, likewise */
 	bool changed;			   /* something else has changed since */
 	struct planner *planner;	   /* owned; NULL: by the rule alone */
+	char state[PROTO_PATH_MAX];	   /* directory that keeps what is known of GPUs */
 	bool preempter_failed;		   /* to start */
 	unsigned told_start;		   /* of the preempter, as of told_policy: it knows what */
 	const struct sched_policy *told_policy; /* effect it may find out */
@@ -92,7 +93,7 @@ struct steer {
 
 /* Without a thread for the planner, or memory, programs are steered by the rule alone. */
 void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base,
-		nsec_t window, bool may_preempt);
+		nsec_t window, bool may_preempt, const char *state);
 
 void steer_deinit(struct steer *steer);
 

@@ -3,7 +3,7 @@
 # with a deadline takes the turns of the others away, results stay exact, and nothing hangs and nothing
 # is left when somebody is killed.
 #
-# usage: preempted.sh live | overtakes | slices | killed | stopped | without | refused | off
+# usage: preempted.sh live | overtakes | slices | effect | killed | stopped | without | refused | off
 . "$(dirname "$0")/lib.sh"
 
 export SIMGPU=4
@@ -137,6 +137,36 @@ overtake() {
 	stop_daemon
 }
 
+# What preempting does is found out by the first jobs, shown, and known to the next sbeetd.
+effect() {
+	export SIMGPU=1
+	urgent=$SBEET_BUILD/tests/gpu/urgent
+	page=$scratch/page
+	start_daemon --policy steer
+	start lower "$urgent" lower "$page" 0 1
+	lower=$pid
+	until_true "lower is handed over" holds 1
+	shows preempt_effects '\[\]' || fail "something is known before any job"
+	"$ctl" run --task urgent --class realtime --period 60ms -- "$urgent" jobs "$page" 1 1 60000 200 \
+		>"$scratch/urgent.out" 2>"$scratch/urgent.err" &
+	pid=$!
+	started="$started $pid"
+	until_true "it is found out" knows_effect
+	for pid in "$pid" "$lower"; do
+		kill -KILL "$pid"
+		wait "$pid" 2>/dev/null
+	done
+	until_true "all descriptors are closed" holds 0
+	stop_daemon
+	start_daemon --policy steer
+	until_true "the next one knows it" knows_effect
+	stop_daemon
+}
+
+knows_effect() {
+	"$ctl" gpu list --json=short | grep -q '"others":1,"left_ns":[1-9][0-9]*,"preempted_ns":[1-9][0-9]*,"sliced_ns":[1-9]'
+}
+
 killed() {
 	start_daemon --policy steer
 	start_both 200
@@ -241,7 +271,7 @@ off() {
 
 export LD_PRELOAD="$kernel"
 case $1 in
-live | overtakes | slices | killed | stopped | without | refused | off) "$1" ;;
-*) fail "usage: preempted.sh live | overtakes | slices | killed | stopped | without | refused | off" ;;
+live | overtakes | slices | effect | killed | stopped | without | refused | off) "$1" ;;
+*) fail "usage: preempted.sh live | overtakes | slices | effect | killed | stopped | without | refused | off" ;;
 esac
 say "ok"

@@ -1,5 +1,6 @@
 /*
- * test-effect.c: whether preempting and short time slices help, judged by how long jobs take.
+ * test-effect.c: whether preempting and short time slices help, judged by how long jobs take, and
+ * what is kept of that.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +8,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/preempt/effect.h"
+#include "daemon/preempt/known.h"
 
 #define US NSEC_PER_USEC
 
@@ -115,6 +121,55 @@ static void many_others_are_one_case(void **state) {
 	assert_int_equal(effect_judge(&effect, 100, EFFECT_PREEMPTED), EFFECT_WORKS);
 }
 
+/* ---- what is kept ---- */
+
+static char directory[] = "/tmp/sbeet-effect-XXXXXX";
+static const uint8_t uuid[PROTO_UUID_BYTES] = {1, 2, 0xab};
+
+static void what_is_known_is_kept(void **state) {
+	struct order_gpu gpu = {.effect_ns = {{2000, 500, 300}, {3000, 700, 0}},
+				.effect = {{0, EFFECT_WORKS, EFFECT_FAILS}, {0, EFFECT_WORKS, 0}}};
+	struct order_gpu back = {.preempted = 7}, none = {0};
+
+	assert_int_equal(known_load(directory, uuid, "580.1", &none), -ENOENT);
+	assert_int_equal(known_save(directory, uuid, "580.1", &gpu), 0);
+	assert_int_equal(known_load(directory, uuid, "580.1", &back), 0);
+	assert_memory_equal(back.effect_ns, gpu.effect_ns, sizeof(gpu.effect_ns));
+	assert_memory_equal(back.effect, gpu.effect, sizeof(gpu.effect));
+	assert_int_equal(back.preempted, 7);
+	/* Another driver may do something else. */
+	assert_int_equal(known_load(directory, uuid, "580.2", &none), -ENOENT);
+	assert_int_equal(known_load(directory, uuid, "580.10", &none), -ENOENT);
+	assert_int_equal(none.effect_ns[0][EFFECT_LEFT], 0);
+	assert_int_equal(known_save("/nonexistent", uuid, "580.1", &gpu), -ENOENT);
+}
+
+static void garbage_is_not_believed(void **state) {
+	static const char *const bad[] = {
+		"",
+		"580.1\n0 1 1 1 1 1 1\n",
+		"580.1\n5 1 1 1 1 1 1\n",
+		"580.1\n1 1 1 1 1 1 3\n",
+		"580.1\n1 1 1 1 1 1\n",
+		"580.1\n1 1 1 1 1 1 1 x\n",
+		"580.1\n1 1 1 1 1 1 1\n1 18446744073709551615 1 1 1 1 1\n"};
+	struct order_gpu gpu = {0}, none = {0};
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/preempt-0102ab00000000000000000000000000", directory);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		f = fopen(path, "we");
+		assert_non_null(f);
+		fputs(bad[i], f);
+		fclose(f);
+		assert_int_equal(known_load(directory, uuid, "580.1", &gpu), -EBADMSG);
+		assert_memory_equal(&gpu, &none, sizeof(gpu));
+	}
+	unlink(path);
+	rmdir(directory);
+}
+
 #define CASE(test) cmocka_unit_test_setup(test, setup)
 
 int main(void) {
@@ -126,7 +181,12 @@ int main(void) {
 		CASE(jobs_beyond_the_limit_say_nothing),
 		CASE(a_change_in_the_middle_does_not_count),
 		CASE(many_others_are_one_case),
+		CASE(what_is_known_is_kept),
+		CASE(garbage_is_not_believed),
 	};
 
+	if (!mkdtemp(directory)) {
+		return 1;
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

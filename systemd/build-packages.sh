@@ -35,7 +35,7 @@ pack_tree() {
 	if [ -e .git ]; then
 		git ls-files --cached --others --exclude-standard
 	else
-		find . -mindepth 1 -path './build*' -prune -o ! -type d -printf '%P\n'
+		find . -mindepth 1 \( -path './build*' -o -path './bundle*' \) -prune -o ! -type d -printf '%P\n'
 	fi | while IFS= read -r file; do
 		[ ! -e "$file" ] || printf '%s\n' "$file"
 	done | tar --create --gzip --files-from=- --transform='s,^,sbeet/,' --file="$tarball"

@@ -9,7 +9,7 @@ fail() {
 }
 
 command -v git >/dev/null || { echo "no git here"; exit 77; }
-git -C "$1" rev-parse --quiet --verify HEAD >/dev/null 2>&1 || { echo "$1 is no git checkout"; exit 77; }
+[ -e "$1/.git" ] || { echo "$1 is no git checkout"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 

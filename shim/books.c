@@ -25,8 +25,9 @@
 #define OPEN_TELL_NS (1 * NSEC_PER_MSEC)
 
 /* Each time that sbeetd wakes costs it as much as a few accounts: jobs that are over before it was
- * told of them wait for each other. So many fit into the socket. */
-#define BUNDLE_NS  (20 * NSEC_PER_MSEC)
+ * told of them wait for each other. So many fit into the socket. Plans are judged each 100 ms at
+ * most. */
+#define BUNDLE_NS  (50 * NSEC_PER_MSEC)
 #define BUNDLE_MAX 64
 
 /* After the socket was full. */

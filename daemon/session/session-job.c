@@ -20,6 +20,9 @@
 /* A request may lie this far back: the program was stopped or the machine busy. */
 #define REQUEST_AGE_MAX NSEC_PER_SEC
 
+/* Nobody waits for who runs under terms, so its priority is looked at no more often than this. */
+#define PRIORITY_READ_NS (100 * NSEC_PER_MSEC)
+
 /* How often a program is told to send operations of jobs that run, until one of them ends, which
  * shows that it reads. A socket has room for four times as many packets. */
 #define RECORD_OPS_MAX 64
@@ -152,7 +155,6 @@ static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, si
 	job->job_class = s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME
 				 ? SCHED_CLASS_REALTIME
 				 : SCHED_CLASS_BEST_EFFORT;
-	session_task_read_priority(s);
 	job->spec = s->task.job;
 	job->spec.priority = session_task_priority(s);
 	job->stop = SCHED_STOP_LAUNCHES;
@@ -160,13 +162,15 @@ static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, si
 }
 
 struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu) {
-	struct job *job = make_job(s, request->job, request->tid, gpu);
 	struct times told = {
 		.requested = clamp_request(s, request->release_ns, REQUEST_AGE_MAX),
 		.marked = request->marked_ns,
 		.deadline = request->own_deadline_ns,
 	};
+	struct job *job;
 
+	session_task_read_priority(s);
+	job = make_job(s, request->job, request->tid, gpu);
 	if (!job) {
 		return NULL;
 	}
@@ -196,7 +200,6 @@ static void tell_record_ops(struct session *s, struct job *job, bool on) {
 
 struct job *session_job_begin(struct session *s, const Sbeet__Began *began, size_t gpu,
 			      const struct smset *sms) {
-	struct job *job = make_job(s, began->job, began->tid, gpu);
 	nsec_t now = s->all->now(), at = began->began_ns;
 	struct times told = {
 		/* Nobody waits because of what it claims, and its account may come late. */
@@ -204,7 +207,13 @@ struct job *session_job_begin(struct session *s, const Sbeet__Began *began, size
 		.marked = began->marked_ns,
 		.deadline = began->own_deadline_ns,
 	};
+	struct job *job;
 
+	if (now - s->cpu_priority_read >= PRIORITY_READ_NS) {
+		s->cpu_priority_read = now;
+		session_task_read_priority(s);
+	}
+	job = make_job(s, began->job, began->tid, gpu);
 	if (!job) {
 		return NULL;
 	}

@@ -117,6 +117,7 @@ struct session {
 	struct releases releases;
 	sched_task_id sched_task; /* SCHED_TASK_NONE: no profile is known */
 	bool task_changed;	  /* sched_task is not of this task any more */
+	nsec_t cpu_priority_read; /* for a job under terms; 0: never */
 	int cpu_priority;	  /* of its process, for a task without one; as of its last job */
 	int priority_max;	  /* that its user may have */
 	struct profile_table

@@ -3,7 +3,7 @@
 # with a deadline takes the turns of the others away, results stay exact, and nothing hangs and nothing
 # is left when somebody is killed.
 #
-# usage: preempted.sh live | overtakes | slices | effect | killed | stopped | without | refused | off
+# usage: preempted.sh live | overtakes | slices | effect | gpus | killed | stopped | without | refused | off
 . "$(dirname "$0")/lib.sh"
 
 export SIMGPU=4
@@ -135,6 +135,45 @@ overtake() {
 	[ "$(service grants)" -eq 0 ] || fail "somebody has asked"
 	all_is_free
 	stop_daemon
+}
+
+# On each of two GPUs a kernel that never ends; an urgent program on the first one preempts there alone.
+gpus() {
+	export SIMGPU=1,1 SIMGPU_SLICE=1000000000 SIMGPU_TIMESLICES=refused
+	urgent=$SBEET_BUILD/tests/gpu/urgent
+	start_daemon --policy steer
+	for gpu in 0 1; do
+		export CUDA_VISIBLE_DEVICES=$gpu
+		start "lower$gpu" "$urgent" lower "$scratch/page$gpu" 0 1000000000
+	done
+	until_true "both are handed over" holds 2
+	for gpu in 0 1; do
+		export CUDA_VISIBLE_DEVICES=$gpu
+		"$ctl" run --task "urgent$gpu" --class realtime --period 20ms -- \
+			"$urgent" jobs "$scratch/page$gpu" 0 20 20000 0.5 >"$scratch/urgent.out" 2>"$scratch/urgent.err" ||
+			fail "urgent on GPU $gpu: exit code $?"
+		until_true "it is told of" preempted_on $gpu
+		# One report tells of both.
+		[ $gpu -eq 1 ] || [ "$(preemptions 1)" -eq 0 ] || fail "the other GPU's program was preempted"
+	done
+	stop_started
+	until_true "all descriptors are closed" holds 0
+	stop_daemon
+}
+
+preemptions() { # GPU
+	"$ctl" gpu list --columns index,preemptions --no-legend | awk -v gpu="$1" '$1 == gpu { print $2 }'
+}
+
+preempted_on() { # GPU
+	[ "$(preemptions "$1")" -gt 0 ]
+}
+
+stop_started() {
+	for pid in $started; do
+		kill -KILL "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
 }
 
 # What preempting does is found out by the first jobs, shown, and known to the next sbeetd.
@@ -271,7 +310,7 @@ off() {
 
 export LD_PRELOAD="$kernel"
 case $1 in
-live | overtakes | slices | effect | killed | stopped | without | refused | off) "$1" ;;
-*) fail "usage: preempted.sh live | overtakes | slices | effect | killed | stopped | without | refused | off" ;;
+live | overtakes | slices | effect | gpus | killed | stopped | without | refused | off) "$1" ;;
+*) fail "usage: preempted.sh live | overtakes | slices | effect | gpus | killed | stopped | without | refused | off" ;;
 esac
 say "ok"

@@ -236,15 +236,16 @@ static void gpus_are_apart(void **state) {
 	nsec_t again;
 
 	open_job(low, 1);
+	open_job(low, 0); /* where it has no group */
 	open_job(other, 0);
 	assert_idle();
 	open_job(high, 0);
 	assert_int_equal(step_on(1, &again), RULE_NONE);
 	assert_true(again == RULE_NEVER);
-	open_job(high, 1);
-	assert_int_equal(step_on(1, &again), low);
-	now -= TOOK; /* the pause of one GPU is none of the other's */
 	assert_int_equal(step_on(0, &again), other);
+	open_job(high, 1);
+	now -= TOOK; /* what is done on one GPU delays nothing on the other */
+	assert_int_equal(step_on(1, &again), low);
 }
 
 /* Whoever can wait is preempted for once that is no longer so, and not before. */

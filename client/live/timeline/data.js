@@ -98,13 +98,16 @@ function layout() {
 	width = $("chart").clientWidth || 1000;
 	const room = Math.max(300, window.innerHeight - $("chart").getBoundingClientRect().top - OVER - 66);
 	const list = listed(), kernels = listed_ops(), tasks = TOP + 14 + list.length * ROW + kernels.length * OP_ROW;
-	const each = Math.min(260, Math.max(90, (room - tasks) / Math.max(1, trace.gpus.length) - 34));
+	const busy = new Set(stripes.map(p => p.gpu)), n = trace.gpus.filter(g => busy.has(g.index)).length || trace.gpus.length;
+	const low = n < trace.gpus.length ? 56 : 90, idle = (trace.gpus.length - n) * (low + 34);
+	const each = Math.min(260, Math.max(90, (room - tasks - idle) / Math.max(1, n) - 34));
 	let y = TOP;
 	rows = {gpu: new Map(), task: [], ops: []};
 	for (const g of trace.gpus) {
 		const watts = powers.some(p => p[1] === g.index);
-		rows.gpu.set(g.index, {g, top: y + 20, h: each - (watts ? 26 : 0), watts: watts ? y + 20 + each - 22 : 0});
-		y += each + 30;
+		const high = busy.size && !busy.has(g.index) ? low : each; // a GPU without jobs needs no room
+		rows.gpu.set(g.index, {g, top: y + 20, h: high - (watts ? 26 : 0), watts: watts ? y + 20 + high - 22 : 0});
+		y += high + 30;
 	}
 	y += 4;
 	list.forEach((t, i) => { rows.task[t] = y + i * ROW; });

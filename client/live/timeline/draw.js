@@ -221,7 +221,8 @@ function taskRows(seen) {
 			`<path d="${r.runs}" fill="${hue(t)}" pointer-events="none"/>${r.boxes}` +
 			`<path class="lag" d="${r.lags}"/><path d="${r.waits}" stroke="${hue(t)}" stroke-width="1.6" stroke-dasharray="2 2" pointer-events="none"/>` +
 			`<path class="late${miss}" d="${r.late}"/><path class="rel" d="${r.releases}"/>` +
-			`<path class="end" d="${r.ends}"/><path class="due" d="${r.dues}"/></g>`;
+			`<path class="end" d="${r.ends}"/><path class="due" d="${r.dues}"/></g>` +
+			(r.crowded ? `<text class="soft hint" x="${width - RIGHT}" y="${rows.task[t] + 10}" text-anchor="end">zoom in for releases and deadlines</text>` : "");
 	}).join("");
 }
 

@@ -229,6 +229,14 @@ tr '<' '\n' <dom | sed -n 's/^path class="due" d="\([^"]*\)"><*$/\1/p' | head -n
 	sed -n 's/^\([0-9.]*\) .*/\1/p' >marks
 awk -f misses.awk drawn marks jobs.csv || failed=1
 
+# A GPU without jobs leaves the room to the others.
+sed "1s/\(.*\"time_ns\":\([0-9]*\).*\)/\1\n{\"event\":\"gpu\",\"time_ns\":\2,\"before\":true,\"gpu\":9,\"name\":\"idle\",\"n_sms\":132,\"sharing\":\"mps\"}/" \
+	"$trace" >idle.trace
+"$sbeetctl" trace export --html --output=idle.html idle.trace
+dump idle.html | tr '<' '\n' | sed -n 's/^rect x=.* height="\([0-9.]*\)" fill="var(--idle)".*/\1/p' >heights
+awk '{ if (NR == 1 || $1 + 0 > most) most = $1 + 0; last = $1 + 0 } END { exit !(NR > 1 && last < 60 && most >= 90) }' heights ||
+	{ echo "heights of the GPUs, the last one idle: $(tr '\n' ' ' <heights)"; failed=1; }
+
 # A recording of nothing says so.
 echo '{"event":"start","sbeet_trace":1,"time_ns":1000000000,"wall_offset_ns":0,"version":"0","policy":"even"}' |
 	"$sbeetctl" trace export --html --output=nothing.html -
@@ -298,6 +306,7 @@ BEGIN {
 [ "$(wc -l <jobs.csv)" -eq 100001 ]
 "$sbeetctl" trace export --html --output=many.html many.trace
 check many.html 132
+tr '<' '\n' <dom | grep -q 'zoom in for releases and deadlines' || { echo "nothing says where the arrows are"; failed=1; }
 grep -q ^seg drawn && { echo "single segments are drawn where there are 100,000"; failed=1; }
 [ "$(awk '$1 == "view" { print $7 }' drawn)" -eq 100000 ] || { echo "not all segments are counted"; failed=1; }
 [ "$(wc -c <dom)" -lt $(($(wc -c <many.html) + 500000)) ] || { echo "the drawing is too large"; failed=1; }

@@ -40,7 +40,7 @@ const struct option options_common[] = {
 	 offsetof(struct ctl_common, help), NULL},
 	{"version", 0, OPTION_FLAG, NULL, "show version, protocol and build", option_flag,
 	 offsetof(struct ctl_common, version), NULL},
-	{"quiet", 'q', OPTION_FLAG, NULL, "no warnings and no notes", option_flag,
+	{"quiet", 'q', OPTION_FLAG, NULL, "print no warnings or notes", option_flag,
 	 offsetof(struct ctl_common, quiet), NULL},
 	{"color", 0, OPTION_REQUIRED, "WHEN", "auto, always or never", option_colour,
 	 offsetof(struct ctl_common, colour), "auto, always or never"},
@@ -50,7 +50,7 @@ const struct option options_common[] = {
 const struct option options_reading[] = {
 	{"json", 'j', OPTION_OPTIONAL, "FORM", "JSON: short, pretty or off", option_json,
 	 offsetof(struct ctl_common, json), "short, pretty or off"},
-	{"no-legend", 0, OPTION_FLAG, NULL, "no headers and no footers", option_flag,
+	{"no-legend", 0, OPTION_FLAG, NULL, "print no headers or footers", option_flag,
 	 offsetof(struct ctl_common, no_legend), NULL},
 	{0},
 };

@@ -28,16 +28,14 @@ static int absolute(const char *path, char **ret_path, char *error, size_t error
 		return -ENOENT;
 	}
 	if (stat(real, &st) < 0 || !S_ISREG(st.st_mode) || access(real, R_OK) < 0) {
-		snprintf(error, error_size, "cannot use the shim '%s': it is no readable file",
-			 real);
+		snprintf(error, error_size, "cannot use the shim '%s': not a readable file", real);
 		free(real);
 		return -EINVAL;
 	}
 	if (strpbrk(real, SEPARATORS)) {
 		snprintf(error, error_size,
-			 "cannot preload the shim '%s': LD_PRELOAD allows no space and no colon in "
-			 "a "
-			 "path; move or link it elsewhere",
+			 "cannot preload the shim '%s': a path in LD_PRELOAD may not contain a "
+			 "space or a colon; move or link it elsewhere",
 			 real);
 		free(real);
 		return -EINVAL;

@@ -66,7 +66,7 @@ static int gpu_calibrate(const struct ctl *ctl) {
 const struct verb verb_gpu_calibrate = {
 	.name = "gpu calibrate",
 	.args = "PROGRAM [ARGUMENT...]",
-	.summary = "measure what a GPU draws, with a program that computes",
+	.summary = "measure a GPU's power with a program that computes",
 	.flags = VERB_READS | VERB_COMMAND,
 	.min_args = 1,
 	.max_args = SIZE_MAX,

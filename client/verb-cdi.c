@@ -149,7 +149,7 @@ static int cdi(const struct ctl *ctl) {
 const struct verb verb_cdi = {
 	.name = "cdi",
 	.args = "",
-	.summary = "print what puts a container's programs under sbeet",
+	.summary = "print the settings that put a container under sbeet",
 	.options = cdi_options,
 	.options_size = sizeof(struct cdi_options),
 	.help = "As root: sbeetctl cdi >/etc/cdi/sbeet.json, then\n"

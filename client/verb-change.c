@@ -40,8 +40,8 @@ static const struct option set_options[] = {
 	FIELD(NAME, kind, key, help)
 #define GIVEN_FIELD(NAME, member, kind, least, most, key, wire, help) FIELD(NAME, kind, key, help)
 #include "proto/task-spec.def"
-	{"save", 0, OPTION_FLAG, NULL, "in tasks.d too, for programs that come later", option_flag,
-	 offsetof(struct change, save), NULL},
+	{"save", 0, OPTION_FLAG, NULL, "also save it in tasks.d, for programs that start later",
+	 option_flag, offsetof(struct change, save), NULL},
 	{0},
 };
 
@@ -89,7 +89,7 @@ static int task_set(const struct ctl *ctl) {
 	int r;
 
 	if (validate_name(ctl->args[0]) < 0) {
-		ctl_error("'%.64s' is no task's name: expected 1 to %d of [A-Za-z0-9._@:+-]",
+		ctl_error("'%.64s' is not a valid task name: expected 1 to %d of [A-Za-z0-9._@:+-]",
 			  ctl->args[0], PROTO_NAME_MAX);
 		return CTL_EXIT_USAGE;
 	}
@@ -116,7 +116,7 @@ static int drain(const struct ctl *ctl, bool resume) {
 	int64_t gpu;
 
 	if (units_parse_int(ctl->args[0], 0, UINT32_MAX, &gpu) < 0) {
-		ctl_error("'%.64s' is no GPU: expected a number, as 'sbeetctl status' shows",
+		ctl_error("'%.64s' is not a GPU: expected a number, as 'sbeetctl status' shows",
 			  ctl->args[0]);
 		return CTL_EXIT_USAGE;
 	}
@@ -138,7 +138,7 @@ static int gpu_resume(const struct ctl *ctl) {
 const struct verb verb_task_set = {
 	.name = "task set",
 	.args = "NAME",
-	.summary = "change what a task is: of its running programs, or for good",
+	.summary = "change a task: its running programs, or with --save for good",
 	.min_args = 1,
 	.max_args = 1,
 	.options = set_options,
@@ -149,7 +149,7 @@ const struct verb verb_task_set = {
 const struct verb verb_gpu_drain = {
 	.name = "gpu drain",
 	.args = "GPU",
-	.summary = "grant nothing more on a GPU; what runs there ends",
+	.summary = "stop granting jobs on a GPU; running ones finish",
 	.min_args = 1,
 	.max_args = 1,
 	.function = gpu_drain,
@@ -158,7 +158,7 @@ const struct verb verb_gpu_drain = {
 const struct verb verb_gpu_resume = {
 	.name = "gpu resume",
 	.args = "GPU",
-	.summary = "grant again on a GPU that was drained",
+	.summary = "grant jobs again on a drained GPU",
 	.min_args = 1,
 	.max_args = 1,
 	.function = gpu_resume,

@@ -139,7 +139,7 @@ static int reload(const struct ctl *ctl) {
 const struct verb verb_config = {
 	.name = "config",
 	.args = "",
-	.summary = "show the values that sbeetd works with, and where they come from",
+	.summary = "show sbeetd's settings and where each comes from",
 	.flags = VERB_READS | VERB_TABLE,
 	.function = config,
 };
@@ -147,6 +147,6 @@ const struct verb verb_config = {
 const struct verb verb_reload = {
 	.name = "reload",
 	.args = "",
-	.summary = "make sbeetd read its configuration again",
+	.summary = "make sbeetd reread its configuration",
 	.function = reload,
 };

@@ -82,7 +82,7 @@ static void print(const struct ctl *ctl, struct finding *list, size_t n, unsigne
 	if (missing == 0) {
 		printf("\nPrograms can be run under sbeet.\n");
 	} else {
-		printf("\n%u check%s: programs run without sbeet until that is mended.\n", missing,
+		printf("\n%u check%s: until that is fixed, programs run without sbeet.\n", missing,
 		       missing == 1 ? " failed" : "s failed");
 	}
 }
@@ -118,7 +118,7 @@ static int doctor(const struct ctl *ctl) {
 const struct verb verb_doctor = {
 	.name = "doctor",
 	.args = "[PROGRAM]",
-	.summary = "check what programs need to run under sbeet, and say how to mend it",
+	.summary = "check what programs need to run under sbeet, and how to fix it",
 	.flags = VERB_READS | VERB_COMMAND,
 	.max_args = SIZE_MAX,
 	.options = doctor_options,
@@ -126,8 +126,7 @@ const struct verb verb_doctor = {
 	.help = "It needs neither sbeetd nor rights, and changes nothing. Each check has a state:\n"
 		"ok; note: programs can be managed, something could be better; missing: they "
 		"can't.\n"
-		"Below it, after a $, is the command that helps. Exit code 1: something is "
-		"missing.\n"
-		"PROGRAM is looked at, not started.\n",
+		"The command that helps follows after a $. Exit code 1: something is missing.\n"
+		"PROGRAM is examined, not started.\n",
 	.function = doctor,
 };

@@ -49,7 +49,7 @@ static void print_program(const struct verb *const *table) {
 		printf("  %-*s%s\n", HELP_COLUMN - 2, (*table)->name, (*table)->summary);
 	}
 	print_options("Options of every verb", options_common);
-	printf("\n'sbeetctl VERB --help' tells more of one verb, sbeetctl(1) everything.\n");
+	printf("\nSee 'sbeetctl VERB --help' for one verb and sbeetctl(1) for everything.\n");
 }
 
 static void print_verb(const struct verb *verb) {

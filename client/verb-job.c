@@ -167,7 +167,7 @@ static int explain(const struct ctl *ctl) {
 const struct verb verb_job_explain = {
 	.name = "job explain",
 	.args = "SESSION[.JOB]",
-	.summary = "say why a job got its GPU and SMs, why it waited, and what was compared",
+	.summary = "explain why a job got its GPU and SMs, or why it waited",
 	.flags = VERB_READS,
 	.min_args = 1,
 	.max_args = 1,

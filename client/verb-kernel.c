@@ -207,7 +207,7 @@ static int show_table(const struct ctl *ctl, const struct rows *rows) {
 	if (rows->n == 0) {
 		table_free(t);
 		if (!ctl->common.quiet) {
-			fprintf(stderr, "No kernel was launched in a job yet.\n");
+			fprintf(stderr, "No kernel has been launched in a job yet.\n");
 		}
 		return CTL_EXIT_OK;
 	}
@@ -225,7 +225,8 @@ static void print_notes(const struct ctl *ctl, const struct rows *rows) {
 	}
 	if (rows->n_hidden > 0) {
 		ctl_warn(ctl,
-			 "the kernels of %llu sessions of other users are for them and admins only",
+			 "kernels of %llu sessions of other users are hidden: only they and admins "
+			 "may see them",
 			 (unsigned long long)rows->n_hidden);
 	}
 }
@@ -295,7 +296,7 @@ const struct verb verb_kernel = {
 	.summary = "list the kernels that programs launch, and which can be confined to SMs",
 	.flags = VERB_READS | VERB_TABLE,
 	.max_args = 1,
-	.help = "Of your own programs; admins see those of all users. Counts are at most 0.1 s "
+	.help = "Shows your own programs; admins see those of all users. Counts are at most 0.1 s "
 		"old.\n"
 		"More columns: program, pid, id, held_by.\n",
 	.function = kernel,

@@ -37,12 +37,12 @@ struct kill_options {
 };
 
 static const struct option kill_options[] = {
-	{"detach", 0, OPTION_FLAG, NULL, "end the session only: the program goes on unmanaged",
+	{"detach", 0, OPTION_FLAG, NULL, "end only the session; the program continues unmanaged",
 	 option_flag, offsetof(struct kill_options, detach), NULL},
 	{"grace", 0, OPTION_REQUIRED, "TIME", "between SIGTERM and SIGKILL (default: 5s)",
 	 option_duration, offsetof(struct kill_options, grace), "a time with a unit, such as 5s"},
 	{"drain", 0, OPTION_REQUIRED, "TIME",
-	 "before all that, let what it runs end, for so long at most", option_duration,
+	 "first let running jobs finish, for at most this long", option_duration,
 	 offsetof(struct kill_options, drain), "a time with a unit, such as 5s"},
 	{0},
 };
@@ -77,7 +77,7 @@ static int open_process(struct control *control, uint64_t session, uint32_t *ret
 	}
 	snapshot_deinit(&s);
 	if (*ret_pid == 0) {
-		ctl_error("there is no session %llu; 'sbeetctl session list' shows which there are",
+		ctl_error("no session %llu; 'sbeetctl session list' lists them",
 			  (unsigned long long)session);
 		return CTL_EXIT_NO_OBJECT;
 	}
@@ -123,7 +123,7 @@ static int end_process(uint32_t pid, int pidfd, nsec_t grace) {
 		}
 	}
 	ctl_error(
-		"process %u has got SIGKILL and is still there: the kernel, perhaps the GPU's "
+		"process %u got SIGKILL but is still there: the kernel, perhaps the GPU's "
 		"driver, holds it",
 		pid);
 	return CTL_EXIT_TIMEOUT;
@@ -187,7 +187,7 @@ static int session_kill(const struct ctl *ctl) {
 	int r;
 
 	if (units_parse_int(ctl->args[0], 1, INT64_MAX, &id) < 0) {
-		ctl_error("'%.64s' is no session: expected a number, as 'sbeetctl status' shows",
+		ctl_error("'%.64s' is not a session: expected a number, as 'sbeetctl status' shows",
 			  ctl->args[0]);
 		return CTL_EXIT_USAGE;
 	}

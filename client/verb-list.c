@@ -36,7 +36,7 @@ static const struct object *object_of(const struct ctl *ctl) {
 }
 
 static int out_of_memory(const struct object *o) {
-	ctl_error("cannot show what was asked of each %s: out of memory", o->noun);
+	ctl_error("cannot show the %ss: out of memory", o->noun);
 	return CTL_EXIT_FAILED;
 }
 
@@ -51,7 +51,7 @@ static int find(const struct object *o, const struct snapshot *s, const char *id
 			return 0;
 		}
 	}
-	ctl_error("no %s '%.64s'; 'sbeetctl %s list' shows which there are", o->noun, id, o->noun);
+	ctl_error("no %s '%.64s'; 'sbeetctl %s list' lists them", o->noun, id, o->noun);
 	return CTL_EXIT_NO_OBJECT;
 }
 
@@ -196,11 +196,12 @@ static int show(const struct ctl *ctl) {
 		.function = show,                              \
 	}
 
-VERBS_OF(gpu, "list GPUs: SMs, who holds them, power", "show all of one GPU",
+VERBS_OF(gpu, "list GPUs: SMs, who holds them, power", "show everything about one GPU",
 	 "More columns: energy, model, model_error, memory, programs, mps.\n");
-VERBS_OF(task, "list tasks: their sessions taken together", "show all of one task",
+VERBS_OF(task, "list tasks, each with all of its sessions", "show everything about one task",
 	 "More columns: priority, launches.\n");
-VERBS_OF(session, "list sessions: the programs that are connected", "show all of one session",
+VERBS_OF(session, "list sessions: connected programs", "show everything about one session",
 	 "More columns: uid, scope, priority, period, deadline, copies, last_response,\n"
 	 "max_started_late, max_wait, planned.\n");
-VERBS_OF(job, "list the jobs that run or wait", "show all of one job", "More columns: pid, tid.\n");
+VERBS_OF(job, "list running and waiting jobs", "show everything about one job",
+	 "More columns: pid, tid.\n");

@@ -50,13 +50,13 @@ static const struct option monitor_options[] = {
 	{"kind", 'k', OPTION_REQUIRED, "A,B,...",
 	 "only events of these kinds, such as job-miss,gpu", option_string,
 	 offsetof(struct monitor_options, kinds), NULL},
-	{"task", 't', OPTION_REQUIRED, "NAME", "only those of this task", option_string,
+	{"task", 't', OPTION_REQUIRED, "NAME", "only events of this task", option_string,
 	 offsetof(struct monitor_options, task), NULL},
-	{"gpu", 'g', OPTION_REQUIRED, "N", "only those on this GPU", parse_gpu,
+	{"gpu", 'g', OPTION_REQUIRED, "N", "only events on this GPU", parse_gpu,
 	 offsetof(struct monitor_options, gpu), "a GPU's number, 0 to 15"},
 	{"duration", 'd', OPTION_REQUIRED, "TIME", "stop after this time", option_duration,
 	 offsetof(struct monitor_options, duration), "a time, such as 15s"},
-	{"number", 0, OPTION_REQUIRED, "N", "stop after so many events", parse_number,
+	{"number", 0, OPTION_REQUIRED, "N", "stop after N events", parse_number,
 	 offsetof(struct monitor_options, number), "a number from 1"},
 	{0},
 };
@@ -254,7 +254,7 @@ static int check_gpu(unsigned gpu) {
 		ctl_error("%s", error);
 	} else {
 		if (snapshot_gpu_sms(&s, gpu) == 0) {
-			ctl_error("no gpu '%u'; 'sbeetctl gpu list' shows which there are", gpu);
+			ctl_error("no gpu '%u'; 'sbeetctl gpu list' lists them", gpu);
 			r = CTL_EXIT_NO_OBJECT;
 		}
 		snapshot_deinit(&s);
@@ -295,7 +295,7 @@ const struct verb verb_monitor = {
 	.flags = VERB_READS,
 	.options = monitor_options,
 	.options_size = sizeof(struct monitor_options),
-	.help = "First come the GPUs, sessions and jobs that there are already.\n"
+	.help = "Existing GPUs, sessions and jobs come first.\n"
 		"Kinds: start, lost, gpu, session-start, session-end, job-request, job-grant,\n"
 		"job-late, job-done, job-abandon, job-miss, job-overrun, job-revoke, job-resume,\n"
 		"job-stop, session-kill, gpu-drain, gpu-resume, config, policy; 'job' stands for "

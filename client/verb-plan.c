@@ -9,7 +9,7 @@ static const struct option plan_options[] = {
 	 select_parse, offsetof(struct plan_options, policies), SELECT_EXPECTED},
 	{"param", 0, OPTION_REQUIRED, "NAME=VALUE", "set a parameter; 'sbeetctl policy' lists them",
 	 select_parse, offsetof(struct plan_options, params), SELECT_EXPECTED},
-	{"duration", 'd', OPTION_REQUIRED, "TIME", "look only so far ahead (default: as needed)",
+	{"duration", 'd', OPTION_REQUIRED, "TIME", "how far to look ahead (default: as needed)",
 	 option_duration, offsetof(struct plan_options, duration), "a time, such as 15s"},
 	{0},
 };
@@ -31,14 +31,12 @@ static int plan(const struct ctl *ctl) {
 const struct verb verb_plan = {
 	.name = "plan",
 	.args = "SCENARIO.json",
-	.summary = "distribute tasks over GPUs and tell which are always in time",
+	.summary = "distribute tasks over GPUs and show which are always in time",
 	.flags = VERB_READS,
 	.min_args = 1,
 	.max_args = 1,
 	.options = plan_options,
 	.options_size = sizeof(struct plan_options),
-	.help = "Exit code 3: some jobs are late; 7: none is, but whether later ones will be is "
-		"not "
-		"known.\n",
+	.help = "Exit code 3: some jobs are late. 7: none is late, but later ones may be.\n",
 	.function = plan,
 };

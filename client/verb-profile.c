@@ -22,7 +22,7 @@ struct profile_options {
 };
 
 static const struct option output_options[] = {
-	{"output", 'o', OPTION_REQUIRED, "FILE", "write here, not to standard output",
+	{"output", 'o', OPTION_REQUIRED, "FILE", "write to FILE instead of standard output",
 	 option_string, offsetof(struct profile_options, output), NULL},
 	{0},
 };
@@ -299,7 +299,7 @@ const struct verb verb_profile_show = {
 const struct verb verb_profile_import = {
 	.name = "profile import",
 	.args = "WCET.csv APPS.csv",
-	.summary = "make a file of profiles from CSV",
+	.summary = "create a file of profiles from CSV",
 	.min_args = 2,
 	.max_args = 2,
 	.options = output_options,

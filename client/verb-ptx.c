@@ -55,7 +55,7 @@ static const struct option ptx_options[] = {
 	 offsetof(struct ptx_options, entry_plus_1), "the number of an entry, from 0"},
 	{"sm", 0, OPTION_REQUIRED, "XX", "choose the code as for a GPU of sm_XX (default: newest)",
 	 parse_sm, offsetof(struct ptx_options, sm), "a compute capability, such as 75 or sm_90"},
-	{"stats", 0, OPTION_FLAG, NULL, "show what rewritten kernels need more (asks ptxas)",
+	{"stats", 0, OPTION_FLAG, NULL, "show the extra registers and memory of rewritten kernels",
 	 option_flag, offsetof(struct ptx_options, stats), NULL},
 	{0},
 };
@@ -312,7 +312,7 @@ static int ptx(const struct ctl *ctl) {
 	int r;
 
 	if (o->output && strcmp(o->output, "-") == 0 && ctl->common.json != JSON_OFF) {
-		ctl_error("options '--json' and '--output=-' both want standard output");
+		ctl_error("options '--json' and '--output=-' both write to standard output");
 		return CTL_EXIT_USAGE;
 	}
 	r = input_init(&in, path);
@@ -343,9 +343,7 @@ const struct verb verb_ptx = {
 	.max_args = 1,
 	.options = ptx_options,
 	.options_size = sizeof(struct ptx_options),
-	.help = "Of each image in the file the PTX that a GPU would be given is looked at. Kernels "
-		"that\n"
-		"cannot be confined run on a whole GPU of their own; nothing else changes for "
-		"them.\n",
+	.help = "Examines, for each image in the file, the PTX that a GPU would be given. Kernels "
+		"that\ncannot be confined run on a whole GPU; nothing else changes for them.\n",
 	.function = ptx,
 };

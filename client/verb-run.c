@@ -89,13 +89,13 @@ static const struct option run_option_table[] = {
 	 "wait for sbeetd, then fail, instead of running unmanaged", option_flag, AT(require),
 	 NULL},
 	{"log", 0, OPTION_REQUIRED, "LEVEL",
-	 "what the shim tells on stderr: error, warn, info, debug", parse_log, AT(log),
+	 "what the shim prints on stderr: error, warn, info, debug", parse_log, AT(log),
 	 "error, warn, info or debug"},
 	{"shim", 0, OPTION_REQUIRED, "PATH", "use this libsbeet.so", option_string, AT(shim), NULL},
 	{"summary", 0, OPTION_OPTIONAL, "FILE",
-	 "at its end, say on stderr (or in FILE) what its jobs came to", parse_summary, 0, NULL},
-	{"dry-run", 'n', OPTION_FLAG, NULL, "show what would be run, and how", option_flag,
-	 AT(dry_run), NULL},
+	 "when it ends, print a summary of its jobs on stderr (or to FILE)", parse_summary, 0, NULL},
+	{"dry-run", 'n', OPTION_FLAG, NULL, "print the command and its environment; run nothing",
+	 option_flag, AT(dry_run), NULL},
 	{0},
 };
 

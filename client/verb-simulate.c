@@ -65,28 +65,29 @@ static const struct option simulate_options[] = {
 	{"duration", 'd', OPTION_REQUIRED, "TIME", "how much time to simulate (default: 1s)",
 	 parse_duration, offsetof(struct simulate_options, duration),
 	 "a time from 1ns to 24h, such as 15s"},
-	{"seed", 0, OPTION_REQUIRED, "N", "of everything that is drawn (default: 0)", parse_seed,
-	 offsetof(struct simulate_options, seed), "a whole number from 0"},
+	{"seed", 0, OPTION_REQUIRED, "N", "seed of the random number generator (default: 0)",
+	 parse_seed, offsetof(struct simulate_options, seed), "a whole number from 0"},
 	{"param", 0, OPTION_REQUIRED, "NAME=VALUE", "set a parameter; 'sbeetctl policy' lists them",
 	 select_parse, offsetof(struct simulate_options, params), SELECT_EXPECTED},
 	{"sweep", 0, OPTION_REQUIRED, "LOW:HIGH:STEP",
 	 "random task sets of these utilisations, of the scenario's profiles", simulate_parse_range,
 	 offsetof(struct simulate_options, sweep), "a range of utilisations, such as 0.2:2.0:0.2"},
-	{"tasksets", 0, OPTION_REQUIRED, "N", "so many at each utilisation (default: 100)",
+	{"tasksets", 0, OPTION_REQUIRED, "N", "sets at each utilisation (default: 100)",
 	 parse_tasksets, offsetof(struct simulate_options, n_tasksets), "1 to 100000"},
-	{"tasks", 0, OPTION_REQUIRED, "N", "in a task set (default: 6)", parse_tasks,
+	{"tasks", 0, OPTION_REQUIRED, "N", "tasks in a set (default: 6)", parse_tasks,
 	 offsetof(struct simulate_options, n_tasks), "1 to 256"},
-	{"deadlines", 0, OPTION_REQUIRED, "PERCENT", "of their periods (default: 50)",
-	 parse_percent, offsetof(struct simulate_options, deadline_percent), "1 to 100"},
+	{"deadlines", 0, OPTION_REQUIRED, "PERCENT",
+	 "deadlines in percent of periods (default: 50)", parse_percent,
+	 offsetof(struct simulate_options, deadline_percent), "1 to 100"},
 	{"reference-sms", 0, OPTION_REQUIRED, "N",
 	 "utilisations are means over 1 to N SMs of GPU 0 (default: its limit)", parse_sms,
 	 offsetof(struct simulate_options, reference_sms), "1 to 256"},
-	{"without", 0, OPTION_REQUIRED, "PROFILE", "don't draw this one; may be repeated",
+	{"without", 0, OPTION_REQUIRED, "PROFILE", "don't draw this profile; may be repeated",
 	 select_parse, offsetof(struct simulate_options, without), SELECT_EXPECTED},
 	{"heavy", 0, OPTION_REQUIRED, "PROFILE",
-	 "heavy tasks have this one (repeatable); the range is then of their share", select_parse,
+	 "profile of heavy tasks (repeatable); the range is then their share", select_parse,
 	 offsetof(struct simulate_options, heavy), SELECT_EXPECTED},
-	{"workers", 0, OPTION_REQUIRED, "N", "threads of a sweep (default: one a core)",
+	{"workers", 0, OPTION_REQUIRED, "N", "threads of a sweep (default: one per core)",
 	 parse_workers, offsetof(struct simulate_options, n_workers), "1 to 256"},
 	{"csv", 0, OPTION_REQUIRED, "FILE", "write the sweep's results; - for standard output",
 	 option_string, offsetof(struct simulate_options, csv), NULL},
@@ -98,7 +99,7 @@ static const struct option simulate_options[] = {
 	{"note", 0, OPTION_REQUIRED, "TEXT", "a line below the plot; may be repeated", select_parse,
 	 offsetof(struct simulate_options, notes), SELECT_EXPECTED},
 	{"explain", 0, OPTION_OPTIONAL, "N",
-	 "say why, of the last N decisions about jobs (default: 256)", parse_explain,
+	 "explain the last N decisions about jobs (default: 256)", parse_explain,
 	 offsetof(struct simulate_options, n_explain), "1 to 10000"},
 	{"gantt", 0, OPTION_REQUIRED, "FILE", "draw the schedule of the one policy", option_string,
 	 offsetof(struct simulate_options, gantt), NULL},
@@ -126,7 +127,7 @@ static int check_options(const struct simulate_options *o) {
 		return CTL_EXIT_OK;
 	}
 	ctl_error("option '--%s' %s", o->sweep.step ? alone : with,
-		  o->sweep.step ? "is about one schedule, not a sweep" : "needs --sweep");
+		  o->sweep.step ? "applies to one schedule, not to a sweep" : "needs --sweep");
 	return CTL_EXIT_USAGE;
 }
 
@@ -152,15 +153,15 @@ static int simulate(const struct ctl *ctl) {
 const struct verb verb_simulate = {
 	.name = "simulate",
 	.args = "SCENARIO.json",
-	.summary = "show what policies would make of GPUs and tasks, in virtual time",
+	.summary = "simulate policies on GPUs and tasks, in virtual time",
 	.flags = VERB_READS | VERB_TABLE,
 	.min_args = 1,
 	.max_args = 1,
 	.options = simulate_options,
 	.options_size = sizeof(struct simulate_options),
-	.help = "The scheduler is the daemon's own; only the time is not real. Under steer, mps, "
+	.help = "This is the daemon's own scheduler; only the time is simulated. Under steer, mps, "
 		"mps-25,\n"
 		"mps-33, mps-50, mps-75 and mps-level, programs share a GPU without asking.\n"
-		"sbeetctl(1) tells what a scenario is made of.\n",
+		"Scenarios are documented in sbeetctl(1).\n",
 	.function = simulate,
 };

@@ -1,8 +1,8 @@
 /*
  * verb-status.c: `sbeetctl status`: service, GPUs, sessions and jobs on one screen.
  *
- * Shows what is so: the SMs of a job are named only where its kernels are held on these very SMs,
- * else their number is shown.
+ * The SMs of a job are named only if its kernels run on exactly these SMs; otherwise their number
+ * is shown.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -163,7 +163,7 @@ static int print_sessions(const struct snapshot *s, const struct page *page) {
 	struct table *t;
 
 	if (s->n_sessions == 0) {
-		fprintf(page->out, "No program is connected; start one with 'sbeetctl run'.\n");
+		fprintf(page->out, "No programs connected; start one with 'sbeetctl run'.\n");
 		return 0;
 	}
 	if (table_new(&t, object_session.columns, object_session.n_columns) < 0) {
@@ -342,13 +342,10 @@ const struct verb verb_status = {
 	.flags = VERB_READS,
 	.options = status_options,
 	.options_size = sizeof(struct status_options),
-	.help = "The SM map has the letter of the task that holds an SM: a capital where its "
-		"kernels\n"
-		"run on these very SMs, a small one where only their number holds; '.' is free, "
-		"'-' "
-		"free\n"
-		"on a GPU that is drained. On a narrow terminal a letter stands for several SMs "
-		"and\n"
-		"columns are left out; --json has all of them.\n",
+	.help = "In the SM map a letter stands for the task that holds an SM. Upper case: its "
+		"kernels\nrun on exactly these SMs. Lower case: only the number of SMs is "
+		"guaranteed, not which\nones. '.' is free, '-' is free on a drained GPU. On a "
+		"narrow terminal a letter stands for\nseveral SMs, and columns are left out; "
+		"--json has all of them.\n",
 	.function = status,
 };

@@ -36,7 +36,7 @@ static int check_task(const struct ctl *ctl, const struct snapshot *s) {
 			return CTL_EXIT_OK;
 		}
 	}
-	ctl_error("no task '%.64s'; 'sbeetctl task list' shows which there are", ctl->args[0]);
+	ctl_error("no task '%.64s'; 'sbeetctl task list' lists them", ctl->args[0]);
 	return CTL_EXIT_NO_OBJECT;
 }
 
@@ -97,7 +97,8 @@ static void print_plan(const struct snapshot *s, const Sbeet__Control__TermsPlan
 		verdict_text(p->verdict));
 	if (p->slow != 1) {
 		fprintf(out,
-			"    its kernels are taken to need %.2f times as long as in its profile\n",
+			"    its kernels are assumed to take %.2f times as long as in its "
+			"profile\n",
 			p->slow);
 	}
 }
@@ -210,7 +211,7 @@ static int explain(const struct ctl *ctl) {
 const struct verb verb_task_explain = {
 	.name = "task explain",
 	.args = "ID",
-	.summary = "say where a task's programs run without asking, and why",
+	.summary = "explain where a task's programs run without asking, and why",
 	.flags = VERB_READS,
 	.min_args = 1,
 	.max_args = 1,

@@ -28,7 +28,7 @@ struct record_options {
 static const struct option record_options[] = {
 	{"duration", 'd', OPTION_REQUIRED, "TIME", "stop after this time", option_duration,
 	 offsetof(struct record_options, duration), "a time, such as 15s"},
-	{"no-ops", 0, OPTION_FLAG, NULL, "jobs alone, not each kernel and copy", option_flag,
+	{"no-ops", 0, OPTION_FLAG, NULL, "record only jobs, not each kernel and copy", option_flag,
 	 offsetof(struct record_options, no_ops), NULL},
 	{0},
 };
@@ -142,13 +142,13 @@ static int record(const struct ctl *ctl) {
 const struct verb verb_trace_record = {
 	.name = "trace record",
 	.args = "FILE",
-	.summary = "keep what happens in a file, until Ctrl-C",
+	.summary = "record events in a file until Ctrl-C",
 	.min_args = 1,
 	.max_args = 1,
 	.options = record_options,
 	.options_size = sizeof(struct record_options),
 	.help = "Look at it with 'sbeetctl trace export --html'. '-' is standard output.\n"
-		"Kernels and copies are those of your own programs; admins record those of all.\n",
+		"Kernels and copies of your own programs are recorded; admins record all users'.\n",
 	.function = record,
 };
 
@@ -185,7 +185,7 @@ static const struct option export_options[] = {
 	 offsetof(struct export_options, format), "chrome, csv or html"},
 	{"html", 0, OPTION_FLAG, NULL, "one page with a timeline; as --format=html", parse_html,
 	 offsetof(struct export_options, format), NULL},
-	{"output", 'o', OPTION_REQUIRED, "FILE", "write it there, not to standard output",
+	{"output", 'o', OPTION_REQUIRED, "FILE", "write to FILE instead of standard output",
 	 option_string, offsetof(struct export_options, output), NULL},
 	{0},
 };
@@ -202,7 +202,7 @@ static int read_trace(const char *path, struct trace *t) {
 	}
 	r = trace_read(t, in, error, sizeof(error));
 	if (r == -EBADMSG) {
-		ctl_error("'%s' is no trace that can be read: %s", path, error);
+		ctl_error("'%s' is not a readable trace: %s", path, error);
 	} else if (r < 0) {
 		ctl_error("cannot read '%s': %s", path, strerror(-r));
 	}
@@ -246,7 +246,7 @@ static int export(const struct ctl *ctl) {
 	int r;
 
 	if (o->format == FORMAT_HTML && !o->output && isatty(STDOUT_FILENO)) {
-		ctl_error("a page is not for a terminal; name a file with --output");
+		ctl_error("HTML is not for a terminal; name a file with --output");
 		return CTL_EXIT_USAGE;
 	}
 	r = read_trace(ctl->args[0], &t);
@@ -260,12 +260,12 @@ static int export(const struct ctl *ctl) {
 const struct verb verb_trace_export = {
 	.name = "trace export",
 	.args = "FILE",
-	.summary = "turn a recorded trace into a page, a table, or Perfetto's form",
+	.summary = "convert a recorded trace to a page, a table or Perfetto's format",
 	.min_args = 1,
 	.max_args = 1,
 	.options = export_options,
 	.options_size = sizeof(struct export_options),
-	.help = "chrome: for ui.perfetto.dev and chrome://tracing. csv: a line a job.\n"
+	.help = "chrome: for ui.perfetto.dev and chrome://tracing. csv: one line per job.\n"
 		"html: one page that needs no network: SMs over time, to zoom and pan.\n",
 	.function = export,
 };

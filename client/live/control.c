@@ -53,7 +53,7 @@ int control_fail_connect(const char *path, int r, char *error, size_t size) {
 			    path);
 	case ECONNREFUSED:
 		return fail(error, size, CTL_EXIT_NOT_RUNNING,
-			    "cannot reach sbeetd at %s: nobody listens there any more; start it "
+			    "cannot reach sbeetd at %s: nothing is listening there; start it "
 			    "with 'systemctl start sbeetd', or run 'sbeetd' yourself",
 			    path);
 	case EACCES:
@@ -206,7 +206,7 @@ static int collect(struct control *c, uint32_t id, struct control_answer *a, boo
 		if (r == 0) {
 			return 0;
 		}
-		r = fail(error, size, CTL_EXIT_FAILED, "cannot keep sbeetd's answer: %s",
+		r = fail(error, size, CTL_EXIT_FAILED, "cannot store sbeetd's answer: %s",
 			 strerror(-r));
 	}
 	packet_free(&reply->base);

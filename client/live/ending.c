@@ -35,7 +35,7 @@ int ending_answer(struct control *control, nsec_t timeout, struct ending *ret, b
 		*ret = (struct ending){.pid = reply->done->pid, .running = reply->done->running};
 		snprintf(ret->note, sizeof(ret->note), "%s", reply->done->note);
 	} else {
-		snprintf(error, size, "sbeetd gave another answer than the one asked for");
+		snprintf(error, size, "sbeetd answered a different question");
 		r = CTL_EXIT_FAILED;
 	}
 	packet_free(&reply->base);

@@ -431,7 +431,7 @@ int event_from_json(const json_t *object, struct event *ret, char *why, size_t s
 	struct event e = {0};
 
 	if (!name) {
-		return bad(why, size, "it is no object with a string \"event\"");
+		return bad(why, size, "not an object with a string \"event\"");
 	}
 	while (e.kind < _EVENT_KIND_N && strcmp(kinds[e.kind].name, name) != 0) {
 		e.kind++;

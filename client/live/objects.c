@@ -240,8 +240,8 @@ static void gpu_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX])
 	snprintf(text, OBJECT_ID_MAX, "%u", s->gpus[i]->index);
 }
 
-const struct object object_gpu = {"gpu",	   gpu_columns,	     N_OF(gpu_columns),
-				  "No GPU found.", gpu_count,	     gpu_add,
+const struct object object_gpu = {"gpu",	   gpu_columns,	      N_OF(gpu_columns),
+				  "No GPU found.", gpu_count,	      gpu_add,
 				  gpu_id,	   snapshot_gpu_json, gpu_is};
 
 /* --- sessions ------------------------------------------------------------------------------- */
@@ -305,7 +305,7 @@ static void session_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_M
 	snprintf(text, OBJECT_ID_MAX, "%llu", (unsigned long long)s->sessions[i]->id);
 }
 
-#define NOBODY "No program is connected; start one with 'sbeetctl run'."
+#define NOBODY "No programs connected; start one with 'sbeetctl run'."
 
 const struct object object_session = {"session",  session_columns,	N_OF(session_columns),
 				      NOBODY,	  session_count,	session_add,
@@ -465,5 +465,5 @@ static void job_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 }
 
 const struct object object_job = {
-	"job",	 job_columns, N_OF(job_columns), "No job runs or waits.", job_count,
+	"job",	 job_columns, N_OF(job_columns), "No jobs running or waiting.", job_count,
 	job_add, job_id,      snapshot_job_json};

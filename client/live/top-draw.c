@@ -328,7 +328,8 @@ static void draw_table(const struct top *t, enum top_pane pane, int y) {
 
 static void draw_pane(const struct top *t, enum top_pane pane, int y) {
 	static const char *const names[] = {"GPUs", "tasks", "jobs"};
-	static const char *const none[] = {"", "no program is connected", "no job runs or waits"};
+	static const char *const none[] = {"", "no programs connected",
+					   "no jobs running or waiting"};
 	size_t n = count_shown(t, pane), first = t->first[pane], shown = t->shown[pane];
 	char text[96];
 
@@ -410,7 +411,7 @@ static void draw_panes(struct top *t) {
 static void draw_help(const struct top *t) {
 	static const char *const lines[] = {
 		"q         leave",
-		"p space   pause, go on",
+		"p space   pause, continue",
 		"s         order of tasks: name, jobs, misses, response",
 		"/         show only tasks whose name has this text; empty: all",
 		"tab       which table the arrows scroll",
@@ -418,9 +419,9 @@ static void draw_help(const struct top *t) {
 		"h ?       this help; any key goes back",
 		"",
 		"The map has a letter for each SM, or for several where there is little",
-		"room: that of the task in the tables below. A capital: the task's job runs",
-		"on these very SMs. A small one: only their number holds, the hardware picks",
-		"which. '.' is free; '-' is free on a GPU that is drained.",
+		"room: that of the task in the tables below. Upper case: the task's job runs",
+		"on exactly these SMs. Lower case: only their number is guaranteed, not which",
+		"ones. '.' is free, '-' is free on a drained GPU.",
 		"LAST is the last job's time from release to end; the bar compares it",
 		"with the deadline. NEW: deadlines missed in the last five seconds.",
 		"Behind the power of a GPU are its last readings, against its limit.",

@@ -308,7 +308,7 @@ static int read_line(struct trace *t, const char *line, size_t n, char *why, siz
 
 	o = json_loadb(line, n, JSON_REJECT_DUPLICATES, &json_error);
 	if (!o) {
-		snprintf(why, size, "it is no JSON: %s", json_error.text);
+		snprintf(why, size, "not valid JSON: %s", json_error.text);
 		return -EBADMSG;
 	}
 	r = event_from_json(o, &e, why, size);

@@ -142,7 +142,7 @@ static void print_end(const struct decision *d, FILE *out) {
 		fprintf(out, "  predicted to end after %s ms, for %.3f mJ",
 			since_release(d, e->finish).text, (double)e->energy_pj / PJ_PER_MJ);
 	} else {
-		fprintf(out, "  nothing is predicted: no profile of its task is in use");
+		fprintf(out, "  no prediction: its task has no profile in use");
 	}
 	if (e->ended == 0) {
 		fprintf(out, "; it has not ended yet\n");

@@ -60,7 +60,7 @@ static int import_csv(const struct imports *from, const struct reader *r,
 			e = open_import(from, r, &node[i], path[i], &text[i], &size[i]);
 		}
 		if (e == 0 && strlen(text[i]) != size[i]) {
-			e = reader_fail(r, &node[i], "'%s' is no text file", path[i]);
+			e = reader_fail(r, &node[i], "'%s' is not a text file", path[i]);
 		}
 	}
 	if (e == 0) {

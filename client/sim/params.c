@@ -163,11 +163,11 @@ const struct param params_table[] = {
 	 "when a job draws power: while it holds SMs, or only while its kernel runs", parse_power,
 	 json_power},
 	{"overhead", "0 or a time, such as 150us",
-	 "that each job takes beside what its profile says, as real ones do: policies learn it",
-	 parse_overhead, json_overhead},
+	 "extra time of each job beyond its profile; policies learn it", parse_overhead,
+	 json_overhead},
 	{"epsilon", "0 or a time, such as 1ms",
-	 "that it takes to hand a GPU to another job under 'gpu-kthread' and 'gpu-ioctl'",
-	 parse_epsilon, json_epsilon},
+	 "time to hand a GPU to another job under 'gpu-kthread' and 'gpu-ioctl'", parse_epsilon,
+	 json_epsilon},
 	{"stop", "never, launches, level, preempt or kernel",
 	 "what stops a job under 'gpu-kthread' and 'gpu-ioctl': nothing, the end of a launch or of "
 	 "a block of the profile, or preemption at once (preempt and kernel)",
@@ -175,9 +175,8 @@ const struct param params_table[] = {
 	{"sequential", "on or off",
 	 "a task is a program of one thread: it asks for a job when its last one is over",
 	 parse_sequential, json_sequential},
-	{"mps_percent", "1 to 100",
-	 "of the SMs, that a program has at most under 'mps' and 'mps-level'", parse_mps_percent,
-	 json_mps_percent},
+	{"mps_percent", "1 to 100", "most SMs of a program under 'mps' and 'mps-level'",
+	 parse_mps_percent, json_mps_percent},
 	{0},
 };
 

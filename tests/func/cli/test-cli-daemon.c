@@ -137,7 +137,7 @@ static void status_tells_when_the_daemon_has_stopped(void **state) {
 	harness_stop(&h, SIGKILL);
 	s = spawn(ARGS(sbeetctl), NULL);
 	assert_int_equal(s.code, 3);
-	assert_contains(s.err, "nobody listens there any more");
+	assert_contains(s.err, "nothing is listening there");
 	spawned_deinit(&s);
 	harness_clean(&h);
 }
@@ -490,7 +490,7 @@ static void lists_tell_of_each_kind_of_object(void **state) {
 	json_t *o;
 
 	harness_start(&h, args);
-	expect_error(0, "No program is connected", ARGS(sbeetctl, "session", "list"));
+	expect_error(0, "No programs connected", ARGS(sbeetctl, "session", "list"));
 	expect_out("", ARGS(sbeetctl, "job", "list", "-q"));
 	a = shim_open("first", MASK_ALL);
 	b = shim_open("second", MASK_ALL);
@@ -524,7 +524,7 @@ static void lists_tell_of_each_kind_of_object(void **state) {
 	assert_string_equal(json_string_value(json_object_get(o, "sms")), "0-45");
 	json_decref(o);
 
-	expect_error(4, "no session '9'; 'sbeetctl session list' shows which there are",
+	expect_error(4, "no session '9'; 'sbeetctl session list' lists them",
 		     ARGS(sbeetctl, "session", "show", "9"));
 	expect_error(4, "no job '1'", ARGS(sbeetctl, "job", "show", "1"));
 	expect_error(4, "no gpu 'x'", ARGS(sbeetctl, "gpu", "show", "x", "--json"));

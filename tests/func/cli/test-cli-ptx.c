@@ -270,7 +270,7 @@ static void ptx_says_why_it_cannot_read(void **state) {
 	spawned_deinit(&s);
 	s = spawn(ARGS(sbeetctl, "ptx", "--json", "-o-", image("scale.ptx")), NULL);
 	assert_int_equal(s.code, 2);
-	assert_contains(s.err, "both want standard output");
+	assert_contains(s.err, "both write to standard output");
 	spawned_deinit(&s);
 }
 

@@ -363,7 +363,7 @@ static void run_says_that_there_is_no_shim(void **state) {
 	spawned_deinit(&s);
 	s = spawn(ARGS(sbeetctl, "run", "--shim=/tmp", "/bin/true"), NULL);
 	assert_int_equal(s.code, 1);
-	assert_contains(s.err, "it is no readable file");
+	assert_contains(s.err, "not a readable file");
 	spawned_deinit(&s);
 }
 

@@ -325,7 +325,7 @@ static void status_tells_when_there_is_nothing(void **state) {
 	struct spawned s = against(DOUBLE_IDLE, "status", NULL, NULL, NULL);
 
 	assert_int_equal(s.code, 0);
-	assert_contains(s.out, "No program is connected; start one with 'sbeetctl run'.\n");
+	assert_contains(s.out, "No programs connected; start one with 'sbeetctl run'.\n");
 	spawned_deinit(&s);
 	s = against(DOUBLE_NO_GPU, "status", NULL, NULL, NULL);
 	assert_int_equal(s.code, 0);
@@ -530,7 +530,7 @@ static void status_says_that_no_daemon_runs(void **state) {
 	close(fd);
 	s = spawn(ARGS(sbeetctl, "status"), ARGS(variable));
 	assert_int_equal(s.code, 3);
-	assert_contains(s.err, "nobody listens there any more");
+	assert_contains(s.err, "nothing is listening there");
 	spawned_deinit(&s);
 	unlink(path);
 	rmdir(folder);

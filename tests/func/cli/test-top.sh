@@ -75,7 +75,7 @@ sees 'sbeet top  policy even'
 sees 'GPU 0  0 of 46 SMs busy'
 sees '^   0 \.\{46\}$'
 sees 'GPU 1  0 of 6 SMs busy'
-sees '─ no program is connected ─'
+sees '─ no programs connected ─'
 press h
 sees 'q  *leave'
 press x
@@ -132,7 +132,7 @@ sees restored
 start_top C NO_COLOR=1
 resize 80 14
 sees '^-- GPUs 1-3 of 8 -'
-sees '^-- no program is connected -'
+sees '^-- no programs connected -'
 press Tab Tab
 sees 'GPUs 1-3 of 8 (arrows scroll)'
 press Down

@@ -254,7 +254,7 @@ says "no gpu 'GPU-03000000"
 verb=monitor
 ends 0 monitor -g 1 -d 100ms
 ends 4 monitor -g 9 -d 100ms
-says "no gpu '9'; 'sbeetctl gpu list' shows which there are"
+says "no gpu '9'; 'sbeetctl gpu list' lists them"
 
 # Which policy is in force; that one has no profiles to plan with.
 verb=policy

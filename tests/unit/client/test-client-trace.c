@@ -193,10 +193,10 @@ static void errors_name_the_line(void **state) {
 	} cases[] = {
 		{"\n", "it is empty"},
 		{GPU, "line 1: a trace begins with an event \"start\""},
-		{START "{\"event\":", "line 2: it is no JSON"},
-		{START GPU "[1]\n", "line 3: it is no object"},
+		{START "{\"event\":", "line 2: not valid JSON"},
+		{START GPU "[1]\n", "line 3: not an object"},
 		{START JOB("grant", 0, ""), "line 2: \"session\" and \"job\" are missing"},
-		{START "{\"event\":\"policy\",\"event\":\"gpu\"}\n", "line 2: it is no JSON"},
+		{START "{\"event\":\"policy\",\"event\":\"gpu\"}\n", "line 2: not valid JSON"},
 		{"{\"event\":\"start\",\"sbeet_trace\":9}\n", "this sbeetctl reads format 1"},
 	};
 

@@ -15,13 +15,27 @@ _sbeetctl_options() {
 	"$1" help $2 2>/dev/null | sed -nE 's/^  (-.), (--[^ ]+).*/\1 \2/p; s/^      (--[^ ]+).*/\1/p'
 }
 
-# What may follow the option $1 (with its dashes), whose value is called $2; $3 is the sbeetctl.
+# The kinds of events that $1 knows.
+_sbeetctl_kinds() {
+	"$1" help monitor 2>/dev/null | sed -n '/^Kinds:/,/;/{s/^Kinds://;s/;.*//;s/,/ /g;p}'
+}
+
+# The columns of the list that the verb $2 $3 prints; the daemon has to be there.
+_sbeetctl_columns() {
+	[[ ${3:-} == list ]] || return
+	"$1" "$2" list --columns='?' 2>&1 >/dev/null | sed -n 's/.*there are: *//p'
+}
+
+# What may follow the option $1 (with its dashes), whose value is called $2; $3 is the sbeetctl, $4 the
+# verb.
 _sbeetctl_values() {
 	case $1 in
 	--format | -f) echo 'chrome csv html' ;;
 	--policy | -p) _sbeetctl_policies "$3" && echo 'mps mps-25 mps-33 mps-50 mps-75 mps-level' ;;
 	--gpu | -g) _sbeetctl_ids "$3" gpu ;;
 	--task | -t | --beside) _sbeetctl_ids "$3" task ;;
+	--kind | -k) _sbeetctl_kinds "$3" ;;
+	--columns | --sort) _sbeetctl_columns "$3" $4 ;;
 	--json | -j) echo 'short pretty off' ;;
 	--color) echo 'auto always never' ;;
 	--class) echo 'realtime best-effort' ;;
@@ -123,7 +137,12 @@ _sbeetctl() {
 		fi
 	elif [[ $option ]]; then
 		[[ $cur == = ]] && cur=
-		value=$(_sbeetctl_values "$option" "$value" "$program")
+		value=$(_sbeetctl_values "$option" "$value" "$program" "$verb")
+		case $option in
+		--kind | -k | --columns) # lists: the next one behind a comma
+			[[ $cur != *,* ]] || value=$(for word in $value; do echo "${cur%,*},$word"; done)
+			;;
+		esac
 		if [[ $value == '<files>' ]]; then
 			_sbeetctl_files "$cur"
 		else

@@ -84,9 +84,18 @@ offers 'kernel.ptx' ptx --output ker
 offers 'kernel.ptx' ptx -o ker
 offers '' ptx --entry = k
 
+# Kinds of events: as the help has them, in a list too.
+offers "$("$sbeetctl" help monitor | sed -n '/^Kinds:/,/;/p' | tr -d '\n' | sed 's/^Kinds: //; s/;.*//; s/, */\n/g' |
+	sort | tr '\n' ' ' | sed 's/ $//')" monitor --kind ''
+offers 'job-miss' monitor -k job-m
+offers 'gpu,job-miss' monitor --kind = gpu,job-m
+
 # Ids that the daemon has now.
 cat >live <<'END'
 #!/bin/sh
+case "$1 $2 $3" in
+'gpu list --columns=?') echo "sbeetctl: no column '?'; there are: index name power" >&2; exit 2 ;;
+esac
 case "$1 $2" in
 'session list') printf '%s\n' '    1  camera  4711' '   12  train   4712' ;;
 'gpu list') printf '%s\n' '  0  H200' '  1  T400' ;;
@@ -104,6 +113,9 @@ offers '12' session show 12
 offers '1.18 12.3' job explain ''
 offers '1.18' job show 1.
 offers '0 1' gpu show ''
+offers 'index name power' gpu list --columns = ''
+offers 'index,power' gpu list --columns = index,p
+offers 'name' gpu list --sort n
 offers '0 1' gpu drain ''
 offers '1' gpu resume 1
 offers 'camera train' task show ''
@@ -209,6 +221,10 @@ if command -v zsh >/dev/null && command -v tmux >/dev/null; then
 	shows 'sbeetctl simulate --policy=' 'lookahead'
 	shows 'sbeetctl status --json=' '^off  *pretty  *short'
 	shows 'sbeetctl run --class ' '^best-effort  *realtime'
+	shows 'sbeetctl run --per' '^ready> sbeetctl run --period='
+	shows 'sbeetctl run -' '^--deadline  *-- '
+	shows 'sbeetctl run --task x -- tru' '^ready> sbeetctl run --task x -- tru[en]'
+	shows 'sbeetctl monitor -k gpu-d' '^ready> sbeetctl monitor -k gpu-drain'
 	shows 'sbeetctl policy fc' '^ready> sbeetctl policy fcfs'
 	tmux -S "$scratch/tmux" kill-server
 fi

@@ -493,6 +493,9 @@ static int ensure_until(bool initial, nsec_t deadline) {
 	int r;
 
 	while ((r = ensure(initial)) < 0 && nsec_now() < deadline) {
+		if (initial) {
+			greet_wait();
+		}
 		pthread_mutex_unlock(&conn.lock);
 		nanosleep(&pause, NULL);
 		pthread_mutex_lock(&conn.lock);

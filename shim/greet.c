@@ -18,6 +18,7 @@
 #include "proto/limits.h"
 #include "proto/packet.h"
 #include "proto/spin.h"
+#include "proto/units.h"
 #include "proto/validate.h"
 #include "shim/base/env.h"
 #include "shim/base/hot.h"
@@ -307,6 +308,8 @@ void greet_note_stuck(void) {
 	*refusal = '\0';
 }
 
+#define EXPLANATION_MAX (sizeof(((struct sockaddr_un *)0)->sun_path) + sizeof(refusal) + 64)
+
 /* What went wrong at @path, into @text. Return: what the user can do about it. */
 static const char *explain_failure(const char *path, char *text, size_t size) {
 	if (*refusal) {
@@ -340,16 +343,31 @@ static const char *explain_failure(const char *path, char *text, size_t size) {
 	}
 }
 
-void greet_complain(void) {
+/* Of the socket that was tried. Return: as explain_failure(). */
+static const char *explain(char *text, size_t size) {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)] = "?";
-	char text[sizeof(path) + sizeof(refusal) + 64];
 	const struct env *env = env_get();
-	const char *next;
 
 	if (!env->socket) {
 		packet_socket_path("shim.sock", path, sizeof(path));
 	}
-	next = explain_failure(env->socket ? env->socket : path, text, sizeof(text));
+	return explain_failure(env->socket ? env->socket : path, text, size);
+}
+
+void greet_wait(void) {
+	char text[EXPLANATION_MAX], limit[32];
+	const char *next = explain(text, sizeof(text));
+
+	units_print_nsec(env_get()->require_ns, limit, sizeof(limit));
+	log_once(LOG_LEVEL_WARN, "%s; waiting for it, %s at most (SBEET_REQUIRE; %s)", text, limit,
+		 next);
+}
+
+void greet_complain(void) {
+	const struct env *env = env_get();
+	char text[EXPLANATION_MAX];
+	const char *next = explain(text, sizeof(text));
+
 	if (env->require) {
 		log_once(LOG_LEVEL_ERROR,
 			 "%s; SBEET_REQUIRE is set, so CUDA calls fail (%s, or unset "

@@ -46,5 +46,8 @@ nsec_t greet_spin_ns(void);
 /* The daemon of the last greet() does not answer any more: that is its failure now. */
 void greet_note_stuck(void);
 
+/* Logs once that the last greet() failed, and for how long SBEET_REQUIRE waits. */
+void greet_wait(void);
+
 /* Logs once why the last greet() failed, what follows from it and what to do. */
 void greet_complain(void);

@@ -9,6 +9,7 @@
 
 #include "client/base/ctl.h"
 #include "client/base/stop.h"
+#include "client/live/event-command.h"
 #include "client/live/snapshot.h"
 #include "client/live/stream.h"
 #include "client/options.h"
@@ -23,8 +24,12 @@ struct monitor_options {
 	const char *task;
 	int64_t gpu; /* number + 1; 0: all */
 	nsec_t duration;
-	uint64_t number; /* of events; 0: no end */
+	uint64_t number;       /* of events; 0: no end */
+	const char *command;   /* NULL: none */
+	uint64_t commands_max; /* 0: the default */
 };
+
+#define COMMANDS_DEFAULT 4
 
 static int parse_gpu(const char *text, void *target) {
 	int64_t gpu;
@@ -46,6 +51,16 @@ static int parse_number(const char *text, void *target) {
 	return r;
 }
 
+static int parse_commands(const char *text, void *target) {
+	int64_t n;
+	int r = units_parse_int(text, 1, EVENT_COMMANDS_MAX, &n);
+
+	if (r == 0) {
+		*(uint64_t *)target = (uint64_t)n;
+	}
+	return r;
+}
+
 static const struct option monitor_options[] = {
 	{"kind", 'k', OPTION_REQUIRED, "A,B,...",
 	 "only events of these kinds, such as job-miss,gpu", option_string,
@@ -58,6 +73,11 @@ static const struct option monitor_options[] = {
 	 offsetof(struct monitor_options, duration), "a time, such as 15s"},
 	{"number", 0, OPTION_REQUIRED, "N", "stop after N events", parse_number,
 	 offsetof(struct monitor_options, number), "a number from 1"},
+	{"exec", 'x', OPTION_REQUIRED, "COMMAND",
+	 "run this with sh for each event from now on, with the event on stdin", option_string,
+	 offsetof(struct monitor_options, command), NULL},
+	{"exec-max", 0, OPTION_REQUIRED, "N", "so many of it at once (default: 4)", parse_commands,
+	 offsetof(struct monitor_options, commands_max), "a number from 1 to 32"},
 	{0},
 };
 
@@ -195,14 +215,39 @@ static int print(const struct ctl *ctl, const struct event *e, int64_t wall_offs
 	return 0;
 }
 
-static int follow(const struct ctl *ctl, struct stream *stream, unsigned kinds) {
+/* With --exec, --quiet leaves the lines to the command. */
+static bool prints(const struct ctl *ctl, const struct event_command *command) {
+	return !command->command || !ctl->common.quiet;
+}
+
+/* Return: an enum ctl_exit. */
+static int tell(const struct ctl *ctl, struct event_command *command, const struct event *e,
+		int64_t wall_offset, bool colour) {
+	int r = 0;
+
+	if (prints(ctl, command)) {
+		r = print(ctl, e, wall_offset, colour);
+	}
+	if (r != 0 || fflush(stdout) == EOF) {
+		return CTL_EXIT_FAILED; /* main() says what is wrong with stdout */
+	}
+	if (command->command && !e->before && e->kind != EVENT_START) {
+		event_command_run(command, e);
+	}
+	return 0;
+}
+
+static int follow(const struct ctl *ctl, struct stream *stream, unsigned kinds,
+		  struct event_command *command) {
 	const struct monitor_options *o = ctl->options;
 	nsec_t end = o->duration ? nsec_now() + o->duration : CONTROL_FOREVER;
 	bool colour = terminal_colour(ctl->common.colour, STDOUT_FILENO);
 	int64_t wall_offset = 0;
 	uint64_t n = 0;
 
-	print_header(ctl, colour);
+	if (prints(ctl, command)) {
+		print_header(ctl, colour);
+	}
 	while (!stop_wanted()) {
 		nsec_t now = nsec_now();
 		struct event e;
@@ -219,6 +264,7 @@ static int follow(const struct ctl *ctl, struct stream *stream, unsigned kinds) 
 			ctl_error("%s", error);
 			return r;
 		}
+		event_command_look(command);
 		if (!there) {
 			continue;
 		}
@@ -226,9 +272,9 @@ static int follow(const struct ctl *ctl, struct stream *stream, unsigned kinds) 
 		if (!is_wanted(o, kinds, &e)) {
 			continue;
 		}
-		r = print(ctl, &e, wall_offset, colour);
-		if (r != 0 || fflush(stdout) == EOF) {
-			return CTL_EXIT_FAILED; /* main() says what is wrong with stdout */
+		r = tell(ctl, command, &e, wall_offset, colour);
+		if (r != 0) {
+			return r;
 		}
 		if (o->number && ++n == o->number) {
 			break;
@@ -265,6 +311,10 @@ static int check_gpu(unsigned gpu) {
 
 static int monitor(const struct ctl *ctl) {
 	const struct monitor_options *o = ctl->options;
+	struct event_command command = {
+		.command = o->command,
+		.max = o->commands_max ? (unsigned)o->commands_max : COMMANDS_DEFAULT,
+	};
 	struct stream stream;
 	unsigned kinds;
 	char error[512];
@@ -283,8 +333,9 @@ static int monitor(const struct ctl *ctl) {
 		ctl_error("%s", error);
 		return r;
 	}
-	r = follow(ctl, &stream, kinds);
+	r = follow(ctl, &stream, kinds, &command);
 	stream_deinit(&stream);
+	event_command_finish(&command);
 	return r;
 }
 
@@ -300,6 +351,9 @@ const struct verb verb_monitor = {
 		"job-late, job-done, job-abandon, job-miss, job-overrun, job-revoke, job-resume,\n"
 		"job-stop, session-kill, gpu-drain, gpu-resume, config, policy; 'job' stands for "
 		"all\n"
-		"of jobs, 'gpu' for all of GPUs.\n",
+		"of jobs, 'gpu' for all of GPUs.\n"
+		"\n"
+		"  sbeetctl monitor -q -k job-miss --exec 'logger -t sbeet \"$SBEET_EVENT_TASK is "
+		"late\"'\n",
 	.function = monitor,
 };

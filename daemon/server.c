@@ -32,6 +32,7 @@
 #include "daemon/watch/late.h"
 #include "daemon/watch/metrics-http.h"
 #include "daemon/watch/metrics.h"
+#include "daemon/watch/miss-log.h"
 #include "daemon/watch/report.h"
 #include "daemon/watch/watched.h"
 #include "proto/packet.h"
@@ -91,6 +92,9 @@ static void on_job_done(struct server *server, struct job *job) {
 	report_job_done(&server->report, job);
 	account_job_ends(&server->account, job, server->parts.now());
 	history_session_job(server->parts.history, job, &times, missed);
+	if (missed) {
+		miss_log(job, server->parts.now());
+	}
 }
 
 #define KIND(name) SBEET__CONTROL__EVENT_KIND__EVENT_KIND_##name

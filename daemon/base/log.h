@@ -64,6 +64,8 @@ void log_client(struct log_budget *budget, enum log_level level, const char *for
 	"e04d7a3f9b2846c1b5f86c1d2a90e7b3" /* a program held SMs that others wait for \
 					    */
 
+#define LOG_ID_MISS "3f9c51d27a8e4b06b8d4e2716fc0a95b" /* a job was complete after its deadline */
+
 /* What a line is about, as fields of the journal: SBEET_TASK and so on. */
 struct log_about {
 	const char *id;	  /* LOG_ID_* */

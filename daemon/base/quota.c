@@ -28,7 +28,7 @@ struct quota_user {
 	uint64_t charged[_QUOTA_KIND_N];
 	struct quota_limits limits;
 	struct pace packets, work;
-	struct log_budget log, changes;
+	struct log_budget log, changes, misses;
 };
 
 struct quota {
@@ -82,6 +82,7 @@ static nsec_t paid_off_at(const struct quota_user *user) {
 		pace_full_at(&user->work, BURST),
 		log_budget_full_at(&user->log),
 		log_budget_full_at(&user->changes),
+		log_budget_full_at(&user->misses),
 	};
 	nsec_t last = 0;
 
@@ -131,7 +132,7 @@ int quota_user_ref(struct quota *quota, uid_t uid, nsec_t now, struct quota_user
 	}
 	forget_paid_off(quota, now);
 	user->quota = quota;
-	user->uid = user->log.uid = user->changes.uid = uid;
+	user->uid = user->log.uid = user->changes.uid = user->misses.uid = uid;
 	user->limits = quota->limits;
 	user->n_refs = 1;
 	quota->n_users++;
@@ -194,6 +195,10 @@ nsec_t quota_work_owed(const struct quota_user *user, nsec_t now) {
 
 struct log_budget *quota_log(struct quota_user *user) {
 	return &user->log;
+}
+
+struct log_budget *quota_log_misses(struct quota_user *user) {
+	return &user->misses;
 }
 
 struct log_budget *quota_log_changes(struct quota_user *user) {

@@ -83,8 +83,10 @@ void quota_work(struct quota_user *user, size_t n_connections, size_t n_items, n
  */
 nsec_t quota_work_owed(const struct quota_user *user, nsec_t now);
 
-/* The lines that the log may have about the user's programs, and about what the user changes. */
+/* The lines that the log may have about the user's programs, about their missed deadlines, and about
+ * what the user changes. */
 struct log_budget *quota_log(struct quota_user *user);
+struct log_budget *quota_log_misses(struct quota_user *user);
 struct log_budget *quota_log_changes(struct quota_user *user);
 
 /* Takes NULL. What was charged must have been released by the last holder. */

@@ -140,6 +140,8 @@ struct session {
 	struct session_counters counters;
 	struct history_run *history; /* borrowed, watch/history.h's; NULL: it has none, or lost it */
 	bool had_history;
+	nsec_t miss_logged;	/* when the log was last told of a missed deadline; 0: never */
+	uint64_t misses_unlogged; /* since then */
 	uint64_t history_mj; /* of counters.energy_mj, what the history has */
 	struct work_seen seen; /* since its task was set */
 };

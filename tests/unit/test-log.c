@@ -53,6 +53,7 @@ static void catalog_explains_every_message(void **state) {
 	assert_true(getdelim(&text, &size, '\0', f) > 0);
 	assert_non_null(strstr(text, "\n-- " LOG_ID_PEER "\nSubject: "));
 	assert_non_null(strstr(text, "\n-- " LOG_ID_CHANGE "\nSubject: "));
+	assert_non_null(strstr(text, "\n-- " LOG_ID_MISS "\nSubject: "));
 	assert_non_null(strstr(text, "\n-- " LOG_ID_HOLD "\nSubject: "));
 	free(text);
 	fclose(f);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "daemon/base/awake.h"
 #include "daemon/base/gpu-lock.h"
@@ -44,7 +45,8 @@ struct daemon {
 	struct ledger *ledger;
 	struct history_file *history;
 	struct awake awake;
-	int shim_fd, control_fd;  /* owned: listening, until the server takes them over; else -1 */
+	/* Owned: listening, until the server takes them over; else -1. */
+	int shim_fd, control_fd, metrics_fd;
 	struct server *server;	  /* NULL until the GPUs are known */
 	struct event *signals[3]; /* SIGTERM, SIGINT, SIGHUP */
 	struct event *watchdog;	  /* NULL: not wanted */
@@ -230,6 +232,7 @@ static int make_server(struct daemon *d) {
 		.state = state_directory(state) ? state : runtime_directory(d->runtime),
 		.shim_fd = TAKE_FD(d->shim_fd),
 		.control_fd = TAKE_FD(d->control_fd),
+		.metrics_fd = TAKE_FD(d->metrics_fd),
 	};
 	int r = server_new(&d->server, &parts);
 
@@ -308,7 +311,7 @@ static void on_turn(void *userdata) {
 
 static int listen_at(struct daemon *d, const char *name) {
 	char why[PROTO_TEXT_MAX];
-	int fd = notify_take_socket(name);
+	int fd = notify_take_socket(name, SOCK_SEQPACKET);
 
 	if (fd >= 0) {
 		if (d->guard) {
@@ -334,6 +337,21 @@ static int listen_at(struct daemon *d, const char *name) {
 		guard_add(d->guard, name, fd, true);
 	}
 	return fd;
+}
+
+/* Where a service manager listens for those who collect metrics. Return: 0, or a negative errno,
+ * logged. */
+static int take_metrics_socket(struct daemon *d) {
+	int fd = notify_take_socket("metrics", SOCK_STREAM);
+
+	if (fd == -EINVAL) {
+		log_error(
+			"The socket 'metrics' of the service manager is not a listening "
+			"SOCK_STREAM socket (ListenStream=)");
+		return fd;
+	}
+	d->metrics_fd = fd >= 0 ? fd : -1;
+	return 0;
 }
 
 static int add_events(struct daemon *d) {
@@ -445,7 +463,7 @@ static int start(struct daemon *d) {
 	}
 	d->shim_fd = listen_at(d, "shim");
 	d->control_fd = d->shim_fd >= 0 ? listen_at(d, "control") : -1;
-	if (d->control_fd < 0) {
+	if (d->control_fd < 0 || take_metrics_socket(d) < 0) {
 		return -1;
 	}
 	r = start_learning(d);
@@ -466,6 +484,7 @@ static void stop(struct daemon *d) {
 	server_free(d->server);
 	util_closep(&d->shim_fd);
 	util_closep(&d->control_fd);
+	util_closep(&d->metrics_fd);
 	learn_store_free(d->learn);
 	learn_free(d->corrections);
 	ledger_free(d->ledger);
@@ -495,7 +514,7 @@ static void stop(struct daemon *d) {
 }
 
 int main(int argc, char **argv) {
-	struct daemon d = {.shim_fd = -1, .control_fd = -1};
+	struct daemon d = {.shim_fd = -1, .control_fd = -1, .metrics_fd = -1};
 	char why[PROTO_TEXT_MAX];
 	int r;
 

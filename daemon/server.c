@@ -44,7 +44,8 @@ struct server {
 	struct quota *quota;
 	struct gate *gate;
 	struct metrics *metrics;	   /* NULL: off */
-	struct metrics_http *metrics_http; /* NULL: off, or not started */
+	struct metrics_http *metrics_http;   /* by the settings; NULL: off, or not started */
+	struct metrics_http *metrics_passed; /* at the socket that was passed; NULL: none */
 	struct listener *shim_listener, *control_listener;
 	void *buffer; /* PROTO_PACKET_MAX: every packet is received here and unpacked at once */
 
@@ -225,7 +226,7 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 	if (r == 0) {
 		r = engine_add_gpus(server->engine, parts->inventory, parts->profiles);
 	}
-	if (r == 0 && strcmp(settings->metrics, "off") != 0) {
+	if (r == 0 && (strcmp(settings->metrics, "off") != 0 || parts->metrics_fd >= 0)) {
 		r = metrics_new(&server->metrics, &server->watched);
 	}
 	return r;
@@ -233,6 +234,7 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 
 static struct server *free_owned(struct server *server) {
 	metrics_http_free(server->metrics_http);
+	metrics_http_free(server->metrics_passed);
 	metrics_free(server->metrics);
 	listener_free(server->shim_listener);
 	listener_free(server->control_listener);
@@ -240,6 +242,7 @@ static struct server *free_owned(struct server *server) {
 	engine_free(server->engine);
 	quota_free(server->quota);
 	gate_free(server->gate);
+	util_closep(&server->parts.metrics_fd);
 	free(server->buffer);
 	free(server);
 	return NULL;
@@ -316,6 +319,7 @@ static void init_control(struct server *server, const struct server_parts *parts
 
 int server_new(struct server **ret, const struct server_parts *parts) {
 	_cleanup_close_ int shim_fd = parts->shim_fd, control_fd = parts->control_fd;
+	_cleanup_close_ int metrics_fd = parts->metrics_fd;
 	struct server *server = calloc(1, sizeof(*server));
 	int r;
 
@@ -323,6 +327,7 @@ int server_new(struct server **ret, const struct server_parts *parts) {
 		return -ENOMEM;
 	}
 	server->parts = *parts;
+	server->parts.metrics_fd = -1; /* until it is ours */
 	server->started = server->parts.now();
 	server->refused.uid = LOG_NO_USER;
 	event_assign(&server->look, parts->base, -1, EV_TIMEOUT, on_look, server);
@@ -340,6 +345,7 @@ int server_new(struct server **ret, const struct server_parts *parts) {
 		return r;
 	}
 	TAKE_FD(control_fd);
+	server->parts.metrics_fd = TAKE_FD(metrics_fd);
 	init_sessions(server, parts);
 	init_watchers(server, parts);
 	init_control(server, parts);
@@ -466,15 +472,19 @@ void server_decide(void *userdata) {
 }
 
 static int start_metrics(struct server *server) {
+	const struct server_parts *parts = &server->parts;
+	const char *where = parts->reload->config->settings.metrics;
 	char why[PROTO_TEXT_MAX] = "no memory";
-	int r;
+	int r = 0;
 
-	if (!server->metrics) {
-		return 0;
+	if (parts->metrics_fd >= 0) {
+		r = metrics_http_new_passed(&server->metrics_passed, parts->base, parts->now,
+					    server->metrics, TAKE_FD(server->parts.metrics_fd));
 	}
-	r = metrics_http_new(&server->metrics_http, server->parts.base, server->parts.now,
-			     server->metrics, server->parts.reload->config->settings.metrics, why,
-			     sizeof(why));
+	if (r == 0 && strcmp(where, "off") != 0) {
+		r = metrics_http_new(&server->metrics_http, parts->base, parts->now,
+				     server->metrics, where, why, sizeof(why));
+	}
 	if (r < 0) {
 		log_error("%s", why);
 	}

@@ -33,6 +33,7 @@ struct server_parts {
 	struct learn *learn;	 /* NULL: off */
 	const char *state;	 /* directory to keep things in; copied */
 	int shim_fd, control_fd; /* listening */
+	int metrics_fd;		 /* likewise; -1: none was passed */
 };
 
 struct server;

@@ -69,3 +69,14 @@ char *text_escape(const char *text, char *ret, size_t size) {
 	ret[at] = '\0';
 	return ret;
 }
+
+void text_gpu_uuid(const uint8_t uuid[static PROTO_UUID_BYTES],
+		   char ret[static TEXT_GPU_UUID_BYTES]) {
+	char *at = ret + sprintf(ret, "GPU");
+
+	for (size_t i = 0; i < PROTO_UUID_BYTES; i++) {
+		bool groups = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+
+		at += sprintf(at, "%s%02x", groups ? "-" : "", uuid[i]);
+	}
+}

@@ -9,6 +9,9 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
+
+#include "proto/limits.h"
 
 /* Length in bytes of the character at @p; 0: it is not printable, or the end of the text. Reads no
  * byte behind a NUL. */
@@ -20,3 +23,8 @@ size_t text_printable(const char *p);
  * overlap. Returns @ret.
  */
 char *text_escape(const char *text, char *ret, size_t size);
+
+/* "GPU-" and 32 hexadecimal digits in groups, as NVIDIA's tools write it; terminated. */
+#define TEXT_GPU_UUID_BYTES 41
+void text_gpu_uuid(const uint8_t uuid[static PROTO_UUID_BYTES],
+		   char ret[static TEXT_GPU_UUID_BYTES]);

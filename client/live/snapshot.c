@@ -12,6 +12,7 @@
 #include "client/live/terms.h"
 #include "proto/limits.h"
 #include "proto/terms.h"
+#include "proto/text.h"
 
 /* The daemon's word is not enough: a count never names SMs, whatever else is said of it. */
 bool job_is_exact(const Sbeet__Control__Job *job) {
@@ -176,16 +177,11 @@ void snapshot_deinit(struct snapshot *s) {
 }
 
 void snapshot_gpu_uuid(const struct snapshot *s, size_t i, char text[SNAPSHOT_UUID_TEXT]) {
-	const uint8_t *u = s->gpus[i]->uuid.data;
-
 	if (s->gpus[i]->uuid.len != PROTO_UUID_BYTES) {
 		*text = '\0';
 		return;
 	}
-	snprintf(text, SNAPSHOT_UUID_TEXT,
-		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
-		 u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-		 u[14], u[15]);
+	text_gpu_uuid(s->gpus[i]->uuid.data, text);
 }
 
 /* "0-22", null for the empty set. */

@@ -7,7 +7,7 @@
 
 const char notify_feature[] = "-systemd";
 
-int notify_take_socket(const char *name) {
+int notify_take_socket(const char *name, int type) {
 	return -ENOENT;
 }
 

@@ -45,8 +45,8 @@ static int take(int fd) {
 	return fd;
 }
 
-int notify_take_socket(const char *name) {
-	int n;
+int notify_take_socket(const char *name, int type) {
+	int family = type == SOCK_SEQPACKET ? AF_UNIX : AF_UNSPEC, n;
 	char **names = passed_names(&n);
 
 	if (n < 0) {
@@ -58,7 +58,7 @@ int notify_take_socket(const char *name) {
 		if (strcmp(names[i], name) != 0) {
 			continue;
 		}
-		if (sd_is_socket(fd, AF_UNIX, SOCK_SEQPACKET, 1) <= 0) {
+		if (sd_is_socket(fd, family, type, 1) <= 0) {
 			return -EINVAL;
 		}
 		return take(fd);
@@ -87,7 +87,8 @@ int notify_store(int fd, const char *name) {
 
 /* Names that the units give to sockets; all others are the store's. */
 static bool is_listening(const char *name) {
-	return strcmp(name, "shim") == 0 || strcmp(name, "control") == 0;
+	return strcmp(name, "shim") == 0 || strcmp(name, "control") == 0 ||
+	       strcmp(name, "metrics") == 0;
 }
 
 int notify_take_stored(const char *name) {

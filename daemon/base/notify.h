@@ -11,10 +11,11 @@
 
 #include "proto/units.h"
 
-/* A listening SEQPACKET socket that the service manager passed under this FileDescriptorName=,
- * CLOEXEC and non-blocking, owned by the caller. Return: -ENOENT if there is none; -EINVAL: it is
- * of another kind; or another negative errno: what was passed can't be told. */
-int notify_take_socket(const char *name);
+/* A listening socket of @type (SOCK_SEQPACKET, of AF_UNIX alone, or SOCK_STREAM) that the service
+ * manager passed under this FileDescriptorName=, CLOEXEC and non-blocking, owned by the caller.
+ * Return: -ENOENT if there is none; -EINVAL: it is of another kind; or another negative errno: what
+ * was passed can't be told. */
+int notify_take_socket(const char *name, int type);
 
 /* Whether there is a service manager that wants to be told anything. */
 bool notify_is_heard(void);

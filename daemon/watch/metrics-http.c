@@ -111,17 +111,11 @@ static int listen_at(const union loopback_address *address, socklen_t size) {
 	return TAKE_FD(fd);
 }
 
-static int start(struct metrics_http *http, const union loopback_address *address, socklen_t size) {
-	_cleanup_close_ int fd = listen_at(address, size);
-	int r;
+/* Takes over @passed. Return: 0 or negative errno. */
+static int serve(struct metrics_http *http, int passed) {
+	_cleanup_close_ int fd = passed;
+	int r = listener_new(&http->listener, http->base, fd, on_accepted, http);
 
-	if (fd < 0) {
-		return -errno;
-	}
-	if (address->any.sa_family == AF_UNIX) {
-		snprintf(http->path, sizeof(http->path), "%s", address->un.sun_path);
-	}
-	r = listener_new(&http->listener, http->base, fd, on_accepted, http);
 	if (r < 0) {
 		return r;
 	}
@@ -130,16 +124,25 @@ static int start(struct metrics_http *http, const union loopback_address *addres
 	return 0;
 }
 
-int metrics_http_new(struct metrics_http **ret, struct event_base *base, clock_fn now,
-		     const struct metrics *metrics, const char *where, char *why, size_t why_size) {
+static int start(struct metrics_http *http, const union loopback_address *address, socklen_t size) {
+	int fd = listen_at(address, size);
+
+	if (fd < 0) {
+		return -errno;
+	}
+	if (address->any.sa_family == AF_UNIX) {
+		snprintf(http->path, sizeof(http->path), "%s", address->un.sun_path);
+	}
+	return serve(http, fd);
+}
+
+/* Listens nowhere yet. NULL: no memory. */
+static struct metrics_http *make(struct event_base *base, clock_fn now,
+				 const struct metrics *metrics) {
 	struct metrics_http *http = calloc(1, sizeof(*http));
-	union loopback_address address;
-	socklen_t size = 0;
-	int r;
 
 	if (!http) {
-		snprintf(why, why_size, "no memory");
-		return -ENOMEM;
+		return NULL;
 	}
 	http->base = base;
 	http->now = now;
@@ -151,6 +154,34 @@ int metrics_http_new(struct metrics_http **ret, struct event_base *base, clock_f
 		.userdata = http,
 	};
 	TAILQ_INIT(&http->scrapes);
+	return http;
+}
+
+int metrics_http_new_passed(struct metrics_http **ret, struct event_base *base, clock_fn now,
+			    const struct metrics *metrics, int passed) {
+	_cleanup_close_ int fd = passed;
+	struct metrics_http *http = make(base, now, metrics);
+	int r = http ? serve(http, TAKE_FD(fd)) : -ENOMEM;
+
+	if (r < 0) {
+		metrics_http_free(http);
+		return r;
+	}
+	*ret = http;
+	return 0;
+}
+
+int metrics_http_new(struct metrics_http **ret, struct event_base *base, clock_fn now,
+		     const struct metrics *metrics, const char *where, char *why, size_t why_size) {
+	struct metrics_http *http = make(base, now, metrics);
+	union loopback_address address;
+	socklen_t size = 0;
+	int r;
+
+	if (!http) {
+		snprintf(why, why_size, "no memory");
+		return -ENOMEM;
+	}
 	r = loopback_parse(where, &address, &size);
 	if (r == 0) {
 		r = start(http, &address, size);

@@ -13,13 +13,16 @@
 #include "daemon/session/session.h"
 #include "daemon/watch/watched.h"
 #include "proto/limits.h"
+#include "proto/text.h"
 
-/* Upper ends. From a decision's microseconds to a long wait. */
+/* Upper ends. From a decision's microseconds to a long wait, close together where periods of
+ * cameras and control loops are. */
 static const nsec_t bounds[] = {
-	NSEC_PER_USEC,	     5 * NSEC_PER_USEC,	 20 * NSEC_PER_USEC,  100 * NSEC_PER_USEC,
-	500 * NSEC_PER_USEC, 2 * NSEC_PER_MSEC,	 5 * NSEC_PER_MSEC,   10 * NSEC_PER_MSEC,
-	20 * NSEC_PER_MSEC,  50 * NSEC_PER_MSEC, 100 * NSEC_PER_MSEC, 500 * NSEC_PER_MSEC,
-	2 * NSEC_PER_SEC,    10 * NSEC_PER_SEC,
+	NSEC_PER_USEC,	     5 * NSEC_PER_USEC,	  20 * NSEC_PER_USEC,  100 * NSEC_PER_USEC,
+	500 * NSEC_PER_USEC, 2 * NSEC_PER_MSEC,	  5 * NSEC_PER_MSEC,   10 * NSEC_PER_MSEC,
+	20 * NSEC_PER_MSEC,  25 * NSEC_PER_MSEC,  33 * NSEC_PER_MSEC,  40 * NSEC_PER_MSEC,
+	50 * NSEC_PER_MSEC,  100 * NSEC_PER_MSEC, 500 * NSEC_PER_MSEC, 2 * NSEC_PER_SEC,
+	10 * NSEC_PER_SEC,
 };
 
 #define N_BOUNDS (sizeof(bounds) / sizeof(bounds[0]))
@@ -208,23 +211,36 @@ static void print_tasks(const struct metrics *metrics, FILE *out) {
 	for_each_task(metrics, out, print_response);
 }
 
+/* gpu="0",uuid="GPU-..." */
+static const char *gpu_label(const struct inventory *inventory, size_t i, char *text, size_t size) {
+	char uuid[TEXT_GPU_UUID_BYTES];
+
+	text_gpu_uuid(inventory_gpu(inventory, i)->uuid, uuid);
+	snprintf(text, size, "gpu=\"%zu\",uuid=\"%s\"", i, uuid);
+	return text;
+}
+
 static void print_gpus(const struct metrics *metrics, nsec_t now, FILE *out) {
 	const struct inventory *inventory = metrics->watched->inventory;
 	size_t n = inventory_n_gpus(inventory);
+	char label[TEXT_GPU_UUID_BYTES + 48];
 
 	print_family(out, "sbeet_gpu_sms", "gauge", NULL, "Streaming multiprocessors.");
 	for (size_t i = 0; i < n; i++) {
-		fprintf(out, "sbeet_gpu_sms{gpu=\"%zu\"} %u\n", i,
+		fprintf(out, "sbeet_gpu_sms{%s} %u\n",
+			gpu_label(inventory, i, label, sizeof(label)),
 			inventory_gpu(inventory, i)->n_sms);
 	}
 	print_family(out, "sbeet_gpu_sms_busy", "gauge", NULL, "SMs that running jobs hold.");
 	for (size_t i = 0; i < n; i++) {
-		fprintf(out, "sbeet_gpu_sms_busy{gpu=\"%zu\"} %u\n", i, metrics->gpus[i].n_sms);
+		fprintf(out, "sbeet_gpu_sms_busy{%s} %u\n",
+			gpu_label(inventory, i, label, sizeof(label)), metrics->gpus[i].n_sms);
 	}
 	print_family(out, "sbeet_gpu_sm_seconds", "counter", "seconds",
 		     "SMs held by jobs, times how long.");
 	for (size_t i = 0; i < n; i++) {
-		fprintf(out, "sbeet_gpu_sm_seconds_total{gpu=\"%zu\"} ", i);
+		fprintf(out, "sbeet_gpu_sm_seconds_total{%s} ",
+			gpu_label(inventory, i, label, sizeof(label)));
 		print_seconds(out, metrics->gpus[i].used +
 					   metrics->gpus[i].n_sms * (now - metrics->gpus[i].since));
 		fputc('\n', out);
@@ -234,7 +250,8 @@ static void print_gpus(const struct metrics *metrics, nsec_t now, FILE *out) {
 	for (size_t i = 0; i < n; i++) {
 		uint64_t mj = inventory_gpu(inventory, i)->energy_mj;
 
-		fprintf(out, "sbeet_gpu_energy_joules_total{gpu=\"%zu\"} %llu.%03llu\n", i,
+		fprintf(out, "sbeet_gpu_energy_joules_total{%s} %llu.%03llu\n",
+			gpu_label(inventory, i, label, sizeof(label)),
 			(unsigned long long)(mj / 1000), (unsigned long long)(mj % 1000));
 	}
 }
@@ -249,6 +266,9 @@ void metrics_print(const struct metrics *metrics, nsec_t now, FILE *out) {
 	TAILQ_FOREACH(s, watched->sessions, link) {
 		n_sessions++;
 	}
+	print_family(out, "sbeet_build", "info", NULL, "What this sbeetd is.");
+	fprintf(out, "sbeet_build_info{version=\"%s\",protocol=\"%d\"} 1\n", SBEET_VERSION,
+		PROTO_VERSION);
 	print_family(out, "sbeet_sessions", "gauge", NULL, "Programs that are connected.");
 	fprintf(out, "sbeet_sessions %zu\n", n_sessions);
 	print_counter(out, "sbeet_grants", counters->grants, "Grants of SMs to jobs.");

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "proto/packet.h"
+#include "proto/text.h"
 #include "proto/units.h"
 
 #define BODY_MAX (1024 * 1024)
@@ -110,7 +111,7 @@ static void read_comment(struct family *f, const char *line) {
 		snprintf(f->name, sizeof(f->name), "%s", name);
 		snprintf(f->type, sizeof(f->type), "%s", line + n);
 		assert_true(strcmp(f->type, "counter") == 0 || strcmp(f->type, "gauge") == 0 ||
-			    strcmp(f->type, "histogram") == 0);
+			    strcmp(f->type, "histogram") == 0 || strcmp(f->type, "info") == 0);
 		return;
 	}
 	assert_string_equal(name, f->name);
@@ -172,6 +173,8 @@ static void read_sample(struct family *f, const char *line) {
 	name -= base;
 	if (strcmp(f->type, "counter") == 0) {
 		assert_true(name == 6 && strncmp(suffix, "_total", 6) == 0);
+	} else if (strcmp(f->type, "info") == 0) {
+		assert_true(name == 5 && strncmp(suffix, "_info", 5) == 0 && number == 1);
 	} else if (strcmp(f->type, "gauge") == 0) {
 		assert_int_equal(name, 0);
 	} else if (name == 7 && strncmp(suffix, "_bucket", 7) == 0) {
@@ -225,6 +228,34 @@ static double value(const char *sample) {
 	return strtod(at + strlen(text), NULL);
 }
 
+/* The same of GPU 0, whose uuid is told as well. */
+static double gpu_value(const char *name) {
+	char text[128];
+	const char *at;
+
+	snprintf(text, sizeof(text), "\n%s{gpu=\"0\",uuid=\"GPU-", name);
+	at = strstr(body, text);
+	if (!at) {
+		fail_msg("no sample '%s' of GPU 0 in:\n%s", name, body);
+	}
+	at = strchr(at, '}');
+	assert_true(at && at[1] == ' ');
+	return strtod(at + 2, NULL);
+}
+
+/* As it has it in its status. */
+static void expect_uuid(void) {
+	Sbeet__Control__Status *status = status_get();
+	char text[TEXT_GPU_UUID_BYTES], label[64];
+
+	assert_int_equal(status->gpus[0]->uuid.len, PROTO_UUID_BYTES);
+	text_gpu_uuid(status->gpus[0]->uuid.data, text);
+	assert_int_equal(strlen(text), TEXT_GPU_UUID_BYTES - 1);
+	snprintf(label, sizeof(label), "uuid=\"%s\"", text);
+	assert_non_null(strstr(body, label));
+	status_free(status);
+}
+
 /* --- cases ---------------------------------------------------------------------------------- */
 
 static void run_job(const char *task, nsec_t deadline, bool late) {
@@ -268,8 +299,18 @@ static void metrics_tell_what_is_so(void **state) {
 	assert_int_equal((int)value("sbeet_job_wait_seconds_count{task=\"camera\"}"), 2);
 	assert_true(value("sbeet_job_response_seconds_sum{task=\"camera\"}") > 0.001);
 	assert_int_equal((int)value("sbeet_grants_total"), 3);
-	assert_int_equal((int)value("sbeet_gpu_sms{gpu=\"0\"}"), 8);
-	assert_true(value("sbeet_gpu_sm_seconds_total{gpu=\"0\"}") > 0);
+	assert_int_equal((int)gpu_value("sbeet_gpu_sms"), 8);
+	assert_int_equal((int)gpu_value("sbeet_gpu_sms_busy"), 0);
+	assert_true(gpu_value("sbeet_gpu_sm_seconds_total") > 0);
+	assert_true(gpu_value("sbeet_gpu_energy_joules_total") >= 0);
+	expect_uuid();
+	assert_int_equal((int)value("sbeet_build_info{version=\"" VERSION "\",protocol=\"1\"}"), 1);
+	assert_int_equal(
+		(int)value("sbeet_job_response_seconds_bucket{task=\"other\",le=\"0.025000000\"}"),
+		(int)value("sbeet_job_response_seconds_bucket{task=\"other\",le=\"0.033000000\"}"));
+	assert_true(
+		value("sbeet_job_response_seconds_bucket{task=\"camera\",le=\"0.040000000\"}") <=
+		2);
 	assert_true(value("sbeet_decision_seconds_count") >= 3);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
@@ -369,15 +410,64 @@ static void metrics_are_served_over_loopback(void **state) {
 	start(where);
 	assert_int_equal(get_at(&address, sizeof(address), "GET /metrics HTTP/1.0\r\n\r\n"), 200);
 	read_strictly();
-	assert_int_equal((int)value("sbeet_gpu_sms{gpu=\"0\"}"), 8);
+	assert_int_equal((int)gpu_value("sbeet_gpu_sms"), 8);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
-/* Each metric that the dashboard for Grafana asks for is served. */
-static void dashboard_names_what_is_served(void **state) {
+static int listening_at(struct sockaddr_in *address) {
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t size = sizeof(*address);
+
+	*address = (struct sockaddr_in){.sin_family = AF_INET,
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	assert_int_equal(bind(fd, (struct sockaddr *)address, sizeof(*address)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)address, &size), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+/* By a service manager, whose unit has no network: without a setting, or beside one. */
+static void metrics_are_served_at_a_socket_that_is_passed(void **state) {
+	char where[128] = "unix:", errors[1024];
+	struct sockaddr_in address;
+
+	if (!WITH_SYSTEMD) {
+		skip();
+	}
+	harness.passed[0] = listening_at(&address);
+	harness.n_passed = 1;
+	harness.passed_names = "metrics";
+	harness_start(&harness, (const char *const[]){"--gpus", "8", NULL});
+	run_job("camera", 0, false);
+	assert_int_equal(get_at(&address, sizeof(address), "GET /metrics HTTP/1.0\r\n\r\n"), 200);
+	read_strictly();
+	assert_int_equal((int)value("sbeet_jobs_total{task=\"camera\"}"), 1);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+
+	socket_path(where + 5, sizeof(where) - 5);
+	start(where);
+	run_job("camera", 0, false);
+	scrape();
+	assert_int_equal((int)value("sbeet_jobs_total{task=\"camera\"}"), 1);
+	assert_int_equal(get_at(&address, sizeof(address), "GET /metrics HTTP/1.0\r\n\r\n"), 200);
+	assert_int_equal((int)value("sbeet_jobs_total{task=\"camera\"}"), 1);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+
+	close(harness.passed[0]);
+	harness.passed[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* does not listen */
+	assert_int_equal(harness_run(&harness, (const char *const[]){"--gpus", "8", NULL}, errors,
+				     sizeof(errors)),
+			 1);
+	assert_non_null(strstr(errors, "ListenStream="));
+	close(harness.passed[0]);
+	harness.n_passed = 0;
+}
+
+/* Each metric that the file asks for is served. */
+static void expect_served(const char *path) {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
 	char where[128] = "unix:", name[128], *text = NULL;
-	FILE *f = fopen(DASHBOARD, "re");
+	FILE *f = fopen(path, "re");
 	size_t size = 0;
 	unsigned n = 0;
 
@@ -394,13 +484,21 @@ static void dashboard_names_what_is_served(void **state) {
 
 		found = strstr(body, name);
 		if (!found || !strchr("{ ", found[length])) {
-			fail_msg("the dashboard asks for '%s', which is not served", name + 1);
+			fail_msg("'%s' asks for '%s', which is not served", path, name + 1);
 		}
 		n++;
 	}
-	assert_true(n > 10);
+	assert_true(n >= 5);
 	free(text);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void dashboard_names_what_is_served(void **state) {
+	expect_served(DASHBOARD);
+}
+
+static void alerts_name_what_is_served(void **state) {
+	expect_served(ALERTS);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -412,6 +510,8 @@ int main(void) {
 		CASE(metrics_refuse_what_is_no_scrape),
 		CASE(metrics_are_served_beside_those_who_say_nothing),
 		CASE(dashboard_names_what_is_served),
+		CASE(alerts_name_what_is_served),
+		CASE(metrics_are_served_at_a_socket_that_is_passed),
 		CASE(metrics_are_served_over_loopback),
 	};
 

@@ -99,6 +99,45 @@ static void daemon_keeps_sms_of_running_jobs(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* How the one run ended that sbeetd knows of; "" while it goes on. */
+static void expect_end(const char *end, bool restarted) {
+	Sbeet__Control__HistoryRequest body = SBEET__CONTROL__HISTORY_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__Control__Reply *reply;
+
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_HISTORY;
+	request.history = &body;
+	harness_settle();
+	reply = control_ask(&request);
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_HISTORY);
+	assert_int_equal(reply->history->n_runs, 1);
+	assert_string_equal(reply->history->runs[0]->ended, end);
+	assert_int_equal(reply->history->runs[0]->restarted, restarted);
+	assert_int_equal(reply->history->runs[0]->jobs, 1);
+	packet_free(&reply->base);
+}
+
+/* Also if it has no further job. */
+static void daemon_knows_how_a_program_ended_that_came_back(void **state) {
+	struct shim s;
+	int fd;
+
+	harness_start(&harness, plain);
+	s = shim_open("before", MASK_ALL);
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	shim_granted(s.fd, 1);
+	shim_done(s.fd, 1);
+	expect_end("", false);
+	restart();
+	expect_end("restart", false);
+	close(s.fd);
+	fd = shim_come_back("before", NULL, 0);
+	expect_end("", true);
+	close(fd);
+	expect_end("killed", true);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* Through several daemons, and one that stops in peace. */
 static void daemon_hands_jobs_on_and_on(void **state) {
 	struct claim claim;
@@ -427,6 +466,7 @@ static void daemon_starts_when_it_cannot_write_its_file(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(daemon_keeps_sms_of_running_jobs),
+		CASE(daemon_knows_how_a_program_ended_that_came_back),
 		CASE(daemon_hands_jobs_on_and_on),
 		CASE(daemon_hears_what_ended_meanwhile),
 		CASE(daemon_frees_what_is_not_named_again),

@@ -19,7 +19,7 @@
 #include "proto/units.h"
 
 /* The same group again, begin to begin: every 300 us a long urgent job has 87 % of the GPU, every
- * 600 us a tenth less; more often brings nothing (tests/gpu/RESULTS.md, paragraphs 5 and 6). */
+ * 600 us a tenth less; more often brings nothing (tests/gpu/HARDWARE.md, 5 and 6). */
 #define RULE_AGAIN_NS (300 * NSEC_PER_USEC)
 
 /* Between two preemptions on one GPU, once each group was preempted RULE_BURST times for a job: the

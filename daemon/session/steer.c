@@ -21,7 +21,7 @@
 #include "daemon/session/session.h"
 #include "proto/enforcement.h"
 
-/* Between two kernels of a job (launches under MPS, RESULTS.md). */
+/* Between two kernels of a job (launches under MPS, HARDWARE.md). */
 #define LAUNCH_GAP 2500
 
 /* Of a job that can be predicted. */
@@ -227,7 +227,7 @@ static void write_terms(struct steer *steer, const struct scene *scene, struct s
 		t.sliced = true;
 		t.rings = urgency_of(s) > scene->lowest;
 	} else if (t.steered && scene->loose && is_urgent(s)) {
-		/* Without a free SM a level costs nothing: see RESULTS.md. */
+		/* Without a free SM a level costs nothing: see HARDWARE.md. */
 		t.level = PROTO_TERMS_LEVEL_MAX;
 	}
 	if (t.steered && scene->cut.group > 0) {

@@ -10,7 +10,7 @@
 #include "daemon/sim/arbiter.h"
 #include "daemon/sim/boundary.h"
 
-/* Between two kernels of a job: launches under MPS (tests/gpu/RESULTS.md). */
+/* Between two kernels of a job: launches under MPS (tests/gpu/HARDWARE.md). */
 #define LAUNCH_GAP 2500
 
 #define LEVEL_MAX PROTO_TERMS_LEVEL_MAX

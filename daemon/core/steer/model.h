@@ -1,6 +1,6 @@
 /*
  * model.h: what a GPU does with tasks that share it without asking: the arbiters that the hardware
- * has (tests/gpu/RESULTS.md, "What the hardware does"). When jobs come is up to the caller.
+ * has (tests/gpu/HARDWARE.md). When jobs come is up to the caller.
  *
  * A job is a wake-up of the host, a copy to the GPU, launches one after the other, a copy back, and
  * the host's return.

@@ -7,7 +7,7 @@
  * work whose blocks are long beside the deadlines of others, keeps to the upper half; the rest may
  * use all SMs. From there one task at a time moves, at several cuts, as long as the prediction gets
  * better. There are two levels: whoever has the higher one goes first, but waits for a block at
- * each launch that wants more SMs than are free (RESULTS.md), so the rule uses one alone. Copies
+ * each launch that wants more SMs than are free (HARDWARE.md), so the rule uses one alone. Copies
  * are held where several tasks make any; those of a task may go first instead, whole, which costs
  * it less.
  * A task whose deadline can't be kept even alone holds nobody's copies up.

@@ -96,7 +96,8 @@ static void fill_preemption(const struct control *control, size_t index, struct 
 	const struct preempter *p = control->sessions->preempter;
 	struct order_gpu done = {0};
 
-	ret->preemption = (char *)steer_preemption(control->steer, index, &ret->preemptible);
+	ret->preemption =
+		(char *)preempting_state(&control->steer->preempting, index, &ret->preemptible);
 	if (p) {
 		done = preempter_report(p).gpus[index];
 	}

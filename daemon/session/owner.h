@@ -27,6 +27,7 @@ struct session_owner {
 	uint64_t id;	  /* by which that one knows it: the session's */
 	uint64_t urgency; /* as that one was told */
 	nsec_t patience;  /* the same */
+	nsec_t needed;	  /* by a job of it alone, where it runs by time slices; 0: not known */
 	struct {
 		uint32_t client, object;
 		size_t gpu;

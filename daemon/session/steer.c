@@ -13,7 +13,6 @@
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
-#include "daemon/preempt/known.h"
 #include "daemon/preempt/preempter.h"
 #include "daemon/session/planner.h"
 #include "daemon/session/session-say.h"
@@ -48,16 +47,16 @@ static void on_judge(int fd, short what, void *userdata);
 
 static void on_sharing(int fd, short what, void *userdata);
 
+static void on_preempter(void *userdata) {
+	steer_changed(userdata);
+}
+
 void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base,
 		nsec_t window, bool may_preempt, const char *state) {
 	int r;
 
-	*steer = (struct steer){.sessions = sessions,
-				.changed = true,
-				.window = window,
-				.may_preempt = may_preempt,
-				.base = base};
-	snprintf(steer->state, sizeof(steer->state), "%s", state);
+	*steer = (struct steer){.sessions = sessions, .changed = true, .window = window};
+	preempting_init(&steer->preempting, sessions, base, may_preempt, state);
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
 		steer->gpus[i].steer = steer;
 		steer->gpus[i].gpu = i;
@@ -71,35 +70,9 @@ void steer_init(struct steer *steer, struct sessions *sessions, struct event_bas
 	}
 }
 
-/* What was found out about GPUs. */
-static void keep_effects(const struct steer *steer) {
-	const struct inventory *inventory = steer->sessions->inventory;
-	const struct preempter *p = steer->sessions->preempter;
-	struct order_report report;
-	int r;
-
-	if (!p) {
-		return;
-	}
-	report = preempter_report(p);
-	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
-		const struct inventory_gpu *gpu = inventory_gpu(inventory, i);
-
-		if (report.gpus[i].effect_ns[0][EFFECT_LEFT] == 0) {
-			continue;
-		}
-		r = known_save(steer->state, gpu->uuid, gpu->driver, &report.gpus[i]);
-		if (r < 0) {
-			log_warning("Can't keep in '%s' what preempting does on GPU %zu: %s",
-				    steer->state, i, strerror(-r));
-		}
-	}
-}
-
 void steer_deinit(struct steer *steer) {
-	keep_effects(steer);
+	preempting_deinit(&steer->preempting);
 	steer->planner = planner_free(steer->planner);
-	steer->sessions->preempter = preempter_free(steer->sessions->preempter);
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
 		event_del(&steer->gpus[i].judge);
 		sharing_stop(&steer->gpus[i].sharing);
@@ -112,12 +85,6 @@ void steer_changed(struct steer *steer) {
 
 static bool is_urgent(const struct session *s) {
 	return s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME && s->task.deadline > 0;
-}
-
-static uint64_t urgency_of(const struct session *s) {
-	bool stops = sched_get_policy(engine_sched(s->all->engine))->stops;
-
-	return (stops ? owner_rank : owner_urgency)(&s->task, session_task_priority(s));
 }
 
 /* Whether it has terms on a GPU that is steered. */
@@ -225,7 +192,7 @@ static void write_terms(struct steer *steer, const struct scene *scene, struct s
 
 	if (t.steered && scene->sliced) {
 		t.sliced = true;
-		t.rings = urgency_of(s) > scene->lowest;
+		t.rings = preempting_urgency(s) > scene->lowest;
 	} else if (t.steered && scene->loose && is_urgent(s)) {
 		/* Without a free SM a level costs nothing: see HARDWARE.md. */
 		t.level = PROTO_TERMS_LEVEL_MAX;
@@ -248,10 +215,6 @@ static struct steer_member member_of(const struct session *s, const struct plan_
 	};
 }
 
-static bool is_sliced(const struct steer *steer, size_t gpu) {
-	return inventory_gpu(steer->sessions->inventory, gpu)->sharing != SCHED_SHARING_MPS;
-}
-
 /* Why programs on @gpu ask for their jobs. NULL: they are steered. @ret_group: as engine_steers().
  */
 static const char *why_withdrawn(const struct steer *steer, size_t gpu, unsigned *ret_group) {
@@ -264,9 +227,10 @@ static const char *why_withdrawn(const struct steer *steer, size_t gpu, unsigned
 	return steers				  ? NULL
 	       : sched_gpu(sched, gpu)->drained	  ? "the GPU is drained"
 	       : !sched_get_policy(sched)->steers ? "the policy is not steer"
-	       : is_sliced(steer, gpu) ? "the GPU is not shared through MPS, and programs are not "
-					 "preempted"
-				       : "sbeetd is being stopped";
+	       : preempting_is_sliced(steer->sessions, gpu)
+		       ? "the GPU is not shared through MPS, and programs are not "
+			 "preempted"
+		       : "sbeetd is being stopped";
 }
 
 /* Who is there. Programs beyond the planner's number have the terms of those that are not. */
@@ -277,10 +241,10 @@ static void look_around(struct steer *steer, size_t gpu, struct scene *ret) {
 	ret->withdrawn = why_withdrawn(steer, gpu, &ret->cut.group);
 	ret->steered = !ret->withdrawn;
 	ret->cut.sms = inventory_gpu(steer->sessions->inventory, gpu)->n_sms;
-	ret->sliced = ret->steered && is_sliced(steer, gpu);
+	ret->sliced = ret->steered && preempting_is_sliced(steer->sessions, gpu);
 	TAILQ_FOREACH(s, &steer->sessions->list, link) {
-		if (ret->sliced && is_steered(s, gpu) && urgency_of(s) < ret->lowest) {
-			ret->lowest = urgency_of(s);
+		if (ret->sliced && is_steered(s, gpu) && preempting_urgency(s) < ret->lowest) {
+			ret->lowest = preempting_urgency(s);
 		}
 		if (ret->steered && is_present(s, gpu) && ret->n < MODEL_TASKS_MAX) {
 			ret->loose |= !is_urgent(s) && (ret->cut.group == 0 || !makes_sets(s));
@@ -682,77 +646,6 @@ static void on_judge(int fd, short what, void *userdata) {
 	}
 }
 
-/* ---- without MPS ---- */
-
-static void on_preempter(void *userdata) {
-	steer_changed(userdata);
-}
-
-/* Where a GPU that is there is not shared through MPS. */
-static void start_preempter(struct steer *steer) {
-	const struct inventory *inventory = steer->sessions->inventory;
-	bool any = false, simulated = true;
-	int r;
-
-	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
-		const struct inventory_gpu *gpu = inventory_gpu(inventory, i);
-
-		any |= is_sliced(steer, i) && !gpu->fixed;
-		simulated &= gpu->simulated;
-	}
-	if (!any || !steer->may_preempt || !(steer->policy->steers || steer->policy->stops)) {
-		return;
-	}
-	steer->may_preempt = false; /* once */
-	r = preempter_new(&steer->sessions->preempter, steer->base, simulated, on_preempter, steer);
-	if (r < 0) {
-		steer->preempter_failed = true;
-		log_warning(
-			"programs are not preempted without MPS, they ask for their jobs "
-			"there: %s",
-			strerror(-r));
-	}
-}
-
-/* Where its jobs run by time slices, or are stopped by those of others. */
-/* The first jobs on a GPU show what preempting does for them; a policy that stops jobs relies on
- * it.
- */
-static void tell_effects(struct steer *steer) {
-	struct preempter *p = steer->sessions->preempter;
-
-	if (!preempter_works(p) ||
-	    (preempter_starts(p) == steer->told_start && steer->policy == steer->told_policy)) {
-		return;
-	}
-	for (size_t i = 0; i < inventory_n_gpus(steer->sessions->inventory); i++) {
-		const struct inventory_gpu *gpu = inventory_gpu(steer->sessions->inventory, i);
-		struct order_gpu known = {0};
-		int r = known_load(steer->state, gpu->uuid, gpu->driver, &known);
-
-		if (r < 0 && r != -ENOENT) {
-			log_warning(
-				"What '%s' keeps of preempting on GPU %zu can't be read, it is "
-				"found out again: %s",
-				steer->state, i, strerror(-r));
-		}
-		preempter_set_effect(p, (unsigned)i, steer->policy->steers, &known);
-	}
-	steer->told_start = preempter_starts(p);
-	steer->told_policy = steer->policy;
-}
-
-static bool runs_sliced(const struct steer *steer, const struct session *s) {
-	size_t n = inventory_n_gpus(steer->sessions->inventory);
-
-	for (size_t i = 0; i < n; i++) {
-		if (s->terms.now[i].sliced || (steer->policy->stops && is_sliced(steer, i))) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* What its job takes alone, on the GPU of these where it takes longest; 0: not known. */
 static nsec_t needed_by(const struct steer *steer, const struct session *s) {
 	nsec_t longest = 0;
@@ -771,69 +664,12 @@ static nsec_t needed_by(const struct steer *steer, const struct session *s) {
 	return longest;
 }
 
-/* It runs by time slices. May end the session. */
-static void hand_over(const struct steer *steer, struct session *s) {
-	struct preempter *p = s->all->preempter;
+static void tell_needed(const struct steer *steer) {
+	struct session *s;
 
-	if (!preempter_works(p) || !s->owner.offers || s->pidfd < 0 || s->fd < 0 ||
-	    s->state != SESSION_ACTIVE) {
-		return;
+	TAILQ_FOREACH(s, &steer->sessions->list, link) {
+		s->owner.needed = needed_by(steer, s);
 	}
-	if (!s->seat.board) {
-		if (board_join(&s->all->boards, s->cred.uid, &s->seat) != 0) {
-			return; /* nobody hears of its jobs, and it is not preempted */
-		}
-		session_say_board(s);
-	}
-	if (s->fd >= 0 &&
-	    owner_hand_over(&s->owner, p, urgency_of(s),
-			    owner_patience(&s->task, needed_by(steer, s)), s->pidfd, &s->seat)) {
-		session_say_want_groups(s);
-	}
-}
-
-static void hand_over_owners(const struct steer *steer) {
-	struct sessions *all = steer->sessions;
-	struct session *s, *next;
-
-	for (s = TAILQ_FIRST(&all->list); s; s = next) {
-		next = TAILQ_NEXT(s, link);
-		if (runs_sliced(steer, s)) {
-			hand_over(steer, s); /* may end it */
-		} else {
-			owner_take_back(&s->owner, all->preempter);
-		}
-	}
-}
-
-const char *steer_preemption(const struct steer *steer, size_t gpu, unsigned *ret_programs) {
-	const struct sessions *all = steer->sessions;
-	struct order_gpu done = {0};
-	const struct session *s;
-
-	*ret_programs = 0;
-	if (!is_sliced(steer, gpu)) {
-		return "mps";
-	}
-	if (!sched_get_policy(engine_sched(all->engine))->steers &&
-	    !sched_get_policy(engine_sched(all->engine))->stops) {
-		return "policy";
-	}
-	if (!all->preempter) {
-		return steer->preempter_failed ? "failed" : "off";
-	}
-	done = preempter_report(all->preempter).gpus[gpu];
-	if (!preempter_works(all->preempter)) {
-		return preempter_failure(all->preempter);
-	}
-	TAILQ_FOREACH(s, &all->list, link) {
-		*ret_programs += owner_has_group(&s->owner, gpu);
-	}
-	done = preempter_report(all->preempter).gpus[gpu];
-	return done.preempted > 0  ? "works"
-	       : done.refused > 0  ? "refused"
-	       : *ret_programs > 0 ? "ready"
-				   : "unseen";
 }
 
 /* GPUs that are drained or lost. */
@@ -861,17 +697,15 @@ void steer_look(struct steer *steer) {
 	steer->changed = false;
 	steer->policy = policy;
 	steer->closed = closed;
-	if (!steer->sessions->preempter) {
-		start_preempter(steer);
-	}
-	tell_effects(steer);
+	preempting_start(&steer->preempting, policy, on_preempter, steer);
 	engine_set_preempts(steer->sessions->engine, preempter_works(steer->sessions->preempter));
 	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
 		tell_deadlines(steer->sessions, i);
 		look_at_gpu(steer, i);
 	}
 	hand_out_boards(steer->sessions);
-	hand_over_owners(steer);
+	tell_needed(steer);
+	preempting_hand_over(&steer->preempting);
 }
 
 static const char *verdict_name(enum tune_action action) {

@@ -5,12 +5,12 @@
  *
  * At once by a rule; better ones follow when the planner has found them (core/steer/plan.h), and
  * others again when the tasks do worse than predicted (core/steer/tune.h). Where nothing can be
- * predicted the rule stays, and programs without a deadline get more as far as that is seen to do no
- * harm (core/steer/share.h).
+ * predicted the rule stays, and programs without a deadline get more as far as that is seen to do
+ * no harm (core/steer/share.h).
  *
  * A program has terms on a GPU if it reads them (feature "terms"), the policy steers, the GPU is
  * neither drained nor lost, and its task may use it. Otherwise it asks for each job. On a GPU that
- * is not shared through MPS programs run by time slices, and preempt each other (owner.h): the
+ * is not shared through MPS programs run by time slices, and preempt each other (preempting.h): the
  * terms hold for those that can be preempted.
  */
 #pragma once
@@ -22,11 +22,11 @@
 
 #include "daemon/core/state.h"
 #include "daemon/core/steer/tune.h"
+#include "daemon/session/preempting.h"
 #include "daemon/session/sharing.h"
 
 struct event_base;
 struct planner;
-struct preempter;
 struct sched_policy;
 struct session;
 struct sessions;
@@ -81,13 +81,8 @@ struct steer {
 	uint32_t closed;		   /* GPUs that were drained or lost, likewise */
 	bool changed;			   /* something else has changed since */
 	struct planner *planner;	   /* owned; NULL: by the rule alone */
-	char state[PROTO_PATH_MAX];	   /* directory that keeps what is known of GPUs */
-	bool preempter_failed;		   /* to start */
-	unsigned told_start;		   /* of the preempter, as of told_policy: it knows what */
-	const struct sched_policy *told_policy; /* effect it may find out */
-	bool may_preempt;		   /* --preempt; else no preempter is started */
-	struct event_base *base;	   /* borrowed */
-	nsec_t window;			   /* --steer-window; may change at any time */
+	struct preempting preempting;
+	nsec_t window; /* --steer-window; may change at any time */
 	struct steer_gpu gpus[SCHED_GPUS_MAX];
 };
 
@@ -99,15 +94,6 @@ void steer_deinit(struct steer *steer);
 
 /* Sessions or tasks have changed. */
 void steer_changed(struct steer *steer);
-
-/*
- * Whether programs on @gpu preempt each other: "works"; "ready": none had to yet; "unseen": no
- * program has shown its channel groups; "refused": the driver does not do it; "no-effect": it does,
- * and jobs are not done sooner; "failed": the process
- * that does it does not run; "off": --preempt; "policy": it is not one that steers or stops jobs;
- * "mps": it is shared through MPS. @ret_programs: those that can be preempted now.
- */
-const char *steer_preemption(const struct steer *steer, size_t gpu, unsigned *ret_programs);
 
 /* At the end of a turn of the loop. */
 void steer_look(struct steer *steer);

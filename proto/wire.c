@@ -139,7 +139,8 @@ static void put_inner(struct writer *w, const ProtobufCFieldDescriptor *field,
 	}
 }
 
-/* Puts one value, or nothing if it is 0 or empty. @always: also then, as in a list. */
+/* Puts one value, or nothing if it is 0 or empty. @always: also then, as in a list and a
+ * oneof. */
 static void put_value(struct writer *w, const ProtobufCFieldDescriptor *field, const void *member,
 		      bool always) {
 	uint64_t number;
@@ -179,9 +180,10 @@ static void put_field(struct writer *w, const ProtobufCMessage *m,
 		while (n-- > 0) {
 			put_value(w, field, list + n * kinds[field->type].size, true);
 		}
-	} else if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) ||
-		   *(const uint32_t *)(base + field->quantifier_offset) == field->id) {
+	} else if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)) {
 		put_value(w, field, member, false);
+	} else if (*(const uint32_t *)(base + field->quantifier_offset) == field->id) {
+		put_value(w, field, member, true);
 	}
 }
 

@@ -59,6 +59,9 @@ static const struct table_column gpu_columns[] = {
 	{"model", "MODEL J", .right = true, .hidden = true},
 	{"model_error", "MODEL OFF %", .right = true, .hidden = true},
 	{"memory", "MEMORY MiB", .right = true, .hidden = true},
+	{"memory_used", "USED MiB", .right = true, .hidden = true},
+	{"utilization", "UTIL %", .right = true, .hidden = true},
+	{"temperature", "TEMP C", .right = true, .hidden = true},
 	{"programs", "PROGRAMS", .right = true, .hidden = true},
 	{"mps", "MPS", .hidden = true},
 	{"uuid", "UUID", .hidden = true},
@@ -130,13 +133,17 @@ static void add_power(struct table *t, const Sbeet__Control__Gpu *g) {
 	}
 }
 
-/* A number that an older sbeetd does not tell. */
-static void add_known(struct table *t, uint32_t n) {
-	if (n > 0) {
+static void add_where(struct table *t, bool known, int64_t n) {
+	if (known) {
 		table_number(t, n);
 	} else {
 		table_text(t, NULL);
 	}
+}
+
+/* A number that an older sbeetd does not tell. */
+static void add_known(struct table *t, uint32_t n) {
+	add_where(t, n > 0, n);
 }
 
 static size_t longest_name(const struct snapshot *s) {
@@ -222,6 +229,9 @@ static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 		table_text(t, NULL);
 	}
 	table_number(t, (int64_t)(g->memory_bytes >> 20));
+	add_where(t, g->memory_used_case, (int64_t)(g->memory_used_bytes >> 20));
+	add_where(t, g->utilization_case, g->utilization_percent);
+	add_where(t, g->temperature_case, g->temperature_celsius);
 	add_mps(t, s, g);
 	snapshot_gpu_uuid(s, i, uuid);
 	table_text(t, uuid);

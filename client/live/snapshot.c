@@ -258,14 +258,20 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 
 	snapshot_gpu_uuid(s, i, uuid);
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, "
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, "
 		"s:o, "
 		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"index", json_u64(g->index), "uuid", json_text(*uuid ? uuid : NULL), "pci",
 		json_text(*g->pci ? g->pci : NULL), "name", json_text(g->name), "sharing",
 		json_text(g->sharing), "n_sms", json_u64(g->sms), "n_sms_busy",
 		json_u64(smset_count(&busy)), "sms_busy", set_json(&busy), "memory_bytes",
-		json_u64_known(g->memory_bytes), "power_mw", json_u64_known(g->power_mw),
+		json_u64_known(g->memory_bytes), "memory_used_bytes",
+		g->memory_used_case ? json_u64(g->memory_used_bytes) : json_null(),
+		"utilization_percent",
+		g->utilization_case ? json_u64(g->utilization_percent) : json_null(),
+		"temperature_celsius",
+		g->temperature_case ? json_u64(g->temperature_celsius) : json_null(),
+		"power_mw", json_u64_known(g->power_mw),
 		"power_age_ns", g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
 		json_u64_known(g->energy_mj), "power_limit_mw", json_u64_known(g->power_limit_mw),
 		"drained", (int)g->drained, "programs", json_u64(g->programs), "lost", (int)g->lost,

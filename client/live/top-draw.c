@@ -128,10 +128,28 @@ static void print_power(const struct top *t, size_t i, size_t cells, char *text,
 	snprintf(text, size, "%s W %s", power, heights);
 }
 
+/* "83 %  61 C  3.1/8.0 GiB": utilization, temperature and memory, as far as they are known. */
+static void print_readings(const Sbeet__Control__Gpu *g, char *text, size_t size) {
+	size_t n = 0;
+
+	*text = '\0';
+	if (g->utilization_case) {
+		n += (size_t)snprintf(text + n, size - n, "%u %%  ", g->utilization_percent);
+	}
+	if (g->temperature_case && n < size) {
+		n += (size_t)snprintf(text + n, size - n, "%u C  ", g->temperature_celsius);
+	}
+	if (g->memory_used_case && g->memory_bytes && n < size) {
+		snprintf(text + n, size - n, "%.1f/%.1f GiB  ",
+			 (double)g->memory_used_bytes / (1 << 30),
+			 (double)g->memory_bytes / (1 << 30));
+	}
+}
+
 static void draw_gpu_line(const struct top *t, size_t i, unsigned per_cell, int y) {
 	const Sbeet__Control__Gpu *g = t->s.gpus[i];
 	struct smset busy = snapshot_gpu_busy(&t->s, i);
-	char text[256], power[BLOCKS_TEXT + 64], scale[32] = "";
+	char text[256], power[BLOCKS_TEXT + 64], scale[32] = "", readings[96];
 	int x;
 
 	if (per_cell > 1) {
@@ -147,6 +165,9 @@ static void draw_gpu_line(const struct top *t, size_t i, unsigned per_cell, int 
 	print_power(t, i, (size_t)COLS / POWER_SHARE, power, sizeof(power));
 	put(t, y, x, A_NORMAL, power);
 	x += *power ? (int)terminal_text_width(power) + 2 : 0;
+	print_readings(g, readings, sizeof(readings));
+	put(t, y, x, A_NORMAL, readings);
+	x += (int)terminal_text_width(readings);
 	put(t, y, x, A_DIM, g->name);
 }
 
@@ -424,7 +445,8 @@ static void draw_help(const struct top *t) {
 		"ones. '.' is free, '-' is free on a drained GPU.",
 		"LAST is the last job's time from release to end; the bar compares it",
 		"with the deadline. NEW: deadlines missed in the last five seconds.",
-		"Behind the power of a GPU are its last readings, against its limit.",
+		"A GPU's line: power, its last readings against its limit, utilization,",
+		"temperature, and memory in use by all programs.",
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {

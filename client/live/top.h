@@ -3,7 +3,7 @@
  * it.
  *
  *	title
- *	GPUs: a line with name, state and power, then the map of SMs
+ *	GPUs: a line with state, power, utilization, temperature, memory and name, then the map of SMs
  *	tasks: a table
  *	jobs: a table
  *	keys, or what is wrong

@@ -109,6 +109,22 @@ static void fill_preemption(const struct control *control, size_t index, struct 
 	fill_effects(&done, effects, ret);
 }
 
+/* What is not known stays absent. */
+static void fill_readings(const struct inventory_gpu *gpu, Sbeet__Control__Gpu *ret) {
+	if (gpu->memory_used_bytes != UINT64_MAX) {
+		ret->memory_used_case = SBEET__CONTROL__GPU__MEMORY_USED_MEMORY_USED_BYTES;
+		ret->memory_used_bytes = gpu->memory_used_bytes;
+	}
+	if (gpu->utilization_percent >= 0) {
+		ret->utilization_case = SBEET__CONTROL__GPU__UTILIZATION_UTILIZATION_PERCENT;
+		ret->utilization_percent = (uint32_t)gpu->utilization_percent;
+	}
+	if (gpu->temperature_celsius >= 0) {
+		ret->temperature_case = SBEET__CONTROL__GPU__TEMPERATURE_TEMPERATURE_CELSIUS;
+		ret->temperature_celsius = (uint32_t)gpu->temperature_celsius;
+	}
+}
+
 static void fill_gpu(const struct control *control, size_t index, nsec_t now,
 		     uint8_t busy[static 32], struct effects *effects, Sbeet__Control__Gpu *ret) {
 	const struct inventory_gpu *gpu = inventory_gpu(control->inventory, index);
@@ -129,6 +145,7 @@ static void fill_gpu(const struct control *control, size_t index, nsec_t now,
 	ret->power_limit_mw = gpu->power_limit_mw;
 	ret->energy_mj = gpu->energy_mj;
 	ret->memory_bytes = gpu->memory_bytes;
+	fill_readings(gpu, ret);
 	ret->drained = sched->drained;
 	ret->sm_step = sched->model.step;
 	ret->sms_limit = sched->model.limit;

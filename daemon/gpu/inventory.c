@@ -22,7 +22,7 @@
 #define REFRESH_AFTER NSEC_PER_SEC
 
 struct reading {
-	uint64_t power_mw, energy_mj;
+	struct nvml_reading of;
 	bool lost;
 };
 
@@ -144,11 +144,24 @@ int inventory_sms_parse(const char *text, unsigned ret_sms[static SCHED_GPUS_MAX
 	return n;
 }
 
+/* @first_mj: what the energy counter showed when the daemon started. */
+static void take_reading(struct inventory_gpu *gpu, const struct nvml_reading *r,
+			 uint64_t first_mj) {
+	gpu->power_mw = r->power_mw;
+	gpu->energy_mj = r->energy_mj > first_mj ? r->energy_mj - first_mj : 0;
+	gpu->memory_used_bytes = r->memory_used_bytes;
+	gpu->utilization_percent = r->utilization_percent;
+	gpu->temperature_celsius = r->temperature_celsius;
+}
+
 static struct inventory *inventory_new(const struct inventory_sharing *sharing) {
 	struct inventory *inventory = calloc(1, sizeof(*inventory));
 
 	if (inventory) {
 		inventory->sharing = *sharing;
+		for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
+			take_reading(&inventory->gpus[i], &NVML_READING_NULL, 0);
+		}
 	}
 	return inventory;
 }
@@ -214,8 +227,7 @@ static void worker_read(struct worker *w, struct nvml *nvml, size_t n) {
 	struct reading readings[SCHED_GPUS_MAX] = {0};
 
 	for (size_t i = 0; i < n; i++) {
-		readings[i].lost = nvml_read(nvml, i, &readings[i].power_mw,
-					     &readings[i].energy_mj) == -ENODEV;
+		readings[i].lost = nvml_read(nvml, i, &readings[i].of) == -ENODEV;
 	}
 	pthread_mutex_lock(&w->lock);
 	memcpy(w->readings, readings, sizeof(readings));
@@ -327,7 +339,7 @@ static void take_list(struct inventory *inventory, const struct worker *w) {
 		gpu->power_limit_mw = from->power_limit_mw;
 		gpu->sharing = sharing_of(inventory, i, from->simulated_sharing);
 		gpu->simulated = from->simulated_sharing >= 0;
-		inventory->first_energy_mj[i] = w->readings[i].energy_mj;
+		inventory->first_energy_mj[i] = w->readings[i].of.energy_mj;
 	}
 }
 
@@ -335,10 +347,8 @@ static void take_readings(struct inventory *inventory, const struct worker *w) {
 	for (size_t i = 0; i < inventory->n_gpus; i++) {
 		const struct reading *reading = &w->readings[i];
 		struct inventory_gpu *gpu = &inventory->gpus[i];
-		uint64_t first = inventory->first_energy_mj[i];
 
-		gpu->power_mw = reading->power_mw;
-		gpu->energy_mj = reading->energy_mj > first ? reading->energy_mj - first : 0;
+		take_reading(gpu, &reading->of, inventory->first_energy_mj[i]);
 		gpu->read_at = w->read_at;
 		if (reading->lost && !gpu->lost) {
 			/* Its jobs go on being granted: the driver tells programs at once, and a

@@ -1,5 +1,6 @@
 /*
- * inventory.h: which GPUs there are, and their power and energy.
+ * inventory.h: which GPUs there are, and what is read from them: power, energy, memory in use,
+ * utilization and temperature.
  *
  * Either fixed (--gpus), or asked of NVML by one worker thread, because a reading takes
  * milliseconds and the event loop has microseconds. The thread sleeps unless it is asked.
@@ -27,10 +28,13 @@ struct inventory_gpu {
 	uint64_t memory_bytes;
 	uint64_t power_limit_mw; /* 0: not known */
 
-	/* The last reading; 0: not known. */
+	/* The last reading; 0: not known, unless said otherwise. */
 	uint64_t power_mw;
 	uint64_t energy_mj; /* since the daemon started */
-	nsec_t read_at;	    /* 0: never */
+	uint64_t memory_used_bytes; /* UINT64_MAX: not known */
+	int utilization_percent;    /* of the time, how much some kernel ran; -1: not known */
+	int temperature_celsius;    /* -1: not known */
+	nsec_t read_at;		    /* 0: never */
 	bool lost;	    /* the driver can't reach it */
 };
 
@@ -69,6 +73,6 @@ const struct inventory_gpu *inventory_gpu(const struct inventory *inventory, siz
 /* Index of the GPU, or -1. */
 int inventory_find(const struct inventory *inventory, const uint8_t uuid[static PROTO_UUID_BYTES]);
 
-/* Asks for new readings of power and energy if the last ones are older than a second. Returns at
+/* Asks for new readings if the last ones are older than a second. Returns at
  * once; the readings are there some milliseconds later. */
 void inventory_refresh(struct inventory *inventory, nsec_t now);

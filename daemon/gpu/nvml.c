@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,13 @@ struct nvml_pci {
 	char bus_id[32];
 };
 
+struct nvml_utilization {
+	unsigned gpu, memory; /* percent of the time */
+};
+
 #define NVML_UUID_BYTES	 96
 #define NVML_GPU_IS_LOST 15
+#define NVML_TEMPERATURE_GPU 0 /* the sensor on the chip */
 
 /* Name of the function, result of its absence: the ones without which we can't list GPUs. */
 #define NVML_FUNCTIONS(X)                                                                          \
@@ -44,6 +50,9 @@ struct nvml_pci {
 	X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", int, (nvml_device, unsigned *), false)   \
 	X(energy, "nvmlDeviceGetTotalEnergyConsumption", int, (nvml_device, unsigned long long *), \
 	  false)                                                                                   \
+	X(utilization, "nvmlDeviceGetUtilizationRates", int,                                       \
+	  (nvml_device, struct nvml_utilization *), false)                                         \
+	X(temperature, "nvmlDeviceGetTemperature", int, (nvml_device, int, unsigned *), false)     \
 	X(pci, "nvmlDeviceGetPciInfo_v3", int, (nvml_device, struct nvml_pci *), false)            \
 	X(driver, "nvmlSystemGetDriverVersion", int, (char *, unsigned), false)                    \
 	X(simulated_sharing, "simgpuDeviceSharing", int, (unsigned), false)
@@ -221,18 +230,33 @@ size_t nvml_list(struct nvml *nvml, struct nvml_gpu *gpus, size_t max, unsigned 
 	return n;
 }
 
-int nvml_read(struct nvml *nvml, size_t index, uint64_t *ret_power_mw, uint64_t *ret_energy_mj) {
-	unsigned long long energy_mj = 0;
-	unsigned power_mw = 0;
+int nvml_read(struct nvml *nvml, size_t index, struct nvml_reading *ret) {
+	nvml_device device = nvml->devices[index];
+	struct nvml_reading reading = NVML_READING_NULL;
+	struct nvml_utilization utilization;
+	struct nvml_memory memory;
+	unsigned long long energy_mj;
+	unsigned power_mw, temperature;
 	int power = 0, energy = 0;
 
-	if (nvml->power && (power = nvml->power(nvml->devices[index], &power_mw)) != 0) {
-		power_mw = 0;
+	if (nvml->power && (power = nvml->power(device, &power_mw)) == 0) {
+		reading.power_mw = power_mw;
 	}
-	if (nvml->energy && (energy = nvml->energy(nvml->devices[index], &energy_mj)) != 0) {
-		energy_mj = 0;
+	if (nvml->energy && (energy = nvml->energy(device, &energy_mj)) == 0) {
+		reading.energy_mj = energy_mj;
 	}
-	*ret_power_mw = power_mw;
-	*ret_energy_mj = energy_mj;
+	if (nvml->memory(device, &memory) == 0) {
+		reading.memory_used_bytes = memory.used;
+	}
+	if (nvml->utilization && nvml->utilization(device, &utilization) == 0 &&
+	    utilization.gpu <= 100) {
+		reading.utilization_percent = (int)utilization.gpu;
+	}
+	if (nvml->temperature &&
+	    nvml->temperature(device, NVML_TEMPERATURE_GPU, &temperature) == 0 &&
+	    temperature <= INT_MAX) {
+		reading.temperature_celsius = (int)temperature;
+	}
+	*ret = reading;
 	return power == NVML_GPU_IS_LOST || energy == NVML_GPU_IS_LOST ? -ENODEV : 0;
 }

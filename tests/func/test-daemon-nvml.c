@@ -46,6 +46,12 @@ static void daemon_lists_gpus_of_nvml(void **state) {
 	assert_memory_not_equal(status->gpus[0]->uuid.data, status->gpus[1]->uuid.data, 16);
 	assert_true(status->gpus[0]->power_mw > 0);
 	assert_true(status->gpus[0]->power_limit_mw > status->gpus[0]->power_mw);
+	assert_true(status->gpus[0]->memory_used_case);
+	assert_int_equal(status->gpus[0]->memory_used_bytes, 0);
+	assert_true(status->gpus[0]->utilization_case);
+	assert_int_equal(status->gpus[0]->utilization_percent, 0);
+	assert_true(status->gpus[0]->temperature_case);
+	assert_in_range(status->gpus[0]->temperature_celsius, 25, 80);
 	status_free(status);
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
@@ -121,6 +127,9 @@ static void daemon_runs_without_power(void **state) {
 	status = status_get();
 	assert_int_equal(status->gpus[0]->power_mw, 0);
 	assert_int_equal(status->gpus[0]->energy_mj, 0);
+	assert_false(status->gpus[0]->utilization_case);
+	assert_false(status->gpus[0]->temperature_case);
+	assert_true(status->gpus[0]->memory_used_case); /* the one that can be read */
 	assert_false(status->gpus[0]->lost);
 	status_free(status);
 	grants_one_job();

@@ -45,6 +45,10 @@ typedef struct {
 } nvmlUtilization_t;
 
 typedef enum {
+	NVML_TEMPERATURE_GPU,
+} nvmlTemperatureSensors_t;
+
+typedef enum {
 	NVML_CLOCK_GRAPHICS,
 	NVML_CLOCK_SM,
 	NVML_CLOCK_MEM,
@@ -70,6 +74,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
 						  nvmlUtilization_t *utilization);
 EXPORT nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type,
 					      unsigned int *clock);
+EXPORT nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor,
+					     unsigned int *celsius);
 EXPORT int simgpuDeviceSharing(unsigned int index);
 
 static unsigned nvml_users; /* nvmlInit calls without their nvmlShutdown; atomic */
@@ -138,7 +144,7 @@ static nvmlReturn_t nvml_check(nvmlDevice_t device, const void *out) {
 		       : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* For tests: $SIMGPU_DIR/nvml-fault holds "no-power", "lost", or "waits": GPUs can't be counted
+/* For tests: $SIMGPU_DIR/nvml-fault holds "no-power" (nor utilization and temperature), "lost", or "waits": GPUs can't be counted
  * yet. */
 static nvmlReturn_t nvml_fault(void) {
 	char dir[256], path[300], text[16] = "";
@@ -318,10 +324,34 @@ EXPORT nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
 	nvmlReturn_t r = nvml_check(device, utilization);
 
 	if (r == NVML_SUCCESS) {
+		r = nvml_fault();
+	}
+	if (r == NVML_SUCCESS) {
 		r = nvml_state(device, &state);
 	}
 	if (r == NVML_SUCCESS) {
 		*utilization = (nvmlUtilization_t){.gpu = state.utilization};
+	}
+	return r;
+}
+
+/* A GPU in a room of 25 degrees that warms by 55 at its power limit; it follows its power at once. */
+EXPORT nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor,
+					     unsigned int *celsius) {
+	struct wire_gpu_state_reply state;
+	nvmlReturn_t r = nvml_check(device, celsius);
+
+	if (r == NVML_SUCCESS && sensor != NVML_TEMPERATURE_GPU) {
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	}
+	if (r == NVML_SUCCESS) {
+		r = nvml_fault();
+	}
+	if (r == NVML_SUCCESS) {
+		r = nvml_state(device, &state);
+	}
+	if (r == NVML_SUCCESS) {
+		*celsius = 25 + (unsigned)(55 * state.power_mw / device->power_limit_mw);
 	}
 	return r;
 }

@@ -222,6 +222,24 @@ static void wire_writes_and_reads_as_libprotobuf_c_does(void **state) {
 	}
 }
 
+/* In a oneof 0 is a value like any other. */
+static void wire_writes_a_chosen_zero(void **state) {
+	Sbeet__Control__Gpu gpu = SBEET__CONTROL__GPU__INIT, *read;
+	uint8_t *bytes;
+	size_t n;
+
+	gpu.utilization_case = SBEET__CONTROL__GPU__UTILIZATION_UTILIZATION_PERCENT;
+	n = packed(&gpu.base, &bytes);
+	assert_int_equal(n, 3);
+	read = (Sbeet__Control__Gpu *)protobuf_c_message_unpack(gpu.base.descriptor, NULL, n,
+								bytes);
+	assert_non_null(read);
+	assert_int_equal(read->utilization_case, gpu.utilization_case);
+	assert_int_equal(read->memory_used_case, 0);
+	protobuf_c_message_free_unpacked(&read->base, NULL);
+	free(bytes);
+}
+
 static void wire_pack_says_what_does_not_fit(void **state) {
 	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
 	char reason[] = "abc", buffer[] = "--------";
@@ -381,6 +399,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wire_knows_every_field_of_sbeet),
 		cmocka_unit_test(wire_writes_and_reads_as_libprotobuf_c_does),
+		cmocka_unit_test(wire_writes_a_chosen_zero),
 		cmocka_unit_test(wire_pack_says_what_does_not_fit),
 		cmocka_unit_test(wire_refuses_what_nobody_writes),
 		cmocka_unit_test(wire_allocates_once),

@@ -61,7 +61,10 @@ static Sbeet__Control__Service service = {
 static Sbeet__Control__Gpu gpus[] = {
 	{PROTOBUF_C_MESSAGE_INIT(&sbeet__control__gpu__descriptor), .index = 0,
 	 .name = (char *)"NVIDIA RTX 3070 (simulated)", .sms = 46, .sharing = (char *)"mps",
-	 .power_mw = 120345, .power_limit_mw = 220000, .energy_mj = 77, .memory_bytes = 8589934592, .power_age_ns = 5},
+	 .power_mw = 120345, .power_limit_mw = 220000, .energy_mj = 77, .memory_bytes = 8589934592, .power_age_ns = 5,
+	 .memory_used_case = SBEET__CONTROL__GPU__MEMORY_USED_MEMORY_USED_BYTES, .memory_used_bytes = 3221225472, 
+	 .utilization_case = SBEET__CONTROL__GPU__UTILIZATION_UTILIZATION_PERCENT,
+	 .temperature_case = SBEET__CONTROL__GPU__TEMPERATURE_TEMPERATURE_CELSIUS, .temperature_celsius = 61},
 	{PROTOBUF_C_MESSAGE_INIT(&sbeet__control__gpu__descriptor), .index = 1,
 	 .name = (char *)"NVIDIA H200", .sms = 132, .sharing = (char *)"exclusive"},
 };

@@ -213,6 +213,12 @@ static void status_json_has_all_of_it(void **state) {
 			    "GPU-01000000-0000-0000-0000-000000000000");
 	assert_int_equal(json_integer_value(item(o, "gpus", 0, "power_mw")), 120345);
 	assert_int_equal(json_integer_value(item(o, "gpus", 0, "power_limit_mw")), 220000);
+	assert_int_equal(json_integer_value(item(o, "gpus", 0, "memory_used_bytes")), 3221225472);
+	assert_true(json_is_integer(item(o, "gpus", 0, "utilization_percent"))); /* 0 is known */
+	assert_int_equal(json_integer_value(item(o, "gpus", 0, "temperature_celsius")), 61);
+	assert_true(json_is_null(item(o, "gpus", 1, "memory_used_bytes")));
+	assert_true(json_is_null(item(o, "gpus", 1, "utilization_percent")));
+	assert_true(json_is_null(item(o, "gpus", 1, "temperature_celsius")));
 	assert_true(json_is_false(item(o, "gpus", 0, "drained")));
 	assert_true(json_is_null(item(o, "gpus", 1, "power_mw")));
 	assert_true(json_is_null(item(o, "gpus", 1, "power_limit_mw")));

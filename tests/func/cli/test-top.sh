@@ -180,6 +180,7 @@ sees '^hurried  *H '
 sees '^ *[1-9][0-9.]*  [Cc]  *calm  *running  *0 '
 sees '^   0 [.CcHh]*[Cc][.CcHh]*$'
 sees '[1-9][0-9]* of 46 SMs busy  mps .* W [▁▂▃▄▅▆▇█]'
+sees '[1-9][0-9]* of 46 SMs busy  .* W .* [0-9][0-9]* %  [2-9][0-9] C  [0-9][0-9.]*/'
 # While there are sessions and jobs: what JSON has of them is in the man page.
 for what in status 'task list' 'session list' 'job list' 'job explain 1' 'monitor -d 300ms'; do
 	# shellcheck disable=SC2086

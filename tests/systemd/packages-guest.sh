@@ -79,8 +79,8 @@ purged
 echo "installed anew"
 apt install /packages/*.deb || fail "installing"
 [ -z "$(systemctl show -P MainPID sbeetd | grep -v '^0$')" ] || fail "sbeetd runs before somebody asks"
-[ "$(systemctl is-enabled sbeetd.socket sbeetd-control.socket sbeetd.service sbeet-mps.service | paste -sd ' ')" = \
-	"enabled enabled disabled disabled" ] || fail "what is enabled is not what the preset says"
+[ "$(systemctl is-enabled sbeetd.socket sbeetd-control.socket sbeetd.service sbeet-mps.service sbeetd-metrics.socket | paste -sd ' ')" = \
+	"enabled enabled disabled disabled disabled" ] || fail "what is enabled is not what the preset says"
 [ "$(stat -c '%U:%G %a' /run/sbeet/shim.sock /run/sbeet/control.sock | uniq)" = "root:sbeet 660" ] || fail "the sockets"
 [ -z "$(ls /etc/systemd/user/*/*sbeet* 2>/dev/null)" ] || fail "every user gets a daemon"
 sbeetctl status >/dev/null || fail "status"

@@ -515,7 +515,7 @@ static void a_plan_that_does_worse_than_predicted_is_changed(void **state) {
 	assert_terms(&b, &plan.terms[1]);
 	assert_int_equal(t.plan.predicted_misses, plan.predicted[1].missed);
 	assert_non_null(strstr(t.reason, "of the plans that ran"));
-	assert_int_equal(explained("long", "taken to need 4.00 times as long"), 1);
+	assert_int_equal(explained("long", "assumed to take 4.00 times as long"), 1);
 	assert_int_equal(explained("short", "times as long"), 0);
 	/* Another task is not as slow. */
 	set_deadline("long", 55 * MS);

@@ -90,18 +90,37 @@ static int look(struct top *t) {
 }
 
 static void type_filter(struct top *t, int key) {
-	size_t n = strlen(t->filter);
-
 	if (key == '\n' || key == '\r' || key == KEY_ENTER) {
 		t->typing = false;
 	} else if (key == 27) {
 		t->typing = false;
 		t->filter[0] = '\0';
-	} else if ((key == KEY_BACKSPACE || key == 127 || key == 8) && n > 0) {
-		t->filter[n - 1] = '\0';
-	} else if (key > ' ' && key < 127 && n < PROTO_NAME_MAX) {
-		t->filter[n] = (char)key;
-		t->filter[n + 1] = '\0';
+	} else if (key != ' ') {
+		top_ask_type(t->filter, sizeof(t->filter), key);
+	}
+}
+
+/* Has the verb run that makes the change. */
+static void start_change(struct top *t) {
+	const char *words[TOP_ASK_WORDS + 1] = {NULL};
+	int r;
+
+	for (size_t i = 0; i < TOP_ASK_WORDS && *t->ask.words[i]; i++) {
+		words[i] = t->ask.words[i];
+	}
+	r = top_run_start(&t->run, words);
+	if (r < 0) {
+		snprintf(t->note, sizeof(t->note), "cannot run sbeetctl: %s", strerror(-r));
+	} else {
+		snprintf(t->note, sizeof(t->note), "sbeetctl %s %s ...", words[0], words[1]);
+	}
+	t->ask.state = TOP_ASK_NOTHING;
+}
+
+static void continue_change(struct top *t, int key) {
+	top_ask_press(&t->ask, key, &t->s);
+	if (t->ask.state == TOP_ASK_YES) {
+		start_change(t);
 	}
 }
 
@@ -134,8 +153,13 @@ static void scroll_pane(struct top *t, int key) {
 
 /* Return: whether to go on. */
 static bool press(struct top *t, int key) {
+	if (t->run.pid == 0 && key != KEY_RESIZE) {
+		t->note[0] = '\0';
+	}
 	if (t->typing) {
 		type_filter(t, key);
+	} else if (t->ask.state != TOP_ASK_NOTHING) {
+		continue_change(t, key);
 	} else if (t->help) {
 		t->help = key == KEY_RESIZE;
 	} else if (key == 'q') {
@@ -151,7 +175,7 @@ static bool press(struct top *t, int key) {
 		t->help = true;
 	} else if (key == '\t') {
 		t->focus = (t->focus + 1) % _TOP_PANE_N;
-	} else {
+	} else if (t->run.pid > 0 || !top_ask_begin(&t->ask, key, &t->s, t->filter)) {
 		scroll_pane(t, key);
 	}
 	return true;
@@ -181,6 +205,9 @@ static void follow(struct top *t, nsec_t interval) {
 			}
 			next = nsec_now() + interval;
 			continue;
+		}
+		if (top_run_look(&t->run, t->note, sizeof(t->note)) && !t->paused) {
+			look(t);
 		}
 		fit_screen();
 		top_draw(t);
@@ -266,6 +293,8 @@ const struct verb verb_top = {
 	.summary = "show GPUs, tasks and jobs live, on the full screen",
 	.options = top_options,
 	.options_size = sizeof(struct top_options),
-	.help = "Keys: q quit, p pause, s order, / filter, tab and arrows scroll, h help.\n",
+	.help = "Keys: q quit, p pause, s order, / filter, tab and arrows scroll, h help.\n"
+		"After a question: D drain or resume a GPU, E end a program,\n"
+		"P change a task's priority, T its deadline.\n",
 	.function = top,
 };

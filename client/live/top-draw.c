@@ -437,6 +437,10 @@ static void draw_help(const struct top *t) {
 		"/         show only tasks whose name has this text; empty: all",
 		"tab       which table the arrows scroll",
 		"arrows, page up and down, home, end, j k: scroll",
+		"D         drain a GPU, or resume it",
+		"E         end a program, as 'session kill' does",
+		"P T       change a task's priority, or its deadline (time)",
+		"          each asks before it does anything; escape leaves it",
 		"h ?       this help; any key goes back",
 		"",
 		"The map has a letter for each SM, or for several where there is little",
@@ -455,16 +459,20 @@ static void draw_help(const struct top *t) {
 }
 
 static void draw_last_line(const struct top *t) {
-	char text[640];
+	char text[1024];
 
-	if (t->typing) {
+	if (t->ask.state != TOP_ASK_NOTHING) {
+		top_ask_print(&t->ask, text, sizeof(text));
+	} else if (*t->note) {
+		snprintf(text, sizeof(text), "%s", t->note);
+	} else if (t->typing) {
 		snprintf(text, sizeof(text), "tasks with: %s_", t->filter);
 	} else if (*t->error) {
 		snprintf(text, sizeof(text), "%s", t->error);
 	} else {
 		snprintf(text, sizeof(text),
-			 "q quit  h help  p pause  s order: %s  / filter%s%s  tab", t->order,
-			 *t->filter ? ": " : "", t->filter);
+			 "q quit  h help  p pause  s order: %s  / filter%s%s  tab  D E P T change",
+			 t->order, *t->filter ? ": " : "", t->filter);
 	}
 	put_bar(t, LINES - 1, text);
 }

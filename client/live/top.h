@@ -14,6 +14,8 @@
 #include "client/live/history.h"
 #include "client/live/letters.h"
 #include "client/live/snapshot.h"
+#include "client/live/top-ask.h"
+#include "client/live/top-run.h"
 
 /* What may be longer than the screen, each scrolled by itself. */
 enum top_pane {
@@ -38,6 +40,9 @@ struct top {
 	struct letters letters;	 /* owned */
 	char error[512];	 /* why there is no newer one; empty: there is */
 	char filter[PROTO_NAME_MAX + 1];
+	struct top_ask ask; /* what is to be changed */
+	struct top_run run; /* the change that is being made */
+	char note[1024];    /* its result, until a key is pressed; may be empty */
 	const char *order; /* of the tasks, for the last line */
 	bool paused, help, typing;
 	bool colour, utf8; /* what the terminal can show */

@@ -169,7 +169,8 @@ start_daemon
 	"$app" --lanes 1 --size 64 --rounds 10 --period 100ms --frames 100000 >/dev/null 2>&1 &
 pids="$pids $!"
 "$sbeetctl" run --task calm -- "$app" --lanes 1 --size 256 --rounds 1000 --frames 100000 >/dev/null 2>&1 &
-pids="$pids $!"
+calm=$!
+pids="$pids $calm"
 start_top C.UTF-8 A=b
 sees '^TASK .*LAST ms .*DEADLINE ms .*LAST OF DEADLINE .*MISSES  NEW'
 sees '^calm .* -  -  *0$'
@@ -187,11 +188,66 @@ for what in status 'task list' 'session list' 'job list' 'job explain 1' 'monito
 	"$sbeetctl" $what --json
 done >"$scratch/all.json"
 sh "$here/test-keys.sh" "$page" <"$scratch/all.json"
+# A change: the question first, then what the verb of the same name does.
+press T
+sees 'deadline (task time): _'
+press -l 'hurried 1h'
+press Enter
+sees 'Set the deadline of task hurried to 1h? y/n'
+press n
+hides 'y/n'
+press T
+press -l 'hurried 50s'
+press Enter
+sees 'task hurried to 50s? y/n'
+press y
+sees '^ sbeetd refuses: .*the deadline would be'
+press T
+hides 'sbeetd refuses'
+press -l 'hurried 90ms'
+press Enter y
+sees '^hurried .* 90\.0 '
+sees '^ done$'
+press P
+press -l 'hurried x'
+press Enter
+press y
+sees "bad value 'x' of option"
+press P
+hides "bad value 'x' of option"
+press -l 'calm 7'
+press Enter
+sees 'Set the priority of task calm to 7? y/n'
+press y
+sees '^ done$'
+"$sbeetctl" task show calm --json | grep -q '"priority": *7\b'
+press D
+sees 'drain or resume GPU: 0_'
+press Enter
+sees 'Drain GPU 0? y/n'
+press y
+sees '^ done$'
+sees 'GPU 0 DRAINED'
+press D Enter
+sees 'Resume GPU 0? y/n'
+press y
+sees '^ done$'
+hides 'GPU 0 DRAINED'
 press s s
 sees 'order: misses'
 sees '^hurried'
 press / c a l m Enter
 hides '^hurried'
 sees '^calm'
+press E
+sees 'end program (task or session): calm_'
+press Enter
+sees 'End session [0-9]* of task calm, .* with pid [0-9]*? y/n'
+press x
+sees '^calm'
+kill -0 "$calm"
+press E Enter y
+sees 'nothing with this text'
+wait "$calm" || true
 press q
 sees 'code 0'

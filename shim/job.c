@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "proto/enforcement.h"
 #include "shim/base/env.h"
@@ -401,20 +402,28 @@ bool job_stop(struct lane *lane) {
 	return true;
 }
 
-void job_close_aside(struct lane *lane) {
-	if (atomic_load(&lane->n_aside) == 0 || atomic_exchange(&lane->aside_busy, true)) {
-		return; /* somebody does, and the tracker looks again */
-	}
+static bool lock_aside(struct lane *lane) {
+	return !atomic_exchange(&lane->aside_busy, true);
+}
+
+/* With lock_aside(), which this undoes. @all: those that are not complete too. */
+static void close_aside(struct lane *lane, bool all) {
 	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
 		uint64_t job = atomic_load(&lane->aside[i]);
 
-		if (job != 0 && all_complete(lane, job)) {
+		if (job != 0 && (all || all_complete(lane, job))) {
 			close_book(lane, job);
 			over(lane);
 			lane_take_aside(lane, i);
 		}
 	}
 	atomic_store(&lane->aside_busy, false);
+}
+
+void job_close_aside(struct lane *lane) {
+	if (atomic_load(&lane->n_aside) > 0 && lock_aside(lane)) { /* else the tracker looks again */
+		close_aside(lane, false);
+	}
 }
 
 bool job_put_aside(struct lane *lane) {
@@ -442,6 +451,29 @@ void job_close_complete(void) {
 	if (lane_count() > 0) {
 		lane_for_each(close_if_complete, NULL);
 	}
+}
+
+static void leave(struct lane *lane, void *data) {
+	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
+	const nsec_t *deadline = data;
+	uint32_t state = atomic_load(&lane->state);
+	bool locked;
+
+	while (!(locked = lock_aside(lane)) && nsec_now() < *deadline) {
+		nanosleep(&pause, NULL);
+	}
+	if (locked) {
+		close_aside(lane, true);
+	}
+	if (atomic_load(&lane->terms) && (state == LANE_OPEN || state == LANE_DRAINING) &&
+	    lane_set_state(lane, state, LANE_CLOSING)) {
+		close_book(lane, atomic_load(&lane->job));
+		lane_set_state(lane, LANE_CLOSING, LANE_IDLE);
+	}
+}
+
+void job_leave(nsec_t deadline) {
+	lane_for_each(leave, &deadline);
 }
 
 static void end_marked(struct lane *lane, void *mark) {

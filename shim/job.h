@@ -64,6 +64,10 @@ bool job_is_complete(struct lane *lane);
 /* The program has waited: jobs of which everything is complete are over. */
 void job_close_complete(void);
 
+/* The process exits: jobs under terms end here, with what they have done. Waits for a thread that
+ * closes such a job just now, until @deadline at most. */
+void job_leave(nsec_t deadline);
+
 /* The end of what @mark held: no further operation enters, and it is over when it is complete. */
 void job_end_marked(struct mark *mark);
 

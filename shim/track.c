@@ -405,6 +405,7 @@ static void at_exit(void) {
 	/* Not for ever: whoever calls exit() may do so from a signal handler, in the middle of it.
 	 */
 	lane_settle(deadline);
+	job_leave(deadline);
 	books_collect();
 	records_drain();
 	books_leave(deadline);

@@ -421,8 +421,8 @@ static void close_aside(struct lane *lane, bool all) {
 }
 
 void job_close_aside(struct lane *lane) {
-	if (atomic_load(&lane->n_aside) > 0 && lock_aside(lane)) { /* else the tracker looks again */
-		close_aside(lane, false);
+	if (atomic_load(&lane->n_aside) > 0 && lock_aside(lane)) {
+		close_aside(lane, false); /* if it is locked, the tracker looks again */
 	}
 }
 

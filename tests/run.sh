@@ -3,7 +3,7 @@
 #
 # usage: run.sh [--quick | --long | --threads]
 #	--quick		only the main build, not the others (clang, release, sanitizers, fuzzing)
-#	--long		fuzzes each target for a minute instead of 10 s
+#	--long		the functional tests with clang too, and a minute of fuzzing a target instead of 10 s
 #	--threads	only the shim's library and its tests, and the simulated GPU's worker threads, with
 #			thread sanitizer, in a build of their own
 #
@@ -15,11 +15,16 @@ cd "$(dirname "$0")/.." || exit 1
 quick=false
 threads=false
 fuzz_s=10
+long=
+shim_tests="shim-linked shim-daemons-linked shim-guest-linked shim-marks-linked shim-terms-linked"
 rebuild=--no-rebuild # what is tested has been built
 case ${1:-} in
 '') ;;
 --quick) quick=true ;;
---long) fuzz_s=60 ;;
+--long)
+	fuzz_s=60
+	long="--suite func"
+	;;
 --threads) threads=true ;;
 *)
 	echo "usage: $0 [--quick | --long | --threads]" >&2
@@ -121,8 +126,10 @@ fi
 if [ "$quick" = false ]; then
 	step "build without the toolkit's cuda.h, warnings are errors${clang:+, with clang}"
 	if CC=${clang:-cc} build build-nocuda -Dcuda-header=disabled -Dwerror=true; then
-		step "unit and functional tests of that build"
-		run_tests build-nocuda --suite unit --suite func
+		step "unit tests and the shim's functional tests of that build${long:+, and all others}"
+		run_tests build-nocuda --suite unit
+		# shellcheck disable=SC2086 # several words
+		run_tests build-nocuda ${long:---no-suite bench $shim_tests}
 	fi
 	if [ -z "$clang" ]; then
 		echo "There is no clang here: the tests ran with cc once more"

@@ -224,6 +224,10 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 			       means_stop);
 	}
 	if (r == 0) {
+		engine_set_policy(server->engine, settings->policy,
+				  &policies_find(&parts->reload->config->policies,
+						 settings->policy->name)
+					   ->params);
 		r = engine_add_gpus(server->engine, parts->inventory, parts->profiles);
 	}
 	if (r == 0 && (strcmp(settings->metrics, "off") != 0 || parts->metrics_fd >= 0)) {
@@ -437,6 +441,23 @@ static void decide_measured(struct server *server) {
 	}
 }
 
+/* What was set by `sbeetctl policy` stays, unless the file says something new. */
+static void configure_policy(struct server *server, const struct settings *old,
+			     const struct settings *settings) {
+	const struct sched *sched = engine_sched(server->engine);
+	const struct sched_policy *policy = settings_differ(old, settings, SETTING_POLICY)
+						    ? settings->policy
+						    : sched_get_policy(sched);
+	const struct policy_values *values =
+		policies_find(&server->parts.reload->config->policies, policy->name);
+
+	if (policy != sched_get_policy(sched) ||
+	    !sched_params_equal(&values->params, sched_get_params(sched))) {
+		engine_set_policy(server->engine, policy, &values->params);
+		report_policy(&server->report);
+	}
+}
+
 void server_configure(void *userdata, const struct settings *old, const struct settings *settings) {
 	struct server *server = userdata;
 
@@ -448,11 +469,7 @@ void server_configure(void *userdata, const struct settings *old, const struct s
 		server->sessions.spin = settings->spin;
 		awake_set(server->parts.awake, settings->spin);
 	}
-	/* One that was set by `sbeetctl policy` stays, unless the file says something new. */
-	if (settings_differ(old, settings, SETTING_POLICY)) {
-		engine_set_policy(server->engine, settings->policy);
-		report_policy(&server->report);
-	}
+	configure_policy(server, old, settings);
 	report_config(&server->report);
 }
 

@@ -474,6 +474,18 @@ static int check_task_change(struct why why, const Sbeet__Control__TaskChange *m
 	return m->spec ? check_task_fields(why, m->spec) : bad(why, "spec is missing");
 }
 
+static int check_policy_request(struct why why, const Sbeet__Control__PolicyRequest *m) {
+	TRY(check_text(why, "name of a policy", m->name, PROTO_NAME_MAX));
+	if (m->n_params > 0 && !*m->name) {
+		return bad(why, "name of the policy is missing for its parameters");
+	}
+	for (size_t i = 0; i < m->n_params; i++) {
+		TRY(check_text(why, "name of a parameter", m->params[i]->name, PROTO_NAME_MAX));
+		TRY(check_text(why, "value of a parameter", m->params[i]->value, PROTO_NAME_MAX));
+	}
+	return 0;
+}
+
 int validate_control_request(const Sbeet__Control__Request *m, char *text, size_t size) {
 	struct why why = {text, size};
 
@@ -496,7 +508,7 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 		TRY(check_name(why, "task", m->history->task));
 		return check_name(why, "run", m->history->run);
 	case SBEET__CONTROL__REQUEST__BODY_POLICY:
-		return check_text(why, "name of a policy", m->policy->name, PROTO_NAME_MAX);
+		return check_policy_request(why, m->policy);
 	case SBEET__CONTROL__REQUEST__BODY_EXPLAIN:
 		return 0;
 	default:

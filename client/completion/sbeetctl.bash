@@ -58,6 +58,11 @@ _sbeetctl_policies() {
 	"$1" policy --quiet --no-legend 2>/dev/null | sed -n '/^$/q; s/ .*//p'
 }
 
+# The parameters of policies, as "reading=": its second table.
+_sbeetctl_params() {
+	"$1" policy --quiet --no-legend 2>/dev/null | sed '1,/^$/d; s/ .*/=/'
+}
+
 # Sets COMPREPLY to the candidates in $1 (words) that begin with $2.
 _sbeetctl_reply() {
 	local word
@@ -160,7 +165,10 @@ _sbeetctl() {
 		_sbeetctl_reply "$(_sbeetctl_ids "$program" "${verb%% *}")" "$cur"
 	elif [[ $usage == *' [PROGRAM|PID|TASK]' || $usage == *' [TASK]' ]]; then
 		_sbeetctl_reply "$(_sbeetctl_ids "$program" task)" "$cur"
-	elif [[ $usage == *' [NAME]' ]]; then
+	elif [[ $usage == *' [NAME [KEY=VALUE]...]' ]] && ((n_plain % 1000)); then
+		_sbeetctl_reply "$(_sbeetctl_params "$program")" "$cur"
+		compopt -o nospace 2>/dev/null
+	elif [[ $usage == *' [NAME [KEY=VALUE]...]' ]]; then
 		_sbeetctl_reply "$(_sbeetctl_policies "$program")" "$cur"
 	elif [[ $usage == *'[VERB]'* ]]; then
 		_sbeetctl_reply "$(sed 's/ .*//' <<<"$verbs" | sort -u)" "$cur"

@@ -13,7 +13,6 @@ struct params {
 	struct sched_params sched;
 	enum sim_exec exec;
 	unsigned exec_share_permille;
-	enum sim_late late;
 	enum sim_power power;
 	nsec_t overhead;
 	bool sequential;
@@ -21,14 +20,15 @@ struct params {
 };
 
 struct param {
-	const char *name; /* NULL ends the table */
+	const char *name;
 	const char *expected;
 	const char *summary;
-	int (*parse)(const char *text, struct params *p); /* 0 or -EINVAL */
-	json_t *(*json)(const struct params *p);
+	bool simulated; /* sbeetd has no such parameter */
 };
 
-extern const struct param params_table[];
+/* The parameter number @index: first those of policies, as in enum sched_param_id, then those of the
+ * simulator. Return: whether there is one. */
+bool params_describe(unsigned index, struct param *ret);
 
 void params_default(struct params *ret);
 

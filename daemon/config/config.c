@@ -16,7 +16,8 @@
 #include "daemon/book/suggest.h"
 #include "proto/validate.h"
 
-#define SECTION "sbeetd"
+#define SECTION	       "sbeetd"
+#define SECTION_POLICY "policy "
 
 /* One file as it is read. */
 struct reading {
@@ -46,11 +47,12 @@ static int refuse(const struct reading *r, const char *why) {
 }
 
 static void warn_section(const struct reading *r, const char *section) {
-	static const char *const known[] = {SECTION,	  "users", "user NAME",
-					    "group NAME", "match", "task"};
+	static const char *const known[] = {SECTION,	   "users",	  "user NAME",
+					    "group NAME", "policy NAME", "match",
+					    "task"};
 	struct suggest s = suggest_start(section);
 
-	for (size_t i = r->task ? 4 : 0; i < (r->task ? 6u : 4u); i++) {
+	for (size_t i = r->task ? 5 : 0; i < (r->task ? 7u : 5u); i++) {
 		suggest_offer(&s, known[i]);
 	}
 	warn_unknown(r, "section", section, &s);
@@ -100,6 +102,29 @@ static int set_setting(struct reading *r, const char *key, const char *value) {
 	return 0;
 }
 
+/* A key of [policy NAME]. */
+static int set_param(struct reading *r, const char *name, const char *key, const char *value) {
+	struct policy_values *policy = policies_find(&r->config->policies, name);
+	struct suggest s = suggest_start(name);
+	char why[512], text[768];
+	int result;
+
+	if (!policy) {
+		for (size_t i = 0; i < r->config->policies.n; i++) {
+			suggest_offer(&s, r->config->policies.list[i].policy->name);
+		}
+		warn_unknown(r, "policy", name, &s);
+		return 0;
+	}
+	result = policies_set(policy, key, value, SETTING_FILE, r->line, why, sizeof(why));
+	if (result == POLICIES_E_KEY) {
+		snprintf(text, sizeof(text), "%s:%u: %s", r->file, r->line, why);
+		r->warn(text);
+		return 0;
+	}
+	return result < 0 ? refuse(r, why) : 0;
+}
+
 /* A key of another section, or of a task's file. */
 static int set_other(struct reading *r, const char *section, const char *key, const char *value) {
 	char why[512];
@@ -138,6 +163,9 @@ static int on_entry(void *userdata, const char *section, const char *key, const 
 	if (!r->task && strcmp(section, SECTION) == 0) {
 		return set_setting(r, key, value);
 	}
+	if (!r->task && strncmp(section, SECTION_POLICY, strlen(SECTION_POLICY)) == 0) {
+		return set_param(r, section + strlen(SECTION_POLICY), key, value);
+	}
 	return set_other(r, section, key, value);
 }
 
@@ -155,6 +183,7 @@ static int read_text(struct reading *r, const char *text, size_t n) {
 void config_init(struct config *config) {
 	*config = (struct config){0};
 	settings_init(&config->settings);
+	policies_init(&config->policies);
 	access_init(&config->access);
 }
 

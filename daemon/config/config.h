@@ -3,12 +3,14 @@
  * that.
  *
  * One object is one reading of the files; it never changes afterwards, but for what a reload keeps
- * of the one before, and for tasks that sbeetd itself has saved.
+ * of the one before, for tasks that sbeetd itself has saved, and for parameters of policies that
+ * were set by a request.
  */
 #pragma once
 
 #include "daemon/config/access.h"
 #include "daemon/config/options.h"
+#include "daemon/config/policies.h"
 #include "daemon/config/settings.h"
 #include "daemon/config/taskfile.h"
 
@@ -19,6 +21,7 @@ struct config {
 	char directory[PROTO_PATH_MAX]; /* where the files are */
 	bool found;			/* there is a sbeetd.conf */
 	struct settings settings;
+	struct policies policies;
 	struct access access;
 	struct taskfile *tasks; /* owned; in the order of their names */
 	size_t n_tasks;

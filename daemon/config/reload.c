@@ -56,6 +56,7 @@ int reload_now(struct reload *reload, char *why, size_t why_size) {
 		return r;
 	}
 	keep_what_is_fixed(reload, &old->settings, &new->settings);
+	policies_keep(&new->policies, &old->policies);
 	reload->config = new;
 	log_set_level(new->settings.log_level);
 	if (reload->apply) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "daemon/config/access.h"
+#include "daemon/config/policies.h"
 #include "daemon/config/settings.h"
 
 static void print_key(const char *key, const char *fallback, const char *help) {
@@ -16,6 +17,27 @@ static void print_key(const char *key, const char *fallback, const char *help) {
 		}
 	}
 	printf("\n#%s = %s\n", key, fallback);
+}
+
+/* What a policy can be told. */
+static void print_params(const char *policy) {
+	struct policies policies;
+	const struct policy_values *values;
+
+	policies_init(&policies);
+	values = policies_find(&policies, policy);
+	printf("\n# What a policy is told; each has a section of its own. 'sbeetctl policy' lists "
+	       "all.\n"
+	       "[policy %s]\n",
+	       policy);
+	for (int i = 0; i < _SCHED_PARAM_N; i++) {
+		char text[SCHED_PARAM_TEXT_MAX];
+
+		if (sched_param_is_live(values->policy, (enum sched_param_id)i)) {
+			sched_param_print(&values->params, (enum sched_param_id)i, text);
+			print_key(sched_param_rows[i].name, text, sched_param_rows[i].summary);
+		}
+	}
 }
 
 int main(void) {
@@ -31,6 +53,7 @@ int main(void) {
 
 		print_key(row->key, row->fallback, row->help);
 	}
+	print_params(settings_table[SETTING_POLICY].fallback);
 	printf("\n# What everybody may have. [group NAME] and [user NAME] say it for some.\n"
 	       "[users]\n");
 	for (int i = 0; i < _ACCESS_KEY_N; i++) {

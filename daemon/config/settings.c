@@ -166,6 +166,7 @@ const char *settings_source_name(enum setting_source source) {
 		[SETTING_DEFAULT] = "default",
 		[SETTING_FILE] = "file",
 		[SETTING_COMMAND_LINE] = "command line",
+		[SETTING_REQUEST] = "request",
 	};
 
 	return names[source];

@@ -24,6 +24,7 @@ enum setting_source {
 	SETTING_DEFAULT,
 	SETTING_FILE,
 	SETTING_COMMAND_LINE,
+	SETTING_REQUEST,
 };
 
 typedef char settings_text[SETTINGS_TEXT_MAX];
@@ -70,7 +71,7 @@ void settings_complain(enum setting_id id, const char *text, char *why, size_t s
 /* The setting of this key, or -1. */
 int settings_find(const char *key);
 
-/* "default", "file", "command line". */
+/* "default", "file", "command line", "request". */
 const char *settings_source_name(enum setting_source source);
 
 /* Whether @a and @b say different things about @id. */

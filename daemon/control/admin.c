@@ -82,6 +82,7 @@ struct values {
 	Sbeet__Control__ConfigValue list[VALUES_PER_PACKET], *pointers[VALUES_PER_PACKET];
 	struct {
 		char section[PROTO_NAME_MAX + 16], file[2 * PROTO_PATH_MAX];
+		char value[SCHED_PARAM_TEXT_MAX];
 	} texts[VALUES_PER_PACKET];
 };
 
@@ -126,9 +127,36 @@ static void add_settings(struct values *values, const struct reload *reload, con
 		v->help = (char *)settings_table[i].help;
 		if (i == SETTING_POLICY && strcmp(v->value, policy) != 0) {
 			v->value = (char *)policy;
-			v->source = (char *)"request";
+			v->source = (char *)settings_source_name(SETTING_REQUEST);
 			v->file = (char *)"";
 			v->line = 0;
+		}
+	}
+}
+
+/* Of the policy in force, @policy, all parameters; of others, those that somebody has set. */
+static void add_policies(struct values *values, const struct policies *policies,
+			 const struct sched_policy *policy) {
+	for (size_t i = 0; i < policies->n; i++) {
+		const struct policy_values *p = &policies->list[i];
+
+		for (int k = 0; k < _SCHED_PARAM_N; k++) {
+			enum sched_param_id which = (enum sched_param_id)k;
+			bool from_file = p->origin[k].source == SETTING_FILE;
+			Sbeet__Control__ConfigValue *v;
+
+			if (!sched_param_is_live(p->policy, which) ||
+			    (p->policy != policy && p->origin[k].source == SETTING_DEFAULT)) {
+				continue;
+			}
+			v = next_value(values, "policy", p->policy->name,
+				       from_file ? CONFIG_FILE : "");
+			v->key = (char *)sched_param_rows[k].name;
+			v->value = values->texts[values->config.n_values - 1].value;
+			sched_param_print(&p->params, which, v->value);
+			v->source = (char *)settings_source_name(p->origin[k].source);
+			v->line = p->origin[k].line;
+			v->help = (char *)sched_param_rows[k].summary;
 		}
 	}
 }
@@ -192,6 +220,8 @@ void admin_config(struct control_client *client, const Sbeet__Control__Request *
 	values.config.values = values.pointers;
 	add_settings(&values, reload,
 		     sched_get_policy(engine_sched(client->control->engine))->name);
+	add_policies(&values, &reload->config->policies,
+		     sched_get_policy(engine_sched(client->control->engine)));
 	add_access(&values, &reload->config->access);
 	for (size_t i = 0; i < reload->config->n_tasks; i++) {
 		add_task(&values, &reload->config->tasks[i]);

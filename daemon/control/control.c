@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "daemon/base/log.h"
+#include "daemon/control/admin-policy.h"
 #include "daemon/control/admin-task.h"
 #include "daemon/control/admin.h"
 #include "daemon/control/answer.h"
@@ -45,41 +46,6 @@ static void handle_hello(struct control_client *client, const Sbeet__Control__Re
 	control_client_send(client, &reply);
 }
 
-static void handle_policy(struct control_client *client, const Sbeet__Control__Request *request) {
-	Sbeet__Control__Policy policy = SBEET__CONTROL__POLICY__INIT;
-	Sbeet__Control__Reply reply = SBEET__CONTROL__REPLY__INIT;
-	struct engine *engine = client->control->engine;
-	const char *name = request->policy->name;
-
-	if (*name) {
-		const struct sched_policy *wanted = sched_policy_find_live(name);
-
-		if (!admin_may(client)) {
-			control_client_error(client, request->id,
-					     SBEET__ERROR_CODE__ERROR_CODE_DENIED,
-					     "only root, the user that sbeetd runs as and its "
-					     "admins may set the "
-					     "policy");
-			return;
-		}
-		if (!wanted) {
-			control_client_error(
-				client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_POLICY,
-				"there is no policy of this name, or it is for simulations only");
-			return;
-		}
-		log_info("Policy '%s', set by user %u", wanted->name, client->cred.uid);
-		engine_set_policy(engine, wanted);
-		report_policy(client->control->report);
-	}
-	policy.name = (char *)sched_get_policy(engine_sched(engine))->name;
-	reply.id = request->id;
-	reply.last = true;
-	reply.body_case = SBEET__CONTROL__REPLY__BODY_POLICY;
-	reply.policy = &policy;
-	control_client_send(client, &reply);
-}
-
 static void handle_events(struct control_client *client, const Sbeet__Control__Request *request) {
 	static const char *const refusals[] = {
 		[SUBSCRIBER_E_TOO_MANY] =
@@ -109,7 +75,7 @@ static void handle_events(struct control_client *client, const Sbeet__Control__R
 static void (*const handlers[])(struct control_client *, const Sbeet__Control__Request *) = {
 	[SBEET__CONTROL__REQUEST__BODY_HELLO] = handle_hello,
 	[SBEET__CONTROL__REQUEST__BODY_STATUS] = control_status,
-	[SBEET__CONTROL__REQUEST__BODY_POLICY] = handle_policy,
+	[SBEET__CONTROL__REQUEST__BODY_POLICY] = admin_policy,
 	[SBEET__CONTROL__REQUEST__BODY_EXPLAIN] = control_explain,
 	[SBEET__CONTROL__REQUEST__BODY_EVENTS] = handle_events,
 	[SBEET__CONTROL__REQUEST__BODY_CONFIG] = admin_config,

@@ -63,6 +63,8 @@ static struct ready_job describe(const struct sched *s, sched_job_id id, nsec_t 
 	const struct sched_task *task = sched_task(s, job->task);
 	nsec_t least = least_time(s, task, job);
 	bool hopeless = job->deadline && now + least > job->deadline;
+	bool dropped =
+		params->late == SCHED_LATE_DROP && job->deadline && now >= job->deadline;
 	struct ready_job ready = {
 		.id = id,
 		.hopeless = hopeless,
@@ -74,7 +76,7 @@ static struct ready_job describe(const struct sched *s, sched_job_id id, nsec_t 
 			.deadline = job->deadline},
 	};
 
-	if (hopeless && params->skip_hopeless) {
+	if (dropped || (hopeless && params->skip_hopeless)) {
 		ready.late = true;
 	} else if (hopeless && params->reading == SCHED_READING_FIT) {
 		ready.job.deadline = next_due(task, job, least, now);

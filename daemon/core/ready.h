@@ -22,7 +22,9 @@
 struct ready_job {
 	sched_job_id id;
 	bool hopeless; /* no GPU can finish it by its own deadline */
-	bool late;     /* that, and params.skip_hopeless: it comes last */
+	/* That, and params.skip_hopeless; or its deadline has passed, and params.late is to drop such
+	 * jobs: it comes last. */
+	bool late;
 	struct timeline_job job;
 };
 
@@ -35,7 +37,7 @@ struct ready {
 
 /* Waiting jobs with a profile that a GPU with room could take now, in the order of params.queue;
  * the first READY_MAX of them. With params.skip_hopeless those that no GPU can finish in time come
- * last. One walk over all waiting jobs. */
+ * last, with params.late those whose deadline has passed. One walk over all waiting jobs. */
 void ready_collect(struct ready *ret, struct sched *s, nsec_t now);
 
 /* The ready job could start, and is left waiting: decide again when that may have become better. */

@@ -75,22 +75,11 @@ void sched_set_policy(struct sched *s, const struct sched_policy *policy) {
 	s->policy = policy;
 }
 
-void sched_params_default(struct sched_params *ret) {
-	*ret = (struct sched_params){
-		.reading = SCHED_READING_FIT,
-		.queue = SCHED_QUEUE_EDF,
-		.window = SCHED_WINDOW_COMMON,
-		.skip_hopeless = true,
-		.max_wait = 16,
-		.lookahead_depth = 6,
-		.stop = SCHED_STOP_KERNEL,
-	};
-}
-
 int sched_set_params(struct sched *s, const struct sched_params *params) {
 	if ((unsigned)params->reading >= _SCHED_READING_N ||
 	    (unsigned)params->queue >= _SCHED_QUEUE_N ||
-	    (unsigned)params->window >= _SCHED_WINDOW_N || params->jobs_per_gpu > SCHED_SLOTS_MAX ||
+	    (unsigned)params->window >= _SCHED_WINDOW_N ||
+	    (unsigned)params->late >= _SCHED_LATE_N || params->jobs_per_gpu > SCHED_SLOTS_MAX ||
 	    params->migration_cost > PROFILE_TIME_MAX || params->epsilon > PROFILE_TIME_MAX ||
 	    params->lookahead_depth > TASK_COMING_MAX) {
 		return -EINVAL;
@@ -108,6 +97,7 @@ int sched_set_gpu_model(struct sched *s, size_t index, const struct sched_gpu_mo
 		return -EINVAL;
 	}
 	s->gpus[index].model = *model;
+	task_table_derive(&s->tasks, s->gpus, s->n_gpus);
 	books_set_free(&s->gpus[index], s->gpus[index].free);
 	return 0;
 }

@@ -12,9 +12,8 @@
 #pragma once
 
 #include "daemon/core/groups.h"
+#include "daemon/core/params.h"
 #include "daemon/core/state.h"
-
-void sched_params_default(struct sched_params *ret);
 
 /* Room for @max_jobs waiting and running jobs, all allocated here. Return: 0, -ENOMEM, -EINVAL. */
 int sched_new(struct sched **ret, const struct sched_policy *policy, size_t max_jobs);
@@ -24,8 +23,8 @@ struct sched *sched_free(struct sched *s);
 int sched_add_gpu(struct sched *s, unsigned n_sms, enum sched_sharing sharing);
 void sched_set_policy(struct sched *s, const struct sched_policy *policy);
 
-/* Return: 0; -EINVAL for no such GPU, a limit above its SMs or of 0, or a step of 0. Tasks that are
- * there already keep what was derived for them: set models first. */
+/* Return: 0; -EINVAL for no such GPU, a limit above its SMs or of 0, or a step of 0. What is derived
+ * of it for tasks that are there already is derived anew. */
 int sched_set_gpu_model(struct sched *s, size_t gpu, const struct sched_gpu_model *model);
 
 /* From now on no job starts on this GPU, or jobs start again. What runs there goes on. */

@@ -183,13 +183,58 @@ enum sched_window {
 	_SCHED_WINDOW_N,
 };
 
+/* What becomes of a job that has not started when its deadline comes. */
+enum sched_late {
+	SCHED_LATE_RUN,	 /* it waits for its turn as before */
+	SCHED_LATE_DROP, /* it is given up: a simulation drops it as missed; as no program's call can
+			  * fail for it, sbeetd starts it after all others: see ready.h */
+	_SCHED_LATE_N,
+};
+
+/* See params.h, which has the members' names, values and meaning. */
+enum sched_param_id {
+	SCHED_PARAM_READING,
+	SCHED_PARAM_QUEUE,
+	SCHED_PARAM_WINDOW,
+	SCHED_PARAM_LINE_16,
+	SCHED_PARAM_SKIP_HOPELESS,
+	SCHED_PARAM_LATE,
+	SCHED_PARAM_JOBS_PER_GPU,
+	SCHED_PARAM_FREE_AT_KERNEL_END,
+	SCHED_PARAM_MIGRATION_COST,
+	SCHED_PARAM_LOOKAHEAD_DEPTH,
+	SCHED_PARAM_MAX_WAIT,
+	SCHED_PARAM_EPSILON,
+	SCHED_PARAM_STOP,
+	_SCHED_PARAM_N,
+};
+
+/* A set of parameters, and those that the policies of one kind read. */
+#define SCHED_PARAM_BIT(which) (1u << (which))
+#define SCHED_PARAMS_SLOTS                                                                   \
+	(SCHED_PARAM_BIT(SCHED_PARAM_JOBS_PER_GPU) | SCHED_PARAM_BIT(SCHED_PARAM_MIGRATION_COST) | \
+	 SCHED_PARAM_BIT(SCHED_PARAM_FREE_AT_KERNEL_END))
+#define SCHED_PARAMS_READY                                                              \
+	(SCHED_PARAMS_SLOTS | SCHED_PARAM_BIT(SCHED_PARAM_QUEUE) |                      \
+	 SCHED_PARAM_BIT(SCHED_PARAM_SKIP_HOPELESS) | SCHED_PARAM_BIT(SCHED_PARAM_LATE) | \
+	 SCHED_PARAM_BIT(SCHED_PARAM_MAX_WAIT))
+#define SCHED_PARAMS_SBEET                                                           \
+	(SCHED_PARAMS_READY | SCHED_PARAM_BIT(SCHED_PARAM_READING) |                 \
+	 SCHED_PARAM_BIT(SCHED_PARAM_WINDOW) | SCHED_PARAM_BIT(SCHED_PARAM_LINE_16))
+#define SCHED_PARAMS_LOOKAHEAD                                         \
+	(SCHED_PARAMS_READY | SCHED_PARAM_BIT(SCHED_PARAM_READING) | \
+	 SCHED_PARAM_BIT(SCHED_PARAM_LOOKAHEAD_DEPTH))
+#define SCHED_PARAMS_PRIORITY \
+	(SCHED_PARAM_BIT(SCHED_PARAM_EPSILON) | SCHED_PARAM_BIT(SCHED_PARAM_STOP))
+
 struct sched_params {
 	enum sched_reading reading;
 	enum sched_queue_order queue;
 	enum sched_window window;
 	unsigned jobs_per_gpu;	 /* 1 to SCHED_SLOTS_MAX; 0: see sched_slots() */
 	bool line_16;		 /* keep the guard of Alg. 2, line 16 */
-	bool skip_hopeless;	 /* don't start a job that no GPU can finish in time */
+	bool skip_hopeless;	 /* a job that no GPU can finish in time comes last: see ready.h */
+	enum sched_late late;
 	bool free_at_kernel_end; /* SMs come back when the kernel ends, not after the last copy */
 	nsec_t migration_cost;	 /* added to a job that leaves the GPU its task ran on last */
 	unsigned max_wait;	 /* periods after which a job goes first: see overdue.h; 0: never */
@@ -305,6 +350,7 @@ struct sched_policy {
 	bool by_segments;
 	const char *priority; /* what a task's priority decides: "which job goes first"; NULL:
 				 nothing */
+	unsigned params;      /* that it reads: SCHED_PARAM_BIT() of each */
 	bool simulated;	      /* for simulations only: see sched_policy_find_live() */
 };
 

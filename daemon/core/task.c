@@ -158,13 +158,15 @@ static nsec_t fastest(const struct sched_task *task, const struct sched_gpu_mode
 /* m_opt on each GPU, and the GPUs by the energy a job needs there: insertion keeps equal ones in
  * the GPUs' own order. */
 static void derive(struct sched_task *task, const struct sched_gpu *gpus, size_t n_gpus) {
+	task->n_gpus = 0;
 	for (size_t k = 0; k < n_gpus; k++) {
 		const struct profile_table *p = task->profiles[k];
 		const struct sched_gpu_model *model = &gpus[k].model;
 		size_t i = task->n_gpus;
 
 		/* What it could be given there was never measured. */
-		if (p && sched_most_sms(model, task->spec.max_sms) < p->least) {
+		if (p && (sched_most_sms(model, task->spec.max_sms) < p->least ||
+			  p->n_sms < model->limit)) {
 			p = task->profiles[k] = NULL;
 		}
 		if (!p) {
@@ -179,6 +181,14 @@ static void derive(struct sched_task *task, const struct sched_gpu *gpus, size_t
 		}
 		task->order[i] = (uint8_t)k;
 		task->n_gpus++;
+	}
+}
+
+void task_table_derive(struct task_table *t, const struct sched_gpu *gpus, size_t n_gpus) {
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->list[i].used) {
+			derive(&t->list[i], gpus, n_gpus);
+		}
 	}
 }
 

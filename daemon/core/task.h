@@ -30,6 +30,9 @@ struct task_table {
 
 void task_table_deinit(struct task_table *t);
 
+/* What is known of all tasks is derived anew: a GPU's model has changed. */
+void task_table_derive(struct task_table *t, const struct sched_gpu *gpus, size_t n_gpus);
+
 /* Copies @task (what a caller sets, see sched.h) and derives m_opt, energies and their order from
  * @gpus. Return: 0, -EINVAL, -ENOSPC, -ENOMEM. */
 int task_table_add(struct task_table *t, const struct sched_task *task,

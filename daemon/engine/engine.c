@@ -29,6 +29,8 @@ struct engine {
 	bool tasks_changed;
 	bool running, stopped, on_hold;
 	bool preempts;			     /* see engine_set_preempts() */
+	/* Of each GPU, before it is divided. */
+	struct sched_gpu_model models[SCHED_GPUS_MAX];
 	unsigned green_step[SCHED_GPUS_MAX]; /* parts are made of whole groups of so many SMs; 0: no
 					      * green contexts there */
 };
@@ -46,9 +48,7 @@ int engine_new(struct engine **ret, const struct sched_policy *policy, clock_fn 
 	if (r == 0) {
 		struct sched_params params;
 
-		/* A program waits for its grant, however late it is: none is ever given up. */
-		sched_params_default(&params);
-		params.skip_hopeless = false;
+		sched_params_live(&params);
 		r = sched_set_params(engine->sched, &params);
 	}
 	if (r == 0) {
@@ -111,6 +111,7 @@ static int add_gpu(struct engine *engine, const struct inventory_gpu *gpu,
 	step = gpu->sharing == SCHED_SHARING_MPS ? gpu->green_step : 0;
 	if (step > 0 && gpu->n_sms >= GROUPS_MIN * step) {
 		engine->green_step[index] = step;
+		engine->models[index] = model;
 		divide(engine->sched, &model, step);
 	}
 	return sched_set_gpu_model(engine->sched, (size_t)index, &model);
@@ -187,8 +188,29 @@ bool engine_whole_jobs(const struct engine *engine) {
 	return policy->stops && !policy->by_segments;
 }
 
-void engine_set_policy(struct engine *engine, const struct sched_policy *policy) {
+/* The parts that jobs get depend on how many run at once. */
+static void divide_again(struct engine *engine) {
+	for (size_t i = 0; i < sched_n_gpus(engine->sched); i++) {
+		struct sched_gpu_model model = engine->models[i];
+
+		if (engine->green_step[i] > 0) {
+			divide(engine->sched, &model, engine->green_step[i]);
+		}
+		if (engine->green_step[i] > 0 &&
+		    model.step != sched_gpu(engine->sched, i)->model.step) {
+			sched_set_gpu_model(engine->sched, i, &model);
+		}
+	}
+}
+
+void engine_set_policy(struct engine *engine, const struct sched_policy *policy,
+		       const struct sched_params *params) {
+	int r;
+
 	sched_set_policy(engine->sched, policy);
+	r = sched_set_params(engine->sched, params);
+	assert(r == 0); /* what can be set by name is within bounds */
+	divide_again(engine);
 	engine->changed = engine->tasks_changed = true;
 }
 

@@ -74,8 +74,9 @@ void engine_remove_task(struct engine *engine, sched_task_id task);
 /* Whether segments that a program marks (sbeet.h) are all one job to the policy. */
 bool engine_whole_jobs(const struct engine *engine);
 
-/* From the next engine_run() on. */
-void engine_set_policy(struct engine *engine, const struct sched_policy *policy);
+/* From the next engine_run() on. @params: of this policy; within the bounds of params.h. */
+void engine_set_policy(struct engine *engine, const struct sched_policy *policy,
+		       const struct sched_params *params);
 
 /* It waits, and goes on to do so outside: nothing is granted to it until engine_arrive(). */
 void engine_withdraw(struct engine *engine, struct job *job);

@@ -18,7 +18,7 @@ enum event_kind {
 	EVENT_SHARED, /* index: the GPU */
 
 	/* sim.c's. */
-	EVENT_DEADLINE, /* only with SIM_LATE_DROP */
+	EVENT_DEADLINE, /* only with SCHED_LATE_DROP */
 	EVENT_RELEASE,
 };
 

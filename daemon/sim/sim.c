@@ -86,7 +86,7 @@ static int ask(struct sim *s, size_t index) {
 	s->jobs[id] = job;
 	s->n_jobs = id < s->n_jobs ? s->n_jobs : (size_t)id + 1;
 	s->next_order++;
-	if (s->setup->late == SIM_LATE_DROP && job.deadline) {
+	if (s->setup->params.late == SCHED_LATE_DROP && job.deadline) {
 		r = event_push(&s->events,
 			       (struct event){.at = job.deadline > s->now ? job.deadline : s->now,
 					      .kind = EVENT_DEADLINE,
@@ -347,7 +347,8 @@ static bool valid(const struct sim_setup *setup) {
 	}
 	return setup->arbiter && setup->n_gpus >= 1 && setup->n_gpus <= SCHED_GPUS_MAX &&
 	       setup->duration >= 1 && setup->duration <= SIM_DURATION_MAX &&
-	       (unsigned)setup->exec < _SIM_EXEC_N && (unsigned)setup->late < _SIM_LATE_N &&
+	       (unsigned)setup->exec < _SIM_EXEC_N &&
+	       (unsigned)setup->params.late < _SCHED_LATE_N &&
 	       (unsigned)setup->power < _SIM_POWER_N && (unsigned)setup->terms < _SIM_TERMS_N &&
 	       setup->cap_percent <= 100 && setup->overhead <= PROFILE_TIME_MAX &&
 	       (setup->exec != SIM_EXEC_SHARE ||

@@ -34,13 +34,6 @@ enum sim_exec {
 	_SIM_EXEC_N,
 };
 
-/* What becomes of a job that has not started when its deadline comes. */
-enum sim_late {
-	SIM_LATE_RUN,  /* it keeps waiting, as under the daemon */
-	SIM_LATE_DROP, /* it is given up: it counts as missed and takes no more time */
-	_SIM_LATE_N,
-};
-
 /* When a job draws its dynamic power and keeps its GPU active. */
 enum sim_power {
 	SIM_POWER_HELD,	  /* while it holds SMs */
@@ -91,7 +84,6 @@ struct sim_setup {
 	nsec_t duration;
 	enum sim_exec exec;
 	unsigned exec_share_permille; /* 1 to 1000 */
-	enum sim_late late;
 	enum sim_power power;
 	nsec_t overhead; /* of each job; at most PROFILE_TIME_MAX */
 	enum sim_terms terms;

@@ -51,12 +51,12 @@ int main(void) {
 			.n_tasks = TASKS,
 			.policy = *p,
 			.duration = 600 * NSEC_PER_SEC,
-			.late = SIM_LATE_DROP,
 		};
 		struct sim_result result;
 		double start;
 
 		sched_params_default(&setup.params);
+		setup.params.late = SCHED_LATE_DROP;
 		start = cpu_s();
 		if (strcmp((*p)->name, "fixed") == 0 || sim_run(&setup, &result) < 0) {
 			continue; /* no task has a fixed place */

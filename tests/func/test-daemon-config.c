@@ -165,6 +165,58 @@ static void policy_that_was_set_by_request_is_shown(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Sets a policy with one parameter. */
+static Sbeet__Control__Reply *set_param(const char *policy, const char *name, const char *text) {
+	Sbeet__Control__PolicyRequest wanted = SBEET__CONTROL__POLICY_REQUEST__INIT;
+	Sbeet__Control__PolicyParam param = SBEET__CONTROL__POLICY_PARAM__INIT;
+	Sbeet__Control__PolicyParam *params[] = {&param};
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+
+	param.name = (char *)name;
+	param.value = (char *)text;
+	wanted.name = (char *)policy;
+	wanted.params = params;
+	wanted.n_params = 1;
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_POLICY;
+	request.policy = &wanted;
+	return control_ask(&request);
+}
+
+static void parameters_of_policies_are_set_and_shown(void **state) {
+	Sbeet__Control__Reply *reply;
+
+	harness_prepare(&harness);
+	write_config("[sbeetd]\npolicy = sbeet\n[policy sbeet]\nreading = literal\n");
+	harness_start(&harness, plain);
+	expect("reading", "literal", "file", 4);
+	expect("line_16", "off", "default", 0);
+	expect("skip_hopeless", "off", "default", 0);
+	reply = set_param("sbeet", "line_16", "on");
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_POLICY);
+	packet_free(&reply->base);
+	expect("line_16", "on", "request", 0);
+	expect("reading", "literal", "file", 4);
+
+	/* a mistake changes nothing, not even the policy */
+	reply = set_param("sbeet-mg", "line_16", "maybe");
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_ERROR);
+	assert_string_equal(reply->error->text, "line_16 'maybe': expected on or off");
+	packet_free(&reply->base);
+	reply = set_param("fcfs", "line_16", "on");
+	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_ERROR);
+	packet_free(&reply->base);
+	expect("policy", "sbeet", "file", 2);
+
+	/* of a policy that is not in force: what somebody has set */
+	policy_set("fcfs", SBEET__ERROR_CODE__ERROR_CODE_NONE);
+	expect("line_16", "on", "request", 0);
+	write_config("[sbeetd]\npolicy = sbeet\n[policy sbeet]\nreading = fit\n");
+	packet_free(&ask_config(true)->base);
+	expect("reading", "fit", "file", 4);
+	expect("line_16", "on", "request", 0);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static bool policy_is(const Sbeet__Control__Status *status, void *data) {
 	return strcmp(status->service->policy, data) == 0;
 }
@@ -226,6 +278,7 @@ int main(void) {
 		CASE(daemon_refuses_to_start_with_a_mistake),
 		CASE(daemon_refuses_a_folder_that_is_not_there),
 		CASE(policy_that_was_set_by_request_is_shown),
+		CASE(parameters_of_policies_are_set_and_shown),
 		CASE(reload_changes_what_is_live_and_tells_the_rest),
 		CASE(reload_keeps_the_old_configuration_on_a_mistake),
 	};

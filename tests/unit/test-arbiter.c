@@ -172,10 +172,10 @@ static void make_world(struct world *w, uint64_t seed) {
 				      .duration = 1000 * MS,
 				      .exec = (enum sim_exec)between(&random, 0, _SIM_EXEC_N - 1),
 				      .exec_share_permille = 600,
-				      .late = (enum sim_late)between(&random, 0, _SIM_LATE_N - 1),
 				      .sequential = between(&random, 0, 1),
 				      .seed = seed};
 	sched_params_default(&w->setup.params);
+	w->setup.params.late = (enum sched_late)between(&random, 0, _SCHED_LATE_N - 1);
 }
 
 static void sim_runs_what_another_arbiter_starts(void **state) {
@@ -200,7 +200,7 @@ static void sim_runs_what_another_arbiter_starts(void **state) {
 			assert_int_equal(own.tasks[i].lateness_max, grants.tasks[i].lateness_max);
 		}
 		missed += own.count.missed;
-		dropped += w.setup.late == SIM_LATE_DROP && own.count.missed > 0;
+		dropped += w.setup.params.late == SCHED_LATE_DROP && own.count.missed > 0;
 		sim_result_deinit(&own);
 		sim_result_deinit(&grants);
 	}

@@ -111,6 +111,84 @@ static void config_refuses_bad_values_with_their_line(void **state) {
 	}
 }
 
+static struct policy_values *values_of(struct config *c, const char *name) {
+	struct policy_values *v = policies_find(&c->policies, name);
+
+	assert_non_null(v);
+	return v;
+}
+
+static void config_takes_parameters_of_policies(void **state) {
+	struct config c;
+
+	assert_int_equal(read_text(&c,
+				   "[policy sbeet-mg]\nreading = literal\nline_16 = on\n"
+				   "window = own\nqueue = priority\njobs_per_gpu = 2\nlate = drop\n"
+				   "skip_hopeless = on\nmigration_cost = 1500us\nmax_wait = 0\n"
+				   "[policy lookahead]\nlookahead_depth = 3\n"),
+			 0);
+	assert_string_equal(warnings, "");
+	assert_int_equal(values_of(&c, "sbeet-mg")->params.reading, SCHED_READING_LITERAL);
+	assert_int_equal(values_of(&c, "sbeet-mg")->params.window, SCHED_WINDOW_OWN);
+	assert_int_equal(values_of(&c, "sbeet-mg")->params.queue, SCHED_QUEUE_PRIORITY);
+	assert_int_equal(values_of(&c, "sbeet-mg")->params.late, SCHED_LATE_DROP);
+	assert_true(values_of(&c, "sbeet-mg")->params.line_16);
+	assert_true(values_of(&c, "sbeet-mg")->params.skip_hopeless);
+	assert_int_equal(values_of(&c, "sbeet-mg")->params.jobs_per_gpu, 2);
+	assert_int_equal(values_of(&c, "sbeet-mg")->params.migration_cost, 1500 * NSEC_PER_USEC);
+	assert_int_equal(values_of(&c, "sbeet-mg")->params.max_wait, 0);
+	assert_int_equal(values_of(&c, "sbeet-mg")->origin[SCHED_PARAM_LINE_16].line, 3);
+	/* each policy has its own */
+	assert_int_equal(values_of(&c, "sbeet")->params.reading, SCHED_READING_FIT);
+	assert_int_equal(values_of(&c, "sbeet")->origin[SCHED_PARAM_READING].source,
+			 SETTING_DEFAULT);
+	assert_int_equal(values_of(&c, "lookahead")->params.lookahead_depth, 3);
+}
+
+static void config_names_wrong_parameters(void **state) {
+	struct config c;
+
+	assert_int_equal(read_text(&c,
+				   "[policy fcfs]\nreading = fit\n[policy sbet]\nreading = fit\n"
+				   "[policy sbeet]\nqeue = edf\nepsilon = 1ms\n"),
+			 0);
+	assert_string_equal(
+		warnings,
+		"F:2: policy 'fcfs' has no parameter 'reading'; it has none\n"
+		"F:4: unknown policy 'sbet' (did you mean 'sbeet'?)\n"
+		"F:6: policy 'sbeet' has no parameter 'qeue'. Did you mean 'queue'?\n"
+		"F:7: policy 'sbeet' has no parameter 'epsilon'; it has reading, queue, window, "
+		"line_16, skip_hopeless, late, jobs_per_gpu, migration_cost, max_wait\n");
+	assert_int_equal(read_text(&c, "[policy sbeet]\nreading = best\n"), -EINVAL);
+	assert_string_equal(why, "F:2: reading 'best': expected literal, authors or fit");
+	assert_int_equal(read_text(&c, "[policy sbeet]\njobs_per_gpu = 5000000000\n"), -EINVAL);
+}
+
+static void parameters_set_by_request_outlive_a_reload(void **state) {
+	static const char *const file = "[policy sbeet]\nreading = authors\n";
+	struct config old, same, other;
+	char text[256];
+
+	assert_int_equal(read_text(&old, file), 0);
+	assert_int_equal(policies_set(values_of(&old, "sbeet"), "reading", "literal",
+				      SETTING_REQUEST, 0, text, sizeof(text)),
+			 0);
+	assert_int_equal(policies_set(values_of(&old, "sbeet"), "max_wait", "3", SETTING_REQUEST, 0,
+				      text, sizeof(text)),
+			 0);
+	assert_int_equal(read_text(&same, file), 0);
+	policies_keep(&same.policies, &old.policies);
+	assert_int_equal(values_of(&same, "sbeet")->params.reading, SCHED_READING_LITERAL);
+	assert_int_equal(values_of(&same, "sbeet")->origin[SCHED_PARAM_READING].source,
+			 SETTING_REQUEST);
+	assert_int_equal(read_text(&other, "[policy sbeet]\nreading = fit\n"), 0);
+	policies_keep(&other.policies, &same.policies);
+	assert_int_equal(values_of(&other, "sbeet")->params.reading, SCHED_READING_FIT);
+	assert_int_equal(values_of(&other, "sbeet")->origin[SCHED_PARAM_READING].source,
+			 SETTING_FILE);
+	assert_int_equal(values_of(&other, "sbeet")->params.max_wait, 3);
+}
+
 static void config_bounds_lines_and_files(void **state) {
 	static char text[INIFILE_SIZE_MAX + 1];
 	struct config c;
@@ -331,7 +409,7 @@ static bool is_key(const char *key) {
 			return true;
 		}
 	}
-	return false;
+	return sched_param_find(key) >= 0;
 }
 
 /* And of no other. */
@@ -345,6 +423,9 @@ static void man_page_tells_of_keys_alone(void **state) {
 		if (!is_key(key)) {
 			fail_msg("sbeetd.conf(5) has an item '%s', which is no key", key);
 		}
+	}
+	for (int i = 0; i < _SCHED_PARAM_N; i++) {
+		n -= !sched_param_rows[i].simulated;
 	}
 	assert_int_equal(n, _SETTING_N + _ACCESS_KEY_N + _TASKFILE_KEY_N);
 	free(page);
@@ -366,6 +447,11 @@ static void man_page_tells_of_every_key(void **state) {
 	for (int i = 0; i < _TASKFILE_KEY_N; i++) {
 		expect_item(page, taskfile_table[i].key, "");
 	}
+	for (int i = 0; i < _SCHED_PARAM_N; i++) {
+		if (!sched_param_rows[i].simulated) {
+			expect_item(page, sched_param_rows[i].name, "");
+		}
+	}
 	free(page);
 }
 
@@ -375,6 +461,9 @@ int main(void) {
 		cmocka_unit_test(config_takes_values_and_remembers_lines),
 		cmocka_unit_test(config_warns_of_what_it_does_not_know),
 		cmocka_unit_test(config_refuses_bad_values_with_their_line),
+		cmocka_unit_test(config_takes_parameters_of_policies),
+		cmocka_unit_test(config_names_wrong_parameters),
+		cmocka_unit_test(parameters_set_by_request_outlive_a_reload),
 		cmocka_unit_test(config_bounds_lines_and_files),
 		cmocka_unit_test(config_takes_rights_of_users_and_groups),
 		cmocka_unit_test(config_knows_admins),

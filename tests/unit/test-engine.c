@@ -44,6 +44,13 @@ static void on_granted(struct job *job) {
 	}
 }
 
+static void set_policy(struct engine *e, const struct sched_policy *policy) {
+	struct sched_params params;
+
+	sched_params_live(&params);
+	engine_set_policy(e, policy, &params);
+}
+
 /* GPU 0: 8 SMs under MPS; GPU 1: 8 SMs exclusive. */
 static int setup(void **state) {
 	struct inventory_sharing sharing;
@@ -179,7 +186,7 @@ static void engine_grants_where_a_task_has_no_profile(void **state) {
 		if (!sched_policy_find_live(policies[i]->name)) {
 			continue;
 		}
-		engine_set_policy(engine, policies[i]);
+		set_policy(engine, policies[i]);
 		for (size_t gpu = 0; gpu < 2; gpu++) {
 			struct job *job = job_new(NULL, 1);
 
@@ -215,7 +222,7 @@ static void engine_tells_overruns_by_its_clock(void **state) {
 	assert_int_equal(profile_table_linear(&table, 8, 0, 0, 8 * NSEC_PER_MSEC, 1000), 0);
 	task.profiles[0] = &table;
 	assert_int_equal(engine_add_task(engine, &task, &job->task), 0);
-	engine_set_policy(engine, sched_policy_find("fcfs"));
+	set_policy(engine, sched_policy_find("fcfs"));
 	job->owner = 1;
 	job->record.enforcement_mask = WHOLE;
 	job->release = now;
@@ -301,8 +308,46 @@ static void engine_cuts_gpus_into_few_rows(void **state) {
 		assert_int_equal(rows.group, cases[i].group);
 		assert_int_equal(rows.last_group, cases[i].last_group);
 		assert_int_equal(rows.anywhere, cases[i].anywhere);
-		engine_set_policy(engine, sched_policy_find("fcfs"));
+		set_policy(engine, sched_policy_find("fcfs"));
 		assert_false(engine_rows(engine, 0, &rows));
+	}
+}
+
+/* Four jobs at a time can lie anywhere: there are more parts, so they are larger. */
+static void engine_cuts_gpus_again_for_more_jobs(void **state) {
+	const struct sched_policy *policy = sched_policy_find("lookahead");
+	struct profile_table profile;
+	struct sched_task task = {
+		.period = NSEC_PER_SEC, .deadline = NSEC_PER_SEC, .fixed_gpu = -1};
+	struct inventory_sharing sharing;
+	struct sched_params params;
+	struct engine_rows rows;
+	sched_task_id id;
+
+	teardown(NULL);
+	assert_int_equal(inventory_sharing_parse("mps", &sharing), 0);
+	assert_int_equal(inventory_new_fixed(&inventory, (unsigned[]){46}, 1, &sharing), 0);
+	((struct inventory_gpu *)inventory_gpu(inventory, 0))->green_step = 4;
+	assert_int_equal(engine_new(&engine, policy, clock_now, on_granted, on_stop), 0);
+	assert_int_equal(engine_add_gpus(engine, inventory, NULL), 0);
+	assert_int_equal(profile_table_init(&profile, 46, 0, 0), 0);
+	for (unsigned m = 1; m <= 46; m++) {
+		nsec_t t = NSEC_PER_SEC / (m < 12 ? m : 12); /* 12 SMs are the best */
+
+		assert_int_equal(profile_table_set(&profile, m, t, t, 1000 + 100 * m), 0);
+	}
+	assert_int_equal(profile_table_finish(&profile), 0);
+	task.profiles[0] = &profile;
+	assert_int_equal(engine_add_task(engine, &task, &id), 0);
+	sched_params_live(&params);
+	for (unsigned jobs = 1; jobs <= 4; jobs++) {
+		params.jobs_per_gpu = jobs;
+		engine_set_policy(engine, policy, &params);
+		assert_true(engine_rows(engine, 0, &rows));
+		assert_int_equal(rows.group, jobs > 2 ? 8 : 4);
+		assert_int_equal(rows.anywhere, jobs > 2);
+		/* what is known of tasks is a whole number of groups */
+		assert_int_equal(sched_task(engine_sched(engine), id)->m_opt[0] % rows.group, 0);
 	}
 }
 
@@ -317,6 +362,7 @@ int main(void) {
 		CASE(inventory_reads_sharing_modes),
 		CASE(inventory_finds_gpus_by_uuid),
 		CASE(engine_cuts_gpus_into_few_rows),
+		CASE(engine_cuts_gpus_again_for_more_jobs),
 	};
 
 	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);

@@ -182,7 +182,7 @@ static void late_jobs_are_given_up_if_they_have_not_begun(void **state) {
 
 	start(&w);
 	add(&w, 2 * MS, 2 * MS, 0, 5 * MS);
-	w.setup.late = SIM_LATE_DROP;
+	w.setup.params.late = SCHED_LATE_DROP;
 	w.setup.duration = 12 * MS;
 	run(&w, &result);
 	/* Those of 0, 4 and 10 run: of the two that waited at 5, the one of 2 was given up at 4. */

@@ -100,7 +100,7 @@ static void make_world(struct world *w, const struct sched_policy *policy, uint6
 	w->setup.duration = 500 * MS + between(&random, 0, 5 * MS);
 	w->setup.exec = (enum sim_exec)between(&random, 0, _SIM_EXEC_N - 1);
 	w->setup.exec_share_permille = 600;
-	w->setup.late = (enum sim_late)between(&random, 0, _SIM_LATE_N - 1);
+	w->setup.params.late = (enum sched_late)between(&random, 0, _SCHED_LATE_N - 1);
 	w->setup.power = (enum sim_power)between(&random, 0, _SIM_POWER_N - 1);
 	w->setup.seed = seed;
 	w->setup.on_segment = keep_segment;
@@ -482,7 +482,7 @@ static void sim_gives_up_late_jobs_when_asked(void **state) {
 	assert_int_equal(r.grants, 3); /* at 0, 42 and 84 ms */
 	assert_int_equal(w.segments[1].job, 1);
 	sim_result_deinit(&r);
-	w.setup.late = SIM_LATE_DROP;
+	w.setup.params.late = SCHED_LATE_DROP;
 	w.n_segments = 0;
 	assert_int_equal(sim_run(&w.setup, &r), 0);
 	assert_int_equal(r.count.missed, 5);

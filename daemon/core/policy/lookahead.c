@@ -459,4 +459,5 @@ const struct sched_policy policy_lookahead = {
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_ANYWHERE,
+	.params = SCHED_PARAMS_LOOKAHEAD,
 };

@@ -174,6 +174,7 @@ const struct sched_policy policy_gpu_kthread = {
 	.stops = true,
 	.compare = compare,
 	.priority = "which job has the GPU",
+	.params = SCHED_PARAMS_PRIORITY,
 };
 
 const struct sched_policy policy_gpu_ioctl = {
@@ -184,4 +185,5 @@ const struct sched_policy policy_gpu_ioctl = {
 	.compare = compare,
 	.by_segments = true,
 	.priority = "which job has the GPU",
+	.params = SCHED_PARAMS_PRIORITY,
 };

@@ -163,4 +163,5 @@ const struct sched_policy policy_sbeet_mg = {
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_ANYWHERE,
+	.params = SCHED_PARAMS_SBEET,
 };

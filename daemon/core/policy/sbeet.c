@@ -44,6 +44,7 @@ const struct sched_policy policy_sbeet = {
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
+	.params = SCHED_PARAMS_SBEET,
 };
 
 const struct sched_policy policy_bfd_sbeet = {
@@ -55,6 +56,7 @@ const struct sched_policy policy_bfd_sbeet = {
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
+	.params = SCHED_PARAMS_SBEET,
 };
 
 const struct sched_policy policy_ffd_sbeet = {
@@ -66,6 +68,7 @@ const struct sched_policy policy_ffd_sbeet = {
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
+	.params = SCHED_PARAMS_SBEET,
 };
 
 const struct sched_policy policy_wfd_sbeet = {
@@ -77,6 +80,7 @@ const struct sched_policy policy_wfd_sbeet = {
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
+	.params = SCHED_PARAMS_SBEET,
 };
 
 const struct sched_policy policy_sbeet_mg_offline = {
@@ -89,4 +93,5 @@ const struct sched_policy policy_sbeet_mg_offline = {
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
+	.params = SCHED_PARAMS_SBEET,
 };

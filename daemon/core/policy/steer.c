@@ -20,4 +20,5 @@ const struct sched_policy policy_steer = {
 	.places = true,
 	.steers = true,
 	.overdue = SCHED_OVERDUE_ANYWHERE,
+	.params = SCHED_PARAMS_LOOKAHEAD,
 };

@@ -168,4 +168,5 @@ const struct sched_policy policy_stgm = {
 	.decide = decide,
 	.distribute = distribute,
 	.places = true,
+	.params = SCHED_PARAMS_SLOTS,
 };

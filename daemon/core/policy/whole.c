@@ -183,6 +183,7 @@ const struct sched_policy policy_load_dist = {
 	.summary = "load distribution: the most urgent job to the biggest idle GPU, whole",
 	.decide = decide_queue,
 	.places = true,
+	.params = SCHED_PARAM_BIT(SCHED_PARAM_QUEUE),
 };
 
 const struct sched_policy policy_bcf = {
@@ -192,6 +193,7 @@ const struct sched_policy policy_bcf = {
 	.decide = decide_at_home,
 	.distribute = distribute_bcf,
 	.places = true,
+	.params = SCHED_PARAM_BIT(SCHED_PARAM_QUEUE),
 };
 
 const struct sched_policy policy_lcf = {
@@ -201,4 +203,5 @@ const struct sched_policy policy_lcf = {
 	.decide = decide_at_home,
 	.distribute = distribute_lcf,
 	.places = true,
+	.params = SCHED_PARAM_BIT(SCHED_PARAM_QUEUE),
 };

@@ -75,6 +75,7 @@ policies=$("$sbeetctl" policy --json=short | tr '{' '\n' | sed -n 's/^"policy": 
 [ -n "$policies" ]
 offers "$policies" policy ''
 offers 'fcfs' policy fc
+offers 'reading=' policy sbeet rea
 simulated=$(echo "$policies mps mps-25 mps-33 mps-50 mps-75 mps-level" | tr ' ' '\n' | sort | tr '\n' ' ')
 offers "${simulated% }" simulate -p ''
 offers 'thread' run --task = x --scope = t
@@ -226,6 +227,7 @@ if command -v zsh >/dev/null && command -v tmux >/dev/null; then
 	shows 'sbeetctl run --task x -- tru' '^ready> sbeetctl run --task x -- tru[en]'
 	shows 'sbeetctl monitor -k gpu-d' '^ready> sbeetctl monitor -k gpu-drain'
 	shows 'sbeetctl policy fc' '^ready> sbeetctl policy fcfs'
+	shows 'sbeetctl policy sbeet rea' '^ready> sbeetctl policy sbeet reading='
 	tmux -S "$scratch/tmux" kill-server
 fi
 exit $failed

@@ -11,6 +11,7 @@
 static const char *const readings[] = {"literal", "authors", "fit", NULL};
 static const char *const orders[] = {"edf", "fcfs", "priority", NULL};
 static const char *const windows[] = {"own", "common", NULL};
+static const char *const lines_16[] = {"off", "on", "copies", NULL};
 static const char *const stops[] = {"never", "launches", "level", "preempt", "kernel", NULL};
 static const char *const lates[] = {"run", "drop", NULL};
 
@@ -18,6 +19,7 @@ static const char *const lates[] = {"run", "drop", NULL};
 _Static_assert(sizeof(enum sched_reading) == sizeof(unsigned) &&
 		       sizeof(enum sched_queue_order) == sizeof(unsigned) &&
 		       sizeof(enum sched_window) == sizeof(unsigned) &&
+		       sizeof(enum sched_line_16) == sizeof(unsigned) &&
 		       sizeof(enum sched_stop) == sizeof(unsigned) &&
 		       sizeof(enum sched_late) == sizeof(unsigned),
 	       "enums of the size of unsigned");
@@ -34,8 +36,10 @@ const struct sched_param_row sched_param_rows[_SCHED_PARAM_N] = {
 	[SCHED_PARAM_WINDOW] = {"window", "own or common",
 				"the time over which energies of candidates are compared",
 				SCHED_PARAM_WORD, .words = windows, AT(window)},
-	[SCHED_PARAM_LINE_16] = {"line_16", "on or off", "the guard of Alg. 2, line 16",
-				 SCHED_PARAM_SWITCH, AT(line_16)},
+	[SCHED_PARAM_LINE_16] = {"line_16", "off, on or copies",
+				 "the guard of Alg. 2, line 16: as printed, or counting the "
+				 "copies of the job that would wait, too",
+				 SCHED_PARAM_WORD, .words = lines_16, AT(line_16)},
 	[SCHED_PARAM_SKIP_HOPELESS] = {"skip_hopeless", "on or off",
 				       "a job that no GPU can finish in time comes after all "
 				       "others, and starts only where it makes nobody late",

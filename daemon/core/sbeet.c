@@ -36,7 +36,8 @@ struct generation {
 	const struct sbeet *b;
 	struct timeline t;
 	unsigned gpu;
-	nsec_t fin; /* t_fin = f(m') */
+	nsec_t fin;  /* t_fin = f(m') */
+	nsec_t next; /* t_next; of the literal reading */
 	unsigned left;
 	bool done;
 	/* What came in, and the last of it that is late; 0: nobody is. */
@@ -46,8 +47,29 @@ struct generation {
 	const struct timeline_job *self;
 };
 
-/* Alg. 3, lines 11 to 18, for one job: it starts at the next completion with min(remaining, m_opt)
- * SMs. */
+/* Alg. 3, lines 11 to 18, for one job as printed: it starts at t_next, or at its release, which the
+ * print leaves out, with min(remaining, m_opt) SMs, and the next one when it is over. */
+static void put_as_printed(struct generation *g, const struct timeline_job *job) {
+	const struct sched_params *params = g->b->params;
+	struct timeline_job at_next = *job;
+	struct timeline_place place;
+
+	at_next.release = job->release > g->next ? job->release : g->next;
+	if (!timeline_earliest(&g->t, params, &at_next, g->gpu, 1, &place) ||
+	    place.start > at_next.release) {
+		return; /* line 13: no remaining SM at that time */
+	}
+	if (job->divisible && place.n_sms > job->task->m_opt[g->gpu]) {
+		place.n_sms = job->task->m_opt[g->gpu];
+	}
+	timeline_predict(&g->t, params, job, &place);
+	timeline_take(&g->t, job, &place);
+	g->next = place.sms_end;      /* line 16 */
+	g->done |= g->next >= g->fin; /* line 17 */
+}
+
+/* Beyond the text, see sbeet.h: it starts as soon as there are SMs, and if it is late on min(left,
+ * m_opt) of them, on all that are left. */
 static void put(struct generation *g, const struct timeline_job *job) {
 	const struct sched_params *params = g->b->params;
 	struct timeline_place place;
@@ -56,22 +78,13 @@ static void put(struct generation *g, const struct timeline_job *job) {
 	if (!timeline_earliest(&g->t, params, job, g->gpu, 1, &place)) {
 		return;
 	}
-	if (params->reading == SCHED_READING_LITERAL) {
-		nsec_t asked = job->release > g->t.gpus[g->gpu].floor ? job->release
-								      : g->t.gpus[g->gpu].floor;
-
-		if (place.start > asked || place.start >= g->fin) {
-			return; /* line 13: no remaining SM at that time; line 17: after t_fin */
-		}
-	}
 	n_free = place.n_sms;
 	if (job->divisible && n_free > job->task->m_opt[g->gpu]) {
 		place.n_sms = job->task->m_opt[g->gpu];
 	}
 	timeline_predict(&g->t, params, job, &place);
-	if (params->reading == SCHED_READING_FIT && n_free > place.n_sms && job->deadline &&
-	    place.finish > job->deadline) {
-		place.n_sms = n_free; /* beyond the text: see sbeet.h */
+	if (n_free > place.n_sms && job->deadline && place.finish > job->deadline) {
+		place.n_sms = n_free;
 		timeline_predict(&g->t, params, job, &place);
 	}
 	timeline_take(&g->t, job, &place);
@@ -81,7 +94,11 @@ static void put(struct generation *g, const struct timeline_job *job) {
 static void add(struct generation *g, const struct timeline_job *job) {
 	unsigned misses = g->t.misses;
 
-	put(g, job);
+	if (g->b->params->reading == SCHED_READING_LITERAL) {
+		put_as_printed(g, job);
+	} else {
+		put(g, job);
+	}
 	g->n++;
 	if (g->t.misses > misses) {
 		g->last_late = g->n;
@@ -89,7 +106,7 @@ static void add(struct generation *g, const struct timeline_job *job) {
 	if (g->n == g->after) {
 		put(g, g->self);
 	}
-	g->done = --g->left == 0;
+	g->done |= --g->left == 0;
 }
 
 /* Q^w: jobs of other tasks that belong to this GPU, in ascending order of release; those that wait
@@ -132,6 +149,21 @@ static void explain_choice(const struct sbeet *b, size_t index, const struct sbe
 						      .energy_pj = c->energy_pj});
 }
 
+/* When the first of the jobs that run there is over; now if none runs (Alg. 3, lines 4 to 8). */
+static nsec_t first_end(const struct sbeet *b, unsigned gpu) {
+	const struct timeline_gpu *g = &b->base.gpus[gpu];
+	nsec_t first = 0;
+
+	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+		nsec_t until = g->slots[i].until;
+
+		if (until > b->now && (first == 0 || until < first)) {
+			first = until;
+		}
+	}
+	return first > 0 ? first : b->now;
+}
+
 /* A schedule from what runs and has been granted, up to @fin. */
 static void begin(struct generation *g, const struct sbeet *b, unsigned gpu, nsec_t fin) {
 	timeline_copy(&g->t, &b->base);
@@ -139,6 +171,7 @@ static void begin(struct generation *g, const struct sbeet *b, unsigned gpu, nse
 	g->b = b;
 	g->gpu = gpu;
 	g->fin = fin;
+	g->next = first_end(b, gpu);
 	g->left = SBEET_KNOWN_MAX;
 	g->done = false;
 	g->n = g->last_late = g->after = 0;
@@ -205,6 +238,9 @@ struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 		timeline_predict(&g.t, b->params, job, &c.place);
 	}
 	timeline_take(&g.t, job, &c.place);
+	if (g.next > b->now && c.place.sms_end < g.next) {
+		g.next = c.place.sms_end; /* line 8 */
+	}
 	g.fin = c.place.finish;
 	own = g.t.misses > 0;
 	if (late) {
@@ -313,20 +349,20 @@ static struct sbeet_choice allocate_idle(const struct sbeet *b, size_t index,
 	return best;
 }
 
-/* Line 16: to wait for all SMs would be over sooner. The printed line forgets the copies of the job
- * that waits. */
+/* Line 16: to wait for all SMs would be over sooner. */
 static bool better_wait(const struct sbeet *b, const struct timeline_job *job,
 			const struct sbeet_choice *c) {
 	unsigned gpu = c->place.gpu, limit = sched_gpu(b->s, gpu)->model.limit;
 
-	if (!b->params->line_16) {
+	switch (b->params->line_16) {
+	case SCHED_LINE_16_ON:
+		return c->place.finish >
+		       running_finish(b, gpu) + profile_exec(job->task->profiles[gpu], limit);
+	case SCHED_LINE_16_COPIES:
+		return !no_worse_than_waiting(b, job, &c->place);
+	default:
 		return false;
 	}
-	if (b->params->reading == SCHED_READING_FIT) {
-		return !no_worse_than_waiting(b, job, &c->place);
-	}
-	return c->place.finish >
-	       running_finish(b, gpu) + profile_exec(job->task->profiles[gpu], limit);
 }
 
 struct sbeet_choice sbeet_allocate(const struct sbeet *b, size_t index, unsigned gpu) {

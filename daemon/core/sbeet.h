@@ -4,8 +4,9 @@
  *
  * What the text leaves open is decided by params.reading:
  *
- *  literal  As printed. Q^w holds the jobs that wait and those released before f(m'). One that
- *           finds no free SM is ignored, and generation ends at t_fin.
+ *  literal  As printed: Q^w holds the jobs that wait and those released before f(m'). They start
+ *           one after the other, the first when one of the running jobs is over (lines 8 and 16);
+ *           one that finds no free SM then is ignored, and generation ends at t_fin.
  *  authors  As the authors' published code behaves: it reads the occupied count of an empty slot,
  *           so no job of Q^w ever enters the schedule, and SM counts are tried in steps of 4.
  *  fit      Jobs that find no SM start when SMs come free, also after t_fin, and count: what is

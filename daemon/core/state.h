@@ -176,6 +176,15 @@ enum sched_queue_order {
 	_SCHED_QUEUE_N,
 };
 
+/* The guard of Alg. 2, line 16: no job starts beside another one that would be over sooner if it
+ * waited for that one and then had all SMs. */
+enum sched_line_16 {
+	SCHED_LINE_16_OFF,
+	SCHED_LINE_16_ON,     /* as printed: then it takes G_e(M), without its copies */
+	SCHED_LINE_16_COPIES, /* G(M), with them */
+	_SCHED_LINE_16_N,
+};
+
 /* Over which time the energies of candidates are compared. */
 enum sched_window {
 	SCHED_WINDOW_OWN,    /* each over its own length, as printed */
@@ -232,7 +241,7 @@ struct sched_params {
 	enum sched_queue_order queue;
 	enum sched_window window;
 	unsigned jobs_per_gpu;	 /* 1 to SCHED_SLOTS_MAX; 0: see sched_slots() */
-	bool line_16;		 /* keep the guard of Alg. 2, line 16 */
+	enum sched_line_16 line_16;
 	bool skip_hopeless;	 /* a job that no GPU can finish in time comes last: see ready.h */
 	enum sched_late late;
 	bool free_at_kernel_end; /* SMs come back when the kernel ends, not after the last copy */

@@ -200,7 +200,7 @@ static void parameters_of_policies_are_set_and_shown(void **state) {
 	/* a mistake changes nothing, not even the policy */
 	reply = set_param("sbeet-mg", "line_16", "maybe");
 	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_ERROR);
-	assert_string_equal(reply->error->text, "line_16 'maybe': expected on or off");
+	assert_string_equal(reply->error->text, "line_16 'maybe': expected off, on or copies");
 	packet_free(&reply->base);
 	reply = set_param("fcfs", "line_16", "on");
 	assert_int_equal(reply->body_case, SBEET__CONTROL__REPLY__BODY_ERROR);

@@ -132,7 +132,7 @@ static void config_takes_parameters_of_policies(void **state) {
 	assert_int_equal(values_of(&c, "sbeet-mg")->params.window, SCHED_WINDOW_OWN);
 	assert_int_equal(values_of(&c, "sbeet-mg")->params.queue, SCHED_QUEUE_PRIORITY);
 	assert_int_equal(values_of(&c, "sbeet-mg")->params.late, SCHED_LATE_DROP);
-	assert_true(values_of(&c, "sbeet-mg")->params.line_16);
+	assert_int_equal(values_of(&c, "sbeet-mg")->params.line_16, SCHED_LINE_16_ON);
 	assert_true(values_of(&c, "sbeet-mg")->params.skip_hopeless);
 	assert_int_equal(values_of(&c, "sbeet-mg")->params.jobs_per_gpu, 2);
 	assert_int_equal(values_of(&c, "sbeet-mg")->params.migration_cost, 1500 * NSEC_PER_USEC);

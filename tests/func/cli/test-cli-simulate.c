@@ -116,6 +116,42 @@ static void sbeet_schedules_examples_4_and_5_as_drawn(void **state) {
 	}
 }
 
+/* When the job of a task starts, in ms; the misses of all tasks. */
+static double start_of(const char *name, const char *task, int *ret_missed) {
+	json_t *run = run_of(ARGS(sbeetctl, "simulate", "--json", "-p", "sbeet", "--param",
+				  "reading=literal", "--param", "window=own", "--param",
+				  "line_16=on", "--param", "skip_hopeless=off", scenario(name)));
+	const json_t *segments = json_object_get(run, "segments"), *segment;
+	double start = -1;
+	size_t index;
+
+	json_array_foreach(segments, index, segment) {
+		if (strcmp(json_string_value(json_object_get(segment, "task")), task) == 0) {
+			start = number(segment, "start_ns") / 1e6;
+		}
+	}
+	*ret_missed = (int)number(run, "missed");
+	json_decref(run);
+	return start;
+}
+
+/*
+ * Alg. 3 as printed. i finds 4 SMs free beside q, but line 8 has the known k start only when q is
+ * over, too late: so i waits, and k is in time. And where a and b both wait beside i, each would
+ * make the other late, starting when it is over (line 16): so neither starts, though 4 SMs are idle
+ * (Alg. 2, line 21), until i is over and both are late.
+ */
+static void literal_sbeet_waits_where_alg_3_does(void **state) {
+	int missed;
+
+	assert_int_equal((int)start_of("alg-3-waits", "k", &missed), 2);
+	assert_int_equal(missed, 0);
+	assert_int_equal((int)start_of("alg-3-waits", "i", &missed), 7);
+	assert_int_equal((int)start_of("alg-3-late", "a", &missed), 50);
+	assert_int_equal((int)start_of("alg-3-late", "b", &missed), 40);
+	assert_int_equal(missed, 2);
+}
+
 static void simulate_shows_tables(void **state) {
 	struct spawned s =
 		spawn(ARGS(sbeetctl, "simulate", "-p", "fcfs", scenario("example-4")), NULL);
@@ -432,7 +468,9 @@ static const struct {
 	{{"simulate", "@", "--gantt=x.svg", "-p", "all", NULL}, 2, "draws one policy, not"},
 	{{"simulate", "@", "--explain", "--sweep=1", NULL}, 2, "'--explain' applies to one"},
 	{{"simulate", "@", "--explain=0", NULL}, 2, "1 to 10000"},
-	{{"simulate", "@", "--gantt=x.svg", "--sweep=1", NULL}, 2, "applies to one schedule, not to a"},
+	{{"simulate", "@", "--gantt=x.svg", "--sweep=1", NULL},
+	 2,
+	 "applies to one schedule, not to a"},
 	{{"simulate", "@", "--plot=x.svg", NULL}, 2, "option '--plot' needs --sweep"},
 	{{"simulate", "@", "--gantt=/nonexistent/x", NULL}, 1, "cannot write '/nonexistent/x'"},
 	{{"plan", "@", "-p", "all", NULL}, 2, "a plan has one policy"},
@@ -493,6 +531,7 @@ int main(void) {
 		cmocka_unit_test(simulate_misses_without_spatial_multitasking),
 		cmocka_unit_test(simulate_gives_the_energies_of_examples_8_and_9),
 		cmocka_unit_test(sbeet_schedules_examples_4_and_5_as_drawn),
+		cmocka_unit_test(literal_sbeet_waits_where_alg_3_does),
 		cmocka_unit_test(simulate_shows_tables),
 		cmocka_unit_test(simulate_repeats_itself_by_seed),
 		cmocka_unit_test(sweep_does_not_depend_on_workers),

@@ -24,7 +24,7 @@
 
 #define DURATION 600
 
-static unsigned n_sets = 10000, n_adversarial = 6;
+static unsigned n_sets = 3000, n_adversarial = 6;
 static uint64_t seed = 1;
 
 /* A corrected method, the printed ones that it stands beside, and whether some schedule takes

@@ -4,192 +4,165 @@
 #include "shim/graph.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
-#include "proto/terms.h"
 #include "shim/base/table.h"
 #include "shim/enforce/green.h"
+#include "shim/graph-copy.h"
 #include "shim/place.h"
 #include "shim/state.h"
+#include "shim/wake.h"
 
-/* Of graphs in graphs. Deeper ones stay where they are. */
-#define DEPTH_MAX 8
+/* Variants that a graph keeps when one more is made. Terms go to and fro while the planner tries
+ * them. */
+#define PARTS_MAX 4
 
-/* What runs in one partition. */
-struct part {
+/* Made ahead are variants of so many graphs, and only of those that are among the last so many uses
+ * (launches of graphs, and of variants). A variant that has not been used for as long goes, but for
+ * its graph's last. */
+#define AHEAD_MAX 32
+#define RECENT	  2048
+
+#define CONTEXTS_MAX 16
+
+/* While the process exits. */
+#define LEAVE_NAP_NS (200 * NSEC_PER_USEC)
+
+/* A variant. */
+struct graph_part {
 	struct partition *partition; /* or the one that stands for its set, see green_owner() */
+	CUcontext context;
 	CUgraphExec exec;
-	struct part *next;
+	unsigned users; /* launches that are just being made */
+	uint64_t last;	/* use: when it was made or launched */
+	struct graph_part *next;
 };
 
 struct graph {
 	CUgraphExec exec; /* the program's; 0: the entry is free */
 	CUgraph copy;	  /* owned; NULL: can't move */
+	bool plain;	  /* of the copy */
 	unsigned long long flags;
-	struct part *parts; /* owned */
-	_Atomic bool can_move;
+	struct graph_part *parts; /* owned */
 	struct graph *next;
+	_Atomic bool can_move;
+
+	/* its last launch */
+	_Atomic uint64_t last; /* use; 0: none since it was made or changed */
+	_Atomic uint32_t unloads;
+	_Atomic(CUcontext) context;
 };
+
+static _Atomic unsigned n_can_move;
+static _Atomic uint64_t n_uses;
+static _Atomic uint32_t n_unloads;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table execs; /* by the program's exec; changed under the lock, as is all below */
 static struct graph *graphs;
 
-/* ---- copies; with the lock held, inside state_enter() ---- */
+/* The graph whose copy and variants are a thread's, which makes or destroys them without the lock.
+ * One at a time, for the driver wants one thread at a time in a green context. */
+static struct graph *_Atomic busy;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* busy, or something is wanted */
 
-static bool driver_can(const struct real *real) {
-	return real->cuGraphClone && real->cuGraphDestroy && real->cuGraphGetNodes &&
-	       real->cuGraphNodeGetType && real->cuGraphChildGraphNodeGetGraph &&
-	       real->cuGraphKernelNodeGetParams_v2 && real->cuGraphKernelNodeSetParams_v2 &&
-	       real->cuGraphInstantiateWithFlags;
+/* Where jobs of a context go, or are to go. */
+static struct want {
+	CUcontext context; /* NULL: free */
+	struct partition *partition;
+} wants[CONTEXTS_MAX];
+
+static bool running;
+static _Atomic bool leaving;
+
+static uint64_t next_use(void) {
+	return atomic_fetch_add(&n_uses, 1) + 1;
 }
 
-/* Owned by the caller. NULL: none, or an error. */
-static CUgraphNode *list_nodes(CUgraph graph, size_t *ret_n) {
-	const struct real *real = real_get();
-	CUgraphNode *nodes;
-	size_t n = 0;
+static int lock_here(void) {
+	int cancel = state_defer_cancel();
 
-	if (real->cuGraphGetNodes(graph, NULL, &n) != CUDA_SUCCESS || n == 0) {
-		return NULL;
-	}
-	nodes = calloc(n, sizeof(*nodes));
-	if (nodes && real->cuGraphGetNodes(graph, nodes, &n) != CUDA_SUCCESS) {
-		free(nodes);
-		return NULL;
-	}
-	*ret_n = n;
-	return nodes;
+	pthread_mutex_lock(&lock);
+	return cancel;
 }
 
-static bool move_graph(CUgraph graph, CUcontext to, unsigned depth);
+static void unlock_here(int cancel) {
+	pthread_mutex_unlock(&lock);
+	state_restore_cancel(cancel);
+}
 
-/* @to, which is current, or NULL: only say whether the node can move. */
-static bool move_node(CUgraphNode node, CUcontext to, unsigned depth) {
-	const struct real *real = real_get();
-	CUDA_KERNEL_NODE_PARAMS params = {0};
-	CUgraphNodeType type;
-	CUgraph child;
+/* ---- entries; with the lock held ---- */
 
-	if (real->cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) {
-		return false;
-	}
-	switch (type) {
-	case CU_GRAPH_NODE_TYPE_KERNEL:
-		if (!to) {
-			return true;
-		}
-		if (real->cuGraphKernelNodeGetParams_v2(node, &params) != CUDA_SUCCESS) {
-			return false;
-		}
-		params.ctx = to;
-		return real->cuGraphKernelNodeSetParams_v2(node, &params) == CUDA_SUCCESS;
-	case CU_GRAPH_NODE_TYPE_GRAPH:
-		return real->cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS &&
-		       move_graph(child, to, depth + 1);
-	case CU_GRAPH_NODE_TYPE_MEMCPY:
-	case CU_GRAPH_NODE_TYPE_MEMSET:
-	case CU_GRAPH_NODE_TYPE_HOST:
-	case CU_GRAPH_NODE_TYPE_EMPTY:
-	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
-	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
-	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-		return true;
-	default:
-		return false;
+/* Until nobody works on @g; NULL: on any. */
+static void wait_for(const struct graph *g) {
+	while (g ? busy == g : busy != NULL) {
+		pthread_cond_wait(&changed, &lock);
 	}
 }
 
-static bool move_graph(CUgraph graph, CUcontext to, unsigned depth) {
-	CUgraphNode *nodes;
-	size_t n = 0;
-	bool ok = true;
-
-	if (depth >= DEPTH_MAX) {
-		return false;
-	}
-	nodes = list_nodes(graph, &n);
-	for (size_t i = 0; ok && nodes && i < n; i++) {
-		ok = move_node(nodes[i], to, depth);
-	}
-	free(nodes);
-	return ok;
+/* Between these the lock is not held. */
+static void work_begin(struct graph *g) {
+	wait_for(NULL);
+	atomic_store(&busy, g);
+	pthread_mutex_unlock(&lock);
 }
 
-/* Raises the priorities of all kernel nodes by @level, as far as the GPU goes. */
-static bool raise_graph(CUgraph graph, int level, unsigned depth) {
-	const struct real *real = real_get();
-	CUgraphNode *nodes;
-	size_t n = 0;
-	bool ok = depth < DEPTH_MAX;
-
-	nodes = ok ? list_nodes(graph, &n) : NULL;
-	for (size_t i = 0; ok && nodes && i < n; i++) {
-		CUkernelNodeAttrValue value = {{0}};
-		CUgraphNodeType type;
-		CUgraph child;
-
-		ok = real->cuGraphNodeGetType(nodes[i], &type) == CUDA_SUCCESS;
-		if (ok && type == CU_GRAPH_NODE_TYPE_KERNEL) {
-			ok = real->cuGraphKernelNodeGetAttribute(nodes[i],
-								 CU_LAUNCH_ATTRIBUTE_PRIORITY,
-								 &value) == CUDA_SUCCESS;
-			value.priority -= level;
-			if (value.priority < -PROTO_TERMS_LEVEL_MAX) {
-				value.priority = -PROTO_TERMS_LEVEL_MAX;
-			}
-			ok = ok && real->cuGraphKernelNodeSetAttribute(nodes[i],
-								       CU_LAUNCH_ATTRIBUTE_PRIORITY,
-								       &value) == CUDA_SUCCESS;
-		} else if (ok && type == CU_GRAPH_NODE_TYPE_GRAPH) {
-			ok = real->cuGraphChildGraphNodeGetGraph(nodes[i], &child) ==
-				     CUDA_SUCCESS &&
-			     raise_graph(child, level, depth + 1);
-		}
-	}
-	free(nodes);
-	return ok;
+static void work_end(void) {
+	pthread_mutex_lock(&lock);
+	atomic_store(&busy, NULL);
+	pthread_cond_broadcast(&changed);
 }
 
-static void drop_parts(struct graph *g) {
-	struct part *p, *next;
+static struct graph_part *destroy_parts(struct graph_part *parts) {
+	struct graph_part *next;
 
-	for (p = g->parts; p; p = next) {
-		next = p->next;
-		real_get()->cuGraphExecDestroy(p->exec);
-		free(p);
+	for (; parts; parts = next) {
+		next = parts->next;
+		real_get()->cuGraphExecDestroy(parts->exec);
+		free(parts);
 	}
-	g->parts = NULL;
+	return NULL;
 }
 
+static void set_copy(struct graph *g, CUgraph copy) {
+	bool can_move = copy != NULL;
+
+	if (atomic_exchange(&g->can_move, can_move) != can_move) {
+		atomic_fetch_add(&n_can_move, can_move ? 1 : -1);
+	}
+	g->copy = copy;
+}
+
+/* Its variants stay: they may be in use. */
 static void drop_copy(struct graph *g) {
-	atomic_store(&g->can_move, false);
-	drop_parts(g);
-	if (g->copy) {
-		real_get()->cuGraphDestroy(g->copy);
-	}
-	g->copy = NULL;
+	CUgraph copy = g->copy;
+
+	set_copy(g, NULL);
+	graph_copy_free(copy);
 }
 
-static void take_copy(struct graph *g, CUgraph graph) {
-	const struct real *real = real_get();
+/* Nothing is known of @g any more but that it is there. */
+static void drop(struct graph *g) {
+	struct graph_part *parts;
+	CUgraph copy;
 
-	if (!driver_can(real) || g->flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH ||
-	    real->cuGraphClone(&g->copy, graph) != CUDA_SUCCESS) {
-		g->copy = NULL;
-		return;
+	wait_for(g);
+	parts = g->parts;
+	copy = g->copy;
+	g->parts = NULL;
+	set_copy(g, NULL);
+	atomic_store(&g->last, 0);
+	if (parts || copy) {
+		work_begin(g);
+		destroy_parts(parts);
+		graph_copy_free(copy);
+		work_end();
 	}
-	if (!move_graph(g->copy, NULL, 0)) {
-		drop_copy(g);
-		return;
-	}
-	atomic_store(&g->can_move, true);
 }
-
-/* ---- what the program does ---- */
 
 static struct graph *find_free(void) {
 	struct graph *g = graphs;
@@ -207,35 +180,47 @@ static struct graph *find_free(void) {
 	return g;
 }
 
+/* ---- what the program does ---- */
+
 void graph_instantiated(CUgraphExec exec, CUgraph graph, unsigned long long flags) {
+	bool plain = false;
 	struct graph *g;
+	CUgraph copy;
 	int token;
 
 	if (!place_active()) {
 		return;
 	}
-	token = state_enter_locked(&lock);
+	token = state_enter();
+	copy = graph_copy_new(graph, flags, &plain);
+	pthread_mutex_lock(&lock);
 	g = find_free();
 	if (g && table_put(&execs, (uintptr_t)exec, g) == 0) {
 		g->exec = exec;
 		g->flags = flags;
-		take_copy(g, graph);
+		g->plain = plain;
+		set_copy(g, copy);
+	} else {
+		graph_copy_free(copy);
 	}
 	state_leave_locked(&lock, token);
 }
 
 void graph_updated(CUgraphExec exec, CUgraph graph) {
 	struct graph *g = table_get(&execs, (uintptr_t)exec);
+	bool plain = false;
+	CUgraph copy;
 	int token;
 
 	if (!g) {
 		return;
 	}
-	token = state_enter_locked(&lock);
-	drop_copy(g);
-	if (graph) {
-		take_copy(g, graph);
-	}
+	token = state_enter();
+	copy = graph ? graph_copy_new(graph, g->flags, &plain) : NULL;
+	pthread_mutex_lock(&lock);
+	drop(g);
+	g->plain = plain;
+	set_copy(g, copy);
 	state_leave_locked(&lock, token);
 }
 
@@ -248,9 +233,19 @@ void graph_exec_destroying(CUgraphExec exec) {
 	}
 	token = state_enter_locked(&lock);
 	table_take(&execs, (uintptr_t)exec);
-	drop_copy(g);
+	drop(g);
 	g->exec = NULL;
 	state_leave_locked(&lock, token);
+}
+
+void graph_launched(CUgraphExec exec, CUcontext context) {
+	struct graph *g = table_get(&execs, (uintptr_t)exec);
+
+	if (g) {
+		atomic_store(&g->context, context);
+		atomic_store(&g->unloads, atomic_load(&n_unloads));
+		atomic_store(&g->last, next_use());
+	}
 }
 
 bool graph_can_move(CUgraphExec exec) {
@@ -259,132 +254,348 @@ bool graph_can_move(CUgraphExec exec) {
 	return g && atomic_load(&g->can_move);
 }
 
-/* ---- partitions ---- */
-
-/* Whether the level of its streams is not enough: its nodes have priorities of their own. */
-static bool has_node_priorities(const struct graph *g) {
-	const struct real *real = real_get();
-
-	return g->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY &&
-	       real->cuGraphKernelNodeGetAttribute && real->cuGraphKernelNodeSetAttribute;
+bool graph_any(void) {
+	return atomic_load_explicit(&n_can_move, memory_order_relaxed) > 0;
 }
 
-/* Owned by the caller: a copy of @graph with its nodes at @level above their priorities. NULL: the
- * driver does not do it. */
-static CUgraph raised_copy(CUgraph graph, unsigned level) {
-	const struct real *real = real_get();
-	CUgraph raised;
+/* ---- variants; with the lock held ---- */
 
-	if (real->cuGraphClone(&raised, graph) != CUDA_SUCCESS) {
-		return NULL;
-	}
-	if (!raise_graph(raised, (int)level, 0)) {
-		real->cuGraphDestroy(raised);
-		raised = NULL;
-	}
-	return raised;
-}
-
-/* What can't be raised runs at its own level. Return: instantiated, or NULL. */
-static CUgraphExec instantiate_at(const struct graph *g, unsigned level) {
-	unsigned long long upload = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
-	CUgraph raised = level > 0 ? raised_copy(g->copy, level) : NULL;
-	const struct real *real = real_get();
-	CUgraphExec exec;
-	CUresult rc;
-
-	rc = real->cuGraphInstantiateWithFlags(&exec, raised ? raised : g->copy,
-					       g->flags & ~upload);
-	if (raised) {
-		real->cuGraphDestroy(raised);
-	}
-	return rc == CUDA_SUCCESS ? exec : NULL;
-}
-
-/* Return: the graph instantiated for @p, or NULL. */
-static CUgraphExec instantiate(struct graph *g, struct partition *p) {
-	unsigned level = has_node_priorities(g) ? green_level(p) : 0;
-	const struct real *real = real_get();
-	CUcontext context = NULL, popped;
-	CUgraphExec exec = NULL;
-
-	if (green_confines(p)) {
-		context = green_context(p);
-	} else {
-		real->cuCtxGetCurrent(&context);
-	}
-	if (!context || real->cuCtxPushCurrent_v2(context) != CUDA_SUCCESS) {
-		return NULL;
-	}
-	if (move_graph(g->copy, context, 0)) {
-		exec = instantiate_at(g, level);
-	}
-	real->cuCtxPopCurrent_v2(&popped);
-	return exec;
-}
-
-static CUgraphExec find_part(struct graph *g, struct partition *p) {
-	struct part *part = g->parts;
-
-	while (part && part->partition != p) {
-		part = part->next;
-	}
-	if (part || !g->copy) {
-		return part ? part->exec : NULL;
-	}
-	part = calloc(1, sizeof(*part));
-	if (!part) {
-		return NULL;
-	}
-	part->partition = p;
-	part->exec = instantiate(g, p);
-	if (!part->exec) {
-		free(part);
-		drop_copy(g); /* what can't be had once is not tried at each launch */
-		return NULL;
-	}
-	part->next = g->parts;
-	g->parts = part;
-	return part->exec;
+static bool needs(const struct graph *g, struct partition *p) {
+	return green_confines(p) || (green_level(p) > 0 && graph_copy_has_priorities(g->flags));
 }
 
 bool graph_needs_partition(CUgraphExec exec, struct partition *p) {
 	const struct graph *g = table_get(&execs, (uintptr_t)exec);
 
-	return g && atomic_load(&g->can_move) &&
-	       (green_confines(p) || (green_level(p) > 0 && has_node_priorities(g)));
+	return g && atomic_load(&g->can_move) && needs(g, p);
 }
 
-CUgraphExec graph_in_partition(CUgraphExec exec, struct partition *p) {
-	struct graph *g = table_get(&execs, (uintptr_t)exec);
-	CUgraphExec ret;
-	int token;
+/* Where nodes have no priorities the level is the stream's. */
+static struct partition *key_of(const struct graph *g, struct partition *p) {
+	return graph_copy_has_priorities(g->flags) ? p : green_owner(p);
+}
 
-	if (!g) {
+static struct graph_part *find_part(const struct graph *g, struct partition *p) {
+	const struct partition *key = key_of(g, p);
+	struct graph_part *part = g->parts;
+
+	while (part && part->partition != key) {
+		part = part->next;
+	}
+	return part;
+}
+
+/* The one that was launched last, NULL: none was made. */
+static struct graph_part *latest(const struct graph *g) {
+	struct graph_part *last = g->parts;
+
+	for (struct graph_part *p = last; p; p = p->next) {
+		last = p->last > last->last ? p : last;
+	}
+	return last;
+}
+
+/* Whether @part of @g is there for nothing. */
+static bool is_unused(const struct graph *g, const struct graph_part *part) {
+	unsigned n_later = 0;
+
+	for (const struct graph_part *p = g->parts; p; p = p->next) {
+		n_later += p->last > part->last;
+	}
+	return part->users == 0 && (n_later >= PARTS_MAX ||
+				    (n_later > 0 && part->last + RECENT < atomic_load(&n_uses)));
+}
+
+/* Return: out of their graphs. */
+static struct graph_part *take_unused(void) {
+	struct graph_part *unused = NULL, *part, **link;
+
+	for (struct graph *g = graphs; g; g = g->next) {
+		for (link = &g->parts; (part = *link);) {
+			if (is_unused(g, part)) {
+				*link = part->next;
+				part->next = unused;
+				unused = part;
+			} else {
+				link = &part->next;
+			}
+		}
+	}
+	return unused;
+}
+
+/* Makes that of @g for @p, which has a copy and nobody works on, inside state_enter(). NULL: can't
+ * be had. */
+static struct graph_part *make_part(struct graph *g, struct partition *p, CUcontext context) {
+	struct graph_part *part = calloc(1, sizeof(*part)), *unused;
+
+	if (!part) {
 		return NULL;
 	}
-	token = state_enter_locked(&lock);
-	/* Where nodes have no priorities the level is the stream's. */
-	ret = find_part(g, has_node_priorities(g) ? p : green_owner(p));
-	state_leave_locked(&lock, token);
+	unused = take_unused();
+	work_begin(g);
+	destroy_parts(unused);
+	if (!atomic_load(&leaving)) { /* asked when busy is set: see graph_leave() */
+		part->exec = graph_copy_instantiate(g->copy, g->flags, p, context);
+	}
+	work_end();
+	if (!part->exec) {
+		free(part);
+		if (!atomic_load(&leaving)) {
+			drop_copy(g); /* what can't be had once is not tried at each launch */
+		}
+		return NULL;
+	}
+	part->partition = key_of(g, p);
+	part->context = context;
+	part->last = next_use();
+	part->next = g->parts;
+	g->parts = part;
+	return part;
+}
+
+/* ---- ahead ---- */
+
+/* Whether the graph can be instantiated without the program's asking for it now. */
+static bool is_at_hand(const struct graph *g, CUcontext context) {
+	uint64_t last = atomic_load(&g->last);
+
+	return g->exec && g->copy && g->plain && last && last + RECENT >= atomic_load(&n_uses) &&
+	       atomic_load(&g->context) == context &&
+	       atomic_load(&g->unloads) == atomic_load(&n_unloads);
+}
+
+/* The next one without a variant that is wanted. NULL: there is none. */
+static struct graph *find_missing(const struct want *want) {
+	unsigned n = 0;
+
+	for (struct graph *g = graphs; want->context && g; g = g->next) {
+		if (is_at_hand(g, want->context) && needs(g, want->partition)) {
+			if (!find_part(g, want->partition)) {
+				return g;
+			}
+			if (++n == AHEAD_MAX) {
+				break;
+			}
+		}
+	}
+	return NULL;
+}
+
+static struct graph *find_any_missing(struct want *ret_want) {
+	struct graph *g = NULL;
+
+	for (unsigned i = 0; i < CONTEXTS_MAX && !g; i++) {
+		*ret_want = wants[i];
+		g = find_missing(ret_want);
+	}
+	return g;
+}
+
+static void *make_ahead(void *data) {
+	struct want want;
+	struct graph *g;
+
+	(void)data;
+	pthread_setname_np(pthread_self(), "sbeet-graphs");
+	state_enter_locked(&lock); /* for good: whatever this thread calls is ours */
+	for (;;) {
+		g = busy || atomic_load(&leaving) ? NULL : find_any_missing(&want);
+		if (!g) {
+			pthread_cond_wait(&changed, &lock);
+			continue;
+		}
+		make_part(g, want.partition, want.context);
+		if (!find_missing(&want)) {
+			wake_tracker();
+		}
+	}
+	return NULL;
+}
+
+/* With the stack that threads of the program have: who knows what the driver needs. */
+static bool start_locked(void) {
+	pthread_attr_t attr;
+	sigset_t all, before;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all); /* signals are the program's */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	running = pthread_create(&thread, &attr, make_ahead, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return running;
+}
+
+/* Return: NULL: too many contexts. */
+static struct want *set_want(CUcontext context, struct partition *p) {
+	struct want *w = NULL;
+
+	for (unsigned i = 0; i < CONTEXTS_MAX && (!w || w->context != context); i++) {
+		if (wants[i].context == context || (!w && !wants[i].context)) {
+			w = &wants[i];
+		}
+	}
+	if (w) {
+		*w = (struct want){context, p};
+	}
+	return w;
+}
+
+/* Return: whether there is nothing to wait for. */
+static bool prepare_locked(CUcontext context, struct partition *p) {
+	const struct want *w = set_want(context, p);
+
+	if (!w || !find_missing(w) || (!running && !start_locked())) {
+		return true; /* what is missing is made when it is launched */
+	}
+	pthread_cond_broadcast(&changed);
+	return false;
+}
+
+bool graph_prepare(CUcontext context, struct partition *p) {
+	int cancel;
+	bool ret;
+
+	if (!graph_any()) {
+		return true;
+	}
+	cancel = lock_here();
+	ret = prepare_locked(context, p);
+	unlock_here(cancel);
 	return ret;
 }
 
-void graph_context_destroying(void) {
-	int token;
+/* ---- launches ---- */
 
-	token = state_enter_locked(&lock);
-	for (struct graph *g = graphs; g; g = g->next) {
-		if (g->parts) {
-			drop_parts(g);
+/* With the lock held. NULL: none is there that will do. */
+static struct graph_part *find_ready(struct graph *g, struct partition *p, CUcontext context,
+				     bool last_will_do) {
+	struct graph_part *part = find_part(g, p), *last = last_will_do ? latest(g) : NULL;
+
+	if (!part && last && last->context == context &&
+	    green_confines(last->partition) == green_confines(p)) {
+		prepare_locked(context, p);
+		part = last;
+	}
+	return part;
+}
+
+/* With the lock held. */
+static struct graph_use use_part(struct graph_part *part) {
+	if (!part) {
+		return (struct graph_use){.exec = NULL};
+	}
+	part->users++;
+	part->last = next_use();
+	return (struct graph_use){part->exec, part};
+}
+
+/* Waits for those that are being made: this may be one of them. */
+static struct graph_use use_new(struct graph *g, struct partition *p, CUcontext context) {
+	int token = state_enter_locked(&lock);
+	struct graph_part *part;
+	struct graph_use use;
+
+	wait_for(NULL);
+	part = find_part(g, p);
+	if (!part && g->copy) {
+		part = make_part(g, p, context);
+	}
+	use = use_part(part);
+	state_leave_locked(&lock, token);
+	return use;
+}
+
+struct graph_use graph_use_begin(CUgraphExec exec, struct partition *p, CUcontext context,
+				 bool last_will_do) {
+	struct graph *g = table_get(&execs, (uintptr_t)exec);
+	struct graph_use use;
+	int cancel;
+
+	if (!g) {
+		return (struct graph_use){.exec = NULL};
+	}
+	cancel = lock_here();
+	use = use_part(find_ready(g, p, context, last_will_do));
+	unlock_here(cancel);
+	return use.exec ? use : use_new(g, p, context);
+}
+
+void graph_use_end(struct graph_use *use) {
+	int cancel;
+
+	if (use->part) {
+		cancel = lock_here();
+		use->part->users--;
+		unlock_here(cancel);
+	}
+}
+
+/* ---- what goes ---- */
+
+void graph_code_unloading(void) {
+	int cancel;
+
+	if (graph_any()) {
+		cancel = lock_here();
+		atomic_fetch_add(&n_unloads, 1);
+		wait_for(NULL);
+		unlock_here(cancel);
+	}
+}
+
+static void drop_parts_of(struct graph *g, CUcontext context) {
+	struct graph_part *part, *gone = NULL, **link = &g->parts;
+
+	while ((part = *link)) {
+		if (part->context == context) {
+			*link = part->next;
+			part->next = gone;
+			gone = part;
+		} else {
+			link = &part->next;
 		}
 	}
+	destroy_parts(gone);
+}
+
+void graph_context_destroying(CUcontext context) {
+	int token = state_enter_locked(&lock);
+
+	for (unsigned i = 0; i < CONTEXTS_MAX; i++) {
+		if (wants[i].context == context) {
+			wants[i] = (struct want){.context = NULL};
+		}
+	}
+	wait_for(NULL);
+	for (struct graph *g = graphs; g; g = g->next) {
+		drop_parts_of(g, context);
+	}
 	state_leave_locked(&lock, token);
+}
+
+void graph_leave(nsec_t deadline) {
+	const struct timespec nap = {.tv_nsec = LEAVE_NAP_NS};
+
+	/* Without the lock: whoever exits may have it. */
+	atomic_store(&leaving, true);
+	while (atomic_load(&busy) && nsec_now() < deadline) {
+		nanosleep(&nap, NULL);
+	}
 }
 
 void graph_after_fork(void) {
 	/* What the parent knows is left where it is. */
 	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&changed, NULL);
 	execs = TABLE_NULL;
 	graphs = NULL;
+	atomic_store(&busy, NULL);
+	memset(wants, 0, sizeof(wants));
+	running = false;
+	atomic_store(&leaving, false);
+	atomic_store(&n_can_move, 0);
 }

@@ -1,23 +1,29 @@
 /*
- * graph.h: graphs of the program, made ready for partitions.
+ * graph.h: graphs of the program, and their variants for partitions (graph-copy.h).
  *
- * Which SMs a graph's kernels run on is settled when it is instantiated: those of the context that
- * each kernel node names, wherever the graph is launched. So a graph that is to run in a partition
- * is instantiated once more from a copy of the program's graph, whose kernel nodes name the
- * partition's context. (On an H200 with driver 580 that holds only if that context is also current
- * while the node is set.) The copy is taken when the program instantiates, for it may change or
- * destroy its graph at once; the rest is done when the graph is first launched in that partition.
+ * To instantiate a variant takes milliseconds (7 on an H200 for a network of 250 kernels), too long
+ * on the way of a launch. So when the terms name another partition, a thread of this file makes the
+ * variants of the graphs that the program launches, and until they are there jobs stay under the
+ * last terms (terms.c). A launch makes one itself only if its graph has none: the first launch, or
+ * one under a grant, which holds for its set alone.
  *
- * A graph can't move when the driver can't copy it (it allocates memory), when it is launched from
- * the device, or has conditional nodes; nor after the program has changed the instantiated graph in
- * place, which our copy does not know of. Then its jobs ask for a whole GPU.
+ * What is made ahead must not meet what the program has taken away since it launched the graph. So
+ * that is done only for graphs of plain memory, whose code has been there since: destroying or
+ * changing an executable graph, unloading code and destroying a context wait until a variant that
+ * is being made is done.
  *
- * One lock guards changes and is held across calls into the driver; graph_can_move() takes none.
+ * A copy of the program's graph is taken when the program instantiates it, for it may change or
+ * destroy its graph at once. After the program has changed an instantiated graph in place, which
+ * our copy does not know of, the graph can't move: its jobs ask for a whole GPU.
+ *
+ * One lock, not held across calls that instantiate or destroy variants; graph_can_move() takes
+ * none.
  */
 #pragma once
 
 #include <stdbool.h>
 
+#include "proto/units.h"
 #include "shim/real.h"
 
 struct partition;
@@ -33,17 +39,43 @@ void graph_exec_destroying(CUgraphExec exec);
 
 bool graph_can_move(CUgraphExec exec);
 
+/* The program launches @exec in @context, so it is as the program wants it. Takes no lock. */
+void graph_launched(CUgraphExec exec, CUcontext context);
+
 /* Whether @exec itself would not run as @p says: not on its SMs, or not at its level, which counts
  * for a graph that was instantiated to use the priorities of its nodes only if they are raised. */
 bool graph_needs_partition(CUgraphExec exec, struct partition *p);
 
-/* The graph of @exec for @p, whose context is not current (the program's is); made if need be.
- * NULL: can't be had. */
-CUgraphExec graph_in_partition(CUgraphExec exec, struct partition *p);
+/* A variant that is being launched. */
+struct graph_use {
+	CUgraphExec exec; /* NULL: can't be had */
+	struct graph_part *part;
+};
 
-/* A context goes, and partitions with it: all that was made for any goes, and is made again when it
- * is needed. */
-void graph_context_destroying(void);
+/* The variant of @exec for @p, whose context is not current (the program's, @context, is); made if
+ * need be. @last_will_do: the one that was launched last is good enough, as long as that of @p is
+ * not there. graph_use_end() must follow. */
+struct graph_use graph_use_begin(CUgraphExec exec, struct partition *p, CUcontext context,
+				 bool last_will_do);
+void graph_use_end(struct graph_use *use);
+
+/* Whether there is any graph that can move. Takes no lock. */
+bool graph_any(void);
+
+/* By the tracker: jobs in @context are to go to @p. Return: whether every variant that is made
+ * ahead is there. If not, they are being made from now on, and the tracker is woken when they are.
+ */
+bool graph_prepare(CUcontext context, struct partition *p);
+
+/* Code is about to be unloaded: graphs may name it. Waits until no variant is being made. */
+void graph_code_unloading(void);
+
+/* @context goes, and its partitions with it: all that was made for them goes. */
+void graph_context_destroying(CUcontext context);
+
+/* The process exits: nothing is made ahead any more. Waits for what is being made, until @deadline
+ * at most. */
+void graph_leave(nsec_t deadline);
 
 /* After fork, in the child: forget everything without calling the driver. */
 void graph_after_fork(void);

@@ -4,6 +4,7 @@
 #include "shim/base/log.h"
 #include "shim/graph.h"
 #include "shim/hooks.h"
+#include "shim/lane.h"
 #include "shim/op.h"
 #include "shim/real.h"
 
@@ -73,10 +74,19 @@ CUresult on_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
 
 typedef CUresult(CUDAAPI *launch_fn)(CUgraphExec, CUstream);
 
+/* The variant of @exec for the partition of the job. Under terms the last one will do. */
+static CUresult launch_variant(const struct op *op, CUgraphExec exec, launch_fn launch) {
+	bool last_will_do = atomic_load_explicit(&op->lane->terms, memory_order_relaxed) != 0;
+	struct graph_use use = graph_use_begin(exec, op->to, op->id->context, last_will_do);
+	CUresult rc = use.exec ? launch(use.exec, op->place.at) : CUDA_ERROR_NOT_SUPPORTED;
+
+	graph_use_end(&use);
+	return rc;
+}
+
 /* In the partition of the job, if the graph can be had for it. */
 static CUresult launch_green(struct op *op, CUgraphExec exec, launch_fn launch) {
-	CUgraphExec moved = graph_in_partition(exec, op->to);
-	CUresult rc = moved ? launch(moved, op->place.at) : CUDA_ERROR_NOT_SUPPORTED;
+	CUresult rc = launch_variant(op, exec, launch);
 
 	if (rc != CUDA_SUCCESS) {
 		op_unconfine(op);
@@ -87,10 +97,12 @@ static CUresult launch_green(struct op *op, CUgraphExec exec, launch_fn launch) 
 
 /* At the level of the job, on the whole GPU. */
 static CUresult launch_raised(const struct op *op, CUgraphExec exec, launch_fn launch) {
-	CUgraphExec raised =
-		graph_needs_partition(exec, op->to) ? graph_in_partition(exec, op->to) : NULL;
+	CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
 
-	return launch(raised ? raised : exec, op->place.at);
+	if (graph_needs_partition(exec, op->to)) {
+		rc = launch_variant(op, exec, launch);
+	}
+	return rc == CUDA_ERROR_NOT_SUPPORTED ? launch(exec, op->place.at) : rc;
 }
 
 static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread, launch_fn launch) {
@@ -110,6 +122,7 @@ static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread,
 	case OP_GO:
 		break;
 	}
+	graph_launched(exec, op.id->context);
 	rc = op.how == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN ? launch_green(&op, exec, launch)
 	     : op.to && place_is_in(&op.place, op.to)	     ? launch_raised(&op, exec, launch)
 							     : launch(exec, op.place.at);

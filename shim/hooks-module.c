@@ -3,6 +3,7 @@
  * finds.
  */
 #include "shim/enforce/kernel.h"
+#include "shim/graph.h"
 #include "shim/hooks.h"
 #include "shim/link.h"
 #include "shim/real.h"
@@ -71,6 +72,7 @@ CUresult on_cuModuleLoadFatBinary(CUmodule *module, const void *image) {
 
 CUresult on_cuModuleUnload(CUmodule module) {
 	records_drain(); /* they name its kernels */
+	graph_code_unloading();
 	TELL(CUDA_SUCCESS, true, kernel_module_unloading(module));
 	return real_get()->cuModuleUnload(module);
 }
@@ -116,6 +118,7 @@ CUresult on_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_op
 
 CUresult on_cuLibraryUnload(CUlibrary library) {
 	records_drain();
+	graph_code_unloading();
 	TELL(CUDA_SUCCESS, true, kernel_library_unloading(library));
 	return real_get()->cuLibraryUnload(library);
 }

@@ -214,7 +214,7 @@ static void context_goes(CUcontext context) {
 		place_context_destroying(context);
 	}
 	keeper_context_destroying(context);
-	graph_context_destroying();
+	graph_context_destroying(context);
 	enforce_context_destroying(context);
 	kernel_context_destroying(context);
 	state_leave(token);

@@ -18,6 +18,7 @@
 #include "shim/base/log.h"
 #include "shim/enforce/green.h"
 #include "shim/gpu-uuid.h"
+#include "shim/graph.h"
 #include "shim/groups.h"
 #include "shim/lane.h"
 #include "shim/place.h"
@@ -32,8 +33,8 @@ HOT_DATA static struct gpu {
 	_Atomic(CUcontext) context; /* that can be cut, of the last job; NULL: none yet */
 
 	/* words; changed under the lock */
-	uint64_t prepared;	  /* whose partition was made, or can't be */
-	_Atomic uint64_t refused; /* whose partition can't be had */
+	_Atomic uint64_t prepared; /* all is there that its jobs need, or can't be had */
+	_Atomic uint64_t refused;  /* whose partition can't be had */
 } gpus[LANE_DEVICES_MAX];
 
 /* Counts contexts that are about to go: what was found in them is not there any more. */
@@ -196,6 +197,11 @@ static bool find_set(const struct green *g, const struct terms *t, struct smset 
 	return t->n == 0 || terms_sms(t, green_sms(g), ret) == 0;
 }
 
+/* Whether graphs can run as @word says. */
+static bool is_prepared(CUdevice device, uint64_t word) {
+	return !graph_any() || atomic_load(&gpus[device].prepared) == word;
+}
+
 /* What is not there yet is not to be remembered. */
 static bool find_partition(CUdevice device, CUcontext context, uint64_t word,
 			   struct partition **ret) {
@@ -226,7 +232,7 @@ HOT_CODE struct partition *terms_partition(CUdevice device, CUcontext context, u
 	if (valid && found->word == *word) {
 		return found->partition;
 	}
-	if (find_partition(device, context, *word, &p)) {
+	if ((!valid || is_prepared(device, *word)) && find_partition(device, context, *word, &p)) {
 		*found = (struct lane_found){*word, context, now, p};
 		return p;
 	}
@@ -275,7 +281,9 @@ static void prepare(CUdevice device) {
 			place_make_ahead(context, p);
 		}
 		g->refused = is_own(&t) || p ? 0 : word;
-		g->prepared = word;
+		if (!p || graph_prepare(context, p)) {
+			g->prepared = word;
+		}
 	}
 }
 
@@ -302,7 +310,7 @@ void terms_follow(CUdevice device, CUcontext context, uint64_t word,
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	if (atomic_load(&g->context) == context && now != g->refused) {
+	if (atomic_load(&g->context) == context && now != g->refused && is_prepared(device, now)) {
 		wanted.level = terms_unpack(word).level;
 		p = make(context, &wanted);
 		if (p != atomic_load(where)) {

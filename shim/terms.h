@@ -5,8 +5,9 @@
  * The page lies at one address for good. The page of a new connection takes the place of the last
  * one in a single step, and an empty one does when the terms lapse, so a reader needs no lock.
  *
- * Partitions are made by the tracker, never on the way of a launch. Until the one that the terms
- * name is there, a job runs in the program's own streams.
+ * Partitions are made by the tracker, never on the way of a launch, and so are the variants of the
+ * program's graphs (graph.h), by their own thread. Until what the terms name is there, jobs stay
+ * where they were last: at first in the program's own streams.
  */
 #pragma once
 
@@ -43,14 +44,15 @@ bool terms_steer_any(void);
  */
 uint64_t terms_now(CUdevice device, uint64_t known);
 
-/* How long after a job's release its copy to @device must be done (0: nobody waits for it), and where
- * the GPU stands in the page. Return: whether that is known: by now some job has had terms there. */
+/* How long after a job's release its copy to @device must be done (0: nobody waits for it), and
+ * where the GPU stands in the page. Return: whether that is known: by now some job has had terms
+ * there. */
 bool terms_copy_due(CUdevice device, unsigned *ret_place, nsec_t *ret_due);
 
-/* The partition of the terms *@word in @context of @device. While it is being made: of the terms
- * that led to a partition last, and *@word says which. NULL: the program's own streams, because the
- * terms are the whole GPU at level 0, or because there is no partition yet. Takes no lock. @found:
- * what it found for the same lane before; zeroed at first. */
+/* The partition of the terms *@word in @context of @device. While it, or a variant of a graph for
+ * it, is being made: of the terms that led to a partition last, and *@word says which. NULL: the
+ * program's own streams, because the terms are the whole GPU at level 0, or because there is no
+ * partition yet. Takes no lock. @found: what it found for the same lane before; zeroed at first. */
 struct partition *terms_partition(CUdevice device, CUcontext context, uint64_t *word,
 				  struct lane_found *found);
 

@@ -22,6 +22,7 @@
 #include "shim/capture.h"
 #include "shim/conn.h"
 #include "shim/counts.h"
+#include "shim/graph.h"
 #include "shim/job.h"
 #include "shim/keeper.h"
 #include "shim/lane.h"
@@ -400,6 +401,7 @@ static void at_exit(void) {
 	}
 	atomic_store(&state_mode, STATE_MODE_OFF);
 	question_settle();
+	graph_leave(deadline);
 	keeper_leave();
 	seat_leave();
 	/* Not for ever: whoever calls exit() may do so from a signal handler, in the middle of it.

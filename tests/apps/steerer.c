@@ -2,10 +2,16 @@
  * steerer.c: stands in for an sbeetd that changes its mind every millisecond: programs on GPU 0 are
  * steered to another set of SMs and another level each time, or to the whole GPU, at random.
  *
- * usage: steerer SOCKET [sets]. Listens there and ends when the last program has gone. Then it says
- * what it was told, as JSON: jobs, launches, how often a job was asked for (never), changes, how
- * many jobs ran beside their set, and how many of those behind the first ones. `sets`: never the
- * whole GPU, and one set until the first jobs were told of.
+ * usage: steerer SOCKET [sets | HOLD]. Listens there and ends when the last program has gone. Then
+ * it says what it was told, as JSON: jobs, launches, how often a job was asked for (never),
+ * changes, how many jobs ran beside their set, and how many of those behind the first ones. `sets`:
+ * never the whole GPU, and one set until the first jobs were told of.
+ *
+ * HOLD is a file, as in SIMGPU_GRAPH=held:HOLD, that stands for what takes a program long. One
+ * program has one set until the first jobs were told of. Then the file is made and the set is
+ * another one, and after more jobs the file goes. Each step is said in a line: "held" when the file
+ * is there, "stayed N" when jobs have come since, of which N were under the new terms, "followed"
+ * when one was under the new terms after the file was gone.
  */
 #include <cuda.h>
 #include <errno.h>
@@ -22,11 +28,13 @@
 #include "proto/limits.h"
 #include "proto/packet.h"
 #include "proto/terms.h"
+#include "proto/units.h"
 #include "sbeet.pb-c.h"
 
 #define PROGRAMS 16
 #define FIRST	 20 /* jobs of a program in one set, if it is to have sets only */
-#define GROUP	 8 /* whatever the GPU's groups are, eight SMs are some of them */
+#define SETTLED	 80 /* jobs of a program until the set is another one, with HOLD */
+#define GROUP	 8  /* whatever the GPU's groups are, eight SMs are some of them */
 
 struct program {
 	int fd;
@@ -39,6 +47,16 @@ static unsigned n_programs, n_gpu_sms;
 static uint8_t uuid[PROTO_UUID_BYTES];
 static struct { unsigned long long jobs, launches, requests, changes, unconfined, relapses; } told;
 static bool sets; /* never the whole GPU */
+
+/* With a file that holds programs up. */
+static struct {
+	const char *path; /* NULL: there is none */
+	enum { HOLD_FIRST, HOLD_HELD, HOLD_GONE, HOLD_FOLLOWED } step;
+	uint64_t since_ns; /* the file is there */
+	uint64_t word;	   /* of the new terms */
+	unsigned jobs;	   /* since then */
+	unsigned new;	   /* of these, under the new terms */
+} hold;
 
 static void fail(const char *what) {
 	perror(what);
@@ -91,6 +109,20 @@ static void change(struct program *p) {
 	told.changes++;
 }
 
+/* One half of the GPU, or the other. */
+static void change_half(struct program *p, bool other) {
+	unsigned n = terms_groups(n_gpu_sms, GROUP), half = n / 2;
+	struct terms t = {.steered = true,
+			  .level = other ? 3 : 1,
+			  .group = GROUP,
+			  .first = other ? half : 0,
+			  .n = other ? n - half : half,
+			  .epoch = (uint16_t)++told.changes};
+
+	hold.word = terms_pack(&t);
+	atomic_store_explicit(&p->page->gpu[0].word, hold.word, memory_order_release);
+}
+
 static void welcome(struct program *p) {
 	char terms[] = PROTO_FEATURE_TERMS, counts[] = PROTO_FEATURE_COUNTS,
 	     *features[] = {terms, counts};
@@ -98,7 +130,11 @@ static void welcome(struct program *p) {
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 	int fd = make_page(p);
 
-	change(p);
+	if (hold.path) {
+		change_half(p, false);
+	} else {
+		change(p);
+	}
 	body.version = PROTO_VERSION;
 	body.session = 1;
 	body.task = (char *)"steered";
@@ -111,6 +147,44 @@ static void welcome(struct program *p) {
 		fail("send");
 	}
 	close(fd);
+}
+
+static void say(const char *what, unsigned n) {
+	printf("%s %u\n", what, n);
+	fflush(stdout);
+}
+
+static void hold_up(struct program *p) {
+	int fd = open(hold.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd < 0) {
+		fail(hold.path);
+	}
+	close(fd);
+	hold.step = HOLD_HELD;
+	hold.since_ns = nsec_now();
+	change_half(p, true);
+	say("held", 0);
+}
+
+/* A job began. */
+static void add_began(struct program *p, const Sbeet__Began *began) {
+	if (!hold.path) {
+		return;
+	}
+	if (hold.step == HOLD_FIRST && p->jobs >= SETTLED) {
+		hold_up(p);
+	} else if (hold.step == HOLD_HELD && began->began_ns > hold.since_ns) {
+		hold.new += began->terms == hold.word;
+		if (++hold.jobs == FIRST) {
+			hold.step = HOLD_GONE;
+			say("stayed", hold.new);
+			unlink(hold.path);
+		}
+	} else if (hold.step == HOLD_GONE && began->terms == hold.word) {
+		hold.step = HOLD_FOLLOWED;
+		say("followed", 0);
+	}
 }
 
 static void add_done(struct program *p, const Sbeet__JobDone *done) {
@@ -146,6 +220,7 @@ static bool hear(struct program *p) {
 		if (m->began->done) {
 			add_done(p, m->began->done);
 		}
+		add_began(p, m->began);
 		break;
 	case SBEET__TO_DAEMON__BODY_DONE:
 		add_done(p, m->done);
@@ -177,7 +252,7 @@ static void serve(int listener) {
 			(struct program){.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)};
 	}
 	for (unsigned i = 0; i < n_programs; i++) {
-		if (programs[i].page && (!sets || programs[i].jobs >= FIRST)) {
+		if (programs[i].page && !hold.path && (!sets || programs[i].jobs >= FIRST)) {
 			change(&programs[i]);
 		}
 	}
@@ -200,8 +275,9 @@ int main(int argc, char **argv) {
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	sets = argc == 3 && strcmp(argv[2], "sets") == 0;
-	if ((argc != 2 && !sets) || strlen(argv[1]) >= sizeof(address.sun_path)) {
-		fprintf(stderr, "usage: steerer SOCKET [sets]\n");
+	hold.path = argc == 3 && !sets ? argv[2] : NULL;
+	if (argc < 2 || argc > 3 || strlen(argv[1]) >= sizeof(address.sun_path)) {
+		fprintf(stderr, "usage: steerer SOCKET [sets | HOLD]\n");
 		return 2;
 	}
 	find_gpu();

@@ -7,6 +7,7 @@
 #        suite.sh beside HOW                       two jobs on halves of one GPU: green, count, smid
 #        suite.sh terms PROGRAM ARGS...            steered, to other SMs and another level each millisecond
 #        suite.sh sets PROGRAM ARGS...            the same, but never to the whole GPU
+#        suite.sh variants PROGRAM                 steered to another set while graphs can't be instantiated
 #        suite.sh clusters PROGRAM                 some of its kernels fit into no part of the GPU
 #        suite.sh whole PROGRAM                    its jobs can only be given the whole GPU
 #        suite.sh part PROGRAM                     its jobs are given a part of it, as a green context
@@ -99,7 +100,7 @@ terms | sets)
 	export SIMGPU=32:mps
 	set_only=
 	[ "$verb" = terms ] || {
-		export SIMGPU_GREEN=slow
+		export SIMGPU_GREEN=slow SIMGPU_GRAPH=slow
 		set_only=sets
 	}
 	"$SBEET_BUILD/tests/apps/steerer" "$SBEET_RUNTIME_DIR/shim.sock" $set_only >"$scratch/steerer.out" 2>"$scratch/steerer.err" &
@@ -116,6 +117,18 @@ terms | sets)
 	[ "$verb" = terms ] || grep -q '"relapses":0}' "$scratch/steerer.out" ||
 		fail "a job ran beside its set: $(cat "$scratch/steerer.out")"
 	cat "$scratch/steerer.out"
+	;;
+variants)
+	export SIMGPU=32:mps SIMGPU_GRAPH="held:$scratch/hold"
+	"$SBEET_BUILD/tests/apps/steerer" "$SBEET_RUNTIME_DIR/shim.sock" "$scratch/hold" >"$scratch/steerer.out" 2>"$scratch/steerer.err" &
+	started="$started $!"
+	until_true "somebody listens" test -S "$SBEET_RUNTIME_DIR/shim.sock"
+	start sample "$1" --frames 100000000 --size 16 --launches 2 --json
+	until_true "the first jobs are told of" grep -q held "$scratch/steerer.out"
+	until_true "jobs go on meanwhile" grep -q stayed "$scratch/steerer.out"
+	grep -q "stayed 0" "$scratch/steerer.out" || fail "jobs were under terms that graphs had no variant for"
+	until_true "jobs are under the new terms" grep -q followed "$scratch/steerer.out"
+	kill "$pid"
 	;;
 clusters)
 	export SIMGPU=32:mps SBEET_LOG=info

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/simgpu/driver.h"
@@ -505,6 +506,20 @@ static int graph_write(CUgraph g, size_t *ret_size) {
 	return fd;
 }
 
+/* $SIMGPU_GRAPH=slow: as long as an H200 takes for a network; =held:FILE: as long as FILE is there.
+ */
+static void take_time(void) {
+	const struct timespec slow = {.tv_nsec = 7000000}, look = {.tv_nsec = 1000000};
+	const char *how = getenv("SIMGPU_GRAPH");
+
+	if (how && strcmp(how, "slow") == 0) {
+		nanosleep(&slow, NULL);
+	}
+	while (how && strncmp(how, "held:", 5) == 0 && access(how + 5, F_OK) == 0) {
+		nanosleep(&look, NULL);
+	}
+}
+
 EXPORT CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
 						    unsigned long long flags) {
 	CUgraphExec e;
@@ -520,6 +535,7 @@ EXPORT CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CU
 	if (flags & ~(unsigned long long)CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) {
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
+	take_time();
 	e = calloc(1, sizeof(*e));
 	if (!e) {
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -74,6 +74,34 @@ EXPORT CUresult CUDAAPI cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph
 	return CUDA_ERROR_INVALID_VALUE; /* no graphs in graphs */
 }
 
+static CUmemorytype memory_type(uint32_t place) {
+	return place == WIRE_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+}
+
+/* Of copies from the program's own memory the bytes are kept, and not where they were. */
+EXPORT CUresult CUDAAPI cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams) {
+	const struct wire_copy *q;
+
+	if (!hNode || hNode->type != CU_GRAPH_NODE_TYPE_MEMCPY || !nodeParams) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	q = (const struct wire_copy *)hNode->packet;
+	*nodeParams = (CUDA_MEMCPY3D){
+		.srcMemoryType = memory_type(q->from),
+		.srcHost = (const void *)(q->from == WIRE_HOST ? q->source : 0),
+		.srcDevice = q->from == WIRE_DEVICE ? q->source : 0,
+		.srcPitch = q->source_pitch,
+		.dstMemoryType = memory_type(q->to),
+		.dstHost = (void *)(q->to == WIRE_HOST ? q->target : 0),
+		.dstDevice = q->to == WIRE_DEVICE ? q->target : 0,
+		.dstPitch = q->target_pitch,
+		.WidthInBytes = q->width,
+		.Height = q->height,
+		.Depth = 1,
+	};
+	return CUDA_SUCCESS;
+}
+
 EXPORT CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode hNode,
 						   CUDA_KERNEL_NODE_PARAMS *nodeParams) {
 	struct wire_launch *q;

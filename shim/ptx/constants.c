@@ -51,7 +51,7 @@ static bool carries(const struct follower *x, const struct ptx_operand *o) {
 	if (o->kind == PTX_OPERAND_SYMBOL) {
 		return is_const_name(x, o);
 	}
-	if (o->kind == PTX_OPERAND_REG || (o->kind == PTX_OPERAND_ADDR && o->base_is_reg)) {
+	if (o->kind == PTX_OPERAND_REG || o->base_is_reg) {
 		return held(x, o->name, o->var) & HOLDS_CONST;
 	}
 	for (uint32_t i = 0; i < o->n_elements; i++) {
@@ -59,7 +59,7 @@ static bool carries(const struct follower *x, const struct ptx_operand *o) {
 
 		if (e->kind == PTX_OPERAND_SYMBOL
 			    ? is_const_name(x, e)
-			    : e->kind == PTX_OPERAND_REG &&
+			    : (e->kind == PTX_OPERAND_REG || e->base_is_reg) &&
 				      (held(x, e->name, e->var) & HOLDS_CONST)) {
 			return true;
 		}

@@ -126,13 +126,14 @@ static int skip_blanks(struct lexer *x) {
 static int lex_word(struct lexer *x) {
 	uint32_t start = x->at;
 	unsigned char c = peek(x, 0);
+	bool directive = c == '.';
 
 	x->at++;
 	if (c == '%' && !is_word(peek(x, 0))) {
 		return add(x, PTX_TOKEN_PUNCT, start, 1, x->line);
 	}
 	for (;;) {
-		if (is_word(peek(x, 0))) {
+		if (is_word(peek(x, 0)) && !(directive && peek(x, 0) == '.')) {
 			x->at++;
 		} else if (peek(x, 0) == ':' && peek(x, 1) == ':' && is_word(peek(x, 2))) {
 			x->at += 2;
@@ -221,7 +222,7 @@ static int lex_number(struct lexer *x) {
 	if (kind == PTX_TOKEN_INT && (peek(x, 0) | 0x20) == 'u') {
 		x->at++;
 	}
-	if (is_word(peek(x, 0))) {
+	if (is_word(peek(x, 0)) && peek(x, 0) != '.') {
 		return -EINVAL; /* 12abc */
 	}
 	return add(x, kind, start, x->at - start, x->line);
@@ -277,8 +278,8 @@ int ptx_tokens_init(struct ptx_tokens *t, const char *text, size_t size, unsigne
 
 void ptx_tokens_deinit(struct ptx_tokens *t) {
 	free(t->list);
-	t->list = NULL;
-	t->n = 0;
+	free(t->joined);
+	*t = (struct ptx_tokens){0};
 }
 
 bool ptx_token_is(const struct ptx_tokens *t, const struct ptx_token *k, const char *what) {

@@ -1,9 +1,9 @@
 /*
  * lexer.h: PTX text to tokens.
  *
- * Tokens point into the text; nothing is copied. Words keep their dots, because PTX gives dots a
- * meaning only inside a word: "ld.global.u32", "%tid.x", ".visible", "$L__BB0_2" and "%r1" are one
- * token each. ("::" is part of a word too: "cp.async.bulk.shared::cluster".)
+ * Tokens point into the text; nothing is copied. Names keep their dots: "ld.global.u32", "%tid.x",
+ * "$L__BB0_2" and "%r1" are one token each. Directives are cut at theirs: ".global.u32" are two
+ * tokens, as with a blank between. ("::" is part of a word too: "cp.async.bulk.shared::cluster".)
  */
 #pragma once
 
@@ -28,7 +28,8 @@ struct ptx_token {
 };
 
 struct ptx_tokens {
-	const char *text; /* borrowed */
+	const char *text; /* borrowed, or joined */
+	char *joined;	  /* owned: the text that ptx_tokens_join() made, or NULL */
 	struct ptx_token *list; /* owned; ends with PTX_TOKEN_END */
 	size_t n;
 };
@@ -38,6 +39,11 @@ struct ptx_tokens {
  * 256 MiB; -ENOMEM. */
 int ptx_tokens_init(struct ptx_tokens *t, const char *text, size_t size, unsigned *ret_line);
 void ptx_tokens_deinit(struct ptx_tokens *t);
+
+/* Makes one token of each name in an instruction that white space or comments split in front of a
+ * dot: "ld .global .u32", "%tid .x". Each token keeps its line. @size: as for ptx_tokens_init().
+ * Return: 0, -ENOMEM. */
+int ptx_tokens_join(struct ptx_tokens *t, size_t size);
 
 static inline const char *ptx_token_text(const struct ptx_tokens *t, const struct ptx_token *k) {
 	return t->text + k->offset;

@@ -98,6 +98,11 @@ static void match_word(const struct parser *p, struct ptx_operand *o) {
 	} else if (at == o->end && ptx_name_is(n, "WARP_SZ")) {
 		o->kind = PTX_OPERAND_INT;
 		o->value = 32;
+	} else if (var != PTX_NONE && is_reg(p, n, var) && offsets(p, at, o->end, &o->value)) {
+		o->kind = PTX_OPERAND_SUM;
+		o->name = n;
+		o->var = var;
+		o->base_is_reg = true;
 	} else if (!is_reg(p, n, var) && n.s[0] != '.' && offsets(p, at, o->end, &o->value)) {
 		o->kind = PTX_OPERAND_SYMBOL;
 		o->name = n;

@@ -585,6 +585,9 @@ int ptx_module_new(struct ptx_module **ret, const char *text, size_t size, char 
 			"line %u: expected PTX, not these bytes, or a comment or string has no end",
 			line);
 	}
+	if (r == 0) {
+		r = ptx_tokens_join(&p.m->tokens, size);
+	}
 	/* Never NULL, so that the place of no operands at all can be named too. */
 	if (r == 0) {
 		r = parser_grow(&p.m->operands, 0, &p.operands_capacity, sizeof(*p.m->operands));

@@ -72,6 +72,7 @@ enum ptx_operand_kind {
 	PTX_OPERAND_REG,    /* %r1, %tid.x, any name declared with .reg; special registers too */
 	PTX_OPERAND_INT,
 	PTX_OPERAND_FLOAT,
+	PTX_OPERAND_SUM,    /* %r1 + 4: name and value; base_is_reg */
 	PTX_OPERAND_SYMBOL, /* name of a variable, function or label, with an optional +offset */
 	PTX_OPERAND_ADDR,   /* [base+offset]; base may be absent, a register or a symbol */
 	PTX_OPERAND_VECTOR, /* {a, b, ...}: elements follow in the operand array */
@@ -84,13 +85,13 @@ struct ptx_operand {
 	enum ptx_operand_kind kind;
 	bool negated;	       /* !%p1 as a source */
 	bool is_f32;	       /* FLOAT: written as 0f */
-	struct ptx_name name;  /* REG, SYMBOL, base of ADDR; empty if there is none */
-	bool base_is_reg;      /* ADDR: the base is a register */
+	struct ptx_name name;  /* REG, SUM, SYMBOL, base of ADDR; empty if there is none */
+	bool base_is_reg;      /* ADDR, SUM: the base is a register */
 	uint32_t var;	       /* the declaration of `name` in the module's vars, inner scopes first;
 				* PTX_NONE: special registers, labels, functions */
 	struct ptx_name pair;  /* `%r1|%p1`: the part after the bar; empty if there is none */
 	uint32_t pair_var;     /* its declaration, or PTX_NONE */
-	int64_t value;	       /* INT, offset of SYMBOL and ADDR (bits of an unsigned one) */
+	int64_t value;	       /* INT, offset of SUM, SYMBOL, ADDR (bits of an unsigned one) */
 	double fvalue;
 	uint32_t n_elements;   /* VECTOR, LIST */
 	uint32_t elements;     /* index of the first one in the module's operands */

@@ -128,6 +128,7 @@ static enum value operand_value(const struct study *u, const struct ptx_operand 
 	case PTX_OPERAND_SYMBOL:
 	case PTX_OPERAND_SINK:
 		return VALUE_SAME;
+	case PTX_OPERAND_SUM:
 	case PTX_OPERAND_ADDR:
 		return o->base_is_reg ? join(name_value(u, o->name, o->var), VALUE_SAME)
 				      : VALUE_SAME;

@@ -39,6 +39,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 			ptx_token_float(&t, k, &d, &f32);
 		}
 	}
+	require(ptx_tokens_join(&t, size) == 0);
+	require(t.n > 0 && t.list[t.n - 1].kind == PTX_TOKEN_END);
+	for (size_t i = 0; i < t.n; i++) {
+		const struct ptx_token *k = &t.list[i];
+
+		require((size_t)k->offset + k->len <= size);
+		require(i == 0 || (k->line >= k[-1].line && k->offset >= k[-1].offset + k[-1].len));
+	}
 	ptx_tokens_deinit(&t);
 	return 0;
 }

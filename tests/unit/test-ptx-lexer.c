@@ -76,6 +76,52 @@ static void lexer_skips_comments_and_keeps_strings(void **state) {
 					  {0}});
 }
 
+static void lexer_cuts_directives_at_their_dots(void **state) {
+	assert_tokens(".global.align 0x8.b8 x.y", (struct expected[]){{PTX_TOKEN_WORD, ".global"},
+								      {PTX_TOKEN_WORD, ".align"},
+								      {PTX_TOKEN_INT, "0x8"},
+								      {PTX_TOKEN_WORD, ".b8"},
+								      {PTX_TOKEN_WORD, "x.y"},
+								      {0}});
+}
+
+/* Joined, every token keeps its line; directives and what follows .loc stay as they are. */
+static void lexer_joins_split_names(void **state) {
+	static const struct {
+		const char *text;
+		unsigned line;
+	} expected[] = {
+		{".entry", 1},	{"k", 1},	   {".maxntid", 1},
+		{"{", 1},	{".loc", 2},	   {"1", 2},
+		{"2", 2},	{",", 2},	   {"function_name", 2},
+		{"f", 2},	{"+", 2},	   {"4", 2},
+		{",", 2},	{"inlined_at", 2}, {"3", 2},
+		{".reg", 3},	{".u32", 3},	   {"r", 3},
+		{";", 3},	{"@", 3},	   {"p", 3},
+		{"mov.u32", 3}, {"%r", 5},	   {",", 5},
+		{"%tid.x", 5},	{";", 5},	   {"L", 5},
+		{":", 5},	{".pragma", 5},	   {"x", 5},
+		{".y", 5},	{";", 5},	   {"}", 5},
+		{"", 5},
+	};
+	const char *text =
+		".entry k .maxntid {\n.loc 1 2, function_name f + 4, inlined_at 3\n.reg .u32 r; @p "
+		"mov // a\n\n.u32 %r, "
+		"%tid /* b */ .x; L : .pragma x .y; }";
+	struct ptx_tokens t;
+
+	assert_int_equal(ptx_tokens_init(&t, text, strlen(text), NULL), 0);
+	assert_int_equal(ptx_tokens_join(&t, strlen(text)), 0);
+	assert_int_equal(t.n, sizeof(expected) / sizeof(expected[0]));
+	for (size_t i = 0; i < t.n; i++) {
+		assert_int_equal(t.list[i].len, strlen(expected[i].text));
+		assert_memory_equal(ptx_token_text(&t, &t.list[i]), expected[i].text,
+				    t.list[i].len);
+		assert_int_equal(t.list[i].line, expected[i].line);
+	}
+	ptx_tokens_deinit(&t);
+}
+
 static void lexer_ends_at_a_nul(void **state) {
 	struct ptx_tokens t;
 
@@ -182,6 +228,8 @@ int main(void) {
 		cmocka_unit_test(lexer_keeps_dotted_words_whole),
 		cmocka_unit_test(lexer_tells_labels_from_scopes),
 		cmocka_unit_test(lexer_skips_comments_and_keeps_strings),
+		cmocka_unit_test(lexer_cuts_directives_at_their_dots),
+		cmocka_unit_test(lexer_joins_split_names),
 		cmocka_unit_test(lexer_ends_at_a_nul),
 		cmocka_unit_test(lexer_counts_lines),
 		cmocka_unit_test(lexer_reads_whole_numbers),

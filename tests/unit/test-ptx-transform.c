@@ -85,6 +85,34 @@ static void assert_occurs(const char *text, const char *what, unsigned n) {
 	}
 }
 
+/* Every form of white space that ptxas takes; see also tests/ptx/blanks.ptx. */
+static void transform_takes_every_form_of_blanks(void **state) {
+	static const struct {
+		const char *before, *body, *occurs;
+	} cases[] = {
+		{".global.u32 g;", "ld.global.u32 %r1, [g];", "[%sbeet_a0]"},
+		{"", ".reg.u64 t; .shared.align 8 .b8 s[64]; mov.u64 t, %rd1;", ".reg.u64 t;"},
+		{"", "mov .u32 %r1, %ctaid .x;", "mov.u32 \t%r1, %sbeet_id0;"},
+		{"", "mov/**/.u32 %r1 , %nctaid // x\n.y;", "mov.u32 \t%r1, %sbeet_id4;"},
+		{"", "st.global.u64 [%rd1], %rd2 + 1;", "st.global.u64 \t[%rd1], %rd2+1;"},
+		{"", ".reg .u64 t; st.global.u64 [t], t + 1;", "st.global.u64 \t[t], t+1;"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct transform *t = transform_body(cases[i].before, cases[i].body);
+
+		if (!t->kernels[0].confinable) {
+			fail_msg("%s: %s", cases[i].body, t->kernels[0].reason);
+		}
+		assert_non_null(strstr(t->ptx, cases[i].occurs));
+		transform_free(t);
+	}
+	assert_refused("", "st.global.u32 [%rd1], %ctaid.x + 1;",
+		       "st.global.u32 [%rd1], %ctaid.x + 1;", "form");
+	assert_refused(".const .u32 c[4];", "mov.u64 %rd1, c; st.global.u64 [%rd2], %rd1 + 4;",
+		       "st.global.u64 [%rd2], %rd1 + 4;", "constant's address");
+}
+
 static void transform_adds_one_parameter(void **state) {
 	struct transform *t = transform(
 		HEAD
@@ -586,6 +614,7 @@ static void transform_uses_the_block_size_given(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(transform_takes_every_form_of_blanks),
 		cmocka_unit_test(transform_adds_one_parameter),
 		cmocka_unit_test(transform_replaces_block_ids),
 		cmocka_unit_test(transform_turns_every_end_into_a_branch),

@@ -258,10 +258,17 @@ static void scan_barrier(struct scan *x, const struct ptx_stmt *s, const struct 
 	}
 }
 
-/* Memory by addresses of any kind. */
+/* Memory by addresses of any kind. Textures and surfaces have handles, not addresses. */
 static bool is_generic(struct ptx_name opcode) {
 	static const char *const spaces[] = {"global", "shared", "local", "param", "const"};
-	ptx_opcode_next(&opcode);
+	static const char *const handles[] = {"tex", "tld4", "txq", "suld", "suq"};
+	struct ptx_name first = ptx_opcode_next(&opcode);
+
+	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
+		if (ptx_name_is(first, handles[i])) {
+			return false;
+		}
+	}
 	while (opcode.len > 0) {
 		struct ptx_name part = ptx_opcode_next(&opcode);
 

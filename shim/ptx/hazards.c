@@ -149,7 +149,8 @@ static int find_unsafe(const struct judge *j, const struct uniform *u, uint32_t 
 	return r;
 }
 
-static int judge_init(struct judge *j, const struct module_facts *facts, const struct ptx_func *f) {
+static int judge_init(struct judge *j, const struct module_facts *facts, const struct ptx_func *f,
+		      enum uniform_scope block) {
 	int r;
 
 	*j = (struct judge){.facts = facts, .m = facts->m, .f = f};
@@ -157,7 +158,7 @@ static int judge_init(struct judge *j, const struct module_facts *facts, const s
 	if (r < 0) {
 		return r;
 	}
-	r = uniform_init(&j->block, &j->c, j->m, f, UNIFORM_BLOCK, NULL);
+	r = uniform_init(&j->block, &j->c, j->m, f, block, NULL);
 	if (r < 0) {
 		cfg_deinit(&j->c);
 		return r;
@@ -331,17 +332,14 @@ void hazards_deinit(struct hazards *h) {
 	h->leaves = NULL;
 }
 
-int hazards_judge(struct hazards *ret, const struct module_facts *facts, const struct ptx_func *f) {
-	const struct facts *k = &facts->funcs[f - facts->m->funcs];
+/* @block: how much threads of a block are taken to have in common. */
+static int judge_entry(struct hazards *ret, const struct module_facts *facts,
+		       const struct ptx_func *f, enum uniform_scope block) {
 	struct hazards h = {.block_multiple = 1, .refusal = {.stmt = PTX_NONE}};
 	struct judge j;
 	int r;
 
-	if (!(k->has & (FACTS_BARRIER | FACTS_BARRIER_COUNTED | FACTS_WARP))) {
-		*ret = h;
-		return 0;
-	}
-	r = judge_init(&j, facts, f);
+	r = judge_init(&j, facts, f, block);
 	if (r == -E2BIG) {
 		h.refusal = (struct refusal){
 			.reason = entangled_reason, .stmt = PTX_NONE, .line = f->line};
@@ -362,13 +360,37 @@ int hazards_judge(struct hazards *ret, const struct module_facts *facts, const s
 	return 0;
 }
 
+/* Votes and refusals are safe in a program with data races, too; where a vote is of no use, only
+ * the proof that holds without them is left. */
+int hazards_judge(struct hazards *ret, const struct module_facts *facts, const struct ptx_func *f) {
+	const struct facts *k = &facts->funcs[f - facts->m->funcs];
+	struct hazards h = {.block_multiple = 1, .refusal = {.stmt = PTX_NONE}}, again;
+	int r = 0;
+
+	if (k->has & (FACTS_BARRIER | FACTS_BARRIER_COUNTED | FACTS_WARP)) {
+		r = judge_entry(&h, facts, f, UNIFORM_BLOCK);
+	}
+	if (r == 0 && (h.refusal.reason == result_reason || h.refusal.reason == count_reason)) {
+		r = judge_entry(&again, facts, f, UNIFORM_BLOCK_MEMORY);
+		if (r == 0 && !again.refusal.reason) {
+			h = again;
+		} else if (r == 0) {
+			hazards_deinit(&again);
+		}
+	}
+	if (r == 0) {
+		*ret = h;
+	}
+	return r;
+}
+
 /* Within a function nobody ends; but who has left it may end while others still wait in it. */
 static int judge_function(const struct module_facts *facts, const struct ptx_func *f,
 			  struct refusal *ret) {
 	struct judge j;
 	int r;
 
-	r = judge_init(&j, facts, f);
+	r = judge_init(&j, facts, f, UNIFORM_BLOCK);
 	if (r == -E2BIG) {
 		*ret = (struct refusal){
 			.reason = entangled_reason, .stmt = PTX_NONE, .line = f->line};

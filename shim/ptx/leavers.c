@@ -3,7 +3,8 @@
  *
  * Why the masks of an activemask hold no leaver: each lane in the mask ran the activemask, comes to
  * the instruction behind it before it can end, and comes there once for each activemask. So when a
- * lane waits there, the others of its mask have not been there yet and can't have ended.
+ * lane waits there, the others of its mask have not been there yet and can't have ended. The same
+ * is true of a match.any: its result holds lanes that ran it too.
  */
 #include "shim/ptx/leavers.h"
 
@@ -166,8 +167,15 @@ static int sources_init(struct sources *ret, const struct ptx_module *m, const s
 	return 0;
 }
 
-/* The activemask that alone gives the mask of the instruction at the end of block @b, or PTX_NONE.
- */
+/* Gives each lane a mask of lanes that run it too. */
+static bool gives_mask(const struct ptx_stmt *s) {
+	return ptx_name_is(ptx_opcode_part(s->opcode, 0), "activemask") ||
+	       (ptx_name_is(ptx_opcode_part(s->opcode, 0), "match") &&
+		ptx_opcode_has(s->opcode, "any"));
+}
+
+/* The activemask, or match.any, that alone gives the mask of the instruction at the end of block
+ * @b, or PTX_NONE. */
 static uint32_t find_activemask(const struct sources *x, const struct cfg *c,
 				const struct ptx_module *m, uint32_t b) {
 	const struct ptx_stmt *s = &m->stmts[c->blocks[b].last], *source;
@@ -184,10 +192,7 @@ static uint32_t find_activemask(const struct sources *x, const struct cfg *c,
 		return PTX_NONE;
 	}
 	source = &m->stmts[x->stmts[reg]];
-	return source->guard.len == 0 &&
-			       ptx_name_is(ptx_opcode_part(source->opcode, 0), "activemask")
-		       ? x->stmts[reg]
-		       : PTX_NONE;
+	return source->guard.len == 0 && gives_mask(source) ? x->stmts[reg] : PTX_NONE;
 }
 
 /* The block in which statement @stmt stands. */

@@ -36,7 +36,7 @@ int leavers_find(const struct cfg *c, const struct ptx_module *m, const bool *me
 
 /*
  * Marks in @ret the instructions (by block) that wait for no lane that could have left: their mask
- * is that of an activemask which each lane runs once before it comes here once. @votes: blocks at
+ * is that of an activemask, or of a match.any, which each lane runs once before it comes here once. @votes: blocks at
  * whose end lanes are counted, NULL for none. Return: 0, -ENOMEM.
  */
 int leavers_find_own_masks(const struct cfg *c, const struct ptx_module *m,

@@ -276,6 +276,9 @@ static const struct special specials[] = {
 	{"%dynamic_smem_size", SPECIAL_PLAIN, NULL},
 	{"%total_smem_size", SPECIAL_PLAIN, NULL},
 	{"%aggr_smem_size", SPECIAL_PLAIN, NULL},
+	/* Where cooperative groups keep the barriers of tiles wider than a warp: a block sets them up
+	 * before it uses them. */
+	{"%reserved_smem_offset_1", SPECIAL_PLAIN, NULL},
 	{"%gridid", SPECIAL_REFUSED, grid_id},
 	{"%current_graph_exec", SPECIAL_REFUSED, grid_id},
 	{"%clusterid", SPECIAL_REFUSED, cluster},

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "shim/ptx/memory.h"
 #include "shim/ptx/names.h"
 #include "shim/ptx/opcodes.h"
 #include "shim/ptx/registers.h"
@@ -38,12 +39,20 @@ struct study {
 	 * nothing else leads there. Good where local_epoch is epoch. Owned, like values. */
 	uint8_t *local;
 	uint32_t *local_epoch, epoch;
-	bool *only_next;	 /* owned: by block, is only come to from the one before */
+	bool *only_next; /* owned: by block, is only come to from the one before */
+	/* Owned: by block, memories (memory.h) of which threads may see different values at its
+	 * start; and where the study is. */
+	uint8_t *unsettled, unsettled_here;
+	bool passes_params;	 /* addresses of parameters that it gives to others are taken */
 	bool *diverged, *parted; /* as in struct uniform */
 	const uint8_t *leavers;	 /* borrowed, or NULL */
 	struct full_masks masks;
 	bool changed;
 };
+
+static bool is_block(const struct study *u) {
+	return u->scope == UNIFORM_BLOCK || u->scope == UNIFORM_BLOCK_MEMORY;
+}
 
 static bool is_rows(enum value v) {
 	return v == VALUE_ZERO || v == VALUE_ROWS;
@@ -88,7 +97,8 @@ static enum value special_value(const struct study *u, struct ptx_name n) {
 		return rows ? VALUE_ROWS : VALUE_SAME;
 	}
 	if (ptx_name_is(n, "%ntid.y") || ptx_name_is(n, "%ntid.z") ||
-	    ptx_name_is(n, "%dynamic_smem_size") || ptx_name_is(n, "%total_smem_size")) {
+	    ptx_name_is(n, "%dynamic_smem_size") || ptx_name_is(n, "%total_smem_size") ||
+	    ptx_name_is(n, "%reserved_smem_offset_1")) {
 		return VALUE_SAME;
 	}
 	if (ptx_name_is(n, "%tid.x") && rows) {
@@ -97,7 +107,7 @@ static enum value special_value(const struct study *u, struct ptx_name n) {
 	if ((ptx_name_is(n, "%tid.y") || ptx_name_is(n, "%tid.z")) && rows) {
 		return VALUE_SAME;
 	}
-	if (ptx_name_is(n, "%laneid") && u->scope != UNIFORM_BLOCK) {
+	if (ptx_name_is(n, "%laneid") && !is_block(u)) {
 		return VALUE_TID;
 	}
 	return VALUE_ANY;
@@ -300,6 +310,29 @@ static enum value arithmetic(const struct study *u, const struct ptx_stmt *s,
 	return all_same(u, o + 1, n - 1);
 }
 
+/* Of the kernel's own, which are the same for all its threads. */
+static bool is_own_param(const struct study *u, uint32_t v) {
+	return u->f->is_entry && v != PTX_NONE && v >= u->f->params &&
+	       v < u->f->params + u->f->n_params;
+}
+
+static enum value load_param(const struct study *u, const struct ptx_operand *address) {
+	if (address->base_is_reg) {
+		return u->f->is_entry && !u->passes_params ? all_same(u, address, 1) : VALUE_ANY;
+	}
+	return is_own_param(u, address->var) ? VALUE_SAME : VALUE_ANY;
+}
+
+/*
+ * What lies in memory is trusted within a warp: its lanes load together, and so agree even where a
+ * program has a race that it gets away with. Warps would not, so for a block only where asked for.
+ */
+static bool is_settled(const struct study *u, const struct ptx_stmt *s) {
+	unsigned space = memory_weak_load(s);
+
+	return space && u->scope != UNIFORM_BLOCK && !(u->unsettled_here & space);
+}
+
 static enum value load(const struct study *u, const struct ptx_stmt *s, const struct ptx_operand *o,
 		       uint32_t n) {
 	bool constant = ptx_opcode_has(s->opcode, "const") || ptx_opcode_has(s->opcode, "nc");
@@ -308,14 +341,18 @@ static enum value load(const struct study *u, const struct ptx_stmt *s, const st
 		return VALUE_ANY;
 	}
 	if (ptx_opcode_has(s->opcode, "param")) {
-		uint32_t v = o[1].var;
-
-		return u->f->is_entry && !o[1].base_is_reg && v != PTX_NONE && v >= u->f->params &&
-				       v < u->f->params + u->f->n_params
-			       ? VALUE_SAME
-			       : VALUE_ANY;
+		return load_param(u, &o[1]);
 	}
-	return constant ? all_same(u, o + 1, 1) : VALUE_ANY;
+	return constant || is_settled(u, s) ? all_same(u, o + 1, 1) : VALUE_ANY;
+}
+
+/* A shuffle by which all lanes ask the first, which every warp has; but where lanes leave, it may
+ * be gone, and the answer be anything. */
+static bool is_broadcast(const struct study *u, const struct ptx_stmt *s,
+			 const struct ptx_operand *o, uint32_t n) {
+	return ptx_name_is(ptx_opcode_part(s->opcode, 0), "shfl") && n == 5 && o[0].pair.len == 0 &&
+	       ptx_opcode_has(s->opcode, "idx") && is_int(o, n, 2) && o[2].value == 0 &&
+	       is_int(o, n, 3) && o[3].value == 31 && !u->leavers;
 }
 
 /* Of an instruction that all threads of the scope run together. */
@@ -336,10 +373,11 @@ static enum value result(const struct study *u, const struct ptx_stmt *s, const 
 	case OPCODE_BARRIER:
 		return n == 3 ? VALUE_SAME : VALUE_ANY;
 	case OPCODE_WARP:
-		return u->scope != UNIFORM_BLOCK && n > 0 &&
-				       (ptx_name_is(first, "vote") ||
-					ptx_name_is(first, "redux")) &&
-				       full_masks_has(&u->masks, &o[n - 1])
+		if (is_block(u) || n == 0 || !full_masks_has(&u->masks, &o[n - 1])) {
+			return VALUE_ANY;
+		}
+		return ptx_name_is(first, "vote") || ptx_name_is(first, "redux") ||
+				       is_broadcast(u, s, o, n)
 			       ? VALUE_SAME
 			       : VALUE_ANY;
 	default:
@@ -400,6 +438,31 @@ static void study_insn(struct study *u, const struct ptx_stmt *s, bool diverged)
 	set_operand(u, o, v, s->guard.len == 0);
 }
 
+/*
+ * What is unsettled behind @s. A barrier that all threads come to settles everything, and so does a
+ * meeting of the whole warp within it; other questions to the whole warp order nothing.
+ */
+static unsigned settle(const struct study *u, uint32_t b, const struct ptx_stmt *s,
+		       unsigned before) {
+	const struct cfg_block *k = &u->c->blocks[b];
+	bool together = !u->diverged[b] && s->guard.len == 0;
+
+	if (s->op->class == OPCODE_BARRIER) {
+		return together && k->event == CFG_BARRIER ? 0 : MEMORY_ALL;
+	}
+	if (s->op->class == OPCODE_WARP) {
+		bool full =
+			s->n_operands > 0 &&
+			full_masks_has(&u->masks, &u->m->operands[s->operands + s->n_operands - 1]);
+
+		if (!together || !full || is_block(u)) {
+			return MEMORY_ALL;
+		}
+		return ptx_name_is(ptx_opcode_part(s->opcode, 0), "bar") ? 0 : before;
+	}
+	return before | memory_unsettled(s);
+}
+
 /* Whether threads may part at the end of block @b: at its branch, or by skipping its event. */
 static bool parts(const struct study *u, uint32_t b) {
 	const struct cfg_block *k = &u->c->blocks[b];
@@ -429,15 +492,31 @@ static void spread(struct study *u, uint32_t b) {
 	}
 }
 
+static void study_block(struct study *u, uint32_t b) {
+	const struct cfg_block *k = &u->c->blocks[b];
+
+	u->unsettled_here = u->unsettled[b];
+	for (uint32_t i = k->first; i < k->end; i++) {
+		const struct ptx_stmt *s = &u->m->stmts[i];
+
+		if (s->kind == PTX_STMT_INSN) {
+			study_insn(u, s, u->diverged[b]);
+			u->unsettled_here = (uint8_t)settle(u, b, s, u->unsettled_here);
+		}
+	}
+	for (uint32_t i = 0; i < k->n_edges; i++) {
+		uint8_t *next = &u->unsettled[u->c->edges[k->edges + i]];
+
+		u->changed |= (*next | u->unsettled_here) != *next;
+		*next |= u->unsettled_here;
+	}
+}
+
 static void study_round(struct study *u) {
 	u->changed = false;
 	for (uint32_t b = 0; b < u->c->n_blocks; b++) {
 		u->epoch += !u->only_next[b];
-		for (uint32_t i = u->c->blocks[b].first; i < u->c->blocks[b].end; i++) {
-			if (u->m->stmts[i].kind == PTX_STMT_INSN) {
-				study_insn(u, &u->m->stmts[i], u->diverged[b]);
-			}
-		}
+		study_block(u, b);
 		u->parted[b] = parts(u, b);
 		if ((u->parted[b] && !(u->leavers && u->leavers[b])) || u->diverged[b]) {
 			spread(u, b);
@@ -500,7 +579,27 @@ static int study_alloc(struct study *u) {
 	u->local = calloc(n_registers, sizeof(*u->local));
 	u->local_epoch = calloc(n_registers, sizeof(*u->local_epoch));
 	u->only_next = calloc(n_blocks, sizeof(*u->only_next));
-	return u->values && u->local && u->local_epoch && u->only_next ? 0 : -ENOMEM;
+	u->unsettled = calloc(n_blocks, sizeof(*u->unsettled));
+	if (!u->values || !u->local || !u->local_epoch || !u->only_next || !u->unsettled) {
+		return -ENOMEM;
+	}
+	u->unsettled[0] = u->f->is_entry ? 0 : MEMORY_ALL;
+	return 0;
+}
+
+/* Then an address of a parameter may be one of them, and they differ from thread to thread. */
+static void find_passed_params(struct study *u) {
+	for (uint32_t i = u->f->stmts; i < u->f->stmts + u->f->n_stmts; i++) {
+		const struct ptx_stmt *s = &u->m->stmts[i];
+
+		for (uint32_t k = 0; s->kind == PTX_STMT_INSN && k < s->n_operands; k++) {
+			const struct ptx_operand *o = &u->m->operands[s->operands + k];
+
+			u->passes_params |= o->kind == PTX_OPERAND_SYMBOL && o->var != PTX_NONE &&
+					    u->m->vars[o->var].space == PTX_SPACE_PARAM &&
+					    !is_own_param(u, o->var);
+		}
+	}
 }
 
 /* All but the result. */
@@ -511,6 +610,7 @@ static void study_deinit(struct study *u) {
 	free(u->local);
 	free(u->local_epoch);
 	free(u->only_next);
+	free(u->unsettled);
 }
 
 int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module *m,
@@ -531,6 +631,7 @@ int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module
 	}
 	if (r == 0) {
 		find_only_next(&x);
+		find_passed_params(&x);
 		run(&x);
 	} else if (r == -E2BIG) {
 		diverge_all(&x);

@@ -12,6 +12,7 @@
 
 enum uniform_scope {
 	UNIFORM_BLOCK,
+	UNIFORM_BLOCK_MEMORY, /* a block, if its program has no data races: see memory.h */
 	UNIFORM_WARP,
 	UNIFORM_WARP_ROWS, /* a warp, if the block's x size is a multiple of 32 */
 };

@@ -82,6 +82,13 @@ const struct corpus_kernel corpus[] = {
 	{"warp", "own_mask_passed_by", CORPUS_LINE, "oi", LANES},
 	{"warp", "filter", CORPUS_LINE, "oict"},
 
+	{"attention", "attention_lengths", CORPUS_WARPS, "oikn"},
+	{"attention", "attention_sparse", CORPUS_WARPS, "oikn"},
+	{"attention", "attention_split", CORPUS_WARPS, "Soin"},
+	{"attention", "ticket_of_warp", CORPUS_WARPS, "oikn"},
+	{"attention", "segment_of_block", CORPUS_WARPS, "oikn"},
+	{"attention", "segment_by_load", CORPUS_LINE, "oikn"},
+
 	{"uniform", "warp_by_index", CORPUS_WARPS, "oikn"},
 	{"uniform", "warp_by_limit", CORPUS_WARPS, "oikn"},
 	{"uniform", "warp_by_bound", CORPUS_WARPS, "oikn"},

@@ -452,7 +452,7 @@ static void configure_policy(struct server *server, const struct settings *old,
 		policies_find(&server->parts.reload->config->policies, policy->name);
 
 	if (policy != sched_get_policy(sched) ||
-	    !sched_params_equal(&values->params, sched_get_params(sched))) {
+	    !sched_params_equal(&values->params, engine_params(server->engine))) {
 		engine_set_policy(server->engine, policy, &values->params);
 		report_policy(&server->report);
 	}

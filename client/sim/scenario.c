@@ -57,6 +57,10 @@ static int read_model(const struct reader *r, const struct reader_node *at,
 	     (e = reader_int(r, &node, 1, n_sms / 4 ? n_sms / 4 : 1, &group)) < 0)) {
 		return e;
 	}
+	if (group > limit) {
+		reader_get(at, "limit", &node);
+		return reader_fail(r, &node, "is below the group of %d SMs", (int)group);
+	}
 	if ((e = reader_need(r, at, "static_w", &node)) < 0 ||
 	    (e = reader_milli(r, &node, "watts", WATTS_MAX_MW, &model->power.static_mw)) < 0 ||
 	    (e = reader_need(r, at, "idle_w_per_sm", &node)) < 0 ||

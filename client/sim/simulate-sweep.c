@@ -107,6 +107,9 @@ static int prepare(const struct ctl *ctl, const struct scenario *scenario, bool 
 	if (r == CTL_EXIT_OK) {
 		r = select_params(&o->params, &s->params);
 	}
+	if (r == CTL_EXIT_OK && s->params.sched.reference_sms == 0) {
+		s->params.sched.reference_sms = o->reference_sms;
+	}
 	if (r == CTL_EXIT_OK) {
 		r = mark(scenario, "without", &o->without, marks);
 	}

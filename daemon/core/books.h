@@ -13,7 +13,8 @@
 
 struct sched {
 	const struct sched_policy *policy;
-	struct sched_params params;
+	struct sched_params params; /* with the policy's own defaults */
+	struct sched_params given;
 	struct task_table tasks; /* owned */
 	struct sched_gpu gpus[SCHED_GPUS_MAX];
 	size_t n_gpus;

@@ -44,7 +44,7 @@ const struct sched_param_row sched_param_rows[_SCHED_PARAM_N] = {
 				       "a job that no GPU can finish in time comes after all "
 				       "others, and starts only where it makes nobody late",
 				       SCHED_PARAM_SWITCH, AT(skip_hopeless)},
-	[SCHED_PARAM_JOBS_PER_GPU] = {"jobs_per_gpu", "0 to 4",
+	[SCHED_PARAM_JOBS_PER_GPU] = {"jobs_per_gpu", "0 to 8",
 				      "jobs that may run on a GPU at once; 0: one for 32 SMs, but "
 				      "2 at least",
 				      SCHED_PARAM_COUNT, .most = SCHED_SLOTS_MAX, AT(jobs_per_gpu)},
@@ -67,6 +67,10 @@ const struct sched_param_row sched_param_rows[_SCHED_PARAM_N] = {
 			      "a job that waits when its deadline comes keeps its turn, or gives "
 			      "it up: simulations drop it, sbeetd starts it after all others",
 			      SCHED_PARAM_WORD, .words = lates, AT(late)},
+	[SCHED_PARAM_REFERENCE_SMS] = {"reference_sms", "0 to 256",
+				       "the size of a task is its mean utilisation on 1 to so many "
+				       "SMs of the biggest GPU; 0: as many as its limit",
+				       SCHED_PARAM_COUNT, .most = PROTO_SMS_MAX, AT(reference_sms)},
 	[SCHED_PARAM_EPSILON] = {"epsilon", "0 or a time, such as 1ms",
 				 "time to hand a GPU to another job under 'gpu-kthread' and "
 				 "'gpu-ioctl'",

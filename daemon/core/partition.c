@@ -11,22 +11,33 @@ uint64_t partition_utilisation_at(const struct sched_task *task, size_t gpu, uns
 			    : 0;
 }
 
-uint64_t partition_utilisation_mean(const struct sched *s, const struct sched_task *task,
-				    size_t gpu) {
-	unsigned limit = sched_gpu(s, gpu)->model.limit;
+/* On 1 to @most SMs. */
+static uint64_t mean(const struct sched_task *task, size_t gpu, unsigned most) {
 	uint64_t sum = 0;
 
-	for (unsigned m = 1; m <= limit; m++) {
+	for (unsigned m = 1; m <= most; m++) {
 		sum += partition_utilisation_at(task, gpu, m);
 	}
-	return sum / limit;
+	return sum / most;
 }
 
-/* By the reference GPU; by the task's cheapest one if it can't run there. */
+uint64_t partition_utilisation_mean(const struct sched *s, const struct sched_task *task,
+				    size_t gpu) {
+	return mean(task, gpu, sched_gpu(s, gpu)->model.limit);
+}
+
+/* By the reference GPU, of which a part may be reserved for others: U_i(pi_k) = U_i(pi_0) whatever
+ * the limit (3.6.1). By the task's cheapest GPU if it can't run there. */
 static uint64_t utilisation_of(const struct sched *s, const struct sched_task *task,
 			       size_t reference) {
-	return partition_utilisation_mean(s, task,
-					  task->profiles[reference] ? reference : task->order[0]);
+	unsigned most = sched_get_params(s)->reference_sms;
+	const struct profile_table *p = task->profiles[reference];
+
+	if (!p) {
+		return partition_utilisation_mean(s, task, task->order[0]);
+	}
+	return most == 0 ? partition_utilisation_mean(s, task, reference)
+			 : mean(task, reference, most < p->n_sms ? most : p->n_sms);
 }
 
 /* The GPU that @rule offers before another. Where it does not say, the bigger one: the order in

@@ -339,7 +339,7 @@ static struct sbeet_choice allocate_idle(const struct sbeet *b, size_t index,
 		return sbeet_generate(b, index, whole);
 	}
 	if (b->params->reading == SCHED_READING_AUTHORS) {
-		step = step < 4 ? 4 : step;
+		step *= (4 + step - 1) / step; /* 4, in whole steps */
 	}
 	least = task_least_sms(job->task, model, whole->gpu);
 	try_counts(b, index, whole, most, (most < least ? most : least) - 1, step, &best);

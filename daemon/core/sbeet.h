@@ -55,6 +55,8 @@ struct sbeet_choice {
 	 * E, to be compared with that of other choices of the same decision. As printed
 	 * (SCHED_WINDOW_OWN): Eq. 3.4 over [now, f(m')), so that a short window is cheap. Over a
 	 * common window what does not depend on the choice cancels out: what the job itself adds.
+	 * Those of Q^w are left out there: each is decided about when it comes, and with them the
+	 * misses are the same, but Examples 4 and 5 get 5 SMs instead of 6.
 	 */
 	int64_t energy_pj;
 };

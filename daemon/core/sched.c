@@ -17,6 +17,14 @@
 #include "daemon/core/partition.h"
 #include "daemon/core/policy.h"
 
+/* A policy may have a default of its own. */
+static void settle_params(struct sched *s) {
+	s->params = s->given;
+	if (s->params.jobs_per_gpu == 0) {
+		s->params.jobs_per_gpu = s->policy->jobs_per_gpu;
+	}
+}
+
 int sched_new(struct sched **ret, const struct sched_policy *policy, size_t max_jobs) {
 	struct sched *s;
 
@@ -33,7 +41,8 @@ int sched_new(struct sched **ret, const struct sched_policy *policy, size_t max_
 		return -ENOMEM;
 	}
 	s->policy = policy;
-	sched_params_default(&s->params);
+	sched_params_default(&s->given);
+	settle_params(s);
 	s->max_jobs = max_jobs;
 	s->unused = SCHED_JOB_NONE;
 	waiting_init(&s->waiting);
@@ -73,6 +82,7 @@ int sched_add_gpu(struct sched *s, unsigned n_sms, enum sched_sharing sharing) {
 
 void sched_set_policy(struct sched *s, const struct sched_policy *policy) {
 	s->policy = policy;
+	settle_params(s);
 }
 
 int sched_set_params(struct sched *s, const struct sched_params *params) {
@@ -81,11 +91,13 @@ int sched_set_params(struct sched *s, const struct sched_params *params) {
 	    (unsigned)params->window >= _SCHED_WINDOW_N ||
 	    (unsigned)params->line_16 >= _SCHED_LINE_16_N ||
 	    (unsigned)params->late >= _SCHED_LATE_N || params->jobs_per_gpu > SCHED_SLOTS_MAX ||
+	    params->reference_sms > PROTO_SMS_MAX ||
 	    params->migration_cost > PROFILE_TIME_MAX || params->epsilon > PROFILE_TIME_MAX ||
 	    params->lookahead_depth > TASK_COMING_MAX) {
 		return -EINVAL;
 	}
-	s->params = *params;
+	s->given = *params;
+	settle_params(s);
 	return 0;
 }
 

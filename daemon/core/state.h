@@ -20,10 +20,12 @@
 /*
  * Jobs on one GPU at once, at most, and where nobody says. Section 2.4.2 of the dissertation argues
  * for two, of GPUs of 8 to 46 SMs; where there are many more, two jobs leave most of them empty
- * while they copy, and a short job waits behind two long ones.
+ * while they copy, and a short job waits behind two long ones. Section 2.5.5 gives STGM, which has
+ * no limit, eight workers for the 8 SMs of its GPU.
  */
-#define SCHED_SLOTS_MAX	    4
+#define SCHED_SLOTS_MAX	    8
 #define SCHED_SLOTS_MIN	    2
+#define SCHED_SLOTS_MANY    4
 #define SCHED_SLOTS_PER_SMS 32
 
 typedef uint32_t sched_job_id; /* index into the state's job table; SCHED_JOB_NONE: none */
@@ -213,6 +215,7 @@ enum sched_param_id {
 	SCHED_PARAM_MIGRATION_COST,
 	SCHED_PARAM_LOOKAHEAD_DEPTH,
 	SCHED_PARAM_MAX_WAIT,
+	SCHED_PARAM_REFERENCE_SMS,
 	SCHED_PARAM_EPSILON,
 	SCHED_PARAM_STOP,
 	_SCHED_PARAM_N,
@@ -240,13 +243,14 @@ struct sched_params {
 	enum sched_reading reading;
 	enum sched_queue_order queue;
 	enum sched_window window;
-	unsigned jobs_per_gpu;	 /* 1 to SCHED_SLOTS_MAX; 0: see sched_slots() */
+	unsigned jobs_per_gpu;	 /* 1 to SCHED_SLOTS_MAX; 0: the policy's, else see sched_slots() */
 	enum sched_line_16 line_16;
 	bool skip_hopeless;	 /* a job that no GPU can finish in time comes last: see ready.h */
 	enum sched_late late;
 	bool free_at_kernel_end; /* SMs come back when the kernel ends, not after the last copy */
 	nsec_t migration_cost;	 /* added to a job that leaves the GPU its task ran on last */
 	unsigned max_wait;	 /* periods after which a job goes first: see overdue.h; 0: never */
+	unsigned reference_sms;	  /* for sizes of tasks, see partition.h; 0: the limit */
 	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 32 */
 	nsec_t epsilon; /* of a GPU that goes to another job, under policies that stop jobs; for the
 			 * simulator: see sched_policy.stops */
@@ -262,7 +266,7 @@ static inline unsigned sched_slots(const struct sched_params *params,
 	if (params->jobs_per_gpu > 0) {
 		return params->jobs_per_gpu;
 	}
-	return n < SCHED_SLOTS_MIN ? SCHED_SLOTS_MIN : n > SCHED_SLOTS_MAX ? SCHED_SLOTS_MAX : n;
+	return n < SCHED_SLOTS_MIN ? SCHED_SLOTS_MIN : n > SCHED_SLOTS_MANY ? SCHED_SLOTS_MANY : n;
 }
 
 struct sched_job {
@@ -359,6 +363,7 @@ struct sched_policy {
 	bool by_segments;
 	const char *priority; /* what a task's priority decides: "which job goes first"; NULL:
 				 nothing */
+	unsigned jobs_per_gpu; /* where params.jobs_per_gpu is 0; 0: see sched_slots() */
 	unsigned params;      /* that it reads: SCHED_PARAM_BIT() of each */
 	bool simulated;	      /* for simulations only: see sched_policy_find_live() */
 };

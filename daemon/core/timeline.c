@@ -92,7 +92,7 @@ static struct gap look(const struct timeline_gpu *g, uint64_t owner, nsec_t at) 
 	struct gap gap = {.slot = -1};
 	unsigned busy = 0;
 
-	for (int i = SCHED_SLOTS_MAX - 1; i >= 0; i--) {
+	for (int i = (int)g->n_used - 1; i >= 0; i--) {
 		nsec_t until = g->slots[i].until;
 
 		if (until <= at) {
@@ -138,10 +138,12 @@ void timeline_init(struct timeline *t, const struct sched *s, nsec_t now) {
 		g->floor = now;
 		g->like = find_like(s, (unsigned)k);
 		g->n_slots = sched_slots(params, &g->gpu->model);
-		for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+		g->n_used = g->n_slots;
+		for (unsigned i = 0; i < SCHED_SLOTS_MAX; i++) {
 			const struct sched_job *job = sched_job(s, g->gpu->slots[i]);
 
 			if (job) {
+				g->n_used = i < g->n_used ? g->n_used : i + 1;
 				init_slot(&g->slots[i], s, job, now);
 			}
 		}
@@ -227,7 +229,7 @@ static nsec_t active(const struct timeline_gpu *g, unsigned but, nsec_t start, n
 	while (at < end) {
 		nsec_t next = end, until = at;
 
-		for (unsigned i = 0; i < SCHED_SLOTS_MAX; i++) {
+		for (unsigned i = 0; i < g->n_used; i++) {
 			const struct timeline_slot *slot = &g->slots[i];
 
 			if (i == but || slot->kernel_end <= at) {
@@ -273,7 +275,7 @@ int64_t timeline_running_pj(const struct timeline *t, nsec_t until) {
 		const struct timeline_gpu *g = &t->gpus[k];
 		const struct power_gpu *power = &g->gpu->model.power;
 
-		for (unsigned i = 0; i < SCHED_SLOTS_MAX; i++) {
+		for (unsigned i = 0; i < g->n_used; i++) {
 			const struct timeline_slot *slot = &g->slots[i];
 
 			pj += slot->own_mw *
@@ -310,7 +312,7 @@ nsec_t timeline_next_end(const struct timeline *t) {
 	nsec_t next = 0;
 
 	for (size_t k = 0; k < t->n_gpus; k++) {
-		for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+		for (size_t i = 0; i < t->gpus[k].n_used; i++) {
 			nsec_t until = t->gpus[k].slots[i].until;
 
 			if (until > t->now && (next == 0 || until < next)) {
@@ -322,7 +324,7 @@ nsec_t timeline_next_end(const struct timeline *t) {
 }
 
 static bool is_empty_at(const struct timeline_gpu *g, nsec_t at) {
-	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
+	for (size_t i = 0; i < g->n_used; i++) {
 		if (g->slots[i].until > at || g->slots[i].kernel_end > at) {
 			return false;
 		}

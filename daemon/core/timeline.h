@@ -22,7 +22,8 @@ struct timeline_gpu {
 	const struct sched_gpu *gpu; /* borrowed */
 	nsec_t floor;		     /* no placement before this: start of the last one */
 	nsec_t opens;		     /* when it has a slot and an SM for a further placement */
-	unsigned n_slots;
+	unsigned n_slots;	     /* jobs at once */
+	unsigned n_used;	     /* slots from the first on that hold or may hold one */
 	struct timeline_slot slots[SCHED_SLOTS_MAX];
 	unsigned like; /* the first GPU of the same size and model: itself, or one before it */
 };

@@ -29,6 +29,7 @@ struct engine {
 	bool tasks_changed;
 	bool running, stopped, on_hold;
 	bool preempts;			     /* see engine_set_preempts() */
+	struct sched_params params; /* as given */
 	/* Of each GPU, before it is divided. */
 	struct sched_gpu_model models[SCHED_GPUS_MAX];
 	unsigned green_step[SCHED_GPUS_MAX]; /* parts are made of whole groups of so many SMs; 0: no
@@ -49,6 +50,7 @@ int engine_new(struct engine **ret, const struct sched_policy *policy, clock_fn 
 		struct sched_params params;
 
 		sched_params_live(&params);
+		engine->params = params;
 		r = sched_set_params(engine->sched, &params);
 	}
 	if (r == 0) {
@@ -210,8 +212,13 @@ void engine_set_policy(struct engine *engine, const struct sched_policy *policy,
 	sched_set_policy(engine->sched, policy);
 	r = sched_set_params(engine->sched, params);
 	assert(r == 0); /* what can be set by name is within bounds */
+	engine->params = *params;
 	divide_again(engine);
 	engine->changed = engine->tasks_changed = true;
+}
+
+const struct sched_params *engine_params(const struct engine *engine) {
+	return &engine->params;
 }
 
 /*

@@ -78,6 +78,9 @@ bool engine_whole_jobs(const struct engine *engine);
 void engine_set_policy(struct engine *engine, const struct sched_policy *policy,
 		       const struct sched_params *params);
 
+/* Those that were given last. */
+const struct sched_params *engine_params(const struct engine *engine);
+
 /* It waits, and goes on to do so outside: nothing is granted to it until engine_arrive(). */
 void engine_withdraw(struct engine *engine, struct job *job);
 

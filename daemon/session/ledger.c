@@ -23,6 +23,9 @@
 #define FILE_NAME "sbeetd.jobs"
 #define N_ENTRIES (SCHED_GPUS_MAX * SCHED_SLOTS_MAX)
 
+/* Up to version 4: four jobs a GPU. */
+#define N_ENTRIES_4 (SCHED_GPUS_MAX * 4)
+
 struct header {
 	char magic[8];
 	uint32_t version;
@@ -53,7 +56,7 @@ struct entry_2 {
 
 struct file_2 {
 	struct header header;
-	struct entry_2 entries[N_ENTRIES];
+	struct entry_2 entries[N_ENTRIES_4];
 };
 
 static const char magic[8] = "sbeetjob";
@@ -142,9 +145,15 @@ static struct file *read_file(int fd) {
 	}
 	if (h->version == 2 && h->entry_bytes == sizeof(struct entry_2) &&
 	    pread(fd, old, sizeof(*old), 0) == sizeof(*old)) {
-		for (size_t i = 0; i < N_ENTRIES; i++) {
+		memset(file->entries, 0, sizeof(file->entries));
+		for (size_t i = 0; i < N_ENTRIES_4; i++) {
 			convert_2(&old->entries[i], &file->entries[i]);
 		}
+		return TAKE_PTR(file);
+	}
+	if (h->version == 4 && h->entry_bytes == sizeof(struct ledger_entry) &&
+	    pread(fd, file, sizeof(*file), 0) ==
+		    (ssize_t)offsetof(struct file, entries[N_ENTRIES_4])) {
 		return TAKE_PTR(file);
 	}
 	if (h->version == LEDGER_VERSION && h->entry_bytes == sizeof(struct ledger_entry) &&

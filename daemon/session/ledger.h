@@ -19,7 +19,7 @@
 #include "proto/units.h"
 
 /* Raised when the meaning of the file changes. Version 2 is read too; another one is not. */
-#define LEDGER_VERSION 4
+#define LEDGER_VERSION 5
 
 /* All of fixed size, for it is the file's format too. */
 struct ledger_entry {

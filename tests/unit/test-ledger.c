@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/core/sched.h"
@@ -20,7 +21,7 @@
 #include "proto/hash.h"
 #include "sbeet.pb-c.h"
 
-#define N_ENTRIES (SCHED_GPUS_MAX * SCHED_SLOTS_MAX)
+#define N_ENTRIES (SCHED_GPUS_MAX * 4) /* up to version 4 */
 
 /* As sbeetd wrote it until the file had secrets. */
 struct entry_2 {
@@ -175,6 +176,32 @@ static void ledger_reads_the_version_before(void **state) {
 	ledger_free(ledger);
 }
 
+/* Version 4 had room for four jobs a GPU. */
+static void ledger_reads_fewer_jobs_a_gpu(void **state) {
+	const size_t new = (size_t)SCHED_GPUS_MAX *SCHED_SLOTS_MAX;
+	struct ledger_entry e = entry();
+	struct ledger *ledger;
+	struct stat st;
+	int fd;
+
+	leave(&e);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(pwrite(fd, &(uint32_t){4}, sizeof(uint32_t), 8), sizeof(uint32_t));
+	assert_int_equal(ftruncate(fd, st.st_size - (off_t)((new - N_ENTRIES) * sizeof(e))), 0);
+	ledger = open_ledger();
+	assert_int_equal(ledger_past(ledger), LEDGER_PAST_KNOWN);
+	assert_non_null(ledger_left(ledger, 0));
+	assert_int_equal(ledger_left(ledger, 0)->job.number, e.job.number);
+	ledger_free(ledger);
+
+	assert_int_equal(ftruncate(fd, st.st_size / 4), 0);
+	close(fd);
+	ledger = open_ledger();
+	assert_int_equal(ledger_past(ledger), LEDGER_PAST_UNKNOWN);
+	ledger_free(ledger);
+}
+
 static void ledger_believes_no_spoilt_entry_of_the_version_before(void **state) {
 	struct ledger *ledger;
 
@@ -192,6 +219,7 @@ int main(void) {
 		CASE(ledger_keeps_an_entry),
 		CASE(ledger_believes_no_impossible_sequence),
 		CASE(ledger_reads_the_version_before),
+		CASE(ledger_reads_fewer_jobs_a_gpu),
 		CASE(ledger_believes_no_spoilt_entry_of_the_version_before),
 	};
 

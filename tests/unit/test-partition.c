@@ -91,6 +91,7 @@ static void make_scene(struct scene *w, uint64_t seed, const char *policy) {
 	}
 	sched_params_default(&params);
 	params.reading = (enum sched_reading)between(&random, 0, _SCHED_READING_N - 1);
+	params.reference_sms = between(&random, 0, 1) * between(&random, 1, SMS);
 	assert_int_equal(sched_set_params(w->s, &params), 0);
 }
 
@@ -118,14 +119,24 @@ static void expect_given(struct scene *w) {
 static uint64_t size_of(const struct scene *w, size_t i) {
 	const struct sched_task *task = sched_task(w->s, (sched_task_id)i);
 	size_t reference = 0;
+	uint64_t sum = 0;
+	unsigned most;
 
 	for (size_t k = 1; k < w->n_gpus; k++) {
 		if (sched_gpu(w->s, k)->n_sms > sched_gpu(w->s, reference)->n_sms) {
 			reference = k;
 		}
 	}
-	return partition_utilisation_mean(w->s, task,
-					  task->profiles[reference] ? reference : task->order[0]);
+	most = sched_get_params(w->s)->reference_sms;
+	if (most == 0 || !task->profiles[reference]) {
+		return partition_utilisation_mean(
+			w->s, task, task->profiles[reference] ? reference : task->order[0]);
+	}
+	most = most < task->profiles[reference]->n_sms ? most : task->profiles[reference]->n_sms;
+	for (unsigned m = 1; m <= most; m++) {
+		sum += partition_utilisation_at(task, reference, m);
+	}
+	return sum / most;
 }
 
 /* How much @rule likes GPU @k; ties go to the bigger, then to the first. */

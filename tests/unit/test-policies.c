@@ -241,6 +241,108 @@ static void policies_schedule_examples_4_and_5(void **state) {
 	}
 }
 
+/* Eight tasks that need an SM each: STGM runs as many jobs at once as have their SMs (2.5.5),
+ * unless it is told not to. */
+static void stgm_runs_as_many_jobs_as_have_sms(void **state) {
+	static const unsigned limits[] = {0, 2, 8};
+	static struct profile_table table;
+
+	assert_int_equal(profile_table_init(&table, 8, 0, 0), 0);
+	for (unsigned m = 1; m <= 8; m++) {
+		assert_int_equal(
+			profile_table_set(&table, m, 20 * NSEC_PER_MSEC, 20 * NSEC_PER_MSEC, 1000),
+			0);
+	}
+	assert_int_equal(profile_table_finish(&table), 0);
+	for (size_t i = 0; i < 3; i++) {
+		struct sched_params params;
+		struct sched *s;
+
+		assert_int_equal(sched_new(&s, sched_policy_find("stgm"), CORE_SIM_JOBS_MAX), 0);
+		assert_int_equal(sched_add_gpu(s, 8, SCHED_SHARING_MPS), 0);
+		sched_params_default(&params);
+		params.jobs_per_gpu = limits[i];
+		assert_int_equal(sched_set_params(s, &params), 0);
+		core_sim_init(&sim, s, 1);
+		for (int k = 0; k < 8; k++) {
+			struct sched_task task = {.period = 200 * NSEC_PER_MSEC,
+						  .deadline = 50 * NSEC_PER_MSEC,
+						  .fixed_gpu = -1,
+						  .profiles = {&table}};
+
+			core_sim_add(&sim, &task);
+		}
+		sched_distribute(s);
+		core_sim_run(&sim, 190 * NSEC_PER_MSEC);
+		assert_int_equal(sim.completed, 8);
+		assert_int_equal(sim.missed, limits[i] == 2 ? 4 : 0);
+		sched_free(s);
+	}
+}
+
+/* A task runs where it has a profile: the simulator knows no times elsewhere. */
+static void policies_give_no_gpu_without_a_profile(void **state) {
+	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
+		struct sched *s;
+
+		if (strcmp((*p)->name, "fixed") == 0) {
+			continue; /* the task says where it goes */
+		}
+		assert_int_equal(sched_new(&s, *p, CORE_SIM_JOBS_MAX), 0);
+		assert_int_equal(sched_add_gpu(s, 16, SCHED_SHARING_MPS), 0);
+		assert_int_equal(sched_add_gpu(s, 16, SCHED_SHARING_MPS), 1);
+		core_sim_init(&sim, s, 1);
+		for (int i = 0; i < 3; i++) {
+			struct sched_task task = {.period = 500 * NSEC_PER_MSEC,
+						  .deadline = 500 * NSEC_PER_MSEC,
+						  .fixed_gpu = -1,
+						  .profiles = {&profiles[0][0]}};
+
+			core_sim_add(&sim, &task);
+		}
+		sched_distribute(s);
+		core_sim_run(&sim, 600 * NSEC_PER_MSEC);
+		assert_int_equal(sim.completed, 3);
+		sched_free(s);
+	}
+}
+
+/* The authors' code tries every fourth number of SMs: of those that can be given. 8 SMs would take
+ * least energy here. */
+static void authors_keep_to_the_step(void **state) {
+	struct sched_gpu_model model = {.power = {12, 0, 0}, .limit = 10, .step = 3};
+	struct sched_task task = {
+		.period = NSEC_PER_SEC, .deadline = NSEC_PER_SEC, .fixed_gpu = -1};
+	static struct profile_table table;
+	struct sched_params params;
+	struct sched *s;
+
+	assert_int_equal(profile_table_init(&table, 12, 0, 0), 0);
+	for (unsigned m = 1; m <= 12; m++) {
+		assert_int_equal(profile_table_set(&table, m, 10 * NSEC_PER_MSEC,
+						   10 * NSEC_PER_MSEC,
+						   m == 8   ? 1
+						   : m == 9 ? 50
+							    : 100),
+				 0);
+	}
+	assert_int_equal(profile_table_finish(&table), 0);
+	task.profiles[0] = &table;
+	assert_int_equal(sched_new(&s, sched_policy_find("sbeet"), CORE_SIM_JOBS_MAX), 0);
+	assert_int_equal(sched_add_gpu(s, 12, SCHED_SHARING_MPS), 0);
+	assert_int_equal(sched_set_gpu_model(s, 0, &model), 0);
+	sched_params_default(&params);
+	params.reading = SCHED_READING_AUTHORS;
+	assert_int_equal(sched_set_params(s, &params), 0);
+	core_sim_init(&sim, s, 1);
+	core_sim_add(&sim, &task);
+	sched_distribute(s);
+	core_sim_run(&sim, 1500 * NSEC_PER_MSEC);
+	assert_int_equal(sim.completed, 1);
+	assert_int_equal(sim.tasks[0].n_sms, 9);
+	sched_free(s);
+}
+
 /*
  * Theorem 1: for jobs of linear speed-up no spatial schedule uses less energy than the sequential
  * one on all SMs. Random tasks without deadlines that matter; both serve the same jobs.
@@ -574,6 +676,9 @@ int main(void) {
 		cmocka_unit_test(policies_keep_the_bounds_of_tasks),
 		cmocka_unit_test(policies_give_no_fewer_sms_than_were_measured),
 		cmocka_unit_test(policies_schedule_examples_4_and_5),
+		cmocka_unit_test(stgm_runs_as_many_jobs_as_have_sms),
+		cmocka_unit_test(policies_give_no_gpu_without_a_profile),
+		cmocka_unit_test(authors_keep_to_the_step),
 		cmocka_unit_test(policies_obey_theorem_1),
 		cmocka_unit_test(policies_serve_a_lone_task),
 		cmocka_unit_test(policies_let_no_job_wait_for_ever),

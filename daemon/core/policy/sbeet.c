@@ -56,7 +56,7 @@ const struct sched_policy policy_bfd_sbeet = {
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
-	.params = SCHED_PARAMS_SBEET,
+	.params = SCHED_PARAMS_SBEET | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
 };
 
 const struct sched_policy policy_ffd_sbeet = {
@@ -68,7 +68,7 @@ const struct sched_policy policy_ffd_sbeet = {
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
-	.params = SCHED_PARAMS_SBEET,
+	.params = SCHED_PARAMS_SBEET | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
 };
 
 const struct sched_policy policy_wfd_sbeet = {
@@ -80,7 +80,7 @@ const struct sched_policy policy_wfd_sbeet = {
 	.divides = true,
 	.places = true,
 	.overdue = SCHED_OVERDUE_AT_HOME,
-	.params = SCHED_PARAMS_SBEET,
+	.params = SCHED_PARAMS_SBEET | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
 };
 
 const struct sched_policy policy_sbeet_mg_offline = {

@@ -168,5 +168,6 @@ const struct sched_policy policy_stgm = {
 	.decide = decide,
 	.distribute = distribute,
 	.places = true,
-	.params = SCHED_PARAMS_SLOTS,
+	.jobs_per_gpu = SCHED_SLOTS_MAX, /* "does not limit the number of jobs" (2.5.5) */
+	.params = SCHED_PARAMS_SLOTS | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
 };

@@ -193,7 +193,7 @@ const struct sched_policy policy_bcf = {
 	.decide = decide_at_home,
 	.distribute = distribute_bcf,
 	.places = true,
-	.params = SCHED_PARAM_BIT(SCHED_PARAM_QUEUE),
+	.params = SCHED_PARAM_BIT(SCHED_PARAM_QUEUE) | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
 };
 
 const struct sched_policy policy_lcf = {
@@ -203,5 +203,5 @@ const struct sched_policy policy_lcf = {
 	.decide = decide_at_home,
 	.distribute = distribute_lcf,
 	.places = true,
-	.params = SCHED_PARAM_BIT(SCHED_PARAM_QUEUE),
+	.params = SCHED_PARAM_BIT(SCHED_PARAM_QUEUE) | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
 };

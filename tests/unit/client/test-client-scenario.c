@@ -99,6 +99,8 @@ static const struct {
 	{DOCUMENT("{\"name\": \"a\", \"sms\": 4.5}", "", ""), "from 1 to 256, found 4.5"},
 	{DOCUMENT("{\"name\": \"a\", \"sms\": 4, \"limit\": 5}", "", ""),
 	 "gpus[0].limit: expected a whole number from 1 to 4, found 5"},
+	{DOCUMENT("{\"name\": \"a\", \"sms\": 16, \"limit\": 2, \"group\": 4}", "", ""),
+	 "gpus[0].limit: is below the group of 4 SMs"},
 	{DOCUMENT("{\"name\": \"a\", \"sms\": 4, \"static_w\": -1}", "", ""),
 	 "gpus[0].static_w: expected a number of watts from 0 to 10000, found -1"},
 	{DOCUMENT("{\"name\": \"a\", \"sms\": 4, \"static_w\": 1e300}", "", ""), "found 1e+300"},

@@ -44,7 +44,7 @@ _sbeetctl_values() {
 	--generator) echo 'table-4.2 figure-4.13' ;;
 	--epsilon) echo measured ;;
 	--log) echo 'error warn info debug' ;;
-	*) case $2 in FILE* | PATH*) echo '<files>' ;; esac ;;
+	*) case $2 in FILE* | FOLDER* | PATH*) echo '<files>' ;; esac ;;
 	esac
 }
 

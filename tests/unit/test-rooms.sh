@@ -28,7 +28,8 @@ client/sim client/base daemon/book daemon/core daemon/core/analysis daemon/sim p
 client/ptx client/base proto shim/ptx
 client/live client/base daemon/book proto
 client/doctor client client/base client/live daemon/core daemon/gpu daemon/mps proto
-client client/base client/doctor client/live client/ptx client/sim daemon/book daemon/core daemon/core/analysis proto
+client/examine client/base client/sim daemon/book proto
+client client/base client/doctor client/examine client/live client/ptx client/sim daemon/book daemon/core daemon/core/analysis proto
 shim/base proto
 shim/ptx proto
 shim/enforce proto shim shim/base shim/ptx

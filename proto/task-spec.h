@@ -25,8 +25,9 @@ enum task_kind {
 
 /* What makes a job of operations. */
 enum task_jobs {
-	TASK_JOBS_AUTO,	 /* the first one, until the program has waited or is quiet */
-	TASK_JOBS_MARKS, /* what it marks, alone: see sbeet.h */
+	TASK_JOBS_AUTO,	     /* the first one, until the program has waited or is quiet */
+	TASK_JOBS_MARKS,     /* what it marks, alone: see sbeet.h */
+	TASK_JOBS_OPERATION, /* each launch and each copy by itself */
 };
 
 typedef char task_kind_name[PROTO_NAME_MAX + 1];

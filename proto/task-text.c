@@ -12,7 +12,7 @@
 
 static const char *const classes[] = {"best-effort", "realtime", NULL};
 static const char *const scopes[] = {"process", "thread", NULL};
-static const char *const jobs[] = {"auto", "marks", NULL};
+static const char *const jobs[] = {"auto", "marks", "operation", NULL};
 
 static int read_word(const char *text, const char *const *words, void *ret) {
 	for (int i = 0; words[i]; i++) {

@@ -148,6 +148,15 @@ void lane_drain(struct lane *lane) {
 	}
 }
 
+bool lane_claim(struct lane *lane) {
+	if (!lane_set_state(lane, LANE_OPEN, LANE_DRAINING)) {
+		return false;
+	}
+	atomic_store(&lane->drain, true);
+	wake_tracker();
+	return true;
+}
+
 struct revoked {
 	uint64_t job;
 	bool stop;

@@ -51,6 +51,7 @@ struct lane {
 	_Atomic uint32_t state;	  /* enum lane_state; a futex */
 	_Atomic uint32_t waiting; /* threads that sleep on it */
 	bool of_thread;		  /* thread scope: one thread's own */
+	_Atomic bool by_operation; /* each operation is a job: see lane_claim() */
 	struct mark *mark;	  /* of its set */
 	CUdevice device;
 
@@ -118,6 +119,10 @@ void lane_take_aside(struct lane *lane, unsigned i);
 
 /* DRAINING from now on, if a job is open. Wakes the tracker, which sees to its end. */
 void lane_drain(struct lane *lane);
+
+/* The job that is OPEN has its only operation, the caller's, which is inside: as lane_drain().
+ * Return: false if another one was faster. */
+bool lane_claim(struct lane *lane);
 
 /* The daemon wants the SMs of @job back. @stop: for a while. From the connection's reader: only
  * leaves word. */

@@ -172,6 +172,9 @@ static enum op_verdict open_job(struct op *op, uint32_t state, CUresult *ret_rc)
 		.tid = op->worker->tid,
 	};
 
+	atomic_store_explicit(&op->lane->by_operation,
+			      env_get()->task.made_by == TASK_JOBS_OPERATION,
+			      memory_order_relaxed);
 	if ((state == LANE_IDLE && terms_held() && track_start() &&
 	     job_open_by_terms(op->lane, &need)) ||
 	    ask_for_job(op, &need)) {
@@ -228,6 +231,13 @@ static bool may_join(struct op *op) {
 	       can_keep(op, op->lane->grant.enforcement);
 }
 
+/* Of those that have met in an open job that is for one operation, the first one. */
+static bool may_stay(struct op *op) {
+	return op->unconfined ||
+	       !atomic_load_explicit(&op->lane->by_operation, memory_order_relaxed) ||
+	       lane_claim(op->lane);
+}
+
 /* Into the lane's job, whatever that takes. Return: OP_GO when inside. */
 HOT_CODE static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 	struct lane *lane = op->lane;
@@ -240,7 +250,10 @@ HOT_CODE static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 			atomic_store(&op->worker->inside, lane);
 			state = atomic_load(&lane->state);
 			if (state == LANE_OPEN && may_join(op)) {
-				return OP_GO;
+				if (may_stay(op)) {
+					return OP_GO;
+				}
+				state = LANE_DRAINING; /* it is another operation's */
 			}
 			atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
 		}

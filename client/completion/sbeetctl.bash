@@ -40,7 +40,7 @@ _sbeetctl_values() {
 	--color) echo 'auto always never' ;;
 	--class) echo 'realtime best-effort' ;;
 	--scope) echo 'process thread' ;;
-	--job) echo 'auto marks' ;;
+	--job) echo 'auto marks operation' ;;
 	--generator) echo 'table-4.2 figure-4.13' ;;
 	--epsilon) echo measured ;;
 	--log) echo 'error warn info debug' ;;

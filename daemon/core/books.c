@@ -63,13 +63,23 @@ void policy_look_at(struct sched *s, nsec_t time) {
 	}
 }
 
+/* The first one that the policy decides about, as waiting_next() from then on. */
+static sched_job_id first_for_policy(const struct sched *s,
+				     const bool open[static SCHED_GPUS_MAX],
+				     struct waiting_walk *ret_walk) {
+	sched_job_id id = waiting_first(&s->waiting, s->jobs, open, ret_walk);
+
+	ret_walk->policy = true;
+	return id != SCHED_JOB_NONE && s->jobs[id].allocation > 0 ? waiting_next(ret_walk) : id;
+}
+
 sched_job_id policy_first_waiting(const struct sched *s, struct waiting_walk *ret_walk) {
 	bool open[SCHED_GPUS_MAX] = {false};
 
 	for (size_t i = 0; i < s->n_gpus; i++) {
 		open[i] = !s->gpus[i].drained && !smset_empty(&s->gpus[i].free);
 	}
-	return waiting_first(&s->waiting, s->jobs, open, ret_walk);
+	return first_for_policy(s, open, ret_walk);
 }
 
 sched_job_id policy_first_of_all(const struct sched *s, struct waiting_walk *ret_walk) {
@@ -78,7 +88,7 @@ sched_job_id policy_first_of_all(const struct sched *s, struct waiting_walk *ret
 	for (size_t i = 0; i < s->n_gpus; i++) {
 		open[i] = !s->gpus[i].drained;
 	}
-	return waiting_first(&s->waiting, s->jobs, open, ret_walk);
+	return first_for_policy(s, open, ret_walk);
 }
 
 bool policy_goes_before(const struct sched *s, const struct sched_job *a,

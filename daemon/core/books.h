@@ -25,6 +25,7 @@ struct sched {
 
 	sched_job_id unused; /* list of entries given back, by next */
 	struct waiting waiting;
+	struct smset allocated[SCHED_GPUS_MAX][SCHED_ALLOCATIONS_MAX + 1]; /* empty: any SM */
 	uint64_t next_order;
 
 	struct explain *explain; /* owned; NULL: nobody asked */

@@ -47,6 +47,8 @@ static const struct {
 	[EXPLAIN_START_OVERDUE] =
 		{"start-overdue",
 		 "it has been passed over for as many periods as it may be (max_wait), so it goes first"},
+	[EXPLAIN_START_ALLOCATED] =
+		{"start-allocated", "the SMs of its allocation were free"},
 	[EXPLAIN_WAIT_FULL] =
 		{"wait-full", "no GPU that it may use has a free slot and enough free SMs"},
 	[EXPLAIN_WAIT_OWNER] =

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/core/allocated.h"
 #include "daemon/core/books.h"
 #include "daemon/core/explain.h"
 #include "daemon/core/overdue.h"
@@ -115,6 +116,11 @@ int sched_set_gpu_model(struct sched *s, size_t index, const struct sched_gpu_mo
 	return 0;
 }
 
+void sched_set_allocation(struct sched *s, unsigned id, size_t gpu, const struct smset *sms) {
+	assert(id >= 1 && id <= SCHED_ALLOCATIONS_MAX && gpu < SCHED_GPUS_MAX);
+	s->allocated[gpu][id] = *sms;
+}
+
 int sched_add_task(struct sched *s, const struct sched_task *task, sched_task_id *ret_id) {
 	return task_table_add(&s->tasks, task, s->gpus, s->n_gpus, ret_id);
 }
@@ -200,6 +206,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.task = job->task,
 		.owner = job->owner,
 		.order = s->next_order++,
+		.allocation = job->allocation,
 		.gpu_wanted = job->gpu_wanted < 0 ? -1 : job->gpu_wanted,
 		.divisible = job->divisible,
 		.job_class = job->job_class,
@@ -401,8 +408,15 @@ static bool anything_to_do(const struct sched *s) {
 	return false;
 }
 
+/* For what is decided now. */
+static void close_gpus(struct sched *s, uint32_t gpus) {
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		s->gpus[i].drained |= gpus >> i & 1;
+	}
+}
+
 void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions) {
-	bool drained = false, look = anything_to_do(s);
+	bool drained[SCHED_GPUS_MAX], look = anything_to_do(s);
 	int keep;
 
 	ret_actions->n = 0;
@@ -410,16 +424,17 @@ void sched_decide(struct sched *s, nsec_t now, struct sched_actions *ret_actions
 	s->n_explained = 0;
 	s->look_at = 0;
 	explain_begin(s->explain, UINT64_MAX);
-	keep = look ? overdue_start(s, now, ret_actions) : -1;
-	if (keep >= 0) {
-		drained = s->gpus[keep].drained;
-		s->gpus[keep].drained = true; /* for what is decided now */
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		drained[i] = s->gpus[i].drained;
 	}
 	if (look) {
+		close_gpus(s, allocated_start(s, now, ret_actions));
+		keep = overdue_start(s, now, ret_actions);
+		close_gpus(s, keep >= 0 ? UINT32_C(1) << keep : 0);
 		s->policy->decide(s, now, ret_actions);
 	}
-	if (keep >= 0) {
-		s->gpus[keep].drained = drained;
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		s->gpus[i].drained = drained[i];
 	}
 	if (s->explain) {
 		explain_rest(s, now);

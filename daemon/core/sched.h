@@ -30,6 +30,10 @@ int sched_set_gpu_model(struct sched *s, size_t gpu, const struct sched_gpu_mode
 /* From now on no job starts on this GPU, or jobs start again. What runs there goes on. */
 void sched_drain_gpu(struct sched *s, size_t gpu, bool drain);
 
+/* Jobs of allocation @id (1 to SCHED_ALLOCATIONS_MAX) that start on GPU @gpu from now on may use
+ * @sms only, and no policy decides about them: see allocated.h. Empty: any SM. */
+void sched_set_allocation(struct sched *s, unsigned id, size_t gpu, const struct smset *sms);
+
 /* Return: 0, or -EINVAL for a value outside its range. */
 int sched_set_params(struct sched *s, const struct sched_params *params);
 

@@ -34,6 +34,9 @@ typedef uint32_t sched_job_id; /* index into the state's job table; SCHED_JOB_NO
 typedef uint32_t sched_task_id; /* index into the state's task table; SCHED_TASK_NONE: none */
 #define SCHED_TASK_NONE UINT32_MAX
 
+/* Allocations are numbered from 1; 0: none. */
+#define SCHED_ALLOCATIONS_MAX 128
+
 struct explain;
 
 /* How SM sets hold on a GPU. */
@@ -274,6 +277,7 @@ struct sched_job {
 	sched_task_id task; /* SCHED_TASK_NONE: of no declared task */
 	uint64_t owner;	    /* the process: two jobs of one owner share an address space */
 	uint64_t order;	    /* arrival number, set by sched_arrive(): ties are broken by it */
+	unsigned allocation; /* whose SMs it may use; 0: of none */
 	int gpu_wanted;	    /* GPU index that the job needs, or -1: any */
 	bool divisible;	    /* may get a part of a GPU; else the whole GPU or nothing */
 	/* Its bounds hold where it is divisible, the most where they contradict each other. Policy

@@ -161,6 +161,7 @@ void waiting_add(struct waiting *w, struct sched_job *jobs, sched_job_id id) {
 		add_realtime(w, jobs, id);
 	}
 	insert_of_gpu(w, jobs, id);
+	w->n_allocated += job->allocation > 0;
 }
 
 static void take_out(struct waiting *w, struct sched_job *jobs, sched_job_id id) {
@@ -203,6 +204,7 @@ void waiting_remove(struct waiting *w, struct sched_job *jobs, sched_job_id id) 
 	}
 	take_out_of_gpu(w, jobs, id);
 	take_out(w, jobs, id);
+	w->n_allocated -= jobs[id].allocation > 0;
 }
 
 void waiting_granted(struct waiting *w, const struct sched_job *job) {
@@ -219,6 +221,7 @@ bool waiting_any(const struct waiting *w, int gpu) {
 sched_job_id waiting_first(const struct waiting *w, const struct sched_job *jobs,
 			   const bool gpus[static SCHED_GPUS_MAX], struct waiting_walk *ret) {
 	ret->jobs = jobs;
+	ret->policy = false;
 	ret->n = 0;
 	for (size_t i = 0; i <= SCHED_GPUS_MAX; i++) {
 		if ((i == SCHED_GPUS_MAX || gpus[i]) && w->of_gpu[i].n > 0) {
@@ -228,7 +231,7 @@ sched_job_id waiting_first(const struct waiting *w, const struct sched_job *jobs
 	return waiting_next(ret);
 }
 
-sched_job_id waiting_next(struct waiting_walk *walk) {
+static sched_job_id next_of_all(struct waiting_walk *walk) {
 	const struct sched_job *jobs = walk->jobs;
 	unsigned best = 0;
 	sched_job_id id;
@@ -246,5 +249,14 @@ sched_job_id waiting_next(struct waiting_walk *walk) {
 	if (walk->heads[best] == SCHED_JOB_NONE) {
 		walk->heads[best] = walk->heads[--walk->n];
 	}
+	return id;
+}
+
+sched_job_id waiting_next(struct waiting_walk *walk) {
+	sched_job_id id;
+
+	do {
+		id = next_of_all(walk);
+	} while (walk->policy && id != SCHED_JOB_NONE && walk->jobs[id].allocation > 0);
 	return id;
 }

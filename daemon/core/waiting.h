@@ -21,6 +21,7 @@ struct waiting {
 	sched_job_id last_realtime;   /* all behind it are best effort */
 	uint64_t turn;		      /* of the best-effort job that was granted last */
 	struct owners owners;	      /* of best-effort jobs */
+	size_t n_allocated;	      /* that wait and are of an allocation: see allocated.h */
 };
 
 /* @w: zeroed. */
@@ -39,6 +40,7 @@ bool waiting_any(const struct waiting *w, int gpu);
 /* A walk: of each list the next job that was not visited. */
 struct waiting_walk {
 	const struct sched_job *jobs;
+	bool policy; /* passes over jobs of allocations; may be set after waiting_first() */
 	unsigned n;
 	sched_job_id heads[SCHED_GPUS_MAX + 1];
 };

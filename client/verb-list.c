@@ -25,7 +25,7 @@ static const struct option list_options[] = {
 /* "session list" is about sessions. */
 static const struct object *object_of(const struct ctl *ctl) {
 	static const struct object *const objects[] = {&object_gpu, &object_task, &object_session,
-						       &object_job};
+						       &object_job, &object_allocation};
 	const char *name = ctl->verb->name;
 	size_t i = 0;
 
@@ -205,3 +205,7 @@ VERBS_OF(session, "list sessions: connected programs", "show everything about on
 	 "max_started_late, max_wait, planned.\n");
 VERBS_OF(job, "list running and waiting jobs", "show everything about one job",
 	 "More columns: pid, tid.\n");
+VERBS_OF(allocation, "list parts of GPUs that programs of a cgroup have",
+	 "show everything about one allocation",
+	 "A workload manager makes them for its jobs.\n"
+	 "More columns: abandoned, launches, cgroup.\n");

@@ -230,6 +230,7 @@ static int make_server(struct daemon *d) {
 		.mps = d->mps,
 		.learn = d->learn ? learn_store_get(d->learn) : d->corrections,
 		.state = state_directory(state) ? state : runtime_directory(d->runtime),
+		.runtime = runtime_directory(d->runtime),
 		.shim_fd = TAKE_FD(d->shim_fd),
 		.control_fd = TAKE_FD(d->control_fd),
 		.metrics_fd = TAKE_FD(d->metrics_fd),

@@ -19,6 +19,7 @@
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/mps/mps.h"
+#include "daemon/session/allocations.h"
 #include "daemon/session/handover.h"
 #include "daemon/session/hold.h"
 #include "daemon/session/ledger.h"
@@ -41,6 +42,7 @@ struct server {
 	struct server_parts parts; /* but for the sockets, which the listeners own */
 	/* Owned. */
 	struct engine *engine;
+	struct allocations *allocations;
 	struct quota *quota;
 	struct gate *gate;
 	struct metrics *metrics;	   /* NULL: off */
@@ -79,6 +81,42 @@ static void reap(struct server *server) {
 	}
 }
 
+static struct allocation_totals *totals_of(struct server *server, const struct job *job) {
+	return allocations_totals(server->allocations, job->session->allocation);
+}
+
+/* Its session and allocation are told what energy it has used. */
+static void end_account(struct server *server, struct job *job) {
+	struct allocation_totals *totals = totals_of(server, job);
+	uint64_t before = job->session->counters.energy_mj;
+
+	account_job_ends(&server->account, job, server->parts.now());
+	if (totals) {
+		totals->energy_mj += job->session->counters.energy_mj - before;
+	}
+}
+
+static void count_allocated(struct server *server, const struct job *job, bool missed) {
+	struct allocation_totals *totals = totals_of(server, job);
+	nsec_t since = job->record.granted;
+
+	if (totals) {
+		totals->jobs++;
+		totals->misses += missed;
+		totals->launches += job->launches;
+		totals->gpu += job->ran + (job->finished > since ? job->finished - since : 0);
+	}
+}
+
+static void count_abandoned(struct server *server, const struct job *job) {
+	struct allocation_totals *totals = totals_of(server, job);
+
+	if (totals && !server->sessions.stopping) {
+		totals->abandoned++;
+		totals->launches += job->launches;
+	}
+}
+
 static void on_job_done(struct server *server, struct job *job) {
 	struct metrics_times times = {
 		.started_late = job_started_late(job),
@@ -91,7 +129,8 @@ static void on_job_done(struct server *server, struct job *job) {
 	server->totals.misses += missed;
 	metrics_job(server->metrics, job->session->task.name, &times, missed);
 	report_job_done(&server->report, job);
-	account_job_ends(&server->account, job, server->parts.now());
+	end_account(server, job);
+	count_allocated(server, job, missed);
 	history_session_job(server->parts.history, job, &times, missed);
 	if (missed) {
 		miss_log(job, server->parts.now());
@@ -145,14 +184,15 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 		break;
 	case SESSION_EVENT_STOP:
 		report_job(&server->report, job, KIND(JOB_STOP));
-		account_job_ends(&server->account, job, server->parts.now());
+		end_account(server, job);
 		break;
 	case SESSION_EVENT_DONE:
 		on_job_done(server, job);
 		break;
 	case SESSION_EVENT_ABANDON:
 		report_job(&server->report, job, KIND(JOB_ABANDON));
-		account_job_ends(&server->account, job, server->parts.now());
+		end_account(server, job);
+		count_abandoned(server, job);
 		server->totals.launches += job->launches;
 		history_session_abandons(server->parts.history, job);
 		break;
@@ -203,6 +243,16 @@ static bool on_control(void *userdata, int fd) {
 	return true;
 }
 
+static int make_allocations(struct server *server, const char *runtime) {
+	char why[PROTO_TEXT_MAX];
+	int r = allocations_new(&server->allocations, server->engine, runtime, why, sizeof(why));
+
+	if (r == 0 && *why) {
+		log_warning("%s", why);
+	}
+	return r;
+}
+
 /* Return: 0 or negative errno; then free_owned() frees what there is. */
 static int make_owned(struct server *server, const struct server_parts *parts) {
 	const struct settings *settings = &parts->reload->config->settings;
@@ -230,6 +280,9 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 					   ->params);
 		r = engine_add_gpus(server->engine, parts->inventory, parts->profiles);
 	}
+	if (r == 0) {
+		r = make_allocations(server, parts->runtime);
+	}
 	if (r == 0 && (strcmp(settings->metrics, "off") != 0 || parts->metrics_fd >= 0)) {
 		r = metrics_new(&server->metrics, &server->watched);
 	}
@@ -243,6 +296,7 @@ static struct server *free_owned(struct server *server) {
 	listener_free(server->shim_listener);
 	listener_free(server->control_listener);
 	report_deinit(&server->report);
+	allocations_free(server->allocations);
 	engine_free(server->engine);
 	quota_free(server->quota);
 	gate_free(server->gate);
@@ -262,6 +316,7 @@ static void init_sessions(struct server *server, const struct server_parts *part
 		.inventory = parts->inventory,
 		.profiles = parts->profiles,
 		.ledger = parts->ledger,
+		.allocations = server->allocations,
 		.learn = parts->learn,
 		.mps = parts->mps,
 		.reload = parts->reload,

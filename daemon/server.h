@@ -32,6 +32,7 @@ struct server_parts {
 	struct history *history;
 	struct learn *learn;	 /* NULL: off */
 	const char *state;	 /* directory to keep things in; copied */
+	const char *runtime;	 /* likewise, until the next boot */
 	int shim_fd, control_fd; /* listening */
 	int metrics_fd;		 /* likewise; -1: none was passed */
 };

@@ -486,6 +486,29 @@ static int check_policy_request(struct why why, const Sbeet__Control__PolicyRequ
 	return 0;
 }
 
+/* A cgroup that not every process is in, spelt as /proc does. */
+static int check_cgroup(struct why why, const char *path) {
+	bool bad_path = *path != '/';
+
+	for (const char *at = path; *at == '/'; at += strcspn(at, "/")) {
+		size_t n = strcspn(++at, "/");
+
+		bad_path |= n == 0 || strncmp(at, "..", n) == 0;
+	}
+	if (bad_path) {
+		return bad(why, "cgroup is not the path of one below the root, such as /a/b");
+	}
+	return check_path(why, "cgroup", path);
+}
+
+static int check_allocation_change(struct why why, const Sbeet__Control__AllocationChange *m) {
+	if (validate_name(m->name) < 0) {
+		return bad(why, "name is not 1 to %d of [A-Za-z0-9._@:+-]", PROTO_NAME_MAX);
+	}
+	TRY(check_most(why, "sms", m->sms, PROTO_SMS_MAX));
+	return m->remove ? 0 : check_cgroup(why, m->cgroup);
+}
+
 int validate_control_request(const Sbeet__Control__Request *m, char *text, size_t size) {
 	struct why why = {text, size};
 
@@ -498,6 +521,8 @@ int validate_control_request(const Sbeet__Control__Request *m, char *text, size_
 		return 0;
 	case SBEET__CONTROL__REQUEST__BODY_TASK_CHANGE:
 		return check_task_change(why, m->task_change);
+	case SBEET__CONTROL__REQUEST__BODY_ALLOCATION_CHANGE:
+		return check_allocation_change(why, m->allocation_change);
 	case SBEET__CONTROL__REQUEST__BODY_SESSION_KILL:
 		TRY(check_some(why, "session", m->session_kill->session));
 		return check_most(why, "drain_ns", m->session_kill->drain_ns, PROTO_PERIOD_MAX_NS);
@@ -531,6 +556,7 @@ static int check_session(struct why why, const Sbeet__Control__Session *m) {
 	TRY(check_text(why, "task", m->task, PROTO_NAME_MAX));
 	TRY(check_enum(why, "task_class", (int)m->task_class, &sbeet__task_class__descriptor));
 	TRY(check_text(why, "state of a session", m->state, PROTO_NAME_MAX));
+	TRY(check_text(why, "allocation", m->allocation, PROTO_NAME_MAX));
 	for (size_t i = 0; i < m->n_terms; i++) {
 		TRY(check_text(why, "reason of terms", m->terms[i]->reason, PROTO_TEXT_MAX));
 	}
@@ -552,6 +578,15 @@ static int check_mps(struct why why, const Sbeet__Control__Mps *m) {
 	return check_text(why, "note", m->note, PROTO_TEXT_MAX);
 }
 
+static int check_allocation(struct why why, const Sbeet__Control__Allocation *m) {
+	TRY(check_text(why, "name of an allocation", m->name, PROTO_NAME_MAX));
+	TRY(check_path(why, "cgroup of an allocation", m->cgroup));
+	for (size_t i = 0; i < m->n_parts; i++) {
+		TRY(check_sms(why, "sms of an allocation", &m->parts[i]->sms, PROTO_SMS_MAX));
+	}
+	return 0;
+}
+
 static int check_status(struct why why, const Sbeet__Control__Status *m) {
 	if (m->mps) {
 		TRY(check_mps(why, m->mps));
@@ -568,6 +603,9 @@ static int check_status(struct why why, const Sbeet__Control__Status *m) {
 	}
 	for (size_t i = 0; i < m->n_jobs; i++) {
 		TRY(check_job(why, m->jobs[i]));
+	}
+	for (size_t i = 0; i < m->n_allocations; i++) {
+		TRY(check_allocation(why, m->allocations[i]));
 	}
 	return 0;
 }
@@ -683,6 +721,8 @@ int validate_control_reply(const Sbeet__Control__Reply *m, char *text, size_t si
 		return check_kernels(why, m->kernels);
 	case SBEET__CONTROL__REPLY__BODY_HISTORY:
 		return check_history(why, m->history);
+	case SBEET__CONTROL__REPLY__BODY_ALLOCATION:
+		return check_allocation(why, m->allocation);
 	case SBEET__CONTROL__REPLY__BODY_ERROR:
 		return check_error(why, m->error);
 	default:

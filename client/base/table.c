@@ -399,8 +399,17 @@ static void print_rows(const struct table *t, const struct table_style *style,
 	}
 }
 
+static bool is_empty(const struct table *t, size_t column) {
+	for (size_t row = 0; row < table_rows(t); row++) {
+		if (strcmp(t->cells[row * t->n_columns + column].text, "-") != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
 int table_print(const struct table *t, const struct table_style *style, FILE *out) {
-	struct layout l = {.n = t->n_shown};
+	struct layout l = {0};
 	int r = -ENOMEM;
 
 	if (t->incomplete) {
@@ -409,7 +418,13 @@ int table_print(const struct table *t, const struct table_style *style, FILE *ou
 	l.columns = calloc(t->n_shown, sizeof(*l.columns));
 	l.widths = calloc(t->n_shown, sizeof(*l.widths));
 	if (l.columns && l.widths) {
-		memcpy(l.columns, t->shown, t->n_shown * sizeof(*l.columns));
+		for (size_t i = 0; i < t->n_shown; i++) {
+			size_t c = t->shown[i];
+
+			if (t->chosen || !t->columns[c].hides_empty || !is_empty(t, c)) {
+				l.columns[l.n++] = c;
+			}
+		}
 		measure(t, style, &l);
 		print_rows(t, style, &l, out);
 		r = 0;

@@ -17,6 +17,7 @@ struct table_column {
 	bool right;	    /* numbers */
 	bool elastic;	    /* may be cut, with an ellipsis, to fit a terminal */
 	bool hidden;	    /* shown only when --columns asks for it */
+	bool hides_empty;   /* left out, unless --columns asks for it, where no row has a value */
 	unsigned drop;	    /* where a terminal is too narrow even so, the column with the highest
 			     * number is left out first; 0: never */
 };

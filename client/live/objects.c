@@ -254,6 +254,10 @@ const struct object object_gpu = {"gpu",	   gpu_columns,	      N_OF(gpu_columns)
 				  "No GPU found.", gpu_count,	      gpu_add,
 				  gpu_id,	   snapshot_gpu_json, gpu_is};
 
+static void add_allocation(struct table *t, const char *name) {
+	table_text(t, *name ? name : NULL);
+}
+
 /* --- sessions ------------------------------------------------------------------------------- */
 
 static const struct table_column session_columns[] = {
@@ -278,6 +282,7 @@ static const struct table_column session_columns[] = {
 	{"max_started_late", "MAX STARTED LATE ms", .right = true, .hidden = true},
 	{"max_wait", "MAX WAIT ms", .right = true, .hidden = true},
 	{"planned", "PLANNED", .hidden = true},
+	{"allocation", "ALLOCATION", .drop = 10, .hides_empty = true},
 };
 
 static size_t session_count(const struct snapshot *s) {
@@ -309,6 +314,7 @@ static void session_add(struct table *t, const struct snapshot *s, size_t i, uns
 	table_msec(t, (int64_t)e->max_started_late_ns);
 	table_msec(t, (int64_t)e->max_wait_ns);
 	table_text(t, e->planned ? "yes" : "no");
+	add_allocation(t, e->allocation);
 }
 
 static void session_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]) {
@@ -340,6 +346,7 @@ static const struct table_column task_columns[] = {
 	{"misses", "MISSES", .right = true, .drop = 1},
 	{"priority", "PRIORITY", .right = true, .hidden = true},
 	{"launches", "LAUNCHES", .right = true, .hidden = true},
+	{"allocation", "ALLOCATION", .drop = 11, .hides_empty = true},
 };
 
 static size_t task_count(const struct snapshot *s) {
@@ -367,6 +374,7 @@ static void task_add(struct table *t, const struct snapshot *s, size_t i, unsign
 	table_number(t, (int64_t)e->misses);
 	table_number(t, e->priority);
 	table_number(t, (int64_t)e->launches);
+	add_allocation(t, e->allocation ? e->allocation : "several");
 }
 
 static void task_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]) {
@@ -477,3 +485,73 @@ static void job_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 const struct object object_job = {
 	"job",	 job_columns, N_OF(job_columns), "No jobs running or waiting.", job_count,
 	job_add, job_id,      snapshot_job_json};
+
+/* --- allocations ---------------------------------------------------------------------------- */
+
+static const struct table_column allocation_columns[] = {
+	{"allocation", "ALLOCATION", .elastic = true},
+	{"n_sms", "SMS", .right = true, .drop = 3},
+	{"parts", "GPU: SMS", .elastic = true, .drop = 2},
+	{"sessions", "SESSIONS", .right = true, .drop = 5},
+	{"state", "STATE", .drop = 6},
+	{"jobs", "JOBS", .right = true, .drop = 4},
+	{"misses", "MISSES", .right = true, .drop = 1},
+	{"gpu_time", "GPU TIME ms", .right = true, .drop = 7},
+	{"energy", "ENERGY J", .right = true, .drop = 8},
+	{"abandoned", "ABANDONED", .right = true, .hidden = true},
+	{"launches", "LAUNCHES", .right = true, .hidden = true},
+	{"cgroup", "CGROUP", .hidden = true},
+};
+
+static size_t allocation_count(const struct snapshot *s) {
+	return s->n_allocations;
+}
+
+/* "0: 0-19, 1: 0-19". */
+static void print_parts(const Sbeet__Control__Allocation *m, char *text, size_t size) {
+	size_t n = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < m->n_parts && n < size; i++) {
+		char sms[SMSET_TEXT_MAX];
+		struct smset set = SMSET_EMPTY;
+
+		smset_from_bytes(m->parts[i]->sms.data, m->parts[i]->sms.len, &set);
+		smset_print(&set, sms, sizeof(sms));
+		n += (size_t)snprintf(text + n, size - n, "%s%u: %s", i > 0 ? ", " : "",
+				      m->parts[i]->gpu, sms);
+	}
+}
+
+static void allocation_add(struct table *t, const struct snapshot *s, size_t i, unsigned width) {
+	const Sbeet__Control__Allocation *m = s->allocations[i];
+	char parts[PROTO_TEXT_MAX];
+
+	(void)width;
+	table_text(t, m->name);
+	add_known(t, m->sms);
+	print_parts(m, parts, sizeof(parts));
+	table_text(t, parts);
+	table_number(t, m->sessions);
+	table_text(t, m->removed ? "removed" : m->shared ? "shared" : "active");
+	table_number(t, (int64_t)m->jobs);
+	table_number(t, (int64_t)m->misses);
+	table_msec(t, (int64_t)m->gpu_ns);
+	if (m->energy_mj) {
+		table_value(t, (int64_t)m->energy_mj, "%.3f", (double)m->energy_mj / 1e3);
+	} else {
+		table_text(t, NULL);
+	}
+	table_number(t, (int64_t)m->abandoned);
+	table_number(t, (int64_t)m->launches);
+	table_text(t, m->cgroup);
+}
+
+static void allocation_id(const struct snapshot *s, size_t i, char text[OBJECT_ID_MAX]) {
+	snprintf(text, OBJECT_ID_MAX, "%s", s->allocations[i]->name);
+}
+
+const struct object object_allocation = {
+	"allocation",	   allocation_columns,	    N_OF(allocation_columns),
+	"No allocations.", allocation_count,	    allocation_add,
+	allocation_id,	   snapshot_allocation_json};

@@ -31,7 +31,7 @@ struct object {
 	bool (*is)(const struct snapshot *s, size_t i, const char *id);
 };
 
-extern const struct object object_gpu, object_task, object_session, object_job;
+extern const struct object object_gpu, object_task, object_session, object_job, object_allocation;
 
 /* "46.0", "46.0/220" with what the GPU may draw; empty if the driver gives no power. */
 void object_print_power(const Sbeet__Control__Gpu *g, char *text, size_t size);

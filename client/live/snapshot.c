@@ -50,9 +50,12 @@ static int allocate(struct snapshot *s) {
 	s->gpus = calloc(s->n_gpus + 1, sizeof(*s->gpus));
 	s->sessions = calloc(s->n_sessions + 1, sizeof(*s->sessions));
 	s->jobs = calloc(s->n_jobs + 1, sizeof(*s->jobs));
+	s->allocations = calloc(s->n_allocations + 1, sizeof(*s->allocations));
 	s->letters = calloc(s->n_jobs + 1, sizeof(*s->letters));
 	s->tasks = calloc(s->n_sessions + 1, sizeof(*s->tasks));
-	return s->gpus && s->sessions && s->jobs && s->letters && s->tasks ? 0 : -ENOMEM;
+	return s->gpus && s->sessions && s->jobs && s->allocations && s->letters && s->tasks
+		       ? 0
+		       : -ENOMEM;
 }
 
 static struct snapshot_task *find_task(struct snapshot *s, const char *name) {
@@ -75,6 +78,10 @@ static void sum_tasks(struct snapshot *s) {
 		struct snapshot_task *t = find_task(s, e->task);
 
 		t = t ? t : &s->tasks[s->n_tasks++];
+		t->allocation = t->n_sessions == 0 ? e->allocation
+				: t->allocation && strcmp(t->allocation, e->allocation) == 0
+					? e->allocation
+					: NULL;
 		t->name = e->task;
 		t->task_class = e->task_class;
 		t->period = e->period_ns;
@@ -106,7 +113,7 @@ static void count_jobs(struct snapshot *s) {
 
 /* A long answer is cut into packets anywhere between two elements; here it becomes one again. */
 static int merge_packets(struct snapshot *s) {
-	size_t gpu = 0, session = 0, job = 0;
+	size_t gpu = 0, session = 0, job = 0, allocation = 0;
 
 	for (size_t i = 0; i < s->answer.n_replies; i++) {
 		const Sbeet__Control__Reply *reply = s->answer.replies[i];
@@ -119,6 +126,7 @@ static int merge_packets(struct snapshot *s) {
 		s->n_gpus += reply->status->n_gpus;
 		s->n_sessions += reply->status->n_sessions;
 		s->n_jobs += reply->status->n_jobs;
+		s->n_allocations += reply->status->n_allocations;
 	}
 	if (!s->service) {
 		return -EBADMSG;
@@ -137,6 +145,9 @@ static int merge_packets(struct snapshot *s) {
 		}
 		for (size_t k = 0; k < part->n_jobs; k++) {
 			s->jobs[job++] = part->jobs[k];
+		}
+		for (size_t k = 0; k < part->n_allocations; k++) {
+			s->allocations[allocation++] = part->allocations[k];
 		}
 	}
 	sum_tasks(s);
@@ -170,6 +181,7 @@ void snapshot_deinit(struct snapshot *s) {
 	free(s->gpus);
 	free(s->sessions);
 	free(s->jobs);
+	free(s->allocations);
 	free(s->letters);
 	free(s->tasks);
 	control_answer_deinit(&s->answer);
@@ -347,13 +359,14 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 	json_t *what, *counts;
 
 	what = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:i, s:b, s:o}", "id",
+		"{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:i, s:b, s:o, s:o}", "id",
 		json_u64(s->id), "pid", json_u64(s->pid), "uid", json_u64(s->uid), "program",
 		json_text(s->program), "task", json_text(s->task), "class",
 		realtime ? "realtime" : "best-effort", "scope", thread ? "thread" : "process",
 		"state", json_text(s->state), "period_ns", json_u64_known(s->period_ns),
 		"deadline_ns", json_u64_known(s->deadline_ns), "priority", (int)s->priority,
-		"cpu_priority", (int)s->cpu_priority, "connected_ns", json_u64(s->connected_ns));
+		"cpu_priority", (int)s->cpu_priority, "connected_ns", json_u64(s->connected_ns),
+		"allocation", known_text(s->allocation));
 	counts = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
 		"jobs", json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
@@ -410,7 +423,7 @@ json_t *snapshot_task_json(const struct snapshot *s, size_t i) {
 	bool realtime = t->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
 
 	return json_pack(
-		"{s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"task", json_text(t->name), "class", realtime ? "realtime" : "best-effort",
 		"period_ns", json_u64_known(t->period), "deadline_ns", json_u64_known(t->deadline),
 		"priority", (int)t->priority, "sessions", json_u64(t->n_sessions), "jobs_running",
@@ -418,7 +431,50 @@ json_t *snapshot_task_json(const struct snapshot *s, size_t i) {
 		json_u64(t->jobs), "launches", json_u64(t->launches), "misses", json_u64(t->misses),
 		"max_wait_ns", json_u64(t->max_wait), "max_response_ns", json_u64(t->max_response),
 		"last_response_ns", json_u64_known(t->last_response), "energy_mj",
-		json_u64_known(t->energy_mj), "max_started_late_ns", json_u64(t->max_started_late));
+		json_u64_known(t->energy_mj), "max_started_late_ns", json_u64(t->max_started_late),
+		"allocation", t->allocation ? known_text(t->allocation) : json_text("several"));
+}
+
+static json_t *parts_json(const Sbeet__Control__Allocation *m) {
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < m->n_parts; i++) {
+		struct smset sms = set_of(&m->parts[i]->sms);
+
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "gpu",
+						      json_u64(m->parts[i]->gpu), "sms",
+						      set_json(&sms), "n_sms",
+						      json_u64(smset_count(&sms))));
+	}
+	return list;
+}
+
+static json_t *gpus_json(uint32_t gpus) {
+	json_t *list = gpus == 0 ? json_null() : json_array();
+
+	for (unsigned i = 0; i < 32; i++) {
+		if (gpus >> i & 1) {
+			json_array_append_new(list, json_integer(i));
+		}
+	}
+	return list;
+}
+
+json_t *allocation_json(const Sbeet__Control__Allocation *m) {
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"allocation", json_text(m->name), "cgroup", json_text(m->cgroup), "n_sms",
+		json_u64_known(m->sms), "gpus", gpus_json(m->gpus), "started_ns",
+		json_u64(m->started_ns), "sessions", json_u64(m->sessions), "removed",
+		(int)m->removed, "shared", (int)m->shared, "parts", parts_json(m), "jobs",
+		json_u64(m->jobs), "misses", json_u64(m->misses), "abandoned",
+		json_u64(m->abandoned), "launches", json_u64(m->launches), "gpu_ns",
+		json_u64(m->gpu_ns), "energy_j",
+		m->energy_mj ? json_real((double)m->energy_mj / 1e3) : json_null());
+}
+
+json_t *snapshot_allocation_json(const struct snapshot *s, size_t i) {
+	return allocation_json(s->allocations[i]);
 }
 
 /* Adds @element, which may be NULL after a failed allocation, to @array. */
@@ -428,6 +484,7 @@ static int append(json_t *array, json_t *element) {
 
 json_t *snapshot_json(const struct snapshot *s) {
 	json_t *gpus = json_array(), *sessions = json_array(), *jobs = json_array();
+	json_t *allocations = json_array();
 	int r = 0;
 
 	for (size_t i = 0; i < s->n_gpus; i++) {
@@ -439,12 +496,17 @@ json_t *snapshot_json(const struct snapshot *s) {
 	for (size_t i = 0; i < s->n_jobs; i++) {
 		r |= append(jobs, snapshot_job_json(s, i));
 	}
+	for (size_t i = 0; i < s->n_allocations; i++) {
+		r |= append(allocations, snapshot_allocation_json(s, i));
+	}
 	if (r != 0) {
+		json_decref(allocations);
 		json_decref(gpus);
 		json_decref(sessions);
 		json_decref(jobs);
 		return NULL;
 	}
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "service", service_json(s->service), "mps",
-			 mps_json(s->mps), "gpus", gpus, "sessions", sessions, "jobs", jobs);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "service", service_json(s->service),
+			 "mps", mps_json(s->mps), "gpus", gpus, "sessions", sessions, "jobs", jobs,
+			 "allocations", allocations);
 }

@@ -14,6 +14,7 @@
 /* All sessions of one name. */
 struct snapshot_task {
 	const char *name; /* borrowed from a session */
+	const char *allocation; /* likewise; empty: in none; NULL: its sessions are in several */
 	Sbeet__TaskClass task_class;
 	uint64_t period, deadline; /* ns */
 	int32_t priority;
@@ -38,6 +39,8 @@ struct snapshot {
 	char *letters;		     /* owned: of each job, its task's letter */
 	struct snapshot_task *tasks; /* owned */
 	size_t n_tasks;
+	Sbeet__Control__Allocation **allocations;
+	size_t n_allocations;
 };
 
 /* Return: 0, or an enum ctl_exit with one line in @error. */
@@ -52,6 +55,8 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i);
 json_t *snapshot_session_json(const struct snapshot *s, size_t i);
 json_t *snapshot_task_json(const struct snapshot *s, size_t i);
 json_t *snapshot_job_json(const struct snapshot *s, size_t i);
+json_t *snapshot_allocation_json(const struct snapshot *s, size_t i);
+json_t *allocation_json(const Sbeet__Control__Allocation *m);
 
 /* The SMs of the @i-th GPU on which jobs run: what they hold, and what those run on that hold
  * nothing since they run under terms. */

@@ -105,7 +105,7 @@ struct control {
 	struct reload *reload;
 	struct gate *gate;
 	struct sessions *sessions;
-	const struct steer *steer;
+	struct steer *steer;
 	const struct account *account;
 	const struct history *history;
 	const struct watched *watched;

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include "daemon/control/answer.h"
+#include "daemon/control/control-allocation.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/profiles.h"
 #include "daemon/mps/mps.h"
 #include "daemon/preempt/preempter.h"
+#include "daemon/session/allocations.h"
 #include "daemon/session/session-mps.h"
 #include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
@@ -201,6 +203,9 @@ static void send_service(struct control_client *client, uint32_t id, nsec_t now)
 }
 
 static void fill_session(const struct session *s, Sbeet__Control__Session *ret) {
+	const struct allocation *allocation =
+		allocations_get(s->all->allocations, s->allocation);
+
 	ret->id = s->id;
 	ret->pid = (uint32_t)s->cred.pid;
 	ret->uid = s->cred.uid;
@@ -229,6 +234,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->jobs_partition = s->counters.jobs_partition;
 	ret->planned = s->sched_task != SCHED_TASK_NONE;
 	ret->energy_mj = s->counters.energy_mj;
+	ret->allocation = (char *)(allocation ? allocation->name : "");
 }
 
 static void fill_prediction(const struct job *job, Sbeet__Control__Job *ret) {
@@ -428,6 +434,7 @@ void control_status(struct control_client *client, const Sbeet__Control__Request
 	mps_refresh(control->mps);
 	send_service(client, request->id, now);
 	send_running(client, request->id, now);
+	control_allocations(client, request->id);
 	client->answer.session = TAILQ_FIRST(&control->sessions->list);
 	client->answer.told = false;
 	answer_begin(client, request->id, now, step);

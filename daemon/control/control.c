@@ -10,6 +10,7 @@
 #include "daemon/control/admin-task.h"
 #include "daemon/control/admin.h"
 #include "daemon/control/answer.h"
+#include "daemon/control/control-allocation.h"
 #include "daemon/control/control-explain.h"
 #include "daemon/control/control-history.h"
 #include "daemon/control/control-kernels.h"
@@ -84,6 +85,7 @@ static void (*const handlers[])(struct control_client *, const Sbeet__Control__R
 	[SBEET__CONTROL__REQUEST__BODY_GPU_DRAIN] = admin_drain_gpu,
 	[SBEET__CONTROL__REQUEST__BODY_KERNELS] = control_kernels,
 	[SBEET__CONTROL__REQUEST__BODY_HISTORY] = control_history,
+	[SBEET__CONTROL__REQUEST__BODY_ALLOCATION_CHANGE] = control_allocation_change,
 };
 
 static void on_heard(struct control_client *client, size_t n) {

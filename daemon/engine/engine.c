@@ -190,6 +190,12 @@ bool engine_whole_jobs(const struct engine *engine) {
 	return policy->stops && !policy->by_segments;
 }
 
+void engine_set_allocation(struct engine *engine, unsigned id, size_t gpu,
+			   const struct smset *sms) {
+	sched_set_allocation(engine->sched, id, gpu, sms);
+	engine->changed = true;
+}
+
 /* The parts that jobs get depend on how many run at once. */
 static void divide_again(struct engine *engine) {
 	for (size_t i = 0; i < sched_n_gpus(engine->sched); i++) {
@@ -246,6 +252,7 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 	return (struct sched_job){
 		.task = planned_task(engine, job),
 		.owner = job->owner,
+		.allocation = job->allocation,
 		.gpu_wanted = (int)job->gpu,
 		.divisible = partition_enforcement(engine, job, job->gpu) !=
 			     SBEET__ENFORCEMENT__ENFORCEMENT_NONE,

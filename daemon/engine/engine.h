@@ -74,6 +74,9 @@ void engine_remove_task(struct engine *engine, sched_task_id task);
 /* Whether segments that a program marks (sbeet.h) are all one job to the policy. */
 bool engine_whole_jobs(const struct engine *engine);
 
+/* See sched_set_allocation(). */
+void engine_set_allocation(struct engine *engine, unsigned id, size_t gpu, const struct smset *sms);
+
 /* From the next engine_run() on. @params: of this policy; within the bounds of params.h. */
 void engine_set_policy(struct engine *engine, const struct sched_policy *policy,
 		       const struct sched_params *params);

@@ -36,6 +36,10 @@ struct job {
 
 	/* What is asked for. */
 	uint64_t owner;
+	unsigned allocation; /* that confines it; 0: none does */
+	bool alone;	     /* no other program is in that allocation */
+	const struct profile_table *profile; /* of a job that no policy decides about; borrowed
+					      * until its session's task changes; NULL: unknown */
 	const char *label;  /* borrowed from the session: its task's name; NULL: none */
 	sched_task_id task; /* SCHED_TASK_NONE: nothing is known of its times */
 	size_t gpu;

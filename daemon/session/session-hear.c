@@ -13,6 +13,7 @@
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/preempt/preempter.h"
+#include "daemon/session/allocations.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
@@ -133,6 +134,11 @@ static bool admit_job(struct session *s, uint64_t number, const ProtobufCBinaryD
 		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
 				  "job %llu is for GPU %d, but task '%s' may use GPU %d alone",
 				  (unsigned long long)number, gpu, s->task.name, s->task.gpu);
+	} else if (!allocations_may_use(s->all->allocations, s->allocation, (size_t)gpu)) {
+		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_DENIED,
+				  "job %llu is for GPU %d, which allocation '%s' does not have",
+				  (unsigned long long)number, gpu,
+				  allocations_get(s->all->allocations, s->allocation)->name);
 	} else if (session_job_find(s, number)) {
 		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
 				  "job %llu exists already", (unsigned long long)number);

@@ -2,6 +2,7 @@
  * session-job.c: see session-job.h.
  */
 #include "daemon/session/session-job.h"
+#include "daemon/session/allocations.h"
 
 #include <string.h>
 
@@ -146,6 +147,11 @@ static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, si
 		session_tell(s, SESSION_EVENT_TERMS, NULL);
 	}
 	job->owner = s->id;
+	job->allocation =
+		allocations_sms(s->all->allocations, s->allocation, gpu) ? s->allocation : 0;
+	job->alone = job->allocation > 0 &&
+		     allocations_sessions(s->all->allocations, job->allocation) == 1;
+	job->profile = s->own_profiles[gpu];
 	job->label = s->task.name;
 	job->task = s->sched_task;
 	memcpy(job->record.uuid, inventory_gpu(s->all->inventory, gpu)->uuid,
@@ -360,6 +366,15 @@ static void see_work(struct session *s, const Sbeet__JobDone *done) {
 	}
 }
 
+/* From now on it can run there without asking: see steer.c. */
+static void note_held(struct session *s, const struct job *job) {
+	if (job->allocation > 0 && !(s->held & BIT(job->gpu)) &&
+	    job_enforcement(job) == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
+		s->held |= BIT(job->gpu);
+		session_tell(s, SESSION_EVENT_TERMS, NULL);
+	}
+}
+
 static void count_done(struct session *s, struct job *job, const Sbeet__JobDone *done,
 		       nsec_t finished) {
 	struct session_counters *c = &s->counters;
@@ -387,6 +402,7 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	job->launches = done->launches;
 	job->launched = done->launched_ns ? done->launched_ns : job->launched;
 	see_work(s, done);
+	note_held(s, job);
 	session_task_learn(s, job, done, finished);
 	session_tell(s, SESSION_EVENT_DONE, job);
 }

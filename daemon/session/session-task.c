@@ -10,12 +10,14 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
+#include "daemon/base/util.h"
 #include "daemon/config/reload.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
 #include "daemon/session/admission.h"
+#include "daemon/session/allocations.h"
 #include "daemon/session/session.h"
 #include "proto/packet.h"
 
@@ -53,6 +55,13 @@ static size_t find_profiles(struct session *s, struct sched_task *task) {
 	return n;
 }
 
+/* It runs on SMs of its own: no policy decides about it. */
+static bool is_confined(const struct session *s) {
+	const struct allocation *l = allocations_get(s->all->allocations, s->allocation);
+
+	return l && l->n_sms > 0;
+}
+
 /* A task with times to keep, whose profile is known, is one for the policies to plan with. Without
  * memory for it, it is as good as unknown. */
 void session_task_declare(struct session *s) {
@@ -66,6 +75,12 @@ void session_task_declare(struct session *s) {
 	sched_task_id id;
 	int r;
 
+	memset(s->own_profiles, 0, sizeof(s->own_profiles));
+	if (is_confined(s)) {
+		find_profiles(s, &task);
+		memcpy(s->own_profiles, task.profiles, sizeof(s->own_profiles));
+		return;
+	}
 	if (s->task.task_class != SBEET__TASK_CLASS__TASK_CLASS_REALTIME || !task.deadline ||
 	    find_profiles(s, &task) == 0) {
 		return;
@@ -113,6 +128,7 @@ void session_task_learn(struct session *s, const struct job *job, const Sbeet__J
 }
 
 void session_task_free(struct session *s) {
+	allocations_detach(s->all->allocations, s->allocation);
 	forget_learnt(s);
 }
 
@@ -159,6 +175,7 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 	struct peer peer = {.cred = s->cred};
 	unsigned cut;
 
+	s->allocation = allocations_attach(s->all->allocations, s->cred.pid);
 	task_init(&s->task, hello->task, hello->program);
 	peer_read(s->fd, &peer); /* or without its groups */
 	if (s->task_known) {
@@ -181,6 +198,16 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 	}
 }
 
+/* @gpu (-1: any), or if its allocation does not have that the first that it has. */
+static int allowed_gpu(const struct session *s, int gpu) {
+	const struct allocation *l = allocations_get(s->all->allocations, s->allocation);
+
+	if (!l || l->gpus == 0 || (gpu >= 0 && (l->gpus & BIT(gpu)))) {
+		return gpu;
+	}
+	return __builtin_ctz(l->gpus);
+}
+
 const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbeet__Hello *hello) {
 	int gpu = -1;
 
@@ -192,6 +219,7 @@ const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbe
 	} else if (s->sched_task != SCHED_TASK_NONE) {
 		gpu = engine_place(s->all->engine, s->sched_task);
 	}
+	gpu = allowed_gpu(s, gpu);
 	if (gpu < 0 || (size_t)gpu >= inventory_n_gpus(s->all->inventory)) {
 		return NULL;
 	}

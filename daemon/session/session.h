@@ -114,16 +114,20 @@ struct session {
 	char program[PROTO_NAME_MAX + 1];
 	char run[PROTO_NAME_MAX + 1]; /* what it was started with; "": nothing */
 	struct task_spec task;
+	unsigned allocation; /* attached to it; 0: to none */
 	struct releases releases;
 	sched_task_id sched_task; /* SCHED_TASK_NONE: no profile is known */
 	bool task_changed;	  /* sched_task is not of this task any more */
 	nsec_t cpu_priority_read; /* for a job under terms; 0: never */
 	int cpu_priority;	  /* of its process, for a task without one; as of its last job */
 	int priority_max;	  /* that its user may have */
+	/* Where its allocation has SMs, by GPU: no policy plans with them. Borrowed. */
+	const struct profile_table *own_profiles[SCHED_GPUS_MAX];
 	struct profile_table
 		*learnt[SCHED_GPUS_MAX]; /* owned: of sched_task, where something was */
 	Sbeet__Scope scope;
 	uint32_t enforcement_mask;
+	uint32_t held; /* bit mask of those where a job was held by its allocation's green context */
 	uint32_t gpus; /* bit mask of those it was told to use, or has used */
 
 	struct kernels kernels;

@@ -13,6 +13,7 @@
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
 
+struct allocations;
 struct awake;
 struct engine;
 struct event_base;
@@ -64,6 +65,7 @@ struct sessions {
 	struct inventory *inventory;
 	const struct profiles *profiles;
 	struct ledger *ledger;
+	struct allocations *allocations;
 	struct learn *learn; /* NULL: off */
 	struct mps *mps;     /* NULL: off */
 	const struct reload *reload;

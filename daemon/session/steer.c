@@ -14,6 +14,7 @@
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/preempt/preempter.h"
+#include "daemon/session/allocations.h"
 #include "daemon/session/planner.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
@@ -87,19 +88,60 @@ static bool is_urgent(const struct session *s) {
 	return s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME && s->task.deadline > 0;
 }
 
-/* Whether it has terms on a GPU that is steered. */
-static bool is_steered(const struct session *s, size_t gpu) {
-	return s->terms.page && s->state == SESSION_ACTIVE && !quiet_withholds(s) &&
-	       (s->task.gpu < 0 || s->task.gpu == (int)gpu);
+/* The SMs of its allocation there. NULL: it has none, or may use any. */
+static const struct smset *own_sms(const struct session *s, size_t gpu) {
+	return allocations_sms(s->all->allocations, s->allocation, gpu);
 }
 
 static bool makes_sets(const struct session *s) {
 	return s->enforcement_mask & ENFORCEMENT_BIT(GREEN);
 }
 
+/* The terms that are just these SMs. Return: false if there are none. */
+static bool terms_of_sms(const struct session *s, size_t gpu, const struct smset *sms,
+			 struct terms *ret) {
+	unsigned n_sms = inventory_gpu(s->all->inventory, gpu)->n_sms, group;
+	struct terms t = {.steered = true};
+	struct smset same;
+
+	engine_steers(s->all->engine, gpu, &group);
+	if (smset_count(sms) == n_sms) {
+		*ret = t;
+		return true;
+	}
+	if (group == 0 || !makes_sets(s)) {
+		return false;
+	}
+	t.group = group;
+	t.first = (unsigned)smset_next(sms, 0) / group;
+	for (t.n = 1; terms_sms(&t, n_sms, &same) == 0; t.n++) {
+		if (smset_equal(&same, sms)) {
+			*ret = t;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether it may run there without asking, as far as its allocation is concerned: not before it has
+ * the green context, for which nobody waits under terms. */
+static bool may_be_steered(const struct session *s, size_t gpu) {
+	const struct smset *own = own_sms(s, gpu);
+	struct terms t;
+
+	return allocations_may_use(s->all->allocations, s->allocation, gpu) &&
+	       (!own || ((s->held & BIT(gpu)) && terms_of_sms(s, gpu, own, &t)));
+}
+
+/* Whether it has terms on a GPU that is steered. */
+static bool is_steered(const struct session *s, size_t gpu) {
+	return s->terms.page && s->state == SESSION_ACTIVE && !quiet_withholds(s) &&
+	       (s->task.gpu < 0 || s->task.gpu == (int)gpu) && may_be_steered(s, gpu);
+}
+
 /* Whether others have to reckon with it there. */
 static bool is_present(const struct session *s, size_t gpu) {
-	return is_steered(s, gpu) && (s->gpus == 0 || (s->gpus & BIT(gpu)));
+	return is_steered(s, gpu) && !own_sms(s, gpu) && (s->gpus == 0 || (s->gpus & BIT(gpu)));
 }
 
 /* What the model needs to know of its jobs. Known from the first jobs on where it has a profile. */
@@ -144,6 +186,8 @@ static unsigned clamp_groups(const struct plan_gpu *cut, const struct task_spec 
 static const char reason_sliced[] =
 	"the GPU is shared by time slices, and programs are preempted for more urgent ones";
 
+static const char reason_allocated[] = "the SMs of its allocation";
+
 static const char reason_bounds[] = "min-sms or max-sms of its task";
 
 /* @t within the bounds of the program and its task. @reason: of @t; another one where they count.
@@ -166,6 +210,20 @@ static struct terms within_bounds(const struct scene *scene, const struct sessio
 		t.first = lower ? 0 : n_groups - n;
 	}
 	return t;
+}
+
+/* As many SMs of its allocation as its task may have. */
+static void within_allocation(const struct scene *scene, const struct session *s, struct terms *t) {
+	struct terms own = *t;
+	unsigned most;
+
+	if (terms_of_sms(s, scene->gpu, own_sms(s, scene->gpu), &own) && own.n > 0) {
+		most = clamp_groups(&scene->cut, &s->task, own.n);
+		t->first = own.first;
+		t->n = most < own.n ? most : own.n;
+		t->group = own.group;
+		t->level = 0; /* as it has it */
+	}
 }
 
 static void log_terms(const struct session *s, const struct scene *scene) {
@@ -197,7 +255,10 @@ static void write_terms(struct steer *steer, const struct scene *scene, struct s
 		/* Without a free SM a level costs nothing: see HARDWARE.md. */
 		t.level = PROTO_TERMS_LEVEL_MAX;
 	}
-	if (t.steered && scene->cut.group > 0) {
+	if (t.steered && own_sms(s, scene->gpu)) {
+		within_allocation(scene, s, &t);
+		reason = reason_allocated;
+	} else if (t.steered && scene->cut.group > 0) {
 		t = within_bounds(scene, s, t, &reason);
 	}
 	s->terms.reason[scene->gpu] = reason;

@@ -86,25 +86,35 @@ void account_start(struct account *account, const struct inventory *inventory,
 	}
 }
 
-/* Jobs under terms share SMs with others, so the model says nothing of their power: they only count
- * as unknown. */
+/* Jobs under terms may share SMs with others, so the model says nothing of their power: they only
+ * count as unknown. */
 static unsigned accounted_sms(const struct job *job) {
 	return job->terms == 0 ? smset_count(&job->record.sms) : 0;
+}
+
+static uint32_t accounted_mw(const struct job *job) {
+	return job->terms == 0 ? job->dynamic_mw : 0;
+}
+
+/* Of the job itself, also under terms where no other program is in its allocation. 0: not known. */
+static uint32_t power_of(const struct job *job, const struct profile_table *profile) {
+	bool own = job->terms == 0 || (job->allocation > 0 && job->alone);
+	unsigned n_sms = own ? smset_count(&job->record.sms) : 0;
+
+	return profile && n_sms > 0 && n_sms <= profile->n_sms ? profile->power_mw[n_sms] : 0;
 }
 
 void account_job_begins(struct account *account, const struct sched *sched, struct job *job,
 			nsec_t now) {
 	const struct sched_task *task = sched_task(sched, job->task);
-	const struct profile_table *profile = task ? task->profiles[job->gpu] : NULL;
-	unsigned n_sms = accounted_sms(job);
+	const struct profile_table *profile = task ? task->profiles[job->gpu] : job->profile;
 
 	if (job->accounted) {
 		return;
 	}
-	job->dynamic_mw =
-		profile && n_sms > 0 && n_sms <= profile->n_sms ? profile->power_mw[n_sms] : 0;
+	job->dynamic_mw = power_of(job, profile);
 	job->accounted = now;
-	account_gpu_add(&account->gpus[job->gpu], n_sms, job->dynamic_mw, now);
+	account_gpu_add(&account->gpus[job->gpu], accounted_sms(job), accounted_mw(job), now);
 }
 
 void account_job_ends(struct account *account, struct job *job, nsec_t now) {
@@ -114,7 +124,7 @@ void account_job_ends(struct account *account, struct job *job, nsec_t now) {
 	if (job->accounted) {
 		energy_at(&since, now, &mj, &rest);
 		job->session->counters.energy_mj += mj;
-		account_gpu_remove(&account->gpus[job->gpu], accounted_sms(job), job->dynamic_mw,
+		account_gpu_remove(&account->gpus[job->gpu], accounted_sms(job), accounted_mw(job),
 				   now);
 		job->accounted = 0;
 	}

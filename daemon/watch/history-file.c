@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "daemon/base/boot.h"
+#include "daemon/base/mapfile.h"
 #include "daemon/base/util.h"
 #include "daemon/watch/history.h"
 #include "proto/validate.h"
@@ -44,7 +44,8 @@ static bool is_sound(const struct history_run *run) {
 }
 
 /* What is not sound is dropped. Return: whether it is a file of ours at all. */
-static bool judge(struct image *image) {
+static bool judge(void *map) {
+	struct image *image = map;
 	char boot[BOOT_ID_BYTES];
 	bool same = boot_read_id(boot) && memcmp(boot, image->boot, sizeof(boot)) == 0;
 
@@ -90,50 +91,6 @@ static int write_copy(const char *path, const struct image *image) {
 	return r;
 }
 
-/* All its blocks now: a write into a hole on a full disk would be a SIGBUS. Return: NULL with
- * errno.
- */
-static struct image *map(const char *path, int flags) {
-	_cleanup_close_ int fd =
-		open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
-	struct stat st;
-	void *p;
-
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		return NULL;
-	}
-	errno = EINVAL;
-	if (!S_ISREG(st.st_mode) ||
-	    (!(flags & O_CREAT) && st.st_size != (off_t)sizeof(struct image))) {
-		return NULL;
-	}
-	errno = posix_fallocate(fd, 0, sizeof(struct image));
-	p = errno ? MAP_FAILED
-		  : mmap(NULL, sizeof(struct image), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
-
-/* The file that is there, if it is ours; else a new one. Return: 0 or negative errno. */
-static int map_file(struct history_file *file, const char *path) {
-	file->image = map(path, 0);
-	if (file->image && !judge(file->image)) {
-		munmap(file->image, sizeof(*file->image));
-		file->image = NULL;
-	}
-	if (!file->image) {
-		unlink(path);
-		file->image = map(path, O_CREAT | O_EXCL);
-		if (!file->image) {
-			int r = -errno;
-
-			unlink(path);
-			return r;
-		}
-	}
-	file->mapped = true;
-	return 0;
-}
-
 static void begin_image(struct image *image) {
 	memcpy(image->magic, magic, sizeof(magic));
 	image->version = HISTORY_FILE_VERSION;
@@ -145,6 +102,7 @@ int history_file_open(struct history_file **ret, const char *runtime, const char
 		      size_t why_size) {
 	struct history_file *file = calloc(1, sizeof(*file));
 	char path[PROTO_PATH_MAX + sizeof(FILE_NAME) + 1];
+	void *map = NULL;
 	int r;
 
 	if (!file) {
@@ -152,7 +110,9 @@ int history_file_open(struct history_file **ret, const char *runtime, const char
 	}
 	*why = '\0';
 	snprintf(path, sizeof(path), "%s/" FILE_NAME, runtime);
-	r = map_file(file, path);
+	r = mapfile_open(path, sizeof(*file->image), judge, &map);
+	file->image = map;
+	file->mapped = r == 0;
 	if (r < 0) {
 		snprintf(why, why_size,
 			 "Can't keep the history of tasks in '%s': %s; it is lost when sbeetd ends",

@@ -62,6 +62,9 @@ arguments() {
 	'task set') echo nobody --priority 1 ;;
 	'session show' | 'session kill' | 'job explain') echo 7 ;;
 	'job show') echo 7.7 ;;
+	'allocation add') echo a --cgroup /a --sms 4 ;;
+	'allocation show') echo nobody ;;
+	'allocation remove') echo nobody ;;
 	'trace record') echo -d 100ms recorded ;;
 	'trace export') echo "$trace" ;;
 	run) echo --require true ;;
@@ -93,8 +96,9 @@ printf 'app,gpu,power_dynamic_w_per_sm,ghd_ms,gdh_ms\nfirst,gpu,1,0,0\n' >apps.c
 asks() {
 	case $1 in
 	status | 'gpu list' | 'gpu show' | 'task list' | 'task history' | 'session list' | 'job list' | kernel | monitor | config | \
-		reload | 'gpu drain' | 'gpu resume' | 'trace record') echo 0 ;;
-	'task show' | 'task explain' | 'session show' | 'job show' | 'task set' | 'session kill' | 'job explain') echo 4 ;;
+		reload | 'gpu drain' | 'gpu resume' | 'trace record' | 'allocation list' | 'allocation add') echo 0 ;;
+	'task show' | 'task explain' | 'session show' | 'job show' | 'task set' | 'session kill' | 'job explain' | 'allocation show' | \
+		'allocation remove') echo 4 ;;
 	esac
 }
 # Those that change or measure something with the daemon, with all they need.
@@ -150,7 +154,7 @@ while read -r verb; do
 done <verbs
 
 # A noun alone: what there is of it; and the second word alone.
-for noun in gpu task session job trace profile; do
+for noun in gpu task session job allocation trace profile; do
 	verb=$noun
 	ends 0 "$noun" --help
 	cp out help
@@ -167,7 +171,7 @@ ends 2 kill 3
 says "Did you mean 'session kill'?"
 verb=list
 ends 2 list
-says "Did you mean 'gpu list', 'task list', 'session list', 'job list', 'profile list'?"
+says "Did you mean 'gpu list', 'task list', 'session list', 'job list', 'allocation list', 'profile list'?"
 
 echo "$changes" >changes
 while read -r verb; do

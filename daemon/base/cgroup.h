@@ -1,0 +1,21 @@
+/*
+ * cgroup.h: the cgroups that a process is in, and which of them there are.
+ *
+ * A path is that of a cgroup from its hierarchy's root ("/slurm/uid_1000/job_17"). On a machine
+ * with several hierarchies it is looked for in each.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* What /proc says of process @pid, in @ret of @size bytes (> 0); cut if there is more, "" if it
+ * can't be known. */
+void cgroup_read(pid_t pid, char *ret, size_t size);
+
+/* Whether @text, as cgroup_read() gives it, says that the process is in @path or below it. Pure. */
+bool cgroup_is_within(const char *text, const char *path);
+
+/* Whether there is such a cgroup, as far as it can be seen below /sys/fs/cgroup. */
+bool cgroup_exists(const char *path);

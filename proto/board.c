@@ -3,6 +3,8 @@
  */
 #include "proto/board.h"
 
+#include <string.h>
+
 static uint64_t due_of(const struct board *board, unsigned gpu, unsigned slot) {
 	return atomic_load_explicit(&board->slots[gpu][slot].due_ns, memory_order_acquire);
 }
@@ -30,26 +32,52 @@ bool board_is_busy(const struct board *board, unsigned gpu, unsigned slot) {
 	return false;
 }
 
+/* The gate is to be closed for @other, the deadline of slot @i, whose copies may become more. */
+static void count(struct board_gate *gate, const struct board_slot *slot, unsigned i,
+		  uint64_t other) {
+	uint64_t length = atomic_load_explicit(&slot->length_ns, memory_order_acquire);
+
+	if (gate->counted[i] != other) {
+		gate->counted[i] = other;
+		gate->lengths[i] = 0;
+		gate->limit_ns += BOARD_HOLD_MIN_NS;
+	}
+	length = length > 0 && length < BOARD_HOLD_MAX_NS ? length : BOARD_HOLD_MAX_NS;
+	if (length > gate->lengths[i]) {
+		gate->limit_ns += 2 * (length - gate->lengths[i]);
+		gate->lengths[i] = length;
+	}
+	if (gate->limit_ns > BOARD_HOLD_MAX_NS) {
+		gate->limit_ns = BOARD_HOLD_MAX_NS;
+	}
+}
+
 bool board_gate_is_open(struct board_gate *gate, const struct board *board, unsigned gpu,
 			unsigned slot, uint64_t due, nsec_t now) {
-	bool enough = gate->closed_ns && now - gate->closed_ns >= BOARD_HOLD_MAX_NS, wait = false;
+	const struct board_slot *slots = board->slots[gpu];
+	uint64_t others[PROTO_BOARD_SLOTS];
+	bool wait = false;
 
 	for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
 		uint64_t other = i == slot ? 0 : due_of(board, gpu, i);
 
-		if (!counts(other, due, now) || other == gate->passed[i]) {
-			continue;
-		}
-		if (enough) {
-			gate->passed[i] = other;
-		} else {
+		others[i] = counts(other, due, now) && other != gate->passed[i] ? other : 0;
+		if (others[i]) {
+			count(gate, &slots[i], i, other);
 			wait = true;
 		}
 	}
-	if (!wait) {
-		gate->closed_ns = 0;
-	} else if (!gate->closed_ns) {
-		gate->closed_ns = now;
+	if (wait && gate->closed_ns && now - gate->closed_ns >= gate->limit_ns) {
+		for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
+			gate->passed[i] = others[i] ? others[i] : gate->passed[i];
+		}
+		wait = false;
 	}
-	return !wait;
+	if (wait) {
+		gate->closed_ns = gate->closed_ns ? gate->closed_ns : now;
+		return false;
+	}
+	gate->closed_ns = gate->limit_ns = 0;
+	memset(gate->counted, 0, sizeof(gate->counted));
+	return true;
 }

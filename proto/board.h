@@ -5,8 +5,10 @@
  *
  * A copy engine serves in order. A program whose copies are held (proto/terms.h) lets the next
  * piece wait while another one, with an earlier deadline, has a copy queued or under way. Each
- * program has one slot and writes only there; sbeetd clears it when the program is gone. Nobody
- * trusts what others wrote: at worst it costs BOARD_HOLD_MAX_NS for each deadline that is there.
+ * program has one slot and writes only there; sbeetd clears it when the program is gone. An
+ * announcement may outlast its copy, for a program can be without a CPU for milliseconds, so nobody
+ * waits much longer than the copy needs; and nobody trusts what others wrote: at worst it costs
+ * BOARD_HOLD_MAX_NS for each deadline that is there.
  *
  * Pure: no I/O, no allocation.
  */
@@ -26,9 +28,12 @@
 /* In board_slot.jobs: the program may have work without a job, because it marks its jobs itself. */
 #define BOARD_JOBS_UNSEEN (UINT64_C(1) << 31)
 
-/* One copy must be worth it, and nobody be held up for long where a program lies, or stands still.
- */
+/* Nobody waits longer than this, whatever is announced. */
 #define BOARD_HOLD_MAX_NS (5 * NSEC_PER_MSEC)
+
+/* Copies that are announced with their length are waited for twice as long as that, and this: they
+ * may wait themselves for pieces and whole copies that are under way. */
+#define BOARD_HOLD_MIN_NS (500 * NSEC_PER_USEC)
 
 /* A deadline that lies further back is not waited for: its program is dead, or much too late. */
 #define BOARD_STALE_NS (20 * NSEC_PER_MSEC)
@@ -41,7 +46,10 @@ struct board_slot {
 	/* Lowest 31 bits: jobs that are open; BOARD_JOBS_UNSEEN; upper 32 bits: jobs that were
 	 * opened so far. Read by the process that preempts (daemon/preempt). */
 	_Atomic uint64_t jobs;
-	uint64_t reserved[6]; /* 0: a slot is a cache line */
+	/* How long the copies that are under way take by themselves; 0: not known. Written before
+	 * due_ns. */
+	_Atomic uint64_t length_ns;
+	uint64_t reserved[5]; /* 0: a slot is a cache line */
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */
@@ -69,11 +77,16 @@ bool board_is_busy(const struct board *board, unsigned gpu, unsigned slot);
 
 /* The gate of one program before one GPU: what it has waited for. All 0 at first. */
 struct board_gate {
-	nsec_t closed_ns;		    /* since when; 0: it is open */
-	uint64_t passed[PROTO_BOARD_SLOTS]; /* deadlines for which we have waited long enough */
+	nsec_t closed_ns;		     /* since when; 0: it is open */
+	nsec_t limit_ns;		     /* for so long at most, by what it has waited for */
+	uint64_t counted[PROTO_BOARD_SLOTS]; /* deadlines that are part of the limit */
+	uint64_t lengths[PROTO_BOARD_SLOTS]; /* for these */
+	uint64_t passed[PROTO_BOARD_SLOTS];  /* deadlines for which we have waited long enough */
 };
 
-/* Whether the gate is open at @now for copies that are due at @due. Closed for BOARD_HOLD_MAX_NS at
- * a time at most, and for no deadline of others twice. */
+/* Whether the gate is open at @now for copies that are due at @due. Closed for as long as the
+ * copies of others may take, for BOARD_HOLD_MAX_NS at a time at most, and for no deadline of others
+ * twice.
+ */
 bool board_gate_is_open(struct board_gate *gate, const struct board *board, unsigned gpu,
 			unsigned slot, uint64_t due, nsec_t now);

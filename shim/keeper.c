@@ -32,6 +32,14 @@
 #define NAP_MIN_NS	(50 * NSEC_PER_USEC)
 #define NAP_MAX_NS	(5 * NSEC_PER_MSEC)
 
+/* How long a copy takes by itself is learnt from those of some size. Until then 8 GB/s is assumed.
+ */
+#define LEARN_BYTES (1u << 20)
+#define MIB_NS	    ((1u << 20) / SPIN_BYTES_A_NS)
+
+/* A keeper that has not looked for so long has no CPU, and holds nobody up. */
+#define KEEPER_LATE_NS (300 * NSEC_PER_USEC)
+
 #define STACK_BYTES (128 * 1024)
 
 /* Pinned memory of a context. */
@@ -43,6 +51,8 @@ struct words {
 
 struct flight {
 	uint64_t due;
+	nsec_t began;
+	size_t bytes;
 	nsec_t spin_until;
 	uint32_t number; /* of the copy: what is written behind it */
 	bool held;
@@ -60,7 +70,10 @@ static struct dock {
 	struct board_gate gate; /* the keeper's */
 } docks[DOCKS_MAX];
 
-static _Atomic(struct dock *) looking; /* where the keeper is at present */
+static _Atomic(struct dock *) looking;	/* where the keeper is at present */
+static _Atomic(struct dock *) watching; /* where the tracker is */
+static _Atomic nsec_t looked; /* when the keeper began to look, or a gate was closed for it */
+static _Atomic nsec_t mib_ns = MIB_NS; /* of copies: the least that was seen */
 static _Atomic bool leaving;
 static _Atomic uint32_t calls; /* a futex: counts copies that have begun */
 static _Atomic bool asleep;
@@ -77,17 +90,44 @@ bool keeper_others_copy(unsigned gpu) {
 	return s && board_is_busy(s->board, gpu, s->slot);
 }
 
-static _Atomic uint64_t *our_slot(const struct seat *s, unsigned gpu) {
-	return &s->board->slots[gpu][s->slot].due_ns;
+static struct board_slot *our_slot(const struct seat *s, unsigned gpu) {
+	return &s->board->slots[gpu][s->slot];
 }
 
-/* Before the copy is handed over. */
-static void announce(const struct seat *s, unsigned gpu, uint64_t due) {
-	_Atomic uint64_t *slot = our_slot(s, gpu);
-	uint64_t is = atomic_load(slot);
+/* Before the copy is handed over. @length: of all copies that are under way. */
+static void announce(const struct seat *s, unsigned gpu, uint64_t due, nsec_t length) {
+	struct board_slot *slot = our_slot(s, gpu);
+	uint64_t is = atomic_load(&slot->due_ns);
 
-	while ((is == 0 || due < is) && !atomic_compare_exchange_weak(slot, &is, due)) {
+	atomic_store(&slot->length_ns, length);
+	while ((is == 0 || due < is) && !atomic_compare_exchange_weak(&slot->due_ns, &is, due)) {
 	}
+}
+
+/* ---- how long copies take ---- */
+
+static nsec_t length_of(const struct flight *f) {
+	return f->bytes * atomic_load(&mib_ns) >> 20;
+}
+
+/* The fastest copy was disturbed the least. */
+static void learn(const struct flight *f, nsec_t now) {
+	nsec_t ns =
+		now > f->began && f->bytes >= LEARN_BYTES ? ((now - f->began) << 20) / f->bytes : 0;
+
+	if (ns > 0 && ns < atomic_load(&mib_ns)) {
+		atomic_store(&mib_ns, ns);
+	}
+}
+
+static nsec_t length_of_all(const struct dock *d) {
+	uint64_t flying = atomic_load(&d->flying);
+	nsec_t sum = 0;
+
+	for (; flying; flying &= flying - 1) {
+		sum += length_of(&d->flights[__builtin_ctzll(flying)]);
+	}
+	return sum;
 }
 
 /* ---- the keeper ---- */
@@ -103,7 +143,9 @@ static void set_gate(struct dock *d, bool open) {
 struct view {
 	nsec_t now, spin_until;
 	uint64_t announced[PROTO_TERMS_GPUS_MAX]; /* the earliest; 0: none */
+	nsec_t length[PROTO_TERMS_GPUS_MAX];
 	bool any;
+	bool closed; /* a gate */
 };
 
 /* Takes off what is done. Return: the earliest deadline of what is held; 0: nothing is. */
@@ -116,11 +158,13 @@ static uint64_t look_at_flights(struct dock *d, struct view *v) {
 		uint64_t *announced = &v->announced[d->gpu];
 
 		if (atomic_load(&d->words->done[i]) == f->number) {
+			learn(f, v->now);
 			atomic_fetch_and(&d->flying, ~(UINT64_C(1) << i));
 			atomic_fetch_and(&d->taken, ~(UINT64_C(1) << i));
 			continue;
 		}
 		v->any = true;
+		v->length[d->gpu] += length_of(f);
 		v->spin_until = f->spin_until > v->spin_until ? f->spin_until : v->spin_until;
 		if (*announced == 0 || f->due < *announced) {
 			*announced = f->due;
@@ -138,9 +182,11 @@ static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
 	atomic_store(&looking, d); /* its context does not go now */
 	if (atomic_load(&d->context)) {
 		due = look_at_flights(d, v);
-		set_gate(d, !due || !s || !terms_held() ||
-				    board_gate_is_open(&d->gate, s->board, d->gpu, s->slot, due,
-						       v->now));
+		bool open = !due || !s || !terms_held() ||
+			    board_gate_is_open(&d->gate, s->board, d->gpu, s->slot, due, v->now);
+
+		set_gate(d, open);
+		v->closed |= !open;
 	}
 	atomic_store(&looking, NULL);
 }
@@ -150,8 +196,9 @@ static struct view look(void) {
 	struct view v = {.now = nsec_now()};
 	uint64_t before[PROTO_TERMS_GPUS_MAX];
 
+	atomic_store(&looked, v.now);
 	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
-		before[i] = atomic_load(our_slot(s, i));
+		before[i] = atomic_load(&our_slot(s, i)->due_ns);
 	}
 	for (unsigned i = 0; i < DOCKS_MAX; i++) {
 		look_at_dock(&docks[i], s, &v);
@@ -159,12 +206,38 @@ static struct view look(void) {
 	/* Who has announced something since then has changed the slot, or says the same: then the
 	 * next look puts it right. */
 	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
+		struct board_slot *slot = our_slot(s, i);
+
 		if (before[i] != v.announced[i]) {
-			atomic_compare_exchange_strong(our_slot(s, i), &before[i], v.announced[i]);
+			atomic_store(&slot->length_ns, v.length[i]);
+			atomic_compare_exchange_strong(&slot->due_ns, &before[i], v.announced[i]);
 		}
 	}
 	return v;
 }
+
+/* ---- the tracker's part ---- */
+
+nsec_t keeper_watch(nsec_t now) {
+	nsec_t late = atomic_load(&looked) + KEEPER_LATE_NS, next = UINT64_MAX;
+
+	for (unsigned i = 0; i < DOCKS_MAX; i++) {
+		struct dock *d = &docks[i];
+
+		atomic_store(&watching, d); /* its context does not go now */
+		if (atomic_load(&d->context) && !atomic_load(&d->words->gate)) {
+			if (now >= late) {
+				atomic_store(&d->words->gate, true);
+			} else {
+				next = late;
+			}
+		}
+		atomic_store(&watching, NULL);
+	}
+	return next;
+}
+
+/* ---- its thread ---- */
 
 static void sleep_until_called(uint32_t seen, nsec_t t) {
 	struct timespec ts = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
@@ -191,6 +264,7 @@ static void *keep(void *data) {
 		if (!v.any) {
 			sleep_until_called(seen, 0);
 		} else if (late || !spins) {
+			nap = v.closed ? NAP_MIN_NS : nap; /* not late: see keeper_watch() */
 			sleep_until_called(seen, nap < NAP_MAX_NS ? nap : NAP_MAX_NS);
 		}
 	}
@@ -279,7 +353,7 @@ void keeper_context_destroying(CUcontext context) {
 		return;
 	}
 	atomic_store(&d->context, NULL);
-	while (atomic_load(&looking) == d) {
+	while (atomic_load(&looking) == d || atomic_load(&watching) == d) {
 		sched_yield();
 	}
 	atomic_store(&d->words->gate, true); /* what is queued may go */
@@ -323,6 +397,8 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	f = &d->flights[i];
 	*f = (struct flight){
 		.due = copy->due,
+		.began = now,
+		.bytes = copy->bytes,
 		.spin_until = now + SPIN_NS + copy->bytes / SPIN_BYTES_A_NS,
 		.number = f->number + 1,
 		.held = copy->held,
@@ -332,11 +408,12 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	copy->done_word = &d->words->done[i];
 	copy->done_value = f->number;
 	atomic_fetch_or(&d->flying, UINT64_C(1) << i);
-	announce(s, copy->gpu, copy->due);
+	announce(s, copy->gpu, copy->due, length_of_all(d));
 	/* The keeper alone opens the gate again, so it must be awake before the driver can make us
 	 * wait for room. Else there is time to call it when the copy is on its way. */
 	copy->called = copy->held && board_is_before(s->board, copy->gpu, s->slot, copy->due, now);
 	if (copy->called) {
+		atomic_store(&looked, now);
 		set_gate(d, false);
 		call_keeper();
 	}
@@ -368,7 +445,7 @@ void keeper_leave(void) {
 		}
 	}
 	for (unsigned i = 0; s && i < PROTO_TERMS_GPUS_MAX; i++) {
-		atomic_store(our_slot(s, i), 0);
+		atomic_store(&our_slot(s, i)->due_ns, 0);
 	}
 }
 
@@ -377,6 +454,7 @@ void keeper_after_fork(void) {
 	running = false;
 	memset(docks, 0, sizeof(docks));
 	atomic_store(&looking, NULL);
+	atomic_store(&watching, NULL);
 	atomic_store(&leaving, false);
 	atomic_store(&asleep, false);
 }

@@ -9,7 +9,8 @@
  * here but where the words of a context are made.
  *
  * Nobody can hang by it: a gate is open again after BOARD_HOLD_MAX_NS, and for good when the terms
- * lapse, the context goes or the process exits.
+ * lapse, the context goes or the process exits. The thread may be without a CPU for milliseconds:
+ * then the tracker opens the gates that it has closed.
  */
 #pragma once
 
@@ -50,6 +51,10 @@ void keeper_handed_over(const struct keeper_copy *copy);
 
 /* Nothing will be written behind it. */
 void keeper_cancel(const struct keeper_copy *copy);
+
+/* By the tracker: opens gates that the keeper can't look after. Return: when to call again, as long
+ * as a gate is closed; UINT64_MAX: none is. */
+nsec_t keeper_watch(nsec_t now);
 
 /* Called before the driver's own function. */
 void keeper_context_destroying(CUcontext context);

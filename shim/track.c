@@ -370,6 +370,7 @@ static void *run(void *data) {
 		terms_prepare();
 		lane_for_each(look_at, &round);
 		again = earlier(again, tell(round.now, &ended));
+		again = earlier(again, keeper_watch(round.now));
 		worker_collect(worker_idle);
 		if (ended || round.next != WAKE_NEVER) {
 			busy = round.now;

@@ -85,6 +85,7 @@ void board_leave(struct board_list *boards, struct board_seat *seat) {
 	}
 	for (unsigned i = 0; i < PROTO_TERMS_GPUS_MAX; i++) {
 		atomic_store(&b->page->slots[i][seat->slot].due_ns, 0);
+		atomic_store(&b->page->slots[i][seat->slot].length_ns, 0);
 		atomic_store(&b->page->slots[i][seat->slot].jobs, 0);
 	}
 	b->taken &= ~(UINT64_C(1) << seat->slot);

@@ -74,6 +74,36 @@ static void gate_is_closed_only_so_long_for_a_deadline(void **state) {
 	assert_true(is_open(UINT64_MAX, t + 25 * MS));
 }
 
+/* An announcement may be there for longer than its copy. */
+static void gate_is_closed_as_long_as_copies_may_take(void **state) {
+	const nsec_t length = MS / 3, one = 2 * length + BOARD_HOLD_MIN_NS;
+	nsec_t t = 1000 * MS;
+
+	atomic_store(&board.slots[GPU][8].length_ns, length);
+	announce(8, t + 100 * MS);
+	assert_false(is_open(UINT64_MAX, t));
+	assert_false(is_open(UINT64_MAX, t + one - 1));
+	assert_true(is_open(UINT64_MAX, t + one));
+	/* Those of several, one after the other. */
+	t += 10 * MS;
+	announce(8, t + 100 * MS);
+	assert_false(is_open(UINT64_MAX, t));
+	atomic_store(&board.slots[GPU][9].length_ns, length);
+	announce(9, t + 90 * MS);
+	assert_false(is_open(UINT64_MAX, t + one - 1));
+	announce(8, 0);
+	assert_false(is_open(UINT64_MAX, t + 2 * one - 1));
+	assert_true(is_open(UINT64_MAX, t + 2 * one));
+	/* Another copy for the same deadline. */
+	t += 10 * MS;
+	announce(9, t + 90 * MS);
+	assert_false(is_open(UINT64_MAX, t));
+	atomic_store(&board.slots[GPU][9].length_ns, 2 * length);
+	assert_false(is_open(UINT64_MAX, t + one));
+	assert_false(is_open(UINT64_MAX, t + one + 2 * length - 1));
+	assert_true(is_open(UINT64_MAX, t + one + 2 * length));
+}
+
 /* However many announce, and whatever: what is held goes on. */
 static void gate_opens_in_time_whatever_others_write(void **state) {
 	nsec_t t = 1000 * MS, closed = 0, longest = 0;
@@ -93,6 +123,7 @@ int main(void) {
 		CLEARED(board_lets_earlier_deadlines_go_first),
 		CLEARED(board_forgets_deadlines_long_past),
 		CLEARED(gate_is_closed_only_so_long_for_a_deadline),
+		CLEARED(gate_is_closed_as_long_as_copies_may_take),
 		CLEARED(gate_opens_in_time_whatever_others_write),
 	};
 

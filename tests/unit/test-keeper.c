@@ -6,6 +6,7 @@
 #include "shim/real.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -30,6 +31,9 @@
 static _Atomic nsec_t now;
 static _Atomic unsigned looks; /* the keeper's, by the clock */
 static _Atomic bool steered;
+static _Atomic bool stuck;	 /* the keeper has no CPU */
+static _Atomic unsigned n_stuck; /* it has none now */
+static pthread_t program;
 static struct board *board;
 static CUcontext context;
 static char contexts[64]; /* as many as tests */
@@ -39,6 +43,10 @@ static unsigned n_contexts;
 nsec_t __wrap_nsec_now(void);
 nsec_t __wrap_nsec_now(void) {
 	atomic_fetch_add(&looks, 1);
+	while (atomic_load(&stuck) && !pthread_equal(pthread_self(), program)) {
+		atomic_store(&n_stuck, 1);
+		usleep(100);
+	}
 	return atomic_load(&now);
 }
 
@@ -87,6 +95,7 @@ static void take_board(void) {
 }
 
 static int setup(void **state) {
+	program = pthread_self();
 	atomic_store(&now, 1000 * MS);
 	atomic_store(&steered, true);
 	take_board();
@@ -118,6 +127,22 @@ static void let_it_look(void) {
 	while (atomic_load(&looks) - from < 3) {
 		usleep(100);
 	}
+}
+
+static nsec_t length(void) {
+	return atomic_load(&board->slots[GPU][OWN].length_ns);
+}
+
+/* It is between two looks. */
+static void wait_until_stuck(void) {
+	while (atomic_load(&n_stuck) == 0) {
+		usleep(100);
+	}
+}
+
+static void unstick(void) {
+	atomic_store(&stuck, false);
+	atomic_store(&n_stuck, 0);
 }
 
 static struct keeper_copy begin(uint64_t due, bool held) {
@@ -225,6 +250,76 @@ static void gate_is_open_again_in_time(void **state) {
 	let_it_look();
 	assert_true(is_open(&copy));
 	finish(&copy);
+}
+
+/* The keeper alone would open the gate. */
+static void gate_does_not_wait_for_a_keeper_without_a_cpu(void **state) {
+	struct keeper_copy copy;
+	nsec_t next;
+
+	assert_int_equal(keeper_watch(atomic_load(&now)), UINT64_MAX);
+	announce(9, 1100 * MS);
+	copy = begin(1200 * MS, true);
+	let_it_look();
+	atomic_store(&stuck, true);
+	wait_until_stuck();
+	next = keeper_watch(atomic_load(&now));
+	assert_true(next > atomic_load(&now) && next < 1001 * MS);
+	assert_false(is_open(&copy));
+	atomic_store(&now, next);
+	assert_int_equal(keeper_watch(next), UINT64_MAX);
+	assert_true(is_open(&copy));
+	unstick();
+	finish(&copy);
+	wait_for_slot(0);
+}
+
+/* Nor for one that can't begin. */
+static void gate_does_not_wait_for_a_keeper_that_is_asleep(void **state) {
+	struct keeper_copy copy, other;
+	nsec_t next;
+
+	atomic_store(&stuck, true);
+	other = begin(1300 * MS, false);
+	wait_until_stuck();
+	atomic_fetch_add(&now, 10 * MS); /* it slept for long */
+	announce(9, 1100 * MS);
+	copy = begin(1200 * MS, true);
+	assert_false(is_open(&copy));
+	atomic_fetch_add(&now, MS / 10);
+	next = keeper_watch(atomic_load(&now));
+	assert_true(next > atomic_load(&now) && next < 1011 * MS);
+	assert_false(is_open(&copy));
+	keeper_watch(next);
+	assert_true(is_open(&copy));
+	unstick();
+	finish(&copy);
+	finish(&other);
+	wait_for_slot(0);
+}
+
+/* Of the first copy nothing is known but its size. */
+static void copies_are_announced_with_their_length(void **state) {
+	struct keeper_copy copy = begin(1200 * MS, false), more;
+
+	assert_int_equal(length(), (1 << 24) / 8);
+	atomic_fetch_add(&now, MS);
+	let_it_look(); /* by this clock */
+	finish(&copy);
+	wait_for_slot(0);
+	copy = begin(1200 * MS, false);
+	assert_in_range(length(), MS - 16, MS);
+	more = begin(1200 * MS, false);
+	assert_in_range(length(), 2 * MS - 32, 2 * MS);
+	atomic_fetch_add(&now, 2 * MS); /* somebody was in the way: nothing to learn */
+	let_it_look();
+	finish(&copy);
+	finish(&more);
+	wait_for_slot(0);
+	copy = begin(1200 * MS, false);
+	assert_in_range(length(), MS - 16, MS);
+	finish(&copy);
+	wait_for_slot(0);
 }
 
 static void copies_that_are_not_held_close_no_gate(void **state) {
@@ -337,11 +432,14 @@ static void leaving_opens_everything_for_good(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		CASE(copies_are_announced_with_their_length),
 		CASE(keeper_announces_copies_until_they_are_done),
 		CASE(copies_are_announced_before_they_are_handed_over),
 		CASE(others_are_seen_to_copy),
 		CASE(gate_is_closed_while_an_earlier_copy_is_on_the_board),
 		CASE(gate_is_open_again_in_time),
+		CASE(gate_does_not_wait_for_a_keeper_without_a_cpu),
+		CASE(gate_does_not_wait_for_a_keeper_that_is_asleep),
 		CASE(copies_that_are_not_held_close_no_gate),
 		CASE(gate_opens_when_the_terms_lapse),
 		CASE(context_takes_its_copies_with_it),

@@ -2,7 +2,7 @@
 # Runs the probes that need MPS, on a machine with a GPU, nvcc and gcc, PyTorch for `leave`, and the folder of
 # ../bundle.sh for `terms`. They start an MPS of their own and end it.
 #
-# usage: mps.sh FOLDER channels | copies | copy-parts | cap | leave | terms BUNDLE COLUMN... [-- U:SET...]
+# usage: mps.sh FOLDER channels | copies | copy-parts | holds | cap | leave | terms BUNDLE COLUMN... [-- U:SET...]
 #	FOLDER: what they build and write
 set -eu
 
@@ -78,6 +78,32 @@ copy-parts)
 		"$folder/copy-parts" back 1500
 		wait $!
 	done
+	;;
+holds)
+	for name in holds copy-parts; do
+		[ -f "$folder/$name" ] || gcc -O2 -I"$cuda/include" -o "$folder/$name" "$here/$name.c" \
+			-L"$cuda/lib64/stubs" -lcuda -lpthread
+	done
+	program cap
+	begin_mps
+	echo "-- alone"
+	"$folder/holds" gpu 500
+	for piece in 16 4; do
+		echo "-- beside three programs that copy 16 MiB back in pieces of $piece"
+		for n in 1 2 3; do "$folder/copy-parts" load 6 $piece & done
+		sleep 1.5
+		"$folder/holds" gpu 500
+		wait %1 %2 %3
+	done
+	for level in 0 -5; do
+		echo "-- beside kernels of the whole GPU at level $level"
+		"$folder/cap" busy $level all 6 &
+		sleep 1.5
+		"$folder/holds" gpu 500
+		wait $!
+	done
+	echo "-- threads without a pause, as programs with held copies have them"
+	for n in 1 6 12 "$(nproc)" "$(($(nproc) * 2))"; do "$folder/holds" host 3 "$n"; done
 	;;
 cap)
 	program cap

@@ -251,7 +251,8 @@ static void on_inventory(void *userdata, int error, const char *why) {
 
 	if (error < 0) {
 		log_warning(
-			"No GPUs: NVML can't be used (%s); programs will run unmanaged. Install "
+			"No GPUs: neither NVML nor CUDA's driver can be used (%s); programs will "
+			"run unmanaged. Install "
 			"the driver, or name GPUs with --gpus",
 			why);
 	}
@@ -392,7 +393,7 @@ static void on_mps(void *userdata) {
 			on_inventory(d, 0, NULL);
 		}
 	} else {
-		r = inventory_new_nvml(&d->inventory, d->base, &sharing, on_inventory, d);
+		r = inventory_new_nvml(&d->inventory, d->base, &sharing, o->hwmon, on_inventory, d);
 	}
 	if (r < 0) {
 		log_error("Can't list the GPUs: %s", strerror(-r));

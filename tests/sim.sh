@@ -18,7 +18,7 @@ usage: sh tests/sim.sh [--gpu=GPUS] [--OPTION=VALUE...] [--] COMMAND [ARGUMENT..
 Runs COMMAND under sbeet on a simulated GPU, without a real one, and exits as it exits. The results are
 those of a GPU, the times are not. Programs that run at the same time share the GPU.
 
-  --gpu=GPUS      h200:mps if not given: h200, rtx3070, t400 or a number of SMs, with ':mps' for a GPU
+  --gpu=GPUS      h200:mps if not given: h200, rtx3070, t400, orin or a number of SMs, with ':mps' for a GPU
                   that processes share; several with commas
   --OPTION=VALUE  other options are those of 'sbeetctl run': --task=camera --period=33ms
   --help          this text

@@ -16,10 +16,13 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/util.h"
+#include "daemon/gpu/driver.h"
 #include "daemon/gpu/nvml.h"
+#include "daemon/gpu/sensor.h"
 #include "proto/units.h"
 
 #define REFRESH_AFTER NSEC_PER_SEC
+#define SENSE_EVERY   NSEC_PER_MSEC /* as the papers measured the Jetsons */
 
 struct reading {
 	struct nvml_reading of;
@@ -31,6 +34,7 @@ struct worker {
 	pthread_cond_t wanted;
 	int eventfd; /* owned; readable: there are results */
 	unsigned n_refs;
+	char sensors[256]; /* their folder */
 
 	/* under the lock */
 	bool stop;
@@ -42,7 +46,16 @@ struct worker {
 	struct reading readings[SCHED_GPUS_MAX];
 	size_t n_gpus;
 	unsigned n_left_out;
+	char rail[64]; /* of the sensor; empty: none */
 	nsec_t read_at;
+};
+
+/* What the thread asks: NVML, or else a sensor or nothing. */
+struct source {
+	struct nvml *nvml;     /* owned */
+	struct sensor *sensor; /* owned */
+	struct sensor_energy energy;
+	size_t n_gpus;
 };
 
 struct inventory {
@@ -222,12 +235,25 @@ static void worker_tell(struct worker *w) {
 	}
 }
 
+static struct nvml_reading sensor_reading(const struct source *from) {
+	struct nvml_reading reading = NVML_READING_NULL;
+
+	reading.power_mw = from->energy.mw;
+	reading.energy_mj = from->energy.uj / 1000;
+	return reading;
+}
+
 /* Outside the lock while NVML works. */
-static void worker_read(struct worker *w, struct nvml *nvml, size_t n) {
+static void worker_read(struct worker *w, const struct source *from) {
 	struct reading readings[SCHED_GPUS_MAX] = {0};
 
-	for (size_t i = 0; i < n; i++) {
-		readings[i].lost = nvml_read(nvml, i, &readings[i].of) == -ENODEV;
+	for (size_t i = 0; i < from->n_gpus; i++) {
+		readings[i].of = NVML_READING_NULL;
+		if (from->nvml) {
+			readings[i].lost = nvml_read(from->nvml, i, &readings[i].of) == -ENODEV;
+		} else if (from->sensor) {
+			readings[i].of = sensor_reading(from);
+		}
 	}
 	pthread_mutex_lock(&w->lock);
 	memcpy(w->readings, readings, sizeof(readings));
@@ -236,55 +262,105 @@ static void worker_read(struct worker *w, struct nvml *nvml, size_t n) {
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Return: NVML, or NULL; in both cases the loop is told. */
-static struct nvml *worker_list(struct worker *w, size_t *ret_n) {
+/* Without NVML: the driver's GPUs, and the sensor of a single integrated one. @why goes on with the
+ * driver's reason. Return: 0 or negative errno. */
+static int list_without_nvml(const struct worker *w, struct source *from, struct nvml_gpu *gpus,
+			     char *why, size_t why_size) {
+	size_t used = strlen(why);
+	bool integrated = false;
+	char reason[128] = "";
+	int n = driver_list(gpus, SCHED_GPUS_MAX, &integrated, reason, sizeof(reason));
+
+	if (n < 0) {
+		snprintf(why + used, why_size - used, "%s%s", used ? "; " : "", reason);
+		return n;
+	}
+	from->n_gpus = (size_t)n;
+	if (n == 1 && integrated) {
+		sensor_new(&from->sensor, w->sensors); /* or there is none */
+	}
+	return 0;
+}
+
+static void sense(struct source *from) {
+	uint64_t mw;
+
+	if (from->sensor && sensor_read(from->sensor, &mw) == 0) {
+		sensor_add(&from->energy, nsec_now(), mw);
+	}
+}
+
+/* Whatever can be asked, or nothing; in both cases the loop is told. */
+static struct source worker_list(struct worker *w) {
 	struct nvml_gpu gpus[SCHED_GPUS_MAX];
-	struct nvml *nvml = NULL;
+	struct source from = {.nvml = NULL};
 	unsigned n_left_out = 0;
 	char why[sizeof(w->why)] = "";
-	size_t n = 0;
-	int r;
+	int r = nvml_open(&from.nvml, why, sizeof(why));
 
-	r = nvml_open(&nvml, why, sizeof(why));
 	if (r == 0) {
-		n = nvml_list(nvml, gpus, SCHED_GPUS_MAX, &n_left_out);
-		worker_read(w, nvml, n);
+		from.n_gpus = nvml_list(from.nvml, gpus, SCHED_GPUS_MAX, &n_left_out);
 	}
+	/* On some Jetsons there is an NVML that does not know their GPU. */
+	if ((r < 0 || from.n_gpus == 0) && list_without_nvml(w, &from, gpus, why, sizeof(why)) == 0) {
+		from.nvml = nvml_close(from.nvml);
+		n_left_out = 0;
+		r = 0;
+	}
+	sense(&from);
+	worker_read(w, &from);
 	pthread_mutex_lock(&w->lock);
 	w->error = r;
 	memcpy(w->why, why, sizeof(why));
-	memcpy(w->gpus, gpus, n * sizeof(gpus[0]));
-	w->n_gpus = n;
+	memcpy(w->gpus, gpus, from.n_gpus * sizeof(gpus[0]));
+	w->n_gpus = from.n_gpus;
 	w->n_left_out = n_left_out;
+	snprintf(w->rail, sizeof(w->rail), "%s", from.sensor ? sensor_rail(from.sensor) : "");
 	w->listed = true;
 	pthread_mutex_unlock(&w->lock);
 	worker_tell(w);
-	*ret_n = n;
-	return nvml;
+	return from;
+}
+
+/* Until something is wanted; meanwhile it reads the sensor. Return: whether to go on. */
+static bool worker_wait(struct worker *w, struct source *from) {
+	bool stop;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->stop && !w->refresh) {
+		struct timespec until;
+		nsec_t at;
+
+		if (!from->sensor) {
+			pthread_cond_wait(&w->wanted, &w->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&w->lock);
+		sense(from);
+		at = nsec_now() + SENSE_EVERY;
+		until = (struct timespec){.tv_sec = (time_t)(at / NSEC_PER_SEC),
+					  .tv_nsec = (long)(at % NSEC_PER_SEC)};
+		pthread_mutex_lock(&w->lock);
+		if (!w->stop && !w->refresh) {
+			pthread_cond_timedwait(&w->wanted, &w->lock, &until);
+		}
+	}
+	stop = w->stop;
+	w->refresh = false;
+	pthread_mutex_unlock(&w->lock);
+	return !stop;
 }
 
 static void *worker_main(void *data) {
 	struct worker *w = data;
-	struct nvml *nvml;
-	size_t n;
-	bool stop;
+	struct source from = worker_list(w);
 
-	nvml = worker_list(w, &n);
-	while (nvml) {
-		pthread_mutex_lock(&w->lock);
-		while (!w->stop && !w->refresh) {
-			pthread_cond_wait(&w->wanted, &w->lock);
-		}
-		stop = w->stop;
-		w->refresh = false;
-		pthread_mutex_unlock(&w->lock);
-		if (stop) {
-			break;
-		}
-		worker_read(w, nvml, n);
+	while (from.n_gpus > 0 && worker_wait(w, &from)) {
+		worker_read(w, &from);
 		worker_tell(w);
 	}
-	nvml_close(nvml);
+	nvml_close(from.nvml);
+	sensor_free(from.sensor);
 	worker_unref(w);
 	return NULL;
 }
@@ -306,8 +382,9 @@ static int worker_start(struct worker *w) {
 	return -r;
 }
 
-static struct worker *worker_new(void) {
+static struct worker *worker_new(const char *sensors) {
 	struct worker *w = calloc(1, sizeof(*w));
+	pthread_condattr_t monotonic;
 
 	if (!w) {
 		return NULL;
@@ -318,7 +395,11 @@ static struct worker *worker_new(void) {
 		return NULL;
 	}
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->wanted, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wanted, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	snprintf(w->sensors, sizeof(w->sensors), "%s", sensors);
 	w->n_refs = 1;
 	return w;
 }
@@ -388,13 +469,16 @@ static void on_results(evutil_socket_t fd, short what, void *userdata) {
 		if (w->n_left_out > 0) {
 			log_warning("%u GPUs can't be read through NVML, ignoring", w->n_left_out);
 		}
+		if (*w->rail) {
+			log_info("Power of the GPU is that of the board's rail '%s'", w->rail);
+		}
 		inventory->ready(inventory->userdata, w->error, w->why);
 	}
 }
 
 int inventory_new_nvml(struct inventory **ret, struct event_base *base,
-		       const struct inventory_sharing *sharing, inventory_ready_fn ready,
-		       void *userdata) {
+		       const struct inventory_sharing *sharing, const char *sensors,
+		       inventory_ready_fn ready, void *userdata) {
 	struct inventory *inventory = inventory_new(sharing);
 	int r = -ENOMEM;
 
@@ -403,7 +487,7 @@ int inventory_new_nvml(struct inventory **ret, struct event_base *base,
 	}
 	inventory->ready = ready;
 	inventory->userdata = userdata;
-	inventory->worker = worker_new();
+	inventory->worker = worker_new(sensors);
 	if (inventory->worker) {
 		inventory->event = event_new(base, inventory->worker->eventfd, EV_READ | EV_PERSIST,
 					     on_results, inventory);

@@ -3,7 +3,9 @@
  * utilization and temperature.
  *
  * Either fixed (--gpus), or asked of NVML by one worker thread, because a reading takes
- * milliseconds and the event loop has microseconds. The thread sleeps unless it is asked.
+ * milliseconds and the event loop has microseconds. The thread sleeps unless it is asked. Without
+ * NVML, as on the Jetsons, the GPUs are those of CUDA's driver, and the power of an integrated one
+ * is what a sensor of the board shows, which the thread reads each millisecond.
  */
 #pragma once
 
@@ -52,17 +54,18 @@ int inventory_sharing_parse(const char *text, struct inventory_sharing *ret);
 int inventory_sms_parse(const char *text, unsigned ret_sms[static SCHED_GPUS_MAX]);
 
 /* Called from the loop: once when the GPUs are known (@error 0, or a negative errno with @why if
- * NVML can't be used: the inventory is then empty), not after readings. */
+ * neither NVML nor the driver can be used: the inventory is then empty), not after readings. */
 typedef void (*inventory_ready_fn)(void *userdata, int error, const char *why);
 
 /* GPUs of the given sizes; ready at once. UUIDs: first byte is the index + 1, the rest 0. */
 int inventory_new_fixed(struct inventory **ret, const unsigned *sms, size_t n,
 			const struct inventory_sharing *sharing);
 
-/* Starts the worker; @ready is called from @base's loop. Return: 0 or negative errno. */
+/* Starts the worker; @ready is called from @base's loop. @sensors: the folder of power sensors,
+ * "/sys/class/hwmon". Return: 0 or negative errno. */
 int inventory_new_nvml(struct inventory **ret, struct event_base *base,
-		       const struct inventory_sharing *sharing, inventory_ready_fn ready,
-		       void *userdata);
+		       const struct inventory_sharing *sharing, const char *sensors,
+		       inventory_ready_fn ready, void *userdata);
 
 /* Takes NULL. Does not wait for a worker that hangs in the driver. */
 struct inventory *inventory_free(struct inventory *inventory);

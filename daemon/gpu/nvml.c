@@ -151,7 +151,7 @@ static unsigned cores_per_sm(int major, int minor) {
  * runs in a part of the GPU, and cuBLAS has many. Programs tell what their driver says, and get no
  * green context if that is something else.
  */
-static unsigned green_step(int major) {
+unsigned nvml_green_step(int major) {
 	switch (major) {
 	case 0 ... 5:
 		return 0;
@@ -183,7 +183,7 @@ static int read_gpu(struct nvml *nvml, unsigned index, struct nvml_gpu *ret, nvm
 	if (gpu.n_sms == 0 || gpu.n_sms > PROTO_SMS_MAX) {
 		return -EIO;
 	}
-	gpu.green_step = green_step(major);
+	gpu.green_step = nvml_green_step(major);
 	if (nvml->name(*device, gpu.name, sizeof(gpu.name)) != 0) {
 		snprintf(gpu.name, sizeof(gpu.name), "unknown");
 	}

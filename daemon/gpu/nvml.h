@@ -45,6 +45,9 @@ struct nvml *nvml_close(struct nvml *nvml);
 /* The driver's version, "580.65.06"; empty: not known. */
 void nvml_driver(struct nvml *nvml, char *version, size_t size);
 
+/* SMs in the smallest green context of GPUs of compute capability @major; 0: none can be made. */
+unsigned nvml_green_step(int major);
+
 /* At most @max GPUs. Those that can't be read are left out and counted. Return: their number. */
 size_t nvml_list(struct nvml *nvml, struct nvml_gpu *gpus, size_t max, unsigned *ret_left_out);
 

@@ -202,6 +202,104 @@ static void daemon_runs_without_nvml(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* ---- without NVML ---- */
+
+#define SENSOR "hwmon/hwmon0/"
+
+static void write_sensor(const char *name, const char *text) {
+	char path[64];
+
+	snprintf(path, sizeof(path), SENSOR "%s", name);
+	write_file(path, text);
+}
+
+/* The board of an AGX Orin: 19 V at 0.5 A for GPU and SoC. */
+static void make_sensor(void) {
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/hwmon", harness.directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/" SENSOR, harness.directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_sensor("in1_label", "VDD_GPU_SOC\n");
+	write_sensor("in1_input", "19000\n");
+	write_sensor("curr1_input", "500\n");
+	write_sensor("in2_label", "VDD_CPU_CV\n");
+	write_sensor("in2_input", "19000\n");
+	write_sensor("curr2_input", "9000\n");
+}
+
+static bool has_energy(const Sbeet__Control__Status *status, void *data) {
+	return status->gpus[0]->energy_mj >= *(uint64_t *)data;
+}
+
+static bool draws(const Sbeet__Control__Status *status, void *data) {
+	return status->gpus[0]->power_mw == *(uint64_t *)data;
+}
+
+static void check_orin(void) {
+	Sbeet__Control__Status *status = status_get();
+
+	assert_int_equal(status->n_gpus, 1);
+	assert_int_equal(status->gpus[0]->sms, 8);
+	assert_string_equal(status->gpus[0]->name, "Simulated Orin");
+	assert_string_equal(status->gpus[0]->sharing, "mps");
+	assert_true(status->gpus[0]->memory_bytes > 0);
+	assert_false(status->gpus[0]->utilization_case);
+	assert_false(status->gpus[0]->temperature_case);
+	assert_false(status->gpus[0]->memory_used_case);
+	status_free(status);
+}
+
+static void daemon_takes_power_from_a_sensor(void **state) {
+	const char *options[] = {"--hwmon", NULL, NULL};
+	uint64_t energy_mj = 1000, power_mw = 9500;
+	char folder[96];
+
+	setenv("SIMGPU", "orin:mps", 1);
+	make_sensor();
+	snprintf(folder, sizeof(folder), "%s/hwmon", harness.directory);
+	options[1] = folder;
+	harness_listen(&harness);
+	harness_start(&harness, options);
+	check_orin();
+	grants_one_job();
+	status_until(draws, &power_mw);
+	status_until(has_energy, &energy_mj); /* read though nobody asks: the sum of it is there */
+	assert_true(harness_said(&harness, "rail 'VDD_GPU_SOC'") > 0);
+	write_sensor("curr1_input", "1000\n");
+	power_mw = 19000;
+	status_until(draws, &power_mw);
+	write_sensor("curr1_input", "gone\n"); /* the last reading stays */
+	status_until(draws, &power_mw);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* No NVML at all, and no sensor. */
+static void daemon_lists_gpus_of_the_driver(void **state) {
+	static const char *const files[] = {"libcuda.so.1", "simgpud"};
+	const char *options[] = {"--hwmon", harness.directory, NULL};
+	Sbeet__Control__Status *status;
+
+	setenv("SIMGPU", "orin:mps", 1);
+	for (size_t i = 0; i < 2; i++) {
+		char from[256], to[96];
+
+		snprintf(from, sizeof(from), "%s/%s", SIMGPU_LIBRARIES, files[i]);
+		snprintf(to, sizeof(to), "%s/%s", harness.directory, files[i]);
+		assert_int_equal(symlink(from, to), 0);
+	}
+	setenv("LD_LIBRARY_PATH", harness.directory, 1);
+	harness_start(&harness, options);
+	check_orin();
+	status = status_get();
+	assert_int_equal(status->gpus[0]->power_mw, 0);
+	assert_int_equal(status->gpus[0]->energy_mj, 0);
+	status_free(status);
+	grants_one_job();
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void until_said(const char *text) {
 	nsec_t hang = nsec_now() + 60 * NSEC_PER_SEC;
 
@@ -262,6 +360,8 @@ int main(void) {
 		CASE(daemon_tells_of_a_lost_gpu),
 		CASE(one_daemon_a_gpu),
 		CASE(daemon_runs_without_nvml),
+		CASE(daemon_takes_power_from_a_sensor),
+		CASE(daemon_lists_gpus_of_the_driver),
 		CASE(daemon_locks_no_simulated_gpu_without_simgpu_dir),
 		CASE(daemon_waits_for_its_gpus),
 		CASE(daemon_stops_before_it_knows_its_gpus),

@@ -114,6 +114,9 @@ EXPORT CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, 
 	return r;
 }
 
+/* Ours alone, by which sbeetd knows a simulated GPU where there is no NVML: whether it is shared. */
+#define DEVICE_ATTRIBUTE_SIMGPU 0x51690
+
 /* Attributes of the model. Everything that is not listed is a feature that it has not got: 0. */
 static unsigned device_attribute(const struct wire_gpu *g, CUdevice dev,
 				 CUdevice_attribute attribute) {
@@ -178,6 +181,8 @@ static unsigned device_attribute(const struct wire_gpu *g, CUdevice dev,
 		return g->sm_threads;
 	case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
 		return g->sm_blocks;
+	case CU_DEVICE_ATTRIBUTE_INTEGRATED:
+		return g->integrated;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
 		return g->cc_major;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
@@ -193,6 +198,10 @@ EXPORT CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib,
 	const struct wire_gpu *gpu;
 	CUresult r = driver_device(dev, &gpu);
 
+	if (r == CUDA_SUCCESS && pi && (int)attrib == DEVICE_ATTRIBUTE_SIMGPU) {
+		*pi = (int)gpu->shared;
+		return CUDA_SUCCESS;
+	}
 	if (r != CUDA_SUCCESS || !pi || attrib <= 0 || attrib >= CU_DEVICE_ATTRIBUTE_MAX) {
 		return r != CUDA_SUCCESS ? r : CUDA_ERROR_INVALID_VALUE;
 	}

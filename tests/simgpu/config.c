@@ -92,6 +92,35 @@ static const struct config_gpu config_h200 = {
 		},
 };
 
+/* A Jetson Orin Nano. */
+static const struct config_gpu config_orin = {
+	.name = "Simulated Orin",
+	.cc_major = 8,
+	.cc_minor = 7,
+	.cores_per_sm = 128,
+	.memory_bytes = 8 * GIB,
+	.sm_clock_khz = 625000,
+	.memory_clock_khz = 2133000,
+	.bus_width_bits = 128,
+	.block_shared_optin_max = 163 * KIB,
+	.block_shared_reserved = KIB,
+	.l2_bytes = 2 * MIB,
+	.integrated = true,
+	.device =
+		{
+			.n_sms = 8,
+			.sm_threads = 1536,
+			.sm_blocks = 16,
+			.sm_shared_bytes = 164 * KIB,
+			.copy_engines = 1,
+			.launch_ns = 4000,
+			.copy_latency_ns = 3000,
+			.host_bytes_per_us = 20000,
+			.device_bytes_per_us = 60000,
+			.power = {.static_mw = 4000, .idle_sm_uw = 100000, .busy_sm_uw = 700000},
+		},
+};
+
 static const struct {
 	const char *word;
 	const struct config_gpu *gpu;
@@ -99,6 +128,7 @@ static const struct {
 	{"rtx3070", &config_rtx3070},
 	{"t400", &config_t400},
 	{"h200", &config_h200},
+	{"orin", &config_orin},
 };
 
 /* What is the same in every GPU since compute capability 7.0, and the time slice of our model. */
@@ -221,7 +251,7 @@ int config_parse(const char *text, struct config *ret, char *error, size_t error
 		}
 		if (config_parse_gpu(word, &c.gpus[c.n_gpus]) < 0) {
 			snprintf(error, error_size,
-				 "SIMGPU: '%s' is no GPU: expected rtx3070, t400, h200 or a number "
+				 "SIMGPU: '%s' is no GPU: expected rtx3070, t400, h200, orin or a number "
 				 "of SMs from 1 to %d, then nothing or a clock such as '@50khz', "
 				 "then nothing, ':mps' or ':exclusive'",
 				 shown, DEVICE_SMS_MAX);

@@ -25,6 +25,7 @@ struct config_gpu {
 	unsigned block_shared_optin_max; /* with MAX_DYNAMIC_SHARED_SIZE_BYTES */
 	unsigned block_shared_reserved;	 /* taken by the system for each block */
 	unsigned l2_bytes;
+	bool integrated;		 /* no NVML knows it */
 	uint8_t uuid[16];
 	struct device_config device;
 };

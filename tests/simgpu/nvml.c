@@ -251,6 +251,9 @@ EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *
 EXPORT nvmlReturn_t nvmlDeviceGetNumGpuCores(nvmlDevice_t device, unsigned int *numCores) {
 	nvmlReturn_t r = nvml_check(device, numCores);
 
+	if (r == NVML_SUCCESS && device->integrated) {
+		return NVML_ERROR_NOT_SUPPORTED;
+	}
 	if (r == NVML_SUCCESS) {
 		*numCores = device->n_sms * device->cores_per_sm;
 	}

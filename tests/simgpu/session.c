@@ -244,6 +244,7 @@ static void describe_gpu(const struct config_gpu *g, struct wire_gpu *ret) {
 		.l2_bytes = g->l2_bytes,
 		.copy_engines = g->device.copy_engines,
 		.shared = g->device.shared,
+		.integrated = g->integrated,
 	};
 	memcpy(ret->name, g->name, sizeof(ret->name));
 	memcpy(ret->uuid, g->uuid, sizeof(ret->uuid));

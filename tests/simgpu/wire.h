@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define WIRE_VERSION 4
+#define WIRE_VERSION 5
 
 /* Largest packet, data included; well below the default socket buffer. */
 #define WIRE_PACKET_MAX (96 * 1024)
@@ -112,6 +112,8 @@ struct wire_gpu {
 	uint32_t sm_clock_khz, memory_clock_khz, bus_width_bits, l2_bytes;
 	uint32_t copy_engines;
 	uint32_t shared; /* MPS */
+	uint32_t integrated;
+	uint32_t unused;
 };
 
 struct wire_hello_reply {

@@ -89,12 +89,14 @@ static json_t *entry_json(const struct kernels *k, const struct fatbin_entry *e)
 static json_t *kernel_json(const struct kernels *k, const struct kernel_row *row) {
 	char target[16];
 
-	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "kernel", json_text(row->name),
-			 "entry", json_u64(index_of(k, row->entry)), "target",
+	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "kernel",
+			 json_text(row->name), "entry", json_u64(index_of(k, row->entry)), "target",
 			 json_text(target_name(row->entry, target)), "confinable", row->confinable,
 			 "reason", json_text(row->reason), "line", json_u64_known(row->line),
 			 "instruction", json_text(row->instruction), "block_multiple",
-			 row->confinable ? json_u64(row->block_multiple) : json_null());
+			 row->confinable ? json_u64(row->block_multiple) : json_null(), "votes",
+			 row->confinable ? json_boolean(row->votes) : json_null(), "waits",
+			 row->waits);
 }
 
 static json_t *error_json(const struct kernels *k, const struct kernel_unit *unit) {

@@ -76,6 +76,8 @@ static bool resolve(struct op *op) {
 	op->id = &w->last.id;
 	op->lane = w->last.lane;
 	op->kernel = op->launch ? kernel_find(op->launch->function) : NULL;
+	op->at_once = op->kernel && kernel_waits_at_once(op->kernel, op->launch);
+	op->traits |= op->at_once ? OP_WHOLE : 0;
 	return op->lane != NULL;
 }
 
@@ -144,6 +146,10 @@ static uint32_t mask_of(struct op *op) {
 static void note_need(const struct op *op) {
 	if (op->kernel && op->launch->cooperative) {
 		kernel_need_whole(op->kernel, "it is launched cooperatively, on all SMs at once");
+	} else if (op->at_once) {
+		kernel_need_whole(op->kernel,
+				  "its blocks may wait for each other, and they all fit "
+				  "on the GPU at once");
 	}
 }
 

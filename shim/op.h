@@ -42,6 +42,7 @@ struct op {
 	struct stream_use *use;
 	struct kernel *kernel;	      /* of a launch; NULL: not known */
 	struct kernel_use kernel_use; /* of a launch that a twin can make */
+	bool at_once;		      /* its blocks may wait for each other: it is OP_WHOLE */
 
 	/* where it runs */
 	struct place_use place; /* place.at: the stream to name to the driver; after any verdict */

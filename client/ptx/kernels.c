@@ -46,6 +46,8 @@ static int read_ptx(struct kernels *k, struct kernel_unit *unit, const uint8_t *
 						    .reason = t->reason,
 						    .line = t->line,
 						    .instruction = t->instruction,
+						    .votes = t->uses_barriers,
+						    .waits = t->waits,
 						    .block_multiple = t->block_multiple});
 		if (r < 0) {
 			return r;

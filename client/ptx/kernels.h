@@ -21,6 +21,7 @@ struct kernel_row {
 	const char *reason;	 /* why not; NULL */
 	unsigned line;		 /* of the PTX: the instruction's, or the kernel's; 0: no PTX */
 	const char *instruction; /* there; NULL: the reason is in the kernel as a whole */
+	bool votes, waits;	 /* as in struct twin_kernel: uses_barriers, waits */
 	unsigned block_multiple; /* confinable if a block's size is a multiple of this */
 };
 

@@ -36,7 +36,9 @@ struct kernel {
 	char *name; /* owned */
 	struct owner *owner;
 	_Atomic(const char *) needs_whole; /* why; NULL: no launch did so far */
-	struct kernel *next;		   /* of the owner's */
+	bool waits;			   /* its blocks may wait for each other */
+	_Atomic(uint64_t) wave; /* of the last shape asked for: see kernel_waits_at_once() */
+	struct kernel *next;	/* of the owner's */
 	unsigned n_twins;
 	struct twin twins[]; /* one for each of the owner's builds */
 };
@@ -318,6 +320,7 @@ static struct kernel *kernel_new(struct owner *o, const char *name) {
 	k->n_twins = o->n_builds;
 	for (unsigned i = 0; i < o->n_builds; i++) {
 		twin_init(&k->twins[i], &o->builds[i], name);
+		k->waits |= k->twins[i].info && k->twins[i].info->waits;
 	}
 	return k;
 }
@@ -449,10 +452,11 @@ static void set(CUfunction function, CUfunction_attribute attribute, int value,
 	const struct real *real = real_get();
 	int token;
 
-	if (!k || !real || !has_twin(k)) {
+	if (!k || !real || !(has_twin(k) || k->waits)) {
 		return;
 	}
 	token = state_enter();
+	atomic_store(&k->wave, 0);
 	for (unsigned i = 0; i < k->n_twins; i++) {
 		struct twin *t = &k->twins[i];
 
@@ -586,4 +590,41 @@ uint64_t kernel_wave_blocks(const struct launch *l) {
 		return 0;
 	}
 	return (uint64_t)n * context_n_sms(c);
+}
+
+/* A wave's blocks above, the launch's shape below: 11 bits threads, 21 bits shared memory, 8 bits
+ * device. */
+#define WAVE_SHAPE_BITS 40
+
+/* Blocks of the launch's shape that all SMs hold at once; the driver is asked when the shape is
+ * another one than last time. */
+static uint64_t wave_of(struct kernel *k, const struct launch *l) {
+	uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2], shape, blocks;
+	struct context *c = context_current();
+	uint64_t known = atomic_load_explicit(&k->wave, memory_order_relaxed);
+
+	if (!c || threads == 0 || threads >= 1u << 11 || l->shared_bytes >= 1u << 21) {
+		return kernel_wave_blocks(l);
+	}
+	shape = threads | (uint64_t)l->shared_bytes << 11 |
+		(uint64_t)(context_device(c) & 0xFF) << 32;
+	if (known && (known & ((1ull << WAVE_SHAPE_BITS) - 1)) == shape) {
+		return known >> WAVE_SHAPE_BITS;
+	}
+	blocks = kernel_wave_blocks(l);
+	if (blocks < 1u << 24) {
+		atomic_store_explicit(&k->wave, blocks << WAVE_SHAPE_BITS | shape,
+				      memory_order_relaxed);
+	}
+	return blocks;
+}
+
+HOT_CODE bool kernel_waits_at_once(struct kernel *k, const struct launch *l) {
+	uint64_t blocks;
+
+	if (!k->waits) {
+		return false;
+	}
+	blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+	return blocks > 1 && blocks <= wave_of(k, l);
 }

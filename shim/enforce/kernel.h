@@ -71,6 +71,13 @@ void kernel_need_whole(struct kernel *k, const char *why);
 /* Why a launch needed the whole GPU, or NULL. */
 const char *kernel_needs_whole(const struct kernel *k);
 
+/*
+ * Whether blocks of @k may wait for each other (shim/ptx/waits.h), and all of this launch fit on the
+ * GPU of the current context at once: then it must run there as it is, for fewer SMs or workers than
+ * it was made for would wait for ever. A larger grid would do so without us, too.
+ */
+bool kernel_waits_at_once(struct kernel *k, const struct launch *l);
+
 void kernel_after_fork(void);
 
 /* Blocks of the launch's shape that all SMs of the current context's GPU hold at once; 0: the

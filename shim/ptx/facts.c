@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shim/ptx/constants.h"
+#include "shim/ptx/memory.h"
 #include "shim/ptx/names.h"
 #include "shim/ptx/opcodes.h"
 
@@ -302,6 +303,9 @@ static int scan_insn(struct scan *x, const struct ptx_stmt *s) {
 	}
 	if (op->class == OPCODE_BARRIER) {
 		scan_barrier(x, s, op);
+	}
+	if (memory_polls(s) || memory_fences(s)) {
+		x->f->own_has |= FACTS_POLLS;
 	}
 	if ((op->class == OPCODE_LOAD || op->class == OPCODE_ATOMIC) && is_generic(s->opcode)) {
 		x->f->own_has |= FACTS_GENERIC;

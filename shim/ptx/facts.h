@@ -25,6 +25,8 @@ enum facts_has {
 	FACTS_WARP = 1 << 3,		/* waits for other threads of the warp */
 	FACTS_ASYNC = 1 << 4,		/* cp.async */
 	FACTS_GENERIC = 1 << 5,		/* reads memory by generic addresses */
+	FACTS_POLLS = 1 << 6,		/* looks at what other blocks may write meanwhile */
+	FACTS_WAITS = 1 << 7,		/* has a loop that waits for that: see waits.h */
 };
 
 struct refusal {

@@ -45,6 +45,22 @@ static bool is_strong(struct ptx_name opcode) {
 	return false;
 }
 
+unsigned memory_spaces(const struct ptx_stmt *s) {
+	return spaces(s->opcode);
+}
+
+bool memory_polls(const struct ptx_stmt *s) {
+	return (s->op->class == OPCODE_ATOMIC ||
+		(s->op->class == OPCODE_LOAD && is_strong(s->opcode))) &&
+	       (spaces(s->opcode) & MEMORY_GLOBAL);
+}
+
+bool memory_fences(const struct ptx_stmt *s) {
+	struct ptx_name first = ptx_opcode_part(s->opcode, 0);
+
+	return ptx_name_is(first, "fence") || ptx_name_is(first, "membar");
+}
+
 unsigned memory_weak_load(const struct ptx_stmt *s) {
 	unsigned space = spaces(s->opcode);
 

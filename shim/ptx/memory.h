@@ -21,6 +21,16 @@ enum memory_space {
  * block; 0: not such an instruction. */
 unsigned memory_weak_load(const struct ptx_stmt *s);
 
+/* The memories in which @s reads or writes: MEMORY_ALL for generic addresses, 0 for local memory,
+ * parameters and constants. Of a load, store or atomic. */
+unsigned memory_spaces(const struct ptx_stmt *s);
+
+/* Whether @s looks at what another block may have written meanwhile: a strong load or an atomic. */
+bool memory_polls(const struct ptx_stmt *s);
+
+/* A fence: the compiler does not keep over it what was loaded before. */
+bool memory_fences(const struct ptx_stmt *s);
+
 /* The memories (enum memory_space) in which threads may see different values behind @s: those it
  * writes, or all if it synchronises with somebody. Meetings of a whole warp or block are the
  * caller's business. */

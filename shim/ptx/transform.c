@@ -13,6 +13,7 @@
 #include "shim/ptx/hazards.h"
 #include "shim/ptx/text.h"
 #include "shim/ptx/twin.h"
+#include "shim/ptx/waits.h"
 
 /* What the driver takes as parameters: 32764 bytes from PTX 8.1 on, 4352 in sum before. */
 #define PARAMS_MAX     32764
@@ -158,6 +159,7 @@ static int judge(struct builder *b, size_t i) {
 	int r;
 
 	k->block_multiple = 1;
+	k->waits = facts->has & FACTS_WAITS;
 	r = lay_out_params(b, k, f);
 	if (r == -ENOMEM) {
 		return r;
@@ -411,7 +413,8 @@ static int prepare(struct builder *b) {
 		return r;
 	}
 	b->barrier = hazards_free_barrier(&b->facts);
-	return hazards_judge_functions(&b->facts);
+	r = waits_find(&b->facts);
+	return r < 0 ? r : hazards_judge_functions(&b->facts);
 }
 
 static void builder_deinit(struct builder *b) {

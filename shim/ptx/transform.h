@@ -24,6 +24,8 @@ struct twin_kernel {
 	unsigned block_multiple;     /* block x size must be a multiple of this for the twin to be
 				      * right;     1: always right */
 	bool uses_barriers;	     /* votes at barriers were needed */
+	bool waits;		     /* its blocks may wait for each other: a grid that fits on the
+				      * GPU at once must run there, whether it has a twin or not */
 	const uint32_t *vars; /* which of struct transform.vars it or its callees use; a kernel is
 			       * only refused for a variable of its own that has no address */
 	size_t n_vars;

@@ -289,6 +289,17 @@ kernel-that-cannot-be-confined)
 	grep -q "'stubborn' can't be confined" "$scratch/stubborn.err" ||
 		fail "nobody says which kernel cannot be confined"
 	;;
+kernels-whose-blocks-wait-*)
+	# Where twins would run on half of the GPU, and where green contexts would have half of it.
+	export SIMGPU="16:${1##*-}"
+	start_daemon --policy even
+	start waiting "$apps/waiting" --frames 3 --json
+	ended_well waiting "$pid"
+	for kernel in all_wait wait_for_higher; do
+		grep -q "'$kernel' can't be confined.*its blocks may wait for each other" "$scratch/waiting.err" ||
+			fail "nobody says why $kernel runs on the whole GPU"
+	done
+	;;
 *)
 	say "unknown case: $1"
 	exit 2

@@ -43,6 +43,7 @@ static const struct twin_kernel made_up_kernels[] = {
 	 .block_multiple = 1,
 	 .vars = second_var,
 	 .n_vars = 1},
+	{.name = "waits", .confinable = true, .block_multiple = 1, .waits = true},
 };
 
 int transform_new(struct transform **ret, const char *text, size_t size, char *error,
@@ -56,7 +57,7 @@ int transform_new(struct transform **ret, const char *text, size_t size, char *e
 	assert_non_null(*ret);
 	**ret = (struct transform){
 		.kernels = made_up_kernels,
-		.n_kernels = 4,
+		.n_kernels = sizeof(made_up_kernels) / sizeof(made_up_kernels[0]),
 		.vars = var_names,
 		.n_vars = 2,
 		.ptx = TWIN_TEXT,

@@ -114,6 +114,32 @@ static void kernel_mask_depends_on_the_launch(void **state) {
 	assert_int_equal(fake_mask(k, &l), WHOLE);
 }
 
+/* Blocks that wait for each other are let alone where all of them fit on the GPU. */
+static void kernel_waits_where_its_grid_fits_at_once(void **state) {
+	struct launch l = fake_launch_of("waits"), other = fake_launch_of("add");
+	struct kernel *k = fake_load("waits");
+	unsigned wave;
+
+	wave = (unsigned)kernel_wave_blocks(&l);
+	assert_true(wave > 1);
+	l.grid[0] = wave;
+	l.grid[1] = l.grid[2] = 1;
+	assert_true(kernel_waits_at_once(k, &l));
+	assert_true(kernel_waits_at_once(k, &l)); /* as it is remembered */
+	l.grid[1] = 2;				  /* it would hang without us */
+	assert_false(kernel_waits_at_once(k, &l));
+	l.grid[0] = l.grid[1] = 1; /* for nobody */
+	assert_false(kernel_waits_at_once(k, &l));
+	l.grid[0] = 2;
+	l.block[0] = 1024; /* no block fits */
+	assert_false(kernel_waits_at_once(k, &l));
+	l.block[0] = 256;
+	assert_true(kernel_waits_at_once(k, &l));
+	other.grid[0] = 2;
+	other.grid[1] = other.grid[2] = 1;
+	assert_false(kernel_waits_at_once(fake_kernel_of("add"), &other));
+}
+
 static void kernel_forgets_what_is_unloaded(void **state) {
 	struct launch l = fake_launch_of("add");
 
@@ -262,6 +288,7 @@ int main(void) {
 		TEST(kernel_refuses_images_that_it_cannot_read),
 		TEST(kernel_compiles_twins_as_the_program_wants),
 		TEST(kernel_mask_depends_on_the_launch),
+		TEST(kernel_waits_where_its_grid_fits_at_once),
 		TEST(kernel_forgets_what_is_unloaded),
 		TEST(kernel_forgets_what_a_context_had),
 		TEST(kernel_transforms_an_image_once),

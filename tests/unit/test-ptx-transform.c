@@ -770,6 +770,70 @@ static void transform_keeps_textures_from_constants(void **state) {
 	}
 }
 
+/* Loops that do nothing but look at memory again, until another block has written there. */
+static void transform_finds_waits_for_other_blocks(void **state) {
+#define POLL(load) "A: " load " setp.eq.s32 %p1, %r1, 0; @%p1 bra A; ret;"
+	static const struct {
+		const char *before, *body;
+		bool waits;
+	} cases[] = {
+		{"", POLL("ld.volatile.global.u32 %r1, [%rd1];"), true},
+		{"", POLL("ld.relaxed.gpu.global.u32 %r1, [%rd1];"), true},
+		{"", POLL("ld.acquire.sys.u32 %r1, [%rd1];"), true},
+		{"", POLL("atom.global.cas.b32 %r1, [%rd1], 0, 1;"), true},
+		{"", POLL("atom.global.add.u32 %r1, [%rd1], 0;"), true},
+		{"", POLL("ld.global.u32 %r1, [%rd1]; membar.gl;"), true},
+		{"",
+		 POLL("ld.volatile.global.u32 %r1, [%rd1]; nanosleep.u32 20; bar.warp.sync -1;"),
+		 true},
+		{"", POLL("ld.volatile.global.u32 %r2, [%rd1]; add.s32 %r1, %r2, 1;"), true},
+		/* passed on through shared memory */
+		{".shared .u32 s;",
+		 POLL("ld.volatile.global.u32 %r2, [%rd1]; st.shared.u32 [s], %r2; bar.sync 0;"
+		      "ld.shared.u32 %r1, [s];"),
+		 true},
+		/* what is written only sometimes, and by generic addresses, perhaps to local memory
+		 */
+		{"", POLL("ld.volatile.global.u32 %r1, [%rd1]; @%p2 st.global.u32 [%rd2], %r1;"),
+		 true},
+		{"", POLL("ld.volatile.global.u32 %r1, [%rd1]; st.u32 [%rd2], %r1;"), true},
+		{".func (.param .b32 r) f() { .reg .u32 v; .reg .u64 a; ld.volatile.global.u32 v, "
+		 "[a];"
+		 "st.param.b32 [r], v; ret; }",
+		 POLL("{ .param .b32 q; call (q), f; ld.param.b32 %r1, [q]; }"), true},
+		{".func f() { .reg .u32 v; .reg .u64 a; .reg .pred p; A: ld.volatile.global.u32 v, "
+		 "[a];"
+		 "setp.eq.u32 p, v, 0; @p bra A; ret; }",
+		 "call f; ret;", true},
+		/* no loop, no new look, no other block's memory, no branch by it, progress in each
+		   round */
+		{"", "ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0; @%p1 ret; ret;",
+		 false},
+		{"", POLL("ld.global.u32 %r1, [%rd1];"), false},
+		{".shared .u32 s;", POLL("ld.volatile.shared.u32 %r1, [s];"), false},
+		{"", POLL("atom.shared.add.u32 %r1, [%rd1], 1;"), false},
+		{"", POLL("ld.volatile.global.u32 %r2, [%rd1]; add.s32 %r1, %r1, 1;"), false},
+		{"", POLL("ld.volatile.global.u32 %r1, [%rd1]; st.global.u32 [%rd2], %r1;"), false},
+		{"", POLL("ld.volatile.global.u32 %r1, [%rd1]; red.global.add.u32 [%rd2], 1;"),
+		 false},
+		{"",
+		 "A: add.s32 %r3, %r2, 1; atom.global.cas.b32 %r1, [%rd1], %r2, %r3; setp.ne.s32 "
+		 "%p1, %r1, %r2;"
+		 "mov.u32 %r2, %r1; @%p1 bra A; ret;",
+		 false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct transform *t = transform_body(cases[i].before, cases[i].body);
+
+		if (t->kernels[0].waits != cases[i].waits) {
+			fail_msg("case %zu: %s: %d", i, cases[i].body, t->kernels[0].waits);
+		}
+		transform_free(t);
+	}
+#undef POLL
+}
+
 static void transform_uses_the_block_size_given(void **state) {
 	struct transform *t =
 		transform(HEAD
@@ -807,6 +871,7 @@ int main(void) {
 		cmocka_unit_test(transform_trusts_memory_behind_meetings),
 		cmocka_unit_test(transform_takes_reserved_shared_memory),
 		cmocka_unit_test(transform_keeps_textures_from_constants),
+		cmocka_unit_test(transform_finds_waits_for_other_blocks),
 		cmocka_unit_test(transform_uses_the_block_size_given),
 	};
 

@@ -103,6 +103,9 @@ static void ptx_tells_yes_and_no_with_line_and_instruction(void **state) {
 	assert_string_equal(json_string_value(kernel(o, 0, "kernel")), "good");
 	assert_true(json_is_true(kernel(o, 0, "confinable")));
 	assert_true(json_is_null(kernel(o, 0, "reason")));
+	assert_true(json_is_false(kernel(o, 0, "votes")));
+	assert_true(json_is_false(kernel(o, 0, "waits")));
+	assert_true(json_is_null(kernel(o, 1, "votes")));
 	assert_string_equal(json_string_value(kernel(o, 1, "kernel")), "clustered");
 	assert_true(json_is_false(kernel(o, 1, "confinable")));
 	assert_true(json_is_string(kernel(o, 1, "reason")));
@@ -188,6 +191,23 @@ static void ptx_writes_nothing_when_there_is_nothing(void **state) {
 	assert_contains(s.err, "nothing to write");
 	assert_int_equal(access(out, F_OK), -1);
 	spawned_deinit(&s);
+}
+
+static void ptx_tells_votes_and_waits(void **state) {
+	static const char text[] =
+		".version 7.8\n.target sm_90\n.address_size 64\n"
+		".visible .entry votes()\n{\n.reg .pred p; .reg .u32 r; mov.u32 r, %tid.x;\n"
+		"setp.eq.u32 p, r, 0; @p ret; bar.sync 0; ret;\n}\n"
+		".visible .entry waits(.param .u64 q)\n{\n.reg .pred p; .reg .u32 r; .reg .u64 a;\n"
+		"ld.param.u64 a, [q]; A: ld.volatile.global.u32 r, [a]; setp.eq.u32 p, r, 0;\n"
+		"@p bra A; ret;\n}\n";
+	json_t *o = report(write_file("waits.ptx", text, strlen(text)));
+
+	assert_true(json_is_true(kernel(o, 0, "votes")));
+	assert_true(json_is_false(kernel(o, 0, "waits")));
+	assert_true(json_is_false(kernel(o, 1, "votes")));
+	assert_true(json_is_true(kernel(o, 1, "waits")));
+	json_decref(o);
 }
 
 static void ptx_chooses_columns_order_and_entry(void **state) {
@@ -397,6 +417,7 @@ int main(void) {
 		cmocka_unit_test(ptx_reads_standard_input),
 		cmocka_unit_test(ptx_writes_the_rewritten_text),
 		cmocka_unit_test(ptx_writes_nothing_when_there_is_nothing),
+		cmocka_unit_test(ptx_tells_votes_and_waits),
 		cmocka_unit_test(ptx_chooses_columns_order_and_entry),
 		cmocka_unit_test(ptx_says_when_there_is_nothing_to_list),
 		cmocka_unit_test(ptx_says_why_it_cannot_read),

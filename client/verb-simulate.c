@@ -162,6 +162,6 @@ const struct verb verb_simulate = {
 	.help = "This is the daemon's own scheduler; only the time is simulated. Under steer, mps, "
 		"mps-25,\n"
 		"mps-33, mps-50, mps-75 and mps-level, programs share a GPU without asking.\n"
-		"Scenarios are documented in sbeetctl(1).\n",
+		"Scenarios are documented in sbeet-scenario(5).\n",
 	.function = simulate,
 };

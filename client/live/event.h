@@ -2,8 +2,8 @@
  * event.h: one thing that happened, as sbeetd tells it and as a trace file keeps it.
  *
  * Both ways into a struct event check what they read, so everything behind may trust it: numbers
- * are in range, texts are printable. The JSON form is one object a line; sbeetctl(1) documents its
- * keys, and a table in event.c is all that writer and reader know of them.
+ * are in range, texts are printable. The JSON form is one object a line; sbeet-trace(5) documents
+ * its keys, and a table in event.c is all that writer and reader know of them.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * scenario.h: GPUs, profiles and tasks from a JSON file, ready to be simulated.
  *
- * sbeetctl(1) documents the form. Only reads; other files that a scenario imports are read through
- * a function of the caller, so nothing here touches the file system.
+ * sbeet-scenario(5) documents the form. Only reads; other files that a scenario imports are read
+ * through a function of the caller, so nothing here touches the file system.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * segments.h: a set of tasks with CPU and GPU segments from a JSON file, ready to be analysed.
  *
- * sbeetctl(1) documents the form.
+ * sbeet-scenario(5) documents the form.
  */
 #pragma once
 

@@ -1,11 +1,12 @@
 #!/bin/sh
-# response.sh SBEETCTL.1: the worked example of response-time in the man page: each of its commands
+# response.sh SBEET-SCENARIO.5: the worked example of response-time in the man page: each of its commands
 # runs, and those of response-time say what the page shows.
 #
 # What is measured here is another program on another GPU than the page's: that its profile can be used
 # is checked, then the page's own takes its place.
 . "$(dirname "$0")/lib.sh"
 
+here=$(cd "$(dirname "$0")" && pwd)
 page=$1
 cd "$scratch" || fail "no folder"
 # its groups of SMs give 4 and 8; so slow that times are the model's
@@ -16,16 +17,20 @@ mkdir bin
 ln -s "$ctl" bin/sbeetctl
 PATH=$scratch/bin:$PATH
 
-sed -n '/worked example: begin/,/worked example: end/p' "$page" >example
-grep -c '^\.Bd' example >n_blocks
-[ "$(cat n_blocks)" -eq 5 ] || fail "expected 5 blocks in the example, found $(cat n_blocks)"
-# NUMBER: of a block of the example.
-block() {
-	awk -v want="$1" '/^\.Bd/ { n++; inside = 1; next } /^\.Ed/ { inside = 0 } inside && n == want' example
+sed -n '/examples are run by .*: begin/,/examples are run by .*: end/p' "$page" >example
+mkdir list
+awk -v folder=list -f "$here/examples/list.awk" example >numbers
+[ "$(grep -c ' display ' numbers)" -eq 5 ] || fail "expected 5 blocks in the example: $(cat numbers)"
+# KIND NUMBER: the file with the text.
+nth() {
+	awk -v kind="$1" -v want="$2" '$2 == kind && ++n == want { print "list/" $1 }' numbers
 }
-# NUMBER: of a command.
-command_of() {
-	sed -n 's/^\.Dl \$ //p' example | sed -n "$1p"
+block() { # NUMBER
+	cat "$(nth display "$1")"
+}
+command_of() { # NUMBER
+	file=$(nth command "$1")
+	[ -z "$file" ] || sed '1s/^\$ //' "$file"
 }
 # NUMBER BLOCK EXIT-CODE: the command prints the block.
 shows() {

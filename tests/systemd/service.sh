@@ -18,7 +18,7 @@ say "== installed as README says"
 install_sbeet
 getent passwd sbeet >/dev/null && getent group sbeet >/dev/null || fail "there is no account"
 [ -d /etc/sbeet/tasks.d ] && [ -s /etc/sbeet/sbeetd.conf ] || fail "there is no configuration"
-for page in sbeetctl.1 sbeetd.8 sbeetd.conf.5 sbeet-protocol.7 sbeet-recipes.7; do
+for page in sbeetctl.1 sbeet-profile.5 sbeet-scenario.5 sbeet-trace.5 sbeetd.8 sbeetd.conf.5 sbeet-protocol.7 sbeet-recipes.7; do
 	[ -s "/usr/local/share/man/man${page##*.}/$page" ] || fail "no manual page $page"
 done
 [ -s /usr/local/share/bash-completion/completions/sbeetctl ] && [ -s /usr/local/share/zsh/site-functions/_sbeetctl ] ||

@@ -187,7 +187,7 @@ for what in status 'task list' 'session list' 'job list' 'job explain 1' 'monito
 	# shellcheck disable=SC2086
 	"$sbeetctl" $what --json
 done >"$scratch/all.json"
-sh "$here/test-keys.sh" "$page" <"$scratch/all.json"
+sh "$here/test-keys.sh" "$page" "$(dirname "$page")"/sbeet-*.5 <"$scratch/all.json"
 # A change: the question first, then what the verb of the same name does.
 press T
 sees 'deadline (task time): _'

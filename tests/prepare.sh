@@ -58,9 +58,9 @@ can_fuzz() {
 		clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null 2>/dev/null
 }
 
-# A browser for the timeline, a second shell for completion, another reader of man pages, a second
-# compiler, tools that make packages and clean systems to try them on. Tests that need what is not to be
-# had (Ubuntu's chromium needs snap) say so and are skipped.
+# A browser for the timeline, a second shell for completion, another reader of man pages and what their
+# examples use, a second compiler, tools that make packages and clean systems to try them on. Tests that
+# need what is not to be had (Ubuntu's chromium needs snap) say so and are skipped.
 wish() {
 	missing_packages=
 	need_command clang clang
@@ -71,6 +71,7 @@ wish() {
 	need_command chromium chromium
 	need_command zsh zsh
 	need_command mandoc mandoc
+	need_command jq jq
 	need_command mmdebstrap mmdebstrap
 	need_command g++ build-essential
 	need_command dh debhelper

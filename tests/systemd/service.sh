@@ -2,6 +2,7 @@
 # service.sh BUILD_DIR SOURCE_DIR [TIMES]: sbeetd as a service of a real systemd, from `meson install` on; run by
 # machine.sh. It is restarted, and killed, so often.
 build=$1
+source=$2
 times=${3:-4}
 . "$(dirname "$0")/guest.sh"
 jobs=8
@@ -12,6 +13,14 @@ property() { # NAME
 
 in_journal() { # WORDS...: a message of this start of the machine
 	journalctl --no-pager -q -b -u sbeetd -o cat | grep -q -- "$*"
+}
+
+# PAGE WORDS: runs the command with these words of a manual page.
+example() {
+	rm -rf "$scratch/list"
+	mkdir "$scratch/list"
+	awk -v folder="$scratch/list" -f "$source/tests/apps/examples/list.awk" "$source/daemon/$1" >"$scratch/examples"
+	eval "$(sed '1s/^[$#] //' "$(grep -lF -- "$2" "$scratch/list"/*)")"
 }
 
 say "== installed as README says"
@@ -107,6 +116,21 @@ sbeetctl task set matmul --priority 3 --save || fail "task set --save"
 priority = 3" ] || fail "it is not saved: $(ls -l /etc/sbeet/tasks.d)"
 until_true "the journal has fields" has_fields
 journalctl --no-pager -q -b -u sbeetd --catalog | grep -q "sbeetctl changed what runs" || fail "no catalog entry"
+as alice sbeetctl run --task late --deadline 1us -- "$apps/vecadd" --frames 2 >"$scratch/late.out" 2>&1 ||
+	fail "a program that is late: exit code $?"
+tells_of_misses() {
+	example sbeetd.8 MESSAGE_ID | grep "'late').* missed its deadline"
+}
+until_true "the journal tells of missed deadlines, as sbeetd(8) says" tells_of_misses
+
+say "== metrics over TCP, as sbeetd.conf(5) says"
+printf '[sbeetd]\nlinger = 250us\n' >/etc/sbeet/sbeetd.conf
+example sbeetd.conf.5 "systemctl enable" || fail "enable sbeetd-metrics.socket"
+disturb "metrics" example sbeetd.conf.5 "systemctl restart"
+has_metrics() {
+	example sbeetd.conf.5 curl | grep '^sbeet_jobs_total{.*task="matmul".*} [1-9]'
+}
+until_true "jobs are counted" has_metrics
 
 : >"$scratch/enough"
 wait

@@ -1,6 +1,7 @@
 #!/bin/sh
 # sbeetctl gpu examine on simulated GPUs, which schedule by the rules of the TX2 paper: it must find
-# that they do, by the GPU's own clock alone, and how they share programs.
+# that they do, by the GPU's own clock alone, and how they share programs. The example of sbeetctl(1)
+# is run here, one study at a time.
 # Usage: test-examine.sh SBEETCTL IS-JSON SIMGPU-FOLDER
 sbeetctl=$1 is_json=$2 simgpu=$3
 scratch=$(mktemp -d)

@@ -206,6 +206,38 @@ static void a_task_of_few_jobs_is_not_given_up(void **state) {
 	}
 }
 
+/* Six works of an evaluation, none of which is predicted to be late: whoever copies whole saves
+ * itself microseconds of a deadline of milliseconds, at the cost of those with shorter ones. */
+static void mean_responses_let_nobody_copy_first(void **state) {
+	const struct {
+		nsec_t period, deadline, in, out, kernels;
+		unsigned launches;
+	} works_of_set[] = {
+		{3077000, 1538000, 301263, 13028, 134207, 4},
+		{4934000, 2467000, 593093, 312930, 323225, 20},
+		{24570000, 12285000, 593093, 312930, 323225, 20},
+		{41974000, 20986000, 195981, 92032, 2055688, 400},
+		{2283000, 1141000, 58138, 48151, 247868, 6},
+		{46619000, 23309000, 168150, 97284, 838841, 3},
+	};
+	struct plan_task tasks[6];
+	struct plan plan;
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		tasks[i] = task(works_of_set[i].period, works_of_set[i].deadline,
+				works_of_set[i].launches, MS / 100, works_of_set[i].kernels);
+		tasks[i].model.copy_in = works_of_set[i].in;
+		tasks[i].model.copy_out = works_of_set[i].out;
+		tasks[i].model.gap = 2500;
+	}
+	plan_make(&h200, tasks, 6, PLAN_QUICK, NULL, &plan);
+	for (unsigned i = 0; i < 6; i++) {
+		assert_int_equal(plan.predicted[i].missed, 0);
+		assert_int_equal(plan.terms[i].copies, TERMS_COPIES_HELD);
+	}
+}
+
 static void who_stops_it_gets_the_rule(void **state) {
 	struct plan_task tasks[3] = {
 		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
@@ -1120,6 +1152,7 @@ int main(void) {
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
 		cmocka_unit_test(a_plan_knows_other_ways),
 		cmocka_unit_test(a_task_of_few_jobs_is_not_given_up),
+		cmocka_unit_test(mean_responses_let_nobody_copy_first),
 		cmocka_unit_test(who_stops_it_gets_the_rule),
 		cmocka_unit_test(a_plan_for_tiny_jobs_ends),
 		cmocka_unit_test(a_return_waits_for_copies_of_others),

@@ -246,9 +246,9 @@ static bool same_place(const struct model_place *a, const struct model_place *b)
 	       a->level == b->level && a->copies == b->copies;
 }
 
-/* Takes @place for @task if that is better. Return: whether. */
+/* Takes @place for @task if that is better, by more than @gain. Return: whether. */
 static bool try_place(struct search *s, struct candidate *c, unsigned task,
-		      const struct model_place *place, double *best) {
+		      const struct model_place *place, double gain, double *best) {
 	struct candidate other = *c;
 	double b;
 
@@ -257,12 +257,27 @@ static bool try_place(struct search *s, struct candidate *c, unsigned task,
 	}
 	other.places[task] = *place;
 	b = badness(s, &other, *best);
-	if (b >= *best) {
+	if (b >= *best - gain) {
 		return false;
 	}
 	*best = b;
 	*c = other;
 	return true;
+}
+
+/* What @task must gain to have its copies first, and whole: a task with a shorter deadline that
+ * copies as well would have to wait for all of such a copy, so no mean response is worth it, but
+ * late jobs are. */
+static double gain_for_first(const struct search *s, unsigned task) {
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct model_task *t = &s->tasks[i];
+
+		if (i != task && t->deadline && t->copy_in > 0 &&
+		    (!s->tasks[task].deadline || t->deadline < s->tasks[task].deadline)) {
+			return 1;
+		}
+	}
+	return 0;
 }
 
 /* Moves one task where that is better. Return: whether. */
@@ -275,15 +290,15 @@ static bool move(struct search *s, struct candidate *c, unsigned task, double *b
 		place.regions[0] = k % 3 != 2;
 		place.regions[1] = k % 3 != 1;
 		place.level = k < 3 ? 0 : LEVEL_HIGH;
-		moved |= try_place(s, c, task, &place, best);
+		moved |= try_place(s, c, task, &place, 0, best);
 	}
 	/* Where copies of several tasks meet, and this one has some that are worth it. */
 	if (c->places[task].copies != TERMS_COPIES_WHOLE && s->tasks[task].copy_in > PIECE) {
 		struct model_place place = c->places[task];
+		bool first = place.copies == TERMS_COPIES_HELD;
 
-		place.copies =
-			place.copies == TERMS_COPIES_HELD ? TERMS_COPIES_FIRST : TERMS_COPIES_HELD;
-		moved |= try_place(s, c, task, &place, best);
+		place.copies = first ? TERMS_COPIES_FIRST : TERMS_COPIES_HELD;
+		moved |= try_place(s, c, task, &place, first ? gain_for_first(s, task) : 0, best);
 	}
 	return moved;
 }

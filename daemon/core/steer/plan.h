@@ -9,7 +9,7 @@
  * better. There are two levels: whoever has the higher one goes first, but waits for a block at
  * each launch that wants more SMs than are free (HARDWARE.md), so the rule uses one alone. Copies
  * are held where several tasks make any; those of a task may go first instead, whole, which costs
- * it less.
+ * it less: beside copies of a shorter deadline only if jobs are late otherwise.
  * A task whose deadline can't be kept even alone holds nobody's copies up.
  *
  * Pure: no clock, no I/O, no allocation. The same input gives the same plan.

@@ -11,6 +11,9 @@ static const struct option plan_options[] = {
 	 select_parse, offsetof(struct plan_options, params), SELECT_EXPECTED},
 	{"duration", 'd', OPTION_REQUIRED, "TIME", "how far to look ahead (default: as needed)",
 	 option_duration, offsetof(struct plan_options, duration), "a time, such as 15s"},
+	{"table", 0, OPTION_REQUIRED, "FILE",
+	 "write the schedule of a hyperperiod, for sbeetd's policy 'table'", option_string,
+	 offsetof(struct plan_options, table), NULL},
 	{0},
 };
 

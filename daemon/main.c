@@ -22,6 +22,7 @@
 #include "daemon/gpu/learn-store.h"
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
+#include "daemon/gpu/table-file.h"
 #include "daemon/mps/mps.h"
 #include "daemon/preempt/helper.h"
 #include "daemon/server.h"
@@ -40,6 +41,7 @@ struct daemon {
 	int gpu_locks[SCHED_GPUS_MAX]; /* owned; n of them */
 	size_t n_gpu_locks;
 	struct profiles *profiles;
+	struct table_file *table; /* NULL: none */
 	struct learn_store *learn; /* NULL: off */
 	struct learn *corrections; /* then; owned */
 	struct ledger *ledger;
@@ -129,6 +131,18 @@ static int load_profiles(struct daemon *d) {
 		log_error("Can't read the profiles in '%s': %s", directory, strerror(-r));
 	} else if (profiles_count(d->profiles) > 0) {
 		log_info("%zu profiles in '%s'", profiles_count(d->profiles), directory);
+	}
+	return r;
+}
+
+/* Return: 0, or a negative errno, logged. */
+static int load_table(struct daemon *d) {
+	const char *path = d->reload.config->settings.table;
+	char why[PROTO_TEXT_MAX];
+	int r = *path ? table_file_new(&d->table, path, why, sizeof(why)) : 0;
+
+	if (r < 0) {
+		log_error("Can't follow the table: %s", why);
 	}
 	return r;
 }
@@ -225,6 +239,7 @@ static int make_server(struct daemon *d) {
 		.reload = &d->reload,
 		.inventory = d->inventory,
 		.profiles = d->profiles,
+		.table = d->table,
 		.ledger = d->ledger,
 		.history = history_file_get(d->history),
 		.mps = d->mps,
@@ -452,6 +467,10 @@ static int start(struct daemon *d) {
 	if (r < 0) {
 		return r;
 	}
+	r = load_table(d);
+	if (r < 0) {
+		return r;
+	}
 	/* Signals first: whoever can connect may rely on a clean end. */
 	d->base = event_base_new();
 	r = d->base ? add_events(d) : -ENOMEM;
@@ -497,6 +516,7 @@ static void stop(struct daemon *d) {
 		close(d->gpu_locks[--d->n_gpu_locks]);
 	}
 	profiles_free(d->profiles);
+	table_file_free(d->table);
 	for (size_t i = 0; i < 3; i++) {
 		if (d->signals[i]) {
 			event_free(d->signals[i]);

@@ -18,13 +18,14 @@
 #include "daemon/control/subscriber.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/gpu/table-file.h"
 #include "daemon/mps/mps.h"
 #include "daemon/session/allocations.h"
 #include "daemon/session/handover.h"
 #include "daemon/session/hold.h"
 #include "daemon/session/ledger.h"
-#include "daemon/session/resume.h"
 #include "daemon/session/means.h"
+#include "daemon/session/resume.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session.h"
 #include "daemon/session/steer.h"
@@ -45,7 +46,7 @@ struct server {
 	struct allocations *allocations;
 	struct quota *quota;
 	struct gate *gate;
-	struct metrics *metrics;	   /* NULL: off */
+	struct metrics *metrics;	     /* NULL: off */
 	struct metrics_http *metrics_http;   /* by the settings; NULL: off, or not started */
 	struct metrics_http *metrics_passed; /* at the socket that was passed; NULL: none */
 	struct listener *shim_listener, *control_listener;
@@ -253,6 +254,29 @@ static int make_allocations(struct server *server, const char *runtime) {
 	return r;
 }
 
+/* Return: 0 or negative errno, logged. */
+static int set_table(struct server *server, const struct server_parts *parts) {
+	const struct settings *settings = &parts->reload->config->settings;
+	char why[PROTO_TEXT_MAX];
+	int r;
+
+	if (!parts->table && settings->policy->by_table) {
+		log_error(
+			"Can't start: policy '%s' needs a table, 'table = FILE' in sbeetd.conf; "
+			"'sbeetctl plan --table' makes one",
+			settings->policy->name);
+		return -EINVAL;
+	}
+	if (!parts->table) {
+		return 0;
+	}
+	r = engine_set_timetable(server->engine, table_file_table(parts->table), why, sizeof(why));
+	if (r < 0) {
+		log_error("Can't follow the table '%s' on these GPUs: %s", settings->table, why);
+	}
+	return r;
+}
+
 /* Return: 0 or negative errno; then free_owned() frees what there is. */
 static int make_owned(struct server *server, const struct server_parts *parts) {
 	const struct settings *settings = &parts->reload->config->settings;
@@ -274,14 +298,15 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 			       means_stop);
 	}
 	if (r == 0) {
-		engine_set_policy(server->engine, settings->policy,
-				  &policies_find(&parts->reload->config->policies,
-						 settings->policy->name)
-					   ->params);
+		engine_set_policy(
+			server->engine, settings->policy,
+			&policies_find(&parts->reload->config->policies, settings->policy->name)
+				 ->params);
 		r = engine_add_gpus(server->engine, parts->inventory, parts->profiles);
 	}
 	if (r == 0) {
 		r = make_allocations(server, parts->runtime);
+		r = set_table(server, parts);
 	}
 	if (r == 0 && (strcmp(settings->metrics, "off") != 0 || parts->metrics_fd >= 0)) {
 		r = metrics_new(&server->metrics, &server->watched);
@@ -315,6 +340,7 @@ static void init_sessions(struct server *server, const struct server_parts *part
 		.engine = server->engine,
 		.inventory = parts->inventory,
 		.profiles = parts->profiles,
+		.table = parts->table,
 		.ledger = parts->ledger,
 		.allocations = server->allocations,
 		.learn = parts->learn,
@@ -503,9 +529,14 @@ static void configure_policy(struct server *server, const struct settings *old,
 	const struct sched_policy *policy = settings_differ(old, settings, SETTING_POLICY)
 						    ? settings->policy
 						    : sched_get_policy(sched);
-	const struct policy_values *values =
-		policies_find(&server->parts.reload->config->policies, policy->name);
+	const struct policy_values *values;
 
+	if (policy->by_table && !server->parts.table) {
+		log_warning("Policy '%s' needs 'table = FILE' and a restart, ignoring",
+			    policy->name);
+		policy = sched_get_policy(sched);
+	}
+	values = policies_find(&server->parts.reload->config->policies, policy->name);
 	if (policy != sched_get_policy(sched) ||
 	    !sched_params_equal(&values->params, engine_params(server->engine))) {
 		engine_set_policy(server->engine, policy, &values->params);

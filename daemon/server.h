@@ -18,6 +18,7 @@ struct ledger;
 struct profiles;
 struct reload;
 struct settings;
+struct table_file;
 
 /* What a server is made of: the GPUs are known. Borrowed, outlives it, but for the sockets. */
 struct server_parts {
@@ -27,6 +28,7 @@ struct server_parts {
 	struct reload *reload; /* has the settings in force */
 	struct inventory *inventory;
 	const struct profiles *profiles;
+	struct table_file *table; /* NULL: none */
 	struct ledger *ledger;
 	struct mps *mps;
 	struct history *history;

@@ -7,6 +7,7 @@
 
 #include "client/base/listing.h"
 #include "client/base/table.h"
+#include "client/sim/plan-table.h"
 #include "client/sim/planning.h"
 #include "daemon/sim/shared.h"
 
@@ -210,6 +211,9 @@ int plan_scenario(const struct ctl *ctl, const struct scenario *s) {
 		return CTL_EXIT_FAILED;
 	}
 	r = report(ctl, s, &p);
+	if (r == CTL_EXIT_OK && ((const struct plan_options *)ctl->options)->table) {
+		r = plan_table_write(s, &p, ((const struct plan_options *)ctl->options)->table);
+	}
 	planning_deinit(&p);
 	return r;
 }

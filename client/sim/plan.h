@@ -11,7 +11,8 @@
 struct plan_options {
 	struct select_words policies;
 	struct select_words params;
-	nsec_t duration; /* 0: as far as needed */
+	nsec_t duration;   /* 0: as far as needed */
+	const char *table; /* file for the schedule of a hyperperiod; NULL: none */
 };
 
 /* Plans with ctl->options and shows the plan. Return: an enum ctl_exit, after an error on stderr;

@@ -99,6 +99,7 @@ int planning_run(struct planning *ret, const struct scenario *s) {
 	struct horizon h = find_horizon(s);
 	int r = 0;
 
+	ret->hyperperiod = h.hyperperiod;
 	ret->repeats = false;
 	ret->each = NULL;
 	if (ret->sim.duration == 0) {

@@ -23,6 +23,7 @@ enum planning_verdict {
 
 struct planning {
 	struct simulation sim;	     /* owned; what was looked at */
+	nsec_t hyperperiod;	     /* 0: none */
 	bool repeats;		     /* nothing new happens after what was simulated */
 	enum planning_verdict all;   /* of all tasks together */
 	enum planning_verdict *each; /* owned; of each task */

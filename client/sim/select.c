@@ -62,6 +62,12 @@ int select_policies(const struct select_words *words,
 	for (size_t i = 0; i < words->n; i++) {
 		const struct sched_policy *policy = simulated_find(words->list[i]);
 
+		if (policy && policy->by_table) {
+			ctl_error("policy '%s' follows what 'sbeetctl plan --table' has written: "
+				  "only sbeetd does",
+				  policy->name);
+			return CTL_EXIT_USAGE;
+		}
 		if (policy) {
 			add(ret_policies, &n, policy);
 			continue;
@@ -72,7 +78,7 @@ int select_policies(const struct select_words *words,
 		}
 		for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
 			/* of use only for tasks that say where they go */
-			if (strcmp((*p)->name, "fixed") != 0) {
+			if (strcmp((*p)->name, "fixed") != 0 && !(*p)->by_table) {
 				add(ret_policies, &n, *p);
 			}
 		}

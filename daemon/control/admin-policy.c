@@ -87,5 +87,11 @@ void admin_policy(struct control_client *client, const Sbeet__Control__Request *
 			     "there is no policy of this name, or it is for simulations only");
 		return;
 	}
+	if (values->policy->by_table && !engine_has_timetable(client->control->engine)) {
+		admin_refuse(client, request->id, SBEET__ERROR_CODE__ERROR_CODE_NO_POLICY,
+			     "sbeetd has no table: 'sbeetctl plan --table' makes one, 'table = "
+			     "FILE' in sbeetd.conf and a restart make sbeetd read it");
+		return;
+	}
 	set(client, request, values);
 }

@@ -124,6 +124,10 @@ bool policy_may_share(const struct sched *s, size_t index, const struct sched_jo
 	return true;
 }
 
+struct timetable *policy_timetable(struct sched *s) {
+	return s->timetable;
+}
+
 struct task_table *policy_tasks(struct sched *s) {
 	return &s->tasks;
 }

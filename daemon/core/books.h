@@ -27,6 +27,7 @@ struct sched {
 	struct waiting waiting;
 	struct smset allocated[SCHED_GPUS_MAX][SCHED_ALLOCATIONS_MAX + 1]; /* empty: any SM */
 	uint64_t next_order;
+	struct timetable *timetable; /* borrowed; NULL: none */
 
 	struct explain *explain; /* owned; NULL: nobody asked */
 	uint64_t n_decisions;	 /* counted while there is one */

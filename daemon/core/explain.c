@@ -49,6 +49,8 @@ static const struct {
 		 "it has been passed over for as many periods as it may be (max_wait), so it goes first"},
 	[EXPLAIN_START_ALLOCATED] =
 		{"start-allocated", "the SMs of its allocation were free"},
+	[EXPLAIN_START_TABLE] =
+		{"start-table", "the table has a job of its task start now"},
 	[EXPLAIN_WAIT_FULL] =
 		{"wait-full", "no GPU that it may use has a free slot and enough free SMs"},
 	[EXPLAIN_WAIT_OWNER] =
@@ -72,6 +74,9 @@ static const struct {
 	[EXPLAIN_WAIT_STOPPING] =
 		{"wait-stopping",
 		 "a job of lower priority is stopped for it: what that has queued on the GPU runs first"},
+	[EXPLAIN_WAIT_TABLE] =
+		{"wait-table",
+		 "it starts when the table says so; what is not in the table gets the SMs that it leaves alone"},
 };
 /* clang-format on */
 

@@ -33,6 +33,10 @@ struct task_table *policy_tasks(struct sched *s);
 /* Whether the sharing mode lets @job run beside what runs on this GPU now. */
 bool policy_may_share(const struct sched *s, size_t gpu, const struct sched_job *job);
 
+/* NULL: there is none. */
+struct timetable;
+struct timetable *policy_timetable(struct sched *s);
+
 /*
  * Gives @sms of @gpu to the waiting job @id and adds the action.
  * @slot must be free, @sms not empty and free, the sharing mode kept; a job that is not divisible

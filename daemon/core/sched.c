@@ -102,6 +102,10 @@ int sched_set_params(struct sched *s, const struct sched_params *params) {
 	return 0;
 }
 
+void sched_set_timetable(struct sched *s, struct timetable *t) {
+	s->timetable = t;
+}
+
 int sched_set_gpu_model(struct sched *s, size_t index, const struct sched_gpu_model *model) {
 	if (index >= s->n_gpus || model->power.n_sms != s->gpus[index].n_sms || model->limit < 1 ||
 	    model->limit > s->gpus[index].n_sms || model->step < 1 ||

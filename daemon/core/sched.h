@@ -23,6 +23,12 @@ struct sched *sched_free(struct sched *s);
 int sched_add_gpu(struct sched *s, unsigned n_sms, enum sched_sharing sharing);
 void sched_set_policy(struct sched *s, const struct sched_policy *policy);
 
+struct timetable;
+
+/* The schedule of policy `table`, checked for these GPUs (timetable.h). It must outlive @s, which
+ * notes there what it has served. */
+void sched_set_timetable(struct sched *s, struct timetable *t);
+
 /* Return: 0; -EINVAL for no such GPU, a limit above its SMs or of 0, or a step of 0. What is derived
  * of it for tasks that are there already is derived anew. */
 int sched_set_gpu_model(struct sched *s, size_t gpu, const struct sched_gpu_model *model);

@@ -141,6 +141,7 @@ struct sched_task {
 	/* by GPU; borrowed, outlive the task; NULL: can't run there */
 	const struct profile_table *profiles[SCHED_GPUS_MAX];
 	struct job_spec spec; /* of its jobs */
+	unsigned table_task;  /* policy `table`: its number there, from 1; 0: it is not in it */
 	int fixed_gpu;	      /* policy `fixed`: where its jobs go, or -1 */
 	struct smset fixed_sms;
 
@@ -368,6 +369,7 @@ struct sched_policy {
 	const char *priority; /* what a task's priority decides: "which job goes first"; NULL:
 				 nothing */
 	unsigned jobs_per_gpu; /* where params.jobs_per_gpu is 0; 0: see sched_slots() */
+	bool by_table;	       /* it needs sched_set_timetable() */
 	unsigned params;      /* that it reads: SCHED_PARAM_BIT() of each */
 	bool simulated;	      /* for simulations only: see sched_policy_find_live() */
 };

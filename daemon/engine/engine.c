@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/base/util.h"
+#include "daemon/core/timetable.h"
 #include "daemon/engine/job.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/profiles.h"
@@ -27,7 +28,7 @@ struct engine {
 	uint64_t next_sequence;
 	bool changed; /* since the last decision */
 	bool tasks_changed;
-	bool running, stopped, on_hold;
+	bool running, stopped, on_hold, has_timetable;
 	bool preempts;			     /* see engine_set_preempts() */
 	struct sched_params params; /* as given */
 	/* Of each GPU, before it is divided. */
@@ -221,6 +222,20 @@ void engine_set_policy(struct engine *engine, const struct sched_policy *policy,
 	engine->params = *params;
 	divide_again(engine);
 	engine->changed = engine->tasks_changed = true;
+}
+
+int engine_set_timetable(struct engine *engine, struct timetable *t, char *why, size_t size) {
+	int r = timetable_check(t, engine->sched, why, size);
+
+	if (r == 0) {
+		sched_set_timetable(engine->sched, t);
+		engine->has_timetable = true;
+	}
+	return r;
+}
+
+bool engine_has_timetable(const struct engine *engine) {
+	return engine->has_timetable;
 }
 
 const struct sched_params *engine_params(const struct engine *engine) {

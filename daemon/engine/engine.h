@@ -81,6 +81,12 @@ void engine_set_allocation(struct engine *engine, unsigned id, size_t gpu, const
 void engine_set_policy(struct engine *engine, const struct sched_policy *policy,
 		       const struct sched_params *params);
 
+/* What policy `table` follows; it must outlive the engine. When the GPUs are known. Return: as
+ * timetable_check(). */
+struct timetable;
+int engine_set_timetable(struct engine *engine, struct timetable *t, char *why, size_t size);
+bool engine_has_timetable(const struct engine *engine);
+
 /* Those that were given last. */
 const struct sched_params *engine_params(const struct engine *engine);
 

@@ -16,6 +16,7 @@
 #include "daemon/gpu/inventory.h"
 #include "daemon/gpu/learn.h"
 #include "daemon/gpu/profiles.h"
+#include "daemon/gpu/table-file.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/allocations.h"
 #include "daemon/session/session.h"
@@ -70,6 +71,7 @@ void session_task_declare(struct session *s) {
 		.deadline = s->task.deadline,
 		.first_release = s->releases.first ? s->releases.first : s->all->now(),
 		.spec = s->task.job,
+		.table_task = table_file_task(s->all->table, s->task.name),
 		.fixed_gpu = -1,
 	};
 	sched_task_id id;

@@ -25,6 +25,7 @@ struct ledger;
 struct mps;
 struct preempter;
 struct profiles;
+struct table_file;
 struct quota;
 struct reload;
 struct session;
@@ -64,6 +65,7 @@ struct sessions {
 	struct engine *engine; /* grants with means_granted() */
 	struct inventory *inventory;
 	const struct profiles *profiles;
+	const struct table_file *table; /* NULL: none */
 	struct ledger *ledger;
 	struct allocations *allocations;
 	struct learn *learn; /* NULL: off */

@@ -387,6 +387,112 @@ static void a_missing_folder_is_refused(void **state) {
 	assert_non_null(strstr(errors, "'/nonexistent': No such file"));
 }
 
+#define HYPERPERIOD (400 * NSEC_PER_MSEC)
+
+/* b at 200 ms of 400, on the upper half. */
+static const char table[] =
+	"{\"hyperperiod_ns\": 400000000, \"jobs\": [{\"task\": \"b\", \"gpu\": 0, "
+	"\"sms\": \"4-7\", \"start_ns\": 200000000, \"length_ns\": 200000000}]}\n";
+
+static const char *write_table(const char *text) {
+	static char file[256];
+	FILE *f;
+
+	write_profiles(profiles);
+	snprintf(file, sizeof(file), "%s/table.json", harness.directory);
+	f = fopen(file, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	return file;
+}
+
+static nsec_t granted_at(uint64_t session) {
+	Sbeet__Control__Status *status = status_get();
+	nsec_t granted = 0;
+
+	for (size_t i = 0; i < status->n_jobs; i++) {
+		if (status->jobs[i]->session == session) {
+			granted = status->jobs[i]->granted_ns;
+		}
+	}
+	status_free(status);
+	return granted;
+}
+
+/* By the clock of the machine: between its time and the end of the repetition, whenever its program
+ * asks. What is not in the table has the other half at once. */
+static void table_starts_jobs_by_the_clock(void **state) {
+	struct smset lower = smset_range(0, 4), upper = smset_range(4, 4);
+	struct shim b, c;
+	struct grant g;
+
+	harness_start(&harness, (const char *[]){"--gpus", "8", "--sharing", "mps", "--policy",
+						 "table", "--table", write_table(table),
+						 "--profile-dir", directory, NULL});
+	b = open_task("b", SHORT_DEADLINE);
+	c = open_task("c", SHORT_DEADLINE);
+	for (uint64_t job = 1; job <= 4; job++) {
+		shim_request(b.fd, job, 0, MASK_ALL);
+		shim_request(c.fd, job, 0, MASK_ALL);
+		g = shim_granted(c.fd, job);
+		assert_true(smset_equal(&g.sms, &lower));
+		g = shim_granted(b.fd, job);
+		assert_true(smset_equal(&g.sms, &upper));
+		assert_true(granted_at(b.session) % HYPERPERIOD >= HYPERPERIOD / 2);
+		shim_done(b.fd, job);
+		shim_done(c.fd, job);
+	}
+	shim_close(&b);
+	shim_close(&c);
+	assert_int_equal(harness_stop(&harness, 15), 0);
+}
+
+static void expect_start_refused(const char *text, const char *expected) {
+	const char *file = write_table(text);
+	char errors[2048];
+
+	assert_int_equal(harness_run(&harness,
+				     (const char *[]){"--gpus", "8", "--policy", "table", "--table",
+						      file, NULL},
+				     errors, sizeof(errors)),
+			 1);
+	if (!strstr(errors, expected)) {
+		fail_msg("expected '%s' in: %s", expected, errors);
+	}
+	harness_clean(&harness);
+}
+
+static void tables_that_are_wrong_are_refused(void **state) {
+	char errors[2048];
+
+	expect_start_refused("{", "table.json");
+	expect_start_refused("{\"hyperperiod_ns\": 100, \"jobs\": []}", "it has no jobs");
+	expect_start_refused(
+		"{\"hyperperiod_ns\": 100, \"jobs\": [{\"task\": \"b\", \"gpu\": 0, "
+		"\"sms\": \"4-x\", \"start_ns\": 0, \"length_ns\": 10}]}",
+		"jobs[0].sms: expected SMs such as '0-15,20', found '4-x'");
+	expect_start_refused(
+		"{\"hyperperiod_ns\": 100, \"jobs\": [{\"task\": \"b\", \"gpu\": 0, "
+		"\"sms\": \"4\", \"start_ns\": 100, \"length_ns\": 10}]}",
+		"jobs[0].start_ns: expected a whole number from 0 to 99, found 100");
+	expect_start_refused(
+		"{\"hyperperiod_ns\": 100, \"jobs\": [{\"task\": \"b\", \"gpu\": 3, "
+		"\"sms\": \"4\", \"start_ns\": 0, \"length_ns\": 10}]}",
+		"on these GPUs: job 0: there is no such GPU");
+	harness_prepare(&harness);
+	assert_int_equal(harness_run(&harness,
+				     (const char *[]){"--gpus", "8", "--policy", "table", NULL},
+				     errors, sizeof(errors)),
+			 1);
+	assert_non_null(strstr(errors, "policy 'table' needs a table"));
+	harness_clean(&harness);
+
+	start("even");
+	policy_set("table", SBEET__ERROR_CODE__ERROR_CODE_NO_POLICY);
+	assert_int_equal(harness_stop(&harness, 15), 0);
+}
+
 #define CASE(test) cmocka_unit_test_teardown(test, clean)
 
 int main(void) {
@@ -400,6 +506,8 @@ int main(void) {
 		CASE(a_job_beyond_its_time_is_marked_and_keeps_its_sms),
 		CASE(policy_can_be_set_while_jobs_run),
 		CASE(nobody_looks_while_a_job_only_waits),
+		CASE(table_starts_jobs_by_the_clock),
+		CASE(tables_that_are_wrong_are_refused),
 		CASE(wrong_profiles_are_said_and_left_out),
 		cmocka_unit_test(impossible_profiles_are_not_planned_with),
 		CASE(a_missing_folder_is_refused),

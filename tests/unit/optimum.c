@@ -244,6 +244,7 @@ int optimum_policy(const struct optimum_case *c, const struct sched_policy *poli
 	int r;
 
 	sched_params_default(&setup.params);
+	setup.params.jobs_per_gpu = SCHED_SLOTS_MIN; /* as the search has it, whatever the policy */
 	r = sim_run(&setup, &result);
 	if (r < 0) {
 		return r;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -150,6 +151,45 @@ static void literal_sbeet_waits_where_alg_3_does(void **state) {
 	assert_int_equal((int)start_of("alg-3-late", "a", &missed), 50);
 	assert_int_equal((int)start_of("alg-3-late", "b", &missed), 40);
 	assert_int_equal(missed, 2);
+}
+
+/* The start of the n-th job in a plan's table, in ms. */
+static double table_start(const json_t *table, size_t n, const char *task) {
+	const json_t *job = json_array_get(json_object_get(table, "jobs"), n);
+
+	assert_string_equal(json_string_value(json_object_get(job, "task")), task);
+	return number(job, "start_ns") / 1e6;
+}
+
+static void plan_writes_the_schedule_of_a_hyperperiod(void **state) {
+	struct spawned s = spawn(ARGS(sbeetctl, "plan", "-q", "-p", "sbeet", "--no-legend",
+				      "--table", "table.json", scenario("alg-3-waits")),
+				 NULL);
+	json_t *table;
+
+	assert_int_equal(s.code, 0);
+	spawned_deinit(&s);
+	table = json_load_file("table.json", 0, NULL);
+	assert_non_null(table);
+	unlink("table.json");
+	assert_int_equal(number(table, "hyperperiod_ns") / 1e6, 100);
+	assert_int_equal(json_array_size(json_object_get(table, "jobs")), 3);
+	assert_int_equal(table_start(table, 0, "q"), 0);
+	assert_int_equal(table_start(table, 1, "k"), 2);
+	assert_int_equal(table_start(table, 2, "i"), 7);
+	json_decref(table);
+
+	/* a job is late: nothing that could be followed */
+	s = spawn(ARGS(sbeetctl, "plan", "-p", "sbeet", "--table", "late.json",
+		       scenario("alg-3-late")),
+		  NULL);
+	assert_int_equal(s.code, 3);
+	assert_int_equal(access("late.json", F_OK), -1);
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "simulate", "-p", "table", scenario("alg-3-late")), NULL);
+	assert_int_equal(s.code, 2);
+	assert_contains(s.err, "only sbeetd does");
+	spawned_deinit(&s);
 }
 
 static void simulate_shows_tables(void **state) {
@@ -531,6 +571,7 @@ int main(void) {
 		cmocka_unit_test(simulate_misses_without_spatial_multitasking),
 		cmocka_unit_test(simulate_gives_the_energies_of_examples_8_and_9),
 		cmocka_unit_test(sbeet_schedules_examples_4_and_5_as_drawn),
+		cmocka_unit_test(plan_writes_the_schedule_of_a_hyperperiod),
 		cmocka_unit_test(literal_sbeet_waits_where_alg_3_does),
 		cmocka_unit_test(simulate_shows_tables),
 		cmocka_unit_test(simulate_repeats_itself_by_seed),

@@ -156,12 +156,13 @@ static json_t *sweep_json(const struct ctl *ctl, const struct sweep *s,
 
 		json_array_append_new(
 			cells,
-			json_pack("{s:s, s:f, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:o}",
+			json_pack("{s:s, s:f, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o}",
 				  "policy", s->policies[i % s->n_policies]->name, "utilisation",
 				  s->u[i / s->n_policies], "released", json_u64(c->count.released),
 				  "completed", json_u64(c->count.completed), "missed",
 				  json_u64(c->count.missed), "open", json_u64(c->count.open),
 				  "miss_ratio", c->miss_ratio, "miss_ratio_sd", c->miss_ratio_sd,
+				  "miss_ratio_pooled", c->miss_ratio_pooled,
 				  "energy_j", c->energy_j, "energy_j_sd", c->energy_j_sd,
 				  "decisions", json_u64(c->decisions)));
 	}
@@ -171,7 +172,7 @@ static json_t *sweep_json(const struct ctl *ctl, const struct sweep *s,
 			 params_json(&s->params), "sweep", cells);
 }
 
-/* A row for each policy, a column for each utilisation: misses in %, then energy. */
+/* A row for each policy, a column for each utilisation: misses in %, mean and pooled, then energy. */
 static int print_matrix(const struct ctl *ctl, const struct sweep *s,
 			const struct sweep_result *result) {
 	struct table_column *columns = calloc(s->n_points + 1, sizeof(*columns));
@@ -181,7 +182,7 @@ static int print_matrix(const struct ctl *ctl, const struct sweep *s,
 	int r = -ENOMEM;
 
 	if (columns && headers) {
-		columns[0] = (struct table_column){"policy", "MISSES % / J"};
+		columns[0] = (struct table_column){"policy", "MISSES % (POOLED) / J"};
 		for (size_t i = 0; i < s->n_points; i++) {
 			snprintf(headers[i], sizeof(headers[i]), "%s %.4g",
 				 s->rules.heavy ? "HEAVY" : "U", s->u[i]);
@@ -195,8 +196,8 @@ static int print_matrix(const struct ctl *ctl, const struct sweep *s,
 		for (size_t i = 0; i < s->n_points; i++) {
 			const struct sweep_cell *c = &result->cells[i * s->n_policies + p];
 
-			table_value(t, (int64_t)(c->miss_ratio * 1e6), "%.2f / %.0f",
-				    c->miss_ratio * 100, c->energy_j);
+			table_value(t, (int64_t)(c->miss_ratio * 1e6), "%.2f (%.2f) / %.0f",
+				    c->miss_ratio * 100, c->miss_ratio_pooled * 100, c->energy_j);
 		}
 	}
 	if (r == 0) {
@@ -229,18 +230,19 @@ static void write_csv(const struct findings *f, FILE *out) {
 
 	fprintf(out,
 		"policy,utilisation,tasksets,released,completed,missed,open,miss_ratio,"
-		"miss_ratio_sd,energy_j,energy_j_sd,decisions\n");
+		"miss_ratio_sd,energy_j,energy_j_sd,decisions,miss_ratio_pooled\n");
 	for (size_t p = 0; p < s->n_policies; p++) {
 		for (size_t i = 0; i < s->n_points; i++) {
 			const struct sweep_cell *c = &result->cells[i * s->n_policies + p];
 
-			fprintf(out, "%s,%g,%u,%llu,%llu,%llu,%llu,%.6f,%.6f,%.4f,%.4f,%llu\n",
+			fprintf(out, "%s,%g,%u,%llu,%llu,%llu,%llu,%.6f,%.6f,%.4f,%.4f,%llu,%.6f\n",
 				s->policies[p]->name, s->u[i], s->n_tasksets,
 				(unsigned long long)c->count.released,
 				(unsigned long long)c->count.completed,
 				(unsigned long long)c->count.missed,
 				(unsigned long long)c->count.open, c->miss_ratio, c->miss_ratio_sd,
-				c->energy_j, c->energy_j_sd, (unsigned long long)c->decisions);
+				c->energy_j, c->energy_j_sd, (unsigned long long)c->decisions,
+				c->miss_ratio_pooled);
 		}
 	}
 }

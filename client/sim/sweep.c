@@ -106,12 +106,13 @@ static void sum_cell(const struct work *w, size_t point, size_t policy, double *
 		     struct sweep_cell *cell) {
 	const struct sweep *s = w->sweep;
 	double *energies = values + s->n_tasksets;
+	uint64_t judged;
 
 	for (unsigned i = 0; i < s->n_tasksets; i++) {
 		const struct outcome *o =
 			&w->outcomes[(point * s->n_tasksets + i) * s->n_policies + policy];
-		uint64_t judged = o->count.released - o->count.open;
 
+		judged = o->count.released - o->count.open;
 		cell->count.released += o->count.released;
 		cell->count.completed += o->count.completed;
 		cell->count.missed += o->count.missed;
@@ -120,6 +121,8 @@ static void sum_cell(const struct work *w, size_t point, size_t policy, double *
 		values[i] = judged ? (double)o->count.missed / (double)judged : 0;
 		energies[i] = (double)o->energy_pj / POWER_PJ_PER_J;
 	}
+	judged = cell->count.released - cell->count.open;
+	cell->miss_ratio_pooled = judged ? (double)cell->count.missed / (double)judged : 0;
 	cell->miss_ratio = mean_and_sd(values, s->n_tasksets, &cell->miss_ratio_sd);
 	cell->energy_j = mean_and_sd(energies, s->n_tasksets, &cell->energy_j_sd);
 }

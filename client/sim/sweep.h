@@ -40,6 +40,7 @@ struct sweep_cell {
 	struct sim_count count; /* of all task sets together */
 	uint64_t decisions;
 	double miss_ratio, miss_ratio_sd;
+	double miss_ratio_pooled; /* of all jobs of all task sets together */
 	double energy_j, energy_j_sd;
 };
 

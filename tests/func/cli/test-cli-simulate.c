@@ -93,6 +93,88 @@ static void simulate_gives_the_energies_of_examples_8_and_9(void **state) {
 	}
 }
 
+/* Two T400; the text prints 2.3, 2.05, 2.12 and 2.18. */
+static void simulate_gives_the_energies_of_examples_6_and_7(void **state) {
+	static const struct {
+		const char *name;
+		double joules;
+	} examples[] = {
+		{"example-6-distribution", 2.30},
+		{"example-6-concentration", 2.05},
+		{"example-7-distribution", 2.12},
+		{"example-7-concentration", 2.18},
+	};
+
+	for (size_t i = 0; i < 4; i++) {
+		json_t *run = run_of(ARGS(sbeetctl, "simulate", "--json", "-p", "fixed",
+					  scenario(examples[i].name)));
+		double off = number(run, "energy_j") - examples[i].joules;
+
+		assert_true(off > -0.005 && off < 0.005);
+		assert_int_equal((int)number(run, "completed"), 2);
+		json_decref(run);
+	}
+}
+
+/* Where the first job of @task ran. */
+static const char *gpu_of(const json_t *run, const char *task) {
+	const json_t *segments = json_object_get(run, "segments"), *segment;
+	size_t index;
+
+	json_array_foreach(segments, index, segment) {
+		if (strcmp(json_string_value(json_object_get(segment, "task")), task) == 0) {
+			return json_string_value(json_object_get(segment, "gpu"));
+		}
+	}
+	fail_msg("%s did not run", task);
+	return NULL;
+}
+
+static json_t *case_study(const char *name, const char *policy, const char *line_16) {
+	return run_of(ARGS(sbeetctl, "simulate", "--json", "-p", policy, "--param", "reading=fit",
+			   "--param", "window=own", "--param", line_16, "--param", "queue=priority",
+			   "--param", "late=drop", scenario(name)));
+}
+
+/* Figure 3.11: without migration the third job is late; with it the second one goes to the T400,
+ * and all are in time. All have their home on the RTX 3070. */
+static void sbeet_mg_moves_a_job_in_case_study_1(void **state) {
+	json_t *stays = case_study("case-study-1", "sbeet-mg-offline", "line_16=on");
+	json_t *moves = case_study("case-study-1", "sbeet-mg", "line_16=on");
+	const json_t *task;
+	size_t index;
+
+	assert_int_equal((int)number(stays, "missed"), 1);
+	assert_string_equal(gpu_of(stays, "tau_2"), "rtx3070");
+	assert_int_equal((int)number(moves, "missed"), 0);
+	assert_string_equal(gpu_of(moves, "tau_1"), "rtx3070");
+	assert_string_equal(gpu_of(moves, "tau_2"), "t400");
+	assert_string_equal(gpu_of(moves, "tau_3"), "rtx3070");
+	json_array_foreach(json_object_get(stays, "tasks"), index, task) {
+		assert_string_equal(json_string_value(json_object_get(task, "home")), "rtx3070");
+		assert_int_equal((int)number(task, "missed"), index == 2);
+	}
+	json_decref(stays);
+	json_decref(moves);
+}
+
+/* Figure 3.12: the second job runs beside the first one and not on its home, for less energy. The
+ * text has 6.51 and 6.49 J, for benchmarks that it does not name. */
+static void sbeet_mg_saves_energy_in_case_study_2(void **state) {
+	json_t *stays = case_study("case-study-2", "sbeet-mg-offline", "line_16=off");
+	json_t *moves = case_study("case-study-2", "sbeet-mg", "line_16=off");
+
+	assert_string_equal(gpu_of(stays, "tau_1"), "rtx3070");
+	assert_string_equal(gpu_of(stays, "tau_2"), "t400");
+	assert_string_equal(gpu_of(moves, "tau_1"), "rtx3070");
+	assert_string_equal(gpu_of(moves, "tau_2"), "rtx3070");
+	assert_int_equal((int)number(stays, "missed") + (int)number(moves, "missed"), 0);
+	assert_true(number(moves, "energy_j") < number(stays, "energy_j") - 0.004);
+	assert_true(number(moves, "energy_j") > number(stays, "energy_j") - 0.008);
+	json_decref(stays);
+	json_decref(moves);
+}
+
 /* As the figures draw it: tau_1 leaves a quarter of the SMs and nobody is late. */
 static void sbeet_schedules_examples_4_and_5_as_drawn(void **state) {
 	static const char *const names[] = {"example-4", "example-5"};
@@ -248,6 +330,31 @@ static char *sweep(const char *workers, const char *seed) {
 	assert_non_null(out);
 	spawned_deinit(&s);
 	return out;
+}
+
+/* The ratio of all jobs together is that of the counts beside it. */
+static void sweep_gives_pooled_ratios(void **state) {
+	char *csv = sweep("--workers=2", "--seed=3"), *rest = csv, *line;
+	unsigned rows = 0, differ = 0;
+
+	assert_string_equal(strsep(&rest, "\n"),
+			    "policy,utilisation,tasksets,released,completed,missed,open,miss_ratio,"
+			    "miss_ratio_sd,energy_j,energy_j_sd,decisions,miss_ratio_pooled");
+	while ((line = strsep(&rest, "\n")) != NULL && *line) {
+		unsigned released, missed, open;
+		double mean, pooled, is;
+
+		assert_int_equal(sscanf(line, "%*[^,],%*f,%*u,%u,%*u,%u,%u,%lf,%*f,%*f,%*f,%*u,%lf",
+					&released, &missed, &open, &mean, &pooled),
+				 5);
+		is = (double)missed / (double)(released - open);
+		assert_true(pooled > is - 1e-6 && pooled < is + 1e-6);
+		differ += pooled > mean + 1e-5 || pooled < mean - 1e-5;
+		rows++;
+	}
+	assert_true(rows > 3);
+	assert_true(differ > 0);
+	free(csv);
 }
 
 static void sweep_does_not_depend_on_workers(void **state) {
@@ -569,12 +676,16 @@ static void bad_calls_are_told_what_was_expected(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(simulate_misses_without_spatial_multitasking),
+		cmocka_unit_test(simulate_gives_the_energies_of_examples_6_and_7),
 		cmocka_unit_test(simulate_gives_the_energies_of_examples_8_and_9),
+		cmocka_unit_test(sbeet_mg_moves_a_job_in_case_study_1),
+		cmocka_unit_test(sbeet_mg_saves_energy_in_case_study_2),
 		cmocka_unit_test(sbeet_schedules_examples_4_and_5_as_drawn),
 		cmocka_unit_test(plan_writes_the_schedule_of_a_hyperperiod),
 		cmocka_unit_test(literal_sbeet_waits_where_alg_3_does),
 		cmocka_unit_test(simulate_shows_tables),
 		cmocka_unit_test(simulate_repeats_itself_by_seed),
+		cmocka_unit_test(sweep_gives_pooled_ratios),
 		cmocka_unit_test(sweep_does_not_depend_on_workers),
 		cmocka_unit_test(plan_gives_a_verdict_for_each_task),
 		cmocka_unit_test(plan_says_what_is_not_known),

@@ -5,8 +5,9 @@
 # tables (.txt), numbers (.csv) and pictures (.svg). Takes some minutes.
 set -eu
 
-sbeetctl=$1
-figures=$(cd "$(dirname "$0")" && pwd)/figures
+sbeetctl=$(realpath "$1")
+here=$(cd "$(dirname "$0")" && pwd)
+figures=$here/figures
 data=$(cd "$2" && pwd)
 mkdir -p "$3"
 cd "$3"
@@ -24,12 +25,17 @@ done
 echo "{\"gpus\": [$(big a 12), $(big b 12), $small], $import}" >system-two.json
 echo "{\"gpus\": [$(big a 8)], $import}" >system-one.json
 
+# What is drawn: the six benchmarks of the design's table, Table 3.2's six, and all eight.
+six="--without hist --without hist2"
+table_3_2="--without hist --without mmul2"
+draw=$six
+
 # The same task sets for all systems: utilisations are means over 24 SMs.
 sweep() { # NAME SYSTEM RANGE OPTION...
 	name=$1 system=$2 range=$3
 	shift 3
 	"$sbeetctl" simulate "system-$system.json" --sweep "$range" --tasksets 100 -d 15s \
-		--without hist --without hist2 --csv "$name.csv" --plot "$name.svg" "$@" >"$name.txt"
+		$draw --csv "$name.csv" --plot "$name.svg" "$@" >"$name.txt"
 	echo "$name"
 }
 
@@ -67,9 +73,23 @@ for reading in literal authors fit; do
 	sweep reading-$reading-6 6 1.0 $mean $as_printed --param reading=$reading
 	sweep reading-$reading-two two 2.0 $mean $as_printed --param reading=$reading
 done
+# What the design counted otherwise: one job of a task at a time, and all jobs of all sets together.
+sweep load-dist 24 $all $mean -p load-dist --param sequential=on
+sweep fit-copies 24 $all $mean -p sbeet-mg --param reading=fit --param window=own --param skip_hopeless=off \
+	--param line_16=copies
+for which in table-3.2 eight; do
+	draw=
+	[ $which = eight ] || draw=$table_3_2
+	sweep $which-24 24 $all $mean $fig37
+	for reading in literal authors fit; do
+		sweep $which-$reading-24 24 $all $mean $as_printed --param reading=$reading
+	done
+done
+draw=$six
 two="-p sbeet-mg -p lookahead"
 sweep one-job 24 $all $mean $two --param jobs_per_gpu=1
 sweep free 24 $all $mean $two --param free_at_kernel_end=on
 sweep drop 24 $all $mean $two --param late=drop
 sweep drop-6 6 $all $mean $two -p load-dist --param late=drop
 sweep exec-60 24 $all $mean $two --param exec=60%
+python3 "$here/figure-2.10.py" "$sbeetctl" "$data" >figure-2.10.txt

@@ -12,6 +12,7 @@ static const char *const readings[] = {"literal", "authors", "fit", NULL};
 static const char *const orders[] = {"edf", "fcfs", "priority", NULL};
 static const char *const windows[] = {"own", "common", NULL};
 static const char *const lines_16[] = {"off", "on", "copies", NULL};
+static const char *const packings[] = {"whole", "remaining", NULL};
 static const char *const stops[] = {"never", "launches", "level", "preempt", "kernel", NULL};
 static const char *const lates[] = {"run", "drop", NULL};
 
@@ -21,6 +22,7 @@ _Static_assert(sizeof(enum sched_reading) == sizeof(unsigned) &&
 		       sizeof(enum sched_window) == sizeof(unsigned) &&
 		       sizeof(enum sched_line_16) == sizeof(unsigned) &&
 		       sizeof(enum sched_stop) == sizeof(unsigned) &&
+		       sizeof(enum sched_packing) == sizeof(unsigned) &&
 		       sizeof(enum sched_late) == sizeof(unsigned),
 	       "enums of the size of unsigned");
 
@@ -71,6 +73,10 @@ const struct sched_param_row sched_param_rows[_SCHED_PARAM_N] = {
 				       "the size of a task is its mean utilisation on 1 to so many "
 				       "SMs of the biggest GPU; 0: as many as its limit",
 				       SCHED_PARAM_COUNT, .most = PROTO_SMS_MAX, AT(reference_sms)},
+	[SCHED_PARAM_PACKING] = {"packing", "whole or remaining",
+				 "load concentration and distribution give a job a whole idle GPU, "
+				 "or m_opt SMs or what remains beside other jobs",
+				 SCHED_PARAM_WORD, .words = packings, AT(packing)},
 	[SCHED_PARAM_EPSILON] = {"epsilon", "0 or a time, such as 1ms",
 				 "time to hand a GPU to another job under 'gpu-kthread' and "
 				 "'gpu-ioctl'",

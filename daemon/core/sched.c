@@ -91,6 +91,7 @@ int sched_set_params(struct sched *s, const struct sched_params *params) {
 	    (unsigned)params->queue >= _SCHED_QUEUE_N ||
 	    (unsigned)params->window >= _SCHED_WINDOW_N ||
 	    (unsigned)params->line_16 >= _SCHED_LINE_16_N ||
+	    (unsigned)params->packing >= _SCHED_PACKING_N ||
 	    (unsigned)params->late >= _SCHED_LATE_N || params->jobs_per_gpu > SCHED_SLOTS_MAX ||
 	    params->reference_sms > PROTO_SMS_MAX ||
 	    params->migration_cost > PROFILE_TIME_MAX || params->epsilon > PROFILE_TIME_MAX ||

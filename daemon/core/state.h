@@ -206,6 +206,13 @@ enum sched_late {
 	_SCHED_LATE_N,
 };
 
+/* What load concentration and load distribution (3.4.3) give a job. */
+enum sched_packing {
+	SCHED_PACKING_WHOLE,	 /* a GPU that runs nothing, all of it */
+	SCHED_PACKING_REMAINING, /* m_opt SMs, or what remains beside other jobs */
+	_SCHED_PACKING_N,
+};
+
 /* See params.h, which has the members' names, values and meaning. */
 enum sched_param_id {
 	SCHED_PARAM_READING,
@@ -220,6 +227,7 @@ enum sched_param_id {
 	SCHED_PARAM_LOOKAHEAD_DEPTH,
 	SCHED_PARAM_MAX_WAIT,
 	SCHED_PARAM_REFERENCE_SMS,
+	SCHED_PARAM_PACKING,
 	SCHED_PARAM_EPSILON,
 	SCHED_PARAM_STOP,
 	_SCHED_PARAM_N,
@@ -254,6 +262,7 @@ struct sched_params {
 	bool free_at_kernel_end; /* SMs come back when the kernel ends, not after the last copy */
 	nsec_t migration_cost;	 /* added to a job that leaves the GPU its task ran on last */
 	unsigned max_wait;	 /* periods after which a job goes first: see overdue.h; 0: never */
+	enum sched_packing packing;
 	unsigned reference_sms;	  /* for sizes of tasks, see partition.h; 0: the limit */
 	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 32 */
 	nsec_t epsilon; /* of a GPU that goes to another job, under policies that stop jobs; for the

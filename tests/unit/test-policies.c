@@ -280,6 +280,62 @@ static void stgm_runs_as_many_jobs_as_have_sms(void **state) {
 	}
 }
 
+/* Three jobs that are best on 4 SMs, 10 ms each, on GPUs of 8 and 6 SMs. The sum of their response
+ * times. */
+static nsec_t sum_of_responses(const char *policy, enum sched_packing packing) {
+	static struct profile_table tables[2];
+	struct sched_params params;
+	struct sched *s;
+	nsec_t sum = 0;
+
+	assert_int_equal(sched_new(&s, sched_policy_find(policy), CORE_SIM_JOBS_MAX), 0);
+	for (unsigned k = 0; k < 2; k++) {
+		unsigned n_sms = k == 0 ? 8 : 6;
+		struct sched_gpu_model model = {
+			.power = {n_sms, 1000, 100}, .limit = n_sms, .step = 1};
+
+		assert_int_equal(sched_add_gpu(s, n_sms, SCHED_SHARING_MPS), k);
+		assert_int_equal(sched_set_gpu_model(s, k, &model), 0);
+		assert_int_equal(profile_table_init(&tables[k], n_sms, 0, 0), 0);
+		for (unsigned m = 1; m <= n_sms; m++) {
+			nsec_t t = 40 * NSEC_PER_MSEC / (m < 4 ? m : 4);
+
+			assert_int_equal(profile_table_set(&tables[k], m, t, t, 1000 * m), 0);
+		}
+		assert_int_equal(profile_table_finish(&tables[k]), 0);
+	}
+	sched_params_default(&params);
+	params.packing = packing;
+	assert_int_equal(sched_set_params(s, &params), 0);
+	core_sim_init(&sim, s, 1);
+	for (int i = 0; i < 3; i++) {
+		struct sched_task task = {.period = NSEC_PER_SEC,
+					  .deadline = NSEC_PER_SEC,
+					  .fixed_gpu = -1,
+					  .profiles = {&tables[0], &tables[1]}};
+
+		core_sim_add(&sim, &task);
+	}
+	sched_distribute(s);
+	core_sim_run(&sim, 1500 * NSEC_PER_MSEC);
+	assert_int_equal(sim.completed, 3);
+	for (int i = 0; i < 3; i++) {
+		sum += sim.tasks[i].worst_response;
+		assert_true(packing == SCHED_PACKING_WHOLE || sim.tasks[i].n_sms == 4);
+	}
+	sched_free(s);
+	return sum / NSEC_PER_MSEC;
+}
+
+/* Concentration: one after the other on the biggest GPU, or two at a time on what remains of it.
+ * Distribution: an idle GPU first, then what remains of the one with most unused SMs. */
+static void load_policies_pack_jobs_where_told_to(void **state) {
+	assert_int_equal(sum_of_responses("bcf", SCHED_PACKING_WHOLE), 10 + 20 + 30);
+	assert_int_equal(sum_of_responses("bcf", SCHED_PACKING_REMAINING), 10 + 10 + 20);
+	assert_int_equal(sum_of_responses("load-dist", SCHED_PACKING_WHOLE), 10 + 10 + 20);
+	assert_int_equal(sum_of_responses("load-dist", SCHED_PACKING_REMAINING), 10 + 10 + 10);
+}
+
 /* A task runs where it has a profile: the simulator knows no times elsewhere. */
 static void policies_give_no_gpu_without_a_profile(void **state) {
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
@@ -677,6 +733,7 @@ int main(void) {
 		cmocka_unit_test(policies_give_no_fewer_sms_than_were_measured),
 		cmocka_unit_test(policies_schedule_examples_4_and_5),
 		cmocka_unit_test(stgm_runs_as_many_jobs_as_have_sms),
+		cmocka_unit_test(load_policies_pack_jobs_where_told_to),
 		cmocka_unit_test(policies_give_no_gpu_without_a_profile),
 		cmocka_unit_test(authors_keep_to_the_step),
 		cmocka_unit_test(policies_obey_theorem_1),

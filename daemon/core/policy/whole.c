@@ -1,6 +1,7 @@
 /*
  * whole.c: the policies without spatial multitasking: one job at a time on a GPU, on all the
- * SMs that its limit allows. They differ in who goes first and in where a job may go.
+ * SMs that its limit allows. They differ in who goes first and in where a job may go. The last
+ * three can also give what remains of a GPU (params.packing).
  *
  *  fcfs       any idle GPU, in order of arrival (2.5.5)
  *  rm         any idle GPU, shortest period first (2.5.5)
@@ -14,6 +15,7 @@ struct rule {
 	policy_before_fn before;
 	bool at_home;  /* tasks stay where sched_distribute() put them */
 	bool in_order; /* of waiting: who comes first in the walk goes first */
+	bool may_pack; /* params.packing counts */
 };
 
 static bool may_use(const struct sched *s, const struct rule *rule, const struct sched_job *job,
@@ -32,16 +34,43 @@ static bool may_use(const struct sched *s, const struct rule *rule, const struct
 	return task->profiles[gpu] != NULL;
 }
 
-/* The idle GPU with most SMs that @job may use, or -1. */
+static bool is_idle(const struct sched *s, size_t gpu) {
+	return smset_count(&sched_gpu(s, gpu)->free) == sched_gpu(s, gpu)->n_sms;
+}
+
+/* Beside other jobs, if the parameters say so. */
+static bool packs(const struct sched *s, const struct rule *rule) {
+	return rule->may_pack && sched_get_params(s)->packing == SCHED_PACKING_REMAINING;
+}
+
+/* How many SMs @job would have there now; 0: it can't start. */
+static unsigned offer(const struct sched *s, const struct rule *rule, const struct sched_job *job,
+		      size_t gpu) {
+	const struct sched_task *task = sched_task(s, job->task);
+	unsigned n;
+
+	if (!may_use(s, rule, job, gpu) || (!packs(s, rule) && !is_idle(s, gpu)) ||
+	    policy_free_slot(s, gpu) < 0 || !policy_may_share(s, gpu, job)) {
+		return 0;
+	}
+	n = policy_offer(s, gpu, job);
+	if (packs(s, rule) && job->divisible && task && task->profiles[gpu] &&
+	    task->m_opt[gpu] < n) {
+		n = task->m_opt[gpu];
+	}
+	return n;
+}
+
+/* Where @job can start with most SMs left over for it, or -1: of those that run nothing, where GPUs
+ * are given whole, the biggest. */
 static int find_gpu(const struct sched *s, const struct rule *rule, const struct sched_job *job) {
 	unsigned most = 0;
 	int found = -1;
 
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
-		const struct sched_gpu *gpu = sched_gpu(s, k);
 		unsigned n = policy_offer(s, k, job);
 
-		if (n > most && smset_count(&gpu->free) == gpu->n_sms && may_use(s, rule, job, k)) {
+		if (n > most && offer(s, rule, job, k) > 0) {
 			most = n;
 			found = (int)k;
 		}
@@ -49,35 +78,36 @@ static int find_gpu(const struct sched *s, const struct rule *rule, const struct
 	return found;
 }
 
-static size_t count_idle(const struct sched *s) {
+/* The most jobs that can start now. */
+static size_t count_room(const struct sched *s, const struct rule *rule) {
 	size_t n = 0;
 
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
-		n += smset_count(&sched_gpu(s, k)->free) == sched_gpu(s, k)->n_sms;
+		n += packs(s, rule) ? sched_slots(sched_get_params(s), &sched_gpu(s, k)->model)
+				    : is_idle(s, k);
 	}
 	return n;
 }
 
-/* The idle GPUs that the job could have. */
+/* The GPUs that the job could have. */
 static void explain_places(struct sched *s, const struct rule *rule, sched_job_id id, nsec_t now) {
 	const struct sched_job *job = sched_job(s, id);
 
 	explain_begin(policy_explain(s), job->order);
 	explain_because(policy_explain(s), EXPLAIN_START_NEXT);
 	for (size_t k = 0; policy_explain(s) && k < sched_n_gpus(s); k++) {
-		unsigned n = policy_offer(s, k, job);
+		unsigned n = offer(s, rule, job, k);
 
-		if (n > 0 && smset_count(&sched_gpu(s, k)->free) == sched_gpu(s, k)->n_sms &&
-		    may_use(s, rule, job, k)) {
+		if (n > 0) {
 			policy_try_place(s, id, k, n, now);
 		}
 	}
 }
 
-/* One walk over the waiting jobs for each idle GPU. */
+/* One walk over the waiting jobs for each that may start. */
 static void decide(struct sched *s, const struct rule *rule, nsec_t now,
 		   struct sched_actions *actions) {
-	for (size_t n_idle = count_idle(s); n_idle > 0; n_idle--) {
+	for (size_t n = count_room(s, rule); n > 0; n--) {
 		sched_job_id first = SCHED_JOB_NONE;
 		struct waiting_walk walk;
 		int place = -1;
@@ -102,14 +132,14 @@ static void decide(struct sched *s, const struct rule *rule, nsec_t now,
 			return;
 		}
 		explain_places(s, rule, first, now);
-		policy_start(s, first, (size_t)place, 0,
-			     policy_offer(s, (size_t)place, sched_job(s, first)), now, actions);
+		policy_start(s, first, (size_t)place, (unsigned)policy_free_slot(s, (size_t)place),
+			     offer(s, rule, sched_job(s, first), (size_t)place), now, actions);
 	}
 }
 
 void policy_start_whole(struct sched *s, policy_before_fn before, nsec_t now,
 			struct sched_actions *actions) {
-	decide(s, &(struct rule){before, false, false}, now, actions);
+	decide(s, &(struct rule){before, false, false, false}, now, actions);
 }
 
 /* The order in which they wait. */
@@ -135,25 +165,25 @@ static bool period_before(const struct sched *s, const struct sched_job *a,
 }
 
 static void decide_fcfs(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	static const struct rule rule = {waits_before, false, true};
+	static const struct rule rule = {waits_before, false, true, false};
 
 	decide(s, &rule, now, actions);
 }
 
 static void decide_rm(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	static const struct rule rule = {period_before, false, false};
+	static const struct rule rule = {period_before, false, false, false};
 
 	decide(s, &rule, now, actions);
 }
 
 static void decide_queue(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	static const struct rule rule = {policy_goes_before, false, false};
+	static const struct rule rule = {policy_goes_before, false, false, true};
 
 	decide(s, &rule, now, actions);
 }
 
 static void decide_at_home(struct sched *s, nsec_t now, struct sched_actions *actions) {
-	static const struct rule rule = {policy_goes_before, true, false};
+	static const struct rule rule = {policy_goes_before, true, false, true};
 
 	decide(s, &rule, now, actions);
 }
@@ -178,12 +208,16 @@ const struct sched_policy policy_rm = {
 	.decide = decide_rm,
 };
 
+#define PARAMS                                                     \
+	(SCHED_PARAMS_SLOTS | SCHED_PARAM_BIT(SCHED_PARAM_QUEUE) | \
+	 SCHED_PARAM_BIT(SCHED_PARAM_PACKING))
+
 const struct sched_policy policy_load_dist = {
 	.name = "load-dist",
 	.summary = "load distribution: the most urgent job to the biggest idle GPU, whole",
 	.decide = decide_queue,
 	.places = true,
-	.params = SCHED_PARAM_BIT(SCHED_PARAM_QUEUE),
+	.params = PARAMS,
 };
 
 const struct sched_policy policy_bcf = {
@@ -193,7 +227,7 @@ const struct sched_policy policy_bcf = {
 	.decide = decide_at_home,
 	.distribute = distribute_bcf,
 	.places = true,
-	.params = SCHED_PARAM_BIT(SCHED_PARAM_QUEUE) | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
+	.params = PARAMS | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
 };
 
 const struct sched_policy policy_lcf = {
@@ -203,5 +237,5 @@ const struct sched_policy policy_lcf = {
 	.decide = decide_at_home,
 	.distribute = distribute_lcf,
 	.places = true,
-	.params = SCHED_PARAM_BIT(SCHED_PARAM_QUEUE) | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
+	.params = PARAMS | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
 };

@@ -113,6 +113,10 @@ slices() {
 	overtake
 }
 
+has_ended() { # PID
+	! kill -0 "$1" || grep -q '^State:[[:space:]]*Z' "/proc/$1/status"
+}
+
 # With a period, so that it does not wait until its deadline is near.
 overtake() {
 	export SIMGPU=1 SIMGPU_SLICE=1000000000
@@ -126,6 +130,7 @@ overtake() {
 		>"$scratch/urgent.out" 2>"$scratch/urgent.err" &
 	pid=$!
 	started="$started $pid"
+	until_true "urgent ends" has_ended "$pid"
 	wait "$pid" || fail "urgent: exit code $?"
 	read -r jobs rest <"$scratch/urgent.out"
 	[ "$jobs" -gt 0 ] || fail "no job of urgent ended ($rest)"

@@ -207,5 +207,5 @@ VERBS_OF(job, "list running and waiting jobs", "show everything about one job",
 	 "More columns: pid, tid.\n");
 VERBS_OF(allocation, "list parts of GPUs that programs of a cgroup have",
 	 "show everything about one allocation",
-	 "A workload manager makes them for its jobs.\n"
+	 "A workload manager makes them for its jobs: sbeet-slurm(7).\n"
 	 "More columns: abandoned, launches, cgroup.\n");

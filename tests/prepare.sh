@@ -59,8 +59,8 @@ can_fuzz() {
 }
 
 # A browser for the timeline, a second shell for completion, another reader of man pages and what their
-# examples use, a second compiler, tools that make packages and clean systems to try them on. Tests that
-# need what is not to be had (Ubuntu's chromium needs snap) say so and are skipped.
+# examples use, a second compiler, tools that make packages and clean systems to try them on, Slurm. Tests
+# that need what is not to be had (Ubuntu's chromium needs snap) say so and are skipped.
 wish() {
 	missing_packages=
 	need_command clang clang
@@ -78,6 +78,29 @@ wish() {
 	need_command dh_python3 dh-python
 	need_command lintian lintian
 	install_wishes
+	missing_packages=
+	wish_slurm
+	install_without_services
+}
+
+# Nothing of it may begin to run here: the test starts what it needs itself.
+wish_slurm() {
+	echo '#include <slurm/spank.h>' | cc -E - >/dev/null 2>&1 || miss "Slurm's headers" libslurm-dev
+	for tool in munged:munge slurmctld:slurmctld slurmd:slurmd srun:slurm-client; do
+		PATH=$PATH:/usr/sbin need_command "${tool%:*}" "${tool#*:}"
+	done
+}
+
+install_without_services() {
+	policy=/usr/sbin/policy-rc.d
+	if [ -n "$missing_packages" ] && [ "$(id -u)" = 0 ] && [ ! -e $policy ]; then
+		printf '#!/bin/sh\nexit 101\n' >$policy
+		chmod 755 $policy
+		install_wishes
+		rm -f $policy
+	else
+		install_wishes
+	fi
 }
 
 # What is in missing_packages, if it can be had.

@@ -30,6 +30,7 @@ client/live client/base daemon/book proto
 client/doctor client client/base client/live daemon/core daemon/gpu daemon/mps proto
 client/examine client/base client/sim daemon/book proto
 client client/base client/doctor client/examine client/live client/ptx client/sim daemon/book daemon/core daemon/core/analysis proto
+client/slurm client proto
 shim/base proto
 shim/ptx proto
 shim/enforce proto shim shim/base shim/ptx

@@ -118,6 +118,24 @@ static void print_priority(const struct snapshot *s, const struct page *page) {
 	}
 }
 
+/* Where there are several GPUs: no job moves to another one than its program has. */
+static void print_placed(const struct snapshot *s, const struct page *page) {
+	char who[96];
+	const char *const parts[] = {who, "they stay there", NULL};
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_sessions; i++) {
+		n += s->sessions[i]->placed > 0;
+	}
+	if (n > 0 && s->n_gpus > 1) {
+		snprintf(who, sizeof(who), "%zu %s", n,
+			 n == 1 ? "program was placed on its GPU when it started"
+				: "programs were placed on their GPUs when they started");
+		print_parts(page, parts);
+		fputc('\n', page->out);
+	}
+}
+
 /* Nothing where there is none. */
 static void print_mps(const Sbeet__Control__Mps *m, const struct page *page) {
 	char text[PROTO_TEXT_MAX];
@@ -263,6 +281,7 @@ static int render(const struct ctl *ctl, const struct snapshot *s, size_t rows_m
 	}
 	print_service(s->service, &page);
 	print_priority(s, &page);
+	print_placed(s, &page);
 	print_mps(s->mps, &page);
 	r = print_gpus(s, &page);
 	r = r < 0 ? r : print_sessions(s, &page);

@@ -234,6 +234,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->jobs_partition = s->counters.jobs_partition;
 	ret->planned = s->sched_task != SCHED_TASK_NONE;
 	ret->energy_mj = s->counters.energy_mj;
+	ret->placed = s->placed;
 	ret->allocation = (char *)(allocation ? allocation->name : "");
 }
 

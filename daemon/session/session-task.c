@@ -225,6 +225,7 @@ const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbe
 	if (gpu < 0 || (size_t)gpu >= inventory_n_gpus(s->all->inventory)) {
 		return NULL;
 	}
+	s->placed = (unsigned)gpu + 1;
 	log_debug("session %llu: GPU %d is chosen for task '%s'", (unsigned long long)s->id, gpu,
 		  s->task.name);
 	return inventory_gpu(s->all->inventory, (size_t)gpu);

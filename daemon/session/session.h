@@ -117,6 +117,7 @@ struct session {
 	unsigned allocation; /* attached to it; 0: to none */
 	struct releases releases;
 	sched_task_id sched_task; /* SCHED_TASK_NONE: no profile is known */
+	unsigned placed;	  /* the GPU that was chosen for it, from 1; 0: none */
 	bool task_changed;	  /* sched_task is not of this task any more */
 	nsec_t cpu_priority_read; /* for a job under terms; 0: never */
 	int cpu_priority;	  /* of its process, for a task without one; as of its last job */

@@ -387,6 +387,59 @@ static void a_missing_folder_is_refused(void **state) {
 	assert_non_null(strstr(errors, "'/nonexistent': No such file"));
 }
 
+static const Sbeet__Control__Session *session_of(const Sbeet__Control__Status *status,
+						 const char *task) {
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		if (strcmp(status->sessions[i]->task, task) == 0) {
+			return status->sessions[i];
+		}
+	}
+	fail_msg("no session of task '%s'", task);
+	return NULL;
+}
+
+/* Who does not ask where to go is placed nowhere. */
+static void status_tells_where_programs_were_placed(void **state) {
+	static char *features[] = {(char *)PROTO_FEATURE_CHOOSE_GPU};
+	static const char *const names[] = {"b", "c"};
+	Sbeet__Control__Status *status;
+	struct shim shims[2], plain;
+
+	write_profiles(profiles);
+	harness_start(&harness, (const char *[]){"--gpus", "8,8", "--policy", "sbeet-mg",
+						 "--profile-dir", directory, NULL});
+	for (int i = 0; i < 2; i++) {
+		Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
+		Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+		Sbeet__Hello hello = SBEET__HELLO__INIT;
+
+		task.name = (char *)(uintptr_t)names[i];
+		task.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
+		task.period_ns = task.deadline_ns = SHORT_DEADLINE;
+		hello.version = PROTO_VERSION;
+		hello.program = (char[]){"app"};
+		hello.shim_version = (char[]){"test"};
+		hello.enforcement_mask = MASK_ALL;
+		hello.task = &task;
+		hello.features = features;
+		hello.n_features = 1;
+		m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+		m.hello = &hello;
+		shims[i].fd = shim_connect();
+		shim_send(shims[i].fd, &m);
+		packet_free(&shim_receive(shims[i].fd)->base);
+	}
+	plain = open_task("long", LONG_DEADLINE);
+	status = status_get();
+	assert_true(session_of(status, "b")->placed > 0 && session_of(status, "c")->placed > 0);
+	assert_int_equal(session_of(status, "long")->placed, 0);
+	status_free(status);
+	shim_close(&shims[0]);
+	shim_close(&shims[1]);
+	shim_close(&plain);
+	assert_int_equal(harness_stop(&harness, 15), 0);
+}
+
 #define HYPERPERIOD (400 * NSEC_PER_MSEC)
 
 /* b at 200 ms of 400, on the upper half. */
@@ -506,6 +559,7 @@ int main(void) {
 		CASE(a_job_beyond_its_time_is_marked_and_keeps_its_sms),
 		CASE(policy_can_be_set_while_jobs_run),
 		CASE(nobody_looks_while_a_job_only_waits),
+		CASE(status_tells_where_programs_were_placed),
 		CASE(table_starts_jobs_by_the_clock),
 		CASE(tables_that_are_wrong_are_refused),
 		CASE(wrong_profiles_are_said_and_left_out),

@@ -155,7 +155,8 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 
 const struct sched_policy policy_sbeet_mg = {
 	.name = "sbeet-mg",
-	.summary = "sbeet on several GPUs: tasks have a home, jobs move where that saves energy",
+	.summary = "sbeet on several GPUs: tasks have a home, jobs move where that saves energy; live a "
+		   "program is placed when it starts",
 	.plans = true,
 	.decide = decide,
 	.distribute = partition_by_energy,

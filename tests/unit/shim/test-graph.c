@@ -22,6 +22,7 @@
 #include "shim/place.h"
 
 #define PARTITIONS 12
+#define HANDLES	   1024 /* of one test */
 #define CONTEXT	   ((CUcontext)(uintptr_t)0x77)
 #define PLAIN	   0
 #define PRIORITIES CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY
@@ -56,6 +57,8 @@ static struct {
 	CUgraph inside; /* of which one is being made */
 	bool refuses, special;
 	unsigned n_copies, n_made, n_there, n_wakes;
+	void *handles[HANDLES]; /* gone ones too, for they are compared: freed after each test */
+	unsigned n_handles;
 	struct real table;
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -81,6 +84,18 @@ struct partition *__wrap_green_owner(struct partition *p) {
 	return p->owner;
 }
 
+/* By several threads. */
+static void *new_handle(size_t size) {
+	void *handle = calloc(1, size);
+
+	assert_non_null(handle);
+	pthread_mutex_lock(&driver.lock);
+	assert_true(driver.n_handles < HANDLES);
+	driver.handles[driver.n_handles++] = handle;
+	pthread_mutex_unlock(&driver.lock);
+	return handle;
+}
+
 void __wrap_wake_tracker(void);
 void __wrap_wake_tracker(void) {
 	pthread_mutex_lock(&driver.lock);
@@ -91,10 +106,9 @@ void __wrap_wake_tracker(void) {
 
 CUgraph __wrap_graph_copy_new(CUgraph graph, unsigned long long flags, bool *ret_plain);
 CUgraph __wrap_graph_copy_new(CUgraph graph, unsigned long long flags, bool *ret_plain) {
-	CUgraph copy = calloc(1, sizeof(*copy));
+	CUgraph copy = new_handle(sizeof(*copy));
 
 	(void)flags;
-	assert_non_null(copy);
 	copy->number = graph->number;
 	*ret_plain = !driver.special;
 	driver.n_copies++;
@@ -116,10 +130,9 @@ CUgraphExec __wrap_graph_copy_instantiate(CUgraph copy, unsigned long long flags
 					  struct partition *p, CUcontext context);
 CUgraphExec __wrap_graph_copy_instantiate(CUgraph copy, unsigned long long flags,
 					  struct partition *p, CUcontext context) {
-	CUgraphExec exec = calloc(1, sizeof(*exec));
+	CUgraphExec exec = new_handle(sizeof(*exec));
 
 	(void)flags;
-	assert_non_null(exec);
 	assert_ptr_equal(context, CONTEXT);
 	pthread_mutex_lock(&driver.lock);
 	assert_null(driver.inside);
@@ -134,7 +147,7 @@ CUgraphExec __wrap_graph_copy_instantiate(CUgraph copy, unsigned long long flags
 	driver.n_there += !driver.refuses;
 	*exec = (struct CUgraphExec_st){.graph = copy, .partition = p, .by = pthread_self()};
 	pthread_mutex_unlock(&driver.lock);
-	return driver.refuses ? NULL : exec; /* leaked: handles are compared */
+	return driver.refuses ? NULL : exec;
 }
 
 static CUresult exec_destroy(CUgraphExec exec) {
@@ -216,6 +229,9 @@ static int teardown(void **state) {
 	graph_exec_destroying(&execs[0]);
 	assert_int_equal(driver.n_copies, 0);
 	assert_int_equal(driver.n_there, 0);
+	while (driver.n_handles > 0) {
+		free(driver.handles[--driver.n_handles]);
+	}
 	return 0;
 }
 

@@ -49,7 +49,8 @@ struct twin_set {
  * or an empty set end it earlier: then `next` keeps the first block that was not claimed, `stops`
  * counts instead of `launches`, and a launch with the same arguments goes on there. So nothing else
  * may be launched with the same control block before that: who stops must have one launch in flight
- * on each stream whose set it is.
+ * on each stream whose set it is. Programs queue several, so the shim stops jobs between launches
+ * (lane.h) and leaves the flag at 0; tests and measure-twins use it.
  *
  * The host may give the block to another stream once `launches` and `stops` together are the number
  * of launches begun and `next` is 0.

@@ -321,16 +321,9 @@ void shim_keep_secret(uint8_t ret[static PROTO_SECRET_BYTES]) {
 /* Whether programs read terms from now on: while steered_open() is at work. */
 static bool reads_terms, takes_boards;
 
-/* What all programs here say of themselves. */
-static void say_hello(int fd, Sbeet__Hello *hello, const char *program, uint32_t mask) {
-	char keeps[] = PROTO_FEATURE_SECRET, terms[] = PROTO_FEATURE_TERMS;
-	char copies[] = PROTO_FEATURE_COPIES, *features[] = {keeps, terms, copies};
+static void send_hello(int fd, Sbeet__Hello *hello, const char *program, uint32_t mask) {
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 
-	hello->features = features;
-	hello->n_features = 1 + reads_terms + takes_boards;
-	hello->secret.data = secret;
-	hello->secret.len = has_secret ? sizeof(secret) : 0;
 	hello->version = PROTO_VERSION;
 	hello->program = (char *)(uintptr_t)program;
 	hello->enforcement_mask = mask;
@@ -338,6 +331,18 @@ static void say_hello(int fd, Sbeet__Hello *hello, const char *program, uint32_t
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = hello;
 	shim_send(fd, &m);
+}
+
+/* What most programs here say of themselves. */
+static void say_hello(int fd, Sbeet__Hello *hello, const char *program, uint32_t mask) {
+	char keeps[] = PROTO_FEATURE_SECRET, terms[] = PROTO_FEATURE_TERMS;
+	char copies[] = PROTO_FEATURE_COPIES, *features[] = {keeps, terms, copies};
+
+	hello->features = features;
+	hello->n_features = 1 + reads_terms + takes_boards;
+	hello->secret.data = secret;
+	hello->secret.len = has_secret ? sizeof(secret) : 0;
+	send_hello(fd, hello, program, mask);
 }
 
 /* Freed with packet_free(). */
@@ -366,6 +371,24 @@ struct shim shim_open(const char *program, uint32_t mask) {
 
 	shim_hello(s.fd, program, NULL, mask);
 	m = hear_welcome(s.fd);
+	s.session = m->welcome->session;
+	packet_free(&m->base);
+	return s;
+}
+
+struct shim shim_open_with(const char *program, const Sbeet__TaskSpec *task,
+			   const char *const *features, size_t n, uint32_t mask) {
+	struct shim s = {.fd = shim_connect()};
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__ToShim *m;
+
+	hello.task = (Sbeet__TaskSpec *)(uintptr_t)task;
+	hello.features = (char **)(uintptr_t)features;
+	hello.n_features = n;
+	send_hello(s.fd, &hello, program, mask);
+	m = shim_receive(s.fd);
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_WELCOME);
 	s.session = m->welcome->session;
 	packet_free(&m->base);
 	return s;

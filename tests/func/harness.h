@@ -101,6 +101,11 @@ void shim_hello(int fd, const char *program, const Sbeet__TaskSpec *task, uint32
 
 /* Connects, says hello, checks the welcome. */
 struct shim shim_open(const char *program, uint32_t mask);
+
+/* The same for a program of @task (NULL: none), whose library has the first @n of @features, and no
+ * other. */
+struct shim shim_open_with(const char *program, const Sbeet__TaskSpec *task,
+			   const char *const *features, size_t n, uint32_t mask);
 void shim_close(struct shim *s);
 
 void shim_request(int fd, uint64_t job, unsigned gpu, uint32_t mask);

@@ -44,27 +44,13 @@ static void start(const char *max_hold) {
 }
 
 static struct shim open_task(const char *name, nsec_t deadline, bool answers) {
+	static const char *const features[] = {PROTO_FEATURE_PING};
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
-	struct shim s = {.fd = shim_connect()};
-	Sbeet__Hello hello = SBEET__HELLO__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	char *features[] = {(char[]){PROTO_FEATURE_PING}};
 
 	task.name = (char *)(uintptr_t)name;
 	task.task_class = SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
 	task.deadline_ns = deadline;
-	hello.version = PROTO_VERSION;
-	hello.program = task.name;
-	hello.task = &task;
-	hello.enforcement_mask = MASK_ALL;
-	hello.shim_version = (char[]){"test"};
-	hello.features = features;
-	hello.n_features = answers;
-	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
-	m.hello = &hello;
-	shim_send(s.fd, &m);
-	packet_free(&shim_receive(s.fd)->base);
-	return s;
+	return shim_open_with(name, &task, features, answers, MASK_ALL);
 }
 
 /* How far sbeetd believes that the time of day is ahead, beyond what it is. */

@@ -20,26 +20,10 @@ static const char *const args[] = {"--gpus",   "8",	"--log-level", "error",
 
 /* A program that reads terms, takes a board and, if @preempt, sees channel groups. */
 static int connect_program(bool preempt) {
-	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES;
-	char groups[] = PROTO_FEATURE_PREEMPT, *features[] = {terms, copies, groups};
-	Sbeet__Hello hello = SBEET__HELLO__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	Sbeet__ToShim *answer;
-	int fd = shim_connect();
+	static const char *const features[] = {PROTO_FEATURE_TERMS, PROTO_FEATURE_COPIES,
+					       PROTO_FEATURE_PREEMPT};
 
-	hello.features = features;
-	hello.n_features = preempt ? 3 : 2;
-	hello.version = PROTO_VERSION;
-	hello.program = (char[]){"guest"};
-	hello.enforcement_mask = MASK_ALL;
-	hello.shim_version = (char[]){"test"};
-	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
-	m.hello = &hello;
-	shim_send(fd, &m);
-	answer = shim_receive(fd);
-	assert_int_equal(answer->body_case, SBEET__TO_SHIM__BODY_WELCOME);
-	packet_free(&answer->base);
-	return fd;
+	return shim_open_with("guest", NULL, features, preempt ? 3 : 2, MASK_ALL).fd;
 }
 
 static void fill(Sbeet__ToDaemon *m, Sbeet__ChannelGroup *group, uint8_t uuid[PROTO_UUID_BYTES]) {

@@ -27,22 +27,9 @@ static int teardown(void **state) {
 
 /* A program whose library answers pings, or not. */
 static int open_program(bool pings) {
-	char ping[] = PROTO_FEATURE_PING, *features[] = {ping}, name[] = "app", version[] = "test";
-	Sbeet__Hello hello = SBEET__HELLO__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	int fd = shim_connect();
+	static const char *const features[] = {PROTO_FEATURE_PING};
 
-	hello.version = PROTO_VERSION;
-	hello.features = features;
-	hello.n_features = pings;
-	hello.program = name;
-	hello.shim_version = version;
-	hello.enforcement_mask = MASK_ALL;
-	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
-	m.hello = &hello;
-	shim_send(fd, &m);
-	packet_free(&shim_receive(fd)->base);
-	return fd;
+	return shim_open_with("app", NULL, features, pings, MASK_ALL).fd;
 }
 
 static void close_program(int fd) {

@@ -38,26 +38,9 @@ static int clean(void **state) {
 
 /* A program that counts its operations. */
 static struct shim open_program(const char *name) {
-	struct shim s = {.fd = shim_connect()};
-	char *features[] = {(char *)(uintptr_t)PROTO_FEATURE_COUNTS};
-	Sbeet__Hello hello = SBEET__HELLO__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	Sbeet__ToShim *welcome;
+	static const char *const features[] = {PROTO_FEATURE_COUNTS};
 
-	hello.version = PROTO_VERSION;
-	hello.program = (char *)(uintptr_t)name;
-	hello.enforcement_mask = MASK_ALL;
-	hello.features = features;
-	hello.n_features = 1;
-	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
-	m.hello = &hello;
-	shim_send(s.fd, &m);
-	welcome = shim_receive(s.fd);
-	assert_non_null(welcome);
-	assert_int_equal(welcome->body_case, SBEET__TO_SHIM__BODY_WELCOME);
-	s.session = welcome->welcome->session;
-	packet_free(&welcome->base);
-	return s;
+	return shim_open_with(name, NULL, features, 1, MASK_ALL);
 }
 
 /* Return: whether its operations are wanted. */

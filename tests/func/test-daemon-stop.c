@@ -39,28 +39,12 @@ static void end(void) {
 
 /* A program whose library has the first @n_features of "stop" and "level". */
 static int open_with(const char *task_name, int priority, size_t n_features) {
-	char stop[] = PROTO_FEATURE_STOP, level[] = PROTO_FEATURE_LEVEL;
-	char *features[] = {stop, level}, name[32], version[] = "test";
+	static const char *const features[] = {PROTO_FEATURE_STOP, PROTO_FEATURE_LEVEL};
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
-	Sbeet__Hello hello = SBEET__HELLO__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	int fd = shim_connect();
 
-	snprintf(name, sizeof(name), "%s", task_name);
-	task.name = name;
+	task.name = (char *)(uintptr_t)task_name;
 	task.priority = priority;
-	hello.version = PROTO_VERSION;
-	hello.features = features;
-	hello.n_features = n_features;
-	hello.task = &task;
-	hello.program = name;
-	hello.shim_version = version;
-	hello.enforcement_mask = MASK_LEVELS;
-	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
-	m.hello = &hello;
-	shim_send(fd, &m);
-	packet_free(&shim_receive(fd)->base);
-	return fd;
+	return shim_open_with(task_name, &task, features, n_features, MASK_LEVELS).fd;
 }
 
 /* A program whose library can stop jobs, or is older. */

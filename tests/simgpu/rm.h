@@ -7,6 +7,8 @@
  * the right size; what came of it stands in `status`. Objects form a tree below a client, whose
  * handle is valid on the open file on which it was allocated and on no other. Handles of other
  * objects are the caller's choice.
+ *
+ * Written apart from proto/rm.h on purpose: a wrong number there must not work here.
  */
 #pragma once
 

@@ -3,10 +3,11 @@
 # with apt-get it installs what is missing (Debian 12, Ubuntu 24.04 and later); otherwise it says
 # what is missing and the command that installs it, and exits 1.
 #
-# usage: prepare.sh [-q | --wishes | --fuzzer]
+# usage: prepare.sh [-q | --wishes | --fuzzer | --arm64]
 #	-q		says nothing when nothing is missing
 #	--wishes	also what single tests need and are skipped without, as far as it can be had
 #	--fuzzer	exits 0 if clang can build fuzz targets, else 1; installs nothing
+#	--arm64		what tests/arm64.sh needs, as far as it can be had
 set -eu
 
 missing_what=
@@ -121,6 +122,15 @@ install_wishes() {
 
 if [ "${1:-}" = --fuzzer ]; then
 	can_fuzz || exit 1
+	exit 0
+fi
+
+if [ "${1:-}" = --arm64 ]; then
+	need_command aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+	[ -e /usr/aarch64-linux-gnu/include/stdio.h ] || miss "arm64's C library" libc6-dev-arm64-cross
+	need_command qemu-aarch64 qemu-user
+	need_command mmdebstrap mmdebstrap
+	install_wishes
 	exit 0
 fi
 

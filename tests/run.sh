@@ -13,6 +13,7 @@ set -u
 
 cd "$(dirname "$0")/.." || exit 1
 quick=false
+long=false
 threads=false
 fuzz_s=10
 long=
@@ -153,6 +154,26 @@ if [ "$quick" = false ]; then
 		jobs=$(nproc) # fuzzers do not sleep
 		run_tests build-fuzz --suite fuzz --test-args="-max_total_time=$fuzz_s"
 	fi
+fi
+
+if [ "$long" = true ]; then
+	step "build for arm64, and its unit tests under qemu"
+	sh tests/prepare.sh --arm64
+	sh tests/arm64.sh build-arm64 >build-arm64-build.log 2>&1
+	case $? in
+	0)
+		rebuild=
+		run_tests build-arm64 --suite unit --timeout-multiplier 10
+		;;
+	77)
+		tail -n 1 build-arm64-build.log
+		skipped=$((skipped + 1))
+		;;
+	*)
+		tail -n 60 build-arm64-build.log
+		failed=$((failed + 1))
+		;;
+	esac
 fi
 
 step "done"

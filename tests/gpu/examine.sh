@@ -1,0 +1,30 @@
+#!/bin/sh
+# Runs on a machine with a GPU, in the folder that bundle.sh made: how this GPU schedules, by the experiments of
+# the TX2 and TX1 papers, first as it is, then under MPS where that can be started. Reports with pictures in
+# $OUT/examine and $OUT/examine-mps; their tables on stdout. $OPTIONS: for sbeetctl gpu examine.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+out=${OUT:-$here/out}
+scratch=$(mktemp -d)
+mkdir -p "$out" "$scratch/mps"
+export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+
+# FOLDER
+examine() {
+	echo "== $1"
+	# shellcheck disable=SC2086 # words
+	"$here/bin/sbeetctl" gpu examine -q -o "$out/$1" ${OPTIONS:-} || failed=1
+}
+
+examine examine
+if command -v nvidia-cuda-mps-control >/dev/null; then
+	export CUDA_MPS_PIPE_DIRECTORY="$scratch/mps" CUDA_MPS_LOG_DIRECTORY="$scratch/mps"
+	if nvidia-cuda-mps-control -d; then
+		examine examine-mps
+		echo quit | nvidia-cuda-mps-control
+	fi
+fi
+exit $failed

@@ -295,6 +295,15 @@ static void emit_meet(const struct worker *w, struct text *out) {
 		  w->barrier);
 }
 
+/*
+ * All lanes have read the same, but only of what the first lane says does the assembler know that, and
+ * keep it, and what is made of it, in registers of the warp. Every warp has a first lane, and all of
+ * its lanes are here, however few.
+ */
+static void emit_share(struct text *out, unsigned r) {
+	text_addf(out, "\tshfl.sync.idx.b32 \t%%sbeet_r%u, %%sbeet_r%u, 0, 31, -1;\n", r, r);
+}
+
 static void emit_start(const struct worker *w, struct text *out) {
 	if (w->ids & CTAID_ANY) {
 		emit_slot(out);
@@ -305,7 +314,11 @@ static void emit_start(const struct worker *w, struct text *out) {
 			  (int)sizeof(struct twin_ctl), STATE_HALF);
 	}
 	if (w->ids & FACTS_CTAID_X) {
+		emit_share(out, 3);
 		text_adds(out, "\tmov.b32 \t%sbeet_id0, %sbeet_r3;\n");
+	}
+	if (w->ids & (FACTS_CTAID_Y | FACTS_CTAID_Z)) {
+		emit_share(out, 4);
 	}
 	if (w->ids & FACTS_CTAID_Y) {
 		text_adds(out, "\tand.b32 \t%sbeet_id1, %sbeet_r4, 65535;\n");

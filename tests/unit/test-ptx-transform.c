@@ -834,6 +834,28 @@ static void transform_finds_waits_for_other_blocks(void **state) {
 #undef POLL
 }
 
+/* The assembler keeps in registers of the warp what is made of ids only if it sees that all lanes
+ * have the same ones. */
+static void transform_shares_ids_within_the_warp(void **state) {
+	static const struct {
+		const char *body;
+		unsigned shared;
+	} cases[] = {
+		{"ret;", 0},
+		{"mov.u32 %r1, %nctaid.y; ret;", 0},
+		{"mov.u32 %r1, %ctaid.x; ret;", 1},
+		{"mov.u32 %r1, %ctaid.y; mov.u32 %r2, %ctaid.z; ret;", 1},
+		{"mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.z; ret;", 2},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct transform *t = transform_body("", cases[i].body);
+
+		assert_occurs(t->ptx, "shfl.sync.idx.b32", cases[i].shared);
+		transform_free(t);
+	}
+}
+
 static void transform_uses_the_block_size_given(void **state) {
 	struct transform *t =
 		transform(HEAD
@@ -872,6 +894,7 @@ int main(void) {
 		cmocka_unit_test(transform_takes_reserved_shared_memory),
 		cmocka_unit_test(transform_keeps_textures_from_constants),
 		cmocka_unit_test(transform_finds_waits_for_other_blocks),
+		cmocka_unit_test(transform_shares_ids_within_the_warp),
 		cmocka_unit_test(transform_uses_the_block_size_given),
 	};
 

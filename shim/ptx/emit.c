@@ -9,6 +9,7 @@
  *	branches by which lanes of a warp leave, one by one	those who stay are counted
  *	masks behind them	cut to those who stay
  *	griddepcontrol		left out
+ *	__assertfail		told of the virtual block (assertion.h)
  *	calls			the ids as further arguments, where the callee reads any
  *
  * What an instruction needs of its own stands in braces around it.
@@ -17,6 +18,7 @@
 
 #include <string.h>
 
+#include "shim/ptx/assertion.h"
 #include "shim/ptx/hazards.h"
 #include "shim/ptx/opcodes.h"
 #include "shim/ptx/twin.h"
@@ -258,6 +260,25 @@ static void emit_call(struct context *x, const struct ptx_stmt *s) {
 	text_adds(x->out, ");\n\t}\n");
 }
 
+static void emit_assertion(struct context *x, const struct ptx_stmt *s) {
+	const struct ptx_operand *args = &x->m->operands[s->operands + 1];
+
+	text_adds(x->out, "\t{\n");
+	if (x->is_kernel) {
+		worker_emit_ids(x->out);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		text_addf(x->out,
+			  "\t.param .b32 \tsbeet_id%u;\n\tst.param.b32 \t[sbeet_id%u], %s%u;\n", i,
+			  i, x->is_kernel ? "%sbeet_r" : "%sbeet_id", i);
+	}
+	emit_guard(x, s);
+	add_name(x->out, s->opcode);
+	text_adds(x->out, " \t" ASSERTION_FUNCTION ", (");
+	emit_tokens(x->e, args->first + 1, args->end - 1);
+	text_adds(x->out, ", sbeet_id0, sbeet_id1, sbeet_id2);\n\t}\n");
+}
+
 static void emit_insn(struct context *x, const struct ptx_stmt *s) {
 	const struct opcode *op = s->op;
 	const struct ptx_func *callee = NULL;
@@ -278,6 +299,8 @@ static void emit_insn(struct context *x, const struct ptx_stmt *s) {
 		emit_vote(x, s);
 	} else if (x->count && op->class == OPCODE_WARP) {
 		emit_meeting(x, s);
+	} else if (assertion_is_call(x->m, s)) {
+		emit_assertion(x, s);
 	} else if (callee && callee->has_body &&
 		   facts_ids(&x->e->facts->funcs[callee - x->m->funcs])) {
 		emit_call(x, s);
@@ -325,6 +348,7 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct ha
 		.ids = facts->own_ids | (facts->callee_ids ? e->passed_ids : 0),
 		.barrier = e->barrier,
 		.vote = h->vote,
+		.asserts = facts->own_has & FACTS_ASSERTS,
 		.drain = facts->has & FACTS_ASYNC,
 	};
 

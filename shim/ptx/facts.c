@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/ptx/assertion.h"
 #include "shim/ptx/constants.h"
 #include "shim/ptx/memory.h"
 #include "shim/ptx/names.h"
@@ -321,6 +322,11 @@ static int scan_insn(struct scan *x, const struct ptx_stmt *s) {
 	}
 	if (s->guard.len > 0 && s->guard_var == PTX_NONE) {
 		refuse(x, "its guard is not declared");
+	}
+	if (assertion_is_call(x->m, s)) {
+		x->f->own_has |= FACTS_ASSERTS;
+		/* a kernel finds them when it needs them, see worker.h */
+		x->f->own_ids |= x->func->is_entry ? 0 : FACTS_CTAID;
 	}
 	if (op->class == OPCODE_CALL) {
 		return scan_call(x, s);

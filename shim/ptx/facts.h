@@ -15,6 +15,7 @@ enum facts_id {
 	FACTS_NCTAID_Y = 1 << 4,
 	FACTS_NCTAID_Z = 1 << 5,
 	_FACTS_ID_N = 6,
+	FACTS_CTAID = FACTS_CTAID_X | FACTS_CTAID_Y | FACTS_CTAID_Z,
 };
 
 /* What it contains. */
@@ -26,6 +27,7 @@ enum facts_has {
 	FACTS_ASYNC = 1 << 4,		/* cp.async */
 	FACTS_GENERIC = 1 << 5,		/* reads memory by generic addresses */
 	FACTS_POLLS = 1 << 6,		/* looks at what other blocks may write meanwhile */
+	FACTS_ASSERTS = 1 << 8,		/* calls __assertfail */
 	FACTS_WAITS = 1 << 7,		/* has a loop that waits for that: see waits.h */
 };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/ptx/assertion.h"
 #include "shim/ptx/emit.h"
 #include "shim/ptx/facts.h"
 #include "shim/ptx/hazards.h"
@@ -308,6 +309,16 @@ static void emit_vars(struct builder *b, const struct emit *e) {
 	}
 }
 
+/* What is needed has been followed from the twins. */
+static bool asserts(const struct builder *b) {
+	for (size_t i = 0; i < b->m->n_funcs; i++) {
+		if (b->needed[i] && (b->facts.funcs[i].own_has & FACTS_ASSERTS)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void emit_module(struct builder *b, const struct emit *e) {
 	const struct ptx_module *m = b->m;
 
@@ -322,6 +333,9 @@ static void emit_module(struct builder *b, const struct emit *e) {
 		if (system || (b->needed[i] && !f->is_entry)) {
 			emit_function(e, f, true);
 		}
+	}
+	if (asserts(b)) {
+		assertion_emit(e->out);
 	}
 	for (size_t i = 0; i < m->n_funcs; i++) {
 		if (b->needed[i] && !m->funcs[i].is_entry) {

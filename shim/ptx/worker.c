@@ -44,8 +44,6 @@
 #define STATE_HALF  8
 _Static_assert(sizeof(struct twin_slot) == 2 * STATE_HALF, "halves alternate in one bit");
 
-#define CTAID_ANY (FACTS_CTAID_X | FACTS_CTAID_Y | FACTS_CTAID_Z)
-
 #define CTL(field)  (int)offsetof(struct twin_ctl, field)
 #define ARG_(field) (int)offsetof(struct twin_arg, field)
 #define SET(field)  (int)offsetof(struct twin_set, field)
@@ -177,9 +175,13 @@ static void emit_slot(struct text *out) {
 		  ARG_(ctl), STATE_SLOT);
 }
 
+static bool is_told(const struct worker *w) {
+	return w->ids & FACTS_CTAID || w->asserts;
+}
+
 /* Nothing to tell where the body does not ask which block it is. */
 static void emit_tell(const struct worker *w, struct text *out) {
-	if (!(w->ids & CTAID_ANY)) {
+	if (!is_told(w)) {
 		return;
 	}
 	emit_decode(out);
@@ -305,7 +307,7 @@ static void emit_share(struct text *out, unsigned r) {
 }
 
 static void emit_start(const struct worker *w, struct text *out) {
-	if (w->ids & CTAID_ANY) {
+	if (is_told(w)) {
 		emit_slot(out);
 		text_addf(out,
 			  "\tld.relaxed.cta.global.v2.u32 \t{%%sbeet_r3, %%sbeet_r4}, "
@@ -332,6 +334,22 @@ static void emit_start(const struct worker *w, struct text *out) {
 				  ARG_(grid_x) + 4 * i);
 		}
 	}
+}
+
+/* The half that was read last: nobody writes there before all threads of the block have met. */
+void worker_emit_ids(struct text *out) {
+	text_addf(out,
+		  "\tld.param.u64 \t%%sbeet_d0, [" ARG
+		  "+%d];\n"
+		  "\txor.b32 \t%%sbeet_r0, %%sbeet_state, %d;\n"
+		  "\tand.b32 \t%%sbeet_r0, %%sbeet_r0, 0x%x;\n"
+		  "\tcvt.u64.u32 \t%%sbeet_d1, %%sbeet_r0;\n"
+		  "\tadd.s64 \t%%sbeet_d0, %%sbeet_d0, %%sbeet_d1;\n"
+		  "\tld.relaxed.cta.global.v2.u32 \t{%%sbeet_r0, %%sbeet_r1}, "
+		  "[%%sbeet_d0+%d];\n"
+		  "\tshr.u32 \t%%sbeet_r2, %%sbeet_r1, 16;\n"
+		  "\tand.b32 \t%%sbeet_r1, %%sbeet_r1, 65535;\n",
+		  ARG_(ctl), STATE_HALF, STATE_SLOT, (int)sizeof(struct twin_ctl));
 }
 
 void worker_emit_begin(const struct worker *w, struct text *out) {

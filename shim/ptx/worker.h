@@ -13,6 +13,7 @@ struct worker {
 	uint32_t ids;	  /* enum facts_id: which registers %sbeet_id<n> the body reads */
 	unsigned barrier; /* number of the barrier at which the block meets */
 	bool vote;	  /* meeting means voting that no thread runs any more */
+	bool asserts;	  /* worker_emit_ids() is used */
 	bool drain;	  /* asynchronous copies may be under way at the end of a block */
 };
 
@@ -21,5 +22,8 @@ void worker_emit_begin(const struct worker *w, struct text *out);
 
 /* The label to which a thread goes when its virtual block ends for it, and what follows. */
 void worker_emit_end(const struct worker *w, struct text *out);
+
+/* Within the body: the virtual block's x, y and z to %sbeet_r0, 1 and 2. */
+void worker_emit_ids(struct text *out);
 
 #define WORKER_END_LABEL "$sbeet_end"

@@ -210,12 +210,13 @@ static enum exec_result builtin_vprintf(struct warp *w, const struct insn *in, u
 /* __assertfail(message, file, line, function, size of a character) */
 static enum exec_result builtin_assert(struct warp *w, const struct insn *in, uint32_t mask) {
 	unsigned i = (unsigned)__builtin_ctz(mask);
-	char message[160] = "?", file[160] = "?";
+	char message[160] = "?", file[160] = "?", function[160] = "?";
 
 	read_string(w, i, argument(w, in, i, 0), message, sizeof(message));
 	read_string(w, i, argument(w, in, i, 1), file, sizeof(file));
-	return warp_fault(w, in, i, INTERP_FAULT_ASSERT, "%s:%u: assertion '%s' failed", file,
-			  (uint32_t)argument(w, in, i, 2), message);
+	read_string(w, i, argument(w, in, i, 3), function, sizeof(function));
+	return warp_fault(w, in, i, INTERP_FAULT_ASSERT, "%s:%u: %s: assertion '%s' failed", file,
+			  (uint32_t)argument(w, in, i, 2), function, message);
 }
 
 exec_fn builtin_find(struct ptx_name name) {

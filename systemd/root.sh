@@ -38,13 +38,17 @@ make_root() { # RELEASE ROOT [PACKAGE...]
 	[ -r "$keyring" ] || { echo "root.sh: no $keyring: it is in the package ubuntu-keyring of Debian 13" >&2; exit 1; }
 	command -v mmdebstrap >/dev/null || { echo "root.sh: no mmdebstrap here" >&2; exit 1; }
 	mkdir -p "$(dirname "$root")"
+	# Whoever else wants it waits, and finds it.
+	exec 8>"$root.lock"
+	flock 8
+	[ ! -e "$root/usr/bin/apt-get" ] || return 0
 	new=$(mktemp -d "$root.XXXXXX")
 	trap 'rm -rf "$new"' EXIT
 	# Package lists stay, as more will be installed.
 	mmdebstrap --quiet --variant=apt --skip=cleanup/apt/lists --keyring="$keyring" --components="$components" \
 		--include="ca-certificates $*" "$release" "$new" "$mirror" >&2
 	chmod 755 "$new"
-	mv -T "$new" "$root" 2>/dev/null || : # another one was faster
+	mv -T "$new" "$root"
 }
 
 run_in() { # ROOT COMMAND

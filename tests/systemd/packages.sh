@@ -40,8 +40,9 @@ fi
 dir=$(mktemp -d)
 making=
 trap '[ -z "$making" ] || kill $making 2>/dev/null; rm -rf "$dir"' EXIT
-clean=$source/build-roots/$release
-sh "$source/systemd/root.sh" make "$release" "$clean" systemd dbus >"$dir/root.log" 2>&1 &
+# The same for the test `readme`.
+clean=$source/build-roots/$release-clean
+sh "$source/systemd/root.sh" make "$release" "$clean" systemd dbus ccache >"$dir/root.log" 2>&1 &
 making=$!
 
 if [ -z "$built" ]; then

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Run by readme.sh in a fresh Debian 12: types the README's first commands, as they stand there; then once more from
-# the line that ends in "# under MPS: COMMAND", with COMMAND in its place. Each time camera must have kept a deadline
-# while train used the GPU. The machine has a simulated GPU, in /machine, and the two programs.
+# readme-guest.sh TREE: run by readme.sh in a fresh Debian 12, in which the tree is in folder TREE: types the README's
+# first commands, as they stand there; then once more from the line that ends in "# under MPS: COMMAND", with COMMAND
+# in its place. Each time camera must have kept a deadline while train used the GPU. The machine has a simulated GPU,
+# in /machine, and the two programs.
 set -u
 
 fail() {
@@ -95,12 +96,12 @@ fi
 
 # What stands for the kernel's part of the driver comes after libsbeet.so.
 kernel=/machine/libsimgpu-ioctl.so
+cd "$1" || exit
 printf '#!/bin/sh\nLD_PRELOAD=$LD_PRELOAD:%s exec %s\n' $kernel \
-	"/machine/matmul --size 16 --frames 60 --period 33ms" >/sbeet/detect
+	"/machine/matmul --size 16 --frames 60 --period 33ms" >detect
 printf '#!/bin/sh\nLD_PRELOAD=$LD_PRELOAD:%s exec %s\n' $kernel \
-	"/machine/lanes --lanes 1 --frames 100000000" >/sbeet/train
-chmod +x /sbeet/detect /sbeet/train
-cd /sbeet || exit
+	"/machine/lanes --lanes 1 --frames 100000000" >train
+chmod +x detect train
 round=0
 started=
 apt-get -q update >/tmp/update.log 2>&1 || { echo "no network: apt-get update fails" && exit 77; }

@@ -3,7 +3,8 @@
 #
 # usage: run.sh [--quick | --long | --threads]
 #	--quick		only the main build, not the others (clang, release, sanitizers, fuzzing)
-#	--long		the functional tests with clang too, and a minute of fuzzing a target instead of 10 s
+#	--long		the functional tests with clang too, a minute of fuzzing a target instead of 10 s, and the
+#			unit tests of a build for arm64 under qemu, where Debian's packages are to be had
 #	--threads	only the shim's library and its tests, and the simulated GPU's worker threads, with
 #			thread sanitizer, in a build of their own
 #
@@ -13,7 +14,6 @@ set -u
 
 cd "$(dirname "$0")/.." || exit 1
 quick=false
-long=false
 threads=false
 fuzz_s=10
 long=
@@ -156,7 +156,7 @@ if [ "$quick" = false ]; then
 	fi
 fi
 
-if [ "$long" = true ]; then
+if [ -n "$long" ]; then
 	step "build for arm64, and its unit tests under qemu"
 	sh tests/prepare.sh --arm64
 	sh tests/arm64.sh build-arm64 >build-arm64-build.log 2>&1

@@ -50,7 +50,12 @@ held() {
 long="$apps/lanes --lanes 1 --rounds 400 --frames 100000000 --json"
 # That a killed program's neighbours fail under MPS is not what is tested here.
 export SIMGPU=rtx3070:mps SIMGPU_FAULTS=contained
-start_daemon --policy "$policy"
+mkdir "$scratch/profiles"
+cat >"$scratch/profiles/known.json" <<'END'
+{"profiles": [{"name": "known", "on": {"Simulated GeForce RTX 3070": {"points": [
+ {"sms": 4, "worst": "200ms", "watts": 20}, {"sms": 46, "worst": "100ms", "watts": 100}]}}}]}
+END
+start_daemon --policy "$policy" --profile-dir "$scratch/profiles"
 
 # Both have SMs of their own: 20 are five groups of 4, and the last group has 10.
 "$ctl" allocation add a --cgroup "${mine#/sys/fs/cgroup/freezer}/a" --sms 20 || fail "a is not made"
@@ -78,7 +83,7 @@ until_true "the other one has worked" status_is jobs honest -ge 3
 before=$(value a jobs)
 kill -9 "$daemon"
 wait "$daemon" 2>/dev/null
-start_daemon --policy "$policy"
+start_daemon --policy "$policy" --profile-dir "$scratch/profiles"
 [ "$(value a sms)" = 0-19 ] && [ "$(value b sms)" = 28-45 ] || fail "the allocations are others after the restart"
 [ "$(value a jobs)" -ge "$before" ] || fail "$before jobs were counted, now $(value a jobs) are"
 until_true "the programs are back" status_is sessions "" -eq 2
@@ -106,6 +111,18 @@ for key in jobs misses launches gpu_ns; do
 done
 [ "$(sed -n 's/.*"misses":\([0-9]*\).*/\1/p' "$scratch/c.json")" = "$(sed -n 's/.*"jobs":\([0-9]*\).*/\1/p' "$scratch/c.json")" ] ||
 	fail "not all jobs of a deadline of 1 us are late"
+
+# Energy is counted where a profile of the task is known.
+"$ctl" allocation add p --cgroup "${mine#/sys/fs/cgroup/freezer}/c" --sms 8 --json >"$scratch/p.json"
+grep -q '"n_sms":8}' "$scratch/p.json" && grep -q '"shared":false' "$scratch/p.json" || fail "p has not 8 SMs of its own"
+sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' $mine/c "$ctl" run --task known --deadline 10s -- "$apps/vecadd" --frames 5 --json \
+	>"$scratch/known.out" 2>&1 || fail "a program of a known task fails"
+results_ok known
+"$ctl" allocation remove p --json >"$scratch/p.json" || fail "p is not removed"
+"$ctl" task history known --json >"$scratch/known.json"
+used=$(sed -n 's/.*"energy_j":\([0-9.]*\).*/\1/p' "$scratch/p.json")
+[ -n "$used" ] && grep -q "\"energy_j\":$used[,}]" "$scratch/known.json" ||
+	fail "the allocation has used '$used' J, the history says another number"
 
 # Nobody removes a, whose programs and cgroup are gone: its SMs are free for the next one.
 kill -9 "$liar"

@@ -163,7 +163,12 @@ if [ -n "$long" ]; then
 	case $? in
 	0)
 		rebuild=
-		run_tests build-arm64 --suite unit --timeout-multiplier 10
+		# qemu-user knows no seccomp filter, and has open files of its own.
+		names=$(meson test -C build-arm64 --list --suite unit 2>/dev/null | sed -n 's|.* / ||p' |
+			grep -vx -e preempter -e packet)
+		# shellcheck disable=SC2086 # words
+		run_tests build-arm64 --suite unit --timeout-multiplier 10 $names
+		skipped=$((skipped + 2))
 		;;
 	77)
 		tail -n 1 build-arm64-build.log

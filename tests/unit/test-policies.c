@@ -336,6 +336,51 @@ static void load_policies_pack_jobs_where_told_to(void **state) {
 	assert_int_equal(sum_of_responses("load-dist", SCHED_PACKING_REMAINING), 10 + 10 + 10);
 }
 
+/* The first of two jobs in the queue, whose deadline has passed, or -1. */
+static int first_to_start(enum sched_late late) {
+	static struct profile_table table;
+	struct sched_actions actions;
+	struct sched_params params;
+	sched_job_id jobs[2];
+	struct sched *s;
+	int first = -1;
+
+	assert_int_equal(profile_table_linear(&table, 8, 0, 0, 80 * NSEC_PER_MSEC, 1000), 0);
+	assert_int_equal(sched_new(&s, sched_policy_find("sbeet"), CORE_SIM_JOBS_MAX), 0);
+	assert_int_equal(sched_add_gpu(s, 8, SCHED_SHARING_MPS), 0);
+	sched_params_live(&params);
+	params.queue = SCHED_QUEUE_FCFS;
+	params.jobs_per_gpu = 1;
+	params.reading = SCHED_READING_LITERAL;
+	params.late = late;
+	assert_int_equal(sched_set_params(s, &params), 0);
+	for (nsec_t i = 0; i < 2; i++) {
+		struct sched_task task = {.period = NSEC_PER_SEC,
+					  .deadline = NSEC_PER_SEC,
+					  .fixed_gpu = -1,
+					  .profiles = {&table}};
+		struct sched_job job = {.owner = i + 1,
+					.gpu_wanted = -1,
+					.divisible = true,
+					.deadline = (1 + i * 10) * NSEC_PER_SEC};
+
+		assert_int_equal(sched_add_task(s, &task, &job.task), 0);
+		assert_int_equal(sched_arrive(s, &job, &jobs[i]), 0);
+	}
+	sched_distribute(s);
+	sched_decide(s, 2 * NSEC_PER_SEC, &actions);
+	for (int i = 0; i < 2 && actions.n > 0; i++) {
+		first = actions.list[0].job == jobs[i] ? i : first;
+	}
+	sched_free(s);
+	return first;
+}
+
+static void late_jobs_give_up_their_turn_where_told_to(void **state) {
+	assert_int_equal(first_to_start(SCHED_LATE_RUN), 0);
+	assert_int_equal(first_to_start(SCHED_LATE_DROP), 1);
+}
+
 /* A task runs where it has a profile: the simulator knows no times elsewhere. */
 static void policies_give_no_gpu_without_a_profile(void **state) {
 	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
@@ -734,6 +779,7 @@ int main(void) {
 		cmocka_unit_test(policies_schedule_examples_4_and_5),
 		cmocka_unit_test(stgm_runs_as_many_jobs_as_have_sms),
 		cmocka_unit_test(load_policies_pack_jobs_where_told_to),
+		cmocka_unit_test(late_jobs_give_up_their_turn_where_told_to),
 		cmocka_unit_test(policies_give_no_gpu_without_a_profile),
 		cmocka_unit_test(authors_keep_to_the_step),
 		cmocka_unit_test(policies_obey_theorem_1),

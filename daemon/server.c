@@ -306,6 +306,8 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 	}
 	if (r == 0) {
 		r = make_allocations(server, parts->runtime);
+	}
+	if (r == 0) {
 		r = set_table(server, parts);
 	}
 	if (r == 0 && (strcmp(settings->metrics, "off") != 0 || parts->metrics_fd >= 0)) {

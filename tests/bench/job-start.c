@@ -285,8 +285,8 @@ int main(int argc, char **argv) {
 	unsigned jobs = argc > 4 ? number(argv[4], 1, JOBS_MAX - WARM) : 50;
 	const char *preload = getenv("LD_PRELOAD");
 
-	if (argc < 2 || argc > 5) {
-		errx(2, "usage: job-start CASE [PAUSE_US [ROUNDS [JOBS]]]");
+	if (argc < 2 || argc > 6) {
+		errx(2, "usage: job-start CASE [PAUSE_US [ROUNDS [JOBS [hold]]]]");
 	}
 	if (getenv("JOB_START_SERVE")) {
 		return serve(jobs, pause_us);
@@ -304,6 +304,8 @@ int main(int argc, char **argv) {
 	}
 	for (enum operation o = 0; o < N_OPERATIONS; o++) {
 		say(argv[1], pause_us, &with, &without, o, jobs);
+	}
+	while (argc > 5 && read(STDIN_FILENO, &(char){0}, 1) > 0) { /* until it is closed */
 	}
 	stop(&with);
 	stop(&without);

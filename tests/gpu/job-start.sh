@@ -17,10 +17,12 @@ failed=0
 on=
 [ "$(nproc)" -lt 8 ] || on="taskset -c ${CPUS:-4-7}"
 
-# The program is kept to a set.
+# The program, which lives until we close its input, is kept to a set.
 await_set() {
+	tries=0
 	until tool "$ctl" task explain job-start 2>/dev/null | grep -q "SMs [0-9]"; do
-		kill -0 "$program" 2>/dev/null || {
+		tries=$((tries + 1))
+		kill -0 "$program" 2>/dev/null && [ "$tries" -le 200 ] || {
 			echo "job-start.sh: the program had no set" >&2
 			failed=1
 			return
@@ -38,10 +40,12 @@ measure() {
 		[ "$pause" -eq 0 ] || jobs=${JOBS:-10}
 		# shellcheck disable=SC2086 # several words
 		managed --task job-start "$@" --require -- \
-			$on "$here/bin/job-start" "$condition" "$pause" "${ROUNDS:-100}" "$jobs" \
-			>"$scratch/lines" &
+			$on "$here/bin/job-start" "$condition" "$pause" "${ROUNDS:-100}" "$jobs" hold \
+			<"$scratch/hold" >"$scratch/lines" &
 		program=$!
+		exec 9>"$scratch/hold"
 		[ "$condition" != terms-set ] || await_set
+		exec 9>&-
 		wait "$program" || failed=1
 		tee -a "$out/job-start.txt" <"$scratch/lines"
 	done
@@ -60,6 +64,7 @@ check() { # CONDITION
 }
 
 : >"$out/job-start.txt"
+mkfifo "$scratch/hold"
 start_mps
 for condition in ${CONDITIONS:-asked terms terms-set}; do
 	case $condition in

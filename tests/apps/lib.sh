@@ -81,6 +81,17 @@ start() {
 	started="$started $pid"
 }
 
+# NAME PRIORITY COMMAND...: likewise, with a priority.
+start_with_priority() {
+	name=$1
+	priority=$2
+	shift 2
+	"$ctl" run --task "$name" --priority "$priority" --log info -- "$@" \
+		>"$scratch/$name.out" 2>"$scratch/$name.err" &
+	pid=$!
+	started="$started $pid"
+}
+
 # NAME PID: it ends with exit code 0 and says that its results are right.
 ended_well() {
 	wait "$2"

@@ -8,16 +8,6 @@
 urgent=$SBEET_BUILD/tests/gpu/urgent
 page=$scratch/page
 
-start_with() { # NAME PRIORITY COMMAND...
-	name=$1
-	priority=$2
-	shift 2
-	"$ctl" run --task "$name" --priority "$priority" --log info -- "$@" \
-		>"$scratch/$name.out" 2>"$scratch/$name.err" &
-	pid=$!
-	started="$started $pid"
-}
-
 # Kernels that lower has seen the end of: struct page of urgent.c.
 kernels_done() {
 	od -An -t u8 -j 72 -N 8 "$page" | tr -d ' '
@@ -34,7 +24,7 @@ job_shows() {
 
 # ROUNDS MEANS: lower has the GPU, and this can stop it.
 start_lower() {
-	start_with lower 1 "$urgent" lower "$page" 0 "$1"
+	start_with_priority lower 1 "$urgent" lower "$page" 0 "$1"
 	lower=$pid
 	until_true "lower runs" lower_runs 2
 	until_true "lower can be stopped by $2" job_shows lower "\"stop\":\"$2\""
@@ -42,10 +32,10 @@ start_lower() {
 
 # Steps that don't commute, preempted or at a level below: none is lost, repeated or out of order.
 exact() {
-	SBEET_JOB=marks start_with steps 1 "$SBEET_BUILD/tests/apps/driver/endless" "$scratch/enough" job
+	SBEET_JOB=marks start_with_priority steps 1 "$SBEET_BUILD/tests/apps/driver/endless" "$scratch/enough" job
 	steps=$pid
 	until_true "steps run" grep -q begun "$scratch/steps.out"
-	start_with high 2 "$apps/hotspot" --frames 4 --json
+	start_with_priority high 2 "$apps/hotspot" --frames 4 --json
 	ended_well high "$pid"
 	grep '"job-stop"' "$scratch/events" | grep -q '"task":"steps"' || fail "steps were not stopped"
 	touch "$scratch/enough"
@@ -56,7 +46,7 @@ exact() {
 # Jobs of urgent in the middle of one kernel of lower.
 overtake() {
 	before=$(kernels_done)
-	start_with urgent 2 "$urgent" jobs "$page" 0 20 20000 0.5
+	start_with_priority urgent 2 "$urgent" jobs "$page" 0 20 20000 0.5
 	high=$pid
 	wait "$high" || fail "urgent: exit code $?"
 	read -r jobs rest <"$scratch/urgent.out"
@@ -95,7 +85,7 @@ preempt() {
 	export LD_PRELOAD="$SBEET_BUILD/shim/libsbeet.so:$SBEET_BUILD/tests/simgpu/libsimgpu-ioctl.so"
 	begin
 	exact
-	start_with lower 1 "$urgent" lower "$page" 0 1000000000
+	start_with_priority lower 1 "$urgent" lower "$page" 0 1000000000
 	lower=$pid
 	until_true "lower is handed over" handed_over
 	overtake 0 preempt
@@ -114,15 +104,15 @@ level() {
 
 # The urgent one dies while it has the GPU, then one that waits.
 kill_programs() {
-	SBEET_JOB=marks start_with dies 2 "$apps/endless" "$scratch/never" job
+	SBEET_JOB=marks start_with_priority dies 2 "$apps/endless" "$scratch/never" job
 	high=$pid
 	until_true "steps give way" job_shows steps '"aside":true'
 	kill -KILL "$high"
 	wait "$high" 2>/dev/null
 	until_true "steps have the GPU again" job_shows steps '"state":"running"'
-	SBEET_JOB=marks start_with beside 1 "$apps/endless" "$scratch/never" job
+	SBEET_JOB=marks start_with_priority beside 1 "$apps/endless" "$scratch/never" job
 	beside=$pid
-	SBEET_JOB=marks start_with last 2 "$apps/endless" "$scratch/last" job
+	SBEET_JOB=marks start_with_priority last 2 "$apps/endless" "$scratch/last" job
 	high=$pid
 	until_true "steps give way" job_shows steps '"aside":true'
 	kill -KILL "$beside"
@@ -135,12 +125,12 @@ kill_programs() {
 # under MPS takes the others with it.
 killed() {
 	begin
-	SBEET_JOB=marks start_with steps 1 "$apps/endless" "$scratch/enough" job
+	SBEET_JOB=marks start_with_priority steps 1 "$apps/endless" "$scratch/enough" job
 	steps=$pid
 	until_true "steps run" grep -q begun "$scratch/steps.out"
 	for n in KILL-1 TERM-2 KILL-3; do
 		signal=${n%-*}
-		SBEET_JOB=marks start_with "high-$n" 2 "$apps/endless" "$scratch/enough-$n" job
+		SBEET_JOB=marks start_with_priority "high-$n" 2 "$apps/endless" "$scratch/enough-$n" job
 		high=$pid
 		until_true "steps give way" job_shows steps '"aside":true'
 		kill -"$signal" "$daemon" || fail "sbeetd does not live any more"

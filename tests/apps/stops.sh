@@ -9,22 +9,12 @@
 export SIMGPU=16:exclusive
 enough=$scratch/enough
 
-start_with() { # NAME PRIORITY COMMAND...
-	name=$1
-	priority=$2
-	shift 2
-	"$ctl" run --task "$name" --priority "$priority" --log info -- "$@" \
-		>"$scratch/$name.out" 2>"$scratch/$name.err" &
-	pid=$!
-	started="$started $pid"
-}
-
 has_begun() { # NAME
 	grep -q begun "$scratch/$1.out"
 }
 
 start_endless() { # NAME PRIORITY HOW
-	SBEET_JOB=marks start_with "$1" "$2" "$apps/endless" "$enough" "$3"
+	SBEET_JOB=marks start_with_priority "$1" "$2" "$apps/endless" "$enough" "$3"
 	until_true "$1 runs" has_begun "$1"
 }
 
@@ -41,7 +31,7 @@ begin() {
 
 # The urgent program gets through, though the job of the other one is not over, and that one is right.
 get_through() {
-	start_with high 2 "$apps/hotspot" --frames 4 --json
+	start_with_priority high 2 "$apps/hotspot" --frames 4 --json
 	ended_well high "$pid"
 	kill -0 "$low" 2>/dev/null || fail "the endless job is over"
 	touch "$enough"
@@ -88,11 +78,11 @@ levels() {
 	begin gpu-kthread job
 	start_endless middle 2 job
 	middle=$pid
-	start_with high 3 "$apps/matmul" --frames 4 --json
+	start_with_priority high 3 "$apps/matmul" --frames 4 --json
 	ended_well high "$pid"
-	start_with equal-1 4 "$apps/matmul" --frames 8 --json
+	start_with_priority equal-1 4 "$apps/matmul" --frames 8 --json
 	one=$pid
-	start_with equal-2 4 "$apps/hotspot" --frames 8 --json
+	start_with_priority equal-2 4 "$apps/hotspot" --frames 8 --json
 	two=$pid
 	ended_well equal-1 "$one"
 	ended_well equal-2 "$two"
@@ -120,9 +110,9 @@ killed() {
 	until_true "the low job is stopped" is_stopped
 	kill -KILL "$low"
 	wait "$low" 2>/dev/null
-	start_with next 1 "$apps/endless" "$enough" unmarked
+	start_with_priority next 1 "$apps/endless" "$enough" unmarked
 	next=$pid
-	start_with beside 3 "$apps/hotspot" --frames 3 --json
+	start_with_priority beside 3 "$apps/hotspot" --frames 3 --json
 	ended_well beside "$pid"
 	kill -KILL "$high"
 	wait "$high" 2>/dev/null
@@ -138,7 +128,7 @@ killed() {
 restarts() {
 	begin gpu-kthread job
 	for signal in KILL TERM KILL TERM KILL; do
-		start_with "high-$signal" 2 "$apps/hotspot" --frames 3 --json
+		start_with_priority "high-$signal" 2 "$apps/hotspot" --frames 3 --json
 		urgent=$pid
 		kill -"$signal" "$daemon" || fail "sbeetd does not live any more"
 		wait "$daemon" 2>/dev/null

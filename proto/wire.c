@@ -237,8 +237,8 @@ struct field {
 	struct reader bytes;		      /* all others */
 };
 
-/* 32 bits, seven a byte. */
-#define KEY_BYTES_MAX 5
+/* Keys and lengths: 32 bits, seven a byte. */
+#define VARINT32_BYTES_MAX 5
 
 static bool read_varint(struct reader *r, uint64_t *ret) {
 	uint64_t number = 0;
@@ -258,6 +258,12 @@ static bool read_varint(struct reader *r, uint64_t *ret) {
 	return false;
 }
 
+static bool read_varint32(struct reader *r, uint64_t *ret) {
+	const uint8_t *begin = r->at;
+
+	return read_varint(r, ret) && r->at - begin <= VARINT32_BYTES_MAX && *ret <= UINT32_MAX;
+}
+
 static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *type,
 						  uint32_t id) {
 	/* Most messages have no gaps in their numbers. */
@@ -274,11 +280,9 @@ static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescript
 
 static bool read_field(struct reader *r, const ProtobufCMessageDescriptor *type,
 		       struct field *ret) {
-	const uint8_t *begin = r->at;
 	uint64_t key, n;
 
-	if (!read_varint(r, &key) || r->at - begin > KEY_BYTES_MAX || key > UINT32_MAX ||
-	    key >> 3 == 0) {
+	if (!read_varint32(r, &key) || key >> 3 == 0) {
 		return false;
 	}
 	ret->type = find_field(type, (uint32_t)(key >> 3));
@@ -295,7 +299,7 @@ static bool read_field(struct reader *r, const ProtobufCMessageDescriptor *type,
 		n = 4;
 		break;
 	case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
-		if (!read_varint(r, &n)) {
+		if (!read_varint32(r, &n)) {
 			return false;
 		}
 		break;

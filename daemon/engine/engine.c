@@ -214,11 +214,10 @@ static void divide_again(struct engine *engine) {
 
 void engine_set_policy(struct engine *engine, const struct sched_policy *policy,
 		       const struct sched_params *params) {
-	int r;
-
 	sched_set_policy(engine->sched, policy);
-	r = sched_set_params(engine->sched, params);
-	assert(r == 0); /* what can be set by name is within bounds */
+	if (sched_set_params(engine->sched, params) != 0) {
+		assert(false); /* what can be set by name is within bounds */
+	}
 	engine->params = *params;
 	divide_again(engine);
 	engine->changed = engine->tasks_changed = true;

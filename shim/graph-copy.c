@@ -20,22 +20,23 @@ static bool driver_can(const struct real *real) {
 	       real->cuGraphInstantiateWithFlags;
 }
 
-/* Owned by the caller. NULL: none, or an error. */
-static CUgraphNode *list_nodes(CUgraph graph, size_t *ret_n) {
+/* Return: whether they are known. @ret: owned by the caller. */
+static bool list_nodes(CUgraph graph, CUgraphNode **ret, size_t *ret_n) {
 	const struct real *real = real_get();
 	CUgraphNode *nodes;
 	size_t n = 0;
 
-	if (real->cuGraphGetNodes(graph, NULL, &n) != CUDA_SUCCESS || n == 0) {
-		return NULL;
+	if (real->cuGraphGetNodes(graph, NULL, &n) != CUDA_SUCCESS) {
+		return false;
 	}
-	nodes = calloc(n, sizeof(*nodes));
-	if (nodes && real->cuGraphGetNodes(graph, nodes, &n) != CUDA_SUCCESS) {
+	nodes = calloc(n + 1, sizeof(*nodes));
+	if (!nodes || (n > 0 && real->cuGraphGetNodes(graph, nodes, &n) != CUDA_SUCCESS)) {
 		free(nodes);
-		return NULL;
+		return false;
 	}
+	*ret = nodes;
 	*ret_n = n;
-	return nodes;
+	return true;
 }
 
 /* A way through the nodes of a graph. */
@@ -103,15 +104,11 @@ static bool walk_node(CUgraphNode node, struct walk *walk, unsigned depth) {
 }
 
 static bool walk_graph(CUgraph graph, struct walk *walk, unsigned depth) {
-	CUgraphNode *nodes;
+	CUgraphNode *nodes = NULL;
 	size_t n = 0;
-	bool ok = true;
+	bool ok = depth < DEPTH_MAX && list_nodes(graph, &nodes, &n);
 
-	if (depth >= DEPTH_MAX) {
-		return false;
-	}
-	nodes = list_nodes(graph, &n);
-	for (size_t i = 0; ok && nodes && i < n; i++) {
+	for (size_t i = 0; ok && i < n; i++) {
 		ok = walk_node(nodes[i], walk, depth);
 	}
 	free(nodes);
@@ -121,12 +118,11 @@ static bool walk_graph(CUgraph graph, struct walk *walk, unsigned depth) {
 /* Raises the priorities of all kernel nodes by @level, as far as the GPU goes. */
 static bool raise_graph(CUgraph graph, int level, unsigned depth) {
 	const struct real *real = real_get();
-	CUgraphNode *nodes;
+	CUgraphNode *nodes = NULL;
 	size_t n = 0;
-	bool ok = depth < DEPTH_MAX;
+	bool ok = depth < DEPTH_MAX && list_nodes(graph, &nodes, &n);
 
-	nodes = ok ? list_nodes(graph, &n) : NULL;
-	for (size_t i = 0; ok && nodes && i < n; i++) {
+	for (size_t i = 0; ok && i < n; i++) {
 		CUkernelNodeAttrValue value = {{0}};
 		CUgraphNodeType type;
 		CUgraph child;

@@ -206,20 +206,43 @@ static CUgraphExec instantiate_at(CUgraph copy, unsigned long long flags, unsign
 	return rc == CUDA_SUCCESS ? exec : NULL;
 }
 
+/* Makes the context of @p, a partition of @context, current. NULL: it can't be had. */
+static CUcontext push_context(struct partition *p, CUcontext context) {
+	CUcontext to = green_confines(p) ? green_context(p) : context;
+
+	return to && real_get()->cuCtxPushCurrent_v2(to) == CUDA_SUCCESS ? to : NULL;
+}
+
 CUgraphExec graph_copy_instantiate(CUgraph copy, unsigned long long flags, struct partition *p,
 				   CUcontext context) {
-	CUcontext to = green_confines(p) ? green_context(p) : context, popped;
-	const struct real *real = real_get();
-	struct walk walk = {.to = to};
+	struct walk walk = {.to = push_context(p, context)};
 	CUgraphExec exec = NULL;
+	CUcontext popped;
 
-	if (!to || real->cuCtxPushCurrent_v2(to) != CUDA_SUCCESS) {
+	if (!walk.to) {
 		return NULL;
 	}
 	if (walk_graph(copy, &walk, 0)) {
 		exec = instantiate_at(copy, flags,
 				      graph_copy_has_priorities(flags) ? green_level(p) : 0);
 	}
-	real->cuCtxPopCurrent_v2(&popped);
+	real_get()->cuCtxPopCurrent_v2(&popped);
 	return exec;
+}
+
+void graph_copy_upload(CUgraphExec exec, struct partition *p, CUcontext context) {
+	const struct real *real = real_get();
+	CUcontext popped;
+	CUstream stream;
+
+	if (!real->cuGraphUpload || !push_context(p, context)) {
+		return;
+	}
+	/* One of its own: no capture can go on there, and the program waits for none. */
+	stream = green_stream_new(p, 0);
+	if (stream) {
+		real->cuGraphUpload(exec, stream);
+		real->cuStreamDestroy_v2(stream);
+	}
+	real->cuCtxPopCurrent_v2(&popped);
 }

@@ -36,3 +36,7 @@ bool graph_copy_has_priorities(unsigned long long flags);
  * the nodes have priorities. Changes @copy. NULL: the driver refuses. Owned by the caller. */
 CUgraphExec graph_copy_instantiate(CUgraph copy, unsigned long long flags, struct partition *p,
 				   CUcontext context);
+
+/* Sends @exec, made for @p as above, to the GPU, which its first launch would do otherwise. Doesn't
+ * wait for it, for the driver orders launches behind. What fails is left to the launch. */
+void graph_copy_upload(CUgraphExec exec, struct partition *p, CUcontext context);

@@ -65,10 +65,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table execs; /* by the program's exec; changed under the lock, as is all below */
 static struct graph *graphs;
 
-/* The graph whose copy and variants are a thread's, which makes or destroys them without the lock.
- * One at a time, for the driver wants one thread at a time in a green context. */
-static struct graph *_Atomic busy;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* busy, or something is wanted */
+/* What a thread makes or destroys without the lock; on its stack. */
+struct work {
+	struct graph *graph;	 /* whose copy and variants are the thread's */
+	struct partition *owner; /* whose green context is: the driver wants one thread at a time
+				    there; NULL: none */
+	struct work *next;
+};
+
+static struct work *works;
+static _Atomic unsigned n_works;
+static unsigned n_waiting; /* threads of the program; what is made ahead is made after theirs */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* works, or something is wanted */
 
 /* Where jobs of a context go, or are to go. */
 static struct want {
@@ -97,23 +105,50 @@ static void unlock_here(int cancel) {
 
 /* ---- entries; with the lock held ---- */
 
-/* Until nobody works on @g; NULL: on any. */
-static void wait_for(const struct graph *g) {
-	while (g ? busy == g : busy != NULL) {
-		pthread_cond_wait(&changed, &lock);
+/* Whether a thread works on @g, or in @owner's green context. NULL: on any, in any. */
+static bool is_busy(const struct graph *g, const struct partition *owner) {
+	const struct work *w = works;
+
+	while (w && g && w->graph != g && (!owner || w->owner != owner)) {
+		w = w->next;
 	}
+	return w;
 }
 
-/* Between these the lock is not held. */
-static void work_begin(struct graph *g) {
-	wait_for(NULL);
-	atomic_store(&busy, g);
+static void wait_for(const struct graph *g, const struct partition *owner) {
+	if (!is_busy(g, owner)) {
+		return;
+	}
+	n_waiting++;
+	do {
+		pthread_cond_wait(&changed, &lock);
+	} while (is_busy(g, owner));
+	n_waiting--;
+	pthread_cond_broadcast(&changed);
+}
+
+/* Whose green context a variant for @p is made in. NULL: in none. */
+static struct partition *owner_of(struct partition *p) {
+	return green_confines(p) ? green_owner(p) : NULL;
+}
+
+/* Nobody works on @g, or in @owner's green context. Between these the lock is not held. */
+static void work_begin(struct work *w, struct graph *g, struct partition *owner) {
+	*w = (struct work){g, owner, works};
+	works = w;
+	atomic_fetch_add(&n_works, 1);
 	pthread_mutex_unlock(&lock);
 }
 
-static void work_end(void) {
+static void work_end(const struct work *w) {
+	struct work **link = &works;
+
 	pthread_mutex_lock(&lock);
-	atomic_store(&busy, NULL);
+	while (*link != w) {
+		link = &(*link)->next;
+	}
+	*link = w->next;
+	atomic_fetch_sub(&n_works, 1);
 	pthread_cond_broadcast(&changed);
 }
 
@@ -148,19 +183,20 @@ static void drop_copy(struct graph *g) {
 /* Nothing is known of @g any more but that it is there. */
 static void drop(struct graph *g) {
 	struct graph_part *parts;
+	struct work work;
 	CUgraph copy;
 
-	wait_for(g);
+	wait_for(g, NULL);
 	parts = g->parts;
 	copy = g->copy;
 	g->parts = NULL;
 	set_copy(g, NULL);
 	atomic_store(&g->last, 0);
 	if (parts || copy) {
-		work_begin(g);
+		work_begin(&work, g, NULL);
 		destroy_parts(parts);
 		graph_copy_free(copy);
-		work_end();
+		work_end(&work);
 	}
 }
 
@@ -324,21 +360,26 @@ static struct graph_part *take_unused(void) {
 	return unused;
 }
 
-/* Makes that of @g for @p, which has a copy and nobody works on, inside state_enter(). NULL: can't
- * be had. */
-static struct graph_part *make_part(struct graph *g, struct partition *p, CUcontext context) {
+/* Makes that of @g for @p, which has a copy, and nobody works there, inside state_enter(). NULL:
+ * can't be had. */
+static struct graph_part *make_part(struct graph *g, struct partition *p, CUcontext context,
+				    bool ahead) {
 	struct graph_part *part = calloc(1, sizeof(*part)), *unused;
+	struct work work;
 
 	if (!part) {
 		return NULL;
 	}
 	unused = take_unused();
-	work_begin(g);
+	work_begin(&work, g, owner_of(p));
 	destroy_parts(unused);
-	if (!atomic_load(&leaving)) { /* asked when busy is set: see graph_leave() */
+	if (!atomic_load(&leaving)) { /* asked when the work has begun: see graph_leave() */
 		part->exec = graph_copy_instantiate(g->copy, g->flags, p, context);
 	}
-	work_end();
+	if (ahead && part->exec) {
+		graph_copy_upload(part->exec, p, context);
+	}
+	work_end(&work);
 	if (!part->exec) {
 		free(part);
 		if (!atomic_load(&leaving)) {
@@ -400,12 +441,12 @@ static void *make_ahead(void *data) {
 	pthread_setname_np(pthread_self(), "sbeet-graphs");
 	state_enter_locked(&lock); /* for good: whatever this thread calls is ours */
 	for (;;) {
-		g = busy || atomic_load(&leaving) ? NULL : find_any_missing(&want);
-		if (!g) {
+		g = n_waiting > 0 || atomic_load(&leaving) ? NULL : find_any_missing(&want);
+		if (!g || is_busy(g, owner_of(want.partition))) {
 			pthread_cond_wait(&changed, &lock);
 			continue;
 		}
-		make_part(g, want.partition, want.context);
+		make_part(g, want.partition, want.context, true);
 		if (!find_missing(&want)) {
 			wake_tracker();
 		}
@@ -493,16 +534,16 @@ static struct graph_use use_part(struct graph_part *part) {
 	return (struct graph_use){part->exec, part};
 }
 
-/* Waits for those that are being made: this may be one of them. */
+/* Waits where another thread works: it may be making this one. */
 static struct graph_use use_new(struct graph *g, struct partition *p, CUcontext context) {
 	int token = state_enter_locked(&lock);
 	struct graph_part *part;
 	struct graph_use use;
 
-	wait_for(NULL);
+	wait_for(g, owner_of(p));
 	part = find_part(g, p);
 	if (!part && g->copy) {
-		part = make_part(g, p, context);
+		part = make_part(g, p, context, false);
 	}
 	use = use_part(part);
 	state_leave_locked(&lock, token);
@@ -542,7 +583,7 @@ void graph_code_unloading(void) {
 	if (graph_any()) {
 		cancel = lock_here();
 		atomic_fetch_add(&n_unloads, 1);
-		wait_for(NULL);
+		wait_for(NULL, NULL);
 		unlock_here(cancel);
 	}
 }
@@ -570,7 +611,7 @@ void graph_context_destroying(CUcontext context) {
 			wants[i] = (struct want){.context = NULL};
 		}
 	}
-	wait_for(NULL);
+	wait_for(NULL, NULL);
 	for (struct graph *g = graphs; g; g = g->next) {
 		drop_parts_of(g, context);
 	}
@@ -582,7 +623,7 @@ void graph_leave(nsec_t deadline) {
 
 	/* Without the lock: whoever exits may have it. */
 	atomic_store(&leaving, true);
-	while (atomic_load(&busy) && nsec_now() < deadline) {
+	while (atomic_load(&n_works) > 0 && nsec_now() < deadline) {
 		nanosleep(&nap, NULL);
 	}
 }
@@ -593,7 +634,9 @@ void graph_after_fork(void) {
 	pthread_cond_init(&changed, NULL);
 	execs = TABLE_NULL;
 	graphs = NULL;
-	atomic_store(&busy, NULL);
+	works = NULL;
+	atomic_store(&n_works, 0);
+	n_waiting = 0;
 	memset(wants, 0, sizeof(wants));
 	running = false;
 	atomic_store(&leaving, false);

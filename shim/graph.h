@@ -3,9 +3,10 @@
  *
  * To instantiate a variant takes milliseconds (7 on an H200 for a network of 250 kernels), too long
  * on the way of a launch. So when the terms name another partition, a thread of this file makes the
- * variants of the graphs that the program launches, and until they are there jobs stay under the
- * last terms (terms.c). A launch makes one itself only if its graph has none: the first launch, or
- * one under a grant, which holds for its set alone.
+ * variants of the graphs that the program launches and uploads them, and until they are there jobs
+ * stay under the last terms (terms.c). A launch makes one itself only if its graph has none: the
+ * first launch, or one under a grant, which holds for its set alone. It waits only for what is
+ * being made of the same graph or for the same set, and is served before what is to be made ahead.
  *
  * What is made ahead must not meet what the program has taken away since it launched the graph. So
  * that is done only for graphs of plain memory, whose code has been there since: destroying or

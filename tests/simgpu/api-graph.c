@@ -597,3 +597,23 @@ EXPORT typeof(cuGraphLaunch) cuGraphLaunch_ptsz;
 EXPORT CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream) {
 	return graph_launch(hGraphExec, hStream, true);
 }
+
+/* Nothing has to be brought anywhere, but what the caller may do wrong is found. */
+static CUresult graph_upload(CUgraphExec e, CUstream stream, bool per_thread) {
+	struct target t;
+	CUresult r = stream_target(stream, per_thread, &t);
+
+	if (r != CUDA_SUCCESS) {
+		return r;
+	}
+	return e && e->tag == DRIVER_GRAPH_EXEC ? capture_refuse(&t) : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT CUresult CUDAAPI cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream) {
+	return graph_upload(hGraphExec, hStream, false);
+}
+
+EXPORT typeof(cuGraphUpload) cuGraphUpload_ptsz;
+EXPORT CUresult CUDAAPI cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream) {
+	return graph_upload(hGraphExec, hStream, true);
+}

@@ -46,6 +46,8 @@ static void api_replays_what_it_captured(void **state) {
 	assert_int_equal(n_nodes, 4);
 	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	OK(cuGraphDestroy(graph));
+	OK(cuGraphUpload(exec, s));
+	assert_int_equal(cuGraphUpload(NULL, s), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemcpyDtoH(words + n, c, n * 4));
 	assert_int_equal(words[n], 77); /* nothing has run yet */
 	for (unsigned round = 0; round < 3; round++) {

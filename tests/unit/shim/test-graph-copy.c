@@ -115,6 +115,20 @@ static CUresult instantiate(CUgraphExec *ret, CUgraph graph, unsigned long long 
 	return CUDA_SUCCESS;
 }
 
+static CUresult upload(CUgraphExec exec, CUstream stream) {
+	assert_ptr_equal(exec, EXEC);
+	assert_ptr_equal(stream, STREAM);
+	assert_int_equal(driver.n_streams, 1);
+	driver.n_uploads++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult destroy_stream(CUstream stream) {
+	assert_ptr_equal(stream, STREAM);
+	driver.n_streams--;
+	return CUDA_SUCCESS;
+}
+
 static CUresult push(CUcontext context) {
 	driver.current = context;
 	return CUDA_SUCCESS;
@@ -140,6 +154,8 @@ static int setup(void **state) {
 		.cuGraphKernelNodeGetParams_v2 = get_params,
 		.cuGraphKernelNodeSetParams_v2 = set_params,
 		.cuGraphInstantiateWithFlags = instantiate,
+		.cuGraphUpload = upload,
+		.cuStreamDestroy_v2 = destroy_stream,
 		.cuCtxPushCurrent_v2 = push,
 		.cuCtxPopCurrent_v2 = pop,
 	};
@@ -182,10 +198,36 @@ static void graphs_whose_nodes_cant_be_listed_cant_move(void **state) {
 	assert_null(driver.current);
 }
 
+/* ---- uploads ---- */
+
+static void uploads_go_through_a_stream_of_the_partition(void **state) {
+	(void)state;
+	graph_copy_upload(EXEC, PART, CONTEXT);
+	driver.whole = true;
+	graph_copy_upload(EXEC, PART, CONTEXT);
+	assert_int_equal(driver.n_uploads, 2);
+	assert_int_equal(driver.n_streams, 0);
+	assert_null(driver.current);
+}
+
+static void what_cant_be_uploaded_is_left_to_the_launch(void **state) {
+	(void)state;
+	driver.no_stream = true;
+	graph_copy_upload(EXEC, PART, CONTEXT);
+	driver.no_stream = false;
+	driver.table.cuGraphUpload = NULL; /* an older driver */
+	graph_copy_upload(EXEC, PART, CONTEXT);
+	assert_int_equal(driver.n_uploads, 0);
+	assert_int_equal(driver.n_streams, 0);
+	assert_null(driver.current);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(graphs_that_are_known_can_move, setup),
 		cmocka_unit_test_setup(graphs_whose_nodes_cant_be_listed_cant_move, setup),
+		cmocka_unit_test_setup(uploads_go_through_a_stream_of_the_partition, setup),
+		cmocka_unit_test_setup(what_cant_be_uploaded_is_left_to_the_launch, setup),
 	};
 
 	return cmocka_run_group_tests_name("graph-copy", tests, NULL, NULL);

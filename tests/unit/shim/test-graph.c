@@ -47,22 +47,23 @@ struct CUgraphExec_st {
 	CUgraph graph;
 	struct partition *partition;
 	pthread_t by;
-	bool gone;
+	bool gone, uploaded;
 };
+
+static struct partition parts[PARTITIONS];
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool held;	/* variants take until it is not */
-	CUgraph inside; /* of which one is being made */
+	const struct partition *held; /* variants for it take until it is not */
+	CUgraph inside[PARTITIONS];   /* of which one is being made */
 	bool refuses, special;
 	unsigned n_copies, n_made, n_there, n_wakes;
+	unsigned n_waits;	/* of threads inside graph.c */
 	void *handles[HANDLES]; /* gone ones too, for they are compared: freed after each test */
 	unsigned n_handles;
 	struct real table;
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-static struct partition parts[PARTITIONS];
 
 const struct real *__wrap_real_get(void);
 const struct real *__wrap_real_get(void) {
@@ -104,6 +105,18 @@ void __wrap_wake_tracker(void) {
 	pthread_mutex_unlock(&driver.lock);
 }
 
+int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex) {
+	if (cond != &driver.changed) {
+		pthread_mutex_lock(&driver.lock);
+		driver.n_waits++;
+		pthread_cond_broadcast(&driver.changed);
+		pthread_mutex_unlock(&driver.lock);
+	}
+	return __real_pthread_cond_wait(cond, mutex);
+}
+
 CUgraph __wrap_graph_copy_new(CUgraph graph, unsigned long long flags, bool *ret_plain);
 CUgraph __wrap_graph_copy_new(CUgraph graph, unsigned long long flags, bool *ret_plain) {
 	CUgraph copy = new_handle(sizeof(*copy));
@@ -115,10 +128,20 @@ CUgraph __wrap_graph_copy_new(CUgraph graph, unsigned long long flags, bool *ret
 	return copy;
 }
 
+/* Whether a variant of @copy is being made; NULL: of any. */
+static bool is_inside(const struct CUgraph_st *copy) {
+	for (unsigned i = 0; i < PARTITIONS; i++) {
+		if (driver.inside[i] && (!copy || driver.inside[i] == copy)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 CUgraph __wrap_graph_copy_free(CUgraph copy);
 CUgraph __wrap_graph_copy_free(CUgraph copy) {
 	if (copy) {
-		assert_ptr_not_equal(driver.inside, copy);
+		assert_false(is_inside(copy));
 		assert_false(copy->gone);
 		copy->gone = true;
 		driver.n_copies--;
@@ -131,23 +154,33 @@ CUgraphExec __wrap_graph_copy_instantiate(CUgraph copy, unsigned long long flags
 CUgraphExec __wrap_graph_copy_instantiate(CUgraph copy, unsigned long long flags,
 					  struct partition *p, CUcontext context) {
 	CUgraphExec exec = new_handle(sizeof(*exec));
+	CUgraph *inside = &driver.inside[p - parts];
 
 	(void)flags;
 	assert_ptr_equal(context, CONTEXT);
 	pthread_mutex_lock(&driver.lock);
-	assert_null(driver.inside);
+	assert_null(*inside);
+	assert_false(is_inside(copy));
 	assert_false(copy->gone);
-	driver.inside = copy;
+	*inside = copy;
 	pthread_cond_broadcast(&driver.changed);
-	while (driver.held) {
+	while (driver.held == p) {
 		pthread_cond_wait(&driver.changed, &driver.lock);
 	}
-	driver.inside = NULL;
+	*inside = NULL;
 	driver.n_made++;
 	driver.n_there += !driver.refuses;
 	*exec = (struct CUgraphExec_st){.graph = copy, .partition = p, .by = pthread_self()};
 	pthread_mutex_unlock(&driver.lock);
 	return driver.refuses ? NULL : exec;
+}
+
+void __wrap_graph_copy_upload(CUgraphExec exec, struct partition *p, CUcontext context);
+void __wrap_graph_copy_upload(CUgraphExec exec, struct partition *p, CUcontext context) {
+	assert_ptr_equal(context, CONTEXT);
+	assert_ptr_equal(p, exec->partition);
+	assert_true(pthread_equal(exec->by, pthread_self()));
+	exec->uploaded = true;
 }
 
 static CUresult exec_destroy(CUgraphExec exec) {
@@ -159,16 +192,17 @@ static CUresult exec_destroy(CUgraphExec exec) {
 	return CUDA_SUCCESS;
 }
 
-static void hold(bool on) {
+/* NULL: none. */
+static void hold(const struct partition *p) {
 	pthread_mutex_lock(&driver.lock);
-	driver.held = on;
+	driver.held = p;
 	pthread_cond_broadcast(&driver.changed);
 	pthread_mutex_unlock(&driver.lock);
 }
 
 static void wait_inside(void) {
 	pthread_mutex_lock(&driver.lock);
-	while (!driver.inside) {
+	while (!is_inside(NULL)) {
 		pthread_cond_wait(&driver.changed, &driver.lock);
 	}
 	pthread_mutex_unlock(&driver.lock);
@@ -238,27 +272,77 @@ static int teardown(void **state) {
 static void launches_dont_wait_for_the_next_variant(void **state) {
 	CUgraphExec first = *state, second;
 
-	hold(true);
+	hold(&parts[1]);
 	assert_false(graph_prepare(CONTEXT, &parts[1]));
 	wait_inside();
 	assert_false(graph_prepare(CONTEXT, &parts[1]));
 	assert_ptr_equal(launch(&execs[0], &parts[0], true), first);
 	assert_ptr_equal(launch(&execs[0], &parts[1], true), first);
-	hold(false);
+	hold(NULL);
 	prepare(&parts[1]);
 	second = launch(&execs[0], &parts[1], true);
 	assert_ptr_equal(second->partition, &parts[1]);
 	assert_false(pthread_equal(second->by, pthread_self()));
+	assert_true(second->uploaded);
 	assert_int_equal(driver.n_made, 2);
 }
 
-/* A grant holds for its set alone. */
+static void first_launches_dont_wait_for_other_sets(void **state) {
+	CUgraphExec own;
+
+	(void)state;
+	hold(&parts[1]);
+	assert_false(graph_prepare(CONTEXT, &parts[1]));
+	wait_inside();
+	graph_instantiated(&execs[1], &other_graph, PLAIN);
+	own = launch(&execs[1], &parts[0], true);
+	assert_ptr_equal(own->partition, &parts[0]);
+	assert_false(own->uploaded);
+	hold(NULL);
+	graph_exec_destroying(&execs[1]);
+	prepare(&parts[1]);
+}
+
+static void *launch_other(void *data) {
+	(void)data;
+	return launch(&execs[1], &parts[1], false);
+}
+
+/* A thread of the program wants the set for which another graph's variant is being made. */
+static void first_launches_go_before_what_is_made_ahead(void **state) {
+	pthread_t thread;
+	unsigned before;
+	CUgraphExec made;
+	void *result;
+
+	(void)state;
+	graph_instantiated(&execs[1], &other_graph, PLAIN);
+	hold(&parts[1]);
+	assert_false(graph_prepare(CONTEXT, &parts[1]));
+	wait_inside();
+	pthread_mutex_lock(&driver.lock);
+	before = driver.n_waits;
+	assert_int_equal(pthread_create(&thread, NULL, launch_other, NULL), 0);
+	while (driver.n_waits == before) {
+		pthread_cond_wait(&driver.changed, &driver.lock);
+	}
+	pthread_mutex_unlock(&driver.lock);
+	hold(NULL);
+	pthread_join(thread, &result);
+	made = result;
+	assert_int_equal(made->graph->number, other_graph.number);
+	assert_true(pthread_equal(made->by, thread));
+	prepare(&parts[1]);
+	graph_exec_destroying(&execs[1]);
+}
+
 static void launches_under_grants_get_their_variant(void **state) {
 	CUgraphExec second = launch(&execs[0], &parts[1], false);
 
 	(void)state;
 	assert_ptr_equal(second->partition, &parts[1]);
 	assert_true(pthread_equal(second->by, pthread_self()));
+	assert_false(second->uploaded);
 }
 
 /* A whole GPU's variant is no substitute for that of a set. */
@@ -319,14 +403,14 @@ static void *leave(void *data) {
 static void do_meanwhile(void *(*what)(void *)) {
 	pthread_t thread;
 
-	hold(true);
+	hold(&parts[1]);
 	assert_false(graph_prepare(CONTEXT, &parts[1]));
 	wait_inside();
 	atomic_store(&returned, false);
 	assert_int_equal(pthread_create(&thread, NULL, what, &execs[0]), 0);
 	usleep(NOT_SEEN_US);
 	assert_false(atomic_load(&returned));
-	hold(false);
+	hold(NULL);
 	pthread_join(thread, NULL);
 }
 
@@ -444,7 +528,7 @@ static void a_graph_that_rests_keeps_its_last_variant(void **state) {
 static void the_end_waits_for_what_is_being_made(void **state) {
 	(void)state;
 	do_meanwhile(leave);
-	assert_null(driver.inside);
+	assert_false(is_inside(NULL));
 	assert_int_equal(driver.n_made, 2);
 	assert_false(graph_prepare(CONTEXT, &parts[2]));
 	usleep(NOT_SEEN_US);
@@ -455,6 +539,8 @@ int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(launches_dont_wait_for_the_next_variant),
+		CASE(first_launches_dont_wait_for_other_sets),
+		CASE(first_launches_go_before_what_is_made_ahead),
 		CASE(launches_under_grants_get_their_variant),
 		CASE(a_set_is_not_left_for_the_whole_gpu),
 		CASE(destroying_waits),

@@ -73,56 +73,69 @@ static int failed(int status, unsigned index, const char *from, char *error, siz
 	return -EIO;
 }
 
+/* Return: how many have ended. @ret: of the first that failed, while it is 0. */
+static unsigned reap(pid_t *pids, char (*errors)[ERROR_MAX], int *ret, char *error,
+		     size_t error_size) {
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CHILDREN_MAX; i++) {
+		int status = 0;
+
+		if (pids[i] > 0 && waitpid(pids[i], &status, WNOHANG) > 0) {
+			pids[i] = 0;
+			n++;
+			if (*ret == 0 && status != 0) {
+				*ret = failed(status, i, errors[i], error, error_size);
+			}
+		}
+	}
+	return n;
+}
+
+/* Until all @left have ended; once *ret is negative they are killed. */
+static void wait_all(pid_t *pids, unsigned left, char (*errors)[ERROR_MAX], nsec_t limit, int *ret,
+		     char *error, size_t error_size) {
+	nsec_t until = nsec_now() + limit;
+
+	while ((left -= reap(pids, errors, ret, error, error_size)) > 0) {
+		if (*ret == 0 && stop_wanted()) {
+			snprintf(error, error_size, "interrupted");
+			*ret = -EINTR;
+		} else if (*ret == 0 && nsec_now() > until) {
+			snprintf(error, error_size, "the GPU did not answer for %u s",
+				 (unsigned)(limit / NSEC_PER_SEC));
+			*ret = -ETIMEDOUT;
+		}
+		for (unsigned i = 0; *ret < 0 && i < CHILDREN_MAX; i++) {
+			if (pids[i] > 0) {
+				kill(pids[i], SIGKILL);
+			}
+		}
+		children_sleep_until(nsec_now() + 2 * NSEC_PER_MSEC);
+	}
+}
+
 int children_run(unsigned n, children_fn fn, void *userdata, nsec_t limit, char *error,
 		 size_t error_size) {
 	char(*errors)[ERROR_MAX] = children_memory(CHILDREN_MAX * sizeof(*errors));
-	nsec_t until = nsec_now() + limit;
 	pid_t pids[CHILDREN_MAX] = {0};
-	unsigned left = 0;
+	unsigned started = 0;
 	int r = 0;
 
 	if (!errors || n > CHILDREN_MAX) {
+		children_memory_free(errors, CHILDREN_MAX * sizeof(*errors));
 		snprintf(error, error_size, "out of memory");
 		return -ENOMEM;
 	}
-	for (; r == 0 && left < n; left++) {
-		pids[left] = start(left, fn, userdata, errors[left]);
-		if (pids[left] < 0) {
+	for (; started < n; started++) {
+		pids[started] = start(started, fn, userdata, errors[started]);
+		if (pids[started] < 0) {
 			snprintf(error, error_size, "cannot start a process: %s", strerror(errno));
 			r = -EIO;
 			break;
 		}
 	}
-	while (left > 0) {
-		for (unsigned i = 0; i < n; i++) {
-			int status = 0;
-
-			if (pids[i] <= 0 || waitpid(pids[i], &status, r < 0 ? 0 : WNOHANG) <= 0) {
-				continue;
-			}
-			pids[i] = 0;
-			left--;
-			if (r == 0 && status != 0) {
-				r = failed(status, i, errors[i], error, error_size);
-			}
-		}
-		if (r == 0 && left > 0 && stop_wanted()) {
-			snprintf(error, error_size, "interrupted");
-			r = -EINTR;
-		} else if (r == 0 && left > 0 && nsec_now() > until) {
-			snprintf(error, error_size, "the GPU did not answer for %u s",
-				 (unsigned)(limit / NSEC_PER_SEC));
-			r = -ETIMEDOUT;
-		}
-		for (unsigned i = 0; r < 0 && i < n; i++) {
-			if (pids[i] > 0) {
-				kill(pids[i], SIGKILL);
-			}
-		}
-		if (r == 0 && left > 0) {
-			children_sleep_until(nsec_now() + 2 * NSEC_PER_MSEC);
-		}
-	}
+	wait_all(pids, started, errors, limit, &r, error, error_size);
 	children_memory_free(errors, CHILDREN_MAX * sizeof(*errors));
 	return r;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/cgroup.h"
 #include "daemon/base/util.h"
 #include "proto/validate.h"
 
@@ -64,29 +65,9 @@ void peer_executable(const struct peer *peer, char ret[static PROTO_PATH_MAX]) {
 }
 
 void peer_cgroup(const struct peer *peer, char ret[static PROTO_PATH_MAX]) {
-	char path[64], line[PROTO_PATH_MAX + 64];
-	FILE *f;
+	char text[CGROUP_TEXT_MAX];
 
-	ret[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", peer->cred.pid);
-	f = fopen(path, "re");
-	/* "0::/path" is the unified hierarchy, which comes last. Where that is not used, units are
-	 * in systemd's own of the old ones. */
-	while (f && fgets(line, sizeof(line), f)) {
-		bool unified = strncmp(line, "0::", 3) == 0;
-		const char *at = unified ? line + 3 : strstr(line, ":name=systemd:");
-
-		if (!strchr(line, '\n')) {
-			ret[0] = '\0'; /* longer than any we know: its rest is no line of its own */
-			break;
-		}
-		at = at ? strchr(at, '/') : NULL;
-		if (at && !(unified && *ret && strcmp(at, "/\n") == 0)) {
-			snprintf(ret, PROTO_PATH_MAX, "%.*s", (int)strcspn(at, "\n"), at);
-		}
-	}
-	if (f) {
-		fclose(f);
-	}
+	cgroup_read(peer->cred.pid, text, sizeof(text));
+	cgroup_unit(text, ret, PROTO_PATH_MAX);
 	keep_printable(ret);
 }

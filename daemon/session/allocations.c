@@ -20,9 +20,6 @@
 /* Raised when the meaning of the file changes. */
 #define FILE_VERSION 1
 
-/* Of what /proc says of a process: a line of the longest path for each of a dozen hierarchies. */
-#define CGROUPS_TEXT_MAX (16 * 4096)
-
 struct image {
 	char magic[8];
 	uint32_t version, bytes;
@@ -37,7 +34,7 @@ struct allocations {
 	struct image *image;   /* mapped, or private memory */
 	bool mapped;
 	unsigned n_sessions[SCHED_ALLOCATIONS_MAX];
-	char text[CGROUPS_TEXT_MAX];
+	char text[CGROUP_TEXT_MAX];
 };
 
 static struct allocation *at(const struct allocations *a, unsigned id) {

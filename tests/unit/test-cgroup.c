@@ -38,6 +38,35 @@ static void cgroup_survives_odd_texts(void **state) {
 	assert_false(cgroup_is_within("0::/ab", "/a"));
 }
 
+static const char *unit_of(const char *text) {
+	static char unit[64];
+
+	cgroup_unit(text, unit, sizeof(unit));
+	return unit;
+}
+
+static void cgroup_finds_the_unit(void **state) {
+	assert_string_equal(unit_of(old), "/user.slice");
+	assert_string_equal(unit_of("0::/a.slice/b.service\n"), "/a.slice/b.service");
+	assert_string_equal(unit_of("1:name=systemd:/a\n0::/\n"), "/a");
+	assert_string_equal(unit_of("1:name=systemd:/a\n0::/b\n"), "/b");
+	assert_string_equal(unit_of("6:freezer:/a\n0::/\n"), "/");
+	assert_string_equal(unit_of("6:freezer:/a\n"), "");
+}
+
+/* A user can name cgroups of his own. */
+static void cgroup_takes_no_other_hierarchy_for_the_unit(void **state) {
+	assert_string_equal(unit_of("6:freezer:/a:name=systemd:/sbeet.service\n"), "");
+	assert_string_equal(unit_of("6:freezer:/a0::/sbeet.service\n"), "");
+	assert_string_equal(unit_of("10::/sbeet.service\n"), "");
+	assert_string_equal(unit_of("6:name=systemd2:/sbeet.service\n"), "");
+	assert_string_equal(unit_of("1:name=systemd:/a\n0::/b/c"), ""); /* cut */
+	assert_string_equal(
+		unit_of("0::/a.service-whose-name-is-longer-than-all-that-there-is-room-for-it\n"),
+		"");
+	assert_string_equal(unit_of(""), "");
+}
+
 static void cgroup_reads_our_own(void **state) {
 	char text[4096], none[8] = "x";
 
@@ -53,6 +82,8 @@ int main(void) {
 		cmocka_unit_test(cgroup_finds_the_path_and_those_above),
 		cmocka_unit_test(cgroup_tells_paths_apart),
 		cmocka_unit_test(cgroup_survives_odd_texts),
+		cmocka_unit_test(cgroup_finds_the_unit),
+		cmocka_unit_test(cgroup_takes_no_other_hierarchy_for_the_unit),
 		cmocka_unit_test(cgroup_reads_our_own),
 	};
 

@@ -13,6 +13,7 @@
 #include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/place.h"
+#include "shim/point.h"
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
@@ -23,10 +24,10 @@
 
 /* ---- waits: what was handed over before them is complete after them ---- */
 
-static nsec_t wait_begin(void) {
+static point_t wait_begin(void) {
 	atomic_fetch_add(&wait_threads, 1);
 	state_depth++;
-	return nsec_now();
+	return point_mark();
 }
 
 static CUstream where(CUstream stream, bool per_thread) {
@@ -39,7 +40,7 @@ static void wait_end(void) {
 }
 
 CUresult on_cuCtxSynchronize(void) {
-	nsec_t t = wait_begin();
+	point_t t = wait_begin();
 	CUresult rc = real_get()->cuCtxSynchronize();
 
 	wait_end();
@@ -51,7 +52,7 @@ CUresult on_cuCtxSynchronize(void) {
 }
 
 CUresult on_cuCtxSynchronize_v2(CUcontext context) {
-	nsec_t t = wait_begin();
+	point_t t = wait_begin();
 	CUresult rc = real_get()->cuCtxSynchronize_v2(context);
 
 	wait_end();
@@ -63,7 +64,7 @@ CUresult on_cuCtxSynchronize_v2(CUcontext context) {
 }
 
 CUresult on_cuStreamSynchronize(CUstream stream) {
-	nsec_t t = wait_begin();
+	point_t t = wait_begin();
 	CUresult rc = real_get()->cuStreamSynchronize(where(stream, false));
 
 	wait_end();
@@ -75,7 +76,7 @@ CUresult on_cuStreamSynchronize(CUstream stream) {
 }
 
 CUresult on_cuStreamSynchronize_ptsz(CUstream stream) {
-	nsec_t t = wait_begin();
+	point_t t = wait_begin();
 	CUresult rc = real_get()->cuStreamSynchronize_ptsz(where(stream, true));
 
 	wait_end();
@@ -102,7 +103,7 @@ CUresult on_cuEventSynchronize(CUevent event) {
 /* ---- questions: knowledge as well, but programs ask in passing, so no job ends here ---- */
 
 CUresult on_cuStreamQuery(CUstream stream) {
-	nsec_t t = nsec_now();
+	point_t t = point_mark();
 	CUresult rc = real_get()->cuStreamQuery(where(stream, false));
 
 	if (rc == CUDA_SUCCESS) {
@@ -112,7 +113,7 @@ CUresult on_cuStreamQuery(CUstream stream) {
 }
 
 CUresult on_cuStreamQuery_ptsz(CUstream stream) {
-	nsec_t t = nsec_now();
+	point_t t = point_mark();
 	CUresult rc = real_get()->cuStreamQuery_ptsz(where(stream, true));
 
 	if (rc == CUDA_SUCCESS) {
@@ -134,13 +135,13 @@ CUresult on_cuEventQuery(CUevent event) {
 
 struct recording {
 	struct place_use use;
-	nsec_t at;
+	point_t at;
 };
 
 static struct recording recording_begin(CUstream stream, bool per_thread) {
 	struct recording r = {
 		.use = {.stream = stream, .per_thread = per_thread, .at = stream},
-		.at = nsec_now(),
+		.at = point_mark(),
 	};
 
 	if (place_active()) {

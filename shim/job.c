@@ -236,7 +236,7 @@ static bool all_complete(struct lane *lane, uint64_t job) {
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->job) == job && atomic_load(&u->lane) == lane &&
-			    atomic_load(&u->last_ns) > atomic_load(&u->done_ns)) {
+			    atomic_load(&u->last) > atomic_load(&u->done)) {
 				return false;
 			}
 		}

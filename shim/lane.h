@@ -48,11 +48,11 @@ struct lane_found {
 };
 
 struct lane {
-	_Atomic uint32_t state;	  /* enum lane_state; a futex */
-	_Atomic uint32_t waiting; /* threads that sleep on it */
-	bool of_thread;		  /* thread scope: one thread's own */
+	_Atomic uint32_t state;	   /* enum lane_state; a futex */
+	_Atomic uint32_t waiting;  /* threads that sleep on it */
+	bool of_thread;		   /* thread scope: one thread's own */
 	_Atomic bool by_operation; /* each operation is a job: see lane_claim() */
-	struct mark *mark;	  /* of its set */
+	struct mark *mark;	   /* of its set */
 	CUdevice device;
 
 	/* written while OPENING, constant until IDLE or OPENING again */
@@ -84,7 +84,12 @@ struct lane {
 	_Atomic bool stop;	   /* and from there to STOPPED */
 	_Atomic nsec_t refused_ns; /* until then nobody asks again */
 	_Atomic bool recording;	   /* sbeetd wants to be told of single operations */
-	nsec_t watch_ns;	   /* the tracker's: how long it left the lane alone last time */
+
+	/* the tracker's */
+	nsec_t watch_ns;      /* how long it left the lane alone last time */
+	uint64_t watched_job; /* when it saw another operation last, and which it was */
+	uint64_t watched_ops;
+	nsec_t active_ns;
 };
 
 /* One thread's lanes, or those of the process. */

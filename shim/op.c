@@ -179,8 +179,7 @@ static enum op_verdict open_job(struct op *op, uint32_t state, CUresult *ret_rc)
 	};
 
 	atomic_store_explicit(&op->lane->by_operation,
-			      env_get()->task.made_by == TASK_JOBS_OPERATION,
-			      memory_order_relaxed);
+			      env_get()->task.made_by == TASK_JOBS_OPERATION, memory_order_relaxed);
 	if ((state == LANE_IDLE && terms_held() && track_start() &&
 	     job_open_by_terms(op->lane, &need)) ||
 	    ask_for_job(op, &need)) {
@@ -341,6 +340,10 @@ void op_unconfine(struct op *op) {
 
 /* ---- the way ---- */
 
+static bool is_recorded(const struct op *op) {
+	return atomic_load_explicit(&op->lane->recording, memory_order_relaxed);
+}
+
 static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	enum op_verdict verdict = resolve(op) ? enter(op, ret_rc) : OP_BYPASS;
 	bool own;
@@ -357,7 +360,11 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 		atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
 		return OP_BYPASS;
 	}
-	op->begin_ns = op->traits & OP_WAITS ? nsec_now() : 0;
+	op->begin_ns = 0;
+	if (op->traits & OP_WAITS) {
+		op->begun = point_mark();
+		op->begin_ns = is_recorded(op) ? nsec_now() : 0;
+	}
 	state_depth++;
 	return OP_GO;
 }
@@ -454,7 +461,7 @@ void op_bypassed(struct op *op) {
 	}
 }
 
-static void count(const struct op *op, nsec_t when) {
+static void count(const struct op *op) {
 	struct stream_use *u = op->use;
 	uint64_t n;
 
@@ -466,7 +473,7 @@ static void count(const struct op *op, nsec_t when) {
 	n = atomic_load_explicit(&u->launches, memory_order_relaxed);
 	atomic_store_explicit(&u->launches, n + 1, memory_order_relaxed);
 	if (n == 0) {
-		atomic_store_explicit(&u->launched_ns, when, memory_order_relaxed);
+		atomic_store_explicit(&u->launched_ns, nsec_now(), memory_order_relaxed);
 	}
 	if (op->how == none) {
 		atomic_store_explicit(&u->unconfined, true, memory_order_relaxed);
@@ -476,7 +483,7 @@ static void count(const struct op *op, nsec_t when) {
 	}
 }
 
-static void record(const struct op *op, nsec_t when) {
+static void record(const struct op *op) {
 	const struct launch *l = op->launch;
 	struct record r = {
 		.job = atomic_load_explicit(&op->lane->job, memory_order_relaxed),
@@ -491,26 +498,23 @@ static void record(const struct op *op, nsec_t when) {
 		r.blocks = blocks_of(l);
 		r.block_threads = threads_of(l);
 	}
-	records_push(op->worker, &r, when);
+	records_push(op->worker, &r, op->begin_ns ? op->begin_ns : nsec_now());
 }
 
 HOT_CODE void op_end(struct op *op, CUresult rc) {
 	bool waited = rc == CUDA_SUCCESS && (op->traits & OP_WAITS);
-	nsec_t now = nsec_now();
 
 	state_depth--;
 	leave(op);
-	atomic_store_explicit(&op->use->last_ns, now, memory_order_relaxed);
+	atomic_store_explicit(&op->use->last, point_now(), memory_order_relaxed);
 	if (rc == CUDA_SUCCESS) {
-		nsec_t when = op->begin_ns ? op->begin_ns : now;
-
-		count(op, when);
-		if (atomic_load_explicit(&op->lane->recording, memory_order_relaxed)) {
-			record(op, when);
+		count(op);
+		if (is_recorded(op)) {
+			record(op);
 		}
 	}
 	if (waited) {
-		wait_covered_by_copy(op->use, op->begin_ns, now);
+		wait_covered_by_copy(op->use, op->begun);
 	}
 	atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
 	if (waited) {

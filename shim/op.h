@@ -51,7 +51,8 @@ struct op {
 	bool unconfined; /* joins a job whose grant it can't keep: the original runs, and says so */
 	bool outside;	 /* no mark has made a job for it: see mark.h */
 
-	nsec_t begin_ns;  /* OP_WAITS */
+	point_t begun;	  /* OP_WAITS */
+	nsec_t begin_ns;  /* OP_WAITS, where single operations are recorded; else 0 */
 	nsec_t called_ns; /* when it found a job that it can't join; 0: it did not */
 };
 

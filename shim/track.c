@@ -27,6 +27,7 @@
 #include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/offer.h"
+#include "shim/point.h"
 #include "shim/question.h"
 #include "shim/real.h"
 #include "shim/records.h"
@@ -68,7 +69,7 @@ static struct {
 
 /* Another thread's own default stream can't be named from here. But the legacy one comes after it.
  */
-static CUresult mark_per_thread(struct stream_use *u, nsec_t now) {
+static CUresult mark_per_thread(struct stream_use *u, point_t point) {
 	const struct real *real = real_get();
 	CUevent event;
 	CUresult rc;
@@ -82,21 +83,21 @@ static CUresult mark_per_thread(struct stream_use *u, nsec_t now) {
 		real->cuEventDestroy_v2(event);
 		return rc;
 	}
-	atomic_store(&u->event_ns, now);
+	atomic_store(&u->event_point, point);
 	atomic_store(&u->event, event);
 	return CUDA_ERROR_NOT_READY;
 }
 
-/* With the use's context current. @ret_until: up to when everything is complete, on success. */
-static CUresult ask_driver(struct stream_use *u, nsec_t *ret_until) {
+/* With the use's context current. @until: the point of the question, and on success the one up to
+ * which everything is complete. */
+static CUresult ask_driver(struct stream_use *u, point_t *until) {
 	const struct real *real = real_get();
 	CUstream stream = atomic_load(&u->stream);
 	CUevent event = atomic_load(&u->event);
-	nsec_t now = nsec_now();
 	CUresult rc;
 
 	if (event) {
-		*ret_until = atomic_load(&u->event_ns);
+		*until = atomic_load(&u->event_point);
 		rc = real->cuEventQuery(event);
 		/* Who takes it out destroys it: see worker_use(). */
 		if (rc == CUDA_SUCCESS &&
@@ -105,9 +106,8 @@ static CUresult ask_driver(struct stream_use *u, nsec_t *ret_until) {
 		}
 		return rc;
 	}
-	*ret_until = now;
 	if (stream == CU_STREAM_PER_THREAD) {
-		return mark_per_thread(u, now);
+		return mark_per_thread(u, *until);
 	}
 	return stream ? real->cuStreamQuery(stream) : CUDA_SUCCESS;
 }
@@ -115,7 +115,7 @@ static CUresult ask_driver(struct stream_use *u, nsec_t *ret_until) {
 /* Learns whether what @u has of @job is complete, unless that would disturb the program. */
 static void ask(struct stream_use *u, uint64_t job) {
 	const struct real *real = real_get();
-	nsec_t until = nsec_now();
+	point_t until = point_mark();
 	CUresult rc = CUDA_ERROR_NOT_READY;
 	CUcontext context, popped;
 
@@ -131,8 +131,8 @@ static void ask(struct stream_use *u, uint64_t job) {
 		}
 	}
 	/* Any error but "not ready" means that nothing runs there any more. */
-	if (rc != CUDA_ERROR_NOT_READY && atomic_load(&u->done_ns) < until) {
-		atomic_store(&u->done_ns, until);
+	if (rc != CUDA_ERROR_NOT_READY && atomic_load(&u->done) < until) {
+		atomic_store(&u->done, until);
 	}
 	question_end();
 }
@@ -170,15 +170,15 @@ void track_stream_going(CUstream stream) {
 	}
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
-			nsec_t last = atomic_load(&u->last_ns);
+			point_t last = atomic_load(&u->last);
 
 			if (atomic_load(&u->key) != worker_stream_key(w, NULL, stream, false) ||
 			    !atomic_load(&u->context)) {
 				continue;
 			}
 			if (lane_has(atomic_load(&u->lane), atomic_load(&u->job)) &&
-			    last > atomic_load(&u->done_ns)) {
-				atomic_store(&u->event_ns, last);
+			    last > atomic_load(&u->done)) {
+				atomic_store(&u->event_point, last);
 				atomic_store(&u->event, record_last(u));
 			}
 			/* The handle may come back as another stream's. */
@@ -196,7 +196,7 @@ void track_context_going(CUcontext context) {
 				atomic_store(&u->key, 0);
 				atomic_store(&u->context, NULL);
 				atomic_store(&u->event, NULL); /* goes with the context */
-				atomic_store(&u->done_ns, WAKE_NEVER);
+				atomic_store(&u->done, POINT_NEVER);
 			}
 		}
 	}
@@ -210,23 +210,33 @@ static nsec_t clamp(nsec_t t, nsec_t low, nsec_t high) {
 	return t < low ? low : t > high ? high : t;
 }
 
-/* When the last operation of the lane's job was handed to the driver. */
-static nsec_t last_of(struct lane *lane, bool *ret_inside) {
-	uint64_t job = atomic_load(&lane->job);
-	nsec_t last = atomic_load(&lane->granted_ns);
+/* How many operations of the lane's job the driver was handed. */
+static uint64_t count_ops(struct lane *lane, uint64_t job, bool *ret_inside) {
+	uint64_t n = 0;
 
 	*ret_inside = false;
 	worker_for_each(w) {
 		*ret_inside |= atomic_load(&w->inside) == lane;
 		worker_for_each_use(u, w) {
-			nsec_t t = atomic_load(&u->last_ns);
-
-			if (atomic_load(&u->job) == job && t > last) {
-				last = t;
+			if (atomic_load(&u->job) == job) {
+				n += atomic_load_explicit(&u->launches, memory_order_relaxed) +
+				     atomic_load_explicit(&u->copies, memory_order_relaxed);
 			}
 		}
 	}
-	return last;
+	return n;
+}
+
+/* When we first saw the last operation of the lane's job. */
+static nsec_t last_of(struct lane *lane, nsec_t now, bool *ret_inside) {
+	uint64_t job = atomic_load(&lane->job), n = count_ops(lane, job, ret_inside);
+
+	if (job != lane->watched_job || n != lane->watched_ops) {
+		lane->watched_job = job;
+		lane->watched_ops = n;
+		lane->active_ns = now;
+	}
+	return lane->active_ns;
 }
 
 static void ask_all(struct lane *lane) {
@@ -235,7 +245,7 @@ static void ask_all(struct lane *lane) {
 			uint64_t job = atomic_load(&u->job);
 
 			if (job != 0 && atomic_load(&u->lane) == lane && lane_has(lane, job) &&
-			    atomic_load(&u->last_ns) > atomic_load(&u->done_ns)) {
+			    atomic_load(&u->last) > atomic_load(&u->done)) {
 				ask(u, job);
 			}
 		}
@@ -271,7 +281,7 @@ static nsec_t look(struct lane *lane, nsec_t now) {
 	if (job_is_held(lane) && !lane_is_stopping(lane)) {
 		return now + WATCH_MAX_NS;
 	}
-	last = last_of(lane, &inside);
+	last = last_of(lane, now, &inside);
 	if (atomic_load(&lane->state) != LANE_DRAINING && now < last + linger) {
 		/* A program that keeps going is looked at less and less. */
 		lane->watch_ns = clamp(lane->watch_ns * 2,

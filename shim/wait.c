@@ -19,7 +19,7 @@ struct event_mark {
 	_Atomic(CUevent) event;
 	_Atomic uint64_t key;
 	_Atomic(CUcontext) context;
-	_Atomic nsec_t at;
+	_Atomic point_t at;
 };
 
 static struct event_mark marks[EVENTS];
@@ -34,13 +34,13 @@ static CUcontext current_context(void) {
 }
 
 /* Later knowledge is better knowledge; a race between two waits only loses some. */
-static void complete_until(struct stream_use *u, nsec_t until) {
-	if (atomic_load(&u->done_ns) < until) {
-		atomic_store(&u->done_ns, until);
+static void complete_until(struct stream_use *u, point_t until) {
+	if (atomic_load(&u->done) < until) {
+		atomic_store(&u->done, until);
 	}
 }
 
-static void covered_key(uint64_t key, CUcontext context, nsec_t until) {
+static void covered_key(uint64_t key, CUcontext context, point_t until) {
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->job) != 0 && atomic_load(&u->key) == key &&
@@ -51,7 +51,7 @@ static void covered_key(uint64_t key, CUcontext context, nsec_t until) {
 	}
 }
 
-void wait_covered_stream(CUstream stream, bool per_thread, nsec_t until) {
+void wait_covered_stream(CUstream stream, bool per_thread, point_t until) {
 	CUcontext context = current_context();
 
 	if (lane_count() > 0 && context) {
@@ -60,7 +60,7 @@ void wait_covered_stream(CUstream stream, bool per_thread, nsec_t until) {
 	}
 }
 
-void wait_covered_context(CUcontext context, nsec_t until) {
+void wait_covered_context(CUcontext context, point_t until) {
 	context = context ? context : current_context();
 	if (lane_count() == 0 || !context) {
 		return;
@@ -74,8 +74,8 @@ void wait_covered_context(CUcontext context, nsec_t until) {
 	}
 }
 
-void wait_covered_by_copy(struct stream_use *use, nsec_t begun, nsec_t now) {
-	complete_until(use, now);
+void wait_covered_by_copy(struct stream_use *use, point_t begun) {
+	complete_until(use, atomic_load(&use->last));
 	if (atomic_load(&use->stream) != CU_STREAM_LEGACY) {
 		return;
 	}
@@ -95,7 +95,7 @@ static struct event_mark *mark_of(CUevent event) {
 	return &marks[((uintptr_t)event >> 4) * 0x9E3779B1u % EVENTS];
 }
 
-void wait_event_recorded(CUevent event, CUstream stream, bool per_thread, nsec_t at) {
+void wait_event_recorded(CUevent event, CUstream stream, bool per_thread, point_t at) {
 	struct event_mark *m = mark_of(event);
 	CUcontext context = current_context();
 
@@ -121,7 +121,7 @@ void wait_event_complete(CUevent event) {
 	struct event_mark *m = mark_of(event);
 	CUcontext context;
 	uint64_t key;
-	nsec_t at;
+	point_t at;
 
 	if (lane_count() == 0 || atomic_load(&m->event) != event) {
 		return;

@@ -28,7 +28,7 @@ static void on_thread_exit(void *data) {
 	if (atomic_load(&w->inside)) {
 		/* It was cancelled within the driver, which may have begun the operation. */
 		if (w->last_use) {
-			atomic_store(&w->last_use->last_ns, nsec_now());
+			atomic_store(&w->last_use->last, point_now());
 		}
 		atomic_store(&w->inside, NULL);
 	}
@@ -213,9 +213,9 @@ static bool goes_on(const struct stream_use *u, struct lane *lane, const struct 
 
 /* @u belongs to @job from now on, with nothing done yet. */
 HOT_CODE static void begin_use(struct stream_use *u, uint64_t job) {
-	set(&u->last_ns, 0);
-	set(&u->done_ns, 0);
-	set(&u->event_ns, 0);
+	set(&u->last, 0);
+	set(&u->done, 0);
+	set(&u->event_point, 0);
 	set(&u->launches, 0);
 	set(&u->waves, 0);
 	set(&u->copies, 0);

@@ -16,6 +16,7 @@
 
 #include "proto/units.h"
 #include "shim/kernel-count.h"
+#include "shim/point.h"
 #include "shim/ring.h"
 #include "shim/state.h"
 
@@ -26,9 +27,9 @@ struct lane_set;
 struct place;
 
 /*
- * The operations of one thread on one stream within one job. Coverage is told by time: everything
- * up to last_ns was handed to the driver; everything up to done_ns is known to be complete. So it
- * is harmless to say of the wrong entry that it was complete at some time in the past.
+ * The operations of one thread on one stream within one job. Coverage is told by points: everything
+ * up to @last was handed to the driver; everything up to @done is known to be complete. So it is
+ * harmless to say of the wrong entry that it was complete at some point in the past.
  */
 struct stream_use {
 	_Atomic uint64_t job; /* 0: free */
@@ -39,16 +40,16 @@ struct stream_use {
 	 * partition; default streams by their names. */
 	_Atomic(CUstream) stream;
 	_Atomic bool blocking; /* ordered with the legacy default stream */
-	_Atomic nsec_t last_ns;
-	_Atomic nsec_t done_ns;
+	_Atomic point_t last;
+	_Atomic point_t done;
 	/* Recorded behind everything here when the stream can't be asked any more; NULL: ask the
 	 * stream. */
 	_Atomic(CUevent) event;
-	_Atomic nsec_t event_ns;
+	_Atomic point_t event_point;
 
 	/* What was done here in this job; written by the thread alone. */
 	_Atomic uint64_t launches, copies, bytes;
-	_Atomic uint64_t waves; /* of its launches: see JobDone in sbeet.proto */
+	_Atomic uint64_t waves;	    /* of its launches: see JobDone in sbeet.proto */
 	_Atomic nsec_t launched_ns; /* the first launch */
 	_Atomic bool unconfined;    /* one could not be kept to the job's SMs */
 };
@@ -109,11 +110,10 @@ struct worker {
 extern _Atomic(struct worker *) worker_list;
 #define worker_for_each(w) for (struct worker *w = atomic_load(&worker_list); w; w = w->next)
 
-#define worker_for_each_use(u, w)                                 \
-	for (struct use_chunk *chunk_ = &(w)->first_uses; chunk_; \
-	     chunk_ = atomic_load(&chunk_->next))                 \
-		for (struct stream_use *u = chunk_->uses,                 \
-				       *end_ = u + atomic_load(&chunk_->n);       \
+#define worker_for_each_use(u, w)                                                              \
+	for (struct use_chunk *chunk_ = &(w)->first_uses; chunk_;                              \
+	     chunk_ = atomic_load(&chunk_->next))                                              \
+		for (struct stream_use *u = chunk_->uses, *end_ = u + atomic_load(&chunk_->n); \
 		     u < end_; u++)
 
 /* To what is written by one thread alone. */

@@ -23,6 +23,7 @@
 #include "shim/job.h"
 #include "shim/lane.h"
 #include "shim/op.h"
+#include "shim/point.h"
 #include "shim/real.h"
 #include "shim/state.h"
 #include "shim/track.h"
@@ -243,7 +244,7 @@ static void run(unsigned traits) {
 
 /* All that was handed over is complete. */
 static void complete(void) {
-	wait_covered_context(CONTEXT, ++world.now);
+	wait_covered_context(CONTEXT, point_mark());
 }
 
 static void complete_and_close(void) {

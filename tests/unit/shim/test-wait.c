@@ -14,6 +14,7 @@
 
 #include "shim/capture.h"
 #include "shim/lane.h"
+#include "shim/point.h"
 #include "shim/wait.h"
 #include "shim/worker.h"
 #include "tests/fake/fake.h"
@@ -63,7 +64,7 @@ static struct stream_use *use(CUcontext context, CUstream stream, bool per_threa
 	struct stream_use *u = worker_use(worker_get(), &lane, JOB, &id, id.stream);
 
 	assert_non_null(u);
-	atomic_store(&u->done_ns, 0);
+	atomic_store(&u->done, 0);
 	return u;
 }
 
@@ -74,15 +75,15 @@ static void wait_for_stream_covers_that_stream(void **state) {
 	struct stream_use *other = use(contexts[1], NULL, false);
 
 	wait_covered_stream(own, false, 100);
-	assert_int_equal(there->done_ns, 100);
-	assert_int_equal(beside->done_ns, 0);
+	assert_int_equal(there->done, 100);
+	assert_int_equal(beside->done, 0);
 	wait_covered_stream(own, false, 90); /* later knowledge is not lost */
-	assert_int_equal(there->done_ns, 100);
+	assert_int_equal(there->done, 100);
 	wait_covered_stream(NULL, false, 110);
-	assert_int_equal(legacy->done_ns, 110);
-	assert_int_equal(other->done_ns, 0); /* has the same handle in its own context */
+	assert_int_equal(legacy->done, 110);
+	assert_int_equal(other->done, 0); /* has the same handle in its own context */
 	wait_covered_stream(CU_STREAM_LEGACY, true, 120);
-	assert_int_equal(legacy->done_ns, 120);
+	assert_int_equal(legacy->done, 120);
 }
 
 static void wait_for_context_covers_all_of_it(void **state) {
@@ -91,12 +92,12 @@ static void wait_for_context_covers_all_of_it(void **state) {
 	struct stream_use *other = use(contexts[1], NULL, false);
 
 	wait_covered_context(NULL, 200); /* the current one */
-	assert_int_equal(first->done_ns, 200);
-	assert_int_equal(second->done_ns, 200);
-	assert_int_equal(other->done_ns, 0);
+	assert_int_equal(first->done, 200);
+	assert_int_equal(second->done, 200);
+	assert_int_equal(other->done, 0);
 	wait_covered_context(contexts[1], 210);
-	assert_int_equal(first->done_ns, 200);
-	assert_int_equal(other->done_ns, 210);
+	assert_int_equal(first->done, 200);
+	assert_int_equal(other->done, 210);
 }
 
 static void *wait_for_own_default_stream(void *data) {
@@ -113,9 +114,9 @@ static void wait_for_per_thread_stream_covers_that_threads(void **state) {
 	assert_ptr_equal(use(contexts[0], CU_STREAM_PER_THREAD, false), mine);
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_own_default_stream, NULL), 0);
 	pthread_join(thread, NULL);
-	assert_int_equal(mine->done_ns, 0);
+	assert_int_equal(mine->done, 0);
 	wait_for_own_default_stream(NULL);
-	assert_int_equal(mine->done_ns, 300);
+	assert_int_equal(mine->done, 300);
 }
 
 static void wait_for_event_covers_what_came_before_it(void **state) {
@@ -124,21 +125,21 @@ static void wait_for_event_covers_what_came_before_it(void **state) {
 	struct stream_use *beside = use(contexts[0], own, false);
 
 	wait_event_complete(event); /* never recorded: nothing is known */
-	assert_int_equal(there->done_ns, 0);
+	assert_int_equal(there->done, 0);
 	wait_event_recorded(event, event_stream, false, 400);
 	wait_event_complete(stranger);
-	assert_int_equal(there->done_ns, 0);
+	assert_int_equal(there->done, 0);
 	wait_event_complete(event);
-	assert_int_equal(there->done_ns, 400);
-	assert_int_equal(beside->done_ns, 0);
+	assert_int_equal(there->done, 400);
+	assert_int_equal(beside->done, 0);
 	wait_event_recorded(event, own, false, 410); /* recorded again, elsewhere */
 	wait_event_complete(event);
-	assert_int_equal(there->done_ns, 400);
-	assert_int_equal(beside->done_ns, 410);
+	assert_int_equal(there->done, 400);
+	assert_int_equal(beside->done, 410);
 	wait_event_recorded(event, own, false, 420);
 	wait_event_gone(event);
 	wait_event_complete(event);
-	assert_int_equal(beside->done_ns, 410);
+	assert_int_equal(beside->done, 410);
 }
 
 static void copy_on_legacy_stream_covers_blocking_streams(void **state) {
@@ -147,14 +148,27 @@ static void copy_on_legacy_stream_covers_blocking_streams(void **state) {
 	struct stream_use *free_of_it = use(contexts[0], own, false);
 	struct stream_use *other = use(contexts[1], NULL, false);
 
-	wait_covered_by_copy(legacy, 500, 550);
-	assert_int_equal(legacy->done_ns, 550);
-	assert_int_equal(ordered->done_ns, 500); /* what came before the copy began */
-	assert_int_equal(free_of_it->done_ns, 0);
-	assert_int_equal(other->done_ns, 0);
-	wait_covered_by_copy(free_of_it, 600, 650);
-	assert_int_equal(free_of_it->done_ns, 650);
-	assert_int_equal(ordered->done_ns, 500);
+	atomic_store(&legacy->last, 550);
+	wait_covered_by_copy(legacy, 500);
+	assert_int_equal(legacy->done, 550);
+	assert_int_equal(ordered->done, 500); /* what came before the copy began */
+	assert_int_equal(free_of_it->done, 0);
+	assert_int_equal(other->done, 0);
+	atomic_store(&free_of_it->last, 650);
+	wait_covered_by_copy(free_of_it, 600);
+	assert_int_equal(free_of_it->done, 650);
+	assert_int_equal(ordered->done, 500);
+}
+
+/* An operation is covered by a wait that begins after it, and by none that began before. */
+static void points_order_operations_and_waits(void **state) {
+	point_t early = point_mark(), first = point_now(), second = point_now();
+	point_t wait = point_mark(), third = point_now();
+
+	assert_true(first > early && second > early);
+	assert_true(first <= wait && second <= wait);
+	assert_true(third > wait);
+	assert_true(first > 0); /* an entry without any operation is complete */
 }
 
 static void captures_are_counted_from_zero(void **state) {
@@ -177,6 +191,7 @@ int main(void) {
 		cmocka_unit_test(wait_for_per_thread_stream_covers_that_threads),
 		cmocka_unit_test(wait_for_event_covers_what_came_before_it),
 		cmocka_unit_test(copy_on_legacy_stream_covers_blocking_streams),
+		cmocka_unit_test(points_order_operations_and_waits),
 		cmocka_unit_test(captures_are_counted_from_zero),
 	};
 

@@ -73,7 +73,7 @@ static int judge(const struct measuring *w, const struct book *b, struct verdict
 
 			worst = permille > worst ? permille : worst;
 		}
-		*ret = (struct verdict){profile_m_opt(t, &power, w->rows.gpu_sms, 1),
+		*ret = (struct verdict){profile_m_opt(t, &power, 0, w->rows.gpu_sms, 1),
 					(unsigned)worst};
 	}
 	free(t);

@@ -11,26 +11,11 @@
 /* The simulator's own, behind the core's: see daemon/core/params.h. */
 enum own {
 	OWN_EXEC = _SCHED_PARAM_N,
-	OWN_POWER,
 	OWN_OVERHEAD,
 	OWN_SEQUENTIAL,
 	OWN_MPS_PERCENT,
 	OWN_END,
 };
-
-static int parse_power(const char *text, struct params *p) {
-	bool kernel = strcmp(text, "kernel") == 0;
-
-	if (!kernel && strcmp(text, "held") != 0) {
-		return -EINVAL;
-	}
-	p->power = kernel ? SIM_POWER_KERNEL : SIM_POWER_HELD;
-	return 0;
-}
-
-static json_t *json_power(const struct params *p) {
-	return json_string(p->power == SIM_POWER_KERNEL ? "kernel" : "held");
-}
 
 static int parse_overhead(const char *text, struct params *p) {
 	nsec_t t = 0;
@@ -111,10 +96,6 @@ static const struct {
 		 "how long kernels really take: always their worst time, between the profile's "
 		 "best and worst, or between that share of the worst and the worst",
 		 parse_exec, json_exec},
-	[OWN_POWER - _SCHED_PARAM_N] =
-		{"power", "held or kernel",
-		 "when a job draws power: while it holds SMs, or only while its kernel runs",
-		 parse_power, json_power},
 	[OWN_OVERHEAD -
 		_SCHED_PARAM_N] = {"overhead", "0 or a time, such as 150us",
 				   "extra time of each job beyond its profile; policies learn it",

@@ -13,7 +13,6 @@ struct params {
 	struct sched_params sched;
 	enum sim_exec exec;
 	unsigned exec_share_permille;
-	enum sim_power power;
 	nsec_t overhead;
 	bool sequential;
 	unsigned mps_percent;

@@ -50,7 +50,9 @@ static json_t *plan_json(const struct ctl *ctl, const struct scenario *s,
 }
 
 /* Utilisation and SM count of least energy on the task's home. */
-static void add_home(struct table *t, const struct scenario *s, size_t task, int home) {
+static void add_home(struct table *t, const struct planning *plan, const struct scenario *s,
+		     size_t task) {
+	int home = plan->sim.result.tasks[task].home;
 	const struct sched_task *task_of = &s->tasks[task];
 	const struct profile_table *p = home < 0 ? NULL : task_of->profiles[home];
 	const struct sched_gpu_model *model;
@@ -63,7 +65,8 @@ static void add_home(struct table *t, const struct scenario *s, size_t task, int
 		return;
 	}
 	model = &s->gpus[home].model;
-	m = profile_m_opt(p, &model->power, model->limit, model->step);
+	m = profile_m_opt(p, &model->power, sched_drawn_copies(&plan->sim.params.sched, p),
+			  model->limit, model->step);
 	table_text(t, s->gpus[home].name);
 	table_number(t, m);
 	if (task_of->period) {
@@ -109,7 +112,7 @@ static int print_table(const struct ctl *ctl, const struct scenario *s, const st
 		const struct sim_task_result *task = &p->sim.result.tasks[i];
 
 		table_text(t, s->task_names[i]);
-		add_home(t, s, i, task->home);
+		add_home(t, p, s, i);
 		table_time_known(t, s->tasks[i].period);
 		table_time_known(t, s->tasks[i].deadline);
 		table_time_known(t, task->response.max);

@@ -68,7 +68,6 @@ void simulated_setup(const struct sched_policy *policy, const struct params *par
 	ret->params = params->sched;
 	ret->exec = params->exec;
 	ret->exec_share_permille = params->exec_share_permille;
-	ret->power = params->power;
 	ret->overhead = params->overhead;
 	ret->sequential = params->sequential;
 }

@@ -14,6 +14,7 @@ static const char *const windows[] = {"own", "common", NULL};
 static const char *const lines_16[] = {"off", "on", "copies", NULL};
 static const char *const packings[] = {"whole", "remaining", NULL};
 static const char *const stops[] = {"never", "launches", "level", "preempt", "kernel", NULL};
+static const char *const powers[] = {"kernel", "held", NULL};
 static const char *const lates[] = {"run", "drop", NULL};
 
 /* Enums are read and written as unsigned. */
@@ -23,6 +24,7 @@ _Static_assert(sizeof(enum sched_reading) == sizeof(unsigned) &&
 		       sizeof(enum sched_line_16) == sizeof(unsigned) &&
 		       sizeof(enum sched_stop) == sizeof(unsigned) &&
 		       sizeof(enum sched_packing) == sizeof(unsigned) &&
+		       sizeof(enum sched_power) == sizeof(unsigned) &&
 		       sizeof(enum sched_late) == sizeof(unsigned),
 	       "enums of the size of unsigned");
 
@@ -65,6 +67,10 @@ const struct sched_param_row sched_param_rows[_SCHED_PARAM_N] = {
 				  "periods after which a job that 'lookahead', 'sbeet' and their "
 				  "like pass over goes first; 0: never",
 				  SCHED_PARAM_COUNT, .most = 1000, AT(max_wait)},
+	[SCHED_PARAM_POWER] = {"power", "kernel or held",
+			       "when a job draws power, for decisions and simulations alike: while "
+			       "its kernels run, or as long as it holds SMs",
+			       SCHED_PARAM_WORD, .words = powers, AT(power)},
 	[SCHED_PARAM_LATE] = {"late", "run or drop",
 			      "a job that waits when its deadline comes keeps its turn, or gives "
 			      "it up: simulations drop it, sbeetd starts it after all others",

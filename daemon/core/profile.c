@@ -107,18 +107,18 @@ nsec_t profile_total(const struct profile_table *t, unsigned m) {
 }
 
 uint64_t profile_energy_alone_pj(const struct profile_table *t, const struct power_gpu *gpu,
-				 unsigned m) {
-	return t->exec[m] * (power_now_mw(gpu, m, t->power_mw[m]) - gpu->static_mw);
+				 nsec_t copies, unsigned m) {
+	return (t->exec[m] + copies) * (power_now_mw(gpu, m, t->power_mw[m]) - gpu->static_mw);
 }
 
-unsigned profile_m_opt(const struct profile_table *t, const struct power_gpu *gpu, unsigned limit,
-		       unsigned step) {
+unsigned profile_m_opt(const struct profile_table *t, const struct power_gpu *gpu, nsec_t copies,
+		       unsigned limit, unsigned step) {
 	unsigned most = limit < t->n_sms ? limit : t->n_sms;
 	unsigned best = most;
-	uint64_t best_pj = profile_energy_alone_pj(t, gpu, most);
+	uint64_t best_pj = profile_energy_alone_pj(t, gpu, copies, most);
 
 	for (unsigned m = most - most % step; m >= step && m >= t->least; m -= step) {
-		uint64_t pj = profile_energy_alone_pj(t, gpu, m);
+		uint64_t pj = profile_energy_alone_pj(t, gpu, copies, m);
 
 		if (pj < best_pj) {
 			best = m;

@@ -69,14 +69,15 @@ static inline nsec_t profile_exec(const struct profile_table *t, unsigned m) {
 nsec_t profile_total(const struct profile_table *t, unsigned m);
 
 /* Energy above the static share when the job runs alone on @m SMs of @gpu, G_e(m) * (P_d(m) +
- * P_idle(M - m)), in picojoules (Eq. 2.5 for one job). */
+ * P_idle(M - m)), in picojoules (Eq. 2.5 for one job). @copies: beside G_e(m), how long it draws as
+ * much; 0 in the equation. */
 uint64_t profile_energy_alone_pj(const struct profile_table *t, const struct power_gpu *gpu,
-				 unsigned m);
+				 nsec_t copies, unsigned m);
 
 /*
  * Definition 3 and 10: the SM count of least energy, among multiples of @step up to @limit (and
  * @limit itself), none below what was measured. Ties go to more SMs, which finish sooner. At least
  * 1.
  */
-unsigned profile_m_opt(const struct profile_table *t, const struct power_gpu *gpu, unsigned limit,
-		       unsigned step);
+unsigned profile_m_opt(const struct profile_table *t, const struct power_gpu *gpu, nsec_t copies,
+		       unsigned limit, unsigned step);

@@ -92,14 +92,15 @@ int sched_set_params(struct sched *s, const struct sched_params *params) {
 	    (unsigned)params->window >= _SCHED_WINDOW_N ||
 	    (unsigned)params->line_16 >= _SCHED_LINE_16_N ||
 	    (unsigned)params->packing >= _SCHED_PACKING_N ||
-	    (unsigned)params->late >= _SCHED_LATE_N || params->jobs_per_gpu > SCHED_SLOTS_MAX ||
-	    params->reference_sms > PROTO_SMS_MAX ||
+	    (unsigned)params->power >= _SCHED_POWER_N || (unsigned)params->late >= _SCHED_LATE_N ||
+	    params->jobs_per_gpu > SCHED_SLOTS_MAX || params->reference_sms > PROTO_SMS_MAX ||
 	    params->migration_cost > PROFILE_TIME_MAX || params->epsilon > PROFILE_TIME_MAX ||
 	    params->lookahead_depth > TASK_COMING_MAX) {
 		return -EINVAL;
 	}
 	s->given = *params;
 	settle_params(s);
+	task_table_derive(&s->tasks, &s->params, s->gpus, s->n_gpus);
 	return 0;
 }
 
@@ -116,7 +117,7 @@ int sched_set_gpu_model(struct sched *s, size_t index, const struct sched_gpu_mo
 		return -EINVAL;
 	}
 	s->gpus[index].model = *model;
-	task_table_derive(&s->tasks, s->gpus, s->n_gpus);
+	task_table_derive(&s->tasks, &s->params, s->gpus, s->n_gpus);
 	books_set_free(&s->gpus[index], s->gpus[index].free);
 	return 0;
 }
@@ -127,7 +128,7 @@ void sched_set_allocation(struct sched *s, unsigned id, size_t gpu, const struct
 }
 
 int sched_add_task(struct sched *s, const struct sched_task *task, sched_task_id *ret_id) {
-	return task_table_add(&s->tasks, task, s->gpus, s->n_gpus, ret_id);
+	return task_table_add(&s->tasks, task, &s->params, s->gpus, s->n_gpus, ret_id);
 }
 
 void sched_remove_task(struct sched *s, sched_task_id id) {

@@ -198,6 +198,13 @@ enum sched_window {
 	_SCHED_WINDOW_N,
 };
 
+/* When a job draws its dynamic power and keeps its GPU active: for decisions and simulations. */
+enum sched_power {
+	SCHED_POWER_KERNEL, /* while its kernel runs, as Eq. 2.5 and 3.2: copies cost nothing */
+	SCHED_POWER_HELD,   /* while it holds SMs, copies included */
+	_SCHED_POWER_N,
+};
+
 /* What becomes of a job that has not started when its deadline comes. */
 enum sched_late {
 	SCHED_LATE_RUN,	 /* it waits for its turn as before */
@@ -220,6 +227,7 @@ enum sched_param_id {
 	SCHED_PARAM_WINDOW,
 	SCHED_PARAM_LINE_16,
 	SCHED_PARAM_SKIP_HOPELESS,
+	SCHED_PARAM_POWER,
 	SCHED_PARAM_LATE,
 	SCHED_PARAM_JOBS_PER_GPU,
 	SCHED_PARAM_FREE_AT_KERNEL_END,
@@ -237,7 +245,7 @@ enum sched_param_id {
 #define SCHED_PARAM_BIT(which) (1u << (which))
 #define SCHED_PARAMS_SLOTS                                                                   \
 	(SCHED_PARAM_BIT(SCHED_PARAM_JOBS_PER_GPU) | SCHED_PARAM_BIT(SCHED_PARAM_MIGRATION_COST) | \
-	 SCHED_PARAM_BIT(SCHED_PARAM_FREE_AT_KERNEL_END))
+	 SCHED_PARAM_BIT(SCHED_PARAM_FREE_AT_KERNEL_END) | SCHED_PARAM_BIT(SCHED_PARAM_POWER))
 #define SCHED_PARAMS_READY                                                              \
 	(SCHED_PARAMS_SLOTS | SCHED_PARAM_BIT(SCHED_PARAM_QUEUE) |                      \
 	 SCHED_PARAM_BIT(SCHED_PARAM_SKIP_HOPELESS) | SCHED_PARAM_BIT(SCHED_PARAM_LATE) | \
@@ -259,6 +267,7 @@ struct sched_params {
 	enum sched_line_16 line_16;
 	bool skip_hopeless;	 /* a job that no GPU can finish in time comes last: see ready.h */
 	enum sched_late late;
+	enum sched_power power;
 	bool free_at_kernel_end; /* SMs come back when the kernel ends, not after the last copy */
 	nsec_t migration_cost;	 /* added to a job that leaves the GPU its task ran on last */
 	unsigned max_wait;	 /* periods after which a job goes first: see overdue.h; 0: never */
@@ -280,6 +289,15 @@ static inline unsigned sched_slots(const struct sched_params *params,
 		return params->jobs_per_gpu;
 	}
 	return n < SCHED_SLOTS_MIN ? SCHED_SLOTS_MIN : n > SCHED_SLOTS_MANY ? SCHED_SLOTS_MANY : n;
+}
+
+/* Beside its kernel, how long a job draws power: its copies while it holds SMs, if they count. */
+static inline nsec_t sched_drawn_copies(const struct sched_params *params,
+					const struct profile_table *p) {
+	if (params->power == SCHED_POWER_KERNEL) {
+		return 0;
+	}
+	return p->copy_in + (params->free_at_kernel_end ? 0 : p->copy_out);
 }
 
 struct sched_job {

@@ -157,12 +157,14 @@ static nsec_t fastest(const struct sched_task *task, const struct sched_gpu_mode
 
 /* m_opt on each GPU, and the GPUs by the energy a job needs there: insertion keeps equal ones in
  * the GPUs' own order. */
-static void derive(struct sched_task *task, const struct sched_gpu *gpus, size_t n_gpus) {
+static void derive(struct sched_task *task, const struct sched_params *params,
+		   const struct sched_gpu *gpus, size_t n_gpus) {
 	task->n_gpus = 0;
 	for (size_t k = 0; k < n_gpus; k++) {
 		const struct profile_table *p = task->profiles[k];
 		const struct sched_gpu_model *model = &gpus[k].model;
 		size_t i = task->n_gpus;
+		nsec_t copies;
 
 		/* What it could be given there was never measured. */
 		if (p && (sched_most_sms(model, task->spec.max_sms) < p->least ||
@@ -172,10 +174,13 @@ static void derive(struct sched_task *task, const struct sched_gpu *gpus, size_t
 		if (!p) {
 			continue;
 		}
+		copies = sched_drawn_copies(params, p);
 		task->m_opt[k] = (uint16_t)within_bounds(
-			task, model, k, profile_m_opt(p, &model->power, model->limit, model->step));
+			task, model, k,
+			profile_m_opt(p, &model->power, copies, model->limit, model->step));
 		task->fastest[k] = fastest(task, model, k);
-		task->energy_pj[k] = profile_energy_alone_pj(p, &model->power, task->m_opt[k]);
+		task->energy_pj[k] =
+			profile_energy_alone_pj(p, &model->power, copies, task->m_opt[k]);
 		for (; i > 0 && task->energy_pj[task->order[i - 1]] > task->energy_pj[k]; i--) {
 			task->order[i] = task->order[i - 1];
 		}
@@ -184,16 +189,18 @@ static void derive(struct sched_task *task, const struct sched_gpu *gpus, size_t
 	}
 }
 
-void task_table_derive(struct task_table *t, const struct sched_gpu *gpus, size_t n_gpus) {
+void task_table_derive(struct task_table *t, const struct sched_params *params,
+		       const struct sched_gpu *gpus, size_t n_gpus) {
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->list[i].used) {
-			derive(&t->list[i], gpus, n_gpus);
+			derive(&t->list[i], params, gpus, n_gpus);
 		}
 	}
 }
 
 int task_table_add(struct task_table *t, const struct sched_task *task,
-		   const struct sched_gpu *gpus, size_t n_gpus, sched_task_id *ret_id) {
+		   const struct sched_params *params, const struct sched_gpu *gpus, size_t n_gpus,
+		   sched_task_id *ret_id) {
 	sched_task_id id = find_unused(t);
 	struct sched_task *new;
 	int r;
@@ -229,7 +236,7 @@ int task_table_add(struct task_table *t, const struct sched_task *task,
 		.used = true,
 	};
 	memcpy(new->profiles, task->profiles, sizeof(new->profiles));
-	derive(new, gpus, n_gpus);
+	derive(new, params, gpus, n_gpus);
 	t->n += id == t->n;
 	t->n_used++;
 	if (new->period) {

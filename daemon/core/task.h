@@ -30,13 +30,15 @@ struct task_table {
 
 void task_table_deinit(struct task_table *t);
 
-/* What is known of all tasks is derived anew: a GPU's model has changed. */
-void task_table_derive(struct task_table *t, const struct sched_gpu *gpus, size_t n_gpus);
+/* What is known of all tasks is derived anew: a GPU's model or the parameters have changed. */
+void task_table_derive(struct task_table *t, const struct sched_params *params,
+		       const struct sched_gpu *gpus, size_t n_gpus);
 
 /* Copies @task (what a caller sets, see sched.h) and derives m_opt, energies and their order from
- * @gpus. Return: 0, -EINVAL, -ENOSPC, -ENOMEM. */
+ * @gpus and @params. Return: 0, -EINVAL, -ENOSPC, -ENOMEM. */
 int task_table_add(struct task_table *t, const struct sched_task *task,
-		   const struct sched_gpu *gpus, size_t n_gpus, sched_task_id *ret_id);
+		   const struct sched_params *params, const struct sched_gpu *gpus, size_t n_gpus,
+		   sched_task_id *ret_id);
 void task_table_remove(struct task_table *t, sched_task_id id);
 
 /* NULL for a number that is not in use. */

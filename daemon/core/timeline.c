@@ -46,19 +46,22 @@ static void init_slot(struct timeline_slot *slot, const struct sched *s,
 	nsec_t until = running_until(job, now);
 	nsec_t exec;
 
-	slot->until = slot->kernel_end = until;
-	slot->kernel_start = now;
+	slot->until = slot->draws_until = until;
+	slot->draws_from = now;
 	slot->n_sms = smset_count(&job->sms);
 	slot->owner = job->owner;
-	if (p && job->sms_end == job->finish && until > now + p->copy_out) {
-		slot->kernel_end = until - p->copy_out;
+	if (!p) {
+		return;
 	}
-	if (p) {
-		exec = profile_exec(p, slot->n_sms);
-		slot->kernel_start = slot->kernel_end > now + exec ? slot->kernel_end - exec : now;
-		slot->own_mw =
-			own_power(p, &sched_gpu(s, (size_t)job->gpu)->model.power, slot->n_sms);
+	slot->own_mw = own_power(p, &sched_gpu(s, (size_t)job->gpu)->model.power, slot->n_sms);
+	if (sched_get_params(s)->power == SCHED_POWER_HELD) {
+		return;
 	}
+	if (job->sms_end == job->finish && until > now + p->copy_out) {
+		slot->draws_until = until - p->copy_out;
+	}
+	exec = profile_exec(p, slot->n_sms);
+	slot->draws_from = slot->draws_until > now + exec ? slot->draws_until - exec : now;
 }
 
 void timeline_copy(struct timeline *ret, const struct timeline *t) {
@@ -218,8 +221,8 @@ unsigned timeline_least(const struct timeline *t, const struct sched_params *par
 }
 
 /*
- * The time in [start, end) in which a kernel runs in any slot of the GPU but @but (SCHED_SLOTS_MAX:
- * in any). As placements come in the order of their starts, earlier ones of a slot overlap with
+ * The time in [start, end) in which any slot of the GPU but @but draws power (SCHED_SLOTS_MAX: any
+ * at all). As placements come in the order of their starts, earlier ones of a slot overlap with
  * nothing that comes now.
  */
 static nsec_t active(const struct timeline_gpu *g, unsigned but, nsec_t start, nsec_t end) {
@@ -232,13 +235,13 @@ static nsec_t active(const struct timeline_gpu *g, unsigned but, nsec_t start, n
 		for (unsigned i = 0; i < g->n_used; i++) {
 			const struct timeline_slot *slot = &g->slots[i];
 
-			if (i == but || slot->kernel_end <= at) {
+			if (i == but || slot->draws_until <= at) {
 				continue;
 			}
-			if (slot->kernel_start <= at) {
-				until = later(until, sooner(slot->kernel_end, end));
+			if (slot->draws_from <= at) {
+				until = later(until, sooner(slot->draws_until, end));
 			} else {
-				next = sooner(next, slot->kernel_start);
+				next = sooner(next, slot->draws_from);
 			}
 		}
 		sum += until - at;
@@ -253,19 +256,23 @@ void timeline_predict(const struct timeline *t, const struct sched_params *param
 	const struct power_gpu *power = &g->gpu->model.power;
 	struct task_times times =
 		task_times(job->task, params, place->gpu, place->n_sms, place->start);
-	nsec_t end = sooner(times.kernel_end, t->horizon);
-	nsec_t ran = end > times.kernel_start ? end - times.kernel_start : 0;
-	nsec_t shared = active(g, place->slot, times.kernel_start, end);
+	bool held = params->power == SCHED_POWER_HELD;
+	nsec_t from = held ? place->start : times.kernel_start;
+	nsec_t until = held ? times.sms_end : times.kernel_end;
+	nsec_t end = sooner(until, t->horizon);
+	nsec_t drawn = end > from ? end - from : 0;
+	nsec_t shared = active(g, place->slot, from, end);
 
-	place->kernel_start = times.kernel_start;
-	place->kernel_end = times.kernel_end;
+	place->draws_from = from;
+	place->draws_until = until;
 	place->sms_end = times.sms_end;
 	place->finish = times.finish;
 	place->own_mw = own_power(job->task->profiles[place->gpu], power, place->n_sms);
-	/* Its own power while it runs, less the idle power that its SMs no longer draw, and the
-	 * idle power of all SMs for as long as it alone keeps the GPU active. */
-	place->energy_pj = place->own_mw * (int64_t)ran +
-			   (int64_t)power->idle_mw_per_sm * power->n_sms * (int64_t)(ran - shared);
+	/* Its own power while it draws any, less the idle power that its SMs no longer draw, and
+	 * the idle power of all SMs for as long as it alone keeps the GPU active. */
+	place->energy_pj =
+		place->own_mw * (int64_t)drawn +
+		(int64_t)power->idle_mw_per_sm * power->n_sms * (int64_t)(drawn - shared);
 }
 
 int64_t timeline_running_pj(const struct timeline *t, nsec_t until) {
@@ -279,7 +286,7 @@ int64_t timeline_running_pj(const struct timeline *t, nsec_t until) {
 			const struct timeline_slot *slot = &g->slots[i];
 
 			pj += slot->own_mw *
-			      (int64_t)overlap(slot->kernel_start, slot->kernel_end, t->now, until);
+			      (int64_t)overlap(slot->draws_from, slot->draws_until, t->now, until);
 		}
 		pj += (int64_t)power->idle_mw_per_sm * power->n_sms *
 		      (int64_t)active(g, SCHED_SLOTS_MAX, t->now, until);
@@ -296,8 +303,8 @@ void timeline_take(struct timeline *t, const struct timeline_job *job,
 	g->floor = place->start;
 	g->slots[place->slot] = (struct timeline_slot){
 		.until = place->sms_end,
-		.kernel_start = place->kernel_start,
-		.kernel_end = place->kernel_end,
+		.draws_from = place->draws_from,
+		.draws_until = place->draws_until,
 		.n_sms = place->n_sms,
 		.own_mw = place->own_mw,
 		.owner = job->owner,
@@ -325,7 +332,7 @@ nsec_t timeline_next_end(const struct timeline *t) {
 
 static bool is_empty_at(const struct timeline_gpu *g, nsec_t at) {
 	for (size_t i = 0; i < g->n_used; i++) {
-		if (g->slots[i].until > at || g->slots[i].kernel_end > at) {
+		if (g->slots[i].until > at || g->slots[i].draws_until > at) {
 			return false;
 		}
 	}

@@ -11,8 +11,8 @@
 
 /* The last placement in a slot; all zero: none yet. */
 struct timeline_slot {
-	nsec_t until;			 /* its SMs are taken up to here */
-	nsec_t kernel_start, kernel_end; /* the GPU is active */
+	nsec_t until;			/* its SMs are taken up to here */
+	nsec_t draws_from, draws_until; /* its power, and the GPU is active */
 	unsigned n_sms;
 	int64_t own_mw; /* dynamic power less the idle power of its SMs */
 	uint64_t owner;
@@ -55,10 +55,10 @@ struct timeline_place {
 	unsigned slot;
 	unsigned n_sms;
 	nsec_t start;
-	nsec_t kernel_start, kernel_end;
-	nsec_t sms_end;	   /* its SMs come free */
-	nsec_t finish;	   /* it is complete */
-	int64_t own_mw;	   /* dynamic power less the idle power of its SMs */
+	nsec_t draws_from, draws_until; /* its power: see enum sched_power */
+	nsec_t sms_end;			/* its SMs come free */
+	nsec_t finish;			/* it is complete */
+	int64_t own_mw;			/* dynamic power less the idle power of its SMs */
 	int64_t energy_pj; /* that it adds; below zero where its SMs would else idle expensively */
 };
 

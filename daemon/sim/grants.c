@@ -75,7 +75,7 @@ static void emit_segment(struct sim *s, sched_job_id id) {
 }
 
 static void free_sms(struct sim *s, sched_job_id id) {
-	if (s->setup->power == SIM_POWER_HELD) {
+	if (s->setup->params.power == SCHED_POWER_HELD) {
 		power_ends(s, id);
 	}
 	emit_segment(s, id);
@@ -135,7 +135,7 @@ static int start_job(struct sim *s, sched_job_id id) {
 	grant->kernel_end = grant->kernel_start + grant->kernel;
 	grant->finish = grant->kernel_end + grant->after;
 	s->result.grants++;
-	if (s->setup->power == SIM_POWER_HELD) {
+	if (s->setup->params.power == SCHED_POWER_HELD) {
 		power_starts(s, id);
 	}
 	return event_push(&s->events, (struct event){.at = grant->kernel_start,
@@ -153,7 +153,7 @@ static void stop_job(struct sim *s, sched_job_id id) {
 	nsec_t end = earlier(grant->kernel_end, s->now);
 	bool computes = start == grant->kernel_start && end != grant->kernel_end;
 
-	if (computes && s->setup->power == SIM_POWER_KERNEL) {
+	if (computes && s->setup->params.power == SCHED_POWER_KERNEL) {
 		power_ends(s, id);
 	}
 	free_sms(s, id);
@@ -262,7 +262,7 @@ static bool grants_drop(struct sim *s, uint32_t id) {
 static int kernel_starts(struct sim *s, struct event event) {
 	const struct grants *g = s->arbiter_state;
 
-	if (s->setup->power == SIM_POWER_KERNEL) {
+	if (s->setup->params.power == SCHED_POWER_KERNEL) {
 		power_starts(s, event.index);
 	}
 	event.at = g->jobs[event.index].kernel_end;
@@ -273,7 +273,7 @@ static int kernel_starts(struct sim *s, struct event event) {
 static int kernel_ends(struct sim *s, struct event event) {
 	struct grants *g = s->arbiter_state;
 
-	if (s->setup->power == SIM_POWER_KERNEL) {
+	if (s->setup->params.power == SCHED_POWER_KERNEL) {
 		power_ends(s, event.index);
 	}
 	if (s->setup->params.free_at_kernel_end) {

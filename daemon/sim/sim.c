@@ -349,8 +349,9 @@ static bool valid(const struct sim_setup *setup) {
 	       setup->duration >= 1 && setup->duration <= SIM_DURATION_MAX &&
 	       (unsigned)setup->exec < _SIM_EXEC_N &&
 	       (unsigned)setup->params.late < _SCHED_LATE_N &&
-	       (unsigned)setup->power < _SIM_POWER_N && (unsigned)setup->terms < _SIM_TERMS_N &&
-	       setup->cap_percent <= 100 && setup->overhead <= PROFILE_TIME_MAX &&
+	       (unsigned)setup->params.power < _SCHED_POWER_N &&
+	       (unsigned)setup->terms < _SIM_TERMS_N && setup->cap_percent <= 100 &&
+	       setup->overhead <= PROFILE_TIME_MAX &&
 	       (setup->exec != SIM_EXEC_SHARE ||
 		(setup->exec_share_permille >= 1 && setup->exec_share_permille <= 1000));
 }

@@ -12,8 +12,7 @@
  * told which release a job is for, it takes the last one that has passed. Misses are counted by the
  * real ones.
  *
- * Power follows Eq. 3.2. A job counts as running on a GPU while it holds SMs there, its copies
- * included, or only while its kernel runs: see enum sim_power.
+ * Power follows Eq. 3.2; when a job draws any, params.power says (enum sched_power).
  */
 #pragma once
 
@@ -32,13 +31,6 @@ enum sim_exec {
 	SIM_EXEC_DRAWN, /* even between the profile's best and worst time */
 	SIM_EXEC_SHARE, /* even between exec_share_permille of the worst time and the worst time */
 	_SIM_EXEC_N,
-};
-
-/* When a job draws its dynamic power and keeps its GPU active. */
-enum sim_power {
-	SIM_POWER_HELD,	  /* while it holds SMs */
-	SIM_POWER_KERNEL, /* while its kernel runs: copies cost nothing */
-	_SIM_POWER_N,
 };
 
 /* What a job did on a GPU. A job that the end of the window cuts ends there. */
@@ -84,8 +76,7 @@ struct sim_setup {
 	nsec_t duration;
 	enum sim_exec exec;
 	unsigned exec_share_permille; /* 1 to 1000 */
-	enum sim_power power;
-	nsec_t overhead; /* of each job; at most PROFILE_TIME_MAX */
+	nsec_t overhead;	      /* of each job; at most PROFILE_TIME_MAX */
 	enum sim_terms terms;
 	unsigned cap_percent; /* of the SMs, that one task's kernels may hold at once, as
 				 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0: no cap; not if planned */

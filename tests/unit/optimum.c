@@ -244,7 +244,9 @@ int optimum_policy(const struct optimum_case *c, const struct sched_policy *poli
 	int r;
 
 	sched_params_default(&setup.params);
-	setup.params.jobs_per_gpu = SCHED_SLOTS_MIN; /* as the search has it, whatever the policy */
+	/* as the search has it, whatever the policy */
+	setup.params.jobs_per_gpu = SCHED_SLOTS_MIN;
+	setup.params.power = SCHED_POWER_HELD;
 	r = sim_run(&setup, &result);
 	if (r < 0) {
 		return r;

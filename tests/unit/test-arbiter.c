@@ -175,6 +175,7 @@ static void make_world(struct world *w, uint64_t seed) {
 				      .sequential = between(&random, 0, 1),
 				      .seed = seed};
 	sched_params_default(&w->setup.params);
+	w->setup.params.power = SCHED_POWER_HELD; /* as line_arbiter counts it */
 	w->setup.params.late = (enum sched_late)between(&random, 0, _SCHED_LATE_N - 1);
 }
 

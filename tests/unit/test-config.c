@@ -158,7 +158,7 @@ static void config_names_wrong_parameters(void **state) {
 		"F:4: unknown policy 'sbet' (did you mean 'sbeet'?)\n"
 		"F:6: policy 'sbeet' has no parameter 'qeue'. Did you mean 'queue'?\n"
 		"F:7: policy 'sbeet' has no parameter 'epsilon'; it has reading, queue, window, "
-		"line_16, skip_hopeless, late, jobs_per_gpu, migration_cost, max_wait\n");
+		"line_16, skip_hopeless, power, late, jobs_per_gpu, migration_cost, max_wait\n");
 	assert_int_equal(read_text(&c, "[policy sbeet]\nreading = best\n"), -EINVAL);
 	assert_string_equal(why, "F:2: reading 'best': expected literal, authors or fit");
 	assert_int_equal(read_text(&c, "[policy sbeet]\njobs_per_gpu = 5000000000\n"), -EINVAL);

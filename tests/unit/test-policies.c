@@ -111,6 +111,7 @@ static void params_of(uint64_t seed, struct sched_params *ret) {
 	ret->line_16 = seed % 2;
 	ret->skip_hopeless = seed / 4 % 2;
 	ret->free_at_kernel_end = seed / 8 % 2;
+	ret->power = seed / 5 % _SCHED_POWER_N;
 	ret->migration_cost = seed % 3 * NSEC_PER_MSEC;
 	ret->lookahead_depth = (unsigned)(seed % 9);
 }
@@ -238,6 +239,51 @@ static void policies_schedule_examples_4_and_5(void **state) {
 			assert_int_equal(sim.missed, 0);
 			assert_int_equal(sim.tasks[0].n_sms, 6);
 		}
+	}
+}
+
+/* Where a lone job of 80 ms kernels on an SM starts: on one GPU copies take 10 ms each, on the
+ * other one none, and an SM draws a tenth more. */
+static int first_gpu(const char *policy, enum sched_power power) {
+	static struct profile_table tables[2];
+	struct sched_job job = {.gpu_wanted = -1, .divisible = true, .deadline = NSEC_PER_SEC};
+	struct sched_task task = {
+		.period = NSEC_PER_SEC, .deadline = NSEC_PER_SEC, .fixed_gpu = -1};
+	struct sched_actions actions;
+	struct sched_params params;
+	struct sched *s;
+	sched_job_id id;
+	int gpu;
+
+	assert_int_equal(sched_new(&s, sched_policy_find(policy), CORE_SIM_JOBS_MAX), 0);
+	for (unsigned k = 0; k < 2; k++) {
+		nsec_t copy = k == 0 ? 10 * NSEC_PER_MSEC : 0;
+
+		assert_int_equal(sched_add_gpu(s, 8, SCHED_SHARING_MPS), k);
+		assert_int_equal(profile_table_linear(&tables[k], 8, copy, copy, 80 * NSEC_PER_MSEC,
+						      k == 0 ? 1000 : 1100),
+				 0);
+		task.profiles[k] = &tables[k];
+	}
+	assert_int_equal(sched_add_task(s, &task, &job.task), 0);
+	sched_params_default(&params);
+	params.power = power;
+	assert_int_equal(sched_set_params(s, &params), 0);
+	sched_distribute(s);
+	assert_int_equal(sched_arrive(s, &job, &id), 0);
+	sched_decide(s, 0, &actions);
+	assert_int_equal(actions.n, 1);
+	gpu = sched_job(s, id)->gpu;
+	sched_free(s);
+	return gpu;
+}
+
+static void policies_count_power_as_told(void **state) {
+	static const char *const names[] = {"lookahead", "sbeet", "sbeet-mg", "sbeet-mg-offline"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(first_gpu(names[i], SCHED_POWER_KERNEL), 0);
+		assert_int_equal(first_gpu(names[i], SCHED_POWER_HELD), 1);
 	}
 }
 
@@ -777,6 +823,7 @@ int main(void) {
 		cmocka_unit_test(policies_keep_the_bounds_of_tasks),
 		cmocka_unit_test(policies_give_no_fewer_sms_than_were_measured),
 		cmocka_unit_test(policies_schedule_examples_4_and_5),
+		cmocka_unit_test(policies_count_power_as_told),
 		cmocka_unit_test(stgm_runs_as_many_jobs_as_have_sms),
 		cmocka_unit_test(load_policies_pack_jobs_where_told_to),
 		cmocka_unit_test(late_jobs_give_up_their_turn_where_told_to),

@@ -176,15 +176,27 @@ static void profile_finds_m_opt(void **state) {
 	struct profile_table t;
 
 	assert_int_equal(profile_table_linear(&t, 46, 0, 0, 46000000, 1000), 0);
-	assert_int_equal(profile_m_opt(&t, &gpus[0], 46, 1), 46);
-	assert_int_equal(profile_m_opt(&t, &gpus[0], 24, 1), 24);
+	assert_int_equal(profile_m_opt(&t, &gpus[0], 0, 46, 1), 46);
+	assert_int_equal(profile_m_opt(&t, &gpus[0], 0, 24, 1), 24);
 	for (unsigned m = 9; m <= 46; m++) {
 		t.exec[m] = t.exec[8];
 	}
-	assert_int_equal(profile_m_opt(&t, &gpus[0], 46, 1), 8);
-	assert_int_equal(profile_m_opt(&t, &gpus[0], 46, 2), 8);
-	assert_int_equal(profile_m_opt(&t, &gpus[0], 46, 5), 10);
-	assert_int_equal(profile_m_opt(&t, &gpus[0], 3, 5), 3);
+	assert_int_equal(profile_m_opt(&t, &gpus[0], 0, 46, 1), 8);
+	assert_int_equal(profile_m_opt(&t, &gpus[0], 0, 46, 2), 8);
+	assert_int_equal(profile_m_opt(&t, &gpus[0], 0, 46, 5), 10);
+	assert_int_equal(profile_m_opt(&t, &gpus[0], 0, 3, 5), 3);
+}
+
+/* Copies draw for each SM that is held: of (1000 ms / m + 40 ms) * (m * 1000 + (46 - m) * 445) mW,
+ * 30 SMs make the least. */
+static void profile_finds_m_opt_with_copies(void **state) {
+	struct profile_table t;
+
+	assert_int_equal(profile_table_linear(&t, 46, 0, 0, 1000 * NSEC_PER_MSEC, 1000), 0);
+	assert_int_equal(profile_m_opt(&t, &gpus[0], 40 * NSEC_PER_MSEC, 46, 1), 30);
+	assert_int_equal(profile_energy_alone_pj(&t, &gpus[0], 40 * NSEC_PER_MSEC, 46),
+			 profile_energy_alone_pj(&t, &gpus[0], 0, 46) +
+				 40ull * NSEC_PER_MSEC * 46 * 1000);
 }
 
 int main(void) {
@@ -198,6 +210,7 @@ int main(void) {
 		cmocka_unit_test(profile_fills_gaps_against_the_task),
 		cmocka_unit_test(profile_refuses_what_cannot_be),
 		cmocka_unit_test(profile_finds_m_opt),
+		cmocka_unit_test(profile_finds_m_opt_with_copies),
 	};
 
 	return cmocka_run_group_tests_name("power", tests, NULL, NULL);

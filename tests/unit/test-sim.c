@@ -101,7 +101,7 @@ static void make_world(struct world *w, const struct sched_policy *policy, uint6
 	w->setup.exec = (enum sim_exec)between(&random, 0, _SIM_EXEC_N - 1);
 	w->setup.exec_share_permille = 600;
 	w->setup.params.late = (enum sched_late)between(&random, 0, _SCHED_LATE_N - 1);
-	w->setup.power = (enum sim_power)between(&random, 0, _SIM_POWER_N - 1);
+	w->setup.params.power = (enum sched_power)between(&random, 0, _SCHED_POWER_N - 1);
 	w->setup.seed = seed;
 	w->setup.on_segment = keep_segment;
 	w->setup.userdata = w;
@@ -159,7 +159,7 @@ static void for_all(check_fn check) {
 static void check_energy(const struct world *w, const struct sim_result *result) {
 	struct power_segment *power = calloc(w->n_segments + 1, sizeof(*power));
 	nsec_t *edges = calloc(2 * w->n_segments + 2, sizeof(*edges));
-	bool held = w->setup.power == SIM_POWER_HELD;
+	bool held = w->setup.params.power == SCHED_POWER_HELD;
 	uint64_t total = 0;
 
 	assert_true(power && edges);
@@ -445,18 +445,18 @@ static void sim_times_and_judges_by_hand(void **state) {
 	assert_int_equal(r.count.open, 1);   /* cut, but its deadline is at 30 ms */
 	assert_int_equal(r.tasks[0].response.max, 10 * MS);
 	assert_int_equal(r.tasks[0].lateness_max, 0);
-	assert_int_equal(r.active[0], 10 * MS + 5 * MS);
-	assert_int_equal(r.energy_total_pj, 25 * MS * 1000 + 15 * MS * 400);
+	assert_int_equal(r.active[0], 8 * MS + 4 * MS); /* without its copies */
+	assert_int_equal(r.energy_total_pj, 25 * MS * 1000 + 12 * MS * 400);
 	assert_int_equal(w.n_segments, 2);
 	assert_int_equal(w.segments[1].end, 25 * MS);
 	sim_result_deinit(&r);
 	free_world(&w);
 
 	make_single(&w, 8 * MS);
-	w.setup.power = SIM_POWER_KERNEL;
+	w.setup.params.power = SCHED_POWER_HELD;
 	assert_int_equal(sim_run(&w.setup, &r), 0);
-	assert_int_equal(r.active[0], 8 * MS + 4 * MS);
-	assert_int_equal(r.energy_total_pj, 25 * MS * 1000 + 12 * MS * 400);
+	assert_int_equal(r.active[0], 10 * MS + 5 * MS);
+	assert_int_equal(r.energy_total_pj, 25 * MS * 1000 + 15 * MS * 400);
 	sim_result_deinit(&r);
 	free_world(&w);
 

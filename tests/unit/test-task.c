@@ -9,6 +9,8 @@
 
 #include "daemon/core/task.h"
 
+static const struct sched_params params;
+
 static uint64_t random_state = 88172645463325252ull;
 
 static uint64_t random_below(uint64_t n) {
@@ -23,7 +25,7 @@ static sched_task_id add(struct task_table *t, nsec_t period, nsec_t deadline, n
 		.period = period, .deadline = deadline, .first_release = first, .fixed_gpu = -1};
 	sched_task_id id;
 
-	assert_int_equal(task_table_add(t, &task, NULL, 0, &id), 0);
+	assert_int_equal(task_table_add(t, &task, &params, NULL, 0, &id), 0);
 	return id;
 }
 
@@ -127,7 +129,7 @@ static void task_derives_the_cheapest_gpu(void **state) {
 
 	assert_int_equal(profile_table_linear(&big, 46, 0, 0, 46000, 1000), 0);
 	assert_int_equal(profile_table_linear(&small, 6, 0, 0, 600000, 1000), 0);
-	assert_int_equal(task_table_add(&t, &task, gpus, 2, &id), 0);
+	assert_int_equal(task_table_add(&t, &task, &params, gpus, 2, &id), 0);
 	added = task_table_get(&t, id);
 	assert_int_equal(added->m_opt[0], 24);
 	assert_int_equal(added->m_opt[1], 6);
@@ -137,16 +139,16 @@ static void task_derives_the_cheapest_gpu(void **state) {
 	assert_true(added->energy_pj[0] < added->energy_pj[1]);
 
 	task.deadline = 101;
-	assert_int_equal(task_table_add(&t, &task, gpus, 2, &id), -EINVAL);
+	assert_int_equal(task_table_add(&t, &task, &params, gpus, 2, &id), -EINVAL);
 	task.deadline = 100;
 	task.fixed_gpu = 2;
-	assert_int_equal(task_table_add(&t, &task, gpus, 2, &id), -EINVAL);
+	assert_int_equal(task_table_add(&t, &task, &params, gpus, 2, &id), -EINVAL);
 	task.fixed_gpu = 1;
 	task.fixed_sms = smset_range(0, 7);
-	assert_int_equal(task_table_add(&t, &task, gpus, 2, &id), -EINVAL);
+	assert_int_equal(task_table_add(&t, &task, &params, gpus, 2, &id), -EINVAL);
 	task.fixed_sms = smset_range(0, 6);
 	task.profiles[0] = &small; /* shorter than the limit */
-	assert_int_equal(task_table_add(&t, &task, gpus, 2, &id), -EINVAL);
+	assert_int_equal(task_table_add(&t, &task, &params, gpus, 2, &id), -EINVAL);
 	task_table_deinit(&t);
 }
 

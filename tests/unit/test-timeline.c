@@ -64,7 +64,8 @@ static void timeline_finds_the_first_moment_with_room(void **state) {
 	assert_int_equal(place.n_sms, 10); /* the limit, though no multiple of the step */
 	place.n_sms = 8;
 	timeline_predict(&t, params, &job, &place);
-	assert_int_equal(place.kernel_end, 5 + 1 + 10);
+	assert_int_equal(place.draws_from, 5 + 1);
+	assert_int_equal(place.draws_until, 5 + 1 + 10);
 	assert_int_equal(place.finish, 5 + 1 + 10 + 2);
 	timeline_take(&t, &job, &place);
 	/* 2 SMs are left, less than a step */
@@ -130,10 +131,12 @@ static void timeline_energy_is_that_of_the_schedule(void **state) {
 		nsec_t end;
 
 		params.free_at_kernel_end = random_below(2);
+		params.power = (enum sched_power)random_below(_SCHED_POWER_N);
 		timeline_init(&t, s, 10);
 		for (size_t i = 0; i < n; i++) {
 			size_t j = random_below(4);
 			struct timeline_place place;
+			nsec_t kernel_end;
 
 			jobs[j].release = 10 + random_below(400);
 			assert_true(timeline_earliest(&t, &params, &jobs[j], 0,
@@ -141,13 +144,18 @@ static void timeline_energy_is_that_of_the_schedule(void **state) {
 			place.n_sms = 1 + (unsigned)random_below(place.n_sms);
 			timeline_predict(&t, &params, &jobs[j], &place);
 			timeline_take(&t, &jobs[j], &place);
+			kernel_end = place.finish - profiles[j].copy_out;
 			segments[i] = (struct power_segment){
 				.gpu = 0,
 				.n_sms = place.n_sms,
 				.dynamic_mw = profiles[j].power_mw[place.n_sms],
-				.start = place.kernel_end - profiles[j].exec[place.n_sms],
-				.end = place.kernel_end,
+				.start = kernel_end - profiles[j].exec[place.n_sms],
+				.end = kernel_end,
 			};
+			if (params.power == SCHED_POWER_HELD) {
+				segments[i].start = place.start;
+				segments[i].end = place.sms_end;
+			}
 		}
 		end = t.latest;
 		assert_int_equal(t.energy_pj + 9000 * (int64_t)(end - 10),
@@ -157,11 +165,39 @@ static void timeline_energy_is_that_of_the_schedule(void **state) {
 	sched_free(s);
 }
 
+/* A job on all SMs: 10 ns of copies, 10 of kernel, 20 of copies. */
+static void timeline_knows_when_running_jobs_draw(void **state) {
+	for (int power = 0; power < _SCHED_POWER_N; power++) {
+		struct sched *s = make(GPU_SMS, 1);
+		struct sched_job job = {.gpu_wanted = -1, .divisible = true};
+		struct sched_params params = *sched_get_params(s);
+		struct sched_task task = {.period = 1000, .fixed_gpu = -1};
+		struct profile_table profile;
+		struct sched_actions actions;
+		struct timeline t;
+		sched_job_id id;
+
+		params.power = (enum sched_power)power;
+		assert_int_equal(sched_set_params(s, &params), 0);
+		assert_int_equal(
+			profile_table_linear(&profile, GPU_SMS, 10, 20, 10 * GPU_SMS, 100), 0);
+		task.profiles[0] = &profile;
+		assert_int_equal(sched_add_task(s, &task, &job.task), 0);
+		assert_int_equal(sched_arrive(s, &job, &id), 0);
+		sched_decide(s, 0, &actions);
+		timeline_init(&t, s, 0);
+		assert_int_equal(timeline_running_pj(&t, 50),
+				 50 * 9000 + (power == SCHED_POWER_HELD ? 40 : 10) * GPU_SMS * 100);
+		sched_free(s);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(timeline_finds_the_first_moment_with_room),
 		cmocka_unit_test(timeline_keeps_owners_apart_without_mps),
 		cmocka_unit_test(timeline_energy_is_that_of_the_schedule),
+		cmocka_unit_test(timeline_knows_when_running_jobs_draw),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

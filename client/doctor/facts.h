@@ -31,8 +31,9 @@ struct gpu_facts {
 	int n_gpus;		   /* that CUDA shows */
 	char name[96];		   /* of the first one */
 	int n_sms;
-	bool has_nvml; /* libnvidia-ml.so.1, by which sbeetd finds GPUs */
-	char nvml_why[FACTS_TEXT];
+	bool finds_gpus;	    /* as sbeetd does, by NVML or CUDA's driver */
+	char finds_why[FACTS_TEXT]; /* else: why not */
+	bool has_nvml;		    /* it finds them by NVML */
 	char driver[80]; /* "580.65.06"; empty: not known */
 	bool simulated;
 	bool kernel_module; /* NVIDIA's is loaded */

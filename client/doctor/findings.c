@@ -81,12 +81,16 @@ static void judge_driver(const struct facts *f, struct finding *ret) {
 		     g->cuda_why);
 	} else if (!g->has_cuda) {
 		find(ret, FINDING_MISSING, driver_package(f), "no NVIDIA driver: %s", g->cuda_why);
-	} else if (!g->has_nvml && !in_container(f) && f->daemon.n_gpus == 0) {
+	} else if (!g->finds_gpus && !in_container(f) && f->daemon.n_gpus == 0) {
 		find(ret, FINDING_MISSING, NULL,
-		     "sbeetd finds GPUs through NVML, which is not usable: %s", g->nvml_why);
+		     "sbeetd can't ask for GPUs, neither NVML nor CUDA's driver: %s", g->finds_why);
 	} else if (g->simulated) {
 		find(ret, FINDING_OK, NULL, "simulated, CUDA %d.%d", g->cuda_version / 1000,
 		     g->cuda_version % 1000 / 10);
+	} else if (g->finds_gpus && !g->has_nvml) {
+		find(ret, FINDING_OK, NULL,
+		     "CUDA %d.%d, without NVML: sbeetd asks CUDA's driver for GPUs",
+		     g->cuda_version / 1000, g->cuda_version % 1000 / 10);
 	} else {
 		find(ret, FINDING_OK, NULL, "NVIDIA driver %s, CUDA %d.%d",
 		     *g->driver ? g->driver : "of unknown version", g->cuda_version / 1000,

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "client/doctor/gather.h"
-#include "daemon/gpu/nvml.h"
+#include "daemon/gpu/listing.h"
 #include "proto/units.h"
 
 #define TIMEOUT_DEFAULT_NS (30 * NSEC_PER_SEC)
@@ -65,18 +65,20 @@ static void look_at_cuda(struct gpu_facts *g) {
 	}
 }
 
-static void look_at_nvml(struct gpu_facts *g) {
-	struct nvml_gpu gpus[1];
-	unsigned left_out;
-	struct nvml *nvml;
+/* As sbeetd does. */
+static void find_gpus(struct gpu_facts *g) {
+	struct gpu_listing l;
 
-	if (nvml_open(&nvml, g->nvml_why, sizeof(g->nvml_why)) < 0) {
+	if (gpu_list(&l, g->finds_why, sizeof(g->finds_why)) < 0) {
 		return;
 	}
-	g->has_nvml = true;
-	nvml_driver(nvml, g->driver, sizeof(g->driver));
-	g->simulated = nvml_list(nvml, gpus, 1, &left_out) > 0 && gpus[0].simulated_sharing >= 0;
-	nvml_close(nvml);
+	g->finds_gpus = true;
+	g->simulated = l.n > 0 && l.gpus[0].simulated_sharing >= 0;
+	if (l.nvml) {
+		g->has_nvml = true;
+		nvml_driver(l.nvml, g->driver, sizeof(g->driver));
+		nvml_close(l.nvml);
+	}
 }
 
 /* In the child, which shares @g with us. */
@@ -94,7 +96,7 @@ static void look(struct gpu_facts *g, const char *mps_directory, pid_t parent) {
 	if (*mps_directory) {
 		setenv("CUDA_MPS_PIPE_DIRECTORY", mps_directory, 1);
 	}
-	look_at_nvml(g);
+	find_gpus(g);
 	look_at_cuda(g);
 	_exit(0);
 }

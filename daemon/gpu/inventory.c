@@ -16,8 +16,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/util.h"
-#include "daemon/gpu/driver.h"
-#include "daemon/gpu/nvml.h"
+#include "daemon/gpu/listing.h"
 #include "daemon/gpu/sensor.h"
 #include "proto/units.h"
 
@@ -262,26 +261,6 @@ static void worker_read(struct worker *w, const struct source *from) {
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Without NVML: the driver's GPUs, and the sensor of a single integrated one. @why goes on with the
- * driver's reason. Return: 0 or negative errno. */
-static int list_without_nvml(const struct worker *w, struct source *from, struct nvml_gpu *gpus,
-			     char *why, size_t why_size) {
-	size_t used = strlen(why);
-	bool integrated = false;
-	char reason[128] = "";
-	int n = driver_list(gpus, SCHED_GPUS_MAX, &integrated, reason, sizeof(reason));
-
-	if (n < 0) {
-		snprintf(why + used, why_size - used, "%s%s", used ? "; " : "", reason);
-		return n;
-	}
-	from->n_gpus = (size_t)n;
-	if (n == 1 && integrated) {
-		sensor_new(&from->sensor, w->sensors); /* or there is none */
-	}
-	return 0;
-}
-
 static void sense(struct source *from) {
 	uint64_t mw;
 
@@ -292,29 +271,24 @@ static void sense(struct source *from) {
 
 /* Whatever can be asked, or nothing; in both cases the loop is told. */
 static struct source worker_list(struct worker *w) {
-	struct nvml_gpu gpus[SCHED_GPUS_MAX];
 	struct source from = {.nvml = NULL};
-	unsigned n_left_out = 0;
-	char why[sizeof(w->why)] = "";
-	int r = nvml_open(&from.nvml, why, sizeof(why));
+	struct gpu_listing l = {.n = 0};
+	char why[sizeof(w->why)];
+	int r = gpu_list(&l, why, sizeof(why));
 
-	if (r == 0) {
-		from.n_gpus = nvml_list(from.nvml, gpus, SCHED_GPUS_MAX, &n_left_out);
-	}
-	/* On some Jetsons there is an NVML that does not know their GPU. */
-	if ((r < 0 || from.n_gpus == 0) && list_without_nvml(w, &from, gpus, why, sizeof(why)) == 0) {
-		from.nvml = nvml_close(from.nvml);
-		n_left_out = 0;
-		r = 0;
+	from.nvml = l.nvml;
+	from.n_gpus = l.n;
+	if (l.n == 1 && l.integrated) {
+		sensor_new(&from.sensor, w->sensors); /* or there is none */
 	}
 	sense(&from);
 	worker_read(w, &from);
 	pthread_mutex_lock(&w->lock);
 	w->error = r;
 	memcpy(w->why, why, sizeof(why));
-	memcpy(w->gpus, gpus, from.n_gpus * sizeof(gpus[0]));
-	w->n_gpus = from.n_gpus;
-	w->n_left_out = n_left_out;
+	memcpy(w->gpus, l.gpus, l.n * sizeof(l.gpus[0]));
+	w->n_gpus = l.n;
+	w->n_left_out = l.n_left_out;
 	snprintf(w->rail, sizeof(w->rail), "%s", from.sensor ? sensor_rail(from.sensor) : "");
 	w->listed = true;
 	pthread_mutex_unlock(&w->lock);

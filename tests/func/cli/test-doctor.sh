@@ -108,6 +108,15 @@ grep -q '^Programs can be run under sbeet.$' "$dir/out" || wrong "it does not sa
 ends 0 doctor --json
 grep -q '^{"ok":true,' "$dir/out" || wrong "--json: not ok"
 
+# Without NVML, as sbeetd finds it.
+mkdir "$dir/no-nvml"
+ln -s "$simgpu/libcuda.so.1" "$simgpu/simgpud" "$dir/no-nvml/"
+stop
+ends 1 env LD_LIBRARY_PATH="$dir/no-nvml" "$sbeetctl" doctor
+finds driver ok 'simulated, CUDA [0-9]'
+finds gpu ok '1 GPU: .*, 8 SMs'
+start --mps off
+
 # A policy without its profiles; profiles that sbeetd has not read.
 ends 0 "$sbeetctl" policy --quiet lookahead
 ends 0 doctor

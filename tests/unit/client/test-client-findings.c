@@ -22,6 +22,7 @@ static struct facts healthy(void) {
 			.n_gpus = 1,
 			.name = "NVIDIA H200",
 			.n_sms = 132,
+			.finds_gpus = true,
 			.has_nvml = true,
 			.driver = "580.65.06",
 			.kernel_module = true},
@@ -141,13 +142,16 @@ static void driver_says_how_it_is_installed(void **state) {
 	expect(&f, "driver", FINDING_MISSING, "crashes", "sudo dmesg | grep -i nvrm");
 }
 
-static void driver_needs_nvml_where_sbeetd_finds_no_gpu(void **state) {
+static void driver_needs_what_sbeetd_finds_gpus_by(void **state) {
 	struct facts f = healthy();
 
 	f.gpu.has_nvml = false;
-	expect(&f, "driver", FINDING_OK, "", NULL); /* of --gpus, it has one */
 	f.daemon.n_gpus = 0;
-	expect(&f, "driver", FINDING_MISSING, "through NVML", NULL);
+	expect(&f, "driver", FINDING_OK, "without NVML", NULL);
+	f.gpu.finds_gpus = false;
+	expect(&f, "driver", FINDING_MISSING, "neither NVML nor CUDA's driver", NULL);
+	f.daemon.n_gpus = 1; /* of --gpus */
+	expect(&f, "driver", FINDING_OK, "", NULL);
 }
 
 static void gpu_says_what_cuda_says(void **state) {
@@ -403,7 +407,7 @@ int main(void) {
 		cmocka_unit_test(all_is_ok_when_all_is_there),
 		cmocka_unit_test(no_facts_make_no_finding_ok_that_is_needed),
 		cmocka_unit_test(driver_says_how_it_is_installed),
-		cmocka_unit_test(driver_needs_nvml_where_sbeetd_finds_no_gpu),
+		cmocka_unit_test(driver_needs_what_sbeetd_finds_gpus_by),
 		cmocka_unit_test(gpu_says_what_cuda_says),
 		cmocka_unit_test(mps_that_runs_is_judged_by_whom_it_serves),
 		cmocka_unit_test(mps_that_is_absent_is_replaced_by_preemption),

@@ -41,7 +41,7 @@ struct daemon {
 	int gpu_locks[SCHED_GPUS_MAX]; /* owned; n of them */
 	size_t n_gpu_locks;
 	struct profiles *profiles;
-	struct table_file *table; /* NULL: none */
+	struct table_file *table;  /* NULL: none */
 	struct learn_store *learn; /* NULL: off */
 	struct learn *corrections; /* then; owned */
 	struct ledger *ledger;
@@ -383,8 +383,7 @@ static int add_events(struct daemon *d) {
 		}
 	}
 	if (interval > 0) {
-		struct timeval t = {.tv_sec = (time_t)(interval / NSEC_PER_SEC),
-				    .tv_usec = (suseconds_t)(interval % NSEC_PER_SEC / 1000)};
+		struct timeval t = nsec_timeval(interval);
 
 		d->watchdog = event_new(d->base, -1, EV_PERSIST, on_watchdog, d);
 		if (!d->watchdog || event_add(d->watchdog, &t) < 0) {
@@ -436,8 +435,7 @@ static void close_history(struct daemon *d) {
 	int r = history_file_close(d->history);
 
 	if (r < 0) {
-		log_warning("Can't keep the history of tasks over the next boot: %s",
-			    strerror(-r));
+		log_warning("Can't keep the history of tasks over the next boot: %s", strerror(-r));
 	}
 }
 

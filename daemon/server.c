@@ -471,7 +471,7 @@ static void watch_time(struct server *server) {
 	}
 	now = server->parts.now();
 	left = next > now ? next - now : 0;
-	t = util_timeval(left + 1);
+	t = nsec_timeval(left + 1);
 	if (event_add(&server->look, &t) == 0) {
 		server->look_at = next;
 	}

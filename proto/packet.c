@@ -197,10 +197,7 @@ void packet_free(ProtobufCMessage *message) {
 
 int packet_connect(const char *path, nsec_t timeout) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	/* At least a microsecond: 0 would be for ever. */
-	struct timeval tv = {.tv_sec = (time_t)(timeout / NSEC_PER_SEC),
-			     .tv_usec = (suseconds_t)(timeout % NSEC_PER_SEC / NSEC_PER_USEC) +
-					(timeout > 0 && timeout < NSEC_PER_USEC)};
+	struct timeval tv = nsec_timeval(timeout);
 	size_t n = strlen(path);
 	int fd, r;
 

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/time.h>
+#include <time.h>
 
 /* Nanoseconds. Absolute times are CLOCK_MONOTONIC. Never floating point, never wall clock. */
 typedef uint64_t nsec_t;
@@ -15,6 +17,20 @@ typedef uint64_t nsec_t;
 
 /* CLOCK_MONOTONIC. The only function here that looks at the world. */
 nsec_t nsec_now(void);
+
+/* For calls that want one: a duration, or a time of CLOCK_MONOTONIC. */
+static inline struct timespec nsec_timespec(nsec_t t) {
+	return (struct timespec){.tv_sec = (time_t)(t / NSEC_PER_SEC),
+				 .tv_nsec = (long)(t % NSEC_PER_SEC)};
+}
+
+/* The same for timers and sockets: not less than @t, so 0, for ever to a socket, only for 0. */
+static inline struct timeval nsec_timeval(nsec_t t) {
+	nsec_t up = t < UINT64_MAX - NSEC_PER_USEC ? t + NSEC_PER_USEC - 1 : t;
+
+	return (struct timeval){.tv_sec = (time_t)(up / NSEC_PER_SEC),
+				.tv_usec = (suseconds_t)(up % NSEC_PER_SEC / NSEC_PER_USEC)};
+}
 
 /* A clock: nsec_now(), or one that a test sets. */
 typedef nsec_t (*clock_fn)(void);

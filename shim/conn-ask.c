@@ -93,8 +93,7 @@ static void pause_locked(nsec_t began) {
 		t = at - now;
 	}
 	t = t > RETRY_RESTART_MAX_NS ? RETRY_RESTART_MAX_NS : t;
-	pause.tv_sec = 0;
-	pause.tv_nsec = (long)t;
+	pause = nsec_timespec(t);
 	pthread_mutex_unlock(&conn.lock);
 	nanosleep(&pause, NULL);
 	pthread_mutex_lock(&conn.lock);

@@ -88,8 +88,7 @@ static int open_socket(void) {
 }
 
 static void set_timeout(int fd, int option, nsec_t t) {
-	struct timeval tv = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
-			     .tv_usec = (suseconds_t)(t % NSEC_PER_SEC / NSEC_PER_USEC)};
+	struct timeval tv = nsec_timeval(t);
 
 	setsockopt(fd, SOL_SOCKET, option, &tv, sizeof(tv));
 }

@@ -240,8 +240,7 @@ nsec_t keeper_watch(nsec_t now) {
 /* ---- its thread ---- */
 
 static void sleep_until_called(uint32_t seen, nsec_t t) {
-	struct timespec ts = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
-			      .tv_nsec = (long)(t % NSEC_PER_SEC)};
+	struct timespec ts = nsec_timespec(t);
 
 	atomic_store(&asleep, true);
 	if (atomic_load(&calls) == seen) {

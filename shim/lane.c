@@ -100,8 +100,7 @@ void lane_wait(struct lane *lane, uint32_t from, nsec_t deadline) {
 		if (deadline && now >= deadline) {
 			break;
 		}
-		left.tv_sec = (time_t)((deadline - now) / NSEC_PER_SEC);
-		left.tv_nsec = (long)((deadline - now) % NSEC_PER_SEC);
+		left = nsec_timespec(deadline - now);
 		syscall(SYS_futex, &lane->state, FUTEX_WAIT_PRIVATE, from, deadline ? &left : NULL,
 			NULL, 0);
 	}

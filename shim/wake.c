@@ -37,8 +37,7 @@ HOT_CODE void wake_for_job(void) {
 }
 
 void wake_sleep(nsec_t deadline, unsigned (*n_jobs)(void)) {
-	struct timespec t = {.tv_sec = (time_t)(deadline / NSEC_PER_SEC),
-			     .tv_nsec = (long)(deadline % NSEC_PER_SEC)};
+	struct timespec t = nsec_timespec(deadline);
 	int r = 0;
 
 	pthread_mutex_lock(&lock);

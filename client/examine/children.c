@@ -31,8 +31,7 @@ void children_memory_free(void *memory, size_t size) {
 }
 
 void children_sleep_until(nsec_t t) {
-	struct timespec at = {.tv_sec = (time_t)(t / NSEC_PER_SEC),
-			      .tv_nsec = (long)(t % NSEC_PER_SEC)};
+	struct timespec at = nsec_timespec(t);
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) {
 	}

@@ -127,12 +127,8 @@ static int read_timeout(nsec_t *ret) {
 
 /* Both directions: a peer that stops reading must not stop us either. */
 static int set_timeout(const struct control *c) {
-	struct timeval tv = {.tv_sec = (time_t)(c->timeout / NSEC_PER_SEC),
-			     .tv_usec = (suseconds_t)(c->timeout % NSEC_PER_SEC / NSEC_PER_USEC)};
+	struct timeval tv = nsec_timeval(c->timeout ? c->timeout : 1); /* 0: for ever */
 
-	if (tv.tv_sec == 0 && tv.tv_usec == 0) {
-		tv.tv_usec = 1; /* 0 would mean for ever */
-	}
 	if (setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) < 0 ||
 	    setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) < 0) {
 		return -errno;
@@ -255,8 +251,7 @@ int control_send(struct control *c, Sbeet__Control__Request *request, char *erro
 int control_next(struct control *c, nsec_t timeout, Sbeet__Control__Reply **ret, char *error,
 		 size_t error_size) {
 	struct pollfd p = {.fd = c->fd, .events = POLLIN};
-	struct timespec limit = {.tv_sec = (time_t)(timeout / NSEC_PER_SEC),
-				 .tv_nsec = (long)(timeout % NSEC_PER_SEC)};
+	struct timespec limit = nsec_timespec(timeout);
 	Sbeet__Control__Reply *reply;
 	int r;
 

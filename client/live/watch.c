@@ -138,8 +138,7 @@ static int show_once(const struct ctl *ctl, struct control *control, struct lett
 }
 
 int watch_run(const struct ctl *ctl, nsec_t interval, const struct watch_view *view) {
-	struct timespec pause = {.tv_sec = (time_t)(interval / NSEC_PER_SEC),
-				 .tv_nsec = (long)(interval % NSEC_PER_SEC)};
+	struct timespec pause = nsec_timespec(interval);
 	struct letters letters = {0};
 	struct control *control;
 	char error[512];

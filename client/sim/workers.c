@@ -59,9 +59,7 @@ static void watch(struct work *work) {
 
 	pthread_mutex_lock(&work->lock);
 	while (work->running > 0) {
-		nsec_t until = nsec_now() + PROGRESS_INTERVAL;
-		struct timespec t = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-				     .tv_nsec = (long)(until % NSEC_PER_SEC)};
+		struct timespec t = nsec_timespec(nsec_now() + PROGRESS_INTERVAL);
 		size_t done;
 
 		pthread_cond_clockwait(&work->ended, &work->lock, CLOCK_MONOTONIC, &t);

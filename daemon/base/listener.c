@@ -51,7 +51,7 @@ static void stop(struct listener *l, int error) {
 }
 
 void listener_rest(struct listener *l, nsec_t time) {
-	struct timeval t = util_timeval(time);
+	struct timeval t = nsec_timeval(time);
 
 	pause_accepting(l, LISTENER_RESTING, &t);
 }

@@ -185,7 +185,7 @@ static void on_ready(evutil_socket_t fd, short what, void *userdata) {
 
 int scrape_new(struct scrape_list *list, struct event_base *base, int fd,
 	       const struct scrape_page *page) {
-	struct timeval late = util_timeval(SCRAPE_TIME_MAX);
+	struct timeval late = nsec_timeval(SCRAPE_TIME_MAX);
 	struct scrape *s = calloc(1, sizeof(*s));
 
 	if (!s) {

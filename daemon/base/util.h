@@ -1,13 +1,10 @@
 /*
- * util.h: what every file of the daemon uses: cleanup attributes, hand-over, times of timers.
+ * util.h: what every file of the daemon uses: cleanup attributes, hand-over.
  */
 #pragma once
 
 #include <stdlib.h>
-#include <sys/time.h>
 #include <unistd.h>
-
-#include "proto/units.h"
 
 #define BIT(n) (1u << (n))
 
@@ -19,13 +16,6 @@ static inline void util_closep(int *fd) {
 	if (*fd >= 0) {
 		close(*fd);
 	}
-}
-
-/* For timers: not less than @t. */
-static inline struct timeval util_timeval(nsec_t t) {
-	return (struct timeval){
-		.tv_sec = (time_t)(t / NSEC_PER_SEC),
-		.tv_usec = (suseconds_t)((t % NSEC_PER_SEC + NSEC_PER_USEC - 1) / NSEC_PER_USEC)};
 }
 
 #define _cleanup_(f)	__attribute__((cleanup(f)))

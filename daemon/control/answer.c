@@ -28,7 +28,7 @@ static void next_piece(struct answer *a) {
 /* The next piece comes after @wait, and when others have had their turn. */
 static void go_on(struct control_client *client, nsec_t wait) {
 	struct answer *a = &client->answer;
-	struct timeval t = util_timeval(wait);
+	struct timeval t = nsec_timeval(wait);
 
 	a->has_waited = wait > 0;
 	/* While the peer does not read, answer_resume() will do it. */

@@ -118,7 +118,7 @@ static void hear(struct control_client *client) {
 }
 
 void control_client_rest(struct control_client *client, nsec_t wait) {
-	struct timeval t = util_timeval(wait);
+	struct timeval t = nsec_timeval(wait);
 
 	if (client->answer.step || (wait > 0 && event_add(&client->resumed, &t) == 0)) {
 		event_del(&client->readable);
@@ -235,7 +235,7 @@ static int make(struct control_client **ret, struct control *control, const stru
 /* At once, or after the time that it has to wait. */
 static int listen_to(struct control_client *client, int fd, const struct admission *a) {
 	struct event_base *base = client->control->base;
-	struct timeval t = util_timeval(a->wait);
+	struct timeval t = nsec_timeval(a->wait);
 
 	event_assign(&client->readable, base, fd, EV_READ | EV_PERSIST, on_readable, client);
 	event_assign(&client->writable, base, fd, EV_WRITE, on_writable, client);

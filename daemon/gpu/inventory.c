@@ -303,7 +303,6 @@ static bool worker_wait(struct worker *w, struct source *from) {
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop && !w->refresh) {
 		struct timespec until;
-		nsec_t at;
 
 		if (!from->sensor) {
 			pthread_cond_wait(&w->wanted, &w->lock);
@@ -311,9 +310,7 @@ static bool worker_wait(struct worker *w, struct source *from) {
 		}
 		pthread_mutex_unlock(&w->lock);
 		sense(from);
-		at = nsec_now() + SENSE_EVERY;
-		until = (struct timespec){.tv_sec = (time_t)(at / NSEC_PER_SEC),
-					  .tv_nsec = (long)(at % NSEC_PER_SEC)};
+		until = nsec_timespec(nsec_now() + SENSE_EVERY);
 		pthread_mutex_lock(&w->lock);
 		if (!w->stop && !w->refresh) {
 			pthread_cond_timedwait(&w->wanted, &w->lock, &until);

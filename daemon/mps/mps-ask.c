@@ -210,8 +210,7 @@ static void on_late(evutil_socket_t fd, short what, void *userdata) {
 }
 
 static int add_events(struct mps_ask *ask, struct event_base *base, nsec_t limit) {
-	struct timeval t = {.tv_sec = (time_t)(limit / NSEC_PER_SEC),
-			    .tv_usec = (suseconds_t)(limit % NSEC_PER_SEC / NSEC_PER_USEC)};
+	struct timeval t = nsec_timeval(limit);
 
 	event_assign(&ask->readable, base, ask->out, EV_READ | EV_PERSIST, on_readable, ask);
 	event_assign(&ask->gone, base, ask->pidfd, EV_READ | EV_PERSIST, on_gone, ask);

@@ -131,8 +131,7 @@ static void settle(struct mps *mps) {
 }
 
 static void set_timer(struct mps *mps, nsec_t after) {
-	struct timeval t = {.tv_sec = (time_t)(after / NSEC_PER_SEC),
-			    .tv_usec = (suseconds_t)(after % NSEC_PER_SEC / NSEC_PER_USEC)};
+	struct timeval t = nsec_timeval(after);
 
 	event_add(&mps->timer, &t);
 }

@@ -511,14 +511,9 @@ static void look_at_boards(unsigned gpu, struct bells *bells) {
 	}
 }
 
-static struct timespec timespec_of(nsec_t t) {
-	return (struct timespec){.tv_sec = (time_t)(t / NSEC_PER_SEC),
-				 .tv_nsec = (long)(t % NSEC_PER_SEC)};
-}
-
 /* Until a bell rings, or until @deadline. */
 static void wait_for(struct bells *b, nsec_t now, nsec_t deadline) {
-	struct timespec t = timespec_of(deadline);
+	struct timespec t = nsec_timespec(deadline);
 
 	if (b->n == 1) { /* nobody is there: wait for somebody to come */
 		syscall(SYS_futex, &helper.changed, FUTEX_WAIT, b->list[0].val, NULL, NULL, 0);
@@ -530,7 +525,7 @@ static void wait_for(struct bells *b, nsec_t now, nsec_t deadline) {
 		return;
 	}
 	deadline = deadline < now + POLL_NS ? deadline : now + POLL_NS;
-	t = timespec_of(deadline);
+	t = nsec_timespec(deadline);
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
@@ -655,6 +650,7 @@ int helper_run(bool simulated) {
 	}
 	r = serve();
 	restore_slices();
-	syscall(SYS_exit_group, r); /* a sanitizer would look for leaks in _exit(), by other calls */
+	syscall(SYS_exit_group,
+		r); /* a sanitizer would look for leaks in _exit(), by other calls */
 	return r;
 }

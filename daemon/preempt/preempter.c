@@ -97,7 +97,7 @@ static struct order_report sum_reports(const struct preempter *p) {
  * over programs. */
 static void lose(struct preempter *p, const char *why) {
 	nsec_t now = nsec_now();
-	struct timeval t = util_timeval(RESTART_NS);
+	struct timeval t = nsec_timeval(RESTART_NS);
 
 	if (p->socket < 0) {
 		return;

@@ -106,7 +106,7 @@ static void on_patience(evutil_socket_t fd, short what, void *userdata) {
 }
 
 static void on_changed(evutil_socket_t fd, short what, void *userdata) {
-	struct timeval patience = util_timeval(PATIENCE);
+	struct timeval patience = nsec_timeval(PATIENCE);
 	struct guard *guard = userdata;
 	char events[4096] __attribute__((aligned(8)));
 

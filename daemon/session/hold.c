@@ -111,7 +111,7 @@ void hold_deinit(struct hold *hold) {
 
 void hold_watch(struct hold *hold) {
 	nsec_t pause = hold->limit / 2 < LOOK_MAX ? hold->limit / 2 : LOOK_MAX;
-	struct timeval t = util_timeval(pause + 1);
+	struct timeval t = nsec_timeval(pause + 1);
 
 	if (hold->limit > 0 && engine_any_waits(hold->all->engine) &&
 	    !event_pending(&hold->timer, EV_TIMEOUT, NULL)) {

@@ -83,7 +83,7 @@ void quiet_init(struct session *s) {
 }
 
 int quiet_begin(struct session *s, nsec_t limit, quiet_fn done, void *asker, uint32_t request) {
-	struct timeval t = util_timeval(limit);
+	struct timeval t = nsec_timeval(limit);
 
 	if (s->quiet.asker) {
 		return -EBUSY;

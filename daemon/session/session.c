@@ -117,7 +117,7 @@ void session_hand_over(struct session *s) {
 
 /* From now on it has the drain time. Return: 0 or -ENOMEM. */
 static int begin_drain(struct session *s) {
-	struct timeval drain = util_timeval(s->all->drain);
+	struct timeval drain = nsec_timeval(s->all->drain);
 
 	return event_add(&s->drained, &drain) < 0 ? -ENOMEM : 0;
 }
@@ -171,7 +171,7 @@ static void show_presence(struct session *s, nsec_t now) {
 /* Nothing is read of it for so long. Return: whether it has to wait. */
 static bool pause_reading(struct session *s, nsec_t wait) {
 	nsec_t now = s->all->now();
-	struct timeval t = util_timeval(wait < PRESENCE_NS ? wait : PRESENCE_NS);
+	struct timeval t = nsec_timeval(wait < PRESENCE_NS ? wait : PRESENCE_NS);
 
 	if (wait == 0 || event_add(&s->resumed, &t) < 0) {
 		return false;
@@ -327,7 +327,7 @@ static int make(struct session **ret, struct sessions *all, uint64_t id,
 
 /* At once, or after the time that it has to wait. */
 static int listen_to(struct session *s, int fd, const struct admission *a) {
-	struct timeval t = util_timeval(a->wait);
+	struct timeval t = nsec_timeval(a->wait);
 
 	event_assign(&s->readable, s->all->base, fd, EV_READ | EV_PERSIST, on_readable, s);
 	event_assign(&s->gone, s->all->base, fd, EV_CLOSED, on_gone, s);

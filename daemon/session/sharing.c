@@ -3,7 +3,6 @@
  */
 #include "daemon/session/sharing.h"
 
-
 #include "daemon/session/session.h"
 
 #define PAUSE_MIN (50 * NSEC_PER_MSEC)
@@ -35,8 +34,7 @@ static struct share_seen seen_of(struct session *session) {
 }
 
 static void wait(struct sharing *s) {
-	struct timeval tv = {.tv_sec = (time_t)(s->pause / NSEC_PER_SEC),
-			     .tv_usec = (suseconds_t)(s->pause % NSEC_PER_SEC / NSEC_PER_USEC)};
+	struct timeval tv = nsec_timeval(s->pause);
 
 	event_add(&s->timer, &tv);
 }

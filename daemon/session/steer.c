@@ -549,8 +549,7 @@ static struct tune_seen seen_of(const struct session *s) {
 
 static void judge_later(struct steer_gpu *g) {
 	nsec_t step = tune_step(&g->tune);
-	struct timeval tv = {.tv_sec = (time_t)(step / NSEC_PER_SEC),
-			     .tv_usec = (suseconds_t)(step % NSEC_PER_SEC / NSEC_PER_USEC)};
+	struct timeval tv = nsec_timeval(step);
 
 	event_add(&g->judge, &tv);
 }

@@ -35,7 +35,7 @@ static void set_timer(struct late *late, nsec_t due) {
 
 	soonest = soonest > late->rest ? soonest : late->rest;
 	due = due > soonest ? due : soonest;
-	t = util_timeval(due - now + 1);
+	t = nsec_timeval(due - now + 1);
 	if (event_add(&late->timer, &t) == 0) {
 		late->due = due;
 	}

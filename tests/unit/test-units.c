@@ -179,6 +179,18 @@ static void nsec_now_never_goes_back(void **state) {
 	}
 }
 
+static void nsec_becomes_what_calls_want(void **state) {
+	assert_int_equal(nsec_timespec(3 * NSEC_PER_SEC + 999999999).tv_sec, 3);
+	assert_int_equal(nsec_timespec(3 * NSEC_PER_SEC + 999999999).tv_nsec, 999999999);
+	assert_int_equal(nsec_timeval(0).tv_usec, 0);
+	assert_int_equal(nsec_timeval(1).tv_usec, 1); /* 0 may mean for ever */
+	assert_int_equal(nsec_timeval(2 * NSEC_PER_SEC + 5000).tv_sec, 2);
+	assert_int_equal(nsec_timeval(2 * NSEC_PER_SEC + 5000).tv_usec, 5);
+	assert_int_equal(nsec_timeval(NSEC_PER_SEC - 1).tv_sec, 1); /* no call takes 1,000,000 us */
+	assert_int_equal(nsec_timeval(NSEC_PER_SEC - 1).tv_usec, 0);
+	assert_true(nsec_timeval(UINT64_MAX).tv_sec > 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(units_parse_nsec_knows_its_units),
@@ -188,6 +200,7 @@ int main(void) {
 		cmocka_unit_test(units_parse_int_takes_whole_numbers_only),
 		cmocka_unit_test(units_parse_int_reaches_both_ends),
 		cmocka_unit_test(nsec_now_never_goes_back),
+		cmocka_unit_test(nsec_becomes_what_calls_want),
 	};
 
 	return cmocka_run_group_tests_name("units", tests, NULL, NULL);

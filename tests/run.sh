@@ -87,7 +87,8 @@ run_tests() {
 	folder=$1
 	shift
 	rm -f "$folder/meson-logs/testlog.json"
-	meson test -C "$folder" $rebuild --print-errorlogs --num-processes "$jobs" "$@"
+	# Limits end what hangs. They are no statement on speed: the CPUs may be somebody else's for a while.
+	meson test -C "$folder" $rebuild --print-errorlogs --num-processes "$jobs" --timeout-multiplier 4 "$@"
 	rc=$?
 	if ! [ -f "$folder/meson-logs/testlog.json" ]; then
 		echo "meson test in $folder/ left no results (exit code $rc)"

@@ -307,6 +307,7 @@ static void work_open(const struct work *work, bool full, bool empty) {
 	my.dev_more = driver_alloc(COMPUTE_SMS_MAX * sizeof(unsigned));
 	CU(cuMemsetD32(my.dev_out, 0, my.out_bytes / sizeof(unsigned)));
 	CU(cuMemsetD32(my.dev_more, 0, COMPUTE_SMS_MAX));
+	CU(cuCtxSynchronize()); /* the jobs' streams don't wait for the default one */
 	fill();
 }
 

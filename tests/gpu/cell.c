@@ -136,8 +136,22 @@ static void collect(void) {
 	}
 }
 
+/* CPU time that the hypervisor gave to others since the machine started. 0: not known. */
+static uint64_t stolen_ms(void) {
+	FILE *f = fopen("/proc/stat", "re");
+	uint64_t ticks = 0;
+
+	if (f) {
+		if (fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks) != 1) {
+			ticks = 0;
+		}
+		fclose(f);
+	}
+	return ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
 int cell_run(uint64_t lead_ns, uint64_t window_ns) {
-	uint64_t begin, now, ns[2] = {0}, mj[2] = {0};
+	uint64_t begin, now, stolen, ns[2] = {0}, mj[2] = {0};
 	char line[4096];
 	bool metered;
 
@@ -151,9 +165,11 @@ int cell_run(uint64_t lead_ns, uint64_t window_ns) {
 	if (!failed && now < begin) {
 		app_pause_ns(begin - now);
 	}
+	stolen = stolen_ms();
 	metered = !failed && meter_read(&ns[0], &mj[0]);
 	wait_all(true, failed ? app_now_ns() + 5 * SECOND : begin + window_ns + 20 * SECOND);
 	metered = metered && meter_read(&ns[1], &mj[1]);
+	printf("stolen %" PRIu64 "\n", stolen_ms() - stolen);
 	collect();
 	if (metered) {
 		printf("energy %" PRIu64 " %" PRIu64 "\n", mj[1] - mj[0], ns[1] - ns[0]);

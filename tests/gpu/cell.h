@@ -7,8 +7,9 @@
 
 /*
  * Starts each line of standard input as a command of the shell: a `periodic` with this window and
- * lead. When all have said "ready", gives them one start time. Prints `energy MJ NS` (from the
- * window's begin on; nothing where there is no meter) and, for each, `task I LINE`, its result. A
+ * lead. When all have said "ready", gives them one start time. Prints, from the window's begin on,
+ * `stolen MS` (CPU time that the hypervisor took) and `energy MJ NS` (nothing where there is no
+ * meter) and, for each, `task I LINE`, its result. A
  * program that is not ready after a minute, or not done 20 s after the window, is killed. Return:
  * 0; 1 if a program failed.
  */

@@ -13,7 +13,8 @@
 #           long            kernels with blocks of 1 ms, and networks of 100 small kernels
 #
 # FOLDER gets evaluate.csv, a line a cell (times are of responses, in ms, the p99 that of the worst task;
-# energies in J, of the whole window and a completed job); tasks.csv, a line a task (times in ns);
+# energies in J, of the whole window and a completed job; stolen: CPU time that the hypervisor took in the
+# window, of all CPUs); tasks.csv, a line a task (times in ns);
 # summary.txt; a plot of each family; the programs' messages as errors.txt.
 #
 # A set runs under all COLUMNS, one after the other. BUDGET_S: begin no set that would not be done after so
@@ -153,6 +154,7 @@ run_cell() {
 	awk -v head="$1,$2,$3,$4" -v tasks="$n_tasks" -v window="$window_s" -v lines="$folder/tasks.csv" -v cells="$csv" '
 		NR == FNR { work[NR] = $1; period[NR] = $2; deadline[NR] = $3; next }
 		$1 == "energy" { j = $2 / 1e3 }
+		$1 == "stolen" { stolen = $2 }
 		$1 == "task" && NF == 10 {
 			printf "%s,%d,%s,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", head, $2, work[$2], period[$2], deadline[$2], \
 				$3, $4, $5, $6, $7, $8, $9 >>lines
@@ -161,8 +163,8 @@ run_cell() {
 			if ($9 > x) x = $9
 		}
 		END {
-			if (n == tasks) printf "%s,%d,%s,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.4f\n", head, n, window, r, c, m, \
-				c ? sum / c / 1e6 : 0, p / 1e6, x / 1e6, j, c ? j / c : 0 >>cells
+			if (n == tasks) printf "%s,%d,%s,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.4f,%d\n", head, n, window, r, c, m, \
+				c ? sum / c / 1e6 : 0, p / 1e6, x / 1e6, j, c ? j / c : 0, stolen >>cells
 		}' "$scratch/tasks" "$scratch/cell"
 	[ -z "${CAUSES:-}" ] || awk -v head="$1,$2,$3,$4" '
 		NR == FNR { work[NR] = $1; deadline[NR] = $3; next }
@@ -197,7 +199,7 @@ run_set() {
 }
 
 gpu=${GPU_NAME:-$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)}
-[ -s "$csv" ] || echo "family,column,utilisation,set,tasks,window_s,released,completed,missed,mean_ms,p99_ms,max_ms,energy_j,j_per_job" >"$csv"
+[ -s "$csv" ] || echo "family,column,utilisation,set,tasks,window_s,released,completed,missed,mean_ms,p99_ms,max_ms,energy_j,j_per_job,stolen_ms" >"$csv"
 [ -s "$folder/tasks.csv" ] || echo "family,column,u,set,task,work,period,deadline,released,completed,missed,mean,p50,p99,max" >"$folder/tasks.csv"
 [ -z "${CAUSES:-}" ] || [ -s "$folder/late.csv" ] ||
 	echo "family,column,u,set,task,work,deadline,before,wake_up,first_call,copy_in,kernels,copy_out,return,response" >"$folder/late.csv"

@@ -36,7 +36,7 @@ run() { # COLUMNS
 }
 
 rows() { # FAMILY: cells in which jobs ended
-	awk -F, -v family="$1" '$1 == family && NF == 14 && $4 == 242 && $7 > 0 && $8 > 0' "$csv" | wc -l
+	awk -F, -v family="$1" '$1 == family && NF == 15 && $4 == 242 && $7 > 0 && $8 > 0 && $15 ~ /^[0-9]+$/' "$csv" | wc -l
 }
 
 FAMILIES=mixed run "mps mps-50 fcfs"

@@ -7,7 +7,9 @@
 # machine's speed changes by more than what is measured. On $OUT/speed.txt (stdout, too); each step's time
 # and the traces in speed.tar.gz.
 #
-# ROUNDS_COST, ROUNDS_PAIRS, TRACE_S: how long; the defaults take some 120 s.
+# PARTS: which of grant (sbeetd's own part), cost (what the shim costs), pairs (halves of the GPU), latency (how
+# soon jobs start, by traces) and start (job-start.sh); all. ROUNDS_COST, ROUNDS_PAIRS, TRACE_S: how long; the
+# defaults take some 120 s. An interval gets narrower with more rounds of one part: PARTS=cost ROUNDS_COST=400.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +17,22 @@ here=$(cd "$(dirname "$0")" && pwd)
 rounds_cost=${ROUNDS_COST:-100}
 rounds_pairs=${ROUNDS_PAIRS:-10}
 trace_s=${TRACE_S:-4}
+parts=" ${PARTS:-grant cost pairs latency start} "
 programs=
+
+# PART: whether it is to be run.
+wanted() {
+	case $parts in
+	*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
+for part in $parts; do
+	case $part in
+	grant | cost | pairs | latency | start) ;;
+	*) echo "speed.sh: there is no part '$part'" >&2; exit 2 ;;
+	esac
+done
 
 say() {
 	echo "$*" | tee -a "$out/speed.txt"
@@ -106,58 +123,70 @@ say "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)"
 start_mps
 
 # The daemon's own part, with nothing of a GPU in it.
-for spin in 200us 50ms; do
-	SBEETD="$here/bin/sbeetd" tool timeout 60 "$here/bin/bench-grant" 2000 200 --spin $spin |
-		sed "s/^/spin $spin: /" | tee -a "$out/speed.txt"
-done
-
-start_daemon --policy even --sharing mps
-serve bare bare infer 4,5
-serve shim shim infer 4,5
-for mode in infer train copy multiply cache launch; do
-	serve $mode shim $mode
-done
-serve copy2 shim copy
-serve multiply2 shim multiply
-for mode in infer train copy multiply; do
-	serve mps-$mode bare $mode
-done
-await
+if wanted grant; then
+	for spin in 200us 50ms; do
+		SBEETD="$here/bin/sbeetd" tool timeout 60 "$here/bin/bench-grant" 2000 200 --spin $spin |
+			sed "s/^/spin $spin: /" | tee -a "$out/speed.txt"
+	done
+fi
 
 # What the shim costs a program that has the GPU for itself.
-tool "$ctl" policy fcfs
-turns "$rounds_cost" 0.1 "$scratch/cost.json" bare=bare shim=shim -- shim@shim/bare@bare
+cost() {
+	serve bare bare infer 4,5
+	serve shim shim infer 4,5
+	await
+	turns "$rounds_cost" 0.1 "$scratch/cost.json" bare=bare shim=shim -- shim@shim/bare@bare
+}
 
 # On halves: alone, in pairs, and beside what takes one thing only.
-tool "$ctl" policy even
-turns "$rounds_pairs" 0.35 "$scratch/pairs.json" infer=infer train=train copy=copy multiply=multiply \
-	pair=infer+train cm=copy+multiply cc=copy+copy2 mm=multiply+multiply2 \
-	tc=train+copy tm=train+multiply tk=train+cache tl=train+launch \
-	mps=mps-infer+mps-train mpscm=mps-copy+mps-multiply -- \
-	infer@pair/infer@infer train@pair/train@train copy@cm/copy@copy multiply@cm/multiply@multiply \
-	copy@cc/copy@copy multiply@mm/multiply@multiply train@tm/train@train train@tl/train@train \
-	train@tk/train@train train@tc/train@train mps-infer@mps/infer@infer mps-train@mps/train@train \
-	mps-copy@mpscm/copy@copy mps-multiply@mpscm/multiply@multiply
-tool "$ctl" status >"$out/status.txt"
-stop_daemon
-grep -h "could not be confined\|does not fit" "$scratch"/*.log | sort | uniq -c | tee -a "$out/speed.txt"
+pairs() {
+	tool "$ctl" policy even
+	for mode in infer train copy multiply cache launch; do
+		serve $mode shim $mode
+	done
+	serve copy2 shim copy
+	serve multiply2 shim multiply
+	for mode in infer train copy multiply; do
+		serve mps-$mode bare $mode
+	done
+	await
+	turns "$rounds_pairs" 0.35 "$scratch/pairs.json" infer=infer train=train copy=copy multiply=multiply \
+		pair=infer+train cm=copy+multiply cc=copy+copy2 mm=multiply+multiply2 \
+		tc=train+copy tm=train+multiply tk=train+cache tl=train+launch \
+		mps=mps-infer+mps-train mpscm=mps-copy+mps-multiply -- \
+		infer@pair/infer@infer train@pair/train@train copy@cm/copy@copy multiply@cm/multiply@multiply \
+		copy@cc/copy@copy multiply@mm/multiply@multiply train@tm/train@train train@tl/train@train \
+		train@tk/train@train train@tc/train@train mps-infer@mps/infer@infer mps-train@mps/train@train \
+		mps-copy@mpscm/copy@copy mps-multiply@mpscm/multiply@multiply
+}
+
+if wanted cost || wanted pairs; then
+	start_daemon --policy fcfs --sharing mps
+	! wanted cost || cost
+	! wanted pairs || pairs
+	tool "$ctl" status >"$out/status.txt"
+	stop_daemon
+	grep -h "could not be confined\|does not fit" "$scratch"/*.log | sort | uniq -c | tee -a "$out/speed.txt"
+fi
 
 # How soon jobs start, with a new daemon for each setting: the programs go on, and meet it.
-rm -f "$scratch"/*.in "$scratch"/*.out
-programs=
-start_daemon --policy fcfs --sharing mps
-serve infer shim infer
-serve train shim train
-await
-exec 5>"$scratch/infer.in" 6<"$scratch/infer.out" 7>"$scratch/train.in" 8<"$scratch/train.out"
-read -r line <&6
-read -r line <&8
-stop_daemon
-for spin in 0s 200us 50ms; do
-	latency $spin
-done
-exec 5>&- 6<&- 7>&- 8<&-
+if wanted latency; then
+	rm -f "$scratch"/*.in "$scratch"/*.out
+	programs=
+	start_daemon --policy fcfs --sharing mps
+	serve infer shim infer
+	serve train shim train
+	await
+	exec 5>"$scratch/infer.in" 6<"$scratch/infer.out" 7>"$scratch/train.in" 8<"$scratch/train.out"
+	read -r line <&6
+	read -r line <&8
+	stop_daemon
+	for spin in 0s 200us 50ms; do
+		latency $spin
+	done
+	exec 5>&- 6<&- 7>&- 8<&-
+fi
 tar -C "$scratch" --exclude=run --exclude=lib --exclude=mps --exclude='*.in' --exclude='*.out' \
 	-czf "$out/speed.tar.gz" .
 stop_mps
-OUT="$out" sh "$here/job-start.sh" | tee -a "$out/speed.txt"
+! wanted start || OUT="$out" sh "$here/job-start.sh" | tee -a "$out/speed.txt"

@@ -4,12 +4,12 @@
 #include "shim/graph.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "proto/thread.h"
 #include "shim/base/table.h"
 #include "shim/enforce/green.h"
 #include "shim/graph-copy.h"
@@ -456,17 +456,7 @@ static void *make_ahead(void *data) {
 
 /* With the stack that threads of the program have: who knows what the driver needs. */
 static bool start_locked(void) {
-	pthread_attr_t attr;
-	sigset_t all, before;
-	pthread_t thread;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all); /* signals are the program's */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	running = pthread_create(&thread, &attr, make_ahead, NULL) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	running = thread_start(NULL, 0, make_ahead, NULL) == 0;
 	return running;
 }
 

@@ -8,7 +8,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 
 #include "proto/board.h"
 #include "proto/spin.h"
+#include "proto/thread.h"
 #include "shim/seat.h"
 #include "shim/state.h"
 #include "shim/terms.h"
@@ -271,18 +271,7 @@ static void *keep(void *data) {
 }
 
 static bool start_locked(void) {
-	pthread_attr_t attr;
-	sigset_t all, before;
-	pthread_t thread;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all); /* signals are the program's */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	running = pthread_create(&thread, &attr, keep, NULL) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	running = thread_start(NULL, STACK_BYTES, keep, NULL) == 0;
 	return running;
 }
 

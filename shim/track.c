@@ -11,12 +11,12 @@
 #include "shim/base/hot.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "proto/thread.h"
 #include "shim/base/log.h"
 #include "shim/books.h"
 #include "shim/capture.h"
@@ -427,21 +427,8 @@ static void at_exit(void) {
 }
 
 static bool start_locked(void) {
-	pthread_attr_t attr;
-	sigset_t all, before;
-	pthread_t thread;
-	int r;
-
 	wake_init();
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all); /* signals are the program's */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread, &attr, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	if (r != 0) {
+	if (thread_start(NULL, STACK_BYTES, run, NULL) < 0) {
 		log_once(LOG_LEVEL_WARN, "Cannot start a thread, running unmanaged");
 		return false;
 	}

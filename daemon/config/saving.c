@@ -5,7 +5,6 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "daemon/base/files.h"
 #include "daemon/base/util.h"
+#include "proto/thread.h"
 
 struct saving {
 	struct event *event; /* owned; at done */
@@ -65,17 +65,12 @@ static void on_event(evutil_socket_t fd, short what, void *userdata) {
 	saving->on_done(saving->userdata, saving->result);
 }
 
-/* Signals are the loop's. Return: 0 or a negative errno. */
+/* Return: 0 or a negative errno. */
 static int start(struct saving *saving) {
-	sigset_t all, before;
-	int r;
+	int r = thread_start(&saving->thread, 0, thread_main, saving);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&saving->thread, NULL, thread_main, saving);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	saving->running = r == 0;
-	return -r;
+	return r;
 }
 
 int saving_new(struct saving **ret, struct event_base *base, const char *directory,

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,6 +17,7 @@
 #include "daemon/base/util.h"
 #include "daemon/gpu/listing.h"
 #include "daemon/gpu/sensor.h"
+#include "proto/thread.h"
 #include "proto/units.h"
 
 #define REFRESH_AFTER NSEC_PER_SEC
@@ -336,23 +336,6 @@ static void *worker_main(void *data) {
 	return NULL;
 }
 
-/* Signals are the loop's: the thread takes none. */
-static int worker_start(struct worker *w) {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-	int r;
-
-	sigfillset(&all);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread, &attributes, worker_main, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return -r;
-}
-
 static struct worker *worker_new(const char *sensors) {
 	struct worker *w = calloc(1, sizeof(*w));
 	pthread_condattr_t monotonic;
@@ -465,7 +448,7 @@ int inventory_new_nvml(struct inventory **ret, struct event_base *base,
 	}
 	if (inventory->event && event_add(inventory->event, NULL) == 0) {
 		inventory->worker->n_refs++; /* the thread's */
-		r = worker_start(inventory->worker);
+		r = thread_start(NULL, 0, worker_main, inventory->worker);
 		if (r == 0) {
 			*ret = inventory;
 			return 0;

@@ -5,7 +5,6 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "daemon/base/util.h"
 #include "daemon/gpu/learn.h"
 #include "proto/limits.h"
+#include "proto/thread.h"
 
 #define FILE_NAME "learned-times"
 #define FILE_BAD  FILE_NAME ".bad"
@@ -44,18 +44,6 @@ static void *thread_main(void *data) {
 	store->result =
 		files_replace(store->directory, FILE_NAME, 0600, store->text, strlen(store->text));
 	return NULL;
-}
-
-/* Signals are the loop's. Return: 0 or a negative errno. */
-static int start_thread(struct learn_store *store) {
-	sigset_t all, before;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&store->thread, NULL, thread_main, store);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
 }
 
 static void finish_writing(struct learn_store *store) {
@@ -91,7 +79,7 @@ static void begin_writing(struct learn_store *store) {
 	document = learn_json(store->learn);
 	store->text = document ? json_dumps(document, JSON_COMPACT) : NULL;
 	json_decref(document);
-	r = store->text ? start_thread(store) : -ENOMEM;
+	r = store->text ? thread_start(&store->thread, 0, thread_main, store) : -ENOMEM;
 	store->writing = r == 0;
 	if (!store->writing) {
 		store->result = r;

@@ -7,12 +7,13 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "proto/thread.h"
 
 /* What is asked about one GPU. */
 struct question {
@@ -118,18 +119,6 @@ static void on_ready(int fd, short what, void *userdata) {
 	}
 }
 
-/* Signals are for the loop's thread. Return: 0 or negative errno. */
-static int start_thread(struct planner *p) {
-	sigset_t all, before;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&p->thread, NULL, work, p);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
-}
-
 int planner_new(struct planner **ret, struct event_base *base, planner_fn planned, void *userdata) {
 	struct planner *p = calloc(1, sizeof(*p));
 	int r;
@@ -148,7 +137,7 @@ int planner_new(struct planner **ret, struct event_base *base, planner_fn planne
 	     event_add(&p->ready, NULL) < 0)) {
 		r = -ENOMEM;
 	}
-	r = r < 0 ? r : start_thread(p);
+	r = r < 0 ? r : thread_start(&p->thread, 0, work, p);
 	if (r < 0) {
 		if (p->fd >= 0) {
 			event_del(&p->ready);

@@ -87,7 +87,7 @@ static void moment(struct run *r, nsec_t now) {
 		}
 	}
 	ended = model_advance(&r->model, now);
-	for (unsigned i = 0; i < r->model.n; i++) {
+	for (unsigned i = 0; ended && i < r->model.n; i++) {
 		if (ended & 1u << i) {
 			job_ends(r, i, now);
 		}

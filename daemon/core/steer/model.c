@@ -27,10 +27,6 @@ static double kernel_ns(const struct model_job *r, unsigned sms) {
 	return (ns < 500 ? 500 : ns) * r->share;
 }
 
-static bool has_kernel(const struct model_job *r) {
-	return r->phase == MODEL_QUEUED || r->phase == MODEL_RUNNING;
-}
-
 /* Brings `left` up to date. */
 static void progress(struct model *m, struct model_job *r) {
 	if (r->phase == MODEL_RUNNING) {
@@ -48,6 +44,29 @@ static bool before(const struct model_job *a, const struct model_job *b) {
 	return a->wants != b->wants ? a->wants < b->wants : a < b;
 }
 
+/* It has a kernel from now on. */
+static void add_kernel(struct model *m, struct model_job *r) {
+	unsigned at = m->n_kernels++;
+
+	while (at > 0 && before(r, m->kernels[at - 1])) {
+		m->kernels[at] = m->kernels[at - 1];
+		at--;
+	}
+	m->kernels[at] = r;
+}
+
+static void remove_kernel(struct model *m, const struct model_job *r) {
+	unsigned at = 0;
+
+	while (m->kernels[at] != r) {
+		at++;
+	}
+	m->n_kernels--;
+	for (; at < m->n_kernels; at++) {
+		m->kernels[at] = m->kernels[at + 1];
+	}
+}
+
 /* The next end of a block of @r after now. */
 static nsec_t boundary(const struct model *m, const struct model_job *r) {
 	nsec_t block = r->task->block ? r->task->block : 1;
@@ -60,12 +79,14 @@ static bool must_wait(const struct model *m, const struct model_job *r, nsec_t *
 	bool found = false;
 
 	*ret_at = NEVER;
-	for (unsigned i = 0; i < m->n; i++) {
-		const struct model_job *o = &m->jobs[i];
+	for (unsigned i = m->n_kernels; i > 0; i--) {
+		const struct model_job *o = m->kernels[i - 1];
 
+		if (o->place->level >= r->place->level) {
+			break; /* so are those before it */
+		}
 		for (unsigned k = 0; k < MODEL_REGIONS; k++) {
-			if (o != r && r->place->regions[k] && o->held[k] > 0 &&
-			    o->place->level < r->place->level) {
+			if (r->place->regions[k] && o->held[k] > 0) {
 				nsec_t at = boundary(m, o);
 
 				found = true;
@@ -86,18 +107,20 @@ static void lose(struct model *m, struct model_job *r, unsigned k) {
 static bool give_way(struct model *m) {
 	bool any = false;
 
-	for (unsigned i = 0; i < m->n; i++) {
-		struct model_job *r = &m->jobs[i];
+	for (unsigned i = 0; i < m->n_kernels; i++) {
+		const struct model_job *r = m->kernels[i];
 
 		if (r->phase != MODEL_QUEUED || r->next != m->now) {
 			continue;
 		}
-		for (unsigned j = 0; j < m->n; j++) {
-			struct model_job *o = &m->jobs[j];
+		for (unsigned j = m->n_kernels; j > 0; j--) {
+			struct model_job *o = m->kernels[j - 1];
 			nsec_t block = o->task->block ? o->task->block : 1;
 
-			if (o->phase != MODEL_RUNNING || o->place->level >= r->place->level ||
-			    (m->now - o->began) % block != 0) {
+			if (o->place->level >= r->place->level) {
+				break; /* so are those before it */
+			}
+			if (o->phase != MODEL_RUNNING || (m->now - o->began) % block != 0) {
 				continue;
 			}
 			progress(m, o);
@@ -164,25 +187,13 @@ static void serve(struct model *m, struct model_job *r, bool lost) {
 
 /* Hands the SMs out anew. */
 static void share_sms(struct model *m) {
-	struct model_job *order[MODEL_TASKS_MAX];
 	bool lost = m->has_levels && give_way(m);
-	unsigned n = 0;
 
-	for (unsigned i = 0; i < m->n; i++) {
-		unsigned at = n;
-
-		if (!has_kernel(&m->jobs[i])) {
-			continue;
+	for (unsigned i = 0; i < m->n_kernels; i++) {
+		if (!m->has_levels && m->free_sms[0] + m->free_sms[1] == 0) {
+			break; /* the others go on as they do, or wait */
 		}
-		while (at > 0 && before(&m->jobs[i], order[at - 1])) {
-			order[at] = order[at - 1];
-			at--;
-		}
-		order[at] = &m->jobs[i];
-		n++;
-	}
-	for (unsigned i = 0; i < n; i++) {
-		serve(m, order[i], lost);
+		serve(m, m->kernels[i], lost);
 	}
 }
 
@@ -263,6 +274,7 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 		break;
 	case MODEL_QUEUED:
 		r->left = 1;
+		add_kernel(m, r);
 		m->kernels_changed = true;
 		break;
 	case MODEL_GAP:
@@ -302,6 +314,7 @@ static void copy_ends(struct model *m, struct model_job *r) {
 static void kernel_ends(struct model *m, struct model_job *r) {
 	lose(m, r, 0);
 	lose(m, r, 1);
+	remove_kernel(m, r);
 	m->kernels_changed = true;
 	r->kernel++;
 	enter(m, r, r->kernel < r->task->launches ? MODEL_GAP : MODEL_COPY_OUT);

@@ -99,7 +99,10 @@ struct model {
 	struct model_job jobs[MODEL_TASKS_MAX]; /* one for each task */
 	unsigned n;
 	nsec_t now;
-	struct model_job *copying[2]; /* by direction: who has the engine */
+	struct model_job *copying[2];		    /* by direction: who has the engine */
+	struct model_job *kernels[MODEL_TASKS_MAX]; /* queued or running, who is served first before
+						       the others */
+	unsigned n_kernels;
 	unsigned free_sms[MODEL_REGIONS];
 	bool has_levels;	/* not all tasks have the same */
 	bool kernels_changed;	/* since the SMs were handed out */

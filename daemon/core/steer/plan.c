@@ -305,16 +305,10 @@ static bool move(struct search *s, struct candidate *c, unsigned task, double *b
 
 static double improve(struct search *s, struct candidate *c) {
 	double best = badness(s, c, INFINITY);
+	unsigned still = 0; /* tasks in a row that did not move: all others are where they were */
 
-	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
-		bool moved = false;
-
-		for (unsigned i = 0; i < s->n; i++) {
-			moved |= s->known[i] && move(s, c, i, &best);
-		}
-		if (!moved) {
-			break;
-		}
+	for (unsigned i = 0; i < ROUNDS_MAX * s->n && still < s->n; i++) {
+		still = s->known[i % s->n] && move(s, c, i % s->n, &best) ? 0 : still + 1;
 	}
 	return best;
 }

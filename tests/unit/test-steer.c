@@ -320,6 +320,20 @@ static void a_run_ends_when_enough_are_late(void **state) {
 	assert_true(limit.events > 0);
 }
 
+/* It leaves no time but what its program needs from one job to the next. */
+static void who_always_has_work_never_sleeps(void **state) {
+	const struct model_wake wake = {MS / 10, MS / 10};
+	const struct model_place everywhere = {.regions = {true, true}};
+	struct model_task endless = copies(0, 0, MS / 4, 0);
+	struct model_result r;
+
+	(void)state;
+	endless.period = 0;
+	model_run(&pair_gpu, &wake, &endless, &everywhere, 1, NSEC_PER_SEC, 1, NULL, &r);
+	assert_in_range(r.done, NSEC_PER_SEC / (endless.kernels[132] + pair_gpu.back) - 2,
+			NSEC_PER_SEC / (endless.kernels[132] + pair_gpu.back));
+}
+
 /* Jobs of nothing, as often as can be: to look at a second of them would take minutes. */
 static void a_plan_for_tiny_jobs_ends(void **state) {
 	struct plan_task tasks[MODEL_TASKS_MAX];
@@ -355,6 +369,7 @@ int main(void) {
 		cmocka_unit_test(who_has_much_to_do_after_its_copy_copies_first),
 		cmocka_unit_test(copies_that_go_first_stay_whole),
 		cmocka_unit_test(a_run_ends_when_enough_are_late),
+		cmocka_unit_test(who_always_has_work_never_sleeps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

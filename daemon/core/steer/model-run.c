@@ -24,8 +24,9 @@ static nsec_t draw(struct run *r, nsec_t below) {
 static void job_begins(struct run *r, unsigned task, nsec_t now) {
 	nsec_t wake = 0;
 
-	/* A job that could not begin at its release has woken up long ago. */
-	if (r->releases[task] == now) {
+	/* A job that could not begin at its release has woken up long ago, and who always has work
+	 * does not sleep. */
+	if (r->releases[task] == now && r->tasks[task].period) {
 		wake = r->wake->min + draw(r, r->wake->max - r->wake->min + 1);
 	}
 	r->begins[task] = UINT64_MAX;

@@ -34,8 +34,9 @@
 
 /* What is known of the jobs of one task. */
 struct model_task {
-	nsec_t period;		  /* between releases; 0: the next job begins when one ends */
-	nsec_t deadline;	  /* after the release; 0: none */
+	nsec_t period;	 /* between releases; 0: it always has work, the next job begins when
+			    one ends */
+	nsec_t deadline; /* after the release; 0: none */
 	nsec_t copy_in, copy_out; /* alone; 0: none */
 	unsigned launches;	  /* kernels in a job, at least 1 */
 	nsec_t block;		  /* how long a block of its kernels runs */

@@ -43,6 +43,11 @@ mkdir "$scratch/profiles"
 	echo ']}'
 } >"$scratch/profiles/all.json"
 
+# Deadlines are real time: 0.5 s without a CPU is too long.
+spoiled() {
+	[ "$policy" != fcfs ]
+}
+
 # NAME PERIOD COMMAND...: a real-time task whose deadline is its period.
 start_task() {
 	name=$1

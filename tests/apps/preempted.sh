@@ -10,6 +10,11 @@ export SIMGPU=4
 # What stands for the kernel comes last: sbeetctl run puts libsbeet.so behind what is there already.
 kernel="$SBEET_BUILD/shim/libsbeet.so:$SBEET_BUILD/tests/simgpu/libsimgpu-ioctl.so"
 
+# What preempting does is timed. Where it seems to be of no use, programs ask.
+spoiled() {
+	grep -qs 'urgent jobs end no sooner' "$scratch/sbeetd.log"
+}
+
 # NAME COMMAND...: with a deadline that it may or may not meet.
 start_urgent() {
 	name=$1

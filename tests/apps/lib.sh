@@ -132,6 +132,14 @@ launches_of() {
 	sed -n 's/^[^[]*"launches":\([0-9]*\).*/\1/p' "$scratch/$1.out"
 }
 
+# FILE TIMES: a trace of a second, in which each kind of operation happened so often at least.
+records_ops() {
+	"$ctl" trace record -d 1s "$1" 2>"$scratch/record.err" || return 1
+	for kind in copy-htod launch copy-dtoh; do
+		[ "$(grep -c "\"op\":\"$kind\"" "$1")" -ge "$2" ] || return 1
+	done
+}
+
 # What ends each test: nothing is held, and sbeetd goes in peace.
 all_is_free() {
 	daemon_lives

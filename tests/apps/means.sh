@@ -30,6 +30,10 @@ start_lower() {
 	until_true "lower can be stopped by $2" job_shows lower "\"stop\":\"$2\""
 }
 
+was_stopped() { # TASK
+	grep '"job-stop"' "$scratch/events" | grep -q "\"task\":\"$1\""
+}
+
 # Steps that don't commute, preempted or at a level below: none is lost, repeated or out of order.
 exact() {
 	SBEET_JOB=marks start_with_priority steps 1 "$SBEET_BUILD/tests/apps/driver/endless" "$scratch/enough" job
@@ -37,7 +41,7 @@ exact() {
 	until_true "steps run" grep -q begun "$scratch/steps.out"
 	start_with_priority high 2 "$apps/hotspot" --frames 4 --json
 	ended_well high "$pid"
-	grep '"job-stop"' "$scratch/events" | grep -q '"task":"steps"' || fail "steps were not stopped"
+	until_true "it is told that steps were stopped" was_stopped steps
 	touch "$scratch/enough"
 	ended_well steps "$steps"
 	all_is_free
@@ -52,7 +56,7 @@ overtake() {
 	read -r jobs rest <"$scratch/urgent.out"
 	[ "$jobs" -gt 0 ] || fail "no job of urgent ended ($rest)"
 	[ "$(kernels_done)" -le $((before + $1)) ] || fail "kernels of lower ended"
-	grep '"job-stop"' "$scratch/events" | grep -q '"task":"lower"' || fail "lower was not stopped"
+	until_true "it is told that lower was stopped" was_stopped lower
 	until_true "lower has the GPU again" job_shows lower '"state":"running"'
 	job_shows lower '"aside":false' || fail "lower is aside"
 	"$ctl" job explain 1 >"$scratch/explained.out" || fail "nothing can be explained"

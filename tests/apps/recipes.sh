@@ -25,8 +25,9 @@ chmod +x detect
 cp detect packages/camera_detect/
 
 start_daemon --policy fcfs
-"$ctl" monitor --json=short --kind session-start >"$scratch/events" 2>"$scratch/monitor.err" &
+"$ctl" monitor --json=short --kind start,session-start >"$scratch/events" 2>"$scratch/monitor.err" &
 started="$started $!"
+until_true "the monitor listens" grep -q '"start"' "$scratch/events"
 sessions=0
 jobs_before=0
 

@@ -40,8 +40,8 @@ start_both() { # FRAMES
 live() {
 	start_daemon --policy steer
 	start_both 60
-	explains camera 'GPU 0: all SMs' || fail "camera is not steered"
-	explains train 'GPU 0: SMs 20-45' || fail "train is not kept from camera's SMs"
+	until_true "camera is steered" explains camera 'GPU 0: all SMs'
+	until_true "train is kept from camera's SMs" explains train 'GPU 0: SMs 20-45'
 	[ "$(service grants)" -eq 0 ] || fail "somebody has asked"
 	# The policy changes in the middle, and back.
 	"$ctl" policy fcfs || fail "no other policy"

@@ -61,7 +61,7 @@ overtakes() { # POLICY
 	# Under Alg. 6 segments don't end the job; under Alg. 7 each is a job of its own.
 	rm -f "$enough"
 	start_endless parts 1 segments
-	sleep 0.2
+	until_true "it has a second segment" grep -q "goes on" "$scratch/parts.out"
 	touch "$enough"
 	ended_well parts "$pid"
 	all_is_free

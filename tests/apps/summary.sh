@@ -27,6 +27,10 @@ history() {
 	"$ctl" task history "$1" --columns="$2" --no-legend | tail -n 1 | tr -d ' '
 }
 
+ended_as() { # TASK HOW
+	[ "$(history "$1" ended)" = "$2" ]
+}
+
 in_order() {
 	[ "$(told p50_response_ns)" -gt 0 ] || fail "no median"
 	[ "$(told p50_response_ns)" -le "$(told p99_response_ns)" ] || fail "p50 above p99"
@@ -91,7 +95,7 @@ killed() { # POLICY
 	says '"ended":"killed"'
 	[ "$(told jobs)" -ge 5 ] || fail "jobs are missing"
 	in_order
-	until_true "the history says so" test "$(history long ended)" = killed
+	until_true "the history says so" ended_as long killed
 	all_is_free
 	stop_daemon
 }

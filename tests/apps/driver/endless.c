@@ -55,8 +55,8 @@ static void once_round(bool segments) {
 	if (segments) {
 		sbeet_segment_end();
 	}
-	if (my.launches == STEPS) {
-		printf("begun\n");
+	if (my.launches == STEPS || my.launches == 2 * STEPS) {
+		puts(my.launches == STEPS ? "begun" : "goes on");
 		fflush(stdout);
 	}
 }

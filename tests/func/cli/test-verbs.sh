@@ -217,7 +217,7 @@ daemon=$!
 tries=0
 until "$sbeetctl" --json >/dev/null 2>&1; do
 	tries=$((tries + 1))
-	[ "$tries" -lt 200 ] || { echo "sbeetd does not answer"; cat log; exit 1; }
+	[ "$tries" -lt 600 ] || { echo "sbeetd does not answer"; cat log; exit 1; }
 	sleep 0.1
 done
 

@@ -20,7 +20,7 @@ until_true() {
 	tries=0
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries + 1))
-		[ $tries -le 100 ] || fail "waited in vain: $what"
+		[ $tries -le 600 ] || fail "waited in vain: $what"
 		sleep 0.1
 	done
 }

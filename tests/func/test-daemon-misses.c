@@ -49,6 +49,7 @@ static void run_job(int fd, uint64_t job) {
 
 /* Each program's first one; of further ones only their number would be told, ten seconds later. */
 static void misses_are_logged_once_in_a_while(void **state) {
+	nsec_t began = nsec_now();
 	int late = open_task("late", NSEC_PER_MSEC), other = open_task("other", NSEC_PER_MSEC),
 	    timely = open_task("timely", 3600 * NSEC_PER_SEC);
 
@@ -57,7 +58,9 @@ static void misses_are_logged_once_in_a_while(void **state) {
 		run_job(timely, job);
 	}
 	run_job(other, 9);
-	assert_int_equal(harness_said(&harness, "missed its deadline by"), 2);
+	if (nsec_now() - began < 10 * NSEC_PER_SEC) {
+		assert_int_equal(harness_said(&harness, "missed its deadline by"), 2);
+	}
 	assert_int_equal(harness_said(&harness, "'late'): job 1 missed its deadline by"), 1);
 	assert_int_equal(harness_said(&harness, "'other'): job 9 missed its deadline by"), 1);
 	close(late);

@@ -43,7 +43,7 @@ start_gpus
 useradd --create-home --groups sbeet alice
 useradd --create-home mallory
 # Its own watchdog would let this test take long. Under even there are granted jobs to be kept.
-use_gpus WatchdogSec=2s ExecStart= "ExecStart=/usr/local/bin/sbeetd --policy even"
+use_gpus WatchdogSec=10s ExecStart= "ExecStart=/usr/local/bin/sbeetd --policy even"
 systemctl enable --now --quiet sbeetd.socket || fail "enable --now sbeetd.socket"
 [ "$(stat -c '%U:%G %a' /run/sbeet/shim.sock /run/sbeet/control.sock | uniq)" = "root:sbeet 660" ] ||
 	fail "the sockets are others': $(stat -c '%n %U:%G %a' /run/sbeet/*.sock)"

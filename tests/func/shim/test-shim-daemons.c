@@ -389,6 +389,9 @@ static void shim_fails_launch_when_required_daemon_stays_away(void **state) {
 
 /* ---- silence ---- */
 
+/* Long enough that a busy machine answers in time where an answer is due. */
+#define TIMEOUT "2s"
+
 static const char *const impatient[] = {"SBEET_TIMEOUT=200ms", NULL};
 
 static void send_pong(int fd, uint64_t number) {
@@ -420,7 +423,8 @@ static void expect_withdrawn(int fd, uint64_t job) {
 /* sbeetd is stopped while two threads wait. They go on unmanaged, their requests are withdrawn, and
  * nobody else waits. When sbeetd wakes, it is asked again over the same connection. */
 static void shim_goes_on_while_daemon_is_silent(void **state) {
-	static const char *const by_thread[] = {"SBEET_SCOPE=thread", "SBEET_TIMEOUT=200ms", NULL};
+	static const char *const by_thread[] = {"SBEET_SCOPE=thread", "SBEET_TIMEOUT=" TIMEOUT,
+						NULL};
 	struct mini *m = *state;
 	uint64_t jobs[2], ping;
 	char answer[MINI_ANSWER_MAX];
@@ -444,7 +448,7 @@ static void shim_goes_on_while_daemon_is_silent(void **state) {
 	mini_do(m, "@1 launch 10", 0);
 	assert_true(mini_is_quiet(fd));
 	assert_int_equal(mini_said(m, "running unmanaged"), 1);
-	assert_int_equal(mini_said(m, "200ms (SBEET_TIMEOUT)"), 1);
+	assert_int_equal(mini_said(m, TIMEOUT " (SBEET_TIMEOUT)"), 1);
 
 	mini_grant(fd, jobs[0], WHOLE); /* before it reads that it was withdrawn */
 	send_pong(fd, ping);
@@ -491,7 +495,8 @@ static void shim_waits_for_older_daemon(void **state) {
 }
 
 static void shim_fails_launch_when_required_daemon_is_silent(void **state) {
-	static const char *const required[] = {"SBEET_TIMEOUT=50ms", "SBEET_REQUIRE=50ms", NULL};
+	static const char *const required[] = {"SBEET_TIMEOUT=" TIMEOUT, "SBEET_REQUIRE=50ms",
+					       NULL};
 	struct mini *m = *state;
 	uint64_t job, ping;
 	int fd;

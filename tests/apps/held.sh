@@ -21,10 +21,6 @@ held() { # NAME
 		grep -q "('$1') is steered.*copies held" "$scratch/sbeetd.log"
 }
 
-has_begun() { # NAME
-	grep -q begun "$scratch/$1.out"
-}
-
 # Two programs that copy without end, with a deadline and without.
 start_both() {
 	start_daemon --policy steer

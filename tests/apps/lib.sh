@@ -3,6 +3,7 @@
 #
 # A condition is polled (until_true); a time-out is only there so that a hang ends in a message.
 set -u
+. "$(dirname "$0")/../lib.sh"
 
 apps=$SBEET_BUILD/tests/apps/driver
 ctl=$SBEET_BUILD/client/sbeetctl
@@ -58,18 +59,6 @@ again() {
 	exec sh "$0" $arguments
 }
 
-# WHAT COMMAND...: waits until the command succeeds.
-until_true() {
-	what=$1
-	shift
-	tries=0
-	until "$@" >/dev/null 2>&1; do
-		tries=$((tries + 1))
-		[ "$tries" -le 1200 ] || fail "waited in vain: $what"
-		sleep 0.05
-	done
-}
-
 # OPTIONS...: starts sbeetd and waits until it answers.
 start_daemon() {
 	"$SBEET_BUILD/daemon/sbeetd" --log-level debug "$@" >>"$scratch/sbeetd.log" 2>&1 &
@@ -110,6 +99,31 @@ start_with_priority() {
 	started="$started $pid"
 }
 
+# NAME COMMAND...: with a deadline that it may or may not meet.
+start_urgent() {
+	name=$1
+	shift
+	"$ctl" run --task "$name" --class realtime --deadline 500ms --log info -- "$@" \
+		>"$scratch/$name.out" 2>"$scratch/$name.err" &
+	pid=$!
+	started="$started $pid"
+}
+
+# FRAMES: one with a deadline and one without; each has had a job.
+start_both() {
+	start_urgent camera "$apps/hotspot" --frames "$1" --json
+	camera=$pid
+	start train "$apps/matmul" --frames "$1" --json
+	train=$pid
+	until_true "a job of camera is told of" status_is jobs camera -ge 1
+	until_true "a job of train is told of" status_is jobs train -ge 1
+}
+
+# NAME: it says that it has begun.
+has_begun() {
+	grep -q begun "$scratch/$1.out"
+}
+
 # NAME PID: it ends with exit code 0 and says that its results are right.
 ended_well() {
 	wait "$2"
@@ -125,6 +139,16 @@ results_ok() { # NAME
 # WHAT TASK OPERATOR NUMBER: a number of sbeetd's status compares so. TASK may be "".
 status_is() {
 	number=$("$ask" "$ctl" "$1" ${2:+"$2"}) && test "$number" "$3" "$4"
+}
+
+# A number of the service in `status --json`.
+service() {
+	"$ctl" status --json=short | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p"
+}
+
+# OPERATOR NUMBER: the grants of sbeetd compare so.
+test_grants() {
+	test "$(service grants)" "$@"
 }
 
 # Launches that program NAME told of in its summary.

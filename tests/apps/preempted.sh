@@ -15,26 +15,6 @@ spoiled() {
 	grep -qs 'urgent jobs end no sooner' "$scratch/sbeetd.log"
 }
 
-# NAME COMMAND...: with a deadline that it may or may not meet.
-start_urgent() {
-	name=$1
-	shift
-	"$ctl" run --task "$name" --class realtime --deadline 500ms --log info -- "$@" \
-		>"$scratch/$name.out" 2>"$scratch/$name.err" &
-	pid=$!
-	started="$started $pid"
-}
-
-# FRAMES: train is preempted for camera.
-start_both() {
-	start_urgent camera "$apps/hotspot" --frames "$1" --json
-	camera=$pid
-	start train "$apps/matmul" --frames "$1" --json
-	train=$pid
-	until_true "a job of camera is told of" status_is jobs camera -ge 1
-	until_true "a job of train is told of" status_is jobs train -ge 1
-}
-
 # The process that preempts; empty: there is none.
 preempter() {
 	grep -l -s -z -x -e --preempter "/proc/"[0-9]*/cmdline | while read -r file; do
@@ -55,10 +35,6 @@ has_preempted() {
 
 lines() {
 	wc -l <"$scratch/sbeetd.log"
-}
-
-service() {
-	"$ctl" status --json=short | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p"
 }
 
 # Sockets of the preempting process that are the simulated driver's control device: one a program. The
@@ -303,10 +279,6 @@ refused() {
 	preempter_runs && fail "there is a process that preempts"
 	all_is_free
 	stop_daemon
-}
-
-test_grants() {
-	test "$(service grants)" "$@"
 }
 
 off() {

@@ -8,33 +8,9 @@
 # 46 SMs: 9 groups of 4 and one of 10
 export SIMGPU=rtx3070:mps
 
-# NAME COMMAND...: with a deadline that it may or may not meet.
-start_urgent() {
-	name=$1
-	shift
-	"$ctl" run --task "$name" --class realtime --deadline 500ms --log info -- "$@" \
-		>"$scratch/$name.out" 2>"$scratch/$name.err" &
-	pid=$!
-	started="$started $pid"
-}
-
 # TASK TEXT: `task explain` says so.
 explains() {
 	"$ctl" task explain "$1" 2>/dev/null | grep -q "$2"
-}
-
-# A number of the service in `status --json`.
-service() {
-	"$ctl" status --json=short | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p"
-}
-
-start_both() { # FRAMES
-	start_urgent camera "$apps/hotspot" --frames "$1" --json
-	camera=$pid
-	start train "$apps/matmul" --frames "$1" --json
-	train=$pid
-	until_true "a job of camera is told of" status_is jobs camera -ge 1
-	until_true "a job of train is told of" status_is jobs train -ge 1
 }
 
 live() {
@@ -60,10 +36,6 @@ live() {
 # Neither program has waited for sbeetd and gone on without it.
 nobody_gave_up() {
 	! grep -q unmanaged "$scratch/camera.err" "$scratch/train.err" || fail "somebody waited in vain"
-}
-
-test_grants() {
-	test "$(service grants)" "$@"
 }
 
 # From here on nobody can be asked, and no account be read.

@@ -9,10 +9,6 @@
 export SIMGPU=16:exclusive
 enough=$scratch/enough
 
-has_begun() { # NAME
-	grep -q begun "$scratch/$1.out"
-}
-
 start_endless() { # NAME PRIORITY HOW
 	SBEET_JOB=marks start_with_priority "$1" "$2" "$apps/endless" "$enough" "$3"
 	until_true "$1 runs" has_begun "$1"

@@ -1,6 +1,7 @@
 # test-bundle.sh: the folder of bundle.sh, made of the build, for scripts that run on the simulated GPU.
-# Sourced by test-*.sh with $1, this folder. Sets $folder, $OUT and fail().
+# Sourced by test-*.sh with $1, this folder. Sets $folder and $OUT.
 set -eu
+. "$1/../lib.sh"
 
 gpu=$(cd "$1" && pwd)
 folder=$(mktemp -d)
@@ -16,9 +17,4 @@ done
 cp "$gpu"/*.sh "$folder/"
 export SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu"
 export PRELOAD="$SBEET_BUILD/tests/simgpu/libsimgpu-ioctl.so" OUT="$folder/out"
-
-fail() {
-	echo "failed: $*"
-	cat "$folder/log" "$OUT"/*.txt
-	exit 1
-}
+logs="$folder/log $OUT/*.txt"

@@ -4,6 +4,7 @@
 #
 # usage: test-daemon-cpu.sh SOURCE [benchmark]; $SBEET_BUILD is the build folder.
 set -eu
+. "$1/../lib.sh"
 
 gpu=$(cd "$1" && pwd)
 folder=$(mktemp -d)
@@ -16,12 +17,7 @@ ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"
 cp "$gpu/daemon-cpu.sh" "$gpu/manage.sh" "$folder/"
 export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu"
 [ "${2:-}" = benchmark ] || export RATE=20 PROGRAMS=2 SECONDS_LONG=2 LEAD=1
-
-fail() {
-	echo "failed: $*"
-	cat "$folder/log"
-	exit 1
-}
+logs=$folder/log
 
 sh "$folder/daemon-cpu.sh" >"$folder/log" 2>&1 || fail "exit code $?"
 grep -q '"programs":[1-9][0-9]*,"jobs_per_s":[1-9].*"sbeetd_cpu_percent":[0-9]' "$folder/log" || fail "no numbers"

@@ -6,6 +6,7 @@
 #
 # usage: test-evaluate.sh SOURCE; $SBEET_BUILD is the build folder.
 set -eu
+. "$1/../lib.sh"
 
 gpu=$(cd "$1" && pwd)
 folder=$(mktemp -d)
@@ -21,12 +22,7 @@ echo 00000f2aaaaaaa-dirty >"$folder/commit"
 export GPU_NAME="Simulated GPU with 32 SMs" SCALE=0 SMS="8 16 32" STEP=8 TASKS=3 WINDOW_S=1 LEAD_S=0.2 RUNS=2
 export UTILISATIONS=0.4 SETS=1 POWER_MS=100 BUDGET_S=200
 csv=$folder/out/evaluate.csv tasks=$folder/out/tasks.csv
-
-fail() {
-	echo "failed: $*"
-	cat "$csv" "$tasks"
-	exit 1
-}
+logs="$csv $tasks"
 
 run() { # COLUMNS
 	COLUMNS=$1 sh "$folder/evaluate.sh" "$folder/out" >"$folder/log" 2>&1 || {

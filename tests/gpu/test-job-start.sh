@@ -4,6 +4,7 @@
 #
 # usage: test-job-start.sh SOURCE [benchmark]; $SBEET_BUILD is the build folder.
 set -eu
+. "$1/../lib.sh"
 
 gpu=$(cd "$1" && pwd)
 folder=$(mktemp -d)
@@ -20,12 +21,7 @@ cp "$gpu/job-start.sh" "$gpu/manage.sh" "$folder/"
 export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu" MAX_SMS=16
 [ "${2:-}" = benchmark ] || export ROUNDS=2 JOBS=20
 lines=$folder/out/job-start.txt
-
-fail() {
-	echo "failed: $*"
-	cat "$folder/log" "$lines"
-	exit 1
-}
+logs="$folder/log $lines"
 
 sh "$folder/job-start.sh" >"$folder/log" 2>&1 || fail "exit code $?"
 for condition in asked terms terms-set; do

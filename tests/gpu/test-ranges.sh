@@ -3,6 +3,7 @@
 #
 # usage: test-ranges.sh SOURCE PROGRAM OTHER; $SBEET_BUILD is the build folder. OTHER: has no ranges.
 set -eu
+. "$1/../lib.sh"
 
 gpu=$(cd "$1" && pwd)
 program=$(realpath "$2")
@@ -14,12 +15,7 @@ ln -s "$SBEET_BUILD/daemon/sbeetd" "$SBEET_BUILD/client/sbeetctl" "$folder/bin/"
 ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"
 cp "$gpu/ranges.sh" "$gpu/manage.sh" "$folder/"
 export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu" FRAMES=5
-
-fail() {
-	echo "failed: $*"
-	cat "$folder/log"
-	exit 1
-}
+logs=$folder/log
 
 PROGRAM="$program --frames 5 --json" sh "$folder/ranges.sh" >"$folder/log" 2>&1 || fail "exit code $?"
 [ "$(grep -c 'are 5 jobs by ranges, 0 by .*: ok$' "$folder/log")" -eq 2 ] || fail "another verdict"

@@ -10,18 +10,13 @@ ln -s "$gpu/frameworks" "$folder/"
 export SIMGPU=32:mps SCALE=0
 export SECONDS_CELL=0.3 LEAD_S=0.1 BUDGET_S=150 MODES="eager:33:12 graph:10:6" PYTHONDONTWRITEBYTECODE=1
 out=$OUT
+logs="$folder/log $out/scenario.csv"
 
 run() { # COLUMNS OTHERS
 	COLUMNS=$1 OTHERS=$2 sh "$folder/scenario.sh" "$out" >"$folder/log" 2>&1 || {
 		cat "$folder/log" "$out"/errors-*
 		exit 1
 	}
-}
-
-fail() {
-	echo "failed: $*"
-	cat "$folder/log" "$out/scenario.csv"
-	exit 1
 }
 
 # COLUMN: its lines in which jobs ended and, where there was one, the other made progress.

@@ -1,6 +1,7 @@
 # guest.sh: what the scripts that machine.sh runs share; sourced. $build: the build folder. sbeet is installed
 # from it as an administrator would, and GPUs are simulated by a service that all users may use.
 set -u
+. "$(dirname "$0")/../lib.sh"
 
 gpus=/run/simgpu
 simulator=/usr/local/lib/simgpu
@@ -20,18 +21,6 @@ fail() {
 		[ -s "$f" ] && say "--- $f" && tail -n 10 "$f"
 	done
 	exit 1
-}
-
-# WHAT COMMAND...: waits until the command succeeds.
-until_true() {
-	what=$1
-	shift
-	tries=0
-	until "$@" >/dev/null 2>&1; do
-		tries=$((tries + 1))
-		[ "$tries" -le 600 ] || fail "waited in vain: $what"
-		sleep 0.1
-	done
 }
 
 # As README says, without a word about what is to be done before.

@@ -6,6 +6,7 @@
 #
 # Needs root, and the network for apt. The clean root is made once, in build-roots/.
 set -u
+. "$(dirname "$0")/../lib.sh"
 
 source=$(cd "$(dirname "$0")/../.." && pwd)
 built=
@@ -21,12 +22,6 @@ skip() {
 	exit 77
 }
 
-fail() {
-	echo "FAILED: $*"
-	[ ! -s "$dir/log" ] || tail -n 40 "$dir/log"
-	exit 1
-}
-
 [ "$(id -u)" = 0 ] || skip "that needs root"
 for tool in mmdebstrap unshare; do
 	command -v $tool >/dev/null || skip "no $tool here"
@@ -38,6 +33,7 @@ if [ -z "$release" ]; then
 fi
 
 dir=$(mktemp -d)
+logs=$dir/log
 making=
 trap '[ -z "$making" ] || kill $making 2>/dev/null; rm -rf "$dir"' EXIT
 # The same for the test `readme`.

@@ -2,6 +2,7 @@
 # test-activation.sh SBEETD SBEETCTL SYSTEMD_DIR: sbeetd started by systemd's own tool when somebody connects, with
 # the sockets and names (FileDescriptorName=) that the socket units have.
 set -eu
+. "$(dirname "$0")/../../lib.sh"
 
 sbeetd=$1
 sbeetctl=$2
@@ -9,16 +10,11 @@ command -v systemd-socket-activate >/dev/null || { echo "no systemd-socket-activ
 case $("$sbeetd" --version) in *-systemd*) echo "sbeetd is built without systemd"; exit 77 ;; esac
 
 dir=$(mktemp -d)
+logs=$dir/log
 pid=
 trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true; rm -rf "$dir"' EXIT
 unset NOTIFY_SOCKET WATCHDOG_USEC LISTEN_FDS LISTEN_PID
 export SBEET_RUNTIME_DIR="$dir" SBEET_TIMEOUT=60s
-
-fail() {
-	echo "$*"
-	cat "$dir/log"
-	exit 1
-}
 
 # What the units call them.
 names=$(sed -n 's/^FileDescriptorName=//p' "$3/system/sbeetd.socket" "$3/system/sbeetd-control.socket" |
@@ -29,13 +25,8 @@ names=$(sed -n 's/^FileDescriptorName=//p' "$3/system/sbeetd.socket" "$3/system/
 systemd-socket-activate --seqpacket --fdname=control:shim -l "$dir/control.sock" -l "$dir/shim.sock" \
 	-E SBEET_RUNTIME_DIR="$dir" "$sbeetd" --policy even --gpus 46,6 >"$dir/log" 2>&1 &
 pid=$!
-tries=0
-until [ -S "$dir/control.sock" ] && [ -S "$dir/shim.sock" ]; do
-	kill -0 "$pid" 2>/dev/null || fail "systemd-socket-activate ended"
-	tries=$((tries + 1))
-	[ $tries -lt 600 ] || fail "no sockets after a minute"
-	sleep 0.1
-done
+until_true "the control socket is there" test -S "$dir/control.sock"
+until_true "the shim's socket is there" test -S "$dir/shim.sock"
 
 # The first who connects starts it; the tool becomes the daemon, so its number stays.
 "$sbeetctl" status --json >"$dir/status" || fail "no status"

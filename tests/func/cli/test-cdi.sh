@@ -2,21 +2,17 @@
 # test-cdi.sh SBEETCTL LIBSBEET IS-JSON SBEETD MPS-FOLDER: what sbeetctl cdi prints. That a program starts with it is seen
 # in old-system.
 set -eu
+. "$(dirname "$0")/../../lib.sh"
 
 sbeetctl=$1
 shim=$2
 is_json=$3
 dir=$(mktemp -d)
+logs="$dir/out $dir/err $dir/log"
 daemon=
 trap '[ -z "$daemon" ] || kill "$daemon"; wait; rm -rf "$dir"' EXIT
 mkdir -m 700 "$dir/run" "$dir/a folder"
 export SBEET_RUNTIME_DIR="$dir/a folder"
-
-fail() {
-	echo "FAILED: $*"
-	cat "$dir/out" "$dir/err"
-	exit 1
-}
 
 cdi() {
 	"$sbeetctl" cdi --shim "$shim" "$@" >"$dir/out" 2>"$dir/err"
@@ -41,15 +37,14 @@ cdi --quiet --docker || fail "--docker: exit code $?"
 [ ! -s "$dir/err" ] || fail "--quiet warns"
 has "--volume $shim:/usr/local/lib/sbeet/libsbeet.so:ro --volume $dir/run:/run/sbeet:ro --env"
 
+mps_is_up() {
+	"$sbeetctl" status --json | grep -q '"state":"up","pipe_directory":"'
+}
+
 # With MPS, whose folder has the same name inside.
 PATH=$5:$PATH SIMGPU_DIR=$dir CUDA_MPS_PIPE_DIRECTORY=$dir/pipe "$4" --gpus 8 --mps start 2>"$dir/log" &
 daemon=$!
-tries=0
-until [ "$("$sbeetctl" status --json 2>/dev/null | grep -c '"state":"up","pipe_directory":"')" = 1 ]; do
-	tries=$((tries + 1))
-	[ $tries -le 600 ] || fail "MPS does not start: $(cat "$dir/log")"
-	sleep 0.1
-done
+until_true "MPS is up" mps_is_up
 pipe=$("$sbeetctl" status --json | sed 's/.*"pipe_directory":"\([^"]*\)".*/\1/')
 cdi || fail "with MPS: exit code $?"
 [ ! -s "$dir/err" ] || fail "with sbeetd it warns"

@@ -3,6 +3,7 @@
 # and without sbeetd, driver, MPS and rights, and which command it names. Where namespaces can be made,
 # also a machine with systemd and a container, each a root folder of its own.
 set -eu
+. "$(dirname "$0")/../../lib.sh"
 
 sbeetctl=$1
 sbeetd=$2
@@ -11,6 +12,7 @@ is_json=$4
 simgpu=$5
 mps=$6
 dir=$(mktemp -d)
+logs=$dir/log
 daemon=
 control=
 clean_up() {
@@ -60,12 +62,7 @@ finds() {
 start() { # OPTION...
 	LD_LIBRARY_PATH="$simgpu" PATH="$mps:$PATH" "$sbeetd" "$@" 2>"$dir/log" &
 	daemon=$!
-	tries=0
-	until "$sbeetctl" status >/dev/null 2>&1; do
-		tries=$((tries + 1))
-		[ $tries -le 600 ] || { cat "$dir/log"; exit 1; }
-		sleep 0.1
-	done
+	until_true "sbeetd answers" "$sbeetctl" status
 }
 
 stop() {
@@ -206,7 +203,10 @@ fi
 
 # MPS, of sbeetd's own.
 start --mps start
-until "$sbeetctl" status --json | grep -q '"state":"up"'; do sleep 0.1; done
+mps_is_up() {
+	"$sbeetctl" status --json | grep -q '"state":"up"'
+}
+until_true "MPS is up" mps_is_up
 control=$(cat "$dir/run/mps/pipe/nvidia-cuda-mps-control.pid")
 ends 0 doctor
 finds mps ok "MPS runs, pipe directory $dir/run/mps/pipe"
@@ -267,12 +267,7 @@ finds container ok 'not in one'
 mkdir "$units/sockets.target.wants"
 : >"$units/sockets.target.wants/sbeetd.socket"
 inside 'echo $$ >/work/pid; exec /work/sbeetd --gpus 8 --mps off' 2>"$dir/log" &
-tries=0
-until inside 'exec /work/sbeetctl status' >/dev/null 2>&1; do
-	tries=$((tries + 1))
-	[ $tries -le 300 ] || { cat "$dir/log"; exit 1; }
-	sleep 0.1
-done
+until_true "sbeetd answers" inside 'exec /work/sbeetctl status'
 daemon=$(cat "${root:?}/work/pid")
 ends 1 as_alice 7777
 finds start ok 'is enabled'

@@ -2,10 +2,12 @@
 # test-monitor-exec.sh SBEETCTL SBEETD: `sbeetctl monitor --exec`: what the command is given, that nobody
 # waits for it, and that it is said what it was not given.
 set -eu
+. "$(dirname "$0")/../../lib.sh"
 
 sbeetctl=$1
 sbeetd=$2
 scratch=$(mktemp -d)
+logs="$scratch/out $scratch/err $scratch/given $scratch/log"
 daemon=
 monitor=
 clean_up() {
@@ -17,24 +19,6 @@ clean_up() {
 trap clean_up EXIT
 cd "$scratch"
 export SBEET_RUNTIME_DIR="$scratch" SBEET_EVENT_TASK=stale
-
-fail() {
-	echo "$*"
-	tail -n 20 out err given 2>/dev/null
-	exit 1
-}
-
-# WHAT COMMAND...: waits until the command succeeds.
-until_true() {
-	what=$1
-	shift
-	tries=0
-	until "$@" >/dev/null 2>&1; do
-		tries=$((tries + 1))
-		[ "$tries" -le 1200 ] || fail "waited in vain: $what"
-		sleep 0.05
-	done
-}
 
 # FILE N: it has so many lines.
 has_lines() {

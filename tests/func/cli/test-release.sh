@@ -2,11 +2,7 @@
 # test-release.sh SOURCE_DIR: a release's tarball has all that is committed, is the same wherever it is made, and
 # its checksums hold; what is not committed is refused.
 set -eu
-
-fail() {
-	echo "FAILED: $*"
-	exit 1
-}
+. "$(dirname "$0")/../../lib.sh"
 
 command -v git >/dev/null || { echo "no git here"; exit 77; }
 [ -e "$1/.git" ] || { echo "$1 is no git checkout"; exit 77; }

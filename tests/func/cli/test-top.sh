@@ -3,6 +3,7 @@
 # with nobody connected, then with programs on simulated GPUs (SIMGPU: folder of their libraries; APP: a
 # sample program).
 set -eu
+. "$(dirname "$0")/../../lib.sh"
 
 sbeetctl=$1
 sbeetd=$2
@@ -12,6 +13,7 @@ page=$5
 here=$(dirname "$(realpath "$0")")
 command -v tmux >/dev/null || { echo "no tmux here"; exit 77; }
 scratch=$(mktemp -d)
+logs=$scratch/log
 pids=
 clean_up() {
 	for socket in "$scratch"/tmux.*; do
@@ -50,12 +52,7 @@ start_daemon() {
 	"$sbeetd" --policy even "$@" 2>"$scratch/log" &
 	daemon=$!
 	pids="$pids $daemon"
-	tries=0
-	until "$sbeetctl" --json >/dev/null 2>&1; do
-		tries=$((tries + 1))
-		[ "$tries" -lt 1200 ] || { echo "sbeetd does not answer"; cat "$scratch/log"; exit 1; }
-		sleep 0.1
-	done
+	until_true "sbeetd answers" "$sbeetctl" --json
 }
 
 # start_top LOCALE SETTING: in a terminal of 80 by 24; tmux itself understands UTF-8.

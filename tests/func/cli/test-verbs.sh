@@ -3,6 +3,7 @@
 # 'sbeetctl help' names, whatever it does: help, wrong options, wrong arguments, a daemon that is not
 # there or may not be reached, and for those that read, JSON; and that the man page has an example of it.
 set -eu
+. "$(dirname "$0")/../../lib.sh"
 
 here=$(dirname "$(realpath "$0")")
 sbeetctl=$1
@@ -13,6 +14,7 @@ ptx=$5
 page=$6
 is_json=$7
 scratch=$(mktemp -d)
+logs=$scratch/log
 daemon=
 clean_up() {
 	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
@@ -214,12 +216,7 @@ chmod 700 . closed
 
 "$sbeetd" --policy even --gpus 46,6 2>log &
 daemon=$!
-tries=0
-until "$sbeetctl" --json >/dev/null 2>&1; do
-	tries=$((tries + 1))
-	[ "$tries" -lt 600 ] || { echo "sbeetd does not answer"; cat log; exit 1; }
-	sleep 0.1
-done
+until_true "sbeetd answers" "$sbeetctl" --json
 
 # json FILE: all of it is JSON; monitor has an object a line.
 json() {

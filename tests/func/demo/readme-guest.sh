@@ -4,26 +4,8 @@
 # in its place. Each time camera must have kept a deadline while train used the GPU. The machine has a simulated GPU,
 # in /machine, and the two programs.
 set -u
-
-fail() {
-	echo "FAILED: $*"
-	for log in /tmp/*.log; do
-		echo "--- $log" && tail -n 20 "$log"
-	done
-	exit 1
-}
-
-# WHAT COMMAND...: waits until it succeeds.
-until_true() {
-	what=$1
-	shift
-	tries=0
-	until "$@" >/dev/null 2>&1; do
-		tries=$((tries + 1))
-		[ $tries -le 600 ] || fail "waited in vain: $what"
-		sleep 0.1
-	done
-}
+. "$1/tests/lib.sh"
+logs='/tmp/*.log'
 
 jobs_of() { # TASK: of its program that runs
 	/machine/ask /usr/local/bin/sbeetctl jobs "$1"

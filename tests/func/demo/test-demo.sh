@@ -3,17 +3,13 @@
 # chose, and the commands at its end work as they are printed. How many deadlines it misses depends on
 # the machine, and is not looked at.
 set -u
+. "$SBEET_SOURCE/tests/lib.sh"
 
 scratch=$(mktemp -d)
+logs=$scratch/*.out
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 143' TERM INT
 export XDG_RUNTIME_DIR="$scratch"
-
-fail() {
-	echo "FAILED: $*"
-	cat "$scratch"/*.out
-	exit 1
-}
 
 says() { # FILE TEXT
 	grep -q -e "$2" "$scratch/$1" || fail "$1 does not say '$2'"

@@ -2,8 +2,10 @@
 # test-sim.sh: tests/sim.sh runs programs on the simulated GPU: those of its help, compiled as the help
 # says, and several at once; says why others can't run; exits as they exit; leaves nothing behind.
 set -u
+. "$SBEET_SOURCE/tests/lib.sh"
 
 scratch=$(mktemp -d)
+logs=$scratch/*.out
 left= # processes that may still run
 clean_up() {
 	for pid in $left; do
@@ -16,12 +18,6 @@ trap 'exit 143' TERM INT
 export XDG_RUNTIME_DIR="$scratch"
 apps=$SBEET_BUILD/tests/apps/driver
 ctl=$SBEET_BUILD/client/sbeetctl
-
-fail() {
-	echo "FAILED: $*"
-	cat "$scratch"/*.out
-	exit 1
-}
 
 sim() {
 	sh "$SBEET_SOURCE/tests/sim.sh" "$@"
@@ -36,15 +32,6 @@ gives() {
 	got=$?
 	[ "$got" -eq "$code" ] || fail "sim.sh $*: exit code $got, expected $code"
 	grep -q -e "$text" one.out || fail "sim.sh $*: does not say '$text'"
-}
-
-until_true() {
-	tries=0
-	until "$@" >/dev/null 2>&1; do
-		tries=$((tries + 1))
-		[ "$tries" -le 1200 ] || fail "waited in vain for: $*"
-		sleep 0.05
-	done
 }
 
 nothing_is_left() {
@@ -81,7 +68,7 @@ setsid sh "$SBEET_SOURCE/tests/sim.sh" sh -c '"$0" status --json >a.json; while 
 	"$0" status --json >b.json' "$ctl" >first.out 2>&1 &
 first=$!
 left=$first
-until_true test -s a.json
+until_true "it has a status" test -s a.json
 sim sh -c '"$0" status --json >c.json' "$ctl" >second.out 2>&1 || fail "the second one fails"
 touch go
 wait $first || fail "the first one fails"
@@ -97,7 +84,7 @@ rm -f a.json
 setsid sh "$SBEET_SOURCE/tests/sim.sh" sh -c '"$0" status --json >a.json; sleep 1000' "$ctl" >third.out 2>&1 &
 third=$!
 left=$third
-until_true test -s a.json
+until_true "it has a status" test -s a.json
 kill -TERM "-$third"
 wait $third
 code=$?

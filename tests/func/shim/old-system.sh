@@ -8,6 +8,7 @@
 #
 # usage: old-system.sh BUILD ROOT
 set -u
+. "$(dirname "$0")/../../lib.sh"
 
 build=$1
 root=${SBEET_OLD_ROOT:-$2}
@@ -19,14 +20,6 @@ skip() {
 	exit 77
 }
 
-fail() {
-	echo "FAILED: $*"
-	for file in "$dir"/log "$dir"/out "$dir"/err "$dir"/status; do
-		[ ! -s "$file" ] || tail -n 20 "$file"
-	done
-	exit 1
-}
-
 [ "$(id -u)" = 0 ] || skip "that needs root"
 unshare --user --mount --pid --fork true 2>/dev/null || skip "no namespaces here"
 if [ ! -e "$root/usr/bin/python3" ]; then
@@ -36,6 +29,7 @@ if [ ! -e "$root/usr/bin/python3" ]; then
 fi
 
 dir=$(mktemp -d)
+logs="$dir/log $dir/out $dir/err $dir/status"
 export SBEET_RUNTIME_DIR="$dir/run"
 mkdir -m 700 "$SBEET_RUNTIME_DIR"
 mkdir "$dir/root" "$dir/driver"
@@ -44,12 +38,7 @@ cp "$build/tests/fake/libcuda.so.1" "$(dirname "$0")/old-system.py" "$dir/driver
 daemon=$!
 program=
 trap 'kill $daemon $program 2>/dev/null; wait; rm -rf "$dir"' EXIT
-tries=0
-until "$ctl" status >/dev/null 2>&1; do
-	tries=$((tries + 1))
-	[ $tries -le 600 ] || fail "sbeetd does not answer"
-	sleep 0.1
-done
+until_true "sbeetd answers" "$ctl" status
 
 # What docker would do. The root is mounted once more, with folders in it that can be changed without changing it.
 # Not chroot, in which the kernel makes no user namespaces.
@@ -90,12 +79,7 @@ unshare --mount --pid --fork --kill-child sh "$dir/enter" "$root" "$dir" "$user"
 	<"$dir/end" >"$dir/out" 2>"$dir/err" &
 program=$!
 exec 3>"$dir/end"
-tries=0
-until [ -s "$dir/out" ]; do
-	tries=$((tries + 1))
-	kill -0 $program 2>/dev/null && [ $tries -le 600 ] || fail "the program does not run"
-	sleep 0.1
-done
+until_true "the program runs" test -s "$dir/out"
 read -r jobs libc version pid uid <"$dir/out"
 case $version in
 2.? | 2.[12]? | 2.3[0-3]) ;;

@@ -8,7 +8,7 @@
 ln -s "$gpu/../apps/ptx" "$folder/ptx"
 ln -s "$gpu/frameworks" "$folder/"
 export SIMGPU=32:mps SCALE=0
-export SECONDS_CELL=0.3 LEAD_S=0.1 BUDGET_S=150 MODES="eager:33:12 graph:10:6" PYTHONDONTWRITEBYTECODE=1
+export SECONDS_CELL=1 LEAD_S=0.1 BUDGET_S=150 MODES="eager:33:12 graph:10:6" PYTHONDONTWRITEBYTECODE=1
 out=$OUT
 logs="$folder/log $out/scenario.csv"
 

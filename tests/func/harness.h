@@ -60,6 +60,9 @@ unsigned harness_said(const struct harness *h, const char *text);
 /* Sends the signal; waits for the end; returns the exit code, or 128 + signal. */
 int harness_stop(struct harness *h, int signal_number);
 
+/* Ends an sbeetd that must still work: it grants a job, and exits with 0. */
+void harness_finish(struct harness *h);
+
 /* Waits for the end alone. */
 int harness_wait(struct harness *h);
 

@@ -316,6 +316,87 @@ static void a_late_answer_is_tried(void **state) {
 	assert_int_equal(level(&w), 5);
 }
 
+/* ---- ways that are predicted to be worse ---- */
+
+/* Of a thousand jobs so many are late, by prediction. */
+static void predict(struct world *w, unsigned level, unsigned missed) {
+	for (unsigned i = 0; i < w->tune.n_ways; i++) {
+		if (w->tune.ways[i].way.terms[0].level == level) {
+			w->tune.ways[i].way.predicted[0].missed = missed;
+		}
+	}
+}
+
+static bool was_tried(const struct world *w, unsigned level) {
+	for (unsigned i = 0; i < w->tune.n_ways; i++) {
+		if (w->tune.ways[i].way.terms[0].level == level) {
+			return w->tune.ways[i].time > 0;
+		}
+	}
+	return false;
+}
+
+static void what_is_predicted_far_worse_is_not_tried(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){100, 150, 50, 150, 150});
+
+	(void)state;
+	predict(&w, 1, 900);
+	predict(&w, 2, 150); /* worse, but that may be an error */
+	predict(&w, 3, 230);
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 2);
+	assert_int_equal(w.n_tries, 2);
+	assert_false(was_tried(&w, 1));
+	assert_true(was_tried(&w, 2));
+	assert_false(was_tried(&w, 3));
+	assert_true(was_tried(&w, 4));
+}
+
+/* The better the best way is, the fewer others are worth a trial. */
+static void less_is_tried_beside_a_good_way(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){500, 20, 700, 700, 700});
+
+	(void)state;
+	for (unsigned i = 2; i < LEVELS; i++) {
+		predict(&w, i, 400);
+	}
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 1);
+	assert_int_equal(w.n_tries, 1);
+}
+
+static void a_new_plan_is_not_tried_if_it_is_predicted_far_worse(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){100, 100, 100, 100, 100});
+	struct plan other;
+
+	(void)state;
+	late_jobs = (const unsigned[LEVELS + 1]){100, 100, 100, 100, 100, 10};
+	look_until_kept(&w);
+	fake_plan(&other, 5, 0);
+	other.predicted[0].missed = 400;
+	assert_false(tune_plan(&w.tune, &other));
+	assert_true(level(&w) != 5);
+	other.predicted[0].missed = 100;
+	assert_true(tune_plan(&w.tune, &other));
+	assert_int_equal(level(&w), 5);
+}
+
+/* If as many jobs are late by now as it was predicted to have late, it may be worth a trial. */
+static void what_was_not_tried_is_when_more_jobs_are_late(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){100, 200, 200, 200, 200});
+
+	(void)state;
+	predict(&w, 4, 500);
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 0);
+	assert_false(was_tried(&w, 4));
+	late_jobs = (const unsigned[LEVELS]){600, 700, 700, 700, 200};
+	for (unsigned i = 0; i < 1000; i++) {
+		look(&w);
+	}
+	assert_int_equal(level(&w), 4);
+}
+
 /* ---- a settled plan ---- */
 
 #define HOUR (3600 * NSEC_PER_SEC)
@@ -578,6 +659,10 @@ int main(void) {
 		cmocka_unit_test(a_second_answer_replaces_a_first_one),
 		cmocka_unit_test(a_late_answer_is_tried),
 		cmocka_unit_test(what_is_faster_than_known_is_planned_anew),
+		cmocka_unit_test(what_is_predicted_far_worse_is_not_tried),
+		cmocka_unit_test(less_is_tried_beside_a_good_way),
+		cmocka_unit_test(a_new_plan_is_not_tried_if_it_is_predicted_far_worse),
+		cmocka_unit_test(what_was_not_tried_is_when_more_jobs_are_late),
 		cmocka_unit_test(a_stationary_load_settles),
 		cmocka_unit_test(another_load_is_noticed),
 		cmocka_unit_test(a_moment_changes_nothing),

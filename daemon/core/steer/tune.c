@@ -39,6 +39,11 @@
 /* More late jobs than the best way has in a whole window, by this: it is clearly worse. */
 #define CLEARLY_WORSE 16
 
+/* A way is not tried if more late jobs than so many times those of the best way are predicted, by
+ * CLEARLY_WORSE: where the model was compared with a GPU (tests/bench/SIMULATOR.md) it seldom had
+ * twice as many as there were. */
+#define PREDICTED_WORSE 2.0
+
 /* With more of a task's jobs unknown, what is known of the others may be of the fast ones only. */
 #define UNREPORTED_MAX 0.01
 
@@ -111,10 +116,33 @@ static unsigned best_way(const struct tune *t) {
 	return best;
 }
 
-/* The next way that was not counted yet; NONE: all were. */
+/* Jobs that @way is predicted to have late of as many as were seen last. */
+static double late_by_prediction(const struct tune *t, const struct plan_way *way) {
+	double late = 0;
+
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct tune_seen *seen = &t->recent[i];
+		const struct model_result *r = &way->predicted[i];
+
+		late += ratio(r->missed, r->released) * (double)(seen->jobs + seen->unreported);
+	}
+	return late;
+}
+
+/* Whether a trial of @way would cost late jobs, and not be worth it. */
+static bool is_predicted_worse(const struct tune *t, unsigned way) {
+	unsigned best = best_way(t);
+
+	return best != NONE &&
+	       late_by_prediction(t, &t->ways[way].way) >
+		       PREDICTED_WORSE * rate(&t->ways[best]) * (double)t->recent_time +
+			       CLEARLY_WORSE;
+}
+
+/* The next way that was not counted yet, and may be worth it; NONE: there is none. */
 static unsigned untried_way(const struct tune *t) {
 	for (unsigned i = 0; i < t->n_ways; i++) {
-		if (t->ways[i].time == 0 && i != t->now) {
+		if (t->ways[i].time == 0 && i != t->now && !is_predicted_worse(t, i)) {
 			return i;
 		}
 	}
@@ -206,7 +234,7 @@ bool tune_plan(struct tune *t, const struct plan *plan) {
 		return true;
 	}
 	/* If it is none of those that were counted; while others are tried its turn comes. */
-	if (t->trying || i == before || t->ways[i].time > 0) {
+	if (t->trying || i == before || t->ways[i].time > 0 || is_predicted_worse(t, i)) {
 		return false;
 	}
 	t->settled = false;
@@ -342,16 +370,19 @@ static enum tune_action hold_best(struct tune *t, const struct tune_seen *seen, 
 static enum tune_action after_window(struct tune *t, const struct tune_seen *seen, nsec_t time,
 				     const struct tune_seen *part, uint64_t missed, bool anew) {
 	bool worse = any_is_late_more_often(t, part);
-	unsigned next = untried_way(t);
+	unsigned next;
 
 	if (!t->trying) {
 		t->round++;
+		t->recent_time = time - t->from;
+		memcpy(t->recent, part, t->n * sizeof(*part));
 		if (missed == 0) {
 			return settle(t, seen, time, part, true);
 		}
 		t->ask = (anew || t->now == t->planned) && t->round < TUNE_ROUNDS_MAX &&
 			 correct(t, part);
 	}
+	next = untried_way(t);
 	if (next != NONE && missed > 0 && t->round < TUNE_ROUNDS_MAX &&
 	    (worse || anew || t->trying)) {
 		hold(t, next, true);

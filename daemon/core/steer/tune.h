@@ -6,9 +6,10 @@
  * taken to be slower by as much, which stands for what the model does not know (caches, memory, a
  * slow host), or faster if it is late less often and its response is shorter; and a new plan is
  * asked for. If any is late more often, the other ways that came with the plan are meanwhile
- * tried for a fifth of the window each; one that is clearly worse than the best is given up before.
- * The new plan is tried likewise. The way with the fewest late jobs a second then holds for another
- * window, half as long again. After some rounds the best one stays.
+ * tried for a fifth of the window each; one that is clearly worse than the best is given up before,
+ * and one with far more late jobs by its prediction than the best way has is not tried at all, for
+ * a trial costs late jobs. The new plan is tried likewise. The way with the fewest late jobs a
+ * second then holds for another window, half as long again. After some rounds the best one stays.
  *
  * What stays is watched. If the tasks then do something else, for two windows one after the other,
  * than when it settled (another part of a task's jobs is late, more or fewer, or the task makes
@@ -63,6 +64,8 @@ struct tune {
 	bool counts;	  /* from `from`, when `before` had been seen, on */
 	nsec_t from;
 	struct tune_seen before[MODEL_TASKS_MAX];
+	struct tune_seen recent[MODEL_TASKS_MAX]; /* in the last whole window of any way */
+	nsec_t recent_time;
 	bool lost[MODEL_TASKS_MAX]; /* most of the task's jobs were late, when there were enough */
 
 	/* Of a settled way. */

@@ -1,0 +1,147 @@
+/*
+ * test-ptx-uniform.c: what the rewriter takes to be the same in all threads that wait for each
+ * other.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "shim/ptx/transform.h"
+#include "tests/unit/transform-harness.h"
+
+/*
+ * A warp's lanes load one value from one address where no synchronising instruction stands between
+ * the kernel's start, or a meeting of all, and the load. The branch comes out of a part of the code
+ * that not all lanes run, so that leavers can't be counted: only a proof helps.
+ */
+static void transform_trusts_memory_behind_meetings(void **state) {
+#define LATER	" setp.eq.s32 %p4, %r5, 7; @%p4 ret; shfl.sync.down.b32 %r3, %r4, 1, 31, -1; ret;"
+#define LOAD	"ld.global.u32 %r5, [%rd1];" LATER
+#define ADDRESS "ld.param.u64 %rd1, [p];\n"
+	static const struct {
+		const char *body;
+		bool proved;
+	} cases[] = {
+		{ADDRESS LOAD, true},
+		{ADDRESS "ld.global.v2.u32 {%r5, %r6}, [%rd1];" LATER, true},
+		{ADDRESS "ld.weak.global.u32 %r5, [%rd1+4];" LATER, true},
+		{".shared .u32 s; ld.shared.u32 %r5, [s];" LATER, true},
+		{".shared .u32 s; ld.shared::cta.u32 %r5, [s];" LATER, true},
+		/* strong, of any memory, of an address that differs, of another memory */
+		{ADDRESS "ld.volatile.global.u32 %r5, [%rd1];" LATER, false},
+		{ADDRESS "ld.relaxed.gpu.global.u32 %r5, [%rd1];" LATER, false},
+		{ADDRESS "ld.acquire.gpu.global.u32 %r5, [%rd1];" LATER, false},
+		{ADDRESS "ld.u32 %r5, [%rd1];" LATER, false},
+		{".local .u32 s; ld.local.u32 %r5, [s];" LATER, false},
+		{ADDRESS
+		 "mov.u32 %r1, %tid.x; cvt.u64.u32 %rd2, %r1; ld.global.u32 %r5, [%rd2];" LATER,
+		 false},
+		/* behind what synchronises, or stores there */
+		{ADDRESS "ld.volatile.global.u32 %r1, [%rd1+4]; " LOAD, false},
+		{ADDRESS "ld.acquire.gpu.global.u32 %r1, [%rd1+4]; " LOAD, false},
+		{ADDRESS "atom.global.add.u32 %r1, [%rd1+4], 1; " LOAD, false},
+		{ADDRESS "fence.acq_rel.gpu; " LOAD, false},
+		{ADDRESS "membar.gl; " LOAD, false},
+		{ADDRESS "bar.sync 1, 64; " LOAD, false},
+		{ADDRESS "griddepcontrol.wait; " LOAD, false},
+		{ADDRESS "griddepcontrol.launch_dependents; " LOAD, true},
+		{ADDRESS "st.global.u32 [%rd1], %r1; " LOAD, false},
+		{ADDRESS "st.u32 [%rd1], %r1; " LOAD, false},
+		{ADDRESS "red.global.add.u32 [%rd1], 1; " LOAD, false},
+		{ADDRESS ".shared .u32 s; st.shared.u32 [s], %r1; " LOAD, true},
+		{ADDRESS "prefetch.global.L2 [%rd1]; " LOAD, true},
+		{ADDRESS "cp.async.wait_all; " LOAD, true},
+		{".shared .u32 s; cp.async.wait_all; ld.shared.u32 %r5, [s];" LATER, false},
+		/* a meeting of all puts an end to that; one of some does not */
+		{ADDRESS "atom.global.add.u32 %r1, [%rd1+4], 1; bar.sync 0; " LOAD, true},
+		{ADDRESS "atom.global.add.u32 %r1, [%rd1+4], 1; bar.warp.sync -1; " LOAD, true},
+		{ADDRESS "atom.global.add.u32 %r1, [%rd1+4], 1; bar.warp.sync 255; " LOAD, false},
+		{ADDRESS "atom.global.add.u32 %r1, [%rd1+4], 1; " SHFL LOAD, false},
+		{ADDRESS SHFL LOAD, true},
+		{ADDRESS "shfl.sync.down.b32 %r6, %r7, 1, 31, 255; " LOAD, false},
+		{ADDRESS DIFFER "atom.global.add.u32 %r1, [%rd1+4], 1; @%p2 bar.sync 0; " LOAD,
+		 false},
+		/* on each way to it */
+		{ADDRESS DIFFER "@%p1 bra A; membar.gl; A: " LOAD, false},
+		{ADDRESS DIFFER "@%p1 bra A; membar.gl; A: bar.sync 0; " LOAD, true},
+		{ADDRESS
+		 "ld.param.u32 %r2, [p]; A: " DIFFER
+		 "add.u32 %r2, %r2, -1; setp.ne.u32 %p3, %r2, 0;"
+		 "ld.global.u32 %r5, [%rd1]; @%p3 bra B; bra C; B: membar.gl; bra A; C: " LATER,
+		 false},
+		{ADDRESS "ld.param.u32 %r2, [p]; A: add.u32 %r2, %r2, -1; setp.ne.u32 %p3, %r2, 0;"
+			 "ld.global.u32 %r5, [%rd1]; @%p3 bra B; bra C; B: membar.gl; bar.sync 0; "
+			 "bra A; C: " LATER,
+		 true},
+		/* parameters, by an address that is the same for all */
+		{"mov.b64 %rd1, p; ld.param.u32 %r5, [%rd1+4];" LATER, true},
+		{"mov.b64 %rd1, p; mov.u32 %r1, %tid.x; cvt.u64.u32 %rd2, %r1; add.s64 %rd1, %rd1, "
+		 "%rd2;"
+		 "ld.param.u32 %r5, [%rd1];" LATER,
+		 false},
+		{".param .b32 q; st.param.b32 [q], %r3; mov.b64 %rd1, q; ld.param.u32 %r5, "
+		 "[%rd1];" LATER,
+		 false},
+		/* what the first lane says */
+		{"mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;" LATER, true},
+		{"mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r5, %r1, 1, 31, -1;" LATER, false},
+		{"mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r5, %r1, 0, 6175, -1;" LATER, false},
+		{"mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r5, %r1, 0, 31, 255;" LATER, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct transform *t = transform_body("", cases[i].body);
+
+		bool proved = t->kernels[0].confinable && !strstr(t->ptx, "vote.sync.ballot");
+
+		if (proved != cases[i].proved) {
+			fail_msg("case %zu, %s: %s", i, cases[i].body,
+				 t->kernels[0].confinable ? t->ptx : t->kernels[0].reason);
+		}
+		transform_free(t);
+	}
+	/* warps may come at different times, so a block agrees on nothing that is not constant */
+	assert_twin(
+		"",
+		ADDRESS
+		"ld.global.u32 %r5, [%rd1]; setp.eq.s32 %p4, %r5, 7; @%p4 ret; bar.sync 0; ret;",
+		true);
+	/* but where no vote helps */
+	assert_twin("",
+		    ADDRESS
+		    "ld.global.u32 %r5, [%rd1]; setp.eq.s32 %p4, %r5, 7; @%p4 ret;"
+		    "bar.red.popc.u32 %r6, 0, %p2; ret;",
+		    false);
+	assert_refused("",
+		       ADDRESS
+		       "ld.volatile.global.u32 %r5, [%rd1]; setp.eq.s32 %p4, %r5, 7; @%p4 ret;"
+		       "bar.red.popc.u32 %r6, 0, %p2; ret;",
+		       "bar.red.popc.u32 %r6, 0, %p2;", "asks all threads");
+	/* a function begins where its caller is */
+	assert_refused(
+		".shared .u32 s; .func f() { .reg .b32 v, w; .reg .pred q; ld.shared.u32 v, [s];"
+		"setp.eq.s32 q, v, 7; @q bra A; shfl.sync.down.b32 v, w, 1, 31, -1; A: ret; }",
+		"call f; ret;", "shfl.sync.down.b32 v, w, 1, 31, -1;", "warp");
+	assert_twin(
+		".shared .u32 s; .func f() { .reg .b32 v, w; .reg .pred q; bar.warp.sync -1;"
+		"ld.shared.u32 v, [s]; setp.eq.s32 q, v, 7; @q bra A;"
+		"shfl.sync.down.b32 v, w, 1, 31, -1; A: ret; }",
+		"call f; ret;", false);
+#undef LATER
+#undef LOAD
+#undef ADDRESS
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(transform_trusts_memory_behind_meetings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

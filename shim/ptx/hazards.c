@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "shim/ptx/cfg.h"
+#include "shim/ptx/known.h"
 #include "shim/ptx/opcodes.h"
 #include "shim/ptx/uniform.h"
 
@@ -85,11 +86,11 @@ static bool is_guarded(const struct judge *j, uint32_t b) {
 }
 
 /* A meeting of the whole warp that no lane passes alone. */
-static bool is_full_warp(const struct judge *j, const struct full_masks *masks, uint32_t b) {
+static bool is_full_warp(const struct judge *j, const struct known *known, uint32_t b) {
 	const struct ptx_stmt *s = &j->m->stmts[j->c.blocks[b].last];
 
 	return j->c.blocks[b].event == CFG_WARP && s->n_operands > 0 &&
-	       full_masks_has(masks, &j->m->operands[s->operands + s->n_operands - 1]);
+	       known_is_full_mask(known, &j->m->operands[s->operands + s->n_operands - 1]);
 }
 
 /*
@@ -99,8 +100,8 @@ static bool is_full_warp(const struct judge *j, const struct full_masks *masks, 
 static int find_open_ends(const struct judge *j, const struct uniform *warp, bool *open) {
 	size_t n = (size_t)j->c.n_blocks + 1;
 	bool *barred = calloc(n, sizeof(*barred)), *reach = calloc(n, sizeof(*reach));
-	struct full_masks masks = {0};
-	int r = barred && reach ? full_masks_init(&masks, j->m, j->f) : -ENOMEM;
+	struct known known = {0};
+	int r = barred && reach ? known_init(&known, j->m, j->f) : -ENOMEM;
 
 	for (uint32_t b = 0; b < j->c.n_blocks && r == 0; b++) {
 		if (j->c.blocks[b].event == CFG_NONE || is_guarded(j, b)) {
@@ -109,7 +110,7 @@ static int find_open_ends(const struct judge *j, const struct uniform *warp, boo
 		/* while some barriers vote, a thread may be let through one by others at another */
 		barred[b] = (j->c.blocks[b].event == CFG_BARRIER && !j->vote &&
 			     !j->block.diverged[b]) ||
-			    (warp && !warp->diverged[b] && is_full_warp(j, &masks, b));
+			    (warp && !warp->diverged[b] && is_full_warp(j, &known, b));
 	}
 	if (r == 0) {
 		r = cfg_reach_end(&j->c, barred, reach);
@@ -120,7 +121,7 @@ static int find_open_ends(const struct judge *j, const struct uniform *warp, boo
 			open[b] |= reach[j->c.edges[j->c.blocks[b].edges + i]];
 		}
 	}
-	full_masks_deinit(&masks);
+	known_deinit(&known);
 	free(barred);
 	free(reach);
 	return r;

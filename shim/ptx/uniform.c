@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "shim/ptx/known.h"
 #include "shim/ptx/memory.h"
-#include "shim/ptx/names.h"
 #include "shim/ptx/opcodes.h"
 #include "shim/ptx/registers.h"
 
@@ -46,7 +46,7 @@ struct study {
 	bool passes_params;	 /* addresses of parameters that it gives to others are taken */
 	bool *diverged, *parted; /* as in struct uniform */
 	const uint8_t *leavers;	 /* borrowed, or NULL */
-	struct full_masks masks;
+	struct known known;
 	bool changed;
 };
 
@@ -346,13 +346,23 @@ static enum value load(const struct study *u, const struct ptx_stmt *s, const st
 	return constant || is_settled(u, s) ? all_same(u, o + 1, 1) : VALUE_ANY;
 }
 
-/* A shuffle by which all lanes ask the first, which every warp has; but where lanes leave, it may
- * be gone, and the answer be anything. */
-static bool is_broadcast(const struct study *u, const struct ptx_stmt *s,
-			 const struct ptx_operand *o, uint32_t n) {
-	return ptx_name_is(ptx_opcode_part(s->opcode, 0), "shfl") && n == 5 && o[0].pair.len == 0 &&
-	       ptx_opcode_has(s->opcode, "idx") && is_int(o, n, 2) && o[2].value == 0 &&
-	       is_int(o, n, 3) && o[3].value == 31 && !u->leavers;
+/*
+ * A shuffle by which all lanes ask one and the same: the first, which every warp has, or in whole
+ * warps any that they agree on. Where lanes leave, it may be gone, and the answer be anything.
+ */
+static enum value shuffle(const struct study *u, const struct ptx_stmt *s,
+			  const struct ptx_operand *o, uint32_t n) {
+	enum value lane;
+
+	if (n != 5 || !ptx_opcode_has(s->opcode, "idx") || !known_is_31(&u->known, &o[3]) ||
+	    u->leavers) {
+		return VALUE_ANY;
+	}
+	lane = u->scope == UNIFORM_WARP_ROWS ? all_same(u, &o[2], 1) : operand_value(u, &o[2]);
+	if (u->scope != UNIFORM_WARP_ROWS && lane != VALUE_NONE && lane != VALUE_ZERO) {
+		return VALUE_ANY;
+	}
+	return lane == VALUE_ZERO ? VALUE_SAME : lane;
 }
 
 /* Of an instruction that all threads of the scope run together. */
@@ -373,13 +383,14 @@ static enum value result(const struct study *u, const struct ptx_stmt *s, const 
 	case OPCODE_BARRIER:
 		return n == 3 ? VALUE_SAME : VALUE_ANY;
 	case OPCODE_WARP:
-		if (is_block(u) || n == 0 || !full_masks_has(&u->masks, &o[n - 1])) {
+		if (is_block(u) || n == 0 || !known_is_full_mask(&u->known, &o[n - 1])) {
 			return VALUE_ANY;
 		}
-		return ptx_name_is(first, "vote") || ptx_name_is(first, "redux") ||
-				       is_broadcast(u, s, o, n)
-			       ? VALUE_SAME
-			       : VALUE_ANY;
+		if (ptx_name_is(first, "shfl")) {
+			return shuffle(u, s, o, n);
+		}
+		return ptx_name_is(first, "vote") || ptx_name_is(first, "redux") ? VALUE_SAME
+										 : VALUE_ANY;
 	default:
 		return VALUE_ANY;
 	}
@@ -451,9 +462,9 @@ static unsigned settle(const struct study *u, uint32_t b, const struct ptx_stmt 
 		return together && k->event == CFG_BARRIER ? 0 : MEMORY_ALL;
 	}
 	if (s->op->class == OPCODE_WARP) {
-		bool full =
-			s->n_operands > 0 &&
-			full_masks_has(&u->masks, &u->m->operands[s->operands + s->n_operands - 1]);
+		bool full = s->n_operands > 0 &&
+			    known_is_full_mask(&u->known,
+					       &u->m->operands[s->operands + s->n_operands - 1]);
 
 		if (!together || !full || is_block(u)) {
 			return MEMORY_ALL;
@@ -604,7 +615,7 @@ static void find_passed_params(struct study *u) {
 
 /* All but the result. */
 static void study_deinit(struct study *u) {
-	full_masks_deinit(&u->masks);
+	known_deinit(&u->known);
 	registers_deinit(&u->registers);
 	free(u->values);
 	free(u->local);
@@ -621,7 +632,7 @@ int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module
 	x.diverged = calloc((size_t)c->n_blocks + 1, sizeof(*x.diverged));
 	x.parted = calloc((size_t)c->n_blocks + 1, sizeof(*x.parted));
 	if (x.diverged && x.parted) {
-		r = full_masks_init(&x.masks, m, f);
+		r = known_init(&x.known, m, f);
 	}
 	if (r == 0) {
 		r = c->control ? registers_init(&x.registers, m, f) : -E2BIG;
@@ -652,57 +663,4 @@ void uniform_deinit(struct uniform *u) {
 	free(u->diverged);
 	free(u->parted);
 	*u = (struct uniform){0};
-}
-
-/* Notes one more value of a register. */
-static int note_mask(struct full_masks *f, struct ptx_name n, bool full) {
-	uint32_t old = ptx_names_find(&f->names, n);
-
-	if (old == 0 || (old == 1 && full)) {
-		return 0;
-	}
-	return ptx_names_push(&f->names, n, full);
-}
-
-int full_masks_init(struct full_masks *f, const struct ptx_module *m, const struct ptx_func *func) {
-	struct full_masks out = {0};
-	int r = 0;
-
-	for (uint32_t i = func->stmts; i < func->stmts + func->n_stmts && r == 0; i++) {
-		const struct ptx_stmt *s = &m->stmts[i];
-		const struct ptx_operand *o = &m->operands[s->operands];
-		bool full;
-
-		if (s->kind != PTX_STMT_INSN || s->n_operands == 0) {
-			continue;
-		}
-		full = ptx_name_is(ptx_opcode_part(s->opcode, 0), "mov") && s->n_operands == 2 &&
-		       o[1].kind == PTX_OPERAND_INT && (uint32_t)o[1].value == UINT32_MAX;
-		if (o->kind == PTX_OPERAND_REG) {
-			r = note_mask(&out, o->name, full);
-		}
-		for (uint32_t k = 0; k < o->n_elements && r == 0; k++) {
-			r = note_mask(&out, m->operands[o->elements + k].name, false);
-		}
-		if (r == 0 && o->pair.len > 0) {
-			r = note_mask(&out, o->pair, false);
-		}
-	}
-	if (r < 0) {
-		full_masks_deinit(&out);
-		return r;
-	}
-	*f = out;
-	return 0;
-}
-
-void full_masks_deinit(struct full_masks *f) {
-	ptx_names_deinit(&f->names);
-}
-
-bool full_masks_has(const struct full_masks *f, const struct ptx_operand *mask) {
-	if (mask->kind == PTX_OPERAND_INT) {
-		return (uint32_t)mask->value == UINT32_MAX;
-	}
-	return mask->kind == PTX_OPERAND_REG && ptx_names_find(&f->names, mask->name) == 1;
 }

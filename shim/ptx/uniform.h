@@ -8,7 +8,6 @@
 #pragma once
 
 #include "shim/ptx/cfg.h"
-#include "shim/ptx/names.h"
 
 enum uniform_scope {
 	UNIFORM_BLOCK,
@@ -29,12 +28,3 @@ struct uniform {
 int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module *m,
 		 const struct ptx_func *f, enum uniform_scope scope, const uint8_t *leavers);
 void uniform_deinit(struct uniform *u);
-
-/* Whether a member mask is known to be all 32 lanes: a constant, or a register that is never
- * anything else. */
-struct full_masks {
-	struct ptx_names names; /* register to 1 if every value is -1, else 0 */
-};
-int full_masks_init(struct full_masks *f, const struct ptx_module *m, const struct ptx_func *func);
-void full_masks_deinit(struct full_masks *f);
-bool full_masks_has(const struct full_masks *f, const struct ptx_operand *mask);

@@ -88,11 +88,6 @@ static void transform_trusts_memory_behind_meetings(void **state) {
 		{".param .b32 q; st.param.b32 [q], %r3; mov.b64 %rd1, q; ld.param.u32 %r5, "
 		 "[%rd1];" LATER,
 		 false},
-		/* what the first lane says */
-		{"mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;" LATER, true},
-		{"mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r5, %r1, 1, 31, -1;" LATER, false},
-		{"mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r5, %r1, 0, 6175, -1;" LATER, false},
-		{"mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r5, %r1, 0, 31, 255;" LATER, false},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -138,9 +133,76 @@ static void transform_trusts_memory_behind_meetings(void **state) {
 #undef ADDRESS
 }
 
+/* The branch comes out of a part of the code that not all lanes run, so only a proof helps. */
+#define LATER " setp.eq.s32 %p4, %r5, 7; @%p4 ret; shfl.sync.down.b32 %r8, %r8, 1, 31, -1; ret;"
+
+struct proof {
+	const char *body;
+	unsigned block_multiple; /* 0: none */
+};
+
+static void assert_proofs(const struct proof *proofs, size_t n, const char *module,
+			  const char *before, const char *after) {
+	for (size_t i = 0; i < n; i++) {
+		char body[2048];
+		struct transform *t;
+		bool proved;
+
+		snprintf(body, sizeof(body), "%s%s%s", before, proofs[i].body, after);
+		t = transform_body(module, body);
+		proved = t->kernels[0].confinable && !strstr(t->ptx, "vote.sync.ballot");
+		if (proved != (proofs[i].block_multiple > 0) ||
+		    (proved && t->kernels[0].block_multiple != proofs[i].block_multiple)) {
+			fail_msg("case %zu, %s: %s, multiple of %u", i, body,
+				 t->kernels[0].confinable ? t->ptx : t->kernels[0].reason,
+				 t->kernels[0].block_multiple);
+		}
+		transform_free(t);
+	}
+}
+
+/* What all lanes ask one lane is the same for all of them. */
+static void transform_trusts_what_one_lane_says(void **state) {
+	static const struct proof proofs[] = {
+		/* every warp has a first lane, but only whole ones have the others */
+		{"shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;", 1},
+		{"shfl.sync.idx.b32 %r5|%p1, %r1, 0, 31, -1;", 1},
+		{"mov.u32 %r6, 0; shfl.sync.idx.b32 %r5, %r1, %r6, 31, -1;", 1},
+		{"shfl.sync.idx.b32 %r5, %r1, 1, 31, -1;", 32},
+		{"shfl.sync.idx.b32 %r5, %r1, %r2, 31, -1;", 32},
+		{"shr.u32 %r6, %r1, 5; shfl.sync.idx.b32 %r5, %r1, %r6, 31, -1;", 32},
+		{"mov.u32 %r6, 31; mov.u32 %r7, -1; shfl.sync.idx.b32 %r5, %r1, 0, %r6, %r7;", 1},
+		{"shfl.sync.idx.b32 %r6|%p1, %r1, %r2, 31, -1; selp.u32 %r5, 1, 0, %p1;", 32},
+		/* another one each, parts of a warp, not all lanes, another constant */
+		{"shfl.sync.idx.b32 %r5, %r1, %r1, 31, -1;", 0},
+		{"shfl.sync.bfly.b32 %r5, %r1, 0, 31, -1;", 0},
+		{"shfl.sync.up.b32 %r5, %r1, 0, 31, -1;", 0},
+		{"shfl.sync.down.b32 %r5, %r1, 0, 31, -1;", 0},
+		{"shfl.sync.idx.b32 %r5, %r1, 0, 6175, -1;", 0},
+		{"shfl.sync.idx.b32 %r5, %r1, 0, 31, 255;", 0},
+		{"shfl.sync.idx.b32 %r5, %r1, 0, %r6, -1;", 0},
+		{"mov.u32 %r6, 31; @%p3 mov.u32 %r6, 15; shfl.sync.idx.b32 %r5, %r1, 0, %r6, -1;",
+		 0},
+		{"mov.u32 %r6, -1; shfl.sync.idx.b32 %r5, %r1, 0, %r6, -1;", 0},
+		{"mov.u32 %r7, 31; shfl.sync.idx.b32 %r5, %r1, 0, 31, %r7;", 0},
+	};
+
+	assert_proofs(proofs, sizeof(proofs) / sizeof(proofs[0]), "",
+		      "mov.u32 %r1, %tid.x; ld.param.u32 %r2, [p];\n", LATER);
+	/* a function may be called in blocks of any size */
+#define FUNCTION(lane)                                                            \
+	".func f() { .reg .b32 v, w; .reg .pred q; shfl.sync.idx.b32 v, w, " lane \
+	", 31, -1;"                                                               \
+	"setp.eq.s32 q, v, 7; @q bra A; bar.warp.sync -1; A: ret; }"
+	assert_twin(FUNCTION("0"), "call f; ret;", false);
+	assert_refused(FUNCTION("1"), "call f; ret;", "bar.warp.sync -1;", "warp");
+#undef FUNCTION
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(transform_trusts_memory_behind_meetings),
+		cmocka_unit_test(transform_trusts_what_one_lane_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,16 @@ const struct corpus_kernel corpus[] = {
 	{"attention", "segment_of_block", CORPUS_WARPS, "oikn"},
 	{"attention", "segment_by_load", CORPUS_LINE, "oikn"},
 
+	{"lanes", "asked_param", CORPUS_WARPS, "oikn"},
+	{"lanes", "asked_load", CORPUS_WARPS, "oikn"},
+	{"lanes", "asked_warp", CORPUS_WARPS, "oikn"},
+	{"lanes", "asked_thread", CORPUS_WARPS, "oikn", LANES},
+	{"lanes", "asked_tiles", CORPUS_WARPS, "oikn", LANES},
+	{"lanes", "asked_other", CORPUS_WARPS, "oikn", LANES},
+	{"lanes", "asked_below", CORPUS_WARPS, "oikn", LANES},
+	{"lanes", "asked_some", CORPUS_WARPS, "oikn", LANES},
+	{"lanes", "rows_of_keys", CORPUS_WARPS, "oikn"},
+
 	{"uniform", "warp_by_index", CORPUS_WARPS, "oikn"},
 	{"uniform", "warp_by_limit", CORPUS_WARPS, "oikn"},
 	{"uniform", "warp_by_bound", CORPUS_WARPS, "oikn"},

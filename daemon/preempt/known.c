@@ -7,23 +7,31 @@
 #include "daemon/preempt/known.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "daemon/base/files.h"
+#include "daemon/base/util.h"
 #include "proto/units.h"
 
-#define DRIVER_MAX 64
+#define NAME_MAX_BYTES (sizeof("preempt-") + 2 * (size_t)PROTO_UUID_BYTES)
+#define DRIVER_MAX     64
+#define TEXT_MAX       1024 /* the driver, and a line of 90 bytes at most for each number of others */
 
-static void name_file(const char *directory, const uint8_t *uuid, const char *suffix,
-		      char path[static PROTO_PATH_MAX + 64]) {
-	int n = snprintf(path, PROTO_PATH_MAX, "%s/preempt-", directory);
+static void name_file(const uint8_t *uuid, char name[static NAME_MAX_BYTES]) {
+	int n = snprintf(name, NAME_MAX_BYTES, "preempt-");
 
 	for (unsigned i = 0; i < PROTO_UUID_BYTES; i++) {
-		n += snprintf(path + n, 3, "%02x", uuid[i]);
+		n += snprintf(name + n, 3, "%02x", uuid[i]);
 	}
-	snprintf(path + n, 8, "%s", suffix);
+}
+
+static int open_directory(const char *directory) {
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
 }
 
 /* One line, into the place that it names. */
@@ -49,63 +57,59 @@ static int take_line(const char *line, struct order_gpu *g) {
 
 int known_load(const char *directory, const uint8_t uuid[static PROTO_UUID_BYTES],
 	       const char *driver, struct order_gpu *ret) {
-	char path[PROTO_PATH_MAX + 64], line[256];
+	_cleanup_close_ int fd = open_directory(directory);
+	_cleanup_free_ char *text = NULL;
+	char name[NAME_MAX_BYTES], *rest, *line;
 	struct order_gpu g = *ret;
-	FILE *f;
-	int r = 0;
+	size_t n;
+	int r;
 
-	name_file(directory, uuid, "", path);
-	f = fopen(path, "re");
-	if (!f) {
-		return -errno;
+	if (fd < 0) {
+		return fd;
 	}
-	if (!fgets(line, sizeof(line), f)) {
-		r = -EBADMSG;
-	} else {
-		line[strcspn(line, "\n")] = '\0';
-		r = strcmp(line, driver) == 0 ? 0 : -ENOENT;
+	name_file(uuid, name);
+	r = files_read(fd, name, TEXT_MAX, &text, &n);
+	if (r < 0) {
+		return r;
 	}
-	while (r == 0 && fgets(line, sizeof(line), f)) {
+	rest = text;
+	line = strsep(&rest, "\n");
+	if (!rest) {
+		return -EBADMSG;
+	}
+	if (strcmp(line, driver) != 0) {
+		return -ENOENT;
+	}
+	while ((line = strsep(&rest, "\n")) && (rest || *line)) {
 		r = take_line(line, &g);
+		if (r < 0) {
+			return r;
+		}
 	}
-	fclose(f);
-	if (r == 0) {
-		*ret = g;
-	}
-	return r;
+	*ret = g;
+	return 0;
 }
 
 int known_save(const char *directory, const uint8_t uuid[static PROTO_UUID_BYTES],
 	       const char *driver, const struct order_gpu *gpu) {
-	char path[PROTO_PATH_MAX + 64], temporary[PROTO_PATH_MAX + 64];
-	FILE *f;
-	int r;
+	_cleanup_close_ int fd = open_directory(directory);
+	char name[NAME_MAX_BYTES], text[TEXT_MAX];
+	int n;
 
-	name_file(directory, uuid, "", path);
-	name_file(directory, uuid, ".new", temporary);
-	f = fopen(temporary, "we");
-	if (!f) {
-		return -errno;
+	if (fd < 0) {
+		return fd;
 	}
-	fprintf(f, "%.*s\n", DRIVER_MAX, driver);
+	n = snprintf(text, sizeof(text), "%.*s\n", DRIVER_MAX, driver);
 	for (unsigned i = 0; i < EFFECT_OTHERS; i++) {
 		const uint64_t *ns = gpu->effect_ns[i];
 
 		if (ns[EFFECT_LEFT] > 0) {
-			fprintf(f, "%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %u %u %u\n", i + 1,
-				ns[0], ns[1], ns[2], gpu->effect[i][0], gpu->effect[i][1],
-				gpu->effect[i][2]);
+			n += snprintf(text + n, sizeof(text) - (size_t)n,
+				      "%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %u %u %u\n", i + 1,
+				      ns[0], ns[1], ns[2], gpu->effect[i][0], gpu->effect[i][1],
+				      gpu->effect[i][2]);
 		}
 	}
-	r = ferror(f) || fflush(f) != 0 || fsync(fileno(f)) < 0 ? -EIO : 0;
-	if (fclose(f) != 0 && r == 0) {
-		r = -errno;
-	}
-	if (r == 0 && rename(temporary, path) < 0) {
-		r = -errno;
-	}
-	if (r < 0) {
-		unlink(temporary);
-	}
-	return r;
+	name_file(uuid, name);
+	return files_replace(fd, name, 0600, text, (size_t)n);
 }

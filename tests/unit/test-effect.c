@@ -9,9 +9,11 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/preempt/effect.h"
@@ -167,6 +169,22 @@ static void garbage_is_not_believed(void **state) {
 		assert_memory_equal(&gpu, &none, sizeof(gpu));
 	}
 	unlink(path);
+}
+
+/* Nor waited for, nor read to its end. */
+static void what_is_no_small_file_is_not_read(void **state) {
+	struct order_gpu gpu = {0}, none = {0};
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/preempt-0102ab00000000000000000000000000", directory);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(known_load(directory, uuid, "580.1", &gpu), -EINVAL);
+	unlink(path);
+	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	assert_int_equal(truncate(path, 1 << 30), 0);
+	assert_int_equal(known_load(directory, uuid, "580.1", &gpu), -EFBIG);
+	assert_memory_equal(&gpu, &none, sizeof(gpu));
+	unlink(path);
 	rmdir(directory);
 }
 
@@ -183,6 +201,7 @@ int main(void) {
 		CASE(many_others_are_one_case),
 		CASE(what_is_known_is_kept),
 		CASE(garbage_is_not_believed),
+		CASE(what_is_no_small_file_is_not_read),
 	};
 
 	if (!mkdtemp(directory)) {

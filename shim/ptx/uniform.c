@@ -1,9 +1,11 @@
 /*
  * uniform.c: what threads have in common.
  *
- * Besides "uniform" two kinds of values are followed, because warps are told apart by them: uniform
- * multiples of 32, and 32 * uniform + lane, such as %tid.x. The second becomes uniform when its low
- * five bits are shifted out, masked away, or do not matter to a comparison.
+ * Besides "uniform" some kinds of values are followed, because warps are told apart by them:
+ * uniform multiples of 32, and 32 * uniform + lane, such as %tid.x. The second becomes uniform when
+ * its low five bits are shifted out, masked away, or do not matter to a comparison. What goes up or
+ * down by one from lane to lane becomes uniform where the lane's number is taken off, or added,
+ * again.
  */
 #include "shim/ptx/uniform.h"
 
@@ -25,6 +27,9 @@ enum value {
 	VALUE_SAME, /* uniform */
 	VALUE_TID,  /* 32 * uniform + lane, in 32 bits, with a sign bit of 0 */
 	VALUE_LANE, /* 32 * uniform + lane */
+	VALUE_UP,   /* uniform + lane, as the register's width lets it wrap round */
+	VALUE_BACK, /* 32 * uniform + 31 - lane */
+	VALUE_DOWN, /* uniform - lane, wrapping round like VALUE_UP */
 	VALUE_ANY,
 };
 
@@ -66,8 +71,21 @@ static bool is_lane(enum value v) {
 	return v == VALUE_TID || v == VALUE_LANE;
 }
 
+static bool is_up(enum value v) {
+	return is_lane(v) || v == VALUE_UP;
+}
+
+static bool is_down(enum value v) {
+	return v == VALUE_BACK || v == VALUE_DOWN;
+}
+
+/* Only the low five bits differ. */
+static bool is_low(enum value v) {
+	return is_lane(v) || v == VALUE_BACK;
+}
+
 static bool differs(enum value v) {
-	return is_lane(v) || v == VALUE_ANY;
+	return v != VALUE_NONE && !is_same(v);
 }
 
 static enum value join(enum value a, enum value b) {
@@ -82,6 +100,12 @@ static enum value join(enum value a, enum value b) {
 	}
 	if (is_lane(a) && is_lane(b)) {
 		return VALUE_LANE;
+	}
+	if (is_up(a) && is_up(b)) {
+		return VALUE_UP;
+	}
+	if (is_down(a) && is_down(b)) {
+		return VALUE_DOWN;
 	}
 	return is_same(a) && is_same(b) ? VALUE_SAME : VALUE_ANY;
 }
@@ -146,7 +170,7 @@ static enum value operand_value(const struct study *u, const struct ptx_operand 
 		for (uint32_t i = 0; i < o->n_elements; i++) {
 			v = join(v, operand_value(u, &u->m->operands[o->elements + i]));
 		}
-		return is_lane(v) ? VALUE_ANY : v;
+		return differs(v) ? VALUE_ANY : v;
 	default:
 		return VALUE_ANY;
 	}
@@ -179,10 +203,28 @@ static enum value add_values(enum value a, enum value b) {
 	if ((is_lane(a) && is_rows(b)) || (is_rows(a) && is_lane(b))) {
 		return VALUE_LANE;
 	}
+	if ((is_up(a) && is_same(b)) || (is_same(a) && is_up(b))) {
+		return VALUE_UP;
+	}
+	if ((is_down(a) && is_same(b)) || (is_same(a) && is_down(b))) {
+		return VALUE_DOWN;
+	}
+	if ((is_up(a) && is_down(b)) || (is_down(a) && is_up(b))) {
+		return VALUE_SAME;
+	}
 	if (is_same(a) && is_same(b)) {
 		return is_rows(a) && is_rows(b) ? VALUE_ROWS : VALUE_SAME;
 	}
 	return VALUE_ANY;
+}
+
+/* Minus @v. */
+static enum value negative(enum value v) {
+	return is_up(v) ? VALUE_DOWN : is_down(v) ? VALUE_UP : v;
+}
+
+static enum value subtract_values(enum value a, enum value b) {
+	return is_lane(a) && is_lane(b) ? VALUE_ROWS : add_values(a, negative(b));
 }
 
 static enum value multiply_values(enum value a, enum value b) {
@@ -200,11 +242,11 @@ static bool is_int(const struct ptx_operand *o, uint32_t n, uint32_t i) {
 }
 
 static bool is_whole_numbers(struct ptx_name opcode) {
-	static const char *const floats[] = {"f16",  "f16x2", "bf16", "bf16x2",
-					     "tf32", "f32",   "f64",  "sat"};
+	static const char *const others[] = {"f16", "f16x2", "bf16", "bf16x2", "tf32",
+					     "f32", "f64",   "sat",  "u16x2",  "s16x2"};
 
-	for (size_t i = 0; i < sizeof(floats) / sizeof(floats[0]); i++) {
-		if (ptx_opcode_has(opcode, floats[i])) {
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (ptx_opcode_has(opcode, others[i])) {
 			return false;
 		}
 	}
@@ -232,10 +274,10 @@ static enum value compare(const struct study *u, const struct ptx_stmt *s,
 	if (a == VALUE_NONE || b == VALUE_NONE) {
 		return VALUE_NONE;
 	}
-	helps = (is_lane(a) && is_rows(b) && is_below) ||
-		(is_lane(a) && is_int(o, n, 2) && (o[2].value & 31) == 31 && is_above) ||
-		(is_rows(a) && is_lane(b) && is_above) ||
-		(is_lane(b) && is_int(o, n, 1) && (o[1].value & 31) == 31 && is_below);
+	helps = (is_low(a) && is_rows(b) && is_below) ||
+		(is_low(a) && is_int(o, n, 2) && (o[2].value & 31) == 31 && is_above) ||
+		(is_rows(a) && is_low(b) && is_above) ||
+		(is_low(b) && is_int(o, n, 1) && (o[1].value & 31) == 31 && is_below);
 	return helps ? all_same(u, o + 3, n - 3) : all_same(u, o + 1, n - 1);
 }
 
@@ -243,6 +285,28 @@ static enum value compare(const struct study *u, const struct ptx_stmt *s,
 static bool is_word_mov(struct ptx_name opcode) {
 	return ptx_name_is(ptx_opcode_part(opcode, 0), "mov") &&
 	       ptx_type_bytes(ptx_type_from_name(ptx_opcode_part(opcode, 1))) == 4;
+}
+
+/* @v with its low five bits turned round, as by `not`. */
+static enum value turn(enum value v) {
+	return is_lane(v) ? VALUE_BACK : v == VALUE_BACK ? VALUE_LANE : VALUE_ANY;
+}
+
+/* @v and, or, exclusive or the number @k. VALUE_ANY: nothing special. */
+static enum value mask(struct ptx_name first, enum value v, int64_t k) {
+	if (ptx_name_is(first, "and") && (k & 31) == 0 && (is_low(v) || is_same(v))) {
+		return VALUE_ROWS;
+	}
+	if ((k & 31) != 31 || !is_low(v)) {
+		return VALUE_ANY;
+	}
+	if (ptx_name_is(first, "and")) {
+		return v == VALUE_BACK ? v : VALUE_LANE;
+	}
+	if (ptx_name_is(first, "or")) {
+		return VALUE_SAME;
+	}
+	return ptx_name_is(first, "xor") ? turn(v) : VALUE_ANY;
 }
 
 /* @v shifted by, or masked with, the number @k. VALUE_ANY: nothing special. */
@@ -260,38 +324,54 @@ static enum value shift_or_mask(struct ptx_name opcode, enum value v, int64_t k)
 	if (ptx_name_is(first, "shl") && k >= 5 && k < 64 && is_same(v)) {
 		return VALUE_ROWS;
 	}
-	if (right && k >= 5 && is_lane(v)) {
+	if (right && k >= 5 && is_low(v)) {
 		return VALUE_SAME;
 	}
-	if (ptx_name_is(first, "and") && (k & 31) == 0 && (is_lane(v) || is_same(v))) {
-		return VALUE_ROWS;
+	return mask(first, v, k);
+}
+
+/* Copies and conversions of the one source @o. */
+static enum value copy(const struct study *u, const struct ptx_stmt *s,
+		       const struct ptx_operand *o) {
+	bool mov = ptx_name_is(ptx_opcode_part(s->opcode, 0), "mov");
+	enum value v = operand_value(u, o);
+
+	if (v == VALUE_TID && !is_word_mov(s->opcode)) {
+		return VALUE_LANE;
 	}
-	return VALUE_ANY;
+	/* in more bits it would not wrap round where it did */
+	return (v == VALUE_UP || v == VALUE_DOWN) && !mov ? VALUE_ANY : v;
 }
 
 static enum value arithmetic(const struct study *u, const struct ptx_stmt *s,
 			     const struct ptx_operand *o, uint32_t n) {
 	struct ptx_name first = ptx_opcode_part(s->opcode, 0);
-	enum value v;
+	enum value v, w;
 
 	if (n < 2 || !is_whole_numbers(s->opcode)) {
 		return all_same(u, o + 1, n > 0 ? n - 1 : 0);
 	}
-	v = operand_value(u, &o[1]);
 	if (ptx_name_is(first, "mov") || ptx_name_is(first, "cvt") || ptx_name_is(first, "cvta")) {
-		return v == VALUE_TID && !is_word_mov(s->opcode) ? VALUE_LANE : v;
+		return copy(u, s, &o[1]);
 	}
+	v = operand_value(u, &o[1]);
 	if (n < 3) {
-		return all_same(u, o + 1, n - 1);
+		return ptx_name_is(first, "not") && is_low(v) ? turn(v) : all_same(u, o + 1, n - 1);
 	}
+	w = operand_value(u, &o[2]);
 	if (ptx_name_is(first, "add")) {
-		return add_values(v, operand_value(u, &o[2]));
+		return add_values(v, w);
 	}
-	if (ptx_name_is(first, "sub") && !is_lane(operand_value(u, &o[2])) && v != VALUE_ZERO) {
-		return add_values(v, operand_value(u, &o[2]));
+	if (ptx_name_is(first, "sub")) {
+		return subtract_values(v, w);
+	}
+	/* of bits that only one of them has */
+	if (ptx_name_is(first, "or") &&
+	    ((is_lane(v) && is_rows(w)) || (is_rows(v) && is_lane(w)))) {
+		return VALUE_LANE;
 	}
 	if (ptx_opcode_has(s->opcode, "lo") || ptx_opcode_has(s->opcode, "wide")) {
-		enum value product = multiply_values(v, operand_value(u, &o[2]));
+		enum value product = multiply_values(v, w);
 
 		if (ptx_name_is(first, "mul")) {
 			return product;
@@ -301,8 +381,7 @@ static enum value arithmetic(const struct study *u, const struct ptx_stmt *s,
 		}
 	}
 	if (is_int(o, n, 2)) {
-		enum value w = shift_or_mask(s->opcode, v, o[2].value);
-
+		w = shift_or_mask(s->opcode, v, o[2].value);
 		if (w != VALUE_ANY) {
 			return w;
 		}
@@ -411,7 +490,7 @@ static void set_value(struct study *u, struct ptx_name n, uint32_t var, enum val
 /* @sure: the instruction is not skipped. */
 static void set_operand(struct study *u, const struct ptx_operand *o, enum value v, bool sure) {
 	/* Of a value that is taken apart, only sameness holds for each of its parts. */
-	enum value part = is_same(v) ? VALUE_SAME : is_lane(v) ? VALUE_ANY : v;
+	enum value part = is_same(v) ? VALUE_SAME : differs(v) ? VALUE_ANY : v;
 
 	if (o->kind == PTX_OPERAND_REG) {
 		set_value(u, o->name, o->var, v, sure);

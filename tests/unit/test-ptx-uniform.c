@@ -199,10 +199,81 @@ static void transform_trusts_what_one_lane_says(void **state) {
 #undef FUNCTION
 }
 
+/* %r1 is the thread's number, %r2 the lane's, %r3 something uniform. */
+static void transform_takes_the_lanes_number_off(void **state) {
+	static const struct proof proofs[] = {
+		{"sub.s32 %r5, %r1, %r2;", 32},
+		{"mov.u32 %r4, %laneid; sub.s32 %r5, %r1, %r4;", 32},
+		{"sub.s32 %r5, %r2, %r1;", 32},
+		{"sub.s32 %r4, %r1, %r2; add.s32 %r4, %r4, %r2; shr.u32 %r5, %r4, 5;", 32},
+		{"xor.b32 %r4, %r2, 31; add.s32 %r5, %r1, %r4;", 32},
+		{"xor.b32 %r4, %r1, 31; add.s32 %r5, %r4, %r1;", 32},
+		{"not.b32 %r4, %r1; and.b32 %r4, %r4, 31; add.s32 %r5, %r1, %r4;", 32},
+		{"not.b32 %r4, %r2; not.b32 %r4, %r4; sub.s32 %r5, %r4, %r2;", 32},
+		{"add.s32 %r4, %r1, %r3; sub.s32 %r5, %r4, %r2;", 32},
+		{"add.s32 %r4, %r3, %r1; sub.s32 %r5, %r2, %r4;", 32},
+		{"sub.s32 %r4, %r3, %r1; add.s32 %r5, %r4, %r2;", 32},
+		{"sub.s32 %r4, %r3, %r1; sub.s32 %r6, %r3, %r2; sub.s32 %r5, %r4, %r6;", 32},
+		{"sub.s32 %r4, %r3, %r1; sub.s32 %r4, %r3, %r4; sub.s32 %r5, %r4, %r2;", 32},
+		{"mad.lo.s32 %r4, %r3, 7, %r1; sub.s32 %r5, %r4, %r2;", 32},
+		{"shl.b32 %r4, %r3, 5; or.b32 %r4, %r4, %r1; shr.u32 %r5, %r4, 5;", 32},
+		{"or.b32 %r5, %r1, 31;", 32},
+		{"or.b32 %r5, %r1, 63;", 32},
+		{"xor.b32 %r4, %r1, 63; shr.u32 %r5, %r4, 5;", 32},
+		{"and.b32 %r4, %r1, 127; sub.s32 %r5, %r4, %r2;", 32},
+		{"cvt.u64.u32 %rd2, %r1; cvt.u64.u32 %rd3, %r2; sub.s64 %rd2, %rd2, %rd3; "
+		 "cvt.u32.u64 %r5, %rd2;",
+		 32},
+		{"A: add.s32 %r1, %r1, %r3; sub.s32 %r4, %r1, %r2; setp.lt.s32 %p3, %r4, 99; @%p3 "
+		 "bra A; mov.u32 %r5, %r4;",
+		 32},
+		/* twice, of half a warp, of other bits */
+		{"add.s32 %r5, %r1, %r2;", 0},
+		{"sub.s32 %r4, %r3, %r1; sub.s32 %r5, %r4, %r2;", 0},
+		{"xor.b32 %r4, %r2, 31; sub.s32 %r5, %r1, %r4;", 0},
+		{"add.s32 %r4, %r2, %r2; sub.s32 %r5, %r1, %r4;", 0},
+		{"and.b32 %r4, %r1, 15; sub.s32 %r5, %r1, %r4;", 0},
+		{"xor.b32 %r4, %r2, 15; add.s32 %r5, %r1, %r4;", 0},
+		{"or.b32 %r5, %r1, 15;", 0},
+		{"min.u32 %r4, %r1, 31; add.s32 %r5, %r1, %r4;", 0},
+		{"neg.s32 %r4, %r1; shr.u32 %r5, %r4, 5;", 0},
+		{"or.b32 %r4, %r1, %r3; sub.s32 %r5, %r4, %r2;", 0},
+		{"add.s32 %r4, %r1, %r3; or.b32 %r5, %r4, 31;", 0},
+		{"add.s32 %r4, %r1, %r3; shr.u32 %r5, %r4, 5;", 0},
+		{"add.s32 %r4, %r1, %r3; and.b32 %r5, %r4, -32;", 0},
+		{"add.s32 %r4, %r1, %r3; and.b32 %r4, %r4, 31; sub.s32 %r5, %r1, %r4;", 0},
+		{"add.s32 %r4, %r1, %r3; xor.b32 %r4, %r4, 31; add.s32 %r5, %r1, %r4;", 0},
+		{"not.b32 %r4, %r1; and.b32 %r4, %r4, 31; sub.s32 %r5, %r1, %r4;", 0},
+		/* it wraps round in 32 bits, not in 64; in each half; or not at all */
+		{"add.s32 %r4, %r1, %r3; cvt.u64.u32 %rd2, %r4; cvt.u64.u32 %rd3, %r2; sub.s64 "
+		 "%rd2, %rd2, %rd3; shr.u64 %rd2, %rd2, 32; cvt.u32.u64 %r5, %rd2;",
+		 0},
+		{"add.u16x2 %r4, %r1, %r3; sub.s32 %r5, %r4, %r2;", 0},
+		{"add.sat.s32 %r4, %r1, %r3; sub.s32 %r5, %r4, %r2;", 0},
+		{"add.s32 %r4, %r1, %r3; mov.b32 {h, l}, %r4; mov.b32 %r5, {l, l};", 0},
+		/* on one way only, or by a carry */
+		{"setp.lt.u32 %p2, %r3, 5; mov.u32 %r4, %r1; @%p2 sub.s32 %r4, %r3, %r1; sub.s32 "
+		 "%r5, %r4, %r2;",
+		 0},
+		{"setp.lt.u32 %p2, %r3, 5; mov.u32 %r4, %r1; @%p2 add.s32 %r4, %r1, %r3; shr.u32 "
+		 "%r5, %r4, 5;",
+		 0},
+		{"mov.u32 %r4, %r2; @%p3 mov.u32 %r4, 0; sub.s32 %r5, %r1, %r4;", 0},
+		{"add.cc.u32 %r4, %r1, %r3; addc.u32 %r5, 0, 0;", 0},
+		{"mul.lo.s32 %r4, %r1, 3; sub.s32 %r5, %r4, %r2;", 0},
+	};
+
+	assert_proofs(proofs, sizeof(proofs) / sizeof(proofs[0]), "",
+		      ".reg .b16 h, l; mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 31; "
+		      "ld.param.u32 %r3, [p];\n",
+		      LATER);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(transform_trusts_memory_behind_meetings),
 		cmocka_unit_test(transform_trusts_what_one_lane_says),
+		cmocka_unit_test(transform_takes_the_lanes_number_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

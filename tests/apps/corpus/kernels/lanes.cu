@@ -1,7 +1,7 @@
 /*
- * lanes.cu: what the lanes of a warp agree on because they ask one lane, and what only looks like it.
- * Behind each condition those that stay call a function in which they wait for each other; nobody can
- * count them there, so only a proof gives a kernel its twin.
+ * lanes.cu: what the lanes of a warp agree on because they ask one lane, or take the lane's number off
+ * again, and what only looks like it. Behind each condition those that stay call a function in which
+ * they wait for each other; nobody can count them there, so only a proof gives a kernel its twin.
  */
 #include "common.cuh"
 
@@ -50,4 +50,28 @@ KERNEL rows_of_keys(u32 *out, const u32 *__restrict__ in, u32 k, u32 n) {
 		v = meet(v + key + lane);
 	}
 	out[self()] = v + n;
+}
+
+LEAVE(number_off, leave = blockIdx.x * blockDim.x + x - lane >= n)
+LEAVE(number_added, leave = x + (lane ^ 31) + n % 7 >= 80)
+LEAVE(number_filled, leave = (x | 31) + n % 7 >= 80)
+LEAVE(number_off_again, leave = (x + n - lane) % 3 == 0)
+LEAVE(number_below, leave = (n - lane + x) % 3 == 0)
+LEAVE(number_twice, leave = (x + lane) % 3 == 0)
+LEAVE(number_of_half, leave = x - (x & 15) >= n % 160)
+LEAVE(number_widened, leave = (u64)(x - n % 160) - lane > 1u << 20)
+LEAVE(number_narrow, leave = (((unsigned char)(x * 9) - lane) & 64) != 0)
+LEAVE(number_halves, asm("{\n\t.reg .b32 a, b;\n\tmov.b32 a, 0xfff0;\n\tadd.u16x2 a, a, %1;\n\tsub.u32 b, a, "
+			 "%1;\n\tand.b32 %0, b, 65536;\n\t}"
+			 : "=r"(leave)
+			 : "r"(lane)))
+
+/* Steps of any length; a warp goes on as long as its last lane has something to do. */
+KERNEL steps_of_warps(u32 *out, const u32 *__restrict__ in, u32 k, u32 n) {
+	u32 lane = threadIdx.x & 31, v = 0;
+
+	for (u32 i = threadIdx.x; i + (lane ^ 31) < n / 8; i += 37 + k) {
+		v = meet(v + IN(in, i));
+	}
+	out[self()] = v;
 }

@@ -112,7 +112,7 @@ static void start_or_claim(struct sched *s, sched_job_id id, struct smset *claim
 		struct smset sms = wanted(s, job, k), left = smset_minus(&gpu->free, &claimed[k]);
 		int slot = free_slot(gpu);
 
-		if (gpu->drained || (job->gpu_wanted >= 0 && job->gpu_wanted != (int)k)) {
+		if (gpu->drained || !sched_may_run(job->gpu_wanted, job->gpus, k)) {
 			continue;
 		}
 		if (slot >= 0 && smset_within(&sms, &left) && policy_may_share(s, k, job)) {
@@ -139,7 +139,9 @@ uint32_t allocated_start(struct sched *s, nsec_t now, struct sched_actions *acti
 	for (sched_job_id id = waiting_first(&s->waiting, s->jobs, all, &walk);
 	     id != SCHED_JOB_NONE; id = waiting_next(&walk)) {
 		const struct sched_job *job = &s->jobs[id];
-		uint32_t gpus = job->gpu_wanted < 0 ? UINT32_MAX : UINT32_C(1) << job->gpu_wanted;
+		uint32_t gpus = job->gpu_wanted >= 0 ? UINT32_C(1) << job->gpu_wanted
+				: job->gpus > 0	     ? job->gpus
+						     : UINT32_MAX;
 
 		if (job->allocation > 0) {
 			uint32_t mine = 0;

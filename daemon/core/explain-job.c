@@ -13,7 +13,7 @@ enum explain_reason policy_obstacle(const struct sched *s, const struct sched_jo
 	enum explain_reason reason = EXPLAIN_WAIT_DRAINED;
 
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
-		if ((job->gpu_wanted >= 0 && job->gpu_wanted != (int)k) ||
+		if (!sched_may_run(job->gpu_wanted, job->gpus, k) ||
 		    (task && task->n_gpus > 0 && !task->profiles[k]) || sched_gpu(s, k)->drained) {
 			continue;
 		}
@@ -40,6 +40,7 @@ struct explain_try policy_predict_place(const struct sched *s, sched_job_id id, 
 				  .feasible = !job->deadline || now <= job->deadline};
 	struct timeline_job predicted = {.task = task,
 					 .gpu_wanted = job->gpu_wanted,
+					 .gpus = job->gpus,
 					 .divisible = job->divisible,
 					 .owner = job->owner,
 					 .release = now,

@@ -44,7 +44,7 @@ static bool find_place(struct sched *s, const struct sched_job *job, const bool 
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
 		unsigned n;
 
-		if (wanted[k] || (job->gpu_wanted >= 0 && job->gpu_wanted != (int)k)) {
+		if (wanted[k] || !sched_may_run(job->gpu_wanted, job->gpus, k)) {
 			continue;
 		}
 		n = share_of(s, k, job);
@@ -103,8 +103,8 @@ void policy_wanted(struct sched *s, bool ret_wanted[static SCHED_GPUS_MAX]) {
 		const struct sched_task *task = sched_task(s, job->task);
 
 		for (size_t k = 0; task && k < sched_n_gpus(s); k++) {
-			ret_wanted[k] |= task->profiles[k] &&
-					 (job->gpu_wanted < 0 || job->gpu_wanted == (int)k);
+			ret_wanted[k] |=
+				task->profiles[k] && sched_may_run(job->gpu_wanted, job->gpus, k);
 		}
 	}
 }

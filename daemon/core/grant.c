@@ -38,7 +38,7 @@ void policy_grant(struct sched *s, sched_job_id id, size_t index, unsigned slot,
 
 	assert(index < s->n_gpus && slot < SCHED_SLOTS_MAX && gpu->slots[slot] == SCHED_JOB_NONE);
 	assert(job->state == SCHED_JOB_WAITING);
-	assert(job->gpu_wanted < 0 || (size_t)job->gpu_wanted == index);
+	assert(sched_may_run(job->gpu_wanted, job->gpus, index));
 	assert(!smset_empty(sms) && smset_within(sms, &gpu->free));
 	assert(job->divisible || smset_count(sms) == gpu->n_sms);
 	assert(policy_may_share(s, index, job));

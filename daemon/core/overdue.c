@@ -8,9 +8,9 @@ static bool may_use(const struct sched *s, const struct sched_job *job, size_t g
 		return false;
 	}
 	if (sched_get_policy(s)->overdue == SCHED_OVERDUE_AT_HOME) {
-		return task_home(task, job->gpu_wanted) == gpu;
+		return task_home(task, job->gpu_wanted, job->gpus) == gpu;
 	}
-	return job->gpu_wanted < 0 || job->gpu_wanted == (int)gpu;
+	return sched_may_run(job->gpu_wanted, job->gpus, gpu);
 }
 
 /* The GPU that would be through with the job first if all were idle; -1: there is none. */

@@ -65,7 +65,7 @@ static void place_by_size(struct sched *s, enum partition_rule rule, struct sche
 	int fits = -1, least = -1;
 
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
-		if (!task->profiles[k]) {
+		if (!task->profiles[k] || !sched_may_run(-1, task->gpus, k)) {
 			continue;
 		}
 		if (least < 0 || offered_before(s, PARTITION_WORST_FIT, used, k, (size_t)least)) {
@@ -164,7 +164,8 @@ static void place_by_energy(const struct sched *s, struct sched_task *task, uint
 	uint64_t least_used = 0;
 
 	for (size_t i = 0; reading == SCHED_READING_FIT && i < task->n_gpus; i++) {
-		only_fitting |= in_time_at(task, task->order[i]);
+		only_fitting |= sched_may_run(-1, task->gpus, task->order[i]) &&
+				in_time_at(task, task->order[i]);
 	}
 	for (size_t i = 0; i < task->n_gpus; i++) {
 		size_t k = task->order[i];
@@ -172,7 +173,7 @@ static void place_by_energy(const struct sched *s, struct sched_task *task, uint
 				     ? partition_utilisation_mean(s, task, k)
 				     : partition_utilisation_at(task, k, task->m_opt[k]);
 
-		if (only_fitting && !in_time_at(task, k)) {
+		if (!sched_may_run(-1, task->gpus, k) || (only_fitting && !in_time_at(task, k))) {
 			continue;
 		}
 		if (used[k] + u <= PARTITION_WHOLE) { /* line 6 */

@@ -14,8 +14,7 @@ static void find_open(const struct sched *s, bool ret[static SCHED_GPUS_MAX]) {
 static bool can_start(const struct sched *s, const bool *open, const struct sched_task *task,
 		      const struct sched_job *job) {
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
-		if (open[k] && task->profiles[k] &&
-		    (job->gpu_wanted < 0 || job->gpu_wanted == (int)k) &&
+		if (open[k] && task->profiles[k] && sched_may_run(job->gpu_wanted, job->gpus, k) &&
 		    policy_offer(s, k, job) > 0 && policy_may_share(s, k, job)) {
 			return true;
 		}
@@ -29,7 +28,7 @@ static nsec_t least_time(const struct sched *s, const struct sched_task *task,
 	nsec_t least = UINT64_MAX;
 
 	for (size_t k = 0; k < sched_n_gpus(s); k++) {
-		if (task->profiles[k] && (job->gpu_wanted < 0 || job->gpu_wanted == (int)k) &&
+		if (task->profiles[k] && sched_may_run(job->gpu_wanted, job->gpus, k) &&
 		    task->fastest[k] < least) {
 			least = task->fastest[k];
 		}
@@ -70,6 +69,7 @@ static struct ready_job describe(const struct sched *s, sched_job_id id, nsec_t 
 		.hopeless = hopeless,
 		.job = {.task = task,
 			.gpu_wanted = job->gpu_wanted,
+			.gpus = job->gpus,
 			.divisible = job->divisible,
 			.owner = job->owner,
 			.release = now,
@@ -159,6 +159,7 @@ size_t ready_coming(struct sched *s, nsec_t now, nsec_t until, struct timeline_j
 			ret[n_known++] = (struct timeline_job){
 				.task = task,
 				.gpu_wanted = task->gpu_wanted,
+				.gpus = task->gpus,
 				.divisible = task->divisible,
 				.owner = task->owner,
 				.release = coming[i].release,

@@ -14,7 +14,7 @@ static void sbeet_init(struct sbeet *b, struct sched *s, const struct ready *rea
 }
 
 unsigned sbeet_home(const struct timeline_job *job) {
-	return task_home(job->task, job->gpu_wanted);
+	return task_home(job->task, job->gpu_wanted, job->gpus);
 }
 
 bool sbeet_is_late(const struct sbeet *b, size_t index) {

@@ -185,21 +185,36 @@ static bool runs_anything(const struct sched_gpu *gpu) {
 }
 
 /* One more job wants a GPU on which others run or for which they wait: nobody is alone there. */
-static void end_alone(struct sched *s, int gpu_wanted) {
+static void end_alone(struct sched *s, const struct sched_job *job) {
 	for (size_t k = 0; k < s->n_gpus; k++) {
-		if ((gpu_wanted < 0 || gpu_wanted == (int)k) &&
+		if (sched_may_run(job->gpu_wanted, job->gpus, k) &&
 		    (sched_any_waits(s, (int)k) || runs_anything(&s->gpus[k]))) {
 			s->gpus[k].n_alone = 0;
 		}
 	}
 }
 
+/* Whether one of the GPUs that the job may use exists, and its task, if it is planned with, has a
+ * profile there. */
+static bool can_run(const struct sched *s, const struct sched_job *job) {
+	const struct sched_task *task = sched_task(s, job->task);
+
+	if (job->gpu_wanted >= 0) {
+		return (size_t)job->gpu_wanted < s->n_gpus;
+	}
+	for (size_t k = 0; job->gpus > 0 && k < s->n_gpus; k++) {
+		if ((job->gpus >> k & 1) && (!task || task->n_gpus == 0 || task->profiles[k])) {
+			return true;
+		}
+	}
+	return job->gpus == 0;
+}
+
 int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret_id) {
 	struct sched_job *j;
 	sched_job_id id;
 
-	if (job->gpu_wanted >= (int)s->n_gpus ||
-	    (job->task != SCHED_TASK_NONE && !sched_task(s, job->task))) {
+	if (!can_run(s, job) || (job->task != SCHED_TASK_NONE && !sched_task(s, job->task))) {
 		return -EINVAL;
 	}
 	id = take_unused(s);
@@ -214,6 +229,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.order = s->next_order++,
 		.allocation = job->allocation,
 		.gpu_wanted = job->gpu_wanted < 0 ? -1 : job->gpu_wanted,
+		.gpus = job->gpus,
 		.divisible = job->divisible,
 		.job_class = job->job_class,
 		.stop = job->stop,
@@ -233,11 +249,12 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		j->spec.min_sms = task->spec.min_sms;
 		j->spec.max_sms = task->spec.max_sms;
 		task->gpu_wanted = j->gpu_wanted;
+		task->gpus = j->gpus ? j->gpus : task->gpus;
 		task->divisible = j->divisible;
 		task->owner = j->owner;
 		task_table_released(&s->tasks, job->task, job->release);
 	}
-	end_alone(s, j->gpu_wanted);
+	end_alone(s, j);
 	waiting_add(&s->waiting, s->jobs, id);
 	*ret_id = id;
 	return 0;

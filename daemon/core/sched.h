@@ -78,7 +78,8 @@ int sched_place(struct sched *s, sched_task_id id);
 void sched_release_sms(struct sched *s, sched_job_id id);
 
 /*
- * A job is released. Of @job only task to label are read. Return: 0, -ENOSPC, -EINVAL.
+ * A job is released. Of @job only task to label are read. Return: 0; -ENOSPC; -EINVAL: no such task
+ * or GPU, or none of its GPUs that its task has a profile for.
  *
  * Jobs wait in order of arrival, but for best-effort jobs of several owners: they take turns
  * (start-time fair queueing, each job a turn). A job's turn is that of the last best-effort job

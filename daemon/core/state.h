@@ -34,6 +34,12 @@ typedef uint32_t sched_job_id; /* index into the state's job table; SCHED_JOB_NO
 typedef uint32_t sched_task_id; /* index into the state's task table; SCHED_TASK_NONE: none */
 #define SCHED_TASK_NONE UINT32_MAX
 
+/* Whether a job may run on GPU @gpu: it needs GPU @wanted, or if that is -1, one of the mask @gpus;
+ * 0: any. */
+static inline bool sched_may_run(int wanted, uint32_t gpus, size_t gpu) {
+	return wanted >= 0 ? (size_t)wanted == gpu : gpus == 0 || (gpus >> gpu & 1);
+}
+
 /* Allocations are numbered from 1; 0: none. */
 #define SCHED_ALLOCATIONS_MAX 128
 
@@ -146,7 +152,8 @@ struct sched_task {
 	struct smset fixed_sms;
 
 	/* set by the core */
-	int gpu_wanted;	       /* as of its last job; -1: any */
+	int gpu_wanted;	       /* as of its last job; -1: one of `gpus` */
+	uint32_t gpus;	       /* of the last job that had a choice: mask; 0: any */
 	bool divisible;	       /* as of its last job */
 	uint64_t owner;	       /* of its last job; 0: no job yet */
 	int home;	       /* GPU that sched_distribute() chose; -1: none */
@@ -306,7 +313,8 @@ struct sched_job {
 	uint64_t owner;	    /* the process: two jobs of one owner share an address space */
 	uint64_t order;	    /* arrival number, set by sched_arrive(): ties are broken by it */
 	unsigned allocation; /* whose SMs it may use; 0: of none */
-	int gpu_wanted;	    /* GPU index that the job needs, or -1: any */
+	int gpu_wanted;	    /* GPU index that the job needs, or -1: one of `gpus` */
+	uint32_t gpus;	    /* mask; 0: any */
 	bool divisible;	    /* may get a part of a GPU; else the whole GPU or nothing */
 	/* Its bounds hold where it is divisible, the most where they contradict each other. Policy
 	 * `fixed` gives what its task says. */

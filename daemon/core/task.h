@@ -65,13 +65,22 @@ struct task_coming {
 size_t task_table_coming(const struct task_table *t, nsec_t now, nsec_t until,
 			 struct task_coming *ret, size_t max);
 
-/* The GPU that a task's jobs belong to: the one they ask for (-1: none), else its home, else its
- * cheapest one. */
-static inline unsigned task_home(const struct sched_task *task, int gpu_wanted) {
+/* The GPU that a task's jobs belong to: the one they ask for, else of those that they may run on
+ * (see sched_may_run()) its home, or its cheapest one. The task must have a profile on one of them.
+ */
+static inline unsigned task_home(const struct sched_task *task, int gpu_wanted, uint32_t gpus) {
 	if (gpu_wanted >= 0) {
 		return (unsigned)gpu_wanted;
 	}
-	return task->home >= 0 ? (unsigned)task->home : task->order[0];
+	if (task->home >= 0 && sched_may_run(-1, gpus, (size_t)task->home)) {
+		return (unsigned)task->home;
+	}
+	for (size_t i = 0; i < task->n_gpus; i++) {
+		if (sched_may_run(-1, gpus, task->order[i])) {
+			return task->order[i];
+		}
+	}
+	return task->order[0];
 }
 
 /* The fewest SMs of GPU @gpu that a divisible job of the task may be given: at least min_sms, and

@@ -172,7 +172,7 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 	unsigned most = 0;
 
 	if (g->gpu->drained || !job->task->profiles[gpu] ||
-	    (job->gpu_wanted >= 0 && job->gpu_wanted != (int)gpu)) {
+	    !sched_may_run(job->gpu_wanted, job->gpus, gpu)) {
 		return false;
 	}
 	if (job->divisible && least > model->limit) {
@@ -349,7 +349,7 @@ bool timeline_repeats(const struct timeline *t, const struct sched_params *param
 		return false;
 	}
 	for (unsigned k = g->like; k < gpu; k++) {
-		if (t->gpus[k].like == g->like &&
+		if (t->gpus[k].like == g->like && sched_may_run(job->gpu_wanted, job->gpus, k) &&
 		    job->task->profiles[k] == job->task->profiles[gpu] &&
 		    (!params->migration_cost || last != (int)k) &&
 		    is_empty_at(&t->gpus[k], job->release)) {

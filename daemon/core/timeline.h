@@ -42,7 +42,8 @@ struct timeline {
  * it may be anybody's. */
 struct timeline_job {
 	const struct sched_task *task; /* borrowed; has a profile on each GPU it may be placed on */
-	int gpu_wanted;		       /* -1: any */
+	int gpu_wanted;		       /* -1: one of `gpus` */
+	uint32_t gpus;		       /* mask; 0: any */
 	bool divisible;
 	uint64_t owner;
 	nsec_t release;

@@ -56,6 +56,11 @@ static void release_due(struct core_sim *sim, nsec_t until) {
 			};
 			sched_job_id id;
 
+			if (sim->choosy) {
+				uint32_t all = (1u << sched_n_gpus(sim->s)) - 1;
+
+				job.gpus = 1 + (uint32_t)core_sim_random(sim, all);
+			}
 			if (sim->one_waits && has_waiting(sim, i)) {
 				t->next += t->period;
 				continue;
@@ -137,6 +142,7 @@ static void start(struct core_sim *sim, sched_job_id id) {
 
 	assert_true(j->used && !j->running && sim->now >= j->release);
 	assert_non_null(p);
+	assert_true(job->gpus == 0 || (job->gpus >> job->gpu & 1));
 	assert_true(n > 0 && (n % gpu->model.step == 0 || n == gpu->model.limit));
 	assert_true(job->divisible || n == gpu->n_sms);
 	check_bounds(sim, job);

@@ -39,6 +39,7 @@ struct core_sim {
 	struct core_sim_job jobs[CORE_SIM_JOBS_MAX]; /* by the core's number */
 	unsigned best_permille; /* actual times are drawn from [this, 1000] of the worst */
 	bool one_waits; /* a task with a job that waits skips its releases, as a program does */
+	bool choosy;	/* each job may run on some GPUs only, drawn anew */
 	bool drop_late; /* a job that still waits at its deadline is given up */
 	uint64_t random;
 	unsigned released, missed, completed, decisions, stopped;

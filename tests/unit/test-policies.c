@@ -88,7 +88,7 @@ static struct core_sim sim; /* too big for a stack */
 
 /* core-sim.c asserts the rules: see start() there. */
 static void run_random(const struct sched_policy *policy, uint64_t seed,
-		       const struct sched_params *params, bool bounded) {
+		       const struct sched_params *params, bool bounded, bool choosy) {
 	size_t n_gpus = 1 + seed % GPUS;
 	struct sched *s = make(policy, n_gpus, 1 + seed % 2, seed % 5 ? 0 : 4);
 
@@ -96,7 +96,12 @@ static void run_random(const struct sched_policy *policy, uint64_t seed,
 	core_sim_init(&sim, s, seed);
 	sim.best_permille = seed % 3 ? 1000 : 600;
 	sim.drop_late = seed % 4 == 0;
+	sim.choosy = choosy;
 	add_tasks(&sim, 2 + seed % 7, 40 + seed % 5 * 40, n_gpus, bounded);
+	core_sim_run(&sim, NSEC_PER_SEC);
+	if (choosy) {
+		sched_distribute(s);
+	}
 	core_sim_run(&sim, 2 * NSEC_PER_SEC);
 	assert_true(sim.released > 0);
 	sched_free(s);
@@ -125,10 +130,10 @@ static void policies_keep_the_rules_and_repeat_themselves(void **state) {
 			uint64_t fingerprint, energy;
 
 			params_of(seed, &params);
-			run_random(*p, seed, &params, false);
+			run_random(*p, seed, &params, false, false);
 			fingerprint = sim.fingerprint;
 			energy = sim.energy_pj;
-			run_random(*p, seed, &params, false);
+			run_random(*p, seed, &params, false, false);
 			assert_int_equal(sim.fingerprint, fingerprint);
 			assert_int_equal(sim.energy_pj, energy);
 			n_stopped += sim.stopped;
@@ -144,7 +149,20 @@ static void policies_keep_the_bounds_of_tasks(void **state) {
 			struct sched_params params;
 
 			params_of(seed, &params);
-			run_random(*p, seed, &params, true);
+			run_random(*p, seed, &params, true, false);
+			assert_true(sim.completed > 0 || sim.missed > 0);
+		}
+	}
+}
+
+/* core-sim.c asserts that a job runs on one of its GPUs. Homes are found anew in the middle. */
+static void policies_keep_to_the_gpus_of_each_job(void **state) {
+	for (const struct sched_policy *const *p = sched_policies(); *p; p++) {
+		for (uint64_t seed = 1; seed <= 30; seed++) {
+			struct sched_params params;
+
+			params_of(seed, &params);
+			run_random(*p, seed, &params, false, true);
 			assert_true(sim.completed > 0 || sim.missed > 0);
 		}
 	}
@@ -171,7 +189,7 @@ static void policies_give_no_fewer_sms_than_were_measured(void **state) {
 			struct sched_params params;
 
 			params_of(seed, &params);
-			run_random(*p, seed, &params, false);
+			run_random(*p, seed, &params, false, false);
 			assert_true(sim.completed > 0 || sim.missed > 0);
 		}
 	}
@@ -702,7 +720,7 @@ static void policies_keep_overdue_jobs_at_home(void **state) {
 		s = make(*p, 2, 1, 0);
 		assert_int_equal(sched_add_task(s, &task, &job.task), 0);
 		sched_distribute(s);
-		home = task_home(sched_task(s, job.task), -1);
+		home = task_home(sched_task(s, job.task), -1, 0);
 		blocker.gpu_wanted = (int)home;
 		assert_int_equal(sched_arrive(s, &blocker, &blocker_id), 0);
 		sched_decide(s, 0, &actions);
@@ -821,6 +839,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policies_keep_the_rules_and_repeat_themselves),
 		cmocka_unit_test(policies_keep_the_bounds_of_tasks),
+		cmocka_unit_test(policies_keep_to_the_gpus_of_each_job),
 		cmocka_unit_test(policies_give_no_fewer_sms_than_were_measured),
 		cmocka_unit_test(policies_schedule_examples_4_and_5),
 		cmocka_unit_test(policies_count_power_as_told),

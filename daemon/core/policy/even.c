@@ -85,10 +85,10 @@ static bool find_place(const struct sched *s, size_t index, const struct sched_j
 static bool may_use(const struct sched *s, const struct sched_job *job, size_t gpu) {
 	const struct sched_task *task = sched_task(s, job->task);
 
-	if (job->gpu_wanted >= 0) {
-		return job->gpu_wanted == (int)gpu;
+	if (job->gpu_wanted >= 0 || !task || task->n_gpus == 0) {
+		return sched_may_run(job->gpu_wanted, job->gpus, gpu);
 	}
-	return !task || task->n_gpus == 0 || task->profiles[gpu];
+	return task->profiles[gpu] && sched_may_run(-1, job->gpus, gpu);
 }
 
 /*

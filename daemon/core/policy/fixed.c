@@ -24,7 +24,7 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 		const struct sched_task *task = sched_task(s, job->task);
 
 		if (!task || task->fixed_gpu < 0 ||
-		    (job->gpu_wanted >= 0 && job->gpu_wanted != task->fixed_gpu)) {
+		    !sched_may_run(job->gpu_wanted, job->gpus, (size_t)task->fixed_gpu)) {
 			continue;
 		}
 		if (can_start(s, task, job)) {

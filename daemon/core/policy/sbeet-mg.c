@@ -33,7 +33,7 @@ static struct sbeet_choice elsewhere(const struct migration *m, bool active_only
 		struct sbeet_choice c;
 
 		if (k == m->home || sbeet_full(m->b, k) || (active_only && sbeet_idle(m->b, k)) ||
-		    (m->job->gpu_wanted >= 0 && m->job->gpu_wanted != (int)k)) {
+		    !sched_may_run(m->job->gpu_wanted, m->job->gpus, k)) {
 			continue;
 		}
 		c = sbeet_allocate(m->b, m->index, k);
@@ -140,7 +140,7 @@ static bool all_are_full(const struct sbeet *b, size_t index) {
 	for (size_t i = 0; i < job->task->n_gpus; i++) {
 		unsigned k = job->task->order[i];
 
-		if ((job->gpu_wanted < 0 || job->gpu_wanted == (int)k) && !sbeet_full(b, k)) {
+		if (sched_may_run(job->gpu_wanted, job->gpus, k) && !sbeet_full(b, k)) {
 			return false;
 		}
 	}

@@ -99,11 +99,10 @@ static void distribute(struct sched *s) {
 /* The GPU on which the job finds its SMs now, or -1. @ret_n: how many. */
 static int find_place(const struct sched *s, const struct sched_job *job, unsigned *ret_n) {
 	const struct sched_task *task = sched_task(s, job->task);
-	int gpu = job->gpu_wanted >= 0 ? job->gpu_wanted : task->home;
+	int gpu = (int)task_home(task, job->gpu_wanted, job->gpus);
 	unsigned n;
 
-	if (gpu < 0 || policy_free_slot(s, (size_t)gpu) < 0 ||
-	    !policy_may_share(s, (size_t)gpu, job)) {
+	if (policy_free_slot(s, (size_t)gpu) < 0 || !policy_may_share(s, (size_t)gpu, job)) {
 		return -1;
 	}
 	n = sched_gpu(s, (size_t)gpu)->model.limit;

@@ -15,7 +15,7 @@ static bool can_start(const struct sched *s, const struct timetable_entry *e,
 	const struct sched_gpu *gpu = sched_gpu(s, e->gpu);
 
 	return task && task->table_task == e->task &&
-	       (job->gpu_wanted < 0 || job->gpu_wanted == (int)e->gpu) && !gpu->drained &&
+	       sched_may_run(job->gpu_wanted, job->gpus, e->gpu) && !gpu->drained &&
 	       (job->divisible || smset_count(&e->sms) == gpu->n_sms) &&
 	       smset_within(&e->sms, &gpu->free) && policy_free_slot(s, e->gpu) >= 0 &&
 	       policy_may_share(s, e->gpu, job);
@@ -52,8 +52,8 @@ static int find_other(const struct sched *s, const struct timetable *t, const st
 
 		sms = sched_pick_sms(&gpu->model, &sms, smset_count(&sms), false);
 		n = smset_count(&sms);
-		if (n <= most || (job->gpu_wanted >= 0 && job->gpu_wanted != (int)k) ||
-		    gpu->drained || n < (job->divisible ? policy_least(s, k, job) : gpu->n_sms) ||
+		if (n <= most || !sched_may_run(job->gpu_wanted, job->gpus, k) || gpu->drained ||
+		    n < (job->divisible ? policy_least(s, k, job) : gpu->n_sms) ||
 		    policy_free_slot(s, k) < 0 || !policy_may_share(s, k, job)) {
 			continue;
 		}

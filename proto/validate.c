@@ -284,6 +284,25 @@ static int check_kernel(struct why why, const Sbeet__KernelDef *m) {
 	return check_text(why, "refusal", m->refusal, PROTO_TEXT_MAX);
 }
 
+/* The GPUs of a request are different ones. */
+static int check_others(struct why why, const Sbeet__Request *m) {
+	TRY(check_most(why, "number of other_gpu_uuids", m->n_other_gpu_uuids, PROTO_GPUS_MAX - 1));
+	for (size_t i = 0; i < m->n_other_gpu_uuids; i++) {
+		const uint8_t *uuid = m->other_gpu_uuids[i].data;
+		bool twice;
+
+		TRY(check_uuid(why, "other_gpu_uuids", &m->other_gpu_uuids[i]));
+		twice = memcmp(uuid, m->gpu_uuid.data, PROTO_UUID_BYTES) == 0;
+		for (size_t k = 0; k < i; k++) {
+			twice |= memcmp(uuid, m->other_gpu_uuids[k].data, PROTO_UUID_BYTES) == 0;
+		}
+		if (twice) {
+			return bad(why, "other_gpu_uuids names a GPU twice");
+		}
+	}
+	return 0;
+}
+
 static int check_request(struct why why, const Sbeet__Request *m) {
 	TRY(check_some(why, "job", m->job));
 	TRY(check_uuid(why, "gpu_uuid", &m->gpu_uuid));
@@ -296,7 +315,7 @@ static int check_request(struct why why, const Sbeet__Request *m) {
 	if (m->kernel && m->op != SBEET__OP_KIND__OP_KIND_LAUNCH) {
 		return bad(why, "kernel is %u in a request that is no launch", m->kernel);
 	}
-	return 0;
+	return check_others(why, m);
 }
 
 static int check_op(struct why why, const Sbeet__Op *op) {

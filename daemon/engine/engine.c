@@ -254,12 +254,32 @@ static Sbeet__Enforcement partition_enforcement(const struct engine *engine, con
 	return enforcement_of_part(job->record.enforcement_mask, between, in_groups);
 }
 
-/* Its task, if it can be planned with where it asks to run; else it runs like one of no task. */
+/* All GPUs that it may run on. */
+static uint32_t gpus_of(const struct job *job) {
+	return job->gpus | (uint32_t)BIT(job->gpu);
+}
+
+/* Its task, if it can be planned with where it may run; else it runs like one of no task. */
 static sched_task_id planned_task(const struct engine *engine, const struct job *job) {
-	return job->task != SCHED_TASK_NONE &&
-			       sched_task(engine->sched, job->task)->profiles[job->gpu]
-		       ? job->task
-		       : SCHED_TASK_NONE;
+	const struct sched_task *task = sched_task(engine->sched, job->task);
+
+	for (size_t k = 0; task && k < sched_n_gpus(engine->sched); k++) {
+		if ((gpus_of(job) & BIT(k)) && task->profiles[k]) {
+			return job->task;
+		}
+	}
+	return SCHED_TASK_NONE;
+}
+
+/* Whether it could get a part of each GPU that it may run on. */
+static bool is_divisible(const struct engine *engine, const struct job *job) {
+	for (size_t k = 0; k < sched_n_gpus(engine->sched); k++) {
+		if ((gpus_of(job) & BIT(k)) &&
+		    partition_enforcement(engine, job, k) == SBEET__ENFORCEMENT__ENFORCEMENT_NONE) {
+			return false;
+		}
+	}
+	return true;
 }
 
 static struct sched_job describe(const struct engine *engine, const struct job *job) {
@@ -267,9 +287,9 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 		.task = planned_task(engine, job),
 		.owner = job->owner,
 		.allocation = job->allocation,
-		.gpu_wanted = (int)job->gpu,
-		.divisible = partition_enforcement(engine, job, job->gpu) !=
-			     SBEET__ENFORCEMENT__ENFORCEMENT_NONE,
+		.gpu_wanted = job->gpus ? -1 : (int)job->gpu,
+		.gpus = job->gpus ? gpus_of(job) : 0,
+		.divisible = is_divisible(engine, job),
 		.job_class = job->job_class,
 		.stop = job->stop,
 		.stop_takes = job->stop_takes,
@@ -290,6 +310,8 @@ void engine_drain_gpu(struct engine *engine, size_t gpu, bool drain) {
 
 int engine_arrive(struct engine *engine, struct job *job) {
 	struct sched_job arrival = describe(engine, job);
+	const struct sched_task *task = sched_task(engine->sched, arrival.task);
+	bool homeless = task && arrival.gpus > 0 && task->gpus == 0;
 	int r = sched_arrive(engine->sched, &arrival, &job->sched_id);
 
 	if (r < 0) {
@@ -298,6 +320,7 @@ int engine_arrive(struct engine *engine, struct job *job) {
 	}
 	engine->jobs[job->sched_id] = job;
 	engine->changed = true;
+	engine->tasks_changed |= homeless; /* it had no choice before */
 	return 0;
 }
 
@@ -385,6 +408,8 @@ static void grant(struct engine *engine, struct job *job, nsec_t now) {
 	const struct sched_job *decided = sched_job(engine->sched, job->sched_id);
 	const struct sched_gpu *gpu = sched_gpu(engine->sched, (size_t)decided->gpu);
 
+	job->gpu = (size_t)decided->gpu;
+	job->gpus = 0;
 	job->record.slot = decided->slot;
 	job->record.sms = decided->sms;
 	job->record.granted = now;

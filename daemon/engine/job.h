@@ -42,7 +42,8 @@ struct job {
 					      * until its session's task changes; NULL: unknown */
 	const char *label;  /* borrowed from the session: its task's name; NULL: none */
 	sched_task_id task; /* SCHED_TASK_NONE: nothing is known of its times */
-	size_t gpu;
+	size_t gpu;	  /* from RUNNING on, the one that it was granted */
+	uint32_t gpus;	  /* mask: it could run on these as well; 0: on that one only */
 	unsigned sm_step; /* with ENFORCEMENT_GREEN: of how many SMs its groups are */
 	enum sched_class job_class;
 	struct job_spec spec; /* its task's, when it was requested */

@@ -218,10 +218,26 @@ static int compare_order(const void *a, const void *b) {
 	return (i > k) - (i < k);
 }
 
+/* The other GPUs that it could run on. Return: their number. */
+static size_t list_others(const struct job *job, ProtobufCBinaryData ret[static SCHED_GPUS_MAX]) {
+	const struct inventory *inventory = job->session->all->inventory;
+	size_t n = 0;
+
+	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
+		if (job->gpus & BIT(i)) {
+			ret[n++] = (ProtobufCBinaryData){
+				.data = (uint8_t *)inventory_gpu(inventory, i)->uuid,
+				.len = PROTO_UUID_BYTES};
+		}
+	}
+	return n;
+}
+
 static void write_waiting(struct writer *w, const struct job *job) {
 	Sbeet__Request request = SBEET__REQUEST__INIT;
 	Sbeet__State__Waiting waiting = SBEET__STATE__WAITING__INIT;
 	Sbeet__State__Record record = SBEET__STATE__RECORD__INIT;
+	ProtobufCBinaryData others[SCHED_GPUS_MAX];
 
 	request.job = job->record.number;
 	request.gpu_uuid.data = (uint8_t *)job->record.uuid;
@@ -232,6 +248,8 @@ static void write_waiting(struct writer *w, const struct job *job) {
 	request.tid = job->record.tid;
 	request.sm_step = job->sm_step;
 	request.own_deadline_ns = job->own_deadline;
+	request.other_gpu_uuids = others;
+	request.n_other_gpu_uuids = list_others(job, others);
 	waiting.session = job->session->id;
 	waiting.request = &request;
 	waiting.release_ns = job->release;

@@ -121,8 +121,8 @@ static void handle_kernel(struct session *s, const Sbeet__ToDaemon *packet) {
 	}
 }
 
-/* Whether a job may be added: then it is charged to its user. Else its program was told why not. */
-static bool admit_job(struct session *s, uint64_t number, const ProtobufCBinaryData *uuid,
+/* Whether a job may run there. Else its program was told why not. */
+static bool admit_gpu(struct session *s, uint64_t number, const ProtobufCBinaryData *uuid,
 		      size_t *ret_gpu) {
 	int gpu = inventory_find(s->all->inventory, uuid->data);
 
@@ -139,7 +139,20 @@ static bool admit_job(struct session *s, uint64_t number, const ProtobufCBinaryD
 				  "job %llu is for GPU %d, which allocation '%s' does not have",
 				  (unsigned long long)number, gpu,
 				  allocations_get(s->all->allocations, s->allocation)->name);
-	} else if (session_job_find(s, number)) {
+	} else {
+		*ret_gpu = (size_t)gpu;
+		return true;
+	}
+	return false;
+}
+
+/* Whether a job may be added: then it is charged to its user. Else its program was told why not. */
+static bool admit_job(struct session *s, uint64_t number, const ProtobufCBinaryData *uuid,
+		      size_t *ret_gpu) {
+	if (!admit_gpu(s, number, uuid, ret_gpu)) {
+		return false;
+	}
+	if (session_job_find(s, number)) {
 		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_DUPLICATE,
 				  "job %llu exists already", (unsigned long long)number);
 	} else if (s->n_jobs == PROTO_JOBS_PER_SESSION) {
@@ -152,10 +165,24 @@ static bool admit_job(struct session *s, uint64_t number, const ProtobufCBinaryD
 				  s->cred.uid,
 				  (unsigned long long)quota_limit(s->user, QUOTA_JOBS));
 	} else {
-		*ret_gpu = (size_t)gpu;
 		return true;
 	}
 	return false;
+}
+
+/* The other GPUs that a job could run on, as a mask. Return: false if it may not run on one of
+ * them: then its program was told so. */
+static bool admit_others(struct session *s, const Sbeet__Request *request, uint32_t *ret_gpus) {
+	size_t gpu;
+
+	*ret_gpus = 0;
+	for (size_t i = 0; i < request->n_other_gpu_uuids; i++) {
+		if (!admit_gpu(s, request->job, &request->other_gpu_uuids[i], &gpu)) {
+			return false;
+		}
+		*ret_gpus |= BIT(gpu);
+	}
+	return true;
 }
 
 /* @job: NULL if there was no memory for it, or no room. */
@@ -183,14 +210,16 @@ static void note_unpreempted(struct session *s, size_t gpu) {
 static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
 	const Sbeet__Request *request = packet->request;
 	struct job *stopped = session_job_find(s, request->job);
+	uint32_t others;
 	size_t gpu;
 
 	if (stopped && stopped->state == JOB_STOPPED &&
 	    memcmp(stopped->record.uuid, request->gpu_uuid.data, PROTO_UUID_BYTES) == 0) {
 		session_job_continue(s, stopped, request);
-	} else if (admit_job(s, request->job, &request->gpu_uuid, &gpu)) {
+	} else if (admit_others(s, request, &others) &&
+		   admit_job(s, request->job, &request->gpu_uuid, &gpu)) {
 		note_unpreempted(s, gpu);
-		check_opened(s, request->job, session_job_open(s, request, gpu));
+		check_opened(s, request->job, session_job_open(s, request, gpu, others));
 	}
 }
 

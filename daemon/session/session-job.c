@@ -134,6 +134,23 @@ static void set_times(struct session *s, struct job *job, const struct times *to
 	job->record.deadline = task_deadline(&s->task, job->release, job->own_deadline);
 }
 
+/* The session runs jobs on this GPU. */
+static void note_gpu(struct session *s, size_t gpu) {
+	if (!(s->gpus & BIT(gpu))) {
+		s->gpus |= BIT(gpu);
+		session_tell(s, SESSION_EVENT_TERMS, NULL);
+	}
+}
+
+static void set_gpu(struct job *job, size_t gpu) {
+	const struct session *s = job->session;
+
+	job->gpu = gpu;
+	job->profile = s->own_profiles[gpu];
+	memcpy(job->record.uuid, inventory_gpu(s->all->inventory, gpu)->uuid,
+	       sizeof(job->record.uuid));
+}
+
 /* A job of the session's task on GPU @gpu; NULL: no memory. */
 static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, size_t gpu) {
 	struct job *job = job_new(s, number);
@@ -142,22 +159,16 @@ static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, si
 		return NULL;
 	}
 	session_task_refresh(s);
-	if (!(s->gpus & BIT(gpu))) {
-		s->gpus |= BIT(gpu);
-		session_tell(s, SESSION_EVENT_TERMS, NULL);
-	}
+	note_gpu(s, gpu);
 	job->owner = s->id;
 	job->allocation =
 		allocations_sms(s->all->allocations, s->allocation, gpu) ? s->allocation : 0;
 	job->alone = job->allocation > 0 &&
 		     allocations_sessions(s->all->allocations, job->allocation) == 1;
-	job->profile = s->own_profiles[gpu];
 	job->label = s->task.name;
 	job->task = s->sched_task;
-	memcpy(job->record.uuid, inventory_gpu(s->all->inventory, gpu)->uuid,
-	       sizeof(job->record.uuid));
 	job->record.tid = tid;
-	job->gpu = gpu;
+	set_gpu(job, gpu);
 	job->job_class = s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME
 				 ? SCHED_CLASS_REALTIME
 				 : SCHED_CLASS_BEST_EFFORT;
@@ -167,7 +178,22 @@ static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, si
 	return job;
 }
 
-struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu) {
+/* An allocation with SMs of its own on some of the GPUs only leaves the job where it asked to run:
+ * it is confined there, or not, whatever the others are like. */
+static uint32_t choice_of(const struct session *s, const struct job *job, uint32_t others) {
+	bool own = job->allocation > 0;
+
+	for (size_t k = 0; k < inventory_n_gpus(s->all->inventory); k++) {
+		if ((others & BIT(k)) &&
+		    own != (allocations_sms(s->all->allocations, s->allocation, k) != NULL)) {
+			return 0;
+		}
+	}
+	return others;
+}
+
+struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu,
+			     uint32_t others) {
 	struct times told = {
 		.requested = clamp_request(s, request->release_ns, REQUEST_AGE_MAX),
 		.marked = request->marked_ns,
@@ -180,6 +206,7 @@ struct job *session_job_open(struct session *s, const Sbeet__Request *request, s
 	if (!job) {
 		return NULL;
 	}
+	job->gpus = choice_of(s, job, others);
 	job->record.enforcement_mask = request->enforcement_mask & s->enforcement_mask;
 	job->sm_step = request->sm_step;
 	set_times(s, job, &told);
@@ -242,6 +269,8 @@ struct job *session_job_begin(struct session *s, const Sbeet__Began *began, size
 void session_job_grant(struct job *job) {
 	struct session *s = job->session;
 
+	set_gpu(job, job->gpu); /* it may be another one than it asked for */
+	note_gpu(s, job->gpu);
 	session_tell(s, SESSION_EVENT_GRANT, job);
 	resume_note(job);
 	if (!job->aside) { /* else it runs all the time */

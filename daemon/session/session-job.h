@@ -16,9 +16,10 @@ struct session;
 /* By the shim's number; NULL: it has none. */
 struct job *session_job_find(struct session *s, uint64_t number);
 
-/* A job of an allowed request begins to wait; its charge was made by the caller. NULL: no memory,
- * or no room in the engine. */
-struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu);
+/* A job of an allowed request for GPU @gpu begins to wait; it could run on @others (mask) as well.
+ * Its charge was made by the caller. NULL: no memory, or no room in the engine. */
+struct job *session_job_open(struct session *s, const Sbeet__Request *request, size_t gpu,
+			     uint32_t others);
 
 /* The same for a job that runs, or ran, under terms that mean @sms: nobody was asked, and the
  * engine does not know it. NULL: no memory. */

@@ -327,6 +327,28 @@ static void validate_request_bounds_every_field(void **state) {
 	BAD(request.op, SBEET__OP_KIND__OP_KIND_MEMSET, verdict_request);
 }
 
+/* Each of them is another one. */
+static void validate_request_bounds_its_choice(void **state) {
+	uint8_t uuids[PROTO_GPUS_MAX][PROTO_UUID_BYTES] = {{0}};
+	ProtobufCBinaryData others[PROTO_GPUS_MAX];
+
+	assert_int_equal(verdict_request(), 0);
+	for (size_t i = 0; i < PROTO_GPUS_MAX; i++) {
+		memset(uuids[i], 0x80 + (int)i, PROTO_UUID_BYTES);
+		others[i] = (ProtobufCBinaryData){.data = uuids[i], .len = sizeof(uuids[i])};
+	}
+	request.other_gpu_uuids = others;
+	GOOD(request.n_other_gpu_uuids, PROTO_GPUS_MAX - 1, verdict_request);
+	BAD(request.n_other_gpu_uuids, PROTO_GPUS_MAX, verdict_request);
+	request.n_other_gpu_uuids = 2;
+	BAD(others[1].len, PROTO_UUID_BYTES - 1, verdict_request);
+	BAD(others[1].data, uuids[0], verdict_request);
+	BAD(others[1].data, request.gpu_uuid.data, verdict_request);
+	GOOD(others[1].data, uuids[2], verdict_request);
+	request.other_gpu_uuids = NULL;
+	request.n_other_gpu_uuids = 0;
+}
+
 static void validate_records_bound_every_field(void **state) {
 	assert_int_equal(verdict_ops(), 0);
 	BAD(batch.job, 0, verdict_ops);
@@ -566,6 +588,7 @@ int main(void) {
 		FILLED(validate_task_change_bounds_every_field),
 		FILLED(validate_kernel_bounds_every_field),
 		FILLED(validate_request_bounds_every_field),
+		FILLED(validate_request_bounds_its_choice),
 		FILLED(validate_records_bound_every_field),
 		FILLED(validate_done_and_goodbye_bound_every_field),
 		FILLED(validate_began_bounds_every_field),

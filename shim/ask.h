@@ -21,4 +21,6 @@ struct conn_ask {
 	Sbeet__OpKind kind;
 	const struct kernel *kernel; /* NULL if no launch, or not known */
 	uint32_t tid;
+	unsigned n_others; /* other GPUs where the job could run as well */
+	uint8_t others[PROTO_GPUS_MAX - 1][PROTO_UUID_BYTES];
 };

@@ -20,7 +20,14 @@
 static int send_request(const struct conn_ask *ask) {
 	Sbeet__Request request = SBEET__REQUEST__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	ProtobufCBinaryData others[PROTO_GPUS_MAX - 1];
 
+	for (unsigned i = 0; i < ask->n_others; i++) {
+		others[i] = (ProtobufCBinaryData){.data = (uint8_t *)ask->others[i],
+						  .len = sizeof(ask->others[i])};
+	}
+	request.other_gpu_uuids = others;
+	request.n_other_gpu_uuids = ask->n_others;
 	request.job = ask->job;
 	request.gpu_uuid.data = (uint8_t *)ask->uuid;
 	request.gpu_uuid.len = sizeof(ask->uuid);

@@ -4,6 +4,7 @@
 #include "shim/conn-internal.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "proto/packet.h"
@@ -33,8 +34,24 @@ static struct conn_waiter *find_waiter(uint64_t job) {
 	return NULL;
 }
 
+/* Where @g is, as in enforce_grant.gpu; -1: the GPU was not asked for. */
+static int find_gpu(const struct conn_ask *ask, const Sbeet__Grant *g) {
+	const uint8_t *uuid = g->gpu_uuid.data;
+
+	if (ask->n_others == 0 || memcmp(uuid, ask->uuid, PROTO_UUID_BYTES) == 0) {
+		return 0;
+	}
+	for (unsigned i = 0; i < ask->n_others; i++) {
+		if (memcmp(uuid, ask->others[i], PROTO_UUID_BYTES) == 0) {
+			return (int)i + 1;
+		}
+	}
+	return -1;
+}
+
 static void on_grant(const Sbeet__Grant *g) {
 	struct conn_waiter *w = find_waiter(g->job);
+	int gpu = w ? find_gpu(w->ask, g) : 0;
 
 	if (!w || smset_from_bytes(g->sms.data, g->sms.len, &w->grant.sms) < 0) {
 		log_line(LOG_LEVEL_DEBUG, "Grant for job %llu, which nobody waits for, ignoring",
@@ -45,13 +62,14 @@ static void on_grant(const Sbeet__Grant *g) {
 	w->grant.gpu_sms = g->gpu_sms;
 	w->grant.whole_job = g->whole_job;
 	w->grant.level = g->level;
+	w->grant.gpu = gpu > 0 ? (unsigned)gpu : 0;
 	w->answered = true;
 	w->result = 0;
 	held_confirm(g->job);
 	if (g->record_ops || !greet_daemon_counts()) {
 		lane_record_ops(g->job, true);
 	}
-	if (!(w->ask->enforcement_mask & (1u << g->enforcement)) ||
+	if (gpu < 0 || !(w->ask->enforcement_mask & (1u << g->enforcement)) ||
 	    !held_add(w->ask, g, nsec_now())) {
 		log_once(LOG_LEVEL_WARN,
 			 "sbeetd granted what was not asked for; going on unmanaged");

@@ -69,7 +69,7 @@ bool held_add(const struct conn_ask *ask, const Sbeet__Grant *grant, nsec_t now)
 				   .enforcement_mask = ask->enforcement_mask,
 				   .tid = ask->tid,
 			   }};
-	memcpy(h->job.uuid, ask->uuid, sizeof(h->job.uuid));
+	memcpy(h->job.uuid, grant->gpu_uuid.data, sizeof(h->job.uuid));
 	n_running += !again;
 	return true;
 }

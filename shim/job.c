@@ -43,16 +43,21 @@ void job_learn(struct lane *lane, uint32_t mask) {
 	lane->mask_age = 0;
 }
 
-static void ask_for(struct lane *lane, const struct job_need *need, struct conn_ask *ask) {
-	nsec_t began = nsec_now();
-	unsigned n_made = 0;
-
+/* What the next job of @lane should ask for at most. */
+static uint32_t mask_wanted(struct lane *lane) {
 	if (++lane->mask_age > MASK_AGE_MAX) {
 		atomic_store(&lane->mask_wanted, ENFORCEMENT_ANY);
 		lane->mask_age = 0;
 	}
-	ask->enforcement_mask = env_get()->whole ? ENFORCEMENT_BIT(WHOLE)
-						 : need->mask & atomic_load(&lane->mask_wanted);
+	return env_get()->whole ? ENFORCEMENT_BIT(WHOLE) : atomic_load(&lane->mask_wanted);
+}
+
+static void ask_for(struct lane *lane, const struct job_need *need, struct conn_ask *ask) {
+	uint32_t wanted = mask_wanted(lane);
+	nsec_t began = nsec_now();
+	unsigned n_made = 0;
+
+	ask->enforcement_mask = env_get()->whole ? wanted : need->mask & wanted;
 	ask->sm_step = ask->enforcement_mask & ENFORCEMENT_WITH(ENFORCEMENT_IN_GROUPS)
 			       ? enforce_step(need->context)
 			       : 0;
@@ -69,6 +74,45 @@ static void ask_for(struct lane *lane, const struct job_need *need, struct conn_
 	ask->kind = need->kind;
 	ask->kernel = need->kernel;
 	ask->tid = lane->of_thread ? need->tid : 0;
+	ask->n_others = 0;
+}
+
+/* Before anybody can answer: the tracker may read a Revoke right behind the Grant. */
+static void expect(struct lane *lane, uint64_t job) {
+	atomic_store(&lane->drain, false);
+	atomic_store(&lane->stop, false);
+	atomic_store(&lane->recording, false);
+	atomic_store(&lane->terms, 0);
+	atomic_store(&lane->job, job);
+}
+
+/* @context: where the job runs; NULL: it has the whole GPU. */
+static void take_grant(struct lane *lane, CUcontext context, const struct enforce_grant *given) {
+	int token;
+
+	lane->grant = *given;
+	atomic_store(&lane->whole_job, given->whole_job);
+	lane->grant.partition = NULL;
+	lane->grant.set = (struct enforce_set){.context = 0};
+	if (context && given->level > 0) {
+		lane->grant.partition = enforce_partition(context, given);
+	} else if (given->enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
+		lane->grant.partition = enforce_partition(context, given);
+		if (!lane->grant.partition) {
+			/* What can't be had is not asked for again. */
+			job_learn(lane, ~ENFORCEMENT_BIT(GREEN));
+		}
+	}
+	atomic_store(&lane->granted_ns, nsec_now());
+	if (given->enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) {
+		token = state_enter();
+		if (enforce_prepare(context, &lane->grant, &lane->grant.set) < 0) {
+			log_once(LOG_LEVEL_WARN,
+				 "No device memory for control blocks: kernels run "
+				 "unconfined");
+		}
+		state_leave(token);
+	}
 }
 
 /* The lane is OPENING and ours. @again: the job that it has, which was stopped. Return: as
@@ -77,7 +121,7 @@ static int request(struct lane *lane, const struct job_need *need, bool again) {
 	struct enforce_grant given;
 	const uint8_t *uuid;
 	struct conn_ask ask;
-	int r, token;
+	int r;
 
 	uuid = gpu_uuid(lane->device);
 	if (!uuid) {
@@ -86,41 +130,13 @@ static int request(struct lane *lane, const struct job_need *need, bool again) {
 	memcpy(ask.uuid, uuid, sizeof(ask.uuid));
 	ask_for(lane, need, &ask);
 	ask.job = again ? atomic_load(&lane->job) : atomic_fetch_add(&last_job, 1) + 1;
-	/* Before anybody can answer: the tracker may read a Revoke right behind the Grant. */
-	atomic_store(&lane->drain, false);
-	atomic_store(&lane->stop, false);
-	atomic_store(&lane->recording, false);
-	atomic_store(&lane->terms, 0);
-	atomic_store(&lane->job, ask.job);
+	expect(lane, ask.job);
 	lane->outside = again ? lane->outside : 0;
 	r = conn_request(&ask, &given);
-	if (r != 0) {
-		return r;
+	if (r == 0) {
+		take_grant(lane, need->context, &given);
 	}
-	lane->grant = given;
-	atomic_store(&lane->whole_job, given.whole_job);
-	lane->grant.partition = NULL;
-	lane->grant.set = (struct enforce_set){.context = 0};
-	if (given.level > 0) {
-		lane->grant.partition = enforce_partition(need->context, &given);
-	} else if (given.enforcement == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {
-		lane->grant.partition = enforce_partition(need->context, &given);
-		if (!lane->grant.partition) {
-			/* What can't be had is not asked for again. */
-			job_learn(lane, ~ENFORCEMENT_BIT(GREEN));
-		}
-	}
-	atomic_store(&lane->granted_ns, nsec_now());
-	if (given.enforcement != SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE) {
-		token = state_enter();
-		if (enforce_prepare(need->context, &lane->grant, &lane->grant.set) < 0) {
-			log_once(LOG_LEVEL_WARN,
-				 "No device memory for control blocks: kernels run "
-				 "unconfined");
-		}
-		state_leave(token);
-	}
-	return 0;
+	return r;
 }
 
 bool job_worth_opening(struct lane *lane) {
@@ -219,6 +235,71 @@ bool job_open(struct lane *lane, const struct job_need *need) {
 	}
 	opened(lane);
 	return true;
+}
+
+/* What can hold the job in each of the places. @ret_step: as conn_ask.sm_step. */
+static uint32_t mask_of_all(const struct job_place *places, unsigned n, unsigned *ret_step) {
+	uint32_t mask = ENFORCEMENT_ANY;
+
+	*ret_step = places[0].context ? enforce_step(places[0].context) : 0;
+	for (unsigned i = 0; i < n; i++) {
+		mask &= places[i].context ? mask_wanted(places[i].lane) : ENFORCEMENT_BIT(WHOLE);
+		if (!places[i].context || enforce_step(places[i].context) != *ret_step) {
+			*ret_step = 0;
+		}
+	}
+	return *ret_step > 0 ? mask : mask & ~ENFORCEMENT_WITH(ENFORCEMENT_IN_GROUPS);
+}
+
+/* Return: false if a GPU is not known, which does not happen after the first look at it. */
+static bool ask_for_any(const struct job_place *places, unsigned n, uint32_t tid,
+			struct conn_ask *ret) {
+	*ret = (struct conn_ask){
+		.job = atomic_fetch_add(&last_job, 1) + 1,
+		.release_ns = nsec_now(),
+		.kind = SBEET__OP_KIND__OP_KIND_LAUNCH, /* what else would it need a GPU for */
+		.tid = places[0].lane->of_thread ? tid : 0,
+		.n_others = n - 1,
+	};
+	for (unsigned i = 0; i < n; i++) {
+		const uint8_t *uuid = gpu_uuid(places[i].lane->device);
+
+		if (!uuid) {
+			return false;
+		}
+		memcpy(i == 0 ? ret->uuid : ret->others[i - 1], uuid, PROTO_UUID_BYTES);
+	}
+	ret->enforcement_mask = mask_of_all(places, n, &ret->sm_step);
+	mark_take(places[0].lane->mark, &ret->marked_ns, &ret->deadline_ns);
+	return true;
+}
+
+int job_open_any(const struct job_place *places, unsigned n, uint32_t tid, bool *ret_refused) {
+	struct enforce_grant given;
+	struct conn_ask ask;
+	int r = CONN_E_REFUSED, at = -1;
+
+	if (ask_for_any(places, n, tid, &ask)) {
+		for (unsigned i = 0; i < n; i++) {
+			expect(places[i].lane, ask.job);
+			places[i].lane->outside = 0;
+		}
+		r = conn_request(&ask, &given);
+	}
+	if (r == 0) {
+		at = (int)given.gpu;
+		take_grant(places[at].lane, places[at].context, &given);
+		begun(places[at].lane);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if ((int)i == at) {
+			opened(places[i].lane);
+		} else {
+			lane_set_state(places[i].lane, LANE_OPENING, LANE_IDLE);
+		}
+	}
+	*ret_refused = r == CONN_E_REFUSED;
+	return at;
 }
 
 /* ---- closing ---- */

@@ -38,6 +38,17 @@ bool job_open(struct lane *lane, const struct job_need *need);
  * sbeetd doesn't steer the program. */
 bool job_open_by_terms(struct lane *lane, const struct job_need *need);
 
+/* A GPU where a job could run. */
+struct job_place {
+	struct lane *lane; /* OPENING, and the caller's */
+	CUcontext context; /* the primary one; NULL: there is none, so it gets whole GPUs there */
+};
+
+/* The same for a job that may run in any of the @n @places, of which it prefers the first, before
+ * it has an operation. Its lane is OPEN then, the others are IDLE. Return: where it is; -1: sbeetd
+ * refuses (@ret_refused), or is not there. */
+int job_open_any(const struct job_place *places, unsigned n, uint32_t tid, bool *ret_refused);
+
 /* Jobs that follow should ask for no more than @mask allows, until it is old. */
 void job_learn(struct lane *lane, uint32_t mask);
 

@@ -21,6 +21,7 @@ void mark_begin(struct mark *m, nsec_t release, nsec_t deadline, nsec_t now) {
 	if (atomic_load(&m->jobs) == 0) {
 		atomic_store(&m->segments, 0);
 		atomic_store(&m->segmented, false);
+		atomic_store(&m->chosen, 0);
 		atomic_store(&m->alone, are_alone());
 		atomic_store(&m->deadline, deadline);
 		atomic_store(&m->release, release == 0 || release > now ? now : release);

@@ -19,6 +19,7 @@ struct mark {
 	_Atomic bool alone;	   /* marks alone make jobs (SBEET_JOB=marks) */
 	_Atomic nsec_t release;	   /* of the present job; 0: none, or taken already */
 	_Atomic nsec_t deadline;   /* from there; 0: its task's */
+	_Atomic int chosen; /* GPU of the present job (choice.h), from 1; 0: its program says */
 };
 
 /* A job begins. @release: 0 or beyond @now: @now. @deadline: 0 if it has none of its own. */

@@ -10,8 +10,8 @@
  *	}
  *
  * Without libsbeet.so in the process (see `sbeetctl run`) every function does nothing. sbeetctl(1)
- * says under MARKS what they mean. Any thread may call them at any time; they keep errno and never
- * fail.
+ * says under MARKS what they mean. Any thread may call them at any time; they keep errno, and but
+ *for sbeet_job_gpu() never fail.
  */
 #pragma once
 
@@ -86,6 +86,40 @@ static inline void sbeet_segment_begin(void) {
 
 static inline void sbeet_segment_end(void) {
 	sbeet_say(SBEET_MARK_SEGMENT_END, 0, 0);
+}
+
+typedef int (*sbeet_choose_gpu_fn)(const int *gpus, unsigned n);
+
+/*
+ * Where the job runs, of a program that can run it on several GPUs. To be called behind
+ * sbeet_job_begin(), before the job's first operation; waits until the job may start. Then make
+ * that GPU the current one (cudaSetDevice()) and launch there.
+ *
+ * @gpus: @n different numbers of CUDA devices, 1 to 16, the preferred one first. On each the
+ * program has what the job needs: its memory above all, for nothing is moved. Jobs of this thread
+ * (or, with SBEET_SCOPE=process, of this process) that are not over on these GPUs are waited for.
+ * The job ends at sbeet_job_end(), whatever SBEET_JOB is.
+ *
+ * Return: one of @gpus; the first one where libsbeet.so is not in the process, sbeetd does not run,
+ * or lets the program's jobs run without being asked (policy steer, with MPS or preemption). Called again in the
+ * same job: the same. -1, with the reason on standard error: one of them is no GPU that the program
+ * sees, or that it may use, or no job has begun; the job's operations are then treated as without
+ * this call.
+ */
+static inline int sbeet_job_gpu(const int *gpus, unsigned n) {
+	static int looked;
+	static sbeet_choose_gpu_fn found;
+	sbeet_choose_gpu_fn f;
+
+	if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
+		void *p = dlsym(NULL, "sbeet_choose_gpu");
+
+		__builtin_memcpy(&f, &p, sizeof(f));
+		__atomic_store_n(&found, f, __ATOMIC_RELAXED);
+		__atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
+	}
+	f = __atomic_load_n(&found, __ATOMIC_RELAXED);
+	return f ? f(gpus, n) : gpus && n > 0 ? gpus[0] : -1;
 }
 
 #ifdef __cplusplus

@@ -11,7 +11,7 @@ Without libsbeet.so in the process (see 'sbeetctl run') nothing of this does any
 import contextlib
 import ctypes
 
-__all__ = ["job", "segment"]
+__all__ = ["gpu", "job", "segment"]
 
 # As in sbeet.h.
 _JOB_BEGIN, _JOB_END, _SEGMENT_BEGIN, _SEGMENT_END = range(1, 5)
@@ -29,6 +29,19 @@ def _find():
 
 
 _mark = _find()
+
+
+def _find_choose():
+    try:
+        choose = ctypes.CDLL(None).sbeet_choose_gpu
+    except (AttributeError, OSError):
+        return lambda gpus, n: gpus[0]
+    choose.argtypes = (ctypes.POINTER(ctypes.c_int), ctypes.c_uint)
+    choose.restype = ctypes.c_int
+    return choose
+
+
+_choose = _find_choose()
 
 
 def _ns(name, seconds):
@@ -51,6 +64,22 @@ def job(release=None, deadline=None):
         yield
     finally:
         _mark(_JOB_END, 0, 0)
+
+
+def gpu(gpus):
+    """The GPU of the job, one of these numbers of CUDA devices; waits until the job may start.
+
+    To be called first in a job. The program makes it the current device itself, and has what the job
+    needs on each of them. See sbeet_job_gpu() in sbeet.h.
+
+    ValueError: one is no GPU that the program sees or may use, or there is no job; standard error
+    tells.
+    """
+    list_of = (ctypes.c_int * len(gpus))(*gpus)
+    chosen = _choose(list_of, len(gpus)) if gpus else -1
+    if chosen < 0:
+        raise ValueError(f"no job can run on GPUs {list(gpus)}: standard error tells why")
+    return chosen
 
 
 @contextlib.contextmanager

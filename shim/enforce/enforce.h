@@ -24,6 +24,7 @@ struct enforce_grant {
 	Sbeet__Enforcement enforcement;
 	struct smset sms;
 	unsigned gpu_sms; /* of the whole GPU */
+	unsigned gpu;	  /* 0: the one that was asked for; from 1: of the others (ask.h) */
 	bool whole_job;	  /* segments that the program marks don't end the job */
 	unsigned level;	  /* ENFORCEMENT_WHOLE: of the streams, 0 to PROTO_TERMS_LEVEL_MAX */
 	struct partition *partition; /* ENFORCEMENT_GREEN, or a level: where the work goes; NULL:

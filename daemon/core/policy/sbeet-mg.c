@@ -155,8 +155,8 @@ static void decide(struct sched *s, nsec_t now, struct sched_actions *actions) {
 
 const struct sched_policy policy_sbeet_mg = {
 	.name = "sbeet-mg",
-	.summary = "sbeet on several GPUs: tasks have a home, jobs move where that saves energy; live a "
-		   "program is placed when it starts",
+	.summary = "sbeet on several GPUs: tasks have a home, jobs move where that saves energy; "
+		   "live a program is placed when it starts, and moves if it can follow",
 	.plans = true,
 	.decide = decide,
 	.distribute = partition_by_energy,

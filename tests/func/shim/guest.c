@@ -407,6 +407,18 @@ static int do_job_end(int n) {
 	return 0;
 }
 
+/* Each digit of @n is a GPU more than its number. Return: the one of the job. */
+static int do_job_gpu(int n) {
+	int gpus[10], count = 0;
+	char digits[12];
+
+	snprintf(digits, sizeof(digits), "%d", n);
+	for (const char *d = digits; n > 0 && *d; d++) {
+		gpus[count++] = *d - '1';
+	}
+	return sbeet_job_gpu(gpus, (unsigned)count);
+}
+
 static int do_segment_begin(int n) {
 	sbeet_segment_begin();
 	return 0;
@@ -425,6 +437,7 @@ static const struct {
 	{"job-begin", do_job_begin},
 	{"job-begin-within", do_job_begin_within},
 	{"job-end", do_job_end},
+	{"job-gpu", do_job_gpu},
 	{"segment-begin", do_segment_begin},
 	{"segment-end", do_segment_end},
 	{"descriptors", do_descriptors},

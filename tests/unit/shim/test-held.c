@@ -20,8 +20,10 @@ static int setup(void **state) {
 static void add(uint64_t job) {
 	const struct conn_ask ask = {.job = job, .release_ns = START - 1};
 	Sbeet__Grant grant = SBEET__GRANT__INIT;
-	uint8_t sms[1] = {0x0f};
+	uint8_t sms[1] = {0x0f}, uuid[PROTO_UUID_BYTES] = {(uint8_t)job};
 
+	grant.gpu_uuid.data = uuid; /* another one than was asked for */
+	grant.gpu_uuid.len = sizeof(uuid);
 	grant.sms.data = sms;
 	grant.sms.len = sizeof(sms);
 	grant.sequence = 100 + job;
@@ -53,6 +55,7 @@ static void held_tells_of_running_jobs_however_old(void **state) {
 	held_declare(&hello, START + 1000 * HELD_TELL_MAX_NS);
 	assert_int_equal(hello.n_held, 1);
 	assert_int_equal(hello.held[0]->job, 1);
+	assert_int_equal(hello.held[0]->gpu_uuid.data[0], 1);
 	assert_int_equal(hello.held[0]->sequence, 101);
 	assert_int_equal(hello.held[0]->release_ns, START - 1);
 	assert_int_equal(hello.held[0]->granted_ns, START);

@@ -29,6 +29,7 @@ static const struct table_column columns[] = {
 	{"max", "MAX", .right = true},
 	{"gpu_time", "GPU TIME", .right = true, .drop = 1},
 	{"energy", "ENERGY J", .right = true, .hidden = true},
+	{"gpus", "GPUS", .hidden = true},
 	{"ended", "ENDED", .drop = 2},
 };
 
@@ -50,6 +51,19 @@ static void add_response(struct table *t, const struct run *run, nsec_t time) {
 	} else {
 		table_text(t, NULL);
 	}
+}
+
+/* "0,1"; nothing where they are not known. */
+static void add_gpus(struct table *t, const struct run *run) {
+	char text[4 * PROTO_GPUS_MAX] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < PROTO_GPUS_MAX; i++) {
+		if (run->gpus >> i & 1) {
+			n += (size_t)snprintf(text + n, sizeof(text) - n, n > 0 ? ",%u" : "%u", i);
+		}
+	}
+	table_text(t, n > 0 ? text : NULL);
 }
 
 static void add_row(struct table *t, const struct run *run, uint64_t now) {
@@ -75,6 +89,7 @@ static void add_row(struct table *t, const struct run *run, uint64_t now) {
 	} else {
 		table_text(t, NULL);
 	}
+	add_gpus(t, run);
 	table_text(t, run->ended);
 }
 

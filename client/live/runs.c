@@ -37,6 +37,7 @@ static void read_run(const Sbeet__Control__Run *m, struct run *ret) {
 		.max_wait = m->max_wait_ns,
 		.pid = m->pid,
 		.uid = m->uid,
+		.gpus = m->gpus,
 		.n_processes = 1,
 		.realtime = m->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME,
 		.restarted = m->restarted,
@@ -128,6 +129,7 @@ static void merge(struct run *into, const struct run *from) {
 	into->max_started_late = larger(into->max_started_late, from->max_started_late);
 	into->max_wait = larger(into->max_wait, from->max_wait);
 	into->restarted |= from->restarted;
+	into->gpus |= from->gpus;
 	into->n_processes += from->n_processes;
 	into->pid = 0;
 	if (into->started_ns > from->started_ns) {
@@ -183,6 +185,17 @@ static json_t *percentile_json(const struct run *run, unsigned percent) {
 	return run->jobs > 0 ? json_u64(run_percentile(run, percent)) : json_null();
 }
 
+static json_t *gpus_json(const struct run *run) {
+	json_t *list = run->gpus ? json_array() : json_null();
+
+	for (unsigned i = 0; i < PROTO_GPUS_MAX; i++) {
+		if (run->gpus >> i & 1) {
+			json_array_append_new(list, json_integer(i));
+		}
+	}
+	return list;
+}
+
 json_t *run_json(const struct run *run, uint64_t now) {
 	json_t *o = json_pack(
 		"{s:o, s:o, s:o, s:I, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:b}", "task",
@@ -194,7 +207,7 @@ json_t *run_json(const struct run *run, uint64_t now) {
 		json_u64_known(run->ended_ns), "duration_ns", json_u64(run_duration(run, now)),
 		"ended", run->ended, "restarted", (int)run->restarted);
 	json_t *figures = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"jobs", json_u64(run->jobs), "misses", json_u64(run->misses), "abandoned",
 		json_u64(run->abandoned), "launches", json_u64(run->launches), "mean_response_ns",
 		mean_json(run->responses, run->jobs), "p50_response_ns", percentile_json(run, 50),
@@ -204,7 +217,8 @@ json_t *run_json(const struct run *run, uint64_t now) {
 		"max_started_late_ns", run->jobs ? json_u64(run->max_started_late) : json_null(),
 		"mean_wait_ns", mean_json(run->waits, run->jobs), "max_wait_ns",
 		run->jobs ? json_u64(run->max_wait) : json_null(), "gpu_ns", json_u64(run->gpu),
-		"energy_j", run->energy_mj ? json_real((double)run->energy_mj / 1e3) : json_null());
+		"energy_j", run->energy_mj ? json_real((double)run->energy_mj / 1e3) : json_null(),
+		"gpus", gpus_json(run));
 	int r = o && figures ? json_object_update(o, figures) : -1;
 
 	json_decref(figures);

@@ -21,6 +21,7 @@ struct run {
 	nsec_t max_response, max_started_late, max_wait;
 	struct histogram response;
 	uint32_t pid, uid; /* pid 0: of several processes, or not known */
+	uint32_t gpus;	   /* mask: on which its jobs ran; 0: not known */
 	unsigned n_processes;
 	bool realtime;
 	bool restarted; /* sbeetd was started again meanwhile */

@@ -63,6 +63,7 @@ static void fill_run(const struct history_run *run, Sbeet__Control__Run *ret) {
 	ret->waits_ns = run->waits;
 	ret->max_wait_ns = run->max_wait;
 	ret->restarted = run->restarted;
+	ret->gpus = run->gpus;
 }
 
 static bool is_wanted(const struct answer *a, const struct history_run *run) {

@@ -73,6 +73,7 @@ void history_session_job(struct history *history, const struct job *job,
 				    .wait = times->wait,
 				    .launches = job->launches,
 				    .energy_mj = new_energy(job->session),
+				    .on = (unsigned)job->gpu,
 				    .missed = missed,
 			    },
 			    wall_now());

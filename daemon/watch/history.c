@@ -167,6 +167,7 @@ void history_job(struct history_run *run, const struct history_job *job, int64_t
 	run->jobs++;
 	run->misses += job->missed;
 	run->launches += job->launches;
+	run->gpus |= UINT32_C(1) << job->on;
 	run->energy_mj += job->energy_mj;
 	run->gpu += job->gpu;
 	run->responses += job->response;

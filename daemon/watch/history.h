@@ -40,7 +40,8 @@ struct history_run {
 	nsec_t gpu, responses, started_late, waits; /* of all jobs together */
 	nsec_t max_response, max_started_late, max_wait;
 	nsec_t period, deadline;
-	uint32_t uid, pid, end, task_class, restarted, reserved;
+	uint32_t uid, pid, end, task_class, restarted;
+	uint32_t gpus; /* mask: on which its jobs ran; 0: of an sbeetd that did not note that */
 	char task[PROTO_NAME_MAX + 4], program[PROTO_NAME_MAX + 4], run[PROTO_NAME_MAX + 4];
 	struct histogram response;
 };
@@ -63,6 +64,7 @@ struct history_program {
 struct history_job {
 	nsec_t gpu, response, started_late, wait;
 	uint64_t launches, energy_mj;
+	unsigned on; /* the number of its GPU */
 	bool missed;
 };
 

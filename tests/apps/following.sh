@@ -74,7 +74,10 @@ for gpu in 0 1 0; do
 done
 exec 9>&-
 ended_well follows "$follows"
-"$ctl" task history follows >"$scratch/history.out" || fail "no history"
+"$ctl" task history follows --columns gpus --no-legend >"$scratch/history.out" || fail "no history"
+said history 0,1 1 || fail "the history says other GPUs"
+"$ctl" task history follows --json=short >"$scratch/history.json" || fail "no history in JSON"
+grep -q '"gpus":\[0,1\]' "$scratch/history.json" || fail "JSON of the history says other GPUs"
 
 # What is no GPU of the program is refused, and says so.
 mkfifo "$scratch/refused.in"

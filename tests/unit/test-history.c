@@ -188,7 +188,10 @@ static void programs_resume_their_runs(void **state) {
 	assert_ptr_equal(holder, &runs[0]);
 	assert_int_equal(holder->end, HISTORY_END_NONE);
 	assert_int_equal(holder->restarted, 1);
+	assert_int_equal(holder->gpus, 1);
+	job.on = 2;
 	history_job(holder, &job, 60);
+	assert_int_equal(holder->gpus, 5);
 	assert_int_equal(holder->jobs, 2);
 	assert_int_equal(holder->misses, 2);
 	assert_int_equal(histogram_count(&holder->response), 2);

@@ -29,6 +29,7 @@ struct judge {
 	const struct ptx_func *f;
 	struct cfg c;
 	struct uniform block; /* what the whole block has in common */
+	struct quiet quiet;
 	bool vote;
 };
 
@@ -150,6 +151,36 @@ static int find_unsafe(const struct judge *j, const struct uniform *u, uint32_t 
 	return r;
 }
 
+/*
+ * Quiet variables are so only if all threads run the same barriers, which may in turn depend on
+ * what they read there. Both hold together: as long as they have run the same barriers they read
+ * the same, and so come to the same next one. Return: 0, -ENOMEM.
+ */
+static int find_quiet(struct judge *j, enum uniform_scope scope) {
+	struct quiet q;
+	struct uniform block;
+	int r = quiet_find(&q, &j->c, j->facts, j->f);
+
+	if (r < 0 || q.n == 0) {
+		return r;
+	}
+	r = uniform_init(&block, &j->c, j->m, j->f, scope, NULL, &q);
+	if (r < 0) {
+		return r;
+	}
+	for (uint32_t b = 0; b < j->c.n_blocks; b++) {
+		if (block.diverged[b] &&
+		    (event_has(j, b) & (FACTS_BARRIER | FACTS_BARRIER_COUNTED))) {
+			uniform_deinit(&block);
+			return 0;
+		}
+	}
+	uniform_deinit(&j->block);
+	j->block = block;
+	j->quiet = q;
+	return 0;
+}
+
 static int judge_init(struct judge *j, const struct module_facts *facts, const struct ptx_func *f,
 		      enum uniform_scope block) {
 	int r;
@@ -159,8 +190,14 @@ static int judge_init(struct judge *j, const struct module_facts *facts, const s
 	if (r < 0) {
 		return r;
 	}
-	r = uniform_init(&j->block, &j->c, j->m, f, block, NULL);
+	r = uniform_init(&j->block, &j->c, j->m, f, block, NULL, NULL);
 	if (r < 0) {
+		cfg_deinit(&j->c);
+		return r;
+	}
+	r = find_quiet(j, block);
+	if (r < 0) {
+		uniform_deinit(&j->block);
 		cfg_deinit(&j->c);
 		return r;
 	}
@@ -184,7 +221,7 @@ static int judge_warps(const struct judge *j, bool rows, struct refusal *ret) {
 
 	if (r == 0) {
 		r = uniform_init(&warp, &j->c, j->m, j->f, rows ? UNIFORM_WARP_ROWS : UNIFORM_WARP,
-				 NULL);
+				 NULL, &j->quiet);
 	}
 	if (r == 0) {
 		r = find_unsafe(j, &warp, FACTS_WARP, own, warp_reason, ret);
@@ -243,7 +280,7 @@ static int shrinking_init(struct shrinking *s, const struct judge *j, enum unifo
 	}
 	r = leavers_find(&j->c, j->m, s->meets, s->leavers);
 	if (r == 0) {
-		r = uniform_init(&s->warp, &j->c, j->m, j->f, scope, s->leavers);
+		r = uniform_init(&s->warp, &j->c, j->m, j->f, scope, s->leavers, &j->quiet);
 	}
 	for (uint32_t b = 0; b < j->c.n_blocks && r == 0; b++) {
 		s->votes[b] = s->leavers[b] != LEAVERS_NONE && s->warp.parted[b];

@@ -48,9 +48,10 @@ struct study {
 	/* Owned: by block, memories (memory.h) of which threads may see different values at its
 	 * start; and where the study is. */
 	uint8_t *unsettled, unsettled_here;
-	bool passes_params;	 /* addresses of parameters that it gives to others are taken */
-	bool *diverged, *parted; /* as in struct uniform */
-	const uint8_t *leavers;	 /* borrowed, or NULL */
+	bool passes_params;	   /* addresses of parameters that it gives to others are taken */
+	bool *diverged, *parted;   /* as in struct uniform */
+	const uint8_t *leavers;	   /* borrowed, or NULL */
+	const struct quiet *quiet; /* the same */
 	struct known known;
 	bool changed;
 };
@@ -412,6 +413,10 @@ static bool is_settled(const struct study *u, const struct ptx_stmt *s) {
 	return space && u->scope != UNIFORM_BLOCK && !(u->unsettled_here & space);
 }
 
+static bool is_quiet(const struct study *u, const struct ptx_stmt *s) {
+	return u->quiet && quiet_is_load(u->quiet, u->m, s);
+}
+
 static enum value load(const struct study *u, const struct ptx_stmt *s, const struct ptx_operand *o,
 		       uint32_t n) {
 	bool constant = ptx_opcode_has(s->opcode, "const") || ptx_opcode_has(s->opcode, "nc");
@@ -421,6 +426,9 @@ static enum value load(const struct study *u, const struct ptx_stmt *s, const st
 	}
 	if (ptx_opcode_has(s->opcode, "param")) {
 		return load_param(u, &o[1]);
+	}
+	if (is_quiet(u, s)) {
+		return VALUE_SAME;
 	}
 	return constant || is_settled(u, s) ? all_same(u, o + 1, 1) : VALUE_ANY;
 }
@@ -550,7 +558,7 @@ static unsigned settle(const struct study *u, uint32_t b, const struct ptx_stmt 
 		}
 		return ptx_name_is(ptx_opcode_part(s->opcode, 0), "bar") ? 0 : before;
 	}
-	return before | memory_unsettled(s);
+	return is_quiet(u, s) ? before : before | memory_unsettled(s);
 }
 
 /* Whether threads may part at the end of block @b: at its branch, or by skipping its event. */
@@ -704,8 +712,10 @@ static void study_deinit(struct study *u) {
 }
 
 int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module *m,
-		 const struct ptx_func *f, enum uniform_scope scope, const uint8_t *leavers) {
-	struct study x = {.c = c, .m = m, .f = f, .scope = scope, .leavers = leavers};
+		 const struct ptx_func *f, enum uniform_scope scope, const uint8_t *leavers,
+		 const struct quiet *quiet) {
+	struct study x = {
+		.c = c, .m = m, .f = f, .scope = scope, .leavers = leavers, .quiet = quiet};
 	int r = -ENOMEM;
 
 	x.diverged = calloc((size_t)c->n_blocks + 1, sizeof(*x.diverged));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "shim/ptx/cfg.h"
+#include "shim/ptx/quiet.h"
 
 enum uniform_scope {
 	UNIFORM_BLOCK,
@@ -23,8 +24,10 @@ struct uniform {
 
 /*
  * @leavers: NULL, or by block (enum leavers of leavers.h) where some leave for good: what is found
- * is then true of those that stay. Return: 0, -ENOMEM.
+ * is then true of those that stay. @quiet: variables that all threads see alike (quiet.h), or NULL.
+ * Return: 0, -ENOMEM.
  */
 int uniform_init(struct uniform *u, const struct cfg *c, const struct ptx_module *m,
-		 const struct ptx_func *f, enum uniform_scope scope, const uint8_t *leavers);
+		 const struct ptx_func *f, enum uniform_scope scope, const uint8_t *leavers,
+		 const struct quiet *quiet);
 void uniform_deinit(struct uniform *u);

@@ -57,7 +57,8 @@ static void transform_trusts_memory_behind_meetings(void **state) {
 		{ADDRESS ".shared .u32 s; st.shared.u32 [s], %r1; " LOAD, true},
 		{ADDRESS "prefetch.global.L2 [%rd1]; " LOAD, true},
 		{ADDRESS "cp.async.wait_all; " LOAD, true},
-		{".shared .u32 s; cp.async.wait_all; ld.shared.u32 %r5, [s];" LATER, false},
+		{".shared .u32 s; mov.u32 %r1, s; cp.async.wait_all; ld.shared.u32 %r5, [s];" LATER,
+		 false},
 		/* a meeting of all puts an end to that; one of some does not */
 		{ADDRESS "atom.global.add.u32 %r1, [%rd1+4], 1; bar.sync 0; " LOAD, true},
 		{ADDRESS "atom.global.add.u32 %r1, [%rd1+4], 1; bar.warp.sync -1; " LOAD, true},
@@ -269,11 +270,99 @@ static void transform_takes_the_lanes_number_off(void **state) {
 		      LATER);
 }
 
+/* Both ways lead to a meeting and to the end, so nobody leaves who could be counted. */
+#define SPLIT                                                                                \
+	" setp.eq.s32 %p4, %r5, 7; @%p4 bra Y; shfl.sync.down.b32 %r3, %r4, 1, 31, -1; ret;" \
+	" Y: bar.warp.sync -1; ret;"
+#define WRITE "@%p1 st.volatile.shared.u32 [s], %r1; "
+#define READ  "ld.volatile.shared.u32 %r5, [s]; "
+#define MEET  "bar.sync 0; "
+
+/* A stretch between barriers has a variable's loads, or what else it is used for. */
+static void transform_trusts_variables_that_are_quiet(void **state) {
+	static const struct proof proofs[] = {
+		{WRITE MEET READ, 1},
+		{WRITE MEET "ld.shared.u32 %r5, [s];", 1},
+		{WRITE MEET "ld.volatile.shared.v2.u32 {%r5, %r6}, [s+8];", 1},
+		{READ MEET WRITE, 1},
+		{WRITE MEET "ld.volatile.shared.u32 %r6, [s]; ld.param.u64 %rd1, [p]; "
+			    "ld.global.u32 %r5, [%rd1];",
+		 1},
+		{WRITE "bar.red.or.pred %p3, 0, %p2; " READ, 1},
+		{WRITE MEET READ MEET WRITE, 1},
+		{"L: " WRITE MEET READ MEET "@%p2 bra L;", 1},
+		{"atom.shared.add.u32 %r6, [s], 1; " MEET READ, 1},
+		{WRITE "mov.u32 %r6, t; " MEET READ "st.shared.u32 [%r6], %r1;", 1},
+		{WRITE "@%p2 bra L; " MEET READ "bra M; L: " MEET READ "M:", 1},
+		/* both in one, on some way */
+		{WRITE READ, 0},
+		{READ WRITE, 0},
+		{WRITE MEET READ WRITE, 0},
+		{"L: " WRITE MEET READ "@%p2 bra L;", 0},
+		{"L: " WRITE MEET READ "@%p2 bra L; " MEET, 0},
+		{WRITE "@%p2 bra L; " MEET "L: " READ, 0},
+		{WRITE MEET "atom.shared.add.u32 %r6, [s], 1; " READ, 0},
+		/* a barrier of some, or of a number of threads, or for each in another place */
+		{WRITE "@%p1 bar.sync 0; " READ, 0},
+		{WRITE "@%p2 bar.sync 0; " READ, 0},
+		{WRITE "bar.sync 1, 64; " READ, 0},
+		{WRITE "bar.warp.sync -1; " READ, 0},
+		{"shr.u32 %r6, %r1, 5; setp.ne.s32 %p3, %r6, 0; @%p3 bra L; " MEET WRITE
+		 "bra M; L: " MEET READ "M:",
+		 0},
+		{"shr.u32 %r6, %r1, 5; setp.ne.s32 %p3, %r6, 0; @%p3 bra L; " MEET
+		 "L: " READ MEET WRITE,
+		 0},
+		{WRITE MEET "@%p1 bra L; bar.sync 1, 64; L: " MEET READ, 0},
+		/* reached by other ways, or later */
+		{WRITE "mov.u32 %r6, s; " MEET READ "st.shared.u32 [%r6], %r1;", 0},
+		{WRITE "mov.u64 %rd2, s; " MEET READ, 0},
+		{WRITE "st.shared.u32 [t], s; " MEET READ, 0},
+		{"cp.async.ca.shared.global [s], [%rd1], 4; " MEET READ, 0},
+		{"st.volatile.shared.u32 [e], %r1; " MEET "ld.volatile.shared.u32 %r5, [e];", 0},
+		/* of another memory */
+		{MEET "ld.volatile.global.u32 %r5, [%rd1];", 0},
+	};
+
+	assert_proofs(proofs, sizeof(proofs) / sizeof(proofs[0]), ".extern .shared .u32 e[];",
+		      ".shared .align 8 .b8 s[64]; .shared .u32 t;\n" SAME
+		      "mov.u32 %r1, %tid.x; setp.eq.s32 %p1, %r1, 0;\n",
+		      SPLIT);
+	/* then a whole block goes the same way, also to its barriers */
+	assert_twin("",
+		    ".shared .u32 s; " DIFFER WRITE MEET READ
+		    "setp.eq.s32 %p4, %r5, 7; @%p4 ret; bar.sync 0; ret;",
+		    false);
+	assert_twin("",
+		    ".shared .u32 s; L: " DIFFER WRITE MEET READ MEET
+		    "setp.ne.s32 %p4, %r5, 7; @%p4 bra L; ret;",
+		    false);
+	assert_twin("",
+		    ".shared .u32 s; L: " DIFFER WRITE MEET READ
+		    "setp.ne.s32 %p4, %r5, 7; @%p4 bra L; ret;",
+		    true);
+	/* or in a function */
+	assert_refused(".shared .u32 s; .func f() { st.shared.u32 [s], 1; ret; }",
+		       DIFFER WRITE MEET READ "call f;" SPLIT,
+		       "shfl.sync.down.b32 %r3, %r4, 1, 31, -1;", "warp");
+	/* more than are looked at */
+	assert_refused(".shared .u32 s, a, b, c, d, e, f, g, h, i, j, l, m, n, o, q, r;",
+		       DIFFER WRITE
+		       "ld.shared.u32 %r6, [a]; ld.shared.u32 %r6, [b]; ld.shared.u32 %r6, [c];\n"
+		       "ld.shared.u32 %r6, [d]; ld.shared.u32 %r6, [e]; ld.shared.u32 %r6, [f];\n"
+		       "ld.shared.u32 %r6, [g]; ld.shared.u32 %r6, [h]; ld.shared.u32 %r6, [i];\n"
+		       "ld.shared.u32 %r6, [j]; ld.shared.u32 %r6, [l]; ld.shared.u32 %r6, [m];\n"
+		       "ld.shared.u32 %r6, [n]; ld.shared.u32 %r6, [o]; ld.shared.u32 %r6, [q];\n"
+		       "ld.shared.u32 %r6, [r];\n" MEET READ SPLIT,
+		       "shfl.sync.down.b32 %r3, %r4, 1, 31, -1;", "warp");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(transform_trusts_memory_behind_meetings),
 		cmocka_unit_test(transform_trusts_what_one_lane_says),
 		cmocka_unit_test(transform_takes_the_lanes_number_off),
+		cmocka_unit_test(transform_trusts_variables_that_are_quiet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

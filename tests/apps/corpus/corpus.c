@@ -110,6 +110,13 @@ const struct corpus_kernel corpus[] = {
 	{"lanes", "number_halves", CORPUS_WARPS, "oikn", LANES},
 	{"lanes", "steps_of_warps", CORPUS_WARPS, "oikn"},
 
+	{"quiet", "quiet_row", CORPUS_WARPS, "oikn"},
+	{"quiet", "quiet_rounds", CORPUS_WARPS, "oikn"},
+	{"quiet", "loud_rounds", CORPUS_WARPS, "oikn", LANES},
+	{"quiet", "loud_way", CORPUS_WARPS, "oikn", LANES},
+	{"quiet", "loud_warps", CORPUS_WARPS, "oikn", LANES},
+	{"quiet", "loud_index", CORPUS_WARPS, "oikn", LANES},
+
 	{"uniform", "warp_by_index", CORPUS_WARPS, "oikn"},
 	{"uniform", "warp_by_limit", CORPUS_WARPS, "oikn"},
 	{"uniform", "warp_by_bound", CORPUS_WARPS, "oikn"},

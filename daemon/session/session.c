@@ -301,6 +301,23 @@ int session_watch_process(struct session *s) {
 	return 0;
 }
 
+/* Closes politely: what was sent stays readable for the peer. */
+static void free_session(struct session *s) {
+	assert(TAILQ_EMPTY(&s->jobs));
+	if (s->fd >= 0) {
+		packet_close(s->fd);
+	}
+	if (s->pidfd >= 0) {
+		close(s->pidfd);
+	}
+	kernels_deinit(&s->kernels);
+	admission_release(s->user);
+	session_task_free(s);
+	session_terms_close(&s->terms);
+	board_leave(&s->all->boards, &s->seat);
+	free(s);
+}
+
 /* @a: entered; on success its charges are the session's. */
 static int make(struct session **ret, struct sessions *all, uint64_t id,
 		const struct admission *a) {
@@ -357,7 +374,7 @@ int session_new(struct session **ret, struct sessions *all, uint64_t id, int fd,
 	} else {
 		r = listen_to(s, fd, &a);
 		if (r < 0) {
-			session_free(s);
+			free_session(s);
 		}
 	}
 	if (r == 0) {
@@ -414,7 +431,7 @@ int session_new_absent(struct session **ret, struct sessions *all, uint64_t id, 
 	}
 	if (r < 0) {
 		event_del(&s->drained);
-		session_free(s);
+		free_session(s);
 		return r;
 	}
 	session_set_state(s, SESSION_ACTIVE);
@@ -423,26 +440,6 @@ int session_new_absent(struct session **ret, struct sessions *all, uint64_t id, 
 	TAILQ_INSERT_TAIL(&all->list, s, link);
 	*ret = s;
 	return 0;
-}
-
-struct session *session_free(struct session *s) {
-	if (!s) {
-		return NULL;
-	}
-	assert(TAILQ_EMPTY(&s->jobs));
-	if (s->fd >= 0) {
-		packet_close(s->fd);
-	}
-	if (s->pidfd >= 0) {
-		close(s->pidfd);
-	}
-	kernels_deinit(&s->kernels);
-	admission_release(s->user);
-	session_task_free(s);
-	session_terms_close(&s->terms);
-	board_leave(&s->all->boards, &s->seat);
-	free(s);
-	return NULL;
 }
 
 struct session *sessions_find(const struct sessions *all, uint64_t id) {
@@ -461,6 +458,6 @@ void sessions_reap(struct sessions *all) {
 
 	while ((s = TAILQ_FIRST(&all->ended))) {
 		TAILQ_REMOVE(&all->ended, s, link);
-		session_free(s);
+		free_session(s);
 	}
 }

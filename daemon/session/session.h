@@ -167,9 +167,6 @@ int session_new(struct session **ret, struct sessions *all, uint64_t id, int fd,
 int session_new_absent(struct session **ret, struct sessions *all, uint64_t id, uid_t uid,
 		       const struct identity *identity);
 
-/* Takes NULL. Closes politely: what was sent stays readable for the peer. */
-struct session *session_free(struct session *s);
-
 /* Says why and hangs up: the program goes on unmanaged. What it runs keeps its SMs as after any
  * other end of a connection. */
 void session_dismiss(struct session *s, const char *reason);

@@ -11,7 +11,7 @@
 
 #include "daemon/core/sched.h"
 
-/* Changes that are remembered: a counter's reading is some old when it is seen. */
+/* Changes that are kept: the counter may be up to 100 ms old when it is read. */
 #define ACCOUNT_POINTS 64
 
 struct inventory;

@@ -98,7 +98,8 @@ int parser_skip_balanced(struct parser *p) {
 	return 0;
 }
 
-void parser_linkage(struct parser *p, struct parser_linkage *ret) {
+/* .visible, .extern, .weak, .common: any number of them. */
+static void parse_linkage(struct parser *p, struct parser_linkage *ret) {
 	*ret = (struct parser_linkage){.first = p->at};
 	for (;; p->at++) {
 		if (parser_is(p, ".visible")) {
@@ -211,7 +212,7 @@ static int parse_body_vars(struct parser *p, struct ptx_stmt *s) {
 
 	s->kind = PTX_STMT_VAR;
 	s->var = (uint32_t)p->m->n_vars;
-	parser_linkage(p, &linkage);
+	parse_linkage(p, &linkage);
 	r = parser_vars(p, &linkage);
 	s->n_vars = (uint32_t)p->m->n_vars - s->var;
 	return r;
@@ -524,7 +525,7 @@ static int parse_item(struct parser *p) {
 	struct ptx_item item;
 	int r;
 
-	parser_linkage(p, &linkage);
+	parse_linkage(p, &linkage);
 	item = (struct ptx_item){.first = linkage.first, .n = 1};
 	if (parser_is(p, ".func") || parser_is(p, ".entry")) {
 		item.kind = PTX_ITEM_FUNC;

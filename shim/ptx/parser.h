@@ -59,12 +59,11 @@ int parser_expect_int(struct parser *p, uint64_t max, uint64_t *ret);
 /* From an opening bracket of any kind to behind its closing one. */
 int parser_skip_balanced(struct parser *p);
 
+/* .visible, .extern, .weak, .common: any number of them. */
 struct parser_linkage {
 	bool is_visible, is_extern, is_weak, is_common;
 	uint32_t first; /* token */
 };
-/* .visible, .extern, .weak, .common: any number of them. */
-void parser_linkage(struct parser *p, struct parser_linkage *ret);
 
 /* Whether the current token starts a declaration of variables. */
 bool parser_at_var(const struct parser *p);
@@ -73,7 +72,8 @@ int parser_vars(struct parser *p, const struct parser_linkage *linkage);
 /* "( decl, decl )", adding to m->vars and names. */
 int parser_params(struct parser *p, uint32_t *ret_first, uint32_t *ret_n);
 
-/* The declaration in m->vars that @n means here, or PTX_NONE. A trailing ".x" selects an element. */
+/* The declaration in m->vars that @n means here, or PTX_NONE. A trailing ".x" selects an element.
+ */
 uint32_t parser_find_var(const struct parser *p, struct ptx_name n);
 
 /* Operands up to the ';', which is left. Adds to m->operands. */

@@ -9,6 +9,7 @@
 
 #include "daemon/core/power.h"
 #include "daemon/core/profile.h"
+#include "energy.h"
 
 /* Table 3.2 (b). */
 static const struct power_gpu gpus[2] = {

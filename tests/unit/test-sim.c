@@ -13,6 +13,7 @@
 
 #include "daemon/sim/grants.h"
 #include "daemon/sim/shared.h"
+#include "energy.h"
 
 #define MS	  NSEC_PER_MSEC
 #define GPUS	  2

@@ -9,6 +9,7 @@
 #include "daemon/core/sched.h"
 #include "daemon/core/task.h"
 #include "daemon/core/timeline.h"
+#include "energy.h"
 
 #define GPU_SMS 12
 
@@ -179,8 +180,8 @@ static void timeline_knows_when_running_jobs_draw(void **state) {
 
 		params.power = (enum sched_power)power;
 		assert_int_equal(sched_set_params(s, &params), 0);
-		assert_int_equal(
-			profile_table_linear(&profile, GPU_SMS, 10, 20, 10 * GPU_SMS, 100), 0);
+		assert_int_equal(profile_table_linear(&profile, GPU_SMS, 10, 20, 10 * GPU_SMS, 100),
+				 0);
 		task.profiles[0] = &profile;
 		assert_int_equal(sched_add_task(s, &task, &job.task), 0);
 		assert_int_equal(sched_arrive(s, &job, &id), 0);

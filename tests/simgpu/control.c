@@ -22,6 +22,7 @@ struct control_object {
 	struct gpu *gpu;			/* of devices and what is below them; borrowed */
 	struct context *context; /* of a group of the graphics engine; NULL: it is gone */
 	uint64_t slice_us;	 /* of a group, as it was last set; 0: it was not */
+	bool disabled;		 /* a channel */
 };
 
 /* ---- objects ---- */
@@ -119,6 +120,12 @@ static enum rm_status init_device(const struct control_file *f, const struct con
 	return RM_OK;
 }
 
+static enum rm_status init_below(const struct control_object *parent, enum rm_class wanted,
+				 struct control_object *o) {
+	o->gpu = parent->gpu;
+	return parent->class == wanted ? RM_OK : RM_INVALID_PARENT;
+}
+
 static enum rm_status init_object(const struct control_file *f, const struct control_object *parent,
 				  const struct rm_packet *p, struct control_object *o) {
 	union {
@@ -142,8 +149,16 @@ static enum rm_status init_object(const struct control_file *f, const struct con
 		return RM_INVALID_PARAM_STRUCT;
 	}
 	memcpy(&params, p->params, p->params_size);
-	return o->class == RM_CLASS_DEVICE ? init_device(f, parent, &params.device, o)
-					   : init_group(f, parent, &params.group, o);
+	switch (o->class) {
+	case RM_CLASS_DEVICE:
+		return init_device(f, parent, &params.device, o);
+	case RM_CLASS_SUBDEVICE:
+		return init_below(parent, RM_CLASS_DEVICE, o);
+	case RM_CLASS_CHANNEL:
+		return init_below(parent, RM_CLASS_CHANNEL_GROUP, o);
+	default:
+		return init_group(f, parent, &params.group, o);
+	}
 }
 
 static enum rm_status control_alloc(struct control_file *f, const struct rm_packet *p,
@@ -152,7 +167,8 @@ static enum rm_status control_alloc(struct control_file *f, const struct rm_pack
 	struct control_object *o;
 	enum rm_status status;
 
-	if (!is_client && a->class != RM_CLASS_DEVICE && a->class != RM_CLASS_CHANNEL_GROUP) {
+	if (!is_client && a->class != RM_CLASS_DEVICE && a->class != RM_CLASS_SUBDEVICE &&
+	    a->class != RM_CLASS_CHANNEL_GROUP && a->class != RM_CLASS_CHANNEL) {
 		return RM_INVALID_CLASS;
 	}
 	o = calloc(1, sizeof(*o));
@@ -226,6 +242,51 @@ static enum rm_status group_get_info(struct control_object *o, void *params) {
 	return RM_OK;
 }
 
+/* ---- channels ---- */
+
+/* A group has turns if one of its channels is enabled, or it has none. */
+static void update_group(const struct control_file *f, const struct control_object *group) {
+	unsigned all = 0, disabled = 0;
+
+	for (const struct control_object *o = f->objects; o; o = o->next) {
+		if (o->client == group->client && o->parent == group->handle &&
+		    o->class == RM_CLASS_CHANNEL) {
+			all++;
+			disabled += o->disabled;
+		}
+	}
+	if (group->context) {
+		device_space_enable(group->context->space, all == 0 || disabled < all);
+	}
+}
+
+static enum rm_status disable_channels(const struct control_file *f,
+				       const struct control_object *subdevice,
+				       const struct rm_disable_channels *q) {
+	if (subdevice->gpu->server->no_disable) {
+		return RM_NOT_SUPPORTED;
+	}
+	if (q->n > RM_DISABLE_CHANNELS_MAX || q->event != 0) {
+		return RM_INVALID_ARGUMENT;
+	}
+	for (uint32_t i = 0; i < q->n; i++) {
+		const struct control_object *o = object_find(f, q->clients[i], q->channels[i]);
+
+		if (!o || o->class != RM_CLASS_CHANNEL || o->gpu != subdevice->gpu) {
+			return RM_INVALID_ARGUMENT;
+		}
+	}
+	for (uint32_t i = 0; i < q->n; i++) {
+		struct control_object *o = object_find(f, q->clients[i], q->channels[i]);
+
+		o->disabled = q->disable;
+		update_group(f, object_find(f, o->client, o->parent));
+	}
+	return RM_OK;
+}
+
+/* ---- controls ---- */
+
 static const struct {
 	enum rm_command command;
 	uint32_t size;
@@ -247,6 +308,11 @@ static enum rm_status control_control(const struct control_file *f, const struct
 	}
 	if (!o) {
 		return RM_NOT_FOUND;
+	}
+	if (q->command == RM_DISABLE_CHANNELS && o->class == RM_CLASS_SUBDEVICE) {
+		return q->params_size == sizeof(struct rm_disable_channels)
+			       ? disable_channels(f, o, params)
+			       : RM_INVALID_PARAM_STRUCT;
 	}
 	for (size_t i = 0; i < sizeof(group_commands) / sizeof(*group_commands); i++) {
 		if (q->command != group_commands[i].command || o->class != RM_CLASS_CHANNEL_GROUP) {

@@ -24,6 +24,7 @@ struct device_engine {
 	uint64_t suspended_ns; /* engine time, while not active */
 	uint64_t resumes_ns;   /* device time when its turn begins, after the switch */
 	uint64_t slice_ns;     /* of its turns; 0: as the device's config says */
+	bool disabled;	       /* it has no turns */
 };
 
 struct device_queue {
@@ -107,8 +108,8 @@ void device_queue_remove(struct device_queue *q, const struct device_op *op);
 struct device_part *device_op_part(const struct device_op *op);
 /* A2: the highest queue that is not empty, or NULL. */
 struct device_queue *device_part_ee_queue(struct device_part *p);
-/* Assigns blocks to SMs until nothing fits: of the highest priority first, one for each part of each
- * space in turn. */
+/* Assigns blocks to SMs until nothing fits: of the highest priority first, one for each part of
+ * each space in turn. */
 void device_dispatch(struct device *d);
 /* Takes the block off its SM and frees it. Its heap entry is the caller's business. */
 void device_block_release(struct device *d, struct device_block *b, uint64_t end_ns);

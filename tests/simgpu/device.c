@@ -64,6 +64,9 @@ void device_op_unset_running(struct device *d, struct device_op *op) {
 /* ---- turns ---- */
 
 static bool engine_has_work(const struct device_engine *e) {
+	if (e->disabled) {
+		return false;
+	}
 	if (e->blocks.n > 0) {
 		return true;
 	}
@@ -144,6 +147,25 @@ void device_space_set_slice(struct device_space *s, uint64_t ns) {
 	if (d->active == s->engine && end < d->turn_end_ns) {
 		d->turn_end_ns = end > d->now_ns ? end : d->now_ns;
 	}
+}
+
+void device_space_enable(struct device_space *s, bool on) {
+	struct device *d = s->device;
+	struct device_engine *e = s->engine;
+
+	if (d->config.shared || e->disabled == !on) {
+		return;
+	}
+	e->disabled = !on;
+	if (d->active == e && !on) {
+		/* Before that it has not begun. */
+		e->suspended_ns = d->now_ns > e->resumes_ns ? d->now_ns - e->epoch_ns
+							    : e->resumes_ns - e->epoch_ns;
+		d->active = NULL;
+		d->preempted = false;
+		device_update_power(d);
+	}
+	device_settle(d);
 }
 
 uint64_t device_turns(const struct device *d) {

@@ -43,6 +43,7 @@
  * | processes without MPS: time-sliced, 46 % of solo each   | yes: slice_ns, and switch_ns lost  |
  * | a time slice of 2.05 ms                                 | yes                                |
  * | an ioctl preempts a context in the middle of a kernel   | yes; turns last 20 us at least     |
+ * | an ioctl disables a context's channels                  | yes: it has no turns until then    |
  * | ... takes 0.2 ms of the caller, 0.4 until another runs  | switch_ns, no time of the caller   |
  * | ... results stay exact                                  | yes                                |
  * | ... no effect under MPS                                 | yes                                |
@@ -220,6 +221,11 @@ bool device_space_has_failed(const struct device_space *s);
 void device_space_preempt(struct device_space *s);
 /* Exclusive: the space's turns last @ns from now on, the present one too; 0: as the config says. */
 void device_space_set_slice(struct device_space *s, uint64_t ns);
+/*
+ * Exclusive: the space has turns, or none, from now on; what it runs stands still where it is,
+ * until it has turns again. Its copies go on.
+ */
+void device_space_enable(struct device_space *s, bool on);
 /* Turns that have begun, and those that device_space_preempt() has ended. */
 uint64_t device_turns(const struct device *d);
 uint64_t device_preemptions(const struct device *d);

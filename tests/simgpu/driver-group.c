@@ -1,8 +1,9 @@
 /*
  * driver-group.c: the ioctls by which the real driver makes a context's channel groups: a client on
- * a descriptor of nvidiactl, a device for each GPU in use, four groups below it for each context,
- * the one that computes first. Handles are used again as soon as they are free. Real drivers use
- * one of two structures to allocate, this one the older one for contexts that are not primary.
+ * a descriptor of nvidiactl, a device with a subdevice for each GPU in use, four groups below it
+ * for each context, the one that computes first, and channels below these. Handles are used again
+ * as soon as they are free. Real drivers use one of two structures to allocate, this one the older
+ * one for contexts that are not primary.
  */
 #include <stdbool.h>
 #include <sys/ioctl.h>
@@ -94,6 +95,7 @@ static uint32_t allocate(uint32_t parent, enum rm_class class, void *params, uin
 /* Return: the device object of the GPU, or 0. */
 static uint32_t open_device(unsigned gpu) {
 	struct rm_device_params params = {.device = gpu};
+	struct rm_subdevice_params sub = {.subdevice = 0};
 
 	if (!control.tried) {
 		control.tried = true;
@@ -103,6 +105,7 @@ static uint32_t open_device(unsigned gpu) {
 	if (control.client && !control.devices[gpu]) {
 		control.devices[gpu] =
 			allocate(control.client, RM_CLASS_DEVICE, &params, sizeof(params), false);
+		allocate(control.devices[gpu], RM_CLASS_SUBDEVICE, &sub, sizeof(sub), false);
 	}
 	return control.devices[gpu];
 }
@@ -115,6 +118,11 @@ void groups_new(CUcontext context) {
 
 		context->groups[i] = allocate(device, RM_CLASS_CHANNEL_GROUP, &params,
 					      sizeof(params), !context->is_primary);
+		for (unsigned k = 0; context->groups[i] && k < (i == 0 ? DRIVER_CHANNELS : 1);
+		     k++) {
+			context->channels[i][k] =
+				allocate(context->groups[i], RM_CLASS_CHANNEL, NULL, 0, false);
+		}
 	}
 }
 
@@ -127,6 +135,13 @@ void groups_free(CUcontext context) {
 		if (q.object &&
 		    ioctl(control.fd, _IOWR(RM_TYPE, RM_FREE_NR, struct rm_free), &q) == 0) {
 			handle_give(q.object);
+			/* They went with it. */
+			for (unsigned k = 0; k < DRIVER_CHANNELS; k++) {
+				if (context->channels[i][k]) {
+					handle_give(context->channels[i][k]);
+				}
+				context->channels[i][k] = 0;
+			}
 		}
 		context->groups[i] = 0;
 	}

@@ -20,7 +20,8 @@
 
 #define DRIVER_VERSION 13000
 
-#define DRIVER_GROUPS 4 /* channel groups of a context */
+#define DRIVER_GROUPS	4 /* channel groups of a context */
+#define DRIVER_CHANNELS 2 /* of its first group, which computes; the others have one */
 
 enum driver_tag {
 	DRIVER_CONTEXT = 0x53435458,
@@ -49,6 +50,7 @@ struct CUctx_st {
 	struct CUmod_st *modules; /* under driver.list_lock */
 	size_t limits[CU_LIMIT_MAX];
 	uint32_t groups[DRIVER_GROUPS]; /* handles of its channel groups; 0: none */
+	uint32_t channels[DRIVER_GROUPS][DRIVER_CHANNELS]; /* of their channels; 0: none */
 };
 
 struct CUgreenCtx_st {

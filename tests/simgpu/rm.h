@@ -1,7 +1,8 @@
 /*
  * rm.h: the ioctls of NVIDIA's resource manager that concern channel groups, as its open kernel
  * modules publish them (nvos.h, nv_escape.h, class/cl0080.h, alloc/alloc_channel.h,
- * ctrl/ctrla06c.h, nvstatuscodes.h): numbers and structures, same on x86-64 and aarch64.
+ * ctrl/ctrla06c.h, ctrl/ctrl2080/ctrl2080fifo.h, nvstatuscodes.h): numbers and structures, same on
+ * x86-64 and aarch64.
  *
  * An ioctl on /dev/nvidiactl is _IOWR('F', nr, structure). It returns 0 whenever the structure has
  * the right size; what came of it stands in `status`. Objects form a tree below a client, whose
@@ -41,6 +42,8 @@ enum rm_class {
 	RM_CLASS_CLIENT = 0x41,
 	RM_CLASS_DEVICE = 0x80,
 	RM_CLASS_CHANNEL_GROUP = 0xa06c,
+	RM_CLASS_SUBDEVICE = 0x2080,
+	RM_CLASS_CHANNEL = 0xc86f, /* HOPPER_CHANNEL_GPFIFO_A */
 };
 
 enum rm_engine { /* NV2080_ENGINE_TYPE_*: what an H200's program has groups for */
@@ -79,6 +82,10 @@ struct rm_device_params { /* of RM_CLASS_DEVICE */
 	uint32_t va_mode, reserved2;
 };
 
+struct rm_subdevice_params { /* of RM_CLASS_SUBDEVICE, whose parent is a device */
+	uint32_t subdevice;
+};
+
 struct rm_group_params { /* of RM_CLASS_CHANNEL_GROUP, whose parent is a device */
 	uint32_t error, ecc_error, va_space, engine;
 	uint8_t is_vgpu_plugin;
@@ -90,6 +97,19 @@ enum rm_command { /* controls of a channel group */
 		  RM_GROUP_GET_TIMESLICE = 0xa06c0104,
 		  RM_GROUP_PREEMPT = 0xa06c0105,
 		  RM_GROUP_GET_INFO = 0xa06c0106,
+};
+
+/* Control of a subdevice: channels, each by its client and handle. */
+#define RM_DISABLE_CHANNELS	0x2080110b
+#define RM_DISABLE_CHANNELS_MAX 64
+
+struct rm_disable_channels {
+	uint8_t disable;
+	uint32_t n;
+	uint8_t only_scheduling, rewind;
+	uint64_t event; /* the kernel's; 0 from everybody else */
+	uint32_t clients[RM_DISABLE_CHANNELS_MAX];
+	uint32_t channels[RM_DISABLE_CHANNELS_MAX];
 };
 
 struct rm_schedule {
@@ -115,6 +135,8 @@ _Static_assert(sizeof(struct rm_alloc_short) == 32, "NVOS21");
 _Static_assert(sizeof(struct rm_control) == 32, "NVOS54");
 _Static_assert(sizeof(struct rm_device_params) == 56, "NV0080_ALLOC_PARAMETERS");
 _Static_assert(sizeof(struct rm_group_params) == 20, "NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS");
+_Static_assert(sizeof(struct rm_disable_channels) == 536,
+	       "NV2080_CTRL_FIFO_DISABLE_CHANNELS_PARAMS");
 _Static_assert(sizeof(struct rm_preempt) == 8, "NVA06C_CTRL_PREEMPT_PARAMS");
 
 /*
@@ -123,7 +145,7 @@ _Static_assert(sizeof(struct rm_preempt) == 8, "NVA06C_CTRL_PREEMPT_PARAMS");
  * form. The connection itself is the open file: every duplicate of its descriptor, in any process,
  * is the same file.
  */
-#define RM_PARAMS_MAX 256
+#define RM_PARAMS_MAX 1024
 
 struct rm_packet {
 	uint32_t nr;
@@ -141,9 +163,10 @@ struct rm_packet {
  */
 int simgpu_control_open(void);
 
-/* Bytes of a class's parameters. */
+/* Bytes of a class's parameters, as far as they are simulated: a channel's are not. */
 static inline uint32_t rm_params_size(uint32_t class) {
 	return class == RM_CLASS_DEVICE		 ? sizeof(struct rm_device_params)
+	       : class == RM_CLASS_SUBDEVICE	 ? sizeof(struct rm_subdevice_params)
 	       : class == RM_CLASS_CHANNEL_GROUP ? sizeof(struct rm_group_params)
 						 : 0;
 }

@@ -160,10 +160,10 @@ struct server {
 	int listen_fd;	   /* owned */
 	int control_fd;	   /* owned: nvidiactl */
 	bool paced;
-	bool contained;	 /* faults of a client stay in it, unlike under MPS */
+	bool contained; /* faults of a client stay in it, unlike under MPS */
 	/* The ioctls are refused, as by a driver that does not know them, or answer success and do
 	 * nothing. */
-	bool no_preempt, ignores_preempt, no_slices, ignores_slices;
+	bool no_preempt, ignores_preempt, no_slices, ignores_slices, no_disable;
 	bool stop;
 	bool had_client;
 	bool moved; /* some operation was done: waits and other devices must look again */

@@ -12,7 +12,8 @@
  * (config.h). SIMGPU_FAULTS=contained: on a shared GPU the fault of one process, or its death in
  * the middle of a kernel, does not reach the others. SIMGPU_PREEMPT=refused: the ioctl that
  * preempts answers that there is no such thing; ignored: it answers success and does nothing.
- * SIMGPU_TIMESLICES: the same of the ioctls that set a group's time slice.
+ * SIMGPU_TIMESLICES: the same of the ioctls that set a group's time slice. SIMGPU_DISABLE=refused:
+ * the one that disables channels answers that there is no such thing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -157,6 +158,7 @@ int main(int argc, char **argv) {
 	server.ignores_preempt = is_set("SIMGPU_PREEMPT", "ignored");
 	server.no_slices = is_set("SIMGPU_TIMESLICES", "refused");
 	server.ignores_slices = is_set("SIMGPU_TIMESLICES", "ignored");
+	server.no_disable = is_set("SIMGPU_DISABLE", "refused");
 	r = server_run(&server);
 	(void)unlink(path);
 	(void)unlink(control_path);

@@ -237,6 +237,32 @@ static void preempt_storms_end(void **state) {
 	preempt_storm(4);
 }
 
+/* ---- without turns ---- */
+
+/* A stands still for 4 ms in the middle of its kernel, of which it has done 1 ms. */
+static void a_disabled_space_goes_on_where_it_was(void **state) {
+	struct owners o = {0};
+
+	owners_init(&o, 3, 4, 0);
+	launch(&o, 0);
+	launch(&o, 1);
+	device_space_enable(space(&o, 2), false);
+	launch(&o, 2);
+	world_run_until(&o.w, 1);
+	device_space_enable(space(&o, 0), false);
+	device_space_enable(space(&o, 0), false);
+	world_run(&o.w);
+	assert_true(o.ops[1].done && o.ops[1].done_ns == 5 * MS);
+	assert_false(o.ops[0].done || o.ops[2].done);
+	device_space_enable(space(&o, 0), true);
+	world_run(&o.w);
+	assert_true(o.ops[0].done && o.ops[0].done_ns == 8 * MS);
+	device_space_enable(space(&o, 2), true);
+	world_run(&o.w);
+	assert_int_equal(o.ops[2].done_ns, 12 * MS);
+	owners_deinit(&o);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(turns_go_round),
@@ -248,6 +274,7 @@ int main(void) {
 		cmocka_unit_test(preempt_waits_for_a_turn_to_begin),
 		cmocka_unit_test(preempt_does_nothing_under_mps),
 		cmocka_unit_test(preempt_storms_end),
+		cmocka_unit_test(a_disabled_space_goes_on_where_it_was),
 	};
 
 	return cmocka_run_group_tests_name("simgpu-turns", tests, NULL, NULL);

@@ -12,6 +12,7 @@
  *   free                 how much device memory is free
  *   add                  a whole small vector addition; "right" or "wrong"
  *   groups               its channel groups: CLIENT OBJECT ENGINE GPU each, in hexadecimal
+ *   channels             its subdevice, and the channels of its first group
  *   share PATH           sends the descriptor of nvidiactl to a socket there
  *   create               a further context
  *   destroy              the one that was created last
@@ -55,6 +56,8 @@ static struct {
 		uint32_t object, gpu;
 	} devices[DEVICES];
 	unsigned n_devices;
+	uint32_t subdevice, channels[GROUPS]; /* of the first group */
+	unsigned n_channels;
 } seen;
 
 /* Both structures begin as the shorter one. */
@@ -65,6 +68,11 @@ static void note_alloc(int fd, const struct rm_alloc_short *a) {
 	if (a->class == RM_CLASS_DEVICE && seen.n_devices < DEVICES) {
 		seen.devices[seen.n_devices].object = a->object;
 		seen.devices[seen.n_devices++].gpu = device->device;
+	} else if (a->class == RM_CLASS_SUBDEVICE) {
+		seen.subdevice = a->object;
+	} else if (a->class == RM_CLASS_CHANNEL && a->parent == seen.groups[0].object &&
+		   seen.n_channels < GROUPS) {
+		seen.channels[seen.n_channels++] = a->object;
 	} else if (a->class == RM_CLASS_CHANNEL_GROUP && seen.n_groups < GROUPS) {
 		struct group *g = &seen.groups[seen.n_groups++];
 
@@ -114,6 +122,14 @@ static void print_groups(void) {
 		const struct group *g = &seen.groups[i];
 
 		printf("%s%x %x %x %x", i ? " " : "", g->client, g->object, g->engine, g->gpu);
+	}
+	printf("\n");
+}
+
+static void print_channels(void) {
+	printf("%x", seen.subdevice);
+	for (unsigned i = 0; i < seen.n_channels; i++) {
+		printf(" %x", seen.channels[i]);
 	}
 	printf("\n");
 }
@@ -282,6 +298,8 @@ int main(void) {
 			printf("%zu\n", n);
 		} else if (strcmp(line, "groups\n") == 0) {
 			print_groups();
+		} else if (strcmp(line, "channels\n") == 0) {
+			print_channels();
 		} else if (sscanf(line, "share %127s", path) == 1 && seen.n_groups > 0) {
 			share(path);
 		} else if (strcmp(line, "create\n") == 0) {

@@ -123,6 +123,18 @@ static uint32_t control(int fd, uint32_t client, uint32_t object, uint32_t comma
 	return q.status;
 }
 
+/* The channels of its first group. */
+static uint32_t disable(struct owner *o, bool off, unsigned n_channels) {
+	struct rm_disable_channels p = {.disable = off, .n = n_channels};
+	uint32_t subdevice;
+
+	assert_int_equal(sscanf(client_ask(&o->c, "channels"), "%x %x %x", &subdevice,
+				&p.channels[0], &p.channels[1]),
+			 3);
+	p.clients[0] = p.clients[1] = o->rm;
+	return control(o->fd, o->rm, subdevice, RM_DISABLE_CHANNELS, &p, sizeof(p));
+}
+
 static uint32_t preempt(const struct owner *o, uint32_t object) {
 	struct rm_preempt p = {0};
 
@@ -370,6 +382,68 @@ static void rude_packets_harm_nobody(void **state) {
 	assert_string_equal(client_ask(&o.c, "add"), "right");
 	assert_int_equal(preempt(&o, o.groups[0].object), RM_OK);
 	owner_end(&o);
+}
+
+/* Whoever has no channel enabled has no turns, until one is. */
+static void a_group_without_channels_stands_still(void **state) {
+	struct owner a, b;
+
+	use_gpus("1", "2050");
+	owner_start(&a);
+	owner_start(&b);
+	client_ask(&a.c, "hold 2 1024");
+	client_until(&a.c, "arrived", "2");
+	assert_int_equal(disable(&a, true, 1), RM_OK); /* the other one is enabled */
+	client_ask(&a.c, "release");
+	assert_string_equal(client_ask(&a.c, "sync"), "0");
+	assert_int_equal(disable(&a, true, 2), RM_OK);
+	client_ask(&a.c, "hold 2 1024");
+	client_ask(&b.c, "hold 2 1024");
+	client_until(&b.c, "arrived", "2");
+	assert_string_equal(client_ask(&a.c, "arrived"), "0");
+	assert_int_equal(disable(&a, false, 2), RM_OK);
+	client_until(&a.c, "arrived", "2");
+	assert_int_equal(disable(&a, true, 2), RM_OK); /* in the middle of its kernel */
+	client_ask(&b.c, "release");
+	assert_string_equal(client_ask(&b.c, "sync"), "0");
+	assert_int_equal(disable(&a, false, 2), RM_OK);
+	client_ask(&a.c, "release");
+	assert_string_equal(client_ask(&a.c, "sync"), "0");
+	assert_string_equal(client_ask(&a.c, "add"), "right");
+	owner_end(&b);
+	assert_int_equal(disable(&a, true, 2), RM_OK);
+	owner_end(&a);
+}
+
+static void bad_channels_are_refused(void **state) {
+	struct rm_disable_channels p = {.disable = 1, .n = 1};
+	uint32_t subdevice, channel;
+	struct owner a;
+
+	use_gpus("1", FOR_EVER);
+	setenv("SIMGPU_DISABLE", "refused", 1);
+	owner_start(&a);
+	unsetenv("SIMGPU_DISABLE");
+	assert_int_equal(disable(&a, true, 2), RM_NOT_SUPPORTED);
+	owner_end(&a);
+	assert_int_equal(simgpud_stop(), 0);
+	owner_start(&a);
+	sscanf(client_ask(&a.c, "channels"), "%x %x", &subdevice, &channel);
+	p.clients[0] = a.rm;
+	p.channels[0] = 0x1234;
+	assert_int_equal(control(a.fd, a.rm, subdevice, RM_DISABLE_CHANNELS, &p, sizeof(p)),
+			 RM_INVALID_ARGUMENT);
+	p.channels[0] = channel;
+	assert_int_equal(
+		control(a.fd, a.rm, a.groups[0].object, RM_DISABLE_CHANNELS, &p, sizeof(p)),
+		RM_NOT_SUPPORTED);
+	assert_int_equal(control(a.fd, a.rm, subdevice, RM_DISABLE_CHANNELS, &p, 8),
+			 RM_INVALID_PARAM_STRUCT);
+	p.n = 65;
+	assert_int_equal(control(a.fd, a.rm, subdevice, RM_DISABLE_CHANNELS, &p, sizeof(p)),
+			 RM_INVALID_ARGUMENT);
+	assert_string_equal(client_ask(&a.c, "add"), "right");
+	owner_end(&a);
 }
 
 static void a_driver_may_refuse_to_preempt(void **state) {
@@ -675,6 +749,8 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_teardown(objects_form_a_tree_below_their_client, end_case),
 		cmocka_unit_test_teardown(rude_packets_harm_nobody, end_case),
 		cmocka_unit_test_teardown(a_driver_may_refuse_to_preempt, end_case),
+		cmocka_unit_test_teardown(a_group_without_channels_stands_still, end_case),
+		cmocka_unit_test_teardown(bad_channels_are_refused, end_case),
 		cmocka_unit_test_teardown(preempting_hands_the_gpu_over, end_case),
 		cmocka_unit_test_teardown(a_time_slice_holds_once_scheduled, end_case),
 		cmocka_unit_test_teardown(preempting_all_below_lets_the_urgent_one_run, end_case),

@@ -1,7 +1,7 @@
 /*
  * board.h: where programs of one user tell each other that they copy to a GPU, and until when, and
- * the process that preempts that they have jobs open: a page that sbeetd makes for each user, and
- * that all programs of the user write.
+ * the process that preempts that they have jobs open, and where that one tells them to wait for
+ * their turn: a page that sbeetd makes for each user, and that all programs of the user write.
  *
  * A copy engine serves in order. A program whose copies are held (proto/terms.h) lets the next
  * piece wait while another one, with an earlier deadline, has a copy queued or under way. Each
@@ -41,6 +41,13 @@
 /* Of a copy that nobody waits for: it lets all others go first. */
 #define BOARD_NO_DUE UINT64_MAX
 
+/* In board_slot.turn_state: the program takes turns; its channels are disabled now. */
+#define BOARD_TURN_TAKES 1u
+#define BOARD_TURN_OFF	 2u
+
+/* A program that is to wait for longer than this does not. */
+#define BOARD_TURN_MAX_NS (200 * NSEC_PER_MSEC)
+
 struct board_slot {
 	_Atomic uint64_t due_ns; /* CLOCK_MONOTONIC, of the copy; BOARD_NO_DUE; 0: there is none */
 	/* Lowest 31 bits: jobs that are open; BOARD_JOBS_UNSEEN; upper 32 bits: jobs that were
@@ -49,7 +56,13 @@ struct board_slot {
 	/* How long the copies that are under way take by themselves; 0: not known. Written before
 	 * due_ns. */
 	_Atomic uint64_t length_ns;
-	uint64_t reserved[5]; /* 0: a slot is a cache line */
+	/* Until then the program keeps its channels disabled, CLOCK_MONOTONIC; 0: it does not. By
+	 * the process that preempts, which goes on to write later times: without it the program
+	 * goes on by itself. */
+	_Atomic uint64_t turn_wait_ns;
+	_Atomic uint32_t turn_bell;  /* a futex: turn_wait_ns has become 0, or is it no more */
+	_Atomic uint32_t turn_state; /* BOARD_TURN_*, by the program */
+	uint64_t reserved[3];	     /* 0: a slot is a cache line */
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */

@@ -17,6 +17,7 @@
 #include "shim/held.h"
 #include "shim/lane.h"
 #include "shim/seat.h"
+#include "shim/turn.h"
 
 /* How long a thread sleeps for the daemon before it checks that the program has not closed the
  * socket. */
@@ -146,6 +147,7 @@ static void dispatch(const void *packet, int n, int *passed_fd) {
 			*passed_fd = -1;
 			break;
 		case SBEET__TO_SHIM__BODY_WANT_GROUPS:
+			turn_wanted(m->want_groups->turns ? atomic_load(&conn_number) : 0);
 			groups_wanted(atomic_load(&conn_number));
 			break;
 		case SBEET__TO_SHIM__BODY_WELCOME: /* another daemon has our connection now */

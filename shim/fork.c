@@ -27,6 +27,7 @@
 #include "shim/state.h"
 #include "shim/terms.h"
 #include "shim/track.h"
+#include "shim/turn.h"
 #include "shim/wait.h"
 #include "shim/wake.h"
 #include "shim/worker.h"
@@ -45,6 +46,7 @@ static void after_fork(void) {
 	keeper_after_fork();
 	seat_after_fork();
 	groups_after_fork();
+	turn_after_fork();
 	books_after_fork();
 	counts_after_fork();
 	gpu_uuid_after_fork();

@@ -22,6 +22,9 @@
 #define GROUPS_MAX  64
 #define DEVICES_MAX 64
 
+/* A group that computes has some for each context. */
+#define CHANNELS_MAX 512
+
 #define NUMBER_UNKNOWN UINT32_MAX
 
 /* Programs that close or reuse "all" descriptors count from 3. */
@@ -31,6 +34,7 @@
 struct device {
 	uint32_t client, object; /* client 0: free */
 	uint32_t number;	 /* the driver's, of the GPU */
+	uint32_t subdevice;	 /* below it; 0: none is known */
 };
 
 struct group {
@@ -43,10 +47,19 @@ struct group {
 	bool gone;     /* and is to be told so */
 };
 
+/* A channel of one of the groups. */
+struct channel {
+	uint32_t client, object; /* client 0: free */
+	uint32_t group, device;	 /* what it is below of */
+	bool disabled;		 /* by us */
+};
+
 static struct {
 	pthread_mutex_t lock;
 	struct device devices[DEVICES_MAX];
 	struct group groups[GROUPS_MAX];
+	struct channel channels[CHANNELS_MAX];
+	bool channels_lost;  /* there are more */
 	unsigned wants;	     /* how often sbeetd has asked */
 	uint32_t connection; /* over which it did; 0: it has not */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -101,8 +114,12 @@ static void forget_all(void) {
 	note_change();
 }
 
+/* With the lock held. Return: whether all are as wanted. */
+static bool disable_all(bool disable);
+
 /* With the lock held. */
 static void give_up(const char *why) {
+	disable_all(false); /* while we know them */
 	forget_all();
 	if (!atomic_exchange(&off, true)) {
 		log_once(LOG_LEVEL_WARN,
@@ -122,6 +139,16 @@ static void forget(uint32_t client, uint32_t object) {
 
 		if (d->client == client && (d->object == object || object == client)) {
 			d->client = 0;
+		} else if (d->client == client && d->subdevice == object) {
+			d->subdevice = 0;
+		}
+	}
+	for (unsigned i = 0; i < CHANNELS_MAX; i++) {
+		struct channel *c = &table.channels[i];
+
+		if (c->client == client && (c->object == object || c->group == object ||
+					    c->device == object || object == client)) {
+			c->client = 0;
 		}
 	}
 	for (unsigned i = 0; i < GROUPS_MAX; i++) {
@@ -226,6 +253,37 @@ static void add_group(int fd, const struct rm_alloc *a, const struct rm_group_pa
 	note_change();
 }
 
+static void add_subdevice(const struct rm_alloc *a) {
+	struct device *d = take_device(a->client, a->parent);
+
+	if (d && d->client) {
+		d->subdevice = a->object;
+	}
+}
+
+/* Of a group that computes. */
+static void add_channel(const struct rm_alloc *a) {
+	const struct group *g = NULL;
+
+	for (unsigned i = 0; !g && i < GROUPS_MAX; i++) {
+		const struct group *other = &table.groups[i];
+
+		if (other->client == a->client && other->object == a->parent && !other->gone) {
+			g = other;
+		}
+	}
+	for (unsigned i = 0; g && i < CHANNELS_MAX; i++) {
+		if (table.channels[i].client == 0) {
+			table.channels[i] = (struct channel){.client = a->client,
+							     .object = a->object,
+							     .group = g->object,
+							     .device = g->parent};
+			return;
+		}
+	}
+	table.channels_lost |= g != NULL;
+}
+
 /* Return: whether the form is known; @ret_status: what came of it. */
 static bool read_status(unsigned long request, const struct rm_alloc *a, uint32_t *ret_status) {
 	const struct rm_alloc_short *s = (const struct rm_alloc_short *)a;
@@ -257,6 +315,10 @@ void groups_after(int fd, unsigned long request, const void *arg) {
 		add_device(a, (const struct rm_device_params *)(uintptr_t)a->params);
 	} else if (status == 0 && a->class == RM_CLASS_CHANNEL_GROUP) {
 		add_group(fd, a, (const struct rm_group_params *)(uintptr_t)a->params);
+	} else if (status == 0 && a->class == RM_CLASS_SUBDEVICE) {
+		add_subdevice(a);
+	} else if (status == 0 && RM_CLASS_IS_CHANNEL(a->class)) {
+		add_channel(a);
 	}
 	pthread_mutex_unlock(&table.lock);
 	errno = saved_errno;
@@ -302,6 +364,99 @@ static int take_file(const struct group *g) {
 		close(fd);
 	}
 	return -1;
+}
+
+/* ---- off the GPU ---- */
+
+/* Some channels of @g, as many as one call takes, through its file @fd. Return: 0: there are none
+ * any more; 1: there may be; or -1. */
+static int disable_some(const struct group *g, int fd, bool disable) {
+	const struct device *d = find_device(g->client, g->parent);
+	struct rm_disable_channels params = {.disable = disable};
+	struct channel *found[RM_DISABLE_CHANNELS_MAX];
+	struct rm_control control = {.client = g->client,
+				     .object = d ? d->subdevice : 0,
+				     .command = RM_COMMAND_DISABLE_CHANNELS,
+				     .params = (uintptr_t)&params,
+				     .params_size = sizeof(params)};
+
+	for (unsigned i = 0; i < CHANNELS_MAX && params.n < RM_DISABLE_CHANNELS_MAX; i++) {
+		struct channel *c = &table.channels[i];
+
+		if (c->client == g->client && c->group == g->object && c->disabled != disable) {
+			params.clients[params.n] = c->client;
+			params.channels[params.n] = c->object;
+			found[params.n++] = c;
+		}
+	}
+	if (params.n == 0) {
+		return 0;
+	}
+	if (control.object == 0 ||
+	    ioctl(fd, _IOWR(RM_TYPE, RM_CONTROL_NR, struct rm_control), &control) < 0 ||
+	    control.status != 0) {
+		return -1;
+	}
+	for (unsigned i = 0; i < params.n; i++) {
+		found[i]->disabled = disable;
+	}
+	return 1;
+}
+
+static int disable_group(const struct group *g, bool disable) {
+	bool any = false;
+	int fd, r;
+
+	for (unsigned i = 0; !any && i < CHANNELS_MAX; i++) {
+		const struct channel *c = &table.channels[i];
+
+		any = c->client == g->client && c->group == g->object && c->disabled != disable;
+	}
+	if (!any) {
+		return 0;
+	}
+	fd = take_file(g);
+	if (fd < 0) {
+		return -1;
+	}
+	while ((r = disable_some(g, fd, disable)) > 0) {
+	}
+	close(fd);
+	return r;
+}
+
+static bool disable_all(bool disable) {
+	bool done = true;
+
+	for (unsigned i = 0; i < GROUPS_MAX; i++) {
+		const struct group *g = &table.groups[i];
+
+		if (g->client && !g->gone) {
+			done &= disable_group(g, disable) == 0;
+		}
+	}
+	return done;
+}
+
+static bool has_channels(void) {
+	for (unsigned i = 0; i < CHANNELS_MAX; i++) {
+		if (table.channels[i].client) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The lock is held meanwhile: no handle can come to name another channel. */
+int groups_disable(bool disable) {
+	bool done = false;
+
+	pthread_mutex_lock(&table.lock);
+	if (!disable || (has_channels() && !table.channels_lost)) {
+		done = disable_all(disable);
+	}
+	pthread_mutex_unlock(&table.lock);
+	return done ? 0 : GROUPS_E_REFUSED;
 }
 
 /* With the lock held. Return: whether there is something to say of @g. */
@@ -352,6 +507,7 @@ void groups_after_fork(void) {
 	pthread_mutex_init(&table.lock, NULL);
 	memset(table.devices, 0, sizeof(table.devices));
 	memset(table.groups, 0, sizeof(table.groups));
+	memset(table.channels, 0, sizeof(table.channels));
 	table.connection = 0;
 	atomic_store(&known, false);
 }

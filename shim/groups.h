@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The driver did not disable or enable channels, or they are not known. */
+#define GROUPS_E_REFUSED 1
+
 /* Whether an ioctl of this number is one to look at. */
 bool groups_concern(unsigned long request);
 
@@ -21,6 +24,10 @@ void groups_after(int fd, unsigned long request, const void *arg);
 /* Whether there are any that compute, all on one GPU: the program can be preempted. Takes no lock.
  */
 bool groups_known(void);
+
+/* Takes the channels of these groups off the GPU (@off), or lets them run again; those that are as
+ * wanted are left alone. Waits for the driver. Return: 0, or GROUPS_E_REFUSED: some are not. */
+int groups_disable(bool off);
 
 /* sbeetd wants them, over the connection of this number: all are news, again if need be. Or it does
  * so no more: that connection is gone. */

@@ -10,6 +10,7 @@
 #include "shim/gpu-uuid.h"
 #include "shim/groups.h"
 #include "shim/seat.h"
+#include "shim/turn.h"
 
 /* Return: 0 or negative errno. */
 static int tell(const struct groups_news *news, const uint8_t *uuid) {
@@ -53,5 +54,8 @@ void offer_groups(void) {
 			return;
 		}
 		groups_told(&news);
+	}
+	if (device >= 0) {
+		turn_begin(device);
 	}
 }

@@ -34,6 +34,7 @@
 #include "shim/seat.h"
 #include "shim/state.h"
 #include "shim/terms.h"
+#include "shim/turn.h"
 #include "shim/wait.h"
 #include "shim/wake.h"
 #include "shim/worker.h"
@@ -415,6 +416,7 @@ static void at_exit(void) {
 	graph_leave(deadline);
 	keeper_leave();
 	seat_leave();
+	turn_leave();
 	/* Not for ever: whoever calls exit() may do so from a signal handler, in the middle of it.
 	 */
 	lane_settle(deadline);

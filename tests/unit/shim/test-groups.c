@@ -21,6 +21,7 @@
 
 #define CLIENT	   0xc1d00001u
 #define DEVICE	   0x5c000001u
+#define SUBDEVICE  0x5c000002u
 #define CONNECTION 7u
 
 #define ALLOC	    _IOWR(RM_TYPE, RM_ALLOC_NR, struct rm_alloc)
@@ -75,6 +76,56 @@ static void see_free(uint32_t object) {
 	groups_before(FREE, &f);
 	assert_int_equal(errno, 123);
 	groups_after(control, FREE, &f);
+}
+
+/* ---- the driver's control ---- */
+
+static struct rm_disable_channels asked; /* the last time */
+static unsigned times_asked;
+static uint32_t answer; /* its status */
+
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...) {
+	struct rm_control *q;
+	va_list list;
+
+	va_start(list, request);
+	q = va_arg(list, struct rm_control *);
+	va_end(list);
+	assert_true(request == _IOWR(RM_TYPE, RM_CONTROL_NR, struct rm_control));
+	assert_int_not_equal(fd, control); /* a duplicate */
+	assert_int_equal(q->client, CLIENT);
+	assert_int_equal(q->object, SUBDEVICE);
+	assert_int_equal(q->command, 0x2080110b);
+	assert_int_equal(q->params_size, 536);
+	asked = *(const struct rm_disable_channels *)(uintptr_t)q->params;
+	times_asked++;
+	q->status = answer;
+	return 0;
+}
+
+/* That it is asked once, for the @n channels from @first on. */
+static void expect_asked(bool disable, uint32_t first, unsigned n) {
+	times_asked = 0;
+	assert_int_equal(groups_disable(disable), 0);
+	assert_int_equal(times_asked, 1);
+	assert_int_equal(asked.disable, disable);
+	assert_int_equal(asked.n, n);
+	assert_true(!asked.only_scheduling && !asked.rewind && !asked.event);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(asked.clients[i], CLIENT);
+		assert_int_equal(asked.channels[i], first + i);
+	}
+}
+
+static void expect_not_asked(bool disable, int r) {
+	times_asked = 0;
+	assert_int_equal(groups_disable(disable), r);
+	assert_int_equal(times_asked, 0);
+}
+
+static void see_channel(uint32_t group, uint32_t object) {
+	see_alloc(ALLOC, group, object, 0xc86f, NULL, 0);
 }
 
 /* The next news, which is told; @at as of groups_next(). */
@@ -285,6 +336,84 @@ static void too_many_groups_switch_it_off(void **state) {
 	in_child(too_many);
 }
 
+static void disabling(void) {
+	expect_not_asked(true, GROUPS_E_REFUSED); /* there is nothing */
+	see_group(0x20, 1);
+	see_group(0x30, 11);
+	expect_not_asked(true, GROUPS_E_REFUSED);
+	see_channel(0x20, 0x21);
+	see_channel(0x20, 0x22);
+	see_channel(0x30, 0x31); /* copies go on */
+	see_alloc(ALLOC_SHORT, 0x20, 0x28, 0xc86f, NULL, 0x1a);
+	see_alloc(ALLOC, 0x20, 0x29, 0xc8c0, NULL, 0); /* no channel */
+	expect_not_asked(true, GROUPS_E_REFUSED);      /* of no subdevice */
+	see_alloc(ALLOC, DEVICE, SUBDEVICE, RM_CLASS_SUBDEVICE, NULL, 0);
+	expect_not_asked(false, 0);
+	expect_asked(true, 0x21, 2);
+	expect_not_asked(true, 0);
+	see_channel(0x20, 0x23);
+	expect_asked(true, 0x23, 1);
+	see_channel(0x20, 0x24); /* was never disabled */
+	see_free(0x21);
+	expect_asked(false, 0x22, 2);
+	expect_not_asked(false, 0);
+	answer = 0x56;
+	assert_int_equal(groups_disable(true), GROUPS_E_REFUSED);
+	answer = 0;
+	expect_not_asked(false, 0);
+	expect_asked(true, 0x22, 3);
+	answer = 0x56; /* tried again */
+	assert_int_equal(groups_disable(false), GROUPS_E_REFUSED);
+	answer = 0;
+	expect_asked(false, 0x22, 3);
+	expect_asked(true, 0x22, 3);
+	see_free(0x20); /* with all below it */
+	expect_not_asked(false, 0);
+	see_group(0x20, 1);
+	expect_not_asked(true, GROUPS_E_REFUSED);
+}
+
+/* What is disabled does not stay so where the driver's ways are not known any more. */
+static void disabling_before_unknown(void) {
+	struct rm_free f = {.client = CLIENT, .object = 0x99};
+
+	see_alloc(ALLOC, DEVICE, SUBDEVICE, RM_CLASS_SUBDEVICE, NULL, 0);
+	see_group(0x20, 1);
+	see_channel(0x20, 0x21);
+	expect_asked(true, 0x21, 1);
+	times_asked = 0;
+	groups_before(_IOC(_IOC_READ | _IOC_WRITE, RM_TYPE, RM_FREE_NR, 24), &f);
+	assert_int_equal(times_asked, 1);
+	assert_false(asked.disable);
+	assert_int_equal(asked.channels[0], 0x21);
+}
+
+/* Those of a call are 64 at most. With too many nothing is disabled, but what is can be enabled. */
+static void disabling_many(void) {
+	see_alloc(ALLOC, DEVICE, SUBDEVICE, RM_CLASS_SUBDEVICE, NULL, 0);
+	see_group(0x20, 1);
+	for (uint32_t i = 0; i < 100; i++) {
+		see_channel(0x20, 0x100 + i);
+	}
+	times_asked = 0;
+	assert_int_equal(groups_disable(true), 0);
+	assert_int_equal(times_asked, 2);
+	assert_int_equal(asked.n, 36);
+	for (uint32_t i = 0; i < 1000; i++) {
+		see_channel(0x20, 0x1000 + i);
+	}
+	expect_not_asked(true, GROUPS_E_REFUSED);
+	assert_int_equal(groups_disable(false), 0);
+	assert_int_equal(times_asked, 2);
+	expect_not_asked(false, 0);
+}
+
+static void channels_are_disabled_and_enabled(void **state) {
+	in_child(disabling);
+	in_child(disabling_before_unknown);
+	in_child(disabling_many);
+}
+
 static void gone_connection(void) {
 	unsigned at = 0;
 
@@ -321,6 +450,7 @@ int main(void) {
 		cmocka_unit_test(a_descriptor_of_the_programs_is_never_told),
 		cmocka_unit_test(an_unknown_layout_switches_it_off),
 		cmocka_unit_test(too_many_groups_switch_it_off),
+		cmocka_unit_test(channels_are_disabled_and_enabled),
 		cmocka_unit_test(nobody_is_told_without_a_connection),
 		cmocka_unit_test(other_ioctls_are_of_no_concern),
 	};

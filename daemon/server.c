@@ -361,7 +361,7 @@ static void init_sessions(struct server *server, const struct server_parts *part
 	};
 	sessions_init(&server->sessions);
 	steer_init(&server->steer, &server->sessions, parts->base, settings->steer_window,
-		   settings->preempt, parts->state);
+		   settings->preempt, settings->turn, parts->state);
 	hold_init(&server->hold, &server->sessions, settings->max_hold);
 }
 

@@ -10,6 +10,10 @@
 #include "daemon/base/loopback.h"
 #include "daemon/book/suggest.h"
 
+/* Of setting turn: shorter ones cost more than they bring. */
+#define TURN_MIN_NS (10 * NSEC_PER_MSEC)
+#define TURN_MAX_NS NSEC_PER_SEC
+
 static int parse_time(const char *text, void *target) {
 	return units_parse_nsec(text, target);
 }
@@ -28,6 +32,17 @@ static int parse_spin(const char *text, void *target) {
 	nsec_t t;
 
 	if (units_parse_nsec(text, &t) < 0 || t > PROTO_SPIN_MAX_NS) {
+		return -EINVAL;
+	}
+	*(nsec_t *)target = t;
+	return 0;
+}
+
+static int parse_turn(const char *text, void *target) {
+	nsec_t t = 0;
+
+	if (strcmp(text, "off") != 0 &&
+	    (units_parse_nsec(text, &t) < 0 || t < TURN_MIN_NS || t > TURN_MAX_NS)) {
 		return -EINVAL;
 	}
 	*(nsec_t *)target = t;

@@ -30,6 +30,7 @@
 #include "daemon/preempt/rule.h"
 #include "daemon/preempt/sandbox.h"
 #include "daemon/preempt/slices.h"
+#include "daemon/preempt/turns.h"
 #include "proto/board.h"
 #include "proto/rm.h"
 
@@ -41,6 +42,11 @@
 /* While a job is timed we look this often. */
 #define TIMED_NS (50 * NSEC_PER_USEC)
 
+/* What a program that waits for its turn is told at a time: without us it goes on after that. */
+#define TURN_LEASE_NS (100 * NSEC_PER_MSEC)
+
+_Static_assert(TURN_LEASE_NS <= BOARD_TURN_MAX_NS, "it would not be heeded");
+
 /* Seconds that are left to it once sbeetd has died. */
 #define END_S 2
 
@@ -49,10 +55,11 @@
 
 struct owner { /* beside the one of the rule */
 	uint64_t number;
-	int pidfd;		   /* owned; -1: none */
-	const struct board *board; /* owned mapping */
-	ino_t inode;		   /* of the board: several owners may share it */
+	int pidfd;	     /* owned; -1: none */
+	struct board *board; /* owned mapping */
+	ino_t inode;	     /* of the board: several owners may share it */
 	unsigned slot;
+	bool waits[PROTO_GPUS_MAX]; /* was told to wait for its turn */
 };
 
 struct group {
@@ -77,6 +84,7 @@ static struct {
 		unsigned owner; /* whose job is timed */
 		nsec_t since;	/* it has been open */
 	} timings[PROTO_GPUS_MAX];
+	struct turns turns[PROTO_GPUS_MAX];
 	_Atomic uint32_t changed; /* a futex: owners or groups have */
 	struct order_report report;
 } helper = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -153,9 +161,30 @@ static void close_group(unsigned i) {
 	pthread_mutex_lock(&helper.lock);
 }
 
+/* @until: 0: it waits no more. It is woken where that is new. */
+static void tell_to_wait(struct owner *o, unsigned gpu, nsec_t until) {
+	struct board_slot *slot = &o->board->slots[gpu][o->slot];
+
+	if (until > 0 || o->waits[gpu]) {
+		atomic_store(&slot->turn_wait_ns, until);
+	}
+	if (o->waits[gpu] != (until > 0)) {
+		o->waits[gpu] = until > 0;
+		atomic_fetch_add(&slot->turn_bell, 1);
+		syscall(SYS_futex, &slot->turn_bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	}
+}
+
+static void let_go(struct owner *o) {
+	for (unsigned gpu = 0; gpu < PROTO_GPUS_MAX; gpu++) {
+		tell_to_wait(o, gpu, 0);
+	}
+}
+
 static void remove_owner(unsigned i) {
 	struct owner *o = &helper.owners[i];
 
+	let_go(o);
 	for (unsigned k = 0; k < helper.rule.n_groups; k++) {
 		if (helper.rule.groups[k].used && helper.rule.groups[k].owner == i) {
 			close_group(k);
@@ -163,17 +192,17 @@ static void remove_owner(unsigned i) {
 	}
 	rule_remove_owner(&helper.rule, i);
 	close(o->pidfd);
-	munmap((void *)(uintptr_t)o->board, sizeof(*o->board));
+	munmap(o->board, sizeof(*o->board));
 }
 
 static void add_owner(const struct order *order, const int *fds) {
-	const struct board *board = MAP_FAILED;
+	struct board *board = MAP_FAILED;
 	struct stat st;
 	int i = -1;
 
 	if (order->slot < PROTO_BOARD_SLOTS && fstat(fds[1], &st) == 0 &&
 	    st.st_size >= (off_t)sizeof(*board)) {
-		board = mmap(NULL, sizeof(*board), PROT_READ, MAP_SHARED, fds[1], 0);
+		board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
 	}
 	close(fds[1]);
 	if (board != MAP_FAILED) {
@@ -182,10 +211,11 @@ static void add_owner(const struct order *order, const int *fds) {
 	if (i < 0) {
 		close(fds[0]);
 		if (board != MAP_FAILED) {
-			munmap((void *)(uintptr_t)board, sizeof(*board));
+			munmap(board, sizeof(*board));
 		}
 		return;
 	}
+	helper.rule.owners[i].turn = order->turn;
 	helper.owners[i] = (struct owner){.number = order->owner,
 					  .pidfd = fds[0],
 					  .board = board,
@@ -241,6 +271,7 @@ static void obey(const struct order *order, const int *fds, unsigned n) {
 		if (owner >= 0) {
 			helper.rule.owners[owner].urgency = order->urgency;
 			helper.rule.owners[owner].patience = order->patience;
+			helper.rule.owners[owner].turn = order->turn;
 		}
 		break;
 	case ORDER_OWNER_GONE:
@@ -436,6 +467,12 @@ static nsec_t slice_wanted(unsigned group, nsec_t now) {
 		       : 0;
 }
 
+static bool waits_or_is_off(unsigned owner, unsigned gpu) {
+	const struct rule_owner *o = &helper.rule.owners[owner];
+
+	return o->waits[gpu] || o->turn_state[gpu] & BOARD_TURN_OFF;
+}
+
 /* With the lock held. Return: a group whose time slice is to be changed, or RULE_NONE. */
 static int find_slice(unsigned gpu, nsec_t now) {
 	if (helper.timings[gpu].effect.runs) {
@@ -445,6 +482,10 @@ static int find_slice(unsigned gpu, nsec_t now) {
 		const struct rule_group *r = &helper.rule.groups[i];
 		const struct group *g = &helper.groups[i];
 
+		/* Setting one schedules the group, which may enable it. */
+		if (waits_or_is_off(r->owner, gpu)) {
+			continue;
+		}
 		if (r->used && r->gpu == gpu && g->own_us > 0 && !g->slice_refused &&
 		    r->slice != slice_wanted(i, now)) {
 			return (int)i;
@@ -505,10 +546,28 @@ static void look_at_boards(unsigned gpu, struct bells *bells) {
 		const struct owner *o = &helper.owners[i];
 
 		if (helper.rule.owners[i].used) {
-			helper.rule.owners[i].jobs[gpu] =
-				atomic_load(&o->board->slots[gpu][o->slot].jobs);
+			const struct board_slot *slot = &o->board->slots[gpu][o->slot];
+
+			helper.rule.owners[i].jobs[gpu] = atomic_load(&slot->jobs);
+			helper.rule.owners[i].turn_state[gpu] = atomic_load(&slot->turn_state);
 		}
 	}
+}
+
+/* With the lock held: whose turn it is. Return: when to look again at the latest. */
+static nsec_t give_turns(unsigned gpu, nsec_t now) {
+	struct turns *t = &helper.turns[gpu];
+
+	helper.report.gpus[gpu].turns += turns_look(t, &helper.rule, gpu, now);
+	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
+		const struct rule_owner *o = &helper.rule.owners[i];
+
+		if (o->used) {
+			tell_to_wait(&helper.owners[i], gpu,
+				     o->waits[gpu] ? now + TURN_LEASE_NS : 0);
+		}
+	}
+	return turns_again(t);
 }
 
 /* Until a bell rings, or until @deadline. */
@@ -542,7 +601,7 @@ static void report(nsec_t now) {
 
 static void *run(void *data) {
 	unsigned gpu = (unsigned)(uintptr_t)data;
-	nsec_t now, again, look;
+	nsec_t now, again, look, turns;
 	struct bells bells;
 	bool timed;
 	int group;
@@ -554,6 +613,7 @@ static void *run(void *data) {
 		look_at_boards(gpu, &bells);
 		now = nsec_now();
 		rule_look(&helper.rule, gpu, now);
+		turns = give_turns(gpu, now);
 		timed = time_jobs(gpu, now);
 		group = rule_next(&helper.rule, gpu, now, &again);
 		if (timed) {
@@ -573,6 +633,7 @@ static void *run(void *data) {
 		}
 		look = slices_again(&helper.rule, gpu, now);
 		again = look < again ? look : again;
+		again = turns < again ? turns : again;
 		pthread_mutex_unlock(&helper.lock);
 		wait_for(&bells, now, again);
 		pthread_mutex_lock(&helper.lock);
@@ -581,10 +642,15 @@ static void *run(void *data) {
 	return NULL;
 }
 
-/* sbeetd has gone: programs have the time slices that the driver gave them. */
-static void restore_slices(void) {
+/* sbeetd has gone: no program waits, and all have the time slices that the driver gave them. */
+static void give_back(void) {
 	pthread_mutex_lock(&helper.lock);
 	helper.ending = true;
+	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
+		if (helper.rule.owners[i].used) {
+			let_go(&helper.owners[i]);
+		}
+	}
 	for (unsigned i = 0; i < helper.rule.n_groups; i++) {
 		struct group g = helper.groups[i];
 
@@ -649,7 +715,7 @@ int helper_run(bool simulated) {
 		_exit(1);
 	}
 	r = serve();
-	restore_slices();
+	give_back();
 	syscall(SYS_exit_group,
 		r); /* a sanitizer would look for leaks in _exit(), by other calls */
 	return r;

@@ -28,6 +28,7 @@ struct order {
 	uint64_t owner;		 /* its number, sbeetd's choice */
 	uint64_t urgency;	 /* owner, urgency */
 	uint64_t patience;	 /* the same; ns, see rule.h */
+	uint64_t turn;		 /* the same; ns, see turns.h */
 	uint32_t gpu;		 /* group, effect: place in the pages of terms */
 	uint32_t client, object; /* group: the driver's handles */
 	uint32_t slices;	 /* effect: enum effect_verdict of short time slices */
@@ -36,18 +37,19 @@ struct order {
 /* What the helper answers about once a second while it preempts: since it was started. */
 struct order_report {
 	struct order_gpu {
-		uint64_t preempted;  /* the driver said that it did */
-		uint64_t refused;    /* it did not */
-		uint64_t took_ns;    /* of all together */
+		uint64_t preempted;   /* the driver said that it did */
+		uint64_t refused;     /* it did not */
+		uint64_t took_ns;     /* of all together */
 		uint64_t shortest_ns; /* of one; 0: there was none */
 		uint64_t longest_ns;
-		uint64_t slices;      /* time slices that were changed */
+		uint64_t slices; /* time slices that were changed */
 		uint64_t slices_refused;
+		uint64_t turns; /* of programs that take turns, that have ended */
 		/* By the others that worked, less one: the median job's time, 0 where it is not
 		 * known; enum effect_verdict. */
 		uint64_t effect_ns[EFFECT_OTHERS][_EFFECT_WAY_N];
 		uint8_t effect[EFFECT_OTHERS][_EFFECT_WAY_N];
-	} gpus[PROTO_GPUS_MAX];	     /* by their places in the pages of terms */
+	} gpus[PROTO_GPUS_MAX]; /* by their places in the pages of terms */
 };
 
 /* Sends @size bytes at @data with @n descriptors; waits for nothing. Return: 0 or negative errno.

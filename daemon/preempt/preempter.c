@@ -88,6 +88,7 @@ static struct order_report sum_reports(const struct preempter *p) {
 		g->longest_ns = more->longest_ns > g->longest_ns ? more->longest_ns : g->longest_ns;
 		g->slices += more->slices;
 		g->slices_refused += more->slices_refused;
+		g->turns += more->turns;
 		take_effect(g, more);
 	}
 	return sum;
@@ -144,6 +145,10 @@ static void log_report(const struct order_report *report) {
 			log_debug("GPU %u: time slices were set %llu times, refused %llu times", i,
 				  (unsigned long long)g->slices,
 				  (unsigned long long)g->slices_refused);
+		}
+		if (g->turns > 0) {
+			log_debug("GPU %u: programs have changed turns %llu times", i,
+				  (unsigned long long)g->turns);
 		}
 		log_effect(i, g);
 	}
@@ -360,24 +365,26 @@ static int say(struct preempter *p, const struct order *order, const int *fds, u
 	return r;
 }
 
-int preempter_add_owner(struct preempter *p, uint64_t owner, uint64_t urgency, nsec_t patience,
+int preempter_add_owner(struct preempter *p, uint64_t owner, const struct preempter_rank *rank,
 			int pidfd, int board_fd, unsigned slot) {
 	const struct order order = {.kind = ORDER_OWNER,
 				    .owner = owner,
-				    .urgency = urgency,
-				    .patience = patience,
+				    .urgency = rank->urgency,
+				    .patience = rank->patience,
+				    .turn = rank->turn,
 				    .slot = slot};
 	const int fds[] = {pidfd, board_fd};
 
 	return say(p, &order, fds, 2);
 }
 
-void preempter_set_urgency(struct preempter *p, uint64_t owner, uint64_t urgency, nsec_t patience) {
+void preempter_set_rank(struct preempter *p, uint64_t owner, const struct preempter_rank *rank) {
 	say(p,
 	    &(struct order){.kind = ORDER_URGENCY,
 			    .owner = owner,
-			    .urgency = urgency,
-			    .patience = patience},
+			    .urgency = rank->urgency,
+			    .patience = rank->patience,
+			    .turn = rank->turn},
 	    NULL, 0);
 }
 

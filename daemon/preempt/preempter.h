@@ -38,15 +38,22 @@ const char *preempter_failure(const struct preempter *p);
  * NULL: 0. */
 unsigned preempter_starts(const struct preempter *p);
 
+/* Among others: see rule.h and turns.h. */
+struct preempter_rank {
+	uint64_t urgency;
+	nsec_t patience;
+	nsec_t turn; /* 0: it takes none */
+};
+
 /*
- * A program. @owner: its number; @urgency, @patience: see rule.h; @pidfd: of its process;
+ * A program. @owner: its number; @pidfd: of its process;
  * @board_fd, @slot: its slot on its board.
  * Both descriptors stay the caller's. Return: 0; or negative errno: the process is started again.
  */
-int preempter_add_owner(struct preempter *p, uint64_t owner, uint64_t urgency, nsec_t patience,
+int preempter_add_owner(struct preempter *p, uint64_t owner, const struct preempter_rank *rank,
 			int pidfd, int board_fd, unsigned slot);
 
-void preempter_set_urgency(struct preempter *p, uint64_t owner, uint64_t urgency, nsec_t patience);
+void preempter_set_rank(struct preempter *p, uint64_t owner, const struct preempter_rank *rank);
 
 /* With its groups. */
 void preempter_remove_owner(struct preempter *p, uint64_t owner);

@@ -99,6 +99,7 @@ int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again) {
 		nsec_t due;
 
 		if (!g->used || g->gpu != gpu || o->urgency >= top ||
+		    rule_is_off(rule, g->owner, gpu) ||
 		    (rule->slices_suffice[gpu] && g->slice > 0)) {
 			continue;
 		}
@@ -147,6 +148,23 @@ int rule_add_group(struct rule *rule, unsigned owner, unsigned gpu) {
 	rule->groups[i] = (struct rule_group){.used = true, .owner = owner, .gpu = gpu};
 	rule->n_groups = i >= rule->n_groups ? i + 1 : rule->n_groups;
 	return (int)i;
+}
+
+bool rule_is_off(const struct rule *rule, unsigned owner, unsigned gpu) {
+	const struct rule_owner *o = &rule->owners[owner];
+
+	return o->waits[gpu] && o->turn_state[gpu] & BOARD_TURN_OFF;
+}
+
+bool rule_has_group(const struct rule *rule, unsigned owner, unsigned gpu) {
+	for (unsigned i = 0; i < rule->n_groups; i++) {
+		const struct rule_group *g = &rule->groups[i];
+
+		if (g->used && g->owner == owner && g->gpu == gpu) {
+			return true;
+		}
+	}
+	return false;
 }
 
 bool rule_has_groups(const struct rule *rule, unsigned gpu) {

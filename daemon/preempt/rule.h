@@ -5,7 +5,8 @@
  * has a job open, the groups of less urgent owners of the GPU that have work are preempted, once
  * when the job opens and again and again: a preempted group has its next turn soon. Owners of the
  * same urgency share the GPU by time slices. An owner that can wait is no reason to preempt others
- * until its job has been open for that long.
+ * until its job has been open for that long. One that waits for its turn (turns.h) is off the GPU
+ * already.
  *
  * GPUs have nothing to do with each other. Pure: no I/O, no allocation, the clock is passed in.
  */
@@ -35,17 +36,21 @@ struct rule_owner {
 	bool used;
 	uint64_t urgency; /* more is more urgent */
 	nsec_t patience;  /* how long its jobs are open before others are preempted for them */
+	nsec_t turn; /* it takes turns of so long with others of its urgency, see turns.h; 0: it
+			does not */
 	uint64_t jobs[PROTO_GPUS_MAX]; /* as board_slot.jobs; the caller's to keep up to date */
-	uint32_t seen[PROTO_GPUS_MAX]; /* jobs that were opened when we last looked */
-	nsec_t since[PROTO_GPUS_MAX];  /* jobs have been open without a break; 0: none is */
-	nsec_t worked[PROTO_GPUS_MAX]; /* when it was last seen to have work; 0: never */
+	uint32_t turn_state[PROTO_GPUS_MAX]; /* the same of board_slot.turn_state */
+	uint32_t seen[PROTO_GPUS_MAX];	     /* jobs that were opened when we last looked */
+	nsec_t since[PROTO_GPUS_MAX];	     /* jobs have been open without a break; 0: none is */
+	nsec_t worked[PROTO_GPUS_MAX];	     /* when it was last seen to have work; 0: never */
+	bool waits[PROTO_GPUS_MAX];	     /* it is another one's turn */
 };
 
 struct rule_group {
 	bool used;
 	unsigned owner; /* index */
 	unsigned gpu;
-	nsec_t began; /* its last preemption; 0: not for the jobs that are open now */
+	nsec_t began;	/* its last preemption; 0: not for the jobs that are open now */
 	unsigned times; /* that it was preempted for these jobs */
 	nsec_t slice;	/* its time slice; 0: what the driver gave it. See slices.h */
 };
@@ -54,8 +59,8 @@ struct rule_group {
 struct rule {
 	struct rule_owner owners[RULE_OWNERS_MAX];
 	struct rule_group groups[RULE_GROUPS_MAX];
-	unsigned n_owners, n_groups; /* places that were ever used */
-	nsec_t ended[PROTO_GPUS_MAX]; /* the last preemption there; 0: there was none */
+	unsigned n_owners, n_groups;	     /* places that were ever used */
+	nsec_t ended[PROTO_GPUS_MAX];	     /* the last preemption there; 0: there was none */
 	bool slices_suffice[PROTO_GPUS_MAX]; /* groups with short ones need no preempting */
 };
 
@@ -68,8 +73,9 @@ struct rule {
 /* Takes in what the owners' jobs on @gpu are at @now. */
 void rule_look(struct rule *rule, unsigned gpu, nsec_t now);
 
-/* Looks, too. Return: the group on @gpu to preempt now, or RULE_NONE; then *@ret_again is when to ask again at
- * the latest, RULE_NEVER while no job is open there that others are less urgent than. */
+/* Looks, too. Return: the group on @gpu to preempt now, or RULE_NONE; then *@ret_again is when to
+ * ask again at the latest, RULE_NEVER while no job is open there that others are less urgent than.
+ */
 int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again);
 
 /* @group was preempted, from @began to @ended. */
@@ -78,6 +84,12 @@ void rule_done(struct rule *rule, int group, nsec_t began, nsec_t ended);
 /* A free place, or -1. */
 int rule_add_owner(struct rule *rule, uint64_t urgency, nsec_t patience);
 int rule_add_group(struct rule *rule, unsigned owner, unsigned gpu);
+
+/* Whether @owner waits for its turn on @gpu, and is off it. */
+bool rule_is_off(const struct rule *rule, unsigned owner, unsigned gpu);
+
+/* Whether @owner has one. */
+bool rule_has_group(const struct rule *rule, unsigned owner, unsigned gpu);
 
 /* Whether anybody has a group on @gpu. */
 bool rule_has_groups(const struct rule *rule, unsigned gpu);

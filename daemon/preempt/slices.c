@@ -16,19 +16,13 @@ struct ranks {
 	unsigned working; /* of these, those that work */
 };
 
-static bool has_group(const struct rule *rule, unsigned owner, unsigned gpu) {
-	for (unsigned i = 0; i < rule->n_groups; i++) {
-		const struct rule_group *g = &rule->groups[i];
-
-		if (g->used && g->owner == owner && g->gpu == gpu) {
-			return true;
-		}
-	}
-	return false;
+bool slices_works(const struct rule_owner *o, unsigned gpu, nsec_t now) {
+	return o->worked[gpu] > 0 && o->worked[gpu] + SLICES_QUIET_NS > now;
 }
 
+/* One that waits for its turn leaves the GPU to others. */
 static bool works(const struct rule_owner *o, unsigned gpu, nsec_t now) {
-	return o->worked[gpu] > 0 && o->worked[gpu] + SLICES_QUIET_NS > now;
+	return slices_works(o, gpu, now) && !o->waits[gpu];
 }
 
 static struct ranks rank(const struct rule *rule, unsigned gpu, nsec_t now) {
@@ -37,7 +31,7 @@ static struct ranks rank(const struct rule *rule, unsigned gpu, nsec_t now) {
 	for (unsigned i = 0; i < rule->n_owners; i++) {
 		const struct rule_owner *o = &rule->owners[i];
 
-		if (!o->used || o->patience > 0 || !has_group(rule, i, gpu)) {
+		if (!o->used || o->patience > 0 || !rule_has_group(rule, i, gpu)) {
 			continue;
 		}
 		if (r.n_top == 0 || o->urgency > r.top) {
@@ -51,7 +45,7 @@ static struct ranks rank(const struct rule *rule, unsigned gpu, nsec_t now) {
 	for (unsigned i = 0; i < rule->n_owners; i++) {
 		const struct rule_owner *o = &rule->owners[i];
 
-		if (o->used && r.n_top > 0 && o->urgency < r.top && has_group(rule, i, gpu)) {
+		if (o->used && r.n_top > 0 && o->urgency < r.top && rule_has_group(rule, i, gpu)) {
 			r.lower++;
 			r.working += works(o, gpu, now);
 		}

@@ -26,6 +26,9 @@
 /* What @group of @rule, which is in use, should have at @now; 0: what the driver gave it. */
 nsec_t slices_wanted(const struct rule *rule, unsigned group, nsec_t now);
 
+/* Whether @o has had work of late. */
+bool slices_works(const struct rule_owner *o, unsigned gpu, nsec_t now);
+
 /* The one owner of the highest urgency of those that don't wait, of which others are less urgent.
  * @ret_working: how many of these work. Return: whether there is one. */
 bool slices_top(const struct rule *rule, unsigned gpu, nsec_t now, unsigned *ret_owner,

@@ -46,21 +46,26 @@ nsec_t owner_patience(const struct task_spec *task, nsec_t needed) {
 	return task->deadline - left;
 }
 
-bool owner_hand_over(struct session_owner *o, struct preempter *p, uint64_t urgency,
-		     nsec_t patience, int pidfd, const struct board_seat *seat) {
+nsec_t owner_turn(const struct task_spec *task, nsec_t turn) {
+	return task->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME || task->deadline > 0 ||
+			       task->period > 0
+		       ? 0
+		       : turn;
+}
+
+bool owner_hand_over(struct session_owner *o, struct preempter *p,
+		     const struct preempter_rank *rank, int pidfd, const struct board_seat *seat) {
 	if (owner_is_handed_over(o, p)) {
-		if (urgency != o->urgency || patience != o->patience) {
-			o->urgency = urgency;
-			o->patience = patience;
-			preempter_set_urgency(p, o->id, urgency, patience);
+		if (rank->urgency != o->rank.urgency || rank->patience != o->rank.patience ||
+		    rank->turn != o->rank.turn) {
+			o->rank = *rank;
+			preempter_set_rank(p, o->id, rank);
 		}
 		return false;
 	}
 	o->n_groups = 0;
-	o->urgency = urgency;
-	o->patience = patience;
-	if (preempter_add_owner(p, o->id, urgency, patience, pidfd, board_fd(seat), seat->slot) <
-	    0) {
+	o->rank = *rank;
+	if (preempter_add_owner(p, o->id, rank, pidfd, board_fd(seat), seat->slot) < 0) {
 		return false;
 	}
 	o->start = preempter_starts(p);

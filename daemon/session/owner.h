@@ -13,21 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/preempt/preempter.h"
 #include "proto/limits.h"
 #include "proto/units.h"
 
 struct board_seat;
-struct preempter;
 struct task_spec;
 
 struct session_owner {
-	bool offers;	  /* its library sees channel groups */
-	bool told;	  /* the log, that it has none to show */
-	unsigned start;	  /* of the process that it was handed over to; 0: to none */
-	uint64_t id;	  /* by which that one knows it: the session's */
-	uint64_t urgency; /* as that one was told */
-	nsec_t patience;  /* the same */
-	nsec_t needed;	  /* by a job of it alone, where it runs by time slices; 0: not known */
+	bool offers;		    /* its library sees channel groups */
+	bool told;		    /* the log, that it has none to show */
+	unsigned start;		    /* of the process that it was handed over to; 0: to none */
+	uint64_t id;		    /* by which that one knows it: the session's */
+	struct preempter_rank rank; /* as that one was told */
+	nsec_t needed; /* by a job of it alone, where it runs by time slices; 0: not known */
 	struct {
 		uint32_t client, object;
 		size_t gpu;
@@ -55,16 +54,20 @@ nsec_t owner_patience(const struct task_spec *task, nsec_t needed);
 #define OWNER_SLACK_TIMES 3
 #define OWNER_SLACK_NS	  (4 * NSEC_PER_MSEC)
 
+/* How long the turns of a task are where those of others are @turn: 0 for one with a deadline or a
+ * period, which takes no turns. */
+nsec_t owner_turn(const struct task_spec *task, nsec_t turn);
+
 /* Whether it was handed over to the process that runs now. @p may be NULL. */
 bool owner_is_handed_over(const struct session_owner *o, const struct preempter *p);
 
 /*
- * Hands it over, or tells its urgency and patience if they have changed. @pidfd: of its process;
+ * Hands it over, or tells its rank if that has changed. @pidfd: of its process;
  * @seat: with a board. Return: whether it is new there: then its channel groups have to be asked
  * for.
  */
-bool owner_hand_over(struct session_owner *o, struct preempter *p, uint64_t urgency,
-		     nsec_t patience, int pidfd, const struct board_seat *seat);
+bool owner_hand_over(struct session_owner *o, struct preempter *p,
+		     const struct preempter_rank *rank, int pidfd, const struct board_seat *seat);
 
 /* Everything of it is forgotten there. */
 void owner_take_back(struct session_owner *o, struct preempter *p);

@@ -52,8 +52,9 @@ static void keep_effects(const struct preempting *p) {
 }
 
 void preempting_init(struct preempting *p, struct sessions *sessions, struct event_base *base,
-		     bool may_start, const char *state) {
-	*p = (struct preempting){.sessions = sessions, .base = base, .may_start = may_start};
+		     bool may_start, nsec_t turn, const char *state) {
+	*p = (struct preempting){
+		.sessions = sessions, .base = base, .may_start = may_start, .turn = turn};
 	snprintf(p->state, sizeof(p->state), "%s", state);
 }
 
@@ -138,8 +139,9 @@ static bool runs_sliced(const struct preempting *p, const struct session *s) {
 }
 
 /* It runs by time slices. May end the session. */
-static void hand_over(struct session *s) {
+static void hand_over(const struct preempting *p, struct session *s) {
 	struct preempter *preempter = s->all->preempter;
+	struct preempter_rank rank;
 
 	if (!preempter_works(preempter) || !s->owner.offers || s->pidfd < 0 || s->fd < 0 ||
 	    s->state != SESSION_ACTIVE) {
@@ -151,10 +153,13 @@ static void hand_over(struct session *s) {
 		}
 		session_say_board(s);
 	}
-	if (s->fd >= 0 &&
-	    owner_hand_over(&s->owner, preempter, preempting_urgency(s),
-			    owner_patience(&s->task, s->owner.needed), s->pidfd, &s->seat)) {
-		session_say_want_groups(s);
+	rank = (struct preempter_rank){
+		.urgency = preempting_urgency(s),
+		.patience = owner_patience(&s->task, s->owner.needed),
+		.turn = p->policy->steers ? owner_turn(&s->task, p->turn) : 0,
+	};
+	if (s->fd >= 0 && owner_hand_over(&s->owner, preempter, &rank, s->pidfd, &s->seat)) {
+		session_say_want_groups(s, p->turn > 0);
 	}
 }
 
@@ -165,7 +170,7 @@ void preempting_hand_over(struct preempting *p) {
 	for (s = TAILQ_FIRST(&all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		if (runs_sliced(p, s)) {
-			hand_over(s); /* may end it */
+			hand_over(p, s); /* may end it */
 		} else {
 			owner_take_back(&s->owner, all->preempter);
 		}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "proto/limits.h"
+#include "proto/units.h"
 
 struct event_base;
 struct sched_policy;
@@ -22,14 +23,15 @@ struct preempting {
 	struct event_base *base;	   /* borrowed */
 	char state[PROTO_PATH_MAX];	   /* directory that keeps what is known of GPUs */
 	bool may_start;			   /* --preempt, and it was not tried yet */
+	nsec_t turn;			   /* --turn; 0: off */
 	bool failed;			   /* to start */
 	unsigned told_start;		   /* of the process, as of told_policy: it knows what */
 	const struct sched_policy *told_policy; /* effect it may find out */
 };
 
-/* @state: as in struct preempting. Everything else outlives it. */
+/* @turn, @state: as in struct preempting. Everything else outlives it. */
 void preempting_init(struct preempting *p, struct sessions *sessions, struct event_base *base,
-		     bool may_start, const char *state);
+		     bool may_start, nsec_t turn, const char *state);
 
 /* Keeps what was found out, and ends the process. */
 void preempting_deinit(struct preempting *p);

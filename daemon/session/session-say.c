@@ -241,10 +241,11 @@ void session_say_board(struct session *s) {
 	say_passing(s, &m, board_fd(&s->seat));
 }
 
-void session_say_want_groups(struct session *s) {
+void session_say_want_groups(struct session *s, bool turns) {
 	Sbeet__WantGroups want = SBEET__WANT_GROUPS__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
 
+	want.turns = turns;
 	m.body_case = SBEET__TO_SHIM__BODY_WANT_GROUPS;
 	m.want_groups = &want;
 	say(s, &m);

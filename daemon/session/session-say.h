@@ -36,8 +36,8 @@ void session_say_record_ops(struct session *s, uint64_t job, bool on);
 /* The board of copies, on which it has a seat. */
 void session_say_board(struct session *s);
 
-/* Its channel groups are wanted, see owner.h. */
-void session_say_want_groups(struct session *s);
+/* Its channel groups are wanted, see owner.h. @turns: it may have to take turns. */
+void session_say_want_groups(struct session *s, bool turns);
 
 /* Finish what runs and start nothing more, if the peer's buffer has room for that. */
 /* @stop: the job may go on later. */

@@ -53,11 +53,11 @@ static void on_preempter(void *userdata) {
 }
 
 void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base,
-		nsec_t window, bool may_preempt, const char *state) {
+		nsec_t window, bool may_preempt, nsec_t turn, const char *state) {
 	int r;
 
 	*steer = (struct steer){.sessions = sessions, .changed = true, .window = window};
-	preempting_init(&steer->preempting, sessions, base, may_preempt, state);
+	preempting_init(&steer->preempting, sessions, base, may_preempt, turn, state);
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
 		steer->gpus[i].steer = steer;
 		steer->gpus[i].gpu = i;

@@ -88,7 +88,7 @@ struct steer {
 
 /* Without a thread for the planner, or memory, programs are steered by the rule alone. */
 void steer_init(struct steer *steer, struct sessions *sessions, struct event_base *base,
-		nsec_t window, bool may_preempt, const char *state);
+		nsec_t window, bool may_preempt, nsec_t turn, const char *state);
 
 void steer_deinit(struct steer *steer);
 

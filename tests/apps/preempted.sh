@@ -3,7 +3,7 @@
 # with a deadline takes the turns of the others away, results stay exact, and nothing hangs and nothing
 # is left when somebody is killed.
 #
-# usage: preempted.sh live | overtakes | slices | effect | gpus | killed | stopped | without | refused | off
+# usage: preempted.sh live | overtakes | slices | effect | gpus | turns | turns-lost | turns-refused | killed | stopped | without | refused | off
 . "$(dirname "$0")/lib.sh"
 
 export SIMGPU=4
@@ -191,6 +191,131 @@ effect() {
 	stop_daemon
 }
 
+# An urgent program with short jobs, and three others without deadlines, which have work all the time and
+# compare each result with the first one.
+start_turns() {
+	export SIMGPU=1
+	export SIMGPU_TIMESLICES=refused # so that nothing is given up, whatever jobs take here
+	segments=$SBEET_BUILD/tests/gpu/segments
+	go=$scratch/go
+	touch "$go"
+	start_daemon --policy steer --turn 10ms
+	"$ctl" run --task urgent --class realtime --period 20ms --job marks -- "$segments" go="$go" rounds=5 kernels=1 \
+		period_us=20000 >"$scratch/urgent.out" 2>"$scratch/urgent.err" &
+	urgent=$!
+	others=
+	for i in 0 1 2; do
+		"$ctl" run --task "low$i" --class best-effort --job marks --log info -- "$segments" go="$go" rounds=50 \
+			kernels=8 progress="$scratch/progress$i" >"$scratch/low$i.out" 2>"$scratch/low$i.err" &
+		others="$others $!"
+	done
+	started="$started $urgent $others"
+	until_true "all are handed over" holds 4
+}
+
+# After TIMES lines of the log.
+has_turns() {
+	tail -n "+$1" "$scratch/sbeetd.log" | grep -q 'have changed turns [1-9][0-9]* times'
+}
+
+# All end, with right results.
+end_turns() {
+	rm "$go"
+	for pid in $urgent $others; do
+		wait "$pid" || fail "a program ended with $?: $(cat "$scratch"/low*.err "$scratch/urgent.err")"
+	done
+	for name in ${urgent:+urgent} low0 low1 low2; do
+		[ ! -e "$scratch/$name.out" ] || [ "$(wc -l <"$scratch/$name.out")" -eq 2 ] ||
+			fail "$name: $(cat "$scratch/$name.err")"
+	done
+	until_true "all descriptors are closed" holds 0
+	[ "$(service protocol_errors)" -eq 0 ] || fail "somebody broke the protocol"
+	all_is_free
+	stop_daemon
+}
+
+turns() {
+	start_turns
+	until_true "they take turns" has_turns 1
+	# Under another policy nobody waits, and then they do again.
+	"$ctl" policy even || fail "the policy can't be changed"
+	all_go_on "under another policy"
+	from=$(lines)
+	"$ctl" policy steer || fail "the policy can't be changed back"
+	until_true "they take turns again" has_turns "$from"
+	# Nor without an urgent program.
+	kill -KILL "$urgent"
+	wait "$urgent" 2>/dev/null
+	urgent=
+	all_go_on "alone"
+	end_turns
+}
+
+jobs_of() { # NUMBER
+	od -An -t u8 "$scratch/progress$1" | tr -d ' '
+}
+
+has_gone_on() { # NUMBER JOBS
+	[ "$(jobs_of "$1")" -ge $(($2 + 2)) ]
+}
+
+# WHEN: each of the three others ends some jobs.
+all_go_on() {
+	for i in 0 1 2; do
+		until_true "program $i goes on, $1" has_gone_on $i "$(jobs_of $i)"
+	done
+}
+
+# Whoever waits for its turn goes on when the one who says so is stopped or killed, at whatever moment.
+turns_lost() {
+	start_turns
+	for round in 1 2 3; do
+		from=$(lines)
+		until_true "they take turns" has_turns "$from"
+		helper=$(preempter)
+		kill -STOP "$helper"
+		all_go_on "while the process that preempts is stopped"
+		kill -CONT "$helper"
+		until_true "they take turns again" has_turns "$from"
+		from=$(lines)
+		kill -KILL "$helper"
+		all_go_on "when it was killed"
+		until_true "another one is there" preempter_runs
+		until_true "they take turns by the next one" has_turns "$from"
+	done
+	helper=$(preempter)
+	kill -STOP "$daemon"
+	kill -STOP "$helper"
+	all_go_on "while both are stopped"
+	kill -KILL "$daemon"
+	wait "$daemon" 2>/dev/null
+	all_go_on "when sbeetd was killed"
+	kill -KILL "$helper"
+	from=$(lines)
+	start_daemon --policy steer --turn 10ms
+	until_true "all are handed over to the next one" holds 4
+	until_true "they take turns by the next one" has_turns "$from"
+	# One of those that take turns.
+	victim=${others##* }
+	others=${others% *}
+	kill -KILL "$victim"
+	wait "$victim" 2>/dev/null
+	until_true "its descriptor is closed" holds 3
+	rm -f "$scratch/low2.out"
+	from=$(lines)
+	until_true "the others take turns" has_turns "$from"
+	end_turns
+}
+
+# A driver that does not disable channels: it is said once, and all goes on as without turns.
+turns_refused() {
+	export SIMGPU_DISABLE=refused
+	start_turns
+	until_true "it is said" grep -q "takes no turns" "$scratch/low0.err" "$scratch/low1.err" "$scratch/low2.err"
+	all_go_on "without turns"
+	end_turns
+}
+
 knows_effect() {
 	"$ctl" gpu list --json=short | grep -q '"others":1,"left_ns":[1-9][0-9]*,"preempted_ns":[1-9][0-9]*,"sliced_ns":[1-9]'
 }
@@ -295,7 +420,9 @@ off() {
 
 export LD_PRELOAD="$kernel"
 case $1 in
-live | overtakes | slices | effect | gpus | killed | stopped | without | refused | off) "$1" ;;
-*) fail "usage: preempted.sh live | overtakes | slices | effect | gpus | killed | stopped | without | refused | off" ;;
+live | overtakes | slices | effect | gpus | turns | killed | stopped | without | refused | off) "$1" ;;
+turns-lost) turns_lost ;;
+turns-refused) turns_refused ;;
+*) fail "usage: preempted.sh CASE" ;;
 esac
 say "ok"

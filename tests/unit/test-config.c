@@ -59,16 +59,20 @@ static void config_takes_values_and_remembers_lines(void **state) {
 				   "[sbeetd]\r\n"
 				   "  policy = fcfs ; why not\n"
 				   "\tlinger\t=\t3ms\n"
-				   "gpus=80,40"),
+				   "gpus=80,40\n"
+				   "turn = 20ms"),
 			 0);
 	assert_string_equal(warnings, "");
 	assert_string_equal(c.settings.policy->name, "fcfs");
 	assert_int_equal(c.settings.linger, 3 * NSEC_PER_MSEC);
 	assert_int_equal(c.settings.gpus.n, 2);
 	assert_int_equal(c.settings.gpus.sms[1], 40);
+	assert_int_equal(c.settings.turn, 20 * NSEC_PER_MSEC);
 	assert_int_equal(c.settings.origin[SETTING_POLICY].line, 3);
 	assert_int_equal(c.settings.origin[SETTING_GPUS].line, 5);
 	assert_int_equal(c.settings.origin[SETTING_GPUS].source, SETTING_FILE);
+	assert_int_equal(read_text(&c, "[sbeetd]\nturn = off\n"), 0);
+	assert_int_equal(c.settings.turn, 0);
 }
 
 static void config_warns_of_what_it_does_not_know(void **state) {
@@ -96,6 +100,8 @@ static void config_refuses_bad_values_with_their_line(void **state) {
 		{"[sbeetd]\nruntime-dir = here\n",
 		 "F:2: runtime-dir 'here': expected an absolute path"},
 		{"[sbeetd]\nlinger\n", "F:2: expected '[section]' or 'key = value'"},
+		{"[sbeetd]\nturn = 5ms\n", "F:2: turn '5ms': expected off, or a time from 10ms"},
+		{"[sbeetd]\nturn = 2s\n", "F:2: turn '2s': expected off"},
 		{"[sbeetd\n", "F:1: expected '[section]' or 'key = value'"},
 		{"[sbeetd]\npolicy = \001\n", "F:2: the line has a byte"},
 		{"[sbeetd]\npolicy = \xff\n", "F:2: the line has a byte"},

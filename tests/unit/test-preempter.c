@@ -147,8 +147,9 @@ static struct program program_start_on(unsigned gpu, uint64_t number, uint64_t u
 	assert_true(p.pidfd >= 0);
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
 	p.driver = pipe_fds[0];
-	assert_int_equal(preempter_add_owner(preempter, number, urgency, 0, p.pidfd, board_file,
-					     (unsigned)number),
+	assert_int_equal(preempter_add_owner(preempter, number,
+					     &(struct preempter_rank){.urgency = urgency}, p.pidfd,
+					     board_file, (unsigned)number),
 			 0);
 	assert_int_equal(
 		preempter_add_group(preempter, number, gpu, 100, (uint32_t)number, pipe_fds[1]), 0);
@@ -308,7 +309,7 @@ static void urgency_may_change(void **state) {
 	set_jobs(&a, 0, 1);
 	set_jobs(&b, 0, 1);
 	await(&a);
-	preempter_set_urgency(preempter, 1, 3, 0);
+	preempter_set_rank(preempter, 1, &(struct preempter_rank){.urgency = 3});
 	await(&b);
 	program_end(&a);
 	program_end(&b);
@@ -383,7 +384,8 @@ static void it_is_started_again(void **state) {
 	assert_int_equal(preempter_starts(preempter), 2);
 	/* It knows nobody: whoever is to be known is handed over. */
 	again = program_start(3, 1);
-	assert_int_equal(preempter_add_owner(preempter, 2, 2, 0, programs[1].pidfd, board_file, 2),
+	assert_int_equal(preempter_add_owner(preempter, 2, &(struct preempter_rank){.urgency = 2},
+					     programs[1].pidfd, board_file, 2),
 			 0);
 	set_jobs(&again, 0, 1);
 	await(&again);
@@ -400,8 +402,90 @@ static void one_that_always_ends_is_given_up(void **state) {
 	}
 	unsetenv("TEST_PREEMPTER_ENDS");
 	assert_true(changes > 1);
-	assert_int_equal(preempter_add_owner(preempter, 1, 1, 0, board_file, board_file, 0),
+	assert_int_equal(preempter_add_owner(preempter, 1, &(struct preempter_rank){.urgency = 1},
+					     board_file, board_file, 0),
 			 -ENOTCONN);
+}
+
+/* ---- turns ---- */
+
+static void take_turns(const struct program *p) {
+	preempter_set_rank(preempter, p->number,
+			   &(struct preempter_rank){.urgency = 1, .turn = 10 * NSEC_PER_MSEC});
+	atomic_store(&board->slots[0][p->number].turn_state, BOARD_TURN_TAKES);
+}
+
+static nsec_t waits_until(const struct program *p) {
+	return atomic_load(&board->slots[0][p->number].turn_wait_ns);
+}
+
+/* Until @p waits, and its bell has rung for it. */
+static void await_wait(const struct program *p) {
+	uint32_t bell = atomic_load(&board->slots[0][p->number].turn_bell);
+
+	while (waits_until(p) == 0 || atomic_load(&board->slots[0][p->number].turn_bell) == bell) {
+		usleep(1000);
+	}
+}
+
+static void await_no_wait(const struct program *p) {
+	while (waits_until(p) != 0) {
+		usleep(1000);
+	}
+}
+
+/* Both come to wait, again and again, but never for long without being told again. */
+static void programs_take_turns(void **state) {
+	struct program a = program_start(1, 1), b = program_start(2, 1), high = program_start(3, 2);
+	const struct program programs[] = {a, b, high};
+	nsec_t killed;
+
+	set_jobs(&a, 0, 1);
+	set_jobs(&b, 0, 1);
+	take_turns(&a);
+	take_turns(&b);
+	set_jobs(&high, 0, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		await_wait(&a);
+		await_wait(&b);
+	}
+	assert_int_equal(waits_until(&high), 0);
+	kill_helper(programs, 3); /* while one of them waits */
+	killed = nsec_now();
+	assert_true(waits_until(&a) <= killed + BOARD_TURN_MAX_NS);
+	assert_true(waits_until(&b) <= killed + BOARD_TURN_MAX_NS);
+	while (changes == 0) {
+		assert_true(event_base_loop(base, EVLOOP_ONCE) >= 0);
+	}
+	program_end(&a);
+	program_end(&b);
+	program_end(&high);
+}
+
+/* Who is alone, or has ended, does not wait; nor does anybody when the process is dismissed. */
+static void nobody_waits_in_the_end(void **state) {
+	struct program a = program_start(1, 1), b = program_start(2, 1), high = program_start(3, 2);
+
+	set_jobs(&a, 0, 1);
+	set_jobs(&b, 0, 1);
+	take_turns(&a);
+	take_turns(&b);
+	set_jobs(&high, 0, 1);
+	await_wait(&a);
+	preempter_remove_owner(preempter, 2); /* the other one is alone */
+	await_no_wait(&a);
+	await_no_wait(&b);
+	preempter_add_owner(preempter, 2, &(struct preempter_rank){.urgency = 1}, b.pidfd,
+			    board_file, 2);
+	preempter_add_group(preempter, 2, 0, 100, 2, a.driver);
+	take_turns(&b);
+	await_wait(&a);
+	preempter = preempter_free(preempter);
+	await_no_wait(&a);
+	await_no_wait(&b);
+	program_end(&a);
+	program_end(&b);
+	program_end(&high);
 }
 
 static void it_reports(void **state) {
@@ -449,6 +533,8 @@ int main(int argc, char **argv) {
 		CASE(what_is_taken_back_is_closed),
 		CASE(it_is_started_again),
 		CASE(one_that_always_ends_is_given_up),
+		CASE(programs_take_turns),
+		CASE(nobody_waits_in_the_end),
 		CASE(it_reports),
 		CASE(only_the_control_device_is_taken),
 	};

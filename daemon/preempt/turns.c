@@ -1,0 +1,148 @@
+/*
+ * turns.c: see turns.h.
+ */
+#include "daemon/preempt/turns.h"
+
+#include <string.h>
+
+#include "daemon/preempt/slices.h"
+#include "proto/board.h"
+
+/* Of the time with a job open: 3/4. */
+#define BUSY_PART  3
+#define BUSY_WHOLE 4
+
+static uint32_t n_open(const struct rule_owner *o, unsigned gpu) {
+	return (uint32_t)(o->jobs[gpu] & (BOARD_JOBS_UNSEEN - 1));
+}
+
+static bool may_take(const struct rule *rule, unsigned owner, unsigned gpu) {
+	const struct rule_owner *o = &rule->owners[owner];
+
+	return o->used && o->turn > 0 && o->turn_state[gpu] & BOARD_TURN_TAKES &&
+	       rule_has_group(rule, owner, gpu);
+}
+
+/* Whether those that may take turns are at least two, of one urgency, and exactly one owner is more
+ * urgent, and works. */
+static bool has_reason(const struct rule *rule, unsigned gpu, nsec_t now) {
+	unsigned n = 0, above = 0;
+	uint64_t urgency = 0;
+	bool works = false;
+
+	for (unsigned i = 0; i < rule->n_owners; i++) {
+		if (may_take(rule, i, gpu)) {
+			if (n++ > 0 && rule->owners[i].urgency != urgency) {
+				return false;
+			}
+			urgency = rule->owners[i].urgency;
+		}
+	}
+	for (unsigned i = 0; n >= 2 && i < rule->n_owners; i++) {
+		const struct rule_owner *o = &rule->owners[i];
+
+		if (o->used && o->urgency > urgency && rule_has_group(rule, i, gpu)) {
+			above++;
+			works |= slices_works(o, gpu, now);
+		}
+	}
+	return n >= 2 && above == 1 && works;
+}
+
+/* A job of somebody who takes no turns. */
+static bool is_urgent_job_open(const struct rule *rule, unsigned gpu) {
+	const struct rule_owner *holder = NULL;
+
+	for (unsigned i = 0; i < rule->n_owners; i++) {
+		holder = may_take(rule, i, gpu) ? &rule->owners[i] : holder;
+	}
+	for (unsigned i = 0; i < rule->n_owners; i++) {
+		const struct rule_owner *o = &rule->owners[i];
+
+		if (o->used && holder && o->urgency > holder->urgency && n_open(o, gpu) > 0 &&
+		    rule_has_group(rule, i, gpu)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What has been since the last look was as it was then. */
+static void measure(struct turns *t, const struct rule *rule, unsigned gpu, nsec_t now) {
+	bool ends = now - t->window >= TURNS_WINDOW_NS;
+
+	for (unsigned i = 0; i < rule->n_owners; i++) {
+		struct turns_owner *o = &t->owners[i];
+
+		o->open_ns += o->open ? now - t->looked : 0;
+		o->open = rule->owners[i].used && n_open(&rule->owners[i], gpu) > 0;
+		if (ends) {
+			o->busy = o->open_ns * BUSY_WHOLE >= (now - t->window) * BUSY_PART;
+			o->open_ns = 0;
+		}
+	}
+	t->window = ends ? now : t->window;
+	t->looked = now;
+}
+
+static bool takes(const struct turns *t, const struct rule *rule, unsigned owner, unsigned gpu) {
+	return t->owners[owner].busy && may_take(rule, owner, gpu);
+}
+
+/* The next one that takes turns after @owner, which may be that one itself; RULE_NONE. */
+static int find_next(const struct turns *t, const struct rule *rule, unsigned owner, unsigned gpu) {
+	for (unsigned i = 1; i <= rule->n_owners; i++) {
+		unsigned next = (owner + i) % rule->n_owners;
+
+		if (takes(t, rule, next, gpu)) {
+			return (int)next;
+		}
+	}
+	return RULE_NONE;
+}
+
+/* @closes: an urgent job has just ended. */
+static bool is_over(const struct turns *t, const struct rule *rule, unsigned gpu, nsec_t now,
+		    bool closes) {
+	return t->began == 0 || !takes(t, rule, t->turn, gpu) ||
+	       (now >= t->due && (closes || now - t->due >= t->due - t->began));
+}
+
+static void begin(struct turns *t, const struct rule *rule, int owner, nsec_t now) {
+	t->turn = owner != RULE_NONE ? (unsigned)owner : 0;
+	t->began = owner != RULE_NONE ? now : 0;
+	t->due = owner != RULE_NONE ? now + rule->owners[owner].turn : 0;
+}
+
+bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
+	bool reason = has_reason(rule, gpu, now), changed = false, urgent;
+	int next;
+
+	if (!reason) {
+		memset(t, 0, sizeof(*t));
+	} else if (t->looked == 0) {
+		t->looked = t->window = now;
+		measure(t, rule, gpu, now);
+	} else {
+		measure(t, rule, gpu, now);
+		urgent = is_urgent_job_open(rule, gpu);
+		if (is_over(t, rule, gpu, now, t->urgent && !urgent)) {
+			next = find_next(t, rule, t->turn, gpu);
+			changed = next != RULE_NONE && (unsigned)next != t->turn && t->began > 0;
+			begin(t, rule, next, now);
+		}
+		t->urgent = urgent;
+	}
+	for (unsigned i = 0; i < rule->n_owners; i++) {
+		rule->owners[i].waits[gpu] = t->began > 0 && i != t->turn && takes(t, rule, i, gpu);
+	}
+	return changed;
+}
+
+nsec_t turns_again(const struct turns *t) {
+	if (t->looked == 0) {
+		return RULE_NEVER;
+	}
+	return t->looked + (t->began > 0 && t->urgent && t->looked >= t->due ? TURNS_LOOK_CLOSE_NS
+									     : TURNS_LOOK_NS);
+}

@@ -1,0 +1,50 @@
+/*
+ * turns.h: programs without deadlines that have work all the time take turns of some tens of
+ * milliseconds, while one urgent program works beside them.
+ *
+ * The driver gives the GPU to the next program's time slice after each preemption, so an urgent job
+ * has to wait for as many preemptions as there are others. Of programs that take turns only one is
+ * not told to wait, and an urgent job has to wait for that one.
+ *
+ * Turns are for owners that may take them, all of one urgency, which have had a job open for three
+ * quarters of the time; the others are never told to wait. There are none unless exactly one owner
+ * is more urgent, and works. Each has the GPU equally long. To hand it over takes the driver half a
+ * millisecond, in which an urgent job should not begin: so a turn ends when one has ended, or after
+ * twice its length.
+ *
+ * For one GPU. Pure: no I/O, no allocation, the clock is passed in.
+ */
+#pragma once
+
+#include "daemon/preempt/rule.h"
+
+/* While there may be turns we look this often, for jobs that end don't ring. */
+#define TURNS_LOOK_NS (5 * NSEC_PER_MSEC)
+
+/* And this often for the end of an urgent job, after which a turn ends. */
+#define TURNS_LOOK_CLOSE_NS (200 * NSEC_PER_USEC)
+
+/* What is measured of an owner holds for so long. */
+#define TURNS_WINDOW_NS (100 * NSEC_PER_MSEC)
+
+/* All 0 at first. */
+struct turns {
+	nsec_t looked; /* last; 0: there was no reason to */
+	nsec_t window; /* since when open_ns is counted */
+	nsec_t began;  /* the present turn; 0: nobody's */
+	nsec_t due;    /* it should end */
+	unsigned turn; /* whose it is */
+	bool urgent;   /* a job that takes no turns was open at the last look */
+	struct turns_owner {
+		nsec_t open_ns; /* it had a job open */
+		bool open;	/* at the last look */
+		bool busy;	/* in the last window */
+	} owners[RULE_OWNERS_MAX];
+};
+
+/* Sets who waits on @gpu from @now on: @rule's owners' waits. After rule_look(). Return: whether
+ * another owner's turn has begun. */
+bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now);
+
+/* When to look again at the latest; RULE_NEVER. */
+nsec_t turns_again(const struct turns *t);

@@ -9,6 +9,8 @@
 # The last line is programs without sbeet, beside no other but each other: what the driver itself takes.
 #
 # hangs: the process did not end, its memory did not come back or the others did not go on within 10 s.
+# TURN: how long turns are, such as 20ms: with turns, of which there are none beside a second urgent program. So only the first
+# pair has one, the urgent neighbour has no deadline, and in the other pairs both are preempted. Without it there are none.
 # BUDGET_S (120): ends some 20 s after so many, whatever N is. MEMORY_MIB (4096): of each program that is
 # killed. PAIRS (3): of them at a time. ROUNDS: of arithmetic in a kernel of 0.5 ms; measured if not given.
 set -u
@@ -21,6 +23,8 @@ memory=${MEMORY_MIB:-4096}
 go=$scratch/go
 csv=$out/kills.csv
 failed=0
+turn=${TURN:-}
+told=0
 touch "$go"
 : >"$out/kills.txt"
 echo "kind,end_ms,memory_ms,others_ms" >"$csv"
@@ -72,12 +76,34 @@ await_preempter() {
 	done
 }
 
+# I: what the second program of this pair is.
+kind_of() {
+	if [ -n "$turn" ] && [ "$1" -gt 0 ]; then
+		echo preempted
+	else
+		echo urgent
+	fi
+}
+
+start_sbeetd() {
+	start_daemon --policy steer ${turn:+--turn "$turn" --log-level debug}
+}
+
+# sbeetd is about to end.
+count_turns() {
+	told=$((told + $(grep -c "changed turns" "$scratch/sbeetd.log")))
+}
+
 start_pairs() {
 	i=0
 	while [ $i -lt "${PAIRS:-3}" ]; do
 		rm -f "$scratch/urgent-$i.out" "$scratch/preempted-$i.out"
-		start "urgent-$i" "--class realtime --period 10ms --deadline 10ms" -- period_us=10000 kernels=1 \
-			memory="$memory"
+		if [ "$(kind_of $i)" = urgent ]; then
+			start "urgent-$i" "--class realtime --period 10ms --deadline 10ms" -- period_us=10000 kernels=1 \
+				memory="$memory"
+		else
+			start "urgent-$i" "--class best-effort" -- kernels=8 memory="$memory"
+		fi
 		start "preempted-$i" "--class best-effort" -- kernels=8 memory="$memory"
 		i=$((i + 1))
 	done
@@ -124,17 +150,22 @@ one_round() {
 	kill_at_random helper "$(preempter)" 0
 	kill_at_random sbeetd "$daemon" 0
 	wait "$daemon" 2>/dev/null
-	start_daemon --policy steer
+	count_turns
+	start_sbeetd
 	await_preempter
-	sleep 0.05
+	# Turns begin once it is known who is busy. In the first round also until sbeetd has told of them.
+	case $turn,$rounds_done in
+	,*) sleep 0.05 ;;
+	*,0) sleep 2 ;;
+	*) sleep 0.4 ;;
+	esac
 	while_stopped=
 	if [ $((rounds_done % 2)) -eq 1 ]; then
 		while_stopped=-stopped
 		kill -STOP "$daemon"
 	fi
-	for kind in preempted urgent; do
-		kill_at_random "$kind$while_stopped" "$(pid_of "$kind-$1")" "$memory"
-	done
+	kill_at_random "preempted$while_stopped" "$(pid_of "preempted-$1")" "$memory"
+	kill_at_random "$(kind_of "$1")$while_stopped" "$(pid_of "urgent-$1")" "$memory"
 	kill -CONT "$daemon"
 	rounds_done=$((rounds_done + 1))
 }
@@ -154,8 +185,10 @@ table() {
 }
 
 rounds=${ROUNDS:-$(plain "$here/bin/urgent" rounds 500)} || exit 1
-start_daemon --policy steer
-start neighbour-urgent "--class realtime --period 5ms --deadline 5ms --priority 2" -- period_us=5000 kernels=1 \
+start_sbeetd
+neighbour="--class realtime --period 5ms --deadline 5ms --priority 2"
+[ -z "$turn" ] || neighbour="--class best-effort"
+start neighbour-urgent "$neighbour" -- period_us=5000 kernels=1 \
 	progress="$scratch/progress-urgent"
 start neighbour-low "--class best-effort" -- kernels=8 progress="$scratch/progress-low"
 pid_of neighbour-urgent >/dev/null
@@ -170,10 +203,9 @@ while [ $rounds_done -lt "$wanted" ] && [ $(($(date +%s) - began)) -lt "${BUDGET
 		pid_of "preempted-$i" >/dev/null
 		i=$((i + 1))
 	done
-	i=0
-	while [ $i -lt "${PAIRS:-3}" ]; do
+	while [ $i -gt 0 ]; do # the first one's urgent program last
+		i=$((i - 1))
 		one_round $i
-		i=$((i + 1))
 	done
 done
 stop_killer
@@ -186,11 +218,13 @@ for name in neighbour-urgent neighbour-low; do
 		say "$name: $(tail -n 3 "$scratch/$name.err")"
 	}
 done
+count_turns
 stop_daemon
 start_killer
 bare_deaths
 stop_killer
 table | tee -a "$out/kills.txt"
 say "neighbours with wrong results: $wrong of 2; their jobs: $(tail -qn 1 "$scratch"/neighbour-*.out | cut -d ' ' -f 1 | tr '\n' ' ')"
+[ -z "$turn" ] || say "turns were told of $told times"
 say "$((($(date +%s) - began))) s"
 [ $failed -eq 0 ] && [ $wrong -eq 0 ] && ! grep -q -- -1 "$csv"

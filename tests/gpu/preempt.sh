@@ -1,14 +1,15 @@
 #!/bin/sh
 # Preemption between programs without MPS, in the folder that bundle.sh made: an urgent kernel of 79 us,
 # or of 4 ms, beside 1, 2, 4 other programs of endless kernels whose blocks take 680 us, alone, by the
-# GPU's time slices, and under sbeet. Some 80 s; the table is on $OUT/preempt.txt, too.
+# GPU's time slices, under sbeet, and under sbeet with turns. Some 100 s; the table is on $OUT/preempt.txt, too.
 #
 # Columns: us from the wake-up to the result, of the short and of the long kernel; the others' rate, in
 # percent of what the time that no urgent job was open allows (1 - open) of their rate alone.
 #
 # usage: preempt.sh [NUMBER...]		how many others; 1 2 4 if not given
 #
-# WINDOW_S, WARM_S, SHORT_US, LONG_US, BLOCK_US: seconds of each cell and before it, kernels. ROUNDS="SHORT LONG BLOCK": as
+# WINDOW_S, WARM_S, SHORT_US, LONG_US, BLOCK_US: seconds of each cell and before it, kernels. TURN (20ms): how long
+# turns are. WAYS (slices sbeet turns): those measured. ROUNDS="SHORT LONG BLOCK": as
 # rounds of arithmetic instead. PRELOAD: more libraries for sbeetd and all programs.
 set -u
 
@@ -30,7 +31,7 @@ urgent() {
 run() {
 	how=$1
 	shift
-	if [ "$how" = sbeet ]; then
+	if [ "$how" = sbeet ] || [ "$how" = turns ]; then
 		options=
 		while [ "$1" != -- ]; do
 			options="$options $1"
@@ -72,13 +73,13 @@ row() {
 	how=$1
 	number=$2
 	start_lower "$how" "$number"
-	# sbeetd finds out with the first jobs what it can do, and nobody counts them.
-	[ "$how" != sbeet ] || run "$how" --task camera --class realtime --period 2500us -- \
-		jobs "$page" "$number" "$short_rounds" 2500 "${WARM_S:-0.5}" >/dev/null
+	# sbeetd finds out with the first jobs what it can do, and whose turn it is: nobody counts them.
+	warm=0
+	[ "$how" != sbeet ] && [ "$how" != turns ] || warm=${WARM_S:-0.5}
 	short=$(run "$how" --task camera --class realtime --period 2500us -- \
-		jobs "$page" "$number" "$short_rounds" 2500 "$window")
+		jobs "$page" "$number" "$short_rounds" 2500 "$window" "$warm")
 	long=$(run "$how" --task camera --class realtime --period 16ms -- \
-		jobs "$page" "$number" "$long_rounds" 16000 "$window")
+		jobs "$page" "$number" "$long_rounds" 16000 "$window" "$warm")
 	stop_lower
 	echo "$short $long" | awk -v how="$how" -v n="$number" -v alone="$rate_alone" '{
 		printf "%-12s %6d | %6d %6d %6d | %6d %6d %6d |", how, n, $2, $3, $4, $8, $9, $10
@@ -112,12 +113,16 @@ stop_lower
 say "one other alone: $rate_alone kernels a second; rounds $short_rounds $long_rounds $block_rounds"
 say "how          others |  short p50, p99, max |   long p50, p99, max | others: short, long"
 row alone 0
-for number; do
-	row slices "$number"
+for way in ${WAYS:-slices sbeet turns}; do
+	case $way in
+	sbeet) start_daemon --policy steer --log-level debug ;;
+	turns) start_daemon --policy steer --turn "${TURN:-20ms}" --log-level debug ;;
+	esac
+	for number; do
+		row "$way" "$number"
+	done
+	[ "$way" = slices ] || {
+		stop_daemon
+		grep -h "preempted\|time slices\|turns" "$scratch/sbeetd.log" | tail -n 6 | tee -a "$out/preempt.txt"
+	}
 done
-start_daemon --policy steer --log-level debug
-for number; do
-	row sbeet "$number"
-done
-stop_daemon
-grep -h "preempted\|time slices" "$scratch/sbeetd.log" | tail -n 6 | tee -a "$out/preempt.txt"

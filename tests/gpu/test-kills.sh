@@ -9,3 +9,9 @@ sh "$folder/kills.sh" 4 >"$folder/log" 2>&1 || fail "exit code"
 for kind in sbeetd helper urgent preempted urgent-stopped preempted-stopped bare; do
 	grep -q "^$kind *[1-9][0-9]* *0 |" "$OUT/kills.txt" || fail "$kind"
 done
+
+TURN=10ms sh "$folder/kills.sh" 4 >"$folder/log" 2>&1 || fail "exit code, with turns"
+for kind in sbeetd helper preempted preempted-stopped bare; do
+	grep -q "^$kind *[1-9][0-9]* *0 |" "$OUT/kills.txt" || fail "$kind, with turns"
+done
+grep -q "turns were told of [1-9]" "$OUT/kills.txt" || fail "nobody took turns"

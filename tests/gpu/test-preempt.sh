@@ -4,10 +4,11 @@
 #
 # usage: test-preempt.sh SOURCE; $SBEET_BUILD is the build folder.
 . "$1/test-bundle.sh"
-export SIMGPU=1 WINDOW_S="${WINDOW_S:-0.2}" ROUNDS="${ROUNDS:-5 50 10}"
+export SIMGPU=1 TURN=10ms WINDOW_S="${WINDOW_S:-0.2}" ROUNDS="${ROUNDS:-5 50 10}"
 
 sh "$folder/preempt.sh" 1 2 >"$folder/log" 2>&1 || fail "exit code"
-for how in slices sbeet; do
+for how in slices sbeet turns; do
 	[ "$(grep -c "^$how " "$OUT/preempt.txt")" -eq 2 ] || fail "rows of $how"
 done
 grep -q 'preempted [1-9][0-9]* times, refused 0 times' "$OUT/preempt.txt" || fail "nobody was preempted"
+grep -q 'changed turns [1-9][0-9]* times' "$OUT/preempt.txt" || fail "nobody took turns"

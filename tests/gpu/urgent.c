@@ -8,11 +8,11 @@
  *	Endless kernels of 20 waves, two at a time, until the page says stop. Counts them in SLOT.
  * usage: urgent idle PAGE LOWER SECONDS
  *	Prints the kernels a second that the first LOWER slots complete.
- * usage: urgent jobs PAGE LOWER ROUNDS PERIOD_US SECONDS
- *	A kernel of one wave each period. Prints jobs, p50, p99, maximum of their responses in us
- *	from the wake-up on, the kernels a second of the first LOWER slots meanwhile, and the part
- *	of the time, in percent, in which a job was open.
- * usage: urgent stop PAGE
+ * usage: urgent jobs PAGE LOWER ROUNDS PERIOD_US SECONDS [WARM]
+ *	A kernel of one wave each period; those of the first WARM seconds (0) do not count. Prints
+ *jobs, p50, p99, maximum of their responses in us from the wake-up on, the kernels a second of the
+ *first LOWER slots meanwhile, and the part of the time, in percent, in which a job was open. usage:
+ *urgent stop PAGE
  *
  * PAGE is a file that all share.
  */
@@ -173,10 +173,10 @@ static int compare(const void *a, const void *b) {
 }
 
 static int run_jobs(const struct page *page, unsigned lower, unsigned rounds, double period,
-		    double seconds) {
+		    double seconds, double warm) {
 	static double response[JOBS_MAX];
 	double begin, next, open = 0;
-	uint64_t done;
+	uint64_t done = 0;
 	size_t n = 0;
 
 	start();
@@ -185,17 +185,27 @@ static int run_jobs(const struct page *page, unsigned lower, unsigned rounds, do
 		CU(cuStreamSynchronize(my.wave.stream));
 	}
 	await_lower(page, lower);
-	begin = next = now_us() + period;
-	done = kernels_done(page, lower);
+	next = now_us() + period;
+	begin = next + warm * 1e6;
 	while (next < begin + seconds * 1e6 && n < JOBS_MAX) {
 		double began = sleep_until_us(next);
 
+		if (n == 0 && began >= begin) {
+			begin = began;
+			done = kernels_done(page, lower);
+		}
 		launch(1, rounds);
 		CU(cuStreamSynchronize(my.wave.stream));
 		response[n] = now_us() - began;
-		open += response[n++];
+		if (began >= begin) {
+			open += response[n++];
+		}
 		for (double now = now_us(); next <= now; next += period) {
 		}
+	}
+	if (n == 0) {
+		fprintf(stderr, "urgent: no job ended in time\n");
+		return 1;
 	}
 	seconds = (now_us() - begin) / 1e6;
 	done = kernels_done(page, lower) - done;
@@ -223,9 +233,9 @@ int main(int argc, char **argv) {
 	if (argc == 5 && strcmp(argv[1], "idle") == 0) {
 		return show_idle(page, (unsigned)atoi(argv[3]), atof(argv[4]));
 	}
-	if (argc == 7 && strcmp(argv[1], "jobs") == 0) {
+	if ((argc == 7 || argc == 8) && strcmp(argv[1], "jobs") == 0) {
 		return run_jobs(page, (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]),
-				atof(argv[5]), atof(argv[6]));
+				atof(argv[5]), atof(argv[6]), argc == 8 ? atof(argv[7]) : 0);
 	}
 	page->stop = 1;
 	return 0;

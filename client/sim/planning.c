@@ -84,7 +84,7 @@ static bool go_on(void *userdata, const struct sim_boundary *b) {
 }
 
 bool planning_is_timed(const struct sched_task *t) {
-	return t->period > 0 || t->deadline > 0;
+	return t->deadline > 0;
 }
 
 static enum planning_verdict judge(const struct planning *p, const struct sched_task *task,

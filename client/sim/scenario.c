@@ -314,6 +314,12 @@ static int read_fixed(const struct loader *l, const struct reader_node *at,
 	return 0;
 }
 
+static bool is_none(const struct reader_node *at) {
+	const char *text = json_string_value(at->value);
+
+	return text && strcmp(text, "none") == 0;
+}
+
 /* Without a period there is one job. The deadline is the period unless it is given. */
 static int read_times(const struct reader *r, const struct reader_node *at,
 		      struct sched_task *task) {
@@ -328,7 +334,7 @@ static int read_times(const struct reader *r, const struct reader_node *at,
 	if (e == 0 && reader_get(at, "deadline", &node)) {
 		nsec_t deadline = 0;
 
-		e = reader_time(r, &node, 1, PROTO_PERIOD_MAX_NS, &deadline);
+		e = is_none(&node) ? 0 : reader_time(r, &node, 1, PROTO_PERIOD_MAX_NS, &deadline);
 		if (e == 0 && deadline > most) {
 			return reader_fail(r, &node, "expected a deadline not beyond the period");
 		}

@@ -48,7 +48,9 @@ static void scenario_reads_all_it_knows(void **state) {
 		"\"tasks\": [{\"name\": \"t\", \"profile\": \"p\", \"period\": \"20ms\","
 		" \"deadline\": \"15ms\", \"offset\": \"1ms\", \"priority\": -3,"
 		" \"fixed\": {\"gpu\": \"a\", \"sms\": \"0-15,20\"}},"
-		"{\"name\": \"u\", \"profile\": \"q\"}]}";
+		"{\"name\": \"u\", \"profile\": \"q\"},"
+		"{\"name\": \"v\", \"profile\": \"q\", \"period\": \"9ms\", \"deadline\": "
+		"\"none\"}]}";
 	const struct sched_task *t;
 	struct scenario s;
 
@@ -62,7 +64,9 @@ static void scenario_reads_all_it_knows(void **state) {
 	assert_int_equal(s.gpus[0].model.limit, 24);
 	assert_int_equal(s.gpus[0].model.step, 2);
 	assert_int_equal(s.gpus[1].model.limit, 6);
-	assert_int_equal(s.n_tasks, 2);
+	assert_int_equal(s.n_tasks, 3);
+	assert_int_equal(s.tasks[2].period, 9 * MS);
+	assert_int_equal(s.tasks[2].deadline, 0);
 	t = &s.tasks[0];
 	assert_int_equal(t->period, 20 * MS);
 	assert_int_equal(t->deadline, 15 * MS);

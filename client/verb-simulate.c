@@ -161,7 +161,8 @@ const struct verb verb_simulate = {
 	.options_size = sizeof(struct simulate_options),
 	.help = "This is the daemon's own scheduler; only the time is simulated. Under steer, mps, "
 		"mps-25,\n"
-		"mps-33, mps-50, mps-75 and mps-level, programs share a GPU without asking.\n"
+		"mps-33, mps-50, mps-75, mps-level and share, programs share a GPU without "
+		"asking.\n"
 		"Scenarios are documented in sbeet-scenario(5).\n",
 	.function = simulate,
 };

@@ -31,7 +31,7 @@ _sbeetctl_columns() {
 _sbeetctl_values() {
 	case $1 in
 	--format | -f) echo 'chrome csv html' ;;
-	--policy | -p) _sbeetctl_policies "$3" && echo 'mps mps-25 mps-33 mps-50 mps-75 mps-level' ;;
+	--policy | -p) _sbeetctl_policies "$3" && echo 'mps mps-25 mps-33 mps-50 mps-75 mps-level share' ;;
 	--gpu | -g) _sbeetctl_ids "$3" gpu ;;
 	--task | -t | --beside) _sbeetctl_ids "$3" task ;;
 	--kind | -k) _sbeetctl_kinds "$3" ;;

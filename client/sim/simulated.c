@@ -27,6 +27,10 @@ static const struct mps {
 	{{.name = "mps-level", .summary = "MPS, stream priorities by deadline"},
 	 SIM_TERMS_LEVELS,
 	 0},
+	{{.name = "share",
+	  .summary = "steer without profiles: others get what the deadlines leave, as measured"},
+	 SIM_TERMS_SHARED,
+	 0},
 };
 #define N_MPS (sizeof(mps) / sizeof(mps[0]))
 
@@ -64,7 +68,9 @@ void simulated_setup(const struct sched_policy *policy, const struct params *par
 	ret->arbiter = simulated_shares(policy) ? &sim_shared : &sim_grants;
 	ret->policy = policy;
 	ret->terms = m ? m->terms : SIM_TERMS_PLANNED;
-	ret->cap_percent = !m ? 0 : m->cap_percent ? m->cap_percent : params->mps_percent;
+	ret->cap_percent = !m || m->terms == SIM_TERMS_SHARED ? 0
+			   : m->cap_percent		      ? m->cap_percent
+							      : params->mps_percent;
 	ret->params = params->sched;
 	ret->exec = params->exec;
 	ret->exec_share_permille = params->exec_share_permille;

@@ -6,8 +6,8 @@
 
 #include "client/sim/params.h"
 
-/* mps and its like: no policies of sbeetd's scheduler, of which only name and summary are set. NULL
- * after the last one. */
+/* mps, share and their like: no policies of sbeetd's scheduler, of which only name and summary are
+ * set. NULL after the last one. */
 const struct sched_policy *simulated_mps(size_t index);
 
 /* One of these or one of sbeetd's; NULL if there is none of this name. */

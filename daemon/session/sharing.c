@@ -5,12 +5,9 @@
 
 #include "daemon/session/session.h"
 
-#define PAUSE_MIN (50 * NSEC_PER_MSEC)
-#define PAUSE_MAX (1 * NSEC_PER_SEC)
-
 void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn fn,
 		  void *userdata) {
-	*s = (struct sharing){.pause = PAUSE_MIN};
+	*s = (struct sharing){.pause = share_pause(0, true)};
 	event_assign(&s->timer, base, -1, 0, fn, userdata);
 }
 
@@ -45,7 +42,7 @@ void sharing_start(struct sharing *s, struct session *const *sessions, unsigned 
 	for (unsigned i = 0; i < n; i++) {
 		s->before[i] = seen_of(sessions[i]);
 	}
-	s->pause = PAUSE_MIN;
+	s->pause = share_pause(0, true);
 	wait(s);
 }
 
@@ -78,7 +75,7 @@ bool sharing_look(struct sharing *s, struct session *const *sessions) {
 		s->before[i] = now;
 	}
 	changed = share_look(&s->share, seen);
-	s->pause = busy ? PAUSE_MIN : s->pause < PAUSE_MAX / 2 ? s->pause * 2 : PAUSE_MAX;
+	s->pause = share_pause(s->pause, busy);
 	wait(s);
 	return changed;
 }

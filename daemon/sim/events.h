@@ -14,8 +14,9 @@ enum event_kind {
 	EVENT_KERNEL_START,
 	EVENT_KERNEL_END,
 	EVENT_FINISH,
-	EVENT_STOP, /* of a job that runs on for a while after it was told to stop */
+	EVENT_STOP,   /* of a job that runs on for a while after it was told to stop */
 	EVENT_SHARED, /* index: the GPU */
+	EVENT_LOOK,   /* likewise: sim_shared looks what the programs did */
 
 	/* sim.c's. */
 	EVENT_DEADLINE, /* only with SCHED_LATE_DROP */

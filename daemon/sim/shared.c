@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/core/steer/plan.h"
+#include "daemon/core/steer/share.h"
 #include "daemon/sim/arbiter.h"
 #include "daemon/sim/boundary.h"
 
@@ -30,6 +31,12 @@ struct shared_gpu {
 	nsec_t since[MODEL_TASKS_MAX];	   /* it holds just these */
 	unsigned n;
 	nsec_t pending; /* the next event that was pushed; NEVER: none */
+
+	/* With SIM_TERMS_SHARED. */
+	struct plan_gpu cut;
+	struct share share;			 /* share.n 0: the rule holds for good */
+	struct share_seen seen[MODEL_TASKS_MAX]; /* since the last look */
+	nsec_t pause;
 };
 
 /* A task's jobs, in the order in which they run. */
@@ -202,13 +209,26 @@ static double share_of(const struct sim *s, const struct profile_table *p,
 	return (double)sim_exec_time(s, p, p->n_sms, job) / (double)p->exec[p->n_sms];
 }
 
-static int job_ends(struct sim *s, const struct shared_gpu *g, unsigned i) {
+/* As sbeetd counts what a program did. */
+static void see_end(struct shared_gpu *g, unsigned i, nsec_t response) {
+	struct share_seen *seen = &g->seen[i];
+	nsec_t deadline = g->tasks[i].deadline;
+
+	seen->jobs++;
+	seen->missed += deadline && response > deadline;
+	seen->launches += g->tasks[i].launches;
+	seen->response += response;
+	seen->longest = response > seen->longest ? response : seen->longest;
+}
+
+static int job_ends(struct sim *s, struct shared_gpu *g, unsigned i) {
 	struct shared *shared = s->arbiter_state;
 	struct line *line = &shared->lines[g->index[i]];
 	uint32_t id = line->first;
 	int r;
 
 	line->open = false;
+	see_end(g, i, s->now - s->jobs[id].release);
 	r = sim_job_done(s, id); /* may add to the line, while this number is still taken */
 	leave(shared, line, NONE, id);
 	s->changed = true;
@@ -245,11 +265,66 @@ static int push_next(struct sim *s, struct shared_gpu *g) {
 						     .index = (uint32_t)(g - shared->gpus)});
 }
 
+/* Where steer has the tasks without their profiles, by what was seen so far. */
+static void place_shared(struct shared_gpu *g) {
+	struct plan_task tasks[MODEL_TASKS_MAX];
+	struct terms terms[MODEL_TASKS_MAX];
+	nsec_t deadlines[MODEL_TASKS_MAX];
+	bool fits;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		deadlines[i] = g->tasks[i].deadline;
+		tasks[i] = (struct plan_task){
+			.model = {.period = g->tasks[i].period, .deadline = deadlines[i]}};
+		terms[i] = (struct terms){.steered = true};
+	}
+	plan_rule(&g->cut, tasks, g->n, terms);
+	if (g->share.n > 0) {
+		share_apply(&g->share, deadlines, g->cut.group, terms);
+	}
+	fits = plan_places(&g->cut, terms, g->n, &g->gpu, g->places);
+	assert(fits);
+	(void)fits;
+	g->gpu.back = 0; /* the setup's overhead stands for all that the host takes */
+}
+
+static int push_look(struct sim *s, const struct shared_gpu *g) {
+	const struct shared *shared = s->arbiter_state;
+
+	return event_push(&s->events, (struct event){.at = s->now + g->pause,
+						     .kind = EVENT_LOOK,
+						     .index = (uint32_t)(g - shared->gpus)});
+}
+
+static int look(struct sim *s, struct shared_gpu *g) {
+	const struct shared *shared = s->arbiter_state;
+	bool busy = false;
+	int r = 0;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		g->seen[i].deadline = g->tasks[i].deadline;
+		g->seen[i].busy = shared->lines[g->index[i]].first != NONE;
+		busy |= g->seen[i].busy || g->seen[i].jobs > 0;
+	}
+	if (share_look(&g->share, g->seen)) {
+		place_shared(g);
+		model_moved(&g->model, s->now);
+		r = advance(s, g);
+	}
+	memset(g->seen, 0, sizeof(g->seen));
+	g->pause = share_pause(g->pause, busy);
+	r = r < 0 ? r : push_look(s, g);
+	return r < 0 ? r : push_next(s, g);
+}
+
 static int shared_happen(struct sim *s, const struct event *event) {
 	struct shared *shared = s->arbiter_state;
 	struct shared_gpu *g = &shared->gpus[event->index];
 	int r = 0;
 
+	if (event->kind == EVENT_LOOK) {
+		return look(s, g);
+	}
 	if (event->at != g->pending) {
 		return 0; /* something sooner came up after it was pushed */
 	}
@@ -372,12 +447,34 @@ static void share(struct shared_gpu *g, const struct sim_setup *setup, unsigned 
 	}
 }
 
-/* Each task where the policy steer would have it. */
-static void steer(struct shared_gpu *g, const struct sched_gpu_model *model) {
-	struct plan_gpu cut = {
+static struct plan_gpu cut_of(const struct sched_gpu_model *model) {
+	return (struct plan_gpu){
 		.sms = model->power.n_sms,
 		.group = sched_n_groups(model) > 0 ? model->step : 1,
 	};
+}
+
+/* As sbeetd begins where nobody has profiled the tasks. Programs without a deadline get more only
+ * beside some that have one. */
+static int begin_sharing(struct sim *s, struct shared_gpu *g, const struct sched_gpu_model *model) {
+	unsigned urgent = 0, n_groups;
+
+	g->cut = cut_of(model);
+	n_groups = terms_groups(g->cut.sms, g->cut.group);
+	for (unsigned i = 0; i < g->n; i++) {
+		urgent += g->tasks[i].deadline > 0;
+	}
+	if (urgent > 0 && urgent < g->n && n_groups >= 2) {
+		share_start(&g->share, g->n, n_groups);
+	}
+	place_shared(g);
+	g->pause = share_pause(0, true);
+	return g->share.n > 0 ? push_look(s, g) : 0;
+}
+
+/* Each task where the policy steer would have it. */
+static void steer(struct shared_gpu *g, const struct sched_gpu_model *model) {
+	struct plan_gpu cut = cut_of(model);
 	struct plan_task tasks[MODEL_TASKS_MAX];
 	struct plan plan;
 	bool fits;
@@ -417,6 +514,8 @@ static int shared_open(struct sim *s) {
 		g->pending = NEVER;
 		if (setup->terms == SIM_TERMS_PLANNED && g->n > 0) {
 			steer(g, &setup->gpus[k]);
+		} else if (setup->terms == SIM_TERMS_SHARED && g->n > 0) {
+			r = begin_sharing(s, g, &setup->gpus[k]);
 		} else {
 			share(g, setup, setup->gpus[k].power.n_sms);
 		}
@@ -480,6 +579,9 @@ static int shared_describe(struct sim *s, nsec_t at) {
 	const struct shared *shared = s->arbiter_state;
 
 	for (size_t k = 0; k < s->setup->n_gpus; k++) {
+		if (shared->gpus[k].share.n > 0) {
+			cycle_add(&s->cycle, at); /* what was seen is never quite the same */
+		}
 		for (unsigned i = 0; i < shared->gpus[k].n; i++) {
 			if (!sim_task_is_over(s, shared->gpus[k].index[i])) {
 				describe_task(s, &shared->gpus[k], i, at);

@@ -1,7 +1,8 @@
 /*
  * shared.h: the arbiter that stands for GPUs which programs share without asking anybody, under
  * MPS: the GPU's own rules (daemon/core/steer/model.h), with the same terms for all or with those
- * that the policy steer would give.
+ * that the policy steer would give: by a plan, or by what it sees of programs without a profile
+ * (daemon/core/steer/share.h), which sim_shared shows it as sbeetd would.
  *
  * A task stands for one program with one stream: its jobs run one after the other, in the order of
  * their releases, on the GPU where the task is fixed or else on the first one that has its profile.

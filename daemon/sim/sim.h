@@ -57,6 +57,7 @@ enum sim_terms {
 	SIM_TERMS_SAME,	   /* everybody everywhere */
 	SIM_TERMS_LEVELS,  /* the same, and stream priorities by deadline */
 	SIM_TERMS_PLANNED, /* as the policy steer plans */
+	SIM_TERMS_SHARED,  /* as steer does with programs that nobody has profiled */
 	_SIM_TERMS_N,
 };
 
@@ -79,7 +80,8 @@ struct sim_setup {
 	nsec_t overhead;	      /* of each job; at most PROFILE_TIME_MAX */
 	enum sim_terms terms;
 	unsigned cap_percent; /* of the SMs, that one task's kernels may hold at once, as
-				 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0: no cap; not if planned */
+				 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0: no cap; not if planned or
+				 shared */
 	bool sequential;
 	uint64_t seed; /* of the execution times; the same for every policy */
 

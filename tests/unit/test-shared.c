@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/core/steer/model-run.h"
+#include "daemon/core/steer/share.h"
 #include "daemon/sim/shared.h"
 
 #define MS	 NSEC_PER_MSEC
@@ -326,6 +327,163 @@ static void it_agrees_with_the_model_that_plans(void **state) {
 	assert_true(missed > 0.9 * predicted && missed < 1.1 * predicted);
 }
 
+/* ---- terms that follow what is seen ---- */
+
+#define LOOK	  (50 * MS)
+#define LOOKS	  200
+#define MOST_SEEN 100000
+
+/* All that ran: what a task's jobs came to follows from their last segments. */
+static struct sim_segment seen_segments[MOST_SEEN];
+static size_t n_seen;
+
+static void see(void *userdata, const struct sim_segment *segment) {
+	(void)userdata;
+	assert_true(n_seen < MOST_SEEN);
+	seen_segments[n_seen++] = *segment;
+}
+
+/* The last segment of its job. The simulation's end cuts jobs off. */
+static bool is_last(const struct world *w, size_t index) {
+	const struct sim_segment *a = &seen_segments[index];
+
+	for (size_t i = index + 1; i < n_seen; i++) {
+		const struct sim_segment *b = &seen_segments[i];
+
+		if (b->task == a->task) {
+			return b->job != a->job;
+		}
+	}
+	return a->end < w->setup.duration;
+}
+
+/* What sbeetd would have counted in the time of look @k, of tasks without copies. */
+static void count_seen(const struct world *w, unsigned k, struct share_seen *ret) {
+	memset(ret, 0, TASKS * sizeof(*ret));
+	for (size_t i = 0; i < w->setup.n_tasks; i++) {
+		ret[i].deadline = w->tasks[i].deadline;
+	}
+	for (size_t i = 0; i < n_seen; i++) {
+		const struct sim_segment *s = &seen_segments[i];
+		const struct sched_task *task = &w->tasks[s->task];
+		nsec_t release = task->first_release + s->job * task->period;
+		struct share_seen *seen = &ret[s->task];
+
+		seen->busy |= s->start <= k * LOOK && s->end > k * LOOK;
+		if (s->end > (k - 1) * LOOK && s->end <= k * LOOK && is_last(w, i)) {
+			seen->jobs++;
+			seen->launches += task->profiles[0]->launches;
+			seen->response += s->end - release;
+			seen->missed += task->deadline && s->end - release > task->deadline;
+			if (s->end - release > seen->longest) {
+				seen->longest = s->end - release;
+			}
+		}
+	}
+}
+
+/* Between look @k and the next one all ran on the SMs of these terms. */
+static void expect_places(unsigned k, const struct terms *terms) {
+	for (size_t i = 0; i < n_seen; i++) {
+		const struct sim_segment *s = &seen_segments[i];
+		const struct terms *t = &terms[s->task];
+		struct smset all = smset_range(0, SMS), part = smset_range(t->first, t->n);
+
+		if (s->start < (k + 1) * LOOK && s->end > k * LOOK) {
+			assert_true(smset_within(&s->sms, t->n > 0 ? &part : &all));
+		}
+	}
+}
+
+/* Runs the world, and asks the policy's own function what follows from what was seen: that is where
+ * everybody was. Return: what it came to. */
+static struct share follow_share(struct world *w) {
+	const struct plan_gpu cut = {.sms = SMS, .group = 1};
+	struct plan_task unknown[TASKS] = {{.known = false}};
+	nsec_t deadlines[TASKS] = {0};
+	struct terms terms[TASKS];
+	struct sim_result result;
+	struct share share;
+	unsigned n = (unsigned)w->setup.n_tasks;
+
+	n_seen = 0;
+	w->setup.terms = SIM_TERMS_SHARED;
+	w->setup.duration = LOOKS * LOOK;
+	w->setup.on_segment = see;
+	assert_int_equal(sim_run(&w->setup, &result), 0);
+	sim_result_deinit(&result);
+	for (unsigned i = 0; i < n; i++) {
+		deadlines[i] = unknown[i].model.deadline = w->tasks[i].deadline;
+		unknown[i].model.period = w->tasks[i].period;
+	}
+	share_start(&share, n, SMS);
+	for (unsigned k = 0; k < LOOKS; k++) {
+		struct share_seen seen[TASKS];
+
+		count_seen(w, k, seen);
+		if (k > 0) {
+			share_look(&share, seen);
+		}
+		plan_rule(&cut, unknown, n, terms);
+		share_apply(&share, deadlines, cut.group, terms);
+		expect_places(k, terms);
+	}
+	return share;
+}
+
+/* How many SMs the task held at most. */
+static unsigned most_sms(size_t task) {
+	unsigned most = 0;
+
+	for (size_t i = 0; i < n_seen; i++) {
+		unsigned n = smset_count(&seen_segments[i].sms);
+
+		most = seen_segments[i].task == task && n > most ? n : most;
+	}
+	return most;
+}
+
+/* Of 8 SMs the rule gives 4 to a program without a deadline. One of long kernels gets what the
+ * deadline leaves. */
+static void long_kernels_get_what_deadlines_leave(void **state) {
+	struct share share;
+	struct world w;
+
+	start(&w);
+	add(&w, 5 * MS, 4 * MS, 0, MS / 4)->block = MS / 20;
+	add(&w, 20 * MS, 0, 0, 15 * MS)->block = MS;
+	share = follow_share(&w);
+	assert_true(share.place.confined);
+	assert_true(share.place.lower < SMS / 2);
+	assert_int_equal(most_sms(1), SMS - share.place.lower);
+}
+
+/* One of short kernels runs everywhere, at a lower level. */
+static void short_kernels_run_everywhere(void **state) {
+	struct share share;
+	struct world w;
+
+	start(&w);
+	add(&w, 5 * MS, 4 * MS, 0, MS / 4)->block = MS / 20;
+	add(&w, 10 * MS, 0, 0, 2 * MS)->launches = 30;
+	share = follow_share(&w);
+	assert_true(share.place.free[1]);
+	assert_int_equal(most_sms(1), SMS);
+}
+
+/* Where nothing is left, what was tried is taken back: others have no more than by the rule. */
+static void tight_deadlines_leave_nothing(void **state) {
+	struct share share;
+	struct world w;
+
+	start(&w);
+	add(&w, 5 * MS, 4 * MS, 0, 2 * MS)->block = MS / 20;
+	add(&w, 20 * MS, 0, 0, 15 * MS)->block = MS;
+	share = follow_share(&w);
+	assert_int_equal(share.place.lower, SMS / 2);
+	assert_int_equal(most_sms(1), SMS / 2);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alone_a_job_takes_what_its_profile_says),
@@ -339,6 +497,9 @@ int main(void) {
 		cmocka_unit_test(it_comes_back_to_an_earlier_state),
 		cmocka_unit_test(too_many_tasks_are_refused),
 		cmocka_unit_test(it_agrees_with_the_model_that_plans),
+		cmocka_unit_test(long_kernels_get_what_deadlines_leave),
+		cmocka_unit_test(short_kernels_run_everywhere),
+		cmocka_unit_test(tight_deadlines_leave_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

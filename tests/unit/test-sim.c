@@ -112,7 +112,7 @@ static void make_world(struct world *w, const struct sched_policy *policy, uint6
 static void make_shared(struct world *w, enum sim_terms terms, uint64_t random) {
 	w->setup.arbiter = &sim_shared;
 	w->setup.terms = terms;
-	w->setup.cap_percent = terms == SIM_TERMS_PLANNED ? 0 : (unsigned)between(&random, 0, 100);
+	w->setup.cap_percent = terms >= SIM_TERMS_PLANNED ? 0 : (unsigned)between(&random, 0, 100);
 	w->setup.overhead = between(&random, 0, 1) * MS / 10;
 	w->setup.sequential = between(&random, 0, 1);
 	for (size_t i = 0; i < w->setup.n_tasks; i++) {

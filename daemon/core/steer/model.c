@@ -396,6 +396,33 @@ void model_begin(struct model *m, unsigned task, nsec_t now, nsec_t release, nse
 	r->next = wake > 0 ? now + wake : NEVER;
 }
 
+void model_moved(struct model *m, nsec_t now) {
+	struct model_job *kernels[MODEL_TASKS_MAX];
+	unsigned n = m->n_kernels;
+
+	m->now = now;
+	memcpy(kernels, m->kernels, n * sizeof(kernels[0]));
+	for (unsigned i = 0; i < n; i++) {
+		progress(m, kernels[i]);
+		memset(kernels[i]->held, 0, sizeof(kernels[i]->held));
+		kernels[i]->phase = MODEL_QUEUED;
+		kernels[i]->next = NEVER;
+	}
+	memcpy(m->free_sms, m->gpu->sms, sizeof(m->free_sms));
+	m->has_levels = false;
+	for (unsigned i = 0; i < m->n; i++) {
+		struct model_job *r = &m->jobs[i];
+
+		m->has_levels |= r->place->level != m->jobs[0].place->level;
+		r->tail = model_tail(m->gpu, r->task, r->place);
+	}
+	m->n_kernels = 0;
+	for (unsigned i = 0; i < n; i++) {
+		add_kernel(m, kernels[i]);
+	}
+	m->kernels_changed = true;
+}
+
 uint32_t model_advance(struct model *m, nsec_t now) {
 	uint32_t ended = 0;
 

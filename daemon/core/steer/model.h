@@ -124,6 +124,10 @@ nsec_t model_tail(const struct model_gpu *gpu, const struct model_task *task,
 void model_begin(struct model *m, unsigned task, nsec_t now, nsec_t release, nsec_t wake,
 		 double share);
 
+/* The caller has changed the GPU's regions and the tasks' places, at @now: kernels that are open go
+ * on in their new places at once. model_advance() to the same moment must follow. */
+void model_moved(struct model *m, nsec_t now);
+
 /* When something happens next by itself; UINT64_MAX: never. It may be the present. */
 nsec_t model_next(const struct model *m);
 

@@ -6,6 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
+/* Between two looks; the longer the less there is to see. */
+#define PAUSE_MIN (50 * NSEC_PER_MSEC)
+#define PAUSE_MAX (1 * NSEC_PER_SEC)
+
 /* Fewer jobs say nothing. */
 #define JOBS_MIN 16
 
@@ -318,6 +322,13 @@ void share_apply(const struct share *s, const nsec_t *deadlines, unsigned group,
 			t->group = group;
 		}
 	}
+}
+
+nsec_t share_pause(nsec_t before, bool busy) {
+	if (busy || before < PAUSE_MIN) {
+		return PAUSE_MIN;
+	}
+	return before < PAUSE_MAX / 2 ? before * 2 : PAUSE_MAX;
 }
 
 const char *share_reason(const struct share *s, nsec_t deadline, unsigned i) {

@@ -66,5 +66,9 @@ bool share_look(struct share *s, const struct share_seen *seen);
 void share_apply(const struct share *s, const nsec_t *deadlines, unsigned group,
 		 struct terms *terms);
 
+/* How long to wait before the next share_look(). @before: the last wait, 0 at first; @busy: whether
+ * anybody did anything since. */
+nsec_t share_pause(nsec_t before, bool busy);
+
 /* Why the program @i has its terms, for people; static. NULL: by the rule. */
 const char *share_reason(const struct share *s, nsec_t deadline, unsigned i);

@@ -502,6 +502,11 @@ static void simulate_shares_gpus_as_mps_does(void **state) {
 		assert_int_equal((int)number(run, "decisions"), 0);
 		json_decref(run);
 	}
+	s = spawn(ARGS(sbeetctl, "simulate", "--no-legend", "-p", "share",
+		       "--columns=missed,completed", scenario("share")),
+		  NULL);
+	assert_string_equal(s.out, "0  2500\n"); /* 2333 where nothing is shared */
+	spawned_deinit(&s);
 	s = spawn(ARGS(sbeetctl, "simulate", "--no-legend", "-p", "mps", "--param=mps_percent=75",
 		       "--columns=missed", scenario("example-4")),
 		  NULL);

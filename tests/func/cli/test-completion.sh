@@ -76,7 +76,7 @@ policies=$("$sbeetctl" policy --json=short | tr '{' '\n' | sed -n 's/^"policy": 
 offers "$policies" policy ''
 offers 'fcfs' policy fc
 offers 'reading=' policy sbeet rea
-simulated=$(echo "$policies mps mps-25 mps-33 mps-50 mps-75 mps-level" | tr ' ' '\n' | sort | tr '\n' ' ')
+simulated=$(echo "$policies mps mps-25 mps-33 mps-50 mps-75 mps-level share" | tr ' ' '\n' | sort | tr '\n' ' ')
 offers "${simulated% }" simulate -p ''
 offers 'thread' run --task = x --scope = t
 offers 'figure-4.13 table-4.2' response-time --generator ''

@@ -263,17 +263,32 @@ static int show(const struct ctl *ctl, const struct kernels *k) {
 	return r;
 }
 
-static int report(const struct ctl *ctl, const struct kernels *k) {
-	const struct ptx_options *o = ctl->options;
-	int result = CTL_EXIT_OK, r = CTL_EXIT_OK;
+/* The first error, and how many others there are; --json has all of them. */
+static int report_errors(const struct ctl *ctl, const struct kernels *k) {
+	const struct kernel_unit *first = NULL;
+	size_t n = 0;
 
 	for (size_t i = 0; i < k->n_units; i++) {
-		if (k->units[i].error) {
-			ctl_error("cannot read entry %zu of '%s': %s",
-				  index_of(k, k->units[i].entry), ctl->args[0], k->units[i].error);
-			result = CTL_EXIT_FAILED;
+		if (k->units[i].error && n++ == 0) {
+			first = &k->units[i];
 		}
 	}
+	if (n == 1) {
+		ctl_error("cannot read entry %zu of '%s': %s", index_of(k, first->entry),
+			  ctl->args[0], first->error);
+	} else if (n > 1) {
+		ctl_error(
+			"cannot read %zu entries of '%s' (--json lists them); the first is entry "
+			"%zu: %s",
+			n, ctl->args[0], index_of(k, first->entry), first->error);
+	}
+	return n > 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
+}
+
+static int report(const struct ctl *ctl, const struct kernels *k) {
+	const struct ptx_options *o = ctl->options;
+	int result = report_errors(ctl, k), r = CTL_EXIT_OK;
+
 	if (!o->output || strcmp(o->output, "-") != 0) {
 		r = show(ctl, k);
 	}

@@ -15,8 +15,9 @@
  *   0x100000 architecture-specific (sm_90a), 0x200000 family-specific (sm_100f).
  *
  * Containers follow each other in a program's section .nv_fatbin, one for each source file, each
- * on a multiple of 8 with zeros between them. Compiled programs pass the address of a descriptor,
- * { u32 magic 0x466243b1, u32 version, void *container, void *names }, kept in .nvFatBinSegment.
+ * on a multiple of 8 with zeros between them. Others may lie anywhere among its constants. Compiled
+ * programs pass the address of a descriptor, { u32 magic 0x466243b1, u32 version, void *container,
+ * void *names }, kept in .nvFatBinSegment.
  */
 #include "shim/ptx/fatbin.h"
 
@@ -44,6 +45,9 @@
 #define FATBIN_FLAG_SCRAMBLED	  0x10000u
 #define FATBIN_FLAG_ARCH_SPECIFIC 0x100000u
 #define FATBIN_FLAG_FAMILY	  0x200000u
+
+/* What looks like a container but is none, in one section: it is read in vain each time. */
+#define FATBIN_WRONG_MAX 64
 
 /* LZ4 can't do better than this: a byte of a length stands for at most 255 bytes. */
 #define FATBIN_LZ4_RATIO_MAX 255
@@ -298,12 +302,74 @@ static int read_containers(struct reader *r, const uint8_t *p, size_t size) {
 	}
 }
 
+/* The whole of the container that seems to begin at @p; 0: it would not end before @left. */
+static size_t container_size(const uint8_t *p, size_t left) {
+	uint64_t body;
+
+	if (left < FATBIN_HEADER_SIZE || load32(p) != FATBIN_MAGIC ||
+	    load16(p + 4) != FATBIN_VERSION || load16(p + 6) != FATBIN_HEADER_SIZE) {
+		return 0;
+	}
+	body = load64(p + 8);
+	return body > left - FATBIN_HEADER_SIZE ? 0 : FATBIN_HEADER_SIZE + (size_t)body;
+}
+
+/* A container among a program's data, of @size bytes. Return: 1; 0: it only looks like one, and
+ * nothing has been read; -E2BIG; -ENOMEM. */
+static int read_kept_container(struct reader *r, const uint8_t *p, size_t size) {
+	size_t n_entries = r->pub.n_entries;
+	unsigned n_images = r->pub.n_images;
+	int rc = read_containers(r, p, size);
+
+	if (rc == -EINVAL) {
+		r->pub.n_entries = n_entries;
+		r->pub.n_images = n_images;
+		say(r->error, r->error_size, "%s", "");
+		return 0;
+	}
+	return rc < 0 ? rc : 1;
+}
+
+/* Where the next container may begin, or @end. */
+static const uint8_t *find_magic(const uint8_t *p, const uint8_t *end) {
+	static const uint32_t magic = FATBIN_MAGIC;
+	const uint8_t *hit = p < end ? memmem(p, (size_t)(end - p), &magic, sizeof(magic)) : NULL;
+
+	return hit ? hit : end;
+}
+
+/* Libraries that link or load kernels by themselves keep whole containers among their constants. A
+ * packed text in one of them can begin like a text that is not packed, so they are taken out first.
+ */
+static int read_data(struct reader *r, const uint8_t *data, size_t size) {
+	const uint8_t *from = data, *end = data + size, *at = find_magic(data, end);
+	unsigned wrong = 0;
+
+	while (at < end && wrong < FATBIN_WRONG_MAX) {
+		size_t n = container_size(at, (size_t)(end - at));
+		int rc = n > 0 ? read_kept_container(r, at, n) : 0;
+
+		if (rc > 0) {
+			rc = read_texts(r, from, (size_t)(at - from));
+			from = at + n;
+		} else {
+			wrong += n > 0;
+			n = 1;
+		}
+		if (rc < 0) {
+			return rc;
+		}
+		at = find_magic(at + n, end);
+	}
+	return read_texts(r, from, (size_t)(end - from));
+}
+
 /* What a program's section holds. */
 static int read_section(struct reader *r, const struct elf_section *section) {
 	if (section->size && !strcmp(section->name, ".nv_fatbin")) {
 		return read_containers(r, section->data, section->size);
 	}
-	return section->is_data ? read_texts(r, section->data, section->size) : 0;
+	return section->is_data ? read_data(r, section->data, section->size) : 0;
 }
 
 /* All sections of a program. No two of them share bytes in a file that a linker made; where they

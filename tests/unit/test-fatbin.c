@@ -384,6 +384,78 @@ static void fatbin_finds_texts_in_data_only(void **state) {
 }
 
 /* Else a file of sections that are all of it would take the square of its size to read. */
+/* As in libraries that link kernels by themselves: @damage is what one byte of the container is
+ * changed to, behind which stands a text. */
+static void containers_are(const char *image, size_t at, uint8_t value, bool read) {
+	static const char before[] = "\1.version 8.0 .target sm_75",
+			  behind[] = ".version 8.0 .target sm_80";
+	struct bytes c = image_load(image), b;
+	struct fatbin *alone = NULL, *f = NULL;
+	size_t n = sizeof(before) + c.n + sizeof(behind);
+	uint8_t *data = malloc(n);
+	char error[256] = "";
+
+	assert_non_null(data);
+	assert_int_equal(fatbin_new(&alone, c.p, c.n, error, sizeof(error)), 0);
+	memcpy(data, before, sizeof(before));
+	memcpy(data + sizeof(before), c.p, c.n);
+	data[sizeof(before) + at] = value;
+	memcpy(data + sizeof(before) + c.n, behind, sizeof(behind));
+	b = program_make(data, n, SHT_PROGBITS, SHF_ALLOC, 0);
+	assert_int_equal(fatbin_new_from_file(&f, b.p, b.n, error, sizeof(error)), 0);
+	assert_string_equal(error, "");
+	if (read) {
+		assert_int_equal(f->n_entries, alone->n_entries + 2);
+		assert_int_equal(f->n_images, 3);
+		for (size_t i = 0; i < alone->n_entries; i++) {
+			const uint8_t *bytes;
+			size_t size;
+
+			assert_int_equal(f->entries[i].kind, alone->entries[i].kind);
+			assert_int_equal(fatbin_unpack(f, &f->entries[i], NULL, 0, &bytes, &size),
+					 0);
+		}
+	}
+	assert_int_equal(f->entries[f->n_entries - 1].sm, 80);
+	fatbin_free(alone);
+	fatbin_free(f);
+	free(b.p);
+	free(c.p);
+	free(data);
+}
+
+static void fatbin_finds_containers_among_constants(void **state) {
+	containers_are("default.fatbin", 4, 1, true);
+	containers_are("none.fatbin", 4, 1, true);
+	containers_are("speed.fatbin", 4, 1, true);
+	/* of another version, too long, or with an entry that is */
+	containers_are("speed.fatbin", 4, 2, false);
+	containers_are("speed.fatbin", 12, 1, false);
+	containers_are("speed.fatbin", 16 + 12, 1, false);
+}
+
+/* What looks like containers is not read over and over. */
+static void fatbin_gives_up_on_false_containers(void **state) {
+	enum { N = 200, HEADER = 16 };
+	static const char text[] = ".version 8.0 .target sm_80";
+	static uint8_t data[N * HEADER + sizeof(text)];
+	struct fatbin *f = NULL;
+	struct bytes b;
+
+	for (size_t i = 0; i < N; i++) {
+		static const uint8_t magic[] = {0x50, 0xED, 0x55, 0xBA, 1, 0, HEADER, 0, HEADER};
+
+		memcpy(data + i * HEADER, magic, sizeof(magic));
+	}
+	memcpy(data + N * HEADER, text, sizeof(text));
+	b = program_make(data, sizeof(data), SHT_PROGBITS, SHF_ALLOC, 0);
+	assert_int_equal(fatbin_new_from_file(&f, b.p, b.n, NULL, 0), 0);
+	assert_int_equal(f->n_entries, 1);
+	assert_int_equal(f->entries[0].sm, 80);
+	fatbin_free(f);
+	free(b.p);
+}
+
 static void fatbin_refuses_sections_over_each_other(void **state) {
 	static char data[4096] = ".version 8.0\n.target sm_75\n";
 	struct bytes b = program_make(data, sizeof(data), SHT_PROGBITS, SHF_ALLOC, 8);
@@ -569,6 +641,8 @@ int main(void) {
 		cmocka_unit_test(fatbin_finds_texts_among_constants),
 		cmocka_unit_test(fatbin_takes_no_other_text_for_ptx),
 		cmocka_unit_test(fatbin_finds_texts_in_data_only),
+		cmocka_unit_test(fatbin_finds_containers_among_constants),
+		cmocka_unit_test(fatbin_gives_up_on_false_containers),
 		cmocka_unit_test(fatbin_refuses_sections_over_each_other),
 		cmocka_unit_test(fatbin_refuses_texts_beyond_all_measure),
 		cmocka_unit_test(fatbin_refuses_every_truncation),

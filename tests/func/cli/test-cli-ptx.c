@@ -294,6 +294,35 @@ static void ptx_says_why_it_cannot_read(void **state) {
 	spawned_deinit(&s);
 }
 
+/* Libraries have thousands of entries: one line for all that can't be read. */
+static void ptx_counts_what_it_cannot_read(void **state) {
+	size_t n;
+	char *one = read_file(image("none.fatbin"), &n), *two = calloc(2, n), *at = one;
+	struct spawned s;
+	json_t *o;
+
+	assert_non_null(two);
+	while ((at = memmem(at, n - (size_t)(at - one), ".address_size", 13))) {
+		*at++ = '?';
+	}
+	memcpy(two, one, n);
+	memcpy(two + n, one, n);
+	s = spawn(ARGS(sbeetctl, "ptx", write_file("one", one, n)), NULL);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "cannot read entry ");
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "ptx", "--json", write_file("two", two, 2 * n)), NULL);
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "cannot read 2 entries of '");
+	assert_ptr_equal(strchr(s.err, '\n'), s.err + strlen(s.err) - 1);
+	o = json_loads(s.out, JSON_REJECT_DUPLICATES, NULL);
+	assert_int_equal(json_array_size(json_object_get(o, "errors")), 2);
+	json_decref(o);
+	spawned_deinit(&s);
+	free(one);
+	free(two);
+}
+
 /* An answer or a clear refusal, whatever is damaged. */
 static void ptx_survives_damaged_files(void **state) {
 	static const char *const names[] = {"default.fatbin", "scale.cubin", "scale.ptx"};
@@ -422,6 +451,7 @@ int main(void) {
 		cmocka_unit_test(ptx_says_when_there_is_nothing_to_list),
 		cmocka_unit_test(ptx_says_why_it_cannot_read),
 		cmocka_unit_test(ptx_tells_what_twins_need_more),
+		cmocka_unit_test(ptx_counts_what_it_cannot_read),
 		cmocka_unit_test(ptx_survives_damaged_files),
 		cmocka_unit_test(ptx_survives_huge_files),
 	};

@@ -71,7 +71,7 @@ await_preempter() {
 	tries=0
 	until [ -n "$(preempter)" ]; do
 		tries=$((tries + 1))
-		[ $tries -lt 500 ] || { say "nobody preempts: $(tail -n 3 "$scratch/sbeetd.log")" && exit 1; }
+		[ $tries -lt 500 ] || { say "nobody preempts: $(grep -v missed "$scratch/sbeetd.log" | tail -n 3)" && exit 1; }
 		sleep 0.01
 	done
 }
@@ -92,6 +92,15 @@ start_sbeetd() {
 # sbeetd is about to end.
 count_turns() {
 	told=$((told + $(grep -c "changed turns" "$scratch/sbeetd.log")))
+}
+
+await_turns() {
+	tries=0
+	until grep -q "changed turns" "$scratch/sbeetd.log"; do
+		tries=$((tries + 1))
+		[ $tries -lt 600 ] || { say "nobody takes turns: $(grep -v missed "$scratch/sbeetd.log" | tail -n 3)" && exit 1; }
+		sleep 0.1
+	done
 }
 
 start_pairs() {
@@ -153,10 +162,10 @@ one_round() {
 	count_turns
 	start_sbeetd
 	await_preempter
-	# Turns begin once it is known who is busy. In the first round also until sbeetd has told of them.
+	# Turns begin once it is known who is busy. In the first round until sbeetd has told of them.
 	case $turn,$rounds_done in
 	,*) sleep 0.05 ;;
-	*,0) sleep 2 ;;
+	*,0) await_turns ;;
 	*) sleep 0.4 ;;
 	esac
 	while_stopped=
@@ -210,7 +219,11 @@ while [ $rounds_done -lt "$wanted" ] && [ $(($(date +%s) - began)) -lt "${BUDGET
 done
 stop_killer
 rm "$go"
-sleep 0.5
+tries=0
+until [ "$(cat "$scratch"/neighbour-*.out | wc -l)" -eq 4 ] || [ $tries -ge 100 ]; do
+	tries=$((tries + 1))
+	sleep 0.1
+done
 wrong=0
 for name in neighbour-urgent neighbour-low; do
 	[ "$(wc -l <"$scratch/$name.out")" -eq 2 ] || {

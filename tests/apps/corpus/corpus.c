@@ -107,7 +107,6 @@ const struct corpus_kernel corpus[] = {
 	{"lanes", "number_of_half", CORPUS_WARPS, "oikn", LANES},
 	{"lanes", "number_widened", CORPUS_WARPS, "oikn", LANES},
 	{"lanes", "number_narrow", CORPUS_WARPS, "oikn", LANES},
-	{"lanes", "number_halves", CORPUS_WARPS, "oikn", LANES},
 	{"lanes", "steps_of_warps", CORPUS_WARPS, "oikn"},
 
 	{"quiet", "quiet_row", CORPUS_WARPS, "oikn"},

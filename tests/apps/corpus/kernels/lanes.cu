@@ -61,10 +61,6 @@ LEAVE(number_twice, leave = (x + lane) % 3 == 0)
 LEAVE(number_of_half, leave = x - (x & 15) >= n % 160)
 LEAVE(number_widened, leave = (u64)(x - n % 160) - lane > 1u << 20)
 LEAVE(number_narrow, leave = (((unsigned char)(x * 9) - lane) & 64) != 0)
-LEAVE(number_halves, asm("{\n\t.reg .b32 a, b;\n\tmov.b32 a, 0xfff0;\n\tadd.u16x2 a, a, %1;\n\tsub.u32 b, a, "
-			 "%1;\n\tand.b32 %0, b, 65536;\n\t}"
-			 : "=r"(leave)
-			 : "r"(lane)))
 
 /* Steps of any length; a warp goes on as long as its last lane has something to do. */
 KERNEL steps_of_warps(u32 *out, const u32 *__restrict__ in, u32 k, u32 n) {

@@ -81,3 +81,37 @@ bool board_gate_is_open(struct board_gate *gate, const struct board *board, unsi
 	memset(gate->counted, 0, sizeof(gate->counted));
 	return true;
 }
+
+static uint64_t job_due_of(const struct board *board, unsigned gpu, unsigned slot) {
+	return atomic_load_explicit(&board->slots[gpu][slot].job_due_ns, memory_order_acquire);
+}
+
+bool board_is_awaited(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
+		      nsec_t now) {
+	for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
+		if (i != slot && counts(job_due_of(board, gpu, i), due, now)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool board_yield_is_open(struct board_yield *yield, const struct board *board, unsigned gpu,
+			 unsigned slot, uint64_t due, nsec_t now) {
+	bool over = yield->closed_ns && now - yield->closed_ns >= BOARD_YIELD_MAX_NS, wait = false;
+
+	for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
+		uint64_t other = i == slot ? 0 : job_due_of(board, gpu, i);
+
+		if (counts(other, due, now) && other != yield->passed[i]) {
+			yield->passed[i] = over ? other : yield->passed[i];
+			wait |= !over;
+		}
+	}
+	if (!wait) {
+		yield->closed_ns = 0;
+	} else if (!yield->closed_ns) {
+		yield->closed_ns = now;
+	}
+	return !wait;
+}

@@ -10,6 +10,10 @@
  * waits much longer than the copy needs; and nobody trusts what others wrote: at worst it costs
  * BOARD_HOLD_MAX_NS for each deadline that is there.
  *
+ * Programs whose terms say that they are awaited announce the deadlines of their open jobs too. No
+ * kernel of a program that yields begins meanwhile if it is due later. That is bounded likewise,
+ * by BOARD_YIELD_MAX_NS for each deadline.
+ *
  * Pure: no I/O, no allocation.
  */
 #pragma once
@@ -31,6 +35,9 @@
 /* Nobody waits longer than this, whatever is announced. */
 #define BOARD_HOLD_MAX_NS (5 * NSEC_PER_MSEC)
 
+/* The same for kernels of programs that yield. */
+#define BOARD_YIELD_MAX_NS (20 * NSEC_PER_MSEC)
+
 /* Copies that are announced with their length are waited for twice as long as that, and this: they
  * may wait themselves for pieces and whole copies that are under way. */
 #define BOARD_HOLD_MIN_NS (500 * NSEC_PER_USEC)
@@ -38,7 +45,7 @@
 /* A deadline that lies further back is not waited for: its program is dead, or much too late. */
 #define BOARD_STALE_NS (20 * NSEC_PER_MSEC)
 
-/* Of a copy that nobody waits for: it lets all others go first. */
+/* Of a copy, or a job, that nobody waits for: it lets all others go first. */
 #define BOARD_NO_DUE UINT64_MAX
 
 /* In board_slot.turn_state: the program takes turns; its channels are disabled now. */
@@ -62,7 +69,10 @@ struct board_slot {
 	_Atomic uint64_t turn_wait_ns;
 	_Atomic uint32_t turn_bell;  /* a futex: turn_wait_ns has become 0, or is it no more */
 	_Atomic uint32_t turn_state; /* BOARD_TURN_*, by the program */
-	uint64_t reserved[3];	     /* 0: a slot is a cache line */
+	/* Of the open jobs of a program that is awaited: the earliest deadline; BOARD_NO_DUE; 0:
+	 * there is none, or it is not awaited. */
+	_Atomic uint64_t job_due_ns;
+	uint64_t reserved[2]; /* 0: a slot is a cache line */
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */
@@ -96,6 +106,22 @@ struct board_gate {
 	uint64_t lengths[PROTO_BOARD_SLOTS]; /* for these */
 	uint64_t passed[PROTO_BOARD_SLOTS];  /* deadlines for which we have waited long enough */
 };
+
+/* Whether somebody other than @slot is awaited on GPU @gpu for a job that is due before @due, as
+ * far as that counts at @now. */
+bool board_is_awaited(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
+		      nsec_t now);
+
+/* A program that yields on one GPU: what it has waited for. All 0 at first. */
+struct board_yield {
+	nsec_t closed_ns;		    /* since when; 0: it does not wait */
+	uint64_t passed[PROTO_BOARD_SLOTS]; /* deadlines for which we have waited long enough */
+};
+
+/* Whether kernels of jobs that are due at @due may begin at @now. For BOARD_YIELD_MAX_NS at a time
+ * they may not, and for no deadline of others twice. */
+bool board_yield_is_open(struct board_yield *yield, const struct board *board, unsigned gpu,
+			 unsigned slot, uint64_t due, nsec_t now);
 
 /* Whether the gate is open at @now for copies that are due at @due. Closed for as long as the
  * copies of others may take, for BOARD_HOLD_MAX_NS at a time at most, and for no deadline of others

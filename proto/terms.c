@@ -17,7 +17,9 @@ enum {
 	EPOCH = 30,
 	SLICED = 46,
 	RINGS = 47,
-	END = 48,
+	AWAITED = 48,
+	YIELDS = 49,
+	END = 50,
 };
 
 static uint64_t bits(uint64_t word, unsigned from, unsigned to) {
@@ -39,7 +41,8 @@ uint64_t terms_pack(const struct terms *t) {
 	return UINT64_C(1) << VALID | (uint64_t)t->level << LEVEL | (uint64_t)t->copies << COPIES |
 	       (uint64_t)t->first << FIRST | (uint64_t)t->n << COUNT | (uint64_t)t->group << GROUP |
 	       (uint64_t)t->epoch << EPOCH | (uint64_t)t->sliced << SLICED |
-	       (uint64_t)t->rings << RINGS;
+	       (uint64_t)t->rings << RINGS | (uint64_t)t->awaited << AWAITED |
+	       (uint64_t)t->yields << YIELDS;
 }
 
 struct terms terms_unpack(uint64_t word) {
@@ -52,7 +55,9 @@ struct terms terms_unpack(uint64_t word) {
 		.group = (unsigned)bits(word, GROUP, EPOCH),
 		.epoch = (uint16_t)bits(word, EPOCH, SLICED),
 		.sliced = bits(word, SLICED, RINGS),
-		.rings = bits(word, RINGS, END),
+		.rings = bits(word, RINGS, AWAITED),
+		.awaited = bits(word, AWAITED, YIELDS),
+		.yields = bits(word, YIELDS, END),
 	};
 	bool set = t.n > 0 && t.group > 0, none = t.n == 0 && t.group == 0 && t.first == 0;
 

@@ -42,16 +42,19 @@ struct terms_page {
 	uint32_t n_gpus;  /* at most PROTO_TERMS_GPUS_MAX */
 	_Atomic uint32_t record_ops; /* not 0: single operations of jobs are to be sent */
 	struct terms_gpu gpu[PROTO_TERMS_GPUS_MAX];
+	/* By GPU: from a job's release, when it must be done; 0: it has no deadline. */
+	_Atomic uint64_t deadline_ns[PROTO_TERMS_GPUS_MAX];
 };
 
 _Static_assert(sizeof(struct terms_gpu) == 32, "the page is the same for every program");
-_Static_assert(sizeof(struct terms_page) == 16 + 32 * PROTO_TERMS_GPUS_MAX,
+_Static_assert(sizeof(struct terms_page) == 16 + 40 * PROTO_TERMS_GPUS_MAX,
 	       "the page is the same for every program");
 
 enum terms_copies {
 	TERMS_COPIES_WHOLE, /* as the program makes them */
 	TERMS_COPIES_HELD,  /* in pieces, each held until the program's side lets it go */
-	TERMS_COPIES_FIRST, /* whole; the pieces of others let them go first, as if they were held */
+	TERMS_COPIES_FIRST, /* whole; the pieces of others let them go first, as if they were held
+			     */
 	_TERMS_COPIES_N,
 };
 
@@ -69,6 +72,10 @@ struct terms {
 	enum terms_copies copies;
 	bool sliced; /* by time slices, without MPS: holds for programs that sbeetd can preempt */
 	bool rings;  /* others are preempted for its jobs: the board's bell tells of their begin */
+	/* Of two programs on a GPU: no kernel of one that yields begins while the other one, which
+	 * is awaited, has a job open that is due earlier. */
+	bool awaited;
+	bool yields;
 	uint16_t epoch; /* another one after each change */
 };
 
@@ -82,8 +89,10 @@ uint64_t terms_pack(const struct terms *t);
 struct terms terms_unpack(uint64_t word);
 
 /* Whether @word, which steers, has these marks. */
-#define TERMS_SLICED (UINT64_C(1) << 46)
-#define TERMS_RINGS  (UINT64_C(1) << 47)
+#define TERMS_SLICED  (UINT64_C(1) << 46)
+#define TERMS_RINGS   (UINT64_C(1) << 47)
+#define TERMS_AWAITED (UINT64_C(1) << 48)
+#define TERMS_YIELDS  (UINT64_C(1) << 49)
 
 static inline bool terms_are_sliced(uint64_t word) {
 	return word & TERMS_SLICED;
@@ -91,6 +100,14 @@ static inline bool terms_are_sliced(uint64_t word) {
 
 static inline bool terms_ring(uint64_t word) {
 	return word & TERMS_RINGS;
+}
+
+static inline bool terms_are_awaited(uint64_t word) {
+	return word & TERMS_AWAITED;
+}
+
+static inline bool terms_yield(uint64_t word) {
+	return word & TERMS_YIELDS;
 }
 
 /* How many groups of @group (>= 1) SMs a GPU of @gpu_sms has, at least 1. Where they don't divide

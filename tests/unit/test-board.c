@@ -17,10 +17,12 @@
 
 static struct board board;
 static struct board_gate gate;
+static struct board_yield yield;
 
 static int clear(void **state) {
 	memset(&board, 0, sizeof(board));
 	memset(&gate, 0, sizeof(gate));
+	memset(&yield, 0, sizeof(yield));
 	return 0;
 }
 
@@ -116,6 +118,78 @@ static void gate_opens_in_time_whatever_others_write(void **state) {
 	assert_true(longest > 0 && longest <= BOARD_HOLD_MAX_NS);
 }
 
+/* ---- kernels ---- */
+
+static void await(unsigned slot, uint64_t due) {
+	atomic_store(&board.slots[GPU][slot].job_due_ns, due);
+}
+
+static bool may_begin(uint64_t due, nsec_t now) {
+	bool is = board_is_awaited(&board, GPU, OWN, due, now);
+	bool open = board_yield_is_open(&yield, &board, GPU, OWN, due, now);
+
+	assert_true(is || open);
+	return open;
+}
+
+static void kernels_wait_for_jobs_that_are_due_earlier(void **state) {
+	nsec_t t = 1000 * MS;
+
+	assert_true(may_begin(t + 50 * MS, t));
+	await(OWN, t + 1); /* one's own */
+	await(8, t + 50 * MS);
+	await(9, BOARD_NO_DUE);
+	atomic_store(&board.slots[GPU + 1][9].job_due_ns, t + 1);
+	announce(9, t + 1); /* a copy */
+	assert_true(may_begin(t + 50 * MS, t));
+	assert_true(may_begin(t + 40 * MS, t));
+	assert_false(may_begin(t + 50 * MS + 1, t));
+	await(8, 0);
+	assert_true(may_begin(t + 50 * MS + 1, t));
+	await(PROTO_BOARD_SLOTS - 1, t + 20 * MS);
+	assert_false(may_begin(BOARD_NO_DUE, t));
+}
+
+static void kernels_wait_only_so_long_for_a_deadline(void **state) {
+	nsec_t t = 1000 * MS;
+
+	await(8, t + 100 * MS);
+	assert_false(may_begin(BOARD_NO_DUE, t));
+	assert_false(may_begin(BOARD_NO_DUE, t + BOARD_YIELD_MAX_NS - 1));
+	assert_true(board_yield_is_open(&yield, &board, GPU, OWN, BOARD_NO_DUE,
+					t + BOARD_YIELD_MAX_NS));
+	t += BOARD_YIELD_MAX_NS + 1;
+	assert_true(board_yield_is_open(&yield, &board, GPU, OWN, BOARD_NO_DUE, t));
+	/* The next one counts, from when it is seen. */
+	await(8, t + 200 * MS);
+	assert_false(may_begin(BOARD_NO_DUE, t + MS));
+	await(9, t + 150 * MS); /* no longer for two */
+	assert_false(may_begin(BOARD_NO_DUE, t + BOARD_YIELD_MAX_NS + MS - 1));
+	assert_true(board_yield_is_open(&yield, &board, GPU, OWN, BOARD_NO_DUE,
+					t + BOARD_YIELD_MAX_NS + MS));
+	await(8, t + 300 * MS);
+	await(9, 0);
+	assert_false(may_begin(BOARD_NO_DUE, t + BOARD_YIELD_MAX_NS + 2 * MS));
+	/* A program that is stopped, or was. */
+	t += 300 * MS;
+	assert_true(board_yield_is_open(&yield, &board, GPU, OWN, BOARD_NO_DUE,
+					t + BOARD_STALE_NS + 1));
+	assert_false(board_is_awaited(&board, GPU, OWN, BOARD_NO_DUE, t + BOARD_STALE_NS + 1));
+}
+
+static void kernels_begin_in_time_whatever_others_write(void **state) {
+	nsec_t t = 1000 * MS, closed = 0, longest = 0;
+
+	for (unsigned i = 0; i < 20000; i++, t += 10 * NSEC_PER_USEC) {
+		await(i % PROTO_BOARD_SLOTS, i % 3 ? t + i : UINT64_MAX - i);
+		closed = board_yield_is_open(&yield, &board, GPU, OWN, BOARD_NO_DUE, t)
+				 ? 0
+				 : closed + 10 * NSEC_PER_USEC;
+		longest = closed > longest ? closed : longest;
+	}
+	assert_true(longest > 0 && longest <= BOARD_YIELD_MAX_NS);
+}
+
 #define CLEARED(test) cmocka_unit_test_setup(test, clear)
 
 int main(void) {
@@ -125,6 +199,9 @@ int main(void) {
 		CLEARED(gate_is_closed_only_so_long_for_a_deadline),
 		CLEARED(gate_is_closed_as_long_as_copies_may_take),
 		CLEARED(gate_opens_in_time_whatever_others_write),
+		CLEARED(kernels_wait_for_jobs_that_are_due_earlier),
+		CLEARED(kernels_wait_only_so_long_for_a_deadline),
+		CLEARED(kernels_begin_in_time_whatever_others_write),
 	};
 
 	return cmocka_run_group_tests_name("board", tests, NULL, NULL);

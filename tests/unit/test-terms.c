@@ -35,6 +35,8 @@ static void assert_same(const struct terms *a, const struct terms *b) {
 	assert_int_equal(a->epoch, b->epoch);
 	assert_int_equal(a->sliced, b->sliced);
 	assert_int_equal(a->rings, b->rings);
+	assert_int_equal(a->awaited, b->awaited);
+	assert_int_equal(a->yields, b->yields);
 }
 
 static void terms_are_the_same_after_the_word(void **state) {
@@ -48,6 +50,8 @@ static void terms_are_the_same_after_the_word(void **state) {
 		{.steered = true, .first = 255, .n = 255, .group = 255},
 		{.steered = true, .sliced = true},
 		{.steered = true, .rings = true},
+		{.steered = true, .awaited = true},
+		{.steered = true, .yields = true},
 		lower,
 	};
 
@@ -59,6 +63,17 @@ static void terms_are_the_same_after_the_word(void **state) {
 	/* the wire format */
 	assert_int_equal(terms_pack(&lower),
 			 1 | 5 << 1 | 3 << 6 | 4 << 14 | UINT64_C(8) << 22 | UINT64_C(65535) << 30);
+}
+
+/* What a job looks at each time. */
+static void marks_are_read_from_the_word(void **state) {
+	struct terms t = {.steered = true, .n = 1, .group = 8, .epoch = 65535};
+
+	assert_false(terms_are_awaited(terms_pack(&t)) || terms_yield(terms_pack(&t)));
+	t.awaited = true;
+	assert_true(terms_are_awaited(terms_pack(&t)) && !terms_yield(terms_pack(&t)));
+	t = (struct terms){.steered = true, .yields = true};
+	assert_true(terms_yield(terms_pack(&t)) && !terms_are_awaited(terms_pack(&t)));
 }
 
 static void terms_out_of_range_do_not_steer(void **state) {
@@ -73,7 +88,7 @@ static void terms_out_of_range_do_not_steer(void **state) {
 		read = terms_unpack(terms_pack(&bad[i]));
 		assert_same(&read, &none);
 	}
-	for (unsigned bit = 48; bit < 64; bit++) {
+	for (unsigned bit = 50; bit < 64; bit++) {
 		read = terms_unpack(terms_pack(&lower) | UINT64_C(1) << bit);
 		assert_same(&read, &none);
 	}
@@ -189,6 +204,7 @@ static void terms_are_read_by_gpu(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(terms_are_the_same_after_the_word),
+		cmocka_unit_test(marks_are_read_from_the_word),
 		cmocka_unit_test(terms_out_of_range_do_not_steer),
 		cmocka_unit_test(terms_of_any_word_are_in_range),
 		cmocka_unit_test(terms_sms_are_a_row_of_groups),

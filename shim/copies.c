@@ -6,9 +6,9 @@
 #include "shim/copies.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "shim/base/log.h"
+#include "shim/gate.h"
 #include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/op.h"
@@ -19,14 +19,8 @@
  */
 #define PIECE_BYTES ((size_t)4 << 20)
 
-/* Programs of more streams are held only if the user gave them so many connections. */
-#define STREAMS_MAX 3
-#define CONNECTIONS 32
-
 /* Of cuMemHostAlloc() write-combined, or of cuMemHostRegister() I/O or read-only. */
 #define HOST_FLAGS_SPECIAL 0xc
-
-static _Atomic bool refused; /* the driver can't let streams wait for values */
 
 /* ---- the driver ---- */
 
@@ -45,33 +39,6 @@ static CUresult copy_part(const struct copies_call *c, CUstream stream, size_t a
 
 CUresult copies_make_whole(const struct copies_call *c, CUstream stream) {
 	return copy_part(c, stream, 0, c->n);
-}
-
-static bool wait_for(const struct copies_call *c, CUstream stream, CUdeviceptr gate) {
-	const struct real *real = real_get();
-	__typeof__(real->cuStreamWaitValue32_v2) wait =
-		c->per_thread ? real->cuStreamWaitValue32_v2_ptsz : real->cuStreamWaitValue32_v2;
-
-	return wait(stream, gate, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
-}
-
-static bool write_behind(const struct copies_call *c, CUstream stream,
-			 const struct keeper_copy *copy) {
-	const struct real *real = real_get();
-	__typeof__(real->cuStreamWriteValue32_v2) write =
-		c->per_thread ? real->cuStreamWriteValue32_v2_ptsz : real->cuStreamWriteValue32_v2;
-
-	return write(stream, copy->done, copy->done_value, CU_STREAM_WRITE_VALUE_DEFAULT) ==
-	       CUDA_SUCCESS;
-}
-
-static bool can_wait(const struct copies_call *c) {
-	const struct real *real = real_get();
-
-	return !atomic_load_explicit(&refused, memory_order_relaxed) &&
-	       (c->per_thread
-			? real->cuStreamWaitValue32_v2_ptsz && real->cuStreamWriteValue32_v2_ptsz
-			: real->cuStreamWaitValue32_v2 && real->cuStreamWriteValue32_v2);
 }
 
 /* ---- what it is ---- */
@@ -119,32 +86,21 @@ static bool is_plain_pinned(const struct copies_call *c) {
 	       lies_in(c->to, c->n, start, size);
 }
 
-/* A stream that waits blocks those that share its connection to the GPU. More connections help, but
- * MPS has none to spare: with 32 in each program the fourth was refused (H200). */
-static bool others_go_on(void) {
-	const char *value;
-
-	if (place_count() <= STREAMS_MAX) {
-		return true;
-	}
-	value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-	return value && strtoul(value, NULL, 10) >= CONNECTIONS;
-}
-
 /* What the copy is to others. Return: false: it is nothing to them, and has nothing to wait for. */
 static bool describe(const struct op *op, const struct copies_call *c, enum terms_copies copies,
 		     struct keeper_copy *ret) {
 	nsec_t due, released = atomic_load(&op->lane->granted_ns);
 	bool large = c->n > PIECE_BYTES, hold = large && copies == TERMS_COPIES_HELD, plain;
 
-	if (!seat_get() || !can_wait(c) || !terms_copy_due(op->lane->device, &ret->gpu, &due) ||
+	if (!seat_get() || !gate_can_wait(c->per_thread) ||
+	    !terms_copy_due(op->lane->device, &ret->gpu, &due) ||
 	    (!large && (!due || !keeper_others_copy(ret->gpu)))) {
 		return false;
 	}
 	plain = (c->unified || hold) && is_plain_pinned(c);
 	ret->due = !due || due >= BOARD_NO_DUE - released ? BOARD_NO_DUE : released + due;
 	ret->bytes = c->n;
-	ret->held = hold && plain && others_go_on();
+	ret->held = hold && plain && gate_others_go_on();
 	return ret->held || (ret->due != BOARD_NO_DUE && (plain || !c->unified));
 }
 
@@ -158,13 +114,8 @@ static CUresult copy_in_pieces(const struct copies_call *c, CUstream stream,
 
 	for (size_t at = 0, n; at < c->n && rc == CUDA_SUCCESS; at += n) {
 		n = c->n - at;
-		if (wait_for(c, stream, copy->gate)) {
+		if (gate_wait(stream, c->per_thread, copy->gate)) {
 			n = n < PIECE_BYTES ? n : PIECE_BYTES;
-		} else {
-			atomic_store(&refused, true);
-			log_once(LOG_LEVEL_INFO,
-				 "The driver lets no stream wait for a value: "
-				 "copies are made as ever");
 		}
 		rc = copy_part(c, stream, at, n);
 	}
@@ -186,7 +137,7 @@ CUresult copies_make(const struct op *op, const struct copies_call *c) {
 		log_once(LOG_LEVEL_INFO, "Large copies to the GPU let more urgent ones go first");
 	}
 	rc = copy.held ? copy_in_pieces(c, stream, &copy) : copies_make_whole(c, stream);
-	if (write_behind(c, stream, &copy)) {
+	if (gate_write(stream, c->per_thread, copy.done, copy.done_value)) {
 		keeper_handed_over(&copy);
 	} else {
 		keeper_cancel(&copy);

@@ -2,6 +2,7 @@
  * hooks-graph.c: graphs: instantiated, changed, launched.
  */
 #include "shim/base/log.h"
+#include "shim/gate.h"
 #include "shim/graph.h"
 #include "shim/hooks.h"
 #include "shim/lane.h"
@@ -123,6 +124,7 @@ static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread,
 		break;
 	}
 	graph_launched(exec, op.id->context);
+	gate_kernel(&op);
 	rc = op.how == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN ? launch_green(&op, exec, launch)
 	     : op.to && place_is_in(&op.place, op.to)	     ? launch_raised(&op, exec, launch)
 							     : launch(exec, op.place.at);

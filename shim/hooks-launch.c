@@ -9,6 +9,7 @@
 #include "shim/capture.h"
 #include "shim/enforce/enforce.h"
 #include "shim/enforce/kernel.h"
+#include "shim/gate.h"
 #include "shim/hooks.h"
 #include "shim/lane.h"
 #include "shim/launch.h"
@@ -101,6 +102,7 @@ static inline CUresult launch_op(struct op *op, bool *ret_again) {
 	case OP_GO:
 		break;
 	}
+	gate_kernel(op);
 	rc = launch_in_job(op, ret_again);
 	op_end(op, rc);
 	return rc;

@@ -148,6 +148,17 @@ bool job_worth_opening(struct lane *lane) {
 /* While a lane is OPENING only its thread writes, and the state that follows publishes it. */
 #define set(where, value) atomic_store_explicit(where, value, memory_order_release)
 
+/* When @job of @lane must be done, see lane->due_ns. */
+static uint64_t due_of(const struct lane *lane, const struct books_job *job) {
+	nsec_t release = job->marked_ns ? job->marked_ns : job->release_ns;
+	nsec_t deadline = job->deadline_ns ? job->deadline_ns : terms_deadline(lane->device);
+
+	if (!terms_are_awaited(job->terms) && !terms_yield(job->terms)) {
+		return 0;
+	}
+	return !deadline || deadline >= BOARD_NO_DUE - release ? BOARD_NO_DUE : release + deadline;
+}
+
 /* The lane is OPENING and ours. Nothing here is a cancellation point. */
 static void take_terms(struct lane *lane, const struct job_need *need, uint64_t word) {
 	struct partition *where = terms_partition(lane->device, need->context, &word, &lane->found);
@@ -174,6 +185,7 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 	set(&lane->steered_to, where);
 	set(&lane->terms, word);
 	books_open(&job);
+	set(&lane->due_ns, due_of(lane, &job));
 }
 
 /* A job more is open, or one is over. */
@@ -183,6 +195,17 @@ static void begun(struct lane *lane) {
 
 	/* Whoever was granted its job is not asked whether others have to go. */
 	seat_job_opened(lane->device, !terms || terms_ring(terms));
+	if (atomic_load(&lane->due_ns)) {
+		seat_due_changed(lane->device);
+	}
+}
+
+/* The lane's job is no longer to be awaited, or to yield. */
+static void forget_due(struct lane *lane) {
+	if (atomic_load(&lane->due_ns)) {
+		atomic_store(&lane->due_ns, 0);
+		seat_due_changed(lane->device);
+	}
 }
 
 static void over(struct lane *lane) {
@@ -449,6 +472,7 @@ bool job_try_close(struct lane *lane) {
 		report(lane, lane->outside);
 	}
 	over(lane);
+	forget_due(lane);
 	lane_set_state(lane, LANE_CLOSING, LANE_IDLE);
 	return true;
 }
@@ -517,6 +541,7 @@ bool job_put_aside(struct lane *lane) {
 		return false;
 	}
 	lane_put_aside(lane);
+	forget_due(lane);
 	lane_set_state(lane, LANE_CLOSING, LANE_IDLE);
 	return true;
 }
@@ -549,6 +574,7 @@ static void leave(struct lane *lane, void *data) {
 	if (atomic_load(&lane->terms) && (state == LANE_OPEN || state == LANE_DRAINING) &&
 	    lane_set_state(lane, state, LANE_CLOSING)) {
 		close_book(lane, atomic_load(&lane->job));
+		forget_due(lane);
 		lane_set_state(lane, LANE_CLOSING, LANE_IDLE);
 	}
 }

@@ -42,10 +42,12 @@
 
 #define STACK_BYTES (128 * 1024)
 
-/* Pinned memory of a context. */
+/* Pinned memory of a context; each gate has a cache line of its own. */
 struct words {
 	_Atomic uint32_t gate;
-	uint32_t reserved[15]; /* a cache line of its own */
+	uint32_t reserved[15];
+	_Atomic uint32_t kernel_gate;
+	uint32_t reserved2[15];
 	_Atomic uint32_t done[COPIES_MAX];
 };
 
@@ -67,7 +69,11 @@ static struct dock {
 	_Atomic uint64_t taken;	 /* flights, a bit each */
 	_Atomic uint64_t flying; /* of those, the ones that the keeper has to look at */
 	struct flight flights[COPIES_MAX];
-	struct board_gate gate; /* the keeper's */
+	_Atomic CUdevice device; /* of the jobs that yield */
+	_Atomic bool yields;	 /* the keeper looks after the gate of kernels */
+	/* the keeper's */
+	struct board_gate gate;
+	struct board_yield yield;
 } docks[DOCKS_MAX];
 
 static _Atomic(struct dock *) looking;	/* where the keeper is at present */
@@ -132,10 +138,10 @@ static nsec_t length_of_all(const struct dock *d) {
 
 /* ---- the keeper ---- */
 
-static void set_gate(struct dock *d, bool open) {
-	atomic_store(&d->words->gate, open);
+static void set_gate(struct dock *d, _Atomic uint32_t *gate, bool open) {
+	atomic_store(gate, open);
 	if (!open && (atomic_load(&leaving) || !atomic_load(&d->context))) {
-		atomic_store(&d->words->gate, true);
+		atomic_store(gate, true);
 	}
 }
 
@@ -146,6 +152,8 @@ struct view {
 	nsec_t length[PROTO_TERMS_GPUS_MAX];
 	bool any;
 	bool closed; /* a gate */
+	bool yields; /* jobs of ours do */
+	bool kernels_wait;
 };
 
 /* Takes off what is done. Return: the earliest deadline of what is held; 0: nothing is. */
@@ -176,6 +184,24 @@ static uint64_t look_at_flights(struct dock *d, struct view *v) {
 	return due;
 }
 
+/* For as long as we have jobs that yield. Who opens one says so first, and calls us then. */
+static void look_at_kernels(struct dock *d, const struct seat *s, struct view *v) {
+	CUdevice device = atomic_load(&d->device);
+	uint64_t due = seat_due(device);
+	bool open;
+
+	if (!due) {
+		atomic_store(&d->yields, false);
+		due = seat_due(device);
+		atomic_store(&d->yields, due != 0);
+	}
+	open = !due || !s || !terms_held() ||
+	       board_yield_is_open(&d->yield, s->board, d->gpu, s->slot, due, v->now);
+	set_gate(d, &d->words->kernel_gate, open);
+	v->yields |= due != 0;
+	v->kernels_wait |= !open;
+}
+
 static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
 	uint64_t due;
 
@@ -185,8 +211,11 @@ static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
 		bool open = !due || !s || !terms_held() ||
 			    board_gate_is_open(&d->gate, s->board, d->gpu, s->slot, due, v->now);
 
-		set_gate(d, open);
+		set_gate(d, &d->words->gate, open);
 		v->closed |= !open;
+		if (atomic_load(&d->yields)) {
+			look_at_kernels(d, s, v);
+		}
 	}
 	atomic_store(&looking, NULL);
 }
@@ -216,6 +245,11 @@ static struct view look(void) {
 	return v;
 }
 
+static void open_gates(struct dock *d) {
+	atomic_store(&d->words->gate, true);
+	atomic_store(&d->words->kernel_gate, true);
+}
+
 /* ---- the tracker's part ---- */
 
 nsec_t keeper_watch(nsec_t now) {
@@ -225,9 +259,10 @@ nsec_t keeper_watch(nsec_t now) {
 		struct dock *d = &docks[i];
 
 		atomic_store(&watching, d); /* its context does not go now */
-		if (atomic_load(&d->context) && !atomic_load(&d->words->gate)) {
+		if (atomic_load(&d->context) &&
+		    !(atomic_load(&d->words->gate) && atomic_load(&d->words->kernel_gate))) {
 			if (now >= late) {
-				atomic_store(&d->words->gate, true);
+				open_gates(d);
 			} else {
 				next = late;
 			}
@@ -260,10 +295,11 @@ static void *keep(void *data) {
 		nsec_t late = v.now > v.spin_until ? v.now - v.spin_until : 0;
 		nsec_t nap = late / 16 < NAP_MIN_NS ? NAP_MIN_NS : late / 16;
 
-		if (!v.any) {
+		if (!v.any && !v.yields) {
 			sleep_until_called(seen, 0);
-		} else if (late || !spins) {
-			nap = v.closed ? NAP_MIN_NS : nap; /* not late: see keeper_watch() */
+		} else if (!spins || !(v.kernels_wait || (v.any && !late))) {
+			/* Not late where somebody waits: see keeper_watch(). */
+			nap = v.closed || v.yields ? NAP_MIN_NS : nap;
 			sleep_until_called(seen, nap < NAP_MAX_NS ? nap : NAP_MAX_NS);
 		}
 	}
@@ -309,12 +345,14 @@ static bool fill_dock(struct dock *d) {
 	memset(words, 0, sizeof(*d->words));
 	d->words = words;
 	d->gate = (struct board_gate){.closed_ns = 0};
+	d->yield = (struct board_yield){.closed_ns = 0};
 	for (unsigned i = 0; i < COPIES_MAX; i++) {
 		d->flights[i].number = 0;
 	}
 	atomic_store(&d->taken, 0);
 	atomic_store(&d->flying, 0);
-	atomic_store(&d->words->gate, true);
+	atomic_store(&d->yields, false);
+	open_gates(d);
 	return true;
 }
 
@@ -344,7 +382,7 @@ void keeper_context_destroying(CUcontext context) {
 	while (atomic_load(&looking) == d || atomic_load(&watching) == d) {
 		sched_yield();
 	}
-	atomic_store(&d->words->gate, true); /* what is queued may go */
+	open_gates(d); /* what is queued may go */
 	atomic_store(&d->flying, 0);
 	call_keeper(); /* the board */
 }
@@ -402,7 +440,7 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	copy->called = copy->held && board_is_before(s->board, copy->gpu, s->slot, copy->due, now);
 	if (copy->called) {
 		atomic_store(&looked, now);
-		set_gate(d, false);
+		set_gate(d, &d->words->gate, false);
 		call_keeper();
 	}
 	return true;
@@ -417,6 +455,33 @@ void keeper_handed_over(const struct keeper_copy *copy) {
 void keeper_cancel(const struct keeper_copy *copy) {
 	atomic_store(copy->done_word, copy->done_value);
 	keeper_handed_over(copy);
+}
+
+/* ---- kernels ---- */
+
+CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu) {
+	const struct seat *s = seat_get();
+	struct dock *d = find_dock(context);
+	uint64_t due = seat_due(device);
+
+	if (!s || !due || atomic_load(&leaving)) {
+		return 0;
+	}
+	d = d ? d : make_dock(context);
+	if (!d) {
+		return 0;
+	}
+	atomic_store(&d->gpu, gpu);
+	atomic_store(&d->device, device);
+	if (!atomic_exchange(&d->yields, true)) {
+		/* The first kernel must not begin before the keeper looks. */
+		if (board_is_awaited(s->board, gpu, s->slot, due, nsec_now())) {
+			atomic_store(&looked, nsec_now());
+			set_gate(d, &d->words->kernel_gate, false);
+		}
+		call_keeper();
+	}
+	return d->at + offsetof(struct words, kernel_gate);
 }
 
 /* ---- the end ---- */

@@ -3,12 +3,16 @@
  * deadlines on the board (proto/board.h), and the gates that let the pieces of our own ones wait
  * for copies that are due earlier.
  *
- * A gate is a word in pinned memory of a context, 1 while it is open. While copies are under way a
- * thread looks at board and gate; it calls no driver function, which would hold up threads that
- * launch. Otherwise it sleeps, gates are open, and the board says nothing of us. No lock is taken
- * here but where the words of a context are made.
+ * And the gate of kernels of our own jobs, where our terms say that we yield: closed while somebody
+ * who is awaited has a job open that is due earlier than ours.
  *
- * Nobody can hang by it: a gate is open again after BOARD_HOLD_MAX_NS, and for good when the terms
+ * A gate is a word in pinned memory of a context, 1 while it is open. While copies are under way,
+ * or jobs that yield, a thread looks at board and gate; it calls no driver function, which would
+ * hold up threads that launch. Otherwise it sleeps, gates are open, and the board says nothing of
+ * us. No lock is taken here but where the words of a context are made.
+ *
+ * Nobody can hang by it: a gate is open again after BOARD_HOLD_MAX_NS, that of kernels after
+ * BOARD_YIELD_MAX_NS, and for good when the terms
  * lapse, the context goes or the process exits. The thread may be without a CPU for milliseconds:
  * then the tracker opens the gates that it has closed.
  */
@@ -51,6 +55,11 @@ void keeper_handed_over(const struct keeper_copy *copy);
 
 /* Nothing will be written behind it. */
 void keeper_cancel(const struct keeper_copy *copy);
+
+/* The gate of kernels of our job on @device, which yields, in @context, which is current: 4 bytes
+ * that are at least 1 while kernels may begin. @gpu: the place of @device in the page of terms.
+ * Return: 0 if there is none. It is looked after as long as we have such jobs. */
+CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu);
 
 /* By the tracker: opens gates that the keeper can't look after. Return: when to call again, as long
  * as a gate is closed; UINT64_MAX: none is. */

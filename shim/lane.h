@@ -69,6 +69,9 @@ struct lane {
 	_Atomic(CUcontext) context;
 	_Atomic(struct partition *) steered_to;
 	struct lane_found found; /* written while OPENING */
+	/* When it must be done, if its terms make it awaited, or let it yield; BOARD_NO_DUE: nobody
+	 * waits for it; 0: that is nothing to anybody. */
+	_Atomic uint64_t due_ns;
 
 	/* Jobs under terms that have ended by their marks, but are not complete: they wait for
 	 * nobody, and nobody for them. Written while CLOSING and by job_close_aside(). 0: free */

@@ -23,6 +23,7 @@
 
 HOT_DATA static _Atomic(const struct seat *) seat;
 HOT_WRITTEN static _Atomic uint64_t jobs[LANE_DEVICES_MAX]; /* as board_slot.jobs, by device */
+HOT_WRITTEN static _Atomic uint64_t dues[LANE_DEVICES_MAX]; /* see seat_due() */
 static _Atomic bool left;
 
 /* One that could shrink would kill the programs that touch it. */
@@ -68,6 +69,52 @@ HOT_CODE static void publish(CUdevice device) {
 	} while (atomic_load(&jobs[device]) != now);
 }
 
+/* Of the open jobs on one device. */
+struct due {
+	CUdevice device;
+	uint64_t any, awaited; /* the earliest; 0: none */
+};
+
+static void add_due(struct lane *lane, void *data) {
+	uint64_t due = atomic_load(&lane->due_ns);
+	struct due *sum = data;
+
+	if (lane->device != sum->device || due == 0) {
+		return;
+	}
+	sum->any = sum->any && sum->any < due ? sum->any : due;
+	if (terms_are_awaited(atomic_load(&lane->terms))) {
+		sum->awaited = sum->awaited && sum->awaited < due ? sum->awaited : due;
+	}
+}
+
+static struct due find_due(CUdevice device) {
+	struct due sum = {.device = device};
+
+	lane_for_each(add_due, &sum);
+	return sum;
+}
+
+/* As publish(). */
+HOT_CODE void seat_due_changed(CUdevice device) {
+	const struct seat *s = atomic_load(&seat);
+	struct due due = find_due(device), again;
+	unsigned place;
+	nsec_t copy;
+	bool same;
+
+	do {
+		atomic_store(&dues[device], due.any);
+		if (s && terms_copy_due(device, &place, &copy)) {
+			atomic_store(&s->board->slots[place][s->slot].job_due_ns,
+				     atomic_load(&left) ? 0 : due.awaited);
+		}
+		again = find_due(device);
+		same = again.any == due.any && again.awaited == due.awaited;
+		due = again;
+	} while (!same);
+}
+
 void seat_take(int fd, unsigned slot) {
 	struct board *board = fd >= 0 ? map_board(fd) : NULL;
 	struct seat *s = board ? malloc(sizeof(*s)) : NULL;
@@ -88,6 +135,7 @@ void seat_take(int fd, unsigned slot) {
 	atomic_store(&seat, s);
 	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
 		publish(d);
+		seat_due_changed(d);
 	}
 }
 
@@ -112,6 +160,10 @@ void seat_job_closed(CUdevice device) {
 	publish(device);
 }
 
+uint64_t seat_due(CUdevice device) {
+	return atomic_load(&dues[device]);
+}
+
 int seat_only_device(void) {
 	int device = -1;
 
@@ -130,6 +182,7 @@ void seat_leave(void) {
 	atomic_store(&left, true);
 	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
 		publish(d);
+		seat_due_changed(d);
 	}
 }
 
@@ -138,5 +191,6 @@ void seat_after_fork(void) {
 	atomic_store(&left, false);
 	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
 		atomic_store(&jobs[d], 0);
+		atomic_store(&dues[d], 0);
 	}
 }

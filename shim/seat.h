@@ -1,6 +1,6 @@
 /*
  * seat.h: our slot on the board of our user (proto/board.h), where copies are announced (keeper.h),
- * and the jobs that are open.
+ * and the jobs that are open, with their deadlines if they are awaited.
  *
  * Takes no lock. A job that begins or ends costs a few stores; its begin also a system call, where
  * others are to be preempted for it.
@@ -31,6 +31,12 @@ const struct seat *seat_get(void);
 /* A job on @device has opened, or is over. @rings: as its terms say. */
 void seat_job_opened(CUdevice device, bool rings);
 void seat_job_closed(CUdevice device);
+
+/* lane->due_ns of a lane of @device has changed. */
+void seat_due_changed(CUdevice device);
+
+/* The earliest of them; 0: there is none. */
+uint64_t seat_due(CUdevice device);
 
 /* The device that all jobs so far were on; -1: there were none, or on several. */
 int seat_only_device(void);

@@ -184,6 +184,15 @@ HOT_CODE bool terms_copy_due(CUdevice device, unsigned *ret_place, nsec_t *ret_d
 	return true;
 }
 
+HOT_CODE nsec_t terms_deadline(CUdevice device) {
+	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
+	int place = atomic_load_explicit(&gpus[device].place, memory_order_relaxed) - 1;
+
+	return p && place >= 0 && place < PROTO_TERMS_GPUS_MAX
+		       ? atomic_load_explicit(&p->deadline_ns[place], memory_order_acquire)
+		       : 0;
+}
+
 /* ---- partitions ---- */
 
 /* Work stays in the program's own streams. */

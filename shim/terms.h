@@ -49,6 +49,10 @@ uint64_t terms_now(CUdevice device, uint64_t known);
  * there. */
 bool terms_copy_due(CUdevice device, unsigned *ret_place, nsec_t *ret_due);
 
+/* How long after a job's release it must be done, by the terms for @device; 0: it has no deadline,
+ * or none that anybody should wait for. */
+nsec_t terms_deadline(CUdevice device);
+
 /* The partition of the terms *@word in @context of @device. While it, or a variant of a graph for
  * it, is being made: of the terms that led to a partition last, and *@word says which. NULL: the
  * program's own streams, because the terms are the whole GPU at level 0, or because there is no

@@ -64,4 +64,5 @@ void session_terms_set_due(struct session_terms *t, size_t gpu, nsec_t deadline,
 	nsec_t due = deadline > tail ? deadline - tail : deadline > 0;
 
 	atomic_store_explicit(&t->page->gpu[gpu].copy_due_ns, due, memory_order_release);
+	atomic_store_explicit(&t->page->deadline_ns[gpu], deadline, memory_order_release);
 }

@@ -1,7 +1,8 @@
 /*
  * hurry.c: a program that says on the board (proto/board.h), all the time, that it has a copy which
- * is due before everybody else's, and another one each millisecond. So the gates of all others are
- * closed, whenever they look, but for the moments when they have waited long enough.
+ * is due before everybody else's, and an open job, and another one each millisecond. So the gates
+ * of all others are closed, whenever they look, but for the moments when they have waited long
+ * enough.
  *
  * usage: hurry SOCKET. Says "begun" when it has begun, and ends with sbeetd.
  */
@@ -93,6 +94,7 @@ int main(int argc, char **argv) {
 		}
 		for (unsigned gpu = 0; board && gpu < PROTO_TERMS_GPUS_MAX; gpu++) {
 			atomic_store(&board->slots[gpu][slot].due_ns, nsec_now());
+			atomic_store(&board->slots[gpu][slot].job_due_ns, nsec_now());
 		}
 	}
 }

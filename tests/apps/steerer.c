@@ -2,10 +2,12 @@
  * steerer.c: stands in for an sbeetd that changes its mind every millisecond: programs on GPU 0 are
  * steered to another set of SMs and another level each time, or to the whole GPU, at random.
  *
- * usage: steerer SOCKET [sets | HOLD]. Listens there and ends when the last program has gone. Then
- * it says what it was told, as JSON: jobs, launches, how often a job was asked for (never),
- * changes, how many jobs ran beside their set, and how many of those behind the first ones. `sets`:
- * never the whole GPU, and one set until the first jobs were told of.
+ * usage: steerer SOCKET [sets | gates | HOLD]. Listens there and ends when the last program has
+ * gone. Then it says what it was told, as JSON: jobs, launches, how often a job was asked for
+ * (never), changes, how many jobs ran beside their set, and how many of those behind the first
+ * ones. `sets`: never the whole GPU, and one set until the first jobs were told of. `gates`: always
+ * so that kernels of the program yield. In all of these, jobs and copies of others that are due
+ * earlier come and go on the board.
  *
  * HOLD is a file, as in SIMGPU_GRAPH=held:HOLD, that stands for what takes a program long. One
  * program has one set until the first jobs were told of. Then the file is made and the set is
@@ -25,6 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "proto/board.h"
 #include "proto/limits.h"
 #include "proto/packet.h"
 #include "proto/terms.h"
@@ -40,13 +43,15 @@ struct program {
 	int fd;
 	unsigned jobs;
 	struct terms_page *page;
+	struct board *board;
 };
 
 static struct program programs[PROGRAMS];
 static unsigned n_programs, n_gpu_sms;
 static uint8_t uuid[PROTO_UUID_BYTES];
 static struct { unsigned long long jobs, launches, requests, changes, unconfined, relapses; } told;
-static bool sets; /* never the whole GPU */
+static bool sets;  /* never the whole GPU */
+static bool gates; /* kernels yield */
 
 /* With a file that holds programs up. */
 static struct {
@@ -74,6 +79,9 @@ static struct terms any_terms(void) {
 	unsigned n = terms_groups(n_gpu_sms, GROUP);
 	struct terms t = {.steered = true,
 			  .level = below(PROTO_TERMS_LEVEL_MAX + 1),
+			  .copies = below(_TERMS_COPIES_N),
+			  .awaited = below(2),
+			  .yields = gates || below(2),
 			  .epoch = (uint16_t)told.changes};
 
 	if (sets || below(4) > 0) {
@@ -84,17 +92,26 @@ static struct terms any_terms(void) {
 	return t;
 }
 
-static int make_page(struct program *p) {
-	int fd = memfd_create("terms", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+/* Mapped at *@ret. */
+static int make_memory(const char *name, size_t size, void **ret) {
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (fd < 0 || ftruncate(fd, sizeof(*p->page)) < 0 ||
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0) {
 		fail("memfd");
 	}
-	p->page = mmap(NULL, sizeof(*p->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p->page == MAP_FAILED) {
+	*ret = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*ret == MAP_FAILED) {
 		fail("mmap");
 	}
+	return fd;
+}
+
+static int make_page(struct program *p) {
+	void *map;
+	int fd = make_memory("terms", sizeof(*p->page), &map);
+
+	p->page = map;
 	p->page->magic = PROTO_TERMS_MAGIC;
 	p->page->version = PROTO_TERMS_VERSION;
 	p->page->n_gpus = 1;
@@ -102,9 +119,46 @@ static int make_page(struct program *p) {
 	return fd;
 }
 
+/* The program's slot is the first one. */
+static void send_board(struct program *p) {
+	Sbeet__Board body = SBEET__BOARD__INIT;
+	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
+	void *map;
+	int fd = make_memory("board", sizeof(*p->board), &map);
+
+	p->board = map;
+	p->board->magic = PROTO_BOARD_MAGIC;
+	p->board->version = PROTO_BOARD_VERSION;
+	m.body_case = SBEET__TO_SHIM__BODY_BOARD;
+	m.board = &body;
+	if (packet_send(p->fd, &m.base, fd) < 0) {
+		fail("send");
+	}
+	close(fd);
+}
+
+/* Half of the time there is something that is due soon, or was due just now. */
+static uint64_t any_due(void) {
+	return below(2) ? 0 : nsec_now() - NSEC_PER_MSEC + below(20 * NSEC_PER_MSEC);
+}
+
+/* What others say, and when the program's own jobs are due. */
+static void change_board(struct program *p) {
+	struct board_slot *other = &p->board->slots[0][1 + below(PROTO_BOARD_SLOTS - 1)];
+	uint64_t deadline = below(3) * 10 * NSEC_PER_MSEC;
+
+	atomic_store(&other->due_ns, any_due());
+	atomic_store(&other->job_due_ns, any_due());
+	atomic_store(&p->page->deadline_ns[0], deadline);
+	atomic_store(&p->page->gpu[0].copy_due_ns, deadline / 2);
+}
+
 static void change(struct program *p) {
 	struct terms t = any_terms();
 
+	if (p->board) {
+		change_board(p);
+	}
 	atomic_store_explicit(&p->page->gpu[0].word, terms_pack(&t), memory_order_release);
 	told.changes++;
 }
@@ -147,6 +201,9 @@ static void welcome(struct program *p) {
 		fail("send");
 	}
 	close(fd);
+	if (!hold.path) {
+		send_board(p);
+	}
 }
 
 static void say(const char *what, unsigned n) {
@@ -275,9 +332,10 @@ int main(int argc, char **argv) {
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	sets = argc == 3 && strcmp(argv[2], "sets") == 0;
-	hold.path = argc == 3 && !sets ? argv[2] : NULL;
+	gates = argc == 3 && strcmp(argv[2], "gates") == 0;
+	hold.path = argc == 3 && !sets && !gates ? argv[2] : NULL;
 	if (argc < 2 || argc > 3 || strlen(argv[1]) >= sizeof(address.sun_path)) {
-		fprintf(stderr, "usage: steerer SOCKET [sets | HOLD]\n");
+		fprintf(stderr, "usage: steerer SOCKET [sets | gates | HOLD]\n");
 		return 2;
 	}
 	find_gpu();

@@ -7,6 +7,7 @@
 #        suite.sh beside HOW                       two jobs on halves of one GPU: green, count, smid
 #        suite.sh terms PROGRAM ARGS...            steered, to other SMs and another level each millisecond
 #        suite.sh sets PROGRAM ARGS...            the same, but never to the whole GPU
+#        suite.sh gates PROGRAM ARGS...           as terms, and its kernels always yield
 #        suite.sh variants PROGRAM                 steered to another set while graphs can't be instantiated
 #        suite.sh clusters PROGRAM                 some of its kernels fit into no part of the GPU
 #        suite.sh whole PROGRAM                    its jobs can only be given the whole GPU
@@ -96,13 +97,13 @@ part)
 	grep -q "could not be confined" "$scratch/sample.err" && fail "something ran on the whole GPU"
 	stop_daemon
 	;;
-terms | sets)
-	export SIMGPU=32:mps
-	set_only=
-	[ "$verb" = terms ] || {
-		export SIMGPU_GREEN=slow SIMGPU_GRAPH=slow
-		set_only=sets
-	}
+terms | sets | gates)
+	export SIMGPU=32:mps SBEET_LOG=info
+	set_only=$verb
+	case $verb in
+	terms) set_only= ;;
+	sets) export SIMGPU_GREEN=slow SIMGPU_GRAPH=slow ;;
+	esac
 	"$SBEET_BUILD/tests/apps/steerer" "$SBEET_RUNTIME_DIR/shim.sock" $set_only >"$scratch/steerer.out" 2>"$scratch/steerer.err" &
 	steerer=$!
 	started="$started $steerer"
@@ -114,8 +115,10 @@ terms | sets)
 	grep -q "\"launches\":$(launches_of sample)," "$scratch/steerer.out" ||
 		fail "not each launch was told of, or one twice"
 	# Until the next set is made, jobs stay in the last one.
-	[ "$verb" = terms ] || grep -q '"relapses":0}' "$scratch/steerer.out" ||
+	[ "$verb" != sets ] || grep -q '"relapses":0}' "$scratch/steerer.out" ||
 		fail "a job ran beside its set: $(cat "$scratch/steerer.out")"
+	[ "$verb" != gates ] || grep -q "Kernels let jobs of others begin" "$scratch/sample.err" ||
+		fail "no kernel yielded"
 	cat "$scratch/steerer.out"
 	;;
 variants)

@@ -27,6 +27,7 @@
 #define MS  NSEC_PER_MSEC
 #define GPU 2
 #define OWN 5
+#define DEVICE 1
 
 static _Atomic nsec_t now;
 static _Atomic unsigned looks; /* the keeper's, by the clock */
@@ -48,6 +49,14 @@ nsec_t __wrap_nsec_now(void) {
 		usleep(100);
 	}
 	return atomic_load(&now);
+}
+
+/* Of our own job, which yields. */
+static _Atomic uint64_t own_due;
+
+uint64_t __wrap_seat_due(CUdevice device);
+uint64_t __wrap_seat_due(CUdevice device) {
+	return device == DEVICE ? atomic_load(&own_due) : 0;
 }
 
 bool __wrap_terms_held(void);
@@ -98,6 +107,7 @@ static int setup(void **state) {
 	program = pthread_self();
 	atomic_store(&now, 1000 * MS);
 	atomic_store(&steered, true);
+	atomic_store(&own_due, 0);
 	take_board();
 	context = (CUcontext)(void *)&contexts[n_contexts++];
 	return 0;
@@ -414,16 +424,162 @@ static void boards_that_may_shrink_are_refused(void **state) {
 	finish(&copy);
 }
 
-/* The last test: nothing is held after that. */
-static void leaving_opens_everything_for_good(void **state) {
-	struct keeper_copy copy, more = {.gpu = GPU, .due = 1200 * MS, .held = true};
+/* ---- kernels ---- */
+
+static void await(unsigned i, uint64_t due) {
+	atomic_store(&board->slots[GPU][i].job_due_ns, due);
+}
+
+static bool may_begin(CUdeviceptr gate) {
+	return *(volatile uint32_t *)(uintptr_t)gate != 0;
+}
+
+static void wait_until(CUdeviceptr gate, bool open) {
+	while (may_begin(gate) != open) {
+		usleep(100);
+	}
+}
+
+/* Our job is open. */
+static CUdeviceptr open_job(uint64_t due) {
+	CUdeviceptr gate;
+
+	atomic_store(&own_due, due);
+	gate = keeper_gate(context, DEVICE, GPU);
+	assert_int_not_equal(gate, 0);
+	return gate;
+}
+
+/* The keeper looks no more. */
+static void close_job(CUdeviceptr gate) {
+	atomic_store(&own_due, 0);
+	wait_until(gate, true);
+}
+
+static void who_has_no_job_has_no_gate(void **state) {
+	assert_int_equal(keeper_gate(context, DEVICE, GPU), 0);
+}
+
+static void kernels_wait_while_somebody_is_awaited(void **state) {
+	CUdeviceptr gate;
+
+	await(9, 1100 * MS);
+	gate = open_job(1200 * MS);
+	assert_false(may_begin(gate)); /* before the first one is handed over */
+	for (int i = 0; i < 20; i++) {
+		let_it_look();
+		assert_false(may_begin(gate)); /* the clock stands still */
+	}
+	await(9, 0);
+	wait_until(gate, true);
+	await(9, 1250 * MS); /* later than ours */
+	let_it_look();
+	assert_true(may_begin(gate));
+	await(10, 1150 * MS); /* another one, in the middle */
+	wait_until(gate, false);
+	assert_int_equal(keeper_gate(context, DEVICE, GPU), gate);
+	assert_false(may_begin(gate)); /* the next kernel */
+	close_job(gate);
+	assert_true(may_begin(gate)); /* at rest it is open */
+	assert_int_equal(open_job(1200 * MS), gate);
+	assert_false(may_begin(gate)); /* and for the next job closed at once */
+	close_job(gate);
+}
+
+/* Copies have a gate of their own. */
+static void kernels_do_not_wait_for_copies(void **state) {
+	CUdeviceptr gate = open_job(1200 * MS);
+	struct keeper_copy copy;
 
 	announce(9, 1100 * MS);
 	copy = begin(1200 * MS, true);
 	let_it_look();
 	assert_false(is_open(&copy));
+	assert_true(may_begin(gate));
+	announce(9, 0);
+	await(9, 1100 * MS);
+	wait_until(gate, false);
+	while (!is_open(&copy)) {
+		usleep(100);
+	}
+	finish(&copy);
+	close_job(gate);
+}
+
+static void kernels_begin_again_in_time(void **state) {
+	CUdeviceptr gate;
+
+	await(9, 2000 * MS);
+	gate = open_job(BOARD_NO_DUE);
+	let_it_look(); /* closed since now */
+	atomic_fetch_add(&now, BOARD_YIELD_MAX_NS - 1);
+	let_it_look();
+	assert_false(may_begin(gate));
+	atomic_fetch_add(&now, 1);
+	wait_until(gate, true);
+	let_it_look();
+	assert_true(may_begin(gate));
+	close_job(gate);
+}
+
+static void kernels_do_not_wait_for_a_keeper_without_a_cpu(void **state) {
+	CUdeviceptr gate;
+	nsec_t next;
+
+	await(9, 1100 * MS);
+	gate = open_job(1200 * MS);
+	let_it_look();
+	atomic_store(&stuck, true);
+	wait_until_stuck();
+	next = keeper_watch(atomic_load(&now));
+	assert_true(next > atomic_load(&now) && next < 1001 * MS);
+	assert_false(may_begin(gate));
+	atomic_store(&now, next);
+	assert_int_equal(keeper_watch(next), UINT64_MAX);
+	assert_true(may_begin(gate));
+	unstick();
+	close_job(gate);
+}
+
+static void kernels_begin_when_the_terms_lapse(void **state) {
+	CUdeviceptr gate;
+
+	await(9, 1100 * MS);
+	gate = open_job(1200 * MS);
+	let_it_look();
+	assert_false(may_begin(gate));
+	atomic_store(&steered, false);
+	wait_until(gate, true);
+	close_job(gate);
+}
+
+static void context_takes_its_kernels_with_it(void **state) {
+	CUdeviceptr gate;
+
+	await(9, 1100 * MS);
+	gate = open_job(1200 * MS);
+	let_it_look();
+	keeper_context_destroying(context);
+	assert_true(may_begin(gate));
+	atomic_store(&own_due, 0);
+}
+
+/* The last test: nothing is held after that. */
+static void leaving_opens_everything_for_good(void **state) {
+	struct keeper_copy copy, more = {.gpu = GPU, .due = 1200 * MS, .held = true};
+	CUdeviceptr gate;
+
+	announce(9, 1100 * MS);
+	await(9, 1100 * MS);
+	copy = begin(1200 * MS, true);
+	gate = open_job(1200 * MS);
+	let_it_look();
+	assert_false(is_open(&copy));
+	assert_false(may_begin(gate));
 	keeper_leave();
 	assert_true(is_open(&copy));
+	assert_true(may_begin(gate));
+	assert_int_equal(keeper_gate(context, DEVICE, GPU), 0);
 	assert_int_equal(slot(OWN), 0);
 	assert_false(keeper_begin(context, &more));
 }
@@ -446,6 +602,13 @@ int main(void) {
 		CASE(copies_beyond_the_room_go_as_they_are),
 		CASE(next_board_takes_the_place_of_the_last),
 		CASE(boards_that_may_shrink_are_refused),
+		CASE(who_has_no_job_has_no_gate),
+		CASE(kernels_wait_while_somebody_is_awaited),
+		CASE(kernels_do_not_wait_for_copies),
+		CASE(kernels_begin_again_in_time),
+		CASE(kernels_do_not_wait_for_a_keeper_without_a_cpu),
+		CASE(kernels_begin_when_the_terms_lapse),
+		CASE(context_takes_its_kernels_with_it),
 		CASE(leaving_opens_everything_for_good),
 	};
 

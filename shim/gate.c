@@ -1,0 +1,78 @@
+/*
+ * gate.c: see gate.h.
+ */
+#include "shim/real.h"
+
+#include "shim/gate.h"
+
+#include <stdlib.h>
+
+#include "shim/base/log.h"
+#include "shim/keeper.h"
+#include "shim/place.h"
+#include "shim/terms.h"
+
+/* Programs of more streams wait only if the user gave them so many connections. */
+#define STREAMS_MAX 3
+#define CONNECTIONS 32
+
+static _Atomic bool refused; /* the driver can't let streams wait for values */
+
+bool gate_can_wait(bool per_thread) {
+	const struct real *real = real_get();
+
+	return !atomic_load_explicit(&refused, memory_order_relaxed) &&
+	       (per_thread ? real->cuStreamWaitValue32_v2_ptsz && real->cuStreamWriteValue32_v2_ptsz
+			   : real->cuStreamWaitValue32_v2 && real->cuStreamWriteValue32_v2);
+}
+
+/* A stream that waits blocks those that share its connection to the GPU. More connections help, but
+ * MPS has none to spare: with 32 in each program the fourth was refused (H200). */
+bool gate_others_go_on(void) {
+	const char *value;
+
+	if (place_count() <= STREAMS_MAX) {
+		return true;
+	}
+	value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	return value && strtoul(value, NULL, 10) >= CONNECTIONS;
+}
+
+bool gate_wait(CUstream stream, bool per_thread, CUdeviceptr gate) {
+	const struct real *real = real_get();
+	__typeof__(real->cuStreamWaitValue32_v2) wait =
+		per_thread ? real->cuStreamWaitValue32_v2_ptsz : real->cuStreamWaitValue32_v2;
+
+	if (wait(stream, gate, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS) {
+		return true;
+	}
+	atomic_store(&refused, true);
+	log_once(LOG_LEVEL_INFO,
+		 "The driver lets no stream wait for a value: copies and kernels "
+		 "go as ever");
+	return false;
+}
+
+bool gate_write(CUstream stream, bool per_thread, CUdeviceptr at, uint32_t value) {
+	const struct real *real = real_get();
+	__typeof__(real->cuStreamWriteValue32_v2) write =
+		per_thread ? real->cuStreamWriteValue32_v2_ptsz : real->cuStreamWriteValue32_v2;
+
+	return write(stream, at, value, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS;
+}
+
+void gate_kernel_wait(const struct op *op) {
+	CUdevice device = op->lane->device;
+	CUdeviceptr gate;
+	unsigned gpu;
+	nsec_t due;
+
+	if (!gate_can_wait(op->place.per_thread) || !gate_others_go_on() ||
+	    !terms_copy_due(device, &gpu, &due)) {
+		return;
+	}
+	gate = keeper_gate(op->id->context, device, gpu);
+	if (gate && gate_wait(op->place.at, op->place.per_thread, gate)) {
+		log_once(LOG_LEVEL_INFO, "Kernels let jobs of others begin that are due earlier");
+	}
+}

@@ -1,0 +1,45 @@
+/*
+ * gate.h: work in streams that waits for a word of the keeper (keeper.h): pieces of copies that are
+ * held (copies.h), and kernels of programs whose terms say that they yield.
+ *
+ * Such a kernel does not begin while a program that is awaited has a job open that is due earlier.
+ * The program sees no difference: one wait more in its stream, before the launch. It goes without
+ * one into streams that are being captured, in programs of many streams, where one that waits
+ * blocks others, and with a driver that can't let streams wait for values.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "proto/terms.h"
+#include "shim/lane.h"
+#include "shim/op.h"
+
+/* Whether streams can wait for values, and write them, as far as is known. @per_thread: stream 0 is
+ * the thread's own, here and below. */
+bool gate_can_wait(bool per_thread);
+
+/* Whether streams that don't wait go on, beside one that does: not in programs of many streams,
+ * which share connections to the GPU. */
+bool gate_others_go_on(void);
+
+/* What comes next in @stream waits until the 4 bytes at @gate are at least 1. Return: false if the
+ * driver can't: then gate_can_wait() is false from now on. */
+bool gate_wait(CUstream stream, bool per_thread, CUdeviceptr gate);
+
+/* Behind what is in @stream by now @value is written to the 4 bytes at @at. Return: whether. */
+bool gate_write(CUstream stream, bool per_thread, CUdeviceptr at, uint32_t value);
+
+/* Not inline: see gate_kernel(). */
+void gate_kernel_wait(const struct op *op);
+
+/* Before the launch of a kernel, or a graph, by @op, which has begun. */
+static inline void gate_kernel(const struct op *op) {
+	if (terms_yield(atomic_load_explicit(&op->lane->terms, memory_order_relaxed))) {
+		gate_kernel_wait(op);
+	}
+}

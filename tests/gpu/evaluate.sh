@@ -9,6 +9,7 @@
 #           mps-level       MPS; each task's stream priority by its deadline: -5, -4, ...
 #           host            MPS; empty kernels and copies of 4 bytes: what the host alone misses
 #           fcfs, steer ... that policy of sbeetd, under MPS
+#           steer-yield ... likewise, where kernels may wait for jobs of shorter deadlines
 # Families: mixed           kernels and copies of 1 to 8 ms
 #           long            kernels with blocks of 1 ms, and networks of 100 small kernels
 #
@@ -19,7 +20,8 @@
 #
 # A set runs under all COLUMNS, one after the other. BUDGET_S: begin no set that would not be done after so
 # many seconds (560), going by the one that took longest. SETS (3), FAMILIES, UTILISATIONS, TASKS (6),
-# WINDOW_S (2), LEAD_S (3: before the window; jobs run and don't count). SEED: of the first set, the next
+# WINDOW_S (2), LEAD_S (3: before the window; jobs run and don't count), SETTLE_S (LEAD_S: the same for steer,
+# which plans while they run, and tries what it has planned; the other columns do the same at all times). SEED: of the first set, the next
 # has one more (made from the commit that the bundle is of, so nobody has run these sets before). SCALE (0:
 # tiny kernels), SMS, STEP, RUNS, POWER_MS: for the profiles. TRACES=yes: keep what sbeetd did as
 # trace-FAMILY-COLUMN-U-SET, and the task sets as tasks-FAMILY-U-SET. CAUSES=yes: what the time of each
@@ -38,6 +40,7 @@ step=${STEP:-16}
 scale=${SCALE:-100}
 window_s=${WINDOW_S:-2}
 lead_s=${LEAD_S:-3}
+settle_s=${SETTLE_S:-$lead_s}
 n_tasks=${TASKS:-6}
 columns=${COLUMNS:-none mps mps-25 mps-33 mps-50 mps-75 mps-level host fcfs sbeet lookahead steer}
 began=$(date +%s)
@@ -114,10 +117,17 @@ write_profiles() {
 		"$model" "$(profiles 0)" >"$folder/scenario.json"
 }
 
+lead_of() { # COLUMN
+	case $1 in
+	steer*) echo "$settle_s" ;;
+	*) echo "$lead_s" ;;
+	esac
+}
+
 # COLUMN I: the command of the task whose line of $scratch/tasks is on standard input.
 command_of() {
 	read -r work period deadline offset priority level
-	command="$periodic $work $scale $period $deadline $offset $(ns_of "$window_s") $(ns_of "$lead_s")"
+	command="$periodic $work $scale $period $deadline $offset $(ns_of "$window_s") $(ns_of "$(lead_of "$1")")"
 	libraries=$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	set -- "$1" "$2" "env LD_LIBRARY_PATH='$libraries'"
 	[ -z "${CAUSES:-}" ] || set -- "$1" "$2" "$3 PERIODIC_LATE='$scratch/late-$2'"
@@ -144,7 +154,7 @@ run_cell() {
 		sed -n ${i}p "$scratch/tasks" | command_of "$2" $i
 	done >"$scratch/commands"
 	[ -z "${TRACES:-}" ] || [ -z "$daemon" ] || record_trace "$folder/trace-$1-$2-$3-$4"
-	tool "$evaluate" cell "$(ns_of "$lead_s")" "$(ns_of "$window_s")" <"$scratch/commands" \
+	tool "$evaluate" cell "$(ns_of "$(lead_of "$2")")" "$(ns_of "$window_s")" <"$scratch/commands" \
 		>"$scratch/cell" 2>>"$scratch/errors" || {
 		failed=1
 		tail -n 3 "$scratch/errors"
@@ -188,7 +198,11 @@ run_set() {
 		case $column in
 		none | mps | mps-* | host) ;;
 		*) # shellcheck disable=SC2086 # several words
-			start_daemon --policy "$column" --sharing mps --profile-dir "$folder/profiles" ${DAEMON_OPTIONS:-} ;;
+			start_daemon --policy "${column%-yield}" --sharing mps --profile-dir "$folder/profiles" ${DAEMON_OPTIONS:-}
+			# shellcheck disable=SC2086 # several words
+			case $column in
+			*-yield) tool $ctl policy "${column%-yield}" yield=on >/dev/null ;;
+			esac ;;
 		esac
 		run_cell "$1" "$column" "$2" "$3"
 		[ -z "$daemon" ] || {
@@ -206,7 +220,8 @@ gpu=${GPU_NAME:-$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 [ -s "$folder/measured.txt" ] || { start_mps; measure; }
 write_profiles
 # What a set takes, until one has shown it.
-longest=$(echo "$columns" | awk -v s="$lead_s" -v w="$window_s" '{ printf "%d", NF * (s + w + 1.5) }')
+longest=$(for column in $columns; do lead_of "$column"; done |
+	awk -v w="$window_s" '{ sum += $1 + w + 1.5 } END { printf "%d", sum }')
 last=$((seed + ${SETS:-3}))
 while [ "$seed" -lt $last ]; do
 	for u in ${UTILISATIONS:-0.8 1.2 1.6 2.0}; do

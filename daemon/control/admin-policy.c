@@ -5,6 +5,7 @@
 #include "daemon/config/reload.h"
 #include "daemon/control/admin.h"
 #include "daemon/engine/engine.h"
+#include "daemon/session/steer.h"
 #include "daemon/watch/report.h"
 
 static void answer(struct control_client *client, uint32_t id) {
@@ -63,6 +64,7 @@ static void set(struct control_client *client, const Sbeet__Control__Request *re
 	print_params(request->policy, text, sizeof(text));
 	log_info("Policy '%s'%s, set by user %u", values.policy->name, text, client->cred.uid);
 	engine_set_policy(client->control->engine, values.policy, &values.params);
+	steer_changed(client->control->steer); /* it reads one of the parameters */
 	report_policy(client->control->report);
 	answer(client, request->id);
 }

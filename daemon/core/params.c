@@ -83,6 +83,10 @@ const struct sched_param_row sched_param_rows[_SCHED_PARAM_N] = {
 				 "load concentration and distribution give a job a whole idle GPU, "
 				 "or m_opt SMs or what remains beside other jobs",
 				 SCHED_PARAM_WORD, .words = packings, AT(packing)},
+	[SCHED_PARAM_YIELD] = {"yield", "on or off",
+			       "'steer' may let kernels of a program begin only when no job of "
+			       "certain others is open that is due earlier",
+			       SCHED_PARAM_SWITCH, AT(yield)},
 	[SCHED_PARAM_EPSILON] = {"epsilon", "0 or a time, such as 1ms",
 				 "time to hand a GPU to another job under 'gpu-kthread' and "
 				 "'gpu-ioctl'",
@@ -227,6 +231,7 @@ void sched_params_default(struct sched_params *ret) {
 		.window = SCHED_WINDOW_COMMON,
 		.skip_hopeless = true,
 		.max_wait = 16,
+		.yield = true,
 		.lookahead_depth = 6,
 		.stop = SCHED_STOP_KERNEL,
 	};

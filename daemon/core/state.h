@@ -243,6 +243,7 @@ enum sched_param_id {
 	SCHED_PARAM_MAX_WAIT,
 	SCHED_PARAM_REFERENCE_SMS,
 	SCHED_PARAM_PACKING,
+	SCHED_PARAM_YIELD,
 	SCHED_PARAM_EPSILON,
 	SCHED_PARAM_STOP,
 	_SCHED_PARAM_N,
@@ -279,6 +280,7 @@ struct sched_params {
 	nsec_t migration_cost;	 /* added to a job that leaves the GPU its task ran on last */
 	unsigned max_wait;	 /* periods after which a job goes first: see overdue.h; 0: never */
 	enum sched_packing packing;
+	bool yield; /* policy steer: kernels of tasks may wait for those of shorter deadlines */
 	unsigned reference_sms;	  /* for sizes of tasks, see partition.h; 0: the limit */
 	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 32 */
 	nsec_t epsilon; /* of a GPU that goes to another job, under policies that stop jobs; for the

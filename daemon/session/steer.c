@@ -237,11 +237,12 @@ static void log_terms(const struct session *s, const struct scene *scene) {
 	if (t->level > 0) {
 		snprintf(level, sizeof(level), ", level %u", t->level);
 	}
-	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s%s", (unsigned long long)s->id,
+	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s%s%s%s", (unsigned long long)s->id,
 		  s->task.name, t->steered ? "is steered on" : "asks for its jobs on", scene->gpu,
 		  *text ? ": SMs " : "", text, level,
 		  t->copies != TERMS_COPIES_WHOLE ? ", copies " : "",
-		  t->copies != TERMS_COPIES_WHOLE ? terms_copies_name(t->copies) : "");
+		  t->copies != TERMS_COPIES_WHOLE ? terms_copies_name(t->copies) : "",
+		  t->awaited ? ", awaited" : "", t->yields ? ", yields" : "");
 }
 
 static void write_terms(struct steer *steer, const struct scene *scene, struct session *s,
@@ -294,6 +295,10 @@ static const char *why_withdrawn(const struct steer *steer, size_t gpu, unsigned
 		       : "sbeetd is being stopped";
 }
 
+static bool may_yield(const struct steer *steer) {
+	return sched_get_params(engine_sched(steer->sessions->engine))->yield;
+}
+
 /* Who is there. Programs beyond the planner's number have the terms of those that are not. */
 static void look_around(struct steer *steer, size_t gpu, struct scene *ret) {
 	struct session *s;
@@ -301,6 +306,7 @@ static void look_around(struct steer *steer, size_t gpu, struct scene *ret) {
 	*ret = (struct scene){.gpu = gpu, .lowest = UINT64_MAX};
 	ret->withdrawn = why_withdrawn(steer, gpu, &ret->cut.group);
 	ret->steered = !ret->withdrawn;
+	ret->cut.gates = may_yield(steer);
 	ret->cut.sms = inventory_gpu(steer->sessions->inventory, gpu)->n_sms;
 	ret->sliced = ret->steered && preempting_is_sliced(steer->sessions, gpu);
 	TAILQ_FOREACH(s, &steer->sessions->list, link) {
@@ -352,7 +358,8 @@ enum change {
 static enum change compare(const struct steer_gpu *g, const struct scene *scene) {
 	enum change change = CHANGE_NONE;
 
-	if (g->n != scene->n || g->cut.group != scene->cut.group) {
+	if (g->n != scene->n || g->cut.group != scene->cut.group ||
+	    g->cut.gates != scene->cut.gates) {
 		return CHANGE_TASKS;
 	}
 	for (unsigned i = 0; i < scene->n; i++) {
@@ -572,23 +579,27 @@ static void write_way(struct steer *steer, const struct scene *scene, const char
 	judge_later(g);
 }
 
-static bool holds_copies(const struct session *s) {
+static bool needs_board(const struct session *s) {
 	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
-		if (s->terms.now[i].copies != TERMS_COPIES_WHOLE) {
+		const struct terms *t = &s->terms.now[i];
+
+		if (t->copies != TERMS_COPIES_WHOLE || t->awaited || t->yields) {
 			return true;
 		}
 	}
 	return false;
 }
 
-/* To those whose copies are held: without it they are made as ever. */
+/* To those whose copies are held, who are awaited, or who yield: without it their work goes as
+ * ever.
+ */
 static void hand_out_boards(struct sessions *all) {
 	struct session *s, *next;
 
 	for (s = TAILQ_FIRST(&all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		if (s->takes_board && !s->seat.board && s->state == SESSION_ACTIVE &&
-		    holds_copies(s) && board_join(&all->boards, s->cred.uid, &s->seat) == 0) {
+		    needs_board(s) && board_join(&all->boards, s->cred.uid, &s->seat) == 0) {
 			session_say_board(s); /* may end it */
 		}
 	}

@@ -473,12 +473,14 @@ static int begin_sharing(struct sim *s, struct shared_gpu *g, const struct sched
 }
 
 /* Each task where the policy steer would have it. */
-static void steer(struct shared_gpu *g, const struct sched_gpu_model *model) {
+static void steer(struct shared_gpu *g, const struct sched_gpu_model *model,
+		  const struct sched_params *params) {
 	struct plan_gpu cut = cut_of(model);
 	struct plan_task tasks[MODEL_TASKS_MAX];
 	struct plan plan;
 	bool fits;
 
+	cut.gates = params->yield;
 	for (unsigned i = 0; i < g->n; i++) {
 		tasks[i] = (struct plan_task){.model = g->tasks[i], .known = true};
 	}
@@ -513,7 +515,7 @@ static int shared_open(struct sim *s) {
 
 		g->pending = NEVER;
 		if (setup->terms == SIM_TERMS_PLANNED && g->n > 0) {
-			steer(g, &setup->gpus[k]);
+			steer(g, &setup->gpus[k], &setup->params);
 		} else if (setup->terms == SIM_TERMS_SHARED && g->n > 0) {
 			r = begin_sharing(s, g, &setup->gpus[k]);
 		} else {

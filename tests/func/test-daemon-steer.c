@@ -212,6 +212,8 @@ static void assert_terms(const struct program *p, const struct terms *expected) 
 	assert_int_equal(t.first, expected->first);
 	assert_int_equal(t.copies, expected->copies);
 	assert_int_equal(t.level, expected->level);
+	assert_int_equal(t.awaited, expected->awaited);
+	assert_int_equal(t.yields, expected->yields);
 }
 
 /* When the copies in of jobs of @deadline must be done. */
@@ -219,9 +221,11 @@ static void assert_due(const struct program *p, nsec_t deadline, nsec_t tail) {
 	assert_true(tail > 0);
 	assert_int_equal(atomic_load(&p->s.page->gpu[0].copy_due_ns),
 			 deadline > tail ? deadline - tail : 1);
+	assert_int_equal(atomic_load(&p->s.page->deadline_ns[0]), deadline);
 }
 
-static const struct plan_gpu h200 = {.sms = SMS, .group = GROUP};
+/* As by default. */
+static const struct plan_gpu h200 = {.sms = SMS, .group = GROUP, .gates = true};
 
 /* The plan of a short and a long one, and the rule's terms. @third: NULL, or one that nothing is
  * known of. */

@@ -162,8 +162,35 @@ static bool take_free(struct model *m, struct model_job *r) {
 	return more;
 }
 
+/* When its job must be done. */
+static nsec_t job_due(const struct model_job *r) {
+	return r->task->deadline && !r->place->last ? r->release + r->task->deadline : NEVER;
+}
+
+/* Its program is in the middle of a job. */
+static bool is_open(const struct model_job *r) {
+	return r->phase != MODEL_IDLE && r->phase != MODEL_WAKE;
+}
+
+/* Whether the kernel of @r may not begin for somebody who is awaited. */
+static bool must_yield(const struct model *m, const struct model_job *r) {
+	for (unsigned i = 0; i < m->n; i++) {
+		const struct model_job *o = &m->jobs[i];
+
+		if (o != r && o->place->awaited && is_open(o) && job_due(o) < job_due(r)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void serve(struct model *m, struct model_job *r, bool lost) {
 	nsec_t at;
+
+	if (r->phase == MODEL_QUEUED && r->place->yields && must_yield(m, r)) {
+		r->next = NEVER; /* somebody's end of a job hands the SMs out anew */
+		return;
+	}
 
 	if (r->phase == MODEL_QUEUED && m->has_levels && must_wait(m, r, &at)) {
 		r->next = at;
@@ -181,7 +208,7 @@ static void serve(struct model *m, struct model_job *r, bool lost) {
 		r->phase = MODEL_RUNNING;
 		r->began = r->since = m->now;
 	}
-	r->whole = kernel_ns(r, sms_of(r));
+	r->whole = kernel_ns(r, sms_of(r)) + (r->place->yields ? (double)m->gpu->gate : 0);
 	r->next = m->now + (nsec_t)(r->left * r->whole) + 1;
 }
 
@@ -266,6 +293,8 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 	r->next = NEVER;
 	switch (phase) {
 	case MODEL_IDLE:
+		m->kernels_changed |= m->has_gates && r->place->awaited;
+		break;
 	case MODEL_WAKE: /* its end is set by the caller */
 		break;
 	case MODEL_COPY_IN:
@@ -354,7 +383,8 @@ nsec_t model_tail(const struct model_gpu *gpu, const struct model_task *task,
 		sms += place->regions[k] ? gpu->sms[k] : 0;
 	}
 	sms = place->most_sms && place->most_sms < sms ? place->most_sms : sms;
-	return task->kernels[sms] + task->copy_out + gpu->back;
+	return task->kernels[sms] + (place->yields ? task->launches * gpu->gate : 0) +
+	       task->copy_out + gpu->back;
 }
 
 nsec_t model_next(const struct model *m) {
@@ -375,6 +405,7 @@ void model_init(struct model *m, const struct model_gpu *gpu, const struct model
 		m->jobs[i].task = &tasks[i];
 		m->jobs[i].place = &places[i];
 		m->has_levels |= places[i].level != places[0].level;
+		m->has_gates |= places[i].yields;
 		m->jobs[i].tail = model_tail(gpu, &tasks[i], &places[i]);
 		enter(m, &m->jobs[i], MODEL_IDLE);
 	}

@@ -10,6 +10,8 @@
  *    before it has them.
  *  - A kernel on m SMs takes what it takes on m SMs alone: interference in caches and memory is not
  *    modelled.
+ *  - Kernels of a task that yields don't begin while a task that is awaited has a job open that is
+ *    due earlier; and each begins a little later.
  *  - Copies: one engine for each direction. They go first come, first served, but for those to the
  *    GPU that are held or go first: of these, those first that must be done soonest for their job
  * to be in time, if nobody else disturbs it. Held ones go in pieces, and begin a little later.
@@ -50,15 +52,17 @@ struct model_place {
 	bool regions[MODEL_REGIONS]; /* at least one */
 	unsigned level;		     /* higher goes first */
 	enum terms_copies copies;
-	bool last;	   /* its copies, if held, let all others go first */
-	unsigned most_sms; /* that its kernels may hold at once, all regions together;
-			      0: no limit */
+	bool last;	      /* its copies, if held, let all others go first */
+	bool awaited, yields; /* see proto/terms.h */
+	unsigned most_sms;    /* that its kernels may hold at once, all regions together;
+				 0: no limit */
 };
 
 struct model_gpu {
 	unsigned sms[MODEL_REGIONS]; /* together the GPU's */
 	nsec_t piece;		     /* of a held copy */
 	nsec_t hold;		     /* how much later a held copy begins */
+	nsec_t gate;		     /* how much later a kernel of a task that yields begins */
 	nsec_t back;		     /* from the end of a job's last operation until its program
 					knows */
 };
@@ -106,6 +110,7 @@ struct model {
 	unsigned n_kernels;
 	unsigned free_sms[MODEL_REGIONS];
 	bool has_levels;	/* not all tasks have the same */
+	bool has_gates;		/* some task yields */
 	bool kernels_changed;	/* since the SMs were handed out */
 	bool copies_changed[2]; /* by direction: since the engine was */
 };

@@ -41,6 +41,9 @@ static const uint64_t plan_events[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 6
 /* From the end of a job's last operation until its program goes on, measured likewise. */
 #define BACK (20 * NSEC_PER_USEC)
 
+/* How much later a kernel begins behind a gate. */
+#define GATE (5 * NSEC_PER_USEC)
+
 /* An unknown task's jobs: one kernel, in waves of blocks. */
 #define UNKNOWN_BLOCK (1 * NSEC_PER_MSEC)
 #define UNKNOWN_WAVES 10
@@ -54,6 +57,9 @@ static const uint64_t plan_events[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 6
 /* The cuts that are tried, in eighths of the groups. */
 static const unsigned cuts[] = {4, 2, 3, 5, 6};
 #define N_CUTS (sizeof(cuts) / sizeof(cuts[0]))
+
+/* What the search starts from: the rule at each cut, and levels by deadline. */
+#define N_STARTS (N_CUTS + 1)
 
 /* Of the best at other cuts so many are kept, with late jobs in the time looked at of at most so
  * many times those of the very best, and some. */
@@ -73,7 +79,7 @@ struct candidate {
 	struct model_place places[MODEL_TASKS_MAX];
 };
 
-/* The best at one cut. */
+/* The best from one start. */
 struct optimum {
 	struct candidate candidate;
 	double badness;
@@ -88,8 +94,9 @@ struct search {
 	uint64_t events, events_max; /* of what was tried; see plan_events */
 	const _Atomic bool *stop;
 	nsec_t time;
-	struct optimum optima[N_CUTS]; /* the best first */
+	struct optimum optima[N_STARTS]; /* the best first */
 	unsigned n_optima;
+	struct optimum gateless;       /* the best where nobody yields */
 	nsec_t longest;		       /* period */
 	double alone[MODEL_TASKS_MAX]; /* how much of its jobs is late under MPS alone */
 };
@@ -109,6 +116,7 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 		.sms = {sms, gpu->sms - sms},
 		.piece = PIECE,
 		.hold = HOLD,
+		.gate = GATE,
 		.back = BACK,
 	};
 }
@@ -243,7 +251,8 @@ static void follow_rule(const struct plan_task *tasks, unsigned n, struct candid
 
 static bool same_place(const struct model_place *a, const struct model_place *b) {
 	return a->regions[0] == b->regions[0] && a->regions[1] == b->regions[1] &&
-	       a->level == b->level && a->copies == b->copies;
+	       a->level == b->level && a->copies == b->copies && a->awaited == b->awaited &&
+	       a->yields == b->yields;
 }
 
 /* Takes @place for @task if that is better, by more than @gain. Return: whether. */
@@ -303,12 +312,78 @@ static bool move(struct search *s, struct candidate *c, unsigned task, double *b
 	return moved;
 }
 
+/* Those of a deadline of at most @longest are awaited, the others yield; nobody for 0. A task that
+ * has none, or is hopeless, yields if it is known: what is not may have any number of launches. */
+static struct candidate with_gates(const struct search *s, const struct candidate *c,
+				   nsec_t longest) {
+	struct candidate other = *c;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		nsec_t deadline = s->tasks[i].deadline;
+		bool urgent = deadline && deadline <= longest && !c->places[i].last;
+
+		other.places[i].awaited = urgent;
+		other.places[i].yields = longest && !urgent && s->known[i];
+	}
+	return other;
+}
+
+static bool has_gates(const struct search *s, const struct candidate *c) {
+	bool awaited = false, yields = false;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		awaited |= c->places[i].awaited;
+		yields |= c->places[i].yields;
+	}
+	return awaited && yields;
+}
+
+static bool same_places(const struct search *s, const struct candidate *a,
+			const struct candidate *b) {
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!same_place(&a->places[i], &b->places[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Where tasks may yield: takes the gates, or none, with which fewest jobs are late. What they cost
+ * is not worth a mean response. Return: whether they are others. */
+static bool move_gates(struct search *s, struct candidate *c, double *best) {
+	const struct candidate from = *c;
+	bool moved = false;
+
+	for (unsigned i = 0; s->gpu->gates && i <= s->n && !stopped(s); i++) {
+		struct candidate other = with_gates(s, &from, i < s->n ? s->tasks[i].deadline : 0);
+		double gain = i < s->n ? 1 : 0, b;
+
+		if (same_places(s, &other, c) ||
+		    (i < s->n && (!s->tasks[i].deadline || !has_gates(s, &other)))) {
+			continue;
+		}
+		b = badness(s, &other, *best);
+		if (b < *best - gain) {
+			*best = b;
+			*c = other;
+			moved = true;
+		}
+	}
+	return moved;
+}
+
+/* The gates are moved first, like one task more. */
 static double improve(struct search *s, struct candidate *c) {
 	double best = badness(s, c, INFINITY);
-	unsigned still = 0; /* tasks in a row that did not move: all others are where they were */
+	unsigned n = s->n + 1, still = 0; /* in a row that did not move: all others are where they
+					     were */
 
-	for (unsigned i = 0; i < ROUNDS_MAX * s->n && still < s->n; i++) {
-		still = s->known[i % s->n] && move(s, c, i % s->n, &best) ? 0 : still + 1;
+	for (unsigned i = 0; i < ROUNDS_MAX * n && still < n; i++) {
+		unsigned task = i % n - 1;
+		bool moved = i % n == 0 ? move_gates(s, c, &best)
+					: s->known[task] && move(s, c, task, &best);
+
+		still = moved ? 0 : still + 1;
 	}
 	return best;
 }
@@ -324,17 +399,43 @@ static void insert(struct search *s, const struct candidate *c, double badness) 
 	s->optima[at] = (struct optimum){*c, badness};
 }
 
+/* Everybody everywhere, the shortest deadline at the highest level. */
+static struct candidate by_deadline(const struct search *s, const struct candidate *c) {
+	struct candidate other = *c;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		struct model_place *place = &other.places[i];
+		nsec_t deadline = s->tasks[i].deadline;
+		unsigned rank = 0;
+
+		for (unsigned k = 0; k < s->n; k++) {
+			nsec_t d = s->tasks[k].deadline;
+
+			rank += d && (d < deadline || (d == deadline && k < i));
+		}
+		place->regions[0] = place->regions[1] = true;
+		place->level = deadline && rank < LEVEL_HIGH ? LEVEL_HIGH - rank : 0;
+	}
+	return other;
+}
+
+static void try_from(struct search *s, struct candidate *c, unsigned lower) {
+	c->lower = lower;
+	if (lower > 0) {
+		insert(s, c, improve(s, c));
+	}
+}
+
 static void try_cuts(struct search *s, struct candidate *c) {
 	const struct candidate rule = *c;
+	struct candidate levels = by_deadline(s, c);
 
 	for (size_t k = 0; k < N_CUTS && !(k > 0 && stopped(s)); k++) {
 		struct candidate other = rule;
-		double b;
 
-		other.lower = s->n_groups * cuts[k] / 8;
-		if (other.lower > 0) {
-			b = improve(s, &other);
-			insert(s, &other, b);
+		try_from(s, &other, s->n_groups * cuts[k] / 8);
+		if (k == 0 && !stopped(s)) {
+			try_from(s, &levels, s->n_groups * cuts[k] / 8);
 		}
 	}
 	*c = s->optima[0].candidate;
@@ -365,6 +466,7 @@ static struct candidate free_for_all(const struct search *s, const struct candid
 		other.places[i].regions[0] = other.places[i].regions[1] = true;
 		other.places[i].copies = TERMS_COPIES_WHOLE;
 		other.places[i].level = 0;
+		other.places[i].awaited = other.places[i].yields = false;
 	}
 	return other;
 }
@@ -391,6 +493,8 @@ static struct terms terms_of(const struct search *s, const struct candidate *c, 
 		.steered = true,
 		.level = p->level,
 		.copies = p->copies,
+		.awaited = p->awaited,
+		.yields = p->yields,
 	};
 
 	if (!p->regions[0] || !p->regions[1]) {
@@ -509,8 +613,15 @@ static void add_other(struct search *s, const struct candidate *c, struct plan *
 
 static void add_others(struct search *s, const struct candidate *rule, struct plan *plan) {
 	const struct candidate everywhere = free_for_all(s, rule);
+	unsigned kept = OPTIMA_KEPT;
 
-	for (unsigned i = 1; i < s->n_optima && plan->n_others < OPTIMA_KEPT; i++) {
+	if (has_gates(s, &s->optima[0].candidate)) {
+		const struct candidate gateless = with_gates(s, &s->optima[0].candidate, 0);
+
+		add_other(s, &gateless, plan);
+		kept += plan->n_others;
+	}
+	for (unsigned i = 1; i < s->n_optima && plan->n_others < kept; i++) {
 		if (s->optima[i].badness <= OPTIMA_WORSE * s->optima[0].badness + OPTIMA_MORE) {
 			add_other(s, &s->optima[i].candidate, plan);
 		}
@@ -567,6 +678,8 @@ static bool read_terms(const struct plan_gpu *gpu, const struct terms *terms, un
 			.regions = {t->n == 0 || t->first == 0, t->n == 0 || t->first > 0},
 			.level = t->level,
 			.copies = t->copies,
+			.awaited = t->awaited,
+			.yields = t->yields,
 		};
 	}
 	*ret = c;

@@ -6,10 +6,13 @@
  * or all of it. The search starts from a rule that needs no profile: work without a deadline, and
  * work whose blocks are long beside the deadlines of others, keeps to the upper half; the rest may
  * use all SMs. From there one task at a time moves, at several cuts, as long as the prediction gets
- * better. There are two levels: whoever has the higher one goes first, but waits for a block at
- * each launch that wants more SMs than are free (HARDWARE.md), so the rule uses one alone. Copies
- * are held where several tasks make any; those of a task may go first instead, whole, which costs
- * it less: beside copies of a shorter deadline only if jobs are late otherwise.
+ * better. Whoever has the higher level goes first, but waits for a block at each launch that wants
+ * more SMs than are free (HARDWARE.md), so the rule uses one level alone, and a task moves to the
+ * highest or the lowest. Another search starts with everybody everywhere, the shorter the deadline
+ * the higher the level. Copies are held where several tasks make any; those of a task may go first
+ * instead, whole, which costs it less: beside copies of a shorter deadline only if jobs are late
+ * otherwise. If tasks may yield, those of a deadline up to some length are awaited and the others
+ * yield: each length is tried, and nobody yields if that saves no job.
  * A task whose deadline can't be kept even alone holds nobody's copies up.
  *
  * Pure: no clock, no I/O, no allocation. The same input gives the same plan.
@@ -34,6 +37,7 @@ struct plan_task {
 struct plan_gpu {
 	unsigned sms;	/* 1 to PROTO_SMS_MAX */
 	unsigned group; /* SMs that a set can take together, >= 1 */
+	bool gates;	/* tasks may yield to others: see struct terms */
 };
 
 /* What else could be done: where the prediction is wrong one of these may do better. */
@@ -43,8 +47,8 @@ struct plan_way {
 	nsec_t tail[MODEL_TASKS_MAX];
 };
 
-/* The best at two other cuts, the rule, and everybody everywhere. */
-#define PLAN_OTHERS_MAX 4
+/* The same where nobody yields, the best at two other cuts, the rule, and everybody everywhere. */
+#define PLAN_OTHERS_MAX 5
 
 struct plan {
 	struct terms terms[MODEL_TASKS_MAX]; /* of each task; epoch 0 */

@@ -20,8 +20,8 @@
 #
 # A set runs under all COLUMNS, one after the other. BUDGET_S: begin no set that would not be done after so
 # many seconds (560), going by the one that took longest. SETS (3), FAMILIES, UTILISATIONS, TASKS (6),
-# WINDOW_S (2), LEAD_S (3: before the window; jobs run and don't count), SETTLE_S (LEAD_S: the same for steer,
-# which plans while they run, and tries what it has planned; the other columns do the same at all times). SEED: of the first set, the next
+# WINDOW_S (2), LEAD_S (3: before the window; jobs run and don't count), SETTLE_S (14: the same for steer,
+# which plans while they run, and tries what it has planned; the others do the same at all times). SEED: of the first set, the next
 # has one more (made from the commit that the bundle is of, so nobody has run these sets before). SCALE (0:
 # tiny kernels), SMS, STEP, RUNS, POWER_MS: for the profiles. TRACES=yes: keep what sbeetd did as
 # trace-FAMILY-COLUMN-U-SET, and the task sets as tasks-FAMILY-U-SET. CAUSES=yes: what the time of each
@@ -40,7 +40,7 @@ step=${STEP:-16}
 scale=${SCALE:-100}
 window_s=${WINDOW_S:-2}
 lead_s=${LEAD_S:-3}
-settle_s=${SETTLE_S:-$lead_s}
+settle_s=${SETTLE_S:-14}
 n_tasks=${TASKS:-6}
 columns=${COLUMNS:-none mps mps-25 mps-33 mps-50 mps-75 mps-level host fcfs sbeet lookahead steer}
 began=$(date +%s)

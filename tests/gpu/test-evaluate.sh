@@ -19,7 +19,7 @@ ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"
 cp "$gpu/evaluate.sh" "$gpu/causes.awk" "$gpu/manage.sh" "$folder/"
 export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu"
 echo 00000f2aaaaaaa-dirty >"$folder/commit"
-export GPU_NAME="Simulated GPU with 32 SMs" SCALE=0 SMS="8 16 32" STEP=8 TASKS=3 WINDOW_S=1 LEAD_S=0.2 RUNS=2
+export GPU_NAME="Simulated GPU with 32 SMs" SCALE=0 SMS="8 16 32" STEP=8 TASKS=3 WINDOW_S=1 LEAD_S=0.2 SETTLE_S=0.2 RUNS=2
 export UTILISATIONS=0.4 SETS=1 POWER_MS=100 BUDGET_S=200
 csv=$folder/out/evaluate.csv tasks=$folder/out/tasks.csv
 logs="$csv $tasks"

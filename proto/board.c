@@ -9,18 +9,34 @@ static uint64_t due_of(const struct board *board, unsigned gpu, unsigned slot) {
 	return atomic_load_explicit(&board->slots[gpu][slot].due_ns, memory_order_acquire);
 }
 
+static uint64_t job_due_of(const struct board *board, unsigned gpu, unsigned slot) {
+	return atomic_load_explicit(&board->slots[gpu][slot].job_due_ns, memory_order_acquire);
+}
+
 static bool counts(uint64_t other, uint64_t due, nsec_t now) {
 	return other != 0 && other < due && (other >= now || now - other <= BOARD_STALE_NS);
 }
 
-bool board_is_before(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
-		     nsec_t now) {
+/* Whether what @of says of somebody other than @slot counts before @due. */
+static bool any_before(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
+		       nsec_t now,
+		       uint64_t (*of)(const struct board *board, unsigned gpu, unsigned slot)) {
 	for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
-		if (i != slot && counts(due_of(board, gpu, i), due, now)) {
+		if (i != slot && counts(of(board, gpu, i), due, now)) {
 			return true;
 		}
 	}
 	return false;
+}
+
+bool board_is_before(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
+		     nsec_t now) {
+	return any_before(board, gpu, slot, due, now, due_of);
+}
+
+bool board_is_awaited(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
+		      nsec_t now) {
+	return any_before(board, gpu, slot, due, now, job_due_of);
 }
 
 bool board_is_busy(const struct board *board, unsigned gpu, unsigned slot) {
@@ -80,20 +96,6 @@ bool board_gate_is_open(struct board_gate *gate, const struct board *board, unsi
 	gate->closed_ns = gate->limit_ns = 0;
 	memset(gate->counted, 0, sizeof(gate->counted));
 	return true;
-}
-
-static uint64_t job_due_of(const struct board *board, unsigned gpu, unsigned slot) {
-	return atomic_load_explicit(&board->slots[gpu][slot].job_due_ns, memory_order_acquire);
-}
-
-bool board_is_awaited(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
-		      nsec_t now) {
-	for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
-		if (i != slot && counts(job_due_of(board, gpu, i), due, now)) {
-			return true;
-		}
-	}
-	return false;
 }
 
 bool board_yield_is_open(struct board_yield *yield, const struct board *board, unsigned gpu,

@@ -48,6 +48,12 @@
 /* Of a copy, or a job, that nobody waits for: it lets all others go first. */
 #define BOARD_NO_DUE UINT64_MAX
 
+/* When something must be done @within a time of @release; BOARD_NO_DUE for 0, or beyond all time.
+ */
+static inline uint64_t board_due(nsec_t release, nsec_t within) {
+	return within == 0 || within >= BOARD_NO_DUE - release ? BOARD_NO_DUE : release + within;
+}
+
 /* In board_slot.turn_state: the program takes turns; its channels are disabled now. */
 #define BOARD_TURN_TAKES 1u
 #define BOARD_TURN_OFF	 2u

@@ -89,16 +89,16 @@ static bool is_plain_pinned(const struct copies_call *c) {
 /* What the copy is to others. Return: false: it is nothing to them, and has nothing to wait for. */
 static bool describe(const struct op *op, const struct copies_call *c, enum terms_copies copies,
 		     struct keeper_copy *ret) {
-	nsec_t due, released = atomic_load(&op->lane->granted_ns);
+	nsec_t within = terms_copy_due(op->lane->device);
 	bool large = c->n > PIECE_BYTES, hold = large && copies == TERMS_COPIES_HELD, plain;
 
 	if (!seat_get() || !gate_can_wait(c->per_thread) ||
-	    !terms_copy_due(op->lane->device, &ret->gpu, &due) ||
-	    (!large && (!due || !keeper_others_copy(ret->gpu)))) {
+	    !terms_place(op->lane->device, &ret->gpu) ||
+	    (!large && (!within || !keeper_others_copy(ret->gpu)))) {
 		return false;
 	}
 	plain = (c->unified || hold) && is_plain_pinned(c);
-	ret->due = !due || due >= BOARD_NO_DUE - released ? BOARD_NO_DUE : released + due;
+	ret->due = board_due(atomic_load(&op->lane->granted_ns), within);
 	ret->bytes = c->n;
 	ret->held = hold && plain && gate_others_go_on();
 	return ret->held || (ret->due != BOARD_NO_DUE && (plain || !c->unified));

@@ -29,13 +29,17 @@ bool gate_can_wait(bool per_thread) {
 /* A stream that waits blocks those that share its connection to the GPU. More connections help, but
  * MPS has none to spare: with 32 in each program the fourth was refused (H200). */
 bool gate_others_go_on(void) {
+	static _Atomic int known; /* 1: there are few connections, 2: many; the driver has looked */
 	const char *value;
 
 	if (place_count() <= STREAMS_MAX) {
 		return true;
 	}
-	value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-	return value && strtoul(value, NULL, 10) >= CONNECTIONS;
+	if (atomic_load_explicit(&known, memory_order_relaxed) == 0) {
+		value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+		atomic_store(&known, value && strtoul(value, NULL, 10) >= CONNECTIONS ? 2 : 1);
+	}
+	return atomic_load_explicit(&known, memory_order_relaxed) == 2;
 }
 
 bool gate_wait(CUstream stream, bool per_thread, CUdeviceptr gate) {
@@ -65,10 +69,9 @@ void gate_kernel_wait(const struct op *op) {
 	CUdevice device = op->lane->device;
 	CUdeviceptr gate;
 	unsigned gpu;
-	nsec_t due;
 
 	if (!gate_can_wait(op->place.per_thread) || !gate_others_go_on() ||
-	    !terms_copy_due(device, &gpu, &due)) {
+	    !terms_place(device, &gpu)) {
 		return;
 	}
 	gate = keeper_gate(op->id->context, device, gpu);

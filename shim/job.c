@@ -156,7 +156,7 @@ static uint64_t due_of(const struct lane *lane, const struct books_job *job) {
 	if (!terms_are_awaited(job->terms) && !terms_yield(job->terms)) {
 		return 0;
 	}
-	return !deadline || deadline >= BOARD_NO_DUE - release ? BOARD_NO_DUE : release + deadline;
+	return board_due(release, deadline);
 }
 
 /* The lane is OPENING and ours. Nothing here is a cancellation point. */

@@ -473,7 +473,7 @@ CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu) {
 	}
 	atomic_store(&d->gpu, gpu);
 	atomic_store(&d->device, device);
-	if (!atomic_exchange(&d->yields, true)) {
+	if (!atomic_load(&d->yields) && !atomic_exchange(&d->yields, true)) {
 		/* The first kernel must not begin before the keeper looks. */
 		if (board_is_awaited(s->board, gpu, s->slot, due, nsec_now())) {
 			atomic_store(&looked, nsec_now());

@@ -12,9 +12,9 @@
  * us. No lock is taken here but where the words of a context are made.
  *
  * Nobody can hang by it: a gate is open again after BOARD_HOLD_MAX_NS, that of kernels after
- * BOARD_YIELD_MAX_NS, and for good when the terms
- * lapse, the context goes or the process exits. The thread may be without a CPU for milliseconds:
- * then the tracker opens the gates that it has closed.
+ * BOARD_YIELD_MAX_NS, and for good when the terms lapse, the context goes or the process exits. The
+ * thread may be without a CPU for milliseconds: then the tracker opens the gates that it has
+ * closed.
  */
 #pragma once
 

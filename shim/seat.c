@@ -53,10 +53,9 @@ HOT_CODE static void publish(CUdevice device) {
 	const struct seat *s = atomic_load(&seat);
 	_Atomic uint64_t *slot;
 	uint64_t now, more = 0;
-	nsec_t due;
 	unsigned place;
 
-	if (!s || !terms_copy_due(device, &place, &due)) {
+	if (!s || !terms_place(device, &place)) {
 		return;
 	}
 	slot = &s->board->slots[place][s->slot].jobs;
@@ -100,12 +99,11 @@ HOT_CODE void seat_due_changed(CUdevice device) {
 	const struct seat *s = atomic_load(&seat);
 	struct due due = find_due(device), again;
 	unsigned place;
-	nsec_t copy;
 	bool same;
 
 	do {
 		atomic_store(&dues[device], due.any);
-		if (s && terms_copy_due(device, &place, &copy)) {
+		if (s && terms_place(device, &place)) {
 			atomic_store(&s->board->slots[place][s->slot].job_due_ns,
 				     atomic_load(&left) ? 0 : due.awaited);
 		}

@@ -172,24 +172,32 @@ HOT_CODE uint64_t terms_now(CUdevice device, uint64_t known) {
 	return hold(word) ? word : 0;
 }
 
-HOT_CODE bool terms_copy_due(CUdevice device, unsigned *ret_place, nsec_t *ret_due) {
-	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
+HOT_CODE bool terms_place(CUdevice device, unsigned *ret_place) {
 	int place = atomic_load_explicit(&gpus[device].place, memory_order_relaxed) - 1;
 
-	if (!p || place < 0 || place >= PROTO_TERMS_GPUS_MAX) {
+	if (!atomic_load_explicit(&page, memory_order_acquire) || place < 0 ||
+	    place >= PROTO_TERMS_GPUS_MAX) {
 		return false;
 	}
 	*ret_place = (unsigned)place;
-	*ret_due = atomic_load_explicit(&p->gpu[place].copy_due_ns, memory_order_acquire);
 	return true;
 }
 
-HOT_CODE nsec_t terms_deadline(CUdevice device) {
-	const struct terms_page *p = atomic_load_explicit(&page, memory_order_acquire);
-	int place = atomic_load_explicit(&gpus[device].place, memory_order_relaxed) - 1;
+HOT_CODE nsec_t terms_copy_due(CUdevice device) {
+	unsigned place;
 
-	return p && place >= 0 && place < PROTO_TERMS_GPUS_MAX
-		       ? atomic_load_explicit(&p->deadline_ns[place], memory_order_acquire)
+	return terms_place(device, &place)
+		       ? atomic_load_explicit(&atomic_load(&page)->gpu[place].copy_due_ns,
+					      memory_order_acquire)
+		       : 0;
+}
+
+HOT_CODE nsec_t terms_deadline(CUdevice device) {
+	unsigned place;
+
+	return terms_place(device, &place)
+		       ? atomic_load_explicit(&atomic_load(&page)->deadline_ns[place],
+					      memory_order_acquire)
 		       : 0;
 }
 

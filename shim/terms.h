@@ -44,13 +44,15 @@ bool terms_steer_any(void);
  */
 uint64_t terms_now(CUdevice device, uint64_t known);
 
-/* How long after a job's release its copy to @device must be done (0: nobody waits for it), and
- * where the GPU stands in the page. Return: whether that is known: by now some job has had terms
+/* Where @device stands in the page. Return: whether that is known: by now some job has had terms
  * there. */
-bool terms_copy_due(CUdevice device, unsigned *ret_place, nsec_t *ret_due);
+bool terms_place(CUdevice device, unsigned *ret_place);
 
-/* How long after a job's release it must be done, by the terms for @device; 0: it has no deadline,
- * or none that anybody should wait for. */
+/* How long after a job's release its copy to @device must be done; 0: nobody waits for it, or the
+ * place of @device is not known. */
+nsec_t terms_copy_due(CUdevice device);
+
+/* The same for the job itself; 0: it has no deadline, or none that anybody should wait for. */
 nsec_t terms_deadline(CUdevice device);
 
 /* The partition of the terms *@word in @context of @device. While it, or a variant of a graph for

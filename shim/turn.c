@@ -116,10 +116,9 @@ void turn_begin(int device) {
 	const struct seat *seat = seat_get();
 	struct board_slot *own;
 	unsigned place;
-	nsec_t due;
 
 	if (!atomic_load(&wanted) || !conn_is_current(atomic_load(&wanted)) || !seat ||
-	    !terms_copy_due(device, &place, &due)) {
+	    !terms_place(device, &place)) {
 		return;
 	}
 	own = &seat->board->slots[place][seat->slot];

@@ -14,7 +14,6 @@
 /* Between two kernels of a job: launches under MPS (tests/gpu/HARDWARE.md). */
 #define LAUNCH_GAP 2500
 
-#define LEVEL_MAX PROTO_TERMS_LEVEL_MAX
 #define NEVER	  UINT64_MAX
 #define NONE	  UINT32_MAX
 
@@ -420,19 +419,6 @@ static int place_task(struct sim *s, size_t index) {
 	return 0;
 }
 
-/* 0 to LEVEL_MAX: the shortest deadline has the highest, the next one the next. */
-static unsigned level_of(const struct shared_gpu *g, unsigned task) {
-	nsec_t deadline = g->tasks[task].deadline;
-	unsigned rank = 0;
-
-	for (unsigned i = 0; i < g->n; i++) {
-		nsec_t other = g->tasks[i].deadline;
-
-		rank += other && (other < deadline || (other == deadline && i < task));
-	}
-	return deadline && rank < LEVEL_MAX ? LEVEL_MAX - rank : 0;
-}
-
 /* Everybody everywhere. */
 static void share(struct shared_gpu *g, const struct sim_setup *setup, unsigned n_sms) {
 	unsigned cap = setup->cap_percent ? n_sms * setup->cap_percent / 100 : 0;
@@ -441,7 +427,8 @@ static void share(struct shared_gpu *g, const struct sim_setup *setup, unsigned 
 	for (unsigned i = 0; i < g->n; i++) {
 		g->places[i] = (struct model_place){
 			.regions = {true, false},
-			.level = setup->terms == SIM_TERMS_LEVELS ? level_of(g, i) : 0,
+			.level = setup->terms == SIM_TERMS_LEVELS ? plan_level(g->tasks, g->n, i)
+								  : 0,
 			.most_sms = setup->cap_percent && cap == 0 ? 1 : cap,
 		};
 	}

@@ -399,22 +399,25 @@ static void insert(struct search *s, const struct candidate *c, double badness) 
 	s->optima[at] = (struct optimum){*c, badness};
 }
 
+unsigned plan_level(const struct model_task *tasks, unsigned n, unsigned task) {
+	nsec_t deadline = tasks[task].deadline;
+	unsigned rank = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		nsec_t other = tasks[i].deadline;
+
+		rank += other && (other < deadline || (other == deadline && i < task));
+	}
+	return deadline && rank < LEVEL_HIGH ? LEVEL_HIGH - rank : 0;
+}
+
 /* Everybody everywhere, the shortest deadline at the highest level. */
 static struct candidate by_deadline(const struct search *s, const struct candidate *c) {
 	struct candidate other = *c;
 
 	for (unsigned i = 0; i < s->n; i++) {
-		struct model_place *place = &other.places[i];
-		nsec_t deadline = s->tasks[i].deadline;
-		unsigned rank = 0;
-
-		for (unsigned k = 0; k < s->n; k++) {
-			nsec_t d = s->tasks[k].deadline;
-
-			rank += d && (d < deadline || (d == deadline && k < i));
-		}
-		place->regions[0] = place->regions[1] = true;
-		place->level = deadline && rank < LEVEL_HIGH ? LEVEL_HIGH - rank : 0;
+		other.places[i].regions[0] = other.places[i].regions[1] = true;
+		other.places[i].level = plan_level(s->tasks, s->n, i);
 	}
 	return other;
 }

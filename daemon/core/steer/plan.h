@@ -65,6 +65,10 @@ struct plan {
 	unsigned n_tried;  /* predictions that were made */
 };
 
+/* The level of @task among @n: the shortest deadline has the highest, the next one the next, as far
+ * as there are levels; 0 without a deadline. */
+unsigned plan_level(const struct model_task *tasks, unsigned n, unsigned task);
+
 /* The terms by the rule alone: takes microseconds. @ret: of @n tasks (1 to MODEL_TASKS_MAX). */
 void plan_rule(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       struct terms *ret);

@@ -105,6 +105,13 @@ bool policy_goes_before(const struct sched *s, const struct sched_job *a,
 	return a->order < b->order;
 }
 
+bool policy_may_use(const struct sched *s, const struct sched_job *job, size_t gpu) {
+	const struct sched_task *task = sched_task(s, job->task);
+	bool planned = job->gpu_wanted < 0 && task && task->n_gpus > 0;
+
+	return sched_may_run(job->gpu_wanted, job->gpus, gpu) && (!planned || task->profiles[gpu]);
+}
+
 bool policy_may_share(const struct sched *s, size_t index, const struct sched_job *job) {
 	const struct sched_gpu *gpu = &s->gpus[index];
 

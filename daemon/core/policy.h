@@ -30,6 +30,10 @@ bool policy_goes_before(const struct sched *s, const struct sched_job *a,
  * tasks' homes. */
 struct task_table *policy_tasks(struct sched *s);
 
+/* Whether @job may run on this GPU: it asks for it or for any, and if its task is planned with,
+ * that has a profile there. */
+bool policy_may_use(const struct sched *s, const struct sched_job *job, size_t gpu);
+
 /* Whether the sharing mode lets @job run beside what runs on this GPU now. */
 bool policy_may_share(const struct sched *s, size_t gpu, const struct sched_job *job);
 

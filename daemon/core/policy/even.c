@@ -81,16 +81,6 @@ static bool find_place(const struct sched *s, size_t index, const struct sched_j
 	return false;
 }
 
-/* The GPU that it asks for, or any one; of those that can run its task, where that is known. */
-static bool may_use(const struct sched *s, const struct sched_job *job, size_t gpu) {
-	const struct sched_task *task = sched_task(s, job->task);
-
-	if (job->gpu_wanted >= 0 || !task || task->n_gpus == 0) {
-		return sched_may_run(job->gpu_wanted, job->gpus, gpu);
-	}
-	return task->profiles[gpu] && sched_may_run(-1, job->gpus, gpu);
-}
-
 /*
  * The open GPU for @job: the one with most free SMs among those that can take it now (then
  * @ret_slot and @ret_sms are set), else among those that will. Return: whether it can start;
@@ -107,7 +97,7 @@ static bool find_gpu(const struct sched *s, const bool *open, const struct sched
 		struct smset sms;
 		bool now;
 
-		if (!open[i] || !may_use(s, job, i)) {
+		if (!open[i] || !policy_may_use(s, job, i)) {
 			continue;
 		}
 		n_free = smset_count(&sched_gpu(s, i)->free);

@@ -38,15 +38,6 @@ static bool goes_before(const struct sched *s, const struct sched_job *a,
 	return c > 0 || (c == 0 && a->job_class == SCHED_CLASS_REALTIME && a->release < b->release);
 }
 
-static bool may_use(const struct sched *s, const struct sched_job *job, size_t gpu) {
-	const struct sched_task *task = sched_task(s, job->task);
-
-	if (job->gpu_wanted >= 0 || !task || task->n_gpus == 0) {
-		return sched_may_run(job->gpu_wanted, job->gpus, gpu);
-	}
-	return task->profiles[gpu] && sched_may_run(-1, job->gpus, gpu);
-}
-
 /* The highest of the jobs that run on this GPU; NULL: it is idle. */
 static const struct sched_job *highest_on(const struct sched *s, size_t gpu) {
 	const struct sched_job *highest = NULL;
@@ -105,7 +96,7 @@ static sched_job_id first_for(const struct sched *s, size_t gpu, const sched_job
 	     id = waiting_next(&walk)) {
 		const struct sched_job *job = sched_job(s, id);
 
-		if (may_use(s, job, gpu) && !is_among(id, served, n) &&
+		if (policy_may_use(s, job, gpu) && !is_among(id, served, n) &&
 		    (first == SCHED_JOB_NONE || goes_before(s, job, sched_job(s, first)))) {
 			first = id;
 		}

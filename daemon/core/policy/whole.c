@@ -22,13 +22,10 @@ static bool may_use(const struct sched *s, const struct rule *rule, const struct
 		    size_t gpu) {
 	const struct sched_task *task = sched_task(s, job->task);
 
-	if (job->gpu_wanted >= 0 || !task || task->n_gpus == 0) {
-		return sched_may_run(job->gpu_wanted, job->gpus, gpu);
-	}
-	if (rule->at_home && task->home >= 0) {
+	if (rule->at_home && job->gpu_wanted < 0 && task && task->n_gpus > 0 && task->home >= 0) {
 		return task_home(task, -1, job->gpus) == gpu;
 	}
-	return task->profiles[gpu] && sched_may_run(-1, job->gpus, gpu);
+	return policy_may_use(s, job, gpu);
 }
 
 static bool is_idle(const struct sched *s, size_t gpu) {

@@ -14,33 +14,10 @@
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/preempt/preempter.h"
-#include "daemon/session/allocations.h"
 #include "daemon/session/planner.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
-#include "proto/enforcement.h"
-
-/* Between two kernels of a job (launches under MPS, HARDWARE.md). */
-#define LAUNCH_GAP 2500
-
-/* Of a job that can be predicted. */
-#define LAUNCHES_MAX 100000
-
-/* What the terms on one GPU depend on. */
-struct scene {
-	size_t gpu;
-	bool steered;
-	const char *withdrawn; /* static: why programs ask for their jobs; NULL: they are steered */
-	struct plan_gpu cut;   /* group 0: sets can't be made */
-	struct session *sessions[MODEL_TASKS_MAX];
-	struct plan_task tasks[MODEL_TASKS_MAX];
-	struct steer_member members[MODEL_TASKS_MAX];
-	unsigned n;
-	bool loose;	 /* somebody without a deadline can't be kept to a set */
-	bool sliced;	 /* by time slices: no MPS */
-	uint64_t lowest; /* then: the lowest urgency of all programs */
-};
 
 static void on_planned(void *userdata, size_t gpu, const struct plan *plan);
 
@@ -84,94 +61,6 @@ void steer_changed(struct steer *steer) {
 	steer->changed = true;
 }
 
-static bool is_urgent(const struct session *s) {
-	return s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME && s->task.deadline > 0;
-}
-
-/* The SMs of its allocation there. NULL: it has none, or may use any. */
-static const struct smset *own_sms(const struct session *s, size_t gpu) {
-	return allocations_sms(s->all->allocations, s->allocation, gpu);
-}
-
-static bool makes_sets(const struct session *s) {
-	return s->enforcement_mask & ENFORCEMENT_BIT(GREEN);
-}
-
-/* The terms that are just these SMs. Return: false if there are none. */
-static bool terms_of_sms(const struct session *s, size_t gpu, const struct smset *sms,
-			 struct terms *ret) {
-	unsigned n_sms = inventory_gpu(s->all->inventory, gpu)->n_sms, group;
-	struct terms t = {.steered = true};
-	struct smset same;
-
-	engine_steers(s->all->engine, gpu, &group);
-	if (smset_count(sms) == n_sms) {
-		*ret = t;
-		return true;
-	}
-	if (group == 0 || !makes_sets(s)) {
-		return false;
-	}
-	t.group = group;
-	t.first = (unsigned)smset_next(sms, 0) / group;
-	for (t.n = 1; terms_sms(&t, n_sms, &same) == 0; t.n++) {
-		if (smset_equal(&same, sms)) {
-			*ret = t;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Whether it may run there without asking, as far as its allocation is concerned: not before it has
- * the green context, for which nobody waits under terms. */
-static bool may_be_steered(const struct session *s, size_t gpu) {
-	const struct smset *own = own_sms(s, gpu);
-	struct terms t;
-
-	return allocations_may_use(s->all->allocations, s->allocation, gpu) &&
-	       (!own || ((s->held & BIT(gpu)) && terms_of_sms(s, gpu, own, &t)));
-}
-
-/* Whether it has terms on a GPU that is steered. */
-static bool is_steered(const struct session *s, size_t gpu) {
-	return s->terms.page && s->state == SESSION_ACTIVE && !quiet_withholds(s) &&
-	       (s->task.gpu < 0 || s->task.gpu == (int)gpu) && may_be_steered(s, gpu);
-}
-
-/* Whether others have to reckon with it there. */
-static bool is_present(const struct session *s, size_t gpu) {
-	return is_steered(s, gpu) && !own_sms(s, gpu) && (s->gpus == 0 || (s->gpus & BIT(gpu)));
-}
-
-/* What the model needs to know of its jobs. Known from the first jobs on where it has a profile. */
-static struct plan_task task_of(const struct steer *steer, const struct session *s, size_t gpu) {
-	const struct sched *sched = engine_sched(steer->sessions->engine);
-	const struct work_seen *seen = &s->seen;
-	const struct profile_table *p = NULL;
-	struct plan_task t = {.known = false};
-
-	if (is_urgent(s)) {
-		t.model.period = s->task.period;
-		t.model.deadline = s->task.deadline;
-	}
-	if (s->sched_task != SCHED_TASK_NONE) {
-		p = sched_task(sched, s->sched_task)->profiles[gpu];
-	}
-	if (!p || seen->jobs < WORK_SEEN_MIN || seen->launches < seen->jobs ||
-	    seen->launches / seen->jobs > LAUNCHES_MAX || seen->waves < seen->jobs) {
-		return t;
-	}
-	t.known = true;
-	t.model.copy_in = p->copy_in;
-	t.model.copy_out = p->copy_out;
-	t.model.launches = (unsigned)(seen->launches / seen->jobs);
-	t.model.block = profile_exec(p, p->n_sms) / (seen->waves / seen->jobs);
-	t.model.gap = LAUNCH_GAP;
-	t.model.kernels = p->exec;
-	return t;
-}
-
 /* How many groups at least, and at most, by the bounds of the task; the most counts. */
 static unsigned clamp_groups(const struct plan_gpu *cut, const struct task_spec *task, unsigned n) {
 	unsigned n_groups = terms_groups(cut->sms, cut->group);
@@ -196,13 +85,13 @@ static struct terms within_bounds(const struct scene *scene, const struct sessio
 				  struct terms t, const char **reason) {
 	unsigned n_groups = terms_groups(scene->cut.sms, scene->cut.group), n;
 	unsigned wanted = t.n > 0 ? t.n : n_groups;
-	bool lower = t.first == 0 && (t.n > 0 || is_urgent(s));
+	bool lower = t.first == 0 && (t.n > 0 || scene_is_urgent(s));
 
 	n = clamp_groups(&scene->cut, &s->task, wanted);
 	*reason = n != wanted ? reason_bounds : *reason;
 	t.n = 0;
 	t.first = t.group = 0;
-	if (!makes_sets(s)) {
+	if (!scene_makes_sets(s)) {
 		*reason = "the program can't be kept to a part of the GPU";
 	} else if (n < n_groups) {
 		t.n = n;
@@ -217,7 +106,7 @@ static void within_allocation(const struct scene *scene, const struct session *s
 	struct terms own = *t;
 	unsigned most;
 
-	if (terms_of_sms(s, scene->gpu, own_sms(s, scene->gpu), &own) && own.n > 0) {
+	if (scene_terms_of_sms(s, scene->gpu, scene_own_sms(s, scene->gpu), &own) && own.n > 0) {
 		most = clamp_groups(&scene->cut, &s->task, own.n);
 		t->first = own.first;
 		t->n = most < own.n ? most : own.n;
@@ -252,11 +141,11 @@ static void write_terms(struct steer *steer, const struct scene *scene, struct s
 	if (t.steered && scene->sliced) {
 		t.sliced = true;
 		t.rings = preempting_urgency(s) > scene->lowest;
-	} else if (t.steered && scene->loose && is_urgent(s)) {
+	} else if (t.steered && scene->loose && scene_is_urgent(s)) {
 		/* Without a free SM a level costs nothing: see HARDWARE.md. */
 		t.level = PROTO_TERMS_LEVEL_MAX;
 	}
-	if (t.steered && own_sms(s, scene->gpu)) {
+	if (t.steered && scene_own_sms(s, scene->gpu)) {
 		within_allocation(scene, s, &t);
 		reason = reason_allocated;
 	} else if (t.steered && scene->cut.group > 0) {
@@ -268,72 +157,17 @@ static void write_terms(struct steer *steer, const struct scene *scene, struct s
 	}
 }
 
-static struct steer_member member_of(const struct session *s, const struct plan_task *task) {
-	return (struct steer_member){
-		.id = s->id,
-		.tasks = s->seen.tasks,
-		.shapes = s->seen.shapes,
-		.known = task->known,
-	};
-}
-
-/* Why programs on @gpu ask for their jobs. NULL: they are steered. @ret_group: as engine_steers().
- */
-static const char *why_withdrawn(const struct steer *steer, size_t gpu, unsigned *ret_group) {
-	const struct sched *sched = engine_sched(steer->sessions->engine);
-	bool steers = engine_steers(steer->sessions->engine, gpu, ret_group);
-
-	if (inventory_gpu(steer->sessions->inventory, gpu)->lost) {
-		return "the GPU is lost: the driver can't reach it";
-	}
-	return steers				  ? NULL
-	       : sched_gpu(sched, gpu)->drained	  ? "the GPU is drained"
-	       : !sched_get_policy(sched)->steers ? "the policy is not steer"
-	       : preempting_is_sliced(steer->sessions, gpu)
-		       ? "the GPU is not shared through MPS, and programs are not "
-			 "preempted"
-		       : "sbeetd is being stopped";
-}
-
-static bool may_yield(const struct steer *steer) {
-	return sched_get_params(engine_sched(steer->sessions->engine))->yield;
-}
-
-/* Who is there. Programs beyond the planner's number have the terms of those that are not. */
-static void look_around(struct steer *steer, size_t gpu, struct scene *ret) {
-	struct session *s;
-
-	*ret = (struct scene){.gpu = gpu, .lowest = UINT64_MAX};
-	ret->withdrawn = why_withdrawn(steer, gpu, &ret->cut.group);
-	ret->steered = !ret->withdrawn;
-	ret->cut.gates = may_yield(steer);
-	ret->cut.sms = inventory_gpu(steer->sessions->inventory, gpu)->n_sms;
-	ret->sliced = ret->steered && preempting_is_sliced(steer->sessions, gpu);
-	TAILQ_FOREACH(s, &steer->sessions->list, link) {
-		if (ret->sliced && is_steered(s, gpu) && preempting_urgency(s) < ret->lowest) {
-			ret->lowest = preempting_urgency(s);
-		}
-		if (ret->steered && is_present(s, gpu) && ret->n < MODEL_TASKS_MAX) {
-			ret->loose |= !is_urgent(s) && (ret->cut.group == 0 || !makes_sets(s));
-			ret->sessions[ret->n] = s;
-			ret->tasks[ret->n] = task_of(steer, s, gpu);
-			ret->members[ret->n] = member_of(s, &ret->tasks[ret->n]);
-			ret->n++;
-		}
-	}
-}
-
 /* Those who are not there yet, or don't run on this GPU, and those who are too many. */
 static void steer_others(struct steer *steer, const struct scene *scene) {
 	unsigned member = 0; /* the next; they are in the order of the list */
 	struct session *s;
 
 	TAILQ_FOREACH(s, &steer->sessions->list, link) {
-		struct terms t = {.steered = scene->steered && is_steered(s, scene->gpu)};
+		struct terms t = {.steered = scene->steered && scene_is_steered(s, scene->gpu)};
 		const char *reason =
 			scene->withdrawn ? scene->withdrawn
 			: t.steered
-				? is_present(s, scene->gpu)
+				? scene_is_present(s, scene->gpu)
 					  ? scene->sliced ? reason_sliced
 							  : "too many programs are there to "
 							    "plan for"
@@ -363,7 +197,7 @@ static enum change compare(const struct steer_gpu *g, const struct scene *scene)
 		return CHANGE_TASKS;
 	}
 	for (unsigned i = 0; i < scene->n; i++) {
-		const struct steer_member *a = &g->members[i], *b = &scene->members[i];
+		const struct scene_member *a = &g->members[i], *b = &scene->members[i];
 
 		/* A new page says nothing yet. */
 		if (a->id != b->id || a->tasks != b->tasks ||
@@ -401,10 +235,11 @@ static void tell_deadlines(const struct sessions *all, size_t gpu) {
 
 	TAILQ_FOREACH(s, &all->list, link) {
 		if (s->terms.page) {
-			session_terms_set_due(
-				&s->terms, gpu,
-				is_urgent(s) && !s->terms.hopeless[gpu] ? s->task.deadline : 0,
-				s->terms.tail[gpu]);
+			session_terms_set_due(&s->terms, gpu,
+					      scene_is_urgent(s) && !s->terms.hopeless[gpu]
+						      ? s->task.deadline
+						      : 0,
+					      s->terms.tail[gpu]);
 		}
 	}
 }
@@ -414,7 +249,7 @@ static bool can_share(const struct scene *scene) {
 	bool urgent = false, other = false;
 
 	for (unsigned i = 0; i < scene->n; i++) {
-		bool is = is_urgent(scene->sessions[i]);
+		bool is = scene_is_urgent(scene->sessions[i]);
 
 		urgent |= is;
 		other |= !is;
@@ -480,7 +315,7 @@ static const char *rule_reason(const struct scene *scene, const struct terms *te
 		apart |= terms[k].n > 0;
 	}
 	if (terms[i].n > 0) {
-		return is_urgent(scene->sessions[i])
+		return scene_is_urgent(scene->sessions[i])
 			       ? "its blocks run long beside the deadlines of others"
 			       : "programs with a deadline are there, and not disturbed";
 	}
@@ -517,7 +352,7 @@ static void on_sharing(int fd, short what, void *userdata) {
 
 	(void)fd;
 	(void)what;
-	look_around(g->steer, g->gpu, &scene);
+	scene_look(g->steer->sessions, g->gpu, &scene);
 	if (compare(g, &scene) != CHANGE_NONE) {
 		steer_changed(g->steer);
 	} else if (sharing_look(&g->sharing, scene.sessions)) {
@@ -532,7 +367,7 @@ static void look_at_gpu(struct steer *steer, size_t gpu) {
 	enum change change;
 	struct scene scene;
 
-	look_around(steer, gpu, &scene);
+	scene_look(steer->sessions, gpu, &scene);
 	steer_others(steer, &scene);
 	change = compare(g, &scene);
 	if (change == CHANGE_NONE) {
@@ -621,7 +456,7 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	struct steer *steer = userdata;
 	struct scene scene;
 
-	look_around(steer, gpu, &scene);
+	scene_look(steer->sessions, gpu, &scene);
 	if (compare(&steer->gpus[gpu], &scene) != CHANGE_NONE) {
 		steer_changed(steer); /* a new one will be made, or none is needed */
 		return;
@@ -708,7 +543,7 @@ static void on_judge(int fd, short what, void *userdata) {
 
 	(void)fd;
 	(void)what;
-	look_around(g->steer, g->gpu, &scene);
+	scene_look(g->steer->sessions, g->gpu, &scene);
 	if (compare(g, &scene) == CHANGE_NONE) {
 		judge(g->steer, &scene);
 		hand_out_boards(g->steer->sessions);
@@ -722,7 +557,7 @@ static nsec_t needed_by(const struct steer *steer, const struct session *s) {
 	nsec_t longest = 0;
 
 	for (size_t i = 0; i < sched_n_gpus(engine_sched(steer->sessions->engine)); i++) {
-		struct plan_task t = task_of(steer, s, i);
+		struct plan_task t = scene_task(s, i);
 		nsec_t needed;
 
 		if (s->terms.now[i].sliced && t.known) {

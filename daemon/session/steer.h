@@ -23,6 +23,7 @@
 #include "daemon/core/state.h"
 #include "daemon/core/steer/tune.h"
 #include "daemon/session/preempting.h"
+#include "daemon/session/scene.h"
 #include "daemon/session/sharing.h"
 
 struct event_base;
@@ -31,21 +32,13 @@ struct sched_policy;
 struct session;
 struct sessions;
 
-/* What the terms of one program depend on. */
-struct steer_member {
-	uint64_t id;	 /* of the session */
-	unsigned tasks;	 /* of work_seen: the task is the same */
-	unsigned shapes; /* likewise: what is known of its jobs is the same */
-	bool known;	 /* its jobs can be predicted */
-};
-
 /* One GPU. */
 struct steer_gpu {
 	struct steer *steer; /* borrowed: whose part it is */
 	size_t gpu;
 
 	/* When the terms were last computed. */
-	struct steer_member members[MODEL_TASKS_MAX];
+	struct scene_member members[MODEL_TASKS_MAX];
 	unsigned n;
 	struct plan_gpu cut;
 

@@ -1,0 +1,159 @@
+/*
+ * scene.c: see scene.h.
+ */
+#include "daemon/session/scene.h"
+
+#include "daemon/base/util.h"
+#include "daemon/engine/engine.h"
+#include "daemon/gpu/inventory.h"
+#include "daemon/session/allocations.h"
+#include "daemon/session/preempting.h"
+#include "daemon/session/session-task.h"
+#include "daemon/session/session.h"
+#include "proto/enforcement.h"
+
+/* Between two kernels of a job (launches under MPS, HARDWARE.md). */
+#define LAUNCH_GAP 2500
+
+/* Of a job that can be predicted. */
+#define LAUNCHES_MAX 100000
+
+bool scene_is_urgent(const struct session *s) {
+	return s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME && s->task.deadline > 0;
+}
+
+const struct smset *scene_own_sms(const struct session *s, size_t gpu) {
+	return allocations_sms(s->all->allocations, s->allocation, gpu);
+}
+
+bool scene_makes_sets(const struct session *s) {
+	return s->enforcement_mask & ENFORCEMENT_BIT(GREEN);
+}
+
+bool scene_terms_of_sms(const struct session *s, size_t gpu, const struct smset *sms,
+			struct terms *ret) {
+	unsigned n_sms = inventory_gpu(s->all->inventory, gpu)->n_sms, group;
+	struct terms t = {.steered = true};
+	struct smset same;
+
+	engine_steers(s->all->engine, gpu, &group);
+	if (smset_count(sms) == n_sms) {
+		*ret = t;
+		return true;
+	}
+	if (group == 0 || !scene_makes_sets(s)) {
+		return false;
+	}
+	t.group = group;
+	t.first = (unsigned)smset_next(sms, 0) / group;
+	for (t.n = 1; terms_sms(&t, n_sms, &same) == 0; t.n++) {
+		if (smset_equal(&same, sms)) {
+			*ret = t;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether it may run there without asking, as far as its allocation is concerned: not before it has
+ * the green context, for which nobody waits under terms. */
+static bool may_be_steered(const struct session *s, size_t gpu) {
+	const struct smset *own = scene_own_sms(s, gpu);
+	struct terms t;
+
+	return allocations_may_use(s->all->allocations, s->allocation, gpu) &&
+	       (!own || ((s->held & BIT(gpu)) && scene_terms_of_sms(s, gpu, own, &t)));
+}
+
+bool scene_is_steered(const struct session *s, size_t gpu) {
+	return s->terms.page && s->state == SESSION_ACTIVE && !quiet_withholds(s) &&
+	       (s->task.gpu < 0 || s->task.gpu == (int)gpu) && may_be_steered(s, gpu);
+}
+
+bool scene_is_present(const struct session *s, size_t gpu) {
+	return scene_is_steered(s, gpu) && !scene_own_sms(s, gpu) &&
+	       (s->gpus == 0 || (s->gpus & BIT(gpu)));
+}
+
+struct plan_task scene_task(const struct session *s, size_t gpu) {
+	const struct sched *sched = engine_sched(s->all->engine);
+	const struct work_seen *seen = &s->seen;
+	const struct profile_table *p = NULL;
+	struct plan_task t = {.known = false};
+
+	if (scene_is_urgent(s)) {
+		t.model.period = s->task.period;
+		t.model.deadline = s->task.deadline;
+	}
+	if (s->sched_task != SCHED_TASK_NONE) {
+		p = sched_task(sched, s->sched_task)->profiles[gpu];
+	}
+	if (!p || seen->jobs < WORK_SEEN_MIN || seen->launches < seen->jobs ||
+	    seen->launches / seen->jobs > LAUNCHES_MAX || seen->waves < seen->jobs) {
+		return t;
+	}
+	t.known = true;
+	t.model.copy_in = p->copy_in;
+	t.model.copy_out = p->copy_out;
+	t.model.launches = (unsigned)(seen->launches / seen->jobs);
+	t.model.block = profile_exec(p, p->n_sms) / (seen->waves / seen->jobs);
+	t.model.gap = LAUNCH_GAP;
+	t.model.kernels = p->exec;
+	return t;
+}
+
+static struct scene_member member_of(const struct session *s, const struct plan_task *task) {
+	return (struct scene_member){
+		.id = s->id,
+		.tasks = s->seen.tasks,
+		.shapes = s->seen.shapes,
+		.known = task->known,
+	};
+}
+
+/* Why programs on @gpu ask for their jobs. NULL: they are steered. @ret_group: as engine_steers().
+ */
+static const char *why_withdrawn(const struct sessions *all, size_t gpu, unsigned *ret_group) {
+	const struct sched *sched = engine_sched(all->engine);
+	bool steers = engine_steers(all->engine, gpu, ret_group);
+
+	if (inventory_gpu(all->inventory, gpu)->lost) {
+		return "the GPU is lost: the driver can't reach it";
+	}
+	return steers				  ? NULL
+	       : sched_gpu(sched, gpu)->drained	  ? "the GPU is drained"
+	       : !sched_get_policy(sched)->steers ? "the policy is not steer"
+	       : preempting_is_sliced(all, gpu)
+		       ? "the GPU is not shared through MPS, and programs are not "
+			 "preempted"
+		       : "sbeetd is being stopped";
+}
+
+static bool may_yield(const struct sessions *all) {
+	return sched_get_params(engine_sched(all->engine))->yield;
+}
+
+void scene_look(const struct sessions *all, size_t gpu, struct scene *ret) {
+	struct session *s;
+
+	*ret = (struct scene){.gpu = gpu, .lowest = UINT64_MAX};
+	ret->withdrawn = why_withdrawn(all, gpu, &ret->cut.group);
+	ret->steered = !ret->withdrawn;
+	ret->cut.gates = may_yield(all);
+	ret->cut.sms = inventory_gpu(all->inventory, gpu)->n_sms;
+	ret->sliced = ret->steered && preempting_is_sliced(all, gpu);
+	TAILQ_FOREACH(s, &all->list, link) {
+		if (ret->sliced && scene_is_steered(s, gpu) &&
+		    preempting_urgency(s) < ret->lowest) {
+			ret->lowest = preempting_urgency(s);
+		}
+		if (ret->steered && scene_is_present(s, gpu) && ret->n < MODEL_TASKS_MAX) {
+			ret->loose |= !scene_is_urgent(s) &&
+				      (ret->cut.group == 0 || !scene_makes_sets(s));
+			ret->sessions[ret->n] = s;
+			ret->tasks[ret->n] = scene_task(s, gpu);
+			ret->members[ret->n] = member_of(s, &ret->tasks[ret->n]);
+			ret->n++;
+		}
+	}
+}

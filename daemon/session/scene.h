@@ -1,0 +1,61 @@
+/*
+ * scene.h: what is seen of the programs on one GPU that terms are computed for, and what of it the
+ * model of the GPU takes (core/steer/model.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/core/steer/plan.h"
+
+struct session;
+struct sessions;
+struct smset;
+
+/* What the terms of one program depend on. */
+struct scene_member {
+	uint64_t id;	 /* of the session */
+	unsigned tasks;	 /* of work_seen: the task is the same */
+	unsigned shapes; /* likewise: what is known of its jobs is the same */
+	bool known;	 /* its jobs can be predicted */
+};
+
+/* What the terms on one GPU depend on. */
+struct scene {
+	size_t gpu;
+	bool steered;
+	const char *withdrawn; /* static: why programs ask for their jobs; NULL: they are steered */
+	struct plan_gpu cut;   /* group 0: sets can't be made */
+	struct session *sessions[MODEL_TASKS_MAX];
+	struct plan_task tasks[MODEL_TASKS_MAX];
+	struct scene_member members[MODEL_TASKS_MAX];
+	unsigned n;
+	bool loose;	 /* somebody without a deadline can't be kept to a set */
+	bool sliced;	 /* by time slices: no MPS */
+	uint64_t lowest; /* then: the lowest urgency of all programs */
+};
+
+/* Who is there on @gpu now. Programs beyond the planner's number are left out. */
+void scene_look(const struct sessions *all, size_t gpu, struct scene *ret);
+
+bool scene_is_urgent(const struct session *s);
+
+/* The SMs of its allocation there. NULL: it has none, or may use any. */
+const struct smset *scene_own_sms(const struct session *s, size_t gpu);
+
+bool scene_makes_sets(const struct session *s);
+
+/* The terms that are just these SMs. Return: false if there are none. */
+bool scene_terms_of_sms(const struct session *s, size_t gpu, const struct smset *sms,
+			struct terms *ret);
+
+/* Whether it has terms on a GPU that is steered. */
+bool scene_is_steered(const struct session *s, size_t gpu);
+
+/* Whether others have to reckon with it there. */
+bool scene_is_present(const struct session *s, size_t gpu);
+
+/* What the model needs to know of its jobs. Known from the first jobs on where it has a profile. */
+struct plan_task scene_task(const struct session *s, size_t gpu);

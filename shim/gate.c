@@ -70,8 +70,7 @@ void gate_kernel_wait(const struct op *op) {
 	CUdeviceptr gate;
 	unsigned gpu;
 
-	if (!gate_can_wait(op->place.per_thread) || !gate_others_go_on() ||
-	    !terms_place(device, &gpu)) {
+	if (!gate_can_wait(op->place.per_thread) || !terms_place(device, &gpu)) {
 		return;
 	}
 	gate = keeper_gate(op->id->context, device, gpu);

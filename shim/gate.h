@@ -4,8 +4,9 @@
  *
  * Such a kernel does not begin while a program that is awaited has a job open that is due earlier.
  * The program sees no difference: one wait more in its stream, before the launch. It goes without
- * one into streams that are being captured, in programs of many streams, where one that waits
- * blocks others, and with a driver that can't let streams wait for values.
+ * one into streams that are being captured, and with a driver that can't let streams wait for
+ * values. Other streams may wait too, for streams share connections to the GPU: of copies that is
+ * too much (see gate_others_go_on()), but what kernels wait for they would wait for anyhow.
  */
 #pragma once
 

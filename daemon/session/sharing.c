@@ -37,12 +37,13 @@ static void wait(struct sharing *s) {
 }
 
 void sharing_start(struct sharing *s, struct session *const *sessions, unsigned n,
-		   unsigned n_groups) {
-	share_start(&s->share, n, n_groups);
+		   unsigned n_groups, bool gates) {
+	share_start(&s->share, n, n_groups, gates);
 	for (unsigned i = 0; i < n; i++) {
 		s->before[i] = seen_of(sessions[i]);
 	}
 	s->pause = share_pause(0, true);
+	s->looked = 0;
 	wait(s);
 }
 
@@ -57,7 +58,7 @@ void sharing_stop(struct sharing *s) {
 	event_del(&s->timer);
 }
 
-bool sharing_look(struct sharing *s, struct session *const *sessions) {
+bool sharing_look(struct sharing *s, struct session *const *sessions, nsec_t now) {
 	struct share_seen seen[MODEL_TASKS_MAX] = {0};
 	bool busy = false, changed;
 
@@ -74,7 +75,8 @@ bool sharing_look(struct sharing *s, struct session *const *sessions) {
 		busy |= seen[i].busy || seen[i].jobs > 0;
 		s->before[i] = now;
 	}
-	changed = share_look(&s->share, seen);
+	changed = share_look(&s->share, seen, s->looked ? now - s->looked : 0);
+	s->looked = now;
 	s->pause = share_pause(s->pause, busy);
 	wait(s);
 	return changed;

@@ -18,15 +18,17 @@ struct sharing {
 	struct share share; /* share.n == 0: nothing is shared */
 	struct event timer; /* pending while something is */
 	nsec_t pause;	    /* until it comes; the longer the less there is to see */
+	nsec_t looked;	    /* when sharing_look() was last called, 0: it was not */
 	struct share_seen before[MODEL_TASKS_MAX]; /* the sessions' counters at the last look */
 };
 
 /* @fn is called when sharing_look() should be. */
 void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn fn, void *userdata);
 
-/* Begins anew for these @n programs on a GPU of @n_groups (>= 2) groups of SMs. */
+/* Begins anew for these @n programs on a GPU of @n_groups (>= 2) groups of SMs. @gates: programs
+ * may yield. */
 void sharing_start(struct sharing *s, struct session *const *sessions, unsigned n,
-		   unsigned n_groups);
+		   unsigned n_groups, bool gates);
 
 /* The programs are the same, whatever else is not. */
 void sharing_continue(struct sharing *s);
@@ -34,5 +36,6 @@ void sharing_continue(struct sharing *s);
 /* Also if it never began. */
 void sharing_stop(struct sharing *s);
 
-/* At the timer, with the same programs. Return: whether other terms follow now (share_apply()). */
-bool sharing_look(struct sharing *s, struct session *const *sessions);
+/* At the timer, with the same programs, @now. Return: whether other terms follow now
+ * (share_apply()). */
+bool sharing_look(struct sharing *s, struct session *const *sessions, nsec_t now);

@@ -264,7 +264,7 @@ static void share(struct steer_gpu *g, const struct scene *scene, enum change ch
 		sharing_stop(&g->sharing);
 	} else if (change == CHANGE_TASKS || g->sharing.share.n != scene->n) {
 		sharing_start(&g->sharing, scene->sessions, scene->n,
-			      terms_groups(scene->cut.sms, scene->cut.group));
+			      terms_groups(scene->cut.sms, scene->cut.group), scene->cut.gates);
 	} else {
 		sharing_continue(&g->sharing);
 	}
@@ -355,7 +355,7 @@ static void on_sharing(int fd, short what, void *userdata) {
 	scene_look(g->steer->sessions, g->gpu, &scene);
 	if (compare(g, &scene) != CHANGE_NONE) {
 		steer_changed(g->steer);
-	} else if (sharing_look(&g->sharing, scene.sessions)) {
+	} else if (sharing_look(&g->sharing, scene.sessions, g->steer->sessions->now())) {
 		log_debug("GPU %zu: programs %s a deadline get more of it", g->gpu,
 			  g->sharing.share.trying ? "without" : "with");
 		write_rule(g->steer, &scene);

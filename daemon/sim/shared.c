@@ -305,7 +305,7 @@ static int look(struct sim *s, struct shared_gpu *g) {
 		g->seen[i].busy = shared->lines[g->index[i]].first != NONE;
 		busy |= g->seen[i].busy || g->seen[i].jobs > 0;
 	}
-	if (share_look(&g->share, g->seen)) {
+	if (share_look(&g->share, g->seen, g->pause)) {
 		place_shared(g);
 		model_moved(&g->model, s->now);
 		r = advance(s, g);
@@ -452,7 +452,7 @@ static int begin_sharing(struct sim *s, struct shared_gpu *g, const struct sched
 		urgent += g->tasks[i].deadline > 0;
 	}
 	if (urgent > 0 && urgent < g->n && n_groups >= 2) {
-		share_start(&g->share, g->n, n_groups);
+		share_start(&g->share, g->n, n_groups, s->setup->params.yield);
 	}
 	place_shared(g);
 	g->pause = share_pause(0, true);

@@ -5,6 +5,7 @@
 #include "harness.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +25,15 @@ static const struct work long_work = {.launches = 1, .waves = 1};
 static struct harness harness;
 
 static int setup(void **state) {
+	char path[128];
+	FILE *f;
+
 	harness_prepare(&harness);
+	snprintf(path, sizeof(path), "%s/sbeetd.conf", harness.directory);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fputs(*state, f) >= 0);
+	assert_int_equal(fclose(f), 0);
 	setenv("SIMGPU", "h200:mps", 1);
 	setenv("SIMGPU_DIR", harness.directory, 1);
 	setenv("LD_LIBRARY_PATH", SIMGPU_LIBRARIES, 1);
@@ -138,11 +147,36 @@ static void deadlines_come_first(void **state) {
 	steered_close(&train.s);
 }
 
+/* Where they may, others use all SMs and wait for jobs with a deadline, until one is late. */
+static void others_yield(void **state) {
+	struct program camera = open_program("camera", 10 * MS, &short_work);
+	struct program products = open_program("products", 0, &long_work);
+	struct terms first, other;
+
+	(void)state;
+	run_until(&camera, MS / 10, all_first, &products, MS, all);
+	first = steered_terms(&camera.s, 0);
+	other = steered_terms(&products.s, 0);
+	assert_true(first.awaited && !first.yields);
+	assert_true(other.yields && !other.awaited);
+	run_until(&camera, 11 * MS, all, &products, MS, upper_half);
+	assert_false(steered_terms(&camera.s, 0).awaited);
+	assert_false(steered_terms(&products.s, 0).yields);
+	steered_close(&camera.s);
+	steered_close(&products.s);
+}
+
+/* Each test has its configuration of sbeetd. */
+static char nobody_yields[] = "[policy steer]\nyield = off\n", as_it_comes[] = "";
+
+#define WITH(config, test) cmocka_unit_test_prestate_setup_teardown(test, setup, clean, config)
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(short_kernels_get_all_sms, setup, clean),
-		cmocka_unit_test_setup_teardown(long_kernels_get_what_is_to_spare, setup, clean),
-		cmocka_unit_test_setup_teardown(deadlines_come_first, setup, clean),
+		WITH(nobody_yields, short_kernels_get_all_sms),
+		WITH(nobody_yields, long_kernels_get_what_is_to_spare),
+		WITH(nobody_yields, deadlines_come_first),
+		WITH(as_it_comes, others_yield),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

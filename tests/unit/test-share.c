@@ -28,11 +28,12 @@ struct world {
 	nsec_t work;	    /* on one group */
 	nsec_t short_delay; /* by short kernels everywhere */
 	nsec_t launch;	    /* of the short program, as it seems */
+	nsec_t rest_delay;  /* by what others have begun when they come to yield */
 	bool busy[_WHO_N];
 	unsigned n_changes;
 };
 
-static struct world world(nsec_t period, nsec_t deadline) {
+static struct world begin(nsec_t period, nsec_t deadline, bool gates) {
 	struct world w = {
 		.period = period,
 		.deadline = deadline,
@@ -42,14 +43,22 @@ static struct world world(nsec_t period, nsec_t deadline) {
 	};
 
 	w.busy[URGENT] = w.busy[SHORT] = w.busy[LONG] = true;
-	share_start(&w.share, _WHO_N, GROUPS);
+	share_start(&w.share, _WHO_N, GROUPS, gates);
 	return w;
+}
+
+/* Nobody can yield. */
+static struct world world(nsec_t period, nsec_t deadline) {
+	return begin(period, deadline, false);
 }
 
 static nsec_t response(const struct world *w) {
 	const struct share_place *p = &w->share.place;
 	nsec_t r = w->host + w->work / (p->confined ? p->lower : GROUPS);
 
+	if (p->yield) {
+		return r + w->rest_delay;
+	}
 	if (w->busy[SHORT] && p->free[SHORT]) {
 		r += w->short_delay;
 	}
@@ -84,7 +93,7 @@ static bool look(struct world *w) {
 		seen[LONG].launches = 8;
 		seen[LONG].response = 13 * MS;
 	}
-	changed = share_look(&w->share, seen);
+	changed = share_look(&w->share, seen, LOOK);
 	w->n_changes += changed;
 	return changed;
 }
@@ -230,6 +239,75 @@ static void without_jobs_nothing_changes(void **state) {
 	assert_int_equal(w.n_changes, 0);
 }
 
+/* Whatever their kernels, others lose the least where they yield. */
+static void others_yield_where_deadlines_allow_it(void **state) {
+	struct terms terms[_WHO_N] = {{.steered = true}, {.steered = true}, {.steered = true}};
+	const nsec_t deadlines[_WHO_N] = {6 * MS};
+	struct world w = begin(10 * MS, 6 * MS, true);
+
+	(void)state;
+	w.rest_delay = MS;
+	w.launch = MS;
+	run(&w, 200);
+	assert_int_equal(w.n_changes, 1);
+	share_apply(&w.share, deadlines, 8, terms);
+	for (unsigned i = 0; i < _WHO_N; i++) {
+		assert_int_equal(terms[i].n, 0);
+		assert_int_equal(terms[i].level, i == URGENT ? PROTO_TERMS_LEVEL_MAX : 0);
+		assert_int_equal(terms[i].awaited, i == URGENT);
+		assert_int_equal(terms[i].yields, i != URGENT);
+	}
+	assert_non_null(share_reason(&w.share, 0, LONG));
+}
+
+/* What they have begun when a job comes is too long for it: then its SMs are kept free. */
+static void where_yielding_is_too_slow_sets_are_tried(void **state) {
+	struct world w = begin(10 * MS, 6 * MS, true);
+	unsigned yields = 0;
+
+	(void)state;
+	w.busy[SHORT] = false;
+	w.rest_delay = 5 * MS;
+	for (unsigned i = 0; i < 200; i++) {
+		look(&w);
+		yields += w.share.place.yield;
+	}
+	assert_in_range(yields, 1, 2);
+	assert_false(w.share.place.yield);
+	assert_true(w.share.place.confined);
+	assert_int_equal(w.share.place.lower, 3);
+}
+
+/* They don't starve beside jobs that are open most of the time. */
+static void nobody_yields_to_jobs_that_are_always_there(void **state) {
+	struct world w = begin(10 * MS, 10 * MS, true);
+
+	(void)state;
+	w.busy[SHORT] = false;
+	w.host = 3 * MS;
+	run(&w, 40);
+	assert_true(w.share.place.yield);
+	w.host = 5 * MS;
+	run(&w, 40);
+	assert_false(w.share.place.yield);
+	assert_true(w.share.place.confined);
+	w.n_changes = 0;
+	run(&w, 2000);
+	assert_int_equal(w.n_changes, 0);
+}
+
+static void late_jobs_end_the_yielding(void **state) {
+	struct world w = begin(10 * MS, 6 * MS, true);
+
+	(void)state;
+	run(&w, 200);
+	assert_true(w.share.place.yield);
+	w.host = 6 * MS;
+	run(&w, 2);
+	assert_false(w.share.place.yield);
+	assert_false(w.share.place.free[LONG]);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_kernels_run_everywhere),
@@ -241,6 +319,10 @@ int main(void) {
 		cmocka_unit_test(nobody_is_confined_beside_idle_programs),
 		cmocka_unit_test(a_program_whose_kernels_grow_long_leaves),
 		cmocka_unit_test(without_jobs_nothing_changes),
+		cmocka_unit_test(others_yield_where_deadlines_allow_it),
+		cmocka_unit_test(where_yielding_is_too_slow_sets_are_tried),
+		cmocka_unit_test(nobody_yields_to_jobs_that_are_always_there),
+		cmocka_unit_test(late_jobs_end_the_yielding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

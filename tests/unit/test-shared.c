@@ -416,13 +416,13 @@ static struct share follow_share(struct world *w) {
 		deadlines[i] = unknown[i].model.deadline = w->tasks[i].deadline;
 		unknown[i].model.period = w->tasks[i].period;
 	}
-	share_start(&share, n, SMS);
+	share_start(&share, n, SMS, w->setup.params.yield);
 	for (unsigned k = 0; k < LOOKS; k++) {
 		struct share_seen seen[TASKS];
 
 		count_seen(w, k, seen);
 		if (k > 0) {
-			share_look(&share, seen);
+			share_look(&share, seen, LOOK);
 		}
 		plan_rule(&cut, unknown, n, terms);
 		share_apply(&share, deadlines, cut.group, terms);
@@ -471,6 +471,20 @@ static void short_kernels_run_everywhere(void **state) {
 	assert_int_equal(most_sms(1), SMS);
 }
 
+/* Where programs may yield one of long kernels runs everywhere too, but for the time of jobs. */
+static void others_yield_where_they_may(void **state) {
+	struct share share;
+	struct world w;
+
+	start(&w);
+	w.setup.params.yield = true;
+	add(&w, 5 * MS, 4 * MS, 0, MS / 4)->block = MS / 20;
+	add(&w, 20 * MS, 0, 0, 15 * MS)->block = MS / 2;
+	share = follow_share(&w);
+	assert_true(share.place.yield);
+	assert_int_equal(most_sms(1), SMS);
+}
+
 /* Where nothing is left, what was tried is taken back: others have no more than by the rule. */
 static void tight_deadlines_leave_nothing(void **state) {
 	struct share share;
@@ -499,6 +513,7 @@ int main(void) {
 		cmocka_unit_test(it_agrees_with_the_model_that_plans),
 		cmocka_unit_test(long_kernels_get_what_deadlines_leave),
 		cmocka_unit_test(short_kernels_run_everywhere),
+		cmocka_unit_test(others_yield_where_they_may),
 		cmocka_unit_test(tight_deadlines_leave_nothing),
 	};
 

@@ -29,11 +29,12 @@
 #define BACKOFF_MIN 16
 #define BACKOFF_MAX 4096
 
-void share_start(struct share *s, unsigned n, unsigned n_groups) {
+void share_start(struct share *s, unsigned n, unsigned n_groups, bool gates) {
 	assert(n <= MODEL_TASKS_MAX && n_groups >= 2);
 	*s = (struct share){
 		.n = n,
 		.n_groups = n_groups,
+		.gates = gates,
 		.place = {.lower = n_groups / 2},
 		.backoff = BACKOFF_MIN,
 	};
@@ -41,7 +42,8 @@ void share_start(struct share *s, unsigned n, unsigned n_groups) {
 
 /* ---- what was seen ---- */
 
-static void add(struct share *s, const struct share_seen *seen) {
+static void add(struct share *s, const struct share_seen *seen, nsec_t elapsed) {
+	s->elapsed += elapsed;
 	for (unsigned i = 0; i < s->n; i++) {
 		struct share_seen *sum = &s->sum[i];
 
@@ -57,6 +59,7 @@ static void add(struct share *s, const struct share_seen *seen) {
 }
 
 static void count_anew(struct share *s) {
+	s->elapsed = 0;
 	memset(s->sum, 0, sizeof(s->sum));
 }
 
@@ -107,6 +110,17 @@ static bool is_window(const struct share *s) {
 	return any;
 }
 
+/* Jobs with a deadline are open for more than half of the time: others had better not wait for
+ * them. */
+static bool is_crowded(const struct share *s) {
+	nsec_t open = 0;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		open += s->sum[i].deadline ? s->sum[i].response : 0;
+	}
+	return open > s->elapsed / 2;
+}
+
 /* Of its launches, on average, from one's end to the next one's; copies alone hold no SMs. */
 static nsec_t launch_time(const struct share_seen *sum) {
 	return sum->launches ? sum->response / sum->launches : 0;
@@ -141,6 +155,7 @@ static bool give_back(struct share *s) {
 
 	rest(s);
 	if (s->trying) {
+		s->yield_failed = s->place.yield;
 		place = s->before;
 	}
 	take(s, &place, false);
@@ -155,7 +170,7 @@ static bool keep_long(struct share *s) {
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct share_seen *sum = &s->sum[i];
 
-		if (place.free[i] && launch_time(sum) > LONG_LAUNCH) {
+		if (place.free[i] && !place.yield && launch_time(sum) > LONG_LAUNCH) {
 			place.free[i] = false;
 			any = true;
 		}
@@ -165,6 +180,33 @@ static bool keep_long(struct share *s) {
 		take(s, &place, false);
 	}
 	return any;
+}
+
+/* Programs without a deadline use all SMs whenever no job with a deadline is there. */
+static bool let_yield(struct share *s) {
+	struct share_place place = {.lower = s->n_groups / 2, .yield = true};
+
+	if (!s->gates || s->yield_failed || is_crowded(s) || exceeds(s, EXPECT_PART)) {
+		return false;
+	}
+	s->other_lower = 0; /* responses will be others */
+	for (unsigned i = 0; i < s->n; i++) {
+		place.free[i] = !s->sum[i].deadline;
+	}
+	take(s, &place, true);
+	return true;
+}
+
+/* Nobody yields any more: something else is tried next. */
+static bool end_yield(struct share *s) {
+	struct share_place place = {.lower = s->n_groups / 2};
+
+	if (!s->place.yield || !is_crowded(s)) {
+		return false;
+	}
+	s->yield_failed = true;
+	take(s, &place, false);
+	return true;
 }
 
 /* Programs of short kernels could use all SMs. */
@@ -263,13 +305,13 @@ static bool relax(struct share *s) {
 
 /* Return: whether another place holds. */
 static bool try_more(struct share *s) {
-	if (any_missed(s)) {
+	if (any_missed(s) || s->place.yield) {
 		return false;
 	}
-	return free_short(s) || (any_kept(s) && shrink(s));
+	return let_yield(s) || free_short(s) || (any_kept(s) && shrink(s));
 }
 
-bool share_look(struct share *s, const struct share_seen *seen) {
+bool share_look(struct share *s, const struct share_seen *seen, nsec_t elapsed) {
 	static const struct share_place none;
 	bool began = s->place.confined || memcmp(s->place.free, none.free, sizeof(none.free)) != 0;
 
@@ -280,7 +322,7 @@ bool share_look(struct share *s, const struct share_seen *seen) {
 		s->counts = true;
 		return false;
 	}
-	add(s, seen);
+	add(s, seen, elapsed);
 	if (s->trying ? exceeds(s, STAY_PART) : began && any_missed(s)) {
 		return give_back(s);
 	}
@@ -292,7 +334,7 @@ bool share_look(struct share *s, const struct share_seen *seen) {
 		return false;
 	}
 	s->trying = false;
-	if (keep_long(s) || (!any_kept(s) && relax(s))) {
+	if (end_yield(s) || keep_long(s) || (!any_kept(s) && relax(s))) {
 		return true;
 	}
 	if (s->rest > 0) {
@@ -315,6 +357,8 @@ void share_apply(const struct share *s, const nsec_t *deadlines, unsigned group,
 		struct terms *t = &terms[i];
 
 		t->first = t->n = t->group = 0;
+		t->awaited = s->place.yield && deadlines[i];
+		t->yields = s->place.yield && !deadlines[i];
 		t->level = deadlines[i] && any_free ? PROTO_TERMS_LEVEL_MAX : 0;
 		if (deadlines[i] ? s->place.confined : !s->place.free[i]) {
 			t->first = deadlines[i] ? 0 : s->place.lower;
@@ -337,6 +381,10 @@ const char *share_reason(const struct share *s, nsec_t deadline, unsigned i) {
 					   "programs without "
 					   "a deadline have the others"
 					 : NULL;
+	}
+	if (s->place.yield) {
+		return "as measured, deadlines are kept if its kernels wait while jobs that have "
+		       "one are open";
 	}
 	return s->place.free[i] ? "as measured, its kernels are too short to make jobs with a "
 				  "deadline late"

@@ -3,9 +3,11 @@
  * work nobody has profiled: as much as the deadlines, as measured, leave.
  *
  * It begins with the rule (plan.h): programs with a deadline use all SMs, the others the upper
- * half. Two things give the others more, and both are tried only while nobody is late and some of
- * the time is to spare:
+ * half. Three things give the others more, tried one after the other, only while nobody is late and
+ * some of the time is to spare:
  *
+ * - the others use all SMs and yield (proto/terms.h): what they lose is the time in which jobs with
+ *   a deadline are open, so that must be less than half of all time;
  * - a program of short kernels uses all SMs as well, below the level of those with a deadline: they
  *   wait for a block at each of their launches, which is little beside short kernels;
  * - beside long kernels that would be too much, so programs with a deadline keep to a lower part,
@@ -35,6 +37,7 @@ struct share_place {
 	unsigned lower;		    /* groups of the lower part, at least 1 */
 	bool confined;		    /* programs with a deadline keep to the lower part */
 	bool free[MODEL_TASKS_MAX]; /* this program without a deadline uses all SMs */
+	bool yield;		    /* those without a deadline do */
 };
 
 struct share {
@@ -42,9 +45,12 @@ struct share {
 	unsigned n_groups;	   /* of the GPU, at least 2 */
 	struct share_place place;  /* that holds */
 	struct share_place before; /* that holds again if it is too little */
+	bool gates;		   /* programs may yield */
+	bool yield_failed;	   /* that is not tried again before something else has failed */
 	bool trying;
 	bool counts; /* from the second look at a place on: jobs under the last one have ended */
 	struct share_seen sum[MODEL_TASKS_MAX]; /* since then */
+	nsec_t elapsed;				/* likewise */
 
 	/* Mean responses on another lower part, confined as now. */
 	unsigned other_lower; /* 0: there was none */
@@ -54,12 +60,13 @@ struct share {
 	unsigned backoff; /* so many after the next failure */
 };
 
-/* Begins with the rule, for @n programs on a GPU of @n_groups (>= 2) groups of SMs. */
-void share_start(struct share *s, unsigned n, unsigned n_groups);
+/* Begins with the rule, for @n programs on a GPU of @n_groups (>= 2) groups of SMs. @gates:
+ * programs may yield. */
+void share_start(struct share *s, unsigned n, unsigned n_groups, bool gates);
 
-/* What the programs did since the last call, which is some dozens of milliseconds ago. Return:
- * whether another place holds from now on: share_apply() says what that means. */
-bool share_look(struct share *s, const struct share_seen *seen);
+/* What the programs did since the last call, which is @elapsed ago, some dozens of milliseconds.
+ * Return: whether another place holds from now on: share_apply() says what that means. */
+bool share_look(struct share *s, const struct share_seen *seen, nsec_t elapsed);
 
 /* Changes the terms of the rule (plan_rule()) to those of the place. @deadlines: as in share_seen.
  */

@@ -10,7 +10,7 @@
 #          priority         MPS; CUDA_MPS_CLIENT_PRIORITY=1 for the other
 #          fixed-N          MPS; the urgent one on N SMs, the other on the rest (green contexts of their own)
 #          preempt          without MPS, under policy steer, which preempts the other for the urgent one
-#          steer ...        that policy of sbeetd, under MPS, without profiles
+#          steer ...        that policy of sbeetd, under MPS, without profiles; steer+yield=off: with that parameter
 # Cells: OTHER:MODE:PERIOD_MS:DEADLINE_MS, see frameworks/scenario.py; `none` is the urgent one with the
 # other programs there but idle: alone on the same terms. By default all of OTHERS (none train products
 # copies inference) x MODES (eager:33:12 graph:33:12 eager:10:6 graph:10:6).
@@ -88,7 +88,10 @@ run_column() {
 		if [ "$1" = preempt ]; then
 			start_daemon --policy steer --log-level debug
 		else
-			start_daemon --policy "$1" --sharing mps
+			start_daemon --policy "${1%%+*}" --sharing mps
+			case $1 in
+			*+*) tool "$ctl" policy "${1%%+*}" "${1#*+}" >/dev/null || failed=1 ;;
+			esac
 		fi
 		export SCENARIO_CTL="env LD_LIBRARY_PATH='$tools_path' $ctl"
 		;;

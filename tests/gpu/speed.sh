@@ -161,7 +161,7 @@ pairs() {
 }
 
 if wanted cost || wanted pairs; then
-	start_daemon --policy fcfs --sharing mps
+	start_daemon --policy "${POLICY:-steer}" --sharing mps
 	! wanted cost || cost
 	! wanted pairs || pairs
 	tool "$ctl" status >"$out/status.txt"

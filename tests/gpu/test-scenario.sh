@@ -44,5 +44,8 @@ mkdir "$folder/no-mps"
 SIMGPU=32 SIMGPU_DIR=$folder/no-mps run preempt train
 [ "$(rows preempt)" -eq 2 ] || fail "preempt"
 grep -q "preempted [1-9][0-9]* times, refused 0 times" "$folder/log" || fail "nobody was preempted"
+run steer+yield=off none
+[ "$(rows steer+yield=off)" -eq 2 ] || fail "a policy's parameter"
+! COLUMNS=steer+yield=maybe OTHERS=none sh "$folder/scenario.sh" "$out" >"$folder/log" 2>&1 || fail "a wrong parameter"
 mv "$folder/frameworks" "$folder/away"
 ! COLUMNS=mps OTHERS=copies sh "$folder/scenario.sh" "$out" >"$folder/log" 2>&1 || fail "programs that don't start"

@@ -26,7 +26,8 @@
 # tiny kernels), SMS, STEP, RUNS, POWER_MS: for the profiles. TRACES=yes: keep what sbeetd did as
 # trace-FAMILY-COLUMN-U-SET, and the task sets as tasks-FAMILY-U-SET. CAUSES=yes: what the time of each
 # missed job went into, as late.csv (in ns, see periodic.c), and the causes as causes.txt; CAUSES=all:
-# a line for each job that counts.
+# a line for each job that counts. SECONDS_CSV=yes: a line for each second since the programs began, as
+# seconds.csv: jobs released in it, and those of them that were late, also of the lead.
 # Exit 1 if a result was wrong or a task failed.
 set -u
 
@@ -131,6 +132,7 @@ command_of() {
 	libraries=$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	set -- "$1" "$2" "env LD_LIBRARY_PATH='$libraries'"
 	[ -z "${CAUSES:-}" ] || set -- "$1" "$2" "$3 PERIODIC_LATE='$scratch/late-$2'"
+	[ -z "${SECONDS_CSV:-}" ] || set -- "$1" "$2" "$3 PERIODIC_SECONDS='$scratch/seconds-$2'"
 	[ "${CAUSES:-}" != all ] || set -- "$1" "$2" "$3 PERIODIC_ALL=1"
 	case $1 in
 	none | mps) command="$3 $command" ;;
@@ -147,7 +149,7 @@ command_of() {
 run_cell() {
 	label="$1 $2 U $3 set $4"
 	: >"$scratch/errors"
-	rm -f "$scratch"/late-*
+	rm -f "$scratch"/late-* "$scratch"/seconds-*
 	i=0
 	while [ $i -lt "$n_tasks" ]; do
 		i=$((i + 1))
@@ -180,6 +182,10 @@ run_cell() {
 		NR == FNR { work[NR] = $1; deadline[NR] = $3; next }
 		{ i = FILENAME; sub(/.*late-/, "", i); gsub(/ /, ","); print head "," i "," work[i] "," deadline[i] "," $0 }' \
 		"$scratch/tasks" "$scratch"/late-* >>"$folder/late.csv"
+	[ -z "${SECONDS_CSV:-}" ] || awk -v head="$1,$2,$3,$4" '
+		{ released[FNR] += $1; missed[FNR] += $2; if (FNR > n) n = FNR }
+		END { for (i = 1; i <= n; i++) printf "%s,%d,%d,%d\n", head, i, released[i], missed[i] }' \
+		"$scratch"/seconds-* >>"$folder/seconds.csv"
 	say "$label: $(tail -n 1 "$csv" | awk -F, '{ printf "%d of %d missed", $9, $7 }')"
 }
 
@@ -215,6 +221,7 @@ run_set() {
 gpu=${GPU_NAME:-$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)}
 [ -s "$csv" ] || echo "family,column,utilisation,set,tasks,window_s,released,completed,missed,mean_ms,p99_ms,max_ms,energy_j,j_per_job,stolen_ms" >"$csv"
 [ -s "$folder/tasks.csv" ] || echo "family,column,u,set,task,work,period,deadline,released,completed,missed,mean,p50,p99,max" >"$folder/tasks.csv"
+[ -z "${SECONDS_CSV:-}" ] || [ -s "$folder/seconds.csv" ] || echo "family,column,u,set,second,released,missed" >"$folder/seconds.csv"
 [ -z "${CAUSES:-}" ] || [ -s "$folder/late.csv" ] ||
 	echo "family,column,u,set,task,work,deadline,before,wake_up,first_call,copy_in,kernels,copy_out,return,response" >"$folder/late.csv"
 [ -s "$folder/measured.txt" ] || { start_mps; measure; }

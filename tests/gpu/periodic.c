@@ -18,7 +18,8 @@
  *	a line for each missed job, what its time went into, in ns: the job before that still ran,
  *	the wake-up, the first call, the copy to the GPU, the kernels, the copy back, the return;
  *	then all of it. By events, which every job records then. PERIODIC_ALL=1: a line for each
- *	job.
+ *	job. PERIODIC_SECONDS=FILE: gets a line for each second of lead and window: jobs that were
+ *	released in it, and how many of them were done too late or not at all.
  *
  * A job is a copy to the GPU, launches, and a copy back, on one stream. The first result is
  * compared with the CPU's, where that takes no minutes; the last one with the first: same input,
@@ -509,6 +510,35 @@ struct schedule {
 	uint64_t period, deadline, offset, window, lead;
 };
 
+#define SECONDS_MAX 600
+
+/* By the second in which they were released. */
+static struct { unsigned released, missed; } seconds[SECONDS_MAX];
+
+static void count_second(uint64_t since_start, bool is_late) {
+	uint64_t second = since_start / 1000000000;
+
+	if (second < SECONDS_MAX) {
+		seconds[second].released++;
+		seconds[second].missed += is_late;
+	}
+}
+
+static void write_seconds(const char *path, uint64_t until) {
+	FILE *f = path ? fopen(path, "we") : NULL;
+
+	if (path && !f) {
+		fprintf(stderr, "periodic: cannot write '%s': %s\n", path, strerror(errno));
+		exit(1);
+	}
+	for (uint64_t i = 0; f && i < SECONDS_MAX && i * 1000000000 < until; i++) {
+		fprintf(f, "%u %u\n", seconds[i].released, seconds[i].missed);
+	}
+	if (f) {
+		fclose(f);
+	}
+}
+
 static void sleep_until(uint64_t when) {
 	uint64_t now = app_now_ns();
 
@@ -532,6 +562,7 @@ static int run(const struct schedule *s, uint64_t start) {
 		now = app_now_ns();
 		if (now >= end || completed == RESPONSES_MAX) {
 			missed += counts;
+			count_second(release - start, true);
 			if (counts) {
 				late_report_unbegun(release, now);
 			}
@@ -543,6 +574,7 @@ static int run(const struct schedule *s, uint64_t start) {
 		expect_part();
 		is_late = responses[completed] > s->deadline;
 		missed += counts && is_late;
+		count_second(release - start, is_late);
 		if (counts && (is_late || late.all)) {
 			late_report(release, before, now);
 		}
@@ -554,6 +586,7 @@ static int run(const struct schedule *s, uint64_t start) {
 	qsort(responses, completed, sizeof(*responses), compare);
 	expect(memcmp(my.first, my.out, my.out_bytes) == 0);
 	sleep_until(end);
+	write_seconds(getenv("PERIODIC_SECONDS"), end - start);
 	if (late.to) {
 		fclose(late.to);
 	}

@@ -46,9 +46,13 @@ grep -q "Made [0-9]* parts of the GPU ahead" "$folder/out/errors.txt" || { head 
 head -n 4 "$csv" | cmp - "$folder/before"
 grep -q lookahead "$folder/out/evaluate-mixed.svg"
 tail -n 1 "$folder/out/evaluate-mixed.svg" | grep -q "</svg>"
-FAMILIES=long UTILISATIONS=1.2 CAUSES=yes run "mps mps-level host steer"
+FAMILIES=long UTILISATIONS=1.2 CAUSES=yes SECONDS_CSV=yes run "mps mps-level host steer"
 [ "$(rows long)" -eq 4 ] || fail "the other family"
 missed=$(awk -F, '$1 == "long" { n += $11 } END { print n + 0 }' "$tasks")
+# Lead and window are 1.2 s: each job that counts is one of these, and others of the lead.
+awk -F, 'NR > 1 { lines++; released += $6; missed += $7; if ($7 > $6 || $5 < 1 || $5 > 2) exit 1 }
+	END { exit !(lines == 8 && released > 0) }' "$folder/out/seconds.csv" || fail "seconds: $(cat "$folder/out/seconds.csv")"
+[ "$missed" -le "$(awk -F, '{ n += $7 } END { print n + 0 }' "$folder/out/seconds.csv")" ] || fail "fewer by seconds"
 late=$(awk -F, 'NF == 15 && $15 >= $7 && $8 + $9 + $10 + $11 + $12 + $13 + $14 == $15' "$folder/out/late.csv" | wc -l)
 [ "$missed" -eq "$late" ] || fail "$late of $missed misses have a line: $(cat "$folder/out/late.csv")"
 [ "$missed" -eq "$(awk '{ for (i = 1; i < NF; i++) if ($(i + 1) == "late:") n += $i } END { print n + 0 }' "$folder/out/causes.txt")" ] ||

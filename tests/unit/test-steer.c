@@ -413,6 +413,42 @@ static void tasks_yield_where_that_saves_jobs(void **state) {
 }
 
 /* It leaves no time but what its program needs from one job to the next. */
+/* Runs the open jobs of @m to the end. @ret: when each one's ended. */
+static void run_to_the_end(struct model *m, nsec_t *ret) {
+	for (nsec_t next = model_next(m); next < UINT64_MAX; next = model_next(m)) {
+		uint32_t ended = model_advance(m, next);
+
+		for (unsigned i = 0; i < m->n; i++) {
+			ret[i] = ended & 1u << i ? next : ret[i];
+		}
+	}
+}
+
+static void kernels_slow_each_other_while_both_run(void **state) {
+	const struct model_gpu gpu = {.sms = {66, 66}};
+	const struct model_place places[2] = {{.regions = {true}}, {.regions = {false, true}}};
+	struct model_task tasks[2] = {
+		{.launches = 1, .block = MS / 100, .kernels = linear(MS / 2)},
+		{.launches = 1, .block = MS / 100, .kernels = linear(MS / 4)},
+	};
+	nsec_t ends[2];
+	struct model m;
+
+	(void)state;
+	for (unsigned slower = 0; slower < 2; slower++) {
+		tasks[0].beside = tasks[1].beside = slower ? 1.5 : 0;
+		model_init(&m, &gpu, tasks, places, 2);
+		model_begin(&m, 0, 0, 0, 0, 1);
+		model_begin(&m, 1, 0, 0, 0, 1);
+		model_advance(&m, 0);
+		run_to_the_end(&m, ends);
+		/* The longer one is alone from then on. */
+		assert_in_range(ends[1], slower ? 3 * MS / 4 : MS / 2,
+				(slower ? 3 * MS / 4 : MS / 2) + 5);
+		assert_in_range(ends[0], slower ? 5 * MS / 4 : MS, (slower ? 5 * MS / 4 : MS) + 5);
+	}
+}
+
 static void who_always_has_work_never_sleeps(void **state) {
 	const struct model_wake wake = {MS / 10, MS / 10};
 	const struct model_place everywhere = {.regions = {true, true}};
@@ -461,6 +497,7 @@ int main(void) {
 		cmocka_unit_test(who_has_much_to_do_after_its_copy_copies_first),
 		cmocka_unit_test(copies_that_go_first_stay_whole),
 		cmocka_unit_test(a_run_ends_when_enough_are_late),
+		cmocka_unit_test(kernels_slow_each_other_while_both_run),
 		cmocka_unit_test(who_always_has_work_never_sleeps),
 		cmocka_unit_test(who_yields_begins_no_kernel_beside_an_urgent_job),
 		cmocka_unit_test(nobody_yields_to_who_is_due_later),

@@ -209,7 +209,28 @@ static void serve(struct model *m, struct model_job *r, bool lost) {
 		r->began = r->since = m->now;
 	}
 	r->whole = kernel_ns(r, sms_of(r)) + (r->place->yields ? (double)m->gpu->gate : 0);
+	r->beside = false;
 	r->next = m->now + (nsec_t)(r->left * r->whole) + 1;
+}
+
+/* Kernels take longer from now on where others began, and less long where all others ended. */
+static void slow_each_other(struct model *m) {
+	unsigned n_running = 0;
+
+	for (unsigned i = 0; i < m->n_kernels; i++) {
+		n_running += m->kernels[i]->phase == MODEL_RUNNING;
+	}
+	for (unsigned i = 0; i < m->n_kernels; i++) {
+		struct model_job *r = m->kernels[i];
+
+		if (r->phase == MODEL_RUNNING && r->task->beside > 1 &&
+		    r->beside != (n_running > 1)) {
+			progress(m, r);
+			r->beside = !r->beside;
+			r->whole *= r->beside ? r->task->beside : 1 / r->task->beside;
+			r->next = m->now + (nsec_t)(r->left * r->whole) + 1;
+		}
+	}
 }
 
 /* Hands the SMs out anew. */
@@ -221,6 +242,9 @@ static void share_sms(struct model *m) {
 			break; /* the others go on as they do, or wait */
 		}
 		serve(m, m->kernels[i], lost);
+	}
+	if (m->has_slower) {
+		slow_each_other(m);
 	}
 }
 
@@ -406,6 +430,7 @@ void model_init(struct model *m, const struct model_gpu *gpu, const struct model
 		m->jobs[i].place = &places[i];
 		m->has_levels |= places[i].level != places[0].level;
 		m->has_gates |= places[i].yields;
+		m->has_slower |= tasks[i].beside > 1;
 		m->jobs[i].tail = model_tail(gpu, &tasks[i], &places[i]);
 		enter(m, &m->jobs[i], MODEL_IDLE);
 	}

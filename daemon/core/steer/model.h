@@ -8,8 +8,8 @@
  *    one level the one that came first takes every SM that comes free; the next one has the rest. A
  *    kernel of a higher level takes the SMs of lower ones when their blocks end, and does not begin
  *    before it has them.
- *  - A kernel on m SMs takes what it takes on m SMs alone: interference in caches and memory is not
- *    modelled.
+ *  - A kernel on m SMs takes what it takes on m SMs alone; while a kernel of another task runs, so
+ *    many times as long as its task says, which stands for caches and memory that they share.
  *  - Kernels of a task that yields don't begin while a task that is awaited has a job open that is
  *    due earlier; and each begins a little later.
  *  - Copies: one engine for each direction. They go first come, first served, but for those to the
@@ -45,6 +45,7 @@ struct model_task {
 	nsec_t gap;		  /* between two kernels of a job */
 	const nsec_t *kernels;	  /* [m]: all kernels of a job, gaps included, alone on m SMs;
 				     m from 1 to the GPU's SMs */
+	double beside;		  /* times as long beside kernels of others, >= 1; 0: as long */
 };
 
 /* Where a task's work runs. */
@@ -96,6 +97,7 @@ struct model_job {
 	nsec_t copy_left;
 	nsec_t tail;  /* model_tail() */
 	double whole; /* what the kernel takes on the SMs that it holds */
+	bool beside;  /* other kernels run, and `whole` is longer for that */
 };
 
 /* Not to be copied: it points into itself. */
@@ -111,6 +113,7 @@ struct model {
 	unsigned free_sms[MODEL_REGIONS];
 	bool has_levels;	/* not all tasks have the same */
 	bool has_gates;		/* some task yields */
+	bool has_slower;	/* some task is slower beside others */
 	bool kernels_changed;	/* since the SMs were handed out */
 	bool copies_changed[2]; /* by direction: since the engine was */
 };

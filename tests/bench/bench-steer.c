@@ -14,102 +14,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/core/profile.h"
-#include "daemon/core/steer/plan.h"
+#include "tests/bench/measured.h"
 
-#define SMS	  132
 #define SETS_EACH 2
-
-/* Of the evaluation: as sbeetd sees them, launches of a job and waves of blocks in each. */
-static const struct {
-	const char *name;
-	unsigned launches, waves;
-} works[] = {
-	{"vecadd", 20, 15},  {"stream", 400, 4},  {"matmul", 3, 4},  {"matmul-small", 6, 1},
-	{"hotspot", 101, 4}, {"histogram", 4, 1}, {"compute", 8, 4}, {"compute-long", 24, 4},
-};
-#define N_WORKS (sizeof(works) / sizeof(works[0]))
-
-static struct profile_table profiles[N_WORKS];
-
-static const struct plan_gpu h200 = {.sms = SMS, .group = 8};
-
-static void die(const char *what) {
-	perror(what);
-	exit(1);
-}
-
-/* N_WORKS: no work of this name. */
-static size_t work_of(const char *name) {
-	size_t i = 0;
-
-	while (i < N_WORKS && strcmp(works[i].name, name) != 0) {
-		i++;
-	}
-	return i;
-}
-
-static FILE *open_data(const char *folder, const char *name) {
-	char path[4096];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	f = fopen(path, "re");
-	if (!f) {
-		die(path);
-	}
-	return f;
-}
-
-static void read_profiles(const char *folder) {
-	FILE *f = open_data(folder, "steer-measured.txt");
-	uint64_t copy_in, best, worst, copy_out;
-	char name[64];
-	unsigned sms;
-
-	while (fscanf(f, "%63s %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %*f", name, &sms,
-		      &copy_in, &best, &worst, &copy_out) == 6) {
-		size_t w = work_of(name);
-		struct profile_table *p = &profiles[w];
-
-		if (w == N_WORKS) {
-			continue; /* of the other family */
-		}
-		if (p->n_sms == 0 && profile_table_init(p, SMS, copy_in, copy_out) < 0) {
-			die("profile");
-		}
-		p->copy_in = copy_in; /* on all SMs at last */
-		p->copy_out = copy_out;
-		if (profile_table_set(p, sms, best, best, 0) < 0) {
-			die("profile");
-		}
-	}
-	fclose(f);
-	for (size_t i = 0; i < N_WORKS; i++) {
-		if (profiles[i].n_sms == 0 || profile_table_finish(&profiles[i]) < 0) {
-			die(works[i].name);
-		}
-	}
-}
-
-static struct plan_task task_of(size_t work, nsec_t period, nsec_t deadline) {
-	const struct profile_table *p = &profiles[work];
-
-	return (struct plan_task){
-		.known = true,
-		.model =
-			{
-				.period = period,
-				.deadline = deadline,
-				.copy_in = p->copy_in,
-				.copy_out = p->copy_out,
-				.launches = works[work].launches,
-				.kernels = p->exec,
-				.block = p->exec[SMS] / works[work].launches / works[work].waves,
-				.gap = 2500,
-			},
-	};
-}
 
 /* ---- what comes out ---- */
 
@@ -145,7 +52,7 @@ static void plan(const char *name, const struct plan_task *tasks, unsigned n) {
 	struct plan plan;
 	clock_t began = clock();
 
-	plan_make(&h200, tasks, n, PLAN_WHOLE, NULL, &plan);
+	plan_make(&measured_gpu, tasks, n, PLAN_WHOLE, NULL, &plan);
 	for (unsigned i = 0; i < n; i++) {
 		released += plan.predicted[i].released;
 		missed += plan.predicted[i].missed;
@@ -161,7 +68,7 @@ static void plan(const char *name, const struct plan_task *tasks, unsigned n) {
 /* ---- the sets ---- */
 
 static void plan_measured(const char *folder) {
-	FILE *f = open_data(folder, "steer-tasks.csv");
+	FILE *f = measured_open(folder, "steer-tasks.csv");
 	struct plan_task tasks[MODEL_TASKS_MAX];
 	char line[512], name[64] = "";
 	unsigned n = 0;
@@ -172,7 +79,7 @@ static void plan_measured(const char *folder) {
 
 		if (sscanf(line, "mixed,steer,%15[^,],%31[^,],%*u,%31[^,],%" SCNu64 ",%" SCNu64, u,
 			   set, work, &period, &deadline) != 5 ||
-		    work_of(work) == N_WORKS) {
+		    measured_work(work) == MEASURED_WORKS) {
 			continue;
 		}
 		snprintf(this, sizeof(this), "%s:%s", u, set);
@@ -181,7 +88,7 @@ static void plan_measured(const char *folder) {
 			n = 0;
 		}
 		memcpy(name, this, sizeof(name));
-		tasks[n++] = task_of(work_of(work), period, deadline);
+		tasks[n++] = measured_task(measured_work(work), period, deadline);
 	}
 	if (n > 0) {
 		plan(name, tasks, n);
@@ -202,13 +109,13 @@ static void plan_random(unsigned n, uint64_t seed) {
 	double left = 2;
 
 	for (unsigned i = 0; i < n; i++) {
-		size_t work = (size_t)(draw(&random) * N_WORKS) % N_WORKS;
+		size_t work = (size_t)(draw(&random) * MEASURED_WORKS) % MEASURED_WORKS;
 		double next = i + 1 < n ? left * pow(draw(&random), 1.0 / (n - i - 1)) : 0;
-		const struct profile_table *p = &profiles[work];
-		double whole = (double)(p->exec[SMS] + p->copy_in + p->copy_out);
+		const struct profile_table *p = measured_profile(work);
+		double whole = (double)(p->exec[MEASURED_SMS] + p->copy_in + p->copy_out);
 		double period = whole / fmax(left - next, 0.002);
 
-		tasks[i] = task_of(work, (nsec_t)period, (nsec_t)(period / 2));
+		tasks[i] = measured_task(work, (nsec_t)period, (nsec_t)(period / 2));
 		left = next;
 	}
 	snprintf(name, sizeof(name), "random:%" PRIu64, seed);
@@ -222,7 +129,7 @@ int main(int argc, char **argv) {
 		fprintf(stderr, "usage: bench-steer DATA [TASKS...]\n");
 		return 2;
 	}
-	read_profiles(argv[1]);
+	measured_read(argv[1]);
 	plan_measured(argv[1]);
 	for (int i = 0; i < (argc > 2 ? argc - 2 : 3); i++) {
 		unsigned n = argc > 2 ? (unsigned)atoi(argv[i + 2]) : sizes[i];

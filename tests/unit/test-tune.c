@@ -272,10 +272,22 @@ static void what_is_clearly_worse_is_given_up_early(void **state) {
 	began = w.time;
 	while (look(&w) == TUNE_WAIT) {
 	}
-	/* At the first look at what is counted: a try would last four times as long. */
-	assert_int_equal(w.time - began, 2 * tune_step(&w.tune));
+	/* At the first look: a try would last twenty times as long. */
+	assert_int_equal(w.time - began, WINDOW / 100 + 1);
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 0);
+	/* What is not that much worse may be chance, and runs on. */
+	w = fake_world((const unsigned[LEVELS]){20, 120, 900, 900, 900});
+	while (look(&w) != TUNE_TRY) {
+	}
+	began = w.time;
+	while (look(&w) == TUNE_WAIT) {
+	}
+	assert_in_range(w.time - began, WINDOW / 40, WINDOW / 10);
+	/* Each is counted by what it did until then: the worst are not tried again. */
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 0);
+	assert_int_equal(w.n_tries, LEVELS - 1);
 }
 
 static void a_second_answer_replaces_a_first_one(void **state) {

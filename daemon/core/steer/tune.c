@@ -18,9 +18,11 @@
 /* No kernel is taken to be slower than this, or faster. */
 #define SLOW_MAX 4.0
 
-/* Parts of a window: that a way is tried, and between two looks, also at one that is settled. */
+/* Parts of a window: that a way is tried, and between two looks, at one that is tried and at one
+ * that is settled, too. */
 #define TRY_PART   5
 #define STEP_PART  20
+#define GLANCE_PART 100
 #define WATCH_PART 4
 
 /* A settled way is looked at again if another part of a task's jobs is late than before, by this
@@ -36,13 +38,16 @@
 #define LOST_PART  0.75
 #define SAVED_PART 0.5
 
-/* More late jobs than the best way has in a whole window, by this: it is clearly worse. */
-#define CLEARLY_WORSE 16
+/* A way is clearly worse once it has this many late jobs more than the best one would have had in
+ * that time, and so many standard deviations of chance. */
+#define WORSE_LEAST  6
+#define WORSE_CHANCE 3.0
 
-/* A way is not tried if more late jobs than so many times those of the best way are predicted, by
- * CLEARLY_WORSE: where the model was compared with a GPU (tests/bench/SIMULATOR.md) it seldom had
- * twice as many as there were. */
+/* A way is not tried if more late jobs than so many times those of the best way are predicted in a
+ * window, by PREDICTED_MORE: where the model was compared with a GPU (tests/bench/SIMULATOR.md) it
+ * seldom had twice as many as there were. */
 #define PREDICTED_WORSE 2.0
+#define PREDICTED_MORE	16
 
 /* With more of a task's jobs unknown, what is known of the others may be of the fast ones only. */
 #define UNREPORTED_MAX 0.01
@@ -94,7 +99,10 @@ static nsec_t watch_window(const struct tune *t) {
 }
 
 nsec_t tune_step(const struct tune *t) {
-	return (t->settled ? watch_window(t) / WATCH_PART : t->window / STEP_PART) + 1;
+	return (t->settled  ? watch_window(t) / WATCH_PART
+		: t->trying ? t->window / GLANCE_PART
+			    : t->window / STEP_PART) +
+	       1;
 }
 
 /* ---- ways ---- */
@@ -136,7 +144,7 @@ static bool is_predicted_worse(const struct tune *t, unsigned way) {
 	return best != NONE &&
 	       late_by_prediction(t, &t->ways[way].way) >
 		       PREDICTED_WORSE * rate(&t->ways[best]) * (double)t->recent_time +
-			       CLEARLY_WORSE;
+			       PREDICTED_MORE;
 }
 
 /* The next way that was not counted yet, and may be worth it; NONE: there is none. */
@@ -200,6 +208,8 @@ static void hold(struct tune *t, unsigned way, bool trying) {
 	t->now = way;
 	t->trying = trying;
 	t->counts = t->has_reference = t->odd = false;
+	t->from = 0;
+	memset(t->before, 0, sizeof(t->before));
 }
 
 void tune_again(struct tune *t) {
@@ -313,6 +323,15 @@ static struct tune_seen counted(const struct tune *t, const struct tune_seen *se
 	return all;
 }
 
+static uint64_t late(const struct tune *t, const struct tune_seen *seen) {
+	uint64_t missed = 0;
+
+	for (unsigned i = 0; i < t->n; i++) {
+		missed += seen[i].missed;
+	}
+	return missed;
+}
+
 /* Fewer jobs, as in a short try, leave it as it was. */
 static void see_lost(struct tune *t, const struct tune_seen *part) {
 	for (unsigned i = 0; i < t->n; i++) {
@@ -323,12 +342,14 @@ static void see_lost(struct tune *t, const struct tune_seen *part) {
 	}
 }
 
-/* It can't become the best any more in this window. */
-static bool is_clearly_worse(const struct tune *t, uint64_t missed) {
+/* Jobs that are late since the terms hold, and after how long. Those that were late before make
+ * others late, so some more are nothing yet. */
+static bool is_clearly_worse(const struct tune *t, uint64_t missed, nsec_t time) {
 	unsigned best = best_way(t);
+	double expected = best == NONE ? 0 : rate(&t->ways[best]) * (double)time;
 
 	return best != NONE && best != t->now &&
-	       (double)missed > rate(&t->ways[best]) * (double)window(t) + CLEARLY_WORSE;
+	       (double)missed > expected + WORSE_LEAST + WORSE_CHANCE * sqrt(expected);
 }
 
 static void refer_to(struct tune *t, const struct tune_seen *part, nsec_t time) {
@@ -451,14 +472,15 @@ enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t
 	struct tune_seen part[MODEL_TASKS_MAX], all;
 	enum tune_action action, wait = t->settled ? TUNE_KEEP : TUNE_WAIT;
 	struct tune_way *way = &t->ways[t->now];
-	bool over, anew = false;
+	bool over, worse, anew = false;
 
 	*ret_ask = false;
 	if (t->n_ways == 0) {
 		return TUNE_KEEP;
 	}
-	if (!t->counts) {
-		if (time >= tune_step(t)) {
+	worse = !t->settled && is_clearly_worse(t, late(t, seen), time);
+	if (!t->counts && !worse) {
+		if (time >= t->window / STEP_PART) {
 			count_from(t, seen, time);
 		}
 		return wait;
@@ -466,7 +488,7 @@ enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t
 	all = counted(t, seen, part);
 	see_lost(t, part);
 	over = time - t->from >= (t->settled ? watch_window(t) : window(t)) && all.jobs >= JOBS_MIN;
-	if (!over && (t->settled || !is_clearly_worse(t, all.missed))) {
+	if (!over && !worse) {
 		return wait;
 	}
 	if (t->settled) {

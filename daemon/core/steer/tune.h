@@ -6,7 +6,7 @@
  * taken to be slower by as much, which stands for what the model does not know (caches, memory, a
  * slow host), or faster if it is late less often and its response is shorter; and a new plan is
  * asked for. If any is late more often, the other ways that came with the plan are meanwhile
- * tried for a fifth of the window each; one that is clearly worse than the best is given up before,
+ * tried for a fifth of the window each; one that is clearly worse than the best is given up at once,
  * and one with far more late jobs by its prediction than the best way has is not tried at all, for
  * a trial costs late jobs. The new plan is tried likewise. The way with the fewest late jobs a
  * second then holds for another window, half as long again. After some rounds the best one stays.

@@ -16,6 +16,9 @@
 #define STREAMS_MAX 3
 #define CONNECTIONS 32
 
+/* So much may begin behind one open gate: a gate takes 5 us of the GPU's time (H200). */
+#define BEHIND_NS (100 * NSEC_PER_USEC)
+
 static _Atomic bool refused; /* the driver can't let streams wait for values */
 
 bool gate_can_wait(bool per_thread) {
@@ -65,12 +68,24 @@ bool gate_write(CUstream stream, bool per_thread, CUdeviceptr at, uint32_t value
 	return write(stream, at, value, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS;
 }
 
+/* Short kernels that follow each other in a job's stream share a gate, as long as the next ones
+ * take what those of the last job took. Return: whether @op is behind one already. */
+static bool is_behind(const struct op *op) {
+	nsec_t each =
+		op->launch ? atomic_load_explicit(&op->lane->launch_ns, memory_order_relaxed) : 0;
+	nsec_t behind = op->use->behind_ns;
+	bool is = each > 0 && behind > 0 && behind + each <= BEHIND_NS;
+
+	op->use->behind_ns = each == 0 ? BEHIND_NS : is ? behind + each : each;
+	return is;
+}
+
 void gate_kernel_wait(const struct op *op) {
 	CUdevice device = op->lane->device;
 	CUdeviceptr gate;
 	unsigned gpu;
 
-	if (!gate_can_wait(op->place.per_thread) || !terms_place(device, &gpu)) {
+	if (is_behind(op) || !gate_can_wait(op->place.per_thread) || !terms_place(device, &gpu)) {
 		return;
 	}
 	gate = keeper_gate(op->id->context, device, gpu);

@@ -2,7 +2,10 @@
  * gate.h: work in streams that waits for a word of the keeper (keeper.h): pieces of copies that are
  * held (copies.h), and kernels of programs whose terms say that they yield.
  *
- * Such a kernel does not begin while a program that is awaited has a job open that is due earlier.
+ * Such a kernel does not begin while a program that is awaited has a job open that is due earlier;
+ * nor do the launches behind it, 100 us of them at most, where each took that little in the job
+ * before. Graphs wait each.
+ *
  * The program sees no difference: one wait more in its stream, before the launch. It goes without
  * one into streams that are being captured, and with a driver that can't let streams wait for
  * values. Other streams may wait too, for streams share connections to the GPU: of copies that is

@@ -445,9 +445,14 @@ static void report(struct lane *lane, uint64_t outside) {
 
 static void close_book(struct lane *lane, uint64_t job) {
 	struct job_sums sums;
+	nsec_t now = nsec_now();
 
 	sum_of(lane, job, &sums);
-	books_close(job, nsec_now(), &sums);
+	if (sums.launches > 0 && now > sums.launched_ns) {
+		atomic_store_explicit(&lane->launch_ns, (now - sums.launched_ns) / sums.launches,
+				      memory_order_relaxed);
+	}
+	books_close(job, now, &sums);
 }
 
 bool job_try_close(struct lane *lane) {

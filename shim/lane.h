@@ -79,6 +79,9 @@ struct lane {
 	_Atomic unsigned n_aside;
 	_Atomic bool aside_busy; /* somebody looks through them */
 
+	/* How long a launch of the last job took, with what was between them. 0: not known */
+	_Atomic nsec_t launch_ns;
+
 	/* what later jobs should ask for: see job_learn() */
 	_Atomic uint32_t mask_wanted;
 	unsigned mask_age; /* jobs since then; of who opens */

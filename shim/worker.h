@@ -52,6 +52,7 @@ struct stream_use {
 	_Atomic uint64_t waves;	    /* of its launches: see JobDone in sbeet.proto */
 	_Atomic nsec_t launched_ns; /* the first launch */
 	_Atomic bool unconfined;    /* one could not be kept to the job's SMs */
+	nsec_t behind_ns; /* own: what was launched behind the last gate; 0: no gate: see gate.c */
 };
 
 #define WORKER_USES 16

@@ -1,0 +1,117 @@
+/*
+ * test-kernel-gate.c: which launches of a program that yields wait for a gate of their own, with
+ * the driver, the terms and the keeper in the test's hands.
+ */
+#include "shim/real.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* after the above, as cmocka demands */
+#include <cmocka.h>
+
+#include "shim/gate.h"
+#include "shim/lane.h"
+#include "shim/launch.h"
+#include "shim/worker.h"
+
+#define US   NSEC_PER_USEC
+#define GATE 0x1000
+
+static unsigned n_waits;
+static struct lane lane;
+static struct stream_use use;
+
+static CUresult wait_value(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags) {
+	assert_int_equal(at, GATE);
+	assert_int_equal(value, 1);
+	n_waits++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult write_value(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags) {
+	return CUDA_SUCCESS;
+}
+
+const struct real *__wrap_real_get(void);
+const struct real *__wrap_real_get(void) {
+	static const struct real real = {
+		.cuStreamWaitValue32_v2 = wait_value,
+		.cuStreamWriteValue32_v2 = write_value,
+	};
+
+	return &real;
+}
+
+bool __wrap_terms_place(CUdevice device, unsigned *ret_place);
+bool __wrap_terms_place(CUdevice device, unsigned *ret_place) {
+	*ret_place = 0;
+	return true;
+}
+
+CUdeviceptr __wrap_keeper_gate(CUcontext context, CUdevice device, unsigned gpu);
+CUdeviceptr __wrap_keeper_gate(CUcontext context, CUdevice device, unsigned gpu) {
+	return GATE;
+}
+
+/* A job's @n launches, of kernels or of graphs, where those of the job before took @launch_ns each.
+ * Return: how many of them waited for a gate. */
+static unsigned run(nsec_t launch_ns, unsigned n, bool graphs) {
+	static const struct stream_id id;
+	static const struct launch kernel;
+	struct op op = {.lane = &lane, .use = &use, .id = &id, .launch = graphs ? NULL : &kernel};
+
+	n_waits = 0;
+	use.behind_ns = 0;
+	atomic_store(&lane.launch_ns, launch_ns);
+	for (unsigned i = 0; i < n; i++) {
+		gate_kernel_wait(&op);
+	}
+	return n_waits;
+}
+
+static void short_launches_share_a_gate(void **state) {
+	assert_int_equal(run(10 * US, 10, false), 1);
+	assert_int_equal(run(10 * US, 11, false), 2);
+	assert_int_equal(run(10 * US, 100, false), 10);
+	assert_int_equal(run(50 * US, 10, false), 5);
+}
+
+static void long_launches_wait_each(void **state) {
+	assert_int_equal(run(51 * US, 10, false), 10);
+	assert_int_equal(run(5000 * US, 10, false), 10);
+}
+
+static void unknown_launches_wait_each(void **state) {
+	assert_int_equal(run(0, 10, false), 10);
+}
+
+static void graphs_wait_each(void **state) {
+	assert_int_equal(run(10 * US, 10, true), 10);
+}
+
+/* What a graph takes is not known: nothing is behind its gate but itself. */
+static void a_launch_after_a_graph_waits(void **state) {
+	run(10 * US, 1, true);
+	n_waits = 0;
+	struct op op = {.lane = &lane,
+			.use = &use,
+			.id = &(const struct stream_id){.context = NULL},
+			.launch = &(const struct launch){.function = NULL}};
+
+	gate_kernel_wait(&op);
+	assert_int_equal(n_waits, 1);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(short_launches_share_a_gate),
+		cmocka_unit_test(long_launches_wait_each),
+		cmocka_unit_test(unknown_launches_wait_each),
+		cmocka_unit_test(graphs_wait_each),
+		cmocka_unit_test(a_launch_after_a_graph_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

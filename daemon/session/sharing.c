@@ -64,16 +64,16 @@ bool sharing_look(struct sharing *s, struct session *const *sessions, nsec_t now
 
 	for (unsigned i = 0; i < s->share.n; i++) {
 		const struct share_seen *before = &s->before[i];
-		struct share_seen now = seen_of(sessions[i]);
+		struct share_seen latest = seen_of(sessions[i]);
 
-		seen[i] = now;
+		seen[i] = latest;
 		seen[i].jobs -= before->jobs;
 		seen[i].missed -= before->missed;
 		seen[i].launches -= before->launches;
 		seen[i].response -= before->response;
 		seen[i].unreported -= before->unreported;
 		busy |= seen[i].busy || seen[i].jobs > 0;
-		s->before[i] = now;
+		s->before[i] = latest;
 	}
 	changed = share_look(&s->share, seen, s->looked ? now - s->looked : 0);
 	s->looked = now;

@@ -92,4 +92,9 @@ sweep free 24 $all $mean $two --param free_at_kernel_end=on
 sweep drop 24 $all $mean $two --param late=drop
 sweep drop-6 6 $all $mean $two -p load-dist --param late=drop
 sweep exec-60 24 $all $mean $two --param exec=60%
+# Energies with copies, which are what the design has.
+sweep held 24 $all $mean $fig37 -p bfd-sbeet --param power=held
+for reading in literal authors fit; do
+	sweep held-$reading 24 $all $mean $as_printed --param reading=$reading --param power=held
+done
 python3 "$here/figure-2.10.py" "$sbeetctl" "$data" >figure-2.10.txt

@@ -21,6 +21,13 @@ struct distance {
 	double energy, best_energy;
 };
 
+/* Not `fixed`, for jobs have no fixed place; nor those that do what the best schedule may not: stop
+ * jobs, let them share SMs, follow a table. */
+static bool is_compared(const struct sched_policy *policy) {
+	return strcmp(policy->name, "fixed") != 0 && !policy->stops && !policy->steers &&
+	       !policy->by_table;
+}
+
 static void add(struct distance *d, const struct optimum_value *best,
 		const struct optimum_value *v) {
 	d->missed += v->misses;
@@ -59,8 +66,8 @@ int main(int argc, char **argv) {
 		jobs += c.n_jobs;
 		add(&best, &least, &least);
 		for (size_t i = 0; policies[i] && i < POLICIES_MAX; i++) {
-			if (strcmp(policies[i]->name, "fixed") == 0) {
-				continue; /* jobs have no fixed place */
+			if (!is_compared(policies[i])) {
+				continue;
 			}
 			if (optimum_policy(&c, policies[i], &v) < 0) {
 				fprintf(stderr, "bench-distance: cannot simulate case %llu\n",
@@ -72,7 +79,7 @@ int main(int argc, char **argv) {
 	}
 	print("best", &best, cases, jobs);
 	for (size_t i = 0; policies[i] && i < POLICIES_MAX; i++) {
-		if (strcmp(policies[i]->name, "fixed") != 0) {
+		if (is_compared(policies[i])) {
 			print(policies[i]->name, &distances[i], cases, jobs);
 		}
 	}

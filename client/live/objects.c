@@ -55,6 +55,9 @@ static const struct table_column gpu_columns[] = {
 	{"preemptible", "PREEMPTIBLE", .right = true, .hidden = true},
 	{"preemptions", "PREEMPTIONS", .right = true, .hidden = true},
 	{"preempt_effects", "EFFECT", .hidden = true},
+	{"turn", "TURN", .right = true, .hidden = true},
+	{"turning", "TURNING", .right = true, .hidden = true},
+	{"turns", "TURNS", .right = true, .hidden = true},
 	{"energy", "ENERGY J", .right = true, .hidden = true},
 	{"model", "MODEL J", .right = true, .hidden = true},
 	{"model_error", "MODEL OFF %", .right = true, .hidden = true},
@@ -218,6 +221,9 @@ static void gpu_add(struct table *t, const struct snapshot *s, size_t i, unsigne
 	table_number(t, (int64_t)g->preemptions);
 	print_effects(g, text, sizeof(text));
 	table_text(t, *text ? text : NULL);
+	table_time_known(t, g->turn_ns);
+	table_number(t, g->turning);
+	table_number(t, (int64_t)g->turns);
 	table_number(t, (int64_t)(g->energy_mj / 1000));
 	if (g->model_mj && g->energy_mj) {
 		double off = ((double)g->model_mj / (double)g->energy_mj - 1) * 100;

@@ -270,9 +270,10 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 
 	snapshot_gpu_uuid(s, i, uuid);
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, "
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:b, s:o, s:b, "
 		"s:o, "
-		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"index", json_u64(g->index), "uuid", json_text(*uuid ? uuid : NULL), "pci",
 		json_text(*g->pci ? g->pci : NULL), "name", json_text(g->name), "sharing",
 		json_text(g->sharing), "n_sms", json_u64(g->sms), "n_sms_busy",
@@ -282,9 +283,9 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 		"utilization_percent",
 		g->utilization_case ? json_u64(g->utilization_percent) : json_null(),
 		"temperature_celsius",
-		g->temperature_case ? json_u64(g->temperature_celsius) : json_null(),
-		"power_mw", json_u64_known(g->power_mw),
-		"power_age_ns", g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
+		g->temperature_case ? json_u64(g->temperature_celsius) : json_null(), "power_mw",
+		json_u64_known(g->power_mw), "power_age_ns",
+		g->power_mw ? json_u64(g->power_age_ns) : json_null(), "energy_mj",
 		json_u64_known(g->energy_mj), "power_limit_mw", json_u64_known(g->power_limit_mw),
 		"drained", (int)g->drained, "programs", json_u64(g->programs), "lost", (int)g->lost,
 		"model_mj", json_u64_known(g->model_mj), "model_unknown_ns",
@@ -294,7 +295,9 @@ json_t *snapshot_gpu_json(const struct snapshot *s, size_t i) {
 		"preemption", *g->preemption ? json_text(g->preemption) : json_null(),
 		"preemptible", json_u64(g->preemptible), "preemptions", json_u64(g->preemptions),
 		"preempt_mean_ns", json_u64_known(g->preempt_mean_ns), "preempt_min_ns",
-		json_u64_known(g->preempt_min_ns), "preempt_effects", effects_json(g));
+		json_u64_known(g->preempt_min_ns), "preempt_effects", effects_json(g), "turn_ns",
+		json_u64_known(g->turn_ns), "turning", json_u64(g->turning), "turns",
+		json_u64(g->turns));
 }
 
 nsec_t snapshot_preempt_ns(const struct snapshot *s) {

@@ -108,6 +108,9 @@ static void fill_preemption(const struct control *control, size_t index, struct 
 	ret->preempt_min_ns = done.shortest_ns;
 	ret->preempt_mean_ns =
 		done.preempted > 0 ? done.took_ns / (done.preempted + done.refused) : 0;
+	ret->turn_ns = preempting_turn(&control->steer->preempting, index);
+	ret->turning = ret->turn_ns > 0 ? (uint32_t)done.turning : 0;
+	ret->turns = done.turns;
 	fill_effects(&done, effects, ret);
 }
 

@@ -557,6 +557,7 @@ static void look_at_boards(unsigned gpu, struct bells *bells) {
 /* With the lock held: whose turn it is. Return: when to look again at the latest. */
 static nsec_t give_turns(unsigned gpu, nsec_t now) {
 	struct turns *t = &helper.turns[gpu];
+	unsigned waiting = 0;
 
 	helper.report.gpus[gpu].turns += turns_look(t, &helper.rule, gpu, now);
 	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
@@ -565,8 +566,10 @@ static nsec_t give_turns(unsigned gpu, nsec_t now) {
 		if (o->used) {
 			tell_to_wait(&helper.owners[i], gpu,
 				     o->waits[gpu] ? now + TURN_LEASE_NS : 0);
+			waiting += o->waits[gpu];
 		}
 	}
+	helper.report.gpus[gpu].turning = waiting > 0 ? waiting + 1 : 0;
 	return turns_again(t);
 }
 
@@ -575,7 +578,8 @@ static void wait_for(struct bells *b, nsec_t now, nsec_t deadline) {
 	struct timespec t = nsec_timespec(deadline);
 
 	if (b->n == 1) { /* nobody is there: wait for somebody to come */
-		syscall(SYS_futex, &helper.changed, FUTEX_WAIT, b->list[0].val, NULL, NULL, 0);
+		syscall(SYS_futex, &helper.changed, FUTEX_WAIT_BITSET, b->list[0].val,
+			deadline == RULE_NEVER ? NULL : &t, NULL, FUTEX_BITSET_MATCH_ANY);
 		return;
 	}
 	if (syscall(SYS_futex_waitv, b->list, b->n, 0, deadline == RULE_NEVER ? NULL : &t,
@@ -588,20 +592,27 @@ static void wait_for(struct bells *b, nsec_t now, nsec_t deadline) {
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-static void report(nsec_t now) {
+/* Return: when to do so again at the latest; RULE_NEVER: all is told. */
+static nsec_t report(nsec_t now) {
 	static struct order_report last;
 	static nsec_t at;
 
-	if (now - at >= REPORT_NS && memcmp(&last, &helper.report, sizeof(last)) != 0 &&
-	    order_send(HELPER_FD, &helper.report, sizeof(helper.report), NULL, 0) == 0) {
-		last = helper.report;
-		at = now;
+	if (memcmp(&last, &helper.report, sizeof(last)) == 0) {
+		return RULE_NEVER;
 	}
+	if (now - at >= REPORT_NS) {
+		at = now;
+		if (order_send(HELPER_FD, &helper.report, sizeof(helper.report), NULL, 0) == 0) {
+			last = helper.report;
+			return RULE_NEVER;
+		}
+	}
+	return at + REPORT_NS;
 }
 
 static void *run(void *data) {
 	unsigned gpu = (unsigned)(uintptr_t)data;
-	nsec_t now, again, look, turns;
+	nsec_t now, again, look, turns, untold;
 	struct bells bells;
 	bool timed;
 	int group;
@@ -621,7 +632,7 @@ static void *run(void *data) {
 										   : RULE_NONE;
 			again = now + TIMED_NS; /* for its end, which doesn't ring */
 		}
-		report(now);
+		untold = report(now);
 		if (group != RULE_NONE) {
 			preempt_group(group);
 			continue;
@@ -634,6 +645,7 @@ static void *run(void *data) {
 		look = slices_again(&helper.rule, gpu, now);
 		again = look < again ? look : again;
 		again = turns < again ? turns : again;
+		again = untold < again ? untold : again;
 		pthread_mutex_unlock(&helper.lock);
 		wait_for(&bells, now, again);
 		pthread_mutex_lock(&helper.lock);

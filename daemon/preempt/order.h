@@ -44,7 +44,8 @@ struct order_report {
 		uint64_t longest_ns;
 		uint64_t slices; /* time slices that were changed */
 		uint64_t slices_refused;
-		uint64_t turns; /* of programs that take turns, that have ended */
+		uint64_t turns;	  /* of programs that take turns, that have ended */
+		uint64_t turning; /* programs that take turns now */
 		/* By the others that worked, less one: the median job's time, 0 where it is not
 		 * known; enum effect_verdict. */
 		uint64_t effect_ns[EFFECT_OTHERS][_EFFECT_WAY_N];

@@ -89,6 +89,7 @@ static struct order_report sum_reports(const struct preempter *p) {
 		g->slices += more->slices;
 		g->slices_refused += more->slices_refused;
 		g->turns += more->turns;
+		g->turning = more->turning;
 		take_effect(g, more);
 	}
 	return sum;

@@ -177,6 +177,15 @@ void preempting_hand_over(struct preempting *p) {
 	}
 }
 
+nsec_t preempting_turn(const struct preempting *p, size_t gpu) {
+	const struct sessions *all = p->sessions;
+
+	return preempting_is_sliced(all, gpu) && preempter_works(all->preempter) &&
+			       sched_get_policy(engine_sched(all->engine))->steers
+		       ? p->turn
+		       : 0;
+}
+
 const char *preempting_state(const struct preempting *p, size_t gpu, unsigned *ret_programs) {
 	const struct sessions *all = p->sessions;
 	const struct session *s;

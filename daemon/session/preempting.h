@@ -51,6 +51,9 @@ void preempting_start(struct preempting *p, const struct sched_policy *policy,
  * end sessions. */
 void preempting_hand_over(struct preempting *p);
 
+/* How long turns on @gpu are; 0: programs take none there. */
+nsec_t preempting_turn(const struct preempting *p, size_t gpu);
+
 /*
  * Whether programs on @gpu preempt each other: "works"; "ready": none had to yet; "unseen": no
  * program has shown its channel groups; "refused": the driver does not do it; "no-effect": it does,

@@ -71,6 +71,7 @@ live() {
 	until_true "it shows" shows preemption '"works"'
 	shows preempt_min_ns '[1-9][0-9]*' || fail "the shortest preemption is not shown"
 	shows preemptible 2 || fail "not both can be preempted"
+	shows turn_ns null || fail "turns are shown where there are none"
 	ended_well camera "$camera"
 	ended_well train "$train"
 	until_true "nothing is held" holds 0
@@ -237,8 +238,12 @@ end_turns() {
 turns() {
 	start_turns
 	until_true "they take turns" has_turns 1
+	shows turn_ns 10000000 || fail "it is not shown how long turns are"
+	until_true "it shows who takes turns" shows turning '[23]'
+	shows turns '[1-9][0-9]*' || fail "no turn is shown"
 	# Under another policy nobody waits, and then they do again.
 	"$ctl" policy even || fail "the policy can't be changed"
+	shows turn_ns null && shows turning 0 || fail "there are turns under another policy"
 	all_go_on "under another policy"
 	from=$(lines)
 	"$ctl" policy steer || fail "the policy can't be changed back"
@@ -247,6 +252,7 @@ turns() {
 	kill -KILL "$urgent"
 	wait "$urgent" 2>/dev/null
 	urgent=
+	until_true "nobody is shown to take turns" shows turning 0
 	all_go_on "alone"
 	end_turns
 }

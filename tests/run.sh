@@ -19,6 +19,10 @@ fuzz_s=10
 long=
 shim_tests="shim-linked shim-daemons-linked shim-guest-linked shim-marks-linked shim-terms-linked"
 rebuild=--no-rebuild # what is tested has been built
+# Unit tests of other processors that qemu-user can't run, and why.
+arm64_without="preempter: the process that it starts filters its system calls by seccomp, and ends at once there
+packet: one test finds a file more open than on a real kernel, after descriptors that were cut off
+simgpu-memory: freed memory is cleared by madvise(MADV_REMOVE), which qemu-user passes over"
 case ${1:-} in
 '') ;;
 --quick) quick=true ;;
@@ -164,12 +168,15 @@ if [ -n "$long" ]; then
 	case $? in
 	0)
 		rebuild=
-		# qemu-user knows no seccomp filter, and has open files of its own.
-		names=$(meson test -C build-arm64 --list --suite unit 2>/dev/null | sed -n 's|.* / ||p' |
-			grep -vx -e preempter -e packet)
+		names=$(meson test -C build-arm64 --list --suite unit 2>/dev/null | sed -n 's|.* / ||p')
+		for name in $(echo "$arm64_without" | cut -d: -f1); do
+			names=$(echo "$names" | grep -vx "$name")
+			skipped=$((skipped + 1))
+		done
+		echo "Left out under qemu:"
+		echo "$arm64_without"
 		# shellcheck disable=SC2086 # words
-		run_tests build-arm64 --suite unit --timeout-multiplier 10 $names
-		skipped=$((skipped + 2))
+		run_tests build-arm64 --suite unit --timeout-multiplier 40 $names
 		;;
 	77)
 		tail -n 1 build-arm64-build.log

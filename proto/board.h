@@ -78,14 +78,18 @@ struct board_slot {
 	/* Of the open jobs of a program that is awaited: the earliest deadline; BOARD_NO_DUE; 0:
 	 * there is none, or it is not awaited. */
 	_Atomic uint64_t job_due_ns;
-	uint64_t reserved[2]; /* 0: a slot is a cache line */
+	/* Not 0: the program rings the board's bell when the last of its open jobs is over. By the
+	 * process that preempts. */
+	_Atomic uint64_t end_rings;
+	uint64_t reserved; /* 0: a slot is a cache line */
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */
 struct board {
 	uint32_t magic;	  /* PROTO_BOARD_MAGIC */
 	uint32_t version; /* PROTO_BOARD_VERSION */
-	/* A futex: changes when a program whose terms say so has opened a job. */
+	/* A futex: changes when a program whose terms say so has opened a job, and at the ends that
+	 * end_rings asks for. */
 	_Atomic uint32_t bell;
 	uint32_t reserved[13];
 	/* By the GPU's place in the page of terms, which is the same in all of them. */

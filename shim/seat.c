@@ -48,23 +48,27 @@ static struct board *map_board(int fd) {
 	return board;
 }
 
-/* Of threads that come together the last one writes what holds. */
-HOT_CODE static void publish(CUdevice device) {
-	const struct seat *s = atomic_load(&seat);
-	_Atomic uint64_t *slot;
-	uint64_t now, more = 0;
+/* NULL: there is none. */
+HOT_CODE static struct board_slot *own_slot(const struct seat *s, CUdevice device) {
 	unsigned place;
 
-	if (!s || !terms_place(device, &place)) {
+	return s && terms_place(device, &place) ? &s->board->slots[place][s->slot] : NULL;
+}
+
+/* Of threads that come together the last one writes what holds. */
+HOT_CODE static void publish(CUdevice device) {
+	struct board_slot *slot = own_slot(atomic_load(&seat), device);
+	uint64_t now, more = 0;
+
+	if (!slot) {
 		return;
 	}
-	slot = &s->board->slots[place][s->slot].jobs;
 	if (env_get()->task.made_by == TASK_JOBS_MARKS) {
 		more = BOARD_JOBS_UNSEEN;
 	}
 	do {
 		now = atomic_load(&jobs[device]);
-		atomic_store(slot, atomic_load(&left) ? 0 : now | more);
+		atomic_store(&slot->jobs, atomic_load(&left) ? 0 : now | more);
 	} while (atomic_load(&jobs[device]) != now);
 }
 
@@ -96,16 +100,14 @@ static struct due find_due(CUdevice device) {
 
 /* As publish(). */
 HOT_CODE void seat_due_changed(CUdevice device) {
-	const struct seat *s = atomic_load(&seat);
+	struct board_slot *slot = own_slot(atomic_load(&seat), device);
 	struct due due = find_due(device), again;
-	unsigned place;
 	bool same;
 
 	do {
 		atomic_store(&dues[device], due.any);
-		if (s && terms_place(device, &place)) {
-			atomic_store(&s->board->slots[place][s->slot].job_due_ns,
-				     atomic_load(&left) ? 0 : due.awaited);
+		if (slot) {
+			atomic_store(&slot->job_due_ns, atomic_load(&left) ? 0 : due.awaited);
 		}
 		again = find_due(device);
 		same = again.any == due.any && again.awaited == due.awaited;
@@ -141,6 +143,11 @@ const struct seat *seat_get(void) {
 	return atomic_load_explicit(&seat, memory_order_acquire);
 }
 
+HOT_CODE static void ring(const struct seat *s) {
+	atomic_fetch_add(&s->board->bell, 1);
+	syscall(SYS_futex, &s->board->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 HOT_CODE void seat_job_opened(CUdevice device, bool rings) {
 	const struct seat *s;
 
@@ -148,14 +155,19 @@ HOT_CODE void seat_job_opened(CUdevice device, bool rings) {
 	publish(device);
 	s = rings ? atomic_load(&seat) : NULL;
 	if (s) {
-		atomic_fetch_add(&s->board->bell, 1);
-		syscall(SYS_futex, &s->board->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		ring(s);
 	}
 }
 
 void seat_job_closed(CUdevice device) {
-	atomic_fetch_sub(&jobs[device], 1);
+	bool last = (uint32_t)atomic_fetch_sub(&jobs[device], 1) == 1;
+	const struct seat *s = atomic_load(&seat);
+	const struct board_slot *slot = own_slot(s, device);
+
 	publish(device);
+	if (last && slot && atomic_load(&slot->end_rings)) {
+		ring(s);
+	}
 }
 
 uint64_t seat_due(CUdevice device) {

@@ -3,7 +3,7 @@
  * and the jobs that are open, with their deadlines if they are awaited.
  *
  * Takes no lock. A job that begins or ends costs a few stores; its begin also a system call, where
- * others are to be preempted for it.
+ * others are to be preempted for it, and its end, where a turn may end by it (proto/board.h).
  */
 #pragma once
 

@@ -60,6 +60,7 @@ struct owner { /* beside the one of the rule */
 	ino_t inode;	     /* of the board: several owners may share it */
 	unsigned slot;
 	bool waits[PROTO_GPUS_MAX]; /* was told to wait for its turn */
+	bool rings[PROTO_GPUS_MAX]; /* was told to ring when its last open job is over */
 };
 
 struct group {
@@ -175,9 +176,15 @@ static void tell_to_wait(struct owner *o, unsigned gpu, nsec_t until) {
 	}
 }
 
+static void tell_to_ring(struct owner *o, unsigned gpu, bool rings) {
+	atomic_store(&o->board->slots[gpu][o->slot].end_rings, rings);
+	o->rings[gpu] = rings;
+}
+
 static void let_go(struct owner *o) {
 	for (unsigned gpu = 0; gpu < PROTO_GPUS_MAX; gpu++) {
 		tell_to_wait(o, gpu, 0);
+		tell_to_ring(o, gpu, false);
 	}
 }
 
@@ -221,6 +228,7 @@ static void add_owner(const struct order *order, const int *fds) {
 					  .board = board,
 					  .inode = st.st_ino,
 					  .slot = order->slot};
+	let_go(&helper.owners[i]); /* whatever one before us has said */
 }
 
 static void add_group(const struct order *order, int fd) {
@@ -554,23 +562,49 @@ static void look_at_boards(unsigned gpu, struct bells *bells) {
 	}
 }
 
+/* Return: whether somebody has been told to ring: a job may have ended just before. */
+static bool want_ends(unsigned gpu, bool wanted) {
+	bool any = false;
+
+	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
+		const struct rule_owner *r = &helper.rule.owners[i];
+		bool rings = wanted && r->turn == 0;
+
+		if (r->used && helper.owners[i].rings[gpu] != rings) {
+			tell_to_ring(&helper.owners[i], gpu, rings);
+			any |= rings;
+		}
+	}
+	return any;
+}
+
+/* Whoever goes on comes first: the driver does one thing at a time, and meanwhile nobody would have
+ * the GPU. */
+static void tell_turns(unsigned gpu, nsec_t now) {
+	for (unsigned waits = 0; waits < 2; waits++) {
+		for (unsigned i = 0; i < helper.rule.n_owners; i++) {
+			const struct rule_owner *o = &helper.rule.owners[i];
+
+			if (o->used && o->waits[gpu] == waits) {
+				tell_to_wait(&helper.owners[i], gpu,
+					     waits ? now + TURN_LEASE_NS : 0);
+			}
+		}
+	}
+}
+
 /* With the lock held: whose turn it is. Return: when to look again at the latest. */
 static nsec_t give_turns(unsigned gpu, nsec_t now) {
 	struct turns *t = &helper.turns[gpu];
 	unsigned waiting = 0;
 
 	helper.report.gpus[gpu].turns += turns_look(t, &helper.rule, gpu, now);
+	tell_turns(gpu, now);
 	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
-		const struct rule_owner *o = &helper.rule.owners[i];
-
-		if (o->used) {
-			tell_to_wait(&helper.owners[i], gpu,
-				     o->waits[gpu] ? now + TURN_LEASE_NS : 0);
-			waiting += o->waits[gpu];
-		}
+		waiting += helper.rule.owners[i].used && helper.rule.owners[i].waits[gpu];
 	}
 	helper.report.gpus[gpu].turning = waiting > 0 ? waiting + 1 : 0;
-	return turns_again(t);
+	return want_ends(gpu, turns_want_end(t)) ? now : turns_again(t);
 }
 
 /* Until a bell rings, or until @deadline. */

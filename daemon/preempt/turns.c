@@ -139,10 +139,15 @@ bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
 	return changed;
 }
 
+bool turns_want_end(const struct turns *t) {
+	return t->began > 0 && t->looked >= t->due;
+}
+
 nsec_t turns_again(const struct turns *t) {
+	nsec_t again = t->looked + TURNS_LOOK_NS;
+
 	if (t->looked == 0) {
 		return RULE_NEVER;
 	}
-	return t->looked + (t->began > 0 && t->urgent && t->looked >= t->due ? TURNS_LOOK_CLOSE_NS
-									     : TURNS_LOOK_NS);
+	return t->looked < t->due && t->due < again ? t->due : again;
 }

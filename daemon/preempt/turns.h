@@ -18,11 +18,8 @@
 
 #include "daemon/preempt/rule.h"
 
-/* While there may be turns we look this often, for jobs that end don't ring. */
+/* While there may be turns we look this often, for most jobs that end don't ring. */
 #define TURNS_LOOK_NS (5 * NSEC_PER_MSEC)
-
-/* And this often for the end of an urgent job, after which a turn ends. */
-#define TURNS_LOOK_CLOSE_NS (200 * NSEC_PER_USEC)
 
 /* What is measured of an owner holds for so long. */
 #define TURNS_WINDOW_NS (100 * NSEC_PER_MSEC)
@@ -45,6 +42,9 @@ struct turns {
 /* Sets who waits on @gpu from @now on: @rule's owners' waits. After rule_look(). Return: whether
  * another owner's turn has begun. */
 bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now);
+
+/* Whether the turn ends with the next urgent job, so that its end should be known at once. */
+bool turns_want_end(const struct turns *t);
 
 /* When to look again at the latest; RULE_NEVER. */
 nsec_t turns_again(const struct turns *t);

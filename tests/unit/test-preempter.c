@@ -78,6 +78,26 @@ int __wrap_ioctl(int fd, unsigned long request, ...) {
 
 /* ---- sbeetd ---- */
 
+/* Whoever is woken sees what is said before anything more is. */
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...) {
+	va_list args;
+	long a[6], r;
+
+	va_start(args, number);
+	for (unsigned i = 0; i < 6; i++) {
+		a[i] = va_arg(args, long);
+	}
+	va_end(args);
+	r = __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number == SYS_futex && a[1] == FUTEX_WAKE) {
+		usleep(100);
+	}
+	return r;
+}
+
 static struct event_base *base;
 static struct preempter *preempter;
 static unsigned changes;
@@ -462,6 +482,52 @@ static void programs_take_turns(void **state) {
 	program_end(&high);
 }
 
+/* Whether @p was waiting for its turn all the time in which the other one was looked at. */
+static bool both_wait(const struct program *p, const struct program *other) {
+	_Atomic uint32_t *bell = &board->slots[0][p->number].turn_bell;
+	uint32_t before = atomic_load(bell);
+
+	return waits_until(p) != 0 && waits_until(other) != 0 && waits_until(p) != 0 &&
+	       atomic_load(bell) == before;
+}
+
+static bool rings(const struct program *p) {
+	return atomic_load(&board->slots[0][p->number].end_rings) != 0;
+}
+
+/* Nobody is told to wait before the next one may go on. When a turn is to end the urgent program is
+ * asked to ring. */
+static void one_of_them_goes_on(void **state) {
+	struct program a = program_start(1, 1), b = program_start(2, 1), high = program_start(3, 2);
+
+	set_jobs(&a, 0, 1);
+	set_jobs(&b, 0, 1);
+	take_turns(&a);
+	take_turns(&b);
+	set_jobs(&high, 0, 1);
+	for (unsigned i = 0; i < 10; i++) {
+		while (!is_quiet(&a) || !is_quiet(&b)) { /* the pipes stay empty */
+		}
+		while (!rings(&high)) {
+			assert_false(both_wait(&a, &b) || both_wait(&b, &a));
+		}
+		while (rings(&high)) {
+			assert_false(both_wait(&a, &b) || both_wait(&b, &a));
+		}
+	}
+	assert_false(rings(&a) || rings(&b));
+	while (!rings(&high)) {
+		usleep(100);
+	}
+	preempter = preempter_free(preempter);
+	while (rings(&high)) {
+		usleep(100);
+	}
+	program_end(&a);
+	program_end(&b);
+	program_end(&high);
+}
+
 /* Who is alone, or has ended, does not wait; nor does anybody when the process is dismissed. */
 static void nobody_waits_in_the_end(void **state) {
 	struct program a = program_start(1, 1), b = program_start(2, 1), high = program_start(3, 2);
@@ -534,6 +600,7 @@ int main(int argc, char **argv) {
 		CASE(it_is_started_again),
 		CASE(one_that_always_ends_is_given_up),
 		CASE(programs_take_turns),
+		CASE(one_of_them_goes_on),
 		CASE(nobody_waits_in_the_end),
 		CASE(it_reports),
 		CASE(only_the_control_device_is_taken),

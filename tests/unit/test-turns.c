@@ -194,9 +194,14 @@ static void no_turn_ends_beside_an_urgent_job(void **state) {
 	pass(TURNS_WINDOW_NS);
 	began = now;
 	assert_int_equal(n_waiting(), 1);
-	assert_int_equal(pass(2 * TURN - MS), 0);
+	assert_int_equal(pass(TURN - MS), 0);
+	assert_false(turns_want_end(&turns));
+	assert_true(turns_again(&turns) == began + TURN);
+	assert_int_equal(pass(TURN), 0);
+	assert_true(turns_want_end(&turns));
 	now = began + 2 * TURN;
 	assert_true(look());
+	assert_false(turns_want_end(&turns));
 	began = now;
 	now = began + TURN + MS;
 	assert_false(look());

@@ -1,6 +1,6 @@
 #!/bin/sh
-# exact.sh on the simulated GPU: the programs that were preempted have right results, and one whose results
-# are wrong is told.
+# exact.sh on the simulated GPU: the programs that were preempted, or took turns, have right results, and one
+# whose results are wrong is told.
 #
 # usage: test-exact.sh SOURCE; $SBEET_BUILD is the build folder.
 . "$1/test-bundle.sh"
@@ -14,3 +14,6 @@ done
 grep -q "^[1-9][0-9]* preemptions" "$OUT/exact.txt" || fail "nobody was preempted"
 ! SAMPLES=false sh "$folder/exact.sh" 1 >"$folder/log" 2>&1 || fail "no word of a wrong result"
 grep -q "^false *[1-9][0-9]* *[1-9]" "$OUT/exact.txt" || fail "a wrong result is not counted"
+TURN=10ms sh "$folder/exact.sh" 5 >"$folder/log" 2>&1 || fail "exit code with turns"
+grep -q "^endless *2 *0$" "$OUT/exact.txt" || fail "endless ones that take turns"
+grep -q "^[1-9][0-9]* turns of 10ms" "$OUT/exact.txt" || fail "nobody took turns"

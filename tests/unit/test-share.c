@@ -308,6 +308,19 @@ static void late_jobs_end_the_yielding(void **state) {
 	assert_false(w.share.place.free[LONG]);
 }
 
+static void late_jobs_end_a_trial_at_once(void **state) {
+	struct world w = begin(10 * MS, 6 * MS, true);
+
+	(void)state;
+	w.rest_delay = 6 * MS;
+	for (unsigned i = 0; i < 200 && !w.share.place.yield; i++) {
+		run(&w, 1);
+	}
+	assert_true(w.share.place.yield);
+	run(&w, 1);
+	assert_false(w.share.place.yield);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_kernels_run_everywhere),
@@ -323,6 +336,7 @@ int main(void) {
 		cmocka_unit_test(where_yielding_is_too_slow_sets_are_tried),
 		cmocka_unit_test(nobody_yields_to_jobs_that_are_always_there),
 		cmocka_unit_test(late_jobs_end_the_yielding),
+		cmocka_unit_test(late_jobs_end_a_trial_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,9 +76,9 @@ static bool exceeds(const struct share *s, double part) {
 	return false;
 }
 
-static bool any_missed(const struct share *s) {
+static bool any_missed(const struct share *s, const struct share_seen *seen) {
 	for (unsigned i = 0; i < s->n; i++) {
-		if (s->sum[i].deadline && s->sum[i].missed) {
+		if (seen[i].deadline && seen[i].missed) {
 			return true;
 		}
 	}
@@ -305,7 +305,7 @@ static bool relax(struct share *s) {
 
 /* Return: whether another place holds. */
 static bool try_more(struct share *s) {
-	if (any_missed(s) || s->place.yield) {
+	if (any_missed(s, s->sum) || s->place.yield) {
 		return false;
 	}
 	return let_yield(s) || free_short(s) || (any_kept(s) && shrink(s));
@@ -320,10 +320,13 @@ bool share_look(struct share *s, const struct share_seen *seen, nsec_t elapsed) 
 	}
 	if (!s->counts) {
 		s->counts = true;
+		if (s->trying && any_missed(s, seen)) { /* nobody was, before it was tried */
+			return give_back(s);
+		}
 		return false;
 	}
 	add(s, seen, elapsed);
-	if (s->trying ? exceeds(s, STAY_PART) : began && any_missed(s)) {
+	if (s->trying ? exceeds(s, STAY_PART) : began && any_missed(s, s->sum)) {
 		return give_back(s);
 	}
 	if (has_hole(s)) {

@@ -43,6 +43,32 @@ static void deadlines_are_kept_from_the_rest_without_a_profile(void **state) {
 	assert_int_equal(plan.terms[0].n + plan.terms[1].n, 0);
 }
 
+static void levels_go_by_deadline_without_a_profile(void **state) {
+	struct plan_task tasks[3] = {{.model = {.period = 33 * MS, .deadline = 12 * MS}},
+				     {.model = {.period = 5 * MS, .deadline = 3 * MS}},
+				     {.model = {.period = 50 * MS, .deadline = 50 * MS}}};
+	struct terms rule[3];
+
+	(void)state;
+	for (unsigned known = 0; known < 2; known++) {
+		plan_rule(&h200, tasks, 3, rule);
+		for (unsigned i = 0; i < 3; i++) {
+			assert_int_equal(rule[i].n, 0);
+			assert_int_equal(rule[i].copies, TERMS_COPIES_WHOLE);
+			tasks[i] = task(tasks[i].model.period, tasks[i].model.deadline, 2, 10 * MS,
+					MS);
+		}
+		assert_int_equal(rule[0].level, PROTO_TERMS_LEVEL_MAX - 1);
+		assert_int_equal(rule[1].level, PROTO_TERMS_LEVEL_MAX);
+		assert_int_equal(rule[2].level, PROTO_TERMS_LEVEL_MAX - 2);
+	}
+	/* Beside work that always runs, levels would wait for its blocks. */
+	tasks[2].model.deadline = 0;
+	plan_rule(&h200, tasks, 3, rule);
+	assert_int_equal(rule[1].level, 0);
+	assert_true(is_upper(&rule[2]));
+}
+
 static void work_that_is_not_known_keeps_out(void **state) {
 	struct plan_task tasks[2] = {task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
 				     {.known = false}};
@@ -484,6 +510,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_task_has_all),
 		cmocka_unit_test(deadlines_are_kept_from_the_rest_without_a_profile),
+		cmocka_unit_test(levels_go_by_deadline_without_a_profile),
 		cmocka_unit_test(work_that_is_not_known_keeps_out),
 		cmocka_unit_test(who_is_late_anyway_holds_nobody_up),
 		cmocka_unit_test(long_blocks_are_kept_out),

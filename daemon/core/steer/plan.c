@@ -521,8 +521,10 @@ static void take_task(struct search *s, unsigned i, const struct plan_task *task
 	s->tasks[i] = task->model;
 	s->known[i] = task->known;
 	if (!task->known) {
-		s->tasks[i] = (struct model_task){
-			.launches = 1, .block = UNKNOWN_BLOCK, .kernels = s->unknown};
+		s->tasks[i] = (struct model_task){.deadline = task->model.deadline,
+						  .launches = 1,
+						  .block = UNKNOWN_BLOCK,
+						  .kernels = s->unknown};
 	}
 }
 
@@ -557,7 +559,7 @@ static bool is_hopeless(const struct search *s, unsigned task) {
 	return alone.missed * 2 > alone.released;
 }
 
-static struct candidate rule_of(const struct search *s, const struct plan_task *tasks) {
+static struct candidate start_of(const struct search *s, const struct plan_task *tasks) {
 	struct candidate c = {.lower = s->n_groups / 2};
 
 	follow_rule(tasks, s->n, &c);
@@ -565,6 +567,16 @@ static struct candidate rule_of(const struct search *s, const struct plan_task *
 		c.places[i].regions[0] = c.places[i].regions[1] = true;
 	}
 	return c;
+}
+
+static struct candidate rule_of(const struct search *s, const struct plan_task *tasks) {
+	const struct candidate start = start_of(s, tasks), everywhere = free_for_all(s, &start);
+	bool all = s->n > 1;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		all &= tasks[i].model.deadline > 0;
+	}
+	return all ? by_deadline(s, &everywhere) : start;
 }
 
 void plan_rule(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
@@ -642,13 +654,15 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	s.stop = stop;
 	s.events_max = plan_events[effort];
 	rule = rule_of(&s, tasks);
+	c = start_of(&s, tasks);
 	*ret = (struct plan){.is_predicted = plan_can_predict(tasks, n) && rule.lower > 0};
 	for (unsigned i = 0; ret->is_predicted && i < n; i++) {
-		ret->hopeless[i] = rule.places[i].last = is_hopeless(&s, i);
+		ret->hopeless[i] = rule.places[i].last = c.places[i].last = is_hopeless(&s, i);
 	}
-	c = rule;
 	if (ret->is_predicted && any_deadline(tasks, n) && n > 1) {
 		search(&s, &c);
+	} else {
+		c = rule;
 	}
 	ret->is_whole = !stopped(&s);
 	write_way(&s, &c, ret->terms, ret->tail);

@@ -2,18 +2,21 @@
  * plan.h: where each task's work had better run on one GPU, so that fewest jobs with a deadline are
  * late: the terms of all tasks, chosen by what model.h predicts.
  *
+ * The rule needs no profile: if all tasks have a deadline, everybody uses all SMs, the shorter the
+ * deadline the higher the level, and copies are whole; else work without a deadline, and work whose
+ * blocks are long beside the deadlines of others, keeps to the upper half, and the rest may use all
+ * SMs. A search begins as if some had no deadline.
+ *
  * The GPU is cut in two at a boundary of groups, and each task gets the lower part, the upper part
- * or all of it. The search starts from a rule that needs no profile: work without a deadline, and
- * work whose blocks are long beside the deadlines of others, keeps to the upper half; the rest may
- * use all SMs. From there one task at a time moves, at several cuts, as long as the prediction gets
- * better. Whoever has the higher level goes first, but waits for a block at each launch that wants
- * more SMs than are free (HARDWARE.md), so the rule uses one level alone, and a task moves to the
- * highest or the lowest. Another search starts with everybody everywhere, the shorter the deadline
- * the higher the level. Copies are held where several tasks make any; those of a task may go first
- * instead, whole, which costs it less: beside copies of a shorter deadline only if jobs are late
- * otherwise. If tasks may yield, those of a deadline up to some length are awaited and the others
- * yield: each length is tried, and nobody yields if that saves no job.
- * A task whose deadline can't be kept even alone holds nobody's copies up.
+ * or all of it. From there one task at a time moves, at several cuts, as long as the prediction
+ * gets better. Whoever has the higher level goes first, but waits for a block at each launch that
+ * wants more SMs than are free (HARDWARE.md), so the search begins with one level alone, and a task
+ * moves to the highest or the lowest. Another search starts with everybody everywhere, the shorter
+ * the deadline the higher the level. Copies are held where several tasks make any; those of a task
+ * may go first instead, whole, which costs it less: beside copies of a shorter deadline only if
+ * jobs are late otherwise. If tasks may yield, those of a deadline up to some length are awaited
+ * and the others yield: each length is tried, and nobody yields if that saves no job. A task whose
+ * deadline can't be kept even alone holds nobody's copies up.
  *
  * Pure: no clock, no I/O, no allocation. The same input gives the same plan.
  */

@@ -63,8 +63,7 @@ static const char *verdict_text(const char *verdict) {
 	} texts[] = {
 		{"", "not compared yet"},
 		{"wait", "too few jobs so far to compare"},
-		{"try",
-		 "late jobs were not as predicted, or have changed; something else is tried"},
+		{"try", "jobs were late; something else is tried"},
 		{"plan", "late jobs were not as predicted, so a new plan was asked for"},
 		{"back", "of the plans that ran this one did best"},
 		{"keep", "it is kept"},

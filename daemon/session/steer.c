@@ -494,11 +494,9 @@ static void act(struct steer *steer, const struct scene *scene, enum tune_action
 		judge_later(g);
 		break;
 	case TUNE_TRY:
-		log_debug("GPU %zu: other jobs are late than predicted, something else is tried",
-			  scene->gpu);
+		log_debug("GPU %zu: jobs are late, something else is tried", scene->gpu);
 		write_way(steer, scene,
-			  "planned: tried because the part of late jobs was not as predicted, or "
-			  "has changed");
+			  "planned: tried because jobs were late, and fewer are expected to be");
 		break;
 	case TUNE_BACK:
 		log_debug("GPU %zu: of what was tried, the terms with the fewest late jobs hold",

@@ -40,14 +40,8 @@
 
 /* A way is clearly worse once it has this many late jobs more than the best one would have had in
  * that time, and so many standard deviations of chance. */
-#define WORSE_LEAST  6
-#define WORSE_CHANCE 3.0
-
-/* A way is not tried if more late jobs than so many times those of the best way are predicted in a
- * window, by PREDICTED_MORE: where the model was compared with a GPU (tests/bench/SIMULATOR.md) it
- * seldom had twice as many as there were. */
-#define PREDICTED_WORSE 2.0
-#define PREDICTED_MORE	16
+#define WORSE_LEAST  3
+#define WORSE_CHANCE 2.0
 
 /* With more of a task's jobs unknown, what is known of the others may be of the fast ones only. */
 #define UNREPORTED_MAX 0.01
@@ -83,16 +77,6 @@ static double ratio(uint64_t part, uint64_t whole) {
 	return whole ? (double)part / (double)whole : 0;
 }
 
-/* How long the way that holds should be counted. */
-static nsec_t window(const struct tune *t) {
-	nsec_t window = t->window;
-
-	for (unsigned i = 0; i < t->round; i++) {
-		window += window / 2;
-	}
-	return t->trying ? t->window / TRY_PART : window;
-}
-
 /* The same for one that is settled. */
 static nsec_t watch_window(const struct tune *t) {
 	return t->window << (t->reviews < REVIEWS_MAX ? t->reviews : REVIEWS_MAX);
@@ -124,6 +108,16 @@ static unsigned best_way(const struct tune *t) {
 	return best;
 }
 
+/* How long the way that holds should be counted: the first one as if it were tried. */
+static nsec_t window(const struct tune *t) {
+	nsec_t window = t->window;
+
+	for (unsigned i = 0; i < t->round; i++) {
+		window += window / 2;
+	}
+	return t->trying || best_way(t) == NONE ? t->window / TRY_PART : window;
+}
+
 /* Jobs that @way is predicted to have late of as many as were seen last. */
 static double late_by_prediction(const struct tune *t, const struct plan_way *way) {
 	double late = 0;
@@ -137,24 +131,29 @@ static double late_by_prediction(const struct tune *t, const struct plan_way *wa
 	return late;
 }
 
-/* Whether a trial of @way would cost late jobs, and not be worth it. */
+/* Whether a trial of @way would cost late jobs, and not be worth it: predictions leave out what
+ * slows jobs, so few ways do better than predicted. */
 static bool is_predicted_worse(const struct tune *t, unsigned way) {
 	unsigned best = best_way(t);
 
-	return best != NONE &&
-	       late_by_prediction(t, &t->ways[way].way) >
-		       PREDICTED_WORSE * rate(&t->ways[best]) * (double)t->recent_time +
-			       PREDICTED_MORE;
+	return best != NONE && late_by_prediction(t, &t->ways[way].way) >=
+				       rate(&t->ways[best]) * (double)t->recent_time;
 }
 
-/* The next way that was not counted yet, and may be worth it; NONE: there is none. */
+/* The way that was not counted yet and is predicted to have the fewest late jobs, if it may be
+ * worth it; NONE: there is none. */
 static unsigned untried_way(const struct tune *t) {
+	double late, fewest = INFINITY;
+	unsigned next = NONE;
+
 	for (unsigned i = 0; i < t->n_ways; i++) {
-		if (t->ways[i].time == 0 && i != t->now && !is_predicted_worse(t, i)) {
-			return i;
+		late = late_by_prediction(t, &t->ways[i].way);
+		if (t->ways[i].time == 0 && i != t->now && late < fewest) {
+			next = i;
+			fewest = late;
 		}
 	}
-	return NONE;
+	return next != NONE && !is_predicted_worse(t, next) ? next : NONE;
 }
 
 static unsigned find_way(const struct tune *t, const struct terms *terms) {
@@ -262,15 +261,6 @@ static double misprediction(const struct model_result *predicted, const struct t
 		     ratio(seen->unreported, seen->jobs) <= UNREPORTED_MAX;
 
 	return known && fabs(more) > MISSES_MORE ? more : 0;
-}
-
-static bool any_is_late_more_often(const struct tune *t, const struct tune_seen *seen) {
-	for (unsigned i = 0; i < t->n; i++) {
-		if (misprediction(&tune_way(t)->predicted[i], &seen[i]) > 0) {
-			return true;
-		}
-	}
-	return false;
 }
 
 /* Whether a task that misses more, or less, than predicted is slower, or faster, than it was taken
@@ -390,7 +380,6 @@ static enum tune_action hold_best(struct tune *t, const struct tune_seen *seen, 
 /* @anew: a settled way did something else than before. */
 static enum tune_action after_window(struct tune *t, const struct tune_seen *seen, nsec_t time,
 				     const struct tune_seen *part, uint64_t missed, bool anew) {
-	bool worse = any_is_late_more_often(t, part);
 	unsigned next;
 
 	if (!t->trying) {
@@ -404,8 +393,7 @@ static enum tune_action after_window(struct tune *t, const struct tune_seen *see
 			 correct(t, part);
 	}
 	next = untried_way(t);
-	if (next != NONE && missed > 0 && t->round < TUNE_ROUNDS_MAX &&
-	    (worse || anew || t->trying)) {
+	if (next != NONE && missed > 0 && t->round < TUNE_ROUNDS_MAX) {
 		hold(t, next, true);
 		return TUNE_TRY;
 	}

@@ -1,15 +1,16 @@
 /*
  * tune.h: closes the loop between what a plan (plan.h) predicts and what its tasks then do.
  *
- * A plan holds for a window. If no job is late, or all tasks are late as often as predicted, it
- * stays. Else a task that is late more often, and whose mean response is longer, has its kernels
- * taken to be slower by as much, which stands for what the model does not know (caches, memory, a
- * slow host), or faster if it is late less often and its response is shorter; and a new plan is
- * asked for. If any is late more often, the other ways that came with the plan are meanwhile
- * tried for a fifth of the window each; one that is clearly worse than the best is given up at once,
- * and one with far more late jobs by its prediction than the best way has is not tried at all, for
- * a trial costs late jobs. The new plan is tried likewise. The way with the fewest late jobs a
- * second then holds for another window, half as long again. After some rounds the best one stays.
+ * A plan holds for a window, the first one for a fifth of it. If no job is late it stays.
+ * Else a task that is late more often than predicted, and whose mean
+ * response is longer, has its kernels taken to be slower by as much, which stands for what the
+ * model does not know (caches, memory, a slow host), or faster if it is late less often and its
+ * response is shorter; and a new plan is asked for. While any job is late, the other ways that came
+ * with the plan are meanwhile tried for a fifth of the window each, those first that are predicted
+ * best; one that is clearly worse than the best is given up at once, and one with more late jobs by
+ * its prediction than the best way has is not tried at all, for a trial costs late jobs. The new
+ * plan is tried likewise. The way with the fewest late jobs a second then holds for another window,
+ * half as long again. After some rounds the best one stays.
  *
  * What stays is watched. If the tasks then do something else, for two windows one after the other,
  * than when it settled (another part of a task's jobs is late, more or fewer, or the task makes

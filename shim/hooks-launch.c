@@ -15,6 +15,7 @@
 #include "shim/launch.h"
 #include "shim/op.h"
 #include "shim/real.h"
+#include "shim/route.h"
 
 #define GREEN SBEET__ENFORCEMENT__ENFORCEMENT_GREEN
 #define NONE  SBEET__ENFORCEMENT__ENFORCEMENT_NONE
@@ -104,6 +105,9 @@ static inline CUresult launch_op(struct op *op, bool *ret_again) {
 	}
 	gate_kernel(op);
 	rc = launch_in_job(op, ret_again);
+	if (rc == CUDA_SUCCESS && op->launch) {
+		route_learn(op);
+	}
 	op_end(op, rc);
 	return rc;
 }
@@ -168,45 +172,97 @@ static inline struct launch from_arguments(CUfunction f, const unsigned grid[3],
 
 #define DIM(x, y, z) ((const unsigned[]){x, y, z})
 
-HOT_CODE CUresult on_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
-				    unsigned bx, unsigned by, unsigned bz, unsigned shared,
-				    CUstream stream, void **params, void **extra) {
-	struct launch l =
-		from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared, stream, params, false);
-
-	l.extra = extra;
-	return launch(&l);
-}
-
-HOT_CODE CUresult on_cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
-					 unsigned bx, unsigned by, unsigned bz, unsigned shared,
-					 CUstream stream, void **params, void **extra) {
-	struct launch l =
-		from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared, stream, params, true);
-
-	l.extra = extra;
-	return launch(&l);
-}
-
-CUresult on_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
-			     void **extra) {
-	if (!config) {
-		return real_get()->cuLaunchKernelEx(config, f, params, extra);
+/* The same of both functions that programs launch most kernels with. The long way stands apart from
+ * the short one, which has the cache to itself. */
+#define LAUNCH_KERNEL(name, is_per_thread)                                                       \
+	HOT_CODE static __attribute__((noinline)) CUresult name##_long(                          \
+		CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,   \
+		unsigned bz, unsigned shared, CUstream stream, void **params, void **extra) {    \
+		struct launch l = from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared,    \
+						 stream, params, is_per_thread);                 \
+                                                                                                 \
+		l.extra = extra;                                                                 \
+		return launch(&l);                                                               \
+	}                                                                                        \
+                                                                                                 \
+	HOT_CODE CUresult on_##name(CUfunction f, unsigned gx, unsigned gy, unsigned gz,         \
+				    unsigned bx, unsigned by, unsigned bz, unsigned shared,      \
+				    CUstream stream, void **params, void **extra) {              \
+		const struct real *real = real_get_inline();                                     \
+		const struct route_launch l = {                                                  \
+			.function = f,                                                           \
+			.stream = stream,                                                        \
+			.per_thread = is_per_thread,                                             \
+			.block_threads = bx * by * bz,                                           \
+			.shared_bytes = shared,                                                  \
+			.blocks = (uint64_t)gx * gy * gz,                                        \
+		};                                                                               \
+		struct route_use u;                                                              \
+		CUresult rc;                                                                     \
+                                                                                                 \
+		if (route_begin(&u, real, &l)) {                                                 \
+			rc = real->name(f, gx, gy, gz, bx, by, bz, shared, u.at, params, extra); \
+			route_end(&u, &l, rc);                                                   \
+			if (!is_too_small(rc)) {                                                 \
+				return rc;                                                       \
+			}                                                                        \
+		}                                                                                \
+		return name##_long(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);    \
 	}
-	const struct launch l = from_config(config, f, params, extra, false);
 
-	return launch(&l);
-}
+LAUNCH_KERNEL(cuLaunchKernel, false)
+LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
 
-CUresult on_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **params,
-				  void **extra) {
-	if (!config) {
-		return real_get()->cuLaunchKernelEx_ptsz(config, f, params, extra);
+#define LAUNCH_KERNEL_EX(name, is_per_thread)                                                  \
+	HOT_CODE CUresult on_##name(const CUlaunchConfig *config, CUfunction f, void **params, \
+				    void **extra) {                                            \
+		return launch_ex(real_get_inline()->name, config, f, params, extra,            \
+				 is_per_thread);                                               \
 	}
-	const struct launch l = from_config(config, f, params, extra, true);
+
+typedef CUresult (*launch_ex_fn)(const CUlaunchConfig *config, CUfunction f, void **params,
+				 void **extra);
+
+HOT_CODE static __attribute__((noinline)) CUresult launch_ex_long(const CUlaunchConfig *config,
+								  CUfunction f, void **params,
+								  void **extra, bool per_thread) {
+	const struct launch l = from_config(config, f, params, extra, per_thread);
 
 	return launch(&l);
 }
+
+static inline CUresult launch_ex(launch_ex_fn function, const CUlaunchConfig *config, CUfunction f,
+				 void **params, void **extra, bool per_thread) {
+	struct route_launch l;
+	struct route_use u;
+	CUlaunchConfig there;
+	CUresult rc;
+
+	if (!config) {
+		return function(config, f, params, extra);
+	}
+	l = (struct route_launch){
+		.function = f,
+		.stream = config->hStream,
+		.per_thread = per_thread,
+		.block_threads = config->blockDimX * config->blockDimY * config->blockDimZ,
+		.shared_bytes = config->sharedMemBytes,
+		.blocks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ,
+	};
+	if (!is_cooperative(config) && route_begin(&u, real_get_inline(), &l)) {
+		there = *config;
+		there.hStream = u.at;
+		rc = function(&there, f, params, extra);
+		route_end(&u, &l, rc);
+		if (!is_too_small(rc)) {
+			return rc;
+		}
+	}
+	return launch_ex_long(config, f, params, extra, per_thread);
+}
+
+LAUNCH_KERNEL_EX(cuLaunchKernelEx, false)
+LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz, true)
 
 CUresult on_cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 				      unsigned bx, unsigned by, unsigned bz, unsigned shared,

@@ -19,6 +19,15 @@ struct kernel_count {
 	uint32_t wave_threads, wave_shared;
 };
 
+/* How many waves of blocks a launch of the shape that it was launched with last has on all SMs; 0:
+ * not known. */
+static inline uint64_t kernel_count_waves(const struct kernel_count *c, uint64_t blocks) {
+	if (blocks <= c->wave_blocks) {
+		return 1;
+	}
+	return c->wave_blocks ? (blocks - 1) / c->wave_blocks + 1 : 0;
+}
+
 #define KERNEL_COUNTS 256
 
 /* Those of kernels with successive numbers. Made when the first one is launched. */

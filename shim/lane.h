@@ -47,27 +47,28 @@ struct lane_found {
 	struct partition *partition;
 };
 
+/* What each operation reads comes first, in one cache line. */
 struct lane {
 	_Atomic uint32_t state;	   /* enum lane_state; a futex */
 	_Atomic uint32_t waiting;  /* threads that sleep on it */
-	bool of_thread;		   /* thread scope: one thread's own */
+	_Atomic uint64_t job;	   /* written while OPENING, as the grant */
+	_Atomic uint64_t terms;	   /* of a job that nobody was asked for: their word, else 0 */
+	_Atomic(struct partition *) steered_to; /* where its work goes under them */
 	_Atomic bool by_operation; /* each operation is a job: see lane_claim() */
-	struct mark *mark;	   /* of its set */
+	_Atomic bool recording;	   /* sbeetd wants to be told of single operations */
+	bool of_thread;		   /* thread scope: one thread's own */
 	CUdevice device;
+	struct mark *mark; /* of its set */
 
 	/* written while OPENING, constant until IDLE or OPENING again */
-	_Atomic uint64_t job;
 	struct enforce_grant grant;
 	_Atomic bool whole_job; /* segments that are marked don't end it */
 	uint64_t outside;	/* blocks outside of grants, until it was stopped; while CLOSING */
 	_Atomic nsec_t granted_ns;
 
-	/* Of a job that nobody was asked for (terms.h): the word of its terms, else 0; the context
-	 * of the operation that opened it; and where its work goes: the tracker may change that.
-	 * NULL: to the program's own streams. */
-	_Atomic uint64_t terms;
+	/* Of a job that nobody was asked for (terms.h): the context of the operation that opened
+	 * it. The tracker may change `steered_to`. NULL: to the program's own streams. */
 	_Atomic(CUcontext) context;
-	_Atomic(struct partition *) steered_to;
 	struct lane_found found; /* written while OPENING */
 	/* When it must be done, if its terms make it awaited, or let it yield; BOARD_NO_DUE: nobody
 	 * waits for it; 0: that is nothing to anybody. */
@@ -89,14 +90,13 @@ struct lane {
 	_Atomic bool drain;	   /* a job that is OPEN or CLOSING goes to DRAINING */
 	_Atomic bool stop;	   /* and from there to STOPPED */
 	_Atomic nsec_t refused_ns; /* until then nobody asks again */
-	_Atomic bool recording;	   /* sbeetd wants to be told of single operations */
 
 	/* the tracker's */
 	nsec_t watch_ns;      /* how long it left the lane alone last time */
 	uint64_t watched_job; /* when it saw another operation last, and which it was */
 	uint64_t watched_ops;
 	nsec_t active_ns;
-};
+} __attribute__((aligned(64)));
 
 /* One thread's lanes, or those of the process. */
 struct lane_set {

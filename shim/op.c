@@ -75,6 +75,7 @@ static bool resolve(struct op *op) {
 	op->worker = w;
 	op->id = &w->last.id;
 	op->lane = w->last.lane;
+	op->kernel_epoch = atomic_load_explicit(&kernel_epoch, memory_order_acquire);
 	op->kernel = op->launch ? kernel_find(op->launch->function) : NULL;
 	op->at_once = op->kernel && kernel_waits_at_once(op->kernel, op->launch);
 	op->traits |= op->at_once ? OP_WHOLE : 0;
@@ -413,10 +414,8 @@ static void declare(const struct op *op, struct kernel_count *c) {
 	}
 }
 
-/* How many waves of blocks the launch has on all SMs; 0: not known. Asks the driver when the shape
- * is another one than last time. */
+/* See kernel_count_waves(). Asks the driver when the shape is another one than last time. */
 static uint64_t waves_of(struct kernel_count *c, const struct launch *l) {
-	uint64_t blocks = blocks_of(l);
 	uint32_t threads = threads_of(l);
 
 	if (c->wave_threads != threads || c->wave_shared != l->shared_bytes) {
@@ -424,10 +423,7 @@ static uint64_t waves_of(struct kernel_count *c, const struct launch *l) {
 		c->wave_shared = l->shared_bytes;
 		c->wave_blocks = kernel_wave_blocks(l);
 	}
-	if (blocks <= c->wave_blocks) {
-		return 1;
-	}
-	return c->wave_blocks ? (blocks - 1) / c->wave_blocks + 1 : 0;
+	return kernel_count_waves(c, blocks_of(l));
 }
 
 HOT_CODE static void count_kernel(const struct op *op) {

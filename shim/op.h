@@ -41,6 +41,7 @@ struct op {
 	struct lane *lane;
 	struct stream_use *use;
 	struct kernel *kernel;	      /* of a launch; NULL: not known */
+	uint32_t kernel_epoch;	      /* when that was found out */
 	struct kernel_use kernel_use; /* of a launch that a twin can make */
 	bool at_once;		      /* its blocks may wait for each other: it is OP_WHOLE */
 

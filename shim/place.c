@@ -19,6 +19,8 @@
 #include "shim/state.h"
 #include "shim/worker.h"
 
+#define PLACE_ALIGN 64
+
 /* The stream of a place in one partition. */
 struct backing {
 	struct partition *partition;
@@ -34,15 +36,8 @@ enum place_kind {
 
 struct realm;
 
+/* What each launch reads comes first, in one cache line. */
 struct place {
-	/* constant while the stream lives */
-	struct realm *realm;
-	CUstream own;
-	uintptr_t key;
-	enum place_kind kind;
-	bool fixed; /* can't go into a partition */
-	int priority;
-
 	/* changed under the lock, read without */
 	_Atomic(CUstream) at;
 	_Atomic(struct partition *) partition; /* of `at`; NULL: it is `own` */
@@ -52,13 +47,21 @@ struct place {
 	_Atomic uint64_t handed;
 	_Atomic uint64_t waited;
 
+	/* constant while the stream lives */
+	struct realm *realm;
+	CUstream own;
+	enum place_kind kind;
+	bool fixed; /* can't go into a partition */
+	int priority;
+	uintptr_t key;
+
 	/* under the lock */
 	uint64_t legacy_waited; /* of this place's `handed`, by the legacy stream */
 	CUevent event;		/* owned; NULL: not made yet */
 	struct backing *backings;
 	struct place *next; /* of the realm's blocking ones, or free */
 	struct place *next_of_realm;
-};
+} __attribute__((aligned(PLACE_ALIGN)));
 
 /* The streams of one context. Kept for the next one when that is gone, as places are. */
 struct realm {
@@ -378,7 +381,7 @@ static struct place *place_new(const struct stream_id *id) {
 	if (p) {
 		free_places = p->next;
 	} else {
-		p = calloc(1, sizeof(*p));
+		p = aligned_alloc(PLACE_ALIGN, sizeof(*p));
 	}
 	if (p) {
 		*p = (struct place){.realm = realm,
@@ -496,20 +499,13 @@ static void repair(struct place *p, CUstream used) {
 	}
 }
 
-HOT_CODE void place_leave(struct place_use *use) {
-	struct place *p = use->place;
-	CUstream used;
+HOT_CODE bool place_is_ready(const struct place *p, const struct partition *to, CUstream at) {
+	return atomic_load(&p->partition) == to && (!to || atomic_load(&p->at) == at) &&
+	       !order_is_due(p);
+}
 
-	if (!p) {
-		use->at = use->stream;
-		p = capture_is_on(use->stream, use->per_thread)
-			    ? NULL
-			    : find_current(use->stream, use->per_thread);
-	}
-	if (!p) {
-		return;
-	}
-	used = use->at == use->stream ? p->own : use->at;
+/* @used: the driver's name. */
+HOT_CODE static void left(struct place *p, CUstream used) {
 	if (p->kind != PLACE_FREE_ORDER) {
 		atomic_fetch_add(&p->handed, 1);
 	}
@@ -518,6 +514,24 @@ HOT_CODE void place_leave(struct place_use *use) {
 	}
 	if (atomic_load(&p->at) != used) {
 		repair(p, used);
+	}
+}
+
+HOT_CODE void place_left(struct place *p, const struct partition *to, CUstream at) {
+	left(p, to ? at : p->own);
+}
+
+HOT_CODE void place_leave(struct place_use *use) {
+	struct place *p = use->place;
+
+	if (!p) {
+		use->at = use->stream;
+		p = capture_is_on(use->stream, use->per_thread)
+			    ? NULL
+			    : find_current(use->stream, use->per_thread);
+	}
+	if (p) {
+		left(p, use->at == use->stream ? p->own : use->at);
 	}
 }
 

@@ -80,6 +80,12 @@ CUstream place_where(CUstream stream, bool per_thread);
  * a stream while place_active(), also where the use began before that was so (place is NULL). */
 void place_leave(struct place_use *use);
 
+/* Whether place_enter() with @to would do nothing, and lead to @at. */
+bool place_is_ready(const struct place *p, const struct partition *to, CUstream at);
+
+/* As place_leave(), after that. */
+void place_left(struct place *p, const struct partition *to, CUstream at);
+
 /* Waits until all that was handed to any stream of any context is done: for the few functions that
  * are ordered against everything in several contexts. */
 void place_settle(void);

@@ -97,6 +97,7 @@ struct worker *worker_attach(void) {
 	w->tid = (uint32_t)gettid();
 	w->last = (struct stream_state){.epoch = 0};
 	w->last_use = NULL;
+	w->route.job = 0;
 	worker_self = w;
 	return w;
 }

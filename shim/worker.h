@@ -24,6 +24,7 @@
 
 struct lane;
 struct lane_set;
+struct partition;
 struct place;
 
 /*
@@ -32,7 +33,14 @@ struct place;
  * harmless to say of the wrong entry that it was complete at some point in the past.
  */
 struct stream_use {
-	_Atomic uint64_t job; /* 0: free */
+	/* What was done here in this job, in a line of its own; written by the thread alone. */
+	_Atomic uint64_t job __attribute__((aligned(WORKER_CACHE_LINE))); /* 0: free */
+	_Atomic point_t last;
+	_Atomic uint64_t launches, copies, bytes;
+	_Atomic uint64_t waves;	    /* of its launches: see JobDone in sbeet.proto */
+	_Atomic nsec_t launched_ns; /* the first launch */
+	nsec_t behind_ns; /* own: what was launched behind the last gate; 0: no gate: see gate.c */
+
 	_Atomic(struct lane *) lane;
 	_Atomic uint64_t key; /* see worker_stream_key(); 0: the stream is gone */
 	_Atomic(CUcontext) context;
@@ -40,19 +48,12 @@ struct stream_use {
 	 * partition; default streams by their names. */
 	_Atomic(CUstream) stream;
 	_Atomic bool blocking; /* ordered with the legacy default stream */
-	_Atomic point_t last;
 	_Atomic point_t done;
 	/* Recorded behind everything here when the stream can't be asked any more; NULL: ask the
 	 * stream. */
 	_Atomic(CUevent) event;
 	_Atomic point_t event_point;
-
-	/* What was done here in this job; written by the thread alone. */
-	_Atomic uint64_t launches, copies, bytes;
-	_Atomic uint64_t waves;	    /* of its launches: see JobDone in sbeet.proto */
-	_Atomic nsec_t launched_ns; /* the first launch */
-	_Atomic bool unconfined;    /* one could not be kept to the job's SMs */
-	nsec_t behind_ns; /* own: what was launched behind the last gate; 0: no gate: see gate.c */
+	_Atomic bool unconfined; /* by the thread: one could not be kept to the job's SMs */
 };
 
 #define WORKER_USES 16
@@ -81,6 +82,28 @@ struct stream_state {
 	struct place *place; /* NULL: not looked up yet */
 };
 
+/* Where the thread's last launch that may be followed has gone: see route.h. */
+struct route {
+	uint64_t job; /* 0: none */
+	CUcontext context;
+	CUstream named, at; /* at: NULL is a name, too */
+	struct lane *lane;
+	struct stream_use *use;
+	struct place *place;  /* NULL: streams have none */
+	struct partition *to; /* NULL: the stream itself */
+	uint32_t epoch;	      /* worker_epoch */
+	bool per_thread;
+};
+
+/* A kernel that the thread has launched. */
+struct known_kernel {
+	CUfunction function;
+	struct kernel_count *count;
+	uint32_t epoch; /* kernel_epoch */
+} __attribute__((aligned(32)));
+
+#define WORKER_KNOWN 256
+
 enum worker_life {
 	WORKER_FREE,
 	WORKER_LIVE,
@@ -99,6 +122,10 @@ struct worker {
 	/* own: what is known of the last operation's stream; see worker_stream_is_last() */
 	struct stream_state last;
 	struct stream_use *last_use;
+
+	/* own, too */
+	struct route route __attribute__((aligned(WORKER_CACHE_LINE)));
+	struct known_kernel known[WORKER_KNOWN];
 
 	struct use_chunk first_uses;
 	_Atomic(struct kernel_counts *)

@@ -69,6 +69,7 @@ static struct table kernels;
 static struct owner *owner_list;
 
 static _Atomic(uint32_t) last_id;
+HOT_DATA _Atomic uint32_t kernel_epoch = 1;
 
 static struct kernel *kernel_free(struct kernel *k) {
 	if (!k) {
@@ -107,6 +108,7 @@ static bool owner_add_key(struct owner *o, struct table *table, void *handle, vo
 			  CUcontext context) {
 	struct key *key = malloc(sizeof(*key));
 
+	atomic_fetch_add(&kernel_epoch, 1);
 	if (!key || table_put(table, (uintptr_t)handle, value)) {
 		free(key);
 		return false;
@@ -132,6 +134,7 @@ static struct owner *owner_new(void *handle, bool is_library) {
 
 /* The handle may find something newer by now. Under the lock. */
 static void key_hide(const struct key *key) {
+	atomic_fetch_add(&kernel_epoch, 1);
 	if (table_get(key->table, key->handle) == key->value) {
 		table_take(key->table, key->handle);
 	}
@@ -342,6 +345,7 @@ static struct kernel *kernel_known(const struct owner *o, const void *handle, co
 	struct kernel *k = table_get(&kernels, (uintptr_t)handle);
 
 	if (k && (k->owner != o || strcmp(k->name, name) != 0)) {
+		atomic_fetch_add(&kernel_epoch, 1);
 		table_take(&kernels, (uintptr_t)handle);
 		k = NULL;
 	}
@@ -407,6 +411,7 @@ void kernel_kernel_function_found(CUkernel kernel, CUfunction function) {
 	if (k && table_get(&kernels, (uintptr_t)function) != k) {
 		owner_add_key(k->owner, &kernels, function, k, context);
 	} else if (!k) {
+		atomic_fetch_add(&kernel_epoch, 1);
 		table_take(&kernels, (uintptr_t)function);
 	}
 	pthread_mutex_unlock(&lock);
@@ -511,6 +516,7 @@ void kernel_after_fork(void) {
 	pthread_mutex_init(&lock, NULL);
 	owners = TABLE_NULL;
 	kernels = TABLE_NULL;
+	atomic_fetch_add(&kernel_epoch, 1);
 	owner_list = NULL;
 }
 
@@ -617,6 +623,10 @@ static uint64_t wave_of(struct kernel *k, const struct launch *l) {
 				      memory_order_relaxed);
 	}
 	return blocks;
+}
+
+bool kernel_may_wait(const struct kernel *k) {
+	return k->waits;
 }
 
 HOT_CODE bool kernel_waits_at_once(struct kernel *k, const struct launch *l) {

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +47,9 @@ void kernel_context_destroying(CUcontext context);
 /* NULL for a function that was never seen. Lock-free. Valid until its module is unloaded. */
 struct kernel *kernel_find(CUfunction function);
 
+/* Changes before what kernel_find() says of a function does. */
+extern _Atomic uint32_t kernel_epoch __attribute__((visibility("hidden")));
+
 /* Unique in the process, from 1: KernelDef.id. */
 uint32_t kernel_id(const struct kernel *k);
 const char *kernel_name(const struct kernel *k);
@@ -77,6 +81,9 @@ const char *kernel_needs_whole(const struct kernel *k);
  * it was made for would wait for ever. A larger grid would do so without us, too.
  */
 bool kernel_waits_at_once(struct kernel *k, const struct launch *l);
+
+/* Whether that may be so for any launch of @k. */
+bool kernel_may_wait(const struct kernel *k);
 
 void kernel_after_fork(void);
 

@@ -15,6 +15,9 @@
  *   PAUSE_US  sleep between two jobs (0)
  *   ROUNDS    of four turns (100)
  *   JOBS      in a turn, without the first ones (50)
+ *
+ * TOUCH_KIB: so much memory is written before each launch inside, as programs that do more than
+ * launching have other things in the caches then (0).
  */
 #include <cuda.h>
 #include <err.h>
@@ -51,6 +54,10 @@ struct turn {
 
 static struct turn one;
 
+#define LINE 64
+static char *touched; /* before each launch inside */
+static size_t touched_bytes;
+
 static void *allocate(size_t n, size_t size) {
 	void *p = calloc(n, size);
 
@@ -82,6 +89,12 @@ static void check(CUresult rc) {
 	}
 }
 
+static void touch(void) {
+	for (size_t i = 0; i < touched_bytes; i += LINE) {
+		((volatile char *)touched)[i]++;
+	}
+}
+
 static uint32_t launch(void) {
 	uint64_t begin = now_ns();
 
@@ -100,6 +113,7 @@ static uint32_t wait_for_it(void) {
 static void run_job(unsigned i) {
 	one.ns[OPENS][i] = launch();
 	for (unsigned k = 0; k < INSIDE; k++) {
+		touch();
 		one.ns[IN_JOB][i * INSIDE + k] = launch();
 	}
 	one.ns[ENDS][i] = wait_for_it();
@@ -250,13 +264,14 @@ static void say(const char *name, unsigned pause_us, struct side *with, struct s
 	p99[0] = quantile(without->ns[o], n, 0.99);
 	p50[1] = quantile(with->ns[o], n, 0.5);
 	p99[1] = quantile(with->ns[o], n, 0.99);
-	printf("{\"bench\":\"job-start\",\"case\":\"%s\",\"pause_us\":%u,\"operation\":\"%s\","
+	printf("{\"bench\":\"job-start\",\"case\":\"%s\",\"pause_us\":%u,\"touch_kib\":%zu,"
+	       "\"operation\":\"%s\","
 	       "\"n\":%zu,\"without_p50_ns\":%u,\"with_p50_ns\":%u,\"added_p50_ns\":%.0f,"
 	       "\"added_low_ns\":%.0f,\"added_high_ns\":%.0f,\"without_p99_ns\":%u,"
 	       "\"with_p99_ns\":%u,\"added_p99_ns\":%d}\n",
-	       name, pause_us, operations[o].name, n, p50[0], p50[1], added[turns / 2],
-	       added[(unsigned)(turns / 2.0 - margin)], added[(unsigned)(turns / 2.0 + margin)],
-	       p99[0], p99[1], (int)p99[1] - (int)p99[0]);
+	       name, pause_us, touched_bytes >> 10, operations[o].name, n, p50[0], p50[1],
+	       added[turns / 2], added[(unsigned)(turns / 2.0 - margin)],
+	       added[(unsigned)(turns / 2.0 + margin)], p99[0], p99[1], (int)p99[1] - (int)p99[0]);
 }
 
 static void stop(struct side *side) {
@@ -287,6 +302,10 @@ int main(int argc, char **argv) {
 
 	if (argc < 2 || argc > 6) {
 		errx(2, "usage: job-start CASE [PAUSE_US [ROUNDS [JOBS [hold]]]]");
+	}
+	if (getenv("TOUCH_KIB")) {
+		touched_bytes = (size_t)number(getenv("TOUCH_KIB"), 0, 1 << 20) << 10;
+		touched = allocate(touched_bytes + 1, 1);
 	}
 	if (getenv("JOB_START_SERVE")) {
 		return serve(jobs, pause_us);

@@ -1,0 +1,315 @@
+/*
+ * test-route.c: which launches may go the short way, and what is counted of them. The driver, the
+ * kernels and the places are the test's.
+ */
+#include "shim/real.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* after the above, as cmocka demands */
+#include <cmocka.h>
+
+#include "proto/terms.h"
+#include "shim/capture.h"
+#include "shim/conn.h"
+#include "shim/enforce/kernel.h"
+#include "shim/lane.h"
+#include "shim/launch.h"
+#include "shim/op.h"
+#include "shim/place.h"
+#include "shim/route.h"
+#include "shim/worker.h"
+
+#define TERMS	  1 /* any */
+#define HANDLE(n) ((void *)(uintptr_t)(0x1000 * (n)))
+
+static CUcontext current;
+static struct lane lane;
+static struct stream_use use;
+static bool kernel_waits, place_ready;
+static unsigned n_left;
+
+static CUresult get_current(CUcontext *ret) {
+	*ret = current;
+	return CUDA_SUCCESS;
+}
+
+static const struct real driver = {.cuCtxGetCurrent = get_current};
+
+uint32_t __wrap_kernel_id(const struct kernel *k);
+uint32_t __wrap_kernel_id(const struct kernel *k) {
+	return 3;
+}
+
+bool __wrap_kernel_may_wait(const struct kernel *k);
+bool __wrap_kernel_may_wait(const struct kernel *k) {
+	return kernel_waits;
+}
+
+bool __wrap_place_is_ready(const struct place *p, const struct partition *to, CUstream at);
+bool __wrap_place_is_ready(const struct place *p, const struct partition *to, CUstream at) {
+	assert_ptr_equal(p, HANDLE(7));
+	assert_ptr_equal(to, HANDLE(8));
+	assert_ptr_equal(at, HANDLE(9));
+	return place_ready;
+}
+
+void __wrap_place_left(struct place *p, const struct partition *to, CUstream at);
+void __wrap_place_left(struct place *p, const struct partition *to, CUstream at) {
+	n_left++;
+}
+
+static const struct stream_id id = {.context = HANDLE(2), .stream = HANDLE(1)};
+static const struct launch launch = {
+	.function = HANDLE(3), .grid = {10, 2, 1}, .block = {32, 4, 1}, .shared_bytes = 16};
+static const struct route_launch like = {.function = HANDLE(3),
+					 .stream = HANDLE(1),
+					 .block_threads = 128,
+					 .shared_bytes = 16,
+					 .blocks = 20};
+
+static struct kernel_count *count(void) {
+	return worker_count(worker_get(), 3);
+}
+
+/* A launch in a job under terms that anybody may follow. */
+static struct op example(void) {
+	return (struct op){
+		.launch = &launch,
+		.worker = worker_get(),
+		.id = &id,
+		.stream = HANDLE(1),
+		.lane = &lane,
+		.use = &use,
+		.kernel = HANDLE(4),
+		.kernel_epoch = atomic_load(&kernel_epoch),
+		.to = HANDLE(8),
+		.place = {.stream = HANDLE(1), .place = HANDLE(7), .at = HANDLE(9)},
+		.how = SBEET__ENFORCEMENT__ENFORCEMENT_GREEN,
+	};
+}
+
+static int setup(void **state) {
+	struct worker *w = worker_get();
+
+	assert_non_null(w);
+	current = HANDLE(2);
+	kernel_waits = false;
+	place_ready = true;
+	n_left = 0;
+	lane = (struct lane){.device = 0};
+	atomic_store(&lane.state, LANE_OPEN);
+	atomic_store(&lane.job, 50);
+	atomic_store(&lane.terms, TERMS);
+	atomic_store(&lane.steered_to, HANDLE(8));
+	use = (struct stream_use){.behind_ns = 0};
+	*count() = (struct kernel_count){.wave_threads = 128, .wave_shared = 16, .wave_blocks = 8};
+	atomic_store(&capture_count, 0);
+	atomic_store(&conn_number, 0);
+	atomic_store(&place_is_active, true);
+	w->route.job = 0;
+	w->last.epoch = atomic_load(&worker_epoch);
+	w->last_use = NULL;
+	return 0;
+}
+
+/* Whether @l goes the short way; if so, to its end. */
+static bool goes(const struct route_launch *l, CUresult rc) {
+	struct route_use u;
+
+	if (!route_begin(&u, &driver, l)) {
+		assert_null(atomic_load(&worker_get()->inside));
+		assert_int_equal(state_depth, 0);
+		return false;
+	}
+	assert_ptr_equal(u.at, HANDLE(9));
+	assert_ptr_equal(atomic_load(&worker_get()->inside), &lane);
+	assert_ptr_equal(worker_get()->last_use, &use);
+	assert_int_equal(state_depth, 1);
+	route_end(&u, l, rc);
+	assert_null(atomic_load(&worker_get()->inside));
+	assert_int_equal(state_depth, 0);
+	return true;
+}
+
+static bool goes_like_it(void) {
+	return goes(&like, CUDA_SUCCESS);
+}
+
+static void learn(void) {
+	struct op op = example();
+
+	route_learn(&op);
+	assert_true(goes_like_it());
+}
+
+static void what_is_launched_is_counted(void **state) {
+	learn();
+	assert_true(goes_like_it());
+	assert_int_equal(atomic_load(&use.launches), 2);
+	assert_int_equal(atomic_load(&use.waves), 6);
+	assert_int_equal(atomic_load(&count()->launches), 2);
+	assert_int_equal(atomic_load(&count()->blocks), 40);
+	assert_int_equal(n_left, 2);
+	assert_int_equal(atomic_load(&use.last), point_now());
+}
+
+static void what_fails_is_not_counted(void **state) {
+	learn();
+	point_mark();
+	assert_true(goes(&like, CUDA_ERROR_INVALID_VALUE));
+	assert_int_equal(atomic_load(&use.launches), 1);
+	assert_int_equal(atomic_load(&count()->launches), 1);
+	assert_int_equal(n_left, 2);
+	assert_int_equal(atomic_load(&use.last), point_now()); /* it may be in the stream */
+}
+
+static void the_first_launch_goes_the_long_way(void **state) {
+	assert_false(goes_like_it());
+}
+
+static void other_launches_go_the_long_way(void **state) {
+	struct route_launch l = like;
+
+	learn();
+	l.function = HANDLE(5);
+	assert_false(goes(&l, CUDA_SUCCESS));
+	l = like;
+	l.stream = HANDLE(6);
+	assert_false(goes(&l, CUDA_SUCCESS));
+	l = like;
+	l.per_thread = true;
+	assert_false(goes(&l, CUDA_SUCCESS));
+	l = like;
+	l.block_threads = 64;
+	assert_false(goes(&l, CUDA_SUCCESS));
+	l = like;
+	l.shared_bytes = 0;
+	assert_false(goes(&l, CUDA_SUCCESS));
+	l = like;
+	l.blocks = 1;
+	assert_true(goes(&l, CUDA_SUCCESS));
+}
+
+static void another_context_is_the_long_way(void **state) {
+	learn();
+	current = HANDLE(12);
+	assert_false(goes_like_it());
+}
+
+static void another_job_is_the_long_way(void **state) {
+	learn();
+	atomic_store(&lane.job, 51);
+	assert_false(goes_like_it());
+	atomic_store(&lane.job, 50);
+	atomic_store(&lane.state, LANE_DRAINING);
+	assert_false(goes_like_it());
+	atomic_store(&lane.state, LANE_OPEN);
+	assert_true(goes_like_it());
+}
+
+static void what_is_gone_is_the_long_way(void **state) {
+	learn();
+	worker_forget_streams();
+	assert_false(goes_like_it());
+}
+
+static void unloaded_kernels_go_the_long_way(void **state) {
+	learn();
+	atomic_fetch_add(&kernel_epoch, 1);
+	assert_false(goes_like_it());
+}
+
+static void captured_launches_go_the_long_way(void **state) {
+	learn();
+	atomic_store(&capture_count, 1);
+	assert_false(goes_like_it());
+}
+
+static void recorded_launches_go_the_long_way(void **state) {
+	learn();
+	atomic_store(&lane.recording, true);
+	assert_false(goes_like_it());
+}
+
+static void kernels_that_sbeetd_must_be_told_of_go_the_long_way(void **state) {
+	learn();
+	atomic_store(&conn_number, 1);
+	assert_false(goes_like_it());
+}
+
+static void another_set_is_the_long_way(void **state) {
+	learn();
+	atomic_store(&lane.steered_to, HANDLE(18));
+	assert_false(goes_like_it());
+	atomic_store(&lane.steered_to, HANDLE(8));
+	place_ready = false;
+	assert_false(goes_like_it());
+	place_ready = true;
+	atomic_store(&place_is_active, false);
+	assert_false(goes_like_it());
+}
+
+/* @op is no example, though @like is like it. */
+static void is_not_learned(const struct op *op) {
+	route_learn(op);
+	assert_false(goes_like_it());
+}
+
+static void some_launches_are_no_example(void **state) {
+	struct launch cooperative = launch;
+	struct op op = example();
+
+	op.kernel = NULL;
+	is_not_learned(&op);
+	op = example();
+	op.traits = OP_WHOLE;
+	is_not_learned(&op);
+	op = example();
+	op.how = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
+	is_not_learned(&op);
+	op = example();
+	cooperative.cooperative = true;
+	op.launch = &cooperative;
+	is_not_learned(&op);
+	op = example();
+	kernel_waits = true;
+	is_not_learned(&op);
+}
+
+static void some_jobs_are_no_example(void **state) {
+	struct op op = example();
+
+	atomic_store(&lane.terms, 0);
+	is_not_learned(&op);
+	atomic_store(&lane.terms, TERMS | TERMS_YIELDS);
+	is_not_learned(&op);
+	atomic_store(&lane.terms, TERMS);
+	atomic_store(&lane.by_operation, true);
+	is_not_learned(&op);
+	atomic_store(&lane.by_operation, false);
+	learn();
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_is_launched_is_counted, setup),
+		cmocka_unit_test_setup(what_fails_is_not_counted, setup),
+		cmocka_unit_test_setup(the_first_launch_goes_the_long_way, setup),
+		cmocka_unit_test_setup(other_launches_go_the_long_way, setup),
+		cmocka_unit_test_setup(another_context_is_the_long_way, setup),
+		cmocka_unit_test_setup(another_job_is_the_long_way, setup),
+		cmocka_unit_test_setup(what_is_gone_is_the_long_way, setup),
+		cmocka_unit_test_setup(unloaded_kernels_go_the_long_way, setup),
+		cmocka_unit_test_setup(captured_launches_go_the_long_way, setup),
+		cmocka_unit_test_setup(recorded_launches_go_the_long_way, setup),
+		cmocka_unit_test_setup(kernels_that_sbeetd_must_be_told_of_go_the_long_way, setup),
+		cmocka_unit_test_setup(another_set_is_the_long_way, setup),
+		cmocka_unit_test_setup(some_launches_are_no_example, setup),
+		cmocka_unit_test_setup(some_jobs_are_no_example, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -90,6 +90,7 @@ static bool read_line(FILE *f, struct cell *c, unsigned *missed) {
 			return false;
 		}
 	} while (line[0] == '#');
+	*c = (struct cell){.n = 0};
 	assert_int_equal(sscanf(line, "%31s %31s %31s %" SCNu64 " %" SCNu64 " %31s %31s %*u %u",
 				c->column, c->set, work, &t->model.period, &t->model.deadline,
 				groups, copies, missed),

@@ -30,6 +30,7 @@ struct run_options {
 	const char *log;
 	const char *shim;
 	bool whole;
+	bool any_gpu;
 	bool require;
 	bool dry_run;
 	bool summary;
@@ -85,6 +86,8 @@ static const struct option run_option_table[] = {
 	 parse_mark, AT(mark), RANGE_NAME_EXPECTED},
 	{"whole", 0, OPTION_FLAG, NULL, "give its jobs whole GPUs only; no kernel is rewritten",
 	 option_flag, AT(whole), NULL},
+	{"any-gpu", 0, OPTION_FLAG, NULL, "let sbeetd choose the one GPU that the program sees",
+	 option_flag, AT(any_gpu), NULL},
 	{"require", 0, OPTION_FLAG, NULL,
 	 "wait for sbeetd, then fail, instead of running unmanaged", option_flag, AT(require),
 	 NULL},
@@ -147,6 +150,9 @@ static int set_environment(const struct run_options *o, const char *preload) {
 	if (r == 0 && o->whole) {
 		r = set(o->dry_run, "SBEET_WHOLE", "1");
 	}
+	if (r == 0 && o->any_gpu) {
+		r = set(o->dry_run, "SBEET_ANY_GPU", "1");
+	}
 	if (r == 0 && o->require) {
 		r = set(o->dry_run, "SBEET_REQUIRE", "1");
 	}
@@ -180,6 +186,9 @@ static int check_vars(const struct ctl *ctl, const struct run_options *o) {
 			ctl,
 			"a task of class best-effort has no claim to its deadline: real-time tasks "
 			"go first, and misses are counted all the same");
+	}
+	if (o->any_gpu && getenv("CUDA_VISIBLE_DEVICES")) {
+		ctl_warn(ctl, "CUDA_VISIBLE_DEVICES is set, so sbeetd chooses no GPU (--any-gpu)");
 	}
 	return CTL_EXIT_OK;
 }

@@ -103,3 +103,6 @@
 /* Feature of Hello: the program has no context yet and doesn't say which GPUs it sees: the daemon
  * may choose the one that it will see. */
 #define PROTO_FEATURE_CHOOSE_GPU "choose-gpu"
+
+/* With CHOOSE_GPU: its user has said that any GPU will do, also where no policy has one for it. */
+#define PROTO_FEATURE_ANY_GPU "any-gpu"

@@ -112,8 +112,8 @@ static int send_hello(int fd, bool initial) {
 	char counts[] = PROTO_FEATURE_COUNTS, choose[] = PROTO_FEATURE_CHOOSE_GPU;
 	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES;
 	char stop[] = PROTO_FEATURE_STOP, preempt[] = PROTO_FEATURE_PREEMPT;
-	char level[] = PROTO_FEATURE_LEVEL;
-	char *features[9] = {ping, keeps, counts, stop, level};
+	char level[] = PROTO_FEATURE_LEVEL, any[] = PROTO_FEATURE_ANY_GPU;
+	char *features[10] = {ping, keeps, counts, stop, level};
 	size_t n_features = 5;
 
 	/* For display. Names that the protocol does not take are said as "program". */
@@ -123,6 +123,9 @@ static int send_hello(int fd, bool initial) {
 	hello.version = PROTO_VERSION;
 	if (initial && !visible_is_set()) {
 		features[n_features++] = choose;
+		if (env_get()->any_gpu) {
+			features[n_features++] = any;
+		}
 	}
 	if (!env_get()->whole) {
 		features[n_features++] = terms;

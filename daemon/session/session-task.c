@@ -19,6 +19,7 @@
 #include "daemon/gpu/table-file.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/allocations.h"
+#include "daemon/session/session-mps.h"
 #include "daemon/session/session.h"
 #include "proto/packet.h"
 
@@ -210,6 +211,31 @@ static int allowed_gpu(const struct session *s, int gpu) {
 	return __builtin_ctz(l->gpus);
 }
 
+/* Where one more program has the most SMs to itself, or if that is equal the fewest others. -1:
+ * there is none where it may run. */
+static int roomiest_gpu(const struct session *s) {
+	const struct sched *sched = engine_sched(s->all->engine);
+	unsigned sms = 0, programs = 0; /* of the best one */
+	int best = -1;
+
+	for (size_t i = 0; i < inventory_n_gpus(s->all->inventory); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(s->all->inventory, i);
+		unsigned n = session_mps_programs(s->all, i) + 1;
+
+		if (gpu->lost || sched_gpu(sched, i)->drained ||
+		    !allocations_may_use(s->all->allocations, s->allocation, i)) {
+			continue;
+		}
+		if (best < 0 || gpu->n_sms * programs > sms * n ||
+		    (gpu->n_sms * programs == sms * n && n < programs)) {
+			best = (int)i;
+			sms = gpu->n_sms;
+			programs = n;
+		}
+	}
+	return best;
+}
+
 const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbeet__Hello *hello) {
 	int gpu = -1;
 
@@ -220,6 +246,10 @@ const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbe
 		gpu = s->task.gpu;
 	} else if (s->sched_task != SCHED_TASK_NONE) {
 		gpu = engine_place(s->all->engine, s->sched_task);
+	}
+	if (gpu < 0 &&
+	    packet_has_feature(hello->features, hello->n_features, PROTO_FEATURE_ANY_GPU)) {
+		gpu = roomiest_gpu(s);
 	}
 	gpu = allowed_gpu(s, gpu);
 	if (gpu < 0 || (size_t)gpu >= inventory_n_gpus(s->all->inventory)) {

@@ -143,6 +143,7 @@ static void read_all(void) {
 		return;
 	}
 	env.whole = read_flag("SBEET_WHOLE");
+	env.any_gpu = read_flag("SBEET_ANY_GPU");
 	read_require();
 	read_wait();
 	read_timeout();

@@ -274,11 +274,77 @@ static void a_job_is_held_on_the_gpu_that_it_was_granted(void **state) {
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+static unsigned placed(const struct shim *shim) {
+	Sbeet__Control__Status *status = status_get();
+	unsigned ret = 0;
+
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		if (status->sessions[i]->id == shim->session) {
+			ret = status->sessions[i]->placed;
+		}
+	}
+	status_free(status);
+	return ret;
+}
+
+static struct shim open_anywhere(const char *program) {
+	static const char *const features[] = {PROTO_FEATURE_CHOOSE_GPU, PROTO_FEATURE_ANY_GPU};
+
+	return shim_open_with(program, NULL, features, 2, MASK_WHOLE);
+}
+
+/* By SMs for each program, then by programs; those that were not placed count where they run. */
+static void a_program_for_any_gpu_comes_where_there_is_room(void **state) {
+	static const char *const both[] = {PROTO_FEATURE_CHOOSE_GPU, PROTO_FEATURE_ANY_GPU};
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct shim s[5], plain, only[2], bound;
+
+		harness_prepare(&harness);
+		bind_task("bound", "[task]\ngpu = 1\n");
+		harness_start(&harness,
+			      (const char *const[]){"--gpus", "16,8,8", "--sharing", "exclusive",
+						    "--policy", policies[i], NULL});
+		s[0] = open_anywhere("first");
+		assert_int_equal(placed(&s[0]), 1);
+		plain = shim_open("plain", MASK_WHOLE);
+		ASK(&plain, 1, 1);
+		assert_int_equal(granted_on(&plain, 1), 1);
+		shim_done(plain.fd, 1);
+		assert_int_equal(placed(&plain), 0);
+		s[1] = open_anywhere("second");
+		assert_int_equal(placed(&s[1]), 3);
+		s[2] = open_anywhere("third");
+		assert_int_equal(placed(&s[2]), 1);
+		shim_close(&s[1]);
+		harness_settle();
+		s[3] = open_anywhere("fourth");
+		assert_int_equal(placed(&s[3]), 3);
+
+		/* It has a context already; its user has not said so; the administrator has. */
+		for (unsigned k = 0; k < 2; k++) {
+			only[k] = shim_open_with("one", NULL, &both[1 - k], 1, MASK_WHOLE);
+			assert_int_equal(placed(&only[k]), 0);
+			shim_close(&only[k]);
+		}
+		bound = open_anywhere("bound");
+		assert_int_equal(placed(&bound), 2);
+		shim_close(&bound);
+		shim_close(&s[0]);
+		shim_close(&s[2]);
+		shim_close(&s[3]);
+		shim_close(&plain);
+		assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+		harness_clean(&harness);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(jobs_go_where_there_is_room),
 		CASE(jobs_wait_for_the_first_that_is_free),
 		CASE(what_a_program_may_not_use_is_refused),
+		cmocka_unit_test(a_program_for_any_gpu_comes_where_there_is_room),
 		cmocka_unit_test_setup_teardown(the_next_daemon_knows_where_a_job_can_run,
 						setup_managed, teardown_managed),
 		CASE(a_job_is_held_on_the_gpu_that_it_was_granted),

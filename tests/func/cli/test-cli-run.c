@@ -98,12 +98,12 @@ static void run_sets_the_environment_and_nothing_else(void **state) {
 
 	s = spawn(ARGS(sbeetctl, "run", "--shim", shim, "--task", "camera", "--period=33ms",
 		       "--deadline", "20ms", "--offset=1ms", "--priority", "-10", "--scope=thread",
-		       "--job=marks", "--mark=nvtx:a b@c", "--whole", "--require", "--log=debug",
-		       "--", "/bin/sh", "-c", "env | grep ^SBEET_ | sort"),
+		       "--job=marks", "--mark=nvtx:a b@c", "--whole", "--any-gpu", "--require",
+		       "--log=debug", "--", "/bin/sh", "-c", "env | grep ^SBEET_ | sort"),
 		  ARGS("SBEET_SHIM", "SBEET_TASK=other", "SBEET_EXTRA=kept"));
 	assert_string_equal(
 		s.out,
-		"SBEET_DEADLINE=20ms\nSBEET_EXTRA=kept\nSBEET_JOB=marks\n"
+		"SBEET_ANY_GPU=1\nSBEET_DEADLINE=20ms\nSBEET_EXTRA=kept\nSBEET_JOB=marks\n"
 		"SBEET_LOG=debug\nSBEET_MARK=nvtx:a b@c\nSBEET_OFFSET=1ms\nSBEET_PERIOD=33ms\n"
 		"SBEET_PRIORITY=-10\nSBEET_REQUIRE=1\nSBEET_SCOPE=thread\n"
 		"SBEET_TASK=camera\nSBEET_WHOLE=1\n");

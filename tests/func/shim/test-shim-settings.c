@@ -14,7 +14,7 @@
 
 #include "mini.h"
 
-#define MAX 8
+#define MAX 9
 
 /* What a Hello says of the session. */
 struct said {
@@ -22,6 +22,7 @@ struct said {
 	size_t n;
 	Sbeet__Scope scope;
 	uint32_t enforcement_mask;
+	size_t n_features;
 };
 
 static struct said hear(const char *const *options, const char *const *environment) {
@@ -42,6 +43,7 @@ static struct said hear(const char *const *options, const char *const *environme
 	sbeet__task_spec__pack(m->hello->task, said.task);
 	said.scope = m->hello->scope;
 	said.enforcement_mask = m->hello->enforcement_mask;
+	said.n_features = m->hello->n_features;
 	mini_free(m);
 	close(fd);
 	mini_answers(&mini, "0 init 0");
@@ -66,9 +68,10 @@ static void variables_do_what_options_do(void **state) {
 		 {"SBEET_PERIOD=33ms", "SBEET_CLASS=best-effort"},
 		 false},
 		{{"--task=camera", "--period=33ms", "--offset=5ms", "--scope=thread", "--min-sms=4",
-		  "--max-sms=16", "--whole"},
+		  "--max-sms=16", "--whole", "--any-gpu"},
 		 {"SBEET_TASK=camera", "SBEET_PERIOD=33ms", "SBEET_OFFSET=5ms",
-		  "SBEET_SCOPE=thread", "SBEET_MIN_SMS=4", "SBEET_MAX_SMS=16", "SBEET_WHOLE=1"},
+		  "SBEET_SCOPE=thread", "SBEET_MIN_SMS=4", "SBEET_MAX_SMS=16", "SBEET_WHOLE=1",
+		  "SBEET_ANY_GPU=1"},
 		 true},
 		{{"--priority=-3"}, {"SBEET_PRIORITY=-3"}, false},
 	};

@@ -2,6 +2,7 @@
  * test-tune.c: plans that are corrected by what their tasks do, on GPUs that are models themselves,
  * of other tasks than those that are known, or do as the test says.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,7 +196,7 @@ static void fake_way(struct plan_way *way, unsigned level) {
 static void fake_plan(struct plan *plan, unsigned first, unsigned n) {
 	struct plan_way way;
 
-	*plan = (struct plan){.is_predicted = true};
+	*plan = (struct plan){.is_predicted = true, .alone = {1}};
 	fake_way(&way, first);
 	memcpy(plan->terms, way.terms, sizeof(way.terms));
 	memcpy(plan->predicted, way.predicted, sizeof(way.predicted));
@@ -222,6 +223,15 @@ static unsigned level(const struct world *w) {
 	return tune_way(&w->tune)->terms[0].level;
 }
 
+static bool was_tried(const struct world *w, unsigned level) {
+	for (unsigned i = 0; i < w->tune.n_ways; i++) {
+		if (w->tune.ways[i].way.terms[0].level == level) {
+			return w->tune.ways[i].time > 0;
+		}
+	}
+	return false;
+}
+
 static void the_way_with_fewest_late_jobs_stays(void **state) {
 	struct world w = fake_world((const unsigned[LEVELS]){300, 310, 250, 100, 290});
 
@@ -233,6 +243,74 @@ static void the_way_with_fewest_late_jobs_stays(void **state) {
 	assert_true(w.time < 2 * WINDOW);
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 3);
+}
+
+/* A thousand jobs a second of one task, and twenty of another: at level 0 all of the latter are
+ * late, at level 1 more of the former. */
+static void does_as_two_tasks(const struct world *w, const struct terms *terms, nsec_t time,
+			      struct tune_seen *ret) {
+	nsec_t jobs = time / MS, few = time / (50 * MS);
+	bool first = terms[0].level == 0;
+
+	(void)w;
+	ret[0] = (struct tune_seen){jobs, jobs * (first ? 50 : 90) / 1000, jobs * MS, 0};
+	ret[1] = (struct tune_seen){few, first ? few : 0, few * MS, 0};
+}
+
+static void a_task_of_few_jobs_is_not_given_up(void **state) {
+	struct world w = {.n = 2, .does = does_as_two_tasks};
+	struct plan plan;
+
+	(void)state;
+	for (unsigned lost = 0; lost < 2; lost++) {
+		tune_start(&w.tune, 2, WINDOW);
+		fake_plan(&plan, 0, 2);
+		plan.alone[0] = 0.1;
+		plan.alone[1] = lost; /* under MPS alone it would be late as well */
+		assert_true(tune_plan(&w.tune, &plan));
+		w.time = w.since = 0;
+		look_until_kept(&w);
+		assert_int_equal(level(&w), lost ? 0 : 1);
+		assert_true(was_tried(&w, 1));
+	}
+}
+
+/* A single late job may be chance. */
+static void does_one_late_job(const struct world *w, const struct terms *terms, nsec_t time,
+			      struct tune_seen *ret) {
+	nsec_t few = time / (50 * MS);
+
+	does_as_two_tasks(w, terms, time, ret);
+	ret[1].missed = terms[0].level == 0 && few > 4 ? 1 : 0;
+}
+
+static void one_late_job_is_chance(void **state) {
+	struct world w = {.n = 2, .does = does_one_late_job};
+	struct plan plan;
+
+	(void)state;
+	tune_start(&w.tune, 2, WINDOW);
+	fake_plan(&plan, 0, 2);
+	plan.alone[0] = 0.1;
+	assert_true(tune_plan(&w.tune, &plan));
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 0);
+}
+
+static void what_would_give_a_task_up_is_not_tried(void **state) {
+	struct world w = {.n = 2, .does = does_as_two_tasks};
+	struct plan plan;
+
+	(void)state;
+	tune_start(&w.tune, 2, WINDOW);
+	fake_plan(&plan, 1, 2);
+	plan.alone[0] = 0.1;
+	plan.others[0].predicted[0].missed = 50;
+	plan.others[0].predicted[1].released = plan.others[0].predicted[1].missed = 20;
+	assert_true(tune_plan(&w.tune, &plan));
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 1);
+	assert_int_equal(w.n_tries, 0);
 }
 
 static void a_plan_better_than_all_others_comes_back(void **state) {
@@ -337,15 +415,6 @@ static void predict(struct world *w, unsigned level, unsigned missed) {
 			w->tune.ways[i].way.predicted[0].missed = missed;
 		}
 	}
-}
-
-static bool was_tried(const struct world *w, unsigned level) {
-	for (unsigned i = 0; i < w->tune.n_ways; i++) {
-		if (w->tune.ways[i].way.terms[0].level == level) {
-			return w->tune.ways[i].time > 0;
-		}
-	}
-	return false;
 }
 
 static void what_is_predicted_worse_is_not_tried(void **state) {
@@ -615,19 +684,19 @@ static void few_jobs_say_nothing(void **state) {
 static void a_hole_corrects_nothing(void **state) {
 	static const unsigned late[LEVELS] = {200, 100, 0, 0, 0};
 	struct world w = fake_world(late);
-	uint64_t whole;
+	double whole;
 
 	(void)state;
 	while (w.tune.ways[0].time == 0) {
 		look(&w);
 	}
-	whole = w.tune.ways[0].missed;
+	whole = w.tune.ways[0].cost;
 	w = fake_world(late);
 	unreported_jobs = 500;
 	while (w.tune.ways[0].time == 0) {
 		look(&w);
 	}
-	assert_in_range(w.tune.ways[0].missed, whole - 2, whole + 2);
+	assert_true(fabs(w.tune.ways[0].cost - whole) <= 2);
 	assert_int_equal(w.n_plans, 0);
 	assert_true(w.tune.slow[0] == 1);
 	/* A few don't matter. */
@@ -681,6 +750,9 @@ int main(void) {
 		cmocka_unit_test(what_is_slower_than_known_is_planned_anew),
 		cmocka_unit_test(what_is_as_predicted_is_kept),
 		cmocka_unit_test(the_way_with_fewest_late_jobs_stays),
+		cmocka_unit_test(a_task_of_few_jobs_is_not_given_up),
+		cmocka_unit_test(one_late_job_is_chance),
+		cmocka_unit_test(what_would_give_a_task_up_is_not_tried),
 		cmocka_unit_test(a_plan_better_than_all_others_comes_back),
 		cmocka_unit_test(nothing_is_tried_while_no_job_is_late),
 		cmocka_unit_test(what_is_clearly_worse_is_given_up_early),

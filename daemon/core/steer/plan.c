@@ -70,10 +70,6 @@ static const unsigned cuts[] = {4, 2, 3, 5, 6};
 /* How near the deadlines are counts less than any miss. */
 #define RESPONSE_WEIGHT 0.3
 
-/* If a task is late more often than if nobody steered, that counts as many jobs as it would be of
- * an average task. Else a task of few jobs would be given up for one of many. */
-#define WORSE_WEIGHT 1.0
-
 struct candidate {
 	unsigned lower; /* groups of the lower part */
 	struct model_place places[MODEL_TASKS_MAX];
@@ -163,17 +159,24 @@ static double late_part(const struct model_result *r) {
 	return r->released ? (double)r->missed / r->released : 0;
 }
 
+double plan_worse(const double *part, const double *alone, unsigned n, double jobs) {
+	double sum = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		sum += part[i] > alone[i] ? part[i] - alone[i] : 0;
+	}
+	return sum * jobs / n;
+}
+
 /* Of tasks that are late more often than under MPS alone. */
 static double worse(const struct search *s, const struct model_result *results) {
-	double sum = 0, released = 0;
+	double part[MODEL_TASKS_MAX], released = 0;
 
 	for (unsigned i = 0; i < s->n; i++) {
-		double more = late_part(&results[i]) - s->alone[i];
-
-		sum += more > 0 ? more : 0;
+		part[i] = late_part(&results[i]);
 		released += results[i].released;
 	}
-	return WORSE_WEIGHT * sum * released / s->n;
+	return plan_worse(part, s->alone, s->n, released);
 }
 
 /* Less is better. What is not below @best may be said to be @best. */
@@ -474,16 +477,22 @@ static struct candidate free_for_all(const struct search *s, const struct candid
 	return other;
 }
 
-static void search(struct search *s, struct candidate *c) {
+/* @c: whichever. */
+static void predict_alone(struct search *s, const struct candidate *c, double *ret) {
 	const struct candidate everywhere = free_for_all(s, c);
-	struct model_result alone[MODEL_TASKS_MAX];
+	struct model_result results[MODEL_TASKS_MAX];
+
+	predict(s, &everywhere, results);
+	for (unsigned i = 0; i < s->n; i++) {
+		ret[i] = late_part(&results[i]);
+	}
+}
+
+static void search(struct search *s, struct candidate *c) {
 	nsec_t whole = s->time;
 
 	s->time = search_time(s);
-	predict(s, &everywhere, alone);
-	for (unsigned i = 0; i < s->n; i++) {
-		s->alone[i] = late_part(&alone[i]);
-	}
+	predict_alone(s, c, s->alone);
 	try_cuts(s, c);
 	s->time = whole;
 }
@@ -668,6 +677,7 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	write_way(&s, &c, ret->terms, ret->tail);
 	if (ret->is_predicted) {
 		predict(&s, &c, ret->predicted);
+		predict_alone(&s, &rule, ret->alone);
 	}
 	if (s.n_optima > 0 && !is_given_up(&s)) {
 		add_others(&s, &rule, ret);

@@ -56,6 +56,7 @@ struct plan_way {
 struct plan {
 	struct terms terms[MODEL_TASKS_MAX]; /* of each task; epoch 0 */
 	struct model_result predicted[MODEL_TASKS_MAX];
+	double alone[MODEL_TASKS_MAX]; /* predicted part of its jobs that MPS alone has late */
 	/* Most of its jobs would be late alone on the GPU: nobody should wait for its copies. */
 	bool hopeless[MODEL_TASKS_MAX];
 	/* What a job needs after its copy in, alone on the SMs of its terms; 0: not known. */
@@ -93,6 +94,13 @@ enum plan_effort {
  */
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       enum plan_effort effort, const _Atomic bool *stop, struct plan *ret);
+
+/* What tasks cost that are late more often than under MPS alone, in late jobs: as much as if so
+ * many jobs more of an average task were late. Else a task of few jobs would be given up for one of
+ * many.
+ * @part, @alone: of each of @n tasks' jobs so much is late, and would be under MPS alone; 0 to 1.
+ * @jobs: of all tasks together. */
+double plan_worse(const double *part, const double *alone, unsigned n, double jobs);
 
 /* What @terms (as plan_make() makes them, all with the same cut) are to the model. Return: false if
  * they are of another form. */

@@ -92,10 +92,10 @@ nsec_t tune_step(const struct tune *t) {
 /* ---- ways ---- */
 
 static double rate(const struct tune_way *way) {
-	return (double)way->missed / (double)way->time;
+	return way->cost / (double)way->time;
 }
 
-/* The way with the fewest late jobs; NONE: none was counted. */
+/* The way that costs least; NONE: none was counted. */
 static unsigned best_way(const struct tune *t) {
 	unsigned best = NONE;
 
@@ -118,17 +118,18 @@ static nsec_t window(const struct tune *t) {
 	return t->trying || best_way(t) == NONE ? t->window / TRY_PART : window;
 }
 
-/* Jobs that @way is predicted to have late of as many as were seen last. */
-static double late_by_prediction(const struct tune *t, const struct plan_way *way) {
-	double late = 0;
+/* What @way is predicted to cost if there are as many jobs as were seen last. */
+static double predicted_cost(const struct tune *t, const struct plan_way *way) {
+	double late = 0, jobs = 0, part[MODEL_TASKS_MAX];
 
 	for (unsigned i = 0; i < t->n; i++) {
-		const struct tune_seen *seen = &t->recent[i];
-		const struct model_result *r = &way->predicted[i];
+		double n = (double)(t->recent[i].jobs + t->recent[i].unreported);
 
-		late += ratio(r->missed, r->released) * (double)(seen->jobs + seen->unreported);
+		part[i] = ratio(way->predicted[i].missed, way->predicted[i].released);
+		late += part[i] * n;
+		jobs += n;
 	}
-	return late;
+	return late + plan_worse(part, t->alone, t->n, jobs);
 }
 
 /* Whether a trial of @way would cost late jobs, and not be worth it: predictions leave out what
@@ -136,21 +137,21 @@ static double late_by_prediction(const struct tune *t, const struct plan_way *wa
 static bool is_predicted_worse(const struct tune *t, unsigned way) {
 	unsigned best = best_way(t);
 
-	return best != NONE && late_by_prediction(t, &t->ways[way].way) >=
+	return best != NONE && predicted_cost(t, &t->ways[way].way) >=
 				       rate(&t->ways[best]) * (double)t->recent_time;
 }
 
-/* The way that was not counted yet and is predicted to have the fewest late jobs, if it may be
- * worth it; NONE: there is none. */
+/* The way that was not counted yet and is predicted to cost least, if it may be worth it; NONE:
+ * there is none. */
 static unsigned untried_way(const struct tune *t) {
-	double late, fewest = INFINITY;
+	double cost, least = INFINITY;
 	unsigned next = NONE;
 
 	for (unsigned i = 0; i < t->n_ways; i++) {
-		late = late_by_prediction(t, &t->ways[i].way);
-		if (t->ways[i].time == 0 && i != t->now && late < fewest) {
+		cost = predicted_cost(t, &t->ways[i].way);
+		if (t->ways[i].time == 0 && i != t->now && cost < least) {
 			next = i;
-			fewest = late;
+			least = cost;
 		}
 	}
 	return next != NONE && !is_predicted_worse(t, next) ? next : NONE;
@@ -214,7 +215,7 @@ static void hold(struct tune *t, unsigned way, bool trying) {
 void tune_again(struct tune *t) {
 	if (t->n_ways > 0) {
 		t->ways[0] = t->ways[t->now];
-		t->ways[0].missed = t->ways[0].time = 0;
+		t->ways[0].cost = t->ways[0].time = 0;
 		t->n_ways = 1;
 	}
 	t->planned = 0;
@@ -230,6 +231,7 @@ bool tune_plan(struct tune *t, const struct plan *plan) {
 	if (t->quiet) {
 		return false;
 	}
+	memcpy(t->alone, plan->alone, t->n * sizeof(*t->alone));
 	i = t->planned = add_way(t, plan->terms, plan->predicted, plan->tail);
 	for (unsigned k = 0; k < plan->n_others && t->n_ways < TUNE_WAYS_MAX; k++) {
 		const struct plan_way *o = &plan->others[k];
@@ -311,6 +313,19 @@ static struct tune_seen counted(const struct tune *t, const struct tune_seen *se
 			(uint64_t)(ratio(ret[i].missed, ret[i].jobs) * (double)ret[i].unreported);
 	}
 	return all;
+}
+
+/* What was counted, @late jobs in all. A single late job of a task may be chance. */
+static double cost(const struct tune *t, const struct tune_seen *counted, uint64_t late) {
+	double jobs = 0, part[MODEL_TASKS_MAX];
+
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct tune_seen *seen = &counted[i];
+
+		part[i] = seen->missed ? ratio(seen->missed - 1, seen->jobs) : 0;
+		jobs += (double)(seen->jobs + seen->unreported);
+	}
+	return (double)late + plan_worse(part, t->alone, t->n, jobs);
 }
 
 static uint64_t late(const struct tune *t, const struct tune_seen *seen) {
@@ -451,7 +466,7 @@ static bool is_to_review(struct tune *t, const struct tune_seen *part, nsec_t ti
 
 static void forget_counts(struct tune *t) {
 	for (unsigned i = 0; i < t->n_ways; i++) {
-		t->ways[i].missed = t->ways[i].time = 0;
+		t->ways[i].cost = t->ways[i].time = 0;
 	}
 }
 
@@ -490,7 +505,7 @@ enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t
 		t->round = 0;
 		forget_counts(t);
 	}
-	way->missed += all.missed;
+	way->cost += cost(t, part, all.missed);
 	way->time += time - t->from + 1;
 	t->ask = false;
 	action = after_window(t, seen, time, part, all.missed, anew);

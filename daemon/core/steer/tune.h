@@ -9,8 +9,9 @@
  * with the plan are meanwhile tried for a fifth of the window each, those first that are predicted
  * best; one that is clearly worse than the best is given up at once, and one with more late jobs by
  * its prediction than the best way has is not tried at all, for a trial costs late jobs. The new
- * plan is tried likewise. The way with the fewest late jobs a second then holds for another window,
- * half as long again. After some rounds the best one stays.
+ * plan is tried likewise. The way with the fewest late jobs a second, counting those of tasks that
+ * are late more often than MPS alone would have them as plan_worse() does, then holds for another
+ * window, half as long again. After some rounds the best one stays.
  *
  * What stays is watched. If the tasks then do something else, for two windows one after the other,
  * than when it settled (another part of a task's jobs is late, more or fewer, or the task makes
@@ -38,7 +39,7 @@
 struct tune_way {
 	struct plan_way way;
 	double slow[MODEL_TASKS_MAX]; /* as in struct tune, when it was predicted */
-	uint64_t missed;	      /* while it was counted */
+	double cost;		      /* while it was counted, in late jobs */
 	nsec_t time;		      /* it was counted; 0: not yet */
 };
 
@@ -54,6 +55,7 @@ struct tune {
 	nsec_t window; /* the first; each one after it is half as long again */
 	unsigned round;
 	double slow[MODEL_TASKS_MAX]; /* kernels take so many times as long as in their profile */
+	double alone[MODEL_TASKS_MAX]; /* of the last plan */
 	struct tune_way ways[TUNE_WAYS_MAX];
 	unsigned n_ways;
 	unsigned now;	  /* the way that holds */

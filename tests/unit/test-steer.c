@@ -1,6 +1,7 @@
 /*
  * test-steer.c: what the model of a shared GPU predicts, and what is planned by it.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,8 +172,12 @@ static void a_plan_knows_other_ways(void **state) {
 		n_everywhere += everywhere;
 		assert_true(plan_predict(&h200, tasks, way->terms, 2, r));
 		assert_int_equal(way->predicted[0].missed, r[0].missed);
+		for (unsigned k = 0; everywhere && k < 2; k++) {
+			assert_true(fabs(plan.alone[k] * r[k].released - r[k].missed) < 0.001);
+		}
 	}
 	assert_int_equal(n_everywhere, 1);
+	assert_true(plan.alone[0] > 0);
 }
 
 /* Frames of milliseconds beside works of long blocks that come seldom: a part of the GPU that is

@@ -677,9 +677,9 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	write_way(&s, &c, ret->terms, ret->tail);
 	if (ret->is_predicted) {
 		predict(&s, &c, ret->predicted);
-		predict_alone(&s, &rule, ret->alone);
 	}
 	if (s.n_optima > 0 && !is_given_up(&s)) {
+		predict_alone(&s, &rule, ret->alone);
 		add_others(&s, &rule, ret);
 	}
 	ret->n_tried = s.n_tried;

@@ -56,7 +56,8 @@ struct plan_way {
 struct plan {
 	struct terms terms[MODEL_TASKS_MAX]; /* of each task; epoch 0 */
 	struct model_result predicted[MODEL_TASKS_MAX];
-	double alone[MODEL_TASKS_MAX]; /* predicted part of its jobs that MPS alone has late */
+	/* The part of its jobs that MPS alone is predicted to have late; if there are others. */
+	double alone[MODEL_TASKS_MAX];
 	/* Most of its jobs would be late alone on the GPU: nobody should wait for its copies. */
 	bool hopeless[MODEL_TASKS_MAX];
 	/* What a job needs after its copy in, alone on the SMs of its terms; 0: not known. */

@@ -723,7 +723,7 @@ static void other_knowledge_begins_anew(void **state) {
 
 /* Whatever the tasks do, and whatever is planned for them. */
 static void it_ends(void **state) {
-	unsigned numbers[LEVELS + 1];
+	unsigned numbers[LEVELS + 1] = {0};
 	uint64_t random = 1;
 
 	(void)state;

@@ -108,8 +108,7 @@ static bool is_special(const struct op *op) {
 
 	return !terms || terms_yield(terms) || get(&lane->by_operation) || !op->kernel ||
 	       kernel_may_wait(op->kernel) || op->launch->cooperative || op->traits & OP_WHOLE ||
-	       op->how == SBEET__ENFORCEMENT__ENFORCEMENT_NONE ||
-	       place_active() != (op->place.place != NULL);
+	       op->how == SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
 }
 
 HOT_CODE void route_learn(const struct op *op) {

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
@@ -26,14 +27,20 @@
 #define HANDLE(n) ((void *)(uintptr_t)(0x1000 * (n)))
 
 static CUcontext current;
+static CUresult current_rc;
+static void (*meanwhile)(void); /* what others do while the driver is asked; NULL: nothing */
 static struct lane lane;
 static struct stream_use use;
 static bool kernel_waits, place_ready;
-static unsigned n_left;
+static unsigned n_asked, n_left;
 
 static CUresult get_current(CUcontext *ret) {
+	n_asked++;
+	if (meanwhile) {
+		meanwhile();
+	}
 	*ret = current;
-	return CUDA_SUCCESS;
+	return current_rc;
 }
 
 static const struct real driver = {.cuCtxGetCurrent = get_current};
@@ -96,9 +103,11 @@ static int setup(void **state) {
 
 	assert_non_null(w);
 	current = HANDLE(2);
+	current_rc = CUDA_SUCCESS;
+	meanwhile = NULL;
 	kernel_waits = false;
 	place_ready = true;
-	n_left = 0;
+	n_asked = n_left = 0;
 	lane = (struct lane){.device = 0};
 	atomic_store(&lane.state, LANE_OPEN);
 	atomic_store(&lane.job, 50);
@@ -109,7 +118,8 @@ static int setup(void **state) {
 	atomic_store(&capture_count, 0);
 	atomic_store(&conn_number, 0);
 	atomic_store(&place_is_active, true);
-	w->route.job = 0;
+	w->route = (struct route){.job = 0};
+	memset(w->known, 0, sizeof(w->known));
 	w->last.epoch = atomic_load(&worker_epoch);
 	w->last_use = NULL;
 	return 0;
@@ -167,7 +177,25 @@ static void what_fails_is_not_counted(void **state) {
 }
 
 static void the_first_launch_goes_the_long_way(void **state) {
+	struct worker *w = worker_self;
+
 	assert_false(goes_like_it());
+	worker_self = NULL; /* of the thread */
+	assert_false(route_begin(&(struct route_use){0}, &driver, &like));
+	worker_self = w;
+}
+
+static void kernels_that_take_turns_go_the_short_way(void **state) {
+	struct launch other = launch;
+	struct route_launch l = like;
+	struct op op = example();
+
+	learn();
+	other.function = l.function = HANDLE(5);
+	op.launch = &other;
+	route_learn(&op);
+	assert_true(goes(&l, CUDA_SUCCESS));
+	assert_true(goes_like_it());
 }
 
 static void other_launches_go_the_long_way(void **state) {
@@ -175,6 +203,8 @@ static void other_launches_go_the_long_way(void **state) {
 
 	learn();
 	l.function = HANDLE(5);
+	assert_false(goes(&l, CUDA_SUCCESS));
+	l.function = HANDLE(0x103); /* remembered in the same place */
 	assert_false(goes(&l, CUDA_SUCCESS));
 	l = like;
 	l.stream = HANDLE(6);
@@ -193,9 +223,23 @@ static void other_launches_go_the_long_way(void **state) {
 	assert_true(goes(&l, CUDA_SUCCESS));
 }
 
+static void of_the_threads_own_stream_0(void **state) {
+	struct route_launch l = like;
+	struct op op = example();
+
+	op.place.per_thread = true;
+	route_learn(&op);
+	assert_false(goes_like_it());
+	l.per_thread = true;
+	assert_true(goes(&l, CUDA_SUCCESS));
+}
+
 static void another_context_is_the_long_way(void **state) {
 	learn();
 	current = HANDLE(12);
+	assert_false(goes_like_it());
+	current = HANDLE(2);
+	current_rc = CUDA_ERROR_DEINITIALIZED;
 	assert_false(goes_like_it());
 }
 
@@ -205,20 +249,48 @@ static void another_job_is_the_long_way(void **state) {
 	assert_false(goes_like_it());
 	atomic_store(&lane.job, 50);
 	atomic_store(&lane.state, LANE_DRAINING);
+	n_asked = 0;
 	assert_false(goes_like_it());
+	assert_int_equal(n_asked, 0); /* then the long way is none longer */
 	atomic_store(&lane.state, LANE_OPEN);
 	assert_true(goes_like_it());
 }
 
+static void drain(void) {
+	atomic_store(&lane.state, LANE_DRAINING);
+}
+
+static void open_another_job(void) {
+	atomic_store(&lane.job, 51);
+}
+
+static void a_job_may_end_before_the_launch_is_inside(void **state) {
+	learn();
+	meanwhile = drain;
+	assert_false(goes_like_it());
+	atomic_store(&lane.state, LANE_OPEN);
+	meanwhile = open_another_job;
+	assert_false(goes_like_it());
+}
+
 static void what_is_gone_is_the_long_way(void **state) {
+	struct op op = example();
+
 	learn();
 	worker_forget_streams();
+	assert_false(goes_like_it());
+	/* Found out before. */
+	route_learn(&op);
 	assert_false(goes_like_it());
 }
 
 static void unloaded_kernels_go_the_long_way(void **state) {
+	struct op op = example();
+
 	learn();
 	atomic_fetch_add(&kernel_epoch, 1);
+	assert_false(goes_like_it());
+	route_learn(&op);
 	assert_false(goes_like_it());
 }
 
@@ -249,6 +321,19 @@ static void another_set_is_the_long_way(void **state) {
 	assert_false(goes_like_it());
 	place_ready = true;
 	atomic_store(&place_is_active, false);
+	assert_false(goes_like_it());
+}
+
+static void streams_without_places_have_none_until_there_are_places(void **state) {
+	struct op op = example();
+
+	op.place.place = NULL;
+	route_learn(&op);
+	assert_false(goes_like_it());
+	atomic_store(&place_is_active, false);
+	assert_true(goes_like_it());
+	assert_int_equal(n_left, 0);
+	atomic_store(&place_is_active, true);
 	assert_false(goes_like_it());
 }
 
@@ -298,15 +383,20 @@ int main(void) {
 		cmocka_unit_test_setup(what_is_launched_is_counted, setup),
 		cmocka_unit_test_setup(what_fails_is_not_counted, setup),
 		cmocka_unit_test_setup(the_first_launch_goes_the_long_way, setup),
+		cmocka_unit_test_setup(kernels_that_take_turns_go_the_short_way, setup),
 		cmocka_unit_test_setup(other_launches_go_the_long_way, setup),
+		cmocka_unit_test_setup(of_the_threads_own_stream_0, setup),
 		cmocka_unit_test_setup(another_context_is_the_long_way, setup),
 		cmocka_unit_test_setup(another_job_is_the_long_way, setup),
+		cmocka_unit_test_setup(a_job_may_end_before_the_launch_is_inside, setup),
 		cmocka_unit_test_setup(what_is_gone_is_the_long_way, setup),
 		cmocka_unit_test_setup(unloaded_kernels_go_the_long_way, setup),
 		cmocka_unit_test_setup(captured_launches_go_the_long_way, setup),
 		cmocka_unit_test_setup(recorded_launches_go_the_long_way, setup),
 		cmocka_unit_test_setup(kernels_that_sbeetd_must_be_told_of_go_the_long_way, setup),
 		cmocka_unit_test_setup(another_set_is_the_long_way, setup),
+		cmocka_unit_test_setup(streams_without_places_have_none_until_there_are_places,
+				       setup),
 		cmocka_unit_test_setup(some_launches_are_no_example, setup),
 		cmocka_unit_test_setup(some_jobs_are_no_example, setup),
 	};

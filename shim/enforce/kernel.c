@@ -132,11 +132,16 @@ static struct owner *owner_new(void *handle, bool is_library) {
 	return o;
 }
 
+/* @handle finds nothing any more. Under the lock. */
+static void hide(struct table *table, uintptr_t handle) {
+	atomic_fetch_add(&kernel_epoch, 1);
+	table_take(table, handle);
+}
+
 /* The handle may find something newer by now. Under the lock. */
 static void key_hide(const struct key *key) {
-	atomic_fetch_add(&kernel_epoch, 1);
 	if (table_get(key->table, key->handle) == key->value) {
-		table_take(key->table, key->handle);
+		hide(key->table, key->handle);
 	}
 }
 
@@ -345,8 +350,7 @@ static struct kernel *kernel_known(const struct owner *o, const void *handle, co
 	struct kernel *k = table_get(&kernels, (uintptr_t)handle);
 
 	if (k && (k->owner != o || strcmp(k->name, name) != 0)) {
-		atomic_fetch_add(&kernel_epoch, 1);
-		table_take(&kernels, (uintptr_t)handle);
+		hide(&kernels, (uintptr_t)handle);
 		k = NULL;
 	}
 	return k;
@@ -411,8 +415,7 @@ void kernel_kernel_function_found(CUkernel kernel, CUfunction function) {
 	if (k && table_get(&kernels, (uintptr_t)function) != k) {
 		owner_add_key(k->owner, &kernels, function, k, context);
 	} else if (!k) {
-		atomic_fetch_add(&kernel_epoch, 1);
-		table_take(&kernels, (uintptr_t)function);
+		hide(&kernels, (uintptr_t)function);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -516,7 +519,6 @@ void kernel_after_fork(void) {
 	pthread_mutex_init(&lock, NULL);
 	owners = TABLE_NULL;
 	kernels = TABLE_NULL;
-	atomic_fetch_add(&kernel_epoch, 1);
 	owner_list = NULL;
 }
 

@@ -140,12 +140,23 @@ static void kernel_waits_where_its_grid_fits_at_once(void **state) {
 	assert_false(kernel_waits_at_once(fake_kernel_of("add"), &other));
 }
 
+/* What threads remember of kernels counts no longer: see route.h. */
+static void assert_epoch_changed(void) {
+	static uint32_t last;
+	uint32_t now = atomic_load(&kernel_epoch);
+
+	assert_int_not_equal(now, last);
+	last = now;
+}
+
 static void kernel_forgets_what_is_unloaded(void **state) {
 	struct launch l = fake_launch_of("add");
 
 	fake_load("add");
 	assert_int_equal(fake.n_loads, 1);
+	assert_epoch_changed();
 	kernel_module_unloading((CUmodule)&fake_program);
+	assert_epoch_changed();
 	assert_int_equal(fake.n_unloads, 1);
 	assert_null(kernel_find(l.function));
 	fake_launch_gives(&fake_half, &l, NONE, "add");
@@ -232,16 +243,23 @@ static void kernel_is_what_the_handle_stands_for_now(void **state) {
 	kernel_library_module_found((CUlibrary)&fake_program, (CUmodule)&other);
 
 	kernel_module_loaded((CUmodule)&other, PROGRAM_90, NULL, NULL);
+	assert_epoch_changed();
 	kernel_function_found((CUmodule)&other, handle, "grid_sync");
+	assert_epoch_changed();
 	assert_string_equal(kernel_name(kernel_find(handle)), "grid_sync");
 	assert_string_equal(kernel_name(kernel_find(add)), "add"); /* the library is still there */
 
 	kernel_kernel_function_found((CUkernel)add, handle);
+	assert_epoch_changed();
 	assert_ptr_equal(kernel_find(handle), kernel_find(add));
 	kernel_module_unloading((CUmodule)&other);
 	assert_ptr_equal(kernel_find(handle), kernel_find(add));
 	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half, NULL), 0);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
+
+	kernel_kernel_function_found((CUkernel)&other, handle); /* of a library that we don't know */
+	assert_epoch_changed();
+	assert_null(kernel_find(handle));
 }
 
 static void kernel_of_a_library_leaves_with_the_context(void **state) {

@@ -105,7 +105,7 @@ static inline CUresult launch_op(struct op *op, bool *ret_again) {
 	}
 	gate_kernel(op);
 	rc = launch_in_job(op, ret_again);
-	if (rc == CUDA_SUCCESS && op->launch) {
+	if (rc == CUDA_SUCCESS && op_has_launched(op)) {
 		route_learn(op);
 	}
 	op_end(op, rc);

@@ -150,13 +150,11 @@ bool job_worth_opening(struct lane *lane) {
 
 /* When @job of @lane must be done, see lane->due_ns. */
 static uint64_t due_of(const struct lane *lane, const struct books_job *job) {
-	nsec_t release = job->marked_ns ? job->marked_ns : job->release_ns;
-	nsec_t deadline = job->deadline_ns ? job->deadline_ns : terms_deadline(lane->device);
-
 	if (!terms_are_awaited(job->terms) && !terms_yield(job->terms)) {
 		return 0;
 	}
-	return board_due(release, deadline);
+	return board_due(job->marked_ns ? job->marked_ns : job->release_ns,
+			 job->deadline_ns ? job->deadline_ns : terms_deadline(lane->device));
 }
 
 /* The lane is OPENING and ours. Nothing here is a cancellation point. */
@@ -467,12 +465,12 @@ bool job_try_close(struct lane *lane) {
 		lane_set_state(lane, LANE_CLOSING, state);
 		return false;
 	}
-	if (state != LANE_STOPPED) {
-		count_outside(lane);
-	}
 	if (atomic_load(&lane->terms)) {
 		close_book(lane, atomic_load(&lane->job));
 	} else {
+		if (state != LANE_STOPPED) {
+			count_outside(lane);
+		}
 		records_drain();
 		report(lane, lane->outside);
 	}

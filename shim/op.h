@@ -92,5 +92,10 @@ void op_bypassed(struct op *op);
 /* After op_begin(): the operation goes to the program's own stream after all. */
 void op_unconfine(struct op *op);
 
+/* After op_begin(): whether the thread has launched something in this stream and job before. */
+static inline bool op_has_launched(const struct op *op) {
+	return atomic_load_explicit(&op->use->launches, memory_order_relaxed) > 0;
+}
+
 /* The grant under which @op runs; valid until op_end(). */
 const struct enforce_grant *op_grant(const struct op *op);

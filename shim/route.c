@@ -38,39 +38,39 @@ static inline struct kernel_count *find_count(struct worker *w, const struct rou
 	return c;
 }
 
-/* The job is the one in which the way was found. For good only while inside. */
-static inline bool is_same_job(const struct route *r) {
-	return r->job != 0 && atomic_load(&r->lane->state) == LANE_OPEN &&
-	       get(&r->lane->job) == r->job;
+/* The way's entry counts in the job that its lane has open. For good only while inside. */
+static inline bool is_open(const struct route *r) {
+	return r->use && atomic_load(&r->lane->state) == LANE_OPEN &&
+	       get(&r->lane->job) == get(&r->use->job);
 }
 
-/* While inside: the way still leads there. */
+/* While inside the job: the way leads there. */
 static inline bool leads_on(const struct route *r) {
 	const struct lane *lane = r->lane;
 
-	return get(&lane->steered_to) == r->to && !get(&lane->recording) &&
-	       place_active() == (r->place != NULL) &&
+	return get(&lane->terms) == r->terms && get(&lane->steered_to) == r->to &&
+	       !get(&lane->recording) && place_active() == (r->place != NULL) &&
 	       (!r->place || place_is_ready(r->place, r->to, r->at));
 }
 
 HOT_CODE bool route_begin(struct route_use *u, const struct real *real,
 			  const struct route_launch *l) {
 	struct worker *w = worker_self;
+	const struct route *r;
 	CUcontext context;
-	struct route *r;
 
-	if (!w || !is_same_job(&w->route)) {
+	if (!w || !is_open(&w->route)) {
 		return false;
 	}
 	r = &w->route;
 	u->count = find_count(w, l);
-	if (!u->count || r->named != l->stream || r->per_thread != l->per_thread ||
-	    r->epoch != get(&worker_epoch) || capture_any() ||
+	if (!u->count || get(&r->use->launches) == 0 || r->named != l->stream ||
+	    r->per_thread != l->per_thread || r->epoch != get(&worker_epoch) || capture_any() ||
 	    real->cuCtxGetCurrent(&context) != CUDA_SUCCESS || context != r->context) {
 		return false;
 	}
 	atomic_store(&w->inside, r->lane);
-	if (!is_same_job(r) || !leads_on(r)) {
+	if (!is_open(r) || !leads_on(r)) {
 		atomic_store_explicit(&w->inside, NULL, memory_order_release);
 		return false;
 	}
@@ -121,12 +121,12 @@ HOT_CODE void route_learn(const struct op *op) {
 	*known_at(w, op->launch->function) = (struct known_kernel){
 		.function = op->launch->function, .count = c, .epoch = op->kernel_epoch};
 	w->route = (struct route){
-		.job = get(&op->lane->job),
+		.use = op->use,
+		.lane = op->lane,
+		.terms = get(&op->lane->terms),
 		.context = op->id->context,
 		.named = op->stream,
 		.at = op->place.at,
-		.lane = op->lane,
-		.use = op->use,
 		.place = op->place.place,
 		.to = op->to,
 		.epoch = w->last.epoch,

@@ -2,7 +2,8 @@
  * route.h: the short way of a launch. Most launches are like the one before: the same thread, job,
  * context and stream, and a kernel that the thread has launched in the same shape. What op.c found
  * out for that one leads this one as well, as long as nothing of it has changed; else the launch
- * goes the long way, and nothing was done.
+ * goes the long way, and nothing was done. So does the launch that opens a job: the next one goes
+ * as those of the last job did.
  *
  * Between two launches a program has other things in the caches, so what counts is how few cache
  * lines this touches: tests/bench/LAUNCH.md.
@@ -47,6 +48,6 @@ bool route_begin(struct route_use *u, const struct real *real, const struct rout
 /* @rc: the driver's answer. */
 void route_end(const struct route_use *u, const struct route_launch *l, CUresult rc);
 
-/* Launches like that of @op may go the way that it has gone; between op_begin() and op_end(), when
- * the driver has taken it. */
+/* Launches like that of @op may go the way that it has gone, unless it is special; between
+ * op_begin() and op_end(), when the driver has taken it. */
 void route_learn(const struct op *op);

@@ -97,7 +97,7 @@ struct worker *worker_attach(void) {
 	w->tid = (uint32_t)gettid();
 	w->last = (struct stream_state){.epoch = 0};
 	w->last_use = NULL;
-	w->route.job = 0;
+	w->route.use = NULL;
 	worker_self = w;
 	return w;
 }
@@ -234,6 +234,9 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 
 	if (!u) {
 		return NULL;
+	}
+	if (w->route.use == u) {
+		w->route.use = NULL;
 	}
 	release(u);
 	set(&u->lane, lane);

@@ -84,11 +84,11 @@ struct stream_state {
 
 /* Where the thread's last launch that may be followed has gone: see route.h. */
 struct route {
-	uint64_t job; /* 0: none */
-	CUcontext context;
-	CUstream named, at; /* at: NULL is a name, too */
+	struct stream_use *use; /* NULL: there was none */
 	struct lane *lane;
-	struct stream_use *use;
+	uint64_t terms; /* of the job */
+	CUcontext context;
+	CUstream named, at;   /* at: NULL is a name, too */
 	struct place *place;  /* NULL: streams have none */
 	struct partition *to; /* NULL: the stream itself */
 	uint32_t epoch;	      /* worker_epoch */

@@ -257,7 +257,8 @@ static void kernel_is_what_the_handle_stands_for_now(void **state) {
 	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half, NULL), 0);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 
-	kernel_kernel_function_found((CUkernel)&other, handle); /* of a library that we don't know */
+	kernel_kernel_function_found((CUkernel)&other,
+				     handle); /* of a library that we don't know */
 	assert_epoch_changed();
 	assert_null(kernel_find(handle));
 }

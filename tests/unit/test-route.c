@@ -4,6 +4,7 @@
  */
 #include "shim/real.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,6 +78,9 @@ static const struct route_launch like = {.function = HANDLE(3),
 					 .shared_bytes = 16,
 					 .blocks = 20};
 
+static const struct kernel_count counted = {
+	.wave_threads = 128, .wave_shared = 16, .wave_blocks = 8};
+
 static struct kernel_count *count(void) {
 	return worker_count(worker_get(), 3);
 }
@@ -113,12 +117,12 @@ static int setup(void **state) {
 	atomic_store(&lane.job, 50);
 	atomic_store(&lane.terms, TERMS);
 	atomic_store(&lane.steered_to, HANDLE(8));
-	use = (struct stream_use){.behind_ns = 0};
-	*count() = (struct kernel_count){.wave_threads = 128, .wave_shared = 16, .wave_blocks = 8};
+	use = (struct stream_use){.job = 50, .launches = 1};
+	*count() = counted;
 	atomic_store(&capture_count, 0);
 	atomic_store(&conn_number, 0);
 	atomic_store(&place_is_active, true);
-	w->route = (struct route){.job = 0};
+	w->route = (struct route){.use = NULL};
 	memset(w->known, 0, sizeof(w->known));
 	w->last.epoch = atomic_load(&worker_epoch);
 	w->last_use = NULL;
@@ -158,7 +162,7 @@ static void learn(void) {
 static void what_is_launched_is_counted(void **state) {
 	learn();
 	assert_true(goes_like_it());
-	assert_int_equal(atomic_load(&use.launches), 2);
+	assert_int_equal(atomic_load(&use.launches), 3);
 	assert_int_equal(atomic_load(&use.waves), 6);
 	assert_int_equal(atomic_load(&count()->launches), 2);
 	assert_int_equal(atomic_load(&count()->blocks), 40);
@@ -170,7 +174,7 @@ static void what_fails_is_not_counted(void **state) {
 	learn();
 	point_mark();
 	assert_true(goes(&like, CUDA_ERROR_INVALID_VALUE));
-	assert_int_equal(atomic_load(&use.launches), 1);
+	assert_int_equal(atomic_load(&use.launches), 2);
 	assert_int_equal(atomic_load(&count()->launches), 1);
 	assert_int_equal(n_left, 2);
 	assert_int_equal(atomic_load(&use.last), point_now()); /* it may be in the stream */
@@ -254,6 +258,84 @@ static void another_job_is_the_long_way(void **state) {
 	assert_int_equal(n_asked, 0); /* then the long way is none longer */
 	atomic_store(&lane.state, LANE_OPEN);
 	assert_true(goes_like_it());
+}
+
+static void launches_of_the_next_job_go_the_short_way(void **state) {
+	learn();
+	atomic_store(&lane.job, 51);
+	atomic_store(&use.job, 51);
+	atomic_store(&use.launches, 0);
+	assert_false(goes_like_it()); /* but for the first one */
+	atomic_store(&use.launches, 1);
+	assert_true(goes_like_it());
+	atomic_store(&lane.terms, 0); /* it was asked for */
+	assert_false(goes_like_it());
+	atomic_store(&lane.terms, TERMS | TERMS_YIELDS);
+	assert_false(goes_like_it());
+}
+
+/* The entry of the way is another stream's. */
+static void what_counts_something_else_is_the_long_way(void **state) {
+	struct stream_id this = {.context = HANDLE(2), .stream = CU_STREAM_PER_THREAD, .key = 76};
+	struct stream_id other = {.context = HANDLE(2), .stream = CU_STREAM_LEGACY, .key = 77};
+	struct worker *w = worker_get();
+	struct op op = example();
+
+	op.use = worker_find_use(w, &lane, 50, &this, CU_STREAM_PER_THREAD);
+	assert_non_null(op.use);
+	atomic_store(&op.use->launches, 1);
+	route_learn(&op);
+	assert_ptr_equal(w->route.use, op.use);
+	atomic_store(&lane.job, 51);
+	assert_ptr_equal(worker_find_use(w, &lane, 51, &other, CU_STREAM_LEGACY), op.use);
+	atomic_store(&op.use->launches, 1);
+	assert_false(goes_like_it());
+}
+
+struct visitor {
+	struct worker *worker;
+	bool went;
+};
+
+static void *learn_in_thread(void *data) {
+	struct visitor *v = data;
+	struct op op = example();
+
+	v->worker = op.worker;
+	*count() = counted;
+	op.worker->last.epoch = atomic_load(&worker_epoch);
+	route_learn(&op);
+	return NULL;
+}
+
+static void *go_in_thread(void *data) {
+	struct visitor *v = data;
+	struct route_use u;
+
+	v->worker = worker_get();
+	v->went = route_begin(&u, &driver, &like);
+	return NULL;
+}
+
+static void run_thread(void *(*run)(void *), struct visitor *v) {
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, v), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static bool is_idle(struct worker *w) {
+	return true;
+}
+
+static void threads_know_nothing_of_those_before_them(void **state) {
+	struct visitor first, second;
+
+	run_thread(learn_in_thread, &first);
+	worker_collect(is_idle);
+	run_thread(go_in_thread, &second);
+	assert_ptr_equal(first.worker, second.worker);
+	assert_false(second.went);
 }
 
 static void drain(void) {
@@ -388,6 +470,9 @@ int main(void) {
 		cmocka_unit_test_setup(of_the_threads_own_stream_0, setup),
 		cmocka_unit_test_setup(another_context_is_the_long_way, setup),
 		cmocka_unit_test_setup(another_job_is_the_long_way, setup),
+		cmocka_unit_test_setup(launches_of_the_next_job_go_the_short_way, setup),
+		cmocka_unit_test_setup(what_counts_something_else_is_the_long_way, setup),
+		cmocka_unit_test_setup(threads_know_nothing_of_those_before_them, setup),
 		cmocka_unit_test_setup(a_job_may_end_before_the_launch_is_inside, setup),
 		cmocka_unit_test_setup(what_is_gone_is_the_long_way, setup),
 		cmocka_unit_test_setup(unloaded_kernels_go_the_long_way, setup),

@@ -117,6 +117,28 @@ static void terms_hold_for_threads(void **state) {
 	mini_free(message);
 }
 
+/* Most of them go the way of the one before. */
+static void launches_of_each_job_are_counted(void **state) {
+	struct mini *m = *state;
+	int fd = begin_steered(m, mini_plain);
+
+	mini_do(m, "@0 module", 0); /* the kernel is known */
+	for (unsigned i = 1; i <= 3; i++) {
+		uint64_t launches, job;
+
+		mini_do(m, "@0 launch 4", 0);
+		mini_do(m, "@0 stream-launch 3", 0);
+		mini_do(m, "@0 launch 2", 0);
+		mini_do(m, "@0 sync", 0);
+		job = mini_began(m, fd, &launches);
+		if (launches == 0) { /* on a slow machine it was told of while it was open */
+			launches = mini_done_after(fd, job, 9).launches;
+		}
+		assert_int_equal(launches, 9);
+		mini_do(m, "@0 launches", (int)(9 * i));
+	}
+}
+
 /* ---- pages that can't be used ---- */
 
 /* The guest asks for its job, and keeps no descriptor but that of the connection. */
@@ -445,6 +467,7 @@ int main(void) {
 		MINI_CASE(open_jobs_are_told_of),
 		MINI_CASE(open_jobs_end_at_exit),
 		MINI_CASE(terms_hold_for_threads),
+		MINI_CASE(launches_of_each_job_are_counted),
 		MINI_CASE(pages_that_may_shrink_are_refused),
 		MINI_CASE(short_pages_are_refused),
 		MINI_CASE(descriptors_that_nobody_asked_for_are_closed),

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#define GROUPS_MAX 128
+
 #define FUNCTIONS(F)                   \
 	F(cuDeviceGetDevResource)      \
 	F(cuDevSmResourceSplitByCount) \
@@ -54,12 +56,11 @@ static bool find_group(CUdevice device, unsigned n_sms, CUdevResource *ret) {
 	return true;
 }
 
-int green_init(struct green *g, CUdevice device, unsigned n_sms) {
+/* On @n of @groups. */
+static int make(struct green *g, CUdevice device, CUdevResource *groups, unsigned n) {
 	CUdevResourceDesc desc;
-	CUdevResource group;
 
-	if (!load() || !find_group(device, n_sms, &group) ||
-	    green.cuDevResourceGenerateDesc(&desc, &group, 1) != CUDA_SUCCESS ||
+	if (green.cuDevResourceGenerateDesc(&desc, groups, n) != CUDA_SUCCESS ||
 	    green.cuGreenCtxCreate(&g->handle, desc, device, CU_GREEN_CTX_DEFAULT_STREAM) !=
 		    CUDA_SUCCESS) {
 		return -ENOTSUP;
@@ -69,8 +70,31 @@ int green_init(struct green *g, CUdevice device, unsigned n_sms) {
 		green.cuGreenCtxDestroy(g->handle);
 		return -ENOTSUP;
 	}
-	g->n_sms = group.sm.smCount;
+	g->n_sms = n * groups[0].sm.smCount;
 	return 0;
+}
+
+int green_init(struct green *g, CUdevice device, unsigned n_sms) {
+	CUdevResource group;
+
+	return load() && find_group(device, n_sms, &group) ? make(g, device, &group, 1) : -ENOTSUP;
+}
+
+int green_init_row(struct green *g, CUdevice device, unsigned first, unsigned n_sms) {
+	CUdevResource all, rest, groups[GROUPS_MAX];
+	unsigned n = GROUPS_MAX, size;
+
+	if (!load() ||
+	    green.cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS ||
+	    green.cuDevSmResourceSplitByCount(groups, &n, &all, &rest, 0, 2) != CUDA_SUCCESS ||
+	    n == 0) {
+		return -ENOTSUP;
+	}
+	size = groups[0].sm.smCount;
+	if (n_sms == 0 || first % size != 0 || n_sms % size != 0 || (first + n_sms) / size > n) {
+		return -EINVAL;
+	}
+	return make(g, device, &groups[first / size], n_sms / size);
 }
 
 void green_deinit(struct green *g) {

@@ -14,4 +14,8 @@ struct green {
 
 /* The least number of SMs from @n_sms on. Return: 0; -ENOTSUP: the driver can't. */
 int green_init(struct green *g, CUdevice device, unsigned n_sms);
+/* On @n_sms SMs from number @first on, of the smallest groups that don't take clusters apart:
+ * others than those of another such row. Return: 0; -ENOTSUP; -EINVAL: they are not whole groups.
+ */
+int green_init_row(struct green *g, CUdevice device, unsigned first, unsigned n_sms);
 void green_deinit(struct green *g);

@@ -5,6 +5,9 @@
  *	Every kind of work in a green context of each number of SMs, COUNT jobs each, then for so
  *	many MILLISECONDS (0: not) over and over for its power. A line each on stdout: work sms
  *	copy_in_ns exec_best_ns exec_worst_ns copy_out_ns watts
+ * usage: periodic power SCALE MILLISECONDS CELL...
+ *	What the GPU draws for so long: a line "CELL WATTS" each. WORK:SMS: kernels of that work on
+ *	so many SMs, without a pause; WORK:SMS+WORK:SMS: two side by side; static: a context alone.
  * usage: periodic WORK SCALE PERIOD_NS DEADLINE_NS OFFSET_NS WINDOW_NS [LEAD_NS]
  *	Says "ready" on stdout, reads the start (CLOCK_MONOTONIC, ns) from stdin, and runs a job at
  *	each release for LEAD_NS (0) and the window after; a job that can't begin in time begins
@@ -28,6 +31,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +46,12 @@
 #define RESPONSES_MAX 1000000
 #define COUNTS_MAX    64
 #define PART_BYTES    ((size_t)128 << 10)
+#define CELL_MAX      2 /* works side by side */
 
 extern const char compute_ptx[], histogram_ptx[], hotspot_ptx[], matmul_ptx[], vecadd_ptx[];
 
 /* The GPU's and the host's side of the one kind of work that is open. */
-static struct {
+static _Thread_local struct opened {
 	const struct work *work;
 	unsigned n, launches, rounds;
 	bool empty;
@@ -438,19 +443,45 @@ static void timed_job(uint64_t ret_ns[3]) {
 	}
 }
 
-/* Mean power over about @ms of kernels without a pause; 0 if it is not to be measured. */
-static double power(unsigned ms) {
-	uint64_t end = app_now_ns() + ms * 1000000ull;
-	struct meter_span span;
+static CUcontext context;
+static bool ending; /* atomic */
 
-	if (ms == 0 || !meter_begin(&span)) {
-		return 0;
-	}
-	while (app_now_ns() < end) {
+static void *keep_busy(void *opened) {
+	my = *(struct opened *)opened;
+	CU(cuCtxSetCurrent(context));
+	while (!__atomic_load_n(&ending, __ATOMIC_RELAXED)) {
 		my.work->launch();
 		CU(cuStreamSynchronize(my.stream));
 	}
-	return meter_end(&span);
+	return NULL;
+}
+
+/* Mean power over about @ms while the kernels of all @n, from threads of their own, run without a
+ * pause, also while the meter is waited for; 0 if it is not to be measured. */
+static double power(struct opened *opened, unsigned n, unsigned ms) {
+	pthread_t threads[CELL_MAX];
+	struct meter_span span;
+	double watts = 0;
+
+	if (ms == 0) {
+		return 0;
+	}
+	__atomic_store_n(&ending, false, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < n; i++) {
+		if (pthread_create(&threads[i], NULL, keep_busy, &opened[i]) != 0) {
+			fprintf(stderr, "periodic: cannot start a thread\n");
+			exit(1);
+		}
+	}
+	if (meter_begin(&span)) {
+		app_pause_ns(ms * 1000000ull);
+		watts = meter_end(&span);
+	}
+	__atomic_store_n(&ending, true, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < n; i++) {
+		pthread_join(threads[i], NULL);
+	}
+	return watts;
 }
 
 /* The work is open, and its first job done. */
@@ -468,7 +499,7 @@ static void profile_point(unsigned count, unsigned ms, const struct green *green
 		out = t[2] > out ? t[2] : out;
 	}
 	printf("%s %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %.3f\n", my.work->name,
-	       green->n_sms, in, best, worst, out, power(ms));
+	       green->n_sms, in, best, worst, out, power(&my, 1, ms));
 	fflush(stdout);
 }
 
@@ -498,6 +529,46 @@ static int profile(int argc, char **argv, CUdevice device) {
 		green_deinit(&greens[--n]);
 	}
 	return 0;
+}
+
+static const struct work *find_work(const char *name) {
+	for (size_t w = 0; w < N_WORKS; w++) {
+		if (strcmp(works[w].name, name) == 0) {
+			return &works[w];
+		}
+	}
+	fprintf(stderr, "periodic: there is no work '%s'\n", name);
+	exit(2);
+}
+
+static void power_cell(const char *cell, bool full, unsigned ms, CUdevice device) {
+	struct opened opened[CELL_MAX];
+	struct green greens[CELL_MAX];
+	unsigned n = 0, first = 0, n_sms;
+	const char *part = strcmp(cell, "static") == 0 ? NULL : cell;
+	char name[32];
+
+	for (; part && n < CELL_MAX; n++) {
+		if (sscanf(part, "%31[^:]:%u", name, &n_sms) != 2 ||
+		    green_init_row(&greens[n], device, first, n_sms) < 0) {
+			fprintf(stderr, "periodic: %s: no such SMs, or no green contexts\n", cell);
+			exit(1);
+		}
+		first += n_sms;
+		work_open(find_work(name), full, false);
+		my.stream = greens[n].stream;
+		job();
+		opened[n] = my;
+		part = strchr(part, '+');
+		part = part ? part + 1 : NULL;
+	}
+	printf("%s %.3f\n", cell, power(opened, n, ms));
+	fflush(stdout);
+	while (n-- > 0) {
+		my = opened[n];
+		work_close();
+		green_deinit(&greens[n]);
+	}
 }
 
 static int compare(const void *a, const void *b) {
@@ -620,39 +691,33 @@ static int run_task(int argc, char **argv) {
 		.lead = argc > 7 ? strtoull(argv[7], NULL, 10) : 0,
 	};
 
-	for (size_t w = 0; w < N_WORKS; w++) {
-		if (strcmp(works[w].name, argv[1]) != 0) {
-			continue;
-		}
-		work_open(&works[w], strcmp(argv[2], "0") != 0, empty && strcmp(empty, "1") == 0);
-		my.stream = own_stream();
-		if (late_file) {
-			late.all = getenv("PERIODIC_ALL") != NULL;
-			late_open(late_file);
-		}
-		first_job();
-		for (unsigned i = 0; i < 3; i++) {
-			job();
-		}
-		puts("ready");
-		fflush(stdout);
-		if (scanf("%" SCNu64, &start) != 1) {
-			return 1; /* called off */
-		}
-		return run(&s, start);
+	work_open(find_work(argv[1]), strcmp(argv[2], "0") != 0, empty && strcmp(empty, "1") == 0);
+	my.stream = own_stream();
+	if (late_file) {
+		late.all = getenv("PERIODIC_ALL") != NULL;
+		late_open(late_file);
 	}
-	fprintf(stderr, "periodic: there is no work '%s'\n", argv[1]);
-	return 2;
+	first_job();
+	for (unsigned i = 0; i < 3; i++) {
+		job();
+	}
+	puts("ready");
+	fflush(stdout);
+	if (scanf("%" SCNu64, &start) != 1) {
+		return 1; /* called off */
+	}
+	return run(&s, start);
 }
 
 int main(int argc, char **argv) {
 	bool profiles = argc > 5 && strcmp(argv[1], "profile") == 0;
-	CUcontext context;
+	bool powers = argc > 4 && strcmp(argv[1], "power") == 0;
 	CUdevice device;
 
-	if (!profiles && (argc < 7 || argc > 8 || strtoull(argv[3], NULL, 10) == 0)) {
+	if (!profiles && !powers && (argc < 7 || argc > 8 || strtoull(argv[3], NULL, 10) == 0)) {
 		fprintf(stderr,
 			"usage: periodic profile SCALE COUNT MILLISECONDS SMS...\n"
+			"       periodic power SCALE MILLISECONDS CELL...\n"
 			"       periodic WORK SCALE PERIOD DEADLINE OFFSET WINDOW [LEAD] (ns)\n");
 		return 2;
 	}
@@ -660,5 +725,9 @@ int main(int argc, char **argv) {
 	CU(cuDeviceGet(&device, 0));
 	CU(cuDevicePrimaryCtxRetain(&context, device));
 	CU(cuCtxSetCurrent(context));
-	return profiles ? profile(argc, argv, device) : run_task(argc, argv);
+	for (int i = 4; powers && i < argc; i++) {
+		power_cell(argv[i], strcmp(argv[2], "0") != 0, (unsigned)strtoul(argv[3], NULL, 10),
+			   device);
+	}
+	return powers ? 0 : profiles ? profile(argc, argv, device) : run_task(argc, argv);
 }

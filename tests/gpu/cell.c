@@ -167,8 +167,12 @@ int cell_run(uint64_t lead_ns, uint64_t window_ns) {
 	}
 	stolen = stolen_ms();
 	metered = !failed && meter_read(&ns[0], &mj[0]);
+	if (!failed) {
+		wait_all(true, begin + window_ns);
+	}
+	metered =
+		metered && meter_read(&ns[1], &mj[1]); /* before programs take their time to end */
 	wait_all(true, failed ? app_now_ns() + 5 * SECOND : begin + window_ns + 20 * SECOND);
-	metered = metered && meter_read(&ns[1], &mj[1]);
 	printf("stolen %" PRIu64 "\n", stolen_ms() - stolen);
 	collect();
 	if (metered) {

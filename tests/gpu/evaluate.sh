@@ -27,7 +27,9 @@
 # trace-FAMILY-COLUMN-U-SET, and the task sets as tasks-FAMILY-U-SET. CAUSES=yes: what the time of each
 # missed job went into, as late.csv (in ns, see periodic.c), and the causes as causes.txt; CAUSES=all:
 # a line for each job that counts. SECONDS_CSV=yes: a line for each second since the programs began, as
-# seconds.csv: jobs released in it, and those of them that were late, also of the lead.
+# seconds.csv: jobs released in it, and those of them that were late, also of the lead. PREDICT=yes: each
+# cell's energy beside what `sbeetctl simulate` predicts of its task set, policy and profiles, as energy.csv
+# and energy.txt (Table 3.6).
 # Exit 1 if a result was wrong or a task failed.
 set -u
 
@@ -165,7 +167,7 @@ run_cell() {
 	{ echo "$label"; cat "$scratch/errors"; } >>"$folder/errors.txt"
 	awk -v head="$1,$2,$3,$4" -v tasks="$n_tasks" -v window="$window_s" -v lines="$folder/tasks.csv" -v cells="$csv" '
 		NR == FNR { work[NR] = $1; period[NR] = $2; deadline[NR] = $3; next }
-		$1 == "energy" { j = $2 / 1e3 }
+		$1 == "energy" && $3 > 0 { j = $2 / 1e3 * window * 1e9 / $3 }
 		$1 == "stolen" { stolen = $2 }
 		$1 == "task" && NF == 10 {
 			printf "%s,%d,%s,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", head, $2, work[$2], period[$2], deadline[$2], \
@@ -187,6 +189,28 @@ run_cell() {
 		END { for (i = 1; i <= n; i++) printf "%s,%d,%d,%d\n", head, i, released[i], missed[i] }' \
 		"$scratch"/seconds-* >>"$folder/seconds.csv"
 	say "$label: $(tail -n 1 "$csv" | awk -F, '{ printf "%d of %d missed", $9, $7 }')"
+}
+
+# FAMILY COLUMN U SEED: the cell just run, simulated with the lead, whose energy a second is the window's.
+predict() {
+	{
+		sed "1s/\"step\"/\"sms\": ${sms##* }, &/; \$s/}\$//" "$folder/profiles/measured.json"
+		awk '
+			{
+				printf "%s{\"name\": \"%s-%d\", \"profile\": \"%s-%d\", \"period\": \"%sns\", " \
+					"\"deadline\": \"%sns\", \"offset\": \"%sns\", \"priority\": %d}", \
+					NR == 1 ? ", \"tasks\": [" : ",\n", $1, NR, $1, NR, $2, $3, $4, $5
+			}
+			END { print "]}" }' "$scratch/tasks"
+	} >"$folder/predict-$1-$3-$4.json"
+	lasts=$(awk -v l="$(lead_of "$2")" -v w="$window_s" 'BEGIN { print l + w }')
+	tool "$ctl" simulate -p "${2%-yield}" -d "${lasts}s" --param=sequential=on --param=exec=drawn \
+		--columns=energy_j --no-legend "$folder/predict-$1-$3-$4.json" >"$scratch/predicted" || failed=1
+	awk -F, -v cell="$1,$2,$3,$4" -v lasts="$lasts" '
+		NR == FNR { if (FNR == 1) j = $1; next }
+		$1 "," $2 "," $3 "," $4 == cell && $13 > 0 { m = $13; p = j * $6 / lasts }
+		END { if (m && p) printf "%s,%.3f,%.3f,%.2f\n", cell, m, p, 100 * (p - m) / m }' \
+		"$scratch/predicted" "$csv" >>"$folder/energy.csv"
 }
 
 # FAMILY U SEED: under all columns, as far as they are not there.
@@ -211,6 +235,10 @@ run_set() {
 			esac ;;
 		esac
 		run_cell "$1" "$column" "$2" "$3"
+		case ${PREDICT:-}:$column in
+		yes:none | yes:host) ;;
+		yes:*) predict "$1" "$column" "$2" "$3" ;;
+		esac
 		[ -z "$daemon" ] || {
 			stop_daemon
 			{ echo "$1 $column U $2 set $3"; cat "$scratch/sbeetd.log"; } >>"$folder/sbeetd.log"
@@ -224,6 +252,8 @@ gpu=${GPU_NAME:-$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 [ -z "${SECONDS_CSV:-}" ] || [ -s "$folder/seconds.csv" ] || echo "family,column,u,set,second,released,missed" >"$folder/seconds.csv"
 [ -z "${CAUSES:-}" ] || [ -s "$folder/late.csv" ] ||
 	echo "family,column,u,set,task,work,deadline,before,wake_up,first_call,copy_in,kernels,copy_out,return,response" >"$folder/late.csv"
+[ -z "${PREDICT:-}" ] || [ -s "$folder/energy.csv" ] ||
+	echo "family,column,utilisation,set,measured_j,predicted_j,error_percent" >"$folder/energy.csv"
 [ -s "$folder/measured.txt" ] || { start_mps; measure; }
 write_profiles
 # What a set takes, until one has shown it.
@@ -251,4 +281,13 @@ done
 tool "$evaluate" summary "$folder/tasks.csv" | tee "$folder/summary.txt"
 [ ! -s "$folder/late.csv" ] ||
 	awk -f "$here/causes.awk" "$folder/measured.txt" "$folder/late.csv" | tee "$folder/causes.txt"
+[ ! -s "$folder/energy.csv" ] || awk -F, '
+	NR == 1 { printf "%-8s %4s %10s  %-10s %11s %11s %8s\n", "FAMILY", "U", "SET", "POLICY", "MEASURED J", "PREDICTED J", "ERROR %"; next }
+	{
+		printf "%-8s %4s %10s  %-10s %11.1f %11.1f %+8.2f\n", $1, $3, $4, $2, $5, $6, $7
+		e = $7 < 0 ? -$7 : $7; sum += e; n++
+		if (e > most) most = e
+	}
+	END { if (n) printf "error of %d cells: mean %.2f %%, max %.2f %%\n", n, sum / n, most }' \
+	"$folder/energy.csv" | tee "$folder/energy.txt"
 [ $failed -eq 0 ]

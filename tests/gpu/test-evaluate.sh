@@ -2,7 +2,8 @@
 # evaluate.sh on the simulated GPU: it measures profiles, runs task sets of both families in columns of each
 # kind, keeps a line for each cell, each task and each late job, with causes for all of these, measures nothing
 # twice, takes its sets from the bundle's commit, and draws. Programs that lookahead plans with make the parts
-# of the GPU before their first job. What the numbers are is not looked at.
+# of the GPU before their first job. What the numbers are is not looked at, only that those of the table of
+# energies are the measured and the simulated ones.
 #
 # usage: test-evaluate.sh SOURCE; $SBEET_BUILD is the build folder.
 set -eu
@@ -35,10 +36,22 @@ rows() { # FAMILY: cells in which jobs ended
 	awk -F, -v family="$1" '$1 == family && NF == 15 && $4 == 242 && $7 > 0 && $8 > 0 && $15 ~ /^[0-9]+$/' "$csv" | wc -l
 }
 
-FAMILIES=mixed run "mps mps-50 fcfs"
+PREDICT=yes FAMILIES=mixed run "mps mps-50 fcfs"
 [ "$(rows mixed)" -eq 3 ] || fail "three cells"
 awk -F, '$1 == "mixed" && NF == 15 && $9 > 0 && $10 > 0 && $12 > 0 && $13 <= $14 && $14 <= $15' "$tasks" | wc -l |
 	grep -qx 9 || fail "nine tasks"
+fcfs=$("$folder/bin/sbeetctl" simulate -p fcfs -d 1.2s --param=sequential=on --param=exec=drawn --columns=energy_j --no-legend \
+	"$folder/out/predict-mixed-0.4-242.json" | head -n 1)
+awk -F, -v fcfs="$fcfs" '
+	function differ(a, b) { return a - b > 0.02 || b - a > 0.02 }
+	NR == FNR { j[$2] = $13; next }
+	FNR > 1 && NF == 7 && $5 > 0 && $6 > 0 {
+		n++
+		bad += $5 != j[$2] || differ($7, 100 * ($6 - $5) / $5) || ($2 == "fcfs" && differ($6, fcfs / 1.2))
+	}
+	END { exit !(n == 3 && !bad) }' "$csv" "$folder/out/energy.csv" || fail "energies: $(cat "$folder/out/energy.csv")"
+[ "$(grep -c "^mixed *0.4 *242 " "$folder/out/energy.txt")" -eq 3 ] && tail -n 1 "$folder/out/energy.txt" |
+	grep -qx "error of 3 cells: mean [0-9.]* %, max [0-9.]* %" || fail "the table: $(cat "$folder/out/energy.txt")"
 cp "$csv" "$folder/before"
 FAMILIES=mixed SBEET_LOG=debug run "mps fcfs lookahead"
 grep -q "Made [0-9]* parts of the GPU ahead" "$folder/out/errors.txt" || { head -n 50 "$folder/out/errors.txt"; exit 1; }

@@ -553,6 +553,58 @@ static void job_lasts_from_segment_to_segment_if_it_is_told_so(void **state) {
 	}
 }
 
+/* ---- under terms ---- */
+
+/* @n graphs, a launch each @each. */
+static void run_under_terms(unsigned n, nsec_t each) {
+	for (unsigned i = 0; i < n; i++) {
+		struct op op;
+
+		op_init(&op, SBEET__OP_KIND__OP_KIND_GRAPH, 0, 0, (CUstream)0x10, NULL);
+		enter(&op);
+		world.now += each - 1;
+		leave(&op);
+	}
+	atomic_store(&lane->terms, 1);
+}
+
+/* Another one may begin while what this one has handed over still runs, but not while a thread is
+ * in the middle of doing so. */
+static void job_is_not_put_aside_while_a_thread_is_inside(void **state) {
+	pthread_t thread;
+
+	run_under_terms(1, 1);
+	assert_false(job_put_aside(lane)); /* it is not over */
+	thread = start(stay_inside, NULL);
+	sem_wait(&inside);
+	lane_drain(lane);
+	assert_false(job_put_aside(lane));
+	assert_int_equal(atomic_load(&lane->state), LANE_DRAINING);
+	sem_post(&go_on);
+	pthread_join(thread, NULL);
+	assert_true(job_put_aside(lane));
+	assert_int_equal(atomic_load(&lane->state), LANE_IDLE);
+	assert_int_equal(atomic_load(&lane->n_aside), 1);
+	job_close_aside(lane);
+	assert_int_equal(atomic_load(&lane->n_aside), 1); /* something runs */
+	complete();
+	job_close_aside(lane);
+	assert_int_equal(atomic_load(&lane->n_aside), 0);
+}
+
+/* Gates go by what a launch of the last job took. */
+static void job_tells_the_next_one_what_a_launch_takes(void **state) {
+	assert_int_equal(atomic_load(&lane->launch_ns), 0);
+	run_under_terms(4, 50 * NSEC_PER_USEC);
+	world.now += 250 * NSEC_PER_USEC;
+	complete_and_close();
+	assert_int_equal(atomic_load(&lane->launch_ns), 100 * NSEC_PER_USEC);
+	run(0);
+	atomic_store(&lane->terms, 1);
+	complete_and_close(); /* without a launch it tells nothing */
+	assert_int_equal(atomic_load(&lane->launch_ns), 100 * NSEC_PER_USEC);
+}
+
 #define CASE(test) cmocka_unit_test_setup(test, setup)
 
 int main(void) {
@@ -571,6 +623,8 @@ int main(void) {
 		CASE(job_is_stopped_for_ten_seconds_at_most),
 		CASE(job_that_is_marked_is_stopped_but_not_over),
 		CASE(job_lasts_from_segment_to_segment_if_it_is_told_so),
+		CASE(job_is_not_put_aside_while_a_thread_is_inside),
+		CASE(job_tells_the_next_one_what_a_launch_takes),
 	};
 
 	sem_init(&inside, 0, 0);

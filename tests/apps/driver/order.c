@@ -121,6 +121,13 @@ static void do_step(struct app_random *r, unsigned s) {
 	unsigned a = app_random_u32(r) | 1, c = app_random_u32(r);
 	unsigned rounds = 1 + app_random_u32(r) % 100;
 	void *params[] = {cell ? &cell->memory : NULL, &a, &c, &rounds};
+	CUlaunchConfig config = {.gridDimX = 1,
+				 .gridDimY = 1,
+				 .gridDimZ = 1,
+				 .blockDimX = WORDS,
+				 .blockDimY = 1,
+				 .blockDimZ = 1,
+				 .hStream = my.streams[s]};
 
 	if (!cell) {
 		return;
@@ -129,6 +136,8 @@ static void do_step(struct app_random *r, unsigned s) {
 	if (rounds % 4 == 0) {
 		CU(cuLaunchCooperativeKernel(my.step, 1, 1, 1, WORDS, 1, 1, 0, my.streams[s],
 					     params));
+	} else if (rounds % 4 == 1) {
+		CU(cuLaunchKernelEx(&config, my.step, params, NULL));
 	} else {
 		CU(cuLaunchKernel(my.step, 1, 1, 1, WORDS, 1, 1, 0, my.streams[s], params, NULL));
 	}
@@ -369,8 +378,13 @@ static const struct {
 };
 
 static void act(struct app_random *r) {
-	unsigned s = app_random_u32(r) % STREAMS, sum = 0, at;
+	static unsigned s;
+	unsigned sum = 0, at;
 
+	/* Often the same as before: libsbeet.so remembers its last stream. */
+	if (app_random_u32(r) % 2) {
+		s = app_random_u32(r) % STREAMS;
+	}
 	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
 		sum += acts[i].weight;
 	}

@@ -52,7 +52,9 @@ static void clusters_frame(struct app_lane *lane, uint64_t seed) {
 
 	CU(cuMemcpyHtoDAsync(my.dev_a, my.a, my.n * sizeof(float), stream));
 	CU(cuMemcpyHtoDAsync(my.dev_b, my.b, my.n * sizeof(float), stream));
-	launch(lane, my.dev_a, my.dev_b, my.dev_c, 1);
+	for (unsigned i = 0; i < 3; i++) { /* so often that libsbeet.so remembers how */
+		launch(lane, my.dev_a, my.dev_b, my.dev_c, 1);
+	}
 	launch(lane, my.dev_c, my.dev_b, my.dev_a, CLUSTER);
 	CU(cuMemcpyDtoHAsync(my.c, my.dev_a, my.n * sizeof(float), stream));
 	CU(cuStreamSynchronize(stream));

@@ -6,9 +6,9 @@
 # usage: pairs.sh FOLDER     has watts.txt, what was measured; if it is there, nothing is measured again
 #
 # All pairs of WORKS (stream matmul hotspot histogram compute, see periodic.c) on all SPLITS (A:B, in whole
-# groups of SMs; those left over are idle), MS (1000) each. SCALE (100; 0: tiny kernels). IDLE_W (0):
-# P^idle(M). LIMIT_W (the GPU's power limit): it slows down rather than draw more. The table is also in
-# FOLDER/pairs.txt. Exit 1 if something could not be measured.
+# groups of SMs, of which an H200 may have 14 of 8; those left over are idle), MS (1000) each. SCALE (100; 0:
+# tiny kernels). IDLE_W (0): P^idle(M). LIMIT_W (the GPU's power limit): it slows down rather than draw more.
+# The table is also in FOLDER/pairs.txt. Exit 1 if something could not be measured.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +16,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1" || exit 2
 folder=$(cd "$1" && pwd)
 works=${WORKS:-stream matmul hotspot histogram compute}
-splits=${SPLITS:-32:32 32:64 64:32 32:96 64:64 96:32}
+splits=${SPLITS:-32:32 32:64 64:32 32:80 48:64 80:32}
 limit=${LIMIT_W:-$(nvidia-smi --query-gpu=power.limit --format=csv,noheader,nounits 2>/dev/null | head -n 1)}
 
 cells() {
@@ -36,10 +36,11 @@ cells() {
 	done
 }
 
+failed=0
 if [ ! -s "$folder/watts.txt" ]; then
 	start_mps
 	# shellcheck disable=SC2046 # many cells
-	"$here/bin/periodic" power "${SCALE:-100}" "${MS:-1000}" $(cells) >"$scratch/watts.txt" || exit 1
+	"$here/bin/periodic" power "${SCALE:-100}" "${MS:-1000}" $(cells) >"$scratch/watts.txt" || failed=1
 	cp "$scratch/watts.txt" "$folder/"
 fi
 awk -v idle="${IDLE_W:-0}" -v limit="${limit:-0}" '
@@ -61,7 +62,6 @@ awk -v idle="${IDLE_W:-0}" -v limit="${limit:-0}" '
 		if (error > most) most = error
 	}
 	END { if (!failed) printf "error of %d splits: mean %.2f %%, max %.2f %%\n", n, sum / n, most; exit failed }' \
-	"$folder/watts.txt" >"$folder/pairs.txt"
-failed=$?
+	"$folder/watts.txt" >"$folder/pairs.txt" || failed=1
 cat "$folder/pairs.txt"
 exit $failed

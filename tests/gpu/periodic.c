@@ -8,6 +8,7 @@
  * usage: periodic power SCALE MILLISECONDS CELL...
  *	What the GPU draws for so long: a line "CELL WATTS" each. WORK:SMS: kernels of that work on
  *	so many SMs, without a pause; WORK:SMS+WORK:SMS: two side by side; static: a context alone.
+ *	Exit 1 if there were no such SMs for one: the others are measured all the same.
  * usage: periodic WORK SCALE PERIOD_NS DEADLINE_NS OFFSET_NS WINDOW_NS [LEAD_NS]
  *	Says "ready" on stdout, reads the start (CLOCK_MONOTONIC, ns) from stdin, and runs a job at
  *	each release for LEAD_NS (0) and the window after; a job that can't begin in time begins
@@ -541,18 +542,21 @@ static const struct work *find_work(const char *name) {
 	exit(2);
 }
 
-static void power_cell(const char *cell, bool full, unsigned ms, CUdevice device) {
+/* False: this GPU has no such SMs. */
+static bool power_cell(const char *cell, bool full, unsigned ms, CUdevice device) {
 	struct opened opened[CELL_MAX];
 	struct green greens[CELL_MAX];
 	unsigned n = 0, first = 0, n_sms;
 	const char *part = strcmp(cell, "static") == 0 ? NULL : cell;
+	bool has_sms = true;
 	char name[32];
 
 	for (; part && n < CELL_MAX; n++) {
-		if (sscanf(part, "%31[^:]:%u", name, &n_sms) != 2 ||
-		    green_init_row(&greens[n], device, first, n_sms) < 0) {
+		has_sms = sscanf(part, "%31[^:]:%u", name, &n_sms) == 2 &&
+			  green_init_row(&greens[n], device, first, n_sms) == 0;
+		if (!has_sms) {
 			fprintf(stderr, "periodic: %s: no such SMs, or no green contexts\n", cell);
-			exit(1);
+			break;
 		}
 		first += n_sms;
 		work_open(find_work(name), full, false);
@@ -562,13 +566,16 @@ static void power_cell(const char *cell, bool full, unsigned ms, CUdevice device
 		part = strchr(part, '+');
 		part = part ? part + 1 : NULL;
 	}
-	printf("%s %.3f\n", cell, power(opened, n, ms));
-	fflush(stdout);
+	if (has_sms) {
+		printf("%s %.3f\n", cell, power(opened, n, ms));
+		fflush(stdout);
+	}
 	while (n-- > 0) {
 		my = opened[n];
 		work_close();
 		green_deinit(&greens[n]);
 	}
+	return has_sms;
 }
 
 static int compare(const void *a, const void *b) {
@@ -712,6 +719,7 @@ static int run_task(int argc, char **argv) {
 int main(int argc, char **argv) {
 	bool profiles = argc > 5 && strcmp(argv[1], "profile") == 0;
 	bool powers = argc > 4 && strcmp(argv[1], "power") == 0;
+	int missing = 0;
 	CUdevice device;
 
 	if (!profiles && !powers && (argc < 7 || argc > 8 || strtoull(argv[3], NULL, 10) == 0)) {
@@ -726,8 +734,8 @@ int main(int argc, char **argv) {
 	CU(cuDevicePrimaryCtxRetain(&context, device));
 	CU(cuCtxSetCurrent(context));
 	for (int i = 4; powers && i < argc; i++) {
-		power_cell(argv[i], strcmp(argv[2], "0") != 0, (unsigned)strtoul(argv[3], NULL, 10),
-			   device);
+		missing += !power_cell(argv[i], strcmp(argv[2], "0") != 0,
+				       (unsigned)strtoul(argv[3], NULL, 10), device);
 	}
-	return powers ? 0 : profiles ? profile(argc, argv, device) : run_task(argc, argv);
+	return powers ? missing > 0 : profiles ? profile(argc, argv, device) : run_task(argc, argv);
 }

@@ -59,13 +59,13 @@ predict() {
 }
 
 start_daemon --policy fcfs
-"$ctl" gpu calibrate -q --sms 8,40,72,104,132 --runs 4 --power-time 1500ms --json=short \
+"$ctl" gpu calibrate -q --sms 16,48,80,112,132 --runs 4 --power-time 1500ms --json=short \
 	-o "$scratch/gpu.json" -- "$scratch/power" compute >"$out/gpu.json" 2>>"$out/profile.log"
 static=$(grep -o '"static_w":[0-9.]*' "$out/gpu.json" | head -n 1 | cut -d: -f2)
 echo "static power: ${static:-?} W" | tee "$out/power.txt"
 for task in compute memory; do
-	measure $task $task 8,24,40,64,96,132
-	measure $task $task-else 16,48,80,112
+	measure $task $task 16,32,64,96,132
+	measure $task $task-else 48,80,112
 	while read -r sms watts; do
 		echo "$task $sms $watts $(predict $task "$sms")"
 	done <"$scratch/$task-else.rows" | awk '{

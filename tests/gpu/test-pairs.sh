@@ -35,4 +35,7 @@ cmp "$folder/expected" "$folder/log" || fail "another table"
 # What was not measured is told.
 echo "stream:24+matmul:24 0" >>"$folder/known/watts.txt"
 ! sh "$folder/pairs.sh" "$folder/known" >"$folder/log" 2>&1 || fail "0 W are measured"
-! WORKS="stream matmul" SPLITS=24:24 sh "$folder/pairs.sh" "$folder/many" >"$folder/log" 2>&1 || fail "48 of 32 SMs"
+# So is a split that this GPU hasn't got; the others are there.
+! WORKS="vecadd compute" SPLITS="24:24 8:8" sh "$folder/pairs.sh" "$folder/many" >"$folder/log" 2>&1 || fail "48 of 32 SMs"
+grep -q "vecadd:24+compute:24: no such SMs" "$folder/log" || fail "a split is missing and nobody says so"
+grep -q "^error of 1 splits" "$folder/log" || fail "one missing split takes the others away"

@@ -129,13 +129,13 @@ struct board_yield {
 };
 
 /* Whether kernels of jobs that are due at @due may begin at @now. For BOARD_YIELD_MAX_NS at a time
- * they may not, and for no deadline of others twice. */
+ * they may not, and for no deadline of others twice. @due 0: there is no such job; to be told, else
+ * the next one has waited since the last one did. */
 bool board_yield_is_open(struct board_yield *yield, const struct board *board, unsigned gpu,
 			 unsigned slot, uint64_t due, nsec_t now);
 
 /* Whether the gate is open at @now for copies that are due at @due. Closed for as long as the
  * copies of others may take, for BOARD_HOLD_MAX_NS at a time at most, and for no deadline of others
- * twice.
- */
+ * twice. @due 0: there are no such copies; to be told, as above. */
 bool board_gate_is_open(struct board_gate *gate, const struct board *board, unsigned gpu,
 			unsigned slot, uint64_t due, nsec_t now);

@@ -201,8 +201,8 @@ static void look_at_kernels(struct dock *d, const struct seat *s, struct view *v
 		due = seat_due(device);
 		atomic_store(&d->yields, due != 0);
 	}
-	open = !due || !s || !terms_held() ||
-	       board_yield_is_open(&d->yield, s->board, d->gpu, s->slot, due, v->now);
+	open = !s || board_yield_is_open(&d->yield, s->board, d->gpu, s->slot,
+					 terms_held() ? due : 0, v->now);
 	set_gate(d, &d->words->kernel_gate, open);
 	v->yields |= due != 0;
 	v->closed |= !open;
@@ -214,8 +214,8 @@ static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
 	atomic_store(&looking, d); /* its context does not go now */
 	if (atomic_load(&d->context)) {
 		due = look_at_flights(d, v);
-		bool open = !due || !s || !terms_held() ||
-			    board_gate_is_open(&d->gate, s->board, d->gpu, s->slot, due, v->now);
+		bool open = !s || board_gate_is_open(&d->gate, s->board, d->gpu, s->slot,
+						     terms_held() ? due : 0, v->now);
 
 		set_gate(d, &d->words->gate, open);
 		v->closed |= !open;

@@ -332,6 +332,25 @@ static void copies_are_announced_with_their_length(void **state) {
 	wait_for_slot(0);
 }
 
+/* A copy may be done while the gate is closed: its last piece was on its way. */
+static void copies_have_not_waited_since_the_one_before(void **state) {
+	struct keeper_copy copy;
+
+	announce(9, 1100 * MS);
+	copy = begin(1200 * MS, true);
+	let_it_look();
+	assert_false(is_open(&copy));
+	finish(&copy);
+	wait_for_slot(0);
+	atomic_fetch_add(&now, 50 * MS);
+	announce(9, 1101 * MS);
+	copy = begin(1200 * MS, true);
+	let_it_look();
+	assert_false(is_open(&copy));
+	finish(&copy);
+	wait_for_slot(0);
+}
+
 static void copies_that_are_not_held_close_no_gate(void **state) {
 	struct keeper_copy copy;
 
@@ -522,6 +541,23 @@ static void kernels_begin_again_in_time(void **state) {
 	close_job(gate);
 }
 
+/* A job may end while the gate is closed: its last kernel had begun. */
+static void kernels_have_not_waited_since_the_job_before(void **state) {
+	CUdeviceptr gate;
+
+	await(9, 1100 * MS);
+	gate = open_job(1200 * MS);
+	let_it_look();
+	assert_false(may_begin(gate));
+	close_job(gate);
+	atomic_fetch_add(&now, 50 * MS);
+	await(9, 1101 * MS);
+	open_job(1200 * MS);
+	let_it_look();
+	assert_false(may_begin(gate));
+	close_job(gate);
+}
+
 static void kernels_do_not_wait_for_a_keeper_without_a_cpu(void **state) {
 	CUdeviceptr gate;
 	nsec_t next;
@@ -596,6 +632,7 @@ int main(void) {
 		CASE(gate_is_open_again_in_time),
 		CASE(gate_does_not_wait_for_a_keeper_without_a_cpu),
 		CASE(gate_does_not_wait_for_a_keeper_that_is_asleep),
+		CASE(copies_have_not_waited_since_the_one_before),
 		CASE(copies_that_are_not_held_close_no_gate),
 		CASE(gate_opens_when_the_terms_lapse),
 		CASE(context_takes_its_copies_with_it),
@@ -606,6 +643,7 @@ int main(void) {
 		CASE(kernels_wait_while_somebody_is_awaited),
 		CASE(kernels_do_not_wait_for_copies),
 		CASE(kernels_begin_again_in_time),
+		CASE(kernels_have_not_waited_since_the_job_before),
 		CASE(kernels_do_not_wait_for_a_keeper_without_a_cpu),
 		CASE(kernels_begin_when_the_terms_lapse),
 		CASE(context_takes_its_kernels_with_it),

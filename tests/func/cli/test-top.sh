@@ -112,6 +112,7 @@ sees 'needs 40 x 10, has 80 x 9'
 resize 80 24
 sees '^   0 \.\{46\}$'
 kill -9 "$daemon"
+wait "$daemon" || true # the next one finds it gone
 sees 'cannot reach sbeetd'
 sees 'NOT LIVE'
 press q

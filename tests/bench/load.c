@@ -3,6 +3,7 @@
  */
 #include "load.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,10 +177,13 @@ static nsec_t take(struct load *load, struct load_client *client, struct smset *
 /* Waits for grants, or the time of the next requests. Return: how many grants there are. */
 static size_t wait_for_grants(struct load *load, struct load_client *granted[static BATCH]) {
 	struct epoll_event events[BATCH];
-	int n = epoll_wait(load->epoll, events, BATCH, -1);
 	size_t n_granted = 0;
 	uint64_t ticks;
+	int n;
 
+	do {
+		n = epoll_wait(load->epoll, events, BATCH, -1);
+	} while (n < 0 && errno == EINTR); /* stopped and continued */
 	if (n < 0) {
 		bench_die("epoll_wait");
 	}

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,15 +252,30 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 	return r;
 }
 
+/* Not SO_RCVTIMEO, which would begin anew with each signal that the program handles. */
+static int wait_for_answer(int fd) {
+	nsec_t now = nsec_now(), end = now + WELCOME_TIMEOUT_NS;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct timespec left;
+	int r;
+
+	do {
+		left = nsec_timespec(now < end ? end - now : 0);
+		r = ppoll(&p, 1, &left, NULL);
+		now = nsec_now();
+	} while (r < 0 && errno == EINTR);
+	return r > 0 ? 0 : r == 0 ? -EAGAIN : -errno;
+}
+
 static int handshake(int fd, uint8_t *buffer, bool initial) {
 	int r;
 
 	set_timeout(fd, SO_SNDTIMEO, WELCOME_TIMEOUT_NS);
-	set_timeout(fd, SO_RCVTIMEO, WELCOME_TIMEOUT_NS);
 	r = send_hello(fd, initial);
 	/* A daemon that wants no more programs has said so by now and hears nothing. */
 	if (r == 0 || r == -EPIPE) {
-		r = read_welcome(fd, buffer, initial);
+		r = wait_for_answer(fd);
+		r = r == 0 ? read_welcome(fd, buffer, initial) : r;
 	}
 	return r == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : r;
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,10 @@
 
 #include "shim/sbeet.h"
 #include "tests/fake/fake.h"
+
+#ifndef sigev_notify_thread_id /* older C libraries have no name for it */
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
 
 #define THREADS 4
 #define FILES	300
@@ -429,6 +434,22 @@ static int do_segment_end(int n) {
 	return 0;
 }
 
+static void on_alarm(int signal) {
+}
+
+/* From now on this thread handles a signal every @n ms, as under a profiler. */
+static int do_alarms(int n) {
+	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+	struct itimerspec every = {.it_interval.tv_nsec = n * 1000000L, .it_value.tv_nsec = 1};
+	timer_t timer;
+
+	event.sigev_notify_thread_id = gettid();
+	return sigaction(SIGALRM, &action, NULL) < 0 ||
+	       timer_create(CLOCK_MONOTONIC, &event, &timer) < 0 ||
+	       timer_settime(timer, 0, &every, NULL) < 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int n);
@@ -489,6 +510,7 @@ static const struct {
 	{"join", do_join},
 	{"reuse-stderr", do_reuse_stderr},
 	{"stderr-size", do_stderr_size},
+	{"alarms", do_alarms},
 };
 
 static void run_command(int thread, const char *line) {

@@ -144,6 +144,16 @@ static void shim_goes_on_when_daemon_never_answers(void **state) {
 	close(fd);
 }
 
+/* No signal begins the wait for an answer anew. */
+static void shim_goes_on_when_daemon_never_answers_and_signals_come(void **state) {
+	struct mini *m = *state;
+
+	mini_listen(m);
+	mini_start(m, mini_plain);
+	mini_do(m, "@0 alarms 100", 0);
+	mini_do(m, "@0 init", 0);
+}
+
 static void shim_asks_the_next_daemon(void **state) {
 	struct mini *m = *state;
 	int fd = mini_begin(m, mini_plain);
@@ -601,6 +611,7 @@ int main(void) {
 		MINI_CASE(shim_goes_on_when_daemon_dies_while_job_runs),
 		MINI_CASE(shim_goes_on_when_daemon_dies_in_the_greeting),
 		MINI_CASE(shim_goes_on_when_daemon_never_answers),
+		MINI_CASE(shim_goes_on_when_daemon_never_answers_and_signals_come),
 		MINI_CASE(shim_asks_the_next_daemon),
 		MINI_CASE(shim_tells_the_next_daemon_what_it_holds),
 		MINI_CASE(shim_tells_the_next_daemon_what_has_ended),

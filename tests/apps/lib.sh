@@ -48,9 +48,10 @@ fail() {
 	exit 1
 }
 
-# WHY: begins the test anew, twice at most, where a busy machine may have spoiled what it looks at.
+# WHY: begins the test anew, a few times at most, where a busy machine may have spoiled what it looks at.
+tries_max=3
 again() {
-	[ "${SBEET_TEST_TRY:-1}" -lt 3 ] || return 1
+	[ "${SBEET_TEST_TRY:-1}" -lt $tries_max ] || return 1
 	say "again: $*"
 	clean_up
 	unset LD_PRELOAD

@@ -29,13 +29,14 @@ output=$(cd "$1" && pwd)
 release=${2:-}
 [ -n "$tarball" ] || tarball=$output/tree.tar.gz
 
-# What git knows or would ask about; without git, as in a release, all but what is built.
+# What git knows or would ask about; without git, as in a release, or where it refuses somebody else's checkout, all
+# but what is built.
 pack_tree() {
 	cd "$source"
-	if [ -e .git ]; then
+	if [ -e .git ] && git rev-parse HEAD >/dev/null 2>&1; then
 		git ls-files --cached --others --exclude-standard
 	else
-		find . -mindepth 1 \( -path './build*' -o -path './bundle*' \) -prune -o ! -type d -printf '%P\n'
+		find . -mindepth 1 \( -path ./.git -o -path './build*' -o -path './bundle*' \) -prune -o ! -type d -printf '%P\n'
 	fi | while IFS= read -r file; do
 		[ ! -e "$file" ] || printf '%s\n' "$file"
 	done | tar --create --gzip --files-from=- --transform='s,^,sbeet/,' --file="$tarball"

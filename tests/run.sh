@@ -37,6 +37,18 @@ case ${1:-} in
 	;;
 esac
 
+# What tests take for granted, whatever calls this: standard input, files that others may read, a thousand
+# descriptors, and a path that LD_PRELOAD can name.
+exec </dev/null
+umask 022
+[ "$(ulimit -n)" = unlimited ] || [ "$(ulimit -n)" -ge 1024 ] || ulimit -n 1024 || exit 1
+case $PWD in
+*[\ :]*)
+	echo "$PWD: sbeet can't be tested in a path with a space or a colon, which LD_PRELOAD does not take" >&2
+	exit 1
+	;;
+esac
+
 passed=0
 failed=0
 skipped=0

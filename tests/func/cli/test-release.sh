@@ -6,6 +6,7 @@ set -eu
 
 command -v git >/dev/null || { echo "no git here"; exit 77; }
 [ -e "$1/.git" ] || { echo "$1 is no git checkout"; exit 77; }
+git -C "$1" rev-parse HEAD >/dev/null || { echo "git does not read $1"; exit 77; } # somebody else's
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 

@@ -45,7 +45,7 @@ make_root() { # RELEASE ROOT [PACKAGE...]
 	new=$(mktemp -d "$root.XXXXXX")
 	trap 'rm -rf "$new"' EXIT
 	# Package lists stay, as more will be installed.
-	mmdebstrap --quiet --variant=apt --skip=cleanup/apt/lists --keyring="$keyring" --components="$components" \
+	mmdebstrap --quiet --variant=apt --skip=cleanup/apt/lists --aptopt='Acquire::Retries "5"' --keyring="$keyring" --components="$components" \
 		--include="ca-certificates $*" "$release" "$new" "$mirror" >&2
 	chmod 755 "$new"
 	mv -T "$new" "$root"

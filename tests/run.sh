@@ -41,7 +41,10 @@ esac
 # descriptors, and a path that LD_PRELOAD can name.
 exec </dev/null
 umask 022
-[ "$(ulimit -n)" = unlimited ] || [ "$(ulimit -n)" -ge 1024 ] || ulimit -n 1024 || exit 1
+[ "$(ulimit -n)" = unlimited ] || [ "$(ulimit -n)" -ge 1024 ] || ulimit -S -n 1024 || {
+	echo "The tests need 1024 descriptors, and only $(ulimit -H -n) are allowed here" >&2
+	exit 1
+}
 case $PWD in
 *[\ :]*)
 	echo "$PWD: sbeet can't be tested in a path with a space or a colon, which LD_PRELOAD does not take" >&2

@@ -32,8 +32,8 @@ static const struct config_gpu config_rtx3070 = {
 			.copy_engines = 2,
 			.launch_ns = 2000,
 			.copy_latency_ns = 1500,
-			.host_bytes_per_us = 25000,
-			.device_bytes_per_us = 400000,
+			.host_bytes_per_ms = 25000000,
+			.device_bytes_per_ms = 400000000,
 			.power = {.static_mw = 46000, .idle_sm_uw = 445000, .busy_sm_uw = 3770000},
 		},
 };
@@ -59,8 +59,8 @@ static const struct config_gpu config_t400 = {
 			.copy_engines = 1,
 			.launch_ns = 2500,
 			.copy_latency_ns = 2000,
-			.host_bytes_per_us = 12000,
-			.device_bytes_per_us = 70000,
+			.host_bytes_per_ms = 12000000,
+			.device_bytes_per_ms = 70000000,
 			.power = {.static_mw = 8000, .idle_sm_uw = 652000, .busy_sm_uw = 810000},
 		},
 };
@@ -86,8 +86,8 @@ static const struct config_gpu config_h200 = {
 			.copy_engines = 2,
 			.launch_ns = 1500,
 			.copy_latency_ns = 1200,
-			.host_bytes_per_us = 50000,
-			.device_bytes_per_us = 4000000,
+			.host_bytes_per_ms = 50000000,
+			.device_bytes_per_ms = 4000000000,
 			.power = {.static_mw = 123500, .idle_sm_uw = 0, .busy_sm_uw = 1520000},
 		},
 };
@@ -115,8 +115,8 @@ static const struct config_gpu config_orin = {
 			.copy_engines = 1,
 			.launch_ns = 4000,
 			.copy_latency_ns = 3000,
-			.host_bytes_per_us = 20000,
-			.device_bytes_per_us = 60000,
+			.host_bytes_per_ms = 20000000,
+			.device_bytes_per_ms = 60000000,
 			.power = {.static_mw = 4000, .idle_sm_uw = 100000, .busy_sm_uw = 700000},
 		},
 };
@@ -147,7 +147,7 @@ static void config_from_count(struct config_gpu *g, unsigned n_sms) {
 		 n_sms == 1 ? "" : "s");
 	g->memory_bytes = 8 * GIB;
 	g->device.n_sms = n_sms;
-	g->device.device_bytes_per_us = g->device.device_bytes_per_us * n_sms / 132;
+	g->device.device_bytes_per_ms = g->device.device_bytes_per_ms * n_sms / 132;
 	g->device.power.static_mw = g->device.power.static_mw * n_sms / 132;
 }
 
@@ -306,6 +306,24 @@ int config_parse_slice(const char *text, struct config *config) {
 	}
 	for (unsigned i = 0; i < config->n_gpus; i++) {
 		config->gpus[i].device.slice_ns = us * 1000;
+	}
+	return 0;
+}
+
+int config_parse_host_rate(const char *text, struct config *config) {
+	uint64_t rate = 0;
+
+	if (*text == '\0') {
+		return 0;
+	}
+	for (; *text >= '0' && *text <= '9' && rate <= CONFIG_HOST_RATE_MAX; text++) {
+		rate = rate * 10 + (uint64_t)(*text - '0');
+	}
+	if (*text || rate < 1 || rate > CONFIG_HOST_RATE_MAX) {
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < config->n_gpus; i++) {
+		config->gpus[i].device.host_bytes_per_ms = rate;
 	}
 	return 0;
 }

@@ -53,6 +53,11 @@ int config_parse_place(const char *text, struct config *config);
 #define CONFIG_SLICE_MAX_US 1000000000
 int config_parse_slice(const char *text, struct config *config);
 
+/* "" (the models' own) or bytes a millisecond that a copy between host and GPU moves, for all GPUs.
+ * Return: 0 or -EINVAL. */
+#define CONFIG_HOST_RATE_MAX 1000000000
+int config_parse_host_rate(const char *text, struct config *config);
+
 /* What a block of a kernel takes of an SM, rounded as the hardware does. */
 struct device_kernel config_block_needs(const struct config_gpu *g, unsigned threads,
 					unsigned regs_per_thread, unsigned shared_bytes);

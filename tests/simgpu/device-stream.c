@@ -15,9 +15,9 @@ bool device_op_is_copy(const struct device_op *op) {
 
 static uint64_t copy_duration_ns(const struct device_config *c, const struct device_op *op) {
 	uint64_t rate =
-		op->kind == DEVICE_COPY_LOCAL ? c->device_bytes_per_us : c->host_bytes_per_us;
+		op->kind == DEVICE_COPY_LOCAL ? c->device_bytes_per_ms : c->host_bytes_per_ms;
 
-	return c->copy_latency_ns + (uint64_t)((unsigned __int128)op->bytes * 1000 / rate);
+	return c->copy_latency_ns + (uint64_t)((unsigned __int128)op->bytes * 1000000 / rate);
 }
 
 struct device_copy_engine *device_copy_engine(struct device *d, const struct device_op *op) {

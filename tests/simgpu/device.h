@@ -99,8 +99,8 @@ struct device_config {
 	uint64_t switch_ns; /* lost when blocks of one space make room for another's */
 	uint64_t launch_ns;
 	uint64_t copy_latency_ns;
-	uint64_t host_bytes_per_us;   /* over the bus */
-	uint64_t device_bytes_per_us; /* inside device memory: DtoD copies, memsets */
+	uint64_t host_bytes_per_ms;   /* over the bus */
+	uint64_t device_bytes_per_ms; /* inside device memory: DtoD copies, memsets */
 	struct power_config power;
 };
 

@@ -460,6 +460,14 @@ static int server_configure(struct server *s, const struct server_options *o, ch
 			 o->slice, CONFIG_SLICE_MIN_US, CONFIG_SLICE_MAX_US);
 		return -EINVAL;
 	}
+	if (config_parse_host_rate(o->host_rate ? o->host_rate : "", &s->config) < 0) {
+		snprintf(
+			error, error_size,
+			"SIMGPU_HOST_RATE: '%s' is no rate: expected bytes a millisecond from 1 to "
+			"%d",
+			o->host_rate, CONFIG_HOST_RATE_MAX);
+		return -EINVAL;
+	}
 	snprintf(s->config_text, sizeof(s->config_text), "%s", o->gpus);
 	return 0;
 }

@@ -178,7 +178,7 @@ struct server_options {	  /* texts of the environment may be NULL */
 	const char *gpus; /* $SIMGPU */
 	const char *socket_path, *control_path;
 	const char *trace_path; /* NULL: no trace */
-	const char *place, *slice;
+	const char *place, *slice, *host_rate;
 	bool paced;
 };
 int server_init(struct server *s, const struct server_options *o, char *error, size_t error_size);

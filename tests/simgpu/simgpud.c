@@ -9,7 +9,8 @@
  * clock, SIMGPU_TRACE=FILE (trace.h), SIMGPU_THREADS=N: cores to interpret on (ahead.h),
  * SIMGPU_PLACE=adversarial:SEED: blocks go to SMs as unkindly as chance with that seed will have
  * it. SIMGPU_SLICE=US: a turn of a context on an exclusive GPU lasts so long if nobody ends it
- * (config.h). SIMGPU_FAULTS=contained: on a shared GPU the fault of one process, or its death in
+ * (config.h). SIMGPU_HOST_RATE=BYTES: a copy between host and GPU moves so many a millisecond.
+ * SIMGPU_FAULTS=contained: on a shared GPU the fault of one process, or its death in
  * the middle of a kernel, does not reach the others. SIMGPU_PREEMPT=refused: the ioctl that
  * preempts answers that there is no such thing; ignored: it answers success and does nothing.
  * SIMGPU_TIMESLICES: the same of the ioctls that set a group's time slice. SIMGPU_DISABLE=refused:
@@ -136,6 +137,7 @@ int main(int argc, char **argv) {
 				.trace_path = getenv("SIMGPU_TRACE"),
 				.place = getenv("SIMGPU_PLACE"),
 				.slice = getenv("SIMGPU_SLICE"),
+				.host_rate = getenv("SIMGPU_HOST_RATE"),
 				.paced = !(pace && strcmp(pace, "0") == 0),
 			},
 			error, sizeof(error));

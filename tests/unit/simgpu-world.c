@@ -20,8 +20,8 @@ const struct device_config tx2 = {
 	.sm_shared_bytes = 64 * KIB,
 	.copy_engines = 1,
 	.slice_ns = 2 * MS,
-	.host_bytes_per_us = 1000, /* 1 MB a millisecond */
-	.device_bytes_per_us = 1000,
+	.host_bytes_per_ms = 1000000, /* 1 MB a millisecond */
+	.device_bytes_per_ms = 1000000,
 };
 
 /* ---- a backend that spins ---- */

@@ -101,6 +101,23 @@ static void config_reads_time_slices(void **state) {
 	assert_int_equal(c.gpus[0].device.slice_ns, 1000000000000);
 }
 
+static void config_reads_rates_of_copies(void **state) {
+	static const char *const bad[] = {
+		"0", "1000000001", "x", "1x", "-1", " 1", "99999999999999999999999999"};
+	struct config c;
+	char error[256];
+
+	assert_int_equal(config_parse("t400,4", &c, error, sizeof(error)), 0);
+	assert_int_equal(config_parse_host_rate("1000000000", &c), 0);
+	assert_int_equal(c.gpus[0].device.host_bytes_per_ms, 1000000000);
+	assert_int_equal(config_parse_host_rate("1", &c), 0);
+	assert_int_equal(config_parse_host_rate("", &c), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(config_parse_host_rate(bad[i], &c), -EINVAL);
+	}
+	assert_int_equal(c.gpus[1].device.host_bytes_per_ms, 1);
+}
+
 /* As NVIDIA's occupancy tables have it, for each limit of an SM in its turn. */
 static void config_fills_sms_as_their_architecture_does(void **state) {
 	static const struct {
@@ -147,6 +164,7 @@ int main(void) {
 		cmocka_unit_test(config_refuses_clocks_that_are_none),
 		cmocka_unit_test(config_reads_placements),
 		cmocka_unit_test(config_reads_time_slices),
+		cmocka_unit_test(config_reads_rates_of_copies),
 		cmocka_unit_test(config_refuses_what_is_no_gpu),
 		cmocka_unit_test(config_fills_sms_as_their_architecture_does),
 	};

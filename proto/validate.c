@@ -250,7 +250,8 @@ static int check_done(struct why why, const Sbeet__JobDone *m) {
 	TRY(check_some(why, "job", m->job));
 	TRY(check_most(why, "granted_ns", m->granted_ns, PROTO_TIME_MAX_NS));
 	TRY(check_most(why, "finished_ns", m->finished_ns, PROTO_TIME_MAX_NS));
-	return check_most(why, "launched_ns", m->launched_ns, PROTO_TIME_MAX_NS);
+	TRY(check_most(why, "launched_ns", m->launched_ns, PROTO_TIME_MAX_NS));
+	return check_most(why, "kernel_end_ns", m->kernel_end_ns, PROTO_TIME_MAX_NS);
 }
 
 static int check_hello(struct why why, const Sbeet__Hello *m) {

@@ -124,6 +124,7 @@ static Sbeet__JobDone done_of(const struct book *b) {
 	done.copies = b->sums.copies;
 	done.bytes = b->sums.bytes;
 	done.launched_ns = b->sums.launched_ns;
+	done.kernel_end_ns = b->sums.kernel_end_ns;
 	done.unconfined = b->sums.unconfined;
 	done.waves = b->sums.waves;
 	done.cancelled = done.launches + done.copies == 0;

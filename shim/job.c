@@ -389,10 +389,13 @@ static void count_outside(struct lane *lane) {
 	}
 }
 
-static void add_use(struct job_sums *sums, const struct stream_use *u) {
+/* Return: whether all its kernels are known to have ended by sums->kernel_end_ns. */
+static bool add_use(struct job_sums *sums, const struct stream_use *u) {
 	nsec_t launched = atomic_load_explicit(&u->launched_ns, memory_order_relaxed);
+	nsec_t ended = atomic_load_explicit(&u->ended_ns, memory_order_relaxed);
+	uint64_t launches = atomic_load_explicit(&u->launches, memory_order_relaxed);
 
-	sums->launches += atomic_load_explicit(&u->launches, memory_order_relaxed);
+	sums->launches += launches;
 	sums->waves += atomic_load_explicit(&u->waves, memory_order_relaxed);
 	sums->copies += atomic_load_explicit(&u->copies, memory_order_relaxed);
 	sums->bytes += atomic_load_explicit(&u->bytes, memory_order_relaxed);
@@ -400,16 +403,25 @@ static void add_use(struct job_sums *sums, const struct stream_use *u) {
 	if (launched && (!sums->launched_ns || launched < sums->launched_ns)) {
 		sums->launched_ns = launched;
 	}
+	if (launches > 0 && ended > sums->kernel_end_ns) {
+		sums->kernel_end_ns = ended;
+	}
+	return atomic_load_explicit(&u->n_ended, memory_order_relaxed) == launches;
 }
 
 static void sum_of(struct lane *lane, uint64_t job, struct job_sums *ret) {
+	bool ends_known = true;
+
 	*ret = (struct job_sums){0};
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->job) == job && atomic_load(&u->lane) == lane) {
-				add_use(ret, u);
+				ends_known &= add_use(ret, u);
 			}
 		}
+	}
+	if (!ends_known) {
+		ret->kernel_end_ns = 0;
 	}
 }
 
@@ -433,6 +445,7 @@ static void report(struct lane *lane, uint64_t outside) {
 	done.copies = sums.copies;
 	done.bytes = sums.bytes;
 	done.launched_ns = sums.launched_ns;
+	done.kernel_end_ns = sums.kernel_end_ns;
 	done.unconfined = sums.unconfined;
 	done.outside_blocks = outside;
 	done.cancelled = done.launches + done.copies == 0;

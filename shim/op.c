@@ -15,6 +15,7 @@
 #include "shim/enforce/green.h"
 #include "shim/enforce/kernel.h"
 #include "shim/job.h"
+#include "shim/kernel-end.h"
 #include "shim/lane.h"
 #include "shim/launch.h"
 #include "shim/real.h"
@@ -345,6 +346,12 @@ static bool is_recorded(const struct op *op) {
 	return atomic_load_explicit(&op->lane->recording, memory_order_relaxed);
 }
 
+/* Where a copy goes to may be known to the driver alone. */
+static bool may_copy_back(const struct op *op) {
+	return op->kind == SBEET__OP_KIND__OP_KIND_COPY_DTOH ||
+	       op->kind == SBEET__OP_KIND__OP_KIND_COPY_UNIFIED;
+}
+
 static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	enum op_verdict verdict = resolve(op) ? enter(op, ret_rc) : OP_BYPASS;
 	bool own;
@@ -360,6 +367,9 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	if (!op->use) {
 		atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
 		return OP_BYPASS;
+	}
+	if (may_copy_back(op) && env_get()->measure) {
+		kernel_end_wait(op->worker, op->use, op->traits & OP_WAITS);
 	}
 	op->begin_ns = 0;
 	if (op->traits & OP_WAITS) {

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +15,10 @@
 
 HOT_DATA static _Atomic uint32_t asking; /* odd while a question is asked; a futex */
 static _Atomic unsigned settling;
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 void question_begin(void) {
+	pthread_mutex_lock(&one_at_a_time);
 	atomic_fetch_add(&asking, 1);
 }
 
@@ -24,6 +27,7 @@ void question_end(void) {
 	if (atomic_load(&settling) > 0) {
 		syscall(SYS_futex, &asking, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 	}
+	pthread_mutex_unlock(&one_at_a_time);
 }
 
 HOT_CODE void question_settle(void) {
@@ -40,6 +44,7 @@ HOT_CODE void question_settle(void) {
 }
 
 void question_after_fork(void) {
+	pthread_mutex_init(&one_at_a_time, NULL);
 	atomic_store(&asking, 0);
 	atomic_store(&settling, 0);
 }

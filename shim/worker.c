@@ -223,6 +223,7 @@ HOT_CODE static void begin_use(struct stream_use *u, uint64_t job) {
 	set(&u->bytes, 0);
 	set(&u->launched_ns, 0);
 	set(&u->unconfined, false);
+	set(&u->n_ended, 0);
 	u->behind_ns = 0;
 	/* Nobody looks at an entry that belongs to no job; with the number all of it is there. */
 	atomic_store_explicit(&u->job, job, memory_order_release);

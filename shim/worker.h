@@ -54,6 +54,10 @@ struct stream_use {
 	_Atomic(CUevent) event;
 	_Atomic point_t event_point;
 	_Atomic bool unconfined; /* by the thread: one could not be kept to the job's SMs */
+
+	/* By the thread, in programs that are measured: see kernel-end.h. */
+	_Atomic uint64_t n_ended; /* so many of its launches had ended */
+	_Atomic nsec_t ended_ns;  /* by this time; nothing without those */
 };
 
 #define WORKER_USES 16

@@ -82,6 +82,7 @@ struct event {
 	uint64_t level;
 	nsec_t release, granted, finished, predicted_finish;
 	nsec_t launched;  /* the first kernel; 0: not known */
+	nsec_t kernel_end; /* of the last one; 0: not known */
 	nsec_t deadline;  /* of jobs absolute, of sessions relative */
 	nsec_t requested; /* 0: not told, as by older daemons; see event_requested() */
 	uint64_t launches;

@@ -82,6 +82,7 @@ static void batch_add(struct batch *b, const struct feed_event *event) {
 	m->deadline_ns = e->job.deadline;
 	m->granted_ns = e->job.granted;
 	m->launched_ns = e->launched;
+	m->kernel_end_ns = e->kernel_end;
 	m->finished_ns = e->finished;
 	m->predicted_finish_ns = e->predicted_finish;
 	m->launches = e->launches;

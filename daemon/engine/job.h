@@ -67,6 +67,7 @@ struct job {
 
 	uint64_t launches;	      /* recorded so far */
 	nsec_t launched;	      /* when the first one was, of those; 0: none yet */
+	nsec_t kernel_end;	      /* of the last one, once finished; 0: not known */
 	nsec_t finished;	      /* as far as its process can be believed; 0: it has not */
 	bool unconfined;	      /* one of them could not be kept to its part of the GPU */
 	bool inherited;		      /* granted by the daemon before this one */

@@ -430,6 +430,7 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	job->finished = finished;
 	job->launches = done->launches;
 	job->launched = done->launched_ns ? done->launched_ns : job->launched;
+	job->kernel_end = done->kernel_end_ns;
 	see_work(s, done);
 	note_held(s, job);
 	session_task_learn(s, job, done, finished);

@@ -27,7 +27,7 @@ struct feed_event {
 	nsec_t time;
 	uint64_t session;
 	struct granted_job job; /* of a session: its deadline alone, relative */
-	nsec_t release, launched, finished, predicted_finish, period;
+	nsec_t release, launched, kernel_end, finished, predicted_finish, period;
 	uint64_t launches, power_mw, energy_mj;
 	uint64_t terms; /* of a job that was not asked for */
 	Sbeet__TaskClass task_class;

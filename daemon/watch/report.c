@@ -133,6 +133,7 @@ void report_job_done(struct report *report, const struct job *job) {
 	event.time = report->watched->now();
 	event.finished = job->finished;
 	event.launched = job->launched;
+	event.kernel_end = job->kernel_end;
 	event.launches = job->launches;
 	feed_write(&report->feed, &event);
 	if (event.job.deadline && job->finished > event.job.deadline) {

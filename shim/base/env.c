@@ -144,6 +144,7 @@ static void read_all(void) {
 	}
 	env.whole = read_flag("SBEET_WHOLE");
 	env.any_gpu = read_flag("SBEET_ANY_GPU");
+	env.measure = read_flag("SBEET_MEASURE");
 	read_require();
 	read_wait();
 	read_timeout();

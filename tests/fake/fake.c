@@ -327,6 +327,7 @@ CUresult do_cuEventRecord(CUevent event, CUstream stream) {
 }
 
 CUresult do_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t n) {
+	pass_gate();
 	return wait_released();
 }
 

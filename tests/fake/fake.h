@@ -14,7 +14,7 @@
 
 #define FAKE_EXPORT __attribute__((visibility("default")))
 
-/* A gate before copies from the device on a stream: while it is closed, who comes stays there. */
+/* A gate before copies from the device: while it is closed, who comes stays there. */
 FAKE_EXPORT void fake_gate(bool closed);
 
 /* Waits until somebody stands at the gate. */

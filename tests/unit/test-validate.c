@@ -369,6 +369,8 @@ static void validate_done_and_goodbye_bound_every_field(void **state) {
 	BAD(done.finished_ns, PROTO_TIME_MAX_NS + 1, verdict_done);
 	GOOD(done.launched_ns, PROTO_TIME_MAX_NS, verdict_done);
 	BAD(done.launched_ns, PROTO_TIME_MAX_NS + 1, verdict_done);
+	GOOD(done.kernel_end_ns, PROTO_TIME_MAX_NS, verdict_done);
+	BAD(done.kernel_end_ns, PROTO_TIME_MAX_NS + 1, verdict_done);
 	assert_int_equal(verdict_goodbye(), 0);
 	GOOD(goodbye.reason, letters(PROTO_TEXT_MAX), verdict_goodbye);
 	BAD(goodbye.reason, letters(PROTO_TEXT_MAX + 1), verdict_goodbye);

@@ -104,6 +104,13 @@ static int do_fetch(int n) {
 	return cuMemcpyDtoH(host, 0x1000, sizeof(host));
 }
 
+/* The driver alone knows where such a copy goes to. */
+static int do_unified(int n) {
+	char host[16];
+
+	return cuMemcpy((CUdeviceptr)(uintptr_t)host, 0, 0);
+}
+
 static int do_sync(int n) {
 	return cuCtxSynchronize();
 }
@@ -212,6 +219,10 @@ static int do_questions_wait(int n) {
 		usleep(100);
 	}
 	return 0;
+}
+
+static int do_questions(int n) {
+	return (int)fake_questions();
 }
 
 static int do_events_wait(int n) {
@@ -470,6 +481,7 @@ static const struct {
 	{"thread-launch", do_thread_launch},
 	{"copy", do_copy},
 	{"fetch", do_fetch},
+	{"unified", do_unified},
 	{"sync", do_sync},
 	{"stream", do_stream},
 	{"stream-sync", do_stream_sync},
@@ -488,6 +500,7 @@ static const struct {
 	{"gate-wait", do_gate_wait},
 	{"trampled", do_trampled},
 	{"questions-wait", do_questions_wait},
+	{"questions", do_questions},
 	{"events-wait", do_events_wait},
 	{"events", do_events},
 	{"hold", do_hold},

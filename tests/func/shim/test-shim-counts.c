@@ -330,6 +330,117 @@ static void shim_declares_kernels_to_the_next_daemon(void **state) {
 	close(fd);
 }
 
+static const char *const measured[] = {"SBEET_MEASURE=1", NULL};
+static const char *const unmeasured[] = {"SBEET_MEASURE=0", NULL};
+
+static struct said sync_and_read(struct mini *m, int fd, uint64_t job) {
+	struct said said = {0};
+
+	mini_do(m, "@0 sync", 0);
+	read_until_done(fd, job, &said);
+	return said;
+}
+
+/* The copy is begun when they have ended: in between somebody looks at the clock. */
+static void shim_tells_when_kernels_had_ended_before_a_copy_back(void **state) {
+	struct mini *m = *state;
+	nsec_t running, ended;
+	struct said said;
+	uint64_t job;
+	int fd;
+
+	m->counts = true;
+	fd = mini_begin(m, measured);
+	mini_do(m, "@1 hold 1", 0);
+	mini_do(m, "@1 gate 1", 0);
+	job = mini_open_job(m, fd);
+	mini_tell(m, "@0 fetch");
+	mini_do(m, "@1 questions-wait", 0);
+	running = nsec_now();
+	mini_do(m, "@1 hold 0", 0);
+	mini_do(m, "@1 gate-wait", 0);
+	ended = nsec_now();
+	mini_do(m, "@1 gate 0", 0);
+	mini_answers(m, "0 fetch 0");
+	said = (struct said){0};
+	read_until_done(fd, job, &said);
+	assert_in_range(said.done.kernel_end_ns, running, ended);
+	assert_true(said.done.launched_ns <= running);
+	assert_true(said.done.finished_ns >= ended);
+	assert_int_equal(said.done.launches, 1);
+	assert_int_equal(said.done.copies, 1);
+	close(fd);
+}
+
+/* Of copies that may go to the host, and where no kernel follows. */
+static void shim_tells_ends_of_kernels_before_copies_back_alone(void **state) {
+	struct mini *m = *state;
+	struct said said;
+	uint64_t job;
+	int fd;
+
+	m->counts = true;
+	fd = mini_begin(m, measured);
+	job = mini_open_job(m, fd);
+	mini_do(m, "@0 unified", 0);
+	said = sync_and_read(m, fd, job);
+	assert_in_range(said.done.kernel_end_ns, said.done.launched_ns, said.done.finished_ns);
+
+	job = mini_open_job(m, fd);
+	mini_do(m, "@0 copy", 0); /* from the host */
+	said = sync_and_read(m, fd, job);
+	assert_int_equal(said.done.kernel_end_ns, 0);
+
+	job = mini_open_job(m, fd);
+	mini_do(m, "@0 unified", 0);
+	mini_do(m, "@0 launch", 0);
+	said = sync_and_read(m, fd, job);
+	assert_int_equal(said.done.launches, 2);
+	assert_int_equal(said.done.kernel_end_ns, 0);
+	close(fd);
+}
+
+static void shim_asks_about_no_kernels_while_a_stream_is_captured(void **state) {
+	struct mini *m = *state;
+	struct said said;
+	uint64_t job;
+	int fd;
+
+	m->counts = true;
+	fd = mini_begin(m, measured);
+	mini_do(m, "@0 stream", 0);
+	job = mini_open_job(m, fd);
+	mini_do(m, "@0 capture", 0);
+	mini_do(m, "@0 unified", 0);
+	mini_do(m, "@0 capture-end", 0);
+	mini_do(m, "@0 spoiled", 0);
+	mini_do(m, "@0 questions", 0);
+	said = sync_and_read(m, fd, job);
+	assert_int_equal(said.done.kernel_end_ns, 0);
+	close(fd);
+}
+
+static void shim_does_not_measure_unasked(void **state) {
+	const char *const *const environments[] = {mini_plain, unmeasured};
+	struct mini *m = *state;
+
+	m->counts = true;
+	for (unsigned i = 0; i < 2; i++) {
+		int fd = mini_begin(m, environments[i]);
+		uint64_t job = mini_open_job(m, fd);
+		struct said said;
+
+		mini_do(m, "@0 unified", 0);
+		mini_do(m, "@0 questions", 0);
+		said = sync_and_read(m, fd, job);
+		assert_int_equal(said.done.launches, 1);
+		assert_int_equal(said.done.kernel_end_ns, 0);
+		close(fd);
+		mini_end(m);
+		mini_unlisten(m);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		MINI_CASE(shim_tells_no_operations_unasked),
@@ -338,6 +449,10 @@ int main(void) {
 		MINI_CASE(shim_tells_how_often_kernels_were_launched),
 		MINI_CASE(shim_tells_what_an_open_job_has_done),
 		MINI_CASE(shim_declares_kernels_to_the_next_daemon),
+		MINI_CASE(shim_tells_when_kernels_had_ended_before_a_copy_back),
+		MINI_CASE(shim_tells_ends_of_kernels_before_copies_back_alone),
+		MINI_CASE(shim_asks_about_no_kernels_while_a_stream_is_captured),
+		MINI_CASE(shim_does_not_measure_unasked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,8 @@ static void each_line_survives_reading_and_writing(void **state) {
 		"\"camera\","
 		"\"gpu\":0,\"slot\":1,\"sms\":\"0-22,30\",\"enforcement\":\"smid\",\"release_ns\":"
 		"20,\"requested_ns\":21,"
-		"\"granted_ns\":22,\"predicted_finish_ns\":29,\"finished_ns\":30,\"launches\":4}",
+		"\"granted_ns\":22,\"predicted_finish_ns\":29,\"finished_ns\":30,"
+		"\"launched_ns\":23,\"kernel_end_ns\":28,\"launches\":4}",
 		"{\"event\":\"policy\",\"time_ns\":32,\"policy\":\"fcfs\"}",
 		"{\"event\":\"op\",\"time_ns\":33,\"session\":1,\"job\":2,\"op\":\"launch\","
 		"\"kernel\":\"_Z3addPf\",\"blocks\":24,\"block_threads\":64,\"stream\":7,"

@@ -38,13 +38,33 @@ static int answer;	       /* of the connection: its number, or why it takes noth
 static bool steered;
 static uint64_t number; /* of the last job */
 
+/* Of all jobs. */
+static const struct job_sums sums_of_job = {.launches = 1,
+					    .copies = 2,
+					    .bytes = 3,
+					    .waves = 4,
+					    .launched_ns = 5,
+					    .kernel_end_ns = 6,
+					    .unconfined = true};
+
 int __wrap_conn_tell(const Sbeet__ToDaemon *m, uint32_t over);
 bool __wrap_conn_is_current(uint32_t connection);
 bool __wrap_terms_held(void);
 const uint8_t *__wrap_gpu_uuid(CUdevice device);
 
+static void check_sums(const Sbeet__JobDone *done) {
+	assert_int_equal(done->launches, sums_of_job.launches);
+	assert_int_equal(done->copies, sums_of_job.copies);
+	assert_int_equal(done->bytes, sums_of_job.bytes);
+	assert_int_equal(done->waves, sums_of_job.waves);
+	assert_int_equal(done->launched_ns, sums_of_job.launched_ns);
+	assert_int_equal(done->kernel_end_ns, sums_of_job.kernel_end_ns);
+	assert_true(done->unconfined);
+}
+
 int __wrap_conn_tell(const Sbeet__ToDaemon *m, uint32_t over) {
 	bool began = m->body_case == SBEET__TO_DAEMON__BODY_BEGAN;
+	const Sbeet__JobDone *done = began ? m->began->done : m->done;
 
 	if (answer < 0 || room == 0) {
 		return answer < 0 ? answer : -EAGAIN;
@@ -58,7 +78,10 @@ int __wrap_conn_tell(const Sbeet__ToDaemon *m, uint32_t over) {
 	told.list[told.n].job = began ? m->began->job : m->done->job;
 	told.list[told.n].began = began;
 	told.list[told.n].dropped = began ? m->began->dropped : 0;
-	told.list[told.n++].done = !began || m->began->done;
+	told.list[told.n++].done = done;
+	if (done) {
+		check_sums(done);
+	}
 	return answer;
 }
 
@@ -84,9 +107,7 @@ static uint64_t open_job(nsec_t at) {
 }
 
 static void close_job(uint64_t job, nsec_t at) {
-	const struct job_sums sums = {.launches = 1};
-
-	books_close(job, at, &sums);
+	books_close(job, at, &sums_of_job);
 }
 
 /* What the tracker does. Return: when it is to do that again. */

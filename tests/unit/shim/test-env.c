@@ -51,7 +51,7 @@ static void env_is_unset_by_default(void **state) {
 }
 
 static bool is_full(const struct env *e) {
-	return e->whole && e->require && e->require_ns == 2 * NSEC_PER_SEC &&
+	return e->whole && e->measure && e->require && e->require_ns == 2 * NSEC_PER_SEC &&
 	       e->task.scope == SBEET__SCOPE__SCOPE_THREAD &&
 	       strcmp(e->socket, "/tmp/s.sock") == 0 && strcmp(e->task.name, "camera.1") == 0 &&
 	       e->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME &&
@@ -65,6 +65,8 @@ static void env_reads_everything(void **state) {
 	const char *const all[] = {"SBEET_WHOLE",
 				   "1",
 				   "SBEET_ANY_GPU",
+				   "1",
+				   "SBEET_MEASURE",
 				   "1",
 				   "SBEET_REQUIRE",
 				   "2s",
@@ -110,13 +112,13 @@ static void env_keeps_its_own_copies(void **state) {
 
 static void env_takes_nonsense_as_unset(void **state) {
 	static const char *const nonsense[][3] = {
-		{"SBEET_DISABLE", "yes", NULL},	 {"SBEET_SCOPE", "moon", NULL},
-		{"SBEET_TASK", "a b", NULL},	 {"SBEET_CLASS", "fast", NULL},
-		{"SBEET_PERIOD", "33", NULL},	 {"SBEET_DEADLINE", "-5ms", NULL},
-		{"SBEET_OFFSET", "soon", NULL},	 {"SBEET_PRIORITY", "1001", NULL},
-		{"SBEET_PRIORITY", "1e3", NULL}, {"SBEET_MAX_SMS", "0", NULL},
-		{"SBEET_MIN_SMS", "257", NULL},	 {"SBEET_TIMEOUT", "0s", NULL},
-		{"SBEET_TIMEOUT", "2", NULL},
+		{"SBEET_DISABLE", "yes", NULL},	  {"SBEET_SCOPE", "moon", NULL},
+		{"SBEET_MEASURE", "2", NULL},	  {"SBEET_TASK", "a b", NULL},
+		{"SBEET_CLASS", "fast", NULL},	  {"SBEET_PERIOD", "33", NULL},
+		{"SBEET_DEADLINE", "-5ms", NULL}, {"SBEET_OFFSET", "soon", NULL},
+		{"SBEET_PRIORITY", "1001", NULL}, {"SBEET_PRIORITY", "1e3", NULL},
+		{"SBEET_MAX_SMS", "0", NULL},	  {"SBEET_MIN_SMS", "257", NULL},
+		{"SBEET_TIMEOUT", "0s", NULL},	  {"SBEET_TIMEOUT", "2", NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {

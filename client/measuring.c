@@ -493,11 +493,17 @@ int measuring_doubt(struct measuring *w, unsigned n_sms, const char *why) {
 
 int measuring_print(const struct measuring *w) {
 	static const struct table_column columns[] = {
-		{"sms", "SMS", .right = true},		{"jobs", "JOBS", .right = true},
-		{"copy_in", "COPY IN", .right = true},	{"mean", "MEAN", .right = true},
-		{"ci95", "\u00b1 95 %", .right = true}, {"min", "MIN", .right = true},
-		{"p99", "P99", .right = true},		{"max", "MAX", .right = true},
-		{"gpu_w", "GPU W", .right = true},	{"dynamic_w", "DYNAMIC W", .right = true},
+		{"sms", "SMS", .right = true},
+		{"jobs", "JOBS", .right = true},
+		{"copy_in", "COPY IN", .right = true},
+		{"mean", "MEAN", .right = true},
+		{"ci95", "\u00b1 95 %", .right = true},
+		{"min", "MIN", .right = true},
+		{"p99", "P99", .right = true},
+		{"max", "MAX", .right = true},
+		{"copy_out", "COPY OUT", .right = true},
+		{"gpu_w", "GPU W", .right = true},
+		{"dynamic_w", "DYNAMIC W", .right = true},
 		{"energy_j", "J/JOB", .right = true},
 	};
 	struct table_style style = {.no_legend = w->ctl->common.no_legend,
@@ -513,7 +519,7 @@ int measuring_print(const struct measuring *w) {
 	for (size_t i = 0; i < w->rows.n; i++) {
 		const struct row *row = &w->rows.list[i];
 		double dynamic = rows_dynamic_w(&w->rows, row, w->o.idle_w);
-		double joules = (row->watts - w->rows.static_w) * row->exec.mean / 1e9;
+		double joules = rows_job_j(&w->rows, row);
 
 		table_number(t, row->n_sms);
 		table_number(t, (int64_t)row->exec.n);
@@ -523,6 +529,7 @@ int measuring_print(const struct measuring *w) {
 		table_time(t, (int64_t)row->exec.min);
 		table_time(t, (int64_t)row->exec.p99);
 		table_time(t, (int64_t)row->exec.max);
+		table_time_known(t, (uint64_t)row->copy_out.mean);
 		if (row->metered) {
 			table_value(t, (int64_t)(row->watts * 1e3), "%.2f", row->watts);
 			table_value(t, (int64_t)(dynamic * 1e3), "%.2f", dynamic);

@@ -89,12 +89,26 @@ void measure_series_deinit(struct measure_series *s) {
 	s->jobs = NULL;
 }
 
+struct measure_job measure_job_of(const struct event *e) {
+	nsec_t start = e->launched > e->granted ? e->launched : e->granted, end = e->finished;
+
+	start = start < end ? start : e->granted;
+	if (e->kernel_end > start && e->kernel_end < end) {
+		end = e->kernel_end;
+	}
+	return (struct measure_job){
+		.gpu = (unsigned)e->gpu,
+		.n_sms = smset_count(&e->sms),
+		.copy_in = start - e->granted,
+		.exec = end > start ? end - start : 1,
+		.copy_out = e->finished - end,
+	};
+}
+
 static int add_job(struct measure *m, const struct event *e) {
-	nsec_t start = e->launched > e->granted ? e->launched : e->granted;
 	struct measure_series *s = &m->series;
 	struct measure_job *jobs;
 
-	start = start < e->finished ? start : e->granted;
 	if (m->after_first && !m->first_left_out) {
 		m->first_left_out = true;
 		s->jobs[m->first] = s->jobs[--s->n_jobs];
@@ -108,12 +122,7 @@ static int add_job(struct measure *m, const struct event *e) {
 		m->after_first = true;
 		m->first = s->n_jobs;
 	}
-	jobs[s->n_jobs++] = (struct measure_job){
-		.gpu = (unsigned)e->gpu,
-		.n_sms = smset_count(&e->sms),
-		.copy_in = start - e->granted,
-		.exec = e->finished > start ? e->finished - start : 1,
-	};
+	jobs[s->n_jobs++] = measure_job_of(e);
 	return 0;
 }
 

@@ -34,9 +34,13 @@ struct measure_plan {
 /* Times of one job. */
 struct measure_job {
 	unsigned gpu, n_sms;
-	nsec_t copy_in; /* from the grant to the first launch */
-	nsec_t exec;	/* from there to the end of its last operation */
+	nsec_t copy_in;	 /* from the grant to the first launch */
+	nsec_t exec;	 /* from there to the end of its last kernel */
+	nsec_t copy_out; /* from there to the end; 0: not known, and part of exec */
 };
+
+/* Of an event of a job that is done. */
+struct measure_job measure_job_of(const struct event *e);
 
 /* What was seen of a series. */
 struct measure_series {

@@ -64,6 +64,10 @@ int rows_make(const struct rows *r, const struct measure_series *s, unsigned ask
 		times[i] = s->jobs[i].exec;
 	}
 	row.exec = sample_of(times, s->n_jobs);
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		times[i] = s->jobs[i].copy_out;
+	}
+	row.copy_out = sample_of(times, s->n_jobs);
 	free(times);
 	row.metered =
 		r->metered && s->alone && !s->overlapping && s->busy > 0 && s->time >= s->busy;
@@ -75,6 +79,10 @@ int rows_make(const struct rows *r, const struct measure_series *s, unsigned ask
 	}
 	*ret = row;
 	return 0;
+}
+
+double rows_job_j(const struct rows *r, const struct row *row) {
+	return (row->watts - r->static_w) * (row->exec.mean + row->copy_out.mean) / 1e9;
 }
 
 double rows_dynamic_w(const struct rows *r, const struct row *row, double idle_w) {
@@ -111,11 +119,12 @@ static int fill_table(const struct rows *r, double idle_w, unsigned margin_perce
 
 	for (size_t i = 0; i < r->n && e == 0; i++) {
 		const struct row *row = &r->list[i];
-		nsec_t copy = (nsec_t)row->copy_in.max;
+		nsec_t in = (nsec_t)row->copy_in.max, out = (nsec_t)row->copy_out.max;
 		double mw = row->metered ? rows_dynamic_w(r, row, idle_w) * 1e3 : 0;
 		bool telling = row->exec.n >= MEAN_JOBS_MIN;
 
-		t->copy_in = copy > t->copy_in ? copy : t->copy_in;
+		t->copy_in = in > t->copy_in ? in : t->copy_in;
+		t->copy_out = out > t->copy_out ? out : t->copy_out;
 		e = book_add_point(
 			t, &(struct book_point){
 				   .n_sms = row->n_sms,
@@ -189,19 +198,18 @@ static json_t *sample_json(const struct sample *s) {
 }
 
 static json_t *row_json(const struct rows *r, const struct row *row, double idle_w) {
-	double seconds = row->exec.mean / 1e9;
 	json_t *dynamic = json_null(), *energy = json_null(), *watts = json_null();
 
 	if (row->metered) {
 		watts = json_real(row->watts);
 		dynamic = json_real(rows_dynamic_w(r, row, idle_w));
-		energy = json_real((row->watts - r->static_w) * seconds);
+		energy = json_real(rows_job_j(r, row));
 	}
-	return json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:f, s:o, s:o}", "sms", (int)row->n_sms,
-			 "sms_asked", (int)row->asked, "jobs", (int)row->exec.n, "copy_in",
-			 sample_json(&row->copy_in), "exec", sample_json(&row->exec), "gpu_w",
-			 watts, "gpu_w_off", row->watts_off, "dynamic_w", dynamic, "energy_j",
-			 energy);
+	return json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:f, s:o, s:o}", "sms",
+			 (int)row->n_sms, "sms_asked", (int)row->asked, "jobs", (int)row->exec.n,
+			 "copy_in", sample_json(&row->copy_in), "exec", sample_json(&row->exec),
+			 "copy_out", sample_json(&row->copy_out), "gpu_w", watts, "gpu_w_off",
+			 row->watts_off, "dynamic_w", dynamic, "energy_j", energy);
 }
 
 json_t *rows_json(const struct rows *r, double idle_w) {
@@ -247,15 +255,16 @@ static int load_sample(const json_t *o, size_t n, struct sample *ret) {
 
 static int load_row(struct rows *r, const json_t *o) {
 	int n_sms, asked, jobs;
-	json_t *copy_in, *exec, *watts;
+	json_t *copy_in, *exec, *watts, *copy_out = NULL; /* files of older versions have none */
 	struct row row = {0};
 
-	if (json_unpack((json_t *)o, "{s:i, s:i, s:i, s:o, s:o, s:o}", "sms", &n_sms, "sms_asked",
-			&asked, "jobs", &jobs, "copy_in", &copy_in, "exec", &exec, "gpu_w",
-			&watts) < 0 ||
+	if (json_unpack((json_t *)o, "{s:i, s:i, s:i, s:o, s:o, s:o, s?o}", "sms", &n_sms,
+			"sms_asked", &asked, "jobs", &jobs, "copy_in", &copy_in, "exec", &exec,
+			"gpu_w", &watts, "copy_out", &copy_out) < 0 ||
 	    n_sms < 1 || n_sms > PROTO_SMS_MAX || asked < 1 || asked > PROTO_SMS_MAX || jobs < 1 ||
 	    load_sample(copy_in, (size_t)jobs, &row.copy_in) < 0 ||
-	    load_sample(exec, (size_t)jobs, &row.exec) < 0 || row.exec.min < 1) {
+	    load_sample(exec, (size_t)jobs, &row.exec) < 0 || row.exec.min < 1 ||
+	    (copy_out && load_sample(copy_out, (size_t)jobs, &row.copy_out) < 0)) {
 		return -EBADMSG;
 	}
 	row.n_sms = (unsigned)n_sms;

@@ -14,7 +14,7 @@
 struct row {
 	unsigned n_sms; /* that its jobs were granted */
 	unsigned asked;
-	struct sample copy_in, exec;
+	struct sample copy_in, exec, copy_out;
 	bool metered;	  /* watts means something */
 	double watts;	  /* of the whole GPU while a job runs */
 	double watts_off; /* by how much that may be off */
@@ -39,6 +39,9 @@ bool rows_have(const struct rows *r, unsigned asked);
 int rows_make(const struct rows *r, const struct measure_series *s, unsigned asked,
 	      struct row *ret);
 
+/* What a job on @row's SMs costs above static power, its copies back included. */
+double rows_job_j(const struct rows *r, const struct row *row);
+
 /* Dynamic power on @row's SMs, P_d(m), when each SM that is not used draws @idle_w: what is above
  * static power and theirs, at least 0. */
 double rows_dynamic_w(const struct rows *r, const struct row *row, double idle_w);
@@ -51,7 +54,7 @@ double rows_dynamic_w(const struct rows *r, const struct row *row, double idle_w
 int rows_fit(const struct rows *r, double *ret_idle_w, double *ret_per_sm_w, double *ret_off);
 
 /* The profile @name with these rows: the worst case of each is its longest time and @margin_percent
- * more, because the longest possible time is rarely seen; the copy is the largest one. Return: 0,
+ * more, because the longest possible time is rarely seen; copies are the longest ones. Return: 0,
  * -ENOMEM, -ERANGE: a time is out of a profile's bounds. */
 int rows_profile(const struct rows *r, const char *name, double idle_w, unsigned margin_percent,
 		 struct book *ret);

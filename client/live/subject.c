@@ -59,7 +59,9 @@ static void become_program(const struct subject_plan *plan, pid_t parent) {
 	}
 	if (setenv("LD_PRELOAD", plan->preload, 1) == 0 &&
 	    setenv("SBEET_TASK", plan->task, 1) == 0 && setenv("SBEET_MAX_SMS", text, 1) == 0 &&
-	    setenv("SBEET_REQUIRE", "1", 1) == 0 && null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
+	    setenv("SBEET_REQUIRE", "1", 1) == 0 &&
+	    /* A program whose copies overlap its kernels may be measured without it. */
+	    setenv("SBEET_MEASURE", "1", 0) == 0 && null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
 	    dup2(null, STDOUT_FILENO) >= 0) {
 		signal(SIGINT, SIG_DFL);
 		signal(SIGTERM, SIG_DFL);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sbeetctl profile run and gpu calibrate on a simulated GPU, whose times and power are known.
 #
-# usage: measure.sh calibrate|profile|resume|failures|ends|blind|default
+# usage: measure.sh calibrate|profile|copies|resume|failures|ends|blind|default
 #
 # The GPU's clock is so slow that kernels take tenths of a second: times are the model's, whatever this
 # machine does meanwhile. matmul --size 96 has 36 blocks that are all alike, so 2, 3 and 6 SMs are busy
@@ -110,6 +110,27 @@ profile)
 		is_near "ms on $sms SMs" "$(best_on "$scratch/mm.json" $sms)" "$(cat "$scratch/own.ms")" 10
 	done
 	"$ctl" profile show "$scratch/mm.json" mm >"$scratch/show.out" || fail "the profile can't be read"
+	;;
+copies)
+	# matmul hands over its copy back behind its kernel, then waits for both. Its 36,864 bytes take 147 ms.
+	export SIMGPU_HOST_RATE=250
+	copy=147.456
+	start_daemon --policy fcfs
+	# shellcheck disable=SC2086 # words
+	measure --task mm --sms 6 --runs 4 --power-time 100ms -o "$scratch/mm.json" -- $load --frames 5 ||
+		fail "not measured"
+	awk '$1 == 6 { found = $9 ~ /ms$/ } END { exit !found }' "$scratch/mm.out" || fail "the table has no copy back"
+	export SBEET_MEASURE=0
+	# shellcheck disable=SC2086 # words
+	measure --task mm --sms 6 --runs 4 --power-time 100ms -o "$scratch/all.json" -- \
+		$load --frames 5 || fail "not measured without copies"
+	own_time 6
+	[ "$(number_of "$scratch/all.json" copy_out)" = 0 ] || fail "a copy is measured without being asked for"
+	is_near "ms of a job" "$(best_on "$scratch/all.json" 6)" "$(cat "$scratch/own.ms")" 10
+	is_near "ms of its kernel" "$(best_on "$scratch/mm.json" 6)" \
+		"$(awk -v copy=$copy '{ print $1 - copy }' "$scratch/own.ms")" 10
+	awk -v out="$(number_of "$scratch/mm.json" copy_out)" -v copy=$copy 'BEGIN { exit !(out >= copy) }' ||
+		fail "the copy back took $(number_of "$scratch/mm.json" copy_out) ms, and moves its bytes in $copy ms"
 	;;
 resume)
 	start_daemon --policy fcfs

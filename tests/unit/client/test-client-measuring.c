@@ -35,9 +35,49 @@ static void eighths_are_numbers_that_can_be_had(void **state) {
 	}
 }
 
+/* What sbeetd tells of a job from 100 to 200 on 2 SMs. */
+static struct measure_job job_of(nsec_t launched, nsec_t kernel_end) {
+	struct event e = {.kind = EVENT_JOB_DONE,
+			  .granted = 100,
+			  .launched = launched,
+			  .kernel_end = kernel_end,
+			  .finished = 200};
+
+	e.sms = smset_range(0, 2);
+	return measure_job_of(&e);
+}
+
+static void a_job_is_copy_in_and_kernels_and_copy_out(void **state) {
+	static const struct {
+		nsec_t launched, kernel_end, copy_in, exec, copy_out;
+	} cases[] = {
+		{110, 170, 10, 60, 30},
+		{110, 0, 10, 90, 0}, /* where the kernels ended is not known */
+		{0, 170, 0, 70, 30},
+		{0, 0, 0, 100, 0},
+		/* what no program should say */
+		{90, 170, 0, 70, 30},
+		{300, 170, 0, 70, 30},
+		{110, 110, 10, 90, 0},
+		{110, 105, 10, 90, 0},
+		{110, 200, 10, 90, 0},
+		{110, UINT64_MAX, 10, 90, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct measure_job j = job_of(cases[i].launched, cases[i].kernel_end);
+
+		assert_int_equal(j.n_sms, 2);
+		assert_int_equal(j.copy_in, cases[i].copy_in);
+		assert_int_equal(j.exec, cases[i].exec);
+		assert_int_equal(j.copy_out, cases[i].copy_out);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(eighths_are_numbers_that_can_be_had),
+		cmocka_unit_test(a_job_is_copy_in_and_kernels_and_copy_out),
 	};
 
 	return cmocka_run_group_tests_name("client-measuring", tests, NULL, NULL);

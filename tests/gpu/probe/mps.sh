@@ -2,7 +2,7 @@
 # Runs the probes that need MPS, on a machine with a GPU, nvcc and gcc, PyTorch for `leave`, and the folder of
 # ../bundle.sh for `terms`. They start an MPS of their own and end it.
 #
-# usage: mps.sh FOLDER channels | copies | copy-parts | holds | cap | leave | terms BUNDLE COLUMN... [-- U:SET...]
+# usage: mps.sh FOLDER channels | copies | copy-parts | holds | cap | carveout | leave | terms BUNDLE COLUMN... [-- U:SET...]
 #	FOLDER: what they build and write
 set -eu
 
@@ -51,6 +51,20 @@ channels)
 	for n in 8 9 32; do "$folder/copies" channels $n; done
 	echo "-- with MPS and CUDA_DEVICE_MAX_CONNECTIONS=32"
 	for n in 8 9 32; do CUDA_DEVICE_MAX_CONNECTIONS=32 "$folder/copies" channels $n; done
+	;;
+carveout)
+	program carveout
+	"$folder/carveout"
+	begin_mps
+	# A and B as the probe says: KiB, carve-out.
+	for c in "0 -1 0 -1" "0 -1 48 -1" "48 -1 0 -1" "0 100 48 100" "48 100 0 100"; do
+		# shellcheck disable=SC2086 # four words
+		set -- $c
+		"$folder/carveout" a "$1" "$2" 4 &
+		sleep 0.7
+		echo "MPS, A $1 KiB, carve-out $2; B $3 KiB, carve-out $4: $("$folder/carveout" b "$3" "$4")"
+		wait $!
+	done
 	;;
 copies)
 	program copies

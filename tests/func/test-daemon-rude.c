@@ -35,7 +35,8 @@ static void knock(const char *name) {
 static void send_garbage(void) {
 	int fd = shim_connect();
 
-	assert_int_equal(send(fd, "garbage", 7, MSG_NOSIGNAL), 7);
+	/* It is closed already where too many of them wait to be heard. */
+	assert_true(send(fd, "garbage", 7, MSG_NOSIGNAL) == 7 || errno == EPIPE);
 	close(fd);
 }
 

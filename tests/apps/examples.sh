@@ -109,9 +109,10 @@ start_programs() {
 }
 
 stop_programs() {
-	for program in $started; do
-		kill -9 "$program" 2>/dev/null && wait "$program" 2>/dev/null
-	done
+	# shellcheck disable=SC2086 # words
+	signal_own KILL "$scratch" $started
+	# shellcheck disable=SC2086
+	wait $started 2>/dev/null
 	started=
 	"$ctl" gpu resume 1
 	until_true "nobody is left" status_is sessions "" -eq 0

@@ -19,9 +19,8 @@ export LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu:$SBEET_BUILD/tests/simgpu/cuda
 mkdir -m 700 "$SBEET_RUNTIME_DIR" "$SIMGPU_DIR"
 
 clean_up() {
-	for pid in $started $daemon; do
-		kill -9 "$pid" 2>/dev/null
-	done
+	# shellcheck disable=SC2086 # words
+	signal_own KILL "$scratch" $started $daemon
 	rm -rf "$scratch"
 }
 trap clean_up EXIT

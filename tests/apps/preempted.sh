@@ -160,10 +160,10 @@ preempted_on() { # GPU
 }
 
 stop_started() {
-	for pid in $started; do
-		kill -KILL "$pid" 2>/dev/null
-		wait "$pid" 2>/dev/null
-	done
+	# shellcheck disable=SC2086 # words
+	signal_own KILL "$scratch" $started
+	# shellcheck disable=SC2086
+	wait $started 2>/dev/null
 }
 
 # What preempting does is found out by the first jobs, shown, and known to the next sbeetd.

@@ -19,9 +19,7 @@ clean_up() {
 	for socket in "$scratch"/tmux.*; do
 		tmux -S "$socket" kill-server 2>/dev/null || true
 	done
-	for pid in $pids; do
-		kill "$pid" 2>/dev/null || true
-	done
+	signal_own TERM "$scratch" $pids
 	wait
 	rm -rf "$scratch"
 }

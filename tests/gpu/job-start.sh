@@ -52,15 +52,26 @@ measure() {
 }
 
 # Jobs ran, and asked for all, or for none.
-check() { # CONDITION
+ran_as() { # CONDITION
 	tool "$ctl" status --json=short >"$scratch/status"
 	jobs=$(sed -n 's/.*"jobs_done": *\([0-9]*\).*/\1/p' "$scratch/status")
 	grants=$(sed -n 's/.*"grants": *\([0-9]*\).*/\1/p' "$scratch/status")
 	[ "$1" = asked ] && wanted=$jobs || wanted=0
-	[ "${jobs:-0}" -gt 0 ] && [ "$grants" -eq "$wanted" ] || {
-		echo "job-start.sh: $1: $jobs jobs, $grants of them were asked for" >&2
-		failed=1
-	}
+	[ "${jobs:-0}" -gt 0 ] && [ "${grants:-0}" -eq "$wanted" ]
+}
+
+# sbeetd may hear us before it hears the program's last words.
+check() { # CONDITION
+	tries=0
+	until ran_as "$1"; do
+		tries=$((tries + 1))
+		[ "$tries" -le 200 ] || {
+			echo "job-start.sh: $1: $jobs jobs, $grants of them were asked for" >&2
+			failed=1
+			return
+		}
+		sleep 0.05
+	done
 }
 
 : >"$out/job-start.txt"

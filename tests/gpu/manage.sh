@@ -92,7 +92,10 @@ start_daemon() {
 
 stop_daemon() {
 	kill -TERM "$daemon"
-	wait "$daemon" || echo "DIFFERENT exit code of sbeetd"
+	wait "$daemon" || {
+		echo "DIFFERENT exit code of sbeetd: $?"
+		tail -n 20 "$scratch/sbeetd.log"
+	}
 	daemon=
 }
 

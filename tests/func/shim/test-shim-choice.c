@@ -94,8 +94,8 @@ static void job_keeps_its_gpu_between_waits(void **state) {
 	follow(*state, mini_plain);
 }
 
-/* The next job that ends has had one launch. */
-static void expect_end(int fd, uint64_t job) {
+/* The next message; operations are told of when the tracker comes to it. */
+static Sbeet__ToDaemon *after_ops(int fd) {
 	Sbeet__ToDaemon *m = mini_next(fd);
 
 	while (m && m->body_case == SBEET__TO_DAEMON__BODY_OPS) {
@@ -103,6 +103,13 @@ static void expect_end(int fd, uint64_t job) {
 		m = mini_next(fd);
 	}
 	assert_non_null(m);
+	return m;
+}
+
+/* The next job that ends has had one launch. */
+static void expect_end(int fd, uint64_t job) {
+	Sbeet__ToDaemon *m = after_ops(fd);
+
 	assert_int_equal(m->body_case, SBEET__TO_DAEMON__BODY_DONE);
 	assert_int_equal(m->done->job, job);
 	assert_int_equal(m->done->launches, 1);
@@ -114,11 +121,18 @@ static void work_on_the_other_gpu_is_another_job(void **state) {
 	struct mini *m = *state;
 	int fd = mini_begin(m, by_marks);
 	uint64_t job = begin_on(m, fd, 1), other;
+	Sbeet__ToDaemon *request;
 
 	mini_do(m, "@0 launch", 0);
 	mini_do(m, "@0 device", 0);
-	other = mini_open_job(m, fd);
+	mini_tell(m, "@0 launch");
+	request = after_ops(fd);
+	assert_int_equal(request->body_case, SBEET__TO_DAEMON__BODY_REQUEST);
+	other = request->request->job;
+	mini_free(request);
 	assert_true(other > job);
+	mini_grant(fd, other, WHOLE);
+	mini_answers(m, "0 launch 0");
 	mini_do(m, "@0 sync", 0);
 	mini_do(m, "@0 device 1", 0);
 	mini_do(m, "@0 sync", 0);

@@ -28,6 +28,13 @@ boot() { # STAGE SCRIPT [ARGUMENT...]
 	mount -t tmpfs -o mode=755 tmpfs "$stage/layer" && mkdir "$stage/layer/upper" "$stage/layer/work" &&
 		mount -t overlay -o "lowerdir=$lower,upperdir=$stage/layer/upper,workdir=$stage/layer/work" \
 			overlay "$root" || exit 77
+	# Its users get at what the script is given, also below folders that are closed to them here, as of mktemp -d.
+	for path in "$@"; do
+		while [ "${path#/}" != "$path" ] && [ "$path" != / ]; do
+			[ ! -d "$root$path" ] || chmod a+rx "$root$path" || exit 77
+			path=$(dirname "$path")
+		done
+	done
 	mount -t proc proc "$root/proc" && mount --bind "$root/proc/sys" "$root/proc/sys" &&
 		mount -o remount,bind,ro "$root/proc/sys" &&
 		mount -t sysfs -o ro sysfs "$root/sys" &&

@@ -451,13 +451,13 @@ static void on_alarm(int signal) {
 /* From now on this thread handles a signal every @n ms, as under a profiler. */
 static int do_alarms(int n) {
 	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+	struct sigevent often = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
 	struct itimerspec every = {.it_interval.tv_nsec = n * 1000000L, .it_value.tv_nsec = 1};
 	timer_t timer;
 
-	event.sigev_notify_thread_id = gettid();
+	often.sigev_notify_thread_id = gettid();
 	return sigaction(SIGALRM, &action, NULL) < 0 ||
-	       timer_create(CLOCK_MONOTONIC, &event, &timer) < 0 ||
+	       timer_create(CLOCK_MONOTONIC, &often, &timer) < 0 ||
 	       timer_settime(timer, 0, &every, NULL) < 0;
 }
 

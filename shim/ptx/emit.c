@@ -11,17 +11,20 @@
  *	griddepcontrol		left out
  *	__assertfail		told of the virtual block (assertion.h)
  *	calls			the ids as further arguments, where the callee reads any
+ *	registers that may be read before they are written	set to 0 first (undefined.h)
  *
  * What an instruction needs of its own stands in braces around it.
  */
 #include "shim/ptx/emit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "shim/ptx/assertion.h"
 #include "shim/ptx/hazards.h"
 #include "shim/ptx/opcodes.h"
 #include "shim/ptx/twin.h"
+#include "shim/ptx/undefined.h"
 #include "shim/ptx/worker.h"
 
 struct context {
@@ -32,6 +35,8 @@ struct context {
 	bool vote;
 	const struct leave *leaves, *end; /* of the kernel's, those still to come */
 	bool count;			  /* there are some */
+	const struct registers *registers;
+	const bool *undefined; /* of the kernel's registers; NULL: not known */
 };
 
 /* A token that is written differently. */
@@ -309,10 +314,47 @@ static void emit_insn(struct context *x, const struct ptx_stmt *s) {
 	}
 }
 
+/* A register of @v, at @number of its range. */
+static void emit_zero(struct context *x, const struct ptx_var *v, uint32_t number) {
+	unsigned bits = 8 * ptx_type_bytes(v->type);
+
+	if (v->vector != 1 ||
+	    (v->type != PTX_TYPE_PRED && bits != 16 && bits != 32 && bits != 64)) {
+		return;
+	}
+	if (v->type == PTX_TYPE_PRED) {
+		text_adds(x->out, "\tsetp.ne.u32 \t");
+	} else {
+		text_addf(x->out, "\tmov.b%u \t", bits);
+	}
+	add_name(x->out, v->name);
+	if (v->reg_range) {
+		text_addf(x->out, "%u", number);
+	}
+	text_adds(x->out, v->type == PTX_TYPE_PRED ? ", 0, 0;\n" : ", 0;\n");
+}
+
+/* Of those that statement @s declares. */
+static void emit_zeros(struct context *x, const struct ptx_stmt *s) {
+	for (uint32_t i = s->var; i < s->var + s->n_vars; i++) {
+		const struct ptx_var *v = &x->m->vars[i];
+		uint32_t n = v->space != PTX_SPACE_REG ? 0 : v->reg_range ? v->reg_range : 1;
+
+		for (uint32_t k = 0; k < n; k++) {
+			if (x->undefined[x->registers->bases[i - x->registers->first_var] + k]) {
+				emit_zero(x, v, k);
+			}
+		}
+	}
+}
+
 static void emit_body(struct context *x, const struct ptx_func *f) {
+	bool first = true;
+
 	for (uint32_t i = 0; i < f->n_stmts; i++) {
 		const struct ptx_stmt *s = &x->m->stmts[f->stmts + i];
 
+		first &= s->kind == PTX_STMT_VAR || s->kind == PTX_STMT_DIRECTIVE;
 		if (s->kind == PTX_STMT_INSN) {
 			emit_insn(x, s);
 		} else if (s->kind != PTX_STMT_DIRECTIVE ||
@@ -320,6 +362,9 @@ static void emit_body(struct context *x, const struct ptx_func *f) {
 			text_adds(x->out, s->kind == PTX_STMT_LABEL ? "" : "\t");
 			emit_tokens(x->e, s->first, s->end);
 			text_adds(x->out, "\n");
+		}
+		if (first && x->undefined && s->kind == PTX_STMT_VAR) {
+			emit_zeros(x, s);
 		}
 	}
 }
@@ -334,6 +379,8 @@ static void emit_params(const struct emit *e, uint32_t first, uint32_t n) {
 
 void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct hazards *h) {
 	const struct facts *facts = &e->facts->funcs[f - e->m->funcs];
+	struct registers registers = {0};
+	bool *undefined = NULL;
 	struct context x = {
 		.e = e,
 		.m = e->m,
@@ -368,7 +415,15 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct ha
 		/* for each virtual block anew */
 		text_adds(e->out, "\t.reg .b32 \t%sbeet_live;\n\tmov.b32 \t%sbeet_live, -1;\n");
 	}
+	/* Without memory for it the twin is as right, but takes more registers. */
+	if (registers_init(&registers, e->m, f) == 0) {
+		undefined = undefined_find(e->facts, &registers, f);
+	}
+	x.registers = &registers;
+	x.undefined = undefined;
 	emit_body(&x, f);
+	free(undefined);
+	registers_deinit(&registers);
 	worker_emit_end(&w, e->out);
 	text_adds(e->out, "}\n");
 }

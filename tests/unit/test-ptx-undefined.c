@@ -15,12 +15,25 @@
 #include "shim/ptx/undefined.h"
 #include "tests/unit/transform-harness.h"
 
+#define FOUND_MAX 200
+
+/* Puts the name of register @number of @var behind what is in @found. */
+static void add_name(char found[static FOUND_MAX], const struct ptx_var *var, uint32_t number) {
+	size_t n = strlen(found);
+
+	snprintf(found + n, FOUND_MAX - n, "%s%.*s", n ? " " : "", (int)var->name.len, var->name.s);
+	n = strlen(found);
+	if (var->reg_range) {
+		snprintf(found + n, FOUND_MAX - n, "%u", number);
+	}
+}
+
 /* Those of kernel k with this @body, in the order of their numbers: "%r1 %p0". */
 static void assert_undefined(const char *body, const char *names) {
 	struct module_facts facts;
 	struct registers registers;
 	struct ptx_module *m;
-	char *text, found[200] = "";
+	char *text, found[FOUND_MAX] = "";
 	bool *undefined;
 
 	assert_true(asprintf(&text, HEAD ".visible .entry k() {\n%s\n}", body) > 0);
@@ -34,14 +47,8 @@ static void assert_undefined(const char *body, const char *names) {
 		uint32_t n = var->space != PTX_SPACE_REG ? 0 : var->reg_range ? var->reg_range : 1;
 
 		for (uint32_t k = 0; k < n; k++) {
-			size_t at = strlen(found);
-
 			if (undefined[registers.bases[v - registers.first_var] + k]) {
-				snprintf(found + at, sizeof(found) - at, "%s%.*s", at ? " " : "",
-					 (int)var->name.len, var->name.s);
-				at = strlen(found);
-				snprintf(found + at, sizeof(found) - at, var->reg_range ? "%u" : "",
-					 k);
+				add_name(found, var, k);
 			}
 		}
 	}

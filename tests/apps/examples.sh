@@ -109,10 +109,7 @@ start_programs() {
 }
 
 stop_programs() {
-	# shellcheck disable=SC2086 # words
-	signal_own KILL "$scratch" $started
-	# shellcheck disable=SC2086
-	wait $started 2>/dev/null
+	end_started
 	started=
 	"$ctl" gpu resume 1
 	until_true "nobody is left" status_is sessions "" -eq 0

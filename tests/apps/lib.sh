@@ -30,6 +30,14 @@ say() {
 	printf '%s\n' "$*"
 }
 
+# Without any, `wait` would wait for sbeetd.
+end_started() {
+	# shellcheck disable=SC2086 # words
+	signal_own KILL "$scratch" $started
+	# shellcheck disable=SC2086
+	[ -z "$started" ] || wait $started 2>/dev/null
+}
+
 # Whether what failed may be a busy machine's fault. A test that knows how to tell has a spoiled() of its own.
 spoiled() {
 	false

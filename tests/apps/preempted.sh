@@ -146,7 +146,7 @@ gpus() {
 		# One report tells of both.
 		[ $gpu -eq 1 ] || [ "$(preemptions 1)" -eq 0 ] || fail "the other GPU's program was preempted"
 	done
-	stop_started
+	end_started
 	until_true "all descriptors are closed" holds 0
 	stop_daemon
 }
@@ -157,13 +157,6 @@ preemptions() { # GPU
 
 preempted_on() { # GPU
 	[ "$(preemptions "$1")" -gt 0 ]
-}
-
-stop_started() {
-	# shellcheck disable=SC2086 # words
-	signal_own KILL "$scratch" $started
-	# shellcheck disable=SC2086
-	wait $started 2>/dev/null
 }
 
 # What preempting does is found out by the first jobs, shown, and known to the next sbeetd.

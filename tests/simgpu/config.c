@@ -292,16 +292,23 @@ int config_parse_place(const char *text, struct config *config) {
 	return 0;
 }
 
+/* Of digits alone, from @min (at least 1) to @max. Return: 0 if it is anything else. */
+static uint64_t parse_number(const char *text, uint64_t min, uint64_t max) {
+	uint64_t n = 0;
+
+	for (; *text >= '0' && *text <= '9' && n <= max; text++) {
+		n = n * 10 + (uint64_t)(*text - '0');
+	}
+	return *text || n < min || n > max ? 0 : n;
+}
+
 int config_parse_slice(const char *text, struct config *config) {
-	uint64_t us = 0;
+	uint64_t us = parse_number(text, CONFIG_SLICE_MIN_US, CONFIG_SLICE_MAX_US);
 
 	if (*text == '\0') {
 		return 0;
 	}
-	for (; *text >= '0' && *text <= '9' && us <= CONFIG_SLICE_MAX_US; text++) {
-		us = us * 10 + (uint64_t)(*text - '0');
-	}
-	if (*text || us < CONFIG_SLICE_MIN_US || us > CONFIG_SLICE_MAX_US) {
+	if (us == 0) {
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < config->n_gpus; i++) {
@@ -311,15 +318,12 @@ int config_parse_slice(const char *text, struct config *config) {
 }
 
 int config_parse_host_rate(const char *text, struct config *config) {
-	uint64_t rate = 0;
+	uint64_t rate = parse_number(text, 1, CONFIG_HOST_RATE_MAX);
 
 	if (*text == '\0') {
 		return 0;
 	}
-	for (; *text >= '0' && *text <= '9' && rate <= CONFIG_HOST_RATE_MAX; text++) {
-		rate = rate * 10 + (uint64_t)(*text - '0');
-	}
-	if (*text || rate < 1 || rate > CONFIG_HOST_RATE_MAX) {
+	if (rate == 0) {
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < config->n_gpus; i++) {

@@ -19,7 +19,8 @@ enum {
 	RINGS = 47,
 	AWAITED = 48,
 	YIELDS = 49,
-	END = 50,
+	GUARDED = 50,
+	END = 51,
 };
 
 static uint64_t bits(uint64_t word, unsigned from, unsigned to) {
@@ -42,7 +43,7 @@ uint64_t terms_pack(const struct terms *t) {
 	       (uint64_t)t->first << FIRST | (uint64_t)t->n << COUNT | (uint64_t)t->group << GROUP |
 	       (uint64_t)t->epoch << EPOCH | (uint64_t)t->sliced << SLICED |
 	       (uint64_t)t->rings << RINGS | (uint64_t)t->awaited << AWAITED |
-	       (uint64_t)t->yields << YIELDS;
+	       (uint64_t)t->yields << YIELDS | (uint64_t)t->guarded << GUARDED;
 }
 
 struct terms terms_unpack(uint64_t word) {
@@ -57,7 +58,8 @@ struct terms terms_unpack(uint64_t word) {
 		.sliced = bits(word, SLICED, RINGS),
 		.rings = bits(word, RINGS, AWAITED),
 		.awaited = bits(word, AWAITED, YIELDS),
-		.yields = bits(word, YIELDS, END),
+		.yields = bits(word, YIELDS, GUARDED),
+		.guarded = bits(word, GUARDED, END),
 	};
 	bool set = t.n > 0 && t.group > 0, none = t.n == 0 && t.group == 0 && t.first == 0;
 

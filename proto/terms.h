@@ -18,6 +18,7 @@
 
 #include "proto/limits.h"
 #include "proto/smset.h"
+#include "proto/units.h"
 
 #define PROTO_TERMS_MAGIC    0x736d7274u /* "trms" */
 #define PROTO_TERMS_VERSION  1u
@@ -44,11 +45,19 @@ struct terms_page {
 	struct terms_gpu gpu[PROTO_TERMS_GPUS_MAX];
 	/* By GPU: from a job's release, when it must be done; 0: it has no deadline. */
 	_Atomic uint64_t deadline_ns[PROTO_TERMS_GPUS_MAX];
+	/* By GPU, of a program that is guarded: from a job's release to the next one's, and from
+	 * there until that one's first kernel may begin. */
+	_Atomic uint64_t period_ns[PROTO_TERMS_GPUS_MAX];
+	_Atomic uint64_t lead_ns[PROTO_TERMS_GPUS_MAX];
 };
 
 _Static_assert(sizeof(struct terms_gpu) == 32, "the page is the same for every program");
-_Static_assert(sizeof(struct terms_page) == 16 + 40 * PROTO_TERMS_GPUS_MAX,
+_Static_assert(sizeof(struct terms_page) == 16 + 56 * PROTO_TERMS_GPUS_MAX,
 	       "the page is the same for every program");
+
+/* A job of a program that is guarded is expected to come at most so much later than its period
+ * says, and kernels of others may run so long into it. */
+#define PROTO_GUARD_NS (200 * NSEC_PER_USEC)
 
 enum terms_copies {
 	TERMS_COPIES_WHOLE, /* as the program makes them */
@@ -76,6 +85,9 @@ struct terms {
 	 * is awaited, has a job open that is due earlier. */
 	bool awaited;
 	bool yields;
+	/* Awaited, and before each of its jobs there is a guard band: of programs that yield no
+	 * kernel begins that would still run when the next job wants the GPU. */
+	bool guarded;
 	uint16_t epoch; /* another one after each change */
 };
 
@@ -93,6 +105,7 @@ struct terms terms_unpack(uint64_t word);
 #define TERMS_RINGS   (UINT64_C(1) << 47)
 #define TERMS_AWAITED (UINT64_C(1) << 48)
 #define TERMS_YIELDS  (UINT64_C(1) << 49)
+#define TERMS_GUARDED (UINT64_C(1) << 50)
 
 static inline bool terms_are_sliced(uint64_t word) {
 	return word & TERMS_SLICED;
@@ -108,6 +121,10 @@ static inline bool terms_are_awaited(uint64_t word) {
 
 static inline bool terms_yield(uint64_t word) {
 	return word & TERMS_YIELDS;
+}
+
+static inline bool terms_guarded(uint64_t word) {
+	return word & TERMS_GUARDED;
 }
 
 /* How many groups of @group (>= 1) SMs a GPU of @gpu_sms has, at least 1. Where they don't divide

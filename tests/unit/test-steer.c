@@ -351,98 +351,6 @@ static void a_run_ends_when_enough_are_late(void **state) {
 	assert_true(limit.events > 0);
 }
 
-/* ---- gates ---- */
-
-/* Two tasks of long kernels, everywhere; the first one is awaited. */
-static void run_gated(bool gates, struct model_result ret[2]) {
-	const struct model_gpu gpu = {.sms = {56, 76}};
-	const struct model_wake wake = {0, 0};
-	struct model_task tasks[2] = {
-		task(6 * MS, 13 * MS / 5, 2, 20 * NSEC_PER_USEC, 6 * MS / 5).model,
-		task(20 * MS, 20 * MS, 10, 20 * NSEC_PER_USEC, 10 * MS).model,
-	};
-	struct model_place places[2] = {{.regions = {true, true}, .awaited = gates},
-					{.regions = {true, true}, .yields = gates}};
-
-	model_run(&gpu, &wake, tasks, places, 2, NSEC_PER_SEC, 1, NULL, ret);
-}
-
-/* From its first operation to its end the other one begins no kernel. */
-static void who_yields_begins_no_kernel_beside_an_urgent_job(void **state) {
-	struct model_result free_for_all[2], gated[2];
-
-	(void)state;
-	run_gated(false, free_for_all);
-	run_gated(true, gated);
-	assert_true(free_for_all[0].missed > 0);
-	assert_int_equal(gated[0].missed, 0);
-	assert_true(gated[0].longest < free_for_all[0].longest);
-	assert_int_equal(gated[1].missed, 0); /* what is left is enough */
-	assert_true(gated[1].response / gated[1].done >
-		    free_for_all[1].response / free_for_all[1].done);
-}
-
-/* Two jobs that are due together, or the other way round. */
-static void nobody_yields_to_who_is_due_later(void **state) {
-	const struct model_gpu gpu = {.sms = {56, 76}};
-	struct model_task tasks[2] = {task(20 * MS, 20 * MS, 1, MS / 10, MS).model,
-				      task(20 * MS, 2 * MS, 1, MS / 10, MS).model};
-	struct model_place places[2] = {{.regions = {true, true}, .awaited = true},
-					{.regions = {true, true}, .yields = true}};
-	struct model m;
-
-	(void)state;
-	model_init(&m, &gpu, tasks, places, 2);
-	model_begin(&m, 0, 0, 0, 0, 1);
-	model_advance(&m, 0);
-	model_begin(&m, 1, MS / 2, MS / 2, 0, 1); /* due at 2.5 ms, the other one at 20 */
-	while (model_next(&m) < 5 * MS / 2) {
-		model_advance(&m, model_next(&m));
-	}
-	assert_int_equal(m.jobs[1].phase, MODEL_IDLE);
-}
-
-/* Without the GPU's leave nobody does. */
-static void tasks_yield_where_that_saves_jobs(void **state) {
-	struct plan_gpu gated = h200;
-	struct plan_task tasks[3] = {
-		task(3 * MS, 3 * MS / 2, 20, 20 * NSEC_PER_USEC, MS),
-		task(7 * MS, 7 * MS / 2, 60, 20 * NSEC_PER_USEC, 2 * MS),
-		task(23 * MS, 20 * MS, 100, 20 * NSEC_PER_USEC, 5 * MS),
-	};
-	unsigned missed[2] = {0}, yielding = 0, awaited = 0;
-	struct plan plan;
-
-	(void)state;
-	plan_make(&h200, tasks, 3, PLAN_WHOLE, NULL, &plan);
-	for (unsigned i = 0; i < 3; i++) {
-		missed[0] += plan.predicted[i].missed;
-		assert_false(plan.terms[i].awaited || plan.terms[i].yields);
-	}
-	gated.gates = true;
-	plan_make(&gated, tasks, 3, PLAN_WHOLE, NULL, &plan);
-	for (unsigned i = 0; i < 3; i++) {
-		missed[1] += plan.predicted[i].missed;
-		awaited += plan.terms[i].awaited;
-		yielding += plan.terms[i].yields;
-		assert_false(plan.terms[i].awaited && plan.terms[i].yields);
-	}
-	assert_true(missed[1] < missed[0]);
-	assert_true(awaited > 0 && yielding > 0);
-	/* The same without them is there, in case the prediction is wrong. */
-	for (unsigned i = 0; i < 3; i++) {
-		struct terms t = plan.terms[i];
-
-		t.awaited = t.yields = false;
-		assert_true(terms_equal(&plan.others[0].terms[i], &t));
-	}
-	/* What is predicted of terms is predicted with them. */
-	struct model_result again[3];
-
-	assert_true(plan_predict(&gated, tasks, plan.terms, 3, again));
-	assert_int_equal(again[0].missed, plan.predicted[0].missed);
-}
-
 /* It leaves no time but what its program needs from one job to the next. */
 /* Runs the open jobs of @m to the end. @ret: when each one's ended. */
 static void run_to_the_end(struct model *m, nsec_t *ret) {
@@ -531,9 +439,6 @@ int main(void) {
 		cmocka_unit_test(a_run_ends_when_enough_are_late),
 		cmocka_unit_test(kernels_slow_each_other_while_both_run),
 		cmocka_unit_test(who_always_has_work_never_sleeps),
-		cmocka_unit_test(who_yields_begins_no_kernel_beside_an_urgent_job),
-		cmocka_unit_test(nobody_yields_to_who_is_due_later),
-		cmocka_unit_test(tasks_yield_where_that_saves_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

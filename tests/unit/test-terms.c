@@ -37,6 +37,7 @@ static void assert_same(const struct terms *a, const struct terms *b) {
 	assert_int_equal(a->rings, b->rings);
 	assert_int_equal(a->awaited, b->awaited);
 	assert_int_equal(a->yields, b->yields);
+	assert_int_equal(a->guarded, b->guarded);
 }
 
 static void terms_are_the_same_after_the_word(void **state) {
@@ -52,6 +53,7 @@ static void terms_are_the_same_after_the_word(void **state) {
 		{.steered = true, .rings = true},
 		{.steered = true, .awaited = true},
 		{.steered = true, .yields = true},
+		{.steered = true, .awaited = true, .guarded = true},
 		lower,
 	};
 
@@ -74,6 +76,9 @@ static void marks_are_read_from_the_word(void **state) {
 	assert_true(terms_are_awaited(terms_pack(&t)) && !terms_yield(terms_pack(&t)));
 	t = (struct terms){.steered = true, .yields = true};
 	assert_true(terms_yield(terms_pack(&t)) && !terms_are_awaited(terms_pack(&t)));
+	assert_false(terms_guarded(terms_pack(&t)));
+	t = (struct terms){.steered = true, .awaited = true, .guarded = true};
+	assert_true(terms_guarded(terms_pack(&t)) && terms_are_awaited(terms_pack(&t)));
 }
 
 static void terms_out_of_range_do_not_steer(void **state) {
@@ -88,7 +93,7 @@ static void terms_out_of_range_do_not_steer(void **state) {
 		read = terms_unpack(terms_pack(&bad[i]));
 		assert_same(&read, &none);
 	}
-	for (unsigned bit = 50; bit < 64; bit++) {
+	for (unsigned bit = 51; bit < 64; bit++) {
 		read = terms_unpack(terms_pack(&lower) | UINT64_C(1) << bit);
 		assert_same(&read, &none);
 	}

@@ -172,26 +172,87 @@ static bool is_open(const struct model_job *r) {
 	return r->phase != MODEL_IDLE && r->phase != MODEL_WAKE;
 }
 
-/* Whether the kernel of @r may not begin for somebody who is awaited. */
-static bool must_yield(const struct model *m, const struct model_job *r) {
+/* How long the kernel of @r takes, or those that share its gate. */
+static nsec_t gated_ns(const struct model *m, const struct model_job *r) {
+	unsigned sms = 0;
+	nsec_t ns;
+
+	for (unsigned k = 0; k < MODEL_REGIONS; k++) {
+		sms += r->place->regions[k] ? m->gpu->sms[k] : 0;
+	}
+	ns = (nsec_t)kernel_ns(r, sms);
+	return ns;
+}
+
+/* Whether the kernel of @r would run into the next job of @o, which is not open. @ret_until: when
+ * that one is no longer expected. */
+static bool is_in_guard_band(const struct model *m, const struct model_job *r,
+			     const struct model_job *o, nsec_t *ret_until) {
+	nsec_t guard = m->gpu->guard, expected, due, ns;
+
+	if (!o->place->guarded || !o->opened || !o->task->period) {
+		return false;
+	}
+	expected = o->opened + o->task->period + o->task->copy_in;
+	due = o->release + o->task->deadline + (o->phase == MODEL_WAKE ? 0 : o->task->period);
+	ns = gated_ns(m, r);
+	*ret_until = expected + guard;
+	return due < job_due(r) && m->now + ns > expected + guard && m->now < *ret_until &&
+	       o->over + ns <= expected + guard;
+}
+
+/* Whether the kernel of @r has to wait at its gate for somebody who is awaited. @ret_until: until
+ * then, unless a job begins or ends. */
+static bool must_yield(const struct model *m, const struct model_job *r, nsec_t *ret_until) {
+	bool wait = false;
+
+	*ret_until = NEVER;
 	for (unsigned i = 0; i < m->n; i++) {
 		const struct model_job *o = &m->jobs[i];
+		nsec_t until;
 
-		if (o != r && o->place->awaited && is_open(o) && job_due(o) < job_due(r)) {
-			return true;
+		if (o == r || !o->place->awaited) {
+			continue;
+		}
+		if (is_open(o) ? job_due(o) < job_due(r) : is_in_guard_band(m, r, o, &until)) {
+			wait = true;
+			if (!is_open(o) && until < *ret_until) {
+				*ret_until = until;
+			}
 		}
 	}
-	return false;
+	return wait;
+}
+
+/* Kernels that may pass their gates come to the GPU now. */
+static void open_gates(struct model *m) {
+	for (unsigned i = 0; i < m->n; i++) {
+		struct model_job *r = &m->jobs[i];
+
+		if (r->phase != MODEL_QUEUED || r->past || must_yield(m, r, &r->next)) {
+			continue;
+		}
+		remove_kernel(m, r);
+		r->past = true;
+		r->next = NEVER;
+		r->wants = m->now;
+		add_kernel(m, r);
+	}
+}
+
+/* What its gate costs a kernel of @r that takes @ns. */
+static double gate_ns(const struct model *m, const struct model_job *r, double ns) {
+	double behind = (double)m->gpu->behind, gate = (double)m->gpu->gate;
+
+	return !r->place->yields ? 0 : ns < behind ? gate * ns / behind : gate;
 }
 
 static void serve(struct model *m, struct model_job *r, bool lost) {
 	nsec_t at;
 
-	if (r->phase == MODEL_QUEUED && r->place->yields && must_yield(m, r)) {
-		r->next = NEVER; /* somebody's end of a job hands the SMs out anew */
+	if (!r->past) {
 		return;
 	}
-
 	if (r->phase == MODEL_QUEUED && m->has_levels && must_wait(m, r, &at)) {
 		r->next = at;
 		return;
@@ -208,7 +269,8 @@ static void serve(struct model *m, struct model_job *r, bool lost) {
 		r->phase = MODEL_RUNNING;
 		r->began = r->since = m->now;
 	}
-	r->whole = kernel_ns(r, sms_of(r)) + (r->place->yields ? (double)m->gpu->gate : 0);
+	r->whole = kernel_ns(r, sms_of(r));
+	r->whole += gate_ns(m, r, r->whole);
 	r->beside = false;
 	r->next = m->now + (nsec_t)(r->left * r->whole) + 1;
 }
@@ -235,8 +297,12 @@ static void slow_each_other(struct model *m) {
 
 /* Hands the SMs out anew. */
 static void share_sms(struct model *m) {
-	bool lost = m->has_levels && give_way(m);
+	bool lost;
 
+	if (m->has_gates) {
+		open_gates(m);
+	}
+	lost = m->has_levels && give_way(m);
 	for (unsigned i = 0; i < m->n_kernels; i++) {
 		if (!m->has_levels && m->free_sms[0] + m->free_sms[1] == 0) {
 			break; /* the others go on as they do, or wait */
@@ -317,6 +383,7 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 	r->next = NEVER;
 	switch (phase) {
 	case MODEL_IDLE:
+		r->over = m->now;
 		m->kernels_changed |= m->has_gates && r->place->awaited;
 		break;
 	case MODEL_WAKE: /* its end is set by the caller */
@@ -327,6 +394,7 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 		break;
 	case MODEL_QUEUED:
 		r->left = 1;
+		r->past = !r->place->yields;
 		add_kernel(m, r);
 		m->kernels_changed = true;
 		break;
@@ -378,6 +446,7 @@ static void step(struct model *m, struct model_job *r) {
 	case MODEL_IDLE:
 		break;
 	case MODEL_WAKE:
+		r->opened = m->now;
 		enter(m, r, MODEL_COPY_IN);
 		break;
 	case MODEL_COPY_IN:
@@ -402,13 +471,17 @@ static void step(struct model *m, struct model_job *r) {
 nsec_t model_tail(const struct model_gpu *gpu, const struct model_task *task,
 		  const struct model_place *place) {
 	unsigned sms = 0;
+	nsec_t gates;
 
 	for (unsigned k = 0; k < MODEL_REGIONS; k++) {
 		sms += place->regions[k] ? gpu->sms[k] : 0;
 	}
 	sms = place->most_sms && place->most_sms < sms ? place->most_sms : sms;
-	return task->kernels[sms] + (place->yields ? task->launches * gpu->gate : 0) +
-	       task->copy_out + gpu->back;
+	gates = place->yields && gpu->behind > 0 ? task->kernels[sms] / gpu->behind + 1
+						 : task->launches;
+	gates = gates < task->launches ? gates : task->launches;
+	return task->kernels[sms] + (place->yields ? gates * gpu->gate : 0) + task->copy_out +
+	       gpu->back;
 }
 
 nsec_t model_next(const struct model *m) {
@@ -448,6 +521,7 @@ void model_begin(struct model *m, unsigned task, nsec_t now, nsec_t release, nse
 	if (r->place->copies == TERMS_COPIES_HELD && r->task->copy_in > 0) {
 		wake += m->gpu->hold;
 	}
+	r->opened = wake > 0 ? r->opened : now;
 	enter(m, r, wake > 0 ? MODEL_WAKE : MODEL_COPY_IN);
 	r->next = wake > 0 ? now + wake : NEVER;
 }

@@ -10,8 +10,12 @@
  *    before it has them.
  *  - A kernel on m SMs takes what it takes on m SMs alone; while a kernel of another task runs, so
  *    many times as long as its task says, which stands for caches and memory that they share.
- *  - Kernels of a task that yields don't begin while a task that is awaited has a job open that is
- *    due earlier; and each begins a little later.
+ *  - Kernels of a task that yields wait at a gate while a task that is awaited has a job open that
+ *    is due earlier. What is past its gate is with the GPU, and takes its turn there. Gates cost a
+ *    little time.
+ *  - If the task that is awaited is guarded as well, there is a guard band before each of its jobs:
+ *    kernels that would still run when it wants its SMs wait, too. Not those that are longer than
+ *    the time between its jobs.
  *  - Copies: one engine for each direction. They go first come, first served, but for those to the
  *    GPU that are held or go first: of these, those first that must be done soonest for their job
  * to be in time, if nobody else disturbs it. Held ones go in pieces, and begin a little later.
@@ -53,17 +57,19 @@ struct model_place {
 	bool regions[MODEL_REGIONS]; /* at least one */
 	unsigned level;		     /* higher goes first */
 	enum terms_copies copies;
-	bool last;	      /* its copies, if held, let all others go first */
-	bool awaited, yields; /* see proto/terms.h */
-	unsigned most_sms;    /* that its kernels may hold at once, all regions together;
-				 0: no limit */
+	bool last;		       /* its copies, if held, let all others go first */
+	bool awaited, guarded, yields; /* see proto/terms.h */
+	unsigned most_sms;	       /* that its kernels may hold at once, all regions together;
+					  0: no limit */
 };
 
 struct model_gpu {
 	unsigned sms[MODEL_REGIONS]; /* together the GPU's */
 	nsec_t piece;		     /* of a held copy */
 	nsec_t hold;		     /* how much later a held copy begins */
-	nsec_t gate;		     /* how much later a kernel of a task that yields begins */
+	nsec_t gate;		     /* how much later a kernel behind a gate begins */
+	nsec_t behind;		     /* so much of kernels is behind one gate, at least one */
+	nsec_t guard;		     /* jobs may come so much earlier or later than expected */
 	nsec_t back;		     /* from the end of a job's last operation until its program
 					knows */
 };
@@ -87,6 +93,8 @@ struct model_job {
 	enum model_phase phase;
 	nsec_t next; /* when the phase ends; UINT64_MAX: by what others do */
 	nsec_t release;
+	nsec_t opened;	 /* when the host had woken up; 0: there was no job yet */
+	nsec_t over;	 /* when the last job was */
 	nsec_t wants;	 /* since then it wants what it waits for */
 	unsigned kernel; /* of the job, from 0 */
 	double share;	 /* of the times in the task's table */
@@ -97,6 +105,7 @@ struct model_job {
 	nsec_t copy_left;
 	nsec_t tail;  /* model_tail() */
 	double whole; /* what the kernel takes on the SMs that it holds */
+	bool past;    /* its gate */
 	bool beside;  /* other kernels run, and `whole` is longer for that */
 };
 

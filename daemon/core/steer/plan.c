@@ -44,6 +44,10 @@ static const uint64_t plan_events[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 6
 /* How much later a kernel begins behind a gate. */
 #define GATE (5 * NSEC_PER_USEC)
 
+/* Kernels behind one gate, and how exactly jobs are expected: as the shim does it. */
+#define BEHIND (100 * NSEC_PER_USEC)
+#define GUARD  PROTO_GUARD_NS
+
 /* An unknown task's jobs: one kernel, in waves of blocks. */
 #define UNKNOWN_BLOCK (1 * NSEC_PER_MSEC)
 #define UNKNOWN_WAVES 10
@@ -113,6 +117,8 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 		.piece = PIECE,
 		.hold = HOLD,
 		.gate = GATE,
+		.behind = BEHIND,
+		.guard = GUARD,
 		.back = BACK,
 	};
 }
@@ -255,7 +261,7 @@ static void follow_rule(const struct plan_task *tasks, unsigned n, struct candid
 static bool same_place(const struct model_place *a, const struct model_place *b) {
 	return a->regions[0] == b->regions[0] && a->regions[1] == b->regions[1] &&
 	       a->level == b->level && a->copies == b->copies && a->awaited == b->awaited &&
-	       a->yields == b->yields;
+	       a->guarded == b->guarded && a->yields == b->yields;
 }
 
 /* Takes @place for @task if that is better, by more than @gain. Return: whether. */
@@ -315,18 +321,30 @@ static bool move(struct search *s, struct candidate *c, unsigned task, double *b
 	return moved;
 }
 
-/* Those of a deadline of at most @longest are awaited, the others yield; nobody for 0. A task that
- * has none, or is hopeless, yields if it is known: what is not may have any number of launches. */
+/* Those of a deadline of at most @longest yield to nobody, the others to all whose jobs are due
+ * earlier, for 0 nobody. A task that has no deadline, or is hopeless, yields if it is known: what
+ * is not may have any number of launches. @guarded: with guard bands before jobs. */
 static struct candidate with_gates(const struct search *s, const struct candidate *c,
-				   nsec_t longest) {
+				   nsec_t longest, bool guarded) {
 	struct candidate other = *c;
 
 	for (unsigned i = 0; i < s->n; i++) {
+		struct model_place *place = &other.places[i];
 		nsec_t deadline = s->tasks[i].deadline;
-		bool urgent = deadline && deadline <= longest && !c->places[i].last;
+		bool urgent = deadline && deadline <= longest && !place->last;
 
-		other.places[i].awaited = urgent;
-		other.places[i].yields = longest && !urgent && s->known[i];
+		place->yields = longest && !urgent && s->known[i];
+		place->awaited = longest && deadline && !place->last;
+		place->guarded = guarded && place->awaited && s->tasks[i].period;
+	}
+	return other;
+}
+
+static struct candidate without_bands(const struct search *s, const struct candidate *c) {
+	struct candidate other = *c;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		other.places[i].guarded = false;
 	}
 	return other;
 }
@@ -355,14 +373,16 @@ static bool same_places(const struct search *s, const struct candidate *a,
  * is not worth a mean response. Return: whether they are others. */
 static bool move_gates(struct search *s, struct candidate *c, double *best) {
 	const struct candidate from = *c;
+	unsigned bands = s->gpu->guards ? 2 : 1;
 	bool moved = false;
 
-	for (unsigned i = 0; s->gpu->gates && i <= s->n && !stopped(s); i++) {
-		struct candidate other = with_gates(s, &from, i < s->n ? s->tasks[i].deadline : 0);
-		double gain = i < s->n ? 1 : 0, b;
+	for (unsigned i = 0; s->gpu->gates && i <= bands * s->n && !stopped(s); i++) {
+		nsec_t longest = i < bands * s->n ? s->tasks[i / bands].deadline : 0;
+		struct candidate other = with_gates(s, &from, longest, i % bands);
+		double gain = longest ? 1 : 0, b;
 
 		if (same_places(s, &other, c) ||
-		    (i < s->n && (!s->tasks[i].deadline || !has_gates(s, &other)))) {
+		    (i < bands * s->n && (!longest || !has_gates(s, &other)))) {
 			continue;
 		}
 		b = badness(s, &other, *best);
@@ -472,7 +492,7 @@ static struct candidate free_for_all(const struct search *s, const struct candid
 		other.places[i].regions[0] = other.places[i].regions[1] = true;
 		other.places[i].copies = TERMS_COPIES_WHOLE;
 		other.places[i].level = 0;
-		other.places[i].awaited = other.places[i].yields = false;
+		other.places[i].awaited = other.places[i].guarded = other.places[i].yields = false;
 	}
 	return other;
 }
@@ -506,6 +526,7 @@ static struct terms terms_of(const struct search *s, const struct candidate *c, 
 		.level = p->level,
 		.copies = p->copies,
 		.awaited = p->awaited,
+		.guarded = p->guarded,
 		.yields = p->yields,
 	};
 
@@ -636,12 +657,14 @@ static void add_other(struct search *s, const struct candidate *c, struct plan *
 }
 
 static void add_others(struct search *s, const struct candidate *rule, struct plan *plan) {
-	const struct candidate everywhere = free_for_all(s, rule);
+	const struct candidate everywhere = free_for_all(s, rule), *best = &s->optima[0].candidate;
 	unsigned kept = OPTIMA_KEPT;
 
-	if (has_gates(s, &s->optima[0].candidate)) {
-		const struct candidate gateless = with_gates(s, &s->optima[0].candidate, 0);
+	if (has_gates(s, best)) {
+		const struct candidate bandless = without_bands(s, best);
+		const struct candidate gateless = with_gates(s, best, 0, false);
 
+		add_other(s, &bandless, plan);
 		add_other(s, &gateless, plan);
 		kept += plan->n_others;
 	}
@@ -706,6 +729,7 @@ static bool read_terms(const struct plan_gpu *gpu, const struct terms *terms, un
 			.level = t->level,
 			.copies = t->copies,
 			.awaited = t->awaited,
+			.guarded = t->guarded,
 			.yields = t->yields,
 		};
 	}

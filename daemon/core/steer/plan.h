@@ -14,9 +14,10 @@
  * moves to the highest or the lowest. Another search starts with everybody everywhere, the shorter
  * the deadline the higher the level. Copies are held where several tasks make any; those of a task
  * may go first instead, whole, which costs it less: beside copies of a shorter deadline only if
- * jobs are late otherwise. If tasks may yield, those of a deadline up to some length are awaited
- * and the others yield: each length is tried, and nobody yields if that saves no job. A task whose
- * deadline can't be kept even alone holds nobody's copies up.
+ * jobs are late otherwise. If tasks may yield, those of a deadline up to some length yield to
+ * nobody, and the others to all whose jobs are due earlier: each length is tried, with guard bands
+ * before the jobs and without, and nobody yields if that saves no job. A task whose deadline can't
+ * be kept even alone holds nobody up.
  *
  * Pure: no clock, no I/O, no allocation. The same input gives the same plan.
  */
@@ -41,6 +42,7 @@ struct plan_gpu {
 	unsigned sms;	/* 1 to PROTO_SMS_MAX */
 	unsigned group; /* SMs that a set can take together, >= 1 */
 	bool gates;	/* tasks may yield to others: see struct terms */
+	bool guards;	/* with guard bands, too */
 };
 
 /* What else could be done: where the prediction is wrong one of these may do better. */
@@ -50,8 +52,9 @@ struct plan_way {
 	nsec_t tail[MODEL_TASKS_MAX];
 };
 
-/* The same where nobody yields, the best at two other cuts, the rule, and everybody everywhere. */
-#define PLAN_OTHERS_MAX 5
+/* The same without guard bands, and where nobody yields, the best at two other cuts, the rule, and
+ * everybody everywhere. */
+#define PLAN_OTHERS_MAX 6
 
 struct plan {
 	struct terms terms[MODEL_TASKS_MAX]; /* of each task; epoch 0 */

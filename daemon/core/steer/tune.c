@@ -20,10 +20,10 @@
 
 /* Parts of a window: that a way is tried, and between two looks, at one that is tried and at one
  * that is settled, too. */
-#define TRY_PART   5
-#define STEP_PART  20
+#define TRY_PART    5
+#define STEP_PART   20
 #define GLANCE_PART 100
-#define WATCH_PART 4
+#define WATCH_PART  4
 
 /* A settled way is looked at again if another part of a task's jobs is late than before, by this
  * and so many standard deviations of chance, or if it makes so many times as many jobs. */

@@ -54,7 +54,7 @@ struct tune {
 	unsigned n;    /* tasks; 0: nothing is tuned */
 	nsec_t window; /* the first; each one after it is half as long again */
 	unsigned round;
-	double slow[MODEL_TASKS_MAX]; /* kernels take so many times as long as in their profile */
+	double slow[MODEL_TASKS_MAX];  /* kernels take so many times as long as in their profile */
 	double alone[MODEL_TASKS_MAX]; /* of the last plan */
 	struct tune_way ways[TUNE_WAYS_MAX];
 	unsigned n_ways;

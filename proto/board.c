@@ -17,26 +17,48 @@ static bool counts(uint64_t other, uint64_t due, nsec_t now) {
 	return other != 0 && other < due && (other >= now || now - other <= BOARD_STALE_NS);
 }
 
-/* Whether what @of says of somebody other than @slot counts before @due. */
-static bool any_before(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
-		       nsec_t now,
-		       uint64_t (*of)(const struct board *board, unsigned gpu, unsigned slot)) {
+bool board_is_before(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
+		     nsec_t now) {
 	for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
-		if (i != slot && counts(of(board, gpu, i), due, now)) {
+		if (i != slot && counts(due_of(board, gpu, i), due, now)) {
 			return true;
 		}
 	}
 	return false;
 }
 
-bool board_is_before(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
-		     nsec_t now) {
-	return any_before(board, gpu, slot, due, now, due_of);
+/* When the job is due that slot @i is expected to open before @kernel would end; 0: there is none.
+ */
+static uint64_t expected_due(const struct board *board, unsigned gpu, unsigned i,
+			     const struct board_kernel *kernel, nsec_t now) {
+	const struct board_next *next = &board->next[gpu][i];
+	uint64_t from = atomic_load_explicit(&next->from_ns, memory_order_acquire);
+	uint64_t since = atomic_load_explicit(&next->since_ns, memory_order_acquire);
+	uint64_t latest = from + PROTO_GUARD_NS;
+
+	return from != 0 && now < latest && now + kernel->takes > latest &&
+			       since + kernel->takes <= latest
+		       ? atomic_load_explicit(&next->due_ns, memory_order_acquire)
+		       : 0;
 }
 
-bool board_is_awaited(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
-		      nsec_t now) {
-	return any_before(board, gpu, slot, due, now, job_due_of);
+/* The deadline of slot @i that @kernel has to wait for, 0: none. */
+static uint64_t awaited_due(const struct board *board, unsigned gpu, unsigned i,
+			    const struct board_kernel *kernel, nsec_t now) {
+	uint64_t due = job_due_of(board, gpu, i);
+
+	due = due ? due : expected_due(board, gpu, i, kernel, now);
+	return counts(due, kernel->due, now) ? due : 0;
+}
+
+bool board_is_awaited(const struct board *board, unsigned gpu, unsigned slot,
+		      const struct board_kernel *kernel, nsec_t now) {
+	for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
+		if (i != slot && awaited_due(board, gpu, i, kernel, now)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 bool board_is_busy(const struct board *board, unsigned gpu, unsigned slot) {
@@ -99,13 +121,13 @@ bool board_gate_is_open(struct board_gate *gate, const struct board *board, unsi
 }
 
 bool board_yield_is_open(struct board_yield *yield, const struct board *board, unsigned gpu,
-			 unsigned slot, uint64_t due, nsec_t now) {
+			 unsigned slot, const struct board_kernel *kernel, nsec_t now) {
 	bool over = yield->closed_ns && now - yield->closed_ns >= BOARD_YIELD_MAX_NS, wait = false;
 
 	for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
-		uint64_t other = i == slot ? 0 : job_due_of(board, gpu, i);
+		uint64_t other = i == slot ? 0 : awaited_due(board, gpu, i, kernel, now);
 
-		if (counts(other, due, now) && other != yield->passed[i]) {
+		if (other && other != yield->passed[i]) {
 			yield->passed[i] = over ? other : yield->passed[i];
 			wait |= !over;
 		}

@@ -14,6 +14,10 @@
  * kernel of a program that yields begins meanwhile if it is due later. That is bounded likewise,
  * by BOARD_YIELD_MAX_NS for each deadline.
  *
+ * Of programs that are guarded, they also see when the next job is expected: no kernel of theirs
+ * begins that would still run then, unless it is longer than the time between two such jobs. If the
+ * job does not come, nobody waits on.
+ *
  * Pure: no I/O, no allocation.
  */
 #pragma once
@@ -84,6 +88,14 @@ struct board_slot {
 	uint64_t reserved; /* 0: a slot is a cache line */
 };
 
+/* The next job of a program that is guarded; CLOCK_MONOTONIC. */
+struct board_next {
+	_Atomic uint64_t from_ns;  /* when its first kernel is expected; 0: that is not known */
+	_Atomic uint64_t due_ns;   /* when it must be done */
+	_Atomic uint64_t since_ns; /* when the last job was over */
+	uint64_t reserved;	   /* 0 */
+};
+
 /* The memfd has at least this size; it is sealed against shrinking and growing. */
 struct board {
 	uint32_t magic;	  /* PROTO_BOARD_MAGIC */
@@ -94,10 +106,11 @@ struct board {
 	uint32_t reserved[13];
 	/* By the GPU's place in the page of terms, which is the same in all of them. */
 	struct board_slot slots[PROTO_TERMS_GPUS_MAX][PROTO_BOARD_SLOTS];
+	struct board_next next[PROTO_TERMS_GPUS_MAX][PROTO_BOARD_SLOTS];
 };
 
 _Static_assert(sizeof(struct board_slot) == 64, "the page is the same for every program");
-_Static_assert(sizeof(struct board) == 64 + 64 * PROTO_TERMS_GPUS_MAX * PROTO_BOARD_SLOTS,
+_Static_assert(sizeof(struct board) == 64 + 96 * PROTO_TERMS_GPUS_MAX * PROTO_BOARD_SLOTS,
 	       "the page is the same for every program");
 
 /* Whether somebody other than @slot has a copy to GPU @gpu that is due before @due, as far as that
@@ -117,10 +130,17 @@ struct board_gate {
 	uint64_t passed[PROTO_BOARD_SLOTS];  /* deadlines for which we have waited long enough */
 };
 
-/* Whether somebody other than @slot is awaited on GPU @gpu for a job that is due before @due, as
- * far as that counts at @now. */
-bool board_is_awaited(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
-		      nsec_t now);
+/* Kernels of our job, which yields. */
+struct board_kernel {
+	uint64_t due; /* when the job must be done; BOARD_NO_DUE */
+	nsec_t takes; /* how long a kernel runs; 0: not known */
+};
+
+/* Whether @kernel must not begin on GPU @gpu for somebody other than @slot, who is awaited for a
+ * job that is due before it, as far as that counts at @now: a job that is open, or one that is
+ * expected before the kernel would end. */
+bool board_is_awaited(const struct board *board, unsigned gpu, unsigned slot,
+		      const struct board_kernel *kernel, nsec_t now);
 
 /* A program that yields on one GPU: what it has waited for. All 0 at first. */
 struct board_yield {
@@ -128,11 +148,11 @@ struct board_yield {
 	uint64_t passed[PROTO_BOARD_SLOTS]; /* deadlines for which we have waited long enough */
 };
 
-/* Whether kernels of jobs that are due at @due may begin at @now. For BOARD_YIELD_MAX_NS at a time
- * they may not, and for no deadline of others twice. @due 0: there is no such job; to be told, else
- * the next one has waited since the last one did. */
+/* Whether @kernel may begin at @now. For BOARD_YIELD_MAX_NS at a time it may not, and for no
+ * deadline of others twice. @kernel->due 0: there is no such job; to be told, else the next one has
+ * waited since the last one did. */
 bool board_yield_is_open(struct board_yield *yield, const struct board *board, unsigned gpu,
-			 unsigned slot, uint64_t due, nsec_t now);
+			 unsigned slot, const struct board_kernel *kernel, nsec_t now);
 
 /* Whether the gate is open at @now for copies that are due at @due. Closed for as long as the
  * copies of others may take, for BOARD_HOLD_MAX_NS at a time at most, and for no deadline of others

@@ -68,11 +68,14 @@ bool gate_write(CUstream stream, bool per_thread, CUdeviceptr at, uint32_t value
 	return write(stream, at, value, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS;
 }
 
-/* Short kernels that follow each other in a job's stream share a gate, as long as the next ones
- * take what those of the last job took. Return: whether @op is behind one already. */
-static bool is_behind(const struct op *op) {
-	nsec_t each =
-		op->launch ? atomic_load_explicit(&op->lane->launch_ns, memory_order_relaxed) : 0;
+/* How long a kernel takes, if it is like those of the last job; 0: that is not known. */
+static nsec_t each_ns(const struct op *op) {
+	return op->launch ? atomic_load_explicit(&op->lane->launch_ns, memory_order_relaxed) : 0;
+}
+
+/* Short kernels that follow each other in a job's stream share a gate. Return: whether @op is
+ * behind one already. */
+static bool is_behind(const struct op *op, nsec_t each) {
 	nsec_t behind = op->use->behind_ns;
 	bool is = each > 0 && behind > 0 && behind + each <= BEHIND_NS;
 
@@ -82,13 +85,15 @@ static bool is_behind(const struct op *op) {
 
 void gate_kernel_wait(const struct op *op) {
 	CUdevice device = op->lane->device;
+	nsec_t each = each_ns(op);
 	CUdeviceptr gate;
 	unsigned gpu;
 
-	if (is_behind(op) || !gate_can_wait(op->place.per_thread) || !terms_place(device, &gpu)) {
+	if (is_behind(op, each) || !gate_can_wait(op->place.per_thread) ||
+	    !terms_place(device, &gpu)) {
 		return;
 	}
-	gate = keeper_gate(op->id->context, device, gpu);
+	gate = keeper_gate(op->id->context, device, gpu, each);
 	if (gate && gate_wait(op->place.at, op->place.per_thread, gate)) {
 		log_once(LOG_LEVEL_INFO, "Kernels let jobs of others begin that are due earlier");
 	}

@@ -157,6 +157,16 @@ static uint64_t due_of(const struct lane *lane, const struct books_job *job) {
 			 job->deadline_ns ? job->deadline_ns : terms_deadline(lane->device));
 }
 
+/* Others are to leave the GPU free for the next job. */
+static void expect_next(const struct lane *lane, const struct books_job *job, uint64_t due) {
+	nsec_t release = job->marked_ns ? job->marked_ns : job->release_ns, period, lead;
+
+	if (terms_guarded(job->terms) && terms_next(lane->device, &period, &lead)) {
+		seat_next(lane->device, release + period + lead,
+			  due < BOARD_NO_DUE - period ? due + period : BOARD_NO_DUE);
+	}
+}
+
 /* The lane is OPENING and ours. Nothing here is a cancellation point. */
 static void take_terms(struct lane *lane, const struct job_need *need, uint64_t word) {
 	struct partition *where = terms_partition(lane->device, need->context, &word, &lane->found);
@@ -169,6 +179,8 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 		.release_ns = need->called_ns ? need->called_ns : now,
 		.began_ns = now,
 	};
+
+	uint64_t due;
 
 	mark_take(lane->mark, &job.marked_ns, &job.deadline_ns);
 	set(&lane->drain, false);
@@ -183,7 +195,9 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 	set(&lane->steered_to, where);
 	set(&lane->terms, word);
 	books_open(&job);
-	set(&lane->due_ns, due_of(lane, &job));
+	due = due_of(lane, &job);
+	set(&lane->due_ns, due);
+	expect_next(lane, &job, due);
 }
 
 /* A job more is open, or one is over. */
@@ -203,6 +217,9 @@ static void forget_due(struct lane *lane) {
 	if (atomic_load(&lane->due_ns)) {
 		atomic_store(&lane->due_ns, 0);
 		seat_due_changed(lane->device);
+	}
+	if (terms_guarded(atomic_load(&lane->terms))) {
+		seat_next_since(lane->device);
 	}
 }
 

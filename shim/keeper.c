@@ -75,6 +75,7 @@ static struct dock {
 	_Atomic uint64_t flying; /* of those, the ones that the keeper has to look at */
 	struct flight flights[COPIES_MAX];
 	_Atomic CUdevice device; /* of the jobs that yield */
+	_Atomic nsec_t takes;	 /* what is behind the gate of kernels, see keeper_gate() */
 	_Atomic bool yields;	 /* the keeper looks after the gate of kernels */
 	/* the keeper's */
 	struct board_gate gate;
@@ -193,18 +194,18 @@ static uint64_t look_at_flights(struct dock *d, struct view *v) {
 /* For as long as we have jobs that yield. Who opens one says so first, and calls us then. */
 static void look_at_kernels(struct dock *d, const struct seat *s, struct view *v) {
 	CUdevice device = atomic_load(&d->device);
-	uint64_t due = seat_due(device);
+	struct board_kernel kernel = {.due = seat_due(device), .takes = atomic_load(&d->takes)};
 	bool open;
 
-	if (!due) {
+	if (!kernel.due) {
 		atomic_store(&d->yields, false);
-		due = seat_due(device);
-		atomic_store(&d->yields, due != 0);
+		kernel.due = seat_due(device);
+		atomic_store(&d->yields, kernel.due != 0);
 	}
-	open = !s || board_yield_is_open(&d->yield, s->board, d->gpu, s->slot,
-					 terms_held() ? due : 0, v->now);
+	v->yields |= kernel.due != 0;
+	kernel.due = terms_held() ? kernel.due : 0;
+	open = !s || board_yield_is_open(&d->yield, s->board, d->gpu, s->slot, &kernel, v->now);
 	set_gate(d, &d->words->kernel_gate, open);
-	v->yields |= due != 0;
 	v->closed |= !open;
 }
 
@@ -479,12 +480,12 @@ void keeper_cancel(const struct keeper_copy *copy) {
 
 /* ---- kernels ---- */
 
-CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu) {
+CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu, nsec_t takes) {
 	const struct seat *s = seat_get();
 	struct dock *d = find_dock(context);
-	uint64_t due = seat_due(device);
+	const struct board_kernel kernel = {.due = seat_due(device), .takes = takes};
 
-	if (!s || !due || atomic_load(&leaving)) {
+	if (!s || !kernel.due || atomic_load(&leaving)) {
 		return 0;
 	}
 	d = d ? d : make_dock(context);
@@ -493,9 +494,10 @@ CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu) {
 	}
 	atomic_store(&d->gpu, gpu);
 	atomic_store(&d->device, device);
+	atomic_store(&d->takes, takes);
 	if (!atomic_load(&d->yields) && !atomic_exchange(&d->yields, true)) {
 		/* The first kernel must not begin before the keeper looks. */
-		if (board_is_awaited(s->board, gpu, s->slot, due, nsec_now())) {
+		if (board_is_awaited(s->board, gpu, s->slot, &kernel, nsec_now())) {
 			atomic_store(&looked, nsec_now());
 			set_gate(d, &d->words->kernel_gate, false);
 		}

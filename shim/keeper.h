@@ -58,8 +58,9 @@ void keeper_cancel(const struct keeper_copy *copy);
 
 /* The gate of kernels of our job on @device, which yields, in @context, which is current: 4 bytes
  * that are at least 1 while kernels may begin. @gpu: the place of @device in the page of terms.
- * Return: 0 if there is none. It is looked after as long as we have such jobs. */
-CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu);
+ * @takes: how long what is behind the gate runs; 0: that is not known. Return: 0 if there is none.
+ * It is looked after as long as we have such jobs. */
+CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu, nsec_t takes);
 
 /* By the tracker: opens gates that the keeper can't look after. Return: when to call again, as long
  * as a gate is closed; UINT64_MAX: none is. */

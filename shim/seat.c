@@ -55,6 +55,33 @@ HOT_CODE static struct board_slot *own_slot(const struct seat *s, CUdevice devic
 	return s && terms_place(device, &place) ? &s->board->slots[place][s->slot] : NULL;
 }
 
+/* The same for what is said of the next job. */
+HOT_CODE static struct board_next *own_next(CUdevice device) {
+	const struct seat *s = atomic_load(&seat);
+	unsigned place;
+
+	return s && !atomic_load(&left) && terms_place(device, &place)
+		       ? &s->board->next[place][s->slot]
+		       : NULL;
+}
+
+HOT_CODE void seat_next(CUdevice device, uint64_t from, uint64_t due) {
+	struct board_next *next = own_next(device);
+
+	if (next) {
+		atomic_store_explicit(&next->due_ns, due, memory_order_release);
+		atomic_store_explicit(&next->from_ns, from, memory_order_release);
+	}
+}
+
+HOT_CODE void seat_next_since(CUdevice device) {
+	struct board_next *next = own_next(device);
+
+	if (next) {
+		atomic_store_explicit(&next->since_ns, nsec_now(), memory_order_release);
+	}
+}
+
 /* Of threads that come together the last one writes what holds. */
 HOT_CODE static void publish(CUdevice device) {
 	struct board_slot *slot = own_slot(atomic_load(&seat), device);
@@ -189,6 +216,9 @@ int seat_only_device(void) {
 }
 
 void seat_leave(void) {
+	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
+		seat_next(d, 0, 0);
+	}
 	atomic_store(&left, true);
 	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
 		publish(d);

@@ -1,6 +1,7 @@
 /*
  * seat.h: our slot on the board of our user (proto/board.h), where copies are announced (keeper.h),
- * and the jobs that are open, with their deadlines if they are awaited.
+ * and the jobs that are open, with their deadlines if they are awaited, and when the next one is
+ * expected if we are guarded.
  *
  * Takes no lock. A job that begins or ends costs a few stores; its begin also a system call, where
  * others are to be preempted for it, and its end, where a turn may end by it (proto/board.h).
@@ -34,6 +35,13 @@ void seat_job_closed(CUdevice device);
 
 /* lane->due_ns of a lane of @device has changed. */
 void seat_due_changed(CUdevice device);
+
+/* The first kernel of the next job on @device is expected at @from, and that job is due at @due;
+ * for programs that are guarded. CLOCK_MONOTONIC. */
+void seat_next(CUdevice device, uint64_t from, uint64_t due);
+
+/* A job on @device of a program that is guarded is over. */
+void seat_next_since(CUdevice device);
 
 /* The earliest of them; 0: there is none. */
 uint64_t seat_due(CUdevice device);

@@ -201,6 +201,19 @@ HOT_CODE nsec_t terms_deadline(CUdevice device) {
 		       : 0;
 }
 
+HOT_CODE bool terms_next(CUdevice device, nsec_t *ret_period, nsec_t *ret_lead) {
+	const struct terms_page *p;
+	unsigned place;
+
+	if (!terms_place(device, &place)) {
+		return false;
+	}
+	p = atomic_load(&page);
+	*ret_period = atomic_load_explicit(&p->period_ns[place], memory_order_acquire);
+	*ret_lead = atomic_load_explicit(&p->lead_ns[place], memory_order_acquire);
+	return *ret_period > 0;
+}
+
 /* ---- partitions ---- */
 
 /* Work stays in the program's own streams. */

@@ -55,6 +55,10 @@ nsec_t terms_copy_due(CUdevice device);
 /* The same for the job itself; 0: it has no deadline, or none that anybody should wait for. */
 nsec_t terms_deadline(CUdevice device);
 
+/* Of a program that is guarded: from a job's release to the next one's, and from there until that
+ * one's first kernel may begin. Return: whether that is known. */
+bool terms_next(CUdevice device, nsec_t *ret_period, nsec_t *ret_lead);
+
 /* The partition of the terms *@word in @context of @device. While it, or a variant of a graph for
  * it, is being made: of the terms that led to a partition last, and *@word says which. NULL: the
  * program's own streams, because the terms are the whole GPU at level 0, or because there is no

@@ -87,6 +87,10 @@ const struct sched_param_row sched_param_rows[_SCHED_PARAM_N] = {
 			       "'steer' may let kernels of a program begin only when no job of "
 			       "certain others is open that is due earlier",
 			       SCHED_PARAM_SWITCH, AT(yield)},
+	[SCHED_PARAM_GUARD] = {"guard", "on or off",
+			       "'steer' may keep guard bands before jobs: no kernel of a program "
+			       "that yields begins there that would still run when the job comes",
+			       SCHED_PARAM_SWITCH, AT(guard)},
 	[SCHED_PARAM_EPSILON] = {"epsilon", "0 or a time, such as 1ms",
 				 "time to hand a GPU to another job under 'gpu-kthread' and "
 				 "'gpu-ioctl'",
@@ -232,6 +236,7 @@ void sched_params_default(struct sched_params *ret) {
 		.skip_hopeless = true,
 		.max_wait = 16,
 		.yield = true,
+		.guard = true,
 		.lookahead_depth = 6,
 		.stop = SCHED_STOP_KERNEL,
 	};

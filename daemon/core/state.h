@@ -215,8 +215,8 @@ enum sched_power {
 /* What becomes of a job that has not started when its deadline comes. */
 enum sched_late {
 	SCHED_LATE_RUN,	 /* it waits for its turn as before */
-	SCHED_LATE_DROP, /* it is given up: a simulation drops it as missed; as no program's call can
-			  * fail for it, sbeetd starts it after all others: see ready.h */
+	SCHED_LATE_DROP, /* it is given up: a simulation drops it as missed; as no program's call
+			  * can fail for it, sbeetd starts it after all others: see ready.h */
 	_SCHED_LATE_N,
 };
 
@@ -244,6 +244,7 @@ enum sched_param_id {
 	SCHED_PARAM_REFERENCE_SMS,
 	SCHED_PARAM_PACKING,
 	SCHED_PARAM_YIELD,
+	SCHED_PARAM_GUARD,
 	SCHED_PARAM_EPSILON,
 	SCHED_PARAM_STOP,
 	_SCHED_PARAM_N,
@@ -251,17 +252,17 @@ enum sched_param_id {
 
 /* A set of parameters, and those that the policies of one kind read. */
 #define SCHED_PARAM_BIT(which) (1u << (which))
-#define SCHED_PARAMS_SLOTS                                                                   \
+#define SCHED_PARAMS_SLOTS                                                                         \
 	(SCHED_PARAM_BIT(SCHED_PARAM_JOBS_PER_GPU) | SCHED_PARAM_BIT(SCHED_PARAM_MIGRATION_COST) | \
 	 SCHED_PARAM_BIT(SCHED_PARAM_FREE_AT_KERNEL_END) | SCHED_PARAM_BIT(SCHED_PARAM_POWER))
-#define SCHED_PARAMS_READY                                                              \
-	(SCHED_PARAMS_SLOTS | SCHED_PARAM_BIT(SCHED_PARAM_QUEUE) |                      \
+#define SCHED_PARAMS_READY                                                                \
+	(SCHED_PARAMS_SLOTS | SCHED_PARAM_BIT(SCHED_PARAM_QUEUE) |                        \
 	 SCHED_PARAM_BIT(SCHED_PARAM_SKIP_HOPELESS) | SCHED_PARAM_BIT(SCHED_PARAM_LATE) | \
 	 SCHED_PARAM_BIT(SCHED_PARAM_MAX_WAIT))
-#define SCHED_PARAMS_SBEET                                                           \
-	(SCHED_PARAMS_READY | SCHED_PARAM_BIT(SCHED_PARAM_READING) |                 \
+#define SCHED_PARAMS_SBEET                                           \
+	(SCHED_PARAMS_READY | SCHED_PARAM_BIT(SCHED_PARAM_READING) | \
 	 SCHED_PARAM_BIT(SCHED_PARAM_WINDOW) | SCHED_PARAM_BIT(SCHED_PARAM_LINE_16))
-#define SCHED_PARAMS_LOOKAHEAD                                         \
+#define SCHED_PARAMS_LOOKAHEAD                                       \
 	(SCHED_PARAMS_READY | SCHED_PARAM_BIT(SCHED_PARAM_READING) | \
 	 SCHED_PARAM_BIT(SCHED_PARAM_LOOKAHEAD_DEPTH))
 #define SCHED_PARAMS_PRIORITY \
@@ -271,9 +272,9 @@ struct sched_params {
 	enum sched_reading reading;
 	enum sched_queue_order queue;
 	enum sched_window window;
-	unsigned jobs_per_gpu;	 /* 1 to SCHED_SLOTS_MAX; 0: the policy's, else see sched_slots() */
+	unsigned jobs_per_gpu; /* 1 to SCHED_SLOTS_MAX; 0: the policy's, else see sched_slots() */
 	enum sched_line_16 line_16;
-	bool skip_hopeless;	 /* a job that no GPU can finish in time comes last: see ready.h */
+	bool skip_hopeless; /* a job that no GPU can finish in time comes last: see ready.h */
 	enum sched_late late;
 	enum sched_power power;
 	bool free_at_kernel_end; /* SMs come back when the kernel ends, not after the last copy */
@@ -281,6 +282,7 @@ struct sched_params {
 	unsigned max_wait;	 /* periods after which a job goes first: see overdue.h; 0: never */
 	enum sched_packing packing;
 	bool yield; /* policy steer: kernels of tasks may wait for those of shorter deadlines */
+	bool guard; /* likewise, for those that are expected soon */
 	unsigned reference_sms;	  /* for sizes of tasks, see partition.h; 0: the limit */
 	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 32 */
 	nsec_t epsilon; /* of a GPU that goes to another job, under policies that stop jobs; for the
@@ -311,13 +313,13 @@ static inline nsec_t sched_drawn_copies(const struct sched_params *params,
 
 struct sched_job {
 	enum sched_job_state state;
-	sched_task_id task; /* SCHED_TASK_NONE: of no declared task */
-	uint64_t owner;	    /* the process: two jobs of one owner share an address space */
-	uint64_t order;	    /* arrival number, set by sched_arrive(): ties are broken by it */
+	sched_task_id task;  /* SCHED_TASK_NONE: of no declared task */
+	uint64_t owner;	     /* the process: two jobs of one owner share an address space */
+	uint64_t order;	     /* arrival number, set by sched_arrive(): ties are broken by it */
 	unsigned allocation; /* whose SMs it may use; 0: of none */
-	int gpu_wanted;	    /* GPU index that the job needs, or -1: one of `gpus` */
-	uint32_t gpus;	    /* mask; 0: any */
-	bool divisible;	    /* may get a part of a GPU; else the whole GPU or nothing */
+	int gpu_wanted;	     /* GPU index that the job needs, or -1: one of `gpus` */
+	uint32_t gpus;	     /* mask; 0: any */
+	bool divisible;	     /* may get a part of a GPU; else the whole GPU or nothing */
 	/* Its bounds hold where it is divisible, the most where they contradict each other. Policy
 	 * `fixed` gives what its task says. */
 	struct job_spec spec;
@@ -403,12 +405,12 @@ struct sched_policy {
 	 * each such call takes params.epsilon, else each change of the job that has the GPU does.
 	 */
 	bool by_segments;
-	const char *priority; /* what a task's priority decides: "which job goes first"; NULL:
-				 nothing */
+	const char *priority;  /* what a task's priority decides: "which job goes first"; NULL:
+				  nothing */
 	unsigned jobs_per_gpu; /* where params.jobs_per_gpu is 0; 0: see sched_slots() */
 	bool by_table;	       /* it needs sched_set_timetable() */
-	unsigned params;      /* that it reads: SCHED_PARAM_BIT() of each */
-	bool simulated;	      /* for simulations only: see sched_policy_find_live() */
+	unsigned params;       /* that it reads: SCHED_PARAM_BIT() of each */
+	bool simulated;	       /* for simulations only: see sched_policy_find_live() */
 };
 
 size_t sched_n_gpus(const struct sched *s);

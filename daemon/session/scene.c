@@ -129,17 +129,15 @@ static const char *why_withdrawn(const struct sessions *all, size_t gpu, unsigne
 		       : "sbeetd is being stopped";
 }
 
-static bool may_yield(const struct sessions *all) {
-	return sched_get_params(engine_sched(all->engine))->yield;
-}
-
 void scene_look(const struct sessions *all, size_t gpu, struct scene *ret) {
+	const struct sched_params *params = sched_get_params(engine_sched(all->engine));
 	struct session *s;
 
 	*ret = (struct scene){.gpu = gpu, .lowest = UINT64_MAX};
 	ret->withdrawn = why_withdrawn(all, gpu, &ret->cut.group);
 	ret->steered = !ret->withdrawn;
-	ret->cut.gates = may_yield(all);
+	ret->cut.gates = params->yield;
+	ret->cut.guards = params->guard;
 	ret->cut.sms = inventory_gpu(all->inventory, gpu)->n_sms;
 	ret->sliced = ret->steered && preempting_is_sliced(all, gpu);
 	TAILQ_FOREACH(s, &all->list, link) {

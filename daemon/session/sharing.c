@@ -37,8 +37,8 @@ static void wait(struct sharing *s) {
 }
 
 void sharing_start(struct sharing *s, struct session *const *sessions, unsigned n,
-		   unsigned n_groups, bool gates) {
-	share_start(&s->share, n, n_groups, gates);
+		   const struct plan_gpu *gpu) {
+	share_start(&s->share, n, gpu);
 	for (unsigned i = 0; i < n; i++) {
 		s->before[i] = seen_of(sessions[i]);
 	}

@@ -25,10 +25,9 @@ struct sharing {
 /* @fn is called when sharing_look() should be. */
 void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn fn, void *userdata);
 
-/* Begins anew for these @n programs on a GPU of @n_groups (>= 2) groups of SMs. @gates: programs
- * may yield. */
+/* Begins anew for these @n programs on @gpu, see share_start(). */
 void sharing_start(struct sharing *s, struct session *const *sessions, unsigned n,
-		   unsigned n_groups, bool gates);
+		   const struct plan_gpu *gpu);
 
 /* The programs are the same, whatever else is not. */
 void sharing_continue(struct sharing *s);

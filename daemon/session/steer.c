@@ -126,12 +126,13 @@ static void log_terms(const struct session *s, const struct scene *scene) {
 	if (t->level > 0) {
 		snprintf(level, sizeof(level), ", level %u", t->level);
 	}
-	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s%s%s%s", (unsigned long long)s->id,
+	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s%s%s%s%s", (unsigned long long)s->id,
 		  s->task.name, t->steered ? "is steered on" : "asks for its jobs on", scene->gpu,
 		  *text ? ": SMs " : "", text, level,
 		  t->copies != TERMS_COPIES_WHOLE ? ", copies " : "",
 		  t->copies != TERMS_COPIES_WHOLE ? terms_copies_name(t->copies) : "",
-		  t->awaited ? ", awaited" : "", t->yields ? ", yields" : "");
+		  t->awaited ? ", awaited" : "", t->guarded ? ", guarded" : "",
+		  t->yields ? ", yields" : "");
 }
 
 static void write_terms(struct steer *steer, const struct scene *scene, struct session *s,
@@ -193,7 +194,7 @@ static enum change compare(const struct steer_gpu *g, const struct scene *scene)
 	enum change change = CHANGE_NONE;
 
 	if (g->n != scene->n || g->cut.group != scene->cut.group ||
-	    g->cut.gates != scene->cut.gates) {
+	    g->cut.gates != scene->cut.gates || g->cut.guards != scene->cut.guards) {
 		return CHANGE_TASKS;
 	}
 	for (unsigned i = 0; i < scene->n; i++) {
@@ -229,12 +230,15 @@ static bool can_plan(const struct steer *steer, const struct scene *scene) {
 	       plan_can_predict(scene->tasks, scene->n);
 }
 
-/* Before the terms: copies go by what must be done first. */
+/* Before the terms: copies go by what must be done first, and others look ahead to the next job. */
 static void tell_deadlines(const struct sessions *all, size_t gpu) {
 	struct session *s;
 
 	TAILQ_FOREACH(s, &all->list, link) {
 		if (s->terms.page) {
+			const struct plan_task t = scene_task(s, gpu);
+
+			session_terms_set_next(&s->terms, gpu, t.model.period, t.model.copy_in);
 			session_terms_set_due(&s->terms, gpu,
 					      scene_is_urgent(s) && !s->terms.hopeless[gpu]
 						      ? s->task.deadline
@@ -263,8 +267,7 @@ static void share(struct steer_gpu *g, const struct scene *scene, enum change ch
 	if (!can_share(scene)) {
 		sharing_stop(&g->sharing);
 	} else if (change == CHANGE_TASKS || g->sharing.share.n != scene->n) {
-		sharing_start(&g->sharing, scene->sessions, scene->n,
-			      terms_groups(scene->cut.sms, scene->cut.group), scene->cut.gates);
+		sharing_start(&g->sharing, scene->sessions, scene->n, &scene->cut);
 	} else {
 		sharing_continue(&g->sharing);
 	}

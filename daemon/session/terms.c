@@ -66,3 +66,8 @@ void session_terms_set_due(struct session_terms *t, size_t gpu, nsec_t deadline,
 	atomic_store_explicit(&t->page->gpu[gpu].copy_due_ns, due, memory_order_release);
 	atomic_store_explicit(&t->page->deadline_ns[gpu], deadline, memory_order_release);
 }
+
+void session_terms_set_next(struct session_terms *t, size_t gpu, nsec_t period, nsec_t lead) {
+	atomic_store_explicit(&t->page->lead_ns[gpu], lead, memory_order_release);
+	atomic_store_explicit(&t->page->period_ns[gpu], period, memory_order_release);
+}

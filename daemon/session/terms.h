@@ -45,3 +45,7 @@ void session_terms_record_ops(struct session_terms *t, bool on);
 /* From now on jobs on GPU @gpu are due @deadline after their release (0: they have none), and need
  * @tail of that once their copy to the GPU is done, 0 if nobody knows. @t has a page. */
 void session_terms_set_due(struct session_terms *t, size_t gpu, nsec_t deadline, nsec_t tail);
+
+/* From now on a job on GPU @gpu is expected @period after the one before (0: nobody knows when),
+ * and its first kernel @lead after that. @t has a page. */
+void session_terms_set_next(struct session_terms *t, size_t gpu, nsec_t period, nsec_t lead);

@@ -14,8 +14,8 @@
 /* Between two kernels of a job: launches under MPS (tests/gpu/HARDWARE.md). */
 #define LAUNCH_GAP 2500
 
-#define NEVER	  UINT64_MAX
-#define NONE	  UINT32_MAX
+#define NEVER UINT64_MAX
+#define NONE  UINT32_MAX
 
 _Static_assert(SIM_SHARED_TASKS_MAX == MODEL_TASKS_MAX, "one model is one GPU");
 
@@ -444,15 +444,16 @@ static struct plan_gpu cut_of(const struct sched_gpu_model *model) {
 /* As sbeetd begins where nobody has profiled the tasks. Programs without a deadline get more only
  * beside some that have one. */
 static int begin_sharing(struct sim *s, struct shared_gpu *g, const struct sched_gpu_model *model) {
-	unsigned urgent = 0, n_groups;
+	unsigned urgent = 0;
 
 	g->cut = cut_of(model);
-	n_groups = terms_groups(g->cut.sms, g->cut.group);
+	g->cut.gates = s->setup->params.yield;
+	g->cut.guards = s->setup->params.guard;
 	for (unsigned i = 0; i < g->n; i++) {
 		urgent += g->tasks[i].deadline > 0;
 	}
-	if (urgent > 0 && urgent < g->n && n_groups >= 2) {
-		share_start(&g->share, g->n, n_groups, s->setup->params.yield);
+	if (urgent > 0 && urgent < g->n && terms_groups(g->cut.sms, g->cut.group) >= 2) {
+		share_start(&g->share, g->n, &g->cut);
 	}
 	place_shared(g);
 	g->pause = share_pause(0, true);
@@ -468,6 +469,7 @@ static void steer(struct shared_gpu *g, const struct sched_gpu_model *model,
 	bool fits;
 
 	cut.gates = params->yield;
+	cut.guards = params->guard;
 	for (unsigned i = 0; i < g->n; i++) {
 		tasks[i] = (struct plan_task){.model = g->tasks[i], .known = true};
 	}

@@ -81,6 +81,7 @@ static struct terms any_terms(void) {
 			  .level = below(PROTO_TERMS_LEVEL_MAX + 1),
 			  .copies = below(_TERMS_COPIES_N),
 			  .awaited = below(2),
+			  .guarded = below(2),
 			  .yields = gates || below(2),
 			  .epoch = (uint16_t)told.changes};
 
@@ -144,11 +145,18 @@ static uint64_t any_due(void) {
 
 /* What others say, and when the program's own jobs are due. */
 static void change_board(struct program *p) {
-	struct board_slot *other = &p->board->slots[0][1 + below(PROTO_BOARD_SLOTS - 1)];
+	unsigned slot = 1 + below(PROTO_BOARD_SLOTS - 1);
+	struct board_slot *other = &p->board->slots[0][slot];
+	struct board_next *next = &p->board->next[0][slot];
 	uint64_t deadline = below(3) * 10 * NSEC_PER_MSEC;
 
 	atomic_store(&other->due_ns, any_due());
 	atomic_store(&other->job_due_ns, any_due());
+	atomic_store(&next->since_ns, any_due());
+	atomic_store(&next->from_ns, any_due());
+	atomic_store(&next->due_ns, any_due());
+	atomic_store(&p->page->period_ns[0], below(3) * 10 * NSEC_PER_MSEC);
+	atomic_store(&p->page->lead_ns[0], below(3) * NSEC_PER_MSEC);
 	atomic_store(&p->page->deadline_ns[0], deadline);
 	atomic_store(&p->page->gpu[0].copy_due_ns, deadline / 2);
 }

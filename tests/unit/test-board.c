@@ -124,9 +124,18 @@ static void await(unsigned slot, uint64_t due) {
 	atomic_store(&board.slots[GPU][slot].job_due_ns, due);
 }
 
+static bool is_awaited(uint64_t due, nsec_t takes, nsec_t now) {
+	return board_is_awaited(&board, GPU, OWN, &(struct board_kernel){due, takes}, now);
+}
+
+static bool yields_not(uint64_t due, nsec_t takes, nsec_t now) {
+	return board_yield_is_open(&yield, &board, GPU, OWN, &(struct board_kernel){due, takes},
+				   now);
+}
+
 static bool may_begin(uint64_t due, nsec_t now) {
-	bool is = board_is_awaited(&board, GPU, OWN, due, now);
-	bool open = board_yield_is_open(&yield, &board, GPU, OWN, due, now);
+	bool is = is_awaited(due, 0, now);
+	bool open = yields_not(due, 0, now);
 
 	assert_true(is || open);
 	return open;
@@ -150,31 +159,60 @@ static void kernels_wait_for_jobs_that_are_due_earlier(void **state) {
 	assert_false(may_begin(BOARD_NO_DUE, t));
 }
 
+static void expect(unsigned slot, nsec_t since, nsec_t from, uint64_t due) {
+	atomic_store(&board.next[GPU][slot].since_ns, since);
+	atomic_store(&board.next[GPU][slot].from_ns, from);
+	atomic_store(&board.next[GPU][slot].due_ns, due);
+}
+
+/* If they would still run then. */
+static void kernels_wait_for_jobs_that_are_expected(void **state) {
+	nsec_t t = 1000 * MS, from = t + 5 * MS, latest = from + PROTO_GUARD_NS;
+	uint64_t due = t + 10 * MS, later = t + 50 * MS;
+
+	expect(8, t - 5 * MS, from, due);
+	assert_true(may_begin(later, t)); /* it takes no time */
+	assert_false(is_awaited(later, latest - t, t));
+	assert_true(is_awaited(later, latest - t + 1, t));
+	assert_false(yields_not(later, latest - t + 1, t));
+	assert_false(is_awaited(due, latest - t + 1, t)); /* due as early */
+	assert_true(is_awaited(later, MS, latest - 1));
+	assert_false(is_awaited(later, MS, latest)); /* it does not come */
+	assert_true(yields_not(later, MS, latest));
+	/* It fits between no two jobs. */
+	assert_true(is_awaited(later, latest - (t - 5 * MS), t));
+	assert_false(is_awaited(later, latest - (t - 5 * MS) + 1, t));
+	/* What is open counts more than what will be; one's own does not at all. */
+	await(8, later);
+	assert_false(is_awaited(later, MS, latest - 1));
+	await(8, 0);
+	expect(8, 0, 0, 0);
+	expect(OWN, 0, from, due);
+	assert_false(is_awaited(later, MS, latest - 1));
+}
+
 static void kernels_wait_only_so_long_for_a_deadline(void **state) {
 	nsec_t t = 1000 * MS;
 
 	await(8, t + 100 * MS);
 	assert_false(may_begin(BOARD_NO_DUE, t));
 	assert_false(may_begin(BOARD_NO_DUE, t + BOARD_YIELD_MAX_NS - 1));
-	assert_true(board_yield_is_open(&yield, &board, GPU, OWN, BOARD_NO_DUE,
-					t + BOARD_YIELD_MAX_NS));
+	assert_true(yields_not(BOARD_NO_DUE, 0, t + BOARD_YIELD_MAX_NS));
 	t += BOARD_YIELD_MAX_NS + 1;
-	assert_true(board_yield_is_open(&yield, &board, GPU, OWN, BOARD_NO_DUE, t));
+	assert_true(yields_not(BOARD_NO_DUE, 0, t));
 	/* The next one counts, from when it is seen. */
 	await(8, t + 200 * MS);
 	assert_false(may_begin(BOARD_NO_DUE, t + MS));
 	await(9, t + 150 * MS); /* no longer for two */
 	assert_false(may_begin(BOARD_NO_DUE, t + BOARD_YIELD_MAX_NS + MS - 1));
-	assert_true(board_yield_is_open(&yield, &board, GPU, OWN, BOARD_NO_DUE,
-					t + BOARD_YIELD_MAX_NS + MS));
+	assert_true(yields_not(BOARD_NO_DUE, 0, t + BOARD_YIELD_MAX_NS + MS));
 	await(8, t + 300 * MS);
 	await(9, 0);
 	assert_false(may_begin(BOARD_NO_DUE, t + BOARD_YIELD_MAX_NS + 2 * MS));
 	/* A program that is stopped, or was. */
 	t += 300 * MS;
-	assert_true(board_yield_is_open(&yield, &board, GPU, OWN, BOARD_NO_DUE,
-					t + BOARD_STALE_NS + 1));
-	assert_false(board_is_awaited(&board, GPU, OWN, BOARD_NO_DUE, t + BOARD_STALE_NS + 1));
+	assert_true(yields_not(BOARD_NO_DUE, 0, t + BOARD_STALE_NS + 1));
+	assert_false(is_awaited(BOARD_NO_DUE, 0, t + BOARD_STALE_NS + 1));
 }
 
 static void kernels_begin_in_time_whatever_others_write(void **state) {
@@ -182,7 +220,9 @@ static void kernels_begin_in_time_whatever_others_write(void **state) {
 
 	for (unsigned i = 0; i < 20000; i++, t += 10 * NSEC_PER_USEC) {
 		await(i % PROTO_BOARD_SLOTS, i % 3 ? t + i : UINT64_MAX - i);
-		closed = board_yield_is_open(&yield, &board, GPU, OWN, BOARD_NO_DUE, t)
+		expect(i * 7 % PROTO_BOARD_SLOTS, i % 5 ? 0 : t, i % 4 ? t + MS : UINT64_MAX - i,
+		       i % 7 ? t + i : i);
+		closed = yields_not(BOARD_NO_DUE, i % 2 ? 3 * MS : UINT64_MAX - t, t)
 				 ? 0
 				 : closed + 10 * NSEC_PER_USEC;
 		longest = closed > longest ? closed : longest;
@@ -200,6 +240,7 @@ int main(void) {
 		CLEARED(gate_is_closed_as_long_as_copies_may_take),
 		CLEARED(gate_opens_in_time_whatever_others_write),
 		CLEARED(kernels_wait_for_jobs_that_are_due_earlier),
+		CLEARED(kernels_wait_for_jobs_that_are_expected),
 		CLEARED(kernels_wait_only_so_long_for_a_deadline),
 		CLEARED(kernels_begin_in_time_whatever_others_write),
 	};

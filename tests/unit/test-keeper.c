@@ -24,9 +24,9 @@
 #include "shim/seat.h"
 #include "shim/terms.h"
 
-#define MS  NSEC_PER_MSEC
-#define GPU 2
-#define OWN 5
+#define MS     NSEC_PER_MSEC
+#define GPU    2
+#define OWN    5
 #define DEVICE 1
 
 static _Atomic nsec_t now;
@@ -464,7 +464,7 @@ static CUdeviceptr open_job(uint64_t due) {
 	CUdeviceptr gate;
 
 	atomic_store(&own_due, due);
-	gate = keeper_gate(context, DEVICE, GPU);
+	gate = keeper_gate(context, DEVICE, GPU, 0);
 	assert_int_not_equal(gate, 0);
 	return gate;
 }
@@ -476,7 +476,7 @@ static void close_job(CUdeviceptr gate) {
 }
 
 static void who_has_no_job_has_no_gate(void **state) {
-	assert_int_equal(keeper_gate(context, DEVICE, GPU), 0);
+	assert_int_equal(keeper_gate(context, DEVICE, GPU, 0), 0);
 }
 
 static void kernels_wait_while_somebody_is_awaited(void **state) {
@@ -496,12 +496,37 @@ static void kernels_wait_while_somebody_is_awaited(void **state) {
 	assert_true(may_begin(gate));
 	await(10, 1150 * MS); /* another one, in the middle */
 	wait_until(gate, false);
-	assert_int_equal(keeper_gate(context, DEVICE, GPU), gate);
+	assert_int_equal(keeper_gate(context, DEVICE, GPU, 0), gate);
 	assert_false(may_begin(gate)); /* the next kernel */
 	close_job(gate);
 	assert_true(may_begin(gate)); /* at rest it is open */
 	assert_int_equal(open_job(1200 * MS), gate);
 	assert_false(may_begin(gate)); /* and for the next job closed at once */
+	close_job(gate);
+}
+
+/* Nor in front of a job that they would run into. */
+static void kernels_do_not_begin_in_a_guard_band(void **state) {
+	struct board_next *next = &board->next[GPU][9];
+	CUdeviceptr gate;
+
+	atomic_store(&next->since_ns, 990 * MS);
+	atomic_store(&next->due_ns, 1020 * MS);
+	atomic_store(&next->from_ns, 1005 * MS);
+	gate = open_job(1200 * MS); /* for all that is known its kernels take no time */
+	let_it_look();
+	assert_true(may_begin(gate));
+	assert_int_equal(keeper_gate(context, DEVICE, GPU, 4 * MS), gate);
+	let_it_look();
+	assert_true(may_begin(gate));
+	keeper_gate(context, DEVICE, GPU, 6 * MS);
+	wait_until(gate, false);
+	close_job(gate);
+	atomic_store(&own_due, 1200 * MS);
+	keeper_gate(context, DEVICE, GPU, 6 * MS);
+	assert_false(may_begin(gate)); /* the first kernel of the next job */
+	atomic_store(&now, 1005 * MS + PROTO_GUARD_NS);
+	wait_until(gate, true); /* the job has not come */
 	close_job(gate);
 }
 
@@ -615,7 +640,7 @@ static void leaving_opens_everything_for_good(void **state) {
 	keeper_leave();
 	assert_true(is_open(&copy));
 	assert_true(may_begin(gate));
-	assert_int_equal(keeper_gate(context, DEVICE, GPU), 0);
+	assert_int_equal(keeper_gate(context, DEVICE, GPU, 0), 0);
 	assert_int_equal(slot(OWN), 0);
 	assert_false(keeper_begin(context, &more));
 }
@@ -641,6 +666,7 @@ int main(void) {
 		CASE(boards_that_may_shrink_are_refused),
 		CASE(who_has_no_job_has_no_gate),
 		CASE(kernels_wait_while_somebody_is_awaited),
+		CASE(kernels_do_not_begin_in_a_guard_band),
 		CASE(kernels_do_not_wait_for_copies),
 		CASE(kernels_begin_again_in_time),
 		CASE(kernels_have_not_waited_since_the_job_before),

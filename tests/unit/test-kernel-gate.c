@@ -50,8 +50,11 @@ bool __wrap_terms_place(CUdevice device, unsigned *ret_place) {
 	return true;
 }
 
-CUdeviceptr __wrap_keeper_gate(CUcontext context, CUdevice device, unsigned gpu);
-CUdeviceptr __wrap_keeper_gate(CUcontext context, CUdevice device, unsigned gpu) {
+static nsec_t told; /* of what is behind the gate */
+
+CUdeviceptr __wrap_keeper_gate(CUcontext context, CUdevice device, unsigned gpu, nsec_t takes);
+CUdeviceptr __wrap_keeper_gate(CUcontext context, CUdevice device, unsigned gpu, nsec_t takes) {
+	told = takes;
 	return GATE;
 }
 
@@ -81,10 +84,12 @@ static void short_launches_share_a_gate(void **state) {
 static void long_launches_wait_each(void **state) {
 	assert_int_equal(run(51 * US, 10, false), 10);
 	assert_int_equal(run(5000 * US, 10, false), 10);
+	assert_int_equal(told, 5000 * US);
 }
 
 static void unknown_launches_wait_each(void **state) {
 	assert_int_equal(run(0, 10, false), 10);
+	assert_int_equal(told, 0);
 }
 
 static void graphs_wait_each(void **state) {

@@ -74,10 +74,29 @@ static void the_last_end_rings_where_it_is_asked_for(void **state) {
 	assert_int_equal(bell(), before + 1);
 }
 
+/* As the last one to open says. */
+static void the_next_job_is_told_of(void **state) {
+	const struct board_next *next = &board->next[PLACE][SLOT];
+
+	seat_next(0, 5000, 7000);
+	assert_int_equal(atomic_load(&next->from_ns), 5000);
+	assert_int_equal(atomic_load(&next->due_ns), 7000);
+	seat_next(1, 6000, 8000); /* that GPU has no place */
+	assert_int_equal(atomic_load(&next->from_ns), 5000);
+	assert_int_equal(atomic_load(&next->since_ns), 0);
+	seat_next_since(0);
+	assert_int_not_equal(atomic_load(&next->since_ns), 0);
+	seat_leave();
+	assert_int_equal(atomic_load(&next->from_ns), 0);
+	seat_next(0, 5000, 7000);
+	assert_int_equal(atomic_load(&next->from_ns), 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_begin_rings_as_its_terms_say),
 		cmocka_unit_test(the_last_end_rings_where_it_is_asked_for),
+		cmocka_unit_test(the_next_job_is_told_of), /* the last: it leaves */
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

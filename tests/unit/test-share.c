@@ -42,8 +42,10 @@ static struct world begin(nsec_t period, nsec_t deadline, bool gates) {
 		.short_delay = MS,
 	};
 
+	const struct plan_gpu gpu = {.sms = GROUPS, .group = 1, .gates = gates, .guards = gates};
+
 	w.busy[URGENT] = w.busy[SHORT] = w.busy[LONG] = true;
-	share_start(&w.share, _WHO_N, GROUPS, gates);
+	share_start(&w.share, _WHO_N, &gpu);
 	return w;
 }
 
@@ -255,8 +257,12 @@ static void others_yield_where_deadlines_allow_it(void **state) {
 		assert_int_equal(terms[i].n, 0);
 		assert_int_equal(terms[i].level, i == URGENT ? PROTO_TERMS_LEVEL_MAX : 0);
 		assert_int_equal(terms[i].awaited, i == URGENT);
+		assert_int_equal(terms[i].guarded, i == URGENT);
 		assert_int_equal(terms[i].yields, i != URGENT);
 	}
+	w.share.guards = false;
+	share_apply(&w.share, deadlines, 8, terms);
+	assert_true(terms[URGENT].awaited && !terms[URGENT].guarded);
 	assert_non_null(share_reason(&w.share, 0, LONG));
 }
 

@@ -398,7 +398,7 @@ static void expect_places(unsigned k, const struct terms *terms) {
 /* Runs the world, and asks the policy's own function what follows from what was seen: that is where
  * everybody was. Return: what it came to. */
 static struct share follow_share(struct world *w) {
-	const struct plan_gpu cut = {.sms = SMS, .group = 1};
+	struct plan_gpu cut = {.sms = SMS, .group = 1};
 	struct plan_task unknown[TASKS] = {{.known = false}};
 	nsec_t deadlines[TASKS] = {0};
 	struct terms terms[TASKS];
@@ -416,7 +416,9 @@ static struct share follow_share(struct world *w) {
 		deadlines[i] = unknown[i].model.deadline = w->tasks[i].deadline;
 		unknown[i].model.period = w->tasks[i].period;
 	}
-	share_start(&share, n, SMS, w->setup.params.yield);
+	cut.gates = w->setup.params.yield;
+	cut.guards = w->setup.params.guard;
+	share_start(&share, n, &cut);
 	for (unsigned k = 0; k < LOOKS; k++) {
 		struct share_seen seen[TASKS];
 

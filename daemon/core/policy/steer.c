@@ -20,5 +20,6 @@ const struct sched_policy policy_steer = {
 	.places = true,
 	.steers = true,
 	.overdue = SCHED_OVERDUE_ANYWHERE,
-	.params = SCHED_PARAMS_LOOKAHEAD | SCHED_PARAM_BIT(SCHED_PARAM_YIELD),
+	.params = SCHED_PARAMS_LOOKAHEAD | SCHED_PARAM_BIT(SCHED_PARAM_YIELD) |
+		  SCHED_PARAM_BIT(SCHED_PARAM_GUARD),
 };

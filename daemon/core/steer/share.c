@@ -29,12 +29,15 @@
 #define BACKOFF_MIN 16
 #define BACKOFF_MAX 4096
 
-void share_start(struct share *s, unsigned n, unsigned n_groups, bool gates) {
+void share_start(struct share *s, unsigned n, const struct plan_gpu *gpu) {
+	unsigned n_groups = terms_groups(gpu->sms, gpu->group);
+
 	assert(n <= MODEL_TASKS_MAX && n_groups >= 2);
 	*s = (struct share){
 		.n = n,
 		.n_groups = n_groups,
-		.gates = gates,
+		.gates = gpu->gates,
+		.guards = gpu->guards,
 		.place = {.lower = n_groups / 2},
 		.backoff = BACKOFF_MIN,
 	};
@@ -361,6 +364,7 @@ void share_apply(const struct share *s, const nsec_t *deadlines, unsigned group,
 
 		t->first = t->n = t->group = 0;
 		t->awaited = s->place.yield && deadlines[i];
+		t->guarded = t->awaited && s->guards;
 		t->yields = s->place.yield && !deadlines[i];
 		t->level = deadlines[i] && any_free ? PROTO_TERMS_LEVEL_MAX : 0;
 		if (deadlines[i] ? s->place.confined : !s->place.free[i]) {

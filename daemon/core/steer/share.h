@@ -46,6 +46,7 @@ struct share {
 	struct share_place place;  /* that holds */
 	struct share_place before; /* that holds again if it is too little */
 	bool gates;		   /* programs may yield */
+	bool guards;		   /* with guard bands before jobs that have a deadline */
 	bool yield_failed;	   /* that is not tried again before something else has failed */
 	bool trying;
 	bool counts; /* from the second look at a place on: jobs under the last one have ended */
@@ -60,9 +61,8 @@ struct share {
 	unsigned backoff; /* so many after the next failure */
 };
 
-/* Begins with the rule, for @n programs on a GPU of @n_groups (>= 2) groups of SMs. @gates:
- * programs may yield. */
-void share_start(struct share *s, unsigned n, unsigned n_groups, bool gates);
+/* Begins with the rule, for @n programs on @gpu, which has at least two groups of SMs. */
+void share_start(struct share *s, unsigned n, const struct plan_gpu *gpu);
 
 /* What the programs did since the last call, which is @elapsed ago, some dozens of milliseconds.
  * Return: whether another place holds from now on: share_apply() says what that means. */

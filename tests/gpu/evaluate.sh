@@ -9,7 +9,7 @@
 #           mps-level       MPS; each task's stream priority by its deadline: -5, -4, ...
 #           host            MPS; empty kernels and copies of 4 bytes: what the host alone misses
 #           fcfs, steer ... that policy of sbeetd, under MPS
-#           steer-yield ... likewise, where kernels may wait for jobs of shorter deadlines
+#           steer+guard=off ... likewise, with that parameter of the policy
 # Families: mixed           kernels and copies of 1 to 8 ms
 #           long            kernels with blocks of 1 ms, and networks of 100 small kernels
 #
@@ -204,7 +204,7 @@ predict() {
 			END { print "]}" }' "$scratch/tasks"
 	} >"$folder/predict-$1-$3-$4.json"
 	lasts=$(awk -v l="$(lead_of "$2")" -v w="$window_s" 'BEGIN { print l + w }')
-	tool "$ctl" simulate -p "${2%-yield}" -d "${lasts}s" --param=sequential=on --param=exec=drawn \
+	tool "$ctl" simulate -p "${2%%+*}" -d "${lasts}s" --param=sequential=on --param=exec=drawn \
 		--columns=energy_j --no-legend "$folder/predict-$1-$3-$4.json" >"$scratch/predicted" || failed=1
 	awk -F, -v cell="$1,$2,$3,$4" -v lasts="$lasts" '
 		NR == FNR { if (FNR == 1) j = $1; next }
@@ -228,10 +228,10 @@ run_set() {
 		case $column in
 		none | mps | mps-* | host) ;;
 		*) # shellcheck disable=SC2086 # several words
-			start_daemon --policy "${column%-yield}" --sharing mps --profile-dir "$folder/profiles" ${DAEMON_OPTIONS:-}
+			start_daemon --policy "${column%%+*}" --sharing mps --profile-dir "$folder/profiles" ${DAEMON_OPTIONS:-}
 			# shellcheck disable=SC2086 # several words
 			case $column in
-			*-yield) tool $ctl policy "${column%-yield}" yield=on >/dev/null ;;
+			*+*) tool $ctl policy "${column%%+*}" "${column#*+}" >/dev/null ;;
 			esac ;;
 		esac
 		run_cell "$1" "$column" "$2" "$3"

@@ -27,27 +27,38 @@ bool board_is_before(const struct board *board, unsigned gpu, unsigned slot, uin
 	return false;
 }
 
-/* When the job is due that slot @i is expected to open before @kernel would end; 0: there is none.
- */
-static uint64_t expected_due(const struct board *board, unsigned gpu, unsigned i,
-			     const struct board_kernel *kernel, nsec_t now) {
-	const struct board_next *next = &board->next[gpu][i];
-	uint64_t from = atomic_load_explicit(&next->from_ns, memory_order_acquire);
-	uint64_t since = atomic_load_explicit(&next->since_ns, memory_order_acquire);
-	uint64_t latest = from + PROTO_GUARD_NS;
+#define get(where) atomic_load_explicit(&(where), memory_order_acquire)
+
+/* Whether the open job of slot @i needs the SMs before @kernel would end. */
+static bool needs_sms(const struct board *board, unsigned gpu, unsigned i,
+		      const struct board_kernel *kernel, nsec_t now) {
+	const struct board_needs *needs = &board->needs[gpu][i];
+	uint32_t opened = (uint32_t)(get(board->slots[gpu][i].jobs) >> 32);
+
+	if (opened != 0 && get(needs->done) == opened) {
+		return false;
+	}
+	return kernel->takes == 0 || now + kernel->takes > get(needs->from_ns);
+}
+
+/* Whether the next job of slot @i is expected before @kernel would end. */
+static bool is_expected(const struct board_needs *needs, const struct board_kernel *kernel,
+			nsec_t now) {
+	uint64_t from = get(needs->next_from_ns), latest = from + PROTO_GUARD_NS;
 
 	return from != 0 && now < latest && now + kernel->takes > latest &&
-			       since + kernel->takes <= latest
-		       ? atomic_load_explicit(&next->due_ns, memory_order_acquire)
-		       : 0;
+	       get(needs->since_ns) + kernel->takes <= latest;
 }
 
 /* The deadline of slot @i that @kernel has to wait for, 0: none. */
 static uint64_t awaited_due(const struct board *board, unsigned gpu, unsigned i,
 			    const struct board_kernel *kernel, nsec_t now) {
+	const struct board_needs *needs = &board->needs[gpu][i];
 	uint64_t due = job_due_of(board, gpu, i);
 
-	due = due ? due : expected_due(board, gpu, i, kernel, now);
+	if (due == 0 || !needs_sms(board, gpu, i, kernel, now)) {
+		due = is_expected(needs, kernel, now) ? get(needs->next_due_ns) : 0;
+	}
 	return counts(due, kernel->due, now) ? due : 0;
 }
 

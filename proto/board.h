@@ -14,6 +14,9 @@
  * kernel of a program that yields begins meanwhile if it is due later. That is bounded likewise,
  * by BOARD_YIELD_MAX_NS for each deadline.
  *
+ * But only for as long as the job needs the SMs: a kernel begins if it will be done before the
+ * job's copy to the GPU is, or when all of the job's kernels are done.
+ *
  * Of programs that are guarded, they also see when the next job is expected: no kernel of theirs
  * begins that would still run then, unless it is longer than the time between two such jobs. If the
  * job does not come, nobody waits on.
@@ -88,12 +91,19 @@ struct board_slot {
 	uint64_t reserved; /* 0: a slot is a cache line */
 };
 
-/* The next job of a program that is guarded; CLOCK_MONOTONIC. */
-struct board_next {
-	_Atomic uint64_t from_ns;  /* when its first kernel is expected; 0: that is not known */
-	_Atomic uint64_t due_ns;   /* when it must be done */
-	_Atomic uint64_t since_ns; /* when the last job was over */
-	uint64_t reserved;	   /* 0 */
+/* When a program that is awaited needs the SMs; CLOCK_MONOTONIC. */
+struct board_needs {
+	/* Of the job that is open: its first kernel is not expected before; 0: that is not known */
+	_Atomic uint64_t from_ns;
+	/* The number of the job (see the upper half of board_slot.jobs) whose kernels are all done,
+	 * so that only its copy back is left; 0: of none. */
+	_Atomic uint32_t done;
+	uint32_t reserved; /* 0 */
+	/* Of the next job, if the program is guarded. */
+	_Atomic uint64_t next_from_ns; /* when its first kernel is expected; 0: not known */
+	_Atomic uint64_t next_due_ns;  /* when it must be done */
+	_Atomic uint64_t since_ns;     /* when the kernels of the last job were done */
+	uint64_t reserved2[3];	       /* 0: a cache line */
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */
@@ -106,11 +116,11 @@ struct board {
 	uint32_t reserved[13];
 	/* By the GPU's place in the page of terms, which is the same in all of them. */
 	struct board_slot slots[PROTO_TERMS_GPUS_MAX][PROTO_BOARD_SLOTS];
-	struct board_next next[PROTO_TERMS_GPUS_MAX][PROTO_BOARD_SLOTS];
+	struct board_needs needs[PROTO_TERMS_GPUS_MAX][PROTO_BOARD_SLOTS];
 };
 
 _Static_assert(sizeof(struct board_slot) == 64, "the page is the same for every program");
-_Static_assert(sizeof(struct board) == 64 + 96 * PROTO_TERMS_GPUS_MAX * PROTO_BOARD_SLOTS,
+_Static_assert(sizeof(struct board) == 64 + 128 * PROTO_TERMS_GPUS_MAX * PROTO_BOARD_SLOTS,
 	       "the page is the same for every program");
 
 /* Whether somebody other than @slot has a copy to GPU @gpu that is due before @due, as far as that

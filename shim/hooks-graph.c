@@ -5,6 +5,7 @@
 #include "shim/gate.h"
 #include "shim/graph.h"
 #include "shim/hooks.h"
+#include "shim/kernels-done.h"
 #include "shim/lane.h"
 #include "shim/op.h"
 #include "shim/real.h"
@@ -125,6 +126,7 @@ static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread,
 	}
 	graph_launched(exec, op.id->context);
 	gate_kernel(&op);
+	kernels_done_before_launch(&op);
 	rc = op.how == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN ? launch_green(&op, exec, launch)
 	     : op.to && place_is_in(&op.place, op.to)	     ? launch_raised(&op, exec, launch)
 							     : launch(exec, op.place.at);

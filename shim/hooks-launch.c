@@ -11,6 +11,7 @@
 #include "shim/enforce/kernel.h"
 #include "shim/gate.h"
 #include "shim/hooks.h"
+#include "shim/kernels-done.h"
 #include "shim/lane.h"
 #include "shim/launch.h"
 #include "shim/op.h"
@@ -104,6 +105,7 @@ static inline CUresult launch_op(struct op *op, bool *ret_again) {
 		break;
 	}
 	gate_kernel(op);
+	kernels_done_before_launch(op);
 	rc = launch_in_job(op, ret_again);
 	if (rc == CUDA_SUCCESS && op_has_launched(op)) {
 		route_learn(op);

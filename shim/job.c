@@ -157,14 +157,22 @@ static uint64_t due_of(const struct lane *lane, const struct books_job *job) {
 			 job->deadline_ns ? job->deadline_ns : terms_deadline(lane->device));
 }
 
-/* Others are to leave the GPU free for the next job. */
-static void expect_next(const struct lane *lane, const struct books_job *job, uint64_t due) {
+/* When @job, due at @due, and the next one need the SMs. */
+static void tell_needs(const struct lane *lane, const struct books_job *job, uint64_t due) {
 	nsec_t release = job->marked_ns ? job->marked_ns : job->release_ns, period, lead;
+	struct seat_needs needs = {0};
 
-	if (terms_guarded(job->terms) && terms_next(lane->device, &period, &lead)) {
-		seat_next(lane->device, release + period + lead,
-			  due < BOARD_NO_DUE - period ? due + period : BOARD_NO_DUE);
+	if (!terms_are_awaited(job->terms)) {
+		return;
 	}
+	if (terms_next(lane->device, &period, &lead)) {
+		needs.from = lead > 0 ? job->began_ns + lead : 0;
+		if (terms_guarded(job->terms)) {
+			needs.next_from = release + period + lead;
+			needs.next_due = due < BOARD_NO_DUE - period ? due + period : BOARD_NO_DUE;
+		}
+	}
+	seat_needs(lane->device, &needs);
 }
 
 /* The lane is OPENING and ours. Nothing here is a cancellation point. */
@@ -186,6 +194,7 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 	set(&lane->drain, false);
 	set(&lane->stop, false);
 	set(&lane->whole_job, false);
+	set(&lane->kernels_done, false);
 	set(&lane->recording, terms_record_ops());
 	set(&lane->job, job.job);
 	lane->grant.enforcement = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
@@ -197,7 +206,7 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 	books_open(&job);
 	due = due_of(lane, &job);
 	set(&lane->due_ns, due);
-	expect_next(lane, &job, due);
+	tell_needs(lane, &job, due);
 }
 
 /* A job more is open, or one is over. */
@@ -219,7 +228,7 @@ static void forget_due(struct lane *lane) {
 		seat_due_changed(lane->device);
 	}
 	if (terms_guarded(atomic_load(&lane->terms))) {
-		seat_next_since(lane->device);
+		seat_needs_over(lane->device);
 	}
 }
 

@@ -54,6 +54,7 @@ struct words {
 	_Atomic uint32_t kernel_gate;
 	uint32_t reserved2[15];
 	_Atomic uint32_t done[COPIES_MAX];
+	_Atomic uint32_t kernels_done;
 };
 
 struct flight {
@@ -77,6 +78,12 @@ static struct dock {
 	_Atomic CUdevice device; /* of the jobs that yield */
 	_Atomic nsec_t takes;	 /* what is behind the gate of kernels, see keeper_gate() */
 	_Atomic bool yields;	 /* the keeper looks after the gate of kernels */
+	/* Of the job that is awaited: what is written behind its kernels, the job, and its device.
+	 */
+	_Atomic uint32_t end_value;
+	_Atomic uint32_t end_job; /* 0: nothing is watched */
+	_Atomic CUdevice end_device;
+	_Atomic nsec_t end_since; /* it is */
 	/* the keeper's */
 	struct board_gate gate;
 	struct board_yield yield;
@@ -160,6 +167,8 @@ struct view {
 	bool others; /* copy too */
 	bool closed; /* a gate */
 	bool yields; /* jobs of ours do */
+	bool ends;   /* kernels of ours will */
+	nsec_t ends_since;
 };
 
 /* Takes off what is done. Return: the earliest deadline of what is held; 0: nothing is. */
@@ -209,6 +218,21 @@ static void look_at_kernels(struct dock *d, const struct seat *s, struct view *v
 	v->closed |= !open;
 }
 
+/* Whether the kernels that others wait for are done. */
+static void look_at_end(struct dock *d, struct view *v) {
+	uint32_t job = atomic_load(&d->end_job);
+
+	if (!job) {
+		return;
+	}
+	if (atomic_load(&d->words->kernels_done) != atomic_load(&d->end_value)) {
+		v->ends = true;
+		v->ends_since = atomic_load(&d->end_since);
+	} else if (atomic_compare_exchange_strong(&d->end_job, &job, 0)) {
+		seat_kernels_done(atomic_load(&d->end_device), job);
+	}
+}
+
 static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
 	uint64_t due;
 
@@ -223,6 +247,7 @@ static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
 		if (atomic_load(&d->yields)) {
 			look_at_kernels(d, s, v);
 		}
+		look_at_end(d, v);
 	}
 	atomic_store(&looking, NULL);
 }
@@ -297,10 +322,13 @@ static nsec_t late_of(const struct view *v) {
 
 /* Not late where somebody waits: see keeper_watch(). */
 static nsec_t nap_of(const struct view *v) {
-	nsec_t late = late_of(v);
+	nsec_t late = v->any ? late_of(v) : UINT64_MAX;
 
 	if (v->closed) {
 		return NAP_CLOSED_NS;
+	}
+	if (v->ends && v->now - v->ends_since < late) {
+		late = v->now - v->ends_since;
 	}
 	if (v->yields || late / 16 < NAP_NS) {
 		return NAP_NS;
@@ -318,7 +346,7 @@ static void *keep(void *data) {
 		uint32_t seen = atomic_load(&calls);
 		struct view v = look();
 
-		if (!v.any && !v.yields) {
+		if (!v.any && !v.yields && !v.ends) {
 			sleep_until_called(seen, 0);
 		} else if (!(spins && v.any && v.others && !late_of(&v))) {
 			sleep_until_called(seen, nap_of(&v));
@@ -373,6 +401,8 @@ static bool fill_dock(struct dock *d) {
 	atomic_store(&d->taken, 0);
 	atomic_store(&d->flying, 0);
 	atomic_store(&d->yields, false);
+	atomic_store(&d->end_job, 0);
+	atomic_store(&d->end_value, 0);
 	open_gates(d);
 	return true;
 }
@@ -504,6 +534,46 @@ CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu, nsec_t
 		call_keeper();
 	}
 	return d->at + offsetof(struct words, kernel_gate);
+}
+
+bool keeper_kernels_end(CUcontext context, CUdevice device, struct keeper_word *ret) {
+	struct dock *d = find_dock(context);
+	uint32_t job = seat_get() ? seat_only_job(device) : 0;
+
+	if (!job || atomic_load(&leaving)) {
+		return false;
+	}
+	d = d ? d : make_dock(context);
+	if (!d) {
+		return false;
+	}
+	atomic_store(&d->end_job, 0);
+	atomic_store(&d->end_device, device);
+	*ret = (struct keeper_word){
+		.at = d->at + offsetof(struct words, kernels_done),
+		.value = atomic_fetch_add(&d->end_value, 1) + 1,
+		.job = job,
+	};
+	return true;
+}
+
+void keeper_kernels_watch(CUcontext context, const struct keeper_word *word) {
+	struct dock *d = find_dock(context);
+
+	if (d) {
+		atomic_store(&d->end_since, nsec_now());
+		atomic_store(&d->end_job, word->job);
+		call_keeper();
+	}
+}
+
+void keeper_kernels_go_on(CUcontext context, CUdevice device) {
+	struct dock *d = find_dock(context);
+
+	if (d) {
+		atomic_store(&d->end_job, 0);
+	}
+	seat_kernels_done(device, 0);
 }
 
 /* ---- the end ---- */

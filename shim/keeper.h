@@ -4,7 +4,8 @@
  * for copies that are due earlier.
  *
  * And the gate of kernels of our own jobs, where our terms say that we yield: closed while somebody
- * who is awaited has a job open that is due earlier than ours.
+ * who is awaited has a job open that is due earlier than ours. Where we are awaited ourselves it
+ * tells others when our job needs the SMs no more (kernels-done.h).
  *
  * A gate is a word in pinned memory of a context, 1 while it is open. While copies are under way,
  * or jobs that yield, a thread looks at board and gate; it calls no driver function, which would
@@ -61,6 +62,23 @@ void keeper_cancel(const struct keeper_copy *copy);
  * @takes: how long what is behind the gate runs; 0: that is not known. Return: 0 if there is none.
  * It is looked after as long as we have such jobs. */
 CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu, nsec_t takes);
+
+/* A word that a stream writes behind the kernels of our job, which is awaited. */
+struct keeper_word {
+	CUdeviceptr at; /* 4 bytes */
+	uint32_t value;
+	uint32_t job; /* see seat_only_job() */
+};
+
+/* Return: whether it can be told when the kernels of the one job that is open on @device are done,
+ * in @context, which is current. @ret is to be written behind them. */
+bool keeper_kernels_end(CUcontext context, CUdevice device, struct keeper_word *ret);
+
+/* The driver has @word: the keeper sees when it is written, and says so on the board. */
+void keeper_kernels_watch(CUcontext context, const struct keeper_word *word);
+
+/* The job has more kernels: they are not done, whatever is written. */
+void keeper_kernels_go_on(CUcontext context, CUdevice device);
 
 /* By the tracker: opens gates that the keeper can't look after. Return: when to call again, as long
  * as a gate is closed; UINT64_MAX: none is. */

@@ -49,13 +49,14 @@ struct lane_found {
 
 /* What each operation reads comes first, in one cache line. */
 struct lane {
-	_Atomic uint32_t state;	   /* enum lane_state; a futex */
-	_Atomic uint32_t waiting;  /* threads that sleep on it */
-	_Atomic uint64_t job;	   /* written while OPENING, as the grant */
-	_Atomic uint64_t terms;	   /* of a job that nobody was asked for: their word, else 0 */
+	_Atomic uint32_t state;	  /* enum lane_state; a futex */
+	_Atomic uint32_t waiting; /* threads that sleep on it */
+	_Atomic uint64_t job;	  /* written while OPENING, as the grant */
+	_Atomic uint64_t terms;	  /* of a job that nobody was asked for: their word, else 0 */
 	_Atomic(struct partition *) steered_to; /* where its work goes under them */
-	_Atomic bool by_operation; /* each operation is a job: see lane_claim() */
-	_Atomic bool recording;	   /* sbeetd wants to be told of single operations */
+	_Atomic bool by_operation;		/* each operation is a job: see lane_claim() */
+	_Atomic bool recording;			/* sbeetd wants to be told of single operations */
+	_Atomic bool kernels_done; /* before its copy back: see keeper_kernels_done() */
 	bool of_thread;		   /* thread scope: one thread's own */
 	CUdevice device;
 	struct mark *mark; /* of its set */

@@ -16,6 +16,7 @@
 #include "shim/enforce/kernel.h"
 #include "shim/job.h"
 #include "shim/kernel-end.h"
+#include "shim/kernels-done.h"
 #include "shim/lane.h"
 #include "shim/launch.h"
 #include "shim/real.h"
@@ -370,6 +371,9 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	}
 	if (may_copy_back(op) && env_get()->measure) {
 		kernel_end_wait(op->worker, op->use, op->traits & OP_WAITS);
+	}
+	if (may_copy_back(op)) {
+		kernels_done_before_copy(op);
 	}
 	op->begin_ns = 0;
 	if (op->traits & OP_WAITS) {

@@ -49,7 +49,8 @@ static inline bool leads_on(const struct route *r) {
 	const struct lane *lane = r->lane;
 
 	return get(&lane->terms) == r->terms && get(&lane->steered_to) == r->to &&
-	       !get(&lane->recording) && place_active() == (r->place != NULL) &&
+	       !get(&lane->recording) && !get(&lane->kernels_done) &&
+	       place_active() == (r->place != NULL) &&
 	       (!r->place || place_is_ready(r->place, r->to, r->at));
 }
 

@@ -55,30 +55,49 @@ HOT_CODE static struct board_slot *own_slot(const struct seat *s, CUdevice devic
 	return s && terms_place(device, &place) ? &s->board->slots[place][s->slot] : NULL;
 }
 
-/* The same for what is said of the next job. */
-HOT_CODE static struct board_next *own_next(CUdevice device) {
+static struct board_needs *own_needs(CUdevice device) {
 	const struct seat *s = atomic_load(&seat);
 	unsigned place;
 
 	return s && !atomic_load(&left) && terms_place(device, &place)
-		       ? &s->board->next[place][s->slot]
+		       ? &s->board->needs[place][s->slot]
 		       : NULL;
 }
 
-HOT_CODE void seat_next(CUdevice device, uint64_t from, uint64_t due) {
-	struct board_next *next = own_next(device);
+#define set(where, value) atomic_store_explicit(&(where), value, memory_order_release)
 
-	if (next) {
-		atomic_store_explicit(&next->due_ns, due, memory_order_release);
-		atomic_store_explicit(&next->from_ns, from, memory_order_release);
+HOT_CODE void seat_needs(CUdevice device, const struct seat_needs *needs) {
+	struct board_needs *n = own_needs(device);
+
+	if (n) {
+		set(n->from_ns, needs->from);
+		set(n->next_due_ns, needs->next_due);
+		set(n->next_from_ns, needs->next_from);
 	}
 }
 
-HOT_CODE void seat_next_since(CUdevice device) {
-	struct board_next *next = own_next(device);
+uint32_t seat_only_job(CUdevice device) {
+	uint64_t now = atomic_load(&jobs[device]);
 
-	if (next) {
-		atomic_store_explicit(&next->since_ns, nsec_now(), memory_order_release);
+	return (uint32_t)now == 1 ? (uint32_t)(now >> 32) : 0;
+}
+
+void seat_kernels_done(CUdevice device, uint32_t job) {
+	struct board_needs *n = own_needs(device);
+
+	if (n && job) {
+		set(n->since_ns, nsec_now());
+	}
+	if (n) {
+		set(n->done, job);
+	}
+}
+
+HOT_CODE void seat_needs_over(CUdevice device) {
+	struct board_needs *n = own_needs(device);
+
+	if (n && atomic_load(&n->done) != (uint32_t)(atomic_load(&jobs[device]) >> 32)) {
+		set(n->since_ns, nsec_now());
 	}
 }
 
@@ -217,7 +236,7 @@ int seat_only_device(void) {
 
 void seat_leave(void) {
 	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
-		seat_next(d, 0, 0);
+		seat_needs(d, &(struct seat_needs){0});
 	}
 	atomic_store(&left, true);
 	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {

@@ -36,12 +36,22 @@ void seat_job_closed(CUdevice device);
 /* lane->due_ns of a lane of @device has changed. */
 void seat_due_changed(CUdevice device);
 
-/* The first kernel of the next job on @device is expected at @from, and that job is due at @due;
- * for programs that are guarded. CLOCK_MONOTONIC. */
-void seat_next(CUdevice device, uint64_t from, uint64_t due);
+/* When the job that is about to open on @device, and the next one, need the SMs: see struct
+ * board_needs. 0: that is not known. */
+struct seat_needs {
+	uint64_t from, next_from, next_due;
+};
 
-/* A job on @device of a program that is guarded is over. */
-void seat_next_since(CUdevice device);
+void seat_needs(CUdevice device, const struct seat_needs *needs);
+
+/* The number of the only job that is open on @device; 0: there is none, or several. */
+uint32_t seat_only_job(CUdevice device);
+
+/* The kernels of @job on @device are done, as far as it has any yet; 0: there are more now. */
+void seat_kernels_done(CUdevice device, uint32_t job);
+
+/* A job on @device is over. */
+void seat_needs_over(CUdevice device);
 
 /* The earliest of them; 0: there is none. */
 uint64_t seat_due(CUdevice device);

@@ -89,7 +89,8 @@ void board_leave(struct board_list *boards, struct board_seat *seat) {
 		atomic_store(&b->page->slots[i][seat->slot].jobs, 0);
 		atomic_store(&b->page->slots[i][seat->slot].turn_wait_ns, 0);
 		atomic_store(&b->page->slots[i][seat->slot].turn_state, 0);
-		atomic_store(&b->page->next[i][seat->slot].from_ns, 0);
+		atomic_store(&b->page->needs[i][seat->slot].next_from_ns, 0);
+		atomic_store(&b->page->needs[i][seat->slot].done, 0);
 	}
 	b->taken &= ~(UINT64_C(1) << seat->slot);
 	*seat = (struct board_seat){.board = NULL};

@@ -147,14 +147,17 @@ static uint64_t any_due(void) {
 static void change_board(struct program *p) {
 	unsigned slot = 1 + below(PROTO_BOARD_SLOTS - 1);
 	struct board_slot *other = &p->board->slots[0][slot];
-	struct board_next *next = &p->board->next[0][slot];
+	struct board_needs *needs = &p->board->needs[0][slot];
 	uint64_t deadline = below(3) * 10 * NSEC_PER_MSEC;
 
 	atomic_store(&other->due_ns, any_due());
 	atomic_store(&other->job_due_ns, any_due());
-	atomic_store(&next->since_ns, any_due());
-	atomic_store(&next->from_ns, any_due());
-	atomic_store(&next->due_ns, any_due());
+	atomic_store(&other->jobs, (uint64_t)below(3) << 32);
+	atomic_store(&needs->done, below(3));
+	atomic_store(&needs->from_ns, any_due());
+	atomic_store(&needs->since_ns, any_due());
+	atomic_store(&needs->next_from_ns, any_due());
+	atomic_store(&needs->next_due_ns, any_due());
 	atomic_store(&p->page->period_ns[0], below(3) * 10 * NSEC_PER_MSEC);
 	atomic_store(&p->page->lead_ns[0], below(3) * NSEC_PER_MSEC);
 	atomic_store(&p->page->deadline_ns[0], deadline);

@@ -160,9 +160,9 @@ static void kernels_wait_for_jobs_that_are_due_earlier(void **state) {
 }
 
 static void expect(unsigned slot, nsec_t since, nsec_t from, uint64_t due) {
-	atomic_store(&board.next[GPU][slot].since_ns, since);
-	atomic_store(&board.next[GPU][slot].from_ns, from);
-	atomic_store(&board.next[GPU][slot].due_ns, due);
+	atomic_store(&board.needs[GPU][slot].since_ns, since);
+	atomic_store(&board.needs[GPU][slot].next_from_ns, from);
+	atomic_store(&board.needs[GPU][slot].next_due_ns, due);
 }
 
 /* If they would still run then. */
@@ -189,6 +189,27 @@ static void kernels_wait_for_jobs_that_are_expected(void **state) {
 	expect(8, 0, 0, 0);
 	expect(OWN, 0, from, due);
 	assert_false(is_awaited(later, MS, latest - 1));
+}
+
+static void kernels_wait_as_long_as_a_job_needs_sms(void **state) {
+	struct board_needs *needs = &board.needs[GPU][8];
+	nsec_t t = 1000 * MS;
+
+	await(8, t + 10 * MS);
+	atomic_store(&board.slots[GPU][8].jobs, UINT64_C(7) << 32 | 1);
+	atomic_store(&needs->done, 6); /* of the job before */
+	atomic_store(&needs->from_ns, t + MS);
+	assert_false(is_awaited(BOARD_NO_DUE, MS, t)); /* done when the copy is */
+	assert_true(is_awaited(BOARD_NO_DUE, MS + 1, t));
+	assert_true(is_awaited(BOARD_NO_DUE, MS, t + 1));
+	assert_true(is_awaited(BOARD_NO_DUE, 0, t)); /* nobody knows */
+	atomic_store(&needs->done, 7);
+	assert_false(is_awaited(BOARD_NO_DUE, 0, t));
+	assert_true(yields_not(BOARD_NO_DUE, 9 * MS, t));
+	/* The next one may be expected. */
+	expect(8, t - MS, t + 5 * MS, t + 20 * MS);
+	assert_true(is_awaited(BOARD_NO_DUE, 6 * MS, t));
+	assert_false(is_awaited(t + 20 * MS, 6 * MS, t));
 }
 
 static void kernels_wait_only_so_long_for_a_deadline(void **state) {
@@ -241,6 +262,7 @@ int main(void) {
 		CLEARED(gate_opens_in_time_whatever_others_write),
 		CLEARED(kernels_wait_for_jobs_that_are_due_earlier),
 		CLEARED(kernels_wait_for_jobs_that_are_expected),
+		CLEARED(kernels_wait_as_long_as_a_job_needs_sms),
 		CLEARED(kernels_wait_only_so_long_for_a_deadline),
 		CLEARED(kernels_begin_in_time_whatever_others_write),
 	};

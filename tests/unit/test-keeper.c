@@ -51,6 +51,12 @@ nsec_t __wrap_nsec_now(void) {
 	return atomic_load(&now);
 }
 
+bool __wrap_terms_place(CUdevice device, unsigned *ret_place);
+bool __wrap_terms_place(CUdevice device, unsigned *ret_place) {
+	*ret_place = GPU;
+	return device == DEVICE;
+}
+
 /* Of our own job, which yields. */
 static _Atomic uint64_t own_due;
 
@@ -507,12 +513,12 @@ static void kernels_wait_while_somebody_is_awaited(void **state) {
 
 /* Nor in front of a job that they would run into. */
 static void kernels_do_not_begin_in_a_guard_band(void **state) {
-	struct board_next *next = &board->next[GPU][9];
+	struct board_needs *needs = &board->needs[GPU][9];
 	CUdeviceptr gate;
 
-	atomic_store(&next->since_ns, 990 * MS);
-	atomic_store(&next->due_ns, 1020 * MS);
-	atomic_store(&next->from_ns, 1005 * MS);
+	atomic_store(&needs->since_ns, 990 * MS);
+	atomic_store(&needs->next_due_ns, 1020 * MS);
+	atomic_store(&needs->next_from_ns, 1005 * MS);
 	gate = open_job(1200 * MS); /* for all that is known its kernels take no time */
 	let_it_look();
 	assert_true(may_begin(gate));
@@ -548,6 +554,33 @@ static void kernels_do_not_wait_for_copies(void **state) {
 	}
 	finish(&copy);
 	close_job(gate);
+}
+
+/* And not before they are, nor if there are more of them. */
+static void others_hear_when_our_kernels_are_done(void **state) {
+	struct board_needs *needs = &board->needs[GPU][OWN];
+	struct keeper_word word;
+
+	assert_false(keeper_kernels_end(context, DEVICE, &word)); /* there is no job */
+	seat_job_opened(DEVICE, false);
+	assert_true(keeper_kernels_end(context, DEVICE, &word));
+	keeper_kernels_watch(context, &word);
+	let_it_look();
+	assert_int_not_equal(atomic_load(&needs->done), word.job);
+	*(volatile uint32_t *)(uintptr_t)word.at = word.value;
+	while (atomic_load(&needs->done) != word.job) {
+		usleep(100);
+	}
+	keeper_kernels_go_on(context, DEVICE); /* a launch */
+	assert_int_equal(atomic_load(&needs->done), 0);
+	assert_true(keeper_kernels_end(context, DEVICE, &word));
+	keeper_kernels_watch(context, &word);
+	let_it_look();
+	assert_int_equal(atomic_load(&needs->done), 0); /* what was written is older */
+	keeper_kernels_go_on(context, DEVICE);
+	*(volatile uint32_t *)(uintptr_t)word.at = word.value;
+	seat_job_closed(DEVICE);
+	assert_int_equal(atomic_load(&needs->done), 0);
 }
 
 static void kernels_begin_again_in_time(void **state) {
@@ -668,6 +701,7 @@ int main(void) {
 		CASE(kernels_wait_while_somebody_is_awaited),
 		CASE(kernels_do_not_begin_in_a_guard_band),
 		CASE(kernels_do_not_wait_for_copies),
+		CASE(others_hear_when_our_kernels_are_done),
 		CASE(kernels_begin_again_in_time),
 		CASE(kernels_have_not_waited_since_the_job_before),
 		CASE(kernels_do_not_wait_for_a_keeper_without_a_cpu),

@@ -74,29 +74,58 @@ static void the_last_end_rings_where_it_is_asked_for(void **state) {
 	assert_int_equal(bell(), before + 1);
 }
 
-/* As the last one to open says. */
-static void the_next_job_is_told_of(void **state) {
-	const struct board_next *next = &board->next[PLACE][SLOT];
+static void the_needs_of_jobs_are_told(void **state) {
+	const struct seat_needs needs = {.from = 3000, .next_from = 5000, .next_due = 7000};
+	const struct board_needs *told = &board->needs[PLACE][SLOT];
+	uint32_t job;
 
-	seat_next(0, 5000, 7000);
-	assert_int_equal(atomic_load(&next->from_ns), 5000);
-	assert_int_equal(atomic_load(&next->due_ns), 7000);
-	seat_next(1, 6000, 8000); /* that GPU has no place */
-	assert_int_equal(atomic_load(&next->from_ns), 5000);
-	assert_int_equal(atomic_load(&next->since_ns), 0);
-	seat_next_since(0);
-	assert_int_not_equal(atomic_load(&next->since_ns), 0);
+	seat_needs(0, &needs);
+	assert_int_equal(atomic_load(&told->from_ns), 3000);
+	assert_int_equal(atomic_load(&told->next_from_ns), 5000);
+	assert_int_equal(atomic_load(&told->next_due_ns), 7000);
+	seat_needs(1, &(struct seat_needs){0}); /* that GPU has no place */
+	assert_int_equal(atomic_load(&told->from_ns), 3000);
+	assert_int_equal(seat_only_job(0), 0);
+	seat_job_opened(0, false);
+	job = seat_only_job(0);
+	assert_int_equal(job, atomic_load(&board->slots[PLACE][SLOT].jobs) >> 32);
+	seat_kernels_done(0, job);
+	assert_int_equal(atomic_load(&told->done), job);
+	seat_kernels_done(0, 0); /* there are more */
+	assert_int_equal(atomic_load(&told->done), 0);
+	seat_job_opened(0, false);
+	assert_int_equal(seat_only_job(0), 0); /* two */
+	seat_job_closed(0);
+	seat_job_closed(0);
 	seat_leave();
-	assert_int_equal(atomic_load(&next->from_ns), 0);
-	seat_next(0, 5000, 7000);
-	assert_int_equal(atomic_load(&next->from_ns), 0);
+	assert_int_equal(atomic_load(&told->next_from_ns), 0);
+	seat_needs(0, &needs);
+	assert_int_equal(atomic_load(&told->next_from_ns), 0);
+}
+
+/* Before its copy back, or at its end. */
+static void the_end_of_a_job_s_kernels_is_told_once(void **state) {
+	const struct board_needs *told = &board->needs[PLACE][SLOT];
+	uint64_t since;
+
+	seat_job_opened(0, false);
+	seat_kernels_done(0, seat_only_job(0));
+	since = atomic_load(&told->since_ns);
+	seat_needs_over(0);
+	assert_true(atomic_load(&told->since_ns) == since);
+	seat_job_closed(0);
+	seat_job_opened(0, false);
+	seat_needs_over(0);
+	assert_true(atomic_load(&told->since_ns) > since);
+	seat_job_closed(0);
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_begin_rings_as_its_terms_say),
 		cmocka_unit_test(the_last_end_rings_where_it_is_asked_for),
-		cmocka_unit_test(the_next_job_is_told_of), /* the last: it leaves */
+		cmocka_unit_test(the_end_of_a_job_s_kernels_is_told_once),
+		cmocka_unit_test(the_needs_of_jobs_are_told), /* the last: it leaves */
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

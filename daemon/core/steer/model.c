@@ -184,8 +184,24 @@ static nsec_t gated_ns(const struct model *m, const struct model_job *r) {
 	return ns;
 }
 
-/* Whether the kernel of @r would run into the next job of @o, which is not open. @ret_until: when
- * that one is no longer expected. */
+/* Whether the open job of @o needs SMs before the kernel of @r would end. Others hear of the end of
+ * its kernels if a copy back follows. */
+static bool needs_sms(const struct model *m, const struct model_job *r, const struct model_job *o) {
+	switch (o->phase) {
+	case MODEL_COPY_IN:
+		return m->now + gated_ns(m, r) > o->opened + o->task->copy_in;
+	case MODEL_COPY_OUT:
+	case MODEL_REPORT:
+		return false;
+	case MODEL_BACK:
+		return o->task->copy_out == 0;
+	default:
+		return true;
+	}
+}
+
+/* Whether the kernel of @r would run into the next job of @o. @ret_until: when that one is no
+ * longer expected. */
 static bool is_in_guard_band(const struct model *m, const struct model_job *r,
 			     const struct model_job *o, nsec_t *ret_until) {
 	nsec_t guard = m->gpu->guard, expected, due, ns;
@@ -201,8 +217,17 @@ static bool is_in_guard_band(const struct model *m, const struct model_job *r,
 	       o->over + ns <= expected + guard;
 }
 
-/* Whether the kernel of @r has to wait at its gate for somebody who is awaited. @ret_until: until
- * then, unless a job begins or ends. */
+/* Whether the kernel of @r has to wait at its gate for @o, who is awaited. @ret_until: until then,
+ * unless something happens. */
+static bool waits_for(const struct model *m, const struct model_job *r, const struct model_job *o,
+		      nsec_t *ret_until) {
+	*ret_until = NEVER;
+	if (is_open(o) && needs_sms(m, r, o)) {
+		return job_due(o) < job_due(r);
+	}
+	return is_in_guard_band(m, r, o, ret_until);
+}
+
 static bool must_yield(const struct model *m, const struct model_job *r, nsec_t *ret_until) {
 	bool wait = false;
 
@@ -211,14 +236,9 @@ static bool must_yield(const struct model *m, const struct model_job *r, nsec_t 
 		const struct model_job *o = &m->jobs[i];
 		nsec_t until;
 
-		if (o == r || !o->place->awaited) {
-			continue;
-		}
-		if (is_open(o) ? job_due(o) < job_due(r) : is_in_guard_band(m, r, o, &until)) {
+		if (o != r && o->place->awaited && waits_for(m, r, o, &until)) {
 			wait = true;
-			if (!is_open(o) && until < *ret_until) {
-				*ret_until = until;
-			}
+			*ret_until = until < *ret_until ? until : *ret_until;
 		}
 	}
 	return wait;
@@ -367,6 +387,12 @@ static void serve_copies(struct model *m, unsigned out) {
 
 /* ---- the job's way ---- */
 
+/* Others may have waited for its kernels. */
+static void needs_no_sms(struct model *m, struct model_job *r) {
+	r->over = m->now;
+	m->kernels_changed |= m->has_gates && r->place->awaited;
+}
+
 /* From one phase into the next; a phase that the task has not is passed over. */
 static void enter(struct model *m, struct model_job *r, enum model_phase phase) {
 	if (phase == MODEL_COPY_IN && r->task->copy_in == 0) {
@@ -383,8 +409,9 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 	r->next = NEVER;
 	switch (phase) {
 	case MODEL_IDLE:
-		r->over = m->now;
-		m->kernels_changed |= m->has_gates && r->place->awaited;
+		if (r->task->copy_out == 0) {
+			needs_no_sms(m, r);
+		}
 		break;
 	case MODEL_WAKE: /* its end is set by the caller */
 		break;
@@ -402,6 +429,7 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 		r->next = m->now + r->task->gap;
 		break;
 	case MODEL_COPY_OUT:
+		needs_no_sms(m, r);
 		r->copy_left = r->task->copy_out;
 		m->copies_changed[1] = true;
 		break;

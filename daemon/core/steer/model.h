@@ -11,8 +11,9 @@
  *  - A kernel on m SMs takes what it takes on m SMs alone; while a kernel of another task runs, so
  *    many times as long as its task says, which stands for caches and memory that they share.
  *  - Kernels of a task that yields wait at a gate while a task that is awaited has a job open that
- *    is due earlier. What is past its gate is with the GPU, and takes its turn there. Gates cost a
- *    little time.
+ *    is due earlier, and needs SMs: unless they end before its copy to the GPU does, and until its
+ *    own kernels have. What is past its gate is with the GPU, and takes its turn there. Gates cost
+ *    a little time.
  *  - If the task that is awaited is guarded as well, there is a guard band before each of its jobs:
  *    kernels that would still run when it wants its SMs wait, too. Not those that are longer than
  *    the time between its jobs.
@@ -94,7 +95,7 @@ struct model_job {
 	nsec_t next; /* when the phase ends; UINT64_MAX: by what others do */
 	nsec_t release;
 	nsec_t opened;	 /* when the host had woken up; 0: there was no job yet */
-	nsec_t over;	 /* when the last job was */
+	nsec_t over;	 /* when the kernels of the last job were */
 	nsec_t wants;	 /* since then it wants what it waits for */
 	unsigned kernel; /* of the job, from 0 */
 	double share;	 /* of the times in the task's table */

@@ -77,16 +77,40 @@ void rule_look(struct rule *rule, unsigned gpu, nsec_t now) {
 	}
 }
 
-/* When @g may be preempted. */
+static bool has_open(const struct rule *rule, const struct rule_group *g) {
+	return n_open(rule->owners[g->owner].jobs[g->gpu]) > 0;
+}
+
+/* When @g should be preempted. */
+static nsec_t turn_at(const struct rule *rule, const struct rule_group *g) {
+	return g->began ? g->began + (has_open(rule, g) ? RULE_AGAIN_NS : RULE_UNSEEN_NS) : 0;
+}
+
+/* When the driver may be asked to. */
 static nsec_t due_at(const struct rule *rule, const struct rule_group *g) {
-	nsec_t again = g->began ? g->began + RULE_AGAIN_NS : 0;
+	nsec_t again = turn_at(rule, g);
 	nsec_t pause = g->times >= RULE_BURST ? rule->ended[g->gpu] + RULE_PAUSE_NS : 0;
 
 	return again > pause ? again : pause;
 }
 
+/* Whether @a is preempted before @b, both due. Where a job has just opened, the most urgent of the
+ * others with a job was on the GPU. */
+static bool goes_before(const struct rule *rule, const struct rule_group *a,
+			const struct rule_group *b) {
+	nsec_t at = turn_at(rule, a), other = turn_at(rule, b);
+
+	if (at != other) {
+		return at < other;
+	}
+	if (has_open(rule, a) != has_open(rule, b)) {
+		return has_open(rule, a);
+	}
+	return rule->owners[a->owner].urgency > rule->owners[b->owner].urgency;
+}
+
 int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again) {
-	nsec_t first, oldest = RULE_NEVER;
+	nsec_t first;
 	int found = RULE_NONE;
 	uint64_t top = 0;
 	bool any;
@@ -106,8 +130,8 @@ int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again) {
 		/* One without work may have some soon, and doesn't ring. */
 		due = has_work(o->jobs[gpu]) ? due_at(rule, g) : now + RULE_AGAIN_NS;
 		first = due < first ? due : first;
-		if (due <= now && g->began < oldest) {
-			oldest = g->began;
+		if (due <= now &&
+		    (found == RULE_NONE || goes_before(rule, g, &rule->groups[found]))) {
 			found = (int)i;
 		}
 	}

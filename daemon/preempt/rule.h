@@ -3,10 +3,10 @@
  *
  * An owner is a program. It has jobs open on a GPU or not, and channel groups there. While an owner
  * has a job open, the groups of less urgent owners of the GPU that have work are preempted, once
- * when the job opens and again and again: a preempted group has its next turn soon. Owners of the
- * same urgency share the GPU by time slices. An owner that can wait is no reason to preempt others
- * until its job has been open for that long. One that waits for its turn (turns.h) is off the GPU
- * already.
+ * when the job opens, those with a job first, and again and again: a preempted group has its next
+ * turn soon. Owners of the same urgency share the GPU by time slices. An owner that can wait is no
+ * reason to preempt others until its job has been open for that long. One that waits for its turn
+ * (turns.h) is off the GPU already.
  *
  * GPUs have nothing to do with each other. Pure: no I/O, no allocation, the clock is passed in.
  */
@@ -22,6 +22,11 @@
 /* The same group again, begin to begin: every 300 us a long urgent job has 87 % of the GPU, every
  * 600 us a tenth less; more often brings nothing (tests/gpu/HARDWARE.md, 5 and 6). */
 #define RULE_AGAIN_NS (300 * NSEC_PER_USEC)
+
+/* The same of a group without an open job, whose owner may have work that it does not mark. Mostly
+ * it has none, and each preemption keeps the driver from those that have: it is preempted as often
+ * as the driver's time slices would end. */
+#define RULE_UNSEEN_NS (2 * NSEC_PER_MSEC)
 
 /* Between two preemptions on one GPU, once each group was preempted RULE_BURST times for a job: the
  * driver does one thing at a time, and must come to what programs ask of it. Before that, a pause

@@ -187,6 +187,44 @@ static void work_outside_of_marked_jobs_counts(void **state) {
 	assert_idle();
 }
 
+/* Whoever marks its jobs may have no work without one: it delays none that has. */
+static void open_jobs_go_before_work_that_may_be_there(void **state) {
+	unsigned a = add(1, 0), b = add(3, 0), low = add(2, 0), high = add(4, 0), n[3] = {0};
+	nsec_t again, until;
+
+	rule.owners[a].jobs[0] = rule.owners[b].jobs[0] = BOARD_JOBS_UNSEEN;
+	open_job(low, 0);
+	open_job(high, 0);
+	assert_int_equal(step(&again), low);
+	assert_int_equal(step(&again), b);
+	assert_int_equal(step(&again), a);
+	assert_int_equal(step(&again), low);
+	for (until = now + 10 * RULE_UNSEEN_NS; now < until;) {
+		int group = step(&again);
+
+		if (group == RULE_NONE) {
+			now = again;
+			continue;
+		}
+		n[group]++;
+	}
+	assert_in_range(n[a], 8, 10);
+	assert_in_range(n[b], 8, 10);
+	assert_true(n[low] > 4 * n[a]);
+}
+
+/* It had the GPU. */
+static void the_most_urgent_job_below_goes_first(void **state) {
+	unsigned low = add(1, 0), middle = add(2, 0), high = add(3, 0);
+	nsec_t again;
+
+	open_job(low, 0);
+	open_job(middle, 0);
+	open_job(high, 0);
+	assert_int_equal(step(&again), middle);
+	assert_int_equal(step(&again), low);
+}
+
 static void all_below_take_turns(void **state) {
 	unsigned a = add(1, 0), b = add(2, 0), c = add(3, 0), high = add(4, 0);
 	unsigned n[3] = {0};
@@ -221,9 +259,9 @@ static void only_the_most_urgent_open_job_counts(void **state) {
 	assert_int_equal(step(&again), low);
 	open_job(high, 0);
 	now += RULE_PAUSE_NS;
-	assert_int_equal(step(&again), low); /* both anew */
+	assert_int_equal(step(&again), middle); /* both anew; it was on the GPU */
 	now += RULE_PAUSE_NS;
-	assert_int_equal(step(&again), middle);
+	assert_int_equal(step(&again), low);
 	close_job(high, 0);
 	now += RULE_AGAIN_NS;
 	assert_int_equal(step(&again), low);
@@ -405,6 +443,8 @@ int main(void) {
 		CASE(a_job_of_no_more_urgency_changes_nothing),
 		CASE(those_without_work_are_left_alone),
 		CASE(work_outside_of_marked_jobs_counts),
+		CASE(open_jobs_go_before_work_that_may_be_there),
+		CASE(the_most_urgent_job_below_goes_first),
 		CASE(all_below_take_turns),
 		CASE(only_the_most_urgent_open_job_counts),
 		CASE(gpus_are_apart),

@@ -408,7 +408,7 @@ static bool is_sliced(unsigned gpu, unsigned owner) {
 	for (unsigned i = 0; i < helper.rule.n_groups; i++) {
 		const struct rule_group *g = &helper.rule.groups[i];
 
-		if (g->used && g->gpu == gpu && g->owner != owner && g->slice > 0) {
+		if (g->used && g->gpu == gpu && g->owner != owner && rule_is_short(g)) {
 			return true;
 		}
 	}

@@ -124,7 +124,7 @@ int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again) {
 
 		if (!g->used || g->gpu != gpu || o->urgency >= top ||
 		    rule_is_off(rule, g->owner, gpu) ||
-		    (rule->slices_suffice[gpu] && g->slice > 0)) {
+		    (rule->slices_suffice[gpu] && rule_is_short(g))) {
 			continue;
 		}
 		/* One without work may have some soon, and doesn't ring. */
@@ -172,6 +172,10 @@ int rule_add_group(struct rule *rule, unsigned owner, unsigned gpu) {
 	rule->groups[i] = (struct rule_group){.used = true, .owner = owner, .gpu = gpu};
 	rule->n_groups = i >= rule->n_groups ? i + 1 : rule->n_groups;
 	return (int)i;
+}
+
+bool rule_is_short(const struct rule_group *g) {
+	return g->slice > 0 && g->slice <= RULE_SHORT_SLICE_NS;
 }
 
 bool rule_is_off(const struct rule *rule, unsigned owner, unsigned gpu) {

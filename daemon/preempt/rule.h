@@ -34,6 +34,9 @@
 #define RULE_PAUSE_NS (100 * NSEC_PER_USEC)
 #define RULE_BURST    2
 
+/* A time slice that may do what preempting does, see struct rule's slices_suffice. */
+#define RULE_SHORT_SLICE_NS (100 * NSEC_PER_USEC)
+
 #define RULE_OWNERS_MAX 128
 #define RULE_GROUPS_MAX (RULE_OWNERS_MAX * PROTO_GROUPS_MAX)
 
@@ -89,6 +92,9 @@ void rule_done(struct rule *rule, int group, nsec_t began, nsec_t ended);
 /* A free place, or -1. */
 int rule_add_owner(struct rule *rule, uint64_t urgency, nsec_t patience);
 int rule_add_group(struct rule *rule, unsigned owner, unsigned gpu);
+
+/* Whether its time slice is short. */
+bool rule_is_short(const struct rule_group *g);
 
 /* Whether @owner waits for its turn on @gpu, and is off it. */
 bool rule_is_off(const struct rule *rule, unsigned owner, unsigned gpu);

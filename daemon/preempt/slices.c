@@ -53,6 +53,39 @@ static struct ranks rank(const struct rule *rule, unsigned gpu, nsec_t now) {
 	return r;
 }
 
+/* Whether @owner has others below it on @gpu, and none beside it. */
+static bool is_between(const struct rule *rule, unsigned owner, unsigned gpu) {
+	uint64_t urgency = rule->owners[owner].urgency;
+	bool any_below = false;
+
+	for (unsigned i = 0; i < rule->n_owners; i++) {
+		const struct rule_owner *o = &rule->owners[i];
+
+		if (i == owner || !o->used || o->urgency > urgency ||
+		    !rule_has_group(rule, i, gpu)) {
+			continue;
+		}
+		if (o->urgency == urgency) {
+			return false;
+		}
+		any_below = true;
+	}
+	return any_below;
+}
+
+/* Of a group below the top. */
+static nsec_t lower_wanted(const struct rule *rule, unsigned group, unsigned working) {
+	const struct rule_group *g = &rule->groups[group];
+
+	if (working <= 1) {
+		return SLICES_SHORT_NS;
+	}
+	return !rule->slices_suffice[g->gpu] && rule->owners[g->owner].patience == 0 &&
+			       is_between(rule, g->owner, g->gpu)
+		       ? SLICES_LONG_NS
+		       : 0;
+}
+
 nsec_t slices_wanted(const struct rule *rule, unsigned group, nsec_t now) {
 	const struct rule_group *g = &rule->groups[group];
 	const struct rule_owner *o = &rule->owners[g->owner];
@@ -62,7 +95,7 @@ nsec_t slices_wanted(const struct rule *rule, unsigned group, nsec_t now) {
 		return 0;
 	}
 	if (o->urgency < r.top) {
-		return r.working <= 1 ? SLICES_SHORT_NS : 0;
+		return lower_wanted(rule, group, r.working);
 	}
 	/* Those of equal urgency share. One that waits is no reason for anything. */
 	return o->urgency == r.top && r.n_top == 1 && o->patience == 0 ? SLICES_LONG_NS : 0;

@@ -359,7 +359,7 @@ static void equals_keep_their_slices(void **state) {
 
 /* Two that work would lose most of the GPU by switching. */
 static void several_that_work_keep_their_slices(void **state) {
-	unsigned a = add(1, 0), b = add(2, 0), high = add(3, 0);
+	unsigned a = add(1, 0), b = add(1, 0), high = add(3, 0);
 	nsec_t again;
 
 	open_job(a, 0);
@@ -376,6 +376,30 @@ static void several_that_work_keep_their_slices(void **state) {
 	assert_int_equal(slice(a), 0); /* it may be back soon */
 	now += SLICES_QUIET_NS;
 	assert_int_equal(slice(a), SLICES_SHORT_NS);
+}
+
+/* Else those below would have the GPU each time that its slice ends. */
+static void a_job_between_others_keeps_the_gpu(void **state) {
+	unsigned low = add(1, 0), middle = add(2, 0), high = add(3, 0), equal;
+	nsec_t again;
+
+	open_job(low, 0);
+	open_job(middle, 0);
+	assert_int_equal(slice(low), 0);
+	assert_int_equal(slice(middle), SLICES_LONG_NS);
+	assert_int_equal(slice(high), SLICES_LONG_NS);
+	rule.slices_suffice[0] = true;
+	assert_int_equal(slice(middle), 0);
+	rule.groups[middle].slice = SLICES_LONG_NS; /* still: that is no reason to leave it alone */
+	open_job(high, 0);
+	assert_int_equal(step(&again), middle);
+	rule.slices_suffice[0] = false;
+	rule.owners[middle].patience = 1;
+	assert_int_equal(slice(middle), 0);
+	rule.owners[middle].patience = 0;
+	equal = add(2, 0);
+	assert_int_equal(slice(middle), 0);
+	assert_int_equal(slice(equal), 0);
 }
 
 static void who_can_wait_changes_no_slice(void **state) {
@@ -453,6 +477,7 @@ int main(void) {
 		CASE(slices_follow_the_ranks),
 		CASE(equals_keep_their_slices),
 		CASE(several_that_work_keep_their_slices),
+		CASE(a_job_between_others_keeps_the_gpu),
 		CASE(who_can_wait_changes_no_slice),
 		CASE(slices_of_gpus_are_apart),
 		CASE(an_owner_that_goes_takes_its_groups_along),

@@ -41,7 +41,7 @@ for app in "$build"/tests/apps/runtime/*-static; do
 	cp "$app" "$bundle/apps/$(basename "$app" -static)"
 done
 cp -r tests/gpu/run.sh tests/gpu/twins.sh tests/gpu/power.sh tests/gpu/power.cu tests/gpu/frameworks.sh \
-	tests/gpu/speed.sh tests/gpu/preempt.sh tests/gpu/casestudy.sh tests/gpu/kills.sh tests/gpu/exact.sh tests/gpu/job-start.sh tests/gpu/daemon-cpu.sh tests/gpu/evaluate.sh tests/gpu/causes.awk tests/gpu/scenario.sh tests/gpu/manage.sh tests/gpu/mps.sh tests/gpu/pairs.sh tests/gpu/ranges.sh tests/gpu/samples.sh tests/gpu/examine.sh \
+	tests/gpu/speed.sh tests/gpu/preempt.sh tests/gpu/casestudy.sh tests/gpu/kills.sh tests/gpu/exact.sh tests/gpu/job-start.sh tests/gpu/daemon-cpu.sh tests/gpu/evaluate.sh tests/gpu/causes.awk tests/gpu/above.awk tests/gpu/scenario.sh tests/gpu/manage.sh tests/gpu/mps.sh tests/gpu/pairs.sh tests/gpu/ranges.sh tests/gpu/samples.sh tests/gpu/examine.sh \
 	tests/gpu/frameworks "$bundle/"
 
 # What they need and another machine may lack; the C library's own parts must be that machine's.

@@ -13,11 +13,14 @@
 # of that is epsilon for the bounds, which are those of `sbeetctl response-time`. In the other tables CPU
 # priorities are SCHED_FIFO's where the system grants that, else nice values, so the bounds may be
 # exceeded for want of a CPU: "cpu" marks a response above its bound, "GPU" one that is above it even
-# without the CPU delay, compared with the bound without its part for other tasks on the CPU.
+# without the CPU delay, compared with the bound without its part for other tasks on the CPU. Behind the
+# table stands where the time went of each task's ABOVE jobs that were furthest above, see above.awk; the
+# logs of all jobs are in FOLDER/COLUMN.
 #
 # WINDOW_S (56), COST_S (2): seconds of a column and of a line of the first table. KERNEL_US (1000), QUEUE
 # (2): a task's kernels and how many of them it queues, see segments.c: what is queued is not stopped.
 # ROUNDS: of arithmetic in a kernel; EPSILON_US: both are measured if not given. RANKS=no: no CPU priorities.
+# ABOVE (2): see above.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,6 +31,7 @@ out=$(cd "$out" && pwd)
 window=${WINDOW_S:-56}
 cost=${COST_S:-2}
 kernel_us=${KERNEL_US:-1000}
+above=${ABOVE:-2}
 table=$out/casestudy.txt
 go=$scratch/go
 running=
@@ -208,7 +212,8 @@ column() {
 	[ -z "$daemon" ] || taskset -acp "3-$(($(nproc) - 1))" "$daemon" >/dev/null 2>&1 ||
 		say "sbeetd shares the tasks' CPUs"
 	bounds "$1" >"$out/bounds"
-	rm -f "$scratch"/*.out
+	rm -rf "$scratch"/*.out "${out:?}/$1"
+	mkdir "$out/$1"
 	while read -r name c g t cpu rank; do
 		class="--class best-effort"
 		[ "$rank" -eq 0 ] || class="--class realtime --period ${t}ms --deadline ${t}ms --priority $rank"
@@ -218,7 +223,7 @@ column() {
 		fi
 		start $how "$name" "$class" -- cpu_us=$((c * 1000)) kernels="$(kernels_of "$g")" copy="$copy" \
 			busy=$busy period_us=$((t * 1000)) time_ms="$([ "$t" -eq 0 ] && echo 0 || milli "$window")" pin="$cpu" \
-			alone_us="$(alone_of "$name" 2 | grep . || echo 0)" $([ "${RANKS:-yes}" = no ] || echo "rank=$rank")
+			log="$out/$1/$name.log" alone_us="$(alone_of "$name" 2 | grep . || echo 0)" $([ "${RANKS:-yes}" = no ] || echo "rank=$rank")
 	done <<-END
 		$tasks
 	END
@@ -228,6 +233,7 @@ column() {
 		[ "$(tr '{' '\n' <"$out/status-$1.json" | grep -c '"task":')" -eq 5 ] || say "FAILED: not all are managed"
 	fi
 	go_on "$window"
+	[ -z "$daemon" ] || tool "$ctl" status --json=short >"$out/status-after-$1.json"
 	[ -z "$daemon" ] || stop_daemon
 	say "$1: CPU priorities: $(head -qn 1 "$scratch"/*.out | cut -d ' ' -f 3 | sort | uniq -c | tr -s ' \n' ' ')"
 	say "task         jobs missed |  alone   bound    mean     max | CPU delay GPU delay | above"
@@ -240,6 +246,8 @@ column() {
 			$2 + $4 / 1e3, (bound > 0 ? sprintf("%.1f", bound / 1e3) : "-"), $11 / 1e3, max / 1e3, \
 			$13 / 1e3, $14 / 1e3, above
 	}' | tee -a "$table"
+	awk -v us="$kernel_us" -f "$here/above.awk" "$out/$1.numbers" "$out/$1"/*.log | sort -k 1.2nr >"$out/$1.above"
+	awk -v n="$above" '++seen[$2] <= n' "$out/$1.above" | tee -a "$table"
 }
 
 failed=0

@@ -18,6 +18,7 @@
  *	memory		MiB that it holds on the GPU besides (0)
  *	go		file: it waits for this to appear
  *	progress	file with an 8-byte counter of its jobs
+ *	log		file that gets a line of each job, see below
  *
  * Prints "ready PID RANK" before it waits for GO; RANK: fifo, nice, weak (nice values from 0 on) or
  * none. At the end a line of numbers, times in us:
@@ -30,6 +31,11 @@
  * how long its thread was ready while another one had the CPU (schedstat, where there is that), but
  * no more than the segment took longer than ALONE_US: while the thread spins the GPU works on. The
  * rest of that is GPU delay. A release that passes while the job before runs is skipped.
+ *
+ * A line of the log, times in us of CLOCK_MONOTONIC: release, begin of the GPU segment, return of
+ * its first operation, end of the segment, how long the thread waited for its CPU in it, and when
+ * each kernel was seen to be complete; of the last QUEUE kernels only the end of the segment is
+ * seen.
  *
  * Of each result a part is compared with the first one; exit 1 if it differs.
  */
@@ -54,12 +60,13 @@
 #define QUEUE_MAX  16
 #define TASKS_CPUS 3 /* those that tasks are pinned to; other threads keep away if they can */
 #define PART_BYTES ((size_t)128 << 10)
+#define SEEN_MAX   1024 /* kernels of a job in the log */
 
 static struct {
 	long cpu_us, kernels, rounds, copy, queue, busy, period_us, alone_us, pin, rank, memory,
 		time_ms;
 } arg = {.rounds = 1000, .queue = 2, .pin = -1, .rank = -1};
-static const char *go, *progress_path;
+static const char *go, *progress_path, *log_path;
 
 static struct {
 	struct wave wave;
@@ -70,6 +77,9 @@ static struct {
 	cpu_set_t cpus;
 	int schedstat;
 	uint64_t none, *progress;
+	FILE *log;
+	uint64_t called, seen[SEEN_MAX]; /* of this job */
+	unsigned n_seen;
 } my = {.schedstat = -1, .progress = &my.none};
 
 static struct {
@@ -197,17 +207,25 @@ static void await(CUevent event) {
 	CU(arg.busy ? r : cuEventSynchronize(event));
 }
 
+static void note_seen(void) {
+	if (my.log && my.n_seen < SEEN_MAX) {
+		my.seen[my.n_seen++] = app_now_ns();
+	}
+}
+
 static void segment(void) {
 	uint64_t began = app_now_ns();
 
 	sbeet_segment_begin();
 	CU(cuMemcpyHtoDAsync(my.data, my.in, (size_t)arg.copy, my.wave.stream));
-	my.calls_ns = app_now_ns() - began;
+	my.called = app_now_ns();
+	my.calls_ns = my.called - began;
 	for (long k = 0; k < arg.kernels; k++) {
 		CUevent event = my.queued[arg.queue ? k % arg.queue : 0];
 
 		if (arg.queue && k >= arg.queue) {
 			await(event);
+			note_seen();
 		}
 		wave_launch(&my.wave, my.data, 1, (unsigned)arg.rounds);
 		CU(cuEventRecord(event, my.wave.stream));
@@ -256,21 +274,36 @@ static void count(uint64_t response, uint64_t cpu_delay, uint64_t gpu_delay) {
 	seen.calls_sum += (double)my.calls_ns;
 }
 
+static void write_log(uint64_t release, uint64_t begin, uint64_t end, uint64_t waited) {
+	if (!my.log) {
+		return;
+	}
+	fprintf(my.log, "%llu %llu %llu %llu %llu", (unsigned long long)release / 1000,
+		(unsigned long long)begin / 1000, (unsigned long long)my.called / 1000,
+		(unsigned long long)end / 1000, (unsigned long long)waited / 1000);
+	for (unsigned i = 0; i < my.n_seen; i++) {
+		fprintf(my.log, " %llu", (unsigned long long)my.seen[i] / 1000);
+	}
+	fprintf(my.log, "\n");
+	my.n_seen = 0;
+}
+
 static void job(uint64_t release) {
 	uint64_t alone = (uint64_t)arg.alone_us * 1000, cpu = cpu_now_ns();
-	uint64_t mid, end, waited, delay, more = 0, excess = 0;
+	uint64_t mid, end, waited = 0, delay, more = 0, excess = 0;
 
 	my.calls_ns = 0;
 	sbeet_job_begin(release);
 	compute();
 	mid = end = app_now_ns();
+	my.called = mid;
 	delay = mid - release - (cpu_now_ns() - cpu);
 	if (arg.kernels > 0) {
 		cpu = cpu_now_ns();
 		waited = waited_ns();
 		segment();
 		end = app_now_ns();
-		more = waited_ns() - waited;
+		more = waited = waited_ns() - waited;
 		excess = alone > 0 && end - mid > alone ? end - mid - alone : 0;
 		more = more < excess ? more : excess;
 		seen.segment = max_of(seen.segment, end - mid);
@@ -279,6 +312,7 @@ static void job(uint64_t release) {
 	}
 	sbeet_job_end();
 	count(end - release, delay + more, excess - more);
+	write_log(release, mid, end, waited);
 	if (seen.jobs == 1 && arg.kernels > 0) {
 		memcpy(my.first, my.out, (size_t)arg.copy);
 	} else if (arg.kernels > 0) {
@@ -344,6 +378,8 @@ static void set(const char *word) {
 		go = word + 3;
 	} else if (strncmp(word, "progress=", 9) == 0) {
 		progress_path = word + 9;
+	} else if (strncmp(word, "log=", 4) == 0) {
+		log_path = word + 4;
 	} else {
 		fprintf(stderr, "segments: what is '%s'? See the beginning of segments.c\n", word);
 		exit(2);
@@ -363,6 +399,14 @@ static void open_progress(void) {
 	}
 	close(fd);
 	my.progress = p;
+}
+
+static void open_log(void) {
+	my.log = fopen(log_path, "we");
+	if (!my.log) {
+		fprintf(stderr, "segments: %s: %s\n", log_path, strerror(errno));
+		exit(1);
+	}
 }
 
 static void show(void) {
@@ -400,6 +444,9 @@ int main(int argc, char **argv) {
 	if (progress_path) {
 		open_progress();
 	}
+	if (log_path) {
+		open_log();
+	}
 	my.schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	if (arg.pin >= 0) {
@@ -413,5 +460,9 @@ int main(int argc, char **argv) {
 	}
 	run();
 	show();
+	if (my.log && fclose(my.log) != 0) {
+		fprintf(stderr, "segments: %s: %s\n", log_path, strerror(errno));
+		return 1;
+	}
 	return 0;
 }

@@ -9,8 +9,10 @@
 # gpu-kthread-busy gpu-ioctl-busy gpu-ioctl-suspend.
 #
 # The first table has what a call costs and what it takes until a task of lower priority is off the GPU:
-# by how much longer a short segment takes beside an endless task than alone without sbeet. The longest
-# of that is epsilon for the bounds, which are those of `sbeetctl response-time`. In the other tables CPU
+# by how much longer a short segment takes beside an endless task than alone without sbeet; then the same
+# beside BESIDE of them, each of which must go. The longest of that is epsilon for the bounds, which are
+# those of `sbeetctl response-time`; a segment has it once more for each time slice of 20 ms that ends in
+# it, for then the others have the GPU until they are preempted. In the other tables CPU
 # priorities are SCHED_FIFO's where the system grants that, else nice values, so the bounds may be
 # exceeded for want of a CPU: "cpu" marks a response above its bound, "GPU" one that is above it even
 # without the CPU delay, compared with the bound without its part for other tasks on the CPU. Behind the
@@ -20,7 +22,7 @@
 # WINDOW_S (56), COST_S (2): seconds of a column and of a line of the first table. KERNEL_US (1000), QUEUE
 # (2): a task's kernels and how many of them it queues, see segments.c: what is queued is not stopped.
 # ROUNDS: of arithmetic in a kernel; EPSILON_US: both are measured if not given. RANKS=no: no CPU priorities.
-# ABOVE (2): see above.
+# BESIDE (4), ABOVE (2): see above.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,7 +33,9 @@ out=$(cd "$out" && pwd)
 window=${WINDOW_S:-56}
 cost=${COST_S:-2}
 kernel_us=${KERNEL_US:-1000}
+beside=${BESIDE:-4}
 above=${ABOVE:-2}
+slice_us=20000
 table=$out/casestudy.txt
 go=$scratch/go
 running=
@@ -109,10 +113,16 @@ number() {
 
 # ---- Table 4.3 ----
 
-# HOW [beside]: a short segment, and perhaps an endless task.
+# HOW [NUMBER]: a short segment, beside so many endless tasks, each above the one before.
 short() {
 	short_for=$(milli "$cost")
-	[ $# -eq 1 ] || start "$1" lower "--class best-effort" -- kernels=16
+	i=0
+	while [ $i -lt "${2:-0}" ]; do
+		class="--class realtime --priority $i"
+		[ $i -gt 0 ] || class="--class best-effort"
+		start "$1" "lower-$i" "$class" -- kernels=16
+		i=$((i + 1))
+	done
 	start "$1" short "--class realtime --period 20ms --deadline 20ms --priority 99" -- \
 		kernels=1 period_us=20000 time_ms="$short_for"
 	go_on "$cost"
@@ -123,11 +133,16 @@ cost_of() {
 	start_daemon --policy "$1"
 	short managed
 	calls="$(number short 11) $(number short 12) $(number short 13)"
-	short managed beside
+	short managed 1
 	tool "$ctl" status --json=short >"$out/status-$1.json"
-	echo "$1 $calls $(number short 3) $(number short 4) $(number short 5) $alone" |
+	one="$(number short 3) $(number short 4) $(number short 5)"
+	[ "$1" = steer ] || short managed "$beside"
+	echo "$1 $calls $one $alone $(number short 3) $(number short 4) $(number short 5)" |
 		tee -a "$out/costs" |
-		awk '{ printf "%-12s %8.1f %8.1f %8.1f | %8.0f %8.0f %8.0f\n", $1, $2, $3, $4, $5 - $8, $6 - $8, $7 - $8 }' |
+		awk '{
+			printf "%-12s %8.1f %8.1f %8.1f | %8.0f %8.0f %8.0f", $1, $2, $3, $4, $5 - $8, $6 - $8, $7 - $8
+			printf "%s\n", $1 == "steer" ? "" : sprintf(" | %8.0f %8.0f %8.0f", $9 - $8, $10 - $8, $11 - $8)
+		}' |
 		tee -a "$table"
 	[ "$1" != steer ] || preemptions
 	stop_daemon
@@ -167,9 +182,13 @@ alone_of() { # NAME FIELD
 
 # EPSILON_US: what `sbeetctl response-time` reads.
 write_set() {
-	echo "$tasks" | awk -v epsilon="$1" -v alone="$out/alone" '
+	echo "$tasks" | awk -v epsilon="$1" -v slice="$slice_us" -v alone="$out/alone" '
 		BEGIN {
-			while ((getline line <alone) > 0) { split(line, a, " "); g[a[1]] = a[2]; m[a[1]] = a[3] }
+			while ((getline line <alone) > 0) {
+				split(line, a, " ")
+				g[a[1]] = a[2] + int(a[2] / slice) * epsilon
+				m[a[1]] = a[3]
+			}
 			printf "{\"cpus\": 4, \"kernel_thread_cpu\": 3, \"epsilon\": \"%dus\", \"tasks\": [", epsilon
 		}
 		{
@@ -192,7 +211,7 @@ bounds() {
 	*) method=safe-suspend ;;
 	esac
 	policy=${1%-*}
-	epsilon=$(awk -v p="$policy" '$1 == p { printf "%d", $7 - $8 }' "$out/costs")
+	epsilon=$(awk -v p="$policy" '$1 == p { printf "%d", ($11 > $7 ? $11 : $7) - $8 }' "$out/costs")
 	epsilon=${EPSILON_US:-$epsilon}
 	[ -n "$epsilon" ] || return 0
 	write_set "$epsilon" >"$out/set-$1.json"
@@ -209,8 +228,11 @@ column() {
 	case $1 in *-busy) busy=1 ;; esac
 	say ""
 	[ "$policy" = unmanaged ] || start_daemon --policy "$policy"
-	[ -z "$daemon" ] || taskset -acp "3-$(($(nproc) - 1))" "$daemon" >/dev/null 2>&1 ||
-		say "sbeetd shares the tasks' CPUs"
+	shares=
+	for pid in $daemon $(pgrep -P "${daemon:-none}" 2>/dev/null); do # with the process that preempts
+		taskset -acp "3-$(($(nproc) - 1))" "$pid" >/dev/null 2>&1 || shares=1
+	done
+	[ -z "$shares" ] || say "sbeetd shares the tasks' CPUs"
 	bounds "$1" >"$out/bounds"
 	rm -rf "$scratch"/*.out "${out:?}/$1"
 	mkdir "$out/$1"
@@ -262,9 +284,9 @@ rounds=${ROUNDS:-$(plain "$here/bin/urgent" rounds "$kernel_us")} || exit 1
 short plain
 alone=$(number short 4)
 say "A segment of one kernel of $kernel_us us, alone: $(number short 3) $alone $(number short 5) us; its calls $(number short 11) $(number short 12) $(number short 13) us"
-short plain beside
+short plain 1
 say "beside an endless task, by time slices: $(number short 3) $(number short 4) $(number short 5) us"
-say "us              calls: min, mean, max | until a lower task is off: min, mean, max"
+say "us              calls: min, mean, max | until a lower task is off: min, mean, max | until $beside are"
 for policy in $(for c in $columns; do echo "${c%-*}"; done | grep -v unmanaged | sort -u) steer; do
 	grep -q "^$policy " "$out/costs" || cost_of "$policy"
 done

@@ -12,6 +12,7 @@ look() {
 	for policy in gpu-kthread gpu-ioctl steer; do
 		[ "$(grep -c "^$policy .*|" "$OUT/casestudy.txt")" -eq 1 ] || fail "costs of $policy"
 	done
+	[ "$(grep -c "^gpu-.*|.*|" "$OUT/casestudy.txt")" -eq 2 ] || fail "costs beside several"
 	[ "$(grep -c "^histogram " "$OUT/casestudy.txt")" -eq 4 ] || fail "the tables"
 	wrong=
 	grep -q "^one ioctl *[1-9].* of [1-9][0-9]* preemptions" "$OUT/casestudy.txt" || wrong="nobody was preempted"

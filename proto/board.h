@@ -88,7 +88,9 @@ struct board_slot {
 	/* Not 0: the program rings the board's bell when the last of its open jobs is over. By the
 	 * process that preempts. */
 	_Atomic uint64_t end_rings;
-	uint64_t reserved; /* 0: a slot is a cache line */
+	/* When the program last had an operation without a job, because it marks its jobs itself;
+	 * CLOCK_MONOTONIC; 0: never. */
+	_Atomic uint64_t unseen_ns;
 };
 
 /* When a program that is awaited needs the SMs; CLOCK_MONOTONIC. */

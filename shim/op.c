@@ -21,6 +21,7 @@
 #include "shim/launch.h"
 #include "shim/real.h"
 #include "shim/records.h"
+#include "shim/seat.h"
 #include "shim/state.h"
 #include "shim/terms.h"
 #include "shim/track.h"
@@ -267,6 +268,7 @@ HOT_CODE static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 		}
 		if (mark_is_outside(lane->mark)) {
 			op->outside = true;
+			seat_note_unseen(lane->device);
 			return OP_BYPASS;
 		}
 		switch (state) {

@@ -216,6 +216,14 @@ void seat_job_closed(CUdevice device) {
 	}
 }
 
+void seat_note_unseen(CUdevice device) {
+	struct board_slot *slot = own_slot(atomic_load(&seat), device);
+
+	if (slot) {
+		atomic_store_explicit(&slot->unseen_ns, nsec_now(), memory_order_relaxed);
+	}
+}
+
 uint64_t seat_due(CUdevice device) {
 	return atomic_load(&dues[device]);
 }

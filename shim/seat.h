@@ -33,6 +33,9 @@ const struct seat *seat_get(void);
 void seat_job_opened(CUdevice device, bool rings);
 void seat_job_closed(CUdevice device);
 
+/* An operation on @device belongs to no job. */
+void seat_note_unseen(CUdevice device);
+
 /* lane->due_ns of a lane of @device has changed. */
 void seat_due_changed(CUdevice device);
 

@@ -558,6 +558,7 @@ static void look_at_boards(unsigned gpu, struct bells *bells) {
 
 			helper.rule.owners[i].jobs[gpu] = atomic_load(&slot->jobs);
 			helper.rule.owners[i].turn_state[gpu] = atomic_load(&slot->turn_state);
+			helper.rule.owners[i].unseen[gpu] = atomic_load(&slot->unseen_ns);
 		}
 	}
 }

@@ -9,8 +9,16 @@ static uint32_t n_open(uint64_t jobs) {
 	return (uint32_t)(jobs & (BOARD_JOBS_UNSEEN - 1));
 }
 
-static bool has_work(uint64_t jobs) {
+/* It has a job open, or may have work that it does not mark. */
+static bool may_have_work(uint64_t jobs) {
 	return n_open(jobs) > 0 || jobs & BOARD_JOBS_UNSEEN;
+}
+
+/* The same, and it has begun some of late. */
+static bool works(const struct rule_owner *o, unsigned gpu, nsec_t now) {
+	return n_open(o->jobs[gpu]) > 0 ||
+	       (o->jobs[gpu] & BOARD_JOBS_UNSEEN && o->unseen[gpu] > 0 &&
+		(o->unseen[gpu] > now || now - o->unseen[gpu] < RULE_QUIET_NS));
 }
 
 /* When others may be preempted for @o, which has a job open. */
@@ -67,7 +75,7 @@ void rule_look(struct rule *rule, unsigned gpu, nsec_t now) {
 		} else if (o->since[gpu] == 0 || (fresh && open == 1)) {
 			o->since[gpu] = now;
 		}
-		if (fresh || has_work(o->jobs[gpu])) {
+		if (fresh || works(o, gpu, now)) {
 			o->worked[gpu] = now;
 		}
 		if (fresh && o->patience == 0) {
@@ -77,34 +85,36 @@ void rule_look(struct rule *rule, unsigned gpu, nsec_t now) {
 	}
 }
 
-static bool has_open(const struct rule *rule, const struct rule_group *g) {
-	return n_open(rule->owners[g->owner].jobs[g->gpu]) > 0;
+static bool group_works(const struct rule *rule, const struct rule_group *g, nsec_t now) {
+	return works(&rule->owners[g->owner], g->gpu, now);
 }
 
 /* When @g should be preempted. */
-static nsec_t turn_at(const struct rule *rule, const struct rule_group *g) {
-	return g->began ? g->began + (has_open(rule, g) ? RULE_AGAIN_NS : RULE_UNSEEN_NS) : 0;
+static nsec_t turn_at(const struct rule *rule, const struct rule_group *g, nsec_t now) {
+	nsec_t after = group_works(rule, g, now) ? RULE_AGAIN_NS : RULE_UNSEEN_NS;
+
+	return g->began ? g->began + after : 0;
 }
 
 /* When the driver may be asked to. */
-static nsec_t due_at(const struct rule *rule, const struct rule_group *g) {
-	nsec_t again = turn_at(rule, g);
+static nsec_t due_at(const struct rule *rule, const struct rule_group *g, nsec_t now) {
+	nsec_t again = turn_at(rule, g, now);
 	nsec_t pause = g->times >= RULE_BURST ? rule->ended[g->gpu] + RULE_PAUSE_NS : 0;
 
 	return again > pause ? again : pause;
 }
 
 /* Whether @a is preempted before @b, both due. Where a job has just opened, the most urgent of the
- * others with a job was on the GPU. */
+ * others that work was on the GPU. */
 static bool goes_before(const struct rule *rule, const struct rule_group *a,
-			const struct rule_group *b) {
-	nsec_t at = turn_at(rule, a), other = turn_at(rule, b);
+			const struct rule_group *b, nsec_t now) {
+	nsec_t at = turn_at(rule, a, now), other = turn_at(rule, b, now);
 
 	if (at != other) {
 		return at < other;
 	}
-	if (has_open(rule, a) != has_open(rule, b)) {
-		return has_open(rule, a);
+	if (group_works(rule, a, now) != group_works(rule, b, now)) {
+		return group_works(rule, a, now);
 	}
 	return rule->owners[a->owner].urgency > rule->owners[b->owner].urgency;
 }
@@ -128,10 +138,10 @@ int rule_next(struct rule *rule, unsigned gpu, nsec_t now, nsec_t *ret_again) {
 			continue;
 		}
 		/* One without work may have some soon, and doesn't ring. */
-		due = has_work(o->jobs[gpu]) ? due_at(rule, g) : now + RULE_AGAIN_NS;
+		due = may_have_work(o->jobs[gpu]) ? due_at(rule, g, now) : now + RULE_AGAIN_NS;
 		first = due < first ? due : first;
 		if (due <= now &&
-		    (found == RULE_NONE || goes_before(rule, g, &rule->groups[found]))) {
+		    (found == RULE_NONE || goes_before(rule, g, &rule->groups[found], now))) {
 			found = (int)i;
 		}
 	}

@@ -23,10 +23,11 @@
  * 600 us a tenth less; more often brings nothing (tests/gpu/HARDWARE.md, 5 and 6). */
 #define RULE_AGAIN_NS (300 * NSEC_PER_USEC)
 
-/* The same of a group without an open job, whose owner may have work that it does not mark. Mostly
- * it has none, and each preemption keeps the driver from those that have: it is preempted as often
- * as the driver's time slices would end. */
+/* The same of a group whose owner may have work that it does not mark, but has no job open and has
+ * begun nothing for RULE_QUIET_NS. Mostly it has none, and each preemption keeps the driver from
+ * those that have: it is preempted as often as the driver's time slices would end. */
 #define RULE_UNSEEN_NS (2 * NSEC_PER_MSEC)
+#define RULE_QUIET_NS  NSEC_PER_SEC
 
 /* Between two preemptions on one GPU, once each group was preempted RULE_BURST times for a job: the
  * driver does one thing at a time, and must come to what programs ask of it. Before that, a pause
@@ -48,9 +49,10 @@ struct rule_owner {
 			does not */
 	uint64_t jobs[PROTO_GPUS_MAX]; /* as board_slot.jobs; the caller's to keep up to date */
 	uint32_t turn_state[PROTO_GPUS_MAX]; /* the same of board_slot.turn_state */
+	nsec_t unseen[PROTO_GPUS_MAX];	     /* the same of board_slot.unseen_ns */
 	uint32_t seen[PROTO_GPUS_MAX];	     /* jobs that were opened when we last looked */
 	nsec_t since[PROTO_GPUS_MAX];	     /* jobs have been open without a break; 0: none is */
-	nsec_t worked[PROTO_GPUS_MAX];	     /* when it was last seen to have work; 0: never */
+	nsec_t worked[PROTO_GPUS_MAX];	     /* when it was last seen to work; 0: never */
 	bool waits[PROTO_GPUS_MAX];	     /* it is another one's turn */
 };
 

@@ -30,7 +30,7 @@
 /* What @group of @rule, which is in use, should have at @now; 0: what the driver gave it. */
 nsec_t slices_wanted(const struct rule *rule, unsigned group, nsec_t now);
 
-/* Whether @o has had work of late. */
+/* Whether @o has worked of late. */
 bool slices_works(const struct rule_owner *o, unsigned gpu, nsec_t now);
 
 /* The one owner of the highest urgency of those that don't wait, of which others are less urgent.

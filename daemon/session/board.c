@@ -92,6 +92,7 @@ void board_leave(struct board_list *boards, struct board_seat *seat) {
 		atomic_store(&b->page->needs[i][seat->slot].next_from_ns, 0);
 		atomic_store(&b->page->needs[i][seat->slot].done, 0);
 		atomic_store(&b->page->slots[i][seat->slot].job_due_ns, 0);
+		atomic_store(&b->page->slots[i][seat->slot].unseen_ns, 0);
 	}
 	b->taken &= ~(UINT64_C(1) << seat->slot);
 	*seat = (struct board_seat){.board = NULL};

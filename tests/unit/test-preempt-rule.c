@@ -214,6 +214,37 @@ static void open_jobs_go_before_work_that_may_be_there(void **state) {
 }
 
 /* It had the GPU. */
+static nsec_t slice(unsigned owner);
+
+/* Until it has begun nothing for some time. */
+static void work_that_was_begun_of_late_counts_as_a_job(void **state) {
+	unsigned a = add(1, 0), low = add(2, 0), high = add(3, 0);
+	nsec_t again, began;
+
+	rule.owners[a].jobs[0] = BOARD_JOBS_UNSEEN;
+	rule.owners[a].unseen[0] = now;
+	open_job(low, 0);
+	open_job(high, 0);
+	assert_int_equal(slice(high), SLICES_LONG_NS);
+	assert_int_equal(slice(low), SLICES_LONG_NS); /* two work */
+	assert_int_equal(step(&again), low);
+	began = now;
+	assert_int_equal(step(&again), a);
+	close_job(low, 0);
+	assert_int_equal(step(&again), RULE_NONE);
+	assert_true(again == began + RULE_AGAIN_NS);
+	now = again;
+	assert_int_equal(step(&again), a);
+	now = rule.owners[a].unseen[0] + RULE_QUIET_NS + RULE_UNSEEN_NS;
+	began = now;
+	assert_int_equal(step(&again), a);
+	assert_int_equal(step(&again), RULE_NONE);
+	assert_true(again > began + RULE_AGAIN_NS && again <= began + RULE_UNSEEN_NS);
+	now += SLICES_QUIET_NS;
+	open_job(low, 0);
+	assert_int_equal(slice(low), SLICES_SHORT_NS); /* it alone works */
+}
+
 static void the_most_urgent_job_below_goes_first(void **state) {
 	unsigned low = add(1, 0), middle = add(2, 0), high = add(3, 0);
 	nsec_t again;
@@ -468,6 +499,7 @@ int main(void) {
 		CASE(those_without_work_are_left_alone),
 		CASE(work_outside_of_marked_jobs_counts),
 		CASE(open_jobs_go_before_work_that_may_be_there),
+		CASE(work_that_was_begun_of_late_counts_as_a_job),
 		CASE(the_most_urgent_job_below_goes_first),
 		CASE(all_below_take_turns),
 		CASE(only_the_most_urgent_open_job_counts),

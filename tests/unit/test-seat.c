@@ -120,11 +120,22 @@ static void the_end_of_a_job_s_kernels_is_told_once(void **state) {
 	seat_job_closed(0);
 }
 
+static void operations_without_a_job_leave_their_time(void **state) {
+	nsec_t before = nsec_now();
+
+	assert_true(atomic_load(&board->slots[PLACE][SLOT].unseen_ns) == 0);
+	seat_note_unseen(1); /* that GPU has no place */
+	assert_true(atomic_load(&board->slots[PLACE][SLOT].unseen_ns) == 0);
+	seat_note_unseen(0);
+	assert_in_range(atomic_load(&board->slots[PLACE][SLOT].unseen_ns), before, nsec_now());
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_begin_rings_as_its_terms_say),
 		cmocka_unit_test(the_last_end_rings_where_it_is_asked_for),
 		cmocka_unit_test(the_end_of_a_job_s_kernels_is_told_once),
+		cmocka_unit_test(operations_without_a_job_leave_their_time),
 		cmocka_unit_test(the_needs_of_jobs_are_told), /* the last: it leaves */
 	};
 

@@ -56,6 +56,7 @@ static void board_is_one_users_alone(void **state) {
 	others = map(&other);
 	atomic_store(&page->slots[2][a.slot].due_ns, 5);
 	atomic_store(&page->slots[2][a.slot].job_due_ns, 7);
+	atomic_store(&page->slots[2][a.slot].unseen_ns, 8);
 	atomic_store(&page->slots[2][b.slot].due_ns, 6);
 	atomic_store(&page->needs[2][a.slot].next_from_ns, 7);
 	atomic_store(&page->needs[2][b.slot].next_from_ns, 8);
@@ -65,6 +66,7 @@ static void board_is_one_users_alone(void **state) {
 	assert_int_equal(atomic_load(&page->needs[2][0].next_from_ns), 0);
 	assert_int_equal(atomic_load(&page->needs[2][b.slot].next_from_ns), 8);
 	assert_int_equal(atomic_load(&page->slots[2][0].job_due_ns), 0);
+	assert_int_equal(atomic_load(&page->slots[2][0].unseen_ns), 0);
 	assert_int_equal(atomic_load(&page->slots[2][b.slot].due_ns), 6);
 	board_leave(&boards, &b);
 	board_leave(&boards, &other);

@@ -49,10 +49,13 @@ struct terms_page {
 	 * there until that one's first kernel may begin. */
 	_Atomic uint64_t period_ns[PROTO_TERMS_GPUS_MAX];
 	_Atomic uint64_t lead_ns[PROTO_TERMS_GPUS_MAX];
+	/* By GPU: how long a kernel of the program runs on the SMs of its terms, alone; 0: not
+	 * known. */
+	_Atomic uint64_t kernel_ns[PROTO_TERMS_GPUS_MAX];
 };
 
 _Static_assert(sizeof(struct terms_gpu) == 32, "the page is the same for every program");
-_Static_assert(sizeof(struct terms_page) == 16 + 56 * PROTO_TERMS_GPUS_MAX,
+_Static_assert(sizeof(struct terms_page) == 16 + 64 * PROTO_TERMS_GPUS_MAX,
 	       "the page is the same for every program");
 
 /* A job of a program that is guarded is expected to come at most so much later than its period

@@ -68,9 +68,13 @@ bool gate_write(CUstream stream, bool per_thread, CUdeviceptr at, uint32_t value
 	return write(stream, at, value, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS;
 }
 
-/* How long a kernel takes, if it is like those of the last job; 0: that is not known. */
+/* How long a kernel takes: as profiled, or as those of the jobs before seem to; 0: not known. */
 static nsec_t each_ns(const struct op *op) {
-	return op->launch ? atomic_load_explicit(&op->lane->launch_ns, memory_order_relaxed) : 0;
+	nsec_t known = op->launch ? terms_kernel_ns(op->lane->device) : 0;
+
+	return known || !op->launch
+		       ? known
+		       : atomic_load_explicit(&op->lane->launch_ns, memory_order_relaxed);
 }
 
 /* Short kernels that follow each other in a job's stream share a gate. Return: whether @op is

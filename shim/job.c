@@ -31,6 +31,9 @@
 /* After so many jobs we see whether a program that needed more than a partition still does. */
 #define MASK_AGE_MAX 64
 
+/* And in so many jobs we forget what a launch took: see learn_launch(). */
+#define LAUNCH_JOBS 64
+
 /* Before asking again after the daemon had no place for a job. */
 #define REFUSED_NS NSEC_PER_SEC
 
@@ -480,14 +483,24 @@ static void report(struct lane *lane, uint64_t outside) {
 	conn_send(done.job, &m); /* a daemon that is gone needs no account */
 }
 
+/* Jobs wait for copies, gates and kernels of others, so the least that a launch of theirs took is
+ * nearest to the truth. It is forgotten slowly, for programs come to do something else. */
+static void learn_launch(struct lane *lane, nsec_t each) {
+	nsec_t known = atomic_load_explicit(&lane->launch_ns, memory_order_relaxed);
+
+	if (known > 0 && each > known) {
+		each = known + (each - known) / LAUNCH_JOBS;
+	}
+	atomic_store_explicit(&lane->launch_ns, each, memory_order_relaxed);
+}
+
 static void close_book(struct lane *lane, uint64_t job) {
 	struct job_sums sums;
 	nsec_t now = nsec_now();
 
 	sum_of(lane, job, &sums);
 	if (sums.launches > 0 && now > sums.launched_ns) {
-		atomic_store_explicit(&lane->launch_ns, (now - sums.launched_ns) / sums.launches,
-				      memory_order_relaxed);
+		learn_launch(lane, (now - sums.launched_ns) / sums.launches);
 	}
 	books_close(job, now, &sums);
 }

@@ -81,7 +81,8 @@ struct lane {
 	_Atomic unsigned n_aside;
 	_Atomic bool aside_busy; /* somebody looks through them */
 
-	/* How long a launch of the last job took, with what was between them. 0: not known */
+	/* How long a launch takes, with what is between them, in jobs that waited for nobody: see
+	 * learn_launch(). 0: not known */
 	_Atomic nsec_t launch_ns;
 
 	/* what later jobs should ask for: see job_learn() */

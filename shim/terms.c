@@ -214,6 +214,15 @@ HOT_CODE bool terms_next(CUdevice device, nsec_t *ret_period, nsec_t *ret_lead) 
 	return *ret_period > 0;
 }
 
+nsec_t terms_kernel_ns(CUdevice device) {
+	unsigned place;
+
+	return terms_place(device, &place)
+		       ? atomic_load_explicit(&atomic_load(&page)->kernel_ns[place],
+					      memory_order_acquire)
+		       : 0;
+}
+
 /* ---- partitions ---- */
 
 /* Work stays in the program's own streams. */

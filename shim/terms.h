@@ -59,6 +59,9 @@ nsec_t terms_deadline(CUdevice device);
  * one's first kernel may begin. Return: whether that is known. */
 bool terms_next(CUdevice device, nsec_t *ret_period, nsec_t *ret_lead);
 
+/* How long one of our kernels runs there, by itself; 0: not known. */
+nsec_t terms_kernel_ns(CUdevice device);
+
 /* The partition of the terms *@word in @context of @device. While it, or a variant of a graph for
  * it, is being made: of the terms that led to a partition last, and *@word says which. NULL: the
  * program's own streams, because the terms are the whole GPU at level 0, or because there is no

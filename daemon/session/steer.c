@@ -135,6 +135,16 @@ static void log_terms(const struct session *s, const struct scene *scene) {
 		  t->yields ? ", yields" : "");
 }
 
+/* One kernel of @s on the SMs of @t, as profiled; 0: nobody has. */
+static nsec_t kernel_of(const struct scene *scene, const struct session *s, const struct terms *t) {
+	const struct plan_task task = scene_task(s, scene->gpu);
+	struct smset sms;
+
+	return task.known && terms_sms(t, scene->cut.sms, &sms) == 0
+		       ? task.model.kernels[smset_count(&sms)] / task.model.launches
+		       : 0;
+}
+
 static void write_terms(struct steer *steer, const struct scene *scene, struct session *s,
 			const struct terms *terms, const char *reason) {
 	struct terms t = *terms;
@@ -153,6 +163,7 @@ static void write_terms(struct steer *steer, const struct scene *scene, struct s
 		t = within_bounds(scene, s, t, &reason);
 	}
 	s->terms.reason[scene->gpu] = reason;
+	session_terms_set_kernel(&s->terms, scene->gpu, kernel_of(scene, s, &t));
 	if (session_terms_set(&s->terms, scene->gpu, &t, steer->sessions->now())) {
 		log_terms(s, scene);
 	}

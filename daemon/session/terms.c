@@ -71,3 +71,7 @@ void session_terms_set_next(struct session_terms *t, size_t gpu, nsec_t period, 
 	atomic_store_explicit(&t->page->lead_ns[gpu], lead, memory_order_release);
 	atomic_store_explicit(&t->page->period_ns[gpu], period, memory_order_release);
 }
+
+void session_terms_set_kernel(struct session_terms *t, size_t gpu, nsec_t kernel) {
+	atomic_store_explicit(&t->page->kernel_ns[gpu], kernel, memory_order_release);
+}

@@ -49,3 +49,7 @@ void session_terms_set_due(struct session_terms *t, size_t gpu, nsec_t deadline,
 /* From now on a job on GPU @gpu is expected @period after the one before (0: nobody knows when),
  * and its first kernel @lead after that. @t has a page. */
 void session_terms_set_next(struct session_terms *t, size_t gpu, nsec_t period, nsec_t lead);
+
+/* From now on a kernel of the program takes @kernel on GPU @gpu by itself; 0: nobody knows. @t has
+ * a page. */
+void session_terms_set_kernel(struct session_terms *t, size_t gpu, nsec_t kernel);

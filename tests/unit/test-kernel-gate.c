@@ -50,6 +50,13 @@ bool __wrap_terms_place(CUdevice device, unsigned *ret_place) {
 	return true;
 }
 
+static nsec_t profiled; /* a kernel, as the page says */
+
+nsec_t __wrap_terms_kernel_ns(CUdevice device);
+nsec_t __wrap_terms_kernel_ns(CUdevice device) {
+	return profiled;
+}
+
 static nsec_t told; /* of what is behind the gate */
 
 CUdeviceptr __wrap_keeper_gate(CUcontext context, CUdevice device, unsigned gpu, nsec_t takes);
@@ -92,6 +99,16 @@ static void unknown_launches_wait_each(void **state) {
 	assert_int_equal(told, 0);
 }
 
+/* What jobs seem to take has their waits in it. */
+static void what_is_profiled_counts(void **state) {
+	profiled = 10 * US;
+	assert_int_equal(run(5000 * US, 10, false), 1);
+	assert_int_equal(told, 10 * US);
+	assert_int_equal(run(5000 * US, 10, true), 10); /* nobody has profiled graphs */
+	assert_int_equal(told, 0);
+	profiled = 0;
+}
+
 static void graphs_wait_each(void **state) {
 	assert_int_equal(run(10 * US, 10, true), 10);
 }
@@ -114,6 +131,7 @@ int main(void) {
 		cmocka_unit_test(short_launches_share_a_gate),
 		cmocka_unit_test(long_launches_wait_each),
 		cmocka_unit_test(unknown_launches_wait_each),
+		cmocka_unit_test(what_is_profiled_counts),
 		cmocka_unit_test(graphs_wait_each),
 		cmocka_unit_test(a_launch_after_a_graph_waits),
 	};

@@ -592,7 +592,7 @@ static void job_is_not_put_aside_while_a_thread_is_inside(void **state) {
 	assert_int_equal(atomic_load(&lane->n_aside), 0);
 }
 
-/* Gates go by what a launch of the last job took. */
+/* Gates go by what a launch took where it waited least. */
 static void job_tells_the_next_one_what_a_launch_takes(void **state) {
 	assert_int_equal(atomic_load(&lane->launch_ns), 0);
 	run_under_terms(4, 50 * NSEC_PER_USEC);
@@ -603,6 +603,14 @@ static void job_tells_the_next_one_what_a_launch_takes(void **state) {
 	atomic_store(&lane->terms, 1);
 	complete_and_close(); /* without a launch it tells nothing */
 	assert_int_equal(atomic_load(&lane->launch_ns), 100 * NSEC_PER_USEC);
+	run_under_terms(1, NSEC_PER_USEC);
+	world.now += 740 * NSEC_PER_USEC;
+	complete_and_close(); /* it may have waited */
+	assert_int_equal(atomic_load(&lane->launch_ns), 110 * NSEC_PER_USEC);
+	run_under_terms(1, NSEC_PER_USEC);
+	world.now += 50 * NSEC_PER_USEC;
+	complete_and_close();
+	assert_int_equal(atomic_load(&lane->launch_ns), 50 * NSEC_PER_USEC);
 }
 
 #define CASE(test) cmocka_unit_test_setup(test, setup)

@@ -219,14 +219,22 @@ static void emit_operand(struct context *x, const struct ptx_operand *o) {
 	emit_tokens(x->e, o->first, o->end);
 }
 
-/* A thread at a barrier says that it runs; those that have ended say no, in worker.c. */
+/*
+ * A thread at a barrier says that it runs; those that have ended say no, in worker.c, and ask their
+ * warp behind the barrier (worker.c says why). An answer that nobody uses would be left out by the
+ * assembler: a warp without this thread can't be.
+ */
 static void emit_vote(struct context *x, const struct ptx_stmt *s) {
 	text_adds(x->out,
-		  "\t{\n\t.reg .pred \t%sbeet_v, %sbeet_w;\n"
-		  "\tsetp.eq.u32 \t%sbeet_v, 0, 0;\n");
+		  "\t{\n\t.reg .pred \t%sbeet_v, %sbeet_w;\n\t.reg .b32 \t%sbeet_n;\n"
+		  "\tsetp.eq.u32 \t%sbeet_v, 0, 0;\n\tmov.b32 \t%sbeet_n, 1;\n");
 	emit_guard(x, s);
 	text_addf(x->out, "barrier.red.or.pred \t%%sbeet_w, %u, %%sbeet_v;\n", x->e->barrier);
-	text_adds(x->out, "\t}\n");
+	emit_guard(x, s);
+	text_adds(x->out,
+		  "vote.sync.ballot.b32 \t%sbeet_n, %sbeet_v, -1;\n"
+		  "\tsetp.eq.u32 \t%sbeet_w, %sbeet_n, 0;\n"
+		  "\t@%sbeet_w trap;\n\t}\n");
 }
 
 static void emit_call(struct context *x, const struct ptx_stmt *s) {

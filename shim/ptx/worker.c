@@ -281,6 +281,12 @@ static void emit_last(struct text *out) {
 /*
  * All threads of the block. In kernels whose threads may end while others go on to a barrier, those
  * that have ended answer each barrier of the others, until nobody says that he still runs.
+ *
+ * The barrier's result is good only where no lane of the warp is at a barrier of the kernel's.
+ * Where some are, they wait at two places of the text, and machine code (WARPSYNC.COLLECTIVE of
+ * sm_90) runs one of the two for all of them. It may put the result elsewhere, or nowhere: lanes
+ * that had ended went on with an old one, and on a real GPU the block hung. So they ask their warp
+ * first. The mask that a vote gives stands in one and the same register at all places.
  */
 static void emit_meet(const struct worker *w, struct text *out) {
 	text_adds(out, "$sbeet_sync:\n");
@@ -288,6 +294,9 @@ static void emit_meet(const struct worker *w, struct text *out) {
 		text_addf(out,
 			  "\tsetp.ne.u32 \t%%sbeet_p0, 0, 0;\n"
 			  "\tbarrier.red.or.pred \t%%sbeet_p1, %u, %%sbeet_p0;\n"
+			  "\tvote.sync.ballot.b32 \t%%sbeet_r0, %%sbeet_p0, -1;\n"
+			  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r0, 0;\n"
+			  "\t@%%sbeet_p0 bra \t$sbeet_sync;\n"
 			  "\t@%%sbeet_p1 bra \t$sbeet_sync;\n",
 			  w->barrier);
 	}

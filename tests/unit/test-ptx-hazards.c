@@ -69,7 +69,17 @@ static void transform_votes_only_where_threads_may_be_missing(void **state) {
 static void transform_gives_votes_their_form(void **state) {
 	struct transform *t = transform_body("", DIFFER "@%p1 ret; bar.sync 3; ret;");
 
-	assert_occurs(t->ptx, "barrier.red.or.pred \t%sbeet_w, 0, %sbeet_v;", 1);
+	assert_occurs(t->ptx,
+		      "barrier.red.or.pred \t%sbeet_w, 0, %sbeet_v;\n"
+		      "\tvote.sync.ballot.b32 \t%sbeet_n, %sbeet_v, -1;\n"
+		      "\tsetp.eq.u32 \t%sbeet_w, %sbeet_n, 0;\n\t@%sbeet_w trap;",
+		      1);
+	/* some of the warp still run, or some of the block */
+	assert_occurs(t->ptx,
+		      "barrier.red.or.pred \t%sbeet_p1, 0, %sbeet_p0;\n"
+		      "\tvote.sync.ballot.b32 \t%sbeet_r0, %sbeet_p0, -1;\n"
+		      "\tsetp.ne.u32 \t%sbeet_p0, %sbeet_r0, 0;\n\t@%sbeet_p0 bra \t$sbeet_sync;",
+		      1);
 	assert_occurs(t->ptx, "@%sbeet_p1 bra \t$sbeet_sync;", 1);
 	assert_occurs(t->ptx, "popc", 0);
 	assert_occurs(t->ptx, "bar.sync 3", 0);

@@ -8,6 +8,7 @@
  *	barriers		votes, where threads may have ended
  *	branches by which lanes of a warp leave, one by one	those who stay are counted
  *	masks behind them	cut to those who stay
+ *	masks of whole warps	cut to those who are there (rollcall.h), where that is needed
  *	griddepcontrol		left out
  *	__assertfail		told of the virtual block (assertion.h)
  *	calls			the ids as further arguments, where the callee reads any
@@ -23,6 +24,7 @@
 #include "shim/ptx/assertion.h"
 #include "shim/ptx/hazards.h"
 #include "shim/ptx/opcodes.h"
+#include "shim/ptx/rollcall.h"
 #include "shim/ptx/twin.h"
 #include "shim/ptx/undefined.h"
 #include "shim/ptx/worker.h"
@@ -35,6 +37,7 @@ struct context {
 	bool vote;
 	const struct leave *leaves, *end; /* of the kernel's, those still to come */
 	bool count;			  /* there are some */
+	bool roll;			  /* as in struct hazards */
 	const struct registers *registers;
 	const bool *undefined; /* of the kernel's registers; NULL: not known */
 };
@@ -207,6 +210,29 @@ static void emit_meeting(struct context *x, const struct ptx_stmt *s) {
 	text_adds(x->out, "\t}\n");
 }
 
+/* The same, for those of a whole warp that are there. */
+static void emit_roll_call(struct context *x, const struct ptx_stmt *s) {
+	const struct ptx_operand *mask = &x->m->operands[s->operands + s->n_operands - 1];
+	const struct change change = {
+		.first = mask->first, .end = mask->end, .registers = ROLLCALL_MASK, .number = 0};
+
+	text_adds(x->out, "\t{\n\t.reg .b32 \t" ROLLCALL_MASK
+			  "<1>;\n"
+			  "\t.reg .pred \t%sbeet_here, %sbeet_whole;\n"
+			  "\tsetp.eq.u32 \t%sbeet_here, 0, 0;\n"
+			  "\tsetp.ne.u32 \t%sbeet_whole, 0, 0;\n");
+	emit_guard(x, s);
+	text_adds(x->out, "setp.eq.u32 \t%sbeet_whole, ");
+	emit_tokens(x->e, mask->first, mask->end);
+	text_adds(x->out, ", -1;\n\tmov.b32 \t" ROLLCALL_MASK "0, ");
+	emit_tokens(x->e, mask->first, mask->end);
+	text_adds(x->out, ";\n\t@%sbeet_whole vote.sync.ballot.b32 \t" ROLLCALL_MASK
+			  "0, %sbeet_here, -1;\n");
+	emit_guard(x, s);
+	emit_changed(x, s, &change, 1);
+	text_adds(x->out, "\t}\n");
+}
+
 /* In front of the branch by which lanes leave. */
 static void emit_leave(struct context *x, const struct leave *l) {
 	const struct ptx_stmt *s = &x->m->stmts[l->stmt];
@@ -219,6 +245,15 @@ static void emit_operand(struct context *x, const struct ptx_operand *o) {
 	emit_tokens(x->e, o->first, o->end);
 }
 
+/* None of the warp is at a meeting: those that have ended come to the barrier too. The answer must
+ * be used here as well. */
+static void emit_roll_call_before_vote(struct context *x, const struct ptx_stmt *s) {
+	emit_guard(x, s);
+	text_adds(x->out, "vote.sync.ballot.b32 \t%sbeet_n, !%sbeet_v, -1;\n");
+	emit_guard(x, s);
+	text_adds(x->out, "setp.eq.u32 \t%sbeet_w, %sbeet_n, 0;\n");
+}
+
 /*
  * A thread at a barrier says that it runs; those that have ended say no, in worker.c, and ask their
  * warp behind the barrier (worker.c says why). An answer that nobody uses would be left out by the
@@ -228,8 +263,12 @@ static void emit_vote(struct context *x, const struct ptx_stmt *s) {
 	text_adds(x->out,
 		  "\t{\n\t.reg .pred \t%sbeet_v, %sbeet_w;\n\t.reg .b32 \t%sbeet_n;\n"
 		  "\tsetp.eq.u32 \t%sbeet_v, 0, 0;\n\tmov.b32 \t%sbeet_n, 1;\n");
+	if (x->roll) {
+		emit_roll_call_before_vote(x, s);
+	}
 	emit_guard(x, s);
-	text_addf(x->out, "barrier.red.or.pred \t%%sbeet_w, %u, %%sbeet_v;\n", x->e->barrier);
+	text_addf(x->out, "barrier.red.or.pred \t%%sbeet_w, %u, %%sbeet_%c;\n", x->e->barrier,
+		  x->roll ? 'w' : 'v');
 	emit_guard(x, s);
 	text_adds(x->out,
 		  "vote.sync.ballot.b32 \t%sbeet_n, %sbeet_v, -1;\n"
@@ -312,6 +351,8 @@ static void emit_insn(struct context *x, const struct ptx_stmt *s) {
 		emit_vote(x, s);
 	} else if (x->count && op->class == OPCODE_WARP) {
 		emit_meeting(x, s);
+	} else if (x->roll && op->class == OPCODE_WARP) {
+		emit_roll_call(x, s);
 	} else if (assertion_is_call(x->m, s)) {
 		emit_assertion(x, s);
 	} else if (callee && callee->has_body &&
@@ -398,11 +439,13 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct ha
 		.leaves = h->leaves,
 		.end = h->n_leaves > 0 ? h->leaves + h->n_leaves : NULL,
 		.count = h->n_leaves > 0,
+		.roll = h->roll,
 	};
 	struct worker w = {
 		.ids = facts->own_ids | (facts->callee_ids ? e->passed_ids : 0),
 		.barrier = e->barrier,
 		.vote = h->vote,
+		.roll = h->roll,
 		.asserts = facts->own_has & FACTS_ASSERTS,
 		.drain = facts->has & FACTS_ASYNC,
 	};

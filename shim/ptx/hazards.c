@@ -10,7 +10,8 @@
  *	others came;
  *	the mask is that of an activemask just before.
  *
- * Where that is not enough, lanes of a warp may still be counted as they leave: see leavers.h.
+ * Where that is not enough, lanes of a warp may still be counted as they leave (leavers.h), or each
+ * time that they meet (rollcall.h).
  */
 #include "shim/ptx/hazards.h"
 
@@ -21,6 +22,7 @@
 #include "shim/ptx/cfg.h"
 #include "shim/ptx/known.h"
 #include "shim/ptx/opcodes.h"
+#include "shim/ptx/rollcall.h"
 #include "shim/ptx/uniform.h"
 
 struct judge {
@@ -213,12 +215,30 @@ static void judge_deinit(struct judge *j) {
 	cfg_deinit(&j->c);
 }
 
-/* Warp-wide instructions: by what is known of any block, else of one with whole warps in x. */
-static int judge_warps(const struct judge *j, bool rows, struct refusal *ret) {
+/* Marks the meetings of whole warps: the roll is called there. Return: 0, -ENOMEM. */
+static int add_full_warps(const struct judge *j, bool *own) {
+	struct known known;
+	int r = known_init(&known, j->m, j->f);
+
+	for (uint32_t b = 0; b < j->c.n_blocks && r == 0; b++) {
+		own[b] |= is_full_warp(j, &known, b);
+	}
+	if (r == 0) {
+		known_deinit(&known);
+	}
+	return r;
+}
+
+/* Warp-wide instructions: by what is known of any block, else (@rows) of one with whole warps in x.
+ * @roll: those for all lanes are right anyway. */
+static int judge_warps(const struct judge *j, bool rows, bool roll, struct refusal *ret) {
 	bool *own = calloc((size_t)j->c.n_blocks + 1, sizeof(*own));
 	struct uniform warp = {0};
 	int r = own ? leavers_find_own_masks(&j->c, j->m, j->f, NULL, own) : -ENOMEM;
 
+	if (r == 0 && roll) {
+		r = add_full_warps(j, own);
+	}
 	if (r == 0) {
 		r = uniform_init(&warp, &j->c, j->m, j->f, rows ? UNIFORM_WARP_ROWS : UNIFORM_WARP,
 				 NULL, &j->quiet);
@@ -324,13 +344,38 @@ static int count_leavers(const struct judge *j, enum uniform_scope scope, struct
 	return r;
 }
 
+/* The roll is called at each meeting of the warp, which functions can't do. Return: 1; 0: that
+ * can't be done; -ENOMEM. */
+static int call_roll(const struct judge *j, bool rows_given, struct hazards *h) {
+	struct refusal why = {.reason = warp_reason};
+	int r = 0;
+
+	if (j->m->target_sm < ROLLCALL_SM_MIN) {
+		return 0;
+	}
+	for (uint32_t b = 0; b < j->c.n_blocks; b++) {
+		if (j->c.blocks[b].event == CFG_CALL &&
+		    (event_has(j, b) & (FACTS_WARP | FACTS_BARRIER))) {
+			return 0;
+		}
+	}
+	h->block_multiple = 1;
+	r = judge_warps(j, rows_given, true, &why);
+	if (r == 0 && why.reason && !rows_given) {
+		r = judge_warps(j, true, true, &why);
+		h->block_multiple = 32;
+	}
+	h->roll = r == 0 && !why.reason;
+	return r < 0 ? r : h->roll;
+}
+
 /* The less is asked of blocks and done at run time, the better. */
 static int judge_kernel_warps(const struct judge *j, struct hazards *h) {
 	bool rows_given = j->f->reqntid[0] > 0 && j->f->reqntid[0] % 32 == 0;
-	int r = judge_warps(j, rows_given, &h->refusal);
+	int r = judge_warps(j, rows_given, false, &h->refusal);
 
 	if (r == 0 && h->refusal.reason && !rows_given) {
-		r = judge_warps(j, true, &h->refusal);
+		r = judge_warps(j, true, false, &h->refusal);
 		h->block_multiple = 32;
 	}
 	if (r < 0 || !h->refusal.reason) {
@@ -341,6 +386,9 @@ static int judge_kernel_warps(const struct judge *j, struct hazards *h) {
 		h->block_multiple = 1;
 	} else if (r == 0 && !rows_given) {
 		r = count_leavers(j, UNIFORM_WARP_ROWS, h);
+	}
+	if (r == 0) {
+		r = call_roll(j, rows_given, h);
 	}
 	if (r == 1) {
 		h->refusal = (struct refusal){.stmt = PTX_NONE};
@@ -440,7 +488,7 @@ static int judge_function(const struct module_facts *facts, const struct ptx_fun
 	j.vote = true; /* its callers may */
 	r = find_unsafe(&j, &j.block, FACTS_BARRIER_COUNTED, NULL, count_reason, ret);
 	if (r == 0 && !ret->reason) {
-		r = judge_warps(&j, false, ret);
+		r = judge_warps(&j, false, false, ret);
 	}
 	judge_deinit(&j);
 	return r;

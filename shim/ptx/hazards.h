@@ -5,8 +5,8 @@
  * On the GPU a thread that has exited counts nowhere: barriers and member masks go on without it. A
  * twin's threads never exit. So a full barrier that some threads may miss becomes a vote, and an
  * instruction that waits for the lanes of a mask, or a barrier for a number of threads, is allowed
- * only where no thread that it could wait for can have ended, or (see leavers.h) where those that
- * have ended can be taken out of its mask.
+ * only where no thread that it could wait for can have ended, or where those that have ended can be
+ * taken out of its mask (leavers.h, rollcall.h).
  *
  * What is refused for good, and why:
  *	bar.red where threads may end before	the barrier is a vote then, and a result behind a
@@ -51,6 +51,7 @@ struct hazards {
 	 * masks must be cut to those. Owned. */
 	struct leave *leaves;
 	size_t n_leaves;
+	bool roll; /* lanes are counted where they meet: rollcall.h */
 };
 
 /* Refuses functions in which threads may part before they wait for each other, and all that call

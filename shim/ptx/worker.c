@@ -278,6 +278,15 @@ static void emit_last(struct text *out) {
 		  STATE_DRAIN, CTL(next), CTL(stops));
 }
 
+/* In kernels that call the roll of warps, lanes that have ended are not there, until nobody is. */
+static void emit_absence(struct text *out) {
+	text_adds(out,
+		  "\tsetp.ne.u32 \t%sbeet_p0, 0, 0;\n"
+		  "\tvote.sync.ballot.b32 \t%sbeet_r0, %sbeet_p0, -1;\n"
+		  "\tsetp.ne.u32 \t%sbeet_p1, %sbeet_r0, 0;\n"
+		  "\t@%sbeet_p1 bra \t$sbeet_sync;\n");
+}
+
 /*
  * All threads of the block. In kernels whose threads may end while others go on to a barrier, those
  * that have ended answer each barrier of the others, until nobody says that he still runs.
@@ -290,6 +299,9 @@ static void emit_last(struct text *out) {
  */
 static void emit_meet(const struct worker *w, struct text *out) {
 	text_adds(out, "$sbeet_sync:\n");
+	if (w->roll) {
+		emit_absence(out);
+	}
 	if (w->vote) {
 		text_addf(out,
 			  "\tsetp.ne.u32 \t%%sbeet_p0, 0, 0;\n"

@@ -178,7 +178,9 @@ static void transform_knows_when_a_warp_is_whole(void **state) {
 		"call f; ret;", "shfl.sync.down.b32 a, b, 1, 31, -1;", "warp");
 }
 
-/* A required block size needs no condition at launch. */
+/* For some lanes, nobody knows which. */
+#define SHFL_SOME "shfl.sync.down.b32 %r3, %r4, 1, 31, %r7;"
+
 static void transform_counts_those_who_stay(void **state) {
 	struct transform *t = transform_body(
 		"", DIFFER
@@ -201,14 +203,66 @@ static void transform_counts_those_who_stay(void **state) {
 		      "and.b32 \t%sbeet_m0, 255, %sbeet_live;\n\tbar.warp.sync \t%sbeet_m0;", 1);
 	transform_free(t);
 
-	/* not all lanes come to where some leave */
-	assert_refused("", DIFFER "@%p1 bra A; @%p2 ret; A: " SHFL "ret;", SHFL_TEXT, "warp");
-	/* a table of ways is no branch */
-	assert_refused("", DIFFER "T: .branchtargets A, B; brx.idx %r1, T; A: " SHFL "B: ret;",
-		       SHFL_TEXT, "warp");
+	/* not all lanes come to where some leave; a table of ways is no branch */
+	assert_refused("", DIFFER "@%p1 bra A; @%p2 ret; A: " SHFL_SOME "ret;", SHFL_SOME, "warp");
+	assert_refused("", DIFFER "T: .branchtargets A, B; brx.idx %r1, T; A: " SHFL_SOME "B: ret;",
+		       SHFL_SOME, "warp");
 	/* counted in functions, nobody could tell the caller */
 	assert_refused(".func f() { shfl.sync.down.b32 a, b, 1, 31, -1; ret; }",
 		       DIFFER "@%p1 ret; " SHFL "call f; ret;", SHFL_TEXT, "warp");
+}
+
+static void transform_calls_the_roll_of_warps(void **state) {
+#define PARTED DIFFER "@%p1 bra A; @%p2 ret; A: "
+#define ASK    "vote.sync.ballot.b32 \t%sbeet_there0, %sbeet_here, -1;"
+	struct transform *t = transform_body("", PARTED "@%p3 bar.warp.sync -1; ret;");
+
+	assert_true(t->kernels[0].confinable);
+	assert_int_equal(t->kernels[0].block_multiple, 1);
+	assert_occurs(t->ptx,
+		      "\t@%p3 setp.eq.u32 \t%sbeet_whole, -1, -1;\n"
+		      "\tmov.b32 \t%sbeet_there0, -1;\n"
+		      "\t@%sbeet_whole " ASK
+		      "\n"
+		      "\t@%p3 bar.warp.sync \t%sbeet_there0;",
+		      1);
+	/* those that have ended */
+	assert_occurs(t->ptx,
+		      "$sbeet_sync:\n\tsetp.ne.u32 \t%sbeet_p0, 0, 0;\n"
+		      "\tvote.sync.ballot.b32 \t%sbeet_r0, %sbeet_p0, -1;\n"
+		      "\tsetp.ne.u32 \t%sbeet_p1, %sbeet_r0, 0;\n\t@%sbeet_p1 bra \t$sbeet_sync;",
+		      1);
+	transform_free(t);
+	/* masks that may be whole are asked for, too, if they need no proof; nobody has ended there
+	 */
+	t = transform_body("", "bar.warp.sync %r7; " PARTED SHFL "bar.sync 0; ret;");
+	assert_occurs(t->ptx, ASK, 2);
+	assert_occurs(t->ptx, "mov.b32 \t%sbeet_there0, %r7;", 1);
+	/* in front of a vote: nobody is at a meeting */
+	assert_occurs(t->ptx,
+		      "vote.sync.ballot.b32 \t%sbeet_n, !%sbeet_v, -1;\n"
+		      "\tsetp.eq.u32 \t%sbeet_w, %sbeet_n, 0;\n"
+		      "\tbarrier.red.or.pred \t%sbeet_w, 0, %sbeet_w;",
+		      1);
+	transform_free(t);
+	/* where something cheaper will do */
+	t = transform_body("", DIFFER "@%p1 ret; " SHFL "ret;");
+	assert_occurs(t->ptx, "sbeet_there", 0);
+	transform_free(t);
+	assert_refused("", PARTED SHFL SHFL_SOME " ret;", SHFL_TEXT, "warp");
+	assert_refused(".func f() { bar.warp.sync -1; ret; }", PARTED SHFL "call f; ret;",
+		       SHFL_TEXT, "warp");
+	assert_refused(".func f() { bar.sync 0; ret; }", PARTED SHFL "call f; ret;", SHFL_TEXT,
+		       "warp");
+	/* where lanes can't meet at different places */
+	t = transform(
+		".version 6.3\n.target sm_62\n.address_size 64\n"
+		".entry k() { .reg .b32 %r<9>; .reg .pred %p<5>;\n" PARTED
+		"bar.warp.sync -1; ret; }");
+	assert_false(t->kernels[0].confinable);
+	transform_free(t);
+#undef PARTED
+#undef ASK
 }
 
 static void transform_trusts_masks_of_those_who_come(void **state) {
@@ -273,6 +327,7 @@ int main(void) {
 		cmocka_unit_test(transform_keeps_counted_barriers_apart),
 		cmocka_unit_test(transform_knows_when_a_warp_is_whole),
 		cmocka_unit_test(transform_counts_those_who_stay),
+		cmocka_unit_test(transform_calls_the_roll_of_warps),
 		cmocka_unit_test(transform_trusts_masks_of_those_who_come),
 		cmocka_unit_test(transform_uses_the_block_size_given),
 	};

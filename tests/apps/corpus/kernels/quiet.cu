@@ -5,13 +5,14 @@
  */
 #include "common.cuh"
 
-#define FULL 0xffffffffu
+/* All lanes: k is below 8. The text does not show it, so the lanes can't be counted where they meet. */
+#define ALL ~(k >> 3)
 
-__device__ static inline u32 split(u32 which, u32 v) {
+__device__ static inline u32 split(u32 which, u32 v, u32 mask) {
 	if (which & 1) {
-		v += __shfl_xor_sync(FULL, v, 1) * 3;
+		v += __shfl_xor_sync(mask, v, 1) * 3;
 	} else {
-		v ^= __shfl_down_sync(FULL, v, 5);
+		v ^= __shfl_down_sync(mask, v, 5);
 	}
 	return v;
 }
@@ -28,7 +29,7 @@ KERNEL quiet_row(u32 *out, const u32 *in, u32 k, u32 n) {
 	if (row == 3) {
 		return;
 	}
-	out[self()] = split(row, x + n);
+	out[self()] = split(row, x + n, ALL);
 }
 
 /* A round for each row; a barrier before the next one is written, too. */
@@ -45,7 +46,7 @@ KERNEL quiet_rounds(u32 *out, const u32 *in, u32 k, u32 n) {
 		__syncthreads();
 		v += words[blockDim.x - 1 - x];
 		__syncthreads();
-		v = split(row + k, v);
+		v = split(row + k, v, ALL);
 		__syncthreads();
 	}
 	out[self()] = v;
@@ -61,7 +62,7 @@ KERNEL loud_rounds(u32 *out, const u32 *in, u32 k, u32 n) {
 			row = IN(in, blockIdx.x * 6 + i);
 		}
 		__syncthreads();
-		v = split(row + k, v);
+		v = split(row + k, v, ALL);
 	}
 	out[self()] = v;
 }
@@ -77,7 +78,7 @@ KERNEL loud_way(u32 *out, const u32 *in, u32 k, u32 n) {
 	if (k > 3) {
 		__syncthreads();
 	}
-	out[self()] = split(row, x + n);
+	out[self()] = split(row, x + n, ALL);
 }
 
 /* A barrier that stands for each warp in another place. */
@@ -87,7 +88,7 @@ KERNEL loud_warps(u32 *out, const u32 *in, u32 k, u32 n) {
 
 	if (x >= 32) {
 		__syncthreads();
-		v = split(row, v);
+		v = split(row, v, ALL);
 	} else {
 		__syncthreads();
 		if (x == 0) {
@@ -109,5 +110,5 @@ KERNEL loud_index(u32 *out, const u32 *in, u32 k, u32 n) {
 	if (x == 33) {
 		rows[k & 1] = n;
 	}
-	out[self()] = split(rows[0], x + n);
+	out[self()] = split(rows[0], x + n, ALL);
 }

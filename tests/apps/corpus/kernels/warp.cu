@@ -251,7 +251,7 @@ KERNEL leave_by_going_on(u32 *out, const u32 *in) {
 	}
 }
 
-/* Here and there are different lanes: nobody can count those who leave. */
+/* Here and there are different lanes: those who leave can be counted only where the others meet. */
 KERNEL leave_in_part(u32 *out, const u32 *in) {
 	u32 i = self(), v = IN(in, i);
 

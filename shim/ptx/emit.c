@@ -34,7 +34,7 @@ struct context {
 	const struct ptx_module *m;
 	struct text *out;
 	bool is_kernel;
-	bool vote;
+	bool vote, apart;		  /* as in struct hazards */
 	const struct leave *leaves, *end; /* of the kernel's, those still to come */
 	bool count;			  /* there are some */
 	bool roll;			  /* as in struct hazards */
@@ -255,25 +255,29 @@ static void emit_roll_call_before_vote(struct context *x, const struct ptx_stmt 
 }
 
 /*
- * A thread at a barrier says that it runs; those that have ended say no, in worker.c, and ask their
- * warp behind the barrier (worker.c says why). An answer that nobody uses would be left out by the
- * assembler: a warp without this thread can't be.
+ * A thread at a barrier says that it runs; those that have ended say no, in worker.c. Where they
+ * may be of its own warp, it also tells them behind the barrier (worker.c says why). An answer that
+ * nobody uses would be left out by the assembler: a warp without this thread can't be.
  */
 static void emit_vote(struct context *x, const struct ptx_stmt *s) {
 	text_adds(x->out,
 		  "\t{\n\t.reg .pred \t%sbeet_v, %sbeet_w;\n\t.reg .b32 \t%sbeet_n;\n"
-		  "\tsetp.eq.u32 \t%sbeet_v, 0, 0;\n\tmov.b32 \t%sbeet_n, 1;\n");
+		  "\tsetp.eq.u32 \t%sbeet_v, 0, 0;\n");
 	if (x->roll) {
 		emit_roll_call_before_vote(x, s);
 	}
 	emit_guard(x, s);
 	text_addf(x->out, "barrier.red.or.pred \t%%sbeet_w, %u, %%sbeet_%c;\n", x->e->barrier,
 		  x->roll ? 'w' : 'v');
-	emit_guard(x, s);
-	text_adds(x->out,
-		  "vote.sync.ballot.b32 \t%sbeet_n, %sbeet_v, -1;\n"
-		  "\tsetp.eq.u32 \t%sbeet_w, %sbeet_n, 0;\n"
-		  "\t@%sbeet_w trap;\n\t}\n");
+	if (x->apart) {
+		text_adds(x->out, "\tmov.b32 \t%sbeet_n, 1;\n");
+		emit_guard(x, s);
+		text_adds(x->out,
+			  "vote.sync.ballot.b32 \t%sbeet_n, %sbeet_v, -1;\n"
+			  "\tsetp.eq.u32 \t%sbeet_w, %sbeet_n, 0;\n"
+			  "\t@%sbeet_w trap;\n");
+	}
+	text_adds(x->out, "\t}\n");
 }
 
 static void emit_call(struct context *x, const struct ptx_stmt *s) {
@@ -436,6 +440,7 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct ha
 		.out = e->out,
 		.is_kernel = true,
 		.vote = h->vote,
+		.apart = h->apart,
 		.leaves = h->leaves,
 		.end = h->n_leaves > 0 ? h->leaves + h->n_leaves : NULL,
 		.count = h->n_leaves > 0,
@@ -445,6 +450,7 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct ha
 		.ids = facts->own_ids | (facts->callee_ids ? e->passed_ids : 0),
 		.barrier = e->barrier,
 		.vote = h->vote,
+		.apart = h->apart,
 		.roll = h->roll,
 		.asserts = facts->own_has & FACTS_ASSERTS,
 		.drain = facts->has & FACTS_ASYNC,
@@ -481,7 +487,7 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct ha
 
 void emit_function(const struct emit *e, const struct ptx_func *f, bool prototype) {
 	const struct facts *facts = &e->facts->funcs[f - e->m->funcs];
-	struct context x = {.e = e, .m = e->m, .out = e->out, .vote = true};
+	struct context x = {.e = e, .m = e->m, .out = e->out, .vote = true, .apart = true};
 	bool given = f->has_body && facts_ids(facts) != 0;
 	uint32_t n = f->n_params;
 

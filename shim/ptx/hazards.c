@@ -413,6 +413,27 @@ static int judge_kernel(const struct judge *j, struct hazards *h) {
 	return judge_kernel_warps(j, h);
 }
 
+/* Whether lanes of one warp may vote at different places: at a barrier, and at their end. Return:
+ * 0, -ENOMEM. */
+static int find_apart(const struct judge *j, struct hazards *h) {
+	bool rows =
+		h->block_multiple % 32 == 0 || (j->f->reqntid[0] > 0 && j->f->reqntid[0] % 32 == 0);
+	struct uniform warp;
+	int r = uniform_init(&warp, &j->c, j->m, j->f, rows ? UNIFORM_WARP_ROWS : UNIFORM_WARP,
+			     NULL, &j->quiet);
+
+	if (r < 0) {
+		return r;
+	}
+	h->apart = h->roll;
+	for (uint32_t b = 0; b < j->c.n_blocks; b++) {
+		h->apart |= (event_has(j, b) & FACTS_BARRIER) &&
+			    (j->c.blocks[b].event == CFG_CALL || warp.diverged[b]);
+	}
+	uniform_deinit(&warp);
+	return 0;
+}
+
 void hazards_deinit(struct hazards *h) {
 	free(h->leaves);
 	h->leaves = NULL;
@@ -437,6 +458,9 @@ static int judge_entry(struct hazards *ret, const struct module_facts *facts,
 	}
 	r = judge_kernel(&j, &h);
 	h.vote = j.vote;
+	if (r == 0 && h.vote && !h.refusal.reason) {
+		r = find_apart(&j, &h);
+	}
 	judge_deinit(&j);
 	if (r < 0) {
 		hazards_deinit(&h);

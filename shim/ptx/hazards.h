@@ -46,6 +46,7 @@
 struct hazards {
 	struct refusal refusal;
 	bool vote;		 /* barriers must be votes */
+	bool apart;		 /* lanes of one warp may vote at different places */
 	unsigned block_multiple; /* as in struct twin_kernel */
 	/* Branches at which the lanes of a warp that stay are counted, in the order of the text;
 	 * masks must be cut to those. Owned. */

@@ -298,6 +298,11 @@ static void emit_absence(struct text *out) {
  * first. The mask that a vote gives stands in one and the same register at all places.
  */
 static void emit_meet(const struct worker *w, struct text *out) {
+	static const char ask[] =
+		"\tvote.sync.ballot.b32 \t%sbeet_r0, %sbeet_p0, -1;\n"
+		"\tsetp.ne.u32 \t%sbeet_p0, %sbeet_r0, 0;\n"
+		"\t@%sbeet_p0 bra \t$sbeet_sync;\n";
+
 	text_adds(out, "$sbeet_sync:\n");
 	if (w->roll) {
 		emit_absence(out);
@@ -306,11 +311,8 @@ static void emit_meet(const struct worker *w, struct text *out) {
 		text_addf(out,
 			  "\tsetp.ne.u32 \t%%sbeet_p0, 0, 0;\n"
 			  "\tbarrier.red.or.pred \t%%sbeet_p1, %u, %%sbeet_p0;\n"
-			  "\tvote.sync.ballot.b32 \t%%sbeet_r0, %%sbeet_p0, -1;\n"
-			  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r0, 0;\n"
-			  "\t@%%sbeet_p0 bra \t$sbeet_sync;\n"
-			  "\t@%%sbeet_p1 bra \t$sbeet_sync;\n",
-			  w->barrier);
+			  "%s\t@%%sbeet_p1 bra \t$sbeet_sync;\n",
+			  w->barrier, w->apart ? ask : "");
 	}
 	text_addf(out,
 		  "\tbar.red.or.pred \t%%sbeet_p0, %u, %%sbeet_p2;\n"

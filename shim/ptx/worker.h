@@ -13,6 +13,7 @@ struct worker {
 	uint32_t ids;	  /* enum facts_id: which registers %sbeet_id<n> the body reads */
 	unsigned barrier; /* number of the barrier at which the block meets */
 	bool vote;	  /* meeting means voting that no thread runs any more */
+	bool apart;	  /* while others of a warp may vote at a barrier of the body */
 	bool roll;	  /* the roll of warps is called: rollcall.h */
 	bool asserts;	  /* worker_emit_ids() is used */
 	bool drain;	  /* asynchronous copies may be under way at the end of a block */

@@ -70,7 +70,7 @@ static void transform_gives_votes_their_form(void **state) {
 	struct transform *t = transform_body("", DIFFER "@%p1 ret; bar.sync 3; ret;");
 
 	assert_occurs(t->ptx,
-		      "barrier.red.or.pred \t%sbeet_w, 0, %sbeet_v;\n"
+		      "barrier.red.or.pred \t%sbeet_w, 0, %sbeet_v;\n\tmov.b32 \t%sbeet_n, 1;\n"
 		      "\tvote.sync.ballot.b32 \t%sbeet_n, %sbeet_v, -1;\n"
 		      "\tsetp.eq.u32 \t%sbeet_w, %sbeet_n, 0;\n\t@%sbeet_w trap;",
 		      1);
@@ -83,6 +83,17 @@ static void transform_gives_votes_their_form(void **state) {
 	assert_occurs(t->ptx, "@%sbeet_p1 bra \t$sbeet_sync;", 1);
 	assert_occurs(t->ptx, "popc", 0);
 	assert_occurs(t->ptx, "bar.sync 3", 0);
+	transform_free(t);
+	/* warps that leave as a whole need not be asked */
+	t = transform_body("",
+			   "ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1];\n"
+			   "setp.eq.u32 %p1, %r1, 0; @%p1 ret; bar.sync 0; ret;");
+	assert_occurs(t->ptx, "barrier.red.or.pred", 2);
+	assert_occurs(t->ptx, "vote.sync", 0);
+	transform_free(t);
+	/* a function is for all its callers */
+	t = transform_body(".func f() { bar.sync 0; ret; }", "call f; ret;");
+	assert_occurs(t->ptx, "vote.sync.ballot", 2);
 	transform_free(t);
 }
 

@@ -23,7 +23,10 @@
  * used in turn, because thread 0 may write the next claim while others still read the last one.
  *
  * Between blocks no register of the body is live, so what is used here does not add to the kernel's
- * own need; what lives through the body is one register of state and the ids that the body reads.
+ * own need. What lives through the body is one predicate, which half is next, and the ids that the
+ * body reads. A register of state more made 8 of 38 kernels of CUB fit fewer blocks on an SM
+ *instead of 4, and two more predicates 6. So thread 0 is found anew each time, by its number; and
+ *whether a worker is the last and runs what the others left, by the word: only then all have left.
  */
 #include "shim/ptx/worker.h"
 
@@ -34,42 +37,22 @@
 
 #define ARG "sbeet_twin_arg"
 
-/*
- * %sbeet_state is made once, as special registers are slow: bits of its own, and where in the slots
- * this worker writes next, a number of bytes.
- */
-#define STATE_DRAIN 1 /* the last to leave, running what the others left */
-#define STATE_FIRST 2 /* thread 0 */
-#define STATE_SLOT  (~7u)
-#define STATE_HALF  8
-_Static_assert(sizeof(struct twin_slot) == 2 * STATE_HALF, "halves alternate in one bit");
-
 #define CTL(field)  (int)offsetof(struct twin_ctl, field)
 #define ARG_(field) (int)offsetof(struct twin_arg, field)
+#define HALF	    (int)(sizeof(struct twin_slot) / 2)
 #define SET(field)  (int)offsetof(struct twin_set, field)
-
-static void emit_state(struct text *out) {
-	text_addf(out,
-		  "\tmov.u32 \t%%sbeet_r0, %%tid.x;\n"
-		  "\tmov.u32 \t%%sbeet_r1, %%tid.y;\n"
-		  "\tmov.u32 \t%%sbeet_r2, %%tid.z;\n"
-		  "\tor.b32 \t%%sbeet_r0, %%sbeet_r0, %%sbeet_r1;\n"
-		  "\tor.b32 \t%%sbeet_r0, %%sbeet_r0, %%sbeet_r2;\n"
-		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r0, 0;\n"
-		  "\tmov.u32 \t%%sbeet_r0, %%ctaid.x;\n"
-		  "\tmul.lo.u32 \t%%sbeet_state, %%sbeet_r0, %d;\n"
-		  "\t@%%sbeet_p0 or.b32 \t%%sbeet_state, %%sbeet_state, %d;\n",
-		  (int)sizeof(struct twin_slot), STATE_FIRST);
-}
 
 /* All threads but the one that deals with the other workers go to $sbeet_sync. */
 static void emit_elect(struct text *out) {
-	text_addf(out,
-		  "\tsetp.ne.u32 \t%%sbeet_p2, 0, 0;\n"
-		  "\tand.b32 \t%%sbeet_r0, %%sbeet_state, %d;\n"
-		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r0, 0;\n"
-		  "\t@%%sbeet_p0 bra \t$sbeet_sync;\n",
-		  STATE_FIRST);
+	text_adds(out,
+		  "\tmov.u32 \t%sbeet_r0, %tid.x;\n"
+		  "\tmov.u32 \t%sbeet_r1, %tid.y;\n"
+		  "\tmov.u32 \t%sbeet_r2, %tid.z;\n"
+		  "\tor.b32 \t%sbeet_r0, %sbeet_r0, %sbeet_r1;\n"
+		  "\tor.b32 \t%sbeet_r0, %sbeet_r0, %sbeet_r2;\n"
+		  "\tsetp.ne.u32 \t%sbeet_p2, 0, 0;\n"
+		  "\tsetp.ne.u32 \t%sbeet_p0, %sbeet_r0, 0;\n"
+		  "\t@%sbeet_p0 bra \t$sbeet_sync;\n");
 }
 
 /* %sbeet_r1 to 1 when this SM is in the set, else 0; %sbeet_r2 to the stop flag. One look at both,
@@ -114,12 +97,11 @@ static void emit_claim(struct text *out) {
 	text_addf(out,
 		  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r2, 0;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_out;\n"
-		  "\tand.b32 \t%%sbeet_r2, %%sbeet_state, %d;\n"
-		  "\tor.b32 \t%%sbeet_r2, %%sbeet_r2, %%sbeet_r1;\n"
-		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r2, 0;\n"
+		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r1, 0;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_out;\n"
+		  "$sbeet_take:\n"
 		  "\tatom.relaxed.gpu.global.add.u64 \t%%sbeet_d2, [%%sbeet_d0+%d], 1;\n",
-		  STATE_DRAIN, CTL(next));
+		  CTL(next));
 	emit_split(out);
 	text_addf(out,
 		  "\tsetp.ge.u64 \t%%sbeet_p0, %%sbeet_d2, %%sbeet_d3;\n"
@@ -164,15 +146,17 @@ static void emit_decode(struct text *out) {
 		  ARG_(grid_x), ARG_(grid_y));
 }
 
-/* %sbeet_d0 to the half of this worker's slot that is next. */
-static void emit_slot(struct text *out) {
+/* %sbeet_d0 to a half of this worker's slot: the one that is next, or the one before. */
+static void emit_slot(struct text *out, bool next) {
 	text_addf(out,
 		  "\tld.param.u64 \t%%sbeet_d0, [" ARG
 		  "+%d];\n"
-		  "\tand.b32 \t%%sbeet_r0, %%sbeet_state, 0x%x;\n"
-		  "\tcvt.u64.u32 \t%%sbeet_d1, %%sbeet_r0;\n"
+		  "\tmov.u32 \t%%sbeet_r0, %%ctaid.x;\n"
+		  "\tmul.wide.u32 \t%%sbeet_d1, %%sbeet_r0, %d;\n"
+		  "\tadd.s64 \t%%sbeet_d0, %%sbeet_d0, %%sbeet_d1;\n"
+		  "\tselp.b64 \t%%sbeet_d1, %d, %d, %%sbeet_half;\n"
 		  "\tadd.s64 \t%%sbeet_d0, %%sbeet_d0, %%sbeet_d1;\n",
-		  ARG_(ctl), STATE_SLOT);
+		  ARG_(ctl), (int)sizeof(struct twin_slot), next ? HALF : 0, next ? 0 : HALF);
 }
 
 static bool is_told(const struct worker *w) {
@@ -186,7 +170,7 @@ static void emit_tell(const struct worker *w, struct text *out) {
 	}
 	emit_decode(out);
 	text_adds(out, "$sbeet_tell:\n");
-	emit_slot(out);
+	emit_slot(out, true);
 	text_addf(out,
 		  "\tst.relaxed.cta.global.v2.u32 \t[%%sbeet_d0+%d], {%%sbeet_r3, %%sbeet_r4};\n",
 		  (int)sizeof(struct twin_ctl));
@@ -200,37 +184,38 @@ static void emit_tell(const struct worker *w, struct text *out) {
 static void emit_none(struct text *out) {
 	text_addf(out,
 		  "$sbeet_none:\n"
-		  "\tand.b32 \t%%sbeet_r2, %%sbeet_state, %d;\n"
-		  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r2, 0;\n"
-		  "\t@%%sbeet_p0 bra \t$sbeet_reset;\n"
 		  "\tsub.s64 \t%%sbeet_d2, %%sbeet_d2, %%sbeet_d3;\n"
 		  "\tadd.s64 \t%%sbeet_d2, %%sbeet_d2, %%sbeet_d1;\n"
 		  "\tcvt.u32.u64 \t%%sbeet_r0, %%sbeet_d2;\n"
 		  "\tadd.u32 \t%%sbeet_r0, %%sbeet_r0, 1;\n"
 		  "\tld.param.u32 \t%%sbeet_r1, [" ARG
 		  "+%d];\n"
-		  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r0, %%sbeet_r1;\n"
+		  "\tsetp.lt.u32 \t%%sbeet_p0, %%sbeet_r0, %%sbeet_r1;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_leave;\n"
 		  "$sbeet_reset:\n"
 		  "\tmov.b64 \t%%sbeet_d1, 0;\n"
 		  "\tst.relaxed.gpu.global.u64 \t[%%sbeet_d0+%d], %%sbeet_d1;\n"
 		  "\tred.relaxed.gpu.global.add.u64 \t[%%sbeet_d0+%d], 1;\n"
 		  "\tbra \t$sbeet_leave;\n",
-		  STATE_DRAIN, ARG_(n_workers), CTL(next), CTL(launches));
+		  ARG_(n_workers), CTL(next), CTL(launches));
 }
 
-/* To leave with blocks left, for the set or the stop flag says so. */
+/* To leave with blocks left, for the set or the stop flag says so. Whether this SM is in the set to
+ * %sbeet_r3. */
 static void emit_out(struct text *out) {
 	text_addf(out,
 		  "$sbeet_out:\n"
-		  "\tand.b32 \t%%sbeet_r2, %%sbeet_state, %d;\n"
-		  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r2, 0;\n"
-		  "\t@%%sbeet_p0 ld.relaxed.gpu.global.u64 \t%%sbeet_d2, [%%sbeet_d0+%d];\n"
-		  "\t@!%%sbeet_p0 atom.relaxed.gpu.global.add.u64 \t%%sbeet_d2, [%%sbeet_d0+%d], "
-		  "0x%llx;\n",
-		  STATE_DRAIN, CTL(next), CTL(next), 1ull << TWIN_NEXT_BITS);
+		  "\tmov.b32 \t%%sbeet_r3, %%sbeet_r1;\n"
+		  "\tatom.relaxed.gpu.global.add.u64 \t%%sbeet_d2, [%%sbeet_d0+%d], 0x%llx;\n",
+		  CTL(next), 1ull << TWIN_NEXT_BITS);
 	emit_split(out);
 	text_addf(out,
+		  "\tld.param.u32 \t%%sbeet_r1, [" ARG
+		  "+%d];\n"
+		  "\tcvt.u32.u64 \t%%sbeet_r0, %%sbeet_d1;\n"
+		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r0, %%sbeet_r1;\n"
+		  /* counted before, as all others: there is nobody left but this worker */
+		  "\t@%%sbeet_p0 red.relaxed.gpu.global.add.u64 \t[%%sbeet_d0+%d], 0x%llx;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_last;\n"
 		  "\tmov.b64 \t%%sbeet_d4, 0;\n"
 		  "\tsub.s64 \t%%sbeet_d3, %%sbeet_d2, %%sbeet_d3;\n"
@@ -238,12 +223,10 @@ static void emit_out(struct text *out) {
 		  "\tadd.s64 \t%%sbeet_d1, %%sbeet_d1, %%sbeet_d3;\n"
 		  "\tcvt.u32.u64 \t%%sbeet_r0, %%sbeet_d1;\n"
 		  "\tadd.u32 \t%%sbeet_r0, %%sbeet_r0, 1;\n"
-		  "\tld.param.u32 \t%%sbeet_r1, [" ARG
-		  "+%d];\n"
 		  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r0, %%sbeet_r1;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_leave;\n"
 		  "\tld.param.u64 \t%%sbeet_d3, [" ARG "+%d];\n",
-		  ARG_(n_workers), ARG_(n_blocks));
+		  ARG_(n_workers), CTL(next), -(1ull << TWIN_NEXT_BITS), ARG_(n_blocks));
 }
 
 /* Nobody else is here any more. An empty set means stop. */
@@ -268,14 +251,14 @@ static void emit_last(struct text *out) {
 	text_addf(out,
 		  "\tsetp.eq.u64 \t%%sbeet_p0, %%sbeet_d3, 0;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_keep;\n"
-		  "\tor.b32 \t%%sbeet_state, %%sbeet_state, %d;\n"
-		  "\tbra \t$sbeet_claim;\n"
+		  "\tmov.b32 \t%%sbeet_r1, %%sbeet_r3;\n"
+		  "\tbra \t$sbeet_take;\n"
 		  "$sbeet_keep:\n"
 		  "\tst.relaxed.gpu.global.u64 \t[%%sbeet_d0+%d], %%sbeet_d2;\n"
 		  "\tred.relaxed.gpu.global.add.u64 \t[%%sbeet_d0+%d], 1;\n"
 		  "$sbeet_leave:\n"
 		  "\tsetp.eq.u32 \t%%sbeet_p2, 0, 0;\n",
-		  STATE_DRAIN, CTL(next), CTL(stops));
+		  CTL(next), CTL(stops));
 }
 
 /* In kernels that call the roll of warps, lanes that have ended are not there, until nobody is. */
@@ -331,12 +314,12 @@ static void emit_share(struct text *out, unsigned r) {
 
 static void emit_start(const struct worker *w, struct text *out) {
 	if (is_told(w)) {
-		emit_slot(out);
+		emit_slot(out, true);
 		text_addf(out,
 			  "\tld.relaxed.cta.global.v2.u32 \t{%%sbeet_r3, %%sbeet_r4}, "
 			  "[%%sbeet_d0+%d];\n"
-			  "\txor.b32 \t%%sbeet_state, %%sbeet_state, %d;\n",
-			  (int)sizeof(struct twin_ctl), STATE_HALF);
+			  "\tnot.pred \t%%sbeet_half, %%sbeet_half;\n",
+			  (int)sizeof(struct twin_ctl));
 	}
 	if (w->ids & FACTS_CTAID_X) {
 		emit_share(out, 3);
@@ -361,27 +344,22 @@ static void emit_start(const struct worker *w, struct text *out) {
 
 /* The half that was read last: nobody writes there before all threads of the block have met. */
 void worker_emit_ids(struct text *out) {
+	emit_slot(out, false);
 	text_addf(out,
-		  "\tld.param.u64 \t%%sbeet_d0, [" ARG
-		  "+%d];\n"
-		  "\txor.b32 \t%%sbeet_r0, %%sbeet_state, %d;\n"
-		  "\tand.b32 \t%%sbeet_r0, %%sbeet_r0, 0x%x;\n"
-		  "\tcvt.u64.u32 \t%%sbeet_d1, %%sbeet_r0;\n"
-		  "\tadd.s64 \t%%sbeet_d0, %%sbeet_d0, %%sbeet_d1;\n"
 		  "\tld.relaxed.cta.global.v2.u32 \t{%%sbeet_r0, %%sbeet_r1}, "
 		  "[%%sbeet_d0+%d];\n"
 		  "\tshr.u32 \t%%sbeet_r2, %%sbeet_r1, 16;\n"
 		  "\tand.b32 \t%%sbeet_r1, %%sbeet_r1, 65535;\n",
-		  ARG_(ctl), STATE_HALF, STATE_SLOT, (int)sizeof(struct twin_ctl));
+		  (int)sizeof(struct twin_ctl));
 }
 
 void worker_emit_begin(const struct worker *w, struct text *out) {
 	text_addf(out,
-		  "\t.reg .pred \t%%sbeet_p<3>;\n"
-		  "\t.reg .b32 \t%%sbeet_state, %%sbeet_r<5>, %%sbeet_id<%d>;\n"
-		  "\t.reg .b64 \t%%sbeet_d<5>;\n",
+		  "\t.reg .pred \t%%sbeet_p<3>, %%sbeet_half;\n"
+		  "\t.reg .b32 \t%%sbeet_r<5>, %%sbeet_id<%d>;\n"
+		  "\t.reg .b64 \t%%sbeet_d<5>;\n"
+		  "\tsetp.ne.u32 \t%%sbeet_half, 0, 0;\n",
 		  _FACTS_ID_N);
-	emit_state(out);
 	emit_elect(out);
 	emit_claim(out);
 	emit_tell(w, out);

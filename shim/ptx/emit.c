@@ -12,7 +12,8 @@
  *	griddepcontrol		left out
  *	__assertfail		told of the virtual block (assertion.h)
  *	calls			the ids as further arguments, where the callee reads any
- *	registers that may be read before they are written	set to 0 first (undefined.h)
+ *	registers that may be read before they are written	set to 0 before (undefined.h,
+ *zeros.h)
  *
  * What an instruction needs of its own stands in braces around it.
  */
@@ -28,6 +29,7 @@
 #include "shim/ptx/twin.h"
 #include "shim/ptx/undefined.h"
 #include "shim/ptx/worker.h"
+#include "shim/ptx/zeros.h"
 
 struct context {
 	const struct emit *e;
@@ -40,6 +42,8 @@ struct context {
 	bool roll;			  /* as in struct hazards */
 	const struct registers *registers;
 	const bool *undefined; /* of the kernel's registers; NULL: not known */
+	const struct zero *zeros, *zeros_end; /* where they are set to 0, those still to come */
+	bool zeros_first; /* or, as nothing better is known, where they are declared */
 };
 
 /* A token that is written differently. */
@@ -401,12 +405,32 @@ static void emit_zeros(struct context *x, const struct ptx_stmt *s) {
 	}
 }
 
+/* Register @number of the kernel's. */
+static void emit_zero_register(struct context *x, uint32_t number) {
+	const struct registers *r = x->registers;
+	uint32_t low = 0, high = r->n_vars; /* the last variable that begins at it or before */
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (r->bases[middle] <= number) {
+			low = middle;
+		} else {
+			high = middle;
+		}
+	}
+	emit_zero(x, &x->m->vars[r->first_var + low], number - r->bases[low]);
+}
+
 static void emit_body(struct context *x, const struct ptx_func *f) {
 	bool first = true;
 
 	for (uint32_t i = 0; i < f->n_stmts; i++) {
 		const struct ptx_stmt *s = &x->m->stmts[f->stmts + i];
 
+		for (; x->zeros < x->zeros_end && x->zeros->stmt <= f->stmts + i; x->zeros++) {
+			emit_zero_register(x, x->zeros->reg);
+		}
 		first &= s->kind == PTX_STMT_VAR || s->kind == PTX_STMT_DIRECTIVE;
 		if (s->kind == PTX_STMT_INSN) {
 			emit_insn(x, s);
@@ -416,7 +440,7 @@ static void emit_body(struct context *x, const struct ptx_func *f) {
 			emit_tokens(x->e, s->first, s->end);
 			text_adds(x->out, "\n");
 		}
-		if (first && x->undefined && s->kind == PTX_STMT_VAR) {
+		if (first && x->zeros_first && s->kind == PTX_STMT_VAR) {
 			emit_zeros(x, s);
 		}
 	}
@@ -430,10 +454,49 @@ static void emit_params(const struct emit *e, uint32_t first, uint32_t n) {
 	}
 }
 
+/* Registers that are declared before the first instruction: those that all of the kernel can name,
+ * and that keep nothing from one round of a loop to the next. */
+static uint32_t count_first(const struct ptx_module *m, const struct registers *r,
+			    const struct ptx_func *f) {
+	uint32_t end = r->first_var;
+
+	for (uint32_t i = f->stmts; i < f->stmts + f->n_stmts; i++) {
+		const struct ptx_stmt *s = &m->stmts[i];
+
+		if (s->kind == PTX_STMT_VAR) {
+			end = s->var + s->n_vars;
+		} else if (s->kind != PTX_STMT_DIRECTIVE) {
+			break;
+		}
+	}
+	return end - r->first_var < r->n_vars ? r->bases[end - r->first_var] : r->n;
+}
+
+/* Without memory to find out about its registers the twin is as right, but takes more of them. */
+static void emit_kernel_body(struct context *x, const struct ptx_func *f) {
+	struct registers registers = {0};
+	struct zeros zeros = {0};
+	bool *undefined = NULL;
+
+	if (registers_init(&registers, x->m, f) == 0) {
+		undefined = undefined_find(x->e->facts, &registers, f);
+	}
+	x->registers = &registers;
+	x->undefined = undefined;
+	if (undefined) {
+		x->zeros_first = zeros_place(&zeros, x->e->facts, &registers, f, undefined,
+					     count_first(x->m, &registers, f)) < 0;
+		x->zeros = zeros.list;
+		x->zeros_end = zeros.n > 0 ? zeros.list + zeros.n : NULL;
+	}
+	emit_body(x, f);
+	free(zeros.list);
+	free(undefined);
+	registers_deinit(&registers);
+}
+
 void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct hazards *h) {
 	const struct facts *facts = &e->facts->funcs[f - e->m->funcs];
-	struct registers registers = {0};
-	bool *undefined = NULL;
 	struct context x = {
 		.e = e,
 		.m = e->m,
@@ -472,15 +535,7 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct ha
 		/* for each virtual block anew */
 		text_adds(e->out, "\t.reg .b32 \t%sbeet_live;\n\tmov.b32 \t%sbeet_live, -1;\n");
 	}
-	/* Without memory for it the twin is as right, but takes more registers. */
-	if (registers_init(&registers, e->m, f) == 0) {
-		undefined = undefined_find(e->facts, &registers, f);
-	}
-	x.registers = &registers;
-	x.undefined = undefined;
-	emit_body(&x, f);
-	free(undefined);
-	registers_deinit(&registers);
+	emit_kernel_body(&x, f);
 	worker_emit_end(&w, e->out);
 	text_adds(e->out, "}\n");
 }

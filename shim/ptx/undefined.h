@@ -4,7 +4,7 @@
  * Compilers leave such reads where the value does not matter: what comes of a variable that was set
  * on one of two ways, or of an array whose end was not loaded. In a twin the body stands in a loop,
  * so each of these registers would have to keep its value from one virtual block to the next: up to
- * twice as many registers (kernels of CUB). A twin sets them to 0 first.
+ * twice as many registers (kernels of CUB). A twin sets them to 0 before (zeros.h).
  */
 #pragma once
 

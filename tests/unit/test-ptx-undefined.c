@@ -126,7 +126,44 @@ static void twins_set_them_to_zero(void **state) {
 	assert_occurs(t->ptx, "\tmov.b64 \t%rd2, 0;\n", 1);
 	assert_occurs(t->ptx, "\tmov.b16 \t%h, 0;\n", 1);
 	assert_occurs(t->ptx, "\tmov.b32 \t%r", 1);
-	assert_true(strstr(t->ptx, "%rd2, 0;") < strstr(t->ptx, "add.u32 \t%r2"));
+	assert_occurs(t->ptx, "\tmov.b32 \t%r1, 0;\n\tadd.u32 \t%r2", 1);
+	assert_occurs(t->ptx, "\tmov.b64 \t%rd2, 0;\n\tadd.u64 \t%rd1", 1);
+	transform_free(t);
+}
+
+/* @zero stands once, in front of @behind and behind @before. */
+static void assert_between(const char *body, const char *before, const char *zero,
+			   const char *behind) {
+	struct transform *t = transform_body("", body);
+	const char *at = strstr(t->ptx, zero);
+
+	assert_occurs(t->ptx, zero, 1);
+	if (!strstr(t->ptx, before) || strstr(t->ptx, before) > at || strstr(at, behind) == NULL) {
+		fail_msg("'%s' is not between '%s' and '%s' in %s", zero, before, behind, t->ptx);
+	}
+	transform_free(t);
+}
+
+static void twins_set_them_as_late_as_they_can(void **state) {
+	/* on the way that does not write it, in front of where both meet */
+	assert_between(SAME
+		       "@%p2 bra L; mov.u32 %r3, 3; bra M; L: mov.u32 %r4, 4; M: add.u32 "
+		       "%r5, %r3, %r3;",
+		       "mov.u32 \t%r4, 4;", "mov.b32 \t%r3, 0;", "M:");
+	/* in front of the loop that writes it, behind where it reads it */
+	assert_between(SAME
+		       "mov.u32 %r4, %r2; L: add.u32 %r4, %r4, %r3; mov.u32 %r3, 7; setp.lt.u32 "
+		       "%p1, %r4, 9; @%p1 bra L; ret;",
+		       "mov.u32 \t%r4, %r2;", "mov.b32 \t%r3, 0;", "L:");
+	/* in front of what may write it */
+	assert_between(SAME "mov.u32 %r4, %r2; @%p2 mov.u32 %r3, 7; add.u32 %r4, %r3, %r3;",
+		       "mov.u32 \t%r4, %r2;", "mov.b32 \t%r3, 0;", "@%p2 mov.u32 \t%r3, 7;");
+	/* not at all where it is not read any more */
+	struct transform *t = transform_body("", SAME
+					     "@%p2 bra L; mov.u32 %r3, 3; add.u32 %r4, %r3, "
+					     "%r3; L: mov.u32 %r3, 1; add.u32 %r4, %r3, 1;");
+
+	assert_occurs(t->ptx, "%r3, 0;", 0);
 	transform_free(t);
 }
 
@@ -155,6 +192,7 @@ int main(void) {
 		cmocka_unit_test(parts_of_vectors_and_pairs_are_written),
 		cmocka_unit_test(what_no_way_leads_to_says_nothing),
 		cmocka_unit_test(twins_set_them_to_zero),
+		cmocka_unit_test(twins_set_them_as_late_as_they_can),
 		cmocka_unit_test(only_where_the_kernel_begins),
 	};
 

@@ -12,8 +12,8 @@
  *	griddepcontrol		left out
  *	__assertfail		told of the virtual block (assertion.h)
  *	calls			the ids as further arguments, where the callee reads any
- *	registers that may be read before they are written	set to 0 before (undefined.h,
- *zeros.h)
+ *	registers that may be read before they are written	set to 0 before
+ *				(undefined.h, zeros.h)
  *
  * What an instruction needs of its own stands in braces around it.
  */

@@ -6,7 +6,7 @@
  *	control is uniform there: every thread of the block (of the warp) comes to the instruction
  *	equally often, and one that has ended has been there each time;
  *	behind it, on every way to the end, there is another meeting that all threads come to
- *equally often and that lets nobody pass alone: one who has ended would have passed it before the
+ * equally often and that lets nobody pass alone: one who has ended would have passed it before the
  *	others came;
  *	the mask is that of an activemask just before.
  *

@@ -25,8 +25,8 @@
  * Between blocks no register of the body is live, so what is used here does not add to the kernel's
  * own need. What lives through the body is one predicate, which half is next, and the ids that the
  * body reads. A register of state more made 8 of 38 kernels of CUB fit fewer blocks on an SM
- *instead of 4, and two more predicates 6. So thread 0 is found anew each time, by its number; and
- *whether a worker is the last and runs what the others left, by the word: only then all have left.
+ * instead of 4, and two more predicates 6. So thread 0 is found anew each time, by its number; and
+ * whether a worker is the last and runs what the others left, by the word: only then all have left.
  */
 #include "shim/ptx/worker.h"
 

@@ -41,7 +41,7 @@ struct context {
 	bool count;			  /* there are some */
 	bool roll;			  /* as in struct hazards */
 	const struct registers *registers;
-	const bool *undefined; /* of the kernel's registers; NULL: not known */
+	const bool *undefined;		      /* of the kernel's registers; NULL: not known */
 	const struct zero *zeros, *zeros_end; /* where they are set to 0, those still to come */
 	bool zeros_first; /* or, as nothing better is known, where they are declared */
 };

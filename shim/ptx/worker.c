@@ -304,9 +304,9 @@ static void emit_meet(const struct worker *w, struct text *out) {
 }
 
 /*
- * All lanes have read the same, but only of what the first lane says does the assembler know that, and
- * keep it, and what is made of it, in registers of the warp. Every warp has a first lane, and all of
- * its lanes are here, however few.
+ * All lanes have read the same, but only of what the first lane says does the assembler know that,
+ * and keep it, and what is made of it, in registers of the warp. Every warp has a first lane, and
+ * all of its lanes are here, however few.
  */
 static void emit_share(struct text *out, unsigned r) {
 	text_addf(out, "\tshfl.sync.idx.b32 \t%%sbeet_r%u, %%sbeet_r%u, 0, 31, -1;\n", r, r);

@@ -14,6 +14,7 @@
 #include "shim/op.h"
 #include "shim/seat.h"
 #include "shim/terms.h"
+#include "shim/value.h"
 
 /* An urgent copy waits for one piece at most. On an H200 that costs the other 6 % of its bandwidth.
  */
@@ -92,7 +93,7 @@ static bool describe(const struct op *op, const struct copies_call *c, enum term
 	nsec_t within = terms_copy_due(op->lane->device);
 	bool large = c->n > PIECE_BYTES, hold = large && copies == TERMS_COPIES_HELD, plain;
 
-	if (!seat_get() || !gate_can_wait(c->per_thread) ||
+	if (!seat_get() || !value_can_wait(c->per_thread) ||
 	    !terms_place(op->lane->device, &ret->gpu) ||
 	    (!large && (!within || !keeper_others_copy(ret->gpu)))) {
 		return false;
@@ -114,7 +115,7 @@ static CUresult copy_in_pieces(const struct copies_call *c, CUstream stream,
 
 	for (size_t at = 0, n; at < c->n && rc == CUDA_SUCCESS; at += n) {
 		n = c->n - at;
-		if (gate_wait(stream, c->per_thread, copy->gate)) {
+		if (value_wait(stream, c->per_thread, copy->gate)) {
 			n = n < PIECE_BYTES ? n : PIECE_BYTES;
 		}
 		rc = copy_part(c, stream, at, n);
@@ -137,7 +138,7 @@ CUresult copies_make(const struct op *op, const struct copies_call *c) {
 		log_once(LOG_LEVEL_INFO, "Large copies to the GPU let more urgent ones go first");
 	}
 	rc = copy.held ? copy_in_pieces(c, stream, &copy) : copies_make_whole(c, stream);
-	if (gate_write(stream, c->per_thread, copy.done, copy.done_value)) {
+	if (value_write(stream, c->per_thread, copy.done, copy.done_value)) {
 		keeper_handed_over(&copy);
 	} else {
 		keeper_cancel(&copy);

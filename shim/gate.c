@@ -11,6 +11,7 @@
 #include "shim/keeper.h"
 #include "shim/place.h"
 #include "shim/terms.h"
+#include "shim/value.h"
 
 /* Programs of more streams wait only if the user gave them so many connections. */
 #define STREAMS_MAX 3
@@ -18,16 +19,6 @@
 
 /* So much may begin behind one open gate: a gate takes 5 us of the GPU's time (H200). */
 #define BEHIND_NS (100 * NSEC_PER_USEC)
-
-static _Atomic bool refused; /* the driver can't let streams wait for values */
-
-bool gate_can_wait(bool per_thread) {
-	const struct real *real = real_get();
-
-	return !atomic_load_explicit(&refused, memory_order_relaxed) &&
-	       (per_thread ? real->cuStreamWaitValue32_v2_ptsz && real->cuStreamWriteValue32_v2_ptsz
-			   : real->cuStreamWaitValue32_v2 && real->cuStreamWriteValue32_v2);
-}
 
 /* A stream that waits blocks those that share its connection to the GPU. More connections help, but
  * MPS has none to spare: with 32 in each program the fourth was refused (H200). */
@@ -43,29 +34,6 @@ bool gate_others_go_on(void) {
 		atomic_store(&known, value && strtoul(value, NULL, 10) >= CONNECTIONS ? 2 : 1);
 	}
 	return atomic_load_explicit(&known, memory_order_relaxed) == 2;
-}
-
-bool gate_wait(CUstream stream, bool per_thread, CUdeviceptr gate) {
-	const struct real *real = real_get();
-	__typeof__(real->cuStreamWaitValue32_v2) wait =
-		per_thread ? real->cuStreamWaitValue32_v2_ptsz : real->cuStreamWaitValue32_v2;
-
-	if (wait(stream, gate, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS) {
-		return true;
-	}
-	atomic_store(&refused, true);
-	log_once(LOG_LEVEL_INFO,
-		 "The driver lets no stream wait for a value: copies and kernels "
-		 "go as ever");
-	return false;
-}
-
-bool gate_write(CUstream stream, bool per_thread, CUdeviceptr at, uint32_t value) {
-	const struct real *real = real_get();
-	__typeof__(real->cuStreamWriteValue32_v2) write =
-		per_thread ? real->cuStreamWriteValue32_v2_ptsz : real->cuStreamWriteValue32_v2;
-
-	return write(stream, at, value, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS;
 }
 
 /* How long a kernel takes: as profiled, or as those of the jobs before seem to; 0: not known. */
@@ -93,12 +61,12 @@ void gate_kernel_wait(const struct op *op) {
 	CUdeviceptr gate;
 	unsigned gpu;
 
-	if (is_behind(op, each) || !gate_can_wait(op->place.per_thread) ||
+	if (is_behind(op, each) || !value_can_wait(op->place.per_thread) ||
 	    !terms_place(device, &gpu)) {
 		return;
 	}
 	gate = keeper_gate(op->id->context, device, gpu, each);
-	if (gate && gate_wait(op->place.at, op->place.per_thread, gate)) {
+	if (gate && value_wait(op->place.at, op->place.per_thread, gate)) {
 		log_once(LOG_LEVEL_INFO, "Kernels let jobs of others begin that are due earlier");
 	}
 }

@@ -23,20 +23,9 @@
 #include "shim/lane.h"
 #include "shim/op.h"
 
-/* Whether streams can wait for values, and write them, as far as is known. @per_thread: stream 0 is
- * the thread's own, here and below. */
-bool gate_can_wait(bool per_thread);
-
 /* Whether streams that don't wait go on, beside one that does: not in programs of many streams,
  * which share connections to the GPU. */
 bool gate_others_go_on(void);
-
-/* What comes next in @stream waits until the 4 bytes at @gate are at least 1. Return: false if the
- * driver can't: then gate_can_wait() is false from now on. */
-bool gate_wait(CUstream stream, bool per_thread, CUdeviceptr gate);
-
-/* Behind what is in @stream by now @value is written to the 4 bytes at @at. Return: whether. */
-bool gate_write(CUstream stream, bool per_thread, CUdeviceptr at, uint32_t value);
 
 /* Not inline: see gate_kernel(). */
 void gate_kernel_wait(const struct op *op);

@@ -126,7 +126,7 @@ static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread,
 	}
 	graph_launched(exec, op.id->context);
 	gate_kernel(&op);
-	kernels_done_before_launch(&op);
+	kernels_done_not(op.lane, op.id->context);
 	rc = op.how == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN ? launch_green(&op, exec, launch)
 	     : op.to && place_is_in(&op.place, op.to)	     ? launch_raised(&op, exec, launch)
 							     : launch(exec, op.place.at);

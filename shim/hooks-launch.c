@@ -105,7 +105,7 @@ static inline CUresult launch_op(struct op *op, bool *ret_again) {
 		break;
 	}
 	gate_kernel(op);
-	kernels_done_before_launch(op);
+	kernels_done_not(op->lane, op->id->context);
 	rc = launch_in_job(op, ret_again);
 	if (rc == CUDA_SUCCESS && op_has_launched(op)) {
 		route_learn(op);

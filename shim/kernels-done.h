@@ -7,25 +7,22 @@
  */
 #pragma once
 
-#include "proto/terms.h"
+#include <stdbool.h>
+
+#include <cuda.h>
+
 #include "shim/lane.h"
-#include "shim/op.h"
+
+/* Kernels of @lane's job, which is awaited, were handed over to @stream, and a copy comes next that
+ * may be one back, in @context, which is current. @per_thread: stream 0 is the thread's own. */
+void kernels_done_write(struct lane *lane, CUcontext context, CUstream stream, bool per_thread);
 
 /* Not inline: see below. */
-void kernels_done_write(const struct op *op);
-void kernels_done_forget(const struct op *op);
+void kernels_done_forget(struct lane *lane, CUcontext context);
 
-/* Before the copy of @op, perhaps one back, which has begun. */
-static inline void kernels_done_before_copy(const struct op *op) {
-	if (terms_are_awaited(atomic_load_explicit(&op->lane->terms, memory_order_relaxed)) &&
-	    op_has_launched(op)) {
-		kernels_done_write(op);
-	}
-}
-
-/* Before the launch of @op, a kernel or a graph, which has begun. */
-static inline void kernels_done_before_launch(const struct op *op) {
-	if (atomic_load_explicit(&op->lane->kernels_done, memory_order_relaxed)) {
-		kernels_done_forget(op);
+/* Before a launch, of a kernel or a graph, in @lane's job. */
+static inline void kernels_done_not(struct lane *lane, CUcontext context) {
+	if (atomic_load_explicit(&lane->kernels_done, memory_order_relaxed)) {
+		kernels_done_forget(lane, context);
 	}
 }

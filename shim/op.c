@@ -355,6 +355,10 @@ static bool may_copy_back(const struct op *op) {
 	       op->kind == SBEET__OP_KIND__OP_KIND_COPY_UNIFIED;
 }
 
+static bool is_awaited(const struct lane *lane) {
+	return terms_are_awaited(atomic_load_explicit(&lane->terms, memory_order_relaxed));
+}
+
 static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	enum op_verdict verdict = resolve(op) ? enter(op, ret_rc) : OP_BYPASS;
 	bool own;
@@ -374,8 +378,8 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	if (may_copy_back(op) && env_get()->measure) {
 		kernel_end_wait(op->worker, op->use, op->traits & OP_WAITS);
 	}
-	if (may_copy_back(op)) {
-		kernels_done_before_copy(op);
+	if (may_copy_back(op) && is_awaited(op->lane) && op_has_launched(op)) {
+		kernels_done_write(op->lane, op->id->context, op->place.at, op->place.per_thread);
 	}
 	op->begin_ns = 0;
 	if (op->traits & OP_WAITS) {

@@ -16,8 +16,6 @@
 #include "shim/kernels-done.h"
 
 static struct lane lane;
-static struct stream_use use;
-static const struct stream_id id;
 static unsigned n_written, n_watched, n_forgotten;
 static bool refuses, one_job;
 
@@ -58,55 +56,41 @@ void __wrap_keeper_kernels_go_on(CUcontext context, CUdevice device) {
 }
 
 static int setup(void **state) {
-	const struct terms t = {.steered = true, .awaited = true};
-
-	atomic_store(&lane.terms, terms_pack(&t));
 	atomic_store(&lane.kernels_done, false);
-	atomic_store(&use.launches, 0);
 	n_written = n_watched = n_forgotten = 0;
 	refuses = false;
 	one_job = true;
 	return 0;
 }
 
-static const struct op op = {.lane = &lane, .use = &use, .id = &id};
-
 static void launch(void) {
-	kernels_done_before_launch(&op);
-	atomic_fetch_add(&use.launches, 1);
+	kernels_done_not(&lane, NULL);
+}
+
+static void copy_back(void) {
+	kernels_done_write(&lane, NULL, NULL, false);
 }
 
 static void the_first_copy_behind_kernels_tells(void **state) {
-	kernels_done_before_copy(&op); /* the input */
-	assert_int_equal(n_written, 0);
 	launch();
 	launch();
-	kernels_done_before_copy(&op);
-	kernels_done_before_copy(&op);
+	copy_back();
+	copy_back();
 	assert_int_equal(n_written, 1);
 	assert_int_equal(n_watched, 1);
 	assert_int_equal(n_forgotten, 0);
 	launch();
 	launch();
 	assert_int_equal(n_forgotten, 1);
-	kernels_done_before_copy(&op);
+	copy_back();
 	assert_int_equal(n_written, 2);
 	assert_int_equal(n_watched, 2);
-}
-
-static void nothing_is_told_of_who_is_not_awaited(void **state) {
-	const struct terms t = {.steered = true, .yields = true};
-
-	atomic_store(&lane.terms, terms_pack(&t));
-	launch();
-	kernels_done_before_copy(&op);
-	assert_int_equal(n_written, 0);
 }
 
 static void nothing_is_told_of_one_of_several_jobs(void **state) {
 	one_job = false;
 	launch();
-	kernels_done_before_copy(&op);
+	copy_back();
 	assert_int_equal(n_written, 0);
 	assert_false(atomic_load(&lane.kernels_done));
 }
@@ -114,14 +98,13 @@ static void nothing_is_told_of_one_of_several_jobs(void **state) {
 static void what_the_driver_refuses_is_not_watched(void **state) {
 	refuses = true;
 	launch();
-	kernels_done_before_copy(&op);
+	copy_back();
 	assert_int_equal(n_watched, 0);
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_first_copy_behind_kernels_tells, setup),
-		cmocka_unit_test_setup(nothing_is_told_of_who_is_not_awaited, setup),
 		cmocka_unit_test_setup(nothing_is_told_of_one_of_several_jobs, setup),
 		cmocka_unit_test_setup(what_the_driver_refuses_is_not_watched, setup),
 	};

@@ -46,11 +46,12 @@
 static void emit_elect(struct text *out) {
 	text_adds(out,
 		  "\tmov.u32 \t%sbeet_r0, %tid.x;\n"
+		  "\tsetp.ne.u32 \t%sbeet_p2, 0, 0;\n"
+		  "\tsetp.ne.u32 \t%sbeet_p0, %sbeet_r0, 0;\n"
+		  "\t@%sbeet_p0 bra \t$sbeet_sync;\n" /* most warps are done with this */
 		  "\tmov.u32 \t%sbeet_r1, %tid.y;\n"
 		  "\tmov.u32 \t%sbeet_r2, %tid.z;\n"
-		  "\tor.b32 \t%sbeet_r0, %sbeet_r0, %sbeet_r1;\n"
-		  "\tor.b32 \t%sbeet_r0, %sbeet_r0, %sbeet_r2;\n"
-		  "\tsetp.ne.u32 \t%sbeet_p2, 0, 0;\n"
+		  "\tor.b32 \t%sbeet_r0, %sbeet_r1, %sbeet_r2;\n"
 		  "\tsetp.ne.u32 \t%sbeet_p0, %sbeet_r0, 0;\n"
 		  "\t@%sbeet_p0 bra \t$sbeet_sync;\n");
 }
@@ -152,8 +153,7 @@ static void emit_slot(struct text *out, bool next) {
 		  "\tld.param.u64 \t%%sbeet_d0, [" ARG
 		  "+%d];\n"
 		  "\tmov.u32 \t%%sbeet_r0, %%ctaid.x;\n"
-		  "\tmul.wide.u32 \t%%sbeet_d1, %%sbeet_r0, %d;\n"
-		  "\tadd.s64 \t%%sbeet_d0, %%sbeet_d0, %%sbeet_d1;\n"
+		  "\tmad.wide.u32 \t%%sbeet_d0, %%sbeet_r0, %d, %%sbeet_d0;\n"
 		  "\tselp.b64 \t%%sbeet_d1, %d, %d, %%sbeet_half;\n"
 		  "\tadd.s64 \t%%sbeet_d0, %%sbeet_d0, %%sbeet_d1;\n",
 		  ARG_(ctl), (int)sizeof(struct twin_slot), next ? HALF : 0, next ? 0 : HALF);

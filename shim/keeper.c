@@ -19,6 +19,7 @@
 #include "proto/board.h"
 #include "proto/spin.h"
 #include "proto/thread.h"
+#include "shim/capture.h"
 #include "shim/seat.h"
 #include "shim/state.h"
 #include "shim/terms.h"
@@ -411,7 +412,8 @@ static struct dock *make_dock(CUcontext context) {
 	int token = state_enter_locked(&lock);
 	struct dock *d = find_dock(context);
 
-	if (!d && (running || start_locked())) {
+	/* To allocate memory may spoil a capture. */
+	if (!d && !capture_any() && (running || start_locked())) {
 		d = find_dock(NULL);
 		if (d && fill_dock(d)) {
 			atomic_store(&d->context, context);

@@ -19,7 +19,8 @@ _Static_assert(sizeof(works) / sizeof(works[0]) == MEASURED_WORKS, "as the heade
 
 static struct profile_table profiles[MEASURED_WORKS];
 
-const struct plan_gpu measured_gpu = {.sms = MEASURED_SMS, .group = 8};
+const struct plan_gpu measured_gpu = {
+	.sms = MEASURED_SMS, .group = 8, .gates = true, .guards = true};
 
 static void die(const char *what) {
 	perror(what);

@@ -12,6 +12,7 @@
 #define MEASURED_SMS   132
 #define MEASURED_WORKS 8
 
+/* Where tasks may yield, with guard bands, as sbeetd plans by default. */
 extern const struct plan_gpu measured_gpu;
 
 /* A file of tests/gpu/evaluation, which is @folder. Ends the program if it can't be read, as

@@ -180,6 +180,37 @@ static void others_go_on_while_a_job_copies(void **state) {
 	assert_int_equal(m.jobs[2].phase, MODEL_RUNNING);
 }
 
+/* Places may change while kernels wait, or run. */
+static void gates_come_and_go(void **state) {
+	const struct model_gpu gpu = {.sms = {56, 76}};
+	struct model_task tasks[2] = {task(50 * MS, 10 * MS, 1, MS, 5 * MS).model,
+				      task(50 * MS, 40 * MS, 2, MS, 4 * MS).model};
+	struct model_place places[2] = {everywhere, everywhere};
+	struct model m;
+
+	(void)state;
+	tasks[0].copy_in = tasks[1].copy_in = 0;
+	model_init(&m, &gpu, tasks, places, 2);
+	begin(&m, 1, MS);
+	places[0].awaited = places[1].yields = true;
+	model_moved(&m, 2 * MS);
+	model_advance(&m, 2 * MS);
+	assert_int_equal(m.jobs[1].phase, MODEL_RUNNING); /* it is past */
+	begin(&m, 0, 2 * MS);
+	go_on_until(&m, 7 * MS);
+	assert_int_equal(m.jobs[1].phase, MODEL_QUEUED); /* its second one is not */
+	assert_int_equal(m.jobs[0].phase, MODEL_RUNNING);
+	go_on_until(&m, 20 * MS);
+	assert_int_equal(m.jobs[1].phase, MODEL_IDLE);
+	begin(&m, 0, 20 * MS);
+	begin(&m, 1, 20 * MS + 1);
+	assert_false(m.jobs[1].past);
+	places[1].yields = false;
+	model_moved(&m, 21 * MS);
+	model_advance(&m, 21 * MS);
+	assert_true(m.jobs[1].past);
+}
+
 /* ---- guard bands ---- */
 
 #define PERIOD (2 * MS)
@@ -277,6 +308,7 @@ int main(void) {
 		cmocka_unit_test(tasks_yield_where_that_saves_jobs),
 		cmocka_unit_test(what_is_past_its_gate_takes_its_turn),
 		cmocka_unit_test(others_go_on_while_a_job_copies),
+		cmocka_unit_test(gates_come_and_go),
 		cmocka_unit_test(no_kernel_runs_into_a_job_that_is_expected),
 		cmocka_unit_test(what_fits_between_no_jobs_does_not_wait_for_the_next),
 		cmocka_unit_test(an_expected_job_is_not_waited_for_for_long),

@@ -172,24 +172,19 @@ static bool is_open(const struct model_job *r) {
 	return r->phase != MODEL_IDLE && r->phase != MODEL_WAKE;
 }
 
-/* How long the kernel of @r takes, or those that share its gate. */
-static nsec_t gated_ns(const struct model *m, const struct model_job *r) {
-	unsigned sms = 0;
-	nsec_t ns;
+/* A kernel that waits at its gate, or is about to. */
+struct gated {
+	const struct model_job *job;
+	nsec_t ends; /* if it begins now: it, or those that share its gate */
+	nsec_t due;
+};
 
-	for (unsigned k = 0; k < MODEL_REGIONS; k++) {
-		sms += r->place->regions[k] ? m->gpu->sms[k] : 0;
-	}
-	ns = (nsec_t)kernel_ns(r, sms);
-	return ns;
-}
-
-/* Whether the open job of @o needs SMs before the kernel of @r would end. Others hear of the end of
- * its kernels if a copy back follows. */
-static bool needs_sms(const struct model *m, const struct model_job *r, const struct model_job *o) {
+/* Whether the open job of @o needs SMs before @k would end. Others hear of the end of its kernels
+ * if a copy back follows. */
+static bool needs_sms(const struct model_job *o, const struct gated *k) {
 	switch (o->phase) {
 	case MODEL_COPY_IN:
-		return m->now + gated_ns(m, r) > o->opened + o->task->copy_in;
+		return k->ends > o->opened + o->task->copy_in;
 	case MODEL_COPY_OUT:
 	case MODEL_REPORT:
 		return false;
@@ -200,56 +195,71 @@ static bool needs_sms(const struct model *m, const struct model_job *r, const st
 	}
 }
 
-/* Whether the kernel of @r would run into the next job of @o. @ret_until: when that one is no
- * longer expected. */
-static bool is_in_guard_band(const struct model *m, const struct model_job *r,
-			     const struct model_job *o, nsec_t *ret_until) {
-	nsec_t guard = m->gpu->guard, expected, due, ns;
+/* Whether @k would run into the next job of @o. @ret_until: when that one is no longer expected. */
+static bool is_in_guard_band(const struct model *m, const struct model_job *o,
+			     const struct gated *k, nsec_t *ret_until) {
+	nsec_t expected, due;
 
 	if (!o->place->guarded || !o->opened || !o->task->period) {
 		return false;
 	}
 	expected = o->opened + o->task->period + o->task->copy_in;
 	due = o->release + o->task->deadline + (o->phase == MODEL_WAKE ? 0 : o->task->period);
-	ns = gated_ns(m, r);
-	*ret_until = expected + guard;
-	return due < job_due(r) && m->now + ns > expected + guard && m->now < *ret_until &&
-	       o->over + ns <= expected + guard;
+	*ret_until = expected + m->gpu->guard;
+	return due < k->due && k->ends > *ret_until && m->now < *ret_until &&
+	       o->over + (k->ends - m->now) <= *ret_until;
 }
 
-/* Whether the kernel of @r has to wait at its gate for @o, who is awaited. @ret_until: until then,
- * unless something happens. */
-static bool waits_for(const struct model *m, const struct model_job *r, const struct model_job *o,
-		      nsec_t *ret_until) {
-	*ret_until = NEVER;
-	if (is_open(o) && needs_sms(m, r, o)) {
-		return job_due(o) < job_due(r);
-	}
-	return is_in_guard_band(m, r, o, ret_until);
-}
-
-static bool must_yield(const struct model *m, const struct model_job *r, nsec_t *ret_until) {
+/* Whether @k has to wait for somebody who is awaited. @ret_until: until then, unless a job begins
+ * or ends. */
+static bool must_yield(const struct model *m, const struct gated *k, nsec_t *ret_until) {
 	bool wait = false;
 
 	*ret_until = NEVER;
-	for (unsigned i = 0; i < m->n; i++) {
-		const struct model_job *o = &m->jobs[i];
+	for (unsigned i = 0; i < m->n_awaited; i++) {
+		const struct model_job *o = m->awaited[i];
 		nsec_t until;
 
-		if (o != r && o->place->awaited && waits_for(m, r, o, &until)) {
-			wait = true;
+		if (o == k->job) {
+			continue;
+		}
+		if (is_open(o) && needs_sms(o, k)) {
+			if (job_due(o) < k->due) {
+				*ret_until = NEVER;
+				return true;
+			}
+		} else if (is_in_guard_band(m, o, k, &until)) {
 			*ret_until = until < *ret_until ? until : *ret_until;
+			wait = true;
 		}
 	}
 	return wait;
 }
 
+static struct gated at_gate(const struct model *m, const struct model_job *r) {
+	unsigned sms = 0;
+
+	for (unsigned k = 0; k < MODEL_REGIONS; k++) {
+		sms += r->place->regions[k] ? m->gpu->sms[k] : 0;
+	}
+	return (struct gated){r, m->now + (nsec_t)kernel_ns(r, sms), job_due(r)};
+}
+
 /* Kernels that may pass their gates come to the GPU now. */
 static void open_gates(struct model *m) {
-	for (unsigned i = 0; i < m->n; i++) {
-		struct model_job *r = &m->jobs[i];
+	struct model_job *waiting[MODEL_TASKS_MAX];
+	unsigned n = 0;
 
-		if (r->phase != MODEL_QUEUED || r->past || must_yield(m, r, &r->next)) {
+	for (unsigned i = 0; i < m->n_kernels; i++) {
+		if (!m->kernels[i]->past) {
+			waiting[n++] = m->kernels[i];
+		}
+	}
+	for (unsigned i = 0; i < n; i++) {
+		struct model_job *r = waiting[i];
+		const struct gated k = at_gate(m, r);
+
+		if (must_yield(m, &k, &r->next)) {
 			continue;
 		}
 		remove_kernel(m, r);
@@ -521,6 +531,22 @@ nsec_t model_next(const struct model *m) {
 	return next;
 }
 
+/* What the places of all tasks come to. */
+static void look_at_places(struct model *m) {
+	m->has_levels = m->has_gates = false;
+	m->n_awaited = 0;
+	for (unsigned i = 0; i < m->n; i++) {
+		struct model_job *r = &m->jobs[i];
+
+		m->has_levels |= r->place->level != m->jobs[0].place->level;
+		m->has_gates |= r->place->yields;
+		if (r->place->awaited) {
+			m->awaited[m->n_awaited++] = r;
+		}
+		r->tail = model_tail(m->gpu, r->task, r->place);
+	}
+}
+
 void model_init(struct model *m, const struct model_gpu *gpu, const struct model_task *tasks,
 		const struct model_place *places, unsigned n) {
 	assert(n <= MODEL_TASKS_MAX);
@@ -529,12 +555,10 @@ void model_init(struct model *m, const struct model_gpu *gpu, const struct model
 	for (unsigned i = 0; i < n; i++) {
 		m->jobs[i].task = &tasks[i];
 		m->jobs[i].place = &places[i];
-		m->has_levels |= places[i].level != places[0].level;
-		m->has_gates |= places[i].yields;
 		m->has_slower |= tasks[i].beside > 1;
-		m->jobs[i].tail = model_tail(gpu, &tasks[i], &places[i]);
 		enter(m, &m->jobs[i], MODEL_IDLE);
 	}
+	look_at_places(m);
 }
 
 void model_begin(struct model *m, unsigned task, nsec_t now, nsec_t release, nsec_t wake,
@@ -565,15 +589,10 @@ void model_moved(struct model *m, nsec_t now) {
 		memset(kernels[i]->held, 0, sizeof(kernels[i]->held));
 		kernels[i]->phase = MODEL_QUEUED;
 		kernels[i]->next = NEVER;
+		kernels[i]->past |= !kernels[i]->place->yields;
 	}
 	memcpy(m->free_sms, m->gpu->sms, sizeof(m->free_sms));
-	m->has_levels = false;
-	for (unsigned i = 0; i < m->n; i++) {
-		struct model_job *r = &m->jobs[i];
-
-		m->has_levels |= r->place->level != m->jobs[0].place->level;
-		r->tail = model_tail(m->gpu, r->task, r->place);
-	}
+	look_at_places(m);
 	m->n_kernels = 0;
 	for (unsigned i = 0; i < n; i++) {
 		add_kernel(m, kernels[i]);

@@ -120,6 +120,8 @@ struct model {
 	struct model_job *kernels[MODEL_TASKS_MAX]; /* queued or running, who is served first before
 						       the others */
 	unsigned n_kernels;
+	struct model_job *awaited[MODEL_TASKS_MAX]; /* those who are */
+	unsigned n_awaited;
 	unsigned free_sms[MODEL_REGIONS];
 	bool has_levels;	/* not all tasks have the same */
 	bool has_gates;		/* some task yields */

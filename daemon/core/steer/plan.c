@@ -52,9 +52,6 @@ static const uint64_t plan_events[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 6
 #define UNKNOWN_BLOCK (1 * NSEC_PER_MSEC)
 #define UNKNOWN_WAVES 10
 
-/* Of those who go before others. */
-#define LEVEL_HIGH PROTO_TERMS_LEVEL_MAX
-
 /* Rounds in which every task may move once. */
 #define ROUNDS_MAX 3
 
@@ -298,6 +295,18 @@ static double gain_for_first(const struct search *s, unsigned task) {
 	return 0;
 }
 
+unsigned plan_level(const struct model_task *tasks, unsigned n, unsigned task) {
+	nsec_t deadline = tasks[task].deadline;
+	unsigned rank = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		nsec_t other = tasks[i].deadline;
+
+		rank += other && (other < deadline || (other == deadline && i < task));
+	}
+	return deadline && rank < PROTO_TERMS_LEVEL_MAX ? PROTO_TERMS_LEVEL_MAX - rank : 0;
+}
+
 /* Moves one task where that is better. Return: whether. */
 static bool move(struct search *s, struct candidate *c, unsigned task, double *best) {
 	bool moved = false;
@@ -307,7 +316,7 @@ static bool move(struct search *s, struct candidate *c, unsigned task, double *b
 
 		place.regions[0] = k % 3 != 2;
 		place.regions[1] = k % 3 != 1;
-		place.level = k < 3 ? 0 : LEVEL_HIGH;
+		place.level = k < 3 ? plan_level(s->tasks, s->n, task) : 0;
 		moved |= try_place(s, c, task, &place, 0, best);
 	}
 	/* Where copies of several tasks meet, and this one has some that are worth it. */
@@ -422,18 +431,6 @@ static void insert(struct search *s, const struct candidate *c, double badness) 
 	s->optima[at] = (struct optimum){*c, badness};
 }
 
-unsigned plan_level(const struct model_task *tasks, unsigned n, unsigned task) {
-	nsec_t deadline = tasks[task].deadline;
-	unsigned rank = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		nsec_t other = tasks[i].deadline;
-
-		rank += other && (other < deadline || (other == deadline && i < task));
-	}
-	return deadline && rank < LEVEL_HIGH ? LEVEL_HIGH - rank : 0;
-}
-
 /* Everybody everywhere, the shortest deadline at the highest level. */
 static struct candidate by_deadline(const struct search *s, const struct candidate *c) {
 	struct candidate other = *c;
@@ -513,6 +510,9 @@ static void search(struct search *s, struct candidate *c) {
 
 	s->time = search_time(s);
 	predict_alone(s, c, s->alone);
+	for (unsigned i = 0; i < s->n; i++) {
+		c->places[i].level = plan_level(s->tasks, s->n, i);
+	}
 	try_cuts(s, c);
 	s->time = whole;
 }

@@ -8,16 +8,15 @@
  * SMs. A search begins as if some had no deadline.
  *
  * The GPU is cut in two at a boundary of groups, and each task gets the lower part, the upper part
- * or all of it. From there one task at a time moves, at several cuts, as long as the prediction
- * gets better. Whoever has the higher level goes first, but waits for a block at each launch that
- * wants more SMs than are free (HARDWARE.md), so the search begins with one level alone, and a task
- * moves to the highest or the lowest. Another search starts with everybody everywhere, the shorter
- * the deadline the higher the level. Copies are held where several tasks make any; those of a task
- * may go first instead, whole, which costs it less: beside copies of a shorter deadline only if
- * jobs are late otherwise. If tasks may yield, those of a deadline up to some length yield to
- * nobody, and the others to all whose jobs are due earlier: each length is tried, with guard bands
- * before the jobs and without, and nobody yields if that saves no job. A task whose deadline can't
- * be kept even alone holds nobody up.
+ * or all of it, the shorter the deadline the higher the level. From there one task at a time moves,
+ * at several cuts, as long as the prediction gets better. Whoever has the higher level goes first,
+ * but waits for a block at each launch that wants more SMs than are free (HARDWARE.md), so a task
+ * may also move to the lowest. Another search starts with everybody everywhere. Copies are held
+ * where several tasks make any; those of a task may go first instead, whole, which costs it less:
+ * beside copies of a shorter deadline only if jobs are late otherwise. If tasks may yield, those of
+ * a deadline up to some length yield to nobody, and the others to all whose jobs are due earlier:
+ * each length is tried, with guard bands before the jobs and without, and nobody yields if that
+ * saves no job. A task whose deadline can't be kept even alone holds nobody up.
  *
  * Pure: no clock, no I/O, no allocation. The same input gives the same plan.
  */

@@ -378,15 +378,15 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	if (may_copy_back(op) && env_get()->measure) {
 		kernel_end_wait(op->worker, op->use, op->traits & OP_WAITS);
 	}
-	if (may_copy_back(op) && is_awaited(op->lane) && op_has_launched(op)) {
-		kernels_done_write(op->lane, op->id->context, op->place.at, op->place.per_thread);
-	}
 	op->begin_ns = 0;
 	if (op->traits & OP_WAITS) {
 		op->begun = point_mark();
 		op->begin_ns = is_recorded(op) ? nsec_now() : 0;
 	}
 	state_depth++;
+	if (may_copy_back(op) && is_awaited(op->lane) && op_has_launched(op)) {
+		kernels_done_write(op->lane, op->id->context, op->place.at, op->place.per_thread);
+	}
 	return OP_GO;
 }
 

@@ -18,6 +18,16 @@ static unsigned sms_of(const struct model_job *r) {
 	return r->held[0] + r->held[1];
 }
 
+/* That a kernel at @place may use. */
+static unsigned sms_in(const struct model_gpu *gpu, const struct model_place *place) {
+	unsigned sms = 0;
+
+	for (unsigned k = 0; k < MODEL_REGIONS; k++) {
+		sms += place->regions[k] ? gpu->sms[k] : 0;
+	}
+	return sms;
+}
+
 /* One kernel alone on @sms SMs. */
 static double kernel_ns(const struct model_job *r, unsigned sms) {
 	const struct model_task *task = r->task;
@@ -237,11 +247,8 @@ static bool must_yield(const struct model *m, const struct gated *k, nsec_t *ret
 }
 
 static struct gated at_gate(const struct model *m, const struct model_job *r) {
-	unsigned sms = 0;
+	unsigned sms = sms_in(m->gpu, r->place);
 
-	for (unsigned k = 0; k < MODEL_REGIONS; k++) {
-		sms += r->place->regions[k] ? m->gpu->sms[k] : 0;
-	}
 	return (struct gated){r, m->now + (nsec_t)kernel_ns(r, sms), job_due(r)};
 }
 
@@ -508,12 +515,9 @@ static void step(struct model *m, struct model_job *r) {
 
 nsec_t model_tail(const struct model_gpu *gpu, const struct model_task *task,
 		  const struct model_place *place) {
-	unsigned sms = 0;
+	unsigned sms = sms_in(gpu, place);
 	nsec_t gates;
 
-	for (unsigned k = 0; k < MODEL_REGIONS; k++) {
-		sms += place->regions[k] ? gpu->sms[k] : 0;
-	}
 	sms = place->most_sms && place->most_sms < sms ? place->most_sms : sms;
 	gates = place->yields && gpu->behind > 0 ? task->kernels[sms] / gpu->behind + 1
 						 : task->launches;

@@ -2,7 +2,8 @@
  * gate.h: work in streams that waits for a word of the keeper (keeper.h): pieces of copies that are
  * held (copies.h), and kernels of programs whose terms say that they yield.
  *
- * Such a kernel does not begin while a program that is awaited has a job open that is due earlier;
+ * Such a kernel does not begin while a program that is awaited has a job open that is due earlier
+ * and needs the GPU, nor in a guard band before one (proto/board.h);
  * nor do the launches behind it, 100 us of them at most, where each took that little in the job
  * before. Graphs wait each.
  *

@@ -44,10 +44,10 @@ static bool needs_sms(const struct board *board, unsigned gpu, unsigned i,
 /* Whether the next job of slot @i is expected before @kernel would end. */
 static bool is_expected(const struct board_needs *needs, const struct board_kernel *kernel,
 			nsec_t now) {
-	uint64_t from = get(needs->next_from_ns), latest = from + PROTO_GUARD_NS;
+	uint64_t from = get(needs->next_from_ns);
 
-	return from != 0 && now < latest && now + kernel->takes > latest &&
-	       get(needs->since_ns) + kernel->takes <= latest;
+	return from != 0 && now < get(needs->next_until_ns) && now + kernel->takes > from &&
+	       get(needs->since_ns) + kernel->takes <= from;
 }
 
 /* The deadline of slot @i that @kernel has to wait for, 0: none. */

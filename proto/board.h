@@ -102,10 +102,11 @@ struct board_needs {
 	_Atomic uint32_t done;
 	uint32_t reserved; /* 0 */
 	/* Of the next job, if the program is guarded. */
-	_Atomic uint64_t next_from_ns; /* when its first kernel is expected; 0: not known */
-	_Atomic uint64_t next_due_ns;  /* when it must be done */
-	_Atomic uint64_t since_ns;     /* when the kernels of the last job were done */
-	uint64_t reserved2[3];	       /* 0: a cache line */
+	_Atomic uint64_t next_from_ns;	/* kernels of others should be over then; 0: not known */
+	_Atomic uint64_t next_due_ns;	/* when it must be done */
+	_Atomic uint64_t since_ns;	/* when the kernels of the last job were done */
+	_Atomic uint64_t next_until_ns; /* when it is no longer expected */
+	uint64_t reserved2[2];		/* 0: a cache line */
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */

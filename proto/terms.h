@@ -58,8 +58,9 @@ _Static_assert(sizeof(struct terms_gpu) == 32, "the page is the same for every p
 _Static_assert(sizeof(struct terms_page) == 16 + 64 * PROTO_TERMS_GPUS_MAX,
 	       "the page is the same for every program");
 
-/* A job of a program that is guarded is expected to come at most so much later than its period
- * says, and kernels of others may run so long into it. */
+/* As long as nobody knows better: a job of a program that is guarded comes at most so much earlier
+ * or later than its period says. And kernels of others may run so long into it, but no longer than
+ * for half of the time that it has to spare. */
 #define PROTO_GUARD_NS (200 * NSEC_PER_USEC)
 
 enum terms_copies {

@@ -161,18 +161,23 @@ static uint64_t due_of(const struct lane *lane, const struct books_job *job) {
 }
 
 /* When @job, due at @due, and the next one need the SMs. */
-static void tell_needs(const struct lane *lane, const struct books_job *job, uint64_t due) {
-	nsec_t release = job->marked_ns ? job->marked_ns : job->release_ns, period, lead;
+static void tell_needs(struct lane *lane, const struct books_job *job, uint64_t due) {
+	nsec_t release = job->marked_ns ? job->marked_ns : job->release_ns, into;
 	struct seat_needs needs = {0};
+	struct terms_next next;
 
 	if (!terms_are_awaited(job->terms)) {
 		return;
 	}
-	if (terms_next(lane->device, &period, &lead)) {
-		needs.from = lead > 0 ? job->began_ns + lead : 0;
+	if (terms_next(lane->device, &next)) {
+		needs.from = next.lead > 0 ? job->began_ns + next.lead : 0;
 		if (terms_guarded(job->terms)) {
-			needs.next_from = release + period + lead;
-			needs.next_due = due < BOARD_NO_DUE - period ? due + period : BOARD_NO_DUE;
+			releases_note(&lane->releases, release, next.period);
+			into = next.spare / 2 < PROTO_GUARD_NS ? next.spare / 2 : PROTO_GUARD_NS;
+			needs.next_from = releases_from(&lane->releases) + next.lead + into;
+			needs.next_until = releases_until(&lane->releases) + next.lead;
+			needs.next_due =
+				due < BOARD_NO_DUE - next.period ? due + next.period : BOARD_NO_DUE;
 		}
 	}
 	seat_needs(lane->device, &needs);

@@ -72,6 +72,7 @@ HOT_CODE void seat_needs(CUdevice device, const struct seat_needs *needs) {
 	if (n) {
 		set(n->from_ns, needs->from);
 		set(n->next_due_ns, needs->next_due);
+		set(n->next_until_ns, needs->next_until);
 		set(n->next_from_ns, needs->next_from);
 	}
 }

@@ -42,7 +42,7 @@ void seat_due_changed(CUdevice device);
 /* When the job that is about to open on @device, and the next one, need the SMs: see struct
  * board_needs. 0: that is not known. */
 struct seat_needs {
-	uint64_t from, next_from, next_due;
+	uint64_t from, next_from, next_until, next_due;
 };
 
 void seat_needs(CUdevice device, const struct seat_needs *needs);

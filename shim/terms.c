@@ -201,17 +201,20 @@ HOT_CODE nsec_t terms_deadline(CUdevice device) {
 		       : 0;
 }
 
-HOT_CODE bool terms_next(CUdevice device, nsec_t *ret_period, nsec_t *ret_lead) {
+HOT_CODE bool terms_next(CUdevice device, struct terms_next *ret) {
 	const struct terms_page *p;
 	unsigned place;
+	nsec_t due;
 
 	if (!terms_place(device, &place)) {
 		return false;
 	}
 	p = atomic_load(&page);
-	*ret_period = atomic_load_explicit(&p->period_ns[place], memory_order_acquire);
-	*ret_lead = atomic_load_explicit(&p->lead_ns[place], memory_order_acquire);
-	return *ret_period > 0;
+	ret->period = atomic_load_explicit(&p->period_ns[place], memory_order_acquire);
+	ret->lead = atomic_load_explicit(&p->lead_ns[place], memory_order_acquire);
+	due = atomic_load_explicit(&p->gpu[place].copy_due_ns, memory_order_acquire);
+	ret->spare = due == 0 ? ret->period : due > ret->lead ? due - ret->lead : 0;
+	return ret->period > 0;
 }
 
 nsec_t terms_kernel_ns(CUdevice device) {

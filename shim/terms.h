@@ -55,9 +55,16 @@ nsec_t terms_copy_due(CUdevice device);
 /* The same for the job itself; 0: it has no deadline, or none that anybody should wait for. */
 nsec_t terms_deadline(CUdevice device);
 
-/* Of a program that is guarded: from a job's release to the next one's, and from there until that
- * one's first kernel may begin. Return: whether that is known. */
-bool terms_next(CUdevice device, nsec_t *ret_period, nsec_t *ret_lead);
+/* Of the next job of a program that is guarded. */
+struct terms_next {
+	nsec_t period; /* from a job's release to the next one's */
+	nsec_t lead;   /* from there until that one's first kernel may begin */
+	nsec_t spare;  /* so much later it may be done if nobody disturbs it; the period: not known
+			*/
+};
+
+/* Return: whether that is known. */
+bool terms_next(CUdevice device, struct terms_next *ret);
 
 /* How long one of our kernels runs there, by itself; 0: not known. */
 nsec_t terms_kernel_ns(CUdevice device);

@@ -157,6 +157,7 @@ static void change_board(struct program *p) {
 	atomic_store(&needs->from_ns, any_due());
 	atomic_store(&needs->since_ns, any_due());
 	atomic_store(&needs->next_from_ns, any_due());
+	atomic_store(&needs->next_until_ns, any_due());
 	atomic_store(&needs->next_due_ns, any_due());
 	atomic_store(&p->page->period_ns[0], below(3) * 10 * NSEC_PER_MSEC);
 	atomic_store(&p->page->lead_ns[0], below(3) * NSEC_PER_MSEC);

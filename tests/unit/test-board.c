@@ -159,36 +159,40 @@ static void kernels_wait_for_jobs_that_are_due_earlier(void **state) {
 	assert_false(may_begin(BOARD_NO_DUE, t));
 }
 
+/* How late a job may come. */
+#define LATE (MS / 2)
+
 static void expect(unsigned slot, nsec_t since, nsec_t from, uint64_t due) {
 	atomic_store(&board.needs[GPU][slot].since_ns, since);
 	atomic_store(&board.needs[GPU][slot].next_from_ns, from);
+	atomic_store(&board.needs[GPU][slot].next_until_ns, from + LATE);
 	atomic_store(&board.needs[GPU][slot].next_due_ns, due);
 }
 
 /* If they would still run then. */
 static void kernels_wait_for_jobs_that_are_expected(void **state) {
-	nsec_t t = 1000 * MS, from = t + 5 * MS, latest = from + PROTO_GUARD_NS;
+	nsec_t t = 1000 * MS, from = t + 5 * MS, until = from + LATE;
 	uint64_t due = t + 10 * MS, later = t + 50 * MS;
 
 	expect(8, t - 5 * MS, from, due);
 	assert_true(may_begin(later, t)); /* it takes no time */
-	assert_false(is_awaited(later, latest - t, t));
-	assert_true(is_awaited(later, latest - t + 1, t));
-	assert_false(yields_not(later, latest - t + 1, t));
-	assert_false(is_awaited(due, latest - t + 1, t)); /* due as early */
-	assert_true(is_awaited(later, MS, latest - 1));
-	assert_false(is_awaited(later, MS, latest)); /* it does not come */
-	assert_true(yields_not(later, MS, latest));
+	assert_false(is_awaited(later, from - t, t));
+	assert_true(is_awaited(later, from - t + 1, t));
+	assert_false(yields_not(later, from - t + 1, t));
+	assert_false(is_awaited(due, from - t + 1, t)); /* due as early */
+	assert_true(is_awaited(later, MS, until - 1));
+	assert_false(is_awaited(later, MS, until)); /* it does not come */
+	assert_true(yields_not(later, MS, until));
 	/* It fits between no two jobs. */
-	assert_true(is_awaited(later, latest - (t - 5 * MS), t));
-	assert_false(is_awaited(later, latest - (t - 5 * MS) + 1, t));
+	assert_true(is_awaited(later, from - (t - 5 * MS), t));
+	assert_false(is_awaited(later, from - (t - 5 * MS) + 1, t));
 	/* What is open counts more than what will be; one's own does not at all. */
 	await(8, later);
-	assert_false(is_awaited(later, MS, latest - 1));
+	assert_false(is_awaited(later, MS, until - 1));
 	await(8, 0);
 	expect(8, 0, 0, 0);
 	expect(OWN, 0, from, due);
-	assert_false(is_awaited(later, MS, latest - 1));
+	assert_false(is_awaited(later, MS, until - 1));
 }
 
 static void kernels_wait_as_long_as_a_job_needs_sms(void **state) {

@@ -519,6 +519,7 @@ static void kernels_do_not_begin_in_a_guard_band(void **state) {
 	atomic_store(&needs->since_ns, 990 * MS);
 	atomic_store(&needs->next_due_ns, 1020 * MS);
 	atomic_store(&needs->next_from_ns, 1005 * MS);
+	atomic_store(&needs->next_until_ns, 1006 * MS);
 	gate = open_job(1200 * MS); /* for all that is known its kernels take no time */
 	let_it_look();
 	assert_true(may_begin(gate));
@@ -531,7 +532,7 @@ static void kernels_do_not_begin_in_a_guard_band(void **state) {
 	atomic_store(&own_due, 1200 * MS);
 	keeper_gate(context, DEVICE, GPU, 6 * MS);
 	assert_false(may_begin(gate)); /* the first kernel of the next job */
-	atomic_store(&now, 1005 * MS + PROTO_GUARD_NS);
+	atomic_store(&now, 1006 * MS);
 	wait_until(gate, true); /* the job has not come */
 	close_job(gate);
 }

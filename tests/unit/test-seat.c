@@ -75,13 +75,15 @@ static void the_last_end_rings_where_it_is_asked_for(void **state) {
 }
 
 static void the_needs_of_jobs_are_told(void **state) {
-	const struct seat_needs needs = {.from = 3000, .next_from = 5000, .next_due = 7000};
+	const struct seat_needs needs = {
+		.from = 3000, .next_from = 5000, .next_until = 6000, .next_due = 7000};
 	const struct board_needs *told = &board->needs[PLACE][SLOT];
 	uint32_t job;
 
 	seat_needs(0, &needs);
 	assert_int_equal(atomic_load(&told->from_ns), 3000);
 	assert_int_equal(atomic_load(&told->next_from_ns), 5000);
+	assert_int_equal(atomic_load(&told->next_until_ns), 6000);
 	assert_int_equal(atomic_load(&told->next_due_ns), 7000);
 	seat_needs(1, &(struct seat_needs){0}); /* that GPU has no place */
 	assert_int_equal(atomic_load(&told->from_ns), 3000);

@@ -205,10 +205,18 @@ static bool needs_sms(const struct model_job *o, const struct gated *k) {
 	}
 }
 
+/* How long kernels may run into a job of @o: for half of the time that it has to spare, or less. */
+static nsec_t overlap(const struct model *m, const struct model_job *o) {
+	nsec_t needs = o->task->copy_in + o->tail;
+	nsec_t half = o->task->deadline > needs ? (o->task->deadline - needs) / 2 : 0;
+
+	return half < m->gpu->guard ? half : m->gpu->guard;
+}
+
 /* Whether @k would run into the next job of @o. @ret_until: when that one is no longer expected. */
 static bool is_in_guard_band(const struct model *m, const struct model_job *o,
 			     const struct gated *k, nsec_t *ret_until) {
-	nsec_t expected, due;
+	nsec_t expected, due, from;
 
 	if (!o->place->guarded || !o->opened || !o->task->period) {
 		return false;
@@ -216,8 +224,9 @@ static bool is_in_guard_band(const struct model *m, const struct model_job *o,
 	expected = o->opened + o->task->period + o->task->copy_in;
 	due = o->release + o->task->deadline + (o->phase == MODEL_WAKE ? 0 : o->task->period);
 	*ret_until = expected + m->gpu->guard;
-	return due < k->due && k->ends > *ret_until && m->now < *ret_until &&
-	       o->over + (k->ends - m->now) <= *ret_until;
+	from = expected + overlap(m, o);
+	return due < k->due && k->ends > from && m->now < *ret_until &&
+	       o->over + (k->ends - m->now) <= from;
 }
 
 /* Whether @k has to wait for somebody who is awaited. @ret_until: until then, unless a job begins

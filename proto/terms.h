@@ -58,10 +58,12 @@ _Static_assert(sizeof(struct terms_gpu) == 32, "the page is the same for every p
 _Static_assert(sizeof(struct terms_page) == 16 + 64 * PROTO_TERMS_GPUS_MAX,
 	       "the page is the same for every program");
 
-/* As long as nobody knows better: a job of a program that is guarded comes at most so much earlier
- * or later than its period says. And kernels of others may run so long into it, but no longer than
- * for half of the time that it has to spare. */
+/* A job of a program that is guarded comes at most so much earlier or later than its period says,
+ * as long as nobody knows better. */
 #define PROTO_GUARD_NS (200 * NSEC_PER_USEC)
+
+/* Kernels of others may run so long into it, and for at most half of what it has to spare. */
+#define PROTO_OVERLAP_NS (100 * NSEC_PER_USEC)
 
 enum terms_copies {
 	TERMS_COPIES_WHOLE, /* as the program makes them */

@@ -173,7 +173,8 @@ static void tell_needs(struct lane *lane, const struct books_job *job, uint64_t 
 		needs.from = next.lead > 0 ? job->began_ns + next.lead : 0;
 		if (terms_guarded(job->terms)) {
 			releases_note(&lane->releases, release, next.period);
-			into = next.spare / 2 < PROTO_GUARD_NS ? next.spare / 2 : PROTO_GUARD_NS;
+			into = next.spare / 2 < PROTO_OVERLAP_NS ? next.spare / 2
+								 : PROTO_OVERLAP_NS;
 			needs.next_from = releases_from(&lane->releases) + next.lead + into;
 			needs.next_until = releases_until(&lane->releases) + next.lead;
 			needs.next_due =

@@ -10,9 +10,11 @@
 #define FOLLOW_PART 4
 #define STRAY_PART  4
 
-/* One in a hundred jobs may be off by more: where UP is a hundred times DOWN, they are. */
-#define UP   (50 * NSEC_PER_USEC)
-#define DOWN (UP / 100)
+/* What a job that is off by more adds to what is known, and each other one takes away: then as many
+ * are off by more as the one goes into the other. */
+#define UP	   (50 * NSEC_PER_USEC)
+#define DOWN_EARLY (UP / 100)
+#define DOWN_LATE  (UP / 500)
 
 /* Nothing is known better than that; and of a period no larger part is waited for. */
 #define OFF_MIN	 (20 * NSEC_PER_USEC)
@@ -26,8 +28,8 @@ static nsec_t limit(nsec_t off, nsec_t period) {
 }
 
 /* @off: what was known of how far jobs are off; @seen: how far the last one was. */
-static nsec_t track(nsec_t off, nsec_t seen, nsec_t period) {
-	return limit(seen > off ? off + UP : off > DOWN ? off - DOWN : 0, period);
+static nsec_t track(nsec_t off, nsec_t seen, nsec_t down, nsec_t period) {
+	return limit(seen > off ? off + UP : off > down ? off - down : 0, period);
 }
 
 void releases_note(struct releases *e, nsec_t release, nsec_t period) {
@@ -39,8 +41,8 @@ void releases_note(struct releases *e, nsec_t release, nsec_t period) {
 		e->early = e->late = limit(PROTO_GUARD_NS, period);
 		return;
 	}
-	e->early = track(e->early, early, period);
-	e->late = track(e->late, late, period);
+	e->early = track(e->early, early, DOWN_EARLY, period);
+	e->late = track(e->late, late, DOWN_LATE, period);
 	e->next = e->next + late / FOLLOW_PART - early / FOLLOW_PART + period;
 }
 

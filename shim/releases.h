@@ -4,8 +4,10 @@
  * be over when a job comes, and wait for one that is a little late.
  *
  * The grid of releases follows those that are seen by a quarter of what they are off. Jitter is
- * tracked as a quantile: 99 of 100 jobs come no later than `late` after the grid says, and as many
- * no earlier than `early` before. One that is off by a quarter of its period starts a new grid.
+ * tracked as quantiles: 99 of 100 jobs come no earlier than `early` before the grid says, for time
+ * before a job is lost to others each time, and 998 of 1000 no later than `late` after it, which
+ * costs others only what a job is late. One that is off by a quarter of its period starts a new
+ * grid.
  *
  * Pure: no clock, no I/O, no lock.
  */

@@ -217,7 +217,7 @@ static void gates_come_and_go(void **state) {
 
 /* A job each 2 ms that needs 0.4, beside jobs of kernels of this length, without an end. */
 static void run_guarded(bool guarded, nsec_t kernel, struct model_result ret[2]) {
-	const struct model_gpu gpu = {.sms = {56, 76}, .guard = MS / 10};
+	const struct model_gpu gpu = {.sms = {56, 76}, .guard = MS / 10, .overlap = MS / 10};
 	const struct model_wake wake = {MS / 20, MS / 10};
 	struct model_task tasks[2] = {
 		task(PERIOD, MS * 8 / 10, 1, MS / 10, MS * 2 / 10).model,
@@ -255,7 +255,7 @@ static void what_fits_between_no_jobs_does_not_wait_for_the_next(void **state) {
 
 /* A job that does not come is not waited for. */
 static void an_expected_job_is_not_waited_for_for_long(void **state) {
-	const struct model_gpu gpu = {.sms = {56, 76}, .guard = MS / 10};
+	const struct model_gpu gpu = {.sms = {56, 76}, .guard = MS / 10, .overlap = MS / 10};
 	struct model_task tasks[2] = {task(PERIOD, MS, 1, MS / 10, MS * 2 / 10).model,
 				      task(100 * MS, 90 * MS, 1, MS, MS).model};
 	struct model_place places[2] = {everywhere, everywhere};
@@ -270,6 +270,32 @@ static void an_expected_job_is_not_waited_for_for_long(void **state) {
 	assert_int_equal(m.jobs[1].phase, MODEL_QUEUED);
 	go_on_until(&m, PERIOD + 3 * MS / 2); /* it was expected at 3.1 ms, behind its copy */
 	assert_int_equal(m.jobs[1].phase, MODEL_RUNNING);
+}
+
+/* What @deadline leaves to spare beyond 0.4 ms counts: a kernel would end 0.05 ms after the next
+ * job is expected, at 3.1 ms. */
+static enum model_phase phase_in_overlap(nsec_t deadline) {
+	const struct model_gpu gpu = {.sms = {56, 76}, .guard = MS / 10, .overlap = MS / 10};
+	struct model_task tasks[2] = {task(PERIOD, deadline, 1, MS / 10, MS * 2 / 10).model,
+				      task(100 * MS, 90 * MS, 1, MS, MS).model};
+	struct model_place places[2] = {everywhere, everywhere};
+	struct model m;
+
+	places[0].awaited = places[0].guarded = places[1].yields = true;
+	model_init(&m, &gpu, tasks, places, 2);
+	begin(&m, 0, MS);
+	go_on_until(&m, PERIOD);
+	begin(&m, 1, PERIOD + MS * 5 / 100);
+	go_on_until(&m, PERIOD + MS * 16 / 100); /* its copy takes 0.1 ms */
+	return m.jobs[1].phase;
+}
+
+static void kernels_run_a_little_into_a_job_that_has_time(void **state) {
+	(void)state;
+	assert_int_equal(phase_in_overlap(MS), MODEL_RUNNING);
+	assert_int_equal(phase_in_overlap(MS * 51 / 100), MODEL_RUNNING); /* 0.11 to spare */
+	assert_int_equal(phase_in_overlap(MS * 49 / 100), MODEL_QUEUED);
+	assert_int_equal(phase_in_overlap(MS / 10), MODEL_QUEUED); /* hopeless */
 }
 
 /* Short deadlines beside long kernels of others that have time. */
@@ -312,6 +338,7 @@ int main(void) {
 		cmocka_unit_test(no_kernel_runs_into_a_job_that_is_expected),
 		cmocka_unit_test(what_fits_between_no_jobs_does_not_wait_for_the_next),
 		cmocka_unit_test(an_expected_job_is_not_waited_for_for_long),
+		cmocka_unit_test(kernels_run_a_little_into_a_job_that_has_time),
 		cmocka_unit_test(guard_bands_are_planned_where_they_save_jobs),
 	};
 

@@ -205,12 +205,12 @@ static bool needs_sms(const struct model_job *o, const struct gated *k) {
 	}
 }
 
-/* How long kernels may run into a job of @o: for half of the time that it has to spare, or less. */
+/* How long kernels may run into a job of @o: for half of what it has to spare at most. */
 static nsec_t overlap(const struct model *m, const struct model_job *o) {
 	nsec_t needs = o->task->copy_in + o->tail;
 	nsec_t half = o->task->deadline > needs ? (o->task->deadline - needs) / 2 : 0;
 
-	return half < m->gpu->guard ? half : m->gpu->guard;
+	return half < m->gpu->overlap ? half : m->gpu->overlap;
 }
 
 /* Whether @k would run into the next job of @o. @ret_until: when that one is no longer expected. */

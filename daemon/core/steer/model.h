@@ -70,7 +70,8 @@ struct model_gpu {
 	nsec_t hold;		     /* how much later a held copy begins */
 	nsec_t gate;		     /* how much later a kernel behind a gate begins */
 	nsec_t behind;		     /* so much of kernels is behind one gate, at least one */
-	nsec_t guard;		     /* jobs may come so much earlier or later than expected */
+	nsec_t guard;		     /* jobs may come so much later than expected */
+	nsec_t overlap;		     /* kernels may run so long into a job that is guarded */
 	nsec_t back;		     /* from the end of a job's last operation until its program
 					knows */
 };

@@ -44,9 +44,8 @@ static const uint64_t plan_events[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 6
 /* How much later a kernel begins behind a gate. */
 #define GATE (5 * NSEC_PER_USEC)
 
-/* Kernels behind one gate, and how exactly jobs are expected: as the shim does it. */
+/* Kernels behind one gate: as the shim does it. */
 #define BEHIND (100 * NSEC_PER_USEC)
-#define GUARD  PROTO_GUARD_NS
 
 /* An unknown task's jobs: one kernel, in waves of blocks. */
 #define UNKNOWN_BLOCK (1 * NSEC_PER_MSEC)
@@ -115,7 +114,8 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 		.hold = HOLD,
 		.gate = GATE,
 		.behind = BEHIND,
-		.guard = GUARD,
+		.guard = PROTO_GUARD_NS,
+		.overlap = PROTO_OVERLAP_NS,
 		.back = BACK,
 	};
 }

@@ -272,7 +272,7 @@ static void an_expected_job_is_not_waited_for_for_long(void **state) {
 	assert_int_equal(m.jobs[1].phase, MODEL_RUNNING);
 }
 
-/* What @deadline leaves to spare beyond 0.4 ms counts: a kernel would end 0.05 ms after the next
+/* What @deadline leaves to spare beyond 0.35 ms counts: a kernel would end 0.05 ms after the next
  * job is expected, at 3.1 ms. */
 static enum model_phase phase_in_overlap(nsec_t deadline) {
 	const struct model_gpu gpu = {.sms = {56, 76}, .guard = MS / 10, .overlap = MS / 10};
@@ -293,8 +293,8 @@ static enum model_phase phase_in_overlap(nsec_t deadline) {
 static void kernels_run_a_little_into_a_job_that_has_time(void **state) {
 	(void)state;
 	assert_int_equal(phase_in_overlap(MS), MODEL_RUNNING);
-	assert_int_equal(phase_in_overlap(MS * 51 / 100), MODEL_RUNNING); /* 0.11 to spare */
-	assert_int_equal(phase_in_overlap(MS * 49 / 100), MODEL_QUEUED);
+	assert_int_equal(phase_in_overlap(MS * 46 / 100), MODEL_RUNNING); /* 0.11 to spare */
+	assert_int_equal(phase_in_overlap(MS * 44 / 100), MODEL_QUEUED);
 	assert_int_equal(phase_in_overlap(MS / 10), MODEL_QUEUED); /* hopeless */
 }
 

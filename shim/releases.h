@@ -4,10 +4,9 @@
  * be over when a job comes, and wait for one that is a little late.
  *
  * The grid of releases follows those that are seen by a quarter of what they are off. Jitter is
- * tracked as quantiles: 99 of 100 jobs come no earlier than `early` before the grid says, for time
- * before a job is lost to others each time, and 998 of 1000 no later than `late` after it, which
- * costs others only what a job is late. One that is off by a quarter of its period starts a new
- * grid.
+ * tracked, too. 99 of 100 jobs come no earlier than `early` before the grid says: more would cost
+ * others time before each job. `late` is the latest of all, slowly forgotten: it costs others only
+ * what a job is late. One that is off by a quarter of its period starts a new grid.
  *
  * Pure: no clock, no I/O, no lock.
  */
@@ -22,8 +21,8 @@ struct releases {
 };
 
 /* A job came at @release. @period: from one to the next, at least 1. */
-void releases_note(struct releases *e, nsec_t release, nsec_t period);
+void releases_note(struct releases *r, nsec_t release, nsec_t period);
 
 /* When the next job comes at the earliest, and at the latest; after releases_note(). */
-nsec_t releases_from(const struct releases *e);
-nsec_t releases_until(const struct releases *e);
+nsec_t releases_from(const struct releases *r);
+nsec_t releases_until(const struct releases *r);

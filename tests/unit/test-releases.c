@@ -43,14 +43,14 @@ static void jobs_that_are_punctual_are_expected_punctually(void **state) {
 		releases_note(&r, START + i * PERIOD, PERIOD);
 	}
 	assert_int_equal(releases_from(&r), START + 400 * PERIOD - 20 * US);
-	for (unsigned i = 400; i < 2000; i++) {
+	for (unsigned i = 400; i < 3000; i++) {
 		releases_note(&r, START + i * PERIOD, PERIOD);
 	}
-	assert_int_equal(releases_until(&r), START + 2000 * PERIOD + 20 * US);
+	assert_int_equal(releases_until(&r), START + 3000 * PERIOD + 20 * US);
 }
 
 /* Some wake up late, by up to 1 ms: nearly all of them come while they are expected, and the time
- * in which they are is not much longer than what they differ by. */
+ * in which they are is at most twice what they differ by. */
 static void jitter_is_learnt(void **state) {
 	unsigned early = 0, late = 0;
 
@@ -60,12 +60,12 @@ static void jitter_is_learnt(void **state) {
 		if (i >= 1000) {
 			early += release < releases_from(&r);
 			late += release > releases_until(&r);
-			assert_true(releases_until(&r) - releases_from(&r) < 3 * MS / 2);
+			assert_true(releases_until(&r) - releases_from(&r) < 2 * MS);
 		}
 		releases_note(&r, release, PERIOD);
 	}
 	assert_in_range(early, 20, 60); /* of 4000: by the quantile 40 */
-	assert_in_range(late, 2, 16);	/* 8 */
+	assert_in_range(late, 0, 8);
 }
 
 /* The period is not quite what it is said to be. */

@@ -9,7 +9,7 @@ SMS: the urgent program's SMs; it keeps to them, the others to the rest (green c
 drive: PROGRAMS has a line for each program: its kind, a space, its command. CELL: OTHER:MODE:PERIOD_MS:DEADLINE_MS;
 OTHER: a kind or none; MODE: eager or graph. A line for each cell to FOLDER/scenario.csv. With $SCENARIO_CTL, the
 command of sbeetctl, the task "urgent" gets its period and deadline before each cell, and `task explain` goes to
-FOLDER/explain-COLUMN.txt.
+FOLDER/explain-COLUMN.txt. The responses of each cell, in ms, go to FOLDER/jobs-COLUMN.txt.
 $SCALE=0: a tiny kernel for each of them, without PyTorch, for the simulated GPU.
 
 A release that passes while the job before still runs is skipped, and missed. Responses: from the release to the end.
@@ -276,6 +276,8 @@ def run_cell(programs, folder, column, cell, lead, seconds):
            *(f"{quantile(ms, q):.3f}" for q in (0.5, 0.99, 1)), f"{rate:.2f}"]
     with open(f"{folder}/scenario.csv", "a") as f:
         f.write(",".join(map(str, row)) + "\n")
+    with open(f"{folder}/jobs-{column}.txt", "a") as f:
+        print(cell, *ms, file=f)
     print(f"{column} {cell}: {row[7]} of {row[6]} missed, p50 {row[9]} p99 {row[10]} ms, other {row[12]} /s", flush=True)
 
 

@@ -17,7 +17,7 @@
 
 /* Jobs may come later than the latest one by this part of that; it is forgotten by the other part
  * with each job. */
-#define MORE_PART   8
+#define MORE_PART   4
 #define FORGET_PART 1000
 
 /* Nothing is known better than that; and of a period no larger part is waited for. */

@@ -54,10 +54,11 @@ static bool is_expected(const struct board_needs *needs, const struct board_kern
 static uint64_t awaited_due(const struct board *board, unsigned gpu, unsigned i,
 			    const struct board_kernel *kernel, nsec_t now) {
 	const struct board_needs *needs = &board->needs[gpu][i];
-	uint64_t due = job_due_of(board, gpu, i);
+	uint64_t next = is_expected(needs, kernel, now) ? get(needs->next_due_ns) : 0;
+	uint64_t due = job_due_of(board, gpu, i); /* last: see struct board_needs */
 
 	if (due == 0 || !needs_sms(board, gpu, i, kernel, now)) {
-		due = is_expected(needs, kernel, now) ? get(needs->next_due_ns) : 0;
+		due = next;
 	}
 	return counts(due, kernel->due, now) ? due : 0;
 }

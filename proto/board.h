@@ -93,7 +93,9 @@ struct board_slot {
 	_Atomic uint64_t unseen_ns;
 };
 
-/* When a program that is awaited needs the SMs; CLOCK_MONOTONIC. */
+/* When a program that is awaited needs the SMs; CLOCK_MONOTONIC. At no moment a job is neither
+ * expected nor open: job_due_ns is written before next_from_ns speaks of the next job, and read
+ * after it. */
 struct board_needs {
 	/* Of the job that is open: its first kernel is not expected before; 0: that is not known */
 	_Atomic uint64_t from_ns;

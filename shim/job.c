@@ -160,9 +160,10 @@ static uint64_t due_of(const struct lane *lane, const struct books_job *job) {
 			 job->deadline_ns ? job->deadline_ns : terms_deadline(lane->device));
 }
 
-/* When @job, due at @due, and the next one need the SMs. */
-static void tell_needs(struct lane *lane, const struct books_job *job, uint64_t due) {
+/* When @job and the next one need the SMs. */
+static void tell_needs(struct lane *lane, const struct books_job *job) {
 	nsec_t release = job->marked_ns ? job->marked_ns : job->release_ns, into;
+	uint64_t due = atomic_load(&lane->due_ns);
 	struct seat_needs needs = {0};
 	struct terms_next next;
 
@@ -185,7 +186,7 @@ static void tell_needs(struct lane *lane, const struct books_job *job, uint64_t 
 }
 
 /* The lane is OPENING and ours. Nothing here is a cancellation point. */
-static void take_terms(struct lane *lane, const struct job_need *need, uint64_t word) {
+static struct books_job take_terms(struct lane *lane, const struct job_need *need, uint64_t word) {
 	struct partition *where = terms_partition(lane->device, need->context, &word, &lane->found);
 	nsec_t now = nsec_now();
 	struct books_job job = {
@@ -196,8 +197,6 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 		.release_ns = need->called_ns ? need->called_ns : now,
 		.began_ns = now,
 	};
-
-	uint64_t due;
 
 	mark_take(lane->mark, &job.marked_ns, &job.deadline_ns);
 	set(&lane->drain, false);
@@ -213,9 +212,8 @@ static void take_terms(struct lane *lane, const struct job_need *need, uint64_t 
 	set(&lane->steered_to, where);
 	set(&lane->terms, word);
 	books_open(&job);
-	due = due_of(lane, &job);
-	set(&lane->due_ns, due);
-	tell_needs(lane, &job, due);
+	set(&lane->due_ns, due_of(lane, &job));
+	return job;
 }
 
 /* A job more is open, or one is over. */
@@ -257,13 +255,15 @@ static void opened(struct lane *lane) {
 
 HOT_CODE bool job_open_by_terms(struct lane *lane, const struct job_need *need) {
 	uint64_t word = terms_now(lane->device, atomic_load(&lane->terms));
+	struct books_job job;
 
 	if (!word) {
 		return false;
 	}
 	if (lane_set_state(lane, LANE_IDLE, LANE_OPENING)) {
-		take_terms(lane, need, word);
+		job = take_terms(lane, need, word);
 		begun(lane);
+		tell_needs(lane, &job); /* it is open by now: see board_needs */
 		opened(lane);
 	}
 	return true;

@@ -1,6 +1,8 @@
 /*
  * test-board.c: who waits for whose copies, and for how long at most. The clock is the test's.
  */
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,6 +197,44 @@ static void kernels_wait_for_jobs_that_are_expected(void **state) {
 	assert_false(is_awaited(later, MS, until - 1));
 }
 
+static sem_t go;
+static _Atomic bool is_open_now, stop;
+
+/* Each time, a job that was expected opens, and says when the next one is. */
+static void *open_jobs(void *data) {
+	nsec_t *t = data;
+
+	while (sem_wait(&go) == 0 && !atomic_load(&stop)) {
+		await(8, *t + 10 * MS);
+		expect(8, 0, *t + 100 * MS, *t + 120 * MS);
+		atomic_store(&is_open_now, true);
+	}
+	return NULL;
+}
+
+/* The kernel must wait at every moment. */
+static void kernels_see_a_job_that_opens(void **state) {
+	nsec_t t = 1000 * MS;
+	pthread_t thread;
+	unsigned begun = 0;
+
+	sem_init(&go, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, open_jobs, &t), 0);
+	for (unsigned i = 0; i < 5000; i++) {
+		expect(8, 0, t + MS, t + 10 * MS);
+		await(8, 0);
+		atomic_store(&is_open_now, false);
+		sem_post(&go);
+		do {
+			begun += !is_awaited(t + 50 * MS, 2 * MS, t);
+		} while (!atomic_load(&is_open_now));
+	}
+	atomic_store(&stop, true);
+	sem_post(&go);
+	pthread_join(thread, NULL);
+	assert_int_equal(begun, 0);
+}
+
 static void kernels_wait_as_long_as_a_job_needs_sms(void **state) {
 	struct board_needs *needs = &board.needs[GPU][8];
 	nsec_t t = 1000 * MS;
@@ -266,6 +306,7 @@ int main(void) {
 		CLEARED(gate_opens_in_time_whatever_others_write),
 		CLEARED(kernels_wait_for_jobs_that_are_due_earlier),
 		CLEARED(kernels_wait_for_jobs_that_are_expected),
+		CLEARED(kernels_see_a_job_that_opens),
 		CLEARED(kernels_wait_as_long_as_a_job_needs_sms),
 		CLEARED(kernels_wait_only_so_long_for_a_deadline),
 		CLEARED(kernels_begin_in_time_whatever_others_write),

@@ -25,7 +25,9 @@
 #include "shim/op.h"
 #include "shim/point.h"
 #include "shim/real.h"
+#include "shim/seat.h"
 #include "shim/state.h"
+#include "shim/terms.h"
 #include "shim/track.h"
 #include "shim/wait.h"
 #include "shim/worker.h"
@@ -49,6 +51,10 @@ static struct {
 	bool gone;		      /* sbeetd is */
 	bool left;		      /* conn_leave() was called, with the lane in this state: */
 	uint32_t left_in;
+	uint64_t word;		/* of terms; 0: sbeetd is asked */
+	uint64_t due;		/* of the open job, as the board says */
+	struct seat_needs said; /* there, last */
+	uint64_t due_then;	/* what the board said when that was written */
 } world;
 
 static struct lane *lane;
@@ -70,6 +76,12 @@ void __wrap_conn_leave(void);
 int __wrap_enforce_prepare(CUcontext context, const struct enforce_grant *grant,
 			   struct enforce_set *ret);
 uint64_t __wrap_enforce_outside_blocks(CUcontext context);
+bool __wrap_terms_held(void);
+uint64_t __wrap_terms_now(CUdevice device, uint64_t known);
+nsec_t __wrap_terms_deadline(CUdevice device);
+bool __wrap_terms_next(CUdevice device, struct terms_next *ret);
+void __wrap_seat_due_changed(CUdevice device);
+void __wrap_seat_needs(CUdevice device, const struct seat_needs *needs);
 
 const struct real *__wrap_real_get(void) {
 	return &world.driver;
@@ -171,6 +183,32 @@ int __wrap_enforce_prepare(CUcontext context, const struct enforce_grant *grant,
 
 uint64_t __wrap_enforce_outside_blocks(CUcontext context) {
 	return 0;
+}
+
+bool __wrap_terms_held(void) {
+	return world.word != 0;
+}
+
+uint64_t __wrap_terms_now(CUdevice device, uint64_t known) {
+	return world.word;
+}
+
+nsec_t __wrap_terms_deadline(CUdevice device) {
+	return 12 * NSEC_PER_MSEC;
+}
+
+bool __wrap_terms_next(CUdevice device, struct terms_next *ret) {
+	*ret = (struct terms_next){33 * NSEC_PER_MSEC, NSEC_PER_MSEC, 150 * NSEC_PER_USEC};
+	return true;
+}
+
+void __wrap_seat_due_changed(CUdevice device) {
+	world.due = atomic_load(&lane->due_ns);
+}
+
+void __wrap_seat_needs(CUdevice device, const struct seat_needs *needs) {
+	world.said = *needs;
+	world.due_then = world.due;
 }
 
 static CUresult get_current(CUcontext *ret) {
@@ -613,6 +651,25 @@ static void job_tells_the_next_one_what_a_launch_takes(void **state) {
 	assert_int_equal(atomic_load(&lane->launch_ns), 50 * NSEC_PER_USEC);
 }
 
+/* Others must see no moment in which a job is neither expected nor open. */
+static void job_that_is_guarded_tells_of_the_next_one_when_it_is_open(void **state) {
+	const struct terms terms = {.steered = true, .awaited = true, .guarded = true};
+	nsec_t begin = world.now, next = begin + 33 * NSEC_PER_MSEC;
+
+	world.word = terms_pack(&terms);
+	run(0);
+	assert_int_equal(world.due_then, begin + 12 * NSEC_PER_MSEC);
+	assert_int_equal(world.said.from, begin + NSEC_PER_MSEC);
+	assert_int_equal(world.said.next_due, next + 12 * NSEC_PER_MSEC);
+	assert_int_equal(world.said.next_until, next + NSEC_PER_MSEC + PROTO_GUARD_NS);
+	/* Half of 0.15 ms to spare. */
+	assert_int_equal(world.said.next_from,
+			 next + NSEC_PER_MSEC - PROTO_GUARD_NS + 75 * NSEC_PER_USEC);
+	complete_and_close();
+	assert_int_equal(world.due, 0);
+	assert_int_equal(world.n_asked, 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup(test, setup)
 
 int main(void) {
@@ -633,6 +690,7 @@ int main(void) {
 		CASE(job_lasts_from_segment_to_segment_if_it_is_told_so),
 		CASE(job_is_not_put_aside_while_a_thread_is_inside),
 		CASE(job_tells_the_next_one_what_a_launch_takes),
+		CASE(job_that_is_guarded_tells_of_the_next_one_when_it_is_open),
 	};
 
 	sem_init(&inside, 0, 0);

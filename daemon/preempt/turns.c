@@ -101,11 +101,11 @@ static int find_next(const struct turns *t, const struct rule *rule, unsigned ow
 	return RULE_NONE;
 }
 
-/* @closes: an urgent job has just ended. */
+/* @ended: the urgent job has, at this moment. */
 static bool is_over(const struct turns *t, const struct rule *rule, unsigned gpu, nsec_t now,
-		    bool closes) {
+		    bool ended) {
 	return t->began == 0 || !takes(t, rule, t->turn, gpu) ||
-	       (now >= t->due && (closes || now - t->due >= t->due - t->began));
+	       (now >= t->due && (ended || now - t->due >= t->due - t->began));
 }
 
 static void begin(struct turns *t, const struct rule *rule, int owner, nsec_t now) {
@@ -115,6 +115,8 @@ static void begin(struct turns *t, const struct rule *rule, int owner, nsec_t no
 }
 
 bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
+	/* One that was open before may be over for long, and the next one near. */
+	bool awaited = t->urgent && turns_want_end(t);
 	bool reason = has_reason(rule, gpu, now), changed = false, urgent;
 	int next;
 
@@ -126,7 +128,7 @@ bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
 	} else {
 		measure(t, rule, gpu, now);
 		urgent = is_urgent_job_open(rule, gpu);
-		if (is_over(t, rule, gpu, now, t->urgent && !urgent)) {
+		if (is_over(t, rule, gpu, now, awaited && !urgent)) {
 			next = find_next(t, rule, t->turn, gpu);
 			changed = next != RULE_NONE && (unsigned)next != t->turn && t->began > 0;
 			begin(t, rule, next, now);

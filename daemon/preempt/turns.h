@@ -9,8 +9,8 @@
  * Turns are for owners that may take them, all of one urgency, which have had a job open for three
  * quarters of the time; the others are never told to wait. There are none unless exactly one owner
  * is more urgent, and works. Each has the GPU equally long. To hand it over takes the driver half a
- * millisecond, in which an urgent job should not begin: so a turn ends when one has ended, or after
- * twice its length.
+ * millisecond, in which an urgent job should not begin: so a turn that is due ends at the moment
+ * when such a job ends, which must be known at once (turns_want_end()), or after twice its length.
  *
  * For one GPU. Pure: no I/O, no allocation, the clock is passed in.
  */

@@ -209,6 +209,31 @@ static void no_turn_ends_beside_an_urgent_job(void **state) {
 	assert_true(look());
 }
 
+/* A turn becomes due between two jobs: when the last one ended is not known, for it was not asked
+ * to say so, and the next one may open at once. */
+static void no_turn_ends_long_after_an_urgent_job(void **state) {
+	unsigned urgent;
+	nsec_t due;
+
+	add(1, TURN);
+	add(1, TURN);
+	urgent = add(2, 0);
+	pass(TURNS_WINDOW_NS);
+	due = now + TURN;
+	assert_int_equal(pass(TURN - MS), 0);
+	close_job(urgent);
+	now = due;
+	assert_false(look());
+	assert_true(turns_want_end(&turns));
+	now += MS;
+	open_job(urgent);
+	assert_false(look());
+	now += MS;
+	close_job(urgent);
+	assert_true(look());
+	assert_int_equal(n_waiting(), 1);
+}
+
 static void a_group_that_is_off_is_not_preempted(void **state) {
 	unsigned a = add(1, TURN), b = add(1, TURN), waiting;
 	nsec_t again;
@@ -239,6 +264,7 @@ int main(void) {
 		CASE(who_is_not_busy_never_waits),
 		CASE(a_turn_ends_with_its_owner),
 		CASE(no_turn_ends_beside_an_urgent_job),
+		CASE(no_turn_ends_long_after_an_urgent_job),
 		CASE(a_group_that_is_off_is_not_preempted),
 	};
 

@@ -108,16 +108,40 @@ static bool is_over(const struct turns *t, const struct rule *rule, unsigned gpu
 	       (now >= t->due && (ended || now - t->due >= t->due - t->began));
 }
 
+/* Whether @owner, which is not told to wait so far, leaves the GPU by itself once it should. */
+static bool leaves(const struct rule *rule, unsigned owner, unsigned gpu) {
+	for (unsigned i = 0; i < rule->n_groups; i++) {
+		const struct rule_group *g = &rule->groups[i];
+
+		if (g->used && g->owner == owner && g->gpu == gpu && !rule_is_short(g)) {
+			return false;
+		}
+	}
+	return rule->slices_suffice[gpu];
+}
+
 static void begin(struct turns *t, const struct rule *rule, int owner, nsec_t now) {
 	t->turn = owner != RULE_NONE ? (unsigned)owner : 0;
 	t->began = owner != RULE_NONE ? now : 0;
 	t->due = owner != RULE_NONE ? now + rule->owners[owner].turn : 0;
+	t->goes = now;
+}
+
+/* @owner waits, or does so no more. */
+static void set_wait(struct turns *t, struct rule *rule, unsigned owner, unsigned gpu, bool waits) {
+	struct rule_owner *o = &rule->owners[owner];
+
+	if (waits && !o->waits[gpu]) {
+		t->owners[owner].stays = leaves(rule, owner, gpu);
+	}
+	o->waits[gpu] = waits;
 }
 
 bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
 	/* One that was open before may be over for long, and the next one near. */
 	bool awaited = t->urgent && turns_want_end(t);
 	bool reason = has_reason(rule, gpu, now), changed = false, urgent;
+	unsigned last = t->turn;
 	int next;
 
 	if (!reason) {
@@ -132,11 +156,15 @@ bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
 			next = find_next(t, rule, t->turn, gpu);
 			changed = next != RULE_NONE && (unsigned)next != t->turn && t->began > 0;
 			begin(t, rule, next, now);
+			if (changed && takes(t, rule, last, gpu) && leaves(rule, last, gpu)) {
+				t->goes = now + TURNS_HAND_OVER_NS;
+			}
 		}
 		t->urgent = urgent;
 	}
 	for (unsigned i = 0; i < rule->n_owners; i++) {
-		rule->owners[i].waits[gpu] = t->began > 0 && i != t->turn && takes(t, rule, i, gpu);
+		set_wait(t, rule, i, gpu,
+			 t->began > 0 && (i != t->turn || now < t->goes) && takes(t, rule, i, gpu));
 	}
 	return changed;
 }
@@ -151,5 +179,6 @@ nsec_t turns_again(const struct turns *t) {
 	if (t->looked == 0) {
 		return RULE_NEVER;
 	}
-	return t->looked < t->due && t->due < again ? t->due : again;
+	again = t->looked < t->due && t->due < again ? t->due : again;
+	return t->looked < t->goes && t->goes < again ? t->goes : again;
 }

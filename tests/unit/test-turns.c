@@ -234,6 +234,50 @@ static void no_turn_ends_long_after_an_urgent_job(void **state) {
 	assert_int_equal(n_waiting(), 1);
 }
 
+/* One that leaves by itself is told some time before the next one goes on, so that it is off by
+ * then. */
+static void one_stays_until_the_next_goes_on(void **state) {
+	unsigned a = add(1, TURN), b = add(1, TURN), first, next, urgent;
+
+	urgent = add(2, 0);
+	rule.slices_suffice[0] = true;
+	rule.groups[a].slice = rule.groups[b].slice = SLICES_SHORT_NS;
+	pass(TURNS_WINDOW_NS);
+	assert_int_equal(n_waiting(), 1);
+	for (unsigned i = 0; i < 3; i++) {
+		next = rule.owners[a].waits[0] ? a : b;
+		first = next == a ? b : a;
+		assert_true(turns.owners[next].stays);
+		assert_int_equal(pass(TURN), 0);
+		close_job(urgent);
+		assert_true(look());
+		assert_true(rule.owners[first].waits[0] && turns.owners[first].stays);
+		assert_true(rule.owners[next].waits[0]);
+		assert_true(turns_again(&turns) == now + TURNS_HAND_OVER_NS);
+		now += TURNS_HAND_OVER_NS - 1;
+		assert_false(look());
+		assert_int_equal(n_waiting(), 2);
+		now++;
+		assert_false(look());
+		assert_true(rule.owners[first].waits[0]);
+		assert_false(rule.owners[next].waits[0]);
+		open_job(urgent);
+	}
+	rule.groups[next].slice = 0; /* it would keep the GPU for too long */
+	assert_int_equal(pass(TURN), 0);
+	close_job(urgent);
+	assert_true(look());
+	assert_true(rule.owners[next].waits[0] && !turns.owners[next].stays);
+	assert_false(rule.owners[first].waits[0]);
+	open_job(urgent);
+	rule.slices_suffice[0] = false;
+	assert_int_equal(pass(TURN), 0);
+	close_job(urgent);
+	assert_true(look());
+	assert_true(rule.owners[first].waits[0] && !turns.owners[first].stays);
+	assert_false(rule.owners[next].waits[0]);
+}
+
 static void a_group_that_is_off_is_not_preempted(void **state) {
 	unsigned a = add(1, TURN), b = add(1, TURN), waiting;
 	nsec_t again;
@@ -265,6 +309,7 @@ int main(void) {
 		CASE(a_turn_ends_with_its_owner),
 		CASE(no_turn_ends_beside_an_urgent_job),
 		CASE(no_turn_ends_long_after_an_urgent_job),
+		CASE(one_stays_until_the_next_goes_on),
 		CASE(a_group_that_is_off_is_not_preempted),
 	};
 

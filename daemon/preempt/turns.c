@@ -49,22 +49,39 @@ static bool has_reason(const struct rule *rule, unsigned gpu, nsec_t now) {
 	return n >= 2 && above == 1 && works;
 }
 
-/* A job of somebody who takes no turns. */
-static bool is_urgent_job_open(const struct rule *rule, unsigned gpu) {
+/* The one that is more urgent than those that may take turns, where there is a reason for turns. */
+static const struct rule_owner *find_urgent(const struct rule *rule, unsigned gpu) {
 	const struct rule_owner *holder = NULL;
 
 	for (unsigned i = 0; i < rule->n_owners; i++) {
 		holder = may_take(rule, i, gpu) ? &rule->owners[i] : holder;
 	}
-	for (unsigned i = 0; i < rule->n_owners; i++) {
+	for (unsigned i = 0; holder && i < rule->n_owners; i++) {
 		const struct rule_owner *o = &rule->owners[i];
 
-		if (o->used && holder && o->urgency > holder->urgency && n_open(o, gpu) > 0 &&
-		    rule_has_group(rule, i, gpu)) {
-			return true;
+		if (o->used && o->urgency > holder->urgency && rule_has_group(rule, i, gpu)) {
+			return o;
 		}
 	}
-	return false;
+	return NULL;
+}
+
+/* When jobs of @o open. */
+static void note_opened(struct turns *t, const struct rule_owner *o, unsigned gpu, nsec_t now) {
+	uint32_t n = (uint32_t)(o->jobs[gpu] >> 32) - t->n_opened;
+
+	if (n > 0) {
+		t->every = t->opened > 0 ? (now - t->opened) / n : 0;
+		t->opened = now;
+		t->n_opened += n;
+	}
+}
+
+/* Whether a job should open before the GPU could be handed over. */
+static bool is_expected(const struct turns *t, nsec_t now) {
+	nsec_t next = t->opened + t->every;
+
+	return now < next && next - now < TURNS_CLEAR_NS;
 }
 
 /* What has been since the last look was as it was then. */
@@ -105,7 +122,8 @@ static int find_next(const struct turns *t, const struct rule *rule, unsigned ow
 static bool is_over(const struct turns *t, const struct rule *rule, unsigned gpu, nsec_t now,
 		    bool ended) {
 	return t->began == 0 || !takes(t, rule, t->turn, gpu) ||
-	       (now >= t->due && (ended || now - t->due >= t->due - t->began));
+	       (now >= t->due && (ended || now - t->due >= t->due - t->began) &&
+		!is_expected(t, now));
 }
 
 /* Whether @owner, which is not told to wait so far, leaves the GPU by itself once it should. */
@@ -141,6 +159,7 @@ bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
 	/* One that was open before may be over for long, and the next one near. */
 	bool awaited = t->urgent && turns_want_end(t);
 	bool reason = has_reason(rule, gpu, now), changed = false, urgent;
+	const struct rule_owner *top = find_urgent(rule, gpu);
 	unsigned last = t->turn;
 	int next;
 
@@ -151,7 +170,8 @@ bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
 		measure(t, rule, gpu, now);
 	} else {
 		measure(t, rule, gpu, now);
-		urgent = is_urgent_job_open(rule, gpu);
+		urgent = n_open(top, gpu) > 0;
+		note_opened(t, top, gpu, now);
 		if (is_over(t, rule, gpu, now, awaited && !urgent)) {
 			next = find_next(t, rule, t->turn, gpu);
 			changed = next != RULE_NONE && (unsigned)next != t->turn && t->began > 0;

@@ -11,7 +11,9 @@
  * is more urgent, and works. Each has the GPU equally long. To hand it over takes the driver half a
  * millisecond or more, in which an urgent job should not begin: so a turn that is due ends at the
  * moment when such a job ends, which must be known at once (turns_want_end()), or after twice its
- * length.
+ * length. Nor does it end shortly before the next job should open, as long after the last one as
+ * that one after the one before, lest we have heard of an end too late. When it has opened it may:
+ * the driver has begun to give it the GPU.
  *
  * Where short time slices do what preempting does, an owner whose turn has ended keeps the GPU
  * until something else has work there, and does not get it back: nobody takes it off. So it works
@@ -32,6 +34,9 @@
  * begun to ask the driver, which does one thing at a time. 50 to 400 us make no difference. */
 #define TURNS_HAND_OVER_NS (100 * NSEC_PER_USEC)
 
+/* The GPU is handed over in this time. */
+#define TURNS_CLEAR_NS NSEC_PER_MSEC
+
 /* What is measured of an owner holds for so long. */
 #define TURNS_WINDOW_NS (100 * NSEC_PER_MSEC)
 
@@ -43,7 +48,10 @@ struct turns {
 	nsec_t due;    /* it should end */
 	nsec_t goes;   /* its owner waits no more */
 	unsigned turn; /* whose it is */
-	bool urgent;   /* a job that takes no turns was open at the last look */
+	nsec_t opened; /* the last job of the more urgent owner */
+	nsec_t every;  /* so long after the one before; 0: there was none */
+	uint32_t n_opened;
+	bool urgent; /* a job that takes no turns was open at the last look */
 	struct turns_owner {
 		nsec_t open_ns; /* it had a job open */
 		bool open;	/* at the last look */

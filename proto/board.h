@@ -87,7 +87,10 @@ struct board_slot {
 	_Atomic uint64_t job_due_ns;
 	/* Not 0: the program rings the board's bell when the last of its open jobs is over. By the
 	 * process that preempts. */
-	_Atomic uint64_t end_rings;
+	_Atomic uint32_t end_rings;
+	/* Not 0: while the program waits for its turn it does not get the GPU again once something
+	 * else has it, but is not taken off. By the process that preempts, before turn_wait_ns. */
+	_Atomic uint32_t turn_stays;
 	/* When the program last had an operation without a job, because it marks its jobs itself;
 	 * CLOCK_MONOTONIC; 0: never. */
 	_Atomic uint64_t unseen_ns;

@@ -115,11 +115,11 @@ static void forget_all(void) {
 }
 
 /* With the lock held. Return: whether all are as wanted. */
-static bool disable_all(bool disable);
+static bool put_all(enum groups_place place);
 
 /* With the lock held. */
 static void give_up(const char *why) {
-	disable_all(false); /* while we know them */
+	put_all(GROUPS_ON); /* while we know them */
 	forget_all();
 	if (!atomic_exchange(&off, true)) {
 		log_once(LOG_LEVEL_WARN,
@@ -370,9 +370,11 @@ static int take_file(const struct group *g) {
 
 /* Some channels of @g, as many as one call takes, through its file @fd. Return: 0: there are none
  * any more; 1: there may be; or -1. */
-static int disable_some(const struct group *g, int fd, bool disable) {
+static int put_some(const struct group *g, int fd, enum groups_place place) {
+	bool disable = place != GROUPS_ON;
 	const struct device *d = find_device(g->client, g->parent);
-	struct rm_disable_channels params = {.disable = disable};
+	struct rm_disable_channels params = {.disable = disable,
+					     .only_scheduling = place == GROUPS_OFF_LATER};
 	struct channel *found[RM_DISABLE_CHANNELS_MAX];
 	struct rm_control control = {.client = g->client,
 				     .object = d ? d->subdevice : 0,
@@ -403,14 +405,15 @@ static int disable_some(const struct group *g, int fd, bool disable) {
 	return 1;
 }
 
-static int disable_group(const struct group *g, bool disable) {
+static int put_group(const struct group *g, enum groups_place place) {
 	bool any = false;
 	int fd, r;
 
 	for (unsigned i = 0; !any && i < CHANNELS_MAX; i++) {
 		const struct channel *c = &table.channels[i];
 
-		any = c->client == g->client && c->group == g->object && c->disabled != disable;
+		any = c->client == g->client && c->group == g->object &&
+		      c->disabled != (place != GROUPS_ON);
 	}
 	if (!any) {
 		return 0;
@@ -419,20 +422,20 @@ static int disable_group(const struct group *g, bool disable) {
 	if (fd < 0) {
 		return -1;
 	}
-	while ((r = disable_some(g, fd, disable)) > 0) {
+	while ((r = put_some(g, fd, place)) > 0) {
 	}
 	close(fd);
 	return r;
 }
 
-static bool disable_all(bool disable) {
+static bool put_all(enum groups_place place) {
 	bool done = true;
 
 	for (unsigned i = 0; i < GROUPS_MAX; i++) {
 		const struct group *g = &table.groups[i];
 
 		if (g->client && !g->gone) {
-			done &= disable_group(g, disable) == 0;
+			done &= put_group(g, place) == 0;
 		}
 	}
 	return done;
@@ -448,12 +451,12 @@ static bool has_channels(void) {
 }
 
 /* The lock is held meanwhile: no handle can come to name another channel. */
-int groups_disable(bool disable) {
+int groups_put(enum groups_place place) {
 	bool done = false;
 
 	pthread_mutex_lock(&table.lock);
-	if (!disable || (has_channels() && !table.channels_lost)) {
-		done = disable_all(disable);
+	if (place == GROUPS_ON || (has_channels() && !table.channels_lost)) {
+		done = put_all(place);
 	}
 	pthread_mutex_unlock(&table.lock);
 	return done ? 0 : GROUPS_E_REFUSED;

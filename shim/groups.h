@@ -25,9 +25,15 @@ void groups_after(int fd, unsigned long request, const void *arg);
  */
 bool groups_known(void);
 
-/* Takes the channels of these groups off the GPU (@off), or lets them run again; those that are as
- * wanted are left alone. Waits for the driver. Return: 0, or GROUPS_E_REFUSED: some are not. */
-int groups_disable(bool off);
+enum groups_place {
+	GROUPS_ON,
+	GROUPS_OFF,
+	GROUPS_OFF_LATER, /* once something else has the GPU; until then they run on */
+};
+
+/* The channels of these groups may run, or are kept from it; those of which that is so already are
+ * left alone. Waits for the driver. Return: 0, or GROUPS_E_REFUSED: of some it is not. */
+int groups_put(enum groups_place place);
 
 /* sbeetd wants them, over the connection of this number: all are news, again if need be. Or it does
  * so no more: that connection is gone. */

@@ -57,7 +57,7 @@ static nsec_t follow(struct board_slot *s, unsigned *refused) {
 	nsec_t now = nsec_now(), until = *refused < REFUSED_MAX ? waits_until(s, now) : 0;
 
 	if (until > 0) {
-		if (groups_disable(true) == 0) {
+		if (groups_put(atomic_load(&s->turn_stays) ? GROUPS_OFF_LATER : GROUPS_OFF) == 0) {
 			*refused = 0;
 			atomic_store(&s->turn_state, BOARD_TURN_TAKES | BOARD_TURN_OFF);
 			return until;
@@ -65,7 +65,7 @@ static nsec_t follow(struct board_slot *s, unsigned *refused) {
 		++*refused;
 	}
 	atomic_store(&s->turn_state, *refused < REFUSED_MAX ? BOARD_TURN_TAKES : 0);
-	if (groups_disable(false) != 0) {
+	if (groups_put(GROUPS_ON) != 0) {
 		return now + AGAIN_NS;
 	}
 	if (*refused == REFUSED_MAX) {

@@ -162,10 +162,13 @@ static void close_group(unsigned i) {
 	pthread_mutex_lock(&helper.lock);
 }
 
-/* @until: 0: it waits no more. It is woken where that is new. */
-static void tell_to_wait(struct owner *o, unsigned gpu, nsec_t until) {
+/* @until: 0: it waits no more. @stays: as in struct turns. It is woken where that is new. */
+static void tell_to_wait(struct owner *o, unsigned gpu, nsec_t until, bool stays) {
 	struct board_slot *slot = &o->board->slots[gpu][o->slot];
 
+	if (until > 0 && !o->waits[gpu]) {
+		atomic_store(&slot->turn_stays, stays);
+	}
 	if (until > 0 || o->waits[gpu]) {
 		atomic_store(&slot->turn_wait_ns, until);
 	}
@@ -183,7 +186,7 @@ static void tell_to_ring(struct owner *o, unsigned gpu, bool rings) {
 
 static void let_go(struct owner *o) {
 	for (unsigned gpu = 0; gpu < PROTO_GPUS_MAX; gpu++) {
-		tell_to_wait(o, gpu, 0);
+		tell_to_wait(o, gpu, 0, false);
 		tell_to_ring(o, gpu, false);
 	}
 }
@@ -579,8 +582,7 @@ static bool want_ends(unsigned gpu, bool wanted) {
 	return any;
 }
 
-/* Whoever goes on comes first: the driver does one thing at a time, and meanwhile nobody would have
- * the GPU. */
+/* Whoever goes on at once comes before those who are taken off. */
 static void tell_turns(unsigned gpu, nsec_t now) {
 	for (unsigned waits = 0; waits < 2; waits++) {
 		for (unsigned i = 0; i < helper.rule.n_owners; i++) {
@@ -588,7 +590,8 @@ static void tell_turns(unsigned gpu, nsec_t now) {
 
 			if (o->used && o->waits[gpu] == waits) {
 				tell_to_wait(&helper.owners[i], gpu,
-					     waits ? now + TURN_LEASE_NS : 0);
+					     waits ? now + TURN_LEASE_NS : 0,
+					     helper.turns[gpu].owners[i].stays);
 			}
 		}
 	}
@@ -604,7 +607,9 @@ static nsec_t give_turns(unsigned gpu, nsec_t now) {
 	for (unsigned i = 0; i < helper.rule.n_owners; i++) {
 		waiting += helper.rule.owners[i].used && helper.rule.owners[i].waits[gpu];
 	}
-	helper.report.gpus[gpu].turning = waiting > 0 ? waiting + 1 : 0;
+	/* The one whose turn it is may have to wait for a moment. */
+	helper.report.gpus[gpu].turning =
+		waiting > 0 ? waiting + !helper.rule.owners[t->turn].waits[gpu] : 0;
 	return want_ends(gpu, turns_want_end(t)) ? now : turns_again(t);
 }
 

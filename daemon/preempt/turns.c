@@ -49,22 +49,39 @@ static bool has_reason(const struct rule *rule, unsigned gpu, nsec_t now) {
 	return n >= 2 && above == 1 && works;
 }
 
-/* A job of somebody who takes no turns. */
-static bool is_urgent_job_open(const struct rule *rule, unsigned gpu) {
+/* The one that is more urgent than those that may take turns, where there is a reason for turns. */
+static const struct rule_owner *find_urgent(const struct rule *rule, unsigned gpu) {
 	const struct rule_owner *holder = NULL;
 
 	for (unsigned i = 0; i < rule->n_owners; i++) {
 		holder = may_take(rule, i, gpu) ? &rule->owners[i] : holder;
 	}
-	for (unsigned i = 0; i < rule->n_owners; i++) {
+	for (unsigned i = 0; holder && i < rule->n_owners; i++) {
 		const struct rule_owner *o = &rule->owners[i];
 
-		if (o->used && holder && o->urgency > holder->urgency && n_open(o, gpu) > 0 &&
-		    rule_has_group(rule, i, gpu)) {
-			return true;
+		if (o->used && o->urgency > holder->urgency && rule_has_group(rule, i, gpu)) {
+			return o;
 		}
 	}
-	return false;
+	return NULL;
+}
+
+/* When jobs of @o open. */
+static void note_opened(struct turns *t, const struct rule_owner *o, unsigned gpu, nsec_t now) {
+	uint32_t n = (uint32_t)(o->jobs[gpu] >> 32) - t->n_opened;
+
+	if (n > 0) {
+		t->every = t->opened > 0 ? (now - t->opened) / n : 0;
+		t->opened = now;
+		t->n_opened += n;
+	}
+}
+
+/* Whether a job should open before the GPU could be handed over. */
+static bool is_expected(const struct turns *t, nsec_t now) {
+	nsec_t next = t->opened + t->every;
+
+	return now < next && next - now < TURNS_CLEAR_NS;
 }
 
 /* What has been since the last look was as it was then. */
@@ -101,21 +118,49 @@ static int find_next(const struct turns *t, const struct rule *rule, unsigned ow
 	return RULE_NONE;
 }
 
-/* @closes: an urgent job has just ended. */
+/* @ended: the urgent job has, at this moment. */
 static bool is_over(const struct turns *t, const struct rule *rule, unsigned gpu, nsec_t now,
-		    bool closes) {
+		    bool ended) {
 	return t->began == 0 || !takes(t, rule, t->turn, gpu) ||
-	       (now >= t->due && (closes || now - t->due >= t->due - t->began));
+	       (now >= t->due && (ended || now - t->due >= t->due - t->began) &&
+		!is_expected(t, now));
+}
+
+/* Whether @owner, which is not told to wait so far, leaves the GPU by itself once it should. */
+static bool leaves(const struct rule *rule, unsigned owner, unsigned gpu) {
+	for (unsigned i = 0; i < rule->n_groups; i++) {
+		const struct rule_group *g = &rule->groups[i];
+
+		if (g->used && g->owner == owner && g->gpu == gpu && !rule_is_short(g)) {
+			return false;
+		}
+	}
+	return rule->slices_suffice[gpu];
 }
 
 static void begin(struct turns *t, const struct rule *rule, int owner, nsec_t now) {
 	t->turn = owner != RULE_NONE ? (unsigned)owner : 0;
 	t->began = owner != RULE_NONE ? now : 0;
 	t->due = owner != RULE_NONE ? now + rule->owners[owner].turn : 0;
+	t->goes = now;
+}
+
+/* @owner waits, or does so no more. */
+static void set_wait(struct turns *t, struct rule *rule, unsigned owner, unsigned gpu, bool waits) {
+	struct rule_owner *o = &rule->owners[owner];
+
+	if (waits && !o->waits[gpu]) {
+		t->owners[owner].stays = leaves(rule, owner, gpu);
+	}
+	o->waits[gpu] = waits;
 }
 
 bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
+	/* One that was open before may be over for long, and the next one near. */
+	bool awaited = t->urgent && turns_want_end(t);
 	bool reason = has_reason(rule, gpu, now), changed = false, urgent;
+	const struct rule_owner *top = find_urgent(rule, gpu);
+	unsigned last = t->turn;
 	int next;
 
 	if (!reason) {
@@ -125,16 +170,21 @@ bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
 		measure(t, rule, gpu, now);
 	} else {
 		measure(t, rule, gpu, now);
-		urgent = is_urgent_job_open(rule, gpu);
-		if (is_over(t, rule, gpu, now, t->urgent && !urgent)) {
+		urgent = n_open(top, gpu) > 0;
+		note_opened(t, top, gpu, now);
+		if (is_over(t, rule, gpu, now, awaited && !urgent)) {
 			next = find_next(t, rule, t->turn, gpu);
 			changed = next != RULE_NONE && (unsigned)next != t->turn && t->began > 0;
 			begin(t, rule, next, now);
+			if (changed && takes(t, rule, last, gpu) && leaves(rule, last, gpu)) {
+				t->goes = now + TURNS_HAND_OVER_NS;
+			}
 		}
 		t->urgent = urgent;
 	}
 	for (unsigned i = 0; i < rule->n_owners; i++) {
-		rule->owners[i].waits[gpu] = t->began > 0 && i != t->turn && takes(t, rule, i, gpu);
+		set_wait(t, rule, i, gpu,
+			 t->began > 0 && (i != t->turn || now < t->goes) && takes(t, rule, i, gpu));
 	}
 	return changed;
 }
@@ -149,5 +199,6 @@ nsec_t turns_again(const struct turns *t) {
 	if (t->looked == 0) {
 		return RULE_NEVER;
 	}
-	return t->looked < t->due && t->due < again ? t->due : again;
+	again = t->looked < t->due && t->due < again ? t->due : again;
+	return t->looked < t->goes && t->goes < again ? t->goes : again;
 }

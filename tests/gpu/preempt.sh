@@ -10,7 +10,8 @@
 #
 # WINDOW_S, WARM_S, SHORT_US, LONG_US, BLOCK_US: seconds of each cell and before it, kernels. TURN (20ms): how long
 # turns are. WAYS (slices sbeet turns): those measured. ROUNDS="SHORT LONG BLOCK": as
-# rounds of arithmetic instead. PRELOAD: more libraries for sbeetd and all programs.
+# rounds of arithmetic instead. PRELOAD: more libraries for sbeetd and all programs. JOBS=yes: each urgent job's
+# time and response on $OUT/jobs-*.txt.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -76,8 +77,10 @@ row() {
 	# sbeetd finds out with the first jobs what it can do, and whose turn it is: nobody counts them.
 	warm=0
 	[ "$how" != sbeet ] && [ "$how" != turns ] || warm=${WARM_S:-0.5}
+	[ -z "${JOBS:-}" ] || export URGENT_LOG="$out/jobs-$how-$number-short.txt"
 	short=$(run "$how" --task camera --class realtime --period 2500us -- \
 		jobs "$page" "$number" "$short_rounds" 2500 "$window" "$warm")
+	[ -z "${JOBS:-}" ] || export URGENT_LOG="$out/jobs-$how-$number-long.txt"
 	long=$(run "$how" --task camera --class realtime --period 16ms -- \
 		jobs "$page" "$number" "$long_rounds" 16000 "$window" "$warm")
 	stop_lower

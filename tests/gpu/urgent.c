@@ -1,6 +1,6 @@
 /*
  * urgent.c: how late a periodic urgent kernel is beside endless ones of other programs, and what
- *these lose by it. See preempt.sh. Knows nothing of sbeet.
+ * these lose by it. See preempt.sh. Knows nothing of sbeet.
  *
  * usage: urgent rounds US
  *	Prints how many rounds of arithmetic (compute.cu) a kernel of one wave takes that long with.
@@ -9,12 +9,14 @@
  * usage: urgent idle PAGE LOWER SECONDS
  *	Prints the kernels a second that the first LOWER slots complete.
  * usage: urgent jobs PAGE LOWER ROUNDS PERIOD_US SECONDS [WARM]
- *	A kernel of one wave each period; those of the first WARM seconds (0) do not count. Prints
- *jobs, p50, p99, maximum of their responses in us from the wake-up on, the kernels a second of the
- *first LOWER slots meanwhile, and the part of the time, in percent, in which a job was open. usage:
- *urgent stop PAGE
+ *	A kernel of one wave each period; those of the first WARM seconds (0) do not count.
+ *	Prints jobs, p50, p99, maximum of their responses in us from the wake-up on, the kernels
+ *	a second of the first LOWER slots meanwhile, and the part of the time, in percent, in
+ *	which a job was open.
+ * usage: urgent stop PAGE
  *
- * PAGE is a file that all share.
+ * PAGE is a file that all share. URGENT_LOG: a file for a line of each job that counts: when it
+ * woke up, and its response, in us; CLOCK_MONOTONIC.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -172,9 +174,20 @@ static int compare(const void *a, const void *b) {
 	return (x > y) - (x < y);
 }
 
+static void log_jobs(const char *path, const double *woke, const double *response, size_t n) {
+	FILE *file = path && *path ? fopen(path, "w") : NULL;
+
+	for (size_t i = 0; file && i < n; i++) {
+		fprintf(file, "%.1f %.1f\n", woke[i], response[i]);
+	}
+	if (file) {
+		fclose(file);
+	}
+}
+
 static int run_jobs(const struct page *page, unsigned lower, unsigned rounds, double period,
 		    double seconds, double warm) {
-	static double response[JOBS_MAX];
+	static double woke[JOBS_MAX], response[JOBS_MAX];
 	double begin, next, open = 0;
 	uint64_t done = 0;
 	size_t n = 0;
@@ -197,6 +210,7 @@ static int run_jobs(const struct page *page, unsigned lower, unsigned rounds, do
 		launch(1, rounds);
 		CU(cuStreamSynchronize(my.wave.stream));
 		response[n] = now_us() - began;
+		woke[n] = began;
 		if (began >= begin) {
 			open += response[n++];
 		}
@@ -209,6 +223,7 @@ static int run_jobs(const struct page *page, unsigned lower, unsigned rounds, do
 	}
 	seconds = (now_us() - begin) / 1e6;
 	done = kernels_done(page, lower) - done;
+	log_jobs(getenv("URGENT_LOG"), woke, response, n);
 	qsort(response, n, sizeof(*response), compare);
 	printf("%zu %.0f %.0f %.0f %.1f %.1f\n", n, response[(n - 1) * 500 / 1000],
 	       response[(n - 1) * 990 / 1000], response[n - 1], (double)done / seconds,

@@ -244,8 +244,10 @@ static enum rm_status group_get_info(struct control_object *o, void *params) {
 
 /* ---- channels ---- */
 
-/* A group has turns if one of its channels is enabled, or it has none. */
-static void update_group(const struct control_file *f, const struct control_object *group) {
+/* A group has turns if one of its channels is enabled, or it has none. @stays: else it is not taken
+ * off the GPU. */
+static void update_group(const struct control_file *f, const struct control_object *group,
+			 bool stays) {
 	unsigned all = 0, disabled = 0;
 
 	for (const struct control_object *o = f->objects; o; o = o->next) {
@@ -256,7 +258,9 @@ static void update_group(const struct control_file *f, const struct control_obje
 		}
 	}
 	if (group->context) {
-		device_space_enable(group->context->space, all == 0 || disabled < all);
+		device_space_enable(group->context->space, all == 0 || disabled < all ? DEVICE_TURNS
+							   : stays ? DEVICE_LAST_TURN
+								   : DEVICE_NO_TURNS);
 	}
 }
 
@@ -280,7 +284,7 @@ static enum rm_status disable_channels(const struct control_file *f,
 		struct control_object *o = object_find(f, q->clients[i], q->channels[i]);
 
 		o->disabled = q->disable;
-		update_group(f, object_find(f, o->client, o->parent));
+		update_group(f, object_find(f, o->client, o->parent), q->only_scheduling);
 	}
 	return RM_OK;
 }

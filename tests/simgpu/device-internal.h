@@ -25,6 +25,7 @@ struct device_engine {
 	uint64_t resumes_ns;   /* device time when its turn begins, after the switch */
 	uint64_t slice_ns;     /* of its turns; 0: as the device's config says */
 	bool disabled;	       /* it has no turns */
+	bool stays;	       /* but the present one goes on */
 };
 
 struct device_queue {

@@ -64,7 +64,7 @@ void device_op_unset_running(struct device *d, struct device_op *op) {
 /* ---- turns ---- */
 
 static bool engine_has_work(const struct device_engine *e) {
-	if (e->disabled) {
+	if (e->disabled && !e->stays) {
 		return false;
 	}
 	if (e->blocks.n > 0) {
@@ -89,6 +89,7 @@ static void engine_activate(struct device *d, struct device_engine *e) {
 
 	if (d->active) {
 		d->active->suspended_ns = d->now_ns - d->active->epoch_ns;
+		d->active->stays = d->active->stays && d->active == e;
 	}
 	d->active = e;
 	d->preempted = false;
@@ -96,6 +97,19 @@ static void engine_activate(struct device *d, struct device_engine *e) {
 	e->resumes_ns = d->now_ns + (saves ? d->config.switch_ns : 0);
 	e->epoch_ns = e->resumes_ns - e->suspended_ns;
 	d->turn_end_ns = e->resumes_ns + engine_slice(d, e);
+	device_update_power(d);
+}
+
+/* The active one has no turn any more, whoever is next. */
+static void engine_leave(struct device *d) {
+	struct device_engine *e = d->active;
+
+	/* Before that it has not begun. */
+	e->suspended_ns =
+		d->now_ns > e->resumes_ns ? d->now_ns - e->epoch_ns : e->resumes_ns - e->epoch_ns;
+	e->stays = false;
+	d->active = NULL;
+	d->preempted = false;
 	device_update_power(d);
 }
 
@@ -149,21 +163,18 @@ void device_space_set_slice(struct device_space *s, uint64_t ns) {
 	}
 }
 
-void device_space_enable(struct device_space *s, bool on) {
+void device_space_enable(struct device_space *s, enum device_turns turns) {
 	struct device *d = s->device;
 	struct device_engine *e = s->engine;
+	bool disable = turns != DEVICE_TURNS;
 
-	if (d->config.shared || e->disabled == !on) {
+	if (d->config.shared || e->disabled == disable) {
 		return;
 	}
-	e->disabled = !on;
-	if (d->active == e && !on) {
-		/* Before that it has not begun. */
-		e->suspended_ns = d->now_ns > e->resumes_ns ? d->now_ns - e->epoch_ns
-							    : e->resumes_ns - e->epoch_ns;
-		d->active = NULL;
-		d->preempted = false;
-		device_update_power(d);
+	e->disabled = disable;
+	e->stays = turns == DEVICE_LAST_TURN && d->active == e;
+	if (d->active == e && disable && !e->stays) {
+		engine_leave(d);
 	}
 	device_settle(d);
 }
@@ -471,6 +482,10 @@ void device_step(struct device *d) {
 		struct device_engine *e = device_next_turn(d);
 
 		/* A group that is preempted goes off the GPU even if no other wants it. */
+		if (!e && d->preempted && d->active->stays) {
+			engine_leave(d);
+			return;
+		}
 		e = !e && d->preempted ? d->active : e;
 		if (e) {
 			engine_activate(d, e);

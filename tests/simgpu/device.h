@@ -223,9 +223,11 @@ void device_space_preempt(struct device_space *s);
 void device_space_set_slice(struct device_space *s, uint64_t ns);
 /*
  * Exclusive: the space has turns, or none, from now on; what it runs stands still where it is,
- * until it has turns again. Its copies go on.
+ * until it has turns again. Its copies go on. Its last turn lasts until another space has one, or
+ * it is preempted.
  */
-void device_space_enable(struct device_space *s, bool on);
+enum device_turns { DEVICE_NO_TURNS, DEVICE_LAST_TURN, DEVICE_TURNS };
+void device_space_enable(struct device_space *s, enum device_turns turns);
 /* Turns that have begun, and those that device_space_preempt() has ended. */
 uint64_t device_turns(const struct device *d);
 uint64_t device_preemptions(const struct device *d);

@@ -529,6 +529,43 @@ static void one_of_them_goes_on(void **state) {
 	program_end(&high);
 }
 
+static bool was_told_to_stay(const struct program *p) {
+	return waits_until(p) != 0 && atomic_load(&board->slots[0][p->number].turn_stays) != 0;
+}
+
+/* Where short time slices do what preempting does, nobody is taken off the GPU. */
+static void one_of_them_stays(void **state) {
+	struct order_gpu known = {0};
+	struct program a, b, high;
+
+	known.effect[0][EFFECT_SLICED] = EFFECT_WORKS;
+	known.effect_ns[0][EFFECT_SLICED] = 1;
+	preempter_set_effect(preempter, 0, true, &known);
+	a = program_start(1, 1);
+	b = program_start(2, 1);
+	high = program_start(3, 2);
+	set_jobs(&a, 0, 1);
+	set_jobs(&b, 0, 1);
+	take_turns(&a);
+	take_turns(&b);
+	set_jobs(&high, 0, 1);
+	while (!was_told_to_stay(&a)) {
+		is_quiet(&a);
+		is_quiet(&b);
+	}
+	while (!was_told_to_stay(&b)) {
+		is_quiet(&a);
+		is_quiet(&b);
+	}
+	preempter = preempter_free(preempter);
+	while (was_told_to_stay(&a) || was_told_to_stay(&b)) {
+		usleep(100);
+	}
+	program_end(&a);
+	program_end(&b);
+	program_end(&high);
+}
+
 /* Who is alone, or has ended, does not wait; nor does anybody when the process is dismissed. */
 static void nobody_waits_in_the_end(void **state) {
 	struct program a = program_start(1, 1), b = program_start(2, 1), high = program_start(3, 2);
@@ -602,6 +639,7 @@ int main(int argc, char **argv) {
 		CASE(one_that_always_ends_is_given_up),
 		CASE(programs_take_turns),
 		CASE(one_of_them_goes_on),
+		CASE(one_of_them_stays),
 		CASE(nobody_waits_in_the_end),
 		CASE(it_reports),
 		CASE(only_the_control_device_is_taken),

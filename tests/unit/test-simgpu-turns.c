@@ -246,20 +246,58 @@ static void a_disabled_space_goes_on_where_it_was(void **state) {
 	owners_init(&o, 3, 4, 0);
 	launch(&o, 0);
 	launch(&o, 1);
-	device_space_enable(space(&o, 2), false);
+	device_space_enable(space(&o, 2), DEVICE_NO_TURNS);
 	launch(&o, 2);
 	world_run_until(&o.w, 1);
-	device_space_enable(space(&o, 0), false);
-	device_space_enable(space(&o, 0), false);
+	device_space_enable(space(&o, 0), DEVICE_NO_TURNS);
+	device_space_enable(space(&o, 0), DEVICE_NO_TURNS);
 	world_run(&o.w);
 	assert_true(o.ops[1].done && o.ops[1].done_ns == 5 * MS);
 	assert_false(o.ops[0].done || o.ops[2].done);
-	device_space_enable(space(&o, 0), true);
+	device_space_enable(space(&o, 0), DEVICE_TURNS);
 	world_run(&o.w);
 	assert_true(o.ops[0].done && o.ops[0].done_ns == 8 * MS);
-	device_space_enable(space(&o, 2), true);
+	device_space_enable(space(&o, 2), DEVICE_TURNS);
 	world_run(&o.w);
 	assert_int_equal(o.ops[2].done_ns, 12 * MS);
+	owners_deinit(&o);
+}
+
+/* A's last turn lasts beyond its time slice of 2 ms while nobody else has work; then B has the GPU,
+ * and A does not get it back. */
+static void a_last_turn_ends_with_anothers(void **state) {
+	struct owners o = {0};
+
+	owners_init(&o, 2, 6, 0);
+	launch(&o, 0);
+	world_run_until(&o.w, 1);
+	device_space_enable(space(&o, 0), DEVICE_LAST_TURN);
+	world_run_until(&o.w, 3);
+	assert_int_equal(device_turns(o.w.device), 1);
+	launch(&o, 1);
+	world_run(&o.w);
+	assert_true(o.ops[1].done && o.ops[1].done_ns == 10 * MS);
+	assert_false(o.ops[0].done);
+	device_space_enable(space(&o, 0), DEVICE_TURNS);
+	world_run(&o.w);
+	assert_int_equal(o.ops[0].done_ns, 12 * MS);
+	owners_deinit(&o);
+}
+
+/* Nor when it is preempted, nobody else having work. */
+static void a_last_turn_ends_by_preemption(void **state) {
+	struct owners o = {0};
+
+	owners_init(&o, 1, 4, 0);
+	launch(&o, 0);
+	world_run_until(&o.w, 1);
+	device_space_enable(space(&o, 0), DEVICE_LAST_TURN);
+	device_space_preempt(space(&o, 0));
+	world_run(&o.w);
+	assert_false(o.ops[0].done);
+	device_space_enable(space(&o, 0), DEVICE_TURNS);
+	world_run(&o.w);
+	assert_int_equal(o.ops[0].done_ns, 4 * MS);
 	owners_deinit(&o);
 }
 
@@ -275,6 +313,8 @@ int main(void) {
 		cmocka_unit_test(preempt_does_nothing_under_mps),
 		cmocka_unit_test(preempt_storms_end),
 		cmocka_unit_test(a_disabled_space_goes_on_where_it_was),
+		cmocka_unit_test(a_last_turn_ends_with_anothers),
+		cmocka_unit_test(a_last_turn_ends_by_preemption),
 	};
 
 	return cmocka_run_group_tests_name("simgpu-turns", tests, NULL, NULL);

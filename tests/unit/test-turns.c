@@ -209,6 +209,124 @@ static void no_turn_ends_beside_an_urgent_job(void **state) {
 	assert_true(look());
 }
 
+/* A turn becomes due between two jobs: when the last one ended is not known, for it was not asked
+ * to say so, and the next one may open at once. */
+static void no_turn_ends_long_after_an_urgent_job(void **state) {
+	unsigned urgent;
+	nsec_t due;
+
+	add(1, TURN);
+	add(1, TURN);
+	urgent = add(2, 0);
+	pass(TURNS_WINDOW_NS);
+	due = now + TURN;
+	assert_int_equal(pass(TURN - MS), 0);
+	close_job(urgent);
+	now = due;
+	assert_false(look());
+	assert_true(turns_want_end(&turns));
+	now += MS;
+	open_job(urgent);
+	assert_false(look());
+	now += MS;
+	close_job(urgent);
+	assert_true(look());
+	assert_int_equal(n_waiting(), 1);
+}
+
+/* Jobs open every 3 ms. */
+static void no_turn_ends_shortly_before_an_urgent_job(void **state) {
+	unsigned urgent;
+	nsec_t opened, began;
+
+	add(1, TURN);
+	add(1, TURN);
+	urgent = add(2, 0);
+	pass(TURNS_WINDOW_NS);
+	began = now;
+	for (opened = now; opened < began + TURN; opened += 3 * MS) {
+		close_job(urgent);
+		now = opened;
+		open_job(urgent);
+		assert_false(look());
+	}
+	opened -= 3 * MS;
+	now = began + TURN + MS / 2; /* 2.5 ms after the job has opened */
+	assert_true(now == opened + 5 * MS / 2);
+	assert_false(look());
+	assert_true(turns_want_end(&turns));
+	close_job(urgent);
+	assert_false(look()); /* it may have ended some time ago */
+	now = opened + 3 * MS;
+	open_job(urgent);
+	assert_false(look());
+	now += 2 * MS;
+	close_job(urgent);
+	assert_true(look());
+
+	/* None ends any more. */
+	began = now;
+	opened = began + 2 * TURN + MS / 2;
+	for (now = opened - 30 * MS; now < opened; now += 15 * MS) {
+		open_job(urgent);
+		assert_false(look());
+	}
+	now = began + 2 * TURN;
+	assert_false(look());
+	now = opened;
+	open_job(urgent);
+	assert_true(look());
+}
+
+/* One that leaves by itself is told some time before the next one goes on, so that it is off by
+ * then. */
+static void one_stays_until_the_next_goes_on(void **state) {
+	unsigned a = add(1, TURN), b = add(1, TURN), first, next, urgent;
+
+	urgent = add(2, 0);
+	rule.slices_suffice[0] = true;
+	rule.groups[a].slice = rule.groups[b].slice = SLICES_SHORT_NS;
+	pass(TURNS_WINDOW_NS);
+	assert_int_equal(n_waiting(), 1);
+	close_job(urgent);
+	for (unsigned i = 0; i < 3; i++) {
+		next = rule.owners[a].waits[0] ? a : b;
+		first = next == a ? b : a;
+		assert_true(turns.owners[next].stays);
+		assert_int_equal(pass(TURN / 2), 0);
+		open_job(urgent);
+		assert_int_equal(pass(TURN / 2), 0);
+		close_job(urgent);
+		assert_true(look());
+		assert_true(rule.owners[first].waits[0] && turns.owners[first].stays);
+		assert_true(rule.owners[next].waits[0]);
+		assert_true(turns_again(&turns) == now + TURNS_HAND_OVER_NS);
+		now += TURNS_HAND_OVER_NS - 1;
+		assert_false(look());
+		assert_int_equal(n_waiting(), 2);
+		now++;
+		assert_false(look());
+		assert_true(rule.owners[first].waits[0]);
+		assert_false(rule.owners[next].waits[0]);
+	}
+	rule.groups[next].slice = 0; /* it would keep the GPU for too long */
+	assert_int_equal(pass(TURN / 2), 0);
+	open_job(urgent);
+	assert_int_equal(pass(TURN / 2), 0);
+	close_job(urgent);
+	assert_true(look());
+	assert_true(rule.owners[next].waits[0] && !turns.owners[next].stays);
+	assert_false(rule.owners[first].waits[0]);
+	rule.slices_suffice[0] = false;
+	assert_int_equal(pass(TURN / 2), 0);
+	open_job(urgent);
+	assert_int_equal(pass(TURN / 2), 0);
+	close_job(urgent);
+	assert_true(look());
+	assert_true(rule.owners[first].waits[0] && !turns.owners[first].stays);
+	assert_false(rule.owners[next].waits[0]);
+}
+
 static void a_group_that_is_off_is_not_preempted(void **state) {
 	unsigned a = add(1, TURN), b = add(1, TURN), waiting;
 	nsec_t again;
@@ -239,6 +357,9 @@ int main(void) {
 		CASE(who_is_not_busy_never_waits),
 		CASE(a_turn_ends_with_its_owner),
 		CASE(no_turn_ends_beside_an_urgent_job),
+		CASE(no_turn_ends_long_after_an_urgent_job),
+		CASE(no_turn_ends_shortly_before_an_urgent_job),
+		CASE(one_stays_until_the_next_goes_on),
 		CASE(a_group_that_is_off_is_not_preempted),
 	};
 

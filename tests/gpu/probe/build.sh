@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds what preempt.sh runs into FOLDER, with nvcc and gcc, here or on the machine with the GPU.
+# Builds what preempt.sh runs, and trace.so, into FOLDER, with nvcc and gcc, here or on the machine with the GPU.
 #
 # usage: build.sh FOLDER
 set -eu
@@ -18,5 +18,6 @@ for name in descriptor graph-levels owners preempt-cost preempt-gaps network; do
 	esac
 done
 gcc -Wall -Wextra -O2 -shared -fPIC -o "$out/preempt.so" preempt.c -ldl
+gcc -Wall -Wextra -O2 -shared -fPIC -o "$out/trace.so" trace.c -ldl
 gcc -Wall -Wextra -O2 -pthread -o "$out/preempt-loop" preempt-loop.c
 cp ./*.py ./*.sh ../frameworks/models.py "$out"

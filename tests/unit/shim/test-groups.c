@@ -105,22 +105,23 @@ int __wrap_ioctl(int fd, unsigned long request, ...) {
 }
 
 /* That it is asked once, for the @n channels from @first on. */
-static void expect_asked(bool disable, uint32_t first, unsigned n) {
+static void expect_asked(enum groups_place place, uint32_t first, unsigned n) {
 	times_asked = 0;
-	assert_int_equal(groups_disable(disable), 0);
+	assert_int_equal(groups_put(place), 0);
 	assert_int_equal(times_asked, 1);
-	assert_int_equal(asked.disable, disable);
+	assert_int_equal(asked.disable, place != GROUPS_ON);
 	assert_int_equal(asked.n, n);
-	assert_true(!asked.only_scheduling && !asked.rewind && !asked.event);
+	assert_int_equal(asked.only_scheduling, place == GROUPS_OFF_LATER);
+	assert_true(!asked.rewind && !asked.event);
 	for (unsigned i = 0; i < n; i++) {
 		assert_int_equal(asked.clients[i], CLIENT);
 		assert_int_equal(asked.channels[i], first + i);
 	}
 }
 
-static void expect_not_asked(bool disable, int r) {
+static void expect_not_asked(enum groups_place place, int r) {
 	times_asked = 0;
-	assert_int_equal(groups_disable(disable), r);
+	assert_int_equal(groups_put(place), r);
 	assert_int_equal(times_asked, 0);
 }
 
@@ -337,40 +338,43 @@ static void too_many_groups_switch_it_off(void **state) {
 }
 
 static void disabling(void) {
-	expect_not_asked(true, GROUPS_E_REFUSED); /* there is nothing */
+	expect_not_asked(GROUPS_OFF, GROUPS_E_REFUSED); /* there is nothing */
 	see_group(0x20, 1);
 	see_group(0x30, 11);
-	expect_not_asked(true, GROUPS_E_REFUSED);
+	expect_not_asked(GROUPS_OFF, GROUPS_E_REFUSED);
 	see_channel(0x20, 0x21);
 	see_channel(0x20, 0x22);
 	see_channel(0x30, 0x31); /* copies go on */
 	see_alloc(ALLOC_SHORT, 0x20, 0x28, 0xc86f, NULL, 0x1a);
-	see_alloc(ALLOC, 0x20, 0x29, 0xc8c0, NULL, 0); /* no channel */
-	expect_not_asked(true, GROUPS_E_REFUSED);      /* of no subdevice */
+	see_alloc(ALLOC, 0x20, 0x29, 0xc8c0, NULL, 0);	/* no channel */
+	expect_not_asked(GROUPS_OFF, GROUPS_E_REFUSED); /* of no subdevice */
 	see_alloc(ALLOC, DEVICE, SUBDEVICE, RM_CLASS_SUBDEVICE, NULL, 0);
-	expect_not_asked(false, 0);
-	expect_asked(true, 0x21, 2);
-	expect_not_asked(true, 0);
+	expect_not_asked(GROUPS_ON, 0);
+	expect_asked(GROUPS_OFF, 0x21, 2);
+	expect_not_asked(GROUPS_OFF, 0);
 	see_channel(0x20, 0x23);
-	expect_asked(true, 0x23, 1);
+	expect_asked(GROUPS_OFF, 0x23, 1);
 	see_channel(0x20, 0x24); /* was never disabled */
 	see_free(0x21);
-	expect_asked(false, 0x22, 2);
-	expect_not_asked(false, 0);
+	expect_asked(GROUPS_ON, 0x22, 2);
+	expect_not_asked(GROUPS_ON, 0);
 	answer = 0x56;
-	assert_int_equal(groups_disable(true), GROUPS_E_REFUSED);
+	assert_int_equal(groups_put(GROUPS_OFF), GROUPS_E_REFUSED);
 	answer = 0;
-	expect_not_asked(false, 0);
-	expect_asked(true, 0x22, 3);
+	expect_not_asked(GROUPS_ON, 0);
+	expect_asked(GROUPS_OFF, 0x22, 3);
 	answer = 0x56; /* tried again */
-	assert_int_equal(groups_disable(false), GROUPS_E_REFUSED);
+	assert_int_equal(groups_put(GROUPS_ON), GROUPS_E_REFUSED);
 	answer = 0;
-	expect_asked(false, 0x22, 3);
-	expect_asked(true, 0x22, 3);
+	expect_asked(GROUPS_ON, 0x22, 3);
+	expect_asked(GROUPS_OFF_LATER, 0x22, 3);
+	expect_not_asked(GROUPS_OFF_LATER, 0);
+	expect_asked(GROUPS_ON, 0x22, 3);
+	expect_asked(GROUPS_OFF, 0x22, 3);
 	see_free(0x20); /* with all below it */
-	expect_not_asked(false, 0);
+	expect_not_asked(GROUPS_ON, 0);
 	see_group(0x20, 1);
-	expect_not_asked(true, GROUPS_E_REFUSED);
+	expect_not_asked(GROUPS_OFF, GROUPS_E_REFUSED);
 }
 
 /* What is disabled does not stay so where the driver's ways are not known any more. */
@@ -380,7 +384,7 @@ static void disabling_before_unknown(void) {
 	see_alloc(ALLOC, DEVICE, SUBDEVICE, RM_CLASS_SUBDEVICE, NULL, 0);
 	see_group(0x20, 1);
 	see_channel(0x20, 0x21);
-	expect_asked(true, 0x21, 1);
+	expect_asked(GROUPS_OFF, 0x21, 1);
 	times_asked = 0;
 	groups_before(_IOC(_IOC_READ | _IOC_WRITE, RM_TYPE, RM_FREE_NR, 24), &f);
 	assert_int_equal(times_asked, 1);
@@ -396,16 +400,16 @@ static void disabling_many(void) {
 		see_channel(0x20, 0x100 + i);
 	}
 	times_asked = 0;
-	assert_int_equal(groups_disable(true), 0);
+	assert_int_equal(groups_put(GROUPS_OFF), 0);
 	assert_int_equal(times_asked, 2);
 	assert_int_equal(asked.n, 36);
 	for (uint32_t i = 0; i < 1000; i++) {
 		see_channel(0x20, 0x1000 + i);
 	}
-	expect_not_asked(true, GROUPS_E_REFUSED);
-	assert_int_equal(groups_disable(false), 0);
+	expect_not_asked(GROUPS_OFF, GROUPS_E_REFUSED);
+	assert_int_equal(groups_put(GROUPS_ON), 0);
 	assert_int_equal(times_asked, 2);
-	expect_not_asked(false, 0);
+	expect_not_asked(GROUPS_ON, 0);
 }
 
 static void channels_are_disabled_and_enabled(void **state) {

@@ -223,11 +223,33 @@ static enum change compare(const struct steer_gpu *g, const struct scene *scene)
 	return change;
 }
 
+static void log_question(const struct steer_gpu *g, const struct scene *scene) {
+	for (unsigned i = 0; i < scene->n; i++) {
+		const struct model_task *t = &scene->tasks[i].model;
+
+		if (scene->tasks[i].known) {
+			log_debug(
+				"session %llu ('%s'): jobs of %u launches, %llu us on all SMs, "
+				"%.2f "
+				"times as slow as profiled, in blocks of %llu us; %llu us of "
+				"copies "
+				"before them, %llu behind",
+				(unsigned long long)scene->sessions[i]->id,
+				scene->sessions[i]->task.name, t->launches,
+				(unsigned long long)t->kernels[scene->cut.sms] / NSEC_PER_USEC,
+				g->tune.slow[i], (unsigned long long)t->block / NSEC_PER_USEC,
+				(unsigned long long)t->copy_in / NSEC_PER_USEC,
+				(unsigned long long)t->copy_out / NSEC_PER_USEC);
+		}
+	}
+}
+
 /* Asks for a plan with what is known of the tasks by now. Return: whether one will come. */
 static bool ask_planner(struct steer *steer, struct scene *scene) {
 	nsec_t(*slower)[PROTO_SMS_MAX + 1] = calloc(MODEL_TASKS_MAX, sizeof(*slower));
 	int r = -ENOMEM;
 
+	log_question(&steer->gpus[scene->gpu], scene);
 	if (slower) {
 		tune_apply(&steer->gpus[scene->gpu].tune, scene->tasks, scene->cut.sms, slower);
 		r = planner_ask(steer->planner, scene->gpu, &scene->cut, scene->tasks, scene->n);

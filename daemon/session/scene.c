@@ -77,7 +77,7 @@ bool scene_is_present(const struct session *s, size_t gpu) {
 
 struct plan_task scene_task(const struct session *s, size_t gpu) {
 	const struct sched *sched = engine_sched(s->all->engine);
-	const struct work_seen *seen = &s->seen;
+	uint64_t launches, waves;
 	const struct profile_table *p = NULL;
 	struct plan_task t = {.known = false};
 
@@ -88,15 +88,14 @@ struct plan_task scene_task(const struct session *s, size_t gpu) {
 	if (s->sched_task != SCHED_TASK_NONE) {
 		p = sched_task(sched, s->sched_task)->profiles[gpu];
 	}
-	if (!p || seen->jobs < WORK_SEEN_MIN || seen->launches < seen->jobs ||
-	    seen->launches / seen->jobs > LAUNCHES_MAX || seen->waves < seen->jobs) {
+	if (!p || !work_seen_shape(&s->seen, &launches, &waves) || launches > LAUNCHES_MAX) {
 		return t;
 	}
 	t.known = true;
 	t.model.copy_in = p->copy_in;
 	t.model.copy_out = p->copy_out;
-	t.model.launches = (unsigned)(seen->launches / seen->jobs);
-	t.model.block = profile_exec(p, p->n_sms) / (seen->waves / seen->jobs);
+	t.model.launches = (unsigned)launches;
+	t.model.block = profile_exec(p, p->n_sms) / waves;
 	t.model.gap = LAUNCH_GAP;
 	t.model.kernels = p->exec;
 	return t;

@@ -370,31 +370,6 @@ static nsec_t clamp_finished(const struct job *job, nsec_t claimed, nsec_t now) 
 	return claimed < job->record.granted || claimed > now ? now : claimed;
 }
 
-/* Whether the mean job is another one than the first ones were, by a quarter. */
-static bool looks_different(const struct work_seen *seen) {
-	double first = (double)seen->first_waves / WORK_SEEN_MIN;
-	double now = (double)seen->waves / (double)seen->jobs;
-
-	return now > first * 1.25 || now < first * 0.75;
-}
-
-/* Plans are made when a job's shape is known, and anew if it turns out to be another one. */
-static void see_work(struct session *s, const Sbeet__JobDone *done) {
-	struct work_seen *seen = &s->seen;
-
-	seen->jobs++;
-	seen->launches += done->launches;
-	seen->waves += done->waves;
-	if (seen->jobs == WORK_SEEN_MIN) {
-		seen->first_waves = seen->waves;
-	}
-	if (seen->jobs == WORK_SEEN_MIN ||
-	    (seen->jobs == WORK_SEEN_WELL && looks_different(seen))) {
-		seen->shapes++;
-		session_tell(s, SESSION_EVENT_TERMS, NULL);
-	}
-}
-
 /* From now on it can run there without asking: see steer.c. */
 static void note_held(struct session *s, const struct job *job) {
 	if (job->allocation > 0 && !(s->held & BIT(job->gpu)) &&
@@ -431,7 +406,9 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	job->launches = done->launches;
 	job->launched = done->launched_ns ? done->launched_ns : job->launched;
 	job->kernel_end = done->kernel_end_ns;
-	see_work(s, done);
+	if (work_seen_add(&s->seen, done->launches, done->waves)) {
+		session_tell(s, SESSION_EVENT_TERMS, NULL);
+	}
 	note_held(s, job);
 	session_task_learn(s, job, done, finished);
 	session_tell(s, SESSION_EVENT_DONE, job);

@@ -33,6 +33,7 @@
 #include "daemon/session/quiet.h"
 #include "daemon/session/sessions.h"
 #include "daemon/session/terms.h"
+#include "daemon/session/work-seen.h"
 
 struct quota_user;
 
@@ -53,21 +54,6 @@ struct session_counters {
 	nsec_t last_response; /* of the job that ended last */
 	nsec_t max_response_since; /* sharing.h looked last */
 	nsec_t responses;     /* of all, together */
-};
-
-/* From so many jobs on their mean shape is taken for known. */
-#define WORK_SEEN_MIN 3
-
-/* Then it is looked at once more. */
-#define WORK_SEEN_WELL 64
-
-/* What the jobs that have ended consisted of. */
-struct work_seen {
-	uint64_t jobs, launches;
-	uint64_t waves;	      /* of blocks on all SMs: see JobDone */
-	uint64_t first_waves; /* of the first WORK_SEEN_MIN jobs */
-	unsigned shapes;      /* how often it was found how a job looks */
-	unsigned tasks;	      /* how often the task was set; not reset with the rest */
 };
 
 struct session {

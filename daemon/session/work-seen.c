@@ -1,0 +1,43 @@
+/*
+ * work-seen.c: see work-seen.h.
+ */
+#include "daemon/session/work-seen.h"
+
+/* Whether the mean job is another one than the first ones were, by a quarter. */
+static bool looks_different(const struct work_seen *seen) {
+	double first = (double)seen->first_waves / WORK_SEEN_MIN;
+	double now = (double)seen->waves / (double)seen->jobs;
+
+	return now > first * 1.25 || now < first * 0.75;
+}
+
+bool work_seen_add(struct work_seen *seen, uint64_t launches, uint64_t waves) {
+	bool found;
+
+	if (launches == 0) {
+		return false;
+	}
+	seen->jobs++;
+	seen->launches += launches;
+	seen->waves += waves;
+	if (seen->jobs == WORK_SEEN_MIN) {
+		seen->first_waves = seen->waves;
+	}
+	found = seen->jobs == WORK_SEEN_MIN ||
+		(seen->jobs == WORK_SEEN_WELL && looks_different(seen));
+	seen->shapes += found;
+	return found;
+}
+
+static uint64_t mean(uint64_t sum, uint64_t n) {
+	return (sum + n / 2) / n;
+}
+
+bool work_seen_shape(const struct work_seen *seen, uint64_t *ret_launches, uint64_t *ret_waves) {
+	if (seen->jobs < WORK_SEEN_MIN || seen->waves < seen->jobs) {
+		return false;
+	}
+	*ret_launches = mean(seen->launches, seen->jobs);
+	*ret_waves = mean(seen->waves, seen->jobs);
+	return true;
+}

@@ -1,0 +1,85 @@
+/*
+ * test-work-seen.c: what is learnt of a program's jobs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/session/work-seen.h"
+
+static struct work_seen seen;
+static uint64_t launches, waves;
+
+static int setup(void **state) {
+	seen = (struct work_seen){0};
+	return 0;
+}
+
+static unsigned add(unsigned n, uint64_t l, uint64_t w) {
+	unsigned found = 0;
+
+	while (n-- > 0) {
+		found += work_seen_add(&seen, l, w);
+	}
+	return found;
+}
+
+static bool is(uint64_t l, uint64_t w) {
+	return work_seen_shape(&seen, &launches, &waves) && launches == l && waves == w;
+}
+
+static void shape_is_known_from_the_third_job_on(void **state) {
+	assert_int_equal(add(2, 2, 6), 0);
+	assert_false(is(2, 6));
+	assert_int_equal(add(1, 2, 6), 1);
+	assert_true(is(2, 6));
+	assert_int_equal(add(100, 2, 6), 0); /* nothing new */
+	assert_int_equal(seen.shapes, 1);
+}
+
+/* Two launches were taken for one, and three for two, as long as the program ran. */
+static void jobs_that_launch_nothing_do_not_count(void **state) {
+	assert_int_equal(add(5, 0, 0), 0);
+	assert_int_equal(add(3, 2, 2), 1);
+	add(1, 0, 0);
+	assert_true(is(2, 2));
+}
+
+static void shape_is_that_of_the_mean_job(void **state) {
+	add(2, 3, 9);
+	add(3, 2, 8);
+	assert_true(is(2, 8)); /* 2.4 and 8.4 */
+	add(2, 3, 9);
+	assert_true(is(3, 9)); /* 2.6 and 8.6 */
+}
+
+/* The first ones were not like the others. */
+static void shape_is_looked_at_once_more(void **state) {
+	assert_int_equal(add(3, 1, 1), 1);
+	assert_int_equal(add(60, 10, 20), 0);
+	assert_int_equal(add(1, 10, 20), 1);
+	assert_int_equal(add(100, 1, 1), 0);
+	assert_int_equal(seen.shapes, 2);
+}
+
+/* Of graphs nobody knows the blocks. */
+static void waves_may_be_unknown(void **state) {
+	add(10, 1, 0);
+	assert_false(is(1, 0));
+	assert_false(work_seen_shape(&seen, &launches, &waves));
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(shape_is_known_from_the_third_job_on, setup),
+		cmocka_unit_test_setup(jobs_that_launch_nothing_do_not_count, setup),
+		cmocka_unit_test_setup(shape_is_that_of_the_mean_job, setup),
+		cmocka_unit_test_setup(shape_is_looked_at_once_more, setup),
+		cmocka_unit_test_setup(waves_may_be_unknown, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

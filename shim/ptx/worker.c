@@ -56,9 +56,38 @@ static bool is_told(const struct worker *w) {
 	return w->ids & FACTS_CTAID || w->asserts;
 }
 
+/* %sbeet_d5, or %sbeet_r5 in shared memory, to a half of this worker's slot: the one that is next,
+ * or the one before. */
+static void emit_slot(const struct worker *w, struct text *out, bool next) {
+	int set = next ? HALF : 0;
+
+	if (w->shared_slot) {
+		text_addf(out,
+			  "\tselp.b32 \t%%sbeet_r5, %d, %d, %%sbeet_half;\n"
+			  "\tmov.u32 \t%%sbeet_r0, " SLOT
+			  ";\n"
+			  "\tadd.u32 \t%%sbeet_r5, %%sbeet_r5, %%sbeet_r0;\n",
+			  set, HALF - set);
+		return;
+	}
+	text_addf(out,
+		  "\tld.param.u64 \t%%sbeet_d5, [" ARG
+		  "+%d];\n"
+		  "\tmov.u32 \t%%sbeet_r0, %%ctaid.x;\n"
+		  "\tmad.wide.u32 \t%%sbeet_d5, %%sbeet_r0, %d, %%sbeet_d5;\n"
+		  "\tselp.b64 \t%%sbeet_d1, %d, %d, %%sbeet_half;\n"
+		  "\tadd.s64 \t%%sbeet_d5, %%sbeet_d5, %%sbeet_d1;\n",
+		  ARG_(ctl), (int)sizeof(struct twin_slot), set, HALF - set);
+}
+
 /* All threads but the one that deals with the other workers go to $sbeet_sync. */
-static void emit_elect(struct text *out) {
+static void emit_elect(const struct worker *w, struct text *out) {
+	if (is_told(w) && !w->shared_slot) {
+		emit_slot(w, out, true);
+	}
 	text_adds(out,
+		  /* all special registers are read at once: each takes long */
+		  "\tmov.u32 \t%sbeet_r3, %smid;\n"
 		  "\tmov.u32 \t%sbeet_r0, %tid.x;\n"
 		  "\tsetp.ne.u32 \t%sbeet_p2, 0, 0;\n"
 		  "\tsetp.ne.u32 \t%sbeet_p0, %sbeet_r0, 0;\n"
@@ -70,21 +99,20 @@ static void emit_elect(struct text *out) {
 		  "\t@%sbeet_p0 bra \t$sbeet_sync;\n");
 }
 
-/* %sbeet_r1 to 1 when this SM is in the set, else 0; %sbeet_r2 to the stop flag. One look at both,
- * for neither need wait for the other. */
+/* %sbeet_r1 to 1 when this SM, whose number is in %sbeet_r3, is in the set, else 0; %sbeet_r2 to
+ * the stop flag. One look at both, for neither need wait for the other. */
 static void emit_look(struct text *out) {
 	text_addf(out,
 		  "\tld.param.u64 \t%%sbeet_d1, [" ARG
 		  "+%d];\n"
-		  "\tmov.u32 \t%%sbeet_r0, %%smid;\n"
-		  "\tshr.u32 \t%%sbeet_r1, %%sbeet_r0, 3;\n"
+		  "\tshr.u32 \t%%sbeet_r1, %%sbeet_r3, 3;\n"
 		  "\tand.b32 \t%%sbeet_r1, %%sbeet_r1, %d;\n"
 		  "\tcvt.u64.u32 \t%%sbeet_d2, %%sbeet_r1;\n"
 		  "\tadd.s64 \t%%sbeet_d2, %%sbeet_d1, %%sbeet_d2;\n"
 		  "\tld.relaxed.gpu.global.u32 \t%%sbeet_r1, [%%sbeet_d2+%d];\n"
 		  "\tld.relaxed.gpu.global.u32 \t%%sbeet_r2, [%%sbeet_d1+%d];\n"
-		  "\tsetp.lt.u32 \t%%sbeet_p1, %%sbeet_r0, %d;\n"
-		  "\tshf.r.wrap.b32 \t%%sbeet_r1, %%sbeet_r1, %%sbeet_r1, %%sbeet_r0;\n"
+		  "\tsetp.lt.u32 \t%%sbeet_p1, %%sbeet_r3, %d;\n"
+		  "\tshf.r.wrap.b32 \t%%sbeet_r1, %%sbeet_r1, %%sbeet_r1, %%sbeet_r3;\n"
 		  "\tand.b32 \t%%sbeet_r1, %%sbeet_r1, 1;\n"
 		  "\tselp.b32 \t%%sbeet_r1, %%sbeet_r1, 0, %%sbeet_p1;\n",
 		  ARG_(set), (PROTO_SMS_MAX - 1) / 32 * 4, SET(sms), SET(stop), PROTO_SMS_MAX);
@@ -100,51 +128,66 @@ static void emit_split(struct text *out) {
 		  TWIN_NEXT_BITS, (1ull << TWIN_NEXT_BITS) - 1, ARG_(n_blocks));
 }
 
+/* %sbeet_p3 to whether the grid is a line. */
+static void emit_line(struct text *out) {
+	text_addf(out,
+		  "\tld.param.u32 \t%%sbeet_r0, [" ARG
+		  "+%d];\n"
+		  "\tcvt.u64.u32 \t%%sbeet_d1, %%sbeet_r0;\n"
+		  "\tld.param.u64 \t%%sbeet_d3, [" ARG
+		  "+%d];\n"
+		  "\tsetp.eq.u64 \t%%sbeet_p3, %%sbeet_d1, %%sbeet_d3;\n",
+		  ARG_(grid_x), ARG_(n_blocks));
+}
+
 /*
  * To $sbeet_out or $sbeet_none, or on with the claimed block's number in %sbeet_d2.
  *
  * The one that is added is made of thread 0's x. Of an immediate, the assembler would first add up
  * what all lanes of the warp want, and hand out the result to them: a dozen instructions.
+ *
+ * What is needed behind the claim is prepared while the look is under way.
  */
-static void emit_claim(struct text *out) {
+static void emit_claim(const struct worker *w, struct text *out) {
 	text_addf(out,
 		  "$sbeet_claim:\n"
 		  "\tld.param.u64 \t%%sbeet_d0, [" ARG "+%d];\n",
 		  ARG_(ctl));
 	emit_look(out);
+	text_adds(out,
+		  "\tmov.u32 \t%sbeet_r6, %tid.x;\n"
+		  "\tadd.u32 \t%sbeet_r6, %sbeet_r6, 1;\n");
+	if (is_told(w)) {
+		emit_line(out);
+		if (w->shared_slot) {
+			emit_slot(w, out, true);
+		}
+	}
 	text_addf(out,
 		  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r2, 0;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_out;\n"
 		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r1, 0;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_out;\n"
 		  "$sbeet_take:\n"
-		  "\tmov.u32 \t%%sbeet_r0, %%tid.x;\n"
-		  "\tadd.u32 \t%%sbeet_r0, %%sbeet_r0, 1;\n"
-		  "\tcvt.u64.u32 \t%%sbeet_d2, %%sbeet_r0;\n"
+		  "\tcvt.u64.u32 \t%%sbeet_d2, %%sbeet_r6;\n"
 		  "\tatom.relaxed.gpu.global.add.u64 \t%%sbeet_d2, [%%sbeet_d0+%d], %%sbeet_d2;\n",
 		  CTL(next));
 	emit_split(out);
-	text_addf(out,
-		  "\tsetp.ge.u64 \t%%sbeet_p0, %%sbeet_d2, %%sbeet_d3;\n"
-		  "\t@%%sbeet_p0 bra \t$sbeet_none;\n"
-		  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r1, 0;\n"
-		  "\t@%%sbeet_p0 bra \t$sbeet_inside;\n"
-		  "\tred.relaxed.gpu.global.add.u64 \t[%%sbeet_d0+%d], 1;\n"
-		  "$sbeet_inside:\n",
-		  CTL(outside));
+	text_adds(out,
+		  "\tsetp.ge.u64 \t%sbeet_p0, %sbeet_d2, %sbeet_d3;\n"
+		  "\t@%sbeet_p0 bra \t$sbeet_none;\n");
 }
 
 /* %sbeet_d2 to x in %sbeet_r3 and y, z in the halves of %sbeet_r4; the hardware's order, x fastest.
  * Most grids are a line and need no division; only the first one may need 64 bits. */
 static void emit_decode(struct text *out) {
 	text_addf(out,
-		  "\tld.param.u32 \t%%sbeet_r0, [" ARG
-		  "+%d];\n"
 		  "\tcvt.u32.u64 \t%%sbeet_r3, %%sbeet_d2;\n"
 		  "\tmov.b32 \t%%sbeet_r4, 0;\n"
+		  "\t@%%sbeet_p3 bra \t$sbeet_tell;\n"
+		  "\tld.param.u32 \t%%sbeet_r0, [" ARG
+		  "+%d];\n"
 		  "\tcvt.u64.u32 \t%%sbeet_d1, %%sbeet_r0;\n"
-		  "\tsetp.eq.u64 \t%%sbeet_p0, %%sbeet_d1, %%sbeet_d3;\n"
-		  "\t@%%sbeet_p0 bra \t$sbeet_tell;\n"
 		  "\tld.param.u32 \t%%sbeet_r1, [" ARG
 		  "+%d];\n"
 		  "\tshr.u64 \t%%sbeet_d3, %%sbeet_d2, 32;\n"
@@ -167,51 +210,26 @@ static void emit_decode(struct text *out) {
 		  ARG_(grid_x), ARG_(grid_y));
 }
 
-/* %sbeet_d0 or %sbeet_r0 to a half of this worker's slot: the one that is next, or the one before.
- */
-static void emit_slot(const struct worker *w, struct text *out, bool next) {
-	int set = next ? HALF : 0;
-
-	if (w->shared_slot) {
-		text_addf(out,
-			  "\tselp.b32 \t%%sbeet_r0, %d, %d, %%sbeet_half;\n"
-			  "\tmov.u32 \t%%sbeet_r1, " SLOT
-			  ";\n"
-			  "\tadd.u32 \t%%sbeet_r0, %%sbeet_r0, %%sbeet_r1;\n",
-			  set, HALF - set);
-		return;
-	}
-	text_addf(out,
-		  "\tld.param.u64 \t%%sbeet_d0, [" ARG
-		  "+%d];\n"
-		  "\tmov.u32 \t%%sbeet_r0, %%ctaid.x;\n"
-		  "\tmad.wide.u32 \t%%sbeet_d0, %%sbeet_r0, %d, %%sbeet_d0;\n"
-		  "\tselp.b64 \t%%sbeet_d1, %d, %d, %%sbeet_half;\n"
-		  "\tadd.s64 \t%%sbeet_d0, %%sbeet_d0, %%sbeet_d1;\n",
-		  ARG_(ctl), (int)sizeof(struct twin_slot), set, HALF - set);
-}
-
 static void emit_slot_write(const struct worker *w, struct text *out) {
-	emit_slot(w, out, true);
 	if (w->shared_slot) {
-		text_adds(out, "\tst.shared.v2.u32 \t[%sbeet_r0], {%sbeet_r3, %sbeet_r4};\n");
+		text_adds(out, "\tst.shared.v2.u32 \t[%sbeet_r5], {%sbeet_r3, %sbeet_r4};\n");
 		return;
 	}
 	text_addf(out,
-		  "\tst.relaxed.cta.global.v2.u32 \t[%%sbeet_d0+%d], {%%sbeet_r3, %%sbeet_r4};\n",
+		  "\tst.relaxed.cta.global.v2.u32 \t[%%sbeet_d5+%d], {%%sbeet_r3, %%sbeet_r4};\n",
 		  (int)sizeof(struct twin_ctl));
 }
 
-/* From the half at %sbeet_d0 or %sbeet_r0 to %sbeet_r<@x> and %sbeet_r<@yz>. */
+/* From the half at %sbeet_d5 or %sbeet_r5 to %sbeet_r<@x> and %sbeet_r<@yz>. */
 static void emit_slot_read(const struct worker *w, struct text *out, unsigned x, unsigned yz) {
 	if (w->shared_slot) {
-		text_addf(out, "\tld.shared.v2.u32 \t{%%sbeet_r%u, %%sbeet_r%u}, [%%sbeet_r0];\n",
+		text_addf(out, "\tld.shared.v2.u32 \t{%%sbeet_r%u, %%sbeet_r%u}, [%%sbeet_r5];\n",
 			  x, yz);
 		return;
 	}
 	text_addf(out,
 		  "\tld.relaxed.cta.global.v2.u32 \t{%%sbeet_r%u, %%sbeet_r%u}, "
-		  "[%%sbeet_d0+%d];\n",
+		  "[%%sbeet_d5+%d];\n",
 		  x, yz, (int)sizeof(struct twin_ctl));
 }
 
@@ -299,14 +317,16 @@ static void emit_last(struct text *out) {
 	text_addf(out,
 		  "\tsetp.eq.u64 \t%%sbeet_p0, %%sbeet_d3, 0;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_keep;\n"
-		  "\tmov.b32 \t%%sbeet_r1, %%sbeet_r3;\n"
+		  /* there is a block, and nobody else to take it */
+		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r3, 0;\n"
+		  "\t@%%sbeet_p0 red.relaxed.gpu.global.add.u64 \t[%%sbeet_d0+%d], 1;\n"
 		  "\tbra \t$sbeet_take;\n"
 		  "$sbeet_keep:\n"
 		  "\tst.relaxed.gpu.global.u64 \t[%%sbeet_d0+%d], %%sbeet_d2;\n"
 		  "\tred.relaxed.gpu.global.add.u64 \t[%%sbeet_d0+%d], 1;\n"
 		  "$sbeet_leave:\n"
 		  "\tsetp.eq.u32 \t%%sbeet_p2, 0, 0;\n",
-		  CTL(next), CTL(stops));
+		  CTL(outside), CTL(next), CTL(stops));
 }
 
 /* In kernels that call the roll of warps, lanes that have ended are not there, until nobody is. */
@@ -344,9 +364,6 @@ static void emit_meet(const struct worker *w, struct text *out) {
 			  "\tbarrier.red.or.pred \t%%sbeet_p1, %u, %%sbeet_p0;\n"
 			  "%s\t@%%sbeet_p1 bra \t$sbeet_sync;\n",
 			  w->barrier, w->apart ? ask : "");
-	}
-	if (is_told(w) && !w->shared_slot) {
-		emit_slot(w, out, true); /* while others are waited for */
 	}
 	text_addf(out,
 		  "\tbar.red.or.pred \t%%sbeet_p0, %u, %%sbeet_p2;\n"
@@ -403,17 +420,17 @@ void worker_emit_ids(const struct worker *w, struct text *out) {
 
 void worker_emit_begin(const struct worker *w, struct text *out) {
 	text_addf(out,
-		  "\t.reg .pred \t%%sbeet_p<3>, %%sbeet_half;\n"
-		  "\t.reg .b32 \t%%sbeet_r<5>, %%sbeet_id<%d>;\n"
-		  "\t.reg .b64 \t%%sbeet_d<5>;\n"
+		  "\t.reg .pred \t%%sbeet_p<4>, %%sbeet_half;\n"
+		  "\t.reg .b32 \t%%sbeet_r<7>, %%sbeet_id<%d>;\n"
+		  "\t.reg .b64 \t%%sbeet_d<6>;\n"
 		  "\tsetp.ne.u32 \t%%sbeet_half, 0, 0;\n",
 		  _FACTS_ID_N);
 	if (w->shared_slot && is_told(w)) {
 		text_addf(out, "\t.shared .align 8 .b8 \t" SLOT "[%zu];\n",
 			  sizeof(struct twin_slot));
 	}
-	emit_elect(out);
-	emit_claim(out);
+	emit_elect(w, out);
+	emit_claim(w, out);
 	emit_tell(w, out);
 	emit_meet(w, out);
 	emit_start(w, out);
@@ -424,7 +441,7 @@ void worker_emit_end(const struct worker *w, struct text *out) {
 	if (w->drain) {
 		text_adds(out, "\tcp.async.wait_all;\n");
 	}
-	emit_elect(out);
+	emit_elect(w, out);
 	text_adds(out, "\tbra \t$sbeet_claim;\n");
 	emit_none(out);
 	emit_out(out);

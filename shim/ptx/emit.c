@@ -37,6 +37,7 @@ struct context {
 	struct text *out;
 	bool is_kernel;
 	bool vote, apart;		  /* as in struct hazards */
+	const struct worker *worker;	  /* of a kernel */
 	const struct leave *leaves, *end; /* of the kernel's, those still to come */
 	bool count;			  /* there are some */
 	bool roll;			  /* as in struct hazards */
@@ -325,7 +326,7 @@ static void emit_assertion(struct context *x, const struct ptx_stmt *s) {
 
 	text_adds(x->out, "\t{\n");
 	if (x->is_kernel) {
-		worker_emit_ids(x->out);
+		worker_emit_ids(x->worker, x->out);
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		text_addf(x->out,
@@ -495,20 +496,9 @@ static void emit_kernel_body(struct context *x, const struct ptx_func *f) {
 	registers_deinit(&registers);
 }
 
-void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct hazards *h) {
+void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct hazards *h,
+		 bool shared_slot) {
 	const struct facts *facts = &e->facts->funcs[f - e->m->funcs];
-	struct context x = {
-		.e = e,
-		.m = e->m,
-		.out = e->out,
-		.is_kernel = true,
-		.vote = h->vote,
-		.apart = h->apart,
-		.leaves = h->leaves,
-		.end = h->n_leaves > 0 ? h->leaves + h->n_leaves : NULL,
-		.count = h->n_leaves > 0,
-		.roll = h->roll,
-	};
 	struct worker w = {
 		.ids = facts->own_ids | (facts->callee_ids ? e->passed_ids : 0),
 		.barrier = e->barrier,
@@ -516,7 +506,21 @@ void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct ha
 		.apart = h->apart,
 		.roll = h->roll,
 		.asserts = facts->own_has & FACTS_ASSERTS,
+		.shared_slot = shared_slot,
 		.drain = facts->has & FACTS_ASYNC,
+	};
+	struct context x = {
+		.e = e,
+		.m = e->m,
+		.out = e->out,
+		.is_kernel = true,
+		.worker = &w,
+		.vote = h->vote,
+		.apart = h->apart,
+		.leaves = h->leaves,
+		.end = h->n_leaves > 0 ? h->leaves + h->n_leaves : NULL,
+		.count = h->n_leaves > 0,
+		.roll = h->roll,
 	};
 
 	text_adds(e->out, ".visible .entry " TWIN_PREFIX);

@@ -19,8 +19,9 @@ struct emit {
 	struct text *out;      /* borrowed */
 };
 
-/* The twin of entry @f, of which @h was found. */
-void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct hazards *h);
+/* The twin of entry @f, of which @h was found. @shared_slot: see room.h. */
+void emit_kernel(const struct emit *e, const struct ptx_func *f, const struct hazards *h,
+		 bool shared_slot);
 
 /* A function that twins call. @prototype: its declaration only. */
 void emit_function(const struct emit *e, const struct ptx_func *f, bool prototype);

@@ -12,6 +12,7 @@
 #include "shim/ptx/emit.h"
 #include "shim/ptx/facts.h"
 #include "shim/ptx/hazards.h"
+#include "shim/ptx/room.h"
 #include "shim/ptx/text.h"
 #include "shim/ptx/twin.h"
 #include "shim/ptx/waits.h"
@@ -37,6 +38,7 @@ struct builder {
 	struct twin_kernel *kernels;	 /* t's, writable */
 	struct hazards *hazards;	 /* owned: by kernel */
 	const struct ptx_func **entries; /* owned: by kernel */
+	struct room *rooms;		 /* owned: by kernel */
 	uint32_t *slots;       /* owned: by variable, place in TWIN_VARS_NAME or PTX_NONE */
 	bool *used;	       /* owned: by variable, declared in the twin module */
 	uint32_t *seen;	       /* owned: by function, last kernel that reached it, plus one */
@@ -204,6 +206,10 @@ static int use_var(struct builder *b, size_t kernel, uint32_t v, size_t *n_vars)
 	const struct ptx_var *var = &b->m->vars[v];
 
 	b->used[v] = true;
+	if (var->space == PTX_SPACE_SHARED && b->var_seen[v] != kernel + 1) {
+		b->var_seen[v] = (uint32_t)kernel + 1;
+		room_add_var(&b->rooms[kernel], var);
+	}
 	if ((var->space != PTX_SPACE_GLOBAL && var->space != PTX_SPACE_CONST) ||
 	    facts_is_private(b->m, var) || b->var_seen[v] == kernel + 1) {
 		return 0;
@@ -238,6 +244,9 @@ static int use_vars_of(struct builder *b, size_t kernel, const struct ptx_func *
 		const struct ptx_stmt *s = &m->stmts[f->stmts + i];
 
 		b->steps++;
+		if (s->kind == PTX_STMT_INSN) {
+			room_add_insn(&b->rooms[kernel], m, s);
+		}
 		for (uint32_t k = 0; s->kind == PTX_STMT_INSN && k < s->n_operands && r == 0; k++) {
 			const struct ptx_operand *o = &m->operands[s->operands + k];
 
@@ -344,7 +353,7 @@ static void emit_module(struct builder *b, const struct emit *e) {
 	}
 	for (size_t i = 0; i < b->t->n_kernels; i++) {
 		if (b->kernels[i].confinable) {
-			emit_kernel(e, b->entries[i], &b->hazards[i]);
+			emit_kernel(e, b->entries[i], &b->hazards[i], room_has_slot(&b->rooms[i]));
 		}
 	}
 }
@@ -397,6 +406,7 @@ static int prepare(struct builder *b) {
 	b->kernels = calloc(m->n_funcs + 1, sizeof(*b->kernels));
 	b->hazards = calloc(m->n_funcs + 1, sizeof(*b->hazards));
 	b->entries = calloc(m->n_funcs + 1, sizeof(*b->entries));
+	b->rooms = calloc(m->n_funcs + 1, sizeof(*b->rooms));
 	b->slots = reallocarray(NULL, m->n_vars + 1, sizeof(*b->slots));
 	b->used = calloc(m->n_vars + 1, sizeof(*b->used));
 	b->kernel_vars = calloc(m->n_vars + 1, sizeof(*b->kernel_vars));
@@ -404,8 +414,8 @@ static int prepare(struct builder *b) {
 	b->seen = calloc(m->n_funcs + 1, sizeof(*b->seen));
 	b->needed = calloc(m->n_funcs + 1, sizeof(*b->needed));
 	b->stack = calloc(m->n_funcs + 1, sizeof(*b->stack));
-	if (!b->t || !b->kernels || !b->hazards || !b->entries || !b->slots || !b->used ||
-	    !b->kernel_vars || !b->var_seen || !b->seen || !b->needed || !b->stack) {
+	if (!b->t || !b->kernels || !b->hazards || !b->entries || !b->rooms || !b->slots ||
+	    !b->used || !b->kernel_vars || !b->var_seen || !b->seen || !b->needed || !b->stack) {
 		return -ENOMEM;
 	}
 	b->t->kernels = b->kernels;
@@ -443,6 +453,7 @@ static void builder_deinit(struct builder *b) {
 	ptx_module_free(b->m);
 	free(b->hazards);
 	free(b->entries);
+	free(b->rooms);
 	free(b->slots);
 	free(b->used);
 	free(b->kernel_vars);

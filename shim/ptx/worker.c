@@ -20,7 +20,14 @@
  *
  * Thread 0 claims as soon as it has ended itself; the others may still be in their virtual block.
  * So one meeting serves both to end a block and to hand out the next one. Slots have two halves
- * used in turn, because thread 0 may write the next claim while others still read the last one.
+ * used in turn, because thread 0 may write the next claim while others still read the last one. A
+ * slot lies in shared memory where that costs nothing (room.h), else behind the control block.
+ *
+ * What a block costs is mostly the time that thread 0's warp takes from its end to the barrier: a
+ * look at the set, a claim, the slot. It is thread 0 because an SM prefers its oldest warps, so a
+ * block's first warp ends before the others: with a different warp for each worker twins were
+ * slower. With a barrier that has no result (a slot can tell who is to leave), the assembler sees a
+ * loop and moves out of it what it can; then 5 of CUB's 38 kernels fit fewer blocks instead of 2.
  *
  * Between blocks no register of the body is live, so what is used here does not add to the kernel's
  * own need. What lives through the body is one predicate, which half is next, and the ids that the
@@ -42,9 +49,45 @@
 #define HALF	    (int)(sizeof(struct twin_slot) / 2)
 #define SET(field)  (int)offsetof(struct twin_set, field)
 
+/* The slot, where it lies in shared memory. */
+#define SLOT "sbeet_slot"
+
+static bool is_told(const struct worker *w) {
+	return w->ids & FACTS_CTAID || w->asserts;
+}
+
+/* %sbeet_d5, or %sbeet_r5 in shared memory, to a half of this worker's slot: the one that is next,
+ * or the one before. */
+static void emit_slot(const struct worker *w, struct text *out, bool next) {
+	int set = next ? HALF : 0;
+
+	if (w->shared_slot) {
+		text_addf(out,
+			  "\tselp.b32 \t%%sbeet_r5, %d, %d, %%sbeet_half;\n"
+			  "\tmov.u32 \t%%sbeet_r0, " SLOT
+			  ";\n"
+			  "\tadd.u32 \t%%sbeet_r5, %%sbeet_r5, %%sbeet_r0;\n",
+			  set, HALF - set);
+		return;
+	}
+	text_addf(out,
+		  "\tld.param.u64 \t%%sbeet_d5, [" ARG
+		  "+%d];\n"
+		  "\tmov.u32 \t%%sbeet_r0, %%ctaid.x;\n"
+		  "\tmad.wide.u32 \t%%sbeet_d5, %%sbeet_r0, %d, %%sbeet_d5;\n"
+		  "\tselp.b64 \t%%sbeet_d1, %d, %d, %%sbeet_half;\n"
+		  "\tadd.s64 \t%%sbeet_d5, %%sbeet_d5, %%sbeet_d1;\n",
+		  ARG_(ctl), (int)sizeof(struct twin_slot), set, HALF - set);
+}
+
 /* All threads but the one that deals with the other workers go to $sbeet_sync. */
-static void emit_elect(struct text *out) {
+static void emit_elect(const struct worker *w, struct text *out) {
+	if (is_told(w) && !w->shared_slot) {
+		emit_slot(w, out, true);
+	}
 	text_adds(out,
+		  /* all special registers are read at once: each takes long */
+		  "\tmov.u32 \t%sbeet_r3, %smid;\n"
 		  "\tmov.u32 \t%sbeet_r0, %tid.x;\n"
 		  "\tsetp.ne.u32 \t%sbeet_p2, 0, 0;\n"
 		  "\tsetp.ne.u32 \t%sbeet_p0, %sbeet_r0, 0;\n"
@@ -56,26 +99,23 @@ static void emit_elect(struct text *out) {
 		  "\t@%sbeet_p0 bra \t$sbeet_sync;\n");
 }
 
-/* %sbeet_r1 to 1 when this SM is in the set, else 0; %sbeet_r2 to the stop flag. One look at both,
- * for neither need wait for the other. */
+/* %sbeet_r1 to 1 when this SM, whose number is in %sbeet_r3, is in the set, else 0; %sbeet_r2 to
+ * the stop flag. One look at both, for neither need wait for the other. */
 static void emit_look(struct text *out) {
 	text_addf(out,
 		  "\tld.param.u64 \t%%sbeet_d1, [" ARG
 		  "+%d];\n"
-		  "\tmov.u32 \t%%sbeet_r0, %%smid;\n"
-		  "\tsetp.lt.u32 \t%%sbeet_p1, %%sbeet_r0, %d;\n"
-		  "\tand.b32 \t%%sbeet_r1, %%sbeet_r0, %d;\n"
-		  "\tshr.u32 \t%%sbeet_r1, %%sbeet_r1, 6;\n"
-		  "\tmul.wide.u32 \t%%sbeet_d2, %%sbeet_r1, 8;\n"
+		  "\tshr.u32 \t%%sbeet_r1, %%sbeet_r3, 3;\n"
+		  "\tand.b32 \t%%sbeet_r1, %%sbeet_r1, %d;\n"
+		  "\tcvt.u64.u32 \t%%sbeet_d2, %%sbeet_r1;\n"
 		  "\tadd.s64 \t%%sbeet_d2, %%sbeet_d1, %%sbeet_d2;\n"
-		  "\tld.relaxed.gpu.global.u64 \t%%sbeet_d2, [%%sbeet_d2+%d];\n"
+		  "\tld.relaxed.gpu.global.u32 \t%%sbeet_r1, [%%sbeet_d2+%d];\n"
 		  "\tld.relaxed.gpu.global.u32 \t%%sbeet_r2, [%%sbeet_d1+%d];\n"
-		  "\tand.b32 \t%%sbeet_r0, %%sbeet_r0, 63;\n"
-		  "\tshr.u64 \t%%sbeet_d2, %%sbeet_d2, %%sbeet_r0;\n"
-		  "\tcvt.u32.u64 \t%%sbeet_r1, %%sbeet_d2;\n"
+		  "\tsetp.lt.u32 \t%%sbeet_p1, %%sbeet_r3, %d;\n"
+		  "\tshf.r.wrap.b32 \t%%sbeet_r1, %%sbeet_r1, %%sbeet_r1, %%sbeet_r3;\n"
 		  "\tand.b32 \t%%sbeet_r1, %%sbeet_r1, 1;\n"
 		  "\tselp.b32 \t%%sbeet_r1, %%sbeet_r1, 0, %%sbeet_p1;\n",
-		  ARG_(set), PROTO_SMS_MAX, PROTO_SMS_MAX - 1, SET(sms), SET(stop));
+		  ARG_(set), (PROTO_SMS_MAX - 1) / 32 * 4, SET(sms), SET(stop), PROTO_SMS_MAX);
 }
 
 /* The word in %sbeet_d2 to claims in %sbeet_d2 and workers gone in %sbeet_d1; blocks in %sbeet_d3.
@@ -88,43 +128,66 @@ static void emit_split(struct text *out) {
 		  TWIN_NEXT_BITS, (1ull << TWIN_NEXT_BITS) - 1, ARG_(n_blocks));
 }
 
-/* To $sbeet_out or $sbeet_none, or on with the claimed block's number in %sbeet_d2. */
-static void emit_claim(struct text *out) {
+/* %sbeet_p3 to whether the grid is a line. */
+static void emit_line(struct text *out) {
+	text_addf(out,
+		  "\tld.param.u32 \t%%sbeet_r0, [" ARG
+		  "+%d];\n"
+		  "\tcvt.u64.u32 \t%%sbeet_d1, %%sbeet_r0;\n"
+		  "\tld.param.u64 \t%%sbeet_d3, [" ARG
+		  "+%d];\n"
+		  "\tsetp.eq.u64 \t%%sbeet_p3, %%sbeet_d1, %%sbeet_d3;\n",
+		  ARG_(grid_x), ARG_(n_blocks));
+}
+
+/*
+ * To $sbeet_out or $sbeet_none, or on with the claimed block's number in %sbeet_d2.
+ *
+ * The one that is added is made of thread 0's x. Of an immediate, the assembler would first add up
+ * what all lanes of the warp want, and hand out the result to them: a dozen instructions.
+ *
+ * What is needed behind the claim is prepared while the look is under way.
+ */
+static void emit_claim(const struct worker *w, struct text *out) {
 	text_addf(out,
 		  "$sbeet_claim:\n"
 		  "\tld.param.u64 \t%%sbeet_d0, [" ARG "+%d];\n",
 		  ARG_(ctl));
 	emit_look(out);
+	text_adds(out,
+		  "\tmov.u32 \t%sbeet_r6, %tid.x;\n"
+		  "\tadd.u32 \t%sbeet_r6, %sbeet_r6, 1;\n");
+	if (is_told(w)) {
+		emit_line(out);
+		if (w->shared_slot) {
+			emit_slot(w, out, true);
+		}
+	}
 	text_addf(out,
 		  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r2, 0;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_out;\n"
 		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r1, 0;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_out;\n"
 		  "$sbeet_take:\n"
-		  "\tatom.relaxed.gpu.global.add.u64 \t%%sbeet_d2, [%%sbeet_d0+%d], 1;\n",
+		  "\tcvt.u64.u32 \t%%sbeet_d2, %%sbeet_r6;\n"
+		  "\tatom.relaxed.gpu.global.add.u64 \t%%sbeet_d2, [%%sbeet_d0+%d], %%sbeet_d2;\n",
 		  CTL(next));
 	emit_split(out);
-	text_addf(out,
-		  "\tsetp.ge.u64 \t%%sbeet_p0, %%sbeet_d2, %%sbeet_d3;\n"
-		  "\t@%%sbeet_p0 bra \t$sbeet_none;\n"
-		  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r1, 0;\n"
-		  "\t@%%sbeet_p0 bra \t$sbeet_inside;\n"
-		  "\tred.relaxed.gpu.global.add.u64 \t[%%sbeet_d0+%d], 1;\n"
-		  "$sbeet_inside:\n",
-		  CTL(outside));
+	text_adds(out,
+		  "\tsetp.ge.u64 \t%sbeet_p0, %sbeet_d2, %sbeet_d3;\n"
+		  "\t@%sbeet_p0 bra \t$sbeet_none;\n");
 }
 
 /* %sbeet_d2 to x in %sbeet_r3 and y, z in the halves of %sbeet_r4; the hardware's order, x fastest.
  * Most grids are a line and need no division; only the first one may need 64 bits. */
 static void emit_decode(struct text *out) {
 	text_addf(out,
-		  "\tld.param.u32 \t%%sbeet_r0, [" ARG
-		  "+%d];\n"
 		  "\tcvt.u32.u64 \t%%sbeet_r3, %%sbeet_d2;\n"
 		  "\tmov.b32 \t%%sbeet_r4, 0;\n"
+		  "\t@%%sbeet_p3 bra \t$sbeet_tell;\n"
+		  "\tld.param.u32 \t%%sbeet_r0, [" ARG
+		  "+%d];\n"
 		  "\tcvt.u64.u32 \t%%sbeet_d1, %%sbeet_r0;\n"
-		  "\tsetp.eq.u64 \t%%sbeet_p0, %%sbeet_d1, %%sbeet_d3;\n"
-		  "\t@%%sbeet_p0 bra \t$sbeet_tell;\n"
 		  "\tld.param.u32 \t%%sbeet_r1, [" ARG
 		  "+%d];\n"
 		  "\tshr.u64 \t%%sbeet_d3, %%sbeet_d2, 32;\n"
@@ -147,33 +210,36 @@ static void emit_decode(struct text *out) {
 		  ARG_(grid_x), ARG_(grid_y));
 }
 
-/* %sbeet_d0 to a half of this worker's slot: the one that is next, or the one before. */
-static void emit_slot(struct text *out, bool next) {
+static void emit_slot_write(const struct worker *w, struct text *out) {
+	if (w->shared_slot) {
+		text_adds(out, "\tst.shared.v2.u32 \t[%sbeet_r5], {%sbeet_r3, %sbeet_r4};\n");
+		return;
+	}
 	text_addf(out,
-		  "\tld.param.u64 \t%%sbeet_d0, [" ARG
-		  "+%d];\n"
-		  "\tmov.u32 \t%%sbeet_r0, %%ctaid.x;\n"
-		  "\tmad.wide.u32 \t%%sbeet_d0, %%sbeet_r0, %d, %%sbeet_d0;\n"
-		  "\tselp.b64 \t%%sbeet_d1, %d, %d, %%sbeet_half;\n"
-		  "\tadd.s64 \t%%sbeet_d0, %%sbeet_d0, %%sbeet_d1;\n",
-		  ARG_(ctl), (int)sizeof(struct twin_slot), next ? HALF : 0, next ? 0 : HALF);
+		  "\tst.relaxed.cta.global.v2.u32 \t[%%sbeet_d5+%d], {%%sbeet_r3, %%sbeet_r4};\n",
+		  (int)sizeof(struct twin_ctl));
 }
 
-static bool is_told(const struct worker *w) {
-	return w->ids & FACTS_CTAID || w->asserts;
+/* From the half at %sbeet_d5 or %sbeet_r5 to %sbeet_r<@x> and %sbeet_r<@yz>. */
+static void emit_slot_read(const struct worker *w, struct text *out, unsigned x, unsigned yz) {
+	if (w->shared_slot) {
+		text_addf(out, "\tld.shared.v2.u32 \t{%%sbeet_r%u, %%sbeet_r%u}, [%%sbeet_r5];\n",
+			  x, yz);
+		return;
+	}
+	text_addf(out,
+		  "\tld.relaxed.cta.global.v2.u32 \t{%%sbeet_r%u, %%sbeet_r%u}, "
+		  "[%%sbeet_d5+%d];\n",
+		  x, yz, (int)sizeof(struct twin_ctl));
 }
 
 /* Nothing to tell where the body does not ask which block it is. */
 static void emit_tell(const struct worker *w, struct text *out) {
-	if (!is_told(w)) {
-		return;
+	if (is_told(w)) {
+		emit_decode(out);
+		text_adds(out, "$sbeet_tell:\n");
+		emit_slot_write(w, out);
 	}
-	emit_decode(out);
-	text_adds(out, "$sbeet_tell:\n");
-	emit_slot(out, true);
-	text_addf(out,
-		  "\tst.relaxed.cta.global.v2.u32 \t[%%sbeet_d0+%d], {%%sbeet_r3, %%sbeet_r4};\n",
-		  (int)sizeof(struct twin_ctl));
 }
 
 /*
@@ -200,11 +266,38 @@ static void emit_none(struct text *out) {
 		  ARG_(n_workers), CTL(next), CTL(launches));
 }
 
+/*
+ * Who is outside the set looks again before he leaves, if all SMs are to be filled: a launch's
+ * first blocks must not be gone before its last ones have come to the SMs of the set. Where they
+ * left faster, 6 of 800 places in the set stayed empty.
+ */
+static void emit_look_again(struct text *out) {
+	text_addf(out,
+		  "\tsetp.ne.u32 \t%%sbeet_p0, %%sbeet_r2, 0;\n"
+		  "\t@%%sbeet_p0 bra \t$sbeet_go;\n"
+		  "\tld.param.u64 \t%%sbeet_d3, [" ARG
+		  "+%d];\n"
+		  "\tld.param.u32 \t%%sbeet_r0, [" ARG
+		  "+%d];\n"
+		  "\tcvt.u64.u32 \t%%sbeet_d2, %%sbeet_r0;\n"
+		  "\tsetp.lt.u64 \t%%sbeet_p0, %%sbeet_d3, %%sbeet_d2;\n"
+		  "\t@%%sbeet_p0 bra \t$sbeet_go;\n",
+		  ARG_(n_blocks), ARG_(n_workers));
+	emit_look(out);
+	text_adds(out,
+		  "\tsetp.ne.u32 \t%sbeet_p0, %sbeet_r2, 0;\n"
+		  "\t@%sbeet_p0 bra \t$sbeet_go;\n"
+		  "\tsetp.ne.u32 \t%sbeet_p0, %sbeet_r1, 0;\n"
+		  "\t@%sbeet_p0 bra \t$sbeet_take;\n"
+		  "$sbeet_go:\n");
+}
+
 /* To leave with blocks left, for the set or the stop flag says so. Whether this SM is in the set to
  * %sbeet_r3. */
 static void emit_out(struct text *out) {
+	text_adds(out, "$sbeet_out:\n");
+	emit_look_again(out);
 	text_addf(out,
-		  "$sbeet_out:\n"
 		  "\tmov.b32 \t%%sbeet_r3, %%sbeet_r1;\n"
 		  "\tatom.relaxed.gpu.global.add.u64 \t%%sbeet_d2, [%%sbeet_d0+%d], 0x%llx;\n",
 		  CTL(next), 1ull << TWIN_NEXT_BITS);
@@ -251,14 +344,16 @@ static void emit_last(struct text *out) {
 	text_addf(out,
 		  "\tsetp.eq.u64 \t%%sbeet_p0, %%sbeet_d3, 0;\n"
 		  "\t@%%sbeet_p0 bra \t$sbeet_keep;\n"
-		  "\tmov.b32 \t%%sbeet_r1, %%sbeet_r3;\n"
+		  /* there is a block, and nobody else to take it */
+		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r3, 0;\n"
+		  "\t@%%sbeet_p0 red.relaxed.gpu.global.add.u64 \t[%%sbeet_d0+%d], 1;\n"
 		  "\tbra \t$sbeet_take;\n"
 		  "$sbeet_keep:\n"
 		  "\tst.relaxed.gpu.global.u64 \t[%%sbeet_d0+%d], %%sbeet_d2;\n"
 		  "\tred.relaxed.gpu.global.add.u64 \t[%%sbeet_d0+%d], 1;\n"
 		  "$sbeet_leave:\n"
 		  "\tsetp.eq.u32 \t%%sbeet_p2, 0, 0;\n",
-		  CTL(next), CTL(stops));
+		  CTL(outside), CTL(next), CTL(stops));
 }
 
 /* In kernels that call the roll of warps, lanes that have ended are not there, until nobody is. */
@@ -314,12 +409,11 @@ static void emit_share(struct text *out, unsigned r) {
 
 static void emit_start(const struct worker *w, struct text *out) {
 	if (is_told(w)) {
-		emit_slot(out, true);
-		text_addf(out,
-			  "\tld.relaxed.cta.global.v2.u32 \t{%%sbeet_r3, %%sbeet_r4}, "
-			  "[%%sbeet_d0+%d];\n"
-			  "\tnot.pred \t%%sbeet_half, %%sbeet_half;\n",
-			  (int)sizeof(struct twin_ctl));
+		if (w->shared_slot) {
+			emit_slot(w, out, true);
+		}
+		emit_slot_read(w, out, 3, 4);
+		text_adds(out, "\tnot.pred \t%sbeet_half, %sbeet_half;\n");
 	}
 	if (w->ids & FACTS_CTAID_X) {
 		emit_share(out, 3);
@@ -343,25 +437,27 @@ static void emit_start(const struct worker *w, struct text *out) {
 }
 
 /* The half that was read last: nobody writes there before all threads of the block have met. */
-void worker_emit_ids(struct text *out) {
-	emit_slot(out, false);
-	text_addf(out,
-		  "\tld.relaxed.cta.global.v2.u32 \t{%%sbeet_r0, %%sbeet_r1}, "
-		  "[%%sbeet_d0+%d];\n"
-		  "\tshr.u32 \t%%sbeet_r2, %%sbeet_r1, 16;\n"
-		  "\tand.b32 \t%%sbeet_r1, %%sbeet_r1, 65535;\n",
-		  (int)sizeof(struct twin_ctl));
+void worker_emit_ids(const struct worker *w, struct text *out) {
+	emit_slot(w, out, false);
+	emit_slot_read(w, out, 0, 1);
+	text_adds(out,
+		  "\tshr.u32 \t%sbeet_r2, %sbeet_r1, 16;\n"
+		  "\tand.b32 \t%sbeet_r1, %sbeet_r1, 65535;\n");
 }
 
 void worker_emit_begin(const struct worker *w, struct text *out) {
 	text_addf(out,
-		  "\t.reg .pred \t%%sbeet_p<3>, %%sbeet_half;\n"
-		  "\t.reg .b32 \t%%sbeet_r<5>, %%sbeet_id<%d>;\n"
-		  "\t.reg .b64 \t%%sbeet_d<5>;\n"
+		  "\t.reg .pred \t%%sbeet_p<4>, %%sbeet_half;\n"
+		  "\t.reg .b32 \t%%sbeet_r<7>, %%sbeet_id<%d>;\n"
+		  "\t.reg .b64 \t%%sbeet_d<6>;\n"
 		  "\tsetp.ne.u32 \t%%sbeet_half, 0, 0;\n",
 		  _FACTS_ID_N);
-	emit_elect(out);
-	emit_claim(out);
+	if (w->shared_slot && is_told(w)) {
+		text_addf(out, "\t.shared .align 8 .b8 \t" SLOT "[%zu];\n",
+			  sizeof(struct twin_slot));
+	}
+	emit_elect(w, out);
+	emit_claim(w, out);
 	emit_tell(w, out);
 	emit_meet(w, out);
 	emit_start(w, out);
@@ -372,7 +468,7 @@ void worker_emit_end(const struct worker *w, struct text *out) {
 	if (w->drain) {
 		text_adds(out, "\tcp.async.wait_all;\n");
 	}
-	emit_elect(out);
+	emit_elect(w, out);
 	text_adds(out, "\tbra \t$sbeet_claim;\n");
 	emit_none(out);
 	emit_out(out);

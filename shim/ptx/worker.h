@@ -16,6 +16,7 @@ struct worker {
 	bool apart;	  /* while others of a warp may vote at a barrier of the body */
 	bool roll;	  /* the roll of warps is called: rollcall.h */
 	bool asserts;	  /* worker_emit_ids() is used */
+	bool shared_slot; /* the slot lies in shared memory, else behind the control block */
 	bool drain;	  /* asynchronous copies may be under way at the end of a block */
 };
 
@@ -26,6 +27,6 @@ void worker_emit_begin(const struct worker *w, struct text *out);
 void worker_emit_end(const struct worker *w, struct text *out);
 
 /* Within the body: the virtual block's x, y and z to %sbeet_r0, 1 and 2. */
-void worker_emit_ids(struct text *out);
+void worker_emit_ids(const struct worker *w, struct text *out);
 
 #define WORKER_END_LABEL "$sbeet_end"

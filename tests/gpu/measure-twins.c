@@ -31,8 +31,8 @@
 #define THREADS	     256
 #define COPY_WRAP    32768u /* blocks' memory: 1 GiB, far above any cache */
 #define COPY_BYTES   32768u
-#define BURN_ROUNDS  1200u
-#define SHORT_ROUNDS 100u
+#define BURN_ROUNDS  400u
+#define SHORT_ROUNDS 40u
 #define MARK_CYCLES  40000u
 #define STOP_MAX_US  60
 #define STOP_EACH_NS (2 * NSEC_PER_SEC / 1000)
@@ -449,7 +449,7 @@ static void start(void) {
 int main(int argc, char **argv) {
 	static const unsigned parts[] = {1, 16, 66, 100};
 	unsigned rounds = BURN_ROUNDS, short_rounds = SHORT_ROUNDS;
-	struct work burn, brief, copy, mark, nothing;
+	struct work burn, shared, brief, copy, mark, nothing;
 	CUmodule module;
 	char *ptx;
 
@@ -466,14 +466,17 @@ int main(int argc, char **argv) {
 	CHECK(plain_driver.cuModuleLoadData(&module, ptx));
 	kernel_module_loaded(module, ptx, NULL, NULL);
 	burn = brief = work_of(module, "burn");
+	shared = work_of(module, "burn_shared");
 	copy = work_of(module, "copy");
 	mark = work_of(module, "mark");
 	nothing = work_of(module, "nothing");
 	memcpy(burn.params, (void *[]){&buffers[0], &rounds}, 2 * sizeof(void *));
+	memcpy(shared.params, (void *[]){&buffers[0], &rounds}, 2 * sizeof(void *));
 	memcpy(brief.params, (void *[]){&buffers[0], &short_rounds}, 2 * sizeof(void *));
 	memcpy(copy.params, (void *[]){&buffers[0], &buffers[1], &wrap}, 3 * sizeof(void *));
 
 	compare_rates(&burn, "arithmetic", n_sms, 97);
+	compare_rates(&shared, "arithmetic, shared memory", n_sms, 97);
 	compare_rates(&brief, "arithmetic, short blocks", n_sms, 0);
 	compare_rates(&copy, "memory", n_sms, 97);
 	for (unsigned i = 0; i < 4; i++) {

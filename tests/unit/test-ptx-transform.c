@@ -429,6 +429,60 @@ static void transform_shares_ids_within_the_warp(void **state) {
 	}
 }
 
+/* Where a kernel's own shared memory leaves room in a unit of 128 bytes, and nowhere else: no
+ * kernel takes more of an SM than its original. */
+static void transform_keeps_slots_in_shared_memory_where_they_are_free(void **state) {
+#define SLOT ".shared .align 8 .b8 \tsbeet_slot[16];"
+#define USE  "mov.u32 %r2, s; mov.u32 %r1, %ctaid.x; ret;"
+	static const struct {
+		const char *before, *body;
+		unsigned slots;
+	} cases[] = {
+		{"", "mov.u32 %r1, %ctaid.x; ret;", 0},
+		{"", "st.shared.u32 [16], %r1; mov.u32 %r1, %ctaid.x; ret;", 0},
+		{"", ".shared .b32 s; " USE, 1},
+		{"", ".shared .align 8 .b8 s[112]; " USE, 1},
+		{"", ".shared .align 8 .b8 s[113]; " USE, 0},
+		{"", ".shared .align 8 .b8 s[128]; " USE, 0},
+		{"", ".shared .align 8 .b8 s[48960]; " USE, 1},
+		{"", ".shared .align 8 .b8 s[49152]; " USE, 0},
+		{"", ".shared .align 8 .b8 s[112]; ret;", 0},
+		{".shared .align 4 .b8 s[44];", USE, 1},
+		{".shared .align 4 .b8 s[44]; .shared .b8 unused[84];", USE, 1},
+		{".shared .align 4 .b8 s[44]; .shared .align 64 .b8 t[64];", "mov.u32 %r2, t; " USE,
+		 0},
+		{".extern .shared .align 16 .b8 s[];", USE, 0},
+		{".extern .shared .align 16 .b8 d[]; .shared .b32 s;", "mov.u32 %r2, d; " USE, 0},
+		{".shared .b32 s;", "mov.u32 %r2, %total_smem_size; " USE, 0},
+		{".shared .b32 s; .shared .align 4 .b8 t[120]; .func f() { .reg .u32 %r<2>; "
+		 "mov.u32 "
+		 "%r1, t; ret; }",
+		 "call f; " USE, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct transform *t = transform_body(cases[i].before, cases[i].body);
+
+		if (!t->kernels[0].confinable) {
+			fail_msg("case %zu: %s", i, t->kernels[0].reason);
+		}
+		assert_occurs(t->ptx, SLOT, cases[i].slots);
+		transform_free(t);
+	}
+#undef SLOT
+#undef USE
+}
+
+/* Of an immediate the assembler adds up what the lanes of a warp want, in a dozen instructions. */
+static void transform_claims_without_an_immediate(void **state) {
+	struct transform *t = transform_body("", "mov.u32 %r1, %ctaid.x; ret;");
+
+	assert_occurs(t->ptx,
+		      "atom.relaxed.gpu.global.add.u64 \t%sbeet_d2, [%sbeet_d0+0], %sbeet_d2;", 1);
+	assert_occurs(t->ptx, "[%sbeet_d0+0], 1;", 0);
+	transform_free(t);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(transform_takes_every_form_of_blanks),
@@ -448,6 +502,8 @@ int main(void) {
 		cmocka_unit_test(transform_keeps_textures_from_constants),
 		cmocka_unit_test(transform_finds_waits_for_other_blocks),
 		cmocka_unit_test(transform_shares_ids_within_the_warp),
+		cmocka_unit_test(transform_keeps_slots_in_shared_memory_where_they_are_free),
+		cmocka_unit_test(transform_claims_without_an_immediate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

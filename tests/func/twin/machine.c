@@ -32,7 +32,7 @@ struct variable {
 };
 
 struct machine {
-	unsigned n_sms;
+	unsigned n_sms, first_sm;
 	uint64_t seed;
 	uint64_t now_ns;
 	struct alloc allocs[ALLOCS_MAX];
@@ -89,13 +89,14 @@ uint64_t machine_printed(const struct machine *m) {
 	return m->printed;
 }
 
-struct machine *machine_new(unsigned n_sms, uint64_t seed) {
+struct machine *machine_new(unsigned n_sms, unsigned first_sm, uint64_t seed) {
 	struct machine *m = calloc(1, sizeof(*m));
 
 	if (!m) {
 		err(1, "calloc");
 	}
 	m->n_sms = n_sms;
+	m->first_sm = first_sm;
 	m->seed = seed;
 	m->next = MACHINE_BASE;
 	m->interp = (struct interp_machine){
@@ -215,7 +216,8 @@ struct run {
  * SM, as the hardware does not. */
 static const char *place(struct run *r) {
 	unsigned sm = (unsigned)sample_below(&r->m->seed, r->m->n_sms);
-	const struct interp_place where = {.smid = sm, .nsmid = r->m->n_sms};
+	const struct interp_place where = {.smid = r->m->first_sm + sm,
+					   .nsmid = r->m->first_sm + r->m->n_sms};
 	uint32_t ctaid[3];
 	int rc;
 

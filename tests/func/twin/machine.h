@@ -28,7 +28,8 @@ struct machine_grid {
 /* Called now and then while a grid runs. */
 typedef void (*machine_event)(void *userdata);
 
-struct machine *machine_new(unsigned n_sms, uint64_t seed);
+/* Its SMs are numbered from @first_sm on. */
+struct machine *machine_new(unsigned n_sms, unsigned first_sm, uint64_t seed);
 struct machine *machine_free(struct machine *m);
 
 /* @size bytes of zeros; the device address is the result, never freed before the machine. */

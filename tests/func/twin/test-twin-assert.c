@@ -50,7 +50,7 @@ struct params {
 
 /* One worker's way through the blocks is in order, so the k-th to count itself is block k. */
 static void assert_names(const char *kernel, uint32_t k, const char *block) {
-	struct machine *m = machine_new(2, 5);
+	struct machine *m = machine_new(2, 0, 5);
 	struct interp_module *module = NULL;
 	struct machine_grid g = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .occupancy = 1};
 	struct params params = {.count = machine_alloc(m, 4), .k = k};

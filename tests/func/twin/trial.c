@@ -30,7 +30,7 @@ struct trial {
 	size_t vars_size;
 	uint64_t printed[2]; /* a sum over the text that each way printed */
 	uint64_t seed;
-	unsigned n_sms, occupancy;
+	unsigned n_sms, first_sm, occupancy;
 	uint64_t ctl, set;
 	bool unkind; /* stops, and changes the set, in the middle */
 	char error[1024];
@@ -84,14 +84,17 @@ static const char *run_original(struct trial *t) {
 }
 
 static void random_set(struct trial *t, struct twin_set *set) {
+	bool all = sample_below(&t->seed, 4) == 0, any = false;
+
 	memset(set->sms, 0, sizeof(set->sms));
 	do {
-		for (unsigned sm = 0; sm < t->n_sms; sm++) {
-			if (sample_below(&t->seed, 2)) {
+		for (unsigned sm = t->first_sm; sm < t->first_sm + t->n_sms; sm++) {
+			if (all || sample_below(&t->seed, 2)) {
 				set->sms[sm / 64] |= 1ull << sm % 64;
+				any = true;
 			}
 		}
-	} while (!set->sms[0]);
+	} while (!any);
 }
 
 /* The host's hand in a running kernel. */
@@ -111,6 +114,14 @@ static void meddle(void *userdata) {
 	}
 }
 
+/* Wherever a worker is, it may work. */
+static bool set_is_whole(const struct trial *t, const struct twin_set *set) {
+	struct smset sms;
+
+	memcpy(sms.words, set->sms, sizeof(sms.words));
+	return smset_count(&sms) == t->n_sms;
+}
+
 static const char *control_is_clean(struct trial *t, const struct twin_ctl *ctl) {
 	return ctl->next ? wrong(t, "the control block was not put back: next %#llx",
 				 (unsigned long long)ctl->next)
@@ -120,7 +131,7 @@ static const char *control_is_clean(struct trial *t, const struct twin_ctl *ctl)
 static const char *run_twin(struct trial *t) {
 	struct twin_ctl *ctl = machine_at(t->machine, t->ctl);
 	struct twin_set *set = machine_at(t->machine, t->set);
-	uint64_t launches = ctl->launches;
+	uint64_t launches = ctl->launches, outside = ctl->outside;
 	uint8_t params[PARAMS_BYTES] = {0};
 	char name[256];
 	struct machine_grid g = {
@@ -144,8 +155,10 @@ static const char *run_twin(struct trial *t) {
 		return wrong(t, "there is no plan for it");
 	}
 	if (sample_below(&t->seed, 2)) {
-		/* Any number of workers has to do. */
-		plan.n_workers = 1 + (uint32_t)sample_below(&t->seed, plan.n_workers);
+		/* Any number of workers has to do, also where none of a few is in the set. */
+		uint32_t most = sample_below(&t->seed, 2) ? plan.n_workers : 2;
+
+		plan.n_workers = 1 + (uint32_t)sample_below(&t->seed, most);
 	}
 	const struct twin_arg arg = {
 		.ctl = t->ctl,
@@ -171,6 +184,9 @@ static const char *run_twin(struct trial *t) {
 		if (error) {
 			return wrong(t, "%s", error);
 		}
+	}
+	if (!t->unkind && set_is_whole(t, set) && ctl->outside != outside) {
+		return wrong(t, "blocks ran outside a set of all SMs");
 	}
 	return control_is_clean(t, ctl);
 }
@@ -203,7 +219,7 @@ static const char *count_blocks(struct trial *t) {
 	const struct sample *s = t->sample;
 	const struct twin_ctl *ctl = machine_at(t->machine, t->ctl);
 	const struct twin_set *set = machine_at(t->machine, t->set);
-	uint64_t n_blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2], sum = 0;
+	uint64_t n_blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2], sum = 0, outside = 0;
 	const uint32_t *n;
 
 	if (s->marks >= 0) {
@@ -221,12 +237,11 @@ static const char *count_blocks(struct trial *t) {
 	n = machine_at(t->machine, t->buffers[1][s->sm_hits]);
 	for (unsigned sm = 0; sm < PROTO_SMS_MAX; sm++) {
 		sum += n[sm];
-		if (n[sm] && !t->unkind && !ctl->outside && !(set->sms[sm / 64] >> sm % 64 & 1)) {
-			return wrong(t,
-				     "%u blocks ran on SM %u outside the set, and none was "
-				     "reported",
-				     n[sm], sm);
-		}
+		outside += set->sms[sm / 64] >> sm % 64 & 1 ? 0 : n[sm];
+	}
+	if (!t->unkind && outside != ctl->outside) {
+		return wrong(t, "%llu blocks ran outside the set, and %llu were reported",
+			     (unsigned long long)outside, (unsigned long long)ctl->outside);
 	}
 	return sum == n_blocks ? NULL
 			       : wrong(t, "%llu blocks ran, not %llu", (unsigned long long)sum,
@@ -331,14 +346,15 @@ bool trial_run(const struct sample *s, const char *ptx, const struct transform *
 	t.n_sms = 1 + (unsigned)sample_below(&t.seed, SMS_MAX);
 	t.occupancy = 1 + (unsigned)sample_below(&t.seed, OCCUPANCY_MAX);
 	t.unkind = sample_below(&t.seed, 2);
-	t.machine = machine_new(t.n_sms, sample_random(&t.seed));
+	t.first_sm = (unsigned)sample_below(&t.seed, PROTO_SMS_MAX - t.n_sms + 1);
+	t.machine = machine_new(t.n_sms, t.first_sm, sample_random(&t.seed));
 	error = trial(&t, ptx, tr);
 	if (error) {
-		printf("%s of %s, seed %#llx, %u x %u x %u blocks of %u x %u x %u, %u SMs of %u%s: "
-		       "%s\n",
+		printf("%s of %s, seed %#llx, %u x %u x %u blocks of %u x %u x %u, %u SMs of %u "
+		       "from %u on%s: %s\n",
 		       s->kernel, s->file, (unsigned long long)first, s->grid[0], s->grid[1],
 		       s->grid[2], s->block[0], s->block[1], s->block[2], t.n_sms, t.occupancy,
-		       t.unkind ? ", meddled with" : "", error);
+		       t.first_sm, t.unkind ? ", meddled with" : "", error);
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		free(t.vars[i]);

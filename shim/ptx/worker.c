@@ -271,7 +271,8 @@ static void emit_none(struct text *out) {
 
 /*
  * Who is outside the set stays a little if all SMs are to be filled: else those that come later
- * take the places of the first ones, and 5 of 800 places in the set stay empty.
+ * take the places of the first ones, and 5 of 800 places in the set stay empty. Few instructions,
+ * in this order: with one more, which let nobody sleep at a stop, all blocks took 0.6 % longer.
  */
 static void emit_linger(struct text *out) {
 	text_addf(out,
@@ -280,8 +281,7 @@ static void emit_linger(struct text *out) {
 		  "\tld.param.u32 \t%%sbeet_r0, [" ARG
 		  "+%d];\n"
 		  "\tcvt.u64.u32 \t%%sbeet_d2, %%sbeet_r0;\n"
-		  "\tsetp.eq.u32 \t%%sbeet_p0, %%sbeet_r2, 0;\n" /* a stop is obeyed at once */
-		  "\tsetp.ge.and.u64 \t%%sbeet_p0, %%sbeet_d3, %%sbeet_d2, %%sbeet_p0;\n"
+		  "\tsetp.ge.u64 \t%%sbeet_p0, %%sbeet_d3, %%sbeet_d2;\n"
 		  "\t@%%sbeet_p0 nanosleep.u32 \t%d;\n",
 		  ARG_(n_blocks), ARG_(n_workers), LINGER_NS);
 }

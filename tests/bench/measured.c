@@ -13,7 +13,7 @@ static const struct {
 	unsigned launches, waves;
 } works[] = {
 	{"vecadd", 20, 15},  {"stream", 400, 4},  {"matmul", 3, 4},  {"matmul-small", 6, 1},
-	{"hotspot", 101, 4}, {"histogram", 4, 1}, {"compute", 8, 4}, {"compute-long", 24, 4},
+	{"hotspot", 101, 4}, {"histogram", 4, 1}, {"compute", 8, 2}, {"compute-long", 24, 2},
 };
 _Static_assert(sizeof(works) / sizeof(works[0]) == MEASURED_WORKS, "as the header says");
 

@@ -36,8 +36,8 @@ matmul 3 4
 matmul-small 6 1
 hotspot 101 4
 histogram 4 1
-compute 8 4
-compute-long 24 4
+compute 8 2
+compute-long 24 2
 END
 
 # scenario SET DRAW: the measured profiles, and the set's tasks, as a scenario.

@@ -20,7 +20,7 @@ static const struct {
 	unsigned launches, waves; /* of all SMs, of each launch */
 } works[] = {
 	{"vecadd", 20, 15},  {"stream", 400, 4},  {"matmul", 3, 4},  {"matmul-small", 6, 1},
-	{"hotspot", 101, 4}, {"histogram", 4, 1}, {"compute", 8, 4}, {"compute-long", 24, 4},
+	{"hotspot", 101, 4}, {"histogram", 4, 1}, {"compute", 8, 2}, {"compute-long", 24, 2},
 };
 #define N_WORKS (sizeof(works) / sizeof(works[0]))
 

@@ -12,8 +12,9 @@
 #          preempt          without MPS, under policy steer, which preempts the other for the urgent one
 #          steer ...        that policy of sbeetd, under MPS, without profiles; steer+yield=off: with that parameter
 # Cells: OTHER:MODE:PERIOD_MS:DEADLINE_MS, see frameworks/scenario.py; `none` is the urgent one with the
-# other programs there but idle: alone on the same terms. By default all of OTHERS (none train products
-# copies inference) x MODES (eager:33:12 graph:33:12 eager:10:6 graph:10:6).
+# other programs there but idle: alone on the same terms; MODE `idle` is the other one alone. By default all of
+# OTHERS (none train products copies inference) x MODES (eager:33:12 graph:33:12 eager:10:6 graph:10:6), and each
+# other one alone (idle:0:0).
 #
 # All programs of a column start at the same time and stay up for all its cells. SECONDS_CELL (3), LEAD_S
 # (0.5). BUDGET_S: begin no column that would not be done after so many seconds (560). Columns stand side by
@@ -43,9 +44,10 @@ say() {
 
 # The cells that the column still lacks.
 cells_of() { # COLUMN
-	for cell in ${CELLS:-$(for o in $others; do for m in $modes; do echo "$o:$m"; done; done)}; do
+	for cell in ${CELLS:-$(for o in $others; do for m in $modes idle:0:0; do echo "$o:$m"; done; done)}; do
 		case $1:$cell in
-		alone:none:*) ;;
+		*:none:idle:*) continue ;;
+		alone:none:* | alone:*:idle:*) ;;
 		alone:*) continue ;;
 		esac
 		grep -q "^$1,$(echo "$cell" | tr : ,)," "$csv" || echo "$cell"

@@ -19,6 +19,11 @@ run() { # COLUMNS OTHERS
 	}
 }
 
+# COLUMN: its lines of the other program alone, which made progress.
+idle() {
+	awk -F, -v column="$1" '$1 == column && $3 == "idle" && $7 == 0 && $13 > 0' "$out/scenario.csv" | wc -l
+}
+
 # COLUMN: its lines in which jobs ended and, where there was one, the other made progress.
 rows() {
 	awk -F, -v column="$1" '$1 == column && NF == 13 && $7 > 0 && $10 > 0 && ($2 == "none") == ($13 == 0)' \
@@ -30,10 +35,11 @@ run "alone mps mps-50 priority fixed-8" "none train"
 for column in mps mps-50 priority fixed-8; do
 	[ "$(rows $column)" -eq 4 ] || fail "$column"
 done
+[ "$(idle alone)" -eq 1 ] && [ "$(idle mps)" -eq 1 ] || fail "the other one alone"
 cp "$out/scenario.csv" "$folder/before"
 run "mps steer" "none train"
 [ "$(rows steer)" -eq 4 ] || fail "steer"
-head -n 19 "$out/scenario.csv" | cmp - "$folder/before"
+head -n 24 "$out/scenario.csv" | cmp - "$folder/before"
 grep -q "^none:graph:10:6" "$out/explain-steer.txt" || fail "no word of the cell"
 sed -n '/^none:graph:10:6/,/^train/p' "$out/explain-steer.txt" | grep -q "6 *ms" || {
 	cat "$out/explain-steer.txt"

@@ -7,7 +7,7 @@ KIND: urgent (ResNet-50, batch 8, half precision), or the other: train (ResNet-1
 bfloat16), copies (1 GiB from pinned memory, asynchronous), inference (as the urgent one, without a pause).
 SMS: the urgent program's SMs; it keeps to them, the others to the rest (green contexts of their own making).
 drive: PROGRAMS has a line for each program: its kind, a space, its command. CELL: OTHER:MODE:PERIOD_MS:DEADLINE_MS;
-OTHER: a kind or none; MODE: eager or graph. A line for each cell to FOLDER/scenario.csv. With $SCENARIO_CTL, the
+OTHER: a kind or none; MODE: eager, graph, or idle: the urgent program does nothing. A line for each cell to FOLDER/scenario.csv. With $SCENARIO_CTL, the
 command of sbeetctl, the task "urgent" gets its period and deadline before each cell, and `task explain` goes to
 FOLDER/explain-COLUMN.txt. The responses of each cell, in ms, go to FOLDER/jobs-COLUMN.txt.
 $SCALE=0: a tiny kernel for each of them, without PyTorch, for the simulated GPU.
@@ -261,12 +261,15 @@ def control(words, to=None):
 
 def run_cell(programs, folder, column, cell, lead, seconds):
     other, mode, period, deadline = cell.split(":")
-    control(f"task set urgent --period {period}ms --deadline {deadline}ms")
+    jobs = {"released": 0, "missed": 0, "skipped": 0, "ms": []}
+    if mode != "idle":
+        control(f"task set urgent --period {period}ms --deadline {deadline}ms")
     if other != "none":
         programs[other].command(str(lead + seconds))
-    programs["urgent"].command(f"{mode} {float(period) / 1e3} {float(deadline) / 1e3} {lead} {seconds}")
-    jobs = json.loads(programs["urgent"].answer(lead + seconds + 30))
-    rate = json.loads(programs[other].answer(30))["rate"] if other != "none" else 0
+    if mode != "idle":
+        programs["urgent"].command(f"{mode} {float(period) / 1e3} {float(deadline) / 1e3} {lead} {seconds}")
+        jobs = json.loads(programs["urgent"].answer(lead + seconds + 30))
+    rate = json.loads(programs[other].answer(lead + seconds + 30))["rate"] if other != "none" else 0
     if os.environ.get("SCENARIO_CTL"):
         with open(f"{folder}/explain-{column}.txt", "a") as explained:
             print(cell, file=explained, flush=True)
@@ -312,6 +315,9 @@ def summary(path):
     columns = list(dict.fromkeys(row["column"] for row in rows))
     tables = collections.defaultdict(dict)
     for row in rows:
+        if row["mode"] == "idle":
+            tables[row["other"]]["alone", row["column"]] = f"{row['other_per_s']} /s"
+            continue
         where = (f"{row['mode']}, each {row['period_ms']} ms", row["column"])
         tables[row["other"]][where] = (f"{row['missed']} of {row['released']}, {float(row['p50_ms']):.2f} / "
                                        f"{float(row['p99_ms']):.2f} ms" +

@@ -85,6 +85,7 @@ struct plan_task scene_task(const struct session *s, size_t gpu) {
 		t.model.period = s->task.period;
 		t.model.deadline = s->task.deadline;
 	}
+	t.copies_nothing = work_seen_copies_nothing(&s->seen);
 	if (s->sched_task != SCHED_TASK_NONE) {
 		p = sched_task(sched, s->sched_task)->profiles[gpu];
 	}
@@ -107,6 +108,7 @@ static struct scene_member member_of(const struct session *s, const struct plan_
 		.tasks = s->seen.tasks,
 		.shapes = s->seen.shapes,
 		.known = task->known,
+		.copies_nothing = !task->known && task->copies_nothing,
 	};
 }
 

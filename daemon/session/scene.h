@@ -16,10 +16,11 @@ struct smset;
 
 /* What the terms of one program depend on. */
 struct scene_member {
-	uint64_t id;	 /* of the session */
-	unsigned tasks;	 /* of work_seen: the task is the same */
-	unsigned shapes; /* likewise: what is known of its jobs is the same */
-	bool known;	 /* its jobs can be predicted */
+	uint64_t id;	     /* of the session */
+	unsigned tasks;	     /* of work_seen: the task is the same */
+	unsigned shapes;     /* likewise: what is known of its jobs is the same */
+	bool known;	     /* its jobs can be predicted */
+	bool copies_nothing; /* they can't, but are known to copy nothing */
 };
 
 /* What the terms on one GPU depend on. */

@@ -406,7 +406,7 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	job->launches = done->launches;
 	job->launched = done->launched_ns ? done->launched_ns : job->launched;
 	job->kernel_end = done->kernel_end_ns;
-	if (work_seen_add(&s->seen, done->launches, done->waves)) {
+	if (work_seen_add(&s->seen, done->launches, done->waves, done->copies)) {
 		session_tell(s, SESSION_EVENT_TERMS, NULL);
 	}
 	note_held(s, job);

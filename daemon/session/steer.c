@@ -216,7 +216,8 @@ static enum change compare(const struct steer_gpu *g, const struct scene *scene)
 		    !scene->sessions[i]->terms.now[scene->gpu].steered) {
 			return CHANGE_TASKS;
 		}
-		if (a->shapes != b->shapes || a->known != b->known) {
+		if (a->shapes != b->shapes || a->known != b->known ||
+		    a->copies_nothing != b->copies_nothing) {
 			change = CHANGE_KNOWN;
 		}
 	}

@@ -3,6 +3,9 @@
  */
 #include "daemon/session/work-seen.h"
 
+/* Then nobody relies on it any more. */
+#define SURPRISES_MAX 8
+
 /* Whether the mean job is another one than the first ones were, by a quarter. */
 static bool looks_different(const struct work_seen *seen) {
 	double first = (double)seen->first_waves / WORK_SEEN_MIN;
@@ -11,12 +14,15 @@ static bool looks_different(const struct work_seen *seen) {
 	return now > first * 1.25 || now < first * 0.75;
 }
 
-bool work_seen_add(struct work_seen *seen, uint64_t launches, uint64_t waves) {
+bool work_seen_copies_nothing(const struct work_seen *seen) {
+	return seen->surprises < SURPRISES_MAX &&
+	       seen->since_copy >= (uint64_t)WORK_SEEN_COPIES << 3 * seen->surprises;
+}
+
+/* Return: whether jobs look as if they had another shape. */
+static bool add_shape(struct work_seen *seen, uint64_t launches, uint64_t waves) {
 	bool found;
 
-	if (launches == 0) {
-		return false;
-	}
 	seen->jobs++;
 	seen->launches += launches;
 	seen->waves += waves;
@@ -27,6 +33,20 @@ bool work_seen_add(struct work_seen *seen, uint64_t launches, uint64_t waves) {
 		(seen->jobs == WORK_SEEN_WELL && looks_different(seen));
 	seen->shapes += found;
 	return found;
+}
+
+bool work_seen_add(struct work_seen *seen, uint64_t launches, uint64_t waves, uint64_t copies) {
+	bool copied_nothing = work_seen_copies_nothing(seen), found = false;
+
+	if (launches > 0) {
+		found = add_shape(seen, launches, waves);
+		seen->since_copy++;
+	}
+	if (copies > 0) {
+		seen->surprises += copied_nothing;
+		seen->since_copy = 0;
+	}
+	return found || work_seen_copies_nothing(seen) != copied_nothing;
 }
 
 static uint64_t mean(uint64_t sum, uint64_t n) {

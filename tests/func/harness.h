@@ -154,7 +154,7 @@ struct terms steered_terms(const struct steered *s, unsigned gpu);
 
 /* What a job consisted of. */
 struct work {
-	uint64_t launches, waves;
+	uint64_t launches, waves, copies;
 };
 
 /* Tells of a job that runs under terms. */

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/session/work-seen.h"
 #include "proto/enforcement.h"
 #include "proto/packet.h"
 
@@ -492,6 +493,40 @@ static void programs_share_a_board_while_copies_are_held(void **state) {
 	close(b.page_fd);
 }
 
+/* @n jobs of @s, numbered from @first, are over. */
+static void tell_jobs(const struct steered *s, uint64_t first, unsigned n, uint64_t copies) {
+	const struct work work = {.launches = 2, .waves = 2, .copies = copies};
+	uint64_t word = atomic_load(&s->page->gpu[0].word);
+
+	for (unsigned i = 0; i < n; i++) {
+		nsec_t now = nsec_now();
+
+		steered_began(s, 0,
+			      &(struct began){.job = first + i,
+					      .terms = word,
+					      .release = now - MS,
+					      .finished = now,
+					      .work = &work});
+	}
+	shim_expect_silence(s->fd);
+}
+
+/* Nobody's copies are held for a program that makes none, until it does. */
+static void copies_are_whole_beside_a_program_that_makes_none(void **state) {
+	struct steered a = open_task("a", 0, 0), b = open_task("b", 50 * MS, 0);
+
+	assert_int_equal(steered_terms(&a, 0).copies, TERMS_COPIES_HELD);
+	tell_jobs(&b, 1, 1, 7);
+	tell_jobs(&b, 2, WORK_SEEN_COPIES - 1, 0);
+	assert_int_equal(steered_terms(&a, 0).copies, TERMS_COPIES_HELD);
+	tell_jobs(&b, 1 + WORK_SEEN_COPIES, 1, 0);
+	assert_int_equal(steered_terms(&a, 0).copies, TERMS_COPIES_WHOLE);
+	tell_jobs(&b, 2 + WORK_SEEN_COPIES, 1, 1);
+	assert_int_equal(steered_terms(&a, 0).copies, TERMS_COPIES_HELD);
+	steered_close(&a);
+	steered_close(&b);
+}
+
 static void pages_outlive_a_daemon_that_is_killed(void **state) {
 	struct steered a = open_task("a", 0, 0), b = open_task("b", 50 * MS, 0);
 
@@ -521,6 +556,7 @@ int main(void) {
 		STARTED(open_jobs_are_bounded),
 		STARTED(an_open_job_outlives_the_connection),
 		STARTED(programs_share_a_board_while_copies_are_held),
+		STARTED(copies_are_whole_beside_a_program_that_makes_none),
 		STARTED(pages_outlive_a_daemon_that_is_killed),
 	};
 

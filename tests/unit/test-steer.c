@@ -70,6 +70,26 @@ static void levels_go_by_deadline_without_a_profile(void **state) {
 	assert_true(is_upper(&rule[2]));
 }
 
+/* Where one alone copies, nobody waits for the end of its copies. */
+static void copies_are_whole_beside_work_that_makes_none(void **state) {
+	struct plan_task tasks[2] = {{.model = {.period = 33 * MS, .deadline = 12 * MS}},
+				     {.known = false}};
+	struct terms rule[2];
+
+	(void)state;
+	plan_rule(&h200, tasks, 2, rule);
+	assert_int_equal(rule[1].copies, TERMS_COPIES_HELD); /* nobody knows */
+	tasks[0].copies_nothing = true;
+	plan_rule(&h200, tasks, 2, rule);
+	assert_int_equal(rule[0].copies, TERMS_COPIES_WHOLE);
+	assert_int_equal(rule[1].copies, TERMS_COPIES_WHOLE);
+	/* A profile knows better. */
+	tasks[0] = task(33 * MS, 12 * MS, 2, MS, MS);
+	tasks[0].copies_nothing = true;
+	plan_rule(&h200, tasks, 2, rule);
+	assert_int_equal(rule[1].copies, TERMS_COPIES_HELD);
+}
+
 static void work_that_is_not_known_keeps_out(void **state) {
 	struct plan_task tasks[2] = {task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
 				     {.known = false}};
@@ -424,6 +444,7 @@ int main(void) {
 		cmocka_unit_test(one_task_has_all),
 		cmocka_unit_test(deadlines_are_kept_from_the_rest_without_a_profile),
 		cmocka_unit_test(levels_go_by_deadline_without_a_profile),
+		cmocka_unit_test(copies_are_whole_beside_work_that_makes_none),
 		cmocka_unit_test(work_that_is_not_known_keeps_out),
 		cmocka_unit_test(who_is_late_anyway_holds_nobody_up),
 		cmocka_unit_test(long_blocks_are_kept_out),

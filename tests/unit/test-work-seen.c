@@ -22,7 +22,7 @@ static unsigned add(unsigned n, uint64_t l, uint64_t w) {
 	unsigned found = 0;
 
 	while (n-- > 0) {
-		found += work_seen_add(&seen, l, w);
+		found += work_seen_add(&seen, l, w, 1);
 	}
 	return found;
 }
@@ -72,6 +72,42 @@ static void waves_may_be_unknown(void **state) {
 	assert_false(work_seen_shape(&seen, &launches, &waves));
 }
 
+/* In a row, whatever was before; told when that changes. */
+static void jobs_that_copy_nothing_are_known_after_a_while(void **state) {
+	unsigned told = 0;
+
+	add(5, 2, 2);
+	for (unsigned i = 0; i < WORK_SEEN_COPIES; i++) {
+		assert_false(work_seen_copies_nothing(&seen));
+		told += work_seen_add(&seen, 2, 2, 0);
+	}
+	assert_true(work_seen_copies_nothing(&seen));
+	assert_int_equal(told, 1);
+	assert_false(work_seen_add(&seen, 2, 2, 0));
+	assert_true(work_seen_add(&seen, 0, 0, 1)); /* a copy alone */
+	assert_false(work_seen_copies_nothing(&seen));
+	for (unsigned i = 0; i < 10 * WORK_SEEN_COPIES; i++) {
+		work_seen_add(&seen, 0, 0, 0); /* nothing at all */
+	}
+	assert_false(work_seen_copies_nothing(&seen));
+}
+
+/* One that copies each hundred jobs surprises others once. */
+static void jobs_that_copy_now_and_then_are_found_out(void **state) {
+	unsigned surprises = 0;
+
+	for (unsigned i = 1; i <= 100000; i++) {
+		surprises += i % 100 == 0 && work_seen_copies_nothing(&seen);
+		work_seen_add(&seen, 2, 2, i % 100 == 0);
+	}
+	assert_int_equal(surprises, 1);
+	for (unsigned i = 0; i < 8 * WORK_SEEN_COPIES; i++) {
+		assert_false(work_seen_copies_nothing(&seen));
+		work_seen_add(&seen, 2, 2, 0);
+	}
+	assert_true(work_seen_copies_nothing(&seen));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(shape_is_known_from_the_third_job_on, setup),
@@ -79,6 +115,8 @@ int main(void) {
 		cmocka_unit_test_setup(shape_is_that_of_the_mean_job, setup),
 		cmocka_unit_test_setup(shape_is_looked_at_once_more, setup),
 		cmocka_unit_test_setup(waves_may_be_unknown, setup),
+		cmocka_unit_test_setup(jobs_that_copy_nothing_are_known_after_a_while, setup),
+		cmocka_unit_test_setup(jobs_that_copy_now_and_then_are_found_out, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,7 +236,7 @@ static bool copies_meet(const struct plan_task *tasks, unsigned n) {
 	unsigned n_copy = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		n_copy += !tasks[i].known || tasks[i].model.copy_in > 0;
+		n_copy += tasks[i].known ? tasks[i].model.copy_in > 0 : !tasks[i].copies_nothing;
 	}
 	return n_copy > 1;
 }

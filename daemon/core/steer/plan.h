@@ -30,6 +30,7 @@
 struct plan_task {
 	struct model_task model; /* period and deadline; the rest counts only if it is known */
 	bool known;		 /* copies, launches, block and kernels were measured */
+	bool copies_nothing;	 /* as far as was seen; if it is not known */
 };
 
 /*

@@ -40,7 +40,8 @@
 /* The low half of an argument: both machines are little-endian. */
 #define ARGUMENT(n) args[n]
 
-/* What the C library needs to end, to lock, to wait, to allocate. */
+/* What the C library needs to end, to lock, to wait, to allocate; and AddressSanitizer, to end a
+ * thread: its signal stack. */
 #define COMMON                                                                                     \
 	ALLOW(SYS_read), ALLOW(SYS_write), ALLOW(SYS_close), ALLOW(SYS_ppoll), ALLOW(SYS_recvmsg), \
 		ALLOW(SYS_sendmsg), ALLOW(SYS_futex), ALLOW(SYS_futex_waitv),                      \
@@ -48,7 +49,8 @@
 		ALLOW(SYS_fstat), ALLOW(SYS_newfstatat), ALLOW(SYS_fcntl), ALLOW(SYS_munmap),      \
 		ALLOW(SYS_madvise), ALLOW(SYS_brk), ALLOW(SYS_exit), ALLOW(SYS_exit_group),        \
 		ALLOW(SYS_rt_sigreturn), ALLOW(SYS_rt_sigprocmask), ALLOW(SYS_restart_syscall),    \
-		ALLOW(SYS_sched_yield), ALLOW(SYS_set_robust_list), ALLOW(SYS_rseq)
+		ALLOW(SYS_sched_yield), ALLOW(SYS_set_robust_list), ALLOW(SYS_rseq),               \
+		ALLOW(SYS_sigaltstack)
 
 static int install(const struct sock_filter *filter, size_t n) {
 	struct sock_fprog program = {.len = (unsigned short)n,

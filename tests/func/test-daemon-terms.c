@@ -493,10 +493,21 @@ static void programs_share_a_board_while_copies_are_held(void **state) {
 	close(b.page_fd);
 }
 
+struct told {
+	uint64_t session, jobs;
+};
+
+static bool are_told(const Sbeet__Control__Status *status, void *data) {
+	const struct told *told = data;
+
+	return find_session(status, told->session)->jobs >= told->jobs;
+}
+
 /* @n jobs of @s, numbered from @first, are over. */
 static void tell_jobs(const struct steered *s, uint64_t first, unsigned n, uint64_t copies) {
 	const struct work work = {.launches = 2, .waves = 2, .copies = copies};
 	uint64_t word = atomic_load(&s->page->gpu[0].word);
+	struct told last;
 
 	for (unsigned i = 0; i < n; i++) {
 		nsec_t now = nsec_now();
@@ -508,7 +519,9 @@ static void tell_jobs(const struct steered *s, uint64_t first, unsigned n, uint6
 					      .finished = now,
 					      .work = &work});
 	}
-	shim_expect_silence(s->fd);
+	last = (struct told){s->session, first + n - 1};
+	status_until(are_told, &last); /* each turn sbeetd hears only so many */
+	harness_settle();	       /* and sets the terms behind that */
 }
 
 /* Nobody's copies are held for a program that makes none, until it does. */

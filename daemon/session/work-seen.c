@@ -49,12 +49,13 @@ bool work_seen_add(struct work_seen *seen, uint64_t launches, uint64_t waves, ui
 	return found || work_seen_copies_nothing(seen) != copied_nothing;
 }
 
+/* Rounded, for any @sum: programs may say anything. */
 static uint64_t mean(uint64_t sum, uint64_t n) {
-	return (sum + n / 2) / n;
+	return sum / n + (sum % n >= (n + 1) / 2);
 }
 
 bool work_seen_shape(const struct work_seen *seen, uint64_t *ret_launches, uint64_t *ret_waves) {
-	if (seen->jobs < WORK_SEEN_MIN || seen->waves < seen->jobs) {
+	if (seen->jobs < WORK_SEEN_MIN || seen->launches < seen->jobs || seen->waves < seen->jobs) {
 		return false;
 	}
 	*ret_launches = mean(seen->launches, seen->jobs);

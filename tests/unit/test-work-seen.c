@@ -72,6 +72,22 @@ static void waves_may_be_unknown(void **state) {
 	assert_false(work_seen_shape(&seen, &launches, &waves));
 }
 
+/* However large the numbers are, and though their sums overflow. */
+static void lies_are_no_shape_of_nothing(void **state) {
+	static const uint64_t lies[] = {UINT64_MAX / 3, UINT64_MAX / 3 + 1, UINT64_MAX};
+
+	for (unsigned i = 0; i < 9; i++) {
+		setup(state);
+		add(3, lies[i % 3], lies[i / 3]);
+		if (work_seen_shape(&seen, &launches, &waves)) {
+			assert_true(launches >= 1 && waves >= 1);
+		}
+	}
+	setup(state);
+	add(3, UINT64_MAX / 3, UINT64_MAX / 3);
+	assert_true(is(UINT64_MAX / 3, UINT64_MAX / 3));
+}
+
 /* In a row, whatever was before; told when that changes. */
 static void jobs_that_copy_nothing_are_known_after_a_while(void **state) {
 	unsigned told = 0;
@@ -115,6 +131,7 @@ int main(void) {
 		cmocka_unit_test_setup(shape_is_that_of_the_mean_job, setup),
 		cmocka_unit_test_setup(shape_is_looked_at_once_more, setup),
 		cmocka_unit_test_setup(waves_may_be_unknown, setup),
+		cmocka_unit_test_setup(lies_are_no_shape_of_nothing, setup),
 		cmocka_unit_test_setup(jobs_that_copy_nothing_are_known_after_a_while, setup),
 		cmocka_unit_test_setup(jobs_that_copy_now_and_then_are_found_out, setup),
 	};

@@ -39,7 +39,7 @@ void seat_note_unseen(CUdevice device);
 /* lane->due_ns of a lane of @device has changed. */
 void seat_due_changed(CUdevice device);
 
-/* When the job that is about to open on @device, and the next one, need the SMs: see struct
+/* When the job that has just opened on @device, and the next one, need the SMs: see struct
  * board_needs. 0: that is not known. */
 struct seat_needs {
 	uint64_t from, next_from, next_until, next_due;

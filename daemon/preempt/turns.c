@@ -23,17 +23,17 @@ static bool may_take(const struct rule *rule, unsigned owner, unsigned gpu) {
 	       rule_has_group(rule, owner, gpu);
 }
 
-/* Whether those that may take turns are at least two, of one urgency, and exactly one owner is more
- * urgent, and works. */
-static bool has_reason(const struct rule *rule, unsigned gpu, nsec_t now) {
-	unsigned n = 0, above = 0;
+/* The one for whom others take turns: those that may are at least two, of one urgency, and this
+ * owner alone is more urgent, and works. NULL: there is no reason for turns. */
+static const struct rule_owner *find_urgent(const struct rule *rule, unsigned gpu, nsec_t now) {
+	const struct rule_owner *found = NULL;
 	uint64_t urgency = 0;
-	bool works = false;
+	unsigned n = 0;
 
 	for (unsigned i = 0; i < rule->n_owners; i++) {
 		if (may_take(rule, i, gpu)) {
 			if (n++ > 0 && rule->owners[i].urgency != urgency) {
-				return false;
+				return NULL;
 			}
 			urgency = rule->owners[i].urgency;
 		}
@@ -42,28 +42,13 @@ static bool has_reason(const struct rule *rule, unsigned gpu, nsec_t now) {
 		const struct rule_owner *o = &rule->owners[i];
 
 		if (o->used && o->urgency > urgency && rule_has_group(rule, i, gpu)) {
-			above++;
-			works |= slices_works(o, gpu, now);
+			if (found) {
+				return NULL;
+			}
+			found = o;
 		}
 	}
-	return n >= 2 && above == 1 && works;
-}
-
-/* The one that is more urgent than those that may take turns, where there is a reason for turns. */
-static const struct rule_owner *find_urgent(const struct rule *rule, unsigned gpu) {
-	const struct rule_owner *holder = NULL;
-
-	for (unsigned i = 0; i < rule->n_owners; i++) {
-		holder = may_take(rule, i, gpu) ? &rule->owners[i] : holder;
-	}
-	for (unsigned i = 0; holder && i < rule->n_owners; i++) {
-		const struct rule_owner *o = &rule->owners[i];
-
-		if (o->used && o->urgency > holder->urgency && rule_has_group(rule, i, gpu)) {
-			return o;
-		}
-	}
-	return NULL;
+	return found && slices_works(found, gpu, now) ? found : NULL;
 }
 
 /* When jobs of @o open. */
@@ -158,12 +143,12 @@ static void set_wait(struct turns *t, struct rule *rule, unsigned owner, unsigne
 bool turns_look(struct turns *t, struct rule *rule, unsigned gpu, nsec_t now) {
 	/* One that was open before may be over for long, and the next one near. */
 	bool awaited = t->urgent && turns_want_end(t);
-	bool reason = has_reason(rule, gpu, now), changed = false, urgent;
-	const struct rule_owner *top = find_urgent(rule, gpu);
+	const struct rule_owner *top = find_urgent(rule, gpu, now);
+	bool changed = false, urgent;
 	unsigned last = t->turn;
 	int next;
 
-	if (!reason) {
+	if (!top) {
 		memset(t, 0, sizeof(*t));
 	} else if (t->looked == 0) {
 		t->looked = t->window = now;

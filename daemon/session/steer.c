@@ -231,10 +231,8 @@ static void log_question(const struct steer_gpu *g, const struct scene *scene) {
 		if (scene->tasks[i].known) {
 			log_debug(
 				"session %llu ('%s'): jobs of %u launches, %llu us on all SMs, "
-				"%.2f "
-				"times as slow as profiled, in blocks of %llu us; %llu us of "
-				"copies "
-				"before them, %llu behind",
+				"%.2f times as slow as profiled, in blocks of %llu us; %llu us "
+				"of copies before them, %llu behind",
 				(unsigned long long)scene->sessions[i]->id,
 				scene->sessions[i]->task.name, t->launches,
 				(unsigned long long)t->kernels[scene->cut.sms] / NSEC_PER_USEC,

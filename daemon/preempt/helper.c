@@ -460,15 +460,18 @@ static bool time_jobs(unsigned gpu, nsec_t now) {
 	return t->effect.runs;
 }
 
-/* Whether time slices may be set: not before it is known what holds without. */
+/* Whether time slices may be set: not before it is known what holds without. A job that has been open
+ * for too long is helped in all ways, whether it is timed or not. */
 static bool may_slice(unsigned gpu, nsec_t now) {
 	const struct timing *t = &helper.timings[gpu];
 	unsigned top, working;
+	nsec_t since;
 
-	return !t->wanted || !slices_top(&helper.rule, gpu, now, &top, &working) ||
-	       /* A job that was timed for too long is helped in all ways. */
-	       (t->since > 0 && helper.rule.owners[top].since[gpu] == t->since &&
-		now - t->since >= EFFECT_LIMIT_NS) ||
+	if (!t->wanted || !slices_top(&helper.rule, gpu, now, &top, &working)) {
+		return true;
+	}
+	since = helper.rule.owners[top].since[gpu];
+	return (since > 0 && now - since >= EFFECT_LIMIT_NS) ||
 	       !effect_needs_own_slices(&t->effect, working > 0 ? working : 1);
 }
 

@@ -296,6 +296,20 @@ static void slices_go_by_rank(void **state) {
 	program_end(&high);
 }
 
+/* Jobs are timed before time slices are set. One that nobody was beside when it opened is not timed:
+ * it must not wait for ever for another's turn to end. */
+static void a_long_job_that_is_not_timed_is_helped(void **state) {
+	struct program high = program_start(2, 2), low;
+
+	preempter_set_effect(preempter, 0, true, NULL);
+	set_jobs(&high, 0, 1);
+	low = program_start(1, 1);
+	set_jobs(&low, 0, 1);
+	await_slice(&low, SLICES_SHORT_NS / NSEC_PER_USEC);
+	program_end(&low);
+	program_end(&high);
+}
+
 static void slices_are_given_back_in_the_end(void **state) {
 	struct program low = program_start(1, 1), high = program_start(2, 2);
 
@@ -630,6 +644,7 @@ int main(int argc, char **argv) {
 		CASE(a_job_preempts_a_less_urgent_program),
 		CASE(gpus_are_apart),
 		CASE(slices_go_by_rank),
+		CASE(a_long_job_that_is_not_timed_is_helped),
 		CASE(slices_are_given_back_in_the_end),
 		CASE(it_has_no_rights),
 		CASE(urgency_may_change),

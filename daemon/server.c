@@ -152,6 +152,9 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 		report_session(&server->report, s, KIND(SESSION_START));
 		steer_changed(&server->steer);
 		break;
+	case SESSION_EVENT_WELCOME:
+		steer_write_terms(&server->steer);
+		break;
 	case SESSION_EVENT_END:
 		history_session_ends(server->parts.history, s);
 		report_session(&server->report, s, KIND(SESSION_END));

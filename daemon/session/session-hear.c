@@ -100,6 +100,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	page_fd = open_terms(s, hello);
 	s->takes_board = s->terms.page && has_feature(hello, PROTO_FEATURE_COPIES);
 	s->owner.offers = s->takes_board && has_feature(hello, PROTO_FEATURE_PREEMPT);
+	session_tell(s, SESSION_EVENT_WELCOME, NULL);
 	session_say_welcome(s, gpu, page_fd);
 	quota_work(s->user, 0, hello->n_held + hello->n_ended, s->all->now());
 	if (s->fd >= 0) {

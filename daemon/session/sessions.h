@@ -36,6 +36,7 @@ TAILQ_HEAD(session_list, session);
  * of while they are in their session's list. */
 enum session_event {
 	SESSION_EVENT_START, /* its process is known: by its Hello, or from the daemon before */
+	SESSION_EVENT_WELCOME, /* about to be welcomed: its terms can be written */
 	SESSION_EVENT_END,   /* one that has started ends */
 	SESSION_EVENT_TERMS, /* what its terms depend on has changed: see steer.h */
 	SESSION_EVENT_GONE,  /* CLOSED, also one that never started: about to leave the list */

@@ -625,6 +625,15 @@ static uint32_t closed_gpus(const struct steer *steer) {
 	return closed;
 }
 
+void steer_write_terms(struct steer *steer) {
+	const struct sched *sched = engine_sched(steer->sessions->engine);
+
+	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
+		tell_deadlines(steer->sessions, i);
+		look_at_gpu(steer, i);
+	}
+}
+
 void steer_look(struct steer *steer) {
 	const struct sched *sched = engine_sched(steer->sessions->engine);
 	const struct sched_policy *policy = sched_get_policy(sched);
@@ -638,10 +647,7 @@ void steer_look(struct steer *steer) {
 	steer->closed = closed;
 	preempting_start(&steer->preempting, policy, on_preempter, steer);
 	engine_set_preempts(steer->sessions->engine, preempter_works(steer->sessions->preempter));
-	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
-		tell_deadlines(steer->sessions, i);
-		look_at_gpu(steer, i);
-	}
+	steer_write_terms(steer);
 	hand_out_boards(steer->sessions);
 	tell_needed(steer);
 	preempting_hand_over(&steer->preempting);

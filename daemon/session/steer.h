@@ -88,6 +88,10 @@ void steer_deinit(struct steer *steer);
 /* Sessions or tasks have changed. */
 void steer_changed(struct steer *steer);
 
+/* Terms alone, at once: a program that is about to be welcomed would ask for its first job if they
+ * were not there yet. All else follows in steer_look(). */
+void steer_write_terms(struct steer *steer);
+
 /* At the end of a turn of the loop. */
 void steer_look(struct steer *steer);
 

@@ -305,6 +305,24 @@ static void share(struct steer_gpu *g, const struct scene *scene, enum change ch
 	}
 }
 
+/* What its jobs have done since it is there. */
+static struct tune_seen seen_of(const struct session *s) {
+	return (struct tune_seen){
+		.jobs = s->counters.jobs,
+		.missed = s->counters.misses,
+		.response = s->counters.responses,
+		.unreported = s->counters.unreported,
+	};
+}
+
+/* What the terms do that hold from now on. */
+static void count_from_now(struct steer_gpu *g, const struct scene *scene) {
+	g->since = g->steer->sessions->now();
+	for (unsigned i = 0; i < scene->n; i++) {
+		g->before[i] = seen_of(scene->sessions[i]);
+	}
+}
+
 /* From now on the terms are computed for what is there now. A plan that holds stays until the next
  * one is made, if the programs and tasks are the same. */
 static void take_change(struct steer *steer, struct scene *scene, enum change change) {
@@ -325,6 +343,9 @@ static void take_change(struct steer *steer, struct scene *scene, enum change ch
 		g->plans = 0;
 	} else {
 		tune_again(&g->tune);
+	}
+	if (g->plans == 0) {
+		count_from_now(g, scene);
 	}
 	if (!can_plan(steer, scene) || !ask_planner(steer, scene)) {
 		tune_start(&g->tune, scene->n, steer->window);
@@ -414,16 +435,6 @@ static void look_at_gpu(struct steer *steer, size_t gpu) {
 	}
 }
 
-/* What its jobs have done since it is there. */
-static struct tune_seen seen_of(const struct session *s) {
-	return (struct tune_seen){
-		.jobs = s->counters.jobs,
-		.missed = s->counters.misses,
-		.response = s->counters.responses,
-		.unreported = s->counters.unreported,
-	};
-}
-
 static void judge_later(struct steer_gpu *g) {
 	nsec_t step = tune_step(&g->tune);
 	struct timeval tv = nsec_timeval(step);
@@ -437,13 +448,12 @@ static void write_way(struct steer *steer, const struct scene *scene, const char
 	const struct plan_way *way = tune_way(&g->tune);
 
 	g->plans++;
-	g->since = steer->sessions->now();
+	count_from_now(g, scene);
 	for (unsigned i = 0; i < scene->n; i++) {
 		scene->sessions[i]->terms.tail[scene->gpu] = way->tail[i];
 	}
 	tell_deadlines(steer->sessions, scene->gpu);
 	for (unsigned i = 0; i < scene->n; i++) {
-		g->before[i] = seen_of(scene->sessions[i]);
 		write_terms(steer, scene, scene->sessions[i], &way->terms[i], reason);
 	}
 	judge_later(g);
@@ -487,6 +497,29 @@ static void log_plan(const struct scene *scene, const struct plan *plan) {
 		  released);
 }
 
+/* What the jobs of @s, the member @i, did since the terms hold. */
+static struct tune_seen seen_since(const struct steer_gpu *g, const struct session *s, unsigned i) {
+	struct tune_seen seen = seen_of(s);
+
+	seen.jobs -= g->before[i].jobs;
+	seen.missed -= g->before[i].missed;
+	seen.response -= g->before[i].response;
+	seen.unreported -= g->before[i].unreported;
+	return seen;
+}
+
+/* The first plan is there: what the rule did is known. */
+static void tell_rule(struct steer_gpu *g, const struct scene *scene) {
+	struct tune_seen seen[MODEL_TASKS_MAX];
+	struct terms terms[MODEL_TASKS_MAX];
+
+	for (unsigned i = 0; i < scene->n; i++) {
+		seen[i] = seen_since(g, scene->sessions[i], i);
+	}
+	plan_rule(&scene->cut, scene->tasks, scene->n, terms);
+	tune_rule(&g->tune, terms, seen, g->steer->sessions->now() - g->since);
+}
+
 static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	struct steer *steer = userdata;
 	struct scene scene;
@@ -499,23 +532,15 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	memcpy(steer->gpus[gpu].hopeless, plan->hopeless, sizeof(plan->hopeless));
 	log_plan(&scene, plan);
 	if (tune_plan(&steer->gpus[gpu].tune, plan)) {
+		if (steer->gpus[gpu].plans == 0) {
+			tell_rule(&steer->gpus[gpu], &scene);
+		}
 		write_way(steer, &scene,
 			  "planned: of what was tried the fewest jobs are expected to be late");
 	} else if (!event_pending(&steer->gpus[gpu].judge, EV_TIMEOUT, NULL)) {
 		judge_later(&steer->gpus[gpu]);
 	}
 	hand_out_boards(steer->sessions);
-}
-
-/* What the jobs of @s, the member @i, did since the plan holds. */
-static struct tune_seen seen_since(const struct steer_gpu *g, const struct session *s, unsigned i) {
-	struct tune_seen seen = seen_of(s);
-
-	seen.jobs -= g->before[i].jobs;
-	seen.missed -= g->before[i].missed;
-	seen.response -= g->before[i].response;
-	seen.unreported -= g->before[i].unreported;
-	return seen;
 }
 
 /* What comes of the way that holds. */

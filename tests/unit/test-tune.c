@@ -464,6 +464,57 @@ static void less_is_tried_beside_a_good_way(void **state) {
 	assert_int_equal(w.n_tries, 1);
 }
 
+/* What held before the plan. */
+static void did_before(struct world *w, unsigned level, uint64_t jobs, uint64_t missed) {
+	const struct tune_seen seen = {jobs, missed, jobs * MS, 0};
+	struct plan_way rule;
+
+	fake_way(&rule, level);
+	tune_rule(&w->tune, rule.terms, &seen, jobs * MS);
+}
+
+/* Whatever was predicted of it. */
+static void the_rule_comes_back_if_the_plan_does_worse(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){300, 400, 200, 400, 400});
+
+	(void)state;
+	for (unsigned i = 1; i < LEVELS; i++) {
+		predict(&w, i, 900);
+	}
+	did_before(&w, 2, 400, 80);
+	assert_int_equal(level(&w), 0);
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 2);
+	assert_int_equal(w.n_tries, 0);
+}
+
+static void a_plan_that_does_better_than_the_rule_stays(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){100, 400, 200, 400, 400});
+
+	(void)state;
+	for (unsigned i = 1; i < LEVELS; i++) {
+		predict(&w, i, 900);
+	}
+	did_before(&w, 2, 400, 80);
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 0);
+}
+
+/* Nor terms that are no way of the plan. */
+static void a_few_jobs_under_the_rule_say_nothing(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){300, 400, 200, 400, 400});
+
+	(void)state;
+	for (unsigned i = 1; i < LEVELS; i++) {
+		predict(&w, i, 900);
+	}
+	did_before(&w, 2, 12, 0);
+	did_before(&w, LEVELS, 400, 0);
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 0);
+	assert_false(was_tried(&w, 2));
+}
+
 static void a_new_plan_is_not_tried_if_it_is_predicted_worse(void **state) {
 	struct world w = fake_world((const unsigned[LEVELS]){100, 100, 100, 100, 100});
 	struct plan other;
@@ -762,6 +813,9 @@ int main(void) {
 		cmocka_unit_test(what_is_predicted_worse_is_not_tried),
 		cmocka_unit_test(what_is_predicted_best_is_tried_first),
 		cmocka_unit_test(less_is_tried_beside_a_good_way),
+		cmocka_unit_test(the_rule_comes_back_if_the_plan_does_worse),
+		cmocka_unit_test(a_plan_that_does_better_than_the_rule_stays),
+		cmocka_unit_test(a_few_jobs_under_the_rule_say_nothing),
 		cmocka_unit_test(a_new_plan_is_not_tried_if_it_is_predicted_worse),
 		cmocka_unit_test(what_was_not_tried_is_when_more_jobs_are_late),
 		cmocka_unit_test(a_stationary_load_settles),

@@ -7,9 +7,10 @@
  * model does not know (caches, memory, a slow host), or faster if it is late less often and its
  * response is shorter; and a new plan is asked for. While any job is late, the other ways that came
  * with the plan are meanwhile tried for a fifth of the window each, those first that are predicted
- * best; one that is clearly worse than the best is given up at once, and one with more late jobs by
- * its prediction than the best way has is not tried at all, for a trial costs late jobs. The new
- * plan is tried likewise. The way with the fewest late jobs a second, counting those of tasks that
+ * best; one that is clearly worse than the best is given up at once, and one that is predicted to be
+ * worse than the best way is, by more than predictions are off, is not tried at all, for a trial
+ * costs late jobs. The new plan is tried likewise. What held before there was a plan, the rule, has
+ * been tried by then: no plan stays that does worse. The way with the fewest late jobs a second, counting those of tasks that
  * are late more often than MPS alone would have them as plan_worse() does, then holds for another
  * window, half as long again. After some rounds the best one stays.
  *
@@ -97,6 +98,10 @@ void tune_again(struct tune *t);
 /* @plan was made for the tasks. Return: whether the terms have to be set to those of tune_way(). If
  * so, or if it is the first plan, tune_judge() looks at it. */
 bool tune_plan(struct tune *t, const struct plan *plan);
+
+/* What the tasks did before the first plan, under @terms, for @time. After tune_plan() took that
+ * plan. */
+void tune_rule(struct tune *t, const struct terms *terms, const struct tune_seen *seen, nsec_t time);
 
 /* The way that holds. There was a plan. */
 const struct plan_way *tune_way(const struct tune *t);

@@ -323,6 +323,16 @@ static void count_from_now(struct steer_gpu *g, const struct scene *scene) {
 	}
 }
 
+/* The rule holds from now on, until there is a plan. */
+static void count_rule(struct steer_gpu *g, const struct scene *scene) {
+	struct terms terms[MODEL_TASKS_MAX];
+
+	plan_rule(&scene->cut, scene->tasks, scene->n, terms);
+	tune_start(&g->tune, scene->n, g->steer->window);
+	tune_rule(&g->tune, terms);
+	count_from_now(g, scene);
+}
+
 /* From now on the terms are computed for what is there now. A plan that holds stays until the next
  * one is made, if the programs and tasks are the same. */
 static void take_change(struct steer *steer, struct scene *scene, enum change change) {
@@ -344,16 +354,16 @@ static void take_change(struct steer *steer, struct scene *scene, enum change ch
 	} else {
 		tune_again(&g->tune);
 	}
-	if (g->plans == 0) {
-		count_from_now(g, scene);
-	}
 	if (!can_plan(steer, scene) || !ask_planner(steer, scene)) {
 		tune_start(&g->tune, scene->n, steer->window);
 		g->plans = 0;
 		planner_cancel(steer->planner, scene->gpu);
 		share(g, scene, change);
-	} else {
-		sharing_stop(&g->sharing);
+		return;
+	}
+	sharing_stop(&g->sharing);
+	if (g->plans == 0) {
+		count_rule(g, scene);
 	}
 }
 
@@ -508,21 +518,19 @@ static struct tune_seen seen_since(const struct steer_gpu *g, const struct sessi
 	return seen;
 }
 
-/* The first plan is there: what the rule did is known. */
-static void tell_rule(struct steer_gpu *g, const struct scene *scene) {
-	struct tune_seen seen[MODEL_TASKS_MAX];
-	struct terms terms[MODEL_TASKS_MAX];
-
+/* The same of all. Return: for how long they have held. */
+static nsec_t see_all(const struct steer_gpu *g, const struct scene *scene, struct tune_seen *ret) {
 	for (unsigned i = 0; i < scene->n; i++) {
-		seen[i] = seen_since(g, scene->sessions[i], i);
+		ret[i] = seen_since(g, scene->sessions[i], i);
 	}
-	plan_rule(&scene->cut, scene->tasks, scene->n, terms);
-	tune_rule(&g->tune, terms, seen, g->steer->sessions->now() - g->since);
+	return g->steer->sessions->now() - g->since;
 }
 
 static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	struct steer *steer = userdata;
+	struct tune_seen seen[MODEL_TASKS_MAX];
 	struct scene scene;
+	nsec_t time;
 
 	scene_look(steer->sessions, gpu, &scene);
 	if (compare(&steer->gpus[gpu], &scene) != CHANGE_NONE) {
@@ -531,10 +539,8 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	}
 	memcpy(steer->gpus[gpu].hopeless, plan->hopeless, sizeof(plan->hopeless));
 	log_plan(&scene, plan);
-	if (tune_plan(&steer->gpus[gpu].tune, plan)) {
-		if (steer->gpus[gpu].plans == 0) {
-			tell_rule(&steer->gpus[gpu], &scene);
-		}
+	time = see_all(&steer->gpus[gpu], &scene, seen);
+	if (tune_plan(&steer->gpus[gpu].tune, plan, seen, time)) {
 		write_way(steer, &scene,
 			  "planned: of what was tried the fewest jobs are expected to be late");
 	} else if (!event_pending(&steer->gpus[gpu].judge, EV_TIMEOUT, NULL)) {
@@ -569,14 +575,11 @@ static void act(struct steer *steer, const struct scene *scene, enum tune_action
 
 static void judge(struct steer *steer, struct scene *scene) {
 	struct steer_gpu *g = &steer->gpus[scene->gpu];
-	nsec_t time = steer->sessions->now() - g->since;
 	struct tune_seen seen[MODEL_TASKS_MAX];
+	nsec_t time = see_all(g, scene, seen);
 	enum tune_action action;
 	bool ask;
 
-	for (unsigned i = 0; i < scene->n; i++) {
-		seen[i] = seen_since(g, scene->sessions[i], i);
-	}
 	action = tune_judge(&g->tune, seen, time, &ask);
 	for (unsigned i = 0; i < scene->n; i++) {
 		/* A prediction alone does not take a task's turn from it. */

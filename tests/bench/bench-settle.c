@@ -153,7 +153,6 @@ struct loop {
 	enum plan_effort effort;
 	struct plan plan; /* what comes at plan_at */
 	struct tune_seen before[TASKS];
-	struct terms rule[TASKS]; /* that held before the first plan */
 	nsec_t times[MODEL_TASKS_MAX][PROTO_SMS_MAX + 1];
 	struct plan_task asked[TASKS];
 	unsigned n_plans, n_tries;
@@ -194,15 +193,11 @@ static void seen_since(const struct loop *l, struct tune_seen *seen) {
 }
 
 static void on_planned(struct loop *l) {
-	bool first = l->tune.n_ways == 0;
 	struct tune_seen seen[TASKS];
 
 	l->plan_at = NEVER;
 	seen_since(l, seen);
-	if (tune_plan(&l->tune, &l->plan)) {
-		if (first) {
-			tune_rule(&l->tune, l->rule, seen, l->now - l->since);
-		}
+	if (tune_plan(&l->tune, &l->plan, seen, l->now - l->since)) {
 		write_way(l);
 	} else if (l->judge_at == NEVER) {
 		l->judge_at = l->now + tune_step(&l->tune);
@@ -240,13 +235,14 @@ static bool all_are_known(const struct world *w) {
 
 static void run_steer(struct loop *l) {
 	struct plan_task unknown[TASKS];
+	struct terms terms[TASKS];
 
 	for (unsigned i = 0; i < TASKS; i++) {
 		unknown[i] = (struct plan_task){.model = {.period = l->known[i].model.period,
 							  .deadline = l->known[i].model.deadline}};
 	}
-	plan_rule(&measured_gpu, unknown, TASKS, l->rule);
-	world_place(l->world, l->rule);
+	plan_rule(&measured_gpu, unknown, TASKS, terms);
+	world_place(l->world, terms);
 	model_init(&l->world->model, &l->world->gpu, l->world->tasks, l->world->places, TASKS);
 	tune_start(&l->tune, TASKS, WINDOW);
 	l->judge_at = l->plan_at = NEVER;
@@ -254,6 +250,10 @@ static void run_steer(struct loop *l) {
 		l->now += 10 * NSEC_PER_MSEC;
 		world_run(l->world, l->now);
 	}
+	plan_rule(&measured_gpu, l->known, TASKS, terms);
+	world_place(l->world, terms);
+	model_moved(&l->world->model, l->now);
+	tune_rule(&l->tune, terms);
 	l->since = l->now;
 	memcpy(l->before, l->world->seen, sizeof(l->before));
 	ask(l);

@@ -40,6 +40,15 @@ struct world {
 	unsigned n_tries, n_plans;
 };
 
+static bool give_plan(struct world *w, const struct plan *plan) {
+	struct tune_seen seen[MODEL_TASKS_MAX] = {{0}};
+
+	if (w->tune.n_ways > 0) {
+		w->does(w, tune_way(&w->tune)->terms, w->time - w->since, seen);
+	}
+	return tune_plan(&w->tune, plan, seen, w->time - w->since);
+}
+
 static void make_plan(struct world *w) {
 	static nsec_t times[MODEL_TASKS_MAX][PROTO_SMS_MAX + 1];
 	struct plan_task slowed[MODEL_TASKS_MAX];
@@ -49,7 +58,7 @@ static void make_plan(struct world *w) {
 	tune_apply(&w->tune, slowed, SMS, times);
 	plan_make(&h200, slowed, w->n, PLAN_WHOLE, NULL, &plan);
 	w->n_plans++;
-	if (tune_plan(&w->tune, &plan)) {
+	if (give_plan(w, &plan)) {
 		w->since = w->time;
 	}
 }
@@ -215,7 +224,7 @@ static struct world fake_world(const unsigned *by_level) {
 	unreported_jobs = 0;
 	tune_start(&w.tune, 1, WINDOW);
 	fake_plan(&plan, 0, LEVELS);
-	assert_true(tune_plan(&w.tune, &plan));
+	assert_true(give_plan(&w, &plan));
 	return w;
 }
 
@@ -267,7 +276,7 @@ static void a_task_of_few_jobs_is_not_given_up(void **state) {
 		fake_plan(&plan, 0, 2);
 		plan.alone[0] = 0.1;
 		plan.alone[1] = lost; /* under MPS alone it would be late as well */
-		assert_true(tune_plan(&w.tune, &plan));
+		assert_true(give_plan(&w, &plan));
 		w.time = w.since = 0;
 		look_until_kept(&w);
 		assert_int_equal(level(&w), lost ? 0 : 1);
@@ -292,7 +301,7 @@ static void one_late_job_is_chance(void **state) {
 	tune_start(&w.tune, 2, WINDOW);
 	fake_plan(&plan, 0, 2);
 	plan.alone[0] = 0.1;
-	assert_true(tune_plan(&w.tune, &plan));
+	assert_true(give_plan(&w, &plan));
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 0);
 }
@@ -307,7 +316,7 @@ static void what_would_give_a_task_up_is_not_tried(void **state) {
 	plan.alone[0] = 0.1;
 	plan.others[0].predicted[0].missed = 50;
 	plan.others[0].predicted[1].released = plan.others[0].predicted[1].missed = 20;
-	assert_true(tune_plan(&w.tune, &plan));
+	assert_true(give_plan(&w, &plan));
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 1);
 	assert_int_equal(w.n_tries, 0);
@@ -331,7 +340,7 @@ static void nothing_is_tried_while_no_job_is_late(void **state) {
 	assert_int_equal(w.n_tries, 0);
 	/* A better plan would make nothing better. */
 	fake_plan(&other, 4, 0);
-	assert_false(tune_plan(&w.tune, &other));
+	assert_false(give_plan(&w, &other));
 	assert_int_equal(level(&w), 0);
 	/* Once one is found the rest is not tried. */
 	w = fake_world((const unsigned[LEVELS]){100, 0, 0, 0, 0});
@@ -376,9 +385,9 @@ static void a_second_answer_replaces_a_first_one(void **state) {
 	fake_plan(&same, 0, LEVELS);
 	fake_plan(&other, 4, 0);
 	look(&w);
-	assert_false(tune_plan(&w.tune, &same));
+	assert_false(give_plan(&w, &same));
 	assert_int_equal(level(&w), 0);
-	assert_true(tune_plan(&w.tune, &other));
+	assert_true(give_plan(&w, &other));
 	assert_int_equal(level(&w), 4);
 	w.since = w.time;
 	look_until_kept(&w);
@@ -395,12 +404,12 @@ static void a_late_answer_is_tried(void **state) {
 	fake_plan(&other, 5, 0);
 	while (look(&w) != TUNE_TRY) {
 	}
-	assert_false(tune_plan(&w.tune, &other));
+	assert_false(give_plan(&w, &other));
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 5);
 	w = fake_world(late_jobs);
 	look_until_kept(&w);
-	assert_true(tune_plan(&w.tune, &other));
+	assert_true(give_plan(&w, &other));
 	w.since = w.time;
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 5);
@@ -464,55 +473,88 @@ static void less_is_tried_beside_a_good_way(void **state) {
 	assert_int_equal(w.n_tries, 1);
 }
 
-/* What held before the plan. */
-static void did_before(struct world *w, unsigned level, uint64_t jobs, uint64_t missed) {
-	const struct tune_seen seen = {jobs, missed, jobs * MS, 0};
-	struct plan_way rule;
+/* Where level @rule held for @time before the first plan, and all other ways are predicted badly. */
+static struct world rule_world(const unsigned *by_level, unsigned rule, nsec_t time) {
+	struct world w = {.n = 1, .does = does_as_its_level_says};
+	struct plan_way way;
+	struct plan plan;
 
-	fake_way(&rule, level);
-	tune_rule(&w->tune, rule.terms, &seen, jobs * MS);
+	late_jobs = by_level;
+	unreported_jobs = 0;
+	tune_start(&w.tune, 1, WINDOW);
+	fake_way(&way, rule);
+	tune_rule(&w.tune, way.terms);
+	assert_int_equal(level(&w), rule);
+	w.time = time;
+	fake_plan(&plan, 0, LEVELS);
+	for (unsigned i = 0; i < plan.n_others; i++) {
+		plan.others[i].predicted[0].missed = 900;
+	}
+	assert_true(give_plan(&w, &plan));
+	assert_int_equal(level(&w), 0);
+	w.since = w.time;
+	return w;
 }
 
-/* Whatever was predicted of it. */
 static void the_rule_comes_back_if_the_plan_does_worse(void **state) {
-	struct world w = fake_world((const unsigned[LEVELS]){300, 400, 200, 400, 400});
+	struct world w =
+		rule_world((const unsigned[LEVELS]){300, 400, 200, 400, 400}, 2, WINDOW / 4);
 
 	(void)state;
-	for (unsigned i = 1; i < LEVELS; i++) {
-		predict(&w, i, 900);
-	}
-	did_before(&w, 2, 400, 80);
-	assert_int_equal(level(&w), 0);
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 2);
 	assert_int_equal(w.n_tries, 0);
 }
 
 static void a_plan_that_does_better_than_the_rule_stays(void **state) {
-	struct world w = fake_world((const unsigned[LEVELS]){100, 400, 200, 400, 400});
+	struct world w =
+		rule_world((const unsigned[LEVELS]){100, 400, 200, 400, 400}, 2, WINDOW / 4);
 
 	(void)state;
-	for (unsigned i = 1; i < LEVELS; i++) {
-		predict(&w, i, 900);
-	}
-	did_before(&w, 2, 400, 80);
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 0);
 }
 
-/* Nor terms that are no way of the plan. */
 static void a_few_jobs_under_the_rule_say_nothing(void **state) {
-	struct world w = fake_world((const unsigned[LEVELS]){300, 400, 200, 400, 400});
+	struct world w = rule_world((const unsigned[LEVELS]){300, 400, 0, 400, 400}, 2, 12 * MS);
 
 	(void)state;
-	for (unsigned i = 1; i < LEVELS; i++) {
-		predict(&w, i, 900);
-	}
-	did_before(&w, 2, 12, 0);
-	did_before(&w, LEVELS, 400, 0);
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 0);
 	assert_false(was_tried(&w, 2));
+}
+
+/* The plan may be the rule: what it did before counts. */
+static void the_rule_may_be_the_plan(void **state) {
+	struct world w =
+		rule_world((const unsigned[LEVELS]){300, 400, 200, 400, 400}, 0, WINDOW / 4);
+
+	(void)state;
+	assert_true(was_tried(&w, 0));
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 0);
+}
+
+/* What is left before its window is over was counted as far as it went. */
+static void a_plan_in_between_loses_no_count(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){100, 100, 100, 100, 100});
+	struct plan other;
+	nsec_t before;
+	unsigned way;
+
+	(void)state;
+	late_jobs = (const unsigned[LEVELS + 1]){100, 100, 100, 100, 100, 10};
+	while (look(&w) != TUNE_BACK) {
+	}
+	for (unsigned i = 0; i < 5; i++) {
+		look(&w);
+	}
+	way = w.tune.now;
+	before = w.tune.ways[way].time;
+	fake_plan(&other, 5, 0);
+	assert_true(give_plan(&w, &other));
+	assert_int_equal(level(&w), 5);
+	assert_true(w.tune.ways[way].time >= before + 3 * WINDOW / 20);
 }
 
 static void a_new_plan_is_not_tried_if_it_is_predicted_worse(void **state) {
@@ -524,10 +566,10 @@ static void a_new_plan_is_not_tried_if_it_is_predicted_worse(void **state) {
 	look_until_kept(&w);
 	fake_plan(&other, 5, 0);
 	other.predicted[0].missed = 400;
-	assert_false(tune_plan(&w.tune, &other));
+	assert_false(give_plan(&w, &other));
 	assert_true(level(&w) != 5);
 	other.predicted[0].missed = 90;
-	assert_true(tune_plan(&w.tune, &other));
+	assert_true(give_plan(&w, &other));
 	assert_int_equal(level(&w), 5);
 }
 
@@ -766,7 +808,7 @@ static void other_knowledge_begins_anew(void **state) {
 	look_until_kept(&w);
 	tune_again(&w.tune);
 	assert_int_equal(level(&w), 0);
-	assert_true(tune_plan(&w.tune, &other));
+	assert_true(give_plan(&w, &other));
 	w.since = w.time;
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 0);
@@ -788,7 +830,7 @@ static void it_ends(void **state) {
 			numbers[random >> 33 & 3] = (unsigned)(random >> 40) % 1000;
 			if (random >> 60 == 0) {
 				fake_plan(&plan, (unsigned)(random >> 50) % (LEVELS + 1), 0);
-				w.since = tune_plan(&w.tune, &plan) ? w.time : w.since;
+				w.since = give_plan(&w, &plan) ? w.time : w.since;
 			}
 			n_kept += look(&w) == TUNE_KEEP;
 		}
@@ -816,6 +858,8 @@ int main(void) {
 		cmocka_unit_test(the_rule_comes_back_if_the_plan_does_worse),
 		cmocka_unit_test(a_plan_that_does_better_than_the_rule_stays),
 		cmocka_unit_test(a_few_jobs_under_the_rule_say_nothing),
+		cmocka_unit_test(the_rule_may_be_the_plan),
+		cmocka_unit_test(a_plan_in_between_loses_no_count),
 		cmocka_unit_test(a_new_plan_is_not_tried_if_it_is_predicted_worse),
 		cmocka_unit_test(what_was_not_tried_is_when_more_jobs_are_late),
 		cmocka_unit_test(a_stationary_load_settles),

@@ -227,35 +227,6 @@ void tune_again(struct tune *t) {
 	hold(t, 0, false);
 }
 
-bool tune_plan(struct tune *t, const struct plan *plan) {
-	bool first = t->n_ways == 0, judged = t->round > 0;
-	unsigned i, before = t->now;
-
-	if (t->quiet) {
-		return false;
-	}
-	memcpy(t->alone, plan->alone, t->n * sizeof(*t->alone));
-	i = t->planned = add_way(t, plan->terms, plan->predicted, plan->tail);
-	for (unsigned k = 0; k < plan->n_others && t->n_ways < TUNE_WAYS_MAX; k++) {
-		const struct plan_way *o = &plan->others[k];
-
-		if (find_way(t, o->terms) == NONE) {
-			add_way(t, o->terms, o->predicted, o->tail);
-		}
-	}
-	if (!judged && (first || i != before)) {
-		hold(t, i, false);
-		return true;
-	}
-	/* If it is none of those that were counted; while others are tried its turn comes. */
-	if (t->trying || i == before || t->ways[i].time > 0 || is_predicted_worse(t, i)) {
-		return false;
-	}
-	t->settled = false;
-	hold(t, i, true);
-	return true;
-}
-
 /* ---- the judgement ---- */
 
 /* By how much more of its jobs were late than predicted; < 0: less; 0: too little is known. */
@@ -331,19 +302,62 @@ static double cost(const struct tune *t, const struct tune_seen *counted, uint64
 	return (double)late + plan_worse(part, t->alone, t->n, jobs);
 }
 
-void tune_rule(struct tune *t, const struct terms *terms, const struct tune_seen *seen,
-	       nsec_t time) {
-	unsigned rule = find_way(t, terms);
-	struct tune_seen part[MODEL_TASKS_MAX], all;
+/* The way that holds was counted until now. */
+static void add_counted(struct tune *t, const struct tune_seen *part, uint64_t missed,
+			nsec_t time) {
+	t->ways[t->now].cost += cost(t, part, missed);
+	t->ways[t->now].time += time - t->from + 1;
+}
 
-	if (rule == NONE || t->round > 0) {
-		return;
+/* Another way is about to hold, before a window of this one is over. */
+static void add_rest(struct tune *t, const struct tune_seen *seen, nsec_t time) {
+	struct tune_seen part[MODEL_TASKS_MAX], all = counted(t, seen, part);
+
+	if (!t->settled && all.jobs >= JOBS_MIN) {
+		add_counted(t, part, all.missed, time);
 	}
-	all = counted(t, seen, part);
-	if (all.jobs >= JOBS_MIN) {
-		t->ways[rule].cost = cost(t, part, all.missed);
-		t->ways[rule].time = time + 1;
+}
+
+void tune_rule(struct tune *t, const struct terms *terms) {
+	const struct model_result unknown[MODEL_TASKS_MAX] = {0};
+	const nsec_t tail[MODEL_TASKS_MAX] = {0};
+
+	hold(t, add_way(t, terms, unknown, tail), false);
+	t->by_rule = true;
+}
+
+bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *seen, nsec_t time) {
+	bool any = t->n_ways > 0, first = !any || t->by_rule, judged = t->round > 0;
+	unsigned i, before = t->now;
+
+	if (t->quiet) {
+		return false;
 	}
+	memcpy(t->alone, plan->alone, t->n * sizeof(*t->alone));
+	i = t->planned = add_way(t, plan->terms, plan->predicted, plan->tail);
+	for (unsigned k = 0; k < plan->n_others && t->n_ways < TUNE_WAYS_MAX; k++) {
+		const struct plan_way *o = &plan->others[k];
+
+		if (t->by_rule || find_way(t, o->terms) == NONE) {
+			add_way(t, o->terms, o->predicted, o->tail);
+		}
+	}
+	if (!judged && (first || i != before)) {
+		if (any) {
+			add_rest(t, seen, time);
+		}
+		t->by_rule = false;
+		hold(t, i, false);
+		return true;
+	}
+	/* If it is none of those that were counted; while others are tried its turn comes. */
+	if (t->trying || i == before || t->ways[i].time > 0 || is_predicted_worse(t, i)) {
+		return false;
+	}
+	add_rest(t, seen, time);
+	t->settled = false;
+	hold(t, i, true);
+	return true;
 }
 
 static uint64_t late(const struct tune *t, const struct tune_seen *seen) {
@@ -492,7 +506,6 @@ enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t
 			    bool *ret_ask) {
 	struct tune_seen part[MODEL_TASKS_MAX], all;
 	enum tune_action action, wait = t->settled ? TUNE_KEEP : TUNE_WAIT;
-	struct tune_way *way = &t->ways[t->now];
 	bool over, worse, anew = false;
 
 	*ret_ask = false;
@@ -523,8 +536,7 @@ enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t
 		t->round = 0;
 		forget_counts(t);
 	}
-	way->cost += cost(t, part, all.missed);
-	way->time += time - t->from + 1;
+	add_counted(t, part, all.missed, time);
 	t->ask = false;
 	action = after_window(t, seen, time, part, all.missed, anew);
 	*ret_ask = t->ask;

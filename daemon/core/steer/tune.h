@@ -10,7 +10,7 @@
  * best; one that is clearly worse than the best is given up at once, and one that is predicted to be
  * worse than the best way is, by more than predictions are off, is not tried at all, for a trial
  * costs late jobs. The new plan is tried likewise. What held before there was a plan, the rule, has
- * been tried by then: no plan stays that does worse. The way with the fewest late jobs a second, counting those of tasks that
+ * been tried by then, so no plan stays that does worse. The way with the fewest late jobs a second, counting those of tasks that
  * are late more often than MPS alone would have them as plan_worse() does, then holds for another
  * window, half as long again. After some rounds the best one stays.
  *
@@ -61,6 +61,7 @@ struct tune {
 	unsigned n_ways;
 	unsigned now;	  /* the way that holds */
 	unsigned planned; /* the way of the last plan */
+	bool by_rule;	  /* tune_rule() holds: there was no plan yet */
 	bool trying;	  /* for a short window */
 	bool settled;	  /* the way that holds stays, and is watched */
 	bool quiet;	  /* because no job was late */
@@ -91,19 +92,20 @@ enum tune_action {
 /* Begins anew, for @n tasks, without a plan. @window: the first one. */
 void tune_start(struct tune *t, unsigned n, nsec_t window);
 
+/* @terms hold until there is a plan, and are a way like others: what they do in that time is known
+ * when the plan comes, whatever is predicted of them. Right after tune_start(). */
+void tune_rule(struct tune *t, const struct terms *terms);
+
 /* More, or something else, is known of the same tasks: only the way that holds is remembered, and
  * nothing of what it did. A plan with what is known now should follow. */
 void tune_again(struct tune *t);
 
-/* @plan was made for the tasks. Return: whether the terms have to be set to those of tune_way(). If
- * so, or if it is the first plan, tune_judge() looks at it. */
-bool tune_plan(struct tune *t, const struct plan *plan);
+/* @plan was made for the tasks. @seen of each task, since the way that holds does, for @time.
+ * Return: whether the terms have to be set to those of tune_way(). If so, or if it is the first
+ * plan, tune_judge() looks at it. */
+bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *seen, nsec_t time);
 
-/* What the tasks did before the first plan, under @terms, for @time. After tune_plan() took that
- * plan. */
-void tune_rule(struct tune *t, const struct terms *terms, const struct tune_seen *seen, nsec_t time);
-
-/* The way that holds. There was a plan. */
+/* The way that holds. There was a plan, or tune_rule(). */
 const struct plan_way *tune_way(const struct tune *t);
 
 /* How long until tune_judge() should look again. */

@@ -549,6 +549,20 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 	hand_out_boards(steer->sessions);
 }
 
+/* What was found out about the ways that there are. */
+static void log_ways(const struct tune *t, size_t gpu) {
+	for (unsigned i = 0; i < t->n_ways; i++) {
+		const struct tune_way *way = &t->ways[i];
+
+		if (way->time > 0) {
+			log_debug("GPU %zu: way %u%s cost %.0f late jobs a second in %llu ms", gpu, i,
+				  i == t->now ? ", which holds now," : "",
+				  way->cost * NSEC_PER_SEC / (double)way->time,
+				  (unsigned long long)(way->time / NSEC_PER_MSEC));
+		}
+	}
+}
+
 /* What comes of the way that holds. */
 static void act(struct steer *steer, const struct scene *scene, enum tune_action action) {
 	struct steer_gpu *g = &steer->gpus[scene->gpu];
@@ -560,11 +574,13 @@ static void act(struct steer *steer, const struct scene *scene, enum tune_action
 		judge_later(g);
 		break;
 	case TUNE_TRY:
+		log_ways(&g->tune, scene->gpu);
 		log_debug("GPU %zu: jobs are late, something else is tried", scene->gpu);
 		write_way(steer, scene,
 			  "planned: tried because jobs were late, and fewer are expected to be");
 		break;
 	case TUNE_BACK:
+		log_ways(&g->tune, scene->gpu);
 		log_debug("GPU %zu: of what was tried, the terms with the fewest late jobs hold",
 			  scene->gpu);
 		write_way(steer, scene,

@@ -503,7 +503,7 @@ static void the_rule_comes_back_if_the_plan_does_worse(void **state) {
 	(void)state;
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 2);
-	assert_int_equal(w.n_tries, 0);
+	assert_false(was_tried(&w, 1) || was_tried(&w, 3) || was_tried(&w, 4));
 }
 
 static void a_plan_that_does_better_than_the_rule_stays(void **state) {
@@ -533,6 +533,28 @@ static void the_rule_may_be_the_plan(void **state) {
 	assert_true(was_tried(&w, 0));
 	look_until_kept(&w);
 	assert_int_equal(level(&w), 0);
+}
+
+/* Half as many jobs more of level 3 are late when it is tried first. */
+static void does_worse_at_first(const struct world *w, const struct terms *terms, nsec_t time,
+				struct tune_seen *ret) {
+	static unsigned tried;
+
+	does_as_its_level_says(w, terms, time, ret);
+	if (terms[0].level == 3) {
+		tried = tried ? tried : w->n_tries;
+		ret->missed += w->n_tries == tried ? ret->missed / 2 : 0;
+	}
+}
+
+static void bad_luck_is_no_end(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){100, 310, 250, 80, 290});
+
+	(void)state;
+	w.does = does_worse_at_first;
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 3);
+	assert_true(w.n_tries <= LEVELS + 3);
 }
 
 /* What is left before its window is over was counted as far as it went. */
@@ -859,6 +881,7 @@ int main(void) {
 		cmocka_unit_test(a_plan_that_does_better_than_the_rule_stays),
 		cmocka_unit_test(a_few_jobs_under_the_rule_say_nothing),
 		cmocka_unit_test(the_rule_may_be_the_plan),
+		cmocka_unit_test(bad_luck_is_no_end),
 		cmocka_unit_test(a_plan_in_between_loses_no_count),
 		cmocka_unit_test(a_new_plan_is_not_tried_if_it_is_predicted_worse),
 		cmocka_unit_test(what_was_not_tried_is_when_more_jobs_are_late),

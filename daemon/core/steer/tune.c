@@ -47,6 +47,11 @@
 #define WORSE_LEAST  3
 #define WORSE_CHANCE 2.0
 
+/* A way that was counted for less than this part of a window is tried again if it may be the best:
+ * if so many standard deviations of chance would make it so. */
+#define UNSURE_PART   2
+#define UNSURE_CHANCE 2.0
+
 /* With more of a task's jobs unknown, what is known of the others may be of the fast ones only. */
 #define UNREPORTED_MAX 0.01
 
@@ -158,6 +163,31 @@ static unsigned untried_way(const struct tune *t) {
 		}
 	}
 	return next != NONE && !is_predicted_worse(t, next) ? next : NONE;
+}
+
+/* What @way costs at least, by chance. */
+static double least_rate(const struct tune_way *way) {
+	return fmax(way->cost - UNSURE_CHANCE * sqrt(way->cost), 0) / (double)way->time;
+}
+
+/* Of the ways that were counted for a moment only, and may be better than the best, the one that
+ * seems so most; NONE: there is none. */
+static unsigned unsure_way(const struct tune *t) {
+	unsigned best = best_way(t), next = NONE;
+
+	for (unsigned i = 0; i < t->n_ways; i++) {
+		const struct tune_way *way = &t->ways[i];
+
+		if (i == best || i == t->now || way->time == 0 ||
+		    way->time >= t->window / UNSURE_PART ||
+		    least_rate(way) >= rate(&t->ways[best])) {
+			continue;
+		}
+		if (next == NONE || least_rate(way) < least_rate(&t->ways[next])) {
+			next = i;
+		}
+	}
+	return next;
 }
 
 static unsigned find_way(const struct tune *t, const struct terms *terms) {
@@ -440,6 +470,7 @@ static enum tune_action after_window(struct tune *t, const struct tune_seen *see
 			 correct(t, part);
 	}
 	next = untried_way(t);
+	next = next != NONE ? next : unsure_way(t);
 	if (next != NONE && missed > 0 && t->round < TUNE_ROUNDS_MAX) {
 		hold(t, next, true);
 		return TUNE_TRY;

@@ -9,7 +9,8 @@
  * with the plan are meanwhile tried for a fifth of the window each, those first that are predicted
  * best; one that is clearly worse than the best is given up at once, and one that is predicted to be
  * worse than the best way is, by more than predictions are off, is not tried at all, for a trial
- * costs late jobs. The new plan is tried likewise. What held before there was a plan, the rule, has
+ * costs late jobs. The new plan is tried likewise. One that may be the best, for a trial is short,
+ * is tried again. What held before there was a plan, the rule, has
  * been tried by then, so no plan stays that does worse. The way with the fewest late jobs a second, counting those of tasks that
  * are late more often than MPS alone would have them as plan_worse() does, then holds for another
  * window, half as long again. After some rounds the best one stays.

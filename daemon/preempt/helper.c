@@ -460,8 +460,8 @@ static bool time_jobs(unsigned gpu, nsec_t now) {
 	return t->effect.runs;
 }
 
-/* Whether time slices may be set: not before it is known what holds without. A job that has been open
- * for too long is helped in all ways, whether it is timed or not. */
+/* Whether time slices may be set: not before it is known what holds without. A job that has been
+ * open for too long is helped in all ways, whether it is timed or not. */
 static bool may_slice(unsigned gpu, nsec_t now) {
 	const struct timing *t = &helper.timings[gpu];
 	unsigned top, working;

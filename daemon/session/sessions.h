@@ -35,12 +35,12 @@ TAILQ_HEAD(session_list, session);
 /* What sessions tell the server, which passes it on to those who watch or serve them. Jobs are told
  * of while they are in their session's list. */
 enum session_event {
-	SESSION_EVENT_START, /* its process is known: by its Hello, or from the daemon before */
+	SESSION_EVENT_START,   /* its process is known: by its Hello, or from the daemon before */
+	SESSION_EVENT_END,     /* one that has started ends */
 	SESSION_EVENT_WELCOME, /* about to be welcomed: its terms can be written */
-	SESSION_EVENT_END,   /* one that has started ends */
-	SESSION_EVENT_TERMS, /* what its terms depend on has changed: see steer.h */
-	SESSION_EVENT_GONE,  /* CLOSED, also one that never started: about to leave the list */
-	SESSION_EVENT_FAULT, /* it violates the protocol */
+	SESSION_EVENT_TERMS,   /* what its terms depend on has changed: see steer.h */
+	SESSION_EVENT_GONE,    /* CLOSED, also one that never started: about to leave the list */
+	SESSION_EVENT_FAULT,   /* it violates the protocol */
 	SESSION_EVENT_UNREPORTED, /* it could not tell of jobs: sessions.unreported has grown */
 	SESSION_EVENT_REQUEST,
 	SESSION_EVENT_GRANT,

@@ -296,8 +296,8 @@ static void slices_go_by_rank(void **state) {
 	program_end(&high);
 }
 
-/* Jobs are timed before time slices are set. One that nobody was beside when it opened is not timed:
- * it must not wait for ever for another's turn to end. */
+/* Jobs are timed before time slices are set. One that nobody was beside when it opened is not
+ * timed: it must not wait for ever for another's turn to end. */
 static void a_long_job_that_is_not_timed_is_helped(void **state) {
 	struct program high = program_start(2, 2), low;
 

@@ -473,7 +473,8 @@ static void less_is_tried_beside_a_good_way(void **state) {
 	assert_int_equal(w.n_tries, 1);
 }
 
-/* Where level @rule held for @time before the first plan, and all other ways are predicted badly. */
+/* Where level @rule held for @time before the first plan, and all other ways are predicted badly.
+ */
 static struct world rule_world(const unsigned *by_level, unsigned rule, nsec_t time) {
 	struct world w = {.n = 1, .does = does_as_its_level_says};
 	struct plan_way way;

@@ -38,9 +38,9 @@
 #define LOST_PART  0.75
 #define SAVED_PART 0.5
 
-/* A way that is predicted to cost so many times what the best one does is not tried: predictions are
- * off by a third (tests/bench/SIMULATOR.md). */
-#define OFF 1.5
+/* A way that is predicted to cost so many times what the best one does is not tried: predictions
+ * are off by a third (tests/bench/SIMULATOR.md). */
+#define NOT_WORTH 1.5
 
 /* A way is clearly worse once it has this many late jobs more than the best one would have had in
  * that time, and so many standard deviations of chance. */
@@ -146,7 +146,7 @@ static bool is_predicted_worse(const struct tune *t, unsigned way) {
 	unsigned best = best_way(t);
 
 	return best != NONE && predicted_cost(t, &t->ways[way].way) >=
-				       OFF * rate(&t->ways[best]) * (double)t->recent_time;
+				       NOT_WORTH * rate(&t->ways[best]) * (double)t->recent_time;
 }
 
 /* The way that was not counted yet and is predicted to cost least, if it may be worth it; NONE:
@@ -257,7 +257,7 @@ void tune_again(struct tune *t) {
 	hold(t, 0, false);
 }
 
-/* ---- the judgement ---- */
+/* ---- what was seen ---- */
 
 /* By how much more of its jobs were late than predicted; < 0: less; 0: too little is known. */
 static double misprediction(const struct model_result *predicted, const struct tune_seen *seen) {
@@ -339,6 +339,27 @@ static void add_counted(struct tune *t, const struct tune_seen *part, uint64_t m
 	t->ways[t->now].time += time - t->from + 1;
 }
 
+static uint64_t late(const struct tune *t, const struct tune_seen *seen) {
+	uint64_t missed = 0;
+
+	for (unsigned i = 0; i < t->n; i++) {
+		missed += seen[i].missed;
+	}
+	return missed;
+}
+
+/* Fewer jobs, as in a short try, leave it as it was. */
+static void see_lost(struct tune *t, const struct tune_seen *part) {
+	for (unsigned i = 0; i < t->n; i++) {
+		if (part[i].jobs >= JOBS_MIN) {
+			t->lost[i] = ratio(part[i].missed, part[i].jobs) >=
+				     (t->lost[i] ? SAVED_PART : LOST_PART);
+		}
+	}
+}
+
+/* ---- plans ---- */
+
 /* Another way is about to hold, before a window of this one is over. */
 static void add_rest(struct tune *t, const struct tune_seen *seen, nsec_t time) {
 	struct tune_seen part[MODEL_TASKS_MAX], all = counted(t, seen, part);
@@ -390,24 +411,7 @@ bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *
 	return true;
 }
 
-static uint64_t late(const struct tune *t, const struct tune_seen *seen) {
-	uint64_t missed = 0;
-
-	for (unsigned i = 0; i < t->n; i++) {
-		missed += seen[i].missed;
-	}
-	return missed;
-}
-
-/* Fewer jobs, as in a short try, leave it as it was. */
-static void see_lost(struct tune *t, const struct tune_seen *part) {
-	for (unsigned i = 0; i < t->n; i++) {
-		if (part[i].jobs >= JOBS_MIN) {
-			t->lost[i] = ratio(part[i].missed, part[i].jobs) >=
-				     (t->lost[i] ? SAVED_PART : LOST_PART);
-		}
-	}
-}
+/* ---- the end of a window ---- */
 
 /* Jobs that are late since the terms hold, and after how long. Those that were late before make
  * others late, so some more are nothing yet. */

@@ -7,13 +7,13 @@
  * model does not know (caches, memory, a slow host), or faster if it is late less often and its
  * response is shorter; and a new plan is asked for. While any job is late, the other ways that came
  * with the plan are meanwhile tried for a fifth of the window each, those first that are predicted
- * best; one that is clearly worse than the best is given up at once, and one that is predicted to be
- * worse than the best way is, by more than predictions are off, is not tried at all, for a trial
- * costs late jobs. The new plan is tried likewise. One that may be the best, for a trial is short,
- * is tried again. What held before there was a plan, the rule, has
- * been tried by then, so no plan stays that does worse. The way with the fewest late jobs a second, counting those of tasks that
- * are late more often than MPS alone would have them as plan_worse() does, then holds for another
- * window, half as long again. After some rounds the best one stays.
+ * best; one that is clearly worse than the best is given up at once, and one that is predicted to
+ * be worse than the best way is, by more than predictions are off, is not tried at all, for a trial
+ * costs late jobs. The new plan is tried likewise. Trials are short: one that may be the best, with
+ * some luck, is tried again. What held before there was a plan, the rule, was counted then, so no
+ * plan stays that does worse. The way with the fewest late jobs a second, counting those of tasks
+ * that are late more often than MPS alone would have them as plan_worse() does, then holds for
+ * another window, half as long again. After some rounds the best one stays.
  *
  * What stays is watched. If the tasks then do something else, for two windows one after the other,
  * than when it settled (another part of a task's jobs is late, more or fewer, or the task makes

@@ -65,7 +65,7 @@ static const char *verdict_text(const char *verdict) {
 		{"wait", "too few jobs so far to compare"},
 		{"try", "jobs were late; something else is tried"},
 		{"plan", "late jobs were not as predicted, so a new plan was asked for"},
-		{"back", "of the plans that ran this one did best"},
+		{"back", "of all that ran these terms did best"},
 		{"keep", "it is kept"},
 	};
 

@@ -584,7 +584,7 @@ static void act(struct steer *steer, const struct scene *scene, enum tune_action
 		log_debug("GPU %zu: of what was tried, the terms with the fewest late jobs hold",
 			  scene->gpu);
 		write_way(steer, scene,
-			  "planned: of the plans that ran this one had the fewest late jobs");
+			  "planned: of all that ran these terms had the fewest late jobs");
 		break;
 	}
 }

@@ -242,20 +242,27 @@ static void expect_plan(const struct program *a, const struct program *b, bool t
 	plan_rule(&h200, tasks, third ? 3 : 2, ret_rule);
 }
 
-/* Both run, are known, and have a plan, which is not what the rule says. */
-static void open_planned(struct program *ret_a, struct program *ret_b, struct plan *ret_plan) {
-	struct terms rule[3];
-
+/* Both run, are known, and have a plan, which is not what the rule says. @late: so many jobs of the
+ * long one are late while the rule holds. */
+static void open_planned_after(unsigned late, struct program *ret_a, struct program *ret_b,
+			       struct plan *ret_plan, struct terms ret_rule[3]) {
 	*ret_a = open_short();
 	*ret_b = open_long();
 	report_shape(ret_a);
 	assert_false(look(ret_a).planned); /* the other one's jobs are not known */
-	report_shape(ret_b);
+	report(ret_b, 64, ret_b->period / 10);
+	report(ret_b, late, 1000 * MS);
 	wait_for(ret_a, 1, NULL);
-	expect_plan(ret_a, ret_b, false, 1, ret_plan, rule);
+	expect_plan(ret_a, ret_b, false, 1, ret_plan, ret_rule);
 	assert_terms(ret_a, &ret_plan->terms[0]);
 	assert_terms(ret_b, &ret_plan->terms[1]);
-	assert_int_not_equal(ret_plan->terms[1].n, rule[1].n);
+	assert_int_not_equal(ret_plan->terms[1].n, ret_rule[1].n);
+}
+
+static void open_planned(struct program *ret_a, struct program *ret_b, struct plan *ret_plan) {
+	struct terms rule[3];
+
+	open_planned_after(0, ret_a, ret_b, ret_plan, rule);
 }
 
 static void close_program(struct program *p) {
@@ -513,10 +520,11 @@ static const struct plan_way *way_that_holds(const struct program *a, const stru
 static void a_plan_that_does_worse_than_predicted_is_changed(void **state) {
 	const struct plan_way *way;
 	struct program a, b;
+	struct terms rule[3];
 	struct plan plan;
 	struct told t;
 
-	open_planned(&a, &b, &plan);
+	open_planned_after(64, &a, &b, &plan, rule);
 	/* Fewer jobs say nothing, however long it takes. */
 	t = wait_for(&b, 1, "wait");
 	assert_true(t.plan.slow == 1);
@@ -540,7 +548,7 @@ static void a_plan_that_does_worse_than_predicted_is_changed(void **state) {
 	assert_terms(&a, &plan.terms[0]);
 	assert_terms(&b, &plan.terms[1]);
 	assert_int_equal(t.plan.predicted_misses, plan.predicted[1].missed);
-	assert_non_null(strstr(t.reason, "of the plans that ran"));
+	assert_non_null(strstr(t.reason, "of all that ran"));
 	assert_int_equal(explained("long", "assumed to take 4.00 times as long"), 1);
 	assert_int_equal(explained("short", "times as long"), 0);
 	/* Another task is not as slow. */
@@ -549,6 +557,24 @@ static void a_plan_that_does_worse_than_predicted_is_changed(void **state) {
 	t = wait_for(&b, 1, NULL);
 	assert_true(t.plan.slow == 1);
 	assert_int_equal(t.plan.plans, 1);
+	close_program(&a);
+	close_program(&b);
+}
+
+/* No job was late under it, and one is under the plan. */
+static void the_rule_comes_back(void **state) {
+	struct terms rule[3];
+	struct program a, b;
+	struct plan plan;
+	struct told t;
+
+	open_planned_after(0, &a, &b, &plan, rule);
+	usleep(A_WHILE);
+	report(&b, 16, 1000 * MS);
+	t = wait_for(&b, 2, "back");
+	assert_non_null(strstr(t.reason, "of all that ran"));
+	assert_terms(&a, &rule[0]);
+	assert_terms(&b, &rule[1]);
 	close_program(&a);
 	close_program(&b);
 }
@@ -678,6 +704,7 @@ int main(void) {
 		STARTED(a_lost_gpu_has_no_terms),
 		STARTED(a_task_that_is_changed_is_planned_anew),
 		STARTED(a_plan_that_does_worse_than_predicted_is_changed),
+		STARTED(the_rule_comes_back),
 		STARTED(a_plan_that_does_as_predicted_is_kept),
 		STARTED(a_task_gives_way_when_it_was_late),
 		STARTED(sbeetd_ends_while_a_plan_is_made),

@@ -58,7 +58,7 @@
 #define NONE TUNE_WAYS_MAX
 
 void tune_start(struct tune *t, unsigned n, nsec_t window) {
-	*t = (struct tune){.n = n, .window = window};
+	*t = (struct tune){.n = n, .window = window, .planned = NONE};
 	for (unsigned i = 0; i < n; i++) {
 		t->slow[i] = 1;
 	}
@@ -251,7 +251,7 @@ void tune_again(struct tune *t) {
 		t->ways[0].cost = t->ways[0].time = 0;
 		t->n_ways = 1;
 	}
-	t->planned = 0;
+	t->planned = t->planned == NONE ? NONE : 0;
 	t->round = t->reviews = 0;
 	t->settled = t->quiet = false;
 	hold(t, 0, false);
@@ -374,11 +374,10 @@ void tune_rule(struct tune *t, const struct terms *terms) {
 	const nsec_t tail[MODEL_TASKS_MAX] = {0};
 
 	hold(t, add_way(t, terms, unknown, tail), false);
-	t->by_rule = true;
 }
 
 bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *seen, nsec_t time) {
-	bool any = t->n_ways > 0, first = !any || t->by_rule, judged = t->round > 0;
+	bool any = t->n_ways > 0, first = t->planned == NONE, judged = t->round > 0;
 	unsigned i, before = t->now;
 
 	if (t->quiet) {
@@ -389,7 +388,7 @@ bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *
 	for (unsigned k = 0; k < plan->n_others && t->n_ways < TUNE_WAYS_MAX; k++) {
 		const struct plan_way *o = &plan->others[k];
 
-		if (t->by_rule || find_way(t, o->terms) == NONE) {
+		if (first || find_way(t, o->terms) == NONE) {
 			add_way(t, o->terms, o->predicted, o->tail);
 		}
 	}
@@ -397,7 +396,6 @@ bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *
 		if (any) {
 			add_rest(t, seen, time);
 		}
-		t->by_rule = false;
 		hold(t, i, false);
 		return true;
 	}

@@ -61,8 +61,7 @@ struct tune {
 	struct tune_way ways[TUNE_WAYS_MAX];
 	unsigned n_ways;
 	unsigned now;	  /* the way that holds */
-	unsigned planned; /* the way of the last plan */
-	bool by_rule;	  /* tune_rule() holds: there was no plan yet */
+	unsigned planned; /* the way of the last plan; TUNE_WAYS_MAX: there was none */
 	bool trying;	  /* for a short window */
 	bool settled;	  /* the way that holds stays, and is watched */
 	bool quiet;	  /* because no job was late */

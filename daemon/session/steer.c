@@ -323,19 +323,9 @@ static void count_from_now(struct steer_gpu *g, const struct scene *scene) {
 	}
 }
 
-/* The rule holds from now on, until there is a plan. */
-static void count_rule(struct steer_gpu *g, const struct scene *scene) {
-	struct terms terms[MODEL_TASKS_MAX];
-
-	plan_rule(&scene->cut, scene->tasks, scene->n, terms);
-	tune_start(&g->tune, scene->n, g->steer->window);
-	tune_rule(&g->tune, terms);
-	count_from_now(g, scene);
-}
-
 /* From now on the terms are computed for what is there now. A plan that holds stays until the next
- * one is made, if the programs and tasks are the same. */
-static void take_change(struct steer *steer, struct scene *scene, enum change change) {
+ * one is made, if the programs and tasks are the same. Return: whether one will come. */
+static bool take_change(struct steer *steer, struct scene *scene, enum change change) {
 	struct steer_gpu *g = &steer->gpus[scene->gpu];
 
 	event_del(&g->judge);
@@ -348,9 +338,11 @@ static void take_change(struct steer *steer, struct scene *scene, enum change ch
 			scene->sessions[i]->terms.tail[scene->gpu] = 0;
 		}
 		tell_deadlines(steer->sessions, scene->gpu);
-		tune_start(&g->tune, scene->n, steer->window);
 		g->judged = false;
 		g->plans = 0;
+	}
+	if (g->plans == 0) {
+		tune_start(&g->tune, scene->n, steer->window);
 	} else {
 		tune_again(&g->tune);
 	}
@@ -359,12 +351,10 @@ static void take_change(struct steer *steer, struct scene *scene, enum change ch
 		g->plans = 0;
 		planner_cancel(steer->planner, scene->gpu);
 		share(g, scene, change);
-		return;
+		return false;
 	}
 	sharing_stop(&g->sharing);
-	if (g->plans == 0) {
-		count_rule(g, scene);
-	}
+	return true;
 }
 
 /* Why the rule gives the program @i these terms. */
@@ -389,9 +379,9 @@ static const char *rule_reason(const struct scene *scene, const struct terms *te
 		     : "no programs have to be kept apart there";
 }
 
-static void write_rule(struct steer *steer, const struct scene *scene) {
+/* @terms: room for them. */
+static void write_rule(struct steer *steer, const struct scene *scene, struct terms *terms) {
 	const struct share *share = &steer->gpus[scene->gpu].sharing.share;
-	struct terms terms[MODEL_TASKS_MAX];
 	nsec_t deadlines[MODEL_TASKS_MAX];
 
 	for (unsigned i = 0; i < scene->n; i++) {
@@ -414,6 +404,7 @@ static void write_rule(struct steer *steer, const struct scene *scene) {
 
 static void on_sharing(int fd, short what, void *userdata) {
 	struct steer_gpu *g = userdata;
+	struct terms terms[MODEL_TASKS_MAX];
 	struct scene scene;
 
 	(void)fd;
@@ -424,14 +415,16 @@ static void on_sharing(int fd, short what, void *userdata) {
 	} else if (sharing_look(&g->sharing, scene.sessions, g->steer->sessions->now())) {
 		log_debug("GPU %zu: programs %s a deadline get more of it", g->gpu,
 			  g->sharing.share.trying ? "without" : "with");
-		write_rule(g->steer, &scene);
+		write_rule(g->steer, &scene, terms);
 	}
 }
 
 static void look_at_gpu(struct steer *steer, size_t gpu) {
 	struct steer_gpu *g = &steer->gpus[gpu];
+	struct terms terms[MODEL_TASKS_MAX];
 	enum change change;
 	struct scene scene;
+	bool planned;
 
 	scene_look(steer->sessions, gpu, &scene);
 	steer_others(steer, &scene);
@@ -439,9 +432,13 @@ static void look_at_gpu(struct steer *steer, size_t gpu) {
 	if (change == CHANGE_NONE) {
 		return;
 	}
-	take_change(steer, &scene, change);
+	planned = take_change(steer, &scene, change);
 	if (g->plans == 0) {
-		write_rule(steer, &scene);
+		write_rule(steer, &scene, terms);
+		if (planned) {
+			tune_rule(&g->tune, terms);
+			count_from_now(g, &scene);
+		}
 	}
 }
 

@@ -52,10 +52,13 @@ struct terms_page {
 	/* By GPU: how long a kernel of the program runs on the SMs of its terms, alone; 0: not
 	 * known. */
 	_Atomic uint64_t kernel_ns[PROTO_TERMS_GPUS_MAX];
+	/* By GPU: as copy_due_ns, once the copy can't be done by then: a job that is late anyway
+	 * lets others go first, as long as its next one is not late by that; 0: it does not. */
+	_Atomic uint64_t copy_late_due_ns[PROTO_TERMS_GPUS_MAX];
 };
 
 _Static_assert(sizeof(struct terms_gpu) == 32, "the page is the same for every program");
-_Static_assert(sizeof(struct terms_page) == 16 + 64 * PROTO_TERMS_GPUS_MAX,
+_Static_assert(sizeof(struct terms_page) == 16 + 72 * PROTO_TERMS_GPUS_MAX,
 	       "the page is the same for every program");
 
 /* A job of a program that is guarded comes at most so much earlier or later than its period says,

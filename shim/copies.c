@@ -91,6 +91,8 @@ static bool is_plain_pinned(const struct copies_call *c) {
 static bool describe(const struct op *op, const struct copies_call *c, enum terms_copies copies,
 		     struct keeper_copy *ret) {
 	nsec_t within = terms_copy_due(op->lane->device);
+	nsec_t late_within = terms_copy_late_due(op->lane->device);
+	nsec_t release = atomic_load(&op->lane->granted_ns);
 	bool large = c->n > PIECE_BYTES, hold = large && copies == TERMS_COPIES_HELD, plain;
 
 	if (!seat_get() || !value_can_wait(c->per_thread) ||
@@ -99,7 +101,8 @@ static bool describe(const struct op *op, const struct copies_call *c, enum term
 		return false;
 	}
 	plain = (c->unified || hold) && is_plain_pinned(c);
-	ret->due = board_due(atomic_load(&op->lane->granted_ns), within);
+	ret->due = board_due(release, within);
+	ret->late_due = late_within > within ? board_due(release, late_within) : ret->due;
 	ret->bytes = c->n;
 	ret->held = hold && plain && gate_others_go_on();
 	return ret->held || (ret->due != BOARD_NO_DUE && (plain || !c->unified));

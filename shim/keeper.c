@@ -59,12 +59,15 @@ struct words {
 };
 
 struct flight {
-	uint64_t due;
+	uint64_t due; /* late_due once it is too late for the first one */
+	uint64_t late_due;
 	nsec_t began;
 	size_t bytes;
 	nsec_t spin_until;
 	uint32_t number; /* of the copy: what is written behind it */
 	bool held;
+	nsec_t waited; /* for its gate */
+	nsec_t looked; /* until when that is counted */
 };
 
 /* The copies of one context. */
@@ -172,13 +175,29 @@ struct view {
 	nsec_t ends_since;
 };
 
+/* A copy that has waited for others for so long that it can't be done in time any more lets those
+ * go first that can. One that could not be even by itself keeps its deadline until it waits. */
+static void see_if_late(struct flight *f, bool waits, nsec_t now) {
+	nsec_t alone = f->began + length_of(f), ends;
+
+	if (f->held && waits && now > f->looked) {
+		f->waited += now - f->looked;
+	}
+	f->looked = now;
+	ends = alone + f->waited > now ? alone + f->waited : now;
+	if (ends > f->due && ends > alone) {
+		f->due = f->late_due;
+	}
+}
+
 /* Takes off what is done. Return: the earliest deadline of what is held; 0: nothing is. */
 static uint64_t look_at_flights(struct dock *d, struct view *v) {
 	uint64_t flying = atomic_load(&d->flying), due = 0;
+	bool waits = !atomic_load(&d->words->gate); /* since the last look */
 
 	for (; flying; flying &= flying - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(flying);
-		const struct flight *f = &d->flights[i];
+		struct flight *f = &d->flights[i];
 		uint64_t *announced = &v->announced[d->gpu];
 
 		if (atomic_load(&d->words->done[i]) == f->number) {
@@ -187,6 +206,7 @@ static uint64_t look_at_flights(struct dock *d, struct view *v) {
 			atomic_fetch_and(&d->taken, ~(UINT64_C(1) << i));
 			continue;
 		}
+		see_if_late(f, waits, v->now);
 		v->any = true;
 		v->others |= keeper_others_copy(d->gpu);
 		v->length[d->gpu] += length_of(f);
@@ -476,7 +496,9 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	f = &d->flights[i];
 	*f = (struct flight){
 		.due = copy->due,
+		.late_due = copy->late_due,
 		.began = now,
+		.looked = now,
 		.bytes = copy->bytes,
 		.spin_until = now + SPIN_NS + copy->bytes / SPIN_BYTES_A_NS,
 		.number = f->number + 1,

@@ -33,8 +33,9 @@ bool keeper_others_copy(unsigned gpu);
 
 /* A copy that is about to be handed to the driver. */
 struct keeper_copy {
-	unsigned gpu; /* its place in the page of terms */
-	uint64_t due; /* when it must be done, CLOCK_MONOTONIC; or BOARD_NO_DUE */
+	unsigned gpu;	   /* its place in the page of terms */
+	uint64_t due;	   /* when it must be done, CLOCK_MONOTONIC; or BOARD_NO_DUE */
+	uint64_t late_due; /* the same once it has waited for so long that it can't be; >= due */
 	size_t bytes;
 	bool held; /* its pieces wait for the gate */
 

@@ -192,6 +192,15 @@ HOT_CODE nsec_t terms_copy_due(CUdevice device) {
 		       : 0;
 }
 
+nsec_t terms_copy_late_due(CUdevice device) {
+	unsigned place;
+
+	return terms_place(device, &place)
+		       ? atomic_load_explicit(&atomic_load(&page)->copy_late_due_ns[place],
+					      memory_order_acquire)
+		       : 0;
+}
+
 HOT_CODE nsec_t terms_deadline(CUdevice device) {
 	unsigned place;
 

@@ -52,6 +52,9 @@ bool terms_place(CUdevice device, unsigned *ret_place);
  * place of @device is not known. */
 nsec_t terms_copy_due(CUdevice device);
 
+/* The same once it can't be done by then; 0: it stays as it is. */
+nsec_t terms_copy_late_due(CUdevice device);
+
 /* The same for the job itself; 0: it has no deadline, or none that anybody should wait for. */
 nsec_t terms_deadline(CUdevice device);
 

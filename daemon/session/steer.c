@@ -275,7 +275,7 @@ static void tell_deadlines(const struct sessions *all, size_t gpu) {
 					      scene_is_urgent(s) && !s->terms.hopeless[gpu]
 						      ? s->task.deadline
 						      : 0,
-					      s->terms.tail[gpu]);
+					      s->terms.tail[gpu], t.model.period);
 		}
 	}
 }

@@ -59,10 +59,13 @@ void session_terms_record_ops(struct session_terms *t, bool on) {
 	}
 }
 
-void session_terms_set_due(struct session_terms *t, size_t gpu, nsec_t deadline, nsec_t tail) {
+void session_terms_set_due(struct session_terms *t, size_t gpu, nsec_t deadline, nsec_t tail,
+			   nsec_t period) {
 	/* What can't be in time any more still has a deadline. */
 	nsec_t due = deadline > tail ? deadline - tail : deadline > 0;
+	nsec_t late_due = deadline > 0 && period > deadline ? due + period - deadline : 0;
 
+	atomic_store_explicit(&t->page->copy_late_due_ns[gpu], late_due, memory_order_release);
 	atomic_store_explicit(&t->page->gpu[gpu].copy_due_ns, due, memory_order_release);
 	atomic_store_explicit(&t->page->deadline_ns[gpu], deadline, memory_order_release);
 }

@@ -19,7 +19,7 @@ struct session_terms {
 	struct terms_page *page; /* owned; NULL: none, the program asks for each job */
 	/* By GPU. */
 	bool hopeless[SCHED_GPUS_MAX]; /* by the plan, and by what its jobs did: see plan.h */
-	nsec_t tail[SCHED_GPUS_MAX];   /* what its jobs need behind their copy in; 0: not known */
+	nsec_t tail[SCHED_GPUS_MAX];   /* what its jobs need besides their copy in; 0: not known */
 	struct terms now[SCHED_GPUS_MAX];   /* as the page says */
 	nsec_t since[SCHED_GPUS_MAX];	    /* when that was written; 0: never */
 	const char *reason[SCHED_GPUS_MAX]; /* static; why, for people; NULL: none is known */
@@ -43,8 +43,10 @@ bool session_terms_set(struct session_terms *t, size_t gpu, const struct terms *
 void session_terms_record_ops(struct session_terms *t, bool on);
 
 /* From now on jobs on GPU @gpu are due @deadline after their release (0: they have none), and need
- * @tail of that once their copy to the GPU is done, 0 if nobody knows. @t has a page. */
-void session_terms_set_due(struct session_terms *t, size_t gpu, nsec_t deadline, nsec_t tail);
+ * @tail of that besides their copy to the GPU, 0 if nobody knows; the next job is released
+ * @period after the one before, 0 if nobody knows. @t has a page. */
+void session_terms_set_due(struct session_terms *t, size_t gpu, nsec_t deadline, nsec_t tail,
+			   nsec_t period);
 
 /* From now on a job on GPU @gpu is expected @period after the one before (0: nobody knows when),
  * and its first kernel @lead after that. @t has a page. */

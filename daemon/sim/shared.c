@@ -30,6 +30,7 @@ struct shared_gpu {
 	nsec_t since[MODEL_TASKS_MAX];	   /* it holds just these */
 	unsigned n;
 	nsec_t pending; /* the next event that was pushed; NEVER: none */
+	nsec_t overhead;
 
 	/* With SIM_TERMS_SHARED. */
 	struct plan_gpu cut;
@@ -264,6 +265,12 @@ static int push_next(struct sim *s, struct shared_gpu *g) {
 						     .index = (uint32_t)(g - shared->gpus)});
 }
 
+/* The setup's overhead stands for all that the host takes. */
+static void set_host(struct shared_gpu *g) {
+	g->gpu.wake = g->overhead;
+	g->gpu.back = 0;
+}
+
 /* Where steer has the tasks without their profiles, by what was seen so far. */
 static void place_shared(struct shared_gpu *g) {
 	struct plan_task tasks[MODEL_TASKS_MAX];
@@ -284,7 +291,7 @@ static void place_shared(struct shared_gpu *g) {
 	fits = plan_places(&g->cut, terms, g->n, &g->gpu, g->places);
 	assert(fits);
 	(void)fits;
-	g->gpu.back = 0; /* the setup's overhead stands for all that the host takes */
+	set_host(g);
 }
 
 static int push_look(struct sim *s, const struct shared_gpu *g) {
@@ -477,7 +484,7 @@ static void steer(struct shared_gpu *g, const struct sched_gpu_model *model,
 	fits = plan_places(&cut, plan.terms, g->n, &g->gpu, g->places);
 	assert(fits);
 	(void)fits;
-	g->gpu.back = 0; /* the setup's overhead stands for all that the host takes */
+	set_host(g);
 }
 
 static int shared_open(struct sim *s) {
@@ -503,6 +510,7 @@ static int shared_open(struct sim *s) {
 		struct shared_gpu *g = &shared->gpus[k];
 
 		g->pending = NEVER;
+		g->overhead = setup->overhead;
 		if (setup->terms == SIM_TERMS_PLANNED && g->n > 0) {
 			steer(g, &setup->gpus[k], &setup->params);
 		} else if (setup->terms == SIM_TERMS_SHARED && g->n > 0) {

@@ -163,6 +163,7 @@ static void change_board(struct program *p) {
 	atomic_store(&p->page->lead_ns[0], below(3) * NSEC_PER_MSEC);
 	atomic_store(&p->page->deadline_ns[0], deadline);
 	atomic_store(&p->page->gpu[0].copy_due_ns, deadline / 2);
+	atomic_store(&p->page->copy_late_due_ns[0], below(3) * deadline);
 }
 
 static void change(struct program *p) {

@@ -216,11 +216,14 @@ static void assert_terms(const struct program *p, const struct terms *expected) 
 	assert_int_equal(t.yields, expected->yields);
 }
 
-/* When the copies in of jobs of @deadline must be done. */
-static void assert_due(const struct program *p, nsec_t deadline, nsec_t tail) {
+/* When the copies in of jobs of @deadline must be done, and if they can't be. */
+static void assert_due(const struct program *p, nsec_t period, nsec_t deadline, nsec_t tail) {
+	nsec_t due = deadline > tail ? deadline - tail : 1;
+
 	assert_true(tail > 0);
-	assert_int_equal(atomic_load(&p->s.page->gpu[0].copy_due_ns),
-			 deadline > tail ? deadline - tail : 1);
+	assert_int_equal(atomic_load(&p->s.page->gpu[0].copy_due_ns), due);
+	assert_int_equal(atomic_load(&p->s.page->copy_late_due_ns[0]),
+			 period > deadline ? due + period - deadline : 0);
 	assert_int_equal(atomic_load(&p->s.page->deadline_ns[0]), deadline);
 }
 
@@ -531,7 +534,8 @@ static void a_plan_that_does_worse_than_predicted_is_changed(void **state) {
 	assert_terms(&b, &plan.terms[1]);
 	report(&b, 15, MS);
 	usleep(A_WHILE); /* jobs of several windows count together */
-	assert_due(&b, 60 * MS, plan.tail[1]);
+	assert_due(&a, 5 * MS, 2 * MS, plan.tail[0]);
+	assert_due(&b, 60 * MS, 60 * MS, plan.tail[1]);
 	report(&b, 1, 10000 * MS);
 	t = wait_for(&b, 2, "try");
 	assert_int_equal(t.plan.plans, 2);
@@ -541,7 +545,8 @@ static void a_plan_that_does_worse_than_predicted_is_changed(void **state) {
 	assert_int_equal(t.plan.predicted_misses, way->predicted[1].missed);
 	assert_non_null(strstr(t.reason, "tried because"));
 	assert_int_not_equal(way->tail[1], plan.tail[1]);
-	assert_due(&b, 60 * MS, way->tail[1]);
+	assert_due(&a, 5 * MS, 2 * MS, way->tail[0]);
+	assert_due(&b, 60 * MS, 60 * MS, way->tail[1]);
 	/* Whatever is tried does worse, the plan for the slower jobs as well. */
 	t = fail_all_tries(&b, &plan.terms[1]);
 	assert_true(t.plan.plans > 2);

@@ -467,6 +467,8 @@ static void programs_share_a_board_while_copies_are_held(void **state) {
 	assert_int_equal(steered_terms(&b, 0).copies, TERMS_COPIES_HELD);
 	assert_int_equal(atomic_load(&a.page->gpu[0].copy_due_ns), 0);
 	assert_int_equal(atomic_load(&b.page->gpu[0].copy_due_ns), 50 * MS);
+	assert_int_equal(atomic_load(&a.page->copy_late_due_ns[0]), 0);
+	assert_int_equal(atomic_load(&b.page->copy_late_due_ns[0]), 0);
 	board_a = steered_board(&a, &slot_a);
 	board_b = steered_board(&b, &slot_b);
 	assert_int_not_equal(slot_a, slot_b);

@@ -161,12 +161,18 @@ static void unstick(void) {
 	atomic_store(&n_stuck, 0);
 }
 
-static struct keeper_copy begin(uint64_t due, bool held) {
-	struct keeper_copy copy = {.gpu = GPU, .due = due, .bytes = 1 << 24, .held = held};
+/* @late_due: when it is due once it is late. */
+static struct keeper_copy begin_late(uint64_t due, uint64_t late_due, bool held) {
+	struct keeper_copy copy = {
+		.gpu = GPU, .due = due, .late_due = late_due, .bytes = 1 << 24, .held = held};
 
 	assert_true(keeper_begin(context, &copy));
 	keeper_handed_over(&copy);
 	return copy;
+}
+
+static struct keeper_copy begin(uint64_t due, bool held) {
+	return begin_late(due, due, held);
 }
 
 /* As the GPU does behind the copy. */
@@ -334,6 +340,65 @@ static void copies_are_announced_with_their_length(void **state) {
 	wait_for_slot(0);
 	copy = begin(1200 * MS, false);
 	assert_in_range(length(), MS - 16, MS);
+	finish(&copy);
+	wait_for_slot(0);
+}
+
+/* It takes 1 ms: so says the test before. */
+static void a_copy_that_is_late_anyway_lets_others_go_first(void **state) {
+	struct keeper_copy copy;
+
+	announce(9, 1001 * MS);
+	copy = begin_late(1002 * MS, 1010 * MS, true);
+	let_it_look();
+	atomic_fetch_add(&now, MS);
+	let_it_look();
+	assert_int_equal(slot(OWN), 1002 * MS); /* in time, if it begins now */
+	atomic_fetch_add(&now, MS / 10);
+	wait_for_slot(1010 * MS);
+	announce(9, 0);
+	while (!is_open(&copy)) {
+		usleep(100);
+	}
+	announce(10, 1005 * MS); /* it can be in time */
+	while (is_open(&copy)) {
+		usleep(100);
+	}
+	announce(10, 1011 * MS);
+	while (!is_open(&copy)) {
+		usleep(100);
+	}
+	finish(&copy);
+	wait_for_slot(0);
+}
+
+/* Whatever it was worth; but one that waits for others as well is late. */
+static void a_copy_that_nothing_holds_up_is_not_late(void **state) {
+	struct keeper_copy copy = begin_late(1000 * MS + 1, 1010 * MS, true);
+
+	let_it_look();
+	atomic_fetch_add(&now, MS - 16);
+	let_it_look();
+	assert_int_equal(slot(OWN), 1000 * MS + 1);
+	announce(9, 1000 * MS);
+	while (is_open(&copy)) {
+		usleep(100);
+	}
+	atomic_fetch_add(&now, MS / 10);
+	wait_for_slot(1010 * MS);
+	finish(&copy);
+	wait_for_slot(0);
+}
+
+/* Nobody sees how far it is. */
+static void a_whole_copy_is_late_when_its_time_is_over(void **state) {
+	struct keeper_copy copy = begin_late(1002 * MS, 1010 * MS, false);
+
+	atomic_fetch_add(&now, 2 * MS);
+	let_it_look();
+	assert_int_equal(slot(OWN), 1002 * MS);
+	atomic_fetch_add(&now, 1);
+	wait_for_slot(1010 * MS);
 	finish(&copy);
 	wait_for_slot(0);
 }
@@ -684,6 +749,9 @@ static void leaving_opens_everything_for_good(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(copies_are_announced_with_their_length),
+		CASE(a_copy_that_is_late_anyway_lets_others_go_first),
+		CASE(a_copy_that_nothing_holds_up_is_not_late),
+		CASE(a_whole_copy_is_late_when_its_time_is_over),
 		CASE(keeper_announces_copies_until_they_are_done),
 		CASE(copies_are_announced_before_they_are_handed_over),
 		CASE(others_are_seen_to_copy),

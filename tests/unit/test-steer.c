@@ -103,7 +103,8 @@ static void work_that_is_not_known_keeps_out(void **state) {
 	assert_true(is_upper(&rule[1]));
 	assert_true(is_upper(&plan.terms[1]));
 	assert_int_equal(plan.predicted[0].missed, 0);
-	assert_int_equal(plan.tail[0], MS / 3 + 50 * NSEC_PER_USEC + 20 * NSEC_PER_USEC);
+	/* A wake-up, a copy back, and that its program hears of it. */
+	assert_int_equal(plan.tail[0], MS / 3 + (65 + 50 + 20) * NSEC_PER_USEC);
 	assert_int_equal(plan.tail[1], 0);
 	/* It always has work. */
 	assert_true(plan.predicted[1].done > 5);
@@ -274,32 +275,39 @@ static void who_stops_it_gets_the_rule(void **state) {
 
 static const struct model_gpu pair_gpu = {.sms = {66, 66}, .piece = MS / 10, .back = MS / 50};
 
-/* The first job begins at 0, the second at @later. @ret: when each ends. */
-static void run_pair(const struct model_task *tasks, enum terms_copies copies, nsec_t later,
-		     nsec_t *ret) {
-	struct model_place places[PAIR] = {{.regions = {true, false}, .copies = copies},
-					   {.regions = {false, true}, .copies = copies}};
+/* @n tasks, a job of each. @begins: when, in this order, the first at 0. @ret: when each ends. */
+static void run_jobs(const struct model_task *tasks, const struct model_place *places, unsigned n,
+		     const nsec_t *begins, nsec_t *ret) {
 	unsigned begun = 1, ended = 0;
 	struct model m;
 
-	model_init(&m, &pair_gpu, tasks, places, PAIR);
+	model_init(&m, &pair_gpu, tasks, places, n);
 	model_begin(&m, 0, 0, 0, 0, 1);
-	for (nsec_t now = 0; ended < PAIR; now = model_next(&m)) {
+	for (nsec_t now = 0; ended < n; now = model_next(&m)) {
 		uint32_t bits;
 
-		if (begun == 1 && now >= later) {
-			now = later;
-			model_begin(&m, 1, now, now, 0, 1);
+		if (begun < n && now >= begins[begun]) {
+			now = begins[begun];
+			model_begin(&m, begun, now, now, 0, 1);
 			begun++;
 		}
 		bits = model_advance(&m, now);
-		for (unsigned i = 0; i < PAIR; i++) {
+		for (unsigned i = 0; i < n; i++) {
 			if (bits & 1u << i) {
 				ret[i] = now;
 				ended++;
 			}
 		}
 	}
+}
+
+/* The first job begins at 0, the second at @later. @ret: when each ends. */
+static void run_pair(const struct model_task *tasks, enum terms_copies copies, nsec_t later,
+		     nsec_t *ret) {
+	const struct model_place places[PAIR] = {{.regions = {true, false}, .copies = copies},
+						 {.regions = {false, true}, .copies = copies}};
+
+	run_jobs(tasks, places, PAIR, (nsec_t[]){0, later}, ret);
 }
 
 static struct model_task copies(nsec_t deadline, nsec_t in, nsec_t kernels, nsec_t out) {
@@ -350,6 +358,23 @@ static void copies_that_go_first_stay_whole(void **state) {
 	/* It waits for a piece, or for all of the other copy. */
 	assert_true(held[1] < 5 * MS + MS / 10 + 2 * pair_gpu.piece);
 	assert_true(first[1] > 13 * MS && first[1] < 13 * MS + MS / 10);
+}
+
+/* The first copy holds the second one up until that can't be in time any more. */
+static void a_copy_that_is_late_anyway_goes_last(void **state) {
+	const struct model_task tasks[] = {copies(20 * MS, 8 * MS, MS, 0),
+					   copies(9 * MS, 4 * MS, 4 * MS, 0),
+					   copies(15 * MS, 4 * MS, MS, 0)};
+	const struct model_place places[] = {
+		{.regions = {true, false}, .copies = TERMS_COPIES_FIRST},
+		{.regions = {false, true}, .copies = TERMS_COPIES_HELD},
+		{.regions = {true, false}, .copies = TERMS_COPIES_HELD}};
+	nsec_t ends[3];
+
+	(void)state;
+	run_jobs(tasks, places, 3, (nsec_t[]){0, MS / 20, MS / 10}, ends);
+	assert_true(ends[2] < MS / 10 + 15 * MS);
+	assert_true(ends[1] > 20 * MS); /* it comes, too */
 }
 
 static void a_run_ends_when_enough_are_late(void **state) {
@@ -457,6 +482,7 @@ int main(void) {
 		cmocka_unit_test(a_return_waits_for_copies_of_others),
 		cmocka_unit_test(who_has_much_to_do_after_its_copy_copies_first),
 		cmocka_unit_test(copies_that_go_first_stay_whole),
+		cmocka_unit_test(a_copy_that_is_late_anyway_goes_last),
 		cmocka_unit_test(a_run_ends_when_enough_are_late),
 		cmocka_unit_test(kernels_slow_each_other_while_both_run),
 		cmocka_unit_test(who_always_has_work_never_sleeps),

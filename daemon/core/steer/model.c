@@ -172,9 +172,9 @@ static bool take_free(struct model *m, struct model_job *r) {
 	return more;
 }
 
-/* When its job must be done. */
+/* When its job must be done, as its program sees it: it knows of a job when that opens. */
 static nsec_t job_due(const struct model_job *r) {
-	return r->task->deadline && !r->place->last ? r->release + r->task->deadline : NEVER;
+	return r->task->deadline && !r->place->last ? r->opened + r->task->deadline : NEVER;
 }
 
 /* Its program is in the middle of a job. */
@@ -374,7 +374,8 @@ static nsec_t due(const struct model_job *r) {
 	if (!deadline || r->place->last) {
 		return NEVER;
 	}
-	return r->release + (deadline > r->tail ? deadline - r->tail : 0);
+	return r->opened + (deadline > r->tail ? deadline - r->tail : 0) +
+	       (r->copy_late && r->task->period > deadline ? r->task->period - deadline : 0);
 }
 
 /* Copies from the GPU never are. */
@@ -391,10 +392,21 @@ static bool copies_before(const struct model_job *a, const struct model_job *b) 
 	return has_due(a) && has_due(b) ? due(a) < due(b) : a->wants < b->wants;
 }
 
+/* Its copy has waited for so long that it can't be in time any more, as far as its program knows:
+ * see see_if_late() in shim/keeper.c. */
+static void see_if_late(const struct model *m, struct model_job *r) {
+	nsec_t ends = m->now + (is_held(r) ? r->copy_left : 0);
+
+	r->copy_late |= has_due(r) && ends > due(r) && ends > r->wants + r->task->copy_in;
+}
+
 static void serve_copies(struct model *m, unsigned out) {
 	struct model_job *best = NULL;
 	nsec_t piece;
 
+	for (unsigned i = 0; i < m->n && !m->copying[out]; i++) {
+		see_if_late(m, &m->jobs[i]);
+	}
 	for (unsigned i = 0; i < m->n && !m->copying[out]; i++) {
 		struct model_job *r = &m->jobs[i];
 
@@ -443,6 +455,7 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 		break;
 	case MODEL_COPY_IN:
 		r->copy_left = r->task->copy_in;
+		r->copy_late = false;
 		m->copies_changed[0] = true;
 		break;
 	case MODEL_QUEUED:
@@ -531,8 +544,8 @@ nsec_t model_tail(const struct model_gpu *gpu, const struct model_task *task,
 	gates = place->yields && gpu->behind > 0 ? task->kernels[sms] / gpu->behind + 1
 						 : task->launches;
 	gates = gates < task->launches ? gates : task->launches;
-	return task->kernels[sms] + (place->yields ? gates * gpu->gate : 0) + task->copy_out +
-	       gpu->back;
+	return gpu->wake + task->kernels[sms] + (place->yields ? gates * gpu->gate : 0) +
+	       task->copy_out + gpu->back;
 }
 
 nsec_t model_next(const struct model *m) {

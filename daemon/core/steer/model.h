@@ -19,7 +19,9 @@
  *    the time between its jobs.
  *  - Copies: one engine for each direction. They go first come, first served, but for those to the
  *    GPU that are held or go first: of these, those first that must be done soonest for their job
- * to be in time, if nobody else disturbs it. Held ones go in pieces, and begin a little later.
+ *    to be in time, if nobody else disturbs it. One that has waited for so long that it can't be
+ *    must be done only so much later that the next job is not late by it. Held ones go in pieces,
+ *    and begin a little later.
  *  - The program learns that its copy back is done through the engine of that copy: once more it
  *    waits for what others copy there.
  *
@@ -72,6 +74,7 @@ struct model_gpu {
 	nsec_t behind;		     /* so much of kernels is behind one gate, at least one */
 	nsec_t guard;		     /* jobs may come so much later than expected */
 	nsec_t overlap;		     /* kernels may run so long into a job that is guarded */
+	nsec_t wake;		     /* a job opens at least so much after its release */
 	nsec_t back;		     /* from the end of a job's last operation until its program
 					knows */
 };
@@ -105,10 +108,11 @@ struct model_job {
 	nsec_t began;	 /* the kernel's first block */
 	unsigned held[MODEL_REGIONS];
 	nsec_t copy_left;
-	nsec_t tail;  /* model_tail() */
-	double whole; /* what the kernel takes on the SMs that it holds */
-	bool past;    /* its gate */
-	bool beside;  /* other kernels run, and `whole` is longer for that */
+	bool copy_late; /* to the GPU: it has waited for too long */
+	nsec_t tail;	/* model_tail() */
+	double whole;	/* what the kernel takes on the SMs that it holds */
+	bool past;	/* its gate */
+	bool beside;	/* other kernels run, and `whole` is longer for that */
 };
 
 /* Not to be copied: it points into itself. */
@@ -135,7 +139,8 @@ struct model {
 void model_init(struct model *m, const struct model_gpu *gpu, const struct model_task *tasks,
 		const struct model_place *places, unsigned n);
 
-/* What a job of @task at @place needs after its copy in, with the GPU to itself. */
+/* What a job of @task at @place needs besides its copy in, with the GPU to itself: for its host to
+ * wake up, which its program has not seen when the job opens, and after the copy. */
 nsec_t model_tail(const struct model_gpu *gpu, const struct model_task *task,
 		  const struct model_place *place);
 

@@ -116,6 +116,7 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 		.behind = BEHIND,
 		.guard = PROTO_GUARD_NS,
 		.overlap = PROTO_OVERLAP_NS,
+		.wake = WAKE_MIN,
 		.back = BACK,
 	};
 }

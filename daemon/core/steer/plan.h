@@ -63,7 +63,7 @@ struct plan {
 	double alone[MODEL_TASKS_MAX];
 	/* Most of its jobs would be late alone on the GPU: nobody should wait for its copies. */
 	bool hopeless[MODEL_TASKS_MAX];
-	/* What a job needs after its copy in, alone on the SMs of its terms; 0: not known. */
+	/* What a job needs besides its copy in, alone on the SMs of its terms; 0: not known. */
 	nsec_t tail[MODEL_TASKS_MAX];
 	struct plan_way
 		others[PLAN_OTHERS_MAX]; /* no two with the same terms; none of the plan's */

@@ -1,8 +1,9 @@
 /*
  * copies.h: asynchronous copies to the GPU of programs whose terms say that copies are held or go
  * first: they are announced to others, and where they are held large ones go in pieces that let
- * more urgent copies of others go first (see keeper.h). The program sees no difference: one stream,
- * the pieces in order, what comes after the copy after all of them.
+ * more urgent copies of others go first (see keeper.h). The next one begins when the last 30 us of
+ * a copy are left. The program sees no difference: one stream, the pieces in order, what comes
+ * after the copy after all of them.
  *
  * A copy stays whole where a difference could show, or nobody would gain by it: from memory that is
  * not pinned or is write-combined, registered read-only or for I/O; where a part of it would be

@@ -32,6 +32,11 @@
 #define SPIN_NS		(20 * NSEC_PER_MSEC)
 #define SPIN_BYTES_A_NS 8
 
+/* A stream that has waited for its gate goes on that long after it was opened (H100). So others may
+ * begin so long before a held copy is done: then the link is not idle in between. */
+#define TAIL_NS	   (30 * NSEC_PER_USEC)
+#define PAGE_BYTES 4096
+
 /* Between two looks: where something waits at a closed gate, where it may soon, and at most. With
  * the least timer slack naps last 4 us longer, and take 30 and 12 % of a CPU (H200's host). */
 #define NAP_CLOSED_NS (10 * NSEC_PER_USEC)
@@ -63,6 +68,7 @@ struct flight {
 	uint64_t late_due;
 	nsec_t began;
 	size_t bytes;
+	size_t tail; /* of these: they follow behind the word */
 	nsec_t spin_until;
 	uint32_t number; /* of the copy: what is written behind it */
 	bool held;
@@ -135,12 +141,20 @@ static nsec_t length_of(const struct flight *f) {
 
 /* The fastest copy was disturbed the least. */
 static void learn(const struct flight *f, nsec_t now) {
-	nsec_t ns =
-		now > f->began && f->bytes >= LEARN_BYTES ? ((now - f->began) << 20) / f->bytes : 0;
+	size_t done = f->bytes - f->tail;
+	nsec_t ns = now > f->began && done >= LEARN_BYTES ? ((now - f->began) << 20) / done : 0;
 
 	if (ns > 0 && ns < atomic_load(&mib_ns)) {
 		atomic_store(&mib_ns, ns);
 	}
+}
+
+/* The bytes of about the last TAIL_NS of a copy, from a page on; a quarter of it at most. */
+static size_t tail_of(size_t bytes) {
+	size_t tail = (size_t)(TAIL_NS << 20) / atomic_load(&mib_ns);
+
+	tail = tail < bytes / 4 ? tail : bytes / 4;
+	return bytes - (bytes - tail) / PAGE_BYTES * PAGE_BYTES;
 }
 
 static nsec_t length_of_all(const struct dock *d) {
@@ -500,6 +514,7 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 		.began = now,
 		.looked = now,
 		.bytes = copy->bytes,
+		.tail = copy->held ? tail_of(copy->bytes) : 0,
 		.spin_until = now + SPIN_NS + copy->bytes / SPIN_BYTES_A_NS,
 		.number = f->number + 1,
 		.held = copy->held,
@@ -508,6 +523,7 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	copy->done = d->at + offsetof(struct words, done[i]);
 	copy->done_word = &d->words->done[i];
 	copy->done_value = f->number;
+	copy->tail = f->tail;
 	atomic_fetch_or(&d->flying, UINT64_C(1) << i);
 	announce(s, copy->gpu, copy->due, length_of_all(d));
 	/* The keeper alone opens the gate again, so it must be awake before the driver can make us

@@ -42,9 +42,10 @@ struct keeper_copy {
 	/* set by keeper_begin() */
 	CUdeviceptr gate; /* 4 bytes: pieces wait until they are at least 1 */
 	CUdeviceptr done; /* 4 bytes: where @done_value is to be written behind the copy */
+	size_t tail;	  /* if it is held: of its bytes, so many are to follow behind that */
 	uint32_t done_value;
 	_Atomic uint32_t *done_word; /* the same, for us */
-	bool called;		     /* the keeper knows of it */
+	bool called;		     /* the keeper knows of it, and the gate is closed */
 };
 
 /* From now on it is under way, in @context, which is current. Return: false if that can't be

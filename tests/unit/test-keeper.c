@@ -344,6 +344,26 @@ static void copies_are_announced_with_their_length(void **state) {
 	wait_for_slot(0);
 }
 
+/* Of a copy that takes 1 ms, as is known by now. */
+static void others_begin_before_a_held_copy_is_done(void **state) {
+	struct keeper_copy held = begin(1200 * MS, true), whole = begin(1200 * MS, false);
+	size_t part = (1 << 24) * 3 / 100; /* 30 us */
+
+	assert_in_range(held.tail, part - 4096, part + 4096);
+	assert_int_equal((held.bytes - held.tail) % 4096, 0);
+	assert_int_equal(whole.tail, 0);
+	finish(&whole);
+	let_it_look();
+	atomic_fetch_add(&now, MS * 97 / 100);
+	let_it_look();
+	finish(&held); /* but for its tail */
+	wait_for_slot(0);
+	whole = begin(1200 * MS, false); /* copies are not faster than that */
+	assert_in_range(length(), MS - MS / 1000, MS);
+	finish(&whole);
+	wait_for_slot(0);
+}
+
 /* It takes 1 ms: so says the test before. */
 static void a_copy_that_is_late_anyway_lets_others_go_first(void **state) {
 	struct keeper_copy copy;
@@ -749,6 +769,7 @@ static void leaving_opens_everything_for_good(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(copies_are_announced_with_their_length),
+		CASE(others_begin_before_a_held_copy_is_done),
 		CASE(a_copy_that_is_late_anyway_lets_others_go_first),
 		CASE(a_copy_that_nothing_holds_up_is_not_late),
 		CASE(a_whole_copy_is_late_when_its_time_is_over),

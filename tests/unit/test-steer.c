@@ -377,6 +377,21 @@ static void a_copy_that_is_late_anyway_goes_last(void **state) {
 	assert_true(ends[1] > 20 * MS); /* it comes, too */
 }
 
+/* Of 2 ms, with a pause of 0.2 ms before each but the first. */
+static void pieces_of_a_copy_cost_time(void **state) {
+	const struct model_task task = copies(50 * MS, 5 * MS, MS, 0);
+	const struct model_place place = {.regions = {true, true}, .copies = TERMS_COPIES_HELD};
+	const struct model_gpu gpu = {.sms = {66, 66}, .piece = 2 * MS, .pause = MS / 5};
+	struct model_result whole, pieces;
+
+	(void)state;
+	model_run(&pair_gpu, &(struct model_wake){0, 0}, &task, &place, 1, NSEC_PER_SEC, 1, NULL,
+		  &whole);
+	model_run(&gpu, &(struct model_wake){0, 0}, &task, &place, 1, NSEC_PER_SEC, 1, NULL,
+		  &pieces);
+	assert_int_equal(pieces.longest - whole.longest, 2 * gpu.pause - pair_gpu.back);
+}
+
 static void a_run_ends_when_enough_are_late(void **state) {
 	const struct model_wake wake = {MS / 10, MS / 10};
 	const struct model_task tasks[PAIR] = {copies(MS / 2, MS / 10, MS, MS / 10),
@@ -483,6 +498,7 @@ int main(void) {
 		cmocka_unit_test(who_has_much_to_do_after_its_copy_copies_first),
 		cmocka_unit_test(copies_that_go_first_stay_whole),
 		cmocka_unit_test(a_copy_that_is_late_anyway_goes_last),
+		cmocka_unit_test(pieces_of_a_copy_cost_time),
 		cmocka_unit_test(a_run_ends_when_enough_are_late),
 		cmocka_unit_test(kernels_slow_each_other_while_both_run),
 		cmocka_unit_test(who_always_has_work_never_sleeps),

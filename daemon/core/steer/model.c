@@ -400,6 +400,18 @@ static void see_if_late(const struct model *m, struct model_job *r) {
 	r->copy_late |= has_due(r) && ends > due(r) && ends > r->wants + r->task->copy_in;
 }
 
+/* All pieces of a copy are of about the same length. */
+static nsec_t piece_of(const struct model *m, const struct model_job *r) {
+	nsec_t piece = m->gpu->piece, n;
+
+	if (!is_held(r) || piece == 0) {
+		return r->copy_left;
+	}
+	n = r->task->copy_in / piece + 1;
+	piece = (r->task->copy_in + n - 1) / n;
+	return piece < r->copy_left ? piece : r->copy_left;
+}
+
 static void serve_copies(struct model *m, unsigned out) {
 	struct model_job *best = NULL;
 	nsec_t piece;
@@ -415,11 +427,10 @@ static void serve_copies(struct model *m, unsigned out) {
 		}
 	}
 	if (best) {
-		piece = is_held(best) ? m->gpu->piece : best->copy_left;
-		piece = piece < best->copy_left ? piece : best->copy_left;
+		piece = piece_of(m, best);
 		m->copying[out] = best;
 		best->copy_left -= piece;
-		best->next = m->now + piece;
+		best->next = m->now + piece + (best->copy_left > 0 ? m->gpu->pause : 0);
 	}
 }
 

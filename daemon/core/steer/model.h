@@ -68,7 +68,8 @@ struct model_place {
 
 struct model_gpu {
 	unsigned sms[MODEL_REGIONS]; /* together the GPU's */
-	nsec_t piece;		     /* of a held copy */
+	nsec_t piece;		     /* of a held copy, at most */
+	nsec_t pause;		     /* between two of them */
 	nsec_t hold;		     /* how much later a held copy begins */
 	nsec_t gate;		     /* how much later a kernel behind a gate begins */
 	nsec_t behind;		     /* so much of kernels is behind one gate, at least one */

@@ -58,6 +58,7 @@ static bool is_behind(const struct op *op, nsec_t each) {
 void gate_kernel_wait(const struct op *op) {
 	CUdevice device = op->lane->device;
 	nsec_t each = each_ns(op);
+	nsec_t takes = each > 0 && each < BEHIND_NS ? BEHIND_NS : each;
 	CUdeviceptr gate;
 	unsigned gpu;
 
@@ -65,7 +66,7 @@ void gate_kernel_wait(const struct op *op) {
 	    !terms_place(device, &gpu)) {
 		return;
 	}
-	gate = keeper_gate(op->id->context, device, gpu, each);
+	gate = keeper_gate(op->id->context, device, gpu, takes);
 	if (gate && value_wait(op->place.at, op->place.per_thread, gate)) {
 		log_once(LOG_LEVEL_INFO, "Kernels let jobs of others begin that are due earlier");
 	}

@@ -5,7 +5,7 @@
  * Such a kernel does not begin while a program that is awaited has a job open that is due earlier
  * and needs the GPU, nor in a guard band before one (proto/board.h);
  * nor do the launches behind it, 100 us of them at most, where each took that little in the job
- * before. Graphs wait each.
+ * before: a guard band has room for all of them. Graphs wait each.
  *
  * The program sees no difference: one wait more in its stream, before the launch. It goes without
  * one into streams that are being captured, and with a driver that can't let streams wait for

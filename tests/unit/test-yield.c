@@ -272,6 +272,31 @@ static void an_expected_job_is_not_waited_for_for_long(void **state) {
 	assert_int_equal(m.jobs[1].phase, MODEL_RUNNING);
 }
 
+/* A kernel of 0.5 ms would be over when the next job wants its SMs, but others may share its gate.
+ */
+static enum model_phase phase_of_short(nsec_t behind) {
+	const struct model_gpu gpu = {
+		.sms = {56, 76}, .guard = MS / 10, .overlap = MS / 10, .behind = behind};
+	struct model_task tasks[2] = {task(PERIOD, MS, 1, MS / 10, MS * 2 / 10).model,
+				      task(100 * MS, 90 * MS, 1, MS / 2, MS / 2).model};
+	struct model_place places[2] = {everywhere, everywhere};
+	struct model m;
+
+	places[0].awaited = places[0].guarded = places[1].yields = true;
+	model_init(&m, &gpu, tasks, places, 2);
+	begin(&m, 0, MS);
+	begin(&m, 1, PERIOD + MS / 2);
+	go_on_until(&m, PERIOD + MS * 7 / 10);
+	return m.jobs[1].phase;
+}
+
+static void what_shares_a_gate_keeps_the_guard_band_together(void **state) {
+	(void)state;
+	assert_int_equal(phase_of_short(0), MODEL_RUNNING);
+	assert_int_equal(phase_of_short(MS / 2), MODEL_RUNNING);
+	assert_int_equal(phase_of_short(MS), MODEL_QUEUED);
+}
+
 /* What @deadline leaves to spare beyond 0.35 ms counts: a kernel would end 0.05 ms after the next
  * job is expected, at 3.1 ms. */
 static enum model_phase phase_in_overlap(nsec_t deadline) {
@@ -338,6 +363,7 @@ int main(void) {
 		cmocka_unit_test(no_kernel_runs_into_a_job_that_is_expected),
 		cmocka_unit_test(what_fits_between_no_jobs_does_not_wait_for_the_next),
 		cmocka_unit_test(an_expected_job_is_not_waited_for_for_long),
+		cmocka_unit_test(what_shares_a_gate_keeps_the_guard_band_together),
 		cmocka_unit_test(kernels_run_a_little_into_a_job_that_has_time),
 		cmocka_unit_test(guard_bands_are_planned_where_they_save_jobs),
 	};

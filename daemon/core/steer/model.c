@@ -256,9 +256,10 @@ static bool must_yield(const struct model *m, const struct gated *k, nsec_t *ret
 }
 
 static struct gated at_gate(const struct model *m, const struct model_job *r) {
-	unsigned sms = sms_in(m->gpu, r->place);
+	nsec_t takes = (nsec_t)kernel_ns(r, sms_in(m->gpu, r->place));
 
-	return (struct gated){r, m->now + (nsec_t)kernel_ns(r, sms), job_due(r)};
+	takes = takes < m->gpu->behind ? m->gpu->behind : takes;
+	return (struct gated){r, m->now + takes, job_due(r)};
 }
 
 /* Kernels that may pass their gates come to the GPU now. */

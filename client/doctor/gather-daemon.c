@@ -104,9 +104,21 @@ static bool is_profile(const char *name) {
 	return *name != '.' && n > 5 && strcmp(name + n - 5, ".json") == 0;
 }
 
+static nsec_t nsec_of(struct timespec t) {
+	return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
+}
+
+/* Not time(), which may be some milliseconds, and so a second, behind. */
+static nsec_t wall_clock(void) {
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return nsec_of(now);
+}
+
 /* @uptime: of sbeetd, in ns. */
 static void look_at_profiles(struct profile_facts *p, nsec_t uptime) {
-	time_t started = time(NULL) - (time_t)(uptime / NSEC_PER_SEC);
+	nsec_t started = wall_clock() - uptime;
 	struct dirent *entry;
 	struct stat st;
 	DIR *directory;
@@ -121,8 +133,7 @@ static void look_at_profiles(struct profile_facts *p, nsec_t uptime) {
 		if (is_profile(entry->d_name) &&
 		    fstatat(dirfd(directory), entry->d_name, &st, 0) == 0) {
 			p->n_files++;
-			/* A second earlier may be before the start too. */
-			p->n_changed += st.st_ctim.tv_sec > started;
+			p->n_changed += nsec_of(st.st_ctim) > started;
 		}
 	}
 	closedir(directory);

@@ -183,56 +183,54 @@ HOT_CODE bool terms_place(CUdevice device, unsigned *ret_place) {
 	return true;
 }
 
+/* The page, and the place of @device in it; NULL: that is not known. */
+HOT_CODE static const struct terms_page *page_of(CUdevice device, unsigned *ret_place) {
+	return terms_place(device, ret_place) ? atomic_load(&page) : NULL;
+}
+
+#define get(where) atomic_load_explicit(&(where), memory_order_acquire)
+
 HOT_CODE nsec_t terms_copy_due(CUdevice device) {
 	unsigned place;
+	const struct terms_page *p = page_of(device, &place);
 
-	return terms_place(device, &place)
-		       ? atomic_load_explicit(&atomic_load(&page)->gpu[place].copy_due_ns,
-					      memory_order_acquire)
-		       : 0;
+	return p ? get(p->gpu[place].copy_due_ns) : 0;
 }
 
 nsec_t terms_copy_late_due(CUdevice device) {
 	unsigned place;
+	const struct terms_page *p = page_of(device, &place);
 
-	return terms_place(device, &place)
-		       ? atomic_load_explicit(&atomic_load(&page)->copy_late_due_ns[place],
-					      memory_order_acquire)
-		       : 0;
+	return p ? get(p->copy_late_due_ns[place]) : 0;
 }
 
 HOT_CODE nsec_t terms_deadline(CUdevice device) {
 	unsigned place;
+	const struct terms_page *p = page_of(device, &place);
 
-	return terms_place(device, &place)
-		       ? atomic_load_explicit(&atomic_load(&page)->deadline_ns[place],
-					      memory_order_acquire)
-		       : 0;
-}
-
-HOT_CODE bool terms_next(CUdevice device, struct terms_next *ret) {
-	const struct terms_page *p;
-	unsigned place;
-	nsec_t due;
-
-	if (!terms_place(device, &place)) {
-		return false;
-	}
-	p = atomic_load(&page);
-	ret->period = atomic_load_explicit(&p->period_ns[place], memory_order_acquire);
-	ret->lead = atomic_load_explicit(&p->lead_ns[place], memory_order_acquire);
-	due = atomic_load_explicit(&p->gpu[place].copy_due_ns, memory_order_acquire);
-	ret->spare = due == 0 ? ret->period : due > ret->lead ? due - ret->lead : 0;
-	return ret->period > 0;
+	return p ? get(p->deadline_ns[place]) : 0;
 }
 
 nsec_t terms_kernel_ns(CUdevice device) {
 	unsigned place;
+	const struct terms_page *p = page_of(device, &place);
 
-	return terms_place(device, &place)
-		       ? atomic_load_explicit(&atomic_load(&page)->kernel_ns[place],
-					      memory_order_acquire)
-		       : 0;
+	return p ? get(p->kernel_ns[place]) : 0;
+}
+
+HOT_CODE bool terms_next(CUdevice device, struct terms_next *ret) {
+	unsigned place;
+	const struct terms_page *p = page_of(device, &place);
+	nsec_t due;
+
+	if (!p) {
+		return false;
+	}
+	ret->period = get(p->period_ns[place]);
+	ret->lead = get(p->lead_ns[place]);
+	due = get(p->gpu[place].copy_due_ns);
+	ret->spare = due == 0 ? ret->period : due > ret->lead ? due - ret->lead : 0;
+	return ret->period > 0;
 }
 
 /* ---- partitions ---- */

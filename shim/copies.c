@@ -19,7 +19,6 @@
 /* An urgent copy waits for one piece at most. Between two pieces the link is idle for 8 us, which
  * costs copies of 1 GiB 4 % (H100). */
 #define PIECE_BYTES ((size_t)6 << 20)
-#define PAGE_BYTES  ((size_t)4096)
 
 /* Of cuMemHostAlloc() write-combined, or of cuMemHostRegister() I/O or read-only. */
 #define HOST_FLAGS_SPECIAL 0xc
@@ -91,9 +90,7 @@ static bool is_plain_pinned(const struct copies_call *c) {
 /* What the copy is to others. Return: false: it is nothing to them, and has nothing to wait for. */
 static bool describe(const struct op *op, const struct copies_call *c, enum terms_copies copies,
 		     struct keeper_copy *ret) {
-	nsec_t within = terms_copy_due(op->lane->device);
-	nsec_t late_within = terms_copy_late_due(op->lane->device);
-	nsec_t release = atomic_load(&op->lane->granted_ns);
+	nsec_t within = terms_copy_due(op->lane->device), late_within, release;
 	bool large = c->n > PIECE_BYTES, hold = large && copies == TERMS_COPIES_HELD, plain;
 
 	if (!seat_get() || !value_can_wait(c->per_thread) ||
@@ -102,6 +99,8 @@ static bool describe(const struct op *op, const struct copies_call *c, enum term
 		return false;
 	}
 	plain = (c->unified || hold) && is_plain_pinned(c);
+	release = atomic_load(&op->lane->granted_ns);
+	late_within = terms_copy_late_due(op->lane->device);
 	ret->due = board_due(release, within);
 	ret->late_due = late_within > within ? board_due(release, late_within) : ret->due;
 	ret->bytes = c->n;
@@ -115,8 +114,9 @@ static bool describe(const struct op *op, const struct copies_call *c, enum term
  * follow whatever happens. A copy that goes first anyway does not wait with its first piece. */
 static CUresult copy_in_pieces(const struct copies_call *c, CUstream stream,
 			       const struct keeper_copy *copy, size_t n) {
-	size_t pages = (n + PAGE_BYTES - 1) / PAGE_BYTES, pieces = n / PIECE_BYTES + 1;
-	size_t each = (pages + pieces - 1) / pieces * PAGE_BYTES;
+	size_t pages = (n + KEEPER_PAGE_BYTES - 1) / KEEPER_PAGE_BYTES;
+	size_t pieces = n / PIECE_BYTES + 1;
+	size_t each = (pages + pieces - 1) / pieces * KEEPER_PAGE_BYTES;
 	CUresult rc = CUDA_SUCCESS;
 
 	for (size_t at = 0, piece; at < n && rc == CUDA_SUCCESS; at += piece) {

@@ -34,8 +34,7 @@
 
 /* A stream that has waited for its gate goes on that long after it was opened (H100). So others may
  * begin so long before a held copy is done: then the link is not idle in between. */
-#define TAIL_NS	   (30 * NSEC_PER_USEC)
-#define PAGE_BYTES 4096
+#define TAIL_NS (30 * NSEC_PER_USEC)
 
 /* Between two looks: where something waits at a closed gate, where it may soon, and at most. With
  * the least timer slack naps last 4 us longer, and take 30 and 12 % of a CPU (H200's host). */
@@ -154,7 +153,7 @@ static size_t tail_of(size_t bytes) {
 	size_t tail = (size_t)(TAIL_NS << 20) / atomic_load(&mib_ns);
 
 	tail = tail < bytes / 4 ? tail : bytes / 4;
-	return bytes - (bytes - tail) / PAGE_BYTES * PAGE_BYTES;
+	return bytes - (bytes - tail) / KEEPER_PAGE_BYTES * KEEPER_PAGE_BYTES;
 }
 
 static nsec_t length_of_all(const struct dock *d) {

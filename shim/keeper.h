@@ -31,6 +31,9 @@
 /* Whether others copy to @gpu now. */
 bool keeper_others_copy(unsigned gpu);
 
+/* Parts of a copy begin at a multiple of this from its begin. */
+#define KEEPER_PAGE_BYTES ((size_t)4096)
+
 /* A copy that is about to be handed to the driver. */
 struct keeper_copy {
 	unsigned gpu;	   /* its place in the page of terms */

@@ -30,7 +30,6 @@ struct shared_gpu {
 	nsec_t since[MODEL_TASKS_MAX];	   /* it holds just these */
 	unsigned n;
 	nsec_t pending; /* the next event that was pushed; NEVER: none */
-	nsec_t overhead;
 
 	/* With SIM_TERMS_SHARED. */
 	struct plan_gpu cut;
@@ -266,13 +265,13 @@ static int push_next(struct sim *s, struct shared_gpu *g) {
 }
 
 /* The setup's overhead stands for all that the host takes. */
-static void set_host(struct shared_gpu *g) {
-	g->gpu.wake = g->overhead;
+static void set_host(struct shared_gpu *g, const struct sim_setup *setup) {
+	g->gpu.wake = setup->overhead;
 	g->gpu.back = 0;
 }
 
 /* Where steer has the tasks without their profiles, by what was seen so far. */
-static void place_shared(struct shared_gpu *g) {
+static void place_shared(struct shared_gpu *g, const struct sim_setup *setup) {
 	struct plan_task tasks[MODEL_TASKS_MAX];
 	struct terms terms[MODEL_TASKS_MAX];
 	nsec_t deadlines[MODEL_TASKS_MAX];
@@ -291,7 +290,7 @@ static void place_shared(struct shared_gpu *g) {
 	fits = plan_places(&g->cut, terms, g->n, &g->gpu, g->places);
 	assert(fits);
 	(void)fits;
-	set_host(g);
+	set_host(g, setup);
 }
 
 static int push_look(struct sim *s, const struct shared_gpu *g) {
@@ -313,7 +312,7 @@ static int look(struct sim *s, struct shared_gpu *g) {
 		busy |= g->seen[i].busy || g->seen[i].jobs > 0;
 	}
 	if (share_look(&g->share, g->seen, g->pause)) {
-		place_shared(g);
+		place_shared(g, s->setup);
 		model_moved(&g->model, s->now);
 		r = advance(s, g);
 	}
@@ -462,21 +461,21 @@ static int begin_sharing(struct sim *s, struct shared_gpu *g, const struct sched
 	if (urgent > 0 && urgent < g->n && terms_groups(g->cut.sms, g->cut.group) >= 2) {
 		share_start(&g->share, g->n, &g->cut);
 	}
-	place_shared(g);
+	place_shared(g, s->setup);
 	g->pause = share_pause(0, true);
 	return g->share.n > 0 ? push_look(s, g) : 0;
 }
 
 /* Each task where the policy steer would have it. */
 static void steer(struct shared_gpu *g, const struct sched_gpu_model *model,
-		  const struct sched_params *params) {
+		  const struct sim_setup *setup) {
 	struct plan_gpu cut = cut_of(model);
 	struct plan_task tasks[MODEL_TASKS_MAX];
 	struct plan plan;
 	bool fits;
 
-	cut.gates = params->yield;
-	cut.guards = params->guard;
+	cut.gates = setup->params.yield;
+	cut.guards = setup->params.guard;
 	for (unsigned i = 0; i < g->n; i++) {
 		tasks[i] = (struct plan_task){.model = g->tasks[i], .known = true};
 	}
@@ -484,7 +483,7 @@ static void steer(struct shared_gpu *g, const struct sched_gpu_model *model,
 	fits = plan_places(&cut, plan.terms, g->n, &g->gpu, g->places);
 	assert(fits);
 	(void)fits;
-	set_host(g);
+	set_host(g, setup);
 }
 
 static int shared_open(struct sim *s) {
@@ -510,9 +509,8 @@ static int shared_open(struct sim *s) {
 		struct shared_gpu *g = &shared->gpus[k];
 
 		g->pending = NEVER;
-		g->overhead = setup->overhead;
 		if (setup->terms == SIM_TERMS_PLANNED && g->n > 0) {
-			steer(g, &setup->gpus[k], &setup->params);
+			steer(g, &setup->gpus[k], setup);
 		} else if (setup->terms == SIM_TERMS_SHARED && g->n > 0) {
 			r = begin_sharing(s, g, &setup->gpus[k]);
 		} else {

@@ -418,11 +418,9 @@ static void serve_copies(struct model *m, unsigned out) {
 	nsec_t piece;
 
 	for (unsigned i = 0; i < m->n && !m->copying[out]; i++) {
-		see_if_late(m, &m->jobs[i]);
-	}
-	for (unsigned i = 0; i < m->n && !m->copying[out]; i++) {
 		struct model_job *r = &m->jobs[i];
 
+		see_if_late(m, r);
 		if (wants_engine(r, out) && (!best || copies_before(r, best))) {
 			best = r;
 		}

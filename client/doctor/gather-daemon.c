@@ -10,6 +10,7 @@
 
 #include "client/base/ctl.h"
 #include "client/doctor/gather.h"
+#include "client/live/runs.h"
 #include "client/live/snapshot.h"
 #include "daemon/core/sched.h"
 #include "daemon/core/state.h"
@@ -108,17 +109,10 @@ static nsec_t nsec_of(struct timespec t) {
 	return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
 }
 
-/* Not time(), which may be some milliseconds, and so a second, behind. */
-static nsec_t wall_clock(void) {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return nsec_of(now);
-}
-
 /* @uptime: of sbeetd, in ns. */
 static void look_at_profiles(struct profile_facts *p, nsec_t uptime) {
-	nsec_t started = wall_clock() - uptime;
+	/* Not by time(), which may be some milliseconds, and so a second, behind. */
+	nsec_t started = runs_now() - uptime;
 	struct dirent *entry;
 	struct stat st;
 	DIR *directory;

@@ -59,6 +59,26 @@ static nsec_t due_before(const struct task_last *last, nsec_t period, nsec_t at)
 	return at - due < period ? due : at; /* else another one has come since */
 }
 
+/* The job runs on: it was requested, at @at, at once after the one before. */
+static nsec_t run_on(struct releases *releases, nsec_t period, nsec_t at) {
+	const struct task_last *last = &releases->last;
+	nsec_t release;
+
+	releases->queued = releases->queued + period < at ? releases->queued + period : at;
+	releases->queues |= releases->held_up && at + period / TASK_PAUSE < last->release + period;
+	release = releases->queues ? releases->queued : due_before(last, period, at);
+	releases->held_up = release < at;
+	return release;
+}
+
+/* The job was requested when it was released. */
+static nsec_t begin_anew(struct releases *releases, nsec_t at, bool paced) {
+	releases->paced = paced;
+	releases->held_up = false;
+	releases->queued = at;
+	return at;
+}
+
 nsec_t task_release(struct releases *releases, const struct task_spec *task,
 		    const struct task_request *request) {
 	const struct task_last *last = &releases->last;
@@ -72,15 +92,15 @@ nsec_t task_release(struct releases *releases, const struct task_spec *task,
 	}
 	if (!request->alone || !last->ended || last->tid != request->tid ||
 	    last->gpu != request->gpu || at < last->ended) {
-		releases->paced = false;
-		return at;
+		return begin_anew(releases, at, false);
 	}
 	pause = at - last->ended;
 	if (pause > task->period / TASK_AT_ONCE) {
-		releases->paced = pause >= task->period / TASK_PAUSE;
-		return at;
+		releases->queues &= releases->queued + task->period > last->ended;
+		return begin_anew(releases, at, pause >= task->period / TASK_PAUSE);
 	}
-	return releases->paced ? due_before(last, task->period, at) : at;
+	return releases->paced ? run_on(releases, task->period, at)
+			       : begin_anew(releases, at, false);
 }
 
 void task_ended(struct releases *releases, const struct task_last *job) {

@@ -18,7 +18,11 @@ struct task_last {
 struct releases {
 	nsec_t first; /* of the declared grid first + k * period; 0: no grid */
 	struct task_last last;
-	bool paced; /* see task_release() */
+	/* See task_release(). */
+	bool paced;
+	bool held_up;  /* the last job came when it was requested, or later than that */
+	bool queues;   /* none of its releases is left out */
+	nsec_t queued; /* the last job's release if that is so */
 };
 
 /* As a program describes it. @spec: validated, or NULL; @program: the executable's name, which
@@ -46,6 +50,12 @@ struct task_request {
  *    still there a period after its own release, the program asked again at once when it ended,
  *    and it paces itself: before the first job that ran on, it had paused. Then the release is the
  *    last multiple of the period after the previous release at which that job was still there.
+ *
+ * Of a program that falls behind by more than a period this takes the releases between for left
+ * out, as those of a camera's frames are that nobody fetches. If, held up, it then asks at once
+ * for another job before the next period begins, it is seen to make up for them all: from then on
+ * each of its jobs that run on is released a period after the one before, and the next one after a
+ * pause when it is requested. It is so until it pauses with a release left.
  *
  * A program that sleeps for a fixed time between its jobs asks after the same pause however long
  * the last job took, so it is never held up in this sense, nor is one that never pauses.

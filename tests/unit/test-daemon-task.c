@@ -172,6 +172,47 @@ static void task_that_is_held_up_for_long_begins_with_the_last_release(void **st
 	assert_int_equal(job(&task, START + 3200 + 8001, START + 3200 + 8010), START + 9600);
 }
 
+/* The same, but it makes up for all of them: seen once it asks before the next one. */
+static void task_that_queues_its_releases_leaves_none_out(void **state) {
+	struct task task = make(3200, 2000, 0);
+	nsec_t at = START;
+
+	job(&task, START, START + 500);
+	for (unsigned round = 0; round < 3; round++) {
+		at += 32000;
+		assert_int_equal(job(&task, at, at + 9800), at);
+		/* The first time it is not known yet. */
+		assert_int_equal(job(&task, at + 9810, at + 10800), at + (round ? 3200 : 9600));
+		assert_int_equal(job(&task, at + 10810, at + 12000), at + 6400);
+		assert_int_equal(job(&task, at + 12010, at + 12100), at + 9600);
+		assert_int_equal(job(&task, at + 12800, at + 12900), at + 12800); /* caught up */
+	}
+}
+
+/* One that does leave releases out is known by its pause. */
+static void task_that_pauses_with_a_release_left_queues_none(void **state) {
+	struct task task = make(3200, 2000, 0);
+	nsec_t at = START + 32000;
+
+	job(&task, START, START + 500);
+	job(&task, at, at + 9800);
+	job(&task, at + 9810, at + 10000);
+	assert_int_equal(job(&task, at + 10010, at + 10100), at + 6400);
+	at += 12800;
+	assert_int_equal(job(&task, at, at + 9800), at);
+	assert_int_equal(job(&task, at + 9810, at + 10000), at + 9600);
+}
+
+/* Two jobs a period, one right after the other: neither is released before it is requested. */
+static void task_of_two_jobs_a_period_queues_none(void **state) {
+	struct task task = make(3200, 2000, 0);
+
+	for (nsec_t at = START; at < START + 320000; at += 3200) {
+		assert_int_equal(job(&task, at, at + 800), at);
+		assert_int_equal(job(&task, at + 810, at + 1600), at + 810);
+	}
+}
+
 /* What would make the release before the request a guess makes it the request. */
 static void task_is_released_when_requested_unless_all_is_certain(void **state) {
 	static const struct {
@@ -258,6 +299,9 @@ int main(void) {
 		cmocka_unit_test(task_that_never_pauses_is_released_when_requested),
 		cmocka_unit_test(task_is_released_in_time_when_its_own_job_holds_it_up),
 		cmocka_unit_test(task_that_is_held_up_for_long_begins_with_the_last_release),
+		cmocka_unit_test(task_that_queues_its_releases_leaves_none_out),
+		cmocka_unit_test(task_that_pauses_with_a_release_left_queues_none),
+		cmocka_unit_test(task_of_two_jobs_a_period_queues_none),
 		cmocka_unit_test(task_is_released_when_requested_unless_all_is_certain),
 		cmocka_unit_test(task_forgets_what_held_it_up),
 		cmocka_unit_test(task_is_never_released_after_its_request),

@@ -68,6 +68,7 @@ static nsec_t run_on(struct releases *releases, nsec_t period, nsec_t at) {
 	releases->queues |= releases->held_up && at + period / TASK_PAUSE < last->release + period;
 	release = releases->queues ? releases->queued : due_before(last, period, at);
 	releases->held_up = release < at;
+	releases->waiting = (at - releases->queued) / period;
 	return release;
 }
 
@@ -76,7 +77,20 @@ static nsec_t begin_anew(struct releases *releases, nsec_t at, bool paced) {
 	releases->paced = paced;
 	releases->held_up = false;
 	releases->queued = at;
+	releases->waiting = 0;
 	return at;
+}
+
+/* The program has paused. */
+static void leave_out(struct releases *releases, nsec_t period) {
+	nsec_t late = releases->last.ended > releases->queued
+			      ? releases->last.ended - releases->queued
+			      : 0;
+
+	if (releases->paced && late >= period) {
+		releases->queues = false;
+		releases->left_out += late / period;
+	}
 }
 
 nsec_t task_release(struct releases *releases, const struct task_spec *task,
@@ -96,11 +110,15 @@ nsec_t task_release(struct releases *releases, const struct task_spec *task,
 	}
 	pause = at - last->ended;
 	if (pause > task->period / TASK_AT_ONCE) {
-		releases->queues &= releases->queued + task->period > last->ended;
+		leave_out(releases, task->period);
 		return begin_anew(releases, at, pause >= task->period / TASK_PAUSE);
 	}
 	return releases->paced ? run_on(releases, task->period, at)
 			       : begin_anew(releases, at, false);
+}
+
+void task_lost_sight(struct releases *releases) {
+	releases->last.ended = 0;
 }
 
 void task_ended(struct releases *releases, const struct task_last *job) {

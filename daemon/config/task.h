@@ -23,6 +23,10 @@ struct releases {
 	bool held_up;  /* the last job came when it was requested, or later than that */
 	bool queues;   /* none of its releases is left out */
 	nsec_t queued; /* the last job's release if that is so */
+	/* Releases that have passed without a job, by a program that paused then; and those after
+	 * that of the last job that had passed when it was requested. 0 where the grid is declared.
+	 */
+	uint64_t left_out, waiting;
 };
 
 /* As a program describes it. @spec: validated, or NULL; @program: the executable's name, which
@@ -66,6 +70,9 @@ struct task_request {
 #define TASK_PAUSE   8	/* at least period / 8 after it */
 nsec_t task_release(struct releases *releases, const struct task_spec *task,
 		    const struct task_request *request);
+
+/* Jobs ran of which nothing is known: what the next one's release is follows from no other. */
+void task_lost_sight(struct releases *releases);
 
 /* @job is over; its `ended` is 0 if it was cancelled or lost. */
 void task_ended(struct releases *releases, const struct task_last *job);

@@ -246,6 +246,7 @@ static void handle_began(struct session *s, const Sbeet__ToDaemon *packet) {
 	if (began->dropped > 0) {
 		s->counters.unreported += began->dropped;
 		s->all->unreported += began->dropped;
+		task_lost_sight(&s->releases);
 		session_tell(s, SESSION_EVENT_UNREPORTED, NULL);
 	}
 	if (!admit_job(s, began->job, &began->gpu_uuid, &gpu)) {

@@ -312,6 +312,8 @@ static struct tune_seen seen_of(const struct session *s) {
 		.missed = s->counters.misses,
 		.response = s->counters.responses,
 		.unreported = s->counters.unreported,
+		.behind = (int64_t)(s->releases.left_out + s->releases.waiting),
+		.waiting = s->releases.waiting,
 	};
 }
 
@@ -512,6 +514,7 @@ static struct tune_seen seen_since(const struct steer_gpu *g, const struct sessi
 	seen.missed -= g->before[i].missed;
 	seen.response -= g->before[i].response;
 	seen.unreported -= g->before[i].unreported;
+	seen.behind -= g->before[i].behind;
 	return seen;
 }
 

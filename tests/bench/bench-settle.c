@@ -158,11 +158,25 @@ struct loop {
 	unsigned n_plans, n_tries;
 };
 
+/* Releases that have passed and whose jobs come next. */
+static uint64_t waiting(const struct world *w, unsigned i, nsec_t now) {
+	return w->begins[i] == NEVER ? (now - w->releases[i]) / w->tasks[i].period : 0;
+}
+
+/* What they have done by now. */
+static void see(const struct loop *l, struct tune_seen *seen) {
+	memcpy(seen, l->world->seen, sizeof(l->world->seen));
+	for (unsigned i = 0; i < TASKS; i++) {
+		seen[i].waiting = waiting(l->world, i, l->now);
+		seen[i].behind = (int64_t)seen[i].waiting;
+	}
+}
+
 static void write_way(struct loop *l) {
 	struct world *w = l->world;
 
 	l->since = l->now;
-	memcpy(l->before, w->seen, sizeof(w->seen));
+	see(l, l->before);
 	l->judge_at = l->now + tune_step(&l->tune);
 	world_place(w, tune_way(&l->tune)->terms);
 	model_moved(&w->model, l->now);
@@ -184,11 +198,12 @@ static void ask(struct loop *l) {
 
 /* What they did since then, and under these terms. */
 static void seen_since(const struct loop *l, struct tune_seen *seen) {
+	see(l, seen);
 	for (unsigned i = 0; i < TASKS; i++) {
-		seen[i] = l->world->seen[i];
 		seen[i].jobs -= l->before[i].jobs;
 		seen[i].missed -= l->before[i].missed;
 		seen[i].response -= l->before[i].response;
+		seen[i].behind -= l->before[i].behind;
 	}
 }
 
@@ -255,7 +270,7 @@ static void run_steer(struct loop *l) {
 	model_moved(&l->world->model, l->now);
 	tune_rule(&l->tune, terms);
 	l->since = l->now;
-	memcpy(l->before, l->world->seen, sizeof(l->before));
+	see(l, l->before);
 	ask(l);
 	while (l->now < END) {
 		nsec_t next = l->judge_at < l->plan_at ? l->judge_at : l->plan_at;

@@ -15,6 +15,9 @@
 #define MISSES_MORE  0.01
 #define SLOWER_LEAST 1.01
 
+/* By one window: responses of a task that falls behind say more of the jobs before it. */
+#define SLOWER_MOST 2.0
+
 /* No kernel is taken to be slower than this, or faster. */
 #define SLOW_MAX 4.0
 
@@ -24,6 +27,11 @@
 #define STEP_PART   20
 #define GLANCE_PART 100
 #define WATCH_PART  4
+
+/* A task is behind if so many releases have passed whose jobs come next; the best way holds for
+ * this part of a window at most until none is. */
+#define WAITING_MIN 2
+#define CLEAR_PART  4
 
 /* A settled way is looked at again if another part of a task's jobs is late than before, by this
  * and so many standard deviations of chance, or if it makes so many times as many jobs. */
@@ -92,9 +100,9 @@ static nsec_t watch_window(const struct tune *t) {
 }
 
 nsec_t tune_step(const struct tune *t) {
-	return (t->settled  ? watch_window(t) / WATCH_PART
-		: t->trying ? t->window / GLANCE_PART
-			    : t->window / STEP_PART) +
+	return (t->settled		   ? watch_window(t) / WATCH_PART
+		: t->trying || t->clearing ? t->window / GLANCE_PART
+					   : t->window / STEP_PART) +
 	       1;
 }
 
@@ -240,7 +248,7 @@ static unsigned add_way(struct tune *t, const struct terms *terms,
 static void hold(struct tune *t, unsigned way, bool trying) {
 	t->now = way;
 	t->trying = trying;
-	t->counts = t->has_reference = t->odd = false;
+	t->clearing = t->counts = t->has_reference = t->odd = false;
 	t->from = 0;
 	memset(t->before, 0, sizeof(t->before));
 }
@@ -282,11 +290,12 @@ static bool correct(struct tune *t, const struct tune_seen *seen) {
 		if (more == 0) {
 			continue;
 		}
-		slower = ratio(seen[i].response, seen[i].jobs) /
+		slower = ratio(seen[i].response, seen[i].jobs - (uint64_t)seen[i].behind) /
 			 ratio(predicted[i].response, predicted[i].done);
 		if (more > 0 ? slower <= SLOWER_LEAST : slower >= 1 / SLOWER_LEAST) {
 			continue;
 		}
+		slower = fmin(slower, SLOWER_MOST);
 		slow = fmin(fmax(way->slow[i] * slower, 1 / SLOW_MAX), SLOW_MAX);
 		any |= slow != t->slow[i];
 		t->slow[i] = slow;
@@ -300,6 +309,15 @@ static void count_from(struct tune *t, const struct tune_seen *seen, nsec_t time
 	memcpy(t->before, seen, t->n * sizeof(*seen));
 }
 
+/* Releases that passed without a job are late jobs, and those that were made up for are not. */
+static void take_behind(struct tune_seen *seen) {
+	if (seen->behind < -(int64_t)seen->missed) {
+		seen->behind = -(int64_t)seen->missed;
+	}
+	seen->jobs += (uint64_t)seen->behind;
+	seen->missed += (uint64_t)seen->behind;
+}
+
 /* What was counted of each task, and of all: as if those that are not known were like the others.
  */
 static struct tune_seen counted(const struct tune *t, const struct tune_seen *seen,
@@ -311,6 +329,9 @@ static struct tune_seen counted(const struct tune *t, const struct tune_seen *se
 		ret[i].missed = seen[i].missed - t->before[i].missed;
 		ret[i].response = seen[i].response - t->before[i].response;
 		ret[i].unreported = seen[i].unreported - t->before[i].unreported;
+		ret[i].behind = seen[i].behind - t->before[i].behind;
+		ret[i].waiting = seen[i].waiting;
+		take_behind(&ret[i]);
 		all.jobs += ret[i].jobs;
 		all.missed += ret[i].missed;
 		all.missed +=
@@ -343,9 +364,21 @@ static uint64_t late(const struct tune *t, const struct tune_seen *seen) {
 	uint64_t missed = 0;
 
 	for (unsigned i = 0; i < t->n; i++) {
-		missed += seen[i].missed;
+		struct tune_seen all = seen[i];
+
+		take_behind(&all);
+		missed += all.missed;
 	}
 	return missed;
+}
+
+static bool is_behind(const struct tune *t, const struct tune_seen *seen) {
+	for (unsigned i = 0; i < t->n; i++) {
+		if (seen[i].waiting >= WAITING_MIN) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Fewer jobs, as in a short try, leave it as it was. */
@@ -364,7 +397,7 @@ static void see_lost(struct tune *t, const struct tune_seen *part) {
 static void add_rest(struct tune *t, const struct tune_seen *seen, nsec_t time) {
 	struct tune_seen part[MODEL_TASKS_MAX], all = counted(t, seen, part);
 
-	if (!t->settled && all.jobs >= JOBS_MIN) {
+	if (!t->settled && !t->clearing && all.jobs >= JOBS_MIN) {
 		add_counted(t, part, all.missed, time);
 	}
 }
@@ -456,6 +489,13 @@ static enum tune_action hold_best(struct tune *t, const struct tune_seen *seen, 
 	return TUNE_PLAN;
 }
 
+/* Another way that may be the best; NONE: there is none. */
+static unsigned next_way(const struct tune *t) {
+	unsigned next = t->round < TUNE_ROUNDS_MAX ? untried_way(t) : NONE;
+
+	return next != NONE || t->round >= TUNE_ROUNDS_MAX ? next : unsure_way(t);
+}
+
 /* @anew: a settled way did something else than before. */
 static enum tune_action after_window(struct tune *t, const struct tune_seen *seen, nsec_t time,
 				     const struct tune_seen *part, uint64_t missed, bool anew) {
@@ -471,13 +511,35 @@ static enum tune_action after_window(struct tune *t, const struct tune_seen *see
 		t->ask = (anew || t->now == t->planned) && t->round < TUNE_ROUNDS_MAX &&
 			 correct(t, part);
 	}
-	next = untried_way(t);
-	next = next != NONE ? next : unsure_way(t);
-	if (next != NONE && missed > 0 && t->round < TUNE_ROUNDS_MAX) {
+	next = missed > 0 ? next_way(t) : NONE;
+	if (next == NONE) {
+		return hold_best(t, seen, time, part);
+	}
+	if (is_behind(t, seen) && t->now != best_way(t)) {
+		hold(t, best_way(t), false);
+		t->clearing = true;
+		return TUNE_BACK;
+	}
+	hold(t, next, true);
+	return TUNE_TRY;
+}
+
+/* A way holds that is not counted yet. */
+static enum tune_action before_window(struct tune *t, const struct tune_seen *seen, nsec_t time) {
+	bool soon = t->trying || !is_behind(t, seen);
+	unsigned next;
+
+	if (time < t->window / (soon ? STEP_PART : CLEAR_PART)) {
+		return TUNE_WAIT;
+	}
+	next = t->clearing ? next_way(t) : NONE;
+	if (next != NONE) {
 		hold(t, next, true);
 		return TUNE_TRY;
 	}
-	return hold_best(t, seen, time, part);
+	t->clearing = false;
+	count_from(t, seen, time);
+	return TUNE_WAIT;
 }
 
 /* ---- a settled way ---- */
@@ -547,10 +609,8 @@ enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t
 	}
 	worse = !t->settled && is_clearly_worse(t, late(t, seen), time);
 	if (!t->counts && !worse) {
-		if (time >= t->window / STEP_PART) {
-			count_from(t, seen, time);
-		}
-		return wait;
+		action = before_window(t, seen, time);
+		return action == TUNE_WAIT ? wait : action;
 	}
 	all = counted(t, seen, part);
 	see_lost(t, part);

@@ -20,6 +20,11 @@
  * another number of jobs), all ways are looked at again. After each such review the windows are
  * twice as long, so noise, and tasks that can't be served better, are soon left alone.
  *
+ * A release that passes without a job is a late job, of the way that held then: its job, if it
+ * still comes, is late whatever holds by that time. A way that leaves such jobs behind makes those
+ * that come next late, too. So the best way holds until they are done, or for a while, before
+ * another one is tried, and its own count begins then.
+ *
  * Jobs of which no account came are a hole in what is measured: they count as late as often as the
  * task's others, and a task with many of them corrects nothing.
  *
@@ -50,6 +55,8 @@ struct tune_seen {
 	uint64_t jobs, missed;
 	nsec_t response;     /* sum over the jobs */
 	uint64_t unreported; /* jobs more, of which nothing is known */
+	int64_t behind;	  /* releases more that passed without a job; < 0: jobs made up for some */
+	uint64_t waiting; /* releases that have passed and whose jobs come next; now */
 };
 
 struct tune {
@@ -63,6 +70,7 @@ struct tune {
 	unsigned now;	  /* the way that holds */
 	unsigned planned; /* the way of the last plan; TUNE_WAYS_MAX: there was none */
 	bool trying;	  /* for a short window */
+	bool clearing;	  /* of what the last one left behind, before another one is tried */
 	bool settled;	  /* the way that holds stays, and is watched */
 	bool quiet;	  /* because no job was late */
 	bool ask;	  /* for a new plan */

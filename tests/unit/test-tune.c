@@ -322,6 +322,96 @@ static void what_would_give_a_task_up_is_not_tried(void **state) {
 	assert_int_equal(w.n_tries, 0);
 }
 
+/* ---- a task that queues: a release each millisecond; its jobs take another part of that at each
+ * level, and are late while others wait ---- */
+
+struct queue_level {
+	unsigned done; /* in a second, when there are enough to do */
+	unsigned late; /* of a thousand, when none waits */
+};
+
+static struct {
+	const struct queue_level *by_level;
+	bool seen_late; /* jobs that wait are known to be late */
+	unsigned level;
+	uint64_t before, waiting; /* when that level began, and now */
+} queue;
+
+static void does_queue(const struct world *w, const struct terms *terms, nsec_t time,
+		       struct tune_seen *ret) {
+	const struct queue_level *now = &queue.by_level[terms[0].level];
+	uint64_t released = time / MS, most = time * now->done / 1000 / MS, done, caught_up;
+
+	(void)w;
+	if (terms[0].level != queue.level || time == 0) {
+		queue.level = terms[0].level;
+		queue.before = queue.waiting;
+	}
+	done = queue.before + released;
+	done = done < most ? done : most;
+	queue.waiting = queue.before + released - done;
+	caught_up = queue.before == 0  ? 0
+		    : now->done > 1000 ? queue.before * now->done / (now->done - 1000)
+				       : UINT64_MAX;
+	caught_up = caught_up < done ? caught_up : done;
+	*ret = (struct tune_seen){
+		.jobs = done,
+		.missed = (queue.seen_late ? caught_up : 0) + (done - caught_up) * now->late / 1000,
+		.response = done * MS,
+		.behind = (int64_t)queue.waiting - (int64_t)queue.before,
+		.waiting = queue.waiting,
+	};
+}
+
+static struct world queue_world(const struct queue_level *by_level, unsigned n) {
+	struct world w = {.n = 1, .does = does_queue};
+	struct plan plan;
+
+	memset(&queue, 0, sizeof(queue));
+	queue.by_level = by_level;
+	tune_start(&w.tune, 1, WINDOW);
+	fake_plan(&plan, 0, n);
+	assert_true(give_plan(&w, &plan));
+	return w;
+}
+
+/* Those of its jobs that are done seem to be in time. */
+static void a_way_that_falls_behind_is_not_the_best(void **state) {
+	struct world w = queue_world((const struct queue_level[]){{1500, 200}, {500, 0}}, 2);
+
+	(void)state;
+	look_until_kept(&w);
+	assert_true(was_tried(&w, 1));
+	assert_true(w.tune.ways[1].time < WINDOW / 10); /* and soon given up */
+	assert_int_equal(level(&w), 0);
+}
+
+/* At level 1 jobs are left, which at level 2 make all late that come next. */
+static void what_a_trial_left_behind_is_done_before_the_next(void **state) {
+	struct world w =
+		queue_world((const struct queue_level[]){{1200, 200}, {500, 0}, {1100, 100}}, 3);
+
+	(void)state;
+	queue.seen_late = true;
+	look_until_kept(&w);
+	assert_true(was_tried(&w, 1));
+	assert_true(was_tried(&w, 2));
+	assert_int_equal(level(&w), 2);
+}
+
+/* Sixty late jobs, of which fifty were released before. */
+static void jobs_made_up_for_are_late_once(void **state) {
+	struct world w = queue_world((const struct queue_level[]){{1000, 0}}, 1);
+	struct tune_seen seen = {0};
+	bool ask;
+
+	(void)state;
+	assert_int_equal(tune_judge(&w.tune, &seen, WINDOW / 10, &ask), TUNE_WAIT);
+	seen = (struct tune_seen){.jobs = 1000, .missed = 60, .behind = -50};
+	tune_judge(&w.tune, &seen, WINDOW, &ask);
+	assert_int_equal(w.tune.ways[0].cost, 10);
+}
+
 static void a_plan_better_than_all_others_comes_back(void **state) {
 	struct world w = fake_world((const unsigned[LEVELS]){100, 310, 250, 300, 290});
 
@@ -869,6 +959,9 @@ int main(void) {
 		cmocka_unit_test(a_task_of_few_jobs_is_not_given_up),
 		cmocka_unit_test(one_late_job_is_chance),
 		cmocka_unit_test(what_would_give_a_task_up_is_not_tried),
+		cmocka_unit_test(a_way_that_falls_behind_is_not_the_best),
+		cmocka_unit_test(what_a_trial_left_behind_is_done_before_the_next),
+		cmocka_unit_test(jobs_made_up_for_are_late_once),
 		cmocka_unit_test(a_plan_better_than_all_others_comes_back),
 		cmocka_unit_test(nothing_is_tried_while_no_job_is_late),
 		cmocka_unit_test(what_is_clearly_worse_is_given_up_early),

@@ -557,7 +557,7 @@ static void log_ways(const struct tune *t, size_t gpu) {
 		if (way->time > 0) {
 			log_debug("GPU %zu: way %u%s cost %.0f late jobs a second in %llu ms", gpu,
 				  i, i == t->now ? ", which holds now," : "",
-				  way->cost * NSEC_PER_SEC / (double)way->time,
+				  tune_cost(t, way) * NSEC_PER_SEC / (double)way->time,
 				  (unsigned long long)(way->time / NSEC_PER_MSEC));
 		}
 	}

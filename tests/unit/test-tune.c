@@ -306,6 +306,63 @@ static void one_late_job_is_chance(void **state) {
 	assert_int_equal(level(&w), 0);
 }
 
+/* All is judged by what is known last of MPS alone: level 1 was counted before that was known. */
+static void what_was_counted_before_is_judged_anew(void **state) {
+	static const unsigned late[LEVELS] = {900, 200, 300, 0, 0};
+	struct world w = {.n = 1, .does = does_as_its_level_says};
+	struct plan plan;
+
+	(void)state;
+	late_jobs = late;
+	unreported_jobs = 0;
+	tune_start(&w.tune, 1, WINDOW);
+	fake_plan(&plan, 1, 2);
+	plan.alone[0] = 0;
+	assert_true(give_plan(&w, &plan));
+	while (!was_tried(&w, 1)) {
+		look(&w);
+	}
+	fake_plan(&plan, 2, 3);
+	give_plan(&w, &plan);
+	look_until_kept(&w);
+	assert_true(was_tried(&w, 2));
+	assert_int_equal(level(&w), 1);
+}
+
+/* Of each task's jobs, of a thousand, at each level. */
+static void does_as_two_tasks_of_three_levels(const struct world *w, const struct terms *terms,
+					      nsec_t time, struct tune_seen *ret) {
+	static const unsigned late[3][2] = {{300, 500}, {260, 0}, {200, 400}};
+	nsec_t jobs[2] = {time / MS, time / (20 * MS)};
+
+	(void)w;
+	for (unsigned i = 0; i < 2; i++) {
+		ret[i] = (struct tune_seen){jobs[i], jobs[i] * late[terms[0].level][i] / 1000,
+					    jobs[i] * MS, 0};
+	}
+}
+
+/* Level 2 makes more of the second task late than level 1, but not more than level 0 does, which is
+ * MPS alone and was said to make none late. */
+static void what_mps_alone_did_counts_more_than_what_was_predicted(void **state) {
+	struct world w = {.n = 2, .does = does_as_two_tasks_of_three_levels};
+	struct plan plan;
+
+	(void)state;
+	tune_start(&w.tune, 2, WINDOW);
+	fake_plan(&plan, 0, 3);
+	for (unsigned k = 0; k < plan.n_others; k++) {
+		plan.others[k].terms[1] = (struct terms){.steered = true};
+	}
+	plan.terms[1] = (struct terms){.steered = true};
+	plan.alone[0] = plan.alone[1] = 0;
+	assert_true(give_plan(&w, &plan));
+	look_until_kept(&w);
+	assert_true(was_tried(&w, 1));
+	assert_true(was_tried(&w, 2));
+	assert_int_equal(level(&w), 2);
+}
+
 static void what_would_give_a_task_up_is_not_tried(void **state) {
 	struct world w = {.n = 2, .does = does_as_two_tasks};
 	struct plan plan;
@@ -409,7 +466,7 @@ static void jobs_made_up_for_are_late_once(void **state) {
 	assert_int_equal(tune_judge(&w.tune, &seen, WINDOW / 10, &ask), TUNE_WAIT);
 	seen = (struct tune_seen){.jobs = 1000, .missed = 60, .behind = -50};
 	tune_judge(&w.tune, &seen, WINDOW, &ask);
-	assert_int_equal(w.tune.ways[0].cost, 10);
+	assert_int_equal(w.tune.ways[0].missed[0], 10);
 }
 
 static void a_plan_better_than_all_others_comes_back(void **state) {
@@ -747,7 +804,7 @@ static void look_for(struct world *w, nsec_t time) {
 static void a_stationary_load_settles(void **state) {
 	static const unsigned late[LEVELS] = {300, 310, 250, 200, 290};
 	struct world w = chance_world(late, 1);
-	unsigned n_tries = w.n_tries;
+	unsigned n_tries = w.n_tries, reviews;
 
 	(void)state;
 	look_for(&w, 4 * HOUR);
@@ -758,9 +815,9 @@ static void a_stationary_load_settles(void **state) {
 	w = chance_world(late, 50);
 	look_for(&w, 4 * HOUR);
 	print_message("bursts: %u reviews, %u tries\n", w.tune.reviews, w.n_tries);
-	n_tries = w.n_tries;
+	reviews = w.tune.reviews;
 	look_for(&w, 8 * HOUR);
-	assert_int_equal(w.n_tries, n_tries);
+	assert_true(w.tune.reviews <= reviews + 1);
 }
 
 static void another_load_is_noticed(void **state) {
@@ -896,13 +953,13 @@ static void a_hole_corrects_nothing(void **state) {
 	while (w.tune.ways[0].time == 0) {
 		look(&w);
 	}
-	whole = w.tune.ways[0].cost;
+	whole = w.tune.ways[0].missed[0];
 	w = fake_world(late);
 	unreported_jobs = 500;
 	while (w.tune.ways[0].time == 0) {
 		look(&w);
 	}
-	assert_true(fabs(w.tune.ways[0].cost - whole) <= 2);
+	assert_true(fabs(w.tune.ways[0].missed[0] - whole) <= 2);
 	assert_int_equal(w.n_plans, 0);
 	assert_true(w.tune.slow[0] == 1);
 	/* A few don't matter. */
@@ -959,6 +1016,8 @@ int main(void) {
 		cmocka_unit_test(a_task_of_few_jobs_is_not_given_up),
 		cmocka_unit_test(one_late_job_is_chance),
 		cmocka_unit_test(what_would_give_a_task_up_is_not_tried),
+		cmocka_unit_test(what_was_counted_before_is_judged_anew),
+		cmocka_unit_test(what_mps_alone_did_counts_more_than_what_was_predicted),
 		cmocka_unit_test(a_way_that_falls_behind_is_not_the_best),
 		cmocka_unit_test(what_a_trial_left_behind_is_done_before_the_next),
 		cmocka_unit_test(jobs_made_up_for_are_late_once),

@@ -50,8 +50,8 @@
  * are off by a third (tests/bench/SIMULATOR.md). */
 #define NOT_WORTH 1.5
 
-/* A way is clearly worse once it has this many late jobs more than the best one would have had in
- * that time, and so many standard deviations of chance. */
+/* A way is clearly worse once it would cost more than the best one in that time without this many
+ * of its late jobs, and so many standard deviations of chance. */
 #define WORSE_LEAST  3
 #define WORSE_CHANCE 2.0
 
@@ -108,8 +108,59 @@ nsec_t tune_step(const struct tune *t) {
 
 /* ---- ways ---- */
 
-static double rate(const struct tune_way *way) {
-	return way->cost / (double)way->time;
+static unsigned find_way(const struct tune *t, const struct terms *terms) {
+	for (unsigned i = 0; i < t->n_ways; i++) {
+		bool same = true;
+
+		for (unsigned k = 0; same && k < t->n; k++) {
+			same = terms_equal(&t->ways[i].way.terms[k], &terms[k]);
+		}
+		if (same) {
+			return i;
+		}
+	}
+	return NONE;
+}
+
+/* How much of each task's jobs MPS alone would have late. */
+static void parts_alone(const struct tune *t, double *ret) {
+	struct terms whole[MODEL_TASKS_MAX];
+	unsigned i;
+
+	for (unsigned k = 0; k < t->n; k++) {
+		whole[k] = (struct terms){.steered = true};
+	}
+	i = find_way(t, whole);
+	for (unsigned k = 0; k < t->n; k++) {
+		const struct tune_way *way = i != NONE ? &t->ways[i] : NULL;
+
+		ret[k] = way && way->jobs[k] >= JOBS_MIN ? way->missed[k] / way->jobs[k]
+							 : t->alone[k];
+	}
+}
+
+/* If this part of what was seen to be late had been. */
+static double cost_of_part(const struct tune *t, const struct tune_way *way, double seen) {
+	double late = 0, jobs = 0, part[MODEL_TASKS_MAX], alone[MODEL_TASKS_MAX];
+
+	parts_alone(t, alone);
+	for (unsigned i = 0; i < t->n; i++) {
+		double missed = way->missed[i] * seen;
+
+		/* A single late job may be chance. */
+		part[i] = missed > 1 ? (missed - 1) / way->jobs[i] : 0;
+		late += missed;
+		jobs += way->jobs[i];
+	}
+	return late + plan_worse(part, alone, t->n, jobs);
+}
+
+double tune_cost(const struct tune *t, const struct tune_way *way) {
+	return cost_of_part(t, way, 1);
+}
+
+static double rate(const struct tune *t, unsigned way) {
+	return tune_cost(t, &t->ways[way]) / (double)t->ways[way].time;
 }
 
 /* The way that costs least; NONE: none was counted. */
@@ -117,8 +168,7 @@ static unsigned best_way(const struct tune *t) {
 	unsigned best = NONE;
 
 	for (unsigned i = 0; i < t->n_ways; i++) {
-		if (t->ways[i].time > 0 &&
-		    (best == NONE || rate(&t->ways[i]) < rate(&t->ways[best]))) {
+		if (t->ways[i].time > 0 && (best == NONE || rate(t, i) < rate(t, best))) {
 			best = i;
 		}
 	}
@@ -137,8 +187,9 @@ static nsec_t window(const struct tune *t) {
 
 /* What @way is predicted to cost if there are as many jobs as were seen last. */
 static double predicted_cost(const struct tune *t, const struct plan_way *way) {
-	double late = 0, jobs = 0, part[MODEL_TASKS_MAX];
+	double late = 0, jobs = 0, part[MODEL_TASKS_MAX], alone[MODEL_TASKS_MAX];
 
+	parts_alone(t, alone);
 	for (unsigned i = 0; i < t->n; i++) {
 		double n = (double)(t->recent[i].jobs + t->recent[i].unreported);
 
@@ -146,7 +197,7 @@ static double predicted_cost(const struct tune *t, const struct plan_way *way) {
 		late += part[i] * n;
 		jobs += n;
 	}
-	return late + plan_worse(part, t->alone, t->n, jobs);
+	return late + plan_worse(part, alone, t->n, jobs);
 }
 
 /* Whether a trial of @way would cost late jobs, and not be worth it. */
@@ -154,7 +205,7 @@ static bool is_predicted_worse(const struct tune *t, unsigned way) {
 	unsigned best = best_way(t);
 
 	return best != NONE && predicted_cost(t, &t->ways[way].way) >=
-				       NOT_WORTH * rate(&t->ways[best]) * (double)t->recent_time;
+				       NOT_WORTH * rate(t, best) * (double)t->recent_time;
 }
 
 /* The way that was not counted yet and is predicted to cost least, if it may be worth it; NONE:
@@ -174,8 +225,15 @@ static unsigned untried_way(const struct tune *t) {
 }
 
 /* What @way costs at least, by chance. */
-static double least_rate(const struct tune_way *way) {
-	return fmax(way->cost - UNSURE_CHANCE * sqrt(way->cost), 0) / (double)way->time;
+static double least_rate(const struct tune *t, const struct tune_way *way) {
+	double late = 0;
+
+	for (unsigned i = 0; i < t->n; i++) {
+		late += way->missed[i];
+	}
+	return late > 0 ? cost_of_part(t, way, fmax(1 - UNSURE_CHANCE / sqrt(late), 0)) /
+				  (double)way->time
+			: 0;
 }
 
 /* Of the ways that were counted for a moment only, and may be better than the best, the one that
@@ -187,29 +245,14 @@ static unsigned unsure_way(const struct tune *t) {
 		const struct tune_way *way = &t->ways[i];
 
 		if (i == best || i == t->now || way->time == 0 ||
-		    way->time >= t->window / UNSURE_PART ||
-		    least_rate(way) >= rate(&t->ways[best])) {
+		    way->time >= t->window / UNSURE_PART || least_rate(t, way) >= rate(t, best)) {
 			continue;
 		}
-		if (next == NONE || least_rate(way) < least_rate(&t->ways[next])) {
+		if (next == NONE || least_rate(t, way) < least_rate(t, &t->ways[next])) {
 			next = i;
 		}
 	}
 	return next;
-}
-
-static unsigned find_way(const struct tune *t, const struct terms *terms) {
-	for (unsigned i = 0; i < t->n_ways; i++) {
-		bool same = true;
-
-		for (unsigned k = 0; same && k < t->n; k++) {
-			same = terms_equal(&t->ways[i].way.terms[k], &terms[k]);
-		}
-		if (same) {
-			return i;
-		}
-	}
-	return NONE;
 }
 
 /* Of those that neither hold nor are the best, the one that did worst. */
@@ -220,9 +263,8 @@ static unsigned least_way(const struct tune *t) {
 		if (i == t->now || i == best) {
 			continue;
 		}
-		if (least == NONE ||
-		    (t->ways[i].time > 0 &&
-		     (t->ways[least].time == 0 || rate(&t->ways[i]) > rate(&t->ways[least])))) {
+		if (least == NONE || (t->ways[i].time > 0 &&
+				      (t->ways[least].time == 0 || rate(t, i) > rate(t, least)))) {
 			least = i;
 		}
 	}
@@ -253,10 +295,16 @@ static void hold(struct tune *t, unsigned way, bool trying) {
 	memset(t->before, 0, sizeof(t->before));
 }
 
+static void forget_count(struct tune_way *way) {
+	memset(way->jobs, 0, sizeof(way->jobs));
+	memset(way->missed, 0, sizeof(way->missed));
+	way->time = 0;
+}
+
 void tune_again(struct tune *t) {
 	if (t->n_ways > 0) {
 		t->ways[0] = t->ways[t->now];
-		t->ways[0].cost = t->ways[0].time = 0;
+		forget_count(&t->ways[0]);
 		t->n_ways = 1;
 	}
 	t->planned = t->planned == NONE ? NONE : 0;
@@ -340,36 +388,17 @@ static struct tune_seen counted(const struct tune *t, const struct tune_seen *se
 	return all;
 }
 
-/* What was counted, @late jobs in all. A single late job of a task may be chance. */
-static double cost(const struct tune *t, const struct tune_seen *counted, uint64_t late) {
-	double jobs = 0, part[MODEL_TASKS_MAX];
-
-	for (unsigned i = 0; i < t->n; i++) {
-		const struct tune_seen *seen = &counted[i];
-
-		part[i] = seen->missed ? ratio(seen->missed - 1, seen->jobs) : 0;
-		jobs += (double)(seen->jobs + seen->unreported);
-	}
-	return (double)late + plan_worse(part, t->alone, t->n, jobs);
-}
-
 /* The way that holds was counted until now. */
-static void add_counted(struct tune *t, const struct tune_seen *part, uint64_t missed,
-			nsec_t time) {
-	t->ways[t->now].cost += cost(t, part, missed);
-	t->ways[t->now].time += time - t->from + 1;
-}
-
-static uint64_t late(const struct tune *t, const struct tune_seen *seen) {
-	uint64_t missed = 0;
+static void add_counted(struct tune *t, const struct tune_seen *part, nsec_t time) {
+	struct tune_way *way = &t->ways[t->now];
 
 	for (unsigned i = 0; i < t->n; i++) {
-		struct tune_seen all = seen[i];
+		double all = (double)(part[i].jobs + part[i].unreported);
 
-		take_behind(&all);
-		missed += all.missed;
+		way->jobs[i] += all;
+		way->missed[i] += ratio(part[i].missed, part[i].jobs) * all;
 	}
-	return missed;
+	way->time += time - t->from + 1;
 }
 
 static bool is_behind(const struct tune *t, const struct tune_seen *seen) {
@@ -398,7 +427,7 @@ static void add_rest(struct tune *t, const struct tune_seen *seen, nsec_t time) 
 	struct tune_seen part[MODEL_TASKS_MAX], all = counted(t, seen, part);
 
 	if (!t->settled && !t->clearing && all.jobs >= JOBS_MIN) {
-		add_counted(t, part, all.missed, time);
+		add_counted(t, part, time);
 	}
 }
 
@@ -444,14 +473,26 @@ bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *
 
 /* ---- the end of a window ---- */
 
-/* Jobs that are late since the terms hold, and after how long. Those that were late before make
- * others late, so some more are nothing yet. */
-static bool is_clearly_worse(const struct tune *t, uint64_t missed, nsec_t time) {
+/* @seen since the terms hold, for @time. Jobs that were late before make others late, so some more
+ * are nothing yet. */
+static bool is_clearly_worse(const struct tune *t, const struct tune_seen *seen, nsec_t time) {
+	struct tune_way way = {.time = time};
 	unsigned best = best_way(t);
-	double expected = best == NONE ? 0 : rate(&t->ways[best]) * (double)time;
+	double late = 0, luck;
 
-	return best != NONE && best != t->now &&
-	       (double)missed > expected + WORSE_LEAST + WORSE_CHANCE * sqrt(expected);
+	if (best == NONE || best == t->now) {
+		return false;
+	}
+	for (unsigned i = 0; i < t->n; i++) {
+		struct tune_seen all = seen[i];
+
+		take_behind(&all);
+		way.jobs[i] = (double)all.jobs;
+		way.missed[i] = (double)all.missed;
+		late += (double)all.missed;
+	}
+	luck = WORSE_LEAST + WORSE_CHANCE * sqrt(late);
+	return late > luck && cost_of_part(t, &way, 1 - luck / late) > rate(t, best) * (double)time;
 }
 
 static void refer_to(struct tune *t, const struct tune_seen *part, nsec_t time) {
@@ -593,7 +634,7 @@ static bool is_to_review(struct tune *t, const struct tune_seen *part, nsec_t ti
 
 static void forget_counts(struct tune *t) {
 	for (unsigned i = 0; i < t->n_ways; i++) {
-		t->ways[i].cost = t->ways[i].time = 0;
+		forget_count(&t->ways[i]);
 	}
 }
 
@@ -607,7 +648,7 @@ enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t
 	if (t->n_ways == 0) {
 		return TUNE_KEEP;
 	}
-	worse = !t->settled && is_clearly_worse(t, late(t, seen), time);
+	worse = !t->settled && is_clearly_worse(t, seen, time);
 	if (!t->counts && !worse) {
 		action = before_window(t, seen, time);
 		return action == TUNE_WAIT ? wait : action;
@@ -629,7 +670,7 @@ enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t
 		t->round = 0;
 		forget_counts(t);
 	}
-	add_counted(t, part, all.missed, time);
+	add_counted(t, part, time);
 	t->ask = false;
 	action = after_window(t, seen, time, part, all.missed, anew);
 	*ret_ask = t->ask;

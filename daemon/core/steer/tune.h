@@ -13,7 +13,9 @@
  * some luck, is tried again. What held before there was a plan, the rule, was counted then, so no
  * plan stays that does worse. The way with the fewest late jobs a second, counting those of tasks
  * that are late more often than MPS alone would have them as plan_worse() does, then holds for
- * another window, half as long again. After some rounds the best one stays.
+ * another window, half as long again. What MPS alone does is what it did if it was counted, else as
+ * the last plan predicts it; what was counted before is judged by that, too. After some rounds the
+ * best one stays.
  *
  * What stays is watched. If the tasks then do something else, for two windows one after the other,
  * than when it settled (another part of a task's jobs is late, more or fewer, or the task makes
@@ -46,8 +48,9 @@
 struct tune_way {
 	struct plan_way way;
 	double slow[MODEL_TASKS_MAX]; /* as in struct tune, when it was predicted */
-	double cost;		      /* while it was counted, in late jobs */
-	nsec_t time;		      /* it was counted; 0: not yet */
+	/* Of each task while it was counted; with those of which nothing is known. */
+	double jobs[MODEL_TASKS_MAX], missed[MODEL_TASKS_MAX];
+	nsec_t time; /* it was counted; 0: not yet */
 };
 
 /* What a task's jobs did since the terms hold. */
@@ -64,7 +67,7 @@ struct tune {
 	nsec_t window; /* the first; each one after it is half as long again */
 	unsigned round;
 	double slow[MODEL_TASKS_MAX];  /* kernels take so many times as long as in their profile */
-	double alone[MODEL_TASKS_MAX]; /* of the last plan */
+	double alone[MODEL_TASKS_MAX]; /* by the last plan */
 	struct tune_way ways[TUNE_WAYS_MAX];
 	unsigned n_ways;
 	unsigned now;	  /* the way that holds */
@@ -112,6 +115,10 @@ void tune_again(struct tune *t);
  * Return: whether the terms have to be set to those of tune_way(). If so, or if it is the first
  * plan, tune_judge() looks at it. */
 bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *seen, nsec_t time);
+
+/* What @way was seen to cost, in late jobs: tasks that are late more often than under MPS alone
+ * count as in plan_worse(). */
+double tune_cost(const struct tune *t, const struct tune_way *way);
 
 /* The way that holds. There was a plan, or tune_rule(). */
 const struct plan_way *tune_way(const struct tune *t);

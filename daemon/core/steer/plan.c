@@ -93,8 +93,8 @@ struct search {
 	nsec_t time;
 	struct optimum optima[N_STARTS]; /* the best first */
 	unsigned n_optima;
-	struct optimum gateless;       /* the best where nobody yields */
-	nsec_t longest;		       /* period */
+	struct optimum gateless; /* the best where nobody yields; none: its badness is INFINITY */
+	nsec_t longest;		 /* period */
 	double alone[MODEL_TASKS_MAX]; /* how much of its jobs is late under MPS alone */
 };
 
@@ -407,19 +407,31 @@ static bool move_gates(struct search *s, struct candidate *c, double *best) {
 	return moved;
 }
 
-/* The gates are moved first, like one task more. */
-static double improve(struct search *s, struct candidate *c) {
+static void note_gateless(struct search *s, const struct candidate *c, double badness) {
+	if (badness < s->gateless.badness && !has_gates(s, c)) {
+		s->gateless = (struct optimum){*c, badness};
+	}
+}
+
+/* The gates are moved like one task more: before the others, or after them. */
+static double improve(struct search *s, struct candidate *c, bool gates_last) {
 	double best = badness(s, c, INFINITY);
-	unsigned n = s->n + 1, still = 0; /* in a row that did not move: all others are where they
-					     were */
+	unsigned n = s->n + 1, gates = gates_last ? s->n : 0;
+	unsigned still = 0; /* in a row that did not move: all others are where they were */
 
 	for (unsigned i = 0; i < ROUNDS_MAX * n && still < n; i++) {
-		unsigned task = i % n - 1;
-		bool moved = i % n == 0 ? move_gates(s, c, &best)
-					: s->known[task] && move(s, c, task, &best);
+		unsigned task = gates_last ? i % n : i % n - 1;
+		bool moved;
 
+		if (i % n == gates) {
+			note_gateless(s, c, best);
+			moved = move_gates(s, c, &best);
+		} else {
+			moved = s->known[task] && move(s, c, task, &best);
+		}
 		still = moved ? 0 : still + 1;
 	}
+	note_gateless(s, c, best);
 	return best;
 }
 
@@ -445,13 +457,15 @@ static struct candidate by_deadline(const struct search *s, const struct candida
 	return other;
 }
 
-static void try_from(struct search *s, struct candidate *c, unsigned lower) {
+static void try_from(struct search *s, struct candidate *c, unsigned lower, bool gates_last) {
 	c->lower = lower;
 	if (lower > 0) {
-		insert(s, c, improve(s, c));
+		insert(s, c, improve(s, c, gates_last));
 	}
 }
 
+/* Where gates come first, parts of the GPU are found that fit them, and the other way round:
+ * neither is always better, so the starts take turns. */
 static void try_cuts(struct search *s, struct candidate *c) {
 	const struct candidate rule = *c;
 	struct candidate levels = by_deadline(s, c);
@@ -459,9 +473,9 @@ static void try_cuts(struct search *s, struct candidate *c) {
 	for (size_t k = 0; k < N_CUTS && !(k > 0 && stopped(s)); k++) {
 		struct candidate other = rule;
 
-		try_from(s, &other, s->n_groups * cuts[k] / 8);
+		try_from(s, &other, s->n_groups * cuts[k] / 8, k % 2);
 		if (k == 0 && !stopped(s)) {
-			try_from(s, &levels, s->n_groups * cuts[k] / 8);
+			try_from(s, &levels, s->n_groups * cuts[k] / 8, true);
 		}
 	}
 	*c = s->optima[0].candidate;
@@ -564,7 +578,10 @@ static void take_task(struct search *s, unsigned i, const struct plan_task *task
 static void search_init(struct search *s, const struct plan_gpu *gpu, const struct plan_task *tasks,
 			unsigned n) {
 	assert(n > 0 && n <= MODEL_TASKS_MAX && gpu->group > 0);
-	*s = (struct search){.gpu = gpu, .n = n, .n_groups = terms_groups(gpu->sms, gpu->group)};
+	*s = (struct search){.gpu = gpu,
+			     .n = n,
+			     .n_groups = terms_groups(gpu->sms, gpu->group),
+			     .gateless = {.badness = INFINITY}};
 	for (unsigned m = 1; m <= gpu->sms; m++) {
 		s->unknown[m] = UNKNOWN_BLOCK * UNKNOWN_WAVES * gpu->sms / m;
 	}
@@ -666,9 +683,10 @@ static void add_others(struct search *s, const struct candidate *rule, struct pl
 	if (has_gates(s, best)) {
 		const struct candidate bandless = without_bands(s, best);
 		const struct candidate gateless = with_gates(s, best, 0, false);
+		bool is_known = s->gateless.badness < INFINITY;
 
 		add_other(s, &bandless, plan);
-		add_other(s, &gateless, plan);
+		add_other(s, is_known ? &s->gateless.candidate : &gateless, plan);
 		kept += plan->n_others;
 	}
 	for (unsigned i = 1; i < s->n_optima && plan->n_others < kept; i++) {

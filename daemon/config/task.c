@@ -67,6 +67,7 @@ static nsec_t run_on(struct releases *releases, nsec_t period, nsec_t at) {
 	releases->queued = releases->queued + period < at ? releases->queued + period : at;
 	releases->queues |= releases->held_up && at + period / TASK_PAUSE < last->release + period;
 	release = releases->queues ? releases->queued : due_before(last, period, at);
+	releases->woken = false;
 	releases->held_up = release < at;
 	releases->waiting = (at - releases->queued) / period;
 	return release;
@@ -75,7 +76,7 @@ static nsec_t run_on(struct releases *releases, nsec_t period, nsec_t at) {
 /* The job was requested when it was released. */
 static nsec_t begin_anew(struct releases *releases, nsec_t at, bool paced) {
 	releases->paced = paced;
-	releases->held_up = false;
+	releases->woken = releases->held_up = false;
 	releases->queued = at;
 	releases->waiting = 0;
 	return at;
@@ -111,7 +112,9 @@ nsec_t task_release(struct releases *releases, const struct task_spec *task,
 	pause = at - last->ended;
 	if (pause > task->period / TASK_AT_ONCE) {
 		leave_out(releases, task->period);
-		return begin_anew(releases, at, pause >= task->period / TASK_PAUSE);
+		begin_anew(releases, at, pause >= task->period / TASK_PAUSE);
+		releases->woken = true;
+		return at;
 	}
 	return releases->paced ? run_on(releases, task->period, at)
 			       : begin_anew(releases, at, false);

@@ -20,6 +20,7 @@ struct releases {
 	struct task_last last;
 	/* See task_release(). */
 	bool paced;
+	bool woken;    /* the last job was requested after a pause, and that is its release */
 	bool held_up;  /* the last job came when it was requested, or later than that */
 	bool queues;   /* none of its releases is left out */
 	nsec_t queued; /* the last job's release if that is so */

@@ -10,6 +10,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
+#include "daemon/core/steer/plan.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/session/resume.h"
@@ -128,6 +129,7 @@ static void set_times(struct session *s, struct job *job, const struct times *to
 	job->release = s->replayed    ? s->replayed_release
 		       : told->marked ? marked_release(told)
 				      : task_release(&s->releases, &s->task, &request);
+	job->woken = !s->replayed && !told->marked && s->releases.woken;
 	if (!job->release || job->release > job->record.requested) {
 		job->release = job->record.requested;
 	}
@@ -394,6 +396,9 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	if (started_late > c->max_started_late) {
 		c->max_started_late = started_late;
 	}
+	c->woken += job->woken;
+	c->late_by_wake += job->woken && job->record.deadline && finished <= job->record.deadline &&
+			   finished + PLAN_WAKE > job->record.deadline;
 	c->last_response = finished > job->release ? finished - job->release : 0;
 	c->responses += c->last_response;
 	if (c->last_response > c->max_response) {

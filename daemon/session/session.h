@@ -54,6 +54,9 @@ struct session_counters {
 	nsec_t last_response; /* of the job that ended last */
 	nsec_t max_response_since; /* sharing.h looked last */
 	nsec_t responses;     /* of all, together */
+	/* Of programs that were woken for them: jobs, and those that are late only if they were
+	 * released PLAN_WAKE before they were requested. Not kept over a restart. */
+	uint64_t woken, late_by_wake;
 };
 
 struct session {

@@ -203,6 +203,22 @@ static void task_that_pauses_with_a_release_left_queues_none(void **state) {
 	assert_int_equal(job(&task, at + 9810, at + 10000), at + 9600);
 }
 
+/* What it slept for was there before it asked. */
+static void task_is_woken_for_what_comes_after_a_pause(void **state) {
+	struct task task = make(3200, 2000, 0);
+
+	job(&task, START, START + 500);
+	assert_false(task.releases.woken); /* it may have come from anywhere */
+	job(&task, START + 3200, START + 3200 + 5000);
+	assert_true(task.releases.woken);
+	job(&task, START + 8250, START + 9000);
+	assert_false(task.releases.woken); /* held up */
+	job(&task, START + 9600, START + 9700);
+	assert_true(task.releases.woken);
+	job(&task, START + 9710, START + 9800);
+	assert_false(task.releases.woken);
+}
+
 /* Two jobs a period, one right after the other: neither is released before it is requested. */
 static void task_of_two_jobs_a_period_queues_none(void **state) {
 	struct task task = make(3200, 2000, 0);
@@ -301,6 +317,7 @@ int main(void) {
 		cmocka_unit_test(task_that_is_held_up_for_long_begins_with_the_last_release),
 		cmocka_unit_test(task_that_queues_its_releases_leaves_none_out),
 		cmocka_unit_test(task_that_pauses_with_a_release_left_queues_none),
+		cmocka_unit_test(task_is_woken_for_what_comes_after_a_pause),
 		cmocka_unit_test(task_of_two_jobs_a_period_queues_none),
 		cmocka_unit_test(task_is_released_when_requested_unless_all_is_certain),
 		cmocka_unit_test(task_forgets_what_held_it_up),

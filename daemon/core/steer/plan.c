@@ -31,13 +31,11 @@ static const uint64_t plan_events[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 6
 /* Different first releases of the same tasks: which ones meet is luck. */
 #define SEEDS 2
 
-/* A host's wake-up until its first copy begins, how much later one begins that is held, a piece of
- * 6 MiB, and the time between two, as measured on hosts of an H200 and an H100. */
-#define WAKE_MIN (65 * NSEC_PER_USEC)
-#define WAKE_MAX (110 * NSEC_PER_USEC)
-#define HOLD	 (10 * NSEC_PER_USEC)
-#define PIECE	 (115 * NSEC_PER_USEC)
-#define PAUSE	 (8 * NSEC_PER_USEC)
+/* How much later a copy begins that is held, a piece of 6 MiB, and the time between two, as
+ * measured on hosts of an H200 and an H100. */
+#define HOLD  (10 * NSEC_PER_USEC)
+#define PIECE (115 * NSEC_PER_USEC)
+#define PAUSE (8 * NSEC_PER_USEC)
 
 /* From the end of a job's last operation until its program goes on, measured likewise. */
 #define BACK (20 * NSEC_PER_USEC)
@@ -118,7 +116,7 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 		.behind = BEHIND,
 		.guard = PROTO_GUARD_NS,
 		.overlap = PROTO_OVERLAP_NS,
-		.wake = WAKE_MIN,
+		.wake = PLAN_WAKE_MIN,
 		.back = BACK,
 	};
 }
@@ -126,7 +124,7 @@ static struct model_gpu model_gpu(const struct plan_gpu *gpu, unsigned lower) {
 /* Adds one drawing of the first releases to @sum, but ends it when @most jobs are late. */
 static void draw(struct search *s, const struct candidate *c, unsigned seed, unsigned most,
 		 struct model_result *sum) {
-	static const struct model_wake wake = {WAKE_MIN, WAKE_MAX};
+	static const struct model_wake wake = {PLAN_WAKE_MIN, PLAN_WAKE_MAX};
 	struct model_gpu gpu = model_gpu(s->gpu, c->lower);
 	bool first = s->events == 0;
 	unsigned events = first ? RUN_EVENTS : 2 * RUN_EVENTS;
@@ -595,7 +593,7 @@ static void search_init(struct search *s, const struct plan_gpu *gpu, const stru
 
 /* More than half of its jobs would be late if nobody else were there. */
 static bool is_hopeless(const struct search *s, unsigned task) {
-	static const struct model_wake wake = {WAKE_MIN, WAKE_MAX};
+	static const struct model_wake wake = {PLAN_WAKE_MIN, PLAN_WAKE_MAX};
 	const struct model_place everywhere = {.regions = {true, true}};
 	const struct model_task *t = &s->tasks[task];
 	struct model_gpu gpu = model_gpu(s->gpu, s->n_groups / 2);

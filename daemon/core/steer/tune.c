@@ -21,9 +21,11 @@
 /* No kernel is taken to be slower than this, or faster. */
 #define SLOW_MAX 4.0
 
-/* Parts of a window: that a way is tried, and between two looks, at one that is tried and at one
+/* Parts of a window: that a way is tried, what passes of it before it is counted, for programs make
+ * what the terms need and were late already, and between two looks, at one that is tried and at one
  * that is settled, too. */
 #define TRY_PART    5
+#define BEGIN_PART  40
 #define STEP_PART   20
 #define GLANCE_PART 100
 #define WATCH_PART  4
@@ -473,23 +475,19 @@ bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *
 
 /* ---- the end of a window ---- */
 
-/* @seen since the terms hold, for @time. Jobs that were late before make others late, so some more
- * are nothing yet. */
-static bool is_clearly_worse(const struct tune *t, const struct tune_seen *seen, nsec_t time) {
+/* @part: of each task, what was counted in @time. */
+static bool is_clearly_worse(const struct tune *t, const struct tune_seen *part, nsec_t time) {
 	struct tune_way way = {.time = time};
 	unsigned best = best_way(t);
 	double late = 0, luck;
 
-	if (best == NONE || best == t->now) {
+	if (t->settled || best == NONE || best == t->now) {
 		return false;
 	}
 	for (unsigned i = 0; i < t->n; i++) {
-		struct tune_seen all = seen[i];
-
-		take_behind(&all);
-		way.jobs[i] = (double)all.jobs;
-		way.missed[i] = (double)all.missed;
-		late += (double)all.missed;
+		way.jobs[i] = (double)part[i].jobs;
+		way.missed[i] = (double)part[i].missed;
+		late += way.missed[i];
 	}
 	luck = WORSE_LEAST + WORSE_CHANCE * sqrt(late);
 	return late > luck && cost_of_part(t, &way, 1 - luck / late) > rate(t, best) * (double)time;
@@ -567,10 +565,10 @@ static enum tune_action after_window(struct tune *t, const struct tune_seen *see
 
 /* A way holds that is not counted yet. */
 static enum tune_action before_window(struct tune *t, const struct tune_seen *seen, nsec_t time) {
-	bool soon = t->trying || !is_behind(t, seen);
+	nsec_t part = t->trying ? BEGIN_PART : is_behind(t, seen) ? CLEAR_PART : STEP_PART;
 	unsigned next;
 
-	if (time < t->window / (soon ? STEP_PART : CLEAR_PART)) {
+	if (time < t->window / part) {
 		return TUNE_WAIT;
 	}
 	next = t->clearing ? next_way(t) : NONE;
@@ -642,21 +640,20 @@ enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t
 			    bool *ret_ask) {
 	struct tune_seen part[MODEL_TASKS_MAX], all;
 	enum tune_action action, wait = t->settled ? TUNE_KEEP : TUNE_WAIT;
-	bool over, worse, anew = false;
+	bool over, anew = false;
 
 	*ret_ask = false;
 	if (t->n_ways == 0) {
 		return TUNE_KEEP;
 	}
-	worse = !t->settled && is_clearly_worse(t, seen, time);
-	if (!t->counts && !worse) {
+	if (!t->counts) {
 		action = before_window(t, seen, time);
 		return action == TUNE_WAIT ? wait : action;
 	}
 	all = counted(t, seen, part);
 	see_lost(t, part);
 	over = time - t->from >= (t->settled ? watch_window(t) : window(t)) && all.jobs >= JOBS_MIN;
-	if (!over && !worse) {
+	if (!over && !is_clearly_worse(t, part, time - t->from)) {
 		return wait;
 	}
 	if (t->settled) {

@@ -21,7 +21,7 @@ struct releases {
 	/* See task_release(). */
 	bool paced;
 	bool woken;    /* the last job was requested after a pause, and that is its release */
-	bool held_up;  /* the last job came when it was requested, or later than that */
+	bool held_up;  /* the last job was released before it was requested */
 	bool queues;   /* none of its releases is left out */
 	nsec_t queued; /* the last job's release if that is so */
 	/* Releases that have passed without a job, by a program that paused then; and those after

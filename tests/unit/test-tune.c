@@ -456,6 +456,18 @@ static void what_a_trial_left_behind_is_done_before_the_next(void **state) {
 	assert_int_equal(level(&w), 2);
 }
 
+/* Nor does it count for the way that comes back. */
+static void what_a_trial_left_behind_is_done_before_the_best_is_counted(void **state) {
+	struct world w = queue_world((const struct queue_level[]){{1150, 200}, {500, 0}}, 2);
+
+	(void)state;
+	queue.seen_late = true;
+	look_until_kept(&w);
+	assert_true(was_tried(&w, 1));
+	assert_int_equal(level(&w), 0);
+	assert_true(w.tune.ways[0].missed[0] <= w.tune.ways[0].jobs[0] / 4);
+}
+
 /* Sixty late jobs, of which fifty were released before. */
 static void jobs_made_up_for_are_late_once(void **state) {
 	struct world w = queue_world((const struct queue_level[]){{1000, 0}}, 1);
@@ -1020,6 +1032,7 @@ int main(void) {
 		cmocka_unit_test(what_mps_alone_did_counts_more_than_what_was_predicted),
 		cmocka_unit_test(a_way_that_falls_behind_is_not_the_best),
 		cmocka_unit_test(what_a_trial_left_behind_is_done_before_the_next),
+		cmocka_unit_test(what_a_trial_left_behind_is_done_before_the_best_is_counted),
 		cmocka_unit_test(jobs_made_up_for_are_late_once),
 		cmocka_unit_test(a_plan_better_than_all_others_comes_back),
 		cmocka_unit_test(nothing_is_tried_while_no_job_is_late),

@@ -24,7 +24,7 @@ nsec_t nsec_now(void) {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
+	return nsec_from_timespec(t);
 }
 
 static bool is_digit(char c) {

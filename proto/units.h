@@ -24,7 +24,12 @@ static inline struct timespec nsec_timespec(nsec_t t) {
 				 .tv_nsec = (long)(t % NSEC_PER_SEC)};
 }
 
-/* The same for timers and sockets: not less than @t, so 0, for ever to a socket, only for 0. */
+/* And back; a file's times, too. @t: not before 1970. */
+static inline nsec_t nsec_from_timespec(struct timespec t) {
+	return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
+}
+
+/* As nsec_timespec(), for timers and sockets: not less than @t, so 0, for ever to a socket, only for 0. */
 static inline struct timeval nsec_timeval(nsec_t t) {
 	nsec_t up = t < UINT64_MAX - NSEC_PER_USEC ? t + NSEC_PER_USEC - 1 : t;
 

@@ -105,10 +105,6 @@ static bool is_profile(const char *name) {
 	return *name != '.' && n > 5 && strcmp(name + n - 5, ".json") == 0;
 }
 
-static nsec_t nsec_of(struct timespec t) {
-	return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
-}
-
 /* @uptime: of sbeetd, in ns. */
 static void look_at_profiles(struct profile_facts *p, nsec_t uptime) {
 	/* Not by time(), which may be some milliseconds, and so a second, behind. */
@@ -127,7 +123,7 @@ static void look_at_profiles(struct profile_facts *p, nsec_t uptime) {
 		if (is_profile(entry->d_name) &&
 		    fstatat(dirfd(directory), entry->d_name, &st, 0) == 0) {
 			p->n_files++;
-			p->n_changed += nsec_of(st.st_ctim) > started;
+			p->n_changed += nsec_from_timespec(st.st_ctim) > started;
 		}
 	}
 	closedir(directory);

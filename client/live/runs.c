@@ -13,7 +13,7 @@ uint64_t runs_now(void) {
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+	return nsec_from_timespec(t);
 }
 
 static void read_run(const Sbeet__Control__Run *m, struct run *ret) {

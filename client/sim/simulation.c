@@ -49,7 +49,7 @@ static nsec_t cpu_time(void *userdata) {
 	struct timespec t;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
+	return nsec_from_timespec(t);
 }
 
 int simulation_run(struct simulation *s, const struct scenario *scenario) {

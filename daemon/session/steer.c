@@ -508,14 +508,9 @@ static void log_plan(const struct scene *scene, const struct plan *plan) {
 
 /* What the jobs of @s, the member @i, did since the terms hold. */
 static struct tune_seen seen_since(const struct steer_gpu *g, const struct session *s, unsigned i) {
-	struct tune_seen seen = seen_of(s);
+	const struct tune_seen seen = seen_of(s);
 
-	seen.jobs -= g->before[i].jobs;
-	seen.missed -= g->before[i].missed;
-	seen.response -= g->before[i].response;
-	seen.unreported -= g->before[i].unreported;
-	seen.behind -= g->before[i].behind;
-	return seen;
+	return tune_seen_since(&seen, &g->before[i]);
 }
 
 /* The same of all. Return: for how long they have held. */

@@ -200,10 +200,7 @@ static void ask(struct loop *l) {
 static void seen_since(const struct loop *l, struct tune_seen *seen) {
 	see(l, seen);
 	for (unsigned i = 0; i < TASKS; i++) {
-		seen[i].jobs -= l->before[i].jobs;
-		seen[i].missed -= l->before[i].missed;
-		seen[i].response -= l->before[i].response;
-		seen[i].behind -= l->before[i].behind;
+		seen[i] = tune_seen_since(&seen[i], &l->before[i]);
 	}
 }
 

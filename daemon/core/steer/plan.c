@@ -91,8 +91,8 @@ struct search {
 	nsec_t time;
 	struct optimum optima[N_STARTS]; /* the best first */
 	unsigned n_optima;
-	struct optimum gateless; /* the best where nobody yields; none: its badness is INFINITY */
-	nsec_t longest;		 /* period */
+	struct optimum gateless;       /* the best where nobody yields: no start has gates */
+	nsec_t longest;		       /* period */
 	double alone[MODEL_TASKS_MAX]; /* how much of its jobs is late under MPS alone */
 };
 
@@ -680,11 +680,9 @@ static void add_others(struct search *s, const struct candidate *rule, struct pl
 
 	if (has_gates(s, best)) {
 		const struct candidate bandless = without_bands(s, best);
-		const struct candidate gateless = with_gates(s, best, 0, false);
-		bool is_known = s->gateless.badness < INFINITY;
 
 		add_other(s, &bandless, plan);
-		add_other(s, is_known ? &s->gateless.candidate : &gateless, plan);
+		add_other(s, &s->gateless.candidate, plan);
 		kept += plan->n_others;
 	}
 	for (unsigned i = 1; i < s->n_optima && plan->n_others < kept; i++) {

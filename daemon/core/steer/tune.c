@@ -167,11 +167,14 @@ static double rate(const struct tune *t, unsigned way) {
 
 /* The way that costs least; NONE: none was counted. */
 static unsigned best_way(const struct tune *t) {
+	double least = INFINITY, cost;
 	unsigned best = NONE;
 
 	for (unsigned i = 0; i < t->n_ways; i++) {
-		if (t->ways[i].time > 0 && (best == NONE || rate(t, i) < rate(t, best))) {
+		cost = t->ways[i].time > 0 ? rate(t, i) : INFINITY;
+		if (cost < least) {
 			best = i;
+			least = cost;
 		}
 	}
 	return best;
@@ -242,16 +245,19 @@ static double least_rate(const struct tune *t, const struct tune_way *way) {
  * seems so most; NONE: there is none. */
 static unsigned unsure_way(const struct tune *t) {
 	unsigned best = best_way(t), next = NONE;
+	double least = best != NONE ? rate(t, best) : 0, cost;
 
 	for (unsigned i = 0; i < t->n_ways; i++) {
 		const struct tune_way *way = &t->ways[i];
 
 		if (i == best || i == t->now || way->time == 0 ||
-		    way->time >= t->window / UNSURE_PART || least_rate(t, way) >= rate(t, best)) {
+		    way->time >= t->window / UNSURE_PART) {
 			continue;
 		}
-		if (next == NONE || least_rate(t, way) < least_rate(t, &t->ways[next])) {
+		cost = least_rate(t, way);
+		if (cost < least) {
 			next = i;
+			least = cost;
 		}
 	}
 	return next;
@@ -317,6 +323,17 @@ void tune_again(struct tune *t) {
 
 /* ---- what was seen ---- */
 
+struct tune_seen tune_seen_since(const struct tune_seen *seen, const struct tune_seen *before) {
+	return (struct tune_seen){
+		.jobs = seen->jobs - before->jobs,
+		.missed = seen->missed - before->missed,
+		.response = seen->response - before->response,
+		.unreported = seen->unreported - before->unreported,
+		.behind = seen->behind - before->behind,
+		.waiting = seen->waiting,
+	};
+}
+
 /* By how much more of its jobs were late than predicted; < 0: less; 0: too little is known. */
 static double misprediction(const struct model_result *predicted, const struct tune_seen *seen) {
 	double more =
@@ -375,12 +392,7 @@ static struct tune_seen counted(const struct tune *t, const struct tune_seen *se
 	struct tune_seen all = {0};
 
 	for (unsigned i = 0; i < t->n; i++) {
-		ret[i].jobs = seen[i].jobs - t->before[i].jobs;
-		ret[i].missed = seen[i].missed - t->before[i].missed;
-		ret[i].response = seen[i].response - t->before[i].response;
-		ret[i].unreported = seen[i].unreported - t->before[i].unreported;
-		ret[i].behind = seen[i].behind - t->before[i].behind;
-		ret[i].waiting = seen[i].waiting;
+		ret[i] = tune_seen_since(&seen[i], &t->before[i]);
 		take_behind(&ret[i]);
 		all.jobs += ret[i].jobs;
 		all.missed += ret[i].missed;

@@ -100,6 +100,9 @@ enum tune_action {
 	TUNE_KEEP, /* the terms stay, and are watched; look again */
 };
 
+/* What @seen has beyond @before, which was seen earlier of the same task. */
+struct tune_seen tune_seen_since(const struct tune_seen *seen, const struct tune_seen *before);
+
 /* Begins anew, for @n tasks, without a plan. @window: the first one. */
 void tune_start(struct tune *t, unsigned n, nsec_t window);
 

@@ -2,6 +2,7 @@
  * hooks-module.c: tells kernel.c of every module, library and kernel that the program loads or
  * finds.
  */
+#include "shim/base/hot.h"
 #include "shim/enforce/kernel.h"
 #include "shim/graph.h"
 #include "shim/hooks.h"
@@ -137,10 +138,11 @@ CUresult on_cuLibraryGetModule(CUmodule *module, CUlibrary library) {
 	return rc;
 }
 
-CUresult on_cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
+HOT_CODE CUresult on_cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
 	CUresult rc = real_get()->cuKernelGetFunction(function, kernel);
 
-	TELL(rc, function, kernel_kernel_function_found(kernel, *function));
+	TELL(rc, function && !kernel_function_is_known(kernel, *function),
+	     kernel_kernel_function_found(kernel, *function));
 	return rc;
 }
 

@@ -402,14 +402,14 @@ void kernel_library_kernel_found(CUlibrary library, CUkernel kernel, const char 
 	found(library, kernel, name, NULL);
 }
 
-void kernel_kernel_function_found(CUkernel kernel, CUfunction function) {
-	CUcontext context;
-	struct kernel *k = table_get(&kernels, (uintptr_t)kernel);
+HOT_CODE bool kernel_function_is_known(CUkernel kernel, CUfunction function) {
+	return table_get(&kernels, (uintptr_t)kernel) == table_get(&kernels, (uintptr_t)function);
+}
 
-	if (k && table_get(&kernels, (uintptr_t)function) == k) {
-		return; /* again */
-	}
-	context = context_of_handle();
+void kernel_kernel_function_found(CUkernel kernel, CUfunction function) {
+	CUcontext context = context_of_handle();
+	struct kernel *k;
+
 	pthread_mutex_lock(&lock);
 	k = table_get(&kernels, (uintptr_t)kernel);
 	if (k && table_get(&kernels, (uintptr_t)function) != k) {

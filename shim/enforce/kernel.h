@@ -38,6 +38,10 @@ void kernel_library_kernel_found(CUlibrary library, CUkernel kernel, const char 
 void kernel_library_module_found(CUlibrary library, CUmodule module);	 /* cuLibraryGetModule */
 void kernel_kernel_function_found(CUkernel kernel, CUfunction function); /* cuKernelGetFunction */
 
+/* Whether kernel_kernel_function_found() would change nothing: libraries ask before each launch.
+ * Lock-free, without a call of the driver. */
+bool kernel_function_is_known(CUkernel kernel, CUfunction function);
+
 /* Attributes that a twin must share: maximum dynamic shared memory, carve-out, cache configuration.
  */
 void kernel_attribute_set(CUfunction function, CUfunction_attribute attribute, int value);

@@ -41,6 +41,7 @@ static const char image[] =
 /* ---- the program that is watched ---- */
 
 static CUfunction function;
+static CUkernel kernel;
 static CUstream stream;
 static CUdeviceptr memory;
 static char host[BYTES];
@@ -63,6 +64,13 @@ static void copy_stream(void) {
 	check(cuMemcpyHtoDAsync_v2(memory, host, BYTES, stream));
 }
 
+/* Libraries of NVIDIA's do so before each launch. */
+static void find_function(void) {
+	CUfunction found;
+
+	check(cuKernelGetFunction(&found, kernel));
+}
+
 static void wait_for_all(void) {
 	check(cuCtxSynchronize());
 }
@@ -75,6 +83,7 @@ static const struct operation {
 	{"launch, default stream", launch_default, NULL},
 	{"launch, own stream", launch_stream, NULL},
 	{"copy, own stream", copy_stream, NULL},
+	{"function of a kernel", find_function, NULL},
 	{"launch that opens a job", launch_stream, wait_for_all},
 	{"wait that ends it", wait_for_all, launch_stream},
 };
@@ -87,6 +96,7 @@ static void mark(void) {
 
 static void watched(void) {
 	CUcontext context;
+	CUlibrary library;
 	CUmodule module;
 
 	check(cuInit(0));
@@ -94,6 +104,8 @@ static void watched(void) {
 	check(cuCtxSetCurrent(context));
 	check(cuModuleLoadData(&module, image));
 	check(cuModuleGetFunction(&function, module, "nothing"));
+	check(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+	check(cuLibraryGetKernel(&kernel, library, "nothing"));
 	check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	check(cuMemAlloc_v2(&memory, BYTES));
 	for (size_t i = 0; i < OPERATIONS; i++) {

@@ -205,7 +205,9 @@ static void kernel_follows_a_library_to_every_gpu(void **state) {
 	kernel_library_kernel_found((CUlibrary)&fake_program, (CUkernel)kernel, "add");
 	assert_non_null(kernel_find(kernel));
 	function = (CUfunction)fake_function_of(&module, "in context 0");
+	assert_false(kernel_function_is_known((CUkernel)kernel, function));
 	kernel_kernel_function_found((CUkernel)kernel, function);
+	assert_true(kernel_function_is_known((CUkernel)kernel, function));
 	assert_ptr_equal(kernel_find(function), kernel_find(kernel));
 	kernel_library_module_found((CUlibrary)&fake_program, (CUmodule)&module);
 	other = (CUfunction)fake_function_of(&module, "add");
@@ -248,6 +250,7 @@ static void kernel_is_what_the_handle_stands_for_now(void **state) {
 	assert_epoch_changed();
 	assert_string_equal(kernel_name(kernel_find(handle)), "grid_sync");
 	assert_string_equal(kernel_name(kernel_find(add)), "add"); /* the library is still there */
+	assert_false(kernel_function_is_known((CUkernel)add, handle));
 
 	kernel_kernel_function_found((CUkernel)add, handle);
 	assert_epoch_changed();
@@ -257,10 +260,12 @@ static void kernel_is_what_the_handle_stands_for_now(void **state) {
 	assert_int_equal(enforce_prepare(CONTEXT(0), &fake_half, NULL), 0);
 	fake_launch_gives(&fake_half, &l, SMID, TWIN_PREFIX "add");
 
-	kernel_kernel_function_found((CUkernel)&other,
-				     handle); /* of a library that we don't know */
+	/* of a library that we don't know */
+	assert_false(kernel_function_is_known((CUkernel)&other, handle));
+	kernel_kernel_function_found((CUkernel)&other, handle);
 	assert_epoch_changed();
 	assert_null(kernel_find(handle));
+	assert_true(kernel_function_is_known((CUkernel)&other, handle));
 }
 
 static void kernel_of_a_library_leaves_with_the_context(void **state) {

@@ -6,7 +6,7 @@
 
 #include "shim/real.h"
 
-HOT_DATA _Atomic unsigned capture_count;
+HOT_LAUNCH _Atomic unsigned capture_count;
 
 void capture_begin(void) {
 	atomic_fetch_add(&capture_count, 1);

@@ -33,7 +33,7 @@ struct conn conn = {.lock = PTHREAD_MUTEX_INITIALIZER,
 		    .socket = OWN_SOCKET_NULL};
 uint8_t conn_buffer[PROTO_PACKET_MAX];
 
-HOT_DATA _Atomic uint32_t conn_number;
+HOT_LAUNCH _Atomic uint32_t conn_number;
 static _Atomic pid_t owner;  /* which process connected last; 0: none */
 static uint32_t generations; /* of all so far; under the lock */
 

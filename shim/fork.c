@@ -33,7 +33,7 @@
 #include "shim/worker.h"
 
 static void after_fork(void) {
-	state_depth = 0;
+	state_self.depth = 0;
 	conn_after_fork();
 	track_after_fork();
 	records_after_fork();

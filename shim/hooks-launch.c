@@ -174,76 +174,57 @@ static inline struct launch from_arguments(CUfunction f, const unsigned grid[3],
 
 #define DIM(x, y, z) ((const unsigned[]){x, y, z})
 
-/* The same of both functions that programs launch most kernels with. The long way stands apart from
- * the short one, which has the cache to itself. */
-#define LAUNCH_KERNEL(name, is_per_thread)                                                       \
-	HOT_CODE static __attribute__((noinline)) CUresult name##_long(                          \
-		CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,   \
-		unsigned bz, unsigned shared, CUstream stream, void **params, void **extra) {    \
-		struct launch l = from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared,    \
-						 stream, params, is_per_thread);                 \
-                                                                                                 \
-		l.extra = extra;                                                                 \
-		return launch(&l);                                                               \
-	}                                                                                        \
-                                                                                                 \
-	HOT_CODE CUresult on_##name(CUfunction f, unsigned gx, unsigned gy, unsigned gz,         \
-				    unsigned bx, unsigned by, unsigned bz, unsigned shared,      \
-				    CUstream stream, void **params, void **extra) {              \
-		const struct real *real = real_get_inline();                                     \
-		const struct route_launch l = {                                                  \
-			.function = f,                                                           \
-			.stream = stream,                                                        \
-			.per_thread = is_per_thread,                                             \
-			.block_threads = bx * by * bz,                                           \
-			.shared_bytes = shared,                                                  \
-			.blocks = (uint64_t)gx * gy * gz,                                        \
-		};                                                                               \
-		struct route_use u;                                                              \
-		CUresult rc;                                                                     \
-                                                                                                 \
-		if (route_begin(&u, real, &l)) {                                                 \
-			rc = real->name(f, gx, gy, gz, bx, by, bz, shared, u.at, params, extra); \
-			route_end(&u, &l, rc);                                                   \
-			if (!is_too_small(rc)) {                                                 \
-				return rc;                                                       \
-			}                                                                        \
-		}                                                                                \
-		return name##_long(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);    \
+/* ---- the functions that programs launch most kernels with: the short way ---- */
+
+/* The long way stands apart from the short one, which has the cache to itself. */
+#define LAUNCH_KERNEL(name, is_per_thread)                                                         \
+	HOT_CODE static __attribute__((noinline)) CUresult name##_long(                            \
+		CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,     \
+		unsigned bz, unsigned shared, CUstream stream, void **params, void **extra) {      \
+		DRIVER_OR_RETURN(name)                                                             \
+		struct launch l = from_arguments(f, DIM(gx, gy, gz), DIM(bx, by, bz), shared,      \
+						 stream, params, is_per_thread);                   \
+                                                                                                   \
+		if (state_bypass()) {                                                              \
+			return real->name(f, gx, gy, gz, bx, by, bz, shared, stream, params,       \
+					  extra);                                                  \
+		}                                                                                  \
+		l.extra = extra;                                                                   \
+		return launch(&l);                                                                 \
+	}                                                                                          \
+                                                                                                   \
+	SBEET_EXPORT HOT_CODE CUresult name(                                                       \
+		CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,     \
+		unsigned bz, unsigned shared, CUstream stream, void **params, void **extra) {      \
+		const struct real *real = atomic_load_explicit(&real_found, memory_order_acquire); \
+		const struct route_launch l = {                                                    \
+			.function = f,                                                             \
+			.stream = stream,                                                          \
+			.per_thread = is_per_thread,                                               \
+			.block_threads = bx * by * bz,                                             \
+			.shared_bytes = shared,                                                    \
+			.blocks = (uint64_t)gx * gy * gz,                                          \
+		};                                                                                 \
+		struct route_use u;                                                                \
+		CUresult rc;                                                                       \
+                                                                                                   \
+		if (HOT_EXPECT(real && real->name && state_is_ours() &&                            \
+			       route_begin(&u, real, &l))) {                                       \
+			rc = real->name(f, gx, gy, gz, bx, by, bz, shared, u.at, params, extra);   \
+			route_end(&u, &l, rc);                                                     \
+			if (HOT_EXPECT(!is_too_small(rc))) {                                       \
+				return rc;                                                         \
+			}                                                                          \
+		}                                                                                  \
+		return name##_long(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);      \
 	}
 
 LAUNCH_KERNEL(cuLaunchKernel, false)
 LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
 
-#define LAUNCH_KERNEL_EX(name, is_per_thread)                                                  \
-	HOT_CODE CUresult on_##name(const CUlaunchConfig *config, CUfunction f, void **params, \
-				    void **extra) {                                            \
-		return launch_ex(real_get_inline()->name, config, f, params, extra,            \
-				 is_per_thread);                                               \
-	}
-
-typedef CUresult (*launch_ex_fn)(const CUlaunchConfig *config, CUfunction f, void **params,
-				 void **extra);
-
-HOT_CODE static __attribute__((noinline)) CUresult launch_ex_long(const CUlaunchConfig *config,
-								  CUfunction f, void **params,
-								  void **extra, bool per_thread) {
-	const struct launch l = from_config(config, f, params, extra, per_thread);
-
-	return launch(&l);
-}
-
-static inline CUresult launch_ex(launch_ex_fn function, const CUlaunchConfig *config, CUfunction f,
-				 void **params, void **extra, bool per_thread) {
-	struct route_launch l;
-	struct route_use u;
-	CUlaunchConfig there;
-	CUresult rc;
-
-	if (!config) {
-		return function(config, f, params, extra);
-	}
-	l = (struct route_launch){
+static struct route_launch route_from_config(const CUlaunchConfig *config, CUfunction f,
+					     bool per_thread) {
+	return (struct route_launch){
 		.function = f,
 		.stream = config->hStream,
 		.per_thread = per_thread,
@@ -251,20 +232,50 @@ static inline CUresult launch_ex(launch_ex_fn function, const CUlaunchConfig *co
 		.shared_bytes = config->sharedMemBytes,
 		.blocks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ,
 	};
-	if (!is_cooperative(config) && route_begin(&u, real_get_inline(), &l)) {
-		there = *config;
-		there.hStream = u.at;
-		rc = function(&there, f, params, extra);
-		route_end(&u, &l, rc);
-		if (!is_too_small(rc)) {
-			return rc;
-		}
-	}
-	return launch_ex_long(config, f, params, extra, per_thread);
 }
+
+#define LAUNCH_KERNEL_EX(name, is_per_thread)                                                      \
+	HOT_CODE static __attribute__((noinline)) CUresult name##_long(                            \
+		const CUlaunchConfig *config, CUfunction f, void **params, void **extra) {         \
+		DRIVER_OR_RETURN(name)                                                             \
+		struct launch l;                                                                   \
+                                                                                                   \
+		if (!config || state_bypass()) {                                                   \
+			return real->name(config, f, params, extra);                               \
+		}                                                                                  \
+		l = from_config(config, f, params, extra, is_per_thread);                          \
+		return launch(&l);                                                                 \
+	}                                                                                          \
+                                                                                                   \
+	SBEET_EXPORT HOT_CODE CUresult name(const CUlaunchConfig *config, CUfunction f,            \
+					    void **params, void **extra) {                         \
+		const struct real *real = atomic_load_explicit(&real_found, memory_order_acquire); \
+		struct route_launch l;                                                             \
+		struct route_use u;                                                                \
+		CUlaunchConfig there;                                                              \
+		CUresult rc;                                                                       \
+                                                                                                   \
+		if (!config || !real || !real->name || !state_is_ours() ||                         \
+		    is_cooperative(config)) {                                                      \
+			return name##_long(config, f, params, extra);                              \
+		}                                                                                  \
+		l = route_from_config(config, f, is_per_thread);                                   \
+		if (HOT_EXPECT(route_begin(&u, real, &l))) {                                       \
+			there = *config;                                                           \
+			there.hStream = u.at;                                                      \
+			rc = real->name(&there, f, params, extra);                                 \
+			route_end(&u, &l, rc);                                                     \
+			if (HOT_EXPECT(!is_too_small(rc))) {                                       \
+				return rc;                                                         \
+			}                                                                          \
+		}                                                                                  \
+		return name##_long(config, f, params, extra);                                      \
+	}
 
 LAUNCH_KERNEL_EX(cuLaunchKernelEx, false)
 LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz, true)
+
+/* ---- cooperative launches ---- */
 
 CUresult on_cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 				      unsigned bx, unsigned by, unsigned bz, unsigned shared,

@@ -26,7 +26,7 @@
 
 static point_t wait_begin(void) {
 	atomic_fetch_add(&wait_threads, 1);
-	state_depth++;
+	state_self.depth++;
 	return point_mark();
 }
 
@@ -35,7 +35,7 @@ static CUstream where(CUstream stream, bool per_thread) {
 }
 
 static void wait_end(void) {
-	state_depth--;
+	state_self.depth--;
 	atomic_fetch_sub(&wait_threads, 1);
 }
 

@@ -5,22 +5,11 @@
 
 #include <errno.h>
 
-#include "shim/base/hot.h"
 #include "shim/graph.h"
 #include "shim/op.h"
 #include "shim/place.h"
 #include "shim/real.h"
 #include "shim/state.h"
-
-/* A program that calls what its driver does not have would not have started without us. */
-#define DRIVER_OR_RETURN(name)                       \
-	const struct real *real = real_get_inline(); \
-	if (!real) {                                 \
-		return CUDA_ERROR_NO_DEVICE;         \
-	}                                            \
-	if (!real->name) {                           \
-		return CUDA_ERROR_NOT_FOUND;         \
-	}
 
 /* Sizes are for the account only: what the driver will refuse may be nonsense here. */
 static uint64_t hooks_bytes_2d(const CUDA_MEMCPY2D *copy) {
@@ -138,21 +127,6 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
 		return rc;                      \
 	}
 
-/* As HOOK, but on_NAME keeps errno itself. No call before that: the program's arguments stay where
- * they are. */
-#define LAUNCH(name, params, args)                                                                 \
-	static __attribute__((noinline, cold)) CUresult hooks_slow_##name params {                 \
-		DRIVER_OR_RETURN(name)                                                             \
-		if (state_bypass()) {                                                              \
-			return real->name args;                                                    \
-		}                                                                                  \
-		return on_##name args;                                                             \
-	}                                                                                          \
-	SBEET_EXPORT HOT_CODE CUresult name params {                                               \
-		const struct real *real = atomic_load_explicit(&real_found, memory_order_acquire); \
-                                                                                                   \
-		return real && real->name && state_is_ours() ? on_##name args                      \
-							     : hooks_slow_##name args;             \
-	}
+#define LAUNCH(name, params, args) /* hooks-launch.c */
 
 #include "shim/hooks.def"

@@ -9,8 +9,21 @@
 
 #include <cuda.h>
 
+#include "shim/real.h"
+
+/* A program that calls what its driver does not have would not have started without us. */
+#define DRIVER_OR_RETURN(name)                       \
+	const struct real *real = real_get_inline(); \
+	if (!real) {                                 \
+		return CUDA_ERROR_NO_DEVICE;         \
+	}                                            \
+	if (!real->name) {                           \
+		return CUDA_ERROR_NOT_FOUND;         \
+	}
+
 #define OP(name, params, args, kind, bytes, stream, traits)
 #define FOLLOW(name, params, args, per_thread)
 #define CHANGE(name, params, args)
+#define LAUNCH(name, params, args)
 #define HOOK(name, params, args) CUresult on_##name params;
 #include "shim/hooks.def"

@@ -8,24 +8,22 @@
 
 #include "proto/limits.h"
 
-/* Of one kernel by one thread; written by that thread alone. */
+/* Of one kernel by one thread; written by that thread alone. In one cache line. */
 struct kernel_count {
 	_Atomic uint64_t launches, blocks;
 	_Atomic uint32_t block_threads; /* in the largest block */
 	uint32_t declared;		/* own: over which connection; see conn_number */
-	/* Blocks that all SMs hold at once, of the shape that it was launched with last; 0: unknown.
-	 * Of the thread alone. */
-	uint64_t wave_blocks;
-	uint32_t wave_threads, wave_shared;
-};
+} __attribute__((aligned(32)));
 
-/* How many waves of blocks a launch of the shape that it was launched with last has on all SMs; 0:
- * not known. */
-static inline uint64_t kernel_count_waves(const struct kernel_count *c, uint64_t blocks) {
-	if (blocks <= c->wave_blocks) {
-		return 1;
-	}
-	return c->wave_blocks ? (blocks - 1) / c->wave_blocks + 1 : 0;
+/* A launch of @blocks more. */
+static inline void kernel_count_add(struct kernel_count *c, uint64_t blocks) {
+	atomic_store_explicit(&c->blocks,
+			      atomic_load_explicit(&c->blocks, memory_order_relaxed) + blocks,
+			      memory_order_relaxed);
+	/* Who sees the launch sees the rest. */
+	atomic_store_explicit(&c->launches,
+			      atomic_load_explicit(&c->launches, memory_order_relaxed) + 1,
+			      memory_order_release);
 }
 
 #define KERNEL_COUNTS 256

@@ -383,7 +383,7 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 		op->begun = point_mark();
 		op->begin_ns = is_recorded(op) ? nsec_now() : 0;
 	}
-	state_depth++;
+	state_self.depth++;
 	if (may_copy_back(op) && is_awaited(op->lane) && op_has_launched(op)) {
 		kernels_done_write(op->lane, op->id->context, op->place.at, op->place.per_thread);
 	}
@@ -434,35 +434,43 @@ static void declare(const struct op *op, struct kernel_count *c) {
 	}
 }
 
-/* See kernel_count_waves(). Asks the driver when the shape is another one than last time. */
-static uint64_t waves_of(struct kernel_count *c, const struct launch *l) {
-	uint32_t threads = threads_of(l);
+HOT_CODE struct shape *op_shape(const struct op *op) {
+	const struct launch *l = op->launch;
+	struct shape *known = shapes_find(&op->worker->shapes, l->function, threads_of(l),
+					  l->shared_bytes, op->kernel_epoch);
+	struct kernel_count *c;
 
-	if (c->wave_threads != threads || c->wave_shared != l->shared_bytes) {
-		c->wave_threads = threads;
-		c->wave_shared = l->shared_bytes;
-		c->wave_blocks = kernel_wave_blocks(l);
+	if (known) {
+		return known;
 	}
-	return kernel_count_waves(c, blocks_of(l));
+	c = worker_count(op->worker, kernel_id(op->kernel));
+	if (!c) {
+		return NULL;
+	}
+	return shapes_add(&op->worker->shapes,
+			  &(struct shape){.function = l->function,
+					  .count = c,
+					  .epoch = op->kernel_epoch,
+					  .block_threads = threads_of(l),
+					  .shared_bytes = l->shared_bytes,
+					  .wave_blocks = kernel_wave_blocks(l) & INT32_MAX});
 }
 
 HOT_CODE static void count_kernel(const struct op *op) {
-	struct kernel_count *c = worker_count(op->worker, kernel_id(op->kernel));
+	const struct shape *shape = op_shape(op);
 	uint32_t threads = threads_of(op->launch);
+	struct kernel_count *c;
 
-	if (!c) {
+	if (!shape) {
 		return;
 	}
+	c = shape->count;
 	if (threads > atomic_load_explicit(&c->block_threads, memory_order_relaxed)) {
 		atomic_store_explicit(&c->block_threads, threads, memory_order_relaxed);
 	}
-	worker_add(&c->blocks, blocks_of(op->launch));
-	/* Who sees the launch sees the rest. */
-	atomic_store_explicit(&c->launches,
-			      atomic_load_explicit(&c->launches, memory_order_relaxed) + 1,
-			      memory_order_release);
+	kernel_count_add(c, blocks_of(op->launch));
 	if (op->use) {
-		worker_add(&op->use->waves, waves_of(c, op->launch));
+		worker_add(&op->use->waves, shape_waves(shape, blocks_of(op->launch)));
 	}
 	if (c->declared != atomic_load_explicit(&conn_number, memory_order_relaxed)) {
 		declare(op, c);
@@ -520,7 +528,7 @@ static void record(const struct op *op) {
 HOT_CODE void op_end(struct op *op, CUresult rc) {
 	bool waited = rc == CUDA_SUCCESS && (op->traits & OP_WAITS);
 
-	state_depth--;
+	state_self.depth--;
 	leave(op);
 	atomic_store_explicit(&op->use->last, point_now(), memory_order_relaxed);
 	if (rc == CUDA_SUCCESS) {

@@ -15,6 +15,7 @@
 #include "sbeet.pb-c.h"
 #include "shim/enforce/enforce.h"
 #include "shim/place.h"
+#include "shim/shapes.h"
 #include "shim/worker.h"
 
 /* What makes an operation an operation. */
@@ -96,6 +97,10 @@ void op_unconfine(struct op *op);
 static inline bool op_has_launched(const struct op *op) {
 	return atomic_load_explicit(&op->use->launches, memory_order_relaxed) > 0;
 }
+
+/* What the thread knows of launches like that of @op, whose kernel is known; found out if need be.
+ * Valid until its next launch. NULL: too many kernels, or no memory. */
+struct shape *op_shape(const struct op *op);
 
 /* The grant under which @op runs; valid until op_end(). */
 const struct enforce_grant *op_grant(const struct op *op);

@@ -73,7 +73,7 @@ struct realm {
 	struct realm *next;
 };
 
-HOT_DATA _Atomic bool place_is_active;
+HOT_LAUNCH _Atomic bool place_is_active;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 HOT_DATA static _Atomic unsigned n_places;

@@ -12,7 +12,7 @@
 
 #define DRIVER_NAME "libcuda.so.1"
 
-HOT_DATA _Atomic(const struct real *) real_found;
+HOT_LAUNCH _Atomic(const struct real *) real_found;
 static _Atomic(real_dlsym_fn) libc_dlsym;
 
 REAL_EARLY real_dlsym_fn real_dlsym_get(void) {

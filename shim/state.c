@@ -9,8 +9,8 @@
 #include "shim/base/hot.h"
 #include "shim/real.h"
 
-STATE_TLS unsigned state_depth;
-HOT_DATA _Atomic(enum state_mode) state_mode;
+STATE_TLS struct state_self state_self;
+HOT_LAUNCH _Atomic(enum state_mode) state_mode;
 
 enum state_mode state_find_mode(void) {
 	enum state_mode mode = env_get()->disable ? STATE_MODE_OFF : STATE_MODE_ON;
@@ -30,7 +30,7 @@ int state_enter(void) {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	int token = state_defer_cancel() == PTHREAD_CANCEL_ENABLE ? TOKEN_CANCEL : 0;
 
-	state_depth++;
+	state_self.depth++;
 	if (!real || !real->cuThreadExchangeStreamCaptureMode ||
 	    real->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS) {
 		return token | TOKEN_NO_MODE;
@@ -44,6 +44,6 @@ void state_leave(int token) {
 	if (!(token & TOKEN_NO_MODE)) {
 		real_get_loaded()->cuThreadExchangeStreamCaptureMode(&mode);
 	}
-	state_depth--;
+	state_self.depth--;
 	state_restore_cancel(token & TOKEN_CANCEL ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE);
 }

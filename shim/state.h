@@ -15,9 +15,15 @@
 /* libsbeet.so is loaded at start, where the static TLS block has room: one instruction, no call. */
 #define STATE_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
-/* Above 0 while this thread is inside the driver or our own work: what comes back to our wrappers
- * then goes straight on. */
-extern STATE_TLS unsigned state_depth;
+struct worker;
+
+/* What each call of the program reads of its thread. */
+extern STATE_TLS struct state_self {
+	/* Above 0 while this thread is inside the driver or our own work: what comes back to our
+	 * wrappers then goes straight on. */
+	unsigned depth;
+	struct worker *worker; /* see worker_get(); NULL: not made yet */
+} state_self __attribute__((visibility("hidden")));
 
 enum state_mode {
 	STATE_MODE_UNKNOWN, /* environment not read yet */
@@ -33,7 +39,7 @@ enum state_mode state_find_mode(void);
 static inline bool state_bypass(void) {
 	enum state_mode mode;
 
-	if (state_depth > 0) {
+	if (state_self.depth > 0) {
 		return true;
 	}
 	mode = atomic_load_explicit(&state_mode, memory_order_relaxed);
@@ -42,7 +48,7 @@ static inline bool state_bypass(void) {
 
 /* Without a look at the environment: false if that is needed, or state_bypass(). */
 static inline bool state_is_ours(void) {
-	return state_depth == 0 &&
+	return state_self.depth == 0 &&
 	       atomic_load_explicit(&state_mode, memory_order_relaxed) == STATE_MODE_ON;
 }
 

@@ -17,14 +17,13 @@
 #include "shim/wake.h"
 
 _Atomic(struct worker *) worker_list;
-STATE_TLS struct worker *worker_self;
-HOT_DATA _Atomic uint32_t worker_epoch = 1;
+HOT_LAUNCH _Atomic uint32_t worker_epoch = 1;
 static pthread_key_t exit_key;
 
 static void on_thread_exit(void *data) {
 	struct worker *w = data;
 
-	worker_self = NULL;
+	state_self.worker = NULL;
 	if (atomic_load(&w->inside)) {
 		/* It was cancelled within the driver, which may have begun the operation. */
 		if (w->last_use) {
@@ -98,7 +97,7 @@ struct worker *worker_attach(void) {
 	w->last = (struct stream_state){.epoch = 0};
 	w->last_use = NULL;
 	w->route.use = NULL;
-	worker_self = w;
+	state_self.worker = w;
 	return w;
 }
 
@@ -276,5 +275,5 @@ void worker_forget_streams(void) {
 
 void worker_after_fork(void) {
 	atomic_store(&worker_list, NULL);
-	worker_self = NULL;
+	state_self.worker = NULL;
 }

@@ -18,6 +18,7 @@
 #include "shim/kernel-count.h"
 #include "shim/point.h"
 #include "shim/ring.h"
+#include "shim/shapes.h"
 #include "shim/state.h"
 
 #define WORKER_CACHE_LINE 64
@@ -90,23 +91,14 @@ struct stream_state {
 struct route {
 	struct stream_use *use; /* NULL: there was none */
 	struct lane *lane;
-	uint64_t terms; /* of the job */
 	CUcontext context;
 	CUstream named, at;   /* at: NULL is a name, too */
 	struct place *place;  /* NULL: streams have none */
 	struct partition *to; /* NULL: the stream itself */
+	uint64_t terms;	      /* of the job */
 	uint32_t epoch;	      /* worker_epoch */
 	bool per_thread;
 };
-
-/* A kernel that the thread has launched. */
-struct known_kernel {
-	CUfunction function;
-	struct kernel_count *count;
-	uint32_t epoch; /* kernel_epoch */
-} __attribute__((aligned(32)));
-
-#define WORKER_KNOWN 256
 
 enum worker_life {
 	WORKER_FREE,
@@ -115,9 +107,11 @@ enum worker_life {
 };
 
 struct worker {
-	/* The job slot in which this thread is just now, NULL outside any operation. A line of its
-	 * own: it is the one word that each operation writes for others to see. */
+	/* The job slot in which this thread is just now, NULL outside any operation: the one word
+	 * that each operation writes for others to see. What each launch reads stands beside it. */
 	_Atomic(struct lane *) inside __attribute__((aligned(WORKER_CACHE_LINE)));
+	struct route route;	     /* own */
+	struct stream_use *last_use; /* own: of the last operation */
 
 	struct worker *next __attribute__((aligned(WORKER_CACHE_LINE))); /* immutable */
 	_Atomic enum worker_life life;
@@ -125,12 +119,8 @@ struct worker {
 
 	/* own: what is known of the last operation's stream; see worker_stream_is_last() */
 	struct stream_state last;
-	struct stream_use *last_use;
 
-	/* own, too */
-	struct route route __attribute__((aligned(WORKER_CACHE_LINE)));
-	struct known_kernel known[WORKER_KNOWN];
-
+	struct shapes shapes; /* own, too */
 	struct use_chunk first_uses;
 	_Atomic(struct kernel_counts *)
 		counts[KERNEL_COUNTS_PAGES]; /* of kernels, by their numbers */
@@ -172,12 +162,11 @@ static inline struct kernel_count *worker_count(struct worker *w, uint32_t id) {
 	return page ? &page->list[id % KERNEL_COUNTS] : NULL;
 }
 
-/* The calling thread's; NULL if there is no memory. */
-extern STATE_TLS struct worker *worker_self __attribute__((visibility("hidden")));
+/* The calling thread's, made at its first operation. NULL: no memory. */
 struct worker *worker_attach(void);
 
 static inline struct worker *worker_get(void) {
-	return worker_self ? worker_self : worker_attach();
+	return state_self.worker ? state_self.worker : worker_attach();
 }
 
 /* Return: whether a worker whose thread is gone may be given to a new one. */

@@ -8,6 +8,14 @@
 /* Before a function's definition. */
 #define HOT_CODE __attribute__((hot))
 
-/* Before a variable of few bytes that is not thread-local: hardly ever written, or by each job. */
+/* Before one that is a part of such a function. */
+#define HOT_INLINE static inline __attribute__((always_inline))
+
+/* What is so for most launches. */
+#define HOT_EXPECT(condition) __builtin_expect(condition, true)
+
+/* Before a variable of few bytes that is not thread-local: hardly ever written, and of these what
+ * each launch reads; or written by each job. */
+#define HOT_LAUNCH  __attribute__((section("sbeet_hot_launch")))
 #define HOT_DATA    __attribute__((section("sbeet_hot")))
 #define HOT_WRITTEN __attribute__((section("sbeet_hot_written")))

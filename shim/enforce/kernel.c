@@ -69,7 +69,7 @@ static struct table kernels;
 static struct owner *owner_list;
 
 static _Atomic(uint32_t) last_id;
-HOT_DATA _Atomic uint32_t kernel_epoch = 1;
+HOT_LAUNCH _Atomic uint32_t kernel_epoch = 1;
 
 static struct kernel *kernel_free(struct kernel *k) {
 	if (!k) {

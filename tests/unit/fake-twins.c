@@ -75,15 +75,15 @@ struct transform *transform_free(struct transform *t) {
 
 struct fake fake;
 
-STATE_TLS unsigned state_depth;
+STATE_TLS struct state_self state_self;
 
 int state_enter(void) {
-	state_depth++;
+	state_self.depth++;
 	return 0;
 }
 
 void state_leave(int token) {
-	state_depth--;
+	state_self.depth--;
 }
 
 static CUresult fake_CtxGetCurrent(CUcontext *c) {
@@ -164,7 +164,7 @@ static void keep_options(unsigned n, const CUjit_option *options, void *const *v
 
 static CUresult fake_ModuleLoadDataEx(CUmodule *m, const void *image, unsigned n,
 				      CUjit_option *options, void **values) {
-	assert_true(state_depth > 0);
+	assert_true(state_self.depth > 0);
 	assert_string_equal(image, TWIN_TEXT);
 	if (fake.no_loads) {
 		snprintf(values[0], 20, "no compiler\nmore");

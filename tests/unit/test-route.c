@@ -33,7 +33,7 @@ static void (*meanwhile)(void); /* what others do while the driver is asked; NUL
 static struct lane lane;
 static struct stream_use use;
 static bool kernel_waits, place_ready;
-static unsigned n_asked, n_left;
+static unsigned n_asked, n_left, n_waves_asked;
 
 static CUresult get_current(CUcontext *ret) {
 	n_asked++;
@@ -54,6 +54,13 @@ uint32_t __wrap_kernel_id(const struct kernel *k) {
 bool __wrap_kernel_may_wait(const struct kernel *k);
 bool __wrap_kernel_may_wait(const struct kernel *k) {
 	return kernel_waits;
+}
+
+/* One block more for each 16 threads fewer. */
+uint64_t __wrap_kernel_wave_blocks(const struct launch *l);
+uint64_t __wrap_kernel_wave_blocks(const struct launch *l) {
+	n_waves_asked++;
+	return 16 - l->block[0] * l->block[1] / 16;
 }
 
 bool __wrap_place_is_ready(const struct place *p, const struct partition *to, CUstream at);
@@ -77,9 +84,6 @@ static const struct route_launch like = {.function = HANDLE(3),
 					 .block_threads = 128,
 					 .shared_bytes = 16,
 					 .blocks = 20};
-
-static const struct kernel_count counted = {
-	.wave_threads = 128, .wave_shared = 16, .wave_blocks = 8};
 
 static struct kernel_count *count(void) {
 	return worker_count(worker_get(), 3);
@@ -111,19 +115,19 @@ static int setup(void **state) {
 	meanwhile = NULL;
 	kernel_waits = false;
 	place_ready = true;
-	n_asked = n_left = 0;
+	n_asked = n_left = n_waves_asked = 0;
 	lane = (struct lane){.device = 0};
 	atomic_store(&lane.state, LANE_OPEN);
 	atomic_store(&lane.job, 50);
 	atomic_store(&lane.terms, TERMS);
 	atomic_store(&lane.steered_to, HANDLE(8));
 	use = (struct stream_use){.job = 50, .launches = 1};
-	*count() = counted;
+	*count() = (struct kernel_count){0};
 	atomic_store(&capture_count, 0);
 	atomic_store(&conn_number, 0);
 	atomic_store(&place_is_active, true);
 	w->route = (struct route){.use = NULL};
-	memset(w->known, 0, sizeof(w->known));
+	memset(&w->shapes, 0, sizeof(w->shapes));
 	w->last.epoch = atomic_load(&worker_epoch);
 	w->last_use = NULL;
 	return 0;
@@ -135,16 +139,16 @@ static bool goes(const struct route_launch *l, CUresult rc) {
 
 	if (!route_begin(&u, &driver, l)) {
 		assert_null(atomic_load(&worker_get()->inside));
-		assert_int_equal(state_depth, 0);
+		assert_int_equal(state_self.depth, 0);
 		return false;
 	}
 	assert_ptr_equal(u.at, HANDLE(9));
 	assert_ptr_equal(atomic_load(&worker_get()->inside), &lane);
 	assert_ptr_equal(worker_get()->last_use, &use);
-	assert_int_equal(state_depth, 1);
+	assert_int_equal(state_self.depth, 1);
 	route_end(&u, l, rc);
 	assert_null(atomic_load(&worker_get()->inside));
-	assert_int_equal(state_depth, 0);
+	assert_int_equal(state_self.depth, 0);
 	return true;
 }
 
@@ -181,12 +185,12 @@ static void what_fails_is_not_counted(void **state) {
 }
 
 static void the_first_launch_goes_the_long_way(void **state) {
-	struct worker *w = worker_self;
+	struct worker *w = state_self.worker;
 
 	assert_false(goes_like_it());
-	worker_self = NULL; /* of the thread */
+	state_self.worker = NULL; /* of the thread */
 	assert_false(route_begin(&(struct route_use){0}, &driver, &like));
-	worker_self = w;
+	state_self.worker = w;
 }
 
 static void kernels_that_take_turns_go_the_short_way(void **state) {
@@ -202,13 +206,31 @@ static void kernels_that_take_turns_go_the_short_way(void **state) {
 	assert_true(goes_like_it());
 }
 
+static void shapes_of_one_kernel_go_the_short_way(void **state) {
+	struct launch other = launch;
+	struct route_launch l = like;
+	struct op op = example();
+
+	learn();
+	assert_int_equal(atomic_load(&use.waves), 3); /* 20 blocks, 8 at once */
+	other.block[1] = 1;
+	other.shared_bytes = l.shared_bytes = 0;
+	l.block_threads = 32;
+	op.launch = &other;
+	route_learn(&op);
+	assert_true(goes(&l, CUDA_SUCCESS));
+	assert_int_equal(atomic_load(&use.waves), 5); /* 14 at once */
+	assert_true(goes_like_it());
+	assert_int_equal(atomic_load(&use.waves), 8);
+	assert_int_equal(n_waves_asked, 2);
+	assert_int_equal(atomic_load(&count()->launches), 3);
+}
+
 static void other_launches_go_the_long_way(void **state) {
 	struct route_launch l = like;
 
 	learn();
 	l.function = HANDLE(5);
-	assert_false(goes(&l, CUDA_SUCCESS));
-	l.function = HANDLE(0x103); /* remembered in the same place */
 	assert_false(goes(&l, CUDA_SUCCESS));
 	l = like;
 	l.stream = HANDLE(6);
@@ -302,7 +324,6 @@ static void *learn_in_thread(void *data) {
 	struct op op = example();
 
 	v->worker = op.worker;
-	*count() = counted;
 	op.worker->last.epoch = atomic_load(&worker_epoch);
 	route_learn(&op);
 	return NULL;
@@ -466,6 +487,7 @@ int main(void) {
 		cmocka_unit_test_setup(what_fails_is_not_counted, setup),
 		cmocka_unit_test_setup(the_first_launch_goes_the_long_way, setup),
 		cmocka_unit_test_setup(kernels_that_take_turns_go_the_short_way, setup),
+		cmocka_unit_test_setup(shapes_of_one_kernel_go_the_short_way, setup),
 		cmocka_unit_test_setup(other_launches_go_the_long_way, setup),
 		cmocka_unit_test_setup(of_the_threads_own_stream_0, setup),
 		cmocka_unit_test_setup(another_context_is_the_long_way, setup),

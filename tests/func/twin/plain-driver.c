@@ -7,7 +7,7 @@
 
 #include "shim/state.h"
 
-STATE_TLS unsigned state_depth;
+STATE_TLS struct state_self state_self;
 struct real plain_driver;
 
 int state_enter(void) {

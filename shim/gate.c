@@ -9,6 +9,7 @@
 
 #include "shim/base/log.h"
 #include "shim/keeper.h"
+#include "shim/kernel-time.h"
 #include "shim/place.h"
 #include "shim/terms.h"
 #include "shim/value.h"
@@ -36,13 +37,14 @@ bool gate_others_go_on(void) {
 	return atomic_load_explicit(&known, memory_order_relaxed) == 2;
 }
 
-/* How long a kernel takes: as profiled, or as those of the jobs before seem to; 0: not known. */
-static nsec_t each_ns(const struct op *op) {
-	nsec_t known = op->launch ? terms_kernel_ns(op->lane->device) : 0;
-
-	return known || !op->launch
-		       ? known
-		       : atomic_load_explicit(&op->lane->launch_ns, memory_order_relaxed);
+/* How long the kernel takes: @profiled, or as measured, or as those of the jobs before seem to; 0:
+ * not known. */
+static nsec_t each_ns(const struct op *op, nsec_t profiled, const struct kernel_time *time) {
+	if (profiled || !op->launch) {
+		return profiled;
+	}
+	return time && time->ns ? time->ns
+				: atomic_load_explicit(&op->lane->launch_ns, memory_order_relaxed);
 }
 
 /* Short kernels that follow each other in a job's stream share a gate. Return: whether @op is
@@ -55,9 +57,9 @@ static bool is_behind(const struct op *op, nsec_t each) {
 	return is;
 }
 
-void gate_kernel_wait(const struct op *op) {
+/* @each: how long it takes; 0: not known. */
+static void wait_at_gate(const struct op *op, nsec_t each) {
 	CUdevice device = op->lane->device;
-	nsec_t each = each_ns(op);
 	nsec_t takes = each > 0 && each < BEHIND_NS ? BEHIND_NS : each;
 	CUdeviceptr gate;
 	unsigned gpu;
@@ -70,4 +72,17 @@ void gate_kernel_wait(const struct op *op) {
 	if (gate && value_wait(op->place.at, op->place.per_thread, gate)) {
 		log_once(LOG_LEVEL_INFO, "Kernels let jobs of others begin that are due earlier");
 	}
+}
+
+struct kernel_sample *gate_kernel_wait(const struct op *op) {
+	nsec_t profiled = op->launch ? terms_kernel_ns(op->lane->device) : 0;
+	CUstream at = !op->place.at && op->place.per_thread ? CU_STREAM_PER_THREAD : op->place.at;
+	struct kernel_times *times = &op->worker->times;
+	struct kernel_time *time = NULL;
+
+	if (op->launch && !profiled) {
+		time = kernel_time_find(times, op->launch);
+	}
+	wait_at_gate(op, each_ns(op, profiled, time));
+	return time ? kernel_time_begin(times, time, op->id->context, at) : NULL;
 }

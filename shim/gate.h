@@ -3,9 +3,10 @@
  * held (copies.h), and kernels of programs whose terms say that they yield.
  *
  * Such a kernel does not begin while a program that is awaited has a job open that is due earlier
- * and needs the GPU, nor in a guard band before one (proto/board.h);
- * nor do the launches behind it, 100 us of them at most, where each took that little in the job
- * before: a guard band has room for all of them. Graphs wait each.
+ * and needs the GPU, nor in a guard band before one (proto/board.h), which is as long as the
+ * kernel. Short ones share a gate, 100 us of them at most. Graphs wait each. How long a kernel
+ * takes is profiled, or measured by the way (kernel-time.h); until it is known, the mean of the job
+ * before counts.
  *
  * The program sees no difference: one wait more in its stream, before the launch. It goes without
  * one into streams that are being captured, and with a driver that can't let streams wait for
@@ -28,12 +29,13 @@
  * which share connections to the GPU. */
 bool gate_others_go_on(void);
 
-/* Not inline: see gate_kernel(). */
-void gate_kernel_wait(const struct op *op);
+/* Not inline: see below. */
+struct kernel_sample *gate_kernel_wait(const struct op *op);
 
-/* Before the launch of a kernel, or a graph, by @op, which has begun. */
-static inline void gate_kernel(const struct op *op) {
-	if (terms_yield(atomic_load_explicit(&op->lane->terms, memory_order_relaxed))) {
-		gate_kernel_wait(op);
-	}
+/* Before the launch of a kernel, or a graph, by @op, which has begun. Return: NULL, or what
+ * measures the kernel, for kernel_time_end(). */
+static inline struct kernel_sample *gate_kernel(const struct op *op) {
+	return terms_yield(atomic_load_explicit(&op->lane->terms, memory_order_relaxed))
+		       ? gate_kernel_wait(op)
+		       : NULL;
 }

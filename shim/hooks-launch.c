@@ -11,6 +11,7 @@
 #include "shim/enforce/kernel.h"
 #include "shim/gate.h"
 #include "shim/hooks.h"
+#include "shim/kernel-time.h"
 #include "shim/kernels-done.h"
 #include "shim/lane.h"
 #include "shim/launch.h"
@@ -92,6 +93,7 @@ static inline CUresult launch_in_job(struct op *op, bool *ret_again) {
 
 /* @ret_again: nothing was launched. */
 static inline CUresult launch_op(struct op *op, bool *ret_again) {
+	struct kernel_sample *sample;
 	CUresult rc = CUDA_SUCCESS;
 
 	switch (op_begin(op, &rc)) {
@@ -104,9 +106,12 @@ static inline CUresult launch_op(struct op *op, bool *ret_again) {
 	case OP_GO:
 		break;
 	}
-	gate_kernel(op);
+	sample = gate_kernel(op);
 	kernels_done_not(op->lane, op->id->context);
 	rc = launch_in_job(op, ret_again);
+	if (sample) {
+		kernel_time_end(&op->worker->times, sample, rc);
+	}
 	if (rc == CUDA_SUCCESS && op_has_launched(op)) {
 		route_learn(op);
 	}

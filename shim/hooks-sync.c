@@ -11,6 +11,7 @@
 #include "shim/hooks.h"
 #include "shim/job.h"
 #include "shim/keeper.h"
+#include "shim/kernel-time.h"
 #include "shim/lane.h"
 #include "shim/place.h"
 #include "shim/point.h"
@@ -215,6 +216,9 @@ static void context_goes(CUcontext context) {
 		place_context_destroying(context);
 	}
 	keeper_context_destroying(context);
+	worker_for_each(w) {
+		kernel_time_forget(&w->times, context);
+	}
 	graph_context_destroying(context);
 	enforce_context_destroying(context);
 	kernel_context_destroying(context);

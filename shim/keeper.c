@@ -50,14 +50,22 @@
 /* A keeper that has not looked for so long has no CPU, and holds nobody up. */
 #define KEEPER_LATE_NS (300 * NSEC_PER_USEC)
 
+/* Kernels that take about as long have a gate together: the first of these are for those that take
+ * nobody knows how long, and for those that take up to this; each other one for twice as long ones.
+ */
+#define KERNEL_GATES 16
+#define GATE_NS	     (100 * NSEC_PER_USEC)
+
+/* How much nearer what the kernels of a gate take comes to a shorter one: to one of so many. */
+#define SHORTER_PART 64
+
 #define STACK_BYTES (128 * 1024)
 
 /* Pinned memory of a context; each gate has a cache line of its own. */
 struct words {
 	_Atomic uint32_t gate;
 	uint32_t reserved[15];
-	_Atomic uint32_t kernel_gate;
-	uint32_t reserved2[15];
+	_Atomic uint32_t kernel_gates[KERNEL_GATES];
 	_Atomic uint32_t done[COPIES_MAX];
 	_Atomic uint32_t kernels_done;
 };
@@ -85,8 +93,11 @@ static struct dock {
 	_Atomic uint64_t flying; /* of those, the ones that the keeper has to look at */
 	struct flight flights[COPIES_MAX];
 	_Atomic CUdevice device; /* of the jobs that yield */
-	_Atomic nsec_t takes;	 /* what is behind the gate of kernels, see keeper_gate() */
-	_Atomic bool yields;	 /* the keeper looks after the gate of kernels */
+	/* What is behind each gate of kernels, see keeper_gate(); a bit for each that was ever used
+	 */
+	_Atomic nsec_t takes[KERNEL_GATES];
+	_Atomic uint32_t used;
+	_Atomic bool yields; /* the keeper looks after these */
 	/* Of the job that is awaited: what is written behind its kernels, the job, and its device.
 	 */
 	_Atomic uint32_t end_value;
@@ -95,7 +106,7 @@ static struct dock {
 	_Atomic nsec_t end_since; /* it is */
 	/* the keeper's */
 	struct board_gate gate;
-	struct board_yield yield;
+	struct board_yield yields_at[KERNEL_GATES];
 } docks[DOCKS_MAX];
 
 static _Atomic(struct dock *) looking;	/* where the keeper is at present */
@@ -237,8 +248,8 @@ static uint64_t look_at_flights(struct dock *d, struct view *v) {
 /* For as long as we have jobs that yield. Who opens one says so first, and calls us then. */
 static void look_at_kernels(struct dock *d, const struct seat *s, struct view *v) {
 	CUdevice device = atomic_load(&d->device);
-	struct board_kernel kernel = {.due = seat_due(device), .takes = atomic_load(&d->takes)};
-	bool open;
+	struct board_kernel kernel = {.due = seat_due(device)};
+	uint32_t used = atomic_load(&d->used);
 
 	if (!kernel.due) {
 		atomic_store(&d->yields, false);
@@ -247,9 +258,16 @@ static void look_at_kernels(struct dock *d, const struct seat *s, struct view *v
 	}
 	v->yields |= kernel.due != 0;
 	kernel.due = terms_held() ? kernel.due : 0;
-	open = !s || board_yield_is_open(&d->yield, s->board, d->gpu, s->slot, &kernel, v->now);
-	set_gate(d, &d->words->kernel_gate, open);
-	v->closed |= !open;
+	for (; used; used &= used - 1) {
+		unsigned i = (unsigned)__builtin_ctz(used);
+		bool open;
+
+		kernel.takes = atomic_load(&d->takes[i]);
+		open = !s || board_yield_is_open(&d->yields_at[i], s->board, d->gpu, s->slot,
+						 &kernel, v->now);
+		set_gate(d, &d->words->kernel_gates[i], open);
+		v->closed |= !open;
+	}
 }
 
 /* Whether the kernels that others wait for are done. */
@@ -313,7 +331,18 @@ static struct view look(void) {
 
 static void open_gates(struct dock *d) {
 	atomic_store(&d->words->gate, true);
-	atomic_store(&d->words->kernel_gate, true);
+	for (unsigned i = 0; i < KERNEL_GATES; i++) {
+		atomic_store(&d->words->kernel_gates[i], true);
+	}
+}
+
+static bool is_any_closed(const struct dock *d) {
+	bool closed = !atomic_load(&d->words->gate);
+
+	for (unsigned i = 0; i < KERNEL_GATES; i++) {
+		closed |= !atomic_load(&d->words->kernel_gates[i]);
+	}
+	return closed;
 }
 
 /* ---- the tracker's part ---- */
@@ -325,8 +354,7 @@ nsec_t keeper_watch(nsec_t now) {
 		struct dock *d = &docks[i];
 
 		atomic_store(&watching, d); /* its context does not go now */
-		if (atomic_load(&d->context) &&
-		    !(atomic_load(&d->words->gate) && atomic_load(&d->words->kernel_gate))) {
+		if (atomic_load(&d->context) && is_any_closed(d)) {
 			if (now >= late) {
 				open_gates(d);
 			} else {
@@ -428,7 +456,11 @@ static bool fill_dock(struct dock *d) {
 	memset(words, 0, sizeof(*d->words));
 	d->words = words;
 	d->gate = (struct board_gate){.closed_ns = 0};
-	d->yield = (struct board_yield){.closed_ns = 0};
+	memset(d->yields_at, 0, sizeof(d->yields_at));
+	for (unsigned i = 0; i < KERNEL_GATES; i++) {
+		atomic_store(&d->takes[i], 0);
+	}
+	atomic_store(&d->used, 0);
 	for (unsigned i = 0; i < COPIES_MAX; i++) {
 		d->flights[i].number = 0;
 	}
@@ -549,12 +581,51 @@ void keeper_cancel(const struct keeper_copy *copy) {
 
 /* ---- kernels ---- */
 
+static unsigned gate_of(nsec_t takes) {
+	unsigned i = takes > 0;
+
+	for (nsec_t most = GATE_NS; i < KERNEL_GATES - 1 && takes > most; most *= 2) {
+		i++;
+	}
+	return i;
+}
+
+/* What is behind gate @i: the longest of late. Return: whether it was not used before. */
+static bool use_gate(struct dock *d, unsigned i, nsec_t takes) {
+	nsec_t known = atomic_load_explicit(&d->takes[i], memory_order_relaxed);
+	uint32_t bit = 1u << i;
+
+	if (takes < known) {
+		takes = known - (known - takes) / SHORTER_PART;
+	}
+	atomic_store_explicit(&d->takes[i], takes, memory_order_relaxed);
+	return !(atomic_load(&d->used) & bit) && !(atomic_fetch_or(&d->used, bit) & bit);
+}
+
+/* The first kernel must not begin before the keeper looks. */
+static void close_gates(struct dock *d, const struct seat *s, uint64_t due) {
+	struct board_kernel kernel = {.due = due};
+
+	for (uint32_t used = atomic_load(&d->used); used; used &= used - 1) {
+		unsigned i = (unsigned)__builtin_ctz(used);
+
+		kernel.takes = atomic_load(&d->takes[i]);
+		if (board_is_awaited(s->board, d->gpu, s->slot, &kernel, nsec_now())) {
+			atomic_store(&looked, nsec_now());
+			set_gate(d, &d->words->kernel_gates[i], false);
+		}
+	}
+	call_keeper();
+}
+
 CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu, nsec_t takes) {
 	const struct seat *s = seat_get();
 	struct dock *d = find_dock(context);
-	const struct board_kernel kernel = {.due = seat_due(device), .takes = takes};
+	uint64_t due = seat_due(device);
+	unsigned i = gate_of(takes);
+	bool first;
 
-	if (!s || !kernel.due || atomic_load(&leaving)) {
+	if (!s || !due || atomic_load(&leaving)) {
 		return 0;
 	}
 	d = d ? d : make_dock(context);
@@ -563,16 +634,12 @@ CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu, nsec_t
 	}
 	atomic_store(&d->gpu, gpu);
 	atomic_store(&d->device, device);
-	atomic_store(&d->takes, takes);
-	if (!atomic_load(&d->yields) && !atomic_exchange(&d->yields, true)) {
-		/* The first kernel must not begin before the keeper looks. */
-		if (board_is_awaited(s->board, gpu, s->slot, &kernel, nsec_now())) {
-			atomic_store(&looked, nsec_now());
-			set_gate(d, &d->words->kernel_gate, false);
-		}
-		call_keeper();
+	first = use_gate(d, i, takes);
+	first |= !atomic_load(&d->yields) && !atomic_exchange(&d->yields, true);
+	if (first) {
+		close_gates(d, s, due);
 	}
-	return d->at + offsetof(struct words, kernel_gate);
+	return d->at + offsetof(struct words, kernel_gates[0]) + i * sizeof(uint32_t);
 }
 
 bool keeper_kernels_end(CUcontext context, CUdevice device, struct keeper_word *ret) {

@@ -62,10 +62,10 @@ void keeper_handed_over(const struct keeper_copy *copy);
 /* Nothing will be written behind it. */
 void keeper_cancel(const struct keeper_copy *copy);
 
-/* The gate of kernels of our job on @device, which yields, in @context, which is current: 4 bytes
+/* A gate of kernels of our job on @device, which yields, in @context, which is current: 4 bytes
  * that are at least 1 while kernels may begin. @gpu: the place of @device in the page of terms.
- * @takes: how long what is behind the gate runs; 0: that is not known. Return: 0 if there is none.
- * It is looked after as long as we have such jobs. */
+ * @takes: how long what is behind the gate runs; 0: that is not known. What runs about as long has
+ * the same gate. Return: 0 if there is none. It is looked after as long as we have such jobs. */
 CUdeviceptr keeper_gate(CUcontext context, CUdevice device, unsigned gpu, nsec_t takes);
 
 /* A word that a stream writes behind the kernels of our job, which is awaited. */

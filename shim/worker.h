@@ -16,6 +16,7 @@
 
 #include "proto/units.h"
 #include "shim/kernel-count.h"
+#include "shim/kernel-time.h"
 #include "shim/point.h"
 #include "shim/ring.h"
 #include "shim/shapes.h"
@@ -125,6 +126,7 @@ struct worker {
 	_Atomic(struct kernel_counts *)
 		counts[KERNEL_COUNTS_PAGES]; /* of kernels, by their numbers */
 	struct lane_set *lanes;		     /* thread scope, else NULL */
+	struct kernel_times times;	     /* own */
 	struct ring ring;
 };
 

@@ -568,6 +568,7 @@ CUresult CUDAAPI cuDeviceGetUuid(CUuuid *, CUdevice);
 CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice);
 CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice);
 CUresult CUDAAPI cuEventDestroy(CUevent);
+CUresult CUDAAPI cuEventElapsedTime(float *, CUevent, CUevent);
 CUresult CUDAAPI cuGetProcAddress(const char *, void **, int, cuuint64_t);
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode,
 						const CUDA_KERNEL_NODE_PARAMS_v1 *);

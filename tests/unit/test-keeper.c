@@ -608,10 +608,10 @@ static void kernels_do_not_begin_in_a_guard_band(void **state) {
 	gate = open_job(1200 * MS); /* for all that is known its kernels take no time */
 	let_it_look();
 	assert_true(may_begin(gate));
-	assert_int_equal(keeper_gate(context, DEVICE, GPU, 4 * MS), gate);
+	gate = keeper_gate(context, DEVICE, GPU, 4 * MS);
 	let_it_look();
 	assert_true(may_begin(gate));
-	keeper_gate(context, DEVICE, GPU, 6 * MS);
+	assert_int_equal(keeper_gate(context, DEVICE, GPU, 6 * MS), gate); /* about as long */
 	wait_until(gate, false);
 	close_job(gate);
 	atomic_store(&own_due, 1200 * MS);
@@ -620,6 +620,49 @@ static void kernels_do_not_begin_in_a_guard_band(void **state) {
 	atomic_store(&now, 1006 * MS);
 	wait_until(gate, true); /* the job has not come */
 	close_job(gate);
+}
+
+/* Long kernels wait in front of a job where short ones still have time. */
+static void the_band_is_as_long_as_the_kernel(void **state) {
+	struct board_needs *needs = &board->needs[GPU][9];
+	CUdeviceptr gates[3], again;
+
+	atomic_store(&needs->since_ns, 990 * MS);
+	atomic_store(&needs->next_due_ns, 1020 * MS);
+	atomic_store(&needs->next_from_ns, 1005 * MS);
+	atomic_store(&needs->next_until_ns, 1006 * MS);
+	open_job(1200 * MS);
+	gates[0] = keeper_gate(context, DEVICE, GPU, MS / 10);
+	gates[1] = keeper_gate(context, DEVICE, GPU, 2 * MS);
+	gates[2] = keeper_gate(context, DEVICE, GPU, 6 * MS);
+	assert_false(may_begin(gates[2])); /* the first one of these */
+	let_it_look();
+	assert_true(may_begin(gates[0]));
+	assert_true(may_begin(gates[1]));
+	assert_false(may_begin(gates[2]));
+	atomic_store(&now, 1004 * MS);
+	wait_until(gates[1], false);
+	let_it_look();
+	assert_true(may_begin(gates[0]));
+	/* What is seldom that long comes to count as short as the others are. */
+	atomic_store(&now, 1000 * MS);
+	for (int i = 0; i < 1000; i++) {
+		keeper_gate(context, DEVICE, GPU, 4 * MS);
+	}
+	wait_until(gates[2], true);
+	atomic_store(&now, 1001 * MS + 1);
+	wait_until(gates[2], false);
+	/* A job that is open closes all at once. */
+	close_job(gates[2]);
+	await(9, 1100 * MS);
+	atomic_store(&own_due, 1200 * MS);
+	again = keeper_gate(context, DEVICE, GPU, MS / 10);
+	assert_int_equal(again, gates[0]);
+	for (int i = 0; i < 3; i++) {
+		assert_false(may_begin(gates[i]));
+	}
+	await(9, 0);
+	close_job(gates[0]);
 }
 
 /* Copies have a gate of their own. */
@@ -790,6 +833,7 @@ int main(void) {
 		CASE(who_has_no_job_has_no_gate),
 		CASE(kernels_wait_while_somebody_is_awaited),
 		CASE(kernels_do_not_begin_in_a_guard_band),
+		CASE(the_band_is_as_long_as_the_kernel),
 		CASE(kernels_do_not_wait_for_copies),
 		CASE(others_hear_when_our_kernels_are_done),
 		CASE(kernels_begin_again_in_time),

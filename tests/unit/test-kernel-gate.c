@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "shim/gate.h"
+#include "shim/kernel-time.h"
 #include "shim/lane.h"
 #include "shim/launch.h"
 #include "shim/worker.h"
@@ -20,6 +21,7 @@
 #define GATE 0x1000
 
 static unsigned n_waits;
+static struct worker worker;
 static struct lane lane;
 static struct stream_use use;
 
@@ -65,14 +67,39 @@ CUdeviceptr __wrap_keeper_gate(CUcontext context, CUdevice device, unsigned gpu,
 	return GATE;
 }
 
+static struct kernel_time of_kernel;
+static unsigned n_measured;
+static CUstream measured_in;
+
+struct kernel_time *__wrap_kernel_time_find(struct kernel_times *t, const struct launch *launch);
+struct kernel_time *__wrap_kernel_time_find(struct kernel_times *t, const struct launch *launch) {
+	return &of_kernel;
+}
+
+struct kernel_sample *__wrap_kernel_time_begin(struct kernel_times *t, struct kernel_time *time,
+					       CUcontext context, CUstream stream);
+struct kernel_sample *__wrap_kernel_time_begin(struct kernel_times *t, struct kernel_time *time,
+					       CUcontext context, CUstream stream) {
+	static struct kernel_sample sample;
+
+	assert_ptr_equal(time, &of_kernel);
+	n_measured++;
+	measured_in = stream;
+	return &sample;
+}
+
 /* A job's @n launches, of kernels or of graphs, where those of the job before took @launch_ns each.
  * Return: how many of them waited for a gate. */
 static unsigned run(nsec_t launch_ns, unsigned n, bool graphs) {
 	static const struct stream_id id;
 	static const struct launch kernel;
-	struct op op = {.lane = &lane, .use = &use, .id = &id, .launch = graphs ? NULL : &kernel};
+	struct op op = {.worker = &worker,
+			.lane = &lane,
+			.use = &use,
+			.id = &id,
+			.launch = graphs ? NULL : &kernel};
 
-	n_waits = 0;
+	n_waits = n_measured = 0;
 	use.behind_ns = 0;
 	atomic_store(&lane.launch_ns, launch_ns);
 	for (unsigned i = 0; i < n; i++) {
@@ -110,6 +137,44 @@ static void what_is_profiled_counts(void **state) {
 	profiled = 0;
 }
 
+/* Of its own it is better known how long it takes. */
+static void what_was_measured_counts(void **state) {
+	of_kernel.ns = 20 * US;
+	assert_int_equal(run(5000 * US, 10, false), 2);
+	assert_int_equal(told, 100 * US);
+	of_kernel.ns = 300 * US;
+	assert_int_equal(run(10 * US, 10, false), 10);
+	assert_int_equal(told, 300 * US);
+	assert_int_equal(n_measured, 10);
+	profiled = 10 * US; /* by somebody who has taken care to */
+	assert_int_equal(run(5000 * US, 10, false), 1);
+	assert_int_equal(n_measured, 0);
+	profiled = 0;
+	assert_int_equal(run(10 * US, 10, true), 10);
+	assert_int_equal(n_measured, 0);
+	assert_int_equal(told, 0);
+	of_kernel.ns = 0;
+}
+
+/* Events are recorded by a function for which stream 0 is another one. */
+static void the_threads_own_stream_is_called_by_its_name(void **state) {
+	struct op op = {.worker = &worker,
+			.lane = &lane,
+			.use = &use,
+			.id = &(const struct stream_id){.context = NULL},
+			.launch = &(const struct launch){.function = NULL},
+			.place = {.per_thread = true}};
+
+	gate_kernel_wait(&op);
+	assert_ptr_equal(measured_in, CU_STREAM_PER_THREAD);
+	op.place = (struct place_use){.per_thread = true, .at = (CUstream)0x70};
+	gate_kernel_wait(&op);
+	assert_ptr_equal(measured_in, (CUstream)0x70);
+	op.place = (struct place_use){.per_thread = false};
+	gate_kernel_wait(&op);
+	assert_null(measured_in);
+}
+
 static void graphs_wait_each(void **state) {
 	assert_int_equal(run(10 * US, 10, true), 10);
 }
@@ -118,7 +183,8 @@ static void graphs_wait_each(void **state) {
 static void a_launch_after_a_graph_waits(void **state) {
 	run(10 * US, 1, true);
 	n_waits = 0;
-	struct op op = {.lane = &lane,
+	struct op op = {.worker = &worker,
+			.lane = &lane,
 			.use = &use,
 			.id = &(const struct stream_id){.context = NULL},
 			.launch = &(const struct launch){.function = NULL}};
@@ -133,6 +199,8 @@ int main(void) {
 		cmocka_unit_test(long_launches_wait_each),
 		cmocka_unit_test(unknown_launches_wait_each),
 		cmocka_unit_test(what_is_profiled_counts),
+		cmocka_unit_test(what_was_measured_counts),
+		cmocka_unit_test(the_threads_own_stream_is_called_by_its_name),
 		cmocka_unit_test(graphs_wait_each),
 		cmocka_unit_test(a_launch_after_a_graph_waits),
 	};

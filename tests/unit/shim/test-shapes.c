@@ -47,6 +47,8 @@ static void what_was_added_is_found(void **state) {
 	assert_null(find(function(2), 128, 64));
 	assert_null(find(function(1), 64, 64));
 	assert_null(find(function(1), 128, 0));
+	assert_null(find(function(1), 129, 64)); /* in the same set */
+	assert_null(find(function(1), 128, 65));
 	assert_null(shapes_find(&shapes, function(1), 128, 64, EPOCH + 1));
 }
 

@@ -2,7 +2,6 @@
  * test-tune.c: plans that are corrected by what their tasks do, on GPUs that are models themselves,
  * of other tasks than those that are known, or do as the test says.
  */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +11,7 @@
 
 #include "daemon/core/steer/tune.h"
 #include "tests/unit/steer-tasks.h"
-
-#define WINDOW (2 * NSEC_PER_SEC)
+#include "tests/unit/tune-world.h"
 
 static double play(const struct plan_task *truth, const struct terms *terms, unsigned n,
 		   struct tune_seen *ret) {
@@ -26,68 +24,6 @@ static double play(const struct plan_task *truth, const struct terms *terms, uns
 		misses += r[i].missed;
 	}
 	return misses;
-}
-
-/* What is tuned, and a GPU that does what `does` says. */
-struct world {
-	struct tune tune;
-	unsigned n;
-	/* Of each task's jobs under @terms in @time. */
-	void (*does)(const struct world *w, const struct terms *terms, nsec_t time,
-		     struct tune_seen *ret);
-	const struct plan_task *known, *truth;
-	nsec_t time, since; /* now; the terms hold */
-	unsigned n_tries, n_plans;
-};
-
-static bool give_plan(struct world *w, const struct plan *plan) {
-	struct tune_seen seen[MODEL_TASKS_MAX] = {{0}};
-
-	if (w->tune.n_ways > 0) {
-		w->does(w, tune_way(&w->tune)->terms, w->time - w->since, seen);
-	}
-	return tune_plan(&w->tune, plan, seen, w->time - w->since);
-}
-
-static void make_plan(struct world *w) {
-	static nsec_t times[MODEL_TASKS_MAX][PROTO_SMS_MAX + 1];
-	struct plan_task slowed[MODEL_TASKS_MAX];
-	struct plan plan;
-
-	memcpy(slowed, w->known, w->n * sizeof(*slowed));
-	tune_apply(&w->tune, slowed, SMS, times);
-	plan_make(&h200, slowed, w->n, PLAN_WHOLE, NULL, &plan);
-	w->n_plans++;
-	if (give_plan(w, &plan)) {
-		w->since = w->time;
-	}
-}
-
-static enum tune_action look(struct world *w) {
-	struct tune_seen seen[MODEL_TASKS_MAX];
-	enum tune_action action;
-	bool ask;
-
-	w->time += tune_step(&w->tune);
-	w->does(w, tune_way(&w->tune)->terms, w->time - w->since, seen);
-	action = tune_judge(&w->tune, seen, w->time - w->since, &ask);
-	if (action == TUNE_TRY || action == TUNE_BACK) {
-		w->since = w->time;
-	}
-	w->n_tries += action == TUNE_TRY;
-	if (ask) {
-		make_plan(w);
-	}
-	return action;
-}
-
-static void look_until_kept(struct world *w) {
-	for (unsigned i = 0; i < 10000; i++) {
-		if (look(w) == TUNE_KEEP) {
-			return;
-		}
-	}
-	fail_msg("it never ends");
 }
 
 /* A GPU that is a model itself, of other tasks than those that are known. */
@@ -178,68 +114,6 @@ static void what_is_as_predicted_is_kept(void **state) {
 
 /* ---- tuning, with plans that say nothing: the level of the terms says how many of a thousand
  * jobs, one each millisecond, are late ---- */
-
-#define LEVELS 5
-
-static const unsigned *late_jobs; /* by level */
-static unsigned unreported_jobs;  /* of a thousand */
-
-static void does_as_its_level_says(const struct world *w, const struct terms *terms, nsec_t time,
-				   struct tune_seen *ret) {
-	nsec_t jobs = time / MS;
-	nsec_t known = jobs - jobs * unreported_jobs / 1000;
-
-	(void)w;
-	*ret = (struct tune_seen){known, known * late_jobs[terms[0].level] / 1000, known * MS,
-				  jobs - known};
-}
-
-static void fake_way(struct plan_way *way, unsigned level) {
-	*way = (struct plan_way){
-		.terms = {{.steered = true, .level = level}},
-		.predicted = {{.released = 1000, .done = 1000, .response = 1000 * MS}},
-	};
-}
-
-/* A plan of level @first, and others of those below @n. */
-static void fake_plan(struct plan *plan, unsigned first, unsigned n) {
-	struct plan_way way;
-
-	*plan = (struct plan){.is_predicted = true, .alone = {1}};
-	fake_way(&way, first);
-	memcpy(plan->terms, way.terms, sizeof(way.terms));
-	memcpy(plan->predicted, way.predicted, sizeof(way.predicted));
-	for (unsigned i = 0; i < n; i++) {
-		if (i != first) {
-			fake_way(&plan->others[plan->n_others++], i);
-		}
-	}
-}
-
-static struct world fake_world(const unsigned *by_level) {
-	struct world w = {.n = 1, .does = does_as_its_level_says};
-	struct plan plan;
-
-	late_jobs = by_level;
-	unreported_jobs = 0;
-	tune_start(&w.tune, 1, WINDOW);
-	fake_plan(&plan, 0, LEVELS);
-	assert_true(give_plan(&w, &plan));
-	return w;
-}
-
-static unsigned level(const struct world *w) {
-	return tune_way(&w->tune)->terms[0].level;
-}
-
-static bool was_tried(const struct world *w, unsigned level) {
-	for (unsigned i = 0; i < w->tune.n_ways; i++) {
-		if (w->tune.ways[i].way.terms[0].level == level) {
-			return w->tune.ways[i].time > 0;
-		}
-	}
-	return false;
-}
 
 static void the_way_with_fewest_late_jobs_stays(void **state) {
 	struct world w = fake_world((const unsigned[LEVELS]){300, 310, 250, 100, 290});
@@ -771,231 +645,6 @@ static void what_was_not_tried_is_when_more_jobs_are_late(void **state) {
 	assert_int_equal(level(&w), 4);
 }
 
-/* ---- a settled plan ---- */
-
-#define HOUR (3600 * NSEC_PER_SEC)
-
-static unsigned burst = 1; /* so many jobs are late together */
-
-/* As its level says, but by chance. */
-static void does_by_chance(const struct world *w, const struct terms *terms, nsec_t time,
-			   struct tune_seen *ret) {
-	static struct tune_seen seen;
-	static nsec_t since, last;
-	static uint64_t random = 7;
-
-	if (w->since != since || time < last) {
-		seen = (struct tune_seen){0};
-		since = w->since;
-	}
-	last = time;
-	while (seen.jobs < time / MS) {
-		random = random * 6364136223846793005ull + 1442695040888963407ull;
-		seen.jobs += burst;
-		seen.response += burst * MS;
-		seen.missed += (random >> 33) % 1000 < late_jobs[terms[0].level] ? burst : 0;
-	}
-	*ret = seen;
-}
-
-static struct world chance_world(const unsigned *by_level, unsigned in_bursts_of) {
-	struct world w = fake_world(by_level);
-
-	w.does = does_by_chance;
-	burst = in_bursts_of;
-	look_until_kept(&w);
-	return w;
-}
-
-static void look_for(struct world *w, nsec_t time) {
-	for (nsec_t end = w->time + time; w->time < end;) {
-		look(w);
-	}
-}
-
-static void a_stationary_load_settles(void **state) {
-	static const unsigned late[LEVELS] = {300, 310, 250, 200, 290};
-	struct world w = chance_world(late, 1);
-	unsigned n_tries = w.n_tries, reviews;
-
-	(void)state;
-	look_for(&w, 4 * HOUR);
-	assert_int_equal(level(&w), 3);
-	assert_int_equal(w.n_tries, n_tries);
-	assert_int_equal(w.tune.reviews, 0);
-	/* Where jobs are late in bursts, chance is larger than it looks; then the windows grow. */
-	w = chance_world(late, 50);
-	look_for(&w, 4 * HOUR);
-	print_message("bursts: %u reviews, %u tries\n", w.tune.reviews, w.n_tries);
-	reviews = w.tune.reviews;
-	look_for(&w, 8 * HOUR);
-	assert_true(w.tune.reviews <= reviews + 1);
-}
-
-static void another_load_is_noticed(void **state) {
-	struct world w = chance_world((const unsigned[LEVELS]){300, 310, 250, 200, 290}, 1);
-
-	(void)state;
-	assert_int_equal(level(&w), 3);
-	/* Late more often. */
-	late_jobs = (const unsigned[LEVELS]){100, 310, 250, 600, 290};
-	look_for(&w, 20 * WINDOW);
-	assert_int_equal(level(&w), 0);
-	/* Less often, and another way never. */
-	late_jobs = (const unsigned[LEVELS]){50, 310, 0, 600, 290};
-	look_for(&w, 40 * WINDOW);
-	assert_int_equal(level(&w), 2);
-	/* No job was late, then many are. */
-	late_jobs = (const unsigned[LEVELS]){300, 20, 400, 600, 290};
-	look_for(&w, 80 * WINDOW);
-	assert_int_equal(level(&w), 1);
-}
-
-static void a_moment_changes_nothing(void **state) {
-	struct world w = chance_world((const unsigned[LEVELS]){300, 310, 250, 200, 290}, 1);
-	const unsigned *before = late_jobs;
-	unsigned n_tries = w.n_tries;
-
-	(void)state;
-	late_jobs = (const unsigned[LEVELS]){100, 310, 250, 900, 290};
-	look_for(&w, WINDOW / 4);
-	late_jobs = before;
-	look_for(&w, HOUR);
-	assert_int_equal(level(&w), 3);
-	assert_int_equal(w.n_tries, n_tries);
-}
-
-/* Other ways are better half of the time: after some reviews it stays with one. */
-static void a_load_that_swings_is_left_alone(void **state) {
-	static const unsigned one[LEVELS] = {400, 310, 250, 100, 290};
-	static const unsigned other[LEVELS] = {100, 310, 250, 400, 290};
-	struct world w = chance_world(one, 1);
-	unsigned n_tries;
-
-	(void)state;
-	for (unsigned i = 0; i < 1000; i++) {
-		late_jobs = i % 2 ? one : other;
-		look_for(&w, 7 * WINDOW);
-	}
-	n_tries = w.n_tries;
-	print_message("swings: %u reviews, %u tries\n", w.tune.reviews, n_tries);
-	for (unsigned i = 0; i < 1000; i++) {
-		late_jobs = i % 2 ? one : other;
-		look_for(&w, 7 * WINDOW);
-	}
-	assert_int_equal(w.n_tries, n_tries);
-}
-
-static nsec_t rate_changed;
-
-/* From then on jobs come half as often. */
-static void does_at_half_the_rate(const struct world *w, const struct terms *terms, nsec_t time,
-				  struct tune_seen *ret) {
-	nsec_t before = rate_changed > w->since ? rate_changed - w->since : 0;
-
-	before = before < time ? before : time;
-
-	does_as_its_level_says(w, terms, before + (time - before) / 2, ret);
-}
-
-static void another_rate_is_noticed(void **state) {
-	struct world w = fake_world((const unsigned[LEVELS]){300, 310, 250, 200, 290});
-
-	(void)state;
-	look_until_kept(&w);
-	look_for(&w, 8 * WINDOW);
-	assert_int_equal(w.tune.reviews, 0);
-	w.does = does_at_half_the_rate;
-	rate_changed = w.time;
-	look_for(&w, 20 * WINDOW);
-	assert_int_equal(w.tune.reviews, 1);
-	look_for(&w, HOUR);
-	assert_int_equal(w.tune.reviews, 1);
-}
-
-/* One job each tenth of a second; the first ones of each way happen to be in time, and a try has
- * hardly more. */
-static void does_little(const struct world *w, const struct terms *terms, nsec_t time,
-			struct tune_seen *ret) {
-	uint64_t jobs = time / (100 * MS);
-	uint64_t late = jobs > 3 ? jobs - 3 : 0;
-
-	(void)w;
-	*ret = (struct tune_seen){jobs, late_jobs[terms[0].level] ? late : 0, jobs * MS, 0};
-}
-
-static void a_lost_task_stays_lost_in_short_tries(void **state) {
-	struct world w = fake_world((const unsigned[LEVELS]){1, 1, 1, 1, 1});
-
-	(void)state;
-	w.does = does_little;
-	while (!w.tune.lost[0]) {
-		assert_int_equal(w.n_tries, 0);
-		look(&w);
-	}
-	for (unsigned i = 0; i < 1000; i++) {
-		look(&w);
-		assert_true(w.tune.lost[0]);
-	}
-	assert_true(w.n_tries > 1);
-	late_jobs = (const unsigned[LEVELS]){0, 0, 0, 0, 0};
-	look_for(&w, HOUR);
-	assert_false(w.tune.lost[0]);
-}
-
-static void few_jobs_say_nothing(void **state) {
-	struct world w = fake_world((const unsigned[LEVELS]){500, 0, 0, 0, 0});
-	const struct tune_seen seen = {15, 15, 15 * MS, 0};
-	bool ask;
-
-	(void)state;
-	for (nsec_t time = 0; time < 10 * WINDOW; time += WINDOW / 3) {
-		assert_int_equal(tune_judge(&w.tune, &seen, time, &ask), TUNE_WAIT);
-	}
-}
-
-/* Many jobs that nobody told of: the others say how often jobs are late, but not how long they
- * take. */
-static void a_hole_corrects_nothing(void **state) {
-	static const unsigned late[LEVELS] = {200, 100, 0, 0, 0};
-	struct world w = fake_world(late);
-	double whole;
-
-	(void)state;
-	while (w.tune.ways[0].time == 0) {
-		look(&w);
-	}
-	whole = w.tune.ways[0].missed[0];
-	w = fake_world(late);
-	unreported_jobs = 500;
-	while (w.tune.ways[0].time == 0) {
-		look(&w);
-	}
-	assert_true(fabs(w.tune.ways[0].missed[0] - whole) <= 2);
-	assert_int_equal(w.n_plans, 0);
-	assert_true(w.tune.slow[0] == 1);
-	/* A few don't matter. */
-	w = fake_world(late);
-	unreported_jobs = 5;
-	look_until_kept(&w);
-	assert_true(w.n_tries > 0);
-}
-
-static void other_knowledge_begins_anew(void **state) {
-	struct world w = fake_world((const unsigned[LEVELS]){0, 100, 0, 0, 0});
-	struct plan other;
-
-	(void)state;
-	fake_plan(&other, 1, 0);
-	look_until_kept(&w);
-	tune_again(&w.tune);
-	assert_int_equal(level(&w), 0);
-	assert_true(give_plan(&w, &other));
-	w.since = w.time;
-	look_until_kept(&w);
-	assert_int_equal(level(&w), 0);
-}
-
 /* Whatever the tasks do, and whatever is planned for them. */
 static void it_ends(void **state) {
 	unsigned numbers[LEVELS + 1] = {0};
@@ -1051,15 +700,6 @@ int main(void) {
 		cmocka_unit_test(a_plan_in_between_loses_no_count),
 		cmocka_unit_test(a_new_plan_is_not_tried_if_it_is_predicted_worse),
 		cmocka_unit_test(what_was_not_tried_is_when_more_jobs_are_late),
-		cmocka_unit_test(a_stationary_load_settles),
-		cmocka_unit_test(another_load_is_noticed),
-		cmocka_unit_test(a_moment_changes_nothing),
-		cmocka_unit_test(a_load_that_swings_is_left_alone),
-		cmocka_unit_test(another_rate_is_noticed),
-		cmocka_unit_test(a_lost_task_stays_lost_in_short_tries),
-		cmocka_unit_test(few_jobs_say_nothing),
-		cmocka_unit_test(a_hole_corrects_nothing),
-		cmocka_unit_test(other_knowledge_begins_anew),
 		cmocka_unit_test(it_ends),
 	};
 

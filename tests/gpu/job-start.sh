@@ -6,14 +6,25 @@
 # Conditions: asked (policy fcfs: each job asks sbeetd), terms (policy steer, whole GPU), terms-set (policy
 # steer, a green context of MAX_SMS SMs). Each back to back and with 1 ms between jobs.
 #
-# CONDITIONS (asked terms terms-set), PAUSES ("0 1000", in us), ROUNDS (100; of four turns), JOBS (50 and, with
-# pauses, 10 in a turn), MAX_SMS (64), CPUS (4-7 where there are 8): the defaults take some 40 s.
+# Where a process happens to lie the same code is some 100 ns faster or slower, so each is measured in several
+# pairs of processes. At the end, for each condition, pause and operation, the median of what the pairs say, and
+# the least and the most of them; the p99 likewise.
+#
+# CONDITIONS (asked terms terms-set), PAUSES ("0 1000", in us), PAIRS (5), ROUNDS (100; of four turns, by all
+# pairs together), JOBS (50 and, with pauses, 10 in a turn), MAX_SMS (64), CPUS (4-7 where there are 8): the
+# defaults take some 90 s.
 # Exit 1 if jobs did not run as the condition says.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/manage.sh"
 failed=0
+pairs=${PAIRS:-5}
+rounds=$((${ROUNDS:-100} / pairs))
+[ "$rounds" -gt 0 ] || {
+	echo "job-start.sh: ROUNDS must be at least PAIRS ($pairs)" >&2
+	exit 2
+}
 on=
 [ "$(nproc)" -lt 8 ] || on="taskset -c ${CPUS:-4-7}"
 
@@ -31,24 +42,63 @@ await_set() {
 	done
 }
 
-# CONDITION OPTIONS...: of `sbeetctl run`.
-measure() {
+# CONDITION PAUSE OPTIONS...: by one pair of processes; of `sbeetctl run`.
+measure_pair() {
 	condition=$1
+	pause=$2
+	shift 2
+	jobs=${JOBS:-50}
+	[ "$pause" -eq 0 ] || jobs=${JOBS:-10}
+	# shellcheck disable=SC2086 # several words
+	managed --task job-start "$@" --require -- \
+		$on "$here/bin/job-start" "$condition" "$pause" "$rounds" "$jobs" hold \
+		<"$scratch/hold" >"$scratch/lines" &
+	program=$!
+	exec 9>"$scratch/hold"
+	[ "$condition" != terms-set ] || await_set
+	exec 9>&-
+	wait "$program" || failed=1
+	cat "$scratch/lines" >>"$out/job-start.txt"
+}
+
+# CONDITION OPTIONS...
+measure() {
+	kind=$1
 	shift
 	for pause in ${PAUSES:-0 1000}; do
-		jobs=${JOBS:-50}
-		[ "$pause" -eq 0 ] || jobs=${JOBS:-10}
-		# shellcheck disable=SC2086 # several words
-		managed --task job-start "$@" --require -- \
-			$on "$here/bin/job-start" "$condition" "$pause" "${ROUNDS:-100}" "$jobs" hold \
-			<"$scratch/hold" >"$scratch/lines" &
-		program=$!
-		exec 9>"$scratch/hold"
-		[ "$condition" != terms-set ] || await_set
-		exec 9>&-
-		wait "$program" || failed=1
-		tee -a "$out/job-start.txt" <"$scratch/lines"
+		pair=0
+		while [ $pair -lt "$pairs" ] && [ $failed -eq 0 ]; do
+			measure_pair "$kind" "$pause" "$@"
+			pair=$((pair + 1))
+		done
 	done
+}
+
+# What the pairs say of each operation, in the order of the lines.
+summarize() {
+	sed -n 's/.*"case":"\([^"]*\)","pause_us":\([0-9]*\).*"operation":"\([^"]*\)".*"added_p50_ns":\(-*[0-9]*\).*"added_p99_ns":\(-*[0-9]*\).*/\1, after \2 us: \3;\4;\5/p' \
+		"$out/job-start.txt" | awk -F ';' '
+		function sort(v, n,    i, j, t) {
+			for (i = 2; i <= n; i++)
+				for (j = i; j > 1 && v[j - 1] > v[j]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+		}
+		function median_of(list, v,    n) {
+			n = split(list, v, " ")
+			for (i in v) v[i] += 0
+			sort(v, n)
+			return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+		}
+		!($1 in p50) { order[++k] = $1 }
+		{ p50[$1] = p50[$1] " " $2; p99[$1] = p99[$1] " " $3; n[$1]++ }
+		END {
+			for (o = 1; o <= k; o++) {
+				what = order[o]
+				middle = median_of(p50[what], v)
+				printf "%s: %+d ns (%+d to %+d in %d pairs)", what, middle, v[1], v[n[what]], n[what]
+				middle = median_of(p99[what], v)
+				printf ", p99 %+d (%+d to %+d)\n", middle, v[1], v[n[what]]
+			}
+		}' | tee "$out/job-start-summary.txt"
 }
 
 # Jobs ran, and asked for all, or for none.
@@ -100,4 +150,5 @@ for condition in ${CONDITIONS:-asked terms terms-set}; do
 	check "$condition"
 	stop_daemon
 done
+summarize
 exit $failed

@@ -19,16 +19,18 @@ ldd "$SBEET_BUILD/shim/libsbeet.so" | awk '/libprotobuf-c/ { print $3 }' | while
 done
 cp "$gpu/job-start.sh" "$gpu/manage.sh" "$folder/"
 export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu" MAX_SMS=16
-[ "${2:-}" = benchmark ] || export ROUNDS=2 JOBS=20
+[ "${2:-}" = benchmark ] || export PAIRS=2 ROUNDS=2 JOBS=20
 lines=$folder/out/job-start.txt
 logs="$folder/log $lines"
 
 sh "$folder/job-start.sh" >"$folder/log" 2>&1 || fail "exit code $?"
 for condition in asked terms terms-set; do
 	for pause in 0 1000; do
+		[ "${2:-}" = benchmark ] || grep -q "^$condition, after $pause us: launch inside: .* in 2 pairs" "$folder/log" ||
+			fail "$condition, $pause: no summary"
 		n=$(grep "\"case\":\"$condition\",\"pause_us\":$pause," "$lines" |
 			grep -c '"with_p50_ns":[1-9].*"with_p99_ns":[1-9]') || :
-		[ "$n" -eq 3 ] || fail "$condition, $pause: $n operations"
+		[ "$n" -eq $((3 * ${PAIRS:-5})) ] || fail "$condition, $pause: $n operations"
 	done
 done
 [ "${2:-}" != benchmark ] || {

@@ -33,8 +33,8 @@ static uint64_t mix(uint64_t h, uint64_t value) {
 static uint64_t key_of(const struct launch *l) {
 	uint64_t h = mix(0, (uintptr_t)l->function);
 
-	h = mix(h, (uint64_t)l->grid[0] * l->grid[1] * l->grid[2]);
-	h = mix(h, (uint64_t)l->block[0] * l->block[1] * l->block[2]);
+	h = mix(h, launch_blocks(l));
+	h = mix(h, launch_threads(l));
 	return mix(h, l->shared_bytes) | 1;
 }
 

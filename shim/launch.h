@@ -21,3 +21,13 @@ struct launch {
 	const CUlaunchConfig *config; /* cuLaunchKernelEx only, else NULL */
 	bool cooperative;
 };
+
+/* In its grid; below 2^63 where the driver takes it. */
+static inline uint64_t launch_blocks(const struct launch *l) {
+	return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+}
+
+/* In each block. */
+static inline uint64_t launch_threads(const struct launch *l) {
+	return (uint64_t)l->block[0] * l->block[1] * l->block[2];
+}

@@ -416,14 +416,6 @@ HOT_CODE static void leave(struct op *op) {
 	}
 }
 
-static uint64_t blocks_of(const struct launch *l) {
-	return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-}
-
-static uint32_t threads_of(const struct launch *l) {
-	return l->block[0] * l->block[1] * l->block[2];
-}
-
 /* sbeetd may not know the kernel: tells it, unless it would have to wait for that. */
 static void declare(const struct op *op, struct kernel_count *c) {
 	uint32_t up = atomic_load(&conn_number);
@@ -436,7 +428,8 @@ static void declare(const struct op *op, struct kernel_count *c) {
 
 HOT_CODE struct shape *op_shape(const struct op *op) {
 	const struct launch *l = op->launch;
-	struct shape *known = shapes_find(&op->worker->shapes, l->function, threads_of(l),
+	uint32_t threads = (uint32_t)launch_threads(l);
+	struct shape *known = shapes_find(&op->worker->shapes, l->function, threads,
 					  l->shared_bytes, op->kernel_epoch);
 	struct kernel_count *c;
 
@@ -451,14 +444,14 @@ HOT_CODE struct shape *op_shape(const struct op *op) {
 			  &(struct shape){.function = l->function,
 					  .count = c,
 					  .epoch = op->kernel_epoch,
-					  .block_threads = threads_of(l),
+					  .block_threads = threads,
 					  .shared_bytes = l->shared_bytes,
 					  .wave_blocks = kernel_wave_blocks(l) & INT32_MAX});
 }
 
 HOT_CODE static void count_kernel(const struct op *op) {
 	const struct shape *shape = op_shape(op);
-	uint32_t threads = threads_of(op->launch);
+	uint32_t threads = (uint32_t)launch_threads(op->launch);
 	struct kernel_count *c;
 
 	if (!shape) {
@@ -468,9 +461,9 @@ HOT_CODE static void count_kernel(const struct op *op) {
 	if (threads > atomic_load_explicit(&c->block_threads, memory_order_relaxed)) {
 		atomic_store_explicit(&c->block_threads, threads, memory_order_relaxed);
 	}
-	kernel_count_add(c, blocks_of(op->launch));
+	kernel_count_add(c, launch_blocks(op->launch));
 	if (op->use) {
-		worker_add(&op->use->waves, shape_waves(shape, blocks_of(op->launch)));
+		worker_add(&op->use->waves, shape_waves(shape, launch_blocks(op->launch)));
 	}
 	if (c->declared != atomic_load_explicit(&conn_number, memory_order_relaxed)) {
 		declare(op, c);
@@ -519,8 +512,8 @@ static void record(const struct op *op) {
 	};
 
 	if (l) {
-		r.blocks = blocks_of(l);
-		r.block_threads = threads_of(l);
+		r.blocks = launch_blocks(l);
+		r.block_threads = (uint32_t)launch_threads(l);
 	}
 	records_push(op->worker, &r, op->begin_ns ? op->begin_ns : nsec_now());
 }

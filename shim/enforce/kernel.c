@@ -585,7 +585,7 @@ const char *kernel_needs_whole(const struct kernel *k) {
 }
 
 uint64_t kernel_wave_blocks(const struct launch *l) {
-	uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+	uint64_t threads = launch_threads(l);
 	const struct real *real = real_get();
 	struct context *c = context_current();
 	int n = 0;
@@ -607,7 +607,7 @@ uint64_t kernel_wave_blocks(const struct launch *l) {
 /* Blocks of the launch's shape that all SMs hold at once; the driver is asked when the shape is
  * another one than last time. */
 static uint64_t wave_of(struct kernel *k, const struct launch *l) {
-	uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2], shape, blocks;
+	uint64_t threads = launch_threads(l), shape, blocks;
 	struct context *c = context_current();
 	uint64_t known = atomic_load_explicit(&k->wave, memory_order_relaxed);
 
@@ -637,6 +637,6 @@ HOT_CODE bool kernel_waits_at_once(struct kernel *k, const struct launch *l) {
 	if (!k->waits) {
 		return false;
 	}
-	blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+	blocks = launch_blocks(l);
 	return blocks > 1 && blocks <= wave_of(k, l);
 }

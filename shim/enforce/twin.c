@@ -95,7 +95,7 @@ unsigned twin_occupancy(struct twin *t, const struct context *c, const struct la
 	    l->block[1] > SHAPE_THREADS_MAX || l->block[2] > SHAPE_THREADS_MAX) {
 		return 0;
 	}
-	threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+	threads = launch_threads(l);
 	if (threads > SHAPE_THREADS_MAX || l->shared_bytes > SHAPE_SHARED_MAX || device < 0 ||
 	    device > SHAPE_DEVICE_MAX) {
 		return 0;

@@ -76,7 +76,7 @@ static void wait_at_gate(const struct op *op, nsec_t each) {
 
 struct kernel_sample *gate_kernel_wait(const struct op *op) {
 	nsec_t profiled = op->launch ? terms_kernel_ns(op->lane->device) : 0;
-	CUstream at = !op->place.at && op->place.per_thread ? CU_STREAM_PER_THREAD : op->place.at;
+	CUstream at = atomic_load_explicit(&op->use->stream, memory_order_relaxed);
 	struct kernel_times *times = &op->worker->times;
 	struct kernel_time *time = NULL;
 

@@ -157,22 +157,19 @@ static void what_was_measured_counts(void **state) {
 }
 
 /* Events are recorded by a function for which stream 0 is another one. */
-static void the_threads_own_stream_is_called_by_its_name(void **state) {
+static void default_streams_are_called_by_their_names(void **state) {
+	const CUstream names[] = {CU_STREAM_PER_THREAD, CU_STREAM_LEGACY, (CUstream)0x70};
 	struct op op = {.worker = &worker,
 			.lane = &lane,
 			.use = &use,
 			.id = &(const struct stream_id){.context = NULL},
-			.launch = &(const struct launch){.function = NULL},
-			.place = {.per_thread = true}};
+			.launch = &(const struct launch){.function = NULL}};
 
-	gate_kernel_wait(&op);
-	assert_ptr_equal(measured_in, CU_STREAM_PER_THREAD);
-	op.place = (struct place_use){.per_thread = true, .at = (CUstream)0x70};
-	gate_kernel_wait(&op);
-	assert_ptr_equal(measured_in, (CUstream)0x70);
-	op.place = (struct place_use){.per_thread = false};
-	gate_kernel_wait(&op);
-	assert_null(measured_in);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		atomic_store(&use.stream, names[i]);
+		gate_kernel_wait(&op);
+		assert_ptr_equal(measured_in, names[i]);
+	}
 }
 
 static void graphs_wait_each(void **state) {
@@ -200,7 +197,7 @@ int main(void) {
 		cmocka_unit_test(unknown_launches_wait_each),
 		cmocka_unit_test(what_is_profiled_counts),
 		cmocka_unit_test(what_was_measured_counts),
-		cmocka_unit_test(the_threads_own_stream_is_called_by_its_name),
+		cmocka_unit_test(default_streams_are_called_by_their_names),
 		cmocka_unit_test(graphs_wait_each),
 		cmocka_unit_test(a_launch_after_a_graph_waits),
 	};

@@ -605,13 +605,14 @@ static bool use_gate(struct dock *d, unsigned i, nsec_t takes) {
 /* The first kernel must not begin before the keeper looks. */
 static void close_gates(struct dock *d, const struct seat *s, uint64_t due) {
 	struct board_kernel kernel = {.due = due};
+	nsec_t now = nsec_now();
 
 	for (uint32_t used = atomic_load(&d->used); used; used &= used - 1) {
 		unsigned i = (unsigned)__builtin_ctz(used);
 
 		kernel.takes = atomic_load(&d->takes[i]);
-		if (board_is_awaited(s->board, d->gpu, s->slot, &kernel, nsec_now())) {
-			atomic_store(&looked, nsec_now());
+		if (board_is_awaited(s->board, d->gpu, s->slot, &kernel, now)) {
+			atomic_store(&looked, now);
 			set_gate(d, &d->words->kernel_gates[i], false);
 		}
 	}

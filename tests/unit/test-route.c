@@ -232,6 +232,10 @@ static void other_launches_go_the_long_way(void **state) {
 	learn();
 	l.function = HANDLE(5);
 	assert_false(goes(&l, CUDA_SUCCESS));
+	l.function = HANDLE(0x43); /* remembered in the same place */
+	assert_ptr_equal(shapes_set(&worker_get()->shapes, l.function, 128, 16),
+			 shapes_set(&worker_get()->shapes, like.function, 128, 16));
+	assert_false(goes(&l, CUDA_SUCCESS));
 	l = like;
 	l.stream = HANDLE(6);
 	assert_false(goes(&l, CUDA_SUCCESS));

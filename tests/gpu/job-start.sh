@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs on a machine with a GPU (or on the simulated one) in the folder that bundle.sh made: what a job's
 # start, a launch inside it and its end cost under libsbeet.so, against the same program without it, in turns
-# of some milliseconds (bench/job-start.c). JSON lines, also in $OUT/job-start.txt.
+# of some milliseconds (bench/job-start.c). JSON lines in $OUT/job-start.txt, and a summary, also in
+# $OUT/job-start-summary.txt.
 #
 # Conditions: asked (policy fcfs: each job asks sbeetd), terms (policy steer, whole GPU), terms-set (policy
 # steer, a green context of MAX_SMS SMs). Each back to back and with 1 ms between jobs.
@@ -35,8 +36,7 @@ await_set() {
 		tries=$((tries + 1))
 		kill -0 "$program" 2>/dev/null && [ "$tries" -le 200 ] || {
 			echo "job-start.sh: the program had no set" >&2
-			failed=1
-			return
+			return 1
 		}
 		sleep 0.05
 	done
@@ -54,11 +54,13 @@ measure_pair() {
 		$on "$here/bin/job-start" "$condition" "$pause" "$rounds" "$jobs" hold \
 		<"$scratch/hold" >"$scratch/lines" &
 	program=$!
+	measured=0
 	exec 9>"$scratch/hold"
-	[ "$condition" != terms-set ] || await_set
+	[ "$condition" != terms-set ] || await_set || measured=1
 	exec 9>&-
-	wait "$program" || failed=1
+	wait "$program" || measured=1
 	cat "$scratch/lines" >>"$out/job-start.txt"
+	return $measured
 }
 
 # CONDITION OPTIONS...
@@ -67,8 +69,11 @@ measure() {
 	shift
 	for pause in ${PAUSES:-0 1000}; do
 		pair=0
-		while [ $pair -lt "$pairs" ] && [ $failed -eq 0 ]; do
-			measure_pair "$kind" "$pause" "$@"
+		while [ $pair -lt "$pairs" ]; do
+			measure_pair "$kind" "$pause" "$@" || {
+				failed=1
+				break
+			}
 			pair=$((pair + 1))
 		done
 	done

@@ -1,7 +1,8 @@
 /*
  * launch-parts.c: what the things cost that a wrapper may do at each launch, right beside a launch
  * of the real driver, where caches and store buffers are as that leaves them. Nanoseconds added to
- * back-to-back launches of an empty kernel, each part against bare launches by turns.
+ * back-to-back launches of an empty kernel, each part against bare launches by turns. At the end,
+ * what it costs to launch into a green context's stream instead.
  *
  * usage: launch-parts RATES.PTX
  */
@@ -16,12 +17,13 @@
 
 #include "proto/units.h"
 #include "tests/func/twin/plain-driver.h"
+#include "tests/gpu/green.h"
 
-#define LAUNCHES 5000
-#define TURNS	 31
+#define GREEN_SMS 64
+#define LAUNCHES  5000
+#define TURNS	  31
 
 static CUfunction function;
-static CUstream stream;
 static _Atomic uint64_t word __attribute__((aligned(64)));
 static volatile nsec_t sink;
 static _Atomic uint64_t lines[512][8];
@@ -98,19 +100,19 @@ static const struct part {
 	{"store into a new line", touch},
 };
 
-static double turn(void (*before)(void)) {
+static double turn(void (*before)(void), CUstream at) {
 	nsec_t begin = nsec_now();
 
 	for (unsigned i = 0; i < LAUNCHES; i++) {
 		if (before) {
 			before();
 		}
-		if (plain_driver.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL,
-						NULL) != CUDA_SUCCESS) {
+		if (plain_driver.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, at, NULL, NULL) !=
+		    CUDA_SUCCESS) {
 			errx(1, "cuLaunchKernel");
 		}
 	}
-	plain_driver.cuStreamSynchronize(stream);
+	plain_driver.cuStreamSynchronize(at);
 	return (double)(nsec_now() - begin) / LAUNCHES;
 }
 
@@ -120,11 +122,25 @@ static int compare(const void *a, const void *b) {
 	return (x > y) - (x < y);
 }
 
+/* Against bare launches into the NULL stream. */
+static void measure(const char *name, void (*before)(void), CUstream at) {
+	double bare[TURNS], with[TURNS];
+
+	for (unsigned t = 0; t < TURNS; t++) {
+		bare[t] = turn(NULL, NULL);
+		with[t] = turn(before, at) - bare[t];
+	}
+	qsort(bare, TURNS, sizeof(*bare), compare);
+	qsort(with, TURNS, sizeof(*with), compare);
+	printf("  %-32s %+6.1f ns (%.1f to %.1f) on %.0f ns\n", name, with[TURNS / 2],
+	       with[TURNS / 4], with[TURNS * 3 / 4], bare[TURNS / 2]);
+}
+
 int main(int argc, char **argv) {
 	static char ptx[1 << 20];
 	FILE *f = argc == 2 ? fopen(argv[1], "r") : NULL;
-	double bare[TURNS], with[TURNS];
 	CUcontext context;
+	struct green green;
 	CUmodule module;
 
 	if (!f || !fread(ptx, 1, sizeof(ptx) - 1, f)) {
@@ -141,16 +157,13 @@ int main(int argc, char **argv) {
 	    plain_driver.cuModuleGetFunction(&function, module, "nothing") != CUDA_SUCCESS) {
 		errx(1, "the kernel can't be loaded");
 	}
-	turn(NULL);
+	turn(NULL, NULL);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		for (unsigned t = 0; t < TURNS; t++) {
-			bare[t] = turn(NULL);
-			with[t] = turn(parts[i].before) - bare[t];
-		}
-		qsort(bare, TURNS, sizeof(*bare), compare);
-		qsort(with, TURNS, sizeof(*with), compare);
-		printf("  %-32s %+6.1f ns (%.1f to %.1f) on %.0f ns\n", parts[i].name,
-		       with[TURNS / 2], with[TURNS / 4], with[TURNS * 3 / 4], bare[TURNS / 2]);
+		measure(parts[i].name, parts[i].before, NULL);
+	}
+	if (green_init(&green, 0, GREEN_SMS) == 0) {
+		measure("a stream of 64 SMs", NULL, green.stream);
+		green_deinit(&green);
 	}
 	return 0;
 }

@@ -433,7 +433,7 @@ static void share(struct shared_gpu *g, const struct sim_setup *setup, unsigned 
 	for (unsigned i = 0; i < g->n; i++) {
 		g->places[i] = (struct model_place){
 			.regions = {true, false},
-			.level = setup->terms == SIM_TERMS_LEVELS ? plan_level(g->tasks, g->n, i)
+			.level = setup->terms == SIM_TERMS_LEVELS ? model_level(g->tasks, g->n, i)
 								  : 0,
 			.most_sms = setup->cap_percent && cap == 0 ? 1 : cap,
 		};

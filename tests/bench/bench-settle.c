@@ -288,7 +288,7 @@ static void run_mps(struct world *w, bool levels) {
 
 	for (unsigned i = 0; i < TASKS; i++) {
 		terms[i] = (struct terms){.steered = true,
-					  .level = levels ? plan_level(w->tasks, TASKS, i) : 0};
+					  .level = levels ? model_level(w->tasks, TASKS, i) : 0};
 	}
 	world_place(w, terms);
 	model_init(&w->model, &w->gpu, w->tasks, w->places, TASKS);

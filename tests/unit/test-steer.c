@@ -155,6 +155,26 @@ static void long_blocks_are_kept_out(void **state) {
 	assert_true(plan.predicted[0].missed > 0);
 }
 
+/* Most of the GPU is just enough for the one, and a corner of it is for the other. */
+static void a_part_may_be_small(void **state) {
+	struct plan_task tasks[2] = {
+		task(2 * MS, MS / 2, 1, 10 * NSEC_PER_USEC, MS / 100),
+		task(20 * MS, 25 * MS / 2, 2, 4 * MS, 10 * MS),
+	};
+	struct plan plan;
+
+	(void)state;
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	assert_int_equal(plan.predicted[0].missed + plan.predicted[1].missed, 0);
+	assert_in_range(plan.terms[1].first, 1, 2);
+	/* An eighth more of it is too much. */
+	plan.terms[1].first += 2;
+	plan.terms[1].n -= 2;
+	plan.terms[0].n += 2;
+	assert_true(plan_predict(&h200, tasks, plan.terms, 2, plan.predicted));
+	assert_true(plan.predicted[1].missed > 0);
+}
+
 static void a_gpu_of_one_group_is_not_cut(void **state) {
 	const struct plan_gpu small = {.sms = 4, .group = 4};
 	struct plan_task tasks[2] = {task(3 * MS, MS, 6, 100, MS / 300),
@@ -488,6 +508,7 @@ int main(void) {
 		cmocka_unit_test(work_that_is_not_known_keeps_out),
 		cmocka_unit_test(who_is_late_anyway_holds_nobody_up),
 		cmocka_unit_test(long_blocks_are_kept_out),
+		cmocka_unit_test(a_part_may_be_small),
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
 		cmocka_unit_test(a_plan_knows_other_ways),
 		cmocka_unit_test(a_task_of_few_jobs_is_not_given_up),

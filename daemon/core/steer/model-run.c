@@ -137,3 +137,24 @@ void model_result_add(struct model_result *sum, const struct model_result *one) 
 	sum->tardiness += one->tardiness;
 	sum->longest = one->longest > sum->longest ? one->longest : sum->longest;
 }
+
+unsigned model_level(const struct model_task *tasks, unsigned n, unsigned task) {
+	nsec_t deadline = tasks[task].deadline;
+	unsigned rank = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		nsec_t other = tasks[i].deadline;
+
+		rank += other && (other < deadline || (other == deadline && i < task));
+	}
+	return deadline && rank < PROTO_TERMS_LEVEL_MAX ? PROTO_TERMS_LEVEL_MAX - rank : 0;
+}
+
+double model_worse(const double *part, const double *alone, unsigned n, double jobs) {
+	double sum = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		sum += part[i] > alone[i] ? part[i] - alone[i] : 0;
+	}
+	return sum * jobs / n;
+}

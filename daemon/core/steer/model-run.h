@@ -37,3 +37,14 @@ nsec_t model_run(const struct model_gpu *gpu, const struct model_wake *wake,
 
 /* Adds what became of the jobs in another run to @sum. */
 void model_result_add(struct model_result *sum, const struct model_result *one);
+
+/* The level of @task among @n: the shortest deadline has the highest, the next one the next, as far
+ * as there are levels; 0 without a deadline. */
+unsigned model_level(const struct model_task *tasks, unsigned n, unsigned task);
+
+/* What tasks cost that are late more often than under MPS alone, in late jobs: as much as if so
+ * many jobs more of an average task were late. Else a task of few jobs would be given up for one of
+ * many.
+ * @part, @alone: of each of @n tasks' jobs so much is late, and would be under MPS alone; 0 to 1.
+ * @jobs: of all tasks together. */
+double model_worse(const double *part, const double *alone, unsigned n, double jobs);

@@ -16,7 +16,8 @@
  * beside copies of a shorter deadline only if jobs are late otherwise. If tasks may yield, those of
  * a deadline up to some length yield to nobody, and the others to all whose jobs are due earlier:
  * each length is tried, with guard bands before the jobs and without, and nobody yields if that
- * saves no job. A task whose deadline can't be kept even alone holds nobody up.
+ * saves no job. What is best then is changed further in single things, also the gates of one task
+ * (search.h). A task whose deadline can't be kept even alone holds nobody up.
  *
  * Pure: no clock, no I/O, no allocation. The same input gives the same plan.
  */
@@ -25,25 +26,8 @@
 #include <stdatomic.h>
 
 #include "daemon/core/steer/model-run.h"
+#include "daemon/core/steer/plan-task.h"
 #include "proto/terms.h"
-
-struct plan_task {
-	struct model_task model; /* period and deadline; the rest counts only if it is known */
-	bool known;		 /* copies, launches, block and kernels were measured */
-	bool copies_nothing;	 /* as far as was seen; if it is not known */
-};
-
-/*
- * A task without a deadline that is not known is taken for one that always has work, in blocks of a
- * millisecond: it keeps to the upper part.
- */
-
-struct plan_gpu {
-	unsigned sms;	/* 1 to PROTO_SMS_MAX */
-	unsigned group; /* SMs that a set can take together, >= 1 */
-	bool gates;	/* tasks may yield to others: see struct terms */
-	bool guards;	/* with guard bands, too */
-};
 
 /* What else could be done: where the prediction is wrong one of these may do better. */
 struct plan_way {
@@ -69,13 +53,9 @@ struct plan {
 		others[PLAN_OTHERS_MAX]; /* no two with the same terms; none of the plan's */
 	unsigned n_others;		 /* 0 unless it is predicted */
 	bool is_predicted; /* all tasks with a deadline are known; else the rule was followed */
-	bool is_whole;	   /* nothing was left to try */
+	bool is_whole;	   /* more effort would try no more */
 	unsigned n_tried;  /* predictions that were made */
 };
-
-/* The level of @task among @n: the shortest deadline has the highest, the next one the next, as far
- * as there are levels; 0 without a deadline. */
-unsigned plan_level(const struct model_task *tasks, unsigned n, unsigned task);
 
 /* The terms by the rule alone: takes microseconds. @ret: of @n tasks (1 to MODEL_TASKS_MAX). */
 void plan_rule(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
@@ -84,33 +64,14 @@ void plan_rule(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 /* Whether enough is known for predictions: of every task that has a deadline. */
 bool plan_can_predict(const struct plan_task *tasks, unsigned n);
 
-/* How long is searched: the best so far is taken then, if there is more to try. */
-enum plan_effort {
-	PLAN_QUICK, /* below a second */
-	PLAN_WHOLE, /* some seconds, enough to try all for half a dozen tasks */
-};
-
 /*
  * Plans for @n tasks (1 to MODEL_TASKS_MAX) on @gpu. Takes up to some hundred predictions of
  * milliseconds each: not for an event loop. @stop: if it becomes true the best so far is the
- * result; NULL: nobody stops it. What more effort finds is predicted to be no worse in the time
- * that the search looks at.
+ * result; NULL: nobody stops it. A quick search looks at half the time, so what it finds may fit
+ * that by chance.
  */
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       enum plan_effort effort, const _Atomic bool *stop, struct plan *ret);
-
-/* What it takes from a job's release until its program, which slept, makes its first call, as
- * measured on hosts of an H200 and an H100: predictions count from the release. */
-#define PLAN_WAKE_MIN (65 * NSEC_PER_USEC)
-#define PLAN_WAKE_MAX (110 * NSEC_PER_USEC)
-#define PLAN_WAKE     ((PLAN_WAKE_MIN + PLAN_WAKE_MAX) / 2)
-
-/* What tasks cost that are late more often than under MPS alone, in late jobs: as much as if so
- * many jobs more of an average task were late. Else a task of few jobs would be given up for one of
- * many.
- * @part, @alone: of each of @n tasks' jobs so much is late, and would be under MPS alone; 0 to 1.
- * @jobs: of all tasks together. */
-double plan_worse(const double *part, const double *alone, unsigned n, double jobs);
 
 /* What @terms (as plan_make() makes them, all with the same cut) are to the model. Return: false if
  * they are of another form. */

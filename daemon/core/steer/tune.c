@@ -154,7 +154,7 @@ static double cost_of_part(const struct tune *t, const struct tune_way *way, dou
 		late += missed;
 		jobs += way->jobs[i];
 	}
-	return late + plan_worse(part, alone, t->n, jobs);
+	return late + model_worse(part, alone, t->n, jobs);
 }
 
 double tune_cost(const struct tune *t, const struct tune_way *way) {
@@ -202,7 +202,7 @@ static double predicted_cost(const struct tune *t, const struct plan_way *way) {
 		late += part[i] * n;
 		jobs += n;
 	}
-	return late + plan_worse(part, alone, t->n, jobs);
+	return late + model_worse(part, alone, t->n, jobs);
 }
 
 /* Whether a trial of @way would cost late jobs, and not be worth it. */

@@ -12,7 +12,7 @@
  * costs late jobs. The new plan is tried likewise. Trials are short: one that may be the best, with
  * some luck, is tried again. What held before there was a plan, the rule, was counted then, so no
  * plan stays that does worse. The way with the fewest late jobs a second, counting those of tasks
- * that are late more often than MPS alone would have them as plan_worse() does, then holds for
+ * that are late more often than MPS alone would have them as model_worse() does, then holds for
  * another window, half as long again. What MPS alone does is what it did if it was counted, else as
  * the last plan predicts it; what was counted before is judged by that, too. After some rounds the
  * best one stays.
@@ -120,7 +120,7 @@ void tune_again(struct tune *t);
 bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *seen, nsec_t time);
 
 /* What @way was seen to cost, in late jobs: tasks that are late more often than under MPS alone
- * count as in plan_worse(). */
+ * count as in model_worse(). */
 double tune_cost(const struct tune *t, const struct tune_way *way);
 
 /* The way that holds. There was a plan, or tune_rule(). */

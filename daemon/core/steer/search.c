@@ -1,0 +1,390 @@
+/*
+ * search.c: see search.h.
+ */
+#include "daemon/core/steer/search.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A plan should be there before long, so a search looks at so many launches at a time, but not at
+ * less than this. */
+#define SEARCH_LAUNCHES 20000.0
+#define SEARCH_TIME_MIN (100 * NSEC_PER_MSEC)
+
+/* Of all predictions for a plan, times the tasks, for an event takes as much longer; and which part
+ * of these the starts get at most. */
+static const uint64_t events_max[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 300000000};
+#define STARTS_PART 3
+
+/* Who looks quickly looks at such a part of the time. */
+static const unsigned time_part[] = {[PLAN_QUICK] = 2, [PLAN_WHOLE] = 1};
+
+/* So many changes for each task in a row that are no better, and there is hardly one that is. */
+#define STILL_MAX 30
+
+/* Rounds in which every task may move once. */
+#define ROUNDS_MAX 3
+
+/* The cuts that are tried, in eighths of the groups. */
+static const unsigned cuts[] = {4, 2, 3, 5, 6};
+#define N_CUTS (sizeof(cuts) / sizeof(cuts[0]))
+_Static_assert(N_CUTS + 1 == SEARCH_STARTS, "the rule at each cut, and levels by deadline");
+
+static unsigned pick(struct search *s, unsigned below) {
+	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)((s->random >> 33) % below);
+}
+
+static bool same_place(const struct model_place *a, const struct model_place *b) {
+	return a->regions[0] == b->regions[0] && a->regions[1] == b->regions[1] &&
+	       a->level == b->level && a->copies == b->copies && a->awaited == b->awaited &&
+	       a->guarded == b->guarded && a->yields == b->yields;
+}
+
+/* Takes @place for @task if that is better, by more than @gain. Return: whether. */
+static bool try_place(struct search *s, struct candidate *c, unsigned task,
+		      const struct model_place *place, double gain, double *best) {
+	struct candidate other = *c;
+	double b;
+
+	if (same_place(place, &c->places[task]) || search_stopped(s)) {
+		return false;
+	}
+	other.places[task] = *place;
+	b = search_badness(s, &other, *best);
+	if (b >= *best - gain) {
+		return false;
+	}
+	*best = b;
+	*c = other;
+	return true;
+}
+
+/* What @task must gain to have its copies first, and whole: a task with a shorter deadline that
+ * copies as well would have to wait for all of such a copy, so no mean response is worth it, but
+ * late jobs are. */
+static double gain_for_first(const struct search *s, unsigned task) {
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct model_task *t = &s->tasks[i];
+
+		if (i != task && t->deadline && t->copy_in > 0 &&
+		    (!s->tasks[task].deadline || t->deadline < s->tasks[task].deadline)) {
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Moves one task where that is better. Return: whether. */
+static bool move(struct search *s, struct candidate *c, unsigned task, double *best) {
+	bool moved = false;
+
+	for (unsigned k = 0; k < 6; k++) {
+		struct model_place place = c->places[task];
+
+		place.regions[0] = k % 3 != 2;
+		place.regions[1] = k % 3 != 1;
+		place.level = k < 3 ? model_level(s->tasks, s->n, task) : 0;
+		moved |= try_place(s, c, task, &place, 0, best);
+	}
+	/* Where copies of several tasks meet, and this one has some that are worth it. */
+	if (c->places[task].copies != TERMS_COPIES_WHOLE && s->tasks[task].copy_in > SEARCH_PIECE) {
+		struct model_place place = c->places[task];
+		bool first = place.copies == TERMS_COPIES_HELD;
+
+		place.copies = first ? TERMS_COPIES_FIRST : TERMS_COPIES_HELD;
+		moved |= try_place(s, c, task, &place, first ? gain_for_first(s, task) : 0, best);
+	}
+	return moved;
+}
+
+/* Those of a deadline of at most @longest yield to nobody, the others to all whose jobs are due
+ * earlier, for 0 nobody. A task that has no deadline, or is hopeless, yields if it is known: what
+ * is not may have any number of launches. @guarded: with guard bands before jobs. */
+static struct candidate with_gates(const struct search *s, const struct candidate *c,
+				   nsec_t longest, bool guarded) {
+	struct candidate other = *c;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		struct model_place *place = &other.places[i];
+		nsec_t deadline = s->tasks[i].deadline;
+		bool urgent = deadline && deadline <= longest && !place->last;
+
+		place->yields = longest && !urgent && s->known[i];
+		place->awaited = longest && deadline && !place->last;
+		place->guarded = guarded && place->awaited && s->tasks[i].period;
+	}
+	return other;
+}
+
+struct candidate search_without_bands(const struct search *s, const struct candidate *c) {
+	struct candidate other = *c;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		other.places[i].guarded = false;
+	}
+	return other;
+}
+
+bool search_has_gates(const struct search *s, const struct candidate *c) {
+	bool awaited = false, yields = false;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		awaited |= c->places[i].awaited;
+		yields |= c->places[i].yields;
+	}
+	return awaited && yields;
+}
+
+static bool same_places(const struct search *s, const struct candidate *a,
+			const struct candidate *b) {
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!same_place(&a->places[i], &b->places[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Where tasks may yield: takes the gates, or none, with which fewest jobs are late. What they cost
+ * is not worth a mean response. Return: whether they are others. */
+static bool move_gates(struct search *s, struct candidate *c, double *best) {
+	const struct candidate from = *c;
+	unsigned bands = s->gpu->guards ? 2 : 1;
+	bool moved = false;
+
+	for (unsigned i = 0; s->gpu->gates && i <= bands * s->n && !search_stopped(s); i++) {
+		nsec_t longest = i < bands * s->n ? s->tasks[i / bands].deadline : 0;
+		struct candidate other = with_gates(s, &from, longest, i % bands);
+		double gain = longest ? 1 : 0, b;
+
+		if (same_places(s, &other, c) ||
+		    (i < bands * s->n && (!longest || !search_has_gates(s, &other)))) {
+			continue;
+		}
+		b = search_badness(s, &other, *best);
+		if (b < *best - gain) {
+			*best = b;
+			*c = other;
+			moved = true;
+		}
+	}
+	return moved;
+}
+
+static void note_gateless(struct search *s, const struct candidate *c, double badness) {
+	if (badness < s->gateless.badness && !search_has_gates(s, c)) {
+		s->gateless = (struct optimum){*c, badness};
+	}
+}
+
+/* The gates are moved like one task more: before the others, or after them. */
+static double improve(struct search *s, struct candidate *c, bool gates_last) {
+	double best = search_badness(s, c, INFINITY);
+	unsigned n = s->n + 1, gates = gates_last ? s->n : 0;
+	unsigned still = 0; /* in a row that did not move: all others are where they were */
+
+	for (unsigned i = 0; i < ROUNDS_MAX * n && still < n; i++) {
+		unsigned task = gates_last ? i % n : i % n - 1;
+		bool moved;
+
+		if (i % n == gates) {
+			note_gateless(s, c, best);
+			moved = move_gates(s, c, &best);
+		} else {
+			moved = s->known[task] && move(s, c, task, &best);
+		}
+		still = moved ? 0 : still + 1;
+	}
+	note_gateless(s, c, best);
+	return best;
+}
+
+/* Among the optima, in their order. */
+static void insert(struct search *s, const struct candidate *c, double badness) {
+	unsigned at = s->n_optima++;
+
+	while (at > 0 && badness < s->optima[at - 1].badness) {
+		s->optima[at] = s->optima[at - 1];
+		at--;
+	}
+	s->optima[at] = (struct optimum){*c, badness};
+}
+
+/* Everybody everywhere, the shortest deadline at the highest level. */
+struct candidate search_by_deadline(const struct search *s, const struct candidate *c) {
+	struct candidate other = *c;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		other.places[i].regions[0] = other.places[i].regions[1] = true;
+		other.places[i].level = model_level(s->tasks, s->n, i);
+	}
+	return other;
+}
+
+static void try_from(struct search *s, struct candidate *c, unsigned lower, bool gates_last) {
+	c->lower = lower;
+	if (lower > 0) {
+		insert(s, c, improve(s, c, gates_last));
+	}
+}
+
+/* Where gates come first, parts of the GPU are found that fit them, and the other way round:
+ * neither is always better, so the starts take turns. */
+static void try_cuts(struct search *s, struct candidate *c) {
+	const struct candidate rule = *c;
+	struct candidate levels = search_by_deadline(s, c);
+
+	for (size_t k = 0; k < N_CUTS && !(k > 0 && search_stopped(s)); k++) {
+		struct candidate other = rule;
+
+		try_from(s, &other, s->n_groups * cuts[k] / 8, k % 2);
+		if (k == 0 && !search_stopped(s)) {
+			try_from(s, &levels, s->n_groups * cuts[k] / 8, true);
+		}
+	}
+	*c = s->optima[0].candidate;
+}
+
+enum change {
+	CHANGE_REGIONS,
+	CHANGE_SWAP, /* regions, with another task */
+	CHANGE_CUT,  /* of all */
+	CHANGE_LEVEL,
+	CHANGE_COPIES,
+	CHANGE_AWAITED,
+	CHANGE_GUARDED,
+	CHANGE_YIELDS,
+	_CHANGE_N,
+};
+
+static void set_regions(struct model_place *place, unsigned which) {
+	place->regions[0] = which != 2;
+	place->regions[1] = which != 1;
+}
+
+static void swap_regions(struct model_place *a, struct model_place *b) {
+	const struct model_place was = *a;
+
+	memcpy(a->regions, b->regions, sizeof(a->regions));
+	memcpy(b->regions, was.regions, sizeof(b->regions));
+}
+
+/* By one group or two, where there are so many. */
+static void move_cut(const struct search *s, struct candidate *c, unsigned which) {
+	static const int by[] = {-2, -1, 1, 2};
+	int lower = (int)c->lower + by[which];
+
+	if (lower > 0 && lower < (int)s->n_groups) {
+		c->lower = (unsigned)lower;
+	}
+}
+
+static void change_gates(const struct search *s, struct model_place *place, unsigned task,
+			 enum change change) {
+	const struct model_task *t = &s->tasks[task];
+	bool may_await = s->gpu->gates && t->deadline && !place->last;
+
+	if (change == CHANGE_YIELDS) {
+		place->yields = !place->yields && s->gpu->gates;
+	} else if (change == CHANGE_AWAITED) {
+		place->awaited = !place->awaited && may_await;
+		place->guarded &= place->awaited;
+	} else {
+		place->guarded = !place->guarded && may_await && s->gpu->guards && t->period;
+		place->awaited |= place->guarded;
+	}
+}
+
+/* Changes one thing about @task. Return: by how much that must be better. What holds others up is
+ * not worth a mean response. */
+static double change_one(struct search *s, struct candidate *c, unsigned task, enum change change) {
+	struct model_place *place = &c->places[task], was = *place;
+	bool first = place->copies == TERMS_COPIES_FIRST;
+
+	switch (change) {
+	case CHANGE_REGIONS:
+		set_regions(place, pick(s, 3));
+		break;
+	case CHANGE_SWAP:
+		swap_regions(place, &c->places[pick(s, s->n)]);
+		break;
+	case CHANGE_CUT:
+		move_cut(s, c, pick(s, 4));
+		break;
+	case CHANGE_LEVEL:
+		place->level = place->level ? 0 : model_level(s->tasks, s->n, task);
+		break;
+	case CHANGE_COPIES:
+		if (place->copies != TERMS_COPIES_WHOLE && s->tasks[task].copy_in > SEARCH_PIECE) {
+			place->copies = first ? TERMS_COPIES_HELD : TERMS_COPIES_FIRST;
+			return first ? 0 : gain_for_first(s, task);
+		}
+		break;
+	default:
+		change_gates(s, place, task, change);
+	}
+	return (place->awaited && !was.awaited) || (place->guarded && !was.guarded) ||
+			       (place->yields && !was.yields)
+		       ? 1
+		       : 0;
+}
+
+/* From there on one change at random after the other, as long as there are some that are better. */
+static void climb(struct search *s, struct candidate *c, double *best) {
+	for (unsigned still = 0; still < STILL_MAX * s->n && !search_stopped(s); still++) {
+		unsigned task = pick(s, s->n);
+		struct candidate other = *c;
+		double gain, b;
+
+		if (!s->known[task]) {
+			continue;
+		}
+		gain = change_one(s, &other, task, (enum change)pick(s, _CHANGE_N));
+		if (other.lower == c->lower && same_places(s, &other, c)) {
+			continue;
+		}
+		b = search_badness(s, &other, *best - gain);
+		if (b < *best - gain) {
+			*best = b;
+			*c = other;
+			still = 0;
+		}
+	}
+}
+
+/* How long a prediction of the search should look. */
+static nsec_t search_time(const struct search *s) {
+	double launches = 0; /* a second */
+	nsec_t time;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct model_task *t = &s->tasks[i];
+		nsec_t period = t->period ? t->period : t->kernels[s->gpu->sms];
+
+		launches += (double)t->launches * NSEC_PER_SEC / (double)(period ? period : 1);
+	}
+	time = (nsec_t)(SEARCH_LAUNCHES / launches * NSEC_PER_SEC);
+	time = time < SEARCH_TIME_MIN ? SEARCH_TIME_MIN : time;
+	time = time < s->longest * 2 ? s->longest * 2 : time;
+	return time < s->time ? time : s->time;
+}
+
+void search_run(struct search *s, struct candidate *c, enum plan_effort effort) {
+	nsec_t whole = s->time;
+
+	s->time = search_time(s) / time_part[effort];
+	search_alone(s, c, s->alone);
+	for (unsigned i = 0; i < s->n; i++) {
+		c->places[i].level = model_level(s->tasks, s->n, i);
+	}
+	s->events_max = events_max[effort] / STARTS_PART;
+	try_cuts(s, c);
+	s->cut_short = search_stopped(s);
+	s->events_max = events_max[effort];
+	climb(s, &s->optima[0].candidate, &s->optima[0].badness);
+	s->cut_short |= search_stopped(s);
+	note_gateless(s, &s->optima[0].candidate, s->optima[0].badness);
+	*c = s->optima[0].candidate;
+	s->time = whole;
+}

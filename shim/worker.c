@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "shim/base/env.h"
@@ -19,6 +20,10 @@
 _Atomic(struct worker *) worker_list;
 HOT_LAUNCH _Atomic uint32_t worker_epoch = 1;
 static pthread_key_t exit_key;
+
+/* How late the kernel may let threads wake up that have not said otherwise, and the least. */
+#define DEFAULT_SLACK_NS 50000
+#define LEAST_SLACK_NS	 1UL
 
 static void on_thread_exit(void *data) {
 	struct worker *w = data;
@@ -81,6 +86,16 @@ static struct worker *make(void) {
 	return w;
 }
 
+/* A program with a deadline sleeps until its next release: then it is not to lose what the kernel
+ * likes to save wake-ups. A slack of its own stays. */
+static void wake_on_time(void) {
+	const struct task_spec *task = &env_get()->task;
+
+	if ((task->deadline || task->period) && prctl(PR_GET_TIMERSLACK) == DEFAULT_SLACK_NS) {
+		prctl(PR_SET_TIMERSLACK, LEAST_SLACK_NS);
+	}
+}
+
 struct worker *worker_attach(void) {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct worker *w = reuse();
@@ -91,6 +106,7 @@ struct worker *worker_attach(void) {
 	if (!w) {
 		return NULL;
 	}
+	wake_on_time();
 	pthread_once(&once, make_key);
 	pthread_setspecific(exit_key, w);
 	w->tid = (uint32_t)gettid();

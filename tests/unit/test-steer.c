@@ -104,7 +104,7 @@ static void work_that_is_not_known_keeps_out(void **state) {
 	assert_true(is_upper(&plan.terms[1]));
 	assert_int_equal(plan.predicted[0].missed, 0);
 	/* A wake-up, a copy back, and that its program hears of it. */
-	assert_int_equal(plan.tail[0], MS / 3 + (65 + 50 + 20) * NSEC_PER_USEC);
+	assert_int_equal(plan.tail[0], MS / 3 + (15 + 50 + 20) * NSEC_PER_USEC);
 	assert_int_equal(plan.tail[1], 0);
 	/* It always has work. */
 	assert_true(plan.predicted[1].done > 5);

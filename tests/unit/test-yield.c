@@ -98,7 +98,7 @@ static void tasks_yield_where_that_saves_jobs(void **state) {
 		assert_true(plan.terms[i].awaited); /* by those who are due later */
 	}
 	assert_true(missed[1] < missed[0]);
-	assert_true(yielding > 0 && yielding < 3);
+	assert_true(yielding > 0); /* also who has the shortest deadline may: jobs differ */
 	/* What is best without them is there, in case the prediction is wrong. */
 	for (unsigned i = 0; i < 3; i++) {
 		assert_false(plan.others[0].terms[i].awaited || plan.others[0].terms[i].yields);

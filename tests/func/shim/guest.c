@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -257,6 +258,15 @@ static int do_launches(int n) {
 
 static int do_spoiled(int n) {
 	return (int)fake_spoiled();
+}
+
+/* How much later than asked for this thread may wake up, in ns. */
+static int do_slack(int n) {
+	return prctl(PR_GET_TIMERSLACK);
+}
+
+static int do_set_slack(int n) {
+	return prctl(PR_SET_TIMERSLACK, 20000UL);
 }
 
 /* errno as the program left it, after everything that may have gone on inside. */
@@ -509,6 +519,8 @@ static const struct {
 	{"graph", do_graph},
 	{"launches", do_launches},
 	{"spoiled", do_spoiled},
+	{"slack", do_slack},
+	{"set-slack", do_set_slack},
 	{"errno", do_errno},
 	{"close-all", do_close_all},
 	{"check-files", do_check_files},

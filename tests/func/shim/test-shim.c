@@ -40,6 +40,42 @@ static void shim_tells_every_operation_of_a_job(void **state) {
 	close(fd);
 }
 
+/* From its first operation on. */
+static void a_thread_with_a_deadline_wakes_up_on_time(void **state) {
+	static const struct {
+		const char *environment[2];
+		int slack; /* ns */
+	} cases[] = {
+		{{"SBEET_DEADLINE=10ms", NULL}, 1},
+		{{"SBEET_PERIOD=10ms", NULL}, 1},
+		{{NULL}, 50000},
+	};
+	struct mini *m = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int fd = mini_begin(m, cases[i].environment);
+
+		mini_do(m, "@0 slack", 50000);
+		mini_open_job(m, fd);
+		mini_do(m, "@0 slack", cases[i].slack);
+		mini_do(m, "@1 slack", 50000);
+		close(fd);
+		mini_end(m);
+		mini_unlisten(m);
+	}
+}
+
+static void a_thread_keeps_a_timer_slack_of_its_own(void **state) {
+	static const char *const deadline[] = {"SBEET_DEADLINE=10ms", NULL};
+	struct mini *m = *state;
+	int fd = mini_begin(m, deadline);
+
+	mini_do(m, "@0 set-slack", 0);
+	mini_open_job(m, fd);
+	mini_do(m, "@0 slack", 20000);
+	close(fd);
+}
+
 /* It loads them beside the program's code, which says how it is to be compiled. */
 static void shim_compiles_twins_as_the_program_wants(void **state) {
 	struct mini *m = *state;
@@ -488,6 +524,8 @@ static void shim_complains_of_settings_and_goes_on(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		MINI_CASE(shim_tells_every_operation_of_a_job),
+		MINI_CASE(a_thread_with_a_deadline_wakes_up_on_time),
+		MINI_CASE(a_thread_keeps_a_timer_slack_of_its_own),
 		MINI_CASE(shim_compiles_twins_as_the_program_wants),
 		MINI_CASE(shim_numbers_jobs_upwards),
 		MINI_CASE(shim_ends_job_of_program_that_does_nothing),

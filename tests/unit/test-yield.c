@@ -76,7 +76,7 @@ static void nobody_yields_to_who_is_due_later(void **state) {
 static void tasks_yield_where_that_saves_jobs(void **state) {
 	struct plan_gpu gated = h200;
 	struct plan_task tasks[3] = {
-		task(3 * MS, 3 * MS / 2, 20, 20 * NSEC_PER_USEC, MS),
+		task(3 * MS, 7 * MS / 5, 20, 20 * NSEC_PER_USEC, MS),
 		task(7 * MS, 7 * MS / 2, 60, 20 * NSEC_PER_USEC, 2 * MS),
 		task(23 * MS, 20 * MS, 100, 20 * NSEC_PER_USEC, 5 * MS),
 	};
@@ -98,7 +98,7 @@ static void tasks_yield_where_that_saves_jobs(void **state) {
 		assert_true(plan.terms[i].awaited); /* by those who are due later */
 	}
 	assert_true(missed[1] < missed[0]);
-	assert_true(yielding > 0); /* also who has the shortest deadline may: jobs differ */
+	assert_true(yielding > 0 && yielding < 3);
 	/* What is best without them is there, in case the prediction is wrong. */
 	for (unsigned i = 0; i < 3; i++) {
 		assert_false(plan.others[0].terms[i].awaited || plan.others[0].terms[i].yields);

@@ -16,9 +16,13 @@ struct run {
 	struct model_result *results;
 };
 
+uint64_t model_random(uint64_t *state, uint64_t below) {
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return below ? (*state >> 33) % below : 0;
+}
+
 static nsec_t draw(struct run *r, nsec_t below) {
-	r->random = r->random * 6364136223846793005ull + 1442695040888963407ull;
-	return below ? (r->random >> 33) % below : 0;
+	return model_random(&r->random, below);
 }
 
 static void job_begins(struct run *r, unsigned task, nsec_t now) {

@@ -22,6 +22,9 @@ struct model_wake {
 	nsec_t min, max;
 };
 
+/* The next of a row of random numbers below @below; 0 if that is 0. @state: any number at first. */
+uint64_t model_random(uint64_t *state, uint64_t below);
+
 /* When a run ends early. */
 struct model_limit {
 	unsigned events; /* counted down by what happens, for tasks may have jobs that are next to

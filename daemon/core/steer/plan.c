@@ -158,13 +158,22 @@ static void add_other(struct search *s, const struct candidate *c, struct plan *
 	}
 }
 
+static struct candidate without_bands(const struct search *s, const struct candidate *c) {
+	struct candidate other = *c;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		other.places[i].guarded = false;
+	}
+	return other;
+}
+
 static void add_others(struct search *s, const struct candidate *rule, struct plan *plan) {
 	const struct candidate everywhere = search_free_for_all(s, rule),
 			       *best = &s->optima[0].candidate;
 	unsigned kept = OPTIMA_KEPT;
 
 	if (search_has_gates(s, best)) {
-		const struct candidate bandless = search_without_bands(s, best);
+		const struct candidate bandless = without_bands(s, best);
 
 		add_other(s, &bandless, plan);
 		add_other(s, &s->gateless.candidate, plan);

@@ -165,7 +165,6 @@ static double worse(const struct search *s, const struct model_result *results) 
 	return model_worse(part, s->alone, s->n, released);
 }
 
-/* Less is better. What is not below @best may be said to be @best. */
 double search_badness(struct search *s, const struct candidate *c, double best) {
 	unsigned most = best < UINT_MAX ? (unsigned)ceil(best) : UINT_MAX, missed = 0;
 	struct model_result results[MODEL_TASKS_MAX] = {0};
@@ -190,7 +189,6 @@ double search_badness(struct search *s, const struct candidate *c, double best) 
 	return sum;
 }
 
-/* As MPS alone does it. */
 struct candidate search_free_for_all(const struct search *s, const struct candidate *c) {
 	struct candidate other = *c;
 
@@ -203,7 +201,6 @@ struct candidate search_free_for_all(const struct search *s, const struct candid
 	return other;
 }
 
-/* @c: whichever. */
 void search_alone(struct search *s, const struct candidate *c, double *ret) {
 	const struct candidate everywhere = search_free_for_all(s, c);
 	struct model_result results[MODEL_TASKS_MAX];
@@ -214,7 +211,6 @@ void search_alone(struct search *s, const struct candidate *c, double *ret) {
 	}
 }
 
-/* More than half of its jobs would be late if nobody else were there. */
 bool search_hopeless(const struct search *s, unsigned task) {
 	static const struct model_wake wake = {PLAN_WAKE_MIN, PLAN_WAKE_MAX};
 	const struct model_place everywhere = {.regions = {true, true}};

@@ -31,8 +31,7 @@ static const unsigned cuts[] = {4, 2, 3, 5, 6};
 _Static_assert(N_CUTS + 1 == SEARCH_STARTS, "the rule at each cut, and levels by deadline");
 
 static unsigned pick(struct search *s, unsigned below) {
-	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
-	return (unsigned)((s->random >> 33) % below);
+	return (unsigned)model_random(&s->random, below);
 }
 
 static bool same_place(const struct model_place *a, const struct model_place *b) {
@@ -75,26 +74,38 @@ static double gain_for_first(const struct search *s, unsigned task) {
 	return 0;
 }
 
+static void set_regions(struct model_place *place, unsigned which) {
+	place->regions[0] = which != 2;
+	place->regions[1] = which != 1;
+}
+
+/* Held, or first and whole, where copies of several tasks meet, and this one has some that are
+ * worth it. Return: by how much that must be better. */
+static double change_copies(const struct search *s, struct model_place *place, unsigned task) {
+	bool first = place->copies == TERMS_COPIES_HELD;
+
+	if (place->copies == TERMS_COPIES_WHOLE || s->tasks[task].copy_in <= SEARCH_PIECE) {
+		return 0;
+	}
+	place->copies = first ? TERMS_COPIES_FIRST : TERMS_COPIES_HELD;
+	return first ? gain_for_first(s, task) : 0;
+}
+
 /* Moves one task where that is better. Return: whether. */
 static bool move(struct search *s, struct candidate *c, unsigned task, double *best) {
+	struct model_place place;
 	bool moved = false;
+	double gain;
 
 	for (unsigned k = 0; k < 6; k++) {
-		struct model_place place = c->places[task];
-
-		place.regions[0] = k % 3 != 2;
-		place.regions[1] = k % 3 != 1;
+		place = c->places[task];
+		set_regions(&place, k % 3);
 		place.level = k < 3 ? model_level(s->tasks, s->n, task) : 0;
 		moved |= try_place(s, c, task, &place, 0, best);
 	}
-	/* Where copies of several tasks meet, and this one has some that are worth it. */
-	if (c->places[task].copies != TERMS_COPIES_WHOLE && s->tasks[task].copy_in > SEARCH_PIECE) {
-		struct model_place place = c->places[task];
-		bool first = place.copies == TERMS_COPIES_HELD;
-
-		place.copies = first ? TERMS_COPIES_FIRST : TERMS_COPIES_HELD;
-		moved |= try_place(s, c, task, &place, first ? gain_for_first(s, task) : 0, best);
-	}
+	place = c->places[task];
+	gain = change_copies(s, &place, task);
+	moved |= try_place(s, c, task, &place, gain, best);
 	return moved;
 }
 
@@ -113,15 +124,6 @@ static struct candidate with_gates(const struct search *s, const struct candidat
 		place->yields = longest && !urgent && s->known[i];
 		place->awaited = longest && deadline && !place->last;
 		place->guarded = guarded && place->awaited && s->tasks[i].period;
-	}
-	return other;
-}
-
-struct candidate search_without_bands(const struct search *s, const struct candidate *c) {
-	struct candidate other = *c;
-
-	for (unsigned i = 0; i < s->n; i++) {
-		other.places[i].guarded = false;
 	}
 	return other;
 }
@@ -211,7 +213,6 @@ static void insert(struct search *s, const struct candidate *c, double badness) 
 	s->optima[at] = (struct optimum){*c, badness};
 }
 
-/* Everybody everywhere, the shortest deadline at the highest level. */
 struct candidate search_by_deadline(const struct search *s, const struct candidate *c) {
 	struct candidate other = *c;
 
@@ -231,19 +232,17 @@ static void try_from(struct search *s, struct candidate *c, unsigned lower, bool
 
 /* Where gates come first, parts of the GPU are found that fit them, and the other way round:
  * neither is always better, so the starts take turns. */
-static void try_cuts(struct search *s, struct candidate *c) {
-	const struct candidate rule = *c;
-	struct candidate levels = search_by_deadline(s, c);
+static void try_cuts(struct search *s, const struct candidate *rule) {
+	struct candidate levels = search_by_deadline(s, rule);
 
 	for (size_t k = 0; k < N_CUTS && !(k > 0 && search_stopped(s)); k++) {
-		struct candidate other = rule;
+		struct candidate other = *rule;
 
 		try_from(s, &other, s->n_groups * cuts[k] / 8, k % 2);
 		if (k == 0 && !search_stopped(s)) {
 			try_from(s, &levels, s->n_groups * cuts[k] / 8, true);
 		}
 	}
-	*c = s->optima[0].candidate;
 }
 
 enum change {
@@ -257,11 +256,6 @@ enum change {
 	CHANGE_YIELDS,
 	_CHANGE_N,
 };
-
-static void set_regions(struct model_place *place, unsigned which) {
-	place->regions[0] = which != 2;
-	place->regions[1] = which != 1;
-}
 
 static void swap_regions(struct model_place *a, struct model_place *b) {
 	const struct model_place was = *a;
@@ -300,7 +294,6 @@ static void change_gates(const struct search *s, struct model_place *place, unsi
  * not worth a mean response. */
 static double change_one(struct search *s, struct candidate *c, unsigned task, enum change change) {
 	struct model_place *place = &c->places[task], was = *place;
-	bool first = place->copies == TERMS_COPIES_FIRST;
 
 	switch (change) {
 	case CHANGE_REGIONS:
@@ -316,11 +309,7 @@ static double change_one(struct search *s, struct candidate *c, unsigned task, e
 		place->level = place->level ? 0 : model_level(s->tasks, s->n, task);
 		break;
 	case CHANGE_COPIES:
-		if (place->copies != TERMS_COPIES_WHOLE && s->tasks[task].copy_in > SEARCH_PIECE) {
-			place->copies = first ? TERMS_COPIES_HELD : TERMS_COPIES_FIRST;
-			return first ? 0 : gain_for_first(s, task);
-		}
-		break;
+		return change_copies(s, place, task);
 	default:
 		change_gates(s, place, task, change);
 	}

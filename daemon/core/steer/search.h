@@ -94,8 +94,6 @@ bool search_hopeless(const struct search *s, unsigned task);
 /* Everybody everywhere, the shortest deadline at the highest level; the rest as in @c. */
 struct candidate search_by_deadline(const struct search *s, const struct candidate *c);
 
-struct candidate search_without_bands(const struct search *s, const struct candidate *c);
-
 /* Somebody yields, and to somebody. */
 bool search_has_gates(const struct search *s, const struct candidate *c);
 

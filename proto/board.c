@@ -17,17 +17,47 @@ static bool counts(uint64_t other, uint64_t due, nsec_t now) {
 	return other != 0 && other < due && (other >= now || now - other <= BOARD_STALE_NS);
 }
 
-bool board_is_before(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
-		     nsec_t now) {
+#define get(where) atomic_load_explicit(&(where), memory_order_acquire)
+
+/* Whether the next copy of a program is expected before a piece of @copy would end. */
+static bool is_copy_expected(const struct board_needs *needs, const struct board_copy *copy,
+			     nsec_t now) {
+	uint64_t from = get(needs->copy_from_ns);
+
+	return from != 0 && now + copy->takes > from &&
+	       (now < from || now - from < get(needs->copy_late_ns));
+}
+
+/* What @copy has to wait for. */
+struct before {
+	uint64_t due;  /* 0: nothing */
+	nsec_t length; /* of what is under way; 0: not known, or nothing is yet */
+};
+
+static struct before before_of(const struct board *board, unsigned gpu, unsigned i,
+			       const struct board_copy *copy, nsec_t now) {
+	const struct board_needs *needs = &board->needs[gpu][i];
+	uint64_t next = is_copy_expected(needs, copy, now) ? get(needs->copy_due_ns) : 0;
+	uint64_t due = due_of(board, gpu, i); /* last: it is announced before it is unexpected */
+
+	if (counts(due, copy->due, now)) {
+		nsec_t length = get(board->slots[gpu][i].length_ns);
+
+		return (struct before){
+			due, length > 0 && length < BOARD_HOLD_MAX_NS ? length : BOARD_HOLD_MAX_NS};
+	}
+	return (struct before){counts(next, copy->due, now) ? next : 0, 0};
+}
+
+bool board_is_before(const struct board *board, unsigned gpu, unsigned slot,
+		     const struct board_copy *copy, nsec_t now) {
 	for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
-		if (i != slot && counts(due_of(board, gpu, i), due, now)) {
+		if (i != slot && before_of(board, gpu, i, copy, now).due) {
 			return true;
 		}
 	}
 	return false;
 }
-
-#define get(where) atomic_load_explicit(&(where), memory_order_acquire)
 
 /* Whether the open job of slot @i needs the SMs before @kernel would end. */
 static bool needs_sms(const struct board *board, unsigned gpu, unsigned i,
@@ -82,20 +112,16 @@ bool board_is_busy(const struct board *board, unsigned gpu, unsigned slot) {
 	return false;
 }
 
-/* The gate is to be closed for @other, the deadline of slot @i, whose copies may become more. */
-static void count(struct board_gate *gate, const struct board_slot *slot, unsigned i,
-		  uint64_t other) {
-	uint64_t length = atomic_load_explicit(&slot->length_ns, memory_order_acquire);
-
-	if (gate->counted[i] != other) {
-		gate->counted[i] = other;
+/* The gate is to be closed for @other, of slot @i, whose copies may become more. */
+static void count(struct board_gate *gate, unsigned i, const struct before *other) {
+	if (gate->counted[i] != other->due) {
+		gate->counted[i] = other->due;
 		gate->lengths[i] = 0;
 		gate->limit_ns += BOARD_HOLD_MIN_NS;
 	}
-	length = length > 0 && length < BOARD_HOLD_MAX_NS ? length : BOARD_HOLD_MAX_NS;
-	if (length > gate->lengths[i]) {
-		gate->limit_ns += 2 * (length - gate->lengths[i]);
-		gate->lengths[i] = length;
+	if (other->length > gate->lengths[i]) {
+		gate->limit_ns += 2 * (other->length - gate->lengths[i]);
+		gate->lengths[i] = other->length;
 	}
 	if (gate->limit_ns > BOARD_HOLD_MAX_NS) {
 		gate->limit_ns = BOARD_HOLD_MAX_NS;
@@ -103,17 +129,19 @@ static void count(struct board_gate *gate, const struct board_slot *slot, unsign
 }
 
 bool board_gate_is_open(struct board_gate *gate, const struct board *board, unsigned gpu,
-			unsigned slot, uint64_t due, nsec_t now) {
-	const struct board_slot *slots = board->slots[gpu];
+			unsigned slot, const struct board_copy *copy, nsec_t now) {
 	uint64_t others[PROTO_BOARD_SLOTS];
 	bool wait = false;
 
 	for (unsigned i = 0; i < PROTO_BOARD_SLOTS; i++) {
-		uint64_t other = i == slot ? 0 : due_of(board, gpu, i);
+		struct before other = {.due = 0};
 
-		others[i] = counts(other, due, now) && other != gate->passed[i] ? other : 0;
+		if (i != slot) {
+			other = before_of(board, gpu, i, copy, now);
+		}
+		others[i] = other.due != gate->passed[i] ? other.due : 0;
 		if (others[i]) {
-			count(gate, &slots[i], i, other);
+			count(gate, i, &other);
 			wait = true;
 		}
 	}

@@ -10,6 +10,9 @@
  * waits much longer than the copy needs; and nobody trusts what others wrote: at worst it costs
  * BOARD_HOLD_MAX_NS for each deadline that is there.
  *
+ * Of programs whose copies go first, they also see when the next one is expected: no piece begins
+ * that would still run then. If the copy does not come, nobody waits on.
+ *
  * Programs whose terms say that they are awaited announce the deadlines of their open jobs too. No
  * kernel of a program that yields begins meanwhile if it is due later. That is bounded likewise,
  * by BOARD_YIELD_MAX_NS for each deadline.
@@ -96,7 +99,11 @@ struct board_slot {
 	_Atomic uint64_t unseen_ns;
 };
 
-/* When a program that is awaited needs the SMs; CLOCK_MONOTONIC. At no moment a job is neither
+/* A program that opens a job announces its copy before long. */
+#define BOARD_ABOUT_NS (50 * NSEC_PER_USEC)
+
+/* When a program that is awaited needs the SMs, and one whose copies go first the link;
+ * CLOCK_MONOTONIC. At no moment a job is neither
  * expected nor open: job_due_ns is written before next_from_ns speaks of the next job, and read
  * after it. */
 struct board_needs {
@@ -105,13 +112,17 @@ struct board_needs {
 	/* The number of the job (see the upper half of board_slot.jobs) whose kernels are all done,
 	 * so that only its copy back is left; 0: of none. */
 	_Atomic uint32_t done;
-	uint32_t reserved; /* 0 */
+	/* Of the copy that is expected next: it comes at most so much later than copy_from_ns. */
+	_Atomic uint32_t copy_late_ns;
 	/* Of the next job, if the program is guarded. */
 	_Atomic uint64_t next_from_ns;	/* kernels of others should be over then; 0: not known */
 	_Atomic uint64_t next_due_ns;	/* when it must be done */
 	_Atomic uint64_t since_ns;	/* when the kernels of the last job were done */
 	_Atomic uint64_t next_until_ns; /* when it is no longer expected */
-	uint64_t reserved2[2];		/* 0: a cache line */
+	/* Of the next copy to the GPU, if the program's copies go first, or of the one of the job
+	 * that has just opened. */
+	_Atomic uint64_t copy_from_ns; /* pieces of others should be over then; 0: not known */
+	_Atomic uint64_t copy_due_ns;  /* when it must be done; BOARD_NO_DUE */
 };
 
 /* The memfd has at least this size; it is sealed against shrinking and growing. */
@@ -131,10 +142,16 @@ _Static_assert(sizeof(struct board_slot) == 64, "the page is the same for every 
 _Static_assert(sizeof(struct board) == 64 + 128 * PROTO_TERMS_GPUS_MAX * PROTO_BOARD_SLOTS,
 	       "the page is the same for every program");
 
-/* Whether somebody other than @slot has a copy to GPU @gpu that is due before @due, as far as that
- * counts at @now. */
-bool board_is_before(const struct board *board, unsigned gpu, unsigned slot, uint64_t due,
-		     nsec_t now);
+/* Copies of ours that are held. */
+struct board_copy {
+	uint64_t due; /* of the first; BOARD_NO_DUE */
+	nsec_t takes; /* how long the longest piece runs */
+};
+
+/* Whether somebody other than @slot has a copy to GPU @gpu that is due before @copy, as far as that
+ * counts at @now: one that is under way, or one that is expected before a piece would end. */
+bool board_is_before(const struct board *board, unsigned gpu, unsigned slot,
+		     const struct board_copy *copy, nsec_t now);
 
 /* Whether somebody other than @slot has a copy to GPU @gpu. */
 bool board_is_busy(const struct board *board, unsigned gpu, unsigned slot);
@@ -172,8 +189,8 @@ struct board_yield {
 bool board_yield_is_open(struct board_yield *yield, const struct board *board, unsigned gpu,
 			 unsigned slot, const struct board_kernel *kernel, nsec_t now);
 
-/* Whether the gate is open at @now for copies that are due at @due. Closed for as long as the
- * copies of others may take, for BOARD_HOLD_MAX_NS at a time at most, and for no deadline of others
- * twice. @due 0: there are no such copies; to be told, as above. */
+/* Whether the gate is open at @now for @copy. Closed for as long as the copies of others may take,
+ * for BOARD_HOLD_MAX_NS at a time at most, and for no deadline of others twice. @copy->due 0: there
+ * are no such copies; to be told, as above. */
 bool board_gate_is_open(struct board_gate *gate, const struct board *board, unsigned gpu,
-			unsigned slot, uint64_t due, nsec_t now);
+			unsigned slot, const struct board_copy *copy, nsec_t now);

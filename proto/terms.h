@@ -45,8 +45,8 @@ struct terms_page {
 	struct terms_gpu gpu[PROTO_TERMS_GPUS_MAX];
 	/* By GPU: from a job's release, when it must be done; 0: it has no deadline. */
 	_Atomic uint64_t deadline_ns[PROTO_TERMS_GPUS_MAX];
-	/* By GPU, of a program that is guarded: from a job's release to the next one's, and from
-	 * there until that one's first kernel may begin. */
+	/* By GPU: from a job's release to the next one's, and from there until that one's first
+	 * kernel may begin. For guard bands. */
 	_Atomic uint64_t period_ns[PROTO_TERMS_GPUS_MAX];
 	_Atomic uint64_t lead_ns[PROTO_TERMS_GPUS_MAX];
 	/* By GPU: how long a kernel of the program runs on the SMs of its terms, alone; 0: not
@@ -68,11 +68,16 @@ _Static_assert(sizeof(struct terms_page) == 16 + 72 * PROTO_TERMS_GPUS_MAX,
 /* Kernels of others may run so long into it, and for at most half of what it has to spare. */
 #define PROTO_OVERLAP_NS (100 * NSEC_PER_USEC)
 
+/* Copies of a program that go first are expected by others if the link is free in between for at
+ * least so long: two pieces of others. */
+#define PROTO_APART_NS (250 * NSEC_PER_USEC)
+
 enum terms_copies {
 	TERMS_COPIES_WHOLE, /* as the program makes them */
 	TERMS_COPIES_HELD,  /* in pieces, each held until the program's side lets it go */
-	TERMS_COPIES_FIRST, /* whole; the pieces of others let them go first, as if they were held
-			     */
+	TERMS_COPIES_FIRST, /* whole; the pieces of others let them go first, as if they were held,
+			       and before each of them there is a guard band: no piece begins that
+			       would still run when it comes */
 	_TERMS_COPIES_N,
 };
 

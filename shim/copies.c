@@ -42,6 +42,14 @@ CUresult copies_make_whole(const struct copies_call *c, CUstream stream) {
 	return copy_part(c, stream, 0, c->n);
 }
 
+/* All pieces are of about the same length. */
+static size_t piece_of(size_t n) {
+	size_t pages = (n + KEEPER_PAGE_BYTES - 1) / KEEPER_PAGE_BYTES;
+	size_t pieces = n / PIECE_BYTES + 1;
+
+	return (pages + pieces - 1) / pieces * KEEPER_PAGE_BYTES;
+}
+
 /* ---- what it is ---- */
 
 /* Whether @p is memory of @type that is not managed. @ret_start, @ret_size: of the allocation. */
@@ -104,6 +112,7 @@ static bool describe(const struct op *op, const struct copies_call *c, enum term
 	ret->due = board_due(release, within);
 	ret->late_due = late_within > within ? board_due(release, late_within) : ret->due;
 	ret->bytes = c->n;
+	ret->piece = piece_of(c->n);
 	ret->held = hold && plain && gate_others_go_on();
 	return ret->held || (ret->due != BOARD_NO_DUE && (plain || !c->unified));
 }
@@ -114,9 +123,7 @@ static bool describe(const struct op *op, const struct copies_call *c, enum term
  * follow whatever happens. A copy that goes first anyway does not wait with its first piece. */
 static CUresult copy_in_pieces(const struct copies_call *c, CUstream stream,
 			       const struct keeper_copy *copy, size_t n) {
-	size_t pages = (n + KEEPER_PAGE_BYTES - 1) / KEEPER_PAGE_BYTES;
-	size_t pieces = n / PIECE_BYTES + 1;
-	size_t each = (pages + pieces - 1) / pieces * KEEPER_PAGE_BYTES;
+	size_t each = piece_of(n);
 	CUresult rc = CUDA_SUCCESS;
 
 	for (size_t at = 0, piece; at < n && rc == CUDA_SUCCESS; at += piece) {

@@ -17,6 +17,7 @@
 #include "shim/books.h"
 #include "shim/conn.h"
 #include "shim/enforce/enforce.h"
+#include "shim/expected.h"
 #include "shim/gpu-uuid.h"
 #include "shim/lane.h"
 #include "shim/mark.h"
@@ -160,31 +161,6 @@ static uint64_t due_of(const struct lane *lane, const struct books_job *job) {
 			 job->deadline_ns ? job->deadline_ns : terms_deadline(lane->device));
 }
 
-/* When @job and the next one need the SMs. */
-static void tell_needs(struct lane *lane, const struct books_job *job) {
-	nsec_t release = job->marked_ns ? job->marked_ns : job->release_ns, into;
-	uint64_t due = atomic_load(&lane->due_ns);
-	struct seat_needs needs = {0};
-	struct terms_next next;
-
-	if (!terms_are_awaited(job->terms)) {
-		return;
-	}
-	if (terms_next(lane->device, &next)) {
-		needs.from = next.lead > 0 ? job->began_ns + next.lead : 0;
-		if (terms_guarded(job->terms)) {
-			releases_note(&lane->releases, release, next.period);
-			into = next.spare / 2 < PROTO_OVERLAP_NS ? next.spare / 2
-								 : PROTO_OVERLAP_NS;
-			needs.next_from = releases_from(&lane->releases) + next.lead + into;
-			needs.next_until = releases_until(&lane->releases) + next.lead;
-			needs.next_due =
-				due < BOARD_NO_DUE - next.period ? due + next.period : BOARD_NO_DUE;
-		}
-	}
-	seat_needs(lane->device, &needs);
-}
-
 /* The lane is OPENING and ours. Nothing here is a cancellation point. */
 static struct books_job take_terms(struct lane *lane, const struct job_need *need, uint64_t word) {
 	struct partition *where = terms_partition(lane->device, need->context, &word, &lane->found);
@@ -234,9 +210,7 @@ static void forget_due(struct lane *lane) {
 		atomic_store(&lane->due_ns, 0);
 		seat_due_changed(lane->device);
 	}
-	if (terms_guarded(atomic_load(&lane->terms))) {
-		seat_needs_over(lane->device);
-	}
+	expected_closed(lane);
 }
 
 static void over(struct lane *lane) {
@@ -263,7 +237,7 @@ HOT_CODE bool job_open_by_terms(struct lane *lane, const struct job_need *need) 
 	if (lane_set_state(lane, LANE_IDLE, LANE_OPENING)) {
 		job = take_terms(lane, need, word);
 		begun(lane);
-		tell_needs(lane, &job); /* it is open by now: see board_needs */
+		expected_opened(lane, &job); /* it is open by now: see board_needs */
 		opened(lane);
 	}
 	return true;

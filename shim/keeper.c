@@ -75,7 +75,8 @@ struct flight {
 	uint64_t late_due;
 	nsec_t began;
 	size_t bytes;
-	size_t tail; /* of these: they follow behind the word */
+	size_t tail;  /* of these: they follow behind the word */
+	size_t piece; /* waits for its gate, and what follows without a gate: of these at most */
 	nsec_t spin_until;
 	uint32_t number; /* of the copy: what is written behind it */
 	bool held;
@@ -145,8 +146,12 @@ static void announce(const struct seat *s, unsigned gpu, uint64_t due, nsec_t le
 
 /* ---- how long copies take ---- */
 
+static nsec_t time_of(size_t bytes) {
+	return bytes * atomic_load(&mib_ns) >> 20;
+}
+
 static nsec_t length_of(const struct flight *f) {
-	return f->bytes * atomic_load(&mib_ns) >> 20;
+	return time_of(f->bytes);
 }
 
 /* The fastest copy was disturbed the least. */
@@ -214,9 +219,15 @@ static void see_if_late(struct flight *f, bool waits, nsec_t now) {
 	}
 }
 
-/* Takes off what is done. Return: the earliest deadline of what is held; 0: nothing is. */
-static uint64_t look_at_flights(struct dock *d, struct view *v) {
-	uint64_t flying = atomic_load(&d->flying), due = 0;
+/* How long the GPU may have a piece after a look at which its gate was open. */
+static nsec_t takes_of(size_t piece) {
+	return time_of(piece) + NAP_NS;
+}
+
+/* Takes off what is done. Return: what is held. */
+static struct board_copy look_at_flights(struct dock *d, struct view *v) {
+	struct board_copy held = {.due = 0};
+	uint64_t flying = atomic_load(&d->flying);
 	bool waits = !atomic_load(&d->words->gate); /* since the last look */
 
 	for (; flying; flying &= flying - 1) {
@@ -238,11 +249,14 @@ static uint64_t look_at_flights(struct dock *d, struct view *v) {
 		if (*announced == 0 || f->due < *announced) {
 			*announced = f->due;
 		}
-		if (f->held && (due == 0 || f->due < due)) {
-			due = f->due;
+		if (f->held) {
+			nsec_t takes = takes_of(f->piece);
+
+			held.due = held.due && held.due < f->due ? held.due : f->due;
+			held.takes = takes > held.takes ? takes : held.takes;
 		}
 	}
-	return due;
+	return held;
 }
 
 /* For as long as we have jobs that yield. Who opens one says so first, and calls us then. */
@@ -286,14 +300,14 @@ static void look_at_end(struct dock *d, struct view *v) {
 }
 
 static void look_at_dock(struct dock *d, const struct seat *s, struct view *v) {
-	uint64_t due;
+	struct board_copy held;
+	bool open;
 
 	atomic_store(&looking, d); /* its context does not go now */
 	if (atomic_load(&d->context)) {
-		due = look_at_flights(d, v);
-		bool open = !s || board_gate_is_open(&d->gate, s->board, d->gpu, s->slot,
-						     terms_held() ? due : 0, v->now);
-
+		held = look_at_flights(d, v);
+		held.due = terms_held() ? held.due : 0;
+		open = !s || board_gate_is_open(&d->gate, s->board, d->gpu, s->slot, &held, v->now);
 		set_gate(d, &d->words->gate, open);
 		v->closed |= !open;
 		if (atomic_load(&d->yields)) {
@@ -526,6 +540,7 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	const struct seat *s = seat_get();
 	struct dock *d = find_dock(context);
 	nsec_t now = nsec_now();
+	struct board_copy piece;
 	struct flight *f;
 	int i;
 
@@ -550,6 +565,8 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 		.number = f->number + 1,
 		.held = copy->held,
 	};
+	f->piece = copy->piece + f->tail;
+	piece = (struct board_copy){copy->due, takes_of(f->piece)};
 	copy->gate = d->at + offsetof(struct words, gate);
 	copy->done = d->at + offsetof(struct words, done[i]);
 	copy->done_word = &d->words->done[i];
@@ -559,7 +576,7 @@ bool keeper_begin(CUcontext context, struct keeper_copy *copy) {
 	announce(s, copy->gpu, copy->due, length_of_all(d));
 	/* The keeper alone opens the gate again, so it must be awake before the driver can make us
 	 * wait for room. Else there is time to call it when the copy is on its way. */
-	copy->called = copy->held && board_is_before(s->board, copy->gpu, s->slot, copy->due, now);
+	copy->called = copy->held && board_is_before(s->board, copy->gpu, s->slot, &piece, now);
 	if (copy->called) {
 		atomic_store(&looked, now);
 		set_gate(d, &d->words->gate, false);

@@ -40,7 +40,8 @@ struct keeper_copy {
 	uint64_t due;	   /* when it must be done, CLOCK_MONOTONIC; or BOARD_NO_DUE */
 	uint64_t late_due; /* the same once it has waited for so long that it can't be; >= due */
 	size_t bytes;
-	bool held; /* its pieces wait for the gate */
+	size_t piece; /* of these at most; counts if it is held */
+	bool held;    /* its pieces wait for the gate */
 
 	/* set by keeper_begin() */
 	CUdeviceptr gate; /* 4 bytes: pieces wait until they are at least 1 */

@@ -75,7 +75,7 @@ struct lane {
 	/* When it must be done, if its terms make it awaited, or let it yield; BOARD_NO_DUE: nobody
 	 * waits for it; 0: that is nothing to anybody. */
 	_Atomic uint64_t due_ns;
-	struct releases releases; /* of jobs that are guarded; written while OPENING */
+	struct releases releases; /* for guard bands; written while OPENING */
 
 	/* Jobs under terms that have ended by their marks, but are not complete: they wait for
 	 * nobody, and nobody for them. Written while CLOSING and by job_close_aside(). 0: free */

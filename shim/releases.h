@@ -1,7 +1,7 @@
 /*
  * releases.h: when the next job of a program comes that has a job each period, and how exactly that
- * is known, by its releases until now. For guard bands (proto/board.h): kernels of others should
- * be over when a job comes, and wait for one that is a little late.
+ * is known, by its releases until now. For guard bands (proto/board.h): kernels and copies of
+ * others should be over when a job comes, and wait for one that is a little late.
  *
  * The grid of releases follows those that are seen by a quarter of what they are off. Jitter is
  * tracked, too. 99 of 100 jobs come no earlier than `early` before the grid says: more would cost

@@ -77,6 +77,16 @@ HOT_CODE void seat_needs(CUdevice device, const struct seat_needs *needs) {
 	}
 }
 
+HOT_CODE void seat_expect_copy(CUdevice device, const struct seat_copy *copy) {
+	struct board_needs *n = own_needs(device);
+
+	if (n) {
+		set(n->copy_due_ns, copy->due);
+		set(n->copy_late_ns, copy->late);
+		set(n->copy_from_ns, copy->from);
+	}
+}
+
 uint32_t seat_only_job(CUdevice device) {
 	uint64_t now = atomic_load(&jobs[device]);
 
@@ -246,6 +256,7 @@ int seat_only_device(void) {
 void seat_leave(void) {
 	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {
 		seat_needs(d, &(struct seat_needs){0});
+		seat_expect_copy(d, &(struct seat_copy){0});
 	}
 	atomic_store(&left, true);
 	for (CUdevice d = 0; d < LANE_DEVICES_MAX; d++) {

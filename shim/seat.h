@@ -1,7 +1,7 @@
 /*
  * seat.h: our slot on the board of our user (proto/board.h), where copies are announced (keeper.h),
  * and the jobs that are open, with their deadlines if they are awaited, and when the next one is
- * expected if we are guarded.
+ * expected if we are guarded, and the next copy if ours go first.
  *
  * Takes no lock. A job that begins or ends costs a few stores; its begin also a system call, where
  * others are to be preempted for it, and its end, where a turn may end by it (proto/board.h).
@@ -46,6 +46,15 @@ struct seat_needs {
 };
 
 void seat_needs(CUdevice device, const struct seat_needs *needs);
+
+/* When the next copy to @device is expected, if ours go first: @from, or up to @late later; it must
+ * be done by @due. */
+struct seat_copy {
+	uint64_t from, due;
+	uint32_t late;
+};
+
+void seat_expect_copy(CUdevice device, const struct seat_copy *copy);
 
 /* The number of the only job that is open on @device; 0: there is none, or several. */
 uint32_t seat_only_job(CUdevice device);

@@ -58,7 +58,7 @@ nsec_t terms_copy_late_due(CUdevice device);
 /* The same for the job itself; 0: it has no deadline, or none that anybody should wait for. */
 nsec_t terms_deadline(CUdevice device);
 
-/* Of the next job of a program that is guarded. */
+/* Of the next job, for guard bands. */
 struct terms_next {
 	nsec_t period; /* from a job's release to the next one's */
 	nsec_t lead;   /* from there until that one's first kernel may begin */

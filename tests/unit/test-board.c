@@ -32,20 +32,32 @@ static void announce(unsigned slot, uint64_t due) {
 	atomic_store(&board.slots[GPU][slot].due_ns, due);
 }
 
+static bool is_before_piece(uint64_t due, nsec_t takes, nsec_t now) {
+	return board_is_before(&board, GPU, OWN, &(struct board_copy){due, takes}, now);
+}
+
+static bool is_before(uint64_t due, nsec_t now) {
+	return is_before_piece(due, 0, now);
+}
+
+static bool piece_may_begin(uint64_t due, nsec_t takes, nsec_t now) {
+	return board_gate_is_open(&gate, &board, GPU, OWN, &(struct board_copy){due, takes}, now);
+}
+
 static bool is_open(uint64_t due, nsec_t now) {
-	return board_gate_is_open(&gate, &board, GPU, OWN, due, now);
+	return piece_may_begin(due, 0, now);
 }
 
 static void board_lets_earlier_deadlines_go_first(void **state) {
-	assert_false(board_is_before(&board, GPU, OWN, 100 * MS, 50 * MS));
+	assert_false(is_before(100 * MS, 50 * MS));
 	announce(OWN, 60 * MS); /* one's own */
 	announce(8, 100 * MS);	/* no earlier */
 	atomic_store(&board.slots[GPU + 1][9].due_ns, 60 * MS);
-	assert_false(board_is_before(&board, GPU, OWN, 100 * MS, 50 * MS));
+	assert_false(is_before(100 * MS, 50 * MS));
 	assert_true(is_open(100 * MS, 50 * MS));
-	assert_true(board_is_before(&board, GPU, OWN, UINT64_MAX, 50 * MS)); /* has none itself */
+	assert_true(is_before(UINT64_MAX, 50 * MS)); /* has none itself */
 	announce(PROTO_BOARD_SLOTS - 1, 100 * MS - 1);
-	assert_true(board_is_before(&board, GPU, OWN, 100 * MS, 50 * MS));
+	assert_true(is_before(100 * MS, 50 * MS));
 	assert_false(is_open(100 * MS, 50 * MS));
 	announce(PROTO_BOARD_SLOTS - 1, 0);
 	assert_true(is_open(100 * MS, 50 * MS + 1));
@@ -53,8 +65,8 @@ static void board_lets_earlier_deadlines_go_first(void **state) {
 
 static void board_forgets_deadlines_long_past(void **state) {
 	announce(8, 50 * MS);
-	assert_true(board_is_before(&board, GPU, OWN, UINT64_MAX, 50 * MS + BOARD_STALE_NS));
-	assert_false(board_is_before(&board, GPU, OWN, UINT64_MAX, 50 * MS + BOARD_STALE_NS + 1));
+	assert_true(is_before(UINT64_MAX, 50 * MS + BOARD_STALE_NS));
+	assert_false(is_before(UINT64_MAX, 50 * MS + BOARD_STALE_NS + 1));
 	assert_true(is_open(UINT64_MAX, 50 * MS + BOARD_STALE_NS + 1));
 }
 

@@ -413,6 +413,40 @@ static nsec_t piece_of(const struct model *m, const struct model_job *r) {
 	return piece < r->copy_left ? piece : r->copy_left;
 }
 
+/* Whether a piece of @r would run into the next copy of @o. @ret_until: when that one is no longer
+ * expected. */
+static bool is_before_copy(const struct model *m, const struct model_job *r,
+			   const struct model_job *o, nsec_t *ret_until) {
+	const struct model_task *t = o->task;
+	bool between = o->phase == MODEL_IDLE || o->phase == MODEL_WAKE;
+	nsec_t expected = o->opened + t->period, due_next;
+
+	if (o == r || !between || o->place->copies != TERMS_COPIES_FIRST || o->place->last ||
+	    !o->opened || t->copy_in == 0 || t->period < t->copy_in + PROTO_APART_NS) {
+		return false;
+	}
+	due_next = expected + (t->deadline > o->tail ? t->deadline - o->tail : 0);
+	*ret_until = expected + m->gpu->guard;
+	return due_next < due(r) && m->now + piece_of(m, r) > expected + overlap(m, o) &&
+	       m->now < *ret_until;
+}
+
+/* Whether a piece of @r has to wait for a copy that is expected; at the latest until @r->next. */
+static bool waits_for_next_copy(const struct model *m, struct model_job *r) {
+	nsec_t until;
+
+	r->next = NEVER;
+	if (!m->has_first || !is_held(r) || r->task->copy_in <= m->gpu->piece) {
+		return false;
+	}
+	for (unsigned i = 0; i < m->n; i++) {
+		if (is_before_copy(m, r, &m->jobs[i], &until) && until < r->next) {
+			r->next = until;
+		}
+	}
+	return r->next != NEVER;
+}
+
 static void serve_copies(struct model *m, unsigned out) {
 	struct model_job *best = NULL;
 	nsec_t piece;
@@ -421,7 +455,8 @@ static void serve_copies(struct model *m, unsigned out) {
 		struct model_job *r = &m->jobs[i];
 
 		see_if_late(m, r);
-		if (wants_engine(r, out) && (!best || copies_before(r, best))) {
+		if (wants_engine(r, out) && (!best || copies_before(r, best)) &&
+		    !waits_for_next_copy(m, r)) {
 			best = r;
 		}
 	}
@@ -529,7 +564,12 @@ static void step(struct model *m, struct model_job *r) {
 	case MODEL_COPY_IN:
 	case MODEL_COPY_OUT:
 	case MODEL_REPORT:
-		copy_ends(m, r);
+		if (r == m->copying[r->phase != MODEL_COPY_IN]) {
+			copy_ends(m, r);
+		} else { /* it need not wait any longer: see waits_for_next_copy() */
+			r->next = NEVER;
+			m->copies_changed[0] = true;
+		}
 		break;
 	case MODEL_QUEUED:
 		break;
@@ -569,13 +609,14 @@ nsec_t model_next(const struct model *m) {
 
 /* What the places of all tasks come to. */
 static void look_at_places(struct model *m) {
-	m->has_levels = m->has_gates = false;
+	m->has_levels = m->has_gates = m->has_first = false;
 	m->n_awaited = 0;
 	for (unsigned i = 0; i < m->n; i++) {
 		struct model_job *r = &m->jobs[i];
 
 		m->has_levels |= r->place->level != m->jobs[0].place->level;
 		m->has_gates |= r->place->yields;
+		m->has_first |= r->place->copies == TERMS_COPIES_FIRST;
 		if (r->place->awaited) {
 			m->awaited[m->n_awaited++] = r;
 		}

@@ -21,7 +21,9 @@
  *    GPU that are held or go first: of these, those first that must be done soonest for their job
  *    to be in time, if nobody else disturbs it. One that has waited for so long that it can't be
  *    must be done only so much later that the next job is not late by it. Held ones go in pieces,
- *    and begin a little later.
+ *    and begin a little later. Before each copy of a task whose copies go first there is a guard
+ *    band, unless they follow each other too fast: no piece of a longer copy begins that would
+ *    still run when it comes.
  *  - The program learns that its copy back is done through the engine of that copy: once more it
  *    waits for what others copy there.
  *
@@ -131,6 +133,7 @@ struct model {
 	unsigned free_sms[MODEL_REGIONS];
 	bool has_levels;	/* not all tasks have the same */
 	bool has_gates;		/* some task yields */
+	bool has_first;		/* some task's copies go first */
 	bool has_slower;	/* some task is slower beside others */
 	bool kernels_changed;	/* since the SMs were handed out */
 	bool copies_changed[2]; /* by direction: since the engine was */

@@ -120,12 +120,48 @@ static void gate_is_closed_as_long_as_copies_may_take(void **state) {
 	assert_true(is_open(UINT64_MAX, t + one + 2 * length));
 }
 
-/* However many announce, and whatever: what is held goes on. */
+static void expect_copy(unsigned slot, nsec_t from, uint32_t late, uint64_t due) {
+	atomic_store(&board.needs[GPU][slot].copy_from_ns, from);
+	atomic_store(&board.needs[GPU][slot].copy_late_ns, late);
+	atomic_store(&board.needs[GPU][slot].copy_due_ns, due);
+}
+
+/* If they would still run then. */
+static void pieces_wait_for_copies_that_are_expected(void **state) {
+	const nsec_t t = 1000 * MS, from = t + MS, piece = MS / 10, late = MS / 5;
+	const uint64_t due = t + 10 * MS, later = t + 50 * MS;
+
+	expect_copy(8, from, late, due);
+	assert_false(is_before_piece(later, piece, from - piece)); /* done in time */
+	assert_true(piece_may_begin(later, piece, from - piece));
+	assert_true(is_before_piece(later, piece, from - piece + 1));
+	assert_false(piece_may_begin(later, piece, from - piece + 1));
+	assert_false(is_before_piece(due, piece, from)); /* due as early */
+	assert_true(is_before_piece(later, piece, from + late - 1));
+	assert_false(piece_may_begin(later, piece, from + late - 1));
+	assert_false(is_before_piece(later, piece, from + late)); /* it does not come */
+	assert_true(piece_may_begin(later, piece, from + late));
+	/* It comes: what is announced is waited for, whatever is expected then. */
+	announce(8, due);
+	assert_true(is_before_piece(later, piece, from + late));
+	expect_copy(8, from + 20 * MS, late, due + 20 * MS);
+	assert_false(piece_may_begin(later, piece, from + late));
+	announce(8, 0);
+	assert_true(piece_may_begin(later, piece, from + late + 1));
+	/* One's own is no reason to wait. */
+	expect_copy(8, 0, 0, 0);
+	expect_copy(OWN, from, late, due);
+	assert_false(is_before_piece(later, piece, from));
+}
+
+/* However many announce or expect, and whatever: what is held goes on. */
 static void gate_opens_in_time_whatever_others_write(void **state) {
 	nsec_t t = 1000 * MS, closed = 0, longest = 0;
 
 	for (unsigned i = 0; i < 20000; i++, t += 10 * NSEC_PER_USEC) {
 		announce(i % PROTO_BOARD_SLOTS, i % 3 ? t + i : UINT64_MAX - i);
+		expect_copy(i * 5 % PROTO_BOARD_SLOTS, i % 7 ? t + MS : 1, UINT32_MAX - i % 2,
+			    i % 5 ? t + i : UINT64_MAX - i);
 		closed = is_open(UINT64_MAX, t) ? 0 : closed + 10 * NSEC_PER_USEC;
 		longest = closed > longest ? closed : longest;
 	}
@@ -315,6 +351,7 @@ int main(void) {
 		CLEARED(board_forgets_deadlines_long_past),
 		CLEARED(gate_is_closed_only_so_long_for_a_deadline),
 		CLEARED(gate_is_closed_as_long_as_copies_may_take),
+		CLEARED(pieces_wait_for_copies_that_are_expected),
 		CLEARED(gate_opens_in_time_whatever_others_write),
 		CLEARED(kernels_wait_for_jobs_that_are_due_earlier),
 		CLEARED(kernels_wait_for_jobs_that_are_expected),

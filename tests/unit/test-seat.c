@@ -99,10 +99,17 @@ static void the_needs_of_jobs_are_told(void **state) {
 	assert_int_equal(seat_only_job(0), 0); /* two */
 	seat_job_closed(0);
 	seat_job_closed(0);
+	seat_expect_copy(0, &(struct seat_copy){.from = 8000, .late = 900, .due = 10000});
+	assert_int_equal(atomic_load(&told->copy_from_ns), 8000);
+	assert_int_equal(atomic_load(&told->copy_late_ns), 900);
+	assert_int_equal(atomic_load(&told->copy_due_ns), 10000);
 	seat_leave();
 	assert_int_equal(atomic_load(&told->next_from_ns), 0);
+	assert_int_equal(atomic_load(&told->copy_from_ns), 0);
 	seat_needs(0, &needs);
+	seat_expect_copy(0, &(struct seat_copy){.from = 8000});
 	assert_int_equal(atomic_load(&told->next_from_ns), 0);
+	assert_int_equal(atomic_load(&told->copy_from_ns), 0);
 }
 
 /* Before its copy back, or at its end. */

@@ -397,6 +397,47 @@ static void a_copy_that_is_late_anyway_goes_last(void **state) {
 	assert_true(ends[1] > 20 * MS); /* it comes, too */
 }
 
+/* A task that always copies, in pieces, beside one that is late if it waits for one. */
+static void run_beside_copies(enum terms_copies copies_of_urgent, nsec_t period, nsec_t piece,
+			      struct model_result ret[PAIR]) {
+	const struct model_wake wake = {MS / 50, MS / 50};
+	const struct model_gpu gpu = {
+		.sms = {66, 66}, .piece = piece, .guard = MS, .overlap = MS / 100};
+	struct model_task tasks[PAIR] = {copies(8 * MS / 5, MS, MS / 10, 0),
+					 copies(0, 5 * MS, MS, 0)};
+	const struct model_place places[PAIR] = {
+		{.regions = {true, true}, .copies = copies_of_urgent},
+		{.regions = {true, true}, .copies = TERMS_COPIES_HELD}};
+
+	tasks[0].period = period;
+	tasks[1].period = 0;
+	model_run(&gpu, &wake, tasks, places, PAIR, NSEC_PER_SEC, 1, NULL, ret);
+}
+
+static void pieces_wait_for_copies_that_go_first(void **state) {
+	struct model_result held[PAIR], first[PAIR];
+
+	(void)state;
+	run_beside_copies(TERMS_COPIES_HELD, 12 * MS + MS / 3, MS, held);
+	run_beside_copies(TERMS_COPIES_FIRST, 12 * MS + MS / 3, MS, first);
+	assert_true(held[0].missed > 10);
+	assert_int_equal(first[0].missed, 0);
+	assert_in_range(first[1].done, held[1].done * 9 / 10, held[1].done);
+}
+
+/* The link is not free long enough between them. */
+static void copies_that_follow_each_other_are_not_waited_for(void **state) {
+	struct model_result held[PAIR], first[PAIR];
+	const nsec_t period = MS + PROTO_APART_NS - 1;
+
+	(void)state;
+	run_beside_copies(TERMS_COPIES_HELD, period, MS / 20, held);
+	run_beside_copies(TERMS_COPIES_FIRST, period, MS / 20, first);
+	assert_true(held[1].done > 10);
+	assert_int_equal(first[1].done, held[1].done);
+	assert_int_equal(first[1].response, held[1].response);
+}
+
 /* Of 2 ms, with a pause of 0.2 ms before each but the first. */
 static void pieces_of_a_copy_cost_time(void **state) {
 	const struct model_task task = copies(50 * MS, 5 * MS, MS, 0);
@@ -519,6 +560,8 @@ int main(void) {
 		cmocka_unit_test(who_has_much_to_do_after_its_copy_copies_first),
 		cmocka_unit_test(copies_that_go_first_stay_whole),
 		cmocka_unit_test(a_copy_that_is_late_anyway_goes_last),
+		cmocka_unit_test(pieces_wait_for_copies_that_go_first),
+		cmocka_unit_test(copies_that_follow_each_other_are_not_waited_for),
 		cmocka_unit_test(pieces_of_a_copy_cost_time),
 		cmocka_unit_test(a_run_ends_when_enough_are_late),
 		cmocka_unit_test(kernels_slow_each_other_while_both_run),

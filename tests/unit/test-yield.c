@@ -76,7 +76,7 @@ static void nobody_yields_to_who_is_due_later(void **state) {
 static void tasks_yield_where_that_saves_jobs(void **state) {
 	struct plan_gpu gated = h200;
 	struct plan_task tasks[3] = {
-		task(3 * MS, 7 * MS / 5, 20, 20 * NSEC_PER_USEC, MS),
+		task(3 * MS, 13 * MS / 10, 20, 20 * NSEC_PER_USEC, MS),
 		task(7 * MS, 7 * MS / 2, 60, 20 * NSEC_PER_USEC, 2 * MS),
 		task(23 * MS, 20 * MS, 100, 20 * NSEC_PER_USEC, 5 * MS),
 	};

@@ -12,15 +12,21 @@
 #define SEARCH_TIME_MIN (100 * NSEC_PER_MSEC)
 
 /* Of the starts, and of all predictions for a plan, times the tasks, for an event takes as much
- * longer. With fewer starts the rest does not get where others would have led. */
-static const uint64_t starts_max[] = {[PLAN_QUICK] = 26000000, [PLAN_WHOLE] = 200000000};
-static const uint64_t events_max[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 300000000};
+ * longer. */
+static const uint64_t starts_max[] = {[PLAN_QUICK] = 26000000, [PLAN_WHOLE] = 60000000};
+static const uint64_t events_max[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 450000000};
 
 /* Who looks quickly looks at such a part of the time. */
 static const unsigned time_part[] = {[PLAN_QUICK] = 2, [PLAN_WHOLE] = 1};
 
-/* So many changes for each task in a row that are no better, and there is hardly one that is. */
-#define STILL_MAX 30
+/* So many changes for each task in a row that are no better, and there is hardly one that is; after
+ * a kick, few are worth more. */
+#define STILL_MAX  20
+#define STILL_KICK 8
+
+/* A kick is so many changes, and so many kicks in a row that led nowhere are enough. */
+#define KICK_CHANGES 3
+#define KICKS_MAX    100
 
 /* Rounds in which every task may move once. */
 #define ROUNDS_MAX 3
@@ -319,25 +325,45 @@ static double change_one(struct search *s, struct candidate *c, unsigned task, e
 		       : 0;
 }
 
-/* From there on one change at random after the other, as long as there are some that are better. */
-static void climb(struct search *s, struct candidate *c, double *best) {
-	for (unsigned still = 0; still < STILL_MAX * s->n && !search_stopped(s); still++) {
-		unsigned task = pick(s, s->n);
-		struct candidate other = *c;
-		double gain, b;
+/* One change at random. Return: by how much that must be better. */
+static double change_any(struct search *s, struct candidate *c) {
+	unsigned task = pick(s, s->n);
 
-		if (!s->known[task]) {
+	return s->known[task] ? change_one(s, c, task, (enum change)pick(s, _CHANGE_N)) : 0;
+}
+
+/* One change after the other, as long as there are some that are better; until there was none in
+ * @still_max for each task. */
+static void climb(struct search *s, struct optimum *o, unsigned still_max) {
+	for (unsigned still = 0; still < still_max * s->n && !search_stopped(s); still++) {
+		struct candidate other = o->candidate;
+		double gain = change_any(s, &other), b;
+
+		if (other.lower == o->candidate.lower && same_places(s, &other, &o->candidate)) {
 			continue;
 		}
-		gain = change_one(s, &other, task, (enum change)pick(s, _CHANGE_N));
-		if (other.lower == c->lower && same_places(s, &other, c)) {
-			continue;
-		}
-		b = search_badness(s, &other, *best - gain);
-		if (b < *best - gain) {
-			*best = b;
-			*c = other;
+		b = search_badness(s, &other, o->badness - gain);
+		if (b < o->badness - gain) {
+			*o = (struct optimum){other, b};
 			still = 0;
+		}
+	}
+}
+
+/* Where no single change is better several together may be: so many, and a climb from there, again
+ * and again, as long as a job is late (iterated local search). */
+static void kick(struct search *s, struct optimum *best) {
+	for (unsigned n = 0; n < KICKS_MAX && best->badness >= 1 && !search_stopped(s); n++) {
+		struct optimum other = *best;
+
+		for (unsigned i = 0; i < KICK_CHANGES; i++) {
+			change_any(s, &other.candidate);
+		}
+		other.badness = search_badness(s, &other.candidate, INFINITY);
+		climb(s, &other, STILL_KICK);
+		if (other.badness < best->badness) {
+			*best = other;
+			n = 0;
 		}
 	}
 }
@@ -371,7 +397,8 @@ void search_run(struct search *s, struct candidate *c, enum plan_effort effort) 
 	try_cuts(s, c);
 	s->cut_short = search_stopped(s);
 	s->events_max = events_max[effort];
-	climb(s, &s->optima[0].candidate, &s->optima[0].badness);
+	climb(s, &s->optima[0], STILL_MAX);
+	kick(s, &s->optima[0]);
 	s->cut_short |= search_stopped(s);
 	note_gateless(s, &s->optima[0].candidate, s->optima[0].badness);
 	*c = s->optima[0].candidate;

@@ -7,6 +7,7 @@
  *     better.
  *  2. From the best of these one small change at random after the other, each kept if it is
  *     better: where the cut is, and of one task its part, level, copies, and each of its gates.
+ *     When there is none left, several at once, and single ones from there.
  * Half of what is predicted is with kernels that take longer than measured, for beside others they
  * do: else the second step would find plans that keep every deadline by a hair.
  *

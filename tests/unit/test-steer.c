@@ -241,6 +241,32 @@ static void a_task_of_few_jobs_is_not_given_up(void **state) {
 	}
 }
 
+/* Frames of which none is late everywhere on the GPU, as long as kernels take no longer than
+ * measured: some SMs of their own leave them room. */
+static void a_plan_leaves_room_for_slower_kernels(void **state) {
+	struct plan_task tasks[2] = {task(10 * MS, 2 * MS, 4, MS / 50, MS / 2),
+				     task(50 * MS, 40 * MS, 12, 7 * MS / 10, 84 * MS / 10)};
+	struct model_result as_measured[2], slower[2];
+	nsec_t kernels[2][SMS + 1];
+	struct plan plan;
+
+	(void)state;
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	assert_true(plan_predict(&h200, tasks, plan.terms, 2, as_measured));
+	for (unsigned i = 0; i < 2; i++) {
+		for (unsigned m = 1; m <= SMS; m++) {
+			kernels[i][m] = tasks[i].model.kernels[m] * 5 / 4;
+		}
+		tasks[i].model.kernels = kernels[i];
+		tasks[i].model.block = tasks[i].model.block * 5 / 4;
+	}
+	assert_true(plan_predict(&h200, tasks, plan.terms, 2, slower));
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(as_measured[i].missed, 0);
+		assert_int_equal(slower[i].missed, 0);
+	}
+}
+
 /* Six works of an evaluation, none of which is predicted to be late: whoever copies whole saves
  * itself microseconds of a deadline of milliseconds, at the cost of those with shorter ones. */
 static void mean_responses_let_nobody_copy_first(void **state) {
@@ -553,6 +579,7 @@ int main(void) {
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
 		cmocka_unit_test(a_plan_knows_other_ways),
 		cmocka_unit_test(a_task_of_few_jobs_is_not_given_up),
+		cmocka_unit_test(a_plan_leaves_room_for_slower_kernels),
 		cmocka_unit_test(mean_responses_let_nobody_copy_first),
 		cmocka_unit_test(who_stops_it_gets_the_rule),
 		cmocka_unit_test(a_plan_for_tiny_jobs_ends),

@@ -18,10 +18,8 @@
 #define RUN_EVENTS 100000
 
 /* Different first releases of the same tasks: which ones meet is luck. In every second one kernels
- * take longer by a part, for they are slower beside others than they were measured: what keeps all
- * deadlines by a hair keeps none of them then. */
-#define SEEDS	  2
-#define SLOW_PART 0.08
+ * take longer, see search_slow(). */
+#define SEEDS 2
 
 /* How much later a copy begins that is held, and the time between two pieces, as measured on hosts
  * of an H200 and an H100. */
@@ -63,14 +61,20 @@ static void take_task(struct search *s, unsigned i, const struct plan_task *task
 	}
 }
 
-static void slow_down(struct search *s, unsigned i) {
-	const double factor = 1 + SLOW_PART;
+static void slow_down(struct search *s, unsigned i, double part) {
+	const double factor = 1 + part;
 
 	s->slowed[i] = s->tasks[i];
 	s->slowed[i].block = (nsec_t)((double)s->tasks[i].block * factor);
 	s->slowed[i].kernels = s->slow_kernels[i];
 	for (unsigned m = 1; m <= s->gpu->sms; m++) {
 		s->slow_kernels[i][m] = (nsec_t)((double)s->tasks[i].kernels[m] * factor);
+	}
+}
+
+void search_slow(struct search *s, double part) {
+	for (unsigned i = 0; i < s->n; i++) {
+		slow_down(s, i, part);
 	}
 }
 
@@ -87,9 +91,9 @@ void search_init(struct search *s, const struct plan_gpu *gpu, const struct plan
 	}
 	for (unsigned i = 0; i < n; i++) {
 		take_task(s, i, &tasks[i]);
-		slow_down(s, i);
 		s->longest = s->tasks[i].period > s->longest ? s->tasks[i].period : s->longest;
 	}
+	search_slow(s, SEARCH_SLOW);
 	s->time = s->longest * JOBS_LOOKED_AT;
 	s->time = s->time < TIME_MIN ? TIME_MIN : s->time > TIME_MAX ? TIME_MAX : s->time;
 }

@@ -332,6 +332,16 @@ static double change_any(struct search *s, struct candidate *c) {
 	return s->known[task] ? change_one(s, c, task, (enum change)pick(s, _CHANGE_N)) : 0;
 }
 
+/* In the last step: whether no job is late with @c if kernels take only a little longer. */
+static bool keeps_deadlines(struct search *s, const struct candidate *c) {
+	double badness;
+
+	search_slow(s, SEARCH_SLOW);
+	badness = search_badness(s, c, 1);
+	search_slow(s, SEARCH_MARGIN);
+	return badness < 1;
+}
+
 /* One change after the other, as long as there are some that are better; until there was none in
  * @still_max for each task. */
 static void climb(struct search *s, struct optimum *o, unsigned still_max) {
@@ -343,7 +353,7 @@ static void climb(struct search *s, struct optimum *o, unsigned still_max) {
 			continue;
 		}
 		b = search_badness(s, &other, o->badness - gain);
-		if (b < o->badness - gain) {
+		if (b < o->badness - gain && (!s->margin || keeps_deadlines(s, &other))) {
 			*o = (struct optimum){other, b};
 			still = 0;
 		}
@@ -361,11 +371,34 @@ static void kick(struct search *s, struct optimum *best) {
 		}
 		other.badness = search_badness(s, &other.candidate, INFINITY);
 		climb(s, &other, STILL_KICK);
-		if (other.badness < best->badness) {
+		if (other.badness < best->badness &&
+		    (!s->margin || keeps_deadlines(s, &other.candidate))) {
 			*best = other;
 			n = 0;
 		}
 	}
+}
+
+/* @best keeps all deadlines: looks for what keeps them if kernels take much longer, too. But
+ * nothing is worth jobs that are late when one looks for @longer. */
+static void widen_margin(struct search *s, struct optimum *best, nsec_t longer) {
+	struct optimum wider = *best;
+	nsec_t time = s->time;
+
+	s->margin = true;
+	search_slow(s, SEARCH_MARGIN);
+	wider.badness = search_badness(s, &wider.candidate, INFINITY);
+	climb(s, &wider, STILL_MAX);
+	kick(s, &wider);
+	search_slow(s, SEARCH_SLOW);
+	s->margin = false;
+	s->time = longer;
+	wider.badness = search_badness(s, &wider.candidate, INFINITY);
+	if (wider.badness < 1 ||
+	    wider.badness < search_badness(s, &best->candidate, wider.badness + 1)) {
+		*best = wider;
+	}
+	s->time = time;
 }
 
 /* How long a prediction of the search should look. */
@@ -399,6 +432,9 @@ void search_run(struct search *s, struct candidate *c, enum plan_effort effort) 
 	s->events_max = events_max[effort];
 	climb(s, &s->optima[0], STILL_MAX);
 	kick(s, &s->optima[0]);
+	if (s->optima[0].badness < 1) {
+		widen_margin(s, &s->optima[0], whole);
+	}
 	s->cut_short |= search_stopped(s);
 	note_gateless(s, &s->optima[0].candidate, s->optima[0].badness);
 	*c = s->optima[0].candidate;

@@ -8,6 +8,8 @@
  *  2. From the best of these one small change at random after the other, each kept if it is
  *     better: where the cut is, and of one task its part, level, copies, and each of its gates.
  *     When there is none left, several at once, and single ones from there.
+ *  3. If no job is late by then: likewise to that with which fewest would be if kernels took much
+ *     longer.
  * Half of what is predicted is with kernels that take longer than measured, for beside others they
  * do: else the second step would find plans that keep every deadline by a hair.
  *
@@ -25,6 +27,11 @@
 /* How long a copy of 6 MiB takes, the largest piece of one that is held, as measured on hosts of an
  * H200 and an H100. */
 #define SEARCH_PIECE (115 * NSEC_PER_USEC)
+
+/* By such a part of themselves kernels take longer in half of what is predicted; and in the last
+ * step of the search. */
+#define SEARCH_SLOW   0.08
+#define SEARCH_MARGIN 0.3
 
 /* What a search starts from. */
 #define SEARCH_STARTS 6
@@ -55,6 +62,7 @@ struct search {
 	struct optimum optima[SEARCH_STARTS]; /* the best first */
 	unsigned n_optima;
 	bool cut_short;		       /* there was more to try */
+	bool margin;		       /* it is in its last step */
 	struct optimum gateless;       /* the best where nobody yields: no start has gates */
 	nsec_t longest;		       /* period */
 	double alone[MODEL_TASKS_MAX]; /* how much of its jobs is late under MPS alone */
@@ -65,6 +73,9 @@ struct search {
 /* @tasks: @n of them, 1 to MODEL_TASKS_MAX, which must last as long as the search, as @gpu must. */
 void search_init(struct search *s, const struct plan_gpu *gpu, const struct plan_task *tasks,
 		 unsigned n);
+
+/* In half of what is predicted from now on kernels take longer by @part of themselves. */
+void search_slow(struct search *s, double part);
 
 /* @s->stop says so. */
 bool search_given_up(const struct search *s);

@@ -267,6 +267,30 @@ static void a_plan_leaves_room_for_slower_kernels(void **state) {
 	}
 }
 
+/* Four tasks, drawn at random, for which single changes end in plans with some late jobs. */
+static void what_no_single_change_mends_several_do(void **state) {
+	const nsec_t unit = MS / 20;
+	struct plan_gpu gated = h200;
+	struct plan_task tasks[] = {
+		task(18 * MS, 9 * MS, 2, 54 * unit / 2, 54 * unit),
+		task(10 * MS, 5 * MS, 11, 26 * unit / 11, 26 * unit),
+		task(15 * MS, 15 * MS / 2, 2, 57 * unit / 4, 57 * unit),
+		task(5 * MS, 5 * MS / 2, 19, 16 * unit / 57, 16 * unit),
+	};
+	struct plan plan;
+
+	(void)state;
+	tasks[0].model.copy_in = unit;
+	tasks[1].model.copy_in = 6 * unit;
+	tasks[2].model.copy_in = 28 * unit;
+	tasks[3].model.copy_in = 8 * unit;
+	gated.gates = gated.guards = true;
+	plan_make(&gated, tasks, 4, PLAN_WHOLE, NULL, &plan);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(plan.predicted[i].missed, 0);
+	}
+}
+
 /* Six works of an evaluation, none of which is predicted to be late: whoever copies whole saves
  * itself microseconds of a deadline of milliseconds, at the cost of those with shorter ones. */
 static void mean_responses_let_nobody_copy_first(void **state) {
@@ -579,6 +603,7 @@ int main(void) {
 		cmocka_unit_test(a_gpu_of_one_group_is_not_cut),
 		cmocka_unit_test(a_plan_knows_other_ways),
 		cmocka_unit_test(a_task_of_few_jobs_is_not_given_up),
+		cmocka_unit_test(what_no_single_change_mends_several_do),
 		cmocka_unit_test(a_plan_leaves_room_for_slower_kernels),
 		cmocka_unit_test(mean_responses_let_nobody_copy_first),
 		cmocka_unit_test(who_stops_it_gets_the_rule),

@@ -249,6 +249,7 @@ static bool ask_planner(struct steer *steer, struct scene *scene) {
 	int r = -ENOMEM;
 
 	log_question(&steer->gpus[scene->gpu], scene);
+	steer->gpus[scene->gpu].asked = steer->sessions->now();
 	if (slower) {
 		tune_apply(&steer->gpus[scene->gpu].tune, scene->tasks, scene->cut.sms, slower);
 		r = planner_ask(steer->planner, scene->gpu, &scene->cut, scene->tasks, scene->n);
@@ -494,16 +495,17 @@ static void hand_out_boards(struct sessions *all) {
 	}
 }
 
-static void log_plan(const struct scene *scene, const struct plan *plan) {
+static void log_plan(const struct scene *scene, const struct plan *plan, nsec_t took) {
 	unsigned missed = 0, released = 0;
 
 	for (unsigned i = 0; i < scene->n; i++) {
 		missed += plan->predicted[i].missed;
 		released += plan->predicted[i].released;
 	}
-	log_debug("GPU %zu: a plan for %u programs, the best of %u%s: %u of %u jobs late",
-		  scene->gpu, scene->n, plan->n_tried, plan->is_whole ? "" : " so far", missed,
-		  released);
+	log_debug("GPU %zu: a plan for %u programs after %llu ms, the best of %u%s: %u of %u jobs "
+		  "late",
+		  scene->gpu, scene->n, (unsigned long long)(took / NSEC_PER_MSEC), plan->n_tried,
+		  plan->is_whole ? "" : " so far", missed, released);
 }
 
 /* What the jobs of @s, the member @i, did since the terms hold. */
@@ -533,7 +535,7 @@ static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
 		return;
 	}
 	memcpy(steer->gpus[gpu].hopeless, plan->hopeless, sizeof(plan->hopeless));
-	log_plan(&scene, plan);
+	log_plan(&scene, plan, steer->sessions->now() - steer->gpus[gpu].asked);
 	time = see_all(&steer->gpus[gpu], &scene, seen);
 	if (tune_plan(&steer->gpus[gpu].tune, plan, seen, time)) {
 		write_way(steer, &scene,

@@ -46,6 +46,7 @@ struct steer_gpu {
 
 	/* Since the programs and their tasks are the same. */
 	struct tune tune;
+	nsec_t asked;		 /* when a plan was, last */
 	unsigned plans;		 /* that were written; 0: the rule holds */
 	bool judged;		 /* `action` is what came of that */
 	enum tune_action action; /* the last one; waiting counts only before any other */

@@ -14,7 +14,7 @@
 /* Of the starts, and of all predictions for a plan, times the tasks, for an event takes as much
  * longer. */
 static const uint64_t starts_max[] = {[PLAN_QUICK] = 26000000, [PLAN_WHOLE] = 60000000};
-static const uint64_t events_max[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 450000000};
+static const uint64_t events_max[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 300000000};
 
 /* Who looks quickly looks at such a part of the time. */
 static const unsigned time_part[] = {[PLAN_QUICK] = 2, [PLAN_WHOLE] = 1};
@@ -46,23 +46,42 @@ static bool same_place(const struct model_place *a, const struct model_place *b)
 	       a->guarded == b->guarded && a->yields == b->yields;
 }
 
-/* Takes @place for @task if that is better, by more than @gain. Return: whether. */
-static bool try_place(struct search *s, struct candidate *c, unsigned task,
-		      const struct model_place *place, double gain, double *best) {
-	struct candidate other = *c;
-	double b;
+/* In the last step: whether no job is late with @c if kernels take only a little longer. */
+static bool keeps_deadlines(struct search *s, const struct candidate *c) {
+	double badness;
 
-	if (same_place(place, &c->places[task]) || search_stopped(s)) {
+	search_slow(s, SEARCH_SLOW);
+	badness = search_badness(s, c, 1);
+	search_slow(s, SEARCH_MARGIN);
+	return badness < 1;
+}
+
+/* Takes @c if that is better than @o, by more than @gain. Return: whether. */
+static bool take_better(struct search *s, struct optimum *o, const struct candidate *c,
+			double gain) {
+	double bound = o->badness - gain, badness;
+
+	if (search_stopped(s)) {
+		return false;
+	}
+	badness = search_badness(s, c, bound);
+	if (badness >= bound || (s->margin && !keeps_deadlines(s, c))) {
+		return false;
+	}
+	*o = (struct optimum){*c, badness};
+	return true;
+}
+
+/* Takes @place for @task if that is better, by more than @gain. Return: whether. */
+static bool try_place(struct search *s, struct optimum *o, unsigned task,
+		      const struct model_place *place, double gain) {
+	struct candidate other = o->candidate;
+
+	if (same_place(place, &other.places[task])) {
 		return false;
 	}
 	other.places[task] = *place;
-	b = search_badness(s, &other, *best);
-	if (b >= *best - gain) {
-		return false;
-	}
-	*best = b;
-	*c = other;
-	return true;
+	return take_better(s, o, &other, gain);
 }
 
 /* What @task must gain to have its copies first, and whole: a task with a shorter deadline that
@@ -98,20 +117,20 @@ static double change_copies(const struct search *s, struct model_place *place, u
 }
 
 /* Moves one task where that is better. Return: whether. */
-static bool move(struct search *s, struct candidate *c, unsigned task, double *best) {
+static bool move(struct search *s, struct optimum *o, unsigned task) {
 	struct model_place place;
 	bool moved = false;
 	double gain;
 
 	for (unsigned k = 0; k < 6; k++) {
-		place = c->places[task];
+		place = o->candidate.places[task];
 		set_regions(&place, k % 3);
 		place.level = k < 3 ? model_level(s->tasks, s->n, task) : 0;
-		moved |= try_place(s, c, task, &place, 0, best);
+		moved |= try_place(s, o, task, &place, 0);
 	}
-	place = c->places[task];
+	place = o->candidate.places[task];
 	gain = change_copies(s, &place, task);
-	moved |= try_place(s, c, task, &place, gain, best);
+	moved |= try_place(s, o, task, &place, gain);
 	return moved;
 }
 
@@ -156,67 +175,61 @@ static bool same_places(const struct search *s, const struct candidate *a,
 
 /* Where tasks may yield: takes the gates, or none, with which fewest jobs are late. What they cost
  * is not worth a mean response. Return: whether they are others. */
-static bool move_gates(struct search *s, struct candidate *c, double *best) {
-	const struct candidate from = *c;
+static bool move_gates(struct search *s, struct optimum *o) {
+	const struct candidate from = o->candidate;
 	unsigned bands = s->gpu->guards ? 2 : 1;
 	bool moved = false;
 
 	for (unsigned i = 0; s->gpu->gates && i <= bands * s->n && !search_stopped(s); i++) {
 		nsec_t longest = i < bands * s->n ? s->tasks[i / bands].deadline : 0;
 		struct candidate other = with_gates(s, &from, longest, i % bands);
-		double gain = longest ? 1 : 0, b;
 
-		if (same_places(s, &other, c) ||
+		if (same_places(s, &other, &o->candidate) ||
 		    (i < bands * s->n && (!longest || !search_has_gates(s, &other)))) {
 			continue;
 		}
-		b = search_badness(s, &other, *best);
-		if (b < *best - gain) {
-			*best = b;
-			*c = other;
-			moved = true;
-		}
+		moved |= take_better(s, o, &other, longest ? 1 : 0);
 	}
 	return moved;
 }
 
-static void note_gateless(struct search *s, const struct candidate *c, double badness) {
-	if (badness < s->gateless.badness && !search_has_gates(s, c)) {
-		s->gateless = (struct optimum){*c, badness};
+static void note_gateless(struct search *s, const struct optimum *o) {
+	if (o->badness < s->gateless.badness && !search_has_gates(s, &o->candidate)) {
+		s->gateless = *o;
 	}
 }
 
 /* The gates are moved like one task more: before the others, or after them. */
-static double improve(struct search *s, struct candidate *c, bool gates_last) {
-	double best = search_badness(s, c, INFINITY);
+static struct optimum improve(struct search *s, const struct candidate *c, bool gates_last) {
 	unsigned n = s->n + 1, gates = gates_last ? s->n : 0;
 	unsigned still = 0; /* in a row that did not move: all others are where they were */
+	struct optimum o = {*c, search_badness(s, c, INFINITY)};
 
 	for (unsigned i = 0; i < ROUNDS_MAX * n && still < n; i++) {
 		unsigned task = gates_last ? i % n : i % n - 1;
 		bool moved;
 
 		if (i % n == gates) {
-			note_gateless(s, c, best);
-			moved = move_gates(s, c, &best);
+			note_gateless(s, &o);
+			moved = move_gates(s, &o);
 		} else {
-			moved = s->known[task] && move(s, c, task, &best);
+			moved = s->known[task] && move(s, &o, task);
 		}
 		still = moved ? 0 : still + 1;
 	}
-	note_gateless(s, c, best);
-	return best;
+	note_gateless(s, &o);
+	return o;
 }
 
 /* Among the optima, in their order. */
-static void insert(struct search *s, const struct candidate *c, double badness) {
+static void insert(struct search *s, const struct optimum *o) {
 	unsigned at = s->n_optima++;
 
-	while (at > 0 && badness < s->optima[at - 1].badness) {
+	while (at > 0 && o->badness < s->optima[at - 1].badness) {
 		s->optima[at] = s->optima[at - 1];
 		at--;
 	}
-	s->optima[at] = (struct optimum){*c, badness};
+	s->optima[at] = *o;
 }
 
 struct candidate search_by_deadline(const struct search *s, const struct candidate *c) {
@@ -229,24 +242,28 @@ struct candidate search_by_deadline(const struct search *s, const struct candida
 	return other;
 }
 
-static void try_from(struct search *s, struct candidate *c, unsigned lower, bool gates_last) {
-	c->lower = lower;
+static void try_from(struct search *s, const struct candidate *c, unsigned lower, bool gates_last) {
+	struct candidate start = *c;
+	struct optimum o;
+
+	start.lower = lower;
 	if (lower > 0) {
-		insert(s, c, improve(s, c, gates_last));
+		o = improve(s, &start, gates_last);
+		insert(s, &o);
 	}
 }
 
 /* Where gates come first, parts of the GPU are found that fit them, and the other way round:
  * neither is always better, so the starts take turns. */
 static void try_cuts(struct search *s, const struct candidate *rule) {
-	struct candidate levels = search_by_deadline(s, rule);
+	const struct candidate levels = search_by_deadline(s, rule);
 
 	for (size_t k = 0; k < N_CUTS && !(k > 0 && search_stopped(s)); k++) {
-		struct candidate other = *rule;
+		unsigned lower = s->n_groups * cuts[k] / 8;
 
-		try_from(s, &other, s->n_groups * cuts[k] / 8, k % 2);
+		try_from(s, rule, lower, k % 2);
 		if (k == 0 && !search_stopped(s)) {
-			try_from(s, &levels, s->n_groups * cuts[k] / 8, true);
+			try_from(s, &levels, lower, true);
 		}
 	}
 }
@@ -332,29 +349,17 @@ static double change_any(struct search *s, struct candidate *c) {
 	return s->known[task] ? change_one(s, c, task, (enum change)pick(s, _CHANGE_N)) : 0;
 }
 
-/* In the last step: whether no job is late with @c if kernels take only a little longer. */
-static bool keeps_deadlines(struct search *s, const struct candidate *c) {
-	double badness;
-
-	search_slow(s, SEARCH_SLOW);
-	badness = search_badness(s, c, 1);
-	search_slow(s, SEARCH_MARGIN);
-	return badness < 1;
-}
-
 /* One change after the other, as long as there are some that are better; until there was none in
  * @still_max for each task. */
 static void climb(struct search *s, struct optimum *o, unsigned still_max) {
 	for (unsigned still = 0; still < still_max * s->n && !search_stopped(s); still++) {
 		struct candidate other = o->candidate;
-		double gain = change_any(s, &other), b;
+		double gain = change_any(s, &other);
 
 		if (other.lower == o->candidate.lower && same_places(s, &other, &o->candidate)) {
 			continue;
 		}
-		b = search_badness(s, &other, o->badness - gain);
-		if (b < o->badness - gain && (!s->margin || keeps_deadlines(s, &other))) {
-			*o = (struct optimum){other, b};
+		if (take_better(s, o, &other, gain)) {
 			still = 0;
 		}
 	}
@@ -395,8 +400,8 @@ static void widen_margin(struct search *s, struct optimum *best, nsec_t longer) 
 	s->time = longer;
 	wider.badness = search_badness(s, &wider.candidate, INFINITY);
 	if (wider.badness < 1 ||
-	    wider.badness < search_badness(s, &best->candidate, wider.badness + 1)) {
-		*best = wider;
+	    wider.badness <= search_badness(s, &best->candidate, wider.badness + 1)) {
+		best->candidate = wider.candidate;
 	}
 	s->time = time;
 }
@@ -436,7 +441,7 @@ void search_run(struct search *s, struct candidate *c, enum plan_effort effort) 
 		widen_margin(s, &s->optima[0], whole);
 	}
 	s->cut_short |= search_stopped(s);
-	note_gateless(s, &s->optima[0].candidate, s->optima[0].badness);
+	note_gateless(s, &s->optima[0]);
 	*c = s->optima[0].candidate;
 	s->time = whole;
 }

@@ -502,10 +502,11 @@ static void log_plan(const struct scene *scene, const struct plan *plan, nsec_t 
 		missed += plan->predicted[i].missed;
 		released += plan->predicted[i].released;
 	}
-	log_debug("GPU %zu: a plan for %u programs after %llu ms, the best of %u%s: %u of %u jobs "
-		  "late",
-		  scene->gpu, scene->n, (unsigned long long)(took / NSEC_PER_MSEC), plan->n_tried,
-		  plan->is_whole ? "" : " so far", missed, released);
+	log_debug(
+		"GPU %zu: a plan for %u programs after %llu ms, the best of %u%s: %u of %u jobs "
+		"late",
+		scene->gpu, scene->n, (unsigned long long)(took / NSEC_PER_MSEC), plan->n_tried,
+		plan->is_whole ? "" : " so far", missed, released);
 }
 
 /* What the jobs of @s, the member @i, did since the terms hold. */

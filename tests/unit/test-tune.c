@@ -382,6 +382,38 @@ static void nothing_is_tried_while_no_job_is_late(void **state) {
 	assert_int_equal(level(&w), 1);
 }
 
+/* As predicted, for the task with the late jobs has seldom one, and had none yet. */
+static void a_plan_of_fewer_late_jobs_is_taken_before_there_is_one(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){0, 0, 0, 0, 0});
+	struct plan other;
+
+	(void)state;
+	w.tune.ways[w.tune.now].way.predicted[0] = (struct model_result){
+		.released = 1000, .missed = 12, .done = 1000, .response = 1000};
+	look_until_kept(&w);
+	fake_plan(&other, 3, 0);
+	other.predicted[0].released = 1000;
+	other.predicted[0].missed = 12;
+	assert_false(give_plan(&w, &other));
+	assert_int_equal(level(&w), 0);
+	fake_plan(&other, 4, 0);
+	other.predicted[0].released = 1000;
+	other.predicted[0].missed = 11;
+	assert_true(give_plan(&w, &other));
+	assert_int_equal(level(&w), 4);
+	w.since = w.time;
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 4);
+	/* One that does worse is given back. */
+	late_jobs = (const unsigned[LEVELS + 1]){0, 0, 0, 0, 0, 100};
+	fake_plan(&other, 5, 0);
+	other.predicted[0].released = 1000;
+	assert_true(give_plan(&w, &other));
+	w.since = w.time;
+	look_until_kept(&w);
+	assert_int_not_equal(level(&w), 5);
+}
+
 static void what_is_clearly_worse_is_given_up_early(void **state) {
 	struct world w = fake_world((const unsigned[LEVELS]){20, 900, 900, 900, 900});
 	nsec_t began = 0;
@@ -685,6 +717,7 @@ int main(void) {
 		cmocka_unit_test(jobs_made_up_for_are_late_once),
 		cmocka_unit_test(a_plan_better_than_all_others_comes_back),
 		cmocka_unit_test(nothing_is_tried_while_no_job_is_late),
+		cmocka_unit_test(a_plan_of_fewer_late_jobs_is_taken_before_there_is_one),
 		cmocka_unit_test(what_is_clearly_worse_is_given_up_early),
 		cmocka_unit_test(a_second_answer_replaces_a_first_one),
 		cmocka_unit_test(a_late_answer_is_tried),

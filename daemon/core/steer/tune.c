@@ -452,11 +452,29 @@ void tune_rule(struct tune *t, const struct terms *terms) {
 	hold(t, add_way(t, terms, unknown, tail), false);
 }
 
+static double predicted_part(const struct tune *t, const struct model_result *predicted) {
+	uint64_t missed = 0, released = 0;
+
+	for (unsigned i = 0; i < t->n; i++) {
+		missed += predicted[i].missed;
+		released += predicted[i].released;
+	}
+	return ratio(missed, released);
+}
+
+/* Whether no job is late that @plan could be in time: none was, but tasks that seldom have one may
+ * have had none yet. */
+static bool is_idle(const struct tune *t, const struct plan *plan) {
+	return t->quiet && predicted_part(t, plan->predicted) >=
+				   predicted_part(t, t->ways[t->now].way.predicted);
+}
+
 bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *seen, nsec_t time) {
-	bool any = t->n_ways > 0, first = t->planned == NONE, judged = t->round > 0;
+	bool any = t->n_ways > 0, first = t->planned == NONE;
+	bool judged = t->round > 0 && !t->quiet;
 	unsigned i, before = t->now;
 
-	if (t->quiet) {
+	if (is_idle(t, plan)) {
 		return false;
 	}
 	memcpy(t->alone, plan->alone, t->n * sizeof(*t->alone));
@@ -472,6 +490,8 @@ bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *
 		if (any) {
 			add_rest(t, seen, time);
 		}
+		t->settled = t->quiet = false;
+		t->round = 0;
 		hold(t, i, false);
 		return true;
 	}

@@ -1,9 +1,12 @@
 /*
  * tune.h: closes the loop between what a plan (plan.h) predicts and what its tasks then do.
  *
- * A plan holds for a window, the first one for a fifth of it. If no job is late it stays.
- * Else a task that is late more often than predicted, and whose mean
- * response is longer, has its kernels taken to be slower by as much, which stands for what the
+ * A plan holds for a window, the first one for a fifth of it. If no job is late it stays, until one
+ * comes that is predicted to have fewer late jobs: tasks that seldom have a job may have had none
+ * yet.
+ *
+ * If some are, a task that is late more often than predicted, and whose mean response is longer,
+ * has its kernels taken to be slower by as much, which stands for what the
  * model does not know (caches, memory, a slow host), or faster if it is late less often and its
  * response is shorter; and a new plan is asked for. While any job is late, the other ways that came
  * with the plan are meanwhile tried for a fifth of the window each, those first that are predicted

@@ -11,9 +11,11 @@
 #define SEARCH_LAUNCHES 20000.0
 #define SEARCH_TIME_MIN (100 * NSEC_PER_MSEC)
 
-/* Of the starts, and of all predictions for a plan, times the tasks, for an event takes as much
- * longer. */
+/* Of the starts, the same where nobody may yield, and of all predictions for a plan, times the
+ * tasks, for an event takes as much longer. Without gates places are all that there is, and single
+ * changes hardly get from one start's to another's. */
 static const uint64_t starts_max[] = {[PLAN_QUICK] = 26000000, [PLAN_WHOLE] = 60000000};
+static const uint64_t starts_gateless[] = {[PLAN_QUICK] = 26000000, [PLAN_WHOLE] = 200000000};
 static const uint64_t events_max[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 300000000};
 
 /* Who looks quickly looks at such a part of the time. */
@@ -431,7 +433,7 @@ void search_run(struct search *s, struct candidate *c, enum plan_effort effort) 
 	for (unsigned i = 0; i < s->n; i++) {
 		c->places[i].level = model_level(s->tasks, s->n, i);
 	}
-	s->events_max = starts_max[effort];
+	s->events_max = s->gpu->gates ? starts_max[effort] : starts_gateless[effort];
 	try_cuts(s, c);
 	s->cut_short = search_stopped(s);
 	s->events_max = events_max[effort];

@@ -18,7 +18,7 @@
 #define STREAMS_MAX 3
 #define CONNECTIONS 32
 
-/* So much may begin behind one open gate: a gate takes 2.3 us of the GPU's time (H200). */
+/* So much may begin behind one open gate: a gate takes 2.3 us of the GPU's time (H100). */
 #define BEHIND_NS (100 * NSEC_PER_USEC)
 
 /* A stream that waits blocks those that share its connection to the GPU. More connections help, but

@@ -462,9 +462,9 @@ static double predicted_part(const struct tune *t, const struct model_result *pr
 	return ratio(missed, released);
 }
 
-/* Whether no job is late that @plan could be in time: none was, but tasks that seldom have one may
- * have had none yet. */
-static bool is_idle(const struct tune *t, const struct plan *plan) {
+/* Whether @plan has nothing to offer: no job is late, nor more predicted to be than with @plan.
+ * Only that no job was late says little, for tasks that seldom have one may have had none yet. */
+static bool offers_nothing(const struct tune *t, const struct plan *plan) {
 	return t->quiet && predicted_part(t, plan->predicted) >=
 				   predicted_part(t, t->ways[t->now].way.predicted);
 }
@@ -474,7 +474,7 @@ bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *
 	bool judged = t->round > 0 && !t->quiet;
 	unsigned i, before = t->now;
 
-	if (is_idle(t, plan)) {
+	if (offers_nothing(t, plan)) {
 		return false;
 	}
 	memcpy(t->alone, plan->alone, t->n * sizeof(*t->alone));

@@ -256,6 +256,31 @@ static void gate_is_closed_while_an_earlier_copy_is_on_the_board(void **state) {
 	}
 }
 
+/* A piece would still run when it comes. */
+static void gate_is_closed_before_a_copy_that_is_expected(void **state) {
+	struct board_needs *needs = &board->needs[GPU][9];
+	struct keeper_copy copy = {.gpu = GPU,
+				   .due = 1300 * MS,
+				   .late_due = 1300 * MS,
+				   .bytes = 1 << 24,
+				   .piece = 1 << 24,
+				   .held = true};
+
+	atomic_store(&needs->copy_due_ns, 1100 * MS);
+	atomic_store(&needs->copy_late_ns, MS);
+	atomic_store(&needs->copy_from_ns, 1000 * MS + MS / 10);
+	assert_true(keeper_begin(context, &copy));
+	assert_true(copy.called); /* nor does the first piece begin */
+	assert_false(is_open(&copy));
+	let_it_look();
+	assert_false(is_open(&copy));
+	atomic_store(&needs->copy_from_ns, 1020 * MS); /* there is time */
+	let_it_look();
+	assert_true(is_open(&copy));
+	atomic_store(&needs->copy_from_ns, 0);
+	keeper_cancel(&copy);
+}
+
 static void gate_is_open_again_in_time(void **state) {
 	struct keeper_copy copy;
 
@@ -820,6 +845,7 @@ int main(void) {
 		CASE(copies_are_announced_before_they_are_handed_over),
 		CASE(others_are_seen_to_copy),
 		CASE(gate_is_closed_while_an_earlier_copy_is_on_the_board),
+		CASE(gate_is_closed_before_a_copy_that_is_expected),
 		CASE(gate_is_open_again_in_time),
 		CASE(gate_does_not_wait_for_a_keeper_without_a_cpu),
 		CASE(gate_does_not_wait_for_a_keeper_that_is_asleep),

@@ -29,6 +29,12 @@ struct books_job {
 	nsec_t release_ns, began_ns;
 	nsec_t marked_ns, deadline_ns; /* see mark_take() */
 };
+
+/* When it was released, as far as anybody says. */
+static inline nsec_t books_release(const struct books_job *job) {
+	return job->marked_ns ? job->marked_ns : job->release_ns;
+}
+
 void books_open(const struct books_job *job);
 
 /* It is over, and this is what it has done; every record of it has been written. */

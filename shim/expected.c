@@ -31,8 +31,7 @@ static void tell_needs(struct lane *lane, const struct books_job *job,
 	if (next && terms_guarded(job->terms)) {
 		needs.next_from = releases_from(&lane->releases) + next->lead + overlap(next);
 		needs.next_until = releases_until(&lane->releases) + next->lead;
-		needs.next_due =
-			due < BOARD_NO_DUE - next->period ? due + next->period : BOARD_NO_DUE;
+		needs.next_due = board_due(due, next->period);
 	}
 	seat_needs(lane->device, &needs);
 }
@@ -68,7 +67,6 @@ static void tell_next_copy(const struct lane *lane) {
 }
 
 HOT_CODE void expected_opened(struct lane *lane, const struct books_job *job) {
-	nsec_t release = job->marked_ns ? job->marked_ns : job->release_ns;
 	bool awaited = terms_are_awaited(job->terms), first = copies_go_first(job->terms);
 	struct terms_next next;
 	bool known;
@@ -78,7 +76,7 @@ HOT_CODE void expected_opened(struct lane *lane, const struct books_job *job) {
 	}
 	known = terms_next(lane->device, &next);
 	if (known && (first || terms_guarded(job->terms))) {
-		releases_note(&lane->releases, release, next.period);
+		releases_note(&lane->releases, books_release(job), next.period);
 	}
 	if (awaited) {
 		tell_needs(lane, job, known ? &next : NULL);

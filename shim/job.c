@@ -157,7 +157,7 @@ static uint64_t due_of(const struct lane *lane, const struct books_job *job) {
 	if (!terms_are_awaited(job->terms) && !terms_yield(job->terms)) {
 		return 0;
 	}
-	return board_due(job->marked_ns ? job->marked_ns : job->release_ns,
+	return board_due(books_release(job),
 			 job->deadline_ns ? job->deadline_ns : terms_deadline(lane->device));
 }
 

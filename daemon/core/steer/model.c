@@ -368,6 +368,11 @@ static bool wants_engine(const struct model_job *r, unsigned out) {
 		   : r->phase == MODEL_COPY_IN;
 }
 
+/* Its copy to the GPU must be done so long after its job has opened. */
+static nsec_t copy_within(const struct model_job *r) {
+	return r->task->deadline > r->tail ? r->task->deadline - r->tail : 0;
+}
+
 /* Until when its copy to the GPU must be done. */
 static nsec_t due(const struct model_job *r) {
 	nsec_t deadline = r->task->deadline;
@@ -375,7 +380,7 @@ static nsec_t due(const struct model_job *r) {
 	if (!deadline || r->place->last) {
 		return NEVER;
 	}
-	return r->opened + (deadline > r->tail ? deadline - r->tail : 0) +
+	return r->opened + copy_within(r) +
 	       (r->copy_late && r->task->period > deadline ? r->task->period - deadline : 0);
 }
 
@@ -419,16 +424,15 @@ static bool is_before_copy(const struct model *m, const struct model_job *r,
 			   const struct model_job *o, nsec_t *ret_until) {
 	const struct model_task *t = o->task;
 	bool between = o->phase == MODEL_IDLE || o->phase == MODEL_WAKE;
-	nsec_t expected = o->opened + t->period, due_next;
+	nsec_t expected = o->opened + t->period;
 
 	if (o == r || !between || o->place->copies != TERMS_COPIES_FIRST || o->place->last ||
 	    !o->opened || t->copy_in == 0 || t->period < t->copy_in + PROTO_APART_NS) {
 		return false;
 	}
-	due_next = expected + (t->deadline > o->tail ? t->deadline - o->tail : 0);
 	*ret_until = expected + m->gpu->guard;
-	return due_next < due(r) && m->now + piece_of(m, r) > expected + overlap(m, o) &&
-	       m->now < *ret_until;
+	return expected + copy_within(o) < due(r) &&
+	       m->now + piece_of(m, r) > expected + overlap(m, o) && m->now < *ret_until;
 }
 
 /* Whether a piece of @r has to wait for a copy that is expected; at the latest until @r->next. */

@@ -3,10 +3,13 @@
  */
 #include "daemon/session/planner.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,13 +18,22 @@
 
 #include "proto/thread.h"
 
-/* What is asked about one GPU. */
+/* A quick search, and whole ones that begin with different random numbers. */
+#define SEARCHES (1 + PLANNER_WHOLE)
+
+/* Each thread may take a CPU for seconds, and others are there for the programs. */
+#define CPUS_A_THREAD 4
+
+/* What is asked about one GPU. Guarded by the planner's lock, but for what never changes. */
 struct question {
 	struct plan_gpu gpu;
-	enum plan_effort effort; /* of the next answer */
 	unsigned n;
 	struct plan_task tasks[MODEL_TASKS_MAX]; /* their times are in `kernels` */
 	nsec_t kernels[MODEL_TASKS_MAX][PROTO_SMS_MAX + 1];
+	unsigned begun, ended; /* searches */
+	_Atomic bool stop;     /* those under way are of no use any more */
+	bool answered;
+	double best; /* badness of the best plan of a whole search that was given */
 };
 
 struct planner {
@@ -29,55 +41,88 @@ struct planner {
 	void *userdata;
 	struct event ready;
 	int fd; /* owned: an eventfd; there is an answer */
-	pthread_t thread;
+	pthread_t threads[PLANNER_THREADS_MAX];
+	unsigned n_threads;
 
 	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t wake;
-	struct question *asked[SCHED_GPUS_MAX]; /* owned; not begun yet */
+	struct question *asked[SCHED_GPUS_MAX]; /* owned */
 	struct plan *answers[SCHED_GPUS_MAX];	/* owned; not given yet */
-	size_t at;				/* the GPU that a plan is being made for */
-	_Atomic bool stop;			/* that plan is of no use any more */
+	size_t last;				/* GPU that a search was begun for */
 	bool leave;
 };
 
-/* With the lock held. NULL: nothing is asked. */
-static struct question *take_question(struct planner *p) {
-	for (size_t k = 1; k <= SCHED_GPUS_MAX; k++) {
-		size_t i = (p->at + k) % SCHED_GPUS_MAX; /* GPUs take turns */
-		struct question *q = p->asked[i];
+/* ---- in the threads, with the lock held ---- */
 
-		if (q) {
-			p->asked[i] = NULL;
-			p->at = i;
-			atomic_store(&p->stop, false);
-			return q;
+/* Begins no more searches for @q, and those that are under way end soon. */
+static void end_searches(struct question *q) {
+	atomic_store(&q->stop, true);
+	q->ended += SEARCHES - q->begun;
+	q->begun = SEARCHES;
+}
+
+/* NULL: all searches that were asked for have begun. */
+static struct question *next_question(struct planner *p) {
+	for (size_t k = 1; k <= SCHED_GPUS_MAX; k++) {
+		size_t i = (p->last + k) % SCHED_GPUS_MAX; /* GPUs take turns */
+
+		if (p->asked[i] && p->asked[i]->begun < SEARCHES) {
+			p->last = i;
+			return p->asked[i];
 		}
 	}
 	return NULL;
 }
 
-/* With the lock held. Takes @q, and asks it again where more effort may find a better plan. */
-static void answer(struct planner *p, struct question *q) {
+/* Whether @plan is worth an answer: the quick search's if there is none yet, and of the others
+ * those that are better than the ones before. */
+static bool is_better(const struct question *q, const struct plan *plan, enum plan_effort effort) {
+	return !q->answered || (effort == PLAN_WHOLE && plan->badness < q->best);
+}
+
+/* No search could find a better plan: no job is predicted to be late. */
+static bool nothing_to_gain(const struct plan *plan) {
+	return !plan->is_predicted || (plan->is_whole && plan->badness < 1);
+}
+
+/* Takes @plan, which answers @q. */
+static void take_answer(struct planner *p, size_t gpu, struct question *q, struct plan *plan,
+			enum plan_effort effort) {
+	if (nothing_to_gain(plan)) {
+		end_searches(q);
+	}
+	if (!is_better(q, plan, effort)) {
+		free(plan);
+		return;
+	}
+	q->answered = true;
+	q->best = effort == PLAN_WHOLE ? plan->badness : INFINITY;
+	free(p->answers[gpu]);
+	p->answers[gpu] = plan;
+	eventfd_write(p->fd, 1);
+}
+
+/* Begins one search for @q and ends it, meanwhile without the lock. */
+static void search(struct planner *p, size_t gpu, struct question *q) {
 	struct plan *plan = malloc(sizeof(*plan));
+	unsigned which = q->begun++;
+	enum plan_effort effort = which == 0 ? PLAN_QUICK : PLAN_WHOLE;
 
 	pthread_mutex_unlock(&p->lock);
 	if (plan) {
-		plan_make(&q->gpu, q->tasks, q->n, q->effort, &p->stop, plan);
+		plan_make(&q->gpu, q->tasks, q->n, effort, which, &q->stop, plan);
 	}
 	pthread_mutex_lock(&p->lock);
-	if (plan && !atomic_load(&p->stop)) {
-		if (q->effort == PLAN_QUICK && plan->is_predicted && !plan->is_whole) {
-			q->effort = PLAN_WHOLE;
-			p->asked[p->at] = q;
-			q = NULL;
-		}
-		free(p->answers[p->at]);
-		p->answers[p->at] = plan;
-		plan = NULL;
-		eventfd_write(p->fd, 1);
+	q->ended++;
+	if (plan && !atomic_load(&q->stop)) {
+		take_answer(p, gpu, q, plan, effort);
+	} else {
+		free(plan);
 	}
-	free(plan);
-	free(q);
+	if (q->ended == SEARCHES) {
+		p->asked[gpu] = p->asked[gpu] == q ? NULL : p->asked[gpu];
+		free(q);
+	}
 }
 
 static void *work(void *userdata) {
@@ -87,10 +132,10 @@ static void *work(void *userdata) {
 	setpriority(PRIO_PROCESS, 0, 19);
 	pthread_mutex_lock(&p->lock);
 	while (!p->leave) {
-		struct question *q = take_question(p);
+		struct question *q = next_question(p);
 
 		if (q) {
-			answer(p, q);
+			search(p, p->last, q);
 		} else {
 			pthread_cond_wait(&p->wake, &p->lock);
 		}
@@ -98,6 +143,8 @@ static void *work(void *userdata) {
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
 }
+
+/* ---- in the loop's thread ---- */
 
 static void on_ready(int fd, short what, void *userdata) {
 	struct planner *p = userdata;
@@ -119,10 +166,22 @@ static void on_ready(int fd, short what, void *userdata) {
 	}
 }
 
-int planner_new(struct planner **ret, struct event_base *base, planner_fn planned, void *userdata) {
+static int start_threads(struct planner *p, unsigned n) {
+	int r = 0;
+
+	while (r == 0 && p->n_threads < n) {
+		r = thread_start(&p->threads[p->n_threads], 0, work, p);
+		p->n_threads += r == 0;
+	}
+	return p->n_threads > 0 ? 0 : r; /* a few do as well */
+}
+
+int planner_new(struct planner **ret, struct event_base *base, unsigned threads, planner_fn planned,
+		void *userdata) {
 	struct planner *p = calloc(1, sizeof(*p));
 	int r;
 
+	assert(threads > 0 && threads <= PLANNER_THREADS_MAX);
 	if (!p) {
 		return -ENOMEM;
 	}
@@ -137,7 +196,7 @@ int planner_new(struct planner **ret, struct event_base *base, planner_fn planne
 	     event_add(&p->ready, NULL) < 0)) {
 		r = -ENOMEM;
 	}
-	r = r < 0 ? r : thread_start(&p->thread, 0, work, p);
+	r = r < 0 ? r : start_threads(p, threads);
 	if (r < 0) {
 		if (p->fd >= 0) {
 			event_del(&p->ready);
@@ -150,37 +209,49 @@ int planner_new(struct planner **ret, struct event_base *base, planner_fn planne
 	return 0;
 }
 
+unsigned planner_threads(void) {
+	cpu_set_t cpus;
+	int n = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) / CPUS_A_THREAD
+							       : 1;
+
+	return n < 1 ? 1 : n > PLANNER_THREADS_MAX ? PLANNER_THREADS_MAX : (unsigned)n;
+}
+
+/* With the lock held. */
+static void forget(struct planner *p, size_t gpu) {
+	struct question *q = p->asked[gpu];
+
+	p->asked[gpu] = NULL;
+	free(p->answers[gpu]);
+	p->answers[gpu] = NULL;
+	if (q) {
+		end_searches(q);
+		if (q->ended == SEARCHES) {
+			free(q);
+		}
+	}
+}
+
 struct planner *planner_free(struct planner *p) {
 	if (!p) {
 		return NULL;
 	}
 	pthread_mutex_lock(&p->lock);
 	p->leave = true;
-	atomic_store(&p->stop, true);
-	pthread_cond_signal(&p->wake);
+	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
+		forget(p, i);
+	}
+	pthread_cond_broadcast(&p->wake);
 	pthread_mutex_unlock(&p->lock);
-	pthread_join(p->thread, NULL);
+	for (unsigned i = 0; i < p->n_threads; i++) {
+		pthread_join(p->threads[i], NULL);
+	}
 	event_del(&p->ready);
 	close(p->fd);
-	for (size_t i = 0; i < SCHED_GPUS_MAX; i++) {
-		free(p->asked[i]);
-		free(p->answers[i]);
-	}
 	pthread_cond_destroy(&p->wake);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 	return NULL;
-}
-
-/* With the lock held. */
-static void forget(struct planner *p, size_t gpu) {
-	free(p->asked[gpu]);
-	p->asked[gpu] = NULL;
-	free(p->answers[gpu]);
-	p->answers[gpu] = NULL;
-	if (p->at == gpu) {
-		atomic_store(&p->stop, true);
-	}
 }
 
 void planner_cancel(struct planner *p, size_t gpu) {
@@ -200,8 +271,9 @@ int planner_ask(struct planner *p, size_t gpu, const struct plan_gpu *plan_gpu,
 		return -ENOMEM;
 	}
 	q->gpu = *plan_gpu;
-	q->effort = PLAN_QUICK;
 	q->n = n;
+	q->begun = q->ended = 0;
+	q->stop = q->answered = false;
 	memcpy(q->tasks, tasks, n * sizeof(*tasks));
 	for (unsigned i = 0; i < n; i++) {
 		if (tasks[i].model.kernels) {
@@ -213,7 +285,7 @@ int planner_ask(struct planner *p, size_t gpu, const struct plan_gpu *plan_gpu,
 	pthread_mutex_lock(&p->lock);
 	forget(p, gpu);
 	p->asked[gpu] = q;
-	pthread_cond_signal(&p->wake);
+	pthread_cond_broadcast(&p->wake);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
 }

@@ -1,16 +1,24 @@
 /*
- * planner.h: makes plans (daemon/core/steer/plan.h) in a thread of its own, because one takes up to
- * seconds, and nobody waits for it: until it is done the terms before hold. A question has two
- * answers: soon the plan of a quick search, then that of a whole one, unless the quick one left
- * nothing to try.
+ * planner.h: makes plans (daemon/core/steer/plan.h) in threads of its own, because one takes up to
+ * seconds, and nobody waits for it: until it is done the terms before hold.
  *
- * For each GPU what was asked last counts: a plan that is being made for an older question is
- * given up. The thread has the lowest priority. All functions are for the loop's thread.
+ * A question has several answers: soon the plan of a quick search, then that of a whole one. While
+ * jobs are predicted to be late, more whole searches follow, each with random numbers of its own,
+ * and the plan of each that is better than those before is an answer. Searches know nothing of each
+ * other, so threads don't wait for each other.
+ *
+ * For each GPU what was asked last counts: plans that are being made for an older question are
+ * given up. The threads have the lowest priority. All functions are for the loop's thread.
  */
 #pragma once
 
 #include "daemon/core/state.h"
 #include "daemon/core/steer/plan.h"
+
+/* Whole searches for a question, at most. */
+#define PLANNER_WHOLE 8
+
+#define PLANNER_THREADS_MAX 4
 
 struct event_base;
 struct planner;
@@ -18,13 +26,17 @@ struct planner;
 /* Called by the loop: @plan, valid during the call, answers what was asked last for @gpu. */
 typedef void (*planner_fn)(void *userdata, size_t gpu, const struct plan *plan);
 
-/* @base outlives it. Return: 0 or negative errno. */
-int planner_new(struct planner **ret, struct event_base *base, planner_fn planned, void *userdata);
+/* @base outlives it. @threads: 1 to PLANNER_THREADS_MAX. Return: 0 or negative errno. */
+int planner_new(struct planner **ret, struct event_base *base, unsigned threads, planner_fn planned,
+		void *userdata);
+
+/* As many as this machine should have: one for each four CPUs that this process may use. */
+unsigned planner_threads(void);
 
 /* Takes NULL. Waits for a prediction that is being made (milliseconds). */
 struct planner *planner_free(struct planner *p);
 
-/* As plan_make(); copies everything, kernel times too. Return: 0 or -ENOMEM, then nothing comes. */
+/* For what plan_make() takes; copies everything, kernel times too. Return: 0 or -ENOMEM, then nothing comes. */
 int planner_ask(struct planner *p, size_t gpu, const struct plan_gpu *plan_gpu,
 		const struct plan_task *tasks, unsigned n);
 

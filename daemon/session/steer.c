@@ -41,7 +41,7 @@ void steer_init(struct steer *steer, struct sessions *sessions, struct event_bas
 		event_assign(&steer->gpus[i].judge, base, -1, 0, on_judge, &steer->gpus[i]);
 		sharing_init(&steer->gpus[i].sharing, base, on_sharing, &steer->gpus[i]);
 	}
-	r = planner_new(&steer->planner, base, on_planned, steer);
+	r = planner_new(&steer->planner, base, planner_threads(), on_planned, steer);
 	if (r < 0) {
 		log_warning("no plans are made, programs are steered by the rule alone: %s",
 			    strerror(-r));

@@ -479,7 +479,7 @@ static void steer(struct shared_gpu *g, const struct sched_gpu_model *model,
 	for (unsigned i = 0; i < g->n; i++) {
 		tasks[i] = (struct plan_task){.model = g->tasks[i], .known = true};
 	}
-	plan_make(&cut, tasks, g->n, PLAN_WHOLE, NULL, &plan);
+	plan_make(&cut, tasks, g->n, PLAN_WHOLE, 0, NULL, &plan);
 	fits = plan_places(&cut, plan.terms, g->n, &g->gpu, g->places);
 	assert(fits);
 	(void)fits;

@@ -184,7 +184,7 @@ static void write_way(struct loop *l) {
 }
 
 static void make_plan(struct loop *l, enum plan_effort effort) {
-	plan_make(&measured_gpu, l->asked, TASKS, effort, NULL, &l->plan);
+	plan_make(&measured_gpu, l->asked, TASKS, effort, 0, NULL, &l->plan);
 	l->effort = effort;
 	l->plan_at = l->now + (effort == PLAN_QUICK ? QUICK_TIME : WHOLE_TIME);
 }

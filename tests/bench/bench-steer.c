@@ -52,7 +52,7 @@ static void plan(const char *name, const struct plan_task *tasks, unsigned n) {
 	struct plan plan;
 	clock_t began = clock();
 
-	plan_make(&measured_gpu, tasks, n, PLAN_WHOLE, NULL, &plan);
+	plan_make(&measured_gpu, tasks, n, PLAN_WHOLE, 0, NULL, &plan);
 	for (unsigned i = 0; i < n; i++) {
 		released += plan.predicted[i].released;
 		missed += plan.predicted[i].missed;

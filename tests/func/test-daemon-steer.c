@@ -241,7 +241,7 @@ static void expect_plan(const struct program *a, const struct program *b, bool t
 		{.known = false},
 	};
 
-	plan_make(&h200, tasks, third ? 3 : 2, PLAN_WHOLE, NULL, ret);
+	plan_make(&h200, tasks, third ? 3 : 2, PLAN_WHOLE, 0, NULL, ret);
 	plan_rule(&h200, tasks, third ? 3 : 2, ret_rule);
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <event2/event.h>
+#include <math.h>
 #include <string.h>
 
 #include "daemon/session/planner.h"
@@ -26,12 +27,14 @@ struct answers {
 	struct planner *planner;
 	unsigned n[2]; /* by GPU */
 	struct plan last[2];
+	bool falls;  /* each whole search's plan was better than the one before */
 	bool cancel; /* at the first answer for GPU 0 */
 };
 
 static void on_plan(void *userdata, size_t gpu, const struct plan *plan) {
 	struct answers *a = userdata;
 
+	a->falls &= a->n[gpu] < 2 || plan->badness < a->last[gpu].badness;
 	a->n[gpu]++;
 	a->last[gpu] = *plan;
 	if (gpu == 0 && a->cancel) {
@@ -39,17 +42,25 @@ static void on_plan(void *userdata, size_t gpu, const struct plan *plan) {
 	}
 }
 
-static int setup(void **state) {
+static int setup_with(void **state, unsigned threads) {
 	static struct answers a;
 
-	a = (struct answers){.base = event_base_new()};
+	a = (struct answers){.base = event_base_new(), .falls = true};
 	assert_non_null(a.base);
-	assert_int_equal(planner_new(&a.planner, a.base, on_plan, &a), 0);
+	assert_int_equal(planner_new(&a.planner, a.base, threads, on_plan, &a), 0);
 	for (unsigned m = 1; m <= SMS; m++) {
 		kernels[m] = MS * SMS / m;
 	}
 	*state = &a;
 	return 0;
+}
+
+static int setup(void **state) {
+	return setup_with(state, 1);
+}
+
+static int setup_threads(void **state) {
+	return setup_with(state, PLANNER_THREADS_MAX);
 }
 
 static int teardown(void **state) {
@@ -141,12 +152,60 @@ static void who_cancels_gets_no_second_answer(void **state) {
 	assert_false(a->last[0].is_whole);
 }
 
+/* Three tasks that can't all meet their deadlines: which random numbers a search has decides how
+ * many jobs are late. */
+static void tasks_that_are_late(struct plan_task *ret) {
+	static nsec_t short_kernels[SMS + 1];
+	const struct model_task models[] = {
+		{.period = 3 * MS, .copy_in = MS / 5, .launches = 2, .kernels = short_kernels},
+		{.period = 3 * MS, .copy_in = MS / 10, .launches = 1, .kernels = kernels},
+		{.period = 2 * MS, .copy_in = MS / 10, .launches = 2, .kernels = kernels},
+	};
+
+	for (unsigned m = 1; m <= SMS; m++) {
+		short_kernels[m] = 3 * kernels[m] / 10;
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		ret[i] = (struct plan_task){.known = true, .model = models[i]};
+		ret[i].model.deadline = models[i].period / 2;
+		ret[i].model.copy_out = models[i].copy_in / 2;
+		ret[i].model.block = models[i].kernels[SMS] / 4;
+	}
+}
+
+static void the_best_of_all_searches_is_the_last_answer(void **state) {
+	const struct plan_gpu gated = {.sms = SMS, .group = 8, .gates = true, .guards = true};
+	struct answers *a = *state;
+	double best = INFINITY, worst = 0;
+	struct plan_task tasks[3];
+
+	tasks_that_are_late(tasks);
+	for (unsigned i = 1; i <= PLANNER_WHOLE; i++) {
+		struct plan plan;
+
+		plan_make(&gated, tasks, 3, PLAN_WHOLE, i, NULL, &plan);
+		best = fmin(best, plan.badness);
+		worst = fmax(worst, plan.badness);
+	}
+	assert_true(worst > best);
+	assert_int_equal(planner_ask(a->planner, 0, &gated, tasks, 3), 0);
+	while (a->last[0].badness != best) {
+		assert_int_equal(event_base_loop(a->base, EVLOOP_ONCE), 0);
+	}
+	assert_true(a->last[0].badness == best);
+	assert_true(a->falls);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_long_search_answers_twice, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_short_search_answers_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(nobody_waits_for_a_second_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_cancels_gets_no_second_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_best_of_all_searches_is_the_last_answer, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_best_of_all_searches_is_the_last_answer,
+						setup_threads, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static void one_task_has_all(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, &one, 1, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, &one, 1, PLAN_WHOLE, 0, NULL, &plan);
 	assert_true(plan.terms[0].steered);
 	assert_int_equal(plan.terms[0].n, 0);
 	assert_int_equal(plan.terms[0].level, 0);
@@ -33,14 +33,14 @@ static void deadlines_are_kept_from_the_rest_without_a_profile(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	assert_false(plan.is_predicted);
 	assert_int_equal(plan.terms[0].n, 0);
 	assert_true(is_upper(&plan.terms[1]));
 	assert_int_equal(plan.terms[1].first + plan.terms[1].n, terms_groups(SMS, GROUP));
 	/* Nobody has a deadline: nobody is kept from anything. */
 	tasks[0].model.deadline = 0;
-	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	assert_int_equal(plan.terms[0].n + plan.terms[1].n, 0);
 }
 
@@ -98,7 +98,7 @@ static void work_that_is_not_known_keeps_out(void **state) {
 
 	(void)state;
 	plan_rule(&h200, tasks, 2, rule);
-	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	assert_true(plan.is_predicted);
 	assert_true(is_upper(&rule[1]));
 	assert_true(is_upper(&plan.terms[1]));
@@ -124,7 +124,7 @@ static void who_is_late_anyway_holds_nobody_up(void **state) {
 
 	(void)state;
 	tasks[0].model.copy_in = tasks[1].model.copy_in = 400 * NSEC_PER_USEC;
-	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	assert_true(plan.hopeless[0]);
 	assert_false(plan.hopeless[1]);
 	model_run(&gpu, &wake, (struct model_task[]){tasks[0].model, tasks[1].model}, places, 2,
@@ -143,7 +143,7 @@ static void long_blocks_are_kept_out(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	assert_true(plan.is_predicted);
 	assert_true(plan.terms[1].n > 0);
 	/* Its kernels take longer on fewer SMs. */
@@ -164,7 +164,7 @@ static void a_part_may_be_small(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	assert_int_equal(plan.predicted[0].missed + plan.predicted[1].missed, 0);
 	assert_in_range(plan.terms[1].first, 1, 2);
 	/* An eighth more of it is too much. */
@@ -182,7 +182,7 @@ static void a_gpu_of_one_group_is_not_cut(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&small, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&small, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	assert_int_equal(plan.terms[0].n + plan.terms[1].n, 0);
 }
 
@@ -196,7 +196,7 @@ static void a_plan_knows_other_ways(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	assert_in_range(plan.n_others, 2, PLAN_OTHERS_MAX);
 	for (unsigned i = 0; i < plan.n_others; i++) {
 		const struct plan_way *way = &plan.others[i];
@@ -235,7 +235,7 @@ static void a_task_of_few_jobs_is_not_given_up(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 5, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 5, PLAN_WHOLE, 0, NULL, &plan);
 	for (unsigned i = 1; i < 5; i += i == 1 ? 2 : 1) {
 		assert_true(plan.predicted[i].missed * 4 < plan.predicted[i].released);
 	}
@@ -251,7 +251,7 @@ static void a_plan_leaves_room_for_slower_kernels(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	assert_true(plan_predict(&h200, tasks, plan.terms, 2, as_measured));
 	for (unsigned i = 0; i < 2; i++) {
 		for (unsigned m = 1; m <= SMS; m++) {
@@ -285,7 +285,7 @@ static void what_no_single_change_mends_several_do(void **state) {
 	tasks[2].model.copy_in = 28 * unit;
 	tasks[3].model.copy_in = 8 * unit;
 	gated.gates = gated.guards = true;
-	plan_make(&gated, tasks, 4, PLAN_WHOLE, NULL, &plan);
+	plan_make(&gated, tasks, 4, PLAN_WHOLE, 0, NULL, &plan);
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(plan.predicted[i].missed, 0);
 	}
@@ -316,7 +316,7 @@ static void mean_responses_let_nobody_copy_first(void **state) {
 		tasks[i].model.copy_out = works_of_set[i].out;
 		tasks[i].model.gap = 2500;
 	}
-	plan_make(&h200, tasks, 6, PLAN_QUICK, NULL, &plan);
+	plan_make(&h200, tasks, 6, PLAN_QUICK, 0, NULL, &plan);
 	for (unsigned i = 0; i < 6; i++) {
 		assert_int_equal(plan.predicted[i].missed, 0);
 		assert_int_equal(plan.terms[i].copies, TERMS_COPIES_HELD);
@@ -333,7 +333,7 @@ static void who_stops_it_gets_the_rule(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 3, PLAN_WHOLE, &stop, &plan);
+	plan_make(&h200, tasks, 3, PLAN_WHOLE, 0, &stop, &plan);
 	assert_true(plan.n_tried <= 3);
 	assert_true(is_upper(&plan.terms[1]));
 	assert_int_equal(plan.terms[2].n, 0);
@@ -582,11 +582,11 @@ static void a_plan_for_tiny_jobs_ends(void **state) {
 		tasks[i] = task(1, 1, 1, 0, 1);
 		tasks[i].model.copy_in = tasks[i].model.copy_out = 0;
 	}
-	plan_make(&h200, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	assert_true(plan.predicted[0].done > 1000);
 	assert_true(plan.predicted[0].released > plan.predicted[0].done);
 	assert_int_equal(plan.predicted[0].released, plan.predicted[0].missed);
-	plan_make(&h200, tasks, MODEL_TASKS_MAX, PLAN_QUICK, NULL, &plan);
+	plan_make(&h200, tasks, MODEL_TASKS_MAX, PLAN_QUICK, 0, NULL, &plan);
 	assert_true(plan.is_predicted);
 }
 

@@ -84,13 +84,13 @@ static void tasks_yield_where_that_saves_jobs(void **state) {
 	struct plan plan;
 
 	(void)state;
-	plan_make(&h200, tasks, 3, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, tasks, 3, PLAN_WHOLE, 0, NULL, &plan);
 	for (unsigned i = 0; i < 3; i++) {
 		missed[0] += plan.predicted[i].missed;
 		assert_false(plan.terms[i].awaited || plan.terms[i].yields);
 	}
 	gated.gates = true;
-	plan_make(&gated, tasks, 3, PLAN_WHOLE, NULL, &plan);
+	plan_make(&gated, tasks, 3, PLAN_WHOLE, 0, NULL, &plan);
 	for (unsigned i = 0; i < 3; i++) {
 		missed[1] += plan.predicted[i].missed;
 		yielding += plan.terms[i].yields;
@@ -334,11 +334,11 @@ static void guard_bands_are_planned_where_they_save_jobs(void **state) {
 
 	(void)state;
 	gpu.gates = true;
-	plan_make(&gpu, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&gpu, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	missed[0] = plan.predicted[0].missed + plan.predicted[1].missed;
 	assert_false(plan.terms[0].guarded || plan.terms[1].guarded);
 	gpu.guards = true;
-	plan_make(&gpu, tasks, 2, PLAN_WHOLE, NULL, &plan);
+	plan_make(&gpu, tasks, 2, PLAN_WHOLE, 0, NULL, &plan);
 	missed[1] = plan.predicted[0].missed + plan.predicted[1].missed;
 	assert_true(missed[1] < missed[0]);
 	assert_true(plan.terms[0].guarded && plan.terms[0].awaited && plan.terms[1].yields);

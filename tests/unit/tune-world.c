@@ -26,7 +26,7 @@ void make_plan(struct world *w) {
 
 	memcpy(slowed, w->known, w->n * sizeof(*slowed));
 	tune_apply(&w->tune, slowed, SMS, times);
-	plan_make(&h200, slowed, w->n, PLAN_WHOLE, NULL, &plan);
+	plan_make(&h200, slowed, w->n, PLAN_WHOLE, 0, NULL, &plan);
 	w->n_plans++;
 	if (give_plan(w, &plan)) {
 		w->since = w->time;

@@ -189,11 +189,12 @@ static void add_others(struct search *s, const struct candidate *rule, struct pl
 }
 
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
-	       enum plan_effort effort, const _Atomic bool *stop, struct plan *ret) {
+	       enum plan_effort effort, unsigned seed, const _Atomic bool *stop, struct plan *ret) {
 	struct candidate c, rule;
 	struct search s;
 
 	search_init(&s, gpu, tasks, n);
+	s.random = seed;
 	s.stop = stop;
 	rule = rule_of(&s, tasks);
 	c = start_of(&s, tasks);
@@ -211,6 +212,7 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	if (ret->is_predicted) {
 		search_predict(&s, &c, ret->predicted);
 	}
+	ret->badness = s.n_optima > 0 ? s.optima[0].badness : 0;
 	if (s.n_optima > 0 && !search_given_up(&s)) {
 		search_alone(&s, &rule, ret->alone);
 		add_others(&s, &rule, ret);

@@ -54,6 +54,9 @@ struct plan {
 	unsigned n_others;		 /* 0 unless it is predicted */
 	bool is_predicted; /* all tasks with a deadline are known; else the rule was followed */
 	bool is_whole;	   /* more effort would try no more */
+	double badness;	   /* what the search made least of: late jobs in the time that it looked at,
+			      and less than 1 for the mean responses. To compare plans of the same
+			      question and effort; 0: nothing was searched for */
 	unsigned n_tried;  /* predictions that were made */
 };
 
@@ -66,12 +69,12 @@ bool plan_can_predict(const struct plan_task *tasks, unsigned n);
 
 /*
  * Plans for @n tasks (1 to MODEL_TASKS_MAX) on @gpu. Takes up to some hundred predictions of
- * milliseconds each: not for an event loop. @stop: if it becomes true the best so far is the
- * result; NULL: nobody stops it. A quick search looks at half the time, so what it finds may fit
- * that by chance.
+ * milliseconds each: not for an event loop. @seed: of the changes that are tried at random; another
+ * one may find a better plan. @stop: if it becomes true the best so far is the result; NULL: nobody
+ * stops it. A quick search looks at half the time, so what it finds may fit that by chance.
  */
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
-	       enum plan_effort effort, const _Atomic bool *stop, struct plan *ret);
+	       enum plan_effort effort, unsigned seed, const _Atomic bool *stop, struct plan *ret);
 
 /* What @terms (as plan_make() makes them, all with the same cut) are to the model. Return: false if
  * they are of another form. */

@@ -7,7 +7,8 @@
  *     better.
  *  2. From the best of these one small change at random after the other, each kept if it is
  *     better: where the cut is, and of one task its part, level, copies, and each of its gates.
- *     When there is none left, several at once, and single ones from there.
+ *     When there is none left, several at once, and single ones from there. What is found depends
+ *     on what was drawn, so several searches may each find another plan.
  *  3. If no job is late by then: likewise to that with which fewest would be if kernels took much
  *     longer.
  * Half of what is predicted is with kernels that take longer than measured, for beside others they

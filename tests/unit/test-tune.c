@@ -72,6 +72,28 @@ static void what_is_slower_than_known_is_planned_anew(void **state) {
 	assert_int_equal(look(&w), TUNE_KEEP);
 }
 
+/* Plans leave room for that, and the searches that are under way go on. */
+static void what_is_a_little_slower_than_known_is_not(void **state) {
+	struct plan_task tasks[3] = {
+		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 2),
+		task(9 * MS, 4 * MS, 2, MS / 100, 3 * MS),
+		task(20 * MS, 20 * MS, 2, MS, 8 * MS),
+	};
+	struct plan_task truth[3];
+	struct world w = {.n = 3, .does = does_as_the_model, .known = tasks, .truth = truth};
+	struct tune_seen seen[3];
+
+	(void)state;
+	memcpy(truth, tasks, sizeof(tasks));
+	truth[0].model.kernels = linear(MS / 2 + MS / 24);
+	tune_start(&w.tune, 3, WINDOW);
+	make_plan(&w);
+	assert_true(play(truth, tune_way(&w.tune)->terms, 3, seen) >
+		    play(tasks, tune_way(&w.tune)->terms, 3, seen));
+	look_until_kept(&w);
+	assert_int_equal(w.n_plans, 1);
+}
+
 static void what_is_faster_than_known_is_planned_anew(void **state) {
 	struct plan_task tasks[3] = {
 		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 2),
@@ -704,6 +726,7 @@ static void it_ends(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_slower_than_known_is_planned_anew),
+		cmocka_unit_test(what_is_a_little_slower_than_known_is_not),
 		cmocka_unit_test(what_is_as_predicted_is_kept),
 		cmocka_unit_test(the_way_with_fewest_late_jobs_stays),
 		cmocka_unit_test(a_task_of_few_jobs_is_not_given_up),

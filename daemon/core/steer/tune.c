@@ -11,9 +11,11 @@
 #define JOBS_MIN 16
 
 /* A task is mispredicted if the part of its jobs that is late differs by this from the prediction;
- * its kernels are slower or faster than known if its responses differ by that as well. */
+ * its kernels are slower or faster than known if its responses differ as well, by more than plans
+ * leave room for (SEARCH_SLOW). A new plan takes seconds, in which the searches for the last one
+ * would have gone on. */
 #define MISSES_MORE  0.01
-#define SLOWER_LEAST 1.01
+#define SLOWER_LEAST 1.1
 
 /* By one window: responses of a task that falls behind say more of the jobs before it. */
 #define SLOWER_MOST 2.0

@@ -18,9 +18,6 @@
 
 #include "proto/thread.h"
 
-/* A quick search, and whole ones that begin with different random numbers. */
-#define SEARCHES (1 + PLANNER_WHOLE)
-
 /* Each thread may take a CPU for seconds, and others are there for the programs. */
 #define CPUS_A_THREAD 4
 
@@ -30,10 +27,11 @@ struct question {
 	unsigned n;
 	struct plan_task tasks[MODEL_TASKS_MAX]; /* their times are in `kernels` */
 	nsec_t kernels[MODEL_TASKS_MAX][PROTO_SMS_MAX + 1];
-	unsigned begun, ended; /* searches */
+	unsigned each, all;    /* searches: each so many quick and medium ones, then whole ones */
+	unsigned begun, ended; /* of these */
 	_Atomic bool stop;     /* those under way are of no use any more */
-	bool answered;
-	double best; /* badness of the best plan of a whole search that was given */
+	enum plan_effort effort;
+	double best; /* of the best plan that was given: its effort and its badness */
 };
 
 struct planner {
@@ -57,8 +55,8 @@ struct planner {
 /* Begins no more searches for @q, and those that are under way end soon. */
 static void end_searches(struct question *q) {
 	atomic_store(&q->stop, true);
-	q->ended += SEARCHES - q->begun;
-	q->begun = SEARCHES;
+	q->ended += q->all - q->begun;
+	q->begun = q->all;
 }
 
 /* NULL: all searches that were asked for have begun. */
@@ -66,7 +64,7 @@ static struct question *next_question(struct planner *p) {
 	for (size_t k = 1; k <= SCHED_GPUS_MAX; k++) {
 		size_t i = (p->last + k) % SCHED_GPUS_MAX; /* GPUs take turns */
 
-		if (p->asked[i] && p->asked[i]->begun < SEARCHES) {
+		if (p->asked[i] && p->asked[i]->begun < p->asked[i]->all) {
 			p->last = i;
 			return p->asked[i];
 		}
@@ -74,10 +72,21 @@ static struct question *next_question(struct planner *p) {
 	return NULL;
 }
 
-/* Whether @plan is worth an answer: the quick search's if there is none yet, and of the others
- * those that are better than the ones before. */
+static enum plan_effort effort_of(const struct question *q, unsigned search) {
+	unsigned stage = search / q->each;
+
+	return stage == 0 ? PLAN_QUICK : stage == 1 ? PLAN_MEDIUM : PLAN_WHOLE;
+}
+
+/* Whether @plan is worth an answer after the best one so far. What a quick search looked at is not
+ * what the others did; and where no job is late, more effort leaves more room. */
 static bool is_better(const struct question *q, const struct plan *plan, enum plan_effort effort) {
-	return !q->answered || (effort == PLAN_WHOLE && plan->badness < q->best);
+	bool quick = effort == PLAN_QUICK, was_quick = q->effort == PLAN_QUICK;
+
+	if (quick != was_quick || (plan->badness < 1 && q->best < 1)) {
+		return effort > q->effort;
+	}
+	return plan->badness < q->best;
 }
 
 /* No search could find a better plan: no job is predicted to be late. */
@@ -95,8 +104,8 @@ static void take_answer(struct planner *p, size_t gpu, struct question *q, struc
 		free(plan);
 		return;
 	}
-	q->answered = true;
-	q->best = effort == PLAN_WHOLE ? plan->badness : INFINITY;
+	q->effort = effort;
+	q->best = plan->badness;
 	free(p->answers[gpu]);
 	p->answers[gpu] = plan;
 	eventfd_write(p->fd, 1);
@@ -106,7 +115,7 @@ static void take_answer(struct planner *p, size_t gpu, struct question *q, struc
 static void search(struct planner *p, size_t gpu, struct question *q) {
 	struct plan *plan = malloc(sizeof(*plan));
 	unsigned which = q->begun++;
-	enum plan_effort effort = which == 0 ? PLAN_QUICK : PLAN_WHOLE;
+	enum plan_effort effort = effort_of(q, which);
 
 	pthread_mutex_unlock(&p->lock);
 	if (plan) {
@@ -119,7 +128,7 @@ static void search(struct planner *p, size_t gpu, struct question *q) {
 	} else {
 		free(plan);
 	}
-	if (q->ended == SEARCHES) {
+	if (q->ended == q->all) {
 		p->asked[gpu] = p->asked[gpu] == q ? NULL : p->asked[gpu];
 		free(q);
 	}
@@ -226,7 +235,7 @@ static void forget(struct planner *p, size_t gpu) {
 	p->answers[gpu] = NULL;
 	if (q) {
 		end_searches(q);
-		if (q->ended == SEARCHES) {
+		if (q->ended == q->all) {
 			free(q);
 		}
 	}
@@ -272,8 +281,12 @@ int planner_ask(struct planner *p, size_t gpu, const struct plan_gpu *plan_gpu,
 	}
 	q->gpu = *plan_gpu;
 	q->n = n;
+	q->each = p->n_threads;
+	q->all = 2 * q->each + PLANNER_WHOLE;
 	q->begun = q->ended = 0;
-	q->stop = q->answered = false;
+	q->stop = false;
+	q->effort = PLAN_QUICK;
+	q->best = INFINITY;
 	memcpy(q->tasks, tasks, n * sizeof(*tasks));
 	for (unsigned i = 0; i < n; i++) {
 		if (tasks[i].model.kernels) {

@@ -2,10 +2,10 @@
  * planner.h: makes plans (daemon/core/steer/plan.h) in threads of its own, because one takes up to
  * seconds, and nobody waits for it: until it is done the terms before hold.
  *
- * A question has several answers: soon the plan of a quick search, then that of a whole one. While
- * jobs are predicted to be late, more whole searches follow, each with random numbers of its own,
- * and the plan of each that is better than those before is an answer. Searches know nothing of each
- * other, so threads don't wait for each other.
+ * A question has several answers. Each thread makes a quick search and then a medium one, so there
+ * is a plan soon; while jobs are predicted to be late, whole searches follow. All have random
+ * numbers of their own, and each plan that is better than those before is an answer. Searches know
+ * nothing of each other, so threads don't wait for each other.
  *
  * For each GPU what was asked last counts: plans that are being made for an older question are
  * given up. The threads have the lowest priority. All functions are for the loop's thread.

@@ -27,8 +27,9 @@ struct plan_gpu {
 
 /* How long is searched: the best so far is taken then, if there is more to try. */
 enum plan_effort {
-	PLAN_QUICK, /* below a second */
-	PLAN_WHOLE, /* some seconds */
+	PLAN_QUICK,  /* below a second */
+	PLAN_MEDIUM, /* a second or two */
+	PLAN_WHOLE,  /* some seconds */
 };
 
 /* What it takes from a job's release until its program, which slept, makes its first call, as

@@ -54,10 +54,11 @@ struct plan {
 	unsigned n_others;		 /* 0 unless it is predicted */
 	bool is_predicted; /* all tasks with a deadline are known; else the rule was followed */
 	bool is_whole;	   /* more effort would try no more */
-	double badness;	   /* what the search made least of: late jobs in the time that it looked at,
-			      and less than 1 for the mean responses. To compare plans of the same
-			      question and effort; 0: nothing was searched for */
-	unsigned n_tried;  /* predictions that were made */
+	double badness;	  /* what the search made least of: late jobs in the time that it looked at,
+			     and less than 1 for the mean responses. To compare plans for the same
+			     question, but not quick ones with others; 0: nothing was searched for
+			     */
+	unsigned n_tried; /* predictions that were made */
 };
 
 /* The terms by the rule alone: takes microseconds. @ret: of @n tasks (1 to MODEL_TASKS_MAX). */

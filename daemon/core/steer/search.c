@@ -11,15 +11,26 @@
 #define SEARCH_LAUNCHES 20000.0
 #define SEARCH_TIME_MIN (100 * NSEC_PER_MSEC)
 
-/* Of the starts, the same where nobody may yield, and of all predictions for a plan, times the
- * tasks, for an event takes as much longer. Without gates places are all that there is, and single
- * changes hardly get from one start's to another's. */
-static const uint64_t starts_max[] = {[PLAN_QUICK] = 26000000, [PLAN_WHOLE] = 60000000};
-static const uint64_t starts_gateless[] = {[PLAN_QUICK] = 26000000, [PLAN_WHOLE] = 200000000};
-static const uint64_t events_max[] = {[PLAN_QUICK] = 40000000, [PLAN_WHOLE] = 300000000};
+/* Of the starts, and of all predictions for a plan, times the tasks, for an event takes as much
+ * longer. Without gates places are all that there is, and single changes hardly get from one
+ * start's to another's, so the starts have more. */
+struct limits {
+	uint64_t starts, all; /* events */
+};
+
+static const struct limits with_gates_max[] = {
+	[PLAN_QUICK] = {26000000, 40000000},
+	[PLAN_MEDIUM] = {60000000, 150000000},
+	[PLAN_WHOLE] = {60000000, 300000000},
+};
+static const struct limits gateless_max[] = {
+	[PLAN_QUICK] = {26000000, 40000000},
+	[PLAN_MEDIUM] = {100000000, 150000000},
+	[PLAN_WHOLE] = {200000000, 300000000},
+};
 
 /* Who looks quickly looks at such a part of the time. */
-static const unsigned time_part[] = {[PLAN_QUICK] = 2, [PLAN_WHOLE] = 1};
+static const unsigned time_part[] = {[PLAN_QUICK] = 2, [PLAN_MEDIUM] = 1, [PLAN_WHOLE] = 1};
 
 /* So many changes for each task in a row that are no better, and there is hardly one that is; after
  * a kick, few are worth more. */
@@ -426,6 +437,7 @@ static nsec_t search_time(const struct search *s) {
 }
 
 void search_run(struct search *s, struct candidate *c, enum plan_effort effort) {
+	const struct limits *max = s->gpu->gates ? &with_gates_max[effort] : &gateless_max[effort];
 	nsec_t whole = s->time;
 
 	s->time = search_time(s) / time_part[effort];
@@ -433,10 +445,10 @@ void search_run(struct search *s, struct candidate *c, enum plan_effort effort) 
 	for (unsigned i = 0; i < s->n; i++) {
 		c->places[i].level = model_level(s->tasks, s->n, i);
 	}
-	s->events_max = s->gpu->gates ? starts_max[effort] : starts_gateless[effort];
+	s->events_max = max->starts;
 	try_cuts(s, c);
 	s->cut_short = search_stopped(s);
-	s->events_max = events_max[effort];
+	s->events_max = max->all;
 	climb(s, &s->optima[0], STILL_MAX);
 	kick(s, &s->optima[0]);
 	if (s->optima[0].badness < 1) {

@@ -1,13 +1,14 @@
 /*
- * bench-settle.c DATA [FIRST [SETS [BESIDE]]]: how many jobs are late from the moment that programs
- * start, until steer has settled, and then.
+ * bench-settle.c DATA [FIRST [SETS [BESIDE [THREADS]]]]: how many jobs are late from the moment
+ * that programs start, until steer has settled, and then.
  *
  * A GPU that is the model (core/steer/model.h), but on which kernels take BESIDE (1.4) times as
  * long while others run, which those who plan do not know. Random sets of six of the evaluation's
  * works (DATA: tests/gpu/evaluation; Table 3.5), SETS (20) for each utilisation, of seeds from
  * FIRST (1) on, run for 17 s each: under MPS alone, under stream priorities by deadline, and under
  * steer as sbeetd closes its loop (session/steer.c): tune.h judges, and plans come as long after
- * they were asked for as the planner needs on a machine with work to do. A JSON line for each set,
+ * they were asked for as the planner (session/planner.h) needs with THREADS (4) on a machine with
+ * work to do. A JSON line for each set,
  * and their sums: late jobs in the first 5 s, in the window of 4 to 7 s, and of 14 to 17 s; and in
  * that last window the tasks of which a fifth more is late than under MPS alone.
  */
@@ -27,10 +28,16 @@
 #define U_MAX 0.5
 
 #define WINDOW	   (2 * NSEC_PER_SEC) /* --steer-window */
-#define QUICK_TIME (NSEC_PER_SEC / 2) /* what a plan takes */
-#define WHOLE_TIME (2 * NSEC_PER_SEC)
-#define SEEN_MIN   3 /* jobs after which a task is known */
+#define SEEN_MIN   3		      /* jobs after which a task is known */
 #define WORSE_PART 0.2
+
+/* What a search takes, and how many whole ones there are. */
+static const nsec_t search_time[] = {
+	[PLAN_QUICK] = NSEC_PER_SEC / 2,
+	[PLAN_MEDIUM] = NSEC_PER_SEC,
+	[PLAN_WHOLE] = 2 * NSEC_PER_SEC,
+};
+#define N_WHOLE 8
 
 static const nsec_t parts[][2] = {{0, 5 * NSEC_PER_SEC},
 				  {4 * NSEC_PER_SEC, 7 * NSEC_PER_SEC},
@@ -91,7 +98,8 @@ static void job_begins(struct world *w, unsigned i, nsec_t now) {
 	nsec_t wake = 0;
 
 	if (w->releases[i] == now) {
-		wake = (nsec_t)((65 + 45 * draw(&w->random)) * NSEC_PER_USEC);
+		wake = PLAN_WAKE_MIN +
+		       (nsec_t)(draw(&w->random) * (double)(PLAN_WAKE_MAX - PLAN_WAKE_MIN));
 	}
 	w->begins[i] = NEVER;
 	model_begin(&w->model, i, now, w->releases[i], wake, 1);
@@ -150,8 +158,9 @@ struct loop {
 	const struct plan_task *known;
 	struct tune tune;
 	nsec_t now, since, judge_at, plan_at;
-	enum plan_effort effort;
 	struct plan plan; /* what comes at plan_at */
+	unsigned threads, n_searched;
+	enum plan_effort effort; /* of `plan` */
 	struct tune_seen before[TASKS];
 	nsec_t times[MODEL_TASKS_MAX][PROTO_SMS_MAX + 1];
 	struct plan_task asked[TASKS];
@@ -183,17 +192,46 @@ static void write_way(struct loop *l) {
 	model_advance(&w->model, l->now);
 }
 
-static void make_plan(struct loop *l, enum plan_effort effort) {
-	plan_make(&measured_gpu, l->asked, TASKS, effort, 0, NULL, &l->plan);
-	l->effort = effort;
-	l->plan_at = l->now + (effort == PLAN_QUICK ? QUICK_TIME : WHOLE_TIME);
+/* As in session/planner.c. */
+static bool is_better(const struct loop *l, const struct plan *plan, enum plan_effort effort) {
+	bool quick = effort == PLAN_QUICK, was_quick = l->effort == PLAN_QUICK;
+
+	if (quick != was_quick || (plan->badness < 1 && l->plan.badness < 1)) {
+		return effort > l->effort;
+	}
+	return plan->badness < l->plan.badness;
+}
+
+/* The best of the next searches, one in each thread, if that is better than the ones before. */
+static void search_on(struct loop *l) {
+	static struct plan plan;
+	nsec_t after = 0;
+
+	while (l->plan_at == NEVER && l->n_searched < 2 * l->threads + N_WHOLE) {
+		unsigned stage = l->n_searched / l->threads;
+		enum plan_effort effort = stage < 2 ? (enum plan_effort)stage : PLAN_WHOLE;
+
+		after += search_time[effort];
+		for (unsigned i = 0; i < l->threads; i++) {
+			unsigned which = l->n_searched++;
+
+			plan_make(&measured_gpu, l->asked, TASKS, effort, which, NULL, &plan);
+			if (which == 0 || is_better(l, &plan, effort)) {
+				l->plan = plan;
+				l->effort = effort;
+				l->plan_at = l->now + after;
+			}
+		}
+	}
 }
 
 static void ask(struct loop *l) {
 	l->n_plans++;
 	memcpy(l->asked, l->known, sizeof(l->asked));
 	tune_apply(&l->tune, l->asked, MEASURED_SMS, l->times);
-	make_plan(l, PLAN_QUICK);
+	l->n_searched = 0;
+	l->plan_at = NEVER;
+	search_on(l);
 }
 
 /* What they did since then, and under these terms. */
@@ -214,8 +252,8 @@ static void on_planned(struct loop *l) {
 	} else if (l->judge_at == NEVER) {
 		l->judge_at = l->now + tune_step(&l->tune);
 	}
-	if (l->effort == PLAN_QUICK && !l->plan.is_whole) {
-		make_plan(l, PLAN_WHOLE);
+	if (!l->plan.is_whole || l->plan.badness >= 1) {
+		search_on(l);
 	}
 }
 
@@ -371,7 +409,7 @@ static void add_counts(struct counts *sum, const struct counts *one) {
 	}
 }
 
-static void run_set(double u, uint64_t seed, double beside, struct counts *sum) {
+static void run_set(double u, uint64_t seed, double beside, unsigned threads, struct counts *sum) {
 	static struct loop loop;
 	static struct world w;
 	struct plan_task tasks[TASKS];
@@ -386,6 +424,7 @@ static void run_set(double u, uint64_t seed, double beside, struct counts *sum) 
 			memset(&loop, 0, sizeof(loop));
 			loop.world = &w;
 			loop.known = tasks;
+			loop.threads = threads;
 			run_steer(&loop);
 		} else {
 			run_mps(&w, c == COLUMN_LEVELS);
@@ -410,9 +449,10 @@ int main(int argc, char **argv) {
 	uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 10) : 20;
 	double beside = argc > 4 ? strtod(argv[4], NULL) : 1.4;
+	unsigned threads = argc > 5 ? (unsigned)strtoul(argv[5], NULL, 10) : 4;
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: bench-settle DATA [FIRST [SETS [BESIDE]]]\n");
+		fprintf(stderr, "usage: bench-settle DATA [FIRST [SETS [BESIDE [THREADS]]]]\n");
 		return 2;
 	}
 	measured_read(argv[1]);
@@ -420,7 +460,7 @@ int main(int argc, char **argv) {
 		struct counts sum = {0};
 
 		for (uint64_t seed = first; seed < first + n; seed++) {
-			run_set(us[k], seed, beside, &sum);
+			run_set(us[k], seed, beside, threads, &sum);
 		}
 		print("all", us[k], &sum);
 	}

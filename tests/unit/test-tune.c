@@ -72,6 +72,38 @@ static void what_is_slower_than_known_is_planned_anew(void **state) {
 	assert_int_equal(look(&w), TUNE_KEEP);
 }
 
+/* Of three tasks of which the first takes @whole on the whole GPU, known to take @known: for how
+ * slow it is taken when the second plan is made. @load: what the others take. */
+static double slow_after_one_window(nsec_t known, nsec_t whole, const nsec_t load[2]) {
+	struct plan_task tasks[3] = {
+		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, known),
+		task(9 * MS, 4 * MS, 2, MS / 100, load[0]),
+		task(20 * MS, 20 * MS, 2, MS, load[1]),
+	};
+	struct plan_task truth[3];
+	struct world w = {.n = 3, .does = does_as_the_model, .known = tasks, .truth = truth};
+
+	memcpy(truth, tasks, sizeof(tasks));
+	truth[0].model.kernels = linear(whole);
+	tune_start(&w.tune, 3, WINDOW);
+	make_plan(&w);
+	while (w.n_plans == 1) {
+		look(&w);
+	}
+	return w.tune.slow[0];
+}
+
+/* Most of what jobs take longer, or less long, is waiting for each other. */
+static void one_window_does_not_change_kernels_much(void **state) {
+	double slower = slow_after_one_window(MS / 4, MS / 2, (const nsec_t[]){2 * MS, 6 * MS});
+	double faster = slow_after_one_window(MS / 2, MS / 10, (const nsec_t[]){3 * MS, 8 * MS});
+
+	(void)state;
+	print_message("%.2f, %.2f times as slow\n", slower, faster);
+	assert_true(slower > 1.2 && slower < 1.4);
+	assert_true(faster > 0.7 && faster < 0.9);
+}
+
 /* Plans leave room for that, and the searches that are under way go on. */
 static void what_is_a_little_slower_than_known_is_not(void **state) {
 	struct plan_task tasks[3] = {
@@ -726,6 +758,7 @@ static void it_ends(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_slower_than_known_is_planned_anew),
+		cmocka_unit_test(one_window_does_not_change_kernels_much),
 		cmocka_unit_test(what_is_a_little_slower_than_known_is_not),
 		cmocka_unit_test(what_is_as_predicted_is_kept),
 		cmocka_unit_test(the_way_with_fewest_late_jobs_stays),

@@ -17,8 +17,10 @@
 #define MISSES_MORE  0.01
 #define SLOWER_LEAST 1.1
 
-/* By one window: responses of a task that falls behind say more of the jobs before it. */
-#define SLOWER_MOST 2.0
+/* By one window: beyond that responses grow by waiting, not by kernels. In the model, where jobs
+ * come to be late, kernels that are 1.2 times as slow make responses 1.2 to 1.4 times as long, and
+ * those of 1.4 twice and more. */
+#define SLOWER_MOST 1.3
 
 /* No kernel is taken to be slower than this, or faster. */
 #define SLOW_MAX 4.0
@@ -364,7 +366,7 @@ static bool correct(struct tune *t, const struct tune_seen *seen) {
 		if (more > 0 ? slower <= SLOWER_LEAST : slower >= 1 / SLOWER_LEAST) {
 			continue;
 		}
-		slower = fmin(slower, SLOWER_MOST);
+		slower = fmin(fmax(slower, 1 / SLOWER_MOST), SLOWER_MOST);
 		slow = fmin(fmax(way->slow[i] * slower, 1 / SLOW_MAX), SLOW_MAX);
 		any |= slow != t->slow[i];
 		t->slow[i] = slow;

@@ -21,7 +21,9 @@
 # A set runs under all COLUMNS, one after the other. BUDGET_S: begin no set that would not be done after so
 # many seconds (560), going by the one that took longest. SETS (3), FAMILIES, UTILISATIONS, TASKS (6),
 # WINDOW_S (2), LEAD_S (3: before the window; jobs run and don't count), SETTLE_S (14: the same for steer,
-# which plans while they run, and tries what it has planned; the others do the same at all times). SEED: of the first set, the next
+# which plans while they run, and tries what it has planned; the others do the same at all times). TURNS (1): so often
+# each set runs under all of them, in the other order each time; from the second turn on a set's name has two digits more.
+# Where few jobs are late a single turn is luck. SEED: of the first set, the next
 # has one more (made from the commit that the bundle is of, so nobody has run these sets before). SCALE (0:
 # tiny kernels), SMS, STEP, RUNS, POWER_MS: for the profiles. TRACES=yes: keep what sbeetd did as
 # trace-FAMILY-COLUMN-U-SET, and the task sets as tasks-FAMILY-U-SET. CAUSES=yes: what the time of each
@@ -213,14 +215,23 @@ predict() {
 		"$scratch/predicted" "$csv" >>"$folder/energy.csv"
 }
 
-# FAMILY U SEED: under all columns, as far as they are not there.
+reversed() { # WORDS
+	echo "$@" | awk '{ for (i = NF; i > 0; i--) printf "%s ", $i }'
+}
+
+# FAMILY U SEED TURN: under all columns, as far as they are not there.
 run_set() {
+	name=$3
+	order=$columns
+	[ "$4" -eq 1 ] || name=$3$(printf %02d "$4")
+	# shellcheck disable=SC2086 # several words
+	[ $(($4 % 2)) -eq 1 ] || order=$(reversed $columns)
 	# shellcheck disable=SC2046 # several words
 	tool "$evaluate" tasks "$folder/scenario.json" "$step" "$n_tasks" "$2" "$3" $(works_of "$1") \
 		>"$scratch/tasks" || exit 1
-	[ -z "${TRACES:-}" ] || cp "$scratch/tasks" "$folder/tasks-$1-$2-$3"
-	for column in $columns; do
-		! grep -q "^$1,$column,$2,$3," "$csv" || continue
+	[ -z "${TRACES:-}" ] || cp "$scratch/tasks" "$folder/tasks-$1-$2-$name"
+	for column in $order; do
+		! grep -q "^$1,$column,$2,$name," "$csv" || continue
 		case $column in
 		none) stop_mps ;;
 		*) [ "$mps" = true ] || start_mps ;;
@@ -234,14 +245,14 @@ run_set() {
 			*+*) tool $ctl policy "${column%%+*}" "${column#*+}" >/dev/null ;;
 			esac ;;
 		esac
-		run_cell "$1" "$column" "$2" "$3"
+		run_cell "$1" "$column" "$2" "$name"
 		case ${PREDICT:-}:$column in
 		yes:none | yes:host) ;;
-		yes:*) predict "$1" "$column" "$2" "$3" ;;
+		yes:*) predict "$1" "$column" "$2" "$name" ;;
 		esac
 		[ -z "$daemon" ] || {
 			stop_daemon
-			{ echo "$1 $column U $2 set $3"; cat "$scratch/sbeetd.log"; } >>"$folder/sbeetd.log"
+			{ echo "$1 $column U $2 set $name"; cat "$scratch/sbeetd.log"; } >>"$folder/sbeetd.log"
 		}
 	done
 }
@@ -263,14 +274,18 @@ last=$((seed + ${SETS:-3}))
 while [ "$seed" -lt $last ]; do
 	for u in ${UTILISATIONS:-0.8 1.2 1.6 2.0}; do
 		for family in ${FAMILIES:-mixed long}; do
-			from=$(date +%s)
-			if [ $((from + longest)) -gt $until ]; then
-				say "$family U $u set $seed: no time left"
-				continue
-			fi
-			run_set "$family" "$u" "$seed"
-			took=$(($(date +%s) - from))
-			[ $took -le "$longest" ] || longest=$took
+			turn=0
+			while [ $turn -lt "${TURNS:-1}" ]; do
+				turn=$((turn + 1))
+				from=$(date +%s)
+				if [ $((from + longest)) -gt $until ]; then
+					say "$family U $u set $seed turn $turn: no time left"
+					break
+				fi
+				run_set "$family" "$u" "$seed" $turn
+				took=$(($(date +%s) - from))
+				[ $took -le "$longest" ] || longest=$took
+			done
 		done
 	done
 	seed=$((seed + 1))

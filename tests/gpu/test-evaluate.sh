@@ -1,6 +1,6 @@
 #!/bin/sh
 # evaluate.sh on the simulated GPU: it measures profiles, runs task sets of both families in columns of each
-# kind, keeps a line for each cell, each task and each late job, with causes for all of these, measures nothing
+# kind, in turns if it should, keeps a line for each cell, each task and each late job, with causes for all of these, measures nothing
 # twice, takes its sets from the bundle's commit, and draws. Programs that lookahead plans with make the parts
 # of the GPU before their first job. What the numbers are is not looked at, only that those of the table of
 # energies are the measured and the simulated ones.
@@ -72,3 +72,8 @@ late=$(awk -F, 'NF == 15 && $15 >= $7 && $8 + $9 + $10 + $11 + $12 + $13 + $14 =
 	fail "misses have causes: $(cat "$folder/out/causes.txt")"
 grep -q "^| long, U 1.2 | 1 |" "$folder/out/summary.txt" || fail "the summary: $(cat "$folder/out/summary.txt")"
 grep -q "long, steer against mps" "$folder/out/summary.txt" || fail "what steer misses more"
+
+cp "$csv" "$folder/before"
+FAMILIES=mixed TURNS=2 run "mps fcfs"
+rows=$(wc -l <"$folder/before")
+tail -n +$((rows + 1)) "$csv" | cut -d , -f 2,4 | tr '\n' ' ' | grep -qx "fcfs,24202 mps,24202 " || fail "the second turn: $(cat "$csv")"

@@ -496,17 +496,13 @@ static void hand_out_boards(struct sessions *all) {
 }
 
 static void log_plan(const struct scene *scene, const struct plan *plan, nsec_t took) {
-	unsigned missed = 0, released = 0;
+	const struct model_result all = model_result_sum(plan->predicted, scene->n);
 
-	for (unsigned i = 0; i < scene->n; i++) {
-		missed += plan->predicted[i].missed;
-		released += plan->predicted[i].released;
-	}
 	log_debug(
 		"GPU %zu: a plan for %u programs after %llu ms, the best of %u%s: %u of %u jobs "
 		"late",
 		scene->gpu, scene->n, (unsigned long long)(took / NSEC_PER_MSEC), plan->n_tried,
-		plan->is_whole ? "" : " so far", missed, released);
+		plan->is_whole ? "" : " so far", all.missed, all.released);
 }
 
 /* What the jobs of @s, the member @i, did since the terms hold. */

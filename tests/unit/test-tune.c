@@ -44,59 +44,67 @@ static void does_as_the_model(const struct world *w, const struct terms *terms, 
 	}
 }
 
-static void what_is_slower_than_known_is_planned_anew(void **state) {
-	struct plan_task tasks[3] = {
-		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 4),
-		task(9 * MS, 4 * MS, 2, MS / 100, 2 * MS),
-		task(20 * MS, 20 * MS, 2, MS, 6 * MS),
+/* Three tasks, of which the first takes @whole on the whole GPU, and is known to take @known. */
+struct mistaken {
+	struct plan_task tasks[3], truth[3];
+	struct world w; /* points into this */
+};
+
+/* @m: with a first plan. @load: what the others take. */
+static void be_mistaken(struct mistaken *m, nsec_t known, nsec_t whole, const nsec_t load[2]) {
+	*m = (struct mistaken){
+		.tasks = {task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, known),
+			  task(9 * MS, 4 * MS, 2, MS / 100, load[0]),
+			  task(20 * MS, 20 * MS, 2, MS, load[1])},
+		.w = {.n = 3, .does = does_as_the_model, .known = m->tasks, .truth = m->truth},
 	};
-	struct plan_task truth[3];
-	struct world w = {.n = 3, .does = does_as_the_model, .known = tasks, .truth = truth};
+	memcpy(m->truth, m->tasks, sizeof(m->truth));
+	m->truth[0].model.kernels = linear(whole);
+	tune_start(&m->w.tune, 3, WINDOW);
+	make_plan(&m->w);
+}
+
+static const nsec_t light_load[2] = {2 * MS, 6 * MS}, heavy_load[2] = {3 * MS, 8 * MS};
+
+static double late(const struct mistaken *m, const struct plan_task *tasks) {
 	struct tune_seen seen[3];
+
+	return play(tasks, tune_way(&m->w.tune)->terms, 3, seen);
+}
+
+static void what_is_slower_than_known_is_planned_anew(void **state) {
+	struct mistaken m;
 	double first, last;
 
 	(void)state;
-	memcpy(truth, tasks, sizeof(tasks));
-	truth[0].model.kernels = linear(MS / 2);
-	tune_start(&w.tune, 3, WINDOW);
-	make_plan(&w);
-	first = play(truth, tune_way(&w.tune)->terms, 3, seen);
-	look_until_kept(&w);
-	last = play(truth, tune_way(&w.tune)->terms, 3, seen);
+	be_mistaken(&m, MS / 4, MS / 2, light_load);
+	first = late(&m, m.truth);
+	look_until_kept(&m.w);
+	last = late(&m, m.truth);
 	print_message("late: %.0f by the first plan, %.0f at last\n", first, last);
 	assert_true(first > 0);
 	assert_true(last < first);
-	assert_true(w.n_plans > 1);
-	assert_true(w.tune.slow[0] > 1.2);
+	assert_true(m.w.n_plans > 1);
+	assert_true(m.w.tune.slow[0] > 1.2);
 	/* It is left alone now. */
-	assert_int_equal(look(&w), TUNE_KEEP);
+	assert_int_equal(look(&m.w), TUNE_KEEP);
 }
 
-/* Of three tasks of which the first takes @whole on the whole GPU, known to take @known: for how
- * slow it is taken when the second plan is made. @load: what the others take. */
+/* For how slow the first task is taken when the second plan is made. */
 static double slow_after_one_window(nsec_t known, nsec_t whole, const nsec_t load[2]) {
-	struct plan_task tasks[3] = {
-		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, known),
-		task(9 * MS, 4 * MS, 2, MS / 100, load[0]),
-		task(20 * MS, 20 * MS, 2, MS, load[1]),
-	};
-	struct plan_task truth[3];
-	struct world w = {.n = 3, .does = does_as_the_model, .known = tasks, .truth = truth};
+	struct mistaken m;
 
-	memcpy(truth, tasks, sizeof(tasks));
-	truth[0].model.kernels = linear(whole);
-	tune_start(&w.tune, 3, WINDOW);
-	make_plan(&w);
-	while (w.n_plans == 1) {
-		look(&w);
+	be_mistaken(&m, known, whole, load);
+	while (m.w.n_plans == 1) {
+		look(&m.w);
 	}
-	return w.tune.slow[0];
+	return m.w.tune.slow[0];
 }
 
 /* Most of what jobs take longer, or less long, is waiting for each other. */
 static void one_window_does_not_change_kernels_much(void **state) {
-	double slower = slow_after_one_window(MS / 4, MS / 2, (const nsec_t[]){2 * MS, 6 * MS});
-	double faster = slow_after_one_window(MS / 2, MS / 10, (const nsec_t[]){3 * MS, 8 * MS});
+	double slower = slow_after_one_window(MS / 4, MS / 2, light_load);
+	double faster = slow_after_one_window(MS / 2, MS / 10, heavy_load);
 
 	(void)state;
 	print_message("%.2f, %.2f times as slow\n", slower, faster);
@@ -106,50 +114,29 @@ static void one_window_does_not_change_kernels_much(void **state) {
 
 /* Plans leave room for that, and the searches that are under way go on. */
 static void what_is_a_little_slower_than_known_is_not(void **state) {
-	struct plan_task tasks[3] = {
-		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 2),
-		task(9 * MS, 4 * MS, 2, MS / 100, 3 * MS),
-		task(20 * MS, 20 * MS, 2, MS, 8 * MS),
-	};
-	struct plan_task truth[3];
-	struct world w = {.n = 3, .does = does_as_the_model, .known = tasks, .truth = truth};
-	struct tune_seen seen[3];
+	struct mistaken m;
 
 	(void)state;
-	memcpy(truth, tasks, sizeof(tasks));
-	truth[0].model.kernels = linear(MS / 2 + MS / 24);
-	tune_start(&w.tune, 3, WINDOW);
-	make_plan(&w);
-	assert_true(play(truth, tune_way(&w.tune)->terms, 3, seen) >
-		    play(tasks, tune_way(&w.tune)->terms, 3, seen));
-	look_until_kept(&w);
-	assert_int_equal(w.n_plans, 1);
+	be_mistaken(&m, MS / 2, MS / 2 + MS / 24, heavy_load);
+	assert_true(late(&m, m.truth) > late(&m, m.tasks));
+	look_until_kept(&m.w);
+	assert_int_equal(m.w.n_plans, 1);
 }
 
 static void what_is_faster_than_known_is_planned_anew(void **state) {
-	struct plan_task tasks[3] = {
-		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 2),
-		task(9 * MS, 4 * MS, 2, MS / 100, 3 * MS),
-		task(20 * MS, 20 * MS, 2, MS, 8 * MS),
-	};
-	struct plan_task truth[3];
-	struct world w = {.n = 3, .does = does_as_the_model, .known = tasks, .truth = truth};
-	struct tune_seen seen[3];
+	struct mistaken m;
 	double first, last;
 
 	(void)state;
-	memcpy(truth, tasks, sizeof(tasks));
-	truth[0].model.kernels = linear(MS / 4);
-	tune_start(&w.tune, 3, WINDOW);
-	make_plan(&w);
-	first = play(truth, tune_way(&w.tune)->terms, 3, seen);
-	look_until_kept(&w);
-	last = play(truth, tune_way(&w.tune)->terms, 3, seen);
+	be_mistaken(&m, MS / 2, MS / 4, heavy_load);
+	first = late(&m, m.truth);
+	look_until_kept(&m.w);
+	last = late(&m, m.truth);
 	print_message("late: %.0f by the first plan, %.0f at last\n", first, last);
 	assert_true(first > 0);
 	assert_true(last <= first);
-	assert_true(w.n_plans > 1);
-	assert_true(w.tune.slow[0] < 0.9);
+	assert_true(m.w.n_plans > 1);
+	assert_true(m.w.tune.slow[0] < 0.9);
 }
 
 static void what_is_as_predicted_is_kept(void **state) {

@@ -142,6 +142,15 @@ void model_result_add(struct model_result *sum, const struct model_result *one) 
 	sum->longest = one->longest > sum->longest ? one->longest : sum->longest;
 }
 
+struct model_result model_result_sum(const struct model_result *results, unsigned n) {
+	struct model_result sum = {0};
+
+	for (unsigned i = 0; i < n; i++) {
+		model_result_add(&sum, &results[i]);
+	}
+	return sum;
+}
+
 unsigned model_level(const struct model_task *tasks, unsigned n, unsigned task) {
 	nsec_t deadline = tasks[task].deadline;
 	unsigned rank = 0;

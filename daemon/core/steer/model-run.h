@@ -41,6 +41,9 @@ nsec_t model_run(const struct model_gpu *gpu, const struct model_wake *wake,
 /* Adds what became of the jobs in another run to @sum. */
 void model_result_add(struct model_result *sum, const struct model_result *one);
 
+/* Of @n tasks together. */
+struct model_result model_result_sum(const struct model_result *results, unsigned n);
+
 /* The level of @task among @n: the shortest deadline has the highest, the next one the next, as far
  * as there are levels; 0 without a deadline. */
 unsigned model_level(const struct model_task *tasks, unsigned n, unsigned task);

@@ -457,13 +457,9 @@ void tune_rule(struct tune *t, const struct terms *terms) {
 }
 
 static double predicted_part(const struct tune *t, const struct model_result *predicted) {
-	uint64_t missed = 0, released = 0;
+	const struct model_result all = model_result_sum(predicted, t->n);
 
-	for (unsigned i = 0; i < t->n; i++) {
-		missed += predicted[i].missed;
-		released += predicted[i].released;
-	}
-	return ratio(missed, released);
+	return ratio(all.missed, all.released);
 }
 
 /* Whether @plan has nothing to offer: no job is late, nor more predicted to be than with @plan.

@@ -1,12 +1,24 @@
 /*
- * util.h: what every file of the daemon uses: cleanup attributes, hand-over.
+ * util.h: what every file of the daemon uses: cleanup attributes, hand-over, the time of day.
  */
 #pragma once
 
+#include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "proto/units.h"
+
 #define BIT(n) (1u << (n))
+
+/* CLOCK_REALTIME in ns, for what people read. */
+static inline int64_t util_wall_now(void) {
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)nsec_from_timespec(t);
+}
 
 static inline void util_freep(void *p) {
 	free(*(void **)p);

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/util.h"
 #include "daemon/control/admin.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
@@ -21,13 +21,6 @@ struct told {
 	Sbeet__Control__AllocationPart parts[SCHED_GPUS_MAX], *part_pointers[SCHED_GPUS_MAX];
 	uint8_t sms[SCHED_GPUS_MAX][32];
 };
-
-static int64_t wall_now(void) {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * (int64_t)NSEC_PER_SEC + t.tv_nsec;
-}
 
 /* Whether another one has some of its SMs on GPU @gpu, too. */
 static bool is_shared(const struct allocations *a, unsigned id, size_t gpu) {
@@ -110,7 +103,7 @@ static void add(struct control_client *client, uint32_t request,
 
 	snprintf(wanted.name, sizeof(wanted.name), "%s", m->name);
 	snprintf(wanted.cgroup, sizeof(wanted.cgroup), "%s", m->cgroup);
-	if (allocations_add(a, &wanted, wall_now(), &shared) != 0) {
+	if (allocations_add(a, &wanted, util_wall_now(), &shared) != 0) {
 		admin_refuse(client, request, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
 			     "there are %d allocations already, and no more are possible",
 			     SCHED_ALLOCATIONS_MAX);

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "daemon/base/quota.h"
+#include "daemon/base/util.h"
 #include "daemon/control/admin.h"
 #include "daemon/control/ops-packet.h"
 #include "daemon/engine/engine.h"
@@ -158,10 +158,7 @@ static void describe_all(const struct subscribers *all, struct control_client *c
 }
 
 static int64_t wall_offset(nsec_t now) {
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	return (int64_t)wall.tv_sec * (int64_t)NSEC_PER_SEC + wall.tv_nsec - (int64_t)now;
+	return util_wall_now() - (int64_t)now;
 }
 
 /* After packet_send() to @s, which returned @r. Return: whether it was sent. */

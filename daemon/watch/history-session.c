@@ -1,18 +1,10 @@
 /* history-session.c: see history-session.h. */
 #include "daemon/watch/history-session.h"
 
-#include <time.h>
-
+#include "daemon/base/util.h"
 #include "daemon/session/session.h"
 #include "daemon/watch/history.h"
 #include "daemon/watch/metrics.h"
-
-static int64_t wall_now(void) {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * (int64_t)NSEC_PER_SEC + t.tv_nsec;
-}
 
 static struct history_program program_of(const struct session *s) {
 	return (struct history_program){
@@ -43,8 +35,8 @@ static struct history_run *run_of(struct history *history, struct session *s) {
 
 		s->had_history = true;
 		if (!history_resume(history, &program, true, &s->history)) {
-			history_begin(history, &program, wall_now() - (int64_t)(now - s->connected),
-				      &s->history);
+			history_begin(history, &program,
+				      util_wall_now() - (int64_t)(now - s->connected), &s->history);
 		}
 	}
 	return s->history;
@@ -76,7 +68,7 @@ void history_session_job(struct history *history, const struct job *job,
 				    .on = (unsigned)job->gpu,
 				    .missed = missed,
 			    },
-			    wall_now());
+			    util_wall_now());
 	}
 }
 
@@ -85,7 +77,7 @@ void history_session_abandons(struct history *history, const struct job *job) {
 		job->session->all->stopping ? NULL : run_of(history, job->session);
 
 	if (run) {
-		history_abandon(run, job->launches, wall_now());
+		history_abandon(run, job->launches, util_wall_now());
 	}
 }
 
@@ -100,5 +92,5 @@ static enum history_end end_of(const struct session *s) {
 }
 
 void history_session_ends(struct history *history, struct session *s) {
-	history_end(history, &s->history, end_of(s), wall_now());
+	history_end(history, &s->history, end_of(s), util_wall_now());
 }

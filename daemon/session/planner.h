@@ -36,7 +36,8 @@ unsigned planner_threads(void);
 /* Takes NULL. Waits for a prediction that is being made (milliseconds). */
 struct planner *planner_free(struct planner *p);
 
-/* For what plan_make() takes; copies everything, kernel times too. Return: 0 or -ENOMEM, then nothing comes. */
+/* For what plan_make() takes; copies everything, kernel times too. Return: 0 or -ENOMEM, then
+ * nothing comes. */
 int planner_ask(struct planner *p, size_t gpu, const struct plan_gpu *plan_gpu,
 		const struct plan_task *tasks, unsigned n);
 

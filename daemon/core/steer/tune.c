@@ -17,9 +17,9 @@
 #define MISSES_MORE  0.01
 #define SLOWER_LEAST 1.1
 
-/* By one window: beyond that responses grow by waiting, not by kernels. In the model, where jobs
- * come to be late, kernels that are 1.2 times as slow make responses 1.2 to 1.4 times as long, and
- * those of 1.4 twice and more. */
+/* By one window, or as much faster: beyond that responses grow by waiting, not by kernels. In the
+ * model, where jobs come to be late, kernels that are 1.2 times as slow make responses 1.2 to 1.4
+ * times as long, and those of 1.4 twice and more. */
 #define SLOWER_MOST 1.3
 
 /* No kernel is taken to be slower than this, or faster. */

@@ -5,20 +5,20 @@
  * comes that is predicted to have fewer late jobs: tasks that seldom have a job may have had none
  * yet.
  *
- * If some are, a task that is late more often than predicted, and whose mean response is longer,
- * has its kernels taken to be slower by as much, which stands for what the
- * model does not know (caches, memory, a slow host), or faster if it is late less often and its
- * response is shorter; and a new plan is asked for. While any job is late, the other ways that came
- * with the plan are meanwhile tried for a fifth of the window each, those first that are predicted
- * best; one that is clearly worse than the best is given up at once, and one that is predicted to
- * be worse than the best way is, by more than predictions are off, is not tried at all, for a trial
- * costs late jobs. The new plan is tried likewise. Trials are short: one that may be the best, with
- * some luck, is tried again. What held before there was a plan, the rule, was counted then, so no
- * plan stays that does worse. The way with the fewest late jobs a second, counting those of tasks
- * that are late more often than MPS alone would have them as model_worse() does, then holds for
- * another window, half as long again. What MPS alone does is what it did if it was counted, else as
- * the last plan predicts it; what was counted before is judged by that, too. After some rounds the
- * best one stays.
+ * If some are, a task that is late more often than predicted, and whose mean response is longer by
+ * a tenth, has its kernels taken to be slower by as much, but not by more than 1.3 at once, for the
+ * rest is waiting. It stands for what the model does not know (caches, memory, a slow host). If a
+ * task is late less often and its response is shorter, its kernels are faster. Then a new plan is
+ * asked for. While any job is late, the other ways that came with the plan are meanwhile tried for
+ * a fifth of the window each, those first that are predicted best; one that is clearly worse than
+ * the best is given up at once, and one that is predicted to be worse than the best way is, by more
+ * than predictions are off, is not tried at all, for a trial costs late jobs. The new plan is tried
+ * likewise. Trials are short: one that may be the best, with some luck, is tried again. What held
+ * before there was a plan, the rule, was counted then, so no plan stays that does worse. The way
+ * with the fewest late jobs a second, counting those of tasks that are late more often than MPS
+ * alone would have them as model_worse() does, then holds for another window, half as long again.
+ * What MPS alone does is what it did if it was counted, else as the last plan predicts it; what was
+ * counted before is judged by that, too. After some rounds the best one stays.
  *
  * What stays is watched. If the tasks then do something else, for two windows one after the other,
  * than when it settled (another part of a task's jobs is late, more or fewer, or the task makes

@@ -194,7 +194,6 @@ static void the_best_of_all_searches_is_the_last_answer(void **state) {
 	while (a->last[0].badness != best) {
 		assert_int_equal(event_base_loop(a->base, EVLOOP_ONCE), 0);
 	}
-	assert_true(a->last[0].badness == best);
 	/* The first that looked at more than a quick search. */
 	assert_true(a->no_better <= 1);
 }
@@ -206,8 +205,6 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(a_short_search_answers_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(nobody_waits_for_a_second_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_cancels_gets_no_second_answer, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_best_of_all_searches_is_the_last_answer, setup,
-						teardown),
 		cmocka_unit_test_setup_teardown(the_best_of_all_searches_is_the_last_answer,
 						setup_threads, teardown),
 	};

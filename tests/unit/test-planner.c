@@ -156,15 +156,16 @@ static void who_cancels_gets_no_second_answer(void **state) {
 /* Three tasks that can't all meet their deadlines: which random numbers a search has decides how
  * many jobs are late. */
 static void tasks_that_are_late(struct plan_task *ret) {
-	static nsec_t short_kernels[SMS + 1];
+	static nsec_t long_kernels[SMS + 1], short_kernels[SMS + 1];
 	const struct model_task models[] = {
-		{.period = 3 * MS, .copy_in = MS / 5, .launches = 2, .kernels = short_kernels},
-		{.period = 3 * MS, .copy_in = MS / 10, .launches = 1, .kernels = kernels},
-		{.period = 2 * MS, .copy_in = MS / 10, .launches = 2, .kernels = kernels},
+		{.period = 12 * MS, .copy_in = 4 * MS / 5, .launches = 2, .kernels = short_kernels},
+		{.period = 12 * MS, .copy_in = 2 * MS / 5, .launches = 1, .kernels = long_kernels},
+		{.period = 8 * MS, .copy_in = 2 * MS / 5, .launches = 2, .kernels = long_kernels},
 	};
 
 	for (unsigned m = 1; m <= SMS; m++) {
-		short_kernels[m] = 3 * kernels[m] / 10;
+		long_kernels[m] = 4 * kernels[m];
+		short_kernels[m] = 3 * long_kernels[m] / 10;
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		ret[i] = (struct plan_task){.known = true, .model = models[i]};

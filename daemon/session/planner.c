@@ -78,17 +78,6 @@ static enum plan_effort effort_of(const struct question *q, unsigned search) {
 	return stage == 0 ? PLAN_QUICK : stage == 1 ? PLAN_MEDIUM : PLAN_WHOLE;
 }
 
-/* Whether @plan is worth an answer after the best one so far. What a quick search looked at is not
- * what the others did; and where no job is late, more effort leaves more room. */
-static bool is_better(const struct question *q, const struct plan *plan, enum plan_effort effort) {
-	bool quick = effort == PLAN_QUICK, was_quick = q->effort == PLAN_QUICK;
-
-	if (quick != was_quick || (plan->badness < 1 && q->best < 1)) {
-		return effort > q->effort;
-	}
-	return plan->badness < q->best;
-}
-
 /* No search could find a better plan: no job is predicted to be late. */
 static bool nothing_to_gain(const struct plan *plan) {
 	return !plan->is_predicted || (plan->is_whole && plan->badness < 1);
@@ -100,7 +89,7 @@ static void take_answer(struct planner *p, size_t gpu, struct question *q, struc
 	if (nothing_to_gain(plan)) {
 		end_searches(q);
 	}
-	if (!is_better(q, plan, effort)) {
+	if (!plan_is_better(effort, plan->badness, q->effort, q->best)) {
 		free(plan);
 		return;
 	}

@@ -203,16 +203,6 @@ static void write_way(struct loop *l) {
 	model_advance(&w->model, l->now);
 }
 
-/* As in session/planner.c. */
-static bool is_better(const struct loop *l, const struct plan *plan, enum plan_effort effort) {
-	bool quick = effort == PLAN_QUICK, was_quick = l->effort == PLAN_QUICK;
-
-	if (quick != was_quick || (plan->badness < 1 && l->plan.badness < 1)) {
-		return effort > l->effort;
-	}
-	return plan->badness < l->plan.badness;
-}
-
 /* The best of the next searches, one in each thread, if that is better than the ones before. */
 static void search_on(struct loop *l) {
 	static struct plan plan;
@@ -227,7 +217,8 @@ static void search_on(struct loop *l) {
 			unsigned which = l->n_searched++;
 
 			plan_make(&measured_gpu, l->asked, TASKS, effort, which, NULL, &plan);
-			if (which == 0 || is_better(l, &plan, effort)) {
+			if (which == 0 ||
+			    plan_is_better(effort, plan.badness, l->effort, l->plan.badness)) {
 				l->plan = plan;
 				l->effort = effort;
 				l->plan_at = l->now + after;

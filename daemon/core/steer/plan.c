@@ -220,6 +220,16 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	ret->n_tried = s.n_tried;
 }
 
+bool plan_is_better(enum plan_effort effort, double badness, enum plan_effort other_effort,
+		    double other_badness) {
+	bool quick = effort == PLAN_QUICK, other_quick = other_effort == PLAN_QUICK;
+
+	if (quick != other_quick || (badness < 1 && other_badness < 1)) {
+		return effort > other_effort;
+	}
+	return badness < other_badness;
+}
+
 /* Return: false if @terms are of another form. */
 static bool read_terms(const struct plan_gpu *gpu, const struct terms *terms, unsigned n,
 		       struct candidate *ret) {

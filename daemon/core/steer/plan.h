@@ -77,6 +77,12 @@ bool plan_can_predict(const struct plan_task *tasks, unsigned n);
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       enum plan_effort effort, unsigned seed, const _Atomic bool *stop, struct plan *ret);
 
+/* Whether a plan of @effort and @badness is better than another one for the same question, of
+ * @other_effort and @other_badness. What a quick search looked at is not what the others did; and
+ * where no job is late, more effort leaves more room. */
+bool plan_is_better(enum plan_effort effort, double badness, enum plan_effort other_effort,
+		    double other_badness);
+
 /* What @terms (as plan_make() makes them, all with the same cut) are to the model. Return: false if
  * they are of another form. */
 bool plan_places(const struct plan_gpu *gpu, const struct terms *terms, unsigned n,

@@ -20,7 +20,8 @@ enum {
 	AWAITED = 48,
 	YIELDS = 49,
 	GUARDED = 50,
-	END = 51,
+	BACK = 51,
+	END = 52,
 };
 
 static uint64_t bits(uint64_t word, unsigned from, unsigned to) {
@@ -43,7 +44,8 @@ uint64_t terms_pack(const struct terms *t) {
 	       (uint64_t)t->first << FIRST | (uint64_t)t->n << COUNT | (uint64_t)t->group << GROUP |
 	       (uint64_t)t->epoch << EPOCH | (uint64_t)t->sliced << SLICED |
 	       (uint64_t)t->rings << RINGS | (uint64_t)t->awaited << AWAITED |
-	       (uint64_t)t->yields << YIELDS | (uint64_t)t->guarded << GUARDED;
+	       (uint64_t)t->yields << YIELDS | (uint64_t)t->guarded << GUARDED |
+	       (uint64_t)t->back_by_kernel << BACK;
 }
 
 struct terms terms_unpack(uint64_t word) {
@@ -59,7 +61,8 @@ struct terms terms_unpack(uint64_t word) {
 		.rings = bits(word, RINGS, AWAITED),
 		.awaited = bits(word, AWAITED, YIELDS),
 		.yields = bits(word, YIELDS, GUARDED),
-		.guarded = bits(word, GUARDED, END),
+		.guarded = bits(word, GUARDED, BACK),
+		.back_by_kernel = bits(word, BACK, END),
 	};
 	bool set = t.n > 0 && t.group > 0, none = t.n == 0 && t.group == 0 && t.first == 0;
 

@@ -72,6 +72,9 @@ _Static_assert(sizeof(struct terms_page) == 16 + 72 * PROTO_TERMS_GPUS_MAX,
  * least so long: two pieces of others. */
 #define PROTO_APART_NS (250 * NSEC_PER_USEC)
 
+/* Larger copies from the GPU are left to the copy engine: a kernel would have SMs for so long. */
+#define TERMS_BACK_MAX ((size_t)6 << 20)
+
 enum terms_copies {
 	TERMS_COPIES_WHOLE, /* as the program makes them */
 	TERMS_COPIES_HELD,  /* in pieces, each held until the program's side lets it go */
@@ -102,6 +105,9 @@ struct terms {
 	/* Awaited, and before each of its jobs there is a guard band: of programs that yield no
 	 * kernel begins that would still run when the next job wants the GPU. */
 	bool guarded;
+	/* Copies of at most TERMS_BACK_MAX bytes from the GPU are made by a kernel, not by the copy
+	 * engine, which serves all programs in order. */
+	bool back_by_kernel;
 	uint16_t epoch; /* another one after each change */
 };
 
@@ -120,6 +126,7 @@ struct terms terms_unpack(uint64_t word);
 #define TERMS_AWAITED (UINT64_C(1) << 48)
 #define TERMS_YIELDS  (UINT64_C(1) << 49)
 #define TERMS_GUARDED (UINT64_C(1) << 50)
+#define TERMS_BACK    (UINT64_C(1) << 51)
 
 static inline bool terms_are_sliced(uint64_t word) {
 	return word & TERMS_SLICED;
@@ -139,6 +146,10 @@ static inline bool terms_yield(uint64_t word) {
 
 static inline bool terms_guarded(uint64_t word) {
 	return word & TERMS_GUARDED;
+}
+
+static inline bool terms_back_by_kernel(uint64_t word) {
+	return word & TERMS_BACK;
 }
 
 /* How many groups of @group (>= 1) SMs a GPU of @gpu_sms has, at least 1. Where they don't divide

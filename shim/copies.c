@@ -11,6 +11,7 @@
 #include "shim/gate.h"
 #include "shim/keeper.h"
 #include "shim/lane.h"
+#include "shim/memory.h"
 #include "shim/op.h"
 #include "shim/seat.h"
 #include "shim/terms.h"
@@ -20,19 +21,23 @@
  * costs copies of 1 GiB 4 % (H100). */
 #define PIECE_BYTES ((size_t)6 << 20)
 
-/* Of cuMemHostAlloc() write-combined, or of cuMemHostRegister() I/O or read-only. */
-#define HOST_FLAGS_SPECIAL 0xc
-
 /* ---- the driver ---- */
 
 /* @n bytes from @at on. */
 static CUresult copy_part(const struct copies_call *c, CUstream stream, size_t at, size_t n) {
 	const struct real *real = real_get();
 	const void *from = (const void *)(uintptr_t)(c->from + at);
+	void *to = (void *)(uintptr_t)(c->to + at);
 
-	if (c->unified) {
+	switch (c->direction) {
+	case COPIES_UNIFIED:
 		return c->per_thread ? real->cuMemcpyAsync_ptsz(c->to + at, c->from + at, n, stream)
 				     : real->cuMemcpyAsync(c->to + at, c->from + at, n, stream);
+	case COPIES_BACK:
+		return c->per_thread ? real->cuMemcpyDtoHAsync_v2_ptsz(to, c->from + at, n, stream)
+				     : real->cuMemcpyDtoHAsync_v2(to, c->from + at, n, stream);
+	case COPIES_TO_GPU:
+		break;
 	}
 	return c->per_thread ? real->cuMemcpyHtoDAsync_v2_ptsz(c->to + at, from, n, stream)
 			     : real->cuMemcpyHtoDAsync_v2(c->to + at, from, n, stream);
@@ -52,47 +57,19 @@ static size_t piece_of(size_t n) {
 
 /* ---- what it is ---- */
 
-/* Whether @p is memory of @type that is not managed. @ret_start, @ret_size: of the allocation. */
-static bool is_of_type(CUdeviceptr p, CUmemorytype type, CUdeviceptr *ret_start, size_t *ret_size) {
-	CUpointer_attribute which[] = {
-		CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-		CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
-	unsigned is_type = 0, is_managed = 0; /* the second is written as one byte */
-	void *answers[] = {&is_type, &is_managed, ret_start, ret_size};
-	const struct real *real = real_get();
-
-	return real->cuPointerGetAttributes &&
-	       real->cuPointerGetAttributes(4, which, answers, p) == CUDA_SUCCESS &&
-	       is_type == type && !is_managed;
-}
-
-static bool lies_in(CUdeviceptr p, size_t n, CUdeviceptr start, size_t size) {
-	return p >= start && p - start <= size && n <= size - (p - start);
-}
-
-static bool is_pinned(CUdeviceptr p) {
-	const struct real *real = real_get();
-	unsigned flags;
-
-	return real->cuMemHostGetFlags &&
-	       real->cuMemHostGetFlags(&flags, (void *)(uintptr_t)p) == CUDA_SUCCESS &&
-	       !(flags & HOST_FLAGS_SPECIAL);
-}
-
 /* From one piece of pinned memory (a driver need not know how long it is) into one piece that is
  * mapped: no part of the copy would be refused where the whole is not. */
 static bool is_plain_pinned(const struct copies_call *c) {
 	const struct real *real = real_get();
-	CUdeviceptr start = 0;
-	size_t size = 0;
+	struct memory m;
 
-	return c->n > 0 && is_of_type(c->from, CU_MEMORYTYPE_HOST, &start, &size) &&
-	       (size == 0 || lies_in(c->from, c->n, start, size)) && is_pinned(c->from) &&
-	       is_pinned(c->from + c->n - 1) &&
-	       is_of_type(c->to, CU_MEMORYTYPE_DEVICE, &start, &size) &&
+	return c->n > 0 && memory_is_of_type(c->from, CU_MEMORYTYPE_HOST, &m) &&
+	       (m.size == 0 || memory_has(&m, c->from, c->n)) && memory_is_pinned(c->from) &&
+	       memory_is_pinned(c->from + c->n - 1) &&
+	       memory_is_of_type(c->to, CU_MEMORYTYPE_DEVICE, &m) &&
 	       real->cuMemGetAddressRange_v2 &&
-	       real->cuMemGetAddressRange_v2(&start, &size, c->to) == CUDA_SUCCESS &&
-	       lies_in(c->to, c->n, start, size);
+	       real->cuMemGetAddressRange_v2(&m.start, &m.size, c->to) == CUDA_SUCCESS &&
+	       memory_has(&m, c->to, c->n);
 }
 
 /* What the copy is to others. Return: false: it is nothing to them, and has nothing to wait for. */
@@ -100,13 +77,14 @@ static bool describe(const struct op *op, const struct copies_call *c, enum term
 		     struct keeper_copy *ret) {
 	nsec_t within = terms_copy_due(op->lane->device), late_within, release;
 	bool large = c->n > PIECE_BYTES, hold = large && copies == TERMS_COPIES_HELD, plain;
+	bool unified = c->direction == COPIES_UNIFIED;
 
 	if (!seat_get() || !value_can_wait(c->per_thread) ||
 	    !terms_place(op->lane->device, &ret->gpu) ||
 	    (!large && (!within || !keeper_others_copy(ret->gpu)))) {
 		return false;
 	}
-	plain = (c->unified || hold) && is_plain_pinned(c);
+	plain = (unified || hold) && is_plain_pinned(c);
 	release = atomic_load(&op->lane->granted_ns);
 	late_within = terms_copy_late_due(op->lane->device);
 	ret->due = board_due(release, within);
@@ -114,7 +92,7 @@ static bool describe(const struct op *op, const struct copies_call *c, enum term
 	ret->bytes = c->n;
 	ret->piece = piece_of(c->n);
 	ret->held = hold && plain && gate_others_go_on();
-	return ret->held || (ret->due != BOARD_NO_DUE && (plain || !c->unified));
+	return ret->held || (ret->due != BOARD_NO_DUE && (plain || !unified));
 }
 
 /* ---- how it is made ---- */
@@ -145,8 +123,8 @@ CUresult copies_make(const struct op *op, const struct copies_call *c) {
 	CUresult rc;
 	bool written;
 
-	if (copies == TERMS_COPIES_WHOLE || !describe(op, c, copies, &copy) ||
-	    !keeper_begin(op->id->context, &copy)) {
+	if (c->direction == COPIES_BACK || copies == TERMS_COPIES_WHOLE ||
+	    !describe(op, c, copies, &copy) || !keeper_begin(op->id->context, &copy)) {
 		return copies_make_whole(c, stream);
 	}
 	if (copy.held) {

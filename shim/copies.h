@@ -19,12 +19,18 @@
 
 struct op;
 
+enum copies_direction {
+	COPIES_TO_GPU,	/* cuMemcpyHtoDAsync */
+	COPIES_BACK,	/* cuMemcpyDtoHAsync */
+	COPIES_UNIFIED, /* cuMemcpyAsync, which finds the direction by the addresses */
+};
+
 /* One call of the program. */
 struct copies_call {
 	CUdeviceptr to, from;
 	size_t n;
+	enum copies_direction direction;
 	bool per_thread; /* its stream 0 is the thread's own */
-	bool unified;	 /* cuMemcpyAsync, which finds the direction by the addresses */
 };
 
 /* Makes the copy, that is part of the job of @op, in @op's stream. Return: the driver's answer. */

@@ -11,6 +11,7 @@
 #include "shim/books.h"
 #include "shim/capture.h"
 #include "shim/conn.h"
+#include "shim/copy-back.h"
 #include "shim/counts.h"
 #include "shim/enforce/enforce.h"
 #include "shim/gpu-uuid.h"
@@ -44,6 +45,7 @@ static void after_fork(void) {
 	capture_after_fork();
 	terms_after_fork();
 	keeper_after_fork();
+	copy_back_after_fork();
 	seat_after_fork();
 	groups_after_fork();
 	turn_after_fork();

@@ -5,6 +5,7 @@
 
 #include "shim/attach.h"
 #include "shim/capture.h"
+#include "shim/copy-back.h"
 #include "shim/enforce/enforce.h"
 #include "shim/enforce/kernel.h"
 #include "shim/graph.h"
@@ -216,6 +217,7 @@ static void context_goes(CUcontext context) {
 		place_context_destroying(context);
 	}
 	keeper_context_destroying(context);
+	copy_back_context_destroying(context);
 	worker_for_each(w) {
 		kernel_time_forget(&w->times, context);
 	}

@@ -355,8 +355,14 @@ static bool may_copy_back(const struct op *op) {
 	       op->kind == SBEET__OP_KIND__OP_KIND_COPY_UNIFIED;
 }
 
-static bool is_awaited(const struct lane *lane) {
-	return terms_are_awaited(atomic_load_explicit(&lane->terms, memory_order_relaxed));
+static uint64_t terms_of(const struct op *op) {
+	return atomic_load_explicit(&op->lane->terms, memory_order_relaxed);
+}
+
+void op_kernels_done(const struct op *op) {
+	if (may_copy_back(op) && terms_are_awaited(terms_of(op)) && op_has_launched(op)) {
+		kernels_done_write(op->lane, op->id->context, op->place.at, op->place.per_thread);
+	}
 }
 
 static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
@@ -384,8 +390,8 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 		op->begin_ns = is_recorded(op) ? nsec_now() : 0;
 	}
 	state_self.depth++;
-	if (may_copy_back(op) && is_awaited(op->lane) && op_has_launched(op)) {
-		kernels_done_write(op->lane, op->id->context, op->place.at, op->place.per_thread);
+	if (!(op->traits & OP_BACK) || !terms_back_by_kernel(terms_of(op))) {
+		op_kernels_done(op);
 	}
 	return OP_GO;
 }

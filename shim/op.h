@@ -26,6 +26,7 @@ enum {
 	OP_GREEN = 1 << 3,	/* a whole GPU, or a partition by a green context */
 	OP_UNNAMED = 1 << 4, /* the function names no stream: it goes to the default one itself */
 	OP_PEER = 1 << 5,    /* comes after and before all work of all contexts that it touches */
+	OP_BACK = 1 << 6,    /* a kernel may make the copy: copy-back.c calls op_kernels_done() */
 };
 
 struct op {
@@ -92,6 +93,11 @@ void op_bypassed(struct op *op);
 
 /* After op_begin(): the operation goes to the program's own stream after all. */
 void op_unconfine(struct op *op);
+
+/* After op_begin(): the kernels of the job are done once the stream comes to this point, if what
+ * follows is a copy back. By op_begin() itself, but with OP_BACK where terms say that a kernel
+ * makes such copies. */
+void op_kernels_done(const struct op *op);
 
 /* After op_begin(): whether the thread has launched something in this stream and job before. */
 static inline bool op_has_launched(const struct op *op) {

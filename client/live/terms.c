@@ -37,12 +37,12 @@ void terms_print(uint64_t word, unsigned gpu_sms, char text[TERMS_TEXT_MAX]) {
 		snprintf(text, TERMS_TEXT_MAX, "asks for each job");
 		return;
 	}
-	snprintf(text, TERMS_TEXT_MAX, "%s%.*s%s, level %u%s%s%s%s%s", t.n == 0 ? "" : "SMs ",
+	snprintf(text, TERMS_TEXT_MAX, "%s%.*s%s, level %u%s%s%s%s%s%s", t.n == 0 ? "" : "SMs ",
 		 SMSET_TEXT_MAX, sms, t.n == 0 ? " SMs" : "", t.level,
 		 t.copies != TERMS_COPIES_WHOLE ? ", copies " : "",
 		 t.copies != TERMS_COPIES_WHOLE ? terms_copies_name(t.copies) : "",
 		 t.awaited ? ", awaited" : "", t.guarded ? ", guarded" : "",
-		 t.yields ? ", yields" : "");
+		 t.yields ? ", yields" : "", t.back_by_kernel ? ", copies back by a kernel" : "");
 }
 
 json_t *terms_json(uint64_t word, unsigned gpu_sms) {
@@ -54,8 +54,9 @@ json_t *terms_json(uint64_t word, unsigned gpu_sms) {
 		return json_null();
 	}
 	smset_print(&sms, text, sizeof(text));
-	return json_pack("{s:s, s:o, s:b, s:o, s:s, s:b, s:b, s:b, s:o}", "sms", text, "n_sms",
+	return json_pack("{s:s, s:o, s:b, s:o, s:s, s:b, s:b, s:b, s:b, s:o}", "sms", text, "n_sms",
 			 json_u64(smset_count(&sms)), "whole", t.n == 0, "level", json_u64(t.level),
 			 "copies", terms_copies_name(t.copies), "awaited", t.awaited, "guarded",
-			 t.guarded, "yields", t.yields, "epoch", json_u64(t.epoch));
+			 t.guarded, "yields", t.yields, "back_by_kernel", t.back_by_kernel, "epoch",
+			 json_u64(t.epoch));
 }

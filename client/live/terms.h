@@ -10,7 +10,7 @@
 #include "proto/smset.h"
 
 /* Longest text of terms_print(). */
-#define TERMS_TEXT_MAX (SMSET_TEXT_MAX + 64)
+#define TERMS_TEXT_MAX (SMSET_TEXT_MAX + 96)
 
 /* "SMs 0-55, level 5", "all SMs, level 0, copies held"; "asks for each job". */
 void terms_print(uint64_t word, unsigned gpu_sms, char text[TERMS_TEXT_MAX]);

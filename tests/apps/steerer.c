@@ -83,6 +83,7 @@ static struct terms any_terms(void) {
 			  .awaited = below(2),
 			  .guarded = below(2),
 			  .yields = gates || below(2),
+			  .back_by_kernel = below(2),
 			  .epoch = (uint16_t)told.changes};
 
 	if (sets || below(4) > 0) {

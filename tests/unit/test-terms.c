@@ -38,6 +38,7 @@ static void assert_same(const struct terms *a, const struct terms *b) {
 	assert_int_equal(a->awaited, b->awaited);
 	assert_int_equal(a->yields, b->yields);
 	assert_int_equal(a->guarded, b->guarded);
+	assert_int_equal(a->back_by_kernel, b->back_by_kernel);
 }
 
 static void terms_are_the_same_after_the_word(void **state) {
@@ -54,6 +55,7 @@ static void terms_are_the_same_after_the_word(void **state) {
 		{.steered = true, .awaited = true},
 		{.steered = true, .yields = true},
 		{.steered = true, .awaited = true, .guarded = true},
+		{.steered = true, .back_by_kernel = true, .epoch = 1},
 		lower,
 	};
 
@@ -79,6 +81,9 @@ static void marks_are_read_from_the_word(void **state) {
 	assert_false(terms_guarded(terms_pack(&t)));
 	t = (struct terms){.steered = true, .awaited = true, .guarded = true};
 	assert_true(terms_guarded(terms_pack(&t)) && terms_are_awaited(terms_pack(&t)));
+	assert_false(terms_back_by_kernel(terms_pack(&t)));
+	t = (struct terms){.steered = true, .back_by_kernel = true};
+	assert_true(terms_back_by_kernel(terms_pack(&t)) && !terms_guarded(terms_pack(&t)));
 }
 
 static void terms_out_of_range_do_not_steer(void **state) {
@@ -93,7 +98,7 @@ static void terms_out_of_range_do_not_steer(void **state) {
 		read = terms_unpack(terms_pack(&bad[i]));
 		assert_same(&read, &none);
 	}
-	for (unsigned bit = 51; bit < 64; bit++) {
+	for (unsigned bit = 52; bit < 64; bit++) {
 		read = terms_unpack(terms_pack(&lower) | UINT64_C(1) << bit);
 		assert_same(&read, &none);
 	}

@@ -388,20 +388,41 @@ static struct model_task copies(nsec_t deadline, nsec_t in, nsec_t kernels, nsec
 	return t.model;
 }
 
-static void a_return_waits_for_copies_of_others(void **state) {
-	/* Both copy back: from 2 to 3, and from 3 to 7. */
-	struct model_task tasks[PAIR] = {copies(9 * MS, MS, MS, MS), copies(9 * MS, 0, 2 * MS, 0)};
-	nsec_t alone[PAIR], ends[PAIR];
+/* Two tasks by themselves on their halves; the copy back of the first one by a kernel, or not. */
+static void run_back(const struct model_task *tasks, bool by_kernel, nsec_t *ret) {
+	const struct model_place places[PAIR] = {
+		{.regions = {true, false}, .back_by_kernel = by_kernel},
+		{.regions = {false, true}}};
+
+	run_jobs(tasks, places, PAIR, (nsec_t[]){0, MS / 4}, ret);
+}
+
+static void a_kernel_copies_back_beside_what_others_copy(void **state) {
+	/* The second one copies back from 2.25 to 6.25, the first one wants to from 3 to 4. */
+	const struct model_task tasks[PAIR] = {copies(9 * MS, MS, 2 * MS, MS),
+					       copies(9 * MS, 0, 2 * MS, 4 * MS)};
+	nsec_t ends[PAIR];
 
 	(void)state;
-	run_pair(tasks, TERMS_COPIES_WHOLE, MS / 4, alone);
-	tasks[1].copy_out = 4 * MS;
-	run_pair(tasks, TERMS_COPIES_WHOLE, MS / 4, ends);
-	assert_true(alone[0] > 3 * MS && alone[0] < 3 * MS + MS / 10);
-	assert_true(ends[0] > 7 * MS && ends[0] < 7 * MS + MS / 10);
-	/* They are not held. */
-	run_pair(tasks, TERMS_COPIES_HELD, MS / 4, ends);
-	assert_true(ends[0] > 7 * MS && ends[0] < 7 * MS + MS / 10);
+	run_back(tasks, false, ends);
+	assert_in_range(ends[0], 7 * MS + MS / 4, 7 * MS + MS / 2);
+	run_back(tasks, true, ends);
+	assert_in_range(ends[0], 4 * MS, 4 * MS + MS / 10);
+	assert_in_range(ends[1], 6 * MS + MS / 4, 6 * MS + MS / 2);
+}
+
+static void a_kernel_that_copies_back_waits_for_a_block_of_others(void **state) {
+	/* Kernels to 0.5 on all SMs, then the second one's, of lower level, a block to 2.5. */
+	const struct model_place places[PAIR] = {
+		{.regions = {true, true}, .level = 1, .back_by_kernel = true},
+		{.regions = {true, true}}};
+	struct model_task tasks[PAIR] = {copies(9 * MS, 0, MS, MS / 10), copies(0, 0, 6 * MS, 0)};
+	nsec_t ends[PAIR];
+
+	(void)state;
+	tasks[1].block = 2 * MS;
+	run_jobs(tasks, places, PAIR, (nsec_t[]){0, MS / 4}, ends);
+	assert_in_range(ends[0], 5 * MS / 2 + MS / 10, 5 * MS / 2 + MS / 5);
 }
 
 static void who_has_much_to_do_after_its_copy_copies_first(void **state) {
@@ -608,7 +629,8 @@ int main(void) {
 		cmocka_unit_test(mean_responses_let_nobody_copy_first),
 		cmocka_unit_test(who_stops_it_gets_the_rule),
 		cmocka_unit_test(a_plan_for_tiny_jobs_ends),
-		cmocka_unit_test(a_return_waits_for_copies_of_others),
+		cmocka_unit_test(a_kernel_copies_back_beside_what_others_copy),
+		cmocka_unit_test(a_kernel_that_copies_back_waits_for_a_block_of_others),
 		cmocka_unit_test(who_has_much_to_do_after_its_copy_copies_first),
 		cmocka_unit_test(copies_that_go_first_stay_whole),
 		cmocka_unit_test(a_copy_that_is_late_anyway_goes_last),

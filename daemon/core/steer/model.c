@@ -12,6 +12,10 @@
 
 #define NEVER UINT64_MAX
 
+/* SMs that a kernel takes that makes a copy back: blocks on more of them, which leave most of each
+ * to others. */
+#define BACK_SMS 4
+
 /* ---- SMs ---- */
 
 static unsigned sms_of(const struct model_job *r) {
@@ -28,12 +32,20 @@ static unsigned sms_in(const struct model_gpu *gpu, const struct model_place *pl
 	return sms;
 }
 
+/* Its kernel, or the next one, is the one that makes its copy back. */
+static bool makes_copy(const struct model_job *r) {
+	return r->kernel == r->task->launches;
+}
+
 /* One kernel alone on @sms SMs. */
 static double kernel_ns(const struct model_job *r, unsigned sms) {
 	const struct model_task *task = r->task;
 	double gaps = (double)task->gap * (task->launches - 1);
 	double ns = ((double)task->kernels[sms] - gaps) / task->launches;
 
+	if (makes_copy(r)) {
+		return (double)task->copy_out;
+	}
 	return (ns < 500 ? 500 : ns) * r->share;
 }
 
@@ -77,11 +89,27 @@ static void remove_kernel(struct model *m, const struct model_job *r) {
 	}
 }
 
+static nsec_t block_of(const struct model_job *r) {
+	nsec_t block = makes_copy(r) ? r->task->copy_out : r->task->block;
+
+	return block ? block : 1;
+}
+
 /* The next end of a block of @r after now. */
 static nsec_t boundary(const struct model *m, const struct model_job *r) {
-	nsec_t block = r->task->block ? r->task->block : 1;
+	nsec_t block = block_of(r);
 
 	return r->began + ((m->now - r->began) / block + 1) * block;
+}
+
+/* How many SMs of region @k it can take now. */
+static unsigned can_take(const struct model *m, const struct model_job *r, unsigned k) {
+	unsigned most = r->place->most_sms ? r->place->most_sms - sms_of(r) : UINT_MAX;
+
+	if (makes_copy(r)) {
+		most = BACK_SMS - sms_of(r);
+	}
+	return !r->place->regions[k] ? 0 : m->free_sms[k] < most ? m->free_sms[k] : most;
 }
 
 /* Somebody less urgent has SMs in a region of @r. @ret_at: when the first of them ends a block. */
@@ -89,6 +117,9 @@ static bool must_wait(const struct model *m, const struct model_job *r, nsec_t *
 	bool found = false;
 
 	*ret_at = NEVER;
+	if (makes_copy(r) && can_take(m, r, 0) + can_take(m, r, 1) > 0) {
+		return false;
+	}
 	for (unsigned i = m->n_kernels; i > 0; i--) {
 		const struct model_job *o = m->kernels[i - 1];
 
@@ -125,12 +156,11 @@ static bool give_way(struct model *m) {
 		}
 		for (unsigned j = m->n_kernels; j > 0; j--) {
 			struct model_job *o = m->kernels[j - 1];
-			nsec_t block = o->task->block ? o->task->block : 1;
 
 			if (o->place->level >= r->place->level) {
 				break; /* so are those before it */
 			}
-			if (o->phase != MODEL_RUNNING || (m->now - o->began) % block != 0) {
+			if (o->phase != MODEL_RUNNING || (m->now - o->began) % block_of(o) != 0) {
 				continue;
 			}
 			progress(m, o);
@@ -146,13 +176,6 @@ static bool give_way(struct model *m) {
 		}
 	}
 	return any;
-}
-
-/* How many SMs of region @k it can take now. */
-static unsigned can_take(const struct model *m, const struct model_job *r, unsigned k) {
-	unsigned most = r->place->most_sms ? r->place->most_sms - sms_of(r) : UINT_MAX;
-
-	return !r->place->regions[k] ? 0 : m->free_sms[k] < most ? m->free_sms[k] : most;
 }
 
 /* Return: whether it has more now. */
@@ -196,7 +219,6 @@ static bool needs_sms(const struct model_job *o, const struct gated *k) {
 	case MODEL_COPY_IN:
 		return k->ends > o->opened + o->task->copy_in;
 	case MODEL_COPY_OUT:
-	case MODEL_REPORT:
 		return false;
 	case MODEL_BACK:
 		return o->task->copy_out == 0;
@@ -291,7 +313,7 @@ static void open_gates(struct model *m) {
 static double gate_ns(const struct model *m, const struct model_job *r, double ns) {
 	double behind = (double)m->gpu->behind, gate = (double)m->gpu->gate;
 
-	return !r->place->yields ? 0 : ns < behind ? gate * ns / behind : gate;
+	return !r->place->yields || makes_copy(r) ? 0 : ns < behind ? gate * ns / behind : gate;
 }
 
 static void serve(struct model *m, struct model_job *r, bool lost) {
@@ -332,7 +354,7 @@ static void slow_each_other(struct model *m) {
 	for (unsigned i = 0; i < m->n_kernels; i++) {
 		struct model_job *r = m->kernels[i];
 
-		if (r->phase == MODEL_RUNNING && r->task->beside > 1 &&
+		if (r->phase == MODEL_RUNNING && r->task->beside > 1 && !makes_copy(r) &&
 		    r->beside != (n_running > 1)) {
 			progress(m, r);
 			r->beside = !r->beside;
@@ -364,8 +386,7 @@ static void share_sms(struct model *m) {
 /* ---- copies ---- */
 
 static bool wants_engine(const struct model_job *r, unsigned out) {
-	return out ? r->phase == MODEL_COPY_OUT || r->phase == MODEL_REPORT
-		   : r->phase == MODEL_COPY_IN;
+	return r->phase == (out ? MODEL_COPY_OUT : MODEL_COPY_IN);
 }
 
 /* Its copy to the GPU must be done so long after its job has opened. */
@@ -509,7 +530,7 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 		break;
 	case MODEL_QUEUED:
 		r->left = 1;
-		r->past = !r->place->yields;
+		r->past = !r->place->yields || makes_copy(r);
 		add_kernel(m, r);
 		m->kernels_changed = true;
 		break;
@@ -519,10 +540,6 @@ static void enter(struct model *m, struct model_job *r, enum model_phase phase) 
 	case MODEL_COPY_OUT:
 		needs_no_sms(m, r);
 		r->copy_left = r->task->copy_out;
-		m->copies_changed[1] = true;
-		break;
-	case MODEL_REPORT: /* next to nothing, once the engine is free */
-		r->copy_left = 0;
 		m->copies_changed[1] = true;
 		break;
 	case MODEL_BACK:
@@ -542,10 +559,7 @@ static void copy_ends(struct model *m, struct model_job *r) {
 	if (r->copy_left > 0) {
 		return; /* a piece: it wants the next one as long as before */
 	}
-	enter(m, r,
-	      r->phase == MODEL_COPY_IN	   ? MODEL_QUEUED
-	      : r->phase == MODEL_COPY_OUT ? MODEL_REPORT
-					   : MODEL_BACK);
+	enter(m, r, r->phase == MODEL_COPY_IN ? MODEL_QUEUED : MODEL_BACK);
 }
 
 static void kernel_ends(struct model *m, struct model_job *r) {
@@ -554,7 +568,14 @@ static void kernel_ends(struct model *m, struct model_job *r) {
 	remove_kernel(m, r);
 	m->kernels_changed = true;
 	r->kernel++;
-	enter(m, r, r->kernel < r->task->launches ? MODEL_GAP : MODEL_COPY_OUT);
+	if (r->kernel > r->task->launches) {
+		needs_no_sms(m, r);
+		enter(m, r, MODEL_BACK);
+	} else if (!makes_copy(r) || (r->place->back_by_kernel && r->task->copy_out > 0)) {
+		enter(m, r, MODEL_GAP);
+	} else {
+		enter(m, r, MODEL_COPY_OUT);
+	}
 }
 
 static void step(struct model *m, struct model_job *r) {
@@ -567,7 +588,6 @@ static void step(struct model *m, struct model_job *r) {
 		break;
 	case MODEL_COPY_IN:
 	case MODEL_COPY_OUT:
-	case MODEL_REPORT:
 		if (r == m->copying[r->phase != MODEL_COPY_IN]) {
 			copy_ends(m, r);
 		} else { /* it need not wait any longer: see waits_for_next_copy() */

@@ -24,8 +24,8 @@
  *    and begin a little later. Before each copy of a task whose copies go first there is a guard
  *    band, unless they follow each other too fast: no piece of a longer copy begins that would
  *    still run when it comes.
- *  - The program learns that its copy back is done through the engine of that copy: once more it
- *    waits for what others copy there.
+ *  - A copy back that a kernel makes wants no engine but a few SMs, as one kernel more of its job,
+ *    at no gate.
  *
  * Pure: no clock, no I/O, no allocation; the same input gives the same answer.
  */
@@ -64,6 +64,7 @@ struct model_place {
 	enum terms_copies copies;
 	bool last;		       /* its copies, if held, let all others go first */
 	bool awaited, guarded, yields; /* see proto/terms.h */
+	bool back_by_kernel;	       /* likewise; its copies are small enough */
 	unsigned most_sms;	       /* that its kernels may hold at once, all regions together;
 					  0: no limit */
 };
@@ -90,7 +91,6 @@ enum model_phase {
 	MODEL_RUNNING,	/* one that has */
 	MODEL_GAP,	/* between two kernels */
 	MODEL_COPY_OUT, /* as MODEL_COPY_IN */
-	MODEL_REPORT,	/* likewise, for the word that the copy is done */
 	MODEL_BACK,	/* the host */
 };
 
@@ -104,7 +104,7 @@ struct model_job {
 	nsec_t opened;	 /* when the host had woken up; 0: there was no job yet */
 	nsec_t over;	 /* when the kernels of the last job were */
 	nsec_t wants;	 /* since then it wants what it waits for */
-	unsigned kernel; /* of the job, from 0 */
+	unsigned kernel; /* of the job, from 0; the one behind all launches makes its copy back */
 	double share;	 /* of the times in the task's table */
 	double left;	 /* of the kernel, 1 to 0 */
 	nsec_t since;	 /* when `left` was true */

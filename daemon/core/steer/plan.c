@@ -71,6 +71,7 @@ static struct terms terms_of(const struct search *s, const struct candidate *c, 
 		.awaited = p->awaited,
 		.guarded = p->guarded,
 		.yields = p->yields,
+		.back_by_kernel = p->back_by_kernel,
 	};
 
 	if (!p->regions[0] || !p->regions[1]) {
@@ -253,6 +254,7 @@ static bool read_terms(const struct plan_gpu *gpu, const struct terms *terms, un
 			.awaited = t->awaited,
 			.guarded = t->guarded,
 			.yields = t->yields,
+			.back_by_kernel = t->back_by_kernel,
 		};
 	}
 	*ret = c;

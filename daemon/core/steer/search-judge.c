@@ -201,6 +201,7 @@ struct candidate search_free_for_all(const struct search *s, const struct candid
 		other.places[i].copies = TERMS_COPIES_WHOLE;
 		other.places[i].level = 0;
 		other.places[i].awaited = other.places[i].guarded = other.places[i].yields = false;
+		other.places[i].back_by_kernel = false;
 	}
 	return other;
 }

@@ -56,7 +56,8 @@ static unsigned pick(struct search *s, unsigned below) {
 static bool same_place(const struct model_place *a, const struct model_place *b) {
 	return a->regions[0] == b->regions[0] && a->regions[1] == b->regions[1] &&
 	       a->level == b->level && a->copies == b->copies && a->awaited == b->awaited &&
-	       a->guarded == b->guarded && a->yields == b->yields;
+	       a->guarded == b->guarded && a->yields == b->yields &&
+	       a->back_by_kernel == b->back_by_kernel;
 }
 
 /* In the last step: whether no job is late with @c if kernels take only a little longer. */
@@ -129,6 +130,13 @@ static double change_copies(const struct search *s, struct model_place *place, u
 	return first ? gain_for_first(s, task) : 0;
 }
 
+/* By a kernel, or by the engine, where a kernel has SMs for a short time. */
+static void change_back(const struct search *s, struct model_place *place, unsigned task) {
+	nsec_t takes = s->tasks[task].copy_out;
+
+	place->back_by_kernel = !place->back_by_kernel && takes > 0 && takes <= SEARCH_BACK_MAX;
+}
+
 /* Moves one task where that is better. Return: whether. */
 static bool move(struct search *s, struct optimum *o, unsigned task) {
 	struct model_place place;
@@ -144,6 +152,9 @@ static bool move(struct search *s, struct optimum *o, unsigned task) {
 	place = o->candidate.places[task];
 	gain = change_copies(s, &place, task);
 	moved |= try_place(s, o, task, &place, gain);
+	place = o->candidate.places[task];
+	change_back(s, &place, task);
+	moved |= try_place(s, o, task, &place, 0);
 	return moved;
 }
 
@@ -287,6 +298,7 @@ enum change {
 	CHANGE_CUT,  /* of all */
 	CHANGE_LEVEL,
 	CHANGE_COPIES,
+	CHANGE_BACK,
 	CHANGE_AWAITED,
 	CHANGE_GUARDED,
 	CHANGE_YIELDS,
@@ -346,6 +358,9 @@ static double change_one(struct search *s, struct candidate *c, unsigned task, e
 		break;
 	case CHANGE_COPIES:
 		return change_copies(s, place, task);
+	case CHANGE_BACK:
+		change_back(s, place, task);
+		break;
 	default:
 		change_gates(s, place, task, change);
 	}

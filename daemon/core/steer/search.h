@@ -6,7 +6,8 @@
  *     everywhere by deadline. One task at a time moves, and all gates together, as long as that is
  *     better.
  *  2. From the best of these one small change at random after the other, each kept if it is
- *     better: where the cut is, and of one task its part, level, copies, and each of its gates.
+ *     better: where the cut is, and of one task its part, level, copies, who makes its copies back,
+ *     and each of its gates.
  *     When there is none left, several at once, and single ones from there. What is found depends
  *     on what was drawn, so several searches may each find another plan.
  *  3. If no job is late by then: likewise to that with which fewest would be if kernels took much
@@ -28,6 +29,9 @@
 /* How long a copy of 6 MiB takes, the largest piece of one that is held, as measured on hosts of an
  * H200 and an H100. */
 #define SEARCH_PIECE (115 * NSEC_PER_USEC)
+
+/* Copies back that take longer are left to the engine: TERMS_BACK_MAX at the same speed. */
+#define SEARCH_BACK_MAX SEARCH_PIECE
 
 /* By such a part of themselves kernels take longer in half of what is predicted; and in the last
  * step of the search. */

@@ -429,14 +429,20 @@ Sbeet__ToDaemon *mini_next(int fd) {
 	return (Sbeet__ToDaemon *)base;
 }
 
+/* Kernels are introduced before they are named, and sums are told of now and then. */
+static bool comes_by_the_way(const Sbeet__ToDaemon *m) {
+	return m->body_case == SBEET__TO_DAEMON__BODY_KERNEL ||
+	       m->body_case == SBEET__TO_DAEMON__BODY_COUNTS;
+}
+
 Sbeet__ToDaemon *mini_expect(int fd, Sbeet__ToDaemon__BodyCase body) {
 	Sbeet__ToDaemon *m = mini_next(fd);
 
 	if (!m) {
 		fail_msg("the connection ended instead of a body of kind %d", body);
 	}
-	if (m->body_case == SBEET__TO_DAEMON__BODY_KERNEL && body != m->body_case) {
-		mini_free(m); /* kernels are introduced before they are named */
+	if (comes_by_the_way(m) && body != m->body_case) {
+		mini_free(m);
 		return mini_expect(fd, body);
 	}
 	assert_int_equal(m->body_case, body);

@@ -117,7 +117,8 @@ uint64_t mini_open_job_by(struct mini *m, int fd, const char *line, Sbeet__Enfor
 /* The next message, to be freed by mini_free(). NULL: the guest has closed the connection. */
 Sbeet__ToDaemon *mini_next(int fd);
 
-/* The next message, which must be a @body; to be freed by mini_free(). */
+/* The next message but for kernels and sums, which come by the way, and which must be a @body; to be
+ * freed by mini_free(). */
 Sbeet__ToDaemon *mini_expect(int fd, Sbeet__ToDaemon__BodyCase body);
 void mini_free(Sbeet__ToDaemon *m);
 void mini_expect_end(int fd); /* the guest has closed */

@@ -130,11 +130,23 @@ static double change_copies(const struct search *s, struct model_place *place, u
 	return first ? gain_for_first(s, task) : 0;
 }
 
-/* By a kernel, or by the engine, where a kernel has SMs for a short time. */
+/* Another task has the engine for long at a time. */
+static bool others_copy_back(const struct search *s, unsigned task) {
+	for (unsigned i = 0; i < s->n; i++) {
+		if (i != task && s->tasks[i].copy_out > SEARCH_BACK_MAX) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* By a kernel, which has SMs for a short time then, or by the engine. Where that is free before
+ * long, a kernel saves nothing, but takes SMs from others. */
 static void change_back(const struct search *s, struct model_place *place, unsigned task) {
 	nsec_t takes = s->tasks[task].copy_out;
 
-	place->back_by_kernel = !place->back_by_kernel && takes > 0 && takes <= SEARCH_BACK_MAX;
+	place->back_by_kernel = !place->back_by_kernel && takes > 0 && takes <= SEARCH_BACK_MAX &&
+				others_copy_back(s, task);
 }
 
 /* Moves one task where that is better. Return: whether. */

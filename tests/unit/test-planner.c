@@ -16,7 +16,10 @@
 
 #define SMS   132
 #define TASKS 6
-#define MS    NSEC_PER_MSEC
+
+/* Launches of a job for a search that takes long: none shorter than is looked at alone. */
+#define LONG 50
+#define MS   NSEC_PER_MSEC
 
 static const struct plan_gpu h200 = {.sms = SMS, .group = 8};
 
@@ -72,7 +75,7 @@ static int teardown(void **state) {
 	return 0;
 }
 
-/* @launches of a job: with many the search takes long. */
+/* @launches of a job: with LONG the search takes long. */
 static void ask(struct answers *a, size_t gpu, unsigned n, unsigned launches) {
 	struct plan_task tasks[TASKS];
 
@@ -80,7 +83,7 @@ static void ask(struct answers *a, size_t gpu, unsigned n, unsigned launches) {
 		tasks[i] = (struct plan_task){
 			.known = true,
 			.model = {.period = (4 + i) * MS,
-				  .deadline = (2 + i) * MS,
+				  .deadline = (3 + i) * MS,
 				  .copy_in = MS / 5,
 				  .copy_out = MS / 10,
 				  .launches = launches,
@@ -111,7 +114,7 @@ static void a_long_search_answers_after_each_effort(void **state) {
 	struct answers *a = *state;
 	unsigned quick;
 
-	ask(a, 0, TASKS, 100);
+	ask(a, 0, TASKS, LONG);
 	wait_for(a, 0, false);
 	assert_int_equal(a->n[0], 1);
 	assert_false(a->last[0].is_whole);
@@ -134,8 +137,8 @@ static void a_short_search_answers_once(void **state) {
 static void nobody_waits_for_a_second_answer(void **state) {
 	struct answers *a = *state;
 
-	ask(a, 0, TASKS, 100);
-	ask(a, 1, TASKS, 100);
+	ask(a, 0, TASKS, LONG);
+	ask(a, 1, TASKS, LONG);
 	wait_for(a, 0, false);
 	wait_for(a, 1, false);
 	assert_false(a->last[0].is_whole || a->last[1].is_whole);
@@ -145,7 +148,7 @@ static void who_cancels_gets_no_second_answer(void **state) {
 	struct answers *a = *state;
 
 	a->cancel = true;
-	ask(a, 0, TASKS, 100);
+	ask(a, 0, TASKS, LONG);
 	wait_for(a, 0, false);
 	ask(a, 1, 2, 1);
 	wait_for(a, 1, true);

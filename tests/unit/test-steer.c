@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "daemon/core/steer/search.h"
 #include "tests/unit/steer-tasks.h"
 
 static bool is_upper(const struct terms *t) {
@@ -323,6 +324,53 @@ static void mean_responses_let_nobody_copy_first(void **state) {
 	}
 }
 
+static void short_launches_are_looked_at_together(void **state) {
+	/* 5 us each, in which gaps are 2.5, and four of them in one. */
+	struct plan_task many[2] = {task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
+				    task(7 * MS, 3 * MS, 401, MS / 1000, 2 * MS)};
+	struct plan_task few[2] = {many[0], many[1]};
+	struct plan of_many, of_few;
+
+	(void)state;
+	many[1].model.gap = 2500;
+	few[1].model.launches = 101;
+	few[1].model.gap = 10000;
+	plan_make(&h200, many, 2, PLAN_QUICK, 0, NULL, &of_many);
+	plan_make(&h200, few, 2, PLAN_QUICK, 0, NULL, &of_few);
+	assert_int_equal(of_many.n_tried, of_few.n_tried);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(of_many.predicted[i].released, of_few.predicted[i].released);
+		assert_in_range(of_many.predicted[i].response,
+				of_few.predicted[i].response * 99 / 100,
+				of_few.predicted[i].response * 101 / 100);
+	}
+}
+
+/* Whether a plan has the small copy of a task made by a kernel beside two that hardly do anything
+ * but copy back, for @takes each time. */
+static bool is_back_by_kernel(nsec_t takes) {
+	struct plan_task tasks[3] = {task(MS + MS / 9, 7 * MS / 10, 1, MS / 100, MS / 5),
+				     task(MS / 4, 0, 1, MS / 100, MS / 100)};
+	struct plan_gpu gated = h200;
+	struct plan plan;
+
+	gated.gates = gated.guards = true;
+	tasks[0].model.copy_in = MS / 5;
+	tasks[0].model.copy_out = MS / 100;
+	tasks[1].model.copy_in = 0;
+	tasks[1].model.copy_out = takes;
+	tasks[2] = tasks[1];
+	plan_make(&gated, tasks, 3, PLAN_QUICK, 0, NULL, &plan);
+	assert_false(takes > SEARCH_BACK_MAX && plan.terms[1].back_by_kernel);
+	return plan.terms[0].back_by_kernel;
+}
+
+static void a_kernel_copies_back_beside_long_copies_only(void **state) {
+	(void)state;
+	assert_true(is_back_by_kernel(SEARCH_BACK_MAX + 1));
+	assert_false(is_back_by_kernel(SEARCH_BACK_MAX));
+}
+
 static void who_stops_it_gets_the_rule(void **state) {
 	struct plan_task tasks[3] = {
 		task(3 * MS, MS, 6, 20 * NSEC_PER_USEC, MS / 3),
@@ -627,6 +675,8 @@ int main(void) {
 		cmocka_unit_test(what_no_single_change_mends_several_do),
 		cmocka_unit_test(a_plan_leaves_room_for_slower_kernels),
 		cmocka_unit_test(mean_responses_let_nobody_copy_first),
+		cmocka_unit_test(short_launches_are_looked_at_together),
+		cmocka_unit_test(a_kernel_copies_back_beside_long_copies_only),
 		cmocka_unit_test(who_stops_it_gets_the_rule),
 		cmocka_unit_test(a_plan_for_tiny_jobs_ends),
 		cmocka_unit_test(a_kernel_copies_back_beside_what_others_copy),

@@ -35,6 +35,9 @@
 /* Kernels behind one gate: as the shim does it. */
 #define BEHIND (100 * NSEC_PER_USEC)
 
+/* Launches of a job that are shorter than this, on all SMs, are looked at together. */
+#define LAUNCH_MIN (20 * NSEC_PER_USEC)
+
 /* An unknown task's jobs: one kernel, in waves of blocks. */
 #define UNKNOWN_BLOCK (1 * NSEC_PER_MSEC)
 #define UNKNOWN_WAVES 10
@@ -50,6 +53,17 @@ bool search_stopped(const struct search *s) {
 	return s->events * s->n >= s->events_max || search_given_up(s);
 }
 
+/* Short launches are taken together, with the gaps between them: deadlines are many times as long,
+ * and more candidates are looked at in the same time. */
+static void join_launches(struct model_task *t, nsec_t kernels) {
+	nsec_t gaps = t->gap * (t->launches - 1), most = kernels / LAUNCH_MIN;
+
+	if (most < t->launches) {
+		t->launches = most > 1 ? (unsigned)most : 1;
+		t->gap = most > 1 ? gaps / (most - 1) : 0;
+	}
+}
+
 static void take_task(struct search *s, unsigned i, const struct plan_task *task) {
 	s->tasks[i] = task->model;
 	s->known[i] = task->known;
@@ -59,6 +73,7 @@ static void take_task(struct search *s, unsigned i, const struct plan_task *task
 						  .block = UNKNOWN_BLOCK,
 						  .kernels = s->unknown};
 	}
+	join_launches(&s->tasks[i], s->tasks[i].kernels[s->gpu->sms]);
 }
 
 static void slow_down(struct search *s, unsigned i, double part) {

@@ -8,7 +8,7 @@
 
 /* A plan should be there before long, so a search looks at so many launches at a time, but not at
  * less than this. */
-#define SEARCH_LAUNCHES 20000.0
+#define SEARCH_LAUNCHES 10000.0
 #define SEARCH_TIME_MIN (100 * NSEC_PER_MSEC)
 
 /* Of the starts, and of all predictions for a plan, times the tasks, for an event takes as much

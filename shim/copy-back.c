@@ -11,7 +11,6 @@
 
 #include "proto/terms.h"
 #include "shim/base/log.h"
-#include "shim/capture.h"
 #include "shim/lane.h"
 #include "shim/memory.h"
 #include "shim/op.h"
@@ -179,14 +178,18 @@ bool copy_back_make(const struct op *op, const struct copies_call *c) {
 	CUdeviceptr to;
 
 	if (!terms || c->n == 0 || c->n > TERMS_BACK_MAX || width == N_WIDTHS ||
-	    (!terms_back_by_kernel(terms) && is_known(context)) ||
-	    capture_is_on(op->place.at, op->place.per_thread) || !is_fit(c, context, &to)) {
+	    (!terms_back_by_kernel(terms) && is_known(context)) || !is_fit(c, context, &to)) {
 		return false;
 	}
 	kernel = kernel_of(context, width);
-	return kernel && terms_back_by_kernel(terms) &&
-	       launch(kernel, op, to, c->from, (unsigned)(c->n / widths[width].bytes)) ==
-		       CUDA_SUCCESS;
+	if (!kernel || !terms_back_by_kernel(terms) ||
+	    launch(kernel, op, to, c->from, (unsigned)(c->n / widths[width].bytes)) !=
+		    CUDA_SUCCESS) {
+		return false;
+	}
+	log_once(LOG_LEVEL_INFO, "A kernel makes copies from the GPU of at most %zu bytes",
+		 TERMS_BACK_MAX);
+	return true;
 }
 
 void copy_back_context_destroying(CUcontext context) {

@@ -119,6 +119,8 @@ terms | sets | gates)
 		fail "a job ran beside its set: $(cat "$scratch/steerer.out")"
 	[ "$verb" != gates ] || grep -q "Kernels let jobs of others begin" "$scratch/sample.err" ||
 		fail "no kernel yielded"
+	[ "${1##*/}" != back ] || grep -q "A kernel makes copies from the GPU" "$scratch/sample.err" ||
+		fail "no copy back was made by a kernel"
 	cat "$scratch/steerer.out"
 	;;
 variants)

@@ -2,7 +2,7 @@
 # Runs the probes that need MPS, on a machine with a GPU, nvcc and gcc, PyTorch for `leave`, and the folder of
 # ../bundle.sh for `terms`. They start an MPS of their own and end it.
 #
-# usage: mps.sh FOLDER channels | copies | copy-parts | holds | cap | carveout | leave | terms BUNDLE COLUMN... [-- U:SET...]
+# usage: mps.sh FOLDER channels | copies | copy-parts | copy-back | holds | cap | carveout | leave | terms BUNDLE COLUMN... [-- U:SET...]
 #	FOLDER: what they build and write
 set -eu
 
@@ -91,6 +91,22 @@ copy-parts)
 		sleep 1.5
 		"$folder/copy-parts" back 1500
 		wait $!
+	done
+	;;
+copy-back)
+	program copy-back
+	begin_mps
+	echo "-- alone"
+	"$folder/copy-back" jobs 200
+	"$folder/copy-back" events 300
+	for what in back to spin; do
+		echo "-- beside $what"
+		"$folder/copy-back" load $what &
+		sleep 1
+		"$folder/copy-back" jobs 150
+		"$folder/copy-back" events 300
+		kill $!
+		wait $! || true
 	done
 	;;
 holds)

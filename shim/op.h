@@ -26,7 +26,7 @@ enum {
 	OP_GREEN = 1 << 3,	/* a whole GPU, or a partition by a green context */
 	OP_UNNAMED = 1 << 4, /* the function names no stream: it goes to the default one itself */
 	OP_PEER = 1 << 5,    /* comes after and before all work of all contexts that it touches */
-	OP_BACK = 1 << 6,    /* a kernel may make the copy: copy-back.c calls op_kernels_done() */
+	OP_BACK = 1 << 6,    /* a kernel may make the copy: the hook calls op_kernels_done() */
 };
 
 struct op {

@@ -33,7 +33,8 @@ struct copies_call {
 	bool per_thread; /* its stream 0 is the thread's own */
 };
 
-/* Makes the copy, that is part of the job of @op, in @op's stream. Return: the driver's answer. */
+/* Makes the copy, that is part of the job of @op, in @op's stream; one back as the program called
+ * it. Return: the driver's answer. */
 CUresult copies_make(const struct op *op, const struct copies_call *call);
 
 /* The same, as the program called it, in @stream. */

@@ -390,7 +390,7 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 		op->begin_ns = is_recorded(op) ? nsec_now() : 0;
 	}
 	state_self.depth++;
-	if (!(op->traits & OP_BACK) || !terms_back_by_kernel(terms_of(op))) {
+	if (!(op->traits & OP_BACK)) {
 		op_kernels_done(op);
 	}
 	return OP_GO;

@@ -95,8 +95,7 @@ void op_bypassed(struct op *op);
 void op_unconfine(struct op *op);
 
 /* After op_begin(): the kernels of the job are done once the stream comes to this point, if what
- * follows is a copy back. By op_begin() itself, but with OP_BACK where terms say that a kernel
- * makes such copies. */
+ * follows is a copy back. By op_begin() itself, but with OP_BACK. */
 void op_kernels_done(const struct op *op);
 
 /* After op_begin(): whether the thread has launched something in this stream and job before. */

@@ -4,6 +4,7 @@
 #include "proto/terms.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Bits of a word, from the lowest. What lies above them is 0. */
@@ -34,6 +35,15 @@ const char *terms_copies_name(enum terms_copies copies) {
 					    [TERMS_COPIES_FIRST] = "first"};
 
 	return names[copies];
+}
+
+void terms_print_marks(const struct terms *t, char text[static TERMS_MARKS_MAX]) {
+	bool whole = t->copies == TERMS_COPIES_WHOLE;
+
+	snprintf(text, TERMS_MARKS_MAX, "%s%s%s%s%s%s", whole ? "" : ", copies ",
+		 whole ? "" : terms_copies_name(t->copies), t->awaited ? ", awaited" : "",
+		 t->guarded ? ", guarded" : "", t->yields ? ", yields" : "",
+		 t->back_by_kernel ? ", copies back by a kernel" : "");
 }
 
 uint64_t terms_pack(const struct terms *t) {

@@ -114,6 +114,11 @@ struct terms {
 /* "whole", "held", "first". */
 const char *terms_copies_name(enum terms_copies copies);
 
+/* What @t, which steers, says beside SMs and level, each behind a comma: ", copies held, awaited";
+ * "" if that is nothing. */
+#define TERMS_MARKS_MAX 80
+void terms_print_marks(const struct terms *t, char text[static TERMS_MARKS_MAX]);
+
 /* The word of @t, whose members are in their ranges; 0 if it doesn't steer. */
 uint64_t terms_pack(const struct terms *t);
 

@@ -30,19 +30,16 @@ void terms_print_sms(uint64_t word, unsigned gpu_sms, char text[TERMS_TEXT_MAX])
 
 void terms_print(uint64_t word, unsigned gpu_sms, char text[TERMS_TEXT_MAX]) {
 	struct terms t = terms_unpack(word);
-	char sms[TERMS_TEXT_MAX];
+	char sms[TERMS_TEXT_MAX], marks[TERMS_MARKS_MAX];
 
 	terms_print_sms(word, gpu_sms, sms);
 	if (!*sms) {
 		snprintf(text, TERMS_TEXT_MAX, "asks for each job");
 		return;
 	}
-	snprintf(text, TERMS_TEXT_MAX, "%s%.*s%s, level %u%s%s%s%s%s%s", t.n == 0 ? "" : "SMs ",
-		 SMSET_TEXT_MAX, sms, t.n == 0 ? " SMs" : "", t.level,
-		 t.copies != TERMS_COPIES_WHOLE ? ", copies " : "",
-		 t.copies != TERMS_COPIES_WHOLE ? terms_copies_name(t.copies) : "",
-		 t.awaited ? ", awaited" : "", t.guarded ? ", guarded" : "",
-		 t.yields ? ", yields" : "", t.back_by_kernel ? ", copies back by a kernel" : "");
+	terms_print_marks(&t, marks);
+	snprintf(text, TERMS_TEXT_MAX, "%s%.*s%s, level %u%s", t.n == 0 ? "" : "SMs ",
+		 SMSET_TEXT_MAX, sms, t.n == 0 ? " SMs" : "", t.level, marks);
 }
 
 json_t *terms_json(uint64_t word, unsigned gpu_sms) {

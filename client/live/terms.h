@@ -8,9 +8,10 @@
 
 #include "client/base/json.h"
 #include "proto/smset.h"
+#include "proto/terms.h"
 
 /* Longest text of terms_print(). */
-#define TERMS_TEXT_MAX (SMSET_TEXT_MAX + 96)
+#define TERMS_TEXT_MAX (SMSET_TEXT_MAX + TERMS_MARKS_MAX + 32)
 
 /* "SMs 0-55, level 5", "all SMs, level 0, copies held"; "asks for each job". */
 void terms_print(uint64_t word, unsigned gpu_sms, char text[TERMS_TEXT_MAX]);

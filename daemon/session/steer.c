@@ -117,7 +117,7 @@ static void within_allocation(const struct scene *scene, const struct session *s
 
 static void log_terms(const struct session *s, const struct scene *scene) {
 	const struct terms *t = &s->terms.now[scene->gpu];
-	char text[SMSET_TEXT_MAX] = "", level[32] = "";
+	char text[SMSET_TEXT_MAX] = "", level[32] = "", marks[TERMS_MARKS_MAX];
 	struct smset sms;
 
 	if (terms_sms(t, scene->cut.sms, &sms) == 0) {
@@ -126,14 +126,10 @@ static void log_terms(const struct session *s, const struct scene *scene) {
 	if (t->level > 0) {
 		snprintf(level, sizeof(level), ", level %u", t->level);
 	}
-	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s%s%s%s%s%s", (unsigned long long)s->id,
-		  s->task.name, t->steered ? "is steered on" : "asks for its jobs on", scene->gpu,
-		  *text ? ": SMs " : "", text, level,
-		  t->copies != TERMS_COPIES_WHOLE ? ", copies " : "",
-		  t->copies != TERMS_COPIES_WHOLE ? terms_copies_name(t->copies) : "",
-		  t->awaited ? ", awaited" : "", t->guarded ? ", guarded" : "",
-		  t->yields ? ", yields" : "",
-		  t->back_by_kernel ? ", copies back by a kernel" : "");
+	terms_print_marks(t, marks);
+	log_debug("session %llu ('%s') %s GPU %zu%s%s%s%s", (unsigned long long)s->id, s->task.name,
+		  t->steered ? "is steered on" : "asks for its jobs on", scene->gpu,
+		  *text ? ": SMs " : "", text, level, marks);
 }
 
 /* One kernel of @s on the SMs of @t, as profiled; 0: nobody has. */

@@ -86,6 +86,22 @@ static void marks_are_read_from_the_word(void **state) {
 	assert_true(terms_back_by_kernel(terms_pack(&t)) && !terms_guarded(terms_pack(&t)));
 }
 
+static void marks_are_told_in_words(void **state) {
+	struct terms t = {.steered = true, .level = 3, .n = 1, .group = 8};
+	char text[TERMS_MARKS_MAX];
+
+	terms_print_marks(&t, text);
+	assert_string_equal(text, "");
+	t.yields = true;
+	terms_print_marks(&t, text);
+	assert_string_equal(text, ", yields");
+	t.copies = TERMS_COPIES_FIRST;
+	t.awaited = t.guarded = t.back_by_kernel = true;
+	terms_print_marks(&t, text);
+	assert_string_equal(text,
+			    ", copies first, awaited, guarded, yields, copies back by a kernel");
+}
+
 static void terms_out_of_range_do_not_steer(void **state) {
 	const struct terms bad[] = {
 		{.steered = true, .level = 6},	{.steered = true, .level = 7},
@@ -215,6 +231,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(terms_are_the_same_after_the_word),
 		cmocka_unit_test(marks_are_read_from_the_word),
+		cmocka_unit_test(marks_are_told_in_words),
 		cmocka_unit_test(terms_out_of_range_do_not_steer),
 		cmocka_unit_test(terms_of_any_word_are_in_range),
 		cmocka_unit_test(terms_sms_are_a_row_of_groups),

@@ -22,41 +22,40 @@
 #define BLOCK_THREADS 256
 
 /* @n words of 16 bytes, or of 4, from @from to @to; each thread takes one in each round. */
-#define KERNEL(name, type, bytes, registers)                    \
-	".visible .entry " name                                 \
-	"(.param .u64 to, .param .u64 from, .param .u32 n) {\n" \
-	"	.reg .pred %done;\n"                                  \
-	"	.reg .b32 %i, %n, %step, %block, %a, %b, %c, %d;\n"   \
-	"	.reg .b64 %to, %from, %at, %x;\n"                     \
-	"	ld.param.u64 %to, [to];\n"                            \
-	"	ld.param.u64 %from, [from];\n"                        \
-	"	ld.param.u32 %n, [n];\n"                              \
-	"	mov.u32 %block, %ntid.x;\n"                           \
-	"	mov.u32 %step, %nctaid.x;\n"                          \
-	"	mul.lo.u32 %step, %step, %block;\n"                   \
-	"	mov.u32 %i, %ctaid.x;\n"                              \
-	"	mov.u32 %a, %tid.x;\n"                                \
-	"	mad.lo.u32 %i, %i, %block, %a;\n"                     \
-	"next:\n"                                               \
-	"	setp.ge.u32 %done, %i, %n;\n"                         \
-	"	@%done bra end;\n"                                    \
-	"	mul.wide.u32 %at, %i, " bytes                   \
-	";\n"                                                   \
-	"	add.u64 %x, %from, %at;\n"                            \
-	"	ld." type " " registers                         \
-	", [%x];\n"                                             \
-	"	add.u64 %x, %to, %at;\n"                              \
-	"	st." type " [%x], " registers                   \
-	";\n"                                                   \
-	"	add.u32 %i, %i, %step;\n"                             \
-	"	bra next;\n"                                          \
-	"end:\n"                                                \
-	"	ret;\n"                                               \
+/* clang-format off */
+#define KERNEL(name, type, bytes, registers) \
+	".visible .entry " name "(.param .u64 to, .param .u64 from, .param .u32 n) {\n" \
+	"	.reg .pred %done;\n" \
+	"	.reg .b32 %i, %n, %step, %block, %a, %b, %c, %d;\n" \
+	"	.reg .b64 %to, %from, %at, %x;\n" \
+	"	ld.param.u64 %to, [to];\n" \
+	"	ld.param.u64 %from, [from];\n" \
+	"	ld.param.u32 %n, [n];\n" \
+	"	mov.u32 %block, %ntid.x;\n" \
+	"	mov.u32 %step, %nctaid.x;\n" \
+	"	mul.lo.u32 %step, %step, %block;\n" \
+	"	mov.u32 %i, %ctaid.x;\n" \
+	"	mov.u32 %a, %tid.x;\n" \
+	"	mad.lo.u32 %i, %i, %block, %a;\n" \
+	"next:\n" \
+	"	setp.ge.u32 %done, %i, %n;\n" \
+	"	@%done bra end;\n" \
+	"	mul.wide.u32 %at, %i, " bytes ";\n" \
+	"	add.u64 %x, %from, %at;\n" \
+	"	ld." type " " registers ", [%x];\n" \
+	"	add.u64 %x, %to, %at;\n" \
+	"	st." type " [%x], " registers ";\n" \
+	"	add.u32 %i, %i, %step;\n" \
+	"	bra next;\n" \
+	"end:\n" \
+	"	ret;\n" \
 	"}\n"
 
-static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n" KERNEL(
-	"sbeet_copy_16", "v4.u32", "16", "{%a, %b, %c, %d}")
+static const char ptx[] =
+	".version 6.0\n.target sm_50\n.address_size 64\n"
+	KERNEL("sbeet_copy_16", "v4.u32", "16", "{%a, %b, %c, %d}")
 	KERNEL("sbeet_copy_4", "u32", "4", "%a");
+/* clang-format on */
 
 static const struct width {
 	unsigned bytes;

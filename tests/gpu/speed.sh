@@ -9,12 +9,14 @@
 #
 # PARTS: which of grant (sbeetd's own part), cost (what the shim costs), pairs (halves of the GPU), latency (how
 # soon jobs start, by traces) and start (job-start.sh); all. ROUNDS_COST, ROUNDS_PAIRS, TRACE_S: how long; the
-# defaults take some 120 s. An interval gets narrower with more rounds of one part: PARTS=cost ROUNDS_COST=400.
+# defaults take some 130 s. PAIRS_COST (4): pairs of processes that share the rounds of cost, for where a process
+# happens to lie counts. An interval gets narrower with more of both: PARTS=cost PAIRS_COST=10 ROUNDS_COST=500.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/manage.sh"
 rounds_cost=${ROUNDS_COST:-100}
+pairs_cost=${PAIRS_COST:-4}
 rounds_pairs=${ROUNDS_PAIRS:-10}
 trace_s=${TRACE_S:-4}
 parts=" ${PARTS:-grant cost pairs latency start} "
@@ -130,12 +132,30 @@ if wanted grant; then
 	done
 fi
 
-# What the shim costs a program that has the GPU for itself.
+# What the shim costs a program that has the GPU for itself. The turns of one pair of processes don't know what it
+# costs in another pair.
 cost() {
-	serve bare bare infer 4,5
-	serve shim shim infer 4,5
+	pair=0
+	phases=
+	comparisons=
+	while [ $pair -lt "$pairs_cost" ]; do
+		pair=$((pair + 1))
+		serve "bare$pair" bare infer 4,5
+		serve "shim$pair" shim infer 4,5
+		phases="$phases bare$pair=bare$pair shim$pair=shim$pair"
+		comparisons="$comparisons shim$pair@shim$pair/bare$pair@bare$pair"
+	done
 	await
-	turns "$rounds_cost" 0.1 "$scratch/cost.json" bare=bare shim=shim -- shim@shim/bare@bare
+	# shellcheck disable=SC2086 # several words
+	turns $(((rounds_cost + pairs_cost - 1) / pairs_cost)) 0.1 "$scratch/cost.json" $phases -- $comparisons
+	sed -n 's/^shim.* against bare.*: rate \([0-9.]*\) %.*/\1/p' "$out/speed.txt" | sort -n | awk '{ v[NR] = $1; sum += $1 }
+		END {
+			if (NR < 2) exit
+			mean = sum / NR
+			for (i in v) squares += (v[i] - mean) ^ 2
+			printf "%d pairs: rate %.2f %% (%.2f to %.2f), their mean %.2f, standard error %.2f\n", NR,
+				(v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2, v[1], v[NR], mean, sqrt(squares / (NR - 1) / NR)
+		}' | tee -a "$out/speed.txt"
 }
 
 # On halves: alone, in pairs, and beside what takes one thing only.

@@ -8,20 +8,20 @@
 # steer, a green context of MAX_SMS SMs). Each back to back and with 1 ms between jobs.
 #
 # Where a process happens to lie the same code is some 100 ns faster or slower, so each is measured in several
-# pairs of processes. At the end, for each condition, pause and operation, the median of what the pairs say, and
-# the least and the most of them; the p99 likewise.
+# pairs of processes. At the end, for each condition, pause and operation, the median of what the pairs say, its
+# 95 % interval (order statistics; of fewer than six pairs the least and the most), and the same of the p99.
 #
-# CONDITIONS (asked terms terms-set), PAUSES ("0 1000", in us), PAIRS (5), ROUNDS (100; of four turns, by all
+# CONDITIONS (asked terms terms-set), PAUSES ("0 1000", in us), PAIRS (20), ROUNDS (200; of four turns, by all
 # pairs together), JOBS (50 and, with pauses, 10 in a turn), MAX_SMS (64), CPUS (4-7 where there are 8): the
-# defaults take some 90 s.
+# defaults take a minute or two.
 # Exit 1 if jobs did not run as the condition says.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/manage.sh"
 failed=0
-pairs=${PAIRS:-5}
-rounds=$((${ROUNDS:-100} / pairs))
+pairs=${PAIRS:-20}
+rounds=$((${ROUNDS:-200} / pairs))
 [ "$rounds" -gt 0 ] || {
 	echo "job-start.sh: ROUNDS must be at least PAIRS ($pairs)" >&2
 	exit 2
@@ -93,15 +93,28 @@ summarize() {
 			sort(v, n)
 			return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 		}
+		# Fills v, sorted; low and high are the places between which the median lies.
+		function describe(list,    n, k, tail, c, middle) {
+			middle = median_of(list, v)
+			n = length(v)
+			c = tail = 0.5 ^ n
+			for (k = 0; k < n / 2 && tail <= 0.025; tail += c) {
+				c *= (n - k) / (k + 1)
+				k++
+			}
+			low = k > 1 ? k : 1
+			high = n + 1 - low
+			return middle
+		}
 		!($1 in p50) { order[++k] = $1 }
 		{ p50[$1] = p50[$1] " " $2; p99[$1] = p99[$1] " " $3; n[$1]++ }
 		END {
 			for (o = 1; o <= k; o++) {
 				what = order[o]
-				middle = median_of(p50[what], v)
-				printf "%s: %+d ns (%+d to %+d in %d pairs)", what, middle, v[1], v[n[what]], n[what]
-				middle = median_of(p99[what], v)
-				printf ", p99 %+d (%+d to %+d)\n", middle, v[1], v[n[what]]
+				middle = describe(p50[what])
+				printf "%s: %+d ns (%+d to %+d in %d pairs)", what, middle, v[low], v[high], n[what]
+				middle = describe(p99[what])
+				printf ", p99 %+d (%+d to %+d)\n", middle, v[low], v[high]
 			}
 		}' | tee "$out/job-start-summary.txt"
 }

@@ -9,7 +9,7 @@
 #
 # PARTS: which of grant (sbeetd's own part), cost (what the shim costs), pairs (halves of the GPU), latency (how
 # soon jobs start, by traces) and start (job-start.sh); all. ROUNDS_COST, ROUNDS_PAIRS, TRACE_S: how long; the
-# defaults take some 130 s. PAIRS_COST (4): pairs of processes that share the rounds of cost, for where a process
+# defaults take a few minutes. PAIRS_COST (4): pairs of processes that share the rounds of cost, for where a process
 # happens to lie counts. An interval gets narrower with more of both: PARTS=cost PAIRS_COST=10 ROUNDS_COST=500.
 set -u
 

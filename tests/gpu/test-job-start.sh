@@ -30,7 +30,7 @@ for condition in asked terms terms-set; do
 			fail "$condition, $pause: no summary"
 		n=$(grep "\"case\":\"$condition\",\"pause_us\":$pause," "$lines" |
 			grep -c '"with_p50_ns":[1-9].*"with_p99_ns":[1-9]') || :
-		[ "$n" -eq $((3 * ${PAIRS:-5})) ] || fail "$condition, $pause: $n operations"
+		[ "$n" -eq $((3 * ${PAIRS:-20})) ] || fail "$condition, $pause: $n operations"
 	done
 done
 [ "${2:-}" != benchmark ] || {

@@ -143,19 +143,11 @@ cost() {
 		serve "bare$pair" bare infer 4,5
 		serve "shim$pair" shim infer 4,5
 		phases="$phases bare$pair=bare$pair shim$pair=shim$pair"
-		comparisons="$comparisons shim$pair@shim$pair/bare$pair@bare$pair"
+		comparisons="$comparisons${comparisons:+,}shim$pair@shim$pair/bare$pair@bare$pair"
 	done
 	await
 	# shellcheck disable=SC2086 # several words
-	turns $(((rounds_cost + pairs_cost - 1) / pairs_cost)) 0.1 "$scratch/cost.json" $phases -- $comparisons
-	sed -n 's/^shim.* against bare.*: rate \([0-9.]*\) %.*/\1/p' "$out/speed.txt" | sort -n | awk '{ v[NR] = $1; sum += $1 }
-		END {
-			if (NR < 2) exit
-			mean = sum / NR
-			for (i in v) squares += (v[i] - mean) ^ 2
-			printf "%d pairs: rate %.2f %% (%.2f to %.2f), their mean %.2f, standard error %.2f\n", NR,
-				(v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2, v[1], v[NR], mean, sqrt(squares / (NR - 1) / NR)
-		}' | tee -a "$out/speed.txt"
+	turns $(((rounds_cost + pairs_cost - 1) / pairs_cost)) 0.1 "$scratch/cost.json" $phases -- "$comparisons"
 }
 
 # On halves: alone, in pairs, and beside what takes one thing only.

@@ -4,7 +4,8 @@ usage: turns.py FOLDER ROUNDS SECONDS RESULT.json PHASE... [-- COMPARISON...]
 PHASE: NAME=PROGRAM[+PROGRAM...]: those that run at the same time; PROGRAM.in and PROGRAM.out in FOLDER are
 the pipes that speed.py was given. A round runs each phase once, every other round backwards.
 COMPARISON: PROGRAM@PHASE/PROGRAM@PHASE: the rate of the one against that of the other, and their 99th
-percentiles.
+percentiles. Several with commas between them are pairs of processes that measure the same: then also the
+median of what they say of the rate, and its range.
 
 A machine's speed drifts by more than what is measured. So each turn is compared with its neighbour of the
 same round: the median of these ratios is printed, and the range that holds the true median with 95 %
@@ -79,7 +80,8 @@ def main():
         print(f"{key[1]} in {key[0]}: {median(rates(key)):.2f} /s, p50 {quantile(times, .5):.3f} ms, "
               f"p99 {quantile(times, .99):.3f} ms, {len(times)} steps in {rounds} turns of {seconds} s")
     random.seed(1)
-    for comparison in comparisons:
+
+    def compare(comparison):
         a, b = (tuple(reversed(side.split("@"))) for side in comparison.split("/"))
         ratios = [x / y for x, y in zip(rates(a), rates(b))]
         low, high = median_range(ratios)
@@ -91,8 +93,17 @@ def main():
             draws.append(quantile(pooled(a, picks), .99) / quantile(pooled(b, picks), .99))
         ratio = quantile(pooled(a, everything), .99) / quantile(pooled(b, everything), .99)
         print(f", p99 {ratio:.3f} times ({quantile(draws, .025):.3f} to {quantile(draws, .975):.3f})")
+        return median(ratios)
+
+    for comparison in comparisons:
+        rate = [compare(pair) for pair in comparison.split(",")]
+        if len(rate) > 1:
+            low, high = median_range(rate)
+            print(f"{len(rate)} pairs: rate {100 * median(rate):.2f} % ({100 * low:.2f} to {100 * high:.2f}), "
+                  f"from {100 * min(rate):.2f} to {100 * max(rate):.2f}")
     with open(result, "w") as file:
         json.dump({f"{m} in {phase}": t for (phase, m), t in turns.items()}, file)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """What a program that has just run leaves behind for the next one: caches, and a clock that power has brought down.
 
-usage: left-behind.py        with PyTorch and CuPy; no sbeet, no MPS, one process; models.py of ../frameworks
+usage: left-behind.py        with PyTorch and CuPy; no sbeet, no MPS, one process; models.py, turns.py of ../frameworks
 
 Each 33 ms a CUDA graph of ResNet-50 (batch 8, half precision) runs, and before it one of:
   nothing
@@ -18,6 +18,7 @@ import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "frameworks"))
 from models import resnet50  # noqa: E402
+from turns import quantile  # noqa: E402
 
 RUNS, PERIOD, BUSY = 90, 33e-3, 31e-3
 
@@ -34,10 +35,6 @@ extern "C" __global__ void count(unsigned long long *out) {
 """,
     "count",
 )
-
-
-def percentile(values, q):
-    return sorted(values)[min(len(values) - 1, int(q * len(values)))]
 
 
 class Bench:
@@ -61,7 +58,6 @@ class Bench:
         for _ in range(5):
             self.graph.replay()
             self.product()
-        self.stream.synchronize()
 
     def product(self):
         torch.mm(self.a, self.b, out=self.c)
@@ -117,11 +113,11 @@ def main():
     ]:
         ms = bench.series(bench.graph_ms, what, pause)
         mhz = bench.series(bench.clock_mhz, what, pause)
-        p50, p99 = percentile(ms, 0.5), percentile(ms, 0.99)
+        p50, p99 = quantile(ms, 0.5), quantile(ms, 0.99)
         alone = alone or (p50, p99)
         print(
             f"{what}, {pause * 1e3:g} ms before: {p50:.3f} / {p99:.3f} ms, {p50 / alone[0]:.2f} / {p99 / alone[1]:.2f} times;"
-            f" clock {percentile(mhz, 0.5):.0f} MHz, least {min(mhz):.0f}",
+            f" clock {quantile(mhz, 0.5):.0f} MHz, least {min(mhz):.0f}",
             flush=True,
         )
 

@@ -87,34 +87,30 @@ summarize() {
 			for (i = 2; i <= n; i++)
 				for (j = i; j > 1 && v[j - 1] > v[j]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
 		}
-		function median_of(list, v,    n) {
+		# The median of the list; it lies between low and high.
+		function median_of(list,    v, n, i, k, c, tail) {
 			n = split(list, v, " ")
 			for (i in v) v[i] += 0
 			sort(v, n)
-			return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
-		}
-		# Fills v, sorted; low and high are the places between which the median lies.
-		function describe(list,    n, k, tail, c, middle) {
-			middle = median_of(list, v)
-			n = length(v)
 			c = tail = 0.5 ^ n
 			for (k = 0; k < n / 2 && tail <= 0.025; tail += c) {
 				c *= (n - k) / (k + 1)
 				k++
 			}
-			low = k > 1 ? k : 1
-			high = n + 1 - low
-			return middle
+			k = k > 1 ? k : 1
+			low = v[k]
+			high = v[n + 1 - k]
+			return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 		}
 		!($1 in p50) { order[++k] = $1 }
 		{ p50[$1] = p50[$1] " " $2; p99[$1] = p99[$1] " " $3; n[$1]++ }
 		END {
 			for (o = 1; o <= k; o++) {
 				what = order[o]
-				middle = describe(p50[what])
-				printf "%s: %+d ns (%+d to %+d in %d pairs)", what, middle, v[low], v[high], n[what]
-				middle = describe(p99[what])
-				printf ", p99 %+d (%+d to %+d)\n", middle, v[low], v[high]
+				middle = median_of(p50[what])
+				printf "%s: %+d ns (%+d to %+d in %d pairs)", what, middle, low, high, n[what]
+				middle = median_of(p99[what])
+				printf ", p99 %+d (%+d to %+d)\n", middle, low, high
 			}
 		}' | tee "$out/job-start-summary.txt"
 }

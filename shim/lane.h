@@ -24,8 +24,9 @@
 
 #include "proto/units.h"
 #include "shim/enforce/enforce.h"
-#include "shim/releases.h"
 #include "shim/mark.h"
+#include "shim/releases.h"
+#include "shim/watch.h"
 
 #define LANE_DEVICES_MAX 16
 #define LANE_ASIDE_MAX	 8
@@ -95,11 +96,7 @@ struct lane {
 	_Atomic bool stop;	   /* and from there to STOPPED */
 	_Atomic nsec_t refused_ns; /* until then nobody asks again */
 
-	/* the tracker's */
-	nsec_t watch_ns;      /* how long it left the lane alone last time */
-	uint64_t watched_job; /* when it saw another operation last, and which it was */
-	uint64_t watched_ops;
-	nsec_t active_ns;
+	struct watch watch; /* the tracker's */
 } __attribute__((aligned(64)));
 
 /* One thread's lanes, or those of the process. */

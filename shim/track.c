@@ -37,19 +37,15 @@
 #include "shim/turn.h"
 #include "shim/wait.h"
 #include "shim/wake.h"
+#include "shim/watch.h"
 #include "shim/worker.h"
 
 /* What the driver needs for a query, generously. */
 #define STACK_BYTES (256 * 1024)
 
-/* The longest the tracker leaves an open job alone: rings fill in 2.7 ms at the fastest. */
-#define WATCH_MAX_NS (1 * NSEC_PER_MSEC)
-
-/* Between questions: a sixteenth of the time that the job has been quiet, within these. */
-#define ASK_MIN_NS     (20 * NSEC_PER_USEC)
-#define ASK_MAX_NS     (500 * NSEC_PER_USEC)
-#define ASK_WAITING_NS (5 * NSEC_PER_MSEC) /* a thread waits itself and will tell us */
-#define INSIDE_NS      (1 * NSEC_PER_MSEC) /* an operation is under way: it will tell us */
+/* Between two looks at jobs that are put aside, and at least at one that has just been stopped. */
+#define ASIDE_NS   (500 * NSEC_PER_USEC)
+#define STOPPED_NS (20 * NSEC_PER_USEC)
 
 /* Where jobs open without asking, the start of one must not cost a wake-up: the tracker looks by
  * itself, at intervals that are a part of the time since the last job, for so long. */
@@ -228,18 +224,6 @@ static uint64_t count_ops(struct lane *lane, uint64_t job, bool *ret_inside) {
 	return n;
 }
 
-/* When we first saw the last operation of the lane's job. */
-static nsec_t last_of(struct lane *lane, nsec_t now, bool *ret_inside) {
-	uint64_t job = atomic_load(&lane->job), n = count_ops(lane, job, ret_inside);
-
-	if (job != lane->watched_job || n != lane->watched_ops) {
-		lane->watched_job = job;
-		lane->watched_ops = n;
-		lane->active_ns = now;
-	}
-	return lane->active_ns;
-}
-
 static void ask_all(struct lane *lane) {
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
@@ -261,13 +245,28 @@ static nsec_t look_aside(struct lane *lane, nsec_t now) {
 	}
 	ask_all(lane);
 	job_close_aside(lane);
-	return now + ASK_MAX_NS;
+	return now + ASIDE_NS;
+}
+
+static struct watch_view view_of(struct lane *lane, nsec_t now) {
+	struct watch_view v = {
+		.now = now,
+		.linger = conn_linger_ns(),
+		.job = atomic_load(&lane->job),
+		.held = job_is_held(lane) && !lane_is_stopping(lane),
+		.draining = atomic_load(&lane->state) == LANE_DRAINING,
+		.prompt = !atomic_load(&lane->terms) || atomic_load(&lane->recording),
+		.waiting = atomic_load(&wait_threads) > 0,
+	};
+
+	v.ops = count_ops(lane, v.job, &v.inside);
+	return v;
 }
 
 /* Return: when to look again; WAKE_NEVER if the job is over. */
 static nsec_t look(struct lane *lane, nsec_t now) {
-	nsec_t linger = conn_linger_ns(), last;
-	bool inside;
+	struct watch_view v;
+	nsec_t again;
 
 	if (atomic_load(&lane->terms)) {
 		terms_follow(lane->device, atomic_load(&lane->context), atomic_load(&lane->terms),
@@ -279,35 +278,27 @@ static nsec_t look(struct lane *lane, nsec_t now) {
 	if (atomic_load(&lane->drain) && atomic_load(&lane->state) == LANE_OPEN) {
 		lane_drain(lane); /* somebody looked whether it is over when we were told */
 	}
-	if (job_is_held(lane) && !lane_is_stopping(lane)) {
-		return now + WATCH_MAX_NS;
-	}
-	last = last_of(lane, now, &inside);
-	if (atomic_load(&lane->state) != LANE_DRAINING && now < last + linger) {
-		/* A program that keeps going is looked at less and less. */
-		lane->watch_ns = clamp(lane->watch_ns * 2,
-				       linger < WATCH_MAX_NS ? linger : WATCH_MAX_NS, WATCH_MAX_NS);
-		return now + lane->watch_ns;
-	}
-	lane->watch_ns = 0;
-	if (inside) {
-		return now + INSIDE_NS;
+	v = view_of(lane, now);
+	again = watch_look(&lane->watch, &v);
+	if (again) {
+		return again;
 	}
 	ask_all(lane);
 	if (lane_is_stopping(lane)) {
 		if (job_is_complete(lane) && job_stop(lane)) {
-			return now + clamp(linger, ASK_MIN_NS, WATCH_MAX_NS);
+			return now + clamp(v.linger, STOPPED_NS, WATCH_MAX_NS);
 		}
 	} else if (job_is_complete(lane) && job_try_close(lane)) {
+		watch_ended(&lane->watch);
 		return WAKE_NEVER;
 	}
-	return now + clamp((now - last) / 16, ASK_MIN_NS,
-			   atomic_load(&wait_threads) ? ASK_WAITING_NS : ASK_MAX_NS);
+	return watch_again(&lane->watch, &v);
 }
 
 struct round {
 	nsec_t now;
 	nsec_t next;
+	unsigned open, seldom; /* lanes with a job, and those whose program ends them */
 };
 
 static void look_at(struct lane *lane, void *data) {
@@ -316,6 +307,8 @@ static void look_at(struct lane *lane, void *data) {
 
 	if (atomic_load(&lane->state) != LANE_IDLE) {
 		then = look(lane, round->now);
+		round->open++;
+		round->seldom += watch_is_seldom(&lane->watch);
 	}
 	next = then < next ? then : next;
 	if (next < round->next) {
@@ -343,16 +336,15 @@ static bool worker_idle(struct worker *w) {
 	return true;
 }
 
-/* No job is open. @busy: when there was a job last. Return: how long to sleep until we look by
- * ourselves; WAKE_NEVER: the next job has to wake us. */
-static nsec_t nap_until(nsec_t now, nsec_t busy, bool *napped) {
+/* No job is open. @busy: when there was a job last. @least: to sleep. Return: how long to sleep
+ * until we look by ourselves; WAKE_NEVER: the next job has to wake us. */
+static nsec_t nap_until(nsec_t now, nsec_t busy, nsec_t least, bool *napped) {
 	if (!terms_held()) {
 		*napped = !*napped;
 		return *napped ? now + WATCH_MAX_NS : WAKE_NEVER;
 	}
-	return now - busy < NAP_FOR_NS
-		       ? now + clamp((now - busy) / NAP_PART, WATCH_MAX_NS, NAP_MAX_NS)
-		       : WAKE_NEVER;
+	return now - busy < NAP_FOR_NS ? now + clamp((now - busy) / NAP_PART, least, NAP_MAX_NS)
+				       : WAKE_NEVER;
 }
 
 static nsec_t earlier(nsec_t a, nsec_t b) {
@@ -368,7 +360,7 @@ static nsec_t tell(nsec_t now, bool *ret_ended) {
 }
 
 static void *run(void *data) {
-	nsec_t busy = nsec_now();
+	nsec_t busy = nsec_now(), nap = WATCH_MAX_NS;
 	bool napped = false, ended;
 
 	(void)data;
@@ -380,6 +372,9 @@ static void *run(void *data) {
 
 		terms_prepare();
 		lane_for_each(look_at, &round);
+		if (round.open > 0) {
+			nap = round.seldom == round.open ? WATCH_SELDOM_NS : WATCH_MAX_NS;
+		}
 		again = earlier(again, tell(round.now, &ended));
 		again = earlier(again, keeper_watch(round.now));
 		worker_collect(worker_idle);
@@ -389,7 +384,7 @@ static void *run(void *data) {
 		if (round.next == WAKE_NEVER) {
 			/* A short nap first: a program between two jobs then needs not wake us for
 			 * the next. */
-			round.next = nap_until(round.now, busy, &napped);
+			round.next = nap_until(round.now, busy, nap, &napped);
 		} else {
 			napped = false;
 		}

@@ -68,6 +68,10 @@ _Static_assert(sizeof(struct terms_page) == 16 + 72 * PROTO_TERMS_GPUS_MAX,
 /* Kernels of others may run so long into it, and for at most half of what it has to spare. */
 #define PROTO_OVERLAP_NS (100 * NSEC_PER_USEC)
 
+/* Kernels of a program that yields share a gate if together they take no longer: a gate takes 2.3 us
+ * of the GPU's time (H100). */
+#define PROTO_BEHIND_NS (200 * NSEC_PER_USEC)
+
 /* Copies of a program that go first are expected by others if the link is free in between for at
  * least so long: two pieces of others. */
 #define PROTO_APART_NS (250 * NSEC_PER_USEC)

@@ -18,9 +18,6 @@
 #define STREAMS_MAX 3
 #define CONNECTIONS 32
 
-/* So much may begin behind one open gate: a gate takes 2.3 us of the GPU's time (H100). */
-#define BEHIND_NS (100 * NSEC_PER_USEC)
-
 /* A stream that waits blocks those that share its connection to the GPU. More connections help, but
  * MPS has none to spare: with 32 in each program the fourth was refused (H200). */
 bool gate_others_go_on(void) {
@@ -51,16 +48,16 @@ static nsec_t each_ns(const struct op *op, nsec_t profiled, const struct kernel_
  * behind one already. */
 static bool is_behind(const struct op *op, nsec_t each) {
 	nsec_t behind = op->use->behind_ns;
-	bool is = each > 0 && behind > 0 && behind + each <= BEHIND_NS;
+	bool is = each > 0 && behind > 0 && behind + each <= PROTO_BEHIND_NS;
 
-	op->use->behind_ns = each == 0 ? BEHIND_NS : is ? behind + each : each;
+	op->use->behind_ns = each == 0 ? PROTO_BEHIND_NS : is ? behind + each : each;
 	return is;
 }
 
 /* @each: how long it takes; 0: not known. */
 static void wait_at_gate(const struct op *op, nsec_t each) {
 	CUdevice device = op->lane->device;
-	nsec_t takes = each > 0 && each < BEHIND_NS ? BEHIND_NS : each;
+	nsec_t takes = each > 0 && each < PROTO_BEHIND_NS ? PROTO_BEHIND_NS : each;
 	CUdeviceptr gate;
 	unsigned gpu;
 

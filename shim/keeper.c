@@ -51,10 +51,8 @@
 #define KEEPER_LATE_NS (300 * NSEC_PER_USEC)
 
 /* Kernels that take about as long have a gate together: the first of these are for those that take
- * nobody knows how long, and for those that take up to this; each other one for twice as long ones.
- */
+ * nobody knows how long, and for those that share one; each other one for twice as long ones. */
 #define KERNEL_GATES 16
-#define GATE_NS	     (100 * NSEC_PER_USEC)
 
 /* How much nearer what the kernels of a gate take comes to a shorter one: to one of so many. */
 #define SHORTER_PART 64
@@ -601,7 +599,7 @@ void keeper_cancel(const struct keeper_copy *copy) {
 static unsigned gate_of(nsec_t takes) {
 	unsigned i = takes > 0;
 
-	for (nsec_t most = GATE_NS; i < KERNEL_GATES - 1 && takes > most; most *= 2) {
+	for (nsec_t most = PROTO_BEHIND_NS; i < KERNEL_GATES - 1 && takes > most; most *= 2) {
 		i++;
 	}
 	return i;

@@ -11,6 +11,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
+#include "proto/terms.h"
 #include "shim/gate.h"
 #include "shim/kernel-time.h"
 #include "shim/lane.h"
@@ -18,6 +19,7 @@
 #include "shim/worker.h"
 
 #define US   NSEC_PER_USEC
+#define ALL  PROTO_BEHIND_NS /* that one gate is for */
 #define GATE 0x1000
 
 static unsigned n_waits;
@@ -109,15 +111,15 @@ static unsigned run(nsec_t launch_ns, unsigned n, bool graphs) {
 }
 
 static void short_launches_share_a_gate(void **state) {
-	assert_int_equal(run(10 * US, 10, false), 1);
-	assert_int_equal(told, 100 * US); /* as much as may follow */
-	assert_int_equal(run(10 * US, 11, false), 2);
-	assert_int_equal(run(10 * US, 100, false), 10);
-	assert_int_equal(run(50 * US, 10, false), 5);
+	assert_int_equal(run(ALL / 10, 10, false), 1);
+	assert_int_equal(told, ALL); /* as much as may follow */
+	assert_int_equal(run(ALL / 10, 11, false), 2);
+	assert_int_equal(run(ALL / 10, 100, false), 10);
+	assert_int_equal(run(ALL / 2, 10, false), 5);
 }
 
 static void long_launches_wait_each(void **state) {
-	assert_int_equal(run(51 * US, 10, false), 10);
+	assert_int_equal(run(ALL / 2 + US, 10, false), 10);
 	assert_int_equal(run(5000 * US, 10, false), 10);
 	assert_int_equal(told, 5000 * US);
 }
@@ -131,7 +133,7 @@ static void unknown_launches_wait_each(void **state) {
 static void what_is_profiled_counts(void **state) {
 	profiled = 10 * US;
 	assert_int_equal(run(5000 * US, 10, false), 1);
-	assert_int_equal(told, 100 * US);
+	assert_int_equal(told, ALL);
 	assert_int_equal(run(5000 * US, 10, true), 10); /* nobody has profiled graphs */
 	assert_int_equal(told, 0);
 	profiled = 0;
@@ -139,9 +141,9 @@ static void what_is_profiled_counts(void **state) {
 
 /* Of its own it is better known how long it takes. */
 static void what_was_measured_counts(void **state) {
-	of_kernel.ns = 20 * US;
+	of_kernel.ns = ALL / 5;
 	assert_int_equal(run(5000 * US, 10, false), 2);
-	assert_int_equal(told, 100 * US);
+	assert_int_equal(told, ALL);
 	of_kernel.ns = 300 * US;
 	assert_int_equal(run(10 * US, 10, false), 10);
 	assert_int_equal(told, 300 * US);

@@ -32,9 +32,6 @@
 /* How much later a kernel begins behind a gate, as measured on an H100. */
 #define GATE (23 * NSEC_PER_USEC / 10)
 
-/* Kernels behind one gate: as the shim does it. */
-#define BEHIND (100 * NSEC_PER_USEC)
-
 /* Launches of a job that are shorter than this, on all SMs, are looked at together. */
 #define LAUNCH_MIN (20 * NSEC_PER_USEC)
 
@@ -122,7 +119,7 @@ struct model_gpu search_gpu(const struct plan_gpu *gpu, unsigned lower) {
 		.pause = PAUSE,
 		.hold = HOLD,
 		.gate = GATE,
-		.behind = BEHIND,
+		.behind = PROTO_BEHIND_NS,
 		.guard = PROTO_GUARD_NS,
 		.overlap = PROTO_OVERLAP_NS,
 		.wake = PLAN_WAKE_MIN,

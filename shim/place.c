@@ -181,7 +181,7 @@ static void visit_end(struct visit *v) {
 	state_leave(v->token);
 }
 
-static bool order_is_due(const struct place *p) {
+HOT_CODE static bool order_is_due(const struct place *p) {
 	struct place *legacy;
 
 	switch (p->kind) {

@@ -2,6 +2,8 @@
  * hooks-module.c: tells kernel.c of every module, library and kernel that the program loads or
  * finds.
  */
+#include <errno.h>
+
 #include "shim/base/hot.h"
 #include "shim/enforce/kernel.h"
 #include "shim/graph.h"
@@ -138,11 +140,25 @@ CUresult on_cuLibraryGetModule(CUmodule *module, CUlibrary library) {
 	return rc;
 }
 
-HOT_CODE CUresult on_cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
-	CUresult rc = real_get()->cuKernelGetFunction(function, kernel);
+static __attribute__((noinline)) void function_found(CUkernel kernel, CUfunction function) {
+	int saved = errno, token;
 
-	TELL(rc, function && !kernel_function_is_known(kernel, *function),
-	     kernel_kernel_function_found(kernel, *function));
+	if (!state_bypass()) {
+		token = state_enter();
+		kernel_kernel_function_found(kernel, function);
+		state_leave(token);
+	}
+	errno = saved;
+}
+
+/* Libraries of NVIDIA's ask before each launch. */
+SBEET_EXPORT HOT_CODE CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
+	DRIVER_OR_RETURN(cuKernelGetFunction)
+	CUresult rc = real->cuKernelGetFunction(function, kernel);
+
+	if (rc == CUDA_SUCCESS && function && !kernel_function_is_known(kernel, *function)) {
+		function_found(kernel, *function);
+	}
 	return rc;
 }
 

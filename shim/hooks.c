@@ -127,6 +127,6 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
 		return rc;                      \
 	}
 
-#define LAUNCH(name, params, args) /* hooks-launch.c */
+#define BY_HAND(name, params, args)
 
 #include "shim/hooks.def"

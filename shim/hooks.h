@@ -24,6 +24,6 @@
 #define OP(name, params, args, kind, bytes, stream, traits)
 #define FOLLOW(name, params, args, per_thread)
 #define CHANGE(name, params, args)
-#define LAUNCH(name, params, args)
+#define BY_HAND(name, params, args)
 #define HOOK(name, params, args) CUresult on_##name params;
 #include "shim/hooks.def"

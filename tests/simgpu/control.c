@@ -376,7 +376,7 @@ static void run_ioctl(struct control_file *f, struct rm_packet *p) {
 	}
 }
 
-bool control_receive(struct control_file *f) {
+void control_receive(struct control_file *f) {
 	static _Alignas(16) struct rm_packet packet;
 	union {
 		struct cmsghdr head;
@@ -392,7 +392,7 @@ bool control_receive(struct control_file *f) {
 	int answer = -1;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-		return false;
+		return;
 	}
 	h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS) {
@@ -407,7 +407,6 @@ bool control_receive(struct control_file *f) {
 	if (answer >= 0) {
 		close(answer);
 	}
-	return !f->broken;
 }
 
 /* ---- files ---- */

@@ -29,8 +29,8 @@ struct control_file {
 /* A program has opened the file: @fd is taken, also when out of memory. */
 void control_open(struct server *s, int fd, int pid);
 struct control_file *control_free(struct control_file *f);
-/* Answers one ioctl. Return: whether there was one. */
-bool control_receive(struct control_file *f);
+/* Answers one ioctl, if there is one. */
+void control_receive(struct control_file *f);
 
 /* The context is gone: its group stays, and preempting that does nothing. */
 void control_forget(struct server *s, const struct context *ctx);

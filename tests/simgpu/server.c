@@ -330,20 +330,23 @@ static void server_pass(struct server *s) {
 	}
 }
 
-/* Reads what has come: @fds as server_poll() made it. */
-static void server_hear(struct server *s, const struct pollfd *fds) {
-	size_t n = 2;
+/* Reads what has come: @fds as server_poll() made it. What clients sent before an ioctl comes
+ * before it. So files take one packet: one that poll() did not see may have come behind a client's.
+ */
+static void server_hear(struct server *s, const struct pollfd *fds, size_t n_files) {
+	const struct pollfd *file = fds + 2, *client = file + n_files;
 
-	for (struct client *c = s->clients; c; c = c->next, n++) {
-		if (fds[n].revents & POLLOUT) {
+	for (struct client *c = s->clients; c; c = c->next, client++) {
+		if (client->revents & POLLOUT) {
 			client_flush(c);
 		}
-		if (fds[n].revents & (POLLIN | POLLHUP | POLLERR)) {
+		if (client->revents & (POLLIN | POLLHUP | POLLERR)) {
 			client_receive_burst(c);
 		}
 	}
-	for (struct control_file *f = s->files; f; f = f->next, n++) {
-		for (int i = 0; fds[n].revents && i < SERVER_BURST && control_receive(f); i++) {
+	for (struct control_file *f = s->files; f; f = f->next, file++) {
+		if (file->revents) {
+			control_receive(f);
 		}
 	}
 	if (fds[0].revents & POLLIN) {
@@ -357,15 +360,16 @@ static void server_hear(struct server *s, const struct pollfd *fds) {
 /* Waits for clients or the next event, and reads what has come. Return: 0 or negative errno. */
 static int server_poll(struct server *s) {
 	struct pollfd *fds;
-	size_t n = 2;
+	size_t n = 2, n_files = 0;
 	int r;
 
 	for (struct client *c = s->clients; c; c = c->next) {
 		n++;
 	}
 	for (struct control_file *f = s->files; f; f = f->next) {
-		n++;
+		n_files++;
 	}
+	n += n_files;
 	fds = calloc(n, sizeof(*fds));
 	if (!fds) {
 		return -ENOMEM;
@@ -373,18 +377,20 @@ static int server_poll(struct server *s) {
 	fds[0] = (struct pollfd){.fd = s->listen_fd, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = s->control_fd, .events = POLLIN};
 	n = 2;
+	/* poll() looks at one after the other, and may be held up in between: files first, so that
+	 * a launch is seen if the ioctl that was sent after it is. */
+	for (struct control_file *f = s->files; f; f = f->next) {
+		fds[n++] = (struct pollfd){.fd = f->fd, .events = POLLIN};
+	}
 	for (struct client *c = s->clients; c; c = c->next) {
 		fds[n++] = (struct pollfd){.fd = c->fd,
 					   .events = (short)((client_is_heard(c) ? POLLIN : 0) |
 							     (c->out ? POLLOUT : 0))};
 	}
-	for (struct control_file *f = s->files; f; f = f->next) {
-		fds[n++] = (struct pollfd){.fd = f->fd, .events = POLLIN};
-	}
 	r = poll(fds, n, server_timeout_ms(s));
 	server_pass(s);
 	if (r > 0) {
-		server_hear(s, fds);
+		server_hear(s, fds, n_files);
 	}
 	free(fds);
 	return 0;

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,8 +25,9 @@ void remote_init(const char *client, const char *simgpud) {
 	simgpud_path = simgpud;
 }
 
-int simgpud_stop(void) {
-	char *argv[] = {(char *)simgpud_path, (char *)"--stop", NULL};
+/* Return: its exit status, or -1. */
+static int simgpud_run(const char *option) {
+	char *argv[] = {(char *)simgpud_path, (char *)option, NULL};
 	int status;
 	pid_t pid;
 
@@ -34,6 +36,19 @@ int simgpud_stop(void) {
 		return -1;
 	}
 	return status;
+}
+
+int simgpud_start(const char *preloaded) {
+	int status;
+
+	setenv("LD_PRELOAD", preloaded, 1);
+	status = simgpud_run(NULL);
+	unsetenv("LD_PRELOAD");
+	return status;
+}
+
+int simgpud_stop(void) {
+	return simgpud_run("--stop");
 }
 
 const char *client_read(struct client *c) {

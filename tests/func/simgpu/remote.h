@@ -16,6 +16,9 @@ struct client {
 
 /* Both paths are borrowed. */
 void remote_init(const char *client, const char *simgpud);
+/* Starts the simgpud of this $SIMGPU_DIR before a client does, with a library preloaded. Return: as
+ * simgpud_stop(). */
+int simgpud_start(const char *preloaded);
 /* Ends the simgpud of this $SIMGPU_DIR. Return: its exit status, or -1. */
 int simgpud_stop(void);
 

@@ -278,7 +278,10 @@ until_true "the batch job works" status_is jobs again -ge 2
 again=$(job_id again)
 scontrol requeue "$again"
 until_true "its SMs are given back" eval '! "$ctl" allocation show "slurm-$again"'
-# Slurm would let it wait for two minutes.
+# Slurm would let it wait for two minutes: slurmd takes a job that is begun in the second in which it was killed for
+# the one that was killed.
+killed=$(date +%s)
+until_true "a second is over" eval '[ "$(date +%s)" -gt "$killed" ]'
 until_true "it starts again" eval 'scontrol update "JobId=$again" StartTime=now; job_state again RUNNING'
 until_true "it works again" status_is jobs again -ge 2
 "$ctl" allocation show "slurm-$again" --json | grep -q '"n_sms":46,.*"shared":false' || fail "the requeued job has not all SMs: $("$ctl" allocation list --json)"

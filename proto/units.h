@@ -37,6 +37,11 @@ static inline struct timeval nsec_timeval(nsec_t t) {
 				.tv_usec = (suseconds_t)(up % NSEC_PER_SEC / NSEC_PER_USEC)};
 }
 
+/* @t, or the nearest to it in [@low, @high]. */
+static inline nsec_t nsec_clamp(nsec_t t, nsec_t low, nsec_t high) {
+	return t < low ? low : t > high ? high : t;
+}
+
 /* A clock: nsec_now(), or one that a test sets. */
 typedef nsec_t (*clock_fn)(void);
 

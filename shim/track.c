@@ -203,10 +203,6 @@ void track_context_going(CUcontext context) {
 
 /* ---- the thread ---- */
 
-static nsec_t clamp(nsec_t t, nsec_t low, nsec_t high) {
-	return t < low ? low : t > high ? high : t;
-}
-
 /* How many operations of the lane's job the driver was handed. */
 static uint64_t count_ops(struct lane *lane, uint64_t job, bool *ret_inside) {
 	uint64_t n = 0;
@@ -286,7 +282,7 @@ static nsec_t look(struct lane *lane, nsec_t now) {
 	ask_all(lane);
 	if (lane_is_stopping(lane)) {
 		if (job_is_complete(lane) && job_stop(lane)) {
-			return now + clamp(v.linger, STOPPED_NS, WATCH_MAX_NS);
+			return now + nsec_clamp(v.linger, STOPPED_NS, WATCH_MAX_NS);
 		}
 	} else if (job_is_complete(lane) && job_try_close(lane)) {
 		watch_ended(&lane->watch);
@@ -343,8 +339,9 @@ static nsec_t nap_until(nsec_t now, nsec_t busy, nsec_t least, bool *napped) {
 		*napped = !*napped;
 		return *napped ? now + WATCH_MAX_NS : WAKE_NEVER;
 	}
-	return now - busy < NAP_FOR_NS ? now + clamp((now - busy) / NAP_PART, least, NAP_MAX_NS)
-				       : WAKE_NEVER;
+	return now - busy < NAP_FOR_NS
+		       ? now + nsec_clamp((now - busy) / NAP_PART, least, NAP_MAX_NS)
+		       : WAKE_NEVER;
 }
 
 static nsec_t earlier(nsec_t a, nsec_t b) {

@@ -8,10 +8,6 @@
 #define ASK_MAX_NS     (500 * NSEC_PER_USEC)
 #define ASK_WAITING_NS (5 * NSEC_PER_MSEC) /* a thread waits itself and will tell us */
 
-static nsec_t clamp(nsec_t t, nsec_t low, nsec_t high) {
-	return t < low ? low : t > high ? high : t;
-}
-
 static void meet(struct watch *w, const struct watch_view *v) {
 	if (v->job != w->job) {
 		w->own += w->job != 0 && w->own < WATCH_OWN_JOBS;
@@ -43,7 +39,7 @@ nsec_t watch_look(struct watch *w, const struct watch_view *v) {
 	}
 	if (!v->draining && v->now < w->active + v->linger) {
 		/* A program that keeps going is looked at less and less. */
-		w->pause = clamp(w->pause * 2, least, most);
+		w->pause = nsec_clamp(w->pause * 2, least, most);
 		return v->now + w->pause;
 	}
 	w->pause = 0;
@@ -53,8 +49,8 @@ nsec_t watch_look(struct watch *w, const struct watch_view *v) {
 nsec_t watch_again(const struct watch *w, const struct watch_view *v) {
 	nsec_t least = v->waiting && is_seldom(w, v) ? WATCH_SELDOM_NS : ASK_MIN_NS;
 
-	return v->now +
-	       clamp((v->now - w->active) / 16, least, v->waiting ? ASK_WAITING_NS : ASK_MAX_NS);
+	return v->now + nsec_clamp((v->now - w->active) / 16, least,
+				   v->waiting ? ASK_WAITING_NS : ASK_MAX_NS);
 }
 
 void watch_ended(struct watch *w) {

@@ -10,10 +10,6 @@ static int compare_times(const void *a, const void *b) {
 	return (x > y) - (x < y);
 }
 
-static nsec_t clamp(nsec_t t, nsec_t from, nsec_t to) {
-	return t < from ? from : t > to ? to : t;
-}
-
 uint64_t power_energy_pj(const struct power_gpu *gpu, unsigned index,
 			 const struct power_segment *segments, size_t n_segments, nsec_t from,
 			 nsec_t to, nsec_t *edges) {
@@ -23,8 +19,8 @@ uint64_t power_energy_pj(const struct power_gpu *gpu, unsigned index,
 
 	for (size_t i = 0; i < n_segments; i++) {
 		if (segments[i].gpu == index) {
-			edges[n_edges++] = clamp(segments[i].start, from, to);
-			edges[n_edges++] = clamp(segments[i].end, from, to);
+			edges[n_edges++] = nsec_clamp(segments[i].start, from, to);
+			edges[n_edges++] = nsec_clamp(segments[i].end, from, to);
 		}
 	}
 	qsort(edges, n_edges, sizeof(*edges), compare_times);

@@ -2,8 +2,8 @@
  * job-start.c: what libsbeet.so adds to the launch that opens a job, to the launches inside it and
  * to the wait that ends it, in nanoseconds, on any GPU or the simulated one.
  *
- * Two processes run the same jobs in short turns, one with libsbeet.so and one without it, in the
- * order with, without, without, with. Each call is timed on its own. A job is one launch, some more
+ * It runs the same jobs in short turns with libsbeet.so and without it (bypass.c), in the order
+ * with, without, without, with. Each call is timed on its own. A job is one launch, some more
  * launches, and cuStreamSynchronize(). The first jobs of a turn don't count: they warm the caches
  * up again.
  *
@@ -11,23 +11,23 @@
  * neighbouring turns, of the difference between their medians, and lies between `added_low_ns` and
  * `added_high_ns` with 95 % confidence. Run it under `sbeetctl run`.
  *
- * usage: job-start CASE [PAUSE_US [ROUNDS [JOBS]]]
+ * usage: job-start CASE LIBBYPASS [PAUSE_US [ROUNDS [JOBS [hold]]]]
  *   PAUSE_US  sleep between two jobs (0)
  *   ROUNDS    of four turns (100)
  *   JOBS      in a turn, without the first ones (50)
+ *   hold      at the end wait until standard input is closed
  *
  * TOUCH_KIB: so much memory is written before each launch inside, as programs that do more than
  * launching have other things in the caches then (0).
  */
 #include <cuda.h>
+#include <dlfcn.h>
 #include <err.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -131,25 +131,9 @@ static void run_turn(unsigned jobs, unsigned pause_us) {
 	}
 }
 
-/* Whole or not at all: false at the end. */
-static bool transfer(int fd, void *data, size_t size, bool out) {
-	for (char *p = data; size > 0;) {
-		ssize_t n = out ? write(fd, p, size) : read(fd, p, size);
-
-		if (n <= 0) {
-			return false;
-		}
-		p += n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
-/* Says how it went, turn by turn, until nobody wants another one. */
-static int serve(unsigned jobs, unsigned pause_us) {
+static void open_gpu(void) {
 	CUcontext context;
 	CUmodule module;
-	char word = 0;
 
 	check(cuInit(0));
 	check(cuDevicePrimaryCtxRetain(&context, 0));
@@ -157,50 +141,22 @@ static int serve(unsigned jobs, unsigned pause_us) {
 	check(cuModuleLoadData(&module, image));
 	check(cuModuleGetFunction(&function, module, "nothing"));
 	check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	run_turn(jobs, pause_us);
-	while (transfer(STDIN_FILENO, &word, 1, false)) {
-		run_turn(jobs, pause_us);
-		for (enum operation o = 0; o < N_OPERATIONS; o++) {
-			if (!transfer(STDOUT_FILENO, one.ns[o],
-				      jobs * operations[o].each * sizeof(uint32_t), true)) {
-				return 2;
-			}
-		}
-	}
-	return 0;
 }
 
 /* ---- the comparison ---- */
 
+static int (*bypass_switch)(int off); /* see bypass.c */
+
+/* With the shim, or without it. */
 struct side {
-	pid_t pid;
-	int ask, answer;
+	bool with;
 	uint32_t *ns[N_OPERATIONS]; /* of all turns */
 	double *medians[N_OPERATIONS];
 	unsigned turns;
 };
 
-static void start(struct side *side, bool with, char **argv, unsigned turns, unsigned jobs) {
-	int ask[2], answer[2];
-
-	if (pipe2(ask, O_CLOEXEC) < 0 || pipe2(answer, O_CLOEXEC) < 0) {
-		err(2, "pipe");
-	}
-	side->pid = fork();
-	if (side->pid == 0) {
-		dup2(ask[0], STDIN_FILENO);
-		dup2(answer[1], STDOUT_FILENO);
-		setenv("JOB_START_SERVE", "1", 1);
-		if (!with) {
-			unsetenv("LD_PRELOAD");
-		}
-		execv("/proc/self/exe", argv);
-		err(2, "exec");
-	}
-	close(ask[0]);
-	close(answer[1]);
-	side->ask = ask[1];
-	side->answer = answer[0];
+static void side_init(struct side *side, bool with, unsigned turns, unsigned jobs) {
+	side->with = with;
 	for (enum operation o = 0; o < N_OPERATIONS; o++) {
 		side->ns[o] = allocate((size_t)turns * jobs * operations[o].each, sizeof(uint32_t));
 		side->medians[o] = allocate(turns, sizeof(double));
@@ -219,18 +175,14 @@ static int compare(const void *a, const void *b) {
 	return (x > y) - (x < y);
 }
 
-static void take_turn(struct side *side, unsigned jobs) {
-	char word = 1;
-
-	if (!transfer(side->ask, &word, 1, true)) {
-		errx(2, "a program is gone");
+static void take_turn(struct side *side, unsigned jobs, unsigned pause_us) {
+	if (bypass_switch(!side->with) <= 0) {
+		errx(2, "the shim can't be switched");
 	}
+	run_turn(jobs, pause_us);
 	for (enum operation o = 0; o < N_OPERATIONS; o++) {
 		size_t n = (size_t)jobs * operations[o].each;
 
-		if (!transfer(side->answer, one.ns[o], n * sizeof(uint32_t), false)) {
-			errx(2, "a program is gone");
-		}
 		memcpy(side->ns[o] + side->turns * n, one.ns[o], n * sizeof(uint32_t));
 		qsort(one.ns[o], n, sizeof(uint32_t), compare_ns);
 		side->medians[o][side->turns] = one.ns[o][n / 2];
@@ -274,12 +226,12 @@ static void say(const char *name, unsigned pause_us, struct side *with, struct s
 	       added[(unsigned)(turns / 2.0 + margin)], p99[0], p99[1], (int)p99[1] - (int)p99[0]);
 }
 
-static void stop(struct side *side) {
-	int status;
+static void load_bypass(const char *path) {
+	void *library = dlopen(path, RTLD_NOW);
 
-	close(side->ask);
-	if (waitpid(side->pid, &status, 0) != side->pid || status != 0) {
-		errx(2, "a program ended with status %#x", status);
+	bypass_switch = library ? (int (*)(int))dlsym(library, "bypass_switch") : NULL;
+	if (!bypass_switch) {
+		errx(2, "%s", dlerror());
 	}
 }
 
@@ -295,38 +247,33 @@ static unsigned number(const char *text, unsigned least, unsigned most) {
 
 int main(int argc, char **argv) {
 	static struct side with, without;
-	unsigned pause_us = argc > 2 ? number(argv[2], 0, 1000000) : 0;
-	unsigned rounds = argc > 3 ? number(argv[3], 1, TURNS_MAX / 2) : 100;
-	unsigned jobs = argc > 4 ? number(argv[4], 1, JOBS_MAX - WARM) : 50;
-	const char *preload = getenv("LD_PRELOAD");
+	unsigned pause_us = argc > 3 ? number(argv[3], 0, 1000000) : 0;
+	unsigned rounds = argc > 4 ? number(argv[4], 1, TURNS_MAX / 2) : 100;
+	unsigned jobs = argc > 5 ? number(argv[5], 1, JOBS_MAX - WARM) : 50;
 
-	if (argc < 2 || argc > 6) {
-		errx(2, "usage: job-start CASE [PAUSE_US [ROUNDS [JOBS [hold]]]]");
+	if (argc < 3 || argc > 7) {
+		errx(2, "usage: job-start CASE LIBBYPASS [PAUSE_US [ROUNDS [JOBS [hold]]]]");
 	}
 	if (getenv("TOUCH_KIB")) {
 		touched_bytes = (size_t)number(getenv("TOUCH_KIB"), 0, 1 << 20) << 10;
 		touched = allocate(touched_bytes + 1, 1);
 	}
-	if (getenv("JOB_START_SERVE")) {
-		return serve(jobs, pause_us);
-	}
-	if (!preload || !strstr(preload, "libsbeet.so")) {
-		errx(2, "run it under 'sbeetctl run'");
-	}
-	start(&with, true, argv, 2 * rounds, jobs);
-	start(&without, false, argv, 2 * rounds, jobs);
+	open_gpu();
+	load_bypass(argv[2]);
+	side_init(&with, true, 2 * rounds, jobs);
+	side_init(&without, false, 2 * rounds, jobs);
+	run_turn(jobs, pause_us);
 	for (unsigned i = 0; i < rounds; i++) {
-		take_turn(&with, jobs);
-		take_turn(&without, jobs);
-		take_turn(&without, jobs);
-		take_turn(&with, jobs);
+		take_turn(&with, jobs, pause_us);
+		take_turn(&without, jobs, pause_us);
+		take_turn(&without, jobs, pause_us);
+		take_turn(&with, jobs, pause_us);
 	}
 	for (enum operation o = 0; o < N_OPERATIONS; o++) {
 		say(argv[1], pause_us, &with, &without, o, jobs);
 	}
-	while (argc > 5 && read(STDIN_FILENO, &(char){0}, 1) > 0) { /* until it is closed */
+	fflush(stdout);
+	while (argc > 6 && read(STDIN_FILENO, &(char){0}, 1) > 0) { /* until it is closed */
 	}
-	stop(&with);
-	stop(&without);
 	return 0;
 }

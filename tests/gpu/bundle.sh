@@ -36,7 +36,7 @@ cp -r tests/apps/ptx "$bundle/"
 cp -r tests/apps/corpus/ptx "$bundle/corpus"
 "$nvcc" -ptx -O3 -arch=compute_75 -o "$bundle/rates.ptx" tests/gpu/rates.cu
 "$nvcc" -O2 -gencode arch=compute_75,code=compute_75 -o "$bundle/bin/busy" tests/gpu/busy.cu
-cp "$build/shim/libsbeet.so" "$bundle/lib/"
+cp "$build/shim/libsbeet.so" "$build/tests/bench/libbypass.so" "$bundle/lib/"
 for app in "$build"/tests/apps/runtime/*-static; do
 	cp "$app" "$bundle/apps/$(basename "$app" -static)"
 done

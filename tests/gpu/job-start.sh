@@ -1,18 +1,18 @@
 #!/bin/sh
 # Runs on a machine with a GPU (or on the simulated one) in the folder that bundle.sh made: what a job's
-# start, a launch inside it and its end cost under libsbeet.so, against the same program without it, in turns
-# of some milliseconds (bench/job-start.c). JSON lines in $OUT/job-start.txt, and a summary, also in
+# start, a launch inside it and its end cost under libsbeet.so, against the same program without it, in turns of
+# some milliseconds within one process (bench/job-start.c). JSON lines in $OUT/job-start.txt, and a summary, also in
 # $OUT/job-start-summary.txt.
 #
 # Conditions: asked (policy fcfs: each job asks sbeetd), terms (policy steer, whole GPU), terms-set (policy
 # steer, a green context of MAX_SMS SMs). Each back to back and with 1 ms between jobs.
 #
-# Where a process happens to lie the same code is some 100 ns faster or slower, so each is measured in several
-# pairs of processes. At the end, for each condition, pause and operation, the median of what the pairs say, its
-# 95 % interval (order statistics; of fewer than six pairs the least and the most), and the same of the p99.
+# Where a process happens to lie counts, so each is measured in several of them. At the end, for each condition,
+# pause and operation, the median of what the processes say, its 95 % interval (order statistics; of fewer than
+# six the least and the most), and the same of the p99.
 #
-# CONDITIONS (asked terms terms-set), PAUSES ("0 1000", in us), PAIRS (20), ROUNDS (200; of four turns, by all
-# pairs together), JOBS (50 and, with pauses, 10 in a turn), MAX_SMS (64), CPUS (4-7 where there are 8): the
+# CONDITIONS (asked terms terms-set), PAUSES ("0 1000", in us), PROCESSES (20), ROUNDS (200; of four turns, by all
+# processes together), JOBS (50 and, with pauses, 10 in a turn), MAX_SMS (64), CPUS (4-7 where there are 8): the
 # defaults take a minute or two.
 # Exit 1 if jobs did not run as the condition says.
 set -u
@@ -20,10 +20,10 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/manage.sh"
 failed=0
-pairs=${PAIRS:-20}
-rounds=$((${ROUNDS:-200} / pairs))
+processes=${PROCESSES:-20}
+rounds=$((${ROUNDS:-200} / processes))
 [ "$rounds" -gt 0 ] || {
-	echo "job-start.sh: ROUNDS must be at least PAIRS ($pairs)" >&2
+	echo "job-start.sh: ROUNDS must be at least PROCESSES ($processes)" >&2
 	exit 2
 }
 on=
@@ -42,8 +42,8 @@ await_set() {
 	done
 }
 
-# CONDITION PAUSE OPTIONS...: by one pair of processes; of `sbeetctl run`.
-measure_pair() {
+# CONDITION PAUSE OPTIONS...: by one process; of `sbeetctl run`.
+measure_process() {
 	condition=$1
 	pause=$2
 	shift 2
@@ -51,7 +51,7 @@ measure_pair() {
 	[ "$pause" -eq 0 ] || jobs=${JOBS:-10}
 	# shellcheck disable=SC2086 # several words
 	managed --task job-start "$@" --require -- \
-		$on "$here/bin/job-start" "$condition" "$pause" "$rounds" "$jobs" hold \
+		$on "$here/bin/job-start" "$condition" "$here/lib/libbypass.so" "$pause" "$rounds" "$jobs" hold \
 		<"$scratch/hold" >"$scratch/lines" &
 	program=$!
 	measured=0
@@ -59,6 +59,8 @@ measure_pair() {
 	[ "$condition" != terms-set ] || await_set || measured=1
 	exec 9>&-
 	wait "$program" || measured=1
+	# A first turn, and half of the others: the shim sees nothing of those without it.
+	seen=$((seen + (1 + 2 * rounds) * (jobs + 2)))
 	cat "$scratch/lines" >>"$out/job-start.txt"
 	return $measured
 }
@@ -68,18 +70,18 @@ measure() {
 	kind=$1
 	shift
 	for pause in ${PAUSES:-0 1000}; do
-		pair=0
-		while [ $pair -lt "$pairs" ]; do
-			measure_pair "$kind" "$pause" "$@" || {
+		process=0
+		while [ $process -lt "$processes" ]; do
+			measure_process "$kind" "$pause" "$@" || {
 				failed=1
 				break
 			}
-			pair=$((pair + 1))
+			process=$((process + 1))
 		done
 	done
 }
 
-# What the pairs say of each operation, in the order of the lines.
+# What the processes say of each operation, in the order of the lines.
 summarize() {
 	sed -n 's/.*"case":"\([^"]*\)","pause_us":\([0-9]*\).*"operation":"\([^"]*\)".*"added_p50_ns":\(-*[0-9]*\).*"added_p99_ns":\(-*[0-9]*\).*/\1, after \2 us: \3;\4;\5/p' \
 		"$out/job-start.txt" | awk -F ';' '
@@ -108,20 +110,20 @@ summarize() {
 			for (o = 1; o <= k; o++) {
 				what = order[o]
 				middle = median_of(p50[what])
-				printf "%s: %+d ns (%+d to %+d in %d pairs)", what, middle, low, high, n[what]
+				printf "%s: %+d ns (%+d to %+d in %d processes)", what, middle, low, high, n[what]
 				middle = median_of(p99[what])
 				printf ", p99 %+d (%+d to %+d)\n", middle, low, high
 			}
 		}' | tee "$out/job-start-summary.txt"
 }
 
-# Jobs ran, and asked for all, or for none.
+# All jobs with the shim were seen and no others, and asked for all, or for none.
 ran_as() { # CONDITION
 	tool "$ctl" status --json=short >"$scratch/status"
 	jobs=$(sed -n 's/.*"jobs_done": *\([0-9]*\).*/\1/p' "$scratch/status")
 	grants=$(sed -n 's/.*"grants": *\([0-9]*\).*/\1/p' "$scratch/status")
 	[ "$1" = asked ] && wanted=$jobs || wanted=0
-	[ "${jobs:-0}" -gt 0 ] && [ "${grants:-0}" -eq "$wanted" ]
+	[ "${jobs:-0}" -eq "$seen" ] && [ "${grants:-0}" -eq "$wanted" ]
 }
 
 # sbeetd may hear us before it hears the program's last words.
@@ -130,7 +132,7 @@ check() { # CONDITION
 	until ran_as "$1"; do
 		tries=$((tries + 1))
 		[ "$tries" -le 200 ] || {
-			echo "job-start.sh: $1: $jobs jobs, $grants of them were asked for" >&2
+			echo "job-start.sh: $1: $jobs jobs instead of $seen, $grants of them were asked for" >&2
 			failed=1
 			return
 		}
@@ -142,6 +144,7 @@ check() { # CONDITION
 mkfifo "$scratch/hold"
 start_mps
 for condition in ${CONDITIONS:-asked terms terms-set}; do
+	seen=0
 	case $condition in
 	asked)
 		start_daemon --policy fcfs --sharing mps

@@ -3,20 +3,19 @@
 # costs ResNet-50 inference, two programs on halves of the GPU against each alone on the same half and
 # against MPS alone, and how soon jobs start and SMs come back, by the daemon's times.
 #
-# All programs are started once and run in turns of a fraction of a second (frameworks/turns.py): a
-# machine's speed changes by more than what is measured. On $OUT/speed.txt (stdout, too); each step's time
-# and the traces in speed.tar.gz.
+# What the shim costs is measured within one process (frameworks/cost.py). All other programs are started once and
+# run in turns of a fraction of a second (frameworks/turns.py): a machine's speed changes by more than what is
+# measured. On $OUT/speed.txt (stdout, too); each step's time and the traces in speed.tar.gz.
 #
 # PARTS: which of grant (sbeetd's own part), cost (what the shim costs), pairs (halves of the GPU), latency (how
-# soon jobs start, by traces) and start (job-start.sh); all. ROUNDS_COST, ROUNDS_PAIRS, TRACE_S: how long; the
-# defaults take a few minutes. PAIRS_COST (4): pairs of processes that share the rounds of cost, for where a process
-# happens to lie counts. An interval gets narrower with more of both: PARTS=cost PAIRS_COST=10 ROUNDS_COST=500.
+# soon jobs start, by traces) and start (job-start.sh); all. COST_S (20), ROUNDS_PAIRS, TRACE_S: how long; the
+# defaults take a few minutes. PROCESSES_COST (8): where a process happens to lie counts.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/manage.sh"
-rounds_cost=${ROUNDS_COST:-100}
-pairs_cost=${PAIRS_COST:-4}
+cost_s=${COST_S:-20}
+processes_cost=${PROCESSES_COST:-8}
 rounds_pairs=${ROUNDS_PAIRS:-10}
 trace_s=${TRACE_S:-4}
 parts=" ${PARTS:-grant cost pairs latency start} "
@@ -40,17 +39,14 @@ say() {
 	echo "$*" | tee -a "$out/speed.txt"
 }
 
-# NAME HOW MODE [CPUS]: started, and ready for turns when it has said "warm".
+# NAME HOW MODE: started, and ready for turns when it has said "warm".
 serve() {
 	mkfifo "$scratch/$1.in" "$scratch/$1.out"
-	on=
-	[ $# -lt 4 ] || [ "$(nproc)" -lt 8 ] || on="taskset -c $4"
 	programs="$programs $1"
-	# shellcheck disable=SC2086 # several words
 	case $2 in
-	bare) timeout 300 $on python3 "$here/frameworks/speed.py" "$3" serve \
+	bare) timeout 300 python3 "$here/frameworks/speed.py" "$3" serve \
 		"$scratch/$1.in" "$scratch/$1.out" ;;
-	shim) managed --log info --task "$1" -- $on python3 "$here/frameworks/speed.py" "$3" serve \
+	shim) managed --log info --task "$1" -- python3 "$here/frameworks/speed.py" "$3" serve \
 		"$scratch/$1.in" "$scratch/$1.out" ;;
 	esac >"$scratch/$1.log" 2>&1 &
 }
@@ -132,22 +128,18 @@ if wanted grant; then
 	done
 fi
 
-# What the shim costs a program that has the GPU for itself. The turns of one pair of processes don't know what it
-# costs in another pair.
+# What the shim costs a program that has the GPU for itself.
 cost() {
-	pair=0
-	phases=
-	comparisons=
-	while [ $pair -lt "$pairs_cost" ]; do
-		pair=$((pair + 1))
-		serve "bare$pair" bare infer 4,5
-		serve "shim$pair" shim infer 4,5
-		phases="$phases bare$pair=bare$pair shim$pair=shim$pair"
-		comparisons="$comparisons${comparisons:+,}shim$pair@shim$pair/bare$pair@bare$pair"
+	process=0
+	while [ $process -lt "$processes_cost" ]; do
+		process=$((process + 1))
+		on=
+		[ "$(nproc)" -lt 8 ] || on="taskset -c 4,5"
+		# shellcheck disable=SC2086 # several words
+		managed --task cost --require -- $on python3 "$here/frameworks/cost.py" measure "$cost_s" \
+			"$here/lib/libbypass.so" >>"$scratch/cost.json" || exit 1
 	done
-	await
-	# shellcheck disable=SC2086 # several words
-	turns $(((rounds_cost + pairs_cost - 1) / pairs_cost)) 0.1 "$scratch/cost.json" $phases -- "$comparisons"
+	python3 "$here/frameworks/cost.py" summary <"$scratch/cost.json" | tee -a "$out/speed.txt"
 }
 
 # On halves: alone, in pairs, and beside what takes one thing only.

@@ -4,8 +4,7 @@ usage: turns.py FOLDER ROUNDS SECONDS RESULT.json PHASE... [-- COMPARISON...]
 PHASE: NAME=PROGRAM[+PROGRAM...]: those that run at the same time; PROGRAM.in and PROGRAM.out in FOLDER are
 the pipes that speed.py was given. A round runs each phase once, every other round backwards.
 COMPARISON: PROGRAM@PHASE/PROGRAM@PHASE: the rate of the one against that of the other, and their 99th
-percentiles. Several with commas between them are pairs of processes that measure the same: then also the
-median of what they say of the rate, and its range.
+percentiles.
 
 A machine's speed drifts by more than what is measured. So each turn is compared with its neighbour of the
 same round: the median of these ratios is printed, and the range that holds the true median with 95 %
@@ -28,7 +27,7 @@ def median_range(v):
     v, n, k, tail = sorted(v), len(v), 0, 0.5 ** len(v)
     while k < n // 2 and tail <= 0.025:
         k += 1
-        tail += math.comb(n, k) * 0.5 ** n
+        tail += math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
     return v[max(k - 1, 0)], v[min(n - k, n - 1)]
 
 
@@ -93,14 +92,9 @@ def main():
             draws.append(quantile(pooled(a, picks), .99) / quantile(pooled(b, picks), .99))
         ratio = quantile(pooled(a, everything), .99) / quantile(pooled(b, everything), .99)
         print(f", p99 {ratio:.3f} times ({quantile(draws, .025):.3f} to {quantile(draws, .975):.3f})")
-        return median(ratios)
 
     for comparison in comparisons:
-        rate = [compare(pair) for pair in comparison.split(",")]
-        if len(rate) > 1:
-            low, high = median_range(rate)
-            print(f"{len(rate)} pairs: rate {100 * median(rate):.2f} % ({100 * low:.2f} to {100 * high:.2f}), "
-                  f"from {100 * min(rate):.2f} to {100 * max(rate):.2f}")
+        compare(comparison)
     with open(result, "w") as file:
         json.dump({f"{m} in {phase}": t for (phase, m), t in turns.items()}, file)
 

@@ -2,7 +2,7 @@
  * launch-parts.c: what the things cost that a wrapper may do at each launch, right beside a launch
  * of the real driver, where caches and store buffers are as that leaves them. Nanoseconds added to
  * back-to-back launches of an empty kernel, each part against bare launches by turns. At the end,
- * what it costs to launch into a green context's stream instead.
+ * what it costs to launch into a stream of the program's own, or a green context's, instead.
  *
  * usage: launch-parts RATES.PTX
  */
@@ -141,6 +141,7 @@ int main(int argc, char **argv) {
 	FILE *f = argc == 2 ? fopen(argv[1], "r") : NULL;
 	CUcontext context;
 	struct green green;
+	CUstream own;
 	CUmodule module;
 
 	if (!f || !fread(ptx, 1, sizeof(ptx) - 1, f)) {
@@ -161,6 +162,10 @@ int main(int argc, char **argv) {
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		measure(parts[i].name, parts[i].before, NULL);
 	}
+	if (plain_driver.cuStreamCreate(&own, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
+		errx(1, "cuStreamCreate");
+	}
+	measure("a stream of its own", NULL, own);
 	if (green_init(&green, 0, GREEN_SMS) == 0) {
 		measure("a stream of 64 SMs", NULL, green.stream);
 		green_deinit(&green);

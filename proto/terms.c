@@ -25,6 +25,8 @@ enum {
 	END = 52,
 };
 
+#define HOT __attribute__((hot)) /* for the shim: see shim/base/hot.h */
+
 static uint64_t bits(uint64_t word, unsigned from, unsigned to) {
 	return word >> from & ((UINT64_C(1) << (to - from)) - 1);
 }
@@ -58,7 +60,7 @@ uint64_t terms_pack(const struct terms *t) {
 	       (uint64_t)t->back_by_kernel << BACK;
 }
 
-struct terms terms_unpack(uint64_t word) {
+HOT struct terms terms_unpack(uint64_t word) {
 	struct terms t = {
 		.steered = bits(word, VALID, LEVEL),
 		.level = (unsigned)bits(word, LEVEL, COPIES),
@@ -83,7 +85,7 @@ struct terms terms_unpack(uint64_t word) {
 	return t;
 }
 
-bool terms_has_set(uint64_t word) {
+HOT bool terms_has_set(uint64_t word) {
 	return bits(word, COUNT, GROUP) > 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "shim/attach.h"
+#include "shim/base/hot.h"
 #include "shim/capture.h"
 #include "shim/copy-back.h"
 #include "shim/enforce/enforce.h"
@@ -36,12 +37,12 @@ static CUstream where(CUstream stream, bool per_thread) {
 	return place_active() ? place_where(stream, per_thread) : stream;
 }
 
-static void wait_end(void) {
+HOT_CODE static void wait_end(void) {
 	state_self.depth--;
 	atomic_fetch_sub(&wait_threads, 1);
 }
 
-CUresult on_cuCtxSynchronize(void) {
+HOT_CODE CUresult on_cuCtxSynchronize(void) {
 	point_t t = wait_begin();
 	CUresult rc = real_get()->cuCtxSynchronize();
 
@@ -53,7 +54,7 @@ CUresult on_cuCtxSynchronize(void) {
 	return rc;
 }
 
-CUresult on_cuCtxSynchronize_v2(CUcontext context) {
+HOT_CODE CUresult on_cuCtxSynchronize_v2(CUcontext context) {
 	point_t t = wait_begin();
 	CUresult rc = real_get()->cuCtxSynchronize_v2(context);
 
@@ -65,7 +66,7 @@ CUresult on_cuCtxSynchronize_v2(CUcontext context) {
 	return rc;
 }
 
-CUresult on_cuStreamSynchronize(CUstream stream) {
+HOT_CODE CUresult on_cuStreamSynchronize(CUstream stream) {
 	point_t t = wait_begin();
 	CUresult rc = real_get()->cuStreamSynchronize(where(stream, false));
 
@@ -77,7 +78,7 @@ CUresult on_cuStreamSynchronize(CUstream stream) {
 	return rc;
 }
 
-CUresult on_cuStreamSynchronize_ptsz(CUstream stream) {
+HOT_CODE CUresult on_cuStreamSynchronize_ptsz(CUstream stream) {
 	point_t t = wait_begin();
 	CUresult rc = real_get()->cuStreamSynchronize_ptsz(where(stream, true));
 

@@ -193,7 +193,7 @@ static struct books_job take_terms(struct lane *lane, const struct job_need *nee
 }
 
 /* A job more is open, or one is over. */
-static void begun(struct lane *lane) {
+HOT_CODE static void begun(struct lane *lane) {
 	lane_count_job(1);
 	uint64_t terms = atomic_load(&lane->terms);
 
@@ -205,7 +205,7 @@ static void begun(struct lane *lane) {
 }
 
 /* The lane's job is no longer to be awaited, or to yield. */
-static void forget_due(struct lane *lane) {
+HOT_CODE static void forget_due(struct lane *lane) {
 	if (atomic_load(&lane->due_ns)) {
 		atomic_store(&lane->due_ns, 0);
 		seat_due_changed(lane->device);
@@ -213,7 +213,7 @@ static void forget_due(struct lane *lane) {
 	expected_closed(lane);
 }
 
-static void over(struct lane *lane) {
+HOT_CODE static void over(struct lane *lane) {
 	lane_count_job(-1);
 	seat_job_closed(lane->device);
 }
@@ -334,7 +334,7 @@ int job_open_any(const struct job_place *places, unsigned n, uint32_t tid, bool 
 
 /* ---- closing ---- */
 
-static bool anyone_inside(struct lane *lane) {
+HOT_CODE static bool anyone_inside(struct lane *lane) {
 	worker_for_each(w) {
 		if (atomic_load(&w->inside) == lane) {
 			return true;
@@ -343,7 +343,7 @@ static bool anyone_inside(struct lane *lane) {
 	return false;
 }
 
-static bool all_complete(struct lane *lane, uint64_t job) {
+HOT_CODE static bool all_complete(struct lane *lane, uint64_t job) {
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->job) == job && atomic_load(&u->lane) == lane &&
@@ -355,7 +355,7 @@ static bool all_complete(struct lane *lane, uint64_t job) {
 	return true;
 }
 
-bool job_is_held(struct lane *lane) {
+HOT_CODE bool job_is_held(struct lane *lane) {
 	uint32_t state = atomic_load(&lane->state);
 
 	return (mark_holds(lane->mark) ||
@@ -363,7 +363,7 @@ bool job_is_held(struct lane *lane) {
 	       (state == LANE_OPEN || state == LANE_STOPPED || lane_is_stopping(lane));
 }
 
-bool job_is_complete(struct lane *lane) {
+HOT_CODE bool job_is_complete(struct lane *lane) {
 	return !anyone_inside(lane) && all_complete(lane, atomic_load(&lane->job));
 }
 
@@ -392,14 +392,14 @@ static uint64_t outside_blocks(struct lane *lane) {
 	return n;
 }
 
-static void count_outside(struct lane *lane) {
+HOT_CODE static void count_outside(struct lane *lane) {
 	if (enforcement_has(lane->grant.enforcement, ENFORCEMENT_BY_TWIN)) {
 		lane->outside += outside_blocks(lane);
 	}
 }
 
 /* Return: whether all its kernels are known to have ended by sums->kernel_end_ns. */
-static bool add_use(struct job_sums *sums, const struct stream_use *u) {
+HOT_CODE static bool add_use(struct job_sums *sums, const struct stream_use *u) {
 	nsec_t launched = atomic_load_explicit(&u->launched_ns, memory_order_relaxed);
 	nsec_t ended = atomic_load_explicit(&u->ended_ns, memory_order_relaxed);
 	uint64_t launches = atomic_load_explicit(&u->launches, memory_order_relaxed);
@@ -418,7 +418,7 @@ static bool add_use(struct job_sums *sums, const struct stream_use *u) {
 	return atomic_load_explicit(&u->n_ended, memory_order_relaxed) == launches;
 }
 
-static void sum_of(struct lane *lane, uint64_t job, struct job_sums *ret) {
+HOT_CODE static void sum_of(struct lane *lane, uint64_t job, struct job_sums *ret) {
 	bool ends_known = true;
 
 	*ret = (struct job_sums){0};
@@ -434,14 +434,14 @@ static void sum_of(struct lane *lane, uint64_t job, struct job_sums *ret) {
 	}
 }
 
-uint64_t job_sum(struct lane *lane, struct job_sums *ret) {
+HOT_CODE uint64_t job_sum(struct lane *lane, struct job_sums *ret) {
 	uint64_t job = atomic_load(&lane->job);
 
 	sum_of(lane, job, ret);
 	return job;
 }
 
-static void report(struct lane *lane, uint64_t outside) {
+HOT_CODE static void report(struct lane *lane, uint64_t outside) {
 	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 	struct job_sums sums;
@@ -474,7 +474,7 @@ static void learn_launch(struct lane *lane, nsec_t each) {
 	atomic_store_explicit(&lane->launch_ns, each, memory_order_relaxed);
 }
 
-static void close_book(struct lane *lane, uint64_t job) {
+HOT_CODE static void close_book(struct lane *lane, uint64_t job) {
 	struct job_sums sums;
 	nsec_t now = nsec_now();
 
@@ -485,7 +485,7 @@ static void close_book(struct lane *lane, uint64_t job) {
 	books_close(job, now, &sums);
 }
 
-bool job_try_close(struct lane *lane) {
+HOT_CODE bool job_try_close(struct lane *lane) {
 	uint32_t state = atomic_load(&lane->state);
 
 	if ((state != LANE_OPEN && state != LANE_DRAINING && state != LANE_STOPPED) ||
@@ -547,7 +547,7 @@ static bool lock_aside(struct lane *lane) {
 }
 
 /* With lock_aside(), which this undoes. @all: those that are not complete too. */
-static void close_aside(struct lane *lane, bool all) {
+HOT_CODE static void close_aside(struct lane *lane, bool all) {
 	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
 		uint64_t job = atomic_load(&lane->aside[i]);
 
@@ -566,7 +566,7 @@ void job_close_aside(struct lane *lane) {
 	}
 }
 
-bool job_put_aside(struct lane *lane) {
+HOT_CODE bool job_put_aside(struct lane *lane) {
 	if (!atomic_load(&lane->terms) || atomic_load(&lane->n_aside) == LANE_ASIDE_MAX ||
 	    !lane_set_state(lane, LANE_DRAINING, LANE_CLOSING)) {
 		return false;
@@ -581,14 +581,14 @@ bool job_put_aside(struct lane *lane) {
 	return true;
 }
 
-static void close_if_complete(struct lane *lane, void *data) {
+HOT_CODE static void close_if_complete(struct lane *lane, void *data) {
 	job_close_aside(lane);
 	if (job_is_complete(lane)) {
 		job_try_close(lane);
 	}
 }
 
-void job_close_complete(void) {
+HOT_CODE void job_close_complete(void) {
 	if (lane_count() > 0) {
 		lane_for_each(close_if_complete, NULL);
 	}
@@ -618,7 +618,7 @@ void job_leave(nsec_t deadline) {
 	lane_for_each(leave, &deadline);
 }
 
-static void end_marked(struct lane *lane, void *mark) {
+HOT_CODE static void end_marked(struct lane *lane, void *mark) {
 	if (lane->mark == mark && !job_is_held(lane) && !job_try_close(lane)) {
 		lane_drain(lane);
 	}

@@ -205,7 +205,7 @@ void lane_record_ops(uint64_t job, bool on) {
 	lane_for_each(set_recording, &(struct recording){job, on});
 }
 
-static void visit_set(struct lane_set *set, lane_visit_fn visit, void *data) {
+HOT_CODE static void visit_set(struct lane_set *set, lane_visit_fn visit, void *data) {
 	for (unsigned i = 0, n = atomic_load(&set->n); i < n; i++) {
 		struct lane *lane = &set->lanes[i];
 
@@ -215,7 +215,7 @@ static void visit_set(struct lane_set *set, lane_visit_fn visit, void *data) {
 	}
 }
 
-void lane_for_each(lane_visit_fn visit, void *data) {
+HOT_CODE void lane_for_each(lane_visit_fn visit, void *data) {
 	visit_set(&process, visit, data);
 	for (struct lane_set *s = atomic_load(&threads); s; s = s->next) {
 		visit_set(s, visit, data);
@@ -226,7 +226,7 @@ HOT_CODE void lane_count_job(int change) {
 	atomic_fetch_add(&counts, change > 0 ? (UINT64_C(1) << 32) + 1 : UINT64_MAX);
 }
 
-unsigned lane_count(void) {
+HOT_CODE unsigned lane_count(void) {
 	return (uint32_t)atomic_load(&counts);
 }
 

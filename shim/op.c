@@ -98,7 +98,7 @@ static struct place *find_place(struct op *op) {
 
 /* ---- what it can keep ---- */
 
-static bool can_be_green(struct op *op) {
+HOT_CODE static bool can_be_green(struct op *op) {
 	const struct place *place = find_place(op);
 
 	/* The grid of a cooperative launch is made for all SMs. Clusters that a partition can't
@@ -359,7 +359,7 @@ static uint64_t terms_of(const struct op *op) {
 	return atomic_load_explicit(&op->lane->terms, memory_order_relaxed);
 }
 
-void op_kernels_done(const struct op *op) {
+HOT_CODE void op_kernels_done(const struct op *op) {
 	if (may_copy_back(op) && terms_are_awaited(terms_of(op)) && op_has_launched(op)) {
 		kernels_done_write(op->lane, op->id->context, op->place.at, op->place.per_thread);
 	}

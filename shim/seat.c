@@ -216,7 +216,7 @@ HOT_CODE void seat_job_opened(CUdevice device, bool rings) {
 	}
 }
 
-void seat_job_closed(CUdevice device) {
+HOT_CODE void seat_job_closed(CUdevice device) {
 	bool last = (uint32_t)atomic_fetch_sub(&jobs[device], 1) == 1;
 	const struct seat *s = atomic_load(&seat);
 	const struct board_slot *slot = own_slot(s, device);

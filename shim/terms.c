@@ -95,7 +95,7 @@ void terms_take(int fd) {
 	atomic_store(&held, true);
 }
 
-bool terms_held(void) {
+HOT_CODE bool terms_held(void) {
 	return atomic_load_explicit(&held, memory_order_relaxed);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shim/base/hot.h"
 #include "shim/lane.h"
 #include "shim/real.h"
 #include "shim/worker.h"
@@ -25,7 +26,7 @@ struct event_mark {
 static struct event_mark marks[EVENTS];
 _Atomic unsigned wait_threads;
 
-static CUcontext current_context(void) {
+HOT_CODE static CUcontext current_context(void) {
 	const struct real *real = real_get();
 	CUcontext context = NULL;
 
@@ -51,7 +52,7 @@ static void covered_key(uint64_t key, CUcontext context, point_t until) {
 	}
 }
 
-void wait_covered_stream(CUstream stream, bool per_thread, point_t until) {
+HOT_CODE void wait_covered_stream(CUstream stream, bool per_thread, point_t until) {
 	CUcontext context = current_context();
 
 	if (lane_count() > 0 && context) {
@@ -60,7 +61,7 @@ void wait_covered_stream(CUstream stream, bool per_thread, point_t until) {
 	}
 }
 
-void wait_covered_context(CUcontext context, point_t until) {
+HOT_CODE void wait_covered_context(CUcontext context, point_t until) {
 	context = context ? context : current_context();
 	if (lane_count() == 0 || !context) {
 		return;

@@ -5,6 +5,8 @@
 #include "shim/base/hot.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,7 @@
 #define TIMEOUT_DEFAULT_NS (5 * NSEC_PER_SEC)
 
 static struct env env;
+static HOT_DATA _Atomic bool is_read;
 
 static const char *find(const char *name) {
 	const char *text = getenv(name);
@@ -152,11 +155,14 @@ static void read_all(void) {
 	read_run();
 	read_vars();
 	read_mark();
+	atomic_store_explicit(&is_read, true, memory_order_release);
 }
 
 HOT_CODE const struct env *env_get(void) {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, read_all);
+	if (!HOT_EXPECT(atomic_load_explicit(&is_read, memory_order_acquire))) {
+		pthread_once(&once, read_all);
+	}
 	return &env;
 }

@@ -1,6 +1,6 @@
 /*
- * hot.h: what each launch and each start of a job uses stands together, code and data, so that a program
- * which comes back from a pause has few cache lines and pages to fetch. tests/bench/count-launch.sh
+ * hot.h: what each launch, and each start and end of a job use, stands together, code and data, so that a
+ * program which comes back from a pause has few cache lines and pages to fetch. tests/bench/count-launch.sh
  * counts them.
  */
 #pragma once

@@ -7,11 +7,10 @@
  * the shim is switched off, each of the driver's functions that libsbeet.so stands in for begins
  * with a jump to the driver's own: what is left of the shim is that jump, and its threads.
  *
- * Switch only when no other thread is in the driver and all of the GPU's work is complete: for the
- * shim, what is done meanwhile never happened. So launch and wait, but allocate and create nothing.
  * x86-64 only.
  */
-#define _GNU_SOURCE /* dlvsym */
+#include "tests/bench/bypass.h"
+
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -80,10 +79,6 @@ static int detours_find(void) {
 	return 0;
 }
 
-/*
- * @off: 1 to jump to the driver, 0 for the shim. Return: the number of functions that were
- * switched, -1 on an error that has been told on standard error; then nothing has changed.
- */
 __attribute__((visibility("default"))) int bypass_switch(int off) {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = UINTPTR_MAX, to = 0;
 

@@ -20,6 +20,8 @@
  * TOUCH_KIB: so much memory is written before each launch inside, as programs that do more than
  * launching have other things in the caches then (0).
  */
+#include "tests/bench/bypass.h"
+
 #include <cuda.h>
 #include <dlfcn.h>
 #include <err.h>
@@ -145,7 +147,7 @@ static void open_gpu(void) {
 
 /* ---- the comparison ---- */
 
-static int (*bypass_switch)(int off); /* see bypass.c */
+static __typeof__(bypass_switch) *switch_shim;
 
 /* With the shim, or without it. */
 struct side {
@@ -176,7 +178,7 @@ static int compare(const void *a, const void *b) {
 }
 
 static void take_turn(struct side *side, unsigned jobs, unsigned pause_us) {
-	if (bypass_switch(!side->with) <= 0) {
+	if (switch_shim(!side->with) <= 0) {
 		errx(2, "the shim can't be switched");
 	}
 	run_turn(jobs, pause_us);
@@ -229,8 +231,8 @@ static void say(const char *name, unsigned pause_us, struct side *with, struct s
 static void load_bypass(const char *path) {
 	void *library = dlopen(path, RTLD_NOW);
 
-	bypass_switch = library ? (int (*)(int))dlsym(library, "bypass_switch") : NULL;
-	if (!bypass_switch) {
+	switch_shim = library ? (__typeof__(switch_shim))dlsym(library, "bypass_switch") : NULL;
+	if (!switch_shim) {
 		errx(2, "%s", dlerror());
 	}
 }

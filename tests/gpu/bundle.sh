@@ -29,14 +29,18 @@ cp "$build/daemon/sbeetd" "$build/client/sbeetctl" "$build/tests/demo/watch" \
 	"$build/tests/func/twin/test-twin-driver" "$build/tests/apps/corpus/test-corpus-driver" \
 	"$build/tests/gpu/measure-twins" "$build/tests/gpu/launch-parts" "$build/tests/gpu/periodic" \
 	"$build/tests/gpu/evaluate" "$build/tests/gpu/urgent" "$build/tests/gpu/segments" "$build/tests/gpu/kills" "$build/tests/apps/driver/graph" \
-	"$build/tests/gpu/preempt-ways" "$build/tests/bench/bench-grant" "$build/tests/bench/job-start" \
+	"$build/tests/gpu/preempt-ways" "$build/tests/bench/bench-grant" \
 	"$bundle/bin/"
 git describe --always --abbrev=40 --dirty --exclude='*' >"$bundle/commit" # evaluate.sh's seeds are made from it
 cp -r tests/apps/ptx "$bundle/"
 cp -r tests/apps/corpus/ptx "$bundle/corpus"
 "$nvcc" -ptx -O3 -arch=compute_75 -o "$bundle/rates.ptx" tests/gpu/rates.cu
 "$nvcc" -O2 -gencode arch=compute_75,code=compute_75 -o "$bundle/bin/busy" tests/gpu/busy.cu
-cp "$build/shim/libsbeet.so" "$build/tests/bench/libbypass.so" "$bundle/lib/"
+cp "$build/shim/libsbeet.so" "$bundle/lib/"
+if [ -e "$build/tests/bench/libbypass.so" ]; then # x86-64 alone
+	cp "$build/tests/bench/job-start" "$bundle/bin/"
+	cp "$build/tests/bench/libbypass.so" "$bundle/lib/"
+fi
 for app in "$build"/tests/apps/runtime/*-static; do
 	cp "$app" "$bundle/apps/$(basename "$app" -static)"
 done

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/hot.h"
+
 /* Bits of a word, from the lowest. What lies above them is 0. */
 enum {
 	VALID = 0,
@@ -24,8 +26,6 @@ enum {
 	BACK = 51,
 	END = 52,
 };
-
-#define HOT __attribute__((hot)) /* for the shim: see shim/base/hot.h */
 
 static uint64_t bits(uint64_t word, unsigned from, unsigned to) {
 	return word >> from & ((UINT64_C(1) << (to - from)) - 1);
@@ -60,7 +60,7 @@ uint64_t terms_pack(const struct terms *t) {
 	       (uint64_t)t->back_by_kernel << BACK;
 }
 
-HOT struct terms terms_unpack(uint64_t word) {
+HOT_CODE struct terms terms_unpack(uint64_t word) {
 	struct terms t = {
 		.steered = bits(word, VALID, LEVEL),
 		.level = (unsigned)bits(word, LEVEL, COPIES),
@@ -85,7 +85,7 @@ HOT struct terms terms_unpack(uint64_t word) {
 	return t;
 }
 
-HOT bool terms_has_set(uint64_t word) {
+HOT_CODE bool terms_has_set(uint64_t word) {
 	return bits(word, COUNT, GROUP) > 0;
 }
 

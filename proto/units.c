@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "proto/hot.h"
 #include "proto/limits.h"
 
 static const struct unit {
@@ -20,7 +21,7 @@ static const struct unit {
 };
 #define N_UNITS (sizeof(units) / sizeof(units[0]))
 
-__attribute__((hot)) nsec_t nsec_now(void) { /* for the shim: see shim/base/hot.h */
+HOT_CODE nsec_t nsec_now(void) {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);

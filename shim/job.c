@@ -441,7 +441,7 @@ HOT_CODE uint64_t job_sum(struct lane *lane, struct job_sums *ret) {
 	return job;
 }
 
-HOT_CODE static void report(struct lane *lane, uint64_t outside) {
+static void report(struct lane *lane, uint64_t outside) {
 	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
 	struct job_sums sums;
@@ -547,7 +547,7 @@ static bool lock_aside(struct lane *lane) {
 }
 
 /* With lock_aside(), which this undoes. @all: those that are not complete too. */
-HOT_CODE static void close_aside(struct lane *lane, bool all) {
+static void close_aside(struct lane *lane, bool all) {
 	for (unsigned i = 0; i < LANE_ASIDE_MAX; i++) {
 		uint64_t job = atomic_load(&lane->aside[i]);
 
@@ -566,7 +566,7 @@ void job_close_aside(struct lane *lane) {
 	}
 }
 
-HOT_CODE bool job_put_aside(struct lane *lane) {
+bool job_put_aside(struct lane *lane) {
 	if (!atomic_load(&lane->terms) || atomic_load(&lane->n_aside) == LANE_ASIDE_MAX ||
 	    !lane_set_state(lane, LANE_DRAINING, LANE_CLOSING)) {
 		return false;
@@ -618,7 +618,7 @@ void job_leave(nsec_t deadline) {
 	lane_for_each(leave, &deadline);
 }
 
-HOT_CODE static void end_marked(struct lane *lane, void *mark) {
+static void end_marked(struct lane *lane, void *mark) {
 	if (lane->mark == mark && !job_is_held(lane) && !job_try_close(lane)) {
 		lane_drain(lane);
 	}

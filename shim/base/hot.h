@@ -5,8 +5,7 @@
  */
 #pragma once
 
-/* Before a function's definition. */
-#define HOT_CODE __attribute__((hot))
+#include "proto/hot.h"
 
 /* Before one that is a part of such a function. */
 #define HOT_INLINE static inline __attribute__((always_inline))

@@ -59,7 +59,7 @@ measure_process() {
 	[ "$condition" != terms-set ] || await_set || measured=1
 	exec 9>&-
 	wait "$program" || measured=1
-	# A first turn, and half of the others: the shim sees nothing of those without it.
+	# A first turn, and half of the others, two jobs of each to warm up: the shim sees nothing of the rest.
 	seen=$((seen + (1 + 2 * rounds) * (jobs + 2)))
 	cat "$scratch/lines" >>"$out/job-start.txt"
 	return $measured

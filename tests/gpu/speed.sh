@@ -131,10 +131,10 @@ fi
 # What the shim costs a program that has the GPU for itself.
 cost() {
 	process=0
+	on=
+	[ "$(nproc)" -lt 8 ] || on="taskset -c 4,5"
 	while [ $process -lt "$processes_cost" ]; do
 		process=$((process + 1))
-		on=
-		[ "$(nproc)" -lt 8 ] || on="taskset -c 4,5"
 		# shellcheck disable=SC2086 # several words
 		managed --task cost --require -- $on python3 "$here/frameworks/cost.py" measure "$cost_s" \
 			"$here/lib/libbypass.so" >>"$scratch/cost.json" || exit 1

@@ -1,6 +1,7 @@
 #!/bin/sh
 # job-start.sh on the simulated GPU: each condition has a line for each operation and pause, jobs ask or don't
-# as it says, those without the shim are not seen, and where there is no set to be had, that is told. What the numbers are is not looked at.
+# as it says, those without the shim are not seen, and where there is no set to be had, that is told. What the
+# numbers are is not looked at.
 #
 # usage: test-job-start.sh SOURCE [benchmark]; $SBEET_BUILD is the build folder.
 set -eu

@@ -1,6 +1,7 @@
 /*
  * test-ptx-ptxas.c: the assembler accepts every twin module: those of the sample programs' kernels
- * and of the files in tests/ptx, for the oldest, a middle and the newest architecture.
+ * and of the files in tests/ptx, for the oldest, a middle and the newest architecture. And the same
+ * kernels as they are loaded for dependent launches.
  *
  * Arguments: PTX files. SBEET_PTXAS names the assembler; without it the test is skipped.
  */
@@ -13,6 +14,7 @@
 
 #include "shim/ptx/ptx.h"
 #include "shim/ptx/transform.h"
+#include "shim/ptx/wait-first.h"
 
 #define TEXT_MAX (16u * 1024 * 1024)
 #define SKIPPED	 77
@@ -62,18 +64,36 @@ static unsigned target_of(const char *text, size_t size) {
 	return sm;
 }
 
-/* Return: how many assemblies failed. */
-static int check(const char *ptxas, const char *path, const char *scratch) {
+static void write_file(const char *path, const char *text, size_t size) {
+	FILE *f = fopen(path, "we");
+
+	if (!f || fwrite(text, 1, size, f) != size || fclose(f) != 0) {
+		perror(path);
+		exit(1);
+	}
+}
+
+/* For all architectures from @sm on. Return: how many assemblies failed. */
+static int assemble_all(const char *ptxas, const char *path, const char *scratch, unsigned sm) {
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(archs) / sizeof(archs[0]); i++) {
+		if (archs[i] >= sm && assemble(ptxas, archs[i], scratch) < 0) {
+			printf("%s: not accepted for sm_%u\n", path, archs[i]);
+			failed++;
+		}
+	}
+	return failed;
+}
+
+static int check_twins(const char *ptxas, const char *path, const char *scratch, const char *text,
+		       size_t size) {
 	char error[200] = "";
 	struct transform *t = NULL;
-	size_t size;
-	char *text = read_file(path, &size);
 	int failed = 0;
-	FILE *f;
 
 	if (transform_new(&t, text, size, error, sizeof(error)) < 0) {
 		printf("%s: %s\n", path, error);
-		free(text);
 		return 1;
 	}
 	for (size_t i = 0; i < t->n_kernels; i++) {
@@ -84,20 +104,34 @@ static int check(const char *ptxas, const char *path, const char *scratch) {
 		       k->uses_barriers ? ", votes" : "");
 	}
 	if (t->ptx) {
-		f = fopen(scratch, "we");
-		if (!f || fwrite(t->ptx, 1, t->ptx_size, f) != t->ptx_size || fclose(f) != 0) {
-			perror(scratch);
-			exit(1);
-		}
-		for (size_t i = 0; i < sizeof(archs) / sizeof(archs[0]); i++) {
-			if (archs[i] >= target_of(text, size) &&
-			    assemble(ptxas, archs[i], scratch) < 0) {
-				printf("%s: not accepted for sm_%u\n", path, archs[i]);
-				failed++;
-			}
-		}
+		write_file(scratch, t->ptx, t->ptx_size);
+		failed = assemble_all(ptxas, path, scratch, target_of(text, size));
 	}
 	transform_free(t);
+	return failed;
+}
+
+static int check_wait_first(const char *ptxas, const char *path, const char *scratch,
+			    const char *text, size_t size) {
+	char error[200] = "", *ret;
+	int failed, r = wait_first_text(&ret, text, size, error, sizeof(error));
+
+	if (r < 0) {
+		printf("%s: does not wait first: %s\n", path, error);
+		return r != -ENOTSUP;
+	}
+	write_file(scratch, ret, strlen(ret));
+	failed = assemble_all(ptxas, path, scratch, target_of(ret, strlen(ret)));
+	free(ret);
+	return failed;
+}
+
+static int check(const char *ptxas, const char *path, const char *scratch) {
+	size_t size;
+	char *text = read_file(path, &size);
+	int failed = check_twins(ptxas, path, scratch, text, size) +
+		     check_wait_first(ptxas, path, scratch, text, size);
+
 	free(text);
 	return failed;
 }

@@ -1,0 +1,161 @@
+/*
+ * wait-first.c: see wait-first.h.
+ */
+#include "shim/ptx/wait-first.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "shim/ptx/ptx.h"
+#include "shim/ptx/text.h"
+
+/* What griddepcontrol takes. */
+#define VERSION_MAJOR 7
+#define VERSION_MINOR 8
+#define TARGET_SM     90
+
+/* Older texts may mean something else when they claim to be as new as that: without independent
+ * threads (sm_60), or with instructions that were taken out of newer versions. */
+#define OLDEST_MAJOR 7
+#define OLDEST_SM    70
+
+struct rewrite {
+	const struct ptx_module *m;
+	struct text out;
+	uint32_t at; /* in the text: what is copied so far */
+};
+
+static const struct ptx_token *token(const struct ptx_module *m, uint32_t i) {
+	return &m->tokens.list[i];
+}
+
+static void copy_until(struct rewrite *r, uint32_t offset) {
+	text_add(&r->out, r->m->tokens.text + r->at, offset - r->at);
+	r->at = offset;
+}
+
+/* @at: a token. */
+static void insert(struct rewrite *r, uint32_t at, const char *what) {
+	copy_until(r, token(r->m, at)->offset);
+	text_adds(&r->out, what);
+}
+
+static void replace(struct rewrite *r, uint32_t at, const char *by) {
+	insert(r, at, by);
+	r->at += token(r->m, at)->len;
+}
+
+static bool item_is(const struct ptx_module *m, const struct ptx_item *item, const char *what) {
+	return item->kind == PTX_ITEM_DIRECTIVE &&
+	       ptx_token_is(&m->tokens, token(m, item->first), what);
+}
+
+static bool is_older(const struct ptx_module *m, unsigned major, unsigned minor) {
+	return m->version_major < major || (m->version_major == major && m->version_minor < minor);
+}
+
+static bool has_kernel(const struct ptx_module *m) {
+	for (size_t i = 0; i < m->n_funcs; i++) {
+		if (m->funcs[i].is_entry && m->funcs[i].has_body) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Kernels that say themselves when those behind them may begin, or what they wait for. */
+static bool controls_grids(const struct ptx_module *m) {
+	for (size_t i = 0; i < m->n_stmts; i++) {
+		if (m->stmts[i].kind == PTX_STMT_INSN &&
+		    ptx_name_is(ptx_opcode_part(m->stmts[i].opcode, 0), "griddepcontrol")) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* `.target sm_90`, not `.target sm_90, debug`. */
+static bool has_plain_target(const struct ptx_module *m) {
+	unsigned n = 0;
+	bool plain = true;
+
+	for (size_t i = 0; i < m->n_items; i++) {
+		if (item_is(m, &m->items[i], ".target")) {
+			plain &= m->items[i].end - m->items[i].first == 2;
+			n++;
+		}
+	}
+	return plain && n == 1;
+}
+
+/* Why the kernels have to stay as they are, or NULL. */
+static const char *refusal(const struct ptx_module *m) {
+	if (is_older(m, OLDEST_MAJOR, 0) || m->target_sm < OLDEST_SM) {
+		return "it is PTX of a version before 7.0, or for an architecture before sm_70";
+	}
+	if (!has_plain_target(m)) {
+		return "its .target has options";
+	}
+	if (m->address_size != 64) {
+		return "its addresses have not 64 bits";
+	}
+	if (controls_grids(m)) {
+		return "its kernels use griddepcontrol themselves";
+	}
+	return has_kernel(m) ? NULL : "it has no kernels";
+}
+
+static void rewrite_item(struct rewrite *r, const struct ptx_item *item) {
+	const struct ptx_module *m = r->m;
+	char what[32];
+
+	if (item_is(m, item, ".version") && is_older(m, VERSION_MAJOR, VERSION_MINOR)) {
+		snprintf(what, sizeof(what), "%d.%d", VERSION_MAJOR, VERSION_MINOR);
+		replace(r, item->first + 1, what);
+	} else if (item_is(m, item, ".target") && m->target_sm < TARGET_SM) {
+		snprintf(what, sizeof(what), "sm_%d", TARGET_SM);
+		replace(r, item->first + 1, what);
+	} else if (item->kind == PTX_ITEM_FUNC) {
+		const struct ptx_func *f = &m->funcs[item->index];
+
+		if (f->is_entry && f->has_body) {
+			insert(r, f->body_first + 1, "griddepcontrol.wait;\n\t");
+		}
+	}
+}
+
+static int rewrite(const struct ptx_module *m, char **ret) {
+	struct rewrite r = {.m = m};
+	size_t n;
+
+	for (size_t i = 0; i < m->n_items; i++) {
+		rewrite_item(&r, &m->items[i]);
+	}
+	copy_until(&r, token(m, (uint32_t)m->tokens.n - 1)->offset);
+	*ret = text_take(&r.out, &n);
+	text_deinit(&r.out);
+	return *ret ? 0 : -ENOMEM;
+}
+
+int wait_first_text(char **ret, const char *text, size_t size, char *error, size_t error_size) {
+	struct ptx_module *m;
+	const char *why;
+	int r;
+
+	r = ptx_module_new(&m, text, size, error, error_size);
+	if (r < 0) {
+		return r;
+	}
+	why = refusal(m);
+	if (!why) {
+		r = rewrite(m, ret);
+	} else {
+		r = -ENOTSUP;
+		if (error) {
+			snprintf(error, error_size, "%s", why);
+		}
+	}
+	ptx_module_free(m);
+	return r;
+}

@@ -7,6 +7,7 @@
 #include "shim/base/hot.h"
 #include "shim/base/log.h"
 #include "shim/capture.h"
+#include "shim/enforce/dependent.h"
 #include "shim/enforce/enforce.h"
 #include "shim/enforce/kernel.h"
 #include "shim/gate.h"
@@ -81,7 +82,9 @@ static inline CUresult launch_in_job(struct op *op, bool *ret_again) {
 	if (enforcement_has(op->how, ENFORCEMENT_BY_TWIN)) {
 		return launch_twin(op);
 	}
-	rc = enforce_launch_at(op->launch, op->place.at);
+	rc = op->kernel && kernel_waits_first(op->kernel)
+		     ? dependent_launch_at(op->launch, op->place.at)
+		     : enforce_launch_at(op->launch, op->place.at);
 	if (op->how == GREEN && is_too_small(rc)) {
 		return launch_outside(op, rc, ret_again);
 	}
@@ -179,6 +182,21 @@ static inline struct launch from_arguments(CUfunction f, const unsigned grid[3],
 
 #define DIM(x, y, z) ((const unsigned[]){x, y, z})
 
+#define CONFIG(gx, gy, gz, bx, by, bz, shared, stream)      \
+	((const CUlaunchConfig){.gridDimX = (gx),           \
+				.gridDimY = (gy),           \
+				.gridDimZ = (gz),           \
+				.blockDimX = (bx),          \
+				.blockDimY = (by),          \
+				.blockDimZ = (bz),          \
+				.sharedMemBytes = (shared), \
+				.hStream = (stream)})
+
+/* It was not launched, and may be there. */
+static inline bool goes_long_way(const struct route_use *u, CUresult rc) {
+	return is_too_small(rc) || (rc != CUDA_SUCCESS && u->shape->waits_first);
+}
+
 /* ---- the functions that programs launch most kernels with: the short way ---- */
 
 /* The long way stands apart from the short one, which has the cache to itself. */
@@ -215,9 +233,15 @@ static inline struct launch from_arguments(CUfunction f, const unsigned grid[3],
                                                                                                    \
 		if (HOT_EXPECT(real && real->name && state_is_ours() &&                            \
 			       route_begin(&u, real, &l))) {                                       \
-			rc = real->name(f, gx, gy, gz, bx, by, bz, shared, u.at, params, extra);   \
+			rc = u.shape->waits_first                                                  \
+				     ? dependent_launch(                                           \
+					       real,                                               \
+					       &CONFIG(gx, gy, gz, bx, by, bz, shared, u.at), f,   \
+					       params, extra, is_per_thread)                       \
+				     : real->name(f, gx, gy, gz, bx, by, bz, shared, u.at, params, \
+						  extra);                                          \
 			route_end(&u, &l, rc);                                                     \
-			if (HOT_EXPECT(!is_too_small(rc))) {                                       \
+			if (HOT_EXPECT(!goes_long_way(&u, rc))) {                                  \
 				return rc;                                                         \
 			}                                                                          \
 		}                                                                                  \
@@ -268,9 +292,12 @@ static struct route_launch route_from_config(const CUlaunchConfig *config, CUfun
 		if (HOT_EXPECT(route_begin(&u, real, &l))) {                                       \
 			there = *config;                                                           \
 			there.hStream = u.at;                                                      \
-			rc = real->name(&there, f, params, extra);                                 \
+			rc = u.shape->waits_first && there.numAttrs == 0                           \
+				     ? dependent_launch(real, &there, f, params, extra,            \
+							is_per_thread)                             \
+				     : real->name(&there, f, params, extra);                       \
 			route_end(&u, &l, rc);                                                     \
-			if (HOT_EXPECT(!is_too_small(rc))) {                                       \
+			if (HOT_EXPECT(!goes_long_way(&u, rc))) {                                  \
 				return rc;                                                         \
 			}                                                                          \
 		}                                                                                  \

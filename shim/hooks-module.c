@@ -3,8 +3,11 @@
  * finds.
  */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "shim/base/hot.h"
+#include "shim/enforce/dependent.h"
 #include "shim/enforce/kernel.h"
 #include "shim/graph.h"
 #include "shim/hooks.h"
@@ -23,14 +26,48 @@
 		}                                          \
 	} while (0)
 
-/* ---- modules ---- */
+/* ---- what is loaded in place of the program's PTX: dependent.h ---- */
 
-CUresult on_cuModuleLoad(CUmodule *module, const char *path) {
-	CUresult rc = real_get()->cuModuleLoad(module, path);
+struct instead {
+	char *ptx;     /* owned; NULL: nothing */
+	void **values; /* owned: those of the program's options, into which the driver writes */
+	unsigned n;
+	bool taken;
+};
 
-	TELL(rc, module, kernel_module_loaded(*module, NULL, path, NULL));
-	return rc;
+/* @values: of the @n options for the compiler. */
+static struct instead instead_of(bool is_library, const void *image, const char *path, unsigned n,
+				 void *const *values) {
+	struct instead ret = {.ptx = dependent_image(is_library, image, path), .n = n};
+
+	if (ret.ptx && values && n > 0) {
+		ret.values = malloc(n * sizeof(*ret.values));
+		if (ret.values) {
+			memcpy(ret.values, values, n * sizeof(*ret.values));
+		} else {
+			free(ret.ptx);
+			ret.ptx = NULL;
+		}
+	}
+	return ret;
 }
+
+/* @rc: of an attempt to load it. Return: whether that is it; if not, the program's own is loaded,
+ * with the options as they were. */
+static bool instead_take(struct instead *i, CUresult rc, void **values) {
+	i->taken = i->ptx && rc == CUDA_SUCCESS;
+	if (!i->taken && i->values && values) {
+		memcpy(values, i->values, i->n * sizeof(*values));
+	}
+	return i->taken;
+}
+
+static void instead_free(struct instead *i) {
+	free(i->ptx);
+	free(i->values);
+}
+
+/* ---- modules ---- */
 
 /* The options that the twins of what is being loaded are compiled with. */
 static struct jit options_of(unsigned n, const CUjit_option *options, void *const *values) {
@@ -42,34 +79,66 @@ static struct jit options_of(unsigned n, const CUjit_option *options, void *cons
 
 /* An image that the linker made has a PTX source that is better to work from, see link.h; and was
  * compiled by the linker. */
-static void module_loaded(CUmodule module, const void *image, struct jit jit) {
+static void module_loaded(CUmodule module, const void *image, const char *path, struct jit jit,
+			  const struct instead *i) {
 	char *ptx = link_source_of(image, &jit);
 
 	records_drain(); /* they may name kernels of one whose handle it has, that went unseen */
-	kernel_module_loaded(module, ptx ? ptx : image, NULL, &jit);
+	kernel_module_loaded(module, ptx ? ptx : image, path, &jit);
 	link_source_free(ptx);
+	if (i->taken) {
+		kernel_module_waits_first(module);
+	}
+}
+
+CUresult on_cuModuleLoad(CUmodule *module, const char *path) {
+	struct instead i = instead_of(false, NULL, path, 0, NULL);
+	CUresult rc = i.ptx ? real_get()->cuModuleLoadData(module, i.ptx) : CUDA_ERROR_INVALID_PTX;
+
+	if (!instead_take(&i, rc, NULL)) {
+		rc = real_get()->cuModuleLoad(module, path);
+	}
+	TELL(rc, module, module_loaded(*module, NULL, path, options_of(0, NULL, NULL), &i));
+	instead_free(&i);
+	return rc;
 }
 
 CUresult on_cuModuleLoadData(CUmodule *module, const void *image) {
-	CUresult rc = real_get()->cuModuleLoadData(module, image);
+	struct instead i = instead_of(false, image, NULL, 0, NULL);
+	CUresult rc = i.ptx ? real_get()->cuModuleLoadData(module, i.ptx) : CUDA_ERROR_INVALID_PTX;
 
-	TELL(rc, module, module_loaded(*module, image, options_of(0, NULL, NULL)));
+	if (!instead_take(&i, rc, NULL)) {
+		rc = real_get()->cuModuleLoadData(module, image);
+	}
+	TELL(rc, module, module_loaded(*module, image, NULL, options_of(0, NULL, NULL), &i));
+	instead_free(&i);
 	return rc;
 }
 
 CUresult on_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
 			       CUjit_option *options, void **values) {
 	struct jit jit = options_of(n, options, values);
-	CUresult rc = real_get()->cuModuleLoadDataEx(module, image, n, options, values);
+	struct instead i = instead_of(false, image, NULL, n, values);
+	CUresult rc = i.ptx ? real_get()->cuModuleLoadDataEx(module, i.ptx, n, options, values)
+			    : CUDA_ERROR_INVALID_PTX;
 
-	TELL(rc, module, module_loaded(*module, image, jit));
+	if (!instead_take(&i, rc, values)) {
+		rc = real_get()->cuModuleLoadDataEx(module, image, n, options, values);
+	}
+	TELL(rc, module, module_loaded(*module, image, NULL, jit, &i));
+	instead_free(&i);
 	return rc;
 }
 
 CUresult on_cuModuleLoadFatBinary(CUmodule *module, const void *image) {
-	CUresult rc = real_get()->cuModuleLoadFatBinary(module, image);
+	struct instead i = instead_of(false, image, NULL, 0, NULL);
+	CUresult rc = i.ptx ? real_get()->cuModuleLoadData(module, i.ptx) : CUDA_ERROR_INVALID_PTX;
 
-	TELL(rc, module, module_loaded(*module, image, options_of(0, NULL, NULL)));
+	if (!instead_take(&i, rc, NULL)) {
+		rc = real_get()->cuModuleLoadFatBinary(module, image);
+	}
+	TELL(rc, module, module_loaded(*module, image, NULL, options_of(0, NULL, NULL), &i));
+	instead_free(&i);
 	return rc;
 }
 
@@ -89,22 +158,93 @@ CUresult on_cuModuleGetFunction(CUfunction *function, CUmodule module, const cha
 
 /* ---- libraries ---- */
 
-static void library_loaded(CUlibrary library, const void *image, struct jit jit) {
+static void library_loaded(CUlibrary library, const void *image, const char *path, struct jit jit,
+			   const struct instead *i) {
 	char *ptx = link_source_of(image, &jit);
 
 	records_drain();
-	kernel_library_loaded(library, ptx ? ptx : image, NULL, &jit);
+	kernel_library_loaded(library, ptx ? ptx : image, path, &jit);
 	link_source_free(ptx);
+	if (i->taken) {
+		kernel_library_waits_first(library);
+	}
+}
+
+/* What is told of a library to the driver, for a text that it has to copy. */
+struct library_options {
+	CUlibraryOption *options; /* owned, like values */
+	void **values;
+	unsigned n;
+};
+
+static bool library_options_init(struct library_options *ret, unsigned n,
+				 const CUlibraryOption *options, void *const *values) {
+	*ret = (struct library_options){.n = 0};
+	if (n == 0 || !options) {
+		return true;
+	}
+	ret->options = malloc(n * sizeof(*ret->options));
+	ret->values = calloc(n, sizeof(*ret->values));
+	for (unsigned i = 0; ret->options && ret->values && i < n; i++) {
+		if (options[i] != CU_LIBRARY_BINARY_IS_PRESERVED) {
+			ret->options[ret->n] = options[i];
+			ret->values[ret->n++] = values ? values[i] : NULL;
+		}
+	}
+	return ret->options && ret->values;
+}
+
+static void library_options_deinit(struct library_options *o) {
+	free(o->options);
+	free(o->values);
+}
+
+/* The driver compiles a library later on, or never; here it does so now, for then it is too late to
+ * take another one. */
+static CUresult library_compile(CUlibrary library) {
+	CUmodule module;
+	int token = state_enter();
+	CUresult rc = real_get()->cuLibraryGetModule(&module, library);
+
+	if (rc != CUDA_SUCCESS) {
+		real_get()->cuLibraryUnload(library);
+	}
+	state_leave(token);
+	return rc;
+}
+
+static CUresult library_load_instead(const struct instead *i, CUlibrary *library,
+				     CUjit_option *jit_options, void **jit_values, unsigned n_jit,
+				     const CUlibraryOption *options, void *const *values,
+				     unsigned n) {
+	struct library_options o;
+	CUresult rc = CUDA_ERROR_INVALID_PTX;
+
+	if (!i->ptx || !library || !real_get()->cuLibraryGetModule) {
+		return rc;
+	}
+	if (library_options_init(&o, n, options, values)) {
+		rc = real_get()->cuLibraryLoadData(library, i->ptx, jit_options, jit_values, n_jit,
+						   o.options, o.values, o.n);
+	}
+	library_options_deinit(&o);
+	return rc == CUDA_SUCCESS ? library_compile(*library) : rc;
 }
 
 CUresult on_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *jit_options,
 			      void **jit_values, unsigned n_jit, CUlibraryOption *options,
 			      void **values, unsigned n) {
 	struct jit jit = options_of(n_jit, jit_options, jit_values);
-	CUresult rc = real_get()->cuLibraryLoadData(library, image, jit_options, jit_values, n_jit,
-						    options, values, n);
+	struct instead i = instead_of(true, image, NULL, n_jit, jit_values);
+	CUresult rc = library_load_instead(&i, library, jit_options, jit_values, n_jit, options,
+					   values, n);
 
-	TELL(rc, library, library_loaded(*library, image, jit));
+	if (!instead_take(&i, rc, jit_values)) {
+		rc = real_get()->cuLibraryLoadData(library, image, jit_options, jit_values, n_jit,
+						   options, values, n);
+	}
+	TELL(rc, library, library_loaded(*library, image, NULL, jit, &i));
+	instead_free(&i);
 	return rc;
 }
 
@@ -112,10 +252,16 @@ CUresult on_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_op
 				  void **jit_values, unsigned n_jit, CUlibraryOption *options,
 				  void **values, unsigned n) {
 	struct jit jit = options_of(n_jit, jit_options, jit_values);
-	CUresult rc = real_get()->cuLibraryLoadFromFile(library, path, jit_options, jit_values,
-							n_jit, options, values, n);
+	struct instead i = instead_of(true, NULL, path, n_jit, jit_values);
+	CUresult rc = library_load_instead(&i, library, jit_options, jit_values, n_jit, options,
+					   values, n);
 
-	TELL(rc, library, kernel_library_loaded(*library, NULL, path, &jit));
+	if (!instead_take(&i, rc, jit_values)) {
+		rc = real_get()->cuLibraryLoadFromFile(library, path, jit_options, jit_values,
+						       n_jit, options, values, n);
+	}
+	TELL(rc, library, library_loaded(*library, NULL, path, jit, &i));
+	instead_free(&i);
 	return rc;
 }
 

@@ -3,7 +3,8 @@
  * hooks-module.c, hooks-stream.c, hooks-sync.c and hooks-start.c.
  *
  * on_NAME is called with state_bypass() false and the driver's function known to exist. It calls
- * the driver's function exactly once, with the program's own arguments, and returns its answer.
+ * the driver's function exactly once, with the program's own arguments, and returns its answer; but
+ * for the ones that load PTX, see dependent.h.
  */
 #pragma once
 

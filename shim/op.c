@@ -452,7 +452,8 @@ HOT_CODE struct shape *op_shape(const struct op *op) {
 					  .epoch = op->kernel_epoch,
 					  .block_threads = threads,
 					  .shared_bytes = l->shared_bytes,
-					  .wave_blocks = kernel_wave_blocks(l) & INT32_MAX});
+					  .wave_blocks = kernel_wave_blocks(l) & INT32_MAX >> 1,
+					  .waits_first = kernel_waits_first(op->kernel)});
 }
 
 HOT_CODE static void count_kernel(const struct op *op) {

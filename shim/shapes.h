@@ -22,8 +22,9 @@ struct shape {
 	struct kernel_count *count;
 	uint32_t epoch; /* kernel_epoch, from before its kernel was found */
 	uint32_t block_threads, shared_bytes;
-	uint32_t wave_blocks : 31; /* that all SMs hold at once; 0: not known */
+	uint32_t wave_blocks : 30; /* that all SMs hold at once; 0: not known */
 	uint32_t may_follow : 1;   /* launches of it may go the short way: see route.h */
+	uint32_t waits_first : 1;  /* it can be a dependent kernel: see dependent.h */
 } __attribute__((aligned(32)));
 
 #define SHAPE_WAYS 2 /* of a set: one cache line */

@@ -146,6 +146,7 @@ static void read_all(void) {
 		return;
 	}
 	env.whole = read_flag("SBEET_WHOLE");
+	env.plain = read_flag("SBEET_PLAIN");
 	env.any_gpu = read_flag("SBEET_ANY_GPU");
 	env.measure = read_flag("SBEET_MEASURE");
 	read_require();

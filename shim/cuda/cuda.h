@@ -57,7 +57,6 @@ typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
 typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;
 typedef struct CUDA_MEMCPY3D_BATCH_OP_st CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CUDA_LAUNCH_PARAMS_st CUDA_LAUNCH_PARAMS;
-typedef int CUlibraryOption;
 
 typedef struct CUctxCreateParams_st {
 	CUexecAffinityParam *execAffinityParams;
@@ -230,6 +229,7 @@ typedef enum CUmemorytype_enum {
 typedef enum CUjit_option_enum {
 	CU_JIT_MAX_REGISTERS = 0,
 	CU_JIT_THREADS_PER_BLOCK = 1,
+	CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
 	CU_JIT_ERROR_LOG_BUFFER = 5,
 	CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 	CU_JIT_OPTIMIZATION_LEVEL = 7,
@@ -250,6 +250,10 @@ typedef enum CUjitInputType_enum {
 	CU_JIT_INPUT_OBJECT = 3,
 	CU_JIT_INPUT_LIBRARY = 4,
 } CUjitInputType;
+
+typedef enum CUlibraryOption_enum {
+	CU_LIBRARY_BINARY_IS_PRESERVED = 1,
+} CUlibraryOption;
 
 typedef enum CUstream_flags_enum {
 	CU_STREAM_DEFAULT = 0,

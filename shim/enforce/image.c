@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "shim/ptx/fatbin.h"
+#include "shim/ptx/wait-first.h"
 
 #define IMAGE_TEXT_MAX 512
 
@@ -169,42 +171,118 @@ static const struct image *image_of_bytes(const void *bytes, size_t size, unsign
 	return i;
 }
 
-static const struct image *image_of_file(const char *path, unsigned sm) {
-	const struct image *i;
+/* An image in memory: the program's, or a file's. */
+struct bytes {
+	const void *at;
+	size_t size;
+	void *mapped; /* owned; NULL: the program's */
+};
+
+static bool open_file(struct bytes *ret, const char *path, char *why, size_t why_size) {
 	struct stat st;
 	void *p;
 	int fd;
 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		return refuse("its file '%s' can't be opened: %m", path);
+		snprintf(why, why_size, "its file '%s' can't be opened: %m", path);
+		return false;
 	}
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size) {
 		close(fd);
-		return refuse("'%s' is no regular file with something in it", path);
+		snprintf(why, why_size, "'%s' is no regular file with something in it", path);
+		return false;
 	}
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
 	if (p == MAP_FAILED) {
-		return refuse("its file '%s' can't be read: %m", path);
+		snprintf(why, why_size, "its file '%s' can't be read: %m", path);
+		return false;
 	}
-	i = image_of_bytes(p, (size_t)st.st_size, sm);
-	munmap(p, (size_t)st.st_size);
-	return i;
+	*ret = (struct bytes){.at = p, .size = (size_t)st.st_size, .mapped = p};
+	return true;
+}
+
+/* @image, @path as in image_get(). False: @why not. */
+static bool bytes_open(struct bytes *ret, const void *image, const char *path, char *why,
+		       size_t why_size) {
+	if (!image && path) {
+		return open_file(ret, path, why, why_size);
+	}
+	*ret = (struct bytes){.at = image ? fatbin_unwrap(image) : NULL};
+	ret->size = ret->at ? fatbin_image_size(ret->at) : 0;
+	if (!ret->size) {
+		snprintf(why, why_size, "%s",
+			 image ? "its image is of an unknown kind" : "there is no image");
+	}
+	return ret->size > 0;
+}
+
+static void bytes_close(struct bytes *b) {
+	if (b->mapped) {
+		munmap(b->mapped, b->size);
+	}
 }
 
 const struct image *image_get(const void *image, const char *path, unsigned sm) {
+	char why[IMAGE_TEXT_MAX];
+	const struct image *i;
+	struct bytes b;
+
+	if (!bytes_open(&b, image, path, why, sizeof(why))) {
+		return refuse("%s", why);
+	}
+	i = image_of_bytes(b.at, b.size, sm);
+	bytes_close(&b);
+	return i;
+}
+
+/* The one entry that the driver compiles for each of the GPUs; NULL: it runs machine code on any of
+ * them, or something that we don't know, or not the same on all. */
+static const struct fatbin_entry *compiled_entry(const struct fatbin *f, const unsigned *sms,
+						 unsigned n_sms) {
+	const struct fatbin_entry *ptx = n_sms > 0 ? fatbin_best_ptx(f, 0, sms[0]) : NULL;
+
+	for (unsigned i = 0; i < n_sms; i++) {
+		if (fatbin_best_ptx(f, 0, sms[i]) != ptx || fatbin_best_cubin(f, 0, sms[i])) {
+			return NULL;
+		}
+	}
+	for (size_t i = 0; i < f->n_entries; i++) {
+		if (f->entries[i].kind == FATBIN_OTHER) {
+			return NULL;
+		}
+	}
+	return ptx;
+}
+
+static char *wait_first_of_fatbin(struct fatbin *f, const unsigned *sms, unsigned n_sms) {
+	const struct fatbin_entry *ptx = compiled_entry(f, sms, n_sms);
+	const uint8_t *text;
+	char *ret = NULL;
 	size_t size;
 
-	if (!image) {
-		return path ? image_of_file(path, sm) : refuse("there is no image");
+	if (!ptx || fatbin_unpack(f, ptx, NULL, 0, &text, &size) < 0 ||
+	    wait_first_text(&ret, (const char *)text, size, NULL, 0) < 0) {
+		return NULL;
 	}
-	image = fatbin_unwrap(image);
-	size = fatbin_image_size(image);
-	if (!size) {
-		return refuse("its image is of an unknown kind");
+	return ret;
+}
+
+char *image_wait_first(const void *image, const char *path, const unsigned *sms, unsigned n_sms) {
+	char why[IMAGE_TEXT_MAX], *ret = NULL;
+	struct fatbin *f = NULL;
+	struct bytes b;
+
+	if (!bytes_open(&b, image, path, why, sizeof(why))) {
+		return NULL;
 	}
-	return image_of_bytes(image, size, sm);
+	if (fatbin_new(&f, b.at, b.size, NULL, 0) == 0) {
+		ret = wait_first_of_fatbin(f, sms, n_sms);
+		fatbin_free(f);
+	}
+	bytes_close(&b);
+	return ret;
 }
 
 const struct image *image_put(const struct image *i) {

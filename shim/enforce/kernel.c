@@ -55,6 +55,7 @@ struct key {
 struct owner {
 	void *handle; /* CUmodule or CUlibrary */
 	bool is_library;
+	bool waits_first;	/* see dependent.h; set before there are kernels */
 	CUcontext context;	/* a module's */
 	struct kernel *kernels; /* owned */
 	struct key *keys;	/* owned */
@@ -270,6 +271,25 @@ void kernel_library_loaded(CUlibrary library, const void *image, const char *pat
 		}
 	}
 	owner_publish(o);
+}
+
+static void set_waits_first(void *handle) {
+	struct owner *o;
+
+	pthread_mutex_lock(&lock);
+	o = table_get(&owners, (uintptr_t)handle);
+	if (o) {
+		o->waits_first = true;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void kernel_module_waits_first(CUmodule module) {
+	set_waits_first(module);
+}
+
+void kernel_library_waits_first(CUlibrary library) {
+	set_waits_first(library);
 }
 
 static void unloading(void *handle) {
@@ -524,6 +544,10 @@ void kernel_after_fork(void) {
 
 HOT_CODE struct kernel *kernel_find(CUfunction function) {
 	return table_get(&kernels, (uintptr_t)function);
+}
+
+HOT_CODE bool kernel_waits_first(const struct kernel *k) {
+	return k->owner->waits_first;
 }
 
 HOT_CODE uint32_t kernel_id(const struct kernel *k) {

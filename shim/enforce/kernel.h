@@ -42,6 +42,11 @@ void kernel_kernel_function_found(CUkernel kernel, CUfunction function); /* cuKe
  * Lock-free, without a call of the driver. */
 bool kernel_function_is_known(CUkernel kernel, CUfunction function);
 
+/* The kernels of a module or library that was just loaded wait first of all, so they can be
+ * launched as dependent ones (dependent.h). Before any of them is found. */
+void kernel_module_waits_first(CUmodule module);
+void kernel_library_waits_first(CUlibrary library);
+
 /* Attributes that a twin must share: maximum dynamic shared memory, carve-out, cache configuration.
  */
 void kernel_attribute_set(CUfunction function, CUfunction_attribute attribute, int value);
@@ -53,6 +58,9 @@ struct kernel *kernel_find(CUfunction function);
 
 /* Changes before what kernel_find() says of a function does. */
 extern _Atomic uint32_t kernel_epoch __attribute__((visibility("hidden")));
+
+/* Whether it waits first of all. */
+bool kernel_waits_first(const struct kernel *k);
 
 /* Unique in the process, from 1: KernelDef.id. */
 uint32_t kernel_id(const struct kernel *k);
@@ -80,9 +88,9 @@ void kernel_need_whole(struct kernel *k, const char *why);
 const char *kernel_needs_whole(const struct kernel *k);
 
 /*
- * Whether blocks of @k may wait for each other (shim/ptx/waits.h), and all of this launch fit on the
- * GPU of the current context at once: then it must run there as it is, for fewer SMs or workers than
- * it was made for would wait for ever. A larger grid would do so without us, too.
+ * Whether blocks of @k may wait for each other (shim/ptx/waits.h), and all of this launch fit on
+ * the GPU of the current context at once: then it must run there as it is, for fewer SMs or workers
+ * than it was made for would wait for ever. A larger grid would do so without us, too.
  */
 bool kernel_waits_at_once(struct kernel *k, const struct launch *l);
 

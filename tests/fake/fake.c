@@ -47,7 +47,8 @@ struct tally {
 };
 static _Atomic(struct tally *) tallies;
 static _Thread_local struct tally *tally;
-static _Atomic unsigned twin_registers;
+static _Atomic unsigned twin_registers, dependent_launches, careless_launches;
+static _Atomic bool waits_first, refuses_waits, refuses_dependent;
 static _Atomic bool gate_closed;
 static _Atomic unsigned at_gate, trampled;
 
@@ -75,6 +76,19 @@ unsigned fake_twin_launches(void) {
 		n += atomic_load(&t->twin_launches);
 	}
 	return n;
+}
+
+unsigned fake_dependent_launches(void) {
+	return atomic_load(&dependent_launches);
+}
+
+unsigned fake_careless_launches(void) {
+	return atomic_load(&careless_launches);
+}
+
+void fake_refuse(bool waits, bool dependent) {
+	atomic_store(&refuses_waits, waits);
+	atomic_store(&refuses_dependent, dependent);
 }
 
 unsigned fake_twin_registers(void) {
@@ -164,6 +178,16 @@ CUresult do_cuGetProcAddress_v2(const char *symbol, void **function, int version
 
 CUresult do_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
 	*uuid = (CUuuid){.bytes = {(char)(device + 1)}};
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuDeviceGetCount(int *n) {
+	*n = N_DEVICES;
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuDeviceGet(CUdevice *device, int n) {
+	*device = n;
 	return CUDA_SUCCESS;
 }
 
@@ -443,11 +467,51 @@ CUresult do_cuEventDestroy_v2(CUevent event) {
 
 /* ---- code ---- */
 
+/* Looks into texts only. */
+static CUresult read_text(const char *text) {
+	const char *wait = strstr(text, "griddepcontrol.wait;"), *body = strchr(text, '{');
+
+	if (wait && atomic_load(&refuses_waits)) {
+		return CUDA_ERROR_INVALID_PTX;
+	}
+	atomic_store(&waits_first,
+		     wait && body && strspn(body + 1, " \t\n") == (size_t)(wait - body - 1));
+	return CUDA_SUCCESS;
+}
+
 CUresult do_cuModuleLoadData(CUmodule *module, const void *image) {
-	if (!module) {
+	CUresult rc;
+
+	if (!module || !image) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
+	rc = read_text(image);
 	*module = (CUmodule)0x100;
+	return rc;
+}
+
+CUresult do_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *jit_options,
+			      void **jit_values, unsigned n_jit, CUlibraryOption *options,
+			      void **values, unsigned n) {
+	if (!library || !image) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	/* A text that only the shim has, and may free at once. */
+	for (unsigned i = 0; i < n && options; i++) {
+		if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED &&
+		    strstr(image, "griddepcontrol.wait;")) {
+			return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	*library = (CUlibrary)0x120;
+	return strstr(image, "sbeet_twin") ? CUDA_SUCCESS : read_text(image);
+}
+
+CUresult do_cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
+	if (!kernel) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	*kernel = (CUkernel)(strstr(name, "sbeet_twin") ? FAKE_TWIN : FAKE_KERNEL);
 	return CUDA_SUCCESS;
 }
 
@@ -468,7 +532,16 @@ CUresult do_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
 		}
 	}
 	*module = twins ? (CUmodule)0x110 : (CUmodule)0x100;
-	return CUDA_SUCCESS;
+	if (twins || !image) {
+		return CUDA_SUCCESS;
+	}
+	/* As the driver: how much of a log it has written, whatever comes of it. */
+	for (unsigned i = 0; i < n; i++) {
+		if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES) {
+			values[i] = (void *)((uintptr_t)values[i] / 2);
+		}
+	}
+	return read_text(image);
 }
 
 CUresult do_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
@@ -512,4 +585,31 @@ CUresult do_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, 
 	tally = tally ? tally : tally_new();
 	count(f == FAKE_TWIN ? &tally->twin_launches : &tally->launches);
 	return CUDA_SUCCESS;
+}
+
+static bool is_dependent(const CUlaunchConfig *config) {
+	for (unsigned i = 0; i < config->numAttrs; i++) {
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+		    config->attrs[i].value.programmaticStreamSerializationAllowed) {
+			return true;
+		}
+	}
+	return false;
+}
+
+CUresult do_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
+			     void **extra) {
+	if (!config) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (is_dependent(config)) {
+		if (atomic_load(&refuses_dependent)) {
+			return CUDA_ERROR_NOT_SUPPORTED;
+		}
+		atomic_fetch_add(&dependent_launches, 1);
+		atomic_fetch_add(&careless_launches, !atomic_load(&waits_first));
+	}
+	return do_cuLaunchKernel(f, config->gridDimX, config->gridDimY, config->gridDimZ,
+				 config->blockDimX, config->blockDimY, config->blockDimZ,
+				 config->sharedMemBytes, config->hStream, params, extra);
 }

@@ -39,6 +39,14 @@ FAKE_EXPORT unsigned fake_spoiled(void);
 /* Launches of FAKE_TWIN. */
 FAKE_EXPORT unsigned fake_twin_launches(void);
 
+/* Launches of FAKE_KERNEL as a dependent one, and those of them whose module was made of a text in
+ * which it does not wait first of all. */
+FAKE_EXPORT unsigned fake_dependent_launches(void);
+FAKE_EXPORT unsigned fake_careless_launches(void);
+
+/* What the driver does not take: texts with kernels that wait, dependent launches. */
+FAKE_EXPORT void fake_refuse(bool waits, bool dependent);
+
 /* CU_JIT_MAX_REGISTERS of the last module that the shim loaded; 0: not given. */
 FAKE_EXPORT unsigned fake_twin_registers(void);
 

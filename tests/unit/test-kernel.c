@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "shim/enforce/dependent.h"
+
 static void kernel_says_why_it_is_not_confined(void **state) {
 	struct kernel *k = fake_load("grid_sync");
 	struct launch l = fake_launch_of("grid_sync");
@@ -304,6 +306,41 @@ static void kernel_numbers_are_never_used_twice(void **state) {
 	assert_true(kernel_id(fake_load("add")) > b);
 }
 
+/* Whether the PTX is loaded in a form for dependent launches, on GPUs of compute capability @a and
+ * @b. */
+static bool is_dependent(bool is_library, int a, int b) {
+	static const char text[] =
+		".version 7.0 .target sm_75 .address_size 64 .entry k() { ret; }";
+	char *ptx;
+
+	fake_teardown(NULL);
+	fake_setup(NULL);
+	fake.sm[0] = a;
+	fake.sm[1] = b;
+	ptx = dependent_image(is_library, text, NULL);
+	free(ptx);
+	return ptx != NULL;
+}
+
+static void only_new_gpus_have_dependent_launches(void **state) {
+	assert_true(is_dependent(false, 90, 75)); /* the current context is on the first */
+	assert_false(is_dependent(false, 89, 90));
+	assert_true(is_dependent(true, 90, 120));
+	assert_false(is_dependent(true, 90, 75)); /* a library belongs to all */
+	assert_false(is_dependent(true, 75, 90));
+}
+
+static void kernels_are_known_to_wait_first(void **state) {
+	struct kernel *k = fake_load("add");
+
+	assert_false(kernel_waits_first(k));
+	kernel_module_unloading((CUmodule)&fake_program);
+	kernel_module_loaded((CUmodule)&fake_program, PROGRAM, NULL, NULL);
+	kernel_module_waits_first((CUmodule)&fake_program);
+	assert_true(kernel_waits_first(fake_kernel_of("add")));
+	kernel_module_waits_first((CUmodule)&fake); /* nobody has seen it */
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(kernel_says_why_it_is_not_confined),
@@ -321,6 +358,8 @@ int main(void) {
 		TEST(kernel_of_a_library_leaves_with_the_context),
 		TEST(kernel_gives_twins_the_attributes_of_the_original),
 		TEST(kernel_numbers_are_never_used_twice),
+		TEST(only_new_gpus_have_dependent_launches),
+		TEST(kernels_are_known_to_wait_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static CUresult current_rc;
 static void (*meanwhile)(void); /* what others do while the driver is asked; NULL: nothing */
 static struct lane lane;
 static struct stream_use use;
-static bool kernel_waits, place_ready;
+static bool kernel_waits, kernel_first, place_ready;
 static unsigned n_asked, n_left, n_waves_asked;
 
 static CUresult get_current(CUcontext *ret) {
@@ -61,6 +61,11 @@ uint64_t __wrap_kernel_wave_blocks(const struct launch *l);
 uint64_t __wrap_kernel_wave_blocks(const struct launch *l) {
 	n_waves_asked++;
 	return 16 - l->block[0] * l->block[1] / 16;
+}
+
+bool __wrap_kernel_waits_first(const struct kernel *k);
+bool __wrap_kernel_waits_first(const struct kernel *k) {
+	return kernel_first;
 }
 
 bool __wrap_place_is_ready(const struct place *p, const struct partition *to, CUstream at);
@@ -113,7 +118,7 @@ static int setup(void **state) {
 	current = HANDLE(2);
 	current_rc = CUDA_SUCCESS;
 	meanwhile = NULL;
-	kernel_waits = false;
+	kernel_waits = kernel_first = false;
 	place_ready = true;
 	n_asked = n_left = n_waves_asked = 0;
 	lane = (struct lane){.device = 0};
@@ -204,6 +209,25 @@ static void kernels_that_take_turns_go_the_short_way(void **state) {
 	route_learn(&op);
 	assert_true(goes(&l, CUDA_SUCCESS));
 	assert_true(goes_like_it());
+}
+
+static void it_is_known_which_kernels_wait_first(void **state) {
+	struct launch other = launch;
+	struct route_launch l = like;
+	struct op op = example();
+	struct route_use u = {0};
+
+	learn();
+	other.function = l.function = HANDLE(5);
+	op.launch = &other;
+	kernel_first = true;
+	route_learn(&op);
+	assert_true(route_begin(&u, &driver, &l));
+	assert_true(u.shape->waits_first);
+	route_end(&u, &l, CUDA_SUCCESS);
+	assert_true(route_begin(&u, &driver, &like));
+	assert_false(u.shape->waits_first);
+	route_end(&u, &like, CUDA_SUCCESS);
 }
 
 static void shapes_of_one_kernel_go_the_short_way(void **state) {
@@ -491,6 +515,7 @@ int main(void) {
 		cmocka_unit_test_setup(what_fails_is_not_counted, setup),
 		cmocka_unit_test_setup(the_first_launch_goes_the_long_way, setup),
 		cmocka_unit_test_setup(kernels_that_take_turns_go_the_short_way, setup),
+		cmocka_unit_test_setup(it_is_known_which_kernels_wait_first, setup),
 		cmocka_unit_test_setup(shapes_of_one_kernel_go_the_short_way, setup),
 		cmocka_unit_test_setup(other_launches_go_the_long_way, setup),
 		cmocka_unit_test_setup(of_the_threads_own_stream_0, setup),

@@ -196,6 +196,78 @@ static int do_module_of(int n) {
 	return rc ? -rc : (int)fake_twin_registers();
 }
 
+/* The same by a library. */
+static int do_library(int n) {
+	static const char text[] =
+		".version 7.0\n.target sm_75\n.address_size 64\n"
+		".visible .entry nothing() { ret; }\n";
+	CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
+	void *value = (void *)1;
+	CUlibrary library;
+	CUkernel kernel;
+	int rc = cuLibraryLoadData(&library, text, NULL, NULL, 0, &option, &value, 1);
+
+	return rc ? rc : (int)cuLibraryGetKernel(&kernel, library, "nothing");
+}
+
+/* A module whose kernel says by itself when the next one may begin. */
+static int do_module_of_its_own_way(int n) {
+	static const char text[] =
+		".version 7.8\n.target sm_90\n.address_size 64\n"
+		".visible .entry nothing() { griddepcontrol.launch_dependents; ret; }\n";
+	CUmodule module;
+	CUfunction function;
+	int rc = cuModuleLoadData(&module, text);
+
+	return rc ? rc : (int)cuModuleGetFunction(&function, module, "nothing");
+}
+
+/* A module with a log of @n bytes. Tells how many of them the driver has used, by its own words. */
+static int do_module_log(int n) {
+	static const char text[] =
+		".version 7.0\n.target sm_75\n.address_size 64\n"
+		".visible .entry nothing() { ret; }\n";
+	CUjit_option options[] = {CU_JIT_LOG_VERBOSE, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
+	void *values[] = {(void *)1, (void *)(uintptr_t)n};
+	CUmodule module;
+	int rc = cuModuleLoadDataEx(&module, text, 2, options, values);
+
+	return rc ? -rc : (int)(uintptr_t)values[1];
+}
+
+/* 1: what waits first; 2: dependent launches. */
+static int do_refuse(int n) {
+	fake_refuse(n & 1, n & 2);
+	return 0;
+}
+
+/* So many launches by cuLaunchKernelEx(), with another attribute if @n is odd. */
+static int do_launch_ex(int n) {
+	CUlaunchAttribute none = {.id = CU_LAUNCH_ATTRIBUTE_IGNORE};
+	CUlaunchConfig config = {.gridDimX = 2,
+				 .gridDimY = 3,
+				 .gridDimZ = 4,
+				 .blockDimX = 32,
+				 .blockDimY = 2,
+				 .blockDimZ = 1,
+				 .attrs = &none,
+				 .numAttrs = n & 1};
+	int rc = 0;
+
+	for (int i = 0; i < n && rc == 0; i++) {
+		rc = cuLaunchKernelEx(&config, FAKE_KERNEL, NULL, NULL);
+	}
+	return rc;
+}
+
+static int do_dependent_launches(int n) {
+	return (int)fake_dependent_launches();
+}
+
+static int do_careless_launches(int n) {
+	return (int)fake_careless_launches();
+}
+
 static int do_twin_launches(int n) {
 	return (int)fake_twin_launches();
 }
@@ -505,6 +577,13 @@ static const struct {
 	{"context-detach", do_context_detach},
 	{"module", do_module},
 	{"module-of", do_module_of},
+	{"module-of-its-own-way", do_module_of_its_own_way},
+	{"module-log", do_module_log},
+	{"library", do_library},
+	{"refuse", do_refuse},
+	{"launch-ex", do_launch_ex},
+	{"dependent-launches", do_dependent_launches},
+	{"careless-launches", do_careless_launches},
 	{"twin-launches", do_twin_launches},
 	{"gate", do_gate},
 	{"gate-wait", do_gate_wait},

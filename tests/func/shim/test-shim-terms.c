@@ -431,6 +431,105 @@ static void operations_of_open_jobs_are_told_as_well(void **state) {
 	mini_do(m, "@0 sync", 0);
 }
 
+/* ---- dependent launches ---- */
+
+/* The first launch of a job goes the long way, the others go the short one. */
+static void launch_in_job(struct mini *m, const char *how) {
+	mini_do(m, "@0 hold 1", 0);
+	mini_do(m, how, 0);
+	mini_do(m, "@0 hold 0", 0);
+	mini_do(m, "@0 sync", 0);
+}
+
+static void kernels_of_ptx_are_launched_as_dependent_ones(void **state) {
+	struct mini *m = *state;
+
+	begin_steered(m, mini_plain);
+	launch_in_job(m, "@0 launch 3"); /* of no module that was seen */
+	mini_do(m, "@0 dependent-launches", 0);
+	mini_do(m, "@0 module", 0);
+	launch_in_job(m, "@0 launch 5");
+	mini_do(m, "@0 dependent-launches", 5);
+	launch_in_job(m, "@0 launch-ex 4");
+	mini_do(m, "@0 dependent-launches", 9);
+	launch_in_job(m, "@0 launch-ex 3"); /* with an attribute of their own */
+	mini_do(m, "@0 dependent-launches", 9);
+	mini_do(m, "@0 launches", 15);
+	mini_do(m, "@0 careless-launches", 0);
+}
+
+static void kernels_of_libraries_are_too(void **state) {
+	struct mini *m = *state;
+
+	begin_steered(m, mini_plain);
+	mini_do(m, "@0 library", 0);
+	launch_in_job(m, "@0 launch 5");
+	mini_do(m, "@0 dependent-launches", 5);
+	mini_do(m, "@0 careless-launches", 0);
+}
+
+static void kernels_that_care_for_themselves_are_not(void **state) {
+	struct mini *m = *state;
+
+	begin_steered(m, mini_plain);
+	mini_do(m, "@0 module-of-its-own-way", 0);
+	launch_in_job(m, "@0 launch 3");
+	mini_do(m, "@0 dependent-launches", 0);
+	mini_do(m, "@0 launches", 3);
+}
+
+static void the_user_may_say_no_to_dependent_launches(void **state) {
+	static const char *const plain[] = {"SBEET_PLAIN=1", NULL};
+	struct mini *m = *state;
+
+	begin_steered(m, plain);
+	mini_do(m, "@0 module", 0);
+	launch_in_job(m, "@0 launch 3");
+	mini_do(m, "@0 dependent-launches", 0);
+	mini_do(m, "@0 launches", 3);
+}
+
+static void captured_launches_are_as_the_program_has_them(void **state) {
+	struct mini *m = *state;
+
+	begin_steered(m, mini_plain);
+	mini_do(m, "@0 module", 0);
+	mini_do(m, "@0 stream", 0);
+	launch_in_job(m, "@0 stream-launch 2");
+	mini_do(m, "@0 dependent-launches", 2);
+	mini_do(m, "@0 capture", 0);
+	mini_do(m, "@0 stream-launch 3", 0);
+	mini_do(m, "@0 capture-end", 0);
+	mini_do(m, "@0 dependent-launches", 2);
+	mini_do(m, "@0 launches", 5);
+}
+
+static void a_driver_that_does_not_take_what_waits_gets_the_program_s_own(void **state) {
+	struct mini *m = *state;
+
+	begin_steered(m, mini_plain);
+	mini_do(m, "@0 refuse 1", 0);
+	mini_do(m, "@0 module", 0);
+	launch_in_job(m, "@0 launch 3");
+	mini_do(m, "@0 library", 0);
+	launch_in_job(m, "@0 launch 3");
+	mini_do(m, "@0 dependent-launches", 0);
+	mini_do(m, "@0 launches", 6);
+	mini_do(m, "@0 module-log 800", 400); /* not a quarter */
+}
+
+static void a_driver_without_dependent_launches_makes_plain_ones(void **state) {
+	struct mini *m = *state;
+
+	begin_steered(m, mini_plain);
+	mini_do(m, "@0 refuse 2", 0);
+	mini_do(m, "@0 module", 0);
+	launch_in_job(m, "@0 launch 3");
+	launch_in_job(m, "@0 launch-ex 4");
+	mini_do(m, "@0 dependent-launches", 0);
+	mini_do(m, "@0 launches", 7);
+}
+
 /* ---- fork ---- */
 
 static void children_have_terms_of_their_own(void **state) {
@@ -481,6 +580,13 @@ int main(void) {
 		MINI_CASE(revocations_are_for_jobs_that_were_granted),
 		MINI_CASE(pages_say_whether_operations_are_told),
 		MINI_CASE(operations_of_open_jobs_are_told_as_well),
+		MINI_CASE(kernels_of_ptx_are_launched_as_dependent_ones),
+		MINI_CASE(kernels_of_libraries_are_too),
+		MINI_CASE(kernels_that_care_for_themselves_are_not),
+		MINI_CASE(the_user_may_say_no_to_dependent_launches),
+		MINI_CASE(captured_launches_are_as_the_program_has_them),
+		MINI_CASE(a_driver_that_does_not_take_what_waits_gets_the_program_s_own),
+		MINI_CASE(a_driver_without_dependent_launches_makes_plain_ones),
 		MINI_CASE(children_have_terms_of_their_own),
 		MINI_CASE(stray_children_do_no_harm),
 	};

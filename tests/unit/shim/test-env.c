@@ -64,6 +64,8 @@ static bool is_full(const struct env *e) {
 static void env_reads_everything(void **state) {
 	const char *const all[] = {"SBEET_WHOLE",
 				   "1",
+				   "SBEET_PLAIN",
+				   "1",
 				   "SBEET_ANY_GPU",
 				   "1",
 				   "SBEET_MEASURE",

@@ -1,0 +1,109 @@
+/*
+ * dependent.c: see dependent.h.
+ */
+#include "shim/real.h"
+
+#include "shim/enforce/dependent.h"
+
+#include "shim/base/env.h"
+#include "shim/base/hot.h"
+#include "shim/base/log.h"
+#include "shim/enforce/context.h"
+#include "shim/enforce/enforce.h"
+#include "shim/enforce/image.h"
+#include "shim/state.h"
+
+/* The first with griddepcontrol. */
+#define SM_MIN 90
+
+#define SMS_MAX 64 /* GPUs of a machine */
+
+/* Of all GPUs. 0: the driver does not say, or they are more than there is room for. */
+static unsigned all_sms(unsigned *ret) {
+	const struct real *real = real_get();
+	int n = 0, major, minor;
+	CUdevice device;
+
+	if (real->cuDeviceGetCount(&n) != CUDA_SUCCESS || n > SMS_MAX) {
+		return 0;
+	}
+	for (int i = 0; i < n; i++) {
+		if (real->cuDeviceGet(&device, i) != CUDA_SUCCESS ||
+		    real->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+					       device) != CUDA_SUCCESS ||
+		    real->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+					       device) != CUDA_SUCCESS) {
+			return 0;
+		}
+		ret[i] = (unsigned)(10 * major + minor);
+	}
+	return (unsigned)n;
+}
+
+static unsigned current_sm(unsigned *ret) {
+	struct context *c = context_current();
+
+	ret[0] = c ? context_sm(c) : 0;
+	return 1;
+}
+
+char *dependent_image(bool is_library, const void *image, const char *path) {
+	const struct real *real = real_get();
+	unsigned sms[SMS_MAX], n;
+	char *ret = NULL;
+	int token;
+
+	if (env_get()->plain || !real->cuLaunchKernelEx || !real->cuLaunchKernelEx_ptsz) {
+		return NULL;
+	}
+	token = state_enter();
+	n = is_library ? all_sms(sms) : current_sm(sms);
+	state_leave(token);
+	for (unsigned i = 0; i < n; i++) {
+		if (sms[i] < SM_MIN) {
+			return NULL;
+		}
+	}
+	ret = image_wait_first(image, path, sms, n);
+	if (ret) {
+		log_line(LOG_LEVEL_DEBUG, "Kernels of PTX are loaded for dependent launches");
+	}
+	return ret;
+}
+
+HOT_CODE CUresult dependent_launch(const struct real *real, const CUlaunchConfig *like,
+				   CUfunction function, void **params, void **extra,
+				   bool per_thread) {
+	CUlaunchAttribute serialization = {
+		.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+		.value.programmaticStreamSerializationAllowed = 1,
+	};
+	CUlaunchConfig config = *like;
+
+	config.attrs = &serialization;
+	config.numAttrs = 1;
+	return (per_thread ? real->cuLaunchKernelEx_ptsz
+			   : real->cuLaunchKernelEx)(&config, function, params, extra);
+}
+
+CUresult dependent_launch_at(const struct launch *l, CUstream at) {
+	CUlaunchConfig config = {
+		.gridDimX = l->grid[0],
+		.gridDimY = l->grid[1],
+		.gridDimZ = l->grid[2],
+		.blockDimX = l->block[0],
+		.blockDimY = l->block[1],
+		.blockDimZ = l->block[2],
+		.sharedMemBytes = l->shared_bytes,
+		.hStream = at,
+	};
+	const struct real *real = real_get();
+	CUresult rc;
+
+	if (!real || l->cooperative || (l->config && l->config->numAttrs > 0)) {
+		return enforce_launch_at(l, at);
+	}
+	rc = dependent_launch(real, &config, l->function, l->params, l->extra,
+			      l->per_thread_default);
+	return rc == CUDA_SUCCESS ? rc : enforce_launch_at(l, at);
+}

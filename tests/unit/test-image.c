@@ -1,0 +1,80 @@
+/*
+ * test-image.c: of which images the PTX is loaded in another form for dependent launches, on the
+ * images that test-fatbin reads (SBEET_TEST_IMAGES).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "shim/enforce/image.h"
+
+/* @sms: ends with 0. Whether there is another form. */
+static bool waits(const char *name, const unsigned *sms) {
+	unsigned n = 0;
+	char path[4096], *text;
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("SBEET_TEST_IMAGES"), name);
+	while (sms[n]) {
+		n++;
+	}
+	text = image_wait_first(NULL, path, sms, n);
+	if (text) {
+		assert_non_null(strstr(text, ".target sm_90"));
+		assert_non_null(strstr(text, "griddepcontrol.wait;"));
+	}
+	free(text);
+	return text != NULL;
+}
+
+#define SMS(...) ((const unsigned[]){__VA_ARGS__, 0})
+
+/* The images have machine code for sm_75, and PTX for sm_75, sm_90 and sm_90a. */
+static void images_of_which_the_driver_compiles_the_ptx(void **state) {
+	assert_true(waits("default.fatbin", SMS(90)));
+	assert_true(waits("default.fatbin", SMS(90, 90)));
+	assert_true(waits("default.fatbin", SMS(100)));
+	assert_true(waits("default.fatbin", SMS(100, 120)));
+	assert_true(waits("none.fatbin", SMS(80))); /* sm_75's */
+	assert_true(waits("scale.ptx", SMS(90)));
+}
+
+static void others_stay(void **state) {
+	assert_false(waits("default.fatbin", SMS(75))); /* machine code */
+	assert_false(waits("default.fatbin", SMS(90, 75)));
+	assert_false(
+		waits("default.fatbin", SMS(90, 80))); /* one text on one, another on the other */
+	assert_false(waits("default.fatbin", SMS(0)));
+	assert_false(waits("scale.cubin", SMS(90)));
+	assert_false(waits("nothing.ptx", SMS(90)));
+	assert_null(image_wait_first(NULL, NULL, SMS(90), 1));
+	assert_null(image_wait_first("no image", NULL, SMS(90), 1));
+}
+
+/* The program's own, which may go when its call returns. */
+static void texts_in_memory(void **state) {
+	char text[] = ".version 7.0 .target sm_75 .address_size 64 .entry k() { ret; }";
+	char *ret = image_wait_first(text, NULL, SMS(90), 1);
+
+	assert_non_null(ret);
+	memset(text, 0, sizeof(text));
+	assert_string_equal(ret,
+			    ".version 7.8 .target sm_90 .address_size 64 .entry k() { "
+			    "griddepcontrol.wait;\n\tret; }");
+	free(ret);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(images_of_which_the_driver_compiles_the_ptx),
+		cmocka_unit_test(others_stay),
+		cmocka_unit_test(texts_in_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -51,7 +51,7 @@ static void env_is_unset_by_default(void **state) {
 }
 
 static bool is_full(const struct env *e) {
-	return e->whole && e->measure && e->require && e->require_ns == 2 * NSEC_PER_SEC &&
+	return e->whole && e->plain && e->measure && e->require && e->require_ns == 2 * NSEC_PER_SEC &&
 	       e->task.scope == SBEET__SCOPE__SCOPE_THREAD &&
 	       strcmp(e->socket, "/tmp/s.sock") == 0 && strcmp(e->task.name, "camera.1") == 0 &&
 	       e->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME &&

@@ -11,7 +11,7 @@ options="-O2 -arch=sm_90 -L$(dirname "$(dirname "$nvcc")")/lib64/stubs"
 mkdir -p "$out"
 
 # shellcheck disable=SC2086
-for name in descriptor graph-levels owners preempt-cost preempt-gaps network; do
+for name in dependent descriptor graph-levels launches owners preempt-cost preempt-gaps network; do
 	case $name in
 	network) "$nvcc" $options -shared -Xcompiler -fPIC -o "$out/libnetwork.so" $name.cu -lcuda ;;
 	*) "$nvcc" $options -o "$out/$name" $name.cu -lcuda ;;

@@ -54,6 +54,13 @@ static bool read_flag(const char *name) {
 	return text && *text == '1';
 }
 
+/* The driver takes anything else for 0. */
+static bool read_force_jit(void) {
+	const char *text = find("CUDA_FORCE_PTX_JIT");
+
+	return text && strcmp(text, "1") == 0;
+}
+
 static void read_require(void) {
 	const char *text = find("SBEET_REQUIRE");
 
@@ -147,6 +154,7 @@ static void read_all(void) {
 	}
 	env.whole = read_flag("SBEET_WHOLE");
 	env.plain = read_flag("SBEET_PLAIN");
+	env.force_jit = read_force_jit();
 	env.any_gpu = read_flag("SBEET_ANY_GPU");
 	env.measure = read_flag("SBEET_MEASURE");
 	read_require();

@@ -1,5 +1,5 @@
 /*
- * env.h: what SBEET_* says. Read once, on the first look.
+ * env.h: what SBEET_* says, and one variable of the driver's. Read once, on the first look.
  */
 #pragma once
 
@@ -13,6 +13,7 @@ struct env {
 	bool disable; /* SBEET_DISABLE=1 */
 	bool whole;   /* SBEET_WHOLE=1: every job asks for a whole GPU, so no kernel is rewritten */
 	bool plain;   /* SBEET_PLAIN=1: no launch is made a dependent one */
+	bool force_jit; /* CUDA_FORCE_PTX_JIT=1, for the driver: it runs no machine code, but PTX */
 	bool any_gpu; /* SBEET_ANY_GPU=1: sbeetd may choose the GPU that the program sees */
 	bool measure; /* SBEET_MEASURE=1: kernels are told apart from the copies behind them */
 	bool require; /* SBEET_REQUIRE=1, or how long to wait for a daemon: "2s" */

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/base/env.h"
 #include "shim/ptx/fatbin.h"
 #include "shim/ptx/wait-first.h"
 
@@ -126,14 +127,18 @@ static const struct image *image_of_text(const uint8_t *text, size_t size) {
 	return &s->pub;
 }
 
+/* What a GPU of compute capability @sm runs; NULL: the driver compiles PTX. */
+static const struct fatbin_entry *machine_code(const struct fatbin *f, unsigned sm) {
+	return env_get()->force_jit ? NULL : fatbin_best_cubin(f, 0, sm);
+}
+
 /*
  * The PTX that the driver would compile. Where it would run machine code instead, the PTX has to be
  * for the same architecture: code that is compiled for another one may be different code (nvcc's
  * __CUDA_ARCH__), with other results and even another block size in mind.
  */
 static const struct image *image_of_fatbin(struct fatbin *f, unsigned sm) {
-	const struct fatbin_entry *ptx = fatbin_best_ptx(f, 0, sm),
-				  *cubin = fatbin_best_cubin(f, 0, sm);
+	const struct fatbin_entry *ptx = fatbin_best_ptx(f, 0, sm), *cubin = machine_code(f, sm);
 	char error[IMAGE_TEXT_MAX / 2] = "";
 	const uint8_t *text;
 	size_t size;
@@ -244,7 +249,7 @@ static const struct fatbin_entry *compiled_entry(const struct fatbin *f, const u
 	const struct fatbin_entry *ptx = n_sms > 0 ? fatbin_best_ptx(f, 0, sms[0]) : NULL;
 
 	for (unsigned i = 0; i < n_sms; i++) {
-		if (fatbin_best_ptx(f, 0, sms[i]) != ptx || fatbin_best_cubin(f, 0, sms[i])) {
+		if (fatbin_best_ptx(f, 0, sms[i]) != ptx || machine_code(f, sms[i])) {
 			return NULL;
 		}
 	}

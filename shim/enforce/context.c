@@ -175,6 +175,30 @@ static int attribute(const struct real *real, CUdevice device, CUdevice_attribut
 	return real->cuDeviceGetAttribute(&value, which, device) == CUDA_SUCCESS ? value : 0;
 }
 
+/* Its compute capability: 90 for 9.0. */
+static unsigned device_sm(const struct real *real, CUdevice device) {
+	return (unsigned)(10 * attribute(real, device,
+					 CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+			  attribute(real, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+}
+
+unsigned context_all_sms(unsigned *ret) {
+	const struct real *real = real_get();
+	unsigned found = 0;
+	CUdevice device;
+	int n = 0;
+
+	if (!real || real->cuDeviceGetCount(&n) != CUDA_SUCCESS) {
+		return 0;
+	}
+	for (int i = 0; i < n && i < CONTEXT_GPUS_MAX; i++) {
+		if (real->cuDeviceGet(&device, i) == CUDA_SUCCESS) {
+			ret[found++] = device_sm(real, device);
+		}
+	}
+	return found;
+}
+
 static struct context *context_free(struct context *c) {
 	struct control *b, *next_control;
 	struct set_node *s, *next_set;
@@ -215,10 +239,7 @@ static struct context *context_new(const struct real *real, CUcontext handle) {
 	if (!c->n_sms) {
 		return context_free(c);
 	}
-	c->sm = (unsigned)(10 * attribute(real, c->device,
-					  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-			   attribute(real, c->device,
-				     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+	c->sm = device_sm(real, c->device);
 	blocks_per_sm = (unsigned)attribute(real, c->device,
 					    CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
 	c->workers_max =

@@ -16,30 +16,6 @@
 /* The first with griddepcontrol. */
 #define SM_MIN 90
 
-#define SMS_MAX 64 /* GPUs of a machine */
-
-/* Of all GPUs. 0: the driver does not say, or they are more than there is room for. */
-static unsigned all_sms(unsigned *ret) {
-	const struct real *real = real_get();
-	int n = 0, major, minor;
-	CUdevice device;
-
-	if (real->cuDeviceGetCount(&n) != CUDA_SUCCESS || n > SMS_MAX) {
-		return 0;
-	}
-	for (int i = 0; i < n; i++) {
-		if (real->cuDeviceGet(&device, i) != CUDA_SUCCESS ||
-		    real->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-					       device) != CUDA_SUCCESS ||
-		    real->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-					       device) != CUDA_SUCCESS) {
-			return 0;
-		}
-		ret[i] = (unsigned)(10 * major + minor);
-	}
-	return (unsigned)n;
-}
-
 static unsigned current_sm(unsigned *ret) {
 	struct context *c = context_current();
 
@@ -49,7 +25,7 @@ static unsigned current_sm(unsigned *ret) {
 
 char *dependent_image(bool is_library, const void *image, const char *path) {
 	const struct real *real = real_get();
-	unsigned sms[SMS_MAX], n;
+	unsigned sms[CONTEXT_GPUS_MAX], n;
 	char *ret = NULL;
 	int token;
 
@@ -57,7 +33,7 @@ char *dependent_image(bool is_library, const void *image, const char *path) {
 		return NULL;
 	}
 	token = state_enter();
-	n = is_library ? all_sms(sms) : current_sm(sms);
+	n = is_library ? context_all_sms(sms) : current_sm(sms);
 	state_leave(token);
 	for (unsigned i = 0; i < n; i++) {
 		if (sms[i] < SM_MIN) {
@@ -86,7 +62,7 @@ HOT_CODE CUresult dependent_launch(const struct real *real, const CUlaunchConfig
 			   : real->cuLaunchKernelEx)(&config, function, params, extra);
 }
 
-CUresult dependent_launch_at(const struct launch *l, CUstream at) {
+HOT_CODE CUresult dependent_launch_at(const struct launch *l, CUstream at) {
 	CUlaunchConfig config = {
 		.gridDimX = l->grid[0],
 		.gridDimY = l->grid[1],

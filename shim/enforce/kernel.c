@@ -240,29 +240,18 @@ void kernel_module_loaded(CUmodule module, const void *image, const char *path,
 
 void kernel_library_loaded(CUlibrary library, const void *image, const char *path,
 			   const struct jit *jit) {
-	const struct real *real = real_get();
-	int n = 0, major, minor;
+	unsigned sms[CONTEXT_GPUS_MAX], n;
 	struct context *c;
 	struct owner *o;
 
-	o = real ? owner_new(library, true) : NULL;
+	o = real_get() ? owner_new(library, true) : NULL;
 	if (!o) {
 		return;
 	}
 	/* A library belongs to no context: whichever GPU there is may run it. */
-	if (real->cuDeviceGetCount(&n) != CUDA_SUCCESS) {
-		n = 0;
-	}
-	for (int i = 0; i < n; i++) {
-		CUdevice device;
-
-		if (real->cuDeviceGet(&device, i) == CUDA_SUCCESS &&
-		    real->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-					       device) == CUDA_SUCCESS &&
-		    real->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-					       device) == CUDA_SUCCESS) {
-			owner_build(o, image, path, jit, (unsigned)(10 * major + minor));
-		}
+	n = context_all_sms(sms);
+	for (unsigned i = 0; i < n; i++) {
+		owner_build(o, image, path, jit, sms[i]);
 	}
 	c = context_current();
 	for (unsigned i = 0; c && i < o->n_builds; i++) {

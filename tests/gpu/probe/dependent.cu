@@ -23,20 +23,23 @@
 #define CYCLES_LONG 200000
 
 enum load { PLAIN, NC, TEXTURE, CONSTANT, LOADS };
-enum before { KERNEL, COPY, COPY_TO_GPU, MEMSET, EVENT, VALUE, HOST_FUNCTION, BEFORES };
+enum before { KERNEL, COPY, COPY_TO_GPU, MEMSET, EVENT, VALUE, HOST_FUNCTION, OTHER_STREAM, BEFORES };
+enum stream { OWN, URGENT, DEFAULT, BLOCKING, STREAMS };
 
 static const char *const load_names[] = {"ld", "ld.nc", "tex", "ld.const"};
 static const char *const before_names[] = {"a kernel",	       "a copy",
 					   "a copy to the GPU", "a memset",
 					   "an event",	       "a wait for a value",
-					   "a host function"};
+					   "a host function",  "a kernel of another stream"};
+static const char *const stream_names[] = {"a stream", "an urgent one", "the default one",
+					   "a blocking one"};
 
 __constant__ unsigned constants[N_CONSTANTS];
 
 static unsigned *in, *out, *big, *host, *constants_on_gpu;
 static cudaTextureObject_t texture;
 static volatile unsigned *word;
-static cudaStream_t aside;
+static cudaStream_t aside, streams[STREAMS]; /* the default one is NULL */
 
 /* Lets the next kernel begin as early as can be, and writes late. */
 __global__ void write(unsigned *to, unsigned *constants, unsigned value, unsigned cycles) {
@@ -140,6 +143,10 @@ static void write_by(int before, unsigned value, cudaStream_t stream) {
 	case HOST_FUNCTION:
 		CHECK(cudaLaunchHostFunc(stream, sleep_a_little, NULL));
 		break;
+	case OTHER_STREAM: /* the default stream and blocking ones wait for each other */
+		launch_write(in, value, CYCLES_LONG,
+			     streams[stream == streams[DEFAULT] ? BLOCKING : DEFAULT]);
+		break;
 	default:
 		break;
 	}
@@ -188,26 +195,37 @@ static void open_gpu(void) {
 	CHECK(cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking));
 }
 
+/* Whether @stream waits for a kernel of another one without being told. */
+static bool is_to_measure(int stream, int before, int load) {
+	bool by_kernel = before == KERNEL; /* only these write the constants */
+
+	return (load != CONSTANT || by_kernel) &&
+	       (before != OTHER_STREAM || stream == DEFAULT || stream == BLOCKING);
+}
+
+static int measure(int stream, int before, int load) {
+	int wrong = count_wrong(true, before, load, streams[stream]);
+
+	printf("%s, behind %s, %s: %d wrong, without the wait %d\n", stream_names[stream],
+	       before_names[before], load_names[load], wrong,
+	       count_wrong(false, before, load, streams[stream]));
+	fflush(stdout);
+	return wrong;
+}
+
 int main(void) {
-	static const char *const names[] = {"a stream", "an urgent one", "the default one"};
-	cudaStream_t streams[3] = {};
-	int wrong, all = 0;
+	int wrong = 0;
 
 	open_gpu();
-	CHECK(cudaStreamCreateWithFlags(&streams[0], cudaStreamNonBlocking));
-	CHECK(cudaStreamCreateWithPriority(&streams[1], cudaStreamNonBlocking, -5));
-	for (int s = 0; s < 3; s++) {
+	CHECK(cudaStreamCreateWithFlags(&streams[OWN], cudaStreamNonBlocking));
+	CHECK(cudaStreamCreateWithPriority(&streams[URGENT], cudaStreamNonBlocking, -5));
+	CHECK(cudaStreamCreate(&streams[BLOCKING]));
+	for (int s = 0; s < STREAMS; s++) {
 		for (int b = 0; b < BEFORES; b++) {
-			/* only kernels write the constants */
-			for (int l = 0; l < (b == KERNEL ? LOADS : CONSTANT); l++) {
-				wrong = count_wrong(true, b, l, streams[s]);
-				printf("%s, behind %s, %s: %d wrong, without the wait %d\n",
-				       names[s], before_names[b], load_names[l], wrong,
-				       count_wrong(false, b, l, streams[s]));
-				fflush(stdout);
-				all += wrong;
+			for (int l = 0; l < LOADS; l++) {
+				wrong += is_to_measure(s, b, l) ? measure(s, b, l) : 0;
 			}
 		}
 	}
-	return all > 0;
+	return wrong > 0;
 }

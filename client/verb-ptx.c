@@ -89,14 +89,14 @@ static json_t *entry_json(const struct kernels *k, const struct fatbin_entry *e)
 static json_t *kernel_json(const struct kernels *k, const struct kernel_row *row) {
 	char target[16];
 
-	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "kernel",
+	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "kernel",
 			 json_text(row->name), "entry", json_u64(index_of(k, row->entry)), "target",
 			 json_text(target_name(row->entry, target)), "confinable", row->confinable,
 			 "reason", json_text(row->reason), "line", json_u64_known(row->line),
 			 "instruction", json_text(row->instruction), "block_multiple",
 			 row->confinable ? json_u64(row->block_multiple) : json_null(), "votes",
 			 row->confinable ? json_boolean(row->votes) : json_null(), "waits",
-			 row->waits);
+			 row->waits, "dependent", !row->plain, "plain", json_text(row->plain));
 }
 
 static json_t *error_json(const struct kernels *k, const struct kernel_unit *unit) {
@@ -148,6 +148,8 @@ static void add_row(struct table *t, const struct kernels *k, const struct kerne
 	} else {
 		table_text(t, row->reason);
 	}
+	table_text(t, row->plain ? "no" : "yes");
+	table_text(t, row->plain);
 	table_number(t, (int64_t)index_of(k, row->entry));
 }
 
@@ -164,6 +166,8 @@ static int make_table(struct table **ret, const struct kernels *k) {
 		{"line", "LINE", .right = true},
 		{"instruction", "INSTRUCTION", .elastic = true},
 		{"reason", "REASON", .elastic = true},
+		{"dependent", "DEPENDENT"},
+		{"plain", "PLAIN BECAUSE", .elastic = true, .hidden = true},
 		{"entry", "ENTRY", .right = true, .hidden = true},
 	};
 	int r = table_new(ret, columns, sizeof(columns) / sizeof(columns[0]));

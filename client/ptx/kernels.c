@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shim/ptx/elf-file.h"
+#include "shim/ptx/wait-first.h"
 
 /* Every kernel of a cubin has a section of constants for its parameters, named after it. */
 #define PARAMETER_SECTION ".nv.constant0."
@@ -29,11 +30,46 @@ static int add_row(struct kernels *k, const struct kernel_row *row) {
 	return 0;
 }
 
-static int read_ptx(struct kernels *k, struct kernel_unit *unit, const uint8_t *data, size_t size,
-		    char *error, size_t error_size) {
+/* Why launches of kernels in @text stay as they are on a GPU of @sm, or of the newest kind if it is
+ * 0; empty: they don't. */
+static int find_plain(const struct kernels *k, const struct kernel_unit *unit, unsigned sm,
+		      const char *text, size_t size, char *why, size_t why_size) {
+	const struct fatbin_entry *e = unit->entry,
+				  *cubin = fatbin_best_cubin(k->fatbin, e->image, sm ? sm : e->sm);
+	char *dependent;
+	int r;
+
+	*why = '\0';
+	if (sm > 0 && sm < WAIT_FIRST_SM_MIN) {
+		snprintf(why, why_size, "the GPU is older than sm_%d", WAIT_FIRST_SM_MIN);
+		return 0;
+	}
+	if (cubin) {
+		snprintf(why, why_size,
+			 "the driver takes machine code for sm_%u, unless CUDA_FORCE_PTX_JIT=1",
+			 cubin->sm);
+		return 0;
+	}
+	r = wait_first_text(&dependent, text, size, why, why_size);
+	if (r == 0) {
+		free(dependent);
+	}
+	return r == -ENOTSUP ? 0 : r;
+}
+
+static int read_ptx(struct kernels *k, struct kernel_unit *unit, unsigned sm, const uint8_t *data,
+		    size_t size, char *error, size_t error_size) {
+	char plain[128];
 	int r;
 
 	r = transform_new(&unit->transform, (const char *)data, size, error, error_size);
+	if (r == 0) {
+		r = find_plain(k, unit, sm, (const char *)data, size, plain, sizeof(plain));
+	}
+	if (r == 0 && *plain) {
+		unit->plain = strdup(plain);
+		r = unit->plain ? 0 : -ENOMEM;
+	}
 	if (r < 0) {
 		return r;
 	}
@@ -48,7 +84,8 @@ static int read_ptx(struct kernels *k, struct kernel_unit *unit, const uint8_t *
 						    .instruction = t->instruction,
 						    .votes = t->uses_barriers,
 						    .waits = t->waits,
-						    .block_multiple = t->block_multiple});
+						    .block_multiple = t->block_multiple,
+						    .plain = unit->plain});
 		if (r < 0) {
 			return r;
 		}
@@ -77,7 +114,8 @@ static int read_cubin(struct kernels *k, const struct kernel_unit *unit, const u
 		r = add_row(k,
 			    &(struct kernel_row){.name = section.name + strlen(PARAMETER_SECTION),
 						 .entry = unit->entry,
-						 .reason = "machine code only, no PTX to rewrite"});
+						 .reason = "machine code only, no PTX to rewrite",
+						 .plain = "machine code only"});
 		if (r < 0) {
 			return r;
 		}
@@ -86,7 +124,7 @@ static int read_cubin(struct kernels *k, const struct kernel_unit *unit, const u
 }
 
 /* A damaged entry is that entry's problem: the others are still looked at. */
-static int read_entry(struct kernels *k, const struct fatbin_entry *entry) {
+static int read_entry(struct kernels *k, const struct fatbin_entry *entry, unsigned sm) {
 	struct kernel_unit *unit = &k->units[k->n_units++];
 	const uint8_t *data;
 	char error[512] = "";
@@ -96,7 +134,7 @@ static int read_entry(struct kernels *k, const struct fatbin_entry *entry) {
 	unit->entry = entry;
 	r = fatbin_unpack(k->fatbin, entry, error, sizeof(error), &data, &size);
 	if (r == 0 && entry->kind == FATBIN_PTX) {
-		r = read_ptx(k, unit, data, size, error, sizeof(error));
+		r = read_ptx(k, unit, sm, data, size, error, sizeof(error));
 	} else if (r == 0 && entry->kind == FATBIN_CUBIN) {
 		r = read_cubin(k, unit, data, size, error, sizeof(error));
 	}
@@ -128,7 +166,7 @@ static int read_images(struct kernels *k, unsigned sm) {
 		int r;
 
 		e = e ? e : best_cubin(k->fatbin, i, sm);
-		r = e ? read_entry(k, e) : 0;
+		r = e ? read_entry(k, e, sm) : 0;
 		if (r < 0) {
 			return r;
 		}
@@ -160,7 +198,7 @@ int kernels_init(struct kernels *ret, const struct input *in, unsigned sm, int e
 	if (r == 0 && entry >= 0) {
 		bool there = k.fatbin && (size_t)entry < k.fatbin->n_entries;
 
-		r = there ? read_entry(&k, &k.fatbin->entries[entry]) : KERNELS_E_NO_ENTRY;
+		r = there ? read_entry(&k, &k.fatbin->entries[entry], sm) : KERNELS_E_NO_ENTRY;
 	} else if (r == 0 && k.fatbin) {
 		r = read_images(&k, sm);
 	}
@@ -179,6 +217,7 @@ void kernels_deinit(struct kernels *k) {
 	for (size_t i = 0; i < k->n_units; i++) {
 		transform_free(k->units[i].transform);
 		free(k->units[i].error);
+		free(k->units[i].plain);
 	}
 	free(k->units);
 	free(k->rows);

@@ -1,5 +1,6 @@
 /*
- * kernels.h: the kernels in a file, and which of them can be confined to a set of SMs.
+ * kernels.h: the kernels in a file, which of them can be confined to a set of SMs, and which can be
+ * launched as dependent ones (shim/enforce/dependent.h).
  *
  * The rewriter's answers (shim/ptx), collected over all images of a file: of each image the entry
  * that a GPU would be given.
@@ -23,6 +24,7 @@ struct kernel_row {
 	const char *instruction; /* there; NULL: the reason is in the kernel as a whole */
 	bool votes, waits;	 /* as in struct twin_kernel: uses_barriers, waits */
 	unsigned block_multiple; /* confinable if a block's size is a multiple of this */
+	const char *plain;	 /* why its launches are no dependent ones; NULL: they are */
 };
 
 /* One entry that was looked into. */
@@ -30,6 +32,7 @@ struct kernel_unit {
 	const struct fatbin_entry *entry;
 	struct transform *transform; /* owned; NULL: machine code, or an error */
 	char *error;		     /* owned: why the entry could not be read; NULL */
+	char *plain;		     /* owned: as in its rows */
 };
 
 struct kernels {

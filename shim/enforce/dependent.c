@@ -11,10 +11,8 @@
 #include "shim/enforce/context.h"
 #include "shim/enforce/enforce.h"
 #include "shim/enforce/image.h"
+#include "shim/ptx/wait-first.h"
 #include "shim/state.h"
-
-/* The first with griddepcontrol. */
-#define SM_MIN 90
 
 static unsigned current_sm(unsigned *ret) {
 	struct context *c = context_current();
@@ -36,7 +34,7 @@ char *dependent_image(bool is_library, const void *image, const char *path) {
 	n = is_library ? context_all_sms(sms) : current_sm(sms);
 	state_leave(token);
 	for (unsigned i = 0; i < n; i++) {
-		if (sms[i] < SM_MIN) {
+		if (sms[i] < WAIT_FIRST_SM_MIN) {
 			return NULL;
 		}
 	}

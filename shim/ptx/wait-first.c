@@ -13,7 +13,6 @@
 /* What griddepcontrol takes. */
 #define VERSION_MAJOR 7
 #define VERSION_MINOR 8
-#define TARGET_SM     90
 
 /* Older texts may mean something else when they claim to be as new as that: without independent
  * threads (sm_60), or with instructions that were taken out of newer versions. */
@@ -113,8 +112,8 @@ static void rewrite_item(struct rewrite *r, const struct ptx_item *item) {
 	if (item_is(m, item, ".version") && is_older(m, VERSION_MAJOR, VERSION_MINOR)) {
 		snprintf(what, sizeof(what), "%d.%d", VERSION_MAJOR, VERSION_MINOR);
 		replace(r, item->first + 1, what);
-	} else if (item_is(m, item, ".target") && m->target_sm < TARGET_SM) {
-		snprintf(what, sizeof(what), "sm_%d", TARGET_SM);
+	} else if (item_is(m, item, ".target") && m->target_sm < WAIT_FIRST_SM_MIN) {
+		snprintf(what, sizeof(what), "sm_%d", WAIT_FIRST_SM_MIN);
 		replace(r, item->first + 1, what);
 	} else if (item->kind == PTX_ITEM_FUNC) {
 		const struct ptx_func *f = &m->funcs[item->index];

@@ -15,6 +15,9 @@
 
 #include <stddef.h>
 
+/* The first GPUs that have that: 90 for compute capability 9.0. */
+#define WAIT_FIRST_SM_MIN 90
+
 /*
  * @text need not be terminated. Return: 0 with the new text, which is terminated and becomes the
  * caller's; -ENOTSUP if its kernels have to stay as they are; -EINVAL when it does not parse; both

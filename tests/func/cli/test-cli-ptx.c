@@ -121,6 +121,43 @@ static void ptx_tells_yes_and_no_with_line_and_instruction(void **state) {
 	spawned_deinit(&s);
 }
 
+static void assert_plain(const json_t *o, const char *why) {
+	assert_int_equal(json_is_true(kernel(o, 0, "dependent")), why == NULL);
+	if (why) {
+		assert_contains(json_string_value(kernel(o, 0, "plain")), why);
+	} else {
+		assert_true(json_is_null(kernel(o, 0, "plain")));
+	}
+}
+
+static void ptx_tells_which_launches_are_dependent(void **state) {
+	static const struct {
+		const char *image, *sm, *why;
+	} cases[] = {
+		{"default.fatbin", "--sm=90", NULL},
+		{"default.fatbin", "--sm=0", NULL},
+		{"default.fatbin", "--sm=75", "older than sm_90"},
+		{"scale.cubin", "--sm=0", "machine code"},
+	};
+	static const char debug[] =
+		".version 8.0\n.target sm_90, debug\n.address_size 64\n.entry k() { ret; }\n";
+	struct spawned s;
+	json_t *o;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		s = spawn(ARGS(sbeetctl, "ptx", "--json", cases[i].sm, image(cases[i].image)),
+			  NULL);
+		assert_int_equal(s.code, 0);
+		o = json_loads(s.out, 0, NULL);
+		assert_plain(o, cases[i].why);
+		json_decref(o);
+		spawned_deinit(&s);
+	}
+	o = report(write_file("debug.ptx", debug, strlen(debug)));
+	assert_plain(o, "options");
+	json_decref(o);
+}
+
 static void ptx_reads_every_kind_of_file(void **state) {
 	static const char *const names[] = {"scale.ptx",   "default.fatbin", "none.fatbin",
 					    "size.fatbin", "speed.fatbin",   "balance.fatbin"};
@@ -442,6 +479,7 @@ static void ptx_tells_what_twins_need_more(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ptx_tells_yes_and_no_with_line_and_instruction),
+		cmocka_unit_test(ptx_tells_which_launches_are_dependent),
 		cmocka_unit_test(ptx_reads_every_kind_of_file),
 		cmocka_unit_test(ptx_reads_standard_input),
 		cmocka_unit_test(ptx_writes_the_rewritten_text),

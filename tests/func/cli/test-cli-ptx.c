@@ -411,8 +411,9 @@ static int make_folder(void **state) {
 }
 
 static int remove_folder(void **state) {
-	static const char *const names[] = {"two.ptx", "out.ptx", "e.ptx", "text",     "empty",
-					    "bad.ptx", "damaged", "huge",  "debug.ptx"};
+	static const char *const names[] = {"two.ptx",	 "out.ptx",   "e.ptx",	 "text",
+					    "empty",	 "bad.ptx",   "damaged", "huge",
+					    "debug.ptx", "waits.ptx", "one",	 "two"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		unlink(path_of(names[i]));

@@ -124,13 +124,14 @@ static json_t *row_json(const struct row *row) {
 		}
 	}
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "session",
+		"{s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:b}", "session",
 		json_u64(k->session), "task", json_text(row->session->task), "program",
 		json_text(row->session->program), "pid", json_u64(row->session->pid), "id",
 		(json_int_t)k->id, "name", json_text(k->name), "launches", json_u64(k->launches),
 		"mean_blocks", k->launches ? json_real(mean_grid(k)) : json_null(), "block_threads",
 		json_u64_known(k->block_threads), "confinable", (int)is_confinable(k), "held_by",
-		held_by, "why_not", *why_not(k) ? json_text(why_not(k)) : json_null());
+		held_by, "why_not", *why_not(k) ? json_text(why_not(k)) : json_null(), "dependent",
+		k->dependent);
 }
 
 static int show_json(const struct ctl *ctl, const struct rows *rows) {
@@ -160,6 +161,7 @@ static const struct table_column columns[] = {
 	{"confinable", "CONFINABLE", .drop = 5},
 	{"held_by", "HELD BY", .hidden = true},
 	{"why_not", "WHY NOT", .elastic = true, .drop = 1},
+	{"dependent", "DEPENDENT", .hidden = true},
 };
 
 static void add_to_table(struct table *t, const struct row *row) {
@@ -191,6 +193,7 @@ static void add_to_table(struct table *t, const struct row *row) {
 	table_text(t, is_confinable(k) ? "yes" : "no");
 	table_text(t, held_by);
 	table_text(t, why_not(k));
+	table_text(t, k->dependent ? "yes" : "no");
 }
 
 static int show_table(const struct ctl *ctl, const struct rows *rows) {

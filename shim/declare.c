@@ -50,6 +50,7 @@ uint32_t declare_kernel(const struct kernel *k, int (*send)(const Sbeet__ToDaemo
 	def.enforcement_mask = find_mask(k, &refusal);
 	snprintf(why, sizeof(why), "%s", refusal ? refusal : "");
 	def.refusal = why;
+	def.dependent = kernel_waits_first(k);
 	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
 	m.kernel = &def;
 	if (send(&m) < 0) {

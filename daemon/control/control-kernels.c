@@ -29,6 +29,7 @@ static void add(struct batch *b, const struct session *s, const struct kernel_in
 	m->block_threads = info->block_threads;
 	m->enforcement_mask = info->enforcement_mask & s->enforcement_mask;
 	m->refusal = info->refusal ? info->refusal : m->refusal;
+	m->dependent = info->dependent;
 }
 
 static void send_piece(struct control_client *client, const struct answer *a, struct batch *b,

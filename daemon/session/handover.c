@@ -164,6 +164,7 @@ static void write_kernels(struct writer *w, const struct session *s) {
 		def.name = info->name->text;
 		def.enforcement_mask = info->enforcement_mask;
 		def.refusal = info->refusal ? info->refusal : def.refusal;
+		def.dependent = info->dependent;
 		count.launches = info->launches;
 		count.blocks = info->blocks;
 		count.block_threads = info->block_threads;

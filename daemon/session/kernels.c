@@ -147,7 +147,9 @@ static void keep(struct kernels *k, const Sbeet__KernelDef *def) {
 	size_t n_name = kept_bytes(def->name), n_refusal = kept_bytes(def->refusal);
 	size_t bytes = sizeof(struct kernel_name) + n_name + 1 + n_refusal + 1;
 	size_t at = find(k, def->id);
-	struct kernel_info info = {.id = def->id, .enforcement_mask = def->enforcement_mask};
+	struct kernel_info info = {.id = def->id,
+				   .enforcement_mask = def->enforcement_mask,
+				   .dependent = def->dependent};
 
 	if (!reserve_entry(k) || !charge(k, bytes)) {
 		return;

@@ -33,6 +33,7 @@ struct kernel_name *kernel_name_unref(struct kernel_name *name); /* takes NULL, 
 struct kernel_info {
 	uint32_t id;
 	uint32_t enforcement_mask;
+	bool dependent;		   /* its launches are dependent ones */
 	uint32_t block_threads;	   /* in the largest block; 0: not known */
 	uint64_t launches, blocks; /* in jobs, since the program started */
 	struct kernel_name *name;  /* reference */

@@ -31,6 +31,7 @@ void shim_declare(int fd, uint32_t id, const char *name, const char *refusal) {
 	kernel.id = id;
 	kernel.name = (char *)(uintptr_t)name;
 	kernel.refusal = (char *)(uintptr_t)refusal;
+	kernel.dependent = !*refusal;
 	kernel.enforcement_mask = *refusal ? MASK_WHOLE : MASK_ALL;
 	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
 	m.kernel = &kernel;

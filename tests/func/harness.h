@@ -85,6 +85,7 @@ int shim_connect(void); /* returns the descriptor */
 void shim_send(int fd, const Sbeet__ToDaemon *m);
 
 /* A kernel; it can be confined unless @refusal says why not (""). */
+/* Without a refusal it is launched as a dependent kernel, too. */
 void shim_declare(int fd, uint32_t id, const char *name, const char *refusal);
 
 /* What a kernel's launches are by now, in blocks of 64 threads. */

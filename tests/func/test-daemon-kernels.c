@@ -125,9 +125,11 @@ static void kernels_are_listed_by_session(void **state) {
 	assert_string_equal(all.list[0]->name, "scan");
 	assert_string_equal(all.list[0]->refusal, "it synchronises the grid");
 	assert_int_equal(all.list[0]->enforcement_mask, MASK_WHOLE);
+	assert_false(all.list[0]->dependent);
 	assert_int_equal(all.list[0]->launches, 0);
 	assert_string_equal(all.list[1]->name, "_Z3addPf");
 	assert_int_equal(all.list[1]->enforcement_mask, MASK_ALL);
+	assert_true(all.list[1]->dependent);
 	assert_int_equal(all.list[1]->launches, 5);
 	assert_int_equal(all.list[1]->blocks, 120);
 	assert_int_equal(all.list[1]->block_threads, 64);

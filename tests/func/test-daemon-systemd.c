@@ -258,6 +258,7 @@ static void daemon_hands_over_kernels(void **state) {
 	kernel.name = (char *)(uintptr_t) "scan";
 	kernel.refusal = (char *)(uintptr_t) "it leaves early";
 	kernel.enforcement_mask = MASK_WHOLE;
+	kernel.dependent = true;
 	m.body_case = SBEET__TO_DAEMON__BODY_KERNEL;
 	m.kernel = &kernel;
 	shim_send(s.fd, &m);
@@ -276,6 +277,7 @@ static void daemon_hands_over_kernels(void **state) {
 		reply = ask_kernel();
 		assert_string_equal(reply->kernels->kernels[0]->name, "scan");
 		assert_string_equal(reply->kernels->kernels[0]->refusal, "it leaves early");
+		assert_true(reply->kernels->kernels[0]->dependent);
 		assert_int_equal(reply->kernels->kernels[0]->launches, 5);
 		assert_int_equal(reply->kernels->kernels[0]->blocks, 40);
 		packet_free(&reply->base);

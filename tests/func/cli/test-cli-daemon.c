@@ -247,8 +247,10 @@ static void kernel_lists_what_programs_launch(void **state) {
 	assert_int_equal(number(one, "block_threads"), 64);
 	assert_true(json_is_true(json_object_get(one, "confinable")));
 	assert_true(json_is_null(json_object_get(one, "why_not")));
+	assert_true(json_is_true(json_object_get(one, "dependent")));
 	one = json_array_get(json_object_get(o, "kernels"), 1);
 	assert_true(json_is_false(json_object_get(one, "confinable")));
+	assert_true(json_is_false(json_object_get(one, "dependent")));
 	assert_string_equal(json_string_value(json_object_get(one, "why_not")),
 			    "it synchronises its grid");
 	one = json_array_get(json_object_get(o, "kernels"), 2);

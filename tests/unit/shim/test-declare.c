@@ -20,19 +20,21 @@
 
 static struct {
 	const char *refusal, *needs_whole;
-	bool possible, cuts;
+	bool possible, cuts, waits_first;
 } known;
 
 static struct {
 	unsigned n;
 	uint32_t mask;
 	char refusal[64];
+	bool dependent;
 } told;
 
 uint32_t __wrap_kernel_id(const struct kernel *k);
 const char *__wrap_kernel_name(const struct kernel *k);
 const char *__wrap_kernel_refusal(const struct kernel *k);
 const char *__wrap_kernel_needs_whole(const struct kernel *k);
+bool __wrap_kernel_waits_first(const struct kernel *k);
 bool __wrap_green_possible(void);
 bool __wrap_greet_daemon_cuts(void);
 
@@ -56,6 +58,11 @@ const char *__wrap_kernel_needs_whole(const struct kernel *k) {
 	return known.needs_whole;
 }
 
+bool __wrap_kernel_waits_first(const struct kernel *k) {
+	(void)k;
+	return known.waits_first;
+}
+
 bool __wrap_green_possible(void) {
 	return known.possible;
 }
@@ -69,6 +76,7 @@ static int take(const Sbeet__ToDaemon *m) {
 	told.n++;
 	told.mask = m->kernel->enforcement_mask;
 	snprintf(told.refusal, sizeof(told.refusal), "%s", m->kernel->refusal);
+	told.dependent = m->kernel->dependent;
 	return 0;
 }
 
@@ -101,10 +109,12 @@ static void declare_says_what_can_really_be_kept(void **state) {
 		known.needs_whole = cases[i].needs_whole;
 		known.possible = cases[i].possible;
 		known.cuts = cases[i].cuts;
+		known.waits_first = i % 2;
 		declare_forget();
 		assert_int_equal(declare_kernel(KERNEL, take), 7);
 		assert_int_equal(told.mask, cases[i].mask);
 		assert_string_equal(told.refusal, cases[i].said);
+		assert_int_equal(told.dependent, known.waits_first);
 	}
 }
 

@@ -52,11 +52,11 @@ static struct instead instead_of(bool is_library, const void *image, const char 
 	return ret;
 }
 
-/* @rc: of an attempt to load it. Return: whether that is it; if not, the program's own is loaded,
- * with the options as they were. */
+/* @rc: of an attempt to load it. Return: whether that is it; if not, the program's own is to be
+ * loaded, with the options as they were. */
 static bool instead_take(struct instead *i, CUresult rc, void **values) {
-	i->taken = i->ptx && rc == CUDA_SUCCESS;
-	if (!i->taken && i->values && values) {
+	i->taken = rc == CUDA_SUCCESS;
+	if (!i->taken && i->values) {
 		memcpy(values, i->values, i->n * sizeof(*values));
 	}
 	return i->taken;
@@ -77,6 +77,15 @@ static struct jit options_of(unsigned n, const CUjit_option *options, void *cons
 	return jit;
 }
 
+static bool module_load_instead(struct instead *i, CUmodule *module, unsigned n,
+				CUjit_option *options, void **values) {
+	const struct real *real = real_get();
+
+	return i->ptx && real->cuModuleLoadDataEx &&
+	       instead_take(i, real->cuModuleLoadDataEx(module, i->ptx, n, options, values),
+			    values);
+}
+
 /* An image that the linker made has a PTX source that is better to work from, see link.h; and was
  * compiled by the linker. */
 static void module_loaded(CUmodule module, const void *image, const char *path, struct jit jit,
@@ -91,55 +100,39 @@ static void module_loaded(CUmodule module, const void *image, const char *path, 
 	}
 }
 
-CUresult on_cuModuleLoad(CUmodule *module, const char *path) {
-	struct instead i = instead_of(false, NULL, path, 0, NULL);
-	CUresult rc = i.ptx ? real_get()->cuModuleLoadData(module, i.ptx) : CUDA_ERROR_INVALID_PTX;
+/* @load: the program's own call. */
+#define LOAD_MODULE(module, image, path, n, options, values, load)                \
+	do {                                                                      \
+		struct jit jit = options_of(n, options, values);                  \
+		struct instead i = instead_of(false, image, path, n, values);     \
+		CUresult rc = CUDA_SUCCESS;                                       \
+                                                                                  \
+		if (!module_load_instead(&i, module, n, options, values)) {       \
+			rc = load;                                                \
+		}                                                                 \
+		TELL(rc, module, module_loaded(*(module), image, path, jit, &i)); \
+		instead_free(&i);                                                 \
+		return rc;                                                        \
+	} while (0)
 
-	if (!instead_take(&i, rc, NULL)) {
-		rc = real_get()->cuModuleLoad(module, path);
-	}
-	TELL(rc, module, module_loaded(*module, NULL, path, options_of(0, NULL, NULL), &i));
-	instead_free(&i);
-	return rc;
+CUresult on_cuModuleLoad(CUmodule *module, const char *path) {
+	LOAD_MODULE(module, NULL, path, 0, NULL, NULL, real_get()->cuModuleLoad(module, path));
 }
 
 CUresult on_cuModuleLoadData(CUmodule *module, const void *image) {
-	struct instead i = instead_of(false, image, NULL, 0, NULL);
-	CUresult rc = i.ptx ? real_get()->cuModuleLoadData(module, i.ptx) : CUDA_ERROR_INVALID_PTX;
-
-	if (!instead_take(&i, rc, NULL)) {
-		rc = real_get()->cuModuleLoadData(module, image);
-	}
-	TELL(rc, module, module_loaded(*module, image, NULL, options_of(0, NULL, NULL), &i));
-	instead_free(&i);
-	return rc;
+	LOAD_MODULE(module, image, NULL, 0, NULL, NULL,
+		    real_get()->cuModuleLoadData(module, image));
 }
 
 CUresult on_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
 			       CUjit_option *options, void **values) {
-	struct jit jit = options_of(n, options, values);
-	struct instead i = instead_of(false, image, NULL, n, values);
-	CUresult rc = i.ptx ? real_get()->cuModuleLoadDataEx(module, i.ptx, n, options, values)
-			    : CUDA_ERROR_INVALID_PTX;
-
-	if (!instead_take(&i, rc, values)) {
-		rc = real_get()->cuModuleLoadDataEx(module, image, n, options, values);
-	}
-	TELL(rc, module, module_loaded(*module, image, NULL, jit, &i));
-	instead_free(&i);
-	return rc;
+	LOAD_MODULE(module, image, NULL, n, options, values,
+		    real_get()->cuModuleLoadDataEx(module, image, n, options, values));
 }
 
 CUresult on_cuModuleLoadFatBinary(CUmodule *module, const void *image) {
-	struct instead i = instead_of(false, image, NULL, 0, NULL);
-	CUresult rc = i.ptx ? real_get()->cuModuleLoadData(module, i.ptx) : CUDA_ERROR_INVALID_PTX;
-
-	if (!instead_take(&i, rc, NULL)) {
-		rc = real_get()->cuModuleLoadFatBinary(module, image);
-	}
-	TELL(rc, module, module_loaded(*module, image, NULL, options_of(0, NULL, NULL), &i));
-	instead_free(&i);
-	return rc;
+	LOAD_MODULE(module, image, NULL, 0, NULL, NULL,
+		    real_get()->cuModuleLoadFatBinary(module, image));
 }
 
 CUresult on_cuModuleUnload(CUmodule module) {
@@ -213,56 +206,53 @@ static CUresult library_compile(CUlibrary library) {
 	return rc;
 }
 
-static CUresult library_load_instead(const struct instead *i, CUlibrary *library,
-				     CUjit_option *jit_options, void **jit_values, unsigned n_jit,
-				     const CUlibraryOption *options, void *const *values,
-				     unsigned n) {
+static bool library_load_instead(struct instead *i, CUlibrary *library, CUjit_option *jit_options,
+				 void **jit_values, unsigned n_jit, const CUlibraryOption *options,
+				 void *const *values, unsigned n) {
+	const struct real *real = real_get();
+	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
 	struct library_options o;
-	CUresult rc = CUDA_ERROR_INVALID_PTX;
 
-	if (!i->ptx || !library || !real_get()->cuLibraryGetModule) {
-		return rc;
+	if (!i->ptx || !library || !real->cuLibraryGetModule) {
+		return false;
 	}
 	if (library_options_init(&o, n, options, values)) {
-		rc = real_get()->cuLibraryLoadData(library, i->ptx, jit_options, jit_values, n_jit,
-						   o.options, o.values, o.n);
+		rc = real->cuLibraryLoadData(library, i->ptx, jit_options, jit_values, n_jit,
+					     o.options, o.values, o.n);
 	}
 	library_options_deinit(&o);
-	return rc == CUDA_SUCCESS ? library_compile(*library) : rc;
+	return instead_take(i, rc == CUDA_SUCCESS ? library_compile(*library) : rc, jit_values);
 }
+
+#define LOAD_LIBRARY(library, image, path, load)                                                \
+	do {                                                                                    \
+		struct jit jit = options_of(n_jit, jit_options, jit_values);                    \
+		struct instead i = instead_of(true, image, path, n_jit, jit_values);            \
+		CUresult rc = CUDA_SUCCESS;                                                     \
+                                                                                                \
+		if (!library_load_instead(&i, library, jit_options, jit_values, n_jit, options, \
+					  values, n)) {                                         \
+			rc = load;                                                              \
+		}                                                                               \
+		TELL(rc, library, library_loaded(*(library), image, path, jit, &i));            \
+		instead_free(&i);                                                               \
+		return rc;                                                                      \
+	} while (0)
 
 CUresult on_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *jit_options,
 			      void **jit_values, unsigned n_jit, CUlibraryOption *options,
 			      void **values, unsigned n) {
-	struct jit jit = options_of(n_jit, jit_options, jit_values);
-	struct instead i = instead_of(true, image, NULL, n_jit, jit_values);
-	CUresult rc = library_load_instead(&i, library, jit_options, jit_values, n_jit, options,
-					   values, n);
-
-	if (!instead_take(&i, rc, jit_values)) {
-		rc = real_get()->cuLibraryLoadData(library, image, jit_options, jit_values, n_jit,
-						   options, values, n);
-	}
-	TELL(rc, library, library_loaded(*library, image, NULL, jit, &i));
-	instead_free(&i);
-	return rc;
+	LOAD_LIBRARY(library, image, NULL,
+		     real_get()->cuLibraryLoadData(library, image, jit_options, jit_values, n_jit,
+						   options, values, n));
 }
 
 CUresult on_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit_options,
 				  void **jit_values, unsigned n_jit, CUlibraryOption *options,
 				  void **values, unsigned n) {
-	struct jit jit = options_of(n_jit, jit_options, jit_values);
-	struct instead i = instead_of(true, NULL, path, n_jit, jit_values);
-	CUresult rc = library_load_instead(&i, library, jit_options, jit_values, n_jit, options,
-					   values, n);
-
-	if (!instead_take(&i, rc, jit_values)) {
-		rc = real_get()->cuLibraryLoadFromFile(library, path, jit_options, jit_values,
-						       n_jit, options, values, n);
-	}
-	TELL(rc, library, library_loaded(*library, NULL, path, jit, &i));
-	instead_free(&i);
-	return rc;
+	LOAD_LIBRARY(library, NULL, path,
+		     real_get()->cuLibraryLoadFromFile(library, path, jit_options, jit_values,
+						       n_jit, options, values, n));
 }
 
 CUresult on_cuLibraryUnload(CUlibrary library) {

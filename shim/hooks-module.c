@@ -56,7 +56,7 @@ static struct instead instead_of(bool is_library, const void *image, const char 
  * loaded, with the options as they were. */
 static bool instead_take(struct instead *i, CUresult rc, void **values) {
 	i->taken = rc == CUDA_SUCCESS;
-	if (!i->taken && i->values) {
+	if (!i->taken && i->values && values) {
 		memcpy(values, i->values, i->n * sizeof(*values));
 	}
 	return i->taken;

@@ -63,15 +63,39 @@ static bool has_kernel(const struct ptx_module *m) {
 	return false;
 }
 
-/* Kernels that say themselves when those behind them may begin, or what they wait for. */
-static bool controls_grids(const struct ptx_module *m) {
-	for (size_t i = 0; i < m->n_stmts; i++) {
-		if (m->stmts[i].kind == PTX_STMT_INSN &&
-		    ptx_name_is(ptx_opcode_part(m->stmts[i].opcode, 0), "griddepcontrol")) {
-			return true;
+#define CONSTANTS "its kernels read constants, which may not wait"
+
+/* Why an instruction keeps its module as it is, or NULL. ptxas moves no load, atomic or copy in
+ * front of a wait, but what it takes for read-only as long as a kernel runs: texture fetches always
+ * (TEX, TLD), constants at a known address at times. */
+static const char *refuses(struct ptx_name opcode) {
+	static const struct {
+		const char *opcode, *why;
+	} all[] = {
+		{"griddepcontrol", "its kernels use griddepcontrol themselves"},
+		{"tex", "its kernels fetch textures, which may not wait"},
+		{"tld4", "its kernels fetch textures, which may not wait"},
+	};
+	struct ptx_name first = ptx_opcode_part(opcode, 0);
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (ptx_name_is(first, all[i].opcode)) {
+			return all[i].why;
 		}
 	}
-	return false;
+	return ptx_opcode_has(opcode, "const") ? CONSTANTS : NULL;
+}
+
+static const char *refused_code(const struct ptx_module *m) {
+	const char *why = NULL;
+
+	for (size_t i = 0; i < m->n_vars && !why; i++) {
+		why = m->vars[i].space == PTX_SPACE_CONST ? CONSTANTS : NULL;
+	}
+	for (size_t i = 0; i < m->n_stmts && !why; i++) {
+		why = m->stmts[i].kind == PTX_STMT_INSN ? refuses(m->stmts[i].opcode) : NULL;
+	}
+	return why;
 }
 
 /* `.target sm_90`, not `.target sm_90, debug`. */
@@ -99,10 +123,7 @@ static const char *refusal(const struct ptx_module *m) {
 	if (m->address_size != 64) {
 		return "its addresses have not 64 bits";
 	}
-	if (controls_grids(m)) {
-		return "its kernels use griddepcontrol themselves";
-	}
-	return has_kernel(m) ? NULL : "it has no kernels";
+	return has_kernel(m) ? refused_code(m) : "it has no kernels";
 }
 
 static void rewrite_item(struct rewrite *r, const struct ptx_item *item) {

@@ -9,6 +9,9 @@
  * GPU can: it has made the next kernel ready by then, and does not have to come back to a program
  * among others for each of its launches (tests/gpu/HARDWARE.md, 12).
  *
+ * Kernels that fetch textures or read constants stay as they are: the assembler takes both for
+ * read-only while a kernel runs, and may read before it waits what the kernel in front writes.
+ *
  * Pure text work, as transform.h.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
  * test-ptx-ptxas.c: the assembler accepts every twin module: those of the sample programs' kernels
  * and of the files in tests/ptx, for the oldest, a middle and the newest architecture. And the same
- * kernels as they are loaded for dependent launches.
+ * kernels as they are loaded for dependent launches, of which none reads memory before it waits.
  *
  * Arguments: PTX files. SBEET_PTXAS names the assembler; without it the test is skipped.
  */
@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/ptx/elf-file.h"
 #include "shim/ptx/ptx.h"
 #include "shim/ptx/transform.h"
 #include "shim/ptx/wait-first.h"
@@ -34,7 +35,7 @@ static char *read_file(const char *path, size_t *ret_size) {
 	return s;
 }
 
-static int assemble(const char *ptxas, unsigned arch, const char *path) {
+static int assemble(const char *ptxas, unsigned arch, const char *path, const char *cubin) {
 	char option[32];
 	int status;
 	pid_t pid;
@@ -42,7 +43,7 @@ static int assemble(const char *ptxas, unsigned arch, const char *path) {
 	snprintf(option, sizeof(option), "-arch=sm_%u", arch);
 	pid = fork();
 	if (pid == 0) {
-		execl(ptxas, ptxas, option, path, "-o", "/dev/null", (char *)NULL);
+		execl(ptxas, ptxas, option, path, "-o", cubin, (char *)NULL);
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0) {
@@ -78,7 +79,7 @@ static int assemble_all(const char *ptxas, const char *path, const char *scratch
 	int failed = 0;
 
 	for (size_t i = 0; i < sizeof(archs) / sizeof(archs[0]); i++) {
-		if (archs[i] >= sm && assemble(ptxas, archs[i], scratch) < 0) {
+		if (archs[i] >= sm && assemble(ptxas, archs[i], scratch, "/dev/null") < 0) {
 			printf("%s: not accepted for sm_%u\n", path, archs[i]);
 			failed++;
 		}
@@ -111,9 +112,74 @@ static int check_twins(const char *ptxas, const char *path, const char *scratch,
 	return failed;
 }
 
+/* Machine code of sm_90, as measured: instructions have 16 bytes, the first 12 bits say which. */
+#define SASS_BYTES 16
+#define SASS_WAIT  0x82e /* ACQBULK */
+
+/* Of memory that the program can write: by the low 9 bits. Those of constants have a bank: 0 holds
+ * parameters, 4 what the loader writes. */
+static bool reads_memory(uint64_t insn) {
+	static const uint16_t reads[] = {0x160, 0x161, 0x163, 0x164, 0x166, 0x167, 0x180,
+					 0x181, 0x1a5, 0x1a8, 0x1a9, 0x1af, 0x199, 0x19a};
+	unsigned opcode = insn & 0x1ff, bank = insn >> 54 & 31;
+
+	for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
+		if (opcode == reads[i]) {
+			return true;
+		}
+	}
+	return (opcode == 0x182 || opcode == 0x0b9) && bank != 0 && bank != 4;
+}
+
+/* Whether the code of a kernel waits, and reads nothing before. */
+static bool waits_first(const uint8_t *code, size_t size) {
+	uint64_t insn;
+
+	for (size_t i = 0; i + SASS_BYTES <= size; i += SASS_BYTES) {
+		memcpy(&insn, code + i, sizeof(insn));
+		if ((insn & 0xfff) == SASS_WAIT || reads_memory(insn)) {
+			return (insn & 0xfff) == SASS_WAIT;
+		}
+	}
+	return false;
+}
+
+/* The kernels of @m in machine code for sm_90. Return: how many do not wait first. */
+static int check_machine_code(const struct ptx_module *m, const char *path, const char *cubin) {
+	struct elf_section section;
+	size_t size, seen = 0, kernels = 0;
+	char *bytes = read_file(cubin, &size);
+	int failed = 0;
+	const char *why;
+	struct elf elf;
+
+	if (elf_init(&elf, bytes, size, &why) < 0) {
+		printf("%s: %s\n", path, why);
+		exit(1);
+	}
+	for (size_t f = 0; f < m->n_funcs; f++) {
+		kernels += m->funcs[f].is_entry && m->funcs[f].has_body;
+		for (uint64_t i = 0; m->funcs[f].is_entry && i < elf.n_sections; i++) {
+			if (elf_section(&elf, i, &section) < 0 ||
+			    strncmp(section.name, ".text.", 6) != 0 ||
+			    !ptx_name_is(m->funcs[f].name, section.name + 6)) {
+				continue;
+			}
+			seen++;
+			if (!waits_first(section.data, section.size)) {
+				printf("%s: %s reads before it waits\n", path, section.name);
+				failed++;
+			}
+		}
+	}
+	free(bytes);
+	return failed + (seen != kernels);
+}
+
 static int check_wait_first(const char *ptxas, const char *path, const char *scratch,
 			    const char *text, size_t size) {
 	char error[200] = "", *ret;
+	struct ptx_module *m;
 	int failed, r = wait_first_text(&ret, text, size, error, sizeof(error));
 
 	if (r < 0) {
@@ -122,6 +188,15 @@ static int check_wait_first(const char *ptxas, const char *path, const char *scr
 	}
 	write_file(scratch, ret, strlen(ret));
 	failed = assemble_all(ptxas, path, scratch, target_of(ret, strlen(ret)));
+	if (failed == 0 && target_of(ret, strlen(ret)) == WAIT_FIRST_SM_MIN) {
+		if (ptx_module_new(&m, ret, strlen(ret), NULL, 0) < 0 ||
+		    assemble(ptxas, WAIT_FIRST_SM_MIN, scratch, scratch) < 0) {
+			printf("%s: not accepted again\n", path);
+			exit(1);
+		}
+		failed = check_machine_code(m, path, scratch);
+		ptx_module_free(m);
+	}
 	free(ret);
 	return failed;
 }

@@ -104,6 +104,20 @@ static void other_texts_stay(void **state) {
 		{".version 7.8 .target sm_90 ",
 		 ".address_size 64 .entry k() { ret; } .func f() { griddepcontrol.wait; ret; }",
 		 -ENOTSUP, "griddepcontrol"},
+		{".version 7.8 .target sm_90 ",
+		 ".address_size 64 .func f() { tex.1d.v4.f32.s32 {a, b, c, d}, [t, {x}]; ret; } "
+		 ".entry k() { ret; }",
+		 -ENOTSUP, "textures"},
+		{".version 7.8 .target sm_90 ",
+		 ".address_size 64 .entry k() { tld4.r.2d.v4.f32.f32 {a, b, c, d}, [t, {x, y}]; "
+		 "ret; }",
+		 -ENOTSUP, "textures"},
+		{".version 7.8 .target sm_90 ",
+		 ".address_size 64 .const .u32 c; .entry k() { ret; }", -ENOTSUP, "constants"},
+		{".version 7.8 .target sm_90 ",
+		 ".address_size 64 .entry k() { .reg .b64 p; .reg .b32 r; ld.const.u32 r, [p]; "
+		 "ret; }",
+		 -ENOTSUP, "constants"},
 		{".version 7.8 .target sm_90 ", ".address_size 64 .entry k() {", -EINVAL, "line 1"},
 		{"", "garbage", -EINVAL, "line 1"},
 		{"", "", -EINVAL, ".version"},

@@ -54,9 +54,13 @@ static bool is_older(const struct ptx_module *m, unsigned major, unsigned minor)
 	return m->version_major < major || (m->version_major == major && m->version_minor < minor);
 }
 
+static bool is_kernel(const struct ptx_func *f) {
+	return f->is_entry && f->has_body;
+}
+
 static bool has_kernel(const struct ptx_module *m) {
 	for (size_t i = 0; i < m->n_funcs; i++) {
-		if (m->funcs[i].is_entry && m->funcs[i].has_body) {
+		if (is_kernel(&m->funcs[i])) {
 			return true;
 		}
 	}
@@ -136,12 +140,8 @@ static void rewrite_item(struct rewrite *r, const struct ptx_item *item) {
 	} else if (item_is(m, item, ".target") && m->target_sm < WAIT_FIRST_SM_MIN) {
 		snprintf(what, sizeof(what), "sm_%d", WAIT_FIRST_SM_MIN);
 		replace(r, item->first + 1, what);
-	} else if (item->kind == PTX_ITEM_FUNC) {
-		const struct ptx_func *f = &m->funcs[item->index];
-
-		if (f->is_entry && f->has_body) {
-			insert(r, f->body_first + 1, "griddepcontrol.wait;\n\t");
-		}
+	} else if (item->kind == PTX_ITEM_FUNC && is_kernel(&m->funcs[item->index])) {
+		insert(r, m->funcs[item->index].body_first + 1, "griddepcontrol.wait;\n\t");
 	}
 }
 

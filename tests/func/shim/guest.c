@@ -171,41 +171,36 @@ static int do_context_detach(int n) {
 
 #pragma GCC diagnostic pop
 
+static const char nothing_ptx[] =
+	".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry nothing() { ret; }\n";
+
 /* From now on the kernel that is launched is one which has a twin. */
 static int do_module(int n) {
-	static const char text[] =
-		".version 7.0\n.target sm_75\n.address_size 64\n"
-		".visible .entry nothing() { ret; }\n";
 	CUmodule module;
 	CUfunction function;
-	int rc = cuModuleLoadData(&module, text);
+	int rc = cuModuleLoadData(&module, nothing_ptx);
 
 	return rc ? rc : (int)cuModuleGetFunction(&function, module, "nothing");
 }
 
 /* The same with at most @n registers a thread. Tells how many its twin may take. */
 static int do_module_of(int n) {
-	static const char text[] =
-		".version 7.0\n.target sm_75\n.address_size 64\n"
-		".visible .entry nothing() { ret; }\n";
 	CUjit_option options[] = {CU_JIT_LOG_VERBOSE, CU_JIT_MAX_REGISTERS};
 	void *values[] = {(void *)1, (void *)(uintptr_t)n};
 	CUmodule module;
-	int rc = cuModuleLoadDataEx(&module, text, 2, options, values);
+	int rc = cuModuleLoadDataEx(&module, nothing_ptx, 2, options, values);
 
 	return rc ? -rc : (int)fake_twin_registers();
 }
 
 /* The same by a library. */
 static int do_library(int n) {
-	static const char text[] =
-		".version 7.0\n.target sm_75\n.address_size 64\n"
-		".visible .entry nothing() { ret; }\n";
 	CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
 	void *value = (void *)1;
 	CUlibrary library;
 	CUkernel kernel;
-	int rc = cuLibraryLoadData(&library, text, NULL, NULL, 0, &option, &value, 1);
+	int rc = cuLibraryLoadData(&library, nothing_ptx, NULL, NULL, 0, &option, &value, 1);
 
 	return rc ? rc : (int)cuLibraryGetKernel(&kernel, library, "nothing");
 }
@@ -224,13 +219,10 @@ static int do_module_of_its_own_way(int n) {
 
 /* A module with a log of @n bytes. Tells how many of them the driver has used, by its own words. */
 static int do_module_log(int n) {
-	static const char text[] =
-		".version 7.0\n.target sm_75\n.address_size 64\n"
-		".visible .entry nothing() { ret; }\n";
 	CUjit_option options[] = {CU_JIT_LOG_VERBOSE, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
 	void *values[] = {(void *)1, (void *)(uintptr_t)n};
 	CUmodule module;
-	int rc = cuModuleLoadDataEx(&module, text, 2, options, values);
+	int rc = cuModuleLoadDataEx(&module, nothing_ptx, 2, options, values);
 
 	return rc ? -rc : (int)(uintptr_t)values[1];
 }

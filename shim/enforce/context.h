@@ -38,8 +38,8 @@ struct context;
 /* GPUs that are looked at. */
 #define CONTEXT_GPUS_MAX 64
 
-/* The compute capabilities of all GPUs that the driver tells of: 90 for 9.0. @ret has room for
- * CONTEXT_GPUS_MAX. Return: how many. */
+/* The compute capabilities of all GPUs that the driver tells of: 90 for 9.0; 0: it does not tell
+ * which. @ret has room for CONTEXT_GPUS_MAX. Return: how many. */
 unsigned context_all_sms(unsigned *ret);
 
 /* The calling thread's current context; made known on first sight. NULL: none, or no memory. */

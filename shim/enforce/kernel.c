@@ -251,7 +251,9 @@ void kernel_library_loaded(CUlibrary library, const void *image, const char *pat
 	/* A library belongs to no context: whichever GPU there is may run it. */
 	n = context_all_sms(sms);
 	for (unsigned i = 0; i < n; i++) {
-		owner_build(o, image, path, jit, sms[i]);
+		if (sms[i] > 0) {
+			owner_build(o, image, path, jit, sms[i]);
+		}
 	}
 	c = context_current();
 	for (unsigned i = 0; c && i < o->n_builds; i++) {

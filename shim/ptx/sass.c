@@ -1,0 +1,183 @@
+/*
+ * sass.c: see sass.h.
+ *
+ * An instruction of sm_90 has 16 bytes, little-endian: its lowest 12 bits say which it is, bits 12
+ * to 15 under which predicate (7: always), bits 105 to 125 when it may be issued, which differs
+ * from one place to the next. A branch's distance from the instruction behind it is in units of 4
+ * bytes: its lowest 8 bits are bits 16 to 23, the others bits 34 to 81.
+ */
+#include "shim/ptx/sass.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shim/ptx/elf-file.h"
+
+struct insn {
+	uint64_t low, high;
+};
+
+#define INSN_BYTES sizeof(struct insn)
+
+/* Bits 105 to 125 (and 126, 127, which are 0), in `high`. */
+#define ISSUE_MASK 0xFFFFFE0000000000ull
+
+#define OPCODE_MASK 0xFFFull
+#define ACQBULK	    0x82Eull /* griddepcontrol.wait */
+
+/* With what ptxas says of when to issue them. */
+static const struct insn wait_insn = {0x000000000000782E, 0x000FE20000000000};
+static const struct insn branch = {0x0000000000007947, 0x000FEA0003800000};
+/* LDC R1, c[0x0][0x28] */
+static const struct insn load_stack = {0x00000A00FF017B82, 0x0000000000000800};
+/* A branch to itself stands behind the last instruction. */
+static const struct insn end_branch = {0xFFFFFFFC00FC7947, 0x000000000383FFFF};
+static const struct insn nop = {0x0000000000007918, 0x0000000000000000};
+
+#define UNKNOWN "its machine code has an unknown form"
+
+/* Of symbols: a kernel (STO_CUDA_ENTRY). */
+#define ENTRY 0x10
+
+static struct insn insn_at(const uint8_t *code, size_t at) {
+	struct insn i;
+
+	memcpy(&i, code + at, sizeof(i));
+	return i;
+}
+
+/* Wherever it may be issued. */
+static bool insn_is(struct insn i, struct insn what) {
+	return i.low == what.low && (i.high & ~ISSUE_MASK) == what.high;
+}
+
+static struct insn branch_from(size_t from, size_t to) {
+	int64_t distance = ((int64_t)to - (int64_t)(from + INSN_BYTES)) / 4;
+	struct insn i = branch;
+
+	i.low |= ((uint64_t)distance & 0xFF) << 16 | (uint64_t)(distance >> 8) << 34;
+	i.high |= (uint64_t)(distance >> 38) & 0x3FFFF;
+	return i;
+}
+
+/* The first of the NOPs at the end of @code; 0: there is no room, or it ends in another way. */
+static size_t find_room(const uint8_t *code, size_t size) {
+	size_t at = size;
+
+	while (at >= INSN_BYTES && insn_is(insn_at(code, at - INSN_BYTES), nop)) {
+		at -= INSN_BYTES;
+	}
+	return at >= 2 * INSN_BYTES && size - at >= 3 * INSN_BYTES &&
+			       insn_is(insn_at(code, at - INSN_BYTES), end_branch)
+		       ? at
+		       : 0;
+}
+
+static bool has_opcode(const uint8_t *code, size_t size, uint64_t opcode) {
+	for (size_t at = 0; at < size; at += INSN_BYTES) {
+		if ((insn_at(code, at).low & OPCODE_MASK) == opcode) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Why a kernel with this code has to stay as it is, or NULL. */
+static const char *refusal(const struct elf_section *code) {
+	if (code->size % INSN_BYTES || code->size < 2 * INSN_BYTES) {
+		return UNKNOWN;
+	}
+	if (has_opcode(code->data, code->size, ACQBULK)) {
+		return "its kernels use griddepcontrol.wait themselves";
+	}
+	return insn_is(insn_at(code->data, 0), load_stack) && find_room(code->data, code->size)
+		       ? NULL
+		       : UNKNOWN;
+}
+
+static void rewrite(uint8_t *code, size_t size) {
+	size_t room = find_room(code, size);
+	struct insn first = insn_at(code, 0);
+	struct insn to_room = branch_from(0, room);
+	struct insn back = branch_from(room + 2 * INSN_BYTES, INSN_BYTES);
+
+	memcpy(code + room, &wait_insn, INSN_BYTES);
+	memcpy(code + room + INSN_BYTES, &first, INSN_BYTES);
+	memcpy(code + room + 2 * INSN_BYTES, &back, INSN_BYTES);
+	memcpy(code, &to_room, INSN_BYTES);
+}
+
+/* The symbols of @elf; none: an empty section. False: damaged. */
+static bool find_symbols(const struct elf *elf, struct elf_section *ret) {
+	struct elf_section s;
+
+	*ret = (struct elf_section){.name = ""};
+	for (uint64_t i = 0; i < elf->n_sections; i++) {
+		if (elf_section(elf, i, &s) < 0) {
+			return false;
+		}
+		if (!strcmp(s.name, ".symtab")) {
+			*ret = s;
+		}
+	}
+	return true;
+}
+
+/* Rewrites symbol @i if it is a kernel. Return: why it has to stay as it is, or NULL. */
+static const char *rewrite_symbol(uint8_t *cubin, const struct elf *elf,
+				  const struct elf_section *symbols, size_t i, size_t *n_kernels) {
+	struct elf_section code = {.name = ""};
+	const char *why;
+	Elf64_Sym s;
+
+	memcpy(&s, symbols->data + i * sizeof(s), sizeof(s));
+	if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || !(s.st_other & ENTRY)) {
+		return NULL;
+	}
+	if (s.st_value || s.st_shndx >= SHN_LORESERVE || s.st_shndx >= elf->n_sections ||
+	    elf_section(elf, s.st_shndx, &code) < 0) {
+		return UNKNOWN;
+	}
+	why = refusal(&code);
+	if (!why) {
+		rewrite(cubin + (code.data - cubin), code.size);
+		++*n_kernels;
+	}
+	return why;
+}
+
+static const char *rewrite_all(uint8_t *cubin, const struct elf *elf) {
+	struct elf_section symbols;
+	const char *why = find_symbols(elf, &symbols) ? NULL : UNKNOWN;
+	size_t n_kernels = 0;
+
+	for (size_t i = 0; i < symbols.size / sizeof(Elf64_Sym) && !why; i++) {
+		why = rewrite_symbol(cubin, elf, &symbols, i, &n_kernels);
+	}
+	return why || n_kernels > 0 ? why : "it has no kernels";
+}
+
+static int say(int r, const char *why, char *error, size_t error_size) {
+	if (error) {
+		snprintf(error, error_size, "%s", why);
+	}
+	return r;
+}
+
+int sass_wait_first(uint8_t *cubin, size_t size, char *error, size_t error_size) {
+	const char *why = NULL;
+	struct elf elf;
+
+	if (elf_init(&elf, cubin, size, &why) < 0) {
+		return say(-EINVAL, why, error, error_size);
+	}
+	if (elf.machine != ELF_MACHINE_CUDA || elf_cuda_sm(&elf) != SASS_SM) {
+		return say(-ENOTSUP, "it is machine code for another architecture than sm_90",
+			   error, error_size);
+	}
+	why = rewrite_all(cubin, &elf);
+	return why ? say(-ENOTSUP, why, error, error_size) : 0;
+}

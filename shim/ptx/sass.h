@@ -1,0 +1,28 @@
+/*
+ * sass.h: machine code for compute capability 9.0 whose kernels wait first of all, as those of PTX
+ * do by wait-first.h.
+ *
+ * In place, and nothing moves: ptxas ends each section of code with eight or more NOPs, which
+ * nobody reaches. Three of them become the wait, the kernel's first instruction (always the same
+ * one, which loads the stack pointer) and a branch back behind it; in its place at the entry stands
+ * a branch to them. Every address, relocation and note about the code stays true.
+ *
+ * NVIDIA documents no encoding. These were measured, on ptxas 13.0's output and on the 18,000
+ * kernels of the CUDA 13.0 libraries (cuBLAS, cuBLASLt, cuFFT, cuSOLVER), where they hold for each
+ * one and for all of their 1.1 million branches; code that looks different in any way stays as it
+ * is. As the wait stands in the code that runs, no compiler can move a load in front of it.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the code is for: nothing is known of newer machine code. */
+#define SASS_SM 90
+
+/*
+ * All kernels of @cubin, an ELF file. Return: 0; -ENOTSUP if they have to stay as they are; -EINVAL
+ * when it can't be read; both with @error (if not NULL, at most @error_size bytes) telling why, and
+ * with a @cubin that is of no use any more.
+ */
+int sass_wait_first(uint8_t *cubin, size_t size, char *error, size_t error_size);

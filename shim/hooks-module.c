@@ -26,10 +26,10 @@
 		}                                          \
 	} while (0)
 
-/* ---- what is loaded in place of the program's PTX: dependent.h ---- */
+/* ---- what is loaded in place of the program's image: dependent.h ---- */
 
 struct instead {
-	char *ptx;     /* owned; NULL: nothing */
+	void *image;   /* owned; NULL: nothing */
 	void **values; /* owned: those of the program's options, into which the driver writes */
 	unsigned n;
 	bool taken;
@@ -38,15 +38,15 @@ struct instead {
 /* @values: of the @n options for the compiler. */
 static struct instead instead_of(bool is_library, const void *image, const char *path, unsigned n,
 				 void *const *values) {
-	struct instead ret = {.ptx = dependent_image(is_library, image, path), .n = n};
+	struct instead ret = {.image = dependent_image(is_library, image, path), .n = n};
 
-	if (ret.ptx && values && n > 0) {
+	if (ret.image && values && n > 0) {
 		ret.values = malloc(n * sizeof(*ret.values));
 		if (ret.values) {
 			memcpy(ret.values, values, n * sizeof(*ret.values));
 		} else {
-			free(ret.ptx);
-			ret.ptx = NULL;
+			free(ret.image);
+			ret.image = NULL;
 		}
 	}
 	return ret;
@@ -63,7 +63,7 @@ static bool instead_take(struct instead *i, CUresult rc, void **values) {
 }
 
 static void instead_free(struct instead *i) {
-	free(i->ptx);
+	free(i->image);
 	free(i->values);
 }
 
@@ -81,8 +81,8 @@ static bool module_load_instead(struct instead *i, CUmodule *module, unsigned n,
 				CUjit_option *options, void **values) {
 	const struct real *real = real_get();
 
-	return i->ptx && real->cuModuleLoadDataEx &&
-	       instead_take(i, real->cuModuleLoadDataEx(module, i->ptx, n, options, values),
+	return i->image && real->cuModuleLoadDataEx &&
+	       instead_take(i, real->cuModuleLoadDataEx(module, i->image, n, options, values),
 			    values);
 }
 
@@ -163,7 +163,7 @@ static void library_loaded(CUlibrary library, const void *image, const char *pat
 	}
 }
 
-/* What is told of a library to the driver, for a text that it has to copy. */
+/* What is told of a library to the driver, for an image that it has to copy. */
 struct library_options {
 	CUlibraryOption *options; /* owned, like values */
 	void **values;
@@ -192,9 +192,9 @@ static void library_options_deinit(struct library_options *o) {
 	free(o->values);
 }
 
-/* The driver compiles a library later on, or never; here it does so now, for then it is too late to
- * take another one. */
-static CUresult library_compile(CUlibrary library) {
+/* The driver reads and compiles a library later on, or never; here it does so now, for then it is
+ * too late to take another one. */
+static CUresult library_load_now(CUlibrary library) {
 	CUmodule module;
 	int token = state_enter();
 	CUresult rc = real_get()->cuLibraryGetModule(&module, library);
@@ -213,15 +213,15 @@ static bool library_load_instead(struct instead *i, CUlibrary *library, CUjit_op
 	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
 	struct library_options o;
 
-	if (!i->ptx || !library || !real->cuLibraryGetModule) {
+	if (!i->image || !library || !real->cuLibraryGetModule) {
 		return false;
 	}
 	if (library_options_init(&o, n, options, values)) {
-		rc = real->cuLibraryLoadData(library, i->ptx, jit_options, jit_values, n_jit,
+		rc = real->cuLibraryLoadData(library, i->image, jit_options, jit_values, n_jit,
 					     o.options, o.values, o.n);
 	}
 	library_options_deinit(&o);
-	return instead_take(i, rc == CUDA_SUCCESS ? library_compile(*library) : rc, jit_values);
+	return instead_take(i, rc == CUDA_SUCCESS ? library_load_now(*library) : rc, jit_values);
 }
 
 #define LOAD_LIBRARY(library, image, path, load)                                                \

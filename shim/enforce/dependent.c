@@ -21,10 +21,10 @@ static unsigned current_sm(unsigned *ret) {
 	return 1;
 }
 
-char *dependent_image(bool is_library, const void *image, const char *path) {
+void *dependent_image(bool is_library, const void *image, const char *path) {
 	const struct real *real = real_get();
 	unsigned sms[CONTEXT_GPUS_MAX], n;
-	char *ret = NULL;
+	void *ret = NULL;
 	int token;
 
 	if (env_get()->plain || !real->cuLaunchKernelEx || !real->cuLaunchKernelEx_ptsz) {
@@ -40,7 +40,7 @@ char *dependent_image(bool is_library, const void *image, const char *path) {
 	}
 	ret = image_wait_first(image, path, sms, n);
 	if (ret) {
-		log_line(LOG_LEVEL_DEBUG, "Kernels of PTX are loaded for dependent launches");
+		log_line(LOG_LEVEL_DEBUG, "Kernels are loaded for dependent launches");
 	}
 	return ret;
 }

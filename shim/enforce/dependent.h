@@ -1,14 +1,14 @@
 /*
  * dependent.h: launches that begin before the kernel in front of them is complete: CUDA's
- * programmatic dependent launches, of kernels that wait first of all (shim/ptx/wait-first.h).
+ * programmatic dependent launches, of kernels that wait first of all (shim/ptx/wait-first.h and
+ * sass.h).
  *
  * Beside three programs that launch as well, each launch of a short kernel takes half as long then
  * (H200, under MPS), and alone a fifth less: tests/gpu/HARDWARE.md, 12. What the program computes
  * is the same: its kernels wait for all that is in front of them on their stream, and the driver
  * makes such a launch as any other behind what is no kernel.
  *
- * Where the driver compiles PTX, and all GPUs are of compute capability 9.0 or newer. Machine code
- * is left as it is.
+ * Where all GPUs are of compute capability 9.0, or, where the driver compiles PTX, newer.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 
 /* What the driver is to load in place of @image, or of the file at @path if that is NULL, in the
  * current context (@is_library: on any GPU). NULL: nothing else. To be freed. Calls the driver. */
-char *dependent_image(bool is_library, const void *image, const char *path);
+void *dependent_image(bool is_library, const void *image, const char *path);
 
 /* Launches @function as a dependent kernel, with what @like says but for its attributes. Only for
  * one that waits first of all, into a stream that is not being captured. @per_thread: as by a _ptsz

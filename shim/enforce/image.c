@@ -15,12 +15,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim/base/env.h"
 #include "shim/ptx/fatbin.h"
+#include "shim/ptx/sass.h"
 #include "shim/ptx/wait-first.h"
 
 #define IMAGE_TEXT_MAX 512
@@ -242,41 +244,65 @@ const struct image *image_get(const void *image, const char *path, unsigned sm) 
 	return i;
 }
 
-/* The one entry that the driver compiles for each of the GPUs; NULL: it runs machine code on any of
- * them, or something that we don't know, or not the same on all. */
-static const struct fatbin_entry *compiled_entry(const struct fatbin *f, const unsigned *sms,
-						 unsigned n_sms) {
-	const struct fatbin_entry *ptx = n_sms > 0 ? fatbin_best_ptx(f, 0, sms[0]) : NULL;
+/* The one entry that the driver takes for each of the GPUs, be it machine code or PTX; NULL: not
+ * the same for all, or something that we don't know. */
+static const struct fatbin_entry *taken_entry(const struct fatbin *f, const unsigned *sms,
+					      unsigned n_sms) {
+	const struct fatbin_entry *ret = NULL;
 
 	for (unsigned i = 0; i < n_sms; i++) {
-		if (fatbin_best_ptx(f, 0, sms[i]) != ptx || machine_code(f, sms[i])) {
+		const struct fatbin_entry *e = machine_code(f, sms[i]);
+
+		e = e ? e : fatbin_best_ptx(f, 0, sms[i]);
+		if (!e || (ret && e != ret)) {
 			return NULL;
 		}
+		ret = e;
 	}
-	for (size_t i = 0; i < f->n_entries; i++) {
-		if (f->entries[i].kind == FATBIN_OTHER) {
+	for (size_t i = 0; ret && i < f->n_entries; i++) {
+		const struct fatbin_entry *e = &f->entries[i];
+
+		/* Of sm_90 and sm_90a the driver has the choice. */
+		if (e->kind == FATBIN_OTHER || (e->kind == ret->kind && ret->kind == FATBIN_CUBIN &&
+						e->sm == ret->sm && e != ret)) {
 			return NULL;
 		}
-	}
-	return ptx;
-}
-
-static char *wait_first_of_fatbin(struct fatbin *f, const unsigned *sms, unsigned n_sms) {
-	const struct fatbin_entry *ptx = compiled_entry(f, sms, n_sms);
-	const uint8_t *text;
-	char *ret = NULL;
-	size_t size;
-
-	if (!ptx || fatbin_unpack(f, ptx, NULL, 0, &text, &size) < 0 ||
-	    wait_first_text(&ret, (const char *)text, size, NULL, 0) < 0) {
-		return NULL;
 	}
 	return ret;
 }
 
-char *image_wait_first(const void *image, const char *path, const unsigned *sms, unsigned n_sms) {
-	char why[IMAGE_TEXT_MAX], *ret = NULL;
+static void *wait_first_cubin(const uint8_t *cubin, size_t size) {
+	uint8_t *ret = malloc(size);
+
+	if (ret) {
+		memcpy(ret, cubin, size);
+		if (sass_wait_first(ret, size, NULL, 0) < 0) {
+			free(ret);
+			ret = NULL;
+		}
+	}
+	return ret;
+}
+
+static void *wait_first_of_fatbin(struct fatbin *f, const unsigned *sms, unsigned n_sms) {
+	const struct fatbin_entry *e = taken_entry(f, sms, n_sms);
+	const uint8_t *bytes;
+	char *ret = NULL;
+	size_t size;
+
+	if (!e || fatbin_unpack(f, e, NULL, 0, &bytes, &size) < 0) {
+		return NULL;
+	}
+	if (e->kind == FATBIN_CUBIN) {
+		return wait_first_cubin(bytes, size);
+	}
+	return wait_first_text(&ret, (const char *)bytes, size, NULL, 0) < 0 ? NULL : ret;
+}
+
+void *image_wait_first(const void *image, const char *path, const unsigned *sms, unsigned n_sms) {
+	char why[IMAGE_TEXT_MAX];
 	struct fatbin *f = NULL;
+	void *ret = NULL;
 	struct bytes b;
 
 	if (!bytes_open(&b, image, path, why, sizeof(why))) {

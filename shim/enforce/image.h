@@ -1,6 +1,6 @@
 /*
- * image.h: what is made of the PTX in a code image that the program loads: the twins of its
- * kernels, for GPUs of one compute capability, and its form for dependent launches.
+ * image.h: what is made of a code image that the program loads: the twins of its kernels, from its
+ * PTX, for GPUs of one compute capability; and its form for dependent launches.
  *
  * Finds the PTX that the driver would use, transforms it, and remembers the answer as long as
  * somebody has it: a program that loads the same image for each of its GPUs, or over and over, pays
@@ -28,11 +28,11 @@ const struct image *image_get(const void *image, const char *path, unsigned sm);
 const struct image *image_put(const struct image *i);
 
 /*
- * The PTX of the image, with kernels that wait first of all (shim/ptx/wait-first.h); @image, @path
- * as above. Only where the driver would compile that very text for each of the @n_sms GPUs of
- * compute capability @sms. NULL: where it would not, or it can't be done, or there is no memory. To
- * be freed.
+ * The image with kernels that wait first of all: PTX (shim/ptx/wait-first.h), terminated, or
+ * machine code (shim/ptx/sass.h), an ELF file; @image, @path as above. Only where the driver would
+ * take that very PTX or machine code for each of the @n_sms GPUs of compute capability @sms. NULL:
+ * where it would not, or it can't be done, or there is no memory. To be freed.
  */
-char *image_wait_first(const void *image, const char *path, const unsigned *sms, unsigned n_sms);
+void *image_wait_first(const void *image, const char *path, const unsigned *sms, unsigned n_sms);
 
 void image_after_fork(void);

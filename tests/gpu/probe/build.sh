@@ -4,11 +4,11 @@
 # usage: build.sh FOLDER
 set -eu
 
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
-out=$1
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 options="-O2 -arch=sm_90 -L$(dirname "$(dirname "$nvcc")")/lib64/stubs"
-mkdir -p "$out"
 
 # shellcheck disable=SC2086
 for name in dependent descriptor graph-levels launches owners preempt-cost preempt-gaps network; do
@@ -16,6 +16,14 @@ for name in dependent descriptor graph-levels launches owners preempt-cost preem
 	network) "$nvcc" $options -shared -Xcompiler -fPIC -o "$out/libnetwork.so" $name.cu -lcuda ;;
 	*) "$nvcc" $options -o "$out/$name" $name.cu -lcuda ;;
 	esac
+done
+# The same with waits that are written into their machine code, as the shim does; dependent-bare has none.
+gcc -Wall -Wextra -O2 -D_GNU_SOURCE -I../../.. -o "$out/wait-first" wait-first.c ../../../shim/ptx/sass.c ../../../shim/ptx/elf-file.c
+# shellcheck disable=SC2086
+for name in dependent launches; do
+	"$nvcc" $options -DMACHINE_CODE -no-compress -o "$out/$name-bare" $name.cu -lcuda
+	cp "$out/$name-bare" "$out/$name-machine"
+	"$out/wait-first" "$out/$name-machine"
 done
 gcc -Wall -Wextra -O2 -shared -fPIC -o "$out/preempt.so" preempt.c -ldl
 gcc -Wall -Wextra -O2 -shared -fPIC -o "$out/trace.so" trace.c -ldl

@@ -60,7 +60,7 @@ __global__ void read(const unsigned *from, unsigned *to, int load, cudaTextureOb
 	unsigned i = blockIdx.x * blockDim.x + threadIdx.x, x;
 
 	if (WAITS) {
-		asm volatile("griddepcontrol.wait;" ::: "memory");
+		WAIT_FIRST();
 	}
 	switch (load) {
 	case NC:

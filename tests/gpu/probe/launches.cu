@@ -43,7 +43,7 @@ static cudaGraphExec_t graphs[KERNELS][2]; /* of IN_GRAPH kernels, of LAUNCHES *
 
 template <bool DEPENDS> __device__ void begin(void) {
 	if (DEPENDS) {
-		asm volatile("griddepcontrol.wait;" ::: "memory");
+		WAIT_FIRST();
 	}
 }
 

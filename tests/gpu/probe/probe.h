@@ -23,6 +23,13 @@
 		}                                                                           \
 	} while (0)
 
+/* First of all in a kernel that may begin as a dependent one. MACHINE_CODE: left to wait-first.c. */
+#ifdef MACHINE_CODE
+#define WAIT_FIRST()
+#else
+#define WAIT_FIRST() asm volatile("griddepcontrol.wait;" ::: "memory")
+#endif
+
 static inline double now_us(void) {
 	struct timespec t;
 

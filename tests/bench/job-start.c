@@ -19,6 +19,7 @@
  *
  * TOUCH_KIB: so much memory is written before each launch inside, as programs that do more than
  * launching have other things in the caches then (0).
+ * IMAGE: a file with the kernel `nothing`, such as machine code, instead of PTX.
  */
 #include "tests/bench/bypass.h"
 
@@ -134,13 +135,14 @@ static void run_turn(unsigned jobs, unsigned pause_us) {
 }
 
 static void open_gpu(void) {
+	const char *file = getenv("IMAGE");
 	CUcontext context;
 	CUmodule module;
 
 	check(cuInit(0));
 	check(cuDevicePrimaryCtxRetain(&context, 0));
 	check(cuCtxSetCurrent(context));
-	check(cuModuleLoadData(&module, image));
+	check(file ? cuModuleLoad(&module, file) : cuModuleLoadData(&module, image));
 	check(cuModuleGetFunction(&function, module, "nothing"));
 	check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 }

@@ -13,7 +13,7 @@
 #
 # CONDITIONS (asked terms terms-set), PAUSES ("0 1000", in us), PROCESSES (20), ROUNDS (200; of four turns, by all
 # processes together), JOBS (50 and, with pauses, 10 in a turn), MAX_SMS (64), CPUS (4-7 where there are 8): the
-# defaults take a minute or two.
+# defaults take a minute or two. IMAGE=FOLDER/nothing.cubin: machine code instead of PTX.
 # Exit 1 if jobs did not run as the condition says.
 set -u
 

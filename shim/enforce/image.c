@@ -15,7 +15,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -259,44 +258,28 @@ static const struct fatbin_entry *taken_entry(const struct fatbin *f, const unsi
 		}
 		ret = e;
 	}
-	for (size_t i = 0; ret && i < f->n_entries; i++) {
-		const struct fatbin_entry *e = &f->entries[i];
-
-		/* Of sm_90 and sm_90a the driver has the choice. */
-		if (e->kind == FATBIN_OTHER || (e->kind == ret->kind && ret->kind == FATBIN_CUBIN &&
-						e->sm == ret->sm && e != ret)) {
+	for (size_t i = 0; i < f->n_entries; i++) {
+		if (f->entries[i].kind == FATBIN_OTHER) {
 			return NULL;
 		}
 	}
-	return ret;
-}
-
-static void *wait_first_cubin(const uint8_t *cubin, size_t size) {
-	uint8_t *ret = malloc(size);
-
-	if (ret) {
-		memcpy(ret, cubin, size);
-		if (sass_wait_first(ret, size, NULL, 0) < 0) {
-			free(ret);
-			ret = NULL;
-		}
-	}
-	return ret;
+	return ret && ret->kind == FATBIN_CUBIN && fatbin_is_choice(f, ret) ? NULL : ret;
 }
 
 static void *wait_first_of_fatbin(struct fatbin *f, const unsigned *sms, unsigned n_sms) {
 	const struct fatbin_entry *e = taken_entry(f, sms, n_sms);
+	uint8_t *code = NULL;
+	char *text = NULL;
 	const uint8_t *bytes;
-	char *ret = NULL;
 	size_t size;
 
 	if (!e || fatbin_unpack(f, e, NULL, 0, &bytes, &size) < 0) {
 		return NULL;
 	}
 	if (e->kind == FATBIN_CUBIN) {
-		return wait_first_cubin(bytes, size);
+		return sass_wait_first(&code, bytes, size, NULL, 0) < 0 ? NULL : code;
 	}
-	return wait_first_text(&ret, (const char *)bytes, size, NULL, 0) < 0 ? NULL : ret;
+	return wait_first_text(&text, (const char *)bytes, size, NULL, 0) < 0 ? NULL : text;
 }
 
 void *image_wait_first(const void *image, const char *path, const unsigned *sms, unsigned n_sms) {

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shim/ptx/elf-file.h"
@@ -167,8 +168,10 @@ static int say(int r, const char *why, char *error, size_t error_size) {
 	return r;
 }
 
-int sass_wait_first(uint8_t *cubin, size_t size, char *error, size_t error_size) {
+int sass_wait_first(uint8_t **ret, const uint8_t *cubin, size_t size, char *error,
+		    size_t error_size) {
 	const char *why = NULL;
+	uint8_t *copy;
 	struct elf elf;
 
 	if (elf_init(&elf, cubin, size, &why) < 0) {
@@ -178,6 +181,17 @@ int sass_wait_first(uint8_t *cubin, size_t size, char *error, size_t error_size)
 		return say(-ENOTSUP, "it is machine code for another architecture than sm_90",
 			   error, error_size);
 	}
-	why = rewrite_all(cubin, &elf);
-	return why ? say(-ENOTSUP, why, error, error_size) : 0;
+	copy = malloc(size);
+	if (!copy) {
+		return say(-ENOMEM, "out of memory", error, error_size);
+	}
+	memcpy(copy, cubin, size);
+	elf_init(&elf, copy, size, &why);
+	why = rewrite_all(copy, &elf);
+	if (why) {
+		free(copy);
+		return say(-ENOTSUP, why, error, error_size);
+	}
+	*ret = copy;
+	return 0;
 }

@@ -2,7 +2,7 @@
  * sass.h: machine code for compute capability 9.0 whose kernels wait first of all, as those of PTX
  * do by wait-first.h.
  *
- * In place, and nothing moves: ptxas ends each section of code with eight or more NOPs, which
+ * Nothing moves: ptxas ends each section of code with eight or more NOPs, which
  * nobody reaches. Three of them become the wait, the kernel's first instruction (always the same
  * one, which loads the stack pointer) and a branch back behind it; in its place at the entry stands
  * a branch to them. Every address, relocation and note about the code stays true.
@@ -21,8 +21,10 @@
 #define SASS_SM 90
 
 /*
- * All kernels of @cubin, an ELF file. Return: 0; -ENOTSUP if they have to stay as they are; -EINVAL
- * when it can't be read; both with @error (if not NULL, at most @error_size bytes) telling why, and
- * with a @cubin that is of no use any more.
+ * A copy of @cubin, an ELF file, in which all kernels wait. Return: 0 with the copy, which has the
+ * same size and becomes the caller's; -ENOTSUP if the kernels have to stay as they are; -EINVAL
+ * when it can't be read; both with @error (if not NULL, at most @error_size bytes) telling why;
+ * -ENOMEM.
  */
-int sass_wait_first(uint8_t *cubin, size_t size, char *error, size_t error_size);
+int sass_wait_first(uint8_t **ret, const uint8_t *cubin, size_t size, char *error,
+		    size_t error_size);

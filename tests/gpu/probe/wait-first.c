@@ -32,7 +32,7 @@ static size_t code_end(const uint8_t *file, size_t size, size_t at) {
 
 int main(int argc, char **argv) {
 	int fd = argc == 2 ? open(argv[1], O_RDWR | O_CLOEXEC) : -1, found = 0;
-	uint8_t *file;
+	uint8_t *file, *rewritten;
 	struct stat st;
 	char error[200];
 	size_t end;
@@ -51,10 +51,12 @@ int main(int argc, char **argv) {
 		if (end == 0) {
 			continue;
 		}
-		if (sass_wait_first(file + at, end - at, error, sizeof(error)) < 0) {
+		if (sass_wait_first(&rewritten, file + at, end - at, error, sizeof(error)) < 0) {
 			printf("%s: byte %zu stays: %s\n", argv[1], at, error);
 			continue;
 		}
+		memcpy(file + at, rewritten, end - at);
+		free(rewritten);
 		found++;
 	}
 	printf("%s: %d rewritten\n", argv[1], found);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shim/ptx/elf-file.h"
+#include "shim/ptx/sass.h"
 #include "shim/ptx/wait-first.h"
 
 /* Every kernel of a cubin has a section of constants for its parameters, named after it. */
@@ -30,31 +31,58 @@ static int add_row(struct kernels *k, const struct kernel_row *row) {
 	return 0;
 }
 
-/* Why launches of kernels in @text stay as they are on a GPU of @sm, or of the newest kind if it is
- * 0; empty: they don't. */
+/* Why launches of kernels in machine code stay as they are; empty: they don't. */
+static int find_plain_code(const struct kernels *k, const struct fatbin_entry *cubin, char *why,
+			   size_t why_size) {
+	const uint8_t *data;
+	uint8_t *dependent;
+	size_t size;
+	int r;
+
+	if (fatbin_is_choice(k->fatbin, cubin)) {
+		snprintf(why, why_size, "the driver has a choice of machine code for sm_%u",
+			 cubin->sm);
+		return 0;
+	}
+	r = fatbin_unpack(k->fatbin, cubin, why, why_size, &data, &size);
+	r = r < 0 ? r : sass_wait_first(&dependent, data, size, why, why_size);
+	if (r == 0) {
+		*why = '\0';
+		free(dependent);
+	}
+	return r == -ENOTSUP ? 0 : r;
+}
+
+static int find_plain_text(const char *text, size_t size, char *why, size_t why_size) {
+	char *dependent;
+	int r = wait_first_text(&dependent, text, size, why, why_size);
+
+	if (r == 0) {
+		*why = '\0';
+		free(dependent);
+	}
+	return r == -ENOTSUP ? 0 : r;
+}
+
+/* The same of @text, or of the machine code that the driver takes instead of it, on a GPU of @sm,
+ * or of the newest kind if it is 0. */
 static int find_plain(const struct kernels *k, const struct kernel_unit *unit, unsigned sm,
 		      const char *text, size_t size, char *why, size_t why_size) {
 	const struct fatbin_entry *e = unit->entry,
 				  *cubin = fatbin_best_cubin(k->fatbin, e->image, sm ? sm : e->sm);
-	char *dependent;
-	int r;
 
-	*why = '\0';
 	if (sm > 0 && sm < WAIT_FIRST_SM_MIN) {
 		snprintf(why, why_size, "the GPU is older than sm_%d", WAIT_FIRST_SM_MIN);
 		return 0;
 	}
-	if (cubin) {
-		snprintf(why, why_size,
-			 "the driver takes machine code for sm_%u, unless CUDA_FORCE_PTX_JIT=1",
-			 cubin->sm);
-		return 0;
-	}
-	r = wait_first_text(&dependent, text, size, why, why_size);
-	if (r == 0) {
-		free(dependent);
-	}
-	return r == -ENOTSUP ? 0 : r;
+	return cubin ? find_plain_code(k, cubin, why, why_size)
+		     : find_plain_text(text, size, why, why_size);
+}
+
+/* @why as found by find_plain(). */
+static int set_plain(struct kernel_unit *unit, const char *why) {
+	unit->plain = *why ? strdup(why) : NULL;
+	return unit->plain || !*why ? 0 : -ENOMEM;
 }
 
 static int read_ptx(struct kernels *k, struct kernel_unit *unit, unsigned sm, const uint8_t *data,
@@ -66,10 +94,7 @@ static int read_ptx(struct kernels *k, struct kernel_unit *unit, unsigned sm, co
 	if (r == 0) {
 		r = find_plain(k, unit, sm, (const char *)data, size, plain, sizeof(plain));
 	}
-	if (r == 0 && *plain) {
-		unit->plain = strdup(plain);
-		r = unit->plain ? 0 : -ENOMEM;
-	}
+	r = r == 0 ? set_plain(unit, plain) : r;
 	if (r < 0) {
 		return r;
 	}
@@ -93,8 +118,9 @@ static int read_ptx(struct kernels *k, struct kernel_unit *unit, unsigned sm, co
 	return 0;
 }
 
-static int read_cubin(struct kernels *k, const struct kernel_unit *unit, const uint8_t *data,
-		      size_t size, char *error, size_t error_size) {
+static int read_cubin(struct kernels *k, struct kernel_unit *unit, const uint8_t *data, size_t size,
+		      char *error, size_t error_size) {
+	char plain[128];
 	struct elf elf;
 	const char *why;
 	int r;
@@ -102,6 +128,11 @@ static int read_cubin(struct kernels *k, const struct kernel_unit *unit, const u
 	r = elf_init(&elf, data, size, &why);
 	if (r < 0) {
 		snprintf(error, error_size, "damaged machine code: %s", why);
+		return r;
+	}
+	r = find_plain_code(k, unit->entry, plain, sizeof(plain));
+	r = r == 0 ? set_plain(unit, plain) : r;
+	if (r < 0) {
 		return r;
 	}
 	for (uint64_t i = 0; i < elf.n_sections; i++) {
@@ -115,7 +146,7 @@ static int read_cubin(struct kernels *k, const struct kernel_unit *unit, const u
 			    &(struct kernel_row){.name = section.name + strlen(PARAMETER_SECTION),
 						 .entry = unit->entry,
 						 .reason = "machine code only, no PTX to rewrite",
-						 .plain = "machine code only"});
+						 .plain = unit->plain});
 		if (r < 0) {
 			return r;
 		}

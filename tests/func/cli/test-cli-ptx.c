@@ -137,7 +137,9 @@ static void ptx_tells_which_launches_are_dependent(void **state) {
 		{"default.fatbin", "--sm=90", NULL},
 		{"default.fatbin", "--sm=0", NULL},
 		{"default.fatbin", "--sm=75", "older than sm_90"},
-		{"scale.cubin", "--sm=0", "machine code"},
+		{"scale.cubin", "--sm=0", "machine code for another architecture than sm_90"},
+		{"code.fatbin", "--sm=90", NULL},
+		{"choice.fatbin", "--sm=90", "a choice of machine code for sm_90"},
 	};
 	static const char debug[] =
 		".version 8.0\n.target sm_90, debug\n.address_size 64\n.entry k() { ret; }\n";

@@ -19,6 +19,14 @@ for mode in none default size speed balance; do
 		--image3="kind=ptx,sm=90,file=$tmp/scale-90.ptx" \
 		--image3="kind=ptx,sm=90a,file=$tmp/scale-90a.ptx"
 done
+# Machine code for sm_90, with PTX that is older; and that for which the driver has the choice.
+for sm in 90 90a; do
+	"$bin/ptxas" -arch="sm_$sm" "$tmp/scale-$sm.ptx" -o "$tmp/scale-$sm.cubin"
+done
+"$bin/fatbinary" --64 --create "$out/code.fatbin" \
+	--image3="kind=ptx,sm=75,file=$tmp/scale-75.ptx" --image3="kind=elf,sm=90,file=$tmp/scale-90.cubin"
+"$bin/fatbinary" --64 --create "$out/choice.fatbin" \
+	--image3="kind=elf,sm=90,file=$tmp/scale-90.cubin" --image3="kind=elf,sm=90a,file=$tmp/scale-90a.cubin"
 # A program of two source files: the same image twice, zeros between.
 "$bin/nvcc" -c -gencode arch=compute_75,code=compute_75 "$here/scale.cu" -o "$tmp/a.o"
 ld -r "$tmp/a.o" "$tmp/a.o" -z muldefs -o "$tmp/program.o"

@@ -4,6 +4,7 @@
  */
 #include "tests/fake/fake.h"
 
+#include <elf.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -467,15 +468,34 @@ CUresult do_cuEventDestroy_v2(CUevent event) {
 
 /* ---- code ---- */
 
-/* Looks into texts only. */
-static CUresult read_text(const char *text) {
-	const char *wait = strstr(text, "griddepcontrol.wait;"), *body = strchr(text, '{');
+/* Machine code of one kernel: whether it waits, anywhere. */
+static bool code_waits(const char *image) {
+	static const uint64_t wait_insn = 0x782E;
+	Elf64_Ehdr h;
 
-	if (wait && atomic_load(&refuses_waits)) {
+	memcpy(&h, image, sizeof(h));
+	return memmem(image, h.e_shoff, &wait_insn, sizeof(wait_insn));
+}
+
+static bool is_code(const char *image) {
+	return !strncmp(image, ELFMAG, SELFMAG);
+}
+
+static bool has_wait(const char *image) {
+	return is_code(image) ? code_waits(image) : strstr(image, "griddepcontrol.wait;") != NULL;
+}
+
+/* Looks into images only. */
+static CUresult read_image(const char *image) {
+	const char *wait = strstr(image, "griddepcontrol.wait;"), *body = strchr(image, '{');
+
+	if (has_wait(image) && atomic_load(&refuses_waits)) {
 		return CUDA_ERROR_INVALID_PTX;
 	}
-	atomic_store(&waits_first,
-		     wait && body && strspn(body + 1, " \t\n") == (size_t)(wait - body - 1));
+	atomic_store(&waits_first, is_code(image) ? code_waits(image)
+						  : wait && body &&
+							    strspn(body + 1, " \t\n") ==
+								    (size_t)(wait - body - 1));
 	return CUDA_SUCCESS;
 }
 
@@ -485,7 +505,7 @@ CUresult do_cuModuleLoadData(CUmodule *module, const void *image) {
 	if (!module || !image) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	rc = read_text(image);
+	rc = read_image(image);
 	*module = (CUmodule)0x100;
 	return rc;
 }
@@ -496,15 +516,14 @@ CUresult do_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_optio
 	if (!library || !image) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	/* A text that only the shim has, and may free at once. */
+	/* One that only the shim has, and may free at once. */
 	for (unsigned i = 0; i < n && options; i++) {
-		if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED &&
-		    strstr(image, "griddepcontrol.wait;")) {
+		if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED && has_wait(image)) {
 			return CUDA_ERROR_INVALID_VALUE;
 		}
 	}
 	*library = (CUlibrary)0x120;
-	return strstr(image, "sbeet_twin") ? CUDA_SUCCESS : read_text(image);
+	return strstr(image, "sbeet_twin") ? CUDA_SUCCESS : read_image(image);
 }
 
 CUresult do_cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
@@ -541,7 +560,7 @@ CUresult do_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
 			values[i] = (void *)((uintptr_t)values[i] / 2);
 		}
 	}
-	return read_text(image);
+	return read_image(image);
 }
 
 CUresult do_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {

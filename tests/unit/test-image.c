@@ -1,6 +1,6 @@
 /*
- * test-image.c: of which images the PTX is loaded in another form for dependent launches, on the
- * images that test-fatbin reads (SBEET_TEST_IMAGES). Also with CUDA_FORCE_PTX_JIT=1, by which the
+ * test-image.c: which images are loaded in another form for dependent launches, on the images that
+ * test-fatbin reads (SBEET_TEST_IMAGES). Also with CUDA_FORCE_PTX_JIT=1, by which the
  * driver leaves machine code aside.
  */
 #include <setjmp.h>
@@ -14,6 +14,30 @@
 #include <cmocka.h>
 
 #include "shim/enforce/image.h"
+#include "shim/ptx/elf-file.h"
+
+static bool is_code(const char *image) {
+	return !memcmp(image, "\177ELF", 4);
+}
+
+/* A kernel of machine code, rewritten: the first instruction is a branch, and it waits. */
+static void check_code(const char *image) {
+	size_t size = elf_extent(image);
+	struct elf_section s;
+	const char *why;
+	struct elf elf;
+	bool seen = false;
+
+	assert_int_equal(elf_init(&elf, image, size, &why), 0);
+	for (uint64_t i = 0; i < elf.n_sections; i++) {
+		assert_int_equal(elf_section(&elf, i, &s), 0);
+		if (!strncmp(s.name, ".text.", 6)) {
+			assert_memory_equal(s.data, "\x47\x79", 2);
+			seen = true;
+		}
+	}
+	assert_true(seen);
+}
 
 /* @sms: ends with 0. Whether there is another form. */
 static bool waits(const char *name, const unsigned *sms) {
@@ -25,7 +49,9 @@ static bool waits(const char *name, const unsigned *sms) {
 		n++;
 	}
 	text = image_wait_first(NULL, path, sms, n);
-	if (text) {
+	if (text && is_code(text)) {
+		check_code(text);
+	} else if (text) {
 		assert_non_null(strstr(text, ".target sm_90"));
 		assert_non_null(strstr(text, "griddepcontrol.wait;"));
 	}
@@ -43,6 +69,30 @@ static void images_of_which_the_driver_compiles_the_ptx(void **state) {
 	assert_true(waits("default.fatbin", SMS(100, 120)));
 	assert_true(waits("none.fatbin", SMS(80))); /* sm_75's */
 	assert_true(waits("scale.ptx", SMS(90)));
+}
+
+/* Whether it is machine code that is loaded on GPUs of @sms. */
+static bool takes_code(const char *name, const unsigned *sms, unsigned n) {
+	char path[4096], *image;
+	bool ret;
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("SBEET_TEST_IMAGES"), name);
+	image = image_wait_first(NULL, path, sms, n);
+	ret = image && is_code(image);
+	free(image);
+	return ret;
+}
+
+/* code.fatbin has machine code for sm_90, and PTX for sm_75. */
+static void machine_code_that_the_driver_takes(void **state) {
+	bool forced = getenv("CUDA_FORCE_PTX_JIT") != NULL;
+
+	assert_true(waits("code.fatbin", SMS(90)));
+	assert_int_equal(takes_code("code.fatbin", SMS(90), 1), !forced);
+	assert_int_equal(takes_code("code.fatbin", SMS(90, 90), 2), !forced);
+	assert_false(takes_code("code.fatbin", SMS(100), 1)); /* its PTX */
+	assert_int_equal(waits("code.fatbin", SMS(90, 100)), forced);
+	assert_false(waits("choice.fatbin", SMS(90)));
 }
 
 static void others_stay(void **state) {
@@ -75,6 +125,7 @@ static void texts_in_memory(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(images_of_which_the_driver_compiles_the_ptx),
+		cmocka_unit_test(machine_code_that_the_driver_takes),
 		cmocka_unit_test(others_stay),
 		cmocka_unit_test(texts_in_memory),
 	};

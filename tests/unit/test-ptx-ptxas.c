@@ -1,7 +1,8 @@
 /*
  * test-ptx-ptxas.c: the assembler accepts every twin module: those of the sample programs' kernels
  * and of the files in tests/ptx, for the oldest, a middle and the newest architecture. And the same
- * kernels as they are loaded for dependent launches, of which none reads memory before it waits.
+ * kernels as they are loaded for dependent launches, from PTX and from machine code, of which none
+ * reads memory before it waits.
  *
  * Arguments: PTX files. SBEET_PTXAS names the assembler; without it the test is skipped.
  */
@@ -14,6 +15,7 @@
 
 #include "shim/ptx/elf-file.h"
 #include "shim/ptx/ptx.h"
+#include "shim/ptx/sass.h"
 #include "shim/ptx/transform.h"
 #include "shim/ptx/wait-first.h"
 
@@ -113,8 +115,9 @@ static int check_twins(const char *ptxas, const char *path, const char *scratch,
 }
 
 /* Machine code of sm_90, as measured: instructions have 16 bytes, the first 12 bits say which. */
-#define SASS_BYTES 16
-#define SASS_WAIT  0x82e /* ACQBULK */
+#define SASS_BYTES  16
+#define SASS_WAIT   0x82e /* ACQBULK */
+#define SASS_BRANCH 0x947
 
 /* Of memory that the program can write: by the low 9 bits. Those of constants have a bank: 0 holds
  * parameters, 4 what the loader writes. */
@@ -131,11 +134,21 @@ static bool reads_memory(uint64_t insn) {
 	return (opcode == 0x182 || opcode == 0x0b9) && bank != 0 && bank != 4;
 }
 
+/* Where the code goes on from its first instruction, if that is a branch: see shim/ptx/sass.c. */
+static size_t begin_of(const uint8_t *code) {
+	uint64_t insn;
+
+	memcpy(&insn, code, sizeof(insn));
+	return (insn & 0xfff) == SASS_BRANCH
+		       ? SASS_BYTES + 4 * ((insn >> 34 & 0x3fffff) << 8 | (insn >> 16 & 0xff))
+		       : 0;
+}
+
 /* Whether the code of a kernel waits, and reads nothing before. */
 static bool waits_first(const uint8_t *code, size_t size) {
 	uint64_t insn;
 
-	for (size_t i = 0; i + SASS_BYTES <= size; i += SASS_BYTES) {
+	for (size_t i = begin_of(code); i + SASS_BYTES <= size; i += SASS_BYTES) {
 		memcpy(&insn, code + i, sizeof(insn));
 		if ((insn & 0xfff) == SASS_WAIT || reads_memory(insn)) {
 			return (insn & 0xfff) == SASS_WAIT;
@@ -145,10 +158,10 @@ static bool waits_first(const uint8_t *code, size_t size) {
 }
 
 /* The kernels of @m in machine code for sm_90. Return: how many do not wait first. */
-static int check_machine_code(const struct ptx_module *m, const char *path, const char *cubin) {
+static int check_machine_code(const struct ptx_module *m, const char *path, const uint8_t *bytes,
+			      size_t size) {
 	struct elf_section section;
-	size_t size, seen = 0, kernels = 0;
-	char *bytes = read_file(cubin, &size);
+	size_t seen = 0, kernels = 0;
 	int failed = 0;
 	const char *why;
 	struct elf elf;
@@ -172,14 +185,44 @@ static int check_machine_code(const struct ptx_module *m, const char *path, cons
 			}
 		}
 	}
-	free(bytes);
 	return failed + (seen != kernels);
+}
+
+/* The same of the machine code that ptxas makes of @text, whatever it reads. */
+static int check_sass(const char *ptxas, const char *path, const char *scratch, const char *text,
+		      size_t size) {
+	struct ptx_module *m;
+	char error[200] = "";
+	uint8_t *cubin, *ret;
+	int failed, r;
+
+	if (target_of(text, size) > SASS_SM) {
+		return 0;
+	}
+	write_file(scratch, text, size);
+	if (ptx_module_new(&m, text, size, NULL, 0) < 0 ||
+	    assemble(ptxas, SASS_SM, scratch, scratch) < 0) {
+		printf("%s: not accepted\n", path);
+		return 1;
+	}
+	cubin = (uint8_t *)read_file(scratch, &size);
+	r = sass_wait_first(&ret, cubin, size, error, sizeof(error));
+	failed = r < 0 ? 1 : check_machine_code(m, path, ret, size);
+	if (r < 0) {
+		printf("%s: its machine code stays: %s\n", path, error);
+	} else {
+		free(ret);
+	}
+	free(cubin);
+	ptx_module_free(m);
+	return failed;
 }
 
 static int check_wait_first(const char *ptxas, const char *path, const char *scratch,
 			    const char *text, size_t size) {
 	char error[200] = "", *ret;
 	struct ptx_module *m;
+	char *cubin;
 	int failed, r = wait_first_text(&ret, text, size, error, sizeof(error));
 
 	if (r < 0) {
@@ -194,7 +237,9 @@ static int check_wait_first(const char *ptxas, const char *path, const char *scr
 			printf("%s: not accepted again\n", path);
 			exit(1);
 		}
-		failed = check_machine_code(m, path, scratch);
+		cubin = read_file(scratch, &size);
+		failed = check_machine_code(m, path, (const uint8_t *)cubin, size);
+		free(cubin);
 		ptx_module_free(m);
 	}
 	free(ret);
@@ -205,7 +250,8 @@ static int check(const char *ptxas, const char *path, const char *scratch) {
 	size_t size;
 	char *text = read_file(path, &size);
 	int failed = check_twins(ptxas, path, scratch, text, size) +
-		     check_wait_first(ptxas, path, scratch, text, size);
+		     check_wait_first(ptxas, path, scratch, text, size) +
+		     check_sass(ptxas, path, scratch, text, size);
 
 	free(text);
 	return failed;

@@ -184,6 +184,28 @@ static int do_module(int n) {
 	return rc ? rc : (int)cuModuleGetFunction(&function, module, "nothing");
 }
 
+/* An image with machine code for sm_90: $SBEET_TEST_CODE. */
+static const char *read_code(void) {
+	static char code[16384];
+	const char *path = getenv("SBEET_TEST_CODE");
+	FILE *f = path ? fopen(path, "re") : NULL;
+
+	if (!f || fread(code, 1, sizeof(code), f) == 0 || fclose(f) != 0) {
+		perror("SBEET_TEST_CODE");
+		exit(1);
+	}
+	return code;
+}
+
+/* A kernel of machine code. */
+static int do_code(int n) {
+	CUmodule module;
+	CUfunction function;
+	int rc = cuModuleLoadData(&module, read_code());
+
+	return rc ? rc : (int)cuModuleGetFunction(&function, module, "scale");
+}
+
 /* The same with at most @n registers a thread. Tells how many its twin may take. */
 static int do_module_of(int n) {
 	CUjit_option options[] = {CU_JIT_LOG_VERBOSE, CU_JIT_MAX_REGISTERS};
@@ -194,15 +216,23 @@ static int do_module_of(int n) {
 	return rc ? -rc : (int)fake_twin_registers();
 }
 
-/* The same by a library. */
-static int do_library(int n) {
+static int load_library(const char *image, const char *name) {
 	CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
 	void *value = (void *)1;
 	CUlibrary library;
 	CUkernel kernel;
-	int rc = cuLibraryLoadData(&library, nothing_ptx, NULL, NULL, 0, &option, &value, 1);
+	int rc = cuLibraryLoadData(&library, image, NULL, NULL, 0, &option, &value, 1);
 
-	return rc ? rc : (int)cuLibraryGetKernel(&kernel, library, "nothing");
+	return rc ? rc : (int)cuLibraryGetKernel(&kernel, library, name);
+}
+
+/* The same by a library. */
+static int do_library(int n) {
+	return load_library(nothing_ptx, "nothing");
+}
+
+static int do_code_library(int n) {
+	return load_library(read_code(), "scale");
 }
 
 /* A module whose kernel says by itself when the next one may begin. */
@@ -572,6 +602,8 @@ static const struct {
 	{"module-of-its-own-way", do_module_of_its_own_way},
 	{"module-log", do_module_log},
 	{"library", do_library},
+	{"code", do_code},
+	{"code-library", do_code_library},
 	{"refuse", do_refuse},
 	{"launch-ex", do_launch_ex},
 	{"dependent-launches", do_dependent_launches},

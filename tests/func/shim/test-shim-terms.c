@@ -468,6 +468,26 @@ static void kernels_of_libraries_are_too(void **state) {
 	mini_do(m, "@0 careless-launches", 0);
 }
 
+static void kernels_of_machine_code_are_too(void **state) {
+	struct mini *m = *state;
+
+	begin_steered(m, mini_plain);
+	mini_do(m, "@0 code", 0);
+	launch_in_job(m, "@0 launch 5");
+	mini_do(m, "@0 dependent-launches", 5);
+	mini_do(m, "@0 code-library", 0);
+	launch_in_job(m, "@0 launch 3");
+	mini_do(m, "@0 dependent-launches", 8);
+	mini_do(m, "@0 refuse 1", 0); /* the driver: the program's own is loaded */
+	mini_do(m, "@0 code", 0);
+	launch_in_job(m, "@0 launch 3");
+	mini_do(m, "@0 code-library", 0);
+	launch_in_job(m, "@0 launch 3");
+	mini_do(m, "@0 dependent-launches", 8);
+	mini_do(m, "@0 launches", 14);
+	mini_do(m, "@0 careless-launches", 0);
+}
+
 static void kernels_that_care_for_themselves_are_not(void **state) {
 	struct mini *m = *state;
 
@@ -582,6 +602,7 @@ int main(void) {
 		MINI_CASE(operations_of_open_jobs_are_told_as_well),
 		MINI_CASE(kernels_of_ptx_are_launched_as_dependent_ones),
 		MINI_CASE(kernels_of_libraries_are_too),
+		MINI_CASE(kernels_of_machine_code_are_too),
 		MINI_CASE(kernels_that_care_for_themselves_are_not),
 		MINI_CASE(the_user_may_say_no_to_dependent_launches),
 		MINI_CASE(captured_launches_are_as_the_program_has_them),

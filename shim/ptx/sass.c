@@ -10,7 +10,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,4 +193,21 @@ int sass_wait_first(uint8_t **ret, const uint8_t *cubin, size_t size, char *erro
 	}
 	*ret = copy;
 	return 0;
+}
+
+bool sass_is_rewritten(const uint8_t *cubin, size_t size) {
+	struct elf_section s;
+	const char *why;
+	struct elf elf;
+
+	if (elf_init(&elf, cubin, size, &why) < 0 || elf.machine != ELF_MACHINE_CUDA) {
+		return false;
+	}
+	for (uint64_t i = 0; i < elf.n_sections; i++) {
+		if (elf_section(&elf, i, &s) == 0 && !strncmp(s.name, ".text.", 6) &&
+		    s.size >= INSN_BYTES && (insn_at(s.data, 0).low & 0xFFFF) == branch.low) {
+			return true;
+		}
+	}
+	return false;
 }

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,3 +29,6 @@
  */
 int sass_wait_first(uint8_t **ret, const uint8_t *cubin, size_t size, char *error,
 		    size_t error_size);
+
+/* Whether @cubin is such a copy. */
+bool sass_is_rewritten(const uint8_t *cubin, size_t size);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shim/ptx/fatbin.h"
+#include "shim/ptx/sass.h"
 #include "tests/simgpu/driver.h"
 
 #define LOG_MAX 640
@@ -46,7 +47,10 @@ CUresult image_ptx(const void *image, size_t size, const struct wire_gpu *gpu, c
 		return CUDA_ERROR_INVALID_IMAGE;
 	}
 	entry = image_entry(f, gpu);
-	if (!entry) {
+	if (!entry && sass_is_rewritten(image, size)) {
+		/* By libsbeet.so, which loads the program's own image then: nothing to tell. */
+		r = CUDA_ERROR_NO_BINARY_FOR_GPU;
+	} else if (!entry) {
 		snprintf(log, log_size,
 			 "the image has no PTX for compute capability %u.%u or older, and machine "
 			 "code cannot be simulated; compile with 'nvcc -arch=sm_%u%u'",
@@ -89,7 +93,7 @@ void image_log(unsigned n, CUjit_option *options, void **values, const char *log
 	}
 	if (buffer && size > 0) {
 		snprintf(buffer, size, "%s", log);
-	} else {
+	} else if (*log) {
 		fprintf(stderr, "simgpu: %s\n", log);
 	}
 }

@@ -171,6 +171,8 @@ static void check_rewritten(size_t n_long) {
 	memcpy(before, c.bytes, c.size);
 	assert_int_equal(sass_wait_first(&ret, c.bytes, c.size, NULL, 0), 0);
 	assert_memory_equal(c.bytes, before, c.size);
+	assert_false(sass_is_rewritten(before, c.size));
+	assert_true(sass_is_rewritten(ret, c.size));
 	follow_and_undo(ret + c.code[LONG], c.code_size[LONG]);
 	follow_and_undo(ret + c.code[SHORT], c.code_size[SHORT]);
 	assert_memory_equal(ret, before, c.size); /* all else is as it was */
@@ -291,6 +293,7 @@ static void files_that_are_cut_short(void **state) {
 		assert_non_null(cut);
 		memcpy(cut, c.bytes, n);
 		assert_true(sass_wait_first(&ret, cut, n, NULL, 0) < 0);
+		assert_false(sass_is_rewritten(cut, n));
 		free(cut);
 	}
 	free(c.bytes);

@@ -4,7 +4,7 @@
  *
  * on_NAME is called with state_bypass() false and the driver's function known to exist. It calls
  * the driver's function exactly once, with the program's own arguments, and returns its answer; but
- * for the ones that load PTX, see dependent.h.
+ * for the ones that load code, see dependent.h.
  */
 #pragma once
 

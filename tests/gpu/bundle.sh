@@ -36,6 +36,10 @@ cp -r tests/apps/ptx "$bundle/"
 cp -r tests/apps/corpus/ptx "$bundle/corpus"
 "$nvcc" -ptx -O3 -arch=compute_75 -o "$bundle/rates.ptx" tests/gpu/rates.cu
 echo 'extern "C" __global__ void nothing(void) {}' | "$nvcc" -x cu -cubin -arch=sm_90 -o "$bundle/nothing.cubin" - # job-start.sh
+mkdir "$bundle/code" # evaluate.sh
+for name in compute histogram hotspot matmul vecadd; do
+	"$(dirname "$nvcc")/ptxas" -arch=sm_90 -o "$bundle/code/$name.cubin" "tests/apps/ptx/$name.ptx"
+done
 "$nvcc" -O2 -gencode arch=compute_75,code=compute_75 -o "$bundle/bin/busy" tests/gpu/busy.cu
 cp "$build/shim/libsbeet.so" "$bundle/lib/"
 if [ -e "$build/tests/bench/libbypass.so" ]; then # x86-64 alone

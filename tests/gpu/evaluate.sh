@@ -32,6 +32,7 @@
 # seconds.csv: jobs released in it, and those of them that were late, also of the lead. PREDICT=yes: each
 # cell's energy beside what `sbeetctl simulate` predicts of its task set, policy and profiles, as energy.csv
 # and energy.txt (Table 3.6).
+# CODE=yes: the kernels are machine code, as those of frameworks, instead of PTX.
 # Exit 1 if a result was wrong or a task failed.
 set -u
 
@@ -55,6 +56,7 @@ seed=${SEED:-$((0x${commit:-1}))}
 failed=0
 evaluate=$here/bin/evaluate
 periodic=$here/bin/periodic
+[ "${CODE:-no}" = no ] || export PERIODIC_CODE="$here/code"
 
 say() {
 	echo "$(($(date +%s) - began)) s: $*"

@@ -205,7 +205,9 @@ bool sass_is_rewritten(const uint8_t *cubin, size_t size) {
 	}
 	for (uint64_t i = 0; i < elf.n_sections; i++) {
 		if (elf_section(&elf, i, &s) == 0 && !strncmp(s.name, ".text.", 6) &&
-		    s.size >= INSN_BYTES && (insn_at(s.data, 0).low & 0xFFFF) == branch.low) {
+		    s.size >= INSN_BYTES && s.size % INSN_BYTES == 0 &&
+		    (insn_at(s.data, 0).low & 0xFFFF) == branch.low &&
+		    has_opcode(s.data, s.size, ACQBULK)) {
 			return true;
 		}
 	}

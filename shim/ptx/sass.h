@@ -25,8 +25,8 @@
 /*
  * A copy of @cubin, an ELF file, in which all kernels wait. Return: 0 with the copy, which has the
  * same size and becomes the caller's; -ENOTSUP if the kernels have to stay as they are; -EINVAL
- * when it can't be read; both with @error (if not NULL, at most @error_size bytes) telling why;
- * -ENOMEM.
+ * when its headers can't be read; both with @error (if not NULL, at most @error_size bytes) telling
+ * why; -ENOMEM.
  */
 int sass_wait_first(uint8_t **ret, const uint8_t *cubin, size_t size, char *error,
 		    size_t error_size);

@@ -1,31 +1,16 @@
 /*
  * fuzz-fatbin.c: any bytes give a list of entries or a refusal; what can be unpacked is read to its
- * last byte, and rewritten if it is machine code. Seeds: tests/unit/fatbin/.
+ * last byte. Seeds: tests/unit/fatbin/.
  */
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "shim/ptx/fatbin.h"
-#include "shim/ptx/sass.h"
 
 /* Unpacked bytes that one input may ask for here, so that a run is not spent on unpacking. */
 #define FUZZ_UNPACK_MAX (16u * 1024 * 1024)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-/* Nothing but code is rewritten, and the whole is as long as before. */
-static void rewrite(const uint8_t *cubin, size_t size) {
-	uint8_t *ret;
-
-	if (sass_wait_first(&ret, cubin, size, NULL, 0) == 0) {
-		if (memcmp(ret, cubin, 16) != 0) {
-			abort();
-		}
-		free(ret);
-	}
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	volatile uint8_t last = 0;
@@ -45,7 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 		for (size_t k = 0; k < n; k++) {
 			last = last ^ data[k];
 		}
-		rewrite(data, n);
 	}
 	for (unsigned i = 0; i < f->n_images; i++) {
 		fatbin_best_ptx(f, i, last);

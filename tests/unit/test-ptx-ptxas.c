@@ -118,6 +118,7 @@ static int check_twins(const char *ptxas, const char *path, const char *scratch,
 #define SASS_BYTES  16
 #define SASS_WAIT   0x82e /* ACQBULK */
 #define SASS_BRANCH 0x947
+#define SASS_NOP    0x7918
 
 /* Of memory that the program can write: by the low 9 bits. Those of constants have a bank: 0 holds
  * parameters, 4 what the loader writes. */
@@ -134,14 +135,24 @@ static bool reads_memory(uint64_t insn) {
 	return (opcode == 0x182 || opcode == 0x0b9) && bank != 0 && bank != 4;
 }
 
-/* Where the code goes on from its first instruction, if that is a branch: see shim/ptx/sass.c. */
-static size_t begin_of(const uint8_t *code) {
-	uint64_t insn;
+/* Where the branch at @at leads to; SIZE_MAX: it is none, or not taken always. See
+ * shim/ptx/sass.c. */
+static size_t branch_target(const uint8_t *code, size_t at) {
+	uint64_t insn[2], units;
 
-	memcpy(&insn, code, sizeof(insn));
-	return (insn & 0xfff) == SASS_BRANCH
-		       ? SASS_BYTES + 4 * ((insn >> 34 & 0x3fffff) << 8 | (insn >> 16 & 0xff))
-		       : 0;
+	memcpy(insn, code + at, sizeof(insn));
+	if ((insn[0] & 0xffff) != (0x7000 | SASS_BRANCH)) {
+		return SIZE_MAX;
+	}
+	units = (insn[1] << 30 | insn[0] >> 34) << 8 | (insn[0] >> 16 & 0xff);
+	return at + SASS_BYTES + 4 * (uint64_t)((int64_t)(units << 8) >> 8); /* 56 bits */
+}
+
+/* Where the code goes on from its first instruction, if that is a branch. */
+static size_t begin_of(const uint8_t *code) {
+	size_t target = branch_target(code, 0);
+
+	return target == SIZE_MAX ? 0 : target;
 }
 
 /* Whether the code of a kernel waits, and reads nothing before. */
@@ -188,6 +199,87 @@ static int check_machine_code(const struct ptx_module *m, const char *path, cons
 	return failed + (seen != kernels);
 }
 
+static const struct ptx_func *find_kernel(const struct ptx_module *m, const char *name) {
+	for (size_t i = 0; i < m->n_funcs; i++) {
+		const struct ptx_func *f = &m->funcs[i];
+
+		if (f->is_entry && f->has_body && ptx_name_is(f->name, name)) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+static bool is_nop(const uint8_t *code) {
+	uint64_t insn;
+
+	memcpy(&insn, code, sizeof(insn));
+	return insn == SASS_NOP;
+}
+
+/*
+ * Follows the code @now of a kernel from its entry, which was @before: a branch, the wait, what
+ * stood at the entry, a branch behind that; three NOPs are gone. Puts @now back as it was.
+ */
+static bool follow_and_undo(uint8_t *now, const uint8_t *before, size_t size) {
+	size_t room = branch_target(now, 0);
+	uint64_t wait;
+
+	if (room % SASS_BYTES || room > size || size - room < 3 * SASS_BYTES) {
+		return false;
+	}
+	memcpy(&wait, now + room, sizeof(wait));
+	if (wait != (0x7000 | SASS_WAIT) ||
+	    memcmp(now + room + SASS_BYTES, before, SASS_BYTES) != 0 ||
+	    branch_target(now, room + 2 * SASS_BYTES) != SASS_BYTES) {
+		return false;
+	}
+	for (size_t at = room; at < room + 3 * SASS_BYTES; at += SASS_BYTES) {
+		if (!is_nop(before + at)) {
+			return false;
+		}
+	}
+	memcpy(now, before, SASS_BYTES);
+	memcpy(now + room, before + room, 3 * SASS_BYTES);
+	return true;
+}
+
+/* Each kernel of @m, and that nothing else of the file changed, of which @now is the copy. Return:
+ * what failed. */
+static int check_rewritten(const struct ptx_module *m, const char *path, uint8_t *now,
+			   const uint8_t *before, size_t size) {
+	struct elf_section section;
+	int failed = 0, kernels = 0;
+	const char *why;
+	struct elf elf;
+
+	if (elf_init(&elf, before, size, &why) < 0) {
+		printf("%s: %s\n", path, why);
+		return 1;
+	}
+	for (uint64_t i = 0; i < elf.n_sections; i++) {
+		const struct ptx_func *f = NULL;
+
+		if (elf_section(&elf, i, &section) == 0 && !strncmp(section.name, ".text.", 6)) {
+			f = find_kernel(m, section.name + 6);
+		}
+		if (!f) {
+			continue;
+		}
+		kernels++;
+		if (!follow_and_undo(now + (section.data - before), section.data, section.size)) {
+			printf("%s: %s is not rewritten as it should\n", path, section.name);
+			failed++;
+		}
+	}
+	if (kernels == 0 || memcmp(now, before, size) != 0) {
+		printf("%s: %s\n", path, kernels ? "more has changed" : "no kernels");
+		failed++;
+	}
+	printf("%s: %d kernels of machine code\n", path, kernels);
+	return failed;
+}
+
 /* The same of the machine code that ptxas makes of @text, whatever it reads. */
 static int check_sass(const char *ptxas, const char *path, const char *scratch, const char *text,
 		      size_t size) {
@@ -207,10 +299,12 @@ static int check_sass(const char *ptxas, const char *path, const char *scratch, 
 	}
 	cubin = (uint8_t *)read_file(scratch, &size);
 	r = sass_wait_first(&ret, cubin, size, error, sizeof(error));
-	failed = r < 0 ? 1 : check_machine_code(m, path, ret, size);
 	if (r < 0) {
 		printf("%s: its machine code stays: %s\n", path, error);
+		failed = 1;
 	} else {
+		failed = check_machine_code(m, path, ret, size) +
+			 check_rewritten(m, path, ret, cubin, size);
 		free(ret);
 	}
 	free(cubin);

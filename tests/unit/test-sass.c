@@ -188,12 +188,67 @@ static void kernels_wait_and_go_on(void **state) {
 	check_rewritten(70000); /* distances of many bits */
 }
 
+static void check_bytes(size_t n_long, const uint64_t *to_room, const uint64_t *back) {
+	struct cubin c = make(n_long);
+	uint8_t *ret = NULL, *expected = c.bytes + c.code[LONG];
+	size_t room = (n_long + 2) * INSN;
+
+	assert_int_equal(sass_wait_first(&ret, c.bytes, c.size, NULL, 0), 0);
+	memcpy(expected, to_room, INSN);
+	memcpy(expected + room, wait_insn, INSN);
+	memcpy(expected + room + INSN, first, INSN);
+	memcpy(expected + room + 2 * INSN, back, INSN);
+	assert_memory_equal(ret + c.code[LONG], expected, c.code_size[LONG]);
+	free(ret);
+	free(c.bytes);
+}
+
+/* Encoded by hand: 20 and -32, 280,004 and -280,016 units. */
+static void branches_have_these_bytes(void **state) {
+	static const uint64_t to_near[2] = {0x0000000000147947, 0x000FEA0003800000};
+	static const uint64_t from_near[2] = {0xFFFFFFFC00E07947, 0x000FEA000383FFFF};
+	static const uint64_t to_far[2] = {0x0000111400C47947, 0x000FEA0003800000};
+	static const uint64_t from_far[2] = {0xFFFFEEE800307947, 0x000FEA000383FFFF};
+
+	check_bytes(4, to_near, from_near);
+	check_bytes(70000, to_far, from_far);
+}
+
+static void add_bits(struct cubin *c, size_t at, uint64_t high) {
+	uint64_t insn[2];
+
+	memcpy(insn, c->bytes + at, INSN);
+	insn[1] |= high;
+	put(c, at, insn);
+}
+
+/* The first instruction takes them with it. */
+static void code_may_be_issued_at_any_time(void **state) {
+	const uint64_t issue = 0x1FFFFFull << 41;
+	struct cubin c = make(4);
+	size_t code = c.code[LONG], room = code + 6 * INSN;
+	uint8_t *ret = NULL;
+
+	for (size_t at = code; at < code + c.code_size[LONG]; at += INSN) {
+		add_bits(&c, at, issue);
+	}
+	assert_int_equal(sass_wait_first(&ret, c.bytes, c.size, NULL, 0), 0);
+	assert_memory_equal(ret + room + INSN, c.bytes + code, INSN);
+	assert_memory_equal(ret + room, wait_insn, INSN);
+	free(ret);
+	free(c.bytes);
+}
+
 static void stays(struct cubin c, int r, const char *why) {
 	uint8_t *ret = (uint8_t *)"";
-	char error[200] = "";
+	char error[200] = "", begin[4] = "";
 
 	assert_int_equal(sass_wait_first(&ret, c.bytes, c.size, error, sizeof(error)), r);
 	assert_non_null(strstr(error, why));
+	assert_int_equal(sass_wait_first(&ret, c.bytes, c.size, begin, sizeof(begin)), r);
+	assert_int_equal(strncmp(begin, error, sizeof(begin) - 1), 0);
+	assert_int_equal(begin[3], 0);
+	assert_int_equal(sass_wait_first(&ret, c.bytes, c.size, NULL, 0), r);
 	assert_string_equal((char *)ret, ""); /* untouched */
 	free(c.bytes);
 }
@@ -226,6 +281,54 @@ static void other_files_stay(void **state) {
 	stays(c, -ENOTSUP, UNKNOWN);
 }
 
+/* Until CUDA 12 the architecture stood elsewhere. */
+static void older_files(void **state) {
+	struct cubin c = make(4);
+	uint8_t *ret = NULL;
+
+	c.bytes[EI_ABIVERSION] = 7;
+	((Elf64_Ehdr *)c.bytes)->e_flags = 90;
+	assert_int_equal(sass_wait_first(&ret, c.bytes, c.size, NULL, 0), 0);
+	follow_and_undo(ret + c.code[LONG], c.code_size[LONG]);
+	free(ret);
+	((Elf64_Ehdr *)c.bytes)->e_flags = 89;
+	stays(c, -ENOTSUP, "another architecture");
+}
+
+/* As make(4), with room for @n section headers: all more are as SHORT's. */
+static struct cubin make_with_headers(size_t n) {
+	struct cubin c = make(4);
+	size_t sections = (size_t)((uint8_t *)c.sections - c.bytes);
+
+	c.size = sections + n * sizeof(Elf64_Shdr);
+	c.bytes = realloc(c.bytes, c.size);
+	assert_non_null(c.bytes);
+	c.symbols = (Elf64_Sym *)(c.bytes + c.code[SYMBOLS]);
+	c.sections = (Elf64_Shdr *)(c.bytes + sections);
+	for (size_t i = SECTIONS; i < n; i++) {
+		c.sections[i] = c.sections[SHORT];
+	}
+	return c;
+}
+
+/* Even where code follows as if it were theirs. */
+static void section_indices_that_are_none(void **state) {
+	const size_t n = 0x10000;
+	struct cubin c = make_with_headers(n);
+	uint8_t *ret = NULL;
+
+	c.symbols[2].st_shndx = SECTIONS;
+	stays(c, -ENOTSUP, UNKNOWN);
+	c = make_with_headers(n);
+	((Elf64_Ehdr *)c.bytes)->e_shnum = 0; /* it stands in the first header */
+	c.sections[NONE].sh_size = n;
+	c.symbols[2].st_shndx = SECTIONS;
+	assert_int_equal(sass_wait_first(&ret, c.bytes, c.size, NULL, 0), 0);
+	free(ret);
+	c.symbols[2].st_shndx = SHN_ABS;
+	stays(c, -ENOTSUP, UNKNOWN);
+}
+
 static void other_symbols_stay(void **state) {
 	struct cubin c = make(4);
 
@@ -236,6 +339,9 @@ static void other_symbols_stay(void **state) {
 	stays(c, -ENOTSUP, UNKNOWN);
 	c = make(4);
 	c.symbols[2].st_shndx = SHN_ABS;
+	stays(c, -ENOTSUP, UNKNOWN);
+	c = make(4);
+	c.symbols[2].st_shndx = SHN_UNDEF;
 	stays(c, -ENOTSUP, UNKNOWN);
 	c = make(4);
 	c.symbols[2].st_shndx = LONG; /* twice: it waits by then */
@@ -267,8 +373,70 @@ static void other_code_stays(void **state) {
 	c.sections[LONG].sh_size -= 8;
 	stays(c, -ENOTSUP, UNKNOWN);
 	c = make(4);
+	c.sections[LONG].sh_offset -= 8; /* half an instruction behind the first */
+	c.sections[LONG].sh_size += 8;
+	put(&c, c.sections[LONG].sh_offset, first);
+	stays(c, -ENOTSUP, UNKNOWN);
+	c = make(4);
 	c.sections[LONG].sh_size = 0;
 	stays(c, -ENOTSUP, UNKNOWN);
+}
+
+/* @insn at place @i of LONG. */
+static void stays_with(size_t i, const uint64_t *insn, const char *why) {
+	struct cubin c = make(4);
+
+	put(&c, c.code[LONG] + i * INSN, insn);
+	stays(c, -ENOTSUP, why);
+}
+
+static void code_that_is_almost_known_stays(void **state) {
+	static const uint64_t waits_at_times[2] = {0x000000000000082E, 0x000FE20000000000};
+	static const uint64_t other_constant[2] = {0x00000B00FF017B82, 0x000E640000000800};
+	static const uint64_t other_size[2] = {0x00000A00FF017B82, 0x000E640000000A00};
+	static const uint64_t end_at_times[2] = {0xFFFFFFFC00FC0947, 0x000FC0000383FFFF};
+	static const uint64_t end_goes_back[2] = {0xFFFFFFFC00F87947, 0x000FC0000383FFFF};
+	static const uint64_t end_elsewhere[2] = {0xFFFFFFFC00FC7947, 0x000FC0000383FFFE};
+
+	stays_with(1, waits_at_times, "griddepcontrol.wait themselves");
+	stays_with(4, wait_insn, "griddepcontrol.wait themselves");
+	stays_with(13, wait_insn, "griddepcontrol.wait themselves");
+	stays_with(0, other_constant, UNKNOWN);
+	stays_with(0, other_size, UNKNOWN);
+	stays_with(5, end_at_times, UNKNOWN);
+	stays_with(5, end_goes_back, UNKNOWN);
+	stays_with(5, end_elsewhere, UNKNOWN);
+	stays_with(11, other, UNKNOWN); /* two NOPs behind it */
+}
+
+static void code_without_anything_else_stays(void **state) {
+	struct cubin c = make(4);
+
+	c.sections[LONG].sh_size = INSN;
+	stays(c, -ENOTSUP, UNKNOWN);
+	c = make(4);
+	for (size_t i = 0; i < 6; i++) {
+		put(&c, c.code[LONG] + i * INSN, nop);
+	}
+	stays(c, -ENOTSUP, UNKNOWN);
+	c = make(4);
+	c.sections[LONG].sh_offset += 5 * INSN; /* the branch to itself and the NOPs */
+	c.sections[LONG].sh_size -= 5 * INSN;
+	stays(c, -ENOTSUP, UNKNOWN);
+}
+
+/* A variable, and a device function that waits: both stay as they are. */
+static void symbols_that_are_no_kernels(void **state) {
+	struct cubin c = make(4);
+	uint8_t *ret = NULL;
+
+	c.symbols[2].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+	put(&c, c.code[DEVICE] + INSN, wait_insn);
+	assert_int_equal(sass_wait_first(&ret, c.bytes, c.size, NULL, 0), 0);
+	follow_and_undo(ret + c.code[LONG], c.code_size[LONG]);
+	assert_memory_equal(ret, c.bytes, c.size);
+	free(ret);
+	free(c.bytes);
 }
 
 /* Three are enough. */
@@ -287,12 +455,12 @@ static void three_nops_are_room(void **state) {
 static void files_that_are_cut_short(void **state) {
 	struct cubin c = make(4);
 
-	for (size_t n = 0; n < c.size; n += 7) {
-		uint8_t *cut = malloc(n + 1), *ret;
+	for (size_t n = 1; n < c.size; n++) {
+		uint8_t *cut = malloc(n), *ret;
 
 		assert_non_null(cut);
 		memcpy(cut, c.bytes, n);
-		assert_true(sass_wait_first(&ret, cut, n, NULL, 0) < 0);
+		assert_int_equal(sass_wait_first(&ret, cut, n, NULL, 0), -EINVAL);
 		assert_false(sass_is_rewritten(cut, n));
 		free(cut);
 	}
@@ -302,9 +470,16 @@ static void files_that_are_cut_short(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_wait_and_go_on),
+		cmocka_unit_test(branches_have_these_bytes),
+		cmocka_unit_test(code_may_be_issued_at_any_time),
 		cmocka_unit_test(other_files_stay),
+		cmocka_unit_test(older_files),
+		cmocka_unit_test(section_indices_that_are_none),
 		cmocka_unit_test(other_symbols_stay),
 		cmocka_unit_test(other_code_stays),
+		cmocka_unit_test(code_that_is_almost_known_stays),
+		cmocka_unit_test(code_without_anything_else_stays),
+		cmocka_unit_test(symbols_that_are_no_kernels),
 		cmocka_unit_test(three_nops_are_room),
 		cmocka_unit_test(files_that_are_cut_short),
 	};

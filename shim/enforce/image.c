@@ -273,7 +273,9 @@ static void *wait_first_of_fatbin(struct fatbin *f, const unsigned *sms, unsigne
 	const uint8_t *bytes;
 	size_t size;
 
-	if (!e || fatbin_unpack(f, e, NULL, 0, &bytes, &size) < 0) {
+	/* Not unpacked in vain on newer GPUs. */
+	if (!e || (e->kind == FATBIN_CUBIN && e->sm != SASS_SM) ||
+	    fatbin_unpack(f, e, NULL, 0, &bytes, &size) < 0) {
 		return NULL;
 	}
 	if (e->kind == FATBIN_CUBIN) {

@@ -31,11 +31,20 @@ static int add_row(struct kernels *k, const struct kernel_row *row) {
 	return 0;
 }
 
-/* Why launches of kernels in machine code stay as they are; empty: they don't. */
+/* @r, @why: of an attempt to make kernels wait first. Why their launches stay as they are; empty:
+ * they don't. */
+static int plain_answer(int r, char *why) {
+	if (r == 0) {
+		*why = '\0';
+	}
+	return r == -ENOTSUP ? 0 : r;
+}
+
+/* That of kernels in machine code. */
 static int find_plain_code(const struct kernels *k, const struct fatbin_entry *cubin, char *why,
 			   size_t why_size) {
 	const uint8_t *data;
-	uint8_t *dependent;
+	uint8_t *dependent = NULL;
 	size_t size;
 	int r;
 
@@ -46,26 +55,20 @@ static int find_plain_code(const struct kernels *k, const struct fatbin_entry *c
 	}
 	r = fatbin_unpack(k->fatbin, cubin, why, why_size, &data, &size);
 	r = r < 0 ? r : sass_wait_first(&dependent, data, size, why, why_size);
-	if (r == 0) {
-		*why = '\0';
-		free(dependent);
-	}
-	return r == -ENOTSUP ? 0 : r;
+	free(dependent);
+	return plain_answer(r, why);
 }
 
 static int find_plain_text(const char *text, size_t size, char *why, size_t why_size) {
-	char *dependent;
+	char *dependent = NULL;
 	int r = wait_first_text(&dependent, text, size, why, why_size);
 
-	if (r == 0) {
-		*why = '\0';
-		free(dependent);
-	}
-	return r == -ENOTSUP ? 0 : r;
+	free(dependent);
+	return plain_answer(r, why);
 }
 
-/* The same of @text, or of the machine code that the driver takes instead of it, on a GPU of @sm,
- * or of the newest kind if it is 0. */
+/* That of @text, or of the machine code that the driver takes instead of it, on a GPU of @sm, or of
+ * the newest kind if it is 0. */
 static int find_plain(const struct kernels *k, const struct kernel_unit *unit, unsigned sm,
 		      const char *text, size_t size, char *why, size_t why_size) {
 	const struct fatbin_entry *e = unit->entry,

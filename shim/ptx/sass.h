@@ -2,10 +2,10 @@
  * sass.h: machine code for compute capability 9.0 whose kernels wait first of all, as those of PTX
  * do by wait-first.h.
  *
- * Nothing moves: ptxas ends each section of code with eight or more NOPs, which
- * nobody reaches. Three of them become the wait, the kernel's first instruction (always the same
- * one, which loads the stack pointer) and a branch back behind it; in its place at the entry stands
- * a branch to them. Every address, relocation and note about the code stays true.
+ * Nothing moves: ptxas ends each section of code with eight or more NOPs, which nobody reaches.
+ * Three of them become the wait, the kernel's first instruction (always the same one, which loads
+ * the stack pointer) and a branch back behind it; in its place at the entry stands a branch to
+ * them. Every address, relocation and note about the code stays true.
  *
  * NVIDIA documents no encoding. These were measured, on ptxas 13.0's output and on the 23,246
  * kernels of the CUDA 13.0 libraries cuBLAS, cuBLASLt, cuFFT, cuSOLVER and cuSPARSE: each one

@@ -485,17 +485,18 @@ static bool has_wait(const char *image) {
 	return is_code(image) ? code_waits(image) : strstr(image, "griddepcontrol.wait;") != NULL;
 }
 
+static bool text_waits_first(const char *text) {
+	const char *wait = strstr(text, "griddepcontrol.wait;"), *body = strchr(text, '{');
+
+	return wait && body && strspn(body + 1, " \t\n") == (size_t)(wait - body - 1);
+}
+
 /* Looks into images only. */
 static CUresult read_image(const char *image) {
-	const char *wait = strstr(image, "griddepcontrol.wait;"), *body = strchr(image, '{');
-
 	if (has_wait(image) && atomic_load(&refuses_waits)) {
 		return CUDA_ERROR_INVALID_PTX;
 	}
-	atomic_store(&waits_first, is_code(image) ? code_waits(image)
-						  : wait && body &&
-							    strspn(body + 1, " \t\n") ==
-								    (size_t)(wait - body - 1));
+	atomic_store(&waits_first, is_code(image) ? code_waits(image) : text_waits_first(image));
 	return CUDA_SUCCESS;
 }
 

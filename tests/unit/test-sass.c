@@ -329,23 +329,23 @@ static void section_indices_that_are_none(void **state) {
 	stays(c, -ENOTSUP, UNKNOWN);
 }
 
+/* The second kernel's code is said to be in section @index. */
+static void stays_at(uint16_t index, const char *why) {
+	struct cubin c = make(4);
+
+	c.symbols[2].st_shndx = index;
+	stays(c, -ENOTSUP, why);
+}
+
 static void other_symbols_stay(void **state) {
 	struct cubin c = make(4);
 
 	c.symbols[2].st_value = INSN;
 	stays(c, -ENOTSUP, UNKNOWN);
-	c = make(4);
-	c.symbols[2].st_shndx = SECTIONS;
-	stays(c, -ENOTSUP, UNKNOWN);
-	c = make(4);
-	c.symbols[2].st_shndx = SHN_ABS;
-	stays(c, -ENOTSUP, UNKNOWN);
-	c = make(4);
-	c.symbols[2].st_shndx = SHN_UNDEF;
-	stays(c, -ENOTSUP, UNKNOWN);
-	c = make(4);
-	c.symbols[2].st_shndx = LONG; /* twice: it waits by then */
-	stays(c, -ENOTSUP, "griddepcontrol.wait themselves");
+	stays_at(SECTIONS, UNKNOWN);
+	stays_at(SHN_ABS, UNKNOWN);
+	stays_at(SHN_UNDEF, UNKNOWN);
+	stays_at(LONG, "griddepcontrol.wait themselves"); /* twice: it waits by then */
 	c = make(4);
 	c.sections[SHORT].sh_type = SHT_NOBITS;
 	stays(c, -ENOTSUP, UNKNOWN);

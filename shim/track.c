@@ -128,8 +128,8 @@ static void ask(struct stream_use *u, uint64_t job) {
 		}
 	}
 	/* Any error but "not ready" means that nothing runs there any more. */
-	if (rc != CUDA_ERROR_NOT_READY && atomic_load(&u->done) < until) {
-		atomic_store(&u->done, until);
+	if (rc != CUDA_ERROR_NOT_READY) {
+		worker_complete_until(u, until);
 	}
 	question_end();
 }
@@ -193,7 +193,7 @@ void track_context_going(CUcontext context) {
 				atomic_store(&u->key, 0);
 				atomic_store(&u->context, NULL);
 				atomic_store(&u->event, NULL); /* goes with the context */
-				atomic_store(&u->done, POINT_NEVER);
+				worker_complete_until(u, POINT_NEVER);
 			}
 		}
 	}

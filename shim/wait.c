@@ -34,19 +34,12 @@ HOT_CODE static CUcontext current_context(void) {
 											: NULL;
 }
 
-/* Later knowledge is better knowledge; a race between two waits only loses some. */
-static void complete_until(struct stream_use *u, point_t until) {
-	if (atomic_load(&u->done) < until) {
-		atomic_store(&u->done, until);
-	}
-}
-
 static void covered_key(uint64_t key, CUcontext context, point_t until) {
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->job) != 0 && atomic_load(&u->key) == key &&
 			    atomic_load(&u->context) == context) {
-				complete_until(u, until);
+				worker_complete_until(u, until);
 			}
 		}
 	}
@@ -69,14 +62,14 @@ HOT_CODE void wait_covered_context(CUcontext context, point_t until) {
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->context) == context) {
-				complete_until(u, until);
+				worker_complete_until(u, until);
 			}
 		}
 	}
 }
 
 void wait_covered_by_copy(struct stream_use *use, point_t begun) {
-	complete_until(use, atomic_load(&use->last));
+	worker_complete_until(use, atomic_load(&use->last));
 	if (atomic_load(&use->stream) != CU_STREAM_LEGACY) {
 		return;
 	}
@@ -86,7 +79,7 @@ void wait_covered_by_copy(struct stream_use *use, point_t begun) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->context) == atomic_load(&use->context) &&
 			    atomic_load(&u->blocking)) {
-				complete_until(u, begun);
+				worker_complete_until(u, begun);
 			}
 		}
 	}

@@ -62,6 +62,15 @@ struct stream_use {
 	_Atomic nsec_t ended_ns;  /* by this time; nothing without those */
 };
 
+/* Everything of @u up to @until is complete. By any thread; what is known stays known, even if
+ * another thread knows more at the same moment: all of it may have ended with its context. */
+static inline void worker_complete_until(struct stream_use *u, point_t until) {
+	point_t done = atomic_load(&u->done);
+
+	while (done < until && !atomic_compare_exchange_weak(&u->done, &done, until)) {
+	}
+}
+
 #define WORKER_USES 16
 
 /* Programs rarely use more streams in one job than one chunk holds; further ones are chained. */

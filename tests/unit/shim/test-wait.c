@@ -5,6 +5,7 @@
 #include "shim/real.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -160,6 +161,46 @@ static void copy_on_legacy_stream_covers_blocking_streams(void **state) {
 	assert_int_equal(ordered->done, 500);
 }
 
+/* Tells more and more of one entry until it is told to end. */
+struct teller {
+	struct stream_use *use;
+	_Atomic bool end;
+};
+
+#define ROUNDS 200000
+#define LOOKS  50
+
+static void *tell(void *data) {
+	struct teller *t = data;
+
+	for (point_t until = 1; !atomic_load(&t->end); until++) {
+		worker_complete_until(t->use, until);
+	}
+	return NULL;
+}
+
+/* As when a context goes while the tracker asks about a stream of it. */
+static void what_is_known_stays_known(void **state) {
+	struct teller t = {.use = use(contexts[0], own, false)};
+	unsigned lost = 0;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, tell, &t), 0);
+	while (atomic_load(&t.use->done) == 0) {
+		sched_yield(); /* until it tells */
+	}
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		atomic_store(&t.use->done, 0);
+		worker_complete_until(t.use, POINT_NEVER);
+		for (unsigned j = 0; j < LOOKS; j++) {
+			lost += atomic_load(&t.use->done) != POINT_NEVER;
+		}
+	}
+	atomic_store(&t.end, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(lost, 0);
+}
+
 /* An operation is covered by a wait that begins after it, and by none that began before. */
 static void points_order_operations_and_waits(void **state) {
 	point_t early = point_mark(), first = point_now(), second = point_now();
@@ -191,6 +232,7 @@ int main(void) {
 		cmocka_unit_test(wait_for_per_thread_stream_covers_that_threads),
 		cmocka_unit_test(wait_for_event_covers_what_came_before_it),
 		cmocka_unit_test(copy_on_legacy_stream_covers_blocking_streams),
+		cmocka_unit_test(what_is_known_stays_known),
 		cmocka_unit_test(points_order_operations_and_waits),
 		cmocka_unit_test(captures_are_counted_from_zero),
 	};

@@ -16,11 +16,11 @@
 #include "shim/base/log.h"
 #include "shim/wake.h"
 
-static struct lane_set process;
-static _Atomic(struct lane_set *) threads; /* newest first */
-static _Atomic uint64_t counts; /* jobs: open now, above that how many have ever opened */
+HOT_WRITTEN static struct lane_set process;
+HOT_WRITTEN static _Atomic(struct lane_set *) threads; /* newest first */
+HOT_WRITTEN static _Atomic uint64_t counts;	       /* jobs: open now, above that ever opened */
 
-static const unsigned edges[_LANE_STATE_N] = {
+HOT_DATA static const unsigned edges[_LANE_STATE_N] = {
 	[LANE_IDLE] = 1u << LANE_OPENING,
 	[LANE_OPENING] = 1u << LANE_OPEN | 1u << LANE_IDLE,
 	[LANE_OPEN] = 1u << LANE_CLOSING | 1u << LANE_DRAINING,

@@ -101,10 +101,10 @@ struct lane {
 
 /* One thread's lanes, or those of the process. */
 struct lane_set {
-	_Atomic unsigned n;		     /* lanes behind the first ones were never used */
-	struct lane lanes[LANE_DEVICES_MAX]; /* by device */
-	struct mark mark;
+	_Atomic unsigned n; /* lanes behind the first ones were never used */
 	struct lane_set *next;
+	struct mark mark;
+	struct lane lanes[LANE_DEVICES_MAX]; /* by device */
 };
 
 /* A thread's own, never freed. NULL: no memory. */

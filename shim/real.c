@@ -34,7 +34,7 @@ void *real_dlsym(void *handle, const char *name) {
 	return f ? f(handle, name) : NULL;
 }
 
-static struct real first_table;
+HOT_DATA static struct real first_table;
 static atomic_flag first_taken = ATOMIC_FLAG_INIT;
 
 static const struct real *fill(int flags) {

@@ -56,7 +56,7 @@
 /* How long the end of the process waits for a job that is just being closed. */
 #define EXIT_MAX_NS (1 * NSEC_PER_SEC)
 
-static struct {
+HOT_DATA static struct {
 	pthread_mutex_t lock;
 	_Atomic bool running;
 	pid_t pid; /* whose thread it is */

@@ -24,7 +24,7 @@ struct event_mark {
 };
 
 static struct event_mark marks[EVENTS];
-_Atomic unsigned wait_threads;
+HOT_WRITTEN _Atomic unsigned wait_threads;
 
 HOT_CODE static CUcontext current_context(void) {
 	const struct real *real = real_get();

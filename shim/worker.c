@@ -17,7 +17,7 @@
 #include "shim/state.h"
 #include "shim/wake.h"
 
-_Atomic(struct worker *) worker_list;
+HOT_DATA _Atomic(struct worker *) worker_list;
 HOT_LAUNCH _Atomic uint32_t worker_epoch = 1;
 static pthread_key_t exit_key;
 

@@ -75,9 +75,9 @@ static inline void worker_complete_until(struct stream_use *u, point_t until) {
 
 /* Programs rarely use more streams in one job than one chunk holds; further ones are chained. */
 struct use_chunk {
-	struct stream_use uses[WORKER_USES];
 	_Atomic unsigned n; /* of them were ever used: the first ones */
 	_Atomic(struct use_chunk *) next;
+	struct stream_use uses[WORKER_USES];
 };
 
 /* A stream in one context. */
@@ -130,8 +130,8 @@ struct worker {
 	/* own: what is known of the last operation's stream; see worker_stream_is_last() */
 	struct stream_state last;
 
-	struct shapes shapes; /* own, too */
 	struct use_chunk first_uses;
+	struct shapes shapes; /* own, too */
 	_Atomic(struct kernel_counts *)
 		counts[KERNEL_COUNTS_PAGES]; /* of kernels, by their numbers */
 	struct lane_set *lanes;		     /* thread scope, else NULL */

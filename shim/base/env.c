@@ -26,7 +26,7 @@
  * stays open and nobody reads. */
 #define TIMEOUT_DEFAULT_NS (5 * NSEC_PER_SEC)
 
-static struct env env;
+static HOT_DATA struct env env;
 static HOT_DATA _Atomic bool is_read;
 
 static const char *find(const char *name) {

@@ -1,7 +1,7 @@
 /*
- * hot.h: what each launch, and each start and end of a job use, stands together, code and data, so that a
- * program which comes back from a pause has few cache lines and pages to fetch. tests/bench/count-launch.sh
- * counts them.
+ * hot.h: what each launch, and each start and end of a job use, stands together, code and data, so
+ * that a program which comes back from a pause has few cache lines and pages to fetch.
+ * tests/bench/count-launch.sh counts them.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 /* What is so for most launches. */
 #define HOT_EXPECT(condition) __builtin_expect(condition, true)
 
-/* Before a variable of few bytes that is not thread-local: hardly ever written, and of these what
- * each launch reads; or written by each job. */
+/* Before a variable that is not thread-local: hardly ever written, and of these what each launch
+ * reads; or written by each job. Of a large one only the begin should be used often. */
 #define HOT_LAUNCH  __attribute__((section("sbeet_hot_launch")))
 #define HOT_DATA    __attribute__((section("sbeet_hot")))
 #define HOT_WRITTEN __attribute__((section("sbeet_hot_written")))

@@ -65,8 +65,8 @@ struct owner {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct table owners; /* changed under the lock, as is all below */
-static struct table kernels;
+HOT_DATA static struct table owners; /* changed under the lock, as is all below */
+HOT_DATA static struct table kernels;
 static struct owner *owner_list;
 
 static _Atomic(uint32_t) last_id;

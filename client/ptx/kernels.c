@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "shim/ptx/elf-file.h"
-#include "shim/ptx/sass.h"
+#include "shim/ptx/taken.h"
 #include "shim/ptx/wait-first.h"
 
 /* Every kernel of a cubin has a section of constants for its parameters, named after it. */
@@ -31,73 +31,50 @@ static int add_row(struct kernels *k, const struct kernel_row *row) {
 	return 0;
 }
 
-/* @r, @why: of an attempt to make kernels wait first. Why their launches stay as they are; empty:
- * they don't. */
-static int plain_answer(int r, char *why) {
+/* Why the launches of @unit's kernels stay as they are on a GPU of @sm, or of the newest kind that
+ * the entry is for if it is 0; empty: they don't. The driver may take machine code instead of it.
+ */
+static int find_plain(const struct kernels *k, const struct kernel_unit *unit, unsigned sm,
+		      char *why, size_t why_size) {
+	const struct fatbin_entry *e;
+	void *dependent = NULL;
+	int r;
+
+	if (sm > 0 && sm < WAIT_FIRST_SM_MIN) {
+		snprintf(why, why_size, "the GPU is older than sm_%d", WAIT_FIRST_SM_MIN);
+		return 0;
+	}
+	e = taken_entry(k->fatbin, unit->entry->image, sm ? sm : unit->entry->sm, k->force_jit, why,
+			why_size);
+	if (!e) {
+		return 0;
+	}
+	r = taken_wait_first(&dependent, k->fatbin, e, why, why_size);
+	free(dependent);
 	if (r == 0) {
 		*why = '\0';
 	}
 	return r == -ENOTSUP ? 0 : r;
 }
 
-/* That of kernels in machine code. */
-static int find_plain_code(const struct kernels *k, const struct fatbin_entry *cubin, char *why,
-			   size_t why_size) {
-	const uint8_t *data;
-	uint8_t *dependent = NULL;
-	size_t size;
-	int r;
+static int set_plain(const struct kernels *k, struct kernel_unit *unit, unsigned sm, char *error,
+		     size_t error_size) {
+	char why[128];
+	int r = find_plain(k, unit, sm, why, sizeof(why));
 
-	if (fatbin_is_choice(k->fatbin, cubin)) {
-		snprintf(why, why_size, "the driver has a choice of machine code for sm_%u",
-			 cubin->sm);
-		return 0;
+	if (r < 0) {
+		snprintf(error, error_size, "%s", why);
+		return r;
 	}
-	r = fatbin_unpack(k->fatbin, cubin, why, why_size, &data, &size);
-	r = r < 0 ? r : sass_wait_first(&dependent, data, size, why, why_size);
-	free(dependent);
-	return plain_answer(r, why);
-}
-
-static int find_plain_text(const char *text, size_t size, char *why, size_t why_size) {
-	char *dependent = NULL;
-	int r = wait_first_text(&dependent, text, size, why, why_size);
-
-	free(dependent);
-	return plain_answer(r, why);
-}
-
-/* That of @text, or of the machine code that the driver takes instead of it, on a GPU of @sm, or of
- * the newest kind if it is 0. */
-static int find_plain(const struct kernels *k, const struct kernel_unit *unit, unsigned sm,
-		      const char *text, size_t size, char *why, size_t why_size) {
-	const struct fatbin_entry *e = unit->entry,
-				  *cubin = fatbin_best_cubin(k->fatbin, e->image, sm ? sm : e->sm);
-
-	if (sm > 0 && sm < WAIT_FIRST_SM_MIN) {
-		snprintf(why, why_size, "the GPU is older than sm_%d", WAIT_FIRST_SM_MIN);
-		return 0;
-	}
-	return cubin ? find_plain_code(k, cubin, why, why_size)
-		     : find_plain_text(text, size, why, why_size);
-}
-
-/* @why as found by find_plain(). */
-static int set_plain(struct kernel_unit *unit, const char *why) {
 	unit->plain = *why ? strdup(why) : NULL;
 	return unit->plain || !*why ? 0 : -ENOMEM;
 }
 
 static int read_ptx(struct kernels *k, struct kernel_unit *unit, unsigned sm, const uint8_t *data,
 		    size_t size, char *error, size_t error_size) {
-	char plain[128];
-	int r;
+	int r = transform_new(&unit->transform, (const char *)data, size, error, error_size);
 
-	r = transform_new(&unit->transform, (const char *)data, size, error, error_size);
-	if (r == 0) {
-		r = find_plain(k, unit, sm, (const char *)data, size, plain, sizeof(plain));
-	}
-	r = r == 0 ? set_plain(unit, plain) : r;
+	r = r == 0 ? set_plain(k, unit, sm, error, error_size) : r;
 	if (r < 0) {
 		return r;
 	}
@@ -121,9 +98,8 @@ static int read_ptx(struct kernels *k, struct kernel_unit *unit, unsigned sm, co
 	return 0;
 }
 
-static int read_cubin(struct kernels *k, struct kernel_unit *unit, const uint8_t *data, size_t size,
-		      char *error, size_t error_size) {
-	char plain[128];
+static int read_cubin(struct kernels *k, struct kernel_unit *unit, unsigned sm, const uint8_t *data,
+		      size_t size, char *error, size_t error_size) {
 	struct elf elf;
 	const char *why;
 	int r;
@@ -133,8 +109,7 @@ static int read_cubin(struct kernels *k, struct kernel_unit *unit, const uint8_t
 		snprintf(error, error_size, "damaged machine code: %s", why);
 		return r;
 	}
-	r = find_plain_code(k, unit->entry, plain, sizeof(plain));
-	r = r == 0 ? set_plain(unit, plain) : r;
+	r = set_plain(k, unit, sm, error, error_size);
 	if (r < 0) {
 		return r;
 	}
@@ -170,7 +145,7 @@ static int read_entry(struct kernels *k, const struct fatbin_entry *entry, unsig
 	if (r == 0 && entry->kind == FATBIN_PTX) {
 		r = read_ptx(k, unit, sm, data, size, error, sizeof(error));
 	} else if (r == 0 && entry->kind == FATBIN_CUBIN) {
-		r = read_cubin(k, unit, data, size, error, sizeof(error));
+		r = read_cubin(k, unit, sm, data, size, error, sizeof(error));
 	}
 	if (r == 0) {
 		return 0;
@@ -224,7 +199,8 @@ static int open_file(struct kernels *k, const struct input *in, char *error, siz
 
 int kernels_init(struct kernels *ret, const struct input *in, unsigned sm, int entry, char *error,
 		 size_t error_size) {
-	struct kernels k = {0};
+	const char *force_jit = getenv("CUDA_FORCE_PTX_JIT");
+	struct kernels k = {.force_jit = force_jit && strcmp(force_jit, "1") == 0};
 	int r;
 
 	*error = '\0';

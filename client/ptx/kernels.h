@@ -37,6 +37,7 @@ struct kernel_unit {
 
 struct kernels {
 	struct fatbin *fatbin; /* owned; NULL: the file has no GPU code at all */
+	bool force_jit;	       /* CUDA_FORCE_PTX_JIT=1, as the driver and the shim read it */
 	struct kernel_unit *units;
 	size_t n_units;
 	struct kernel_row *rows;

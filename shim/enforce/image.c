@@ -21,8 +21,7 @@
 
 #include "shim/base/env.h"
 #include "shim/ptx/fatbin.h"
-#include "shim/ptx/sass.h"
-#include "shim/ptx/wait-first.h"
+#include "shim/ptx/taken.h"
 
 #define IMAGE_TEXT_MAX 512
 
@@ -128,18 +127,13 @@ static const struct image *image_of_text(const uint8_t *text, size_t size) {
 	return &s->pub;
 }
 
-/* What a GPU of compute capability @sm runs; NULL: the driver compiles PTX. */
-static const struct fatbin_entry *machine_code(const struct fatbin *f, unsigned sm) {
-	return env_get()->force_jit ? NULL : fatbin_best_cubin(f, 0, sm);
-}
-
 /*
  * The PTX that the driver would compile. Where it would run machine code instead, the PTX has to be
  * for the same architecture: code that is compiled for another one may be different code (nvcc's
  * __CUDA_ARCH__), with other results and even another block size in mind.
  */
 static const struct image *image_of_fatbin(struct fatbin *f, unsigned sm) {
-	const struct fatbin_entry *ptx = fatbin_best_ptx(f, 0, sm), *cubin = machine_code(f, sm);
+	const struct fatbin_entry *ptx = fatbin_best_ptx(f, 0, sm), *cubin;
 	char error[IMAGE_TEXT_MAX / 2] = "";
 	const uint8_t *text;
 	size_t size;
@@ -149,6 +143,7 @@ static const struct image *image_of_fatbin(struct fatbin *f, unsigned sm) {
 		return refuse("the program carries no PTX of it for compute capability %u.%u",
 			      sm / 10, sm % 10);
 	}
+	cubin = env_get()->force_jit ? NULL : fatbin_best_cubin(f, 0, sm);
 	if (cubin && (cubin->sm != ptx->sm || cubin->suffix != ptx->suffix)) {
 		return refuse(
 			"the program carries machine code of it for sm_%u, but PTX only for "
@@ -243,45 +238,29 @@ const struct image *image_get(const void *image, const char *path, unsigned sm) 
 	return i;
 }
 
-/* The one entry that the driver takes for each of the GPUs, be it machine code or PTX; NULL: not
- * the same for all, or something that we don't know. */
-static const struct fatbin_entry *taken_entry(const struct fatbin *f, const unsigned *sms,
-					      unsigned n_sms) {
+/* The one entry that the driver takes for each of the GPUs; NULL: not the same for all, or
+ * something that we don't know. */
+static const struct fatbin_entry *taken_by_all(const struct fatbin *f, const unsigned *sms,
+					       unsigned n_sms) {
 	const struct fatbin_entry *ret = NULL;
 
 	for (unsigned i = 0; i < n_sms; i++) {
-		const struct fatbin_entry *e = machine_code(f, sms[i]);
+		const struct fatbin_entry *e =
+			taken_entry(f, 0, sms[i], env_get()->force_jit, NULL, 0);
 
-		e = e ? e : fatbin_best_ptx(f, 0, sms[i]);
 		if (!e || (ret && e != ret)) {
 			return NULL;
 		}
 		ret = e;
 	}
-	for (size_t i = 0; i < f->n_entries; i++) {
-		if (f->entries[i].kind == FATBIN_OTHER) {
-			return NULL;
-		}
-	}
-	return ret && ret->kind == FATBIN_CUBIN && fatbin_is_choice(f, ret) ? NULL : ret;
+	return ret;
 }
 
 static void *wait_first_of_fatbin(struct fatbin *f, const unsigned *sms, unsigned n_sms) {
-	const struct fatbin_entry *e = taken_entry(f, sms, n_sms);
-	uint8_t *code = NULL;
-	char *text = NULL;
-	const uint8_t *bytes;
-	size_t size;
+	const struct fatbin_entry *e = taken_by_all(f, sms, n_sms);
+	void *ret = NULL;
 
-	/* Not unpacked in vain on newer GPUs. */
-	if (!e || (e->kind == FATBIN_CUBIN && e->sm != SASS_SM) ||
-	    fatbin_unpack(f, e, NULL, 0, &bytes, &size) < 0) {
-		return NULL;
-	}
-	if (e->kind == FATBIN_CUBIN) {
-		return sass_wait_first(&code, bytes, size, NULL, 0) < 0 ? NULL : code;
-	}
-	return wait_first_text(&text, (const char *)bytes, size, NULL, 0) < 0 ? NULL : text;
+	return e && taken_wait_first(&ret, f, e, NULL, 0) == 0 ? ret : NULL;
 }
 
 void *image_wait_first(const void *image, const char *path, const unsigned *sms, unsigned n_sms) {

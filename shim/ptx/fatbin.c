@@ -629,18 +629,6 @@ const struct fatbin_entry *fatbin_best_cubin(const struct fatbin *f, unsigned im
 	return best;
 }
 
-bool fatbin_is_choice(const struct fatbin *f, const struct fatbin_entry *cubin) {
-	for (size_t i = 0; i < f->n_entries; i++) {
-		const struct fatbin_entry *e = &f->entries[i];
-
-		if (e != cubin && e->kind == FATBIN_CUBIN && e->image == cubin->image &&
-		    e->sm == cubin->sm) {
-			return true;
-		}
-	}
-	return false;
-}
-
 const void *fatbin_unwrap(const void *image) {
 	const uint8_t *p = image;
 	struct wrapper w;

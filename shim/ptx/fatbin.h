@@ -82,10 +82,6 @@ const struct fatbin_entry *fatbin_best_ptx(const struct fatbin *f, unsigned imag
  * is none; then the driver compiles the PTX. */
 const struct fatbin_entry *fatbin_best_cubin(const struct fatbin *f, unsigned image, unsigned sm);
 
-/* Whether the driver has a choice between @cubin, one of @f's, and other machine code of its image
- * for the same GPU: sm_90 and sm_90a. */
-bool fatbin_is_choice(const struct fatbin *f, const struct fatbin_entry *cubin);
-
 /*
  * For images in the program's own memory, as it passes them to the driver.
  *

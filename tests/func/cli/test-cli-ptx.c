@@ -139,7 +139,10 @@ static void ptx_tells_which_launches_are_dependent(void **state) {
 		{"default.fatbin", "--sm=75", "older than sm_90"},
 		{"scale.cubin", "--sm=0", "machine code for another architecture than sm_90"},
 		{"code.fatbin", "--sm=90", NULL},
+		{"code.fatbin", "--sm=100", NULL},
 		{"choice.fatbin", "--sm=90", "a choice of machine code for sm_90"},
+		{"choice.fatbin", "--sm=100", "no code for sm_100"},
+		{"lto.fatbin", "--sm=90", "code of an unknown kind"},
 	};
 	static const char debug[] =
 		".version 8.0\n.target sm_90, debug\n.address_size 64\n.entry k() { ret; }\n";
@@ -158,6 +161,14 @@ static void ptx_tells_which_launches_are_dependent(void **state) {
 	o = report(write_file("debug.ptx", debug, strlen(debug)));
 	assert_plain(o, "options");
 	json_decref(o);
+	/* Then the driver leaves the machine code aside, for which there is a choice. */
+	s = spawn(ARGS(sbeetctl, "ptx", "--json", "--sm=90", image("choice.fatbin")),
+		  ARGS("CUDA_FORCE_PTX_JIT=1"));
+	assert_int_equal(s.code, 0);
+	o = json_loads(s.out, 0, NULL);
+	assert_plain(o, "no code for sm_90");
+	json_decref(o);
+	spawned_deinit(&s);
 }
 
 static void ptx_reads_every_kind_of_file(void **state) {

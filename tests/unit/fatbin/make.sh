@@ -27,6 +27,9 @@ done
 	--image3="kind=ptx,sm=75,file=$tmp/scale-75.ptx" --image3="kind=elf,sm=90,file=$tmp/scale-90.cubin"
 "$bin/fatbinary" --64 --create "$out/choice.fatbin" \
 	--image3="kind=elf,sm=90,file=$tmp/scale-90.cubin" --image3="kind=elf,sm=90a,file=$tmp/scale-90a.cubin"
+# PTX beside code for link-time optimisation.
+"$bin/nvcc" -fatbin -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=lto_90 "$here/scale.cu" \
+	-o "$out/lto.fatbin"
 # A program of two source files: the same image twice, zeros between.
 "$bin/nvcc" -c -gencode arch=compute_75,code=compute_75 "$here/scale.cu" -o "$tmp/a.o"
 ld -r "$tmp/a.o" "$tmp/a.o" -z muldefs -o "$tmp/program.o"

@@ -11,7 +11,14 @@ set -eu
 
 gpu=$(cd "$1" && pwd)
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+# Some checks fail without a word of their own.
+end() {
+	rc=$?
+	[ "$rc" -eq 0 ] || tail -n 20 "$folder/log" "$folder"/out/*.csv "$folder"/out/*.txt 2>/dev/null || true
+	rm -rf "$folder"
+	exit "$rc"
+}
+trap end EXIT
 mkdir -p "$folder/bin" "$folder/lib" "$folder/sim"
 for program in daemon/sbeetd client/sbeetctl tests/gpu/periodic tests/gpu/evaluate; do
 	ln -s "$SBEET_BUILD/$program" "$folder/bin/"

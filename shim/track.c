@@ -186,18 +186,32 @@ void track_stream_going(CUstream stream) {
 	question_settle();
 }
 
+/* Of contexts that have gone, or are about to: they go with them. The last question may have made
+ * one. */
+static void forget_events(void) {
+	worker_for_each(w) {
+		worker_for_each_use(u, w) {
+			CUevent event = atomic_load(&u->event);
+
+			if (event && !atomic_load(&u->context)) {
+				atomic_compare_exchange_strong(&u->event, &event, NULL);
+			}
+		}
+	}
+}
+
 void track_context_going(CUcontext context) {
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->context) == context) {
 				atomic_store(&u->key, 0);
 				atomic_store(&u->context, NULL);
-				atomic_store(&u->event, NULL); /* goes with the context */
 				worker_complete_until(u, POINT_NEVER);
 			}
 		}
 	}
 	question_settle();
+	forget_events();
 	lane_settle(0);
 }
 

@@ -455,6 +455,7 @@ CUresult do_cuStreamEndCapture(CUstream stream, CUgraph *graph) {
 }
 
 CUresult do_cuEventCreate(CUevent *event, unsigned flags) {
+	pass_gate();
 	atomic_fetch_add(&events, 1);
 	*event = calloc(1, sizeof(**event));
 	return CUDA_SUCCESS;

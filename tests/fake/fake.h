@@ -14,7 +14,8 @@
 
 #define FAKE_EXPORT __attribute__((visibility("default")))
 
-/* A gate before copies from the device: while it is closed, who comes stays there. */
+/* A gate before copies from the device and before events are made: while it is closed, who comes
+ * stays there. */
 FAKE_EXPORT void fake_gate(bool closed);
 
 /* Waits until somebody stands at the gate. */
@@ -50,7 +51,8 @@ FAKE_EXPORT void fake_refuse(bool waits, bool dependent);
 /* CU_JIT_MAX_REGISTERS of the last module that the shim loaded; 0: not given. */
 FAKE_EXPORT unsigned fake_twin_registers(void);
 
-/* Waits until somebody has asked about an event; events that there are. */
+/* Waits until somebody has asked about an event; events that were made, and not destroyed one by
+ * one. */
 FAKE_EXPORT void fake_events_wait(void);
 FAKE_EXPORT unsigned fake_events(void);
 

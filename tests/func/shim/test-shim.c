@@ -223,6 +223,38 @@ static void shim_keeps_detached_context_until_its_job_is_closed(void **state) {
 	check_context_waits(*state, "@1 context-detach", "1 context-detach 0");
 }
 
+/* The context goes while the tracker makes an event in it: nobody may destroy that afterwards, for
+ * it has gone with the context. */
+static void shim_forgets_events_of_contexts_that_go(void **state) {
+	struct mini *m = *state;
+	uint64_t job;
+	int fd;
+
+	m->linger_ns = MINI_LINGER_SHORT_NS;
+	fd = mini_begin(m, mini_plain);
+	mini_do(m, "@1 device", 0);
+	mini_do(m, "@1 release", 0); /* retained twice: the next release is the last */
+	mini_do(m, "@0 gate 1", 0);
+	job = mini_open_job_by(m, fd, "@0 thread-launch", WHOLE);
+	mini_do(m, "@0 gate-wait", 0);
+	mini_tell(m, "@1 release");
+	/* Time enough for one that does not wait. */
+	for (int i = 0; i < 1000; i++) {
+		mini_do(m, "@0 trampled", 0);
+	}
+	mini_do(m, "@0 gate 0", 0);
+	mini_answers(m, "1 release 0");
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	mini_do(m, "@0 events", 1);
+
+	mini_do(m, "@0 device", 0);
+	mini_do(m, "@0 stream", 0);
+	job = mini_open_job_by(m, fd, "@0 stream-launch", WHOLE);
+	assert_int_equal(mini_done(fd, job).launches, 1);
+	mini_do(m, "@0 events", 1);
+	close(fd);
+}
+
 /* Somebody else has attached to it: it stays, with the twins of its kernels. */
 static void shim_keeps_context_that_others_are_attached_to(void **state) {
 	struct mini *m = *state;
@@ -536,6 +568,7 @@ int main(void) {
 		MINI_CASE(shim_keeps_released_context_until_its_job_is_closed),
 		MINI_CASE(shim_keeps_destroyed_context_until_its_job_is_closed),
 		MINI_CASE(shim_keeps_detached_context_until_its_job_is_closed),
+		MINI_CASE(shim_forgets_events_of_contexts_that_go),
 		MINI_CASE(shim_keeps_context_that_others_are_attached_to),
 		MINI_CASE(shim_lets_threads_have_jobs_of_their_own),
 		MINI_CASE(shim_has_one_job_a_process_otherwise),

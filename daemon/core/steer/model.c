@@ -420,7 +420,7 @@ static bool copies_before(const struct model_job *a, const struct model_job *b) 
 }
 
 /* Its copy has waited for so long that it can't be in time any more, as far as its program knows:
- * see see_if_late() in shim/keeper.c. */
+ * see see_if_late() in shim/keeper-copies.c. */
 static void see_if_late(const struct model *m, struct model_job *r) {
 	nsec_t ends = m->now + (is_held(r) ? r->copy_left : 0);
 

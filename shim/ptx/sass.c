@@ -110,6 +110,44 @@ static void rewrite(uint8_t *code, size_t size) {
 	memcpy(code, &to_room, INSN_BYTES);
 }
 
+/* Whether @r, relocations of @code, would be applied to what is written into it: they were meant
+ * for what stood there. */
+static bool is_relocated(const struct elf_section *code, const struct elf_section *r) {
+	size_t entry = r->has_addends ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+	size_t room = find_room(code->data, code->size);
+
+	for (size_t i = 0; i < r->size / entry; i++) {
+		uint64_t at; /* the first field of both kinds */
+
+		memcpy(&at, r->data + i * entry, sizeof(at));
+		if (at < INSN_BYTES || at >= room) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Of code that begins as a kernel does, be it one or not. */
+static const char *relocations_refusal(const struct elf *elf) {
+	struct elf_section r, code;
+
+	for (uint64_t i = 0; i < elf->n_sections; i++) {
+		if (elf_section(elf, i, &r) < 0) {
+			return UNKNOWN;
+		}
+		if (!r.is_relocations) {
+			continue;
+		}
+		if (r.target >= elf->n_sections || elf_section(elf, r.target, &code) < 0) {
+			return UNKNOWN;
+		}
+		if (!refusal(&code) && is_relocated(&code, &r)) {
+			return "its machine code has relocations where the wait would stand";
+		}
+	}
+	return NULL;
+}
+
 /* The symbols of @elf; none: an empty section. False: damaged. */
 static bool find_symbols(const struct elf *elf, struct elf_section *ret) {
 	struct elf_section s;
@@ -151,7 +189,7 @@ static const char *rewrite_symbol(uint8_t *cubin, const struct elf *elf,
 
 static const char *rewrite_all(uint8_t *cubin, const struct elf *elf) {
 	struct elf_section symbols;
-	const char *why = find_symbols(elf, &symbols) ? NULL : UNKNOWN;
+	const char *why = find_symbols(elf, &symbols) ? relocations_refusal(elf) : UNKNOWN;
 	size_t n_kernels = 0;
 
 	for (size_t i = 0; i < symbols.size / sizeof(Elf64_Sym) && !why; i++) {

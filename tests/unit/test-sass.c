@@ -452,6 +452,50 @@ static void three_nops_are_room(void **state) {
 }
 
 /* However short it is cut: no byte behind it is looked at (under ASan and valgrind). */
+/* The device function's section has relocations of @type for section @target instead: the last one
+ * is at @at, the others at its third instruction. */
+static struct cubin make_relocated(uint32_t type, uint32_t target, uint64_t at) {
+	const uint64_t elsewhere = 2 * INSN;
+	struct cubin c = make(3);
+	size_t entry = type == SHT_REL ? sizeof(Elf64_Rel) : sizeof(Elf64_Rela);
+	uint8_t *first_of = c.bytes + c.code[DEVICE];
+	size_t n = c.code_size[DEVICE] / entry;
+
+	memset(first_of, 0, c.code_size[DEVICE]);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(first_of + i * entry, i == n - 1 ? &at : &elsewhere, sizeof(at));
+	}
+	c.sections[DEVICE].sh_type = type;
+	c.sections[DEVICE].sh_info = target;
+	return c;
+}
+
+static void goes(struct cubin c) {
+	uint8_t *copy = NULL;
+
+	assert_int_equal(sass_wait_first(&copy, c.bytes, c.size, NULL, 0), 0);
+	free(copy);
+	free(c.bytes);
+}
+
+/* They are meant for the instructions that the program has, not for those that are written. */
+static void code_with_relocations(void **state) {
+	const char *why = "relocations where the wait would stand";
+	const uint64_t room = (1 + 3 + 1) * INSN;
+
+	for (uint32_t type = SHT_RELA; type <= SHT_REL; type += SHT_REL - SHT_RELA) {
+		goes(make_relocated(type, LONG, INSN));
+		goes(make_relocated(type, LONG, room - 1));
+		goes(make_relocated(type, STRINGS, 0)); /* not of code */
+		stays(make_relocated(type, LONG, 0), -ENOTSUP, why);
+		stays(make_relocated(type, LONG, INSN - 1), -ENOTSUP, why);
+		stays(make_relocated(type, LONG, room), -ENOTSUP, why);
+		stays(make_relocated(type, LONG, UINT64_MAX), -ENOTSUP, why);
+		stays(make_relocated(type, SECTIONS, INSN), -ENOTSUP, "unknown form");
+	}
+	goes(make_relocated(SHT_NOTE, LONG, 0)); /* none at all */
+}
+
 static void files_that_are_cut_short(void **state) {
 	struct cubin c = make(4);
 
@@ -481,6 +525,7 @@ int main(void) {
 		cmocka_unit_test(code_without_anything_else_stays),
 		cmocka_unit_test(symbols_that_are_no_kernels),
 		cmocka_unit_test(three_nops_are_room),
+		cmocka_unit_test(code_with_relocations),
 		cmocka_unit_test(files_that_are_cut_short),
 	};
 

@@ -14,6 +14,7 @@
 #include "daemon/base/quota.h"
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
+#include "daemon/gpu/inventory.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-hear.h"
 #include "daemon/session/session-task.h"
@@ -71,13 +72,30 @@ static void write_record(struct writer *w, const Sbeet__State__Record *record) {
 	w->n += sizeof(n) + sbeet__state__record__pack(record, w->bytes + w->n + sizeof(n));
 }
 
+/* Those of @gpus, a bit each. Return: their number. */
+static size_t list_gpus(const struct inventory *inventory, uint32_t gpus,
+			ProtobufCBinaryData ret[static SCHED_GPUS_MAX]) {
+	size_t n = 0;
+
+	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
+		if (gpus & BIT(i)) {
+			ret[n++] = (ProtobufCBinaryData){
+				.data = (uint8_t *)inventory_gpu(inventory, i)->uuid,
+				.len = PROTO_UUID_BYTES};
+		}
+	}
+	return n;
+}
+
 static void write_session(struct writer *w, const struct session *s) {
 	static Sbeet__Held held[PROTO_JOBS_PER_SESSION], *list[PROTO_JOBS_PER_SESSION];
 	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
 	const struct session_counters *c = &s->counters;
 	char ping[] = PROTO_FEATURE_PING, counts[] = PROTO_FEATURE_COUNTS;
 	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES;
-	char stop[] = PROTO_FEATURE_STOP, *features[5];
+	char stop[] = PROTO_FEATURE_STOP, level[] = PROTO_FEATURE_LEVEL;
+	char preempt[] = PROTO_FEATURE_PREEMPT, *features[7];
+	ProtobufCBinaryData gpus[SCHED_GPUS_MAX];
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
 	Sbeet__State__Counters counters = SBEET__STATE__COUNTERS__INIT;
@@ -113,6 +131,12 @@ static void write_session(struct writer *w, const struct session *s) {
 	if (s->stops) {
 		features[hello.n_features++] = stop;
 	}
+	if (s->levels) {
+		features[hello.n_features++] = level;
+	}
+	if (s->owner.offers) {
+		features[hello.n_features++] = preempt;
+	}
 	hello.program = (char *)s->program;
 	hello.run = (char *)s->run;
 	hello.task = &task;
@@ -142,6 +166,8 @@ static void write_session(struct writer *w, const struct session *s) {
 	session.n_confinable = s->kernels.n_confinable;
 	session.counters = &counters;
 	session.first_release_ns = s->releases.first;
+	session.gpu_uuids = gpus;
+	session.n_gpu_uuids = list_gpus(s->all->inventory, s->gpus, gpus);
 	session.task_known = true;
 	/* The next one does not know them: it may hear of their end, or of a new job for the rest.
 	 */
@@ -196,6 +222,7 @@ static void write_running(struct writer *w, const struct session *s) {
 		began.began_ns = job->record.granted;
 		began.tid = job->record.tid;
 		began.terms = job->terms;
+		began.own_deadline_ns = job->own_deadline;
 		running.session = s->id;
 		running.began = &began;
 		running.release_ns = job->release;
@@ -219,21 +246,6 @@ static int compare_order(const void *a, const void *b) {
 	return (i > k) - (i < k);
 }
 
-/* The other GPUs that it could run on. Return: their number. */
-static size_t list_others(const struct job *job, ProtobufCBinaryData ret[static SCHED_GPUS_MAX]) {
-	const struct inventory *inventory = job->session->all->inventory;
-	size_t n = 0;
-
-	for (size_t i = 0; i < inventory_n_gpus(inventory); i++) {
-		if (job->gpus & BIT(i)) {
-			ret[n++] = (ProtobufCBinaryData){
-				.data = (uint8_t *)inventory_gpu(inventory, i)->uuid,
-				.len = PROTO_UUID_BYTES};
-		}
-	}
-	return n;
-}
-
 static void write_waiting(struct writer *w, const struct job *job) {
 	Sbeet__Request request = SBEET__REQUEST__INIT;
 	Sbeet__State__Waiting waiting = SBEET__STATE__WAITING__INIT;
@@ -250,7 +262,7 @@ static void write_waiting(struct writer *w, const struct job *job) {
 	request.sm_step = job->sm_step;
 	request.own_deadline_ns = job->own_deadline;
 	request.other_gpu_uuids = others;
-	request.n_other_gpu_uuids = list_others(job, others);
+	request.n_other_gpu_uuids = list_gpus(job->session->all->inventory, job->gpus, others);
 	waiting.session = job->session->id;
 	waiting.request = &request;
 	waiting.release_ns = job->release;
@@ -401,6 +413,17 @@ static void restore_counters(struct session *s, const Sbeet__State__Counters *sa
 	};
 }
 
+static void restore_gpus(struct session *s, const Sbeet__State__Session *saved) {
+	for (size_t i = 0; i < saved->n_gpu_uuids; i++) {
+		const ProtobufCBinaryData *uuid = &saved->gpu_uuids[i];
+		int gpu = uuid->len == PROTO_UUID_BYTES
+				  ? inventory_find(s->all->inventory, uuid->data)
+				  : -1;
+
+		s->gpus |= gpu >= 0 ? BIT((unsigned)gpu) : 0;
+	}
+}
+
 /* What a Hello does not tell. */
 static void restore_releases(struct session *s, const Sbeet__State__Session *saved) {
 	if (s->releases.first && saved->first_release_ns) {
@@ -436,6 +459,7 @@ static void restore_session(struct sessions *all, Sbeet__State__Session *saved) 
 		session_end(s); /* its process connects again, and declares them again */
 		return;
 	}
+	restore_gpus(s, saved);
 	if (!saved->hello) {
 		return;
 	}

@@ -51,6 +51,7 @@ static struct job *adopt(struct session *s, struct job *job) {
 	job->label = s->task.name;
 	job->stop = s->fd >= 0 ? SCHED_STOP_LAUNCHES : SCHED_STOP_NEVER; /* nobody to be told */
 	job->inherited = true;
+	job->level = PROTO_TERMS_LEVEL_MAX; /* nobody knows: none gets above it */
 	if (session_job_add(s, job)) {
 		return job_free(job);
 	}

@@ -270,16 +270,17 @@ struct job *session_job_begin(struct session *s, const Sbeet__Began *began, size
 
 void session_job_grant(struct job *job) {
 	struct session *s = job->session;
+	bool told = !job->aside; /* else it runs all the time */
 
 	set_gpu(job, job->gpu); /* it may be another one than it asked for */
 	note_gpu(s, job->gpu);
 	session_tell(s, SESSION_EVENT_GRANT, job);
 	resume_note(job);
-	if (!job->aside) { /* else it runs all the time */
-		job->records_ops = s->record_ops;
-		session_say_grant(job);
-	}
 	job->aside = false;
+	if (told) {
+		job->records_ops = s->record_ops;
+		session_say_grant(job); /* may end the session, and @job with it */
+	}
 	/* Other jobs of a session that was cut off just now may run. This one never will. */
 	if (s->state == SESSION_DRAINING && s->fd < 0) {
 		session_job_drop(s, job, false);

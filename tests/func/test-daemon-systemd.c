@@ -18,7 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proto/limits.h"
 #include "proto/packet.h"
+#include "state.pb-c.h"
 
 static struct harness harness;
 
@@ -316,7 +318,7 @@ static void daemon_hands_over_programs_with_terms(void **state) {
 	old = s = steered_open("a", NULL, MASK_ALL);
 	word = atomic_load(&old.page->gpu[0].word);
 	assert_true(terms_unpack(word).steered);
-	job = (struct began){1, word, nsec_now(), 0};
+	job = (struct began){1, word, nsec_now(), 0, .own_deadline = NSEC_PER_USEC};
 	steered_began(&old, 0, &job);
 	status_until(job_runs, &job);
 	manager_expect("1 programs, 1 jobs run, 0 wait");
@@ -336,6 +338,7 @@ static void daemon_hands_over_programs_with_terms(void **state) {
 	shim_expect_silence(s.fd);
 	status = status_of(s.session, &i);
 	assert_int_equal(status->sessions[i]->jobs, 3);
+	assert_int_equal(status->sessions[i]->misses, 1); /* by the first one's own deadline */
 	assert_int_equal(status->n_jobs, 0);
 	status_free(status);
 	munmap((void *)(uintptr_t)old.page, sizeof(*old.page));
@@ -518,6 +521,59 @@ static int sessions_file(void) {
 	return -1;
 }
 
+/* Of the only session that is handed over. */
+static Sbeet__State__Record *saved_session(void) {
+	static uint8_t bytes[4096];
+	ProtobufCMessage *m = NULL;
+	Sbeet__State__Record *record;
+	uint32_t n;
+
+	assert_true(pread(sessions_file(), bytes, sizeof(bytes), 40) > (ssize_t)sizeof(n));
+	memcpy(&n, bytes, sizeof(n));
+	assert_true(n <= sizeof(bytes) - sizeof(n));
+	assert_int_equal(packet_unpack(&sbeet__state__record__descriptor, bytes + sizeof(n), n, &m),
+			 0);
+	record = (Sbeet__State__Record *)m;
+	assert_int_equal(record->body_case, SBEET__STATE__RECORD__BODY_SESSION);
+	return record;
+}
+
+/* What a program's library can is not asked for again; nor on which GPUs it has been. */
+static void daemon_hands_over_what_programs_can(void **state) {
+	static const char *const args[] = {"--gpus",   "8",	"--sharing", "mps",
+					   "--policy", "steer", NULL};
+	static const char *const features[] = {PROTO_FEATURE_PING,   PROTO_FEATURE_COUNTS,
+					       PROTO_FEATURE_TERMS,  PROTO_FEATURE_COPIES,
+					       PROTO_FEATURE_STOP,   PROTO_FEATURE_LEVEL,
+					       PROTO_FEATURE_PREEMPT};
+	const size_t n = sizeof(features) / sizeof(features[0]);
+	Sbeet__State__Record *saved;
+	struct shim s;
+
+	harness_start(&harness, args);
+	s = shim_open_with("p", NULL, features, n, MASK_ALL);
+	shim_request(s.fd, 1, 0, MASK_ALL);
+	harness_settle();
+	shim_done(s.fd, 1);
+	harness_settle();
+	for (int times = 0; times < 3; times++) {
+		assert_int_equal(manager_stop(&harness), 0);
+		saved = saved_session();
+		assert_int_equal(saved->session->hello->n_features, n);
+		for (size_t i = 0; i < n; i++) {
+			assert_true(packet_has_feature(saved->session->hello->features, n,
+						       features[i]));
+		}
+		assert_int_equal(saved->session->n_gpu_uuids, 1);
+		assert_int_equal(saved->session->gpu_uuids[0].len, PROTO_UUID_BYTES);
+		packet_free(&saved->base);
+		harness_start(&harness, args);
+		manager_forget(&harness);
+	}
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void meddle_version(void) {
 	assert_int_equal(pwrite(sessions_file(), "\x63", 1, 8), 1);
 }
@@ -593,6 +649,7 @@ int main(void) {
 		CASE(daemon_hands_connections_to_the_next),
 		CASE(daemon_hands_over_kernels),
 		CASE(daemon_hands_over_programs_with_terms),
+		CASE(daemon_hands_over_what_programs_can),
 		CASE(daemon_hands_over_when_jobs_are_due),
 		CASE(daemon_hands_over_what_tasks_are),
 		CASE(daemon_reads_what_was_sent_meanwhile),

@@ -16,9 +16,8 @@
  * runs on the stacks of threads that are not ours. */
 #define SMALL_PACKET 1024
 
-/* Descriptors that one packet may bring before the kernel drops the rest: one is allowed, a second
- * must be seen to be refused. */
-#define PASSED_FDS_MAX 2
+/* Descriptors that one packet can bring (SCM_MAX_FD). */
+#define PASSED_FDS_MAX 253
 
 static int send_bytes(int fd, void *bytes, size_t n, int passed_fd) {
 	union {
@@ -67,6 +66,17 @@ int packet_send(int fd, const ProtobufCMessage *message, int passed_fd) {
 	return r;
 }
 
+void packet_drop_fd(int fd) {
+	static const struct linger off;
+
+	if (fd < 0) {
+		return;
+	}
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+	close(fd);
+}
+
 /* Takes the descriptors out of @msg: the first into @ret_fd, all others closed. Returns how many
  * there were. */
 static size_t take_fds(struct msghdr *msg, int *ret_fd) {
@@ -83,34 +93,21 @@ static size_t take_fds(struct msghdr *msg, int *ret_fd) {
 			if (n++ == 0) {
 				*ret_fd = fd;
 			} else {
-				close(fd);
+				packet_drop_fd(fd);
 			}
 		}
 	}
 	return n;
 }
 
-/* The common case: nothing comes along. Without room for control data the kernel itself closes
- * descriptors that do. */
-static int receive_plain(int fd, void *buffer) {
-	ssize_t r;
-
-	do {
-		r = recv(fd, buffer, PROTO_PACKET_MAX,
-			 MSG_TRUNC); /* returns the packet's true length */
-	} while (r < 0 && errno == EINTR);
-	if (r < 0) {
-		return -errno;
-	}
-	return r > PROTO_PACKET_MAX ? -EMSGSIZE : (int)r;
-}
-
-static int receive_passing(int fd, void *buffer, int *ret_fd, int flags) {
+/* @ret_fd may be NULL. There is room for all descriptors that a packet can bring: the kernel would
+ * close what does not fit, and wait for it in this very call. */
+static int receive(int fd, void *buffer, size_t size, int *ret_fd, int flags) {
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(PASSED_FDS_MAX * sizeof(int))];
 	} control;
-	struct iovec iov = {.iov_base = buffer, .iov_len = PROTO_PACKET_MAX};
+	struct iovec iov = {.iov_base = buffer, .iov_len = size};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
@@ -126,25 +123,23 @@ static int receive_passing(int fd, void *buffer, int *ret_fd, int flags) {
 		return -errno;
 	}
 	n_passed = take_fds(&msg, &passed);
-	if (r > 0 && n_passed <= 1 && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+	if (ret_fd && r > 0 && n_passed <= 1 && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
 		*ret_fd = passed;
 		return (int)r;
 	}
-	if (passed >= 0) {
-		close(passed);
-	}
+	packet_drop_fd(passed);
 	if (msg.msg_flags & MSG_TRUNC) {
 		return -EMSGSIZE;
 	}
-	return r == 0 ? 0 : -EPROTO;
+	return r > 0 && ret_fd ? -EPROTO : (int)r;
 }
 
 int packet_receive(int fd, void *buffer, int *ret_fd) {
-	return ret_fd ? receive_passing(fd, buffer, ret_fd, 0) : receive_plain(fd, buffer);
+	return receive(fd, buffer, PROTO_PACKET_MAX, ret_fd, 0);
 }
 
 int packet_try_receive(int fd, void *buffer, int *ret_fd) {
-	return receive_passing(fd, buffer, ret_fd, MSG_DONTWAIT);
+	return receive(fd, buffer, PROTO_PACKET_MAX, ret_fd, MSG_DONTWAIT);
 }
 
 /* Counts what it hands out and never takes back, so that a packet which makes the parser allocate
@@ -225,10 +220,12 @@ int packet_connect(const char *path, nsec_t timeout) {
 
 void packet_close(int fd) {
 	char byte;
+	int r;
 
 	shutdown(fd, SHUT_RD);
-	while (recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) > 0) {
-	}
+	do {
+		r = receive(fd, &byte, sizeof(byte), NULL, MSG_DONTWAIT);
+	} while (r > 0 || r == -EMSGSIZE);
 	close(fd);
 }
 

@@ -39,6 +39,10 @@ int packet_receive(int fd, void *buffer, int *ret_fd);
  */
 int packet_try_receive(int fd, void *buffer, int *ret_fd);
 
+/* Closes a descriptor that came along (-1: does nothing) at once: the last close of a socket may
+ * wait until its peer has read all, if anybody has asked for that (SO_LINGER). */
+void packet_drop_fd(int fd);
+
 /*
  * Unpacks with an allocator that gives up at PROTO_UNPACK_MAX bytes.
  * Return: 0; -EBADMSG if it does not parse; -ENOBUFS if it takes too much; -ENOMEM. @ret_message is

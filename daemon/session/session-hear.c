@@ -199,12 +199,13 @@ static void check_opened(struct session *s, uint64_t number, const struct job *j
 static void note_unpreempted(struct session *s, size_t gpu) {
 	if (s->terms.now[gpu].sliced && !s->owner.told) {
 		s->owner.told = true;
-		log_client(quota_log(s->user), LOG_LEVEL_INFO,
-			   "session %llu (pid %d, '%s') can't be preempted: its library %s; it asks "
-			   "for its jobs",
-			   (unsigned long long)s->id, s->cred.pid, s->task.name,
-			   s->owner.offers ? "sees no channel groups of its driver, or several GPUs"
-					   : "is older than preemption");
+		log_client(
+			quota_log(s->user), LOG_LEVEL_INFO,
+			"session %llu (pid %d, '%s') can't be preempted: its library %s; it asks "
+			"for its jobs",
+			(unsigned long long)s->id, s->cred.pid, s->task.name,
+			s->owner.offers ? "sees no channel groups of its driver, or several GPUs"
+					: "is older than preemption");
 	}
 }
 
@@ -455,7 +456,6 @@ void session_hear(struct session *s, const Sbeet__ToDaemon *m) {
 }
 
 void session_hear_packet(struct session *s, const void *packet, size_t n, int passed_fd) {
-	_cleanup_close_ int owned = passed_fd;
 	ProtobufCMessage *m = NULL;
 	int r = packet_unpack(&sbeet__to_daemon__descriptor, packet, n, &m);
 
@@ -464,10 +464,12 @@ void session_hear_packet(struct session *s, const void *packet, size_t n, int pa
 			     r == -EBADMSG   ? "a packet is no protobuf message"
 			     : r == -ENOBUFS ? "a packet takes too much memory to unpack"
 					     : "no memory to unpack a packet");
+		packet_drop_fd(passed_fd);
 		return;
 	}
-	s->passed_fd = owned;
+	s->passed_fd = passed_fd;
 	session_hear(s, (const Sbeet__ToDaemon *)m);
 	s->passed_fd = -1;
+	packet_drop_fd(passed_fd);
 	packet_free(m);
 }

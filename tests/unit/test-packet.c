@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -209,6 +210,53 @@ static void packet_receive_keeps_no_flood_of_descriptors(void **state) {
 	}
 }
 
+/* A TCP connection whose peer, *@ret_peer, reads nothing, and whose end waits an hour for that. */
+static int open_lingering(int *ret_peer) {
+	const struct linger hour = {.l_onoff = 1, .l_linger = 3600};
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, n), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &n), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, n), 0);
+	*ret_peer = accept(listener, NULL, NULL);
+	assert_true(*ret_peer >= 0);
+	close(listener);
+	while (send(fd, buffer, sizeof(buffer), MSG_DONTWAIT) > 0) {
+	}
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &hour, sizeof(hour)), 0);
+	return fd;
+}
+
+/* However it is dropped: this test would not end. */
+static void sockets_that_come_along_hold_nobody_up(void **state) {
+	struct pair *pair = *state;
+	int before = n_open(), fd = -1;
+
+	for (int way = 0; way < 3; way++) {
+		int peer, lingering = open_lingering(&peer);
+
+		send_goodbye(pair->a, 10, lingering, 0);
+		close(lingering); /* the one that is under way is the last */
+		if (way == 0) {
+			assert_true(packet_receive(pair->b, buffer, NULL) > 0);
+		} else if (way == 1) {
+			assert_true(packet_receive(pair->b, buffer, &fd) > 0);
+			packet_drop_fd(fd);
+		} else {
+			packet_close(pair->b);
+			pair->b = -1;
+			before--;
+		}
+		close(peer);
+		assert_int_equal(n_open(), before);
+	}
+	packet_drop_fd(-1);
+}
+
 static void packet_close_leaves_last_words_readable(void **state) {
 	struct pair *pair = *state;
 
@@ -375,6 +423,7 @@ int main(void) {
 		WITH_PAIR(packet_receive_tells_the_end),
 		WITH_PAIR(packet_passes_one_descriptor),
 		WITH_PAIR(packet_receive_keeps_no_flood_of_descriptors),
+		WITH_PAIR(sockets_that_come_along_hold_nobody_up),
 		WITH_PAIR(packet_close_leaves_last_words_readable),
 		cmocka_unit_test(packet_unpack_gives_up_on_repeated_fields),
 		cmocka_unit_test(packet_unpack_takes_any_number_of_unknown_fields),

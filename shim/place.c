@@ -483,6 +483,10 @@ CUstream place_where(CUstream stream, bool per_thread) {
 	return use.at;
 }
 
+bool place_is_of(const struct place_use *use, CUcontext context) {
+	return !use->place || use->place->realm->context == context;
+}
+
 bool place_is_in(const struct place_use *use, const struct partition *p) {
 	return p && use->place && use->at != use->stream &&
 	       atomic_load(&use->place->partition) == p;
@@ -504,16 +508,17 @@ HOT_CODE bool place_is_ready(const struct place *p, const struct partition *to, 
 	       !order_is_due(p);
 }
 
-/* @used: the driver's name. */
+/* @used: the driver's name. Counted last: who sees the count has the other side wait for all of it.
+ */
 HOT_CODE static void left(struct place *p, CUstream used) {
+	if (atomic_load(&p->at) != used) {
+		repair(p, used);
+	}
 	if (p->kind != PLACE_FREE_ORDER) {
 		atomic_fetch_add(&p->handed, 1);
 	}
 	if (p->kind == PLACE_BLOCKING) {
 		atomic_fetch_add(&p->realm->handed, 1);
-	}
-	if (atomic_load(&p->at) != used) {
-		repair(p, used);
 	}
 }
 

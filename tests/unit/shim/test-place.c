@@ -132,7 +132,17 @@ static CUresult stream_get_flags(CUstream s, unsigned *ret) {
 	return CUDA_SUCCESS;
 }
 
+/* Set: what another thread does as soon as the driver is entered, on stream `beside`. */
+static void (*meanwhile)(unsigned s);
+static unsigned beside;
+
 static CUresult get_current(CUcontext *ret) {
+	void (*act)(unsigned s) = meanwhile;
+
+	meanwhile = NULL;
+	if (act) {
+		act(beside);
+	}
 	*ret = (CUcontext)0x1000;
 	return CUDA_SUCCESS;
 }
@@ -249,6 +259,27 @@ static void overlap(unsigned s) {
 	hand(&second, s);
 }
 
+/* As overlap(), and before the first thread's call returns a third one uses a stream that is
+ * ordered against that one. What comes after all that waits for the first one's kernel all the
+ * same. */
+static void overlap_beside(unsigned s) {
+	struct place_use first = use_of(s), second = use_of(s);
+	struct set promised = promised_before(s), *done;
+
+	enter(&first, any_partition());
+	enter(&second, any_partition());
+	hand(&second, s);
+	done = begin(stream_of(first.at));
+	assert_true(set_within(&promised, done));
+	set_add(done, program.n_ops);
+	set_add(&promised, program.n_ops++);
+	meanwhile = run_kernel;
+	beside = s == S_LEGACY ? S_BLOCKING_A : S_LEGACY;
+	place_leave(&first);
+	meanwhile = NULL;
+	set_join(&program.promised[s], &promised);
+}
+
 static void follow(unsigned s) {
 	struct place_use use = use_of(s);
 
@@ -303,9 +334,9 @@ static void replace(unsigned s) {
 }
 
 static void run_program(uint64_t seed) {
-	static void (*const acts[])(unsigned s) = {run_kernel, run_kernel, run_kernel, run_kernel,
-						   overlap,    follow,	   record,     wait_event,
-						   copy,       give_back,  replace};
+	static void (*const acts[])(unsigned s) = {
+		run_kernel, run_kernel, run_kernel, run_kernel, overlap, follow,
+		record,	    wait_event, copy,	    give_back,	replace, overlap_beside};
 
 	memset(&program, 0, sizeof(program));
 	program.random = seed;

@@ -330,6 +330,10 @@ static void decide(struct op *op) {
 	}
 	if (place_active()) {
 		find_place(op);
+		/* A copy may be for a stream of another context, on another GPU. */
+		if (!place_is_of(&op->place, op->id->context)) {
+			op->to = NULL;
+		}
 		place_enter(&op->place, op->to);
 	}
 	if (op->how == green && (op->launch || op->kind == SBEET__OP_KIND__OP_KIND_GRAPH) &&
@@ -372,6 +376,11 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	if (verdict != OP_GO) {
 		return verdict;
 	}
+	/* Before the streams are put in order: what another thread hands over after that is not
+	 * waited for. */
+	if (op->traits & OP_WAITS) {
+		op->begun = point_mark();
+	}
 	decide(op);
 	own = op->place.at == op->stream;
 	op->use = worker_use(op->worker, op->lane,
@@ -384,11 +393,7 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	if (may_copy_back(op) && env_get()->measure) {
 		kernel_end_wait(op->worker, op->use, op->traits & OP_WAITS);
 	}
-	op->begin_ns = 0;
-	if (op->traits & OP_WAITS) {
-		op->begun = point_mark();
-		op->begin_ns = is_recorded(op) ? nsec_now() : 0;
-	}
+	op->begin_ns = op->traits & OP_WAITS && is_recorded(op) ? nsec_now() : 0;
 	state_self.depth++;
 	if (!(op->traits & OP_BACK)) {
 		op_kernels_done(op);

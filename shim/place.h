@@ -90,6 +90,9 @@ void place_left(struct place *p, const struct partition *to, CUstream at);
  * are ordered against everything in several contexts. */
 void place_settle(void);
 
+/* Whether use->stream is one of @context; true if it has no place. */
+bool place_is_of(const struct place_use *use, CUcontext context);
+
 /* Whether use->at is the stream of @p. */
 bool place_is_in(const struct place_use *use, const struct partition *p);
 

@@ -89,10 +89,14 @@ beside)
 part)
 	export SIMGPU=32:mps
 	start_daemon --policy even
+	# Or it would get the whole GPU after eight short jobs, before anybody has looked.
+	start other "$apps/lanes" --lanes 1 --frames 100000000 --json
+	until_true "another job runs" status_is running other -ge 1
 	start sample "$1" --frames 100000000 --json
 	until_true "a job has a part of the GPU" status_is confined sample -ge 1
 	daemon_lives
-	kill "$pid"
+	# shellcheck disable=SC2086 # several processes
+	kill $started
 	all_is_free
 	grep -q "could not be confined" "$scratch/sample.err" && fail "something ran on the whole GPU"
 	stop_daemon

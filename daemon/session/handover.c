@@ -20,6 +20,7 @@
 #include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
 #include "proto/hash.h"
+#include "proto/limits.h"
 #include "proto/packet.h"
 #include "proto/validate.h"
 #include "state.pb-c.h"
@@ -87,14 +88,17 @@ static size_t list_gpus(const struct inventory *inventory, uint32_t gpus,
 	return n;
 }
 
+static void say_feature(Sbeet__Hello *hello, bool has, const char *name) {
+	if (has) {
+		hello->features[hello->n_features++] = (char *)name;
+	}
+}
+
 static void write_session(struct writer *w, const struct session *s) {
 	static Sbeet__Held held[PROTO_JOBS_PER_SESSION], *list[PROTO_JOBS_PER_SESSION];
 	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
 	const struct session_counters *c = &s->counters;
-	char ping[] = PROTO_FEATURE_PING, counts[] = PROTO_FEATURE_COUNTS;
-	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES;
-	char stop[] = PROTO_FEATURE_STOP, level[] = PROTO_FEATURE_LEVEL;
-	char preempt[] = PROTO_FEATURE_PREEMPT, *features[7];
+	char *features[PROTO_FEATURES_MAX];
 	ProtobufCBinaryData gpus[SCHED_GPUS_MAX];
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
 	Sbeet__Hello hello = SBEET__HELLO__INIT;
@@ -116,27 +120,13 @@ static void write_session(struct writer *w, const struct session *s) {
 	task_spec_to_wire(&s->task, &task);
 	hello.version = PROTO_VERSION;
 	hello.features = features;
-	if (s->answers_pings) {
-		features[hello.n_features++] = ping;
-	}
-	if (s->counts) {
-		features[hello.n_features++] = counts;
-	}
-	if (s->terms.page) {
-		features[hello.n_features++] = terms;
-	}
-	if (s->takes_board) {
-		features[hello.n_features++] = copies;
-	}
-	if (s->stops) {
-		features[hello.n_features++] = stop;
-	}
-	if (s->levels) {
-		features[hello.n_features++] = level;
-	}
-	if (s->owner.offers) {
-		features[hello.n_features++] = preempt;
-	}
+	say_feature(&hello, s->answers_pings, PROTO_FEATURE_PING);
+	say_feature(&hello, s->counts, PROTO_FEATURE_COUNTS);
+	say_feature(&hello, s->terms.page, PROTO_FEATURE_TERMS);
+	say_feature(&hello, s->takes_board, PROTO_FEATURE_COPIES);
+	say_feature(&hello, s->stops, PROTO_FEATURE_STOP);
+	say_feature(&hello, s->levels, PROTO_FEATURE_LEVEL);
+	say_feature(&hello, s->owner.offers, PROTO_FEATURE_PREEMPT);
 	hello.program = (char *)s->program;
 	hello.run = (char *)s->run;
 	hello.task = &task;

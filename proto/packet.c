@@ -69,12 +69,10 @@ int packet_send(int fd, const ProtobufCMessage *message, int passed_fd) {
 void packet_drop_fd(int fd) {
 	static const struct linger off;
 
-	if (fd < 0) {
-		return;
+	if (fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+		close(fd);
 	}
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
-	close(fd);
 }
 
 /* Takes the descriptors out of @msg: the first into @ret_fd, all others closed. Returns how many

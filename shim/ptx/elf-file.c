@@ -116,8 +116,9 @@ int elf_section(const struct elf *e, uint64_t i, struct elf_section *ret) {
 		.size = s.sh_size,
 		.is_data = s.sh_type == SHT_PROGBITS &&
 			   (s.sh_flags & (SHF_ALLOC | SHF_EXECINSTR)) == SHF_ALLOC,
-		.is_relocations = s.sh_type == SHT_REL || s.sh_type == SHT_RELA,
-		.has_addends = s.sh_type == SHT_RELA,
+		.relocation_bytes = s.sh_type == SHT_REL    ? sizeof(Elf64_Rel)
+				    : s.sh_type == SHT_RELA ? sizeof(Elf64_Rela)
+							    : 0,
 		.target = s.sh_info,
 	};
 	return 0;

@@ -30,8 +30,10 @@ struct elf_section {
 	const uint8_t *data;
 	size_t size;
 	bool is_data; /* loaded with the program, and not its code: constants, variables */
-	bool is_relocations, has_addends; /* Elf64_Rel; Elf64_Rela if it has */
-	uint32_t target; /* of relocations: the section that they are for; not checked */
+	/* Of relocations: the bytes of each, which begin with its offset; 0: it has none. And the
+	 * section that they are for, which is not checked. */
+	size_t relocation_bytes;
+	uint32_t target;
 };
 
 bool elf_is(const void *bytes, size_t size);

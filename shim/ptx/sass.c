@@ -113,13 +113,12 @@ static void rewrite(uint8_t *code, size_t size) {
 /* Whether @r, relocations of @code, would be applied to what is written into it: they were meant
  * for what stood there. */
 static bool is_relocated(const struct elf_section *code, const struct elf_section *r) {
-	size_t entry = r->has_addends ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
 	size_t room = find_room(code->data, code->size);
 
-	for (size_t i = 0; i < r->size / entry; i++) {
-		uint64_t at; /* the first field of both kinds */
+	for (size_t i = 0; i < r->size / r->relocation_bytes; i++) {
+		uint64_t at;
 
-		memcpy(&at, r->data + i * entry, sizeof(at));
+		memcpy(&at, r->data + i * r->relocation_bytes, sizeof(at));
 		if (at < INSN_BYTES || at >= room) {
 			return true;
 		}
@@ -135,7 +134,7 @@ static const char *relocations_refusal(const struct elf *elf) {
 		if (elf_section(elf, i, &r) < 0) {
 			return UNKNOWN;
 		}
-		if (!r.is_relocations) {
+		if (!r.relocation_bytes) {
 			continue;
 		}
 		if (r.target >= elf->n_sections || elf_section(elf, r.target, &code) < 0) {

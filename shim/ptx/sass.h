@@ -11,8 +11,8 @@
  * kernels of the CUDA 13.0 libraries cuBLAS, cuBLASLt, cuFFT, cuSOLVER and cuSPARSE: each one
  * begins and ends so, and each of the first four's 1.1 million branches leads to an instruction of
  * its own kernel. Code that looks different in any way stays as it is, and so does code that
- * relocations change where something is written. As the wait stands in the
- * code that runs, no compiler can move a load in front of it.
+ * relocations change where something is written. As the wait stands in the code that runs, no
+ * compiler can move a load in front of it.
  */
 #pragma once
 

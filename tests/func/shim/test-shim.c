@@ -184,6 +184,20 @@ static void shim_follows_streams_and_contexts_that_go(void **state) {
 	close(fd);
 }
 
+/* The tracker stands at the gate, within the driver, while the program takes the context down by
+ * @command: that waits. */
+static void take_context_down(struct mini *m, const char *command, const char *answer) {
+	mini_do(m, "@0 gate-wait", 0);
+	mini_tell(m, command);
+	/* Time enough for one that does not wait. */
+	for (int i = 0; i < 1000; i++) {
+		mini_do(m, "@0 trampled", 0);
+	}
+	mini_do(m, "@0 gate 0", 0);
+	mini_answers(m, answer);
+	mini_do(m, "@0 trampled", 0);
+}
+
 /* A confined job is over, and the tracker is reading what its twins counted, while the program
  * takes the context down by @command: it must wait, or the tracker reads memory that is gone. */
 static void check_context_waits(struct mini *m, const char *command, const char *answer) {
@@ -198,15 +212,7 @@ static void check_context_waits(struct mini *m, const char *command, const char 
 	mini_do(m, "@0 gate 1", 0);
 	job = mini_open_job_by(m, fd, "@0 launch", COUNT);
 	mini_do(m, "@0 twin-launches", 1);
-	mini_do(m, "@0 gate-wait", 0);
-	mini_tell(m, command);
-	/* Time enough for one that does not wait. */
-	for (int i = 0; i < 1000; i++) {
-		mini_do(m, "@0 trampled", 0);
-	}
-	mini_do(m, "@0 gate 0", 0);
-	mini_answers(m, answer);
-	mini_do(m, "@0 trampled", 0);
+	take_context_down(m, command, answer);
 	assert_int_equal(mini_done(fd, job).launches, 1);
 	close(fd);
 }
@@ -236,14 +242,7 @@ static void shim_forgets_events_of_contexts_that_go(void **state) {
 	mini_do(m, "@1 release", 0); /* retained twice: the next release is the last */
 	mini_do(m, "@0 gate 1", 0);
 	job = mini_open_job_by(m, fd, "@0 thread-launch", WHOLE);
-	mini_do(m, "@0 gate-wait", 0);
-	mini_tell(m, "@1 release");
-	/* Time enough for one that does not wait. */
-	for (int i = 0; i < 1000; i++) {
-		mini_do(m, "@0 trampled", 0);
-	}
-	mini_do(m, "@0 gate 0", 0);
-	mini_answers(m, "1 release 0");
+	take_context_down(m, "@1 release", "1 release 0");
 	assert_int_equal(mini_done(fd, job).launches, 1);
 	mini_do(m, "@0 events", 1);
 

@@ -211,13 +211,20 @@ static struct set promised_before(unsigned s) {
 	return p;
 }
 
-/* The driver is handed the next operation of @s, at @use->at: all that was promised comes first. */
-static void hand(struct place_use *use, unsigned s) {
-	struct set promised = promised_before(s), *done = begin(stream_of(use->at));
+/* The driver is handed the next operation, at @use->at: all that was @promised comes first, and
+ * from now on the operation is part of it. */
+static void launch(const struct place_use *use, struct set *promised) {
+	struct set *done = begin(stream_of(use->at));
 
-	assert_true(set_within(&promised, done));
+	assert_true(set_within(promised, done));
 	set_add(done, program.n_ops);
-	set_add(&promised, program.n_ops++);
+	set_add(promised, program.n_ops++);
+}
+
+static void hand(struct place_use *use, unsigned s) {
+	struct set promised = promised_before(s);
+
+	launch(use, &promised);
 	program.promised[s] = promised;
 	place_leave(use);
 }
@@ -264,15 +271,12 @@ static void overlap(unsigned s) {
  * same. */
 static void overlap_beside(unsigned s) {
 	struct place_use first = use_of(s), second = use_of(s);
-	struct set promised = promised_before(s), *done;
+	struct set promised = promised_before(s);
 
 	enter(&first, any_partition());
 	enter(&second, any_partition());
 	hand(&second, s);
-	done = begin(stream_of(first.at));
-	assert_true(set_within(&promised, done));
-	set_add(done, program.n_ops);
-	set_add(&promised, program.n_ops++);
+	launch(&first, &promised);
 	meanwhile = run_kernel;
 	beside = s == S_LEGACY ? S_BLOCKING_A : S_LEGACY;
 	place_leave(&first);
